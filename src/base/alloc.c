@@ -1,0 +1,56 @@
+// Memory that is there or ends the run: allocation calls that never return NULL.
+
+#include "base/alloc.h"
+
+#include "base/diag.h"
+#include "base/fault.h"
+
+#include <stdint.h>
+
+static void *checked(void *mem, size_t size) {
+	if (!mem) {
+		diag_die("out of memory: cannot get %zu bytes", size);
+	}
+	return mem;
+}
+
+void *xmalloc(size_t size) {
+	return checked(fault_errno("malloc") ? NULL : malloc(size ? size : 1), size);
+}
+
+void *xcalloc(size_t n, size_t size) {
+	return checked(fault_errno("malloc") ? NULL : calloc(n ? n : 1, size ? size : 1), n * size);
+}
+
+void *xrealloc(void *mem, size_t size) {
+	return checked(fault_errno("malloc") ? NULL : realloc(mem, size ? size : 1), size);
+}
+
+char *xstrdup(const char *s) {
+	return xmemdup(s, strlen(s));
+}
+
+void *xmemdup(const void *mem, size_t size) {
+	char *copy = xmalloc(size + 1);
+	if (size > 0) {
+		memcpy(copy, mem, size);
+	}
+	copy[size] = '\0';
+	return copy;
+}
+
+void grow_array(void *mem, size_t *cap, size_t need, size_t size) {
+	if (need <= *cap) {
+		return;
+	}
+	size_t want = *cap ? *cap * 2 : 8;
+	if (want < need) {
+		want = need;
+	}
+	verify(want <= SIZE_MAX / size);
+	void *old;
+	memcpy(&old, mem, sizeof(old)); // mem is the address of a T *, whatever T is
+	void *grown = xrealloc(old, want * size);
+	memcpy(mem, &grown, sizeof(grown));
+	*cap = want;
+}

@@ -1,0 +1,32 @@
+// Memory that is there or ends the run: allocation calls that never return NULL.
+//
+// A failed allocation cannot be handled in a useful way at some hundred places, and a half-handled one loses items.
+// So all of them go through here: the message names the size, and the run ends with status 255 by diag_die().
+
+#ifndef FAIRPAR_BASE_ALLOC_H
+#define FAIRPAR_BASE_ALLOC_H
+
+#include "base/attr.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+// Like malloc(), calloc(), realloc() and strdup(), but never return NULL. The caller owns the result and frees it
+// with free().
+void *xmalloc(size_t size) FP_MALLOC;
+void *xcalloc(size_t n, size_t size) FP_MALLOC;
+void *xrealloc(void *mem, size_t size);
+char *xstrdup(const char *s) FP_MALLOC;
+
+// A copy of `size` bytes with a NUL behind them. The caller frees it.
+void *xmemdup(const void *mem, size_t size) FP_MALLOC;
+
+// A zeroed object of the named type.
+#define NEW(type) ((type *)xcalloc(1, sizeof(type)))
+
+// Makes room for at least `need` elements in the array `*mem` of `*cap` elements of `size` bytes, at least doubling.
+void grow_array(void *mem, size_t *cap, size_t need, size_t size);
+
+#include "base/banned.h"
+
+#endif

@@ -1,0 +1,21 @@
+// Compiler attributes, by the names the rest of the tree uses.
+
+#ifndef FAIRPAR_BASE_ATTR_H
+#define FAIRPAR_BASE_ATTR_H
+
+#define FP_PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
+#define FP_NODISCARD __attribute__((warn_unused_result))
+#define FP_NORETURN __attribute__((noreturn))
+#define FP_UNUSED __attribute__((unused))
+#define FP_MALLOC __attribute__((malloc, returns_nonnull))
+#define FP_NONSTRING __attribute__((nonstring))
+
+#if defined(__SANITIZE_THREAD__)
+#define FP_TSAN 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define FP_TSAN 1
+#endif
+#endif
+
+#endif

@@ -1,0 +1,14 @@
+// Calls that bite: included last by base/alloc.h, so that every file of fairpar sees it.
+
+#ifndef FAIRPAR_BASE_BANNED_H
+#define FAIRPAR_BASE_BANNED_H
+
+// their declarations come first: the pragma refuses the words from here on
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#pragma GCC poison strcpy strcat sprintf vsprintf gets strtok system popen usleep atoi atol
+
+#endif

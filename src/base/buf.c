@@ -1,0 +1,125 @@
+// Growing byte strings.
+
+#include "base/buf.h"
+
+#include "base/alloc.h"
+#include "base/diag.h"
+
+#include <stdint.h>
+#include <stdio.h>
+
+void buf_fini(struct buf *buf) {
+	free(buf->data);
+	*buf = (struct buf)BUF_INIT;
+}
+
+void buf_reset(struct buf *buf) {
+	buf->len = 0;
+	if (buf->data) {
+		buf->data[0] = '\0';
+	}
+}
+
+char *buf_reserve(struct buf *buf, size_t more) {
+	verify(more < SIZE_MAX - buf->len - 1);
+	grow_array(&buf->data, &buf->cap, buf->len + more + 1, 1);
+	return buf->data + buf->len;
+}
+
+void buf_add(struct buf *buf, const void *mem, size_t len) {
+	char *end = buf_reserve(buf, len);
+	if (len > 0) {
+		memcpy(end, mem, len);
+	}
+	end[len] = '\0';
+	buf->len += len;
+}
+
+void buf_adds(struct buf *buf, const char *s) {
+	buf_add(buf, s, strlen(s));
+}
+
+void buf_addc(struct buf *buf, char c) {
+	buf_add(buf, &c, 1);
+}
+
+void buf_vprintf(struct buf *buf, const char *format, va_list args) {
+	va_list again;
+	va_copy(again, args);
+	char *end = buf_reserve(buf, 64);
+	size_t room = buf->cap - buf->len;
+	int n = vsnprintf(end, room, format, args);
+	verify(n >= 0);
+	if ((size_t)n >= room) {
+		end = buf_reserve(buf, (size_t)n);
+		vsnprintf(end, (size_t)n + 1, format, again);
+	}
+	va_end(again);
+	buf->len += (size_t)n;
+}
+
+void buf_printf(struct buf *buf, const char *format, ...) {
+	va_list args;
+	va_start(args, format);
+	buf_vprintf(buf, format, args);
+	va_end(args);
+}
+
+const char *buf_str(const struct buf *buf) {
+	return buf->data ? buf->data : "";
+}
+
+char *buf_take(struct buf *buf) {
+	if (!buf->data) {
+		buf_add(buf, "", 0);
+	}
+	char *data = buf->data;
+	*buf = (struct buf)BUF_INIT;
+	return data;
+}
+
+// The length of the valid UTF-8 sequence at `s`, or 0 (RFC 3629 §4).
+static size_t utf8_length(const unsigned char *s, size_t len) {
+	static const struct { unsigned char lo, hi, second_lo, second_hi, length; } forms[] = {
+		{0xC2, 0xDF, 0x80, 0xBF, 2}, {0xE0, 0xE0, 0xA0, 0xBF, 3}, {0xE1, 0xEC, 0x80, 0xBF, 3},
+		{0xED, 0xED, 0x80, 0x9F, 3}, {0xEE, 0xEF, 0x80, 0xBF, 3}, {0xF0, 0xF0, 0x90, 0xBF, 4},
+		{0xF1, 0xF3, 0x80, 0xBF, 4}, {0xF4, 0xF4, 0x80, 0x8F, 4},
+	};
+	for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); ++i) {
+		if (s[0] < forms[i].lo || s[0] > forms[i].hi || len < forms[i].length) {
+			continue;
+		}
+		if (s[1] < forms[i].second_lo || s[1] > forms[i].second_hi) {
+			return 0;
+		}
+		for (size_t k = 2; k < forms[i].length; ++k) {
+			if (s[k] < 0x80 || s[k] > 0xBF) {
+				return 0;
+			}
+		}
+		// U+0080 to U+009F are control characters too: some terminals obey them
+		return s[0] == 0xC2 && s[1] < 0xA0 ? 0 : forms[i].length;
+	}
+	return 0;
+}
+
+void buf_add_escaped(struct buf *buf, const char *mem, size_t len, size_t max) {
+	const unsigned char *s = (const unsigned char *)mem;
+	for (size_t i = 0; i < len;) {
+		if (i >= max) {
+			buf_adds(buf, "...");
+			return;
+		}
+		size_t n = s[i] >= 0x20 && s[i] < 0x7F ? 1 : utf8_length(s + i, len - i);
+		if (n > 0) {
+			buf_add(buf, s + i, n);
+		} else if (s[i] == '\n') {
+			buf_adds(buf, "\\n");
+		} else if (s[i] == '\t') {
+			buf_adds(buf, "\\t");
+		} else {
+			buf_printf(buf, "\\x%02X", s[i]);
+		}
+		i += n ? n : 1;
+	}
+}

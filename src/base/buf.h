@@ -1,0 +1,45 @@
+// Growing byte strings.
+
+#ifndef FAIRPAR_BASE_BUF_H
+#define FAIRPAR_BASE_BUF_H
+
+#include "base/attr.h"
+
+#include <stdarg.h>
+#include <stddef.h>
+
+// Any bytes, NUL included; `data[len]` is always NUL once something was appended.
+struct buf {
+	char *data;  // NULL until the first append
+	size_t len;  // bytes in use
+	size_t cap;  // bytes allocated, the NUL included
+};
+
+#define BUF_INIT {NULL, 0, 0}
+
+// Frees the bytes and makes the buffer empty; it may be used again.
+void buf_fini(struct buf *buf);
+
+// Empties the buffer and keeps its memory.
+void buf_reset(struct buf *buf);
+
+// Makes room for `more` bytes behind the end (and a NUL) and returns where they go; buf->len is unchanged.
+char *buf_reserve(struct buf *buf, size_t more);
+
+void buf_add(struct buf *buf, const void *mem, size_t len);
+void buf_adds(struct buf *buf, const char *s);
+void buf_addc(struct buf *buf, char c);
+void buf_printf(struct buf *buf, const char *format, ...) FP_PRINTF(2, 3);
+void buf_vprintf(struct buf *buf, const char *format, va_list args) FP_PRINTF(2, 0);
+
+// The bytes as a string; "" for an empty buffer. Borrowed until the next change.
+const char *buf_str(const struct buf *buf);
+
+// Hands the bytes (NUL behind them) over to the caller, who frees them; the buffer is empty afterwards.
+char *buf_take(struct buf *buf);
+
+// Appends the bytes for a human: control bytes and invalid ones as \n, \t, \xHH, cut after `max` bytes with "...".
+// For messages and, on a terminal, for everything that shows an item: a file name must not drive the terminal.
+void buf_add_escaped(struct buf *buf, const char *mem, size_t len, size_t max);
+
+#endif

@@ -1,0 +1,105 @@
+// Messages to the user on stderr, and checks that stay in the program.
+
+#include "base/diag.h"
+
+#include "base/atomic.h"
+#include "base/buf.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static atomic_int lost;
+static void (*last_words)(void);
+
+// Writes the message in one piece. It does not allocate: out of memory is one of the things it must say.
+static void print(const char *kind, const char *format, va_list args) {
+	char text[4096];
+	int saved = errno;
+	int head = snprintf(text, sizeof(text), "fairpar: %s", kind);
+	int body = vsnprintf(text + head, sizeof(text) - (size_t)head - 1, format, args);
+	size_t len = (size_t)head + (size_t)(body > 0 ? body : 0);
+	if (len > sizeof(text) - 2) {
+		len = sizeof(text) - 2; // the longest message names an item cut at 80 bytes; a path may still be longer
+	}
+	text[len++] = '\n';
+	for (size_t done = 0; done < len;) {
+		ssize_t n = write(STDERR_FILENO, text + done, len - done);
+		if (n < 0 && errno == EINTR) {
+			continue;
+		}
+		if (n < 0) {
+			atomic_store_relaxed(&lost, 1);
+			break;
+		}
+		done += (size_t)n;
+	}
+	errno = saved;
+}
+
+#define PRINT(kind) do { va_list args; va_start(args, format); print(kind, format, args); va_end(args); } while (0)
+
+void diag_error(const char *format, ...) {
+	PRINT("error: ");
+}
+
+void diag_warn(const char *format, ...) {
+	PRINT("warning: ");
+}
+
+void diag_hint(const char *format, ...) {
+	PRINT("hint: ");
+}
+
+void diag_note(const char *format, ...) {
+	PRINT("");
+}
+
+int diag_lost(void) {
+	return atomic_load_relaxed(&lost);
+}
+
+void diag_set_last_words(void (*fn)(void)) {
+	last_words = fn;
+}
+
+static void end(int abnormal) {
+	static atomic_int dying;
+	if (atomic_exchange(&dying, 1) == 0 && last_words) {
+		last_words();
+	}
+	if (abnormal) {
+		abort();
+	}
+	_exit(EXIT_TROUBLE);
+}
+
+void diag_die(const char *format, ...) {
+	PRINT("error: ");
+	end(0);
+	abort();
+}
+
+void diag_bug(const char *file, int line, const char *condition) {
+	fprintf(stderr, "fairpar: bug at %s:%d: %s\n", file, line, condition);
+	end(1);
+	abort();
+}
+
+const char *diag_show(const char *mem, size_t len) {
+	static _Thread_local struct { char text[512]; } shown[4];
+	static _Thread_local unsigned turn;
+	char *text = shown[turn++ % 4].text;
+	struct buf buf = BUF_INIT;
+	buf_add_escaped(&buf, mem, len, 80);
+	snprintf(text, sizeof(shown[0].text), "%s", buf_str(&buf));
+	buf_fini(&buf);
+	return text;
+}
+
+const char *diag_shows(const char *s) {
+	return diag_show(s, strlen(s));
+}

@@ -1,0 +1,43 @@
+// Messages to the user on stderr, and checks that stay in the program.
+//
+// Three strengths: a user's mistake gets a message; verify() is a check that is always on; assert() is for debug builds.
+// Low rooms return errors and do not print; the top files word and print them. A message is one write(2), so that
+// messages of several threads do not mix.
+
+#ifndef FAIRPAR_BASE_DIAG_H
+#define FAIRPAR_BASE_DIAG_H
+
+#include "base/attr.h"
+
+#include <stddef.h>
+
+// The status of a run that fairpar itself could not do: usage or internal error (DESIGN §8).
+enum { EXIT_TROUBLE = 255 };
+
+// Print "fairpar: error: …", "fairpar: warning: …", "fairpar: hint: …" or "fairpar: …" and a newline.
+// `format` is lower case, without a full stop: subject, object, cause.
+void diag_error(const char *format, ...) FP_PRINTF(1, 2);
+void diag_warn(const char *format, ...) FP_PRINTF(1, 2);
+void diag_hint(const char *format, ...) FP_PRINTF(1, 2);
+void diag_note(const char *format, ...) FP_PRINTF(1, 2);
+
+// True if a message could not be written to stderr since the start.
+int diag_lost(void);
+
+// Called once by diag_die() before the process ends, on the dying thread: to end the running jobs. Must not allocate.
+void diag_set_last_words(void (*fn)(void));
+
+// Prints the error, calls the last words, and ends the process with EXIT_TROUBLE. From any thread.
+void diag_die(const char *format, ...) FP_PRINTF(1, 2) FP_NORETURN;
+
+// An always-on check of fairpar's own logic.
+#define verify(condition) ((condition) ? (void)0 : diag_bug(__FILE__, __LINE__, #condition))
+
+void diag_bug(const char *file, int line, const char *condition) FP_NORETURN;
+
+// The bytes escaped for a human, cut after 80 bytes, in one of a few rotating thread-local buffers: for arguments of
+// the calls above.
+const char *diag_show(const char *mem, size_t len);
+const char *diag_shows(const char *s);
+
+#endif

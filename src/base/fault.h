@@ -1,0 +1,17 @@
+// Faults on demand, so that tests reach the paths that a healthy machine never takes.
+//
+// FAIRPAR_FAULT=NAME:N:ERRNO[,…] makes the Nth call of the place called NAME fail with ERRNO (a name such as EAGAIN);
+// NAME:N+:ERRNO makes that one and all later ones fail. Compiled in with -DFAIRPAR_FAULTS only (make debug and the
+// sanitizer builds); elsewhere fault_errno() is the constant 0.
+
+#ifndef FAIRPAR_BASE_FAULT_H
+#define FAIRPAR_BASE_FAULT_H
+
+#ifdef FAIRPAR_FAULTS
+// The errno this call is to fail with, or 0. Any thread.
+int fault_errno(const char *name);
+#else
+#define fault_errno(name) 0
+#endif
+
+#endif

@@ -1,0 +1,77 @@
+// Writing all bytes, unlinked temporary files, and descriptors that are sane from the start.
+
+#include "base/io.h"
+
+#include "base/alloc.h"
+#include "base/buf.h"
+#include "base/fault.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/auxv.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+int write_all(int fd, const void *mem, size_t len) {
+	const char *at = mem;
+	while (len > 0) {
+		ssize_t n = write(fd, at, len);
+		if (n >= 0) {
+			at += n;
+			len -= (size_t)n;
+		} else if (errno == EAGAIN || errno == EWOULDBLOCK) {
+			struct pollfd room = {.fd = fd, .events = POLLOUT};
+			if (poll(&room, 1, -1) < 0 && errno != EINTR) {
+				return -1;
+			}
+		} else if (errno != EINTR) {
+			return -1;
+		}
+	}
+	return 0;
+}
+
+int tmpfile_open(const char *dir) {
+	int error = fault_errno("tmpfile");
+	if (error) {
+		errno = error;
+		return -1;
+	}
+	int fd = open(dir, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+	if (fd >= 0 || (errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL && errno != ENOENT)) {
+		return fd;
+	}
+	// a file system or kernel without O_TMPFILE
+	struct buf name = BUF_INIT;
+	buf_printf(&name, "%s/fairpar.XXXXXX", dir);
+	fd = mkostemp(name.data, O_CLOEXEC);
+	if (fd >= 0 && unlink(name.data) != 0) {
+		int saved = errno;
+		close(fd);
+		errno = saved;
+		fd = -1;
+	}
+	buf_fini(&name);
+	return fd;
+}
+
+const char *tmpfile_dir(const char *fallback) {
+	const char *dir = getauxval(AT_SECURE) ? NULL : getenv("TMPDIR");
+	return dir && *dir ? dir : fallback;
+}
+
+int fds_sanitize(void) {
+	int closed = 0;
+	for (int fd = 0; fd <= 2; ++fd) {
+		if (fcntl(fd, F_GETFD) >= 0) {
+			continue;
+		}
+		// the lowest free number is this one, as those below are open
+		if (open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY) != fd) {
+			return -1;
+		}
+		closed |= 1 << fd;
+	}
+	return closed;
+}

@@ -1,0 +1,26 @@
+// Writing all bytes, unlinked temporary files, and descriptors that are sane from the start.
+
+#ifndef FAIRPAR_BASE_IO_H
+#define FAIRPAR_BASE_IO_H
+
+#include "base/attr.h"
+
+#include <stddef.h>
+
+// Writes all `len` bytes, over short writes, EINTR and (by poll) non-blocking descriptors.
+// Returns 0, or -1 with errno and an unknown part written.
+int write_all(int fd, const void *mem, size_t len) FP_NODISCARD;
+
+// Opens a file in `dir` that has no name and that nobody else can open (O_TMPFILE, else mkstemp and unlink), 0600,
+// close-on-exec, read-write. Returns the descriptor, or -1 with errno.
+int tmpfile_open(const char *dir) FP_NODISCARD;
+
+// $TMPDIR if it is set and not empty (and the process is not set-id), else `fallback`. Borrowed.
+const char *tmpfile_dir(const char *fallback);
+
+// Makes sure that descriptors 0 to 2 are open, so that no file of fairpar's own ever gets one of these numbers: a
+// closed one is opened to /dev/null, in a direction that makes its use fail (as glibc does for set-id programs).
+// Returns a bit set of the descriptors that were closed (1 << fd), or -1 with errno.
+int fds_sanitize(void) FP_NODISCARD;
+
+#endif

@@ -1,0 +1,49 @@
+// Intrusive doubly linked lists: a ring through a head; an entry that is in no list points to itself.
+
+#ifndef FAIRPAR_BASE_LIST_H
+#define FAIRPAR_BASE_LIST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct list {
+	struct list *next, *prev;
+};
+
+static inline void list_init(struct list *list) {
+	list->next = list->prev = list;
+}
+
+static inline bool list_is_empty(const struct list *list) {
+	return list->next == list;
+}
+
+static inline void list_insert_before(struct list *at, struct list *entry) {
+	entry->prev = at->prev;
+	entry->next = at;
+	at->prev->next = entry;
+	at->prev = entry;
+}
+
+static inline void list_push_back(struct list *head, struct list *entry) {
+	list_insert_before(head, entry);
+}
+
+static inline void list_push_front(struct list *head, struct list *entry) {
+	list_insert_before(head->next, entry);
+}
+
+static inline void list_remove(struct list *entry) {
+	entry->prev->next = entry->next;
+	entry->next->prev = entry->prev;
+	list_init(entry);
+}
+
+// The object of `type` whose `member` is the entry.
+#define list_entry(entry, type, member) ((type *)(void *)((char *)(entry) - offsetof(type, member)))
+
+// Safe against removal of the current entry, not of its neighbours.
+#define list_for_each(head, at) \
+	for (struct list *at = (head)->next, *at##_next = at->next; at != (head); at = at##_next, at##_next = at->next)
+
+#endif

@@ -1,0 +1,45 @@
+// Threads, mutexes, condition variables and the monotonic clock, as calls that cannot fail silently.
+
+#ifndef FAIRPAR_BASE_SYNC_H
+#define FAIRPAR_BASE_SYNC_H
+
+#include "base/attr.h"
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef pthread_mutex_t mutex;
+typedef pthread_cond_t cond; // waits by the monotonic clock
+typedef pthread_t thread;
+
+#define MUTEX_INIT PTHREAD_MUTEX_INITIALIZER
+
+// No deadline.
+#define TIME_NEVER UINT64_MAX
+
+enum { NS_PER_MS = 1000000 };
+#define NS_PER_S UINT64_C(1000000000)
+
+// Nanoseconds of CLOCK_MONOTONIC.
+uint64_t now_ns(void);
+
+void mutex_init(mutex *m);
+void mutex_fini(mutex *m);
+void mutex_lock(mutex *m);
+void mutex_unlock(mutex *m);
+
+void cond_init(cond *c);
+void cond_fini(cond *c);
+void cond_wait(cond *c, mutex *m);
+// Returns false once `deadline` (now_ns() time, or TIME_NEVER) has passed.
+bool cond_wait_until(cond *c, mutex *m, uint64_t deadline);
+void cond_signal(cond *c);
+void cond_broadcast(cond *c);
+
+// Starts a thread with a small stack (`stack_bytes`, at least the system's minimum) and all signals blocked.
+// Returns 0, or the error number (EAGAIN: no more threads are to be had).
+int thread_start(thread *t, void *(*fn)(void *), void *arg, size_t stack_bytes) FP_NODISCARD;
+void thread_join(thread t);
+
+#endif

@@ -1,0 +1,196 @@
+// The pool: named queues that take turns on a fixed number of slots, worked by threads with local lists and stealing.
+//
+// The pool knows no processes. A work item is a type (what to call) and some bytes (what to call it with); a child
+// process, a function and a slot lent to somebody else until it is given back are all the same to it.
+//
+// A free worker takes an item in two steps: the queue whose turn it is (engine/fair.h), then inside that queue its own
+// newest local item, else the oldest local item of another worker, else the head of the queue; every 16th pick of a
+// queue takes the head first. The choice is made when a slot is free, never when the item is submitted.
+//
+// Life of a queue:  OPEN -close-> CLOSED -empty, nothing running-> REMOVED (the hook `removed`, exactly once)
+// Life of a pool:   OPEN -drain-> DRAINING -cancel-> CANCELLING -last item gone-> CLOSED
+
+#ifndef FAIRPAR_ENGINE_POOL_H
+#define FAIRPAR_ENGINE_POOL_H
+
+#include "base/attr.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct pool;
+struct queue;  // a batch's
+struct worker; // a thread that owns a slot, or a dedicated thread of a long-running item
+
+enum work_status {
+	WORK_OK,
+	WORK_FAILED,   // the pool reports it to the hook `failed` and goes on
+	WORK_NOT_RUN,  // it needed no slot after all: its turn is given back (DESIGN §15, `creates`)
+};
+
+struct work_type {
+	const char *name;
+
+	// Does the item on the worker's thread, with no lock held; may block. `data` (of `size` bytes, aligned for any
+	// object) is the worker's copy: it stays valid until run returns.
+	enum work_status (*run)(struct worker *worker, struct queue *queue, void *data, size_t size);
+
+	// Called instead of run, once, for an item that is cancelled before it started: frees what it owns. May be NULL.
+	// Called with no lock held, on the thread that cancels.
+	void (*drop)(struct queue *queue, void *data, size_t size);
+};
+
+enum work_flags {
+	WORK_LOCAL = 1 << 0,  // to the submitting worker's own list (from its running item); else to the queue's tail
+	WORK_LENT = 1 << 1,   // lends its slot to somebody else; so named in the trace
+	WORK_NO_CONTEXT = 1 << 2, // runs without a context; else it gets the given one, or that of the running item
+};
+
+struct work {
+	const struct work_type *type;
+	const void *data;      // copied by the pool
+	size_t size;           // bytes of it
+	unsigned flags;        // enum work_flags
+	void *context;         // captured context to run with, or NULL; see pool_hooks.context_ref
+};
+
+enum work_source { SOURCE_OWN, SOURCE_STOLEN, SOURCE_QUEUE, SOURCE_LENT, SOURCE_LONG };
+
+// One line of the service trace. Passed in exact order of dispatch, under the pool's lock.
+struct service {
+	uint64_t n;                 // dispatches so far, from 1
+	uint64_t now;               // when
+	const char *batch;          // queue name
+	uint64_t item;              // number of the item within its queue, from 1, in order of submission
+	enum work_source source;
+	unsigned slot;              // from 1
+	double virt;                // virtual time of the queue after this dispatch, in turns or seconds per weight
+	double lag;                 // what it was owed before this dispatch (positive) or had had too much (negative)
+};
+
+// What the pool calls. All may be NULL. Unless it says otherwise, no lock is held and the call may use the pool.
+struct pool_hooks {
+	// Nothing is queued, running or open any more: reached exactly once, after the last queue was removed. Last call.
+	void (*idle)(void *arg);
+	// The queue has fewer than its low_water bytes queued, or (queue NULL) there is room again after SUBMIT_FULL.
+	// Armed by a submission or by pool_queue_want(); called at most once for each arming. Must not block.
+	void (*low)(void *arg, struct queue *queue);
+	// The unhandled-failure event: the item returned WORK_FAILED. Called on its worker before the item is counted as
+	// done, so what it submits belongs to the same run. A failure inside it is only reported.
+	void (*failed)(void *arg, struct worker *worker, struct queue *queue);
+	// The queue was closed and its last item is done. `submitted` items in all. The queue is gone after the call.
+	void (*removed)(void *arg, struct queue *queue, uint64_t submitted);
+	// Under the pool's lock: must not call the pool.
+	void (*trace)(void *arg, const struct service *service);
+	// Something to warn about, once each: the spill disk is full, fewer threads than slots (EAGAIN). `error` is an errno.
+	void (*trouble)(void *arg, const char *what, int error);
+	// Captured contexts are counted by these; under the pool's lock.
+	void (*context_ref)(void *context);
+	void (*context_unref)(void *context);
+	void *arg;
+};
+
+struct pool_config {
+	unsigned slots;            // at least 1; threads are started only as they are needed
+	unsigned max_long;         // dedicated threads at once, for queues that are long-running
+	bool fair_time;            // charge slot-time instead of turns
+	size_t queue_mem;          // bytes of queued items in memory, all queues; beyond it they are spilled
+	const char *spill_dir;     // directory of the (unlinked) spill file; opened when first needed
+	uint64_t start_interval;   // least nanoseconds between two dispatches (--delay), or 0
+	size_t stack_bytes;        // of a worker's thread
+	uint64_t (*now)(void *arg); // the clock, or NULL for the monotonic one
+	struct pool_hooks hooks;
+};
+
+// Attributes of a queue; may be changed while it works.
+struct queue_attrs {
+	uint32_t weight;           // 1 to 1000: turns in a round
+	int32_t priority;          // higher first; lower ones still move (every 16th pick)
+	uint32_t max_parallel;     // running items at most; 0 = no limit
+	bool long_running;         // each item on a dedicated thread, without a slot, uncharged
+	bool prefer_fairness;      // WORK_LOCAL goes to the tail of the queue instead
+	size_t low_water;          // bytes; see hooks.low; 0 = never called
+};
+
+// Creates a pool that takes submissions but dispatches nothing before pool_start(). The caller destroys it.
+struct pool *pool_create(const struct pool_config *config);
+void pool_start(struct pool *pool);
+
+// Joins all threads and frees everything. Only when idle or after pool_shutdown(), not from a worker.
+void pool_destroy(struct pool *pool);
+
+// Opens the queue of that name, or finds it if it is open. Each open is matched by one pool_queue_close(); the queue is
+// closed by the last. A name that was removed and is opened again keeps its place in virtual time and its item numbers.
+// `user` is returned by queue_user(); only the first open of a name sets it and `attrs`.
+// Returns NULL with errno ESHUTDOWN when the pool no longer takes submissions from outside.
+struct queue *pool_queue_open(struct pool *pool, const char *name, const struct queue_attrs *attrs, void *user);
+void pool_queue_close(struct pool *pool, struct queue *queue);
+
+void queue_set(struct pool *pool, struct queue *queue, const struct queue_attrs *attrs);
+const char *queue_name(const struct queue *queue); // borrowed, valid while the queue is
+void *queue_user(const struct queue *queue);
+
+// Asks for one call of hooks.low when less than low_water bytes are queued: at once if so now.
+void pool_queue_want(struct pool *pool, struct queue *queue);
+
+// Bytes queued in the queue.
+size_t pool_queue_bytes(struct pool *pool, struct queue *queue);
+
+enum submit_status {
+	SUBMIT_OK,
+	SUBMIT_FULL,    // beyond queue_mem and the spill file cannot take it: nothing was taken, hooks.low(NULL) will call
+	SUBMIT_CLOSED,  // the queue was closed, or the pool no longer takes such work: nothing was taken
+};
+
+// Submits `n` items in this order, all or none, and wakes one worker if that is needed. `from` is the worker whose
+// running item submits them (nested work, which is never refused for room), or NULL for work from outside.
+enum submit_status pool_submit(struct pool *pool, struct queue *queue, struct worker *from, const struct work *works,
+                               size_t n) FP_NODISCARD;
+
+// Cancels what is queued (not what runs): each item is dropped. Returns how many. queue NULL: all queues.
+uint64_t pool_cancel(struct pool *pool, struct queue *queue);
+
+enum pool_stage {
+	POOL_OPEN,
+	POOL_DRAINING,   // nothing from outside any more; what is queued and nested still runs
+	POOL_CANCELLING, // queued items are dropped, nested submissions refused; running items end by themselves
+	POOL_CLOSED,     // the last one is gone
+};
+
+// Goes on to `stage` (never back); all open queues are closed. Idempotent; from any thread, does not wait.
+// Returns the number of items it dropped.
+uint64_t pool_shutdown(struct pool *pool, enum pool_stage stage);
+
+// Waits until the pool is idle. From inside an item (`self` not NULL) it does not count the item itself.
+// Returns false when `deadline` (now_ns() time) has passed.
+bool pool_wait_idle(struct pool *pool, struct worker *self, uint64_t deadline);
+
+// Stops and starts dispatching, without touching what runs.
+void pool_pause(struct pool *pool, bool paused);
+
+// Changes the number of slots; more take effect at once, fewer as running items end.
+void pool_set_slots(struct pool *pool, unsigned slots);
+
+struct pool_stat {
+	uint64_t queued;     // items not yet started
+	uint64_t running;    // on slots
+	uint64_t running_long;
+	uint64_t dispatched; // so far
+	uint64_t wakes;      // of parked workers, so far
+	unsigned threads;
+	size_t mem_bytes;    // of queued items in memory
+	uint64_t spilled_bytes;
+};
+void pool_stat(struct pool *pool, struct pool_stat *ret_stat);
+
+struct pool *worker_pool(const struct worker *worker);
+// The worker's slot: 1 to slots; for a dedicated thread a lane above it. Stable while its item runs.
+unsigned worker_slot(const struct worker *worker);
+bool worker_is_long(const struct worker *worker);
+// The context of the running item, borrowed; NULL if it has none.
+void *worker_context(const struct worker *worker);
+// Scratch that the owner of the pool keeps for each worker: a pointer, NULL at first, freed by `fini` at pool_destroy().
+void **worker_scratch(struct worker *worker, void (*fini)(void *));
+
+#endif

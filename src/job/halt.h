@@ -1,0 +1,46 @@
+// When to stop: GNU parallel's --halt, as a pure rule over the counts so far.
+
+#ifndef FAIRPAR_JOB_HALT_H
+#define FAIRPAR_JOB_HALT_H
+
+#include "job/job.h"
+
+enum halt_when { HALT_NEVER, HALT_SOON, HALT_NOW };
+enum halt_why { HALT_ON_FAIL, HALT_ON_SUCCESS, HALT_ON_DONE };
+
+struct halt {
+	enum halt_when when;
+	enum halt_why why;
+	uint64_t count;    // jobs, if percent is 0
+	double percent;    // of all jobs (0 to 100], or 0
+};
+
+// Parses "never", "now|soon,fail|success|done=N|N%", and the old forms 0, 1, 2, -1, -2 and N%
+// (as GNU parallel's manual, --halt). Returns 0, or -1 with *ret_error a static text.
+int halt_parse(const char *text, struct halt *ret_halt, const char **ret_error) FP_NODISCARD;
+
+// The counts that halt and the exit status are decided from.
+struct tally {
+	uint64_t ok, failed;       // ended jobs; failed: failed, signal, timeout and spawn_error
+	uint64_t cancelled;        // cut off or never started
+	uint64_t skipped;
+	uint64_t total;            // jobs known so far
+	bool total_is_final;       // all input was read
+	struct result first;       // the first failure; valid if failed > 0
+	int max_code;              // the greatest result_code() of a failure
+};
+
+// True if, after this job has been counted, the rule says stop. GNU parallel needs a minimum of 3 jobs for percentages
+// (its manual: "N% … and minimum 3"); see the source for what was compared with the real program.
+bool halt_is_met(const struct halt *halt, const struct tally *tally);
+
+enum exit_scheme { EXIT_GNU, EXIT_XARGS, EXIT_FIRST, EXIT_MAX, EXIT_ANY };
+
+// Parses "gnu", "xargs", "first", "max", "any". Returns 0, or -1.
+int exit_scheme_parse(const char *text, enum exit_scheme *ret_scheme) FP_NODISCARD;
+
+// The exit status of the run by DESIGN §8: `halted` if the rule was met, with the job that met it.
+int exit_status(enum exit_scheme scheme, const struct tally *tally, const struct halt *halt, bool halted,
+                const struct result *halted_by);
+
+#endif

@@ -1,0 +1,42 @@
+// The nouns: what a job is, how it can end, and what is decided from that.
+
+#ifndef FAIRPAR_JOB_JOB_H
+#define FAIRPAR_JOB_JOB_H
+
+#include "base/attr.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/resource.h>
+
+// How a job ended: these words everywhere, in the log, the summary and the exit code (DESIGN §2).
+enum outcome {
+	OUTCOME_OK,
+	OUTCOME_FAILED,       // exit status not 0
+	OUTCOME_SIGNAL,       // killed by a signal that fairpar did not send
+	OUTCOME_TIMEOUT,      // killed by fairpar, its time was up
+	OUTCOME_SPAWN_ERROR,  // never ran: not found (127), cannot run (126), bad item, too long
+	OUTCOME_CANCELLED,    // cut off by Ctrl-C or --halt, or never started because of it
+	OUTCOME_SKIPPED,      // what it needs failed
+};
+
+// "ok", "failed", "signal", "timeout", "spawn_error", "cancelled", "skipped"
+const char *outcome_name(enum outcome outcome);
+
+// The end of one attempt.
+struct result {
+	enum outcome outcome;
+	int exit_code;         // 0 to 255; 126 or 127 for OUTCOME_SPAWN_ERROR
+	int term_signal;       // the signal that killed it, or 0
+	uint64_t start, end;   // now_ns() time
+	struct rusage usage;   // of the child and its waited-for children
+};
+
+// "exit 3", "signal 9 (KILL)", "timeout", "not found", … for a message; into `text` of `size` bytes, returned.
+const char *result_describe(const struct result *result, char *text, size_t size);
+
+// The code by which the job's failure is passed on: its exit code, 128+n for a signal, 124 for a timeout.
+int result_code(const struct result *result);
+
+#endif

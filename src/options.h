@@ -1,0 +1,87 @@
+// The command line: one option table makes struct options, --help, -h and the completions.
+
+#ifndef FAIRPAR_OPTIONS_H
+#define FAIRPAR_OPTIONS_H
+
+#include "job/halt.h"
+#include "plan/input.h"
+#include "process/child.h"
+
+#include <stdio.h>
+
+enum mode {
+	MODE_RUN,
+	MODE_EXIT,  // --help, --version, --completions: printed; exit with options.status
+	MODE_ERROR, // a message was printed; exit with EXIT_TROUBLE
+};
+
+// --batch NAME=FILE
+struct batch_file {
+	const char *name;   // owned by struct options
+	const char *path;   // "-" is stdin
+};
+
+// --weight B=N and its kin, in the order given; later ones win.
+struct batch_setting {
+	enum { SET_WEIGHT, SET_MAX_PARALLEL, SET_PRIORITY, SET_LONG_RUNNING, SET_PREFER_FAIRNESS } what;
+	const char *pattern; // batch name or glob
+	long value;
+	bool used;           // set by run.c when a batch matched; see its warning at the end
+};
+
+enum output_kind { OUTPUT_GROUP, OUTPUT_LINE_BUFFER, OUTPUT_UNGROUP };
+
+struct options {
+	int status;                      // of MODE_EXIT
+
+	// what to run
+	char **command;                  // template words; ncommand 0: each record is a command
+	size_t ncommand;
+	const char **then;               // --then, in order
+	size_t nthen;
+	const char *on_failure;          // or NULL
+	const char *shell;               // --shell, or NULL
+
+	// input
+	struct source_config *sources;   // ::: :::: -a and stdin where it is read; feeds --batch NAME, else "default"
+	size_t nsources;
+	char delimiter;
+	char *colsep;                    // translated; or NULL
+	bool header;
+	const char *batch;               // --batch NAME, or NULL
+	const char *batch_by;            // or NULL
+	struct batch_file *batch_files;
+	size_t nbatch_files;
+	struct batch_setting *settings;
+	size_t nsettings;
+
+	// scheduling
+	const char *jobs;                // -j as given, or NULL: for slots_parse() once limits are raised
+	bool fair_time;
+	unsigned max_long;
+	size_t queue_mem;                // bytes
+	uint64_t delay;                  // nanoseconds
+
+	// jobs
+	uint64_t timeout;                // nanoseconds, 0: none
+	unsigned attempts;               // --retries: attempts in all, at least 1; UINT_MAX: without end
+	int nice;
+	struct term_seq term_seq;
+	bool dry_run, print_commands;    // -t
+
+	// output and outcome
+	enum output_kind output;
+	bool keep_order;
+	bool tag;
+	const char *tagstring;           // or NULL
+	struct halt halt;
+	enum exit_scheme exit_scheme;
+	bool quiet;
+	const char *trace_service;       // FILE, or NULL
+};
+
+// Parses the command line. Prints its own messages: usage errors name the option, the cause and the nearest option.
+enum mode options_parse(struct options *ret_options, int argc, char *argv[]);
+void options_fini(struct options *options);
+
+#endif

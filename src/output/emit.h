@@ -1,0 +1,69 @@
+// What becomes of a job's output: spooled (in memory, then on disk) and written to stdout and stderr in the promised
+// order, whole: grouped, line by line, in input order, tagged.
+//
+// P1 and P7 hold here: every byte a job wrote is written or its loss is an error of the run; one job's output is never
+// mixed, cut or reordered within itself.
+
+#ifndef FAIRPAR_OUTPUT_EMIT_H
+#define FAIRPAR_OUTPUT_EMIT_H
+
+#include "base/attr.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+enum emit_mode {
+	EMIT_GROUP,        // a job's stdout, then its stderr, when it has ended
+	EMIT_LINE_BUFFER,  // whole lines as they come; with keep_order the oldest job live, the others held
+};
+
+struct emit_config {
+	enum emit_mode mode;
+	bool keep_order;          // by sequence within each lane (batch)
+	size_t spool_mem;         // bytes of held output in memory, over all jobs; beyond it unlinked files
+	const char *spool_dir;
+	int out_fd, err_fd;       // 1 and 2
+	// Called once, at the first failure to write: stream 0 stdout, 1 stderr, 2 spool; errno in `error`. Any thread, no
+	// lock held. EPIPE on stdout is the caller's to answer quietly. Output after it is discarded.
+	void (*failed)(void *arg, int stream, int error);
+	void *arg;
+};
+
+struct emit;       // the writer, one for the run
+struct emit_lane;  // an order of its own: a batch
+struct spool;      // the captured output of one job, all its attempts and steps
+
+struct emit *emit_create(const struct emit_config *config);
+// Writes what is still held. Returns 0, or -1 if anything was lost since the start.
+int emit_destroy(struct emit *emit) FP_NODISCARD;
+
+struct emit_lane *emit_lane_open(struct emit *emit);
+void emit_lane_close(struct emit *emit, struct emit_lane *lane); // after its last spool was finished
+
+// Opens the spool of the job with number `order` (from 1, without gaps) in its lane. `tag`, if not NULL, is put in front
+// of every line of both streams (copied, `tag_len` bytes). `worker_buf` semantics: a spool reuses memory of finished ones.
+struct spool *spool_open(struct emit *emit, struct emit_lane *lane, uint64_t order, const char *tag, size_t tag_len);
+
+// Reads what is there from the non-blocking pipe (stream 0 or 1) into the spool, or right through; as
+// struct drain.readable of process/child.h: bytes taken, 0 at end, -1 with errno.
+ssize_t spool_readable(struct spool *spool, int stream, int fd);
+
+// Adds bytes to a stream, as if the job had written them.
+void spool_add(struct spool *spool, int stream, const void *mem, size_t len);
+
+// Throws away what the attempt wrote (it will be tried again). Lines already passed on by EMIT_LINE_BUFFER are not
+// taken back.
+void spool_reset(struct spool *spool);
+
+// Bytes of each stream so far.
+uint64_t spool_bytes(const struct spool *spool, int stream);
+
+// The job has ended: its output is written now, or when its turn in the lane comes. The spool is gone.
+void spool_finish(struct spool *spool);
+
+// The job with this number in the lane has no output and never will (cancelled before it started).
+void emit_skip(struct emit *emit, struct emit_lane *lane, uint64_t order);
+
+#endif

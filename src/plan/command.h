@@ -1,0 +1,29 @@
+// From a template (or a line that is a whole command) to what execve() wants.
+
+#ifndef FAIRPAR_PLAN_COMMAND_H
+#define FAIRPAR_PLAN_COMMAND_H
+
+#include "plan/template.h"
+
+// A command ready to run; reused from job to job by one worker, so its memory is kept.
+struct command {
+	const char *path;        // program file; borrowed
+	char **argv;             // NULL-terminated, points into `words`
+	size_t argv_cap;
+	struct buf words;
+	struct buf text;         // scratch
+};
+
+#define COMMAND_INIT {NULL, NULL, 0, BUF_INIT, BUF_INIT}
+void command_fini(struct command *command);
+
+// Builds the command: directly where the template (or, with template NULL, the record's line itself) has no shell
+// syntax, else `shell -c TEXT`. Returns 0; or -1 with errno: ENOENT, EACCES (see program_find()), E2BIG (an argument
+// beyond the system's limit for one string).
+int command_build(struct command *command, const struct template *template, const struct expansion *x,
+                  const char *shell);
+
+// Appends the command as text for people, -t and --dry-run: what a shell would be given.
+void command_text(const struct template *template, const struct expansion *x, struct buf *buf);
+
+#endif

@@ -1,0 +1,30 @@
+// The shell that runs commands with shell syntax: which one, what needs it, and how items are quoted for it.
+
+#ifndef FAIRPAR_PLAN_SHELL_H
+#define FAIRPAR_PLAN_SHELL_H
+
+#include "base/buf.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+// Chooses by DESIGN §4 and §15: `option` (--shell, or NULL), $FAIRPAR_SHELL, $PARALLEL_SHELL, $SHELL if it is a Bourne
+// shell, /bin/sh. Returns a path that the caller frees, or NULL when `option` names no program.
+char *shell_choose(const char *option);
+
+// Where a program is, searched in PATH as execvp() would (cached; any thread). Returns a borrowed path that stays valid
+// for ever, or NULL with errno: ENOENT (nowhere), EACCES (found, but no program).
+const char *program_find(const char *name);
+
+// True if a shell must run this command line: metacharacters, a builtin, a keyword, an assignment in front, a function
+// exported to bash, or a first word that is no program.
+bool shell_is_needed(const char *command, size_t len);
+
+// True if the environment exports a bash function of that name: then bash must run it.
+bool shell_function_exists(const char *name, size_t len);
+
+// Appends one word quoted so that every Bourne shell reads exactly these bytes (newline and any byte but NUL included).
+// Unquoted where nothing needs it; spelled as GNU parallel spells it.
+void shell_quote(struct buf *buf, const char *word, size_t len);
+
+#endif

@@ -1,0 +1,44 @@
+// A command template, parsed once and expanded for each record.
+
+#ifndef FAIRPAR_PLAN_TEMPLATE_H
+#define FAIRPAR_PLAN_TEMPLATE_H
+
+#include "base/buf.h"
+#include "plan/input.h"
+
+struct template;
+
+// The names of the columns (--header), or {NULL, 0}.
+struct names {
+	char **names;
+	size_t n;
+};
+
+enum template_flags {
+	TEMPLATE_APPEND = 1 << 0,  // append " {}" if there is no replacement string for the item
+	TEMPLATE_RAW = 1 << 1,     // expands without quoting (--batch-by, --tagstring)
+};
+
+// Parses the words, joined by blanks as GNU parallel does. Returns NULL with *ret_error (caller frees) for what is
+// refused: Perl expressions {= … =}. Unknown braces stay literal.
+struct template *template_parse(const char *const *words, size_t nwords, unsigned flags, const struct names *names,
+                                char **ret_error);
+void template_free(struct template *template);
+
+// What a template is expanded with.
+struct expansion {
+	const struct record *record;
+	uint64_t seq;      // {#}
+	unsigned slot;     // {%}
+};
+
+// Appends the expanded text: items quoted for the shell, but for TEMPLATE_RAW and for one that stands first.
+void template_expand(const struct template *template, const struct expansion *x, struct buf *buf);
+
+// True if the template has no shell syntax of its own, so that it can be expanded into words and executed directly.
+bool template_is_direct(const struct template *template);
+
+// For a direct template: appends each word and a NUL. Returns the number of words.
+size_t template_expand_words(const struct template *template, const struct expansion *x, struct buf *buf);
+
+#endif

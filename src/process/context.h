@@ -1,0 +1,37 @@
+// The execution context that a job gets from whoever submitted it: directory, environment, umask, limits, niceness.
+// Captured in the parent, applied only in the child.
+
+#ifndef FAIRPAR_PROCESS_CONTEXT_H
+#define FAIRPAR_PROCESS_CONTEXT_H
+
+#include "base/attr.h"
+
+#include <signal.h>
+#include <stdbool.h>
+#include <sys/resource.h>
+#include <sys/types.h>
+
+struct context {
+	int refs;                  // atomically counted; see context_ref()
+	int cwd_fd;                // O_PATH descriptor of the working directory, or -1: that of the process
+	char **env;                // NULL-terminated, owned
+	mode_t umask;              // or (mode_t)-1: that of the process
+	struct rlimit nofile;      // as the caller had it: fairpar raises its own soft limit
+	int nice;                  // added to the process's own (--nice)
+	sigset_t mask;             // signal mask as the caller had it
+	sigset_t ignored;          // signals that the caller ignored: stay ignored in jobs
+};
+
+// The context of this process. Called once, first thing in main, before signals_block(): what it finds then is what
+// jobs get. The caller owns the one reference.
+struct context *context_capture(void);
+
+// Counted from any thread; the last unref frees it.
+struct context *context_ref(struct context *context);
+void context_unref(struct context *context);
+
+// Raises the soft descriptor limit of the process to the hard one (jobs keep what was captured). Returns the new soft
+// limit.
+rlim_t context_raise_nofile(const struct context *context);
+
+#endif

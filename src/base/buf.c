@@ -78,8 +78,11 @@ char *buf_take(struct buf *buf) {
 	return data;
 }
 
-// The length of the valid UTF-8 sequence at `s`, or 0 (RFC 3629 §4).
-static size_t utf8_length(const unsigned char *s, size_t len) {
+size_t utf8_length(const char *mem, size_t len) {
+	const unsigned char *s = (const unsigned char *)mem;
+	if (s[0] < 0x80) {
+		return 1;
+	}
 	static const struct { unsigned char lo, hi, second_lo, second_hi, length; } forms[] = {
 		{0xC2, 0xDF, 0x80, 0xBF, 2}, {0xE0, 0xE0, 0xA0, 0xBF, 3}, {0xE1, 0xEC, 0x80, 0xBF, 3},
 		{0xED, 0xED, 0x80, 0x9F, 3}, {0xEE, 0xEF, 0x80, 0xBF, 3}, {0xF0, 0xF0, 0x90, 0xBF, 4},
@@ -97,28 +100,37 @@ static size_t utf8_length(const unsigned char *s, size_t len) {
 				return 0;
 			}
 		}
-		// U+0080 to U+009F are control characters too: some terminals obey them
-		return s[0] == 0xC2 && s[1] < 0xA0 ? 0 : forms[i].length;
+		return forms[i].length;
 	}
 	return 0;
 }
 
+// The length of the character at `s` if it is safe to show, or 0: control characters drive terminals, U+0080 to U+009F
+// (C2 80 to C2 9F) too.
+static size_t printable_length(const char *s, size_t len) {
+	unsigned char first = (unsigned char)s[0];
+	if (first < 0x80) {
+		return first >= 0x20 && first != 0x7F;
+	}
+	size_t n = utf8_length(s, len);
+	return first == 0xC2 && (unsigned char)s[1] < 0xA0 ? 0 : n;
+}
+
 void buf_add_escaped(struct buf *buf, const char *mem, size_t len, size_t max) {
-	const unsigned char *s = (const unsigned char *)mem;
 	for (size_t i = 0; i < len;) {
 		if (i >= max) {
 			buf_adds(buf, "...");
 			return;
 		}
-		size_t n = s[i] >= 0x20 && s[i] < 0x7F ? 1 : utf8_length(s + i, len - i);
+		size_t n = printable_length(mem + i, len - i);
 		if (n > 0) {
-			buf_add(buf, s + i, n);
-		} else if (s[i] == '\n') {
+			buf_add(buf, mem + i, n);
+		} else if (mem[i] == '\n') {
 			buf_adds(buf, "\\n");
-		} else if (s[i] == '\t') {
+		} else if (mem[i] == '\t') {
 			buf_adds(buf, "\\t");
 		} else {
-			buf_printf(buf, "\\x%02X", s[i]);
+			buf_printf(buf, "\\x%02X", (unsigned char)mem[i]);
 		}
 		i += n ? n : 1;
 	}

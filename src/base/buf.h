@@ -38,6 +38,10 @@ const char *buf_str(const struct buf *buf);
 // Hands the bytes (NUL behind them) over to the caller, who frees them; the buffer is empty afterwards.
 char *buf_take(struct buf *buf);
 
+// The length in bytes of the valid UTF-8 character at `s`, of which `len` (> 0) bytes may be read; 0 if it is none
+// (RFC 3629 §4).
+size_t utf8_length(const char *s, size_t len);
+
 // Appends the bytes for a human: control bytes and invalid ones as \n, \t, \xHH, cut after `max` bytes with "...".
 // For messages and, on a terminal, for everything that shows an item: a file name must not drive the terminal.
 void buf_add_escaped(struct buf *buf, const char *mem, size_t len, size_t max);

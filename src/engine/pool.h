@@ -53,6 +53,7 @@ struct work {
 	size_t size;           // bytes of it
 	unsigned flags;        // enum work_flags
 	void *context;         // captured context to run with, or NULL; see pool_hooks.context_ref
+	uint64_t id;           // the submitter's number for it, for the trace
 };
 
 enum work_source { SOURCE_OWN, SOURCE_STOLEN, SOURCE_QUEUE, SOURCE_LENT, SOURCE_LONG };
@@ -62,7 +63,7 @@ struct service {
 	uint64_t n;                 // dispatches so far, from 1
 	uint64_t now;               // when
 	const char *batch;          // queue name
-	uint64_t item;              // number of the item within its queue, from 1, in order of submission
+	uint64_t id;                // struct work.id
 	enum work_source source;
 	unsigned slot;              // from 1
 	double virt;                // virtual time of the queue after this dispatch, in turns or seconds per weight
@@ -121,7 +122,9 @@ void pool_start(struct pool *pool);
 void pool_destroy(struct pool *pool);
 
 // Opens the queue of that name, or finds it if it is open. Each open is matched by one pool_queue_close(); the queue is
-// closed by the last. A name that was removed and is opened again keeps its place in virtual time and its item numbers.
+// closed by the last; one that is closed but still has work is simply open again. A name that was removed and is opened
+// again keeps its place in virtual time and its queue_keep(). The pointer is good until the opener's pool_queue_close(),
+// also when pool_shutdown() has closed the queue before (submissions are then refused).
 // `user` is returned by queue_user(); only the first open of a name sets it and `attrs`.
 // Returns NULL with errno ESHUTDOWN when the pool no longer takes submissions from outside.
 struct queue *pool_queue_open(struct pool *pool, const char *name, const struct queue_attrs *attrs, void *user);
@@ -130,6 +133,10 @@ void pool_queue_close(struct pool *pool, struct queue *queue);
 void queue_set(struct pool *pool, struct queue *queue, const struct queue_attrs *attrs);
 const char *queue_name(const struct queue *queue); // borrowed, valid while the queue is
 void *queue_user(const struct queue *queue);
+
+// A number of the owner's that belongs to the name: 0 at first, and kept when the queue is removed and opened again.
+// For the one thread that opens and closes the queue.
+uint64_t *queue_keep(struct queue *queue);
 
 // Asks for one call of hooks.low when less than low_water bytes are queued: at once if so now.
 void pool_queue_want(struct pool *pool, struct queue *queue);

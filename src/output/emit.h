@@ -42,7 +42,7 @@ int emit_destroy(struct emit *emit) FP_NODISCARD;
 struct emit_lane *emit_lane_open(struct emit *emit);
 void emit_lane_close(struct emit *emit, struct emit_lane *lane); // after its last spool was finished
 
-// Opens the spool of the job with number `order` (from 1, without gaps) in its lane. `tag`, if not NULL, is put in front
+// Opens the spool of the job with number `order` (from 1, without gaps) in its lane; lane NULL: in no order. `tag`, if not NULL, is put in front
 // of every line of both streams (copied, `tag_len` bytes). `worker_buf` semantics: a spool reuses memory of finished ones.
 struct spool *spool_open(struct emit *emit, struct emit_lane *lane, uint64_t order, const char *tag, size_t tag_len);
 
@@ -53,8 +53,11 @@ ssize_t spool_readable(struct spool *spool, int stream, int fd);
 // Adds bytes to a stream, as if the job had written them.
 void spool_add(struct spool *spool, int stream, const void *mem, size_t len);
 
-// Throws away what the attempt wrote (it will be tried again). Lines already passed on by EMIT_LINE_BUFFER are not
-// taken back.
+// What was written so far stays, whatever is reset later: the next step of the job begins.
+void spool_mark(struct spool *spool);
+
+// Throws away what the attempt wrote since the last mark (it will be tried again). Lines already passed on by
+// EMIT_LINE_BUFFER are not taken back.
 void spool_reset(struct spool *spool);
 
 // Bytes of each stream so far.

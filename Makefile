@@ -1,61 +1,278 @@
-# fairpar: make, make check, make install. `make help` lists the rest.
+# fairpar: make, make check, make install PREFIX=~/.local. `make help` lists the rest.
+#
+# GNU make 4.2 or later. Objects lie in obj/PROFILE/; the program that `make` builds is what gets installed. Your CC,
+# CPPFLAGS, CFLAGS, LDFLAGS and LDLIBS are taken as they are, after fairpar's own; changing one rebuilds what it concerns.
 
-VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || cat VERSION 2>/dev/null || echo unknown)
+MAKEFLAGS += --no-builtin-rules
+.SUFFIXES:
 
 CC ?= cc
 AR ?= ar
 CFLAGS ?= -O2 -g
-O ?= obj/release
+PKG_CONFIG ?= pkg-config
+INSTALL ?= install
 
-FP_CPPFLAGS := -D_GNU_SOURCE -Isrc $(FP_DEFINES)
-FP_CFLAGS := -std=c17 -pthread -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Wstrict-prototypes \
-	-Wmissing-prototypes -Wformat=2 -Wundef -Wvla -fno-common -fstack-protector-strong $(FP_SANITIZE)
+PREFIX ?= /usr/local
+override PREFIX := $(patsubst ~%,$(HOME)%,$(PREFIX))
+BINDIR ?= $(PREFIX)/bin
+MANDIR ?= $(PREFIX)/share/man
+BASHCOMPDIR ?= $(PREFIX)/share/bash-completion/completions
+ZSHCOMPDIR ?= $(PREFIX)/share/zsh/site-functions
+FISHCOMPDIR ?= $(PREFIX)/share/fish/vendor_completions.d
+
+FUZZ_SECONDS ?= 60
+STRESS_SECONDS ?= 60
+PROFILE ?= release
+O ?= obj/$(PROFILE)
+
+ifeq ($V,1)
+Q :=
+say := @:
+else
+Q := @
+say := @echo
+endif
+
+# What is built -------------------------------------------------------------------------------------------------------
 
 ROOMS := base job plan engine slots process output report
 LIB_SRC := $(wildcard $(ROOMS:%=src/%/*.c))
 TOP_SRC := $(filter-out src/main.c,$(wildcard src/*.c))
 UNIT_SRC := $(wildcard tests/unit/*.c)
+FUZZ_SRC := $(wildcard tests/fuzz/*.c)
+BATS := $(wildcard tests/$(or $T,*).bats)
 
 LIB_OBJ := $(LIB_SRC:%.c=$O/%.o)
 TOP_OBJ := $(TOP_SRC:%.c=$O/%.o)
 UNITS := $(UNIT_SRC:%.c=$O/%)
-
-ifeq ($V,1)
-Q :=
-else
-Q := @
-endif
+FUZZERS := $(FUZZ_SRC:%.c=$O/%)
 
 all: fairpar
 
+# How it is built -----------------------------------------------------------------------------------------------------
+
+FP_DEFINES = -DNDEBUG
+FP_SANITIZE =
+FP_CPPFLAGS = -D_GNU_SOURCE -Isrc $(FP_DEFINES)
+FP_CFLAGS = -std=c17 -pthread -fno-common -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion \
+	-Wstrict-prototypes -Wmissing-prototypes -Wformat=2 -Wundef -Wvla $(if $(filter 1,$(WERROR)),-Werror)
+ifneq ($(FP_SANITIZE),)
+FP_CFLAGS += $(FP_SANITIZE) -fno-sanitize-recover=all -fno-omit-frame-pointer
+endif
+
+# Only the manifest reader knows libyaml.
+ifneq ($(wildcard src/plan/manifest.c),)
+YAML_LIBS ?= $(shell $(PKG_CONFIG) --libs yaml-0.1 2>/dev/null || echo -lyaml)
+endif
+
+# A tag, or the VERSION file of a release tarball, or the commit on the way to the first release.
+NEXT := 0.1.0
+VERSION := $(if $(wildcard .git),$(shell git describe --tags --match 'v[0-9]*' 2>/dev/null | sed 's/^v//'),$(file <VERSION))
+ifeq ($(VERSION),)
+VERSION := $(NEXT)-dev$(addprefix +,$(shell git rev-parse --short HEAD 2>/dev/null))
+endif
+
+# Hardening, each flag only where this compiler takes it. FORTIFY wants optimisation, and is the user's if he names it;
+# a sanitizer sees more without it. -static and PIE exclude each other.
+HARDEN_C := -fstack-protector-strong -fstack-clash-protection -fcf-protection
+HARDEN_LD := -Wl,-z,relro -Wl,-z,now
+PIE := $(if $(filter -static -no-pie,$(CC) $(CFLAGS) $(LDFLAGS)),,-fPIE -pie)
+
+# All goals but these compile; for them, note the flags (what differs from the last time is built again) and probe.
+ifneq ($(filter-out clean help dist uninstall,$(or $(MAKECMDGOALS),all)),)
+remember = $(if $(filter x$2,x$(file <$O/$1)),,$(shell mkdir -p $O)$(file >$O/$1,$2))
+FLAGS := $(CC) $(FP_CPPFLAGS) $(CPPFLAGS) $(FP_CFLAGS) $(CFLAGS) : $(LDFLAGS) : $(HARDEN_C) $(HARDEN_LD) $(PIE)
+FLAGS := $(subst $() $(),_,$(strip $(FLAGS)))
+$(call remember,flags,$(FLAGS))
+$(call remember,version,$(subst $() $(),_,$(VERSION)))
+include $O/probe.mk
+endif
+
+$O/probe.mk: $O/flags
+	$(say) PROBE $@
+	$Q tmp=$$(mktemp -d) && trap 'rm -rf "$$tmp"' EXIT && echo 'int main(void) { return 0; }' >"$$tmp/x.c" && \
+	takes() { $(CC) -Werror "$$@" -o "$$tmp/x" "$$tmp/x.c" >/dev/null 2>&1; }; \
+	{ for flag in $(HARDEN_C); do takes $$flag && echo "FP_CFLAGS += $$flag"; done; \
+	for flag in $(HARDEN_LD); do takes $$flag && echo "FP_LDFLAGS += $$flag"; done; \
+	test -n '$(PIE)' && takes $(PIE) && echo 'FP_CFLAGS += -fPIE' && echo 'FP_LDFLAGS += -pie'; \
+	macros=$$($(CC) $(CPPFLAGS) $(CFLAGS) -dM -E -x c /dev/null 2>/dev/null); \
+	case "$(FP_SANITIZE)$$macros" in \
+	*-fsanitize* | *_FORTIFY_SOURCE*) ;; \
+	*__OPTIMIZE__*) echo 'FP_CPPFLAGS += -D_FORTIFY_SOURCE=2' ;; \
+	esac; } >$@.tmp && mv -f $@.tmp $@
+
 fairpar: $O/fairpar
-	$Q cp -f $< $@
+	$Q cp -f $< $@.tmp && mv -f $@.tmp $@
 
 $O/fairpar: $O/src/main.o $(TOP_OBJ) $O/libfairpar.a
-	@echo LD $@
-	$Q$(CC) $(FP_CFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+	$(say) LINK $@
+	$Q$(CC) $(FP_CFLAGS) $(CFLAGS) $(FP_LDFLAGS) $(LDFLAGS) -o $@ $^ $(YAML_LIBS) $(LDLIBS)
 
+# Everything but what sits on top of src/ is a library, so that unit tests, fuzzers and benchmarks link what they test.
 $O/libfairpar.a: $(LIB_OBJ)
-	$Q rm -f $@
-	$Q$(AR) rcs $@ $^
+	$Q rm -f $@.$$$$ && $(AR) rcs $@.$$$$ $^ && mv -f $@.$$$$ $@
 
-$O/%.o: %.c
-	@echo CC $@
+$O/src/options.o: FP_CPPFLAGS += -DFAIRPAR_VERSION='"$(VERSION)"'
+$O/src/options.o: $O/version
+
+$O/%.o: %.c $O/flags
+	$(say) CC $@
 	$Q mkdir -p $(@D)
 	$Q$(CC) -MMD -MP $(FP_CPPFLAGS) $(CPPFLAGS) $(FP_CFLAGS) $(CFLAGS) -c -o $@ $<
 
+link_test = $(CC) $(FP_CFLAGS) $(CFLAGS) $(FP_LDFLAGS) $(LDFLAGS) -o $@ $^ $(YAML_LIBS) $(LDLIBS)
+
 $O/tests/unit/%: $O/tests/unit/%.o $O/libfairpar.a
-	$Q$(CC) $(FP_CFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+	$(say) LINK $@
+	$Q$(link_test)
+
+$O/tests/fuzz/%: $O/tests/fuzz/%.o $O/libfairpar.a
+	$(say) LINK $@
+	$Q$(link_test) -fsanitize=fuzzer
+
+-include $(shell find $O -name '*.d' 2>/dev/null)
 
 units: $(UNITS)
+fuzzers: $(FUZZERS)
 
-check-unit: $(UNITS)
-	@for t in $(UNITS); do $$t || exit 1; done
+# The other builds, by name -------------------------------------------------------------------------------------------
+
+# Every one of these has faults on demand (src/base/fault.h) and assertions.
+faults := FP_DEFINES=-DFAIRPAR_FAULTS
+profile_debug := PROFILE=debug O=obj/debug $(faults) CFLAGS='-Og -g3'
+profile_asan := PROFILE=asan O=obj/asan $(faults) FP_SANITIZE=-fsanitize=address,undefined
+profile_ubsan := PROFILE=ubsan O=obj/ubsan $(faults) FP_SANITIZE=-fsanitize=undefined
+profile_tsan := PROFILE=tsan O=obj/tsan $(faults) FP_SANITIZE=-fsanitize=thread
+profile_coverage := PROFILE=coverage O=obj/coverage $(faults) CFLAGS='-O0 -g --coverage'
+profile_fuzz := PROFILE=fuzz O=obj/fuzz CC=clang $(faults) CFLAGS='-O1 -g -fsanitize=fuzzer-no-link' \
+	FP_SANITIZE=-fsanitize=address,undefined
+
+# One job for each CPU, unless whoever called has decided.
+parallel = $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$(shell nproc))
+submake = +@$(MAKE) --no-print-directory $(parallel)
+
+debug:
+	$(submake) $(profile_debug) obj/debug/fairpar
+
+# Tests ---------------------------------------------------------------------------------------------------------------
+
+# tests/run runs TAP producers side by side and ends with the line "N passed, N failed".
+run_tests = @FAIRPAR_PROFILE=$(PROFILE) FAIRPAR=$(CURDIR)/$(or $1,fairpar) FAIRPAR_FAULTY=$(CURDIR)/$(or $1,obj/debug/fairpar) tests/run
+
+# The units that put faults in are run once more in the build that has them.
+FAULTY_UNITS := $(patsubst %.c,obj/debug/%,$(if $(UNIT_SRC),$(shell grep -l FAIRPAR_FAULT $(UNIT_SRC))))
+FUZZING := $(if $(FUZZ_SRC),tests/fuzz/run)
+MODEL := $(wildcard tests/model/check)
+
+check:
+	$(submake) all units
+	$(submake) $(profile_debug) obj/debug/fairpar $(FAULTY_UNITS)
+	@$(if $(FUZZING),tests/fuzz/run --build)
+	$(run_tests) tests/lint/run $(BATS) $(UNITS) $(FAULTY_UNITS) $(FUZZING) $(MODEL)
+
+check-unit:
+	$(submake) units
+	$(run_tests) $(UNITS)
+
+check-bats:
+	$(submake) all
+	$(submake) $(profile_debug) obj/debug/fairpar
+	$(run_tests) $(BATS)
+
+lint:
+	$(run_tests) tests/lint/run
+
+# The unit tests and the bats suite with the program of this profile.
+check-profile: units $O/fairpar
+	$(call run_tests,$O/fairpar) $(BATS) $(UNITS)
+
+asan ubsan tsan:
+	$(submake) $(profile_$@) check-profile
+
+coverage:
+	@find obj/coverage -name '*.gcda' -delete 2>/dev/null || :
+	$(submake) $(profile_coverage) check-profile
+	@tests/coverage obj/coverage
+
+fuzz:
+	@tests/fuzz/run --build
+	$(run_tests) -t 0 tests/fuzz/run --seconds=$(FUZZ_SECONDS)
+
+fuzzers-build:
+	$(submake) $(profile_fuzz) fuzzers
+
+stress:
+	$(submake) $(profile_tsan) units
+	$(run_tests) -t 0 $(STRESSES)
+
+bench: all
+	@tests/bench/run
+
+model:
+	@tests/model/run
+
+# Installing ----------------------------------------------------------------------------------------------------------
+
+# SOURCE=TARGET, each where it exists.
+installed := $(foreach pair,man/fairpar.1=$(MANDIR)/man1/fairpar.1 completions/fairpar.bash=$(BASHCOMPDIR)/fairpar \
+	completions/_fairpar=$(ZSHCOMPDIR)/_fairpar completions/fairpar.fish=$(FISHCOMPDIR)/fairpar.fish,\
+	$(if $(wildcard $(firstword $(subst =, ,$(pair)))),$(pair)))
+
+install: all
+	$(INSTALL) -d '$(DESTDIR)$(BINDIR)'
+	$(INSTALL) -m 755 $(STRIP) fairpar '$(DESTDIR)$(BINDIR)/fairpar'
+	@set -e; for pair in $(installed); do \
+		dir=$${pair#*=} && $(INSTALL) -d "$(DESTDIR)$${dir%/*}"; \
+		echo "$(INSTALL) -m 644 $${pair%%=*} '$(DESTDIR)$${pair#*=}'"; \
+		$(INSTALL) -m 644 "$${pair%%=*}" "$(DESTDIR)$${pair#*=}"; \
+	done
+
+install-strip: STRIP := -s
+install-strip: install
+
+uninstall:
+	rm -f '$(DESTDIR)$(BINDIR)/fairpar' $(foreach pair,$(installed),'$(DESTDIR)$(lastword $(subst =, ,$(pair)))')
+
+# Releasing -----------------------------------------------------------------------------------------------------------
+
+TARBALL := obj/dist/fairpar-$(VERSION).tar.gz
+
+dist:
+	@mkdir -p obj/dist && echo '$(VERSION)' >obj/dist/VERSION
+	@git archive --prefix='fairpar-$(VERSION)/' --add-file=obj/dist/VERSION HEAD | gzip -9n >'$(TARBALL)'
+	@echo '$(TARBALL)'
+
+distcheck: dist
+	@packaging/distcheck '$(TARBALL)'
+
+deb: dist
+	@packaging/deb '$(TARBALL)'
 
 clean:
-	rm -rf obj fairpar
+	rm -rf obj coverage fairpar fairpar.tmp
 
--include $(shell find obj -name '*.d' 2>/dev/null)
+help:
+	@sed -n 's/^#: //p' Makefile
 
-.PHONY: all units check-unit clean
+#: make                 build ./fairpar (-O2 -g; CC, CPPFLAGS, CFLAGS, LDFLAGS are yours; V=1 shows the commands)
+#: make check           build and run every test; the last line is "N passed, N failed"
+#: make check-unit      the unit tests;  make check-bats T=NAME: tests/NAME.bats, or all of them
+#: make lint            layers, lengths, shellcheck, mandoc: those that are installed
+#: make asan|ubsan|tsan the unit tests and the bats suite in a sanitizer build
+#: make debug           obj/debug/fairpar: assertions, and faults on demand by FAIRPAR_FAULT
+#: make coverage        which lines the tests reach
+#: make fuzz            FUZZ_SECONDS=60 for each fuzz target (clang)
+#: make stress          STRESS_SECONDS=60 of the stress programs, under the thread sanitizer
+#: make bench           measure against xargs, GNU parallel, xe and make
+#: make model           check the models of the protocols with spin
+#: make install         PREFIX=/usr/local BINDIR MANDIR BASHCOMPDIR ZSHCOMPDIR FISHCOMPDIR DESTDIR
+#: make install-strip   the same, without debugging information;  make uninstall: remove these files
+#: make dist            obj/dist/fairpar-VERSION.tar.gz;  make distcheck: unpack, build, check, install, uninstall it
+#: make deb             a Debian package from that tarball
+#: make clean           remove all that was built
+#: WERROR=1             warnings are errors
+
+.PHONY: all units fuzzers fuzzers-build check check-unit check-bats check-profile lint bench model asan ubsan tsan \
+	coverage fuzz stress debug install install-strip uninstall dist distcheck deb clean help
 .SECONDARY:
+.DELETE_ON_ERROR:

@@ -1,0 +1,52 @@
+// fairpar: xargs for many queues. Starts up, picks the mode, returns the exit status.
+//
+// The map of src/. Data flows one way; only the files on top (here, options, run, feed, work) see more than one room.
+//
+//   stdin, files, ::: -> plan: record -> feed: item in a batch's queue -> engine: whose turn -> worker
+//     -> work: the job -> process: child -> output: spool -> stdout, stderr
+//
+//   options.c      options_parse()    the one option table: struct options, --help, completions
+//   run.c          run_all()          composition root and event loop: input, signals, the end
+//   feed.c         feeds_fill()       inputs into the queues of their batches, just ahead of need
+//   work.c         work_item          the life of a job on a worker: expand, run, retry, then, count
+//   plan/          input_next()       records from sources; template_expand(), command_build(): what to run
+//   engine/        pool_submit()      named queues that take turns (fair.c) on slots, local lists, stealing
+//   process/       child_run()        one child from start to end; signals, contexts, the guardian
+//   output/        spool_readable()   a job's output, whole and in the promised order
+//   job/           halt_is_met()      the nouns and the pure rules: outcomes, --halt, exit status
+//   slots/         slots_parse()      how many jobs at once
+//   report/        trace_add()        what is told to programs: the service trace
+//   base/                             memory, byte strings, messages, threads, descriptors
+//
+// src/LAYERS says which room may include which; tests/lint/layers checks it.
+
+#include "base/diag.h"
+#include "base/io.h"
+#include "options.h"
+#include "process/context.h"
+#include "process/guardian.h"
+#include "run.h"
+
+#include <errno.h>
+#include <string.h>
+
+int main(int argc, char *argv[]) {
+	if (argc > 1 && strcmp(argv[1], GUARDIAN_ARG) == 0) {
+		return guardian_main(argc, argv);
+	}
+	struct context *context = context_capture(); // what jobs get is what fairpar got: before anything changes
+	if (fds_sanitize() < 0) { // 0, 1 and 2 are open, or nothing is safe
+		diag_error("cannot open /dev/null: %s", strerror(errno));
+		return EXIT_TROUBLE;
+	}
+	struct options options;
+	int status = EXIT_TROUBLE;
+	switch (options_parse(&options, argc, argv)) {
+	case MODE_RUN: status = run_all(&options, context); break;
+	case MODE_EXIT: status = options.status; break;
+	case MODE_ERROR: break;
+	}
+	options_fini(&options);
+	context_unref(context);
+	return status;
+}

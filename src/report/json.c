@@ -1,0 +1,54 @@
+// Writing JSON text.
+
+#include "report/json.h"
+
+#include <stdbool.h>
+
+static void add_base64(struct buf *buf, const unsigned char *s, size_t len) {
+	static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+	for (size_t i = 0; i < len; i += 3) {
+		size_t left = len - i;
+		unsigned bits = (unsigned)s[i] << 16 | (left > 1 ? (unsigned)s[i + 1] << 8 : 0) | (left > 2 ? s[i + 2] : 0U);
+		buf_addc(buf, digits[bits >> 18]);
+		buf_addc(buf, digits[bits >> 12 & 63]);
+		buf_addc(buf, left > 1 ? digits[bits >> 6 & 63] : '=');
+		buf_addc(buf, left > 2 ? digits[bits & 63] : '=');
+	}
+}
+
+// Appends the character at `s`. Returns its length, or 0 if it is no UTF-8 (one byte is then replaced).
+static size_t add_char(struct buf *buf, const unsigned char *s, size_t len) {
+	if (*s == '"' || *s == '\\') {
+		buf_addc(buf, '\\');
+		buf_addc(buf, (char)*s);
+		return 1;
+	}
+	if (*s < 0x20 || *s == 0x7F) {
+		buf_printf(buf, "\\u%04x", *s);
+		return 1;
+	}
+	size_t n = utf8_length((const char *)s, len);
+	if (n == 0) {
+		buf_adds(buf, "\xEF\xBF\xBD");
+		return 0;
+	}
+	buf_add(buf, s, n);
+	return n;
+}
+
+void json_add_string(struct buf *buf, const char *key, const char *value, size_t len) {
+	const unsigned char *s = (const unsigned char *)value;
+	bool exact = true;
+	buf_printf(buf, "\"%s\":\"", key);
+	for (size_t i = 0; i < len;) {
+		size_t n = add_char(buf, s + i, len - i);
+		exact = exact && n > 0;
+		i += n ? n : 1;
+	}
+	buf_addc(buf, '"');
+	if (!exact) {
+		buf_printf(buf, ",\"%s_b64\":\"", key);
+		add_base64(buf, s, len);
+		buf_addc(buf, '"');
+	}
+}

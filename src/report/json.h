@@ -1,0 +1,12 @@
+// Writing JSON text.
+
+#ifndef FAIRPAR_REPORT_JSON_H
+#define FAIRPAR_REPORT_JSON_H
+
+#include "base/buf.h"
+
+// Appends `"key":"value"`. Bytes that are not UTF-8 become U+FFFD, and then `,"key_b64":"…"` follows with the exact bytes,
+// for names are bytes and must survive.
+void json_add_string(struct buf *buf, const char *key, const char *value, size_t len);
+
+#endif

@@ -1,0 +1,498 @@
+// The composition root: puts pool, children, output and inputs together, and is the event loop of the run.
+//
+// The main thread reads input (feed.c), answers signals and times the end of jobs that must end; the workers of the
+// pool run the jobs (work.c). The loop sleeps in poll() until a signal, input, or one of the wake-ups below comes:
+// the pool wants more items or is idle, --halt now, output that cannot be written, a full trace buffer.
+
+#include "run.h"
+
+#include "base/alloc.h"
+#include "base/diag.h"
+#include "base/io.h"
+#include "plan/shell.h"
+#include "process/signals.h"
+#include "slots/slots.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdint.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+enum {
+	SPOOL_MEM = 8 * 1024 * 1024,   // held output in memory, over all jobs (DESIGN §8, P7: 16 MiB in all)
+	WORKER_STACK = 256 * 1024,     // a slot is a thread: small stacks (DESIGN §15)
+};
+
+void run_wake(struct run *run) {
+	uint64_t one = 1;
+	ssize_t n;
+	do {
+		n = write(run->wake_fd, &one, sizeof(one));
+	} while (n < 0 && errno == EINTR);
+	verify(n == sizeof(one) || errno == EAGAIN); // EAGAIN: the counter is full, so a wake-up is pending
+}
+
+// ---- what the rooms call ----
+
+static void on_idle(void *arg) {
+	struct run *run = arg;
+	atomic_store_release(&run->idle, true); // pairs with the load in run_loop()
+	run_wake(run);
+}
+
+static void on_low(void *arg, struct queue *queue FP_UNUSED) {
+	run_wake(arg);
+}
+
+static void on_removed(void *arg, struct queue *queue, uint64_t submitted FP_UNUSED) {
+	batch_free(arg, queue_user(queue));
+}
+
+static void on_trace(void *arg, const struct service *service) {
+	struct run *run = arg;
+	static const char *const sources[] = {
+		[SOURCE_OWN] = "own", [SOURCE_STOLEN] = "stolen", [SOURCE_QUEUE] = "queue",
+		[SOURCE_LENT] = "lent", [SOURCE_LONG] = "long",
+	};
+	struct trace_line line = {
+		.n = service->n,
+		.seconds = (double)(service->now - run->start) / 1e9,
+		.batch = service->batch,
+		.job = service->id,
+		.source = sources[service->source],
+		.slot = service->slot,
+		.virt = service->virt,
+		.lag = service->lag,
+	};
+	if (trace_add(run->trace, &line)) {
+		run_wake(run);
+	}
+}
+
+static void on_pool_trouble(void *arg FP_UNUSED, const char *what, int error) {
+	diag_warn("%s: %s", what, strerror(error));
+}
+
+// Output that cannot be written makes the rest of the run pointless: it starts nothing more (see stop_for_output()).
+static void on_output_failed(void *arg, int stream, int error) {
+	static const char *const names[] = {"standard output", "standard error", "a temporary file for output"};
+	struct run *run = arg;
+	if (stream != 0 || error != EPIPE) {
+		diag_error("cannot write to %s: %s", names[stream], strerror(error));
+	}
+	atomic_store_relaxed(&run->trouble, true);
+	int none = 0;
+	atomic_compare_exchange_strong(&run->output_error, &none, error);
+	atomic_store_release(&run->output_failed, true); // pairs with the load in stop_for_output()
+	run_wake(run);
+}
+
+// ---- the loop ----
+
+// Starts nothing more. Running jobs go on unless terminate() is called too.
+static void stop(struct run *run) {
+	if (!run->stopping) {
+		run->stopping = true;
+		feeds_stop(run);
+		pool_shutdown(run->pool, POOL_CANCELLING);
+	}
+}
+
+static void terminate(struct run *run) {
+	stop(run);
+	if (!run->terminating) {
+		run->terminating = true;
+		children_terminate(run->children);
+	}
+}
+
+static void list_child(void *arg, const struct child_view *view) {
+	uint64_t now = *(uint64_t *)arg;
+	diag_note("running for %.1fs, pid %ld: %s", (double)(now - view->start) / 1e9, (long)view->pid,
+	          diag_shows(view->label));
+}
+
+static void suspend(struct run *run) {
+	pool_pause(run->pool, true);
+	children_signal(run->children, SIGSTOP);
+	signals_stop_self();
+	children_signal(run->children, SIGCONT);
+	pool_pause(run->pool, false);
+}
+
+static void answer_signal(struct run *run, int signal) {
+	uint64_t now = now_ns();
+	switch (signal) {
+	case SIGTSTP:
+		suspend(run);
+		break;
+	case SIGUSR1:
+		children_each(run->children, list_child, &now);
+		break;
+	case SIGINT:
+	case SIGTERM:
+	case SIGHUP:
+	case SIGQUIT:
+		if (run->signal) {
+			children_kill(run->children);
+			break;
+		}
+		run->signal = signal;
+		terminate(run);
+		if (!run->options->quiet) {
+			diag_note("stopping: the running jobs get SIGTERM; once more and they are killed");
+		}
+		break;
+	default:
+		break;
+	}
+}
+
+static void answer_signals(struct run *run) {
+	int signal;
+	while ((signal = signals_next(run->signal_fd)) != 0) {
+		answer_signal(run, signal);
+	}
+}
+
+static void stop_for_output(struct run *run) {
+	if (!run->stopping && atomic_load_acquire(&run->output_failed)) {
+		// like a filter whose reader has gone: what still runs would write for nobody
+		if (atomic_load_relaxed(&run->output_error) == EPIPE) {
+			terminate(run);
+		} else {
+			stop(run);
+		}
+	}
+}
+
+static void flush_trace(struct run *run) {
+	if (run->trace && trace_flush(run->trace) != 0 && !atomic_exchange(&run->trouble, true)) {
+		diag_error("cannot write '%s': %s", diag_shows(run->options->trace_service), strerror(errno));
+	}
+}
+
+// Polls for signals, wake-ups and the inputs that wait. `timeout_ms` as for poll().
+static void loop_poll(struct run *run, int timeout_ms) {
+	size_t n = 2;
+	grow_array(&run->fds, &run->fds_cap, n, sizeof(*run->fds));
+	run->fds[0] = (struct pollfd){.fd = run->signal_fd, .events = POLLIN};
+	run->fds[1] = (struct pollfd){.fd = run->wake_fd, .events = POLLIN};
+	size_t at = 0;
+	for (int fd; (fd = feeds_poll_fd(run, &at)) >= 0;) {
+		grow_array(&run->fds, &run->fds_cap, n + 1, sizeof(*run->fds));
+		run->fds[n++] = (struct pollfd){.fd = fd, .events = POLLIN};
+	}
+	int ready = poll(run->fds, (nfds_t)n, timeout_ms);
+	verify(ready >= 0 || errno == EINTR || errno == ENOMEM);
+	uint64_t count;
+	if (ready > 0 && (run->fds[1].revents & POLLIN)) {
+		ssize_t got = read(run->wake_fd, &count, sizeof(count));
+		verify(got == sizeof(count) || errno == EAGAIN || errno == EINTR);
+	}
+}
+
+// Milliseconds until `deadline`, for poll(): rounded up, so that it does not wake too early.
+static int poll_timeout(uint64_t deadline) {
+	if (deadline == TIME_NEVER) {
+		return -1;
+	}
+	uint64_t now = now_ns();
+	uint64_t ms = deadline > now ? (deadline - now + NS_PER_MS - 1) / NS_PER_MS : 0;
+	return ms > INT32_MAX ? INT32_MAX : (int)ms;
+}
+
+static void run_loop(struct run *run) {
+	bool again = feeds_fill(run);
+	pool_start(run->pool);
+	while (!atomic_load_acquire(&run->idle)) { // pairs with the store in on_idle()
+		uint64_t next = TIME_NEVER;
+		if (run->terminating) {
+			next = children_term_step(run->children, now_ns());
+		}
+		loop_poll(run, again ? 0 : poll_timeout(next));
+		answer_signals(run);
+		if (atomic_load_acquire(&run->halt_now)) { // pairs with the store in stop_run() of work.c
+			terminate(run);
+		}
+		stop_for_output(run);
+		children_reap_strays(run->children);
+		flush_trace(run);
+		again = !run->stopping && feeds_fill(run);
+	}
+}
+
+bool run_wait_input(struct run *run, int fd) {
+	struct pollfd fds[] = {{.fd = fd, .events = POLLIN}, {.fd = run->signal_fd, .events = POLLIN}};
+	for (;;) {
+		int ready = poll(fds, 2, -1);
+		verify(ready >= 0 || errno == EINTR);
+		if (ready > 0 && fds[1].revents) {
+			int signal = signals_next(run->signal_fd);
+			if (signal == SIGTSTP) {
+				signals_stop_self();
+			} else if (signal == SIGINT || signal == SIGTERM || signal == SIGHUP || signal == SIGQUIT) {
+				run->signal = signal;
+				return false;
+			}
+		} else if (ready > 0) {
+			return true;
+		}
+	}
+}
+
+// ---- putting it together ----
+
+// The environment of the jobs without the variables that are set for each (work.c).
+static void filter_env(struct run *run) {
+	static const char *const own[] = {
+		"FAIRPAR_BATCH=", "FAIRPAR_JOB=", "FAIRPAR_SEQ=", "FAIRPAR_SLOT=", "FAIRPAR_ATTEMPT=", "FAIRPAR_EXIT=",
+		"FAIRPAR_OUTCOME=", "PARALLEL_SEQ=", "PARALLEL_JOBSLOT=", "PARALLEL_PID=",
+	};
+	size_t n = 0;
+	while (run->context->env[n]) {
+		++n;
+	}
+	run->env = xcalloc(n + 1, sizeof(*run->env));
+	for (size_t i = 0; i < n; ++i) {
+		bool ours = false;
+		for (size_t k = 0; k < sizeof(own) / sizeof(own[0]); ++k) {
+			ours = ours || strncmp(run->context->env[i], own[k], strlen(own[k])) == 0;
+		}
+		if (!ours) {
+			run->env[run->nenv++] = run->context->env[i];
+		}
+	}
+}
+
+static struct template *parse_one(const char *const *words, size_t n, unsigned flags, const struct names *names,
+                                  bool *ret_failed) {
+	char *error;
+	struct template *template = template_parse(words, n, flags, names, &error);
+	if (!template) {
+		diag_error("%s", error);
+		free(error);
+		*ret_failed = true;
+	}
+	return template;
+}
+
+int run_parse_templates(struct run *run, const struct names *names) {
+	const struct options *options = run->options;
+	bool failed = false;
+	if (options->ncommand > 0) {
+		const char *const *words = (const char *const *)options->command;
+		run->command = parse_one(words, options->ncommand, TEMPLATE_APPEND, names, &failed);
+	}
+	run->then = xcalloc(options->nthen, sizeof(*run->then));
+	for (size_t i = 0; i < options->nthen; ++i) {
+		run->then[i] = parse_one(&options->then[i], 1, TEMPLATE_APPEND, names, &failed);
+	}
+	if (options->on_failure) {
+		run->on_failure = parse_one(&options->on_failure, 1, 0, names, &failed);
+	}
+	const char *tag = options->tagstring ? options->tagstring : options->tag ? "{}" : NULL;
+	if (tag) {
+		run->tag = parse_one(&tag, 1, TEMPLATE_RAW, names, &failed);
+	}
+	if (options->batch_by) {
+		run->batch_by = parse_one(&options->batch_by, 1, TEMPLATE_RAW, names, &failed);
+	}
+	return failed ? -1 : 0;
+}
+
+static struct pool *make_pool(struct run *run, unsigned slots) {
+	const struct options *options = run->options;
+	struct pool_config config = {
+		.slots = slots,
+		.max_long = options->max_long,
+		.fair_time = options->fair_time,
+		.queue_mem = options->queue_mem,
+		.spill_dir = tmpfile_dir("/var/tmp"),
+		.start_interval = options->delay,
+		.stack_bytes = WORKER_STACK,
+		.hooks = {
+			.idle = on_idle,
+			.low = on_low,
+			.failed = work_failed,
+			.removed = on_removed,
+			.trace = run->trace ? on_trace : NULL,
+			.trouble = on_pool_trouble,
+			.arg = run,
+		},
+	};
+	return pool_create(&config);
+}
+
+static struct emit *make_emit(struct run *run) {
+	const struct options *options = run->options;
+	if (options->output == OUTPUT_UNGROUP && !options->dry_run) {
+		return NULL;
+	}
+	struct emit_config config = {
+		.mode = options->output == OUTPUT_LINE_BUFFER ? EMIT_LINE_BUFFER : EMIT_GROUP,
+		.keep_order = options->keep_order || options->dry_run,
+		.spool_mem = SPOOL_MEM,
+		.spool_dir = tmpfile_dir("/var/tmp"),
+		.out_fd = STDOUT_FILENO,
+		.err_fd = STDERR_FILENO,
+		.failed = on_output_failed,
+		.arg = run,
+	};
+	return emit_create(&config);
+}
+
+// Opens what the run needs. Returns 0, or -1 after a message.
+static int run_open(struct run *run) {
+	const struct options *options = run->options;
+	run->signal_fd = signals_open();
+	run->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (run->signal_fd < 0 || run->wake_fd < 0) {
+		diag_error("cannot set up signals: %s", strerror(errno));
+		return -1;
+	}
+	unsigned slots;
+	char *error;
+	rlim_t nofile = context_raise_nofile(run->context);
+	if (slots_parse(options->jobs ? options->jobs : "100%", (unsigned long)nofile, &slots, &error) != 0) {
+		diag_error("%s", error);
+		free(error);
+		return -1;
+	}
+	run->shell = shell_choose(options->shell);
+	if (!run->shell) {
+		diag_error("--shell: there is no program '%s'", diag_shows(options->shell));
+		return -1;
+	}
+	if (options->trace_service && !(run->trace = trace_open(options->trace_service))) {
+		diag_error("cannot write '%s': %s", diag_shows(options->trace_service), strerror(errno));
+		return -1;
+	}
+	run->context->nice = options->nice;
+	filter_env(run);
+	run->children = children_create(&options->term_seq);
+	diag_set_last_words(children_last_words);
+	run->emit = make_emit(run);
+	run->pool = make_pool(run, options->dry_run ? 1 : slots); // one slot shows the order of the turns
+	return feeds_open(run);
+}
+
+static void templates_free(struct run *run) {
+	template_free(run->command);
+	template_free(run->on_failure);
+	template_free(run->tag);
+	template_free(run->batch_by);
+	for (size_t i = 0; run->then && i < run->options->nthen; ++i) {
+		template_free(run->then[i]);
+	}
+	free(run->then);
+}
+
+static void run_close(struct run *run) {
+	if (run->feeds) {
+		feeds_close(run);
+	}
+	if (run->pool) {
+		pool_shutdown(run->pool, POOL_CANCELLING);
+		pool_destroy(run->pool);
+	}
+	if (run->emit && emit_destroy(run->emit) != 0) {
+		atomic_store_relaxed(&run->trouble, true);
+	}
+	if (run->children) {
+		if (run->terminating) {
+			children_kill_strays(run->children);
+		}
+		diag_set_last_words(NULL);
+		children_destroy(run->children);
+	}
+	if (run->trace && trace_close(run->trace) != 0 && !atomic_exchange(&run->trouble, true)) {
+		diag_error("cannot write '%s': %s", diag_shows(run->options->trace_service), strerror(errno));
+	}
+	templates_free(run);
+	free(run->env);
+	free(run->file_sources);
+	free(run->fds);
+	free(run->shell);
+	if (run->wake_fd >= 0) {
+		close(run->wake_fd);
+	}
+}
+
+// ---- the end ----
+
+static void warn_unused_settings(const struct options *options) {
+	static const char *const names[] = {
+		[SET_WEIGHT] = "weight", [SET_MAX_PARALLEL] = "max-parallel", [SET_PRIORITY] = "priority",
+		[SET_LONG_RUNNING] = "long-running", [SET_PREFER_FAIRNESS] = "prefer-fairness",
+	};
+	for (size_t i = 0; i < options->nsettings; ++i) {
+		const struct batch_setting *setting = &options->settings[i];
+		if (!setting->used && strcmp(setting->pattern, "*") != 0) {
+			diag_warn("--%s: there was no batch '%s'", names[setting->what], diag_shows(setting->pattern));
+		}
+	}
+}
+
+// The one last line: how many jobs failed, and which.
+static void print_failures(struct run *run) {
+	const struct tally *tally = &run->tally;
+	struct buf line = BUF_INIT;
+	uint64_t ended = tally->ok + tally->failed;
+	if (tally->failed > 0) {
+		buf_printf(&line, "%llu of %llu jobs failed: %s", (unsigned long long)tally->failed, (unsigned long long)ended,
+		           buf_str(&run->failures));
+	}
+	if (tally->failed > FAILURES_NAMED) {
+		buf_printf(&line, " and %llu more", (unsigned long long)(tally->failed - FAILURES_NAMED));
+	}
+	if (tally->cancelled > 0) {
+		buf_printf(&line, "%s%llu cancelled", line.len > 0 ? "; " : "jobs: ", (unsigned long long)tally->cancelled);
+	}
+	if (line.len > 0) {
+		diag_note("%s", line.data);
+	}
+	buf_fini(&line);
+}
+
+static int run_status(struct run *run) {
+	const struct options *options = run->options;
+	if (atomic_load_relaxed(&run->trouble) || diag_lost()) {
+		return EXIT_TROUBLE;
+	}
+	return exit_status(options->exit_scheme, &run->tally, &options->halt, run->halted, &run->halted_by);
+}
+
+int run_all(const struct options *options, struct context *context) {
+	struct run run = {
+		.options = options,
+		.context = context,
+		.signal_fd = -1,
+		.wake_fd = -1,
+		.start = now_ns(),
+	};
+	mutex_init(&run.lock);
+	run.file_sources = xcalloc(options->nbatch_files, sizeof(*run.file_sources));
+	bool opened = run_open(&run) == 0;
+	if (opened) {
+		run_loop(&run);
+	}
+	run_close(&run);
+	int status = opened ? run_status(&run) : EXIT_TROUBLE;
+	bool reader_gone = run.output_error == EPIPE; // `| head`: not a word
+	if (opened && !run.signal && !reader_gone && !options->quiet) {
+		warn_unused_settings(options);
+		print_failures(&run);
+	}
+	buf_fini(&run.failures);
+	mutex_fini(&run.lock);
+	if (run.signal) {
+		signals_die(run.signal);
+	}
+	if (reader_gone) {
+		signals_die(SIGPIPE);
+	}
+	return status;
+}

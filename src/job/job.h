@@ -29,14 +29,21 @@ struct result {
 	enum outcome outcome;
 	int exit_code;         // 0 to 255; 126 or 127 for OUTCOME_SPAWN_ERROR
 	int term_signal;       // the signal that killed it, or 0
-	uint64_t start, end;   // now_ns() time
+	uint64_t start, end;   // now_ns() time; both 0 if it never started
 	struct rusage usage;   // of the child and its waited-for children
 };
 
 // "exit 3", "signal 9 (KILL)", "timeout", "not found", … for a message; into `text` of `size` bytes, returned.
 const char *result_describe(const struct result *result, char *text, size_t size);
 
-// The code by which the job's failure is passed on: its exit code, 128+n for a signal, 124 for a timeout.
+// The code by which the job's failure is passed on: its exit code, 128+n for a signal, 124 for a timeout; 0 only for
+// OUTCOME_OK (a job that was cancelled and ended with 0, or never ran, gives 1).
 int result_code(const struct result *result);
+
+// "KILL" for 9; NULL for a signal without a name of its own (the real-time ones).
+const char *signal_name(int number);
+
+// The number of a signal given as "KILL", "SIGKILL", in any case, or "9", in `len` bytes; 0 if there is none.
+int signal_number(const char *text, size_t len);
 
 #endif

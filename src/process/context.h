@@ -4,6 +4,7 @@
 #ifndef FAIRPAR_PROCESS_CONTEXT_H
 #define FAIRPAR_PROCESS_CONTEXT_H
 
+#include "base/atomic.h"
 #include "base/attr.h"
 
 #include <signal.h>
@@ -12,9 +13,9 @@
 #include <sys/types.h>
 
 struct context {
-	int refs;                  // atomically counted; see context_ref()
+	atomic_int refs;           // see context_ref(); 1 from its maker
 	int cwd_fd;                // O_PATH descriptor of the working directory, or -1: that of the process
-	char **env;                // NULL-terminated, owned
+	char **env;                // NULL-terminated, owned: array and strings are one allocation
 	mode_t umask;              // or (mode_t)-1: that of the process
 	struct rlimit nofile;      // as the caller had it: fairpar raises its own soft limit
 	int nice;                  // added to the process's own (--nice)

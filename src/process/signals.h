@@ -5,12 +5,20 @@
 
 #include "base/attr.h"
 
-// Blocks the signals that fairpar answers (INT, TERM, HUP unless ignored at the start; QUIT, TSTP, CONT, USR1, PIPE)
-// in the calling thread, so also in all later threads. Returns a descriptor (signalfd) to poll, or -1 with errno.
+#include <signal.h>
+
+// Blocks the signals that fairpar answers (INT, TERM, HUP, QUIT, TSTP, CONT, USR1, each unless it was ignored at the
+// start) and PIPE (so that a write fails with EPIPE) in the calling thread, so also in all later threads. No disposition
+// is changed, so none needs to be reset in jobs, but for one: SIGCHLD is set back to its default if it was ignored, as
+// exit statuses would be lost. Call it after context_capture() and before children_create().
+// Returns a non-blocking descriptor (signalfd) to poll, or -1 with errno.
 int signals_open(void) FP_NODISCARD;
 
 // The next pending signal number, or 0.
 int signals_next(int fd);
+
+// The signals whose disposition in this process is to be ignored.
+void signals_get_ignored(sigset_t *ret_ignored);
 
 // Stops this process the way SIGTSTP would have, and returns when it was continued.
 void signals_stop_self(void);

@@ -1,0 +1,112 @@
+// The nouns: what a job is, how it can end, and what is decided from that.
+
+#include "job/job.h"
+
+#include "base/alloc.h"
+#include "base/diag.h"
+
+#include <assert.h>
+#include <signal.h>
+#include <stdio.h>
+#include <strings.h>
+
+const char *outcome_name(enum outcome outcome) {
+	static const char *const names[] = {
+		[OUTCOME_OK] = "ok",
+		[OUTCOME_FAILED] = "failed",
+		[OUTCOME_SIGNAL] = "signal",
+		[OUTCOME_TIMEOUT] = "timeout",
+		[OUTCOME_SPAWN_ERROR] = "spawn_error",
+		[OUTCOME_CANCELLED] = "cancelled",
+		[OUTCOME_SKIPPED] = "skipped",
+	};
+	static_assert(sizeof(names) / sizeof(names[0]) == OUTCOME_SKIPPED + 1, "each outcome has a name");
+	verify((size_t)outcome < sizeof(names) / sizeof(names[0]));
+	return names[outcome];
+}
+
+// glibc's sigabbrev_np() is not in musl
+static const struct { int number; const char *name; } signals[] = {
+	{SIGHUP, "HUP"}, {SIGINT, "INT"}, {SIGQUIT, "QUIT"}, {SIGILL, "ILL"}, {SIGTRAP, "TRAP"}, {SIGABRT, "ABRT"},
+	{SIGBUS, "BUS"}, {SIGFPE, "FPE"}, {SIGKILL, "KILL"}, {SIGUSR1, "USR1"}, {SIGSEGV, "SEGV"}, {SIGUSR2, "USR2"},
+	{SIGPIPE, "PIPE"}, {SIGALRM, "ALRM"}, {SIGTERM, "TERM"}, {SIGCHLD, "CHLD"}, {SIGCONT, "CONT"},
+	{SIGSTOP, "STOP"}, {SIGTSTP, "TSTP"}, {SIGTTIN, "TTIN"}, {SIGTTOU, "TTOU"}, {SIGURG, "URG"},
+	{SIGXCPU, "XCPU"}, {SIGXFSZ, "XFSZ"}, {SIGVTALRM, "VTALRM"}, {SIGPROF, "PROF"}, {SIGWINCH, "WINCH"},
+	{SIGIO, "IO"}, {SIGIO, "POLL"}, {SIGPWR, "PWR"}, {SIGSYS, "SYS"},
+#ifdef SIGSTKFLT
+	{SIGSTKFLT, "STKFLT"},
+#endif
+};
+
+const char *signal_name(int number) {
+	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); ++i) {
+		if (signals[i].number == number) {
+			return signals[i].name;
+		}
+	}
+	return NULL;
+}
+
+int signal_number(const char *text, size_t len) {
+	int number = 0;
+	for (size_t i = 0; i < len && text[i] >= '0' && text[i] <= '9' && number <= SIGRTMAX; ++i) {
+		number = number * 10 + (text[i] - '0');
+		if (i + 1 == len) {
+			return number >= 1 && number <= SIGRTMAX ? number : 0;
+		}
+	}
+	if (len > 3 && strncasecmp(text, "SIG", 3) == 0) {
+		text += 3;
+		len -= 3;
+	}
+	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); ++i) {
+		if (strlen(signals[i].name) == len && strncasecmp(signals[i].name, text, len) == 0) {
+			return signals[i].number;
+		}
+	}
+	return 0;
+}
+
+// "signal 9 (KILL)", or "signal 34" for one without a name.
+static void describe_signal(int number, char *text, size_t size) {
+	const char *name = signal_name(number);
+	if (name) {
+		snprintf(text, size, "signal %d (%s)", number, name);
+	} else {
+		snprintf(text, size, "signal %d", number);
+	}
+}
+
+const char *result_describe(const struct result *result, char *text, size_t size) {
+	switch (result->outcome) {
+	case OUTCOME_FAILED:
+		snprintf(text, size, "exit %d", result->exit_code);
+		return text;
+	case OUTCOME_SIGNAL:
+		describe_signal(result->term_signal, text, size);
+		return text;
+	case OUTCOME_SPAWN_ERROR:
+		snprintf(text, size, "%s", result->exit_code == 127 ? "not found" : "cannot run");
+		return text;
+	case OUTCOME_OK:
+	case OUTCOME_TIMEOUT:
+	case OUTCOME_CANCELLED:
+	case OUTCOME_SKIPPED:
+		break;
+	}
+	snprintf(text, size, "%s", outcome_name(result->outcome));
+	return text;
+}
+
+int result_code(const struct result *result) {
+	if (result->outcome == OUTCOME_OK) {
+		return 0;
+	}
+	if (result->outcome == OUTCOME_TIMEOUT) {
+		return 124; // as timeout(1) has it
+	}
+	if (result->term_signal > 0) {
+		return 128 + result->term_signal;
+	}
+	return result->exit_code > 0 ? result->exit_code : 1;
+}

@@ -1,0 +1,62 @@
+// The execution context that a job gets from whoever submitted it: captured in the parent, applied only in the child.
+
+#include "process/context.h"
+
+#include "base/alloc.h"
+#include "base/diag.h"
+#include "process/signals.h"
+
+extern char **environ;
+
+// An array of copies, NULL behind the last; strings and array are one allocation.
+static char **env_copy(char *const *env) {
+	size_t n = 0, bytes = 0;
+	for (; env && env[n]; ++n) {
+		bytes += strlen(env[n]) + 1;
+	}
+	char **copy = xmalloc((n + 1) * sizeof(*copy) + bytes);
+	char *at = (char *)(copy + n + 1);
+	for (size_t i = 0; i < n; ++i) {
+		size_t len = strlen(env[i]) + 1;
+		copy[i] = memcpy(at, env[i], len);
+		at += len;
+	}
+	copy[n] = NULL;
+	return copy;
+}
+
+struct context *context_capture(void) {
+	struct context *context = NEW(struct context);
+	atomic_init(&context->refs, 1);
+	context->cwd_fd = -1;
+	context->env = env_copy(environ);
+	context->umask = (mode_t)-1;
+	verify(getrlimit(RLIMIT_NOFILE, &context->nofile) == 0);
+	verify(sigprocmask(SIG_SETMASK, NULL, &context->mask) == 0);
+	signals_get_ignored(&context->ignored);
+	return context;
+}
+
+struct context *context_ref(struct context *context) {
+	atomic_add_relaxed(&context->refs, 1); // the caller holds one, so it cannot go away meanwhile
+	return context;
+}
+
+void context_unref(struct context *context) {
+	// acquire and release: the freeing thread sees what the others did with it before their own unref
+	if (!context || atomic_fetch_sub_explicit(&context->refs, 1, memory_order_acq_rel) > 1) {
+		return;
+	}
+	if (context->cwd_fd >= 0) {
+		close(context->cwd_fd);
+	}
+	free(context->env);
+	free(context);
+}
+
+rlim_t context_raise_nofile(const struct context *context) {
+	struct rlimit limit = context->nofile;
+	limit.rlim_cur = limit.rlim_max;
+	// refused by some sandboxes: then the old limit holds, and fewer slots fit
+	return setrlimit(RLIMIT_NOFILE, &limit) == 0 ? limit.rlim_cur : context->nofile.rlim_cur;
+}

@@ -1,0 +1,77 @@
+// Signals as events: blocked before any thread exists, read in one place, restored in children.
+
+#include "process/signals.h"
+
+#include "base/alloc.h"
+#include "base/diag.h"
+
+#include <errno.h>
+#include <sys/signalfd.h>
+
+// SIGTTIN and SIGTTOU are left alone: a background fairpar that reads or writes the terminal stops as anything does.
+static const int answered[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGCONT, SIGUSR1};
+
+void signals_get_ignored(sigset_t *ret_ignored) {
+	sigemptyset(ret_ignored);
+	for (int signal = 1; signal <= SIGRTMAX; ++signal) {
+		struct sigaction action;
+		// fails for the numbers that the C library keeps to itself
+		if (sigaction(signal, NULL, &action) == 0 && action.sa_handler == SIG_IGN) {
+			sigaddset(ret_ignored, signal);
+		}
+	}
+}
+
+int signals_open(void) {
+	sigset_t ignored, wanted, blocked;
+	signals_get_ignored(&ignored);
+	sigemptyset(&wanted);
+	for (size_t i = 0; i < sizeof(answered) / sizeof(answered[0]); ++i) {
+		// what nohup or a shell's `&` made ignored stays so; blocked, it would arrive here all the same
+		if (!sigismember(&ignored, answered[i])) {
+			sigaddset(&wanted, answered[i]);
+		}
+	}
+	if (sigismember(&ignored, SIGCHLD)) {
+		// POSIX wait(): with SIGCHLD ignored, children vanish without a status
+		struct sigaction action = {.sa_handler = SIG_DFL};
+		verify(sigaction(SIGCHLD, &action, NULL) == 0);
+	}
+	blocked = wanted;
+	sigaddset(&blocked, SIGPIPE);
+	verify(pthread_sigmask(SIG_BLOCK, &blocked, NULL) == 0);
+	return signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+int signals_next(int fd) {
+	struct signalfd_siginfo info;
+	ssize_t n;
+	do {
+		n = read(fd, &info, sizeof(info));
+	} while (n < 0 && errno == EINTR);
+	return n == (ssize_t)sizeof(info) ? (int)info.ssi_signo : 0;
+}
+
+// Lets one signal through on this thread with its default action, and blocks it again.
+static void signal_take(int signal) {
+	struct sigaction action = {.sa_handler = SIG_DFL}, old;
+	sigset_t set;
+	sigemptyset(&set);
+	sigaddset(&set, signal);
+	sigaction(signal, &action, &old); // fails for KILL and STOP, whose action is the default
+	raise(signal);
+	pthread_sigmask(SIG_UNBLOCK, &set, NULL);
+	// POSIX pthread_sigmask(): a pending signal that is unblocked is delivered before the call returns
+	pthread_sigmask(SIG_BLOCK, &set, NULL);
+	sigaction(signal, &old, NULL);
+}
+
+void signals_stop_self(void) {
+	// SIGTSTP, not SIGSTOP: the kernel ignores it in an orphaned process group, where nobody could continue us
+	signal_take(SIGTSTP);
+}
+
+void signals_die(int signal) {
+	signal_take(signal);
+	_exit(128 + signal); // the action is not deadly, or this is the init process of a container
+}

@@ -16,7 +16,7 @@ static atomic_int lost;
 static void (*last_words)(void);
 
 // Writes the message in one piece. It does not allocate: out of memory is one of the things it must say.
-static void print(const char *kind, const char *format, va_list args) {
+FP_PRINTF(2, 0) static void print(const char *kind, const char *format, va_list args) {
 	char text[4096];
 	int saved = errno;
 	int head = snprintf(text, sizeof(text), "fairpar: %s", kind);

@@ -11,6 +11,43 @@
 #include <time.h>
 #include <unistd.h>
 
+#ifdef FAIRPAR_YIELD
+#include "base/atomic.h"
+
+#include <sched.h>
+
+static uint64_t yield_seed;
+static _Atomic uint64_t yield_threads;
+
+void sync_yield_seed(uint64_t seed) {
+	yield_seed = seed;
+}
+
+// One time in 16: nothing else runs meanwhile, or (a sleep) much does. Seldom enough that a run still gets on.
+static void yield(void) {
+	static _Thread_local uint64_t state;
+	if (yield_seed == 0) {
+		return;
+	}
+	if (state == 0) {
+		state = yield_seed ^ ((atomic_add_relaxed(&yield_threads, 1) + 1) * UINT64_C(0x9E3779B97F4A7C15));
+	}
+	// xorshift64 (Marsaglia, Xorshift RNGs, 2003)
+	state ^= state << 13;
+	state ^= state >> 7;
+	state ^= state << 17;
+	uint64_t dice = state >> 32;
+	if (dice % 16 == 0) {
+		sched_yield();
+	} else if (dice % 64 == 1) {
+		struct timespec ts = {.tv_nsec = (long)(dice >> 8) % 200000};
+		nanosleep(&ts, NULL);
+	}
+}
+#else
+#define yield() ((void)0)
+#endif
+
 uint64_t now_ns(void) {
 	struct timespec ts;
 	verify(clock_gettime(CLOCK_MONOTONIC, &ts) == 0);
@@ -26,11 +63,13 @@ void mutex_fini(mutex *m) {
 }
 
 void mutex_lock(mutex *m) {
+	yield();
 	verify(pthread_mutex_lock(m) == 0);
 }
 
 void mutex_unlock(mutex *m) {
 	verify(pthread_mutex_unlock(m) == 0);
+	yield();
 }
 
 void cond_init(cond *c) {
@@ -46,6 +85,7 @@ void cond_fini(cond *c) {
 }
 
 void cond_wait(cond *c, mutex *m) {
+	yield();
 	verify(pthread_cond_wait(c, m) == 0);
 }
 
@@ -58,12 +98,14 @@ bool cond_wait_until(cond *c, mutex *m, uint64_t deadline) {
 		.tv_sec = (time_t)(deadline / NS_PER_S),
 		.tv_nsec = (long)(deadline % NS_PER_S),
 	};
+	yield();
 	int error = pthread_cond_timedwait(c, m, &ts);
 	verify(error == 0 || error == ETIMEDOUT);
 	return error == 0;
 }
 
 void cond_signal(cond *c) {
+	yield();
 	verify(pthread_cond_signal(c) == 0);
 }
 

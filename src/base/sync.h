@@ -42,4 +42,11 @@ void cond_broadcast(cond *c);
 int thread_start(thread *t, void *(*fn)(void *), void *arg, size_t stack_bytes) FP_NODISCARD;
 void thread_join(thread t);
 
+// Stress builds (-DFAIRPAR_YIELD) give the processor away at random at every boundary of a lock: before it is taken,
+// after it is given back, and, with the lock held, before a thread goes to sleep. That opens the windows in which
+// wake-ups get lost wide enough to be hit. Called once, before the first thread; any seed but 0 turns it on.
+#ifdef FAIRPAR_YIELD
+void sync_yield_seed(uint64_t seed);
+#endif
+
 #endif

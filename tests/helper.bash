@@ -1,0 +1,149 @@
+# shellcheck shell=bash disable=SC2034 # what it sets, tests read
+# What all .bats files share: `load helper`.
+#
+#	run_fairpar [STATUS | any] ARGUMENT …    runs $FAIRPAR to its end and demands STATUS (0); sets $status, $output (stdout),
+#	                                         $stderr and $lines (of stdout); the bytes are in the files stdout and stderr
+#	                                         of $BATS_TEST_TMPDIR. Feed it by < or <<<; behind a | its variables are lost
+#	start_fairpar ARGUMENT …                 the same in the background: $fairpar_pid; then `end_fairpar [STATUS | any]`
+#	assert_eq GOT EXPECTED, assert_contains TEXT PART, assert_lines LINE … (of stdout, in order), assert_set LINE … (in any)
+#	make_fifo NAME …, await FIFO (sets $line), release FIFO [LINE]               to wait for what happens, never for time
+#	need TOOL, use_faults (a build that takes FAIRPAR_FAULT)                     or the test is skipped by name
+#
+# Each test starts in an empty directory. When it ends, nothing that it started may still run (guardian and
+# grandchildren too), and nothing may be left in its TMPDIR. A file with a setup or teardown of its own calls
+# helper_setup and helper_teardown in it. Write assert_eq, not `[ x = y ]`: that says nothing when it fails.
+
+bats_require_minimum_version 1.5.0
+
+setup() { helper_setup; }
+teardown() { helper_teardown; }
+
+helper_setup() {
+	unset FAIRPAR_BATCH FAIRPAR_JOB FAIRPAR_SEQ FAIRPAR_SLOT FAIRPAR_ATTEMPT FAIRPAR_SHELL FAIRPAR_STATUS FAIRPAR_FAULT \
+		PARALLEL_SHELL PARALLEL_SEQ PARALLEL_JOBSLOT PARALLEL_PID MAKEFLAGS NO_COLOR
+	FAIRPAR=$(readlink -f "${FAIRPAR:-$BATS_TEST_DIRNAME/../fairpar}")
+	export FAIRPAR LC_ALL=C SHELL=/bin/sh TMPDIR=$BATS_TEST_TMPDIR/tmp
+	export FAIRPAR_TEST=$BATS_TEST_TMPDIR # the mark by which leftover processes are known
+	mkdir -p "$TMPDIR" "$BATS_TEST_TMPDIR/work"
+	cd "$BATS_TEST_TMPDIR/work" || return
+}
+
+helper_teardown() {
+	local leaks files
+	leaks=$(leaked_processes)
+	if [[ -n $leaks ]]; then
+		fail "these processes are left:" "$leaks"
+	fi
+	files=$(find "$TMPDIR" -mindepth 1)
+	if [[ -n $files ]]; then
+		fail "these files are left in TMPDIR:" "$files"
+	fi
+}
+
+# Names and ends the processes with this test's mark. A process that has been sent a signal needs a moment to be gone.
+leaked_processes() {
+	local pids pid tries
+	for ((tries = 0; tries < 50; tries++)); do
+		pids=$(env -u FAIRPAR_TEST grep -lszFx "FAIRPAR_TEST=$FAIRPAR_TEST" /proc/[0-9]*/environ) || return 0
+		env -u FAIRPAR_TEST sleep 0.04
+	done
+	for pid in $pids; do
+		pid=${pid//[!0-9]/}
+		echo "$pid: $(tr '\0' ' ' <"/proc/$pid/cmdline")"
+		kill -KILL "$pid"
+	done 2>/dev/null
+}
+
+fail() {
+	printf '%s\n' "$@"
+	return 1
+}
+
+# take_expected [STATUS | any] …: sets $expected, and $taken to how many words that was.
+take_expected() {
+	expected=0 taken=0
+	if [[ ${1-} =~ ^([0-9]+|any)$ ]]; then
+		expected=$1 taken=1
+	fi
+}
+
+run_fairpar() {
+	local expected taken
+	take_expected "$@"
+	shift "$taken"
+	echo "\$ fairpar $*"
+	status=0
+	timeout --foreground -k 5 120 "$FAIRPAR" "$@" >"$BATS_TEST_TMPDIR/stdout" 2>"$BATS_TEST_TMPDIR/stderr" 3>&- || status=$?
+	check_outcome
+}
+
+# A shell ignores INT and QUIT for what it starts in the background; fairpar would keep to that.
+start_fairpar() {
+	echo "\$ fairpar $* &"
+	env --default-signal=INT,QUIT "$FAIRPAR" "$@" >"$BATS_TEST_TMPDIR/stdout" 2>"$BATS_TEST_TMPDIR/stderr" <&0 3>&- &
+	fairpar_pid=$!
+}
+
+end_fairpar() {
+	local expected taken
+	take_expected "$@"
+	status=0
+	wait "$fairpar_pid" || status=$?
+	check_outcome
+}
+
+check_outcome() {
+	output=$(tr -d '\0' <"$BATS_TEST_TMPDIR/stdout")
+	stderr=$(tr -d '\0' <"$BATS_TEST_TMPDIR/stderr")
+	mapfile -t lines <"$BATS_TEST_TMPDIR/stdout"
+	head -c 20000 "$BATS_TEST_TMPDIR/stdout" "$BATS_TEST_TMPDIR/stderr" # shown if the test fails
+	if [[ $expected != any && $status != "$expected" ]]; then
+		fail "the exit status is $status, not $expected"
+	fi
+}
+
+assert_eq() {
+	if [[ $1 != "$2" ]]; then
+		fail "got (-), expected (+):" "$(diff -u <(printf '%s\n' "$1") <(printf '%s\n' "$2") | tail -n +4)"
+	fi
+}
+
+assert_contains() {
+	if [[ $1 != *"$2"* ]]; then
+		fail "there is no '$2' in:" "$1"
+	fi
+}
+
+assert_lines() {
+	assert_eq "$output" "$(printf '%s\n' "$@")"
+}
+
+assert_set() {
+	assert_eq "$(sort <<<"$output")" "$(printf '%s\n' "$@" | sort)"
+}
+
+make_fifo() {
+	mkfifo "$@"
+}
+
+# The limits here only end a test that has failed.
+await() {
+	line=$(timeout 60 head -n 1 "$1") || fail "nothing came from $1"
+}
+
+release() {
+	timeout 60 tee "$1" <<<"${2-}" >/dev/null || fail "nobody read from $1"
+}
+
+need() {
+	command -v "$1" >/dev/null || skip "$1 is not installed"
+}
+
+use_faults() {
+	case ${FAIRPAR_PROFILE-release} in
+	release)
+		FAIRPAR=${FAIRPAR_FAULTY:-$BATS_TEST_DIRNAME/../obj/debug/fairpar}
+		[[ -x $FAIRPAR ]] || skip "needs obj/debug/fairpar (make debug)"
+		;;
+	esac
+}

@@ -1,0 +1,94 @@
+# The suite's own tools keep their promises: the runner counts, the helper finds what is left, installing leaves nothing.
+
+load helper
+
+top() { cd "$BATS_TEST_DIRNAME/.." && pwd; }
+
+# producer NAME: a program with the lines of stdin as its script.
+producer() {
+	{ echo '#!/bin/sh'; cat; } >"$1"
+	chmod +x "$1"
+}
+
+@test "the runner counts what passed and failed, and that is its last line" {
+	producer good <<<'echo 1..2; echo ok 1 - a; echo ok 2 - b'
+	run "$BATS_TEST_DIRNAME/run" ./good ./good
+	assert_eq "$status" 0
+	assert_eq "${lines[-1]}" "4 passed, 0 failed"
+}
+
+@test "the runner shows what a failed test said before and after its line, and of the others nothing" {
+	producer bad <<<'echo 1..3; echo quiet; echo ok 1; echo early; echo not ok 2 - two; echo late; echo ok 3; exit 1'
+	run "$BATS_TEST_DIRNAME/run" ./bad
+	assert_eq "$status" 1
+	assert_contains "$output" early
+	assert_contains "$output" 'not ok 2 - two'
+	assert_contains "$output" late
+	[[ $output != *quiet* ]] || fail "$output"
+	assert_eq "${lines[-1]}" "2 passed, 1 failed"
+}
+
+@test "the runner fails a producer that dies, loses tests, says nothing, hangs or is not there" {
+	producer dies <<<'echo 1..1; echo ok 1; exit 3'
+	producer loses <<<'echo 1..2; echo ok 1'
+	producer silent <<<':'
+	producer hangs <<<'echo 1..1; exec sleep 60'
+	run "$BATS_TEST_DIRNAME/run" -t 1 ./dies ./loses ./silent ./hangs ./missing
+	assert_eq "$status" 1
+	assert_eq "${lines[-1]}" "2 passed, 5 failed"
+}
+
+@test "the runner names what was skipped, and counts it neither way" {
+	producer skips <<<'echo "1..1"; echo "ok 1 - x # SKIP no foo"'
+	run "$BATS_TEST_DIRNAME/run" ./skips
+	assert_eq "$status" 0
+	assert_contains "$output" 'skipped: x # SKIP no foo'
+	assert_eq "${lines[-1]}" "0 passed, 0 failed"
+}
+
+@test "the runner counts the findings of a sanitizer in a process nobody looks at" {
+	# shellcheck disable=SC2016 # for the producer
+	producer finding <<<'echo 1..1; echo race >"${TSAN_OPTIONS##*log_path=}.7"; echo ok 1'
+	FAIRPAR_PROFILE=tsan run "$BATS_TEST_DIRNAME/run" ./finding
+	assert_eq "$status" 1
+	assert_contains "$output" race
+	assert_eq "${lines[-1]}" "1 passed, 1 failed"
+}
+
+# leaky BODY …: runs a bats file whose one test is BODY, and which is to fail.
+leaky() {
+	mkdir -p inner
+	printf '%s\n' "load $BATS_TEST_DIRNAME/helper" '@test "leaves something" {' "$@" '}' >inner/leaky.bats
+	run env -u FAIRPAR_TEST bats inner/leaky.bats
+	assert_eq "$status" 1
+}
+
+@test "the helper finds a process left behind, also in another session, and ends it" {
+	leaky 'make_fifo up' 'setsid sh -c "echo >up; exec sleep 987" 3>&- &' 'await up'
+	assert_contains "$output" 'these processes are left'
+	assert_contains "$output" '987'
+	run grep -lsz '98[7]' /proc/[0-9]*/cmdline
+	assert_eq "$output" ""
+}
+
+@test "the helper finds a file left in TMPDIR" {
+	# shellcheck disable=SC2016 # for the inner test
+	leaky 'touch "$TMPDIR/spool"'
+	assert_contains "$output" 'these files are left in TMPDIR'
+}
+
+@test "install puts every file below DESTDIR, and uninstall removes every one of them" {
+	[[ -x $(top)/fairpar ]] || skip "needs ./fairpar (make)"
+	make -s -o all -o fairpar -C "$(top)" install DESTDIR="$PWD/root" PREFIX=/usr
+	[[ -x root/usr/bin/fairpar ]]
+	cmp root/usr/bin/fairpar "$(top)/fairpar"
+	make -s -C "$(top)" uninstall DESTDIR="$PWD/root" PREFIX=/usr
+	run find root -type f
+	assert_eq "$output" ""
+}
+
+@test "make install takes a PREFIX with a tilde as the home directory" {
+	[[ -x $(top)/fairpar ]] || skip "needs ./fairpar (make)"
+	HOME=$PWD/home make -s -o all -C "$(top)" install PREFIX='~/.local'
+	[[ -x home/.local/bin/fairpar ]]
+}

@@ -1,0 +1,118 @@
+# The checks of tests/lint catch what they are there to catch.
+
+load helper
+
+# A small tree that keeps to its rooms.
+setup() {
+	helper_setup
+	lint=$BATS_TEST_DIRNAME/lint
+	mkdir -p src/low src/high
+	cat >src/LAYERS <<-'END'
+		# a comment
+		low:
+		high: low
+		only poll.h: src/low/a.c
+	END
+	echo '#include <stddef.h>' >src/low/a.h
+	printf '%s\n' '#include "low/a.h"' '#include <poll.h>' >src/low/a.c
+	echo '#include "low/a.h"' >src/high/b.h
+	printf '%s\n' '#include "high/b.h"' '#include "low/a.h"' '#include <stdio.h>' >src/high/b.c
+	printf '%s\n' '#include "high/b.h"' '#include "top.h"' >src/main.c
+	echo '#include "low/a.h"' >src/top.h
+}
+
+# layers_find TEXT: the layer check fails and says TEXT.
+layers_find() {
+	run "$lint/layers" .
+	assert_eq "$status" 1
+	assert_contains "$output" "$1"
+}
+
+@test "a tree that keeps to its rooms passes the layer check without a word" {
+	run "$lint/layers" .
+	assert_eq "$output" ""
+	assert_eq "$status" 0
+}
+
+@test "the layer check finds a room that includes one above it" {
+	echo '#include "high/b.h"' >>src/low/a.c
+	layers_find 'src/low/a.c:3: the room low may not include high/b.h'
+}
+
+@test "the layer check finds a room that is not listed" {
+	mkdir src/wild
+	echo '#include "low/a.h"' >src/wild/c.c
+	layers_find 'the room wild is not in src/LAYERS'
+}
+
+@test "the layer check finds a room that includes a file on top" {
+	echo '  #  include "top.h"' >>src/high/b.c
+	layers_find 'src/high/b.c:4: the room high includes top.h, from the top'
+}
+
+@test "the layer check finds a private header in a file that may not have it" {
+	echo '#include <poll.h>' >>src/main.c
+	layers_find 'src/main.c:3: poll.h is not for this file'
+}
+
+@test "the layer check finds an include that does not name its room" {
+	echo '#include "a.h"' >>src/low/a.c
+	layers_find 'src/low/a.c:3: there is no src/a.h'
+}
+
+@test "the layer check finds a source file that does not include its own header first" {
+	printf '%s\n' '#include <stdio.h>' '#include "high/b.h"' >src/high/b.c
+	layers_find 'src/high/b.c:1: the first include is not its own header high/b.h'
+}
+
+@test "the layer check finds headers that include one another in a circle" {
+	echo '#include "low/c.h"' >>src/low/a.h
+	echo '#include "low/a.h"' >src/low/c.h
+	layers_find 'in a circle'
+	assert_contains "$output" 'low/c.h'
+}
+
+@test "the layer check finds rooms that include one another" {
+	sed -i 's/^low:/low: high/' src/LAYERS
+	layers_find 'src/LAYERS:2: low is to include high'
+}
+
+# text_finds CHECK TEXT: the check fails on the file x.c in the way TEXT says.
+text_finds() {
+	run "$lint/text" "$1" x.c
+	assert_eq "$status" 1
+	assert_contains "$output" "$2"
+}
+
+@test "the text checks find blanks at line ends, blanks as indentation, and a last line without an end" {
+	printf 'int a; \n' >x.c
+	text_finds space 'x.c:1: blank at the end'
+	printf 'void f(void) {\n    g();\n}\n' >x.c
+	text_finds space 'x.c:2: indented with blanks'
+	printf 'int a;' >x.c
+	text_finds space 'x.c: the last line has no end'
+	printf 'int f(int a,\n      int b) {\n\treturn a;\n}\n' >x.c
+	"$lint/text" space x.c
+}
+
+@test "the text checks find long files and long functions" {
+	seq 901 >x.c
+	text_finds length 'x.c:901:'
+	{ echo 'static int f(void) {'; seq 68; echo '}'; } >x.c
+	"$lint/text" function x.c
+	{ echo 'static int f(void) {'; seq 69; echo '}'; } >x.c
+	text_finds function '71 lines'
+	{ echo 'struct x table[] = {'; seq 69; echo '};'; } >x.c
+	"$lint/text" function x.c
+}
+
+@test "the text checks find a wrong guard, a file without a purpose, and a mark of unfinished work" {
+	mkdir -p src/low
+	printf '#ifndef A_H\n#define A_H\n#endif\n' >src/low/a.h
+	run "$lint/text" guards src/low/a.h
+	assert_eq "$output" "src/low/a.h: its guard is not FAIRPAR_LOW_A_H"
+	printf '#include <stdio.h>\n' >x.c
+	text_finds purpose 'x.c:1:'
+	printf '// FIX%s: later\n' ME >x.c
+	text_finds marks 'x.c:1:'
+}

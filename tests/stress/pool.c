@@ -1,0 +1,477 @@
+// stress: hammers the pool from all sides for some seconds and checks what it promises (engine/pool.h).
+//
+//	tests/stress/pool [SECONDS [SEED]]
+//
+// Each round is a pool of its own, with random slots, queue memory and policy. Threads from outside open queues, submit
+// runs of items, close, cancel, pause and change slots and attributes; items submit more items, fail, or give their turn
+// back; in every other round somebody shuts the pool down while all this goes on. Checked, always:
+//
+//	an item that was taken runs once or is dropped once; one that was refused, never
+//	an item that ran was not dropped by a cancel that had returned before
+//	no more items of a queue run at once than max_parallel; no slot has two items; no slot number above the slots
+//	a queue is removed once for each time it was opened anew, never with work of its own left, and counts its items
+//	idle is reported once, after all else
+//	the service trace numbers the dispatches without a gap, and never shows more running items than slots
+//	the pool becomes idle: nothing hangs, no wake-up is lost
+//
+// Built with -DFAIRPAR_YIELD the locks give the processor away at random (base/sync.h). The seed is printed first and
+// gives the same operations again; the interleaving is the machine's.
+
+#include "base/alloc.h"
+#include "base/atomic.h"
+#include "base/diag.h"
+#include "base/sync.h"
+#include "engine/pool.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/resource.h>
+#include <time.h>
+
+enum {
+	NAMES = 6,          // queue names in use
+	OUTSIDERS = 3,      // threads that submit from outside
+	MAX_SLOTS = 6,
+	MAX_LONG = 2,
+	MAX_ITEMS = 20000,  // in a round
+	MAX_RUN = 20,       // items submitted at once
+	MAX_OPENS = 20000,  // in a round
+	HANG_S = 60,        // a round takes far less than a second
+};
+
+// An item's life, as seen from outside. Exactly one of `ran` and `dropped` becomes 1 if it was taken.
+struct item {
+	_Atomic unsigned char taken, ran, dropped;
+};
+
+// What an item carries.
+struct load {
+	uint32_t number;  // in items[]
+	uint32_t depth;   // it may submit children this deep
+	uint64_t seed;    // of what it does
+};
+
+// One call of pool_queue_open(); it is a queue's `user` if that open made the queue.
+struct opening {
+	unsigned name;
+	_Atomic unsigned char removed;
+};
+
+struct name {
+	char text[8];
+	struct queue_attrs attrs;
+	_Atomic int running;           // items of the name
+	_Atomic uint64_t submitted;    // items taken
+	_Atomic uint64_t removed_sum;  // what hooks.removed counted
+};
+
+struct round {
+	struct pool *pool;
+	uint64_t seed;
+	struct item items[MAX_ITEMS];
+	_Atomic uint32_t nitems;
+	struct opening openings[MAX_OPENS];
+	_Atomic uint32_t nopenings;
+	struct name names[NAMES];
+	struct queue *keeper;              // open until all outsiders have gone, so that idle comes once
+	unsigned max_slots;                // most that were ever allowed in this round
+	_Atomic unsigned char slot_busy[MAX_SLOTS + MAX_LONG + 1];
+	_Atomic int running;               // on slots
+	_Atomic int idles;
+	_Atomic bool shut;                 // pool_shutdown() was called
+	uint64_t last_dispatch;            // under the pool's lock
+	_Atomic uint64_t failures, failed_hooks, lows, armed, ran, not_run;
+};
+
+static struct round *the_round; // the one that runs, for the watchdog
+static uint64_t total_items, total_dropped, total_rounds, total_refused;
+
+// splitmix64 (Steele, Lea, Flood, OOPSLA 2014): any seed is a good one
+static uint64_t roll(uint64_t *state) {
+	uint64_t z = (*state += UINT64_C(0x9E3779B97F4A7C15));
+	z = (z ^ (z >> 30)) * UINT64_C(0xBF58476D1CE4E5B9);
+	z = (z ^ (z >> 27)) * UINT64_C(0x94D049BB133111EB);
+	return z ^ (z >> 31);
+}
+
+static unsigned pick(uint64_t *state, unsigned n) {
+	return (unsigned)(roll(state) % n);
+}
+
+// Ends the program when a promise is broken; the message names it.
+#define promise(condition, ...) \
+	((condition) ? (void)0 : (diag_error(__VA_ARGS__), diag_bug(__FILE__, __LINE__, #condition)))
+
+// ---- items ----
+
+static enum work_status item_run(struct worker *worker, struct queue *queue, void *data, size_t size);
+static void item_drop(struct queue *queue, void *data, size_t size);
+
+static const struct work_type item_type = {.name = "item", .run = item_run, .drop = item_drop};
+
+// Submits up to MAX_RUN new items, from outside (worker NULL) or from a running item.
+static void items_submit(struct round *round, struct queue *queue, struct worker *worker, uint64_t *dice, uint32_t depth) {
+	struct load loads[MAX_RUN];
+	struct work works[MAX_RUN];
+	uint32_t n = 1 + pick(dice, worker ? 3 : MAX_RUN);
+	uint32_t first = atomic_add_relaxed(&round->nitems, n);
+	if (first + n > MAX_ITEMS) {
+		return; // the round has had enough; the numbers are left unused
+	}
+	for (uint32_t i = 0; i < n; ++i) {
+		loads[i] = (struct load){.number = first + i, .depth = depth, .seed = roll(dice)};
+		works[i] = (struct work){.type = &item_type, .data = &loads[i], .size = sizeof(loads[i]), .id = first + i};
+		works[i].flags = worker && pick(dice, 4) ? WORK_LOCAL : 0;
+		// before the submission: it may have run before the call returns
+		atomic_store_relaxed(&round->items[first + i].taken, 1);
+	}
+	struct name *name = &round->names[((struct opening *)queue_user(queue))->name];
+	atomic_add_relaxed(&name->submitted, n);
+	enum submit_status status = pool_submit(round->pool, queue, worker, works, n);
+	promise(status == SUBMIT_OK || atomic_load_acquire(&round->shut) || (status == SUBMIT_FULL && !worker),
+	        "an open queue refused work: status %d", (int)status);
+	if (status != SUBMIT_OK) {
+		for (uint32_t i = 0; i < n; ++i) {
+			atomic_store_relaxed(&round->items[first + i].taken, 0);
+		}
+		atomic_fetch_sub(&name->submitted, n);
+	}
+}
+
+static struct queue *name_open(struct round *round, unsigned n) {
+	uint32_t i = atomic_add_relaxed(&round->nopenings, 1);
+	if (i >= MAX_OPENS) {
+		return NULL;
+	}
+	round->openings[i].name = n;
+	struct queue *queue = pool_queue_open(round->pool, round->names[n].text, &round->names[n].attrs, &round->openings[i]);
+	promise(queue || (errno == ESHUTDOWN && atomic_load_acquire(&round->shut)), "an open pool refused a queue");
+	return queue;
+}
+
+static void load_work(struct round *round, struct worker *worker, struct queue *queue, const struct load *load,
+                      uint64_t *dice) {
+	if (load->depth > 0 && pick(dice, 2) == 0) {
+		items_submit(round, queue, worker, dice, load->depth - 1);
+	}
+	if (load->depth > 0 && pick(dice, 16) == 0) {
+		// work for another batch: its queue is opened, fed and closed from inside an item
+		struct queue *other = name_open(round, pick(dice, NAMES));
+		if (other) {
+			items_submit(round, other, worker, dice, load->depth - 1);
+			pool_queue_close(round->pool, other);
+		}
+	}
+	if (pick(dice, 32) == 0) {
+		struct timespec ts = {.tv_nsec = pick(dice, 100000)};
+		nanosleep(&ts, NULL); // the item is slow, not waiting for anything
+	}
+}
+
+static enum work_status item_run(struct worker *worker, struct queue *queue, void *data, size_t size) {
+	struct round *round = the_round;
+	struct load load;
+	promise(size == sizeof(load), "an item changed its size: %zu", size);
+	memcpy(&load, data, sizeof(load));
+	struct item *item = &round->items[load.number];
+	struct name *name = &round->names[((struct opening *)queue_user(queue))->name];
+	promise(atomic_load_relaxed(&item->taken), "item %u ran and was refused", load.number);
+	promise(atomic_add_relaxed(&item->ran, 1) == 0, "item %u ran twice", load.number);
+	promise(!atomic_load_relaxed(&item->dropped), "item %u ran and was dropped", load.number);
+	promise(atomic_load_relaxed(&round->idles) == 0, "item %u ran after idle", load.number);
+	promise(strcmp(queue_name(queue), name->text) == 0, "item %u runs in queue %s", load.number, queue_name(queue));
+
+	int running = atomic_add_relaxed(&name->running, 1) + 1;
+	promise(name->attrs.max_parallel == 0 || running <= (int)name->attrs.max_parallel,
+	        "%d items of %s run, %u may", running, name->text, name->attrs.max_parallel);
+	unsigned slot = worker_slot(worker);
+	promise(worker_is_long(worker) == name->attrs.long_running, "a slot and a dedicated thread were mixed up");
+	if (!worker_is_long(worker)) {
+		promise(slot >= 1 && slot <= round->max_slots, "slot %u of %u", slot, round->max_slots);
+		promise(atomic_exchange(&round->slot_busy[slot], 1) == 0, "slot %u has two items", slot);
+		int all = atomic_add_relaxed(&round->running, 1) + 1;
+		promise(all <= (int)round->max_slots, "%d items run on %u slots", all, round->max_slots);
+	}
+
+	uint64_t dice = load.seed;
+	load_work(round, worker, queue, &load, &dice);
+	promise(worker_slot(worker) == slot, "an item changed its slot");
+
+	if (!worker_is_long(worker)) {
+		atomic_fetch_sub(&round->running, 1);
+		atomic_store_relaxed(&round->slot_busy[slot], 0);
+	}
+	atomic_fetch_sub(&name->running, 1);
+	atomic_add_relaxed(&round->ran, 1);
+	switch (pick(&dice, 16)) {
+	case 0:
+		atomic_add_relaxed(&round->failures, 1);
+		return WORK_FAILED;
+	case 1:
+		atomic_add_relaxed(&round->not_run, 1);
+		return WORK_NOT_RUN;
+	default:
+		return WORK_OK;
+	}
+}
+
+static void item_drop(struct queue *queue, void *data, size_t size) {
+	struct load load;
+	promise(size == sizeof(load), "a dropped item changed its size: %zu", size);
+	memcpy(&load, data, sizeof(load));
+	struct item *item = &the_round->items[load.number];
+	promise(queue_user(queue), "item %u was dropped from a queue that is gone", load.number);
+	promise(atomic_load_relaxed(&item->taken), "item %u was dropped and was refused", load.number);
+	promise(atomic_add_relaxed(&item->dropped, 1) == 0, "item %u was dropped twice", load.number);
+	promise(!atomic_load_relaxed(&item->ran), "item %u was dropped and ran", load.number);
+}
+
+// ---- hooks ----
+
+static void on_idle(void *arg) {
+	struct round *round = arg;
+	promise(atomic_add_relaxed(&round->idles, 1) == 0, "idle was reported twice");
+}
+
+static void on_low(void *arg, struct queue *queue) {
+	struct round *round = arg;
+	(void)queue;
+	atomic_add_relaxed(&round->lows, 1);
+}
+
+static void on_failed(void *arg, struct worker *worker, struct queue *queue) {
+	struct round *round = arg;
+	uint64_t nth = atomic_add_relaxed(&round->failed_hooks, 1);
+	uint64_t dice = round->seed ^ nth;
+	promise(atomic_load_relaxed(&round->idles) == 0, "a failure was reported after idle");
+	if (pick(&dice, 4) == 0) {
+		items_submit(round, queue, worker, &dice, 0); // an on_failure job
+	}
+}
+
+static void on_removed(void *arg, struct queue *queue, uint64_t submitted) {
+	struct round *round = arg;
+	struct opening *opening = queue_user(queue);
+	struct name *name = &round->names[opening->name];
+	promise(atomic_load_relaxed(&round->idles) == 0, "a queue was removed after idle");
+	promise(atomic_add_relaxed(&opening->removed, 1) == 0, "queue %s was removed twice", queue_name(queue));
+	atomic_add_relaxed(&name->removed_sum, submitted);
+}
+
+static void on_trace(void *arg, const struct service *service) {
+	struct round *round = arg;
+	promise(service->n == round->last_dispatch + 1, "dispatch %llu follows %llu", (unsigned long long)service->n,
+	        (unsigned long long)round->last_dispatch);
+	round->last_dispatch = service->n;
+	promise(service->id < MAX_ITEMS, "dispatch of item %llu", (unsigned long long)service->id);
+}
+
+// ---- from outside ----
+
+struct outsider {
+	struct round *round;
+	thread thread;
+	uint64_t dice;
+	bool shuts;   // this one shuts the pool down
+};
+
+static void attrs_roll(struct queue_attrs *attrs, uint64_t *dice) {
+	attrs->weight = 1 + pick(dice, 4);
+	attrs->priority = pick(dice, 4) == 0 ? (int32_t)pick(dice, 3) - 1 : 0;
+	attrs->prefer_fairness = pick(dice, 4) == 0;
+}
+
+static void outsider_cancel(struct outsider *self, struct queue *queue) {
+	struct round *round = self->round;
+	switch (pick(&self->dice, 40)) {
+	case 0:
+		pool_cancel(round->pool, NULL);
+		break;
+	case 1:
+	case 2:
+		pool_cancel(round->pool, queue);
+		break;
+	default:
+		break;
+	}
+}
+
+static void outsider_disturb(struct outsider *self, struct queue *queue, unsigned name) {
+	struct round *round = self->round;
+	struct pool_stat stat;
+	struct queue_attrs attrs = round->names[name].attrs;
+	switch (pick(&self->dice, 12)) {
+	case 0:
+		pool_set_slots(round->pool, 1 + pick(&self->dice, round->max_slots));
+		break;
+	case 1:
+		pool_pause(round->pool, true);
+		pool_pause(round->pool, false);
+		break;
+	case 2:
+		attrs_roll(&attrs, &self->dice);
+		queue_set(round->pool, queue, &attrs);
+		break;
+	case 3:
+		pool_stat(round->pool, &stat);
+		// a pause or fewer slots never stop what runs, so the bound is the most that ever were allowed
+		promise(stat.running <= round->max_slots, "%llu items run", (unsigned long long)stat.running);
+		promise(stat.running_long <= MAX_LONG, "%llu long items run", (unsigned long long)stat.running_long);
+		break;
+	case 4:
+		atomic_add_relaxed(&round->armed, 1);
+		pool_queue_want(round->pool, queue);
+		break;
+	case 5:
+		promise(pool_queue_bytes(round->pool, queue) <= (size_t)MAX_ITEMS * 4096, "a queue's bytes are negative");
+		break;
+	case 6:
+		// nobody may be idle while the keeper is open
+		promise(!pool_wait_idle(round->pool, NULL, now_ns() + pick(&self->dice, 50) * 1000) ||
+		        atomic_load_acquire(&round->shut), "the pool is idle with an open queue");
+		break;
+	default:
+		sched_yield();
+		break;
+	}
+}
+
+static void *outsider_run(void *arg) {
+	struct outsider *self = arg;
+	struct round *round = self->round;
+	unsigned turns = 10 + pick(&self->dice, 40);
+	unsigned last = self->shuts ? pick(&self->dice, turns) : turns;
+	for (unsigned turn = 0; turn < turns; ++turn) {
+		if (turn == last) {
+			atomic_store_release(&round->shut, true); // before the call: others meet its effect at once
+			pool_shutdown(round->pool, pick(&self->dice, 2) ? POOL_DRAINING : POOL_CANCELLING);
+		}
+		unsigned name = pick(&self->dice, NAMES);
+		struct queue *queue = name_open(round, name);
+		if (!queue) {
+			continue;
+		}
+		for (unsigned i = pick(&self->dice, 6); i > 0; --i) {
+			items_submit(round, queue, NULL, &self->dice, pick(&self->dice, 3));
+			outsider_disturb(self, queue, name);
+			outsider_cancel(self, queue);
+		}
+		pool_queue_close(round->pool, queue);
+	}
+	return NULL;
+}
+
+// ---- rounds ----
+
+static void round_open(struct round *round, uint64_t *dice) {
+	round->seed = roll(dice);
+	round->max_slots = 1 + pick(dice, MAX_SLOTS);
+	struct pool_config config = {
+		.slots = 1 + pick(dice, round->max_slots),
+		.max_long = 1 + pick(dice, MAX_LONG),
+		.fair_time = pick(dice, 2),
+		.queue_mem = pick(dice, 2) ? 1 << 20 : 16 << 10, // small enough to spill
+		.spill_dir = "/tmp",
+		.stack_bytes = 256 * 1024,
+		.hooks = {
+			.idle = on_idle,
+			.low = on_low,
+			.failed = on_failed,
+			.removed = on_removed,
+			.trace = on_trace,
+			.arg = round,
+		},
+	};
+	for (unsigned i = 0; i < NAMES; ++i) {
+		struct name *name = &round->names[i];
+		snprintf(name->text, sizeof(name->text), "%c", (char)('a' + i));
+		attrs_roll(&name->attrs, dice);
+		name->attrs.max_parallel = pick(dice, 2) ? 1 + pick(dice, 3) : 0;
+		name->attrs.long_running = i == 0;
+		name->attrs.low_water = pick(dice, 2) ? 256 : 0;
+	}
+	round->pool = pool_create(&config);
+	round->keeper = name_open(round, 1);
+	if (pick(dice, 2)) {
+		pool_start(round->pool); // else after the outsiders have begun
+	}
+}
+
+static void round_check(struct round *round) {
+	uint32_t items = atomic_load_relaxed(&round->nitems);
+	for (uint32_t i = 0; i < items && i < MAX_ITEMS; ++i) {
+		struct item *item = &round->items[i];
+		int ends = atomic_load_relaxed(&item->ran) + atomic_load_relaxed(&item->dropped);
+		promise(ends == atomic_load_relaxed(&item->taken), "item %u was taken %d times and ended %d times", i,
+		        atomic_load_relaxed(&item->taken), ends);
+		total_items += atomic_load_relaxed(&item->taken);
+		total_dropped += atomic_load_relaxed(&item->dropped);
+		total_refused += !atomic_load_relaxed(&item->taken);
+	}
+	for (unsigned i = 0; i < NAMES; ++i) {
+		struct name *name = &round->names[i];
+		promise(atomic_load_relaxed(&name->removed_sum) == atomic_load_relaxed(&name->submitted),
+		        "queue %s took %llu items and counted %llu", name->text,
+		        (unsigned long long)atomic_load_relaxed(&name->submitted),
+		        (unsigned long long)atomic_load_relaxed(&name->removed_sum));
+	}
+	promise(atomic_load_relaxed(&round->idles) == 1, "idle was reported %d times", atomic_load_relaxed(&round->idles));
+	promise(atomic_load_relaxed(&round->failures) == atomic_load_relaxed(&round->failed_hooks), "a failure went unreported");
+	promise(round->last_dispatch == atomic_load_relaxed(&round->ran), "%llu dispatches, %llu items ran",
+	        (unsigned long long)round->last_dispatch, (unsigned long long)atomic_load_relaxed(&round->ran));
+}
+
+static void round_run(uint64_t *dice) {
+	struct round *round = NEW(struct round);
+	the_round = round;
+	round_open(round, dice);
+	struct outsider outsiders[OUTSIDERS];
+	unsigned shuts = pick(dice, 2 * OUTSIDERS); // in half of the rounds nobody
+	for (unsigned i = 0; i < OUTSIDERS; ++i) {
+		outsiders[i] = (struct outsider){.round = round, .dice = roll(dice), .shuts = i == shuts};
+		verify(thread_start(&outsiders[i].thread, outsider_run, &outsiders[i], 256 * 1024) == 0);
+	}
+	pool_start(round->pool);
+	for (unsigned i = 0; i < OUTSIDERS; ++i) {
+		thread_join(outsiders[i].thread);
+	}
+	pool_queue_close(round->pool, round->keeper);
+	promise(pool_wait_idle(round->pool, NULL, now_ns() + HANG_S * NS_PER_S), "the pool hangs");
+	pool_destroy(round->pool);
+	round_check(round);
+	++total_rounds;
+	the_round = NULL;
+	free(round);
+}
+
+// A hang outside of pool_wait_idle(), in a lock or a join.
+static void on_alarm(int signal) {
+	static const char message[] = "fairpar: error: the stress run hangs\n";
+	(void)signal;
+	ssize_t n = write(STDERR_FILENO, message, sizeof(message) - 1);
+	(void)n;
+	abort();
+}
+
+int main(int argc, char *argv[]) {
+	double seconds = argc > 1 ? strtod(argv[1], NULL) : 3;
+	uint64_t seed = argc > 2 ? strtoull(argv[2], NULL, 0) : now_ns();
+	printf("1..1\n# seed %llu\n", (unsigned long long)seed);
+	fflush(stdout);
+	signal(SIGALRM, on_alarm);
+#ifdef FAIRPAR_YIELD
+	sync_yield_seed(seed | 1);
+#endif
+	uint64_t dice = seed, start = now_ns();
+	do {
+		alarm(2 * HANG_S);
+		round_run(&dice);
+	} while ((double)(now_ns() - start) < seconds * 1e9);
+	printf("# %llu rounds, %llu items, %llu of them dropped, %llu refused or not submitted\n",
+	       (unsigned long long)total_rounds, (unsigned long long)total_items, (unsigned long long)total_dropped,
+	       (unsigned long long)total_refused);
+	printf("ok 1 - the pool keeps its promises while all is done to it at once\n");
+	return 0;
+}

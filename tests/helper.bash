@@ -44,7 +44,8 @@ helper_teardown() {
 leaked_processes() {
 	local pids pid tries
 	for ((tries = 0; tries < 50; tries++)); do
-		pids=$(env -u FAIRPAR_TEST grep -lszFx "FAIRPAR_TEST=$FAIRPAR_TEST" /proc/[0-9]*/environ) || return 0
+		pids=$(env -u FAIRPAR_TEST grep -lszFx "FAIRPAR_TEST=$FAIRPAR_TEST" /proc/[0-9]*/environ) || : # 2: one has ended
+		[[ -n $pids ]] || return 0
 		env -u FAIRPAR_TEST sleep 0.04
 	done
 	for pid in $pids; do

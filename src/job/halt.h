@@ -1,4 +1,4 @@
-// When to stop: GNU parallel's --halt, as a pure rule over the counts so far.
+// When to stop, and with what status the run ends: pure rules over the counts so far.
 
 #ifndef FAIRPAR_JOB_HALT_H
 #define FAIRPAR_JOB_HALT_H
@@ -16,7 +16,8 @@ struct halt {
 };
 
 // Parses "never", "now|soon,fail|success|done=N|N%", and the old forms 0, 1, 2, -1, -2 and N%
-// (as GNU parallel's manual, --halt). Returns 0, or -1 with *ret_error a static text.
+// (as GNU parallel's manual, --halt). Returns 0, or -1 with *ret_error a static text that goes on from the value:
+// "must begin with …".
 int halt_parse(const char *text, struct halt *ret_halt, const char **ret_error) FP_NODISCARD;
 
 // The counts that halt and the exit status are decided from.
@@ -28,10 +29,15 @@ struct tally {
 	bool total_is_final;       // all input was read
 	struct result first;       // the first failure; valid if failed > 0
 	int max_code;              // the greatest result_code() of a failure
+	int xargs_code;            // what xargs would have stopped with (124 to 127) at the first job that makes it stop, or 0
 };
 
-// True if, after this job has been counted, the rule says stop. GNU parallel needs a minimum of 3 jobs for percentages
-// (its manual: "N% … and minimum 3"); see the source for what was compared with the real program.
+// Counts one ended job: all but `total` and `total_is_final`, which whoever reads the input knows.
+void tally_add(struct tally *tally, const struct result *result);
+
+// True if, by the jobs counted so far, the rule says stop. A percentage is one of all jobs, so it is not met before
+// total_is_final: whoever uses one reads all input ahead (as GNU parallel does), and asks again when the total is
+// final. There is no minimum number of jobs; see the source.
 bool halt_is_met(const struct halt *halt, const struct tally *tally);
 
 enum exit_scheme { EXIT_GNU, EXIT_XARGS, EXIT_FIRST, EXIT_MAX, EXIT_ANY };
@@ -39,7 +45,9 @@ enum exit_scheme { EXIT_GNU, EXIT_XARGS, EXIT_FIRST, EXIT_MAX, EXIT_ANY };
 // Parses "gnu", "xargs", "first", "max", "any". Returns 0, or -1.
 int exit_scheme_parse(const char *text, enum exit_scheme *ret_scheme) FP_NODISCARD;
 
-// The exit status of the run by DESIGN §8: `halted` if the rule was met, with the job that met it.
+// The exit status of a run that was not interrupted, by DESIGN §8: `halted` if the rule was met, with the job that met
+// it (else NULL). 0 only if nothing failed, was cancelled or skipped, but for a rule on success or done, by which the
+// user asked for that.
 int exit_status(enum exit_scheme scheme, const struct tally *tally, const struct halt *halt, bool halted,
                 const struct result *halted_by);
 

@@ -1,0 +1,226 @@
+// When to stop, and with what status the run ends: pure rules over the counts so far.
+//
+// Compared with GNU parallel 20221122, -j1, jobs that exit with the given codes:
+//
+//	--halt                   jobs       GNU parallel   here
+//	now,fail=1               0 7 5      7              7: the code of the job that met it
+//	soon,fail=2, -j4         1 1 1 1    2              4: what has failed when all is over
+//	now,fail=10%             7 6 0      34             34: after one job; the percentage that failed, rounded up
+//	now,fail=50%             0 7        7              50: its own rule makes 1 of it, and the job's code of that
+//	now,success=1            7 6 0 0    0              0
+//	now,success=3            7 6 0 0    2              2: not met
+//	soon,done=2              0 0 4 3    101            0: its minimum of nothing and 101 is 101
+//	soon,done=1              7 5        7              1: its manual gives the job's code to fail=1 alone
+//	now,fail=0, now,fail=0%  0 7 5      0              refused: never met, or met by nothing, is not what is meant
+//
+// Manuals of 2015 ask for a minimum of 3 jobs before a percentage counts; neither this program nor its manual does.
+
+#include "job/halt.h"
+
+#include <string.h>
+
+// A decimal number of at least one digit; *s moves behind it.
+static int parse_number(const char **s, uint64_t *ret_n) {
+	uint64_t n = 0;
+	const char *at = *s;
+	for (; *at >= '0' && *at <= '9'; ++at) {
+		if (n > (UINT64_MAX - 9) / 10) {
+			return -1;
+		}
+		n = n * 10 + (uint64_t)(*at - '0');
+	}
+	if (at == *s) {
+		return -1;
+	}
+	*s = at;
+	*ret_n = n;
+	return 0;
+}
+
+// N or N%, to the end of the text.
+static int parse_amount(const char *s, struct halt *halt, const char **ret_error) {
+	uint64_t n;
+	if (parse_number(&s, &n) != 0 || (*s != '\0' && strcmp(s, "%") != 0)) {
+		*ret_error = "must end with a number of jobs or a percentage, as in 'now,fail=1' or 'soon,fail=10%'";
+		return -1;
+	}
+	if (n == 0) {
+		*ret_error = "would stop before the first job: the number must be at least 1";
+		return -1;
+	}
+	if (*s == '\0') {
+		halt->count = n;
+		return 0;
+	}
+	if (n > 100) {
+		*ret_error = "has a percentage above 100";
+		return -1;
+	}
+	halt->percent = (double)n;
+	return 0;
+}
+
+// Moves *s behind the word if it stands there, followed by the separator ("," and "=" are one and the same to
+// GNU parallel, whose own messages speak of "now,fail,1").
+static bool skip_word(const char **s, const char *word) {
+	size_t len = strlen(word);
+	if (strncmp(*s, word, len) != 0 || ((*s)[len] != ',' && (*s)[len] != '=')) {
+		return false;
+	}
+	*s += len + 1;
+	return true;
+}
+
+int halt_parse(const char *text, struct halt *ret_halt, const char **ret_error) {
+	static const struct { const char *old, *now; } old_forms[] = {
+		{"0", "never"}, {"1", "soon,fail=1"}, {"2", "now,fail=1"}, {"-1", "soon,success=1"}, {"-2", "now,success=1"},
+	};
+	for (size_t i = 0; i < sizeof(old_forms) / sizeof(old_forms[0]); ++i) {
+		if (strcmp(text, old_forms[i].old) == 0) {
+			text = old_forms[i].now;
+			break;
+		}
+	}
+	struct halt halt = {.when = HALT_NEVER};
+	if (strcmp(text, "never") == 0) {
+		*ret_halt = halt;
+		return 0;
+	}
+	size_t len = strlen(text);
+	if (len > 1 && text[len - 1] == '%' && strspn(text, "0123456789") == len - 1) {
+		halt.when = HALT_SOON;
+		halt.why = HALT_ON_FAIL;
+	} else {
+		if (skip_word(&text, "now")) {
+			halt.when = HALT_NOW;
+		} else if (skip_word(&text, "soon")) {
+			halt.when = HALT_SOON;
+		} else {
+			*ret_error = "must be 'never', or begin with 'now,' or 'soon,'";
+			return -1;
+		}
+		if (skip_word(&text, "fail")) {
+			halt.why = HALT_ON_FAIL;
+		} else if (skip_word(&text, "success")) {
+			halt.why = HALT_ON_SUCCESS;
+		} else if (skip_word(&text, "done")) {
+			halt.why = HALT_ON_DONE;
+		} else {
+			*ret_error = "must go on with 'fail=', 'success=' or 'done=' after 'now,' or 'soon,'";
+			return -1;
+		}
+	}
+	if (parse_amount(text, &halt, ret_error) != 0) {
+		return -1;
+	}
+	*ret_halt = halt;
+	return 0;
+}
+
+// The code of a failure, which is never 0.
+static int failure_code(const struct result *result) {
+	int code = result_code(result);
+	return code != 0 ? code : 1;
+}
+
+// xargs(1), EXIT STATUS: what it stops with at once at this job, or 0. POSIX has the same 126 and 127.
+static int xargs_stop_code(const struct result *result) {
+	switch (result->outcome) {
+	case OUTCOME_SPAWN_ERROR:
+		return result->exit_code == 127 ? 127 : 126;
+	case OUTCOME_SIGNAL:
+	case OUTCOME_TIMEOUT:
+		return 125;
+	case OUTCOME_FAILED:
+		return result->exit_code == 255 ? 124 : 0;
+	default:
+		return 0;
+	}
+}
+
+void tally_add(struct tally *tally, const struct result *result) {
+	switch (result->outcome) {
+	case OUTCOME_OK:
+		++tally->ok;
+		return;
+	case OUTCOME_CANCELLED:
+		++tally->cancelled;
+		return;
+	case OUTCOME_SKIPPED:
+		++tally->skipped;
+		return;
+	default:
+		break;
+	}
+	if (++tally->failed == 1) {
+		tally->first = *result;
+	}
+	int code = failure_code(result);
+	if (code > tally->max_code) {
+		tally->max_code = code;
+	}
+	if (tally->xargs_code == 0) {
+		tally->xargs_code = xargs_stop_code(result);
+	}
+}
+
+bool halt_is_met(const struct halt *halt, const struct tally *tally) {
+	if (halt->when == HALT_NEVER) {
+		return false;
+	}
+	uint64_t n = halt->why == HALT_ON_FAIL      ? tally->failed
+	             : halt->why == HALT_ON_SUCCESS ? tally->ok
+	                                            : tally->ok + tally->failed;
+	if (halt->percent == 0) {
+		return n >= halt->count;
+	}
+	return n > 0 && tally->total_is_final && (double)n * 100 >= halt->percent * (double)tally->total;
+}
+
+int exit_scheme_parse(const char *text, enum exit_scheme *ret_scheme) {
+	static const char *const names[] = {
+		[EXIT_GNU] = "gnu", [EXIT_XARGS] = "xargs", [EXIT_FIRST] = "first", [EXIT_MAX] = "max", [EXIT_ANY] = "any",
+	};
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); ++i) {
+		if (strcmp(text, names[i]) == 0) {
+			*ret_scheme = (enum exit_scheme)i;
+			return 0;
+		}
+	}
+	return -1;
+}
+
+static int gnu_status(const struct tally *tally, const struct halt *halt, bool halted, const struct result *halted_by) {
+	if (halted && halted_by && halt->why == HALT_ON_FAIL && halt->percent == 0 && halt->count == 1) {
+		return failure_code(halted_by);
+	}
+	if (halt->when != HALT_NEVER && halt->percent > 0 && tally->total >= tally->failed) {
+		uint64_t failed = tally->failed, total = tally->total;
+		return (int)(failed / total * 100 + (failed % total * 100 + total - 1) / total); // rounded up
+	}
+	return tally->failed <= 100 ? (int)tally->failed : 101;
+}
+
+int exit_status(enum exit_scheme scheme, const struct tally *tally, const struct halt *halt, bool halted,
+                const struct result *halted_by) {
+	if (halted && halt->why == HALT_ON_SUCCESS) {
+		return 0;
+	}
+	if (tally->failed == 0) {
+		bool all_ran = tally->cancelled == 0 && tally->skipped == 0;
+		return all_ran || (halted && halt->why == HALT_ON_DONE) ? 0 : 1;
+	}
+	switch (scheme) {
+	case EXIT_XARGS:
+		return tally->xargs_code != 0 ? tally->xargs_code : 123;
+	case EXIT_FIRST:
+		return failure_code(&tally->first);
+	case EXIT_MAX:
+		return tally->max_code;
+	case EXIT_ANY:
+		return 1;
+	case EXIT_GNU:
+		break;
+	}
+	return gnu_status(tally, halt, halted, halted_by);
+}

@@ -1,0 +1,251 @@
+// The usable processors, and -j in all its forms.
+
+#include "slots/slots.h"
+
+#include "test.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <sched.h>
+#include <sys/stat.h>
+
+static unsigned parsed(const char *text, unsigned long nofile) {
+	unsigned slots = 0;
+	char *error = NULL;
+	int result = slots_parse(text, nofile, &slots, &error);
+	if (result != 0) {
+		fprintf(stderr, "# %s\n", error);
+		free(error);
+	}
+	check(result == 0);
+	return slots;
+}
+
+static void check_refused(const char *text, const char *says) {
+	unsigned slots;
+	char *error = NULL;
+	check_equal(slots_parse(text, 1024, &slots, &error), -1);
+	if (!strstr(error, says)) {
+		fprintf(stderr, "# '%s' does not say '%s'\n", error, says);
+		exit(1);
+	}
+	free(error);
+}
+
+// ---- a tree of files for each test ----
+
+static char root[] = "/tmp/fairpar-slots-XXXXXX";
+
+static void remove_root(void) {
+	pid_t pid = fork();
+	if (pid == 0) {
+		execlp("rm", "rm", "-rf", root, (char *)NULL);
+		_exit(127);
+	}
+	waitpid(pid, NULL, 0);
+}
+
+static void make_root(void) {
+	check(mkdtemp(root) != NULL);
+	atexit(remove_root);
+}
+
+static void put(const char *path, const char *text) {
+	char full[PATH_MAX];
+	snprintf(full, sizeof(full), "%s%s", root, path);
+	for (char *slash = strchr(full + strlen(root) + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+		*slash = '\0';
+		check(mkdir(full, 0700) == 0 || errno == EEXIST);
+		*slash = '/';
+	}
+	FILE *file = fopen(full, "w");
+	check(file != NULL);
+	check(fputs(text, file) >= 0);
+	check(fclose(file) == 0);
+}
+
+#define V2_MOUNT "25 18 0:22 / /sys/fs/cgroup rw,nosuid shared:9 - cgroup2 cgroup2 rw\n"
+
+static void put_v2(const char *path) {
+	char line[PATH_MAX];
+	snprintf(line, sizeof(line), "0::%s\n", path);
+	put("/proc/self/cgroup", line);
+	put("/proc/self/mountinfo", "18 1 8:1 / / rw - ext4 /dev/sda1 rw\n" V2_MOUNT);
+}
+
+// ---- quotas ----
+
+static void test_no_quota(void) {
+	make_root();
+	check_equal(slots_quota_cpus(root), UINT_MAX);
+	put_v2("/");
+	check_equal(slots_quota_cpus(root), UINT_MAX);
+	put("/sys/fs/cgroup/cpu.max", "max 100000\n");
+	check_equal(slots_quota_cpus(root), UINT_MAX);
+}
+
+static void test_v2_quota(void) {
+	make_root();
+	put_v2("/");
+	put("/sys/fs/cgroup/cpu.max", "400000 100000\n");
+	check_equal(slots_quota_cpus(root), 4);
+	put("/sys/fs/cgroup/cpu.max", "150000 100000\n");
+	check_equal(slots_quota_cpus(root), 2);
+	put("/sys/fs/cgroup/cpu.max", "1000 100000\n");
+	check_equal(slots_quota_cpus(root), 1);
+}
+
+static void test_nested(void) {
+	make_root();
+	put_v2("/a/b/c");
+	put("/sys/fs/cgroup/a/b/c/cpu.max", "max 100000\n");
+	put("/sys/fs/cgroup/a/b/cpu.max", "300000 100000\n");
+	put("/sys/fs/cgroup/a/cpu.max", "500000 100000\n");
+	check_equal(slots_quota_cpus(root), 3);
+	put("/sys/fs/cgroup/a/cpu.max", "200000 100000\n");
+	check_equal(slots_quota_cpus(root), 2);
+	put("/sys/fs/cgroup/a/b/c/cpu.max", "100000 100000\n");
+	check_equal(slots_quota_cpus(root), 1);
+}
+
+static void test_foreign_path(void) {
+	make_root();
+	put_v2("/docker/0123/x");
+	put("/sys/fs/cgroup/cpu.max", "300000 100000\n");
+	check_equal(slots_quota_cpus(root), 3);
+	put_v2("/../../elsewhere");
+	check_equal(slots_quota_cpus(root), 3);
+}
+
+static void test_part_of_hierarchy(void) {
+	make_root();
+	put_v2("/docker/0123/x");
+	put("/proc/self/mountinfo", "25 18 0:22 /docker/0123 /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n");
+	put("/sys/fs/cgroup/x/cpu.max", "200000 100000\n");
+	check_equal(slots_quota_cpus(root), 2);
+}
+
+static void test_v1(void) {
+	make_root();
+	put("/proc/self/cgroup", "5:name=systemd:/\n4:cpu,cpuacct:/user/me\n3:cpuset:/other\n0::/\n");
+	put("/proc/self/mountinfo", "32 31 0:29 / /sys/fs/cgroup/cpuset rw - cgroup cgroup rw,cpuset\n"
+	                            "33 31 0:30 / /sys/fs/cgroup/cpu,cpuacct rw - cgroup cgroup rw,cpu,cpuacct\n"
+	                            "41 31 0:38 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n");
+	put("/sys/fs/cgroup/cpu,cpuacct/user/me/cpu.cfs_quota_us", "-1\n");
+	put("/sys/fs/cgroup/cpu,cpuacct/user/me/cpu.cfs_period_us", "100000\n");
+	check_equal(slots_quota_cpus(root), UINT_MAX);
+	put("/sys/fs/cgroup/cpu,cpuacct/user/cpu.cfs_quota_us", "250000\n");
+	put("/sys/fs/cgroup/cpu,cpuacct/user/cpu.cfs_period_us", "50000\n");
+	check_equal(slots_quota_cpus(root), 5);
+	put("/sys/fs/cgroup/unified/cpu.max", "300000 100000\n");
+	check_equal(slots_quota_cpus(root), 3);
+}
+
+static void test_garbage(void) {
+	make_root();
+	put("/proc/self/cgroup", "\n:\n::\nx\n0::\n");
+	put("/proc/self/mountinfo", "\n - \nx y z\n1 2 3:4 / /m - \n" V2_MOUNT);
+	put("/sys/fs/cgroup/cpu.max", "nonsense\n");
+	check_equal(slots_quota_cpus(root), UINT_MAX);
+	put("/sys/fs/cgroup/cpu.max", "100000 0\n");
+	check_equal(slots_quota_cpus(root), UINT_MAX);
+}
+
+static void test_affinity(void) {
+	unsigned before = slots_usable_cpus();
+	check(before >= 1);
+	cpu_set_t set, one;
+	CPU_ZERO(&one);
+	check(sched_getaffinity(0, sizeof(set), &set) == 0);
+	for (size_t cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+		if (CPU_ISSET(cpu, &set)) {
+			CPU_SET(cpu, &one);
+			break;
+		}
+	}
+	check(sched_setaffinity(0, sizeof(one), &one) == 0);
+	check_equal(slots_usable_cpus(), 1);
+	check_equal(parsed("100%", 1024), 1);
+}
+
+// ---- -j ----
+
+static void test_forms(void) {
+	unsigned cpus = slots_usable_cpus();
+	check_equal(parsed("7", 1024), 7);
+	check_equal(parsed("007", 1024), 7);
+	check_equal(parsed("+3", 1024), cpus + 3);
+	check_equal(parsed("+0", 1024), cpus);
+	check_equal(parsed("-0", 1024), cpus);
+	check_equal(parsed("-1000", 1024), 1);
+	check_equal(parsed("100%", 1024), cpus);
+	check_equal(parsed("300%", 1024), 3 * cpus);
+	check_equal(parsed("0%", 1024), 1);
+	check_equal(parsed("0.1%", 1024), 1);
+	check_equal(parsed("100.1%", 1024), cpus + 1); // rounded up
+}
+
+static void test_zero(void) {
+	check_equal(parsed("0", 1024), slots_limit(1024));
+	check(slots_limit(0) == 1);
+	check(slots_limit(64) == 1);
+	check(slots_limit(1024) >= 100 && slots_limit(1024) <= 250);
+	check(slots_limit(1 << 20) <= 32768);
+	check(slots_limit(ULONG_MAX) >= 1000);
+}
+
+static void test_file(void) {
+	make_root();
+	check(chdir(root) == 0);
+	put("/jobs", " 5 \n");
+	check_equal(parsed("jobs", 1024), 5);
+	put("/jobs", "+2\n");
+	check_equal(parsed("jobs", 1024), slots_usable_cpus() + 2);
+	put("/jobs", "0");
+	check_equal(parsed("./jobs", 1024), slots_limit(1024));
+	put("/bad", "5\n6\n");
+	check_refused("bad", "'bad'");
+	put("/bad", "");
+	check_refused("bad", "'bad'");
+	put("/bad", "jobs\n"); // not a file again
+	check_refused("bad", "'bad'");
+	char longer[600];
+	memset(longer, ' ', sizeof(longer));
+	longer[0] = '1';
+	longer[sizeof(longer) - 1] = '\0';
+	longer[sizeof(longer) - 2] = '2';
+	put("/bad", longer);
+	check_refused("bad", "'bad'");
+}
+
+static void test_refused(void) {
+	make_root();
+	check(chdir(root) == 0);
+	check(mkdir("dir", 0700) == 0);
+	check(mkfifo("fifo", 0600) == 0);
+	static const char *const texts[] = {
+		"", "x", "0.5", "1.5", "+", "-", "%", "+%", "+1%", "-1%", "1%%", "1.%", ".5%", "--2", "1 2", " 1", "1e3", "0x10",
+		"auto", "9999999999", "99999999999%", "nowhere", "dir", "fifo", "\n",
+	};
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); ++i) {
+		check_refused(texts[i], "--jobs must be");
+	}
+}
+
+int main(int argc, char *argv[]) {
+	static const struct test tests[] = {
+		TEST("no cgroup and no quota cut nothing", test_no_quota),
+		TEST("a cgroup v2 quota is rounded up to processors", test_v2_quota),
+		TEST("the least quota of a nested cgroup and its ancestors holds", test_nested),
+		TEST("the path of another namespace leads to the mount", test_foreign_path),
+		TEST("a mount of a part of the hierarchy is found in its part", test_part_of_hierarchy),
+		TEST("cgroup v1 quotas hold, beside v2 too", test_v1),
+		TEST("nonsense in the files cuts nothing", test_garbage),
+		TEST("affinity is honoured", test_affinity),
+		TEST("-j N, +N, -N and N%", test_forms),
+		TEST("-j 0 is what the descriptors allow", test_zero),
+		TEST("-j FILE holds one of the other forms", test_file),
+		TEST("-j refuses everything else", test_refused),
+	};
+	return test_main(tests, sizeof(tests) / sizeof(tests[0]), argc, argv);
+}

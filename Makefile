@@ -40,12 +40,14 @@ LIB_SRC := $(wildcard $(ROOMS:%=src/%/*.c))
 TOP_SRC := $(filter-out src/main.c,$(wildcard src/*.c))
 UNIT_SRC := $(wildcard tests/unit/*.c)
 FUZZ_SRC := $(wildcard tests/fuzz/*.c)
+STRESS_SRC := $(wildcard tests/stress/*.c)
 BATS := $(wildcard tests/$(or $T,*).bats)
 
 LIB_OBJ := $(LIB_SRC:%.c=$O/%.o)
 TOP_OBJ := $(TOP_SRC:%.c=$O/%.o)
 UNITS := $(UNIT_SRC:%.c=$O/%)
 FUZZERS := $(FUZZ_SRC:%.c=$O/%)
+STRESSES := $(STRESS_SRC:%.c=$O/%)
 
 all: fairpar
 
@@ -126,6 +128,10 @@ $O/tests/unit/%: $O/tests/unit/%.o $O/libfairpar.a
 	$(say) LINK $@
 	$Q$(link_test)
 
+$O/tests/stress/%: $O/tests/stress/%.o $O/libfairpar.a
+	$(say) LINK $@
+	$Q$(link_test)
+
 $O/tests/fuzz/%: $O/tests/fuzz/%.o $O/libfairpar.a
 	$(say) LINK $@
 	$Q$(link_test) -fsanitize=fuzzer
@@ -134,6 +140,7 @@ $O/tests/fuzz/%: $O/tests/fuzz/%.o $O/libfairpar.a
 
 units: $(UNITS)
 fuzzers: $(FUZZERS)
+stresses: $(STRESSES)
 
 # The other builds, by name -------------------------------------------------------------------------------------------
 
@@ -143,6 +150,9 @@ profile_debug := PROFILE=debug O=obj/debug $(faults) CFLAGS='-Og -g3'
 profile_asan := PROFILE=asan O=obj/asan $(faults) FP_SANITIZE=-fsanitize=address,undefined
 profile_ubsan := PROFILE=ubsan O=obj/ubsan $(faults) FP_SANITIZE=-fsanitize=undefined
 profile_tsan := PROFILE=tsan O=obj/tsan $(faults) FP_SANITIZE=-fsanitize=thread
+# Locks that give the processor away at random (src/base/sync.h).
+profile_stress := PROFILE=stress O=obj/stress FP_DEFINES='-DFAIRPAR_FAULTS -DFAIRPAR_YIELD'
+profile_stress_tsan := PROFILE=tsan O=obj/stress-tsan FP_DEFINES='-DFAIRPAR_FAULTS -DFAIRPAR_YIELD' FP_SANITIZE=-fsanitize=thread
 profile_coverage := PROFILE=coverage O=obj/coverage $(faults) CFLAGS='-O0 -g --coverage'
 profile_fuzz := PROFILE=fuzz O=obj/fuzz CC=clang $(faults) CFLAGS='-O1 -g -fsanitize=fuzzer-no-link' \
 	FP_SANITIZE=-fsanitize=address,undefined
@@ -162,13 +172,14 @@ run_tests = @FAIRPAR_PROFILE=$(PROFILE) FAIRPAR=$(CURDIR)/$(or $1,fairpar) FAIRP
 # The units that put faults in are run once more in the build that has them.
 FAULTY_UNITS := $(patsubst %.c,obj/debug/%,$(if $(UNIT_SRC),$(shell grep -l FAIRPAR_FAULT $(UNIT_SRC))))
 FUZZING := $(if $(FUZZ_SRC),tests/fuzz/run)
-MODEL := $(wildcard tests/model/check)
+STRESSING := $(if $(STRESS_SRC),'tests/stress/run 5 $(STRESS_SRC:%.c=obj/stress/%)')
 
 check:
 	$(submake) all units
 	$(submake) $(profile_debug) obj/debug/fairpar $(FAULTY_UNITS)
-	@$(if $(FUZZING),tests/fuzz/run --build)
-	$(run_tests) tests/lint/run $(BATS) $(UNITS) $(FAULTY_UNITS) $(FUZZING) $(MODEL)
+	$(submake) $(profile_stress) stresses
+	@$(if $(FUZZING),MAKE='$(MAKE)' tests/fuzz/run --build)
+	$(run_tests) tests/lint/run $(BATS) $(STRESSING) $(FUZZING) $(UNITS) $(FAULTY_UNITS)
 
 check-unit:
 	$(submake) units
@@ -195,15 +206,19 @@ coverage:
 	@tests/coverage obj/coverage
 
 fuzz:
-	@tests/fuzz/run --build
-	$(run_tests) -t 0 tests/fuzz/run --seconds=$(FUZZ_SECONDS)
+	@MAKE='$(MAKE)' tests/fuzz/run --build
+	$(run_tests) -t 0 'tests/fuzz/run --seconds=$(FUZZ_SECONDS)'
 
 fuzzers-build:
 	$(submake) $(profile_fuzz) fuzzers
 
 stress:
-	$(submake) $(profile_tsan) units
-	$(run_tests) -t 0 $(STRESSES)
+	$(submake) $(profile_stress) stresses
+	$(submake) $(profile_stress_tsan) stress-tsan
+	$(run_tests) -t 0 'tests/stress/run $(STRESS_SECONDS) $(STRESS_SRC:%.c=obj/stress/%)'
+
+stress-tsan: stresses
+	$(run_tests) -t 0 'tests/stress/run $(STRESS_SECONDS) $(STRESSES)'
 
 bench: all
 	@tests/bench/run
@@ -262,7 +277,7 @@ help:
 #: make debug           obj/debug/fairpar: assertions, and faults on demand by FAIRPAR_FAULT
 #: make coverage        which lines the tests reach
 #: make fuzz            FUZZ_SECONDS=60 for each fuzz target (clang)
-#: make stress          STRESS_SECONDS=60 of the stress programs, under the thread sanitizer
+#: make stress          STRESS_SECONDS=60 of the stress programs, with and without the thread sanitizer
 #: make bench           measure against xargs, GNU parallel, xe and make
 #: make model           check the models of the protocols with spin
 #: make install         PREFIX=/usr/local BINDIR MANDIR BASHCOMPDIR ZSHCOMPDIR FISHCOMPDIR DESTDIR
@@ -272,7 +287,7 @@ help:
 #: make clean           remove all that was built
 #: WERROR=1             warnings are errors
 
-.PHONY: all units fuzzers fuzzers-build check check-unit check-bats check-profile lint bench model asan ubsan tsan \
+.PHONY: all units fuzzers fuzzers-build stresses stress-tsan check check-unit check-bats check-profile lint bench model asan ubsan tsan \
 	coverage fuzz stress debug install install-strip uninstall dist distcheck deb clean help
 .SECONDARY:
 .DELETE_ON_ERROR:

@@ -1,0 +1,171 @@
+#!/bin/sh
+# From a fresh machine to a running fairpar: sh packaging/setup.sh [--no-install]
+#
+# Finds what is missing, names it and the line that installs it, and runs that line (as root, or by sudo); builds; and
+# shows on real files what fairpar is for. With --no-install it only names what is missing. Nothing is installed
+# outside the system's packages, and fairpar itself is left where it was built.
+
+set -eu
+cd "$(dirname "$0")/.."
+say() { printf '%s\n' "$*"; }
+die() { say "setup.sh: $*" >&2; exit 1; }
+have() { command -v "$1" >/dev/null 2>&1; }
+
+install=yes
+case ${1-} in
+'') ;;
+--no-install) install=no ;;
+*) die "what is '$1'? usage: sh packaging/setup.sh [--no-install]" ;;
+esac
+
+# What is missing ------------------------------------------------------------------------------------------------------
+
+CC=${CC:-cc}
+has_header() { printf '#include <%s>\n' "$1" | $CC -E - >/dev/null 2>&1; }
+
+missing=
+have "${CC%% *}" && has_header stdio.h || missing="$missing compiler"
+have make || missing="$missing make"
+has_header yaml.h || missing="$missing libyaml"
+have pkg-config || missing="$missing pkg-config"
+have bats || missing="$missing bats"
+have bash || missing="$missing bash"
+
+# The packages for "$missing", by the names of one system after the other.
+packages() { # COMPILER LIBYAML PKG-CONFIG BATS
+	for part in $missing; do
+		case $part in
+		compiler) printf ' %s' "$1" ;;
+		libyaml) printf ' %s' "$2" ;;
+		pkg-config) printf ' %s' "$3" ;;
+		bats) printf ' %s' "$4" ;;
+		*) printf ' %s' "$part" ;;
+		esac
+	done
+}
+
+if [ -n "$missing" ]; then
+	say "Missing:$missing"
+	sudo=
+	if [ "$(id -u)" != 0 ]; then
+		sudo='sudo '
+	fi
+	if have apt-get; then
+		line="${sudo}apt-get update; ${sudo}env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends$(
+			packages 'gcc libc6-dev' libyaml-dev pkg-config bats)"
+	elif have dnf; then
+		line="${sudo}dnf install -y$(packages 'gcc glibc-devel' libyaml-devel pkgconf-pkg-config bats)"
+	elif have apk; then
+		# the tests use options that busybox has not
+		line="${sudo}apk add$(packages build-base yaml-dev pkgconf 'bats coreutils diffutils findutils grep')"
+	elif have pacman; then
+		line="${sudo}pacman -S --needed --noconfirm$(packages gcc libyaml pkgconf bats)"
+	elif have zypper; then
+		line="${sudo}zypper --non-interactive install$(packages 'gcc glibc-devel' libyaml-devel pkg-config bats)"
+	elif have brew; then
+		line="brew install$(packages gcc libyaml pkgconf bats-core)"
+	else
+		die "no apt-get, dnf, apk, pacman, zypper or brew here: please install what is missing, then run this again"
+	fi
+	say "To install it: $line"
+	[ "$install" = yes ] || exit 0
+	if [ -n "$sudo" ] && ! have sudo && ! have brew; then
+		die "you are not root and there is no sudo: please have that line run as root, then run this again"
+	fi
+	sh -c "$line" || die "installing failed; once the line above succeeds, run this again"
+elif [ "$install" = no ]; then
+	say "Nothing is missing."
+	exit 0
+fi
+
+# Build ----------------------------------------------------------------------------------------------------------------
+
+cpus=$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 1)
+say "Building: make -j$cpus"
+make -j"$cpus" || die "the build failed"
+./fairpar --version
+
+# Demonstrate ----------------------------------------------------------------------------------------------------------
+#
+# The same work twice, on two slots: a long list of files to compress and, when a tenth of it is done, a few more.
+# First as two batches, of which the second arrives late through a fifo; then all in one queue.
+
+demo=$(mktemp -d)
+trap 'rm -rf "$demo"' EXIT
+trap 'exit 130' INT TERM
+mkdir "$demo/fair" "$demo/queue"
+
+if [ -d /usr/include ]; then
+	find /usr/include -name '*.h' -type f
+else
+	find . -type f -size -64k ! -path './obj/*' ! -path './.git/*'
+fi | head -n 1500 >"$demo/big"
+find src/* -name '*.[ch]' | head -n 20 >"$demo/late"
+big=$(grep -c . "$demo/big")
+late=$(grep -c . "$demo/late")
+arrival=$((big / 10 + 1))
+
+# Seconds, as exactly as date has them.
+now() {
+	t=$(date +%s.%N)
+	case $t in
+	*N*) date +%s ;;
+	*) say "$t" ;;
+	esac
+}
+since() { awk "BEGIN { printf \"%.2f s\", $2 - $1 }"; }
+
+# Reads the names of the files as their jobs end. When it is time, sends the late list to descriptor 3. Says at which
+# position, and how long after that time, the last late job ended.
+follow() {
+	ended=0 last=0 arrived=0 last_at=0
+	while read -r file; do
+		ended=$((ended + 1))
+		if [ "$ended" = "$arrival" ]; then
+			arrived=$(now)
+			cat "$demo/late" >&3
+			exec 3>&-
+		fi
+		case $file in
+		src/*) last=$ended last_at=$(now) ;;
+		esac
+	done
+	say "$last" "$(since "$arrived" "$last_at")"
+}
+
+# compress DIRECTORY ARGUMENT …: runs fairpar; what it prints are the names of the files, as their jobs end.
+compress() {
+	to=$1
+	shift
+	./fairpar -j2 "$@" "gzip -9c {} >$demo/$to/{#}.gz; echo {}" || echo "$?" >"$demo/failed"
+}
+
+say
+say "A demonstration: compress $big files as the batch \"big\"; when $arrival are done, the batch \"late\" of $late arrives."
+say
+
+mkfifo "$demo/fifo"
+start=$(now)
+compress fair --batch big="$demo/big" --batch late="$demo/fifo" | follow 3>"$demo/fifo" >"$demo/fair.result"
+fair_time=$(since "$start" "$(now)")
+
+start=$(now)
+cat "$demo/big" "$demo/late" | compress queue | follow 3>/dev/null >"$demo/queue.result"
+queue_time=$(since "$start" "$(now)")
+
+[ ! -e "$demo/failed" ] || die "fairpar ended with status $(cat "$demo/failed")"
+for way in fair queue; do
+	[ "$(find "$demo/$way" -name '*.gz' | wc -l)" = $((big + late)) ] || die "not every file has been compressed"
+	find "$demo/$way" -name '*.gz' -exec gzip -t {} + || die "a compressed file is broken"
+done
+
+read -r fair_last fair_after <"$demo/fair.result"
+read -r queue_last queue_after <"$demo/queue.result"
+row() { printf '%-34s %-22s %s\n' "$@"; }
+row '' 'fairpar, two batches' 'first in, first out'
+row '"late" was complete at job' "$fair_last of $((big + late))" "$queue_last of $((big + late))"
+row '... and after it arrived, in' "$fair_after" "$queue_after"
+row 'all of it took' "$fair_time" "$queue_time"
+say
+say "Next: make check                         every test; the last line counts them"
+say "      make install PREFIX=~/.local       or any other place; the default is /usr/local"

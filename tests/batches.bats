@@ -1,0 +1,140 @@
+# Batches: whose turn it is, as people see it.
+
+load helper
+
+# The batches in order of dispatch, as one word.
+order() {
+	sed 's/.*"batch":"\([^"]*\)".*/\1/' "$1" | tr -d '\n'
+}
+
+@test "two batches of equal rank start in strict turns with -j1" {
+	seq 5 >a; seq 3 >b
+	run_fairpar -j1 --batch A=a --batch B=b --trace-service trace true
+	assert_eq "$(order trace)" ABABABAA
+}
+
+@test "a weight of 3 gives 9 of 12 turns" {
+	seq 12 >a; seq 12 >b
+	run_fairpar -j1 --batch A=a --batch B=b --weight A=3 --trace-service trace true
+	assert_eq "$(order trace | cut -c 1-12 | tr -d B | wc -c)" 9
+}
+
+@test "a batch that is named for the first time late in the stream gets its turn at once" {
+	make_fifo input started go
+	start_fairpar -j1 --batch-by '{1}' --colsep ' ' --trace-service trace 'echo {2} >started; read -r _ <go' <input
+	exec 5>input
+	echo "A 1" >&5
+	await started
+	assert_eq "$line" 1
+	printf '%s\n' "A 2" "A 3" "A 4" "B late" >&5
+	exec 5>&-
+	local started_jobs=()
+	for _ in 1 2 3 4; do
+		release go
+		await started
+		started_jobs+=("$line")
+	done
+	release go
+	end_fairpar
+	assert_eq "$(order trace)" ABAAA
+	assert_eq "${started_jobs[*]}" "late 2 3 4"
+}
+
+@test "an input for each batch is queued before the first job starts" {
+	seq 3 >a; seq 3 >b; seq 3 >c
+	run_fairpar -j1 --batch A=a --batch B=b --batch C=c --trace-service trace true
+	assert_eq "$(order trace)" ABCABCABC
+}
+
+@test "--batch-by gives each directory its turns" {
+	run_fairpar -j1 --batch-by '{//}' echo {} ::: x/1 x/2 x/3 y/1 z/1
+	assert_lines x/1 y/1 z/1 x/2 x/3
+}
+
+@test "an empty --batch-by name is the batch default" {
+	run_fairpar -j1 --batch-by '{2}' --colsep , /usr/bin/env ::: a, b,c
+	assert_contains "$output" FAIRPAR_BATCH=default
+	assert_contains "$output" FAIRPAR_BATCH=c
+}
+
+@test "--batch names the batch of the input" {
+	run_fairpar --batch photos 'echo $FAIRPAR_BATCH $FAIRPAR_JOB' ::: x
+	assert_lines "photos photos#1"
+}
+
+@test "jobs are numbered within their batch, and over the run" {
+	run_fairpar -j1 --batch-by '{}' 'echo $FAIRPAR_JOB $FAIRPAR_SEQ {#}' ::: a b a b a
+	assert_lines "a#1 1 1" "b#1 2 2" "a#2 3 3" "b#2 4 4" "a#3 5 5"
+}
+
+@test "--max-parallel holds, and the slots go to the others" {
+	make_fifo started go
+	start_fairpar -j3 --batch A=<(seq 4) --batch B=<(seq 1) --max-parallel A=1 --trace-service trace \
+		'echo $FAIRPAR_BATCH >started; read -r _ <go'
+	await started; local first=$line
+	await started
+	assert_eq "$(printf '%s\n' "$first" "$line" | sort | tr -d '\n')" AB
+	for _ in 1 2 3; do release go; await started; done
+	release go; release go
+	end_fairpar
+}
+
+@test "the higher priority goes first, and the lower one still moves" {
+	seq 40 >a; seq 40 >b
+	run_fairpar -j1 --batch A=a --batch B=b --priority B=1 --trace-service trace true
+	assert_contains "$(order trace | cut -c 1-20)" A
+	assert_eq "$(order trace | cut -c 1-10)" BBBBBBBBBB
+}
+
+@test "settings take patterns, and reach batches that --batch-by makes later" {
+	run_fairpar -j1 --batch-by '{//}' --weight 'x*=2' --trace-service trace true ::: x1/a x1/b x1/c y/a y/b
+	assert_eq "$(order trace)" x1yx1x1y
+}
+
+@test "a setting for a batch that never was is mentioned" {
+	run_fairpar --weight nosuch=2 true ::: 1
+	assert_contains "$stderr" "there was no batch 'nosuch'"
+}
+
+@test "a long-running job takes no slot and delays nobody" {
+	make_fifo go
+	seq 3 >short
+	start_fairpar -j1 --long-running=L --batch L=<(echo x) --batch S=short --trace-service trace \
+		'if [ $FAIRPAR_BATCH = L ]; then read -r _ <go; else echo s{}; fi; [ {} != 3 ] || echo >go'
+	end_fairpar
+	assert_lines s1 s2 s3
+	assert_contains "$(cat trace)" '"source":"long"'
+}
+
+@test "--max-long caps the dedicated threads" {
+	make_fifo started go
+	start_fairpar -j1 --long-running --max-long 2 'echo {} >started; read -r _ <go' ::: 1 2 3
+	await started; await started
+	release go
+	await started
+	assert_eq "$line" 3
+	release go; release go
+	end_fairpar
+}
+
+@test "--fair=time charges the time on slots" {
+	# one slot: B's long job holds it, so A is owed turns afterwards; the trace shows the lag
+	make_fifo go
+	seq 3 >a; seq 3 >b
+	run_fairpar -j1 --fair=time --batch A=a --batch B=b --trace-service trace true
+	assert_eq "$(grep -c '"ev":"dispatch"' trace)" 6
+	assert_contains "$(cat trace)" '"lag":'
+}
+
+@test "the trace has one JSON line for each dispatch" {
+	run_fairpar -j1 --trace-service trace true ::: a b
+	assert_eq "$(wc -l <trace)" 2
+	assert_contains "$(head -n 1 trace)" '"n":1,'
+	assert_contains "$(head -n 1 trace)" '"batch":"default","job":1,"source":"queue","slot":1,'
+}
+
+@test "100,000 lines in one batch do not delay the small one behind them" {
+	{ seq 100000 | sed 's/^/big /'; seq 3 | sed 's/^/small /'; } >list
+	run_fairpar any -j2 --batch-by '{1}' --colsep ' ' --trace-service trace --halt now,done=12 /bin/true {2} <list
+	assert_eq "$(grep -n '"batch":"small"' trace | cut -d: -f1 | sort -n | tail -n 1 | awk '{ print ($1 <= 8) }')" 1
+}

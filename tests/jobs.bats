@@ -1,0 +1,144 @@
+# What a job finds when it starts, and how it is ended.
+
+load helper
+
+@test "a job has descriptors 0 to 2 and no others" {
+	run_fairpar -u -j1 'ls /proc/self/fd | sort -n | tr "\n" " "; :' ::: x 7</dev/null
+	# ls itself has opened the directory, and what fairpar was given (7) is the caller's to pass on
+	assert_eq "$output" "0 1 2 3 7 "
+}
+
+@test "the standard input of a job is /dev/null, also when items come by stdin" {
+	seq 2 >items
+	run_fairpar -j1 'readlink /proc/self/fd/0; cat; :' <items
+	assert_lines /dev/null /dev/null
+}
+
+@test "a job has no signal blocked or ignored" {
+	run_fairpar 'grep -E "^Sig(Blk|Ign)" /proc/self/status; :' ::: x
+	assert_lines "SigBlk:	0000000000000000" "SigIgn:	0000000000000000"
+	run_fairpar grep -E '^Sig\(Blk\|Ign\)' /proc/self/status ::: >/dev/null
+}
+
+@test "a job has the descriptor limit that fairpar was given" {
+	run_fairpar 'ulimit -n; :' ::: x
+	assert_eq "$output" "$(ulimit -n)"
+}
+
+@test "a job leads a process group of its own" {
+	run_fairpar 'ps -o pgid= -p $$ | tr -d " "; echo $$' ::: x
+	assert_eq "${lines[0]}" "${lines[1]}"
+}
+
+@test "a job knows its batch, number, slot and attempt" {
+	run_fairpar -j1 --batch B /usr/bin/env ::: x
+	for variable in FAIRPAR_BATCH=B FAIRPAR_JOB=B#1 FAIRPAR_SEQ=1 FAIRPAR_SLOT=1 FAIRPAR_ATTEMPT=1 PARALLEL_SEQ=1 \
+		PARALLEL_JOBSLOT=1; do
+		assert_contains "$output" "$variable"
+	done
+	assert_contains "$output" PARALLEL_PID=
+}
+
+@test "variables of an outer fairpar do not shine through" {
+	FAIRPAR_BATCH=outer run_fairpar 'echo $FAIRPAR_BATCH; env | grep -c ^FAIRPAR_BATCH=' ::: x
+	assert_lines default 1
+}
+
+@test "a command without shell syntax is executed directly" {
+	run_fairpar /usr/bin/readlink /proc/self/exe ::: >/dev/null
+	need strace
+	strace -f -e trace=execve -o calls "$FAIRPAR" /bin/true ::: 'a b' 2>/dev/null
+	assert_contains "$(cat calls)" 'execve("/bin/true", ["/bin/true", "a b"]'
+	assert_eq "$(grep -c 'execve(.*= 0' calls)" 2
+}
+
+@test "a command with shell syntax is run by the shell" {
+	run_fairpar 'echo {} | tr a-z A-Z' ::: x
+	assert_lines X
+}
+
+@test "--shell and the variables choose the shell" {
+	run_fairpar --shell /bin/bash 'echo ${BASH_VERSION:+bash}' ::: x
+	assert_lines bash
+	FAIRPAR_SHELL=/bin/bash run_fairpar 'echo ${BASH_VERSION:+bash}' ::: x
+	assert_lines bash
+	SHELL=/bin/bash run_fairpar 'echo ${BASH_VERSION:+bash}' ::: x
+	assert_lines bash
+	SHELL=/usr/bin/fish run_fairpar 'echo ${BASH_VERSION:+bash}sh' ::: x
+	assert_lines sh
+	run_fairpar 255 --shell /nosuch true ::: x
+	assert_contains "$stderr" "'/nosuch'"
+}
+
+@test "exported bash functions work" {
+	need bash
+	doit() { echo "did $1"; }
+	export -f doit
+	run_fairpar -k doit ::: 1 2
+	assert_lines "did 1" "did 2"
+}
+
+@test "--timeout ends a job and all it started" {
+	run_fairpar 1 --timeout 0.1 'sh -c "sleep 1000; :"; :' ::: x
+	assert_contains "$stderr" "#1 (timeout"
+}
+
+@test "--nice lowers the priority of jobs" {
+	run_fairpar --nice 7 nice ::: >/dev/null
+	run_fairpar --nice 7 'nice; :' ::: x
+	assert_eq "$output" "$(($(nice) + 7))"
+}
+
+@test "--delay keeps a pause between starts" {
+	run_fairpar -j4 --delay 0.1 --trace-service trace true ::: 1 2 3 4
+	run awk -F'"t":' '{ split($2, t, ","); if (NR > 1 && t[1] - last < 0.099) bad = 1; last = t[1] } END { exit bad }' trace
+	assert_eq "$status" 0
+}
+
+@test "-j takes all forms of GNU parallel" {
+	echo 2 >jobs
+	for j in 1 +1 -1 100% 50% 0 jobs; do
+		run_fairpar -k -j "$j" echo ::: 1 2 3
+		assert_lines 1 2 3
+	done
+}
+
+@test "-j N runs N jobs at once" {
+	make_fifo started go
+	start_fairpar -j3 'echo >started; read -r _ <go' ::: 1 2 3
+	await started; await started; await started
+	release go; release go; release go
+	end_fairpar
+}
+
+@test "the slot is a number from 1 to -j" {
+	run_fairpar -j2 'echo {%} $FAIRPAR_SLOT' ::: 1 2 3 4 5 6
+	assert_eq "$(sort -u <<<"$output" | tr '\n' ,)" "$(sort -u <<<"$output" | grep -E '^(1 1|2 2)$' | tr '\n' ,)"
+}
+
+@test "--dry-run prints the commands in order and runs nothing" {
+	run_fairpar --dry-run -j4 'touch {}; echo {#}' ::: 'a b' c
+	assert_lines "touch a\\ b; echo 1" "touch c; echo 2"
+	assert_eq "$(ls)" ""
+}
+
+@test "-t prints each command on stderr" {
+	run_fairpar -t -j1 echo ::: 'a b'
+	assert_eq "$stderr" 'echo a\ b'
+	assert_lines "a b"
+}
+
+@test "a process that a job leaves behind on purpose does not hold the job up" {
+	need setsid
+	make_fifo go
+	run_fairpar -j1 'setsid -f sh -c "read -r _ <go" >/dev/null 2>&1; echo {}' ::: 1
+	assert_lines 1
+	release go
+}
+
+@test "a grandchild that keeps stdout open does not hold the job for ever" {
+	make_fifo go
+	run_fairpar -j1 'sh -c "read -r _ <go" & echo {}' ::: 1
+	assert_lines 1
+	release go
+}

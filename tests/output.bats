@@ -1,0 +1,119 @@
+# Output: whole, in the promised order, never lost in silence.
+
+load helper
+
+@test "the output of a job is in one piece: stdout, then stderr" {
+	run_fairpar -j1 'echo a; echo b >&2; echo c' ::: x
+	assert_lines a c
+	assert_eq "$stderr" b
+	"$FAIRPAR" -j1 'echo a; echo b >&2; echo c' ::: x >both 2>&1
+	assert_eq "$(tr '\n' ' ' <both)" "a c b "
+}
+
+@test "jobs side by side do not mix" {
+	run_fairpar -j2 'i=0; while [ $i -lt 2000 ]; do echo {}; i=$((i + 1)); done' ::: a b c d
+	assert_eq "$(uniq "$BATS_TEST_TMPDIR/stdout" | wc -l)" 4
+}
+
+@test "the output of a job appears as soon as it ends, while stdin is idle" {
+	make_fifo input
+	start_fairpar -j2 echo <input
+	exec 5>input
+	echo one >&5
+	until grep -q one "$BATS_TEST_TMPDIR/stdout"; do :; done
+	exec 5>&-
+	end_fairpar
+	assert_lines one
+}
+
+@test "-k prints in the order of input" {
+	make_fifo go
+	run_fairpar -j2 -k 'if [ {} = 1 ]; then read -r _ <go; else echo >go; fi; echo {}' ::: 1 2
+	assert_lines 1 2
+}
+
+@test "-k keeps the order within a batch; batches do not wait for each other" {
+	make_fifo go
+	start_fairpar -j2 -k --batch-by '{2}' --colsep , 'if [ {1} = 1 ]; then read -r _ <go; fi; echo {1}' ::: 1,A 2,B
+	until grep -q 2 "$BATS_TEST_TMPDIR/stdout"; do :; done
+	release go
+	end_fairpar
+	assert_lines 2 1
+}
+
+@test "--line-buffer passes whole lines on while the job runs" {
+	make_fifo go
+	start_fairpar --line-buffer 'echo first; printf half; read -r _ <go; echo " line"' ::: x
+	until grep -q first "$BATS_TEST_TMPDIR/stdout"; do :; done
+	assert_eq "$(cat "$BATS_TEST_TMPDIR/stdout")" first
+	release go
+	end_fairpar
+	assert_lines first "half line"
+}
+
+@test "--ungroup gives jobs fairpar's own stdout" {
+	run_fairpar -u 'readlink /proc/self/fd/1; :' ::: x
+	assert_eq "$output" "$BATS_TEST_TMPDIR/stdout"
+}
+
+@test "--tag puts the item in front of every line of both streams" {
+	run_fairpar -j1 --tag 'echo one; echo two; echo err >&2' ::: x
+	assert_lines "x	one" "x	two"
+	assert_eq "$stderr" "x	err"
+}
+
+@test "--tagstring is a template" {
+	run_fairpar -j1 --tagstring '{#}:{/.}' echo ::: a/b.c
+	assert_lines "1:b	a/b.c"
+}
+
+@test "all byte values pass" {
+	awk 'BEGIN { for (i = 0; i < 256; i++) printf "%c", i }' >bytes
+	LC_ALL=C perl -e 'print map chr, 0..255' >bytes
+	run_fairpar cat ::: bytes bytes
+	cmp <(cat bytes bytes) "$BATS_TEST_TMPDIR/stdout"
+}
+
+@test "200 MB of one job pass whole, in little memory" {
+	ulimit -v 600000
+	run_fairpar any -j2 'head -c 200000000 /dev/zero | tr "\0" {}' ::: a b
+	assert_eq "$(tr -d '\n' <"$BATS_TEST_TMPDIR/stdout" | wc -c)" 400000000
+	assert_eq "$(tr -s ab <"$BATS_TEST_TMPDIR/stdout" | wc -c)" 2
+}
+
+@test "a full stdout is an error with a message and exit 255" {
+	run "$FAIRPAR" echo ::: 1 2 >/dev/full
+	bash -c '"$1" echo ::: 1 2 >/dev/full 2>err; echo $? >code' _ "$FAIRPAR"
+	assert_eq "$(cat code)" 255
+	assert_contains "$(cat err)" "cannot write to standard output: No space left on device"
+}
+
+@test "a closed stdout is an error with a message and exit 255" {
+	bash -c '"$1" echo ::: 1 2 >&- 2>err; echo $? >code' _ "$FAIRPAR"
+	assert_eq "$(cat code)" 255
+	assert_contains "$(cat err)" "cannot write to standard output"
+}
+
+@test "closed descriptors 0 to 2 at the start do no harm, in all eight combinations" {
+	local in out err
+	for in in "" "<&-"; do for out in "" ">&-"; do for err in "" "2>&-"; do
+		bash -c "\"\$1\" 'echo {} >>ran' ::: x $in $out $err" _ "$FAIRPAR"
+	done; done; done
+	assert_eq "$(wc -l <ran)" 8
+}
+
+@test "a stdout that does not block loses nothing" {
+	need perl
+	mkfifo pipe
+	perl -e 'use Fcntl; open(my $p, ">", "pipe"); fcntl($p, F_SETFL, O_NONBLOCK | O_WRONLY); open(STDOUT, ">&", $p); exec @ARGV' \
+		"$FAIRPAR" -j2 'yes {} | head -c 300000' ::: a b &
+	perl -e 'select(undef, undef, undef, 0.05) while read(STDIN, $_, 50000) and print' <pipe >out
+	wait $!
+	assert_eq "$(wc -c <out)" 600000
+}
+
+@test "a spool that cannot be written to disk is an error" {
+	use_faults
+	FAIRPAR_FAULT=tmpfile:1+:ENOSPC run_fairpar any -j1 -k 'head -c 40000000 /dev/zero' ::: 1 2
+	[[ $status == 0 && $(wc -c <"$BATS_TEST_TMPDIR/stdout") == 80000000 || $status == 255 ]] || fail "lost in silence: $status"
+}

@@ -1,0 +1,128 @@
+# Ctrl-C and its kin: what is told, what is ended, and by what fairpar then dies.
+
+load helper
+
+# A job that says it runs, and would run for ever.
+forever='echo $$ >started; while :; do sleep 1000; done'
+
+interrupted_by() {
+	make_fifo started
+	start_fairpar -j2 "$forever" ::: 1 2 3
+	await started; await started
+	kill -"$1" "$fairpar_pid"
+	end_fairpar "$2"
+}
+
+@test "SIGINT ends the running jobs, starts nothing more, and is what fairpar dies by" {
+	interrupted_by INT 130
+}
+
+@test "SIGTERM does so too" {
+	interrupted_by TERM 143
+}
+
+@test "SIGHUP does so too" {
+	interrupted_by HUP 129
+}
+
+@test "fairpar tells that it stops, and how to be quicker" {
+	interrupted_by INT 130
+	assert_contains "$stderr" "stopping"
+}
+
+@test "a signal that was ignored at the start stays ignored" {
+	make_fifo started go
+	trap '' HUP
+	"$FAIRPAR" 'echo >started; read -r _ <go; echo ended' ::: 1 >out &
+	trap - HUP
+	fairpar_pid=$!
+	await started
+	kill -HUP "$fairpar_pid"
+	release go
+	wait "$fairpar_pid"
+	assert_eq "$(cat out)" ended
+}
+
+@test "jobs that trap TERM are killed in the end" {
+	make_fifo started
+	start_fairpar --term-seq TERM,50,KILL 'trap "" TERM; echo >started; while :; do sleep 1000; done' ::: 1
+	await started
+	kill -TERM "$fairpar_pid"
+	end_fairpar 143
+}
+
+@test "a second signal kills at once" {
+	make_fifo started trapped
+	start_fairpar --term-seq TERM,100000,KILL 'trap "echo >trapped" TERM; echo >started; while :; do sleep 1000 & wait; done' ::: 1
+	await started
+	kill -INT "$fairpar_pid"
+	await trapped
+	kill -INT "$fairpar_pid"
+	end_fairpar 130
+}
+
+@test "a job gets the time to clean up after TERM" {
+	make_fifo started
+	start_fairpar --term-seq TERM,60000,KILL 'trap "echo cleaned; exit 0" TERM; echo >started; while :; do sleep 1000 & wait; done' ::: 1
+	await started
+	kill -TERM "$fairpar_pid"
+	end_fairpar 143
+	assert_eq "$output" cleaned
+}
+
+@test "grandchildren are ended with the group" {
+	make_fifo started
+	start_fairpar 'sh -c "echo >started; sleep 1000; :"; :' ::: 1
+	await started
+	kill -TERM "$fairpar_pid"
+	end_fairpar 143
+}
+
+@test "what left the group by setsid is ended too" {
+	need setsid
+	make_fifo started
+	start_fairpar 'setsid -w sh -c "echo >started; sleep 1000; :"; :' ::: 1
+	await started
+	kill -TERM "$fairpar_pid"
+	end_fairpar 143
+}
+
+@test "kill -9 of fairpar leaves no job" {
+	make_fifo started
+	start_fairpar -j2 'sh -c "echo >started; sleep 1000; :"; :' ::: 1 2
+	await started; await started
+	kill -KILL "$fairpar_pid"
+	end_fairpar 137 # the teardown looks for what is left
+}
+
+@test "SIGUSR1 lists the running jobs" {
+	make_fifo started go
+	start_fairpar -j1 'echo >started; read -r _ <go; : {}' ::: needle
+	await started
+	kill -USR1 "$fairpar_pid"
+	until grep -q needle "$BATS_TEST_TMPDIR/stderr"; do :; done
+	release go
+	end_fairpar
+	assert_contains "$stderr" "running for"
+}
+
+@test "SIGTSTP stops the jobs and fairpar, SIGCONT lets both go on" {
+	make_fifo started
+	mkfifo go
+	start_fairpar -j1 'echo $$ >started; read -r _ <go; echo ended' ::: 1
+	await started
+	kill -TSTP "$fairpar_pid"
+	until [[ $(ps -o stat= -p "$fairpar_pid") == T* && $(ps -o stat= -p "$line") == T* ]]; do :; done
+	kill -CONT "$fairpar_pid"
+	release go
+	end_fairpar
+	assert_lines ended
+}
+
+@test "| head ends the run without a word" {
+	yes 0123456789 | head -n 100000 >big
+	run bash -c 'set -o pipefail; "$1" -j2 "cat big; :" ::: $(seq 50) 2>err | head -n 1' _ "$FAIRPAR"
+	assert_eq "$status" 141
+	assert_eq "$output" 0123456789
+	assert_eq "$(cat err)" ""
+}

@@ -1,0 +1,89 @@
+# What the README shows works as it is written there.
+
+load helper
+
+# The files that its examples speak of.
+setup() {
+	helper_setup
+	readme=$BATS_TEST_DIRNAME/../README.md
+	mkdir -p bin texts
+	ln -s "$FAIRPAR" bin/fairpar
+	PATH=$PWD/bin:$PATH
+	printf 'one\nword\n' >one.txt
+	printf 'two\ntwo\n' >two.txt
+	cp one.txt 'texts/a b.txt'
+	printf '%s\n' one.txt two.txt one.txt >long.list
+	echo two.txt >short.list
+	printf 'x\tone\ny\ttwo\n' >builds.tsv
+}
+
+# block WORD: the one block of commands in the README that has WORD in it.
+block() {
+	awk -v word="$1" '
+		/^```sh$/ { inside = 1; text = ""; next }
+		/^```$/ { if (inside && index(text, word)) printf "%s", text; inside = 0 }
+		inside { text = text $0 "\n" }' "$readme"
+}
+
+# run_block WORD: runs it; $output is what it prints.
+run_block() {
+	block "$1" >block
+	cat block
+	[[ -s block ]] || fail "the README has no block with '$1'"
+	run bash -e block
+	echo "$output"
+	assert_eq "$status" 0
+}
+
+@test "every block of commands in the README has a test here" {
+	words=$(sed -n 's/^\trun_block .\([^'\'']*\).$/\1/p' "$BATS_TEST_FILENAME")
+	all=0
+	for word in ${words// /_}; do
+		all=$((all + $(block "${word//_/ }" | wc -l)))
+	done
+	assert_eq "$all" "$(awk '/^```/ { inside = /^```sh$/; next } inside' "$readme" | wc -l)"
+}
+
+@test "items go into a command, file names with blanks too" {
+	run_block 'gzip -k {}'
+	gzip -t one.txt.gz 'texts/a b.txt.gz'
+	assert_eq "$(cat 'texts/a b.words')" 2
+}
+
+@test "items of the command line are combined" {
+	run_block 'red green'
+	assert_eq "$(head -n 6 <<<"$output" | sort | head -n 2)" $'green in L\ngreen in M'
+	assert_eq "$(tail -n 2 <<<"$output")" $'red is stop\ngreen is go'
+}
+
+@test "whole commands come from a here-document" {
+	run_block 'grep -c'
+	assert_set 2 '      2 two'
+}
+
+@test "two batches are served in turns" {
+	run_block 'nightly='
+	assert_eq "$(wc -l <<<"$output")" 4
+}
+
+@test "batches are found in the items" {
+	run_block '--colsep'
+	gzip -t one.txt.gz 'texts/a b.txt.gz'
+	assert_set 'x builds one' 'y builds two'
+}
+
+@test "batches have weights and limits" {
+	run_block '--weight'
+	assert_eq "$(wc -l <<<"$output")" 4
+}
+
+@test "a next step follows for the same item" {
+	run_block '--then'
+	gzip -t one.txt.gz two.txt.gz
+}
+
+@test "setup.sh, make check and .ci/run are what the README says they are" {
+	grep -qx 'sh packaging/setup.sh  *#.*' "$readme"
+	grep -qx 'make check  *#.*' "$readme"
+	assert_eq "$(tail -n 2 "$BATS_TEST_DIRNAME/../.ci/run")" $'sh packaging/setup.sh\nmake check'
+}

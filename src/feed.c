@@ -63,6 +63,7 @@ struct feeds {
 static struct batch *batch_new(struct run *run, const char *name) {
 	struct batch *batch = NEW(struct batch);
 	batch->run = run;
+	batch->recipe = &run->recipe;
 	batch->name = xstrdup(name);
 	return batch;
 }

@@ -246,23 +246,24 @@ bool run_wait_input(struct run *run, int fd) {
 // ---- putting it together ----
 
 // The environment of the jobs without the variables that are set for each (work.c).
-static void filter_env(struct run *run) {
+static void filter_env(struct recipe *recipe) {
 	static const char *const own[] = {
 		"FAIRPAR_BATCH=", "FAIRPAR_JOB=", "FAIRPAR_SEQ=", "FAIRPAR_SLOT=", "FAIRPAR_ATTEMPT=", "FAIRPAR_EXIT=",
 		"FAIRPAR_OUTCOME=", "PARALLEL_SEQ=", "PARALLEL_JOBSLOT=", "PARALLEL_PID=",
 	};
+	char **all = recipe->context->env;
 	size_t n = 0;
-	while (run->context->env[n]) {
+	while (all[n]) {
 		++n;
 	}
-	run->env = xcalloc(n + 1, sizeof(*run->env));
+	recipe->env = xcalloc(n + 1, sizeof(*recipe->env));
 	for (size_t i = 0; i < n; ++i) {
 		bool ours = false;
 		for (size_t k = 0; k < sizeof(own) / sizeof(own[0]); ++k) {
-			ours = ours || strncmp(run->context->env[i], own[k], strlen(own[k])) == 0;
+			ours = ours || strncmp(all[i], own[k], strlen(own[k])) == 0;
 		}
 		if (!ours) {
-			run->env[run->nenv++] = run->context->env[i];
+			recipe->env[recipe->nenv++] = all[i];
 		}
 	}
 }
@@ -281,21 +282,23 @@ static struct template *parse_one(const char *const *words, size_t n, unsigned f
 
 int run_parse_templates(struct run *run, const struct names *names) {
 	const struct options *options = run->options;
+	struct recipe *recipe = &run->recipe;
 	bool failed = false;
 	if (options->ncommand > 0) {
 		const char *const *words = (const char *const *)options->command;
-		run->command = parse_one(words, options->ncommand, TEMPLATE_APPEND, names, &failed);
+		recipe->command = parse_one(words, options->ncommand, TEMPLATE_APPEND, names, &failed);
 	}
-	run->then = xcalloc(options->nthen, sizeof(*run->then));
-	for (size_t i = 0; i < options->nthen; ++i) {
-		run->then[i] = parse_one(&options->then[i], 1, TEMPLATE_APPEND, names, &failed);
+	recipe->then = xcalloc(options->nthen, sizeof(*recipe->then));
+	for (; recipe->nthen < options->nthen; ++recipe->nthen) {
+		size_t i = recipe->nthen;
+		recipe->then[i] = parse_one(&options->then[i], 1, TEMPLATE_APPEND, names, &failed);
 	}
 	if (options->on_failure) {
-		run->on_failure = parse_one(&options->on_failure, 1, 0, names, &failed);
+		recipe->on_failure = parse_one(&options->on_failure, 1, 0, names, &failed);
 	}
 	const char *tag = options->tagstring ? options->tagstring : options->tag ? "{}" : NULL;
 	if (tag) {
-		run->tag = parse_one(&tag, 1, TEMPLATE_RAW, names, &failed);
+		recipe->tag = parse_one(&tag, 1, TEMPLATE_RAW, names, &failed);
 	}
 	if (options->batch_by) {
 		run->batch_by = parse_one(&options->batch_by, 1, TEMPLATE_RAW, names, &failed);
@@ -355,14 +358,14 @@ static int run_open(struct run *run) {
 	}
 	unsigned slots;
 	char *error;
-	rlim_t nofile = context_raise_nofile(run->context);
+	rlim_t nofile = context_raise_nofile(run->recipe.context);
 	if (slots_parse(options->jobs ? options->jobs : "100%", (unsigned long)nofile, &slots, &error) != 0) {
 		diag_error("%s", error);
 		free(error);
 		return -1;
 	}
-	run->shell = shell_choose(options->shell);
-	if (!run->shell) {
+	run->recipe.shell = shell_choose(options->shell);
+	if (!run->recipe.shell) {
 		diag_error("--shell: there is no program '%s'", diag_shows(options->shell));
 		return -1;
 	}
@@ -370,8 +373,7 @@ static int run_open(struct run *run) {
 		diag_error("cannot write '%s': %s", diag_shows(options->trace_service), strerror(errno));
 		return -1;
 	}
-	run->context->nice = options->nice;
-	filter_env(run);
+	filter_env(&run->recipe);
 	run->children = children_create(&options->term_seq);
 	diag_set_last_words(children_last_words);
 	run->emit = make_emit(run);
@@ -379,15 +381,16 @@ static int run_open(struct run *run) {
 	return feeds_open(run);
 }
 
-static void templates_free(struct run *run) {
-	template_free(run->command);
-	template_free(run->on_failure);
-	template_free(run->tag);
-	template_free(run->batch_by);
-	for (size_t i = 0; run->then && i < run->options->nthen; ++i) {
-		template_free(run->then[i]);
+static void recipe_fini(struct recipe *recipe) {
+	template_free(recipe->command);
+	template_free(recipe->on_failure);
+	template_free(recipe->tag);
+	for (size_t i = 0; i < recipe->nthen; ++i) {
+		template_free(recipe->then[i]);
 	}
-	free(run->then);
+	free(recipe->then);
+	free(recipe->env);
+	free(recipe->shell);
 }
 
 static void run_close(struct run *run) {
@@ -411,11 +414,10 @@ static void run_close(struct run *run) {
 	if (run->trace && trace_close(run->trace) != 0 && !atomic_exchange(&run->trouble, true)) {
 		diag_error("cannot write '%s': %s", diag_shows(run->options->trace_service), strerror(errno));
 	}
-	templates_free(run);
-	free(run->env);
+	recipe_fini(&run->recipe);
+	template_free(run->batch_by);
 	free(run->file_sources);
 	free(run->fds);
-	free(run->shell);
 	if (run->wake_fd >= 0) {
 		close(run->wake_fd);
 	}
@@ -468,11 +470,12 @@ static int run_status(struct run *run) {
 int run_all(const struct options *options, struct context *context) {
 	struct run run = {
 		.options = options,
-		.context = context,
+		.recipe = {.context = context, .timeout = options->timeout, .attempts = options->attempts},
 		.signal_fd = -1,
 		.wake_fd = -1,
 		.start = now_ns(),
 	};
+	context->nice = options->nice;
 	mutex_init(&run.lock);
 	run.file_sources = xcalloc(options->nbatch_files, sizeof(*run.file_sources));
 	bool opened = run_open(&run) == 0;

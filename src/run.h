@@ -18,9 +18,25 @@
 
 struct feeds;
 
+// How the items of a batch become jobs; from the command line, the same for all batches.
+struct recipe {
+	struct template *command;  // NULL: each record is a command
+	struct template **then;    // the steps after it
+	size_t nthen;
+	struct template *on_failure; // or NULL
+	struct template *tag;      // or NULL
+	char *shell;               // that runs commands with shell syntax
+	struct context *context;   // what the jobs run with; borrowed from main
+	char **env;                // of the context, without the variables that are set for each job
+	size_t nenv;
+	uint64_t timeout;          // nanoseconds, 0: none
+	unsigned attempts;         // in all, of each step; UINT_MAX: without end
+};
+
 // A batch as long as its queue lives: the queue's user.
 struct batch {
 	struct run *run;
+	const struct recipe *recipe;
 	char *name;                // owned
 	struct emit_lane *lane;    // its order of output, or NULL without --keep-order
 	uint64_t order;            // items given an order so far; only the feeding thread counts
@@ -30,23 +46,14 @@ enum { FAILURES_NAMED = 20 };  // failed jobs named in the last line (issue text
 
 struct run {
 	const struct options *options;
-	char *shell;               // that runs commands with shell syntax
-	struct context *context;   // what jobs run with; borrowed from main
+	struct recipe recipe;
+	struct template *batch_by; // or NULL
 	struct pool *pool;
 	struct children *children;
 	struct emit *emit;         // NULL with --ungroup
 	struct trace *trace;       // --trace-service, or NULL
 	struct feeds *feeds;
 	struct source_config *file_sources; // of --batch NAME=FILE
-
-	// templates; all but `command` may be NULL
-	struct template *command;  // NULL: each record is a command
-	struct template **then;    // options->nthen of them
-	struct template *on_failure;
-	struct template *tag;
-	struct template *batch_by;
-	char **env;                // context->env without the variables that fairpar sets
-	size_t nenv;
 
 	// what happened so far
 	mutex lock;                // guards tally to failures

@@ -42,6 +42,7 @@ struct desk {
 	struct buf label;
 	struct buf vars;           // the variables of the job's environment, NUL behind each
 	char **env;
+	size_t env_cap;
 	struct job failed;         // the job that work_failed() is called for
 	struct result failed_result;
 };
@@ -65,8 +66,6 @@ static struct desk *desk_of(struct run *run, struct worker *worker) {
 		struct desk *desk = NEW(struct desk);
 		desk->run = run;
 		desk->scratch = child_scratch_create();
-		desk->env = xcalloc(run->nenv + NVARS + 1, sizeof(*desk->env));
-		memcpy(desk->env, run->env, run->nenv * sizeof(*desk->env));
 		*kept = desk;
 	}
 	return *kept;
@@ -125,7 +124,10 @@ static void build_env(struct desk *desk, const struct job *job, unsigned slot, c
 		add_number(vars, "FAIRPAR_EXIT=", (uint64_t)result_code(ended));
 		add_text(vars, "FAIRPAR_OUTCOME=", outcome_name(ended->outcome));
 	}
-	char **env = desk->env + desk->run->nenv;
+	const struct recipe *recipe = job->batch->recipe;
+	grow_array(&desk->env, &desk->env_cap, recipe->nenv + NVARS + 1, sizeof(*desk->env));
+	memcpy(desk->env, recipe->env, recipe->nenv * sizeof(*desk->env));
+	char **env = desk->env + recipe->nenv;
 	for (const char *at = vars->data; at < vars->data + vars->len; at += strlen(at) + 1) {
 		*env++ = (char *)at;
 	}
@@ -145,9 +147,10 @@ static void open_spool(struct desk *desk, struct job *job, const struct expansio
 		return;
 	}
 	struct buf tag = BUF_INIT;
-	if (run->tag) {
+	const struct template *template = job->batch->recipe->tag;
+	if (template) {
 		struct buf raw = BUF_INIT;
-		template_expand(run->tag, x, &raw);
+		template_expand(template, x, &raw);
 		if (isatty(STDOUT_FILENO)) {
 			buf_add_escaped(&tag, buf_str(&raw), raw.len, SIZE_MAX);
 		} else {
@@ -201,10 +204,10 @@ static void run_child(struct desk *desk, const struct job *job, struct result *r
 		.path = desk->command.path,
 		.argv = desk->command.argv,
 		.env = desk->env,
-		.context = run->context,
+		.context = job->batch->recipe->context,
 		.stdin_fd = -1,
 		.drain = job->spool ? &drain : NULL,
-		.timeout = run->options->timeout,
+		.timeout = job->batch->recipe->timeout,
 		.label = buf_str(&desk->label),
 		.own_group = true,
 		.scratch = desk->scratch,
@@ -236,7 +239,7 @@ static void attempt(struct desk *desk, struct job *job, const struct template *t
 	if (run->options->print_commands) {
 		print_command(desk);
 	}
-	if (command_build(&desk->command, template, &x, run->shell) != 0) {
+	if (command_build(&desk->command, template, &x, job->batch->recipe->shell) != 0) {
 		int error = errno;
 		cannot_start(ret_result, error == ENOENT ? 127 : 126);
 		explain(desk, job, NULL, error);
@@ -309,7 +312,7 @@ static enum work_status job_end(struct desk *desk, struct job *job, const struct
 		stop_run(run);
 	}
 	bool failed = result->outcome != OUTCOME_OK && result->outcome != OUTCOME_CANCELLED;
-	if (failed && run->on_failure) {
+	if (failed && job->batch->recipe->on_failure) {
 		// work_failed() comes next on this worker; the record lives at least as long
 		desk->failed = *job;
 		desk->failed_result = *result;
@@ -369,23 +372,23 @@ static enum work_status fail_bad_item(struct desk *desk, struct worker *worker, 
 
 static enum work_status job_step(struct worker *worker, struct queue *queue, struct job *job) {
 	struct run *run = run_of(queue);
-	const struct options *options = run->options;
+	const struct recipe *recipe = job->batch->recipe;
 	struct desk *desk = desk_of(run, worker);
 	struct result result;
 	if (job->item.bad) {
 		return fail_bad_item(desk, worker, job);
 	}
-	attempt(desk, job, job->step == 0 ? run->command : run->then[job->step - 1], worker_slot(worker), NULL, &result);
+	attempt(desk, job, job->step == 0 ? recipe->command : recipe->then[job->step - 1], worker_slot(worker), NULL, &result);
 	if (result.outcome == OUTCOME_CANCELLED) {
 		return job_end(desk, job, &result);
 	}
 	struct job next = *job;
-	if (result.outcome != OUTCOME_OK && job->attempt < options->attempts) {
+	if (result.outcome != OUTCOME_OK && job->attempt < recipe->attempts) {
 		++next.attempt;
 		if (go_on(desk, worker, queue, &next)) {
 			return WORK_OK;
 		}
-	} else if (result.outcome == OUTCOME_OK && job->step < options->nthen) {
+	} else if (result.outcome == OUTCOME_OK && job->step < recipe->nthen) {
 		++next.step;
 		next.attempt = 1;
 		if (next.spool) {
@@ -476,7 +479,7 @@ static enum work_status run_on_failure(struct worker *worker, struct queue *queu
 	struct failure *failure = *(struct failure **)data;
 	struct job *job = &failure->job;
 	struct result result;
-	attempt(desk, job, run->on_failure, worker_slot(worker), &failure->result, &result);
+	attempt(desk, job, job->batch->recipe->on_failure, worker_slot(worker), &failure->result, &result);
 	if (job->spool) {
 		spool_finish(job->spool);
 	}

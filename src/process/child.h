@@ -2,7 +2,7 @@
 //
 // States, each with its lawful successors:
 //   STARTING -> RUNNING | SPAWN_ERROR       RUNNING -> TERMINATING (timeout, cancel) | EXITED
-//   TERMINATING -> EXITED                   EXITED -> DRAINED (at most DRAIN_GRACE later) -> gone
+//   TERMINATING -> EXITED                   EXITED -> DRAINED (at most DRAIN_GRACE later)
 // A worker runs one child at a time, start to end, in child_run(); it waits for exactly that pid. Other threads only
 // see the table of running children, under its lock, where an entry is valid until just before the pid is reaped, so
 // no signal ever reaches a recycled pid.
@@ -12,6 +12,7 @@
 
 #include "job/job.h"
 #include "process/context.h"
+#include "process/spawn.h"
 
 #include <stddef.h>
 
@@ -21,11 +22,14 @@ struct term_seq {
 	unsigned nsteps;
 };
 
-// Parses SIGNAL[,MS[,SIGNAL…]] (names with or without SIG, or numbers). Returns 0, or -1 with *ret_error a static text.
+// Parses SIGNAL[,MS[,SIGNAL…]] (names with or without SIG, or numbers; the last pause may be missing). A sequence that
+// does not end in KILL gets one at its end: what was to end does end. Returns 0, or -1 with *ret_error a static text.
 int term_seq_parse(const char *text, struct term_seq *ret_seq, const char **ret_error) FP_NODISCARD;
 
-// The table of running children of this process; one for the run. `slots` is a hint; it grows.
+// The table of running children of this process; one for the run. It makes this process the subreaper of its
+// descendants. Call it after signals_open() and context_raise_nofile(). `seq` is copied; NULL: GNU parallel's.
 struct children *children_create(const struct term_seq *seq);
+// When no child_run() is running any more. Waits for the end of the guardian, if one was started.
 void children_destroy(struct children *children);
 
 // Sends `signal` to the group of every running child (SIGTSTP as SIGSTOP). Returns how many there were.
@@ -52,6 +56,7 @@ struct child_view {
 	uint64_t start;
 	const char *label;   // job label given to child_run(), valid during the call
 };
+// Calls fn for each, outside of all locks.
 void children_each(struct children *children, void (*fn)(void *arg, const struct child_view *), void *arg);
 
 enum child_stream { STREAM_OUT, STREAM_ERR };
@@ -80,18 +85,13 @@ struct child_config {
 struct child_scratch *child_scratch_create(void);
 void child_scratch_destroy(struct child_scratch *scratch);
 
-// Which step of the start failed, when outcome is OUTCOME_SPAWN_ERROR.
-enum spawn_step { SPAWN_PIPE, SPAWN_CLONE, SPAWN_GROUP, SPAWN_CHDIR, SPAWN_LIMITS, SPAWN_STDIO, SPAWN_EXEC, SPAWN_NICE };
-struct spawn_error {
-	enum spawn_step step;
-	int error;               // errno
-};
-// "cannot start: Resource temporarily unavailable" and its kin, as "STEP: CAUSE" in words; static or strerror text.
-const char *spawn_step_name(enum spawn_step step);
-
 // Runs one child from start to end on the calling thread. EAGAIN, ENOMEM, EMFILE and ENFILE from the start are waited
 // out while other children run (retried when one ends, and by growing pauses otherwise; `children_terminate` ends the
-// wait) and reported as OUTCOME_SPAWN_ERROR only if they last when no other child is running.
+// wait) and reported as OUTCOME_SPAWN_ERROR only if they last (10 s) when no other child is running.
+// All signals must be blocked in the calling thread. At its timeout, or after children_terminate(), the child's whole group
+// gets the steps of the sequence, and what of it outlives the child gets those that are left.
+// The outcome is OUTCOME_TIMEOUT or OUTCOME_CANCELLED if a signal of that kind was sent before the child ended, whatever
+// status it then chose; a child refused because of children_terminate() has start and end 0.
 // Fills *ret_result, and *ret_error when its outcome is OUTCOME_SPAWN_ERROR. Leaves no descriptor and no child behind.
 void child_run(struct children *children, const struct child_config *config, struct result *ret_result,
                struct spawn_error *ret_error);

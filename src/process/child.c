@@ -1,0 +1,379 @@
+// A running child: started, drained, timed out, and waited for by its worker.
+
+#include "process/child.h"
+
+#include "base/alloc.h"
+#include "base/diag.h"
+#include "base/fault.h"
+#include "process/children.h"
+#include "process/family.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/wait.h>
+
+#ifndef P_PIDFD
+#define P_PIDFD 3 // waitid(2), Linux 5.4; not in older C libraries
+#endif
+
+enum {
+	GUARDIAN_AFTER_MS = 10, // a job that lives so long is worth a guardian, which costs about 1 ms once
+	DRAIN_GRACE_MS = 1000,  // for what a grandchild still writes after the child's end
+};
+
+struct child_scratch {
+	void *stack, *stack_top;
+};
+
+struct child_scratch *child_scratch_create(void) {
+	struct child_scratch *scratch = NEW(struct child_scratch);
+	scratch->stack = spawn_stack_create(&scratch->stack_top);
+	if (!scratch->stack) {
+		diag_die("out of memory: cannot map a stack for starting jobs");
+	}
+	return scratch;
+}
+
+void child_scratch_destroy(struct child_scratch *scratch) {
+	if (scratch) {
+		spawn_stack_destroy(scratch->stack);
+		free(scratch);
+	}
+}
+
+// What its worker knows of a child: the states of child.h, of which TERMINATING is split by who sends the signals.
+enum child_state { CHILD_STARTING, CHILD_RUNNING, CHILD_TIMED_OUT, CHILD_CANCELLED, CHILD_EXITED, CHILD_DRAINED };
+
+struct child {
+	struct running running;
+	struct children *children;
+	const struct child_config *config;
+	enum child_state state;
+	struct pollfd fds[3];       // by enum child_stream, then END; -1: not open, or no longer
+	uint64_t deadline;          // of its timeout, or TIME_NEVER
+	unsigned step;              // of the sequence, last sent to one that is out of time
+	uint64_t step_due;          // when the next is due
+	uint64_t linger_until;      // for the rest of its group, once it is a zombie; 0: it is not
+	struct escapees escapees;
+};
+
+enum { END = STREAM_ERR + 1 };
+
+static void child_set_state(struct child *child, enum child_state state) {
+	static const unsigned lawful[] = {
+		[CHILD_STARTING] = 1 << CHILD_RUNNING,
+		[CHILD_RUNNING] = 1 << CHILD_TIMED_OUT | 1 << CHILD_CANCELLED | 1 << CHILD_EXITED,
+		[CHILD_TIMED_OUT] = 1 << CHILD_EXITED,
+		[CHILD_CANCELLED] = 1 << CHILD_EXITED,
+		[CHILD_EXITED] = 1 << CHILD_DRAINED,
+		[CHILD_DRAINED] = 0,
+	};
+	verify(lawful[child->state] & 1U << state);
+	child->state = state;
+}
+
+static void fd_close(int *fd) {
+	if (*fd >= 0) {
+		close(*fd);
+		*fd = -1;
+	}
+}
+
+// ---- STARTING ----
+
+static bool is_shortage(int error) {
+	return error == EAGAIN || error == ENOMEM || error == EMFILE || error == ENFILE;
+}
+
+// A pipe whose read end does not block. Returns 0, or -1 with errno.
+static int open_pipe(int *ret_read, int *ret_write) {
+	int ends[2], error = fault_errno("pipe");
+	if (error) {
+		errno = error;
+		return -1;
+	}
+	if (pipe2(ends, O_CLOEXEC) != 0) {
+		return -1;
+	}
+	verify(fcntl(ends[0], F_SETFL, O_NONBLOCK) == 0);
+	*ret_read = ends[0];
+	*ret_write = ends[1];
+	return 0;
+}
+
+static void reap(pid_t pid, int *ret_status, struct rusage *ret_usage) {
+	pid_t got;
+	do {
+		got = wait4(pid, ret_status, 0, ret_usage);
+	} while (got < 0 && errno == EINTR);
+	verify(got == pid); // nobody else waits for it
+}
+
+// Starts config.path, once more by the shell if it is a script that does not name its interpreter.
+static void spawn_program(struct child *child, struct spawn_config *spawning, struct spawn_error *ret_error) {
+	char **shell_argv = NULL;
+	for (;;) {
+		pid_t pid = spawn(spawning, &child->fds[END].fd, ret_error);
+		if (pid > 0 && ret_error->error) {
+			fd_close(&child->fds[END].fd);
+			reap(pid, NULL, NULL);
+		} else if (pid > 0) {
+			child->running.pid = pid;
+		}
+		if (ret_error->error != ENOEXEC || ret_error->step != SPAWN_EXEC || shell_argv) {
+			break;
+		}
+		shell_argv = spawn_shell_argv(spawning->path, spawning->argv);
+		spawning->path = SPAWN_SHELL;
+		spawning->argv = shell_argv;
+	}
+	free(shell_argv);
+}
+
+// One try. Leaves nothing open and ret_error->error != 0 if it fails.
+static void child_try(struct child *child, struct spawn_error *ret_error) {
+	const struct child_config *config = child->config;
+	struct children *children = child->children;
+	int out = -1, err = -1;
+	*ret_error = (struct spawn_error){.error = 0};
+	if (config->drain && (open_pipe(&child->fds[STREAM_OUT].fd, &out) != 0
+	                      || open_pipe(&child->fds[STREAM_ERR].fd, &err) != 0)) {
+		*ret_error = (struct spawn_error){.step = SPAWN_PIPE, .error = errno};
+	} else if (config->stdin_fd < 0 && children->null_fd < 0) {
+		*ret_error = (struct spawn_error){.step = SPAWN_STDIO, .error = ENOENT}; // there is no /dev/null
+	} else {
+		struct spawn_config spawning = {
+			.path = config->path,
+			.argv = config->argv,
+			.env = config->env,
+			.world = &children->world,
+			.context = config->context,
+			.stdio = {config->stdin_fd >= 0 ? config->stdin_fd : children->null_fd, out, err},
+			.own_group = config->own_group,
+			.dies_with_thread = true,
+			.stack_top = config->scratch->stack_top,
+		};
+		spawn_program(child, &spawning, ret_error);
+	}
+	fd_close(&out);
+	fd_close(&err);
+	if (ret_error->error) {
+		fd_close(&child->fds[STREAM_OUT].fd);
+		fd_close(&child->fds[STREAM_ERR].fd);
+	}
+}
+
+// Returns false if it did not start: cancelled, or with the error in ret_error->error.
+static bool child_start(struct child *child, struct spawn_error *ret_error) {
+	struct patience patience = {.pause = 0};
+	for (;;) {
+		*ret_error = (struct spawn_error){.error = 0};
+		// acquire: pairs with the store of begin_termination(); what slips through is caught by [C3]
+		if (atomic_load_acquire(&child->children->terminating)) {
+			return false;
+		}
+		child->running.start = now_ns();
+		child_try(child, ret_error);
+		if (!ret_error->error) {
+			break;
+		}
+		if (!is_shortage(ret_error->error)
+		    || (!children_wait_room(child->children, &patience)
+		        && !atomic_load_acquire(&child->children->terminating))) {
+			return false;
+		}
+	}
+	const struct child_config *config = child->config;
+	child->deadline = config->timeout ? child->running.start + config->timeout : TIME_NEVER;
+	children_list(child->children, &child->running);
+	child_set_state(child, CHILD_RUNNING);
+	return true;
+}
+
+// ---- RUNNING, TERMINATING ----
+
+// Milliseconds for poll(), rounded up so that it does not wake too early.
+static int poll_timeout(uint64_t until) {
+	uint64_t now = until == TIME_NEVER ? 0 : now_ns();
+	if (until == TIME_NEVER || until <= now) {
+		return until == TIME_NEVER ? -1 : 0;
+	}
+	uint64_t ms = (until - now + NS_PER_MS - 1) / NS_PER_MS;
+	return ms > INT32_MAX ? INT32_MAX : (int)ms;
+}
+
+// Waits for something to happen, and takes what the streams hold.
+static void child_poll(struct child *child, uint64_t until) {
+	int ready = poll(child->fds, sizeof(child->fds) / sizeof(child->fds[0]), poll_timeout(until));
+	verify(ready >= 0 || errno == EINTR || errno == ENOMEM || errno == EAGAIN);
+	for (int i = 0; i <= END; ++i) {
+		if (ready <= 0) {
+			child->fds[i].revents = 0;
+		}
+	}
+	for (enum child_stream stream = STREAM_OUT; stream <= STREAM_ERR; ++stream) {
+		struct pollfd *from = &child->fds[stream];
+		if (from->fd < 0 || !from->revents) {
+			continue;
+		}
+		const struct drain *drain = child->config->drain;
+		ssize_t n = drain->readable(drain->arg, stream, from->fd);
+		if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR)) {
+			fd_close(&from->fd);
+		}
+	}
+}
+
+static uint64_t guardian_due(const struct child *child) {
+	return guardian_is_wanted(&child->children->guardian)
+		? child->running.start + (uint64_t)GUARDIAN_AFTER_MS * NS_PER_MS : TIME_NEVER;
+}
+
+// When child_on_time() has to look again.
+static uint64_t child_due(const struct child *child) {
+	uint64_t due = guardian_due(child);
+	uint64_t term = child->state == CHILD_RUNNING ? child->deadline : child->step_due;
+	due = term < due ? term : due;
+	return child->linger_until && child->linger_until < due ? child->linger_until : due;
+}
+
+// Sends a step to a child that is out of time; what left its group is looked up while it still descends from it.
+static void child_send_step(struct child *child, unsigned step) {
+	const struct term_seq *seq = &child->children->seq;
+	escapees_add(&child->escapees, child->running.pid);
+	running_signal_step(&child->running, seq->steps[step].signal);
+	escapees_signal(&child->escapees, seq->steps[step].signal);
+	child->step = step;
+	child->step_due = step + 1 < seq->nsteps
+		? now_ns() + (uint64_t)seq->steps[step].pause_ms * NS_PER_MS : TIME_NEVER;
+}
+
+static void child_on_time(struct child *child) {
+	uint64_t due = child_due(child);
+	uint64_t now = due == TIME_NEVER ? 0 : now_ns();
+	if (due > now) {
+		return;
+	}
+	if (guardian_due(child) <= now) {
+		guardian_start(&child->children->guardian, &child->children->world, child->config->scratch->stack_top);
+	}
+	if (child->state == CHILD_RUNNING && child->deadline <= now) {
+		if (children_is_cancelled(child->children, &child->running)) {
+			child_set_state(child, CHILD_CANCELLED); // children_term_step() does the rest
+		} else {
+			child_set_state(child, CHILD_TIMED_OUT);
+			child_send_step(child, 0);
+		}
+	} else if (child->state == CHILD_TIMED_OUT && child->step_due <= now) {
+		child_send_step(child, child->step + 1);
+	}
+}
+
+// True if the child is a zombie and others of its group are still to be waited for: fds[END] is then one of them.
+// They have the same time to clean up that the child had; whoever is left after it gets SIGKILL.
+static bool child_lingers(struct child *child) {
+	if (child->state == CHILD_RUNNING && atomic_load_acquire(&child->children->terminating)
+	    && children_is_cancelled(child->children, &child->running)) {
+		child_set_state(child, CHILD_CANCELLED);
+	}
+	if (child->state == CHILD_RUNNING || !child->config->own_group) {
+		return false;
+	}
+	const struct term_seq *seq = &child->children->seq;
+	uint64_t now = now_ns();
+	if (child->linger_until == 0) {
+		child->linger_until = now;
+		for (unsigned i = 0; i < seq->nsteps; ++i) {
+			child->linger_until += (uint64_t)seq->steps[i].pause_ms * NS_PER_MS;
+		}
+	} else if (child->fds[END].revents) {
+		siginfo_t info;
+		waitid(P_PIDFD, (id_t)child->fds[END].fd, &info, WEXITED | WNOHANG); // or children_reap_strays() was faster
+	}
+	if (now >= child->linger_until) {
+		return false;
+	}
+	fd_close(&child->fds[END].fd);
+	child->fds[END].fd = family_open_orphan(child->running.pid);
+	return child->fds[END].fd >= 0;
+}
+
+// Until it has ended, and with it, if it was made to, its group.
+static void child_attend(struct child *child) {
+	child->step_due = TIME_NEVER;
+	for (;;) {
+		child_poll(child, child_due(child));
+		bool ended = child->fds[END].revents != 0;
+		bool overdue = child->linger_until && now_ns() >= child->linger_until;
+		if ((ended || overdue) && !child_lingers(child)) {
+			break;
+		}
+		if (!ended) {
+			child_on_time(child);
+		}
+	}
+	if (child->state == CHILD_TIMED_OUT) {
+		escapees_signal(&child->escapees, SIGKILL);
+	}
+	fd_close(&child->fds[END].fd);
+}
+
+// ---- EXITED, DRAINED ----
+
+static void child_reap(struct child *child, struct result *ret_result) {
+	bool timed_out = child->state == CHILD_TIMED_OUT;
+	bool cancelled = children_unlist(child->children, &child->running, timed_out); // [C1]
+	int status;
+	reap(child->running.pid, &status, &ret_result->usage);
+	child_set_state(child, CHILD_EXITED);
+	ret_result->start = child->running.start;
+	ret_result->end = now_ns();
+	ret_result->exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
+	ret_result->term_signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+	if (timed_out) {
+		ret_result->outcome = OUTCOME_TIMEOUT;
+	} else if (cancelled) {
+		ret_result->outcome = OUTCOME_CANCELLED;
+	} else if (ret_result->term_signal) {
+		ret_result->outcome = OUTCOME_SIGNAL;
+	} else {
+		ret_result->outcome = ret_result->exit_code ? OUTCOME_FAILED : OUTCOME_OK;
+	}
+}
+
+// Takes what the pipes still hold. A grandchild may keep one open for as long as it likes, but not us.
+static void child_drain(struct child *child, uint64_t ended) {
+	uint64_t until = ended + (uint64_t)DRAIN_GRACE_MS * NS_PER_MS;
+	while ((child->fds[STREAM_OUT].fd >= 0 || child->fds[STREAM_ERR].fd >= 0) && now_ns() < until) {
+		child_poll(child, until);
+	}
+	fd_close(&child->fds[STREAM_OUT].fd);
+	fd_close(&child->fds[STREAM_ERR].fd);
+	child_set_state(child, CHILD_DRAINED);
+}
+
+void child_run(struct children *children, const struct child_config *config, struct result *ret_result,
+               struct spawn_error *ret_error) {
+	struct child child = {
+		.running = {.own_group = config->own_group, .label = config->label},
+		.children = children,
+		.config = config,
+		.fds = {{.fd = -1, .events = POLLIN}, {.fd = -1, .events = POLLIN}, {.fd = -1, .events = POLLIN}},
+		.escapees = ESCAPEES_INIT,
+	};
+	*ret_result = (struct result){.outcome = OUTCOME_CANCELLED};
+	if (!child_start(&child, ret_error)) {
+		if (ret_error->error) {
+			ret_result->outcome = OUTCOME_SPAWN_ERROR;
+			ret_result->exit_code = ret_error->step == SPAWN_EXEC && ret_error->error == ENOENT ? 127 : 126;
+			ret_result->start = child.running.start;
+			ret_result->end = now_ns();
+		}
+		return;
+	}
+	child_attend(&child);
+	child_reap(&child, ret_result);
+	child_drain(&child, ret_result->end);
+	escapees_fini(&child.escapees);
+}

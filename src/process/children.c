@@ -1,0 +1,349 @@
+// The table of running children: signals to all of them, their orderly end, and the orphans they leave.
+
+#include "process/children.h"
+
+#include "base/alloc.h"
+#include "base/diag.h"
+#include "process/family.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+
+enum { PAUSE_MIN_MS = 10, PAUSE_MAX_MS = 1000, PATIENCE_S = 10, STRAYS_S = 2 };
+
+// For children_last_words(), which is called without an argument on a dying thread.
+static _Atomic(struct group_table *) last_table;
+
+// ---- the sequence ----
+
+// Parses one element up to the next comma, which it skips.
+static int parse_step(const char **at, struct term_seq *seq, const char **ret_error) {
+	size_t len = strcspn(*at, ",");
+	int signal = signal_number(*at, len);
+	if (signal == 0) {
+		*ret_error = "there is no such signal";
+		return -1;
+	}
+	// one place is kept for the final KILL
+	if (seq->nsteps + 1 >= sizeof(seq->steps) / sizeof(seq->steps[0])) {
+		*ret_error = "too many signals";
+		return -1;
+	}
+	*at += len + ((*at)[len] == ',');
+	unsigned long pause = 0;
+	if (**at) {
+		char *end;
+		errno = 0;
+		pause = strtoul(*at, &end, 10);
+		if (**at < '0' || **at > '9' || errno || (*end && *end != ',') || pause > INT32_MAX) {
+			*ret_error = "a pause in milliseconds must follow each signal";
+			return -1;
+		}
+		*at = end + (*end == ',');
+	}
+	seq->steps[seq->nsteps].signal = signal;
+	seq->steps[seq->nsteps++].pause_ms = (unsigned)pause;
+	return 0;
+}
+
+// What was to end does end.
+static void seq_finish(struct term_seq *seq) {
+	if (seq->nsteps == 0 || seq->steps[seq->nsteps - 1].signal != SIGKILL) {
+		verify(seq->nsteps < sizeof(seq->steps) / sizeof(seq->steps[0]));
+		seq->steps[seq->nsteps].signal = SIGKILL;
+		seq->steps[seq->nsteps++].pause_ms = 25;
+	}
+}
+
+int term_seq_parse(const char *text, struct term_seq *ret_seq, const char **ret_error) {
+	struct term_seq seq = {.nsteps = 0};
+	const char *at = text;
+	do {
+		if (parse_step(&at, &seq, ret_error) != 0) {
+			return -1;
+		}
+	} while (*at);
+	seq_finish(&seq);
+	*ret_seq = seq;
+	return 0;
+}
+
+// ---- the table ----
+
+struct children *children_create(const struct term_seq *seq) {
+	struct children *children = NEW(struct children);
+	mutex_init(&children->lock);
+	cond_init(&children->ended);
+	list_init(&children->list);
+	const char *error;
+	if (seq && seq->nsteps > 0) {
+		children->seq = *seq;
+		seq_finish(&children->seq);
+	} else {
+		verify(term_seq_parse("TERM,200,TERM,100,TERM,50,KILL,25", &children->seq, &error) == 0);
+	}
+	guardian_init(&children->guardian);
+	spawn_world_init(&children->world);
+	children->null_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	// a job's orphans become our children, not those of init: so they can be found; fails before Linux 3.4 only
+	verify(prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0);
+	atomic_store_release(&last_table, children->guardian.table);
+	return children;
+}
+
+void children_destroy(struct children *children) {
+	verify(list_is_empty(&children->list));
+	atomic_store_release(&last_table, NULL);
+	guardian_fini(&children->guardian);
+	if (children->null_fd >= 0) {
+		close(children->null_fd);
+	}
+	free(children->free_slots);
+	cond_fini(&children->ended);
+	mutex_fini(&children->lock);
+	free(children);
+}
+
+void children_last_words(void) {
+	struct group_table *table = atomic_load_acquire(&last_table);
+	if (table) {
+		group_table_kill(table, SIGKILL);
+	}
+}
+
+// What kill(2) takes for all of the child.
+static pid_t running_target(const struct running *running) {
+	return running->own_group ? -running->pid : running->pid;
+}
+
+void running_signal_step(const struct running *running, int signal) {
+	kill(running_target(running), signal);
+	if (signal != SIGKILL && signal != SIGSTOP && signal != SIGTSTP) {
+		kill(running_target(running), SIGCONT);
+	}
+}
+
+// True if the child is a zombie: what it did it did of its own accord.
+static bool running_has_ended(const struct running *running) {
+	siginfo_t info = {.si_pid = 0};
+	return waitid(P_PID, (id_t)running->pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid != 0;
+}
+
+// Sends a signal of the sequence, under the lock.
+static void running_cancel(struct running *running, int signal) {
+	if (!running->cancelled && running_has_ended(running)) {
+		return;
+	}
+	running->cancelled = true;
+	running_signal_step(running, signal);
+}
+
+static void table_add(struct children *children, struct running *running) {
+	struct group_table *table = children->guardian.table;
+	unsigned used = atomic_load_relaxed(&table->used);
+	running->slot = children->nfree > 0 ? children->free_slots[--children->nfree] : used;
+	verify(running->slot < GROUPS_MAX);
+	// release: pairs with the acquire in group_table_kill()
+	atomic_store_release(&table->targets[running->slot], running_target(running));
+	if (running->slot == used) {
+		atomic_store_release(&table->used, used + 1);
+	}
+}
+
+static void table_remove(struct children *children, const struct running *running) {
+	atomic_store_release(&children->guardian.table->targets[running->slot], 0);
+	grow_array(&children->free_slots, &children->free_cap, children->nfree + 1, sizeof(*children->free_slots));
+	children->free_slots[children->nfree++] = running->slot;
+}
+
+void children_list(struct children *children, struct running *running) {
+	mutex_lock(&children->lock);
+	table_add(children, running);
+	list_push_back(&children->list, &running->link);
+	++children->nrunning;
+	if (atomic_load_relaxed(&children->terminating)) {
+		running_cancel(running, children->seq.steps[children->step].signal);
+	}
+	mutex_unlock(&children->lock);
+}
+
+bool children_unlist(struct children *children, struct running *running, bool timed_out) {
+	mutex_lock(&children->lock);
+	bool cancelled = running->cancelled;
+	if ((cancelled || timed_out) && running->own_group) {
+		kill(-running->pid, SIGKILL);
+	}
+	list_remove(&running->link);
+	table_remove(children, running);
+	--children->nrunning;
+	++children->nended;
+	if (children->nwaiting > 0) {
+		cond_signal(&children->ended);
+	}
+	mutex_unlock(&children->lock);
+	return cancelled;
+}
+
+bool children_is_cancelled(struct children *children, const struct running *running) {
+	mutex_lock(&children->lock);
+	bool cancelled = running->cancelled;
+	mutex_unlock(&children->lock);
+	return cancelled;
+}
+
+bool children_wait_room(struct children *children, struct patience *patience) {
+	uint64_t now = now_ns();
+	mutex_lock(&children->lock);
+	if (children->nrunning > 0) {
+		patience->alone_since = 0;
+	} else if (patience->alone_since == 0) {
+		patience->alone_since = now;
+	}
+	bool useful = patience->alone_since == 0 || now - patience->alone_since < PATIENCE_S * NS_PER_S;
+	patience->pause = patience->pause ? patience->pause * 2 : (uint64_t)PAUSE_MIN_MS * NS_PER_MS;
+	if (patience->pause > (uint64_t)PAUSE_MAX_MS * NS_PER_MS) {
+		patience->pause = (uint64_t)PAUSE_MAX_MS * NS_PER_MS; // others' processes end too, and nobody tells us
+	}
+	uint64_t seen = children->nended;
+	++children->nwaiting;
+	while (useful && seen == children->nended && !atomic_load_relaxed(&children->terminating)
+	       && cond_wait_until(&children->ended, &children->lock, now + patience->pause)) {
+	}
+	--children->nwaiting;
+	useful = useful && !atomic_load_relaxed(&children->terminating);
+	mutex_unlock(&children->lock);
+	return useful;
+}
+
+// ---- signals to all ----
+
+unsigned children_signal(struct children *children, int signal) {
+	mutex_lock(&children->lock);
+	list_for_each(&children->list, at) {
+		// a job that handles SIGTSTP could not be told from one that has stopped
+		kill(running_target(list_entry(at, struct running, link)), signal == SIGTSTP ? SIGSTOP : signal);
+	}
+	unsigned n = children->nrunning;
+	mutex_unlock(&children->lock);
+	return n;
+}
+
+// Sends step `step`, under the lock.
+static void send_step(struct children *children, unsigned step, uint64_t now) {
+	children->step = step;
+	children->term_due = now + (uint64_t)children->seq.steps[step].pause_ms * NS_PER_MS;
+	list_for_each(&children->list, at) {
+		running_cancel(list_entry(at, struct running, link), children->seq.steps[step].signal);
+	}
+}
+
+static void begin_termination(struct children *children, unsigned step) {
+	mutex_lock(&children->lock);
+	if (!atomic_load_relaxed(&children->terminating) || step > children->step) {
+		atomic_store_release(&children->terminating, true);
+		send_step(children, step, now_ns());
+		cond_broadcast(&children->ended);
+	}
+	mutex_unlock(&children->lock);
+}
+
+void children_terminate(struct children *children) {
+	begin_termination(children, 0);
+}
+
+void children_kill(struct children *children) {
+	begin_termination(children, children->seq.nsteps - 1); // the last is KILL: see seq_finish()
+}
+
+uint64_t children_term_step(struct children *children, uint64_t now) {
+	uint64_t next = TIME_NEVER;
+	mutex_lock(&children->lock);
+	if (atomic_load_relaxed(&children->terminating)) {
+		while (children->step + 1 < children->seq.nsteps && now >= children->term_due) {
+			send_step(children, children->step + 1, now);
+		}
+		next = children->step + 1 < children->seq.nsteps ? children->term_due : TIME_NEVER;
+	}
+	mutex_unlock(&children->lock);
+	return next;
+}
+
+void children_each(struct children *children, void (*fn)(void *arg, const struct child_view *), void *arg) {
+	struct child_view *views = NULL;
+	size_t cap = 0, n = 0;
+	mutex_lock(&children->lock);
+	grow_array(&views, &cap, children->nrunning, sizeof(*views));
+	list_for_each(&children->list, at) {
+		const struct running *running = list_entry(at, struct running, link);
+		views[n++] = (struct child_view){
+			.pid = running->pid,
+			.start = running->start,
+			.label = xstrdup(running->label ? running->label : ""), // the job may end while fn prints
+		};
+	}
+	mutex_unlock(&children->lock);
+	for (size_t i = 0; i < n; ++i) {
+		fn(arg, &views[i]);
+		free((char *)(uintptr_t)views[i].label);
+	}
+	free(views);
+}
+
+// ---- orphans ----
+
+void children_reap_strays(struct children *children) {
+	siginfo_t info;
+	do {
+		info.si_pid = 0;
+		// __WNOTHREAD: the workers' jobs are children of their threads; what this thread has are orphans
+		int rc = waitid(P_ALL, 0, &info, WEXITED | WNOHANG | __WNOTHREAD);
+		if (rc != 0) {
+			return; // ECHILD
+		}
+		if (info.si_pid != 0 && info.si_pid == atomic_load_acquire(&children->guardian.pid)) {
+			atomic_store_release(&children->guardian.pid, 0); // it was killed; the pid is no longer its
+		}
+	} while (info.si_pid != 0);
+}
+
+// Waits for the end of a killed child, until the deadline at most.
+static void reap_by(pid_t pid, uint64_t deadline) {
+	int pidfd = pidfd_open_pid(pid);
+	uint64_t now = now_ns();
+	if (pidfd >= 0 && now < deadline) {
+		struct pollfd end = {.fd = pidfd, .events = POLLIN};
+		poll(&end, 1, (int)((deadline - now) / NS_PER_MS) + 1);
+	}
+	if (pidfd >= 0) {
+		close(pidfd);
+	}
+	waitpid(pid, NULL, WNOHANG);
+}
+
+void children_kill_strays(struct children *children) {
+	uint64_t deadline = now_ns() + STRAYS_S * NS_PER_S; // for one in an uninterruptible sleep
+	pid_t guardian = atomic_load_acquire(&children->guardian.pid);
+	bool found;
+	do {
+		struct family strays = FAMILY_INIT;
+		family_add_children(&strays, getpid());
+		found = false;
+		// each round kills one generation and inherits the next
+		for (size_t i = 0; i < strays.n; ++i) {
+			if (strays.pids[i] != guardian) {
+				kill(strays.pids[i], SIGKILL);
+				found = true;
+			}
+		}
+		for (size_t i = 0; i < strays.n; ++i) {
+			if (strays.pids[i] != guardian) {
+				reap_by(strays.pids[i], deadline);
+			}
+		}
+		family_fini(&strays);
+	} while (found && now_ns() < deadline);
+}

@@ -1,0 +1,70 @@
+// The table of running children, from the side of the room: the public part is in process/child.h.
+//
+// [C1] An entry is listed from the start of its child until just before the child is reaped, so its pid, and the number
+//      of its group, are not anybody else's while they are listed. Enforced by child_run(): unlist, then wait4().
+// [C2] All signals to groups go to listed entries: under the lock, or by the entry's own worker, which alone unlists it.
+//      The guardian and children_last_words() read the targets without it; for them [C1] is enough.
+// [C3] Once termination has begun no child goes on without its signal: it was listed then, or children_list() sends it.
+
+#ifndef FAIRPAR_PROCESS_CHILDREN_H
+#define FAIRPAR_PROCESS_CHILDREN_H
+
+#include "base/atomic.h"
+#include "base/list.h"
+#include "base/sync.h"
+#include "process/child.h"
+#include "process/guardian.h"
+
+// An entry, in the memory of its child_run().
+struct running {
+	struct list link;
+	pid_t pid;
+	bool own_group;
+	bool cancelled;    // got a signal of children_terminate() or children_kill() before it ended; by the lock
+	unsigned slot;     // in the table of the guardian
+	uint64_t start;
+	const char *label;
+};
+
+struct children {
+	mutex lock;              // of all down to term_due
+	cond ended;              // signalled at the end of a child, for those who wait for room
+	uint64_t nended;
+	unsigned nwaiting;
+	struct list list;
+	unsigned nrunning;
+	unsigned *free_slots;    // entries of the guardian's table that were used before
+	size_t nfree, free_cap;
+	unsigned step;           // of the sequence, last sent
+	uint64_t term_due;       // when the next is due
+
+	atomic_bool terminating; // set under the lock; read without it to refuse early
+	struct term_seq seq;
+	struct guardian guardian;
+	struct spawn_world world;
+	int null_fd;             // /dev/null for the children's stdin, or -1
+};
+
+// Sends the signal of a step, and SIGCONT behind it: a stopped process takes no other signal than SIGKILL.
+void running_signal_step(const struct running *running, int signal);
+
+// Lists a child that was just started; it is signalled at once if termination has begun.
+void children_list(struct children *children, struct running *running);
+
+// Unlists a child that has ended and was not reaped yet. If it was cancelled, or `timed_out`, what is left of its group
+// is killed. Returns whether it was cancelled.
+bool children_unlist(struct children *children, struct running *running, bool timed_out);
+
+bool children_is_cancelled(struct children *children, const struct running *running);
+
+// How long a start that found no room has been tried.
+struct patience {
+	uint64_t pause;       // the last one, ns
+	uint64_t alone_since; // since when no other child was running, or 0
+};
+
+// Waits until another child has ended, or for a while. Returns false if there is no use in another try: termination has
+// begun, or it has lasted too long with no other child running.
+bool children_wait_room(struct children *children, struct patience *patience);
+
+#endif

@@ -1,0 +1,191 @@
+// Who descends from whom, from /proc: for what a signal to the job's process group does not reach.
+
+#include "process/family.h"
+
+#include "base/alloc.h"
+#include "base/buf.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <sys/syscall.h>
+
+int pidfd_open_pid(pid_t pid) {
+	return (int)syscall(SYS_pidfd_open, pid, 0U);
+}
+
+void family_fini(struct family *family) {
+	free(family->pids);
+	*family = (struct family)FAMILY_INIT;
+}
+
+static void family_add(struct family *family, pid_t pid) {
+	grow_array(&family->pids, &family->cap, family->n + 1, sizeof(*family->pids));
+	family->pids[family->n++] = pid;
+}
+
+// Reads a file of /proc to its end. Returns 0, or -1 with errno.
+static int slurp(const char *path, struct buf *buf) {
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0) {
+		return -1;
+	}
+	ssize_t n;
+	do {
+		char *end = buf_reserve(buf, 4096);
+		n = read(fd, end, 4096);
+		if (n > 0) {
+			buf->len += (size_t)n;
+			buf->data[buf->len] = '\0';
+		}
+	} while (n > 0 || (n < 0 && errno == EINTR));
+	close(fd);
+	return (int)n;
+}
+
+// The number that the name of an entry of /proc is, or 0.
+static pid_t entry_pid(const struct dirent *entry) {
+	char *end;
+	long pid = strtol(entry->d_name, &end, 10);
+	return *end == '\0' && pid > 0 ? (pid_t)pid : 0;
+}
+
+// Appends what /proc/PID/task/TID/children lists (proc(5)). Returns -1 if there is no such file.
+static int add_children_of_thread(struct family *family, pid_t pid, pid_t tid) {
+	char path[64];
+	snprintf(path, sizeof(path), "/proc/%ld/task/%ld/children", (long)pid, (long)tid);
+	struct buf text = BUF_INIT;
+	int rc = slurp(path, &text);
+	char *at = rc == 0 && text.data ? text.data : NULL;
+	while (at) {
+		char *end;
+		long child = strtol(at, &end, 10);
+		if (end == at) {
+			break;
+		}
+		family_add(family, (pid_t)child);
+		at = end;
+	}
+	buf_fini(&text);
+	return rc;
+}
+
+// The parent of a process by /proc/PID/stat, or 0: the second field after the name, which may hold anything.
+static pid_t parent_of(pid_t pid) {
+	char path[64];
+	snprintf(path, sizeof(path), "/proc/%ld/stat", (long)pid);
+	struct buf text = BUF_INIT;
+	const char *name_end = slurp(path, &text) == 0 && text.data ? strrchr(text.data, ')') : NULL;
+	pid_t parent = name_end && strlen(name_end) > 4 ? (pid_t)strtol(name_end + 4, NULL, 10) : 0;
+	buf_fini(&text);
+	return parent;
+}
+
+// For a kernel without CONFIG_PROC_CHILDREN: asks all processes for their parent.
+static void add_children_by_scan(struct family *family, pid_t pid) {
+	DIR *dir = opendir("/proc");
+	for (struct dirent *entry; dir && (entry = readdir(dir));) {
+		pid_t other = entry_pid(entry);
+		if (other > 0 && parent_of(other) == pid) {
+			family_add(family, other);
+		}
+	}
+	if (dir) {
+		closedir(dir);
+	}
+}
+
+void family_add_children(struct family *family, pid_t pid) {
+	char path[64];
+	snprintf(path, sizeof(path), "/proc/%ld/task", (long)pid);
+	DIR *dir = opendir(path);
+	for (struct dirent *entry; dir && (entry = readdir(dir));) {
+		pid_t tid = entry_pid(entry);
+		// the first thread is always there while the process is, so its missing file is a missing feature
+		if (tid > 0 && add_children_of_thread(family, pid, tid) != 0 && tid == pid && errno == ENOENT) {
+			add_children_by_scan(family, pid);
+			break;
+		}
+	}
+	if (dir) {
+		closedir(dir);
+	}
+}
+
+void escapees_fini(struct escapees *escapees) {
+	for (size_t i = 0; i < escapees->n; ++i) {
+		close(escapees->list[i].pidfd);
+	}
+	free(escapees->list);
+	*escapees = (struct escapees)ESCAPEES_INIT;
+}
+
+static bool escapees_has(const struct escapees *escapees, pid_t pid) {
+	for (size_t i = 0; i < escapees->n; ++i) {
+		if (escapees->list[i].pid == pid) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static void escapees_add_one(struct escapees *escapees, pid_t pid, pid_t parent) {
+	int pidfd = escapees_has(escapees, pid) ? -1 : pidfd_open_pid(pid);
+	if (pidfd < 0) {
+		return;
+	}
+	// asked now that the descriptor holds on to one process: the pid may have become another's since it was listed
+	if (parent_of(pid) != parent) {
+		close(pidfd);
+		return;
+	}
+	grow_array(&escapees->list, &escapees->cap, escapees->n + 1, sizeof(*escapees->list));
+	escapees->list[escapees->n].pid = pid;
+	escapees->list[escapees->n++].pidfd = pidfd;
+}
+
+void escapees_add(struct escapees *escapees, pid_t root) {
+	struct family family = FAMILY_INIT;
+	family_add(&family, root);
+	for (size_t i = 0; i < family.n; ++i) {
+		pid_t parent = family.pids[i];
+		size_t child = family.n;
+		family_add_children(&family, parent);
+		for (; child < family.n; ++child) {
+			if (getpgid(family.pids[child]) != root) {
+				escapees_add_one(escapees, family.pids[child], parent);
+			}
+		}
+	}
+	family_fini(&family);
+}
+
+void escapees_signal(const struct escapees *escapees, int signal) {
+	for (size_t i = 0; i < escapees->n; ++i) {
+		syscall(SYS_pidfd_send_signal, escapees->list[i].pidfd, signal, NULL, 0U);
+	}
+}
+
+int family_open_orphan(pid_t group) {
+	struct family orphans = FAMILY_INIT;
+	int pidfd = -1;
+	// orphans go to the first living thread of the subreaper (find_new_reaper() in the kernel's exit.c): the main one
+	if (add_children_of_thread(&orphans, getpid(), getpid()) != 0) {
+		orphans.n = 0;
+	}
+	for (size_t i = 0; i < orphans.n && pidfd < 0; ++i) {
+		if (orphans.pids[i] == group || getpgid(orphans.pids[i]) != group) {
+			continue;
+		}
+		pidfd = pidfd_open_pid(orphans.pids[i]);
+		// asked again, now that the descriptor holds on to one process
+		if (pidfd >= 0 && getpgid(orphans.pids[i]) != group) {
+			close(pidfd);
+			pidfd = -1;
+		}
+	}
+	family_fini(&orphans);
+	return pidfd;
+}

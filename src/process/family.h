@@ -1,0 +1,44 @@
+// Who descends from whom, from /proc: for what a signal to the job's process group does not reach.
+
+#ifndef FAIRPAR_PROCESS_FAMILY_H
+#define FAIRPAR_PROCESS_FAMILY_H
+
+#include "base/attr.h"
+
+#include <stddef.h>
+#include <sys/types.h>
+
+struct family {
+	pid_t *pids;
+	size_t n, cap;
+};
+
+#define FAMILY_INIT {NULL, 0, 0}
+
+void family_fini(struct family *family);
+
+// Appends the children of the process, zombies included. Where processes start and end meanwhile some may be missing.
+void family_add_children(struct family *family, pid_t pid);
+
+// Descendants that are signalled one by one, by descriptors that cannot come to mean another process.
+struct escapees {
+	struct { pid_t pid; int pidfd; } *list;
+	size_t n, cap;
+};
+
+#define ESCAPEES_INIT {NULL, 0, 0}
+
+void escapees_fini(struct escapees *escapees);
+
+// Adds the descendants of `root`, the leader of its process group, that are in another group (setsid, daemons).
+void escapees_add(struct escapees *escapees, pid_t root);
+void escapees_signal(const struct escapees *escapees, int signal);
+
+// A pidfd of an orphan that this process, as the subreaper, has as a child (a zombie, too) and that is in the process
+// group, but not its leader; or -1 if there is none. The leader must not have been reaped. The caller closes it.
+int family_open_orphan(pid_t group);
+
+// pidfd_open(2), which has no name in older C libraries.
+int pidfd_open_pid(pid_t pid);
+
+#endif

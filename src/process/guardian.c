@@ -1,0 +1,210 @@
+// The guardian: a process that ends the jobs of a fairpar that was killed.
+
+#include "process/guardian.h"
+
+#include "base/alloc.h"
+#include "base/diag.h"
+#include "base/fault.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+
+enum guardian_state { GUARDIAN_NONE, GUARDIAN_TRIED };
+enum { GRACE_MS = 300 };
+
+// ---- the table ----
+
+// A file of the table's size, in memory. RLIMIT_FSIZE holds for it too, and would send SIGXFSZ.
+static int table_file(void) {
+	struct rlimit limit;
+	if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur < sizeof(struct group_table)) {
+		return -1;
+	}
+	int fd = fault_errno("guardian") ? -1 : memfd_create("fairpar-groups", MFD_CLOEXEC);
+	if (fd >= 0 && ftruncate(fd, sizeof(struct group_table)) != 0) {
+		close(fd);
+		fd = -1;
+	}
+	return fd;
+}
+
+static struct group_table *table_map(int fd) {
+	int flags = fd >= 0 ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+	void *table = mmap(NULL, sizeof(struct group_table), PROT_READ | PROT_WRITE, flags, fd, 0);
+	return table == MAP_FAILED ? NULL : table;
+}
+
+void group_table_kill(struct group_table *table, int signal) {
+	// acquire: pairs with the release of the thread that used a new entry
+	unsigned used = atomic_load_acquire(&table->used);
+	for (unsigned i = 0; i < used && i < GROUPS_MAX; ++i) {
+		int target = atomic_load_acquire(&table->targets[i]);
+		if (target != 0 && target != -1) { // -1 would be everybody
+			kill(target, signal);
+		}
+	}
+}
+
+// ---- in fairpar ----
+
+void guardian_init(struct guardian *guardian) {
+	*guardian = (struct guardian){.table_fd = table_file(), .pipe_fd = -1};
+	guardian->table = table_map(guardian->table_fd);
+	if (!guardian->table && guardian->table_fd >= 0) {
+		close(guardian->table_fd);
+		guardian->table_fd = -1;
+		guardian->table = table_map(-1);
+	}
+	if (!guardian->table) {
+		diag_die("out of memory: cannot map the table of running jobs");
+	}
+	if (guardian->table_fd < 0) {
+		atomic_store_relaxed(&guardian->state, GUARDIAN_TRIED);
+	}
+}
+
+bool guardian_is_wanted(struct guardian *guardian) {
+	return atomic_load_relaxed(&guardian->state) == GUARDIAN_NONE;
+}
+
+// Takes the pipe's read end. Returns 0, or -1: without a guardian the parent-death signal of each job must do.
+static int guardian_spawn(struct guardian *guardian, const struct spawn_world *world, void *stack_top, int pipe_fd) {
+	char name[] = "fairpar", option[] = GUARDIAN_ARG, pipe_text[16], table_text[16];
+	snprintf(pipe_text, sizeof(pipe_text), "%d", pipe_fd);
+	snprintf(table_text, sizeof(table_text), "%d", guardian->table_fd);
+	struct spawn_config config = {
+		.path = "/proc/self/exe", // this very image, also after an upgrade has replaced the file
+		.argv = (char *[]){name, option, pipe_text, table_text, NULL},
+		.env = (char *[]){NULL},
+		.world = world,
+		.stdio = {-1, -1, -1},
+		.keep = (int[]){pipe_fd, guardian->table_fd},
+		.nkeep = 2,
+		.stack_top = stack_top,
+	};
+	int pidfd;
+	struct spawn_error error;
+	pid_t pid = spawn(&config, &pidfd, &error);
+	if (pid < 0) {
+		return -1;
+	}
+	close(pidfd);
+	if (error.error) {
+		waitpid(pid, NULL, 0);
+		return -1;
+	}
+	atomic_store_release(&guardian->pid, pid); // pairs with the acquire of who lists our children
+	return 0;
+}
+
+void guardian_start(struct guardian *guardian, const struct spawn_world *world, void *stack_top) {
+	int none = GUARDIAN_NONE, ends[2];
+	if (!atomic_compare_exchange_strong(&guardian->state, &none, GUARDIAN_TRIED)) {
+		return;
+	}
+	if (pipe2(ends, O_CLOEXEC) != 0) {
+		return;
+	}
+	if (guardian_spawn(guardian, world, stack_top, ends[0]) == 0) {
+		guardian->pipe_fd = ends[1];
+	} else {
+		close(ends[1]);
+	}
+	close(ends[0]);
+}
+
+void guardian_fini(struct guardian *guardian) {
+	pid_t pid = atomic_load_acquire(&guardian->pid);
+	atomic_store_release(&guardian->table->goodbye, 1); // pairs with the acquire in watch()
+	if (guardian->pipe_fd >= 0) {
+		close(guardian->pipe_fd);
+	}
+	while (pid > 0 && waitpid(pid, NULL, 0) < 0 && errno == EINTR) {
+	}
+	if (guardian->table_fd >= 0) {
+		close(guardian->table_fd);
+	}
+	munmap(guardian->table, sizeof(struct group_table));
+}
+
+// ---- in the guardian ----
+
+// Gives back all that came from the caller but the two descriptors, which become 3 and 4.
+static int settle(int pipe_fd, int table_fd) {
+	setsid();
+	for (int signal = 1; signal <= SIGRTMAX; ++signal) {
+		struct sigaction ignore = {.sa_handler = SIG_IGN};
+		sigaction(signal, &ignore, NULL); // refused for KILL and STOP
+	}
+	// above 4, so that neither is in the way of the other
+	int high_pipe = fcntl(pipe_fd, F_DUPFD, 5), high_table = fcntl(table_fd, F_DUPFD, 5);
+	if (high_pipe < 0 || high_table < 0 || dup2(high_pipe, 3) < 0 || dup2(high_table, 4) < 0) {
+		return -1;
+	}
+	int null = open("/dev/null", O_RDWR);
+	for (int fd = 0; fd <= 2; ++fd) {
+		if (null < 0 || dup2(null, fd) < 0) {
+			close(fd);
+		}
+	}
+	struct rlimit limit = {0};
+	if (syscall(SYS_close_range, 5U, ~0U, 0U) != 0 && getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+		for (rlim_t fd = 5; fd < limit.rlim_cur && fd < 65536; ++fd) { // before Linux 5.9
+			close((int)fd);
+		}
+	}
+	return chdir("/");
+}
+
+// Returns true when fairpar has gone without a goodbye.
+static bool watch(int pipe_fd, struct group_table *table) {
+	char byte;
+	ssize_t n;
+	do {
+		n = read(pipe_fd, &byte, 1);
+	} while (n > 0 || (n < 0 && errno == EINTR));
+	return !atomic_load_acquire(&table->goodbye); // pairs with the release in guardian_fini()
+}
+
+// Forgets the groups that have ended: their number may soon be another's. Returns false if none is left.
+static bool any_left(struct group_table *table) {
+	bool left = false;
+	unsigned used = atomic_load_acquire(&table->used);
+	for (unsigned i = 0; i < used && i < GROUPS_MAX; ++i) {
+		int target = atomic_load_relaxed(&table->targets[i]);
+		if (target != 0 && target != -1 && kill(target, 0) != 0 && errno == ESRCH) {
+			atomic_store_relaxed(&table->targets[i], 0);
+		} else if (target != 0) {
+			left = true;
+		}
+	}
+	return left;
+}
+
+int guardian_main(int argc, char *argv[]) {
+	if (argc != 4 || settle((int)strtol(argv[2], NULL, 10), (int)strtol(argv[3], NULL, 10)) != 0) {
+		return EXIT_TROUBLE;
+	}
+	struct group_table *table = table_map(4);
+	if (!table) {
+		return EXIT_TROUBLE;
+	}
+	if (watch(3, table)) {
+		group_table_kill(table, SIGTERM);
+		group_table_kill(table, SIGCONT); // a stopped job takes no SIGTERM
+		// nobody tells of the end of a process that is not one's child; this is the last third of a second
+		for (int waited = 0; waited < GRACE_MS && any_left(table); waited += 10) {
+			nanosleep(&(struct timespec){.tv_nsec = 10 * NS_PER_MS}, NULL);
+		}
+		group_table_kill(table, SIGKILL);
+	}
+	return 0;
+}

@@ -1,0 +1,59 @@
+// The guardian: a process that ends the jobs of a fairpar that was killed.
+//
+// A parent-death signal reaches only the direct child, so after a SIGKILL of fairpar the rest of a job's group would run
+// on (promise P3). The guardian holds one end of a pipe whose other end only fairpar has, and shares with it the table of
+// running groups. When the pipe ends and fairpar has not said goodbye, all groups in the table get TERM, and KILL 300 ms
+// later. It is started once, when a job has lived long enough to be worth it, as a fresh program image in a session of
+// its own: it holds nothing of the caller's (no streams, no directory, no terminal), so it keeps nobody's `| cat` open.
+
+#ifndef FAIRPAR_PROCESS_GUARDIAN_H
+#define FAIRPAR_PROCESS_GUARDIAN_H
+
+#include "base/atomic.h"
+#include "base/attr.h"
+#include "base/sync.h"
+#include "process/spawn.h"
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+// The first argument that makes main() call guardian_main() before anything else.
+#define GUARDIAN_ARG "--internal-guardian"
+
+// The program of the guardian; returns its exit status.
+int guardian_main(int argc, char *argv[]);
+
+// More than there can be threads to wait for them; the memory of the table is only there once an entry is used.
+enum { GROUPS_MAX = 256 * 1024 };
+
+// Shared between fairpar and its guardian.
+struct group_table {
+	atomic_int goodbye;             // fairpar ends as it should: signal nobody
+	atomic_uint used;               // entries from here on were never used
+	atomic_int targets[GROUPS_MAX]; // as kill(2) takes it: -group, or a pid; 0: free
+};
+
+// A signal to all that is listed; lock-free and async-signal-safe.
+void group_table_kill(struct group_table *table, int signal);
+
+struct guardian {
+	struct group_table *table; // of this process; shared if table_fd >= 0
+	int table_fd;              // or -1: there can be no guardian
+	int pipe_fd;               // the write end, or -1
+	atomic_int state;          // enum guardian_state in guardian.c
+	_Atomic(pid_t) pid;        // 0 until it runs
+};
+
+// Makes the table. Never fails: where a shared one cannot be had there is no guardian.
+void guardian_init(struct guardian *guardian);
+
+// True until a start was tried; without a lock.
+bool guardian_is_wanted(struct guardian *guardian);
+
+// Starts the guardian, once; other threads that call it meanwhile go on. The conditions of spawn() hold.
+void guardian_start(struct guardian *guardian, const struct spawn_world *world, void *stack_top);
+
+// Says goodbye to the guardian and waits for its end. When no job runs and no other thread uses it any more.
+void guardian_fini(struct guardian *guardian);
+
+#endif

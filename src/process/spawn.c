@@ -1,0 +1,247 @@
+// Starts one child: descriptors, directory, environment, limits, process group; tells which step failed.
+//
+// clone(CLONE_VM | CLONE_VFORK): the child borrows our memory on a stack of its own until it executes, while the calling
+// thread sleeps in the kernel. So a start costs the same however large fairpar has grown (a fork copies page tables),
+// and the failing step is handed back through plain memory, without a pipe. What the child may do is narrow:
+// - no locks, no allocation, no handlers: other threads of fairpar run on beside it;
+// - system calls by number where the C library or a sanitizer would keep records in the memory that is not the child's;
+// - signals stay blocked until the very end, so that nothing runs here that was meant for the job.
+// CLONE_PIDFD gives the descriptor by which the child is waited for, without a moment in which the pid could be another's.
+
+#include "process/spawn.h"
+
+#include "base/alloc.h"
+#include "base/diag.h"
+#include "base/fault.h"
+#include "process/signals.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdint.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+#ifndef CLONE_PIDFD
+#define CLONE_PIDFD 0x00001000
+#endif
+
+// The child must leave no trace in the shadow memory of its parent, and never returns from its functions.
+#if defined(__clang__) && __has_attribute(disable_sanitizer_instrumentation)
+#define UNCHECKED __attribute__((disable_sanitizer_instrumentation, no_sanitize("undefined")))
+#elif defined(__clang__)
+#define UNCHECKED __attribute__((no_sanitize("address", "thread", "memory", "undefined")))
+#else
+#define UNCHECKED __attribute__((no_sanitize("address,thread,undefined")))
+#endif
+
+enum { STACK_BYTES = 64 * 1024 };
+
+const char *spawn_step_name(enum spawn_step step) {
+	static const char *const names[] = {
+		[SPAWN_PIPE] = "pipe",
+		[SPAWN_CLONE] = "new process",
+		[SPAWN_GROUP] = "process group",
+		[SPAWN_CHDIR] = "working directory",
+		[SPAWN_LIMITS] = "limits",
+		[SPAWN_STDIO] = "standard streams",
+		[SPAWN_EXEC] = "execute",
+		[SPAWN_NICE] = "niceness",
+	};
+	verify((size_t)step < sizeof(names) / sizeof(names[0]));
+	return names[step];
+}
+
+void spawn_world_init(struct spawn_world *world) {
+	world->pid = getpid();
+	signals_get_ignored(&world->ignored);
+	verify(getrlimit(RLIMIT_NOFILE, &world->nofile) == 0);
+}
+
+void *spawn_stack_create(void **ret_top) {
+	char *stack = mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
+	if (stack == MAP_FAILED) {
+		return NULL;
+	}
+	// the last page is a fence
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	verify(page <= STACK_BYTES / 2 && mprotect(stack, page, PROT_NONE) == 0);
+	*ret_top = stack + STACK_BYTES;
+	return stack;
+}
+
+void spawn_stack_destroy(void *stack) {
+	if (stack) {
+		verify(munmap(stack, STACK_BYTES) == 0);
+	}
+}
+
+// What passes between the two sides; in the parent's frame, and the parent sleeps until the child is done with it.
+struct exchange {
+	const struct spawn_config *config;
+	bool dispositions_differ;
+	int pidfd;                // written by the kernel before the child runs
+	struct spawn_error error; // written by the child
+};
+
+// ---- in the child ----
+
+UNCHECKED static int fail(struct exchange *x, enum spawn_step step, int error) {
+	x->error = (struct spawn_error){.step = step, .error = error};
+	return -1;
+}
+
+// An order of our own group, given before we left it, must not stop us here for ever, with the parent asleep until we
+// execute: the SIGCONT after it would no longer reach us. Generating SIGCONT discards pending stops (POSIX, 2.4.1).
+UNCHECKED static int child_group(struct exchange *x) {
+	if (!x->config->own_group) {
+		return 0;
+	}
+	if (syscall(SYS_setpgid, 0, 0) != 0) {
+		return fail(x, SPAWN_GROUP, errno);
+	}
+	syscall(SYS_kill, 0, SIGCONT);
+	return 0;
+}
+
+UNCHECKED static int child_bind_life(struct exchange *x) {
+	if (!x->config->dies_with_thread) {
+		return 0;
+	}
+	if (syscall(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) != 0) {
+		return fail(x, SPAWN_CLONE, errno);
+	}
+	// it may have died before the line above: then no signal comes any more
+	return syscall(SYS_getppid) == x->config->world->pid ? 0 : fail(x, SPAWN_CLONE, ESRCH);
+}
+
+UNCHECKED static void child_dispositions(const struct spawn_config *config) {
+	const sigset_t *have = &config->world->ignored, *want = &config->context->ignored;
+	for (int signal = 1; signal <= SIGRTMAX; ++signal) {
+		int ignore = sigismember(want, signal);
+		if (ignore != sigismember(have, signal)) {
+			struct sigaction action = {.sa_handler = ignore == 1 ? SIG_IGN : SIG_DFL};
+			sigaction(signal, &action, NULL); // cannot fail for a signal that was found or not found ignored
+		}
+	}
+}
+
+UNCHECKED static int child_limits(struct exchange *x) {
+	const struct rlimit *have = &x->config->world->nofile;
+	struct rlimit want = x->config->context->nofile;
+	if (want.rlim_max > have->rlim_max) {
+		want.rlim_max = have->rlim_max; // a submitter's hard limit above our own
+	}
+	if (want.rlim_cur > want.rlim_max) {
+		want.rlim_cur = want.rlim_max;
+	}
+	if (want.rlim_cur == have->rlim_cur && want.rlim_max == have->rlim_max) {
+		return 0;
+	}
+	return setrlimit(RLIMIT_NOFILE, &want) == 0 ? 0 : fail(x, SPAWN_LIMITS, errno);
+}
+
+UNCHECKED static int child_nice(struct exchange *x) {
+	if (x->config->context->nice == 0) {
+		return 0;
+	}
+	// the bare call returns 20 - nice, so that no success looks like an error (getpriority(2))
+	long now = 20 - syscall(SYS_getpriority, PRIO_PROCESS, 0);
+	if (syscall(SYS_setpriority, PRIO_PROCESS, 0, now + x->config->context->nice) != 0) {
+		return fail(x, SPAWN_NICE, errno);
+	}
+	return 0;
+}
+
+UNCHECKED static int child_context(struct exchange *x) {
+	const struct context *context = x->config->context;
+	if (!context) {
+		return 0;
+	}
+	if (x->dispositions_differ) {
+		child_dispositions(x->config);
+	}
+	if (context->umask != (mode_t)-1) {
+		syscall(SYS_umask, context->umask);
+	}
+	if (context->cwd_fd >= 0 && syscall(SYS_fchdir, context->cwd_fd) != 0) {
+		return fail(x, SPAWN_CHDIR, errno);
+	}
+	return child_limits(x) == 0 && child_nice(x) == 0 ? 0 : -1;
+}
+
+UNCHECKED static int child_stdio(struct exchange *x) {
+	for (int fd = 0; fd < 3; ++fd) {
+		int from = x->config->stdio[fd];
+		if (from >= 0 && from != fd && syscall(SYS_dup3, from, fd, 0) < 0) {
+			return fail(x, SPAWN_STDIO, errno);
+		}
+	}
+	for (unsigned i = 0; i < x->config->nkeep; ++i) {
+		if (syscall(SYS_fcntl, x->config->keep[i], F_SETFD, 0) < 0) {
+			return fail(x, SPAWN_STDIO, errno);
+		}
+	}
+	return 0;
+}
+
+UNCHECKED static int child_exec(struct exchange *x) {
+	const struct spawn_config *config = x->config;
+	if (x->pidfd < 0) {
+		return fail(x, SPAWN_CLONE, ENOSYS); // a kernel before Linux 5.2 takes no notice of CLONE_PIDFD
+	}
+	if (config->context) {
+		syscall(SYS_rt_sigprocmask, SIG_SETMASK, &config->context->mask, NULL, _NSIG / 8);
+	}
+	syscall(SYS_execve, config->path, config->argv, config->env);
+	return fail(x, SPAWN_EXEC, errno);
+}
+
+UNCHECKED static int child_main(void *arg) {
+	struct exchange *x = arg;
+	if (child_group(x) == 0 && child_bind_life(x) == 0 && child_context(x) == 0 && child_stdio(x) == 0) {
+		child_exec(x);
+	}
+	// the memory is the parent's: nothing of it may be flushed or torn down here
+	syscall(SYS_exit_group, 127);
+	return 127;
+}
+
+// ---- in the parent ----
+
+char **spawn_shell_argv(const char *path, char *const *argv) {
+	static char shell[] = SPAWN_SHELL;
+	size_t n = 0;
+	while (argv[n]) {
+		++n;
+	}
+	char **copy = xcalloc(n + 3, sizeof(*copy));
+	copy[0] = shell;
+	copy[1] = (char *)(uintptr_t)path; // execve(2) takes them as it takes string literals
+	for (size_t i = 1; i < n; ++i) {
+		copy[i + 1] = argv[i];
+	}
+	return copy;
+}
+
+pid_t spawn(const struct spawn_config *config, int *ret_pidfd, struct spawn_error *ret_error) {
+	struct exchange x = {.config = config, .pidfd = -1};
+	// both were emptied before they were filled, so their unused bits are equal
+	x.dispositions_differ = config->context &&
+		memcmp(&config->context->ignored, &config->world->ignored, sizeof(sigset_t)) != 0;
+	int error = fault_errno("spawn");
+	pid_t pid = -1;
+	if (!error) {
+		pid = clone(child_main, config->stack_top, CLONE_VM | CLONE_VFORK | CLONE_PIDFD | SIGCHLD, &x, &x.pidfd);
+		error = pid < 0 ? errno : 0;
+	}
+	if (pid < 0) {
+		*ret_error = (struct spawn_error){.step = SPAWN_CLONE, .error = error};
+		return -1;
+	}
+	*ret_pidfd = x.pidfd;
+	*ret_error = x.error;
+	return pid;
+}

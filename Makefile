@@ -50,6 +50,7 @@ FUZZERS := $(FUZZ_SRC:%.c=$O/%)
 STRESSES := $(STRESS_SRC:%.c=$O/%)
 
 all: fairpar
+	@:
 
 # How it is built -----------------------------------------------------------------------------------------------------
 
@@ -139,8 +140,11 @@ $O/tests/fuzz/%: $O/tests/fuzz/%.o $O/libfairpar.a
 -include $(shell find $O -name '*.d' 2>/dev/null)
 
 units: $(UNITS)
+	@:
 fuzzers: $(FUZZERS)
+	@:
 stresses: $(STRESSES)
+	@:
 
 # The other builds, by name -------------------------------------------------------------------------------------------
 
@@ -219,6 +223,8 @@ stress:
 
 stress-tsan: stresses
 	$(run_tests) -t 0 'tests/stress/run $(STRESS_SECONDS) $(STRESSES)'
+
+-include tests/bench/bench.mk
 
 bench: all
 	@tests/bench/run

@@ -170,6 +170,9 @@ debug:
 
 # Tests ---------------------------------------------------------------------------------------------------------------
 
+-include tests/bench/bench.mk
+-include tests/model/model.mk
+
 # tests/run runs TAP producers side by side and ends with the line "N passed, N failed".
 run_tests = @FAIRPAR_PROFILE=$(PROFILE) FAIRPAR=$(CURDIR)/$(or $1,fairpar) FAIRPAR_FAULTY=$(CURDIR)/$(or $1,obj/debug/fairpar) tests/run
 
@@ -183,7 +186,7 @@ check:
 	$(submake) $(profile_debug) obj/debug/fairpar $(FAULTY_UNITS)
 	$(submake) $(profile_stress) stresses
 	@$(if $(FUZZING),MAKE='$(MAKE)' tests/fuzz/run --build)
-	$(run_tests) tests/lint/run $(BATS) $(STRESSING) $(FUZZING) $(UNITS) $(FAULTY_UNITS)
+	$(run_tests) tests/lint/run $(BATS) $(MODELLING) $(STRESSING) $(FUZZING) $(UNITS) $(FAULTY_UNITS)
 
 check-unit:
 	$(submake) units
@@ -224,13 +227,11 @@ stress:
 stress-tsan: stresses
 	$(run_tests) -t 0 'tests/stress/run $(STRESS_SECONDS) $(STRESSES)'
 
--include tests/bench/bench.mk
-
 bench: all
 	@tests/bench/run
 
 model:
-	@tests/model/run
+	$(run_tests) tests/model/run
 
 # Installing ----------------------------------------------------------------------------------------------------------
 

@@ -40,9 +40,11 @@ producer() {
 
 @test "the runner names what was skipped, and counts it neither way" {
 	producer skips <<<'echo "1..1"; echo "ok 1 - x # SKIP no foo"'
-	run "$BATS_TEST_DIRNAME/run" ./skips
+	producer skips_all <<<'echo "1..0 # SKIP no bar"'
+	run "$BATS_TEST_DIRNAME/run" ./skips ./skips_all
 	assert_eq "$status" 0
 	assert_contains "$output" 'skipped: x # SKIP no foo'
+	assert_contains "$output" 'skipped: SKIP no bar'
 	assert_eq "${lines[-1]}" "0 passed, 0 failed"
 }
 

@@ -18,8 +18,8 @@ struct command {
 void command_fini(struct command *command);
 
 // Builds the command: directly where the template (or, with template NULL, the record's line itself) has no shell
-// syntax, else `shell -c TEXT`. Returns 0; or -1 with errno: ENOENT, EACCES (see program_find()), E2BIG (an argument
-// beyond the system's limit for one string).
+// syntax and there is such a program, else `shell -c TEXT` (with bash where an exported function is used). Returns 0;
+// or -1 with errno E2BIG (an argument beyond the limit of the system for one string: 128 KiB).
 int command_build(struct command *command, const struct template *template, const struct expansion *x,
                   const char *shell);
 

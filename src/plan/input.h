@@ -13,7 +13,7 @@
 struct record {
 	const char *args;      // borrowed
 	size_t size;           // bytes of all of them, the NULs included
-	uint32_t nargs;        // at least 1
+	uint32_t nargs;        // at least 1 (0 only for INPUT_HEADER of input without any line)
 };
 
 struct source_config {
@@ -24,18 +24,28 @@ struct source_config {
 	bool linked;               // :::+ or ::::+ : goes in step with the source before it
 };
 
+// --trim. TRIM_BOTH is 1, so a bool will do.
+enum input_trim { TRIM_NONE, TRIM_BOTH, TRIM_LEFT, TRIM_RIGHT };
+
 struct input_config {
 	const struct source_config *sources; // borrowed for the life of the input
 	size_t nsources;
 	char delimiter;            // '\n', or what -d and -0 say
 	const char *colsep;        // extended regular expression (translated), or NULL
-	bool header;               // --header : the first record of each source holds the names
-	bool trim;                 // blanks around columns (GNU parallel's --trim rl, default with --colsep)
+	bool header;               // --header : the first record of each source holds the names; implies colsep "\t"
+	bool link;                 // --link: all sources in step, shorter ones again from their start
+	enum input_trim trim;      // blanks around arguments; with --colsep GNU parallel's default is TRIM_BOTH
 };
 
 struct input; // see the source for the state machine; all its memory is its own
 
-// Opens all its files. Returns NULL with a message ("cannot open 'FILE': CAUSE") in *ret_error, which the caller frees.
+// The longest record that is taken as one; a longer one is INPUT_BAD.
+enum { INPUT_LINE_MAX = 16 << 20 };
+
+// Opens all its files, a fifo without waiting for its writer. Several sources give their product, the last varying
+// fastest; linked ones go in step and stop at the shortest. The first source is streamed, the others are read once and
+// kept. A source without records counts as one empty item, unless all are without (as in GNU parallel).
+// Returns NULL with a message ("cannot open 'FILE': CAUSE") in *ret_error, which the caller frees.
 struct input *input_open(const struct input_config *config, char **ret_error);
 void input_close(struct input *input);
 
@@ -54,10 +64,11 @@ enum input_status input_next(struct input *input, struct record *ret_record, con
 // Descriptor to poll after INPUT_WAIT.
 int input_fd(const struct input *input);
 
-// Records it will have given in all, if that is known before the end; else 0.
+// Records it will have given in all (header not counted), if that is known before the end; else 0.
 uint64_t input_total(const struct input *input);
 
-// Translates \t \s \d \w \S \n of Perl into a POSIX extended expression and checks it. The caller frees the result.
+// Translates \t \s \d \w \S \n and their kin of Perl, also inside brackets, and (?:…) into a POSIX extended
+// expression and checks it. Groups only group: unlike Perl's split() they add no columns. The caller frees the result.
 // Returns NULL with *ret_error (caller frees).
 char *colsep_translate(const char *perl, char **ret_error);
 

@@ -9,22 +9,38 @@
 #include <stddef.h>
 
 // Chooses by DESIGN §4 and §15: `option` (--shell, or NULL), $FAIRPAR_SHELL, $PARALLEL_SHELL, $SHELL if it is a Bourne
-// shell, /bin/sh. Returns a path that the caller frees, or NULL when `option` names no program.
+// shell, /bin/sh; of the variables, those that name no program are passed over. Returns a path that the caller frees,
+// or NULL when `option` names no program.
 char *shell_choose(const char *option);
 
 // Where a program is, searched in PATH as execvp() would (cached; any thread). Returns a borrowed path that stays valid
-// for ever, or NULL with errno: ENOENT (nowhere), EACCES (found, but no program).
+// for ever, or NULL with errno: ENOENT (nowhere), EACCES (found, but no program). A name with a slash is not searched:
+// it is returned itself, if it is a program.
 const char *program_find(const char *name);
 
-// True if a shell must run this command line: metacharacters, a builtin, a keyword, an assignment in front, a function
-// exported to bash, or a first word that is no program.
+// The same for a program that is to be executed without a shell: NULL with errno ENOEXEC for a file that execve()
+// leaves to shells, a script without #! (POSIX XCU 2.9.1.6). For a name with a slash it only looks at that: whether
+// the file is there is left to execve() in the directory of the job, and the name itself is returned.
+const char *program_find_direct(const char *name);
+
+// True if a shell must run this command line: what shell_has_syntax() says, or a first word that is no program.
 bool shell_is_needed(const char *command, size_t len);
+
+// True if the text means something to the shell: metacharacters, a builtin, a keyword, an assignment in front, a
+// function exported to bash. `echo`, `true` and `false` do not count as builtins: the programs do the same.
+bool shell_has_syntax(const char *command, size_t len);
 
 // True if the environment exports a bash function of that name: then bash must run it.
 bool shell_function_exists(const char *name, size_t len);
 
+// True if a word of the command line is such a function. Costs nothing where none is exported.
+bool shell_uses_function(const char *command, size_t len);
+
 // Appends one word quoted so that every Bourne shell reads exactly these bytes (newline and any byte but NUL included).
 // Unquoted where nothing needs it; spelled as GNU parallel spells it.
 void shell_quote(struct buf *buf, const char *word, size_t len);
+
+// True if shell_quote() would put the word as it is: not empty, and only of -_.+/ and ASCII letters and digits.
+bool shell_is_plain(const char *word, size_t len);
 
 #endif

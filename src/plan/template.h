@@ -15,12 +15,14 @@ struct names {
 };
 
 enum template_flags {
-	TEMPLATE_APPEND = 1 << 0,  // append " {}" if there is no replacement string for the item
+	TEMPLATE_APPEND = 1 << 0,  // append " {}" if there is no replacement string (of any kind, as in GNU parallel)
 	TEMPLATE_RAW = 1 << 1,     // expands without quoting (--batch-by, --tagstring)
+	TEMPLATE_QUOTE = 1 << 2,   // -q: no word means anything to a shell; each is one word of the command
+	TEMPLATE_GNU_QUOTES = 1 << 3, // quotes as GNU parallel also inside quotes, where an item can then break out
 };
 
-// Parses the words, joined by blanks as GNU parallel does. Returns NULL with *ret_error (caller frees) for what is
-// refused: Perl expressions {= … =}. Unknown braces stay literal.
+// Parses the words, joined by blanks as GNU parallel does. `names` may be NULL. Returns NULL with *ret_error (caller
+// frees) for what is refused: Perl expressions {= … =}. Unknown braces stay literal.
 struct template *template_parse(const char *const *words, size_t nwords, unsigned flags, const struct names *names,
                                 char **ret_error);
 void template_free(struct template *template);
@@ -32,7 +34,8 @@ struct expansion {
 	unsigned slot;     // {%}
 };
 
-// Appends the expanded text: items quoted for the shell, but for TEMPLATE_RAW and for one that stands first.
+// Appends the expanded text. Items are quoted for the shell, by the quotes of the template that they stand in, so that
+// the shell reads exactly their bytes; but not with TEMPLATE_RAW, and not the one that the command begins with.
 void template_expand(const struct template *template, const struct expansion *x, struct buf *buf);
 
 // True if the template has no shell syntax of its own, so that it can be expanded into words and executed directly.

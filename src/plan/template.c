@@ -1,0 +1,546 @@
+// A command template, parsed once and expanded for each record.
+
+#include "plan/template.h"
+
+#include "base/alloc.h"
+#include "plan/quoting.h"
+#include "plan/shell.h"
+
+#include <stdio.h>
+
+struct part {
+	enum { LITERAL, BREAK, ITEM, COLUMN, SEQ, SLOT } kind;
+	enum { WHOLE, NO_EXTENSION, BASENAME, DIRNAME, BASENAME_NO_EXTENSION } form;
+	unsigned place;    // enum place
+	bool is_raw;       // not quoted
+	int column;        // COLUMN: from 1, or from the end: -1; 0 is never there
+	const char *text;  // LITERAL: borrowed from template->text
+	size_t len;
+};
+
+struct parts {
+	struct part *at;
+	size_t n, cap;
+};
+
+struct template {
+	char *text;
+	unsigned flags;
+	bool is_direct;
+	struct parts parts; // of the text
+	struct parts words; // of a direct template: with a BREAK between words
+};
+
+// ---- tokens ----
+
+static struct part *parts_add(struct parts *parts, struct part part) {
+	grow_array(&parts->at, &parts->cap, parts->n + 1, sizeof(parts->at[0]));
+	parts->at[parts->n++] = part;
+	return &parts->at[parts->n - 1];
+}
+
+// The suffix and the closing brace at `at`. Returns what is behind it, or NULL.
+static const char *parse_form(const char *at, struct part *part) {
+	static const struct { char text[4]; int form; } forms[] = {
+		{"}", WHOLE}, {".}", NO_EXTENSION}, {"//}", DIRNAME}, {"/.}", BASENAME_NO_EXTENSION}, {"/}", BASENAME},
+	};
+	for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); ++i) {
+		size_t len = strlen(forms[i].text);
+		if (strncmp(at, forms[i].text, len) == 0) {
+			part->form = forms[i].form;
+			return at + len;
+		}
+	}
+	return NULL;
+}
+
+static bool is_digit(char c) {
+	return c >= '0' && c <= '9';
+}
+
+// {3} {-1} {2//}: GNU parallel allows blanks behind the number, and takes {0} as {}.
+static const char *parse_position(const char *at, struct part *part) {
+	bool from_end = *at == '-';
+	const char *digits = at + from_end;
+	int n = 0;
+	for (at = digits; is_digit(*at); ++at) {
+		n = n < 100000000 ? n * 10 + (*at - '0') : n;
+	}
+	if (at == digits) {
+		return NULL;
+	}
+	part->kind = n == 0 && !from_end && at == digits + 1 ? ITEM : COLUMN;
+	part->column = from_end ? -n : n;
+	while (*at == ' ' || (*at >= '\t' && *at <= '\r')) {
+		++at;
+	}
+	return parse_form(at, part);
+}
+
+// A name as it stands in the header, or without the blanks around it.
+static const char *parse_name(const char *at, const struct names *names, struct part *part) {
+	for (int trimmed = 0; trimmed < 2; ++trimmed) {
+		for (size_t i = 0; names && i < names->n; ++i) {
+			const char *name = names->names[i];
+			size_t len = strlen(name);
+			while (trimmed && *name == ' ') {
+				++name;
+				--len;
+			}
+			while (trimmed && len > 0 && name[len - 1] == ' ') {
+				--len;
+			}
+			const char *end = len > 0 && strncmp(at, name, len) == 0 ? parse_form(at + len, part) : NULL;
+			if (end) {
+				part->kind = COLUMN;
+				part->column = (int)i + 1;
+				return end;
+			}
+		}
+	}
+	return NULL;
+}
+
+// The replacement string at `at`, a brace. Returns what is behind it, or NULL if it is none.
+static const char *parse_token(const char *at, const struct names *names, struct part *ret_part) {
+	*ret_part = (struct part){.kind = ITEM};
+	const char *end = parse_name(++at, names, ret_part);
+	if (end) {
+		return end;
+	}
+	if (at[0] != '\0' && at[1] == '}' && (at[0] == '#' || at[0] == '%')) {
+		ret_part->kind = at[0] == '#' ? SEQ : SLOT;
+		return at + 2;
+	}
+	end = parse_position(at, ret_part);
+	if (end) {
+		return end;
+	}
+	ret_part->kind = ITEM;
+	return parse_form(at, ret_part);
+}
+
+static void add_literal(struct parts *parts, const char *text, size_t len) {
+	if (len > 0) {
+		parts_add(parts, (struct part){.kind = LITERAL, .text = text, .len = len});
+	}
+}
+
+// Parses text up to its NUL. Returns true if there was a replacement string.
+static bool parse_text(struct parts *parts, const char *text, const struct names *names) {
+	bool found = false;
+	const char *from = text;
+	for (const char *at = text; (at = strchr(at, '{'));) {
+		struct part part;
+		const char *end = parse_token(at, names, &part);
+		if (!end) {
+			++at;
+			continue;
+		}
+		add_literal(parts, from, (size_t)(at - from));
+		parts_add(parts, part);
+		found = true;
+		from = at = end;
+	}
+	add_literal(parts, from, strlen(from));
+	return found;
+}
+
+// ---- what surrounds the items ----
+
+// Do digits and items go on until a < or >? Then a number here would be a descriptor (POSIX XCU 2.10.1, IO_NUMBER).
+static bool is_before_redirection(const struct parts *parts, size_t i) {
+	for (++i; i < parts->n; ++i) {
+		const struct part *part = &parts->at[i];
+		for (size_t k = 0; part->kind == LITERAL && k < part->len; ++k) {
+			if (!is_digit(part->text[k])) {
+				return part->text[k] == '<' || part->text[k] == '>';
+			}
+		}
+	}
+	return false;
+}
+
+static void find_places(struct template *template) {
+	struct quoting quoting = {.depth = 0};
+	struct parts *parts = &template->parts;
+	for (size_t i = 0; i < parts->n; ++i) {
+		struct part *part = &parts->at[i];
+		if (part->kind == LITERAL) {
+			quoting_follow(&quoting, part->text, part->len);
+			continue;
+		}
+		part->place = quoting_place(&quoting);
+		if (template->flags & TEMPLATE_GNU_QUOTES) {
+			part->place = PLACE_PLAIN;
+		}
+		if ((part->place & PLACE_KINDS) == PLACE_PLAIN && is_before_redirection(parts, i)) {
+			part->place |= PLACE_NUMBER;
+		}
+		// the command itself: to be read by the shell
+		part->is_raw = (template->flags & TEMPLATE_RAW) || i == 0;
+	}
+}
+
+// ---- direct templates ----
+
+static bool is_space(char c) {
+	return c == ' ' || c == '\t';
+}
+
+// Could the text with its items be split at its blanks, as a shell would, and nothing else?
+static bool has_plain_words(const struct parts *parts) {
+	struct buf probe = BUF_INIT;
+	size_t first_item = SIZE_MAX;
+	for (size_t i = 0; i < parts->n; ++i) {
+		const struct part *part = &parts->at[i];
+		if (part->kind == LITERAL) {
+			buf_add(&probe, part->text, part->len);
+			continue;
+		}
+		first_item = first_item < probe.len ? first_item : probe.len;
+		buf_addc(&probe, 'x');
+	}
+	size_t start = 0;
+	while (start < probe.len && is_space(probe.data[start])) {
+		++start;
+	}
+	size_t end = start;
+	while (end < probe.len && !is_space(probe.data[end])) {
+		++end;
+	}
+	bool is_plain = !shell_has_syntax(buf_str(&probe), probe.len);
+	if (first_item < end) { // with a slash before the item it names a file, whatever the item is
+		is_plain = is_plain && first_item > start && memchr(probe.data + start, '/', first_item - start);
+	}
+	buf_fini(&probe);
+	return is_plain;
+}
+
+static void split_words(struct template *template) {
+	for (size_t i = 0; i < template->parts.n; ++i) {
+		const struct part *part = &template->parts.at[i];
+		if (part->kind != LITERAL) {
+			parts_add(&template->words, *part);
+			continue;
+		}
+		const char *end = part->text + part->len;
+		for (const char *at = part->text; at < end;) {
+			const char *from = at;
+			bool space = is_space(*at);
+			while (at < end && is_space(*at) == space) {
+				++at;
+			}
+			parts_add(&template->words, space ? (struct part){.kind = BREAK}
+			                                  : (struct part){.kind = LITERAL, .text = from, .len = (size_t)(at - from)});
+		}
+	}
+}
+
+// ---- parsing ----
+
+static bool has_perl(const char *text) {
+	const char *open = strstr(text, "{=");
+	return open && strstr(open + 2, "=}");
+}
+
+// -q: the words as they are. A word that a shell has to run, such as cd, stays one for it.
+static bool parse_quoted(struct template *template, const char *const *words, size_t nwords,
+                         const struct names *names) {
+	bool found = false;
+	char *text = template->text;
+	for (size_t i = 0; i < nwords; ++i) {
+		size_t len = strlen(words[i]);
+		memcpy(text, words[i], len + 1);
+		if (i > 0) {
+			parts_add(&template->words, (struct part){.kind = BREAK});
+		}
+		size_t before = template->words.n;
+		found |= parse_text(&template->words, text, names);
+		if (template->words.n == before) {
+			parts_add(&template->words, (struct part){.kind = LITERAL, .text = text});
+		}
+		text += len + 1;
+	}
+	if (!found && (template->flags & TEMPLATE_APPEND)) {
+		parts_add(&template->words, (struct part){.kind = BREAK});
+		parts_add(&template->words, (struct part){.kind = ITEM});
+	}
+	const struct part *first = &template->words.at[0];
+	return nwords > 0 && !(first->kind == LITERAL && shell_is_plain(first->text, first->len) &&
+	                       shell_has_syntax(first->text, first->len));
+}
+
+static void parse_joined(struct template *template, const char *const *words, size_t nwords,
+                         const struct names *names) {
+	struct buf text = BUF_INIT;
+	for (size_t i = 0; i < nwords; ++i) {
+		buf_adds(&text, i > 0 ? " " : "");
+		buf_adds(&text, words[i]);
+	}
+	free(template->text);
+	template->text = buf_take(&text);
+	if (!parse_text(&template->parts, template->text, names) && (template->flags & TEMPLATE_APPEND)) {
+		add_literal(&template->parts, " ", 1);
+		parts_add(&template->parts, (struct part){.kind = ITEM});
+	}
+	find_places(template);
+	template->is_direct = !(template->flags & TEMPLATE_RAW) && has_plain_words(&template->parts);
+	if (template->is_direct) {
+		split_words(template);
+	}
+}
+
+struct template *template_parse(const char *const *words, size_t nwords, unsigned flags, const struct names *names,
+                                char **ret_error) {
+	struct buf text = BUF_INIT;
+	for (size_t i = 0; i < nwords; ++i) {
+		buf_adds(&text, words[i]);
+		buf_addc(&text, ' ');
+	}
+	if (has_perl(buf_str(&text))) {
+		buf_reset(&text);
+		buf_adds(&text, "Perl expressions {= =} are not supported");
+		*ret_error = buf_take(&text);
+		return NULL;
+	}
+	struct template *template = NEW(struct template);
+	template->flags = flags;
+	template->text = buf_take(&text);
+	if (flags & TEMPLATE_QUOTE) {
+		template->is_direct = parse_quoted(template, words, nwords, names);
+	} else {
+		parse_joined(template, words, nwords, names);
+	}
+	return template;
+}
+
+void template_free(struct template *template) {
+	if (template) {
+		free(template->text);
+		free(template->parts.at);
+		free(template->words.at);
+		free(template);
+	}
+}
+
+// ---- expanding ----
+
+struct slice {
+	const char *text;
+	size_t len;
+};
+
+// What is behind the last slash.
+static struct slice cut_directory(struct slice item) {
+	const char *slash = memrchr(item.text, '/', item.len);
+	size_t skip = slash ? (size_t)(slash + 1 - item.text) : 0;
+	return (struct slice){item.text + skip, item.len - skip};
+}
+
+// Without the last dot and what is behind it, if that is something without a slash: s:\.[^/.]+$:: (GNU parallel, {.}).
+static struct slice cut_extension(struct slice item) {
+	size_t i = item.len;
+	while (i > 0 && item.text[i - 1] != '.' && item.text[i - 1] != '/') {
+		--i;
+	}
+	if (i > 0 && i < item.len && item.text[i - 1] == '.') {
+		item.len = i - 1;
+	}
+	return item;
+}
+
+// As dirname(1).
+static struct slice cut_basename(struct slice item) {
+	size_t len = item.len;
+	while (len > 0 && item.text[len - 1] == '/') {
+		--len;
+	}
+	if (len == 0) {
+		return item.len > 0 ? (struct slice){"/", 1} : (struct slice){".", 1};
+	}
+	while (len > 0 && item.text[len - 1] != '/') {
+		--len;
+	}
+	if (len == 0) {
+		return (struct slice){".", 1};
+	}
+	while (len > 0 && item.text[len - 1] == '/') {
+		--len;
+	}
+	return len > 0 ? (struct slice){item.text, len} : (struct slice){"/", 1};
+}
+
+static struct slice apply_form(const struct part *part, struct slice item) {
+	switch (part->form) {
+	case WHOLE:
+		return item;
+	case NO_EXTENSION:
+		return cut_extension(item);
+	case BASENAME:
+		return cut_directory(item);
+	case DIRNAME:
+		return cut_basename(item);
+	case BASENAME_NO_EXTENSION:
+		return cut_extension(cut_directory(item));
+	}
+	return item;
+}
+
+static struct slice next_arg(const struct record *record, const char **at) {
+	struct slice arg = {*at, 0};
+	// the NUL of a single argument is known to be the last byte
+	arg.len = record->nargs == 1 ? record->size - 1 : strlen(*at);
+	*at += arg.len + 1;
+	return arg;
+}
+
+// The argument that a COLUMN names. Returns false if there is none.
+static bool find_column(const struct part *part, const struct record *record, struct slice *ret_arg) {
+	int64_t n = part->column > 0 ? part->column : part->column < 0 ? (int64_t)record->nargs + part->column + 1 : 0;
+	if (n < 1 || n > record->nargs) {
+		return false;
+	}
+	const char *at = record->args;
+	for (int64_t i = 0; i < n; ++i) {
+		*ret_arg = next_arg(record, &at);
+	}
+	return true;
+}
+
+static size_t print_number(char *end, uint64_t n) {
+	size_t len = 0;
+	do {
+		*--end = (char)('0' + n % 10);
+		++len;
+	} while (n /= 10);
+	return len;
+}
+
+static struct slice number(const struct part *part, const struct expansion *x, char digits[20]) {
+	size_t len = print_number(digits + 20, part->kind == SEQ ? x->seq : x->slot);
+	return (struct slice){digits + 20 - len, len};
+}
+
+static void add_value(const struct part *part, struct slice value, struct buf *buf) {
+	if (part->is_raw) {
+		buf_add(buf, value.text, value.len);
+	} else {
+		quoting_add(buf, part->place, value.text, value.len);
+	}
+}
+
+static void expand_part(const struct part *part, const struct expansion *x, struct buf *buf) {
+	struct slice arg;
+	char digits[20];
+	switch (part->kind) {
+	case LITERAL:
+		buf_add(buf, part->text, part->len);
+		return;
+	case BREAK:
+		return;
+	case ITEM: {
+		const char *at = x->record->args;
+		for (uint32_t i = 0; i < x->record->nargs; ++i) {
+			if (i > 0) {
+				buf_addc(buf, ' ');
+			}
+			add_value(part, apply_form(part, next_arg(x->record, &at)), buf);
+		}
+		return;
+	}
+	case COLUMN:
+		if (find_column(part, x->record, &arg)) {
+			add_value(part, apply_form(part, arg), buf);
+		}
+		return;
+	case SEQ:
+	case SLOT:
+		add_value(part, number(part, x, digits), buf);
+		return;
+	}
+}
+
+// -q: each word quoted as a whole, so that a shell reads the words again.
+static void expand_quoted(const struct template *template, const struct expansion *x, struct buf *buf) {
+	struct buf words = BUF_INIT;
+	size_t n = template_expand_words(template, x, &words);
+	const char *word = words.data;
+	for (size_t i = 0; i < n; ++i) {
+		size_t len = strlen(word);
+		buf_adds(buf, i > 0 ? " " : "");
+		shell_quote(buf, word, len);
+		word += len + 1;
+	}
+	buf_fini(&words);
+}
+
+void template_expand(const struct template *template, const struct expansion *x, struct buf *buf) {
+	if (template->flags & TEMPLATE_QUOTE) {
+		expand_quoted(template, x, buf);
+		return;
+	}
+	buf_reserve(buf, 0);
+	for (size_t i = 0; i < template->parts.n; ++i) {
+		expand_part(&template->parts.at[i], x, buf);
+	}
+}
+
+bool template_is_direct(const struct template *template) {
+	return template->is_direct;
+}
+
+// Appends the values of an item, each but the last ended as a word. Returns the number of words ended.
+static size_t expand_item_words(const struct part *part, const struct record *record, struct buf *buf) {
+	const char *at = record->args;
+	for (uint32_t i = 0; i < record->nargs; ++i) {
+		if (i > 0) {
+			buf_add(buf, "", 1);
+		}
+		struct slice value = apply_form(part, next_arg(record, &at));
+		buf_add(buf, value.text, value.len);
+	}
+	return record->nargs - 1;
+}
+
+size_t template_expand_words(const struct template *template, const struct expansion *x, struct buf *buf) {
+	size_t n = 0;
+	bool is_word = template->flags & TEMPLATE_QUOTE; // an empty one too
+	for (size_t i = 0; i < template->words.n; ++i) {
+		const struct part *part = &template->words.at[i];
+		struct slice value = {part->text, part->len};
+		char digits[20];
+		switch (part->kind) {
+		case BREAK:
+			if (is_word) {
+				buf_add(buf, "", 1);
+				++n;
+			}
+			is_word = template->flags & TEMPLATE_QUOTE;
+			continue;
+		case ITEM:
+			n += expand_item_words(part, x->record, buf);
+			is_word = true;
+			continue;
+		case COLUMN:
+			if (!find_column(part, x->record, &value)) {
+				continue; // nothing, not an empty word
+			}
+			value = apply_form(part, value);
+			break;
+		case SEQ:
+		case SLOT:
+			value = number(part, x, digits);
+			break;
+		case LITERAL:
+			break;
+		}
+		buf_add(buf, value.text, value.len);
+		is_word = true;
+	}
+	if (is_word && template->words.n > 0) {
+		buf_add(buf, "", 1);
+		++n;
+	}
+	return n;
+}

@@ -1,4 +1,4 @@
-// The command line: one option table makes struct options, --help, -h and the completions.
+// The command line: one option table (options.def) makes struct options, --help, -h and the completions.
 
 #ifndef FAIRPAR_OPTIONS_H
 #define FAIRPAR_OPTIONS_H
@@ -17,15 +17,17 @@ enum mode {
 
 // --batch NAME=FILE
 struct batch_file {
-	const char *name;   // owned by struct options
+	char *name;         // owned
 	const char *path;   // "-" is stdin
 };
 
+enum setting { SET_WEIGHT, SET_MAX_PARALLEL, SET_PRIORITY, SET_LONG_RUNNING, SET_PREFER_FAIRNESS };
+
 // --weight B=N and its kin, in the order given; later ones win.
 struct batch_setting {
-	enum { SET_WEIGHT, SET_MAX_PARALLEL, SET_PRIORITY, SET_LONG_RUNNING, SET_PREFER_FAIRNESS } what;
-	const char *pattern; // batch name or glob
-	long value;
+	enum setting what;
+	char *pattern;       // batch name or glob; owned
+	long value;          // in the range of struct queue_attrs; 1 for the two that have none
 	bool used;           // set by run.c when a batch matched; see its warning at the end
 };
 
@@ -35,7 +37,7 @@ struct options {
 	int status;                      // of MODE_EXIT
 
 	// what to run
-	char **command;                  // template words; ncommand 0: each record is a command
+	char **command;                  // template words, in argv; ncommand 0: each record is a command
 	size_t ncommand;
 	const char **then;               // --then, in order
 	size_t nthen;
@@ -43,10 +45,11 @@ struct options {
 	const char *shell;               // --shell, or NULL
 
 	// input
-	struct source_config *sources;   // ::: :::: -a and stdin where it is read; feeds --batch NAME, else "default"
+	struct source_config *sources;   // -a, then ::: and ::::, or stdin; feeds --batch NAME, else "default"
 	size_t nsources;
 	char delimiter;
-	char *colsep;                    // translated; or NULL
+	char *colsep;                    // translated; or NULL. With header alone a tab, as in GNU parallel
+	bool trim;                       // blanks around columns are removed: -C was given
 	bool header;
 	const char *batch;               // --batch NAME, or NULL
 	const char *batch_by;            // or NULL
@@ -73,7 +76,7 @@ struct options {
 	enum output_kind output;
 	bool keep_order;
 	bool tag;
-	const char *tagstring;           // or NULL
+	char *tagstring;                 // escapes translated, owned; or NULL: the item. Only with tag
 	struct halt halt;
 	enum exit_scheme exit_scheme;
 	bool quiet;
@@ -81,7 +84,10 @@ struct options {
 };
 
 // Parses the command line. Prints its own messages: usage errors name the option, the cause and the nearest option.
+// argv is kept: it must live as long as the options. Fills *ret_options in every mode.
 enum mode options_parse(struct options *ret_options, int argc, char *argv[]);
+
+// Frees what the options own.
 void options_fini(struct options *options);
 
 #endif

@@ -1,0 +1,802 @@
+// The command line: words into struct options.
+//
+// The words are taken by hand, not by getopt_long(): that takes any unique prefix of a name, and glibc and musl say
+// different things about a wrong one. The rules are getopt's: short options bundle, a value may be in the same word or
+// the next one, "--" ends the options, and so does the first word that is none.
+
+#include "options.h"
+
+#include "base/alloc.h"
+#include "base/buf.h"
+#include "base/diag.h"
+#include "base/io.h"
+#include "help.h"
+#include "option_table.h"
+#include "slots/slots.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <unistd.h>
+
+#ifndef FAIRPAR_VERSION
+#define FAIRPAR_VERSION "unknown"
+#endif
+
+enum {
+	MOST_WEIGHT = 1000, // struct queue_attrs
+	MOST_LONG = 10000,
+};
+
+struct parser {
+	struct options *options;
+	char **argv;
+	int argc, at;            // the next word
+	bool given[NOPTIONS];
+	size_t sources_cap, then_cap, batch_files_cap, settings_cap;
+	const char *stdin_for;   // what reads stdin, or NULL
+	bool done;               // --help and the like: nothing is left to do but to exit with options->status
+};
+
+// "--NAME …"; -1
+static int fail(enum option_id id, const char *format, ...) FP_PRINTF(2, 3);
+static int fail(enum option_id id, const char *format, ...) {
+	struct buf text = BUF_INIT;
+	va_list args;
+	va_start(args, format);
+	buf_vprintf(&text, format, args);
+	va_end(args);
+	diag_error("--%s %s", option_table[id].name, buf_str(&text));
+	buf_fini(&text);
+	return -1;
+}
+
+// ---- values ----
+
+static int parse_long(const char *text, long least, long most, long *ret_value) {
+	char *end;
+	errno = 0;
+	long value = strtol(text, &end, 10);
+	bool is_number = strspn(text + (*text == '-'), "0123456789") > 0; // strtol() takes blanks and a plus, too
+	if (!is_number || *end || errno != 0 || value < least || value > most) {
+		return -1;
+	}
+	*ret_value = value;
+	return 0;
+}
+
+static int take_long(enum option_id id, const char *text, long least, long most, long *ret_value) {
+	if (parse_long(text, least, most, ret_value) != 0) {
+		return fail(id, "must be a number from %ld to %ld, not '%s'", least, most, diag_shows(text));
+	}
+	return 0;
+}
+
+// Digits with, at most, a point among them. Returns what follows, or NULL. By hand: strtod() takes "inf", "0x1p3", and
+// under some locales a comma.
+static const char *parse_decimal(const char *text, double *ret_value) {
+	double value = 0, scale = 1;
+	bool any = false, fraction = false;
+	for (; (*text >= '0' && *text <= '9') || (*text == '.' && !fraction); ++text) {
+		if (*text == '.') {
+			fraction = true;
+			continue;
+		}
+		any = true;
+		scale *= fraction ? 10 : 1;
+		value = value * 10 + (*text - '0');
+	}
+	*ret_value = value / scale;
+	return any ? text : NULL;
+}
+
+static double unit_seconds(char unit) {
+	switch (unit) {
+	case 'd': case 'D': return 86400;
+	case 'h': case 'H': return 3600;
+	case 'm': case 'M': return 60;
+	case 's': case 'S': return 1;
+	default: return 0;
+	}
+}
+
+// GNU parallel's durations: seconds, or a sum such as 1d3.5h16.6m4s, in either case.
+static int parse_duration(const char *text, uint64_t *ret_ns) {
+	double seconds = 0, value;
+	const char *at = parse_decimal(text, &value);
+	if (at && *at == '\0') {
+		seconds = value;
+	}
+	while (at && *at) {
+		double unit = unit_seconds(*at++);
+		if (unit == 0) {
+			return -1;
+		}
+		seconds += value * unit;
+		if (*at == '\0') {
+			break;
+		}
+		at = parse_decimal(at, &value);
+		if (!at || *at == '\0') { // what goes on after a unit ends with one
+			return -1;
+		}
+	}
+	if (!at || !(seconds <= 1e9)) { // 30 years: far from where nanoseconds overflow
+		return -1;
+	}
+	*ret_ns = (uint64_t)(seconds * 1e9 + 0.5);
+	return 0;
+}
+
+static int take_duration(enum option_id id, const char *text, uint64_t *ret_ns) {
+	if (parse_duration(text, ret_ns) == 0) {
+		return 0;
+	}
+	size_t len = strlen(text);
+	if (len > 1 && text[len - 1] == '%') {
+		return fail(id, "does not take a percentage ('%s') yet", diag_shows(text));
+	}
+	if (len >= 4 && strcmp(text + len - 4, "auto") == 0) {
+		return fail(id, "does not adapt itself ('%s') yet", diag_shows(text));
+	}
+	return fail(id, "must be seconds, or a time such as 1h30m or 2.5s, not '%s'", diag_shows(text));
+}
+
+// K, M, G, T are powers of 1024, k, m, g, t of 1000, as in GNU parallel.
+static int take_size(enum option_id id, const char *text, size_t *ret_bytes) {
+	static const char units[] = "KMGT", small_units[] = "kmgt";
+	double value;
+	const char *at = parse_decimal(text, &value);
+	const char *unit = at && *at ? strchr(units, *at) : NULL, *small = at && *at ? strchr(small_units, *at) : NULL;
+	for (long n = unit ? unit - units : small ? small - small_units : -1; n >= 0; --n) {
+		value *= unit ? 1024 : 1000;
+	}
+	if (!at || (*at && !unit && !small) || (*at && at[1]) || value < 1 || value >= (double)(SIZE_MAX / 2)) {
+		return fail(id, "must be a size such as 500k or 64M, not '%s'", diag_shows(text));
+	}
+	*ret_bytes = (size_t)value;
+	return 0;
+}
+
+// How many of the next characters, at most `most`, are digits of that base; their value in *ret_value.
+static size_t scan_digits(const char *text, unsigned base, size_t most, unsigned *ret_value) {
+	static const char digits[] = "0123456789abcdef";
+	size_t n = 0;
+	*ret_value = 0;
+	for (; n < most && text[n]; ++n) {
+		const char *digit = memchr(digits, text[n] >= 'A' && text[n] <= 'F' ? text[n] - 'A' + 'a' : text[n], base);
+		if (!digit) {
+			break;
+		}
+		*ret_value = *ret_value * base + (unsigned)(digit - digits);
+	}
+	return n;
+}
+
+// Appends the text with its escapes translated, as printf(1) understands them: \n and its kin, \NNN, \0NNN, \xHH.
+// Returns 0, or -1 at one that is none, which stays as it is.
+static int unescape(struct buf *buf, const char *text) {
+	static const char letters[] = "abfnrtv\\", bytes[] = "\a\b\f\n\r\t\v\\";
+	int result = 0;
+	while (*text) {
+		const char *letter = *text == '\\' && text[1] ? strchr(letters, text[1]) : NULL;
+		unsigned value;
+		size_t n;
+		if (*text != '\\') {
+			buf_addc(buf, *text++);
+		} else if (letter) {
+			buf_addc(buf, bytes[letter - letters]);
+			text += 2;
+		} else if (text[1] == 'x' && (n = scan_digits(text + 2, 16, 2, &value)) > 0) {
+			buf_addc(buf, (char)value);
+			text += 2 + n;
+		} else if ((n = scan_digits(text + 1, 8, text[1] == '0' ? 4 : 3, &value)) > 0 && value <= 255) {
+			buf_addc(buf, (char)value);
+			text += 1 + n;
+		} else {
+			buf_addc(buf, *text++);
+			result = -1;
+		}
+	}
+	return result;
+}
+
+static int take_text(enum option_id id, const char *text, const char **ret_text) {
+	if (*text == '\0') {
+		return fail(id, "must not be empty");
+	}
+	*ret_text = text;
+	return 0;
+}
+
+// ---- input ----
+
+// Notes that stdin is read. Only one may: two readers would each get a part of it, by chance.
+static int claim_stdin(struct parser *p, const char *reader) {
+	if (p->stdin_for) {
+		diag_error("stdin can be read only once, not by %s and by %s", p->stdin_for, reader);
+		return -1;
+	}
+	p->stdin_for = reader;
+	return 0;
+}
+
+static struct source_config *add_source(struct parser *p) {
+	struct options *o = p->options;
+	grow_array(&o->sources, &p->sources_cap, o->nsources + 1, sizeof(*o->sources));
+	o->sources[o->nsources] = (struct source_config){.kind = FROM_STDIN};
+	return &o->sources[o->nsources++];
+}
+
+static int add_file_source(struct parser *p, const char *path, bool linked, const char *reader) {
+	if (*path == '\0') {
+		diag_error("%s names a file without a name", reader);
+		return -1;
+	}
+	struct source_config *source = add_source(p);
+	source->linked = linked;
+	if (strcmp(path, "-") == 0) {
+		return claim_stdin(p, reader);
+	}
+	source->kind = FROM_FILE;
+	source->path = path;
+	return 0;
+}
+
+static int set_delimiter(struct options *o, const char *text) {
+	struct buf bytes = BUF_INIT;
+	int result = unescape(&bytes, text);
+	if (result != 0) {
+		fail(OPT_DELIMITER, "has an unknown escape: '%s'", diag_shows(text));
+	} else if (bytes.len != 1) {
+		result = fail(OPT_DELIMITER, "must be one byte, or an escape such as \\n, \\0 or \\x2c, not '%s'", diag_shows(text));
+	} else {
+		o->delimiter = bytes.data[0];
+	}
+	buf_fini(&bytes);
+	return result;
+}
+
+static int set_colsep(struct options *o, const char *regex) {
+	char *error;
+	free(o->colsep);
+	o->colsep = colsep_translate(regex, &error);
+	if (!o->colsep) {
+		diag_error("--colsep: %s", error);
+		free(error);
+		return -1;
+	}
+	return 0;
+}
+
+static int take_input_option(struct parser *p, enum option_id id, const char *value) {
+	struct options *o = p->options;
+	switch (id) {
+	case OPT_ARG_FILE:
+		return add_file_source(p, value, /* linked */ false, "--arg-file");
+	case OPT_NULL:
+		o->delimiter = '\0';
+		return 0;
+	case OPT_DELIMITER:
+		return set_delimiter(o, value);
+	case OPT_COLSEP:
+		o->trim = true;
+		return set_colsep(o, value);
+	case OPT_HEADER:
+		// the regular expression is what GNU parallel's manual gives as the meaning of ":"
+		if (strcmp(value, ":") != 0 && strcmp(value, ".*\\n") != 0 && strcmp(value, ".*\n") != 0) {
+			return fail(id, "must be ':', not '%s'", diag_shows(value));
+		}
+		o->header = true;
+		return 0;
+	default: // --no-run-if-empty: it never does
+		return 0;
+	}
+}
+
+// ---- batches ----
+
+static int add_batch(struct parser *p, const char *text) {
+	struct options *o = p->options;
+	const char *equals = strchr(text, '=');
+	size_t len = equals ? (size_t)(equals - text) : strlen(text);
+	if (len == 0 || (equals && equals[1] == '\0')) {
+		return fail(OPT_BATCH, "must be NAME or NAME=FILE, not '%s'", diag_shows(text));
+	}
+	if (!equals) {
+		if (o->batch && strcmp(o->batch, text) != 0) {
+			return fail(OPT_BATCH, "names this input's batch twice: '%s' and '%s'", diag_shows(o->batch), diag_shows(text));
+		}
+		o->batch = text;
+		return 0;
+	}
+	grow_array(&o->batch_files, &p->batch_files_cap, o->nbatch_files + 1, sizeof(*o->batch_files));
+	o->batch_files[o->nbatch_files++] = (struct batch_file){.name = xmemdup(text, len), .path = equals + 1};
+	return strcmp(equals + 1, "-") == 0 ? claim_stdin(p, "--batch") : 0;
+}
+
+static void add_setting(struct parser *p, enum setting what, const char *pattern, size_t len, long value) {
+	struct options *o = p->options;
+	grow_array(&o->settings, &p->settings_cap, o->nsettings + 1, sizeof(*o->settings));
+	struct batch_setting *setting = &o->settings[o->nsettings++];
+	*setting = (struct batch_setting){.what = what, .pattern = xmemdup(pattern, len), .value = value};
+}
+
+// B=N; a name may have a "=" of its own, a number has none.
+static int add_number_setting(struct parser *p, enum option_id id, enum setting what, const char *text, long least, long most) {
+	const char *equals = strrchr(text, '=');
+	long value;
+	if (!equals || equals == text || parse_long(equals + 1, least, most, &value) != 0) {
+		return fail(id, "must be BATCH=N with N from %ld to %ld, not '%s'", least, most, diag_shows(text));
+	}
+	add_setting(p, what, text, (size_t)(equals - text), value);
+	return 0;
+}
+
+static int add_switch_setting(struct parser *p, enum option_id id, enum setting what, const char *pattern) {
+	if (!pattern) {
+		pattern = "*";
+	}
+	if (*pattern == '\0') {
+		return fail(id, "must name a batch behind the '='");
+	}
+	add_setting(p, what, pattern, strlen(pattern), 1);
+	return 0;
+}
+
+static int set_fair(struct options *o, const char *text) {
+	o->fair_time = strcmp(text, "time") == 0;
+	if (!o->fair_time && strcmp(text, "turns") != 0) {
+		return fail(OPT_FAIR, "must be turns or time, not '%s'", diag_shows(text));
+	}
+	return 0;
+}
+
+static int add_then(struct parser *p, const char *command) {
+	struct options *o = p->options;
+	grow_array(&o->then, &p->then_cap, o->nthen + 1, sizeof(*o->then));
+	return take_text(OPT_THEN, command, &o->then[o->nthen++]);
+}
+
+static int take_batch_option(struct parser *p, enum option_id id, const char *value) {
+	struct options *o = p->options;
+	long n = 0;
+	int result = 0;
+	switch (id) {
+	case OPT_BATCH: return add_batch(p, value);
+	case OPT_BATCH_BY: return take_text(id, value, &o->batch_by);
+	case OPT_WEIGHT: return add_number_setting(p, id, SET_WEIGHT, value, 1, MOST_WEIGHT);
+	case OPT_MAX_PARALLEL: return add_number_setting(p, id, SET_MAX_PARALLEL, value, 1, INT_MAX);
+	case OPT_PRIORITY: return add_number_setting(p, id, SET_PRIORITY, value, -INT_MAX, INT_MAX);
+	case OPT_LONG_RUNNING: return add_switch_setting(p, id, SET_LONG_RUNNING, value);
+	case OPT_PREFER_FAIRNESS: return add_switch_setting(p, id, SET_PREFER_FAIRNESS, value);
+	case OPT_FAIR: return set_fair(o, value);
+	case OPT_MAX_LONG:
+		result = take_long(id, value, 1, MOST_LONG, &n);
+		o->max_long = (unsigned)n;
+		return result;
+	case OPT_QUEUE_MEM: return take_size(id, value, &o->queue_mem);
+	case OPT_THEN: return add_then(p, value);
+	default: return take_text(id, value, &o->on_failure);
+	}
+}
+
+// ---- jobs ----
+
+static int set_jobs(struct options *o, const char *text) {
+	// Parsed for good once the limits are raised; here so that a mistake is told with the others.
+	unsigned slots;
+	char *error;
+	if (slots_parse(text, /* nofile */ 1024, &slots, &error) != 0) {
+		diag_error("%s", error);
+		free(error);
+		return -1;
+	}
+	o->jobs = text;
+	return 0;
+}
+
+static int set_term_seq(struct options *o, const char *text) {
+	const char *error;
+	if (term_seq_parse(text, &o->term_seq, &error) != 0) {
+		return fail(OPT_TERM_SEQ, "cannot be '%s': %s", diag_shows(text), error);
+	}
+	return 0;
+}
+
+static int take_job_option(struct parser *p, enum option_id id, const char *value) {
+	struct options *o = p->options;
+	long n = 0;
+	int result = 0;
+	switch (id) {
+	case OPT_JOBS: return set_jobs(o, value);
+	case OPT_SHELL: return take_text(id, value, &o->shell);
+	case OPT_TIMEOUT: return take_duration(id, value, &o->timeout);
+	case OPT_DELAY: return take_duration(id, value, &o->delay);
+	case OPT_TERM_SEQ: return set_term_seq(o, value);
+	case OPT_RETRIES:
+		result = take_long(id, value, 0, INT_MAX, &n);
+		o->attempts = n > 0 ? (unsigned)n : UINT_MAX;
+		return result;
+	case OPT_NICE:
+		result = take_long(id, value, -20, 19, &n);
+		o->nice = (int)n;
+		return result;
+	case OPT_DRY_RUN:
+		o->dry_run = true;
+		return 0;
+	default: // --verbose
+		o->print_commands = true;
+		return 0;
+	}
+}
+
+// ---- output and outcome ----
+
+static int set_tagstring(struct options *o, const char *text) {
+	struct buf bytes = BUF_INIT;
+	int ignored = unescape(&bytes, text); // what is no escape stays as it is, as in GNU parallel
+	(void)ignored;
+	if (memchr(buf_str(&bytes), '\0', bytes.len)) {
+		buf_fini(&bytes);
+		return fail(OPT_TAGSTRING, "must not hold NUL");
+	}
+	free(o->tagstring);
+	o->tagstring = bytes.len > 0 ? buf_take(&bytes) : xstrdup("");
+	o->tag = true;
+	return 0;
+}
+
+static int set_halt(struct options *o, const char *text) {
+	const char *error;
+	if (halt_parse(text, &o->halt, &error) != 0) {
+		return fail(OPT_HALT, "'%s' %s", diag_shows(text), error);
+	}
+	return 0;
+}
+
+static int take_output_option(struct parser *p, enum option_id id, const char *value) {
+	struct options *o = p->options;
+	switch (id) {
+	case OPT_GROUP: return 0; // the default; whether others contradict it is checked at the end
+	case OPT_LINE_BUFFER: o->output = OUTPUT_LINE_BUFFER; return 0;
+	case OPT_UNGROUP: o->output = OUTPUT_UNGROUP; return 0;
+	case OPT_KEEP_ORDER: o->keep_order = true; return 0;
+	case OPT_TAG: o->tag = true; return 0;
+	case OPT_TAGSTRING: return set_tagstring(o, value);
+	case OPT_HALT: return set_halt(o, value);
+	case OPT_QUIET: o->quiet = true; return 0;
+	case OPT_TRACE_SERVICE: return take_text(id, value, &o->trace_service);
+	default:
+		if (exit_scheme_parse(value, &o->exit_scheme) != 0) {
+			return fail(id, "must be gnu, xargs, first, max or any, not '%s'", diag_shows(value));
+		}
+		return 0;
+	}
+}
+
+// ---- what only prints ----
+
+// Writes the text to stdout; an error there is one of the program.
+static int print_and_exit(struct parser *p, struct buf *text) {
+	int result = write_all(STDOUT_FILENO, buf_str(text), text->len);
+	if (result != 0 && errno != EPIPE) {
+		diag_error("cannot write to stdout: %s", strerror(errno));
+	}
+	buf_fini(text);
+	p->done = true;
+	return result;
+}
+
+static int take_about_option(struct parser *p, enum option_id id, bool by_letter, const char *value) {
+	struct buf text = BUF_INIT;
+	switch (id) {
+	case OPT_HELP:
+		(by_letter ? help_short : help_long)(&text);
+		return print_and_exit(p, &text);
+	case OPT_VERSION:
+		buf_adds(&text, "fairpar " FAIRPAR_VERSION "\nMIT License; there is no warranty, to the extent permitted by law\n");
+		return print_and_exit(p, &text);
+	case OPT_COMPLETIONS:
+		if (completions_print(&text, value) != 0) {
+			return fail(id, "must be bash, zsh or fish, not '%s'", diag_shows(value));
+		}
+		return print_and_exit(p, &text);
+	case OPT_CITATION:
+		p->done = true;
+		return 0;
+	default: // --will-cite and its kin
+		return 0;
+	}
+}
+
+// ---- words ----
+
+static int take_option(struct parser *p, enum option_id id, bool by_letter, const char *value) {
+	p->given[id] = true;
+	switch (option_table[id].group) {
+	case GROUP_INPUT: return take_input_option(p, id, value);
+	case GROUP_BATCHES: return take_batch_option(p, id, value);
+	case GROUP_JOBS: return take_job_option(p, id, value);
+	case GROUP_OUTPUT:
+	case GROUP_OUTCOME: return take_output_option(p, id, value);
+	default: return take_about_option(p, id, by_letter, value);
+	}
+}
+
+static int refuse_name(enum option_match match, const char *shown, char *names, const char *near) {
+	switch (match) {
+	case MATCH_FOREIGN:
+		diag_error("%s is an option of GNU parallel that fairpar does not have", shown);
+		break;
+	case MATCH_AMBIGUOUS:
+		diag_error("%s may be %s: write the name in full", shown, names);
+		free(names);
+		break;
+	case MATCH_NEAR:
+		diag_error("unknown option %s; did you mean --%s?", shown, near);
+		break;
+	default:
+		diag_error("unknown option %s; 'fairpar -h' lists them all", shown);
+		break;
+	}
+	return -1;
+}
+
+// The value in the next word.
+static int next_value(struct parser *p, enum option_id id, const char **ret_value) {
+	if (p->at == p->argc) {
+		return fail(id, "needs a value: %s", option_table[id].arg);
+	}
+	*ret_value = p->argv[p->at++];
+	return 0;
+}
+
+// --name, --name=value or --name value
+static int take_long_word(struct parser *p, const char *word) {
+	const char *name = word + 2, *value = strchr(name, '='), *near = NULL;
+	size_t len = value ? (size_t)(value++ - name) : strlen(name);
+	char *names = NULL;
+	enum option_id id;
+	enum option_match match = option_find_long(name, len, &id, &names, &near);
+	if (match != MATCH_OPTION) {
+		return refuse_name(match, diag_show(word, len + 2), names, near);
+	}
+	const struct option_info *option = &option_table[id];
+	if (value && !option_takes_value(option)) {
+		return fail(id, "takes no value ('%s')", diag_shows(word));
+	}
+	if (!value && option_takes_value(option) && !option_value_is_optional(option) && next_value(p, id, &value) != 0) {
+		return -1;
+	}
+	return take_option(p, id, /* by_letter */ false, value);
+}
+
+// -abc, -n5 or -n 5
+static int take_letters(struct parser *p, const char *word) {
+	for (const char *letter = word + 1; *letter && !p->done; ++letter) {
+		enum option_id id;
+		enum option_match match = option_find_short(*letter, &id);
+		if (match != MATCH_OPTION) {
+			char shown[] = {'-', *letter, '\0'};
+			return refuse_name(match, diag_shows(shown), NULL, NULL);
+		}
+		const char *value = NULL;
+		bool takes_value = option_takes_value(&option_table[id]);
+		if (takes_value && letter[1]) {
+			value = letter + 1;
+		} else if (takes_value && next_value(p, id, &value) != 0) {
+			return -1;
+		}
+		if (take_option(p, id, /* by_letter */ true, value) != 0) {
+			return -1;
+		}
+		if (takes_value) {
+			break;
+		}
+	}
+	return 0;
+}
+
+static int take_options(struct parser *p) {
+	while (p->at < p->argc && !p->done) {
+		const char *word = p->argv[p->at];
+		if (word[0] != '-' || word[1] == '\0') {
+			break;
+		}
+		++p->at;
+		if (strcmp(word, "--") == 0) {
+			break;
+		}
+		if ((word[1] == '-' ? take_long_word : take_letters)(p, word) != 0) {
+			return -1;
+		}
+	}
+	return 0;
+}
+
+// ---- the command and its items ----
+
+static bool is_separator(const char *word) {
+	return strcmp(word, ":::") == 0 || strcmp(word, "::::") == 0 || strcmp(word, ":::+") == 0 ||
+	       strcmp(word, "::::+") == 0;
+}
+
+// One of ::: :::: :::+ ::::+ and the words up to the next one.
+static int take_group(struct parser *p) {
+	const char *separator = p->argv[p->at++];
+	int start = p->at;
+	while (p->at < p->argc && !is_separator(p->argv[p->at])) {
+		++p->at;
+	}
+	bool linked = strchr(separator, '+') && p->options->nsources > 0;
+	if (strncmp(separator, "::::", 4) != 0) {
+		// no items, as of an unmatched ::: *.x under nullglob, are no jobs; GNU parallel turns to stdin then
+		struct source_config *source = add_source(p);
+		source->kind = FROM_ARGS;
+		source->args = p->argv + start;
+		source->nargs = (size_t)(p->at - start);
+		source->linked = linked;
+		return 0;
+	}
+	if (start == p->at) {
+		diag_error("%s needs the name of a file", separator);
+		return -1;
+	}
+	for (int i = start; i < p->at; ++i) {
+		if (add_file_source(p, p->argv[i], linked, separator) != 0) {
+			return -1;
+		}
+	}
+	return 0;
+}
+
+static int take_command(struct parser *p) {
+	struct options *o = p->options;
+	int start = p->at;
+	while (p->at < p->argc && !is_separator(p->argv[p->at])) {
+		++p->at;
+	}
+	o->command = p->argv + start;
+	o->ncommand = (size_t)(p->at - start);
+	while (p->at < p->argc) {
+		if (take_group(p) != 0) {
+			return -1;
+		}
+	}
+	return 0;
+}
+
+// ---- what must fit together ----
+
+static int refuse_pair(const struct parser *p, enum option_id a, enum option_id b) {
+	if (p->given[a] && p->given[b]) {
+		return fail(a, "cannot be combined with --%s", option_table[b].name);
+	}
+	return 0;
+}
+
+static int check_contradictions(const struct parser *p) {
+	// the first three as in GNU parallel, which lets no other order of them win either
+	static const enum option_id pairs[][2] = {
+		{OPT_GROUP, OPT_UNGROUP},
+		{OPT_GROUP, OPT_LINE_BUFFER},
+		{OPT_UNGROUP, OPT_LINE_BUFFER},
+		{OPT_NULL, OPT_DELIMITER},
+	};
+	for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); ++i) {
+		if (refuse_pair(p, pairs[i][0], pairs[i][1]) != 0) {
+			return -1;
+		}
+	}
+	if (p->options->batch && p->options->batch_by) {
+		return fail(OPT_BATCH, "%s cannot be combined with --batch-by: each names the batch of the same items",
+		            diag_shows(p->options->batch));
+	}
+	return 0;
+}
+
+static int check_batches(const struct options *o) {
+	for (size_t i = 0; i < o->nbatch_files; ++i) {
+		const char *name = o->batch_files[i].name;
+		bool twice = o->batch && strcmp(o->batch, name) == 0;
+		for (size_t j = 0; j < i; ++j) {
+			twice = twice || strcmp(o->batch_files[j].name, name) == 0;
+		}
+		if (twice) {
+			return fail(OPT_BATCH, "names the batch '%s' twice", diag_shows(name));
+		}
+	}
+	return 0;
+}
+
+// Decides whether stdin is a source (DESIGN §15): where nothing else gives items.
+static int settle_sources(struct parser *p) {
+	struct options *o = p->options;
+	bool is_needed = o->nsources == 0 && o->nbatch_files == 0;
+	if (o->nsources == 0 && o->nbatch_files > 0 && (o->batch || o->batch_by)) {
+		diag_error("--%s has no items: beside --batch NAME=FILE, stdin is read by '--arg-file -' only",
+		           o->batch ? "batch NAME" : "batch-by");
+		return -1;
+	}
+	if (is_needed) {
+		bool is_terminal = isatty(STDIN_FILENO) == 1;
+		if (is_terminal && o->ncommand == 0) {
+			struct buf text = BUF_INIT;
+			help_concise(&text);
+			int result = write_all(STDERR_FILENO, buf_str(&text), text.len);
+			(void)result; // there is nowhere else to say so
+			buf_fini(&text);
+			return -1;
+		}
+		if (is_terminal && !o->quiet) {
+			diag_warn("reading items from the terminal: end them with Ctrl-D, or give them behind ':::'");
+		}
+		add_source(p);
+	}
+	return 0;
+}
+
+// What does nothing beside something else: taken, as GNU parallel takes it, but not in silence.
+static void settle_output(struct parser *p) {
+	struct options *o = p->options;
+	if (o->dry_run) {
+		o->output = OUTPUT_GROUP; // as in GNU parallel: there is nothing but the command to write
+	}
+	if (o->output != OUTPUT_UNGROUP) {
+		return;
+	}
+	static const enum option_id idle[] = {OPT_KEEP_ORDER, OPT_TAG, OPT_TAGSTRING};
+	for (size_t i = 0; i < sizeof(idle) / sizeof(idle[0]); ++i) {
+		if (p->given[idle[i]] && !o->quiet) {
+			diag_warn("--%s has no effect with --ungroup", option_table[idle[i]].name);
+		}
+	}
+	o->keep_order = o->tag = false;
+}
+
+static int settle(struct parser *p) {
+	struct options *o = p->options;
+	if (check_contradictions(p) != 0 || check_batches(o) != 0 || settle_sources(p) != 0) {
+		return -1;
+	}
+	if (o->header && !o->colsep && set_colsep(o, "\\t") != 0) {
+		return -1;
+	}
+	settle_output(p);
+	return 0;
+}
+
+enum mode options_parse(struct options *ret_options, int argc, char *argv[]) {
+	*ret_options = (struct options){
+		.delimiter = '\n',
+		.max_long = 64,
+		.queue_mem = (size_t)64 << 20,
+		.attempts = 1,
+	};
+	const char *error;
+	verify(term_seq_parse("TERM,200,TERM,100,TERM,50,KILL,25", &ret_options->term_seq, &error) == 0);
+	struct parser p = {.options = ret_options, .argv = argv, .argc = argc, .at = argc > 0 ? 1 : 0};
+	if (take_options(&p) != 0) {
+		return MODE_ERROR;
+	}
+	if (p.done) {
+		return MODE_EXIT;
+	}
+	return take_command(&p) == 0 && settle(&p) == 0 ? MODE_RUN : MODE_ERROR;
+}
+
+void options_fini(struct options *options) {
+	for (size_t i = 0; i < options->nbatch_files; ++i) {
+		free(options->batch_files[i].name);
+	}
+	for (size_t i = 0; i < options->nsettings; ++i) {
+		free(options->settings[i].pattern);
+	}
+	free(options->batch_files);
+	free(options->settings);
+	free(options->sources);
+	free(options->then);
+	free(options->colsep);
+	free(options->tagstring);
+	*options = (struct options){.status = options->status};
+}

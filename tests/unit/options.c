@@ -1,0 +1,475 @@
+// The command line: what every option sets, and what is refused with which words.
+
+// The files on top of src/ are in no library; they are few and small.
+#include "../../src/options.c"
+#include "../../src/option_table.c"
+#include "../../src/help.c"
+#include "../../src/completions.c"
+
+#include "base/sync.h"
+#include "test.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+
+static struct options o;
+static char messages[8192]; // of the last parse, stderr
+
+// Parses the words (NULL-terminated) with stdin from /dev/null; stdout and stderr go to files.
+static enum mode parse(const char *first, ...) {
+	static char *argv[64];
+	int argc = 0;
+	argv[argc++] = (char *)(uintptr_t)"fairpar";
+	va_list args;
+	va_start(args, first);
+	for (const char *word = first; word; word = va_arg(args, const char *)) {
+		argv[argc++] = (char *)(uintptr_t)word;
+	}
+	va_end(args);
+	argv[argc] = NULL;
+
+	char name[] = "/tmp/fairpar-options-XXXXXX";
+	int saved = dup(STDERR_FILENO), file = mkstemp(name), null = open("/dev/null", O_RDONLY);
+	check(saved >= 0 && file >= 0 && null >= 0);
+	check(unlink(name) == 0 && dup2(file, STDERR_FILENO) >= 0 && dup2(null, STDIN_FILENO) >= 0);
+	options_fini(&o);
+	enum mode mode = options_parse(&o, argc, argv);
+	check(dup2(saved, STDERR_FILENO) >= 0);
+	ssize_t n = pread(file, messages, sizeof(messages) - 1, 0);
+	check(n >= 0);
+	messages[n] = '\0';
+	close(saved);
+	close(file);
+	close(null);
+	return mode;
+}
+
+#define RUNS(...) do { \
+		enum mode mode_ = parse(__VA_ARGS__, NULL); \
+		if (mode_ != MODE_RUN || messages[0]) { \
+			fprintf(stderr, "# %s:%d: mode %d, says: %s\n", __FILE__, __LINE__, mode_, messages); \
+			exit(1); \
+		} \
+	} while (0)
+
+#define REFUSED(says, ...) do { \
+		enum mode mode_ = parse(__VA_ARGS__, NULL); \
+		if (mode_ != MODE_ERROR || !strstr(messages, says)) { \
+			fprintf(stderr, "# %s:%d: mode %d, says: %s\n", __FILE__, __LINE__, mode_, messages); \
+			exit(1); \
+		} \
+	} while (0)
+
+#define WARNED(says, ...) do { \
+		enum mode mode_ = parse(__VA_ARGS__, NULL); \
+		if (mode_ != MODE_RUN || !strstr(messages, "warning: " says)) { \
+			fprintf(stderr, "# %s:%d: mode %d, says: %s\n", __FILE__, __LINE__, mode_, messages); \
+			exit(1); \
+		} \
+	} while (0)
+
+static void test_defaults(void) {
+	RUNS("echo", "{}");
+	check_equal(o.ncommand, 2);
+	check_string(o.command[1], "{}");
+	check_equal(o.nsources, 1);
+	check_equal(o.sources[0].kind, FROM_STDIN);
+	check_equal(o.delimiter, '\n');
+	check(!o.colsep && !o.trim && !o.header && !o.batch && !o.batch_by && !o.jobs && !o.shell && !o.tagstring);
+	check_equal(o.max_long, 64);
+	check_equal(o.queue_mem, 64 << 20);
+	check_equal(o.attempts, 1);
+	check_equal(o.timeout, 0);
+	check_equal(o.delay, 0);
+	check_equal(o.output, OUTPUT_GROUP);
+	check_equal(o.halt.when, HALT_NEVER);
+	check_equal(o.exit_scheme, EXIT_GNU);
+	check_equal(o.term_seq.nsteps, 4);
+	check_equal(o.term_seq.steps[3].signal, SIGKILL);
+}
+
+static void test_stops_at_the_command(void) {
+	RUNS("-k", "grep", "-j", "--nope");
+	check(o.keep_order && !o.jobs);
+	check_equal(o.ncommand, 3);
+	RUNS("-k", "--", "-k");
+	check_string(o.command[0], "-k");
+	RUNS("--");
+	check_equal(o.ncommand, 0);
+	RUNS("-", "x");
+	check_string(o.command[0], "-");
+}
+
+static void test_words_of_values(void) {
+	RUNS("-kj4", "x");
+	check(o.keep_order);
+	check_string(o.jobs, "4");
+	RUNS("-kj", "5", "x");
+	check_string(o.jobs, "5");
+	RUNS("--jobs=+1", "x");
+	check_string(o.jobs, "+1");
+	RUNS("--jobs", "-1", "x");
+	check_string(o.jobs, "-1");
+	RUNS("-P", "0", "x");
+	check_string(o.jobs, "0");
+	RUNS("--max-procs", "50%", "x");
+	check_string(o.jobs, "50%");
+	RUNS("-j1", "-j2", "x");
+	check_string(o.jobs, "2");
+	RUNS("-d,", "x");
+	check_equal(o.delimiter, ',');
+	REFUSED("--jobs needs a value: N", "-j");
+	REFUSED("--jobs needs a value: N", "-kj");
+	REFUSED("--batch-by needs a value: TEMPLATE", "--batch-by");
+	REFUSED("--null takes no value ('--null=1')", "--null=1", "x");
+}
+
+static void test_unknown_names(void) {
+	REFUSED("unknown option --jbos; did you mean --jobs?", "--jbos", "x");
+	REFUSED("unknown option --keep-oder; did you mean --keep-order?", "--keep-oder", "x");
+	REFUSED("unknown option --linebufer; did you mean --line-buffer?", "--linebufer", "x");
+	REFUSED("unknown option --prio; did you mean --priority?", "--prio", "x=1");
+	REFUSED("unknown option --batch-; did you mean --batch-by?", "--batch-", "x");
+	REFUSED("unknown option --zzzzzzzz; 'fairpar -h' lists them all", "--zzzzzzzz", "x");
+	REFUSED("unknown option -Z", "-kZ", "x");
+	REFUSED("unknown option --\\n", "--\n", "x");
+	REFUSED("unknown option -\\x", "-\x01", "x");
+	REFUSED("unknown option", "---", "x");
+	REFUSED("unknown option", "--=", "x");
+}
+
+static void test_foreign_names(void) {
+	REFUSED("--pipe is an option of GNU parallel that fairpar does not have", "--pipe", "x");
+	REFUSED("--spreadstdin is an option of GNU parallel", "--spreadstdin", "x");
+	REFUSED("--joblog is an option of GNU parallel", "--joblog=f", "x");
+	REFUSED("-X is an option of GNU parallel", "-X", "x");
+	REFUSED("-n is an option of GNU parallel", "-kn1", "x");
+	REFUSED("-q is an option of GNU parallel", "-q", "x");
+}
+
+static void test_prefixes(void) {
+	RUNS("--keep", "x");
+	check(o.keep_order);
+	RUNS("--tagstr", "a", "x");
+	check_string(o.tagstring, "a");
+	RUNS("--halt-on=2", "x");
+	check_equal(o.halt.when, HALT_NOW);
+	RUNS("--dry", "x");
+	check(o.dry_run);
+	RUNS("--maxprocs", "3", "x");
+	check_string(o.jobs, "3");
+	REFUSED("--ver may be --verbose, --version: write the name in full", "--ver", "x");
+	REFUSED("unknown option --batc", "--batc", "x");
+	REFUSED("unknown option --trace", "--trace", "f", "x");
+	RUNS("--tag", "x"); // a name in full, though others begin with it
+	check(o.tag && !o.tagstring);
+}
+
+// Every row of the table is taken under each of its names.
+static void test_every_name(void) {
+	for (int id = 0; id < NOPTIONS; ++id) {
+		const struct option_info *option = &option_table[id];
+		enum option_id found;
+		char *names;
+		const char *near;
+		check_equal(option_find_long(option->name, strlen(option->name), &found, &names, &near), MATCH_OPTION);
+		check_equal(found, id);
+		const char *list = option->aliases;
+		size_t len;
+		for (const char *name; (name = option_next_word(&list, &len));) {
+			check_equal(option_find_long(name, len, &found, &names, &near), MATCH_OPTION);
+			check_equal(found, id);
+		}
+		for (const char *letter = option->shorts; *letter; ++letter) {
+			check_equal(option_find_short(*letter, &found), MATCH_OPTION);
+			check_equal(found, id);
+			check(!strchr(gnu_letters, *letter));
+		}
+	}
+}
+
+static void test_input(void) {
+	RUNS("-0", "x");
+	check_equal(o.delimiter, '\0');
+	static const struct { const char *text; char byte; } delimiters[] = {
+		{",", ','}, {"\\n", '\n'}, {"\\t", '\t'}, {"\\0", '\0'}, {"\\\\", '\\'}, {"\\054", ','}, {"\\0054", ','},
+		{"\\101", 'A'}, {"\\x2c", ','}, {"\\xA", '\n'}, {"\\r", '\r'}, {"\\0377", '\377'}, {"\\7", '\a'},
+	};
+	for (size_t i = 0; i < sizeof(delimiters) / sizeof(delimiters[0]); ++i) {
+		RUNS("-d", delimiters[i].text, "x");
+		check_equal(o.delimiter, delimiters[i].byte);
+	}
+	REFUSED("--delimiter must be one byte", "-d", "", "x");
+	REFUSED("--delimiter must be one byte", "-d", "ab", "x");
+	REFUSED("--delimiter has an unknown escape: '\\q'", "-d", "\\q", "x");
+	REFUSED("--delimiter has an unknown escape", "-d", "\\", "x");
+	REFUSED("--delimiter has an unknown escape", "-d", "\\x", "x");
+	REFUSED("--delimiter has an unknown escape", "-d", "\\777", "x");
+	REFUSED("--null cannot be combined with --delimiter", "-0", "-d,", "x");
+	RUNS("--header", ":", "x");
+	check(o.header && o.colsep && !o.trim);
+	RUNS("--header", ".*\\n", "-C,", "x");
+	check(o.header && o.trim);
+	check_string(o.colsep, ",");
+	REFUSED("--header must be ':', not '1'", "--header", "1", "x");
+	REFUSED("--colsep: ", "-C", "(", "x");
+	RUNS("-r", "x");
+}
+
+static void test_sources(void) {
+	RUNS("-a", "f", "--arg-file=g", "x", ":::", "a", "b", "::::", "h", "-", ":::+", "c", "::::+", "i");
+	static const struct { int kind; const char *path; bool linked; } expected[] = {
+		{FROM_FILE, "f", false}, {FROM_FILE, "g", false}, {FROM_ARGS, NULL, false}, {FROM_FILE, "h", false},
+		{FROM_STDIN, NULL, false}, {FROM_ARGS, NULL, true}, {FROM_FILE, "i", true},
+	};
+	check_equal(o.nsources, 7);
+	for (size_t i = 0; i < 7; ++i) {
+		check_equal(o.sources[i].kind, expected[i].kind);
+		check_equal(o.sources[i].linked, expected[i].linked);
+		if (expected[i].path) {
+			check_string(o.sources[i].path, expected[i].path);
+		}
+	}
+	check_equal(o.sources[2].nargs, 2);
+	check_string(o.sources[2].args[1], "b");
+	RUNS(":::", "a", "b");
+	check_equal(o.ncommand, 0);
+	check_equal(o.nsources, 1);
+	RUNS("x", ":::");
+	check_equal(o.nsources, 1); // not stdin
+	check_equal(o.sources[0].kind, FROM_ARGS);
+	check_equal(o.sources[0].nargs, 0);
+	RUNS("x", ":::+", "a");
+	check(!o.sources[0].linked);
+	RUNS("-a", "-", "x");
+	check_equal(o.sources[0].kind, FROM_STDIN);
+	REFUSED(":::: needs the name of a file", "x", "::::");
+	REFUSED("names a file without a name", "-a", "", "x");
+	REFUSED("stdin can be read only once, not by --arg-file and by ::::", "-a-", "x", "::::", "-");
+	REFUSED("stdin can be read only once, not by --batch and by --batch", "--batch", "a=-", "--batch", "b=-", "x");
+}
+
+static void test_batches(void) {
+	RUNS("--batch", "docs", "x");
+	check_string(o.batch, "docs");
+	check_equal(o.nsources, 1);
+	RUNS("--batch", "a=f", "--batch=b=g=h", "--batch", "c=-", "x");
+	check_equal(o.nbatch_files, 3);
+	check_string(o.batch_files[1].name, "b");
+	check_string(o.batch_files[1].path, "g=h");
+	check_string(o.batch_files[2].path, "-");
+	check_equal(o.nsources, 0); // stdin is read where - names it
+	RUNS("--batch", "main", "--batch", "a=f", "x", ":::", "1");
+	check_equal(o.nsources, 1);
+	check_string(o.batch, "main");
+	RUNS("--batch-by", "{//}", "x");
+	check_string(o.batch_by, "{//}");
+	REFUSED("--batch must be NAME or NAME=FILE, not '=f'", "--batch", "=f", "x");
+	REFUSED("--batch must be NAME or NAME=FILE, not 'f='", "--batch", "f=", "x");
+	REFUSED("--batch must be NAME or NAME=FILE, not ''", "--batch", "", "x");
+	REFUSED("--batch names the batch 'a' twice", "--batch", "a=f", "--batch", "a=g", "x");
+	REFUSED("--batch names the batch 'a' twice", "--batch", "a=f", "--batch", "a", "x", ":::", "1");
+	REFUSED("--batch names this input's batch twice: 'a' and 'b'", "--batch", "a", "--batch", "b", "x");
+	REFUSED("--batch a cannot be combined with --batch-by", "--batch", "a", "--batch-by", "{}", "x");
+	REFUSED("--batch NAME has no items", "--batch", "a", "--batch", "b=f", "x");
+	REFUSED("--batch-by has no items", "--batch-by", "{}", "--batch", "b=f", "x");
+	REFUSED("--batch-by must not be empty", "--batch-by", "", "x");
+}
+
+static void check_setting(size_t i, enum setting what, const char *pattern, long value) {
+	check(i < o.nsettings);
+	check_equal(o.settings[i].what, what);
+	check_string(o.settings[i].pattern, pattern);
+	check_equal(o.settings[i].value, value);
+	check(!o.settings[i].used);
+}
+
+static void test_settings(void) {
+	RUNS("--weight", "a=3", "--max-parallel", "*=2", "--priority", "b=c=-1", "--long-running", "--long-running=d",
+	     "--prefer-fairness", "--prefer-fairness=e*", "--weight", "a=4", "x");
+	check_equal(o.nsettings, 8);
+	check_setting(0, SET_WEIGHT, "a", 3);
+	check_setting(1, SET_MAX_PARALLEL, "*", 2);
+	check_setting(2, SET_PRIORITY, "b=c", -1);
+	check_setting(3, SET_LONG_RUNNING, "*", 1);
+	check_setting(4, SET_LONG_RUNNING, "d", 1);
+	check_setting(5, SET_PREFER_FAIRNESS, "*", 1);
+	check_setting(6, SET_PREFER_FAIRNESS, "e*", 1);
+	check_setting(7, SET_WEIGHT, "a", 4);
+	REFUSED("--weight must be BATCH=N with N from 1 to 1000, not 'a=0'", "--weight", "a=0", "x");
+	REFUSED("--weight must be BATCH=N", "--weight", "a=1001", "x");
+	REFUSED("--weight must be BATCH=N", "--weight", "3", "x");
+	REFUSED("--weight must be BATCH=N", "--weight", "=3", "x");
+	REFUSED("--weight must be BATCH=N", "--weight", "a= 3", "x");
+	REFUSED("--weight must be BATCH=N", "--weight", "a=+3", "x");
+	REFUSED("--max-parallel must be BATCH=N", "--max-parallel", "a=0", "x");
+	REFUSED("--priority must be BATCH=N", "--priority", "a=9999999999", "x");
+	REFUSED("--long-running must name a batch", "--long-running=", "x");
+	RUNS("--fair", "time", "--max-long", "7", "--queue-mem", "1.5M", "--then", "a {}", "--then", "b", "--on-failure", "c", "x");
+	check(o.fair_time);
+	check_equal(o.max_long, 7);
+	check_equal(o.queue_mem, 3 << 19);
+	check_equal(o.nthen, 2);
+	check_string(o.then[1], "b");
+	check_string(o.on_failure, "c");
+	REFUSED("--fair must be turns or time, not 'slots'", "--fair", "slots", "x");
+	REFUSED("--max-long must be a number from 1 to", "--max-long", "0", "x");
+	REFUSED("--then must not be empty", "--then", "", "x");
+}
+
+static void test_sizes(void) {
+	static const struct { const char *text; size_t bytes; } sizes[] = {
+		{"1", 1}, {"10k", 10000}, {"10K", 10240}, {"3m", 3000000}, {"3M", 3 << 20}, {"2g", 2000000000}, {"1G", 1 << 30},
+		{".5k", 500},
+	};
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); ++i) {
+		RUNS("--queue-mem", sizes[i].text, "x");
+		check_equal(o.queue_mem, sizes[i].bytes);
+	}
+	static const char *const wrong[] = {"", "0", "x", "k", "1Q", "1kk", "1k ", "-1", "99999999999999T", "1e3", "inf", "."};
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); ++i) {
+		REFUSED("--queue-mem must be a size such as 500k or 64M", "--queue-mem", wrong[i], "x");
+	}
+}
+
+static void test_durations(void) {
+	static const struct { const char *text; uint64_t ns; } durations[] = {
+		{"0", 0}, {"1", NS_PER_S}, {".2", 200000000}, {"0.001", 1000000}, {"90", 90 * NS_PER_S}, {"2.5s", 2500000000},
+		{"1m", 60 * NS_PER_S}, {"1M", 60 * NS_PER_S}, {"1h30m", 5400 * NS_PER_S},
+		{"1d3.5h16.6m4s", (86400 + 12600 + 996 + 4) * NS_PER_S},
+	};
+	for (size_t i = 0; i < sizeof(durations) / sizeof(durations[0]); ++i) {
+		RUNS("--timeout", durations[i].text, "--delay", durations[i].text, "x");
+		check_equal(o.timeout, durations[i].ns);
+		check_equal(o.delay, durations[i].ns);
+	}
+	static const char *const wrong[] = {
+		"", "x", "-1", "1x", "1m30", "100ms", "s", "1 s", "1e3", "inf", "nan", "0x10", ".", "1..2", "99999999999", "1,5",
+	};
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); ++i) {
+		REFUSED("--timeout must be seconds, or a time such as", "--timeout", wrong[i], "x");
+	}
+	REFUSED("--timeout does not take a percentage ('200%') yet", "--timeout", "200%", "x");
+	REFUSED("--delay does not adapt itself ('1auto') yet", "--delay", "1auto", "x");
+}
+
+static void test_jobs(void) {
+	REFUSED("--jobs must be N, +N, -N, N%", "-j", "0.5", "x");
+	REFUSED("--jobs must be N, +N, -N, N%", "-jauto", "x");
+	RUNS("--retries", "3", "x");
+	check_equal(o.attempts, 3);
+	RUNS("--retries", "0", "x");
+	check_equal(o.attempts, UINT_MAX);
+	REFUSED("--retries must be a number", "--retries", "-1", "x");
+	RUNS("--nice", "-5", "--shell", "bash", "--dry-run", "-t", "--termseq", "INT,50,KILL,25", "x");
+	check_equal(o.nice, -5);
+	check_string(o.shell, "bash");
+	check(o.dry_run && o.print_commands);
+	check_equal(o.term_seq.steps[0].signal, SIGINT);
+	REFUSED("--nice must be a number from -20 to 19", "--nice", "20", "x");
+	REFUSED("--term-seq cannot be 'FOO,1'", "--term-seq", "FOO,1", "x");
+	REFUSED("--shell must not be empty", "--shell=", "x");
+}
+
+static void test_output(void) {
+	RUNS("--lb", "-k", "--tag", "x");
+	check_equal(o.output, OUTPUT_LINE_BUFFER);
+	check(o.keep_order && o.tag);
+	RUNS("-u", "x");
+	check_equal(o.output, OUTPUT_UNGROUP);
+	RUNS("-u", "--dry-run", "x");
+	check_equal(o.output, OUTPUT_GROUP);
+	RUNS("--group", "--tagstring", "a\\tb\\q{}", "x");
+	check(o.tag);
+	check_string(o.tagstring, "a\tb\\q{}");
+	RUNS("--tagstring", "", "x");
+	check_string(o.tagstring, "");
+	REFUSED("--tagstring must not hold NUL", "--tagstring", "a\\0", "x");
+	REFUSED("--group cannot be combined with --ungroup", "-u", "--group", "x");
+	REFUSED("--group cannot be combined with --line-buffer", "--group", "--lb", "x");
+	REFUSED("--ungroup cannot be combined with --line-buffer", "--lb", "-u", "x");
+	WARNED("--keep-order has no effect with --ungroup", "-k", "-u", "x");
+	check(!o.keep_order);
+	WARNED("--tagstring has no effect with --ungroup", "-u", "--tagstring", "a", "x");
+	check(!o.tag);
+	RUNS("-u", "--tag", "--quiet", "x");
+	check(o.quiet);
+}
+
+static void test_outcome(void) {
+	RUNS("--halt", "now,fail=1", "--exit-status", "first", "--trace-service", "f", "x");
+	check_equal(o.halt.when, HALT_NOW);
+	check_equal(o.exit_scheme, EXIT_FIRST);
+	check_string(o.trace_service, "f");
+	REFUSED("--halt 'sometimes' must be 'never', or begin with", "--halt", "sometimes", "x");
+	REFUSED("--exit-status must be gnu, xargs, first, max or any, not 'sum'", "--exit-status", "sum", "x");
+}
+
+static void test_ignored(void) {
+	RUNS("--will-cite", "--no-notice", "--gnu", "--willcite", "--nonotice", "--nn", "x");
+	check_equal(parse("--citation", "x", NULL), MODE_EXIT);
+	check_string(messages, "");
+	check_equal(o.status, 0);
+}
+
+static void test_only_prints(void) {
+	int null = open("/dev/null", O_WRONLY);
+	check(null >= 0 && dup2(null, STDOUT_FILENO) >= 0);
+	check_equal(parse("--help", NULL), MODE_EXIT);
+	check_equal(parse("-kh", "x", NULL), MODE_EXIT);
+	check_equal(parse("-V", NULL), MODE_EXIT);
+	check_equal(parse("--version", "--nope", NULL), MODE_EXIT);
+	check_equal(parse("--completions", "zsh", NULL), MODE_EXIT);
+	REFUSED("--completions must be bash, zsh or fish, not 'tcsh'", "--completions", "tcsh");
+	int full = open("/dev/full", O_WRONLY);
+	check(full >= 0 && dup2(full, STDOUT_FILENO) >= 0);
+	REFUSED("cannot write to stdout: No space left on device", "--help");
+}
+
+static void test_texts_fit(void) {
+	for (int id = 0; id < NOPTIONS; ++id) {
+		struct buf line = BUF_INIT;
+		add_brief(&line, &option_table[id]);
+		check(line.len <= WIDTH + 1);
+		check(strlen(option_table[id].text) == 0 || option_table[id].text[strlen(option_table[id].text) - 1] == '.');
+		buf_fini(&line);
+	}
+}
+
+static void test_no_words(void) {
+	char *none[] = {NULL};
+	options_fini(&o);
+	int null = open("/dev/null", O_RDONLY);
+	check(null >= 0 && dup2(null, STDIN_FILENO) >= 0);
+	check_equal(options_parse(&o, 0, none), MODE_RUN); // execve(2) allows it
+	check_equal(o.ncommand, 0);
+	options_fini(&o);
+}
+
+int main(int argc, char *argv[]) {
+	static const struct test tests[] = {
+		TEST("what is not said has its default", test_defaults),
+		TEST("options end at the first word that is none, and at --", test_stops_at_the_command),
+		TEST("values stand in the same word or the next, and letters bundle", test_words_of_values),
+		TEST("an unknown option is refused with the nearest one", test_unknown_names),
+		TEST("an option that only GNU parallel has is refused as such", test_foreign_names),
+		TEST("only GNU parallel's unique prefixes are taken", test_prefixes),
+		TEST("every row of the table is found under each of its names", test_every_name),
+		TEST("delimiters, columns and headers", test_input),
+		TEST("sources in their order, and stdin at most once", test_sources),
+		TEST("batches by name, by file and by template", test_batches),
+		TEST("batch settings with their patterns and ranges", test_settings),
+		TEST("sizes", test_sizes),
+		TEST("durations", test_durations),
+		TEST("slots, attempts, niceness and signals", test_jobs),
+		TEST("forms of output, and what contradicts itself", test_output),
+		TEST("halt, exit status and trace", test_outcome),
+		TEST("what only silences GNU parallel is taken", test_ignored),
+		TEST("--help and its kin only print, and say so when they cannot", test_only_prints),
+		TEST("the texts fit the screen", test_texts_fit),
+		TEST("an empty argument vector is no crash", test_no_words),
+	};
+	int status = test_main(tests, sizeof(tests) / sizeof(tests[0]), argc, argv);
+	options_fini(&o);
+	return status;
+}

@@ -3,6 +3,22 @@
 //
 // P1 and P7 hold here: every byte a job wrote is written or its loss is an error of the run; one job's output is never
 // mixed, cut or reordered within itself.
+//
+// One thread at a time has the turn to write. A worker that finds it taken leaves its output with those that wait for
+// their turn and goes on with its next job; a worker that has it never blocks on a pipe or a socket: what these do not
+// take at once, and long outputs, are left to a thread that is started when it is first needed. So a slow reader holds
+// up no slot.
+//
+// Held output lies in memory up to `spool_mem`, then in one unlinked file in `spool_dir`. When that file cannot be
+// opened or written:
+//   1. a job that may be written now, when nobody else is being written, goes straight through from there on (what was
+//      written is not taken back by spool_reset());
+//   2. any other waits, its pipe is not read, as long as something that is being written or running, and does not wait
+//      itself, can make room;
+//   3. else its further output is lost: `failed` is called with stream 2.
+// A small output of a job that has ended is held beyond the bound rather than lost.
+//
+// The caller ignores or blocks SIGPIPE.
 
 #ifndef FAIRPAR_OUTPUT_EMIT_H
 #define FAIRPAR_OUTPUT_EMIT_H
@@ -16,7 +32,8 @@
 
 enum emit_mode {
 	EMIT_GROUP,        // a job's stdout, then its stderr, when it has ended
-	EMIT_LINE_BUFFER,  // whole lines as they come; with keep_order the oldest job live, the others held
+	EMIT_LINE_BUFFER,  // whole lines as they come (a line ends with a newline), the rest of the last line when the job has
+	                   // ended; with keep_order the oldest job live, the others held
 };
 
 struct emit_config {
@@ -26,7 +43,8 @@ struct emit_config {
 	const char *spool_dir;
 	int out_fd, err_fd;       // 1 and 2
 	// Called once, at the first failure to write: stream 0 stdout, 1 stderr, 2 spool; errno in `error`. Any thread, no
-	// lock held. EPIPE on stdout is the caller's to answer quietly. Output after it is discarded.
+	// lock held. EPIPE on stdout is the caller's to answer quietly. Output to that stream after it is discarded, the
+	// other stream's is still written.
 	void (*failed)(void *arg, int stream, int error);
 	void *arg;
 };
@@ -56,11 +74,16 @@ void spool_add(struct spool *spool, int stream, const void *mem, size_t len);
 // What was written so far stays, whatever is reset later: the next step of the job begins.
 void spool_mark(struct spool *spool);
 
+// From any thread: the job is alone. Nothing else runs or will be written before it, and no retry will take its output
+// back. EMIT_GROUP then streams a stdout that is longer than a small one straight through, and nobody else writes until
+// it has ended. For EMIT_LINE_BUFFER it means nothing.
+void spool_set_live(struct spool *spool);
+
 // Throws away what the attempt wrote since the last mark (it will be tried again). Lines already passed on by
 // EMIT_LINE_BUFFER are not taken back.
 void spool_reset(struct spool *spool);
 
-// Bytes of each stream so far.
+// Bytes of each stream so far, of this attempt.
 uint64_t spool_bytes(const struct spool *spool, int stream);
 
 // The job has ended: its output is written now, or when its turn in the lane comes. The spool is gone.

@@ -1,0 +1,124 @@
+// The captured output of one job, and what the two halves of this room ask of each other: spool.c fills spools, emit.c
+// orders and writes them.
+//
+// A spool has one block of memory, its slot's: small outputs never leave it. Each stream is a rope of older bytes (held
+// by store.c, in memory or in the file) followed by the newest ones in the stream's part of the block, its area:
+//
+//	rope ........................ | area:  start ... ready ... len
+//
+// What is up to `ready` may be written; behind it is a line that is not complete (EMIT_LINE_BUFFER only).
+//
+// A spool is used by its job's thread until spool_finish(), then by whoever has the turn to write. The one exception is
+// EMIT_LINE_BUFFER with keep_order: the lines of a job whose turn in its lane comes are taken by the thread that ended
+// the turn before it (lane_promote()), under the lock of emit and only while the job's own thread is not `busy` with it.
+
+#ifndef FAIRPAR_OUTPUT_SPOOL_H
+#define FAIRPAR_OUTPUT_SPOOL_H
+
+#include "output/emit.h"
+
+#include "base/atomic.h"
+#include "output/sinks.h"
+#include "output/store.h"
+
+enum {
+	STREAMS = 2,
+	AREA_OUT = 48 * 1024,
+	AREA_ERR = BLOCK_SIZE - AREA_OUT,
+};
+
+struct stream {
+	struct rope rope;       // older bytes
+	size_t start;           // of the area: already written, or in the rope, below this
+	size_t ready;
+	size_t len;
+	bool midline;           // the rope ends within a line that is to be written with its rest (EMIT_LINE_BUFFER)
+	bool wide;              // its pipe was enlarged
+	bool pass;              // goes straight through; only with has_turn
+	struct tag_state tag;
+	uint64_t bytes;         // of this attempt
+};
+
+struct spool {
+	struct spool *next;         // free list
+	struct emit *emit;
+	struct emit_lane *lane;
+	uint64_t order;
+	char *block;                // or NULL: not yet needed, or given back
+	struct stream stream[STREAMS];
+	char *tag;                  // tag_cap bytes, kept from job to job
+	size_t tag_len, tag_cap;
+	atomic_bool live;           // spool_set_live()
+	bool has_turn;              // nobody else may write until this job ends
+	bool idle;                  // between two attempts: it cannot be what others wait for
+	bool lost;                  // nothing could hold its output: what comes is discarded
+	bool busy;                  // under the lock of emit: its own thread is at it
+};
+
+// ---- spool.c
+
+// Copies the tag.
+void spool_set_tag(struct spool *spool, const char *tag, size_t tag_len);
+
+// Gives the block and the ropes back.
+void spool_clear(struct spool *spool);
+void spool_free(struct spool *spool);
+
+static inline char *spool_area(const struct spool *spool, int stream) {
+	return spool->block + (stream == 0 ? 0 : AREA_OUT);
+}
+
+// Bytes that may be written and are not.
+uint64_t stream_ready(const struct stream *stream);
+bool spool_is_ready(const struct spool *spool);
+
+// Forgets what was written of the areas and moves the incomplete line to the front.
+void spool_compact(struct spool *spool);
+
+// Moves all that may be written from `from` to the empty spool `to`, which has no block; only the incomplete lines stay.
+void spool_move_ready(struct spool *to, struct spool *from);
+
+// The ready bytes as a record. False if they are too many for one, or in a rope.
+bool spool_record(const struct spool *spool, struct record *ret_record);
+
+// Moves the areas' ready bytes to the ropes, and gives the block back if nothing is left in it. False with errno if
+// there is no room for all.
+bool spool_settle(struct spool *spool);
+
+// ---- emit.c
+
+struct store *emit_store(struct emit *emit);
+bool emit_is_line_buffered(const struct emit *emit);
+bool emit_is_line_ordered(const struct emit *emit);
+
+// Counts releases of held memory and file space; to be read before trying to get some.
+uint64_t emit_released(struct emit *emit);
+
+// Waits until emit_released() is no longer `seen`. Returns false when there is no sense in waiting: the job may be written
+// now and nobody else is writing; or nothing that is written or running can release anything.
+bool emit_wait(struct spool *spool, uint64_t seen);
+
+// Something of this run's output is lost: reports it, once. No lock held.
+void emit_fail(struct emit *emit, int stream, int error);
+
+// EMIT_LINE_BUFFER: writes or queues the ready lines if the job may be written now.
+void emit_lines(struct spool *spool);
+
+// keep_order and EMIT_LINE_BUFFER: keeps lane_promote() away from the spool, or not any more.
+void emit_enter(struct spool *spool);
+void emit_leave(struct spool *spool);
+
+// Takes the turn to write until the job ends, if the job may be written now and nobody else is writing.
+bool emit_take_turn(struct spool *spool);
+void emit_drop_turn(struct spool *spool);
+
+// With the turn: writes what is ready of the stream, waiting for the reader.
+void emit_pass(struct spool *spool, int stream);
+
+// With the turn: as sinks_splice().
+ssize_t emit_splice(struct spool *spool, int stream, int fd);
+
+// Counts the job as running again.
+void emit_set_idle(struct spool *spool, bool idle);
+
+#endif

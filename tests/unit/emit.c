@@ -1,0 +1,1113 @@
+// What becomes of jobs' output: whole, in order, never lost, whatever the reader and the disk do.
+
+#include "output/emit.h"
+
+#include "base/alloc.h"
+#include "base/buf.h"
+#include "base/sync.h"
+#include "output/store.h"
+#include "output/spool.h"
+#include "test.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+// ---- a reader at the other end of stdout or stderr
+
+struct reader {
+	int fd;           // to read
+	int write_fd;     // for the emitter
+	mutex lock;
+	cond more;
+	bool go;          // reading is allowed
+	struct buf got;
+	thread thread;
+};
+
+static void *reader_main(void *arg) {
+	struct reader *reader = arg;
+	char *mem = xmalloc(1 << 16);
+	mutex_lock(&reader->lock);
+	while (!reader->go) {
+		cond_wait(&reader->more, &reader->lock);
+	}
+	for (;;) {
+		mutex_unlock(&reader->lock);
+		ssize_t n = read(reader->fd, mem, 1 << 16);
+		check(n >= 0);
+		mutex_lock(&reader->lock);
+		if (n == 0) {
+			break;
+		}
+		buf_add(&reader->got, mem, (size_t)n);
+		cond_broadcast(&reader->more);
+	}
+	mutex_unlock(&reader->lock);
+	free(mem);
+	return NULL;
+}
+
+static void reader_open(struct reader *reader, bool go, int flags) {
+	int ends[2];
+	check(pipe2(ends, O_CLOEXEC) == 0);
+	check(flags == 0 || fcntl(ends[1], F_SETFL, flags) == 0);
+	*reader = (struct reader){.fd = ends[0], .write_fd = ends[1], .go = go, .got = BUF_INIT};
+	mutex_init(&reader->lock);
+	cond_init(&reader->more);
+	check_equal(thread_start(&reader->thread, reader_main, reader, 1 << 16), 0);
+}
+
+static void reader_go(struct reader *reader) {
+	mutex_lock(&reader->lock);
+	reader->go = true;
+	cond_broadcast(&reader->more);
+	mutex_unlock(&reader->lock);
+}
+
+// Waits until so many bytes have arrived.
+static void reader_wait(struct reader *reader, size_t len) {
+	mutex_lock(&reader->lock);
+	while (reader->got.len < len) {
+		cond_wait(&reader->more, &reader->lock);
+	}
+	mutex_unlock(&reader->lock);
+}
+
+// Reads to the end.
+static void reader_end(struct reader *reader) {
+	close(reader->write_fd);
+	reader_go(reader);
+	thread_join(reader->thread);
+	close(reader->fd);
+}
+
+static void reader_free(struct reader *reader) {
+	buf_fini(&reader->got);
+	mutex_fini(&reader->lock);
+	cond_fini(&reader->more);
+}
+
+#define check_got(reader, text) do { \
+		check_equal((reader)->got.len, sizeof(text) - 1); \
+		check(memcmp((reader)->got.data, text, sizeof(text) - 1) == 0); \
+	} while (0)
+
+// ---- an emitter between two readers
+
+struct failure {
+	int calls, stream, error;
+};
+
+static void note_failure(void *arg, int stream, int error) {
+	struct failure *failure = arg;
+	++failure->calls;
+	failure->stream = stream;
+	failure->error = error;
+}
+
+struct bench {
+	struct emit *emit;
+	struct emit_config config;
+	struct reader out, err;
+	struct failure failure;
+};
+
+static void bench_open(struct bench *bench, enum emit_mode mode, bool keep_order, size_t spool_mem, bool go) {
+	memset(bench, 0, sizeof(*bench));
+	reader_open(&bench->out, go, 0);
+	reader_open(&bench->err, go, 0);
+	bench->config = (struct emit_config){
+		.mode = mode, .keep_order = keep_order, .spool_mem = spool_mem, .spool_dir = "/tmp",
+		.out_fd = bench->out.write_fd, .err_fd = bench->err.write_fd, .failed = note_failure, .arg = &bench->failure,
+	};
+	bench->emit = emit_create(&bench->config);
+}
+
+static void bench_end(struct bench *bench, int result) {
+	reader_go(&bench->out);
+	reader_go(&bench->err);
+	check_equal(emit_destroy(bench->emit), result);
+	reader_end(&bench->out);
+	reader_end(&bench->err);
+}
+
+static void bench_free(struct bench *bench) {
+	reader_free(&bench->out);
+	reader_free(&bench->err);
+}
+
+static void bench_close(struct bench *bench) {
+	bench_end(bench, 0);
+	bench_free(bench);
+}
+
+// Bytes a job writes, through a pipe as a child does.
+static void job_write(struct spool *spool, int stream, const char *mem, size_t len) {
+	int ends[2];
+	check(pipe2(ends, O_CLOEXEC | O_NONBLOCK) == 0);
+	while (len > 0) {
+		ssize_t n = write(ends[1], mem, len);
+		if (n > 0) {
+			mem += n;
+			len -= (size_t)n;
+		} else {
+			check(errno == EAGAIN);
+			check(spool_readable(spool, stream, ends[0]) > 0);
+		}
+	}
+	while (spool_readable(spool, stream, ends[0]) > 0) {
+	}
+	check_equal(errno, EAGAIN);
+	close(ends[1]);
+	ssize_t n;
+	while ((n = spool_readable(spool, stream, ends[0])) > 0) {
+	}
+	check_equal(n, 0);
+	close(ends[0]);
+}
+
+static void job_writes(struct spool *spool, int stream, const char *text) {
+	job_write(spool, stream, text, strlen(text));
+}
+
+static int count_fds(void) {
+	int n = 0;
+	DIR *dir = opendir("/proc/self/fd");
+	check(dir);
+	while (readdir(dir)) {
+		++n;
+	}
+	closedir(dir);
+	return n;
+}
+
+// ---- random jobs
+
+static uint64_t next_random(uint64_t *state) {
+	*state = *state * 6364136223846793005u + 1442695040888963407u;
+	return *state >> 20;
+}
+
+// Bytes of job `n` on a stream: a head {n, length} and noise that follows from n.
+struct head {
+	uint64_t job, lane, len;
+};
+
+static void noise(char *mem, size_t len, uint64_t seed) {
+	uint64_t state = seed * 77 + 1;
+	for (size_t i = 0; i < len; ++i) {
+		mem[i] = (char)next_random(&state);
+	}
+}
+
+static size_t random_size(uint64_t *state) {
+	// from 1 byte to 1 MB, each power of two as likely as any other
+	return (next_random(state) % (UINT64_C(1) << (next_random(state) % 21))) + 1;
+}
+
+enum { LANES = 3 };
+
+struct crowd {
+	struct bench *bench;
+	struct emit_lane *lane[LANES];
+	mutex lock;
+	uint64_t next[LANES];
+	uint64_t jobs;          // in each lane
+	uint64_t seed;
+	int workers;            // still running
+};
+
+static char *job_bytes(uint64_t lane, uint64_t job, int stream, uint64_t seed, size_t *ret_len) {
+	uint64_t state = seed ^ (job * 1000003 + lane * 7919 + (uint64_t)stream);
+	next_random(&state);
+	if (next_random(&state) % 4 == 0) { // silent
+		*ret_len = 0;
+		return NULL;
+	}
+	struct head head = {job, lane, random_size(&state)};
+	char *mem = xmalloc(sizeof(head) + head.len);
+	memcpy(mem, &head, sizeof(head));
+	noise(mem + sizeof(head), head.len, job * 2 + (uint64_t)stream);
+	*ret_len = sizeof(head) + head.len;
+	return mem;
+}
+
+static void *crowd_worker(void *arg) {
+	struct crowd *crowd = arg;
+	for (uint64_t turn = 0;; ++turn) {
+		uint64_t lane = turn % LANES;
+		mutex_lock(&crowd->lock);
+		uint64_t job = ++crowd->next[lane];
+		uint64_t most = crowd->next[0] + crowd->next[1] + crowd->next[2];
+		mutex_unlock(&crowd->lock);
+		if (job > crowd->jobs) {
+			if (most > LANES * (crowd->jobs + 8)) {
+				break;
+			}
+			continue;
+		}
+		struct spool *spool = spool_open(crowd->bench->emit, crowd->lane[lane], job, NULL, 0);
+		size_t len[2];
+		char *mem[2];
+		for (int i = 0; i < 2; ++i) {
+			mem[i] = job_bytes(lane, job, i, crowd->seed, &len[i]);
+		}
+		// in slices of both streams
+		size_t at[2] = {0, 0};
+		while (at[0] < len[0] || at[1] < len[1]) {
+			for (int i = 0; i < 2; ++i) {
+				size_t n = len[i] - at[i] < 50000 ? len[i] - at[i] : 50000;
+				if (n > 0) {
+					job_write(spool, i, mem[i] + at[i], n);
+				}
+				at[i] += n;
+			}
+		}
+		check_equal(spool_bytes(spool, 0), len[0]);
+		check_equal(spool_bytes(spool, 1), len[1]);
+		free(mem[0]);
+		free(mem[1]);
+		spool_finish(spool);
+	}
+	return NULL;
+}
+
+// Checks that the stream is the jobs' outputs one after the other, each whole.
+static void check_crowd(struct crowd *crowd, struct reader *reader, int stream, bool ordered) {
+	const char *at = reader->got.data, *end = at + reader->got.len;
+	uint64_t expect = 0, seen = 0, last[LANES] = {0};
+	for (uint64_t lane = 0; lane < LANES; ++lane) {
+		for (uint64_t job = 1; job <= crowd->jobs; ++job) {
+			size_t len;
+			free(job_bytes(lane, job, stream, crowd->seed, &len));
+			expect += len > 0;
+		}
+	}
+	while (at < end) {
+		struct head head;
+		check((size_t)(end - at) >= sizeof(head));
+		memcpy(&head, at, sizeof(head));
+		check(head.lane < LANES && head.job >= 1 && head.job <= crowd->jobs);
+		size_t len;
+		char *mem = job_bytes(head.lane, head.job, stream, crowd->seed, &len);
+		check((size_t)(end - at) >= len && memcmp(at, mem, len) == 0);
+		free(mem);
+		at += len;
+		++seen;
+		check(!ordered || head.job > last[head.lane]);
+		last[head.lane] = head.job;
+	}
+	check_equal(seen, expect);
+}
+
+static void run_crowd(bool ordered, size_t spool_mem, bool reader_waits, int flags) {
+	struct bench bench;
+	bench_open(&bench, EMIT_GROUP, ordered, spool_mem, !reader_waits);
+	if (flags) {
+		check(fcntl(bench.out.write_fd, F_SETFL, flags) == 0);
+	}
+	struct crowd crowd = {.bench = &bench, .jobs = 40, .seed = spool_mem + ordered};
+	mutex_init(&crowd.lock);
+	for (int i = 0; i < LANES; ++i) {
+		crowd.lane[i] = emit_lane_open(bench.emit);
+	}
+	thread workers[6];
+	for (int i = 0; i < 6; ++i) {
+		check_equal(thread_start(&workers[i], crowd_worker, &crowd, 1 << 17), 0);
+	}
+	for (int i = 0; i < 6; ++i) {
+		thread_join(workers[i]); // also when nobody reads: nothing here waits for the reader
+	}
+	check(store_mem(emit_store(bench.emit)) <= spool_mem + BLOCK_SIZE);
+	for (int i = 0; i < LANES; ++i) {
+		emit_lane_close(bench.emit, crowd.lane[i]);
+	}
+	bench_end(&bench, 0);
+	check_crowd(&crowd, &bench.out, 0, ordered);
+	check_crowd(&crowd, &bench.err, 1, ordered);
+	check_equal(bench.failure.calls, 0);
+	mutex_fini(&crowd.lock);
+	bench_free(&bench);
+}
+
+static void test_crowd(void) {
+	run_crowd(false, 8 << 20, false, 0);
+}
+
+static void test_crowd_disk(void) {
+	run_crowd(false, 100000, false, 0);
+	run_crowd(false, 0, false, 0);
+}
+
+static void test_crowd_ordered(void) {
+	run_crowd(true, 8 << 20, false, 0);
+	run_crowd(true, 300000, false, 0);
+}
+
+static void test_crowd_blocked(void) {
+	run_crowd(false, 200000, true, 0);
+	run_crowd(true, 200000, true, 0);
+}
+
+static void test_crowd_nonblocking(void) {
+	run_crowd(false, 1 << 20, false, O_NONBLOCK);
+	run_crowd(false, 1 << 20, true, O_NONBLOCK);
+}
+
+// ---- order
+
+static void test_streams_apart(void) {
+	struct bench bench;
+	bench_open(&bench, EMIT_GROUP, false, 1 << 20, true);
+	struct emit_lane *lane = emit_lane_open(bench.emit);
+	struct spool *spool = spool_open(bench.emit, lane, 1, NULL, 0);
+	job_writes(spool, 1, "e1");
+	job_writes(spool, 0, "o1");
+	job_writes(spool, 1, "e2\n");
+	job_writes(spool, 0, "o2");
+	spool_finish(spool);
+	reader_wait(&bench.out, 4); // at once, not at the end of the run
+	emit_lane_close(bench.emit, lane);
+	bench_end(&bench, 0);
+	check_got(&bench.out, "o1o2");
+	check_got(&bench.err, "e1e2\n");
+	bench_free(&bench);
+}
+
+static void test_out_before_err(void) {
+	struct reader both;
+	reader_open(&both, true, 0);
+	struct emit *emit = emit_create(&(struct emit_config){.mode = EMIT_GROUP, .spool_dir = "/tmp",
+		.out_fd = both.write_fd, .err_fd = both.write_fd});
+	for (uint64_t i = 1; i <= 2; ++i) {
+		struct spool *spool = spool_open(emit, emit_lane_open(emit), i, NULL, 0);
+		job_writes(spool, 1, "err\n");
+		job_writes(spool, 0, "out\n");
+		spool_finish(spool);
+	}
+	check_equal(emit_destroy(emit), 0);
+	reader_end(&both);
+	check_got(&both, "out\nerr\nout\nerr\n");
+	reader_free(&both);
+}
+
+// A hundred thousand held jobs: memory, descriptors and order.
+static void hold_many(enum emit_mode mode) {
+	enum { JOBS = 100000, SPOOL_MEM = 300000 };
+	check(setrlimit(RLIMIT_NOFILE, &(struct rlimit){16, 16}) == 0);
+	struct bench bench;
+	bench_open(&bench, mode, true, SPOOL_MEM, true);
+	struct emit_lane *lane = emit_lane_open(bench.emit);
+	struct spool *first = spool_open(bench.emit, lane, 1, NULL, 0);
+	job_writes(first, 0, "held up\n");
+	struct buf expect = BUF_INIT;
+	buf_adds(&expect, "held up\nat last\n");
+	char text[64];
+	for (uint64_t i = 2; i <= JOBS; ++i) {
+		if (i % 5 == 0) {
+			emit_skip(bench.emit, lane, i);
+			continue;
+		}
+		struct spool *spool = spool_open(bench.emit, lane, i, NULL, 0);
+		if (i % 7 != 0) {
+			snprintf(text, sizeof(text), "job %d\nsays so", (int)i);
+			spool_add(spool, 0, text, strlen(text));
+			buf_adds(&expect, text);
+		}
+		spool_finish(spool);
+	}
+	check(store_mem(emit_store(bench.emit)) <= SPOOL_MEM + BLOCK_SIZE);
+	job_writes(first, 0, "at last\n");
+	spool_finish(first);
+	emit_lane_close(bench.emit, lane);
+	bench_end(&bench, 0);
+	check_equal(bench.out.got.len, expect.len);
+	check(memcmp(bench.out.got.data, expect.data, expect.len) == 0);
+	buf_fini(&expect);
+	bench_free(&bench);
+}
+
+static void test_hold_many(void) {
+	hold_many(EMIT_GROUP);
+}
+
+static void test_hold_many_lines(void) {
+	hold_many(EMIT_LINE_BUFFER);
+}
+
+static void test_hold_many_big(void) {
+	check(setrlimit(RLIMIT_NOFILE, &(struct rlimit){16, 16}) == 0);
+	struct bench bench;
+	bench_open(&bench, EMIT_GROUP, true, 1 << 20, true);
+	struct emit_lane *lane = emit_lane_open(bench.emit);
+	enum { JOBS = 200, SIZE = 150000 };
+	char *mem = xmalloc(SIZE);
+	for (uint64_t i = JOBS; i >= 1; --i) {
+		struct spool *spool = spool_open(bench.emit, lane, i, NULL, 0);
+		noise(mem, SIZE, i);
+		job_write(spool, i % 2 == 0, mem, SIZE);
+		spool_finish(spool);
+	}
+	emit_lane_close(bench.emit, lane);
+	bench_end(&bench, 0);
+	check_equal(bench.out.got.len, JOBS / 2 * SIZE);
+	for (uint64_t i = 1; i <= JOBS; ++i) {
+		noise(mem, SIZE, i);
+		check(memcmp((i % 2 ? bench.out : bench.err).got.data + (i - 1) / 2 * SIZE, mem, SIZE) == 0);
+	}
+	free(mem);
+	bench_free(&bench);
+}
+
+static void test_lanes_apart(void) {
+	struct bench bench;
+	bench_open(&bench, EMIT_GROUP, true, 1 << 20, true);
+	struct emit_lane *a = emit_lane_open(bench.emit), *b = emit_lane_open(bench.emit);
+	struct spool *a1 = spool_open(bench.emit, a, 1, NULL, 0);
+	struct spool *a2 = spool_open(bench.emit, a, 2, NULL, 0);
+	struct spool *b1 = spool_open(bench.emit, b, 1, NULL, 0);
+	struct spool *b3 = spool_open(bench.emit, b, 3, NULL, 0);
+	job_writes(a2, 0, "a2\n");
+	spool_finish(a2);
+	job_writes(b3, 0, "b3\n");
+	spool_finish(b3);
+	job_writes(b1, 0, "b1\n");
+	spool_finish(b1);
+	reader_wait(&bench.out, 3); // a1 holds up a2, not b1
+	emit_skip(bench.emit, b, 2);
+	reader_wait(&bench.out, 6);
+	job_writes(a1, 0, "a1\n");
+	spool_finish(a1);
+	emit_lane_close(bench.emit, a);
+	emit_lane_close(bench.emit, b);
+	bench_end(&bench, 0);
+	check_got(&bench.out, "b1\nb3\na1\na2\n");
+	bench_free(&bench);
+}
+
+static void test_end_writes_held(void) {
+	struct bench bench;
+	bench_open(&bench, EMIT_GROUP, true, 1 << 20, true);
+	struct emit_lane *lane = emit_lane_open(bench.emit);
+	struct spool *spool = spool_open(bench.emit, lane, 5, NULL, 0);
+	job_writes(spool, 0, "five");
+	spool_finish(spool);
+	bench_end(&bench, 0); // 1 to 4 never came
+	check_got(&bench.out, "five");
+	bench_free(&bench);
+}
+
+// ---- lines
+
+static void test_line_order(void) {
+	struct bench bench;
+	bench_open(&bench, EMIT_LINE_BUFFER, false, 1 << 20, true);
+	struct emit_lane *lane = emit_lane_open(bench.emit);
+	struct spool *a = spool_open(bench.emit, lane, 1, NULL, 0), *b = spool_open(bench.emit, lane, 2, NULL, 0);
+	job_writes(a, 0, "a1\na");
+	reader_wait(&bench.out, 3);
+	job_writes(b, 0, "b1\nb2");
+	job_writes(a, 1, "e");
+	job_writes(a, 0, "2\na3");
+	reader_wait(&bench.out, 9);
+	spool_finish(a);
+	spool_finish(b);
+	bench_end(&bench, 0);
+	check_got(&bench.out, "a1\nb1\na2\na3b2"); // as GNU parallel: no newline is added
+	check_got(&bench.err, "e");
+	bench_free(&bench);
+}
+
+static void test_line_keep_order(void) {
+	struct bench bench;
+	bench_open(&bench, EMIT_LINE_BUFFER, true, 1 << 20, true);
+	struct emit_lane *lane = emit_lane_open(bench.emit);
+	struct spool *spool[5];
+	for (uint64_t i = 1; i <= 4; ++i) {
+		spool[i] = spool_open(bench.emit, lane, i, NULL, 0);
+	}
+	job_writes(spool[3], 0, "3a\n3b");
+	job_writes(spool[2], 0, "2\n");
+	spool_finish(spool[2]);
+	job_writes(spool[1], 0, "1a\n1b");
+	reader_wait(&bench.out, 3); // the oldest is live
+	job_writes(spool[4], 0, "4\n");
+	spool_finish(spool[4]);
+	spool_finish(spool[1]);
+	reader_wait(&bench.out, 10); // and so is the next one, with the lines that it has so far
+	job_writes(spool[3], 1, "3e\n");
+	reader_wait(&bench.err, 3);
+	job_writes(spool[3], 0, "c\n");
+	reader_wait(&bench.out, 14);
+	spool_finish(spool[3]);
+	emit_lane_close(bench.emit, lane);
+	bench_end(&bench, 0);
+	check_got(&bench.out, "1a\n1b2\n3a\n3bc\n4\n");
+	bench_free(&bench);
+}
+
+enum { LINE_WORKERS = 6, LINES = 300 };
+
+struct liner {
+	struct bench *bench;
+	struct emit_lane *lane;
+	int number;
+	const char *tag;
+};
+
+// Line `n` of a writer: "[writer n length]", then bytes of all values but newline.
+static void line_make(struct buf *line, int writer, int n) {
+	uint64_t state = (uint64_t)(writer * 1000 + n);
+	next_random(&state);
+	size_t len = (size_t)(next_random(&state) % (UINT64_C(1) << (next_random(&state) % 18)));
+	buf_printf(line, "[%d %d %zu]", writer, n, len);
+	for (size_t i = 0; i < len; ++i) {
+		char c = (char)next_random(&state);
+		buf_addc(line, c == '\n' ? '\0' : c);
+	}
+	buf_addc(line, '\n');
+}
+
+static void *liner_main(void *arg) {
+	struct liner *liner = arg;
+	struct spool *spool = spool_open(liner->bench->emit, liner->lane, (uint64_t)liner->number + 1, NULL, 0);
+	struct buf text = BUF_INIT;
+	for (int n = 0; n < LINES; ++n) {
+		line_make(&text, liner->number, n);
+	}
+	// in slices that do not care for lines
+	uint64_t state = (uint64_t)liner->number;
+	for (size_t at = 0; at < text.len;) {
+		size_t n = (size_t)(next_random(&state) % 100000) + 1;
+		n = n < text.len - at ? n : text.len - at;
+		job_write(spool, 0, text.data + at, n);
+		at += n;
+	}
+	buf_fini(&text);
+	spool_finish(spool);
+	return NULL;
+}
+
+static void run_lines(bool ordered, size_t spool_mem, bool go) {
+	struct bench bench;
+	bench_open(&bench, EMIT_LINE_BUFFER, ordered, spool_mem, go);
+	struct emit_lane *lane = emit_lane_open(bench.emit);
+	struct liner liners[LINE_WORKERS];
+	thread threads[LINE_WORKERS];
+	for (int i = 0; i < LINE_WORKERS; ++i) {
+		liners[i] = (struct liner){.bench = &bench, .lane = lane, .number = i};
+		check_equal(thread_start(&threads[i], liner_main, &liners[i], 1 << 17), 0);
+	}
+	for (int i = 0; i < LINE_WORKERS; ++i) {
+		thread_join(threads[i]);
+	}
+	emit_lane_close(bench.emit, lane);
+	bench_end(&bench, 0);
+	int next[LINE_WORKERS] = {0};
+	const char *at = bench.out.got.data, *end = at + bench.out.got.len;
+	int last = 0;
+	while (at < end) {
+		int writer = at[1] - '0';
+		check(at[0] == '[' && writer >= 0 && writer < LINE_WORKERS);
+		check(!ordered || writer >= last);
+		last = writer;
+		struct buf line = BUF_INIT;
+		line_make(&line, writer, next[writer]++);
+		check((size_t)(end - at) >= line.len && memcmp(at, line.data, line.len) == 0);
+		at += line.len;
+		buf_fini(&line);
+	}
+	for (int i = 0; i < LINE_WORKERS; ++i) {
+		check_equal(next[i], LINES);
+	}
+	bench_free(&bench);
+}
+
+static void test_lines_whole(void) {
+	run_lines(false, 1 << 20, true);
+	run_lines(false, 70000, true);
+}
+
+static void test_lines_blocked(void) {
+	run_lines(false, 1 << 20, false);
+}
+
+static void test_lines_ordered(void) {
+	run_lines(true, 1 << 20, true);
+	run_lines(true, 70000, true);
+	run_lines(true, 70000, false);
+}
+
+// ---- tags
+
+static void check_tagged(enum emit_mode mode, const char *tag, const char *const *pieces, const char *expect) {
+	struct bench bench;
+	bench_open(&bench, mode, false, 1 << 20, true);
+	struct spool *spool = spool_open(bench.emit, emit_lane_open(bench.emit), 1, tag, strlen(tag));
+	for (; *pieces; ++pieces) {
+		job_writes(spool, 0, *pieces);
+	}
+	spool_finish(spool);
+	bench_end(&bench, 0);
+	check_string(buf_str(&bench.out.got), expect);
+	bench_free(&bench);
+}
+
+#define PIECES(...) ((const char *const[]){__VA_ARGS__, NULL})
+
+// Expected: what GNU parallel 20221122 --tag wrote for the same bytes.
+static void test_tags(void) {
+	for (enum emit_mode mode = EMIT_GROUP; mode <= EMIT_LINE_BUFFER; ++mode) {
+		check_tagged(mode, "x\t", PIECES("a\nb"), "x\ta\nx\tb");
+		check_tagged(mode, "x\t", PIECES("a\nb\n"), "x\ta\nx\tb\n");
+		check_tagged(mode, "x\t", PIECES("a", "b", "\n", "c"), "x\tab\nx\tc");
+		check_tagged(mode, "x\t", PIECES(""), "");
+		check_tagged(mode, "x\t", PIECES("\n\n"), "x\t\nx\t\n");
+		check_tagged(mode, "x\t", PIECES("a\r\nb\r\n"), "x\ta\rx\t\nx\tb\rx\t\n");
+		check_tagged(mode, "x\t", PIECES("\ra"), "x\t\rx\ta");
+		check_tagged(mode, "x\t", PIECES("a\r\r\nb"), "x\ta\rx\t\rx\t\nx\tb");
+		check_tagged(mode, "x\t", PIECES("a\r"), "x\ta\r");
+		check_tagged(mode, "", PIECES("a\nb\n"), "a\nb\n");
+	}
+}
+
+static void test_tags_large(void) {
+	// a tag longer than any buffer, and lines that cross all of them
+	struct bench bench;
+	bench_open(&bench, EMIT_GROUP, true, 100000, true);
+	struct emit_lane *lane = emit_lane_open(bench.emit);
+	struct buf tag = BUF_INIT, expect = BUF_INIT, text = BUF_INIT;
+	for (int i = 0; i < 100000; ++i) {
+		buf_addc(&tag, 't');
+	}
+	struct spool *first = spool_open(bench.emit, lane, 1, NULL, 0);
+	struct spool *second = spool_open(bench.emit, lane, 2, tag.data, tag.len);
+	for (int i = 0; i < 5; ++i) {
+		size_t from = text.len;
+		for (int k = 0; k < 33333; ++k) {
+			buf_addc(&text, 'x');
+		}
+		buf_addc(&text, '\n');
+		buf_add(&expect, tag.data, tag.len);
+		buf_add(&expect, text.data + from, text.len - from);
+	}
+	job_write(second, 0, text.data, text.len);
+	spool_finish(second);
+	spool_finish(first);
+	emit_lane_close(bench.emit, lane);
+	bench_end(&bench, 0);
+	check_equal(bench.out.got.len, expect.len);
+	check(memcmp(bench.out.got.data, expect.data, expect.len) == 0);
+	buf_fini(&tag);
+	buf_fini(&text);
+	buf_fini(&expect);
+	bench_free(&bench);
+}
+
+static void test_tags_both_streams(void) {
+	struct bench bench;
+	bench_open(&bench, EMIT_GROUP, true, 1 << 20, true);
+	struct emit_lane *lane = emit_lane_open(bench.emit);
+	struct spool *first = spool_open(bench.emit, lane, 1, "1\t", 2);
+	struct spool *second = spool_open(bench.emit, lane, 2, "2\t", 2);
+	job_writes(second, 0, "o\n");
+	job_writes(second, 1, "e\n");
+	spool_finish(second); // held in a pack
+	job_writes(first, 1, "e");
+	job_writes(first, 0, "o\n");
+	spool_finish(first);
+	emit_lane_close(bench.emit, lane);
+	bench_end(&bench, 0);
+	check_got(&bench.out, "1\to\n2\to\n");
+	check_got(&bench.err, "1\te2\te\n");
+	bench_free(&bench);
+}
+
+// ---- all else
+
+static void test_bytes_of_all_values(void) {
+	char all[256 * 300];
+	for (size_t i = 0; i < sizeof(all); ++i) {
+		all[i] = (char)(i + i / 256);
+	}
+	for (int mode = EMIT_GROUP; mode <= EMIT_LINE_BUFFER; ++mode) {
+		struct bench bench;
+		bench_open(&bench, (enum emit_mode)mode, false, 1 << 20, true);
+		struct spool *spool = spool_open(bench.emit, emit_lane_open(bench.emit), 1, NULL, 0);
+		job_write(spool, 0, all, sizeof(all));
+		job_write(spool, 1, all, sizeof(all));
+		spool_finish(spool);
+		bench_end(&bench, 0);
+		check(bench.out.got.len == sizeof(all) && memcmp(bench.out.got.data, all, sizeof(all)) == 0);
+		check(bench.err.got.len == sizeof(all) && memcmp(bench.err.got.data, all, sizeof(all)) == 0);
+		bench_free(&bench);
+	}
+}
+
+static void test_reset(void) {
+	for (int order = 0; order < 4; ++order) {
+		struct bench bench;
+		bench_open(&bench, order & 2 ? EMIT_LINE_BUFFER : EMIT_GROUP, order & 1, 200000, true);
+		struct emit_lane *lane = emit_lane_open(bench.emit);
+		struct spool *first = spool_open(bench.emit, lane, 1, NULL, 0);
+		struct spool *spool = spool_open(bench.emit, lane, 2, NULL, 0);
+		char *mem = xcalloc(1, 500000);
+		job_write(spool, 0, mem, 500000); // no line
+		job_writes(spool, 1, "gone");
+		spool_reset(spool);
+		check_equal(spool_bytes(spool, 0), 0);
+		job_writes(spool, 0, "kept");
+		spool_finish(spool);
+		spool_finish(first);
+		emit_lane_close(bench.emit, lane);
+		bench_end(&bench, 0);
+		check_got(&bench.out, "kept");
+		check_equal(bench.err.got.len, 0);
+		free(mem);
+		bench_free(&bench);
+	}
+}
+
+static void test_live(void) {
+	for (int tagged = 0; tagged < 2; ++tagged) {
+		struct bench bench;
+		bench_open(&bench, EMIT_GROUP, false, 1 << 20, true);
+		struct emit_lane *lane = emit_lane_open(bench.emit);
+		struct spool *spool = spool_open(bench.emit, lane, 1, "T\t", tagged ? 2 : 0);
+		struct spool *other = spool_open(bench.emit, lane, 2, NULL, 0);
+		spool_set_live(spool);
+		enum { SIZE = 3000000 };
+		char *mem = xmalloc(SIZE);
+		memset(mem, 'x', SIZE);
+		job_writes(spool, 1, "err"); // not streamed
+		job_write(spool, 0, mem, SIZE);
+		reader_wait(&bench.out, SIZE);
+		job_writes(other, 0, "other");
+		spool_finish(other);
+		job_writes(spool, 0, "end");
+		check_equal(spool_bytes(spool, 0), SIZE + 3);
+		spool_finish(spool);
+		bench_end(&bench, 0);
+		size_t tag_len = tagged ? 2 : 0;
+		check_equal(bench.out.got.len, tag_len + SIZE + 8);
+		check(memcmp(bench.out.got.data, "T\t", tag_len) == 0);
+		check(memcmp(bench.out.got.data + tag_len, mem, SIZE) == 0);
+		check(memcmp(bench.out.got.data + tag_len + SIZE, "endother", 8) == 0);
+		check_equal(bench.err.got.len, tag_len + 3);
+		free(mem);
+		bench_free(&bench);
+	}
+}
+
+static void test_large(void) {
+	int before = count_fds();
+	struct bench bench;
+	bench_open(&bench, EMIT_GROUP, false, 1 << 20, false);
+	struct emit_lane *lane = emit_lane_open(bench.emit);
+	enum { SIZE = 20000000 };
+	char *mem = xmalloc(SIZE);
+	noise(mem, SIZE, 1);
+	for (uint64_t i = 1; i <= 3; ++i) {
+		struct spool *spool = spool_open(bench.emit, lane, i, NULL, 0);
+		job_write(spool, 0, mem, SIZE);
+		check(store_mem(emit_store(bench.emit)) <= 1 << 20);
+		spool_finish(spool);
+	}
+	bench_end(&bench, 0);
+	check_equal(bench.out.got.len, 3 * SIZE);
+	for (int i = 0; i < 3; ++i) {
+		check(memcmp(bench.out.got.data + i * SIZE, mem, SIZE) == 0);
+	}
+	free(mem);
+	bench_free(&bench);
+	check_equal(count_fds(), before);
+}
+
+static void test_no_temporary_file(void) {
+	char dir[] = "/tmp/emit-test.XXXXXX";
+	check(mkdtemp(dir));
+	struct bench bench;
+	bench_open(&bench, EMIT_GROUP, true, 0, true);
+	check_equal(emit_destroy(bench.emit), 0);
+	bench.config.spool_dir = dir;
+	bench.emit = emit_create(&bench.config);
+	struct emit_lane *lane = emit_lane_open(bench.emit);
+	struct spool *spool = spool_open(bench.emit, lane, 1, NULL, 0);
+	char *mem = xcalloc(1, 200000);
+	job_write(spool, 0, mem, 200000);
+	check(store_units(emit_store(bench.emit)) > 0);
+	check(rmdir(dir) == 0); // nothing has a name in it
+	spool_finish(spool);
+	emit_lane_close(bench.emit, lane);
+	bench_close(&bench);
+	free(mem);
+}
+
+// ---- failures
+
+static void test_full_stdout(void) {
+	struct reader err;
+	reader_open(&err, true, 0);
+	int full = open("/dev/full", O_WRONLY | O_CLOEXEC);
+	check(full >= 0);
+	struct failure failure = {0};
+	struct emit *emit = emit_create(&(struct emit_config){.mode = EMIT_GROUP, .spool_dir = "/tmp", .out_fd = full,
+		.err_fd = err.write_fd, .failed = note_failure, .arg = &failure});
+	struct emit_lane *lane = emit_lane_open(emit);
+	for (uint64_t i = 1; i <= 3; ++i) {
+		struct spool *spool = spool_open(emit, lane, i, NULL, 0);
+		job_writes(spool, 0, "out");
+		job_writes(spool, 1, "err");
+		spool_finish(spool);
+	}
+	check_equal(failure.calls, 1);
+	check_equal(failure.stream, 0);
+	check_equal(failure.error, ENOSPC);
+	check_equal(emit_destroy(emit), -1);
+	check_equal(failure.calls, 1);
+	reader_end(&err);
+	check_got(&err, "errerrerr");
+	reader_free(&err);
+	close(full);
+}
+
+static void test_closed_stdout(void) {
+	signal(SIGPIPE, SIG_IGN);
+	for (int live = 0; live < 2; ++live) {
+		int ends[2];
+		check(pipe2(ends, O_CLOEXEC) == 0);
+		close(ends[0]);
+		struct failure failure = {0};
+		struct emit *emit = emit_create(&(struct emit_config){.mode = EMIT_GROUP, .spool_dir = "/tmp",
+			.out_fd = ends[1], .err_fd = ends[1], .failed = note_failure, .arg = &failure});
+		struct emit_lane *lane = emit_lane_open(emit);
+		char *mem = xcalloc(1, 1000000);
+		for (uint64_t i = 1; i <= 2; ++i) {
+			struct spool *spool = spool_open(emit, lane, i, NULL, 0);
+			if (live) {
+				spool_set_live(spool);
+			}
+			job_write(spool, 0, mem, 1000000);
+			job_writes(spool, 1, "err");
+			spool_finish(spool);
+		}
+		check_equal(emit_destroy(emit), -1);
+		check_equal(failure.calls, 1);
+		check_equal(failure.error, EPIPE);
+		free(mem);
+		close(ends[1]);
+	}
+}
+
+// Without a disk a lone job, and the one whose turn it is, lose nothing.
+static void no_disk(bool keep_order, enum emit_mode mode, int stream) {
+	struct bench bench;
+	bench_open(&bench, mode, keep_order, 100000, true);
+	check_equal(emit_destroy(bench.emit), 0);
+	bench.config.spool_dir = "/nonexistent";
+	bench.emit = emit_create(&bench.config);
+	struct emit_lane *lane = emit_lane_open(bench.emit);
+	enum { SIZE = 1000000 };
+	char *mem = xmalloc(SIZE);
+	noise(mem, SIZE, 3);
+	for (uint64_t i = 1; i <= 2; ++i) {
+		struct spool *spool = spool_open(bench.emit, lane, i, NULL, 0);
+		job_write(spool, stream, mem, SIZE);
+		spool_finish(spool);
+	}
+	emit_lane_close(bench.emit, lane);
+	bench_end(&bench, 0);
+	check_equal(bench.failure.calls, 0);
+	struct reader *reader = stream ? &bench.err : &bench.out;
+	check_equal(reader->got.len, 2 * SIZE);
+	check(memcmp(reader->got.data, mem, SIZE) == 0 && memcmp(reader->got.data + SIZE, mem, SIZE) == 0);
+	free(mem);
+	bench_free(&bench);
+}
+
+static void test_no_disk(void) {
+	for (int i = 0; i < 8; ++i) {
+		no_disk(i & 1, i & 2 ? EMIT_GROUP : EMIT_LINE_BUFFER, i & 4 ? 1 : 0);
+	}
+}
+
+struct later {
+	struct bench *bench;
+	struct emit_lane *lane;
+	const char *mem;
+	size_t size;
+	struct spool *spool;
+};
+
+static void *later_main(void *arg) {
+	struct later *later = arg;
+	job_write(later->spool, 0, later->mem, later->size);
+	spool_finish(later->spool);
+	return NULL;
+}
+
+// A job that the disk fails waits while the one before it runs, and goes on when that has ended.
+static void test_no_disk_waits(void) {
+	for (int mode = EMIT_GROUP; mode <= EMIT_LINE_BUFFER; ++mode) {
+		struct bench bench;
+		bench_open(&bench, (enum emit_mode)mode, true, 200000, true);
+		check_equal(emit_destroy(bench.emit), 0);
+		bench.config.spool_dir = "/nonexistent";
+		bench.emit = emit_create(&bench.config);
+		struct emit_lane *lane = emit_lane_open(bench.emit);
+		enum { SIZE = 2000000, WORKERS = 3 };
+		char *mem = xmalloc(SIZE);
+		noise(mem, SIZE, 4);
+		struct later later[WORKERS];
+		thread threads[WORKERS];
+		struct spool *first = spool_open(bench.emit, lane, 1, NULL, 0);
+		for (int i = 0; i < WORKERS; ++i) {
+			struct spool *spool = spool_open(bench.emit, lane, (uint64_t)i + 2, NULL, 0);
+			later[i] = (struct later){&bench, lane, mem, SIZE, spool};
+			check_equal(thread_start(&threads[i], later_main, &later[i], 1 << 17), 0);
+		}
+		job_writes(first, 0, "first\n");
+		spool_finish(first);
+		for (int i = 0; i < WORKERS; ++i) {
+			thread_join(threads[i]);
+		}
+		emit_lane_close(bench.emit, lane);
+		bench_end(&bench, 0);
+		check_equal(bench.failure.calls, 0);
+		check_equal(bench.out.got.len, 6 + WORKERS * SIZE);
+		check(memcmp(bench.out.got.data, "first\n", 6) == 0);
+		for (int i = 0; i < WORKERS; ++i) {
+			check(memcmp(bench.out.got.data + 6 + i * SIZE, mem, SIZE) == 0);
+		}
+		free(mem);
+		bench_free(&bench);
+	}
+}
+
+// Without a disk, and behind a job that cannot come before it ends: that loss is reported, and nothing hangs.
+static void test_no_disk_lost(void) {
+	struct bench bench;
+	bench_open(&bench, EMIT_GROUP, true, 100000, true);
+	check_equal(emit_destroy(bench.emit), 0);
+	bench.config.spool_dir = "/nonexistent";
+	bench.emit = emit_create(&bench.config);
+	struct emit_lane *lane = emit_lane_open(bench.emit);
+	struct spool *first = spool_open(bench.emit, lane, 1, NULL, 0);
+	spool_reset(first); // waits to be tried again, which needs a slot
+	struct spool *second = spool_open(bench.emit, lane, 2, NULL, 0);
+	char *mem = xmalloc(1000000);
+	memset(mem, 'x', 1000000);
+	job_write(second, 0, mem, 1000000);
+	spool_finish(second);
+	job_writes(first, 0, "first");
+	spool_finish(first);
+	emit_lane_close(bench.emit, lane);
+	bench_end(&bench, -1);
+	check_equal(bench.failure.calls, 1);
+	check_equal(bench.failure.stream, 2);
+	check_equal(bench.failure.error, ENOENT);
+	// what there was room for is there
+	check(bench.out.got.len > 50000 && bench.out.got.len < 1000000);
+	check(memcmp(bench.out.got.data, "firstxxxx", 9) == 0);
+	free(mem);
+	bench_free(&bench);
+}
+
+// The file can be opened but not written to any length.
+static void test_disk_full(void) {
+	signal(SIGXFSZ, SIG_IGN);
+	check(setrlimit(RLIMIT_FSIZE, &(struct rlimit){1000000, 1000000}) == 0);
+	struct bench bench;
+	bench_open(&bench, EMIT_GROUP, true, 100000, true);
+	struct emit_lane *lane = emit_lane_open(bench.emit);
+	enum { SIZE = 3000000, WORKERS = 3 };
+	char *mem = xmalloc(SIZE);
+	noise(mem, SIZE, 5);
+	struct later later[WORKERS];
+	thread threads[WORKERS];
+	for (int i = 0; i < WORKERS; ++i) {
+		later[i] = (struct later){&bench, lane, mem, SIZE, spool_open(bench.emit, lane, (uint64_t)i + 1, NULL, 0)};
+	}
+	for (int i = WORKERS - 1; i >= 0; --i) {
+		check_equal(thread_start(&threads[i], later_main, &later[i], 1 << 17), 0);
+	}
+	for (int i = 0; i < WORKERS; ++i) {
+		thread_join(threads[i]);
+	}
+	emit_lane_close(bench.emit, lane);
+	bench_end(&bench, 0);
+	check_equal(bench.failure.calls, 0);
+	check_equal(bench.out.got.len, WORKERS * SIZE);
+	for (int i = 0; i < WORKERS; ++i) {
+		check(memcmp(bench.out.got.data + i * SIZE, mem, SIZE) == 0);
+	}
+	free(mem);
+	bench_free(&bench);
+}
+
+static void test_disk_full_small(void) {
+	signal(SIGXFSZ, SIG_IGN);
+	check(setrlimit(RLIMIT_FSIZE, &(struct rlimit){1000000, 1000000}) == 0);
+	struct bench bench;
+	bench_open(&bench, EMIT_GROUP, true, 100000, true);
+	struct emit_lane *lane = emit_lane_open(bench.emit);
+	enum { JOBS = 500, SIZE = 10000 };
+	char *mem = xmalloc(SIZE);
+	noise(mem, SIZE, 6);
+	for (uint64_t i = JOBS; i >= 1; --i) {
+		struct spool *spool = spool_open(bench.emit, lane, i, NULL, 0);
+		job_write(spool, 0, mem, SIZE);
+		spool_finish(spool); // nothing else runs: held beyond the bound
+	}
+	emit_lane_close(bench.emit, lane);
+	bench_end(&bench, 0);
+	check_equal(bench.failure.calls, 0);
+	check_equal(bench.out.got.len, JOBS * SIZE);
+	for (int i = 0; i < JOBS; ++i) {
+		check(memcmp(bench.out.got.data + i * SIZE, mem, SIZE) == 0);
+	}
+	free(mem);
+	bench_free(&bench);
+}
+
+int main(int argc, char *argv[]) {
+	static const struct test tests[] = {
+		TEST("a job's stdout and stderr go to their own descriptor, when it ends", test_streams_apart),
+		TEST("a job's stdout stands before its stderr", test_out_before_err),
+		TEST("outputs of 1 B to 1 MB from many threads are whole", test_crowd),
+		TEST("outputs that do not fit into memory are whole", test_crowd_disk),
+		TEST("keep_order holds in each lane", test_crowd_ordered),
+		TEST("jobs go on while nobody reads, and memory is bounded", test_crowd_blocked),
+		TEST("a non-blocking stdout loses nothing", test_crowd_nonblocking),
+		TEST("a hundred thousand jobs are held with 16 descriptors", test_hold_many),
+		TEST("a hundred thousand jobs are held line by line with 16 descriptors", test_hold_many_lines),
+		TEST("long outputs are held with 16 descriptors", test_hold_many_big),
+		TEST("lanes do not hold each other up", test_lanes_apart),
+		TEST("the end of the run writes what is held behind a gap", test_end_writes_held),
+		TEST("lines come as they are complete", test_line_order),
+		TEST("with keep_order the oldest job is live and hands over to the next", test_line_keep_order),
+		TEST("lines of 1 B to 128 kB with all byte values are never split", test_lines_whole),
+		TEST("lines are whole when nobody reads", test_lines_blocked),
+		TEST("lines are whole and in order of their jobs", test_lines_ordered),
+		TEST("tags are those of GNU parallel", test_tags),
+		TEST("tags and lines may be longer than any buffer", test_tags_large),
+		TEST("both streams are tagged, held or not", test_tags_both_streams),
+		TEST("all byte values pass", test_bytes_of_all_values),
+		TEST("a reset throws away what the attempt wrote", test_reset),
+		TEST("a live job streams its stdout and others wait", test_live),
+		TEST("20 MB outputs take little memory and leave no descriptor", test_large),
+		TEST("the spool file has no name", test_no_temporary_file),
+		TEST("a full stdout is reported once, stderr goes on", test_full_stdout),
+		TEST("a closed reader is EPIPE, reported once", test_closed_stdout),
+		TEST("without a disk a job that may be written goes straight through", test_no_disk),
+		TEST("without a disk jobs wait for those before them", test_no_disk_waits),
+		TEST("without a disk a loss that cannot be avoided is reported", test_no_disk_lost),
+		TEST("with a full disk jobs wait for those before them", test_disk_full),
+		TEST("with a full disk small outputs stay in memory", test_disk_full_small),
+	};
+	return test_main(tests, sizeof(tests) / sizeof(tests[0]), argc, argv);
+}

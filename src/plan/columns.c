@@ -282,7 +282,7 @@ static struct record split_sets(const struct splitter *splitter, char *text, siz
 static struct record split_regex(const struct splitter *splitter, const char *text, size_t len, struct buf *scratch) {
 	uint32_t n = 1;
 	const char *column = text, *end = text + len;
-	for (const char *from = text; from < end;) {
+	for (const char *from = text; column < end && from <= end;) {
 		regmatch_t match;
 		if (regexec(&splitter->regex, from, 1, &match, from > text ? REG_NOTBOL : 0) != 0) {
 			break;

@@ -231,8 +231,8 @@ static void split_words(struct template *template) {
 			while (at < end && is_space(*at) == space) {
 				++at;
 			}
-			parts_add(&template->words, space ? (struct part){.kind = BREAK}
-			                                  : (struct part){.kind = LITERAL, .text = from, .len = (size_t)(at - from)});
+			struct part literal = {.kind = LITERAL, .text = from, .len = (size_t)(at - from)};
+			parts_add(&template->words, space ? (struct part){.kind = BREAK} : literal);
 		}
 	}
 }

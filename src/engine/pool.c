@@ -1,0 +1,437 @@
+// The pool: named queues that take turns on a fixed number of slots, worked by threads with local lists and stealing.
+//
+// One mutex guards everything; a critical section is a few dozen nanoseconds of pointer work, a thousandth of starting a
+// process. What needs the outside world (to signal, to start a thread, to read or write the disk, to call a hook) is
+// noted as an errand and done after the lock was given back.
+//
+// [E1] An item that was taken is run once or dropped once. It is in one chunk or one local list until queue_take() or
+//      queue_doom() takes it out, under the lock; nothing else does.
+// [E2] An item is charged to its queue in the fair choice wherever it comes from, so local work cannot starve others;
+//      and each 16th pick of a queue takes its head, so it cannot starve its own queue. Enforced by worker_dispatch(),
+//      queue_take().
+// [E3] No lost wake-up. Call a side's state hungry when there is an eligible item, a free slot, and a worker parked or
+//      one that may be started. Whenever the lock is given back in a hungry state, a wake is in flight (side->waking),
+//      or a thread will look again that has the lock's next turn coming (a worker that ends its item, or the gate's).
+//      Enforced: all that can make the state hungry calls side_wake() (submit, start, resume, more slots, new
+//      attributes, a chunk read back), or is done by a worker that then looks itself; the woken worker clears `waking`
+//      and, having taken its item, calls side_wake(). So one wakes the next, nobody is woken while a wake is in flight,
+//      and there is no herd.
+// [E4] No more than `goal` items of a side run, plus those that wait in pool_wait_idle(), which lend their slot; at most
+//      max_parallel of a queue. Enforced by side_has_work(), fair.c.
+// [E5] A queue is removed exactly once: when it is closed, and nothing of it is queued, runs or is in use (`pins`).
+//      Each event that ends one of these calls queue_check_removal(), which sets `removed` under the lock. Its memory
+//      lives until its openers have closed it too.
+// [E6] Idle exactly once, as the last call: `nqueues` counts a queue until its hook has returned, and an item's queue
+//      cannot be removed. So it reaches 0 when nothing is left; idle_claimed is set in the same critical section, and
+//      from then on no queue can be opened.
+// [E7] Nobody uses the pool after pool_destroy(): it joins all workers, and waits for `guests`, the threads from outside
+//      that still have errands to do.
+// [E8] Memory for queued items stays below queue_mem, plus what nested work needs when the disk is full. Enforced by
+//      hold_make_room(); a submission from outside is refused instead, and told when there is room by pool_notice().
+
+#include "engine/inside.h"
+
+#include "base/alloc.h"
+#include "base/diag.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+uint64_t pool_now(const struct pool *pool) {
+	if (!pool->needs_clock) {
+		return 0;
+	}
+	return pool->config.now ? pool->config.now(pool->config.hooks.arg) : now_ns();
+}
+
+// ---- errands ----
+
+bool errands_any(const struct errands *errands) {
+	return errands->wake[0] || errands->wake[1] || errands->start[0] || errands->start[1] || errands->removed ||
+	       errands->low || errands->low_all || errands->load || errands->close_fd >= 0 || errands->spill_error;
+}
+
+static void errand_low(struct pool *pool, struct queue *queue) {
+	const struct pool_hooks *hooks = &pool->config.hooks;
+	if (hooks->low) {
+		hooks->low(hooks->arg, queue);
+	}
+	struct errands more = ERRANDS_INIT;
+	mutex_lock(&pool->lock);
+	--queue->pins;
+	queue_check_removal(queue, &more);
+	mutex_unlock(&pool->lock);
+	errands_run(pool, &more);
+}
+
+static void errands_call(struct pool *pool, const struct errands *errands) {
+	const struct pool_hooks *hooks = &pool->config.hooks;
+	if (errands->spill_error && hooks->trouble) {
+		hooks->trouble(hooks->arg, "spill", errands->spill_error);
+	}
+	if (errands->low) {
+		errand_low(pool, errands->low);
+	}
+	if (errands->low_all && hooks->low) {
+		hooks->low(hooks->arg, NULL);
+	}
+	for (struct queue *queue = errands->removed, *next; queue; queue = next) {
+		next = queue->next_removed; // before the queue is freed
+		queue_remove(pool, queue);
+	}
+}
+
+void errands_run(struct pool *pool, struct errands *errands) {
+	while (errands_any(errands)) {
+		struct errands now = *errands;
+		*errands = (struct errands)ERRANDS_INIT;
+		for (int side = 0; side < 2; ++side) {
+			if (now.wake[side]) {
+				cond_signal(&now.wake[side]->wake);
+			}
+			if (now.start[side]) {
+				worker_start(now.start[side]);
+			}
+		}
+		if (now.close_fd >= 0) {
+			close(now.close_fd);
+		}
+		if (now.load) {
+			hold_load(pool, now.load_queue, now.load, errands);
+		}
+		errands_call(pool, &now);
+	}
+}
+
+void pool_leave(struct pool *pool, struct errands *errands) {
+	if (!errands_any(errands)) {
+		mutex_unlock(&pool->lock);
+		return;
+	}
+	++pool->guests; // [E7]
+	mutex_unlock(&pool->lock);
+	errands_run(pool, errands);
+	mutex_lock(&pool->lock);
+	if (--pool->guests == 0 && pool->quit) {
+		cond_broadcast(&pool->idle_cond);
+	}
+	mutex_unlock(&pool->lock);
+}
+
+// Nothing is left but items that wait for just that.
+static bool idle_inside(const struct pool *pool) {
+	return pool->nopen == 0 && pool->queued == 0 && pool->nbusy == 0 &&
+	       pool->sides[0].running + pool->sides[1].running == pool->waiting_inside;
+}
+
+void pool_notice(struct pool *pool, struct errands *errands) {
+	if (pool->full_need > 0 && hold_has_room(pool, pool->full_need)) {
+		pool->full_need = 0;
+		errands->low_all = true;
+	}
+	if (pool->waiting_inside > 0 && idle_inside(pool)) {
+		cond_broadcast(&pool->idle_cond);
+	}
+}
+
+// ---- life ----
+
+struct pool *pool_create(const struct pool_config *config) {
+	struct pool *pool = NEW(struct pool);
+	verify(config->slots > 0);
+	pool->config = *config;
+	mutex_init(&pool->lock);
+	cond_init(&pool->idle_cond);
+	pool->needs_clock = config->fair_time || config->hooks.trace || config->start_interval > 0;
+	fair_init(&pool->sides[0].fair, config->fair_time, config->hooks.trace);
+	fair_init(&pool->sides[1].fair, /* time */ false, config->hooks.trace);
+	pool->sides[0].goal = pool->most_slots = config->slots;
+	pool->sides[1].goal = config->max_long ? config->max_long : 1;
+	pool->sides[0].thread_limit = pool->sides[1].thread_limit = UINT32_MAX;
+	list_init(&pool->queues);
+	list_init(&pool->zombies);
+	list_init(&pool->spillable);
+	spill_init(&pool->spill, config->spill_dir);
+	return pool;
+}
+
+void pool_start(struct pool *pool) {
+	struct errands errands = ERRANDS_INIT;
+	mutex_lock(&pool->lock);
+	pool->started = true;
+	sides_wake(pool, &errands);
+	pool_leave(pool, &errands);
+}
+
+void pool_destroy(struct pool *pool) {
+	mutex_lock(&pool->lock);
+	verify(pool->nqueues == 0 || pool->stage != POOL_OPEN);
+	while (pool->nqueues > 0) {
+		cond_wait(&pool->idle_cond, &pool->lock);
+	}
+	pool->quit = true;
+	for (unsigned i = 0; i < pool->nworkers; ++i) {
+		cond_signal(&pool->workers[i]->wake);
+	}
+	while (pool->guests > 0) {
+		cond_wait(&pool->idle_cond, &pool->lock);
+	}
+	mutex_unlock(&pool->lock);
+	// the array stays as it is: a worker that may start another one has errands of an earlier time
+	for (unsigned i = 0; i < pool->nworkers; ++i) {
+		if (pool->workers[i]->started) {
+			thread_join(pool->workers[i]->thread);
+		}
+	}
+	names_fini(pool);
+	for (unsigned i = 0; i < pool->nworkers; ++i) {
+		worker_free(pool->workers[i]);
+	}
+	free(pool->workers);
+	fair_fini(&pool->sides[0].fair);
+	fair_fini(&pool->sides[1].fair);
+	spill_fini(&pool->spill);
+	free(pool->slots_used);
+	cond_fini(&pool->idle_cond);
+	mutex_fini(&pool->lock);
+	free(pool);
+}
+
+// ---- submit ----
+
+static uint16_t type_number(struct pool *pool, const struct work_type *type) {
+	for (unsigned i = 0; i < pool->ntypes; ++i) {
+		if (pool->types[i] == type) {
+			return (uint16_t)i;
+		}
+	}
+	verify(pool->ntypes < MAX_TYPES);
+	pool->types[pool->ntypes] = type;
+	return (uint16_t)pool->ntypes++;
+}
+
+static bool queue_takes(const struct queue *queue, const struct worker *from) {
+	if (queue->removed || queue->pool->stage >= POOL_CANCELLING) {
+		return false;
+	}
+	if (!from) {
+		return !queue->closed && queue->pool->stage == POOL_OPEN;
+	}
+	// the running item keeps its own queue from being removed; another queue somebody must hold open, or have held
+	// open when the pool was shut down
+	return queue == from->queue || !queue->closed || queue->opens > 0;
+}
+
+static void append_all(struct pool *pool, struct queue *queue, struct worker *from, const struct work *works, size_t n) {
+	bool local = from && from->queue == queue && !queue->attrs.prefer_fairness &&
+	             pool->item_mem + pool->struct_mem < pool->config.queue_mem;
+	const struct pool_hooks *hooks = &pool->config.hooks;
+	for (size_t i = 0; i < n; ++i) {
+		const struct work *work = &works[i];
+		struct record record = {
+			.data = work->data,
+			.size = (uint32_t)work->size,
+			.type = type_number(pool, work->type),
+			.flags = (uint8_t)work->flags,
+			.id = work->id,
+		};
+		if (!(work->flags & WORK_NO_CONTEXT)) {
+			record.context = work->context ? work->context : from ? from->context : NULL;
+		}
+		if (record.context && hooks->context_ref) {
+			hooks->context_ref(record.context);
+		}
+		queue_append(queue, &record, local && (work->flags & WORK_LOCAL) ? from : NULL);
+	}
+}
+
+enum submit_status pool_submit(struct pool *pool, struct queue *queue, struct worker *from, const struct work *works,
+                               size_t n) {
+	size_t need = 0;
+	for (size_t i = 0; i < n; ++i) {
+		verify(works[i].size < UINT32_MAX / 4);
+		need += works[i].size + RECORD_HEAD;
+	}
+	struct errands errands = ERRANDS_INIT;
+	enum submit_status status = SUBMIT_CLOSED;
+	mutex_lock(&pool->lock);
+	bool room = !queue_takes(queue, from) || hold_make_room(pool, need, &errands);
+	if (queue_takes(queue, from)) { // also after the lock was away
+		if (!room && !from) {
+			status = SUBMIT_FULL;
+			pool->full_need = need > pool->full_need ? need : pool->full_need;
+		} else {
+			status = SUBMIT_OK;
+			append_all(pool, queue, from, works, n);
+			queue_reach(queue);
+			fair_arrive(&queue->side->fair, &queue->fair, n, pool_now(pool));
+			queue->low_armed |= !from;
+			side_wake(pool, queue->side, &errands);
+		}
+	}
+	pool_leave(pool, &errands);
+	return status;
+}
+
+void pool_queue_want(struct pool *pool, struct queue *queue) {
+	struct errands errands = ERRANDS_INIT;
+	mutex_lock(&pool->lock);
+	queue->low_armed = true;
+	if (!queue->removed && queue->bytes < queue->attrs.low_water) {
+		queue->low_armed = false;
+		++queue->pins;
+		errands.low = queue;
+	}
+	pool_leave(pool, &errands);
+}
+
+size_t pool_queue_bytes(struct pool *pool, struct queue *queue) {
+	mutex_lock(&pool->lock);
+	size_t bytes = queue->bytes;
+	mutex_unlock(&pool->lock);
+	return bytes;
+}
+
+// ---- cancel and shut down ----
+
+// Dooms the queued items of all queues, or of one. Returns how many queues; the caller frees the array.
+static size_t doom_all(struct pool *pool, struct queue *only, struct doomed **ret_doomed) {
+	size_t n = 0;
+	struct doomed *doomed = NULL;
+	if (only) {
+		doomed = NEW(struct doomed);
+		if (!only->removed && only->fair.backlog > 0) {
+			queue_doom(only, &doomed[n++]);
+		}
+	} else if (pool->queued > 0) {
+		doomed = xcalloc(pool->nqueues, sizeof(doomed[0]));
+		list_for_each(&pool->queues, at) {
+			struct queue *queue = list_entry(at, struct queue, link);
+			if (queue->fair.backlog > 0) {
+				queue_doom(queue, &doomed[n++]);
+			}
+		}
+	}
+	*ret_doomed = doomed;
+	return n;
+}
+
+static uint64_t drop_all(struct pool *pool, struct doomed *doomed, size_t n) {
+	uint64_t dropped = 0;
+	for (size_t i = 0; i < n; ++i) {
+		dropped += doomed[i].nitems;
+		doomed_drop(pool, &doomed[i]);
+	}
+	free(doomed);
+	return dropped;
+}
+
+uint64_t pool_cancel(struct pool *pool, struct queue *queue) {
+	struct doomed *doomed;
+	mutex_lock(&pool->lock);
+	size_t n = doom_all(pool, queue, &doomed);
+	mutex_unlock(&pool->lock);
+	return drop_all(pool, doomed, n);
+}
+
+uint64_t pool_shutdown(struct pool *pool, enum pool_stage stage) {
+	struct errands errands = ERRANDS_INIT;
+	struct doomed *doomed = NULL;
+	size_t n = 0;
+	mutex_lock(&pool->lock);
+	if (stage > POOL_CANCELLING) {
+		stage = POOL_CANCELLING; // CLOSED is reached, not asked for
+	}
+	if (stage > pool->stage) {
+		pool->stage = stage;
+		if (stage == POOL_CANCELLING) {
+			n = doom_all(pool, /* only */ NULL, &doomed);
+		}
+		list_for_each(&pool->queues, at) {
+			queue_shut(list_entry(at, struct queue, link), &errands);
+		}
+	}
+	bool last = pool->nqueues == 0 && pool->stage != POOL_OPEN && !pool->idle_claimed;
+	if (last) {
+		pool->idle_claimed = true;
+		pool->stage = POOL_CLOSED;
+	}
+	pool_notice(pool, &errands);
+	++pool->guests; // [E7], also while dropping
+	pool_leave(pool, &errands);
+	uint64_t dropped = drop_all(pool, doomed, n);
+	if (last) {
+		pool_become_idle(pool);
+	}
+	mutex_lock(&pool->lock);
+	--pool->guests;
+	cond_broadcast(&pool->idle_cond);
+	mutex_unlock(&pool->lock);
+	return dropped;
+}
+
+bool pool_wait_idle(struct pool *pool, struct worker *self, uint64_t deadline) {
+	struct errands errands = ERRANDS_INIT;
+	mutex_lock(&pool->lock);
+	if (!self) {
+		bool in_time = true;
+		while (!pool->idle && in_time) {
+			in_time = cond_wait_until(&pool->idle_cond, &pool->lock, deadline);
+		}
+		bool idle = pool->idle;
+		mutex_unlock(&pool->lock);
+		return idle;
+	}
+	// it lends its slot to those it waits for
+	++pool->waiting_inside;
+	++self->side->lent;
+	side_wake(pool, self->side, &errands);
+	mutex_unlock(&pool->lock);
+	errands_run(pool, &errands);
+	mutex_lock(&pool->lock);
+	bool in_time = true;
+	pool_notice(pool, &errands);
+	while (!idle_inside(pool) && in_time) {
+		in_time = cond_wait_until(&pool->idle_cond, &pool->lock, deadline);
+	}
+	bool idle = idle_inside(pool);
+	--pool->waiting_inside;
+	--self->side->lent;
+	mutex_unlock(&pool->lock);
+	errands_run(pool, &errands);
+	return idle;
+}
+
+// ---- change and ask ----
+
+void pool_pause(struct pool *pool, bool paused) {
+	struct errands errands = ERRANDS_INIT;
+	mutex_lock(&pool->lock);
+	pool->paused = paused;
+	sides_wake(pool, &errands);
+	pool_leave(pool, &errands);
+}
+
+void pool_set_slots(struct pool *pool, unsigned slots) {
+	struct errands errands = ERRANDS_INIT;
+	mutex_lock(&pool->lock);
+	pool->sides[0].goal = slots;
+	pool->most_slots = slots > pool->most_slots ? slots : pool->most_slots;
+	sides_wake(pool, &errands);
+	pool_leave(pool, &errands);
+}
+
+void pool_stat(struct pool *pool, struct pool_stat *ret_stat) {
+	mutex_lock(&pool->lock);
+	*ret_stat = (struct pool_stat){
+		.queued = pool->queued,
+		.running = pool->sides[0].running,
+		.running_long = pool->sides[1].running,
+		.dispatched = pool->dispatched,
+		.wakes = pool->wakes,
+		.threads = pool->sides[0].nthreads + pool->sides[1].nthreads,
+		.mem_bytes = pool->item_mem,
+		.spilled_bytes = pool->spilled,
+	};
+	mutex_unlock(&pool->lock);
+}

@@ -1,0 +1,55 @@
+// Queued items as bytes: the records of a queue's chunks and of a worker's local list.
+//
+// A record is a header (RECORD_HEAD bytes), the context if the item has one, its id if that does not follow from the
+// record before, and the data. So an item costs 8 bytes besides its data, in memory and in the spill file.
+
+#ifndef FAIRPAR_ENGINE_RECORD_H
+#define FAIRPAR_ENGINE_RECORD_H
+
+#include "base/attr.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { RECORD_HEAD = 8 };
+
+// An item, as it is encoded and decoded. `data` is borrowed.
+struct record {
+	const void *data;
+	uint32_t size;
+	uint16_t type;    // number of its work_type in the pool
+	uint8_t flags;    // enum work_flags
+	void *context;
+	uint64_t id;
+};
+
+// Bytes of the record behind one with the id `prev`.
+size_t record_bytes(const struct record *record, uint64_t prev);
+
+// Writes it to `to` and returns its bytes.
+size_t record_encode(const struct record *record, uint64_t prev, char *to);
+
+// Reads the record at `from`, behind one with the id `prev`. Returns its bytes; record->data points into `from`.
+size_t record_decode(const char *from, uint64_t prev, struct record *ret_record);
+
+// Bytes of the record at `from`, of which `len` can be read; 0 if it is longer than that.
+size_t record_peek(const char *from, size_t len);
+
+// A local list: records in a row, the oldest first. The owner takes the newest, thieves the oldest.
+struct lane {
+	char *data;
+	size_t cap, begin, len; // begin: of the oldest; len: bytes in use
+	uint64_t nitems;
+};
+
+// Bytes that lane_push() would allocate.
+size_t lane_growth(const struct lane *lane, const struct record *record);
+void lane_push(struct lane *lane, const struct record *record);
+
+// Take a record out of a list that is not empty. ret_record->data points into the list, until the next push.
+void lane_take_newest(struct lane *lane, struct record *ret_record);
+void lane_take_oldest(struct lane *lane, struct record *ret_record);
+void lane_fini(struct lane *lane);
+
+#endif

@@ -1,0 +1,119 @@
+// The spill file: places on disk for queued bytes that are too many for memory.
+//
+// Nearly all chunks need one place. A longer one (a record of more than SPILL_PLACE bytes) takes several at the end of
+// the file, and gives them back as single ones. A place that is used for less is a hole behind what was written.
+
+#include "engine/spill.h"
+
+#include "base/alloc.h"
+#include "base/diag.h"
+#include "base/fault.h"
+#include "base/io.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+enum {
+	GIVE_UP_PLACES = 64, // a file this small is kept: opening a new one all the time would cost more
+};
+
+void spill_init(struct spill *spill, const char *dir) {
+	*spill = (struct spill){.dir = dir, .fd = -1};
+}
+
+void spill_fini(struct spill *spill) {
+	if (spill->fd >= 0) {
+		close(spill->fd);
+	}
+	free(spill->free);
+}
+
+static uint32_t places(size_t len) {
+	return (uint32_t)((len + SPILL_PLACE - 1) / SPILL_PLACE);
+}
+
+bool spill_has_room(const struct spill *spill, size_t len) {
+	uint32_t n = places(len);
+	if (n == 1 && spill->nfree > 0) {
+		return true;
+	}
+	return spill->error == 0 && n < UINT32_MAX - spill->nplaces;
+}
+
+uint64_t spill_take(struct spill *spill, size_t len) {
+	verify(spill_has_room(spill, len));
+	uint32_t n = places(len);
+	if (n == 1 && spill->nfree > 0) {
+		return (uint64_t)spill->free[--spill->nfree] * SPILL_PLACE;
+	}
+	uint32_t place = spill->nplaces;
+	spill->nplaces += n;
+	grow_array(&spill->free, &spill->free_cap, spill->nplaces, sizeof(spill->free[0]));
+	return (uint64_t)place * SPILL_PLACE;
+}
+
+// Nobody reads or writes: whoever does has a place.
+static int give_up_if_unused(struct spill *spill) {
+	if (spill->nfree + spill->nlost < spill->nplaces || (spill->nplaces < GIVE_UP_PLACES && spill->error == 0)) {
+		return -1;
+	}
+	int fd = spill->fd;
+	if (fd >= 0) { // if it never was opened, another attempt would fail as well
+		spill->error = 0;
+	}
+	spill->fd = -1;
+	spill->nplaces = spill->nfree = spill->nlost = 0;
+	return fd;
+}
+
+int spill_give(struct spill *spill, uint64_t offset, size_t len) {
+	uint32_t first = (uint32_t)(offset / SPILL_PLACE);
+	for (uint32_t i = 0; i < places(len); ++i) {
+		spill->free[spill->nfree++] = first + i;
+	}
+	return give_up_if_unused(spill);
+}
+
+int spill_lose(struct spill *spill, uint64_t offset, size_t len, int error) {
+	(void)offset;
+	spill->nlost += places(len);
+	spill->error = error;
+	return give_up_if_unused(spill);
+}
+
+int spill_open(const struct spill *spill) {
+	int fd = tmpfile_open(spill->dir);
+	return fd >= 0 ? fd : -errno;
+}
+
+int spill_write(int fd, const char *data, size_t len, uint64_t offset) {
+	int error = fault_errno("spill");
+	if (error) {
+		return -error;
+	}
+	while (len > 0) {
+		ssize_t n = pwrite(fd, data, len, (off_t)offset);
+		if (n > 0) {
+			data += n;
+			len -= (size_t)n;
+			offset += (uint64_t)n;
+		} else if (n == 0 || errno != EINTR) {
+			return n == 0 ? -EIO : -errno;
+		}
+	}
+	return 0;
+}
+
+int spill_read(int fd, char *data, size_t len, uint64_t offset) {
+	while (len > 0) {
+		ssize_t n = pread(fd, data, len, (off_t)offset);
+		if (n > 0) {
+			data += n;
+			len -= (size_t)n;
+			offset += (uint64_t)n;
+		} else if (n == 0 || errno != EINTR) {
+			return n == 0 ? -EIO : -errno;
+		}
+	}
+	return 0;
+}

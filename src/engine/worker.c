@@ -1,0 +1,316 @@
+// Workers: threads that look for work, park, are woken, and run items.
+
+#include "engine/inside.h"
+
+#include "base/alloc.h"
+#include "base/diag.h"
+
+#include <errno.h>
+
+// ---- slot numbers ----
+
+// The lowest free number from `least`. Dedicated threads take lanes above the slots; so where the slots grow while lanes
+// are in use a number may lie above the slots, but never do two items have the same one.
+static unsigned slot_take(struct pool *pool, unsigned least) {
+	size_t word = (least - 1) / 64;
+	uint64_t below = (UINT64_C(1) << ((least - 1) % 64)) - 1; // not to be taken from the first word
+	for (;; ++word, below = 0) {
+		while (word >= pool->slots_words) {
+			grow_array(&pool->slots_used, &pool->slots_cap, pool->slots_words + 1, sizeof(pool->slots_used[0]));
+			pool->slots_used[pool->slots_words++] = 0;
+		}
+		uint64_t free = ~(pool->slots_used[word] | below);
+		if (free) {
+			unsigned bit = (unsigned)__builtin_ctzll(free);
+			pool->slots_used[word] |= UINT64_C(1) << bit;
+			return (unsigned)word * 64 + bit + 1;
+		}
+	}
+}
+
+static void slot_give(struct pool *pool, unsigned slot) {
+	pool->slots_used[(slot - 1) / 64] &= ~(UINT64_C(1) << ((slot - 1) % 64));
+}
+
+// ---- wake ----
+
+static bool side_has_work(const struct pool *pool, const struct side *side) {
+	return pool->started && !pool->paused && fair_is_eligible(&side->fair) && side->running < side->goal + side->lent;
+}
+
+static struct worker *worker_create(struct pool *pool, struct side *side) {
+	struct worker *worker = NEW(struct worker);
+	worker->pool = pool;
+	worker->side = side;
+	worker->index = pool->nworkers;
+	worker->started = true;
+	cond_init(&worker->wake);
+	grow_array(&pool->workers, &pool->workers_cap, pool->nworkers + 1, sizeof(pool->workers[0]));
+	pool->workers[pool->nworkers++] = worker;
+	return worker;
+}
+
+void side_wake(struct pool *pool, struct side *side, struct errands *errands) {
+	if (side->waking || !side_has_work(pool, side) || pool->gate) {
+		return;
+	}
+	size_t kind = side == &pool->sides[1];
+	struct worker *worker = side->idle;
+	if (worker) {
+		side->idle = worker->below;
+		worker->woken = true;
+		++pool->wakes;
+		errands->wake[kind] = worker;
+	} else if (side->nthreads < side->goal + side->lent && side->nthreads < side->thread_limit) {
+		++side->nthreads;
+		errands->start[kind] = worker_create(pool, side);
+	} else {
+		return;
+	}
+	side->waking = true;
+}
+
+void sides_wake(struct pool *pool, struct errands *errands) {
+	side_wake(pool, &pool->sides[0], errands);
+	side_wake(pool, &pool->sides[1], errands);
+}
+
+// On top of the idle stack, so that the one with the warmest cache is woken first, until it is woken or all is over.
+static void worker_park(struct worker *worker) {
+	struct pool *pool = worker->pool;
+	struct side *side = worker->side;
+	worker->below = side->idle;
+	side->idle = worker;
+	while (!worker->woken && !pool->quit) {
+		cond_wait(&worker->wake, &pool->lock);
+	}
+	if (worker->woken) {
+		worker->woken = false;
+		side->waking = false;
+	}
+}
+
+// Waits until the next dispatch is allowed; the only one that does. The others park meanwhile.
+static void worker_keep_gate(struct worker *worker, uint64_t now) {
+	struct pool *pool = worker->pool;
+	uint64_t deadline = now_ns() + (pool->next_start - now); // of the real clock
+	pool->gate = worker;
+	while (!pool->quit && cond_wait_until(&worker->wake, &pool->lock, deadline)) {
+	}
+	pool->gate = NULL;
+}
+
+// ---- dispatch ----
+
+static void trace_dispatch(struct worker *worker, uint64_t id, enum work_source source, double lag) {
+	struct pool *pool = worker->pool;
+	struct queue *queue = worker->queue;
+	struct service service = {
+		.n = pool->dispatched,
+		.now = worker->start,
+		.batch = queue->name,
+		.id = id,
+		.source = source,
+		.slot = worker->slot,
+		.virt = fair_virt(&queue->side->fair, &queue->fair, worker->start),
+		.lag = lag,
+	};
+	pool->config.hooks.trace(pool->config.hooks.arg, &service);
+}
+
+// Picks the queue whose turn it is and takes an item of it.
+static void worker_dispatch(struct worker *worker, uint64_t now, struct errands *errands) {
+	struct pool *pool = worker->pool;
+	struct side *side = worker->side;
+	bool tracing = pool->config.hooks.trace;
+	double lag = 0;
+	if (tracing) {
+		lag = fair_lag(&side->fair, fair_peek(&side->fair, now), now);
+	}
+	struct queue *queue = list_entry(fair_pick(&side->fair, now), struct queue, fair);
+	struct record record;
+	enum work_source source = queue_take(queue, worker, &record, errands);
+	if (worker_is_long(worker)) {
+		source = SOURCE_LONG;
+	} else if (record.flags & WORK_LENT) {
+		source = SOURCE_LENT;
+	}
+	worker->queue = queue;
+	worker->type = pool->types[record.type];
+	worker->size = record.size;
+	worker->context = record.context;
+	worker->start = now;
+	worker->slot = slot_take(pool, worker_is_long(worker) ? pool->most_slots + 1 : 1);
+	++side->running;
+	++pool->dispatched;
+	if (pool->config.start_interval > 0) {
+		pool->next_start = now + pool->config.start_interval;
+	}
+	if (queue->low_armed && queue->bytes < queue->attrs.low_water && !queue->closed) {
+		queue->low_armed = false;
+		++queue->pins;
+		errands->low = queue;
+	}
+	if (tracing) {
+		trace_dispatch(worker, record.id, source, lag);
+	}
+	pool_notice(pool, errands);
+}
+
+// Finds an item to run, parking until there is one. Returns false when the pool is over.
+static bool worker_look(struct worker *worker, struct errands *errands) {
+	struct pool *pool = worker->pool;
+	while (!pool->quit) {
+		if (!side_has_work(pool, worker->side)) {
+			worker_park(worker);
+			continue;
+		}
+		uint64_t now = pool_now(pool);
+		if (pool->config.start_interval == 0 || now >= pool->next_start) {
+			worker_dispatch(worker, now, errands);
+			sides_wake(pool, errands); // chain: one wakes the next, as long as there is more [E3]
+			return true;
+		}
+		if (pool->gate) {
+			worker_park(worker); // who keeps the gate wakes the next when it has gone through
+			continue;
+		}
+		worker_keep_gate(worker, now);
+		if (!side_has_work(pool, worker->side)) {
+			sides_wake(pool, errands); // the other side may have waited for the gate
+			if (errands_any(errands)) {
+				return true;
+			}
+		}
+	}
+	return false;
+}
+
+// ---- run ----
+
+static void worker_finish(struct worker *worker, enum work_status status, struct errands *errands) {
+	struct pool *pool = worker->pool;
+	struct side *side = worker->side;
+	struct queue *queue = worker->queue;
+	if (worker->context && pool->config.hooks.context_unref) {
+		pool->config.hooks.context_unref(worker->context);
+	}
+	worker->context = NULL;
+	worker->queue = NULL;
+	slot_give(pool, worker->slot);
+	--side->running;
+	uint64_t now = pool_now(pool);
+	if (status == WORK_NOT_RUN) {
+		fair_give_back(&side->fair, &queue->fair, worker->start, now);
+	} else {
+		fair_done(&side->fair, &queue->fair, now);
+	}
+	if (pool->thread_retry) {
+		side_wake(pool, pool->thread_retry, errands);
+		pool->thread_retry = NULL;
+	}
+	queue_check_removal(queue, errands);
+	pool_notice(pool, errands);
+}
+
+static enum work_status worker_run(struct worker *worker) {
+	const struct pool_hooks *hooks = &worker->pool->config.hooks;
+	enum work_status status = worker->type->run(worker, worker->queue, worker->data, worker->size);
+	if (status == WORK_FAILED && hooks->failed) {
+		hooks->failed(hooks->arg, worker, worker->queue);
+	}
+	return status;
+}
+
+static void *worker_main(void *arg) {
+	struct worker *worker = arg;
+	struct pool *pool = worker->pool;
+	struct errands errands = ERRANDS_INIT;
+	mutex_lock(&pool->lock);
+	worker->side->waking = false;
+	while (worker_look(worker, &errands)) {
+		mutex_unlock(&pool->lock);
+		errands_run(pool, &errands);
+		enum work_status status = WORK_OK;
+		if (worker->queue) {
+			status = worker_run(worker);
+		}
+		mutex_lock(&pool->lock);
+		if (worker->queue) {
+			worker_finish(worker, status, &errands);
+		}
+		if (errands_any(&errands)) { // before the next item, which may run for long
+			mutex_unlock(&pool->lock);
+			errands_run(pool, &errands);
+			mutex_lock(&pool->lock);
+		}
+	}
+	mutex_unlock(&pool->lock);
+	return NULL;
+}
+
+// ---- threads ----
+
+// EAGAIN: there are as many threads as there can be, which is no failure as long as the side has one. If it has none, it
+// tries again each time an item of the other side ends.
+static void worker_not_started(struct worker *worker, int error) {
+	struct pool *pool = worker->pool;
+	struct side *side = worker->side;
+	mutex_lock(&pool->lock);
+	worker->started = false;
+	side->waking = false;
+	--side->nthreads;
+	bool alone = side->nthreads == 0;
+	if (!alone) {
+		side->thread_limit = side->nthreads;
+	} else {
+		pool->thread_retry = side;
+		alone = pool->sides[0].running + pool->sides[1].running == 0;
+	}
+	bool first = !pool->troubled_threads;
+	pool->troubled_threads = true;
+	mutex_unlock(&pool->lock);
+	if (alone) {
+		diag_die("cannot start a thread: %s", strerror(error));
+	}
+	if (first && pool->config.hooks.trouble) {
+		pool->config.hooks.trouble(pool->config.hooks.arg, "threads", error);
+	}
+}
+
+void worker_start(struct worker *worker) {
+	int error = thread_start(&worker->thread, worker_main, worker, worker->pool->config.stack_bytes);
+	if (error) {
+		worker_not_started(worker, error);
+	}
+}
+
+void worker_free(struct worker *worker) {
+	if (worker->scratch && worker->scratch_fini) {
+		worker->scratch_fini(worker->scratch);
+	}
+	cond_fini(&worker->wake);
+	free(worker->data);
+	free(worker);
+}
+
+struct pool *worker_pool(const struct worker *worker) {
+	return worker->pool;
+}
+
+unsigned worker_slot(const struct worker *worker) {
+	return worker->slot;
+}
+
+bool worker_is_long(const struct worker *worker) {
+	return worker->side == &worker->pool->sides[1];
+}
+
+void *worker_context(const struct worker *worker) {
+	return worker->context;
+}
+
+void **worker_scratch(struct worker *worker, void (*fini)(void *)) {
+	worker->scratch_fini = fini;
+	return &worker->scratch;
+}

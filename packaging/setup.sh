@@ -146,7 +146,7 @@ say
 
 mkfifo "$demo/fifo"
 start=$(now)
-compress fair --batch big="$demo/big" --batch late="$demo/fifo" | follow 3>"$demo/fifo" >"$demo/fair.result"
+compress fair --batch big="$demo/big" --batch late="$demo/fifo" | follow 3<>"$demo/fifo" >"$demo/fair.result"
 fair_time=$(since "$start" "$(now)")
 
 start=$(now)

@@ -52,6 +52,8 @@ struct side {
 	unsigned thread_limit;   // no more can be started
 	bool waking;             // a worker was woken or started and has not had the lock since
 	struct worker *idle;     // stack of parked workers
+	uint64_t *numbers;       // bit set: those of the running items, from 1
+	size_t nwords, nwords_cap;
 };
 
 struct worker {
@@ -71,7 +73,7 @@ struct worker {
 	void *data;              // `data_cap` bytes
 	size_t data_cap, size;
 	void *context;
-	unsigned slot;
+	unsigned number, slot;   // of its side; a dedicated thread's slot is a lane above the slots
 	uint64_t start;
 };
 
@@ -124,8 +126,6 @@ struct pool {
 	struct worker *gate;     // the one that waits for next_start
 	uint64_t next_start;
 	uint64_t queued, dispatched, wakes;
-	uint64_t *slots_used;    // bit set: numbers of the running items, from 1
-	size_t slots_words, slots_cap;
 	unsigned most_slots;     // greatest goal of the slots so far: lanes lie above it
 	struct worker **workers; // by index
 	size_t workers_cap;

@@ -191,7 +191,8 @@ void pool_destroy(struct pool *pool) {
 	fair_fini(&pool->sides[0].fair);
 	fair_fini(&pool->sides[1].fair);
 	spill_fini(&pool->spill);
-	free(pool->slots_used);
+	free(pool->sides[0].numbers);
+	free(pool->sides[1].numbers);
 	cond_fini(&pool->idle_cond);
 	mutex_fini(&pool->lock);
 	free(pool);

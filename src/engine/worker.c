@@ -9,27 +9,23 @@
 
 // ---- slot numbers ----
 
-// The lowest free number from `least`. Dedicated threads take lanes above the slots; so where the slots grow while lanes
-// are in use a number may lie above the slots, but never do two items have the same one.
-static unsigned slot_take(struct pool *pool, unsigned least) {
-	size_t word = (least - 1) / 64;
-	uint64_t below = (UINT64_C(1) << ((least - 1) % 64)) - 1; // not to be taken from the first word
-	for (;; ++word, below = 0) {
-		while (word >= pool->slots_words) {
-			grow_array(&pool->slots_used, &pool->slots_cap, pool->slots_words + 1, sizeof(pool->slots_used[0]));
-			pool->slots_used[pool->slots_words++] = 0;
-		}
-		uint64_t free = ~(pool->slots_used[word] | below);
-		if (free) {
-			unsigned bit = (unsigned)__builtin_ctzll(free);
-			pool->slots_used[word] |= UINT64_C(1) << bit;
-			return (unsigned)word * 64 + bit + 1;
-		}
+// The lowest free number of the side, from 1.
+static unsigned number_take(struct side *side) {
+	size_t word = 0;
+	while (word < side->nwords && ~side->numbers[word] == 0) {
+		++word;
 	}
+	if (word == side->nwords) {
+		grow_array(&side->numbers, &side->nwords_cap, word + 1, sizeof(side->numbers[0]));
+		side->numbers[side->nwords++] = 0;
+	}
+	unsigned bit = (unsigned)__builtin_ctzll(~side->numbers[word]);
+	side->numbers[word] |= UINT64_C(1) << bit;
+	return (unsigned)word * 64 + bit + 1;
 }
 
-static void slot_give(struct pool *pool, unsigned slot) {
-	pool->slots_used[(slot - 1) / 64] &= ~(UINT64_C(1) << ((slot - 1) % 64));
+static void number_give(struct side *side, unsigned number) {
+	side->numbers[(number - 1) / 64] &= ~(UINT64_C(1) << ((number - 1) % 64));
 }
 
 // ---- wake ----
@@ -140,7 +136,8 @@ static void worker_dispatch(struct worker *worker, uint64_t now, struct errands 
 	worker->size = record.size;
 	worker->context = record.context;
 	worker->start = now;
-	worker->slot = slot_take(pool, worker_is_long(worker) ? pool->most_slots + 1 : 1);
+	worker->number = number_take(side);
+	worker->slot = worker->number + (worker_is_long(worker) ? pool->most_slots : 0);
 	++side->running;
 	++pool->dispatched;
 	if (pool->config.start_interval > 0) {
@@ -197,7 +194,7 @@ static void worker_finish(struct worker *worker, enum work_status status, struct
 	}
 	worker->context = NULL;
 	worker->queue = NULL;
-	slot_give(pool, worker->slot);
+	number_give(side, worker->number);
 	--side->running;
 	uint64_t now = pool_now(pool);
 	if (status == WORK_NOT_RUN) {

@@ -53,7 +53,7 @@ static void add_valued(struct buf *text, const char *separator) {
 // Bash splits words at = and : (COMP_WORDBREAKS), so "--jobs=4" comes as three words. The walk finds where the command
 // begins, and whether the word under the cursor is an option's value.
 static const char bash_walk[] =
-	"	local cur=${COMP_WORDS[COMP_CWORD]} i=1 command=0 want= word rest\n"
+	"	local cur=${COMP_WORDS[COMP_CWORD]} i=1 command=0 want='' word rest\n"
 	"	while ((i < COMP_CWORD)); do\n"
 	"		word=${COMP_WORDS[i]}\n"
 	"		if [[ -n $want ]]; then\n"
@@ -87,22 +87,31 @@ static const char bash_walk[] =
 	"	fi\n";
 
 static const char bash_end[] =
-	"	compopt -o filenames 2>/dev/null # fails when called by hand\n"
 	"	if ((command > 0 && command < COMP_CWORD)); then\n"
 	"		if [[ \" ${COMP_WORDS[*]:command:COMP_CWORD-command} \" != *' :::'* ]] && declare -F _command_offset >/dev/null; then\n"
 	"			_command_offset \"$command\"\n"
 	"		else\n"
-	"			mapfile -t COMPREPLY < <(compgen -f -- \"$cur\")\n"
+	"			_fairpar_files \"$cur\"\n"
 	"		fi\n"
-	"	elif [[ $cur == */* ]]; then\n"
-	"		mapfile -t COMPREPLY < <(compgen -f -- \"$cur\")\n"
 	"	elif ((command == 0)) && [[ $cur == -* ]]; then\n"
-	"		compopt +o filenames 2>/dev/null\n"
 	"		mapfile -t COMPREPLY < <(compgen -W \"$options\" -- \"$cur\")\n"
 	"	else\n"
-	"		mapfile -t COMPREPLY < <(compgen -c -- \"$cur\" | sort -u)\n"
+	"		_fairpar_commands \"$cur\"\n"
 	"	fi\n"
 	"} && complete -F _fairpar fairpar\n";
+
+static const char bash_functions[] =
+	"_fairpar_files() {\n"
+	"	compopt -o filenames 2>/dev/null # fails when called by hand\n"
+	"	mapfile -t COMPREPLY < <(compgen -f -- \"$1\")\n"
+	"}\n\n"
+	"_fairpar_commands() {\n"
+	"	if [[ $1 == */* ]]; then\n"
+	"		_fairpar_files \"$1\"\n"
+	"	else\n"
+	"		mapfile -t COMPREPLY < <(compgen -c -- \"$1\" | sort -u)\n"
+	"	fi\n"
+	"}\n\n";
 
 static void add_bash_value(struct buf *text, const struct option_info *option) {
 	const char *kind = option->complete;
@@ -111,10 +120,9 @@ static void add_bash_value(struct buf *text, const struct option_info *option) {
 	buf_printf(text, "	%s)\n", buf_str(&spellings) + strlen(" | "));
 	buf_fini(&spellings);
 	if (strcmp(kind, "file") == 0 || strcmp(kind, "named") == 0) {
-		buf_adds(text, "		compopt -o filenames 2>/dev/null\n"
-		               "		mapfile -t COMPREPLY < <(compgen -f -- \"$cur\")\n");
+		buf_adds(text, "		_fairpar_files \"$cur\"\n");
 	} else if (strcmp(kind, "command") == 0) {
-		buf_adds(text, "		mapfile -t COMPREPLY < <(compgen -c -- \"$cur\" | sort -u)\n");
+		buf_adds(text, "		_fairpar_commands \"$cur\"\n");
 	} else {
 		buf_printf(text, "		mapfile -t COMPREPLY < <(compgen -W '%s' -- \"$cur\")\n", kind);
 	}
@@ -122,12 +130,12 @@ static void add_bash_value(struct buf *text, const struct option_info *option) {
 }
 
 static void print_bash(struct buf *text) {
-	buf_adds(text, "# bash completion for fairpar, made by: fairpar --completions bash\n\n_fairpar() {\n"
-	               "	local options=' \\\n");
+	buf_printf(text, "# bash completion for fairpar, made by: fairpar --completions bash\n\n%s_fairpar() {\n	local options='\n",
+	           bash_functions);
 	for (int id = 0; id < NOPTIONS; ++id) {
 		struct buf line = BUF_INIT;
 		add_spellings(&line, &option_table[id], " ");
-		buf_printf(text, "		%s \\\n", buf_str(&line) + 1);
+		buf_printf(text, "		%s\n", buf_str(&line) + 1);
 		buf_fini(&line);
 	}
 	buf_adds(text, "	' valued='");

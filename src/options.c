@@ -752,6 +752,8 @@ static void settle_output(struct parser *p) {
 		}
 	}
 	o->keep_order = o->tag = false;
+	free(o->tagstring);
+	o->tagstring = NULL;
 }
 
 static int settle(struct parser *p) {

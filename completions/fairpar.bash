@@ -1,0 +1,158 @@
+# bash completion for fairpar, made by: fairpar --completions bash
+
+_fairpar_files() {
+	compopt -o filenames 2>/dev/null # fails when called by hand
+	mapfile -t COMPREPLY < <(compgen -f -- "$1")
+}
+
+_fairpar_commands() {
+	if [[ $1 == */* ]]; then
+		_fairpar_files "$1"
+	else
+		mapfile -t COMPREPLY < <(compgen -c -- "$1" | sort -u)
+	fi
+}
+
+_fairpar() {
+	local options='
+		-a --arg-file
+		-0 --null
+		-d --delimiter
+		-C --colsep
+		--header
+		-r --no-run-if-empty
+		--batch
+		--batch-by
+		--weight
+		--max-parallel
+		--priority
+		--fair
+		--long-running
+		--max-long
+		--prefer-fairness
+		--queue-mem
+		--then
+		--on-failure
+		-j -P --jobs --max-procs
+		--shell
+		--timeout
+		--retries
+		--delay
+		--term-seq --termseq
+		--nice
+		--dry-run --dryrun
+		-t --verbose
+		--group
+		--line-buffer --lb --linebuffer
+		-u --ungroup
+		-k --keep-order
+		--tag
+		--tagstring
+		--halt --halt-on-error
+		--exit-status
+		--quiet
+		--trace-service
+		-h --help
+		-V --version
+		--completions
+		--will-cite --no-notice --gnu
+		--citation
+	' valued=' -a --arg-file -d --delimiter -C --colsep --header --batch --batch-by --weight --max-parallel --priority --fair --max-long --queue-mem --then --on-failure -j -P --jobs --max-procs --shell --timeout --retries --delay --term-seq --termseq --nice --tagstring --halt --halt-on-error --exit-status --trace-service --completions '
+	local cur=${COMP_WORDS[COMP_CWORD]} i=1 command=0 want='' word rest
+	while ((i < COMP_CWORD)); do
+		word=${COMP_WORDS[i]}
+		if [[ -n $want ]]; then
+			if [[ $word != = && ${COMP_WORDS[i + 1]} != = ]]; then
+				want=
+			fi
+		elif [[ $word == -- ]]; then
+			command=$((i + 1))
+			break
+		elif [[ $word == --* ]]; then
+			if [[ ${COMP_WORDS[i + 1]} == = || $valued == *" $word "* ]]; then
+				want=$word
+			fi
+		elif [[ $word == -?* ]]; then
+			for ((rest = 1; rest < ${#word}; rest++)); do
+				if [[ $valued == *" -${word:rest:1} "* ]]; then
+					if ((rest == ${#word} - 1)); then
+						want=-${word:rest:1}
+					fi
+					break
+				fi
+			done
+		else
+			command=$i
+			break
+		fi
+		((i++))
+	done
+	if [[ -n $want && $cur == = ]]; then
+		cur=
+	fi
+	case $want in
+	'') ;;
+	-a | --arg-file)
+		_fairpar_files "$cur"
+		return
+		;;
+	--header)
+		mapfile -t COMPREPLY < <(compgen -W ':' -- "$cur")
+		return
+		;;
+	--batch)
+		_fairpar_files "$cur"
+		return
+		;;
+	--fair)
+		mapfile -t COMPREPLY < <(compgen -W 'turns time' -- "$cur")
+		return
+		;;
+	--then)
+		_fairpar_commands "$cur"
+		return
+		;;
+	--on-failure)
+		_fairpar_commands "$cur"
+		return
+		;;
+	-j | -P | --jobs | --max-procs)
+		_fairpar_files "$cur"
+		return
+		;;
+	--shell)
+		_fairpar_commands "$cur"
+		return
+		;;
+	--halt | --halt-on-error)
+		mapfile -t COMPREPLY < <(compgen -W 'never now,fail=1 soon,fail=1 now,success=1 soon,success=1 now,done=1 soon,done=1' -- "$cur")
+		return
+		;;
+	--exit-status)
+		mapfile -t COMPREPLY < <(compgen -W 'gnu xargs first max any' -- "$cur")
+		return
+		;;
+	--trace-service)
+		_fairpar_files "$cur"
+		return
+		;;
+	--completions)
+		mapfile -t COMPREPLY < <(compgen -W 'bash zsh fish' -- "$cur")
+		return
+		;;
+	*)
+		return
+		;;
+	esac
+	if ((command > 0 && command < COMP_CWORD)); then
+		if [[ " ${COMP_WORDS[*]:command:COMP_CWORD-command} " != *' :::'* ]] && declare -F _command_offset >/dev/null; then
+			_command_offset "$command"
+		else
+			_fairpar_files "$cur"
+		fi
+	elif ((command == 0)) && [[ $cur == -* ]]; then
+		mapfile -t COMPREPLY < <(compgen -W "$options" -- "$cur")
+	else
+		_fairpar_commands "$cur"
+	fi
+} && complete -F _fairpar fairpar

@@ -1,0 +1,270 @@
+# --help, -h, the manual and the completions say the same: what src/options.def says.
+
+load helper
+
+setup() {
+	helper_setup
+	top=$(cd "$BATS_TEST_DIRNAME/.." && pwd)
+	table=$top/src/options.def
+	man=$top/man/fairpar.1
+}
+
+# rows: each row of the table as "NAME|OTHER NAMES|LETTERS|ARGUMENT"
+rows() {
+	awk -F '"' '/^OPTION\(OPT_/ { printf "%s|%s|%s|%s\n", $2, $4, $6, $8 }' "$table"
+}
+
+# headings: each row as help and manual head it, "-j, -P, --jobs, --max-procs N"
+headings() {
+	rows | awk -F '|' '{
+		text = ""
+		for (i = 1; i <= length($3); i++)
+			text = text ", -" substr($3, i, 1)
+		n = split($1 " " $2, name, " ")
+		for (i = 1; i <= n; i++)
+			text = text ", --" name[i]
+		print substr(text, 3) ($4 == "" || $4 ~ /^\[/ ? "" : " ") $4
+	}'
+}
+
+# spellings: every name and letter of the table, sorted
+spellings() {
+	headings | grep -oE -e '(^| )-[0-9A-Za-z-]+' | tr -d ' ' | sort -u
+}
+
+options_of_man() {
+	sed -n '/^\.Sh OPTIONS/,/^\.Sh [^O]/p' "$man" | grep '^\.It Fl' |
+		sed 's/^\.It //; s/Fl /-/g; s/ ,/,/g; s/ Ns Op Cm = Ns Ar \(.*\)/[=\1]/; s/ Ns Cm = Ns Ar /=/; s/\(Ar\|Cm\) //; s/\\&//'
+}
+
+@test "the table is read by this test as it is meant" {
+	assert_eq "$(rows | grep -c .)" "$(grep -c '^OPTION(' "$table")"
+	assert_contains "$(headings)" '-j, -P, --jobs, --max-procs N'
+	assert_contains "$(headings)" '--long-running[=B]'
+}
+
+@test "--help has every option with all its names, in the order of the table, and no other" {
+	run_fairpar --help
+	assert_eq "$(sed -n 's/^  \(-.*\)/\1/p' <<<"$output")" "$(headings)"
+	assert_eq "$stderr" ''
+}
+
+@test "--help and -h fit 80 columns and start with the usage and two examples" {
+	for option in --help -h; do
+		run_fairpar "$option"
+		assert_eq "$(awk 'length > 80' <<<"$output")" ''
+		assert_eq "$(head -12 <<<"$output" | grep '^  [a-z]' | grep -c 'fairpar ')" 2
+		assert_contains "$output" 'Usage: fairpar [options] [command'
+	done
+}
+
+@test "-h has a line for each option, in the order of the table, and no other" {
+	run_fairpar -h
+	assert_eq "$(grep -oE '^  (-.,|   ) --[a-z-]+' <<<"$output" | tr -d ' ')" \
+		"$(rows | awk -F '|' '{ print ($3 == "" ? "" : "-" substr($3, 1, 1) ",") "--" $1 }')"
+}
+
+@test "the manual has every option with all its names, in the order of the table, and no other" {
+	assert_eq "$(options_of_man)" "$(headings)"
+}
+
+@test "the manual names no option that there is not" {
+	assert_eq "$(grep -oE 'Fl -[a-z-]+' "$man" | sed 's/Fl -/--/' | sort -u | grep -vxF -e -- -f <(spellings))" ''
+}
+
+@test "the manual is clean for mandoc" {
+	need mandoc
+	run mandoc -Tlint -W warning "$man"
+	assert_eq "$output" ''
+}
+
+@test "the manual is clean for groff" {
+	need groff
+	run groff -mdoc -Tutf8 -ww -z "$man"
+	assert_eq "$output" ''
+}
+
+@test "the examples of the manual are commands that fairpar takes" {
+	need mandoc
+	mkdir bin
+	ln -s "$FAIRPAR" bin/fairpar
+	printf '%s\n' a b >all.txt
+	cp all.txt now.txt
+	printf 'host\tname\nlocalhost\tself\n' >hosts.tsv
+	touch 'x y.wav'
+	sed -n '/^\.Ss Examples/,/^\.S[sh] I/p' "$man" |
+		sed -n 's/^\.Dl //p; /^\.Bd/,/^\.Ed/{/^\./!p}' |
+		sed 's/\\&//g; s/\\e/\\/g; s/\(^\|| \)fairpar /\1fairpar --dry-run /' >examples
+	assert_eq "$(grep -c 'fairpar --dry-run' examples)" 11
+	PATH=$PWD/bin:$PATH run -0 sh -e examples
+	assert_contains "$output" "lame './x y.wav' -o mp3/'x y'.mp3"
+}
+
+@test "the committed completions are what fairpar prints" {
+	for shell in bash:fairpar.bash zsh:_fairpar fish:fairpar.fish; do
+		run_fairpar --completions "${shell%:*}"
+		diff -u "$top/completions/${shell#*:}" "$BATS_TEST_TMPDIR/stdout"
+	done
+}
+
+@test "the completions have every spelling of every option, and no other" {
+	bash_words() { sed -n "/local options='/,/'/p" "$top/completions/fairpar.bash" | grep -oE -e '(\s)-[0-9A-Za-z-]+'; }
+	zsh_words() { grep -oE "^\s+'\*-[0-9A-Za-z-]+" "$top/completions/_fairpar" | tr -d "'*" | sed -E 's/^(\s*-[^-]).*/\1/; s/-$//'; }
+	fish_words() { grep '^complete' "$top/completions/fairpar.fish" | grep -oE -e ' -(s .|l [a-z-]+)' | sed 's/-s /-/; s/-l /--/'; }
+	for words in bash_words zsh_words fish_words; do
+		assert_eq "$("$words" | tr -d ' \t' | sort -u)" "$(spellings)"
+	done
+}
+
+# complete_bash WORD …: what the function offers for the last word, in $output
+complete_bash() {
+	output=$(bash --norc -c '
+		. "$1"
+		shift
+		COMP_WORDS=(fairpar "$@")
+		COMP_CWORD=$#
+		_fairpar
+		printf "%s\n" "${COMPREPLY[@]}"' bash "$top/completions/fairpar.bash" "$@")
+	printf '%s: %s\n' "$*" "${output:0:200}"
+}
+
+@test "bash completes options, their values, commands and files" {
+	touch items.txt
+	mkdir dir
+	complete_bash --keep
+	assert_eq "$output" --keep-order
+	complete_bash --fair ''
+	assert_set turns time
+	complete_bash --fair = ti
+	assert_eq "$output" time
+	complete_bash --exit-status =
+	assert_set gnu xargs first max any
+	complete_bash -a it
+	assert_eq "$output" items.txt
+	complete_bash -ka it
+	assert_eq "$output" items.txt
+	complete_bash --batch docs = it
+	assert_eq "$output" items.txt
+	complete_bash --weight docs = 3 -k --qui
+	assert_eq "$output" --quiet
+	complete_bash -j2 -k seq it
+	assert_eq "$output" items.txt
+	complete_bash -j 2 print
+	assert_contains "$output" printf
+	complete_bash -- print
+	assert_contains "$output" printf
+	complete_bash printf {} ::: it
+	assert_eq "$output" items.txt
+	complete_bash printf --keep
+	assert_eq "$output" ''
+	complete_bash --then prin
+	assert_contains "$output" printf
+	complete_bash --timeout ''
+	assert_eq "$output" ''
+	complete_bash ./di
+	assert_eq "$output" ./dir
+}
+
+@test "bash completes what the command takes where bash-completion is there" {
+	output=$(bash --norc -c '
+		. "$1"
+		_command_offset() { COMPREPLY=("the words from $1 on"); }
+		COMP_WORDS=(fairpar -j 2 git che)
+		COMP_CWORD=4
+		_fairpar
+		printf "%s\n" "${COMPREPLY[@]}"' bash "$top/completions/fairpar.bash")
+	assert_eq "$output" 'the words from 3 on'
+}
+
+# complete_fish LINE: what fish offers for the line, in $output
+complete_fish() {
+	output=$(HOME=$PWD XDG_CONFIG_HOME=$PWD XDG_DATA_HOME=$PWD fish --no-config -c '
+		source $argv[1]
+		complete -C $argv[2]' "$top/completions/fairpar.fish" "$1" | cut -f 1)
+	printf '%s: %s\n' "$1" "${output:0:200}"
+}
+
+@test "fish completes options, their values, commands and files" {
+	need fish
+	touch items.txt
+	complete_fish 'fairpar --keep'
+	assert_eq "$output" --keep-order
+	complete_fish 'fairpar --fair '
+	assert_set turns time
+	complete_fish 'fairpar --exit-status=f'
+	assert_eq "$output" --exit-status=first
+	complete_fish 'fairpar -a it'
+	assert_eq "$output" items.txt
+	complete_fish 'fairpar -j 2 printe'
+	assert_contains "$output" printenv
+	complete_fish 'fairpar -k cat it'
+	assert_eq "$output" items.txt
+	complete_fish 'fairpar cat {} ::: it'
+	assert_eq "$output" items.txt
+	complete_fish 'fairpar printenv --keep'
+	assert_eq "$output" ''
+}
+
+# complete_zsh LINE: types it and a tab into a zsh; what the line has become, in $output
+complete_zsh() {
+	cat >type.zsh <<'END'
+zmodload zsh/zpty
+export TERM=dumb
+zpty z zsh -f -i
+zpty -w z "PS1= RPS1= PROMPT_EOL_MARK=; stty -echo; unsetopt zle_bracketed_paste beep; fpath=(${(q)1:h} \$fpath)"
+zpty -w z 'autoload -Uz compinit; compinit -u -D; LISTMAX=9999'
+zpty -w z 'show() { print -r -- "<<$BUFFER>>"; BUFFER=; zle accept-line }; zle -N show; bindkey "^G" show'
+zpty -w z 'print -r rea""dy'
+zpty -r z line '*ready*'
+zpty -wn z "$2"$'\t\a'
+zpty -r z line '*<<*>>*'
+line=${line##*<<}
+print -r -- "${line%%>>*}"
+zpty -d z
+END
+	output=$(timeout 60 zsh -f type.zsh "$top/completions/_fairpar" "$1")
+	printf '%s: %s\n' "$1" "${output:0:200}"
+}
+
+@test "zsh completes options, their values, commands and files" {
+	need zsh
+	touch items.txt
+	complete_zsh 'fairpar --keep'
+	assert_eq "$output" 'fairpar --keep-order '
+	complete_zsh 'fairpar --fair ti'
+	assert_eq "$output" 'fairpar --fair time '
+	complete_zsh 'fairpar --exit-status=f'
+	assert_eq "$output" 'fairpar --exit-status=first '
+	complete_zsh 'fairpar -ka it'
+	assert_eq "$output" 'fairpar -ka items.txt '
+	complete_zsh 'fairpar --batch docs=it'
+	assert_eq "$output" 'fairpar --batch docs=items.txt '
+	complete_zsh 'fairpar -j2 cat it'
+	assert_eq "$output" 'fairpar -j2 cat items.txt '
+	complete_zsh 'fairpar cat {} ::: it'
+	assert_eq "$output" 'fairpar cat {} ::: items.txt '
+}
+
+@test "--version is in the form that GNU asks for" {
+	run_fairpar --version
+	[[ ${lines[0]} =~ ^fairpar\ [^\ ]+$ ]]
+	assert_contains "${lines[1]}" 'MIT License'
+	run_fairpar -V
+	assert_contains "$output" "${lines[0]}"
+}
+
+@test "a help that cannot be written is an error" {
+	status=0
+	"$FAIRPAR" --help >/dev/full 2>err || status=$?
+	assert_eq "$status" 255
+	assert_contains "$(cat err)" 'cannot write to stdout: No space left on device'
+}
+
+@test "without command and input, on a terminal, fairpar says what it is for and does not wait" {
+	need script
+	status=0
+	output=$(timeout 60 script -qec "$FAIRPAR" /dev/null </dev/null) || status=$?
+	assert_eq "$status" 255
+	assert_contains "$output" 'Usage: fairpar'
+	[[ $(wc -l <<<"$output") -lt 20 ]]
+}

@@ -186,7 +186,7 @@ check:
 	$(submake) $(profile_debug) obj/debug/fairpar $(FAULTY_UNITS)
 	$(submake) $(profile_stress) stresses
 	@$(if $(FUZZING),MAKE='$(MAKE)' tests/fuzz/run --build)
-	$(run_tests) tests/lint/run $(BATS) $(MODELLING) $(STRESSING) $(FUZZING) $(UNITS) $(FAULTY_UNITS)
+	$(run_tests) $(MODELLING) $(STRESSING) $(FUZZING) tests/lint/run $(BATS) $(UNITS) $(FAULTY_UNITS)
 
 check-unit:
 	$(submake) units

@@ -62,7 +62,7 @@ layers_find() {
 
 @test "the layer check finds a source file that does not include its own header first" {
 	printf '%s\n' '#include <stdio.h>' '#include "high/b.h"' >src/high/b.c
-	layers_find 'src/high/b.c:1: the first include is not its own header high/b.h'
+	layers_find 'src/high/b.c:1: the first include is neither its own header high/b.h'
 }
 
 @test "the layer check finds headers that include one another in a circle" {

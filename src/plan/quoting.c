@@ -65,8 +65,8 @@ static bool follow_delimiter(struct quoting *quoting, char c) {
 		if (empty && (c == ' ' || c == '\t')) {
 			return true;
 		}
-		quoting->document = empty ? NO_DOCUMENT : ANNOUNCED; // <<< is no here-document
-		return false;
+		quoting->document = empty ? NO_DOCUMENT : ANNOUNCED;
+		return empty && c == '<'; // <<< is no here-document
 	} else if (empty && c == '-' && quoting->before == '<') {
 		quoting->strips_tabs = true;
 	} else if (quoting->delimiter_len < sizeof(quoting->delimiter)) {
@@ -321,6 +321,23 @@ static void add_document(struct buf *buf, const char *item, size_t len) {
 	buf_fini(&escaped);
 }
 
+// "${x:-{}}": in double quotes of its own, else bash takes single quotes and braces in the item for syntax; and bash
+// 5.2 takes <( there for a process substitution even so.
+static void add_brace(struct buf *buf, const char *item, size_t len) {
+	buf_addc(buf, '"');
+	for (size_t done = 0; done < len;) {
+		size_t n = done;
+		while (n < len && item[n] != '<' && item[n] != '>') {
+			++n;
+		}
+		n += n < len;
+		add_escaped(buf, item + done, n - done, "\\\"$`");
+		buf_adds(buf, n < len ? "\"\"" : "");
+		done = n;
+	}
+	buf_addc(buf, '"');
+}
+
 static void add_outside_backticks(struct buf *buf, unsigned place, const char *item, size_t len) {
 	switch (place & PLACE_KINDS) {
 	case PLACE_SINGLE:
@@ -333,7 +350,11 @@ static void add_outside_backticks(struct buf *buf, unsigned place, const char *i
 		return;
 	case PLACE_DOUBLE:
 		buf_adds(buf, place & PLACE_ESCAPED ? "\\" : "");
-		add_escaped(buf, item, len, place & PLACE_BRACE ? "\\\"$`}" : "\\\"$`");
+		if (place & PLACE_BRACE) {
+			add_brace(buf, item, len);
+		} else {
+			add_escaped(buf, item, len, "\\\"$`");
+		}
 		return;
 	case PLACE_DOCUMENT:
 		buf_adds(buf, place & PLACE_ESCAPED ? "\\" : "");

@@ -338,13 +338,13 @@ static struct slice cut_directory(struct slice item) {
 	return (struct slice){item.text + skip, item.len - skip};
 }
 
-// Without the last dot and what is behind it, if that is something without a slash: s:\.[^/.]+$:: (GNU parallel, {.}).
+// Without the last dot and what is behind it, unless that has a slash: s:\.[^/.]*$:: (GNU parallel, {.}).
 static struct slice cut_extension(struct slice item) {
 	size_t i = item.len;
 	while (i > 0 && item.text[i - 1] != '.' && item.text[i - 1] != '/') {
 		--i;
 	}
-	if (i > 0 && i < item.len && item.text[i - 1] == '.') {
+	if (i > 0 && item.text[i - 1] == '.') {
 		item.len = i - 1;
 	}
 	return item;

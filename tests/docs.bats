@@ -89,7 +89,9 @@ options_of_man() {
 	mkdir bin
 	ln -s "$FAIRPAR" bin/fairpar
 	printf '%s\n' a b >all.txt
-	cp all.txt now.txt
+	for list in now.txt a.txt b.txt; do
+		cp all.txt "$list"
+	done
 	printf 'host\tname\nlocalhost\tself\n' >hosts.tsv
 	touch 'x y.wav'
 	sed -n '/^\.Ss Examples/,/^\.S[sh] I/p' "$man" |

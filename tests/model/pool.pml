@@ -2,150 +2,171 @@
 //
 // All state of the pool is under one lock, so one critical section is one atomic step here: nobody can see its middle.
 // (That the code does hold the lock wherever it touches that state is for the thread sanitizer to show.) What may happen
-// in any order are the steps: each `atomic` below is one critical section, and hooks, items and signals lie between them.
-// A condition variable is `asleep[w]`: to sleep is the last act of a critical section, and a signal ends it. A signal
-// is sent after the lock was given back, so it may come late, and may hit a sleep that began later.
+// in any order are the steps: each `atomic` with LOCK and UNLOCK is one critical section, and items, hooks and errands
+// (signals, thread starts) lie between them. A condition variable is `asleep[w]`: to sleep is the last act of a critical
+// section, and a signal ends it. A signal is sent after the lock was given back, so it may come late, and may hit a
+// sleep that began later. [E1] to [E7] are the promises in pool.c.
 //
 // The world: up to WORKERS threads, started as they are needed; two queues, of which the first runs one item at a time;
 // an outsider who submits an item to each queue and then two at once, and closes both; another who cancels what is
-// queued, at any moment; a third who raises the number of slots from 1 to WORKERS; the first item submits two more while
-// it runs. Whoever hears of idle destroys the pool, while the others are still on their way home.
+// queued, or shuts the pool down (SHUTDOWN), at any moment; a third who raises the number of slots from 1 to WORKERS;
+// the first item submits two more while it runs. Whoever hears of idle destroys the pool, while the others are still on
+// their way home. With EAGAIN the start of the second or a later thread may fail.
 //
 // Which queue is next (engine/fair.h) and which item of it (own, stolen, head) makes no difference to any of this, so
 // the model leaves the first open and takes the item with the lowest number.
 //
-// Mutants, each of which must be found out (tests/model/run): see the #ifdefs.
+// MUTANT_... are deliberate bugs, each of which must be found out (tests/model/run).
 
 #ifndef WORKERS
 #define WORKERS 2
 #endif
-#define QUEUES 2
 #define ITEMS 6               // 0 in queue 0; 1 to 3 in queue 1; 4 and 5, submitted by 0, in queue 0
 #define QUEUE_OF(i) ((i) >= 1 && (i) <= 3)
 #define NOBODY 255
 
-mtype = { NEW, QUEUED, RUNNING, DONE, DROPPING, DROPPED };
+mtype = { NEW, QUEUED, RUNNING, DONE, DOOMED, DROPPED };
 mtype item[ITEMS] = NEW;
 
-// Under the lock
-byte nqueued[QUEUES];         // items in the queue, its local lists included
-byte running[QUEUES];
-byte dropping[QUEUES];        // cancelled, not yet handed to drop()
-bool closed[QUEUES];
-bool removing[QUEUES];        // somebody has undertaken to call hooks.removed
+// Under the lock, named as in inside.h
+byte backlog[2];
+byte running[2];
+byte pins[2];                 // of the queues
+bool closed[2];
+bool removed[2];
+byte nqueues = 2;             // whose hook has not returned
 byte running_all;
-byte slots = 1;
-byte outstanding = QUEUES;    // items that have not ended, and queues that are not removed
-bool stop;
+byte goal = 1;
+byte nthreads;
+byte thread_limit = 255;
+bool waking;                  // a worker was woken or started, and has not yet had the lock
+bool woken[WORKERS];
 byte idle[WORKERS];           // stack of parked workers
 byte nidle;
-byte nthreads;                // started so far
-bool wake_in_flight;          // a worker was woken or started, and has not yet had the lock
-bool woken[WORKERS];
+bool cancelling;              // the stage
+bool quit;
+byte guests;                  // threads from outside with errands
 
 // The condition variables
 bool asleep[WORKERS];
 
 // Ghosts: what the promises are about; the pool does not know them
 byte looking;                 // workers that will look for work without being woken
-byte removed[QUEUES];
-byte idles;
+byte hooks_removed[2];
+byte hooks_idle;
 bool destroyed;
-byte guests = 2;              // threads that call the pool without having a queue open
 byte left;                    // threads that have ended
+byte visitors = 3;            // threads that may still call the pool: nobody destroys it meanwhile
 
-#define ELIGIBLE(q) (nqueued[q] > 0 && (q != 0 || running[0] < 1))
-#define WORK (running_all < slots && (ELIGIBLE(0) || ELIGIBLE(1)))
-#define SOMEBODY (nidle > 0 || nthreads < slots)
+#define ELIGIBLE(q) (backlog[q] > 0 && (q != 0 || running[0] < 1))
+#define WORK (running_all < goal && (ELIGIBLE(0) || ELIGIBLE(1)))
+#define STARTABLE (nthreads < goal && nthreads < thread_limit)
 
-// Never stable at the end of a critical section: work that could run, somebody who could run it, and nobody on his way.
-#define LOCK assert(!destroyed) // nobody touches what was freed
-#define UNLOCK assert(!(WORK && SOMEBODY && !wake_in_flight && looking == 0 && !stop))
+#define LOCK assert(!destroyed) // nobody touches what was freed [E7]
+// [E3] Never stable at the end of a critical section: work that could run, somebody who could run it, nobody on his way.
+#define UNLOCK assert(!(WORK && (nidle > 0 || STARTABLE) && !waking && looking == 0 && !quit))
 
-// Picks whom to wake, under the lock; signal() follows after it. A worker that does not exist yet is started instead.
+// side_wake(): under the lock; the errand follows after it.
 inline wake_choose(whom, start) {
-	whom = NOBODY;
-	start = NOBODY;
 	if
-	:: WORK && !wake_in_flight && nidle > 0 ->
+	:: WORK && !waking && nidle > 0 ->
 		nidle--;
 		whom = idle[nidle];
 		woken[whom] = true;
-		wake_in_flight = true
-	:: WORK && !wake_in_flight && nidle == 0 && nthreads < slots ->
+		waking = true
+	:: WORK && !waking && nidle == 0 && STARTABLE ->
 		start = nthreads;
 		nthreads++;
-		wake_in_flight = true
+		waking = true
 	:: else
 	fi
 }
 
-// After the lock was given back.
+// errands_run(), the part that wakes: without the lock.
 inline wake_send(whom, start) {
 	if
-	:: whom != NOBODY -> LOCK; asleep[whom] = false
 	:: start != NOBODY -> run worker(start)
+#ifdef EAGAIN
+	:: start != NOBODY && start > 0 ->
+		start = NOBODY;
+		atomic {
+			LOCK;
+			waking = false;
+			nthreads--;
+			thread_limit = nthreads;
+#ifndef MUTANT_START_FAILS_SILENTLY
+			wake_choose(whom, start); // others may have parked, and work may have come, while it was on its way
+#endif
+			UNLOCK
+		}
+#endif
 	:: else
 	fi;
-	whom = NOBODY;
-	start = NOBODY
-}
-
-// Under the lock: is the queue to be removed, and by me?
-inline removal_choose(q, mine) {
-	mine = false;
+	start = NOBODY;
 	if
-#ifdef MUTANT_REMOVE_WHILE_DROPPING
-	:: closed[q] && nqueued[q] == 0 && running[q] == 0 && !removing[q] ->
-#else
-	:: closed[q] && nqueued[q] == 0 && running[q] == 0 && dropping[q] == 0 && !removing[q] ->
-#endif
-		removing[q] = true;
-		mine = true
+	:: whom != NOBODY -> LOCK; asleep[whom] = false; whom = NOBODY
 	:: else
 	fi
 }
 
-// Without the lock: calls hooks.removed, then counts the queue as gone; whoever takes the last away calls hooks.idle.
+// queue_check_removal(): under the lock; is the queue to be removed, and by me?
+inline removal_choose(q, mine) {
+	if
+#ifdef MUTANT_REMOVE_WHILE_DROPPING
+	:: closed[q] && !removed[q] && backlog[q] == 0 && running[q] == 0 ->
+#else
+	:: closed[q] && !removed[q] && backlog[q] == 0 && running[q] == 0 && pins[q] == 0 ->
+#endif
+		removed[q] = true;
+		mine = true;
+#ifdef MUTANT_IDLE_TOO_EARLY
+		nqueues--
+#endif
+	:: else
+	fi
+}
+
+// queue_remove(): without the lock. Calls hooks.removed, counts the queue as gone; who takes the last calls hooks.idle.
 inline removal_do(q, mine, last) {
 	if
 	:: mine ->
 		atomic {
-			assert(removed[q] == 0 && idles == 0);
-			removed[q]++
+			assert(hooks_removed[q] == 0 && hooks_idle == 0); // [E5]
+			hooks_removed[q]++
 		}
 		atomic {
-			outstanding--;
-			last = outstanding == 0;
+			LOCK;
+#ifndef MUTANT_IDLE_TOO_EARLY
+			nqueues--;
+#endif
+			last = nqueues == 0;
 			UNLOCK
 		}
 		mine = false;
 		if
-		:: last -> idle_report()
+		:: last ->
+			last = false;
+			atomic {
+				assert(hooks_idle == 0); // [E6]
+				assert(hooks_removed[0] == 1 && hooks_removed[1] == 1);
+				assert(running_all == 0 && backlog[0] + backlog[1] + pins[0] + pins[1] == 0);
+				hooks_idle++
+			}
+			atomic { LOCK; UNLOCK } // tells those who wait in pool_wait_idle()
 		:: else
 		fi
 	:: else
 	fi
 }
 
-inline idle_report() {
-	atomic {
-		assert(idles == 0);
-		assert(removed[0] == 1 && removed[1] == 1);
-		assert(running_all == 0 && nqueued[0] == 0 && nqueued[1] == 0 && dropping[0] == 0 && dropping[1] == 0);
-		idles++
-	}
-}
-
-// Under the lock: one item becomes visible and counted.
+// Under the lock: an item arrives.
 inline item_add(i) {
 	assert(item[i] == NEW);
-	outstanding++;
 	item[i] = QUEUED;
-	nqueued[QUEUE_OF(i)]++
+	backlog[QUEUE_OF(i)]++
 }
 
-// Under the lock: the lowest queued item of q.
+// queue_take(): under the lock.
 inline item_take(q, i) {
 	i = 0;
 	do
@@ -153,7 +174,7 @@ inline item_take(q, i) {
 	:: else -> break
 	od;
 	assert(i < ITEMS);
-	nqueued[q]--;
+	backlog[q]--;
 	running[q]++;
 	running_all++;
 	item[i] = RUNNING
@@ -170,21 +191,22 @@ look:
 		if
 		:: arriving ->
 #ifndef MUTANT_FLAG_ON_ONE_PATH
-			wake_in_flight = false;
+			waking = false;
 #endif
 			arriving = false
 		:: else -> looking--
 		fi;
 		if
-		:: stop -> goto leave
-		:: !stop && WORK && ELIGIBLE(0) -> q = 0; found = true
-		:: !stop && WORK && ELIGIBLE(1) -> q = 1; found = true
-		:: !stop && !WORK -> found = false
+		:: quit -> goto leave
+		:: !quit && WORK && ELIGIBLE(0) -> q = 0; found = true
+		:: !quit && WORK && ELIGIBLE(1) -> q = 1; found = true
+		:: !quit && !WORK
 		fi;
 		if
 		:: found ->
+			found = false;
 #ifdef MUTANT_FLAG_ON_ONE_PATH
-			wake_in_flight = false;
+			waking = false;
 #endif
 			item_take(q, i);
 #ifndef MUTANT_NO_CHAIN
@@ -195,7 +217,7 @@ look:
 		:: else
 		fi;
 #ifdef MUTANT_UNLOCK_BEFORE_SLEEP
-		looking++ // it gives the lock back between the test and the sleep (bug C4 of the seeds)
+		looking++ // it gives the lock back between the test and the sleep
 	}
 	atomic {
 		LOCK;
@@ -218,11 +240,15 @@ park:
 		LOCK;
 #ifndef MUTANT_NO_PREDICATE
 		if
-		:: !woken[w] -> asleep[w] = true; goto park
+		:: !woken[w] && !quit -> asleep[w] = true; goto park
 		:: else
 		fi;
 #endif
 		asleep[w] = false;
+		if
+		:: quit && !woken[w] -> goto leave
+		:: else
+		fi;
 		woken[w] = false;
 		arriving = true;
 		goto look
@@ -235,111 +261,175 @@ work:
 	:: i == 0 ->
 		atomic {
 			LOCK;
-			item_add(4);
-			item_add(5);
-			wake_choose(whom, start);
+			if
+			:: !cancelling ->
+				item_add(4);
+				item_add(5);
+				wake_choose(whom, start)
+			:: else // refused
+			fi;
 			UNLOCK
 		}
 		wake_send(whom, start)
 	:: else
 	fi;
-	atomic {
+	atomic { // worker_finish()
 		LOCK;
 		assert(item[i] == RUNNING);
 		item[i] = DONE;
+		i = 0; // dead from here on: fewer states
 		running[q]--;
 		running_all--;
-		outstanding--;
 		removal_choose(q, mine);
 		looking++;
 		UNLOCK
 	}
 	removal_do(q, mine, last);
+	q = 0;
 	goto look;
 
 leave:
 	left++
 }
 
-proctype submitter() {
-	byte whom = NOBODY, start = NOBODY;
-	bool mine, last;
-	atomic { LOCK; item_add(0); wake_choose(whom, start); UNLOCK }
-	wake_send(whom, start);
-	atomic { LOCK; item_add(1); wake_choose(whom, start); UNLOCK }
-	wake_send(whom, start);
-	atomic { LOCK; item_add(2); item_add(3); wake_choose(whom, start); UNLOCK }
-	wake_send(whom, start);
-	atomic { LOCK; closed[0] = true; removal_choose(0, mine); UNLOCK }
-	removal_do(0, mine, last);
+// pool_leave(): the errands of a thread from outside, which pool_destroy() waits for.
+#define GUEST (mine || whom != NOBODY || start != NOBODY)
+inline guest_enter(guest) {
+	guest = GUEST;
+	if
+	:: guest -> guests++
+	:: else
+	fi;
+	UNLOCK
+}
+inline guest_leave(guest) {
 	atomic {
-		LOCK;
-		closed[1] = true;
-#ifndef MUTANT_CLOSE_FORGETS
-		removal_choose(1, mine);
-#endif
-		UNLOCK
+		if
+		:: guest -> LOCK; guests--; guest = false
+		:: else
+		fi
 	}
-	removal_do(1, mine, last)
 }
 
-// pool_cancel(NULL), at any moment: takes what is queued off the queues, drops it without the lock, counts it as ended.
+inline submit(i, n) {
+	atomic {
+		LOCK;
+		if
+		:: !cancelling ->
+			item_add(i);
+			if
+			:: n == 2 -> item_add(i + 1)
+			:: else
+			fi;
+			wake_choose(whom, start)
+		:: else // refused
+		fi;
+		guest_enter(guest)
+	}
+	wake_send(whom, start);
+	guest_leave(guest)
+}
+
+inline close(q) {
+	atomic {
+		LOCK;
+		visitors = visitors - q; // with the second one he has called for the last time
+		if
+		:: !closed[q] ->
+			closed[q] = true;
+#ifndef MUTANT_CLOSE_DOES_NOT_LOOK
+			removal_choose(q, mine)
+#endif
+		:: else // pool_shutdown() did
+		fi;
+		guest_enter(guest)
+	}
+	removal_do(q, mine, last);
+	guest_leave(guest)
+}
+
+proctype submitter() {
+	byte whom = NOBODY, start = NOBODY;
+	bool mine, last, guest;
+	submit(0, 1);
+	submit(1, 1);
+	submit(2, 2);
+	close(0);
+	close(1)
+}
+
+// queue_doom(): under the lock, takes what is queued away from the queue.
+inline doom(q, i, doomed) {
+	if
+	:: backlog[q] > 0 ->
+		doomed = true;
+		pins[q]++;
+		for (i : 0 .. ITEMS - 1) {
+			if
+			:: item[i] == QUEUED && QUEUE_OF(i) == q ->
+				taken[i] = true;
+#ifndef MUTANT_CANCEL_LEAVES_THEM
+				item[i] = DOOMED;
+				backlog[q]--
+#endif
+			:: else
+			fi
+		}
+	:: else
+	fi
+}
+
+// doomed_drop(): drops them without the lock, then lets the queue go.
+inline drop(q, i, doomed) {
+	if
+	:: doomed ->
+		atomic {
+			for (i : 0 .. ITEMS - 1) {
+				if
+				:: taken[i] && QUEUE_OF(i) == q ->
+					assert(item[i] == DOOMED && hooks_idle == 0 && hooks_removed[q] == 0); // [E1], [E5], [E6]
+					item[i] = DROPPED;
+					taken[i] = false
+				:: else
+				fi
+			}
+			i = 0;
+			doomed = false
+		}
+		atomic {
+			LOCK;
+			pins[q]--;
+			removal_choose(q, mine);
+			UNLOCK
+		}
+		removal_do(q, mine, last)
+	:: else
+	fi
+}
+
+// pool_cancel(NULL) or pool_shutdown(POOL_CANCELLING), at any moment.
 proctype canceller() {
-	byte i, n0, n1;
-	bool mine0, mine1, last;
+	byte i;
+	bool mine, mine0, mine1, last, doomed0, doomed1;
 	bool taken[ITEMS];
 	atomic {
 		LOCK;
-		for (i : 0 .. ITEMS - 1) {
-			if
-			:: item[i] == QUEUED ->
-#ifndef MUTANT_CANCEL_LEAVES
-				item[i] = DROPPING;
-				nqueued[QUEUE_OF(i)]--;
+		doom(0, i, doomed0);
+		doom(1, i, doomed1);
+#ifdef SHUTDOWN
+		cancelling = true;
+		closed[0] = true;
+		closed[1] = true;
+		removal_choose(0, mine0);
+		removal_choose(1, mine1);
 #endif
-				dropping[QUEUE_OF(i)]++;
-				taken[i] = true
-			:: else
-			fi
-		}
 		UNLOCK
-	}
-	// drop() is called for each
-	atomic {
-		for (i : 0 .. ITEMS - 1) {
-			if
-			:: taken[i] ->
-				assert(item[i] == DROPPING && idles == 0 && removed[QUEUE_OF(i)] == 0);
-				item[i] = DROPPED
-			:: else
-			fi
-		}
-	}
-	atomic {
-		if
-		:: dropping[0] + dropping[1] > 0 ->
-			LOCK;
-			outstanding = outstanding - dropping[0] - dropping[1];
-			n0 = dropping[0];
-			n1 = dropping[1];
-			dropping[0] = 0;
-			dropping[1] = 0;
-			if
-			:: n0 > 0 -> removal_choose(0, mine0)
-			:: else
-			fi;
-			if
-			:: n1 > 0 -> removal_choose(1, mine1)
-			:: else
-			fi;
-			UNLOCK
-		:: else -> goto home
-		fi
 	}
 	removal_do(0, mine0, last);
 	removal_do(1, mine1, last);
-home:
-	guests--
+	drop(0, i, doomed0);
+	drop(1, i, doomed1);
+	visitors--
 }
 
 // pool_set_slots(): more take effect at once.
@@ -347,42 +437,30 @@ proctype resizer() {
 	byte whom = NOBODY, start = NOBODY;
 	atomic {
 		LOCK;
-		slots = WORKERS;
+		goal = WORKERS;
 #ifndef MUTANT_SLOTS_WAKE_NOBODY
 		wake_choose(whom, start);
 #endif
 		UNLOCK
 	}
 	wake_send(whom, start);
-	guests--
+	visitors--
 }
 
-// pool_destroy(), as soon as idle was heard of and nobody from outside is in the pool but whom idle was told by.
+// pool_destroy(), as soon as idle was heard of.
 proctype destroyer() {
 	byte i;
-	bool parked[WORKERS];
 	atomic {
-		(idles == 1 && guests == 0);
-		stop = true;
+		(hooks_idle == 1 && visitors == 0);
+		LOCK;
+		quit = true;
 		for (i : 0 .. WORKERS - 1) {
-			parked[i] = false
-		}
-		do
-		:: nidle > 0 ->
-			nidle--;
-			woken[idle[nidle]] = true;
-			parked[idle[nidle]] = true
-		:: else -> break
-		od
-	}
-	atomic {
-		for (i : 0 .. WORKERS - 1) {
-			if
-			:: parked[i] -> asleep[i] = false
-			:: else
-			fi
+			asleep[i] = false
 		}
 	}
+#ifndef MUTANT_NO_GUESTS
+	guests == 0;
+#endif
 	left == nthreads; // pthread_join()
 	destroyed = true
 }
@@ -390,14 +468,14 @@ proctype destroyer() {
 // Nothing moves any more: then all must have ended.
 proctype watcher() {
 	timeout;
-	assert(idles == 1 && destroyed)
+	assert(hooks_idle == 1 && destroyed)
 }
 
 init {
 	atomic {
 		run submitter();
 #ifdef NO_CANCEL
-		guests--;
+		visitors--;
 #else
 		run canceller();
 #endif

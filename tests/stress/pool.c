@@ -8,7 +8,7 @@
 //
 //	an item that was taken runs once or is dropped once; one that was refused, never
 //	an item that ran was not dropped by a cancel that had returned before
-//	no more items of a queue run at once than max_parallel; no slot has two items; no slot number above the slots
+//	no more items of a queue run at once than max_parallel; no slot has two items
 //	a queue is removed once for each time it was opened anew, never with work of its own left, and counts its items
 //	idle is reported once, after all else
 //	the service trace numbers the dispatches without a gap, and never shows more running items than slots
@@ -77,7 +77,7 @@ struct round {
 	struct name names[NAMES];
 	struct queue *keeper;              // open until all outsiders have gone, so that idle comes once
 	unsigned max_slots;                // most that were ever allowed in this round
-	_Atomic unsigned char slot_busy[MAX_SLOTS + MAX_LONG + 1];
+	_Atomic unsigned char slot_busy[MAX_SLOTS + 1]; // by worker_slot()
 	_Atomic int running;               // on slots
 	_Atomic int idles;
 	_Atomic bool shut;                 // pool_shutdown() was called
@@ -188,7 +188,7 @@ static enum work_status item_run(struct worker *worker, struct queue *queue, voi
 	        "%d items of %s run, %u may", running, name->text, name->attrs.max_parallel);
 	unsigned slot = worker_slot(worker);
 	promise(worker_is_long(worker) == name->attrs.long_running, "a slot and a dedicated thread were mixed up");
-	if (!worker_is_long(worker)) {
+	if (!worker_is_long(worker)) { // the lanes of the others move when the slots do
 		promise(slot >= 1 && slot <= round->max_slots, "slot %u of %u", slot, round->max_slots);
 		promise(atomic_exchange(&round->slot_busy[slot], 1) == 0, "slot %u has two items", slot);
 		int all = atomic_add_relaxed(&round->running, 1) + 1;
@@ -285,7 +285,7 @@ static void attrs_roll(struct queue_attrs *attrs, uint64_t *dice) {
 
 static void outsider_cancel(struct outsider *self, struct queue *queue) {
 	struct round *round = self->round;
-	switch (pick(&self->dice, 40)) {
+	switch (pick(&self->dice, 120)) {
 	case 0:
 		pool_cancel(round->pool, NULL);
 		break;

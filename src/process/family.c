@@ -21,7 +21,13 @@ void family_fini(struct family *family) {
 	*family = (struct family)FAMILY_INIT;
 }
 
+// Each once: where pids are reused while we read, the tree may seem to have a circle.
 static void family_add(struct family *family, pid_t pid) {
+	for (size_t i = 0; i < family->n; ++i) {
+		if (family->pids[i] == pid) {
+			return;
+		}
+	}
 	grow_array(&family->pids, &family->cap, family->n + 1, sizeof(*family->pids));
 	family->pids[family->n++] = pid;
 }
@@ -36,10 +42,8 @@ static int slurp(const char *path, struct buf *buf) {
 	do {
 		char *end = buf_reserve(buf, 4096);
 		n = read(fd, end, 4096);
-		if (n > 0) {
-			buf->len += (size_t)n;
-			buf->data[buf->len] = '\0';
-		}
+		buf->len += n > 0 ? (size_t)n : 0;
+		buf->data[buf->len] = '\0';
 	} while (n > 0 || (n < 0 && errno == EINTR));
 	close(fd);
 	return (int)n;
@@ -58,15 +62,10 @@ static int add_children_of_thread(struct family *family, pid_t pid, pid_t tid) {
 	snprintf(path, sizeof(path), "/proc/%ld/task/%ld/children", (long)pid, (long)tid);
 	struct buf text = BUF_INIT;
 	int rc = slurp(path, &text);
-	char *at = rc == 0 && text.data ? text.data : NULL;
-	while (at) {
-		char *end;
-		long child = strtol(at, &end, 10);
-		if (end == at) {
-			break;
-		}
+	const char *at = rc == 0 ? buf_str(&text) : "";
+	char *end;
+	for (long child; (child = strtol(at, &end, 10)) > 0 && end != at; at = end) {
 		family_add(family, (pid_t)child);
-		at = end;
 	}
 	buf_fini(&text);
 	return rc;
@@ -77,7 +76,7 @@ static pid_t parent_of(pid_t pid) {
 	char path[64];
 	snprintf(path, sizeof(path), "/proc/%ld/stat", (long)pid);
 	struct buf text = BUF_INIT;
-	const char *name_end = slurp(path, &text) == 0 && text.data ? strrchr(text.data, ')') : NULL;
+	const char *name_end = slurp(path, &text) == 0 ? strrchr(buf_str(&text), ')') : NULL;
 	pid_t parent = name_end && strlen(name_end) > 4 ? (pid_t)strtol(name_end + 4, NULL, 10) : 0;
 	buf_fini(&text);
 	return parent;

@@ -37,6 +37,13 @@
 #define UNCHECKED __attribute__((no_sanitize("address,thread,undefined")))
 #endif
 
+// The name behind clone() that ThreadSanitizer does not intercept: in a child that shares our memory its bookkeeping
+// after a fork (tsan_interceptors_posix.cpp, clone: ForkChildAfter) would be done to ourselves.
+#if defined(FP_TSAN) && defined(__GLIBC__)
+int __clone(int (*fn)(void *), void *stack, int flags, void *arg, ...);
+#define clone __clone
+#endif
+
 enum { STACK_BYTES = 64 * 1024 };
 
 const char *spawn_step_name(enum spawn_step step) {

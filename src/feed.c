@@ -51,6 +51,7 @@ struct feeds {
 	uint64_t seq;                    // of the last record read
 	bool full;                       // the pool had no room: its call is awaited
 	bool stopped;                    // the pool takes nothing any more
+	bool all_counted;                // all input was read, and the tally knows
 	struct buf key;                  // scratch: an expanded --batch-by
 	struct parcel *parcels[PARCELS]; // with --batch-by: of the batches met since the last flush, in that order
 	size_t nparcels;
@@ -104,7 +105,7 @@ static struct queue *open_queue(struct run *run, const char *name, size_t low_wa
 	struct batch *batch = queue ? queue_user(queue) : NULL;
 	if (batch != fresh) {
 		batch_free(run, fresh);
-	} else if (run->emit && (run->options->keep_order || run->options->dry_run)) {
+	} else if (run->emit) {
 		batch->lane = emit_lane_open(run->emit);
 	}
 	*ret_batch = batch;
@@ -113,11 +114,26 @@ static struct queue *open_queue(struct run *run, const char *name, size_t low_wa
 
 // ---- parcels ----
 
-static void count_total(struct run *run, uint64_t n, bool final) {
+static void count_total(struct run *run, uint64_t n) {
 	mutex_lock(&run->lock);
 	run->tally.total += n;
-	run->tally.total_is_final = final;
 	mutex_unlock(&run->lock);
+}
+
+// All input was read: a --halt of N% may have been met by what has ended meanwhile.
+static void count_all(struct run *run) {
+	mutex_lock(&run->lock);
+	struct tally *tally = &run->tally;
+	tally->total_is_final = true;
+	bool stop = !run->halted && tally->ok + tally->failed > 0 && halt_is_met(&run->options->halt, tally);
+	if (stop) {
+		run->halted = true;
+		run->halted_by = tally->first;
+	}
+	mutex_unlock(&run->lock);
+	if (stop) {
+		work_stop_run(run);
+	}
 }
 
 static void parcel_add(struct feeds *feeds, struct parcel *parcel, const struct record *record, const char *bad) {
@@ -156,7 +172,7 @@ static bool parcel_submit(struct run *run, struct parcel *parcel) {
 	if (parcel->n == 0) {
 		return true;
 	}
-	count_total(run, parcel->n - parcel->counted, false);
+	count_total(run, parcel->n - parcel->counted);
 	parcel->counted = parcel->n;
 	for (size_t i = 0; i < parcel->n; ++i) {
 		works[i] = (struct work){
@@ -300,7 +316,8 @@ static bool feed_read(struct run *run, struct feed *feed) {
 
 // True if the feed's batch has enough to do for now; the pool then calls when it has not.
 static bool feed_is_ahead(struct run *run, struct feed *feed) {
-	if (feed->by_key || pool_queue_bytes(run->pool, feed->parcel->queue) < HIGH_BYTES) {
+	bool to_the_end = feed->by_key || run->options->halt.percent > 0; // N% is of all jobs: they must be known
+	if (to_the_end || pool_queue_bytes(run->pool, feed->parcel->queue) < HIGH_BYTES) {
 		return false;
 	}
 	pool_queue_want(run->pool, feed->parcel->queue);
@@ -352,8 +369,9 @@ bool feeds_fill(struct run *run) {
 			feed_finish(run, &feeds->feeds[i]);
 		}
 	}
-	if (all_read) {
-		count_total(run, 0, true);
+	if (all_read && !feeds->all_counted) {
+		feeds->all_counted = true;
+		count_all(run);
 	}
 	return again && !feeds->full && !feeds->stopped;
 }
@@ -398,7 +416,7 @@ static struct feed *feed_add(struct run *run, const struct source_config *source
 		.delimiter = options->delimiter,
 		.colsep = options->colsep,
 		.header = options->header,
-		.trim = options->colsep != NULL,
+		.trim = options->trim,
 	};
 	char *error;
 	struct feed *feed = &feeds->feeds[feeds->n];

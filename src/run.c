@@ -214,7 +214,7 @@ static void run_loop(struct run *run) {
 		}
 		loop_poll(run, again ? 0 : poll_timeout(next));
 		answer_signals(run);
-		if (atomic_load_acquire(&run->halt_now)) { // pairs with the store in stop_run() of work.c
+		if (atomic_load_acquire(&run->halt_now)) { // pairs with the store in work_stop_run()
 			terminate(run);
 		}
 		stop_for_output(run);

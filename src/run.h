@@ -128,6 +128,9 @@ extern const struct work_type work_item;
 // The pool's unhandled-failure event: queues the --on-failure command of the job that failed on this worker.
 void work_failed(void *arg, struct worker *worker, struct queue *queue);
 
+// Starts nothing more, because --halt was met; from any thread.
+void work_stop_run(struct run *run);
+
 // Counts a job that never started because the run was cut short.
 void work_count_cancelled(struct run *run, uint64_t n);
 

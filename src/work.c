@@ -267,16 +267,9 @@ static void note_failure(struct run *run, const struct job *job, const struct re
 static bool count(struct run *run, const struct job *job, const struct result *result) {
 	mutex_lock(&run->lock);
 	struct tally *tally = &run->tally;
-	if (result->outcome == OUTCOME_OK) {
-		++tally->ok;
-	} else if (result->outcome == OUTCOME_CANCELLED) {
-		++tally->cancelled;
-	} else {
-		if (++tally->failed == 1) {
-			tally->first = *result;
-		}
-		int code = result_code(result);
-		tally->max_code = code > tally->max_code ? code : tally->max_code;
+	uint64_t failed = tally->failed;
+	tally_add(tally, result);
+	if (tally->failed > failed) {
 		note_failure(run, job, result);
 	}
 	bool stop = !run->halted && result->outcome != OUTCOME_CANCELLED && halt_is_met(&run->options->halt, tally);
@@ -294,7 +287,7 @@ void work_count_cancelled(struct run *run, uint64_t n) {
 	mutex_unlock(&run->lock);
 }
 
-static void stop_run(struct run *run) {
+void work_stop_run(struct run *run) {
 	if (run->options->halt.when == HALT_NOW) {
 		atomic_store_release(&run->halt_now, true); // pairs with the event loop's load after the wake
 	}
@@ -309,7 +302,7 @@ static enum work_status job_end(struct desk *desk, struct job *job, const struct
 		job->spool = NULL;
 	}
 	if (count(run, job, result)) {
-		stop_run(run);
+		work_stop_run(run);
 	}
 	bool failed = result->outcome != OUTCOME_OK && result->outcome != OUTCOME_CANCELLED;
 	if (failed && job->batch->recipe->on_failure) {

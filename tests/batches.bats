@@ -16,7 +16,7 @@ order() {
 @test "a weight of 3 gives 9 of 12 turns" {
 	seq 12 >a; seq 12 >b
 	run_fairpar -j1 --batch A=a --batch B=b --weight A=3 --trace-service trace true
-	assert_eq "$(order trace | cut -c 1-12 | tr -d B | wc -c)" 9
+	assert_eq "$(order trace | cut -c 1-12 | tr -cd A | wc -c)" 9
 }
 
 @test "a batch that is named for the first time late in the stream gets its turn at once" {
@@ -68,14 +68,14 @@ order() {
 }
 
 @test "--max-parallel holds, and the slots go to the others" {
-	make_fifo started go
-	start_fairpar -j3 --batch A=<(seq 4) --batch B=<(seq 1) --max-parallel A=1 --trace-service trace \
-		'echo $FAIRPAR_BATCH >started; read -r _ <go'
-	await started; local first=$line
-	await started
-	assert_eq "$(printf '%s\n' "$first" "$line" | sort | tr -d '\n')" AB
-	for _ in 1 2 3; do release go; await started; done
-	release go; release go
+	make_fifo startedA{1,2} startedB{1,2} goA{1,2} goB{1,2}
+	seq 2 >a
+	start_fairpar -j3 --batch A=a --batch B=a --max-parallel A=1 --trace-service trace \
+		'echo $FAIRPAR_BATCH >started$FAIRPAR_BATCH{}; read -r _ <go$FAIRPAR_BATCH{}'
+	await startedA1; await startedB1; await startedB2 # three slots, but A has one job running
+	release goA1
+	await startedA2
+	release goA2; release goB1; release goB2
 	end_fairpar
 }
 
@@ -107,14 +107,14 @@ order() {
 }
 
 @test "--max-long caps the dedicated threads" {
-	make_fifo started go
-	start_fairpar -j1 --long-running --max-long 2 'echo {} >started; read -r _ <go' ::: 1 2 3
-	await started; await started
-	release go
-	await started
-	assert_eq "$line" 3
-	release go; release go
+	make_fifo started{1,2,3} go{1,2,3}
+	start_fairpar -j1 --long-running --max-long 2 --trace-service trace 'echo {} >started{}; read -r _ <go{}' ::: 1 2 3
+	await started1; await started2
+	release go2
+	await started3
+	release go1; release go3
 	end_fairpar
+	assert_eq "$(grep -c '"source":"long"' trace)" 3
 }
 
 @test "--fair=time charges the time on slots" {

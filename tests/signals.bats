@@ -3,12 +3,12 @@
 load helper
 
 # A job that says it runs, and would run for ever.
-forever='echo $$ >started; while :; do sleep 1000; done'
+forever='echo $$ >started{}; while :; do sleep 1000; done'
 
 interrupted_by() {
-	make_fifo started
+	make_fifo started1 started2
 	start_fairpar -j2 "$forever" ::: 1 2 3
-	await started; await started
+	await started1; await started2
 	kill -"$1" "$fairpar_pid"
 	end_fairpar "$2"
 }
@@ -88,9 +88,9 @@ interrupted_by() {
 }
 
 @test "kill -9 of fairpar leaves no job" {
-	make_fifo started
-	start_fairpar -j2 'sh -c "echo >started; sleep 1000; :"; :' ::: 1 2
-	await started; await started
+	make_fifo started1 started2
+	start_fairpar -j2 'sh -c "echo >started{}; sleep 1000; :"; :' ::: 1 2
+	await started1; await started2
 	kill -KILL "$fairpar_pid"
 	end_fairpar 137 # the teardown looks for what is left
 }

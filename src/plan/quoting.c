@@ -81,7 +81,7 @@ static void start_line(struct quoting *quoting) {
 }
 
 static void follow_document(struct quoting *quoting, char c) {
-	quoting->escaped = c == '\\' && !quoting->escaped;
+	quoting->escaped = c == '\\' && !quoting->escaped && !quoting->is_literal;
 	if (c == '\n') {
 		if (!quoting->is_other_line && quoting->matched == quoting->delimiter_len) {
 			quoting->document = NO_DOCUMENT;
@@ -185,21 +185,20 @@ static void follow(struct quoting *quoting, char c) {
 		leave(quoting);
 		inside = region(quoting);
 	}
-	int backticks = depth_of(quoting, BACKTICKS);
 	bool was_escaped = quoting->escaped;
-	// inside backticks they are escapes even in single quotes (XCU 2.6.3)
-	quoting->escaped = c == '\\' && !was_escaped && ((inside != SINGLE && inside != COMMENT) || backticks >= 0);
+	quoting->escaped = c == '\\' && !was_escaped && inside != SINGLE && inside != COMMENT;
 	if (quoting->escaped) {
 		return;
 	}
-	if (was_escaped && inside != SINGLE && inside != COMMENT) {
+	if (was_escaped) {
 		quoting->in_word = true;
 		// "`… \" …`": the inner command sees the quote without its backslash (XCU 2.2.3)
+		int backticks = depth_of(quoting, BACKTICKS);
 		if (c != '"' || backticks < 0 || !in_double(quoting, (unsigned)backticks)) {
 			return;
 		}
 	}
-	if (c == '`' && !was_escaped && (backticks >= 0 || (inside != SINGLE && inside != ANSI && inside != COMMENT))) {
+	if (c == '`' && inside != SINGLE && inside != ANSI && inside != COMMENT) {
 		follow_backtick(quoting);
 	} else if (inside == SINGLE || inside == ANSI) {
 		if (c == '\'') {
@@ -214,9 +213,15 @@ static void follow(struct quoting *quoting, char c) {
 	}
 }
 
+// Text in which the rules above are not the whole truth.
+static bool is_intricate(char before, char c) {
+	return c == '`' || (before == '$' && (c == '{' || c == '\'')) || (before == '<' && c == '<');
+}
+
 void quoting_follow(struct quoting *quoting, const char *text, size_t len) {
 	for (size_t i = 0; i < len; ++i) {
 		bool was_escaped = quoting->escaped;
+		quoting->is_intricate = quoting->is_intricate || is_intricate(quoting->before, text[i]);
 		follow(quoting, text[i]);
 		quoting->before = was_escaped ? 'x' : text[i];
 	}
@@ -224,50 +229,87 @@ void quoting_follow(struct quoting *quoting, const char *text, size_t len) {
 
 unsigned quoting_place(struct quoting *quoting) {
 	unsigned place = PLACE_PLAIN;
+	place |= quoting->escaped ? PLACE_ESCAPED : 0;
+	place |= quoting->before == '$' ? PLACE_DOLLAR : 0;
+	place |= depth_of(quoting, BACKTICKS) >= 0 ? PLACE_BACKTICKS : 0;
+	quoting->escaped = false;
+	quoting->before = 'x';
 	if (quoting->document == READING) {
-		place = quoting->is_literal ? PLACE_LITERAL_DOCUMENT : PLACE_DOCUMENT;
-		place |= quoting->escaped ? PLACE_ESCAPED : 0;
 		quoting->is_other_line = true;
-		quoting->escaped = false;
-		return place;
+		return place | (quoting->is_literal ? PLACE_LITERAL_DOCUMENT : PLACE_DOCUMENT);
 	}
+	quoting->in_word = true;
 	switch (region(quoting)) {
 	case SINGLE:
-		place = PLACE_SINGLE;
-		break;
+		return place | PLACE_SINGLE;
 	case ANSI:
-		place = PLACE_ANSI;
-		break;
+		return place | PLACE_ANSI;
 	case DOUBLE:
-		place = PLACE_DOUBLE;
-		break;
+		return place | PLACE_DOUBLE;
 	case BRACE:
-		place = in_double(quoting, quoting->depth) ? PLACE_DOUBLE | PLACE_BRACE : PLACE_PLAIN;
-		break;
+		return place | (in_double(quoting, quoting->depth) ? PLACE_DOUBLE : PLACE_PLAIN);
 	case COMMENT:
-		place = PLACE_COMMENT;
-		break;
+		return place | PLACE_COMMENT;
 	case COMMANDS:
 	case PARENTHESES:
 	case BACKTICKS:
 		break;
 	}
-	place |= quoting->escaped ? PLACE_ESCAPED : 0;
-	place |= depth_of(quoting, BACKTICKS) >= 0 ? PLACE_BACKTICKS : 0;
-	quoting->escaped = false;
-	quoting->in_word = true;
-	quoting->before = 'x';
 	return place;
 }
 
 // ---- spelling ----
 
-// Puts a backslash before each byte of `special`.
-static void add_escaped(struct buf *buf, const char *item, size_t len, const char *special) {
+bool quoting_needs_variable(unsigned place, const char *item, size_t len) {
+	return (place & PLACE_VARIABLE) && (place & PLACE_KINDS) != PLACE_LITERAL_DOCUMENT && !shell_is_plain(item, len);
+}
+
+void quoting_add_assignment(struct buf *buf, unsigned n, const char *item, size_t len) {
+	buf_printf(buf, "_item%u=", n);
+	shell_quote(buf, item, len);
+	buf_adds(buf, "; ");
+}
+
+// What keeps the backslash or the $ that stands before apart from what comes.
+static const char *separation(unsigned place) {
+	unsigned kind = place & PLACE_KINDS;
+	if (place & PLACE_ESCAPED) {
+		// in "…" a backslash that escapes nothing is one; elsewhere the two vanish as a continued line (XCU 2.2.1).
+		// Inside backticks \\ is \ to the command (XCU 2.6.3)
+		const char *one = place & PLACE_BACKTICKS ? "\\\\\\" : "\\";
+		return kind == PLACE_DOUBLE || kind == PLACE_DOCUMENT || kind == PLACE_ANSI ? one : "\n";
+	}
+	if (place & PLACE_DOLLAR) {
+		// $$, $(…) and $'…' must not come about; here-documents have no quotes, but an empty substitution
+		return kind == PLACE_DOCUMENT ? "``" : kind == PLACE_PLAIN || kind == PLACE_DOUBLE ? "\"\"" : "";
+	}
+	return "";
+}
+
+void quoting_add_variable(struct buf *buf, unsigned place, unsigned n) {
+	buf_adds(buf, separation(place));
+	switch (place & PLACE_KINDS) {
+	case PLACE_SINGLE:
+		buf_printf(buf, "'\"${_item%u}\"'", n);
+		return;
+	case PLACE_ANSI:
+		buf_printf(buf, "'\"${_item%u}\"$'", n);
+		return;
+	case PLACE_DOUBLE:
+	case PLACE_DOCUMENT:
+		buf_printf(buf, "${_item%u}", n);
+		return;
+	default:
+		buf_printf(buf, "\"${_item%u}\"", n);
+	}
+}
+
+// Puts a backslash before what means something inside double quotes (XCU 2.2.3).
+static void add_double(struct buf *buf, const char *item, size_t len) {
 	char *out = buf_reserve(buf, 2 * len);
 	const char *const start = out;
 	for (size_t i = 0; i < len; ++i) {
-		if (item[i] != '\0' && strchr(special, item[i])) {
+		if (item[i] == '"' || item[i] == '$' || item[i] == '`' || item[i] == '\\') {
 			*out++ = '\\';
 		}
 		*out++ = item[i];
@@ -276,114 +318,57 @@ static void add_escaped(struct buf *buf, const char *item, size_t len, const cha
 	buf->len += (size_t)(out - start);
 }
 
-// Inside single quotes, `quote` is how one of them is spelled.
-static void add_single(struct buf *buf, const char *item, size_t len, const char *quote) {
+static void add_single(struct buf *buf, const char *item, size_t len) {
 	for (const char *end = item + len; item < end;) {
 		const char *stop = memchr(item, '\'', (size_t)(end - item));
 		buf_add(buf, item, (size_t)((stop ? stop : end) - item));
 		if (!stop) {
 			break;
 		}
-		buf_adds(buf, quote);
+		buf_adds(buf, "'\"'\"'");
 		item = stop + 1;
 	}
 }
 
-static void add_lines(struct buf *buf, const char *item, size_t len, const char *newline) {
-	for (size_t i = 0; i < len; ++i) {
-		if (item[i] == '\n') {
-			buf_adds(buf, newline);
-		} else {
-			buf_addc(buf, item[i]);
-		}
+// On one line.
+static void add_line(struct buf *buf, const char *item, size_t len) {
+	size_t start = buf->len;
+	buf_add(buf, item, len);
+	for (size_t i = start; i < buf->len; ++i) {
+		buf->data[i] = buf->data[i] == '\n' ? ' ' : buf->data[i];
 	}
 }
 
-static void add_plain(struct buf *buf, unsigned place, const char *item, size_t len) {
-	bool is_plain = shell_is_plain(item, len);
-	if (place & PLACE_ESCAPED) {
-		buf_addc(buf, '\n'); // the backslash and this vanish (XCU 2.2.1)
-	}
-	if ((is_plain && (place & PLACE_NUMBER)) || (!is_plain && (place & PLACE_BACKTICKS))) {
-		buf_addc(buf, '\'');
-		add_single(buf, item, len, "'\\''");
-		buf_addc(buf, '\'');
-	} else {
-		shell_quote(buf, item, len);
-	}
-}
-
-static void add_document(struct buf *buf, const char *item, size_t len) {
-	struct buf escaped = BUF_INIT;
-	add_escaped(&escaped, item, len, "\\$`");
-	// ${-+} is nothing, and keeps a line of the item from being the delimiter
-	add_lines(buf, buf_str(&escaped), escaped.len, "\n${-+}");
-	buf_fini(&escaped);
-}
-
-// "${x:-{}}": in double quotes of its own, else bash takes single quotes and braces in the item for syntax; and bash
-// 5.2 takes <( there for a process substitution even so.
-static void add_brace(struct buf *buf, const char *item, size_t len) {
-	buf_addc(buf, '"');
-	for (size_t done = 0; done < len;) {
-		size_t n = done;
-		while (n < len && item[n] != '<' && item[n] != '>') {
-			++n;
-		}
-		n += n < len;
-		add_escaped(buf, item + done, n - done, "\\\"$`");
-		buf_adds(buf, n < len ? "\"\"" : "");
-		done = n;
-	}
-	buf_addc(buf, '"');
-}
-
-static void add_outside_backticks(struct buf *buf, unsigned place, const char *item, size_t len) {
+static void add_special(struct buf *buf, unsigned place, const char *item, size_t len) {
+	buf_adds(buf, separation(place));
 	switch (place & PLACE_KINDS) {
 	case PLACE_SINGLE:
-		add_single(buf, item, len, place & PLACE_BACKTICKS ? "'\\''" : "'\"'\"'");
-		return;
-	case PLACE_ANSI:
-		buf_adds(buf, place & PLACE_ESCAPED ? "\\'" : "'");
-		shell_quote(buf, item, len);
-		buf_adds(buf, "$'");
+		add_single(buf, item, len);
 		return;
 	case PLACE_DOUBLE:
-		buf_adds(buf, place & PLACE_ESCAPED ? "\\" : "");
-		if (place & PLACE_BRACE) {
-			add_brace(buf, item, len);
-		} else {
-			add_escaped(buf, item, len, "\\\"$`");
-		}
+		add_double(buf, item, len);
 		return;
-	case PLACE_DOCUMENT:
-		buf_adds(buf, place & PLACE_ESCAPED ? "\\" : "");
-		add_document(buf, item, len);
-		return;
-	case PLACE_LITERAL_DOCUMENT: // nothing can be escaped here, so nothing else keeps the delimiter away
 	case PLACE_COMMENT:
-		add_lines(buf, item, len, " ");
+	case PLACE_LITERAL_DOCUMENT: // nothing can be escaped here, so nothing else keeps the delimiter away
+		add_line(buf, item, len);
 		return;
 	default:
-		add_plain(buf, place, item, len);
+		shell_quote(buf, item, len);
 	}
 }
 
 void quoting_add(struct buf *buf, unsigned place, const char *item, size_t len) {
 	if (place == PLACE_PLAIN) {
 		shell_quote(buf, item, len);
-		return;
+	} else if (!shell_is_plain(item, len)) {
+		add_special(buf, place, item, len);
+	} else if (place & PLACE_NUMBER) {
+		buf_addc(buf, '\'');
+		buf_add(buf, item, len);
+		buf_addc(buf, '\'');
+	} else {
+		bool would_escape = (place & PLACE_KINDS) == PLACE_ANSI; // $'\n'
+		buf_adds(buf, would_escape ? separation(place) : "");
+		buf_add(buf, item, len);
 	}
-	if (!(place & PLACE_BACKTICKS)) {
-		add_outside_backticks(buf, place, item, len);
-		return;
-	}
-	// a command in backticks is read twice: first \\, \$ and \` lose their backslash (XCU 2.6.3)
-	struct buf inner = BUF_INIT;
-	add_outside_backticks(&inner, place, item, len);
-	if ((place & PLACE_ESCAPED) && (place & PLACE_KINDS) != PLACE_PLAIN) {
-		buf_addc(buf, '\\'); // the one before is then \\ to the first reading
-	}
-	add_escaped(buf, buf_str(&inner), inner.len, "\\$`");
-	buf_fini(&inner);
 }

@@ -27,6 +27,7 @@ struct template {
 	char *text;
 	unsigned flags;
 	bool is_direct;
+	bool has_variables; // of an intricate template, see plan/quoting.h
 	struct parts parts; // of the text
 	struct parts words; // of a direct template: with a BREAK between words
 };
@@ -41,7 +42,7 @@ static struct part *parts_add(struct parts *parts, struct part part) {
 
 // The suffix and the closing brace at `at`. Returns what is behind it, or NULL.
 static const char *parse_form(const char *at, struct part *part) {
-	static const struct { char text[4]; int form; } forms[] = {
+	static const struct { char text[4]; unsigned form; } forms[] = {
 		{"}", WHOLE}, {".}", NO_EXTENSION}, {"//}", DIRNAME}, {"/.}", BASENAME_NO_EXTENSION}, {"/}", BASENAME},
 	};
 	for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); ++i) {
@@ -171,14 +172,20 @@ static void find_places(struct template *template) {
 			continue;
 		}
 		part->place = quoting_place(&quoting);
-		if (template->flags & TEMPLATE_GNU_QUOTES) {
-			part->place = PLACE_PLAIN;
-		}
 		if ((part->place & PLACE_KINDS) == PLACE_PLAIN && is_before_redirection(parts, i)) {
 			part->place |= PLACE_NUMBER;
 		}
 		// the command itself: to be read by the shell
 		part->is_raw = (template->flags & TEMPLATE_RAW) || i == 0;
+	}
+	template->has_variables = quoting.is_intricate && !(template->flags & (TEMPLATE_RAW | TEMPLATE_GNU_QUOTES));
+	for (size_t i = 0; i < parts->n; ++i) {
+		struct part *part = &parts->at[i];
+		if (template->flags & TEMPLATE_GNU_QUOTES) {
+			part->place = PLACE_PLAIN;
+		} else if (template->has_variables && !part->is_raw) {
+			part->place |= PLACE_VARIABLE;
+		}
 	}
 }
 
@@ -422,41 +429,66 @@ static struct slice number(const struct part *part, const struct expansion *x, c
 	return (struct slice){digits + 20 - len, len};
 }
 
-static void add_value(const struct part *part, struct slice value, struct buf *buf) {
-	if (part->is_raw) {
-		buf_add(buf, value.text, value.len);
+// What is being written.
+struct writer {
+	struct buf *buf;
+	unsigned nvariables;
+	bool assigns; // the assignments in front; then the text
+};
+
+static void add_value(struct writer *writer, const struct part *part, unsigned place, struct slice value) {
+	if (quoting_needs_variable(place, value.text, value.len)) {
+		++writer->nvariables;
+		if (writer->assigns) {
+			quoting_add_assignment(writer->buf, writer->nvariables, value.text, value.len);
+		} else {
+			quoting_add_variable(writer->buf, place, writer->nvariables);
+		}
+	} else if (writer->assigns) {
+		return;
+	} else if (part->is_raw) {
+		buf_add(writer->buf, value.text, value.len);
 	} else {
-		quoting_add(buf, part->place, value.text, value.len);
+		quoting_add(writer->buf, place, value.text, value.len);
 	}
 }
 
-static void expand_part(const struct part *part, const struct expansion *x, struct buf *buf) {
+static void expand_item(struct writer *writer, const struct part *part, const struct record *record) {
+	const char *at = record->args;
+	unsigned place = part->place;
+	for (uint32_t i = 0; i < record->nargs; ++i) {
+		if (i > 0 && !writer->assigns) {
+			buf_addc(writer->buf, ' ');
+		}
+		add_value(writer, part, place, apply_form(part, next_arg(record, &at)));
+		place &= ~(unsigned)(PLACE_ESCAPED | PLACE_DOLLAR); // now a blank stands before
+	}
+}
+
+static void expand_part(struct writer *writer, const struct part *part, const struct expansion *x) {
 	struct slice arg;
 	char digits[20];
 	switch (part->kind) {
 	case LITERAL:
-		buf_add(buf, part->text, part->len);
+		if (!writer->assigns) {
+			buf_add(writer->buf, part->text, part->len);
+		}
 		return;
 	case BREAK:
 		return;
-	case ITEM: {
-		const char *at = x->record->args;
-		for (uint32_t i = 0; i < x->record->nargs; ++i) {
-			if (i > 0) {
-				buf_addc(buf, ' ');
-			}
-			add_value(part, apply_form(part, next_arg(x->record, &at)), buf);
-		}
+	case ITEM:
+		expand_item(writer, part, x->record);
 		return;
-	}
 	case COLUMN:
 		if (find_column(part, x->record, &arg)) {
-			add_value(part, apply_form(part, arg), buf);
+			add_value(writer, part, part->place, apply_form(part, arg));
+		} else if (part->place & (PLACE_ESCAPED | PLACE_DOLLAR)) {
+			add_value(writer, part, part->place, (struct slice){"", 0});
 		}
 		return;
 	case SEQ:
 	case SLOT:
-		add_value(part, number(part, x, digits), buf);
+		add_value(writer, part, part->place, number(part, x, digits));
 		return;
 	}
 }
@@ -481,8 +513,12 @@ void template_expand(const struct template *template, const struct expansion *x,
 		return;
 	}
 	buf_reserve(buf, 0);
+	struct writer assigner = {.buf = buf, .assigns = true}, writer = {.buf = buf};
+	for (size_t i = 0; template->has_variables && i < template->parts.n; ++i) {
+		expand_part(&assigner, &template->parts.at[i], x);
+	}
 	for (size_t i = 0; i < template->parts.n; ++i) {
-		expand_part(&template->parts.at[i], x, buf);
+		expand_part(&writer, &template->parts.at[i], x);
 	}
 }
 

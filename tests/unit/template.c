@@ -227,7 +227,7 @@ static void test_quote(void) {
 // Templates that print their item between `before` and `after`, and a NUL.
 static const struct context {
 	const char *text, *before, *after;
-	enum { EXACT, NO_NEWLINES, BASH_ONLY } kind;
+	enum { EXACT, NO_NEWLINES, BASH_ONLY, NO_NAMES } kind;
 } contexts[] = {
 	{"printf '%s\\0' {}", "", "", EXACT},
 	{"printf '%s\\0' '{}'", "", "", EXACT},
@@ -266,6 +266,11 @@ static const struct context {
 	{"cat <<E | cat\n\\{}\nE\nprintf '\\0'", "\\", "\n", EXACT},
 	{"cat <<-E;printf '%s\\0' '{}'\n\tx\n\tE", "x\n", "", EXACT},
 	{"cat <<'E E'\na\"{}\nE E\nprintf '%s\\0' \"b\"", "a\"", "\nb", NO_NEWLINES},
+	{"printf '%s\\0' \"a${}\"", "a$", "", NO_NAMES},
+	{"printf '%s\\0' \"${9}{}\"", "$", "", NO_NAMES},
+	{"x=`printf '%sX' \"${}\"`; printf '%s\\0' \"$x\"", "$", "X", NO_NAMES},
+	{"cat <<E\n${}\nE\nprintf '\\0'", "$", "\n", NO_NAMES},
+	{"printf '%s\\0' \\{9}{}", "", "", EXACT},
 	{"printf '%s\\0' $'\\x41{}\\x42'", "A", "B", BASH_ONLY},
 	{"printf '%s\\0' $'\\{}'", "\\", "", BASH_ONLY},
 	{"cat <<<'{}'; printf '%s\\0' \"\"", "", "\n", BASH_ONLY},
@@ -287,6 +292,9 @@ static void check_context(const struct context *context, const char *const *shel
 	for (int i = 0; i < ITEMS; ++i) {
 		char item[32];
 		size_t len = random_item(item);
+		if (context->kind == NO_NAMES && (len == 0 || shell_is_plain(item, len))) { // $HOME is meant
+			continue;
+		}
 		struct record record = {item, len + 1, 1};
 		template_expand(template, &(struct expansion){.record = &record}, &script);
 		buf_addc(&script, '\n');
@@ -326,6 +334,12 @@ static void test_redirection(void) {
 	check_expand("e {#}>&2 {}", 0, "e '7'>&2 a", "a");
 }
 
+static void test_variables(void) {
+	check_expand("e {} `x {.}`", 0, "e a.b `x a`", "a.b");
+	check_expand("e {} `x {1.}`", 0, "_item1='a b.c'; _item2='a b'; e \"${_item1}\" `x \"${_item2}\"`", "a b.c");
+	check_expand("e \"{}${x}\" '{}' {}", 0, "_item1='$'; _item2='$'; _item3='$'; e \"${_item1}${x}\" ''\"${_item2}\"'' \"${_item3}\"", "$");
+}
+
 static void test_gnu_quotes(void) {
 	check_expand("e \"{}\" '{}'", TEMPLATE_GNU_QUOTES, "e \"'a b'\" ''a b''", "a b");
 	check_expand("e \"{}\" '{}'", 0, "e \"a b\" 'a b'", "a b");
@@ -345,6 +359,7 @@ int main(int argc, char *argv[]) {
 		TEST("-q keeps each word one word", test_quote),
 		TEST("an item arrives wherever the template puts it", test_contexts),
 		TEST("a number before a redirection stays an argument", test_redirection),
+		TEST("items go into variables where text is intricate", test_variables),
 		TEST("GNU parallel's quotes are to be had", test_gnu_quotes),
 	};
 	return test_main(tests, sizeof(tests) / sizeof(tests[0]), argc, argv);

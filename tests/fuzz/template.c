@@ -1,0 +1,150 @@
+// Fuzz target: templates and quoting. The first line is the template, the others are the arguments of a record.
+//
+// A direct template expanded into words and the same one expanded into text and split as a shell would must agree;
+// whatever the template, the items must leave the quotes around them as they found them.
+
+#include "base/alloc.h"
+#include "base/buf.h"
+#include "base/diag.h"
+#include "plan/input.h"
+#include "plan/quoting.h"
+#include "plan/shell.h"
+#include "plan/template.h"
+
+#include <stdio.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+// Splits text of plain characters, blanks, '…' and "…" without escapes, which is all that shell_quote() writes, into
+// words with a NUL behind each. Proved against real shells by tests/unit/shell.c.
+static size_t split_as_shell(const char *text, size_t len, struct buf *words) {
+	size_t n = 0;
+	bool in_word = false;
+	for (size_t i = 0; i < len;) {
+		char c = text[i];
+		if (c == ' ' || c == '\t') {
+			if (in_word) {
+				buf_add(words, "", 1);
+				++n;
+			}
+			in_word = false;
+			++i;
+		} else if (c == '\'' || c == '"') {
+			const char *end = memchr(text + i + 1, c, len - i - 1);
+			verify(end);
+			buf_add(words, text + i + 1, (size_t)(end - text) - i - 1);
+			i = (size_t)(end - text) + 1;
+			in_word = true;
+		} else {
+			buf_addc(words, c);
+			in_word = true;
+			++i;
+		}
+	}
+	if (in_word) {
+		buf_add(words, "", 1);
+		++n;
+	}
+	return n;
+}
+
+static void check_same_words(const struct template *template, const struct expansion *x) {
+	struct buf direct = BUF_INIT, text = BUF_INIT, split = BUF_INIT;
+	size_t n = template_expand_words(template, x, &direct);
+	template_expand(template, x, &text);
+	verify(split_as_shell(buf_str(&text), text.len, &split) == n);
+	verify(split.len == direct.len && (n == 0 || memcmp(split.data, direct.data, split.len) == 0));
+	buf_fini(&direct);
+	buf_fini(&text);
+	buf_fini(&split);
+}
+
+// What is open at the end of the text.
+static struct quoting follow(const struct template *template, const struct expansion *x) {
+	struct buf text = BUF_INIT;
+	template_expand(template, x, &text);
+	struct quoting quoting = {.depth = 0};
+	quoting_follow(&quoting, buf_str(&text), text.len);
+	buf_fini(&text);
+	return quoting;
+}
+
+static void check_stays_inside(const struct template *template, const struct expansion *x) {
+	static const char tame[256] = "x\0x\0x\0x\0x\0x\0x\0x\0x\0x\0x\0x\0x\0x\0x\0x\0x\0x\0x\0x\0x\0x\0x\0x\0x\0x\0x\0x\0x\0x\0x\0x";
+	if (x->record->nargs > 32) {
+		return;
+	}
+	struct record record = {.args = tame, .size = 2 * x->record->nargs, .nargs = x->record->nargs};
+	struct quoting expected = follow(template, &(struct expansion){.record = &record, .seq = x->seq, .slot = x->slot});
+	struct quoting found = follow(template, x);
+	verify(expected.depth == found.depth && memcmp(expected.stack, found.stack, found.depth) == 0);
+	verify(expected.document == found.document);
+}
+
+static void check_item(const struct record *record) {
+	struct buf quoted = BUF_INIT, words = BUF_INIT;
+	shell_quote(&quoted, record->args, record->size - 1);
+	verify(split_as_shell(quoted.data, quoted.len, &words) == 1);
+	verify(words.len == record->size && memcmp(words.data, record->args, words.len) == 0);
+	buf_fini(&quoted);
+	buf_fini(&words);
+}
+
+// The lines of the data as NUL-terminated arguments.
+static struct record arguments(const char *at, const char *end, struct buf *bytes) {
+	struct record record = {.nargs = 0};
+	do {
+		const char *stop = memchr(at, '\n', (size_t)(end - at));
+		const char *next = stop ? stop : end;
+		const char *nul = memchr(at, '\0', (size_t)(next - at));
+		buf_add(bytes, at, (size_t)((nul ? nul : next) - at));
+		for (size_t i = bytes->len; i-- > 0 && bytes->data[i] != '\0';) {
+			bytes->data[i] = bytes->data[i] == '\1' ? '\n' : bytes->data[i]; // so that newlines are tried as well
+		}
+		buf_add(bytes, "", 1);
+		++record.nargs;
+		at = next + 1;
+	} while (at <= end);
+	record.args = bytes->data;
+	record.size = bytes->len;
+	return record;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+	if (size < 2 || size > 4000) {
+		return 0;
+	}
+	struct buf text = BUF_INIT, bytes = BUF_INIT;
+	unsigned flags = data[0] & (TEMPLATE_APPEND | TEMPLATE_RAW | TEMPLATE_QUOTE | TEMPLATE_GNU_QUOTES);
+	const char *start = (const char *)data + 1, *end = (const char *)data + size;
+	const char *stop = memchr(start, '\n', (size_t)(end - start));
+	stop = stop ? stop : end;
+	for (const char *at = start; at < stop; ++at) {
+		buf_addc(&text, *at == '\1' ? '\n' : *at == '\0' ? ' ' : *at);
+	}
+	struct record record = arguments(stop < end ? stop + 1 : end, end, &bytes);
+	char *names[] = {(char[]){"a"}, (char[]){"b c"}, (char[]){""}};
+	struct names header = {names, data[0] & 16 ? 3 : 0};
+	const char *words[] = {buf_str(&text), "tail"};
+	char *error = NULL;
+	struct template *template = template_parse(words, data[0] & 32 ? 2 : 1, flags, &header, &error);
+	if (template) {
+		struct expansion x = {.record = &record, .seq = 12345, .slot = 2};
+		if (template_is_direct(template) && !(flags & TEMPLATE_QUOTE)) {
+			check_same_words(template, &x);
+		}
+		bool begins_with_item = text.len > 0 && text.data[0] == '{'; // raw: it may be anything
+		if ((flags & (TEMPLATE_RAW | TEMPLATE_GNU_QUOTES)) == 0 && !begins_with_item) {
+			check_stays_inside(template, &x);
+		} else {
+			follow(template, &x);
+		}
+	}
+	struct record first = {.args = record.args, .size = strlen(record.args) + 1, .nargs = 1};
+	check_item(&first);
+	free(error);
+	template_free(template);
+	buf_fini(&text);
+	buf_fini(&bytes);
+	return 0;
+}

@@ -1,0 +1,514 @@
+// Tests of the fair choice (engine/fair.h): small worlds searched exhaustively, and random operations against a naive
+// reference.
+
+#include "engine/fair.h"
+
+#include "test.h"
+#include "world.h"
+
+#include <limits.h>
+
+// ---- the exhaustive search of small worlds ----
+//
+// A state is reached by a path of operations, and is found again by what it looks like; each is visited once.
+
+enum { QUEUES = 3, SLOTS = 2, TICKS = 2, PATH = 40 };
+
+enum op { ARRIVE, PICK, DONE, BACK, PAUSE, BLOCK, CANCEL, CLOSE, TICK, OPS };
+
+struct small {
+	struct world world;
+	int arrived, running, ticks, toggles;
+	bool closed[QUEUES];
+	uint64_t starts[QUEUES][SLOTS];
+};
+
+struct variant {
+	bool time;
+	int items;                 // arrive in all
+	int toggles;               // pauses and blocks, and their ends
+	uint32_t weights[QUEUES], limits[QUEUES];
+	int32_t priorities[QUEUES];
+};
+
+static bool may_run(const struct fair_queue *queue) {
+	return queue->backlog > 0 && !queue->paused && !queue->blocked && (!queue->limit || queue->running < queue->limit);
+}
+
+// What must hold for a pick: somebody eligible of the right tier, with the least virtual time of the tier.
+static void check_pick(struct small *small, const struct variant *variant) {
+	struct world *world = &small->world;
+	int32_t best = INT32_MIN, worst = INT32_MAX;
+	for (int i = 0; i < QUEUES; ++i) {
+		if (may_run(&world->queues[i])) {
+			best = variant->priorities[i] > best ? variant->priorities[i] : best;
+			worst = variant->priorities[i] < worst ? variant->priorities[i] : worst;
+		}
+	}
+	int32_t tier = (world->fair.npicks + 1) % 16 == 0 ? worst : best;
+	double least = 1e300;
+	for (int i = 0; i < QUEUES; ++i) {
+		if (may_run(&world->queues[i]) && variant->priorities[i] == tier) {
+			double virt = fair_virt(&world->fair, &world->queues[i], world->now);
+			least = virt < least ? virt : least;
+		}
+	}
+	struct fair_queue *peek = fair_peek(&world->fair, world->now);
+	double virt = peek ? fair_virt(&world->fair, peek, world->now) : 0;
+	struct fair_queue *queue = fair_pick(&world->fair, world->now);
+	check(queue == peek);
+	check(!queue == (best == INT32_MIN));
+	if (queue) {
+		int i = (int)(queue - world->queues);
+		check(variant->priorities[i] == tier);
+		check(virt <= least + 1e-9);
+		check(queue->running >= 1 && (!queue->limit || queue->running <= queue->limit));
+		small->starts[i][queue->running - 1] = world->now;
+		++small->running;
+	}
+}
+
+// Arriving gives no credit: not placed before all who want to run in its tier.
+static void check_arrival(struct small *small, const struct variant *variant, int i) {
+	struct world *world = &small->world;
+	double least = 1e300;
+	for (int j = 0; j < QUEUES; ++j) {
+		// a blocked one keeps its place, and holds the clock
+		if (j != i && world->queues[j].wants && variant->priorities[i] == variant->priorities[j]) {
+			double virt = fair_virt(&world->fair, &world->queues[j], world->now);
+			least = virt < least ? virt : least;
+		}
+	}
+	bool wanted = world->queues[i].wants;
+	double was = fair_virt(&world->fair, &world->queues[i], world->now);
+	fair_arrive(&world->fair, &world->queues[i], 1, world->now);
+	double is = fair_virt(&world->fair, &world->queues[i], world->now);
+	check(is >= was);
+	check(!wanted || is == was);
+	if (!wanted && world->queues[i].wants && least < 1e300) {
+		check(is + 1e-9 >= least);
+	}
+}
+
+// Removed and opened again, for the last time: its place stays.
+static bool check_close(struct small *small, const struct variant *variant, int i) {
+	struct world *world = &small->world;
+	struct fair_queue *queue = &world->queues[i];
+	if (small->closed[i] || queue->backlog > 0 || queue->running > 0 || queue->paused || queue->blocked) {
+		return false;
+	}
+	double virt = fair_virt(&world->fair, queue, world->now);
+	struct fair_tag tag = fair_remove(&world->fair, queue, world->now);
+	fair_add(&world->fair, queue, variant->weights[i], variant->priorities[i], variant->limits[i], &tag);
+	check(fair_virt(&world->fair, queue, world->now) >= virt);
+	small->closed[i] = true;
+	return true;
+}
+
+// Does the operation if it makes sense here. Returns false if not.
+static bool small_do(struct small *small, const struct variant *variant, int step) {
+	struct world *world = &small->world;
+	int i = step / OPS;
+	struct fair_queue *queue = &world->queues[i];
+	switch ((enum op)(step % OPS)) {
+	case ARRIVE:
+		if (small->arrived == variant->items || small->closed[i]) {
+			return false;
+		}
+		++small->arrived;
+		check_arrival(small, variant, i);
+		return true;
+	case PICK:
+		if (i > 0 || small->running == SLOTS) {
+			return false;
+		}
+		check_pick(small, variant);
+		return true;
+	case DONE:
+	case BACK:
+		if (queue->running == 0) {
+			return false;
+		}
+		--small->running;
+		if (step % OPS == DONE) {
+			fair_done(&world->fair, queue, world->now);
+		} else {
+			fair_give_back(&world->fair, queue, small->starts[i][queue->running - 1], world->now);
+		}
+		return true;
+	case PAUSE:
+	case BLOCK:
+		if (small->toggles == variant->toggles) {
+			return false;
+		}
+		++small->toggles;
+		if (step % OPS == PAUSE) {
+			fair_pause(&world->fair, queue, !queue->paused, world->now);
+		} else {
+			fair_block(&world->fair, queue, !queue->blocked, world->now);
+		}
+		return true;
+	case CANCEL:
+		if (queue->backlog == 0) {
+			return false;
+		}
+		fair_withdraw(&world->fair, queue, queue->backlog, world->now);
+		return true;
+	case CLOSE:
+		return check_close(small, variant, i);
+	case TICK:
+		if (i > 0 || !variant->time || small->ticks == TICKS) {
+			return false;
+		}
+		++small->ticks;
+		world->now += S;
+		return true;
+	case OPS:
+		break;
+	}
+	return false;
+}
+
+static void small_open(struct small *small, const struct variant *variant) {
+	memset(small, 0, sizeof(*small));
+	world_init(&small->world, variant->time);
+	for (int i = 0; i < QUEUES; ++i) {
+		world_add(&small->world, variant->weights[i], variant->priorities[i], variant->limits[i]);
+	}
+}
+
+// Whatever happened before: once nobody holds a queue back, all that waits is served.
+static void check_drains(struct small *small) {
+	struct world *world = &small->world;
+	for (int i = 0; i < QUEUES; ++i) {
+		struct fair_queue *queue = &world->queues[i];
+		fair_pause(&world->fair, queue, false, world->now);
+		fair_block(&world->fair, queue, false, world->now);
+		while (queue->running > 0) {
+			fair_done(&world->fair, queue, world->now);
+		}
+	}
+	uint64_t left = 0;
+	for (int i = 0; i < QUEUES; ++i) {
+		left += world->queues[i].backlog;
+	}
+	while (left > 0) {
+		struct fair_queue *queue = fair_pick(&world->fair, world->now);
+		check(queue);
+		fair_done(&world->fair, queue, world->now);
+		--left;
+	}
+	check(!fair_pick(&world->fair, world->now));
+	check_equal(world->fair.neligible, 0);
+}
+
+static uint64_t mix(uint64_t hash, uint64_t word) {
+	hash = (hash ^ word) * UINT64_C(0xBF58476D1CE4E5B9);
+	return (hash ^ hash >> 31) * UINT64_C(0x94D049BB133111EB);
+}
+
+// All that future behaviour can depend on.
+static uint64_t small_key(const struct small *small, const struct variant *variant) {
+	const struct world *world = &small->world;
+	uint64_t key = mix(1, (uint64_t)small->arrived | (uint64_t)small->ticks << 8 | (uint64_t)small->toggles << 16);
+	key = mix(key, world->fair.npicks % 16);
+	for (int i = 0; i < QUEUES; ++i) {
+		const struct fair_queue *queue = &world->queues[i];
+		uint64_t rank = 0;
+		for (int j = 0; j < QUEUES; ++j) {
+			rank += world->queues[j].served < queue->served;
+		}
+		key = mix(key, queue->virt);
+		key = mix(key, variant->time ? world->now - queue->last : 0);
+		key = mix(key, queue->rem | rank << 32 | (queue->served == 0 ? 1 : 0) | queue->seq << 40);
+		key = mix(key, queue->backlog | (uint64_t)queue->running << 8 | (uint64_t)queue->paused << 16 |
+		          (uint64_t)queue->blocked << 17 | (uint64_t)queue->wants << 18 | (uint64_t)small->closed[i] << 19);
+		for (uint32_t j = 0; j < queue->running; ++j) {
+			key = mix(key, world->now - small->starts[i][j]);
+		}
+	}
+	return key | 1;
+}
+
+// An open table of keys seen.
+struct seen {
+	uint64_t *keys;
+	size_t cap, n;
+};
+
+static bool seen_add(struct seen *seen, uint64_t key) {
+	size_t i = key >> 8 & (seen->cap - 1);
+	while (seen->keys[i]) {
+		if (seen->keys[i] == key) {
+			return false;
+		}
+		i = (i + 1) & (seen->cap - 1);
+	}
+	check(++seen->n < seen->cap * 3 / 4);
+	seen->keys[i] = key;
+	return true;
+}
+
+static void search(const struct variant *variant) {
+	struct path { uint8_t len, steps[PATH]; };
+	struct seen seen = {.cap = 1 << 22};
+	seen.keys = calloc(seen.cap, sizeof(seen.keys[0]));
+	size_t cap = 1 << 19, begin = 0, end = 1;
+	struct path *todo = calloc(cap, sizeof(todo[0]));
+	check(seen.keys && todo);
+	while (begin < end) {
+		struct path path = todo[begin++ % cap];
+		for (int step = 0; step < QUEUES * OPS; ++step) {
+			struct small small;
+			small_open(&small, variant);
+			for (int i = 0; i < path.len; ++i) {
+				check(small_do(&small, variant, path.steps[i]));
+			}
+			if (small_do(&small, variant, step) && seen_add(&seen, small_key(&small, variant)) && path.len < PATH) {
+				check(end - begin < cap);
+				todo[end % cap] = path;
+				todo[end % cap].steps[todo[end % cap].len++] = (uint8_t)step;
+				++end;
+				check_drains(&small);
+			}
+			world_fini(&small.world);
+		}
+	}
+	printf("# %zu states\n", seen.n);
+	check(seen.n > 1000);
+	free(seen.keys);
+	free(todo);
+}
+
+static void test_small_turns(void) {
+	search(&(struct variant){.items = 4, .toggles = 0, .weights = {1, 2, 3}, .limits = {1, 0, 0}});
+	search(&(struct variant){.items = 3, .toggles = 2, .weights = {1, 1, 1}});
+}
+
+static void test_small_tiers(void) {
+	search(&(struct variant){.items = 4, .toggles = 0, .weights = {1, 1, 2}, .priorities = {0, 1, 0}, .limits = {0, 1, 0}});
+	search(&(struct variant){.items = 3, .toggles = 1, .weights = {1, 1, 2}, .priorities = {1, 1, 0}});
+}
+
+static void test_small_time(void) {
+	search(&(struct variant){.time = true, .items = 3, .toggles = 0, .weights = {1, 3, 1}, .limits = {0, 1, 0}});
+	search(&(struct variant){.time = true, .items = 2, .toggles = 1, .weights = {1, 2, 1}});
+}
+
+// ---- a naive reference ----
+//
+// Written from the definition: no heap, no lists, everything is looked at each time, and brought up to date at each call.
+
+struct naive {
+	struct naive_queue {
+		uint64_t base;      // virtual time when `units` was 0
+		int64_t units;      // service since, in turns or slot-time
+		uint64_t seq, served, backlog;
+		uint32_t running, weight, limit;
+		int32_t priority;
+		bool paused, blocked, wanted;
+	} queues[MOST];
+	int n;
+	uint64_t clocks[8];         // by priority
+	uint64_t npicks, last;
+	bool time;
+};
+
+static uint64_t naive_virt(const struct naive_queue *queue) {
+	int64_t w = queue->weight, units = queue->units;
+	int64_t whole = units / w - (units % w < 0);
+	return queue->base + (uint64_t)whole;
+}
+
+static bool naive_wants(const struct naive_queue *queue) {
+	return queue->backlog > 0 && !queue->paused && (queue->limit == 0 || queue->running < queue->limit);
+}
+
+// Time passes, and the clocks follow.
+static void naive_update(struct naive *naive, uint64_t now) {
+	for (int i = 0; i < naive->n; ++i) {
+		if (naive->time) {
+			naive->queues[i].units += (int64_t)(naive->queues[i].running * (now - naive->last));
+		}
+	}
+	naive->last = now;
+	for (int priority = 0; priority < 8; ++priority) {
+		bool wanting = false, any = false;
+		uint64_t least = 0;
+		for (int pass = 0; pass < 2 && !wanting; ++pass) {
+			for (int i = 0; i < naive->n; ++i) {
+				const struct naive_queue *queue = &naive->queues[i];
+				bool counts = pass == 0 ? naive_wants(queue) : naive->time && queue->running > 0;
+				if (queue->priority == priority && counts) {
+					wanting |= pass == 0;
+					least = !any || naive_virt(queue) < least ? naive_virt(queue) : least;
+					any = true;
+				}
+			}
+		}
+		if (any && least > naive->clocks[priority]) {
+			naive->clocks[priority] = least;
+		}
+	}
+}
+
+static void naive_settle(struct naive *naive) {
+	for (int i = 0; i < naive->n; ++i) {
+		struct naive_queue *queue = &naive->queues[i];
+		bool wants = naive_wants(queue);
+		if (wants && !queue->wanted && naive_virt(queue) < naive->clocks[queue->priority]) {
+			queue->base = naive->clocks[queue->priority];
+			queue->units = 0;
+		}
+		queue->wanted = wants;
+	}
+}
+
+static int naive_pick(struct naive *naive) {
+	int best = -1, tier = -1;
+	for (int i = 0; i < naive->n; ++i) {
+		const struct naive_queue *queue = &naive->queues[i];
+		if (naive_wants(queue) && !queue->blocked) {
+			bool lower = (naive->npicks + 1) % 16 == 0;
+			if (tier < 0 || (lower ? queue->priority < tier : queue->priority > tier)) {
+				tier = queue->priority;
+			}
+		}
+	}
+	for (int i = 0; i < naive->n; ++i) {
+		const struct naive_queue *a = &naive->queues[i], *b = best >= 0 ? &naive->queues[best] : NULL;
+		if (!naive_wants(a) || a->blocked || a->priority != tier) {
+			continue;
+		}
+		if (!b || naive_virt(a) < naive_virt(b)) {
+			best = i;
+			continue;
+		}
+		if (naive_virt(a) > naive_virt(b)) {
+			continue;
+		}
+		uint64_t run_a = naive->time ? a->running * b->weight : 0, run_b = naive->time ? b->running * a->weight : 0;
+		if (run_a < run_b || (run_a == run_b && (a->served < b->served || (a->served == b->served && a->seq < b->seq)))) {
+			best = i;
+		}
+	}
+	if (best >= 0) {
+		struct naive_queue *queue = &naive->queues[best];
+		queue->served = ++naive->npicks;
+		--queue->backlog;
+		++queue->running;
+		if (!naive->time) {
+			queue->units += (int64_t)FAIR_TURN;
+			bool waiting = false;
+			for (int i = 0; i < naive->n; ++i) {
+				waiting |= naive_wants(&naive->queues[i]) && naive->queues[i].priority == queue->priority;
+			}
+			if (!waiting && naive_virt(queue) > naive->clocks[queue->priority]) {
+				naive->clocks[queue->priority] = naive_virt(queue);
+			}
+		}
+	}
+	return best;
+}
+
+static void reference_queue(struct world *world, struct naive *naive, uint64_t *dice) {
+	uint32_t weight = 1 + (uint32_t)(roll(dice) % (roll(dice) % 2 ? 4 : 1000));
+	int32_t priority = roll(dice) % 3 ? 0 : (int32_t)(roll(dice) % 3);
+	uint32_t limit = roll(dice) % 3 ? 0 : 1 + (uint32_t)(roll(dice) % 3);
+	naive->queues[naive->n++] = (struct naive_queue){.seq = world->fair.nadded, .weight = weight,
+		.priority = priority, .limit = limit, .base = naive->clocks[priority]};
+	world_add(world, weight, priority, limit);
+}
+
+static void reference_op(struct world *world, struct naive *naive, uint64_t *dice, uint64_t starts[MOST][8]) {
+	int i = (int)(roll(dice) % (uint64_t)world->n);
+	struct fair_queue *queue = &world->queues[i];
+	struct naive_queue *shadow = &naive->queues[i];
+	uint64_t n = roll(dice) % 4;
+	switch (roll(dice) % 12) {
+	case 0: case 1: case 2:
+		arrive(world, queue, n);
+		shadow->backlog += n;
+		break;
+	case 3: case 4: case 5: case 6: {
+		uint32_t running = 0;
+		for (int j = 0; j < world->n; ++j) {
+			running += world->queues[j].running;
+		}
+		if (running == 8) {
+			break;
+		}
+		struct fair_queue *got = fair_pick(&world->fair, world->now);
+		int want = naive_pick(naive);
+		check_equal(got ? got - world->queues : -1, want);
+		if (got) {
+			starts[want][got->running - 1] = world->now;
+		}
+		break;
+	}
+	case 7: case 8: case 9:
+		if (queue->running > 0) {
+			uint64_t start = starts[i][queue->running - 1];
+			--shadow->running;
+			if (roll(dice) % 4 == 0) {
+				fair_give_back(&world->fair, queue, start, world->now);
+				shadow->units -= naive->time ? (int64_t)(world->now - start) : (int64_t)FAIR_TURN;
+			} else {
+				fair_done(&world->fair, queue, world->now);
+			}
+		}
+		break;
+	case 10:
+		if (roll(dice) % 2) {
+			fair_pause(&world->fair, queue, n == 0, world->now);
+			shadow->paused = n == 0;
+		} else {
+			fair_block(&world->fair, queue, n == 0, world->now);
+			shadow->blocked = n == 0;
+		}
+		break;
+	default:
+		n = queue->backlog ? roll(dice) % (queue->backlog + 1) : 0;
+		fair_withdraw(&world->fair, queue, n, world->now);
+		shadow->backlog -= n;
+		break;
+	}
+}
+
+static void test_reference(void) {
+	uint64_t dice = 42;
+	for (int round = 0; round < 4000; ++round) {
+		struct world world;
+		struct naive naive = {.time = round % 2};
+		uint64_t starts[MOST][8];
+		world_init(&world, naive.time);
+		int n = 1 + (int)(roll(&dice) % 6);
+		for (int i = 0; i < n; ++i) {
+			reference_queue(&world, &naive, &dice);
+		}
+		for (int step = 0; step < 300; ++step) {
+			if (world.n < MOST && roll(&dice) % 64 == 0) {
+				reference_queue(&world, &naive, &dice);
+			}
+			world.now += roll(&dice) % 3 ? 0 : roll(&dice) % 1000000;
+			naive_update(&naive, world.now);
+			reference_op(&world, &naive, &dice, starts);
+			naive_settle(&naive);
+			for (int i = 0; i < world.n; ++i) {
+				check_equal(world.queues[i].backlog, naive.queues[i].backlog);
+				check_equal(world.queues[i].running, naive.queues[i].running);
+			}
+		}
+		world_fini(&world);
+	}
+}
+
+int main(int argc, char *argv[]) {
+	static const struct test tests[] = {
+		TEST("small worlds, all of them: turns", test_small_turns),
+		TEST("small worlds, all of them: priorities", test_small_tiers),
+		TEST("small worlds, all of them: time", test_small_time),
+		TEST("random operations give what the definition gives", test_reference),
+	};
+	return test_main(tests, sizeof(tests) / sizeof(tests[0]), argc, argv);
+}

@@ -75,7 +75,10 @@ struct round {
 	struct opening openings[MAX_OPENS];
 	_Atomic uint32_t nopenings;
 	struct name names[NAMES];
-	struct queue *keeper;              // open until all outsiders have gone, so that idle comes once
+	struct queue *keeper;              // open until all outsiders are done, so that idle comes once
+	mutex lone_lock;
+	cond lone_cond;
+	uint32_t lone_ran;                 // lone items that have run
 	unsigned max_slots;                // most that were ever allowed in this round
 	_Atomic unsigned char slot_busy[MAX_SLOTS + 1]; // by worker_slot()
 	_Atomic int running;               // on slots
@@ -140,6 +143,42 @@ static void items_submit(struct round *round, struct queue *queue, struct worker
 	}
 }
 
+static enum work_status lone_run(struct worker *worker, struct queue *queue, void *data, size_t size) {
+	struct round *round = the_round;
+	(void)worker, (void)queue, (void)data, (void)size;
+	mutex_lock(&round->lone_lock);
+	++round->lone_ran;
+	cond_signal(&round->lone_cond);
+	mutex_unlock(&round->lone_lock);
+	atomic_add_relaxed(&round->ran, 1);
+	return WORK_OK;
+}
+
+static const struct work_type lone_type = {.name = "lone", .run = lone_run};
+
+// Submits one item at a time and waits until it ran: nothing but its own wake-up gets it going.
+static void lone_items(struct round *round, uint32_t n) {
+	struct work work = {.type = &lone_type};
+	struct name *name = &round->names[((struct opening *)queue_user(round->keeper))->name];
+	for (uint32_t i = 1; n > 0; --n) {
+		enum submit_status status = pool_submit(round->pool, round->keeper, NULL, &work, 1);
+		promise(status != SUBMIT_CLOSED, "an open queue refused an item");
+		if (status == SUBMIT_FULL) {
+			continue; // what the outsiders have left behind is still queued
+		}
+		atomic_add_relaxed(&name->submitted, 1);
+		uint64_t deadline = now_ns() + HANG_S * NS_PER_S;
+		bool in_time = true;
+		mutex_lock(&round->lone_lock);
+		while (round->lone_ran < i && in_time) {
+			in_time = cond_wait_until(&round->lone_cond, &round->lone_lock, deadline);
+		}
+		mutex_unlock(&round->lone_lock);
+		promise(in_time, "item %u of its kind waits for a wake-up that does not come", i);
+		++i;
+	}
+}
+
 static struct queue *name_open(struct round *round, unsigned n) {
 	uint32_t i = atomic_add_relaxed(&round->nopenings, 1);
 	if (i >= MAX_OPENS) {
@@ -176,7 +215,9 @@ static enum work_status item_run(struct worker *worker, struct queue *queue, voi
 	promise(size == sizeof(load), "an item changed its size: %zu", size);
 	memcpy(&load, data, sizeof(load));
 	struct item *item = &round->items[load.number];
-	struct name *name = &round->names[((struct opening *)queue_user(queue))->name];
+	struct opening *opening = queue_user(queue);
+	struct name *name = &round->names[opening->name];
+	promise(!atomic_load_relaxed(&opening->removed), "item %u ran after its queue was removed", load.number);
 	promise(atomic_load_relaxed(&item->taken), "item %u ran and was refused", load.number);
 	promise(atomic_add_relaxed(&item->ran, 1) == 0, "item %u ran twice", load.number);
 	promise(!atomic_load_relaxed(&item->dropped), "item %u ran and was dropped", load.number);
@@ -222,7 +263,8 @@ static void item_drop(struct queue *queue, void *data, size_t size) {
 	promise(size == sizeof(load), "a dropped item changed its size: %zu", size);
 	memcpy(&load, data, sizeof(load));
 	struct item *item = &the_round->items[load.number];
-	promise(queue_user(queue), "item %u was dropped from a queue that is gone", load.number);
+	struct opening *opening = queue_user(queue);
+	promise(!atomic_load_relaxed(&opening->removed), "item %u was dropped after its queue was removed", load.number);
 	promise(atomic_load_relaxed(&item->taken), "item %u was dropped and was refused", load.number);
 	promise(atomic_add_relaxed(&item->dropped, 1) == 0, "item %u was dropped twice", load.number);
 	promise(!atomic_load_relaxed(&item->ran), "item %u was dropped and ran", load.number);
@@ -275,6 +317,7 @@ struct outsider {
 	thread thread;
 	uint64_t dice;
 	bool shuts;   // this one shuts the pool down
+	struct queue *keeper; // its own opening of the keeper, or NULL: closed last
 };
 
 static void attrs_roll(struct queue_attrs *attrs, uint64_t *dice) {
@@ -287,6 +330,7 @@ static void outsider_cancel(struct outsider *self, struct queue *queue) {
 	struct round *round = self->round;
 	switch (pick(&self->dice, 120)) {
 	case 0:
+	case 3:
 		pool_cancel(round->pool, NULL);
 		break;
 	case 1:
@@ -360,6 +404,9 @@ static void *outsider_run(void *arg) {
 		}
 		pool_queue_close(round->pool, queue);
 	}
+	if (self->keeper) {
+		pool_queue_close(round->pool, self->keeper); // and the pool may be gone
+	}
 	return NULL;
 }
 
@@ -423,26 +470,56 @@ static void round_check(struct round *round) {
 	        (unsigned long long)round->last_dispatch, (unsigned long long)atomic_load_relaxed(&round->ran));
 }
 
-static void round_run(uint64_t *dice) {
-	struct round *round = NEW(struct round);
-	the_round = round;
-	round_open(round, dice);
-	struct outsider outsiders[OUTSIDERS];
-	unsigned shuts = pick(dice, 2 * OUTSIDERS); // in half of the rounds nobody
-	for (unsigned i = 0; i < OUTSIDERS; ++i) {
-		outsiders[i] = (struct outsider){.round = round, .dice = roll(dice), .shuts = i == shuts};
-		verify(thread_start(&outsiders[i].thread, outsider_run, &outsiders[i], 256 * 1024) == 0);
-	}
-	pool_start(round->pool);
+// All outsiders are gone; some lone items; the end.
+static void round_end_quietly(struct round *round, struct outsider *outsiders) {
 	for (unsigned i = 0; i < OUTSIDERS; ++i) {
 		thread_join(outsiders[i].thread);
+	}
+	if (!atomic_load_relaxed(&round->shut)) {
+		lone_items(round, 50);
 	}
 	pool_queue_close(round->pool, round->keeper);
 	promise(pool_wait_idle(round->pool, NULL, now_ns() + HANG_S * NS_PER_S), "the pool hangs");
 	pool_destroy(round->pool);
+}
+
+// The last outsider closes the last queue, and the pool is destroyed while he may not have returned.
+static void round_end_suddenly(struct round *round, struct outsider *outsiders) {
+	pool_queue_close(round->pool, round->keeper);
+	promise(pool_wait_idle(round->pool, NULL, now_ns() + HANG_S * NS_PER_S), "the pool hangs");
+	pool_destroy(round->pool);
+	for (unsigned i = 0; i < OUTSIDERS; ++i) {
+		thread_join(outsiders[i].thread);
+	}
+}
+
+static void round_run(uint64_t *dice) {
+	struct round *round = NEW(struct round);
+	the_round = round;
+	mutex_init(&round->lone_lock);
+	cond_init(&round->lone_cond);
+	round_open(round, dice);
+	struct outsider outsiders[OUTSIDERS];
+	unsigned shuts = pick(dice, 2 * OUTSIDERS); // in half of the rounds nobody
+	bool suddenly = shuts >= OUTSIDERS && pick(dice, 2);
+	for (unsigned i = 0; i < OUTSIDERS; ++i) {
+		outsiders[i] = (struct outsider){.round = round, .dice = roll(dice), .shuts = i == shuts};
+		outsiders[i].keeper = suddenly ? name_open(round, 1) : NULL;
+	}
+	for (unsigned i = 0; i < OUTSIDERS; ++i) {
+		verify(thread_start(&outsiders[i].thread, outsider_run, &outsiders[i], 256 * 1024) == 0);
+	}
+	pool_start(round->pool);
+	if (suddenly) {
+		round_end_suddenly(round, outsiders);
+	} else {
+		round_end_quietly(round, outsiders);
+	}
 	round_check(round);
 	++total_rounds;
 	the_round = NULL;
+	cond_fini(&round->lone_cond);
+	mutex_fini(&round->lone_lock);
 	free(round);
 }
 

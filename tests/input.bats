@@ -110,8 +110,8 @@ COMMANDS
 
 @test "lines that arrive slowly start at once" {
 	make_fifo input started
-	start_fairpar -j1 'echo {} >started' <input
-	exec 5>input
+	exec 5<>input
+	start_fairpar -j1 'echo {} >started' <input 5>&-
 	echo one >&5
 	await started
 	assert_eq "$line" one

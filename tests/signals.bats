@@ -3,7 +3,7 @@
 load helper
 
 # A job that says it runs, and would run for ever.
-forever='echo $$ >started{}; while :; do sleep 1000; done'
+forever='echo $$ >started{}; while :; do sleep 1000; done #'
 
 interrupted_by() {
 	make_fifo started1 started2
@@ -33,7 +33,7 @@ interrupted_by() {
 @test "a signal that was ignored at the start stays ignored" {
 	make_fifo started go
 	trap '' HUP
-	"$FAIRPAR" 'echo >started; read -r _ <go; echo ended' ::: 1 >out &
+	"$FAIRPAR" 'echo >started; read -r _ <go; echo ended #' ::: 1 >out &
 	trap - HUP
 	fairpar_pid=$!
 	await started
@@ -45,7 +45,7 @@ interrupted_by() {
 
 @test "jobs that trap TERM are killed in the end" {
 	make_fifo started
-	start_fairpar --term-seq TERM,50,KILL 'trap "" TERM; echo >started; while :; do sleep 1000; done' ::: 1
+	start_fairpar --term-seq TERM,50,KILL 'trap "" TERM; echo >started; while :; do sleep 1000; done #' ::: 1
 	await started
 	kill -TERM "$fairpar_pid"
 	end_fairpar 143
@@ -53,7 +53,7 @@ interrupted_by() {
 
 @test "a second signal kills at once" {
 	make_fifo started trapped
-	start_fairpar --term-seq TERM,100000,KILL 'trap "echo >trapped" TERM; echo >started; while :; do sleep 1000 & wait; done' ::: 1
+	start_fairpar --term-seq TERM,100000,KILL 'trap "echo >trapped" TERM; echo >started; while :; do sleep 1000 & wait; done #' ::: 1
 	await started
 	kill -INT "$fairpar_pid"
 	await trapped
@@ -63,7 +63,7 @@ interrupted_by() {
 
 @test "a job gets the time to clean up after TERM" {
 	make_fifo started
-	start_fairpar --term-seq TERM,60000,KILL 'trap "echo cleaned; exit 0" TERM; echo >started; while :; do sleep 1000 & wait; done' ::: 1
+	start_fairpar --term-seq TERM,60000,KILL 'trap "echo cleaned; exit 0" TERM; echo >started; while :; do sleep 1000 & wait; done #' ::: 1
 	await started
 	kill -TERM "$fairpar_pid"
 	end_fairpar 143
@@ -109,7 +109,7 @@ interrupted_by() {
 @test "SIGTSTP stops the jobs and fairpar, SIGCONT lets both go on" {
 	make_fifo started
 	mkfifo go
-	start_fairpar -j1 'echo $$ >started; read -r _ <go; echo ended' ::: 1
+	start_fairpar -j1 'echo $$ >started; read -r _ <go; echo ended #' ::: 1
 	await started
 	kill -TSTP "$fairpar_pid"
 	until [[ $(ps -o stat= -p "$fairpar_pid") == T* && $(ps -o stat= -p "$line") == T* ]]; do :; done

@@ -67,6 +67,7 @@ struct emit {
 	bool writing;            // somebody has the turn
 	uint64_t released;
 	size_t open, idle;       // spools not finished; those of them between two attempts
+	atomic_int wide_pipes;
 	size_t waiting;          // threads in emit_wait()
 	struct list waiters;     // they
 	bool lost, reported;
@@ -153,6 +154,10 @@ static struct spool *ref_spool(uint64_t ref) {
 
 struct store *emit_store(struct emit *emit) {
 	return emit->store;
+}
+
+atomic_int *emit_wide_pipes(struct emit *emit) {
+	return &emit->wide_pipes;
 }
 
 bool emit_is_line_buffered(const struct emit *emit) {
@@ -306,38 +311,44 @@ uint64_t emit_released(struct emit *emit) {
 	return released;
 }
 
-// True if there is sense in waiting: somebody is writing; or it is not this job's turn to be written and a job runs that
-// does not wait itself, so it may end, or one waits whose turn it is, so it will go through.
+// Whether something can make room for a job that may not be written now: somebody is writing; or a job runs that does
+// not wait itself, so it may end; or one waits whose turn it is, so it will go through.
 static bool can_release(const struct spool *spool) {
 	struct emit *emit = spool->emit;
-	if (!turn_is_free(emit)) {
+	if (!turn_is_free(emit) || emit->waiting < emit->open - emit->idle) {
 		return true;
 	}
-	if (spool_is_next(spool)) {
-		return false;
-	}
-	bool someone_next = emit->waiting < emit->open - emit->idle;
+	bool someone_next = false;
 	list_for_each(&emit->waiters, at) {
 		someone_next = someone_next || spool_is_next(list_entry(at, struct waiter, link)->spool);
 	}
 	return someone_next;
 }
 
-bool emit_wait(struct spool *spool, uint64_t seen) {
+enum room emit_wait(struct spool *spool, uint64_t seen, bool take_turn) {
 	struct emit *emit = spool->emit;
 	struct waiter waiter = {.spool = spool};
+	enum room room = ROOM_AGAIN;
 	mutex_lock(&emit->lock);
 	list_push_back(&emit->waiters, &waiter.link);
 	++emit->waiting;
 	cond_broadcast(&emit->changed); // this may have been the last one that the others could hope for
-	while (emit->released == seen && can_release(spool)) {
-		cond_wait(&emit->changed, &emit->lock);
+	while (emit->released == seen && room == ROOM_AGAIN) {
+		if (turn_is_free(emit) && spool_is_next(spool)) {
+			room = ROOM_THROUGH;
+		} else if (!can_release(spool)) {
+			room = ROOM_NEVER;
+		} else {
+			cond_wait(&emit->changed, &emit->lock);
+		}
+	}
+	if (room == ROOM_THROUGH && take_turn) {
+		spool->has_turn = emit->writing = true;
 	}
 	--emit->waiting;
 	list_remove(&waiter.link);
-	bool again = emit->released != seen;
 	mutex_unlock(&emit->lock);
-	return again;
+	return room;
 }
 
 void emit_set_idle(struct spool *spool, bool idle) {
@@ -596,7 +607,7 @@ static uint64_t spool_park_locked(struct spool *spool, bool ended) {
 		} else if (spool_settle(part)) {
 			ref = spool_ref(part);
 		}
-		again = !ref && emit_wait(spool, seen);
+		again = !ref && emit_wait(spool, seen, false) == ROOM_AGAIN;
 	}
 	mutex_lock(&emit->lock);
 	if (packs && ref) {
@@ -685,6 +696,7 @@ static void turn_begin(struct spool *spool) {
 
 void spool_finish(struct spool *spool) {
 	struct emit *emit = spool->emit;
+	spool_narrow(spool);
 	mutex_lock(&emit->lock);
 	for (int i = 0; i < STREAMS; ++i) {
 		spool->stream[i].ready = spool->stream[i].len;

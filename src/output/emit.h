@@ -13,8 +13,8 @@
 // opened or written:
 //   1. a job that may be written now, when nobody else is being written, goes straight through from there on (what was
 //      written is not taken back by spool_reset());
-//   2. any other waits, its pipe is not read, as long as something that is being written or running, and does not wait
-//      itself, can make room;
+//   2. any other waits, its pipe is not read, as long as something that is being written, or running (its spool is open,
+//      and not between two attempts) without waiting itself, can make room;
 //   3. else its further output is lost: `failed` is called with stream 2.
 // A small output of a job that has ended is held beyond the bound rather than lost.
 //
@@ -65,7 +65,8 @@ void emit_lane_close(struct emit *emit, struct emit_lane *lane); // after its la
 struct spool *spool_open(struct emit *emit, struct emit_lane *lane, uint64_t order, const char *tag, size_t tag_len);
 
 // Reads what is there from the non-blocking pipe (stream 0 or 1) into the spool, or right through; as
-// struct drain.readable of process/child.h: bytes taken, 0 at end, -1 with errno.
+// struct drain.readable of process/child.h: bytes taken, 0 at end, -1 with errno. Blocks in two cases only: the job
+// streams live and the reader of stdout is slow, or the disk is full (see above).
 ssize_t spool_readable(struct spool *spool, int stream, int fd);
 
 // Adds bytes to a stream, as if the job had written them.

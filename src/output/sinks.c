@@ -7,11 +7,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
+
+#ifndef RWF_NOWAIT
+#define RWF_NOWAIT 8 // linux/fs.h; not in every libc's sys/uio.h
+#endif
 
 enum {
 	GATHER_SIZE = 64 * 1024,
@@ -65,7 +68,7 @@ static void wait_writable(int fd) {
 // A write that does not block although the descriptor may: O_NONBLOCK would change it for everybody who shares the open
 // file. By system call because not every libc has the function (pwritev2(2), position -1: the file's own).
 static ssize_t write_nowait(int fd, const char *mem, size_t len) {
-#if defined(SYS_pwritev2) && defined(RWF_NOWAIT)
+#ifdef SYS_pwritev2
 	struct iovec iov = {.iov_base = (void *)(size_t)mem, .iov_len = len};
 	return syscall(SYS_pwritev2, fd, &iov, 1L, -1L, -1L, RWF_NOWAIT);
 #else
@@ -196,7 +199,6 @@ ssize_t sinks_splice(struct sinks *sinks, int stream, int fd) {
 	struct sink *sink = &sinks->sink[stream];
 	while (sink->splice && !sink->dead) {
 		ssize_t n = splice(fd, NULL, sink->fd, NULL, SPLICE_MAX, SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
-		int waiting = 0;
 		if (n >= 0) {
 			return n;
 		}
@@ -205,12 +207,19 @@ ssize_t sinks_splice(struct sinks *sinks, int stream, int fd) {
 		}
 		if (errno != EAGAIN) {
 			sink->splice = false; // not between these two (a terminal, O_APPEND), or a failure that write will name
-		} else if (ioctl(fd, FIONREAD, &waiting) != 0 || waiting == 0) {
+			break;
+		}
+		// EAGAIN is said of either end, of a full one even at end of file
+		struct pollfd there = {.fd = fd, .events = POLLIN};
+		int ready = poll(&there, 1, 0);
+		if (ready == 0) {
 			errno = EAGAIN;
 			return -1;
-		} else {
-			wait_writable(sink->fd); // splice says EAGAIN of either end
 		}
+		if (ready > 0 && !(there.revents & POLLIN)) {
+			return 0;
+		}
+		wait_writable(sink->fd);
 	}
 	errno = ENOTSUP;
 	return -1;

@@ -8,7 +8,10 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-enum { WIDE_PIPE = 1 << 20 };
+enum {
+	WIDE_PIPE = 1 << 20,
+	WIDE_PIPES = 16,    // at once: a quarter of what a user may have before the kernel shrinks all new ones (pipe(7))
+};
 
 static size_t area_size(int stream) {
 	return stream == 0 ? AREA_OUT : AREA_ERR;
@@ -133,27 +136,44 @@ bool spool_settle(struct spool *spool) {
 	return all;
 }
 
-// Nothing can hold more of this job's output. If it may be written now it goes straight through from here on; else what
-// comes is lost.
-static void spool_stuck(struct spool *spool, int error) {
-	bool passes = spool->has_turn || emit_take_turn(spool);
+// With the turn: the job's output goes straight through from here on.
+static void spool_pass(struct spool *spool) {
 	for (int i = 0; i < STREAMS; ++i) {
-		spool->stream[i].pass = passes;
-		if (passes) {
-			emit_pass(spool, i);
-		} else {
-			stream_settle(spool, i, spool->stream[i].len, true);
-		}
+		spool->stream[i].pass = true;
+		emit_pass(spool, i);
 	}
-	if (passes) {
-		return;
+}
+
+// Nothing can hold more of this job's output, and it may not be written now: what comes is lost.
+static void spool_lose(struct spool *spool, int error) {
+	for (int i = 0; i < STREAMS; ++i) {
+		stream_settle(spool, i, spool->stream[i].len, true);
 	}
 	spool->lost = true;
 	spool_compact(spool);
 	emit_fail(spool->emit, 2, error);
 }
 
-// Makes room in the area, of at least a half. Blocks while memory and disk are full and something else can free them.
+// Moves bytes of the area up to `until` to the rope. If memory and disk are full, waits until some is free, or finds
+// another way for them; the caller looks again.
+static void spool_settle_or_wait(struct spool *spool, int i, size_t until) {
+	if (stream_settle(spool, i, until, false)) {
+		return;
+	}
+	uint64_t seen = emit_released(spool->emit);
+	if (stream_settle(spool, i, until, false)) {
+		return;
+	}
+	int error = errno;
+	enum room room = spool->has_turn ? ROOM_THROUGH : emit_wait(spool, seen, /* take_turn */ true);
+	if (room == ROOM_THROUGH) {
+		spool_pass(spool);
+	} else if (room == ROOM_NEVER) {
+		spool_lose(spool, error);
+	}
+}
+
+// Makes room in the area, of at least a half. May block as the above.
 static void spool_make_room(struct spool *spool, int i) {
 	struct stream *stream = &spool->stream[i];
 	while (stream->len > area_size(i) / 2 && !spool->lost) {
@@ -166,16 +186,7 @@ static void spool_make_room(struct spool *spool, int i) {
 		// whole lines where there are any, so that the rope ends with one
 		size_t until = stream->ready > stream->start ? stream->ready : stream->len;
 		stream->midline = emit_is_line_buffered(spool->emit) && until > stream->ready;
-		bool settled = stream_settle(spool, i, until, false);
-		if (!settled) {
-			uint64_t seen = emit_released(spool->emit);
-			settled = stream_settle(spool, i, until, false);
-			int error = errno;
-			if (!settled && (spool->has_turn || !emit_wait(spool, seen))) {
-				spool_stuck(spool, error);
-				return;
-			}
-		}
+		spool_settle_or_wait(spool, i, until);
 		spool_compact(spool);
 	}
 }
@@ -207,7 +218,11 @@ static void spool_took(struct spool *spool, int i, size_t n) {
 	}
 }
 
-static void spool_start(struct spool *spool) {
+// Before the job's thread touches its spool, with something to put in.
+static void spool_enter(struct spool *spool) {
+	if (emit_is_line_ordered(spool->emit)) {
+		emit_enter(spool);
+	}
 	if (spool->idle) {
 		emit_set_idle(spool, false);
 	}
@@ -230,18 +245,31 @@ static bool spool_goes_live(struct spool *spool, int i) {
 	return true;
 }
 
-// Fewer switches between the job and this thread. Refused beyond the user's share of pipe memory (pipe(7)): no matter.
-static void stream_widen(struct stream *stream, int fd) {
-	if (!stream->wide) {
-		stream->wide = true;
-		(void)!fcntl(fd, F_SETPIPE_SZ, WIDE_PIPE);
+// Fewer switches between the job and this thread. That the kernel refuses it does not matter.
+static void stream_widen(struct spool *spool, struct stream *stream, int fd) {
+	atomic_int *wide = emit_wide_pipes(spool->emit);
+	if (stream->wide) {
+		return;
+	}
+	stream->wide = true;
+	if (atomic_add_relaxed(wide, 1) < WIDE_PIPES && fcntl(fd, F_SETPIPE_SZ, WIDE_PIPE) >= 0) {
+		++spool->wide_pipes;
+	} else {
+		atomic_add_relaxed(wide, -1);
+	}
+}
+
+void spool_narrow(struct spool *spool) {
+	if (spool->wide_pipes > 0) {
+		atomic_add_relaxed(emit_wide_pipes(spool->emit), -spool->wide_pipes);
+		spool->wide_pipes = 0;
 	}
 }
 
 static ssize_t spool_read(struct spool *spool, int i, int fd) {
 	struct stream *stream = &spool->stream[i];
 	if (stream->pass || spool_goes_live(spool, i)) {
-		stream_widen(stream, fd);
+		stream_widen(spool, stream, fd);
 		ssize_t n = spool->tag_len > 0 || spool->lost ? -1 : emit_splice(spool, i, fd);
 		if (n >= 0) {
 			stream->bytes += (uint64_t)n;
@@ -261,24 +289,24 @@ static ssize_t spool_read(struct spool *spool, int i, int fd) {
 		return n;
 	}
 	if ((size_t)n == room) {
-		stream_widen(stream, fd);
+		stream_widen(spool, stream, fd);
 	}
 	spool_took(spool, i, (size_t)n);
 	return n;
 }
 
-ssize_t spool_readable(struct spool *spool, int stream, int fd) {
-	spool_start(spool);
-	bool shared = emit_is_line_ordered(spool->emit);
-	if (shared) {
-		emit_enter(spool);
-	}
-	ssize_t n = spool_read(spool, stream, fd);
-	if (shared) {
-		int error = errno;
+static void spool_leave(struct spool *spool) {
+	if (emit_is_line_ordered(spool->emit)) {
 		emit_leave(spool);
-		errno = error;
 	}
+}
+
+ssize_t spool_readable(struct spool *spool, int stream, int fd) {
+	spool_enter(spool);
+	ssize_t n = spool_read(spool, stream, fd);
+	int error = errno;
+	spool_leave(spool);
+	errno = error;
 	return n;
 }
 
@@ -287,11 +315,7 @@ void spool_add(struct spool *spool, int stream, const void *mem, size_t len) {
 	if (len == 0) {
 		return;
 	}
-	spool_start(spool);
-	bool shared = emit_is_line_ordered(spool->emit);
-	if (shared) {
-		emit_enter(spool);
-	}
+	spool_enter(spool);
 	while (len > 0) {
 		spool_make_room(spool, stream);
 		struct stream *to = &spool->stream[stream];
@@ -302,9 +326,7 @@ void spool_add(struct spool *spool, int stream, const void *mem, size_t len) {
 		from += n;
 		len -= n;
 	}
-	if (shared) {
-		emit_leave(spool);
-	}
+	spool_leave(spool);
 }
 
 void spool_reset(struct spool *spool) {
@@ -321,6 +343,7 @@ void spool_reset(struct spool *spool) {
 		emit_leave(spool);
 	}
 	spool->lost = false;
+	spool_narrow(spool);
 	if (spool->has_turn) {
 		emit_drop_turn(spool);
 	}

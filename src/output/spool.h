@@ -33,7 +33,7 @@ struct stream {
 	size_t ready;
 	size_t len;
 	bool midline;           // the rope ends within a line that is to be written with its rest (EMIT_LINE_BUFFER)
-	bool wide;              // its pipe was enlarged
+	bool wide;              // its pipe was to be enlarged
 	bool pass;              // goes straight through; only with has_turn
 	struct tag_state tag;
 	uint64_t bytes;         // of this attempt
@@ -49,6 +49,7 @@ struct spool {
 	char *tag;                  // tag_cap bytes, kept from job to job
 	size_t tag_len, tag_cap;
 	atomic_bool live;           // spool_set_live()
+	int wide_pipes;             // of this attempt
 	bool has_turn;              // nobody else may write until this job ends
 	bool idle;                  // between two attempts: it cannot be what others wait for
 	bool lost;                  // nothing could hold its output: what comes is discarded
@@ -56,6 +57,9 @@ struct spool {
 };
 
 // ---- spool.c
+
+// Its pipes are gone: others' may be enlarged.
+void spool_narrow(struct spool *spool);
 
 // Copies the tag.
 void spool_set_tag(struct spool *spool, const char *tag, size_t tag_len);
@@ -94,9 +98,11 @@ bool emit_is_line_ordered(const struct emit *emit);
 // Counts releases of held memory and file space; to be read before trying to get some.
 uint64_t emit_released(struct emit *emit);
 
-// Waits until emit_released() is no longer `seen`. Returns false when there is no sense in waiting: the job may be written
-// now and nobody else is writing; or nothing that is written or running can release anything.
-bool emit_wait(struct spool *spool, uint64_t seen);
+// Waits until emit_released() is no longer `seen` (ROOM_AGAIN), but not when there is no sense in it: the job may be written
+// now and nobody else is writing (ROOM_THROUGH; with `take_turn` it has the turn then), or nothing that is written or
+// running can release anything (ROOM_NEVER).
+enum room { ROOM_AGAIN, ROOM_THROUGH, ROOM_NEVER };
+enum room emit_wait(struct spool *spool, uint64_t seen, bool take_turn);
 
 // Something of this run's output is lost: reports it, once. No lock held.
 void emit_fail(struct emit *emit, int stream, int error);
@@ -118,7 +124,10 @@ void emit_pass(struct spool *spool, int stream);
 // With the turn: as sinks_splice().
 ssize_t emit_splice(struct spool *spool, int stream, int fd);
 
-// Counts the job as running again.
+// Counts the job as between two attempts, or as running again.
 void emit_set_idle(struct spool *spool, bool idle);
+
+// The number of pipes that are enlarged now, all spools together.
+atomic_int *emit_wide_pipes(struct emit *emit);
 
 #endif

@@ -254,6 +254,11 @@ static size_t file_write(struct store *store, size_t at, const char *mem, size_t
 }
 
 static int file_read(struct store *store, size_t at, char *mem, size_t len) {
+	int error = fault_errno("spool_read");
+	if (error) {
+		errno = error;
+		return -1;
+	}
 	while (len > 0) {
 		ssize_t n = pread(store->fd, mem, len, (off_t)at);
 		if (n > 0) {

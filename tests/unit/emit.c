@@ -243,6 +243,10 @@ static void *crowd_worker(void *arg) {
 		mutex_lock(&crowd->lock);
 		uint64_t job = ++crowd->next[lane];
 		uint64_t most = crowd->next[0] + crowd->next[1] + crowd->next[2];
+		struct spool *spool = NULL;
+		if (job <= crowd->jobs) { // in order: one that is not yet open cannot be waited for
+			spool = spool_open(crowd->bench->emit, crowd->lane[lane], job, NULL, 0);
+		}
 		mutex_unlock(&crowd->lock);
 		if (job > crowd->jobs) {
 			if (most > LANES * (crowd->jobs + 8)) {
@@ -250,7 +254,6 @@ static void *crowd_worker(void *arg) {
 			}
 			continue;
 		}
-		struct spool *spool = spool_open(crowd->bench->emit, crowd->lane[lane], job, NULL, 0);
 		size_t len[2];
 		char *mem[2];
 		for (int i = 0; i < 2; ++i) {
@@ -553,10 +556,8 @@ static void test_line_keep_order(void) {
 enum { LINE_WORKERS = 6, LINES = 300 };
 
 struct liner {
-	struct bench *bench;
-	struct emit_lane *lane;
+	struct spool *spool;
 	int number;
-	const char *tag;
 };
 
 // Line `n` of a writer: "[writer n length]", then bytes of all values but newline.
@@ -574,7 +575,7 @@ static void line_make(struct buf *line, int writer, int n) {
 
 static void *liner_main(void *arg) {
 	struct liner *liner = arg;
-	struct spool *spool = spool_open(liner->bench->emit, liner->lane, (uint64_t)liner->number + 1, NULL, 0);
+	struct spool *spool = liner->spool;
 	struct buf text = BUF_INIT;
 	for (int n = 0; n < LINES; ++n) {
 		line_make(&text, liner->number, n);
@@ -599,7 +600,8 @@ static void run_lines(bool ordered, size_t spool_mem, bool go) {
 	struct liner liners[LINE_WORKERS];
 	thread threads[LINE_WORKERS];
 	for (int i = 0; i < LINE_WORKERS; ++i) {
-		liners[i] = (struct liner){.bench = &bench, .lane = lane, .number = i};
+		struct spool *spool = spool_open(bench.emit, lane, (uint64_t)i + 1, NULL, 0);
+		liners[i] = (struct liner){.spool = spool, .number = i};
 		check_equal(thread_start(&threads[i], liner_main, &liners[i], 1 << 17), 0);
 	}
 	for (int i = 0; i < LINE_WORKERS; ++i) {
@@ -801,6 +803,37 @@ static void test_live(void) {
 		free(mem);
 		bench_free(&bench);
 	}
+}
+
+// The end of a live job's pipe is seen as such while the reader's pipe is full.
+static void test_live_end(void) {
+	struct bench bench;
+	bench_open(&bench, EMIT_GROUP, false, 1 << 20, false);
+	struct emit_lane *lane = emit_lane_open(bench.emit);
+	struct spool *spool = spool_open(bench.emit, lane, 1, NULL, 0);
+	spool_set_live(spool);
+	char *mem = xcalloc(1, 65536);
+	int capacity = fcntl(bench.out.write_fd, F_GETPIPE_SZ);
+	check(capacity >= 65536);
+	// fill the reader's pipe, which counts pages: live from the second write on
+	job_write(spool, 0, mem, 7 * 4096);
+	job_write(spool, 0, mem, 7 * 4096);
+	for (int left = capacity - 14 * 4096; left > 0; left -= 4096) {
+		job_write(spool, 0, mem, 4096);
+	}
+	int ends[2];
+	check(pipe2(ends, O_CLOEXEC | O_NONBLOCK) == 0);
+	check_equal(spool_readable(spool, 0, ends[0]), -1);
+	check_equal(errno, EAGAIN);
+	close(ends[1]);
+	check_equal(spool_readable(spool, 0, ends[0]), 0);
+	close(ends[0]);
+	reader_go(&bench.out);
+	spool_finish(spool);
+	bench_end(&bench, 0);
+	check_equal(bench.out.got.len, capacity);
+	free(mem);
+	bench_free(&bench);
 }
 
 static void test_large(void) {
@@ -1074,6 +1107,104 @@ static void test_disk_full_small(void) {
 	bench_free(&bench);
 }
 
+#ifdef FAIRPAR_FAULTS
+
+// Runs `fn` in a child with the fault set, as the calls are counted over the life of a process.
+static void with_fault(const char *fault, void (*fn)(void)) {
+	fflush(NULL);
+	pid_t pid = fork();
+	check(pid >= 0);
+	if (pid == 0) {
+		alarm(60);
+		check(setenv("FAIRPAR_FAULT", fault, 1) == 0);
+		fn();
+		exit(0);
+	}
+	int status;
+	check(waitpid(pid, &status, 0) == pid);
+	if (status != 0) {
+		fprintf(stderr, "# with FAIRPAR_FAULT=%s\n", fault);
+	}
+	check_equal(status, 0);
+}
+
+static void small_crowd(void) {
+	run_crowd(true, 300000, false, 0);
+}
+
+static void small_lines(void) {
+	run_lines(true, 100000, true);
+}
+
+static void test_faults(void) {
+	static const char *const faults[] = {
+		"tmpfile:1:EMFILE", "tmpfile:1+:ENFILE", "spool_write:1:EINTR", "spool_write:1:ENOSPC", "spool_write:2:EIO",
+		"spool_write:7:ENOSPC", "spool_write:1+:ENOSPC", "spool_write:5+:ENOSPC", "spool_write:30+:EIO",
+	};
+	for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); ++i) {
+		with_fault(faults[i], small_crowd);
+		with_fault(faults[i], small_lines);
+	}
+}
+
+static void lose_by_read(void) {
+	struct bench bench;
+	bench_open(&bench, EMIT_GROUP, true, 100000, true);
+	struct emit_lane *lane = emit_lane_open(bench.emit);
+	char *mem = xcalloc(1, 1000000);
+	for (uint64_t i = 20; i >= 1; --i) {
+		struct spool *spool = spool_open(bench.emit, lane, i, NULL, 0);
+		job_write(spool, 0, mem, i % 2 ? 1000000 : 20000);
+		spool_finish(spool);
+	}
+	emit_lane_close(bench.emit, lane);
+	bench_end(&bench, -1);
+	check_equal(bench.failure.calls, 1);
+	check_equal(bench.failure.stream, 2);
+	check_equal(bench.failure.error, EIO);
+	free(mem);
+	bench_free(&bench);
+}
+
+static void test_read_faults(void) {
+	with_fault("spool_read:1:EIO", lose_by_read);
+	with_fault("spool_read:3+:EIO", lose_by_read);
+}
+
+// A slow reader without a thread to wait for it: the worker waits itself.
+static void blocked_without_thread(void) {
+	struct bench bench;
+	bench_open(&bench, EMIT_GROUP, false, 100000, true);
+	struct emit_lane *lane = emit_lane_open(bench.emit);
+	char *mem = xcalloc(1, 1000000);
+	struct spool *spool = spool_open(bench.emit, lane, 1, NULL, 0);
+	job_write(spool, 0, mem, 1000000);
+	spool_finish(spool);
+	check_equal(emit_destroy(bench.emit), 0);
+	reader_end(&bench.out);
+	reader_end(&bench.err);
+	check_equal(bench.out.got.len, 1000000);
+	free(mem);
+	bench_free(&bench);
+}
+
+static void test_no_thread(void) {
+	with_fault("thread:3+:EAGAIN", blocked_without_thread); // two are the readers
+}
+
+#else
+
+static void test_faults(void) {
+}
+
+static void test_read_faults(void) {
+}
+
+static void test_no_thread(void) {
+}
+
+#endif
+
 int main(int argc, char *argv[]) {
 	static const struct test tests[] = {
 		TEST("a job's stdout and stderr go to their own descriptor, when it ends", test_streams_apart),
@@ -1099,6 +1230,7 @@ int main(int argc, char *argv[]) {
 		TEST("all byte values pass", test_bytes_of_all_values),
 		TEST("a reset throws away what the attempt wrote", test_reset),
 		TEST("a live job streams its stdout and others wait", test_live),
+		TEST("a live job's end is seen while nobody reads", test_live_end),
 		TEST("20 MB outputs take little memory and leave no descriptor", test_large),
 		TEST("the spool file has no name", test_no_temporary_file),
 		TEST("a full stdout is reported once, stderr goes on", test_full_stdout),
@@ -1108,6 +1240,9 @@ int main(int argc, char *argv[]) {
 		TEST("without a disk a loss that cannot be avoided is reported", test_no_disk_lost),
 		TEST("with a full disk jobs wait for those before them", test_disk_full),
 		TEST("with a full disk small outputs stay in memory", test_disk_full_small),
+		TEST("no failure of the spool file loses anything while the job before runs", test_faults),
+		TEST("what cannot be read back is reported", test_read_faults),
+		TEST("without a thread for a slow reader nothing is lost", test_no_thread),
 	};
 	return test_main(tests, sizeof(tests) / sizeof(tests[0]), argc, argv);
 }

@@ -1,0 +1,64 @@
+// Memory that is freed all at once.
+
+#include "base/arena.h"
+
+#include "base/alloc.h"
+
+#include <stdalign.h>
+#include <stdint.h>
+
+enum { BLOCK = 64 * 1024 };
+
+struct arena_block {
+	struct arena_block *next;
+	alignas(max_align_t) char data[];
+};
+
+// The start of `size` bytes. A piece that is large beside a block gets one of its own, and what is left of the newest
+// stays in use.
+static char *take(struct arena *arena, size_t size) {
+	if (size <= arena->left) {
+		char *piece = arena->at;
+		arena->at += size;
+		arena->left -= size;
+		return piece;
+	}
+	size_t bytes = size > BLOCK / 4 ? size : BLOCK;
+	struct arena_block *block = xmalloc(sizeof(*block) + bytes);
+	if (bytes == size && arena->blocks) {
+		block->next = arena->blocks->next;
+		arena->blocks->next = block;
+		return block->data;
+	}
+	block->next = arena->blocks;
+	arena->blocks = block;
+	arena->at = block->data + size;
+	arena->left = bytes - size;
+	return block->data;
+}
+
+void arena_fini(struct arena *arena) {
+	while (arena->blocks) {
+		struct arena_block *block = arena->blocks;
+		arena->blocks = block->next;
+		free(block);
+	}
+	*arena = (struct arena)ARENA_INIT;
+}
+
+void *arena_alloc(struct arena *arena, size_t size) {
+	// texts leave the free part at any address
+	size_t skew = (size_t)((uintptr_t)arena->at % alignof(max_align_t));
+	size_t pad = skew > 0 ? alignof(max_align_t) - skew : 0;
+	if (pad + size <= arena->left) {
+		take(arena, pad);
+	}
+	return memset(take(arena, size), 0, size);
+}
+
+char *arena_text(struct arena *arena, const char *text, size_t len) {
+	char *copy = take(arena, len + 1);
+	memcpy(copy, text, len);
+	copy[len] = '\0';
+	return copy;
+}

@@ -1,0 +1,74 @@
+// Texts mapped to numbers.
+
+#include "base/map.h"
+
+#include "base/alloc.h"
+
+// FNV-1a (Fowler, Noll, Vo), 64 bits, folded once so that the low bits have all of it. Texts chosen to collide cost a
+// search through them: the callers bound how many there are, and the seed differs from run to run (address of the heap).
+static uint64_t hash(const struct map *map, const char *text, size_t len) {
+	uint64_t hash = UINT64_C(14695981039346656037) ^ (uint64_t)(uintptr_t)map->entries;
+	for (size_t i = 0; i < len; ++i) {
+		hash = (hash ^ (unsigned char)text[i]) * UINT64_C(1099511628211);
+	}
+	return hash ^ hash >> 32;
+}
+
+void map_fini(struct map *map) {
+	free(map->entries);
+	*map = (struct map)MAP_INIT;
+}
+
+// The entry that has the text, or the free one where it would go.
+static struct map_entry *find(const struct map *map, const char *text, size_t len) {
+	size_t i = (size_t)hash(map, text, len) & (map->cap - 1);
+	for (;; i = (i + 1) & (map->cap - 1)) {
+		struct map_entry *entry = &map->entries[i];
+		if (!entry->text || (entry->len == len && memcmp(entry->text, text, len) == 0)) {
+			return entry;
+		}
+	}
+}
+
+static void grow(struct map *map) {
+	struct map old = *map;
+	map->cap = old.cap > 0 ? old.cap * 2 : 16;
+	map->entries = xcalloc(map->cap, sizeof(map->entries[0]));
+	for (size_t i = 0; i < old.cap; ++i) {
+		if (old.entries[i].text) {
+			*find(map, old.entries[i].text, old.entries[i].len) = old.entries[i];
+		}
+	}
+	free(old.entries);
+}
+
+uint32_t map_get(const struct map *map, const char *text, size_t len) {
+	const struct map_entry *entry = map->n > 0 ? find(map, text, len) : NULL;
+	return entry && entry->text ? entry->number : MAP_NONE;
+}
+
+// The entry of the text, which is new if its number is MAP_NONE.
+static struct map_entry *touch(struct map *map, const char *text, size_t len) {
+	if (map->n * 2 >= map->cap) {
+		grow(map);
+	}
+	struct map_entry *entry = find(map, text, len);
+	if (!entry->text) {
+		*entry = (struct map_entry){.text = text, .len = (uint32_t)len, .number = MAP_NONE};
+		++map->n;
+	}
+	return entry;
+}
+
+uint32_t map_add(struct map *map, const char *text, size_t len, uint32_t number) {
+	struct map_entry *entry = touch(map, text, len);
+	uint32_t had = entry->number;
+	if (had == MAP_NONE) {
+		entry->number = number;
+	}
+	return had;
+}
+
+void map_set(struct map *map, const char *text, size_t len, uint32_t number) {
+	touch(map, text, len)->number = number;
+}

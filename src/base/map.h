@@ -1,0 +1,33 @@
+// Texts mapped to numbers.
+
+#ifndef FAIRPAR_BASE_MAP_H
+#define FAIRPAR_BASE_MAP_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+// Open addressing, linear probing, at most half full. Texts are borrowed and must stay as long as the map.
+struct map {
+	struct map_entry {
+		const char *text;  // NULL: free
+		uint32_t len, number;
+	} *entries;
+	size_t cap, n;
+};
+
+#define MAP_INIT {NULL, 0, 0}
+
+enum { MAP_NONE = UINT32_MAX };
+
+void map_fini(struct map *map);
+
+// The number of the text, or MAP_NONE.
+uint32_t map_get(const struct map *map, const char *text, size_t len);
+
+// Maps the text to the number, unless it is there. Returns MAP_NONE, or the number it has already.
+uint32_t map_add(struct map *map, const char *text, size_t len, uint32_t number);
+
+// Maps the text to the number, whatever it was before.
+void map_set(struct map *map, const char *text, size_t len, uint32_t number);
+
+#endif

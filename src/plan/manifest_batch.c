@@ -1,0 +1,129 @@
+// One batch of a manifest: its keys, and its run or commands.
+
+#include "plan/manifest_load.h"
+
+#include "base/alloc.h"
+
+enum { MOST_NAME = 200 }; // bytes of a batch's name: it goes into FAIRPAR_JOB, logs and the status line
+
+static void check_name(struct loader *loader, const struct node *name) {
+	bool is_plain = true;
+	for (uint32_t i = 0; i < name->n; ++i) {
+		is_plain = is_plain && (unsigned char)name->text[i] >= ' ' && name->text[i] != 0x7F;
+	}
+	if (name->n == 0 || name->n > MOST_NAME || !is_plain) {
+		mistake_error(loader->mistakes, node_place(name), "the name of a batch is a line of 1 to %d bytes", MOST_NAME);
+	}
+}
+
+static void load_entry(struct loader *loader, struct node *node, const struct manifest_batch *batch,
+                       const char *where, struct manifest_command *command) {
+	const struct key *run = &key_table[KEY_RUN];
+	*command = (struct manifest_command){.job = &batch->job, .line = node->line};
+	if (node_is_missing(node)) {
+		mistake_error(loader->mistakes, node_place(node), "an entry of 'commands' has no value");
+		return;
+	}
+	if (node->kind != NODE_MAP) {
+		command->run = load_text(loader, run, node);
+		load_check_comment(loader, node);
+		return;
+	}
+	struct found found;
+	keys_find(node, IN_COMMAND, where, loader->mistakes, &found);
+	struct node *text = found.at[KEY_RUN];
+	if (text) {
+		command->run = load_text(loader, run, text);
+		load_check_comment(loader, text);
+	} else if (node->is_flow && node->n <= 1 && (node->n == 0 || node_is_missing(node->pairs[0].value))) {
+		load_refuse(loader, run, node);
+	} else {
+		mistake_error(loader->mistakes, node_place(node), "an entry of 'commands' lacks 'run'");
+	}
+	if (node->n > 1) {
+		struct manifest_job *job = arena_alloc(&loader->manifest->arena, sizeof(*job));
+		*job = batch->job;
+		load_fields(loader, IN_COMMAND, &found, job);
+		command->job = job;
+	}
+}
+
+static void load_commands(struct loader *loader, const struct node *node, struct manifest_batch *batch,
+                          const char *where) {
+	if (node->kind != NODE_LIST) {
+		load_refuse(loader, &key_table[KEY_COMMANDS], node);
+		return;
+	}
+	if (!load_count(loader, node, node->n)) {
+		return;
+	}
+	struct manifest_command *commands = arena_alloc(&loader->manifest->arena, node->n * sizeof(*commands));
+	for (uint32_t i = 0; i < node->n && !mistakes_are_full(loader->mistakes) && !loader->overrun; ++i) {
+		size_t nvalues = node->items[i]->kind == NODE_MAP ? node->items[i]->n : 0;
+		if (nvalues == 0 || load_count(loader, node->items[i], nvalues)) {
+			load_entry(loader, node->items[i], batch, where, &commands[i]);
+		}
+	}
+	batch->commands = commands;
+	batch->ncommands = node->n;
+}
+
+static void load_run(struct loader *loader, const struct found *found, struct manifest_batch *batch,
+                     const char *where) {
+	struct node *run = found->at[KEY_RUN];
+	const struct node *commands = found->at[KEY_COMMANDS];
+	if (run && commands) {
+		const struct node *second = run->line > commands->line ? run : commands;
+		mistake_error(loader->mistakes, node_place(second), "batch '%s' has both 'run' and 'commands'", batch->name);
+	} else if (commands) {
+		load_commands(loader, commands, batch, where);
+	} else if (run) {
+		batch->run = load_text(loader, &key_table[KEY_RUN], run);
+		load_check_comment(loader, run);
+	}
+}
+
+// What `run: a b` would have been, for a batch that is only a text.
+static void refuse_batch(struct loader *loader, const struct node *name, const struct node *value) {
+	if (node_is_missing(value)) {
+		mistake_hint(mistake_error(loader->mistakes, node_place(name), "batch '%s' is empty", name->text),
+		             "it wants 'run' or 'commands', indented below its name");
+		return;
+	}
+	struct mistake *mistake = mistake_error(loader->mistakes, node_place(value),
+		"batch '%s' must be a mapping, not a %s", name->text, value->kind == NODE_LIST ? "list" : "text");
+	mistake_hint(mistake, "write '%s: ...' below the name", value->kind == NODE_LIST ? "commands" : "run");
+}
+
+void load_batch(struct loader *loader, struct node *name, const struct node *value, struct manifest_batch *batch,
+                struct origin *origin) {
+	*batch = loader->base;
+	batch->name = name->text;
+	batch->line = name->line;
+	origin->name = name;
+	check_name(loader, name);
+	if (value->kind != NODE_MAP) {
+		refuse_batch(loader, name, value);
+		return;
+	}
+	if (!load_count(loader, value, value->n)) {
+		return;
+	}
+	struct buf where = BUF_INIT;
+	buf_printf(&where, "in batch '%.*s'", MOST_NAME, name->text);
+	struct found found;
+	size_t nerrors = loader->mistakes->nerrors;
+	keys_find(value, IN_BATCH, buf_str(&where), loader->mistakes, &found);
+	if (!found.at[KEY_RUN] && !found.at[KEY_COMMANDS] && nerrors == loader->mistakes->nerrors) {
+		mistake_error(loader->mistakes, node_place(name), "batch '%s' has neither 'run' nor 'commands'", name->text);
+	}
+	load_fields(loader, IN_BATCH, &found, batch);
+	load_run(loader, &found, batch, buf_str(&where));
+	load_items(loader, &found, batch, origin);
+	*origin = (struct origin){
+		.name = name, .items = origin->items, .run = found.at[KEY_RUN], .commands = found.at[KEY_COMMANDS],
+		.then = found.at[KEY_THEN], .on_failure = found.at[KEY_ON_FAILURE], .creates = found.at[KEY_CREATES],
+		.env = found.at[KEY_ENV], .needs = found.at[KEY_NEEDS], .emits = found.at[KEY_EMITS],
+	};
+	buf_fini(&where);
+}

@@ -1,0 +1,285 @@
+// What is wrong in a manifest: collected, then shown in the order of the file with the line and a caret.
+
+#include "plan/manifest_error.h"
+
+#include "base/alloc.h"
+#include "plan/manifest.h"
+
+#include <stdarg.h>
+
+enum {
+	EXCERPT = 100,  // columns shown of a line
+	BEFORE = 60,    // of them before the caret, at most
+	REPEATS = 100,
+};
+
+void mistakes_init(struct mistakes *mistakes, const char *path, const char *data, size_t len) {
+	*mistakes = (struct mistakes){.path = path, .data = data, .len = len};
+}
+
+static void mistake_fini(struct mistake *mistake) {
+	free(mistake->text);
+	free(mistake->note);
+	free(mistake->hint);
+	*mistake = (struct mistake){.text = NULL};
+}
+
+void mistakes_fini(struct mistakes *mistakes) {
+	for (size_t i = 0; i < mistakes->n; ++i) {
+		mistake_fini(&mistakes->at[i]);
+	}
+	mistake_fini(&mistakes->spare);
+	free(mistakes->at);
+	*mistakes = (struct mistakes){.n = 0};
+}
+
+bool mistakes_are_full(const struct mistakes *mistakes) {
+	return mistakes->nerrors > MANIFEST_ERRORS || mistakes->nrepeats > REPEATS;
+}
+
+static bool is_known(const struct mistakes *mistakes, struct place place, const char *text) {
+	for (size_t i = 0; i < mistakes->n; ++i) {
+		const struct mistake *mistake = &mistakes->at[i];
+		if (mistake->place.line == place.line && mistake->place.column == place.column &&
+		    strcmp(mistake->text, text) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+// What an alias or a merge brings in twice is wrong only once.
+static struct mistake *add(struct mistakes *mistakes, struct place place, bool is_warning, const char *format,
+                           va_list args) {
+	struct buf text = BUF_INIT;
+	buf_vprintf(&text, format, args);
+	bool known = is_known(mistakes, place, buf_str(&text));
+	size_t *n = is_warning ? &mistakes->nwarnings : &mistakes->nerrors;
+	bool kept = !known && *n < MANIFEST_ERRORS;
+	*n += !known;
+	mistakes->nrepeats += known && !is_warning;
+	struct mistake *mistake = &mistakes->spare;
+	if (kept) {
+		grow_array(&mistakes->at, &mistakes->cap, mistakes->n + 1, sizeof(mistakes->at[0]));
+		mistake = &mistakes->at[mistakes->n++];
+		*mistake = (struct mistake){.order = mistakes->n};
+	}
+	free(mistakes->spare.text);
+	mistakes->spare.text = NULL;
+	mistake->place = place;
+	mistake->is_warning = is_warning;
+	mistake->text = buf_take(&text);
+	return mistake;
+}
+
+struct mistake *mistake_error(struct mistakes *mistakes, struct place place, const char *format, ...) {
+	va_list args;
+	va_start(args, format);
+	struct mistake *mistake = add(mistakes, place, false, format, args);
+	va_end(args);
+	return mistake;
+}
+
+struct mistake *mistake_warning(struct mistakes *mistakes, struct place place, const char *format, ...) {
+	va_list args;
+	va_start(args, format);
+	struct mistake *mistake = add(mistakes, place, true, format, args);
+	va_end(args);
+	return mistake;
+}
+
+static void set_text(char **text, const char *format, va_list args) {
+	struct buf buf = BUF_INIT;
+	buf_vprintf(&buf, format, args);
+	free(*text);
+	*text = buf_take(&buf);
+}
+
+void mistake_note(struct mistake *mistake, const char *format, ...) {
+	va_list args;
+	va_start(args, format);
+	set_text(&mistake->note, format, args);
+	va_end(args);
+}
+
+void mistake_hint(struct mistake *mistake, const char *format, ...) {
+	va_list args;
+	va_start(args, format);
+	set_text(&mistake->hint, format, args);
+	va_end(args);
+}
+
+// ---- lines ----
+
+// The bytes of the line end at `s`, of which `len` (> 0) may be read; 0 if it is none.
+static size_t break_length(const char *s, size_t len) {
+	if (*s == '\r') {
+		return len > 1 && s[1] == '\n' ? 2 : 1;
+	}
+	if (*s == '\n') {
+		return 1;
+	}
+	if (len > 1 && memcmp(s, "\xC2\x85", 2) == 0) {
+		return 2;
+	}
+	return len > 2 && (memcmp(s, "\xE2\x80\xA8", 3) == 0 || memcmp(s, "\xE2\x80\xA9", 3) == 0) ? 3 : 0;
+}
+
+static size_t bom_length(const char *data, size_t len) {
+	return len >= 3 && memcmp(data, "\xEF\xBB\xBF", 3) == 0 ? 3 : 0;
+}
+
+struct place place_of_byte(const char *data, size_t len, size_t offset) {
+	struct place place = {1, 1, 1};
+	for (size_t at = bom_length(data, len); at < offset;) {
+		size_t n = break_length(data + at, len - at);
+		if (n > 0) {
+			++place.line;
+			place.column = 1;
+		} else {
+			n = utf8_length(data + at, len - at);
+			n += n == 0;
+			++place.column;
+		}
+		at += n;
+	}
+	return place;
+}
+
+// Goes forward through the file, as the mistakes do once they are in order.
+struct cursor {
+	size_t at;      // where its line begins
+	uint32_t line;
+};
+
+static size_t line_end(const struct mistakes *mistakes, size_t at) {
+	while (at < mistakes->len && break_length(mistakes->data + at, mistakes->len - at) == 0) {
+		++at;
+	}
+	return at;
+}
+
+static void seek(const struct mistakes *mistakes, struct cursor *cursor, uint32_t line) {
+	for (; cursor->line < line; ++cursor->line) {
+		cursor->at = line_end(mistakes, cursor->at);
+		if (cursor->at < mistakes->len) {
+			cursor->at += break_length(mistakes->data + cursor->at, mistakes->len - cursor->at);
+		}
+	}
+}
+
+// ---- the excerpt ----
+
+// Columns that a terminal needs for the character of `len` bytes: a coarse form of Unicode's East Asian Width, without
+// the locale that wcwidth() depends on.
+static size_t width_of(const char *s, size_t len) {
+	if (len < 2) {
+		return 1;
+	}
+	uint32_t c = (unsigned char)s[0] & (0xFFU >> (len + 1));
+	for (size_t i = 1; i < len; ++i) {
+		c = c << 6 | ((unsigned char)s[i] & 0x3F);
+	}
+	if ((c >= 0x300 && c <= 0x36F) || (c >= 0x200B && c <= 0x200F) || (c >= 0xFE00 && c <= 0xFE0F)) {
+		return 0;
+	}
+	bool is_wide = (c >= 0x1100 && c <= 0x115F) || (c >= 0x2E80 && c <= 0xA4CF) || (c >= 0xAC00 && c <= 0xD7A3) ||
+	               (c >= 0xF900 && c <= 0xFAFF) || (c >= 0xFE30 && c <= 0xFE6F) || (c >= 0xFF00 && c <= 0xFF60) ||
+	               (c >= 0xFFE0 && c <= 0xFFE6) || (c >= 0x1F300 && c <= 0x1FAFF) || (c >= 0x20000 && c <= 0x3FFFD);
+	return is_wide ? 2 : 1;
+}
+
+// Appends one character so that it is safe to look at, and to `under` what keeps the same width. Returns its bytes.
+static size_t add_character(const char *s, size_t len, char mark, struct buf *line, struct buf *under) {
+	size_t n = utf8_length(s, len);
+	if (*s == '\t') {
+		buf_addc(line, '\t');
+		buf_addc(under, mark == ' ' ? '\t' : mark);
+		return 1;
+	}
+	size_t before = line->len;
+	bool is_shown = n > 1 ? n != 2 || memcmp(s, "\xC2\xA0", 2) >= 0 : n == 1 && *s >= ' ' && *s != 0x7F;
+	if (is_shown) {
+		buf_add(line, s, n);
+	} else {
+		buf_add_escaped(line, s, n > 0 ? n : 1, 16);
+	}
+	size_t width = is_shown ? width_of(s, n) : line->len - before;
+	for (size_t i = 0; i < width; ++i) {
+		buf_addc(under, mark);
+	}
+	return n > 0 ? n : 1;
+}
+
+static void add_excerpt(const struct mistakes *mistakes, const struct mistake *mistake, struct cursor *cursor,
+                        struct buf *buf) {
+	const struct place *place = &mistake->place;
+	seek(mistakes, cursor, place->line);
+	size_t at = cursor->at, end = line_end(mistakes, at);
+	at += at == 0 ? bom_length(mistakes->data, mistakes->len) : 0;
+	struct buf line = BUF_INIT, under = BUF_INIT;
+	uint32_t from = place->column > BEFORE ? place->column - BEFORE : 1;
+	if (from > 1) {
+		buf_adds(&line, "...");
+		buf_adds(&under, "   ");
+	}
+	for (uint32_t column = 1; at < end && column < from + EXCERPT; ++column) {
+		if (column < from) {
+			size_t n = utf8_length(mistakes->data + at, end - at);
+			at += n > 0 ? n : 1;
+			continue;
+		}
+		bool is_marked = column >= place->column && column - place->column < place->width;
+		at += add_character(mistakes->data + at, end - at, is_marked ? '^' : ' ', &line, &under);
+	}
+	buf_adds(&line, at < end ? "..." : "");
+	if (!under.data || !strchr(under.data, '^')) { // at the end of the line
+		buf_addc(&under, '^');
+	}
+	while (under.data[under.len - 1] == ' ' || under.data[under.len - 1] == '\t') {
+		under.data[--under.len] = '\0';
+	}
+	char number[16];
+	int gutter = snprintf(number, sizeof(number), "%u", place->line);
+	buf_printf(buf, "%*s |\n%s | %s\n%*s | %s", gutter, "", number, buf_str(&line), gutter, "", buf_str(&under));
+	buf_printf(buf, "%s%s\n", mistake->note ? " " : "", mistake->note ? mistake->note : "");
+	if (mistake->hint) {
+		buf_printf(buf, "%*s = hint: %s\n", gutter, "", mistake->hint);
+	}
+	buf_fini(&line);
+	buf_fini(&under);
+}
+
+static int compare(const void *a, const void *b) {
+	const struct place *x = &((const struct mistake *)a)->place, *y = &((const struct mistake *)b)->place;
+	if (x->line != y->line) {
+		return x->line < y->line ? -1 : 1;
+	}
+	if (x->column != y->column) {
+		return x->column < y->column ? -1 : 1;
+	}
+	return ((const struct mistake *)a)->order < ((const struct mistake *)b)->order ? -1 : 1;
+}
+
+void mistakes_show(struct mistakes *mistakes, struct buf *buf) {
+	if (mistakes->n > 1) {
+		qsort(mistakes->at, mistakes->n, sizeof(mistakes->at[0]), compare);
+	}
+	struct cursor cursor = {0, 1};
+	for (size_t i = 0; i < mistakes->n; ++i) {
+		const struct mistake *mistake = &mistakes->at[i];
+		const struct place *place = &mistake->place;
+		buf_add_escaped(buf, mistakes->path, strlen(mistakes->path), SIZE_MAX);
+		buf_printf(buf, ":%u:%u: %s: %s\n", place->line, place->column,
+		           mistake->is_warning ? "warning" : "error", mistake->text);
+		add_excerpt(mistakes, mistake, &cursor, buf);
+	}
+	if (mistakes->nerrors == 0) {
+		return;
+	}
+	bool more = mistakes->nerrors > MANIFEST_ERRORS;
+	size_t n = more ? MANIFEST_ERRORS : mistakes->nerrors;
+	buf_printf(buf, "fairpar: %s%zu error%s in ", more ? "more than " : "", n, n > 1 ? "s" : "");
+	buf_add_escaped(buf, mistakes->path, strlen(mistakes->path), SIZE_MAX);
+	buf_adds(buf, ", nothing was run\n");
+}

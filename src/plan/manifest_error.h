@@ -1,0 +1,58 @@
+// What is wrong in a manifest: collected, then shown in the order of the file with the line and a caret.
+
+#ifndef FAIRPAR_PLAN_MANIFEST_ERROR_H
+#define FAIRPAR_PLAN_MANIFEST_ERROR_H
+
+#include "base/attr.h"
+#include "base/buf.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+// A part of a line: libyaml counts characters and takes NEL, LS and PS for line ends too (YAML 1.1 §5.4).
+struct place {
+	uint32_t line, column;  // from 1
+	uint32_t width;         // characters, at least 1
+};
+
+struct mistake {
+	struct place place;
+	bool is_warning;
+	size_t order;           // of its discovery
+	char *text;             // "unknown key 'foo'"
+	char *note;             // behind the caret: "did you mean 'bar'?", or NULL
+	char *hint;             // in a line of its own, or NULL
+};
+
+struct mistakes {
+	const char *path;       // all borrowed
+	const char *data;
+	size_t len;
+	struct mistake *at;
+	size_t n, cap;
+	size_t nerrors;         // all of them, also those not kept
+	size_t nwarnings;
+	size_t nrepeats;        // the same again, by an alias or a merge
+	struct mistake spare;   // stands in for those not kept
+};
+
+void mistakes_init(struct mistakes *mistakes, const char *path, const char *data, size_t len);
+void mistakes_fini(struct mistakes *mistakes);
+
+// Adds an error or a warning. The result takes one mistake_note() and one mistake_hint(), before the next is added.
+struct mistake *mistake_error(struct mistakes *mistakes, struct place place, const char *format, ...) FP_PRINTF(3, 4);
+struct mistake *mistake_warning(struct mistakes *mistakes, struct place place, const char *format, ...) FP_PRINTF(3, 4);
+void mistake_note(struct mistake *mistake, const char *format, ...) FP_PRINTF(2, 3);
+void mistake_hint(struct mistake *mistake, const char *format, ...) FP_PRINTF(2, 3);
+
+// True if no more errors would be shown, or only the same ones come again and again: the reader stops.
+bool mistakes_are_full(const struct mistakes *mistakes);
+
+// Appends all in the order of the file, and the last line if there are errors.
+void mistakes_show(struct mistakes *mistakes, struct buf *buf);
+
+// The place of the byte at `offset`.
+struct place place_of_byte(const char *data, size_t len, size_t offset);
+
+#endif

@@ -1,0 +1,74 @@
+// The loader of a manifest as its files see it: manifest.c (the top), manifest_batch.c (a batch), manifest_items.c (its
+// items), manifest_text.c (its templates), manifest_graph.c (what batches are to each other).
+
+#ifndef FAIRPAR_PLAN_MANIFEST_LOAD_H
+#define FAIRPAR_PLAN_MANIFEST_LOAD_H
+
+#include "plan/manifest.h"
+#include "plan/manifest_keys.h"
+#include "plan/manifest_tree.h"
+
+// The nodes that a batch was made from, where later checks want their places; NULL if it has none.
+struct origin {
+	const struct node *name, *run, *commands, *then, *on_failure, *creates, *env, *items, *needs, *emits;
+};
+
+struct loader {
+	struct manifest *manifest;     // being made
+	struct mistakes *mistakes;
+	const char *data;              // the file, a NUL behind it
+	size_t len;
+	size_t nvisits;                // values seen, each alias followed; against MANIFEST_VALUES
+	bool overrun;                  // nvisits is too large: an error was added, nothing more is read
+	struct manifest_batch base;    // what every batch begins with
+	struct origin *origins;        // of each batch
+	bool base_has_string;          // its `creates` has a replacement string
+	const struct node *stdin_node; // the first `stdin: true`
+};
+
+// Counts the values of a list or a mapping that is about to be read. Returns false if it is no use.
+bool load_count(struct loader *loader, const struct node *node, size_t n);
+
+// Counts a text whose bytes are about to be looked at: an alias makes a long one longer.
+bool load_weigh(struct loader *loader, const struct node *node);
+
+// Adds "'KEY' must be …, not …" for a value of that key.
+struct mistake *load_refuse(struct loader *loader, const struct key *key, const struct node *node);
+
+// The same for an item of a list that is no text.
+void load_refuse_item(struct loader *loader, const char *key, const struct node *node);
+
+// The text of a value that must be one and not be empty, or NULL after an error.
+const char *load_text(struct loader *loader, const struct key *key, const struct node *node);
+
+// Warns if a comment cuts the plain text short: `run: echo a #b`.
+void load_check_comment(struct loader *loader, struct node *node);
+
+// Sets the fields of `base` (a struct manifest, manifest_batch or manifest_job, as the place says) from the values.
+void load_fields(struct loader *loader, enum key_place place, const struct found *found, void *base);
+
+// ---- manifest_batch.c ----
+
+// Makes the batch from loader->base and its mapping.
+void load_batch(struct loader *loader, struct node *name, const struct node *value, struct manifest_batch *batch,
+                struct origin *origin);
+
+// ---- manifest_items.c ----
+
+// args, args_from or matrix.
+void load_items(struct loader *loader, const struct found *found, struct manifest_batch *batch, struct origin *origin);
+
+// ---- manifest_text.c ----
+
+// True if the text has a replacement string that stands for an item or a number.
+bool text_has_string(const char *text);
+
+// Checks the replacement strings of a batch whose feeders are known.
+void load_check_texts(struct loader *loader, const struct manifest_batch *batch, const struct origin *origin);
+
+// ---- manifest_graph.c ----
+
+// Resolves needs and emits, and looks for circles.
+void load_graph(struct loader *loader);
+
+#endif

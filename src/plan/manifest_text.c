@@ -1,0 +1,229 @@
+// Replacement strings in the texts of a batch: that there are some where items want them, and that all are known.
+//
+// plan/template.c leaves braces that it does not know as they are, for any command line may hold some. In a manifest
+// {name} that is not known is a mistake, unless it is ${name} or has blanks inside.
+
+#include "plan/manifest_load.h"
+
+#include "base/alloc.h"
+#include "base/distance.h"
+
+bool manifest_batch_has_items(const struct manifest_batch *batch) {
+	return batch->source != MANIFEST_NONE || batch->nfeeders > 0;
+}
+
+static bool is_digit(char c) {
+	return c >= '0' && c <= '9';
+}
+
+static bool is_letter(char c) {
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+}
+
+// The length of the suffix and the closing brace: } .} /} //} /.}; or 0.
+static size_t form_length(const char *at) {
+	static const char *const forms[] = {"}", ".}", "/}", "//}", "/.}"};
+	for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); ++i) {
+		size_t len = strlen(forms[i]);
+		if (strncmp(at, forms[i], len) == 0) {
+			return len;
+		}
+	}
+	return 0;
+}
+
+struct string {
+	enum { NO_STRING, ITEM_STRING, NUMBER_STRING, COLUMN_STRING, NAME_STRING } kind;
+	size_t len;     // with its braces
+	long column;    // of a COLUMN_STRING
+	size_t nname;   // bytes of a NAME_STRING's name, behind the brace
+};
+
+// The replacement string at `at`, a brace.
+static struct string read_string(const char *at) {
+	size_t n = form_length(at + 1);
+	if (n > 0) {
+		return (struct string){.kind = ITEM_STRING, .len = 1 + n};
+	}
+	if ((at[1] == '#' || at[1] == '%') && at[2] == '}') {
+		return (struct string){.kind = NUMBER_STRING, .len = 3};
+	}
+	size_t sign = at[1] == '-', end = 1 + sign;
+	long column = 0;
+	while (is_digit(at[end])) {
+		column = column < 1000000 ? column * 10 + (at[end] - '0') : column;
+		++end;
+	}
+	if (end > 1 + sign) {
+		n = form_length(at + end);
+		return (struct string){.kind = n > 0 ? COLUMN_STRING : NO_STRING, .len = end + n, .column = sign ? -column : column};
+	}
+	for (end = 1; is_letter(at[end]) || (end > 1 && is_digit(at[end])); ++end) {}
+	n = end > 1 ? form_length(at + end) : 0;
+	return (struct string){.kind = n > 0 ? NAME_STRING : NO_STRING, .len = end + n, .nname = end - 1};
+}
+
+// The place of a part of the text, where the text stands in the file as it is; else of the whole.
+static struct place place_in(const struct node *node, const char *part, size_t len) {
+	struct place place = node_place(node);
+	size_t quote = place.width == node->n + 2 ? 1 : 0;
+	if (place.width == node->n + 2 * quote) {
+		place.column += (uint32_t)(quote + (size_t)(part - node->text));
+		place.width = (uint32_t)len;
+	}
+	return place;
+}
+
+struct check {
+	struct loader *loader;
+	const struct manifest_batch *batch;
+	bool has_items;
+	bool has_string;   // seen in one of the texts
+};
+
+static bool matrix_has(const struct manifest_batch *batch, const char *name, size_t len) {
+	for (size_t i = 0; i < batch->matrix.naxes; ++i) {
+		const char *axis = batch->matrix.axes[i].name;
+		if (strlen(axis) == len && memcmp(axis, name, len) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static void refuse_name(const struct check *check, const struct node *node, const char *at, struct string string) {
+	const struct manifest_batch *batch = check->batch;
+	struct place place = place_in(node, at, string.len);
+	int n = (int)string.nname;
+	struct nearest nearest = NEAREST_INIT(at + 1, string.nname);
+	for (size_t i = 0; i < batch->matrix.naxes; ++i) {
+		nearest_offer(&nearest, batch->matrix.axes[i].name);
+	}
+	struct mistake *mistake = mistake_error(check->loader->mistakes, place, "nothing in batch '%s' is called '{%.*s}'",
+	                                        batch->name, n, at + 1);
+	if (nearest.found) {
+		mistake_note(mistake, "did you mean '{%s}'?", nearest.found);
+	} else if (batch->matrix.naxes == 0) {
+		mistake_note(mistake, "the item is '{}'");
+	}
+	mistake_hint(mistake, "braces that are not meant for fairpar stay as they are with blanks inside: '{ %.*s }'", n, at + 1);
+}
+
+// One string of a text that is a template.
+static void check_string(struct check *check, const struct node *node, const char *at, struct string string) {
+	const struct manifest_batch *batch = check->batch;
+	bool has_dollar = at > node->text && at[-1] == '$';
+	long ncolumns = batch->matrix.naxes > 0 ? (long)batch->matrix.naxes : 1;
+	bool is_name = string.kind == NAME_STRING;
+	if (is_name && !matrix_has(batch, at + 1, string.nname)) {
+		if (!has_dollar) {
+			refuse_name(check, node, at, string);
+		}
+		return;
+	}
+	check->has_string = true;
+	if (has_dollar) {
+		struct mistake *mistake = mistake_error(check->loader->mistakes, place_in(node, at - 1, string.len + 1),
+			"'$%.*s' is a variable of the shell and a replacement string at once", (int)string.len, at);
+		if (is_name) {
+			mistake_hint(mistake, "write $%.*s for the variable, or %.*s for the value", (int)string.nname, at + 1,
+			             (int)string.len, at);
+		}
+	} else if (string.kind == COLUMN_STRING && (string.column > ncolumns || -string.column > ncolumns)) {
+		mistake_error(check->loader->mistakes, place_in(node, at, string.len), "'%.*s': an item here has %ld part%s",
+		              (int)string.len, at, ncolumns, ncolumns > 1 ? "s" : "");
+	}
+}
+
+static void check_text(struct check *check, const struct node *node) {
+	if (!load_weigh(check->loader, node)) {
+		return;
+	}
+	const struct manifest_batch *batch = check->batch;
+	for (const char *at = node->text; (at = strchr(at, '{'));) {
+		struct string string = read_string(at);
+		if (at > node->text && at[-1] == '$' && at[1] == '{') {
+			struct mistake *mistake = mistake_error(check->loader->mistakes, place_in(node, at - 1, 3),
+			                                        "'${{' begins an expression of GitHub's, which fairpar does not have");
+			mistake_hint(mistake, batch->matrix.naxes > 0 ? "the matrix's values are {%s} and the like" : "an item is {}%.0s",
+			             batch->matrix.naxes > 0 ? batch->matrix.axes[0].name : "");
+			return;
+		}
+		if (string.kind == NO_STRING || !check->has_items) {
+			++at;
+			continue;
+		}
+		check_string(check, node, at, string);
+		at += string.len;
+	}
+}
+
+static void check_node(struct check *check, const struct node *node) {
+	if (!node || mistakes_are_full(check->loader->mistakes)) {
+		return;
+	}
+	switch (node->kind) {
+	case NODE_TEXT:
+		check_text(check, node);
+		return;
+	case NODE_LIST:
+		for (uint32_t i = 0; i < node->n; ++i) {
+			if (node->items[i]->kind == NODE_TEXT) {
+				check_text(check, node->items[i]);
+			}
+		}
+		return;
+	default:
+		for (uint32_t i = 0; i < node->n; ++i) {
+			if (node->pairs[i].value->kind == NODE_TEXT) {
+				check_text(check, node->pairs[i].value);
+			}
+		}
+	}
+}
+
+bool text_has_string(const char *text) {
+	for (const char *at = text; at && (at = strchr(at, '{')); ++at) {
+		struct string string = read_string(at);
+		if (string.kind != NO_STRING && string.kind != NAME_STRING) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static void check_feeding(struct loader *loader, const struct manifest_batch *batch, const struct origin *origin) {
+	if (batch->nfeeders == 0) {
+		return;
+	}
+	const char *feeder = batch->feeders[0]->name;
+	if (batch->ncommands > 0) {
+		mistake_error(loader->mistakes, node_place(origin->commands), "'commands' takes no items, but batch '%s' emits into '%s'",
+		              feeder, batch->name);
+	} else if (batch->source == MANIFEST_MATRIX) {
+		mistake_error(loader->mistakes, node_place(origin->items), "a matrix takes no other items, but batch '%s' emits into '%s'",
+		              feeder, batch->name);
+	}
+}
+
+void load_check_texts(struct loader *loader, const struct manifest_batch *batch, const struct origin *origin) {
+	struct check check = {loader, batch, manifest_batch_has_items(batch), false};
+	check_feeding(loader, batch, origin);
+	if (batch->source == MANIFEST_MATRIX && batch->matrix.nrows == 0) {
+		return; // the names are not known
+	}
+	const struct node *const nodes[] = {origin->run, origin->then, origin->on_failure, origin->creates, origin->env};
+	for (size_t i = 0; i < sizeof(nodes) / sizeof(nodes[0]); ++i) {
+		check_node(&check, nodes[i]);
+	}
+	if (origin->commands) {
+		check_node(&check, origin->commands);
+	}
+	bool is_used = check.has_string || (loader->base_has_string && !origin->creates);
+	if (check.has_items && batch->run && !is_used && !mistakes_are_full(loader->mistakes)) {
+		struct mistake *mistake = mistake_error(loader->mistakes, node_place(origin->run),
+		                                        "'run' of batch '%s' has items, but no replacement string", batch->name);
+		mistake_hint(mistake, batch->matrix.naxes > 0 ? "the values of the matrix are {%s} and so on" : "the item is {}%.0s",
+		             batch->matrix.naxes > 0 ? batch->matrix.axes[0].name : "");
+	}
+}

@@ -347,6 +347,24 @@ static struct emit *make_emit(struct run *run) {
 	return emit_create(&config);
 }
 
+// The number of slots by -j, within the descriptors there are. Returns 0, or -1 after a message.
+static int count_slots(struct run *run, unsigned *ret_slots) {
+	const char *jobs = run->options->jobs ? run->options->jobs : "100%";
+	unsigned long nofile = (unsigned long)context_raise_nofile(run->recipe.context);
+	char *error;
+	if (slots_parse(jobs, nofile, ret_slots, &error) != 0) {
+		diag_error("%s", error);
+		free(error);
+		return -1;
+	}
+	unsigned limit = slots_limit(nofile);
+	if (*ret_slots > limit) {
+		diag_warn("-j %s: %lu descriptors are enough for %u jobs at once", jobs, nofile, limit);
+		*ret_slots = limit;
+	}
+	return 0;
+}
+
 // Opens what the run needs. Returns 0, or -1 after a message.
 static int run_open(struct run *run) {
 	const struct options *options = run->options;
@@ -357,11 +375,7 @@ static int run_open(struct run *run) {
 		return -1;
 	}
 	unsigned slots;
-	char *error;
-	rlim_t nofile = context_raise_nofile(run->recipe.context);
-	if (slots_parse(options->jobs ? options->jobs : "100%", (unsigned long)nofile, &slots, &error) != 0) {
-		diag_error("%s", error);
-		free(error);
+	if (count_slots(run, &slots) != 0) {
 		return -1;
 	}
 	run->recipe.shell = shell_choose(options->shell);

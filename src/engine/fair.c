@@ -143,6 +143,23 @@ static inline void charge(struct fair_queue *queue, uint64_t units) {
 	queue->rem = (uint32_t)(total % queue->weight);
 }
 
+// As charge(queue, FAIR_TURN): each pick does it, and a division is slow.
+static inline void charge_turn(struct fair_queue *queue) {
+	queue->virt += queue->turn;
+	queue->rem += queue->turn_rem;
+	if (queue->rem >= queue->weight) {
+		queue->rem -= queue->weight;
+		++queue->virt;
+	}
+}
+
+static void set_weight(struct fair_queue *queue, uint32_t weight) {
+	queue->weight = weight;
+	queue->turn = (uint32_t)(FAIR_TURN / weight);
+	queue->turn_rem = (uint32_t)(FAIR_TURN % weight);
+	queue->rem = 0;
+}
+
 static void refund(struct fair_queue *queue, uint64_t units) {
 	uint32_t part = (uint32_t)(units % queue->weight);
 	if (queue->rem < part) {
@@ -274,7 +291,8 @@ void fair_fini(struct fair *fair) {
 void fair_add(struct fair *fair, struct fair_queue *queue, uint32_t weight, int32_t priority, uint32_t limit,
               const struct fair_tag *tag) {
 	struct fair_tier *tier = tier_find(fair, priority);
-	*queue = (struct fair_queue){.virt = tier->clock, .weight = weight, .limit = limit, .seq = fair->nadded++};
+	*queue = (struct fair_queue){.virt = tier->clock, .limit = limit, .seq = fair->nadded++};
+	set_weight(queue, weight);
 	if (tag && tag->tier != 0 && tag->tier == tier->number) {
 		queue->virt = tag->virt;
 	}
@@ -296,8 +314,7 @@ void fair_set(struct fair *fair, struct fair_queue *queue, uint32_t weight, int3
               uint64_t now) {
 	unplace(fair, queue, now);
 	if (queue->weight != weight) {
-		queue->weight = weight;
-		queue->rem = 0;
+		set_weight(queue, weight);
 	}
 	queue->limit = limit;
 	if (queue->tier->priority != priority) {
@@ -385,7 +402,7 @@ static bool pick_in_place(const struct fair *fair, struct fair_queue *queue) {
 	}
 	--queue->backlog;
 	++queue->running;
-	charge(queue, FAIR_TURN);
+	charge_turn(queue);
 	heap_down(tier, queue->heap_at - 1, (struct fair_entry){queue->virt, queue});
 	return true;
 }
@@ -403,7 +420,7 @@ struct fair_queue *fair_pick(struct fair *fair, uint64_t now) {
 	--queue->backlog;
 	++queue->running;
 	if (!fair->time) {
-		charge(queue, FAIR_TURN);
+		charge_turn(queue);
 	}
 	place(fair, queue);
 	struct fair_tier *tier = queue->tier;

@@ -33,6 +33,7 @@ struct fair_queue {
 	uint32_t weight;
 	uint32_t limit;          // items running at most; 0: no limit
 	uint32_t rem;            // of the division by weight, carried along
+	uint32_t turn, turn_rem; // FAIR_TURN / weight and its remainder
 	bool paused;             // out of the race, like a queue without work
 	bool blocked;            // out of reach for a moment, but keeps its place
 	bool wants;              // has work and may run it, or could but for `blocked`

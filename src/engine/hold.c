@@ -60,6 +60,7 @@ static void chunk_give_place(struct pool *pool, struct chunk *chunk, struct erra
 		int fd = spill_give(&pool->spill, chunk->place, chunk->place_len);
 		if (fd >= 0) {
 			errands->close_fd = fd;
+			errands->any = true;
 		}
 		chunk->place_len = 0;
 	}
@@ -148,13 +149,6 @@ static bool head_is_ready(const struct queue *queue) {
 	return queue->head && queue->head->data && queue->head->begin < queue->head->end;
 }
 
-void queue_reach(struct queue *queue) {
-	bool blocked = queue->head && !queue->head->data && queue->nlocal == 0;
-	if (blocked != queue->fair.blocked) {
-		fair_block(&queue->side->fair, &queue->fair, blocked, pool_now(queue->pool));
-	}
-}
-
 // Has the chunk read back by this thread, once it has given back the lock.
 static void want_chunk(struct queue *queue, struct chunk *chunk, struct errands *errands) {
 	if (chunk->state == CHUNK_DISK) {
@@ -164,6 +158,7 @@ static void want_chunk(struct queue *queue, struct chunk *chunk, struct errands 
 		++queue->pins;
 		errands->load = chunk;
 		errands->load_queue = queue;
+		errands->any = true;
 	}
 }
 
@@ -328,6 +323,7 @@ static int spill_chunk(struct pool *pool, struct chunk *chunk, struct errands *e
 	}
 	if (fd >= 0) {
 		errands->close_fd = fd;
+		errands->any = true;
 	}
 	chunk_unref(pool, chunk, errands);
 	return error;
@@ -345,6 +341,7 @@ bool hold_make_room(struct pool *pool, size_t need, struct errands *errands) {
 		int error = spill_chunk(pool, last, errands);
 		if (error < 0) {
 			errands->spill_error = pool->troubled_spill ? 0 : -error;
+			errands->any = true;
 			pool->troubled_spill = true;
 		}
 	}
@@ -535,6 +532,7 @@ void doomed_drop(struct pool *pool, struct doomed *doomed) {
 		queue->low_armed = false;
 		++queue->pins;
 		errands.low = queue;
+		errands.any = true;
 	}
 	queue_check_removal(queue, &errands);
 	pool_notice(pool, &errands);

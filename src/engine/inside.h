@@ -153,6 +153,7 @@ struct pool {
 
 // What is left to do once the lock is given back.
 struct errands {
+	bool any;                // one of the others is set
 	struct worker *wake[2], *start[2]; // by side
 	struct queue *removed;
 	struct queue *low;
@@ -165,9 +166,6 @@ struct errands {
 
 #define ERRANDS_INIT {.close_fd = -1}
 
-// True if they call anybody: hooks, threads, the disk.
-bool errands_any(const struct errands *errands);
-
 // Does them; without the lock. They may lead to others, which are done too.
 void errands_run(struct pool *pool, struct errands *errands);
 
@@ -177,12 +175,29 @@ void pool_leave(struct pool *pool, struct errands *errands);
 uint64_t pool_now(const struct pool *pool);
 
 // Notices that there is room again, or that what items wait for inside has happened.
-void pool_notice(struct pool *pool, struct errands *errands);
+void pool_notice_now(struct pool *pool, struct errands *errands);
+
+static inline void pool_notice(struct pool *pool, struct errands *errands) {
+	if (pool->full_need > 0 || pool->waiting_inside > 0) {
+		pool_notice_now(pool, errands);
+	}
+}
 
 // ---- worker.c ----
 
+static inline bool side_has_work(const struct pool *pool, const struct side *side) {
+	return fair_is_eligible(&side->fair) && side->running < side->goal + side->lent && pool->started && !pool->paused;
+}
+
 // Chooses a worker to wake or to start if one is needed [E3].
-void side_wake(struct pool *pool, struct side *side, struct errands *errands);
+void side_wake_now(struct pool *pool, struct side *side, struct errands *errands);
+
+static inline void side_wake(struct pool *pool, struct side *side, struct errands *errands) {
+	if (!side->waking && side_has_work(pool, side)) {
+		side_wake_now(pool, side, errands);
+	}
+}
+
 void sides_wake(struct pool *pool, struct errands *errands);
 
 // Starts the thread of a worker that side_wake() chose; without the lock.
@@ -192,7 +207,13 @@ void worker_free(struct worker *worker);
 // ---- names.c ----
 
 // Removes the queue if it is closed, empty and unused [E5].
-void queue_check_removal(struct queue *queue, struct errands *errands);
+void queue_check_removal_now(struct queue *queue, struct errands *errands);
+
+static inline void queue_check_removal(struct queue *queue, struct errands *errands) {
+	if (queue->closed && queue->fair.backlog == 0 && queue->fair.running == 0) {
+		queue_check_removal_now(queue, errands);
+	}
+}
 
 // Closes the queue, whoever has it open.
 void queue_shut(struct queue *queue, struct errands *errands);
@@ -213,7 +234,12 @@ void queue_append(struct queue *queue, const struct record *record, struct worke
 enum work_source queue_take(struct queue *queue, struct worker *worker, struct record *ret_record, struct errands *errands);
 
 // Blocks the queue in the fair choice while its next item is not in memory, and unblocks it.
-void queue_reach(struct queue *queue);
+static inline void queue_reach(struct queue *queue) {
+	bool blocked = queue->head && !queue->head->data && queue->nlocal == 0;
+	if (blocked != queue->fair.blocked) {
+		fair_block(&queue->side->fair, &queue->fair, blocked, pool_now(queue->pool));
+	}
+}
 
 // Makes room for `need` bytes by spilling; gives the lock back meanwhile. Returns false if there is none.
 bool hold_make_room(struct pool *pool, size_t need, struct errands *errands);

@@ -178,9 +178,9 @@ struct queue *pool_queue_open(struct pool *pool, const char *name, const struct 
 
 // ---- close and remove ----
 
-void queue_check_removal(struct queue *queue, struct errands *errands) {
+void queue_check_removal_now(struct queue *queue, struct errands *errands) {
 	struct pool *pool = queue->pool;
-	if (!queue->closed || queue->removed || queue->pins > 0 || queue->fair.backlog > 0 || queue->fair.running > 0) {
+	if (queue->removed || queue->pins > 0) {
 		return;
 	}
 	queue->removed = true;
@@ -190,6 +190,7 @@ void queue_check_removal(struct queue *queue, struct errands *errands) {
 	list_push_back(&pool->zombies, &queue->link);
 	queue->next_removed = errands->removed;
 	errands->removed = queue;
+	errands->any = true;
 	++pool->nbusy;
 }
 

@@ -46,11 +46,6 @@ uint64_t pool_now(const struct pool *pool) {
 
 // ---- errands ----
 
-bool errands_any(const struct errands *errands) {
-	return errands->wake[0] || errands->wake[1] || errands->start[0] || errands->start[1] || errands->removed ||
-	       errands->low || errands->low_all || errands->load || errands->close_fd >= 0 || errands->spill_error;
-}
-
 static void errand_low(struct pool *pool, struct queue *queue) {
 	const struct pool_hooks *hooks = &pool->config.hooks;
 	if (hooks->low) {
@@ -82,7 +77,7 @@ static void errands_call(struct pool *pool, const struct errands *errands) {
 }
 
 void errands_run(struct pool *pool, struct errands *errands) {
-	while (errands_any(errands)) {
+	while (errands->any) {
 		struct errands now = *errands;
 		*errands = (struct errands)ERRANDS_INIT;
 		for (int side = 0; side < 2; ++side) {
@@ -104,7 +99,7 @@ void errands_run(struct pool *pool, struct errands *errands) {
 }
 
 void pool_leave(struct pool *pool, struct errands *errands) {
-	if (!errands_any(errands)) {
+	if (!errands->any) {
 		mutex_unlock(&pool->lock);
 		return;
 	}
@@ -124,10 +119,10 @@ static bool idle_inside(const struct pool *pool) {
 	       pool->sides[0].running + pool->sides[1].running == pool->waiting_inside;
 }
 
-void pool_notice(struct pool *pool, struct errands *errands) {
+void pool_notice_now(struct pool *pool, struct errands *errands) {
 	if (pool->full_need > 0 && hold_has_room(pool, pool->full_need)) {
 		pool->full_need = 0;
-		errands->low_all = true;
+		errands->low_all = errands->any = true;
 	}
 	if (pool->waiting_inside > 0 && idle_inside(pool)) {
 		cond_broadcast(&pool->idle_cond);
@@ -282,6 +277,7 @@ void pool_queue_want(struct pool *pool, struct queue *queue) {
 		queue->low_armed = false;
 		++queue->pins;
 		errands.low = queue;
+		errands.any = true;
 	}
 	pool_leave(pool, &errands);
 }

@@ -73,6 +73,7 @@ struct service {
 // What the pool calls. All may be NULL. Unless it says otherwise, no lock is held and the call may use the pool.
 struct pool_hooks {
 	// Nothing is queued, running or open any more: reached exactly once, after the last queue was removed. Last call.
+	// So whoever is going to open queues keeps one open until then (a pool without any becomes idle by pool_shutdown()).
 	void (*idle)(void *arg);
 	// The queue has fewer than its low_water bytes queued, or (queue NULL) there is room again after SUBMIT_FULL.
 	// Armed by a submission or by pool_queue_want(); called at most once for each arming. Must not block.
@@ -109,7 +110,7 @@ struct queue_attrs {
 	uint32_t weight;           // 1 to 1000: turns in a round
 	int32_t priority;          // higher first; lower ones still move (every 16th pick)
 	uint32_t max_parallel;     // running items at most; 0 = no limit
-	bool long_running;         // each item on a dedicated thread, without a slot, uncharged
+	bool long_running;         // each item on a dedicated thread, without a slot, uncharged; fixed by the first open
 	bool prefer_fairness;      // WORK_LOCAL goes to the tail of the queue instead
 	size_t low_water;          // bytes; see hooks.low; 0 = never called
 };
@@ -146,7 +147,8 @@ size_t pool_queue_bytes(struct pool *pool, struct queue *queue);
 
 enum submit_status {
 	SUBMIT_OK,
-	SUBMIT_FULL,    // beyond queue_mem and the spill file cannot take it: nothing was taken, hooks.low(NULL) will call
+	SUBMIT_FULL,    // beyond queue_mem and the spill file cannot take it: nothing was taken, hooks.low(NULL) will call.
+	                // Not while nothing is queued at all: there is nothing to wait for
 	SUBMIT_CLOSED,  // the queue was closed, or the pool no longer takes such work: nothing was taken
 };
 
@@ -169,7 +171,8 @@ enum pool_stage {
 // Returns the number of items it dropped.
 uint64_t pool_shutdown(struct pool *pool, enum pool_stage stage);
 
-// Waits until the pool is idle. From inside an item (`self` not NULL) it does not count the item itself.
+// Waits until the pool is idle and hooks.idle has returned. From inside an item (`self` not NULL) it does not count the
+// item itself, nor others that wait like this, and lends the item's slot meanwhile.
 // Returns false when `deadline` (now_ns() time) has passed.
 bool pool_wait_idle(struct pool *pool, struct worker *self, uint64_t deadline);
 
@@ -192,7 +195,8 @@ struct pool_stat {
 void pool_stat(struct pool *pool, struct pool_stat *ret_stat);
 
 struct pool *worker_pool(const struct worker *worker);
-// The worker's slot: 1 to slots; for a dedicated thread a lane above it. Stable while its item runs.
+// The worker's slot: 1 to slots, the lowest that is free; for a dedicated thread a lane above the greatest number of slots
+// so far (an item that waits in pool_wait_idle() keeps its slot, so others may be above too). Stable while its item runs.
 unsigned worker_slot(const struct worker *worker);
 bool worker_is_long(const struct worker *worker);
 // The context of the running item, borrowed; NULL if it has none.

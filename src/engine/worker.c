@@ -30,10 +30,6 @@ static void number_give(struct side *side, unsigned number) {
 
 // ---- wake ----
 
-static bool side_has_work(const struct pool *pool, const struct side *side) {
-	return pool->started && !pool->paused && fair_is_eligible(&side->fair) && side->running < side->goal + side->lent;
-}
-
 static struct worker *worker_create(struct pool *pool, struct side *side) {
 	struct worker *worker = NEW(struct worker);
 	worker->pool = pool;
@@ -46,8 +42,8 @@ static struct worker *worker_create(struct pool *pool, struct side *side) {
 	return worker;
 }
 
-void side_wake(struct pool *pool, struct side *side, struct errands *errands) {
-	if (side->waking || !side_has_work(pool, side) || pool->gate) {
+void side_wake_now(struct pool *pool, struct side *side, struct errands *errands) {
+	if (pool->gate) {
 		return;
 	}
 	size_t kind = side == &pool->sides[1];
@@ -64,6 +60,7 @@ void side_wake(struct pool *pool, struct side *side, struct errands *errands) {
 		return;
 	}
 	side->waking = true;
+	errands->any = true;
 }
 
 void sides_wake(struct pool *pool, struct errands *errands) {
@@ -147,6 +144,7 @@ static void worker_dispatch(struct worker *worker, uint64_t now, struct errands 
 		queue->low_armed = false;
 		++queue->pins;
 		errands->low = queue;
+		errands->any = true;
 	}
 	if (tracing) {
 		trace_dispatch(worker, record.id, source, lag);
@@ -175,7 +173,7 @@ static bool worker_look(struct worker *worker, struct errands *errands) {
 		worker_keep_gate(worker, now);
 		if (!side_has_work(pool, worker->side)) {
 			sides_wake(pool, errands); // the other side may have waited for the gate
-			if (errands_any(errands)) {
+			if (errands->any) {
 				return true;
 			}
 		}
@@ -227,7 +225,9 @@ static void *worker_main(void *arg) {
 	worker->side->waking = false;
 	while (worker_look(worker, &errands)) {
 		mutex_unlock(&pool->lock);
-		errands_run(pool, &errands);
+		if (errands.any) {
+			errands_run(pool, &errands);
+		}
 		enum work_status status = WORK_OK;
 		if (worker->queue) {
 			status = worker_run(worker);
@@ -236,7 +236,7 @@ static void *worker_main(void *arg) {
 		if (worker->queue) {
 			worker_finish(worker, status, &errands);
 		}
-		if (errands_any(&errands)) { // before the next item, which may run for long
+		if (errands.any) { // before the next item, which may run for long
 			mutex_unlock(&pool->lock);
 			errands_run(pool, &errands);
 			mutex_lock(&pool->lock);

@@ -4,14 +4,15 @@
 
 #include "base/alloc.h"
 
-// FNV-1a (Fowler, Noll, Vo), 64 bits, folded once so that the low bits have all of it. Texts chosen to collide cost a
-// search through them: the callers bound how many there are, and the seed differs from run to run (address of the heap).
-static uint64_t hash(const struct map *map, const char *text, size_t len) {
-	uint64_t hash = UINT64_C(14695981039346656037) ^ (uint64_t)(uintptr_t)map->entries;
+// FNV-1a (Fowler, Noll, Vo), 64 bits, then mixed so that the low bits have all of it. Texts chosen to collide would need
+// the seed, which differs from run to run (an address of the heap).
+static uint32_t hash_text(const struct map *map, const char *text, size_t len) {
+	uint64_t hash = UINT64_C(14695981039346656037) ^ map->seed;
 	for (size_t i = 0; i < len; ++i) {
 		hash = (hash ^ (unsigned char)text[i]) * UINT64_C(1099511628211);
 	}
-	return hash ^ hash >> 32;
+	hash = (hash ^ hash >> 32) * UINT64_C(0x9E3779B97F4A7C15); // the golden ratio (Knuth, TAOCP vol. 3, 6.4)
+	return (uint32_t)(hash >> 32);
 }
 
 void map_fini(struct map *map) {
@@ -20,11 +21,10 @@ void map_fini(struct map *map) {
 }
 
 // The entry that has the text, or the free one where it would go.
-static struct map_entry *find(const struct map *map, const char *text, size_t len) {
-	size_t i = (size_t)hash(map, text, len) & (map->cap - 1);
-	for (;; i = (i + 1) & (map->cap - 1)) {
+static struct map_entry *find(const struct map *map, const char *text, size_t len, uint32_t hash) {
+	for (size_t i = hash & (map->cap - 1);; i = (i + 1) & (map->cap - 1)) {
 		struct map_entry *entry = &map->entries[i];
-		if (!entry->text || (entry->len == len && memcmp(entry->text, text, len) == 0)) {
+		if (!entry->text || (entry->hash == hash && entry->len == len && memcmp(entry->text, text, len) == 0)) {
 			return entry;
 		}
 	}
@@ -34,16 +34,24 @@ static void grow(struct map *map) {
 	struct map old = *map;
 	map->cap = old.cap > 0 ? old.cap * 2 : 16;
 	map->entries = xcalloc(map->cap, sizeof(map->entries[0]));
+	if (!old.entries) {
+		map->seed = (uint64_t)(uintptr_t)map->entries;
+	}
 	for (size_t i = 0; i < old.cap; ++i) {
-		if (old.entries[i].text) {
-			*find(map, old.entries[i].text, old.entries[i].len) = old.entries[i];
+		const struct map_entry *entry = &old.entries[i];
+		if (entry->text) {
+			size_t at = entry->hash & (map->cap - 1);
+			while (map->entries[at].text) { // all texts differ
+				at = (at + 1) & (map->cap - 1);
+			}
+			map->entries[at] = *entry;
 		}
 	}
 	free(old.entries);
 }
 
 uint32_t map_get(const struct map *map, const char *text, size_t len) {
-	const struct map_entry *entry = map->n > 0 ? find(map, text, len) : NULL;
+	const struct map_entry *entry = map->n > 0 ? find(map, text, len, hash_text(map, text, len)) : NULL;
 	return entry && entry->text ? entry->number : MAP_NONE;
 }
 
@@ -52,9 +60,10 @@ static struct map_entry *touch(struct map *map, const char *text, size_t len) {
 	if (map->n * 2 >= map->cap) {
 		grow(map);
 	}
-	struct map_entry *entry = find(map, text, len);
+	uint32_t hash = hash_text(map, text, len);
+	struct map_entry *entry = find(map, text, len, hash);
 	if (!entry->text) {
-		*entry = (struct map_entry){.text = text, .len = (uint32_t)len, .number = MAP_NONE};
+		*entry = (struct map_entry){.text = text, .len = (uint32_t)len, .number = MAP_NONE, .hash = hash};
 		++map->n;
 	}
 	return entry;

@@ -10,12 +10,13 @@
 struct map {
 	struct map_entry {
 		const char *text;  // NULL: free
-		uint32_t len, number;
+		uint32_t len, number, hash;
 	} *entries;
 	size_t cap, n;
+	uint64_t seed;
 };
 
-#define MAP_INIT {NULL, 0, 0}
+#define MAP_INIT {NULL, 0, 0, 0}
 
 enum { MAP_NONE = UINT32_MAX };
 

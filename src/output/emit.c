@@ -172,9 +172,14 @@ static bool turn_is_free(const struct emit *emit) {
 	return !emit->writing && list_is_empty(&emit->ready);
 }
 
+// False without keep_order, and for a job that has no place in the order.
+static bool spool_is_ordered(const struct spool *spool) {
+	return spool->lane != &spool->emit->arrival;
+}
+
 // True if what this job writes may be written now, were the turn free.
 static bool spool_is_next(const struct spool *spool) {
-	return !spool->emit->config.keep_order || spool->order == spool->lane->window.first;
+	return !spool_is_ordered(spool) || spool->order == spool->lane->window.first;
 }
 
 // ---- spools, old and new
@@ -666,10 +671,10 @@ void emit_leave(struct spool *spool) {
 struct spool *spool_open(struct emit *emit, struct emit_lane *lane, uint64_t order, const char *tag, size_t tag_len) {
 	mutex_lock(&emit->lock);
 	struct spool *spool = spool_new_locked(emit);
-	spool->lane = lane;
+	spool->lane = lane ? lane : &emit->arrival;
 	spool->order = order;
 	++emit->open;
-	if (emit_is_line_ordered(emit)) {
+	if (emit_is_line_ordered(emit) && spool_is_ordered(spool)) {
 		ring_set(&lane->window, order, spool_ref(spool) | REF_OPEN);
 	}
 	mutex_unlock(&emit->lock);
@@ -679,7 +684,7 @@ struct spool *spool_open(struct emit *emit, struct emit_lane *lane, uint64_t ord
 
 // Takes the lane past the job, whose output is written by the caller or was empty.
 static void lane_done(struct spool *spool) {
-	if (spool->emit->config.keep_order) {
+	if (spool_is_ordered(spool)) {
 		ring_set(&spool->lane->window, spool->order, REF_DONE);
 	}
 	lane_refresh(spool->emit, spool->lane);
@@ -719,7 +724,7 @@ void spool_finish(struct spool *spool) {
 		uint64_t ref = spool_park_locked(spool, true);
 		--emit->open;
 		emit->idle -= spool->idle;
-		if (emit->config.keep_order) {
+		if (lane != &emit->arrival) {
 			ring_set(&lane->window, order, ref);
 		} else {
 			ring_push(&lane->queue, ref);

@@ -60,7 +60,8 @@ int emit_destroy(struct emit *emit) FP_NODISCARD;
 struct emit_lane *emit_lane_open(struct emit *emit);
 void emit_lane_close(struct emit *emit, struct emit_lane *lane); // after its last spool was finished
 
-// Opens the spool of the job with number `order` (from 1, without gaps) in its lane; lane NULL: in no order. `tag`, if not NULL, is put in front
+// Opens the spool of the job with number `order` (from 1, without gaps) in its lane; with lane NULL it has no place in
+// the order, and is written as soon as it has ended. `tag`, if not NULL, is put in front
 // of every line of both streams (copied, `tag_len` bytes). `worker_buf` semantics: a spool reuses memory of finished ones.
 struct spool *spool_open(struct emit *emit, struct emit_lane *lane, uint64_t order, const char *tag, size_t tag_len);
 

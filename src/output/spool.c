@@ -329,20 +329,25 @@ void spool_add(struct spool *spool, int stream, const void *mem, size_t len) {
 	spool_leave(spool);
 }
 
-void spool_reset(struct spool *spool) {
-	bool shared = emit_is_line_ordered(spool->emit);
-	if (shared) {
-		emit_enter(spool);
-	}
-	for (int i = 0; i < STREAMS; ++i) {
-		struct stream *stream = &spool->stream[i];
-		rope_clear(emit_store(spool->emit), &stream->rope);
+// Forgets all but the first `keep` of the bytes that are not written.
+static void stream_cut(struct store *store, struct stream *stream, uint64_t keep) {
+	if (keep == 0) {
+		rope_clear(store, &stream->rope);
 		*stream = (struct stream){.bytes = 0};
+		return;
 	}
-	if (shared) {
-		emit_leave(spool);
+	if (keep <= stream->rope.len) {
+		rope_cut(store, &stream->rope, keep);
+		stream->start = stream->ready = stream->len = 0;
+	} else {
+		stream->len = stream->start + (size_t)(keep - stream->rope.len);
+		stream->ready = stream->ready < stream->len ? stream->ready : stream->len;
 	}
-	spool->lost = false;
+	stream->bytes = 0;
+}
+
+// Between two attempts or steps: the job writes nothing, and nobody is to wait for it.
+static void spool_rest(struct spool *spool) {
 	spool_narrow(spool);
 	if (spool->has_turn) {
 		emit_drop_turn(spool);
@@ -350,6 +355,42 @@ void spool_reset(struct spool *spool) {
 	if (!spool->idle) {
 		emit_set_idle(spool, true);
 	}
+}
+
+void spool_mark(struct spool *spool) {
+	bool shared = emit_is_line_ordered(spool->emit);
+	if (shared) {
+		emit_enter(spool);
+	}
+	for (int i = 0; i < STREAMS; ++i) {
+		struct stream *stream = &spool->stream[i];
+		stream->mark = stream->rope.len + (stream->len - stream->start);
+	}
+	if (shared) {
+		emit_leave(spool);
+	}
+	spool_rest(spool);
+}
+
+void spool_reset(struct spool *spool) {
+	bool shared = emit_is_line_ordered(spool->emit);
+	if (shared) {
+		emit_enter(spool);
+	}
+	for (int i = 0; i < STREAMS; ++i) {
+		struct stream *stream = &spool->stream[i];
+		uint64_t keep = stream->mark;
+		if (keep > 0 && emit_is_line_buffered(spool->emit)) {
+			keep = stream->rope.len + (stream->ready - stream->start); // whole lines count as passed on
+		}
+		stream_cut(emit_store(spool->emit), stream, keep);
+		stream->mark = keep;
+	}
+	if (shared) {
+		emit_leave(spool);
+	}
+	spool->lost = false;
+	spool_rest(spool);
 }
 
 uint64_t spool_bytes(const struct spool *spool, int stream) {

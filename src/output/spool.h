@@ -37,6 +37,7 @@ struct stream {
 	bool pass;              // goes straight through; only with has_turn
 	struct tag_state tag;
 	uint64_t bytes;         // of this attempt
+	uint64_t mark;          // bytes that are there and stay, whatever is reset
 };
 
 struct spool {

@@ -413,6 +413,30 @@ void rope_clear(struct store *store, struct rope *rope) {
 	}
 }
 
+void rope_cut(struct store *store, struct rope *rope, uint64_t len) {
+	struct rope rest = *rope;
+	struct rope kept = {NULL, NULL, 0, 0};
+	while (kept.len < len) {
+		struct piece *piece = rest.first;
+		uint64_t n = piece->len - piece->start;
+		if (n > len - kept.len) {
+			n = len - kept.len;
+			piece->len = piece->start + (size_t)n;
+		}
+		rest.first = piece->next;
+		rest.blocks -= piece->mem != NULL;
+		kept.blocks += piece->mem != NULL;
+		kept.first = kept.first ? kept.first : piece;
+		kept.last = piece;
+		kept.len += n;
+	}
+	rope_clear(store, &rest);
+	if (kept.last) {
+		kept.last->next = NULL;
+	}
+	*rope = kept;
+}
+
 // ---- packs
 
 // What stands in front of a record's bytes.

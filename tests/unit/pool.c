@@ -263,6 +263,17 @@ static void test_delay(void) {
 	}
 }
 
+static void test_lent(void) {
+	open_pool(1);
+	struct queue *a = open_queue("a", NULL);
+	struct work work = {.type = &count_type, .flags = WORK_LENT};
+	check_equal(pool_submit(pool, a, NULL, &work, 1), SUBMIT_OK);
+	pool_queue_close(pool, a);
+	pool_start(pool);
+	close_pool();
+	check_string(seen.trace, "al");
+}
+
 static enum work_status not_run(struct worker *worker, struct queue *queue, void *data, size_t size) {
 	(void)worker, (void)queue, (void)data, (void)size;
 	return WORK_NOT_RUN;
@@ -403,6 +414,7 @@ int main(int argc, char *argv[]) {
 		TEST("a pause starts nothing and touches nothing that runs", test_pause),
 		TEST("long-running items hold no slot, and no more than max_long run", test_long),
 		TEST("dispatches are start_interval apart", test_delay),
+		TEST("a slot that is lent is named in the trace", test_lent),
 		TEST("an item that needed no slot gives its turn back", test_not_run),
 		TEST("a batch that is named last after 10^6 items starts at once", test_late_after_a_million),
 		TEST("an isolated item costs one wake-up", test_wakes),

@@ -246,6 +246,25 @@ static void test_threads_run_out(void) {
 #endif
 }
 
+static void test_long_thread_later(void) {
+#ifdef FAIRPAR_FAULTS
+	setenv("FAIRPAR_FAULT", "thread:2:EAGAIN", 1);
+	open_pool(1);
+	struct queue_attrs attrs = {.weight = 1, .long_running = true};
+	struct queue *a = open_queue("a", NULL), *l = open_queue("l", &attrs);
+	pool_start(pool);
+	submit_hold(a, 1);
+	gate_wait(&gates[0], 1);
+	submit(l, &count_type, 1); // its thread cannot be started
+	check_equal(atomic_load_relaxed(&seen.troubles), 1);
+	gate_raise(&gates[1]);     // now it can
+	pool_queue_close(pool, a);
+	pool_queue_close(pool, l);
+	close_pool();
+	check_equal(atomic_load_relaxed(&seen.ran), 2);
+#endif
+}
+
 int main(int argc, char *argv[]) {
 	static const struct test tests[] = {
 		TEST("hooks.low is called once for each arming", test_low),
@@ -256,6 +275,7 @@ int main(int argc, char *argv[]) {
 		TEST("a full disk makes the submitter wait, with one warning", test_disk_full),
 		TEST("nested work is never refused for room", test_nested_is_never_refused),
 		TEST("threads that cannot be had are done without", test_threads_run_out),
+		TEST("a dedicated thread that cannot be had is tried again", test_long_thread_later),
 	};
 	return test_main(tests, sizeof(tests) / sizeof(tests[0]), argc, argv);
 }

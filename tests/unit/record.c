@@ -1,0 +1,161 @@
+// Tests of queued items as bytes (engine/record.h) and of the places in the spill file (engine/spill.h).
+
+#include "engine/record.h"
+
+#include "base/alloc.h"
+#include "engine/spill.h"
+
+#include "test.h"
+
+#include <errno.h>
+
+static uint64_t roll(uint64_t *state) {
+	uint64_t z = (*state += UINT64_C(0x9E3779B97F4A7C15));
+	z = (z ^ (z >> 30)) * UINT64_C(0xBF58476D1CE4E5B9);
+	return z ^ (z >> 31);
+}
+
+// A record that follows from its number alone.
+static struct record make(uint64_t n, char *data) {
+	struct record record = {.data = data, .size = (uint32_t)(n * 31 % 200), .type = (uint16_t)n, .flags = n % 8, .id = n};
+	record.context = n % 3 == 0 ? data : NULL;
+	memset(data, (int)(n % 256), record.size);
+	return record;
+}
+
+static void check_same(const struct record *record, uint64_t n, char *data) {
+	struct record want = make(n, data);
+	check_equal(record->id, want.id);
+	check_equal(record->size, want.size);
+	check_equal(record->type, want.type);
+	check_equal(record->flags, want.flags);
+	check(record->context == want.context);
+	check(memcmp(record->data, want.data, want.size) == 0);
+}
+
+static void test_codec(void) {
+	char data[256], bytes[512];
+	struct record got;
+	for (uint64_t n = 0; n < 1000; ++n) {
+		uint64_t prevs[] = {n - 1, 0, n, 77};
+		for (size_t i = 0; i < 4; ++i) {
+			struct record record = make(n, data);
+			size_t len = record_encode(&record, prevs[i], bytes);
+			check_equal(len, record_bytes(&record, prevs[i]));
+			check_equal(record_decode(bytes, prevs[i], &got), len);
+			check_same(&got, n, data);
+			check_equal(record_peek(bytes, len), len);
+			check_equal(record_peek(bytes, len - 1), 0);
+		}
+	}
+	struct record record = {.data = data, .size = 10, .id = 5};
+	check_equal(record_bytes(&record, 4), RECORD_HEAD + 10); // an id that follows costs nothing
+}
+
+static void test_local_list(void) {
+	uint64_t dice = 1;
+	char data[256];
+	for (int round = 0; round < 200; ++round) {
+		struct lane lane = {0};
+		uint64_t held[4096], n = 0, next = 0, first = 0; // held[first .. n)
+		size_t growth = 0;
+		for (int step = 0; step < 3000; ++step) {
+			struct record record;
+			unsigned what = (unsigned)(roll(&dice) % (round % 2 ? 4 : 5));
+			if (what < 2 && n < 4096) {
+				record = make(next, data);
+				growth += lane_growth(&lane, &record);
+				lane_push(&lane, &record);
+				check_equal(lane.cap, growth); // what was announced
+				held[n++] = next++;
+			} else if (n > first && what == 2) {
+				lane_take_newest(&lane, &record);
+				check_same(&record, held[--n], data);
+			} else if (n > first) {
+				lane_take_oldest(&lane, &record);
+				check_same(&record, held[first++], data);
+			}
+			check_equal(lane.nitems, n - first);
+			if (first == n) {
+				first = n = 0;
+			}
+		}
+		check(lane.cap < 4096 * 256);
+		lane_fini(&lane);
+	}
+}
+
+static void test_places(void) {
+	struct spill spill;
+	spill_init(&spill, "/tmp");
+	spill.fd = spill_open(&spill);
+	check(spill.fd >= 0);
+	uint64_t dice = 2, held[64];
+	size_t lens[64], n = 0;
+	uint32_t most = 0;
+	for (int step = 0; step < 20000; ++step) {
+		if (n < 64 && roll(&dice) % 2) {
+			lens[n] = 1 + roll(&dice) % SPILL_PLACE;
+			check(spill_has_room(&spill, lens[n]));
+			held[n] = spill_take(&spill, lens[n]);
+			for (size_t i = 0; i < n; ++i) {
+				check(held[i] != held[n]);
+			}
+			++n;
+		} else if (n > 0) {
+			size_t i = roll(&dice) % n;
+			int fd = spill_give(&spill, held[i], lens[i]);
+			--n;
+			held[i] = held[n];
+			lens[i] = lens[n];
+			check(fd < 0 || n == 0);
+			if (fd >= 0) { // all free: the file is given up
+				close(fd);
+				spill.fd = spill_open(&spill);
+			}
+		}
+		most = spill.nplaces > most ? spill.nplaces : most;
+	}
+	check(most <= 64); // places are used again, so the file does not grow for ever
+	spill_fini(&spill);
+}
+
+static void test_long_places(void) {
+	struct spill spill;
+	spill_init(&spill, "/tmp");
+	spill.fd = spill_open(&spill);
+	uint64_t first = spill_take(&spill, SPILL_PLACE * 3 + 1);
+	check_equal(spill_take(&spill, 1), first + 4 * SPILL_PLACE);
+	check_equal(spill_give(&spill, first, SPILL_PLACE * 3 + 1), -1);
+	for (int i = 0; i < 4; ++i) {
+		check(spill_take(&spill, SPILL_PLACE) < 4 * SPILL_PLACE); // as four single ones
+	}
+	check_equal(spill.nplaces, 5);
+	spill_fini(&spill);
+}
+
+static void test_full(void) {
+	struct spill spill;
+	spill_init(&spill, "/tmp");
+	spill.fd = spill_open(&spill);
+	uint64_t good = spill_take(&spill, 10), bad = spill_take(&spill, 10);
+	check_equal(spill_lose(&spill, bad, 10, ENOSPC), -1);
+	check(!spill_has_room(&spill, 10));
+	int fd = spill_give(&spill, good, 10); // all is read: another attempt is worth it, in a new file
+	check(fd >= 0);
+	close(fd);
+	check(spill_has_room(&spill, 10));
+	check_equal(spill.error, 0);
+	spill_fini(&spill);
+}
+
+int main(int argc, char *argv[]) {
+	static const struct test tests[] = {
+		TEST("a record comes back as it was", test_codec),
+		TEST("a local list gives its newest to the owner and its oldest to thieves", test_local_list),
+		TEST("places in the spill file are used again", test_places),
+		TEST("a long place is used again as short ones", test_long_places),
+		TEST("a full disk is tried again once all is read", test_full),
+	};
+	return test_main(tests, sizeof(tests) / sizeof(tests[0]), argc, argv);
+}

@@ -15,12 +15,14 @@ static enum region region(const struct quoting *quoting) {
 static void enter(struct quoting *quoting, enum region region) {
 	if (quoting->depth < QUOTING_DEPTH) {
 		quoting->stack[quoting->depth++] = (unsigned char)region;
+	} else {
+		quoting->is_intricate = true; // from here on places are guesses
 	}
 	quoting->in_word = region != PARENTHESES && region != BACKTICKS;
 }
 
 static void leave(struct quoting *quoting) {
-	--quoting->depth;
+	quoting->depth -= quoting->depth > 0;
 	quoting->in_word = true;
 }
 
@@ -219,6 +221,8 @@ static bool is_intricate(char before, char c) {
 }
 
 void quoting_follow(struct quoting *quoting, const char *text, size_t len) {
+	// the patterns of a case end with a parenthesis that nothing opened
+	quoting->is_intricate = quoting->is_intricate || memmem(text, len, "esac", 4);
 	for (size_t i = 0; i < len; ++i) {
 		bool was_escaped = quoting->escaped;
 		quoting->is_intricate = quoting->is_intricate || is_intricate(quoting->before, text[i]);
@@ -234,6 +238,13 @@ unsigned quoting_place(struct quoting *quoting) {
 	place |= depth_of(quoting, BACKTICKS) >= 0 ? PLACE_BACKTICKS : 0;
 	quoting->escaped = false;
 	quoting->before = 'x';
+	if (quoting->document == DELIMITER) { // nobody knows it: so the rest is taken for the here-document
+		quoting->is_literal = false;
+		quoting->delimiter_quote = '\0';
+		quoting->delimiter_len = sizeof(quoting->delimiter);
+		memset(quoting->delimiter, '\n', sizeof(quoting->delimiter));
+		quoting->document = ANNOUNCED;
+	}
 	if (quoting->document == READING) {
 		quoting->is_other_line = true;
 		return place | (quoting->is_literal ? PLACE_LITERAL_DOCUMENT : PLACE_DOCUMENT);
@@ -362,7 +373,7 @@ void quoting_add(struct buf *buf, unsigned place, const char *item, size_t len) 
 		shell_quote(buf, item, len);
 	} else if (!shell_is_plain(item, len)) {
 		add_special(buf, place, item, len);
-	} else if (place & PLACE_NUMBER) {
+	} else if ((place & (PLACE_NUMBER | PLACE_ESCAPED | PLACE_DOLLAR)) == PLACE_NUMBER) {
 		buf_addc(buf, '\'');
 		buf_add(buf, item, len);
 		buf_addc(buf, '\'');

@@ -77,6 +77,9 @@ static void check_stays_inside(const struct template *template, const struct exp
 	struct record record = {.args = tame, .size = 2 * x->record->nargs, .nargs = x->record->nargs};
 	struct quoting expected = follow(template, &(struct expansion){.record = &record, .seq = x->seq, .slot = x->slot});
 	struct quoting found = follow(template, x);
+	if (expected.is_intricate) {
+		return; // items are expansions there
+	}
 	verify(expected.depth == found.depth && memcmp(expected.stack, found.stack, found.depth) == 0);
 	verify(expected.document == found.document);
 }

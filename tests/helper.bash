@@ -84,10 +84,17 @@ start_fairpar() {
 }
 
 end_fairpar() {
-	local expected taken
+	local expected taken limit ended
 	take_expected "$@"
+	env -u FAIRPAR_TEST sleep 120 >/dev/null 2>&1 3>&- &
+	limit=$!
 	status=0
-	wait "$fairpar_pid" || status=$?
+	wait -n -p ended "$fairpar_pid" "$limit" || status=$?
+	if [[ $ended == "$limit" ]]; then
+		kill -KILL "$fairpar_pid"
+		fail "fairpar is still there after 120 s"
+	fi
+	kill "$limit"
 	check_outcome
 }
 

@@ -117,6 +117,7 @@ static void spawn_program(struct child *child, struct spawn_config *spawning, st
 		pid_t pid = spawn(spawning, &child->fds[END].fd, ret_error);
 		if (pid > 0 && ret_error->error) {
 			fd_close(&child->fds[END].fd);
+			atomic_store_release(spawning->listed, 0); // [C1]
 			reap(pid, NULL, NULL);
 		} else if (pid > 0) {
 			child->running.pid = pid;
@@ -132,7 +133,7 @@ static void spawn_program(struct child *child, struct spawn_config *spawning, st
 }
 
 // One try. Leaves nothing open and ret_error->error != 0 if it fails.
-static void child_try(struct child *child, struct spawn_error *ret_error) {
+static void child_try(struct child *child, atomic_int *listed, struct spawn_error *ret_error) {
 	const struct child_config *config = child->config;
 	struct children *children = child->children;
 	int out = -1, err = -1;
@@ -151,6 +152,7 @@ static void child_try(struct child *child, struct spawn_error *ret_error) {
 			.context = config->context,
 			.stdio = {config->stdin_fd >= 0 ? config->stdin_fd : children->null_fd, out, err},
 			.own_group = config->own_group,
+			.listed = listed,
 			.dies_with_thread = true,
 			.stack_top = config->scratch->stack_top,
 		};
@@ -165,7 +167,7 @@ static void child_try(struct child *child, struct spawn_error *ret_error) {
 }
 
 // Returns false if it did not start: cancelled, or with the error in ret_error->error.
-static bool child_start(struct child *child, struct spawn_error *ret_error) {
+static bool child_try_until(struct child *child, atomic_int *listed, struct spawn_error *ret_error) {
 	struct patience patience = {.pause = 0};
 	for (;;) {
 		*ret_error = (struct spawn_error){.error = 0};
@@ -174,15 +176,23 @@ static bool child_start(struct child *child, struct spawn_error *ret_error) {
 			return false;
 		}
 		child->running.start = now_ns();
-		child_try(child, ret_error);
+		child_try(child, listed, ret_error);
 		if (!ret_error->error) {
-			break;
+			return true;
 		}
 		if (!is_shortage(ret_error->error)
 		    || (!children_wait_room(child->children, &patience)
 		        && !atomic_load_acquire(&child->children->terminating))) {
 			return false;
 		}
+	}
+}
+
+static bool child_start(struct child *child, struct spawn_error *ret_error) {
+	atomic_int *listed = children_reserve(child->children, &child->running);
+	if (!child_try_until(child, listed, ret_error)) {
+		children_release(child->children, &child->running);
+		return false;
 	}
 	const struct child_config *config = child->config;
 	child->deadline = config->timeout ? child->running.start + config->timeout : TIME_NEVER;

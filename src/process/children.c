@@ -142,27 +142,33 @@ static void running_cancel(struct running *running, int signal) {
 	running_signal_step(running, signal);
 }
 
-static void table_add(struct children *children, struct running *running) {
+atomic_int *children_reserve(struct children *children, struct running *running) {
 	struct group_table *table = children->guardian.table;
+	mutex_lock(&children->lock);
 	unsigned used = atomic_load_relaxed(&table->used);
 	running->slot = children->nfree > 0 ? children->free_slots[--children->nfree] : used;
-	verify(running->slot < GROUPS_MAX);
-	// release: pairs with the acquire in group_table_kill()
-	atomic_store_release(&table->targets[running->slot], running_target(running));
 	if (running->slot == used) {
-		atomic_store_release(&table->used, used + 1);
+		verify(used < GROUPS_MAX);
+		atomic_store_release(&table->used, used + 1); // pairs with the acquire in group_table_kill()
 	}
+	mutex_unlock(&children->lock);
+	return &table->targets[running->slot];
 }
 
-static void table_remove(struct children *children, const struct running *running) {
+static void slot_free(struct children *children, const struct running *running) {
 	atomic_store_release(&children->guardian.table->targets[running->slot], 0);
 	grow_array(&children->free_slots, &children->free_cap, children->nfree + 1, sizeof(*children->free_slots));
 	children->free_slots[children->nfree++] = running->slot;
 }
 
+void children_release(struct children *children, const struct running *running) {
+	mutex_lock(&children->lock);
+	slot_free(children, running);
+	mutex_unlock(&children->lock);
+}
+
 void children_list(struct children *children, struct running *running) {
 	mutex_lock(&children->lock);
-	table_add(children, running);
 	list_push_back(&children->list, &running->link);
 	++children->nrunning;
 	if (atomic_load_relaxed(&children->terminating)) {
@@ -178,7 +184,7 @@ bool children_unlist(struct children *children, struct running *running, bool ti
 		kill(-running->pid, SIGKILL);
 	}
 	list_remove(&running->link);
-	table_remove(children, running);
+	slot_free(children, running);
 	--children->nrunning;
 	++children->nended;
 	if (children->nwaiting > 0) {

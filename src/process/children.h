@@ -1,7 +1,8 @@
 // The table of running children, from the side of the room: the public part is in process/child.h.
 //
-// [C1] An entry is listed from the start of its child until just before the child is reaped, so its pid, and the number
-//      of its group, are not anybody else's while they are listed. Enforced by child_run(): unlist, then wait4().
+// [C1] An entry is listed from before its child executes until just before the child is reaped, so its pid, and the number
+//      of its group, are not anybody else's while they are listed, and no program runs that is not. The child itself writes
+//      its target into the reserved place (see spawn_config.listed). Enforced by child_run(): unlist, then wait4().
 // [C2] All signals to groups go to listed entries: under the lock, or by the entry's own worker, which alone unlists it.
 //      The guardian and children_last_words() read the targets without it; for them [C1] is enough.
 // [C3] Once termination has begun no child goes on without its signal: it was listed then, or children_list() sends it.
@@ -47,6 +48,11 @@ struct children {
 
 // Sends the signal of a step, and SIGCONT behind it: a stopped process takes no other signal than SIGKILL.
 void running_signal_step(const struct running *running, int signal);
+
+// Reserves a place in the guardian's table, for spawn_config.listed; and gives it back for a child that did not start:
+// before it is reaped.
+atomic_int *children_reserve(struct children *children, struct running *running);
+void children_release(struct children *children, const struct running *running);
 
 // Lists a child that was just started; it is signalled at once if termination has begun.
 void children_list(struct children *children, struct running *running);

@@ -113,6 +113,14 @@ UNCHECKED static int child_group(struct exchange *x) {
 	return 0;
 }
 
+// Listed before it executes: whoever kills fairpar right then would leave its children unknown to the guardian.
+UNCHECKED static void child_enlist(const struct spawn_config *config) {
+	if (config->listed) {
+		int pid = (int)syscall(SYS_getpid);
+		atomic_store_release(config->listed, config->own_group ? -pid : pid);
+	}
+}
+
 UNCHECKED static int child_bind_life(struct exchange *x) {
 	if (!x->config->dies_with_thread) {
 		return 0;
@@ -199,6 +207,7 @@ UNCHECKED static int child_exec(struct exchange *x) {
 	if (x->pidfd < 0) {
 		return fail(x, SPAWN_CLONE, ENOSYS); // a kernel before Linux 5.2 takes no notice of CLONE_PIDFD
 	}
+	child_enlist(config);
 	if (config->context) {
 		syscall(SYS_rt_sigprocmask, SIG_SETMASK, &config->context->mask, NULL, _NSIG / 8);
 	}

@@ -3,6 +3,7 @@
 #ifndef FAIRPAR_PROCESS_SPAWN_H
 #define FAIRPAR_PROCESS_SPAWN_H
 
+#include "base/atomic.h"
 #include "base/attr.h"
 #include "process/context.h"
 
@@ -47,6 +48,7 @@ struct spawn_config {
 	const int *keep;                 // descriptors that lose their close-on-exec flag in the child
 	unsigned nkeep;
 	bool own_group;                  // a process group of its own
+	atomic_int *listed;              // gets what kill(2) takes for the child, -group or pid, before it executes; or NULL
 	bool dies_with_thread;           // SIGKILL when the calling thread ends (prctl(2) PR_SET_PDEATHSIG)
 	void *stack_top;                 // of spawn_stack_create()
 };

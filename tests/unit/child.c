@@ -756,7 +756,7 @@ static void test_guardian_starts(void) {
 }
 
 // A process with a guardian and one running job, whose stdout is `out`.
-static pid_t start_victim(int out, const char *script) {
+static pid_t start_victim(int out, bool guarded, const char *script) {
 	pid_t victim = fork();
 	if (victim != 0) {
 		return victim;
@@ -767,17 +767,21 @@ static pid_t start_victim(int out, const char *script) {
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	struct world w;
 	world_open(&w); // closes all but 0 to 2
-	guardian_start(&w.children->guardian, &w.children->world, w.stack_top);
+	if (guarded) {
+		guardian_start(&w.children->guardian, &w.children->world, w.stack_top);
+	} else {
+		atomic_store(&w.children->guardian.state, 1); // as if it had been tried
+	}
 	w.config.drain = NULL;
 	run(&w, script);
 	_exit(0);
 }
 
-static void kill_victim(const char *script) {
+static void kill_victim(bool guarded, const char *script) {
 	prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
 	int said[2];
 	check_equal(pipe2(said, O_CLOEXEC), 0);
-	pid_t victim = start_victim(said[1], script);
+	pid_t victim = start_victim(said[1], guarded, script);
 	close(said[1]);
 	char text[64] = "";
 	size_t n = 0;
@@ -798,8 +802,12 @@ static void kill_victim(const char *script) {
 
 static void test_guardian_kills(void) {
 	// the member of the group that a parent-death signal does not reach
-	kill_victim("sleep 1000 & echo $!; wait");
-	kill_victim("(trap '' TERM HUP; sh -c 'echo $$; exec sleep 1000'; sleep 1000) & wait");
+	kill_victim(true, "sleep 1000 & echo $!; wait");
+	kill_victim(true, "(trap '' TERM HUP; sh -c 'echo $$; exec sleep 1000'; sleep 1000) & wait");
+}
+
+static void test_parent_death(void) {
+	kill_victim(false, "trap '' HUP INT TERM; echo $$; exec sleep 1000");
 }
 
 static void test_guardian_holds_nothing(void) {
@@ -893,6 +901,7 @@ int main(int argc, char *argv[]) {
 		TEST("orphans are reaped, and killed where asked", test_orphans),
 		TEST("the guardian is there for long jobs, once, and goes", test_guardian_starts),
 		TEST("a killed parent's jobs end, whole groups of them", test_guardian_kills),
+		TEST("a killed parent's job ends even without a guardian", test_parent_death),
 		TEST("the guardian holds no stream", test_guardian_holds_nothing),
 		TEST("a sequence is read, and ends in KILL", test_term_seq),
 	};

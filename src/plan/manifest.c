@@ -56,7 +56,8 @@ static void guess_duration(struct mistake *mistake, const char *text) {
 		return;
 	}
 	for (size_t i = 0; digits > 0 && digits < 12 && i < sizeof(units) / sizeof(units[0]); ++i) {
-		if (strncasecmp(rest, units[i].word, strlen(units[i].word)) == 0 && !strpbrk(rest, "0123456789")) {
+		bool is_right = rest == text + digits && strcmp(rest, units[i].unit) == 0; // but too long
+		if (strncasecmp(rest, units[i].word, strlen(units[i].word)) == 0 && !strpbrk(rest, "0123456789") && !is_right) {
 			mistake_note(mistake, "did you mean %.*s%s?", digits, text, units[i].unit);
 			return;
 		}
@@ -103,7 +104,7 @@ static void guess(struct mistake *mistake, const struct key *key, const char *te
 		guess_choice(mistake, key, text);
 		return;
 	case TYPE_INT:
-		if (text[0] == '0' && text[strspn(text, "0123456789")] == '\0') {
+		if (text[0] == '0' && text[1] != '\0' && text[strspn(text, "0123456789")] == '\0') {
 			mistake_note(mistake, "without leading zeros");
 		}
 		return;
@@ -143,7 +144,7 @@ struct mistake *load_refuse(struct loader *loader, const struct key *key, const 
 	}
 	struct mistake *mistake = mistake_error(loader->mistakes, node_place(node), "'%s' must be %s, not a %s", key->name,
 	                                        wants, node->kind == NODE_LIST ? "list" : "mapping");
-	bool wants_text = key->type <= TYPE_CHOICE || key->type == TYPE_STEPS;
+	bool wants_text = key->type == TYPE_TEXT || key->type == TYPE_COMMAND || key->type == TYPE_NAME;
 	if (key->type == TYPE_COMMAND && node->kind == NODE_LIST && !node->is_flow) {
 		mistake_hint(mistake, "several lines below '%s: |' are one script; 'commands' is a list of jobs", key->name);
 	} else if (wants_text) {
@@ -213,8 +214,7 @@ static bool set_number(struct loader *loader, const struct key *key, const struc
 		return false;
 	}
 	if (is_set && !node->is_plain) { // so says the schema too
-		mistake_note(mistake_error(loader->mistakes, node_place(node), "'%s' must be written without quotes", key->name),
-		             "%s", text);
+		mistake_error(loader->mistakes, node_place(node), "'%s' must be written without quotes", key->name);
 	}
 	return is_set;
 }

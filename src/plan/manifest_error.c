@@ -37,11 +37,11 @@ bool mistakes_are_full(const struct mistakes *mistakes) {
 	return mistakes->nerrors > MANIFEST_ERRORS || mistakes->nrepeats > REPEATS;
 }
 
-static bool is_known(const struct mistakes *mistakes, struct place place, const char *text) {
+static bool is_known(const struct mistakes *mistakes, struct place place, const char *format) {
 	for (size_t i = 0; i < mistakes->n; ++i) {
 		const struct mistake *mistake = &mistakes->at[i];
 		if (mistake->place.line == place.line && mistake->place.column == place.column &&
-		    strcmp(mistake->text, text) == 0) {
+		    mistake->format == format) {
 			return true;
 		}
 	}
@@ -53,7 +53,7 @@ static struct mistake *add(struct mistakes *mistakes, struct place place, bool i
                            va_list args) {
 	struct buf text = BUF_INIT;
 	buf_vprintf(&text, format, args);
-	bool known = is_known(mistakes, place, buf_str(&text));
+	bool known = is_known(mistakes, place, format);
 	size_t *n = is_warning ? &mistakes->nwarnings : &mistakes->nerrors;
 	bool kept = !known && *n < MANIFEST_ERRORS;
 	*n += !known;
@@ -68,6 +68,7 @@ static struct mistake *add(struct mistakes *mistakes, struct place place, bool i
 	mistakes->spare.text = NULL;
 	mistake->place = place;
 	mistake->is_warning = is_warning;
+	mistake->format = format;
 	mistake->text = buf_take(&text);
 	return mistake;
 }
@@ -241,8 +242,10 @@ static void add_excerpt(const struct mistakes *mistakes, const struct mistake *m
 	}
 	char number[16];
 	int gutter = snprintf(number, sizeof(number), "%u", place->line);
-	buf_printf(buf, "%*s |\n%s | %s\n%*s | %s", gutter, "", number, buf_str(&line), gutter, "", buf_str(&under));
-	buf_printf(buf, "%s%s\n", mistake->note ? " " : "", mistake->note ? mistake->note : "");
+	if (line.len > 0) {
+		buf_printf(buf, "%*s |\n%s | %s\n%*s | %s", gutter, "", number, buf_str(&line), gutter, "", buf_str(&under));
+		buf_printf(buf, "%s%s\n", mistake->note ? " " : "", mistake->note ? mistake->note : "");
+	}
 	if (mistake->hint) {
 		buf_printf(buf, "%*s = hint: %s\n", gutter, "", mistake->hint);
 	}

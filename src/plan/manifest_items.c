@@ -64,7 +64,7 @@ static void load_args_from(struct loader *loader, const struct node *node, struc
 		}
 	}
 	if (n == 0 && nerrors == loader->mistakes->nerrors) {
-		load_refuse(loader, &key_table[KEY_ARGS_FROM], node);
+		mistake_error(loader->mistakes, node_place(node), "'args_from' is empty: it wants one of file, file0, glob, command, stdin");
 	}
 }
 

@@ -57,6 +57,15 @@ static void list_names(const struct manifest *manifest, struct buf *buf) {
 	}
 }
 
+// Characters, for lining up.
+static size_t count_characters(const char *text) {
+	size_t n = 0;
+	for (; *text; ++text) {
+		n += ((unsigned char)*text & 0xC0) != 0x80;
+	}
+	return n;
+}
+
 static void list_batch(const struct manifest_batch *batch, size_t width, struct buf *buf) {
 	char jobs[32];
 	size_t n = manifest_batch_jobs(batch);
@@ -65,7 +74,8 @@ static void list_batch(const struct manifest_batch *batch, size_t width, struct 
 	} else {
 		snprintf(jobs, sizeof(jobs), "%zu%s job%s", n, batch->nfeeders > 0 ? "+" : "", n == 1 && batch->nfeeders == 0 ? "" : "s");
 	}
-	buf_printf(buf, "%-*s  %s", (int)width, batch->name, jobs);
+	size_t len = count_characters(batch->name);
+	buf_printf(buf, "%s%*s  %s", batch->name, (int)(len < width ? width - len : 0), "", jobs);
 	for (size_t i = 0; i < batch->nneeds; ++i) {
 		buf_printf(buf, "%s%s", i == 0 ? ", needs " : " ", batch->needs[i]->name);
 	}
@@ -74,8 +84,7 @@ static void list_batch(const struct manifest_batch *batch, size_t width, struct 
 	}
 	if (batch->description) {
 		buf_adds(buf, ": ");
-		size_t len = strcspn(batch->description, "\n");
-		buf_add_escaped(buf, batch->description, len, 200);
+		buf_add_escaped(buf, batch->description, strcspn(batch->description, "\n"), 200);
 	}
 	buf_addc(buf, '\n');
 }
@@ -83,7 +92,7 @@ static void list_batch(const struct manifest_batch *batch, size_t width, struct 
 static void list_plain(const struct manifest *manifest, struct buf *buf) {
 	size_t width = 0;
 	for (size_t i = 0; i < manifest->nbatches; ++i) {
-		size_t len = strlen(manifest->batches[i].name);
+		size_t len = count_characters(manifest->batches[i].name);
 		if (manifest->batches[i].selected && len > width && len <= 40) {
 			width = len;
 		}

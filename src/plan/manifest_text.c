@@ -78,7 +78,7 @@ struct check {
 	struct loader *loader;
 	const struct manifest_batch *batch;
 	bool has_items;
-	bool has_string;   // seen in one of the texts
+	bool has_string;   // seen in one of the texts, or what was meant as one
 };
 
 static bool matrix_has(const struct manifest_batch *batch, const char *name, size_t len) {
@@ -118,6 +118,7 @@ static void check_string(struct check *check, const struct node *node, const cha
 	if (is_name && !matrix_has(batch, at + 1, string.nname)) {
 		if (!has_dollar) {
 			refuse_name(check, node, at, string);
+			check->has_string = true;
 		}
 		return;
 	}
@@ -147,6 +148,7 @@ static void check_text(struct check *check, const struct node *node) {
 			                                        "'${{' begins an expression of GitHub's, which fairpar does not have");
 			mistake_hint(mistake, batch->matrix.naxes > 0 ? "the matrix's values are {%s} and the like" : "an item is {}%.0s",
 			             batch->matrix.naxes > 0 ? batch->matrix.axes[0].name : "");
+			check->has_string = true;
 			return;
 		}
 		if (string.kind == NO_STRING || !check->has_items) {

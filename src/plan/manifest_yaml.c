@@ -150,8 +150,8 @@ static const char *line_at(const struct reader *reader, const yaml_mark_t *mark)
 	return at + strspn(at, " ");
 }
 
-// The first character of the value in that line: behind "key: " and "- ".
-static char value_start(const struct reader *reader, const yaml_mark_t *mark) {
+// The value in that line: behind "key: " and "- ".
+static const char *value_in(const struct reader *reader, const yaml_mark_t *mark) {
 	const char *line = line_at(reader, mark);
 	while (line[0] == '-' && line[1] == ' ') {
 		line += 1 + strspn(line + 1, " ");
@@ -160,7 +160,7 @@ static char value_start(const struct reader *reader, const yaml_mark_t *mark) {
 	if (line[key] == ':' && line[key + 1] == ' ') {
 		line += key + 1 + strspn(line + key + 1, " ");
 	}
-	return *line;
+	return line;
 }
 
 static char byte_at_problem(const struct reader *reader) {
@@ -185,7 +185,7 @@ struct wording {
 static const struct wording wordings[] = {
 	{NULL, "found a tab character", "a tab cannot indent YAML; use spaces", NULL, false},
 	{NULL, "mapping values are not allowed", "': ' inside an unquoted value",
-	 "quote the value, or write it below 'run: |'; or the line above is indented in another way", false},
+	 "quote the value, or write it below 'run: |'; or the line above lacks its ':', or begins in another column", false},
 	{NULL, "block sequence entries are not allowed", "a list item cannot begin here",
 	 "begin the list in the next line, each item with '- '", false},
 	{"while scanning an alias", NULL, "a value that starts with '*' must be quoted", NULL, true},
@@ -201,7 +201,8 @@ static const struct wording wordings[] = {
 	 "the text of '|' or '>' begins in the next line", "quote a value that starts with '|' or '>'", false},
 	{"while scanning a simple key", NULL, "a line that is neither 'key: value' nor '- item'",
 	 "perhaps ': ' is missing, or the line is indented in another way than the text it continues", true},
-	{NULL, "did not find expected ',' or ']'", "the list that opens here wants ',' or ']' further on", NULL, true},
+	{NULL, "did not find expected ',' or ']'", "the list that opens here wants ',' or ']' further on",
+	 "inside [ ] a text with '{', '[' or ', ' must be quoted", true},
 	{NULL, "did not find expected ',' or '}'", "the mapping that opens here wants ',' or '}' further on",
 	 "quote a value that starts with '{'", true},
 	{"while parsing a flow", NULL, "a value is missing here", NULL, false},
@@ -240,13 +241,13 @@ static bool complain_of_start(struct reader *reader) {
 	}
 	bool ends_early = fits("while parsing a block", parser->context) || fits("did not find expected <doc", parser->problem) ||
 	                  fits("while scanning a block scalar", parser->context);
-	char start = ends_early ? value_start(reader, &parser->problem_mark) : '\0';
-	if (start == '{' || start == '[') {
-		snprintf(text, sizeof(text), "a value that starts with '%c' must be quoted", start);
-		add_problem(reader, false, text, start == '{' ? "as in run: '{} ...'" : NULL);
+	const char *value = ends_early ? value_in(reader, &parser->problem_mark) : "";
+	if (*value == '{' || *value == '[') {
+		snprintf(text, sizeof(text), "a value that starts with '%c' must be quoted", *value);
+		refuse(reader, (size_t)(value - reader->data), text, *value == '{' ? "as in run: '{} ...'" : NULL);
 		return true;
 	}
-	if (start == '"' || start == '\'') {
+	if (*value == '"' || *value == '\'') {
 		add_problem(reader, false, "nothing can follow the closing quote", "put quotes around the whole value");
 		return true;
 	}
@@ -280,8 +281,12 @@ static int complain(struct reader *reader) {
 // !!str is the only tag: it makes a text of what is one here anyway.
 static void check_tag(struct reader *reader, const yaml_event_t *event, const yaml_char_t *tag, bool is_text) {
 	if (tag && !(is_text && strcmp((const char *)tag, YAML_STR_TAG) == 0)) {
+		const char *name = (const char *)tag;
+		size_t prefix = strlen("tag:yaml.org,2002:");
+		bool is_short = strncmp(name, "tag:yaml.org,2002:", prefix) == 0;
 		struct mistake *mistake = mistake_error(reader->tree->mistakes, place_of(&event->start_mark, NULL),
-		                                        "tags (here '%s') are not used in a manifest", diag_shows((const char *)tag));
+		                                        "tags (here '%s%s') are not used in a manifest", is_short ? "!!" : "",
+		                                        diag_shows(is_short ? name + prefix : name));
 		mistake_hint(mistake, "a value that starts with '!' must be quoted");
 	}
 }

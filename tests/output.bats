@@ -68,7 +68,6 @@ load helper
 }
 
 @test "all byte values pass" {
-	awk 'BEGIN { for (i = 0; i < 256; i++) printf "%c", i }' >bytes
 	LC_ALL=C perl -e 'print map chr, 0..255' >bytes
 	run_fairpar cat ::: bytes bytes
 	cmp <(cat bytes bytes) "$BATS_TEST_TMPDIR/stdout"
@@ -113,6 +112,6 @@ load helper
 
 @test "a spool that cannot be written to disk is an error" {
 	use_faults
-	FAIRPAR_FAULT=tmpfile:1+:ENOSPC run_fairpar any -j1 -k 'head -c 40000000 /dev/zero' ::: 1 2
+	FAIRPAR_FAULT=tmpfile:1+:ENOSPC run_fairpar any -j1 -k 'head -c 40000000 /dev/zero #' ::: 1 2
 	[[ $status == 0 && $(wc -c <"$BATS_TEST_TMPDIR/stdout") == 80000000 || $status == 255 ]] || fail "lost in silence: $status"
 }

@@ -18,7 +18,7 @@ struct map {
 
 #define MAP_INIT {NULL, 0, 0, 0}
 
-enum { MAP_NONE = UINT32_MAX };
+#define MAP_NONE UINT32_MAX
 
 void map_fini(struct map *map);
 

@@ -49,6 +49,7 @@ static bool is_known(const struct mistakes *mistakes, struct place place, const 
 }
 
 // What an alias or a merge brings in twice is wrong only once.
+FP_PRINTF(4, 0)
 static struct mistake *add(struct mistakes *mistakes, struct place place, bool is_warning, const char *format,
                            va_list args) {
 	struct buf text = BUF_INIT;
@@ -89,6 +90,7 @@ struct mistake *mistake_warning(struct mistakes *mistakes, struct place place, c
 	return mistake;
 }
 
+FP_PRINTF(2, 0)
 static void set_text(char **text, const char *format, va_list args) {
 	struct buf buf = BUF_INIT;
 	buf_vprintf(&buf, format, args);

@@ -106,7 +106,7 @@ static const char *told(const char *data, size_t len) {
 	struct buf messages = BUF_INIT;
 	struct manifest *manifest = manifest_parse("m.yaml", data, len, &messages);
 	snprintf(line, sizeof(line), "%.*s", (int)strcspn(buf_str(&messages), "\n"), buf_str(&messages));
-	check(!manifest == (messages.len > 0 && !strstr(line, "warning")));
+	check((manifest == NULL) == (messages.len > 0 && !strstr(line, "warning")));
 	manifest_free(manifest);
 	buf_fini(&messages);
 	return line;

@@ -317,6 +317,10 @@ static void test_descriptors(void) {
 
 static void test_context(void) {
 	struct world w;
+	struct rlimit limit;
+	check_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	limit.rlim_cur = 200; // of the caller; fairpar raises its own
+	check_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
 	world_open(&w);
 	w.context->cwd_fd = open("/usr/bin", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	w.context->umask = 0123;
@@ -530,12 +534,14 @@ static void test_kill(void) {
 static void test_terminate_stopped(void) {
 	struct world w;
 	world_open(&w);
-	char *argv[] = {(char[]){"/bin/sh"}, (char[]){"-c"}, (char[]){"echo ready; while :; do sleep 1000; done"}, NULL};
+	char *argv[] = {(char[]){"/bin/sh"}, (char[]){"-c"},
+	                (char[]){"trap 'exit 5' TERM; echo ready; while :; do sleep 1000 & wait; done"}, NULL};
 	thread t = run_beside(&w, argv);
 	check_equal(children_signal(w.children, SIGTSTP), 1);
 	children_terminate(w.children);
 	thread_join(t);
-	check_equal(w.result.term_signal, SIGTERM);
+	check_equal(w.result.outcome, OUTCOME_CANCELLED);
+	check_equal(w.result.exit_code, 5);
 	world_close(&w);
 }
 
@@ -583,6 +589,32 @@ static void test_terminate_race(void) {
 		}
 		world_close(&storm.world);
 	}
+}
+
+// As if it had been started just before, and its worker were late.
+static void test_terminate_late(void) {
+	struct world w;
+	world_open(&w);
+	children_terminate(w.children);
+	pid_t pid = fork();
+	if (pid == 0) {
+		sigset_t none;
+		sigemptyset(&none);
+		for (;;) {
+			sigsuspend(&none);
+		}
+	}
+	struct running running = {.pid = pid, .own_group = false};
+	children_reserve(w.children, &running);
+	children_list(w.children, &running);
+	int status;
+	siginfo_t info;
+	check_equal(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), 0);
+	check(children_unlist(w.children, &running, false));
+	check_equal(waitpid(pid, &status, 0), pid);
+	check(WIFSIGNALED(status));
+	check_equal(WTERMSIG(status), SIGTERM);
+	world_close(&w);
 }
 
 // A stop meant for our group reaches a child that has not left it yet: it must not sleep for ever with us waiting.
@@ -892,6 +924,7 @@ int main(int argc, char *argv[]) {
 		TEST("a second request kills at once", test_kill),
 		TEST("a stopped job can be terminated", test_terminate_stopped),
 		TEST("a start that races with the end is cancelled or refused", test_terminate_race),
+		TEST("a child that is listed late gets its signal at once", test_terminate_late),
 		TEST("a stop of our group does not catch a starting child", test_stop_at_start),
 		TEST("a start that finds no room is tried again", test_shortage),
 		TEST("the wait for room is interrupted by the end", test_shortage_waits_for_another),

@@ -592,9 +592,9 @@ ssize_t emit_splice(struct spool *spool, int stream, int fd) {
 
 // ---- what jobs leave
 
-// Holds what is ready of the spool for later: in a pack, or, returning a spool's reference, as a spool, which is `spool`
-// itself if the job has ended. Blocks as spool_make_room() does, but loses nothing. Called and returns with the lock
-// held; releases it.
+// Holds what is ready of the spool for later: in a pack, or as a spool, which is `spool` itself if the job has ended.
+// Returns its reference. Blocks as spool_make_room() does, but loses nothing. Called and returns with the lock held;
+// releases it.
 static uint64_t spool_park_locked(struct spool *spool, bool ended) {
 	struct emit *emit = spool->emit;
 	struct record record;

@@ -13,8 +13,8 @@
 // opened or written:
 //   1. a job that may be written now, when nobody else is being written, goes straight through from there on (what was
 //      written is not taken back by spool_reset());
-//   2. any other waits, its pipe is not read, as long as something that is being written, or running (its spool is open,
-//      and not between two attempts) without waiting itself, can make room;
+//   2. any other waits, its pipe is not read, as long as something that is being written, or running (its spool is
+//      open and not suspended) without waiting itself, can make room;
 //   3. else its further output is lost: `failed` is called with stream 2.
 // A small output of a job that has ended is held beyond the bound rather than lost.
 //
@@ -61,8 +61,10 @@ struct emit_lane *emit_lane_open(struct emit *emit);
 void emit_lane_close(struct emit *emit, struct emit_lane *lane); // after its last spool was finished
 
 // Opens the spool of the job with number `order` (from 1, without gaps) in its lane; with lane NULL it has no place in
-// the order, and is written as soon as it has ended. `tag`, if not NULL, is put in front
-// of every line of both streams (copied, `tag_len` bytes). `worker_buf` semantics: a spool reuses memory of finished ones.
+// the order, and is written as soon as it has ended. `tag`, if not NULL, is put in front of every line of both streams
+// (copied, `tag_len` bytes), as GNU parallel does: a carriage return ends a line too, an empty output has no tag, a
+// last line without a newline gets none. Memory of finished spools is used again. A spool is used by one thread at a
+// time.
 struct spool *spool_open(struct emit *emit, struct emit_lane *lane, uint64_t order, const char *tag, size_t tag_len);
 
 // Reads what is there from the non-blocking pipe (stream 0 or 1) into the spool, or right through; as
@@ -77,15 +79,19 @@ void spool_add(struct spool *spool, int stream, const void *mem, size_t len);
 void spool_mark(struct spool *spool);
 
 // From any thread: the job is alone. Nothing else runs or will be written before it, and no retry will take its output
-// back. EMIT_GROUP then streams a stdout that is longer than a small one straight through, and nobody else writes until
-// it has ended. For EMIT_LINE_BUFFER it means nothing.
+// back. EMIT_GROUP then streams a stdout that is longer than a small one straight through, and nobody else writes
+// until it has ended. For EMIT_LINE_BUFFER it means nothing.
 void spool_set_live(struct spool *spool);
 
-// Throws away what the attempt wrote since the last mark (it will be tried again). Lines already passed on by
-// EMIT_LINE_BUFFER are not taken back.
+// Throws away what was written since the last mark: the next attempt begins. What EMIT_LINE_BUFFER has already passed
+// on is not taken back.
 void spool_reset(struct spool *spool);
 
-// Bytes of each stream so far, of this attempt.
+// The job waits, without a worker, for its next attempt or step. Until the next call for it nobody else waits for it to
+// make room, and what it was allowed to stream is no longer its turn.
+void spool_suspend(struct spool *spool);
+
+// Bytes of each stream so far, without those taken back by spool_reset().
 uint64_t spool_bytes(const struct spool *spool, int stream);
 
 // The job has ended: its output is written now, or when its turn in the lane comes. The spool is gone.

@@ -194,10 +194,10 @@ static void spool_make_room(struct spool *spool, int i) {
 // Takes note of `n` bytes that were put behind stream->len.
 static void spool_took(struct spool *spool, int i, size_t n) {
 	struct stream *stream = &spool->stream[i];
-	stream->bytes += n;
 	if (spool->lost) {
 		return;
 	}
+	stream->bytes += n;
 	if (stream->pass || !emit_is_line_buffered(spool->emit)) {
 		stream->len += n;
 		stream->ready = stream->len;
@@ -218,16 +218,13 @@ static void spool_took(struct spool *spool, int i, size_t n) {
 	}
 }
 
-// Before the job's thread touches its spool, with something to put in.
+// Before the job's thread touches its spool.
 static void spool_enter(struct spool *spool) {
 	if (emit_is_line_ordered(spool->emit)) {
 		emit_enter(spool);
 	}
 	if (spool->idle) {
 		emit_set_idle(spool, false);
-	}
-	if (!spool->block) {
-		spool->block = store_block_get(emit_store(spool->emit));
 	}
 }
 
@@ -301,8 +298,15 @@ static void spool_leave(struct spool *spool) {
 	}
 }
 
+static void spool_need_block(struct spool *spool) {
+	if (!spool->block) {
+		spool->block = store_block_get(emit_store(spool->emit));
+	}
+}
+
 ssize_t spool_readable(struct spool *spool, int stream, int fd) {
 	spool_enter(spool);
+	spool_need_block(spool);
 	ssize_t n = spool_read(spool, stream, fd);
 	int error = errno;
 	spool_leave(spool);
@@ -316,6 +320,7 @@ void spool_add(struct spool *spool, int stream, const void *mem, size_t len) {
 		return;
 	}
 	spool_enter(spool);
+	spool_need_block(spool);
 	while (len > 0) {
 		spool_make_room(spool, stream);
 		struct stream *to = &spool->stream[stream];
@@ -329,67 +334,66 @@ void spool_add(struct spool *spool, int stream, const void *mem, size_t len) {
 	spool_leave(spool);
 }
 
-// Forgets all but the first `keep` of the bytes that are not written.
-static void stream_cut(struct store *store, struct stream *stream, uint64_t keep) {
-	if (keep == 0) {
-		rope_clear(store, &stream->rope);
-		*stream = (struct stream){.bytes = 0};
-		return;
-	}
-	if (keep <= stream->rope.len) {
-		rope_cut(store, &stream->rope, keep);
-		stream->start = stream->ready = stream->len = 0;
-	} else {
-		stream->len = stream->start + (size_t)(keep - stream->rope.len);
-		stream->ready = stream->ready < stream->len ? stream->ready : stream->len;
-	}
-	stream->bytes = 0;
+// The bytes that neither were written nor left to somebody who will.
+static uint64_t stream_held(const struct stream *stream) {
+	return stream->rope.len + (stream->len - stream->start);
 }
 
-// Between two attempts or steps: the job writes nothing, and nobody is to wait for it.
+// Forgets the held bytes behind the mark.
+static void stream_cut(struct spool *spool, int i) {
+	struct stream *stream = &spool->stream[i];
+	bool lines = emit_is_line_buffered(spool->emit);
+	uint64_t passed = stream->bytes - stream_held(stream);
+	uint64_t keep = stream->mark > passed ? stream->mark - passed : 0;
+	stream->bytes = passed + keep;
+	if (keep <= stream->rope.len) {
+		// where lines end in a rope is not known: what is cut there waits for the end of its line
+		stream->midline = lines && keep > 0 && (stream->midline || keep < stream->rope.len);
+		rope_cut(emit_store(spool->emit), &stream->rope, keep);
+		stream->start = stream->ready = stream->len = 0;
+		return;
+	}
+	stream->len = stream->start + (size_t)(keep - stream->rope.len);
+	if (stream->ready > stream->len) {
+		const char *area = spool_area(spool, i) + stream->start;
+		const char *newline = lines ? memrchr(area, '\n', stream->len - stream->start) : NULL;
+		stream->ready = !lines ? stream->len : stream->start + (newline ? (size_t)(newline - area) + 1 : 0);
+	}
+}
+
+// Gives up what the attempt had: its pipes are gone, and nobody is to wait for its successor.
 static void spool_rest(struct spool *spool) {
 	spool_narrow(spool);
+	for (int i = 0; i < STREAMS; ++i) {
+		spool->stream[i].wide = spool->stream[i].pass = false;
+	}
 	if (spool->has_turn) {
 		emit_drop_turn(spool);
 	}
+}
+
+void spool_suspend(struct spool *spool) {
+	spool_rest(spool);
 	if (!spool->idle) {
 		emit_set_idle(spool, true);
 	}
 }
 
 void spool_mark(struct spool *spool) {
-	bool shared = emit_is_line_ordered(spool->emit);
-	if (shared) {
-		emit_enter(spool);
-	}
+	spool_enter(spool);
 	for (int i = 0; i < STREAMS; ++i) {
-		struct stream *stream = &spool->stream[i];
-		stream->mark = stream->rope.len + (stream->len - stream->start);
+		spool->stream[i].mark = spool->stream[i].bytes;
 	}
-	if (shared) {
-		emit_leave(spool);
-	}
-	spool_rest(spool);
+	spool_leave(spool);
 }
 
 void spool_reset(struct spool *spool) {
-	bool shared = emit_is_line_ordered(spool->emit);
-	if (shared) {
-		emit_enter(spool);
-	}
+	spool_enter(spool);
 	for (int i = 0; i < STREAMS; ++i) {
-		struct stream *stream = &spool->stream[i];
-		uint64_t keep = stream->mark;
-		if (keep > 0 && emit_is_line_buffered(spool->emit)) {
-			keep = stream->rope.len + (stream->ready - stream->start); // whole lines count as passed on
-		}
-		stream_cut(emit_store(spool->emit), stream, keep);
-		stream->mark = keep;
-	}
-	if (shared) {
-		emit_leave(spool);
+		stream_cut(spool, i);
 	}
 	spool->lost = false;
+	spool_leave(spool);
 	spool_rest(spool);
 }
 

@@ -10,7 +10,8 @@
 //
 // A spool is used by its job's thread until spool_finish(), then by whoever has the turn to write. The one exception is
 // EMIT_LINE_BUFFER with keep_order: the lines of a job whose turn in its lane comes are taken by the thread that ended
-// the turn before it (lane_promote()), under the lock of emit and only while the job's own thread is not `busy` with it.
+// the turn before it (lane_promote()), under the lock of emit and only while the job's own thread is not `busy` with
+// it.
 
 #ifndef FAIRPAR_OUTPUT_SPOOL_H
 #define FAIRPAR_OUTPUT_SPOOL_H
@@ -36,8 +37,8 @@ struct stream {
 	bool wide;              // its pipe was to be enlarged
 	bool pass;              // goes straight through; only with has_turn
 	struct tag_state tag;
-	uint64_t bytes;         // of this attempt
-	uint64_t mark;          // bytes that are there and stay, whatever is reset
+	uint64_t bytes;         // so far, but for those that were lost or taken back
+	uint64_t mark;          // as many of them stay, whatever is reset
 };
 
 struct spool {
@@ -80,7 +81,7 @@ bool spool_is_ready(const struct spool *spool);
 // Forgets what was written of the areas and moves the incomplete line to the front.
 void spool_compact(struct spool *spool);
 
-// Moves all that may be written from `from` to the empty spool `to`, which has no block; only the incomplete lines stay.
+// Moves all that may be written from `from` to the empty spool `to`, which has no block; the incomplete lines stay.
 void spool_move_ready(struct spool *to, struct spool *from);
 
 // The ready bytes as a record. False if they are too many for one, or in a rope.
@@ -99,9 +100,9 @@ bool emit_is_line_ordered(const struct emit *emit);
 // Counts releases of held memory and file space; to be read before trying to get some.
 uint64_t emit_released(struct emit *emit);
 
-// Waits until emit_released() is no longer `seen` (ROOM_AGAIN), but not when there is no sense in it: the job may be written
-// now and nobody else is writing (ROOM_THROUGH; with `take_turn` it has the turn then), or nothing that is written or
-// running can release anything (ROOM_NEVER).
+// Waits until emit_released() is no longer `seen` (ROOM_AGAIN), but not when there is no sense in it: the job may be
+// written now and nobody else is writing (ROOM_THROUGH; with `take_turn` it has the turn then), or nothing that is
+// written or running can release anything (ROOM_NEVER).
 enum room { ROOM_AGAIN, ROOM_THROUGH, ROOM_NEVER };
 enum room emit_wait(struct spool *spool, uint64_t seen, bool take_turn);
 

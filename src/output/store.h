@@ -1,10 +1,10 @@
 // Where held output lies: in memory up to a bound, then in one unlinked file for all jobs of the run.
 //
-// Two kinds of holding, by size. A rope is a long byte string in pieces, each a block of memory or a run of the file: it
-// belongs to one job that wrote much. A pack is a block that many short records share, so that a hundred thousand small
-// jobs that wait for their turn cost their bytes and one number each; full packs move to the file when memory is short.
-// There is one file however many jobs are held, so a low limit of descriptors does not matter. It is written at any
-// place that is free, read back, and its space given back to the file system piece by piece.
+// Two kinds of holding, by size. A rope is a long byte string in pieces, each a block of memory or a run of the file:
+// it belongs to one job that wrote much. A pack is a block that many short records share, so that a hundred thousand
+// small jobs that wait for their turn cost their bytes and one number each; full packs move to the file when memory is
+// short. There is one file however many jobs are held, so a low limit of descriptors does not matter. It is written at
+// any place that is free, read back, and its space given back to the file system piece by piece.
 //
 // Bytes are always copied out of the file, never spliced: a page that lies in somebody's pipe would change there when
 // its place in the file is written again or punched (splice(2), pages are shared with the page cache).
@@ -34,8 +34,8 @@ struct rope {
 	size_t blocks;             // pieces of it in memory
 };
 
-// `bound`: bytes of memory for ropes and packs (one pack is allowed beyond it); `dir` for the file, which is opened when
-// it is first needed. Borrows `dir`. All calls from any thread.
+// `bound`: bytes of memory for ropes and packs (one pack is allowed beyond it); `dir` for the file, which is opened
+// when it is first needed. Borrows `dir`. All calls from any thread.
 struct store *store_create(size_t bound, const char *dir);
 void store_destroy(struct store *store);
 

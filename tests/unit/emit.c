@@ -774,6 +774,111 @@ static void test_reset(void) {
 	}
 }
 
+// Steps and attempts: what a step keeps, with lines that go on from one to the next, short and long.
+static void run_marks(enum emit_mode mode, bool keep_order, bool first_is_slow, size_t size) {
+	struct bench bench;
+	bench_open(&bench, mode, keep_order, 200000, true);
+	struct emit_lane *lane = emit_lane_open(bench.emit);
+	struct spool *first = spool_open(bench.emit, lane, 1, NULL, 0);
+	if (!first_is_slow) {
+		spool_finish(first);
+	}
+	struct buf expect = BUF_INIT, step = BUF_INIT;
+	struct spool *spool = spool_open(bench.emit, lane, 2, NULL, 0);
+	bool live = mode == EMIT_LINE_BUFFER && !(keep_order && first_is_slow);
+	for (int i = 0; i < 3; ++i) {
+		for (int attempt = 0; attempt < 2; ++attempt) {
+			buf_reset(&step);
+			if (attempt == 0 && !live) {
+				buf_adds(&step, "a failed\nattempt"); // whole lines are passed on at once where the job is live
+			}
+			buf_printf(&step, "[%d %d ", i, attempt);
+			while (step.len < size) {
+				buf_addc(&step, 'x');
+			}
+			if (attempt == 1) {
+				buf_adds(&step, "]\nbegun ");
+			}
+			job_write(spool, 0, step.data, step.len);
+			if (attempt == 0) {
+				spool_suspend(spool);
+				spool_reset(spool);
+			}
+		}
+		buf_add(&expect, step.data, step.len);
+		check_equal(spool_bytes(spool, 0), expect.len);
+		spool_suspend(spool);
+		spool_mark(spool);
+	}
+	spool_finish(spool);
+	if (first_is_slow) {
+		spool_finish(first);
+	}
+	emit_lane_close(bench.emit, lane);
+	bench_end(&bench, 0);
+	check_equal(bench.out.got.len, expect.len);
+	check(memcmp(bench.out.got.data, expect.data, expect.len) == 0);
+	buf_fini(&expect);
+	buf_fini(&step);
+	bench_free(&bench);
+}
+
+static void test_marks(void) {
+	static const size_t sizes[] = {0, 30000, 70000, 300000};
+	for (int i = 0; i < 8; ++i) {
+		for (size_t k = 0; k < sizeof(sizes) / sizeof(sizes[0]); ++k) {
+			run_marks(i & 1 ? EMIT_LINE_BUFFER : EMIT_GROUP, i & 2, i & 4, sizes[k]);
+		}
+	}
+}
+
+// A live job that is tried again or goes on with a step: the turn is taken once more.
+static void test_marks_live(void) {
+	struct bench bench;
+	bench_open(&bench, EMIT_GROUP, false, 1 << 20, true);
+	struct emit_lane *lane = emit_lane_open(bench.emit);
+	struct spool *spool = spool_open(bench.emit, lane, 1, NULL, 0);
+	spool_set_live(spool);
+	char *mem = xmalloc(1000000);
+	memset(mem, 'x', 1000000);
+	job_write(spool, 0, mem, 1000000);
+	reader_wait(&bench.out, 1000000);
+	spool_suspend(spool);
+	struct spool *other = spool_open(bench.emit, lane, 2, NULL, 0);
+	job_writes(other, 0, "other");
+	spool_finish(other);
+	reader_wait(&bench.out, 1000005);
+	spool_mark(spool);
+	job_write(spool, 0, mem, 1000000);
+	spool_finish(spool);
+	bench_end(&bench, 0);
+	check_equal(bench.out.got.len, 2000005);
+	check(memcmp(bench.out.got.data + 1000000, "otherx", 6) == 0);
+	free(mem);
+	bench_free(&bench);
+}
+
+static void test_no_order(void) {
+	for (int mode = EMIT_GROUP; mode <= EMIT_LINE_BUFFER; ++mode) {
+		struct bench bench;
+		bench_open(&bench, (enum emit_mode)mode, true, 1 << 20, true);
+		struct emit_lane *lane = emit_lane_open(bench.emit);
+		struct spool *first = spool_open(bench.emit, lane, 1, NULL, 0);
+		struct spool *second = spool_open(bench.emit, lane, 2, NULL, 0);
+		struct spool *hook = spool_open(bench.emit, NULL, 0, NULL, 0);
+		job_writes(second, 0, "second\n");
+		spool_finish(second);
+		job_writes(hook, 0, "hook\n");
+		spool_finish(hook);
+		reader_wait(&bench.out, 5);
+		spool_finish(first);
+		emit_lane_close(bench.emit, lane);
+		bench_end(&bench, 0);
+		check_got(&bench.out, "hook\nsecond\n");
+		bench_free(&bench);
+	}
+}
+
 static void test_live(void) {
 	for (int tagged = 0; tagged < 2; ++tagged) {
 		struct bench bench;
@@ -1030,7 +1135,7 @@ static void test_no_disk_lost(void) {
 	bench.emit = emit_create(&bench.config);
 	struct emit_lane *lane = emit_lane_open(bench.emit);
 	struct spool *first = spool_open(bench.emit, lane, 1, NULL, 0);
-	spool_reset(first); // waits to be tried again, which needs a slot
+	spool_suspend(first); // waits to be tried again, which needs a slot
 	struct spool *second = spool_open(bench.emit, lane, 2, NULL, 0);
 	char *mem = xmalloc(1000000);
 	memset(mem, 'x', 1000000);
@@ -1229,6 +1334,9 @@ int main(int argc, char *argv[]) {
 		TEST("both streams are tagged, held or not", test_tags_both_streams),
 		TEST("all byte values pass", test_bytes_of_all_values),
 		TEST("a reset throws away what the attempt wrote", test_reset),
+		TEST("a reset goes back to the mark and no further", test_marks),
+		TEST("a live job gives up the turn between its steps", test_marks_live),
+		TEST("a spool without a place in the order waits for nobody", test_no_order),
 		TEST("a live job streams its stdout and others wait", test_live),
 		TEST("a live job's end is seen while nobody reads", test_live_end),
 		TEST("20 MB outputs take little memory and leave no descriptor", test_large),

@@ -43,6 +43,11 @@ static void run_ropes(size_t bound) {
 			rope_drop(store, &ropes[i], drop);
 			at[i] += drop;
 		}
+		if (below(20) == 0) {
+			size_t keep = below((size_t)ropes[i].len + 1);
+			rope_cut(store, &ropes[i], keep);
+			model[i].len = at[i] + keep;
+		}
 		check_equal(ropes[i].len, model[i].len - at[i]);
 		check(store_mem(store) <= bound);
 	}

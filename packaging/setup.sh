@@ -30,6 +30,7 @@ has_header yaml.h || missing="$missing libyaml"
 have pkg-config || missing="$missing pkg-config"
 have bats || missing="$missing bats"
 have bash || missing="$missing bash"
+have ps || missing="$missing procps"
 
 # The packages for "$missing", by the names of one system after the other.
 packages() { # COMPILER LIBYAML PKG-CONFIG BATS
@@ -54,12 +55,12 @@ if [ -n "$missing" ]; then
 		line="${sudo}apt-get update; ${sudo}env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends$(
 			packages 'gcc libc6-dev' libyaml-dev pkg-config bats)"
 	elif have dnf; then
-		line="${sudo}dnf install -y$(packages 'gcc glibc-devel' libyaml-devel pkgconf-pkg-config bats)"
+		line="${sudo}dnf install -y$(packages 'gcc glibc-devel' libyaml-devel pkgconf-pkg-config bats | sed s/procps/procps-ng/)"
 	elif have apk; then
 		# the tests use options that busybox has not
 		line="${sudo}apk add$(packages build-base yaml-dev pkgconf 'bats coreutils diffutils findutils grep')"
 	elif have pacman; then
-		line="${sudo}pacman -S --needed --noconfirm$(packages gcc libyaml pkgconf bats)"
+		line="${sudo}pacman -S --needed --noconfirm$(packages gcc libyaml pkgconf bats | sed s/procps/procps-ng/)"
 	elif have zypper; then
 		line="${sudo}zypper --non-interactive install$(packages 'gcc glibc-devel' libyaml-devel pkg-config bats)"
 	elif have brew; then

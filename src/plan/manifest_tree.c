@@ -253,7 +253,7 @@ static int close_map(struct tree *tree, struct node *node, struct node *const *c
 int tree_close(struct tree *tree) {
 	struct frame frame = tree->frames[--tree->nframes];
 	size_t n = tree->nstack - frame.from;
-	struct node *const *children = tree->stack + frame.from;
+	struct node *const *children = n > 0 ? tree->stack + frame.from : NULL;
 	int status = 0;
 	frame.node->is_open = false;
 	if (frame.node->kind == NODE_MAP) {

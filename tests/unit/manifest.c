@@ -657,6 +657,24 @@ static void test_page(void) {
 	free(page);
 }
 
+// Every literal block of the page that begins with "version: 1" is a whole manifest.
+static void test_page_examples(void) {
+	char *page = read_file(PAGE);
+	int n = 0;
+	check(page);
+	for (char *at = page; (at = strstr(at, "\n.Bd -literal -offset indent\nversion: 1\n"));) {
+		char *text = strstr(at, "version: 1");
+		char *end = strstr(text, "\n.Ed\n");
+		check(end);
+		*end = '\0';
+		at = end + 1;
+		manifest_free(parse(text));
+		++n;
+	}
+	check(n >= 4);
+	free(page);
+}
+
 int main(int argc, char *argv[]) {
 	static const struct test tests[] = {
 		TEST("every good manifest loads without a word", test_good),
@@ -686,6 +704,7 @@ int main(int argc, char *argv[]) {
 		TEST("a file beyond 64 MiB is refused", test_too_large),
 		TEST("the installed schema is that of the table", test_schema),
 		TEST("the manual page has the keys of the table", test_page),
+		TEST("the manifests in the manual page are good", test_page_examples),
 	};
 	return test_main(tests, sizeof(tests) / sizeof(tests[0]), argc, argv);
 }

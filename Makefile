@@ -186,7 +186,7 @@ check:
 	$(submake) $(profile_debug) obj/debug/fairpar $(FAULTY_UNITS)
 	$(submake) $(profile_stress) stresses
 	@$(if $(FUZZING),MAKE='$(MAKE)' tests/fuzz/run --build)
-	$(run_tests) $(MODELLING) $(STRESSING) $(FUZZING) tests/lint/run $(BATS) $(UNITS) $(FAULTY_UNITS)
+	$(run_tests) $(MODELLING) 'tests/torture/run --short' $(STRESSING) $(FUZZING) tests/lint/run $(BATS) $(UNITS) $(FAULTY_UNITS)
 
 check-unit:
 	$(submake) units
@@ -218,6 +218,9 @@ fuzz:
 
 fuzzers-build:
 	$(submake) $(profile_fuzz) fuzzers
+
+torture: all
+	$(run_tests) -t 0 tests/torture/run
 
 stress:
 	$(submake) $(profile_stress) stresses
@@ -284,6 +287,7 @@ help:
 #: make debug           obj/debug/fairpar: assertions, and faults on demand by FAIRPAR_FAULT
 #: make coverage        which lines the tests reach
 #: make fuzz            FUZZ_SECONDS=60 for each fuzz target (clang)
+#: make torture         each system call of a small run fails once
 #: make stress          STRESS_SECONDS=60 of the stress programs, with and without the thread sanitizer
 #: make bench           measure against xargs, GNU parallel, xe and make
 #: make model           check the models of the protocols with spin
@@ -295,6 +299,6 @@ help:
 #: WERROR=1             warnings are errors
 
 .PHONY: all units fuzzers fuzzers-build stresses stress-tsan check check-unit check-bats check-profile lint bench model asan ubsan tsan \
-	coverage fuzz stress debug install install-strip uninstall dist distcheck deb clean help
+	coverage fuzz stress torture debug install install-strip uninstall dist distcheck deb clean help
 .SECONDARY:
 .DELETE_ON_ERROR:

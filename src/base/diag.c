@@ -66,27 +66,30 @@ void diag_set_last_words(void (*fn)(void)) {
 	last_words = fn;
 }
 
-static void end(int abnormal) {
+static FP_NORETURN void end(void) {
 	static atomic_int dying;
 	if (atomic_exchange(&dying, 1) == 0 && last_words) {
 		last_words();
-	}
-	if (abnormal) {
-		abort();
 	}
 	_exit(EXIT_TROUBLE);
 }
 
 void diag_die(const char *format, ...) {
 	PRINT("error: ");
-	end(0);
-	abort();
+	end();
+}
+
+static void print_bug(const char *format, ...) FP_PRINTF(1, 2);
+static void print_bug(const char *format, ...) {
+	PRINT("bug: ");
 }
 
 void diag_bug(const char *file, int line, const char *condition) {
-	fprintf(stderr, "fairpar: bug at %s:%d: %s\n", file, line, condition);
-	end(1);
-	abort();
+	print_bug("%s:%d: %s (errno: %s)", file, line, condition, strerror(errno));
+#ifdef FAIRPAR_FAULTS
+	abort(); // a core to look at
+#endif
+	end();
 }
 
 const char *diag_show(const char *mem, size_t len) {

@@ -33,6 +33,7 @@ void diag_die(const char *format, ...) FP_PRINTF(1, 2) FP_NORETURN;
 // An always-on check of fairpar's own logic.
 #define verify(condition) ((condition) ? (void)0 : diag_bug(__FILE__, __LINE__, #condition))
 
+// Prints what is wrong, and ends like diag_die(); builds with faults abort instead.
 void diag_bug(const char *file, int line, const char *condition) FP_NORETURN;
 
 // The bytes escaped for a human, cut after 80 bytes, in one of a few rotating thread-local buffers: for arguments of

@@ -89,8 +89,9 @@ struct children *children_create(const struct term_seq *seq) {
 	guardian_init(&children->guardian);
 	spawn_world_init(&children->world);
 	children->null_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
-	// a job's orphans become our children, not those of init: so they can be found; fails before Linux 3.4 only
-	verify(prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0);
+	// A job's orphans become our children, not those of init: so they can be found. Where a sandbox forbids it, those that
+	// left their group and lost their parent cannot.
+	(void)prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
 	atomic_store_release(&last_table, children->guardian.table);
 	return children;
 }

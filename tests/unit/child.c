@@ -257,6 +257,20 @@ static void test_script(void) {
 
 // ---- what it finds ----
 
+// glibc's own signals (32 and 33), where this program was started with them ignored: posix_spawn() leaves them so in what
+// make starts, and no program can change that through glibc.
+static unsigned long long ignored_by_libc(void) {
+	unsigned long long ignored = 0;
+	char line[256];
+	FILE *status = fopen("/proc/self/status", "re");
+	check(status);
+	while (fgets(line, sizeof(line), status)) {
+		(void)sscanf(line, "SigIgn: %llx", &ignored);
+	}
+	fclose(status);
+	return ignored & (3ULL << 31);
+}
+
 static void test_clean(void) {
 	signal(SIGUSR2, SIG_IGN); // by the caller, before anything
 	signal(SIGCHLD, SIG_IGN);
@@ -276,7 +290,7 @@ static void test_clean(void) {
 	check_equal(w.result.outcome, OUTCOME_OK);
 	char expected[200];
 	snprintf(expected, sizeof(expected), "SigBlk:\t%016llx\nSigIgn:\t%016llx\nSigCgt:\t%016llx\n",
-	         1ULL << (SIGUSR1 - 1), 1ULL << (SIGUSR2 - 1) | 1ULL << (SIGCHLD - 1), 0ULL);
+	         1ULL << (SIGUSR1 - 1), 1ULL << (SIGUSR2 - 1) | 1ULL << (SIGCHLD - 1) | ignored_by_libc(), 0ULL);
 	check(strstr(buf_str(&w.out), expected));
 	context_unref(context);
 	world_close(&w);
@@ -290,7 +304,8 @@ static void test_other_dispositions(void) {
 	sigaddset(&w.context->ignored, SIGPIPE);
 	run(&w, "grep ^SigIgn /proc/self/status");
 	char expected[64];
-	snprintf(expected, sizeof(expected), "SigIgn:\t%016llx", 1ULL << (SIGHUP - 1) | 1ULL << (SIGPIPE - 1));
+	snprintf(expected, sizeof(expected), "SigIgn:\t%016llx",
+	         1ULL << (SIGHUP - 1) | 1ULL << (SIGPIPE - 1) | ignored_by_libc());
 	check_string(trimmed(&w.out), expected);
 	world_close(&w);
 }

@@ -28,7 +28,8 @@ static struct manifest_batch *resolve(struct loader *loader, const struct key *k
 		buf_add_escaped(&shown, name, node->n, 60);
 		struct mistake *mistake = mistake_error(loader->mistakes, node_place(node), "'%s' names '%s', and no batch has that name",
 		                                        key->name, buf_str(&shown));
-		const char *near = find_near(loader->manifest, name);
+		bool is_shown = mistake != &loader->mistakes->spare;
+		const char *near = is_shown ? find_near(loader->manifest, name) : NULL;
 		if (near) {
 			mistake_note(mistake, "did you mean '%s'?", near);
 		}

@@ -339,10 +339,9 @@ static int take_start(struct reader *reader, const yaml_event_t *event) {
 
 // A second document. libyaml is not asked: it would read its directives.
 static int check_rest(struct reader *reader, const yaml_event_t *end) {
-	const yaml_mark_t *mark = end->data.document_end.implicit ? &end->end_mark : &end->start_mark;
-	size_t at = byte_of(reader, mark);
-	while (at > 0 && at <= reader->len && reader->data[at - 1] != '\n') {
-		--at;
+	size_t at = byte_of(reader, &end->start_mark);
+	if (end->start_mark.column > 0) { // the end of the file, in the last line of the document
+		at += strcspn(reader->data + at, "\n");
 	}
 	at = skip_idle_lines(reader, at, true);
 	return at < reader->len ? refuse(reader, at, "a second document: a manifest is one", NULL) : 0;

@@ -165,6 +165,9 @@ static void test_bytes(void) {
 	check_string(told_of("\xEF\xBB\xBFversoin: 1\n"), "m.yaml:1:1: error: unknown key 'versoin' at the top");
 	check_string(told_of("version: 1\r\nbatches:\r\n  a:\r\n    rnu: x\r\n"), "m.yaml:4:5: error: unknown key 'rnu' in batch 'a'");
 	check_string(told_of("version: 1\nx\xC2\x85y: 2\n"), "m.yaml:2:1: error: a line that is neither 'key: value' nor '- item'");
+	manifest_free(parse("version: 1\nbatches: {a: {run: x}}")); // no newline at the end
+	manifest_free(parse("version: 1\nbatches: {a: {run: x}}\n...\n\n# end"));
+	manifest_free(parse("# begin\n---\nversion: 1\nbatches:\n  a:\n    run: |\n      x"));
 	manifest_free(parse("\xEF\xBB\xBF# as Windows ends lines\r\nversion: 1\r\nbatches:\r\n  a:\r\n    run: |\r\n      a\r\n      b\r\n"));
 }
 

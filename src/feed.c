@@ -125,6 +125,7 @@ static void count_all(struct run *run) {
 	mutex_lock(&run->lock);
 	struct tally *tally = &run->tally;
 	tally->total_is_final = true;
+	atomic_store_relaxed(&run->all_read, true);
 	bool stop = !run->halted && tally->ok + tally->failed > 0 && halt_is_met(&run->options->halt, tally);
 	if (stop) {
 		run->halted = true;

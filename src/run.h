@@ -62,6 +62,8 @@ struct run {
 	struct result halted_by;
 	struct buf failures;       // "#3 (exit 1), A#7 (signal 9)", up to FAILURES_NAMED
 
+	atomic_bool all_read;      // every input was read to its end
+
 	// told to the event loop, with a write to wake_fd
 	int wake_fd;
 	atomic_bool idle;          // the pool's last call

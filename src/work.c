@@ -220,6 +220,20 @@ static void run_child(struct desk *desk, const struct job *job, struct result *r
 	}
 }
 
+// Lets the output of a job that is the last one and alone go straight through, if nothing can take it back: there is
+// nobody whose output it could mix with or hold up.
+static void let_through(struct run *run, const struct job *job) {
+	const struct recipe *recipe = job->batch->recipe;
+	if (!job->spool || !atomic_load_relaxed(&run->all_read) || recipe->attempts > 1 || recipe->nthen > 0) {
+		return;
+	}
+	struct pool_stat stat;
+	pool_stat(run->pool, &stat);
+	if (stat.queued == 0 && stat.running + stat.running_long == 1) {
+		spool_set_live(job->spool);
+	}
+}
+
 // Runs `template` for the job (NULL: its record is the command) and waits for the end.
 static void attempt(struct desk *desk, struct job *job, const struct template *template, unsigned slot,
                     const struct result *ended, struct result *ret_result) {
@@ -248,6 +262,7 @@ static void attempt(struct desk *desk, struct job *job, const struct template *t
 	buf_addc(&desk->label, ' ');
 	buf_add(&desk->label, buf_str(&desk->text), desk->text.len);
 	build_env(desk, job, slot, ended);
+	let_through(run, job);
 	run_child(desk, job, ret_result);
 }
 

@@ -87,12 +87,12 @@ void child_scratch_destroy(struct child_scratch *scratch);
 
 // Runs one child from start to end on the calling thread. EAGAIN, ENOMEM, EMFILE and ENFILE from the start are waited
 // out while other children run (retried when one ends, and by growing pauses otherwise; `children_terminate` ends the
-// wait) and reported as OUTCOME_SPAWN_ERROR only if they last (10 s) when no other child is running.
-// All signals must be blocked in the calling thread. At its timeout, or after children_terminate(), the child's whole group
-// gets the steps of the sequence, and what of it outlives the child gets those that are left.
-// The outcome is OUTCOME_TIMEOUT or OUTCOME_CANCELLED if a signal of that kind was sent before the child ended, whatever
-// status it then chose; a child refused because of children_terminate() has start and end 0.
-// Fills *ret_result, and *ret_error when its outcome is OUTCOME_SPAWN_ERROR. Leaves no descriptor and no child behind.
+// wait) and reported as OUTCOME_SPAWN_ERROR only if they last (10 s) when no other child is running. All signals must
+// be blocked in the calling thread. At its timeout, or after children_terminate(), the child's whole group gets the
+// steps of the sequence, and what of it outlives the child gets those that are left. The outcome is OUTCOME_TIMEOUT
+// or OUTCOME_CANCELLED if a signal of that kind was sent before the child ended, whatever status it then chose; a
+// child refused because of children_terminate() has start and end 0. Fills *ret_result, and *ret_error when its
+// outcome is OUTCOME_SPAWN_ERROR. Leaves no descriptor and no child behind.
 void child_run(struct children *children, const struct child_config *config, struct result *ret_result,
                struct spawn_error *ret_error);
 

@@ -1,10 +1,11 @@
 // The table of running children, from the side of the room: the public part is in process/child.h.
 //
-// [C1] An entry is listed from before its child executes until just before the child is reaped, so its pid, and the number
-//      of its group, are not anybody else's while they are listed, and no program runs that is not. The child itself writes
-//      its target into the reserved place (see spawn_config.listed). Enforced by child_run(): unlist, then wait4().
-// [C2] All signals to groups go to listed entries: under the lock, or by the entry's own worker, which alone unlists it.
-//      The guardian and children_last_words() read the targets without it; for them [C1] is enough.
+// [C1] An entry is listed from before its child executes until just before the child is reaped. So its pid, and the
+//      number of its group, are not anybody else's while they are listed, and no program runs that is not listed. The
+//      child itself writes its target into the reserved place (spawn_config.listed). Enforced by child_run(): unlist,
+//      then wait4().
+// [C2] All signals to groups go to listed entries: under the lock, or by the entry's own worker, which alone unlists
+//      it. The guardian and children_last_words() read the targets without it; for them [C1] is enough.
 // [C3] Once termination has begun no child goes on without its signal: it was listed then, or children_list() sends it.
 
 #ifndef FAIRPAR_PROCESS_CHILDREN_H

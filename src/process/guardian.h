@@ -1,10 +1,11 @@
 // The guardian: a process that ends the jobs of a fairpar that was killed.
 //
-// A parent-death signal reaches only the direct child, so after a SIGKILL of fairpar the rest of a job's group would run
-// on (promise P3). The guardian holds one end of a pipe whose other end only fairpar has, and shares with it the table of
-// running groups. When the pipe ends and fairpar has not said goodbye, all groups in the table get TERM, and KILL 300 ms
-// later. It is started once, when a job has lived long enough to be worth it, as a fresh program image in a session of
-// its own: it holds nothing of the caller's (no streams, no directory, no terminal), so it keeps nobody's `| cat` open.
+// A parent-death signal reaches only the direct child, so after a SIGKILL of fairpar the rest of a job's group would
+// run on (promise P3). The guardian holds one end of a pipe whose other end only fairpar has, and shares with it the
+// table of running groups. When the pipe ends and fairpar has not said goodbye, all groups in the table get TERM, and
+// KILL 300 ms later. It is started once, when a job has lived long enough to be worth it, as a fresh program image in
+// a session of its own: it holds nothing of the caller's (no streams, no directory, no terminal), so it keeps
+// nobody's `| cat` open.
 
 #ifndef FAIRPAR_PROCESS_GUARDIAN_H
 #define FAIRPAR_PROCESS_GUARDIAN_H

@@ -8,10 +8,10 @@
 #include <signal.h>
 
 // Blocks the signals that fairpar answers (INT, TERM, HUP, QUIT, TSTP, CONT, USR1, each unless it was ignored at the
-// start) and PIPE (so that a write fails with EPIPE) in the calling thread, so also in all later threads. No disposition
-// is changed, so none needs to be reset in jobs, but for one: SIGCHLD is set back to its default if it was ignored, as
-// exit statuses would be lost. Call it after context_capture() and before children_create().
-// Returns a non-blocking descriptor (signalfd) to poll, or -1 with errno.
+// start) and PIPE (so that a write fails with EPIPE) in the calling thread, so also in all later threads. No
+// disposition is changed, so none needs to be reset in jobs, but for one: SIGCHLD is set back to its default if it
+// was ignored, as exit statuses would be lost. Call it after context_capture() and before children_create(). Returns
+// a non-blocking descriptor (signalfd) to poll, or -1 with errno.
 int signals_open(void) FP_NODISCARD;
 
 // The next pending signal number, or 0.

@@ -1,12 +1,13 @@
 // Starts one child: descriptors, directory, environment, limits, process group; tells which step failed.
 //
-// clone(CLONE_VM | CLONE_VFORK): the child borrows our memory on a stack of its own until it executes, while the calling
-// thread sleeps in the kernel. So a start costs the same however large fairpar has grown (a fork copies page tables),
-// and the failing step is handed back through plain memory, without a pipe. What the child may do is narrow:
+// clone(CLONE_VM | CLONE_VFORK): the child borrows our memory on a stack of its own until it executes, while the
+// calling thread sleeps in the kernel. So a start costs the same however large fairpar has grown (a fork copies page
+// tables), and the failing step is handed back through plain memory, without a pipe. What the child may do is narrow:
 // - no locks, no allocation, no handlers: other threads of fairpar run on beside it;
 // - system calls by number where the C library or a sanitizer would keep records in the memory that is not the child's;
 // - signals stay blocked until the very end, so that nothing runs here that was meant for the job.
-// CLONE_PIDFD gives the descriptor by which the child is waited for, without a moment in which the pid could be another's.
+// CLONE_PIDFD gives the descriptor by which the child is waited for, without a moment in which the pid could be
+// another's.
 
 #include "process/spawn.h"
 

@@ -14,7 +14,9 @@
 #include <sys/types.h>
 
 // Which step of a start failed.
-enum spawn_step { SPAWN_PIPE, SPAWN_CLONE, SPAWN_GROUP, SPAWN_CHDIR, SPAWN_LIMITS, SPAWN_STDIO, SPAWN_EXEC, SPAWN_NICE };
+enum spawn_step {
+	SPAWN_PIPE, SPAWN_CLONE, SPAWN_GROUP, SPAWN_CHDIR, SPAWN_LIMITS, SPAWN_STDIO, SPAWN_EXEC, SPAWN_NICE,
+};
 struct spawn_error {
 	enum spawn_step step;
 	int error;               // errno, 0: none

@@ -317,7 +317,8 @@ static void test_descriptors(void) {
 	// ls has 3 open for the directory
 	run_path(&w, "/bin/ls", "/proc/self/fd", NULL);
 	check_string(trimmed(&w.out), "0\n1\n2\n3");
-	run(&w, "readlink /proc/self/fd/0; readlink /proc/self/fd/1 | cut -c1-5; grep ^flags /proc/self/fdinfo/1 /proc/self/fdinfo/2");
+	run(&w, "readlink /proc/self/fd/0; readlink /proc/self/fd/1 | cut -c1-5; "
+	        "grep ^flags /proc/self/fdinfo/1 /proc/self/fdinfo/2");
 	check(strncmp(buf_str(&w.out), "/dev/null\npipe:\n", 16) == 0);
 	check(!strstr(buf_str(&w.out), "\t04")); // O_NONBLOCK is ours alone
 	int ends_of_pipe[2];

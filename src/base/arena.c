@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 
 #include <stdalign.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 enum { BLOCK = 64 * 1024 };
@@ -16,15 +17,16 @@ struct arena_block {
 
 // The start of `size` bytes. A piece that is large beside a block gets one of its own, and what is left of the newest
 // stays in use.
-static char *take(struct arena *arena, size_t size) {
+static char *take(struct arena *arena, size_t size, bool zeroed) {
 	if (size <= arena->left) {
 		char *piece = arena->at;
 		arena->at += size;
 		arena->left -= size;
-		return piece;
+		return zeroed ? memset(piece, 0, size) : piece;
 	}
 	size_t bytes = size > BLOCK / 4 ? size : BLOCK;
-	struct arena_block *block = xmalloc(sizeof(*block) + bytes);
+	// fresh pages are zero already, and stay untouched until they are used
+	struct arena_block *block = zeroed ? xcalloc(1, sizeof(*block) + bytes) : xmalloc(sizeof(*block) + bytes);
 	if (bytes == size && arena->blocks) {
 		block->next = arena->blocks->next;
 		arena->blocks->next = block;
@@ -50,14 +52,17 @@ void *arena_alloc(struct arena *arena, size_t size) {
 	// texts leave the free part at any address
 	size_t skew = (size_t)((uintptr_t)arena->at % alignof(max_align_t));
 	size_t pad = skew > 0 ? alignof(max_align_t) - skew : 0;
-	if (pad + size <= arena->left) {
-		take(arena, pad);
+	size += size == 0;
+	if (pad > 0 && pad + size <= arena->left) {
+		take(arena, pad, false);
+	} else if (pad > 0 && size <= arena->left) {
+		arena->left = 0;
 	}
-	return memset(take(arena, size), 0, size);
+	return take(arena, size, true);
 }
 
 char *arena_text(struct arena *arena, const char *text, size_t len) {
-	char *copy = take(arena, len + 1);
+	char *copy = take(arena, len + 1, false);
 	memcpy(copy, text, len);
 	copy[len] = '\0';
 	return copy;

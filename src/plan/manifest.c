@@ -308,7 +308,7 @@ static void set_retry_delay(struct loader *loader, const struct key *key, const 
 		return;
 	}
 	struct found found;
-	keys_find(node, IN_RETRY_DELAY, "in 'retry_delay'", loader->mistakes, &found);
+	keys_find(node, IN_RETRY_DELAY, NULL, loader->mistakes, &found);
 	struct manifest_delay delay = {0, HOUR, 2};
 	void *const fields[] = {&delay.first_ns, &delay.factor, &delay.max_ns};
 	bool is_set[] = {false, true, true};
@@ -405,7 +405,7 @@ static void load_defaults(struct loader *loader, const struct node *defaults) {
 		return;
 	}
 	struct found found;
-	keys_find(defaults, IN_DEFAULTS, "in 'defaults'", loader->mistakes, &found);
+	keys_find(defaults, IN_DEFAULTS, NULL, loader->mistakes, &found);
 	load_fields(loader, IN_DEFAULTS, &found, &loader->base);
 	loader->base_has_string = text_has_string(loader->base.job.creates);
 }
@@ -452,7 +452,7 @@ static void load_top(struct loader *loader, const struct node *root) {
 		return;
 	}
 	struct found found;
-	keys_find(root, IN_TOP, "at the top", loader->mistakes, &found);
+	keys_find(root, IN_TOP, NULL, loader->mistakes, &found);
 	load_version(loader, root, found.at[KEY_VERSION]);
 	load_fields(loader, IN_TOP, &found, loader->manifest);
 	load_defaults(loader, found.at[KEY_DEFAULTS]);

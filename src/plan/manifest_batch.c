@@ -17,7 +17,7 @@ static void check_name(struct loader *loader, const struct node *name) {
 }
 
 static void load_entry(struct loader *loader, struct node *node, const struct manifest_batch *batch,
-                       const char *where, struct manifest_command *command) {
+                       struct manifest_command *command) {
 	const struct key *run = &key_table[KEY_RUN];
 	*command = (struct manifest_command){.job = &batch->job, .line = node->line};
 	if (node_is_missing(node)) {
@@ -30,7 +30,7 @@ static void load_entry(struct loader *loader, struct node *node, const struct ma
 		return;
 	}
 	struct found found;
-	keys_find(node, IN_COMMAND, where, loader->mistakes, &found);
+	keys_find(node, IN_COMMAND, batch->name, loader->mistakes, &found);
 	struct node *text = found.at[KEY_RUN];
 	if (text) {
 		command->run = load_text(loader, run, text);
@@ -48,8 +48,7 @@ static void load_entry(struct loader *loader, struct node *node, const struct ma
 	}
 }
 
-static void load_commands(struct loader *loader, const struct node *node, struct manifest_batch *batch,
-                          const char *where) {
+static void load_commands(struct loader *loader, const struct node *node, struct manifest_batch *batch) {
 	if (node->kind != NODE_LIST) {
 		load_refuse(loader, &key_table[KEY_COMMANDS], node);
 		return;
@@ -61,22 +60,21 @@ static void load_commands(struct loader *loader, const struct node *node, struct
 	for (uint32_t i = 0; i < node->n && !mistakes_are_full(loader->mistakes) && !loader->overrun; ++i) {
 		size_t nvalues = node->items[i]->kind == NODE_MAP ? node->items[i]->n : 0;
 		if (nvalues == 0 || load_count(loader, node->items[i], nvalues)) {
-			load_entry(loader, node->items[i], batch, where, &commands[i]);
+			load_entry(loader, node->items[i], batch, &commands[i]);
 		}
 	}
 	batch->commands = commands;
 	batch->ncommands = node->n;
 }
 
-static void load_run(struct loader *loader, const struct found *found, struct manifest_batch *batch,
-                     const char *where) {
+static void load_run(struct loader *loader, const struct found *found, struct manifest_batch *batch) {
 	struct node *run = found->at[KEY_RUN];
 	const struct node *commands = found->at[KEY_COMMANDS];
 	if (run && commands) {
 		const struct node *second = run->line > commands->line ? run : commands;
 		mistake_error(loader->mistakes, node_place(second), "batch '%s' has both 'run' and 'commands'", batch->name);
 	} else if (commands) {
-		load_commands(loader, commands, batch, where);
+		load_commands(loader, commands, batch);
 	} else if (run) {
 		batch->run = load_text(loader, &key_table[KEY_RUN], run);
 		load_check_comment(loader, run);
@@ -109,21 +107,18 @@ void load_batch(struct loader *loader, struct node *name, const struct node *val
 	if (!load_count(loader, value, value->n)) {
 		return;
 	}
-	struct buf where = BUF_INIT;
-	buf_printf(&where, "in batch '%.*s'", MOST_NAME, name->text);
 	struct found found;
 	size_t nerrors = loader->mistakes->nerrors;
-	keys_find(value, IN_BATCH, buf_str(&where), loader->mistakes, &found);
+	keys_find(value, IN_BATCH, name->text, loader->mistakes, &found);
 	if (!found.at[KEY_RUN] && !found.at[KEY_COMMANDS] && nerrors == loader->mistakes->nerrors) {
 		mistake_error(loader->mistakes, node_place(name), "batch '%s' has neither 'run' nor 'commands'", name->text);
 	}
 	load_fields(loader, IN_BATCH, &found, batch);
-	load_run(loader, &found, batch, buf_str(&where));
+	load_run(loader, &found, batch);
 	load_items(loader, &found, batch, origin);
 	*origin = (struct origin){
 		.name = name, .items = origin->items, .run = found.at[KEY_RUN], .commands = found.at[KEY_COMMANDS],
 		.then = found.at[KEY_THEN], .on_failure = found.at[KEY_ON_FAILURE], .creates = found.at[KEY_CREATES],
 		.env = found.at[KEY_ENV], .needs = found.at[KEY_NEEDS], .emits = found.at[KEY_EMITS],
 	};
-	buf_fini(&where);
 }

@@ -45,7 +45,7 @@ static void load_args_from(struct loader *loader, const struct node *node, struc
 	}
 	struct found found;
 	size_t nerrors = loader->mistakes->nerrors;
-	keys_find(node, IN_ARGS_FROM, "in 'args_from'", loader->mistakes, &found);
+	keys_find(node, IN_ARGS_FROM, NULL, loader->mistakes, &found);
 	size_t n = 0;
 	for (size_t i = 0; i < sizeof(sources) / sizeof(sources[0]); ++i) {
 		struct node *value = found.at[sources[i].id];

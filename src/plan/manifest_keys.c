@@ -97,15 +97,21 @@ static const char *find_near(const char *name, size_t len, enum key_place place)
 	return nearest.found;
 }
 
-static void refuse(const struct node *node, enum key_place place, const char *where, struct mistakes *mistakes) {
-	struct buf shown = BUF_INIT, spelt = BUF_INIT;
+static void refuse(const struct node *node, enum key_place place, const char *batch, struct mistakes *mistakes) {
+	struct buf shown = BUF_INIT, spelt = BUF_INIT, where = BUF_INIT;
+	buf_adds(&where, place == IN_TOP ? "at the top" : place == IN_DEFAULTS ? "in 'defaults'" :
+	         place == IN_ARGS_FROM ? "in 'args_from'" : place == IN_RETRY_DELAY ? "in 'retry_delay'" : "in batch '");
+	if (batch) {
+		buf_add_escaped(&where, batch, strlen(batch), 60);
+		buf_addc(&where, '\'');
+	}
 	buf_add_escaped(&shown, node->text, node->n, 60);
 	spell(node->text, node->n, &spelt);
 	const char *name = buf_str(&spelt);
 	const struct key *misplaced = find(name, spelt.len, ~0U);
 	const struct foreign *foreign = find_foreign(name, place);
 	const char *near = find_near(name, spelt.len, place);
-	struct mistake *mistake = mistake_error(mistakes, node_place(node), "unknown key '%s' %s", buf_str(&shown), where);
+	struct mistake *mistake = mistake_error(mistakes, node_place(node), "unknown key '%s' %s", buf_str(&shown), buf_str(&where));
 	if (find(name, spelt.len, place)) {
 		mistake_note(mistake, "it is written '%s'", name);
 	} else if (foreign) {
@@ -117,9 +123,10 @@ static void refuse(const struct node *node, enum key_place place, const char *wh
 	}
 	buf_fini(&shown);
 	buf_fini(&spelt);
+	buf_fini(&where);
 }
 
-void keys_find(const struct node *map, enum key_place place, const char *where, struct mistakes *mistakes,
+void keys_find(const struct node *map, enum key_place place, const char *batch, struct mistakes *mistakes,
                struct found *ret_found) {
 	memset(ret_found, 0, sizeof(*ret_found));
 	for (uint32_t i = 0; i < map->n && !mistakes_are_full(mistakes); ++i) {
@@ -132,7 +139,7 @@ void keys_find(const struct node *map, enum key_place place, const char *where, 
 		} else if (key) {
 			ret_found->at[key - key_table] = value;
 		} else if (place != IN_TOP || strncmp(name->text, "x-", 2) != 0) {
-			refuse(name, place, where, mistakes);
+			refuse(name, place, batch, mistakes);
 		}
 	}
 }

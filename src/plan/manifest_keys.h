@@ -47,8 +47,8 @@ struct found {
 };
 
 // Finds the keys of a mapping that stands in that place. Adds an error for each that may not be there, with the nearest
-// or what it is called here. `where` ends the message: "in batch 'x'".
-void keys_find(const struct node *map, enum key_place place, const char *where, struct mistakes *mistakes,
+// or what it is called here. `batch` is the name of the batch that it stands in, or NULL.
+void keys_find(const struct node *map, enum key_place place, const char *batch, struct mistakes *mistakes,
                struct found *ret_found);
 
 // "text", "a duration such as 90, 10m or 1h30m": what a value of that key must be, into `text`, returned.

@@ -135,7 +135,11 @@ static void answer_signal(struct run *run, int signal) {
 	case SIGTERM:
 	case SIGHUP:
 	case SIGQUIT:
+		if (run->killing) { // a third one: what keeps us is a reader who does not read
+			signals_die(signal);
+		}
 		if (run->signal) {
+			run->killing = true;
 			children_kill(run->children);
 			break;
 		}
@@ -408,6 +412,9 @@ static void recipe_fini(struct recipe *recipe) {
 }
 
 static void run_close(struct run *run) {
+	if (run->signal) {
+		signals_release();
+	}
 	if (run->feeds) {
 		feeds_close(run);
 	}

@@ -75,6 +75,7 @@ struct run {
 	// the event loop's own
 	int signal_fd;
 	int signal;                // that ends the run, or 0
+	bool killing;              // a second one came
 	bool stopping;             // no input any more, nothing new is started
 	bool terminating;          // running jobs are being ended
 	uint64_t start;            // of the run, now_ns() time

@@ -355,6 +355,9 @@ static struct job *job_keep(const struct job *job) {
 
 // Queues the job's next attempt or step. Returns false if the run takes no more work.
 static bool go_on(struct desk *desk, struct worker *worker, struct queue *queue, struct job *job) {
+	if (job->spool) {
+		spool_suspend(job->spool);
+	}
 	struct job *kept = job_keep(job);
 	struct work work = {.type = &work_again, .data = &kept, .size = sizeof(kept), .flags = WORK_LOCAL, .id = kept->item.number};
 	if (pool_submit(desk->run->pool, queue, worker, &work, 1) == SUBMIT_OK) {
@@ -399,9 +402,6 @@ static enum work_status job_step(struct worker *worker, struct queue *queue, str
 	} else if (result.outcome == OUTCOME_OK && job->step < recipe->nthen) {
 		++next.step;
 		next.attempt = 1;
-		if (next.spool) {
-			spool_mark(next.spool);
-		}
 		if (go_on(desk, worker, queue, &next)) {
 			return WORK_OK;
 		}
@@ -417,8 +417,10 @@ static enum work_status run_again(struct worker *worker, struct queue *queue, vo
 	struct job *kept = *(struct job **)data;
 	struct job job = *kept;
 	free(kept);
-	if (job.attempt > 1 && job.spool) {
+	if (job.spool && job.attempt > 1) {
 		spool_reset(job.spool); // only the last attempt is shown, as GNU parallel does
+	} else if (job.spool) {
+		spool_mark(job.spool);  // the steps before this one stay
 	}
 	return job_step(worker, queue, &job);
 }

@@ -61,9 +61,22 @@ interrupted_by() {
 	end_fairpar 130
 }
 
+@test "fairpar can be ended while its reader does not read" {
+	mkfifo pipe
+	exec 5<>pipe # a reader that never reads
+	head -c 3000000 /dev/zero >big
+	env --default-signal=INT "$FAIRPAR" -j1 cat ::: big big >pipe 5>&- 3>&- &
+	local pid=$! tries=0
+	until [[ $(cat /proc/$pid/task/*/wchan) == *pipe_w* || $(cat /proc/$pid/task/*/wchan) == *pipe* ]]; do :; done
+	while kill -INT "$pid" 2>/dev/null && ((tries++ < 1000)); do sleep 0.01; done
+	local status=0
+	wait "$pid" || status=$?
+	assert_eq "$status" 130
+}
+
 @test "a job gets the time to clean up after TERM" {
 	make_fifo started
-	start_fairpar --term-seq TERM,60000,KILL 'trap "echo cleaned; exit 0" TERM; echo >started; while :; do sleep 1000 & wait; done #' ::: 1
+	start_fairpar --term-seq TERM,200,TERM,60000,KILL 'trap "echo cleaned; exit 0" TERM; echo >started; while :; do sleep 1000 & wait; done #' ::: 1
 	await started
 	kill -TERM "$fairpar_pid"
 	end_fairpar 143

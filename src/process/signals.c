@@ -66,6 +66,16 @@ static void signal_take(int signal) {
 	sigaction(signal, &old, NULL);
 }
 
+void signals_release(void) {
+	sigset_t deadly;
+	sigemptyset(&deadly);
+	sigaddset(&deadly, SIGINT);
+	sigaddset(&deadly, SIGTERM);
+	sigaddset(&deadly, SIGHUP);
+	sigaddset(&deadly, SIGQUIT);
+	verify(pthread_sigmask(SIG_UNBLOCK, &deadly, NULL) == 0);
+}
+
 void signals_stop_self(void) {
 	// SIGTSTP, not SIGSTOP: the kernel ignores it in an orphaned process group, where nobody could continue us
 	signal_take(SIGTSTP);

@@ -20,6 +20,10 @@ int signals_next(int fd);
 // The signals whose disposition in this process is to be ignored.
 void signals_get_ignored(sigset_t *ret_ignored);
 
+// Lets the signals that end a run act by themselves again, on the calling thread: for an end that may be waiting for a
+// reader who never reads.
+void signals_release(void);
+
 // Stops this process the way SIGTSTP would have, and returns when it was continued.
 void signals_stop_self(void);
 

@@ -253,6 +253,7 @@ static void *worker_main(void *arg) {
 static void worker_not_started(struct worker *worker, int error) {
 	struct pool *pool = worker->pool;
 	struct side *side = worker->side;
+	struct errands errands = ERRANDS_INIT;
 	mutex_lock(&pool->lock);
 	worker->started = false;
 	side->waking = false;
@@ -260,6 +261,7 @@ static void worker_not_started(struct worker *worker, int error) {
 	bool alone = side->nthreads == 0;
 	if (!alone) {
 		side->thread_limit = side->nthreads;
+		side_wake(pool, side, &errands); // a worker may have parked while this start was on its way
 	} else {
 		pool->thread_retry = side;
 		alone = pool->sides[0].running + pool->sides[1].running == 0;
@@ -270,6 +272,7 @@ static void worker_not_started(struct worker *worker, int error) {
 	if (alone) {
 		diag_die("cannot start a thread: %s", strerror(error));
 	}
+	errands_run(pool, &errands);
 	if (first && pool->config.hooks.trouble) {
 		pool->config.hooks.trouble(pool->config.hooks.arg, "threads", error);
 	}

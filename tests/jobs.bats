@@ -16,9 +16,16 @@ load helper
 }
 
 @test "a job has the signals blocked and ignored that fairpar's caller had" {
-	local show='grep -E "^Sig(Blk|Ign)" /proc/$$/status #'
+	# grep's own: dash blocks all signals for a moment when it forks. Without 32 and 33, which are glibc's: its
+	# posix_spawn() leaves them ignored in what make starts, its pthread_create() does not
+	local show='grep -E "^Sig(Blk|Ign)" /proc/self/status; :'
+	masks() {
+		while read -r name mask; do
+			printf '%s %x\n' "$name" $((16#$mask & ~(3 << 31)))
+		done
+	}
 	run_fairpar "$show" ::: x
-	assert_eq "$output" "$(timeout 10 sh -c "$show")" # posix_spawn() of glibc ignores 32 and 33 in what make starts
+	assert_eq "$(masks <<<"$output")" "$(timeout 10 sh -c "$show" | masks)"
 }
 
 @test "a job has the descriptor limit that fairpar was given" {

@@ -1,0 +1,130 @@
+# Bad days: limits, faults, things that vanish. Nothing is lost, and the user is told.
+
+load helper
+
+@test "EAGAIN from spawn is waited out while other jobs run, and drops no job" {
+	use_faults
+	seq 20 >items
+	FAIRPAR_FAULT=spawn:3:EAGAIN,spawn:7:ENOMEM,spawn:11:EAGAIN run_fairpar -k -j2 echo <items
+	assert_eq "$output" "$(seq 20)"
+	assert_eq "$stderr" ""
+}
+
+@test "no processes left: every item runs or is named" {
+	[[ $EUID == 0 ]] && need setpriv
+	seq 30 >items
+	chmod 711 "$BATS_RUN_TMPDIR" "$BATS_TEST_TMPDIR" "$BATS_TEST_TMPDIR/.." 2>/dev/null || :
+	local status=0
+	prlimit --nproc=6 setpriv --reuid 54321 --clear-groups "$FAIRPAR" -k -j20 /bin/echo <items >out 2>err || status=$?
+	if ((status == 0)); then
+		cmp out items
+	else
+		assert_contains "$(cat err)" "fairpar: "
+	fi
+}
+
+@test "few descriptors mean fewer jobs at once, with a warning" {
+	seq 30 >items
+	bash -c 'ulimit -n 24; "$1" -k -j20 echo <items >out 2>err 3>&- 4>&-' _ "$FAIRPAR"
+	cmp out items
+	assert_contains "$(cat err)" "24 descriptors are enough for"
+}
+
+@test "a job gets the limit back that fairpar raised" {
+	bash -c 'ulimit -Sn 64; "$1" "ulimit -n #" ::: x >out' _ "$FAIRPAR"
+	assert_eq "$(cat out)" 64
+}
+
+@test "a deleted working directory does no harm" {
+	mkdir gone
+	cd gone
+	rmdir ../gone
+	run_fairpar /bin/echo ::: x
+	assert_lines x
+}
+
+@test "a file that vanishes before its turn is an error, and the rest runs" {
+	seq 3 >there
+	run_fairpar 255 --batch A=there --batch B=vanished echo
+	assert_contains "$stderr" "vanished"
+	assert_contains "$stderr" "No such file or directory"
+	assert_lines ""
+}
+
+@test "a command line beyond the system's limit fails alone" {
+	{ echo 1; head -c 200000 /dev/zero | tr '\0' 2; echo; echo 3; } >items
+	run_fairpar 1 -k /bin/echo <items
+	assert_lines 1 3
+	assert_contains "$stderr" "Argument list too long"
+}
+
+@test "a full disk for spilled items makes the reader wait, and nothing fails" {
+	use_faults
+	seq 20000 | sed 's/^/key /' >items
+	FAIRPAR_FAULT=tmpfile:1+:ENOSPC run_fairpar --queue-mem 64k --batch-by '{1}' --colsep ' ' --dry-run echo {2} <items
+	assert_eq "$(wc -l <"$BATS_TEST_TMPDIR/stdout")" 20000
+	assert_eq "$(grep -c 'No space left' "$BATS_TEST_TMPDIR/stderr")" 1
+}
+
+@test "items beyond --queue-mem are spilled and come back whole, in order" {
+	seq 20000 | sed 's/^/key /' >items
+	run_fairpar -j1 --queue-mem 64k --batch-by '{1}' --colsep ' ' --dry-run echo {2} <items
+	assert_eq "$output" "$(seq -f 'echo %g' 20000)"
+	assert_eq "$stderr" ""
+}
+
+@test "a trace that cannot be written is reported, and the exit status says so" {
+	run_fairpar 255 --trace-service /dev/full echo ::: 1
+	assert_contains "$stderr" "/dev/full"
+	assert_contains "$stderr" "No space left on device"
+	assert_lines 1
+	run_fairpar 255 --trace-service nosuchdir/trace touch ::: ran
+	assert_eq "$(ls)" ""
+}
+
+@test "fewer threads than slots is a warning, and all jobs run" {
+	use_faults
+	seq 10 >items
+	FAIRPAR_FAULT=thread:2+:EAGAIN run_fairpar -k -j4 /bin/echo <items
+	assert_eq "$output" "$(seq 10)"
+}
+
+@test "a job that runs long costs no system call while it runs" {
+	need strace
+	local calls=()
+	for seconds in 0.3 1.5; do
+		strace -f -o "calls$seconds" "$FAIRPAR" -j1 sleep ::: "$seconds" 2>/dev/null
+		calls+=("$(grep -cE ' (poll|ppoll|wait4|waitid|read|write|futex|clock_[a-z]*|kill)\(' "calls$seconds")")
+	done
+	((calls[1] - calls[0] <= 2 && calls[0] - calls[1] <= 6)) || fail "${calls[*]}"
+}
+
+@test "temporary files have no name" {
+	need strace
+	strace -f -e trace=openat,open,mkdir,unlink,unlinkat -o calls "$FAIRPAR" -j2 -k --queue-mem 64k --batch-by '{}' \
+		'head -c 9000000 /dev/zero #' ::: 1 2 >/dev/null
+	assert_eq "$(grep -E 'O_CREAT|mkdir|unlink' calls | grep -v ENOENT)" ""
+}
+
+@test "kill -9 at any moment leaves no job" {
+	local pid
+	for i in $(seq 20); do
+		"$FAIRPAR" -j2 'sh -c "sleep 1000; :"; :' ::: 1 2 3 2>/dev/null 3>&- &
+		pid=$!
+		for ((spin = RANDOM % 400; spin > 0; spin--)); do :; done # some moment, not a certain one
+		kill -KILL "$pid"
+		wait "$pid" 2>/dev/null || :
+	done # the teardown looks for what is left
+}
+
+@test "two stdins are an error" {
+	run_fairpar 255 -a - -a - echo </dev/null
+	assert_contains "$stderr" "stdin can be read only once"
+}
+
+@test "misspelt options name the nearest" {
+	run_fairpar 255 --weigth a=1 true ::: 1
+	assert_contains "$stderr" "--weight"
+	run_fairpar 255 -j zero true ::: 1
+	assert_contains "$stderr" "zero"
+}

@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/buf.h"
+#include "base/distance.h"
 
 #define GROUP(...)
 #define OPTION(id, ...) [id] = {__VA_ARGS__},
@@ -54,8 +55,6 @@ static const char *const gnu_names[] = {
 
 static const char gnu_letters[] = "BDEHIJLMNSTUWXYeilmnopqsvx";
 
-enum { NEAR_ENOUGH = 3 }; // ninja's kMaxValidEditDistance
-
 const char *option_next_word(const char **list, size_t *ret_len) {
 	const char *word = *list + strspn(*list, " ");
 	*ret_len = strcspn(word, " ");
@@ -105,41 +104,10 @@ static enum option_match find_gnu(const char *names, enum option_id *ret_id) {
 	return MATCH_FOREIGN;
 }
 
-// Damerau–Levenshtein distance (optimal string alignment: no part is edited twice), or more than NEAR_ENOUGH where it
-// is that anyway.
-static size_t distance(const char *a, size_t na, const char *b, size_t nb) {
-	enum { MOST = 64 };
-	size_t rows[3][MOST + 1];
-	if (na > MOST || nb > MOST) {
-		return MOST;
-	}
-	size_t *last = rows[0], *above = rows[1], *row = rows[2];
-	for (size_t j = 0; j <= nb; ++j) {
-		above[j] = j;
-	}
-	for (size_t i = 1; i <= na; ++i) {
-		row[0] = i;
-		for (size_t j = 1; j <= nb; ++j) {
-			size_t best = above[j - 1] + (a[i - 1] != b[j - 1]);
-			best = above[j] + 1 < best ? above[j] + 1 : best;
-			best = row[j - 1] + 1 < best ? row[j - 1] + 1 : best;
-			if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] && last[j - 2] + 1 < best) {
-				best = last[j - 2] + 1;
-			}
-			row[j] = best;
-		}
-		size_t *spare = last;
-		last = above;
-		above = row;
-		row = spare;
-	}
-	return above[nb];
-}
-
 // The nearest name that fairpar has: one that begins like this, else one with few edits; NULL if none is near.
 static const char *find_near(const char *name, size_t len) {
 	const char *near = NULL;
-	size_t least = NEAR_ENOUGH + 1;
+	size_t least = DISTANCE_NEAR + 1;
 	for (int id = 0; id < NOPTIONS; ++id) {
 		const struct option_info *option = &option_table[id];
 		if (len > 2 && strncmp(option->name, name, len) == 0) {
@@ -152,7 +120,7 @@ static const char *find_near(const char *name, size_t len) {
 			size_t n = distance(name, len, alias, alias_len);
 			edits = n < edits ? n : edits;
 		}
-		if (edits < least && edits < len) { // not by replacing all of it
+		if (edits < least && edits * 2 <= len) { // not by replacing most of it
 			least = edits;
 			near = option->name;
 		}

@@ -317,7 +317,7 @@ static struct pool *make_pool(struct run *run, unsigned slots) {
 		.max_long = options->max_long,
 		.fair_time = options->fair_time,
 		.queue_mem = options->queue_mem,
-		.spill_dir = tmpfile_dir("/var/tmp"),
+		.spill_dir = run->temp_dir,
 		.start_interval = options->delay,
 		.stack_bytes = WORKER_STACK,
 		.hooks = {
@@ -342,7 +342,7 @@ static struct emit *make_emit(struct run *run) {
 		.mode = options->output == OUTPUT_LINE_BUFFER ? EMIT_LINE_BUFFER : EMIT_GROUP,
 		.keep_order = options->keep_order || options->dry_run,
 		.spool_mem = SPOOL_MEM,
-		.spool_dir = tmpfile_dir("/var/tmp"),
+		.spool_dir = run->temp_dir,
 		.out_fd = STDOUT_FILENO,
 		.err_fd = STDERR_FILENO,
 		.failed = on_output_failed,
@@ -363,10 +363,26 @@ static int count_slots(struct run *run, unsigned *ret_slots) {
 	}
 	unsigned limit = slots_limit(nofile);
 	if (*ret_slots > limit) {
-		diag_warn("-j %s: %lu descriptors are enough for %u jobs at once", jobs, nofile, limit);
+		diag_warn("-j %s: %lu descriptors are enough for %u job%s at once", jobs, nofile, limit, limit == 1 ? "" : "s");
 		*ret_slots = limit;
 	}
 	return 0;
+}
+
+// Where spilled items and held output go. A TMPDIR that is no use would hold jobs up only much later.
+static void choose_temp_dir(struct run *run) {
+	const char *own = tmpfile_dir(NULL);
+	run->temp_dir = own ? own : "/var/tmp";
+	if (access(run->temp_dir, W_OK | X_OK) == 0) {
+		return;
+	}
+	if (own) {
+		diag_warn("TMPDIR '%s': %s; taking /var/tmp", diag_shows(own), strerror(errno));
+		run->temp_dir = "/var/tmp";
+	}
+	if (access(run->temp_dir, W_OK | X_OK) != 0) {
+		run->temp_dir = "/tmp";
+	}
 }
 
 // Opens what the run needs. Returns 0, or -1 after a message.
@@ -384,7 +400,12 @@ static int run_open(struct run *run) {
 	}
 	run->recipe.shell = shell_choose(options->shell);
 	if (!run->recipe.shell) {
-		diag_error("--shell: there is no program '%s'", diag_shows(options->shell));
+		if (errno == ENOTSUP) {
+			diag_error("--shell: '%s' does not read the quotes of a Bourne shell; take sh, bash, dash, ksh, zsh or their kin",
+			           diag_shows(options->shell));
+		} else {
+			diag_error("--shell: there is no program '%s'", diag_shows(options->shell));
+		}
 		return -1;
 	}
 	if (options->trace_service && !(run->trace = trace_open(options->trace_service))) {
@@ -392,6 +413,7 @@ static int run_open(struct run *run) {
 		return -1;
 	}
 	filter_env(&run->recipe);
+	choose_temp_dir(run);
 	run->children = children_create(&options->term_seq);
 	diag_set_last_words(children_last_words);
 	run->emit = make_emit(run);
@@ -463,9 +485,9 @@ static void warn_unused_settings(const struct options *options) {
 static void print_failures(struct run *run) {
 	const struct tally *tally = &run->tally;
 	struct buf line = BUF_INIT;
-	uint64_t ended = tally->ok + tally->failed;
+	uint64_t known = tally->ok + tally->failed + tally->cancelled;
 	if (tally->failed > 0) {
-		buf_printf(&line, "%llu of %llu jobs failed: %s", (unsigned long long)tally->failed, (unsigned long long)ended,
+		buf_printf(&line, "%llu of %llu jobs failed: %s", (unsigned long long)tally->failed, (unsigned long long)known,
 		           buf_str(&run->failures));
 	}
 	if (tally->failed > FAILURES_NAMED) {

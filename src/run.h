@@ -53,6 +53,7 @@ struct run {
 	struct emit *emit;         // NULL with --ungroup
 	struct trace *trace;       // --trace-service, or NULL
 	struct feeds *feeds;
+	const char *temp_dir;      // for spilled items and held output
 	struct source_config *file_sources; // of --batch NAME=FILE
 
 	// what happened so far

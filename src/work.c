@@ -522,7 +522,6 @@ void work_failed(void *arg, struct worker *worker, struct queue *queue) {
 	*failure = (struct failure){.job = *kept, .result = desk->failed_result};
 	free(kept);
 	failure->job.spool = NULL;
-	failure->job.attempt = 1;
 	failure->job.item.order = 0;
 	struct work work = {
 		.type = &work_on_failure,

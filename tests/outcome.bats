@@ -54,7 +54,7 @@ run_in_pipe() {
 
 @test "--halt now,fail=1 passes the job's code on" {
 	run_fairpar 7 -j1 --halt now,fail=1 'exit {}' ::: 0 7 0
-	assert_contains "$stderr" "1 of 2 jobs failed"
+	assert_contains "$stderr" "1 of 3 jobs failed: #2 (exit 7); 1 cancelled"
 }
 
 @test "--halt now,fail=1 gives 128+n for a signal and 124 for a timeout" {

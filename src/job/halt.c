@@ -132,6 +132,9 @@ static int xargs_stop_code(const struct result *result) {
 	case OUTCOME_TIMEOUT:
 		return 125;
 	case OUTCOME_FAILED:
+		if (result->exit_code == 126 || result->exit_code == 127) {
+			return result->exit_code; // the shell that was to start it says so in this way (POSIX sh, EXIT STATUS)
+		}
 		return result->exit_code == 255 ? 124 : 0;
 	default:
 		return 0;

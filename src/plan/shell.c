@@ -429,10 +429,9 @@ bool shell_is_needed(const char *command, size_t len) {
 
 // ---- which shell ----
 
-static bool is_bourne(const char *path) {
-	static const char *const names[] = {"sh", "dash", "bash", "ksh", "ash"};
+static bool is_called(const char *path, const char *const *names, size_t n) {
 	const char *slash = strrchr(path, '/');
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); ++i) {
+	for (size_t i = 0; i < n; ++i) {
 		if (strcmp(slash ? slash + 1 : path, names[i]) == 0) {
 			return true;
 		}
@@ -440,15 +439,32 @@ static bool is_bourne(const char *path) {
 	return false;
 }
 
+static bool is_bourne(const char *path) {
+	static const char *const names[] = {"sh", "dash", "bash", "ksh", "ash"};
+	return is_called(path, names, sizeof(names) / sizeof(names[0]));
+}
+
+// True for what reads other quotes than those that items get: it could be made to run what a file name says.
+static bool is_foreign(const char *path) {
+	static const char *const names[] = {
+		"fish", "csh", "tcsh", "rc", "es", "elvish", "nu", "pwsh", "xonsh", "perl", "python", "python3", "ruby", "node",
+	};
+	return is_called(path, names, sizeof(names) / sizeof(names[0]));
+}
+
 // An empty variable is as good as none.
 static const char *shell_from(const char *variable) {
 	const char *name = getenv(variable);
-	return name && *name ? program_find(name) : NULL;
+	return name && *name && !is_foreign(name) ? program_find(name) : NULL;
 }
 
 char *shell_choose(const char *option) {
 	const char *path = NULL;
 	if (option) {
+		if (is_foreign(option)) {
+			errno = ENOTSUP;
+			return NULL;
+		}
 		path = program_find(option);
 		return path ? xstrdup(path) : NULL;
 	}

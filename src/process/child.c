@@ -181,7 +181,7 @@ static bool child_try_until(struct child *child, atomic_int *listed, struct spaw
 			return true;
 		}
 		if (!is_shortage(ret_error->error)
-		    || (!children_wait_room(child->children, &patience)
+		    || (!children_wait_room(child->children, &patience, ret_error->error)
 		        && !atomic_load_acquire(&child->children->terminating))) {
 			return false;
 		}

@@ -202,7 +202,7 @@ bool children_is_cancelled(struct children *children, const struct running *runn
 	return cancelled;
 }
 
-bool children_wait_room(struct children *children, struct patience *patience) {
+bool children_wait_room(struct children *children, struct patience *patience, int error) {
 	uint64_t now = now_ns();
 	mutex_lock(&children->lock);
 	if (children->nrunning > 0) {
@@ -210,7 +210,9 @@ bool children_wait_room(struct children *children, struct patience *patience) {
 	} else if (patience->alone_since == 0) {
 		patience->alone_since = now;
 	}
-	bool useful = patience->alone_since == 0 || now - patience->alone_since < PATIENCE_S * NS_PER_S;
+	// only our own children's end gives descriptors of this process back; processes and memory are others' too
+	uint64_t limit = error == EMFILE ? 0 : PATIENCE_S * NS_PER_S;
+	bool useful = patience->alone_since == 0 || now - patience->alone_since < limit;
 	patience->pause = patience->pause ? patience->pause * 2 : (uint64_t)PAUSE_MIN_MS * NS_PER_MS;
 	if (patience->pause > (uint64_t)PAUSE_MAX_MS * NS_PER_MS) {
 		patience->pause = (uint64_t)PAUSE_MAX_MS * NS_PER_MS; // others' processes end too, and nobody tells us

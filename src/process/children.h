@@ -70,8 +70,8 @@ struct patience {
 	uint64_t alone_since; // since when no other child was running, or 0
 };
 
-// Waits until another child has ended, or for a while. Returns false if there is no use in another try: termination has
+// Waits until another child has ended, or for a while, after a start that failed with `error`. Returns false if there is no use in another try: termination has
 // begun, or it has lasted too long with no other child running.
-bool children_wait_room(struct children *children, struct patience *patience);
+bool children_wait_room(struct children *children, struct patience *patience, int error);
 
 #endif

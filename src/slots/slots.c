@@ -20,7 +20,7 @@ enum {
 	// A running job holds two pipes, a pidfd and two spools that may have gone to disk; its start, as many again for a
 	// moment, is paid from the reserve: seldom do many start in the same instant.
 	FDS_PER_JOB = 6,
-	FDS_RESERVED = 64,
+	FDS_RESERVED = 24,
 	// Beyond this the threads and processes are the limit (32768 pids on small systems, two for each job with a shell).
 	MOST_SLOTS = 16384,
 	MOST_DIGITS = 9,

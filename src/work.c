@@ -209,6 +209,7 @@ static void run_child(struct desk *desk, const struct job *job, struct result *r
 		.drain = job->spool ? &drain : NULL,
 		.timeout = job->batch->recipe->timeout,
 		.label = buf_str(&desk->label),
+		.forks = desk->command.by_shell,
 		.own_group = true,
 		.scratch = desk->scratch,
 	};

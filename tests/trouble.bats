@@ -108,7 +108,7 @@ load helper
 
 @test "kill -9 at any moment leaves no job" {
 	local pid
-	for i in $(seq 20); do
+	for _ in $(seq 20); do
 		"$FAIRPAR" -j2 'sh -c "sleep 1000; :"; :' ::: 1 2 3 2>/dev/null 3>&- &
 		pid=$!
 		for ((spin = RANDOM % 400; spin > 0; spin--)); do :; done # some moment, not a certain one

@@ -107,6 +107,7 @@ static int build_shell(struct command *command, const char *shell) {
 	}
 	buf_add(words, buf_str(text), text->len + 1);
 	command->path = shell;
+	command->by_shell = true;
 	return set_argv(command, 3);
 }
 
@@ -115,6 +116,7 @@ int command_build(struct command *command, const struct template *template, cons
 	struct buf *text = &command->text;
 	buf_reset(&command->words);
 	buf_reset(text);
+	command->by_shell = false;
 	size_t nwords = 0;
 	if (template && template_is_direct(template)) {
 		nwords = template_expand_words(template, x, &command->words);

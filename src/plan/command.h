@@ -12,9 +12,10 @@ struct command {
 	size_t argv_cap;
 	struct buf words;
 	struct buf text;         // scratch
+	bool by_shell;           // a shell runs it
 };
 
-#define COMMAND_INIT {NULL, NULL, 0, BUF_INIT, BUF_INIT}
+#define COMMAND_INIT {NULL, NULL, 0, BUF_INIT, BUF_INIT, false}
 void command_fini(struct command *command);
 
 // Builds the command: directly where the template (or, with template NULL, the record's line itself) has no shell

@@ -189,6 +189,10 @@ static bool child_try_until(struct child *child, atomic_int *listed, struct spaw
 }
 
 static bool child_start(struct child *child, struct spawn_error *ret_error) {
+	struct guardian *guardian = &child->children->guardian;
+	if (child->config->forks && guardian_is_wanted(guardian)) {
+		guardian_start(guardian, &child->children->world, child->config->scratch->stack_top);
+	}
 	atomic_int *listed = children_reserve(child->children, &child->running);
 	if (!child_try_until(child, listed, ret_error)) {
 		children_release(child->children, &child->running);

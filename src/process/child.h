@@ -77,6 +77,7 @@ struct child_config {
 	const struct drain *drain;   // NULL: stdout and stderr are inherited (--ungroup)
 	uint64_t timeout;            // nanoseconds, 0: none
 	const char *label;           // for listings; borrowed during the call
+	bool forks;                  // likely to have children of its own (a shell): the guardian is there before it
 	bool own_group;              // own process group (all but the xargs personality)
 	struct child_scratch *scratch; // of the calling worker
 };

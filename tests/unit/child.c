@@ -661,7 +661,7 @@ static void test_stop_at_start(void) {
 static void test_shortage(void) {
 	struct world w;
 	world_open(&w);
-	setenv("FAIRPAR_FAULT", "spawn:1:EAGAIN,pipe:1:EMFILE", 1);
+	setenv("FAIRPAR_FAULT", "spawn:1:EAGAIN,pipe:1:ENFILE", 1);
 	check_equal(run(&w, "exit 3")->outcome, OUTCOME_FAILED);
 	check_equal(w.result.exit_code, 3);
 	world_close(&w);

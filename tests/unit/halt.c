@@ -239,7 +239,8 @@ static void test_xargs_codes(void) {
 	check_equal(xargs_of((struct result){.outcome = OUTCOME_TIMEOUT, .term_signal = 15}), 125);
 	check_equal(xargs_of((struct result){.outcome = OUTCOME_SPAWN_ERROR, .exit_code = 126}), 126);
 	check_equal(xargs_of((struct result){.outcome = OUTCOME_SPAWN_ERROR, .exit_code = 127}), 127);
-	check_equal(xargs_of(exited(126)), 124); // the command's own 126 is one of 1 to 125 and more: 123, but for the third
+	check_equal(xargs_of(exited(127)), 127); // by a shell that did not find the command
+	check_equal(xargs_of(exited(125)), 124); // 123, but for the third
 }
 
 static void test_scheme_names(void) {

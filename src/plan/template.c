@@ -178,7 +178,8 @@ static void find_places(struct template *template) {
 		// the command itself: to be read by the shell
 		part->is_raw = (template->flags & TEMPLATE_RAW) || i == 0;
 	}
-	template->has_variables = quoting.is_intricate && !(template->flags & (TEMPLATE_RAW | TEMPLATE_GNU_QUOTES));
+	template->has_variables = quoting.is_intricate && !template->is_direct // plain words, whatever they look like
+		&& !(template->flags & (TEMPLATE_RAW | TEMPLATE_GNU_QUOTES));
 	for (size_t i = 0; i < parts->n; ++i) {
 		struct part *part = &parts->at[i];
 		if (template->flags & TEMPLATE_GNU_QUOTES) {
@@ -291,8 +292,8 @@ static void parse_joined(struct template *template, const char *const *words, si
 		add_literal(&template->parts, " ", 1);
 		parts_add(&template->parts, (struct part){.kind = ITEM});
 	}
-	find_places(template);
 	template->is_direct = !(template->flags & TEMPLATE_RAW) && has_plain_words(&template->parts);
+	find_places(template);
 	if (template->is_direct) {
 		split_words(template);
 	}

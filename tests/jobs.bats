@@ -3,7 +3,7 @@
 load helper
 
 @test "a job has descriptors 0 to 2, what the caller passes on, and no others" {
-	local show='ls /proc/$$/fd | tr "\n" " " #'
+	local show='ls /proc/self/fd #' # a pipeline would show its own ends now and then
 	run_fairpar -j1 "$show" ::: x
 	timeout 10 sh -c "$show" >expected 2>err 3>&-
 	assert_eq "$output" "$(cat expected)"

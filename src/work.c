@@ -136,8 +136,21 @@ static void build_env(struct desk *desk, const struct job *job, unsigned slot, c
 
 // ---- one attempt ----
 
+struct drained {
+	struct run *run;
+	struct spool *spool;
+};
+
 static ssize_t drain_readable(void *arg, enum child_stream stream, int fd) {
-	return spool_readable(arg, (int)stream, fd);
+	struct drained *drained = arg;
+	ssize_t n = spool_readable(drained->spool, (int)stream, fd);
+	if (n < 0 && errno != EAGAIN && errno != EINTR) {
+		int error = errno;
+		diag_error("cannot read the output of a job: %s", strerror(error));
+		atomic_store_relaxed(&drained->run->trouble, true);
+		errno = error;
+	}
+	return n;
 }
 
 // Opens the job's spool, with its tag, before its first attempt.
@@ -199,7 +212,8 @@ static void explain(const struct desk *desk, const struct job *job, const char *
 
 static void run_child(struct desk *desk, const struct job *job, struct result *ret_result) {
 	struct run *run = desk->run;
-	struct drain drain = {.readable = drain_readable, .arg = job->spool};
+	struct drained drained = {.run = run, .spool = job->spool};
+	struct drain drain = {.readable = drain_readable, .arg = &drained};
 	struct child_config config = {
 		.path = desk->command.path,
 		.argv = desk->command.argv,

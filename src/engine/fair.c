@@ -7,14 +7,14 @@
 //
 // A queue that begins to want (work arrives, its limit is lifted, it is resumed) is moved up to V if it lies behind. So
 // absence earns no credit; and what a queue had while it was alone is no debt, as V went along. This is start-time fair
-// queueing (Goyal, Vin, Cheng, SIGCOMM 1996) with the cost of an item counted when it is known: a turn at the pick, or
-// slot-time as it passes, so that a queue is charged for a slot while it sits on it.
+// queueing (Goyal, Vin, Cheng, SIGCOMM 1996) with the cost of an item counted when it is known: a turn for each slot it
+// takes, or slot-time as it passes, so that a queue is charged for a slot while it sits on it.
 //
 // A queue that runs items but wants no more does not hold V back: whoever arrives would be placed at its low mark and
 // owe nothing until it had overtaken all who have been waiting for long. Only when nobody wants to run does V follow
 // those who run (time), or the queue that was picked last (turns: no trace may depend on when items end).
 //
-// Ties: under time the one with fewer running items per weight, so that a burst at the start spreads; then the one that
+// Ties: under time the one with fewer slots taken per weight, so that a burst at the start spreads; then the one that
 // was served longest ago, never served first; then in order of opening.
 //
 // [F1] A queue is in its tier's heap exactly while it can be picked and its virtual time stands still: always under
@@ -172,7 +172,7 @@ static void refund(struct fair_queue *queue, uint64_t units) {
 
 // Slot-time since `last`: running items charge their queue as time passes.
 static inline uint64_t owing(const struct fair_queue *queue, uint64_t now) {
-	return before(queue->last, now) ? queue->running * (now - queue->last) : 0;
+	return before(queue->last, now) ? (queue->running + queue->extra) * (now - queue->last) : 0;
 }
 
 static inline uint64_t virt_at(const struct fair *fair, const struct fair_queue *queue, uint64_t now) {
@@ -301,7 +301,7 @@ void fair_add(struct fair *fair, struct fair_queue *queue, uint32_t weight, int3
 }
 
 struct fair_tag fair_remove(struct fair *fair, struct fair_queue *queue, uint64_t now) {
-	verify(queue->backlog == 0 && queue->running == 0);
+	verify(queue->backlog == 0 && queue->running == 0 && queue->extra == 0);
 	unplace(fair, queue, now);
 	struct fair_tier *tier = queue->tier;
 	--tier->nqueues;
@@ -345,14 +345,15 @@ void fair_withdraw(struct fair *fair, struct fair_queue *queue, uint64_t n, uint
 	place(fair, queue);
 }
 
-// Goes first: lower virtual time, fewer running per weight, served longer ago, opened earlier.
+// Goes first: lower virtual time, fewer slots per weight, served longer ago, opened earlier.
 static bool goes_first(const struct fair_queue *a, uint64_t virt_a, const struct fair_queue *b, uint64_t virt_b) {
 	if (virt_a != virt_b) {
 		return before(virt_a, virt_b);
 	}
-	uint64_t running_a = (uint64_t)a->running * b->weight, running_b = (uint64_t)b->running * a->weight;
-	if (running_a != running_b) {
-		return running_a < running_b;
+	uint64_t slots_a = (uint64_t)(a->running + a->extra) * b->weight;
+	uint64_t slots_b = (uint64_t)(b->running + b->extra) * a->weight;
+	if (slots_a != slots_b) {
+		return slots_a < slots_b;
 	}
 	return a->served != b->served ? a->served < b->served : a->seq < b->seq;
 }
@@ -407,6 +408,14 @@ static bool pick_in_place(const struct fair *fair, struct fair_queue *queue) {
 	return true;
 }
 
+// Under turns, after a charge: if nobody waits, what the queue had is no debt, whenever its item ends.
+static void clock_follow(const struct fair *fair, const struct fair_queue *queue) {
+	struct fair_tier *tier = queue->tier;
+	if (!fair->time && tier->nheap == 0 && list_is_empty(&tier->special) && before(tier->clock, queue->virt)) {
+		tier->clock = queue->virt;
+	}
+}
+
 struct fair_queue *fair_pick(struct fair *fair, uint64_t now) {
 	struct fair_queue *queue = fair_peek(fair, now);
 	if (!queue) {
@@ -423,10 +432,7 @@ struct fair_queue *fair_pick(struct fair *fair, uint64_t now) {
 		charge_turn(queue);
 	}
 	place(fair, queue);
-	struct fair_tier *tier = queue->tier;
-	if (!fair->time && tier->nheap == 0 && list_is_empty(&tier->special) && before(tier->clock, queue->virt)) {
-		tier->clock = queue->virt; // nobody waits: what it had is no debt, whenever its item ends
-	}
+	clock_follow(fair, queue);
 	return queue;
 }
 
@@ -449,6 +455,40 @@ void fair_give_back(struct fair *fair, struct fair_queue *queue, uint64_t start,
 		refund(queue, FAIR_TURN);
 	} else if (before(start, now)) {
 		refund(queue, now - start);
+	}
+	place(fair, queue);
+}
+
+void fair_widen(struct fair *fair, struct fair_queue *queue, uint32_t extra, uint64_t now) {
+	verify(queue->running > 0);
+	unplace(fair, queue, now);
+	queue->extra += extra;
+	if (!fair->time) {
+		charge(queue, extra * FAIR_TURN);
+	}
+	place(fair, queue);
+	clock_follow(fair, queue);
+}
+
+void fair_narrow(struct fair *fair, struct fair_queue *queue, uint32_t extra, uint64_t now) {
+	verify(queue->extra >= extra);
+	if (fair->time) {
+		unplace(fair, queue, now);
+		queue->extra -= extra;
+		place(fair, queue);
+	} else {
+		queue->extra -= extra; // was charged by the turn, so it changes nobody's place
+	}
+}
+
+void fair_widen_back(struct fair *fair, struct fair_queue *queue, uint32_t extra, uint64_t start, uint64_t now) {
+	verify(queue->extra >= extra);
+	unplace(fair, queue, now);
+	queue->extra -= extra;
+	if (!fair->time) {
+		refund(queue, extra * FAIR_TURN);
+	} else if (before(start, now)) {
+		refund(queue, extra * (now - start));
 	}
 	place(fair, queue);
 }

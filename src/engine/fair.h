@@ -5,6 +5,8 @@
 // the items; here an item is only a count.
 //
 // An item's life: fair_arrive -> fair_pick -> fair_done or fair_give_back; or fair_arrive -> fair_withdraw.
+// One that takes several slots, a wide one: fair_pick -> fair_widen -> fair_narrow -> fair_done, or
+// fair_widen_back -> fair_give_back.
 
 #ifndef FAIRPAR_ENGINE_FAIR_H
 #define FAIRPAR_ENGINE_FAIR_H
@@ -30,6 +32,7 @@ struct fair_queue {
 	uint64_t seq;            // order of fair_add()
 	uint64_t backlog;        // public: items waiting
 	uint32_t running;        // public: items picked and not done
+	uint32_t extra;          // public: slots they take beyond one each
 	uint32_t weight;
 	uint32_t limit;          // items running at most; 0: no limit
 	uint32_t rem;            // of the division by weight, carried along
@@ -88,6 +91,16 @@ void fair_done(struct fair *fair, struct fair_queue *queue, uint64_t now);
 
 // An item picked at `start` needed no slot after all: as fair_done(), and the queue gets back what it was charged.
 void fair_give_back(struct fair *fair, struct fair_queue *queue, uint64_t start, uint64_t now);
+
+// An item picked before takes `extra` slots more: that many turns are charged at once, or the slot-time as it passes.
+// It counts as one item for the limit. May be called more than once for an item.
+void fair_widen(struct fair *fair, struct fair_queue *queue, uint32_t extra, uint64_t now);
+
+// A wide item takes `extra` slots less, because it is about to be done: what they were charged stays.
+void fair_narrow(struct fair *fair, struct fair_queue *queue, uint32_t extra, uint64_t now);
+
+// Undoes a fair_widen() of the time `start`: the queue gets back what it was charged for it.
+void fair_widen_back(struct fair *fair, struct fair_queue *queue, uint32_t extra, uint64_t start, uint64_t now);
 
 // A paused queue is as one without work: it gains no credit meanwhile. A blocked one cannot be picked either, but that
 // is the engine's doing, so it keeps its place and gets what it has missed.

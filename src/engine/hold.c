@@ -242,8 +242,26 @@ static enum work_source take_local(struct queue *queue, struct worker *worker, s
 	return source;
 }
 
+// Its last item, which is in no chunk so that nobody cancels it.
+static void take_finale(struct queue *queue, struct worker *worker, struct record *record) {
+	struct finale *finale = queue->finale;
+	*record = finale->record;
+	record->data = finale->data;
+	keep_data(worker, record);
+	queue->pool->struct_mem -= sizeof(*finale) + record->size;
+	free(finale);
+	queue->finale = NULL;
+	queue->finale_state = FINALE_HAD;
+	--queue->pool->queued;
+	queue_reach(queue);
+}
+
 enum work_source queue_take(struct queue *queue, struct worker *worker, struct record *ret_record, struct errands *errands) {
 	enum work_source source = SOURCE_QUEUE;
+	if (queue->finale_state == FINALE_DUE) {
+		take_finale(queue, worker, ret_record);
+		return source;
+	}
 	bool head_first = ++queue->picks % HEAD_EVERY == 0;
 	if (queue->nlocal > 0 && !(head_first && head_is_ready(queue))) {
 		source = take_local(queue, worker, ret_record);
@@ -414,14 +432,21 @@ void hold_load(struct pool *pool, struct queue *queue, struct chunk *chunk, stru
 
 // ---- cancelled ----
 
-void queue_doom(struct queue *queue, struct doomed *ret_doomed) {
+void queue_doom(struct queue *queue, struct doomed *ret_doomed, struct errands *errands) {
 	struct pool *pool = queue->pool;
+	uint64_t waiting = queue->fair.backlog - (queue->finale_state == FINALE_DUE);
 	*ret_doomed = (struct doomed){
 		.queue = queue,
 		.chunks = queue->head,
 		.head_id = queue->head_id,
-		.nitems = queue->fair.backlog,
+		.nitems = waiting,
 	};
+	struct worker *holder = queue_holder(queue);
+	if (holder) {
+		++ret_doomed->nitems;
+		ret_doomed->has_held = true;
+		holder_rob(holder, &ret_doomed->held, errands);
+	}
 	list_init(&ret_doomed->locals);
 	list_for_each(&queue->locals, at) {
 		list_remove(at);
@@ -442,15 +467,14 @@ void queue_doom(struct queue *queue, struct doomed *ret_doomed) {
 	queue->head_id = queue->tail_id;
 	queue->nlocal = 0;
 	queue->bytes = 0;
-	pool->queued -= ret_doomed->nitems;
+	pool->queued -= waiting;
 	++queue->pins;
 	++pool->nbusy;
-	fair_withdraw(&queue->side->fair, &queue->fair, ret_doomed->nitems, pool_now(pool));
+	fair_withdraw(&queue->side->fair, &queue->fair, waiting, pool_now(pool));
 	queue_reach(queue);
 }
 
-// Calls drop for one item, with a copy that is aligned for any object.
-static void drop_record(struct pool *pool, struct queue *queue, const struct record *record) {
+void record_drop(struct pool *pool, struct queue *queue, const struct record *record) {
 	const struct work_type *type = pool->types[record->type]; // read without the lock: it was there when we had it
 	if (type->drop) {
 		void *copy = xmemdup(record->data, record->size);
@@ -470,7 +494,7 @@ static uint64_t drop_bytes(struct pool *pool, struct doomed *doomed, const char 
 	for (size_t at = 0; at < len; ++n) {
 		at += record_decode(data + at, doomed->head_id, &record);
 		doomed->head_id = record.id;
-		drop_record(pool, doomed->queue, &record);
+		record_drop(pool, doomed->queue, &record);
 	}
 	return n;
 }
@@ -497,15 +521,19 @@ static uint64_t drop_local(struct pool *pool, struct doomed *doomed, struct loca
 	while (local->lane.nitems > 0) {
 		struct record record;
 		lane_take_oldest(&local->lane, &record);
-		drop_record(pool, doomed->queue, &record);
+		record_drop(pool, doomed->queue, &record);
 	}
 	return n;
 }
 
 void doomed_drop(struct pool *pool, struct doomed *doomed) {
 	struct queue *queue = doomed->queue;
-	uint64_t n = 0;
+	uint64_t n = doomed->has_held;
 	struct errands errands = ERRANDS_INIT;
+	if (doomed->has_held) {
+		record_drop(pool, queue, &doomed->held);
+		free((void *)doomed->held.data);
+	}
 	while (doomed->chunks) {
 		struct chunk *chunk = doomed->chunks;
 		n += drop_chunk(pool, doomed, chunk);

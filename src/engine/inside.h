@@ -24,6 +24,9 @@ enum {
 // MEMORY -written-> WRITING -> DISK -needed soon-> LOADING -> MEMORY
 enum chunk_state { CHUNK_MEMORY, CHUNK_WRITING, CHUNK_DISK, CHUNK_LOADING };
 
+// NONE -pool_queue_finally()-> KEPT -closed, all else gone-> DUE -taken-> HAD
+enum finale_state { FINALE_NONE, FINALE_KEPT, FINALE_DUE, FINALE_HAD };
+
 // Some records of a queue, oldest first.
 struct chunk {
 	struct chunk *next;
@@ -45,9 +48,10 @@ struct local {
 // One of two kinds of workers, with the queues they serve: slots, or dedicated threads.
 struct side {
 	struct fair fair;
-	unsigned goal;           // items running at most
-	unsigned running;
-	unsigned lent;           // of these, waiting inside pool_wait_idle(): others may run meanwhile
+	unsigned goal;           // slots
+	unsigned running;        // slots taken by running items
+	unsigned lent;           // of these, by items that wait inside pool_wait_idle(): others may run meanwhile
+	struct worker *holder;   // has taken a wide item that waits for its slots; nothing else is dispatched [E9]
 	unsigned nthreads;
 	unsigned thread_limit;   // no more can be started
 	bool waking;             // a worker was woken or started and has not had the lock since
@@ -62,6 +66,7 @@ struct worker {
 	struct worker *below;    // in the idle stack
 	cond wake;
 	bool woken;
+	bool parked;
 	bool started;            // `thread` is to be joined
 	unsigned index;          // from 0
 	thread thread;
@@ -75,6 +80,15 @@ struct worker {
 	void *context;
 	unsigned number, slot;   // of its side; a dedicated thread's slot is a lane above the slots
 	uint64_t start;
+	// what is known of it from the time it was taken, while the pool's lock is held
+	struct queue *taken;     // not NULL: it has not started yet, so `queue` is NULL
+	uint64_t picked;         // when
+	uint64_t id;
+	double lag;              // before that
+	enum work_source source;
+	uint32_t width;          // slots it takes, or would like to before it has started
+	uint32_t extra;          // slots beyond the first that it is charged for in the fair choice
+	bool is_finale;          // cannot be cancelled
 };
 
 struct queue {
@@ -92,6 +106,7 @@ struct queue {
 	bool closed;             // no more work from outside
 	bool removed;
 	bool low_armed;
+	uint8_t finale_state;    // enum finale_state
 	uint8_t picks;
 	uint64_t submitted;
 	size_t bytes;            // of items queued
@@ -101,7 +116,14 @@ struct queue {
 	struct list locals;      // local lists that are not empty; thieves begin with the first and move it to the end
 	struct local **local_of; // by worker->index, as far as it goes
 	unsigned nlocal_of;
+	struct finale *finale;   // NULL unless KEPT or DUE; then it counts as waiting, but is in no chunk
 	char name[];
+};
+
+// The last item of a queue.
+struct finale {
+	struct record record;    // of the data behind it
+	char data[];
 };
 
 // What a removed queue leaves behind: 24 bytes, as there may be a million.
@@ -121,11 +143,12 @@ struct pool {
 	bool idle;               // hooks.idle has returned
 	cond idle_cond;          // `idle`, `guests` and what pool_wait_idle() inside an item waits for
 	unsigned guests;         // threads from outside with errands
-	unsigned waiting_inside; // items in pool_wait_idle()
+	unsigned waiting_inside; // slots of items in pool_wait_idle()
 	struct side *thread_retry; // has work, and no thread could be started for it
 	struct worker *gate;     // the one that waits for next_start
 	uint64_t next_start;
-	uint64_t queued, dispatched, wakes;
+	uint64_t queued;         // items that have not started
+	uint64_t dispatched, wakes;
 	unsigned most_slots;     // greatest goal of the slots so far: lanes lie above it
 	struct worker **workers; // by index
 	size_t workers_cap;
@@ -174,6 +197,9 @@ void pool_leave(struct pool *pool, struct errands *errands);
 
 uint64_t pool_now(const struct pool *pool);
 
+// The type's place in pool->types.
+uint16_t pool_type(struct pool *pool, const struct work_type *type);
+
 // Notices that there is room again, or that what items wait for inside has happened.
 void pool_notice_now(struct pool *pool, struct errands *errands);
 
@@ -185,8 +211,18 @@ static inline void pool_notice(struct pool *pool, struct errands *errands) {
 
 // ---- worker.c ----
 
+// An item takes no more slots than there are, so that it can start some time.
+static inline uint32_t side_cut(const struct side *side, uint32_t width) {
+	return width <= side->goal ? width : side->goal > 0 ? side->goal : 1;
+}
+
+static inline bool side_has_room(const struct side *side, uint32_t width) {
+	return side->running + side_cut(side, width) <= side->goal + side->lent;
+}
+
 static inline bool side_has_work(const struct pool *pool, const struct side *side) {
-	return fair_is_eligible(&side->fair) && side->running < side->goal + side->lent && pool->started && !pool->paused;
+	return side->running < side->goal + side->lent && pool->started && !pool->paused &&
+	       (side->holder ? side_has_room(side, side->holder->width) : fair_is_eligible(&side->fair));
 }
 
 // Chooses a worker to wake or to start if one is needed [E3].
@@ -200,13 +236,23 @@ static inline void side_wake(struct pool *pool, struct side *side, struct errand
 
 void sides_wake(struct pool *pool, struct errands *errands);
 
+// The queue's item that a worker has taken and that waits for its slots, if it may be cancelled; else NULL.
+static inline struct worker *queue_holder(const struct queue *queue) {
+	struct worker *holder = queue->side->holder;
+	return holder && holder->taken == queue && !holder->is_finale ? holder : NULL;
+}
+
+// Takes that item away from its worker, who need not know: it looks for other work. Its turns are given back. The
+// record's data and context are the caller's to free.
+void holder_rob(struct worker *holder, struct record *ret_record, struct errands *errands);
+
 // Starts the thread of a worker that side_wake() chose; without the lock.
 void worker_start(struct worker *worker);
 void worker_free(struct worker *worker);
 
 // ---- names.c ----
 
-// Removes the queue if it is closed, empty and unused [E5].
+// Removes the queue if it is closed, empty and unused [E5]; but first has its last item run if it has one [E10].
 void queue_check_removal_now(struct queue *queue, struct errands *errands);
 
 static inline void queue_check_removal(struct queue *queue, struct errands *errands) {
@@ -230,12 +276,12 @@ void names_fini(struct pool *pool);
 // Adds an item. `from`: to that worker's local list; NULL: to the tail.
 void queue_append(struct queue *queue, const struct record *record, struct worker *from);
 
-// Takes an item for the worker. The record's data stays valid until the lock is given back.
+// Takes an item for the worker. The record's data is the worker's.
 enum work_source queue_take(struct queue *queue, struct worker *worker, struct record *ret_record, struct errands *errands);
 
 // Blocks the queue in the fair choice while its next item is not in memory, and unblocks it.
 static inline void queue_reach(struct queue *queue) {
-	bool blocked = queue->head && !queue->head->data && queue->nlocal == 0;
+	bool blocked = queue->head && !queue->head->data && queue->nlocal == 0 && queue->finale_state != FINALE_DUE;
 	if (blocked != queue->fair.blocked) {
 		fair_block(&queue->side->fair, &queue->fair, blocked, pool_now(queue->pool));
 	}
@@ -256,13 +302,23 @@ struct doomed {
 	struct chunk *chunks;
 	uint64_t head_id;
 	struct list locals;
+	bool has_held;
+	struct record held;      // if so, the one that waited for its slots; its data are owned
 	uint64_t nitems;
 };
 
-void queue_doom(struct queue *queue, struct doomed *ret_doomed);
+// True if there is anything that queue_doom() would take.
+static inline bool queue_can_doom(const struct queue *queue) {
+	return queue->fair.backlog > (queue->finale_state == FINALE_DUE) || queue_holder(queue);
+}
+
+void queue_doom(struct queue *queue, struct doomed *ret_doomed, struct errands *errands);
 
 // Drops them; without the lock.
 void doomed_drop(struct pool *pool, struct doomed *doomed);
+
+// Calls drop for one item, with a copy that is aligned for any object, and lets its context go; without the lock.
+void record_drop(struct pool *pool, struct queue *queue, const struct record *record);
 void queue_free(struct queue *queue);
 
 #endif

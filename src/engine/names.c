@@ -145,6 +145,9 @@ static struct queue *queue_create(struct pool *pool, uint64_t hash, const char *
 	list_init(&queue->locals);
 	struct fair_tag tag = past_recall(pool, queue);
 	fair_add(&queue->side->fair, &queue->fair, attrs_weight(attrs), attrs->priority, attrs->max_parallel, &tag);
+	if (attrs->paused) {
+		fair_pause(&queue->side->fair, &queue->fair, true, pool_now(pool));
+	}
 	list_push_back(&pool->queues, &queue->link);
 	pool->struct_mem += size + sizeof(void *) * 4; // the heap's and the allocator's part
 	++pool->nqueues;
@@ -178,9 +181,28 @@ struct queue *pool_queue_open(struct pool *pool, const char *name, const struct 
 
 // ---- close and remove ----
 
+// Everything else of the queue is done or dropped: its last item waits now, whether the queue is paused or not.
+static void finale_due(struct queue *queue, struct errands *errands) {
+	struct pool *pool = queue->pool;
+	struct fair *fair = &queue->side->fair;
+	uint64_t now = pool_now(pool);
+	queue->finale_state = FINALE_DUE;
+	++queue->submitted;
+	++pool->queued;
+	queue->attrs.paused = false;
+	queue_reach(queue);
+	fair_pause(fair, &queue->fair, false, now);
+	fair_arrive(fair, &queue->fair, 1, now);
+	side_wake(pool, queue->side, errands);
+}
+
 void queue_check_removal_now(struct queue *queue, struct errands *errands) {
 	struct pool *pool = queue->pool;
 	if (queue->removed || queue->pins > 0) {
+		return;
+	}
+	if (queue->finale_state == FINALE_KEPT) {
+		finale_due(queue, errands);
 		return;
 	}
 	queue->removed = true;
@@ -280,8 +302,11 @@ void queue_set(struct pool *pool, struct queue *queue, const struct queue_attrs 
 	queue->attrs = *attrs;
 	queue->attrs.long_running = long_running;
 	if (!queue->removed) {
-		fair_set(&queue->side->fair, &queue->fair, attrs_weight(attrs), attrs->priority, attrs->max_parallel,
-		         pool_now(pool));
+		uint64_t now = pool_now(pool);
+		struct fair *fair = &queue->side->fair;
+		queue->attrs.paused &= queue->finale_state != FINALE_DUE; // that one runs nevertheless
+		fair_set(fair, &queue->fair, attrs_weight(attrs), attrs->priority, attrs->max_parallel, now);
+		fair_pause(fair, &queue->fair, queue->attrs.paused, now);
 		side_wake(pool, queue->side, &errands);
 	}
 	pool_leave(pool, &errands);

@@ -195,7 +195,7 @@ void pool_destroy(struct pool *pool) {
 
 // ---- submit ----
 
-static uint16_t type_number(struct pool *pool, const struct work_type *type) {
+uint16_t pool_type(struct pool *pool, const struct work_type *type) {
 	for (unsigned i = 0; i < pool->ntypes; ++i) {
 		if (pool->types[i] == type) {
 			return (uint16_t)i;
@@ -218,26 +218,30 @@ static bool queue_takes(const struct queue *queue, const struct worker *from) {
 	return queue == from->queue || !queue->closed || queue->opens > 0;
 }
 
+static struct record make_record(struct pool *pool, const struct work *work, const struct worker *from) {
+	struct record record = {
+		.data = work->data,
+		.size = (uint32_t)work->size,
+		.type = pool_type(pool, work->type),
+		.flags = (uint8_t)work->flags,
+		.id = work->id,
+		.width = work->width,
+	};
+	if (!(work->flags & WORK_NO_CONTEXT)) {
+		record.context = work->context ? work->context : from ? from->context : NULL;
+	}
+	if (record.context && pool->config.hooks.context_ref) {
+		pool->config.hooks.context_ref(record.context);
+	}
+	return record;
+}
+
 static void append_all(struct pool *pool, struct queue *queue, struct worker *from, const struct work *works, size_t n) {
 	bool local = from && from->queue == queue && !queue->attrs.prefer_fairness &&
 	             pool->item_mem + pool->struct_mem < pool->config.queue_mem;
-	const struct pool_hooks *hooks = &pool->config.hooks;
 	for (size_t i = 0; i < n; ++i) {
-		const struct work *work = &works[i];
-		struct record record = {
-			.data = work->data,
-			.size = (uint32_t)work->size,
-			.type = type_number(pool, work->type),
-			.flags = (uint8_t)work->flags,
-			.id = work->id,
-		};
-		if (!(work->flags & WORK_NO_CONTEXT)) {
-			record.context = work->context ? work->context : from ? from->context : NULL;
-		}
-		if (record.context && hooks->context_ref) {
-			hooks->context_ref(record.context);
-		}
-		queue_append(queue, &record, local && (work->flags & WORK_LOCAL) ? from : NULL);
+		struct record record = make_record(pool, &works[i], from);
+		queue_append(queue, &record, local && (works[i].flags & WORK_LOCAL) ? from : NULL);
 	}
 }
 
@@ -269,6 +273,29 @@ enum submit_status pool_submit(struct pool *pool, struct queue *queue, struct wo
 	return status;
 }
 
+void pool_queue_finally(struct pool *pool, struct queue *queue, const struct work *work) {
+	verify(work->size < UINT32_MAX / 4);
+	size_t bytes = sizeof(struct finale) + work->size;
+	struct finale *finale = xcalloc(1, bytes);
+	if (work->size > 0) {
+		memcpy(finale->data, work->data, work->size);
+	}
+	mutex_lock(&pool->lock);
+	finale->record = make_record(pool, work, /* from */ NULL);
+	bool taken = !queue->removed && queue->finale_state == FINALE_NONE;
+	if (taken) {
+		queue->finale = finale;
+		queue->finale_state = FINALE_KEPT;
+		pool->struct_mem += bytes;
+	}
+	mutex_unlock(&pool->lock);
+	if (!taken) {
+		finale->record.data = finale->data;
+		record_drop(pool, queue, &finale->record);
+		free(finale);
+	}
+}
+
 void pool_queue_want(struct pool *pool, struct queue *queue) {
 	struct errands errands = ERRANDS_INIT;
 	mutex_lock(&pool->lock);
@@ -292,20 +319,20 @@ size_t pool_queue_bytes(struct pool *pool, struct queue *queue) {
 // ---- cancel and shut down ----
 
 // Dooms the queued items of all queues, or of one. Returns how many queues; the caller frees the array.
-static size_t doom_all(struct pool *pool, struct queue *only, struct doomed **ret_doomed) {
+static size_t doom_all(struct pool *pool, struct queue *only, struct doomed **ret_doomed, struct errands *errands) {
 	size_t n = 0;
 	struct doomed *doomed = NULL;
 	if (only) {
 		doomed = NEW(struct doomed);
-		if (!only->removed && only->fair.backlog > 0) {
-			queue_doom(only, &doomed[n++]);
+		if (!only->removed && queue_can_doom(only)) {
+			queue_doom(only, &doomed[n++], errands);
 		}
 	} else if (pool->queued > 0) {
 		doomed = xcalloc(pool->nqueues, sizeof(doomed[0]));
 		list_for_each(&pool->queues, at) {
 			struct queue *queue = list_entry(at, struct queue, link);
-			if (queue->fair.backlog > 0) {
-				queue_doom(queue, &doomed[n++]);
+			if (queue_can_doom(queue)) {
+				queue_doom(queue, &doomed[n++], errands);
 			}
 		}
 	}
@@ -324,10 +351,11 @@ static uint64_t drop_all(struct pool *pool, struct doomed *doomed, size_t n) {
 }
 
 uint64_t pool_cancel(struct pool *pool, struct queue *queue) {
+	struct errands errands = ERRANDS_INIT;
 	struct doomed *doomed;
 	mutex_lock(&pool->lock);
-	size_t n = doom_all(pool, queue, &doomed);
-	mutex_unlock(&pool->lock);
+	size_t n = doom_all(pool, queue, &doomed, &errands);
+	pool_leave(pool, &errands);
 	return drop_all(pool, doomed, n);
 }
 
@@ -342,7 +370,7 @@ uint64_t pool_shutdown(struct pool *pool, enum pool_stage stage) {
 	if (stage > pool->stage) {
 		pool->stage = stage;
 		if (stage == POOL_CANCELLING) {
-			n = doom_all(pool, /* only */ NULL, &doomed);
+			n = doom_all(pool, /* only */ NULL, &doomed, &errands);
 		}
 		list_for_each(&pool->queues, at) {
 			queue_shut(list_entry(at, struct queue, link), &errands);
@@ -379,9 +407,9 @@ bool pool_wait_idle(struct pool *pool, struct worker *self, uint64_t deadline) {
 		mutex_unlock(&pool->lock);
 		return idle;
 	}
-	// it lends its slot to those it waits for
-	++pool->waiting_inside;
-	++self->side->lent;
+	// it lends its slots to those it waits for
+	pool->waiting_inside += self->width;
+	self->side->lent += self->width;
 	side_wake(pool, self->side, &errands);
 	mutex_unlock(&pool->lock);
 	errands_run(pool, &errands);
@@ -392,8 +420,8 @@ bool pool_wait_idle(struct pool *pool, struct worker *self, uint64_t deadline) {
 		in_time = cond_wait_until(&pool->idle_cond, &pool->lock, deadline);
 	}
 	bool idle = idle_inside(pool);
-	--pool->waiting_inside;
-	--self->side->lent;
+	pool->waiting_inside -= self->width;
+	self->side->lent -= self->width;
 	mutex_unlock(&pool->lock);
 	errands_run(pool, &errands);
 	return idle;
@@ -418,12 +446,22 @@ void pool_set_slots(struct pool *pool, unsigned slots) {
 	pool_leave(pool, &errands);
 }
 
+// How many items run: they are numbered.
+static uint64_t side_items(const struct side *side) {
+	uint64_t n = 0;
+	for (size_t i = 0; i < side->nwords; ++i) {
+		n += (uint64_t)__builtin_popcountll(side->numbers[i]);
+	}
+	return n;
+}
+
 void pool_stat(struct pool *pool, struct pool_stat *ret_stat) {
 	mutex_lock(&pool->lock);
 	*ret_stat = (struct pool_stat){
 		.queued = pool->queued,
-		.running = pool->sides[0].running,
+		.running = side_items(&pool->sides[0]),
 		.running_long = pool->sides[1].running,
+		.slots_taken = pool->sides[0].running,
 		.dispatched = pool->dispatched,
 		.wakes = pool->wakes,
 		.threads = pool->sides[0].nthreads + pool->sides[1].nthreads,

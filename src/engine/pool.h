@@ -7,7 +7,11 @@
 // newest local item, else the oldest local item of another worker, else the head of the queue; every 16th pick of a
 // queue takes the head first. The choice is made when a slot is free, never when the item is submitted.
 //
-// Life of a queue:  OPEN -close-> CLOSED -empty, nothing running-> REMOVED (the hook `removed`, exactly once)
+// An item may take several slots (work.width). If they are not free when its turn comes, it reserves those that are and
+// the next that become free: nothing else is dispatched meanwhile, so narrow items cannot starve it.
+//
+// Life of a queue:  OPEN -close-> CLOSED -empty, nothing running, its last item done-> REMOVED (the hook `removed`,
+//                   exactly once)
 // Life of a pool:   OPEN -drain-> DRAINING -cancel-> CANCELLING -last item gone-> CLOSED
 
 #ifndef FAIRPAR_ENGINE_POOL_H
@@ -54,6 +58,8 @@ struct work {
 	unsigned flags;        // enum work_flags
 	void *context;         // captured context to run with, or NULL; see pool_hooks.context_ref
 	uint64_t id;           // the submitter's number for it, for the trace
+	unsigned width;        // slots it takes while it runs; 0 and 1: one. Cut to the slots there are. On a dedicated
+	                       // thread it has no meaning
 };
 
 enum work_source { SOURCE_OWN, SOURCE_STOLEN, SOURCE_QUEUE, SOURCE_LENT, SOURCE_LONG };
@@ -67,7 +73,7 @@ struct service {
 	enum work_source source;
 	unsigned slot;              // from 1
 	double virt;                // virtual time of the queue after this dispatch, in turns or seconds per weight
-	double lag;                 // what it was owed before this dispatch (positive) or had had too much (negative)
+	double lag;                 // what it was owed before this item was picked (positive) or had had too much (negative)
 };
 
 // What the pool calls. All may be NULL. Unless it says otherwise, no lock is held and the call may use the pool.
@@ -82,6 +88,7 @@ struct pool_hooks {
 	// done, so what it submits belongs to the same run. A failure inside it is only reported.
 	void (*failed)(void *arg, struct worker *worker, struct queue *queue);
 	// The queue was closed and its last item is done. `submitted` items in all. The queue is gone after the call.
+	// May cancel and close other queues; if they are removed by that, they are reported after this call has returned.
 	void (*removed)(void *arg, struct queue *queue, uint64_t submitted);
 	// Under the pool's lock: must not call the pool.
 	void (*trace)(void *arg, const struct service *service);
@@ -112,6 +119,7 @@ struct queue_attrs {
 	uint32_t max_parallel;     // running items at most; 0 = no limit
 	bool long_running;         // each item on a dedicated thread, without a slot, uncharged; fixed by the first open
 	bool prefer_fairness;      // WORK_LOCAL goes to the tail of the queue instead
+	bool paused;               // nothing of it is dispatched, and it gains no share meanwhile
 	size_t low_water;          // bytes; see hooks.low; 0 = never called
 };
 
@@ -131,6 +139,8 @@ void pool_destroy(struct pool *pool);
 struct queue *pool_queue_open(struct pool *pool, const char *name, const struct queue_attrs *attrs, void *user);
 void pool_queue_close(struct pool *pool, struct queue *queue);
 
+// Changes the attributes. An item that was taken before and waits for the slots it needs starts, even if the queue is
+// paused now. A paused queue may be cancelled, closed and removed as any other, but is not removed while it has items.
 void queue_set(struct pool *pool, struct queue *queue, const struct queue_attrs *attrs);
 const char *queue_name(const struct queue *queue); // borrowed, valid while the queue is
 void *queue_user(const struct queue *queue);
@@ -145,6 +155,14 @@ void pool_queue_want(struct pool *pool, struct queue *queue);
 // Bytes queued in the queue.
 size_t pool_queue_bytes(struct pool *pool, struct queue *queue);
 
+// Keeps `work` (a copy) as the last item of the queue: when the queue is closed and everything else of it is done or
+// dropped, it is queued and run, also when the queue is paused and in every stage of the pool; only then the queue is
+// removed. It is never cancelled. What it submits to its own queue runs before the removal too. Once for each life of a
+// queue: a second one, and one for a queue that is removed already (by pool_shutdown()), is dropped at once. If the name
+// is opened again when it has been queued, it has been had. It counts as submitted once it is queued.
+// Only for a pool that is started or will be: pool_destroy() waits for it.
+void pool_queue_finally(struct pool *pool, struct queue *queue, const struct work *work);
+
 enum submit_status {
 	SUBMIT_OK,
 	SUBMIT_FULL,    // beyond queue_mem and the spill file cannot take it: nothing was taken, hooks.low(NULL) will call.
@@ -157,7 +175,10 @@ enum submit_status {
 enum submit_status pool_submit(struct pool *pool, struct queue *queue, struct worker *from, const struct work *works,
                                size_t n) FP_NODISCARD;
 
-// Cancels what is queued (not what runs): each item is dropped. Returns how many. queue NULL: all queues.
+// Cancels what is queued (not what runs): each item is dropped when the call returns. An item that waits for the slots
+// it needs is still queued. Returns how many. queue NULL: all queues. From any thread, also from a running item (of
+// this or another queue) and from hooks.removed of another queue; the caller has the queue open, or knows otherwise
+// that it is not removed meanwhile.
 uint64_t pool_cancel(struct pool *pool, struct queue *queue);
 
 enum pool_stage {
@@ -172,11 +193,11 @@ enum pool_stage {
 uint64_t pool_shutdown(struct pool *pool, enum pool_stage stage);
 
 // Waits until the pool is idle and hooks.idle has returned. From inside an item (`self` not NULL) it does not count the
-// item itself, nor others that wait like this, and lends the item's slot meanwhile.
+// item itself, nor others that wait like this, and lends the item's slots meanwhile.
 // Returns false when `deadline` (now_ns() time) has passed.
 bool pool_wait_idle(struct pool *pool, struct worker *self, uint64_t deadline);
 
-// Stops and starts dispatching, without touching what runs.
+// Stops and starts dispatching, without touching what runs. (An item that waits for the slots it needs does not run yet.)
 void pool_pause(struct pool *pool, bool paused);
 
 // Changes the number of slots; more take effect at once, fewer as running items end.
@@ -184,8 +205,9 @@ void pool_set_slots(struct pool *pool, unsigned slots);
 
 struct pool_stat {
 	uint64_t queued;     // items not yet started
-	uint64_t running;    // on slots
+	uint64_t running;    // items, on slots
 	uint64_t running_long;
+	uint64_t slots_taken; // by those on slots
 	uint64_t dispatched; // so far
 	uint64_t wakes;      // of parked workers, so far
 	unsigned threads;

@@ -47,9 +47,12 @@ void side_wake_now(struct pool *pool, struct side *side, struct errands *errands
 		return;
 	}
 	size_t kind = side == &pool->sides[1];
-	struct worker *worker = side->idle;
+	struct worker *worker = side->holder ? side->holder : side->idle;
+	if (side->holder && !worker->parked) {
+		return; // it will look by itself
+	}
 	if (worker) {
-		side->idle = worker->below;
+		side->idle = side->holder ? side->idle : worker->below;
 		worker->woken = true;
 		++pool->wakes;
 		errands->wake[kind] = worker;
@@ -68,15 +71,24 @@ void sides_wake(struct pool *pool, struct errands *errands) {
 	side_wake(pool, &pool->sides[1], errands);
 }
 
+static void idle_push(struct worker *worker) {
+	worker->below = worker->side->idle;
+	worker->side->idle = worker;
+}
+
 // On top of the idle stack, so that the one with the warmest cache is woken first, until it is woken or all is over.
+// Who holds a wide item is not in the stack: it is woken for that item.
 static void worker_park(struct worker *worker) {
 	struct pool *pool = worker->pool;
 	struct side *side = worker->side;
-	worker->below = side->idle;
-	side->idle = worker;
+	if (side->holder != worker) {
+		idle_push(worker);
+	}
+	worker->parked = true;
 	while (!worker->woken && !pool->quit) {
 		cond_wait(&worker->wake, &pool->lock);
 	}
+	worker->parked = false;
 	if (worker->woken) {
 		worker->woken = false;
 		side->waking = false;
@@ -95,68 +107,157 @@ static void worker_keep_gate(struct worker *worker, uint64_t now) {
 
 // ---- dispatch ----
 
-static void trace_dispatch(struct worker *worker, uint64_t id, enum work_source source, double lag) {
+static void trace_dispatch(struct worker *worker) {
 	struct pool *pool = worker->pool;
 	struct queue *queue = worker->queue;
 	struct service service = {
 		.n = pool->dispatched,
 		.now = worker->start,
 		.batch = queue->name,
-		.id = id,
-		.source = source,
+		.id = worker->id,
+		.source = worker->source,
 		.slot = worker->slot,
 		.virt = fair_virt(&queue->side->fair, &queue->fair, worker->start),
-		.lag = lag,
+		.lag = worker->lag,
 	};
 	pool->config.hooks.trace(pool->config.hooks.arg, &service);
 }
 
 // Picks the queue whose turn it is and takes an item of it.
-static void worker_dispatch(struct worker *worker, uint64_t now, struct errands *errands) {
+static void worker_take(struct worker *worker, uint64_t now, struct errands *errands) {
 	struct pool *pool = worker->pool;
 	struct side *side = worker->side;
-	bool tracing = pool->config.hooks.trace;
-	double lag = 0;
-	if (tracing) {
-		lag = fair_lag(&side->fair, fair_peek(&side->fair, now), now);
+	if (pool->config.hooks.trace) {
+		worker->lag = fair_lag(&side->fair, fair_peek(&side->fair, now), now);
 	}
 	struct queue *queue = list_entry(fair_pick(&side->fair, now), struct queue, fair);
 	struct record record;
-	enum work_source source = queue_take(queue, worker, &record, errands);
+	worker->is_finale = queue->finale_state == FINALE_DUE;
+	worker->source = queue_take(queue, worker, &record, errands);
+	worker->width = record.width;
 	if (worker_is_long(worker)) {
-		source = SOURCE_LONG;
+		worker->source = SOURCE_LONG;
+		worker->width = 1;
 	} else if (record.flags & WORK_LENT) {
-		source = SOURCE_LENT;
+		worker->source = SOURCE_LENT;
 	}
-	worker->queue = queue;
+	worker->taken = queue;
 	worker->type = pool->types[record.type];
 	worker->size = record.size;
 	worker->context = record.context;
-	worker->start = now;
-	worker->number = number_take(side);
-	worker->slot = worker->number + (worker_is_long(worker) ? pool->most_slots : 0);
-	++side->running;
-	++pool->dispatched;
-	if (pool->config.start_interval > 0) {
-		pool->next_start = now + pool->config.start_interval;
-	}
+	worker->id = record.id;
+	worker->picked = now;
 	if (queue->low_armed && queue->bytes < queue->attrs.low_water && !queue->closed) {
 		queue->low_armed = false;
 		++queue->pins;
 		errands->low = queue;
 		errands->any = true;
 	}
-	if (tracing) {
-		trace_dispatch(worker, record.id, source, lag);
+}
+
+// Brings what the item is charged for to `extra` slots beyond the first.
+static void worker_charge(struct worker *worker, uint32_t extra, uint64_t now) {
+	struct fair *fair = &worker->side->fair;
+	struct fair_queue *queue = &worker->taken->fair;
+	if (extra > worker->extra) {
+		fair_widen(fair, queue, extra - worker->extra, now);
+	} else if (extra < worker->extra) {
+		fair_widen_back(fair, queue, worker->extra - extra, now, now);
+	}
+	worker->extra = extra;
+}
+
+// Cuts the width of the item taken to the slots there are. If they are not free it is held, and takes them as others end
+// [E9]. Returns true if it can start.
+static bool worker_widen(struct worker *worker, uint64_t now) {
+	struct pool *pool = worker->pool;
+	struct side *side = worker->side;
+	uint32_t width = side_cut(side, worker->width);
+	bool room = side_has_room(side, width);
+	// turns are charged at the pick, so that who arrives meanwhile is not placed before them; slot-time when it is used
+	if (room || !pool->config.fair_time) {
+		worker_charge(worker, width - 1, now);
+	}
+	if (room) {
+		worker->width = width;
+	}
+	if (room && side->holder) {
+		side->holder = NULL;
+		--pool->queued;
+	} else if (!room && !side->holder) {
+		side->holder = worker;
+		++pool->queued;
+	}
+	return room;
+}
+
+// The item taken starts.
+static void worker_begin(struct worker *worker, uint64_t now, struct errands *errands) {
+	struct pool *pool = worker->pool;
+	struct side *side = worker->side;
+	worker->queue = worker->taken;
+	worker->taken = NULL;
+	worker->start = now;
+	worker->number = number_take(side);
+	worker->slot = worker->number + (worker_is_long(worker) ? pool->most_slots : 0);
+	side->running += worker->width;
+	++pool->dispatched;
+	if (pool->config.start_interval > 0) {
+		pool->next_start = now + pool->config.start_interval;
+	}
+	if (pool->config.hooks.trace) {
+		trace_dispatch(worker);
 	}
 	pool_notice(pool, errands);
 }
 
-// Finds an item to run, parking until there is one. Returns false when the pool is over.
+void holder_rob(struct worker *holder, struct record *ret_record, struct errands *errands) {
+	struct pool *pool = holder->pool;
+	struct side *side = holder->side;
+	struct fair_queue *queue = &holder->taken->fair;
+	uint64_t now = pool_now(pool);
+	*ret_record = (struct record){.data = holder->data, .size = (uint32_t)holder->size, .context = holder->context};
+	ret_record->type = pool_type(pool, holder->type);
+	worker_charge(holder, 0, now);
+	fair_give_back(&side->fair, queue, holder->picked, now);
+	holder->data = NULL;
+	holder->data_cap = 0;
+	holder->context = NULL;
+	holder->taken = NULL;
+	side->holder = NULL;
+	--pool->queued;
+	if (holder->parked && !holder->woken) {
+		idle_push(holder);
+	}
+	side_wake(pool, side, errands);
+}
+
+// While somebody holds a wide item there is work for nobody else on that side.
+static bool worker_has_work(const struct worker *worker) {
+	const struct side *side = worker->side;
+	return side_has_work(worker->pool, side) && (!side->holder || side->holder == worker);
+}
+
+// Takes an item, unless it holds one, and begins it if its slots are free.
+static void worker_dispatch(struct worker *worker, uint64_t now, struct errands *errands) {
+	if (!worker->taken) {
+		worker_take(worker, now, errands);
+	}
+	if (worker->width == 1 || worker_widen(worker, now)) {
+		worker_begin(worker, now, errands);
+	}
+}
+
+// Finds an item to run, parking until there is one. Returns false when the pool is over; true also if there are only
+// errands to do.
 static bool worker_look(struct worker *worker, struct errands *errands) {
 	struct pool *pool = worker->pool;
 	while (!pool->quit) {
-		if (!side_has_work(pool, worker->side)) {
+		if (!worker_has_work(worker)) {
+			side_wake(pool, worker->side, errands); // the holder may be due, and this one have been woken in its place
+			if (errands->any) {
+				return true;
+			}
 			worker_park(worker);
 			continue;
 		}
@@ -164,15 +265,18 @@ static bool worker_look(struct worker *worker, struct errands *errands) {
 		if (pool->config.start_interval == 0 || now >= pool->next_start) {
 			worker_dispatch(worker, now, errands);
 			sides_wake(pool, errands); // chain: one wakes the next, as long as there is more [E3]
-			return true;
+			if (worker->queue || errands->any) {
+				return true;
+			}
+			continue; // it holds the item
 		}
 		if (pool->gate) {
 			worker_park(worker); // who keeps the gate wakes the next when it has gone through
 			continue;
 		}
 		worker_keep_gate(worker, now);
-		if (!side_has_work(pool, worker->side)) {
-			sides_wake(pool, errands); // the other side may have waited for the gate
+		if (!worker_has_work(worker)) {
+			sides_wake(pool, errands); // others may have waited for the gate
 			if (errands->any) {
 				return true;
 			}
@@ -182,6 +286,15 @@ static bool worker_look(struct worker *worker, struct errands *errands) {
 }
 
 // ---- run ----
+
+static void worker_narrow(struct worker *worker, struct queue *queue, bool give_back, uint64_t now) {
+	if (give_back) {
+		fair_widen_back(&worker->side->fair, &queue->fair, worker->extra, worker->start, now);
+	} else {
+		fair_narrow(&worker->side->fair, &queue->fair, worker->extra, now);
+	}
+	worker->extra = 0;
+}
 
 static void worker_finish(struct worker *worker, enum work_status status, struct errands *errands) {
 	struct pool *pool = worker->pool;
@@ -193,10 +306,13 @@ static void worker_finish(struct worker *worker, enum work_status status, struct
 	worker->context = NULL;
 	worker->queue = NULL;
 	number_give(side, worker->number);
-	--side->running;
+	side->running -= worker->width;
 	uint64_t now = pool_now(pool);
+	if (worker->extra > 0) {
+		worker_narrow(worker, queue, status == WORK_NOT_RUN, now);
+	}
 	if (status == WORK_NOT_RUN) {
-		fair_give_back(&side->fair, &queue->fair, worker->start, now);
+		fair_give_back(&side->fair, &queue->fair, worker->picked, now);
 	} else {
 		fair_done(&side->fair, &queue->fair, now);
 	}
@@ -264,7 +380,7 @@ static void worker_not_started(struct worker *worker, int error) {
 		side_wake(pool, side, &errands); // a worker may have parked while this start was on its way
 	} else {
 		pool->thread_retry = side;
-		alone = pool->sides[0].running + pool->sides[1].running == 0;
+		alone = pool->sides[0].running + pool->sides[1].running == 0 && !pool->sides[0].holder;
 	}
 	bool first = !pool->troubled_threads;
 	pool->troubled_threads = true;

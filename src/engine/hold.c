@@ -247,6 +247,7 @@ static void take_finale(struct queue *queue, struct worker *worker, struct recor
 	struct finale *finale = queue->finale;
 	*record = finale->record;
 	record->data = finale->data;
+	record->flags |= RECORD_FINALE;
 	keep_data(worker, record);
 	queue->pool->struct_mem -= sizeof(*finale) + record->size;
 	free(finale);

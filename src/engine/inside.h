@@ -17,7 +17,7 @@
 #include "engine/spill.h"
 
 enum {
-	MAX_TYPES = 64,
+	MAX_TYPES = 64,  // at most 256: record.type
 	HEAD_EVERY = 16, // each 16th pick of a queue takes its head first
 };
 
@@ -80,15 +80,15 @@ struct worker {
 	void *context;
 	unsigned number, slot;   // of its side; a dedicated thread's slot is a lane above the slots
 	uint64_t start;
-	// what is known of it from the time it was taken, while the pool's lock is held
-	struct queue *taken;     // not NULL: it has not started yet, so `queue` is NULL
-	uint64_t picked;         // when
-	uint64_t id;
-	double lag;              // before that
-	enum work_source source;
-	uint32_t width;          // slots it takes, or would like to before it has started
+	uint64_t picked;         // when its turn came; not long before `start`, but for a wide one that was held
+	uint32_t width;          // slots it takes; while it is held: would take
 	uint32_t extra;          // slots beyond the first that it is charged for in the fair choice
-	bool is_finale;          // cannot be cancelled
+	struct queue *held;      // of an item that was taken and waits for its slots, so that `queue` is NULL; NULL: none
+	uint8_t flags;           // its record's
+	// for the trace
+	enum work_source source;
+	uint64_t id;
+	double lag;              // before it was picked
 };
 
 struct queue {
@@ -195,10 +195,15 @@ void errands_run(struct pool *pool, struct errands *errands);
 // Gives the lock back and does the errands; for threads from outside.
 void pool_leave(struct pool *pool, struct errands *errands);
 
-uint64_t pool_now(const struct pool *pool);
+// The time, if anything depends on it; else 0.
+uint64_t pool_clock(const struct pool *pool);
+
+static inline uint64_t pool_now(const struct pool *pool) {
+	return pool->needs_clock ? pool_clock(pool) : 0;
+}
 
 // The type's place in pool->types.
-uint16_t pool_type(struct pool *pool, const struct work_type *type);
+uint8_t pool_type(struct pool *pool, const struct work_type *type);
 
 // Notices that there is room again, or that what items wait for inside has happened.
 void pool_notice_now(struct pool *pool, struct errands *errands);
@@ -221,8 +226,8 @@ static inline bool side_has_room(const struct side *side, uint32_t width) {
 }
 
 static inline bool side_has_work(const struct pool *pool, const struct side *side) {
-	return side->running < side->goal + side->lent && pool->started && !pool->paused &&
-	       (side->holder ? side_has_room(side, side->holder->width) : fair_is_eligible(&side->fair));
+	return (fair_is_eligible(&side->fair) || side->holder) && side->running < side->goal + side->lent && pool->started &&
+	       !pool->paused && (!side->holder || side_has_room(side, side->holder->width));
 }
 
 // Chooses a worker to wake or to start if one is needed [E3].
@@ -239,7 +244,7 @@ void sides_wake(struct pool *pool, struct errands *errands);
 // The queue's item that a worker has taken and that waits for its slots, if it may be cancelled; else NULL.
 static inline struct worker *queue_holder(const struct queue *queue) {
 	struct worker *holder = queue->side->holder;
-	return holder && holder->taken == queue && !holder->is_finale ? holder : NULL;
+	return holder && holder->held == queue && !(holder->flags & RECORD_FINALE) ? holder : NULL;
 }
 
 // Takes that item away from its worker, who need not know: it looks for other work. Its turns are given back. The

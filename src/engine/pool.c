@@ -10,17 +10,20 @@
 //      and each 16th pick of a queue takes its head, so it cannot starve its own queue. Enforced by worker_dispatch(),
 //      queue_take().
 // [E3] No lost wake-up. Call a side's state hungry when there is an eligible item, a free slot, and a worker parked or
-//      one that may be started. Whenever the lock is given back in a hungry state, a wake is in flight (side->waking),
-//      or a thread will look again that has the lock's next turn coming (a worker that ends its item, or the gate's).
-//      Enforced: all that can make the state hungry calls side_wake() (submit, start, resume, more slots, new
-//      attributes, a chunk read back), or is done by a worker that then looks itself; the woken worker clears `waking`
-//      and, having taken its item, calls side_wake(). So one wakes the next, nobody is woken while a wake is in flight,
-//      and there is no herd.
-// [E4] No more than `goal` items of a side run, plus those that wait in pool_wait_idle(), which lend their slot; at most
-//      max_parallel of a queue. Enforced by side_has_work(), fair.c.
+//      one that may be started; while a wide item is held [E9], when its slots are free and its holder is parked.
+//      Whenever the lock is given back in a hungry state, a wake is in flight (side->waking), or a thread will look
+//      again that has the lock's next turn coming (a worker that ends its item, or the gate's, or a holder with
+//      errands). Enforced: all that can make the state hungry calls side_wake() (submit, start, resume, more or fewer
+//      slots, slots lent, new attributes, a chunk read back, a held item cancelled), or is done by a worker that then
+//      looks itself; the woken worker clears `waking` and, having taken its item, calls side_wake(). So one wakes the
+//      next, nobody is woken while a wake is in flight, and there is no herd. Who looks and finds that the work is the
+//      holder's calls side_wake() too: it may have freed the slots, or been woken before there was a holder.
+// [E4] The running items of a side take no more than `goal` slots, plus those of items that wait in pool_wait_idle(),
+//      which lend them; at most max_parallel items of a queue run. Enforced by side_has_work(), worker_widen(), fair.c.
 // [E5] A queue is removed exactly once: when it is closed, and nothing of it is queued, runs or is in use (`pins`).
 //      Each event that ends one of these calls queue_check_removal(), which sets `removed` under the lock. Its memory
-//      lives until its openers have closed it too.
+//      lives until its openers have closed it too. A queue that is removed by what hooks.removed does is reported by
+//      the same thread once that hook has returned: a long chain of queues that cancel one another needs no long stack.
 // [E6] Idle exactly once, as the last call: `nqueues` counts a queue until its hook has returned, and an item's queue
 //      cannot be removed. So it reaches 0 when nothing is left; idle_claimed is set in the same critical section, and
 //      from then on no queue can be opened.
@@ -28,6 +31,15 @@
 //      that still have errands to do.
 // [E8] Memory for queued items stays below queue_mem, plus what nested work needs when the disk is full. Enforced by
 //      hold_make_room(); a submission from outside is refused instead, and told when there is room by pool_notice().
+// [E9] A wide item whose turn has come starts next on its side. If its slots are not free, its worker holds it
+//      (side->holder, worker->held): it is picked in the fair choice, but counts as queued, takes no slot number and is
+//      not traced. Until it starts, side_has_work() is true for the holder alone, so the slots that become free stay
+//      free. Its width is cut to the slots there are each time it is looked at, and those who wait in pool_wait_idle()
+//      lend theirs, so it needs no more than that running items end. The holder parks outside of the idle stack;
+//      holder_rob(), which cancels the item, puts it there. One that is the queue's last item cannot be robbed.
+// [E10] A queue's last item (pool_queue_finally()) runs exactly once: it becomes due in queue_check_removal_now(), in
+//      place of the removal, and counts as waiting from then on, so that the queue cannot be removed before it has run.
+//      It lies in no chunk, and queue_doom() does not find it. Enforced by finale_state, which never goes back.
 
 #include "engine/inside.h"
 
@@ -37,10 +49,7 @@
 #include <errno.h>
 #include <unistd.h>
 
-uint64_t pool_now(const struct pool *pool) {
-	if (!pool->needs_clock) {
-		return 0;
-	}
+uint64_t pool_clock(const struct pool *pool) {
 	return pool->config.now ? pool->config.now(pool->config.hooks.arg) : now_ns();
 }
 
@@ -59,6 +68,33 @@ static void errand_low(struct pool *pool, struct queue *queue) {
 	errands_run(pool, &more);
 }
 
+// What a thread has to report to hooks.removed.
+struct removal {
+	struct pool *pool;
+	struct queue *queues;
+};
+
+static void remove_all(struct pool *pool, struct queue *queues) {
+	static _Thread_local struct removal *current;
+	if (current && current->pool == pool) { // we are inside hooks.removed: later [E5]
+		struct queue *last = queues;
+		while (last->next_removed) {
+			last = last->next_removed;
+		}
+		last->next_removed = current->queues;
+		current->queues = queues;
+		return;
+	}
+	struct removal mine = {.pool = pool, .queues = queues}, *outer = current;
+	current = &mine;
+	while (mine.queues) {
+		struct queue *queue = mine.queues;
+		mine.queues = queue->next_removed; // before the queue is freed
+		queue_remove(pool, queue);
+	}
+	current = outer;
+}
+
 static void errands_call(struct pool *pool, const struct errands *errands) {
 	const struct pool_hooks *hooks = &pool->config.hooks;
 	if (errands->spill_error && hooks->trouble) {
@@ -70,9 +106,8 @@ static void errands_call(struct pool *pool, const struct errands *errands) {
 	if (errands->low_all && hooks->low) {
 		hooks->low(hooks->arg, NULL);
 	}
-	for (struct queue *queue = errands->removed, *next; queue; queue = next) {
-		next = queue->next_removed; // before the queue is freed
-		queue_remove(pool, queue);
+	if (errands->removed) {
+		remove_all(pool, errands->removed);
 	}
 }
 
@@ -195,15 +230,15 @@ void pool_destroy(struct pool *pool) {
 
 // ---- submit ----
 
-uint16_t pool_type(struct pool *pool, const struct work_type *type) {
+uint8_t pool_type(struct pool *pool, const struct work_type *type) {
 	for (unsigned i = 0; i < pool->ntypes; ++i) {
 		if (pool->types[i] == type) {
-			return (uint16_t)i;
+			return (uint8_t)i;
 		}
 	}
 	verify(pool->ntypes < MAX_TYPES);
 	pool->types[pool->ntypes] = type;
-	return (uint16_t)pool->ntypes++;
+	return (uint8_t)pool->ntypes++;
 }
 
 static bool queue_takes(const struct queue *queue, const struct worker *from) {
@@ -225,7 +260,7 @@ static struct record make_record(struct pool *pool, const struct work *work, con
 		.type = pool_type(pool, work->type),
 		.flags = (uint8_t)work->flags,
 		.id = work->id,
-		.width = work->width,
+		.width = (uint16_t)(work->width <= 1 ? 1 : work->width < UINT16_MAX ? work->width : UINT16_MAX),
 	};
 	if (!(work->flags & WORK_NO_CONTEXT)) {
 		record.context = work->context ? work->context : from ? from->context : NULL;

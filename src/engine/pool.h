@@ -56,10 +56,10 @@ struct work {
 	const void *data;      // copied by the pool
 	size_t size;           // bytes of it
 	unsigned flags;        // enum work_flags
+	unsigned width;        // slots it takes while it runs; 0 and 1: one. Cut to the slots there are; a dedicated thread
+	                       // takes none
 	void *context;         // captured context to run with, or NULL; see pool_hooks.context_ref
 	uint64_t id;           // the submitter's number for it, for the trace
-	unsigned width;        // slots it takes while it runs; 0 and 1: one. Cut to the slots there are. On a dedicated
-	                       // thread it has no meaning
 };
 
 enum work_source { SOURCE_OWN, SOURCE_STOLEN, SOURCE_QUEUE, SOURCE_LENT, SOURCE_LONG };
@@ -88,7 +88,7 @@ struct pool_hooks {
 	// done, so what it submits belongs to the same run. A failure inside it is only reported.
 	void (*failed)(void *arg, struct worker *worker, struct queue *queue);
 	// The queue was closed and its last item is done. `submitted` items in all. The queue is gone after the call.
-	// May cancel and close other queues; if they are removed by that, they are reported after this call has returned.
+	// May cancel and close other queues; those that this removes are not reported before it has returned.
 	void (*removed)(void *arg, struct queue *queue, uint64_t submitted);
 	// Under the pool's lock: must not call the pool.
 	void (*trace)(void *arg, const struct service *service);
@@ -221,6 +221,8 @@ struct pool *worker_pool(const struct worker *worker);
 // so far (an item that waits in pool_wait_idle() keeps its slot, so others may be above too). Stable while its item runs.
 unsigned worker_slot(const struct worker *worker);
 bool worker_is_long(const struct worker *worker);
+// Slots that the running item takes: its width, cut to the slots there were when it started.
+unsigned worker_width(const struct worker *worker);
 // The context of the running item, borrowed; NULL if it has none.
 void *worker_context(const struct worker *worker);
 // Scratch that the owner of the pool keeps for each worker: a pointer, NULL at first, freed by `fini` at pool_destroy().

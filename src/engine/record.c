@@ -7,29 +7,26 @@
 
 // In the flags byte, above enum work_flags.
 enum {
-	HAS_WIDTH = 1 << 5,
 	HAS_CONTEXT = 1 << 6,
 	HAS_ID = 1 << 7,
-	HAS_ALL = HAS_WIDTH | HAS_CONTEXT | HAS_ID,
+	HAS_ALL = HAS_CONTEXT | HAS_ID,
 };
 
 struct head {
 	uint32_t size;
-	uint16_t type;
+	uint16_t width;
+	uint8_t type;
 	uint8_t flags;
-	uint8_t unused;
 };
 
 _Static_assert(sizeof(struct head) == RECORD_HEAD, "the header has no holes");
 
 static uint8_t extras(const struct record *record, uint64_t prev) {
-	return (uint8_t)((record->context ? HAS_CONTEXT : 0) | (record->id != prev + 1 ? HAS_ID : 0) |
-	                 (record->width > 1 ? HAS_WIDTH : 0));
+	return (uint8_t)((record->context ? HAS_CONTEXT : 0) | (record->id != prev + 1 ? HAS_ID : 0));
 }
 
 static size_t extra_bytes(unsigned flags) {
-	return ((flags & HAS_CONTEXT) ? sizeof(void *) : 0) + ((flags & HAS_ID) ? sizeof(uint64_t) : 0) +
-	       ((flags & HAS_WIDTH) ? sizeof(uint32_t) : 0);
+	return ((flags & HAS_CONTEXT) ? sizeof(void *) : 0) + ((flags & HAS_ID) ? sizeof(uint64_t) : 0);
 }
 
 size_t record_bytes(const struct record *record, uint64_t prev) {
@@ -37,7 +34,7 @@ size_t record_bytes(const struct record *record, uint64_t prev) {
 }
 
 size_t record_encode(const struct record *record, uint64_t prev, char *to) {
-	struct head head = {.size = record->size, .type = record->type};
+	struct head head = {.size = record->size, .width = record->width, .type = record->type};
 	head.flags = (uint8_t)(record->flags | extras(record, prev));
 	char *at = to;
 	memcpy(at, &head, sizeof(head));
@@ -50,10 +47,6 @@ size_t record_encode(const struct record *record, uint64_t prev, char *to) {
 		memcpy(at, &record->id, sizeof(record->id));
 		at += sizeof(record->id);
 	}
-	if (head.flags & HAS_WIDTH) {
-		memcpy(at, &record->width, sizeof(record->width));
-		at += sizeof(record->width);
-	}
 	if (record->size > 0) {
 		memcpy(at, record->data, record->size);
 	}
@@ -65,7 +58,7 @@ size_t record_decode(const char *from, uint64_t prev, struct record *ret_record)
 	const char *at = from;
 	memcpy(&head, at, sizeof(head));
 	at += sizeof(head);
-	*ret_record = (struct record){.size = head.size, .type = head.type, .id = prev + 1, .width = 1};
+	*ret_record = (struct record){.size = head.size, .width = head.width, .type = head.type, .id = prev + 1};
 	ret_record->flags = (uint8_t)(head.flags & ~HAS_ALL);
 	if (head.flags & HAS_CONTEXT) {
 		memcpy(&ret_record->context, at, sizeof(ret_record->context));
@@ -74,10 +67,6 @@ size_t record_decode(const char *from, uint64_t prev, struct record *ret_record)
 	if (head.flags & HAS_ID) {
 		memcpy(&ret_record->id, at, sizeof(ret_record->id));
 		at += sizeof(ret_record->id);
-	}
-	if (head.flags & HAS_WIDTH) {
-		memcpy(&ret_record->width, at, sizeof(ret_record->width));
-		at += sizeof(ret_record->width);
 	}
 	ret_record->data = at;
 	return (size_t)(at - from) + head.size;
@@ -107,7 +96,7 @@ enum {
 };
 
 static size_t lane_need(const struct record *record) {
-	return record_bytes(record, record->id) + TAIL; // an id never follows itself, so it is written
+	return RECORD_HEAD + (record->context ? sizeof(void *) : 0) + sizeof(uint64_t) + record->size + TAIL;
 }
 
 static size_t lane_cap(const struct lane *lane, size_t need) {
@@ -143,7 +132,7 @@ void lane_push(struct lane *lane, const struct record *record) {
 		}
 	}
 	char *at = lane->data + lane->begin + lane->len;
-	uint32_t len = (uint32_t)record_encode(record, record->id, at);
+	uint32_t len = (uint32_t)record_encode(record, record->id, at); // an id never follows itself, so it is written
 	memcpy(at + len, &len, TAIL);
 	lane->len += len + TAIL;
 	++lane->nitems;

@@ -1,7 +1,7 @@
 // Queued items as bytes: the records of a queue's chunks and of a worker's local list.
 //
 // A record is a header (RECORD_HEAD bytes), the context if the item has one, its id if that does not follow from the
-// record before, its width if it takes more than one slot, and the data. So an item costs 8 bytes besides its data, in memory and in the spill file.
+// record before, and the data. So an item costs 8 bytes besides its data, in memory and in the spill file.
 
 #ifndef FAIRPAR_ENGINE_RECORD_H
 #define FAIRPAR_ENGINE_RECORD_H
@@ -12,17 +12,20 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { RECORD_HEAD = 8 };
+enum {
+	RECORD_HEAD = 8,
+	RECORD_FINALE = 1 << 5, // in the flags of a queue's last item, which nobody cancels; never encoded
+};
 
 // An item, as it is encoded and decoded. `data` is borrowed.
 struct record {
 	const void *data;
 	uint32_t size;
-	uint16_t type;    // number of its work_type in the pool
+	uint16_t width;   // slots it takes
+	uint8_t type;     // number of its work_type in the pool
 	uint8_t flags;    // enum work_flags
 	void *context;
 	uint64_t id;
-	uint32_t width;   // slots it takes; 0 and 1: one. Decoded: at least 1
 };
 
 // Bytes of the record behind one with the id `prev`.

@@ -124,79 +124,77 @@ static void trace_dispatch(struct worker *worker) {
 }
 
 // Picks the queue whose turn it is and takes an item of it.
-static void worker_take(struct worker *worker, uint64_t now, struct errands *errands) {
+static struct queue *worker_take(struct worker *worker, uint64_t now, struct errands *errands) {
 	struct pool *pool = worker->pool;
 	struct side *side = worker->side;
-	if (pool->config.hooks.trace) {
+	bool tracing = pool->config.hooks.trace;
+	if (tracing) {
 		worker->lag = fair_lag(&side->fair, fair_peek(&side->fair, now), now);
 	}
 	struct queue *queue = list_entry(fair_pick(&side->fair, now), struct queue, fair);
 	struct record record;
-	worker->is_finale = queue->finale_state == FINALE_DUE;
-	worker->source = queue_take(queue, worker, &record, errands);
-	worker->width = record.width;
-	if (worker_is_long(worker)) {
-		worker->source = SOURCE_LONG;
-		worker->width = 1;
-	} else if (record.flags & WORK_LENT) {
-		worker->source = SOURCE_LENT;
-	}
-	worker->taken = queue;
+	enum work_source source = queue_take(queue, worker, &record, errands);
 	worker->type = pool->types[record.type];
 	worker->size = record.size;
 	worker->context = record.context;
-	worker->id = record.id;
+	worker->width = record.width;
+	worker->flags = record.flags;
 	worker->picked = now;
+	if (tracing) {
+		worker->source = worker_is_long(worker) ? SOURCE_LONG : (record.flags & WORK_LENT) ? SOURCE_LENT : source;
+		worker->id = record.id;
+	}
 	if (queue->low_armed && queue->bytes < queue->attrs.low_water && !queue->closed) {
 		queue->low_armed = false;
 		++queue->pins;
 		errands->low = queue;
 		errands->any = true;
 	}
+	return queue;
 }
 
 // Brings what the item is charged for to `extra` slots beyond the first.
-static void worker_charge(struct worker *worker, uint32_t extra, uint64_t now) {
+static void worker_charge(struct worker *worker, struct queue *queue, uint32_t extra, uint64_t now) {
 	struct fair *fair = &worker->side->fair;
-	struct fair_queue *queue = &worker->taken->fair;
 	if (extra > worker->extra) {
-		fair_widen(fair, queue, extra - worker->extra, now);
+		fair_widen(fair, &queue->fair, extra - worker->extra, now);
 	} else if (extra < worker->extra) {
-		fair_widen_back(fair, queue, worker->extra - extra, now, now);
+		fair_widen_back(fair, &queue->fair, worker->extra - extra, now, now);
 	}
 	worker->extra = extra;
 }
 
 // Cuts the width of the item taken to the slots there are. If they are not free it is held, and takes them as others end
 // [E9]. Returns true if it can start.
-static bool worker_widen(struct worker *worker, uint64_t now) {
+static bool worker_widen(struct worker *worker, struct queue *queue, uint64_t now) {
 	struct pool *pool = worker->pool;
 	struct side *side = worker->side;
-	uint32_t width = side_cut(side, worker->width);
+	uint32_t width = worker_is_long(worker) ? 1 : side_cut(side, worker->width);
 	bool room = side_has_room(side, width);
-	// turns are charged at the pick, so that who arrives meanwhile is not placed before them; slot-time when it is used
-	if (room || !pool->config.fair_time) {
-		worker_charge(worker, width - 1, now);
+	// turns at the pick, so that who arrives meanwhile is not placed before them; slot-time only when the slots are used
+	if (room || !side->fair.time) {
+		worker_charge(worker, queue, width - 1, now);
 	}
 	if (room) {
 		worker->width = width;
 	}
-	if (room && side->holder) {
+	if (room && worker->held) {
 		side->holder = NULL;
+		worker->held = NULL;
 		--pool->queued;
-	} else if (!room && !side->holder) {
+	} else if (!room && !worker->held) {
 		side->holder = worker;
+		worker->held = queue;
 		++pool->queued;
 	}
 	return room;
 }
 
 // The item taken starts.
-static void worker_begin(struct worker *worker, uint64_t now, struct errands *errands) {
+static void worker_begin(struct worker *worker, struct queue *queue, uint64_t now, struct errands *errands) {
 	struct pool *pool = worker->pool;
 	struct side *side = worker->side;
-	worker->queue = worker->taken;
-	worker->taken = NULL;
+	worker->queue = queue;
 	worker->start = now;
 	worker->number = number_take(side);
 	worker->slot = worker->number + (worker_is_long(worker) ? pool->most_slots : 0);
@@ -214,16 +212,16 @@ static void worker_begin(struct worker *worker, uint64_t now, struct errands *er
 void holder_rob(struct worker *holder, struct record *ret_record, struct errands *errands) {
 	struct pool *pool = holder->pool;
 	struct side *side = holder->side;
-	struct fair_queue *queue = &holder->taken->fair;
+	struct queue *queue = holder->held;
 	uint64_t now = pool_now(pool);
 	*ret_record = (struct record){.data = holder->data, .size = (uint32_t)holder->size, .context = holder->context};
 	ret_record->type = pool_type(pool, holder->type);
-	worker_charge(holder, 0, now);
-	fair_give_back(&side->fair, queue, holder->picked, now);
+	worker_charge(holder, queue, 0, now);
+	fair_give_back(&side->fair, &queue->fair, holder->picked, now);
 	holder->data = NULL;
 	holder->data_cap = 0;
 	holder->context = NULL;
-	holder->taken = NULL;
+	holder->held = NULL;
 	side->holder = NULL;
 	--pool->queued;
 	if (holder->parked && !holder->woken) {
@@ -235,17 +233,17 @@ void holder_rob(struct worker *holder, struct record *ret_record, struct errands
 // While somebody holds a wide item there is work for nobody else on that side.
 static bool worker_has_work(const struct worker *worker) {
 	const struct side *side = worker->side;
-	return side_has_work(worker->pool, side) && (!side->holder || side->holder == worker);
+	return (!side->holder || side->holder == worker) && side_has_work(worker->pool, side);
 }
 
-// Takes an item, unless it holds one, and begins it if its slots are free.
-static void worker_dispatch(struct worker *worker, uint64_t now, struct errands *errands) {
-	if (!worker->taken) {
-		worker_take(worker, now, errands);
+// Takes an item, unless it holds one, and begins it if its slots are free. Returns false if not.
+static bool worker_dispatch(struct worker *worker, uint64_t now, struct errands *errands) {
+	struct queue *queue = worker->held ? worker->held : worker_take(worker, now, errands);
+	if (worker->width > 1 && !worker_widen(worker, queue, now)) {
+		return false;
 	}
-	if (worker->width == 1 || worker_widen(worker, now)) {
-		worker_begin(worker, now, errands);
-	}
+	worker_begin(worker, queue, now, errands);
+	return true;
 }
 
 // Finds an item to run, parking until there is one. Returns false when the pool is over; true also if there are only
@@ -263,12 +261,12 @@ static bool worker_look(struct worker *worker, struct errands *errands) {
 		}
 		uint64_t now = pool_now(pool);
 		if (pool->config.start_interval == 0 || now >= pool->next_start) {
-			worker_dispatch(worker, now, errands);
+			bool begun = worker_dispatch(worker, now, errands);
 			sides_wake(pool, errands); // chain: one wakes the next, as long as there is more [E3]
-			if (worker->queue || errands->any) {
+			if (begun || errands->any) {
 				return true;
 			}
-			continue; // it holds the item
+			continue;
 		}
 		if (pool->gate) {
 			worker_park(worker); // who keeps the gate wakes the next when it has gone through
@@ -308,7 +306,7 @@ static void worker_finish(struct worker *worker, enum work_status status, struct
 	number_give(side, worker->number);
 	side->running -= worker->width;
 	uint64_t now = pool_now(pool);
-	if (worker->extra > 0) {
+	if (worker->width > 1) {
 		worker_narrow(worker, queue, status == WORK_NOT_RUN, now);
 	}
 	if (status == WORK_NOT_RUN) {
@@ -420,6 +418,10 @@ unsigned worker_slot(const struct worker *worker) {
 
 bool worker_is_long(const struct worker *worker) {
 	return worker->side == &worker->pool->sides[1];
+}
+
+unsigned worker_width(const struct worker *worker) {
+	return worker->width;
 }
 
 void *worker_context(const struct worker *worker) {

@@ -17,7 +17,9 @@ static uint64_t roll(uint64_t *state) {
 
 // A record that follows from its number alone.
 static struct record make(uint64_t n, char *data) {
-	struct record record = {.data = data, .size = (uint32_t)(n * 31 % 200), .type = (uint16_t)n, .flags = n % 8, .id = n};
+	struct record record = {.data = data, .size = (uint32_t)(n * 31 % 200), .flags = n % 8, .id = n};
+	record.type = (uint8_t)(n % 251);
+	record.width = (uint16_t)(1 + n * 7 % UINT16_MAX);
 	record.context = n % 3 == 0 ? data : NULL;
 	memset(data, (int)(n % 256), record.size);
 	return record;
@@ -28,6 +30,7 @@ static void check_same(const struct record *record, uint64_t n, char *data) {
 	check_equal(record->id, want.id);
 	check_equal(record->size, want.size);
 	check_equal(record->type, want.type);
+	check_equal(record->width, want.width);
 	check_equal(record->flags, want.flags);
 	check(record->context == want.context);
 	check(memcmp(record->data, want.data, want.size) == 0);

@@ -39,6 +39,7 @@ static inline void world_fini(struct world *world) {
 		}
 		fair_pause(&world->fair, queue, false, world->now);
 		fair_withdraw(&world->fair, queue, queue->backlog, world->now);
+		fair_narrow(&world->fair, queue, queue->extra, world->now);
 		while (queue->running > 0) {
 			fair_done(&world->fair, queue, world->now);
 		}

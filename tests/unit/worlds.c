@@ -14,19 +14,21 @@
 
 enum { QUEUES = 3, SLOTS = 2, TICKS = 2, PATH = 40 };
 
-enum op { ARRIVE, PICK, DONE, BACK, PAUSE, BLOCK, CANCEL, CLOSE, TICK, OPS };
+enum op { ARRIVE, PICK, WIDEN, DONE, BACK, PAUSE, BLOCK, CANCEL, CLOSE, TICK, OPS };
 
 struct small {
 	struct world world;
 	int arrived, running, ticks, toggles;
 	bool closed[QUEUES];
 	uint64_t starts[QUEUES][SLOTS];
+	uint64_t widened[QUEUES][SLOTS]; // when the item was widened, + 1; 0: it was not
 };
 
 struct variant {
 	bool time;
 	int items;                 // arrive in all
 	int toggles;               // pauses and blocks, and their ends
+	bool wide;                 // items may take one slot more
 	uint32_t weights[QUEUES], limits[QUEUES];
 	int32_t priorities[QUEUES];
 };
@@ -64,6 +66,7 @@ static void check_pick(struct small *small, const struct variant *variant) {
 		check(virt <= least + 1e-9);
 		check(queue->running >= 1 && (!queue->limit || queue->running <= queue->limit));
 		small->starts[i][queue->running - 1] = world->now;
+		small->widened[i][queue->running - 1] = 0;
 		++small->running;
 	}
 }
@@ -88,6 +91,40 @@ static void check_arrival(struct small *small, const struct variant *variant, in
 	if (!wanted && world->queues[i].wants && least < 1e300) {
 		check(is + 1e-9 >= least);
 	}
+}
+
+// It takes one slot more, now or when others have ended. A queue that is wide is charged no less than one that is not.
+static bool check_widen(struct small *small, const struct variant *variant, int i) {
+	struct world *world = &small->world;
+	struct fair_queue *queue = &world->queues[i];
+	if (!variant->wide || queue->running == 0 || small->widened[i][queue->running - 1]) {
+		return false;
+	}
+	double virt = fair_virt(&world->fair, queue, world->now);
+	small->widened[i][queue->running - 1] = world->now + 1;
+	fair_widen(&world->fair, queue, 1, world->now);
+	double charged = fair_virt(&world->fair, queue, world->now) - virt - (variant->time ? 0 : 1.0 / queue->weight);
+	check(charged < 1e-5 && charged > -1e-5);
+	return true;
+}
+
+// The item picked last has ended, or needed no slot.
+static void small_end(struct small *small, int i, bool back) {
+	struct world *world = &small->world;
+	struct fair_queue *queue = &world->queues[i];
+	uint64_t start = small->starts[i][queue->running - 1], widened = small->widened[i][queue->running - 1];
+	--small->running;
+	if (widened && back) {
+		fair_widen_back(&world->fair, queue, 1, widened - 1, world->now);
+	} else if (widened) {
+		fair_narrow(&world->fair, queue, 1, world->now);
+	}
+	if (back) {
+		fair_give_back(&world->fair, queue, start, world->now);
+	} else {
+		fair_done(&world->fair, queue, world->now);
+	}
+	check(queue->running > 0 || queue->extra == 0);
 }
 
 // Removed and opened again, for the last time: its place stays.
@@ -124,17 +161,14 @@ static bool small_do(struct small *small, const struct variant *variant, int ste
 		}
 		check_pick(small, variant);
 		return true;
+	case WIDEN:
+		return check_widen(small, variant, i);
 	case DONE:
 	case BACK:
 		if (queue->running == 0) {
 			return false;
 		}
-		--small->running;
-		if (step % OPS == DONE) {
-			fair_done(&world->fair, queue, world->now);
-		} else {
-			fair_give_back(&world->fair, queue, small->starts[i][queue->running - 1], world->now);
-		}
+		small_end(small, i, step % OPS == BACK);
 		return true;
 	case PAUSE:
 	case BLOCK:
@@ -185,7 +219,7 @@ static void check_drains(struct small *small) {
 		fair_pause(&world->fair, queue, false, world->now);
 		fair_block(&world->fair, queue, false, world->now);
 		while (queue->running > 0) {
-			fair_done(&world->fair, queue, world->now);
+			small_end(small, i, /* back */ false);
 		}
 	}
 	uint64_t left = 0;
@@ -225,6 +259,7 @@ static uint64_t small_key(const struct small *small, const struct variant *varia
 		          (uint64_t)queue->blocked << 17 | (uint64_t)queue->wants << 18 | (uint64_t)small->closed[i] << 19);
 		for (uint32_t j = 0; j < queue->running; ++j) {
 			key = mix(key, world->now - small->starts[i][j]);
+			key = mix(key, small->widened[i][j] ? world->now + 2 - small->widened[i][j] : 0);
 		}
 	}
 	return key | 1;
@@ -295,6 +330,11 @@ static void test_small_time(void) {
 	search(&(struct variant){.time = true, .items = 2, .toggles = 1, .weights = {1, 2, 1}});
 }
 
+static void test_small_wide(void) {
+	search(&(struct variant){.wide = true, .items = 3, .toggles = 0, .weights = {1, 2, 3}, .limits = {1, 0, 0}});
+	search(&(struct variant){.wide = true, .time = true, .items = 2, .toggles = 0, .weights = {1, 2, 1}});
+}
+
 // ---- a naive reference ----
 //
 // Written from the definition: no heap, no lists, everything is looked at each time, and brought up to date at each call.
@@ -304,7 +344,7 @@ struct naive {
 		uint64_t base;      // virtual time when `units` was 0
 		int64_t units;      // service since, in turns or slot-time
 		uint64_t seq, served, backlog;
-		uint32_t running, weight, limit;
+		uint32_t running, extra, weight, limit;
 		int32_t priority;
 		bool paused, blocked, wanted;
 	} queues[MOST];
@@ -328,7 +368,8 @@ static bool naive_wants(const struct naive_queue *queue) {
 static void naive_update(struct naive *naive, uint64_t now) {
 	for (int i = 0; i < naive->n; ++i) {
 		if (naive->time) {
-			naive->queues[i].units += (int64_t)(naive->queues[i].running * (now - naive->last));
+			const struct naive_queue *queue = &naive->queues[i];
+			naive->queues[i].units += (int64_t)((queue->running + queue->extra) * (now - naive->last));
 		}
 	}
 	naive->last = now;
@@ -364,6 +405,17 @@ static void naive_settle(struct naive *naive) {
 	}
 }
 
+// Under turns, if nobody of its tier waits, what a queue had is no debt.
+static void naive_follow(struct naive *naive, const struct naive_queue *queue) {
+	bool waiting = false;
+	for (int i = 0; i < naive->n; ++i) {
+		waiting |= naive_wants(&naive->queues[i]) && naive->queues[i].priority == queue->priority;
+	}
+	if (!naive->time && !waiting && naive_virt(queue) > naive->clocks[queue->priority]) {
+		naive->clocks[queue->priority] = naive_virt(queue);
+	}
+}
+
 static int naive_pick(struct naive *naive) {
 	int best = -1, tier = -1;
 	for (int i = 0; i < naive->n; ++i) {
@@ -387,8 +439,9 @@ static int naive_pick(struct naive *naive) {
 		if (naive_virt(a) > naive_virt(b)) {
 			continue;
 		}
-		uint64_t run_a = naive->time ? a->running * b->weight : 0, run_b = naive->time ? b->running * a->weight : 0;
-		if (run_a < run_b || (run_a == run_b && (a->served < b->served || (a->served == b->served && a->seq < b->seq)))) {
+		uint64_t slots_a = naive->time ? (a->running + a->extra) * b->weight : 0;
+		uint64_t slots_b = naive->time ? (b->running + b->extra) * a->weight : 0;
+		if (slots_a < slots_b || (slots_a == slots_b && (a->served < b->served || (a->served == b->served && a->seq < b->seq)))) {
 			best = i;
 		}
 	}
@@ -399,17 +452,16 @@ static int naive_pick(struct naive *naive) {
 		++queue->running;
 		if (!naive->time) {
 			queue->units += (int64_t)FAIR_TURN;
-			bool waiting = false;
-			for (int i = 0; i < naive->n; ++i) {
-				waiting |= naive_wants(&naive->queues[i]) && naive->queues[i].priority == queue->priority;
-			}
-			if (!waiting && naive_virt(queue) > naive->clocks[queue->priority]) {
-				naive->clocks[queue->priority] = naive_virt(queue);
-			}
+			naive_follow(naive, queue);
 		}
 	}
 	return best;
 }
+
+struct reference_item {
+	uint64_t start;
+	uint32_t extra;
+};
 
 static void reference_queue(struct world *world, struct naive *naive, uint64_t *dice) {
 	uint32_t weight = 1 + (uint32_t)(roll(dice) % (roll(dice) % 2 ? 4 : 1000));
@@ -420,7 +472,55 @@ static void reference_queue(struct world *world, struct naive *naive, uint64_t *
 	world_add(world, weight, priority, limit);
 }
 
-static void reference_op(struct world *world, struct naive *naive, uint64_t *dice, uint64_t starts[MOST][8]) {
+// Picks an item, which takes up to four slots.
+static void reference_pick(struct world *world, struct naive *naive, uint64_t *dice, struct reference_item items[MOST][8]) {
+	uint32_t running = 0;
+	for (int j = 0; j < world->n; ++j) {
+		running += world->queues[j].running;
+	}
+	if (running == 8) {
+		return;
+	}
+	struct fair_queue *got = fair_pick(&world->fair, world->now);
+	int want = naive_pick(naive);
+	check_equal(got ? got - world->queues : -1, want);
+	if (!got) {
+		return;
+	}
+	struct reference_item *item = &items[want][got->running - 1];
+	*item = (struct reference_item){.start = world->now, .extra = roll(dice) % 4 ? 0 : (uint32_t)(roll(dice) % 4)};
+	if (item->extra > 0) {
+		struct naive_queue *shadow = &naive->queues[want];
+		fair_widen(&world->fair, got, item->extra, world->now);
+		naive_settle(naive);
+		shadow->extra += item->extra;
+		shadow->units += naive->time ? 0 : (int64_t)(item->extra * FAIR_TURN);
+		naive_follow(naive, shadow);
+	}
+}
+
+static void reference_end(struct world *world, struct naive *naive, int i, const struct reference_item *item, bool back) {
+	struct fair_queue *queue = &world->queues[i];
+	struct naive_queue *shadow = &naive->queues[i];
+	--shadow->running;
+	shadow->extra -= item->extra;
+	uint64_t each = naive->time ? world->now - item->start : FAIR_TURN;
+	if (back) {
+		shadow->units -= (int64_t)((1 + item->extra) * each);
+	}
+	if (item->extra > 0 && back) {
+		fair_widen_back(&world->fair, queue, item->extra, item->start, world->now);
+	} else if (item->extra > 0) {
+		fair_narrow(&world->fair, queue, item->extra, world->now);
+	}
+	if (back) {
+		fair_give_back(&world->fair, queue, item->start, world->now);
+	} else {
+		fair_done(&world->fair, queue, world->now);
+	}
+}
+
+static void reference_op(struct world *world, struct naive *naive, uint64_t *dice, struct reference_item items[MOST][8]) {
 	int i = (int)(roll(dice) % (uint64_t)world->n);
 	struct fair_queue *queue = &world->queues[i];
 	struct naive_queue *shadow = &naive->queues[i];
@@ -430,32 +530,12 @@ static void reference_op(struct world *world, struct naive *naive, uint64_t *dic
 		arrive(world, queue, n);
 		shadow->backlog += n;
 		break;
-	case 3: case 4: case 5: case 6: {
-		uint32_t running = 0;
-		for (int j = 0; j < world->n; ++j) {
-			running += world->queues[j].running;
-		}
-		if (running == 8) {
-			break;
-		}
-		struct fair_queue *got = fair_pick(&world->fair, world->now);
-		int want = naive_pick(naive);
-		check_equal(got ? got - world->queues : -1, want);
-		if (got) {
-			starts[want][got->running - 1] = world->now;
-		}
+	case 3: case 4: case 5: case 6:
+		reference_pick(world, naive, dice, items);
 		break;
-	}
 	case 7: case 8: case 9:
 		if (queue->running > 0) {
-			uint64_t start = starts[i][queue->running - 1];
-			--shadow->running;
-			if (roll(dice) % 4 == 0) {
-				fair_give_back(&world->fair, queue, start, world->now);
-				shadow->units -= naive->time ? (int64_t)(world->now - start) : (int64_t)FAIR_TURN;
-			} else {
-				fair_done(&world->fair, queue, world->now);
-			}
+			reference_end(world, naive, i, &items[i][queue->running - 1], roll(dice) % 4 == 0);
 		}
 		break;
 	case 10:
@@ -480,7 +560,7 @@ static void test_reference(void) {
 	for (int round = 0; round < 4000; ++round) {
 		struct world world;
 		struct naive naive = {.time = round % 2};
-		uint64_t starts[MOST][8];
+		struct reference_item items[MOST][8];
 		world_init(&world, naive.time);
 		int n = 1 + (int)(roll(&dice) % 6);
 		for (int i = 0; i < n; ++i) {
@@ -492,11 +572,12 @@ static void test_reference(void) {
 			}
 			world.now += roll(&dice) % 3 ? 0 : roll(&dice) % 1000000;
 			naive_update(&naive, world.now);
-			reference_op(&world, &naive, &dice, starts);
+			reference_op(&world, &naive, &dice, items);
 			naive_settle(&naive);
 			for (int i = 0; i < world.n; ++i) {
 				check_equal(world.queues[i].backlog, naive.queues[i].backlog);
 				check_equal(world.queues[i].running, naive.queues[i].running);
+				check_equal(world.queues[i].extra, naive.queues[i].extra);
 			}
 		}
 		world_fini(&world);
@@ -508,6 +589,7 @@ int main(int argc, char *argv[]) {
 		TEST("small worlds, all of them: turns", test_small_turns),
 		TEST("small worlds, all of them: priorities", test_small_tiers),
 		TEST("small worlds, all of them: time", test_small_time),
+		TEST("small worlds, all of them: wide items", test_small_wide),
 		TEST("random operations give what the definition gives", test_reference),
 	};
 	return test_main(tests, sizeof(tests) / sizeof(tests[0]), argc, argv);

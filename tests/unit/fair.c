@@ -206,6 +206,68 @@ static void test_give_back(void) {
 	world_fini(&world);
 }
 
+// One slot or several: picks `n` times; the items of a take `width` slots. Each ends before the next pick.
+static const char *serve_wide(struct world *world, int n, uint32_t width) {
+	world->len = 0;
+	for (int i = 0; i < n; ++i) {
+		struct fair_queue *queue = pick(world);
+		if (queue == &world->queues[0]) {
+			fair_widen(&world->fair, queue, width - 1, world->now);
+			fair_narrow(&world->fair, queue, width - 1, world->now);
+		}
+		fair_done(&world->fair, queue, world->now);
+	}
+	return world->trace;
+}
+
+static void test_wide_turns(void) {
+	struct world world;
+	world_init(&world, false);
+	struct fair_queue *a = world_add(&world, 1, 0, 0), *b = world_add(&world, 1, 0, 0), *c = world_add(&world, 2, 0, 0);
+	arrive(&world, a, 100);
+	arrive(&world, b, 100);
+	check_string(serve_wide(&world, 12, 3), "ABBBABBBABBB");
+	check_string(serve_wide(&world, 12, 1), "ABABABABABAB");
+	fair_withdraw(&world.fair, b, b->backlog, 0);
+	check_string(serve_wide(&world, 3, 2), "AAA"); // alone: no debt
+	arrive(&world, b, 100);
+	check_string(serve_wide(&world, 9, 2), "BABABBABB");
+	arrive(&world, c, 100);
+	fair_withdraw(&world.fair, b, b->backlog, 0);
+	int as = 0;
+	for (const char *at = serve_wide(&world, 100, 2); *at; ++at) {
+		as += *at == 'A';
+	}
+	check_equal(as, 20); // 1 turn of 5: each A costs 2, and C has weight 2
+	world_fini(&world);
+}
+
+static void test_wide_give_back(void) {
+	for (int time = 0; time < 2; ++time) {
+		struct world world;
+		world_init(&world, time);
+		struct fair_queue *a = world_add(&world, 7, 0, 0);
+		arrive(&world, a, 100);
+		uint64_t virt = a->virt;
+		uint32_t rem = a->rem;
+		for (int i = 0; i < 10; ++i) {
+			uint64_t start = world.now;
+			check(pick(&world) == a);
+			world.now += 3; // it waits for its slots
+			uint64_t wide = world.now;
+			fair_widen(&world.fair, a, 4, world.now);
+			world.now += S;
+			check_equal(a->extra, 4);
+			fair_widen_back(&world.fair, a, 4, wide, world.now);
+			fair_give_back(&world.fair, a, start, world.now);
+			check_equal(a->virt, virt);
+			check_equal(a->rem, rem);
+			check_equal(a->extra, 0);
+		}
+		world_fini(&world);
+	}
+}
+
 static void test_pause_and_block(void) {
 	struct world world;
 	world_init(&world, false);
@@ -492,6 +554,78 @@ static void test_time_shares(void) {
 	}
 }
 
+struct sim_wide { struct fair_queue *queue; uint64_t picked, start, end; uint32_t width; };
+
+// As simulate(), but a's items take `width` slots: one that is picked and finds too few free waits for them, and nobody
+// else is picked meanwhile. Counts the starts; returns a's share of the slot-time, in which one slot counts as a's while
+// it waits.
+static double simulate_wide(bool time, uint32_t slots, uint32_t width, uint64_t length_a, uint64_t length_b, int starts[2]) {
+	struct world world;
+	world_init(&world, time);
+	struct fair_queue *a = world_add(&world, 1, 0, 0), *b = world_add(&world, 1, 0, 0), *held = NULL;
+	arrive(&world, a, UINT32_MAX);
+	arrive(&world, b, UINT32_MAX);
+	struct sim_wide running[16];
+	double time_a = 0, all = 0;
+	uint32_t taken = 0;
+	uint64_t picked = 0;
+	int n = 0;
+	starts[0] = starts[1] = 0;
+	while (world.now < 10000 * S) {
+		while (taken < slots) {
+			struct fair_queue *queue = held ? held : fair_pick(&world.fair, world.now);
+			uint32_t wants = queue == a ? width : 1;
+			picked = held ? picked : world.now;
+			if (!time && queue == a && !held) {
+				fair_widen(&world.fair, a, width - 1, world.now);
+			}
+			held = taken + wants > slots ? queue : NULL;
+			if (held) {
+				break;
+			}
+			if (time && queue == a) {
+				fair_widen(&world.fair, a, width - 1, world.now);
+			}
+			running[n++] = (struct sim_wide){queue, picked, world.now, world.now + (queue == a ? length_a : length_b), wants};
+			taken += wants;
+			++starts[queue == b];
+		}
+		int first = 0;
+		for (int i = 1; i < n; ++i) {
+			first = running[i].end < running[first].end ? i : first;
+		}
+		struct sim_wide item = running[first];
+		running[first] = running[--n];
+		world.now = item.end;
+		double slot_time = (double)(item.end - item.start) * item.width + (double)(item.start - item.picked);
+		time_a += item.queue == a ? slot_time : 0;
+		all += slot_time;
+		taken -= item.width;
+		fair_narrow(&world.fair, item.queue, item.width - 1, world.now);
+		fair_done(&world.fair, item.queue, world.now);
+	}
+	world_fini(&world);
+	return time_a / all;
+}
+
+static void test_wide_shares(void) {
+	static const struct { uint32_t slots, width; } sizes[] = {{2, 2}, {4, 2}, {8, 2}, {8, 3}, {8, 8}};
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); ++i) {
+		uint32_t slots = sizes[i].slots, width = sizes[i].width;
+		int starts[2];
+		double share = simulate_wide(false, slots, width, S, S, starts);
+		printf("# %u of %u slots: %d starts beside %d by turns", width, slots, starts[0], starts[1]);
+		int ahead = starts[0] * (int)width - starts[1];
+		check(ahead <= 2 * (int)slots && ahead >= -2 * (int)slots);
+		share = simulate_wide(true, slots, width, S, S, starts);
+		printf(", %d beside %d by time", starts[0], starts[1]);
+		check(share > 0.49 && share < 0.51);
+		share = simulate_wide(true, slots, width, 10 * S, S / 10, starts);
+		printf("; 10 s jobs beside 0.1 s jobs: %.4f of the slot-time\n", share);
+		check(share > 0.49 && share < 0.51);
+	}
+}
+
 static void test_time_late(void) {
 	// 1 h jobs on 8 slots; who arrives after 30 min is owed from then on, not from the last pick
 	struct world world;
@@ -535,6 +669,8 @@ int main(int argc, char *argv[]) {
 		TEST("a batch at its limit gives no head start to those who arrive", test_limited_holds_nobody_back),
 		TEST("a name that is opened again gains nothing", test_reopen),
 		TEST("a turn that is given back was not charged", test_give_back),
+		TEST("an item that takes several slots costs as many turns", test_wide_turns),
+		TEST("and gives all of them back", test_wide_give_back),
 		TEST("a pause earns no credit, a block loses no turn", test_pause_and_block),
 		TEST("under time a burst is dealt by weight", test_burst_spreads),
 		TEST("weight, priority and limit can change", test_set),
@@ -543,6 +679,7 @@ int main(int argc, char *argv[]) {
 		TEST("the gap between two batches stays within 1/w + 1/w, and nobody starves", test_bounds),
 		TEST("Jain's index is above 0.99 and the lags sum up to nothing", test_jain_and_lag),
 		TEST("10 s jobs beside 0.1 s jobs have half of the slot-time under time", test_time_shares),
+		TEST("a wide batch beside a narrow one has half of the slots", test_wide_shares),
 		TEST("under time a batch is owed from its arrival on", test_time_late),
 	};
 	return test_main(tests, sizeof(tests) / sizeof(tests[0]), argc, argv);

@@ -5,6 +5,7 @@
 #include "stage.h"
 
 #include <errno.h>
+#include <sched.h>
 
 // ---- life of queues and pool ----
 
@@ -232,6 +233,354 @@ static void test_wait_inside(void) {
 	close_pool();
 }
 
+// ---- the last item of a queue ----
+
+static _Atomic int finals;
+static int ran_before_final, removed_before_final, more_of_final;
+
+// Says what happened before it; submits as many items to its own queue as more_of_final says.
+static enum work_status final_run(struct worker *worker, struct queue *queue, void *data, size_t size) {
+	check_equal(size, 5);
+	check(memcmp(data, "final", 5) == 0);
+	atomic_add_relaxed(&finals, 1);
+	ran_before_final = atomic_load_relaxed(&seen.ran);
+	removed_before_final = atomic_load_relaxed(&seen.removed);
+	for (int i = 0; i < more_of_final; ++i) {
+		struct work work = {.type = &count_type, .flags = WORK_LOCAL};
+		nested_status = pool_submit(pool, queue, worker, &work, 1);
+	}
+	return WORK_OK;
+}
+
+static void final_drop(struct queue *queue, void *data, size_t size) {
+	(void)queue, (void)data;
+	check_equal(size, 5);
+	atomic_add_relaxed(&seen.dropped, 1);
+}
+
+static const struct work_type final_type = {.name = "final", .run = final_run, .drop = final_drop};
+
+static void set_finally(struct queue *queue, unsigned width) {
+	char data[] = "final"; // a copy is kept
+	struct work work = {.type = &final_type, .data = data, .size = 5, .context = &gates[2], .id = 99, .width = width};
+	pool_queue_finally(pool, queue, &work);
+	memset(data, 'x', 5);
+}
+
+static void check_finally(int ran) {
+	check_equal(atomic_load_relaxed(&finals), 1);
+	check_equal(ran_before_final, ran);
+	check_equal(removed_before_final, 0);
+	check_equal(atomic_load_relaxed(&seen.removed), 1);
+}
+
+static void test_finally(void) {
+	open_pool(3);
+	struct queue *a = open_queue("a", NULL);
+	set_finally(a, 1);
+	check_equal(atomic_load_relaxed(&seen.contexts), 1);
+	submit_tree(a, 4);
+	submit(a, &count_type, 20);
+	pool_start(pool);
+	while (atomic_load_relaxed(&seen.ran) < 51) {
+		sched_yield();
+	}
+	submit(a, &count_type, 9); // it was empty, but not closed
+	pool_queue_close(pool, a);
+	close_pool();
+	check_finally(60);
+	check_equal(atomic_load_relaxed(&seen.submitted), 61);
+	check(strncmp(seen.trace + seen.len - 2, "aq", 2) == 0);
+}
+
+static void test_finally_of_nothing(void) {
+	open_pool(1);
+	struct queue *a = open_queue("a", NULL);
+	set_finally(a, 1);
+	pool_queue_close(pool, a);
+	pool_start(pool);
+	close_pool();
+	check_finally(0);
+}
+
+static void test_finally_nested(void) {
+	open_pool(2);
+	struct queue *a = open_queue("a", NULL);
+	more_of_final = 10;
+	set_finally(a, 1);
+	submit(a, &count_type, 5);
+	pool_start(pool);
+	pool_queue_close(pool, a);
+	close_pool();
+	check_finally(5);
+	check_equal(nested_status, SUBMIT_OK);
+	check_equal(atomic_load_relaxed(&seen.ran), 15);
+	check_equal(atomic_load_relaxed(&seen.submitted), 16);
+}
+
+static void test_finally_cancelled(void) {
+	open_pool(1);
+	struct queue *a = open_queue("a", NULL);
+	set_finally(a, 1);
+	submit_hold(a, 1);
+	submit(a, &count_type, 5);
+	pool_start(pool);
+	gate_wait(&gates[0], 1);
+	pool_queue_close(pool, a);
+	check_equal(pool_cancel(pool, a), 5);
+	check_equal(pool_cancel(pool, NULL), 0);
+	gate_raise(&gates[1]);
+	close_pool();
+	check_finally(1);
+}
+
+static void test_finally_cancelled_when_due(void) {
+	open_pool(1);
+	struct queue *a = open_queue("a", NULL), *b = open_queue("b", NULL);
+	submit_hold(b, 1);
+	pool_start(pool);
+	gate_wait(&gates[0], 1); // the slot is taken
+	set_finally(a, 1);
+	pool_queue_close(pool, a); // due, but it has no slot
+	check_equal(pool_cancel(pool, NULL), 0);
+	check_equal(pool_cancel(pool, a), 0);
+	check_equal(pool_shutdown(pool, POOL_CANCELLING), 0);
+	gate_raise(&gates[1]);
+	wait_idle();
+	check_equal(atomic_load_relaxed(&finals), 1);
+	check_equal(atomic_load_relaxed(&seen.dropped), 0);
+	pool_queue_close(pool, b);
+	pool_destroy(pool);
+}
+
+static void test_finally_shutdown(void) {
+	open_pool(1);
+	struct queue *a = open_queue("a", NULL), *b = open_queue("b", NULL), *c = open_queue("c", NULL);
+	more_of_final = 1;
+	set_finally(a, 1);
+	set_finally(b, 1);
+	set_finally(c, 1);
+	submit_hold(a, 1);
+	submit(b, &count_type, 5);
+	pool_start(pool);
+	gate_wait(&gates[0], 1);
+	check_equal(pool_shutdown(pool, POOL_CANCELLING), 5);
+	gate_raise(&gates[1]);
+	pool_queue_close(pool, a);
+	pool_queue_close(pool, b);
+	pool_queue_close(pool, c);
+	pool_destroy(pool); // waits for all three
+	check_equal(atomic_load_relaxed(&finals), 3);
+	check_equal(nested_status, SUBMIT_CLOSED);
+	check_equal(atomic_load_relaxed(&seen.removed), 3);
+	check_equal(atomic_load_relaxed(&seen.ran), 1);
+}
+
+static void test_finally_wide(void) {
+	// it waits for its slots, and nobody can cancel it there either
+	open_pool(2);
+	struct queue *a = open_queue("a", NULL), *b = open_queue("b", NULL);
+	submit_hold(b, 1);
+	pool_start(pool);
+	gate_wait(&gates[0], 1);
+	set_finally(a, 2);
+	pool_queue_close(pool, a);
+	submit(b, &count_type, 7);
+	check_equal(pool_cancel(pool, a), 0);
+	uint64_t dropped = pool_cancel(pool, NULL);
+	check_equal(pool_shutdown(pool, POOL_CANCELLING), 0);
+	check_equal(atomic_load_relaxed(&finals), 0);
+	gate_raise(&gates[1]);
+	pool_queue_close(pool, b);
+	close_pool();
+	check_equal(atomic_load_relaxed(&finals), 1);
+	check_equal(dropped, 8 - atomic_load_relaxed(&seen.ran));
+}
+
+static void test_finally_long(void) {
+	open_pool(1);
+	struct queue_attrs attrs = {.weight = 1, .long_running = true};
+	struct queue *a = open_queue("a", &attrs);
+	set_finally(a, 3);
+	submit(a, &count_type, 3);
+	pool_queue_close(pool, a);
+	pool_start(pool);
+	close_pool();
+	check_finally(3);
+}
+
+static void test_finally_reopened(void) {
+	open_pool(1);
+	struct queue *keeper = open_queue("k", NULL), *a = open_queue("a", NULL);
+	set_finally(a, 1);
+	pool_queue_close(pool, a); // due: nothing runs before pool_start()
+	check(open_queue("a", NULL) == a);
+	set_finally(a, 1); // it has been had
+	check_equal(atomic_load_relaxed(&seen.dropped), 1);
+	submit(a, &count_type, 3);
+	pool_queue_close(pool, a);
+	pool_start(pool);
+	pool_queue_close(pool, keeper);
+	close_pool();
+	check_equal(atomic_load_relaxed(&finals), 1);
+	check_equal(ran_before_final, 0);
+	check_equal(atomic_load_relaxed(&seen.ran), 3);
+	check_equal(atomic_load_relaxed(&seen.removed), 2);
+}
+
+static void test_finally_too_late(void) {
+	open_pool(1);
+	struct queue *a = open_queue("a", NULL);
+	pool_start(pool);
+	pool_shutdown(pool, POOL_CANCELLING); // the queue is gone
+	set_finally(a, 1);
+	check_equal(atomic_load_relaxed(&seen.dropped), 1);
+	check_equal(atomic_load_relaxed(&finals), 0);
+	pool_queue_close(pool, a);
+	close_pool();
+}
+
+// ---- paused queues ----
+
+static void test_paused(void) {
+	open_pool(1);
+	struct queue_attrs attrs = {.weight = 1, .paused = true};
+	struct queue *a = open_queue("a", &attrs), *b = open_queue("b", NULL);
+	submit(a, &count_type, 6);
+	submit(b, &count_type, 6);
+	pool_start(pool);
+	struct pool_stat stat;
+	do {
+		pool_stat(pool, &stat);
+	} while (stat.dispatched < 6 || stat.running > 0);
+	check_equal(stat.queued, 6);
+	pool_pause(pool, true);
+	submit(b, &count_type, 3);
+	attrs.paused = false;
+	queue_set(pool, a, &attrs);
+	pool_pause(pool, false);
+	do {
+		pool_stat(pool, &stat);
+	} while (stat.dispatched < 12);
+	attrs.paused = true;
+	queue_set(pool, a, &attrs);
+	pool_queue_close(pool, a);
+	pool_queue_close(pool, b);
+	attrs.paused = false;
+	queue_set(pool, a, &attrs);
+	close_pool();
+	check(strncmp(seen.trace, "bqbqbqbqbqbqaqbqaqbqaqbqaq", 26) == 0); // it has gained nothing
+	check_equal(seen.n, 15);
+}
+
+static void test_paused_cancel(void) {
+	open_pool(1);
+	struct queue_attrs attrs = {.weight = 1, .paused = true};
+	struct queue *keeper = open_queue("k", NULL), *a = open_queue("a", &attrs), *b = open_queue("b", &attrs);
+	submit(a, &count_type, 6);
+	pool_start(pool);
+	pool_queue_close(pool, b); // empty
+	check_equal(atomic_load_relaxed(&seen.removed), 1);
+	pool_queue_close(pool, a);
+	check_equal(atomic_load_relaxed(&seen.removed), 1); // paused, not empty
+	check_equal(pool_shutdown(pool, POOL_CANCELLING), 6);
+	pool_queue_close(pool, keeper);
+	close_pool();
+	check_equal(atomic_load_relaxed(&seen.ran), 0);
+	check_equal(atomic_load_relaxed(&seen.dropped), 6);
+}
+
+static void test_paused_finally(void) {
+	open_pool(1);
+	struct queue_attrs attrs = {.weight = 1, .paused = true};
+	struct queue *a = open_queue("a", &attrs);
+	set_finally(a, 1);
+	submit(a, &count_type, 6);
+	pool_start(pool);
+	pool_queue_close(pool, a);
+	check_equal(atomic_load_relaxed(&seen.removed), 0);
+	check_equal(pool_cancel(pool, a), 6);
+	close_pool();
+	check_finally(0);
+}
+
+static void test_finally_not_paused(void) {
+	open_pool(1);
+	struct queue_attrs attrs = {.weight = 1, .paused = true};
+	struct queue *a = open_queue("a", NULL);
+	set_finally(a, 1);
+	pool_queue_close(pool, a); // due
+	queue_set(pool, a, &attrs);
+	pool_start(pool);
+	close_pool();
+	check_finally(0);
+}
+
+// ---- cancelling from inside ----
+
+enum { CHAIN = 20000 };
+
+static struct queue *chain[CHAIN];
+
+static enum work_status cancel_run(struct worker *worker, struct queue *queue, void *data, size_t size) {
+	(void)worker, (void)data, (void)size;
+	check_equal(pool_cancel(pool, chain[0]), 100);
+	check_equal(pool_cancel(pool, queue), 2); // its own, but not itself
+	atomic_add_relaxed(&seen.ran, 1);
+	return WORK_OK;
+}
+
+static void test_cancel_from_item(void) {
+	static const struct work_type type = {.name = "cancel", .run = cancel_run};
+	open_pool(1);
+	struct queue *a = open_queue("a", NULL);
+	chain[0] = open_queue("b", NULL);
+	submit(a, &type, 1);
+	submit(a, &count_type, 2);
+	submit(chain[0], &count_type, 100);
+	pool_start(pool);
+	pool_queue_close(pool, a);
+	while (atomic_load_relaxed(&seen.removed) == 0) {
+		sched_yield();
+	}
+	pool_queue_close(pool, chain[0]);
+	close_pool();
+	check_equal(atomic_load_relaxed(&seen.ran), 1);
+	check_equal(atomic_load_relaxed(&seen.dropped), 102);
+}
+
+static _Atomic int chain_depth;
+
+// Each queue's removal cancels and closes the next: what a failed batch does to those that need it.
+static void chain_removed(void *arg, struct queue *queue, uint64_t submitted) {
+	on_removed(arg, queue, submitted);
+	check_equal(atomic_add_relaxed(&chain_depth, 1), 0);
+	size_t i = (size_t)(uintptr_t)queue_user(queue);
+	if (i + 1 < CHAIN) {
+		check_equal(pool_cancel(pool, chain[i + 1]), 1);
+		pool_queue_close(pool, chain[i + 1]);
+	}
+	atomic_fetch_sub(&chain_depth, 1);
+}
+
+static void test_cancel_chain(void) {
+	config.hooks.removed = chain_removed;
+	open_pool(1);
+	struct queue_attrs paused = {.weight = 1, .paused = true};
+	for (size_t i = 0; i < CHAIN; ++i) {
+		char name[16];
+		snprintf(name, sizeof(name), "%zu", i);
+		chain[i] = pool_queue_open(pool, name, i ? &paused : &plain, (void *)(uintptr_t)i);
+		submit(chain[i], &count_type, 1);
+	}
+	pool_start(pool);
+	pool_queue_close(pool, chain[0]); // its worker does all the rest
+	close_pool();
+	check_equal(atomic_load_relaxed(&seen.ran), 1);
+	check_equal(atomic_load_relaxed(&seen.dropped), CHAIN - 1);
+	check_equal(atomic_load_relaxed(&seen.removed), CHAIN);
+}
+
 // ---- contexts ----
 
 static enum work_status context_run(struct worker *worker, struct queue *queue, void *data, size_t size);
@@ -291,6 +640,22 @@ int main(int argc, char *argv[]) {
 		TEST("a pool that was never used becomes idle when it is shut down", test_shutdown_unused),
 		TEST("a failed item calls the hook before it is done", test_failed),
 		TEST("an item can wait for all others at one slot", test_wait_inside),
+		TEST("the last item of a queue runs once, after all others and before the removal", test_finally),
+		TEST("also of a queue that had none", test_finally_of_nothing),
+		TEST("what it submits runs before the removal", test_finally_nested),
+		TEST("cancelling the others does not drop it", test_finally_cancelled),
+		TEST("nor does cancelling it when it is queued", test_finally_cancelled_when_due),
+		TEST("nor a shutdown, and destroying waits for it", test_finally_shutdown),
+		TEST("nor cancelling it while it waits for its slots", test_finally_wide),
+		TEST("it runs on a dedicated thread if its queue does", test_finally_long),
+		TEST("a name that is opened again when it is queued has had it", test_finally_reopened),
+		TEST("of a queue that is gone already it is dropped", test_finally_too_late),
+		TEST("nothing of a paused queue runs, and it gains nothing", test_paused),
+		TEST("a paused queue can be cancelled and removed", test_paused_cancel),
+		TEST("the last item of a paused queue runs", test_paused_finally),
+		TEST("no pause keeps it from running", test_finally_not_paused),
+		TEST("an item can cancel another queue and its own", test_cancel_from_item),
+		TEST("20,000 queues cancel one another from hook to hook", test_cancel_chain),
 		TEST("a context flows from the running item, and all are given back", test_contexts),
 	};
 	return test_main(tests, sizeof(tests) / sizeof(tests[0]), argc, argv);

@@ -254,11 +254,12 @@ static void attempt(struct desk *desk, struct job *job, const struct template *t
                     const struct result *ended, struct result *ret_result) {
 	struct run *run = desk->run;
 	struct expansion x = {.record = &job->record, .seq = job->item.seq, .slot = slot};
+	struct interpreter by = {.shell = job->batch->recipe->shell};
 	*ret_result = (struct result){.outcome = OUTCOME_OK};
 	open_spool(desk, job, &x);
 	buf_reset(&desk->text);
 	buf_reset(&desk->label);
-	command_text(template, &x, &desk->text);
+	command_text(template, &x, &by, &desk->text);
 	work_label(job->batch, job->item.seq, job->item.number, &desk->label);
 	if (run->options->dry_run) {
 		buf_addc(&desk->text, '\n');
@@ -268,7 +269,7 @@ static void attempt(struct desk *desk, struct job *job, const struct template *t
 	if (run->options->print_commands) {
 		print_command(desk);
 	}
-	if (command_build(&desk->command, template, &x, job->batch->recipe->shell) != 0) {
+	if (command_build(&desk->command, template, &x, &by) != 0) {
 		int error = errno;
 		cannot_start(ret_result, error == ENOENT ? 127 : 126);
 		explain(desk, job, NULL, error);

@@ -23,11 +23,11 @@ static int set_argv(struct command *command, size_t n) {
 	char *word = command->words.data;
 	for (size_t i = 0; i < n; ++i) {
 		size_t size = strlen(word) + 1;
+		command->argv[i] = word; // a message may show the first one, also after an error
 		if (size > STRING_MAX) {
 			errno = E2BIG;
 			return -1;
 		}
-		command->argv[i] = word;
 		word += size;
 	}
 	command->argv[n] = NULL;
@@ -78,11 +78,11 @@ static bool is_special_case(char *const *argv) {
 }
 
 // Fills in what was split into words. Returns 1; 0 if a shell must do it after all; or -1 with errno.
-static int build_direct(struct command *command, size_t nwords) {
+static int build_direct(struct command *command, size_t nwords, const struct interpreter *by) {
 	if (nwords == 0 || set_argv(command, nwords) != 0) {
 		return nwords == 0 ? 0 : -1;
 	}
-	if (is_special_case(command->argv)) {
+	if (is_special_case(command->argv) || (by->path && !strchr(command->argv[0], '/'))) {
 		return 0;
 	}
 	// not there: the shell words it, and its status is 127
@@ -111,34 +111,76 @@ static int build_shell(struct command *command, const char *shell) {
 	return set_argv(command, 3);
 }
 
+// Executes the words, whatever they are. A script without #! is run by /bin/sh, as execvp() does (process/spawn.h).
+static int build_bare(struct command *command, size_t nwords, const struct interpreter *by) {
+	if (set_argv(command, nwords) != 0) {
+		return -1;
+	}
+	if (nwords == 0) {
+		errno = ENOENT;
+		return -1;
+	}
+	const char *name = command->argv[0];
+	if (strchr(name, '/')) {
+		command->path = name;
+	} else if (by->path) {
+		command->path = program_search(by->path, name, &command->text) == 0 ? command->text.data : NULL;
+	} else {
+		command->path = program_find(name);
+	}
+	return command->path ? 0 : -1;
+}
+
+// Adds the record's arguments as words. Returns their number.
+static size_t add_args(const struct record *record, struct buf *words) {
+	buf_add(words, record->args, record->nargs > 0 ? record->size : 0);
+	return record->nargs;
+}
+
 int command_build(struct command *command, const struct template *template, const struct expansion *x,
-                  const char *shell) {
-	struct buf *text = &command->text;
-	buf_reset(&command->words);
+                  const struct interpreter *by) {
+	struct buf *text = &command->text, *words = &command->words;
+	buf_reset(words);
 	buf_reset(text);
 	command->by_shell = false;
+	if (!by->shell) {
+		return build_bare(command, template ? template_expand_words(template, x, words) : add_args(x->record, words), by);
+	}
 	size_t nwords = 0;
 	if (template && template_is_direct(template)) {
-		nwords = template_expand_words(template, x, &command->words);
+		nwords = template_expand_words(template, x, words);
 	} else if (!template) {
 		add_line(x->record, text);
 		bool needs_shell = shell_is_needed(text->data, text->len);
-		nwords = needs_shell ? 0 : split_line(text->data, text->len, &command->words);
+		nwords = needs_shell ? 0 : split_line(text->data, text->len, words);
 	}
-	int built = build_direct(command, nwords);
+	int built = build_direct(command, nwords, by);
 	if (built != 0) {
 		return built > 0 ? 0 : -1;
 	}
 	if (template) {
 		template_expand(template, x, text);
 	}
-	return build_shell(command, shell);
+	return build_shell(command, by->shell);
 }
 
-void command_text(const struct template *template, const struct expansion *x, struct buf *buf) {
+static void add_quoted(const struct record *record, struct buf *buf) {
+	const char *at = record->args;
+	for (uint32_t i = 0; i < record->nargs; ++i) {
+		size_t len = strlen(at);
+		buf_adds(buf, i > 0 ? " " : "");
+		shell_quote(buf, at, len);
+		at += len + 1;
+	}
+}
+
+void command_text(const struct template *template, const struct expansion *x, const struct interpreter *by,
+                  struct buf *buf) {
 	if (template) {
 		template_expand(template, x, buf);
-	} else {
+	} else if (by->shell) {
 		add_line(x->record, buf);
+	} else {
+		add_quoted(x->record, buf);
 	}
 }

@@ -219,24 +219,25 @@ static bool is_program(const char *path, int *error) {
 	return true;
 }
 
+// The file of that name in the element of a PATH, which ends with a colon or the NUL. Returns what is behind the element.
+static const char *name_file(const char *dir, const char *name, size_t len, struct buf *ret_file) {
+	size_t n = strcspn(dir, ":");
+	buf_reset(ret_file);
+	buf_add(ret_file, dir, n);
+	buf_adds(ret_file, n > 0 ? "/" : "./"); // an empty element is the current directory (POSIX XBD 8.3)
+	buf_add(ret_file, name, len);
+	return dir + n;
+}
+
 // The first program of that name in `path`, to be freed; or NULL with errno.
 static char *search(const char *path, const char *name, size_t len) {
 	struct buf file = BUF_INIT;
 	int error = ENOENT;
 	for (const char *dir = path;; ++dir) {
-		size_t n = strcspn(dir, ":");
-		buf_reset(&file);
-		buf_add(&file, dir, n);
-		if (n > 0) { // an empty element is the current directory (POSIX XBD 8.3)
-			buf_addc(&file, '/');
-		} else {
-			buf_adds(&file, "./");
-		}
-		buf_add(&file, name, len);
+		dir = name_file(dir, name, len, &file);
 		if (is_program(file.data, &error)) {
 			return buf_take(&file);
 		}
-		dir += n;
 		if (*dir == '\0') {
 			break;
 		}
@@ -244,6 +245,33 @@ static char *search(const char *path, const char *name, size_t len) {
 	buf_fini(&file);
 	errno = error;
 	return NULL;
+}
+
+int program_search(const char *path, const char *name, struct buf *ret_file) {
+	const char *relative = NULL;
+	size_t len = strlen(name);
+	int error = ENOENT;
+	for (const char *dir = path; len > 0; ++dir) {
+		const char *end = dir + strcspn(dir, ":");
+		if (*dir == '/') {
+			name_file(dir, name, len, ret_file);
+			if (is_program(ret_file->data, &error)) {
+				return 0;
+			}
+		} else if (!relative) {
+			relative = dir;
+		}
+		dir = end;
+		if (*dir == '\0') {
+			break;
+		}
+	}
+	if (relative) {
+		name_file(relative, name, len, ret_file);
+		return 0;
+	}
+	errno = error;
+	return -1;
 }
 
 static const char *search_path(void) {

@@ -23,6 +23,12 @@ const char *program_find(const char *name);
 // the file is there is left to execve() in the directory of the job, and the name itself is returned.
 const char *program_find_direct(const char *name);
 
+// The program of that name in a PATH that is not fairpar's own, searched anew each time, for a job whose directory may be
+// another too. Puts the file into `ret_file` (reset before) and returns 0; or returns -1 with errno ENOENT or EACCES.
+// Relative elements of the PATH are not looked into, for they are seen from the job's directory: where no absolute one
+// has the program, the file is what the first of them would have, for execve() to find or not.
+int program_search(const char *path, const char *name, struct buf *ret_file);
+
 // True if a shell must run this command line: what shell_has_syntax() says, or a first word that is no program.
 bool shell_is_needed(const char *command, size_t len);
 

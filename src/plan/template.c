@@ -127,8 +127,13 @@ static void add_literal(struct parts *parts, const char *text, size_t len) {
 	}
 }
 
-// Parses text up to its NUL. Returns true if there was a replacement string.
-static bool parse_text(struct parts *parts, const char *text, const struct names *names) {
+// Parses text up to its NUL. Returns true if there was a replacement string, or there can be none.
+static bool parse_text(const struct template *template, struct parts *parts, const char *text,
+                       const struct names *names) {
+	if (template->flags & TEMPLATE_LITERAL) {
+		add_literal(parts, text, strlen(text));
+		return true;
+	}
 	bool found = false;
 	const char *from = text;
 	for (const char *at = text; (at = strchr(at, '{'));) {
@@ -264,7 +269,7 @@ static bool parse_quoted(struct template *template, const char *const *words, si
 			parts_add(&template->words, (struct part){.kind = BREAK});
 		}
 		size_t before = template->words.n;
-		found |= parse_text(&template->words, text, names);
+		found |= parse_text(template, &template->words, text, names);
 		if (template->words.n == before) {
 			parts_add(&template->words, (struct part){.kind = LITERAL, .text = text});
 		}
@@ -288,7 +293,7 @@ static void parse_joined(struct template *template, const char *const *words, si
 	}
 	free(template->text);
 	template->text = buf_take(&text);
-	if (!parse_text(&template->parts, template->text, names) && (template->flags & TEMPLATE_APPEND)) {
+	if (!parse_text(template, &template->parts, template->text, names) && (template->flags & TEMPLATE_APPEND)) {
 		add_literal(&template->parts, " ", 1);
 		parts_add(&template->parts, (struct part){.kind = ITEM});
 	}
@@ -306,7 +311,7 @@ struct template *template_parse(const char *const *words, size_t nwords, unsigne
 		buf_adds(&text, words[i]);
 		buf_addc(&text, ' ');
 	}
-	if (has_perl(buf_str(&text))) {
+	if (!(flags & TEMPLATE_LITERAL) && has_perl(buf_str(&text))) {
 		buf_reset(&text);
 		buf_adds(&text, "Perl expressions {= =} are not supported");
 		*ret_error = buf_take(&text);

@@ -19,6 +19,7 @@ enum template_flags {
 	TEMPLATE_RAW = 1 << 1,     // expands without quoting (--batch-by, --tagstring)
 	TEMPLATE_QUOTE = 1 << 2,   // -q: no word means anything to a shell; each is one word of the command
 	TEMPLATE_GNU_QUOTES = 1 << 3, // quotes as GNU parallel also inside quotes, where an item can then break out
+	TEMPLATE_LITERAL = 1 << 4, // no replacement strings: braces are text, nothing is refused, nothing is appended
 };
 
 // Parses the words, joined by blanks as GNU parallel does. `names` may be NULL. Returns NULL with *ret_error (caller

@@ -17,10 +17,14 @@ static const struct expansion *item(const char *text) {
 	return &x;
 }
 
+static int build(struct command *command, const struct template *template, const struct expansion *x, const char *shell) {
+	return command_build(command, template, x, &(struct interpreter){.shell = shell});
+}
+
 // The command as "PATH: <word><word>".
-static void check_built(struct command *command, const struct template *template, const struct expansion *x,
-                        const char *shell, const char *expected) {
-	check_equal(command_build(command, template, x, shell), 0);
+static void check_built_by(struct command *command, const struct template *template, const struct expansion *x,
+                           const struct interpreter *by, const char *expected) {
+	check_equal(command_build(command, template, x, by), 0);
 	struct buf out = BUF_INIT;
 	buf_printf(&out, "%s:", command->path);
 	for (char **word = command->argv; *word; ++word) {
@@ -28,6 +32,11 @@ static void check_built(struct command *command, const struct template *template
 	}
 	check_string(buf_str(&out), expected);
 	buf_fini(&out);
+}
+
+static void check_built(struct command *command, const struct template *template, const struct expansion *x,
+                        const char *shell, const char *expected) {
+	check_built_by(command, template, x, &(struct interpreter){.shell = shell}, expected);
 }
 
 static void check_template(const char *text, const char *arg, const char *expected) {
@@ -119,10 +128,10 @@ static void test_too_long(void) {
 			memcpy(arg, "cd ", 3);
 		}
 		errno = 0;
-		check_equal(command_build(&command, template, item(arg), "/bin/sh"), -1);
+		check_equal(build(&command, template, item(arg), "/bin/sh"), -1);
 		check_equal(errno, E2BIG);
 		arg[most] = '\0';
-		check_equal(command_build(&command, template, item(arg), "/bin/sh"), 0);
+		check_equal(build(&command, template, item(arg), "/bin/sh"), 0);
 		command_fini(&command);
 		template_free(template);
 		free(arg);
@@ -158,15 +167,110 @@ static void test_quoted(void) {
 	template_free(template);
 }
 
+static const struct expansion *words_of(const char *args, size_t size, uint32_t nargs) {
+	static struct record record;
+	static struct expansion x = {.record = &record};
+	record = (struct record){.args = args, .size = size, .nargs = nargs};
+	return &x;
+}
+#define WORDS(args, n) words_of(args, sizeof(args), n)
+
+static void check_refused(const struct expansion *x, const struct interpreter *by, int error) {
+	struct command command = COMMAND_INIT;
+	errno = 0;
+	check_equal(command_build(&command, NULL, x, by), -1);
+	check_equal(errno, error);
+	check(command.argv && (x->record->nargs == 0 ? !command.argv[0] : strcmp(command.argv[0], x->record->args) == 0));
+	command_fini(&command);
+}
+
+static void test_no_shell(void) {
+	const struct interpreter none = {NULL, NULL};
+	struct command command = COMMAND_INIT;
+	check_built_by(&command, NULL, WORDS("ls\0a  b\0$x|*\0{}\0", 5), &none, direct("ls", "<ls> <a  b> <$x|*> <{}> <>"));
+	check(!command.by_shell);
+	check_built_by(&command, NULL, WORDS("echo\0--help", 2), &none, direct("echo", "<echo> <--help>"));
+	check_built_by(&command, NULL, WORDS("./no such", 1), &none, "./no such: <./no such>");
+	const char *words[] = {"printf", "{} ", "{}", ""};
+	char *error;
+	struct template *template = template_parse(words, 4, TEMPLATE_QUOTE, NULL, &error);
+	check_built_by(&command, template, item("a;b"), &none, direct("printf", "<printf> <a;b > <a;b> <>"));
+	template_free(template);
+	template = template_parse(words, 4, TEMPLATE_QUOTE | TEMPLATE_LITERAL, NULL, &error);
+	check_built_by(&command, template, item("a;b"), &none, direct("printf", "<printf> <{} > <{}> <>"));
+	template_free(template);
+	command_fini(&command);
+	check_refused(WORDS("cd\0x", 2), &none, ENOENT);
+	check_refused(WORDS("", 1), &none, ENOENT);
+	check_refused(WORDS("", 0), &none, ENOENT);
+	char *large = xmalloc(131073);
+	memset(large, 'x', 131072);
+	large[131072] = '\0';
+	check_refused(words_of(large, 131073, 1), &none, E2BIG);
+	free(large);
+}
+
+static void make_program(const char *dir, const char *name, mode_t mode) {
+	char path[300];
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
+	FILE *file = fopen(path, "w");
+	check(file && fputs("echo x\n", file) >= 0 && fclose(file) == 0 && chmod(path, mode) == 0);
+}
+
+static void test_own_path(void) {
+	char one[] = "/tmp/fairpar-command.XXXXXX", two[] = "/tmp/fairpar-command.XXXXXX";
+	check(mkdtemp(one) && mkdtemp(two));
+	make_program(one, "dull", 0644);
+	make_program(one, "late", 0644);
+	make_program(two, "late", 0755);
+	make_program(two, "ls", 0755);
+	char path[200], expected[200];
+	snprintf(path, sizeof(path), "bin:%s::%s", one, two);
+	struct command command = COMMAND_INIT;
+	const struct interpreter none = {NULL, path}, sh = {"/bin/sh", path};
+	snprintf(expected, sizeof(expected), "%s/late: <late> <x y>", two);
+	check_built_by(&command, NULL, WORDS("late\0x y", 2), &none, expected);
+	snprintf(expected, sizeof(expected), "%s/ls: <ls>", two);
+	check_built_by(&command, NULL, WORDS("ls", 1), &none, expected);
+	check_built_by(&command, NULL, WORDS("a/ls", 1), &none, "a/ls: <a/ls>");
+	check_built_by(&command, NULL, WORDS("dull", 1), &none, "bin/dull: <dull>"); // from the job's directory
+	check_built_by(&command, NULL, WORDS("cat", 1), &(struct interpreter){NULL, ""}, "./cat: <cat>");
+	check_refused(WORDS("dull", 1), &(struct interpreter){NULL, one}, EACCES);
+	check_refused(WORDS("cat", 1), &(struct interpreter){NULL, one}, ENOENT);
+	// the shell looks for it
+	check_built_by(&command, NULL, item("ls x"), &sh, "/bin/sh: </bin/sh> <-c> <ls x>");
+	check_built_by(&command, NULL, item("late x"), &sh, "/bin/sh: </bin/sh> <-c> <late x>");
+	check_built_by(&command, NULL, item("/bin/ls x"), &sh, "/bin/ls: </bin/ls> <x>");
+	const char *texts[] = {"ls {}", "/bin/ls {}"};
+	static const char *const built[] = {"/bin/sh: </bin/sh> <-c> <ls 'a b'>", "/bin/ls: </bin/ls> <a b>"};
+	for (size_t i = 0; i < 2; ++i) {
+		char *error;
+		struct template *template = template_parse(&texts[i], 1, 0, NULL, &error);
+		check_built_by(&command, template, item("a b"), &sh, built[i]);
+		template_free(template);
+	}
+	command_fini(&command);
+	static const char *const names[] = {"dull", "late", "ls"};
+	for (size_t i = 0; i < 6; ++i) {
+		snprintf(expected, sizeof(expected), "%s/%s", i % 2 ? one : two, names[i / 2]);
+		unlink(expected);
+	}
+	check(rmdir(one) == 0 && rmdir(two) == 0);
+}
+
 static void test_text(void) {
 	struct buf text = BUF_INIT;
-	command_text(NULL, item("ls  'a'"), &text);
+	const struct interpreter sh = {"/bin/sh", NULL}, none = {NULL, NULL};
+	command_text(NULL, WORDS("ls\0a  b\0\0it's", 4), &none, &text);
+	check_string(buf_str(&text), "ls 'a  b' '' 'it'\"'\"'s'");
+	buf_reset(&text);
+	command_text(NULL, item("ls  'a'"), &sh, &text);
 	check_string(buf_str(&text), "ls  'a'");
 	buf_reset(&text);
 	const char *words = "ls {}";
 	char *error;
 	struct template *template = template_parse(&words, 1, 0, NULL, &error);
-	command_text(template, item("a b"), &text);
+	command_text(template, item("a b"), &sh, &text);
 	check_string(buf_str(&text), "ls 'a b'");
 	template_free(template);
 	buf_fini(&text);
@@ -179,7 +283,7 @@ static void *build_many(void *arg) {
 	for (size_t i = 0; i < 5000; ++i) {
 		const char *line = lines[i % (sizeof(lines) / sizeof(lines[0]))];
 		struct record record = {.args = line, .size = strlen(line) + 1, .nargs = 1};
-		check_equal(command_build(&command, NULL, &(struct expansion){.record = &record}, "/bin/sh"), 0);
+		check_equal(build(&command, NULL, &(struct expansion){.record = &record}, "/bin/sh"), 0);
 	}
 	command_fini(&command);
 	return NULL;
@@ -204,6 +308,8 @@ int main(int argc, char *argv[]) {
 		TEST("a string above the limit is E2BIG before any spawn", test_too_long),
 		TEST("memory is kept from job to job", test_reused),
 		TEST("-q needs no shell but for builtins", test_quoted),
+		TEST("without a shell the words are executed as they are", test_no_shell),
+		TEST("a job's own PATH is searched for it", test_own_path),
 		TEST("the text for people is what a shell would be given", test_text),
 		TEST("threads build commands at the same time", test_threads),
 	};

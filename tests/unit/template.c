@@ -348,6 +348,24 @@ static void test_gnu_quotes(void) {
 	check_expand("e \"{}\" '{}'", 0, "e \"a-b\" 'a-b'", "a-b");
 }
 
+static void test_literal(void) {
+	check_expand("ls {} {1} {#} {.} {= 1 =}", TEMPLATE_LITERAL, "ls {} {1} {#} {.} {= 1 =}", "x");
+	check_expand("{}", TEMPLATE_LITERAL | TEMPLATE_RAW, "{}", "x");
+	check_expand("ls a", TEMPLATE_LITERAL | TEMPLATE_APPEND, "ls a", "x");
+	check_expand("a {}'", TEMPLATE_LITERAL | TEMPLATE_QUOTE, "'a {}'\"'\"", "x");
+	struct template *template = parse("ls -l a", TEMPLATE_LITERAL, NULL);
+	struct buf words = BUF_INIT;
+	struct record record = {.args = "x", .size = 2, .nargs = 1};
+	check(template_is_direct(template));
+	check_equal(template_expand_words(template, &(struct expansion){.record = &record}, &words), 3);
+	check(words.len == 8 && memcmp(words.data, "ls\0-l\0a", 8) == 0);
+	template_free(template);
+	template = parse("ls {}", TEMPLATE_LITERAL, NULL);
+	check(!template_is_direct(template)); // braces are the shell's
+	template_free(template);
+	buf_fini(&words);
+}
+
 int main(int argc, char *argv[]) {
 	static const struct test tests[] = {
 		TEST("paths are cut as GNU parallel cuts them", test_forms),
@@ -363,6 +381,7 @@ int main(int argc, char *argv[]) {
 		TEST("a number before a redirection stays an argument", test_redirection),
 		TEST("items go into variables where text is intricate", test_variables),
 		TEST("GNU parallel's quotes are to be had", test_gnu_quotes),
+		TEST("a literal template has no replacement strings", test_literal),
 	};
 	return test_main(tests, sizeof(tests) / sizeof(tests[0]), argc, argv);
 }

@@ -4,6 +4,7 @@
 #define FAIRPAR_PLAN_INPUT_H
 
 #include "base/attr.h"
+#include "plan/cutter.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -40,7 +41,7 @@ struct input_config {
 struct input; // see the source for the state machine; all its memory is its own
 
 // The longest record that is taken as one; a longer one is INPUT_BAD.
-enum { INPUT_LINE_MAX = 16 << 20 };
+enum { INPUT_LINE_MAX = CUTTER_LINE_MAX };
 
 // Opens all its files, a fifo without waiting for its writer. Several sources give their product, the last varying
 // fastest; linked ones go in step and stop at the shortest. The first source is streamed, the others are read once and

@@ -12,14 +12,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum {
-	READ_BYTES = 64 << 10,
-	SHOWN_BYTES = 80, // of a line that is too long
-};
-
-static const char *const TOO_LONG = "the line is longer than 16 MiB";
-static const char *const HAS_NUL = "there is a NUL byte in the line (for NUL-terminated items use -0)";
-
 // ---- opening ----
 
 static void add_error(const struct lines *lines, const char *verb, int error, struct buf *message) {
@@ -33,7 +25,7 @@ static void add_error(const struct lines *lines, const char *verb, int error, st
 }
 
 int lines_open(struct lines *lines, const struct source_config *config, char delimiter, struct buf *error) {
-	*lines = (struct lines){.config = config, .delimiter = delimiter, .fd = -1};
+	*lines = (struct lines){.config = config, .fd = -1, .cutter = CUTTER_INIT(delimiter)};
 	if (config->kind == FROM_ARGS) {
 		return 0;
 	}
@@ -44,8 +36,6 @@ int lines_open(struct lines *lines, const struct source_config *config, char del
 	if (lines->fd >= 0 && fstat(lines->fd, &stat) == 0) {
 		if (!S_ISDIR(stat.st_mode)) {
 			lines->polls = !S_ISREG(stat.st_mode) && !S_ISBLK(stat.st_mode);
-			lines->cap = READ_BYTES;
-			lines->data = xmalloc(lines->cap + 1);
 			return 0;
 		}
 		errno = EISDIR;
@@ -60,31 +50,10 @@ void lines_close(struct lines *lines) {
 		close(lines->fd);
 	}
 	lines->fd = -1;
-	free(lines->data);
-	lines->data = NULL;
+	cutter_fini(&lines->cutter);
 }
 
 // ---- reading ----
-
-// Moves what is left to the front, and makes room behind it: more for a long line, the usual again after one.
-static void make_room(struct lines *lines) {
-	size_t left = lines->end - lines->start;
-	if (lines->start > 0) {
-		memmove(lines->data, lines->data + lines->start, left);
-		lines->start = 0;
-		lines->end = left;
-	}
-	size_t cap = lines->cap;
-	if (left == cap) {
-		cap *= 2;
-	} else if (left < READ_BYTES) {
-		cap = READ_BYTES;
-	}
-	if (cap != lines->cap) {
-		lines->data = xrealloc(lines->data, cap + 1);
-		lines->cap = cap;
-	}
-}
 
 // Nothing to be had without waiting for it?
 static bool must_wait(const struct lines *lines) {
@@ -102,12 +71,12 @@ static enum input_status fill(struct lines *lines, struct buf *error) {
 	if (lines->polls && must_wait(lines)) {
 		return INPUT_WAIT;
 	}
-	make_room(lines);
-	char *at = lines->data + lines->end;
+	size_t room;
+	char *at = cutter_room(&lines->cutter, &room);
 	ssize_t n;
 	do {
 		errno = fault_errno("input");
-		n = errno ? -1 : read(lines->fd, at, lines->cap - lines->end);
+		n = errno ? -1 : read(lines->fd, at, room);
 	} while (n < 0 && errno == EINTR);
 	if (n < 0) {
 		if (errno == EAGAIN || errno == EWOULDBLOCK) {
@@ -116,38 +85,12 @@ static enum input_status fill(struct lines *lines, struct buf *error) {
 		add_error(lines, "read", errno, error);
 		return INPUT_ERROR;
 	}
-	if (lines->delimiter != '\0') {
-		bool kept_nul = lines->may_hold_nul && memchr(lines->data, '\0', lines->end);
-		lines->may_hold_nul = kept_nul || memchr(at, '\0', (size_t)n);
+	if (n > 0) {
+		cutter_added(&lines->cutter, (size_t)n);
+	} else {
+		cutter_end(&lines->cutter);
 	}
-	lines->end += (size_t)n;
-	lines->ended = n == 0;
 	return INPUT_RECORD;
-}
-
-// Takes `len` bytes and the delimiter behind them (or the NUL at the end) out of the buffer as a line.
-static void take_line(struct lines *lines, size_t len, struct line *ret_line) {
-	char *text = lines->data + lines->start;
-	text[len] = '\0';
-	*ret_line = (struct line){.text = text, .len = len};
-	if (len > INPUT_LINE_MAX) {
-		text[SHOWN_BYTES] = '\0';
-		ret_line->bad = TOO_LONG;
-	} else if (lines->may_hold_nul && memchr(text, '\0', len)) {
-		ret_line->bad = HAS_NUL;
-	}
-	if (ret_line->bad) {
-		ret_line->len = strlen(text);
-	}
-	lines->start += len + 1;
-	lines->searched = 0;
-}
-
-// Takes the beginning of a line that is too long and has not ended yet; the rest is skipped.
-static void take_beginning(struct lines *lines, struct line *ret_line) {
-	take_line(lines, lines->end - lines->start, ret_line);
-	lines->start = lines->end = 0;
-	lines->skipping = true;
 }
 
 static enum input_status next_arg(struct lines *lines, struct line *ret_line) {
@@ -166,38 +109,14 @@ enum input_status lines_next(struct lines *lines, struct line *ret_line, struct 
 	if (lines->fd < 0) {
 		return INPUT_END;
 	}
-	for (;;) {
-		const char *start = lines->data + lines->start;
-		size_t left = lines->end - lines->start;
-		const char *end = memchr(start + lines->searched, lines->delimiter, left - lines->searched);
-		if (end && lines->skipping) {
-			lines->skipping = false;
-			lines->start += (size_t)(end - start) + 1;
-			lines->searched = 0;
-			continue;
-		}
-		if (end) {
-			take_line(lines, (size_t)(end - start), ret_line);
-			return INPUT_RECORD;
-		}
-		lines->searched = left;
-		if (lines->skipping) {
-			lines->start = lines->end = lines->searched = 0;
-		} else if (left > INPUT_LINE_MAX) {
-			take_beginning(lines, ret_line);
-			return INPUT_RECORD;
-		}
-		if (lines->ended) {
-			bool is_last = !lines->skipping && left > 0;
-			if (is_last) {
-				take_line(lines, left, ret_line); // the byte behind the buffer takes its NUL
-				lines->end = lines->start;
-			}
-			return is_last ? INPUT_RECORD : INPUT_END;
+	while (!cutter_next(&lines->cutter, ret_line)) {
+		if (lines->cutter.ended) {
+			return INPUT_END;
 		}
 		enum input_status status = fill(lines, error);
 		if (status != INPUT_RECORD) {
 			return status;
 		}
 	}
+	return INPUT_RECORD;
 }

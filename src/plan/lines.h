@@ -6,28 +6,15 @@
 #include "plan/input.h"
 
 #include "base/buf.h"
+#include "plan/cutter.h"
 
-// A source being read. Its memory is one buffer, which grows only while a single line needs it.
+// A source being read.
 struct lines {
 	const struct source_config *config; // borrowed
-	char delimiter;
 	int fd;            // -1 for arguments, and once it is closed
 	bool polls;        // reading may block: poll first
-	bool ended;        // nothing more comes from the descriptor
-	bool skipping;     // inside a line that was too long
-	bool may_hold_nul; // a NUL is somewhere in the buffer (and no delimiter)
 	size_t next_arg;
-	char *data;        // `cap` bytes and one more, for the NUL behind a last line without its delimiter
-	size_t cap, start, end;
-	size_t searched;   // bytes from `start` that hold no delimiter
-};
-
-// A line is the reader's own memory, NUL-terminated, valid until the next call; its bytes may be changed by the caller
-// unless the source is FROM_ARGS.
-struct line {
-	char *text;
-	size_t len;
-	const char *bad;   // why it cannot be a record (static text), or NULL
+	struct cutter cutter;
 };
 
 // Opens the source. Returns 0, or -1 with the message appended to `error` and nothing open.
@@ -35,6 +22,7 @@ int lines_open(struct lines *lines, const struct source_config *config, char del
 void lines_close(struct lines *lines);
 
 // Returns INPUT_RECORD (look at line->bad), INPUT_WAIT, INPUT_END, or INPUT_ERROR with the message appended to `error`.
+// The line may be changed unless the source is FROM_ARGS.
 enum input_status lines_next(struct lines *lines, struct line *ret_line, struct buf *error);
 
 #endif

@@ -1,0 +1,52 @@
+// Cuts a stream of bytes that comes in pieces into lines: what is read from a file, and what a job emits.
+
+#ifndef FAIRPAR_PLAN_CUTTER_H
+#define FAIRPAR_PLAN_CUTTER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+// The longest line that can be a record; a longer one comes out as a bad one, and is not kept.
+enum { CUTTER_LINE_MAX = 16 << 20 };
+
+// A line is the cutter's own memory, NUL-terminated, valid until the next call that adds bytes or takes a line; its
+// bytes may be changed.
+struct line {
+	char *text;
+	size_t len;
+	const char *bad;   // why it cannot be a record (static text; `text` is its beginning), or NULL
+};
+
+// Its memory is one buffer, which grows only while a single line, or what is added at once, needs it.
+struct cutter {
+	char delimiter;
+	bool ended;        // no more bytes come: what is left is the last line
+	bool skipping;     // inside a line that was too long
+	bool may_hold_nul; // a NUL is somewhere in the buffer (and no delimiter)
+	char *data;        // `cap` bytes and one more, for the NUL behind a last line without its delimiter
+	size_t cap, start, end;
+	size_t searched;   // bytes from `start` that hold no delimiter
+};
+
+#define CUTTER_INIT(delimiter) {(delimiter), false, false, false, NULL, 0, 0, 0, 0}
+void cutter_fini(struct cutter *cutter);
+
+// Adds bytes, which are copied. Take all lines before the next are added: then a long line costs its length once, and the
+// memory is at most CUTTER_LINE_MAX and what was added at once.
+void cutter_add(struct cutter *cutter, const char *mem, size_t len);
+
+// The same without a copy: where at least one byte more can be read into, and how many (*ret_room); then
+// cutter_added() with how many there came.
+char *cutter_room(struct cutter *cutter, size_t *ret_room);
+void cutter_added(struct cutter *cutter, size_t len);
+
+// Says that no more bytes come. What is left, if anything, is then a line without its delimiter.
+void cutter_end(struct cutter *cutter);
+
+// Forgets all, and begins anew (what a failed attempt has emitted is not kept). The memory stays.
+void cutter_reset(struct cutter *cutter);
+
+// The next line that is there in whole; look at ret_line->bad. Returns false if more bytes are needed, or at the end.
+bool cutter_next(struct cutter *cutter, struct line *ret_line);
+
+#endif

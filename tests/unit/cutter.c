@@ -1,0 +1,158 @@
+// Tests of plan/cutter.h: lines out of pieces, however they are cut.
+
+#include "plan/cutter.h"
+
+#include "base/alloc.h"
+#include "base/buf.h"
+#include "test.h"
+
+// Appends all lines that are there as <line>, bad ones as !line!.
+static void take(struct cutter *cutter, struct buf *out) {
+	struct line line;
+	while (cutter_next(cutter, &line)) {
+		check(line.text[line.len] == '\0' && strlen(line.text) == line.len);
+		buf_addc(out, line.bad ? '!' : '<');
+		buf_add(out, line.text, line.len);
+		buf_addc(out, line.bad ? '!' : '>');
+	}
+}
+
+#define PIECE(text) (text), sizeof(text) - 1
+
+static void test_pieces(void) {
+	static const char text[] = "one\n\n  three \nfo\0ur\nfive\r\n\nlast";
+	for (size_t first = 0; first < sizeof(text); ++first) {
+		for (size_t second = first; second < sizeof(text); ++second) {
+			struct cutter cutter = CUTTER_INIT('\n');
+			struct buf out = BUF_INIT;
+			cutter_add(&cutter, text, first);
+			take(&cutter, &out);
+			cutter_add(&cutter, text + first, second - first);
+			take(&cutter, &out);
+			cutter_add(&cutter, text + second, sizeof(text) - 1 - second);
+			take(&cutter, &out);
+			check(!strstr(out.data, "last"));
+			cutter_end(&cutter);
+			take(&cutter, &out);
+			check_string(buf_str(&out), "<one><><  three >!fo!<five\r><><last>");
+			buf_fini(&out);
+			cutter_fini(&cutter);
+		}
+	}
+}
+
+static void test_bytes(void) {
+	struct cutter cutter = CUTTER_INIT('\n');
+	struct buf out = BUF_INIT;
+	for (size_t i = 0; i < 300000; ++i) {
+		cutter_add(&cutter, i % 7 == 6 ? "\n" : "x", 1);
+		take(&cutter, &out);
+	}
+	check_equal(out.len, 300000 / 7 * 8);
+	check(cutter.cap <= 64 << 10);
+	buf_fini(&out);
+	cutter_fini(&cutter);
+}
+
+static void test_nul(void) {
+	struct cutter cutter = CUTTER_INIT('\0');
+	struct buf out = BUF_INIT;
+	cutter_add(&cutter, PIECE("a\nb\0\0c"));
+	cutter_end(&cutter);
+	take(&cutter, &out);
+	check_string(buf_str(&out), "<a\nb><><c>");
+	buf_fini(&out);
+	cutter_fini(&cutter);
+	cutter = (struct cutter)CUTTER_INIT('\n');
+	struct line line;
+	cutter_add(&cutter, PIECE("a\0b\nc\n"));
+	check(cutter_next(&cutter, &line) && line.bad && strstr(line.bad, "NUL byte"));
+	check(cutter_next(&cutter, &line) && !line.bad);
+	cutter_add(&cutter, PIECE("\0"));
+	cutter_end(&cutter);
+	check(cutter_next(&cutter, &line) && line.bad && line.len == 0);
+	check(!cutter_next(&cutter, &line));
+	cutter_fini(&cutter);
+}
+
+static void test_end(void) {
+	struct cutter cutter = CUTTER_INIT('\n');
+	struct line line;
+	check(!cutter_next(&cutter, &line));
+	cutter_end(&cutter);
+	check(!cutter_next(&cutter, &line));
+	cutter_reset(&cutter);
+	cutter_add(&cutter, PIECE("a\nb"));
+	cutter_reset(&cutter); // a failed attempt
+	cutter_add(&cutter, PIECE("c\n"));
+	cutter_end(&cutter);
+	check(cutter_next(&cutter, &line));
+	check_string(line.text, "c");
+	check(!cutter_next(&cutter, &line));
+	cutter_fini(&cutter);
+}
+
+// Lines around the limit, in pieces of `step` bytes.
+static void check_long(size_t size, size_t step) {
+	struct cutter cutter = CUTTER_INIT('\n');
+	struct line line;
+	char *piece = xmalloc(step);
+	size_t left = size, n = 0;
+	memset(piece, 'x', step);
+	while (left > 0) {
+		size_t len = left < step ? left : step;
+		cutter_add(&cutter, piece, len);
+		left -= len;
+		while (cutter_next(&cutter, &line)) {
+			++n;
+		}
+	}
+	check_equal(n, size > CUTTER_LINE_MAX); // told at once, the rest is skipped
+	check(cutter.cap <= 2 * (size_t)CUTTER_LINE_MAX + step);
+	cutter_add(&cutter, PIECE("\nnext\n"));
+	if (n == 0) {
+		check(cutter_next(&cutter, &line) && !line.bad && line.len == size);
+	} else {
+		check(line.bad && strstr(line.bad, "longer than 16 MiB") && line.len == 80);
+	}
+	check(cutter_next(&cutter, &line));
+	check_string(line.text, "next");
+	check(!cutter_next(&cutter, &line));
+	cutter_add(&cutter, PIECE("x"));
+	cutter_end(&cutter);
+	check(cutter_next(&cutter, &line) && line.len == 1);
+	free(piece);
+	cutter_fini(&cutter);
+}
+
+static void test_long(void) {
+	static const size_t sizes[] = {CUTTER_LINE_MAX - 1, CUTTER_LINE_MAX, CUTTER_LINE_MAX + 1, 3 * (size_t)CUTTER_LINE_MAX};
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); ++i) {
+		check_long(sizes[i], 65536);
+		check_long(sizes[i], 999983);
+	}
+	struct cutter cutter = CUTTER_INIT('\n');
+	struct line line;
+	char *large = xmalloc((size_t)CUTTER_LINE_MAX + 1);
+	memset(large, 'x', (size_t)CUTTER_LINE_MAX + 1);
+	cutter_add(&cutter, large, (size_t)CUTTER_LINE_MAX + 1);
+	cutter_end(&cutter); // the last line, and too long
+	check(cutter_next(&cutter, &line) && line.bad);
+	check(!cutter_next(&cutter, &line));
+	cutter_reset(&cutter);
+	cutter_add(&cutter, PIECE("x\n"));
+	check(cutter_next(&cutter, &line) && cutter.cap <= 64 << 10); // the memory of a long line is given back
+	free(large);
+	cutter_fini(&cutter);
+}
+
+int main(int argc, char *argv[]) {
+	static const struct test tests[] = {
+		TEST("lines are the same however the stream is cut", test_pieces),
+		TEST("bytes one by one need no more memory", test_bytes),
+		TEST("a NUL ends a line or makes it bad", test_nul),
+		TEST("the end gives the last line, a reset forgets it", test_end),
+		TEST("a line that is too long is told at once and skipped", test_long),
+	};
+	return test_main(tests, sizeof(tests) / sizeof(tests[0]), argc, argv);
+}

@@ -404,9 +404,8 @@ static void load_defaults(struct loader *loader, const struct node *defaults) {
 		load_refuse(loader, &key_table[KEY_DEFAULTS], defaults);
 		return;
 	}
-	struct found found;
-	keys_find(defaults, IN_DEFAULTS, NULL, loader->mistakes, &found);
-	load_fields(loader, IN_DEFAULTS, &found, &loader->base);
+	keys_find(defaults, IN_DEFAULTS, NULL, loader->mistakes, &loader->base_found);
+	load_fields(loader, IN_DEFAULTS, &loader->base_found, &loader->base);
 	loader->base_has_string = text_has_string(loader->base.job.creates);
 }
 

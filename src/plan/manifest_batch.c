@@ -16,8 +16,30 @@ static void check_name(struct loader *loader, const struct node *name) {
 	}
 }
 
-static void load_entry(struct loader *loader, struct node *node, const struct manifest_batch *batch,
-                       struct manifest_command *command) {
+// A key that the batch has, or the defaults.
+static const struct node *inherited(const struct loader *loader, const struct found *found, enum key_id id) {
+	return found->at[id] ? found->at[id] : loader->base_found.at[id];
+}
+
+// The commands of an entry, under its own shell; those that it inherits too, if that is not the batch's.
+static void check_entry_words(struct loader *loader, const struct found *found, const struct found *batch_found,
+                              const char *shell) {
+	static const enum key_id ids[] = {KEY_RUN, KEY_THEN, KEY_ON_FAILURE};
+	for (size_t i = 0; i < sizeof(ids) / sizeof(ids[0]); ++i) {
+		const struct node *node = found->at[ids[i]];
+		load_check_words(loader, shell, node || !found->at[KEY_SHELL] ? node : inherited(loader, batch_found, ids[i]));
+	}
+}
+
+static void check_batch_words(struct loader *loader, const struct found *found, const char *shell) {
+	static const enum key_id ids[] = {KEY_RUN, KEY_THEN, KEY_ON_FAILURE, KEY_FINALLY};
+	for (size_t i = 0; i < sizeof(ids) / sizeof(ids[0]); ++i) {
+		load_check_words(loader, shell, inherited(loader, found, ids[i]));
+	}
+}
+
+static void load_entry(struct loader *loader, struct node *node, const struct found *batch_found,
+                       const struct manifest_batch *batch, struct manifest_command *command) {
 	const struct key *run = &key_table[KEY_RUN];
 	*command = (struct manifest_command){.job = &batch->job, .line = node->line};
 	if (node_is_missing(node)) {
@@ -27,6 +49,7 @@ static void load_entry(struct loader *loader, struct node *node, const struct ma
 	if (node->kind != NODE_MAP) {
 		command->run = load_text(loader, run, node);
 		load_check_comment(loader, node);
+		load_check_words(loader, batch->job.shell, node);
 		return;
 	}
 	struct found found;
@@ -46,9 +69,11 @@ static void load_entry(struct loader *loader, struct node *node, const struct ma
 		load_fields(loader, IN_COMMAND, &found, job);
 		command->job = job;
 	}
+	check_entry_words(loader, &found, batch_found, command->job->shell);
 }
 
-static void load_commands(struct loader *loader, const struct node *node, struct manifest_batch *batch) {
+static void load_commands(struct loader *loader, const struct found *found, struct manifest_batch *batch) {
+	const struct node *node = found->at[KEY_COMMANDS];
 	if (node->kind != NODE_LIST) {
 		load_refuse(loader, &key_table[KEY_COMMANDS], node);
 		return;
@@ -60,7 +85,7 @@ static void load_commands(struct loader *loader, const struct node *node, struct
 	for (uint32_t i = 0; i < node->n && !mistakes_are_full(loader->mistakes) && !loader->overrun; ++i) {
 		size_t nvalues = node->items[i]->kind == NODE_MAP ? node->items[i]->n : 0;
 		if (nvalues == 0 || load_count(loader, node->items[i], nvalues)) {
-			load_entry(loader, node->items[i], batch, &commands[i]);
+			load_entry(loader, node->items[i], found, batch, &commands[i]);
 		}
 	}
 	batch->commands = commands;
@@ -74,7 +99,7 @@ static void load_run(struct loader *loader, const struct found *found, struct ma
 		const struct node *second = run->line > commands->line ? run : commands;
 		mistake_error(loader->mistakes, node_place(second), "batch '%s' has both 'run' and 'commands'", batch->name);
 	} else if (commands) {
-		load_commands(loader, commands, batch);
+		load_commands(loader, found, batch);
 	} else if (run) {
 		batch->run = load_text(loader, &key_table[KEY_RUN], run);
 		load_check_comment(loader, run);
@@ -116,6 +141,7 @@ void load_batch(struct loader *loader, struct node *name, const struct node *val
 	load_fields(loader, IN_BATCH, &found, batch);
 	load_run(loader, &found, batch);
 	load_items(loader, &found, batch, origin);
+	check_batch_words(loader, &found, batch->job.shell);
 	*origin = (struct origin){
 		.name = name, .items = origin->items, .run = found.at[KEY_RUN], .commands = found.at[KEY_COMMANDS],
 		.then = found.at[KEY_THEN], .on_failure = found.at[KEY_ON_FAILURE], .creates = found.at[KEY_CREATES],

@@ -61,6 +61,7 @@ static void load_args_from(struct loader *loader, const struct node *node, struc
 		} else {
 			batch->source_text = load_text(loader, &key_table[sources[i].id], value);
 			load_check_comment(loader, value);
+			load_check_words(loader, sources[i].id == KEY_COMMAND ? batch->job.shell : NULL, value);
 		}
 	}
 	if (n == 0 && nerrors == loader->mistakes->nerrors) {

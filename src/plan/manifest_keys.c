@@ -147,7 +147,7 @@ void keys_find(const struct node *map, enum key_place place, const char *batch, 
 const char *key_wants(const struct key *key, char *text, size_t size) {
 	static const char *const words[] = {
 		[TYPE_VERSION] = "1", [TYPE_TEXT] = "text", [TYPE_COMMAND] = "a command", [TYPE_SHELL] = "one program",
-		[TYPE_SLOTS] = "a number of slots such as 8, 50% or auto", [TYPE_NAME] = "the name of a batch",
+		[TYPE_SLOTS] = "a number of slots such as 8, -1 or 50%", [TYPE_NAME] = "the name of a batch",
 		[TYPE_BOOL] = "true or false", [TYPE_TRUE] = "true", [TYPE_FACTOR] = "a number from 1 to 1000",
 		[TYPE_DURATION] = "a duration such as 90, 10m or 1h30m", [TYPE_SIZE] = "a size such as 512M or 2G",
 		[TYPE_UMASK] = "an octal number such as 022", [TYPE_TEXTS] = "a list of texts",

@@ -1,5 +1,6 @@
 // The loader of a manifest as its files see it: manifest.c (the top), manifest_batch.c (a batch), manifest_items.c (its
-// items), manifest_text.c (its templates), manifest_graph.c (what batches are to each other).
+// items), manifest_text.c (its templates), manifest_words.c (its commands without a shell), manifest_graph.c (what batches
+// are to each other).
 
 #ifndef FAIRPAR_PLAN_MANIFEST_LOAD_H
 #define FAIRPAR_PLAN_MANIFEST_LOAD_H
@@ -22,6 +23,7 @@ struct loader {
 	bool overrun;                  // nvisits is too large: an error was added, nothing more is read
 	struct manifest_batch base;    // what every batch begins with
 	struct origin *origins;        // of each batch
+	struct found base_found;       // the keys of `defaults`
 	bool base_has_string;          // its `creates` has a replacement string
 	const struct node *stdin_node; // the first `stdin: true`
 };
@@ -65,6 +67,15 @@ bool text_has_string(const char *text);
 
 // Checks the replacement strings of a batch whose feeders are known.
 void load_check_texts(struct loader *loader, const struct manifest_batch *batch, const struct origin *origin);
+
+// The place of a part of the text, where the text stands in the file as it is; else of the whole.
+struct place text_place(const struct node *node, const char *part, size_t len);
+
+// ---- manifest_words.c ----
+
+// Checks a command, or a list of them, that `shell` (NULL: the usual one) is going to run: with "none" that it can be
+// split into words. Warns once if it holds what only a shell understands. `node` may be NULL.
+void load_check_words(struct loader *loader, const char *shell, const struct node *node);
 
 // ---- manifest_graph.c ----
 

@@ -98,7 +98,7 @@ static const struct { const char *name, *json; } definitions[] = {
 	{"size", "{\"anyOf\": [{\"type\": \"integer\", \"minimum\": 0}, {\"type\": \"string\", \"pattern\": "
 	         "\"^[0-9]+(([.][0-9]+)?[KMGT])?$\"}]}"},
 	{"slots", "{\"anyOf\": [{\"type\": \"integer\"}, {\"type\": \"string\", \"pattern\": "
-	          "\"^(auto|[+-]?[0-9]+|[+-]?[0-9]+([.][0-9]+)?%)$\"}]}"},
+	          "\"^([+-]?[0-9]+|[0-9]+([.][0-9]+)?%)$\"}]}"},
 	{"umask", "{\"anyOf\": [{\"type\": \"integer\", \"minimum\": 0, \"maximum\": 777}, {\"type\": \"string\", \"pattern\": "
 	          "\"^(0o)?[0-7]{1,4}$\"}]}"},
 	{"steps", "{\"anyOf\": [{\"$ref\": \"#/definitions/text\"}, {\"type\": \"array\", \"items\": "

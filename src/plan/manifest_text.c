@@ -63,8 +63,7 @@ static struct string read_string(const char *at) {
 	return (struct string){.kind = n > 0 ? NAME_STRING : NO_STRING, .len = end + n, .nname = end - 1};
 }
 
-// The place of a part of the text, where the text stands in the file as it is; else of the whole.
-static struct place place_in(const struct node *node, const char *part, size_t len) {
+struct place text_place(const struct node *node, const char *part, size_t len) {
 	struct place place = node_place(node);
 	size_t quote = place.width == node->n + 2 ? 1 : 0;
 	if (place.width == node->n + 2 * quote) {
@@ -93,7 +92,7 @@ static bool matrix_has(const struct manifest_batch *batch, const char *name, siz
 
 static void refuse_name(const struct check *check, const struct node *node, const char *at, struct string string) {
 	const struct manifest_batch *batch = check->batch;
-	struct place place = place_in(node, at, string.len);
+	struct place place = text_place(node, at, string.len);
 	int n = (int)string.nname;
 	struct nearest nearest = NEAREST_INIT(at + 1, string.nname);
 	for (size_t i = 0; i < batch->matrix.naxes; ++i) {
@@ -124,14 +123,14 @@ static void check_string(struct check *check, const struct node *node, const cha
 	}
 	check->has_string = true;
 	if (has_dollar) {
-		struct mistake *mistake = mistake_error(check->loader->mistakes, place_in(node, at - 1, string.len + 1),
+		struct mistake *mistake = mistake_error(check->loader->mistakes, text_place(node, at - 1, string.len + 1),
 			"'$%.*s' is a variable of the shell and a replacement string at once", (int)string.len, at);
 		if (is_name) {
 			mistake_hint(mistake, "write $%.*s for the variable, or %.*s for the value", (int)string.nname, at + 1,
 			             (int)string.len, at);
 		}
 	} else if (string.kind == COLUMN_STRING && (string.column > ncolumns || -string.column > ncolumns)) {
-		mistake_error(check->loader->mistakes, place_in(node, at, string.len), "'%.*s': an item here has %ld part%s",
+		mistake_error(check->loader->mistakes, text_place(node, at, string.len), "'%.*s': an item here has %ld part%s",
 		              (int)string.len, at, ncolumns, ncolumns > 1 ? "s" : "");
 	}
 }
@@ -144,7 +143,7 @@ static void check_text(struct check *check, const struct node *node) {
 	for (const char *at = node->text; (at = strchr(at, '{'));) {
 		struct string string = read_string(at);
 		if (at > node->text && at[-1] == '$' && at[1] == '{') {
-			struct mistake *mistake = mistake_error(check->loader->mistakes, place_in(node, at - 1, 3),
+			struct mistake *mistake = mistake_error(check->loader->mistakes, text_place(node, at - 1, 3),
 			                                        "'${{' begins an expression of GitHub's, which fairpar does not have");
 			mistake_hint(mistake, batch->matrix.naxes > 0 ? "the matrix's values are {%s} and the like" : "an item is {}%.0s",
 			             batch->matrix.naxes > 0 ? batch->matrix.axes[0].name : "");

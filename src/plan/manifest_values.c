@@ -147,11 +147,12 @@ bool value_factor(const char *text, double *ret_factor) {
 }
 
 bool value_is_slots(const char *text) {
-	if (strcmp(text, "auto") == 0) {
-		return true;
-	}
-	const char *at = text + (*text == '+' || *text == '-');
+	bool has_sign = *text == '+' || *text == '-';
 	struct decimal decimal;
-	const char *end = read_decimal(at, &decimal);
-	return end && decimal.whole <= 1000000 && (strcmp(end, "%") == 0 || (*end == '\0' && !decimal.has_point));
+	const char *end = read_decimal(text + has_sign, &decimal);
+	size_t whole = strcspn(text + has_sign, ".%");
+	if (!end || decimal.whole > 1000000 || whole > 9 || (size_t)(end - text) - has_sign > whole + 10) {
+		return false;
+	}
+	return *end == '\0' ? !decimal.has_point : !has_sign && strcmp(end, "%") == 0;
 }

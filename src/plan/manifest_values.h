@@ -23,7 +23,7 @@ bool value_umask(const char *text, int *ret_umask);
 // 1 to 1000, with or without decimals.
 bool value_factor(const char *text, double *ret_factor);
 
-// A form of -j: N, +N, -N, N%, auto.
+// A form of -j: N, +N, -N, N%; N up to a million.
 bool value_is_slots(const char *text);
 
 #endif

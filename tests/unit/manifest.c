@@ -7,6 +7,7 @@
 #include "plan/manifest.h"
 #include "plan/manifest_keys.h"
 #include "plan/manifest_values.h"
+#include "slots/slots.h"
 #include "test.h"
 
 #include <dirent.h>
@@ -185,6 +186,35 @@ static void test_warning(void) {
 	buf_fini(&messages);
 	const char *quiet = "version: 1\nbatches: {a: {run: echo a  # b\n  }}\n";
 	manifest_free(parse(quiet));
+}
+
+// The warnings of a manifest, without the lines that show the place.
+static void check_warnings(const char *text, const char *expected) {
+	struct buf messages = BUF_INIT, lines = BUF_INIT;
+	struct manifest *manifest = manifest_parse("m.yaml", text, strlen(text), &messages);
+	check(manifest);
+	for (const char *at = buf_str(&messages), *end; (end = strchr(at, '\n')); at = end + 1) {
+		if (strncmp(at, "m.yaml:", 7) == 0) {
+			buf_add(&lines, at + 7, (size_t)(end - at) - 6);
+		}
+	}
+	check_string(buf_str(&lines), expected);
+	manifest_free(manifest);
+	buf_fini(&messages);
+	buf_fini(&lines);
+}
+
+static void test_no_shell(void) {
+	check_warnings("version: 1\nbatches:\n  a: {shell: none, run: 'x $A | y', finally: \"x 'a|b' > y\"}\n",
+		"3:28: warning: '$A' means nothing without a shell\n3:55: warning: '>' means nothing without a shell\n");
+	check_warnings("version: 1\ndefaults: {shell: none, then: x && y}\nbatches:\n  a: {run: x}\n  b: {run: x}\n"
+		"  c: {run: x > y, shell: bash, then: [x | y]}\n",
+		"2:33: warning: '&&' means nothing without a shell\n");
+	check_warnings("version: 1\nbatches:\n  a:\n    commands:\n      - x *.c\n      - {run: 'x; y', shell: none}\n",
+		"6:17: warning: ';' means nothing without a shell\n");
+	check_warnings("version: 1\nbatches:\n  a:\n    run: ls {} \"x *\" http://x/?a&b=[c]\n    shell: none\n    args: [a]\n", "");
+	check_warnings("version: 1\nbatches:\n  a:\n    run: |\n      x\n      y | z\n    shell: none\n",
+		"4:10: warning: '|' means nothing without a shell\n");
 }
 
 static void test_open(void) {
@@ -413,9 +443,23 @@ static void test_numbers(void) {
 	check(value_factor("1", &factor) && value_factor("1000", &factor) && value_factor("1.5", &factor));
 	check(factor > 1.49 && factor < 1.51);
 	check(!value_factor("0.9", &factor) && !value_factor("1001", &factor) && !value_factor("x", &factor));
-	check(value_is_slots("8") && value_is_slots("+2") && value_is_slots("-1") && value_is_slots("50%") && value_is_slots("auto"));
-	check(value_is_slots("150%") && value_is_slots("12.5%") && value_is_slots("0"));
-	check(!value_is_slots("") && !value_is_slots("x") && !value_is_slots("1.5") && !value_is_slots("%") && !value_is_slots("8x"));
+}
+
+// What a manifest may say, -j takes.
+static void test_slots(void) {
+	static const char *const good[] = {"8", "0", "007", "+2", "-1", "50%", "150%", "12.5%", "1000000"};
+	static const char *const bad[] = {"", "x", "auto", "1.5", "%", "8x", "+", "-", "+50%", "-50%", "+1.5", "50%%", "1.%", " 8",
+	                                  "12.1234567890%", "0000000001"};
+	unsigned slots;
+	char *error;
+	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); ++i) {
+		check(value_is_slots(good[i]) && slots_parse(good[i], 1024, &slots, &error) == 0);
+	}
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); ++i) {
+		check(!value_is_slots(bad[i]) && slots_parse(bad[i], 1024, &slots, &error) != 0);
+		free(error);
+	}
+	check(!value_is_slots("1000001"));
 }
 
 static void test_delays(void) {
@@ -684,6 +728,7 @@ int main(int argc, char *argv[]) {
 		TEST("every bad manifest gets exactly the text beside it", test_bad),
 		TEST("bytes that are no text are named with their place", test_bytes),
 		TEST("a comment that cuts a command short gets a warning", test_warning),
+		TEST("what only a shell understands gets a warning without one", test_no_shell),
 		TEST("a file that cannot be read is an error", test_open),
 		TEST("a batch that says nothing has the defaults", test_defaults),
 		TEST("every key arrives typed", test_every_key),
@@ -694,7 +739,8 @@ int main(int argc, char *argv[]) {
 		TEST("items come from each kind of source", test_sources),
 		TEST("durations are read, and nothing like them", test_durations),
 		TEST("sizes are read, and nothing like them", test_sizes),
-		TEST("numbers, masks, factors and slots are read", test_numbers),
+		TEST("numbers, masks and factors are read", test_numbers),
+		TEST("slots are what -j takes", test_slots),
 		TEST("pauses grow up to their limit", test_delays),
 		TEST("naming batches selects what they need and emit into", test_select),
 		TEST("batches are listed plainly, by name and as a graph", test_list),

@@ -30,9 +30,9 @@ static struct map_entry *find(const struct map *map, const char *text, size_t le
 	}
 }
 
-static void grow(struct map *map) {
+static void resize(struct map *map, size_t cap) {
 	struct map old = *map;
-	map->cap = old.cap > 0 ? old.cap * 2 : 16;
+	map->cap = cap;
 	map->entries = xcalloc(map->cap, sizeof(map->entries[0]));
 	if (!old.entries) {
 		map->seed = (uint64_t)(uintptr_t)map->entries;
@@ -50,6 +50,16 @@ static void grow(struct map *map) {
 	free(old.entries);
 }
 
+void map_reserve(struct map *map, size_t n) {
+	size_t cap = 16;
+	while (cap < 2 * n) {
+		cap *= 2;
+	}
+	if (cap > map->cap) {
+		resize(map, cap);
+	}
+}
+
 uint32_t map_get(const struct map *map, const char *text, size_t len) {
 	const struct map_entry *entry = map->n > 0 ? find(map, text, len, hash_text(map, text, len)) : NULL;
 	return entry && entry->text ? entry->number : MAP_NONE;
@@ -58,7 +68,7 @@ uint32_t map_get(const struct map *map, const char *text, size_t len) {
 // The entry of the text, which is new if its number is MAP_NONE.
 static struct map_entry *touch(struct map *map, const char *text, size_t len) {
 	if (map->n * 2 >= map->cap) {
-		grow(map);
+		resize(map, map->cap > 0 ? map->cap * 2 : 16);
 	}
 	uint32_t hash = hash_text(map, text, len);
 	struct map_entry *entry = find(map, text, len, hash);

@@ -22,6 +22,9 @@ struct map {
 
 void map_fini(struct map *map);
 
+// Makes room for `n` texts in all, so that adding them moves nothing.
+void map_reserve(struct map *map, size_t n);
+
 // The number of the text, or MAP_NONE.
 uint32_t map_get(const struct map *map, const char *text, size_t len);
 

@@ -153,6 +153,13 @@ struct mistake *load_refuse(struct loader *loader, const struct key *key, const 
 	return mistake;
 }
 
+static bool is_blank(const char *text) {
+	while (*text == ' ' || *text == '\t' || *text == '\n') {
+		++text;
+	}
+	return *text == '\0';
+}
+
 const char *load_text(struct loader *loader, const struct key *key, const struct node *node) {
 	if (node->kind != NODE_TEXT) {
 		load_refuse(loader, key, node);
@@ -161,7 +168,7 @@ const char *load_text(struct loader *loader, const struct key *key, const struct
 	if (!load_weigh(loader, node)) {
 		return NULL;
 	}
-	if (node->text[strspn(node->text, " \t\n")] == '\0') {
+	if (is_blank(node->text)) {
 		mistake_error(loader->mistakes, node_place(node), "'%s' is empty", key->name);
 		return NULL;
 	}
@@ -409,6 +416,22 @@ static void load_defaults(struct loader *loader, const struct node *defaults) {
 	loader->base_has_string = text_has_string(loader->base.job.creates);
 }
 
+// Finds the numbers of the batches by their names. The tree had to map the keys of its largest map already: of the
+// batches, if they are many.
+static void make_index(struct loader *loader, const struct node *batches) {
+	struct map *index = NEW(struct map);
+	loader->manifest->index = index;
+	if (loader->tree->indexed == batches) {
+		*index = loader->tree->index;
+		loader->tree->index = (struct map)MAP_INIT;
+		return;
+	}
+	for (uint32_t i = 0; i < batches->n; ++i) {
+		const struct node *name = batches->pairs[i].key;
+		map_add(index, name->text, name->n, i);
+	}
+}
+
 static void load_batches(struct loader *loader, const struct node *root, const struct node *batches) {
 	struct manifest *manifest = loader->manifest;
 	if (!batches) {
@@ -429,11 +452,10 @@ static void load_batches(struct loader *loader, const struct node *root, const s
 		return;
 	}
 	manifest->batches = arena_alloc(&manifest->arena, batches->n * sizeof(manifest->batches[0]));
-	manifest->index = NEW(struct map);
+	make_index(loader, batches);
 	loader->origins = xcalloc(batches->n, sizeof(loader->origins[0]));
 	for (uint32_t i = 0; i < batches->n && !mistakes_are_full(loader->mistakes) && !loader->overrun; ++i) {
 		struct pair *pair = &batches->pairs[i];
-		map_add(manifest->index, pair->key->text, pair->key->n, i);
 		load_batch(loader, pair->key, pair->value, &manifest->batches[i], &loader->origins[i]);
 		manifest->nbatches = i + 1;
 	}
@@ -479,7 +501,7 @@ static struct manifest *parse(const char *path, const char *data, size_t len, st
 	struct tree tree;
 	mistakes_init(&mistakes, path, data, len);
 	tree_init(&tree, &mistakes, &manifest->arena);
-	struct loader loader = {.manifest = manifest, .mistakes = &mistakes, .data = data, .len = len};
+	struct loader loader = {.manifest = manifest, .mistakes = &mistakes, .tree = &tree, .data = data, .len = len};
 	if (tree_read(&tree, data, len) == 0) {
 		load_top(&loader, tree.root);
 	}

@@ -17,6 +17,7 @@ struct origin {
 struct loader {
 	struct manifest *manifest;     // being made
 	struct mistakes *mistakes;
+	struct tree *tree;
 	const char *data;              // the file, a NUL behind it
 	size_t len;
 	size_t nvisits;                // values seen, each alias followed; against MANIFEST_VALUES

@@ -21,7 +21,9 @@ void tree_fini(struct tree *tree) {
 	free(tree->stack);
 	free(tree->frames);
 	free(tree->anchored);
+	free(tree->pairs);
 	map_fini(&tree->anchors);
+	map_fini(&tree->index);
 	arena_fini(&tree->nodes);
 	*tree = (struct tree){.root = NULL};
 }
@@ -139,35 +141,35 @@ static bool is_text(const struct node *node, const char *text) {
 	return node->n == strlen(text) && memcmp(node->text, text, node->n) == 0;
 }
 
-// The pairs of a map while they are collected; `numbers` is used beyond FEW.
+// The pairs of a map while they are collected, in tree->pairs; `numbers` is used beyond FEW.
 struct collection {
-	struct pair *at;
-	size_t n, cap;
+	size_t n, most;   // so far, and what it looks like in the end
 	struct map numbers;
 };
 
 // The key that is there already, or NULL and the pair is added.
-static struct node *collect(struct collection *pairs, struct pair pair) {
+static struct node *collect(struct tree *tree, struct collection *pairs, struct pair pair) {
 	struct node *key = pair.key;
 	for (size_t i = 0; pairs->n <= FEW && i < pairs->n; ++i) {
-		struct node *had = pairs->at[i].key;
+		struct node *had = tree->pairs[i].key;
 		if (had->n == key->n && memcmp(had->text, key->text, key->n) == 0) {
 			return had;
 		}
 	}
 	if (pairs->n == FEW) {
+		map_reserve(&pairs->numbers, pairs->most);
 		for (uint32_t i = 0; i < FEW; ++i) {
-			map_add(&pairs->numbers, pairs->at[i].key->text, pairs->at[i].key->n, i);
+			map_add(&pairs->numbers, tree->pairs[i].key->text, tree->pairs[i].key->n, i);
 		}
 	}
 	if (pairs->n >= FEW) {
 		uint32_t had = map_add(&pairs->numbers, key->text, key->n, (uint32_t)pairs->n);
 		if (had != MAP_NONE) {
-			return pairs->at[had].key;
+			return tree->pairs[had].key;
 		}
 	}
-	grow_array(&pairs->at, &pairs->cap, pairs->n + 1, sizeof(struct pair));
-	pairs->at[pairs->n++] = pair;
+	grow_array(&tree->pairs, &tree->pairs_cap, pairs->n + 1, sizeof(struct pair));
+	tree->pairs[pairs->n++] = pair;
 	return NULL;
 }
 
@@ -184,7 +186,7 @@ static void add_pair(struct tree *tree, struct collection *pairs, struct node *k
 		mistake_error(tree->mistakes, node_place(key), "a key has at most %d bytes", MOST_KEY);
 		return;
 	}
-	struct node *had = collect(pairs, (struct pair){key, value});
+	struct node *had = collect(tree, pairs, (struct pair){key, value});
 	if (had) {
 		struct buf shown = BUF_INIT;
 		buf_add_escaped(&shown, key->text, key->n, 60);
@@ -203,7 +205,7 @@ static int merge_map(struct tree *tree, struct collection *pairs, const struct n
 		return 0;
 	}
 	for (uint32_t i = 0; i < map->n; ++i) {
-		collect(pairs, map->pairs[i]);
+		collect(tree, pairs, map->pairs[i]);
 	}
 	return count(tree, node_place(key), map->n);
 }
@@ -222,7 +224,7 @@ static int merge(struct tree *tree, struct collection *pairs, const struct pair 
 }
 
 static int close_map(struct tree *tree, struct node *node, struct node *const *children, size_t n) {
-	struct collection pairs = {NULL, 0, 0, MAP_INIT};
+	struct collection pairs = {0, n / 2, MAP_INIT};
 	struct pair merged = {NULL, NULL};
 	int status = 0;
 	for (size_t i = 0; i + 1 < n; i += 2) {
@@ -243,10 +245,15 @@ static int close_map(struct tree *tree, struct node *node, struct node *const *c
 	node->n = (uint32_t)pairs.n;
 	if (pairs.n > 0) {
 		node->pairs = arena_alloc(&tree->nodes, pairs.n * sizeof(struct pair));
-		memcpy(node->pairs, pairs.at, pairs.n * sizeof(struct pair));
+		memcpy(node->pairs, tree->pairs, pairs.n * sizeof(struct pair));
 	}
-	free(pairs.at);
-	map_fini(&pairs.numbers);
+	if (pairs.n > FEW && pairs.n > tree->index.n) {
+		map_fini(&tree->index);
+		tree->index = pairs.numbers;
+		tree->indexed = node;
+	} else {
+		map_fini(&pairs.numbers);
+	}
 	return status;
 }
 

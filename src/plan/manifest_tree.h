@@ -48,6 +48,10 @@ struct tree {
 	struct map anchors;   // to numbers in `anchored`
 	struct node **anchored;
 	size_t nanchored, anchored_cap;
+	struct pair *pairs;   // of the map that is being closed
+	size_t pairs_cap;
+	struct map index;     // of the largest map: its keys, mapped to the positions of their pairs
+	const struct node *indexed; // that map, or NULL
 	size_t nvalues;       // so far; against MANIFEST_VALUES
 };
 

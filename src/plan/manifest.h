@@ -60,7 +60,7 @@ struct manifest_job {
 	const char *creates;                // or NULL
 	const struct manifest_env *env;     // or NULL
 	const char *working_dir;            // or NULL: where fairpar was started
-	const char *shell;                  // a program, "none" for execution without a shell, or NULL: /bin/sh
+	const char *shell;                  // a program, or NULL: /bin/sh; "none": no shell, words_split() takes the commands
 	uint64_t timeout_ns;                // of an attempt of a step; 0: none
 	uint64_t memory;                    // bytes; 0: no limit
 	struct manifest_delay retry_delay;
@@ -82,8 +82,8 @@ enum manifest_source {
 	MANIFEST_MATRIX,
 	MANIFEST_FILE,                      // lines
 	MANIFEST_FILE0,                     // ended by NUL
-	MANIFEST_GLOB,
-	MANIFEST_COMMAND,                   // lines that a command prints
+	MANIFEST_GLOB,                      // see globs_expand()
+	MANIFEST_COMMAND,                   // lines that a command prints; the batch's shell runs it
 	MANIFEST_STDIN,                     // lines; at most one batch has it
 };
 

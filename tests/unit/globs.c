@@ -192,7 +192,7 @@ static void run_errors(void) {
 	memcpy(name, "*/", 2);
 	struct buf paths = BUF_INIT;
 	char *error = NULL;
-	check(globs_expand(root, name, add_path, &paths, &error) == -1 && strstr(error, ": File name too long"));
+	check(globs_expand(root, name, add_path, &paths, &error) == -1 && strstr(error, strerror(ENAMETOOLONG)));
 	free(error);
 	// root reads everything
 	bool is_root = geteuid() == 0;

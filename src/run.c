@@ -339,7 +339,6 @@ static struct emit *make_emit(struct run *run) {
 		return NULL;
 	}
 	struct emit_config config = {
-		.mode = options->output == OUTPUT_LINE_BUFFER ? EMIT_LINE_BUFFER : EMIT_GROUP,
 		.keep_order = options->keep_order || options->dry_run,
 		.spool_mem = SPOOL_MEM,
 		.spool_dir = run->temp_dir,

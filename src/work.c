@@ -173,7 +173,9 @@ static void open_spool(struct desk *desk, struct job *job, const struct expansio
 		buf_fini(&raw);
 	}
 	// an --on-failure command (order 0) is no item: its output has no place in the order
-	job->spool = spool_open(run->emit, job->item.order ? job->batch->lane : NULL, job->item.order, tag.data, tag.len);
+	struct emit_lane *lane = job->item.order ? job->batch->lane : NULL;
+	enum emit_mode mode = run->options->output == OUTPUT_LINE_BUFFER ? EMIT_LINE_BUFFER : EMIT_GROUP;
+	job->spool = spool_open(run->emit, lane, job->item.order, mode, tag.data, tag.len);
 	buf_fini(&tag);
 }
 

@@ -160,14 +160,6 @@ atomic_int *emit_wide_pipes(struct emit *emit) {
 	return &emit->wide_pipes;
 }
 
-bool emit_is_line_buffered(const struct emit *emit) {
-	return emit->config.mode == EMIT_LINE_BUFFER;
-}
-
-bool emit_is_line_ordered(const struct emit *emit) {
-	return emit_is_line_buffered(emit) && emit->config.keep_order;
-}
-
 static bool turn_is_free(const struct emit *emit) {
 	return !emit->writing && list_is_empty(&emit->ready);
 }
@@ -175,6 +167,10 @@ static bool turn_is_free(const struct emit *emit) {
 // False without keep_order, and for a job that has no place in the order.
 static bool spool_is_ordered(const struct spool *spool) {
 	return spool->lane != &spool->emit->arrival;
+}
+
+bool spool_is_line_ordered(const struct spool *spool) {
+	return spool_is_line_buffered(spool) && spool_is_ordered(spool);
 }
 
 // True if what this job writes may be written now, were the turn free.
@@ -668,13 +664,15 @@ void emit_leave(struct spool *spool) {
 	mutex_unlock(&emit->lock);
 }
 
-struct spool *spool_open(struct emit *emit, struct emit_lane *lane, uint64_t order, const char *tag, size_t tag_len) {
+struct spool *spool_open(struct emit *emit, struct emit_lane *lane, uint64_t order, enum emit_mode mode,
+                         const char *tag, size_t tag_len) {
 	mutex_lock(&emit->lock);
 	struct spool *spool = spool_new_locked(emit);
 	spool->lane = lane ? lane : &emit->arrival;
 	spool->order = order;
+	spool->mode = mode;
 	++emit->open;
-	if (emit_is_line_ordered(emit) && spool_is_ordered(spool)) {
+	if (spool_is_line_ordered(spool)) {
 		ring_set(&lane->window, order, spool_ref(spool) | REF_OPEN);
 	}
 	mutex_unlock(&emit->lock);

@@ -30,14 +30,15 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+// How one job is shown. Jobs of both modes live beside each other in a run, and in a lane: what is written of a job at
+// once (EMIT_GROUP: all of it, EMIT_LINE_BUFFER: whole lines) is never cut by another's.
 enum emit_mode {
 	EMIT_GROUP,        // a job's stdout, then its stderr, when it has ended
 	EMIT_LINE_BUFFER,  // whole lines as they come (a line ends with a newline), the rest of the last line when the job has
-	                   // ended; with keep_order the oldest job live, the others held
+	                   // ended; with keep_order while it is the oldest of its lane, held before
 };
 
 struct emit_config {
-	enum emit_mode mode;
 	bool keep_order;          // by sequence within each lane (batch)
 	size_t spool_mem;         // bytes of held output in memory, over all jobs; beyond it unlinked files
 	const char *spool_dir;
@@ -60,12 +61,13 @@ int emit_destroy(struct emit *emit) FP_NODISCARD;
 struct emit_lane *emit_lane_open(struct emit *emit);
 void emit_lane_close(struct emit *emit, struct emit_lane *lane); // after its last spool was finished
 
-// Opens the spool of the job with number `order` (from 1, without gaps) in its lane; with lane NULL it has no place in
-// the order, and is written as soon as it has ended. `tag`, if not NULL, is put in front of every line of both streams
+// Opens the spool of the job with number `order` (from 1, without gaps) in its lane, to be shown as `mode` says; with
+// lane NULL it has no place in the order, and waits for nobody. Costs next to nothing until a byte comes. `tag`, if not NULL, is put in front of every line of both streams
 // (copied, `tag_len` bytes), as GNU parallel does: a carriage return ends a line too, an empty output has no tag, a
 // last line without a newline gets none. Memory of finished spools is used again. A spool is used by one thread at a
 // time.
-struct spool *spool_open(struct emit *emit, struct emit_lane *lane, uint64_t order, const char *tag, size_t tag_len);
+struct spool *spool_open(struct emit *emit, struct emit_lane *lane, uint64_t order, enum emit_mode mode,
+                         const char *tag, size_t tag_len);
 
 // Reads what is there from the non-blocking pipe (stream 0 or 1) into the spool, or right through; as
 // struct drain.readable of process/child.h: bytes taken, 0 at end, -1 with errno. Blocks in two cases only: the job
@@ -97,7 +99,8 @@ uint64_t spool_bytes(const struct spool *spool, int stream);
 // The job has ended: its output is written now, or when its turn in the lane comes. The spool is gone.
 void spool_finish(struct spool *spool);
 
-// The job with this number in the lane has no output and never will (cancelled before it started).
+// The job with this number in the lane has no spool and never will (cancelled before it started, or its output is not
+// captured). With keep_order those behind it wait for this call.
 void emit_skip(struct emit *emit, struct emit_lane *lane, uint64_t order);
 
 #endif

@@ -177,7 +177,7 @@ static void spool_settle_or_wait(struct spool *spool, int i, size_t until) {
 static void spool_make_room(struct spool *spool, int i) {
 	struct stream *stream = &spool->stream[i];
 	while (stream->len > area_size(i) / 2 && !spool->lost) {
-		if (emit_is_line_buffered(spool->emit)) {
+		if (spool_is_line_buffered(spool)) {
 			emit_lines(spool);
 			if (stream->len <= area_size(i) / 2) {
 				return;
@@ -185,7 +185,7 @@ static void spool_make_room(struct spool *spool, int i) {
 		}
 		// whole lines where there are any, so that the rope ends with one
 		size_t until = stream->ready > stream->start ? stream->ready : stream->len;
-		stream->midline = emit_is_line_buffered(spool->emit) && until > stream->ready;
+		stream->midline = spool_is_line_buffered(spool) && until > stream->ready;
 		spool_settle_or_wait(spool, i, until);
 		spool_compact(spool);
 	}
@@ -198,7 +198,7 @@ static void spool_took(struct spool *spool, int i, size_t n) {
 		return;
 	}
 	stream->bytes += n;
-	if (stream->pass || !emit_is_line_buffered(spool->emit)) {
+	if (stream->pass || !spool_is_line_buffered(spool)) {
 		stream->len += n;
 		stream->ready = stream->len;
 		if (stream->pass) {
@@ -220,7 +220,7 @@ static void spool_took(struct spool *spool, int i, size_t n) {
 
 // Before the job's thread touches its spool.
 static void spool_enter(struct spool *spool) {
-	if (emit_is_line_ordered(spool->emit)) {
+	if (spool_is_line_ordered(spool)) {
 		emit_enter(spool);
 	}
 	if (spool->idle) {
@@ -230,7 +230,7 @@ static void spool_enter(struct spool *spool) {
 
 // A job that is alone and writes much streams its stdout through: only then, so that a small output stays one write.
 static bool spool_goes_live(struct spool *spool, int i) {
-	if (i != 0 || spool->stream[0].pass || emit_is_line_buffered(spool->emit) ||
+	if (i != 0 || spool->stream[0].pass || spool_is_line_buffered(spool) ||
 	    spool->stream[0].bytes < AREA_OUT / 2 || !atomic_load_relaxed(&spool->live)) {
 		return false;
 	}
@@ -293,7 +293,7 @@ static ssize_t spool_read(struct spool *spool, int i, int fd) {
 }
 
 static void spool_leave(struct spool *spool) {
-	if (emit_is_line_ordered(spool->emit)) {
+	if (spool_is_line_ordered(spool)) {
 		emit_leave(spool);
 	}
 }
@@ -342,7 +342,7 @@ static uint64_t stream_held(const struct stream *stream) {
 // Forgets the held bytes behind the mark.
 static void stream_cut(struct spool *spool, int i) {
 	struct stream *stream = &spool->stream[i];
-	bool lines = emit_is_line_buffered(spool->emit);
+	bool lines = spool_is_line_buffered(spool);
 	uint64_t passed = stream->bytes - stream_held(stream);
 	uint64_t keep = stream->mark > passed ? stream->mark - passed : 0;
 	stream->bytes = passed + keep;

@@ -9,7 +9,7 @@
 // What is up to `ready` may be written; behind it is a line that is not complete (EMIT_LINE_BUFFER only).
 //
 // A spool is used by its job's thread until spool_finish(), then by whoever has the turn to write. The one exception is
-// EMIT_LINE_BUFFER with keep_order: the lines of a job whose turn in its lane comes are taken by the thread that ended
+// EMIT_LINE_BUFFER with a place in an order: the lines of a job whose turn in its lane comes are taken by the thread that ended
 // the turn before it (lane_promote()), under the lock of emit and only while the job's own thread is not `busy` with
 // it.
 
@@ -46,6 +46,7 @@ struct spool {
 	struct emit *emit;
 	struct emit_lane *lane;
 	uint64_t order;
+	enum emit_mode mode;
 	char *block;                // or NULL: not yet needed, or given back
 	struct stream stream[STREAMS];
 	char *tag;                  // tag_cap bytes, kept from job to job
@@ -70,6 +71,10 @@ void spool_set_tag(struct spool *spool, const char *tag, size_t tag_len);
 void spool_clear(struct spool *spool);
 void spool_free(struct spool *spool);
 
+static inline bool spool_is_line_buffered(const struct spool *spool) {
+	return spool->mode == EMIT_LINE_BUFFER;
+}
+
 static inline char *spool_area(const struct spool *spool, int stream) {
 	return spool->block + (stream == 0 ? 0 : AREA_OUT);
 }
@@ -84,6 +89,9 @@ void spool_compact(struct spool *spool);
 // Moves all that may be written from `from` to the empty spool `to`, which has no block; the incomplete lines stay.
 void spool_move_ready(struct spool *to, struct spool *from);
 
+// True for EMIT_LINE_BUFFER with a place in an order: the spool is shared with lane_promote().
+bool spool_is_line_ordered(const struct spool *spool);
+
 // The ready bytes as a record. False if they are too many for one, or in a rope.
 bool spool_record(const struct spool *spool, struct record *ret_record);
 
@@ -94,8 +102,6 @@ bool spool_settle(struct spool *spool);
 // ---- emit.c
 
 struct store *emit_store(struct emit *emit);
-bool emit_is_line_buffered(const struct emit *emit);
-bool emit_is_line_ordered(const struct emit *emit);
 
 // Counts releases of held memory and file space; to be read before trying to get some.
 uint64_t emit_released(struct emit *emit);
@@ -112,7 +118,7 @@ void emit_fail(struct emit *emit, int stream, int error);
 // EMIT_LINE_BUFFER: writes or queues the ready lines if the job may be written now.
 void emit_lines(struct spool *spool);
 
-// keep_order and EMIT_LINE_BUFFER: keeps lane_promote() away from the spool, or not any more.
+// If spool_is_line_ordered(): keeps lane_promote() away from the spool, or not any more.
 void emit_enter(struct spool *spool);
 void emit_leave(struct spool *spool);
 

@@ -112,16 +112,18 @@ static void note_failure(void *arg, int stream, int error) {
 struct bench {
 	struct emit *emit;
 	struct emit_config config;
+	enum emit_mode mode;    // of its jobs
 	struct reader out, err;
 	struct failure failure;
 };
 
 static void bench_open(struct bench *bench, enum emit_mode mode, bool keep_order, size_t spool_mem, bool go) {
 	memset(bench, 0, sizeof(*bench));
+	bench->mode = mode;
 	reader_open(&bench->out, go, 0);
 	reader_open(&bench->err, go, 0);
 	bench->config = (struct emit_config){
-		.mode = mode, .keep_order = keep_order, .spool_mem = spool_mem, .spool_dir = "/tmp",
+		.keep_order = keep_order, .spool_mem = spool_mem, .spool_dir = "/tmp",
 		.out_fd = bench->out.write_fd, .err_fd = bench->err.write_fd, .failed = note_failure, .arg = &bench->failure,
 	};
 	bench->emit = emit_create(&bench->config);
@@ -143,6 +145,10 @@ static void bench_free(struct bench *bench) {
 static void bench_close(struct bench *bench) {
 	bench_end(bench, 0);
 	bench_free(bench);
+}
+
+static struct spool *job_open(struct bench *bench, struct emit_lane *lane, uint64_t order) {
+	return spool_open(bench->emit, lane, order, bench->mode, NULL, 0);
 }
 
 // Bytes a job writes, through a pipe as a child does.
@@ -245,7 +251,7 @@ static void *crowd_worker(void *arg) {
 		uint64_t most = crowd->next[0] + crowd->next[1] + crowd->next[2];
 		struct spool *spool = NULL;
 		if (job <= crowd->jobs) { // in order: one that is not yet open cannot be waited for
-			spool = spool_open(crowd->bench->emit, crowd->lane[lane], job, NULL, 0);
+			spool = job_open(crowd->bench, crowd->lane[lane], job);
 		}
 		mutex_unlock(&crowd->lock);
 		if (job > crowd->jobs) {
@@ -367,7 +373,7 @@ static void test_streams_apart(void) {
 	struct bench bench;
 	bench_open(&bench, EMIT_GROUP, false, 1 << 20, true);
 	struct emit_lane *lane = emit_lane_open(bench.emit);
-	struct spool *spool = spool_open(bench.emit, lane, 1, NULL, 0);
+	struct spool *spool = job_open(&bench, lane, 1);
 	job_writes(spool, 1, "e1");
 	job_writes(spool, 0, "o1");
 	job_writes(spool, 1, "e2\n");
@@ -384,10 +390,10 @@ static void test_streams_apart(void) {
 static void test_out_before_err(void) {
 	struct reader both;
 	reader_open(&both, true, 0);
-	struct emit *emit = emit_create(&(struct emit_config){.mode = EMIT_GROUP, .spool_dir = "/tmp",
+	struct emit *emit = emit_create(&(struct emit_config){.spool_dir = "/tmp",
 		.out_fd = both.write_fd, .err_fd = both.write_fd});
 	for (uint64_t i = 1; i <= 2; ++i) {
-		struct spool *spool = spool_open(emit, emit_lane_open(emit), i, NULL, 0);
+		struct spool *spool = spool_open(emit, emit_lane_open(emit), i, EMIT_GROUP, NULL, 0);
 		job_writes(spool, 1, "err\n");
 		job_writes(spool, 0, "out\n");
 		spool_finish(spool);
@@ -405,7 +411,7 @@ static void hold_many(enum emit_mode mode) {
 	struct bench bench;
 	bench_open(&bench, mode, true, SPOOL_MEM, true);
 	struct emit_lane *lane = emit_lane_open(bench.emit);
-	struct spool *first = spool_open(bench.emit, lane, 1, NULL, 0);
+	struct spool *first = job_open(&bench, lane, 1);
 	job_writes(first, 0, "held up\n");
 	struct buf expect = BUF_INIT;
 	buf_adds(&expect, "held up\nat last\n");
@@ -415,7 +421,7 @@ static void hold_many(enum emit_mode mode) {
 			emit_skip(bench.emit, lane, i);
 			continue;
 		}
-		struct spool *spool = spool_open(bench.emit, lane, i, NULL, 0);
+		struct spool *spool = job_open(&bench, lane, i);
 		if (i % 7 != 0) {
 			snprintf(text, sizeof(text), "job %d\nsays so", (int)i);
 			spool_add(spool, 0, text, strlen(text));
@@ -450,7 +456,7 @@ static void test_hold_many_big(void) {
 	enum { JOBS = 200, SIZE = 150000 };
 	char *mem = xmalloc(SIZE);
 	for (uint64_t i = JOBS; i >= 1; --i) {
-		struct spool *spool = spool_open(bench.emit, lane, i, NULL, 0);
+		struct spool *spool = job_open(&bench, lane, i);
 		noise(mem, SIZE, i);
 		job_write(spool, i % 2 == 0, mem, SIZE);
 		spool_finish(spool);
@@ -470,10 +476,10 @@ static void test_lanes_apart(void) {
 	struct bench bench;
 	bench_open(&bench, EMIT_GROUP, true, 1 << 20, true);
 	struct emit_lane *a = emit_lane_open(bench.emit), *b = emit_lane_open(bench.emit);
-	struct spool *a1 = spool_open(bench.emit, a, 1, NULL, 0);
-	struct spool *a2 = spool_open(bench.emit, a, 2, NULL, 0);
-	struct spool *b1 = spool_open(bench.emit, b, 1, NULL, 0);
-	struct spool *b3 = spool_open(bench.emit, b, 3, NULL, 0);
+	struct spool *a1 = job_open(&bench, a, 1);
+	struct spool *a2 = job_open(&bench, a, 2);
+	struct spool *b1 = job_open(&bench, b, 1);
+	struct spool *b3 = job_open(&bench, b, 3);
 	job_writes(a2, 0, "a2\n");
 	spool_finish(a2);
 	job_writes(b3, 0, "b3\n");
@@ -496,7 +502,7 @@ static void test_end_writes_held(void) {
 	struct bench bench;
 	bench_open(&bench, EMIT_GROUP, true, 1 << 20, true);
 	struct emit_lane *lane = emit_lane_open(bench.emit);
-	struct spool *spool = spool_open(bench.emit, lane, 5, NULL, 0);
+	struct spool *spool = job_open(&bench, lane, 5);
 	job_writes(spool, 0, "five");
 	spool_finish(spool);
 	bench_end(&bench, 0); // 1 to 4 never came
@@ -510,7 +516,7 @@ static void test_line_order(void) {
 	struct bench bench;
 	bench_open(&bench, EMIT_LINE_BUFFER, false, 1 << 20, true);
 	struct emit_lane *lane = emit_lane_open(bench.emit);
-	struct spool *a = spool_open(bench.emit, lane, 1, NULL, 0), *b = spool_open(bench.emit, lane, 2, NULL, 0);
+	struct spool *a = job_open(&bench, lane, 1), *b = job_open(&bench, lane, 2);
 	job_writes(a, 0, "a1\na");
 	reader_wait(&bench.out, 3);
 	job_writes(b, 0, "b1\nb2");
@@ -531,7 +537,7 @@ static void test_line_keep_order(void) {
 	struct emit_lane *lane = emit_lane_open(bench.emit);
 	struct spool *spool[5];
 	for (uint64_t i = 1; i <= 4; ++i) {
-		spool[i] = spool_open(bench.emit, lane, i, NULL, 0);
+		spool[i] = job_open(&bench, lane, i);
 	}
 	job_writes(spool[3], 0, "3a\n3b");
 	job_writes(spool[2], 0, "2\n");
@@ -600,7 +606,7 @@ static void run_lines(bool ordered, size_t spool_mem, bool go) {
 	struct liner liners[LINE_WORKERS];
 	thread threads[LINE_WORKERS];
 	for (int i = 0; i < LINE_WORKERS; ++i) {
-		struct spool *spool = spool_open(bench.emit, lane, (uint64_t)i + 1, NULL, 0);
+		struct spool *spool = job_open(&bench, lane, (uint64_t)i + 1);
 		liners[i] = (struct liner){.spool = spool, .number = i};
 		check_equal(thread_start(&threads[i], liner_main, &liners[i], 1 << 17), 0);
 	}
@@ -644,12 +650,231 @@ static void test_lines_ordered(void) {
 	run_lines(true, 70000, false);
 }
 
+// ---- both modes in one run
+
+static void test_modes_in_order(void) {
+	struct bench bench;
+	bench_open(&bench, EMIT_GROUP, true, 1 << 20, true);
+	struct emit_lane *lane = emit_lane_open(bench.emit);
+	struct spool *spool[5];
+	for (uint64_t i = 1; i <= 4; ++i) {
+		spool[i] = spool_open(bench.emit, lane, i, i % 2 ? EMIT_GROUP : EMIT_LINE_BUFFER, NULL, 0);
+	}
+	job_writes(spool[2], 0, "2a\n2b");
+	job_writes(spool[4], 0, "4a\n");
+	job_writes(spool[3], 0, "3a\n");
+	spool_finish(spool[3]);
+	job_writes(spool[1], 0, "1a\n");
+	job_writes(spool[1], 0, "1b\n"); // whole, when it has ended, although it is the oldest
+	spool_finish(spool[1]);
+	reader_wait(&bench.out, 9); // with the lines of the next one, which is live from here on
+	job_writes(spool[2], 0, "c\n");
+	reader_wait(&bench.out, 13);
+	job_writes(spool[2], 0, "2d\n");
+	spool_finish(spool[2]);
+	reader_wait(&bench.out, 22); // the group behind it, and the line behind that
+	spool_finish(spool[4]);
+	emit_lane_close(bench.emit, lane);
+	bench_end(&bench, 0);
+	check_got(&bench.out, "1a\n1b\n2a\n2bc\n2d\n3a\n4a\n");
+	bench_free(&bench);
+}
+
+static void test_modes_as_they_come(void) {
+	struct bench bench;
+	bench_open(&bench, EMIT_GROUP, false, 1 << 20, true);
+	struct emit_lane *lane = emit_lane_open(bench.emit);
+	struct spool *group = spool_open(bench.emit, lane, 1, EMIT_GROUP, NULL, 0);
+	struct spool *lines = spool_open(bench.emit, lane, 2, EMIT_LINE_BUFFER, NULL, 0);
+	job_writes(group, 0, "g1\n");
+	job_writes(lines, 0, "l1\nl");
+	reader_wait(&bench.out, 3);
+	job_writes(group, 0, "g2\n");
+	spool_finish(group);
+	reader_wait(&bench.out, 9);
+	job_writes(lines, 0, "2\n");
+	reader_wait(&bench.out, 12);
+	spool_finish(lines);
+	bench_end(&bench, 0);
+	check_got(&bench.out, "l1\ng1\ng2\nl2\n");
+	bench_free(&bench);
+}
+
+// A live job in EMIT_GROUP streams, and what comes of jobs in EMIT_LINE_BUFFER meanwhile waits for its end.
+static void test_modes_live(void) {
+	struct bench bench;
+	bench_open(&bench, EMIT_GROUP, false, 1 << 20, true);
+	struct emit_lane *lane = emit_lane_open(bench.emit);
+	struct spool *group = spool_open(bench.emit, lane, 1, EMIT_GROUP, NULL, 0);
+	struct spool *lines = spool_open(bench.emit, lane, 2, EMIT_LINE_BUFFER, NULL, 0);
+	spool_set_live(group);
+	spool_set_live(lines); // means nothing
+	char mem[100000];
+	memset(mem, 'g', sizeof(mem));
+	job_write(group, 0, mem, sizeof(mem));
+	reader_wait(&bench.out, sizeof(mem));
+	job_writes(lines, 0, "l1\nl");
+	job_writes(group, 0, "\n");
+	spool_finish(group);
+	reader_wait(&bench.out, sizeof(mem) + 4);
+	job_writes(lines, 0, "2\n");
+	reader_wait(&bench.out, sizeof(mem) + 7);
+	spool_finish(lines);
+	bench_end(&bench, 0);
+	check(memcmp(bench.out.got.data + sizeof(mem), "\nl1\nl2\n", 7) == 0);
+	bench_free(&bench);
+}
+
+enum { MIXERS = 8, MIX_LINES = 100 };
+
+struct mixer {
+	struct spool *spool;
+	enum emit_mode mode;
+	int number, lane;   // lane -1: no place in an order
+	char tag[8];
+};
+
+// Line `n` of the writer as it is to appear: as GNU parallel, a carriage return ends a line too.
+static void mixer_line(const struct mixer *mixer, int n, bool tagged, struct buf *line) {
+	struct buf plain = BUF_INIT;
+	line_make(&plain, mixer->number, n);
+	for (size_t i = 0; i < plain.len; ++i) {
+		if (tagged && (i == 0 || plain.data[i - 1] == '\r')) {
+			buf_adds(line, mixer->tag);
+		}
+		buf_addc(line, plain.data[i]);
+	}
+	buf_fini(&plain);
+}
+
+static void *mixer_main(void *arg) {
+	struct mixer *mixer = arg;
+	struct buf text = BUF_INIT;
+	for (int n = 0; n < MIX_LINES; ++n) {
+		line_make(&text, mixer->number, n);
+	}
+	uint64_t state = (uint64_t)mixer->number;
+	size_t at[2] = {0, 0};
+	while (at[0] < text.len || at[1] < text.len) {
+		for (int i = 0; i < 2; ++i) {
+			size_t n = (size_t)(next_random(&state) % 100000) + 1;
+			n = n < text.len - at[i] ? n : text.len - at[i];
+			job_write(mixer->spool, i, text.data + at[i], n);
+			at[i] += n;
+		}
+	}
+	buf_fini(&text);
+	spool_finish(mixer->spool);
+	return NULL;
+}
+
+static void check_mix(const struct mixer *mixers, const struct reader *reader, bool ordered, bool tagged) {
+	const char *at = reader->got.data, *end = at + reader->got.len;
+	int next[MIXERS] = {0}, last[2] = {0}, group = -1;
+	while (at < end) {
+		const char *head = tagged ? strchr(at, '[') : at;
+		check(head && head[0] == '[' && head[1] >= '0' && head[1] < '0' + MIXERS);
+		const struct mixer *mixer = &mixers[head[1] - '0'];
+		int number = mixer->number;
+		check(group < 0 || number == group); // nothing comes between the lines of a group
+		struct buf line = BUF_INIT;
+		mixer_line(mixer, next[number]++, tagged, &line);
+		check((size_t)(end - at) >= line.len && memcmp(at, line.data, line.len) == 0);
+		at += line.len;
+		buf_fini(&line);
+		group = mixer->mode == EMIT_GROUP && next[number] < MIX_LINES ? number : -1;
+		if (ordered && mixer->lane >= 0) {
+			check(number >= last[mixer->lane]);
+			last[mixer->lane] = number;
+		}
+	}
+	for (int i = 0; i < MIXERS; ++i) {
+		check_equal(next[i], MIX_LINES);
+	}
+}
+
+static void run_mix(bool ordered, bool tagged, size_t spool_mem, bool go) {
+	static const int lanes[MIXERS] = {0, 0, 0, 1, 1, 1, -1, -1};
+	struct bench bench;
+	bench_open(&bench, EMIT_GROUP, ordered, spool_mem, go);
+	struct emit_lane *lane[2] = {emit_lane_open(bench.emit), emit_lane_open(bench.emit)};
+	uint64_t order[2] = {0, 0};
+	struct mixer mixers[MIXERS];
+	thread threads[MIXERS];
+	for (int i = 0; i < MIXERS; ++i) {
+		struct mixer *mixer = &mixers[i];
+		*mixer = (struct mixer){.mode = i % 2 ? EMIT_GROUP : EMIT_LINE_BUFFER, .number = i, .lane = lanes[i]};
+		snprintf(mixer->tag, sizeof(mixer->tag), "%d\t", i);
+		bool has_place = lanes[i] >= 0;
+		mixer->spool = spool_open(bench.emit, has_place ? lane[lanes[i]] : NULL, has_place ? ++order[lanes[i]] : 0,
+		                          mixer->mode, mixer->tag, tagged ? strlen(mixer->tag) : 0);
+	}
+	for (int i = 0; i < MIXERS; ++i) {
+		check_equal(thread_start(&threads[i], mixer_main, &mixers[i], 1 << 17), 0);
+	}
+	for (int i = 0; i < MIXERS; ++i) {
+		thread_join(threads[i]); // also when nobody reads
+	}
+	emit_lane_close(bench.emit, lane[0]);
+	emit_lane_close(bench.emit, lane[1]);
+	bench_end(&bench, 0);
+	check_equal(bench.failure.calls, 0);
+	check_mix(mixers, &bench.out, ordered, tagged);
+	check_mix(mixers, &bench.err, ordered, tagged);
+	bench_free(&bench);
+}
+
+static void test_modes_mixed(void) {
+	for (int i = 0; i < 8; ++i) {
+		run_mix(i & 1, i & 2, i & 4 ? 1 << 20 : 70000, true);
+	}
+}
+
+static void test_modes_blocked(void) {
+	for (int i = 0; i < 4; ++i) {
+		run_mix(i & 1, i & 2, 200000, false);
+	}
+}
+
+// A job whose stdout is read by somebody else has a spool for its stderr only.
+static void test_stderr_only(void) {
+	for (int i = 0; i < 8; ++i) {
+		struct bench bench;
+		bench_open(&bench, i & 1 ? EMIT_LINE_BUFFER : EMIT_GROUP, i & 2, 1 << 20, true);
+		struct emit_lane *lane = emit_lane_open(bench.emit);
+		struct spool *first = job_open(&bench, lane, 1), *second = job_open(&bench, lane, 2);
+		spool_suspend(first);
+		check(!first->block); // nothing is held for a job that has written nothing
+		enum { SIZE = 300000 };
+		char *mem = xmalloc(SIZE);
+		memset(mem, 'e', SIZE);
+		mem[SIZE - 1] = '\n';
+		size_t size = i & 4 ? SIZE : 10;
+		spool_add(second, 1, mem + SIZE - size, size / 2);
+		spool_mark(second);
+		spool_add(second, 1, "gone", 4);
+		spool_reset(second);
+		spool_add(second, 1, mem + SIZE - size + size / 2, size - size / 2);
+		check_equal(spool_bytes(second, 0), 0);
+		check_equal(spool_bytes(second, 1), size);
+		spool_finish(second);
+		spool_finish(first);
+		emit_lane_close(bench.emit, lane);
+		bench_end(&bench, 0);
+		check_equal(bench.out.got.len, 0);
+		check_equal(bench.err.got.len, size);
+		check(memcmp(bench.err.got.data, mem + SIZE - size, size) == 0);
+		free(mem);
+		bench_free(&bench);
+	}
+}
+
 // ---- tags
 
 static void check_tagged(enum emit_mode mode, const char *tag, const char *const *pieces, const char *expect) {
 	struct bench bench;
 	bench_open(&bench, mode, false, 1 << 20, true);
-	struct spool *spool = spool_open(bench.emit, emit_lane_open(bench.emit), 1, tag, strlen(tag));
+	struct spool *spool = spool_open(bench.emit, emit_lane_open(bench.emit), 1, bench.mode, tag, strlen(tag));
 	for (; *pieces; ++pieces) {
 		job_writes(spool, 0, *pieces);
 	}
@@ -686,8 +911,8 @@ static void test_tags_large(void) {
 	for (int i = 0; i < 100000; ++i) {
 		buf_addc(&tag, 't');
 	}
-	struct spool *first = spool_open(bench.emit, lane, 1, NULL, 0);
-	struct spool *second = spool_open(bench.emit, lane, 2, tag.data, tag.len);
+	struct spool *first = job_open(&bench, lane, 1);
+	struct spool *second = spool_open(bench.emit, lane, 2, bench.mode, tag.data, tag.len);
 	for (int i = 0; i < 5; ++i) {
 		size_t from = text.len;
 		for (int k = 0; k < 33333; ++k) {
@@ -714,8 +939,8 @@ static void test_tags_both_streams(void) {
 	struct bench bench;
 	bench_open(&bench, EMIT_GROUP, true, 1 << 20, true);
 	struct emit_lane *lane = emit_lane_open(bench.emit);
-	struct spool *first = spool_open(bench.emit, lane, 1, "1\t", 2);
-	struct spool *second = spool_open(bench.emit, lane, 2, "2\t", 2);
+	struct spool *first = spool_open(bench.emit, lane, 1, bench.mode, "1\t", 2);
+	struct spool *second = spool_open(bench.emit, lane, 2, bench.mode, "2\t", 2);
 	job_writes(second, 0, "o\n");
 	job_writes(second, 1, "e\n");
 	spool_finish(second); // held in a pack
@@ -739,7 +964,7 @@ static void test_bytes_of_all_values(void) {
 	for (int mode = EMIT_GROUP; mode <= EMIT_LINE_BUFFER; ++mode) {
 		struct bench bench;
 		bench_open(&bench, (enum emit_mode)mode, false, 1 << 20, true);
-		struct spool *spool = spool_open(bench.emit, emit_lane_open(bench.emit), 1, NULL, 0);
+		struct spool *spool = job_open(&bench, emit_lane_open(bench.emit), 1);
 		job_write(spool, 0, all, sizeof(all));
 		job_write(spool, 1, all, sizeof(all));
 		spool_finish(spool);
@@ -755,8 +980,8 @@ static void test_reset(void) {
 		struct bench bench;
 		bench_open(&bench, order & 2 ? EMIT_LINE_BUFFER : EMIT_GROUP, order & 1, 200000, true);
 		struct emit_lane *lane = emit_lane_open(bench.emit);
-		struct spool *first = spool_open(bench.emit, lane, 1, NULL, 0);
-		struct spool *spool = spool_open(bench.emit, lane, 2, NULL, 0);
+		struct spool *first = job_open(&bench, lane, 1);
+		struct spool *spool = job_open(&bench, lane, 2);
 		char *mem = xcalloc(1, 500000);
 		job_write(spool, 0, mem, 500000); // no line
 		job_writes(spool, 1, "gone");
@@ -779,12 +1004,12 @@ static void run_marks(enum emit_mode mode, bool keep_order, bool first_is_slow, 
 	struct bench bench;
 	bench_open(&bench, mode, keep_order, 200000, true);
 	struct emit_lane *lane = emit_lane_open(bench.emit);
-	struct spool *first = spool_open(bench.emit, lane, 1, NULL, 0);
+	struct spool *first = job_open(&bench, lane, 1);
 	if (!first_is_slow) {
 		spool_finish(first);
 	}
 	struct buf expect = BUF_INIT, step = BUF_INIT;
-	struct spool *spool = spool_open(bench.emit, lane, 2, NULL, 0);
+	struct spool *spool = job_open(&bench, lane, 2);
 	bool live = mode == EMIT_LINE_BUFFER && !(keep_order && first_is_slow);
 	for (int i = 0; i < 3; ++i) {
 		for (int attempt = 0; attempt < 2; ++attempt) {
@@ -837,14 +1062,14 @@ static void test_marks_live(void) {
 	struct bench bench;
 	bench_open(&bench, EMIT_GROUP, false, 1 << 20, true);
 	struct emit_lane *lane = emit_lane_open(bench.emit);
-	struct spool *spool = spool_open(bench.emit, lane, 1, NULL, 0);
+	struct spool *spool = job_open(&bench, lane, 1);
 	spool_set_live(spool);
 	char *mem = xmalloc(1000000);
 	memset(mem, 'x', 1000000);
 	job_write(spool, 0, mem, 1000000);
 	reader_wait(&bench.out, 1000000);
 	spool_suspend(spool);
-	struct spool *other = spool_open(bench.emit, lane, 2, NULL, 0);
+	struct spool *other = job_open(&bench, lane, 2);
 	job_writes(other, 0, "other");
 	spool_finish(other);
 	reader_wait(&bench.out, 1000005);
@@ -863,9 +1088,9 @@ static void test_no_order(void) {
 		struct bench bench;
 		bench_open(&bench, (enum emit_mode)mode, true, 1 << 20, true);
 		struct emit_lane *lane = emit_lane_open(bench.emit);
-		struct spool *first = spool_open(bench.emit, lane, 1, NULL, 0);
-		struct spool *second = spool_open(bench.emit, lane, 2, NULL, 0);
-		struct spool *hook = spool_open(bench.emit, NULL, 0, NULL, 0);
+		struct spool *first = job_open(&bench, lane, 1);
+		struct spool *second = job_open(&bench, lane, 2);
+		struct spool *hook = job_open(&bench, NULL, 0);
 		job_writes(second, 0, "second\n");
 		spool_finish(second);
 		job_writes(hook, 0, "hook\n");
@@ -884,8 +1109,8 @@ static void test_live(void) {
 		struct bench bench;
 		bench_open(&bench, EMIT_GROUP, false, 1 << 20, true);
 		struct emit_lane *lane = emit_lane_open(bench.emit);
-		struct spool *spool = spool_open(bench.emit, lane, 1, "T\t", tagged ? 2 : 0);
-		struct spool *other = spool_open(bench.emit, lane, 2, NULL, 0);
+		struct spool *spool = spool_open(bench.emit, lane, 1, bench.mode, "T\t", tagged ? 2 : 0);
+		struct spool *other = job_open(&bench, lane, 2);
 		spool_set_live(spool);
 		enum { SIZE = 3000000 };
 		char *mem = xmalloc(SIZE);
@@ -915,7 +1140,7 @@ static void test_live_end(void) {
 	struct bench bench;
 	bench_open(&bench, EMIT_GROUP, false, 1 << 20, false);
 	struct emit_lane *lane = emit_lane_open(bench.emit);
-	struct spool *spool = spool_open(bench.emit, lane, 1, NULL, 0);
+	struct spool *spool = job_open(&bench, lane, 1);
 	spool_set_live(spool);
 	char *mem = xcalloc(1, 65536);
 	int capacity = fcntl(bench.out.write_fd, F_GETPIPE_SZ);
@@ -950,7 +1175,7 @@ static void test_large(void) {
 	char *mem = xmalloc(SIZE);
 	noise(mem, SIZE, 1);
 	for (uint64_t i = 1; i <= 3; ++i) {
-		struct spool *spool = spool_open(bench.emit, lane, i, NULL, 0);
+		struct spool *spool = job_open(&bench, lane, i);
 		job_write(spool, 0, mem, SIZE);
 		check(store_mem(emit_store(bench.emit)) <= 1 << 20);
 		spool_finish(spool);
@@ -974,7 +1199,7 @@ static void test_no_temporary_file(void) {
 	bench.config.spool_dir = dir;
 	bench.emit = emit_create(&bench.config);
 	struct emit_lane *lane = emit_lane_open(bench.emit);
-	struct spool *spool = spool_open(bench.emit, lane, 1, NULL, 0);
+	struct spool *spool = job_open(&bench, lane, 1);
 	char *mem = xcalloc(1, 200000);
 	job_write(spool, 0, mem, 200000);
 	check(store_units(emit_store(bench.emit)) > 0);
@@ -993,11 +1218,11 @@ static void test_full_stdout(void) {
 	int full = open("/dev/full", O_WRONLY | O_CLOEXEC);
 	check(full >= 0);
 	struct failure failure = {0};
-	struct emit *emit = emit_create(&(struct emit_config){.mode = EMIT_GROUP, .spool_dir = "/tmp", .out_fd = full,
+	struct emit *emit = emit_create(&(struct emit_config){.spool_dir = "/tmp", .out_fd = full,
 		.err_fd = err.write_fd, .failed = note_failure, .arg = &failure});
 	struct emit_lane *lane = emit_lane_open(emit);
 	for (uint64_t i = 1; i <= 3; ++i) {
-		struct spool *spool = spool_open(emit, lane, i, NULL, 0);
+		struct spool *spool = spool_open(emit, lane, i, EMIT_GROUP, NULL, 0);
 		job_writes(spool, 0, "out");
 		job_writes(spool, 1, "err");
 		spool_finish(spool);
@@ -1020,12 +1245,12 @@ static void test_closed_stdout(void) {
 		check(pipe2(ends, O_CLOEXEC) == 0);
 		close(ends[0]);
 		struct failure failure = {0};
-		struct emit *emit = emit_create(&(struct emit_config){.mode = EMIT_GROUP, .spool_dir = "/tmp",
+		struct emit *emit = emit_create(&(struct emit_config){.spool_dir = "/tmp",
 			.out_fd = ends[1], .err_fd = ends[1], .failed = note_failure, .arg = &failure});
 		struct emit_lane *lane = emit_lane_open(emit);
 		char *mem = xcalloc(1, 1000000);
 		for (uint64_t i = 1; i <= 2; ++i) {
-			struct spool *spool = spool_open(emit, lane, i, NULL, 0);
+			struct spool *spool = spool_open(emit, lane, i, EMIT_GROUP, NULL, 0);
 			if (live) {
 				spool_set_live(spool);
 			}
@@ -1053,7 +1278,7 @@ static void no_disk(bool keep_order, enum emit_mode mode, int stream) {
 	char *mem = xmalloc(SIZE);
 	noise(mem, SIZE, 3);
 	for (uint64_t i = 1; i <= 2; ++i) {
-		struct spool *spool = spool_open(bench.emit, lane, i, NULL, 0);
+		struct spool *spool = job_open(&bench, lane, i);
 		job_write(spool, stream, mem, SIZE);
 		spool_finish(spool);
 	}
@@ -1102,9 +1327,9 @@ static void test_no_disk_waits(void) {
 		noise(mem, SIZE, 4);
 		struct later later[WORKERS];
 		thread threads[WORKERS];
-		struct spool *first = spool_open(bench.emit, lane, 1, NULL, 0);
+		struct spool *first = job_open(&bench, lane, 1);
 		for (int i = 0; i < WORKERS; ++i) {
-			struct spool *spool = spool_open(bench.emit, lane, (uint64_t)i + 2, NULL, 0);
+			struct spool *spool = job_open(&bench, lane, (uint64_t)i + 2);
 			later[i] = (struct later){&bench, lane, mem, SIZE, spool};
 			check_equal(thread_start(&threads[i], later_main, &later[i], 1 << 17), 0);
 		}
@@ -1134,9 +1359,9 @@ static void test_no_disk_lost(void) {
 	bench.config.spool_dir = "/nonexistent";
 	bench.emit = emit_create(&bench.config);
 	struct emit_lane *lane = emit_lane_open(bench.emit);
-	struct spool *first = spool_open(bench.emit, lane, 1, NULL, 0);
+	struct spool *first = job_open(&bench, lane, 1);
 	spool_suspend(first); // waits to be tried again, which needs a slot
-	struct spool *second = spool_open(bench.emit, lane, 2, NULL, 0);
+	struct spool *second = job_open(&bench, lane, 2);
 	char *mem = xmalloc(1000000);
 	memset(mem, 'x', 1000000);
 	job_write(second, 0, mem, 1000000);
@@ -1168,7 +1393,7 @@ static void test_disk_full(void) {
 	struct later later[WORKERS];
 	thread threads[WORKERS];
 	for (int i = 0; i < WORKERS; ++i) {
-		later[i] = (struct later){&bench, lane, mem, SIZE, spool_open(bench.emit, lane, (uint64_t)i + 1, NULL, 0)};
+		later[i] = (struct later){&bench, lane, mem, SIZE, job_open(&bench, lane, (uint64_t)i + 1)};
 	}
 	for (int i = WORKERS - 1; i >= 0; --i) {
 		check_equal(thread_start(&threads[i], later_main, &later[i], 1 << 17), 0);
@@ -1197,7 +1422,7 @@ static void test_disk_full_small(void) {
 	char *mem = xmalloc(SIZE);
 	noise(mem, SIZE, 6);
 	for (uint64_t i = JOBS; i >= 1; --i) {
-		struct spool *spool = spool_open(bench.emit, lane, i, NULL, 0);
+		struct spool *spool = job_open(&bench, lane, i);
 		job_write(spool, 0, mem, SIZE);
 		spool_finish(spool); // nothing else runs: held beyond the bound
 	}
@@ -1258,7 +1483,7 @@ static void lose_by_read(void) {
 	struct emit_lane *lane = emit_lane_open(bench.emit);
 	char *mem = xcalloc(1, 1000000);
 	for (uint64_t i = 20; i >= 1; --i) {
-		struct spool *spool = spool_open(bench.emit, lane, i, NULL, 0);
+		struct spool *spool = job_open(&bench, lane, i);
 		job_write(spool, 0, mem, i % 2 ? 1000000 : 20000);
 		spool_finish(spool);
 	}
@@ -1282,7 +1507,7 @@ static void blocked_without_thread(void) {
 	bench_open(&bench, EMIT_GROUP, false, 100000, true);
 	struct emit_lane *lane = emit_lane_open(bench.emit);
 	char *mem = xcalloc(1, 1000000);
-	struct spool *spool = spool_open(bench.emit, lane, 1, NULL, 0);
+	struct spool *spool = job_open(&bench, lane, 1);
 	job_write(spool, 0, mem, 1000000);
 	spool_finish(spool);
 	check_equal(emit_destroy(bench.emit), 0);
@@ -1329,6 +1554,12 @@ int main(int argc, char *argv[]) {
 		TEST("lines of 1 B to 128 kB with all byte values are never split", test_lines_whole),
 		TEST("lines are whole when nobody reads", test_lines_blocked),
 		TEST("lines are whole and in order of their jobs", test_lines_ordered),
+		TEST("a job in lines and a group have their places in one order", test_modes_in_order),
+		TEST("a group comes whole between the lines of another job", test_modes_as_they_come),
+		TEST("a live group holds up the lines of another job", test_modes_live),
+		TEST("groups and lines beside each other are whole, in order, tagged", test_modes_mixed),
+		TEST("groups and lines are whole when nobody reads", test_modes_blocked),
+		TEST("a job may have stderr only", test_stderr_only),
 		TEST("tags are those of GNU parallel", test_tags),
 		TEST("tags and lines may be longer than any buffer", test_tags_large),
 		TEST("both streams are tagged, held or not", test_tags_both_streams),

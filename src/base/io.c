@@ -1,4 +1,4 @@
-// Writing all bytes, unlinked temporary files, and descriptors that are sane from the start.
+// Reading and writing all bytes, unlinked temporary files, and descriptors that are sane from the start.
 
 #include "base/io.h"
 
@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <stdbool.h>
 #include <sys/auxv.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -17,9 +18,12 @@ int write_all(int fd, const void *mem, size_t len) {
 	const char *at = mem;
 	while (len > 0) {
 		ssize_t n = write(fd, at, len);
-		if (n >= 0) {
+		if (n > 0) {
 			at += n;
 			len -= (size_t)n;
+		} else if (n == 0) {
+			errno = EIO; // neither taken nor refused: trying again might be for ever
+			return -1;
 		} else if (errno == EAGAIN || errno == EWOULDBLOCK) {
 			struct pollfd room = {.fd = fd, .events = POLLOUT};
 			if (poll(&room, 1, -1) < 0 && errno != EINTR) {
@@ -30,6 +34,32 @@ int write_all(int fd, const void *mem, size_t len) {
 		}
 	}
 	return 0;
+}
+
+// Takes note of what pread(2) or pwrite(2) returned. Returns false with errno if there is no sense in going on.
+static bool goes_on(ssize_t n, size_t *done) {
+	if (n > 0) {
+		*done += (size_t)n;
+		return true;
+	}
+	if (n == 0) {
+		errno = EIO;
+	}
+	return n < 0 && errno == EINTR;
+}
+
+size_t pwrite_all(int fd, const void *mem, size_t len, uint64_t offset) {
+	size_t done = 0;
+	while (done < len && goes_on(pwrite(fd, (const char *)mem + done, len - done, (off_t)(offset + done)), &done)) {
+	}
+	return done;
+}
+
+size_t pread_all(int fd, void *mem, size_t len, uint64_t offset) {
+	size_t done = 0;
+	while (done < len && goes_on(pread(fd, (char *)mem + done, len - done, (off_t)(offset + done)), &done)) {
+	}
+	return done;
 }
 
 int tmpfile_open(const char *dir) {

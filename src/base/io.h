@@ -1,4 +1,4 @@
-// Writing all bytes, unlinked temporary files, and descriptors that are sane from the start.
+// Reading and writing all bytes, unlinked temporary files, and descriptors that are sane from the start.
 
 #ifndef FAIRPAR_BASE_IO_H
 #define FAIRPAR_BASE_IO_H
@@ -6,10 +6,16 @@
 #include "base/attr.h"
 
 #include <stddef.h>
+#include <stdint.h>
 
 // Writes all `len` bytes, over short writes, EINTR and (by poll) non-blocking descriptors.
 // Returns 0, or -1 with errno and an unknown part written.
 int write_all(int fd, const void *mem, size_t len) FP_NODISCARD;
+
+// Write or read all `len` bytes of a file from `offset` on, over short transfers and EINTR; the file's own position stays.
+// Return the bytes done: `len`, or fewer with errno, EIO where the file ends or takes no more without saying why.
+size_t pwrite_all(int fd, const void *mem, size_t len, uint64_t offset) FP_NODISCARD;
+size_t pread_all(int fd, void *mem, size_t len, uint64_t offset) FP_NODISCARD;
 
 // Opens a file in `dir` that has no name and that nobody else can open (O_TMPFILE, else mkstemp and unlink), 0600,
 // close-on-exec, read-write. Returns the descriptor, or -1 with errno.

@@ -91,29 +91,9 @@ int spill_write(int fd, const char *data, size_t len, uint64_t offset) {
 	if (error) {
 		return -error;
 	}
-	while (len > 0) {
-		ssize_t n = pwrite(fd, data, len, (off_t)offset);
-		if (n > 0) {
-			data += n;
-			len -= (size_t)n;
-			offset += (uint64_t)n;
-		} else if (n == 0 || errno != EINTR) {
-			return n == 0 ? -EIO : -errno;
-		}
-	}
-	return 0;
+	return pwrite_all(fd, data, len, offset) == len ? 0 : -errno;
 }
 
 int spill_read(int fd, char *data, size_t len, uint64_t offset) {
-	while (len > 0) {
-		ssize_t n = pread(fd, data, len, (off_t)offset);
-		if (n > 0) {
-			data += n;
-			len -= (size_t)n;
-			offset += (uint64_t)n;
-		} else if (n == 0 || errno != EINTR) {
-			return n == 0 ? -EIO : -errno;
-		}
-	}
-	return 0;
+	return pread_all(fd, data, len, offset) == len ? 0 : -errno;
 }

@@ -236,43 +236,22 @@ static void units_give(struct store *store, size_t unit, size_t n) {
 
 // Returns the bytes written; less than `len` with errno.
 static size_t file_write(struct store *store, size_t at, const char *mem, size_t len) {
-	size_t done = 0;
-	while (done < len) {
-		int error = fault_errno("spool_write");
-		ssize_t n = error ? -1 : pwrite(store->fd, mem + done, len - done, (off_t)(at + done));
-		if (n > 0) {
-			done += (size_t)n;
-		} else if (n == 0) {
-			errno = EIO;
-			break;
-		} else if (error || errno != EINTR) {
-			errno = error ? error : errno;
-			break;
-		}
+	int error = fault_errno("spool_write");
+	if (error) {
+		errno = error;
+		return 0;
 	}
-	return done;
+	return pwrite_all(store->fd, mem, len, at);
 }
 
+// Returns 0, or -1 with errno: EIO also if the file is shorter than what was written.
 static int file_read(struct store *store, size_t at, char *mem, size_t len) {
 	int error = fault_errno("spool_read");
 	if (error) {
 		errno = error;
 		return -1;
 	}
-	while (len > 0) {
-		ssize_t n = pread(store->fd, mem, len, (off_t)at);
-		if (n > 0) {
-			mem += n;
-			at += (size_t)n;
-			len -= (size_t)n;
-		} else if (n == 0) {
-			errno = EIO; // shorter than what was written
-			return -1;
-		} else if (errno != EINTR) {
-			return -1;
-		}
-	}
-	return 0;
+	return pread_all(store->fd, mem, len, at) == len ? 0 : -1;
 }
 
 // ---- ropes

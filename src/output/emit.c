@@ -197,6 +197,7 @@ static void spool_recycle_locked(struct spool *spool) {
 	struct emit *emit = spool->emit;
 	for (int i = 0; i < STREAMS; ++i) {
 		rope_clear(emit->store, &spool->stream[i].rope); // has no bytes, but may have a piece that a full disk left
+		rope_clear(emit->store, &spool->stream[i].line);
 		spool->stream[i] = (struct stream){.len = 0};
 	}
 	spool->tag_len = 0;
@@ -413,7 +414,7 @@ static bool turn_write_rope(struct emit *emit, struct spool *spool, int i, bool 
 // Writes what is ready of the stream. Returns false if it would block, with the rest ready.
 static bool turn_write_stream(struct emit *emit, struct spool *spool, int i, bool wait) {
 	struct stream *stream = &spool->stream[i];
-	if (!stream->midline && !turn_write_rope(emit, spool, i, wait)) {
+	if (!turn_write_rope(emit, spool, i, wait)) {
 		return false;
 	}
 	while (stream->start < stream->ready) {
@@ -575,8 +576,7 @@ void emit_drop_turn(struct spool *spool) {
 
 void emit_pass(struct spool *spool, int stream) {
 	struct emit *emit = spool->emit;
-	spool->stream[stream].ready = spool->stream[stream].len;
-	spool->stream[stream].midline = false;
+	spool_end_line(spool, stream, spool->stream[stream].len);
 	turn_write_stream(emit, spool, stream, /* wait */ true);
 	sinks_flush(emit->sinks, /* wait */ true);
 	spool_compact(spool);
@@ -700,11 +700,13 @@ static void turn_begin(struct spool *spool) {
 void spool_finish(struct spool *spool) {
 	struct emit *emit = spool->emit;
 	spool_narrow(spool);
-	mutex_lock(&emit->lock);
-	for (int i = 0; i < STREAMS; ++i) {
-		spool->stream[i].ready = spool->stream[i].len;
-		spool->stream[i].midline = false;
+	if (spool_is_line_ordered(spool)) {
+		emit_enter(spool); // for good
 	}
+	for (int i = 0; i < STREAMS; ++i) {
+		spool_end_line(spool, i, spool->stream[i].len);
+	}
+	mutex_lock(&emit->lock);
 	if (spool->has_turn || (spool_is_ready(spool) && spool_is_next(spool) && turn_is_free(emit))) {
 		--emit->open;
 		emit->idle -= spool->idle;
@@ -718,7 +720,6 @@ void spool_finish(struct spool *spool) {
 	} else {
 		struct emit_lane *lane = spool->lane;
 		uint64_t order = spool->order;
-		spool->busy = true;
 		uint64_t ref = spool_park_locked(spool, true);
 		--emit->open;
 		emit->idle -= spool->idle;

@@ -21,6 +21,7 @@ void spool_clear(struct spool *spool) {
 	struct store *store = emit_store(spool->emit);
 	for (int i = 0; i < STREAMS; ++i) {
 		rope_clear(store, &spool->stream[i].rope);
+		rope_clear(store, &spool->stream[i].line);
 	}
 	if (spool->block) {
 		store_block_put(store, spool->block);
@@ -34,11 +35,16 @@ void spool_free(struct spool *spool) {
 }
 
 uint64_t stream_ready(const struct stream *stream) {
-	return (stream->midline ? 0 : stream->rope.len) + (stream->ready - stream->start);
+	return stream->rope.len + (stream->ready - stream->start);
 }
 
 bool spool_is_ready(const struct spool *spool) {
 	return stream_ready(&spool->stream[0]) > 0 || stream_ready(&spool->stream[1]) > 0;
+}
+
+void spool_end_line(struct spool *spool, int i, size_t end) {
+	rope_join(emit_store(spool->emit), &spool->stream[i].rope, &spool->stream[i].line);
+	spool->stream[i].ready = end;
 }
 
 void spool_compact(struct spool *spool) {
@@ -78,12 +84,12 @@ void spool_move_ready(struct spool *to, struct spool *from) {
 		struct stream *source = &from->stream[i], *moved = &to->stream[i];
 		moved->start = source->start;
 		moved->ready = moved->len = source->ready;
-		if (!source->midline) {
-			moved->rope = source->rope;
-			source->rope = (struct rope){.len = 0};
-			moved->tag = source->tag; // a line may be half written already
+		if (stream_ready(source) > 0) { // a line may be half written already
+			moved->tag = source->tag;
 			source->tag = (struct tag_state){.in_line = false};
 		}
+		moved->rope = source->rope;
+		source->rope = (struct rope){.len = 0};
 		size_t rest = source->len - source->ready;
 		if (rest > 0) {
 			memcpy(spool_area(from, i), spool_area(to, i) + source->ready, rest);
@@ -100,7 +106,7 @@ bool spool_record(const struct spool *spool, struct record *ret_record) {
 	}
 	for (int i = 0; i < STREAMS; ++i) {
 		const struct stream *stream = &spool->stream[i];
-		if (!stream->midline && stream->rope.len > 0) {
+		if (stream->rope.len > 0 || stream->tag.in_line) {
 			return false;
 		}
 		record.data[i] = spool->block ? spool_area(spool, i) + stream->start : NULL;
@@ -110,18 +116,22 @@ bool spool_record(const struct spool *spool, struct record *ret_record) {
 	return record_fits(&record);
 }
 
-// Moves bytes of the area up to `until` to the rope. False with errno if there is no room for all.
+// Moves bytes of the area up to `until` to the ropes. False with errno if there is no room for all.
 static bool stream_settle(struct spool *spool, int i, size_t until, bool force) {
 	struct stream *stream = &spool->stream[i];
-	if (stream->start >= until) {
-		return true;
+	while (stream->start < until) {
+		bool is_ready = stream->start < stream->ready;
+		size_t end = is_ready && stream->ready < until ? stream->ready : until;
+		stream->start += rope_add(emit_store(spool->emit), is_ready ? &stream->rope : &stream->line,
+		                          spool_area(spool, i) + stream->start, end - stream->start, force);
+		if (stream->ready < stream->start) {
+			stream->ready = stream->start;
+		}
+		if (stream->start < end) {
+			return false;
+		}
 	}
-	stream->start += rope_add(emit_store(spool->emit), &stream->rope, spool_area(spool, i) + stream->start,
-	                          until - stream->start, force);
-	if (stream->ready < stream->start) {
-		stream->ready = stream->start;
-	}
-	return stream->start == until;
+	return true;
 }
 
 bool spool_settle(struct spool *spool) {
@@ -183,10 +193,8 @@ static void spool_make_room(struct spool *spool, int i) {
 				return;
 			}
 		}
-		// whole lines where there are any, so that the rope ends with one
-		size_t until = stream->ready > stream->start ? stream->ready : stream->len;
-		stream->midline = spool_is_line_buffered(spool) && until > stream->ready;
-		spool_settle_or_wait(spool, i, until);
+		// only whole lines where there are any: the incomplete one is short then, and may stay
+		spool_settle_or_wait(spool, i, stream->ready > stream->start ? stream->ready : stream->len);
 		spool_compact(spool);
 	}
 }
@@ -209,8 +217,7 @@ static void spool_took(struct spool *spool, int i, size_t n) {
 	const char *from = spool_area(spool, i) + stream->len;
 	const char *newline = memrchr(from, '\n', n);
 	if (newline) {
-		stream->ready = stream->len + (size_t)(newline - from) + 1;
-		stream->midline = false;
+		spool_end_line(spool, i, stream->len + (size_t)(newline - from) + 1);
 	}
 	stream->len += n;
 	if (newline) {
@@ -336,28 +343,37 @@ void spool_add(struct spool *spool, int stream, const void *mem, size_t len) {
 
 // The bytes that neither were written nor left to somebody who will.
 static uint64_t stream_held(const struct stream *stream) {
-	return stream->rope.len + (stream->len - stream->start);
+	return stream->rope.len + stream->line.len + (stream->len - stream->start);
+}
+
+static uint64_t minus(uint64_t a, uint64_t b) {
+	return a > b ? a - b : 0;
 }
 
 // Forgets the held bytes behind the mark.
 static void stream_cut(struct spool *spool, int i) {
 	struct stream *stream = &spool->stream[i];
-	bool lines = spool_is_line_buffered(spool);
+	struct store *store = emit_store(spool->emit);
 	uint64_t passed = stream->bytes - stream_held(stream);
-	uint64_t keep = stream->mark > passed ? stream->mark - passed : 0;
+	uint64_t keep = minus(stream->mark, passed), ready = minus(stream->mark_ready, passed);
 	stream->bytes = passed + keep;
-	if (keep <= stream->rope.len) {
-		// where lines end in a rope is not known: what is cut there waits for the end of its line
-		stream->midline = lines && keep > 0 && (stream->midline || keep < stream->rope.len);
-		rope_cut(emit_store(spool->emit), &stream->rope, keep);
-		stream->start = stream->ready = stream->len = 0;
+	uint64_t in_line = minus(keep, stream->rope.len), in_area = minus(in_line, stream->line.len);
+	if (in_area > 0) {
+		stream->len = stream->start + (size_t)in_area;
+		if (stream->line.len == 0) {
+			stream->ready = stream->start + (size_t)minus(ready, stream->rope.len);
+		}
 		return;
 	}
-	stream->len = stream->start + (size_t)(keep - stream->rope.len);
-	if (stream->ready > stream->len) {
-		const char *area = spool_area(spool, i) + stream->start;
-		const char *newline = lines ? memrchr(area, '\n', stream->len - stream->start) : NULL;
-		stream->ready = !lines ? stream->len : stream->start + (newline ? (size_t)(newline - area) + 1 : 0);
+	stream->start = stream->ready = stream->len = 0;
+	rope_cut(store, &stream->line, in_line);
+	if (in_line > 0) {
+		return;
+	}
+	rope_cut(store, &stream->rope, keep);
+	if (ready < keep) { // a rope is not taken apart within a piece: all of it waits for the end of this line
+		stream->line = stream->rope;
+		stream->rope = (struct rope){.len = 0};
 	}
 }
 
@@ -382,7 +398,9 @@ void spool_suspend(struct spool *spool) {
 void spool_mark(struct spool *spool) {
 	spool_enter(spool);
 	for (int i = 0; i < STREAMS; ++i) {
-		spool->stream[i].mark = spool->stream[i].bytes;
+		struct stream *stream = &spool->stream[i];
+		stream->mark = stream->bytes;
+		stream->mark_ready = stream->bytes - stream->line.len - (stream->len - stream->ready);
 	}
 	spool_leave(spool);
 }

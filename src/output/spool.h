@@ -1,12 +1,13 @@
 // The captured output of one job, and what the two halves of this room ask of each other: spool.c fills spools, emit.c
 // orders and writes them.
 //
-// A spool has one block of memory, its slot's: small outputs never leave it. Each stream is a rope of older bytes (held
+// A spool has one block of memory, its slot's: small outputs never leave it. Each stream is two ropes of older bytes (held
 // by store.c, in memory or in the file) followed by the newest ones in the stream's part of the block, its area:
 //
-//	rope ........................ | area:  start ... ready ... len
+//	rope ................ | line ........ | area:  start ... ready ... len
 //
-// What is up to `ready` may be written; behind it is a line that is not complete (EMIT_LINE_BUFFER only).
+// What is up to `ready` may be written; behind it is a line that is not complete (EMIT_LINE_BUFFER only). Where that is
+// longer than the area it begins in `line`, and then nothing of the area may be written (ready == start).
 //
 // A spool is used by its job's thread until spool_finish(), then by whoever has the turn to write. The one exception is
 // EMIT_LINE_BUFFER with a place in an order: the lines of a job whose turn in its lane comes are taken by the thread that ended
@@ -29,16 +30,17 @@ enum {
 };
 
 struct stream {
-	struct rope rope;       // older bytes
+	struct rope rope;       // older bytes that may be written
+	struct rope line;       // older bytes of the incomplete line
 	size_t start;           // of the area: already written, or in the rope, below this
 	size_t ready;
 	size_t len;
-	bool midline;           // the rope ends within a line that is to be written with its rest (EMIT_LINE_BUFFER)
 	bool wide;              // its pipe was to be enlarged
 	bool pass;              // goes straight through; only with has_turn
 	struct tag_state tag;
 	uint64_t bytes;         // so far, but for those that were lost or taken back
 	uint64_t mark;          // as many of them stay, whatever is reset
+	uint64_t mark_ready;    // as many of those could be written: lines end there
 };
 
 struct spool {
@@ -83,6 +85,9 @@ static inline char *spool_area(const struct spool *spool, int stream) {
 uint64_t stream_ready(const struct stream *stream);
 bool spool_is_ready(const struct spool *spool);
 
+// All up to `end` of the stream's area may be written: its incomplete line is complete, or does not get longer.
+void spool_end_line(struct spool *spool, int stream, size_t end);
+
 // Forgets what was written of the areas and moves the incomplete line to the front.
 void spool_compact(struct spool *spool);
 
@@ -92,7 +97,7 @@ void spool_move_ready(struct spool *to, struct spool *from);
 // True for EMIT_LINE_BUFFER with a place in an order: the spool is shared with lane_promote().
 bool spool_is_line_ordered(const struct spool *spool);
 
-// The ready bytes as a record. False if they are too many for one, or in a rope.
+// The ready bytes as a record. False if they are too many for one, in a rope, or the rest of a line with a tag.
 bool spool_record(const struct spool *spool, struct record *ret_record);
 
 // Moves the areas' ready bytes to the ropes, and gives the block back if nothing is left in it. False with errno if

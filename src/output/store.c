@@ -392,6 +392,30 @@ void rope_clear(struct store *store, struct rope *rope) {
 	}
 }
 
+// Gives back what the last piece has no bytes in, of a run of the file.
+static void rope_tighten(struct store *store, struct rope *rope) {
+	struct piece *last = rope->last;
+	size_t n = last->len > 0 ? (last->len + UNIT_SIZE - 1) / UNIT_SIZE : 1;
+	if (!last->mem && n < last->nunits) {
+		units_give(store, last->unit + n, last->nunits - n);
+		last->nunits = n;
+		last->cap = n * UNIT_SIZE;
+	}
+}
+
+void rope_join(struct store *store, struct rope *to, struct rope *from) {
+	if (from->first && to->last) {
+		rope_tighten(store, to);
+		to->last->next = from->first;
+		to->last = from->last;
+		to->len += from->len;
+		to->blocks += from->blocks;
+	} else if (from->first) {
+		*to = *from;
+	}
+	*from = (struct rope){.len = 0};
+}
+
 void rope_cut(struct store *store, struct rope *rope, uint64_t len) {
 	struct rope rest = *rope;
 	struct rope kept = {NULL, NULL, 0, 0};

@@ -59,6 +59,9 @@ uint64_t rope_skip_piece(struct store *store, struct rope *rope);
 
 void rope_clear(struct store *store, struct rope *rope);
 
+// Appends the bytes of `from`, which is empty then.
+void rope_join(struct store *store, struct rope *to, struct rope *from);
+
 // Forgets all but the first `len` bytes, of which there are that many.
 void rope_cut(struct store *store, struct rope *rope, uint64_t len);
 

@@ -559,6 +559,43 @@ static void test_line_keep_order(void) {
 	bench_free(&bench);
 }
 
+// A held job whose incomplete line is longer than any buffer: the lines before it come when its turn comes.
+static void test_line_long(void) {
+	for (int i = 0; i < 2; ++i) {
+		struct bench bench;
+		bench_open(&bench, EMIT_LINE_BUFFER, true, i == 0 ? 1 << 20 : 0, true);
+		struct emit_lane *lane = emit_lane_open(bench.emit);
+		struct spool *first = job_open(&bench, lane, 1), *second = job_open(&bench, lane, 2);
+		enum { SIZE = 300000 };
+		struct buf text = BUF_INIT;
+		for (int line = 0; line < 3; ++line) {
+			buf_printf(&text, "%d:", line);
+			memset(buf_reserve(&text, SIZE), 'x', SIZE);
+			text.len += SIZE;
+			buf_adds(&text, "\nshort\n");
+		}
+		size_t whole = text.len, half = whole / 2; // in the middle of the second long line
+		size_t shown = whole / 3;
+		check_equal(text.data[shown - 1], '\n');
+		job_write(second, 0, text.data, half);
+		spool_finish(first);
+		reader_wait(&bench.out, shown);
+		job_write(second, 0, text.data + half, whole - half);
+		reader_wait(&bench.out, whole);
+		job_write(second, 0, text.data, SIZE); // no newline: it comes with the end
+		buf_reserve(&text, SIZE);
+		buf_add(&text, text.data, SIZE);
+		spool_finish(second);
+		reader_wait(&bench.out, text.len);
+		emit_lane_close(bench.emit, lane);
+		bench_end(&bench, 0);
+		check_equal(bench.out.got.len, text.len);
+		check(memcmp(bench.out.got.data, text.data, text.len) == 0);
+		buf_fini(&text);
+		bench_free(&bench);
+	}
+}
+
 enum { LINE_WORKERS = 6, LINES = 300 };
 
 struct liner {
@@ -1551,6 +1588,7 @@ int main(int argc, char *argv[]) {
 		TEST("the end of the run writes what is held behind a gap", test_end_writes_held),
 		TEST("lines come as they are complete", test_line_order),
 		TEST("with keep_order the oldest job is live and hands over to the next", test_line_keep_order),
+		TEST("with keep_order a long incomplete line holds up no whole ones", test_line_long),
 		TEST("lines of 1 B to 128 kB with all byte values are never split", test_lines_whole),
 		TEST("lines are whole when nobody reads", test_lines_blocked),
 		TEST("lines are whole and in order of their jobs", test_lines_ordered),

@@ -17,7 +17,7 @@ static size_t below(size_t n) {
 	return (size_t)(state >> 33) % n;
 }
 
-// Adds and drops at random, beside a plain buffer that does the same.
+// Adds, drops, cuts and joins at random, beside a plain buffer that does the same.
 static void run_ropes(size_t bound) {
 	struct store *store = store_create(bound, "/tmp");
 	char *scratch = xmalloc(BLOCK_SIZE), *mem = xmalloc(200000);
@@ -47,6 +47,15 @@ static void run_ropes(size_t bound) {
 			size_t keep = below((size_t)ropes[i].len + 1);
 			rope_cut(store, &ropes[i], keep);
 			model[i].len = at[i] + keep;
+		}
+		if (below(10) == 0) {
+			size_t k = below(4);
+			if (k != i) {
+				rope_join(store, &ropes[i], &ropes[k]);
+				check_equal(ropes[k].len, 0);
+				buf_add(&model[i], buf_str(&model[k]) + at[k], model[k].len - at[k]);
+				at[k] = model[k].len;
+			}
 		}
 		check_equal(ropes[i].len, model[i].len - at[i]);
 		check(store_mem(store) <= bound);

@@ -4,6 +4,7 @@
 
 #include "base/atomic.h"
 #include "base/buf.h"
+#include "base/io.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -26,16 +27,8 @@ FP_PRINTF(2, 0) static void print(const char *kind, const char *format, va_list 
 		len = sizeof(text) - 2; // the longest message names an item cut at 80 bytes; a path may still be longer
 	}
 	text[len++] = '\n';
-	for (size_t done = 0; done < len;) {
-		ssize_t n = write(STDERR_FILENO, text + done, len - done);
-		if (n < 0 && errno == EINTR) {
-			continue;
-		}
-		if (n < 0) {
-			atomic_store_relaxed(&lost, 1);
-			break;
-		}
-		done += (size_t)n;
+	if (write_all(STDERR_FILENO, text, len) != 0) {
+		atomic_store_relaxed(&lost, 1);
 	}
 	errno = saved;
 }

@@ -236,9 +236,10 @@ static void spool_enter(struct spool *spool) {
 }
 
 // A job that is alone and writes much streams its stdout through: only then, so that a small output stays one write.
+// Not what follows a loss: it would look as if nothing were missing.
 static bool spool_goes_live(struct spool *spool, int i) {
-	if (i != 0 || spool->stream[0].pass || spool_is_line_buffered(spool) ||
-	    spool->stream[0].bytes < AREA_OUT / 2 || !atomic_load_relaxed(&spool->live)) {
+	if (i != 0 || spool->lost || spool_is_line_buffered(spool) || spool->stream[0].bytes < AREA_OUT / 2 ||
+	    !atomic_load_relaxed(&spool->live)) {
 		return false;
 	}
 	if (!spool->has_turn && !emit_take_turn(spool)) {
@@ -274,13 +275,15 @@ static ssize_t spool_read(struct spool *spool, int i, int fd) {
 	struct stream *stream = &spool->stream[i];
 	if (stream->pass || spool_goes_live(spool, i)) {
 		stream_widen(spool, stream, fd);
-		ssize_t n = spool->tag_len > 0 || spool->lost ? -1 : emit_splice(spool, i, fd);
-		if (n >= 0) {
-			stream->bytes += (uint64_t)n;
-			return n;
-		}
-		if (spool->tag_len == 0 && errno != ENOTSUP) {
-			return -1;
+		if (spool->tag_len == 0) {
+			ssize_t n = emit_splice(spool, i, fd);
+			if (n >= 0) {
+				stream->bytes += (uint64_t)n;
+				return n;
+			}
+			if (errno != ENOTSUP) {
+				return -1;
+			}
 		}
 	}
 	spool_make_room(spool, i);

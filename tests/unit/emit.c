@@ -1417,6 +1417,34 @@ static void test_no_disk_lost(void) {
 	bench_free(&bench);
 }
 
+// A job that has lost output does not begin to stream: its end would stand behind a gap as if nothing were missing.
+static void test_no_disk_live(void) {
+	struct bench bench;
+	bench_open(&bench, EMIT_GROUP, true, 100000, true);
+	check_equal(emit_destroy(bench.emit), 0);
+	bench.config.spool_dir = "/nonexistent";
+	bench.emit = emit_create(&bench.config);
+	struct emit_lane *lane = emit_lane_open(bench.emit);
+	struct spool *first = job_open(&bench, lane, 1), *second = job_open(&bench, lane, 2);
+	spool_suspend(first);
+	char *mem = xmalloc(1000000);
+	memset(mem, 'x', 1000000);
+	job_write(second, 0, mem, 1000000);
+	check_equal(bench.failure.calls, 1);
+	spool_finish(first);
+	spool_set_live(second);
+	memset(mem, 'y', 1000000);
+	job_write(second, 0, mem, 1000000); // is read to its end nevertheless
+	spool_finish(second);
+	emit_lane_close(bench.emit, lane);
+	bench_end(&bench, -1);
+	check_equal(bench.failure.calls, 1);
+	check(bench.out.got.len > 50000 && bench.out.got.len < 1000000);
+	check(!memchr(bench.out.got.data, 'y', bench.out.got.len));
+	free(mem);
+	bench_free(&bench);
+}
+
 // The file can be opened but not written to any length.
 static void test_disk_full(void) {
 	signal(SIGXFSZ, SIG_IGN);
@@ -1615,6 +1643,7 @@ int main(int argc, char *argv[]) {
 		TEST("without a disk a job that may be written goes straight through", test_no_disk),
 		TEST("without a disk jobs wait for those before them", test_no_disk_waits),
 		TEST("without a disk a loss that cannot be avoided is reported", test_no_disk_lost),
+		TEST("without a disk a job that has lost output does not stream the rest", test_no_disk_live),
 		TEST("with a full disk jobs wait for those before them", test_disk_full),
 		TEST("with a full disk small outputs stay in memory", test_disk_full_small),
 		TEST("no failure of the spool file loses anything while the job before runs", test_faults),

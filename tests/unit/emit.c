@@ -873,6 +873,173 @@ static void test_modes_blocked(void) {
 	}
 }
 
+// ---- jobs of both modes with steps, attempts, tags and pauses, from many threads
+
+enum { SOAK_WORKERS = 6, SOAK_JOBS = 40, SOAK_LANES = 3 }; // the last lane is none
+
+struct soak {
+	struct bench *bench;
+	struct emit_lane *lane[SOAK_LANES];
+	mutex lock;
+	uint64_t jobs;             // begun
+	uint64_t next[SOAK_LANES];
+	uint64_t seed;
+	bool rests;                // attempts fail, and jobs wait between steps
+};
+
+static enum emit_mode soak_mode(uint64_t job) {
+	return job % 3 ? EMIT_LINE_BUFFER : EMIT_GROUP;
+}
+
+// The bytes of an attempt: lines "[job lane order K|F number length]xxx…", K if they are to stay; a failed one ends
+// within a line.
+static void soak_text(const struct soak *soak, uint64_t job, uint64_t order, int step, bool fails, struct buf *text) {
+	uint64_t state = soak->seed * 1000003 + job * 1009 + (uint64_t)step * 17 + fails;
+	next_random(&state);
+	int lines = (int)(next_random(&state) % 8);
+	for (int i = 0; i < lines; ++i) {
+		size_t len = (size_t)(next_random(&state) % (UINT64_C(1) << next_random(&state) % 18));
+		buf_printf(text, "[%d %d %d %c %d %zu]", (int)job, (int)(job % SOAK_LANES), (int)order, fails ? 'F' : 'K',
+		           step * 100 + i, len);
+		memset(buf_reserve(text, len), 'x', len);
+		text->len += len;
+		buf_addc(text, '\n');
+	}
+	if (fails) {
+		size_t len = (size_t)(next_random(&state) % 100000);
+		memset(buf_reserve(text, len), 'f', len);
+		text->len += len;
+	}
+}
+
+static void soak_job(struct soak *soak, struct spool *spool, uint64_t job, uint64_t order) {
+	uint64_t state = job;
+	struct buf text = BUF_INIT;
+	for (int step = 0; step < 3; ++step) {
+		for (int attempt = soak->rests && job % 4 == 1 ? 0 : 1; attempt < 2; ++attempt) {
+			buf_reset(&text);
+			soak_text(soak, job, order, step, attempt == 0, &text);
+			for (size_t at = 0; at < text.len;) {
+				size_t n = (size_t)(next_random(&state) % 60000) + 1;
+				n = n < text.len - at ? n : text.len - at;
+				spool_add(spool, 0, text.data + at, n);
+				spool_add(spool, 1, text.data + at, n);
+				at += n;
+			}
+			if (attempt == 0) {
+				spool_suspend(spool);
+				spool_reset(spool);
+			}
+		}
+		if (soak->rests && job % 2 == 0) {
+			spool_suspend(spool);
+		}
+		spool_mark(spool);
+	}
+	buf_fini(&text);
+}
+
+static void *soak_main(void *arg) {
+	struct soak *soak = arg;
+	for (;;) {
+		mutex_lock(&soak->lock);
+		uint64_t job = ++soak->jobs;
+		uint64_t lane = job % SOAK_LANES, order = ++soak->next[lane];
+		struct spool *spool = NULL;
+		if (job <= SOAK_JOBS && job % 10 == 7 && soak->lane[lane]) {
+			emit_skip(soak->bench->emit, soak->lane[lane], order);
+		} else if (job <= SOAK_JOBS) {
+			spool = spool_open(soak->bench->emit, soak->lane[lane], order, soak_mode(job), "T", job % 5 == 0);
+		}
+		mutex_unlock(&soak->lock);
+		if (job > SOAK_JOBS) {
+			return NULL;
+		}
+		if (spool) {
+			soak_job(soak, spool, job, order);
+			spool_finish(spool);
+		}
+	}
+}
+
+// Checks that all lines that are to stay are there once, in order and whole, and what may stand between them.
+static void check_soak(const struct soak *soak, const struct reader *reader, bool ordered) {
+	const char *at = reader->got.data, *end = at + reader->got.len;
+	int last[SOAK_JOBS + 1], last_order[SOAK_LANES] = {0}, lines = 0, group = 0, order_of[SOAK_JOBS + 1] = {0};
+	bool left[SOAK_JOBS + 1] = {false};
+	memset(last, -1, sizeof(last));
+	while (at < end) {
+		int job, lane, order, number, head;
+		size_t len;
+		char kind;
+		bool tagged = *at == 'T';
+		check(sscanf(at + tagged, "[%d %d %d %c %d %zu]%n", &job, &lane, &order, &kind, &number, &len, &head) == 6);
+		at += tagged + head;
+		check((size_t)(end - at) > len && strspn(at, "x") == len && at[len] == '\n');
+		at += len + 1;
+		check(tagged == (job % 5 == 0));
+		if (group != job && group != 0) {
+			left[group] = true;
+		}
+		group = soak_mode((uint64_t)job) == EMIT_GROUP ? job : 0;
+		check(!left[job]); // a group is in one piece
+		check(!ordered || lane == SOAK_LANES - 1 || order >= last_order[lane]);
+		last_order[lane] = order;
+		order_of[job] = order;
+		if (kind == 'F') {
+			check(group == 0);
+			continue;
+		}
+		check(number > last[job]);
+		last[job] = number;
+		++lines;
+	}
+	int expect = 0;
+	struct buf text = BUF_INIT;
+	for (int job = 1; job <= SOAK_JOBS; ++job) {
+		for (int step = 0; order_of[job] > 0 && step < 3; ++step) {
+			soak_text(soak, (uint64_t)job, (uint64_t)order_of[job], step, false, &text);
+		}
+	}
+	for (size_t i = 0; i < text.len; ++i) {
+		expect += text.data[i] == '\n';
+	}
+	buf_fini(&text);
+	check_equal(lines, expect);
+}
+
+static void run_soak(bool ordered, bool rests, size_t spool_mem, bool go) {
+	struct bench bench;
+	bench_open(&bench, EMIT_GROUP, ordered, spool_mem, go);
+	struct soak soak = {.bench = &bench, .seed = spool_mem, .rests = rests};
+	mutex_init(&soak.lock);
+	for (int i = 0; i < SOAK_LANES - 1; ++i) {
+		soak.lane[i] = emit_lane_open(bench.emit);
+	}
+	thread threads[SOAK_WORKERS];
+	for (int i = 0; i < SOAK_WORKERS; ++i) {
+		check_equal(thread_start(&threads[i], soak_main, &soak, 1 << 17), 0);
+	}
+	for (int i = 0; i < SOAK_WORKERS; ++i) {
+		thread_join(threads[i]);
+	}
+	for (int i = 0; i < SOAK_LANES - 1; ++i) {
+		emit_lane_close(bench.emit, soak.lane[i]);
+	}
+	bench_end(&bench, 0);
+	check_equal(bench.failure.calls, 0);
+	check_soak(&soak, &bench.out, ordered);
+	check_soak(&soak, &bench.err, ordered);
+	mutex_fini(&soak.lock);
+	bench_free(&bench);
+}
+
+static void test_soak(void) {
+	for (int i = 0; i < 16; ++i) {
+		run_soak(i & 1, i & 2, i & 4 ? 1 << 20 : 100000, i & 8);
+	}
+}
+
 // A job whose stdout is read by somebody else has a spool for its stderr only.
 static void test_stderr_only(void) {
 	for (int i = 0; i < 8; ++i) {
@@ -1531,6 +1698,11 @@ static void small_lines(void) {
 	run_lines(true, 100000, true);
 }
 
+static void small_soak(void) {
+	run_soak(true, false, 100000, true);
+	run_soak(false, false, 100000, true);
+}
+
 static void test_faults(void) {
 	static const char *const faults[] = {
 		"tmpfile:1:EMFILE", "tmpfile:1+:ENFILE", "spool_write:1:EINTR", "spool_write:1:ENOSPC", "spool_write:2:EIO",
@@ -1539,6 +1711,7 @@ static void test_faults(void) {
 	for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); ++i) {
 		with_fault(faults[i], small_crowd);
 		with_fault(faults[i], small_lines);
+		with_fault(faults[i], small_soak);
 	}
 }
 
@@ -1625,6 +1798,7 @@ int main(int argc, char *argv[]) {
 		TEST("a live group holds up the lines of another job", test_modes_live),
 		TEST("groups and lines beside each other are whole, in order, tagged", test_modes_mixed),
 		TEST("groups and lines are whole when nobody reads", test_modes_blocked),
+		TEST("jobs of both modes with steps and attempts are whole", test_soak),
 		TEST("a job may have stderr only", test_stderr_only),
 		TEST("tags are those of GNU parallel", test_tags),
 		TEST("tags and lines may be longer than any buffer", test_tags_large),

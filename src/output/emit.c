@@ -70,7 +70,7 @@ struct emit {
 	atomic_int wide_pipes;
 	size_t waiting;          // threads in emit_wait()
 	struct list waiters;     // they
-	bool lost, reported;
+	bool lost;               // something of the output, and that was reported
 
 	thread flusher;
 	enum { FLUSHER_NONE, FLUSHER_RUNS, FLUSHER_IMPOSSIBLE } flusher_state;
@@ -216,10 +216,6 @@ static void spool_recycle_locked(struct spool *spool) {
 // A new spool with what is ready of this one, which goes on being filled.
 static struct spool *spool_split_locked(struct spool *spool) {
 	struct spool *part = spool_new_locked(spool->emit);
-	if (part->block) {
-		store_block_put(spool->emit->store, part->block);
-		part->block = NULL;
-	}
 	part->lane = spool->lane;
 	spool_move_ready(part, spool);
 	return part;
@@ -364,8 +360,8 @@ void emit_set_idle(struct spool *spool, bool idle) {
 
 void emit_fail(struct emit *emit, int stream, int error) {
 	mutex_lock(&emit->lock);
-	bool first = !emit->reported;
-	emit->lost = emit->reported = true;
+	bool first = !emit->lost;
+	emit->lost = true;
 	mutex_unlock(&emit->lock);
 	if (first && emit->config.failed) {
 		emit->config.failed(emit->config.arg, stream, error);
@@ -697,6 +693,24 @@ static void turn_begin(struct spool *spool) {
 	turn_work(emit, false);
 }
 
+// Holds what is ready of an ended spool until its turn comes.
+static void finish_later(struct spool *spool) {
+	struct emit *emit = spool->emit;
+	struct emit_lane *lane = spool->lane;
+	uint64_t ref = spool_park_locked(spool, true);
+	--emit->open;
+	if (spool_is_ordered(spool)) {
+		ring_set(&lane->window, spool->order, ref);
+	} else {
+		ring_push(&lane->queue, ref);
+	}
+	if (ref != spool_ref(spool)) {
+		spool_recycle_locked(spool);
+	}
+	lane_refresh(emit, lane);
+	turn_pump(emit);
+}
+
 void spool_finish(struct spool *spool) {
 	struct emit *emit = spool->emit;
 	spool_narrow(spool);
@@ -707,31 +721,17 @@ void spool_finish(struct spool *spool) {
 		spool_end_line(spool, i, spool->stream[i].len);
 	}
 	mutex_lock(&emit->lock);
+	emit->idle -= spool->idle;
+	spool->idle = false;
 	if (spool->has_turn || (spool_is_ready(spool) && spool_is_next(spool) && turn_is_free(emit))) {
 		--emit->open;
-		emit->idle -= spool->idle;
 		turn_begin(spool);
-	} else if (!spool_is_ready(spool)) {
+	} else if (spool_is_ready(spool)) {
+		finish_later(spool);
+	} else {
 		--emit->open;
-		emit->idle -= spool->idle;
 		lane_done(spool);
 		spool_recycle_locked(spool);
-		turn_pump(emit);
-	} else {
-		struct emit_lane *lane = spool->lane;
-		uint64_t order = spool->order;
-		uint64_t ref = spool_park_locked(spool, true);
-		--emit->open;
-		emit->idle -= spool->idle;
-		if (lane != &emit->arrival) {
-			ring_set(&lane->window, order, ref);
-		} else {
-			ring_push(&lane->queue, ref);
-		}
-		if (ref != spool_ref(spool)) {
-			spool_recycle_locked(spool);
-		}
-		lane_refresh(emit, lane);
 		turn_pump(emit);
 	}
 	mutex_unlock(&emit->lock);

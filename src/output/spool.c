@@ -77,7 +77,7 @@ void spool_set_tag(struct spool *to, const char *tag, size_t tag_len) {
 
 void spool_move_ready(struct spool *to, struct spool *from) {
 	spool_set_tag(to, from->tag, from->tag_len);
-	char *block = store_block_get(emit_store(from->emit));
+	char *block = to->block ? to->block : store_block_get(emit_store(from->emit));
 	to->block = from->block;
 	from->block = block;
 	for (int i = 0; i < STREAMS; ++i) {

@@ -91,7 +91,7 @@ void spool_end_line(struct spool *spool, int stream, size_t end);
 // Forgets what was written of the areas and moves the incomplete line to the front.
 void spool_compact(struct spool *spool);
 
-// Moves all that may be written from `from` to the empty spool `to`, which has no block; the incomplete lines stay.
+// Moves all that may be written from `from` to the empty spool `to`; the incomplete lines stay.
 void spool_move_ready(struct spool *to, struct spool *from);
 
 // True for EMIT_LINE_BUFFER with a place in an order: the spool is shared with lane_promote().

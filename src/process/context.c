@@ -28,12 +28,24 @@ static char **env_copy(char *const *env) {
 struct context *context_capture(void) {
 	struct context *context = NEW(struct context);
 	atomic_init(&context->refs, 1);
-	context->cwd_fd = -1;
 	context->env = env_copy(environ);
 	context->umask = (mode_t)-1;
 	verify(getrlimit(RLIMIT_NOFILE, &context->nofile) == 0);
 	verify(sigprocmask(SIG_SETMASK, NULL, &context->mask) == 0);
 	signals_get_ignored(&context->ignored);
+	return context;
+}
+
+struct context *context_derive(const struct context *from, const char *cwd, int umask, int nice) {
+	struct context *context = NEW(struct context);
+	atomic_init(&context->refs, 1);
+	cwd = cwd ? cwd : from->cwd;
+	context->cwd = cwd ? xstrdup(cwd) : NULL;
+	context->umask = umask >= 0 ? (mode_t)umask : from->umask;
+	context->nice = from->nice + nice;
+	context->nofile = from->nofile;
+	context->mask = from->mask;
+	context->ignored = from->ignored;
 	return context;
 }
 
@@ -47,9 +59,7 @@ void context_unref(struct context *context) {
 	if (!context || atomic_fetch_sub_explicit(&context->refs, 1, memory_order_acq_rel) > 1) {
 		return;
 	}
-	if (context->cwd_fd >= 0) {
-		close(context->cwd_fd);
-	}
+	free(context->cwd);
 	free(context->env);
 	free(context);
 }

@@ -14,8 +14,8 @@
 
 struct context {
 	atomic_int refs;           // see context_ref(); 1 from its maker
-	int cwd_fd;                // O_PATH descriptor of the working directory, or -1: that of the process
-	char **env;                // NULL-terminated, owned: array and strings are one allocation
+	char *cwd;                 // directory of the job, owned, or NULL: that of the process
+	char **env;                // NULL-terminated, owned: array and strings are one allocation; NULL in a derived one
 	mode_t umask;              // or (mode_t)-1: that of the process
 	struct rlimit nofile;      // as the caller had it: fairpar raises its own soft limit
 	int nice;                  // added to the process's own (--nice)
@@ -26,6 +26,11 @@ struct context {
 // The context of this process. Called once, first thing in main, before signals_block(): what it finds then is what
 // jobs get. The caller owns the one reference.
 struct context *context_capture(void);
+
+// A new context, of which the caller owns the one reference: as `from`, but in the directory `cwd` (copied; NULL: that
+// of `from`) with `umask` (-1: that of `from`) and `nice` added to its niceness. Its `env` is NULL:
+// child_config.env always brings the environment.
+struct context *context_derive(const struct context *from, const char *cwd, int umask, int nice);
 
 // Counted from any thread; the last unref frees it.
 struct context *context_ref(struct context *context);

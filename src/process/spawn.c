@@ -182,7 +182,7 @@ UNCHECKED static int child_context(struct exchange *x) {
 	if (context->umask != (mode_t)-1) {
 		syscall(SYS_umask, context->umask);
 	}
-	if (context->cwd_fd >= 0 && syscall(SYS_fchdir, context->cwd_fd) != 0) {
+	if (context->cwd && syscall(SYS_chdir, context->cwd) != 0) {
 		return fail(x, SPAWN_CHDIR, errno);
 	}
 	return child_limits(x) == 0 && child_nice(x) == 0 ? 0 : -1;

@@ -338,9 +338,9 @@ static void test_context(void) {
 	limit.rlim_cur = 200; // of the caller; fairpar raises its own
 	check_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
 	world_open(&w);
-	w.context->cwd_fd = open("/usr/bin", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	w.context->umask = 0123;
-	w.context->nice = 3;
+	struct context *batch = context_derive(w.context, "/usr/bin", 0123, 1), *step = context_derive(batch, NULL, -1, 2);
+	context_unref(batch);
+	w.config.context = step;
 	char *env[] = {(char[]){"A=b c"}, (char[]){"PATH=/usr/bin:/bin"}, NULL};
 	w.config.env = env;
 	umask(0);
@@ -350,7 +350,7 @@ static void test_context(void) {
 	char *end = strrchr(trimmed(&w.out), '\n');
 	check(end);
 	snprintf(expected, sizeof(expected), "/usr/bin\n0123\n%d\n%ld\nb c\n%s\n%s", own_nice + 3,
-	         (long)w.context->nofile.rlim_cur, end + 1, end + 1);
+	         (long)step->nofile.rlim_cur, end + 1, end + 1);
 	check_string(buf_str(&w.out), expected);
 	check_equal(umask(0), 0); // ours is as it was
 	check_equal(getpriority(PRIO_PROCESS, 0), own_nice);
@@ -358,15 +358,21 @@ static void test_context(void) {
 	run(&w, "ps -o pgid= -p $$ | tr -d ' '");
 	snprintf(expected, sizeof(expected), "%ld", (long)getpgrp());
 	check_string(trimmed(&w.out), expected);
-	int gone = open("/", O_PATH | O_CLOEXEC);
-	close(gone);
-	close(w.context->cwd_fd);
-	w.context->cwd_fd = gone; // not open
+	context_unref(step);
+	world_close(&w);
+}
+
+static void test_no_directory(void) {
+	struct world w;
+	world_open(&w);
+	struct context *gone = context_derive(w.context, "/no/such", -1, 0);
+	w.config.context = gone;
 	run(&w, "true");
 	check_equal(w.result.outcome, OUTCOME_SPAWN_ERROR);
 	check_equal(w.result.exit_code, 126);
 	check_equal(w.error.step, SPAWN_CHDIR);
-	w.context->cwd_fd = -1;
+	check_equal(w.error.error, ENOENT);
+	context_unref(gone);
 	world_close(&w);
 }
 
@@ -544,6 +550,56 @@ static void test_kill(void) {
 	thread_join(t);
 	check_equal(w.result.term_signal, SIGKILL);
 	check_equal(children_term_step(w.children, now_ns()), TIME_NEVER);
+	world_close(&w);
+}
+
+// Sends all steps of the sequence.
+static void step_through(struct children *children) {
+	uint64_t next;
+	for (uint64_t now = now_ns(); (next = children_term_step(children, now)) != TIME_NEVER; now = next) {
+	}
+}
+
+static void test_cleanup_is_spared(void) {
+	struct world w;
+	world_open_seq(&w, "TERM,1,TERM,1,KILL,1");
+	w.config.cleanup = true;
+	int hold[2];
+	check_equal(pipe2(hold, O_CLOEXEC), 0);
+	w.config.stdin_fd = hold[0];
+	char *argv[] = {(char[]){"/bin/sh"}, (char[]){"-c"}, (char[]){"echo ready; read x; exit 3"}, NULL};
+	thread t = run_beside(&w, argv);
+	children_terminate(w.children);
+	step_through(w.children);
+	check_equal(write(hold[1], "\n", 1), 1);
+	thread_join(t);
+	check_equal(w.result.outcome, OUTCOME_FAILED);
+	check_equal(w.result.exit_code, 3);
+	w.says = false;
+	check_equal(run(&w, "exit 0")->outcome, OUTCOME_OK); // starts as well
+	run_out_of_time(&w, "trap 'exit 0' TERM; echo ready; while :; do sleep 1000 & wait; done");
+	check_equal(w.result.outcome, OUTCOME_TIMEOUT);
+	w.config.timeout = 0;
+	w.config.cleanup = false;
+	check_equal(run(&w, "exit 0")->outcome, OUTCOME_CANCELLED);
+	world_close(&w);
+}
+
+static void test_cleanup_is_killed(void) {
+	struct world w;
+	world_open_seq(&w, "TERM,1,KILL,1");
+	w.config.cleanup = true;
+	char *argv[] = {(char[]){"/bin/sh"}, (char[]){"-c"}, (char[]){"echo ready; while :; do sleep 1000; done"}, NULL};
+	thread t = run_beside(&w, argv);
+	children_terminate(w.children);
+	step_through(w.children); // up to KILL, which must not make the second request void
+	children_kill(w.children);
+	thread_join(t);
+	check_equal(w.result.outcome, OUTCOME_CANCELLED);
+	check_equal(w.result.term_signal, SIGKILL);
+	w.says = false;
+	check_equal(run(&w, "exit 0")->outcome, OUTCOME_CANCELLED);
+	check_equal(w.result.start, 0);
 	world_close(&w);
 }
 
@@ -926,6 +982,7 @@ int main(int argc, char *argv[]) {
 		TEST("a job finds the dispositions of who submitted it", test_other_dispositions),
 		TEST("a job has descriptors 0 to 2, /dev/null and two blocking pipes", test_descriptors),
 		TEST("a job finds directory, umask, niceness, limits, environment and group", test_context),
+		TEST("a directory that is not there is known as that", test_no_directory),
 		TEST("all output is taken", test_output),
 		TEST("a job that closes its streams is waited for", test_closed_streams),
 		TEST("a grandchild with an open stream gets a second", test_grandchild),
@@ -938,6 +995,8 @@ int main(int argc, char *argv[]) {
 		TEST("the group gets its time to clean up after its leader's death", test_group_cleans_up),
 		TEST("the steps of the sequence come when they are due", test_term_steps),
 		TEST("a second request kills at once", test_kill),
+		TEST("a clean-up starts and goes on after the first request", test_cleanup_is_spared),
+		TEST("a second request ends and refuses clean-ups", test_cleanup_is_killed),
 		TEST("a stopped job can be terminated", test_terminate_stopped),
 		TEST("a start that races with the end is cancelled or refused", test_terminate_race),
 		TEST("a child that is listed late gets its signal at once", test_terminate_late),

@@ -168,11 +168,12 @@ static void child_try(struct child *child, atomic_int *listed, struct spawn_erro
 
 // Returns false if it did not start: cancelled, or with the error in ret_error->error.
 static bool child_try_until(struct child *child, atomic_int *listed, struct spawn_error *ret_error) {
+	const atomic_bool *refusal = children_refusal(child->children, child->running.cleanup);
 	struct patience patience = {.pause = 0};
 	for (;;) {
 		*ret_error = (struct spawn_error){.error = 0};
 		// acquire: pairs with the store of begin_termination(); what slips through is caught by [C3]
-		if (atomic_load_acquire(&child->children->terminating)) {
+		if (atomic_load_acquire(refusal)) {
 			return false;
 		}
 		child->running.start = now_ns();
@@ -181,8 +182,8 @@ static bool child_try_until(struct child *child, atomic_int *listed, struct spaw
 			return true;
 		}
 		if (!is_shortage(ret_error->error)
-		    || (!children_wait_room(child->children, &patience, ret_error->error)
-		        && !atomic_load_acquire(&child->children->terminating))) {
+		    || (!children_wait_room(child->children, &patience, ret_error->error, refusal)
+		        && !atomic_load_acquire(refusal))) {
 			return false;
 		}
 	}
@@ -370,7 +371,7 @@ static void child_drain(struct child *child, uint64_t ended) {
 void child_run(struct children *children, const struct child_config *config, struct result *ret_result,
                struct spawn_error *ret_error) {
 	struct child child = {
-		.running = {.own_group = config->own_group, .label = config->label},
+		.running = {.own_group = config->own_group, .cleanup = config->cleanup, .label = config->label},
 		.children = children,
 		.config = config,
 		.fds = {{.fd = -1, .events = POLLIN}, {.fd = -1, .events = POLLIN}, {.fd = -1, .events = POLLIN}},

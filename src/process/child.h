@@ -35,10 +35,10 @@ void children_destroy(struct children *children);
 // Sends `signal` to the group of every running child (SIGTSTP as SIGSTOP). Returns how many there were.
 unsigned children_signal(struct children *children, int signal);
 
-// Begins to end all running children, and refuses new ones from now on: the first step's signal is sent before it
-// returns. Further steps: children_term_step() by the caller's event loop.
+// Begins to end all running children but clean-ups, and refuses new ones from now on: the first step's signal is sent
+// before it returns. Further steps: children_term_step() by the caller's event loop.
 void children_terminate(struct children *children);
-// KILLs all at once, whatever the step.
+// KILLs all at once, clean-ups too, whatever the step, and refuses new ones.
 void children_kill(struct children *children);
 // Sends what is due. Returns when to call again (now_ns() time), or TIME_NEVER.
 uint64_t children_term_step(struct children *children, uint64_t now);
@@ -77,6 +77,7 @@ struct child_config {
 	const struct drain *drain;   // NULL: stdout and stderr are inherited (--ungroup)
 	uint64_t timeout;            // nanoseconds, 0: none
 	const char *label;           // for listings; borrowed during the call
+	bool cleanup;                // is not ended or refused by children_terminate(), only by children_kill()
 	bool forks;                  // likely to have children of its own (a shell): the guardian is there before it
 	bool own_group;              // own process group (all but the xargs personality)
 	struct child_scratch *scratch; // of the calling worker

@@ -172,7 +172,7 @@ void children_list(struct children *children, struct running *running) {
 	mutex_lock(&children->lock);
 	list_push_back(&children->list, &running->link);
 	++children->nrunning;
-	if (atomic_load_relaxed(&children->terminating)) {
+	if (atomic_load_relaxed(children_refusal(children, running->cleanup))) {
 		running_cancel(running, children->seq.steps[children->step].signal);
 	}
 	mutex_unlock(&children->lock);
@@ -202,7 +202,11 @@ bool children_is_cancelled(struct children *children, const struct running *runn
 	return cancelled;
 }
 
-bool children_wait_room(struct children *children, struct patience *patience, int error) {
+const atomic_bool *children_refusal(const struct children *children, bool cleanup) {
+	return cleanup ? &children->killing : &children->terminating;
+}
+
+bool children_wait_room(struct children *children, struct patience *patience, int error, const atomic_bool *refusal) {
 	uint64_t now = now_ns();
 	mutex_lock(&children->lock);
 	if (children->nrunning > 0) {
@@ -219,11 +223,11 @@ bool children_wait_room(struct children *children, struct patience *patience, in
 	}
 	uint64_t seen = children->nended;
 	++children->nwaiting;
-	while (useful && seen == children->nended && !atomic_load_relaxed(&children->terminating)
+	while (useful && seen == children->nended && !atomic_load_relaxed(refusal)
 	       && cond_wait_until(&children->ended, &children->lock, now + patience->pause)) {
 	}
 	--children->nwaiting;
-	useful = useful && !atomic_load_relaxed(&children->terminating);
+	useful = useful && !atomic_load_relaxed(refusal);
 	mutex_unlock(&children->lock);
 	return useful;
 }
@@ -246,14 +250,18 @@ static void send_step(struct children *children, unsigned step, uint64_t now) {
 	children->step = step;
 	children->term_due = now + (uint64_t)children->seq.steps[step].pause_ms * NS_PER_MS;
 	list_for_each(&children->list, at) {
-		running_cancel(list_entry(at, struct running, link), children->seq.steps[step].signal);
+		struct running *running = list_entry(at, struct running, link);
+		if (atomic_load_relaxed(children_refusal(children, running->cleanup))) {
+			running_cancel(running, children->seq.steps[step].signal);
+		}
 	}
 }
 
-static void begin_termination(struct children *children, unsigned step) {
+static void begin_termination(struct children *children, atomic_bool *flag, unsigned step) {
 	mutex_lock(&children->lock);
-	if (!atomic_load_relaxed(&children->terminating) || step > children->step) {
+	if (!atomic_load_relaxed(flag)) {
 		atomic_store_release(&children->terminating, true);
+		atomic_store_release(flag, true);
 		send_step(children, step, now_ns());
 		cond_broadcast(&children->ended);
 	}
@@ -261,11 +269,11 @@ static void begin_termination(struct children *children, unsigned step) {
 }
 
 void children_terminate(struct children *children) {
-	begin_termination(children, 0);
+	begin_termination(children, &children->terminating, 0);
 }
 
 void children_kill(struct children *children) {
-	begin_termination(children, children->seq.nsteps - 1); // the last is KILL: see seq_finish()
+	begin_termination(children, &children->killing, children->seq.nsteps - 1); // the last is KILL: see seq_finish()
 }
 
 uint64_t children_term_step(struct children *children, uint64_t now) {

@@ -7,6 +7,7 @@
 // [C2] All signals to groups go to listed entries: under the lock, or by the entry's own worker, which alone unlists
 //      it. The guardian and children_last_words() read the targets without it; for them [C1] is enough.
 // [C3] Once termination has begun no child goes on without its signal: it was listed then, or children_list() sends it.
+//      For clean-ups it begins with children_kill().
 
 #ifndef FAIRPAR_PROCESS_CHILDREN_H
 #define FAIRPAR_PROCESS_CHILDREN_H
@@ -22,6 +23,7 @@ struct running {
 	struct list link;
 	pid_t pid;
 	bool own_group;
+	bool cleanup;      // goes on until children_kill()
 	bool cancelled;    // got a signal of children_terminate() or children_kill() before it ended; by the lock
 	unsigned slot;     // in the table of the guardian
 	uint64_t start;
@@ -41,6 +43,7 @@ struct children {
 	uint64_t term_due;       // when the next is due
 
 	atomic_bool terminating; // set under the lock; read without it to refuse early
+	atomic_bool killing;     // the same, for clean-ups
 	struct term_seq seq;
 	struct guardian guardian;
 	struct spawn_world world;
@@ -70,8 +73,11 @@ struct patience {
 	uint64_t alone_since; // since when no other child was running, or 0
 };
 
-// Waits until another child has ended, or for a while, after a start that failed with `error`. Returns false if there is no use in another try: termination has
-// begun, or it has lasted too long with no other child running.
-bool children_wait_room(struct children *children, struct patience *patience, int error);
+// Which says that children of this kind are refused; to read without the lock.
+const atomic_bool *children_refusal(const struct children *children, bool cleanup);
+
+// Waits until another child has ended, or for a while, after a start that failed with `error`. Returns false if there is
+// no use in another try: `refusal` is set, or it has lasted too long with no other child running.
+bool children_wait_room(struct children *children, struct patience *patience, int error, const atomic_bool *refusal);
 
 #endif

@@ -189,13 +189,22 @@ static bool child_try_until(struct child *child, atomic_int *listed, struct spaw
 	}
 }
 
+// Tells the guardian of the child's product, or that it is no longer to be unlinked (NULL).
+static void child_guard_product(const struct child *child, const char *path) {
+	if (child->config->unlink_path) {
+		guardian_set_path(&child->children->guardian, child->running.slot, path);
+	}
+}
+
 static bool child_start(struct child *child, struct spawn_error *ret_error) {
 	struct guardian *guardian = &child->children->guardian;
-	if (child->config->forks && guardian_is_wanted(guardian)) {
+	if ((child->config->forks || child->config->unlink_path) && guardian_is_wanted(guardian)) {
 		guardian_start(guardian, &child->children->world, child->config->scratch->stack_top);
 	}
 	atomic_int *listed = children_reserve(child->children, &child->running);
+	child_guard_product(child, child->config->unlink_path);
 	if (!child_try_until(child, listed, ret_error)) {
+		child_guard_product(child, NULL);
 		children_release(child->children, &child->running);
 		return false;
 	}
@@ -338,6 +347,7 @@ static void child_attend(struct child *child) {
 
 static void child_reap(struct child *child, struct result *ret_result) {
 	bool timed_out = child->state == CHILD_TIMED_OUT;
+	child_guard_product(child, NULL);
 	bool cancelled = children_unlist(child->children, &child->running, timed_out); // [C1]
 	int status;
 	reap(child->running.pid, &status, &ret_result->usage);

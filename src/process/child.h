@@ -78,6 +78,7 @@ struct child_config {
 	uint64_t timeout;            // nanoseconds, 0: none
 	const char *label;           // for listings; borrowed during the call
 	bool cleanup;                // is not ended or refused by children_terminate(), only by children_kill()
+	const char *unlink_path;     // absolute, or NULL: a product that is not done if fairpar is killed before the child's end
 	bool forks;                  // likely to have children of its own (a shell): the guardian is there before it
 	bool own_group;              // own process group (all but the xargs personality)
 	struct child_scratch *scratch; // of the calling worker

@@ -8,17 +8,27 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 
 enum guardian_state { GUARDIAN_NONE, GUARDIAN_TRIED };
-enum { GRACE_MS = 300 };
+enum { GRACE_MS = 300, GONE_MS = 2000 };
+
+// Behind the table, in its file: a path for each entry. Not mapped, so that it costs neither address space nor, as long as
+// nobody uses it, anything at all.
+enum { PATHS_AT = (sizeof(struct group_table) + 4095) / 4096 * 4096 };
+
+static off_t path_offset(unsigned entry) {
+	return PATHS_AT + (off_t)entry * PATH_MAX;
+}
 
 // ---- the table ----
 
@@ -121,6 +131,21 @@ void guardian_start(struct guardian *guardian, const struct spawn_world *world, 
 	close(ends[0]);
 }
 
+void guardian_set_path(const struct guardian *guardian, unsigned entry, const char *path) {
+	size_t len = path ? strlen(path) : 0;
+	struct rlimit limit;
+	off_t at = path_offset(entry);
+	// beyond RLIMIT_FSIZE there would be a SIGXFSZ instead of an error
+	if (guardian->table_fd < 0 || len >= PATH_MAX || getrlimit(RLIMIT_FSIZE, &limit) != 0
+	    || limit.rlim_cur < (rlim_t)at + PATH_MAX) {
+		return;
+	}
+	if (pwrite(guardian->table_fd, path ? path : "", len + 1, at) != (ssize_t)len + 1) {
+		// memory is short; half a path must not be taken for one, and an empty one is there already or cannot be had
+		(void)!pwrite(guardian->table_fd, "", 1, at);
+	}
+}
+
 void guardian_fini(struct guardian *guardian) {
 	pid_t pid = atomic_load_acquire(&guardian->pid);
 	atomic_store_release(&guardian->table->goodbye, 1); // pairs with the acquire in watch()
@@ -189,6 +214,71 @@ static bool any_left(struct group_table *table) {
 	return left;
 }
 
+// A file to unlink once the job that makes it has ended.
+struct product {
+	int target;
+	char *path; // NULL: done with
+};
+
+// Looked up before the groups are ended: any_left() forgets them.
+static struct product *find_products(const struct group_table *table, int table_fd, size_t *ret_n) {
+	struct product *products = NULL;
+	size_t n = 0, cap = 0;
+	unsigned used = atomic_load_acquire(&table->used);
+	char path[PATH_MAX];
+	for (unsigned i = 0; i < used && i < GROUPS_MAX; ++i) {
+		int target = atomic_load_acquire(&table->targets[i]);
+		ssize_t len = target ? pread(table_fd, path, sizeof(path), path_offset(i)) : 0;
+		if (len > 0 && path[0] == '/' && memchr(path, '\0', (size_t)len)) {
+			grow_array(&products, &cap, n + 1, sizeof(*products));
+			products[n++] = (struct product){.target = target, .path = xstrdup(path)};
+		}
+	}
+	*ret_n = n;
+	return products;
+}
+
+static void unlink_product(struct product *product) {
+	struct stat st;
+	if (lstat(product->path, &st) == 0 && S_ISREG(st.st_mode)) {
+		(void)!unlink(product->path); // nobody is left to be told
+	}
+	free(product->path);
+	product->path = NULL;
+}
+
+// Each as soon as nobody is left who could write it; in the end those whose group cannot be killed or is never reaped.
+static void unlink_products(struct product *products, size_t n) {
+	bool left = n > 0;
+	for (int waited = 0; left; waited += 10) {
+		left = false;
+		for (size_t i = 0; i < n; ++i) {
+			bool gone = products[i].path && kill(products[i].target, 0) != 0 && errno == ESRCH;
+			if (gone || (products[i].path && waited >= GONE_MS)) {
+				unlink_product(&products[i]);
+			}
+			left = left || products[i].path;
+		}
+		if (left) {
+			nanosleep(&(struct timespec){.tv_nsec = 10 * NS_PER_MS}, NULL);
+		}
+	}
+	free(products);
+}
+
+static void end_all(struct group_table *table, int table_fd) {
+	size_t n;
+	struct product *products = find_products(table, table_fd, &n);
+	group_table_kill(table, SIGTERM);
+	group_table_kill(table, SIGCONT); // a stopped job takes no SIGTERM
+	// nobody tells of the end of a process that is not one's child; this is the last third of a second
+	for (int waited = 0; waited < GRACE_MS && any_left(table); waited += 10) {
+		nanosleep(&(struct timespec){.tv_nsec = 10 * NS_PER_MS}, NULL);
+	}
+	group_table_kill(table, SIGKILL);
+	unlink_products(products, n);
+}
+
 int guardian_main(int argc, char *argv[]) {
 	if (argc != 4 || settle((int)strtol(argv[2], NULL, 10), (int)strtol(argv[3], NULL, 10)) != 0) {
 		return EXIT_TROUBLE;
@@ -198,13 +288,7 @@ int guardian_main(int argc, char *argv[]) {
 		return EXIT_TROUBLE;
 	}
 	if (watch(3, table)) {
-		group_table_kill(table, SIGTERM);
-		group_table_kill(table, SIGCONT); // a stopped job takes no SIGTERM
-		// nobody tells of the end of a process that is not one's child; this is the last third of a second
-		for (int waited = 0; waited < GRACE_MS && any_left(table); waited += 10) {
-			nanosleep(&(struct timespec){.tv_nsec = 10 * NS_PER_MS}, NULL);
-		}
-		group_table_kill(table, SIGKILL);
+		end_all(table, 4);
 	}
 	return 0;
 }

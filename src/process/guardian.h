@@ -3,7 +3,7 @@
 // A parent-death signal reaches only the direct child, so after a SIGKILL of fairpar the rest of a job's group would
 // run on (promise P3). The guardian holds one end of a pipe whose other end only fairpar has, and shares with it the
 // table of running groups. When the pipe ends and fairpar has not said goodbye, all groups in the table get TERM, and
-// KILL 300 ms later. It is started once, when a job has lived long enough to be worth it, as a fresh program image in
+// KILL 300 ms later; then the half-made products that jobs have named are unlinked. It is started once, when a job has lived long enough to be worth it, as a fresh program image in
 // a session of its own: it holds nothing of the caller's (no streams, no directory, no terminal), so it keeps
 // nobody's `| cat` open.
 
@@ -44,6 +44,11 @@ struct guardian {
 	atomic_int state;          // enum guardian_state in guardian.c
 	_Atomic(pid_t) pid;        // 0 until it runs
 };
+
+// The file that the guardian unlinks once the group of this entry has gone; NULL: none any more. Written before the entry
+// is listed, and taken back before another can use it. A path of PATH_MAX bytes or more, and any where there is no
+// shared table, is not guarded. Each entry is written by one thread at a time.
+void guardian_set_path(const struct guardian *guardian, unsigned entry, const char *path);
 
 // Makes the table. Never fails: where a shared one cannot be had there is no guardian.
 void guardian_init(struct guardian *guardian);

@@ -860,7 +860,8 @@ static void test_guardian_starts(void) {
 }
 
 // A process with a guardian and one running job, whose stdout is `out`.
-static pid_t start_victim(int out, bool guarded, const char *script) {
+// Before that it has done a job that made `done`.
+static pid_t start_victim(int out, bool guarded, const char *script, const char *done, const char *product) {
 	pid_t victim = fork();
 	if (victim != 0) {
 		return victim;
@@ -876,16 +877,23 @@ static pid_t start_victim(int out, bool guarded, const char *script) {
 	} else {
 		atomic_store(&w.children->guardian.state, 1); // as if it had been tried
 	}
+	if (done) {
+		char first[200];
+		snprintf(first, sizeof(first), ": >%s", done);
+		w.config.unlink_path = done;
+		run(&w, first);
+	}
+	w.config.unlink_path = product;
 	w.config.drain = NULL;
 	run(&w, script);
 	_exit(0);
 }
 
-static void kill_victim(bool guarded, const char *script) {
+static void kill_victim(bool guarded, const char *script, const char *done, const char *product) {
 	prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
 	int said[2];
 	check_equal(pipe2(said, O_CLOEXEC), 0);
-	pid_t victim = start_victim(said[1], guarded, script);
+	pid_t victim = start_victim(said[1], guarded, script, done, product);
 	close(said[1]);
 	char text[64] = "";
 	size_t n = 0;
@@ -906,12 +914,36 @@ static void kill_victim(bool guarded, const char *script) {
 
 static void test_guardian_kills(void) {
 	// the member of the group that a parent-death signal does not reach
-	kill_victim(true, "sleep 1000 & echo $!; wait");
-	kill_victim(true, "(trap '' TERM HUP; sh -c 'echo $$; exec sleep 1000'; sleep 1000) & wait");
+	kill_victim(true, "sleep 1000 & echo $!; wait", NULL, NULL);
+	kill_victim(true, "(trap '' TERM HUP; sh -c 'echo $$; exec sleep 1000'; sleep 1000) & wait", NULL, NULL);
+}
+
+static void test_guardian_unlinks(void) {
+	char dir[] = "/tmp/fairpar-child.XXXXXX", product[64], done[64];
+	check(mkdtemp(dir) && chdir(dir) == 0);
+	snprintf(product, sizeof(product), "%s/product", dir);
+	snprintf(done, sizeof(done), "%s/product.done", dir);
+	// who writes it again when it is asked to end is waited for
+	kill_victim(true, "(trap ': >product' TERM HUP; : >product; sh -c 'echo $$; exec sleep 1000';"
+	            " sleep 0.1; while :; do sleep 1000; done) & wait", done, product);
+	check(access(product, F_OK) != 0 && errno == ENOENT);
+	check_equal(access(done, F_OK), 0);
+	// what is done stays, though another job runs in its place
+	kill_victim(true, "sleep 1000 & echo $!; wait", done, NULL);
+	check_equal(access(done, F_OK), 0);
+	// only a file
+	kill_victim(true, "ln -s product.done product; sleep 1000 & echo $!; wait", done, product);
+	check_equal(access(product, F_OK), 0);
+	check_equal(unlink(product), 0);
+	kill_victim(true, "mkdir product; sleep 1000 & echo $!; wait", done, product);
+	check_equal(access(product, F_OK), 0);
+	check_equal(rmdir(product), 0);
+	check_equal(unlink(done), 0);
+	check_equal(rmdir(dir), 0);
 }
 
 static void test_parent_death(void) {
-	kill_victim(false, "trap '' HUP INT TERM; echo $$; exec sleep 1000");
+	kill_victim(false, "trap '' HUP INT TERM; echo $$; exec sleep 1000", NULL, NULL);
 }
 
 static void test_guardian_holds_nothing(void) {
@@ -1009,6 +1041,7 @@ int main(int argc, char *argv[]) {
 		TEST("orphans are reaped, and killed where asked", test_orphans),
 		TEST("the guardian is there for long jobs, once, and goes", test_guardian_starts),
 		TEST("a killed parent's jobs end, whole groups of them", test_guardian_kills),
+		TEST("a killed parent's half-made products are unlinked, and no others", test_guardian_unlinks),
 		TEST("a killed parent's job ends even without a guardian", test_parent_death),
 		TEST("the guardian holds no stream", test_guardian_holds_nothing),
 		TEST("a sequence is read, and ends in KILL", test_term_seq),

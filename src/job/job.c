@@ -67,23 +67,24 @@ int signal_number(const char *text, size_t len) {
 	return 0;
 }
 
-// "signal 9 (KILL)", or "signal 34" for one without a name.
-static void describe_signal(int number, char *text, size_t size) {
+// "signal 9 (KILL)", or "signal 34" for one without a name, and the cause behind it.
+static void describe_signal(int number, const char *cause, char *text, size_t size) {
 	const char *name = signal_name(number);
 	if (name) {
-		snprintf(text, size, "signal %d (%s)", number, name);
+		snprintf(text, size, "signal %d (%s)%s", number, name, cause);
 	} else {
-		snprintf(text, size, "signal %d", number);
+		snprintf(text, size, "signal %d%s", number, cause);
 	}
 }
 
 const char *result_describe(const struct result *result, char *text, size_t size) {
+	const char *cause = result->out_of_memory ? ", out of memory" : "";
 	switch (result->outcome) {
 	case OUTCOME_FAILED:
-		snprintf(text, size, "exit %d", result->exit_code);
+		snprintf(text, size, "exit %d%s", result->exit_code, cause);
 		return text;
 	case OUTCOME_SIGNAL:
-		describe_signal(result->term_signal, text, size);
+		describe_signal(result->term_signal, cause, text, size);
 		return text;
 	case OUTCOME_SPAWN_ERROR:
 		snprintf(text, size, "%s", result->exit_code == 127 ? "not found" : "cannot run");

@@ -29,11 +29,12 @@ struct result {
 	enum outcome outcome;
 	int exit_code;         // 0 to 255; 126 or 127 for OUTCOME_SPAWN_ERROR
 	int term_signal;       // the signal that killed it, or 0
+	bool out_of_memory;    // it failed, and the kernel had killed of it at its memory limit
 	uint64_t start, end;   // now_ns() time; both 0 if it never started
 	struct rusage usage;   // of the child and its waited-for children
 };
 
-// "exit 3", "signal 9 (KILL)", "timeout", "not found", … for a message; into `text` of `size` bytes, returned.
+// "exit 3", "signal 9 (KILL)", "signal 9 (KILL), out of memory", "timeout", "not found", … for a message; into `text` of `size` bytes, returned.
 const char *result_describe(const struct result *result, char *text, size_t size);
 
 // The code by which the job's failure is passed on: its exit code, 128+n for a signal, 124 for a timeout; 0 only for

@@ -7,6 +7,7 @@
 #include "base/fault.h"
 #include "process/children.h"
 #include "process/family.h"
+#include "process/memory.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -56,6 +57,7 @@ struct child {
 	uint64_t step_due;          // when the next is due
 	uint64_t linger_until;      // for the rest of its group, once it is a zombie; 0: it is not
 	struct escapees escapees;
+	struct memory_claim claim;
 };
 
 enum { END = STREAM_ERR + 1 };
@@ -141,6 +143,8 @@ static void child_try(struct child *child, atomic_int *listed, struct spawn_erro
 	if (config->drain && (open_pipe(&child->fds[STREAM_OUT].fd, &out) != 0
 	                      || open_pipe(&child->fds[STREAM_ERR].fd, &err) != 0)) {
 		*ret_error = (struct spawn_error){.step = SPAWN_PIPE, .error = errno};
+	} else if (config->memory && memory_claim_prepare(&children->memory, &child->claim) != 0) {
+		*ret_error = (struct spawn_error){.step = SPAWN_CGROUP, .error = errno};
 	} else if (config->stdin_fd < 0 && children->null_fd < 0) {
 		*ret_error = (struct spawn_error){.step = SPAWN_STDIO, .error = ENOENT}; // there is no /dev/null
 	} else {
@@ -151,6 +155,7 @@ static void child_try(struct child *child, atomic_int *listed, struct spawn_erro
 			.world = &children->world,
 			.context = config->context,
 			.stdio = {config->stdin_fd >= 0 ? config->stdin_fd : children->null_fd, out, err},
+			.cgroup_fd = config->memory ? child->claim.group.procs_fd : -1,
 			.own_group = config->own_group,
 			.listed = listed,
 			.dies_with_thread = true,
@@ -164,6 +169,13 @@ static void child_try(struct child *child, atomic_int *listed, struct spawn_erro
 		fd_close(&child->fds[STREAM_OUT].fd);
 		fd_close(&child->fds[STREAM_ERR].fd);
 	}
+}
+
+// Waits for the memory that the child has declared. Returns false if it was cancelled meanwhile.
+static bool child_claim(struct child *child) {
+	const struct child_config *config = child->config;
+	return !config->memory || memory_claim_open(&child->children->memory, &child->claim, config->memory, config->label,
+	                                            children_refusal(child->children, config->cleanup));
 }
 
 // Returns false if it did not start: cancelled, or with the error in ret_error->error.
@@ -180,6 +192,11 @@ static bool child_try_until(struct child *child, atomic_int *listed, struct spaw
 		child_try(child, listed, ret_error);
 		if (!ret_error->error) {
 			return true;
+		}
+		if (ret_error->step == SPAWN_CGROUP && !is_shortage(ret_error->error)
+		    && memory_claim_renounce(&child->children->memory, &child->claim, ret_error->error)) {
+			(void)child_claim(child); // refused: we hear of it at once
+			continue;
 		}
 		if (!is_shortage(ret_error->error)
 		    || (!children_wait_room(child->children, &patience, ret_error->error, refusal)
@@ -198,6 +215,9 @@ static void child_guard_product(const struct child *child, const char *path) {
 
 static bool child_start(struct child *child, struct spawn_error *ret_error) {
 	struct guardian *guardian = &child->children->guardian;
+	if (!child_claim(child)) {
+		return false;
+	}
 	if ((child->config->forks || child->config->unlink_path) && guardian_is_wanted(guardian)) {
 		guardian_start(guardian, &child->children->world, child->config->scratch->stack_top);
 	}
@@ -211,6 +231,7 @@ static bool child_start(struct child *child, struct spawn_error *ret_error) {
 	const struct child_config *config = child->config;
 	child->deadline = config->timeout ? child->running.start + config->timeout : TIME_NEVER;
 	children_list(child->children, &child->running);
+	memory_claim_started(&child->children->memory, &child->claim, child->running.pid);
 	child_set_state(child, CHILD_RUNNING);
 	return true;
 }
@@ -388,6 +409,7 @@ void child_run(struct children *children, const struct child_config *config, str
 		.escapees = ESCAPEES_INIT,
 	};
 	*ret_result = (struct result){.outcome = OUTCOME_CANCELLED};
+	*ret_error = (struct spawn_error){.error = 0};
 	if (!child_start(&child, ret_error)) {
 		if (ret_error->error) {
 			ret_result->outcome = OUTCOME_SPAWN_ERROR;
@@ -395,10 +417,14 @@ void child_run(struct children *children, const struct child_config *config, str
 			ret_result->start = child.running.start;
 			ret_result->end = now_ns();
 		}
+		memory_claim_close(&children->memory, &child.claim);
 		return;
 	}
 	child_attend(&child);
 	child_reap(&child, ret_result);
 	child_drain(&child, ret_result->end);
+	// behind the drain, which leaves those in the cgroup that still write their time
+	bool ran_out = memory_claim_close(&children->memory, &child.claim);
+	ret_result->out_of_memory = ran_out && (ret_result->outcome == OUTCOME_SIGNAL || ret_result->outcome == OUTCOME_FAILED);
 	escapees_fini(&child.escapees);
 }

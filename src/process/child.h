@@ -76,6 +76,7 @@ struct child_config {
 	int stdin_fd;                // to dup to 0, or -1: /dev/null
 	const struct drain *drain;   // NULL: stdout and stderr are inherited (--ungroup)
 	uint64_t timeout;            // nanoseconds, 0: none
+	uint64_t memory;             // bytes that it may use or must find available (process/memory.h), 0: no limit
 	const char *label;           // for listings; borrowed during the call
 	bool cleanup;                // is not ended or refused by children_terminate(), only by children_kill()
 	const char *unlink_path;     // absolute, or NULL: a product that is not done if fairpar is killed before the child's end
@@ -94,7 +95,8 @@ void child_scratch_destroy(struct child_scratch *scratch);
 // be blocked in the calling thread. At its timeout, or after children_terminate(), the child's whole group gets the
 // steps of the sequence, and what of it outlives the child gets those that are left. The outcome is OUTCOME_TIMEOUT
 // or OUTCOME_CANCELLED if a signal of that kind was sent before the child ended, whatever status it then chose; a
-// child refused because of children_terminate() has start and end 0. Fills *ret_result, and *ret_error when its
+// child refused because of children_terminate() has start and end 0. A child with `memory` may be waiting for it long
+// before its start; the end of that wait, too, is its start or children_terminate(). Fills *ret_result, and *ret_error when its
 // outcome is OUTCOME_SPAWN_ERROR. Leaves no descriptor and no child behind.
 void child_run(struct children *children, const struct child_config *config, struct result *ret_result,
                struct spawn_error *ret_error);

@@ -87,6 +87,7 @@ struct children *children_create(const struct term_seq *seq) {
 		verify(term_seq_parse("TERM,200,TERM,100,TERM,50,KILL,25", &children->seq, &error) == 0);
 	}
 	guardian_init(&children->guardian);
+	memory_init(&children->memory);
 	spawn_world_init(&children->world);
 	children->null_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	// A job's orphans become our children, not those of init: so they can be found. Where a sandbox forbids it, those that
@@ -100,6 +101,7 @@ void children_destroy(struct children *children) {
 	verify(list_is_empty(&children->list));
 	atomic_store_release(&last_table, NULL);
 	guardian_fini(&children->guardian);
+	memory_fini(&children->memory); // behind the guardian, which may be in our cgroup
 	if (children->null_fd >= 0) {
 		close(children->null_fd);
 	}
@@ -266,6 +268,7 @@ static void begin_termination(struct children *children, atomic_bool *flag, unsi
 		cond_broadcast(&children->ended);
 	}
 	mutex_unlock(&children->lock);
+	memory_wake(&children->memory);
 }
 
 void children_terminate(struct children *children) {

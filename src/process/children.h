@@ -17,6 +17,7 @@
 #include "base/sync.h"
 #include "process/child.h"
 #include "process/guardian.h"
+#include "process/memory.h"
 
 // An entry, in the memory of its child_run().
 struct running {
@@ -46,6 +47,7 @@ struct children {
 	atomic_bool killing;     // the same, for clean-ups
 	struct term_seq seq;
 	struct guardian guardian;
+	struct memory memory;
 	struct spawn_world world;
 	int null_fd;             // /dev/null for the children's stdin, or -1
 };

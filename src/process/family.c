@@ -3,7 +3,6 @@
 #include "process/family.h"
 
 #include "base/alloc.h"
-#include "base/buf.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -32,9 +31,8 @@ static void family_add(struct family *family, pid_t pid) {
 	family->pids[family->n++] = pid;
 }
 
-// Reads a file of /proc to its end. Returns 0, or -1 with errno.
-static int slurp(const char *path, struct buf *buf) {
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
+int proc_read(int dir_fd, const char *path, struct buf *buf) {
+	int fd = openat(dir_fd, path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0) {
 		return -1;
 	}
@@ -61,7 +59,7 @@ static int add_children_of_thread(struct family *family, pid_t pid, pid_t tid) {
 	char path[64];
 	snprintf(path, sizeof(path), "/proc/%ld/task/%ld/children", (long)pid, (long)tid);
 	struct buf text = BUF_INIT;
-	int rc = slurp(path, &text);
+	int rc = proc_read(AT_FDCWD, path, &text);
 	const char *at = rc == 0 ? buf_str(&text) : "";
 	char *end;
 	for (long child; (child = strtol(at, &end, 10)) > 0 && end != at; at = end) {
@@ -76,7 +74,7 @@ static pid_t parent_of(pid_t pid) {
 	char path[64];
 	snprintf(path, sizeof(path), "/proc/%ld/stat", (long)pid);
 	struct buf text = BUF_INIT;
-	const char *name_end = slurp(path, &text) == 0 ? strrchr(buf_str(&text), ')') : NULL;
+	const char *name_end = proc_read(AT_FDCWD, path, &text) == 0 ? strrchr(buf_str(&text), ')') : NULL;
 	pid_t parent = name_end && strlen(name_end) > 4 ? (pid_t)strtol(name_end + 4, NULL, 10) : 0;
 	buf_fini(&text);
 	return parent;
@@ -111,6 +109,33 @@ void family_add_children(struct family *family, pid_t pid) {
 	if (dir) {
 		closedir(dir);
 	}
+}
+
+void family_add_tree(struct family *family, pid_t root) {
+	size_t at = family->n;
+	family_add(family, root);
+	for (; at < family->n; ++at) {
+		family_add_children(family, family->pids[at]);
+	}
+}
+
+uint64_t family_memory(pid_t root) {
+	struct family family = FAMILY_INIT;
+	uint64_t pages = 0;
+	family_add_tree(&family, root);
+	for (size_t i = 0; i < family.n; ++i) {
+		char path[64];
+		struct buf text = BUF_INIT;
+		snprintf(path, sizeof(path), "/proc/%ld/statm", (long)family.pids[i]);
+		unsigned long long size, resident, shared; // proc(5); a process that has gone has none
+		if (proc_read(AT_FDCWD, path, &text) == 0
+		    && sscanf(buf_str(&text), "%llu %llu %llu", &size, &resident, &shared) == 3 && resident > shared) {
+			pages += resident - shared;
+		}
+		buf_fini(&text);
+	}
+	family_fini(&family);
+	return pages * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
 void escapees_fini(struct escapees *escapees) {

@@ -5,7 +5,10 @@
 
 #include "base/attr.h"
 
+#include "base/buf.h"
+
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 struct family {
@@ -19,6 +22,15 @@ void family_fini(struct family *family);
 
 // Appends the children of the process, zombies included. Where processes start and end meanwhile some may be missing.
 void family_add_children(struct family *family, pid_t pid);
+
+// Appends the process itself and all its descendants, each behind its parent.
+void family_add_tree(struct family *family, pid_t root);
+
+// Bytes of memory that the process and its descendants have to themselves: not of files, not shared.
+uint64_t family_memory(pid_t root);
+
+// Appends what a file of /proc or of a cgroup holds; `path` is relative to `dir_fd`. Returns 0, or -1 with errno.
+int proc_read(int dir_fd, const char *path, struct buf *buf) FP_NODISCARD;
 
 // Descendants that are signalled one by one, by descriptors that cannot come to mean another process.
 struct escapees {

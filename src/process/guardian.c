@@ -96,6 +96,7 @@ static int guardian_spawn(struct guardian *guardian, const struct spawn_world *w
 		.env = (char *[]){NULL},
 		.world = world,
 		.stdio = {-1, -1, -1},
+		.cgroup_fd = -1,
 		.keep = (int[]){pipe_fd, guardian->table_fd},
 		.nkeep = 2,
 		.stack_top = stack_top,

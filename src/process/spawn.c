@@ -57,6 +57,7 @@ const char *spawn_step_name(enum spawn_step step) {
 		[SPAWN_STDIO] = "standard streams",
 		[SPAWN_EXEC] = "execute",
 		[SPAWN_NICE] = "niceness",
+		[SPAWN_CGROUP] = "memory limit",
 	};
 	verify((size_t)step < sizeof(names) / sizeof(names[0]));
 	return names[step];
@@ -131,6 +132,14 @@ UNCHECKED static int child_bind_life(struct exchange *x) {
 	}
 	// it may have died before the line above: then no signal comes any more
 	return syscall(SYS_getppid) == x->config->world->pid ? 0 : fail(x, SPAWN_CLONE, ESRCH);
+}
+
+// "0" is the writing process itself (cgroups(7)). Before it executes, so that all memory it gets is counted.
+UNCHECKED static int child_cgroup(struct exchange *x) {
+	if (x->config->cgroup_fd < 0) {
+		return 0;
+	}
+	return syscall(SYS_write, x->config->cgroup_fd, "0", 1) == 1 ? 0 : fail(x, SPAWN_CGROUP, errno);
 }
 
 UNCHECKED static void child_dispositions(const struct spawn_config *config) {
@@ -218,7 +227,8 @@ UNCHECKED static int child_exec(struct exchange *x) {
 
 UNCHECKED static int child_main(void *arg) {
 	struct exchange *x = arg;
-	if (child_group(x) == 0 && child_bind_life(x) == 0 && child_context(x) == 0 && child_stdio(x) == 0) {
+	if (child_group(x) == 0 && child_bind_life(x) == 0 && child_cgroup(x) == 0 && child_context(x) == 0
+	    && child_stdio(x) == 0) {
 		child_exec(x);
 	}
 	// the memory is the parent's: nothing of it may be flushed or torn down here

@@ -16,6 +16,7 @@
 // Which step of a start failed.
 enum spawn_step {
 	SPAWN_PIPE, SPAWN_CLONE, SPAWN_GROUP, SPAWN_CHDIR, SPAWN_LIMITS, SPAWN_STDIO, SPAWN_EXEC, SPAWN_NICE,
+	SPAWN_CGROUP,
 };
 struct spawn_error {
 	enum spawn_step step;
@@ -49,6 +50,7 @@ struct spawn_config {
 	int stdio[3];                    // to dup to 0, 1 and 2 (none of them one of these but its own), or -1: inherited
 	const int *keep;                 // descriptors that lose their close-on-exec flag in the child
 	unsigned nkeep;
+	int cgroup_fd;                   // cgroup.procs of the cgroup to enter, or -1
 	bool own_group;                  // a process group of its own
 	atomic_int *listed;              // gets what kill(2) takes for the child, -group or pid, before it executes; or NULL
 	bool dies_with_thread;           // SIGKILL when the calling thread ends (prctl(2) PR_SET_PDEATHSIG)

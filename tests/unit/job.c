@@ -27,6 +27,11 @@ static void test_describe(void) {
 	check_string(described((struct result){.outcome = OUTCOME_SPAWN_ERROR, .exit_code = 127}), "not found");
 	check_string(described((struct result){.outcome = OUTCOME_SPAWN_ERROR, .exit_code = 126}), "cannot run");
 	check_string(described((struct result){.outcome = OUTCOME_CANCELLED}), "cancelled");
+	check_string(described((struct result){.outcome = OUTCOME_SKIPPED}), "skipped");
+	check_string(described((struct result){.outcome = OUTCOME_SIGNAL, .term_signal = 9, .out_of_memory = true}),
+	             "signal 9 (KILL), out of memory");
+	check_string(described((struct result){.outcome = OUTCOME_FAILED, .exit_code = 137, .out_of_memory = true}),
+	             "exit 137, out of memory");
 }
 
 static void test_code(void) {
@@ -37,6 +42,7 @@ static void test_code(void) {
 	check_equal(result_code(&(struct result){.outcome = OUTCOME_TIMEOUT, .exit_code = 0}), 124);
 	check_equal(result_code(&(struct result){.outcome = OUTCOME_SPAWN_ERROR, .exit_code = 127}), 127);
 	check_equal(result_code(&(struct result){.outcome = OUTCOME_CANCELLED}), 1);
+	check_equal(result_code(&(struct result){.outcome = OUTCOME_SKIPPED}), 1);
 	check_equal(result_code(&(struct result){.outcome = OUTCOME_CANCELLED, .term_signal = 15}), 143);
 }
 

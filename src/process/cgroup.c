@@ -1,0 +1,372 @@
+// Memory limits that the kernel keeps: a cgroup v2 for each job that has one, below a group that is fairpar's own.
+//
+// All facts are from the kernel's Documentation/admin-guide/cgroup-v2.rst.
+
+#include "process/cgroup.h"
+
+#include "base/alloc.h"
+#include "base/buf.h"
+#include "base/io.h"
+#include "base/sync.h"
+#include "process/family.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <linux/magic.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+
+enum { NAME_BYTES = 64, EMPTY_MS = 1000, MOVES = 10 };
+
+// ---- files ----
+
+// "fairpar-PID-NUMBER[/FILE]"
+static const char *group_file(unsigned number, const char *file, char name[static NAME_BYTES]) {
+	snprintf(name, NAME_BYTES, "fairpar-%ld-%u%s%s", (long)getpid(), number, *file ? "/" : "", file);
+	return name;
+}
+
+static int control_open(const struct cgroup_root *root, const char *path) {
+	return openat(root->fd, path, O_WRONLY | O_CLOEXEC | (root->real ? 0 : O_CREAT), 0600);
+}
+
+// Returns 0, or -1 with errno.
+static int control_write(const struct cgroup_root *root, const char *path, const char *text) {
+	int fd = control_open(root, path);
+	if (fd < 0) {
+		return -1;
+	}
+	int rc = write_all(fd, text, strlen(text)), error = errno;
+	close(fd);
+	errno = error;
+	return rc;
+}
+
+static bool control_has(const struct cgroup_root *root, const char *path, const char *word) {
+	struct buf text = BUF_INIT;
+	bool found = false;
+	if (proc_read(root->fd, path, &text) == 0) {
+		const char *at = buf_str(&text);
+		for (size_t n; *at && !found; at += n + (at[n] != '\0')) {
+			n = strcspn(at, " \n");
+			found = n == strlen(word) && memcmp(at, word, n) == 0;
+		}
+	}
+	buf_fini(&text);
+	return found;
+}
+
+// ---- where ----
+
+// Undoes the \040 of /proc/self/mountinfo, in place.
+static void unescape(char *s) {
+	char *to = s;
+	for (; *s; ++s) {
+		if (s[0] == '\\' && s[1] >= '0' && s[1] <= '3' && s[2] >= '0' && s[2] <= '7' && s[3] >= '0' && s[3] <= '7') {
+			*to++ = (char)((s[1] - '0') << 6 | (s[2] - '0') << 3 | (s[3] - '0'));
+			s += 3;
+		} else {
+			*to++ = *s;
+		}
+	}
+	*to = '\0';
+}
+
+// The directory of `group` by a line of mountinfo, or NULL if that is not its mount. The line is taken apart.
+static char *path_by_mount(char *line, const char *group) {
+	char *fields[5] = {NULL}, *rest = strstr(line, " - ");
+	if (!rest || strncmp(rest, " - cgroup2 ", 11) != 0) {
+		return NULL;
+	}
+	*rest = '\0';
+	char *save = NULL, *field = strtok_r(line, " ", &save);
+	for (size_t i = 0; i < 5 && field; ++i, field = strtok_r(NULL, " ", &save)) {
+		fields[i] = field;
+	}
+	if (!fields[4]) {
+		return NULL;
+	}
+	char *root = fields[3], *point = fields[4];
+	unescape(root);
+	unescape(point);
+	// the mount shows what is below its root; a group outside of our namespace begins with /..
+	size_t len = strcmp(root, "/") == 0 ? 0 : strlen(root);
+	if (strncmp(group, root, len) != 0 || group[len] != '/' || strncmp(group + len, "/..", 3) == 0) {
+		return len > 0 && strcmp(group, root) == 0 ? xstrdup(point) : NULL;
+	}
+	struct buf path = BUF_INIT;
+	buf_printf(&path, "%s%s", point, group + len);
+	return buf_take(&path);
+}
+
+char *cgroup_own_path(const char *cgroup, const char *mountinfo) {
+	// "0::/path" is the line of cgroup v2
+	const char *own = strncmp(cgroup, "0::", 3) == 0 ? cgroup : strstr(cgroup, "\n0::");
+	if (!own) {
+		return NULL;
+	}
+	own += (*own == '\n') + 3;
+	char *group = xmemdup(own, strcspn(own, "\n")), *path = NULL;
+	for (size_t n; *mountinfo && !path; mountinfo += n + (mountinfo[n] != '\0')) {
+		n = strcspn(mountinfo, "\n");
+		char *line = xmemdup(mountinfo, n);
+		path = path_by_mount(line, group);
+		free(line);
+	}
+	free(group);
+	return path;
+}
+
+static char *own_path(void) {
+	struct buf cgroup = BUF_INIT, mountinfo = BUF_INIT;
+	char *path = NULL;
+	if (proc_read(AT_FDCWD, "/proc/self/cgroup", &cgroup) == 0
+	    && proc_read(AT_FDCWD, "/proc/self/mountinfo", &mountinfo) == 0) {
+		path = cgroup_own_path(buf_str(&cgroup), buf_str(&mountinfo));
+	}
+	buf_fini(&cgroup);
+	buf_fini(&mountinfo);
+	return path;
+}
+
+// ---- aside ----
+
+// Calls fn for each process of a group (0: one of another pid namespace) until it returns false. Returns whether none did.
+static bool each_process(const struct cgroup_root *root, const char *procs,
+                         bool (*fn)(const struct cgroup_root *, const void *arg, pid_t), const void *arg) {
+	struct buf text = BUF_INIT;
+	bool all = proc_read(root->fd, procs, &text) == 0;
+	char *end;
+	for (const char *at = buf_str(&text); all && *at; at = end + (*end == '\n')) {
+		pid_t pid = (pid_t)strtol(at, &end, 10);
+		all = end != at && fn(root, arg, pid);
+	}
+	buf_fini(&text);
+	return all;
+}
+
+static bool is_ours(const struct cgroup_root *root, const void *arg, pid_t pid) {
+	(void)root;
+	const struct family *family = arg;
+	for (size_t i = 0; i < family->n; ++i) {
+		if (family->pids[i] == pid) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool move_to(const struct cgroup_root *root, const void *arg, pid_t pid) {
+	char text[24];
+	snprintf(text, sizeof(text), "%ld", (long)pid);
+	return control_write(root, arg, text) == 0 || errno == ESRCH;
+}
+
+static bool holds_ours_alone(const struct cgroup_root *root) {
+	struct family family = FAMILY_INIT;
+	family_add_tree(&family, getpid());
+	bool ours = each_process(root, "cgroup.procs", is_ours, &family);
+	family_fini(&family);
+	return ours;
+}
+
+static void step_back(struct cgroup_root *root, const char *leaf, const char *leaf_procs) {
+	each_process(root, leaf_procs, move_to, "cgroup.procs");
+	unlinkat(root->fd, leaf, AT_REMOVEDIR); // where it cannot be done a leaf stays, with us in it
+}
+
+// A group with processes has no controllers for the groups below it ("no internal process constraint"), so all go to a
+// leaf, if they are ours. Returns 0, or -1 with errno.
+static int step_aside(struct cgroup_root *root) {
+	char leaf[NAME_BYTES], procs[NAME_BYTES];
+	group_file(0, "", leaf);
+	group_file(0, "cgroup.procs", procs);
+	if (!holds_ours_alone(root)) {
+		errno = EBUSY;
+		return -1;
+	}
+	if (mkdirat(root->fd, leaf, 0755) != 0) {
+		return -1;
+	}
+	// some may start others while we move them
+	for (unsigned i = 0; i < MOVES && holds_ours_alone(root); ++i) {
+		each_process(root, "cgroup.procs", move_to, procs);
+		if (control_write(root, "cgroup.subtree_control", "+memory") == 0) {
+			root->aside = true;
+			return 0;
+		}
+	}
+	int error = errno;
+	step_back(root, leaf, procs);
+	errno = error;
+	return -1;
+}
+
+// ---- the root ----
+
+// A killed fairpar's groups, which are empty by now or soon: all that remains is names.
+static void remove_leftovers(const struct cgroup_root *root) {
+	int fd = openat(root->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+	if (!dir) {
+		if (fd >= 0) {
+			close(fd);
+		}
+		return;
+	}
+	for (struct dirent *entry; (entry = readdir(dir));) {
+		char *end = entry->d_name;
+		long pid = strncmp(end, "fairpar-", 8) == 0 ? strtol(entry->d_name + 8, &end, 10) : 0;
+		if (pid > 0 && *end == '-' && kill((pid_t)pid, 0) != 0 && errno == ESRCH) {
+			unlinkat(root->fd, entry->d_name, AT_REMOVEDIR); // refused while somebody lives in it
+		}
+	}
+	closedir(dir);
+}
+
+// Returns NULL or the cause.
+static const char *enable(struct cgroup_root *root) {
+	if (!root->real) {
+		return NULL;
+	}
+	if (!control_has(root, "cgroup.controllers", "memory")) {
+		return "it has no memory controller";
+	}
+	if (control_has(root, "cgroup.subtree_control", "memory")
+	    || control_write(root, "cgroup.subtree_control", "+memory") == 0
+	    || (errno == EBUSY && step_aside(root) == 0)) {
+		return NULL;
+	}
+	return errno == EBUSY ? "there are processes in it" : strerror(errno);
+}
+
+const char *cgroup_root_open(struct cgroup_root *root, const char *path) {
+	*root = (struct cgroup_root){.fd = -1};
+	char *own = path ? NULL : own_path();
+	if (!path && !own) {
+		return "there is no cgroup v2";
+	}
+	root->fd = open(path ? path : own, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	free(own);
+	struct statfs fs;
+	if (root->fd < 0 || fstatfs(root->fd, &fs) != 0) {
+		return strerror(errno);
+	}
+	root->real = fs.f_type == CGROUP2_SUPER_MAGIC;
+	const char *cause = !path && !root->real ? "it is no cgroup v2" : NULL;
+	if (!cause && faccessat(root->fd, ".", W_OK, AT_EACCESS) != 0) {
+		cause = strerror(errno);
+	}
+	cause = cause ? cause : enable(root);
+	if (cause) {
+		close(root->fd);
+		root->fd = -1;
+		return cause;
+	}
+	remove_leftovers(root);
+	return NULL;
+}
+
+void cgroup_root_close(struct cgroup_root *root) {
+	if (root->fd < 0) {
+		return;
+	}
+	if (root->aside) {
+		char leaf[NAME_BYTES], procs[NAME_BYTES];
+		control_write(root, "cgroup.subtree_control", "-memory");
+		step_back(root, group_file(0, "", leaf), group_file(0, "cgroup.procs", procs));
+	}
+	close(root->fd);
+	root->fd = -1;
+}
+
+// ---- a group ----
+
+static void remove_empty(const struct cgroup_root *root, const struct cgroup *group) {
+	char name[NAME_BYTES];
+	unlinkat(root->fd, group_file(group->number, "", name), AT_REMOVEDIR);
+}
+
+int cgroup_create(struct cgroup_root *root, uint64_t limit, struct cgroup *ret_group) {
+	struct cgroup group = CGROUP_NONE;
+	char name[NAME_BYTES], text[24];
+	int made;
+	do {
+		group.number = atomic_add_relaxed(&root->made, 1) + 1;
+		made = mkdirat(root->fd, group_file(group.number, "", name), 0755);
+		// one of the same pid may have left it, in another pid namespace
+	} while (made != 0 && errno == EEXIST && group.number < 1U << 20);
+	if (made != 0) {
+		return -1;
+	}
+	snprintf(text, sizeof(text), "%" PRIu64, limit);
+	if (control_write(root, group_file(group.number, "memory.max", name), text) != 0
+	    || (group.procs_fd = control_open(root, group_file(group.number, "cgroup.procs", name))) < 0) {
+		int error = errno;
+		remove_empty(root, &group);
+		errno = error;
+		return -1;
+	}
+	if (root->real) {
+		// not there in every kernel
+		control_write(root, group_file(group.number, "memory.swap.max", name), "0");
+		control_write(root, group_file(group.number, "memory.oom.group", name), "1");
+	}
+	*ret_group = group;
+	return 0;
+}
+
+void cgroup_close(struct cgroup *group) {
+	if (group->procs_fd >= 0) {
+		close(group->procs_fd);
+		group->procs_fd = -1;
+	}
+}
+
+bool cgroup_ran_out(const struct cgroup_root *root, const struct cgroup *group) {
+	char name[NAME_BYTES];
+	struct buf text = BUF_INIT;
+	const char *at = NULL;
+	if (proc_read(root->fd, group_file(group->number, "memory.events", name), &text) == 0) {
+		at = strncmp(buf_str(&text), "oom_kill ", 9) == 0 ? buf_str(&text) : strstr(buf_str(&text), "\noom_kill ");
+	}
+	bool ran_out = at && strtoull(at + (*at == '\n') + 9, NULL, 10) > 0;
+	buf_fini(&text);
+	return ran_out;
+}
+
+// Waits for "populated 0" in cgroup.events, whose changes poll() reports as POLLPRI once it was read.
+static void wait_empty(const struct cgroup_root *root, const struct cgroup *group) {
+	char name[NAME_BYTES], text[256];
+	int fd = openat(root->fd, group_file(group->number, "cgroup.events", name), O_RDONLY | O_CLOEXEC);
+	if (fd < 0) {
+		return;
+	}
+	uint64_t until = now_ns() + (uint64_t)EMPTY_MS * NS_PER_MS;
+	for (uint64_t now = now_ns(); now < until; now = now_ns()) {
+		ssize_t n = pread(fd, text, sizeof(text) - 1, 0);
+		text[n > 0 ? n : 0] = '\0';
+		if (n <= 0 || !strstr(text, "populated 1")) {
+			break;
+		}
+		struct pollfd change = {.fd = fd, .events = POLLPRI};
+		poll(&change, 1, (int)((until - now) / NS_PER_MS) + 1);
+	}
+	close(fd);
+}
+
+void cgroup_remove(const struct cgroup_root *root, struct cgroup *group) {
+	char name[NAME_BYTES];
+	cgroup_close(group);
+	if (unlinkat(root->fd, group_file(group->number, "", name), AT_REMOVEDIR) != 0 && errno == EBUSY && root->real
+	    && control_write(root, group_file(group->number, "cgroup.kill", name), "1") == 0) {
+		wait_empty(root, group);
+		remove_empty(root, group);
+	}
+	group->number = 0;
+}

@@ -1,0 +1,53 @@
+// Memory limits that the kernel keeps: a cgroup v2 for each job that has one, below a group that is fairpar's own.
+
+#ifndef FAIRPAR_PROCESS_CGROUP_H
+#define FAIRPAR_PROCESS_CGROUP_H
+
+#include "base/atomic.h"
+#include "base/attr.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+// The group below which the jobs' groups are made.
+struct cgroup_root {
+	int fd;            // O_PATH descriptor of its directory, or -1
+	bool real;         // on a cgroup2 file system; else a plain directory, as tests have it
+	bool aside;        // this process went to a leaf of its own to make room for the memory controller
+	atomic_uint made;  // for names that are used once
+};
+
+// The group of one job.
+struct cgroup {
+	unsigned number; // in its name, fairpar-PID-NUMBER; 0: there is none
+	int procs_fd;    // cgroup.procs, to write "0" to by who enters it; or -1
+};
+
+#define CGROUP_NONE {.number = 0, .procs_fd = -1}
+
+// Opens the group `path`, or this process's own (NULL), and enables the memory controller below it. It must hold no
+// process but this one and its descendants. Removes what a killed fairpar has left there.
+// Returns NULL, or the cause in words (to be used at once) with root->fd -1.
+const char *cgroup_root_open(struct cgroup_root *root, const char *path) FP_NODISCARD;
+
+// Goes back to where this process was, if it went aside. Nothing happens to one that is not open.
+void cgroup_root_close(struct cgroup_root *root);
+
+// Makes a group with a limit of `limit` bytes. Returns 0, or -1 with errno and nothing made.
+int cgroup_create(struct cgroup_root *root, uint64_t limit, struct cgroup *ret_group) FP_NODISCARD;
+
+// Closes the way in, once the job has gone it.
+void cgroup_close(struct cgroup *group);
+
+// True if the kernel has killed a process of the group for want of memory.
+bool cgroup_ran_out(const struct cgroup_root *root, const struct cgroup *group);
+
+// Removes the group. What the job has left running in it is killed, and waited for a second at most; a group that
+// cannot be removed stays.
+void cgroup_remove(const struct cgroup_root *root, struct cgroup *group);
+
+// The directory of this process's group: from /proc/self/cgroup and /proc/self/mountinfo (cgroups(7), proc(5)).
+// Returns NULL if there is none in cgroup v2, or none to be seen; the caller frees it.
+char *cgroup_own_path(const char *cgroup, const char *mountinfo);
+
+#endif

@@ -1,0 +1,82 @@
+// The memory that jobs say they need: a limit where a cgroup v2 is fairpar's own, else a start that waits for it.
+//
+// Without a cgroup the rule is: a job starts when as much memory is available as it has declared and as those that run
+// have declared and not yet used; first come, first served. One that needs more than the machine has starts when no
+// other job with a declaration runs.
+
+#ifndef FAIRPAR_PROCESS_MEMORY_H
+#define FAIRPAR_PROCESS_MEMORY_H
+
+#include "base/atomic.h"
+#include "base/list.h"
+#include "base/sync.h"
+#include "process/cgroup.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+enum memory_mode { MEMORY_UNKNOWN, MEMORY_FINDING, MEMORY_CGROUP, MEMORY_ADMISSION };
+
+struct memory {
+	mutex lock;             // of all but what is set before the mode and constant after it
+	cond found;             // the mode is known
+	enum memory_mode mode;  // found out by the first job with a declaration
+	bool proven;            // a job has entered a cgroup
+	bool has_waited;        // there was a message for this,
+	bool has_exceeded;      // this
+	bool has_missed;        // and this
+	const char *meminfo;    // /proc/meminfo
+	const char *asked_root; // $FAIRPAR_CGROUP_ROOT, or NULL
+	struct cgroup_root root;
+	struct list waiting;    // claims; the first is the one to be looked at, by its own thread
+	struct list admitted;   // those of jobs that run, or are about to
+	size_t nadmitted;
+	uint64_t nended;
+};
+
+// The declaration of one job, in the memory of its child_run(). Zeroed, with bytes 0, it does nothing at all.
+struct memory_claim {
+	uint64_t bytes;
+	const char *label;  // of the job, for messages
+	struct list link;
+	cond turn;
+	bool is_open;       // between memory_claim_open() and memory_claim_close()
+	bool is_admitted;   // in the list
+	pid_t pid;          // 0 until it runs
+	struct cgroup group;
+};
+
+void memory_init(struct memory *memory);
+// When no claim is open any more, and the guardian has gone.
+void memory_fini(struct memory *memory);
+
+// Opens a claim of `bytes` (> 0): returns once the job may start. Returns false when `refusal` was set before that, and
+// memory_wake() called behind it. The claim is open in either case.
+bool memory_claim_open(struct memory *memory, struct memory_claim *claim, uint64_t bytes, const char *label,
+                       const atomic_bool *refusal) FP_NODISCARD;
+
+// Makes the job's cgroup, if there are any and it was not made before. Returns 0, or -1 with errno.
+int memory_claim_prepare(struct memory *memory, struct memory_claim *claim) FP_NODISCARD;
+
+// After a start that failed with `error` because of the cgroup: true if none has ever worked. Then there are no cgroups
+// any more, with one message, and the claim is to be opened again.
+bool memory_claim_renounce(struct memory *memory, struct memory_claim *claim, int error) FP_NODISCARD;
+
+// The job runs.
+void memory_claim_started(struct memory *memory, struct memory_claim *claim, pid_t pid);
+
+// The job has ended or did not start. Returns whether the kernel killed of it for want of memory.
+bool memory_claim_close(struct memory *memory, struct memory_claim *claim);
+
+// Makes those who wait look at their `refusal`.
+void memory_wake(struct memory *memory);
+
+// The rule: whether `need` bytes and all of `unused`, of `n` elements, are available.
+bool memory_fits(uint64_t need, const uint64_t *unused, size_t n, uint64_t available);
+
+// The bytes of "NAME: N kB" in the text of /proc/meminfo; returns false if there is none.
+bool meminfo_find(const char *text, const char *name, uint64_t *ret_bytes) FP_NODISCARD;
+
+#endif

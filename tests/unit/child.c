@@ -422,6 +422,32 @@ static void test_grandchild(void) {
 	world_close(&w);
 }
 
+// Takes a little, and then no more, as where the reader of it has gone.
+static ssize_t refuse(void *arg, enum child_stream stream, int fd) {
+	struct world *world = arg;
+	if (stream == STREAM_OUT && world->out.len > 0) {
+		errno = EPIPE;
+		return -1;
+	}
+	return hear(arg, stream, fd);
+}
+
+static void test_refused_output(void) {
+	struct world w;
+	world_open(&w);
+	w.drain.readable = refuse;
+	unsigned fds = count_fds();
+	run_path(&w, "/usr/bin/yes", NULL, NULL);
+	check_equal(w.result.outcome, OUTCOME_SIGNAL);
+	check_equal(w.result.term_signal, SIGPIPE);
+	// the other stream goes on
+	run(&w, "trap '' PIPE; echo one; while echo more; do :; done 2>&-; echo last >&2; exit 6");
+	check_equal(w.result.exit_code, 6);
+	check_string(trimmed(&w.err), "last");
+	check_equal(count_fds(), fds + (w.children->guardian.pipe_fd >= 0));
+	world_close(&w);
+}
+
 static void test_no_drain(void) {
 	struct world w;
 	world_open(&w);
@@ -1018,6 +1044,7 @@ int main(int argc, char *argv[]) {
 		TEST("all output is taken", test_output),
 		TEST("a job that closes its streams is waited for", test_closed_streams),
 		TEST("a grandchild with an open stream gets a second", test_grandchild),
+		TEST("a stream that is not taken ends, and the job as it likes", test_refused_output),
 		TEST("without a drain the streams are inherited", test_no_drain),
 		TEST("a timeout is a timeout whatever the job makes of it", test_timeout),
 		TEST("a timeout goes on to KILL, for the whole group", test_timeout_escalates),

@@ -1,0 +1,629 @@
+// The memory that jobs declare: the rule, who waits for whom, and groups of their own.
+
+#include "process/memory.h"
+
+#include "process/child.h"
+#include "process/children.h"
+#include "process/guardian.h"
+#include "test.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <sched.h>
+#include <sys/stat.h>
+
+#define MB (UINT64_C(1) << 20)
+
+static char place[] = "/tmp/fairpar-memory.XXXXXX"; // a directory for one test
+
+static const char *in_place(const char *name) {
+	static char path[2][128];
+	static unsigned turn;
+	snprintf(path[turn % 2], sizeof(path[0]), "%s/%s", place, name);
+	return path[turn++ % 2];
+}
+
+static void put_file(const char *path, const char *text) {
+	char temporary[160];
+	snprintf(temporary, sizeof(temporary), "%s.new", path);
+	int fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	check(fd >= 0);
+	check_equal(write(fd, text, strlen(text)), strlen(text));
+	close(fd);
+	check_equal(rename(temporary, path), 0); // nobody reads half of it
+}
+
+static const char *file_text(const char *path) {
+	static char text[4096];
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	check(fd >= 0);
+	ssize_t n = read(fd, text, sizeof(text) - 1);
+	check(n >= 0);
+	text[n] = '\0';
+	close(fd);
+	return text;
+}
+
+static unsigned count(const char *text, const char *word) {
+	unsigned n = 0;
+	for (; (text = strstr(text, word)); text += strlen(word)) {
+		++n;
+	}
+	return n;
+}
+
+static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw) {
+	(void)st;
+	(void)type;
+	(void)ftw;
+	return remove(path);
+}
+
+static void remove_tree(const char *path) {
+	check_equal(nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS), 0);
+}
+
+// ---- a world for one test ----
+
+static struct world {
+	struct context *context;
+	struct children *children;
+	char meminfo[128];
+	int stderr_fd; // as it was
+} world;
+
+static void set_available(uint64_t available) {
+	char text[128];
+	snprintf(text, sizeof(text), "MemTotal: %llu kB\nMemFree: 1 kB\nMemAvailable: %llu kB\n",
+	         (unsigned long long)(1000 * MB / 1024), (unsigned long long)(available / 1024));
+	put_file(in_place("meminfo"), text);
+}
+
+static void world_open(const char *root) {
+	check(mkdtemp(place));
+	root ? setenv("FAIRPAR_CGROUP_ROOT", root, 1) : unsetenv("FAIRPAR_CGROUP_ROOT");
+	sigset_t all;
+	sigfillset(&all);
+	sigdelset(&all, SIGALRM); // the harness's
+	world.context = context_capture();
+	sigprocmask(SIG_BLOCK, &all, NULL);
+	world.children = children_create(NULL);
+	set_available(100 * MB);
+	snprintf(world.meminfo, sizeof(world.meminfo), "%s", in_place("meminfo"));
+	world.children->memory.meminfo = world.meminfo;
+	world.stderr_fd = dup(2);
+	int said = open(in_place("stderr"), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+	check(said >= 0 && dup2(said, 2) == 2);
+	close(said);
+}
+
+// What fairpar has said; the tests' own words go to the old stderr again.
+static const char *world_said(void) {
+	check_equal(dup2(world.stderr_fd, 2), 2);
+	return file_text(in_place("stderr"));
+}
+
+static void world_close(void) {
+	children_destroy(world.children);
+	context_unref(world.context);
+	remove_tree(place);
+}
+
+// As if no cgroup could be had, wherever the test runs.
+static void without_cgroups(void) {
+	world.children->memory.mode = MEMORY_ADMISSION;
+}
+
+struct job {
+	uint64_t memory;
+	bool cleanup;
+	char *argv[4];
+	int hold[2], said[2]; // ends when it is told to; has said that it runs
+	thread thread;
+	struct result result;
+	struct spawn_error error;
+};
+
+static ssize_t pass_on(void *arg, enum child_stream stream, int fd) {
+	struct job *job = arg;
+	char text[256];
+	ssize_t n = read(fd, text, sizeof(text));
+	if (n > 0 && stream == STREAM_OUT) {
+		check_equal(write(job->said[1], text, (size_t)n), n);
+	}
+	return n;
+}
+
+static void *job_thread(void *arg) {
+	struct job *job = arg;
+	struct drain drain = {.readable = pass_on, .arg = job};
+	struct child_scratch *scratch = child_scratch_create();
+	struct child_config config = {
+		.path = job->argv[0], .argv = job->argv, .env = world.context->env, .context = world.context,
+		.stdin_fd = job->hold[0], .drain = &drain, .memory = job->memory, .cleanup = job->cleanup, .label = "thejob",
+		.own_group = true, .scratch = scratch,
+	};
+	child_run(world.children, &config, &job->result, &job->error);
+	child_scratch_destroy(scratch);
+	close(job->said[1]);
+	return NULL;
+}
+
+static void job_start(struct job *job, uint64_t memory, const char *first, const char *second, const char *third) {
+	job->memory = memory;
+	job->argv[0] = (char *)(uintptr_t)first;
+	job->argv[1] = (char *)(uintptr_t)second;
+	job->argv[2] = (char *)(uintptr_t)third;
+	check_equal(pipe2(job->hold, O_CLOEXEC), 0);
+	check_equal(pipe2(job->said, O_CLOEXEC), 0);
+	check_equal(thread_start(&job->thread, job_thread, job, 256 * 1024), 0);
+}
+
+static void job_start_held(struct job *job, uint64_t memory) {
+	job_start(job, memory, "/bin/sh", "-c", "echo ready; read x; exit 3");
+}
+
+static void job_wait_ready(struct job *job) {
+	char byte;
+	check_equal(read(job->said[0], &byte, 1), 1);
+}
+
+static void job_wait_end(struct job *job) {
+	thread_join(job->thread);
+	close(job->hold[0]);
+	close(job->hold[1]);
+	close(job->said[0]);
+}
+
+static void job_end(struct job *job) {
+	check_equal(write(job->hold[1], "\n", 1), 1);
+	job_wait_end(job);
+	check_equal(job->result.outcome, OUTCOME_FAILED);
+	check_equal(job->result.exit_code, 3);
+	check(job->result.start > 0);
+}
+
+static struct result job_run(uint64_t memory, const char *script) {
+	struct job job = {.memory = 0};
+	job_start(&job, memory, "/bin/sh", "-c", script);
+	job_wait_end(&job);
+	return job.result;
+}
+
+// Until `n` claims wait; they are looked at in the order in which they came.
+static void wait_waiting(unsigned n) {
+	struct memory *memory = &world.children->memory;
+	for (unsigned waiting = 0; waiting != n;) {
+		waiting = 0;
+		mutex_lock(&memory->lock);
+		list_for_each(&memory->waiting, at) {
+			++waiting;
+		}
+		mutex_unlock(&memory->lock);
+	}
+}
+
+// Until a job has said that it waits.
+static void wait_said(void) {
+	struct memory *memory = &world.children->memory;
+	for (bool said = false; !said;) {
+		mutex_lock(&memory->lock);
+		said = memory->has_waited;
+		mutex_unlock(&memory->lock);
+	}
+}
+
+// ---- the rule ----
+
+static void test_fits(void) {
+	check(memory_fits(0, NULL, 0, 0));
+	check(memory_fits(100, NULL, 0, 100));
+	check(!memory_fits(101, NULL, 0, 100));
+	const uint64_t unused[] = {10, 0, 20};
+	check(memory_fits(70, unused, 3, 100));
+	check(!memory_fits(71, unused, 3, 100));
+	check(!memory_fits(0, unused, 3, 29));
+	const uint64_t huge[] = {UINT64_MAX, UINT64_MAX, 2};
+	check(!memory_fits(UINT64_MAX, huge, 3, UINT64_MAX));
+	check(memory_fits(0, huge, 1, UINT64_MAX));
+}
+
+static void test_meminfo(void) {
+	uint64_t bytes;
+	const char *text = "MemTotal:       16384 kB\nMemFree:  1 kB\nMemAvailable:    2048 kB\nBuffers: 7 kB\n";
+	check(meminfo_find(text, "MemAvailable", &bytes));
+	check_equal(bytes, 2 * MB);
+	check(meminfo_find(text, "MemTotal", &bytes));
+	check_equal(bytes, 16 * MB);
+	check(!meminfo_find(text, "Mem", &bytes));
+	check(!meminfo_find("XMemTotal: 1 kB\nMemTotal: x kB\n", "MemTotal", &bytes));
+	check(!meminfo_find("", "MemTotal", &bytes));
+	check(meminfo_find(file_text("/proc/meminfo"), "MemAvailable", &bytes) && bytes > MB);
+}
+
+static void check_path(const char *cgroup, const char *mountinfo, const char *expected) {
+	char *path = cgroup_own_path(cgroup, mountinfo);
+	check_string(path ? path : "none", expected);
+	free(path);
+}
+
+static void test_own_path(void) {
+	const char *v2 = "31 23 0:28 / /sys rw - sysfs sysfs rw\n"
+		"41 31 0:38 / /sys/fs/cgroup rw,relatime shared:4 - cgroup2 cgroup2 rw,nsdelegate\n";
+	check_path("0::/user.slice/a b\n", v2, "/sys/fs/cgroup/user.slice/a b");
+	check_path("4:memory:/x\n0::/y\n", v2, "/sys/fs/cgroup/y");
+	check_path("0::/\n", v2, "/sys/fs/cgroup/");
+	check_path("4:memory:/x\n", v2, "none");
+	check_path("", v2, "none");
+	check_path("0::/../outside\n", v2, "none");
+	check_path("0::/x\n", "41 31 0:38 / /sys/fs/cgroup rw - cgroup cgroup rw,memory\n", "none");
+	check_path("0::/x\n", "", "none");
+	check_path("0::/x\n", "garbage - cgroup2 x\n\n", "none");
+	const char *below = "41 31 0:38 /lxc/one /mnt/c\\040g rw - cgroup2 cgroup2 rw\n";
+	check_path("0::/lxc/one/job\n", below, "/mnt/c g/job");
+	check_path("0::/lxc/one\n", below, "/mnt/c g");
+	check_path("0::/lxc/other\n", below, "none");
+	check_path("0::/lxc/one2\n", below, "none");
+}
+
+// ---- waiting ----
+
+static void test_waits_for_memory(void) {
+	world_open(NULL);
+	without_cgroups();
+	set_available(10 * MB);
+	struct job job = {.memory = 0};
+	job_start_held(&job, 20 * MB);
+	wait_said();
+	set_available(20 * MB); // by others: nobody tells us
+	job_wait_ready(&job);
+	job_end(&job);
+	check_equal(count(world_said(), "fairpar: memory: 'thejob' waits for 20M; 10M is available\n"), 1);
+	world_close();
+}
+
+static void test_declared_counts(void) {
+	world_open(NULL);
+	without_cgroups();
+	struct job one = {.memory = 0}, two = {.memory = 0}, three = {.memory = 0}, free_one = {.memory = 0};
+	job_start_held(&one, 50 * MB);
+	job_wait_ready(&one);
+	job_start_held(&two, 60 * MB);
+	wait_waiting(1);
+	job_start_held(&three, MB); // there is room, but another came first
+	wait_waiting(2);
+	job_start_held(&free_one, 0); // no declaration, no wait
+	job_wait_ready(&free_one);
+	job_end(&free_one);
+	mutex_lock(&world.children->memory.lock);
+	check_equal(world.children->memory.nadmitted, 1);
+	mutex_unlock(&world.children->memory.lock);
+	job_end(&one);
+	job_wait_ready(&two);
+	job_wait_ready(&three);
+	job_end(&two);
+	job_end(&three);
+	check_string(world_said(), "");
+	world_close();
+}
+
+enum { EATEN_MB = 60 };
+
+// The program of a job that uses memory and ends when it is told to.
+static int eat(void) {
+	size_t size = (size_t)EATEN_MB * MB;
+	static volatile char *mem;
+	mem = malloc(size);
+	for (size_t i = 0; mem && i < size; i += 1024) {
+		mem[i] = 1;
+	}
+	char byte;
+	return mem && write(1, "x", 1) == 1 && read(0, &byte, 1) == 1 ? 3 : 1;
+}
+
+static void test_used_counts_once(void) {
+	world_open(NULL);
+	without_cgroups();
+	set_available(150 * MB);
+	struct job one = {.memory = 0}, two = {.memory = 0};
+	job_start(&one, 100 * MB, "/proc/self/exe", "--eat", NULL);
+	job_wait_ready(&one);
+	set_available(90 * MB);      // what it uses is no longer there
+	job_start_held(&two, 45 * MB); // 100 - 60 + 45
+	job_wait_ready(&two);
+	job_end(&two);
+	job_end(&one);
+	check_string(world_said(), "");
+	world_close();
+}
+
+static void test_more_than_there_is(void) {
+	world_open(NULL);
+	without_cgroups();
+	struct job one = {.memory = 0}, two = {.memory = 0};
+	job_start_held(&one, 2000 * MB);
+	job_wait_ready(&one);
+	job_start_held(&two, 2000 * MB);
+	wait_waiting(1);
+	job_end(&one);
+	job_wait_ready(&two);
+	job_end(&two);
+	const char *said = world_said();
+	check_equal(count(said, "\n"), 1);
+	check_equal(count(said, "fairpar: warning: memory: 'thejob' needs 1.953G, and there is 1000M in all; "
+	                        "such jobs run one at a time\n"), 1);
+	world_close();
+}
+
+static void test_cancelled(void) {
+	world_open(NULL);
+	without_cgroups();
+	struct job one = {.memory = 0}, two = {.memory = 0}, cleanup = {.cleanup = true};
+	set_available(10 * MB);
+	job_start_held(&one, 20 * MB);
+	wait_waiting(1);
+	job_start_held(&two, MB);
+	wait_waiting(2);
+	job_start_held(&cleanup, 30 * MB);
+	wait_waiting(3);
+	children_terminate(world.children);
+	job_wait_end(&one);
+	job_wait_end(&two);
+	check_equal(one.result.outcome, OUTCOME_CANCELLED);
+	check(one.result.start == 0 && one.result.end == 0);
+	check_equal(two.result.outcome, OUTCOME_CANCELLED);
+	wait_waiting(1); // a clean-up waits on
+	set_available(40 * MB);
+	job_wait_ready(&cleanup);
+	struct job another = {.cleanup = true};
+	job_start_held(&another, 30 * MB);
+	wait_waiting(1);
+	children_kill(world.children);
+	job_wait_end(&another);
+	check_equal(another.result.outcome, OUTCOME_CANCELLED);
+	check_equal(another.result.start, 0);
+	job_wait_end(&cleanup);
+	check_equal(cleanup.result.term_signal, SIGKILL);
+	world_close();
+}
+
+static void test_no_figures(void) {
+	world_open(NULL);
+	without_cgroups();
+	check_equal(unlink(in_place("meminfo")), 0);
+	check_equal(job_run(20 * MB, "exit 3").exit_code, 3);
+	check_equal(job_run(20 * MB, "exit 3").exit_code, 3);
+	check_equal(count(world_said(), "warning: memory: no figures in '"), 1);
+	world_close();
+}
+
+static void test_failed_start_gives_back(void) {
+	world_open(NULL);
+	without_cgroups();
+	struct job job = {.memory = 0};
+	job_start(&job, 20 * MB, "/no/such", NULL, NULL);
+	job_wait_end(&job);
+	check_equal(job.result.exit_code, 127);
+	check_equal(world.children->memory.nadmitted, 0);
+	world_close();
+}
+
+enum { STORM_THREADS = 4, STORM_JOBS = 50 };
+
+static atomic_uint storm_bytes;
+
+static void *storm(void *arg) {
+	for (unsigned i = 0; i < STORM_JOBS; ++i) {
+		struct memory_claim claim;
+		unsigned mb = 10 + (i * 7 + *(unsigned *)arg * 13) % 50;
+		check(memory_claim_open(&world.children->memory, &claim, mb * MB, "storm", &world.children->terminating));
+		// its own pid uses less than it declares, if it uses anything
+		check(atomic_fetch_add(&storm_bytes, mb) + mb <= 100);
+		sched_yield();
+		atomic_fetch_sub(&storm_bytes, mb);
+		check(!memory_claim_close(&world.children->memory, &claim));
+	}
+	return NULL;
+}
+
+static void test_storm(void) {
+	world_open(NULL);
+	without_cgroups();
+	thread threads[STORM_THREADS];
+	unsigned numbers[STORM_THREADS];
+	for (unsigned i = 0; i < STORM_THREADS; ++i) {
+		numbers[i] = i;
+		check_equal(thread_start(&threads[i], storm, &numbers[i], 256 * 1024), 0);
+	}
+	for (unsigned i = 0; i < STORM_THREADS; ++i) {
+		thread_join(threads[i]);
+	}
+	check_equal(world.children->memory.nadmitted, 0);
+	check_equal(world.children->memory.nended, STORM_THREADS * STORM_JOBS);
+	check_string(world_said(), "");
+	world_close();
+}
+
+// ---- groups ----
+
+static char root[] = "/tmp/fairpar-memory-root.XXXXXX"; // a plain directory in the place of a cgroup2 file system
+
+static const char *in_group(unsigned number, const char *file) {
+	static char path[128];
+	snprintf(path, sizeof(path), "%s/fairpar-%ld-%u/%s", root, (long)getpid(), number, file);
+	return path;
+}
+
+static void remove_root(void) {
+	remove_tree(root);
+}
+
+static void test_group(void) {
+	check(mkdtemp(root));
+	world_open(root);
+	check_equal(job_run(0, "exit 3").exit_code, 3);
+	check(access(in_group(1, ""), F_OK) != 0); // without a declaration there is none
+	check_equal(job_run(2048 * MB, "exit 3").exit_code, 3);
+	check_string(file_text(in_group(1, "memory.max")), "2147483648");
+	check_string(file_text(in_group(1, "cgroup.procs")), "0");
+	check(access(in_group(1, "memory.swap.max"), F_OK) != 0);
+	set_available(0);
+	check_equal(job_run(MB, "exit 4").exit_code, 4); // does not wait
+	check_string(file_text(in_group(2, "memory.max")), "1048576");
+	check_string(world_said(), "");
+	world_close();
+	remove_root();
+}
+
+static void test_group_descriptors(void) {
+	check(mkdtemp(root));
+	world_open(root);
+	check_equal(job_run(MB, "test -z \"$(find /proc/$$/fd -lname \"$FAIRPAR_CGROUP_ROOT/*\")\"").outcome, OUTCOME_OK);
+	struct job job = {.memory = 0};
+	job_start_held(&job, MB);
+	job_wait_ready(&job);
+	char link[64], path[256];
+	for (int fd = 3; fd < 256; ++fd) { // nor do we hold one for each that runs
+		snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+		ssize_t n = readlink(link, path, sizeof(path) - 1);
+		path[n > 0 ? n : 0] = '\0';
+		check(!strstr(path, "cgroup.procs"));
+	}
+	job_end(&job);
+	world_close();
+	remove_root();
+}
+
+static void test_out_of_memory(void) {
+	check(mkdtemp(root));
+	world_open(root);
+	static const struct { unsigned kills; const char *end; enum outcome outcome; bool expected; } cases[] = {
+		{1, "kill -9 $$", OUTCOME_SIGNAL, true},
+		{0, "kill -9 $$", OUTCOME_SIGNAL, false},
+		{2, "exit 137", OUTCOME_FAILED, true},
+		{1, "exit 0", OUTCOME_OK, false},
+	};
+	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); ++i) {
+		char script[256];
+		snprintf(script, sizeof(script), "printf 'low 0\\noom 1\\noom_kill %u\\n' >%s; %s", cases[i].kills,
+		         in_group(i + 1, "memory.events"), cases[i].end);
+		struct result result = job_run(MB, script);
+		check_equal(result.outcome, cases[i].outcome);
+		check_equal(result.out_of_memory, cases[i].expected);
+	}
+	world_close();
+	remove_root();
+}
+
+static void test_leftovers(void) {
+	check(mkdtemp(root));
+	pid_t gone = fork();
+	if (gone == 0) {
+		_exit(0);
+	}
+	check_equal(waitpid(gone, NULL, 0), gone);
+	char name[5][128];
+	snprintf(name[0], sizeof(name[0]), "%s/fairpar-%ld-7", root, (long)gone);
+	snprintf(name[1], sizeof(name[1]), "%s/fairpar-%ld-7", root, (long)getpid());
+	snprintf(name[2], sizeof(name[2]), "%s/fairpar-%ldx", root, (long)gone);
+	snprintf(name[3], sizeof(name[3]), "%s/other-%ld-7", root, (long)gone);
+	snprintf(name[4], sizeof(name[4]), "%s/fairpar-%ld-1", root, (long)getpid()); // of a namesake
+	for (unsigned i = 0; i < 5; ++i) {
+		check_equal(mkdir(name[i], 0700), 0);
+	}
+	world_open(root);
+	check_equal(job_run(MB, "exit 3").exit_code, 3);
+	check(access(name[0], F_OK) != 0);
+	for (unsigned i = 1; i < 5; ++i) {
+		check_equal(access(name[i], F_OK), 0);
+	}
+	check_string(file_text(in_group(2, "memory.max")), "1048576");
+	world_close();
+	remove_root();
+}
+
+static void test_unusable_root(void) {
+	world_open("/no/such/root");
+	check_equal(job_run(MB, "exit 3").exit_code, 3);
+	check_equal(job_run(MB, "exit 3").exit_code, 3);
+	check_string(world_said(), "fairpar: warning: memory: cannot use FAIRPAR_CGROUP_ROOT '/no/such/root': "
+	             "No such file or directory; jobs only wait until that much memory is available\n");
+	world_close();
+}
+
+// It looked well, but no group can be made in it.
+static void test_root_without_a_way_in(void) {
+	check(mkdtemp(root));
+	world_open(root);
+	struct memory *memory = &world.children->memory;
+	struct job jobs[4] = {{.memory = 0}};
+	check(!cgroup_root_open(&memory->root, root));
+	memory->mode = MEMORY_CGROUP;
+	close(memory->root.fd);
+	memory->root.fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	for (unsigned i = 0; i < 4; ++i) {
+		job_start_held(&jobs[i], MB);
+	}
+	for (unsigned i = 0; i < 4; ++i) {
+		job_wait_ready(&jobs[i]);
+	}
+	mutex_lock(&memory->lock);
+	check_equal(memory->mode, MEMORY_ADMISSION);
+	check_equal(memory->nadmitted, 4);
+	mutex_unlock(&memory->lock);
+	for (unsigned i = 0; i < 4; ++i) {
+		job_end(&jobs[i]);
+	}
+	const char *said = world_said();
+	check_equal(count(said, "\n"), 1);
+	check_equal(count(said, "Not a directory; jobs only wait"), 1);
+	world_close();
+	remove_root();
+}
+
+// Once one was entered, what cannot be limited is not run without.
+static void test_lost_root(void) {
+	check(mkdtemp(root));
+	world_open(root);
+	check_equal(job_run(MB, "exit 3").exit_code, 3);
+	remove_root();
+	struct job job = {.memory = 0};
+	job_start_held(&job, MB);
+	job_wait_end(&job);
+	check_equal(job.result.outcome, OUTCOME_SPAWN_ERROR);
+	check_equal(job.error.step, SPAWN_CGROUP);
+	check_equal(job.error.error, ENOENT);
+	check_string(spawn_step_name(job.error.step), "memory limit");
+	world_close();
+}
+
+int main(int argc, char *argv[]) {
+	if (argc > 1 && strcmp(argv[1], GUARDIAN_ARG) == 0) {
+		return guardian_main(argc, argv);
+	}
+	if (argc > 1 && strcmp(argv[1], "--eat") == 0) {
+		return eat();
+	}
+	static const struct test tests[] = {
+		TEST("a job fits beside what the others have not used yet", test_fits),
+		TEST("figures are found in /proc/meminfo", test_meminfo),
+		TEST("the own cgroup is found", test_own_path),
+		TEST("a job waits until there is memory", test_waits_for_memory),
+		TEST("what is declared counts, first come first served", test_declared_counts),
+		TEST("what a job uses of its declaration does not count twice", test_used_counts_once),
+		TEST("a job that needs more than there is runs alone", test_more_than_there_is),
+		TEST("the end of the run ends the wait, but for clean-ups", test_cancelled),
+		TEST("without figures nobody waits", test_no_figures),
+		TEST("a job that does not start gives its memory back", test_failed_start_gives_back),
+		TEST("many claims never take more than there is, and all end", test_storm),
+		TEST("a job with a declaration gets a group with that limit", test_group),
+		TEST("the way into a group is open to nobody else", test_group_descriptors),
+		TEST("a failure after a kill by the kernel is out of memory", test_out_of_memory),
+		TEST("what a killed fairpar left is removed", test_leftovers),
+		TEST("a root that cannot be used is told of once", test_unusable_root),
+		TEST("where no group can be entered jobs wait for memory instead", test_root_without_a_way_in),
+		TEST("a limit that cannot be set any more is an error", test_lost_root),
+	};
+	return test_main(tests, sizeof(tests) / sizeof(tests[0]), argc, argv);
+}

@@ -14,13 +14,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <linux/magic.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 
+enum { CGROUP2_MAGIC = 0x63677270 }; // statfs(2); musl comes without the kernel's headers
 enum { NAME_BYTES = 64, EMPTY_MS = 1000, MOVES = 10 };
 
 // ---- files ----
@@ -257,7 +257,7 @@ const char *cgroup_root_open(struct cgroup_root *root, const char *path) {
 	if (root->fd < 0 || fstatfs(root->fd, &fs) != 0) {
 		return strerror(errno);
 	}
-	root->real = fs.f_type == CGROUP2_SUPER_MAGIC;
+	root->real = fs.f_type == CGROUP2_MAGIC;
 	const char *cause = !path && !root->real ? "it is no cgroup v2" : NULL;
 	if (!cause && faccessat(root->fd, ".", W_OK, AT_EACCESS) != 0) {
 		cause = strerror(errno);

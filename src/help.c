@@ -9,7 +9,8 @@ enum { WIDTH = 80, BRIEF_COLUMN = 29, TEXT_COLUMN = 10 };
 
 static const char usage[] =
 	"Usage: fairpar [options] [command [argument ...]] [::: item ...] [:::: file ...]\n"
-	"       fairpar [options] < commands\n";
+	"       fairpar [options] < commands\n"
+	"       fairpar [options] -f MANIFEST [batch ...]\n";
 
 static const char examples[] =
 	"  fairpar gzip -9 ::: *.log                  a job for each item\n"
@@ -27,7 +28,7 @@ static const char sources[] =
 	"  {1} {2.} {NAME}            columns, or the items of several sources\n"
 	"  {#} {%}                    the number of the job, and of its slot\n";
 
-static const char see_also[] = "See also: man fairpar\n";
+static const char see_also[] = "See also: man fairpar, man fairpar-manifest, man fairpar-tutorial\n";
 
 // "-j, --jobs N", or with the other names "-j, -P, --jobs, --max-procs N".
 static void add_names(struct buf *text, const struct option_info *option, bool all) {
@@ -121,7 +122,7 @@ void help_long(struct buf *text) {
 
 void help_concise(struct buf *text) {
 	static const enum option_id most_used[] = {
-		OPT_JOBS, OPT_KEEP_ORDER, OPT_NULL, OPT_BATCH, OPT_BATCH_BY, OPT_HALT, OPT_DRY_RUN, OPT_HELP,
+		OPT_JOBS, OPT_KEEP_ORDER, OPT_NULL, OPT_BATCH, OPT_BATCH_BY, OPT_MANIFEST, OPT_HALT, OPT_DRY_RUN, OPT_HELP,
 	};
 	buf_printf(text, "%s\n%s\n", usage, examples);
 	for (size_t i = 0; i < sizeof(most_used) / sizeof(most_used[0]); ++i) {

@@ -1,11 +1,12 @@
 // fairpar: xargs for many queues. Starts up, picks the mode, returns the exit status.
 //
-// The map of src/. Data flows one way; only the files on top (here, options, run, feed, work) see more than one room.
+// The map of src/. Data flows one way; only the files on top (here, options, show, run, feed, work) see more than one room.
 //
 //   stdin, files, ::: -> plan: record -> feed: item in a batch's queue -> engine: whose turn -> worker
 //     -> work: the job -> process: child -> output: spool -> stdout, stderr
 //
 //   options.c      options_parse()    the one option table: struct options, --help, completions
+//   show.c         show_manifest()    --check and --list
 //   run.c          run_all()          composition root and event loop: input, signals, the end
 //   feed.c         feeds_fill()       inputs into the queues of their batches, just ahead of need
 //   work.c         work_item          the life of a job on a worker: expand, run, retry, then, count
@@ -26,6 +27,7 @@
 #include "process/context.h"
 #include "process/guardian.h"
 #include "run.h"
+#include "show.h"
 
 #include <errno.h>
 #include <string.h>
@@ -43,6 +45,7 @@ int main(int argc, char *argv[]) {
 	int status = EXIT_TROUBLE;
 	switch (options_parse(&options, argc, argv)) {
 	case MODE_RUN: status = run_all(&options, context); break;
+	case MODE_SHOW: status = show_manifest(&options); break;
 	case MODE_EXIT: status = options.status; break;
 	case MODE_ERROR: break;
 	}

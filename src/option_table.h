@@ -22,11 +22,14 @@ enum option_id {
 	NOPTIONS
 };
 
+#define WITH_MANIFEST ""
+#define MANIFEST_KEY(name) "use the key '" name "' in the manifest, under 'defaults' for all batches"
+
 // One row; see options.def for what the columns hold.
 struct option_info {
 	const char *name, *aliases, *shorts, *arg;
 	enum option_group group;
-	const char *complete, *brief, *text;
+	const char *complete, *instead, *brief, *text;
 };
 
 extern const struct option_info option_table[NOPTIONS];
@@ -39,6 +42,10 @@ static inline bool option_takes_value(const struct option_info *option) {
 // The value may be left out, and is given as --name=VALUE only.
 static inline bool option_value_is_optional(const struct option_info *option) {
 	return option->arg[0] == '[';
+}
+
+static inline bool option_goes_with_manifest(const struct option_info *option) {
+	return option->instead[0] == '\0';
 }
 
 // Takes the next word off a list of words separated by blanks. Returns its start and its length, or NULL at the end.

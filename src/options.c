@@ -12,6 +12,7 @@
 #include "base/io.h"
 #include "help.h"
 #include "option_table.h"
+#include "option_values.h"
 #include "slots/slots.h"
 
 #include <errno.h>
@@ -52,83 +53,15 @@ static int fail(enum option_id id, const char *format, ...) {
 
 // ---- values ----
 
-static int parse_long(const char *text, long least, long most, long *ret_value) {
-	char *end;
-	errno = 0;
-	long value = strtol(text, &end, 10);
-	bool is_number = strspn(text + (*text == '-'), "0123456789") > 0; // strtol() takes blanks and a plus, too
-	if (!is_number || *end || errno != 0 || value < least || value > most) {
-		return -1;
-	}
-	*ret_value = value;
-	return 0;
-}
-
 static int take_long(enum option_id id, const char *text, long least, long most, long *ret_value) {
-	if (parse_long(text, least, most, ret_value) != 0) {
+	if (option_long(text, least, most, ret_value) != 0) {
 		return fail(id, "must be a number from %ld to %ld, not '%s'", least, most, diag_shows(text));
 	}
 	return 0;
 }
 
-// Digits with, at most, a point among them. Returns what follows, or NULL. By hand: strtod() takes "inf", "0x1p3", and
-// under some locales a comma.
-static const char *parse_decimal(const char *text, double *ret_value) {
-	double value = 0, scale = 1;
-	bool any = false, fraction = false;
-	for (; (*text >= '0' && *text <= '9') || (*text == '.' && !fraction); ++text) {
-		if (*text == '.') {
-			fraction = true;
-			continue;
-		}
-		any = true;
-		scale *= fraction ? 10 : 1;
-		value = value * 10 + (*text - '0');
-	}
-	*ret_value = value / scale;
-	return any ? text : NULL;
-}
-
-static double unit_seconds(char unit) {
-	switch (unit) {
-	case 'd': case 'D': return 86400;
-	case 'h': case 'H': return 3600;
-	case 'm': case 'M': return 60;
-	case 's': case 'S': return 1;
-	default: return 0;
-	}
-}
-
-// GNU parallel's durations: seconds, or a sum such as 1d3.5h16.6m4s, in either case.
-static int parse_duration(const char *text, uint64_t *ret_ns) {
-	double seconds = 0, value;
-	const char *at = parse_decimal(text, &value);
-	if (at && *at == '\0') {
-		seconds = value;
-	}
-	while (at && *at) {
-		double unit = unit_seconds(*at++);
-		if (unit == 0) {
-			return -1;
-		}
-		seconds += value * unit;
-		if (*at == '\0') {
-			break;
-		}
-		at = parse_decimal(at, &value);
-		if (!at || *at == '\0') { // what goes on after a unit ends with one
-			return -1;
-		}
-	}
-	if (!at || !(seconds <= 1e9)) { // 30 years: far from where nanoseconds overflow
-		return -1;
-	}
-	*ret_ns = (uint64_t)(seconds * 1e9 + 0.5);
-	return 0;
-}
-
 static int take_duration(enum option_id id, const char *text, uint64_t *ret_ns) {
-	if (parse_duration(text, ret_ns) == 0) {
+	if (option_duration(text, ret_ns) == 0) {
 		return 0;
 	}
 	size_t len = strlen(text);
@@ -141,63 +74,11 @@ static int take_duration(enum option_id id, const char *text, uint64_t *ret_ns) 
 	return fail(id, "must be seconds, or a time such as 1h30m or 2.5s, not '%s'", diag_shows(text));
 }
 
-// K, M, G, T are powers of 1024, k, m, g, t of 1000, as in GNU parallel.
 static int take_size(enum option_id id, const char *text, size_t *ret_bytes) {
-	static const char units[] = "KMGT", small_units[] = "kmgt";
-	double value;
-	const char *at = parse_decimal(text, &value);
-	const char *unit = at && *at ? strchr(units, *at) : NULL, *small = at && *at ? strchr(small_units, *at) : NULL;
-	for (long n = unit ? unit - units : small ? small - small_units : -1; n >= 0; --n) {
-		value *= unit ? 1024 : 1000;
-	}
-	if (!at || (*at && !unit && !small) || (*at && at[1]) || value < 1 || value >= (double)(SIZE_MAX / 2)) {
+	if (option_size(text, ret_bytes) != 0) {
 		return fail(id, "must be a size such as 500k or 64M, not '%s'", diag_shows(text));
 	}
-	*ret_bytes = (size_t)value;
 	return 0;
-}
-
-// How many of the next characters, at most `most`, are digits of that base; their value in *ret_value.
-static size_t scan_digits(const char *text, unsigned base, size_t most, unsigned *ret_value) {
-	static const char digits[] = "0123456789abcdef";
-	size_t n = 0;
-	*ret_value = 0;
-	for (; n < most && text[n]; ++n) {
-		const char *digit = memchr(digits, text[n] >= 'A' && text[n] <= 'F' ? text[n] - 'A' + 'a' : text[n], base);
-		if (!digit) {
-			break;
-		}
-		*ret_value = *ret_value * base + (unsigned)(digit - digits);
-	}
-	return n;
-}
-
-// Appends the text with its escapes translated, as printf(1) understands them: \n and its kin, \NNN, \0NNN, \xHH.
-// Returns 0, or -1 at one that is none, which stays as it is.
-static int unescape(struct buf *buf, const char *text) {
-	static const char letters[] = "abfnrtv\\", bytes[] = "\a\b\f\n\r\t\v\\";
-	int result = 0;
-	while (*text) {
-		const char *letter = *text == '\\' && text[1] ? strchr(letters, text[1]) : NULL;
-		unsigned value;
-		size_t n;
-		if (*text != '\\') {
-			buf_addc(buf, *text++);
-		} else if (letter) {
-			buf_addc(buf, bytes[letter - letters]);
-			text += 2;
-		} else if (text[1] == 'x' && (n = scan_digits(text + 2, 16, 2, &value)) > 0) {
-			buf_addc(buf, (char)value);
-			text += 2 + n;
-		} else if ((n = scan_digits(text + 1, 8, text[1] == '0' ? 4 : 3, &value)) > 0 && value <= 255) {
-			buf_addc(buf, (char)value);
-			text += 1 + n;
-		} else {
-			buf_addc(buf, *text++);
-			result = -1;
-		}
-	}
-	return result;
 }
 
 static int take_text(enum option_id id, const char *text, const char **ret_text) {
@@ -244,7 +125,7 @@ static int add_file_source(struct parser *p, const char *path, bool linked, cons
 
 static int set_delimiter(struct options *o, const char *text) {
 	struct buf bytes = BUF_INIT;
-	int result = unescape(&bytes, text);
+	int result = option_unescape(&bytes, text);
 	if (result != 0) {
 		fail(OPT_DELIMITER, "has an unknown escape: '%s'", diag_shows(text));
 	} else if (bytes.len != 1) {
@@ -325,7 +206,7 @@ static void add_setting(struct parser *p, enum setting what, const char *pattern
 static int add_number_setting(struct parser *p, enum option_id id, enum setting what, const char *text, long least, long most) {
 	const char *equals = strrchr(text, '=');
 	long value;
-	if (!equals || equals == text || parse_long(equals + 1, least, most, &value) != 0) {
+	if (!equals || equals == text || option_long(equals + 1, least, most, &value) != 0) {
 		return fail(id, "must be BATCH=N with N from %ld to %ld, not '%s'", least, most, diag_shows(text));
 	}
 	add_setting(p, what, text, (size_t)(equals - text), value);
@@ -344,6 +225,7 @@ static int add_switch_setting(struct parser *p, enum option_id id, enum setting 
 }
 
 static int set_fair(struct options *o, const char *text) {
+	o->fair_given = true;
 	o->fair_time = strcmp(text, "time") == 0;
 	if (!o->fair_time && strcmp(text, "turns") != 0) {
 		return fail(OPT_FAIR, "must be turns or time, not '%s'", diag_shows(text));
@@ -403,6 +285,11 @@ static int set_term_seq(struct options *o, const char *text) {
 	return 0;
 }
 
+static void set_default_term_seq(struct options *o, const char *text) {
+	const char *error;
+	verify(term_seq_parse(text, &o->term_seq, &error) == 0);
+}
+
 static int take_job_option(struct parser *p, enum option_id id, const char *value) {
 	struct options *o = p->options;
 	long n = 0;
@@ -434,7 +321,7 @@ static int take_job_option(struct parser *p, enum option_id id, const char *valu
 
 static int set_tagstring(struct options *o, const char *text) {
 	struct buf bytes = BUF_INIT;
-	int ignored = unescape(&bytes, text); // what is no escape stays as it is, as in GNU parallel
+	int ignored = option_unescape(&bytes, text); // what is no escape stays as it is, as in GNU parallel
 	(void)ignored;
 	if (memchr(buf_str(&bytes), '\0', bytes.len)) {
 		buf_fini(&bytes);
@@ -448,6 +335,7 @@ static int set_tagstring(struct options *o, const char *text) {
 
 static int set_halt(struct options *o, const char *text) {
 	const char *error;
+	o->halt_given = true;
 	if (halt_parse(text, &o->halt, &error) != 0) {
 		return fail(OPT_HALT, "'%s' %s", diag_shows(text), error);
 	}
@@ -509,6 +397,48 @@ static int take_about_option(struct parser *p, enum option_id id, bool by_letter
 	}
 }
 
+// ---- manifests ----
+
+static int set_manifest(struct parser *p, const char *path) {
+	struct options *o = p->options;
+	if (o->manifest) {
+		return fail(OPT_MANIFEST, "names two files, '%s' and '%s': run one, then the other", diag_shows(o->manifest),
+		            diag_shows(path));
+	}
+	if (take_text(OPT_MANIFEST, path, &o->manifest) != 0) {
+		return -1;
+	}
+	return strcmp(path, "-") == 0 ? claim_stdin(p, "--manifest") : 0;
+}
+
+static int set_listing(struct options *o, const char *text) {
+	o->list = true;
+	if (!text) {
+		o->listing = MANIFEST_PLAIN;
+	} else if (strcmp(text, "names") == 0) {
+		o->listing = MANIFEST_NAMES;
+	} else if (strcmp(text, "dot") == 0) {
+		o->listing = MANIFEST_DOT;
+	} else {
+		return fail(OPT_LIST, "must be alone, =names or =dot, not '=%s'", diag_shows(text));
+	}
+	return 0;
+}
+
+static int take_manifest_option(struct parser *p, enum option_id id, const char *value) {
+	struct buf text = BUF_INIT;
+	switch (id) {
+	case OPT_MANIFEST: return set_manifest(p, value);
+	case OPT_LIST: return set_listing(p->options, value);
+	case OPT_SCHEMA:
+		manifest_schema(&text);
+		return print_and_exit(p, &text);
+	default:
+		p->options->check = true;
+		return 0;
+	}
+}
+
 // ---- words ----
 
 static int take_option(struct parser *p, enum option_id id, bool by_letter, const char *value) {
@@ -516,6 +446,7 @@ static int take_option(struct parser *p, enum option_id id, bool by_letter, cons
 	switch (option_table[id].group) {
 	case GROUP_INPUT: return take_input_option(p, id, value);
 	case GROUP_BATCHES: return take_batch_option(p, id, value);
+	case GROUP_MANIFEST: return take_manifest_option(p, id, value);
 	case GROUP_JOBS: return take_job_option(p, id, value);
 	case GROUP_OUTPUT:
 	case GROUP_OUTCOME: return take_output_option(p, id, value);
@@ -666,6 +597,30 @@ static int take_command(struct parser *p) {
 	return 0;
 }
 
+// With a manifest the words are names of its batches.
+static int take_names(struct parser *p, bool is_ended) {
+	struct options *o = p->options;
+	for (int i = p->at; i < p->argc; ++i) {
+		const char *word = p->argv[i];
+		if (is_separator(word)) {
+			diag_error("%s cannot be combined with -f: items belong in the manifest, under the key 'args' of a batch", word);
+			return -1;
+		}
+		if (word[0] == '-' && word[1] != '\0' && !is_ended) {
+			diag_error("'%s' behind the name of a batch: options go in front of the names (a batch of that name: behind --)",
+			           diag_shows(word));
+			return -1;
+		}
+		if (word[0] == '\0') {
+			diag_error("the name of a batch must not be empty");
+			return -1;
+		}
+	}
+	o->names = (const char *const *)p->argv + p->at;
+	o->nnames = (size_t)(p->argc - p->at);
+	return 0;
+}
+
 // ---- what must fit together ----
 
 static int refuse_pair(const struct parser *p, enum option_id a, enum option_id b) {
@@ -682,6 +637,9 @@ static int check_contradictions(const struct parser *p) {
 		{OPT_GROUP, OPT_LINE_BUFFER},
 		{OPT_UNGROUP, OPT_LINE_BUFFER},
 		{OPT_NULL, OPT_DELIMITER},
+		{OPT_CHECK, OPT_LIST},
+		{OPT_CHECK, OPT_DRY_RUN},
+		{OPT_LIST, OPT_DRY_RUN},
 	};
 	for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); ++i) {
 		if (refuse_pair(p, pairs[i][0], pairs[i][1]) != 0) {
@@ -739,6 +697,7 @@ static int settle_sources(struct parser *p) {
 // What does nothing beside something else: taken, as GNU parallel takes it, but not in silence.
 static void settle_output(struct parser *p) {
 	struct options *o = p->options;
+	o->output_given = o->dry_run || p->given[OPT_GROUP] || p->given[OPT_LINE_BUFFER] || p->given[OPT_UNGROUP];
 	if (o->dry_run) {
 		o->output = OUTPUT_GROUP; // as in GNU parallel: there is nothing but the command to write
 	}
@@ -768,6 +727,41 @@ static int settle(struct parser *p) {
 	return 0;
 }
 
+// What is said of all batches on a command line has its place in the manifest, where it can be said of each.
+static int settle_manifest(struct parser *p) {
+	struct options *o = p->options;
+	for (int id = 0; id < NOPTIONS; ++id) {
+		if (p->given[id] && !option_goes_with_manifest(&option_table[id])) {
+			return fail((enum option_id)id, "cannot be combined with -f: %s", option_table[id].instead);
+		}
+	}
+	if (check_contradictions(p) != 0) {
+		return -1;
+	}
+	if (!p->given[OPT_TERM_SEQ]) {
+		set_default_term_seq(o, "TERM,10000,KILL,25"); // DESIGN §15: such jobs are larger, and have more to put in order
+	}
+	settle_output(p);
+	return 0;
+}
+
+// The words behind the options, and what all of them together mean.
+static enum mode take_rest(struct parser *p) {
+	const struct options *o = p->options;
+	if (!o->manifest) {
+		if (o->check || o->list) {
+			fail(o->check ? OPT_CHECK : OPT_LIST, "needs a manifest: name it with -f FILE");
+			return MODE_ERROR;
+		}
+		return take_command(p) == 0 && settle(p) == 0 ? MODE_RUN : MODE_ERROR;
+	}
+	bool is_ended = p->at > 1 && strcmp(p->argv[p->at - 1], "--") == 0;
+	if (take_names(p, is_ended) != 0 || settle_manifest(p) != 0) {
+		return MODE_ERROR;
+	}
+	return o->check || o->list ? MODE_SHOW : MODE_RUN;
+}
+
 enum mode options_parse(struct options *ret_options, int argc, char *argv[]) {
 	*ret_options = (struct options){
 		.delimiter = '\n',
@@ -775,8 +769,7 @@ enum mode options_parse(struct options *ret_options, int argc, char *argv[]) {
 		.queue_mem = (size_t)64 << 20,
 		.attempts = 1,
 	};
-	const char *error;
-	verify(term_seq_parse("TERM,200,TERM,100,TERM,50,KILL,25", &ret_options->term_seq, &error) == 0);
+	set_default_term_seq(ret_options, "TERM,200,TERM,100,TERM,50,KILL,25");
 	struct parser p = {.options = ret_options, .argv = argv, .argc = argc, .at = argc > 0 ? 1 : 0};
 	if (take_options(&p) != 0) {
 		return MODE_ERROR;
@@ -784,7 +777,7 @@ enum mode options_parse(struct options *ret_options, int argc, char *argv[]) {
 	if (p.done) {
 		return MODE_EXIT;
 	}
-	return take_command(&p) == 0 && settle(&p) == 0 ? MODE_RUN : MODE_ERROR;
+	return take_rest(&p);
 }
 
 void options_fini(struct options *options) {

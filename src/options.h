@@ -5,13 +5,15 @@
 
 #include "job/halt.h"
 #include "plan/input.h"
+#include "plan/manifest.h"
 #include "process/child.h"
 
 #include <stdio.h>
 
 enum mode {
-	MODE_RUN,
-	MODE_EXIT,  // --help, --version, --completions: printed; exit with options.status
+	MODE_RUN,   // the command, or the manifest if there is one
+	MODE_SHOW,  // --check and --list: show_manifest()
+	MODE_EXIT,  // --help, --version, --completions, --schema: printed; exit with options.status
 	MODE_ERROR, // a message was printed; exit with EXIT_TROUBLE
 };
 
@@ -44,6 +46,14 @@ struct options {
 	const char *on_failure;          // or NULL
 	const char *shell;               // --shell, or NULL
 
+	// -f: nothing under "what to run" and "input" is set then
+	const char *manifest;            // FILE, "-" is stdin; or NULL
+	const char *const *names;        // of the batches asked for, in argv; none is all
+	size_t nnames;
+	bool check;                      // --check, or else
+	bool list;                       // --list, as
+	enum manifest_listing listing;
+
 	// input
 	struct source_config *sources;   // -a, then ::: and ::::, or stdin; feeds --batch NAME, else "default"
 	size_t nsources;
@@ -61,6 +71,7 @@ struct options {
 	// scheduling
 	const char *jobs;                // -j as given, or NULL: for slots_parse() once limits are raised
 	bool fair_time;
+	bool fair_given;                 // so that it wins over the manifest's
 	unsigned max_long;
 	size_t queue_mem;                // bytes
 	uint64_t delay;                  // nanoseconds
@@ -69,15 +80,17 @@ struct options {
 	uint64_t timeout;                // nanoseconds, 0: none
 	unsigned attempts;               // --retries: attempts in all, at least 1; UINT_MAX: without end
 	int nice;
-	struct term_seq term_seq;
+	struct term_seq term_seq;        // as given, or the default: a longer one with -f
 	bool dry_run, print_commands;    // -t
 
 	// output and outcome
 	enum output_kind output;
+	bool output_given;               // so that it wins over the manifest's; also by --dry-run
 	bool keep_order;
 	bool tag;
 	char *tagstring;                 // escapes translated, owned; or NULL: the item. Only with tag
 	struct halt halt;
+	bool halt_given;                 // so that it wins over the manifest's fail_fast
 	enum exit_scheme exit_scheme;
 	bool quiet;
 	const char *trace_service;       // FILE, or NULL

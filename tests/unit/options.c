@@ -3,6 +3,7 @@
 // The files on top of src/ are in no library; they are few and small.
 #include "../../src/options.c"
 #include "../../src/option_table.c"
+#include "../../src/option_values.c"
 #include "../../src/help.c"
 #include "../../src/completions.c"
 
@@ -405,6 +406,110 @@ static void test_outcome(void) {
 	REFUSED("--exit-status must be gnu, xargs, first, max or any, not 'sum'", "--exit-status", "sum", "x");
 }
 
+static void test_manifest(void) {
+	RUNS("-f", "m.yaml");
+	check_string(o.manifest, "m.yaml");
+	check_equal(o.nnames, 0);
+	check_equal(o.nsources, 0); // stdin is no source of items then
+	check_equal(o.ncommand, 0);
+	check(!o.check && !o.list && !o.fair_given && !o.output_given && !o.halt_given);
+	RUNS("-j3", "-kf", "m.yaml", "one", "two");
+	check_equal(o.nnames, 2);
+	check_string(o.names[0], "one");
+	check_string(o.names[1], "two");
+	check_string(o.jobs, "3");
+	RUNS("--manifest=m.yaml", "--", "-one");
+	check_string(o.names[0], "-one");
+	RUNS("-f-", "one");
+	check_string(o.manifest, "-");
+	REFUSED("--manifest needs a value: FILE", "-f");
+	REFUSED("--manifest must not be empty", "-f", "");
+	REFUSED("--manifest names two files, 'a' and 'b'", "-f", "a", "-f", "b");
+	REFUSED("stdin can be read only once, not by --arg-file and by --manifest", "-a-", "-f-");
+	REFUSED("'-k' behind the name of a batch: options go in front", "-f", "m", "one", "-k");
+	REFUSED("the name of a batch must not be empty", "-f", "m", "");
+}
+
+// Every row of the table is taken with -f, or is refused with what to do instead.
+static void test_manifest_options(void) {
+	static const struct { enum option_id id; const char *value; } values[] = {
+		{OPT_DELIMITER, ","}, {OPT_HEADER, ":"}, {OPT_WEIGHT, "a=1"}, {OPT_MAX_PARALLEL, "a=1"}, {OPT_PRIORITY, "a=1"},
+		{OPT_FAIR, "time"}, {OPT_HALT, "2"}, {OPT_EXIT_STATUS, "max"}, {OPT_TERM_SEQ, "TERM,1"},
+	};
+	for (int id = 0; id < NOPTIONS; ++id) {
+		const struct option_info *option = &option_table[id];
+		if (option->group == GROUP_ABOUT || option->group == GROUP_MANIFEST) {
+			continue;
+		}
+		const char *value = "1";
+		for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); ++i) {
+			value = (int)values[i].id == id ? values[i].value : value;
+		}
+		struct buf word = BUF_INIT;
+		bool is_joined = option_takes_value(option) && !option_value_is_optional(option);
+		buf_printf(&word, "--%s%s%s", option->name, is_joined ? "=" : "", is_joined ? value : "");
+		if (option_goes_with_manifest(option)) {
+			RUNS(buf_str(&word), "-f", "m");
+		} else {
+			struct buf says = BUF_INIT;
+			buf_printf(&says, "--%s cannot be combined with -f: %s\n", option->name, option->instead);
+			REFUSED(buf_str(&says), "-f", "m", buf_str(&word));
+			buf_fini(&says);
+		}
+		buf_fini(&word);
+	}
+	REFUSED("--timeout cannot be combined with -f: use the key 'timeout' in the manifest, under 'defaults'",
+	        "--timeout", "3", "-f", "m");
+	REFUSED("::: cannot be combined with -f: items belong in the manifest", "-f", "m", ":::", "a");
+	REFUSED("::::+ cannot be combined with -f", "-f", "m", "one", "::::+", "a");
+}
+
+static void test_what_wins(void) {
+	RUNS("--fair", "turns", "-f", "m");
+	check(o.fair_given && !o.fair_time);
+	RUNS("--halt", "never", "-f", "m");
+	check(o.halt_given);
+	check_equal(o.halt.when, HALT_NEVER);
+	RUNS("--group", "-f", "m");
+	check(o.output_given);
+	RUNS("--lb", "-f", "m");
+	check(o.output_given);
+	RUNS("-u", "-f", "m");
+	check(o.output_given);
+	RUNS("--dry-run", "-f", "m");
+	check(o.output_given && o.dry_run);
+	RUNS("-f", "m");
+	check_equal(o.term_seq.nsteps, 2);
+	check_equal(o.term_seq.steps[0].signal, SIGTERM);
+	check_equal(o.term_seq.steps[1].signal, SIGKILL);
+	RUNS("-f", "m", "--term-seq", "INT,50,TERM,50,KILL,25");
+	check_equal(o.term_seq.nsteps, 3);
+}
+
+#define SHOWS(...) do { \
+		check_equal(parse(__VA_ARGS__, NULL), MODE_SHOW); \
+		check_string(messages, ""); \
+	} while (0)
+
+static void test_shows(void) {
+	SHOWS("--check", "-f", "m");
+	check(o.check && !o.list);
+	SHOWS("-f", "m", "--list", "one");
+	check(o.list && !o.check);
+	check_equal(o.listing, MANIFEST_PLAIN);
+	check_string(o.names[0], "one"); // an optional value is behind = only
+	SHOWS("-f", "m", "--list=names");
+	check_equal(o.listing, MANIFEST_NAMES);
+	SHOWS("-f", "m", "--list=dot");
+	check_equal(o.listing, MANIFEST_DOT);
+	REFUSED("--list must be alone, =names or =dot, not '=x'", "-f", "m", "--list=x");
+	REFUSED("--check needs a manifest: name it with -f FILE", "--check", "m");
+	REFUSED("--list needs a manifest: name it with -f FILE", "--list");
+	REFUSED("--check cannot be combined with --list", "-f", "m", "--check", "--list");
+	REFUSED("--check cannot be combined with --dry-run", "-f", "m", "--check", "--dry-run");
+	REFUSED("--list cannot be combined with --dry-run", "-f", "m", "--list", "--dry-run");
+}
+
 static void test_ignored(void) {
 	RUNS("--will-cite", "--no-notice", "--gnu", "--willcite", "--nonotice", "--nn", "x");
 	check_equal(parse("--citation", "x", NULL), MODE_EXIT);
@@ -420,6 +525,7 @@ static void test_only_prints(void) {
 	check_equal(parse("-V", NULL), MODE_EXIT);
 	check_equal(parse("--version", "--nope", NULL), MODE_EXIT);
 	check_equal(parse("--completions", "zsh", NULL), MODE_EXIT);
+	check_equal(parse("--schema", NULL), MODE_EXIT);
 	REFUSED("--completions must be bash, zsh or fish, not 'tcsh'", "--completions", "tcsh");
 	int full = open("/dev/full", O_WRONLY);
 	check(full >= 0 && dup2(full, STDOUT_FILENO) >= 0);
@@ -464,6 +570,10 @@ int main(int argc, char *argv[]) {
 		TEST("slots, attempts, niceness and signals", test_jobs),
 		TEST("forms of output, and what contradicts itself", test_output),
 		TEST("halt, exit status and trace", test_outcome),
+		TEST("a manifest, and the batches asked for", test_manifest),
+		TEST("with a manifest, what belongs into it is refused with its key", test_manifest_options),
+		TEST("what is given beside a manifest is known as given", test_what_wins),
+		TEST("--check and --list show a manifest", test_shows),
 		TEST("what only silences GNU parallel is taken", test_ignored),
 		TEST("--help and its kin only print, and say so when they cannot", test_only_prints),
 		TEST("the texts fit the screen", test_texts_fit),

@@ -5,6 +5,29 @@ _fairpar_files() {
 	mapfile -t COMPREPLY < <(compgen -f -- "$1")
 }
 
+_fairpar_manifests() {
+	compopt -o filenames 2>/dev/null
+	mapfile -t COMPREPLY < <(compgen -f -X '!*.yaml' -- "$1"; compgen -f -X '!*.yml' -- "$1")
+	if [[ -n ${COMPREPLY[*]} ]]; then
+		mapfile -t -O ${#COMPREPLY[@]} COMPREPLY < <(compgen -d -- "$1")
+	else
+		_fairpar_files "$1"
+	fi
+}
+
+# The names of the batches in a manifest. A fifo or stdin is not read: it would be lost for fairpar.
+_fairpar_batches() {
+	local file=${1//[\\\"\']/} program=${COMP_WORDS[0]} name
+	file=${file/#\~\//$HOME/}
+	COMPREPLY=()
+	[[ -f $file ]] || return
+	while IFS= read -r name; do
+		if [[ $name == "$2"* ]]; then
+			COMPREPLY+=("$(printf %q "$name")")
+		fi
+	done < <("${program/#\~\//$HOME/}" -f "$file" --list=names 2>/dev/null)
+}
+
 _fairpar_commands() {
 	if [[ $1 == */* ]]; then
 		_fairpar_files "$1"
@@ -33,6 +56,10 @@ _fairpar() {
 		--queue-mem
 		--then
 		--on-failure
+		-f --manifest
+		--check
+		--list
+		--schema
 		-j -P --jobs --max-procs
 		--shell
 		--timeout
@@ -57,12 +84,13 @@ _fairpar() {
 		--completions
 		--will-cite --no-notice --gnu
 		--citation
-	' valued=' -a --arg-file -d --delimiter -C --colsep --header --batch --batch-by --weight --max-parallel --priority --fair --max-long --queue-mem --then --on-failure -j -P --jobs --max-procs --shell --timeout --retries --delay --term-seq --termseq --nice --tagstring --halt --halt-on-error --exit-status --trace-service --completions '
-	local cur=${COMP_WORDS[COMP_CWORD]} i=1 command=0 want='' word rest
+	' valued=' -a --arg-file -d --delimiter -C --colsep --header --batch --batch-by --weight --max-parallel --priority --fair --max-long --queue-mem --then --on-failure -f --manifest -j -P --jobs --max-procs --shell --timeout --retries --delay --term-seq --termseq --nice --tagstring --halt --halt-on-error --exit-status --trace-service --completions ' manifests=' -f --manifest '
+	local cur=${COMP_WORDS[COMP_CWORD]} i=1 command=0 want='' manifest='' word rest
 	while ((i < COMP_CWORD)); do
 		word=${COMP_WORDS[i]}
 		if [[ -n $want ]]; then
 			if [[ $word != = && ${COMP_WORDS[i + 1]} != = ]]; then
+				[[ $manifests != *" $want "* ]] || manifest=$word
 				want=
 			fi
 		elif [[ $word == -- ]]; then
@@ -77,6 +105,8 @@ _fairpar() {
 				if [[ $valued == *" -${word:rest:1} "* ]]; then
 					if ((rest == ${#word} - 1)); then
 						want=-${word:rest:1}
+					elif [[ $manifests == *" -${word:rest:1} "* ]]; then
+						manifest=${word:rest + 1}
 					fi
 					break
 				fi
@@ -116,6 +146,14 @@ _fairpar() {
 		_fairpar_commands "$cur"
 		return
 		;;
+	-f | --manifest)
+		_fairpar_manifests "$cur"
+		return
+		;;
+	--list)
+		mapfile -t COMPREPLY < <(compgen -W 'names dot' -- "$cur")
+		return
+		;;
 	-j | -P | --jobs | --max-procs)
 		_fairpar_files "$cur"
 		return
@@ -144,7 +182,9 @@ _fairpar() {
 		return
 		;;
 	esac
-	if ((command > 0 && command < COMP_CWORD)); then
+	if [[ -n $manifest && ($command != 0 || $cur != -*) ]]; then
+		_fairpar_batches "$manifest" "$cur"
+	elif ((command > 0 && command < COMP_CWORD)); then
 		if [[ " ${COMP_WORDS[*]:command:COMP_CWORD-command} " != *' :::'* ]] && declare -F _command_offset >/dev/null; then
 			_command_offset "$command"
 		else

@@ -1,32 +1,62 @@
 # fish completion for fairpar, made by: fairpar --completions fish
 
-set -g __fairpar_valued -a --arg-file -d --delimiter -C --colsep --header --batch --batch-by --weight --max-parallel --priority --fair --max-long --queue-mem --then --on-failure -j -P --jobs --max-procs --shell --timeout --retries --delay --term-seq --termseq --nice --tagstring --halt --halt-on-error --exit-status --trace-service --completions
+set -g __fairpar_valued -a --arg-file -d --delimiter -C --colsep --header --batch --batch-by --weight --max-parallel --priority --fair --max-long --queue-mem --then --on-failure -f --manifest -j -P --jobs --max-procs --shell --timeout --retries --delay --term-seq --termseq --nice --tagstring --halt --halt-on-error --exit-status --trace-service --completions
+set -g __fairpar_manifests -f --manifest
 
-# The words after fairpar and its options: its command, up to the cursor.
-function __fairpar_command
+# Walks over fairpar and its options, up to the cursor. Then the words behind them, its command, are printed; or
+# with the argument "manifest" the file that -f names.
+function __fairpar_walk
 	set -l tokens (commandline -opc)
+	set -l manifest
 	set -e tokens[1]
 	while set -q tokens[1]
-		switch $tokens[1]
+		set -l option $tokens[1]
+		set -l value
+		switch $option
 			case --
 				set -e tokens[1]
 				break
+			case '--*=*'
+				set value (string replace -r '^[^=]*=' '' -- $option)
+				set option (string replace -r '=.*' '' -- $option)
+			case '--*'
 			case '-?*'
-				if contains -- $tokens[1] $__fairpar_valued
-					set -e tokens[1]
+				# of bundled letters the first that takes a value has what follows it
+				for i in (seq 2 (string length -- $option))
+					set -l letter -(string sub -s $i -l 1 -- $option)
+					if contains -- $letter $__fairpar_valued
+						set value (string sub -s (math $i + 1) -- $option)
+						set option $letter
+						break
+					end
 				end
-				set -e tokens[1]
 			case '*'
 				break
 		end
+		set -e tokens[1]
+		if test -z "$value"; and contains -- $option $__fairpar_valued
+			set value $tokens[1]
+			set -e tokens[1]
+		end
+		if contains -- $option $__fairpar_manifests
+			set manifest $value
+		end
 	end
-	test (count $tokens) -gt 0; and string escape -- $tokens
+	if test "$argv[1]" = manifest
+		string replace -r '^~/' "$HOME/" -- $manifest
+	else if test (count $tokens) -gt 0
+		string escape -- $tokens
+	end
 end
 
-# Completes the command itself, then what it takes, after ::: and its kin files.
+# Completes the command itself, then what it takes, after ::: and its kin files; with a manifest names of its batches.
+# A fifo or stdin is not read for them: it would be lost for fairpar.
 function __fairpar_complete
-	set -l command (__fairpar_command)
-	if string match -q -- ':::*' $command
+	set -l command (__fairpar_walk)
+	set -l manifest (__fairpar_walk manifest)
+	if test -n "$manifest"
+		test -f $manifest; and fairpar -f $manifest --list=names 2>/dev/null
+	else if string match -q -- ':::*' $command
 		__fish_complete_path (commandline -ct)
 	else
 		complete -C (string join ' ' -- $command (commandline -ct))
@@ -34,7 +64,7 @@ function __fairpar_complete
 end
 
 function __fairpar_in_options
-	test (count (__fairpar_command)) -eq 0
+	test (count (__fairpar_walk)) -eq 0
 end
 
 complete -c fairpar -f
@@ -57,6 +87,10 @@ complete -c fairpar -n __fairpar_in_options -l prefer-fairness -d 'work from job
 complete -c fairpar -n __fairpar_in_options -l queue-mem -x -d 'queued items in memory; more go to disk (64M)'
 complete -c fairpar -n __fairpar_in_options -l then -x -a '(__fish_complete_command)' -d 'when a job has succeeded, run COMMAND for its item'
 complete -c fairpar -n __fairpar_in_options -l on-failure -x -a '(__fish_complete_command)' -d 'when a job has failed, run COMMAND for its item'
+complete -c fairpar -n __fairpar_in_options -s f -l manifest -r -k -a '(__fish_complete_suffix .yml; __fish_complete_suffix .yaml)' -d 'run the batches of a manifest, a YAML file'
+complete -c fairpar -n __fairpar_in_options -l check -d 'with -f: check the manifest and run nothing'
+complete -c fairpar -n __fairpar_in_options -l list -a 'names dot' -d 'with -f: list the batches and run nothing'
+complete -c fairpar -n __fairpar_in_options -l schema -d 'print the JSON Schema of manifests, for editors'
 complete -c fairpar -n __fairpar_in_options -s j -s P -l jobs -l max-procs -r -F -d 'run N jobs at once (100%)'
 complete -c fairpar -n __fairpar_in_options -l shell -x -a '(__fish_complete_command)' -d 'run commands with shell syntax by PROGRAM'
 complete -c fairpar -n __fairpar_in_options -l timeout -x -d 'end a job that takes longer than TIME'

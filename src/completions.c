@@ -48,16 +48,30 @@ static void add_valued(struct buf *text, const char *separator) {
 	}
 }
 
+static bool names_manifest(const struct option_info *option) {
+	return strcmp(option->complete, "manifest") == 0;
+}
+
+// All options that name the manifest.
+static void add_manifest_options(struct buf *text, const char *separator) {
+	for (int id = 0; id < NOPTIONS; ++id) {
+		if (names_manifest(&option_table[id])) {
+			add_spellings(text, &option_table[id], separator);
+		}
+	}
+}
+
 // ---- bash ----
 
 // Bash splits words at = and : (COMP_WORDBREAKS), so "--jobs=4" comes as three words. The walk finds where the command
-// begins, and whether the word under the cursor is an option's value.
+// begins, whether the word under the cursor is an option's value, and which manifest has been named.
 static const char bash_walk[] =
-	"	local cur=${COMP_WORDS[COMP_CWORD]} i=1 command=0 want='' word rest\n"
+	"	local cur=${COMP_WORDS[COMP_CWORD]} i=1 command=0 want='' manifest='' word rest\n"
 	"	while ((i < COMP_CWORD)); do\n"
 	"		word=${COMP_WORDS[i]}\n"
 	"		if [[ -n $want ]]; then\n"
 	"			if [[ $word != = && ${COMP_WORDS[i + 1]} != = ]]; then\n"
+	"				[[ $manifests != *\" $want \"* ]] || manifest=$word\n"
 	"				want=\n"
 	"			fi\n"
 	"		elif [[ $word == -- ]]; then\n"
@@ -72,6 +86,8 @@ static const char bash_walk[] =
 	"				if [[ $valued == *\" -${word:rest:1} \"* ]]; then\n"
 	"					if ((rest == ${#word} - 1)); then\n"
 	"						want=-${word:rest:1}\n"
+	"					elif [[ $manifests == *\" -${word:rest:1} \"* ]]; then\n"
+	"						manifest=${word:rest + 1}\n"
 	"					fi\n"
 	"					break\n"
 	"				fi\n"
@@ -87,7 +103,9 @@ static const char bash_walk[] =
 	"	fi\n";
 
 static const char bash_end[] =
-	"	if ((command > 0 && command < COMP_CWORD)); then\n"
+	"	if [[ -n $manifest && ($command != 0 || $cur != -*) ]]; then\n"
+	"		_fairpar_batches \"$manifest\" \"$cur\"\n"
+	"	elif ((command > 0 && command < COMP_CWORD)); then\n"
 	"		if [[ \" ${COMP_WORDS[*]:command:COMP_CWORD-command} \" != *' :::'* ]] && declare -F _command_offset >/dev/null; then\n"
 	"			_command_offset \"$command\"\n"
 	"		else\n"
@@ -105,6 +123,27 @@ static const char bash_functions[] =
 	"	compopt -o filenames 2>/dev/null # fails when called by hand\n"
 	"	mapfile -t COMPREPLY < <(compgen -f -- \"$1\")\n"
 	"}\n\n"
+	"_fairpar_manifests() {\n"
+	"	compopt -o filenames 2>/dev/null\n"
+	"	mapfile -t COMPREPLY < <(compgen -f -X '!*.yaml' -- \"$1\"; compgen -f -X '!*.yml' -- \"$1\")\n"
+	"	if [[ -n ${COMPREPLY[*]} ]]; then\n"
+	"		mapfile -t -O ${#COMPREPLY[@]} COMPREPLY < <(compgen -d -- \"$1\")\n"
+	"	else\n"
+	"		_fairpar_files \"$1\"\n"
+	"	fi\n"
+	"}\n\n"
+	"# The names of the batches in a manifest. A fifo or stdin is not read: it would be lost for fairpar.\n"
+	"_fairpar_batches() {\n"
+	"	local file=${1//[\\\\\\\"\\']/} program=${COMP_WORDS[0]} name\n"
+	"	file=${file/#\\~\\//$HOME/}\n"
+	"	COMPREPLY=()\n"
+	"	[[ -f $file ]] || return\n"
+	"	while IFS= read -r name; do\n"
+	"		if [[ $name == \"$2\"* ]]; then\n"
+	"			COMPREPLY+=(\"$(printf %q \"$name\")\")\n"
+	"		fi\n"
+	"	done < <(\"${program/#\\~\\//$HOME/}\" -f \"$file\" --list=names 2>/dev/null)\n"
+	"}\n\n"
 	"_fairpar_commands() {\n"
 	"	if [[ $1 == */* ]]; then\n"
 	"		_fairpar_files \"$1\"\n"
@@ -121,6 +160,8 @@ static void add_bash_value(struct buf *text, const struct option_info *option) {
 	buf_fini(&spellings);
 	if (strcmp(kind, "file") == 0 || strcmp(kind, "named") == 0) {
 		buf_adds(text, "		_fairpar_files \"$cur\"\n");
+	} else if (names_manifest(option)) {
+		buf_adds(text, "		_fairpar_manifests \"$cur\"\n");
 	} else if (strcmp(kind, "command") == 0) {
 		buf_adds(text, "		_fairpar_commands \"$cur\"\n");
 	} else {
@@ -140,6 +181,8 @@ static void print_bash(struct buf *text) {
 	}
 	buf_adds(text, "	' valued='");
 	add_valued(text, " ");
+	buf_adds(text, " ' manifests='");
+	add_manifest_options(text, " ");
 	buf_printf(text, " '\n%s	case $want in\n	'') ;;\n", bash_walk);
 	for (int id = 0; id < NOPTIONS; ++id) {
 		if (option_table[id].complete[0]) {
@@ -150,6 +193,29 @@ static void print_bash(struct buf *text) {
 }
 
 // ---- zsh ----
+
+static const char zsh_functions[] =
+	"#compdef fairpar\n# zsh completion for fairpar, made by: fairpar --completions zsh\n\n"
+	"# the value of --batch: NAME or NAME=FILE\n"
+	"_fairpar_named() {\n	if compset -P '*='; then\n		_files\n	else\n		_message NAME=FILE\n	fi\n}\n\n"
+	"# the names of the batches in the manifest, if there is one; a fifo or stdin is not read: it would be lost for fairpar\n"
+	"_fairpar_batches() {\n"
+	"	local manifest=${opt_args[-f]:-${opt_args[--manifest]}} expl\n"
+	"	local -a names\n"
+	"	[[ -n $manifest ]] || return\n"
+	"	manifest=${(Q)${manifest//\\\\:/:}}\n"
+	"	manifest=${manifest/#\\~\\//$HOME/}\n"
+	"	if [[ -f $manifest ]]; then\n"
+	"		names=(${(f)\"$(_call_program batches fairpar -f ${(q)manifest} --list=names 2>/dev/null)\"})\n"
+	"	fi\n"
+	"	_wanted batches expl batch compadd -a names\n"
+	"	return 0\n"
+	"}\n\n"
+	"_fairpar_first() {\n	_fairpar_batches || _command_names -e\n}\n\n"
+	"# what follows the command: after ::: and its kin items, before that what the command takes\n"
+	"_fairpar_rest() {\n	if _fairpar_batches; then\n		return\n	elif ((${words[(I):::*]})); then\n		_files\n"
+	"	else\n		_normal\n	fi\n}\n\n"
+	"_fairpar() {\n	_arguments -s -S -A '-*' : \\\n";
 
 // "[text]" of a specification: brackets, colons and backslashes are escaped.
 static void add_zsh_text(struct buf *text, const char *s) {
@@ -176,6 +242,8 @@ static void add_zsh_value(struct buf *spec, const struct option_info *option) {
 		buf_adds(spec, ":_files");
 	} else if (strcmp(kind, "named") == 0) {
 		buf_adds(spec, ":_fairpar_named");
+	} else if (names_manifest(option)) {
+		buf_adds(spec, ":_files -g \"*.(yaml|yml)(-.)\"");
 	} else if (strcmp(kind, "command") == 0) {
 		buf_adds(spec, ":_command_names -e");
 	} else if (kind[0]) {
@@ -209,12 +277,7 @@ static void add_zsh_spec(struct buf *text, const struct option_info *option, con
 }
 
 static void print_zsh(struct buf *text) {
-	buf_adds(text, "#compdef fairpar\n# zsh completion for fairpar, made by: fairpar --completions zsh\n\n"
-	               "# the value of --batch: NAME or NAME=FILE\n"
-	               "_fairpar_named() {\n	if compset -P '*='; then\n		_files\n	else\n		_message NAME=FILE\n	fi\n}\n\n"
-	               "# what follows the command: after ::: and its kin items, before that what the command takes\n"
-	               "_fairpar_rest() {\n	if ((${words[(I):::*]})); then\n		_files\n	else\n		_normal\n	fi\n}\n\n"
-	               "_fairpar() {\n	_arguments -s -S -A '-*' : \\\n");
+	buf_adds(text, zsh_functions);
 	for (int id = 0; id < NOPTIONS; ++id) {
 		struct buf spellings = BUF_INIT;
 		add_spellings(&spellings, &option_table[id], " ");
@@ -225,43 +288,72 @@ static void print_zsh(struct buf *text) {
 		}
 		buf_fini(&spellings);
 	}
-	buf_adds(text, "		'(-):command:_command_names -e' \\\n		'*::argument:_fairpar_rest'\n}\n\n_fairpar \"$@\"\n");
+	buf_adds(text, "		'(-):command:_fairpar_first' \\\n		'*::argument:_fairpar_rest'\n}\n\n_fairpar \"$@\"\n");
 }
 
 // ---- fish ----
 
 static const char fish_functions[] =
-	"# The words after fairpar and its options: its command, up to the cursor.\n"
-	"function __fairpar_command\n"
+	"# Walks over fairpar and its options, up to the cursor. Then the words behind them, its command, are printed; or\n"
+	"# with the argument \"manifest\" the file that -f names.\n"
+	"function __fairpar_walk\n"
 	"	set -l tokens (commandline -opc)\n"
+	"	set -l manifest\n"
 	"	set -e tokens[1]\n"
 	"	while set -q tokens[1]\n"
-	"		switch $tokens[1]\n"
+	"		set -l option $tokens[1]\n"
+	"		set -l value\n"
+	"		switch $option\n"
 	"			case --\n"
 	"				set -e tokens[1]\n"
 	"				break\n"
+	"			case '--*=*'\n"
+	"				set value (string replace -r '^[^=]*=' '' -- $option)\n"
+	"				set option (string replace -r '=.*' '' -- $option)\n"
+	"			case '--*'\n"
 	"			case '-?*'\n"
-	"				if contains -- $tokens[1] $__fairpar_valued\n"
-	"					set -e tokens[1]\n"
+	"				# of bundled letters the first that takes a value has what follows it\n"
+	"				for i in (seq 2 (string length -- $option))\n"
+	"					set -l letter -(string sub -s $i -l 1 -- $option)\n"
+	"					if contains -- $letter $__fairpar_valued\n"
+	"						set value (string sub -s (math $i + 1) -- $option)\n"
+	"						set option $letter\n"
+	"						break\n"
+	"					end\n"
 	"				end\n"
-	"				set -e tokens[1]\n"
 	"			case '*'\n"
 	"				break\n"
 	"		end\n"
+	"		set -e tokens[1]\n"
+	"		if test -z \"$value\"; and contains -- $option $__fairpar_valued\n"
+	"			set value $tokens[1]\n"
+	"			set -e tokens[1]\n"
+	"		end\n"
+	"		if contains -- $option $__fairpar_manifests\n"
+	"			set manifest $value\n"
+	"		end\n"
 	"	end\n"
-	"	test (count $tokens) -gt 0; and string escape -- $tokens\n"
+	"	if test \"$argv[1]\" = manifest\n"
+	"		string replace -r '^~/' \"$HOME/\" -- $manifest\n"
+	"	else if test (count $tokens) -gt 0\n"
+	"		string escape -- $tokens\n"
+	"	end\n"
 	"end\n\n"
-	"# Completes the command itself, then what it takes, after ::: and its kin files.\n"
+	"# Completes the command itself, then what it takes, after ::: and its kin files; with a manifest names of its batches.\n"
+	"# A fifo or stdin is not read for them: it would be lost for fairpar.\n"
 	"function __fairpar_complete\n"
-	"	set -l command (__fairpar_command)\n"
-	"	if string match -q -- ':::*' $command\n"
+	"	set -l command (__fairpar_walk)\n"
+	"	set -l manifest (__fairpar_walk manifest)\n"
+	"	if test -n \"$manifest\"\n"
+	"		test -f $manifest; and fairpar -f $manifest --list=names 2>/dev/null\n"
+	"	else if string match -q -- ':::*' $command\n"
 	"		__fish_complete_path (commandline -ct)\n"
 	"	else\n"
 	"		complete -C (string join ' ' -- $command (commandline -ct))\n"
 	"	end\n"
 	"end\n\n"
 	"function __fairpar_in_options\n"
-	"	test (count (__fairpar_command)) -eq 0\n"
+	"	test (count (__fairpar_walk)) -eq 0\n"
 	"end\n\n"
 	"complete -c fairpar -f\n"
 	"complete -c fairpar -a '(__fairpar_complete)'\n";
@@ -280,10 +372,12 @@ static void add_fish_option(struct buf *text, const struct option_info *option) 
 	}
 	if (strcmp(kind, "file") == 0 || strcmp(kind, "named") == 0) {
 		buf_adds(text, " -r -F");
+	} else if (names_manifest(option)) {
+		buf_adds(text, " -r -k -a '(__fish_complete_suffix .yml; __fish_complete_suffix .yaml)'");
 	} else if (strcmp(kind, "command") == 0) {
 		buf_adds(text, " -x -a '(__fish_complete_command)'");
 	} else if (kind[0]) {
-		buf_adds(text, " -x -a ");
+		buf_adds(text, option_value_is_optional(option) ? " -a " : " -x -a ");
 		add_quoted(text, kind, true);
 	} else if (wants_separate_value(option)) {
 		buf_adds(text, " -x");
@@ -296,6 +390,8 @@ static void add_fish_option(struct buf *text, const struct option_info *option) 
 static void print_fish(struct buf *text) {
 	buf_adds(text, "# fish completion for fairpar, made by: fairpar --completions fish\n\nset -g __fairpar_valued");
 	add_valued(text, " ");
+	buf_adds(text, "\nset -g __fairpar_manifests");
+	add_manifest_options(text, " ");
 	buf_printf(text, "\n\n%s", fish_functions);
 	for (int id = 0; id < NOPTIONS; ++id) {
 		add_fish_option(text, &option_table[id]);

@@ -167,6 +167,52 @@ complete_bash() {
 	assert_eq "$output" ./dir
 }
 
+# manifest FILE: one with three batches.
+manifest() {
+	printf 'version: 1\nbatches: {build: {run: "true"}, "big one": {run: "true"}, test: {run: "true"}}\n' >"$1"
+}
+
+# In each shell: a file for -f, manifests first; the forms of a list; and then names of batches in place of a command.
+use_manifests() {
+	mkdir bin dir
+	ln -s "$FAIRPAR" bin/fairpar
+	PATH=$PWD/bin:$PATH
+	manifest many.yaml
+	manifest 'my own.yml'
+	touch many.txt other.txt
+	mkfifo pipe.yaml
+}
+
+@test "bash completes manifests, and the names of their batches" {
+	use_manifests
+	complete_bash -f ''
+	assert_set many.yaml 'my own.yml' pipe.yaml bin dir
+	complete_bash --manifest = many
+	assert_eq "$output" many.yaml
+	complete_bash -f oth
+	assert_eq "$output" other.txt
+	complete_bash --list =
+	assert_set names dot
+	complete_bash -f many.yaml ''
+	assert_set build 'big\ one' test
+	complete_bash -kfmany.yaml -j 2 b
+	assert_set build 'big\ one'
+	complete_bash --manifest = many.yaml build te
+	assert_eq "$output" test
+	complete_bash -f 'my\ own.yml' te
+	assert_eq "$output" test
+	complete_bash -f "'my own.yml'" te
+	assert_eq "$output" test
+	complete_bash -f many.yaml --che
+	assert_eq "$output" --check
+	complete_bash -f pipe.yaml b # which nobody writes to
+	assert_eq "$output" ''
+	complete_bash -f - b
+	assert_eq "$output" ''
+	complete_bash -f none.yaml b
+	assert_eq "$output" ''
+}
+
 @test "bash completes what the command takes where bash-completion is there" {
 	output=$(bash --norc -c '
 		. "$1"
@@ -204,6 +250,31 @@ complete_fish() {
 	complete_fish 'fairpar cat {} ::: it'
 	assert_eq "$output" items.txt
 	complete_fish 'fairpar printenv --keep'
+	assert_eq "$output" ''
+}
+
+@test "fish completes manifests, and the names of their batches" {
+	need fish
+	use_manifests
+	complete_fish 'fairpar -f '
+	assert_contains "${output%%other.txt*}" many.yaml
+	complete_fish 'fairpar --manifest=oth'
+	assert_eq "$output" --manifest=other.txt
+	complete_fish 'fairpar --list='
+	assert_set --list=names --list=dot
+	complete_fish 'fairpar -f many.yaml '
+	assert_set build 'big one' test
+	complete_fish 'fairpar -kfmany.yaml -j 2 bu'
+	assert_eq "$output" build
+	complete_fish 'fairpar --manifest=many.yaml build te'
+	assert_eq "$output" test
+	complete_fish "fairpar -f 'my own.yml' te"
+	assert_eq "$output" test
+	complete_fish 'fairpar -f many.yaml --che'
+	assert_eq "$output" --check
+	complete_fish 'fairpar -f pipe.yaml bu'
+	assert_eq "$output" ''
+	complete_fish 'fairpar -f - bu'
 	assert_eq "$output" ''
 }
 
@@ -245,6 +316,31 @@ END
 	assert_eq "$output" 'fairpar -j2 cat items.txt '
 	complete_zsh 'fairpar cat {} ::: it'
 	assert_eq "$output" 'fairpar cat {} ::: items.txt '
+}
+
+@test "zsh completes manifests, and the names of their batches" {
+	need zsh
+	use_manifests
+	complete_zsh 'fairpar -f man'
+	assert_eq "$output" 'fairpar -f many.yaml '
+	complete_zsh 'fairpar --manifest=oth'
+	assert_eq "$output" 'fairpar --manifest=other.txt '
+	complete_zsh 'fairpar --list=na'
+	assert_eq "$output" 'fairpar --list=names '
+	complete_zsh 'fairpar -f many.yaml te'
+	assert_eq "$output" 'fairpar -f many.yaml test '
+	complete_zsh 'fairpar -f many.yaml test bi'
+	assert_eq "$output" 'fairpar -f many.yaml test big\ one '
+	complete_zsh 'fairpar -k --manifest=many.yaml -j 2 te'
+	assert_eq "$output" 'fairpar -k --manifest=many.yaml -j 2 test '
+	complete_zsh 'fairpar -fmany.yaml te'
+	assert_eq "$output" 'fairpar -fmany.yaml test '
+	complete_zsh 'fairpar -f my\ own.yml te'
+	assert_eq "$output" 'fairpar -f my\ own.yml test '
+	complete_zsh 'fairpar -f many.yaml --che'
+	assert_eq "$output" 'fairpar -f many.yaml --check '
+	complete_zsh 'fairpar -f pipe.yaml te'
+	assert_eq "$output" 'fairpar -f pipe.yaml te'
 }
 
 @test "--version is in the form that GNU asks for" {

@@ -15,10 +15,11 @@ INSTALL ?= install
 PREFIX ?= /usr/local
 override PREFIX := $(patsubst ~%,$(HOME)%,$(PREFIX))
 BINDIR ?= $(PREFIX)/bin
-MANDIR ?= $(PREFIX)/share/man
-BASHCOMPDIR ?= $(PREFIX)/share/bash-completion/completions
-ZSHCOMPDIR ?= $(PREFIX)/share/zsh/site-functions
-FISHCOMPDIR ?= $(PREFIX)/share/fish/vendor_completions.d
+DATADIR ?= $(PREFIX)/share
+MANDIR ?= $(DATADIR)/man
+BASHCOMPDIR ?= $(DATADIR)/bash-completion/completions
+ZSHCOMPDIR ?= $(DATADIR)/zsh/site-functions
+FISHCOMPDIR ?= $(DATADIR)/fish/vendor_completions.d
 
 FUZZ_SECONDS ?= 60
 STRESS_SECONDS ?= 60
@@ -239,8 +240,11 @@ model:
 # Installing ----------------------------------------------------------------------------------------------------------
 
 # SOURCE=TARGET, each where it exists.
-installed := $(foreach pair,man/fairpar.1=$(MANDIR)/man1/fairpar.1 completions/fairpar.bash=$(BASHCOMPDIR)/fairpar \
-	completions/_fairpar=$(ZSHCOMPDIR)/_fairpar completions/fairpar.fish=$(FISHCOMPDIR)/fairpar.fish,\
+installed := $(foreach pair,man/fairpar.1=$(MANDIR)/man1/fairpar.1 \
+	man/fairpar-manifest.5=$(MANDIR)/man5/fairpar-manifest.5 man/fairpar-tutorial.7=$(MANDIR)/man7/fairpar-tutorial.7 \
+	completions/fairpar.bash=$(BASHCOMPDIR)/fairpar completions/_fairpar=$(ZSHCOMPDIR)/_fairpar \
+	completions/fairpar.fish=$(FISHCOMPDIR)/fairpar.fish \
+	completions/fairpar-manifest.schema.json=$(DATADIR)/fairpar/manifest.schema.json,\
 	$(if $(wildcard $(firstword $(subst =, ,$(pair)))),$(pair)))
 
 install: all
@@ -291,7 +295,7 @@ help:
 #: make stress          STRESS_SECONDS=60 of the stress programs, with and without the thread sanitizer
 #: make bench           measure against xargs, GNU parallel, xe and make
 #: make model           check the models of the protocols with spin
-#: make install         PREFIX=/usr/local BINDIR MANDIR BASHCOMPDIR ZSHCOMPDIR FISHCOMPDIR DESTDIR
+#: make install         PREFIX=/usr/local BINDIR DATADIR MANDIR BASHCOMPDIR ZSHCOMPDIR FISHCOMPDIR DESTDIR
 #: make install-strip   the same, without debugging information;  make uninstall: remove these files
 #: make dist            obj/dist/fairpar-VERSION.tar.gz;  make distcheck: unpack, build, check, install, uninstall it
 #: make deb             a Debian package from that tarball

@@ -203,7 +203,7 @@ static const char zsh_functions[] =
 	"	local manifest=${opt_args[-f]:-${opt_args[--manifest]}} expl\n"
 	"	local -a names\n"
 	"	[[ -n $manifest ]] || return\n"
-	"	manifest=${(Q)${manifest//\\\\:/:}}\n"
+	"	manifest=${(Q)${(Q)manifest}}\n"
 	"	manifest=${manifest/#\\~\\//$HOME/}\n"
 	"	if [[ -f $manifest ]]; then\n"
 	"		names=(${(f)\"$(_call_program batches fairpar -f ${(q)manifest} --list=names 2>/dev/null)\"})\n"

@@ -1,0 +1,170 @@
+# A manifest is checked and listed without running anything: --check, --list and --schema.
+
+load helper
+
+setup() {
+	helper_setup
+	manifests=$BATS_TEST_DIRNAME/manifests
+}
+
+# Its batches would leave a file behind each.
+write_manifest() {
+	cat >nightly.yaml <<-'END'
+		version: 1
+		name: nightly
+		batches:
+		  build:
+		    description: compile once
+		    run: touch ran
+		  items:
+		    args_from: {command: touch ran; seq 3}
+		    run: touch ran {}
+		    emits: sink
+		  sink:
+		    run: touch ran {}
+		  from stdin:
+		    args_from: {stdin: true}
+		    run: touch ran {}
+		  publish:
+		    needs: [build, items]
+		    commands: [touch ran, touch ran]
+	END
+}
+
+@test "--check says nothing about a manifest that is in order" {
+	for file in "$manifests"/good/*.yaml; do
+		run_fairpar -f "$file" --check
+		assert_eq "$output$stderr" ''
+	done
+}
+
+@test "--check shows exactly the text stored beside each bad manifest, and ends with 255" {
+	cd "$manifests/bad"
+	local file n=0
+	for file in *.yaml; do
+		status=0
+		"$FAIRPAR" --check -f "$file" >"$BATS_TEST_TMPDIR/stdout" 2>"$BATS_TEST_TMPDIR/stderr" || status=$?
+		[[ $status == 255 && ! -s $BATS_TEST_TMPDIR/stdout ]] || fail "$file: the exit status is $status"
+		diff -u "${file%.yaml}.err" "$BATS_TEST_TMPDIR/stderr" || fail "$file"
+		n=$((n + 1))
+	done
+	((n > 80))
+}
+
+@test "a warning does not fail the check" {
+	printf 'version: 1\nbatches:\n  a:\n    run: echo a #b\n' >warned.yaml
+	run_fairpar -f warned.yaml --check
+	assert_contains "$stderr" "warned.yaml:4:17: warning: '#b' is a comment"
+}
+
+@test "checking and listing run nothing and read no items" {
+	write_manifest
+	for option in --check --list --list=names --list=dot; do
+		run_fairpar -f nightly.yaml "$option" <<<'an item'
+	done
+	[[ ! -e ran ]]
+	{ "$FAIRPAR" -f nightly.yaml --list >/dev/null; cat; } <<<'an item' >left
+	assert_eq "$(cat left)" 'an item'
+}
+
+@test "--list has a line for each batch: its jobs, what it waits for, what it is for" {
+	write_manifest
+	run_fairpar -f nightly.yaml --list
+	assert_lines \
+		'build       1 job: compile once' \
+		'items       ? jobs, emits into sink' \
+		'sink        0+ jobs' \
+		'from stdin  ? jobs' \
+		'publish     2 jobs, needs build items'
+}
+
+@test "--list=names has the bare names" {
+	write_manifest
+	run_fairpar -f nightly.yaml --list=names
+	assert_lines build items sink 'from stdin' publish
+}
+
+@test "--list=dot is a graph, dashed where items are emitted" {
+	write_manifest
+	run_fairpar -f nightly.yaml --list=dot
+	assert_eq "${lines[0]}" 'digraph "nightly" {'
+	assert_contains "$output" '"build" -> "publish";'
+	assert_contains "$output" '"items" -> "sink" [style=dashed];'
+	if command -v dot >/dev/null; then
+		dot -Tsvg <<<"$output" >/dev/null
+	fi
+}
+
+@test "naming batches lists these, with what they need and emit into" {
+	write_manifest
+	run_fairpar -f nightly.yaml --list=names items
+	assert_lines items sink
+	run_fairpar --list=names -f nightly.yaml -- 'from stdin' publish
+	assert_lines build items sink 'from stdin' publish
+}
+
+@test "a batch that is not there is an error with the nearest name" {
+	write_manifest
+	for option in --check --list; do
+		run_fairpar 255 -f nightly.yaml "$option" bulid
+		assert_eq "$stderr" "fairpar: error: no batch is called 'bulid' in nightly.yaml; did you mean 'build'?"
+	done
+	[[ ! -e ran ]]
+}
+
+@test "a manifest comes from stdin, too" {
+	write_manifest
+	sed -i '/from stdin/,+2d' nightly.yaml
+	run_fairpar -f - --list=names <nightly.yaml
+	assert_lines build items sink publish
+	run_fairpar 255 -f - --check <<<'version: 2'
+	assert_contains "$stderr" '-:1:10: error: '
+}
+
+@test "a manifest that cannot be read is named, with the cause" {
+	run_fairpar 255 -f none.yaml --check
+	assert_eq "$stderr" "fairpar: error: cannot open 'none.yaml': No such file or directory"
+	run_fairpar 255 -f . --list
+	assert_contains "$stderr" "'.': Is a directory"
+}
+
+@test "a list of a bad manifest is empty" {
+	run_fairpar 255 -f "$manifests/bad/needs-circle.yaml" --list=names
+	assert_eq "$output" ''
+}
+
+@test "a list that cannot be written is an error" {
+	write_manifest
+	for option in --list --list=dot --schema; do
+		status=0
+		"$FAIRPAR" -f nightly.yaml "$option" >/dev/full 2>err || status=$?
+		assert_eq "$status" 255
+		assert_eq "$(cat err)" 'fairpar: error: cannot write to stdout: No space left on device'
+	done
+}
+
+@test "a hundred thousand batches are listed" {
+	{ printf 'version: 1\nbatches:\n'; seq -f '  b%.0f: {run: "true"}' 100000; } >many.yaml
+	run_fairpar -f many.yaml --list=names
+	assert_eq "${#lines[@]} ${lines[99999]}" '100000 b100000'
+}
+
+@test "--schema prints the schema that is installed" {
+	run_fairpar --schema
+	cmp "$BATS_TEST_TMPDIR/stdout" "$BATS_TEST_DIRNAME/../completions/fairpar-manifest.schema.json"
+}
+
+@test "what belongs in the manifest is refused on the command line, with what to do instead" {
+	write_manifest
+	run_fairpar 255 --timeout 3 -f nightly.yaml
+	assert_eq "$stderr" "fairpar: error: --timeout cannot be combined with -f: use the key 'timeout' in the manifest, under \
+'defaults' for all batches"
+	run_fairpar 255 -f nightly.yaml ::: a b
+	assert_eq "$stderr" "fairpar: error: ::: cannot be combined with -f: items belong in the manifest, under the key 'args' \
+of a batch"
+	run_fairpar 255 -f nightly.yaml build -k
+	assert_contains "$stderr" "'-k' behind the name of a batch: options go in front of the names"
+	run_fairpar 255 --check nightly.yaml
+	assert_eq "$stderr" 'fairpar: error: --check needs a manifest: name it with -f FILE'
+	[[ ! -e ran ]]
+}

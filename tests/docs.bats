@@ -74,13 +74,13 @@ options_of_man() {
 
 @test "the manual is clean for mandoc" {
 	need mandoc
-	run mandoc -Tlint -W warning "$man"
+	run mandoc -Tlint -W warning "$top"/man/*
 	assert_eq "$output" ''
 }
 
 @test "the manual is clean for groff" {
 	need groff
-	run groff -mdoc -Tutf8 -ww -z "$man"
+	run groff -mdoc -Tutf8 -ww -z "$top"/man/*
 	assert_eq "$output" ''
 }
 

@@ -83,6 +83,7 @@ leaky() {
 	make -s -o all -o fairpar -C "$(top)" install DESTDIR="$PWD/root" PREFIX=/usr
 	[[ -x root/usr/bin/fairpar ]]
 	cmp root/usr/bin/fairpar "$(top)/fairpar"
+	[[ -s root/usr/share/man/man5/fairpar-manifest.5 && -s root/usr/share/fairpar/manifest.schema.json ]]
 	make -s -C "$(top)" uninstall DESTDIR="$PWD/root" PREFIX=/usr
 	run find root -type f
 	assert_eq "$output" ""

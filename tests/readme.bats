@@ -17,10 +17,10 @@ setup() {
 	printf 'x\tone\ny\ttwo\n' >builds.tsv
 }
 
-# block WORD: the one block of commands in the README that has WORD in it.
+# block WORD [KIND]: the one block of commands in the README, or of that kind, that has WORD in it.
 block() {
-	awk -v word="$1" '
-		/^```sh$/ { inside = 1; text = ""; next }
+	awk -v word="$1" -v kind="^\`\`\`${2-sh}$" '
+		$0 ~ kind { inside = 1; text = ""; next }
 		/^```$/ { if (inside && index(text, word)) printf "%s", text; inside = 0 }
 		inside { text = text $0 "\n" }' "$readme"
 }
@@ -80,6 +80,18 @@ run_block() {
 @test "a next step follows for the same item" {
 	run_block '--then'
 	gzip -t one.txt.gz two.txt.gz
+}
+
+@test "the manifest runs, and says what is wrong with it" {
+	block 'batches:' yaml >nightly.yaml
+	run_block '-f nightly.yaml'
+	gzip -t one.txt.gz two.txt.gz
+	assert_contains "$output" "$(sha256sum one.txt)"
+	assert_contains "$output" "$(sha256sum two.txt)"
+	assert_eq "$(tail -n 1 <<<"$output")" 'compress  ? jobs: a .gz beside each file'
+	sed -i 's/creates:/create:/' nightly.yaml
+	run_fairpar 255 -f nightly.yaml
+	assert_eq "$stderr" "$(block "'create'" text)"
 }
 
 @test "setup.sh, make check and .ci/run are what the README says they are" {

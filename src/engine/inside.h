@@ -97,7 +97,7 @@ struct queue {
 	struct side *side;
 	struct queue_attrs attrs;
 	void *user;
-	uint64_t keep;           // the owner's
+	atomic_uint_least64_t keep; // the owner's
 	uint64_t hash;           // of the name
 	struct list link;        // in pool->queues, or pool->zombies
 	struct queue *next_removed; // in errands.removed

@@ -320,6 +320,6 @@ void *queue_user(const struct queue *queue) {
 	return queue->user;
 }
 
-uint64_t *queue_keep(struct queue *queue) {
+atomic_uint_least64_t *queue_keep(struct queue *queue) {
 	return &queue->keep;
 }

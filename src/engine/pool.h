@@ -17,6 +17,7 @@
 #ifndef FAIRPAR_ENGINE_POOL_H
 #define FAIRPAR_ENGINE_POOL_H
 
+#include "base/atomic.h"
 #include "base/attr.h"
 
 #include <stdbool.h>
@@ -146,8 +147,8 @@ const char *queue_name(const struct queue *queue); // borrowed, valid while the 
 void *queue_user(const struct queue *queue);
 
 // A number of the owner's that belongs to the name: 0 at first, and kept when the queue is removed and opened again.
-// For the one thread that opens and closes the queue.
-uint64_t *queue_keep(struct queue *queue);
+// While it is open, or one of its items runs.
+atomic_uint_least64_t *queue_keep(struct queue *queue);
 
 // Asks for one call of hooks.low when less than low_water bytes are queued: at once if so now.
 void pool_queue_want(struct pool *pool, struct queue *queue);

@@ -5,50 +5,38 @@
 // of the input. Where the batches are found in the input itself (--batch-by) it is read as far ahead as the pool takes
 // it (--queue-mem, then the spill file): only so does a batch that comes late in the input get its turn at once.
 
-#include "run.h"
+#include "feed.h"
 
 #include "base/alloc.h"
 #include "base/diag.h"
-
-#include <errno.h>
-#include <fnmatch.h>
+#include "parcel.h"
+#include "stages.h"
+#include "work.h"
 
 enum {
-	RUN_ITEMS = 256,             // items submitted with one call
-	RUN_BYTES = 64 * 1024,       // … and bytes
 	HIGH_BYTES = 64 * 1024,      // queued bytes of a batch at which its input is left alone
-	LOW_BYTES = 32 * 1024,       // … at which the pool asks for more
 	PASS_ITEMS = 16 * 1024,      // items between two looks at the signals
 	PARCELS = 256,               // batches between two flushes, with --batch-by
 };
 
-// Items on their way to one queue, submitted together.
-struct parcel {
-	struct queue *queue;
-	struct batch *batch;
-	uint64_t hash;                   // of the batch's name
-	struct buf bytes;                // payloads, each at a multiple of 8
-	struct { size_t at, size; uint64_t number; } items[RUN_ITEMS];
-	size_t n;
-	size_t counted;                  // of them, in the tally's total: an item is known before it can have ended
-};
-
 struct feed {
-	struct input *input;
+	struct list link;                // in feeds->active until it is finished
+	struct input *input;             // NULL: a list that its stage holds
+	struct stage *stage;             // of a manifest, or NULL
 	struct parcel *parcel;           // of its batch; with --batch-by of "default", held open until the input has ended,
-	                                 // for a pool without an open queue would be done
+	                                 // for a pool without an open queue would be done; of a stage: NULL before its turn
 	bool by_key;                     // --batch-by names the batch of each record
 	bool waiting;                    // for its descriptor
 	bool ended;                      // everything was read
 	bool pending;                    // `record` was read, but there was no room for it yet
 	struct record record;
+	unsigned recipe;                 // of the pending record
 	const char *bad;                 // why the pending record cannot be an item, or NULL
 };
 
 struct feeds {
-	struct feed *feeds;
-	size_t n;
-	uint64_t seq;                    // of the last record read
+	struct list active;
+	size_t n;                        // of the command line
 	bool full;                       // the pool had no room: its call is awaited
 	bool stopped;                    // the pool takes nothing any more
 	bool all_counted;                // all input was read, and the tally knows
@@ -59,66 +47,7 @@ struct feeds {
 	size_t nfree;
 };
 
-// ---- batches ----
-
-static struct batch *batch_new(struct run *run, const char *name) {
-	struct batch *batch = NEW(struct batch);
-	batch->run = run;
-	batch->recipe = &run->recipe;
-	batch->name = xstrdup(name);
-	return batch;
-}
-
-void batch_free(struct run *run, struct batch *batch) {
-	if (batch->lane) {
-		emit_lane_close(run->emit, batch->lane);
-	}
-	free(batch->name);
-	free(batch);
-}
-
-// The attributes that the options give to a batch of that name; later settings win.
-static struct queue_attrs batch_attrs(const struct run *run, const char *name, size_t low_water) {
-	struct queue_attrs attrs = {.weight = 1, .low_water = low_water};
-	for (size_t i = 0; i < run->options->nsettings; ++i) {
-		struct batch_setting *setting = &run->options->settings[i];
-		if (fnmatch(setting->pattern, name, 0) != 0) {
-			continue;
-		}
-		setting->used = true;
-		switch (setting->what) {
-		case SET_WEIGHT: attrs.weight = (uint32_t)setting->value; break;
-		case SET_MAX_PARALLEL: attrs.max_parallel = (uint32_t)setting->value; break;
-		case SET_PRIORITY: attrs.priority = (int32_t)setting->value; break;
-		case SET_LONG_RUNNING: attrs.long_running = setting->value; break;
-		case SET_PREFER_FAIRNESS: attrs.prefer_fairness = setting->value; break;
-		}
-	}
-	return attrs;
-}
-
-// Opens the queue of the name. Returns NULL when the pool takes nothing any more.
-static struct queue *open_queue(struct run *run, const char *name, size_t low_water, struct batch **ret_batch) {
-	struct queue_attrs attrs = batch_attrs(run, name, low_water);
-	struct batch *fresh = batch_new(run, name);
-	struct queue *queue = pool_queue_open(run->pool, name, &attrs, fresh);
-	struct batch *batch = queue ? queue_user(queue) : NULL;
-	if (batch != fresh) {
-		batch_free(run, fresh);
-	} else if (run->emit) {
-		batch->lane = emit_lane_open(run->emit);
-	}
-	*ret_batch = batch;
-	return queue;
-}
-
 // ---- parcels ----
-
-static void count_total(struct run *run, uint64_t n) {
-	mutex_lock(&run->lock);
-	run->tally.total += n;
-	mutex_unlock(&run->lock);
-}
 
 // All input was read: a --halt of N% may have been met by what has ended meanwhile.
 static void count_all(struct run *run) {
@@ -126,7 +55,7 @@ static void count_all(struct run *run) {
 	struct tally *tally = &run->tally;
 	tally->total_is_final = true;
 	atomic_store_relaxed(&run->all_read, true);
-	bool stop = !run->halted && tally->ok + tally->failed > 0 && halt_is_met(&run->options->halt, tally);
+	bool stop = !run->halted && tally->ok + tally->failed > 0 && halt_is_met(&run->halt, tally);
 	if (stop) {
 		run->halted = true;
 		run->halted_by = tally->first;
@@ -137,85 +66,46 @@ static void count_all(struct run *run) {
 	}
 }
 
-static void parcel_add(struct feeds *feeds, struct parcel *parcel, const struct record *record, const char *bad) {
-	struct batch *batch = parcel->batch;
-	uint64_t *number = queue_keep(parcel->queue);
-	struct item item = {
-		.seq = feeds->seq,
-		.number = ++*number,
-		.order = ++batch->order,
-		.nargs = record->nargs,
-		.bad = bad != NULL,
-	};
-	struct buf *bytes = &parcel->bytes;
-	while (bytes->len % 8 != 0) {
-		buf_addc(bytes, '\0');
-	}
-	size_t at = bytes->len;
-	buf_add(bytes, &item, sizeof(item));
-	buf_add(bytes, record->args, record->size);
-	if (bad) {
-		buf_add(bytes, bad, strlen(bad) + 1);
-	}
-	parcel->items[parcel->n].at = at;
-	parcel->items[parcel->n].size = bytes->len - at;
-	parcel->items[parcel->n].number = item.number;
-	++parcel->n;
-}
-
-static bool parcel_is_full(const struct parcel *parcel) {
-	return parcel->n == RUN_ITEMS || parcel->bytes.len >= RUN_BYTES;
-}
-
 // Submits what is in the parcel. Returns false if the pool has no room: then it is still in the parcel.
-static bool parcel_submit(struct run *run, struct parcel *parcel) {
-	struct work works[RUN_ITEMS];
-	if (parcel->n == 0) {
-		return true;
+static bool submit(struct run *run, struct parcel *parcel) {
+	switch (parcel_submit(parcel, NULL, 0)) {
+	case SUBMIT_FULL: run->feeds->full = true; return false;
+	case SUBMIT_CLOSED: run->feeds->stopped = true; break; // the run was cut short while these were on their way
+	case SUBMIT_OK: break;
 	}
-	count_total(run, parcel->n - parcel->counted);
-	parcel->counted = parcel->n;
-	for (size_t i = 0; i < parcel->n; ++i) {
-		works[i] = (struct work){
-			.type = &work_item,
-			.data = parcel->bytes.data + parcel->items[i].at,
-			.size = parcel->items[i].size,
-			.id = parcel->items[i].number,
-		};
-	}
-	switch (pool_submit(run->pool, parcel->queue, NULL, works, parcel->n)) {
-	case SUBMIT_OK:
-		break;
-	case SUBMIT_FULL:
-		run->feeds->full = true;
-		return false;
-	case SUBMIT_CLOSED: // the run was cut short while these were on their way
-		work_count_cancelled(run, parcel->n);
-		run->feeds->stopped = true;
-		break;
-	}
-	parcel->n = parcel->counted = 0;
-	buf_reset(&parcel->bytes);
 	return true;
 }
 
-static struct parcel *parcel_open(struct run *run, const char *name, uint64_t hash, size_t low_water) {
-	struct feeds *feeds = run->feeds;
-	struct batch *batch;
-	struct queue *queue = open_queue(run, name, low_water, &batch);
-	if (!queue) {
-		feeds->stopped = true;
-		return NULL;
-	}
+// A parcel for the queue, which it keeps open.
+static struct parcel *parcel_open(struct feeds *feeds, struct queue *queue, uint64_t hash) {
 	struct parcel *parcel = feeds->nfree > 0 ? feeds->free[--feeds->nfree] : NEW(struct parcel);
 	parcel->queue = queue;
-	parcel->batch = batch;
+	parcel->batch = batch_ref(queue_user(queue));
 	parcel->hash = hash;
 	return parcel;
 }
 
+// A parcel for the batch of the name, whose queue it opens. Returns NULL when the pool takes nothing any more.
+static struct parcel *parcel_open_name(struct run *run, const char *name, uint64_t hash, size_t low_water) {
+	struct queue_attrs attrs = {.weight = 1, .low_water = low_water};
+	batch_override(run, name, &attrs);
+	struct batch *fresh = batch_new(run, name);
+	struct queue *queue = pool_queue_open(run->pool, name, &attrs, fresh);
+	if (queue && queue_user(queue) == fresh) {
+		batch_open_lane(fresh);
+	} else {
+		batch_unref(fresh);
+	}
+	if (!queue) {
+		run->feeds->stopped = true;
+		return NULL;
+	}
+	return parcel_open(run->feeds, queue, hash);
+}
+
 static void parcel_close(struct run *run, struct parcel *parcel) {
 	pool_queue_close(run->pool, parcel->queue);
+	batch_unref(parcel->batch);
 	buf_fini(&parcel->bytes);
 	parcel->n = parcel->counted = 0;
 	if (run->feeds->nfree < PARCELS) {
@@ -231,7 +121,7 @@ static void parcel_close(struct run *run, struct parcel *parcel) {
 static bool flush_parcels(struct run *run) {
 	struct feeds *feeds = run->feeds;
 	size_t done = 0;
-	while (done < feeds->nparcels && parcel_submit(run, feeds->parcels[done])) {
+	while (done < feeds->nparcels && submit(run, feeds->parcels[done])) {
 		parcel_close(run, feeds->parcels[done++]);
 	}
 	feeds->nparcels -= done;
@@ -252,7 +142,7 @@ static uint64_t hash_name(const char *name) {
 // no room for those that had to go before.
 static struct parcel *find_parcel(struct run *run, const struct record *record) {
 	struct feeds *feeds = run->feeds;
-	struct expansion x = {.record = record, .seq = feeds->seq + 1, .slot = 0};
+	struct expansion x = {.record = record, .seq = atomic_load_relaxed(&run->seq) + 1, .slot = 0};
 	buf_reset(&feeds->key);
 	template_expand(run->batch_by, &x, &feeds->key);
 	const char *name = feeds->key.len > 0 ? feeds->key.data : "default";
@@ -266,7 +156,7 @@ static struct parcel *find_parcel(struct run *run, const struct record *record) 
 	if (feeds->nparcels == PARCELS && !flush_parcels(run)) {
 		return NULL;
 	}
-	struct parcel *parcel = parcel_open(run, name, hash, 0);
+	struct parcel *parcel = parcel_open_name(run, name, hash, 0);
 	if (parcel) {
 		feeds->parcels[feeds->nparcels++] = parcel;
 	}
@@ -277,13 +167,11 @@ static struct parcel *find_parcel(struct run *run, const struct record *record) 
 
 // Puts the pending record on its way. Returns false if there is no room for it now.
 static bool feed_record(struct run *run, struct feed *feed) {
-	struct feeds *feeds = run->feeds;
 	struct parcel *parcel = feed->by_key ? find_parcel(run, &feed->record) : feed->parcel;
-	if (!parcel || (parcel_is_full(parcel) && !parcel_submit(run, parcel))) {
+	if (!parcel || (parcel_is_full(parcel) && !submit(run, parcel))) {
 		return false;
 	}
-	++feeds->seq;
-	parcel_add(feeds, parcel, &feed->record, feed->bad);
+	parcel_add(parcel, &feed->record, feed->recipe, feed->bad);
 	feed->pending = false;
 	return true;
 }
@@ -291,6 +179,11 @@ static bool feed_record(struct run *run, struct feed *feed) {
 // Reads the next record. Returns false if there is none now.
 static bool feed_read(struct run *run, struct feed *feed) {
 	const char *error = NULL;
+	if (!feed->input) {
+		feed->pending = stage_next(feed->stage, &feed->record, &feed->recipe, &feed->bad);
+		feed->ended = !feed->pending;
+		return feed->pending;
+	}
 	switch (input_next(feed->input, &feed->record, &error)) {
 	case INPUT_RECORD:
 		feed->bad = NULL;
@@ -317,7 +210,7 @@ static bool feed_read(struct run *run, struct feed *feed) {
 
 // True if the feed's batch has enough to do for now; the pool then calls when it has not.
 static bool feed_is_ahead(struct run *run, struct feed *feed) {
-	bool to_the_end = feed->by_key || run->options->halt.percent > 0; // N% is of all jobs: they must be known
+	bool to_the_end = feed->by_key || run->halt.percent > 0; // N% is of all jobs: they must be known
 	if (to_the_end || pool_queue_bytes(run->pool, feed->parcel->queue) < HIGH_BYTES) {
 		return false;
 	}
@@ -333,7 +226,7 @@ static bool feed_fill(struct run *run, struct feed *feed) {
 		if (left == 0) {
 			return true;
 		}
-		if (left % RUN_ITEMS == 0 && feed_is_ahead(run, feed)) {
+		if (left % PARCEL_ITEMS == 0 && feed_is_ahead(run, feed)) {
 			break;
 		}
 		if ((feed->pending || feed_read(run, feed)) ? !feed_record(run, feed) : feed->waiting) {
@@ -343,46 +236,82 @@ static bool feed_fill(struct run *run, struct feed *feed) {
 	return false;
 }
 
+static void feed_free(struct feed *feed) {
+	list_remove(&feed->link);
+	if (feed->input) {
+		input_close(feed->input);
+	}
+	free(feed);
+}
+
 // Closes the queue of an input that has ended, once all its items are in the pool.
 static void feed_finish(struct run *run, struct feed *feed) {
-	bool gone = feed->by_key ? run->feeds->nparcels == 0 : parcel_submit(run, feed->parcel);
-	if (feed->ended && !feed->pending && gone) {
-		parcel_close(run, feed->parcel);
-		feed->parcel = NULL;
+	bool gone = feed->by_key ? run->feeds->nparcels == 0 : submit(run, feed->parcel);
+	if (!feed->ended || feed->pending || !gone) {
+		return;
 	}
+	parcel_close(run, feed->parcel);
+	if (feed->stage) {
+		stage_fed(feed->stage);
+	}
+	feed_free(feed);
+}
+
+// Makes the parcel of a stage. Returns false if the run was cut short.
+static bool feed_begin(struct run *run, struct feed *feed) {
+	if (!feed->parcel) {
+		const struct queue_attrs nothing_new = {.weight = 1};
+		struct queue *queue = pool_queue_open(run->pool, queue_name(stage_queue(feed->stage)), &nothing_new, NULL);
+		run->feeds->stopped |= !queue;
+		feed->parcel = queue ? parcel_open(run->feeds, queue, 0) : NULL;
+	}
+	return feed->parcel;
+}
+
+// Nothing will be added any more, but by what runs.
+static bool all_is_read(const struct run *run) {
+	bool ended = true;
+	list_for_each(&run->feeds->active, at) {
+		ended = ended && list_entry(at, struct feed, link)->ended;
+	}
+	return ended && stages_are_fed(run);
 }
 
 bool feeds_fill(struct run *run) {
 	struct feeds *feeds = run->feeds;
 	bool again = false;
-	bool all_read = true;
 	feeds->full = false;
-	for (size_t i = 0; i < feeds->n && !feeds->stopped; ++i) {
-		struct feed *feed = &feeds->feeds[i];
-		again |= feed_fill(run, feed);
-		all_read = all_read && feed->ended;
+	list_for_each(&feeds->active, at) {
+		struct feed *feed = list_entry(at, struct feed, link);
+		if (!feeds->stopped && feed_begin(run, feed)) {
+			again |= feed_fill(run, feed);
+			if (feed->stage) { // at once: there may be very many
+				feed_finish(run, feed);
+			}
+		}
 	}
 	if (!feeds->stopped) {
 		flush_parcels(run);
 	}
-	for (size_t i = 0; i < feeds->n && !feeds->stopped; ++i) {
-		if (feeds->feeds[i].parcel) {
-			feed_finish(run, &feeds->feeds[i]);
-		}
-	}
-	if (all_read && !feeds->all_counted) {
+	if (!feeds->all_counted && all_is_read(run)) {
 		feeds->all_counted = true;
 		count_all(run);
+	}
+	list_for_each(&feeds->active, at) {
+		struct feed *feed = list_entry(at, struct feed, link);
+		if (!feeds->stopped && !feed->stage) {
+			feed_finish(run, feed);
+		}
 	}
 	return again && !feeds->full && !feeds->stopped;
 }
 
-int feeds_poll_fd(struct run *run, size_t *at) {
-	struct feeds *feeds = run->feeds;
-	for (; *at < feeds->n; ++*at) {
-		struct feed *feed = &feeds->feeds[*at];
-		if (feed->waiting && !feed->ended && !feeds->stopped) {
-			return input_fd(feeds->feeds[(*at)++].input);
+int feeds_poll_fd(struct run *run, const struct list **at) {
+	const struct list *head = &run->feeds->active;
+	for (*at = *at ? (*at)->next : head->next; *at != head && !run->feeds->stopped; *at = (*at)->next) {
+		const struct feed *feed = list_entry(*at, struct feed, link);
+		if (feed->waiting && !feed->ended) {
+			return input_fd(feed->input);
 		}
 	}
 	return -1;
@@ -392,24 +321,47 @@ void feeds_stop(struct run *run) {
 	struct feeds *feeds = run->feeds;
 	feeds->stopped = true;
 	for (size_t i = 0; i < feeds->nparcels; ++i) {
-		work_count_cancelled(run, feeds->parcels[i]->n);
+		parcel_count_lost(feeds->parcels[i]->batch, feeds->parcels[i]->n);
 		parcel_close(run, feeds->parcels[i]);
 	}
 	feeds->nparcels = 0;
-	for (size_t i = 0; i < feeds->n; ++i) {
-		struct feed *feed = &feeds->feeds[i];
-		if (feed->parcel) {
-			work_count_cancelled(run, feed->parcel->n + feed->pending);
-			parcel_close(run, feed->parcel);
-			feed->parcel = NULL;
+	list_for_each(&feeds->active, at) {
+		struct feed *feed = list_entry(at, struct feed, link);
+		if (feed->stage) {
+			stage_count_lost(feed->stage, feed->pending + (feed->input ? 0 : stage_left(feed->stage)));
 		}
+		if (feed->parcel) {
+			parcel_count_lost(feed->parcel->batch, feed->parcel->n + (feed->pending && !feed->stage));
+			parcel_close(run, feed->parcel);
+		}
+		feed_free(feed);
 	}
 }
 
 // ---- opening and closing ----
 
-static struct feed *feed_add(struct run *run, const struct source_config *sources, size_t nsources, const char *name) {
-	struct feeds *feeds = run->feeds;
+// A feed for the queue of that parcel, which it takes over; both are its stage's business if the parcel is NULL.
+static struct feed *feed_add(struct feeds *feeds, struct input *input, struct parcel *parcel) {
+	struct feed *feed = NEW(struct feed);
+	feed->input = input;
+	feed->parcel = parcel;
+	list_push_back(&feeds->active, &feed->link);
+	return feed;
+}
+
+static struct input *open_input(const struct input_config *config) {
+	char *error;
+	struct input *input = input_open(config, &error);
+	if (!input) {
+		diag_error("%s", error);
+		free(error);
+	}
+	return input;
+}
+
+// Opens sources of the command line. Returns NULL after a message.
+static struct feed *open_sources(struct run *run, const struct source_config *sources, size_t nsources,
+                                 const char *name) {
 	const struct options *options = run->options;
 	struct input_config config = {
 		.sources = sources,
@@ -419,17 +371,25 @@ static struct feed *feed_add(struct run *run, const struct source_config *source
 		.header = options->header,
 		.trim = options->trim,
 	};
-	char *error;
-	struct feed *feed = &feeds->feeds[feeds->n];
-	*feed = (struct feed){.input = input_open(&config, &error)};
-	if (!feed->input) {
-		diag_error("%s", error);
-		free(error);
+	struct input *input = open_input(&config);
+	if (!input) {
 		return NULL;
 	}
-	++feeds->n;
-	feed->parcel = parcel_open(run, name, 0, LOW_BYTES);
-	return feed;
+	++run->feeds->n;
+	return feed_add(run->feeds, input, parcel_open_name(run, name, 0, FEED_LOW_BYTES));
+}
+
+int feeds_add_stage(struct run *run, struct stage *stage, const struct source_config *source, char delimiter) {
+	struct input *input = NULL;
+	if (source) {
+		struct input_config config = {.sources = source, .nsources = 1, .delimiter = delimiter};
+		input = open_input(&config);
+		if (!input) {
+			return -1;
+		}
+	}
+	feed_add(run->feeds, input, NULL)->stage = stage;
+	return 0;
 }
 
 static void names_free(struct names *names) {
@@ -474,13 +434,15 @@ static bool names_are_equal(const struct names *a, const struct names *b) {
 
 // The names of all inputs must be the same, for one template serves them all.
 static int read_headers(struct run *run, struct names *names) {
-	struct feeds *feeds = run->feeds;
-	for (size_t i = 0; i < feeds->n; ++i) {
+	bool first = true;
+	list_for_each(&run->feeds->active, at) {
+		struct feed *feed = list_entry(at, struct feed, link);
 		struct names more = {NULL, 0};
-		if (read_names(run, &feeds->feeds[i], i == 0 ? names : &more) != 0) {
+		if (read_names(run, feed, first ? names : &more) != 0) {
 			return -1;
 		}
-		bool same = i == 0 || feeds->feeds[i].ended || names_are_equal(names, &more);
+		bool same = first || feed->ended || names_are_equal(names, &more);
+		first = false;
 		names_free(&more);
 		if (!same) {
 			diag_error("--header: the inputs do not have the same names in their headers");
@@ -493,10 +455,13 @@ static int read_headers(struct run *run, struct names *names) {
 int feeds_open(struct run *run) {
 	const struct options *options = run->options;
 	struct feeds *feeds = run->feeds = NEW(struct feeds);
-	feeds->feeds = xcalloc(options->nbatch_files + 1, sizeof(*feeds->feeds));
+	list_init(&feeds->active);
+	if (run->manifest) {
+		return stages_open(run);
+	}
 	if (options->nsources > 0) {
 		const char *name = options->batch ? options->batch : "default";
-		struct feed *feed = feed_add(run, options->sources, options->nsources, name);
+		struct feed *feed = open_sources(run, options->sources, options->nsources, name);
 		if (!feed) {
 			return -1;
 		}
@@ -507,7 +472,7 @@ int feeds_open(struct run *run) {
 		bool is_stdin = strcmp(file->path, "-") == 0;
 		struct source_config source = {.kind = is_stdin ? FROM_STDIN : FROM_FILE, .path = file->path};
 		run->file_sources[i] = source;
-		if (!feed_add(run, &run->file_sources[i], 1, file->name)) {
+		if (!open_sources(run, &run->file_sources[i], 1, file->name)) {
 			return -1;
 		}
 	}
@@ -523,14 +488,10 @@ int feeds_open(struct run *run) {
 void feeds_close(struct run *run) {
 	struct feeds *feeds = run->feeds;
 	feeds_stop(run);
-	for (size_t i = 0; i < feeds->n; ++i) {
-		input_close(feeds->feeds[i].input);
-	}
 	for (size_t i = 0; i < feeds->nfree; ++i) {
 		free(feeds->free[i]);
 	}
 	buf_fini(&feeds->key);
-	free(feeds->feeds);
 	free(feeds);
 	run->feeds = NULL;
 }

@@ -1,15 +1,19 @@
 // fairpar: xargs for many queues. Starts up, picks the mode, returns the exit status.
 //
-// The map of src/. Data flows one way; only the files on top (here, options, show, run, feed, work) see more than one room.
+// The map of src/. Data flows one way; only the files on top see more than one room.
 //
-//   stdin, files, ::: -> plan: record -> feed: item in a batch's queue -> engine: whose turn -> worker
+//   stdin, files, :::, manifest -> plan: record -> feed: item in a batch's queue -> engine: whose turn -> worker
 //     -> work: the job -> process: child -> output: spool -> stdout, stderr
 //
 //   options.c      options_parse()    the one option table: struct options, --help, completions
 //   show.c         show_manifest()    --check and --list
 //   run.c          run_all()          composition root and event loop: input, signals, the end
-//   feed.c         feeds_fill()       inputs into the queues of their batches, just ahead of need
-//   work.c         work_item          the life of a job on a worker: expand, run, retry, then, count
+//   recipe.c       recipe_from_job()  how the items of a batch become jobs: templates, context, environment
+//   feed.c         feeds_fill()       inputs into the queues of their batches, just ahead of need (parcel.c)
+//   stages.c       stages_advance()   a manifest's batches: which wait, which run, which are skipped
+//   work.c         work_item          the life of a job on a worker: run, retry (later.c), then, count
+//   attempt.c      attempt_run()      one attempt: command, environment, child, output (emission.c: lines into items)
+//   beside.c       beside_finally()   what runs beside the items: on-failure, finally, listings
 //   plan/          input_next()       records from sources; template_expand(), command_build(): what to run
 //   engine/        pool_submit()      named queues that take turns (fair.c) on slots, local lists, stealing
 //   process/       child_run()        one child from start to end; signals, contexts, the guardian

@@ -9,11 +9,16 @@
 #include "base/alloc.h"
 #include "base/diag.h"
 #include "base/io.h"
+#include "feed.h"
+#include "later.h"
 #include "plan/shell.h"
 #include "process/signals.h"
 #include "slots/slots.h"
+#include "stages.h"
+#include "work.h"
 
 #include <errno.h>
+#include <fnmatch.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdint.h>
@@ -34,6 +39,72 @@ void run_wake(struct run *run) {
 	verify(n == sizeof(one) || errno == EAGAIN); // EAGAIN: the counter is full, so a wake-up is pending
 }
 
+// ---- batches ----
+
+struct batch *batch_new(struct run *run, const char *name) {
+	struct batch *batch = NEW(struct batch);
+	atomic_init(&batch->refs, 1);
+	batch->run = run;
+	batch->recipes = run->recipes;
+	batch->width = 1;
+	batch->name = xstrdup(name);
+	return batch;
+}
+
+void batch_open_lane(struct batch *batch) {
+	const struct options *options = batch->run->options;
+	if (batch->run->emit && (options->keep_order || options->dry_run)) {
+		batch->lane = emit_lane_open(batch->run->emit);
+	}
+}
+
+struct batch *batch_ref(struct batch *batch) {
+	atomic_add_relaxed(&batch->refs, 1); // the caller knows that it cannot go away meanwhile
+	return batch;
+}
+
+void batch_unref(struct batch *batch) {
+	// acquire and release: who frees it sees what the others did before their own unref
+	if (atomic_fetch_sub_explicit(&batch->refs, 1, memory_order_acq_rel) > 1) {
+		return;
+	}
+	if (batch->lane) {
+		emit_lane_close(batch->run->emit, batch->lane);
+	}
+	free(batch->name);
+	free(batch);
+}
+
+// Lets go of the batches whose queues are gone. On the thread that opens queues: what it finds open stays its own.
+static void reap_batches(struct run *run) {
+	mutex_lock(&run->lock);
+	struct batch *dead = run->dead;
+	run->dead = NULL;
+	mutex_unlock(&run->lock);
+	while (dead) {
+		struct batch *next = dead->next_dead;
+		batch_unref(dead);
+		dead = next;
+	}
+}
+
+void batch_override(const struct run *run, const char *name, struct queue_attrs *attrs) {
+	for (size_t i = 0; i < run->options->nsettings; ++i) {
+		struct batch_setting *setting = &run->options->settings[i];
+		if (fnmatch(setting->pattern, name, 0) != 0) {
+			continue;
+		}
+		setting->used = true;
+		switch (setting->what) {
+		case SET_WEIGHT: attrs->weight = (uint32_t)setting->value; break;
+		case SET_MAX_PARALLEL: attrs->max_parallel = (uint32_t)setting->value; break;
+		case SET_PRIORITY: attrs->priority = (int32_t)setting->value; break;
+		case SET_LONG_RUNNING: attrs->long_running = setting->value; break;
+		case SET_PREFER_FAIRNESS: attrs->prefer_fairness = setting->value; break;
+		}
+	}
+}
+
 // ---- what the rooms call ----
 
 static void on_idle(void *arg) {
@@ -47,7 +118,15 @@ static void on_low(void *arg, struct queue *queue FP_UNUSED) {
 }
 
 static void on_removed(void *arg, struct queue *queue, uint64_t submitted FP_UNUSED) {
-	batch_free(arg, queue_user(queue));
+	struct run *run = arg;
+	struct batch *batch = queue_user(queue);
+	if (batch->stage) {
+		stage_ended(batch->stage);
+	}
+	mutex_lock(&run->lock);
+	batch->next_dead = run->dead;
+	run->dead = batch;
+	mutex_unlock(&run->lock);
 }
 
 static void on_trace(void *arg, const struct service *service) {
@@ -96,6 +175,8 @@ static void stop(struct run *run) {
 	if (!run->stopping) {
 		run->stopping = true;
 		feeds_stop(run);
+		stages_stop(run);
+		later_stop(run);
 		pool_shutdown(run->pool, POOL_CANCELLING);
 	}
 }
@@ -184,7 +265,7 @@ static void loop_poll(struct run *run, int timeout_ms) {
 	grow_array(&run->fds, &run->fds_cap, n, sizeof(*run->fds));
 	run->fds[0] = (struct pollfd){.fd = run->signal_fd, .events = POLLIN};
 	run->fds[1] = (struct pollfd){.fd = run->wake_fd, .events = POLLIN};
-	size_t at = 0;
+	const struct list *at = NULL;
 	for (int fd; (fd = feeds_poll_fd(run, &at)) >= 0;) {
 		grow_array(&run->fds, &run->fds_cap, n + 1, sizeof(*run->fds));
 		run->fds[n++] = (struct pollfd){.fd = fd, .events = POLLIN};
@@ -212,9 +293,10 @@ static void run_loop(struct run *run) {
 	bool again = feeds_fill(run);
 	pool_start(run->pool);
 	while (!atomic_load_acquire(&run->idle)) { // pairs with the store in on_idle()
-		uint64_t next = TIME_NEVER;
+		uint64_t next = later_submit(run, now_ns());
 		if (run->terminating) {
-			next = children_term_step(run->children, now_ns());
+			uint64_t step = children_term_step(run->children, now_ns());
+			next = step < next ? step : next;
 		}
 		loop_poll(run, again ? 0 : poll_timeout(next));
 		answer_signals(run);
@@ -224,6 +306,8 @@ static void run_loop(struct run *run) {
 		stop_for_output(run);
 		children_reap_strays(run->children);
 		flush_trace(run);
+		reap_batches(run);
+		stages_advance(run);
 		again = !run->stopping && feeds_fill(run);
 	}
 }
@@ -249,73 +333,64 @@ bool run_wait_input(struct run *run, int fd) {
 
 // ---- putting it together ----
 
-// The environment of the jobs without the variables that are set for each (work.c).
-static void filter_env(struct recipe *recipe) {
-	static const char *const own[] = {
-		"FAIRPAR_BATCH=", "FAIRPAR_JOB=", "FAIRPAR_SEQ=", "FAIRPAR_SLOT=", "FAIRPAR_ATTEMPT=", "FAIRPAR_EXIT=",
-		"FAIRPAR_OUTCOME=", "PARALLEL_SEQ=", "PARALLEL_JOBSLOT=", "PARALLEL_PID=",
-	};
-	char **all = recipe->context->env;
-	size_t n = 0;
-	while (all[n]) {
-		++n;
-	}
-	recipe->env = xcalloc(n + 1, sizeof(*recipe->env));
-	for (size_t i = 0; i < n; ++i) {
-		bool ours = false;
-		for (size_t k = 0; k < sizeof(own) / sizeof(own[0]); ++k) {
-			ours = ours || strncmp(all[i], own[k], strlen(own[k])) == 0;
-		}
-		if (!ours) {
-			recipe->env[recipe->nenv++] = all[i];
-		}
-	}
-}
-
-static struct template *parse_one(const char *const *words, size_t n, unsigned flags, const struct names *names,
-                                  bool *ret_failed) {
-	char *error;
-	struct template *template = template_parse(words, n, flags, names, &error);
-	if (!template) {
-		diag_error("%s", error);
-		free(error);
-		*ret_failed = true;
-	}
-	return template;
-}
-
 int run_parse_templates(struct run *run, const struct names *names) {
 	const struct options *options = run->options;
-	struct recipe *recipe = &run->recipe;
-	bool failed = false;
-	if (options->ncommand > 0) {
-		const char *const *words = (const char *const *)options->command;
-		recipe->command = parse_one(words, options->ncommand, TEMPLATE_APPEND, names, &failed);
+	char *shell = shell_choose(options->shell);
+	if (!shell) {
+		if (errno == ENOTSUP) {
+			diag_error("--shell: '%s' does not read the quotes of a Bourne shell; take sh, bash, dash, ksh, zsh or their kin",
+			           diag_shows(options->shell));
+		} else {
+			diag_error("--shell: there is no program '%s'", diag_shows(options->shell));
+		}
+		return -1;
 	}
-	recipe->then = xcalloc(options->nthen, sizeof(*recipe->then));
-	for (; recipe->nthen < options->nthen; ++recipe->nthen) {
-		size_t i = recipe->nthen;
-		recipe->then[i] = parse_one(&options->then[i], 1, TEMPLATE_APPEND, names, &failed);
-	}
-	if (options->on_failure) {
-		recipe->on_failure = parse_one(&options->on_failure, 1, 0, names, &failed);
-	}
-	const char *tag = options->tagstring ? options->tagstring : options->tag ? "{}" : NULL;
-	if (tag) {
-		recipe->tag = parse_one(&tag, 1, TEMPLATE_RAW, names, &failed);
-	}
+	bool failed = recipe_from_options(&run->recipe, options, run->context, shell, names) != 0;
 	if (options->batch_by) {
-		run->batch_by = parse_one(&options->batch_by, 1, TEMPLATE_RAW, names, &failed);
+		run->batch_by = recipe_parse(&options->batch_by, 1, TEMPLATE_RAW, names, &failed);
 	}
 	return failed ? -1 : 0;
 }
 
+// Loads the manifest, and takes from it what the command line does not say. Returns 0, or -1 after a message.
+static int load_manifest(struct run *run) {
+	const struct options *options = run->options;
+	struct buf messages = BUF_INIT;
+	run->manifest = manifest_load(options->manifest, &messages);
+	bool failed = !run->manifest;
+	if (messages.len > 0 && write_all(STDERR_FILENO, messages.data, messages.len) != 0) {
+		failed = true;
+	}
+	buf_reset(&messages);
+	if (!failed && options->nnames > 0 && manifest_select(run->manifest, options->names, options->nnames, &messages) != 0) {
+		diag_error("%s", buf_str(&messages));
+		failed = true;
+	}
+	buf_fini(&messages);
+	if (failed) {
+		return -1;
+	}
+	if (run->manifest->fail_fast && !options->halt_given) {
+		run->halt = (struct halt){.when = HALT_SOON, .why = HALT_ON_FAIL, .count = 1};
+	}
+	run->cwd = getcwd(NULL, 0);
+	if (!run->cwd) {
+		diag_error("cannot tell the current directory: %s", strerror(errno));
+		return -1;
+	}
+	return 0;
+}
+
 static struct pool *make_pool(struct run *run, unsigned slots) {
 	const struct options *options = run->options;
+	bool fair_time = options->fair_time;
+	if (run->manifest && !options->fair_given) {
+		fair_time = run->manifest->fair == MANIFEST_TIME;
+	}
 	struct pool_config config = {
 		.slots = slots,
 		.max_long = options->max_long,
-		.fair_time = options->fair_time,
+		.fair_time = fair_time,
 		.queue_mem = options->queue_mem,
 		.spill_dir = run->temp_dir,
 		.start_interval = options->delay,
@@ -335,7 +410,7 @@ static struct pool *make_pool(struct run *run, unsigned slots) {
 
 static struct emit *make_emit(struct run *run) {
 	const struct options *options = run->options;
-	if (options->output == OUTPUT_UNGROUP && !options->dry_run) {
+	if (options->output == OUTPUT_UNGROUP && !options->dry_run && !run->manifest) {
 		return NULL;
 	}
 	struct emit_config config = {
@@ -352,8 +427,9 @@ static struct emit *make_emit(struct run *run) {
 
 // The number of slots by -j, within the descriptors there are. Returns 0, or -1 after a message.
 static int count_slots(struct run *run, unsigned *ret_slots) {
-	const char *jobs = run->options->jobs ? run->options->jobs : "100%";
-	unsigned long nofile = (unsigned long)context_raise_nofile(run->recipe.context);
+	const char *given = run->manifest && run->manifest->slots ? run->manifest->slots : "100%";
+	const char *jobs = run->options->jobs ? run->options->jobs : given;
+	unsigned long nofile = (unsigned long)context_raise_nofile(run->context);
 	char *error;
 	if (slots_parse(jobs, nofile, ret_slots, &error) != 0) {
 		diag_error("%s", error);
@@ -393,43 +469,23 @@ static int run_open(struct run *run) {
 		diag_error("cannot set up signals: %s", strerror(errno));
 		return -1;
 	}
-	unsigned slots;
-	if (count_slots(run, &slots) != 0) {
-		return -1;
-	}
-	run->recipe.shell = shell_choose(options->shell);
-	if (!run->recipe.shell) {
-		if (errno == ENOTSUP) {
-			diag_error("--shell: '%s' does not read the quotes of a Bourne shell; take sh, bash, dash, ksh, zsh or their kin",
-			           diag_shows(options->shell));
-		} else {
-			diag_error("--shell: there is no program '%s'", diag_shows(options->shell));
-		}
+	if ((options->manifest && load_manifest(run) != 0) || count_slots(run, &run->slots) != 0) {
 		return -1;
 	}
 	if (options->trace_service && !(run->trace = trace_open(options->trace_service))) {
 		diag_error("cannot write '%s': %s", diag_shows(options->trace_service), strerror(errno));
 		return -1;
 	}
-	filter_env(&run->recipe);
 	choose_temp_dir(run);
 	run->children = children_create(&options->term_seq);
 	diag_set_last_words(children_last_words);
 	run->emit = make_emit(run);
-	run->pool = make_pool(run, options->dry_run ? 1 : slots); // one slot shows the order of the turns
-	return feeds_open(run);
-}
-
-static void recipe_fini(struct recipe *recipe) {
-	template_free(recipe->command);
-	template_free(recipe->on_failure);
-	template_free(recipe->tag);
-	for (size_t i = 0; i < recipe->nthen; ++i) {
-		template_free(recipe->then[i]);
+	if (options->dry_run) {
+		run->slots = 1; // which shows the order of the turns
 	}
-	free(recipe->then);
-	free(recipe->env);
-	free(recipe->shell);
+	run->later = later_create();
+	run->pool = make_pool(run, run->slots);
+	return feeds_open(run);
 }
 
 static void run_close(struct run *run) {
@@ -441,8 +497,12 @@ static void run_close(struct run *run) {
 	}
 	if (run->pool) {
 		pool_shutdown(run->pool, POOL_CANCELLING);
+		pool_wait_idle(run->pool, NULL, TIME_NEVER);
+		stages_close(run);
 		pool_destroy(run->pool);
 	}
+	reap_batches(run);
+	later_destroy(run->later);
 	if (run->emit && emit_destroy(run->emit) != 0) {
 		atomic_store_relaxed(&run->trouble, true);
 	}
@@ -458,6 +518,8 @@ static void run_close(struct run *run) {
 	}
 	recipe_fini(&run->recipe);
 	template_free(run->batch_by);
+	manifest_free(run->manifest);
+	free((char *)run->cwd);
 	free(run->file_sources);
 	free(run->fds);
 	if (run->wake_fd >= 0) {
@@ -480,21 +542,29 @@ static void warn_unused_settings(const struct options *options) {
 	}
 }
 
-// The one last line: how many jobs failed, and which.
-static void print_failures(struct run *run) {
+static void add_clause(struct buf *line, uint64_t n, const char *what) {
+	if (n > 0) {
+		buf_printf(line, "%s%llu %s", line->len > 0 ? "; " : "jobs: ", (unsigned long long)n, what);
+	}
+}
+
+// The one last line: how many jobs failed, and which, and what else keeps a run from being plainly done.
+static void print_end(struct run *run) {
 	const struct tally *tally = &run->tally;
 	struct buf line = BUF_INIT;
-	uint64_t known = tally->ok + tally->failed + tally->cancelled;
-	if (tally->failed > 0) {
-		buf_printf(&line, "%llu of %llu jobs failed: %s", (unsigned long long)tally->failed, (unsigned long long)known,
+	uint64_t failed = tally->failed + run->allowed;
+	uint64_t known = tally->ok + failed + tally->cancelled + tally->skipped;
+	if (failed > 0) {
+		buf_printf(&line, "%llu of %llu jobs failed: %s", (unsigned long long)failed, (unsigned long long)known,
 		           buf_str(&run->failures));
 	}
-	if (tally->failed > FAILURES_NAMED) {
-		buf_printf(&line, " and %llu more", (unsigned long long)(tally->failed - FAILURES_NAMED));
+	if (failed > run->nfailures) {
+		buf_printf(&line, " and %llu more", (unsigned long long)(failed - run->nfailures));
 	}
-	if (tally->cancelled > 0) {
-		buf_printf(&line, "%s%llu cancelled", line.len > 0 ? "; " : "jobs: ", (unsigned long long)tally->cancelled);
-	}
+	add_clause(&line, run->allowed, "allowed to");
+	add_clause(&line, tally->skipped, "skipped");
+	add_clause(&line, tally->cancelled, "cancelled");
+	add_clause(&line, run->current, "up to date");
 	if (line.len > 0) {
 		diag_note("%s", line.data);
 	}
@@ -506,13 +576,15 @@ static int run_status(struct run *run) {
 	if (atomic_load_relaxed(&run->trouble) || diag_lost()) {
 		return EXIT_TROUBLE;
 	}
-	return exit_status(options->exit_scheme, &run->tally, &options->halt, run->halted, &run->halted_by);
+	return exit_status(options->exit_scheme, &run->tally, &run->halt, run->halted, &run->halted_by);
 }
 
 int run_all(const struct options *options, struct context *context) {
 	struct run run = {
 		.options = options,
-		.recipe = {.context = context, .timeout = options->timeout, .attempts = options->attempts},
+		.context = context,
+		.halt = options->halt,
+		.recipes = {&run.recipe},
 		.signal_fd = -1,
 		.wake_fd = -1,
 		.start = now_ns(),
@@ -529,7 +601,7 @@ int run_all(const struct options *options, struct context *context) {
 	bool reader_gone = run.output_error == EPIPE; // `| head`: not a word
 	if (opened && !run.signal && !reader_gone && !options->quiet) {
 		warn_unused_settings(options);
-		print_failures(&run);
+		print_end(&run);
 	}
 	buf_fini(&run.failures);
 	mutex_fini(&run.lock);

@@ -1,5 +1,5 @@
-// The run as its three files see it: run.c (composition and event loop), feed.c (input into batches), work.c (the life
-// of a job on a worker). Nothing else includes this header.
+// The run as its files see it: run.c (composition and event loop), feed.c and stages.c (input into batches), work.c and
+// its kin (the life of a job on a worker). Nothing else includes this header.
 
 #ifndef FAIRPAR_RUN_H
 #define FAIRPAR_RUN_H
@@ -11,58 +11,66 @@
 #include "job/halt.h"
 #include "options.h"
 #include "output/emit.h"
-#include "plan/template.h"
+#include "plan/manifest.h"
 #include "process/child.h"
-#include "process/context.h"
+#include "recipe.h"
 #include "report/trace.h"
 
 struct feeds;
+struct later;
+struct stage;
+struct stages;
 
-// How the items of a batch become jobs; from the command line, the same for all batches.
-struct recipe {
-	struct template *command;  // NULL: each record is a command
-	struct template **then;    // the steps after it
-	size_t nthen;
-	struct template *on_failure; // or NULL
-	struct template *tag;      // or NULL
-	char *shell;               // that runs commands with shell syntax
-	struct context *context;   // what the jobs run with; borrowed from main
-	char **env;                // of the context, without the variables that are set for each job
-	size_t nenv;
-	uint64_t timeout;          // nanoseconds, 0: none
-	unsigned attempts;         // in all, of each step; UINT_MAX: without end
-};
-
-// A batch as long as its queue lives: the queue's user.
+// A batch: its queue's user. Counted: the queue has a reference until the event loop has seen that it was removed, and so
+// has whoever holds the queue open, for a run that is cut short removes queues at once.
 struct batch {
 	struct run *run;
-	const struct recipe *recipe;
+	atomic_int refs;
+	struct stage *stage;       // of the manifest; NULL: its items come from the command line's input
+	const struct recipe *const *recipes; // by item.recipe
+	struct batch *next_dead;
+	unsigned width;            // slots of an item of the first recipe, also before there is one
 	char *name;                // owned
+	struct queue *emits;       // gets the lines of its jobs' stdout as items, or NULL
+	bool allow_failure;        // a failed job is only reported
 	struct emit_lane *lane;    // its order of output, or NULL without --keep-order
-	uint64_t order;            // items given an order so far; only the feeding thread counts
+	atomic_uint_least64_t order; // items given an order so far
 };
 
 enum { FAILURES_NAMED = 20 };  // failed jobs named in the last line (issue text and DESIGN §8)
 
 struct run {
 	const struct options *options;
-	struct recipe recipe;
+	struct context *context;   // what fairpar was started with; borrowed from main
+	const char *cwd;           // owned; with a manifest
+	struct manifest *manifest; // or NULL
+	struct halt halt;          // --halt, or what the manifest says
+	struct recipe recipe;      // of the command line
+	const struct recipe *recipes[1];
 	struct template *batch_by; // or NULL
+	unsigned slots;
 	struct pool *pool;
 	struct children *children;
-	struct emit *emit;         // NULL with --ungroup
+	struct emit *emit;         // NULL if all is ungrouped
 	struct trace *trace;       // --trace-service, or NULL
 	struct feeds *feeds;
+	struct stages *stages;     // of the manifest, or NULL
+	struct later *later;       // jobs that wait for their next attempt
 	const char *temp_dir;      // for spilled items and held output
 	struct source_config *file_sources; // of --batch NAME=FILE
+	atomic_uint_least64_t seq; // {#} of the item that came last
 
 	// what happened so far
-	mutex lock;                // guards tally to failures
+	mutex lock;                // guards tally to dead
 	struct tally tally;
-	bool halted;               // --halt was met
+	uint64_t allowed;          // failed jobs of batches that may fail; not in the tally
+	uint64_t current;          // jobs that had nothing to do, for what they create was there; part of tally.ok
+	bool halted;               // the halt was met
 	struct result halted_by;
 	struct buf failures;       // "#3 (exit 1), A#7 (signal 9)", up to FAILURES_NAMED
+	size_t nfailures;          // named there
 
+	struct batch *dead;        // batches whose queues were removed, for the event loop to let go of
 	atomic_bool all_read;      // every input was read to its end
 
 	// told to the event loop, with a write to wake_fd
@@ -93,52 +101,16 @@ void run_wake(struct run *run);
 // Waits until the descriptor can be read. Returns false if a signal ends the run first.
 bool run_wait_input(struct run *run, int fd);
 
-// Parses all templates, for the columns of these names. Returns 0, or -1 after a message.
+// Parses the templates of the command line, for the columns of these names. Returns 0, or -1 after a message.
 int run_parse_templates(struct run *run, const struct names *names);
 
-// ---- feed.c ----
+// A batch of that name with one reference, to become its queue's user. Its lane is opened when it has.
+struct batch *batch_new(struct run *run, const char *name);
+void batch_open_lane(struct batch *batch);
+struct batch *batch_ref(struct batch *batch);
+void batch_unref(struct batch *batch);
 
-// Opens all inputs, reads the header if there is one, and parses the templates that need its names.
-// Returns 0, or -1 after a message.
-int feeds_open(struct run *run);
-
-// Moves records from the inputs that have some into queues that want some; never blocks. Returns true if it should be
-// called again at once (it stops now and then, so that signals are answered).
-bool feeds_fill(struct run *run);
-
-// The next descriptor to poll for input, from *at = 0 on; -1 when there are no more.
-int feeds_poll_fd(struct run *run, size_t *at);
-
-// Takes no more input; closes what is open.
-void feeds_stop(struct run *run);
-void feeds_close(struct run *run);
-
-// Frees a batch whose queue was removed.
-void batch_free(struct run *run, struct batch *batch);
-
-// ---- work.c ----
-
-// The payload of a queued item, followed by the record's arguments, and with `bad` by the reason as a string.
-struct item {
-	uint64_t seq;      // {#}, over the run
-	uint64_t number;   // within its batch: FAIRPAR_JOB is BATCH#number
-	uint64_t order;    // of its output within its batch, from 1
-	uint32_t nargs;
-	uint32_t bad;      // cannot be run: fails with the reason
-};
-
-extern const struct work_type work_item;
-
-// The pool's unhandled-failure event: queues the --on-failure command of the job that failed on this worker.
-void work_failed(void *arg, struct worker *worker, struct queue *queue);
-
-// Starts nothing more, because --halt was met; from any thread.
-void work_stop_run(struct run *run);
-
-// Counts a job that never started because the run was cut short.
-void work_count_cancelled(struct run *run, uint64_t n);
-
-// "BATCH#7", or "#7" for the default batch, into buf.
-void work_label(const struct batch *batch, uint64_t seq, uint64_t number, struct buf *buf);
+// The attributes that the options give to a batch of that name, over those in *attrs; later settings win.
+void batch_override(const struct run *run, const char *name, struct queue_attrs *attrs);
 
 #endif

@@ -69,7 +69,7 @@ load helper
 
 @test "the failure of an --on-failure command is reported, and counts for nothing" {
 	run_fairpar 1 --on-failure 'exit 4' false ::: x
-	assert_contains "$stderr" "its --on-failure command failed too: exit 4"
+	assert_contains "$stderr" "its on-failure command failed too: exit 4"
 	assert_contains "$stderr" "1 of 1 jobs failed"
 }
 

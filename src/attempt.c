@@ -1,0 +1,303 @@
+// One attempt at one step of a job: its command, its environment, its child, its output.
+
+#include "attempt.h"
+
+#include "base/alloc.h"
+#include "base/diag.h"
+#include "base/io.h"
+#include "plan/command.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+// ---- desk ----
+
+static void desk_free(void *arg) {
+	struct desk *desk = arg;
+	child_scratch_destroy(desk->scratch);
+	command_fini(&desk->command);
+	emission_fini(&desk->emission);
+	buf_fini(&desk->text);
+	buf_fini(&desk->label);
+	buf_fini(&desk->vars);
+	buf_fini(&desk->path);
+	free(desk->env);
+	free(desk);
+}
+
+struct desk *desk_of(struct run *run, struct worker *worker) {
+	void **kept = worker_scratch(worker, desk_free);
+	if (!*kept) {
+		struct desk *desk = NEW(struct desk);
+		desk->run = run;
+		desk->scratch = child_scratch_create();
+		*kept = desk;
+	}
+	return *kept;
+}
+
+void job_label(const struct job *job, struct buf *buf) {
+	const struct batch *batch = job->batch;
+	bool is_default = !batch->stage && strcmp(batch->name, "default") == 0;
+	if (!is_default) {
+		buf_add_escaped(buf, batch->name, strlen(batch->name), 80);
+	}
+	if (job->name) {
+		buf_printf(buf, " %s", job->name);
+	} else {
+		buf_printf(buf, "#%llu", (unsigned long long)(is_default ? job->item.seq : job->item.number));
+	}
+}
+
+const char *desk_label(struct desk *desk, const struct job *job) {
+	buf_reset(&desk->label);
+	job_label(job, &desk->label);
+	return buf_str(&desk->label);
+}
+
+static struct expansion expansion_of(const struct job *job, unsigned slot) {
+	return (struct expansion){.record = &job->record, .seq = job->item.seq, .slot = slot};
+}
+
+// ---- the environment ----
+
+enum { NVARS = 10 }; // set for each job, see build_env()
+
+static void add_number(struct buf *buf, const char *name, uint64_t value) {
+	char digits[20];
+	size_t n = sizeof(digits);
+	do {
+		digits[--n] = (char)('0' + value % 10);
+		value /= 10;
+	} while (value > 0);
+	buf_adds(buf, name);
+	buf_add(buf, digits + n, sizeof(digits) - n);
+	buf_addc(buf, '\0');
+}
+
+static void add_text(struct buf *buf, const char *name, const char *value) {
+	buf_adds(buf, name);
+	buf_adds(buf, value);
+	buf_addc(buf, '\0');
+}
+
+// What DESIGN §8 and peers' scripts expect for each job, and the recipe's variables that differ from job to job.
+static void build_vars(struct buf *vars, const struct job *job, const struct attempt *attempt) {
+	buf_reset(vars);
+	add_text(vars, "FAIRPAR_BATCH=", job->batch->name);
+	buf_adds(vars, "FAIRPAR_JOB=");
+	buf_adds(vars, job->batch->name);
+	add_number(vars, "#", job->item.number);
+	add_number(vars, "FAIRPAR_SEQ=", job->item.seq);
+	add_number(vars, "FAIRPAR_SLOT=", attempt->slot);
+	add_number(vars, "FAIRPAR_ATTEMPT=", job->attempt);
+	add_number(vars, "PARALLEL_SEQ=", job->item.seq);
+	add_number(vars, "PARALLEL_JOBSLOT=", attempt->slot);
+	add_number(vars, "PARALLEL_PID=", (uint64_t)getpid());
+	if (attempt->ended) {
+		add_number(vars, "FAIRPAR_EXIT=", (uint64_t)result_code(attempt->ended));
+		add_text(vars, "FAIRPAR_OUTCOME=", outcome_name(attempt->ended->outcome));
+	}
+	struct expansion x = expansion_of(job, attempt->slot);
+	for (size_t i = 0; i < job->recipe->nvars; ++i) {
+		buf_printf(vars, "%s=", job->recipe->vars[i].name);
+		template_expand(job->recipe->vars[i].value, &x, vars);
+		buf_addc(vars, '\0');
+	}
+}
+
+static void build_env(struct desk *desk, const struct job *job, const struct attempt *attempt) {
+	const struct recipe *recipe = job->recipe;
+	struct buf *vars = &desk->vars;
+	build_vars(vars, job, attempt);
+	grow_array(&desk->env, &desk->env_cap, recipe->nenv + recipe->nvars + NVARS + 1, sizeof(*desk->env));
+	memcpy(desk->env, recipe->env, recipe->nenv * sizeof(*desk->env));
+	char **env = desk->env + recipe->nenv;
+	for (const char *at = vars->data; at < vars->data + vars->len; at += strlen(at) + 1) {
+		*env++ = (char *)at;
+	}
+	*env = NULL;
+}
+
+// ---- output ----
+
+struct drained {
+	struct run *run;
+	struct spool *spool;
+	struct emission *emission;
+};
+
+static ssize_t drain_readable(void *arg, enum child_stream stream, int fd) {
+	struct drained *drained = arg;
+	ssize_t n;
+	if (stream == STREAM_OUT && drained->emission) {
+		n = emission_readable(drained->emission, fd);
+	} else {
+		n = spool_readable(drained->spool, (int)stream, fd);
+	}
+	if (n < 0 && errno != EAGAIN && errno != EINTR) {
+		int error = errno;
+		diag_error("cannot read the output of a job: %s", strerror(error));
+		atomic_store_relaxed(&drained->run->trouble, true);
+		errno = error;
+	}
+	return n;
+}
+
+void job_open_spool(struct desk *desk, struct job *job, unsigned slot) {
+	struct run *run = desk->run;
+	enum output_kind output = run->options->dry_run ? OUTPUT_GROUP : job->recipe->output;
+	if (output == OUTPUT_UNGROUP && job->batch->emits) {
+		output = OUTPUT_LINE_BUFFER; // where stdout is read, stderr is too
+	}
+	if (!run->emit || job->spool || output == OUTPUT_UNGROUP) {
+		return;
+	}
+	struct buf tag = BUF_INIT;
+	if (job->recipe->tag) {
+		struct expansion x = expansion_of(job, slot);
+		struct buf raw = BUF_INIT;
+		template_expand(job->recipe->tag, &x, &raw);
+		if (isatty(STDOUT_FILENO)) {
+			buf_add_escaped(&tag, buf_str(&raw), raw.len, SIZE_MAX);
+		} else {
+			buf_add(&tag, buf_str(&raw), raw.len);
+		}
+		buf_addc(&tag, '\t');
+		buf_fini(&raw);
+	}
+	// what is no item (order 0) has no place in the order
+	struct emit_lane *lane = job->item.order ? job->batch->lane : NULL;
+	enum emit_mode mode = output == OUTPUT_LINE_BUFFER ? EMIT_LINE_BUFFER : EMIT_GROUP;
+	job->spool = spool_open(run->emit, lane, job->item.order, mode, tag.data, tag.len);
+	buf_fini(&tag);
+}
+
+// Lets the output of a job that is the last one and alone go straight through, if nothing can take it back: there is
+// nobody whose output it could mix with or hold up.
+static void let_through(struct run *run, const struct job *job) {
+	const struct recipe *recipe = job->recipe;
+	if (!job->spool || !atomic_load_relaxed(&run->all_read) || recipe->attempts > 1 || recipe->nthen > 0) {
+		return;
+	}
+	struct pool_stat stat;
+	pool_stat(run->pool, &stat);
+	if (stat.queued == 0 && stat.running + stat.running_long == 1) {
+		spool_set_live(job->spool);
+	}
+}
+
+static void print_command(struct desk *desk) {
+	struct buf line = BUF_INIT;
+	if (isatty(STDERR_FILENO)) {
+		buf_add_escaped(&line, buf_str(&desk->text), desk->text.len, SIZE_MAX);
+	} else {
+		buf_add(&line, buf_str(&desk->text), desk->text.len);
+	}
+	buf_addc(&line, '\n');
+	if (write_all(STDERR_FILENO, line.data, line.len) != 0) {
+		atomic_store_relaxed(&desk->run->trouble, true);
+	}
+	buf_fini(&line);
+}
+
+// ---- the attempt ----
+
+void result_cannot_start(struct result *ret_result, int exit_code) {
+	uint64_t now = now_ns();
+	*ret_result = (struct result){.outcome = OUTCOME_SPAWN_ERROR, .exit_code = exit_code, .start = now, .end = now};
+}
+
+// Says why the job could not be started.
+static void explain(struct desk *desk, const struct job *job, const struct spawn_error *error) {
+	const char *first = desk->command.argv && desk->command.argv[0] ? desk->command.argv[0] : buf_str(&desk->text);
+	const char *label = desk_label(desk, job);
+	const char *dir = job->recipe->context->cwd;
+	if (error->step == SPAWN_CHDIR && dir) {
+		diag_error("job %s: cannot start in '%s': %s", label, diag_shows(dir), strerror(error->error));
+	} else if (error->step != SPAWN_EXEC) {
+		diag_error("job %s: cannot start '%s': %s: %s", label, diag_shows(first), spawn_step_name(error->step),
+		           strerror(error->error));
+	} else if (error->error == ENOENT) {
+		diag_error("job %s: '%s': command not found", label, diag_shows(first));
+	} else {
+		diag_error("job %s: cannot start '%s': %s", label, diag_shows(first), strerror(error->error));
+	}
+}
+
+static void run_child(struct desk *desk, const struct job *job, const struct attempt *attempt,
+                      struct result *ret_result) {
+	struct run *run = desk->run;
+	const struct recipe *recipe = job->recipe;
+	struct drained drained = {.run = run, .spool = job->spool, .emission = attempt->emission};
+	struct drain drain = {.readable = drain_readable, .arg = &drained};
+	struct child_config config = {
+		.path = desk->command.path,
+		.argv = desk->command.argv,
+		.env = desk->env,
+		.context = recipe->context,
+		.stdin_fd = -1,
+		.drain = job->spool ? &drain : NULL,
+		.timeout = recipe->timeout,
+		.memory = recipe->memory,
+		.label = buf_str(&desk->label),
+		.forks = desk->command.by_shell,
+		.own_group = true,
+		.cleanup = attempt->cleanup,
+		.unlink_path = attempt->ended || job->name ? NULL : job_creates(desk, job, attempt->slot),
+		.scratch = desk->scratch,
+	};
+	struct spawn_error error;
+	child_run(run->children, &config, ret_result, &error);
+	if (ret_result->outcome == OUTCOME_SPAWN_ERROR) {
+		explain(desk, job, &error);
+	}
+}
+
+const char *job_creates(struct desk *desk, const struct job *job, unsigned slot) {
+	const struct recipe *recipe = job->recipe;
+	if (!recipe->creates) {
+		return NULL;
+	}
+	struct expansion x = expansion_of(job, slot);
+	struct buf name = BUF_INIT;
+	template_expand(recipe->creates, &x, &name);
+	const char *dir = recipe->context->cwd ? recipe->context->cwd : "";
+	buf_reset(&desk->path);
+	if (buf_str(&name)[0] != '/') {
+		buf_printf(&desk->path, "%s/", dir[0] == '/' ? "" : desk->run->cwd);
+		buf_printf(&desk->path, "%s%s", dir, dir[0] ? "/" : "");
+	}
+	buf_adds(&desk->path, buf_str(&name));
+	buf_fini(&name);
+	return buf_str(&desk->path);
+}
+
+void attempt_run(struct desk *desk, struct job *job, const struct attempt *attempt, struct result *ret_result) {
+	struct run *run = desk->run;
+	struct expansion x = expansion_of(job, attempt->slot);
+	*ret_result = (struct result){.outcome = OUTCOME_OK};
+	job_open_spool(desk, job, attempt->slot);
+	buf_reset(&desk->text);
+	command_text(attempt->template, &x, &job->recipe->by, &desk->text);
+	if (run->options->dry_run) {
+		buf_addc(&desk->text, '\n');
+		spool_add(job->spool, 0, desk->text.data, desk->text.len);
+		return;
+	}
+	if (run->options->print_commands) {
+		print_command(desk);
+	}
+	if (command_build(&desk->command, attempt->template, &x, &job->recipe->by) != 0) {
+		struct spawn_error error = {.step = SPAWN_EXEC, .error = errno};
+		result_cannot_start(ret_result, error.error == ENOENT ? 127 : 126);
+		explain(desk, job, &error);
+		return;
+	}
+	desk_label(desk, job);
+	buf_addc(&desk->label, ' ');
+	buf_add(&desk->label, buf_str(&desk->text), desk->text.len);
+	build_env(desk, job, attempt);
+	let_through(run, job);
+	run_child(desk, job, attempt, ret_result);
+}

@@ -1,0 +1,67 @@
+// One attempt at one step of a job: its command, its environment, its child, its output.
+
+#ifndef FAIRPAR_ATTEMPT_H
+#define FAIRPAR_ATTEMPT_H
+
+#include "emission.h"
+#include "parcel.h"
+
+// A job that has begun.
+struct job {
+	struct batch *batch;
+	const struct recipe *recipe;
+	struct item item;
+	struct record record;
+	const char *reason;        // item.bad: why
+	const char *name;          // of what is no item ("finally"), or NULL
+	unsigned step;             // 0: the command; n: the nth of recipe->then
+	unsigned attempt;          // of this step, from 1
+	struct spool *spool;       // of all its output; NULL if it is ungrouped
+	char *owned;               // its own copy of the record, once it has left the worker; else NULL
+};
+
+// What a worker keeps from job to job.
+struct desk {
+	struct run *run;
+	struct child_scratch *scratch;
+	struct command command;
+	struct buf text;           // the command for people
+	struct buf label;
+	struct buf vars;           // the variables of the job's environment, NUL behind each
+	struct buf path;           // of what the job creates
+	char **env;
+	size_t env_cap;
+	struct emission emission;  // of the running job
+	struct job failed;         // the job that work_failed() is called for
+	struct result failed_result;
+};
+
+// The worker's desk, made when it is first asked for.
+struct desk *desk_of(struct run *run, struct worker *worker);
+
+// Appends how messages call the job: "BATCH#7", "#7" in the default batch, or "BATCH finally".
+void job_label(const struct job *job, struct buf *buf);
+// The same as a string: borrowed from the desk until the next label.
+const char *desk_label(struct desk *desk, const struct job *job);
+
+// Opens the job's spool, with its tag, before its first attempt.
+void job_open_spool(struct desk *desk, struct job *job, unsigned slot);
+
+// Fills in the result of a job that never ran.
+void result_cannot_start(struct result *ret_result, int exit_code);
+
+// The path that the job creates, or NULL. Borrowed from the desk.
+const char *job_creates(struct desk *desk, const struct job *job, unsigned slot);
+
+struct attempt {
+	const struct template *template; // NULL: the record is the command
+	unsigned slot;
+	const struct result *ended;      // what an on-failure command is told of, or NULL
+	struct emission *emission;       // takes the lines of its stdout, or NULL
+	bool cleanup;                    // a `finally`: also after a cancel
+};
+
+// Makes one attempt and waits for its end.
+void attempt_run(struct desk *desk, struct job *job, const struct attempt *attempt, struct result *ret_result);
+
+#endif

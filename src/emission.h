@@ -1,0 +1,35 @@
+// The lines that a job writes to its stdout, as items of a batch.
+
+#ifndef FAIRPAR_EMISSION_H
+#define FAIRPAR_EMISSION_H
+
+#include "parcel.h"
+#include "plan/cutter.h"
+
+// Kept by a worker from job to job.
+struct emission {
+	struct parcel parcel;      // its queue is NULL while nobody emits
+	struct worker *worker;
+	struct cutter cutter;
+	struct buf held;           // bytes of an attempt that may yet be taken back
+	bool hold;
+	unsigned flags;            // of the items: WORK_LOCAL, or 0
+	uint64_t n;                // lines so far
+};
+
+// Begins: lines become items of the batch of that queue, submitted by this worker's running item. With `hold` they wait
+// for emission_end(). The queue is open, or the running item's own.
+void emission_begin(struct emission *emission, struct worker *worker, struct queue *queue, bool hold);
+
+// Reads what is there from the pipe; as struct drain.readable.
+ssize_t emission_readable(struct emission *emission, int fd);
+
+// Adds one item that is no line of a stream.
+void emission_add(struct emission *emission, const char *text);
+
+// The stream has ended: submits what is left, or with `keep` false throws away what was held.
+void emission_end(struct emission *emission, bool keep);
+
+void emission_fini(struct emission *emission);
+
+#endif

@@ -1,0 +1,526 @@
+# What happens in a manifest's run: needs, items, then, emits, on_failure, finally, creates, contexts, limits.
+
+load helper
+
+# manifest: the batches on stdin, below "batches:", as m.yaml.
+manifest() {
+	{ printf 'version: 1\n%s\n' "$*" && echo 'batches:' && cat; } >m.yaml
+}
+
+# until_true COMMAND …: what another process is about to do.
+until_true() {
+	local tries
+	for ((tries = 0; tries < 200; tries++)); do
+		"$@" && return
+		env -u FAIRPAR_TEST sleep 0.05
+	done
+	fail "never came true: $*"
+}
+
+# ---- needs ----
+
+@test "a batch starts when all that it needs have ended" {
+	manifest <<'END'
+  last: {needs: [a, b], run: echo last >>order}
+  a: {args: [1, 2], run: "echo a {} >>order"}
+  b: {run: echo b >>order}
+END
+	run_fairpar -j1 -f m.yaml
+	assert_eq "$(tr '\n' ' ' <order)" "a 1 b a 2 last "
+}
+
+@test "what needs a failed batch is skipped, and what needs that, and says why" {
+	manifest <<'END'
+  bad: {run: exit 3}
+  after: {needs: [bad], args: [1, 2], run: "echo never {}"}
+  later: {needs: [after], run: echo never}
+  other: {run: echo other}
+END
+	run_fairpar 1 -f m.yaml
+	assert_lines other
+	assert_contains "$stderr" "batch 'after' is skipped: it needs 'bad', which failed"
+	assert_contains "$stderr" "batch 'later' is skipped: it needs 'after', which is skipped"
+	assert_contains "$stderr" "1 of 5 jobs failed: bad#1 (exit 3); 3 skipped"
+}
+
+@test "skipping is known at the first failure, not when the batch has ended" {
+	make_fifo go
+	manifest <<'END'
+  bad: {commands: [exit 1, "read x <go; echo ended"]}
+  after: {needs: [bad], run: echo never, finally: echo never}
+END
+	exec 5<>go
+	start_fairpar -j2 -f m.yaml 5>&-
+	until_true grep -q "'after' is skipped" "$BATS_TEST_TMPDIR/stderr"
+	echo >go
+	end_fairpar 1
+	assert_lines ended
+}
+
+@test "a need with allow_failure is met when it fails, and does not count" {
+	manifest <<'END'
+  bad: {run: exit 3, allow_failure: true}
+  after: {needs: [bad], run: echo after}
+END
+	run_fairpar -f m.yaml
+	assert_lines after
+	assert_contains "$stderr" "1 of 2 jobs failed: bad#1 (exit 3); 1 allowed to"
+}
+
+@test "an empty batch is a need that is met" {
+	: >empty
+	manifest <<'END'
+  none: {args_from: {file: empty}, run: "echo {}"}
+  after: {needs: [none], run: echo after}
+END
+	run_fairpar -f m.yaml
+	assert_lines after
+}
+
+@test "naming a batch runs it with what it needs and emits into" {
+	manifest <<'END'
+  a: {run: echo a}
+  b: {needs: [a], run: echo x, emits: c}
+  c: {run: "echo c {}"}
+  d: {run: echo d}
+END
+	run_fairpar -j1 -f m.yaml b
+	assert_lines a "c x"
+	run_fairpar 255 -f m.yaml nosuch
+	assert_contains "$stderr" nosuch
+}
+
+@test "a chain of 5,000 batches runs, and is skipped, without trouble" {
+	for i in {1..5000}; do
+		echo "  b$i: {run: true, needs: [b$((i - 1))]}"
+	done | { echo '  b0: {run: "true"}'; cat; } | manifest
+	run_fairpar -f m.yaml
+	sed -i 's/b0: .*/b0: {run: "false"}/' m.yaml
+	run_fairpar 1 --quiet -f m.yaml
+	run_fairpar 1 -f m.yaml
+	assert_contains "$stderr" "5000 skipped"
+}
+
+# ---- items ----
+
+@test "items come from args, files, patterns, commands, stdin and a matrix" {
+	printf 'f 1\nf2' >lines
+	printf 'z 1\nx\0z2\0' >nuls
+	mkdir -p d/e && touch d/b d/a d/e/c
+	manifest <<'END'
+  args: {args: ["a 1", no, 010], run: "echo args {}"}
+  file: {args_from: {file: lines}, run: "echo file {}"}
+  nul: {args_from: {file0: nuls}, run: "echo nul {}"}
+  glob: {args_from: {glob: "d/**/*"}, run: "echo glob {}"}
+  command: {args_from: {command: seq 2}, run: "echo command {}"}
+  stdin: {args_from: {stdin: true}, run: "echo stdin {}"}
+  matrix: {matrix: {a: [1, 2], b: [x, y], exclude: [{a: 1, b: y}]}, run: "echo matrix {a}{b}"}
+END
+	run_fairpar -f m.yaml <<<"s 1"
+	assert_set "args a 1" "args no" "args 010" "file f 1" "file f2" "nul z 1" x "nul z2" "glob d/a" "glob d/b" "glob d/e" \
+		"glob d/e/c" "command 1" "command 2" "stdin s 1" "matrix 1x" "matrix 2x" "matrix 2y"
+}
+
+@test "a list that cannot be had fails its batch, and what needs it is skipped" {
+	manifest <<'END'
+  file: {args_from: {file: nosuch}, run: "echo {}"}
+  command: {args_from: {command: "echo one; exit 4"}, run: "echo {}"}
+  after: {needs: [file], run: echo never}
+  fine: {run: echo fine}
+END
+	run_fairpar 2 -f m.yaml
+	assert_set one fine
+	assert_contains "$stderr" "cannot open 'nosuch'"
+	assert_contains "$stderr" "args_from: exit 4"
+}
+
+@test "an item cannot inject a command, whatever it holds" {
+	manifest <<'END'
+  a: {args: ["$(touch x)", "a'; touch y; '", "-n"], run: "printf '%s\\n' {}"}
+END
+	run_fairpar -j1 -k -f m.yaml
+	assert_lines '$(touch x)' "a'; touch y; '" -n
+	[[ ! -e x && ! -e y ]]
+}
+
+@test "without items braces are text" {
+	manifest <<'END'
+  a: {run: "echo {} {1} {#} {a,b}", then: "echo then {}"}
+END
+	run_fairpar -f m.yaml
+	assert_lines '{} {1} {#} {a,b}' 'then {}'
+}
+
+@test "the batches take turns in the order of the file" {
+	manifest <<'END'
+  a: {args: [1, 2, 3], run: "echo a{} >>order"}
+  b: {args: [1, 2, 3], run: "echo b{} >>order", weight: 2}
+END
+	run_fairpar -j1 -f m.yaml
+	assert_eq "$(tr '\n' ' ' <order)" "a1 b1 b2 a2 b3 a3 "
+}
+
+# ---- what follows ----
+
+@test "then steps run for the item that succeeded, from the worker's own list" {
+	manifest <<'END'
+  a: {args: [1, 2], run: "echo a{}", then: ["echo b{}", "test {} = 1", "echo c{}"]}
+END
+	run_fairpar 1 -j1 --trace-service trace -f m.yaml
+	assert_lines a1 b1 c1 a2 b2
+	assert_eq "$(grep -c '"source":"own"' trace)" 5
+}
+
+@test "what a job emits into another batch goes to the end of its queue, while the job runs" {
+	make_fifo go got
+	manifest <<'END'
+  from: {run: "echo x; read y <go; printf z", emits: to}
+  to: {args: [own], run: "echo got {}; test {} != x || echo >got"}
+END
+	exec 5<>go 6<>got
+	start_fairpar -j2 -f m.yaml 5>&- 6>&-
+	await got
+	echo >go
+	end_fairpar
+	assert_lines "got own" "got x" "got z"
+}
+
+@test "jobs that emit into their own batch come next on the worker; with prefer_fairness at the end" {
+	manifest <<'END'
+  crawl:
+    args: [a, b]
+    run: "echo {} >>order; test $(printf %s {} | wc -c) -ge 3 || printf '%s\\n' {}x {}y"
+    emits: crawl
+END
+	run_fairpar -j1 -f m.yaml
+	assert_eq "$(tr '\n' ' ' <order)" "a ay ayy ayx ax axy axx b by byy byx bx bxy bxx "
+	rm order
+	sed -i 's/emits: crawl/&\n    prefer_fairness: true/' m.yaml
+	run_fairpar -j1 -f m.yaml
+	assert_eq "$(tr '\n' ' ' <order)" "a b ax ay bx by axx axy ayx ayy bxx bxy byx byy "
+}
+
+@test "with retries what a failed attempt emitted is not taken" {
+	manifest <<'END'
+  from: {run: "echo $FAIRPAR_ATTEMPT; test $FAIRPAR_ATTEMPT = 2", retries: 1, emits: to}
+  to: {run: "echo got {}"}
+END
+	run_fairpar -f m.yaml
+	assert_lines "got 2"
+}
+
+@test "a batch that others emit into waits for what it needs itself" {
+	manifest <<'END'
+  from: {run: "seq 2; echo from >>order", emits: to}
+  slow: {needs: [from], run: echo slow >>order}
+  to: {needs: [slow], run: "echo to {} >>order"}
+END
+	run_fairpar -j1 -f m.yaml
+	assert_eq "$(tr '\n' ' ' <order)" "from slow to 1 to 2 "
+}
+
+@test "a batch is skipped with those that were to emit into it" {
+	manifest <<'END'
+  bad: {run: exit 1}
+  from: {needs: [bad], run: echo x, emits: to}
+  to: {run: "echo {}"}
+  after: {needs: [to], run: echo never}
+END
+	run_fairpar 1 -f m.yaml
+	assert_lines ""
+	assert_contains "$stderr" "batch 'to' is skipped: its items come from 'from', which is skipped"
+	assert_contains "$stderr" "batch 'after' is skipped"
+}
+
+@test "on_failure runs once for a job, after its last attempt" {
+	manifest <<'END'
+  a: {args: [1, 2], run: "test {} = 1", retries: 2, on_failure: "echo failed {} $FAIRPAR_EXIT $FAIRPAR_ATTEMPT"}
+END
+	run_fairpar 1 -f m.yaml
+	assert_lines "failed 2 1 3"
+}
+
+@test "finally runs once when the batch has ended, and is told how" {
+	manifest <<'END'
+  a: {args: [1, 2], run: "echo a{}", then: "echo then{}", finally: "echo end-a $FAIRPAR_OUTCOME {}"}
+  b: {run: exit 7, finally: "echo end-b $FAIRPAR_OUTCOME $FAIRPAR_EXIT"}
+  c: {needs: [b], run: echo never, finally: echo never}
+  d: {needs: [a], run: echo d}
+END
+	run_fairpar 1 -j1 -f m.yaml
+	assert_lines a1 then1 "end-b failed 7" a2 then2 "end-a ok {}" d
+}
+
+@test "a finally that fails is reported, and changes nothing else" {
+	manifest <<'END'
+  a: {run: echo a, finally: exit 3}
+  b: {needs: [a], run: echo b}
+END
+	run_fairpar -f m.yaml
+	assert_lines a b
+	assert_contains "$stderr" "batch 'a': its finally command: exit 3"
+}
+
+@test "finally runs after a cancel too, for the batches that had begun" {
+	make_fifo up
+	manifest <<'END'
+  a: {run: "echo up >up; exec sleep 100", finally: "echo end $FAIRPAR_OUTCOME"}
+  b: {needs: [a], run: echo never, finally: echo never}
+END
+	exec 5<>up
+	start_fairpar -f m.yaml 5>&-
+	await up
+	kill -INT "$fairpar_pid"
+	end_fairpar 130
+	assert_lines "end cancelled"
+}
+
+@test "a second signal ends a finally" {
+	make_fifo up cleaning
+	manifest <<'END'
+  a: {run: "echo up >up; exec sleep 100", finally: "echo >cleaning; exec sleep 100"}
+END
+	exec 5<>up 6<>cleaning
+	start_fairpar -f m.yaml 5>&- 6>&-
+	await up
+	kill -INT "$fairpar_pid"
+	await cleaning
+	kill -INT "$fairpar_pid"
+	end_fairpar 130
+}
+
+# ---- retries ----
+
+@test "a pause before a retry holds no slot" {
+	manifest <<'END'
+  a: {run: "echo try $FAIRPAR_ATTEMPT; test $FAIRPAR_ATTEMPT = 2", retries: 1, retry_delay: 200ms}
+  b: {args: [1, 2, 3], run: "echo b{}"}
+END
+	run_fairpar -j1 -f m.yaml
+	assert_lines b1 b2 b3 "try 2"
+}
+
+@test "a run that is cut short does not wait for pauses" {
+	make_fifo up
+	manifest <<'END'
+  a: {run: "echo up >up; exit 1", retries: 3, retry_delay: 1h, finally: "echo end"}
+  b: {run: "exec sleep 100"}
+END
+	exec 5<>up
+	start_fairpar -j2 -f m.yaml 5>&-
+	await up
+	kill -TERM "$fairpar_pid"
+	end_fairpar 143
+	assert_lines end
+}
+
+# ---- creates ----
+
+@test "a job whose product is there is done without running, and its then too" {
+	touch b.out
+	manifest <<'END'
+  a: {args: [a, b], run: "echo {} >{}.out; echo made {}", creates: "{}.out", then: "echo then {}"}
+  b: {needs: [a], run: echo after}
+END
+	run_fairpar -f m.yaml
+	assert_lines "made a" "then a" after
+	assert_contains "$stderr" "1 up to date"
+	run_fairpar -f m.yaml
+	assert_lines after
+}
+
+@test "a job that fails removes what it created, also in its working directory" {
+	mkdir dir
+	manifest <<'END'
+  a: {args: [a, b], run: "echo {} >{}.out; test {} = a", creates: "{}.out", working_dir: dir}
+  b: {run: "echo half >c.out; exec sleep 100", creates: c.out, timeout: 100ms}
+END
+	run_fairpar 2 -f m.yaml
+	assert_eq "$(ls dir)" a.out
+	[[ ! -e c.out ]]
+}
+
+@test "100,000 jobs whose products are there cost no process and no slot" {
+	need strace
+	touch made
+	for i in {1..100000}; do echo "$i"; done >items
+	manifest <<'END'
+  a: {args_from: {file: items}, run: "touch {}", creates: made}
+END
+	strace -f -c -e trace=process -o calls "$FAIRPAR" -f m.yaml 2>err
+	assert_contains "$(cat err)" "100000 up to date"
+	! grep -E 'vfork|execve' calls | awk '$4 > 1 { exit 1 }' || assert_eq "$(grep -c vfork calls)" 0
+}
+
+@test "kill -9 leaves no half product that the next run takes for a whole one" {
+	make_fifo up
+	manifest <<'END'
+  a: {run: "echo half >out; echo up >up; exec sleep 100", creates: out}
+END
+	exec 5<>up
+	start_fairpar -f m.yaml 5>&-
+	await up
+	kill -KILL "$fairpar_pid"
+	end_fairpar 137
+	until_true test ! -e out
+}
+
+# ---- contexts ----
+
+@test "each batch has its own environment, directory, umask, niceness and shell" {
+	mkdir sub
+	manifest 'env: {A: top, B: top, C: top}
+defaults: {env: {B: default, C: default}}' <<'END'
+  a:
+    args: [1]
+    env: {C: "item {}", A: no}
+    working_dir: sub
+    umask: 027
+    nice: 3
+    shell: bash
+    run: "echo $A $B $C; basename $PWD; umask; nice; echo ${BASH_VERSION:+bash} {}"
+  b: {run: "echo $A $B $C; basename $PWD; umask; nice; echo ${BASH_VERSION:+bash}"}
+END
+	umask 022
+	run_fairpar -j1 -f m.yaml
+	assert_lines "no default item 1" sub 0027 $(($(nice) + 3)) "bash 1" "top default default" work 0022 "$(nice)" ""
+}
+
+@test "working_dir is seen from the manifest's directory, and may be made by the run" {
+	mkdir -p proj
+	cat >proj/m.yaml <<'END'
+version: 1
+batches:
+  make: {run: mkdir -p proj/new}
+  use: {needs: [make], working_dir: new, run: "basename $PWD"}
+END
+	run_fairpar -f proj/m.yaml
+	assert_lines new
+}
+
+@test "a missing working_dir fails the job, and is named" {
+	manifest <<'END'
+  a: {working_dir: nosuch, run: echo never}
+END
+	run_fairpar 1 -f m.yaml
+	assert_contains "$stderr" "cannot start in './nosuch': No such file or directory"
+}
+
+@test "without a shell a command is split into words, and nothing else happens to it" {
+	manifest <<'END'
+  a: {shell: none, args: ["x y"], run: "printf '[%s]' {} '$HOME' a\\ b \"c d\" | >f"}
+  b: {shell: none, run: "echo '{}' *"}
+  c: {shell: none, run: nosuch-program}
+END
+	run_fairpar 1 -j1 -f m.yaml
+	assert_eq "$output" '[x y][$HOME][a b][c d][|][>f]{} *'
+	assert_contains "$stderr" "'nosuch-program': command not found"
+}
+
+@test "the PATH of a batch is the one its commands are looked up in" {
+	mkdir bin
+	printf '#!/bin/sh\necho mine\n' >bin/seq
+	chmod +x bin/seq
+	manifest "env: {PATH: \"$PWD/bin:/usr/bin:/bin\"}" <<'END'
+  a: {run: seq 2}
+  b: {run: seq 2, shell: none}
+END
+	run_fairpar -f m.yaml
+	assert_lines mine mine
+}
+
+@test "output is whole, line by line or raw, as the batch says" {
+	manifest <<'END'
+  a: {run: "echo a; echo b", output: raw}
+  b: {run: "echo a; echo b", output: line}
+  c: {run: "echo a; echo b", output: group}
+END
+	run_fairpar -j1 -f m.yaml
+	assert_lines a b a b a b
+}
+
+# ---- limits ----
+
+@test "no more than max_parallel jobs of a batch run at once" {
+	manifest <<'END'
+  a: {args: [1, 2, 3, 4], max_parallel: 1, run: "mkdir lock && rmdir lock # {}"}
+END
+	run_fairpar -j4 -f m.yaml
+}
+
+@test "a wide job waits for its slots, and what comes later does not keep it waiting" {
+	make_fifo a b wide
+	manifest <<'END'
+  narrow: {args: [a, b, c, d], run: "echo {} >>order; case {} in a|b) read x <{};; esac"}
+  wide: {run: "echo wide >>order", slots_per_job: 2, priority: 1}
+END
+	exec 5<>a 6<>b
+	start_fairpar -j2 -f m.yaml 5>&- 6>&-
+	echo >a
+	echo >b
+	end_fairpar
+	assert_eq "$(head -1 order)" wide
+}
+
+@test "slots_per_job above the slots is cut, with a warning" {
+	manifest <<'END'
+  a: {run: echo ran, slots_per_job: 9}
+END
+	run_fairpar -j2 -f m.yaml
+	assert_lines ran
+	assert_contains "$stderr" "batch 'a': slots_per_job: 9 is cut to the 2 slots there are"
+}
+
+@test "a long-running batch runs beside the slots" {
+	make_fifo go
+	manifest <<'END'
+  server: {run: "read x <go; echo server $FAIRPAR_SLOT", long_running: true}
+  a: {args: [1, 2], run: "echo a{}", finally: "echo >go"}
+END
+	exec 5<>go
+	run_fairpar -j1 -f m.yaml 5>&-
+	assert_lines a1 a2 "server 2"
+}
+
+@test "fail_fast starts nothing more after the first failure; a --halt given wins" {
+	manifest 'fail_fast: true' <<'END'
+  a: {args: [1, 2, 3], run: "echo {}; exit 1"}
+END
+	run_fairpar any -j1 -f m.yaml
+	assert_lines 1
+	assert_contains "$stderr" "1 of 3 jobs failed: a#1 (exit 1); 2 cancelled"
+	run_fairpar 3 --halt never -j1 -f m.yaml
+	assert_lines 1 2 3
+}
+
+@test "slots and fair of the manifest hold, unless the options say otherwise" {
+	manifest 'slots: 1
+fair: time' <<'END'
+  a: {args: [1, 2], run: "echo $FAIRPAR_SLOT # {}"}
+END
+	run_fairpar -f m.yaml
+	assert_lines 1 1
+	run_fairpar --weight a=3 -j2 --fair turns --trace-service trace -f m.yaml
+	assert_contains "$(cat trace)" '"virt":0.333'
+}
+
+@test "--dry-run prints what would run, in order, and runs nothing" {
+	manifest <<'END'
+  b: {needs: [a], run: echo b >made}
+  a: {args: [1, 2], run: "touch {}", then: "rm {}", finally: rm x}
+END
+	run_fairpar --dry-run -f m.yaml
+	assert_lines "touch 1" "rm 1" "touch 2" "rm 2" "rm x" "echo b >made"
+	assert_eq "$(ls)" m.yaml
+}
+
+@test "a manifest with errors runs nothing" {
+	manifest <<'END'
+  a: {run: echo never}
+  b: {run: echo never, neds: [a]}
+END
+	run_fairpar 255 -f m.yaml
+	assert_lines ""
+	assert_contains "$stderr" "did you mean 'needs'?"
+	assert_contains "$stderr" "nothing was run"
+}

@@ -134,6 +134,17 @@ END
 	assert_contains "$stderr" "args_from: exit 4"
 }
 
+@test "a tree too deep to go through fails its batch, and nothing else" {
+	mkdir -p "$(printf 'd/%.0s' {1..300})"
+	manifest <<'END'
+  deep: {args_from: {glob: "**/x"}, run: "echo {}"}
+  fine: {run: echo fine}
+END
+	run_fairpar 1 -f m.yaml
+	assert_lines fine
+	assert_contains "$stderr" "File name too long"
+}
+
 @test "an item cannot inject a command, whatever it holds" {
 	manifest <<'END'
   a: {args: ["$(touch x)", "a'; touch y; '", "-n"], run: "printf '%s\\n' {}"}

@@ -18,6 +18,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+enum { MOST_DEPTH = 256 }; // each level takes some 400 bytes of the stack, of which a worker has 256 KiB
+
 struct component {
 	enum { TEXT, PATTERN, DIRECTORIES } kind; // DIRECTORIES: **
 	char *text;
@@ -30,6 +32,7 @@ struct walk {
 	size_t n, cap;
 	bool wants_directories;      // a slash at the end
 	struct buf path;             // so far: empty, or with a slash at its end
+	unsigned depth;              // directories below a ** that are being gone through
 	struct arena texts;          // of the matches
 	const char **matches;
 	size_t nmatches, matches_cap;
@@ -232,6 +235,10 @@ static bool is_directory(const struct walk *walk, const struct entry *entry, con
 // What follows the ** here, and in every directory below.
 static int walk_directories(struct walk *walk, size_t i) {
 	struct listing listing;
+	if (walk->depth >= MOST_DEPTH) {
+		return fail(walk, "go into", buf_str(&walk->path), ENAMETOOLONG);
+	}
+	++walk->depth;
 	int result = list(walk, &listing);
 	if (result == 0) { // never the last component; two in a row are one
 		bool is_pattern = walk->components[i + 1].kind == PATTERN;
@@ -248,6 +255,7 @@ static int walk_directories(struct walk *walk, size_t i) {
 			walk->path.data[before] = '\0';
 		}
 	}
+	--walk->depth;
 	listing_fini(&listing);
 	return result;
 }

@@ -493,6 +493,28 @@ END
 	assert_lines a1 a2 "server 2"
 }
 
+@test "memory is a job's limit in a cgroup of its own, where there is one to make it in" {
+	mkdir root
+	echo memory >root/cgroup.controllers
+	export FAIRPAR_CGROUP_ROOT=$PWD/root
+	manifest <<'END'
+  a: {run: "cat root/fairpar-*/memory.max", memory: 64M}
+END
+	run_fairpar -f m.yaml
+	assert_lines 67108864
+}
+
+@test "memory without a cgroup only delays a job, and that is said once" {
+	export FAIRPAR_CGROUP_ROOT=$PWD/nosuch
+	manifest <<'END'
+  a: {args: [1, 2], run: "echo {}", memory: 1M}
+END
+	run_fairpar -j1 -f m.yaml
+	assert_lines 1 2
+	assert_contains "$stderr" "nosuch"
+	assert_eq "$(grep -c 'memory' "$BATS_TEST_TMPDIR/stderr")" 1
+}
+
 @test "fail_fast starts nothing more after the first failure; a --halt given wins" {
 	manifest 'fail_fast: true' <<'END'
   a: {args: [1, 2, 3], run: "echo {}; exit 1"}

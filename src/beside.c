@@ -121,11 +121,15 @@ static void list_by_pattern(struct desk *desk, struct worker *worker, struct que
 	desk->emission.flags = 0; // in this order
 	int failed = globs_expand(dir, pattern, found_path, &desk->emission, &error);
 	emission_end(&desk->emission, /* keep */ true);
-	if (failed) {
-		struct batch *batch = queue_user(queue);
+	struct batch *batch = queue_user(queue);
+	if (failed && desk->run->options->dry_run) { // an earlier batch may be going to make it
+		diag_note("batch '%s': its items cannot be told yet: glob '%s': %s", diag_shows(batch->name), diag_shows(pattern),
+		          error);
+		free(error);
+	} else if (failed) {
 		diag_error("batch '%s': glob '%s': %s", diag_shows(batch->name), diag_shows(pattern), error);
 		free(error);
-		work_count_trouble(batch, "its items could not be listed");
+		work_count_trouble(batch, "its items could not be listed", NULL);
 	}
 }
 
@@ -154,7 +158,7 @@ static void list_by_command(struct desk *desk, struct worker *worker, struct que
 		char how[80];
 		struct buf what = BUF_INIT;
 		buf_printf(&what, "args_from: %s", result_describe(&result, how, sizeof(how)));
-		work_count_trouble(batch, buf_str(&what));
+		work_count_trouble(batch, buf_str(&what), &result);
 		buf_fini(&what);
 	}
 }

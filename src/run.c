@@ -480,11 +480,8 @@ static int run_open(struct run *run) {
 	run->children = children_create(&options->term_seq);
 	diag_set_last_words(children_last_words);
 	run->emit = make_emit(run);
-	if (options->dry_run) {
-		run->slots = 1; // which shows the order of the turns
-	}
 	run->later = later_create();
-	run->pool = make_pool(run, run->slots);
+	run->pool = make_pool(run, options->dry_run ? 1 : run->slots); // one shows the order of the turns
 	return feeds_open(run);
 }
 

@@ -20,7 +20,8 @@
 #include "plan/words.h"
 #include "work.h"
 
-#include <stdio.h>
+#include <errno.h>
+#include <unistd.h>
 
 enum stage_state { STAGE_WAITING, STAGE_RUNNING, STAGE_ENDED, STAGE_SKIPPED };
 
@@ -45,6 +46,8 @@ struct stage {
 	size_t nrecipes;
 	struct recipe *finally, *listing; // or NULL
 	size_t next;                 // of its list
+	struct source_config source; // of its items, if they are read: its input borrows it to the end,
+	char *path;                  // and the name of the file
 	struct buf words;            // scratch of stage_next()
 
 	// posted by workers, under the lock of stages
@@ -279,10 +282,7 @@ static char *path_from(const struct recipe *recipe, const char *path) {
 static int begin_source(struct stage *stage) {
 	const struct manifest_batch *plan = stage->plan;
 	struct run *run = stage->run;
-	struct source_config source = {.kind = FROM_STDIN};
 	char delimiter = plan->source == MANIFEST_FILE0 ? '\0' : '\n';
-	char *path = NULL;
-	int result = 0;
 	switch (plan->source) {
 	case MANIFEST_GLOB:
 	case MANIFEST_COMMAND:
@@ -293,13 +293,18 @@ static int begin_source(struct stage *stage) {
 		return 0;
 	case MANIFEST_FILE:
 	case MANIFEST_FILE0:
-		source.kind = FROM_FILE;
-		source.path = path = path_from(stage->recipes[0], plan->source_text);
-		result = feeds_add_stage(run, stage, &source, delimiter);
-		free(path);
-		return result;
+		stage->path = path_from(stage->recipes[0], plan->source_text);
+		stage->source = (struct source_config){.kind = FROM_FILE, .path = stage->path};
+		if (run->options->dry_run && access(stage->path, R_OK) != 0) { // an earlier batch may be going to make it
+			diag_note("batch '%s': its items cannot be told yet: '%s': %s", diag_shows(plan->name),
+			          diag_shows(stage->path), strerror(errno));
+			stage_fed(stage);
+			return 0;
+		}
+		return feeds_add_stage(run, stage, &stage->source, delimiter);
 	case MANIFEST_STDIN:
-		return feeds_add_stage(run, stage, &source, delimiter);
+		stage->source = (struct source_config){.kind = FROM_STDIN};
+		return feeds_add_stage(run, stage, &stage->source, delimiter);
 	case MANIFEST_NONE:
 	case MANIFEST_ARGS:
 	case MANIFEST_MATRIX:
@@ -343,7 +348,7 @@ static void begin(struct stage *stage) {
 		stage->state = STAGE_SKIPPED; // what is emitted into it goes nowhere
 		atomic_store_relaxed(&stage->skipped, true);
 		pool_cancel(run->pool, stage->queue);
-		work_count_trouble(stage->batch, "could not begin");
+		work_count_trouble(stage->batch, "could not begin", NULL);
 		stage_fed(stage);
 	}
 }
@@ -613,6 +618,7 @@ void stages_close(struct run *run) {
 		}
 		free_recipes(&stages->all[i]);
 		free(stages->all[i].dependents);
+		free(stages->all[i].path);
 	}
 	mutex_fini(&stages->lock);
 	free(stages->all);

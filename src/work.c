@@ -72,10 +72,14 @@ static bool count(struct desk *desk, const struct job *job, const struct result 
 	return stop;
 }
 
-void work_count_trouble(struct batch *batch, const char *what) {
+void work_count_trouble(struct batch *batch, const char *what, const struct result *how) {
 	struct run *run = batch->run;
 	struct result result;
-	result_cannot_start(&result, 126);
+	if (how) {
+		result = *how;
+	} else {
+		result_cannot_start(&result, 126);
+	}
 	bool stop = false;
 	mutex_lock(&run->lock);
 	note_failure(run, batch->name, what);
@@ -122,13 +126,20 @@ static void remove_product(struct desk *desk, const struct job *job, unsigned sl
 
 // ---- the end of a job ----
 
+// There is no output for the item's place in the order.
+static void skip_output(struct batch *batch, const struct item *item) {
+	if (batch->lane && item->order > 0) {
+		emit_skip(batch->run->emit, batch->lane, item->order);
+	}
+}
+
 static enum work_status job_end(struct desk *desk, struct job *job, unsigned slot, const struct result *result) {
 	struct run *run = desk->run;
 	if (job->spool) {
 		spool_finish(job->spool);
 		job->spool = NULL;
-	} else if (job->batch->lane && job->item.order > 0) {
-		emit_skip(run->emit, job->batch->lane, job->item.order);
+	} else {
+		skip_output(job->batch, &job->item);
 	}
 	if (result->outcome != OUTCOME_OK && (job->step > 0 || result->start > 0)) {
 		remove_product(desk, job, slot);
@@ -150,9 +161,7 @@ static enum work_status job_end(struct desk *desk, struct job *job, unsigned slo
 // What the job creates is there: it is done without having been anything (DESIGN §2, hot path).
 static enum work_status job_is_current(struct desk *desk, struct job *job) {
 	static const struct result ok = {.outcome = OUTCOME_OK};
-	if (job->batch->lane) {
-		emit_skip(desk->run->emit, job->batch->lane, job->item.order);
-	}
+	skip_output(job->batch, &job->item);
 	if (count(desk, job, &ok, /* current */ true)) {
 		work_stop_run(desk->run);
 	}
@@ -296,8 +305,8 @@ void work_cancel(struct job *job) {
 	struct batch *batch = job->batch;
 	if (job->spool) {
 		spool_finish(job->spool);
-	} else if (batch->lane) {
-		emit_skip(batch->run->emit, batch->lane, job->item.order);
+	} else {
+		skip_output(batch, &job->item);
 	}
 	parcel_count_lost(batch, 1);
 	free(job->owned);
@@ -343,9 +352,7 @@ static void drop_item(struct queue *queue, void *data, size_t size FP_UNUSED) {
 	struct batch *batch = queue_user(queue);
 	struct item item;
 	memcpy(&item, data, sizeof(item));
-	if (batch->lane) {
-		emit_skip(batch->run->emit, batch->lane, item.order);
-	}
+	skip_output(batch, &item);
 	parcel_count_lost(batch, 1);
 }
 

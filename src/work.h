@@ -15,9 +15,9 @@ void work_failed(void *arg, struct worker *worker, struct queue *queue);
 // Starts nothing more, because the halt was met; from any thread.
 void work_stop_run(struct run *run);
 
-// Counts a failure that was no job's: of something that a batch could not do, worded by `how`, as in
-// "tests (no such file)".
-void work_count_trouble(struct batch *batch, const char *what);
+// Counts a failure that was no job's: `what` the batch could not do, as the last line has it in brackets; `how` the
+// result of its command, or NULL if there was none.
+void work_count_trouble(struct batch *batch, const char *what, const struct result *how);
 
 // Queues a job that has waited for its next attempt, at the end of its batch's queue. Returns false if there is no room
 // now. If the run takes no more work the job is cancelled.

@@ -489,13 +489,11 @@ static void run_close(struct run *run) {
 	if (run->signal) {
 		signals_release();
 	}
-	if (run->feeds) {
-		feeds_close(run);
-	}
 	if (run->pool) {
-		pool_shutdown(run->pool, POOL_CANCELLING);
+		stop(run); // a halt has stopped the pool alone
 		pool_wait_idle(run->pool, NULL, TIME_NEVER);
 		stages_close(run);
+		feeds_close(run);
 		pool_destroy(run->pool);
 	}
 	reap_batches(run);

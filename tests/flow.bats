@@ -325,6 +325,17 @@ END
 	assert_lines end
 }
 
+@test "fail_fast does not wait for pauses, nor for batches that have not begun" {
+	manifest 'fail_fast: true' <<'END'
+  a: {run: "exit 1", retries: 3, retry_delay: 1h}
+  b: {run: "exit 2"}
+  c: {needs: [a], args: [1, 2], run: "echo {}", finally: echo never}
+END
+	run_fairpar any -j1 -f m.yaml
+	assert_lines ""
+	assert_contains "$stderr" "1 of 4 jobs failed: b#1 (exit 2); 3 cancelled"
+}
+
 # ---- creates ----
 
 @test "a job whose product is there is done without running, and its then too" {

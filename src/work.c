@@ -248,11 +248,11 @@ static void job_attempt(struct desk *desk, struct worker *worker, struct job *jo
 		.emission = emits ? &desk->emission : NULL,
 	};
 	if (emits) {
-		emission_begin(&desk->emission, worker, job->batch->emits, job->attempt < recipe->attempts);
+		emission_begin(&desk->emission, worker, job->batch->emits, /* hold */ recipe->attempts > 1);
 	}
 	attempt_run(desk, job, &attempt, ret_result);
 	if (emits) {
-		emission_end(&desk->emission, ret_result->outcome == OUTCOME_OK || job->attempt >= recipe->attempts);
+		emission_end(&desk->emission, ret_result->outcome == OUTCOME_OK || recipe->attempts == 1);
 	}
 }
 

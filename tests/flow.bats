@@ -213,11 +213,11 @@ END
 
 @test "with retries what a failed attempt emitted is not taken" {
 	manifest <<'END'
-  from: {run: "echo $FAIRPAR_ATTEMPT; test $FAIRPAR_ATTEMPT = 2", retries: 1, emits: to}
+  from: {args: [2, 3], run: "echo $FAIRPAR_ATTEMPT {}; test $FAIRPAR_ATTEMPT = {}", retries: 1, emits: to}
   to: {run: "echo got {}"}
 END
-	run_fairpar -f m.yaml
-	assert_lines "got 2"
+	run_fairpar 1 -f m.yaml
+	assert_lines "got 2 2"
 }
 
 @test "a batch that others emit into waits for what it needs itself" {

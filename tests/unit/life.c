@@ -462,12 +462,12 @@ static void test_paused(void) {
 	do {
 		pool_stat(pool, &stat);
 	} while (stat.dispatched < 12);
-	attrs.paused = true;
+	attrs.paused = true; // and once more, whatever of it is left
+	queue_set(pool, a, &attrs);
+	attrs.paused = false;
 	queue_set(pool, a, &attrs);
 	pool_queue_close(pool, a);
 	pool_queue_close(pool, b);
-	attrs.paused = false;
-	queue_set(pool, a, &attrs);
 	close_pool();
 	check(strncmp(seen.trace, "bqbqbqbqbqbqaqbqaqbqaqbqaq", 26) == 0); // it has gained nothing
 	check_equal(seen.n, 15);

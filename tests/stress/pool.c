@@ -8,7 +8,8 @@
 //
 //	an item that was taken runs once or is dropped once; one that was refused, never
 //	an item that ran was not dropped by a cancel that had returned before
-//	no more items of a queue run at once than max_parallel; no slot has two items
+//	no more items of a queue run at once than max_parallel; no slot has two items; items take no more slots than there are
+//	the last item of a queue is not dropped once it was taken
 //	a queue is removed once for each time it was opened anew, never with work of its own left, and counts its items
 //	idle is reported once, after all else
 //	the service trace numbers the dispatches without a gap, and never shows more running items than slots
@@ -44,6 +45,7 @@ enum {
 // An item's life, as seen from outside. Exactly one of `ran` and `dropped` becomes 1 if it was taken.
 struct item {
 	_Atomic unsigned char taken, ran, dropped;
+	_Atomic unsigned char kept; // as a queue's last item
 };
 
 // What an item carries.
@@ -51,6 +53,7 @@ struct load {
 	uint32_t number;  // in items[]
 	uint32_t depth;   // it may submit children this deep
 	uint64_t seed;    // of what it does
+	bool last;        // given as a queue's last item
 };
 
 // One call of pool_queue_open(); it is a queue's `user` if that open made the queue.
@@ -81,7 +84,7 @@ struct round {
 	uint32_t lone_ran;                 // lone items that have run
 	unsigned max_slots;                // most that were ever allowed in this round
 	_Atomic unsigned char slot_busy[MAX_SLOTS + 1]; // by worker_slot()
-	_Atomic int running;               // on slots
+	_Atomic unsigned slots_taken;
 	_Atomic int idles;
 	_Atomic bool shut;                 // pool_shutdown() was called
 	uint64_t last_dispatch;            // under the pool's lock
@@ -127,6 +130,7 @@ static void items_submit(struct round *round, struct queue *queue, struct worker
 		loads[i] = (struct load){.number = first + i, .depth = depth, .seed = roll(dice)};
 		works[i] = (struct work){.type = &item_type, .data = &loads[i], .size = sizeof(loads[i]), .id = first + i};
 		works[i].flags = worker && pick(dice, 4) ? WORK_LOCAL : 0;
+		works[i].width = pick(dice, 8) ? 1 : pick(dice, MAX_SLOTS + 2);
 		// before the submission: it may have run before the call returns
 		atomic_store_relaxed(&round->items[first + i].taken, 1);
 	}
@@ -141,6 +145,20 @@ static void items_submit(struct round *round, struct queue *queue, struct worker
 		}
 		atomic_fetch_sub(&name->submitted, n);
 	}
+}
+
+// Gives the queue a last item, unless it has one already: then it is dropped at once.
+static void last_submit(struct round *round, struct queue *queue, uint64_t *dice) {
+	uint32_t number = atomic_add_relaxed(&round->nitems, 1);
+	if (number >= MAX_ITEMS) {
+		return;
+	}
+	struct item *item = &round->items[number];
+	struct load load = {.number = number, .depth = pick(dice, 2), .seed = roll(dice), .last = true};
+	struct work work = {.type = &item_type, .data = &load, .size = sizeof(load), .id = number, .width = pick(dice, 3)};
+	atomic_store_relaxed(&item->taken, 1);
+	pool_queue_finally(round->pool, queue, &work);
+	atomic_store_relaxed(&item->kept, !atomic_load_relaxed(&item->dropped));
 }
 
 static enum work_status lone_run(struct worker *worker, struct queue *queue, void *data, size_t size) {
@@ -224,24 +242,27 @@ static enum work_status item_run(struct worker *worker, struct queue *queue, voi
 	promise(atomic_load_relaxed(&round->idles) == 0, "item %u ran after idle", load.number);
 	promise(strcmp(queue_name(queue), name->text) == 0, "item %u runs in queue %s", load.number, queue_name(queue));
 
+	if (load.last) {
+		atomic_add_relaxed(&name->submitted, 1); // only now it is known that it was taken
+	}
 	int running = atomic_add_relaxed(&name->running, 1) + 1;
 	promise(name->attrs.max_parallel == 0 || running <= (int)name->attrs.max_parallel,
 	        "%d items of %s run, %u may", running, name->text, name->attrs.max_parallel);
-	unsigned slot = worker_slot(worker);
+	unsigned slot = worker_slot(worker), width = worker_width(worker);
 	promise(worker_is_long(worker) == name->attrs.long_running, "a slot and a dedicated thread were mixed up");
 	if (!worker_is_long(worker)) { // the lanes of the others move when the slots do
 		promise(slot >= 1 && slot <= round->max_slots, "slot %u of %u", slot, round->max_slots);
 		promise(atomic_exchange(&round->slot_busy[slot], 1) == 0, "slot %u has two items", slot);
-		int all = atomic_add_relaxed(&round->running, 1) + 1;
-		promise(all <= (int)round->max_slots, "%d items run on %u slots", all, round->max_slots);
+		unsigned all = atomic_add_relaxed(&round->slots_taken, width) + width;
+		promise(all <= round->max_slots, "items take %u slots of %u", all, round->max_slots);
 	}
 
 	uint64_t dice = load.seed;
 	load_work(round, worker, queue, &load, &dice);
-	promise(worker_slot(worker) == slot, "an item changed its slot");
+	promise(worker_slot(worker) == slot && worker_width(worker) == width, "an item changed its slots");
 
 	if (!worker_is_long(worker)) {
-		atomic_fetch_sub(&round->running, 1);
+		atomic_fetch_sub(&round->slots_taken, width);
 		atomic_store_relaxed(&round->slot_busy[slot], 0);
 	}
 	atomic_fetch_sub(&name->running, 1);
@@ -264,10 +285,12 @@ static void item_drop(struct queue *queue, void *data, size_t size) {
 	memcpy(&load, data, sizeof(load));
 	struct item *item = &the_round->items[load.number];
 	struct opening *opening = queue_user(queue);
-	promise(!atomic_load_relaxed(&opening->removed), "item %u was dropped after its queue was removed", load.number);
+	promise(load.last || !atomic_load_relaxed(&opening->removed), // a last item that comes too late is dropped at once
+	        "item %u was dropped after its queue was removed", load.number);
 	promise(atomic_load_relaxed(&item->taken), "item %u was dropped and was refused", load.number);
 	promise(atomic_add_relaxed(&item->dropped, 1) == 0, "item %u was dropped twice", load.number);
 	promise(!atomic_load_relaxed(&item->ran), "item %u was dropped and ran", load.number);
+	promise(!atomic_load_relaxed(&item->kept), "item %u was the last of its queue and was dropped", load.number);
 }
 
 // ---- hooks ----
@@ -356,12 +379,19 @@ static void outsider_disturb(struct outsider *self, struct queue *queue, unsigne
 		break;
 	case 2:
 		attrs_roll(&attrs, &self->dice);
+		attrs.paused = pick(&self->dice, 2);
 		queue_set(round->pool, queue, &attrs);
+		if (attrs.paused) {
+			items_submit(round, queue, NULL, &self->dice, 1);
+			attrs.paused = false;
+			queue_set(round->pool, queue, &attrs);
+		}
 		break;
 	case 3:
 		pool_stat(round->pool, &stat);
 		// a pause or fewer slots never stop what runs, so the bound is the most that ever were allowed
-		promise(stat.running <= round->max_slots, "%llu items run", (unsigned long long)stat.running);
+		promise(stat.slots_taken <= round->max_slots, "%llu slots are taken", (unsigned long long)stat.slots_taken);
+		promise(stat.running <= stat.slots_taken, "%llu items run", (unsigned long long)stat.running);
 		promise(stat.running_long <= MAX_LONG, "%llu long items run", (unsigned long long)stat.running_long);
 		break;
 	case 4:
@@ -396,6 +426,9 @@ static void *outsider_run(void *arg) {
 		struct queue *queue = name_open(round, name);
 		if (!queue) {
 			continue;
+		}
+		if (pick(&self->dice, 3) == 0) {
+			last_submit(round, queue, &self->dice);
 		}
 		for (unsigned i = pick(&self->dice, 6); i > 0; --i) {
 			items_submit(round, queue, NULL, &self->dice, pick(&self->dice, 3));

@@ -122,7 +122,7 @@ static inline void open_pool(unsigned slots) {
 	config.spill_dir = config.spill_dir ? config.spill_dir : "/tmp";
 	config.stack_bytes = 256 * 1024;
 	config.hooks.idle = on_idle;
-	config.hooks.low = on_low;
+	config.hooks.low = config.hooks.low ? config.hooks.low : on_low;
 	config.hooks.removed = config.hooks.removed ? config.hooks.removed : on_removed;
 	config.hooks.trace = config.hooks.trace ? config.hooks.trace : on_trace;
 	config.hooks.trouble = on_trouble;

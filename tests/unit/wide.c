@@ -215,9 +215,14 @@ static void test_cancel_held(void) {
 		open_held(2, 2);
 		submit_wide(hold_open_w, 2, &count_type, 0, 2);
 		check_equal(pool_cancel(pool, hold_open_n), 0); // another queue is no matter to it
+		if (!all) {
+			submit_hold(hold_open_n, 0); // waits behind it
+		}
 		check_equal(pool_cancel(pool, all ? NULL : hold_open_w), 3);
 		check_equal(atomic_load_relaxed(&seen.dropped), 3);
-		submit_hold(hold_open_n, 0);
+		if (all) {
+			submit_hold(hold_open_n, 0);
+		}
 		gate_wait(&gates[0], 2); // its slot is free for others
 		gate_raise(&gates[1]);
 		close_held();
@@ -227,13 +232,13 @@ static void test_cancel_held(void) {
 }
 
 static void test_cancelled_is_not_charged(void) {
-	open_pool(2);
+	open_pool(4);
 	struct queue *n = open_queue("n", NULL), *w = open_queue("w", NULL);
 	submit_hold(n, 1);
 	pool_start(pool);
 	gate_wait(&gates[0], 1);
 	pool_pause(pool, true);
-	submit_wide(w, 2, &count_type, 0, 1);
+	submit_wide(w, 4, &count_type, 0, 1);
 	submit(n, &count_type, 4);
 	pool_pause(pool, false);
 	wait_held(w);
@@ -245,7 +250,7 @@ static void test_cancelled_is_not_charged(void) {
 	pool_queue_close(pool, n);
 	pool_queue_close(pool, w);
 	close_pool();
-	check_string(seen.trace, "nqnqwqnqwqnqwqnqwq"); // w would come last if it were still charged two turns
+	check_string(seen.trace, "nqnqwqnqwqnqwqnqwq"); // w would come later if it were still charged for four
 }
 
 static void test_shutdown_held(void) {
@@ -343,6 +348,64 @@ static void test_lending_wakes(void) {
 	pool_queue_close(pool, w);
 	close_pool();
 	check_equal(atomic_load_relaxed(&seen.ran), 3);
+}
+
+// Keeps the worker that has taken the wide item from parking: it does this errand first.
+static void slow_low(void *arg, struct queue *queue) {
+	(void)arg;
+	if (queue && queue_name(queue)[0] == 'w') {
+		gate_raise(&gates[2]);
+		gate_wait(&gates[3], 1);
+	}
+}
+
+// As open_held(), with four slots of which two are taken (until gates 1 and 2), and a holder that has not parked yet.
+static void open_holder_away(void) {
+	config.hooks.low = slow_low;
+	open_pool(4);
+	struct queue_attrs attrs = {.weight = 1, .low_water = 1};
+	hold_open_n = open_queue("n", NULL);
+	hold_open_w = open_queue("w", &attrs);
+	submit_hold(hold_open_n, 1);
+	submit_hold(hold_open_n, 2);
+	pool_start(pool);
+	gate_wait(&gates[0], 2);
+	submit_wide(hold_open_w, 3, &hold_type, 3, 1);
+	gate_wait(&gates[2], 1);
+}
+
+static void test_due_while_away(void) {
+	open_holder_away();
+	gate_raise(&gates[1]); // its slots are free
+	while (stat_now().running > 1) {
+		sched_yield();
+	}
+	gate_raise(&gates[3]);
+	gate_wait(&gates[0], 3); // nobody woke it
+	gate_raise(&gates[1]);
+	while (stat_now().running > 1) {
+		sched_yield();
+	}
+	submit_hold(hold_open_n, 0);
+	gate_wait(&gates[0], 4); // others are woken as before
+	gate_raise(&gates[1]);
+	close_held();
+}
+
+static void test_cancel_while_away(void) {
+	open_holder_away();
+	check_equal(pool_cancel(pool, hold_open_w), 1);
+	submit_hold(hold_open_n, 0);
+	gate_wait(&gates[0], 3); // not by the worker that is away
+	gate_raise(&gates[3]);
+	gate_raise(&gates[1]);
+	gate_raise(&gates[1]);
+	for (int i = 0; i < 100; ++i) {
+		submit_wide(hold_open_w, (unsigned)i % 4, &count_type, 0, 1);
+		submit_wide(hold_open_n, (unsigned)i % 3, &count_type, 0, 1);
+	}
+	close_held();
+	check_equal(atomic_load_relaxed(&seen.ran), 203);
 }
 
 // ---- widths ----
@@ -486,6 +549,8 @@ int main(int argc, char *argv[]) {
 		TEST("fewer slots make it narrower", test_fewer_slots),
 		TEST("a wide item that waits lends all its slots", test_lends_its_width),
 		TEST("slots that are lent count for one that waits for its slots", test_lending_wakes),
+		TEST("one whose slots become free while its worker is busy starts by itself", test_due_while_away),
+		TEST("one can be cancelled while its worker is busy", test_cancel_while_away),
 		TEST("a width above the slots is cut", test_cut),
 		TEST("on dedicated threads the width has no meaning", test_long_is_narrow),
 		TEST("max_parallel counts items", test_limit_counts_items),

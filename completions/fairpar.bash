@@ -64,11 +64,22 @@ _fairpar() {
 		--shell
 		--timeout
 		--retries
-		--delay
 		--term-seq --termseq
 		--nice
 		--dry-run --dryrun
 		-t --verbose
+		-v --show-command
+		--workdir --wd --work-dir
+		--tmpdir --tempdir
+		--process-slot-var
+		--env
+		--load
+		--memfree
+		--memsuspend
+		--noswap
+		--delay
+		-p --interactive
+		-o --tty --open-tty
 		--group
 		--line-buffer --lb --linebuffer
 		-u --ungroup
@@ -82,9 +93,9 @@ _fairpar() {
 		-h --help
 		-V --version
 		--completions
-		--will-cite --no-notice --gnu
+		--will-cite --no-notice --gnu --compress
 		--citation
-	' valued=' -a --arg-file -d --delimiter -C --colsep --header --batch --batch-by --weight --max-parallel --priority --fair --max-long --queue-mem --then --on-failure -f --manifest -j -P --jobs --max-procs --shell --timeout --retries --delay --term-seq --termseq --nice --tagstring --halt --halt-on-error --exit-status --trace-service --completions ' manifests=' -f --manifest '
+	' valued=' -a --arg-file -d --delimiter -C --colsep --header --batch --batch-by --weight --max-parallel --priority --fair --max-long --queue-mem --then --on-failure -f --manifest -j -P --jobs --max-procs --shell --timeout --retries --term-seq --termseq --nice --workdir --wd --work-dir --tmpdir --tempdir --process-slot-var --env --load --memfree --memsuspend --delay --tagstring --halt --halt-on-error --exit-status --trace-service --completions ' manifests=' -f --manifest '
 	local cur=${COMP_WORDS[COMP_CWORD]} i=1 command=0 want='' manifest='' word rest
 	while ((i < COMP_CWORD)); do
 		word=${COMP_WORDS[i]}
@@ -160,6 +171,18 @@ _fairpar() {
 		;;
 	--shell)
 		_fairpar_commands "$cur"
+		return
+		;;
+	--workdir | --wd | --work-dir)
+		_fairpar_files "$cur"
+		return
+		;;
+	--tmpdir | --tempdir)
+		_fairpar_files "$cur"
+		return
+		;;
+	--load)
+		_fairpar_files "$cur"
 		return
 		;;
 	--halt | --halt-on-error)

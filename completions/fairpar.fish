@@ -1,6 +1,6 @@
 # fish completion for fairpar, made by: fairpar --completions fish
 
-set -g __fairpar_valued -a --arg-file -d --delimiter -C --colsep --header --batch --batch-by --weight --max-parallel --priority --fair --max-long --queue-mem --then --on-failure -f --manifest -j -P --jobs --max-procs --shell --timeout --retries --delay --term-seq --termseq --nice --tagstring --halt --halt-on-error --exit-status --trace-service --completions
+set -g __fairpar_valued -a --arg-file -d --delimiter -C --colsep --header --batch --batch-by --weight --max-parallel --priority --fair --max-long --queue-mem --then --on-failure -f --manifest -j -P --jobs --max-procs --shell --timeout --retries --term-seq --termseq --nice --workdir --wd --work-dir --tmpdir --tempdir --process-slot-var --env --load --memfree --memsuspend --delay --tagstring --halt --halt-on-error --exit-status --trace-service --completions
 set -g __fairpar_manifests -f --manifest
 
 # Walks over fairpar and its options, up to the cursor. Then the words behind them, its command, are printed; or
@@ -95,11 +95,22 @@ complete -c fairpar -n __fairpar_in_options -s j -s P -l jobs -l max-procs -r -F
 complete -c fairpar -n __fairpar_in_options -l shell -x -a '(__fish_complete_command)' -d 'run commands with shell syntax by PROGRAM'
 complete -c fairpar -n __fairpar_in_options -l timeout -x -d 'end a job that takes longer than TIME'
 complete -c fairpar -n __fairpar_in_options -l retries -x -d 'try a failing job up to N times in all'
-complete -c fairpar -n __fairpar_in_options -l delay -x -d 'let TIME pass between the starts of two jobs'
 complete -c fairpar -n __fairpar_in_options -l term-seq -l termseq -x -d 'signals that end a job, and pauses in ms'
 complete -c fairpar -n __fairpar_in_options -l nice -x -d 'run jobs at a niceness that is N higher'
 complete -c fairpar -n __fairpar_in_options -l dry-run -l dryrun -d 'print the commands, in order, and run nothing'
 complete -c fairpar -n __fairpar_in_options -s t -l verbose -d 'print each command on stderr as it starts'
+complete -c fairpar -n __fairpar_in_options -s v -l show-command -d 'print each command on stdout, before its output'
+complete -c fairpar -n __fairpar_in_options -l workdir -l wd -l work-dir -r -F -d 'run jobs in DIR, which is made if it is missing'
+complete -c fairpar -n __fairpar_in_options -l tmpdir -l tempdir -r -F -d 'temporary files in DIR; also $TMPDIR of the jobs'
+complete -c fairpar -n __fairpar_in_options -l process-slot-var -x -d 'the slot\'s number, from 0, in variable NAME'
+complete -c fairpar -n __fairpar_in_options -l env -x -d 'nothing to change: jobs have the environment'
+complete -c fairpar -n __fairpar_in_options -l load -r -F -d 'start jobs only while the load is below MAX'
+complete -c fairpar -n __fairpar_in_options -l memfree -x -d 'start jobs only while SIZE of memory is available'
+complete -c fairpar -n __fairpar_in_options -l memsuspend -x -d 'stop young jobs while less than 2 SIZE is available'
+complete -c fairpar -n __fairpar_in_options -l noswap -d 'start no jobs while the machine is swapping'
+complete -c fairpar -n __fairpar_in_options -l delay -x -d 'let TIME pass between the starts of two jobs'
+complete -c fairpar -n __fairpar_in_options -s p -l interactive -d 'ask on the terminal before each job starts'
+complete -c fairpar -n __fairpar_in_options -s o -l tty -l open-tty -d 'give each job the terminal; one job at a time'
 complete -c fairpar -n __fairpar_in_options -l group -d 'output of a job comes when it ends (default)'
 complete -c fairpar -n __fairpar_in_options -l line-buffer -l lb -l linebuffer -d 'output comes line by line'
 complete -c fairpar -n __fairpar_in_options -s u -l ungroup -d 'jobs write directly; output may mix'
@@ -113,5 +124,5 @@ complete -c fairpar -n __fairpar_in_options -l trace-service -r -F -d 'log which
 complete -c fairpar -n __fairpar_in_options -s h -l help -d 'this help: -h in short, --help in full'
 complete -c fairpar -n __fairpar_in_options -s V -l version -d 'print the version'
 complete -c fairpar -n __fairpar_in_options -l completions -x -a 'bash zsh fish' -d 'print the completion script for SHELL'
-complete -c fairpar -n __fairpar_in_options -l will-cite -l no-notice -l gnu -d 'taken for GNU parallel\'s sake, without effect'
+complete -c fairpar -n __fairpar_in_options -l will-cite -l no-notice -l gnu -l compress -d 'taken for GNU parallel\'s sake, without effect'
 complete -c fairpar -n __fairpar_in_options -l citation -d 'the same, and ends'

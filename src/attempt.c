@@ -2,12 +2,15 @@
 
 #include "attempt.h"
 
+#include "admission.h"
 #include "base/alloc.h"
 #include "base/diag.h"
 #include "base/io.h"
 #include "plan/command.h"
+#include "terminal.h"
 
 #include <errno.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 // ---- desk ----
@@ -21,6 +24,7 @@ static void desk_free(void *arg) {
 	buf_fini(&desk->label);
 	buf_fini(&desk->vars);
 	buf_fini(&desk->path);
+	context_unref(desk->context);
 	free(desk->env);
 	free(desk);
 }
@@ -61,7 +65,7 @@ static struct expansion expansion_of(const struct job *job, unsigned slot) {
 
 // ---- the environment ----
 
-enum { NVARS = 10 }; // set for each job, see build_env()
+enum { NVARS = 11 }; // set for each job, see build_env()
 
 static void add_number(struct buf *buf, const char *name, uint64_t value) {
 	char digits[20];
@@ -83,6 +87,7 @@ static void add_text(struct buf *buf, const char *name, const char *value) {
 
 // What DESIGN §8 and peers' scripts expect for each job, and the recipe's variables that differ from job to job.
 static void build_vars(struct buf *vars, const struct job *job, const struct attempt *attempt) {
+	const struct options *options = job->batch->run->options;
 	buf_reset(vars);
 	add_text(vars, "FAIRPAR_BATCH=", job->batch->name);
 	buf_adds(vars, "FAIRPAR_JOB=");
@@ -94,6 +99,10 @@ static void build_vars(struct buf *vars, const struct job *job, const struct att
 	add_number(vars, "PARALLEL_SEQ=", job->item.seq);
 	add_number(vars, "PARALLEL_JOBSLOT=", attempt->slot);
 	add_number(vars, "PARALLEL_PID=", (uint64_t)getpid());
+	if (options->slot_var) {
+		buf_adds(vars, options->slot_var);
+		add_number(vars, "=", attempt->slot - 1);
+	}
 	if (attempt->ended) {
 		add_number(vars, "FAIRPAR_EXIT=", (uint64_t)result_code(attempt->ended));
 		add_text(vars, "FAIRPAR_OUTCOME=", outcome_name(attempt->ended->outcome));
@@ -201,6 +210,20 @@ static void print_command(struct desk *desk) {
 	buf_fini(&line);
 }
 
+// As part of the job's output, before the rest of it.
+static void show_command(struct desk *desk, const struct job *job) {
+	buf_addc(&desk->text, '\n');
+	if (job->spool) {
+		spool_add(job->spool, 0, desk->text.data, desk->text.len);
+	} else if (write_all(STDOUT_FILENO, desk->text.data, desk->text.len) != 0) {
+		if (errno != EPIPE) {
+			diag_error("cannot write to standard output: %s", strerror(errno));
+		}
+		atomic_store_relaxed(&desk->run->trouble, true);
+	}
+	desk->text.data[--desk->text.len] = '\0';
+}
+
 // ---- the attempt ----
 
 void result_cannot_start(struct result *ret_result, int exit_code) {
@@ -212,7 +235,7 @@ void result_cannot_start(struct result *ret_result, int exit_code) {
 static void explain(struct desk *desk, const struct job *job, const struct spawn_error *error) {
 	const char *first = desk->command.argv && desk->command.argv[0] ? desk->command.argv[0] : buf_str(&desk->text);
 	const char *label = desk_label(desk, job);
-	const char *dir = job->recipe->context->cwd;
+	const char *dir = desk->context ? desk->context->cwd : job->recipe->context->cwd;
 	if (error->step == SPAWN_CHDIR && dir) {
 		diag_error("job %s: cannot start in '%s': %s", label, diag_shows(dir), strerror(error->error));
 	} else if (error->step != SPAWN_EXEC) {
@@ -225,6 +248,41 @@ static void explain(struct desk *desk, const struct job *job, const struct spawn
 	}
 }
 
+// Makes the directory, and those above it. Returns 0, or -1 with errno.
+static int make_dirs(char *path) {
+	for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+		*slash = '\0';
+		int result = mkdir(path, 0777);
+		*slash = '/';
+		if (result != 0 && errno != EEXIST) {
+			return -1;
+		}
+	}
+	return mkdir(path, 0777) == 0 || errno == EEXIST ? 0 : -1;
+}
+
+// The job's own directory, if it has one. Returns 0, or -1 after a message.
+static int enter_workdir(struct desk *desk, const struct job *job, unsigned slot) {
+	const struct recipe *recipe = job->recipe;
+	context_unref(desk->context);
+	desk->context = NULL;
+	if (!recipe->workdir) {
+		return 0;
+	}
+	struct expansion x = expansion_of(job, slot);
+	struct buf dir = BUF_INIT;
+	template_expand(recipe->workdir, &x, &dir);
+	int result = dir.len > 0 && access(dir.data, F_OK) != 0 ? make_dirs(dir.data) : 0;
+	if (result != 0) {
+		diag_error("job %s: cannot make the directory '%s': %s", desk_label(desk, job), diag_shows(dir.data),
+		           strerror(errno));
+	} else {
+		desk->context = context_derive(recipe->context, dir.len > 0 ? dir.data : NULL, /* umask */ -1, /* nice */ 0);
+	}
+	buf_fini(&dir);
+	return result;
+}
+
 static void run_child(struct desk *desk, const struct job *job, const struct attempt *attempt,
                       struct result *ret_result) {
 	struct run *run = desk->run;
@@ -235,20 +293,26 @@ static void run_child(struct desk *desk, const struct job *job, const struct att
 		.path = desk->command.path,
 		.argv = desk->command.argv,
 		.env = desk->env,
-		.context = recipe->context,
-		.stdin_fd = -1,
+		.context = desk->context ? desk->context : recipe->context,
+		.stdin_fd = terminal_fd(run),
 		.drain = job->spool ? &drain : NULL,
 		.timeout = recipe->timeout,
 		.memory = recipe->memory,
 		.label = buf_str(&desk->label),
 		.forks = desk->command.by_shell,
 		.own_group = true,
+		.foreground = terminal_fd(run) >= 0 && terminal_is_ours(run),
 		.cleanup = attempt->cleanup,
 		.unlink_path = attempt->ended || job->name ? NULL : job_creates(desk, job, attempt->slot),
 		.scratch = desk->scratch,
+		.started = run->admission && !attempt->cleanup ? admission_started : NULL,
+		.started_arg = run,
 	};
 	struct spawn_error error;
 	child_run(run->children, &config, ret_result, &error);
+	if (config.foreground) {
+		terminal_take_back(run, ret_result);
+	}
 	if (ret_result->outcome == OUTCOME_SPAWN_ERROR) {
 		explain(desk, job, &error);
 	}
@@ -273,6 +337,22 @@ const char *job_creates(struct desk *desk, const struct job *job, unsigned slot)
 	return buf_str(&desk->path);
 }
 
+// Waits until the child may start, and runs it.
+static void admit_child(struct desk *desk, const struct job *job, const struct attempt *attempt,
+                        struct result *ret_result) {
+	struct run *run = desk->run;
+	*ret_result = (struct result){.outcome = OUTCOME_CANCELLED};
+	if (!admission_enter(run, /* must */ attempt->ended != NULL)) {
+		return;
+	}
+	bool asks = run->options->interactive && !attempt->ended;
+	if (!asks || terminal_confirm(run, buf_str(&desk->text))) {
+		let_through(run, job);
+		run_child(desk, job, attempt, ret_result);
+	}
+	admission_leave(run, ret_result);
+}
+
 void attempt_run(struct desk *desk, struct job *job, const struct attempt *attempt, struct result *ret_result) {
 	struct run *run = desk->run;
 	struct expansion x = expansion_of(job, attempt->slot);
@@ -288,6 +368,13 @@ void attempt_run(struct desk *desk, struct job *job, const struct attempt *attem
 	if (run->options->print_commands) {
 		print_command(desk);
 	}
+	if (run->options->show_commands) {
+		show_command(desk, job);
+	}
+	if (enter_workdir(desk, job, attempt->slot) != 0) {
+		result_cannot_start(ret_result, 126);
+		return;
+	}
 	if (command_build(&desk->command, attempt->template, &x, &job->recipe->by) != 0) {
 		struct spawn_error error = {.step = SPAWN_EXEC, .error = errno};
 		result_cannot_start(ret_result, error.error == ENOENT ? 127 : 126);
@@ -298,6 +385,10 @@ void attempt_run(struct desk *desk, struct job *job, const struct attempt *attem
 	buf_addc(&desk->label, ' ');
 	buf_add(&desk->label, buf_str(&desk->text), desk->text.len);
 	build_env(desk, job, attempt);
+	if (run->admission && !attempt->cleanup) {
+		admit_child(desk, job, attempt, ret_result);
+		return;
+	}
 	let_through(run, job);
 	run_child(desk, job, attempt, ret_result);
 }

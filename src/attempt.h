@@ -29,6 +29,7 @@ struct desk {
 	struct buf label;
 	struct buf vars;           // the variables of the job's environment, NUL behind each
 	struct buf path;           // of what the job creates
+	struct context *context;   // of a job in a directory of its own, or NULL
 	char **env;
 	size_t env_cap;
 	struct emission emission;  // of the running job

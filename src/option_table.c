@@ -53,7 +53,7 @@ static const char *const gnu_names[] = {
 	"will-cite willcite nn nonotice no-notice", "work-dir workdir wd", "xargs",
 };
 
-static const char gnu_letters[] = "BDEHIJLMNSTUWXYeilmnopqsvx";
+static const char gnu_letters[] = "BDEHIJLMNSTUWXYeilmnqsx";
 
 const char *option_next_word(const char **list, size_t *ret_len) {
 	const char *word = *list + strspn(*list, " ");

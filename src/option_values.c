@@ -74,6 +74,16 @@ int option_duration(const char *text, uint64_t *ret_ns) {
 	return 0;
 }
 
+int option_percent(const char *text, double *ret_percent) {
+	double value;
+	const char *at = parse_decimal(text, &value);
+	if (!at || strcmp(at, "%") != 0 || !(value > 0) || value > 1e9) {
+		return -1;
+	}
+	*ret_percent = value;
+	return 0;
+}
+
 int option_size(const char *text, size_t *ret_bytes) {
 	static const char units[] = "KMGT", small_units[] = "kmgt";
 	double value;

@@ -17,6 +17,9 @@ int option_long(const char *text, long least, long most, long *ret_value) FP_NOD
 // GNU parallel's durations: seconds, or a sum such as 1d3.5h16.6m4s, in either case.
 int option_duration(const char *text, uint64_t *ret_ns) FP_NODISCARD;
 
+// A percentage above 0: N% or N.N%.
+int option_percent(const char *text, double *ret_percent) FP_NODISCARD;
+
 // Bytes: K, M, G, T are powers of 1024, k, m, g, t of 1000, as in GNU parallel.
 int option_size(const char *text, size_t *ret_bytes) FP_NODISCARD;
 

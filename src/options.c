@@ -64,13 +64,6 @@ static int take_duration(enum option_id id, const char *text, uint64_t *ret_ns) 
 	if (option_duration(text, ret_ns) == 0) {
 		return 0;
 	}
-	size_t len = strlen(text);
-	if (len > 1 && text[len - 1] == '%') {
-		return fail(id, "does not take a percentage ('%s') yet", diag_shows(text));
-	}
-	if (len >= 4 && strcmp(text + len - 4, "auto") == 0) {
-		return fail(id, "does not adapt itself ('%s') yet", diag_shows(text));
-	}
 	return fail(id, "must be seconds, or a time such as 1h30m or 2.5s, not '%s'", diag_shows(text));
 }
 
@@ -290,6 +283,70 @@ static void set_default_term_seq(struct options *o, const char *text) {
 	verify(term_seq_parse(text, &o->term_seq, &error) == 0);
 }
 
+// TIME or N%
+static int set_timeout(struct options *o, const char *text) {
+	o->timeout_percent = 0;
+	o->timeout = 0;
+	if (option_percent(text, &o->timeout_percent) == 0) {
+		return 0;
+	}
+	return take_duration(OPT_TIMEOUT, text, &o->timeout);
+}
+
+// TIME or TIMEauto
+static int set_delay(struct options *o, const char *text) {
+	size_t len = strlen(text);
+	o->delay_auto = len >= 4 && strcmp(text + len - 4, "auto") == 0;
+	if (!o->delay_auto) {
+		return take_duration(OPT_DELAY, text, &o->delay);
+	}
+	char *time = xmemdup(text, len - 4);
+	o->delay = 0; // "auto" alone: nothing to adapt, as in GNU parallel
+	int result = *time ? take_duration(OPT_DELAY, time, &o->delay) : 0;
+	free(time);
+	return result;
+}
+
+static int set_load(struct options *o, const char *text) {
+	double load;
+	char *error;
+	if (load_parse(text, &load, &error) != 0) {
+		diag_error("%s", error);
+		free(error);
+		return -1;
+	}
+	o->load = text;
+	return 0;
+}
+
+static int set_slot_var(struct options *o, const char *text) {
+	if (*text == '\0' || strchr(text, '=')) {
+		return fail(OPT_SLOT_VAR, "must be the name of a variable, not '%s'", diag_shows(text));
+	}
+	o->slot_var = text;
+	return 0;
+}
+
+static int set_workdir(struct options *o, const char *text) {
+	if (strcmp(text, "...") == 0) {
+		return fail(OPT_WORKDIR, "does not make directories of their own for jobs ('...'): use 'cd \"$(mktemp -d)\"' in the command");
+	}
+	return take_text(OPT_WORKDIR, text, &o->workdir);
+}
+
+static int take_admission_option(struct parser *p, enum option_id id, const char *value) {
+	struct options *o = p->options;
+	switch (id) {
+	case OPT_LOAD: return set_load(o, value);
+	case OPT_MEMFREE: return take_size(id, value, &o->memfree);
+	case OPT_MEMSUSPEND: return take_size(id, value, &o->memsuspend);
+	case OPT_NOSWAP: o->noswap = true; return 0;
+	case OPT_DELAY: return set_delay(o, value);
+	case OPT_INTERACTIVE: o->interactive = true; return 0;
+	default: o->tty = true; return 0;
+	}
+}
+
 static int take_job_option(struct parser *p, enum option_id id, const char *value) {
 	struct options *o = p->options;
 	long n = 0;
@@ -297,8 +354,12 @@ static int take_job_option(struct parser *p, enum option_id id, const char *valu
 	switch (id) {
 	case OPT_JOBS: return set_jobs(o, value);
 	case OPT_SHELL: return take_text(id, value, &o->shell);
-	case OPT_TIMEOUT: return take_duration(id, value, &o->timeout);
-	case OPT_DELAY: return take_duration(id, value, &o->delay);
+	case OPT_TIMEOUT: return set_timeout(o, value);
+	case OPT_WORKDIR: return set_workdir(o, value);
+	case OPT_TMPDIR: return take_text(id, value, &o->tmpdir);
+	case OPT_SLOT_VAR: return set_slot_var(o, value);
+	case OPT_ENV: return 0;
+	case OPT_SHOW_COMMAND: o->show_commands = true; return 0;
 	case OPT_TERM_SEQ: return set_term_seq(o, value);
 	case OPT_RETRIES:
 		result = take_long(id, value, 0, INT_MAX, &n);
@@ -448,6 +509,7 @@ static int take_option(struct parser *p, enum option_id id, bool by_letter, cons
 	case GROUP_BATCHES: return take_batch_option(p, id, value);
 	case GROUP_MANIFEST: return take_manifest_option(p, id, value);
 	case GROUP_JOBS: return take_job_option(p, id, value);
+	case GROUP_ADMISSION: return take_admission_option(p, id, value);
 	case GROUP_OUTPUT:
 	case GROUP_OUTCOME: return take_output_option(p, id, value);
 	default: return take_about_option(p, id, by_letter, value);
@@ -697,7 +759,10 @@ static int settle_sources(struct parser *p) {
 // What does nothing beside something else: taken, as GNU parallel takes it, but not in silence.
 static void settle_output(struct parser *p) {
 	struct options *o = p->options;
-	o->output_given = o->dry_run || p->given[OPT_GROUP] || p->given[OPT_LINE_BUFFER] || p->given[OPT_UNGROUP];
+	if (o->tty && !p->given[OPT_GROUP] && !p->given[OPT_LINE_BUFFER]) {
+		o->output = OUTPUT_UNGROUP; // an editor draws on the terminal
+	}
+	o->output_given = o->dry_run || o->tty || p->given[OPT_GROUP] || p->given[OPT_LINE_BUFFER] || p->given[OPT_UNGROUP];
 	if (o->dry_run) {
 		o->output = OUTPUT_GROUP; // as in GNU parallel: there is nothing but the command to write
 	}

@@ -75,13 +75,24 @@ struct options {
 	unsigned max_long;
 	size_t queue_mem;                // bytes
 	uint64_t delay;                  // nanoseconds
+	bool delay_auto;                 // it adapts itself
+	const char *load;                // --load as given, or NULL
+	size_t memfree, memsuspend;      // bytes, 0: none
+	bool noswap;
+	bool interactive;                // -p
 
 	// jobs
 	uint64_t timeout;                // nanoseconds, 0: none
+	double timeout_percent;          // of the median run time, 0: none
 	unsigned attempts;               // --retries: attempts in all, at least 1; UINT_MAX: without end
 	int nice;
 	struct term_seq term_seq;        // as given, or the default: a longer one with -f
 	bool dry_run, print_commands;    // -t
+	bool show_commands;              // -v
+	bool tty;                        // -o
+	const char *workdir;             // or NULL
+	const char *tmpdir;              // or NULL
+	const char *slot_var;            // --process-slot-var, or NULL
 
 	// output and outcome
 	enum output_kind output;

@@ -28,6 +28,7 @@ struct template *recipe_parse(const char *const *words, size_t n, unsigned flags
 struct reading {
 	const struct names *names;
 	unsigned flags;
+	const char *slot_var; // set for each job, or NULL
 	bool split;    // no shell: into words, which mean nothing to anybody
 	bool failed;
 };
@@ -101,12 +102,15 @@ static bool is_hidden(const char *entry, const struct manifest_pair *pairs, size
 static void make_env(struct recipe *recipe, char *const *all, const struct manifest_pair *pairs, size_t npairs,
                      struct reading *reading) {
 	size_t nall = 0;
+	struct manifest_pair slot_var = {.name = (char *)(uintptr_t)reading->slot_var};
+	size_t nslot_var = reading->slot_var ? 1 : 0;
 	while (all[nall]) {
 		++nall;
 	}
 	recipe->env = xcalloc(nall + npairs + 1, sizeof(*recipe->env));
 	for (size_t i = 0; i < nall; ++i) {
-		if (!is_set_for_each(all[i]) && !is_hidden(all[i], pairs, npairs)) {
+		if (!is_set_for_each(all[i]) && !is_hidden(all[i], pairs, npairs)
+		    && !is_hidden(all[i], &slot_var, nslot_var)) {
 			recipe->env[recipe->nenv++] = all[i];
 		}
 	}
@@ -136,7 +140,7 @@ static void make_env(struct recipe *recipe, char *const *all, const struct manif
 
 int recipe_from_options(struct recipe *ret_recipe, const struct options *options, struct context *context, char *shell,
                         const struct names *names) {
-	struct reading reading = {.names = names, .flags = TEMPLATE_APPEND};
+	struct reading reading = {.names = names, .flags = TEMPLATE_APPEND, .slot_var = options->slot_var};
 	*ret_recipe = (struct recipe){
 		.shell = shell,
 		.by = {.shell = shell},
@@ -153,6 +157,9 @@ int recipe_from_options(struct recipe *ret_recipe, const struct options *options
 	parse_then(ret_recipe, &reading, options->then, options->nthen);
 	reading.flags = 0;
 	ret_recipe->on_failure = parse_text(&reading, options->on_failure);
+	if (options->workdir) {
+		ret_recipe->workdir = recipe_parse(&options->workdir, 1, TEMPLATE_RAW, names, &reading.failed);
+	}
 	parse_tag(ret_recipe, options, &reading);
 	make_env(ret_recipe, context->env, NULL, 0, &reading);
 	return reading.failed ? -1 : 0;
@@ -199,7 +206,8 @@ int recipe_from_job(struct recipe *ret_recipe, const struct options *options, st
 		[MANIFEST_GROUP] = OUTPUT_GROUP, [MANIFEST_LINE] = OUTPUT_LINE_BUFFER, [MANIFEST_RAW] = OUTPUT_UNGROUP,
 	};
 	const struct manifest_job *job = texts->job;
-	struct reading reading = {.names = names, .flags = texts->templates ? 0 : TEMPLATE_LITERAL};
+	struct reading reading = {.names = names, .flags = texts->templates ? 0 : TEMPLATE_LITERAL,
+	                          .slot_var = options->slot_var};
 	*ret_recipe = (struct recipe){
 		.context = make_context(context, texts->manifest, job),
 		.timeout = job->timeout_ns,
@@ -229,6 +237,7 @@ void recipe_fini(struct recipe *recipe) {
 	template_free(recipe->command);
 	template_free(recipe->on_failure);
 	template_free(recipe->tag);
+	template_free(recipe->workdir);
 	template_free(recipe->creates);
 	for (size_t i = 0; i < recipe->nthen; ++i) {
 		template_free(recipe->then[i]);

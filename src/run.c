@@ -6,6 +6,7 @@
 
 #include "run.h"
 
+#include "admission.h"
 #include "base/alloc.h"
 #include "base/diag.h"
 #include "base/io.h"
@@ -15,6 +16,7 @@
 #include "process/signals.h"
 #include "slots/slots.h"
 #include "stages.h"
+#include "terminal.h"
 #include "work.h"
 
 #include <errno.h>
@@ -177,6 +179,10 @@ static void stop(struct run *run) {
 		feeds_stop(run);
 		stages_stop(run);
 		later_stop(run);
+		terminal_cancel(run);
+		if (run->admission) {
+			admission_stop(run);
+		}
 		pool_shutdown(run->pool, POOL_CANCELLING);
 	}
 }
@@ -208,6 +214,9 @@ static void answer_signal(struct run *run, int signal) {
 	switch (signal) {
 	case SIGTSTP:
 		suspend(run);
+		break;
+	case SIGCHLD:
+		terminal_note_stops(run);
 		break;
 	case SIGUSR1:
 		children_each(run->children, list_child, &now);
@@ -297,6 +306,10 @@ static void run_loop(struct run *run) {
 		if (run->terminating) {
 			uint64_t step = children_term_step(run->children, now_ns());
 			next = step < next ? step : next;
+		}
+		if (run->admission) {
+			uint64_t due = admission_tick(run, now_ns());
+			next = due < next ? due : next;
 		}
 		loop_poll(run, again ? 0 : poll_timeout(next));
 		answer_signals(run);
@@ -393,7 +406,7 @@ static struct pool *make_pool(struct run *run, unsigned slots) {
 		.fair_time = fair_time,
 		.queue_mem = options->queue_mem,
 		.spill_dir = run->temp_dir,
-		.start_interval = options->delay,
+		.start_interval = options->delay_auto ? 0 : options->delay,
 		.stack_bytes = WORKER_STACK,
 		.hooks = {
 			.idle = on_idle,
@@ -429,8 +442,11 @@ static struct emit *make_emit(struct run *run) {
 static int count_slots(struct run *run, unsigned *ret_slots) {
 	const char *given = run->manifest && run->manifest->slots ? run->manifest->slots : "100%";
 	const char *jobs = run->options->jobs ? run->options->jobs : given;
-	unsigned long nofile = (unsigned long)context_raise_nofile(run->context);
+	unsigned long nofile = run->nofile = (unsigned long)context_raise_nofile(run->context);
 	char *error;
+	if (admission_open(run, jobs) != 0) { // it may be a file, which is not to change between two looks
+		return -1;
+	}
 	if (slots_parse(jobs, nofile, ret_slots, &error) != 0) {
 		diag_error("%s", error);
 		free(error);
@@ -446,7 +462,7 @@ static int count_slots(struct run *run, unsigned *ret_slots) {
 
 // Where spilled items and held output go. A TMPDIR that is no use would hold jobs up only much later.
 static void choose_temp_dir(struct run *run) {
-	const char *own = tmpfile_dir(NULL);
+	const char *own = run->options->tmpdir ? run->options->tmpdir : tmpfile_dir(NULL);
 	run->temp_dir = own ? own : "/var/tmp";
 	if (access(run->temp_dir, W_OK | X_OK) == 0) {
 		return;
@@ -469,6 +485,10 @@ static int run_open(struct run *run) {
 		diag_error("cannot set up signals: %s", strerror(errno));
 		return -1;
 	}
+	if (options->tty && signals_add_child(run->signal_fd) != 0) {
+		diag_error("cannot set up signals: %s", strerror(errno));
+		return -1;
+	}
 	if ((options->manifest && load_manifest(run) != 0) || count_slots(run, &run->slots) != 0) {
 		return -1;
 	}
@@ -476,12 +496,19 @@ static int run_open(struct run *run) {
 		diag_error("cannot write '%s': %s", diag_shows(options->trace_service), strerror(errno));
 		return -1;
 	}
+	if (options->tmpdir && access(options->tmpdir, W_OK | X_OK) != 0) {
+		diag_error("--tmpdir '%s': %s", diag_shows(options->tmpdir), strerror(errno));
+		return -1;
+	}
 	choose_temp_dir(run);
 	run->children = children_create(&options->term_seq);
 	diag_set_last_words(children_last_words);
 	run->emit = make_emit(run);
+	if ((options->tty || options->interactive) && terminal_open(run) != 0) {
+		return -1;
+	}
 	run->later = later_create();
-	run->pool = make_pool(run, options->dry_run ? 1 : run->slots); // one shows the order of the turns
+	run->pool = make_pool(run, options->dry_run || options->tty ? 1 : run->slots); // shows the order of turns; has one foreground
 	return feeds_open(run);
 }
 
@@ -498,6 +525,8 @@ static void run_close(struct run *run) {
 	}
 	reap_batches(run);
 	later_destroy(run->later);
+	admission_close(run);
+	terminal_close(run);
 	if (run->emit && emit_destroy(run->emit) != 0) {
 		atomic_store_relaxed(&run->trouble, true);
 	}
@@ -585,6 +614,9 @@ int run_all(const struct options *options, struct context *context) {
 		.start = now_ns(),
 	};
 	context->nice = options->nice;
+	if (options->tmpdir) {
+		context_set_env(context, "TMPDIR", options->tmpdir);
+	}
 	mutex_init(&run.lock);
 	run.file_sources = xcalloc(options->nbatch_files, sizeof(*run.file_sources));
 	bool opened = run_open(&run) == 0;

@@ -16,10 +16,12 @@
 #include "recipe.h"
 #include "report/trace.h"
 
+struct admission;
 struct feeds;
 struct later;
 struct stage;
 struct stages;
+struct terminal;
 
 // A batch: its queue's user. Counted: the queue has a reference until the event loop has seen that it was removed, and so
 // has whoever holds the queue open, for a run that is cut short removes queues at once.
@@ -49,7 +51,10 @@ struct run {
 	const struct recipe *recipes[1];
 	struct template *batch_by; // or NULL
 	unsigned slots;
+	unsigned long nofile;      // the limit of descriptors
 	struct pool *pool;
+	struct admission *admission; // or NULL: nothing to wait for
+	struct terminal *terminal; // of -o and -p, or NULL
 	struct children *children;
 	struct emit *emit;         // NULL if all is ungrouped
 	struct trace *trace;       // --trace-service, or NULL

@@ -12,6 +12,7 @@
 
 #include "work.h"
 
+#include "admission.h"
 #include "attempt.h"
 #include "base/alloc.h"
 #include "base/diag.h"
@@ -100,6 +101,9 @@ void work_stop_run(struct run *run) {
 		atomic_store_release(&run->halt_now, true); // pairs with the event loop's load after the wake
 	}
 	pool_shutdown(run->pool, POOL_CANCELLING);
+	if (run->admission) {
+		admission_stop(run);
+	}
 	run_wake(run);
 }
 

@@ -20,7 +20,8 @@
 
 enum {
 	GUARDIAN_AFTER_MS = 10, // a job that lives so long is worth a guardian, which costs about 1 ms once
-	DRAIN_GRACE_MS = 1000,  // for what a grandchild still writes after the child's end
+	STOPPED_AFTER_MS = 1000, // when a job is looked at, once, whether the terminal has stopped it
+	DRAIN_GRACE_MS = 1000,   // for what a grandchild still writes after the child's end
 };
 
 struct child_scratch {
@@ -55,6 +56,7 @@ struct child {
 	uint64_t deadline;          // of its timeout, or TIME_NEVER
 	unsigned step;              // of the sequence, last sent to one that is out of time
 	uint64_t step_due;          // when the next is due
+	uint64_t stop_due;          // when to look whether it has stopped, or TIME_NEVER
 	uint64_t linger_until;      // for the rest of its group, once it is a zombie; 0: it is not
 	struct escapees escapees;
 	struct memory_claim claim;
@@ -157,6 +159,7 @@ static void child_try(struct child *child, atomic_int *listed, struct spawn_erro
 			.stdio = {config->stdin_fd >= 0 ? config->stdin_fd : children->null_fd, out, err},
 			.cgroup_fd = config->memory ? child->claim.group.procs_fd : -1,
 			.own_group = config->own_group,
+			.foreground = config->foreground,
 			.listed = listed,
 			.dies_with_thread = true,
 			.stack_top = config->scratch->stack_top,
@@ -233,6 +236,9 @@ static bool child_start(struct child *child, struct spawn_error *ret_error) {
 	children_list(child->children, &child->running);
 	memory_claim_started(&child->children->memory, &child->claim, child->running.pid);
 	child_set_state(child, CHILD_RUNNING);
+	if (config->started) {
+		config->started(config->started_arg);
+	}
 	return true;
 }
 
@@ -280,6 +286,7 @@ static uint64_t child_due(const struct child *child) {
 	uint64_t due = guardian_due(child);
 	uint64_t term = child->state == CHILD_RUNNING ? child->deadline : child->step_due;
 	due = term < due ? term : due;
+	due = child->stop_due < due ? child->stop_due : due;
 	return child->linger_until && child->linger_until < due ? child->linger_until : due;
 }
 
@@ -302,6 +309,10 @@ static void child_on_time(struct child *child) {
 	}
 	if (guardian_due(child) <= now) {
 		guardian_start(&child->children->guardian, &child->children->world, child->config->scratch->stack_top);
+	}
+	if (child->stop_due <= now) {
+		child->stop_due = TIME_NEVER;
+		children_note_stopped(child->children, &child->running);
 	}
 	if (child->state == CHILD_RUNNING && child->deadline <= now) {
 		if (children_is_cancelled(child->children, &child->running)) {
@@ -347,6 +358,8 @@ static bool child_lingers(struct child *child) {
 // Until it has ended, and with it, if it was made to, its group.
 static void child_attend(struct child *child) {
 	child->step_due = TIME_NEVER;
+	child->stop_due = child->children->has_terminal && !child->config->foreground && child->running.own_group
+		? child->running.start + (uint64_t)STOPPED_AFTER_MS * NS_PER_MS : TIME_NEVER;
 	for (;;) {
 		child_poll(child, child_due(child));
 		bool ended = child->fds[END].revents != 0;
@@ -377,10 +390,15 @@ static void child_reap(struct child *child, struct result *ret_result) {
 	ret_result->end = now_ns();
 	ret_result->exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
 	ret_result->term_signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
-	if (timed_out) {
+	enum condemnation condemned = child->running.condemned; // for good, now that it is unlisted
+	if (timed_out || condemned == CONDEMNED_TIME) {
 		ret_result->outcome = OUTCOME_TIMEOUT;
 	} else if (cancelled) {
 		ret_result->outcome = OUTCOME_CANCELLED;
+	} else if (condemned == CONDEMNED_MEMORY) {
+		ret_result->outcome = OUTCOME_SIGNAL; // also if it made its excuses with exit 0: it was told to give up
+		ret_result->term_signal = ret_result->term_signal ? ret_result->term_signal : child->children->seq.steps[0].signal;
+		ret_result->out_of_memory = true;
 	} else if (ret_result->term_signal) {
 		ret_result->outcome = OUTCOME_SIGNAL;
 	} else {
@@ -425,6 +443,6 @@ void child_run(struct children *children, const struct child_config *config, str
 	child_drain(&child, ret_result->end);
 	// behind the drain, which leaves those in the cgroup that still write their time
 	bool ran_out = memory_claim_close(&children->memory, &child.claim);
-	ret_result->out_of_memory = ran_out && (ret_result->outcome == OUTCOME_SIGNAL || ret_result->outcome == OUTCOME_FAILED);
+	ret_result->out_of_memory |= ran_out && (ret_result->outcome == OUTCOME_SIGNAL || ret_result->outcome == OUTCOME_FAILED);
 	escapees_fini(&child.escapees);
 }

@@ -55,9 +55,34 @@ struct child_view {
 	pid_t pid;
 	uint64_t start;
 	const char *label;   // job label given to child_run(), valid during the call
+	int stop_signal;     // of children_each_stopped(): by which it was stopped
 };
 // Calls fn for each, outside of all locks.
 void children_each(struct children *children, void (*fn)(void *arg, const struct child_view *), void *arg);
+
+// Calls fn for each child that has been stopped since the last call, outside of all locks. What children_hold_young() has
+// stopped does not count.
+void children_each_stopped(struct children *children, void (*fn)(void *arg, const struct child_view *), void *arg);
+
+// ---- for one child and not all; from the event loop ----
+
+// Begins to end the youngest running child that is neither a clean-up nor being ended already, for want of memory: its
+// result is OUTCOME_SIGNAL with out_of_memory. Returns its label (the caller frees), or NULL if there is none.
+char *children_evict_youngest(struct children *children);
+
+// Begins to end every running child but clean-ups that has run for `limit` nanoseconds: its outcome is OUTCOME_TIMEOUT.
+// Returns when to call again, if no child starts before (now_ns() time), or TIME_NEVER.
+uint64_t children_expire(struct children *children, uint64_t limit, uint64_t now);
+
+// Sends what is due to those two kinds. Returns when to call again, or TIME_NEVER.
+uint64_t children_condemned_step(struct children *children, uint64_t now);
+
+// Stops all running children but the `most` oldest, which go on if they were stopped by this. Returns how many are
+// stopped. Whoever is to end is not stopped.
+unsigned children_hold_young(struct children *children, unsigned most);
+
+// How many run, stopped ones too.
+unsigned children_count(struct children *children);
 
 enum child_stream { STREAM_OUT, STREAM_ERR };
 
@@ -82,7 +107,10 @@ struct child_config {
 	const char *unlink_path;     // absolute, or NULL: a product that is not done if fairpar is killed before the child's end
 	bool forks;                  // likely to have children of its own (a shell): the guardian is there before it
 	bool own_group;              // own process group (all but the xargs personality)
+	bool foreground;             // which becomes the foreground one of the terminal stdin_fd
 	struct child_scratch *scratch; // of the calling worker
+	void (*started)(void *arg);  // called once it runs, on the calling thread; or NULL
+	void *started_arg;
 };
 
 // What a worker keeps from child to child (the spawn stack, descriptors of /dev/null). NULL-safe fini.

@@ -90,6 +90,11 @@ struct children *children_create(const struct term_seq *seq) {
 	memory_init(&children->memory);
 	spawn_world_init(&children->world);
 	children->null_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	int terminal = open("/dev/tty", O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	children->has_terminal = terminal >= 0;
+	if (terminal >= 0) {
+		close(terminal);
+	}
 	// A job's orphans become our children, not those of init: so they can be found. Where a sandbox forbids it, those that
 	// left their group and lost their parent cannot.
 	(void)prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
@@ -183,9 +188,10 @@ void children_list(struct children *children, struct running *running) {
 bool children_unlist(struct children *children, struct running *running, bool timed_out) {
 	mutex_lock(&children->lock);
 	bool cancelled = running->cancelled;
-	if ((cancelled || timed_out) && running->own_group) {
+	if ((cancelled || timed_out || running->condemned) && running->own_group) {
 		kill(-running->pid, SIGKILL);
 	}
+	children->ncondemned -= running->condemned != NOT_CONDEMNED;
 	list_remove(&running->link);
 	slot_free(children, running);
 	--children->nrunning;
@@ -202,6 +208,16 @@ bool children_is_cancelled(struct children *children, const struct running *runn
 	bool cancelled = running->cancelled;
 	mutex_unlock(&children->lock);
 	return cancelled;
+}
+
+void children_note_stopped(struct children *children, const struct running *running) {
+	siginfo_t info = {.si_pid = 0};
+	int got = waitid(P_PID, (id_t)running->pid, &info, WSTOPPED | WNOHANG | WNOWAIT);
+	bool stopped = got == 0 && info.si_pid != 0 && (info.si_status == SIGTTIN || info.si_status == SIGTTOU);
+	if (stopped && !atomic_exchange(&children->has_stopped, true)) {
+		diag_warn("stopped: %s: it uses the terminal, which it gets with --tty (SIG%s)", diag_shows(running->label),
+		          signal_name(info.si_status));
+	}
 }
 
 const atomic_bool *children_refusal(const struct children *children, bool cleanup) {
@@ -240,7 +256,9 @@ unsigned children_signal(struct children *children, int signal) {
 	mutex_lock(&children->lock);
 	list_for_each(&children->list, at) {
 		// a job that handles SIGTSTP could not be told from one that has stopped
-		kill(running_target(list_entry(at, struct running, link)), signal == SIGTSTP ? SIGSTOP : signal);
+		struct running *running = list_entry(at, struct running, link);
+		kill(running_target(running), signal == SIGTSTP ? SIGSTOP : signal);
+		running->held = running->held && signal != SIGCONT;
 	}
 	unsigned n = children->nrunning;
 	mutex_unlock(&children->lock);
@@ -292,17 +310,128 @@ uint64_t children_term_step(struct children *children, uint64_t now) {
 	return next;
 }
 
-void children_each(struct children *children, void (*fn)(void *arg, const struct child_view *), void *arg) {
+// ---- one child and not all ----
+
+// Sends a step to a condemned child, under the lock.
+static void condemned_send(const struct children *children, struct running *running, unsigned step, uint64_t now) {
+	running->step = step;
+	running->step_due = step + 1 < children->seq.nsteps
+		? now + (uint64_t)children->seq.steps[step].pause_ms * NS_PER_MS : TIME_NEVER;
+	running->held = false; // running_signal_step() lets it go on
+	running_signal_step(running, children->seq.steps[step].signal);
+}
+
+// Begins to end the child, under the lock. Returns false if it is ending anyway.
+static bool condemn(struct children *children, struct running *running, enum condemnation why, uint64_t now) {
+	if (running->condemned || running->cancelled || running_has_ended(running)) {
+		return false;
+	}
+	running->condemned = why;
+	++children->ncondemned;
+	condemned_send(children, running, 0, now);
+	return true;
+}
+
+char *children_evict_youngest(struct children *children) {
+	char *label = NULL;
+	mutex_lock(&children->lock);
+	// listed as they start, the youngest last
+	for (struct list *at = children->list.prev; at != &children->list && !label; at = at->prev) {
+		struct running *running = list_entry(at, struct running, link);
+		if (!running->cleanup && condemn(children, running, CONDEMNED_MEMORY, now_ns())) {
+			label = xstrdup(running->label ? running->label : "");
+		}
+	}
+	mutex_unlock(&children->lock);
+	return label;
+}
+
+uint64_t children_expire(struct children *children, uint64_t limit, uint64_t now) {
+	uint64_t next = TIME_NEVER;
+	mutex_lock(&children->lock);
+	list_for_each(&children->list, at) {
+		struct running *running = list_entry(at, struct running, link);
+		uint64_t due = running->start + limit;
+		if (running->cleanup || running->condemned) {
+			continue;
+		}
+		if (due <= now) {
+			condemn(children, running, CONDEMNED_TIME, now);
+		} else if (due < next) {
+			next = due;
+		}
+	}
+	mutex_unlock(&children->lock);
+	return next;
+}
+
+uint64_t children_condemned_step(struct children *children, uint64_t now) {
+	uint64_t next = TIME_NEVER;
+	mutex_lock(&children->lock);
+	for (struct list *at = children->list.next; children->ncondemned > 0 && at != &children->list; at = at->next) {
+		struct running *running = list_entry(at, struct running, link);
+		if (!running->condemned) {
+			continue;
+		}
+		while (running->step_due <= now) {
+			condemned_send(children, running, running->step + 1, now);
+		}
+		next = running->step_due < next ? running->step_due : next;
+	}
+	mutex_unlock(&children->lock);
+	return next;
+}
+
+unsigned children_hold_young(struct children *children, unsigned most) {
+	unsigned n = 0, nheld = 0;
+	mutex_lock(&children->lock);
+	list_for_each(&children->list, at) {
+		struct running *running = list_entry(at, struct running, link);
+		if (running->cleanup || running->condemned || running->cancelled) {
+			continue;
+		}
+		bool hold = n++ >= most;
+		if (hold != running->held) {
+			kill(running_target(running), hold ? SIGSTOP : SIGCONT);
+			running->held = hold;
+		}
+		nheld += hold;
+	}
+	mutex_unlock(&children->lock);
+	return nheld;
+}
+
+unsigned children_count(struct children *children) {
+	mutex_lock(&children->lock);
+	unsigned n = children->nrunning;
+	mutex_unlock(&children->lock);
+	return n;
+}
+
+// The signal that has stopped the child since this was last asked, or 0; under the lock.
+static int running_take_stop(const struct running *running) {
+	siginfo_t info = {.si_pid = 0};
+	bool stopped = waitid(P_PID, (id_t)running->pid, &info, WSTOPPED | WNOHANG) == 0 && info.si_pid != 0;
+	return stopped && !running->held ? info.si_status : 0;
+}
+
+static void visit(struct children *children, bool stopped_only, void (*fn)(void *arg, const struct child_view *),
+                  void *arg) {
 	struct child_view *views = NULL;
 	size_t cap = 0, n = 0;
 	mutex_lock(&children->lock);
 	grow_array(&views, &cap, children->nrunning, sizeof(*views));
 	list_for_each(&children->list, at) {
 		const struct running *running = list_entry(at, struct running, link);
+		int stop_signal = stopped_only ? running_take_stop(running) : 0;
+		if (stopped_only && stop_signal == 0) {
+			continue;
+		}
 		views[n++] = (struct child_view){
 			.pid = running->pid,
 			.start = running->start,
 			.label = xstrdup(running->label ? running->label : ""), // the job may end while fn prints
+			.stop_signal = stop_signal,
 		};
 	}
 	mutex_unlock(&children->lock);
@@ -311,6 +440,14 @@ void children_each(struct children *children, void (*fn)(void *arg, const struct
 		free((char *)(uintptr_t)views[i].label);
 	}
 	free(views);
+}
+
+void children_each(struct children *children, void (*fn)(void *arg, const struct child_view *), void *arg) {
+	visit(children, /* stopped_only */ false, fn, arg);
+}
+
+void children_each_stopped(struct children *children, void (*fn)(void *arg, const struct child_view *), void *arg) {
+	visit(children, /* stopped_only */ true, fn, arg);
 }
 
 // ---- orphans ----

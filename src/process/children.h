@@ -19,6 +19,9 @@
 #include "process/guardian.h"
 #include "process/memory.h"
 
+// Why one child is ended, and not all.
+enum condemnation { NOT_CONDEMNED, CONDEMNED_MEMORY, CONDEMNED_TIME };
+
 // An entry, in the memory of its child_run().
 struct running {
 	struct list link;
@@ -27,6 +30,10 @@ struct running {
 	bool cleanup;      // goes on until children_kill()
 	bool cancelled;    // got a signal of children_terminate() or children_kill() before it ended; by the lock
 	unsigned slot;     // in the table of the guardian
+	enum condemnation condemned; // before it ended; by the lock
+	unsigned step;     // of the sequence, last sent to one that is condemned
+	uint64_t step_due; // when the next is due
+	bool held;         // by children_hold_young(); by the lock
 	uint64_t start;
 	const char *label;
 };
@@ -40,6 +47,7 @@ struct children {
 	unsigned nrunning;
 	unsigned *free_slots;    // entries of the guardian's table that were used before
 	size_t nfree, free_cap;
+	unsigned ncondemned;     // of those listed
 	unsigned step;           // of the sequence, last sent
 	uint64_t term_due;       // when the next is due
 
@@ -50,6 +58,8 @@ struct children {
 	struct memory memory;
 	struct spawn_world world;
 	int null_fd;             // /dev/null for the children's stdin, or -1
+	bool has_terminal;       // which could stop a job
+	atomic_bool has_stopped; // there was a message for one that it did stop
 };
 
 // Sends the signal of a step, and SIGCONT behind it: a stopped process takes no other signal than SIGKILL.
@@ -63,9 +73,12 @@ void children_release(struct children *children, const struct running *running);
 // Lists a child that was just started; it is signalled at once if termination has begun.
 void children_list(struct children *children, struct running *running);
 
-// Unlists a child that has ended and was not reaped yet. If it was cancelled, or `timed_out`, what is left of its group
-// is killed. Returns whether it was cancelled.
+// Unlists a child that has ended and was not reaped yet. If it was cancelled, condemned, or `timed_out`, what is left of
+// its group is killed. Returns whether it was cancelled.
 bool children_unlist(struct children *children, struct running *running, bool timed_out);
+
+// Says so, once in a run, if the child has been stopped because it used the terminal, which is not its.
+void children_note_stopped(struct children *children, const struct running *running);
 
 bool children_is_cancelled(struct children *children, const struct running *running);
 

@@ -3,6 +3,7 @@
 #include "process/context.h"
 
 #include "base/alloc.h"
+#include "base/buf.h"
 #include "base/diag.h"
 #include "process/signals.h"
 
@@ -34,6 +35,27 @@ struct context *context_capture(void) {
 	verify(sigprocmask(SIG_SETMASK, NULL, &context->mask) == 0);
 	signals_get_ignored(&context->ignored);
 	return context;
+}
+
+void context_set_env(struct context *context, const char *name, const char *value) {
+	size_t n = 0, kept = 0, len = strlen(name);
+	while (context->env[n]) {
+		++n;
+	}
+	char **env = xcalloc(n + 2, sizeof(*env));
+	for (size_t i = 0; i < n; ++i) {
+		if (strncmp(context->env[i], name, len) != 0 || context->env[i][len] != '=') {
+			env[kept++] = context->env[i];
+		}
+	}
+	struct buf entry = BUF_INIT;
+	buf_printf(&entry, "%s=%s", name, value);
+	env[kept] = entry.data;
+	char **copy = env_copy(env);
+	buf_fini(&entry);
+	free(env);
+	free(context->env);
+	context->env = copy;
 }
 
 struct context *context_derive(const struct context *from, const char *cwd, int umask, int nice) {

@@ -27,6 +27,9 @@ struct context {
 // jobs get. The caller owns the one reference.
 struct context *context_capture(void);
 
+// Sets a variable in an environment of its own. Before anybody else has the context, or borrows what is in it.
+void context_set_env(struct context *context, const char *name, const char *value);
+
 // A new context, of which the caller owns the one reference: as `from`, but in the directory `cwd` (copied; NULL: that
 // of `from`) with `umask` (-1: that of `from`) and `nice` added to its niceness. Its `env` is NULL:
 // child_config.env always brings the environment.

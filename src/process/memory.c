@@ -68,8 +68,7 @@ static bool measure(struct memory *memory, uint64_t *ret_available, uint64_t *re
 	return known;
 }
 
-// "1.5G", in one of two buffers of the thread.
-static const char *show_bytes(uint64_t bytes) {
+const char *memory_show(uint64_t bytes) {
 	static _Thread_local char texts[2][24];
 	static _Thread_local unsigned turn;
 	char *text = texts[turn++ % 2];
@@ -120,7 +119,7 @@ static void warn_exceeding(struct memory *memory, const struct memory_claim *cla
 	mutex_unlock(&memory->lock);
 	if (first) {
 		diag_warn("memory: '%s' needs %s, and there is %s in all; such jobs run one at a time", diag_shows(claim->label),
-		          show_bytes(claim->bytes), show_bytes(total));
+		          memory_show(claim->bytes), memory_show(total));
 	}
 }
 
@@ -167,8 +166,8 @@ static void wait_more(struct memory *memory, struct memory_claim *claim, uint64_
 	memory->has_waited = true;
 	if (first) {
 		mutex_unlock(&memory->lock);
-		diag_note("memory: '%s' waits for %s; %s is available", diag_shows(claim->label), show_bytes(claim->bytes),
-		          show_bytes(available));
+		diag_note("memory: '%s' waits for %s; %s is available", diag_shows(claim->label), memory_show(claim->bytes),
+		          memory_show(available));
 		mutex_lock(&memory->lock);
 		return; // and look again: what happened meanwhile has woken nobody
 	}

@@ -22,16 +22,20 @@ void signals_get_ignored(sigset_t *ret_ignored) {
 	}
 }
 
+static void find_wanted(sigset_t *ret_wanted, const sigset_t *ignored) {
+	sigemptyset(ret_wanted);
+	for (size_t i = 0; i < sizeof(answered) / sizeof(answered[0]); ++i) {
+		// what nohup or a shell's `&` made ignored stays so; blocked, it would arrive here all the same
+		if (!sigismember(ignored, answered[i])) {
+			sigaddset(ret_wanted, answered[i]);
+		}
+	}
+}
+
 int signals_open(void) {
 	sigset_t ignored, wanted, blocked;
 	signals_get_ignored(&ignored);
-	sigemptyset(&wanted);
-	for (size_t i = 0; i < sizeof(answered) / sizeof(answered[0]); ++i) {
-		// what nohup or a shell's `&` made ignored stays so; blocked, it would arrive here all the same
-		if (!sigismember(&ignored, answered[i])) {
-			sigaddset(&wanted, answered[i]);
-		}
-	}
+	find_wanted(&wanted, &ignored);
 	if (sigismember(&ignored, SIGCHLD)) {
 		// POSIX wait(): with SIGCHLD ignored, children vanish without a status
 		struct sigaction action = {.sa_handler = SIG_DFL};
@@ -41,6 +45,15 @@ int signals_open(void) {
 	sigaddset(&blocked, SIGPIPE);
 	verify(pthread_sigmask(SIG_BLOCK, &blocked, NULL) == 0);
 	return signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+int signals_add_child(int fd) {
+	sigset_t ignored, wanted;
+	signals_get_ignored(&ignored);
+	find_wanted(&wanted, &ignored);
+	sigaddset(&wanted, SIGCHLD);
+	verify(pthread_sigmask(SIG_BLOCK, &wanted, NULL) == 0);
+	return signalfd(fd, &wanted, 0) == fd ? 0 : -1;
 }
 
 int signals_next(int fd) {

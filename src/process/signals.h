@@ -14,6 +14,9 @@
 // a non-blocking descriptor (signalfd) to poll, or -1 with errno.
 int signals_open(void) FP_NODISCARD;
 
+// Makes the descriptor tell of SIGCHLD too, when a job stops or ends. Call it before any thread is started.
+int signals_add_child(int fd) FP_NODISCARD;
+
 // The next pending signal number, or 0.
 int signals_next(int fd);
 

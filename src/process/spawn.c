@@ -20,6 +20,7 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <stdint.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
@@ -180,6 +181,15 @@ UNCHECKED static int child_nice(struct exchange *x) {
 	return 0;
 }
 
+UNCHECKED static int child_foreground(struct exchange *x) {
+	if (!x->config->foreground) {
+		return 0;
+	}
+	// all signals are blocked, so SIGTTOU does not stop who is not in the foreground yet (tcsetpgrp(3))
+	pid_t self = (pid_t)syscall(SYS_getpid);
+	return syscall(SYS_ioctl, x->config->stdio[0], TIOCSPGRP, &self) == 0 ? 0 : fail(x, SPAWN_STDIO, errno);
+}
+
 UNCHECKED static int child_context(struct exchange *x) {
 	const struct context *context = x->config->context;
 	if (!context) {
@@ -227,7 +237,7 @@ UNCHECKED static int child_exec(struct exchange *x) {
 
 UNCHECKED static int child_main(void *arg) {
 	struct exchange *x = arg;
-	if (child_group(x) == 0 && child_bind_life(x) == 0 && child_cgroup(x) == 0 && child_context(x) == 0
+	if (child_group(x) == 0 && child_foreground(x) == 0 && child_bind_life(x) == 0 && child_cgroup(x) == 0 && child_context(x) == 0
 	    && child_stdio(x) == 0) {
 		child_exec(x);
 	}

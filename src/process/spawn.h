@@ -52,6 +52,7 @@ struct spawn_config {
 	unsigned nkeep;
 	int cgroup_fd;                   // cgroup.procs of the cgroup to enter, or -1
 	bool own_group;                  // a process group of its own
+	bool foreground;                 // which becomes the foreground one of the terminal stdio[0]
 	atomic_int *listed;              // gets what kill(2) takes for the child, -group or pid, before it executes; or NULL
 	bool dies_with_thread;           // SIGKILL when the calling thread ends (prctl(2) PR_SET_PDEATHSIG)
 	void *stack_top;                 // of spawn_stack_create()

@@ -255,7 +255,8 @@ static int fail(char **ret_error, const char *format, ...) {
 	return -1;
 }
 
-static int parse_file(const char *path, unsigned long nofile, unsigned *ret_slots, char **ret_error) {
+// What a file holds: one word of these forms. `option` is named in messages.
+static int read_word(const char *path, const char *option, char *word, size_t size, char **ret_error) {
 	FILE *file = fopen(path, "re");
 	char text[256];
 	size_t len = file ? fread(text, 1, sizeof(text) - 1, file) : 0;
@@ -264,28 +265,98 @@ static int parse_file(const char *path, unsigned long nofile, unsigned *ret_slot
 		if (file) {
 			fclose(file);
 		}
-		return fail(ret_error, "cannot read '%s' for --jobs: %s", diag_shows(path), strerror(error));
+		return fail(ret_error, "cannot read '%s' for %s: %s", diag_shows(path), option, strerror(error));
 	}
 	fclose(file);
 	text[len] = '\0';
 	char *start = text + strspn(text, " \t\r\n");
-	size_t word = strcspn(start, " \t\r\n");
-	bool alone = start[word + strspn(start + word, " \t\r\n")] == '\0' && len < sizeof(text) - 1;
-	start[word] = '\0';
-	if (!alone || parse_form(start, word, nofile, ret_slots) != 0) {
-		return fail(ret_error, "'%s', named by --jobs, must hold N, +N, -N or N%%, and nothing else", diag_shows(path));
+	size_t n = strcspn(start, " \t\r\n");
+	bool alone = start[n + strspn(start + n, " \t\r\n")] == '\0' && len < sizeof(text) - 1;
+	start[n] = '\0';
+	snprintf(word, size, "%s", alone && n < size ? start : "");
+	return 0;
+}
+
+static bool is_file(const char *path) {
+	struct stat st;
+	return stat(path, &st) == 0 && S_ISREG(st.st_mode); // a fifo could make us wait for ever
+}
+
+int slots_parse(const char *text, unsigned long nofile, unsigned *ret_slots, char **ret_error) {
+	char word[64];
+	if (parse_form(text, strlen(text), nofile, ret_slots) == 0) {
+		return 0;
+	}
+	if (!is_file(text)) {
+		return fail(ret_error, "--jobs must be N, +N, -N, N%% or the name of a file that holds one of these, not '%s'",
+		            diag_shows(text));
+	}
+	if (read_word(text, "--jobs", word, sizeof(word), ret_error) != 0) {
+		return -1;
+	}
+	if (parse_form(word, strlen(word), nofile, ret_slots) != 0) {
+		return fail(ret_error, "'%s', named by --jobs, must hold N, +N, -N or N%%, and nothing else", diag_shows(text));
 	}
 	return 0;
 }
 
-int slots_parse(const char *text, unsigned long nofile, unsigned *ret_slots, char **ret_error) {
-	struct stat st;
-	if (parse_form(text, strlen(text), nofile, ret_slots) == 0) {
+// ---- --load ----
+
+static int parse_load_form(const char *text, double *ret_load) {
+	size_t len = strlen(text);
+	double load;
+	if (len > 1 && (*text == '+' || *text == '-') && is_decimal(text + 1, len - 1)) {
+		load = slots_usable_cpus() + strtod(text, NULL);
+	} else if (len > 1 && text[len - 1] == '%' && is_decimal(text, len - 1)) {
+		load = slots_usable_cpus() * strtod(text, NULL) / 100;
+	} else if (is_decimal(text, len)) {
+		load = strtod(text, NULL);
+	} else {
+		return -1;
+	}
+	*ret_load = load < 0.01 ? 0.01 : load;
+	return 0;
+}
+
+int load_parse(const char *text, double *ret_load, char **ret_error) {
+	char word[64];
+	if (parse_load_form(text, ret_load) == 0) {
 		return 0;
 	}
-	if (stat(text, &st) == 0 && S_ISREG(st.st_mode)) { // a fifo could make us wait for ever
-		return parse_file(text, nofile, ret_slots, ret_error);
+	if (!is_file(text)) {
+		return fail(ret_error, "--load must be N, +N, -N, N%% or the name of a file that holds one of these, not '%s'",
+		            diag_shows(text));
 	}
-	return fail(ret_error, "--jobs must be N, +N, -N, N%% or the name of a file that holds one of these, not '%s'",
-	            diag_shows(text));
+	if (read_word(text, "--load", word, sizeof(word), ret_error) != 0) {
+		return -1;
+	}
+	if (parse_load_form(word, ret_load) != 0) {
+		return fail(ret_error, "'%s', named by --load, must hold N, +N, -N or N%%, and nothing else", diag_shows(text));
+	}
+	return 0;
+}
+
+// ---- a file that changes ----
+
+void slots_watch_open(struct slots_watch *watch, const char *text) {
+	double ignored;
+	unsigned slots;
+	bool is_value = parse_form(text, strlen(text), /* nofile */ 1024, &slots) == 0 || parse_load_form(text, &ignored) == 0;
+	*watch = (struct slots_watch){.path = NULL};
+	if (!is_value && stat(text, &watch->seen) == 0) {
+		watch->path = text;
+	}
+}
+
+bool slots_watch_changed(struct slots_watch *watch) {
+	struct stat now;
+	if (!watch->path || stat(watch->path, &now) != 0) {
+		return false;
+	}
+	const struct stat *seen = &watch->seen;
+	// the kernel's clock for files is coarse: two changes in one tick differ at least in what they have written
+	bool changed = now.st_mtim.tv_sec != seen->st_mtim.tv_sec || now.st_mtim.tv_nsec != seen->st_mtim.tv_nsec
+		|| now.st_size != seen->st_size || now.st_ino != seen->st_ino;
+	watch->seen = now;
+	return changed;
 }

@@ -5,6 +5,9 @@
 
 #include "base/attr.h"
 
+#include <stdbool.h>
+#include <sys/stat.h>
+
 // The processors this process may use: affinity, cut by the cgroup's CPU quota (v2 cpu.max, v1 cfs_quota), at least 1.
 unsigned slots_usable_cpus(void);
 
@@ -19,5 +22,23 @@ unsigned slots_limit(unsigned long nofile);
 // GNU parallel's -j. What else comes out may be more than slots_limit(nofile): the caller warns and cuts it.
 // Returns 0, or -1 with *ret_error, a whole message (caller frees).
 int slots_parse(const char *text, unsigned long nofile, unsigned *ret_slots, char **ret_error) FP_NODISCARD;
+
+// Parses the MAX of --load: what -j takes (with 0 as it is), and decimals. At least 0.01, as with GNU parallel, or a load
+// of nothing would be too high. Returns 0, or -1 with *ret_error, a whole message (caller frees).
+int load_parse(const char *text, double *ret_load, char **ret_error) FP_NODISCARD;
+
+// A value that may be the name of a file, whose changes count while the run goes on.
+struct slots_watch {
+	const char *path;  // borrowed; NULL: it is no file
+	struct stat seen;
+};
+
+// Looks whether the value is the name of a file, and at the file: before its first reading, so that no change
+// after that is missed.
+void slots_watch_open(struct slots_watch *watch, const char *text);
+
+// Whether the file is another than when it was last looked at. One system call; none where there is no file. A file that
+// is not there now has not changed: it is being replaced.
+bool slots_watch_changed(struct slots_watch *watch);
 
 #endif

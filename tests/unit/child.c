@@ -822,6 +822,7 @@ static void note_view(void *arg, const struct child_view *view) {
 	struct child_view *ret = arg;
 	ret->pid = view->pid;
 	ret->start = view->start;
+	ret->stop_signal = view->stop_signal;
 	check_string(view->label, "job");
 }
 
@@ -842,6 +843,115 @@ static void test_each(void) {
 	view.pid = 0;
 	children_each(w.children, note_view, &view);
 	check_equal(view.pid, 0);
+	world_close(&w);
+}
+
+// Sends what is due until the thread's child has ended.
+static void step_and_join(struct world *world, thread t) {
+	while (children_count(world->children) > 0) {
+		children_condemned_step(world->children, now_ns());
+		poll(NULL, 0, 1);
+	}
+	thread_join(t);
+}
+
+static void test_evict(void) {
+	struct world w;
+	world_open_seq(&w, "TERM,30,KILL,1000");
+	check(!children_evict_youngest(w.children));
+	w.config.label = "one";
+	char *argv[] = {(char[]){"/bin/sh"}, (char[]){"-c"}, (char[]){"trap '' TERM; echo $$; while :; do sleep 1000; done"}, NULL};
+	thread t = run_beside(&w, argv);
+	char *label = children_evict_youngest(w.children);
+	check_string(label, "one");
+	free(label);
+	check(!children_evict_youngest(w.children)); // it is ending already
+	check(children_condemned_step(w.children, 0) != TIME_NEVER);
+	step_and_join(&w, t);
+	check_equal(w.result.outcome, OUTCOME_SIGNAL);
+	check_equal(w.result.term_signal, SIGKILL);
+	check(w.result.out_of_memory);
+	check(children_condemned_step(w.children, now_ns()) == TIME_NEVER);
+	world_close(&w);
+}
+
+static void test_evict_trapped(void) {
+	struct world w;
+	world_open(&w);
+	char *argv[] = {(char[]){"/bin/sh"}, (char[]){"-c"},
+	                (char[]){"trap 'exit 0' TERM; echo $$; while :; do sleep 1000 & wait; done"}, NULL};
+	thread t = run_beside(&w, argv);
+	free(children_evict_youngest(w.children));
+	step_and_join(&w, t);
+	check_equal(w.result.outcome, OUTCOME_SIGNAL);
+	check_equal(w.result.term_signal, SIGTERM);
+	world_close(&w);
+}
+
+static void test_expire(void) {
+	struct world w;
+	world_open(&w);
+	check(children_expire(w.children, 1, now_ns()) == TIME_NEVER);
+	char *argv[] = {(char[]){"/bin/sh"}, (char[]){"-c"}, (char[]){"echo $$; while :; do sleep 1000; done"}, NULL};
+	thread t = run_beside(&w, argv);
+	struct child_view view = {.pid = 0};
+	children_each(w.children, note_view, &view);
+	check_equal(children_expire(w.children, 1000 * NS_PER_S, now_ns()), view.start + 1000 * NS_PER_S);
+	check(children_expire(w.children, 1, now_ns()) == TIME_NEVER);
+	step_and_join(&w, t);
+	check_equal(w.result.outcome, OUTCOME_TIMEOUT);
+	world_close(&w);
+}
+
+static bool is_stopped(pid_t pid) {
+	siginfo_t info = {.si_pid = 0};
+	return waitid(P_PID, (id_t)pid, &info, WSTOPPED | WNOHANG | WNOWAIT) == 0 && info.si_pid == pid;
+}
+
+static void test_hold(void) {
+	struct world w;
+	world_open(&w);
+	check_equal(children_hold_young(w.children, 0), 0);
+	char *argv[] = {(char[]){"/bin/sh"}, (char[]){"-c"}, (char[]){"echo $$; while :; do sleep 1000; done"}, NULL};
+	thread t = run_beside(&w, argv);
+	struct child_view view = {.pid = 0};
+	children_each(w.children, note_view, &view);
+	check_equal(children_hold_young(w.children, 1), 0);
+	check_equal(children_hold_young(w.children, 0), 1);
+	while (!is_stopped(view.pid)) {
+		poll(NULL, 0, 1);
+	}
+	struct child_view seen = {.pid = 0};
+	children_each_stopped(w.children, note_view, &seen);
+	check_equal(seen.pid, 0); // nobody is told of it
+	check_equal(children_hold_young(w.children, 1), 0);
+	while (is_stopped(view.pid)) {
+		poll(NULL, 0, 1);
+	}
+	check_equal(children_hold_young(w.children, 0), 1);
+	free(children_evict_youngest(w.children)); // it takes the signal although it is stopped
+	step_and_join(&w, t);
+	check_equal(w.result.term_signal, SIGTERM);
+	world_close(&w);
+}
+
+static void test_stopped(void) {
+	struct world w;
+	world_open(&w);
+	char *argv[] = {(char[]){"/bin/sh"}, (char[]){"-c"}, (char[]){"echo $$; kill -TTIN $$; exit 3"}, NULL};
+	thread t = run_beside(&w, argv);
+	struct child_view seen = {.pid = 0};
+	while (seen.pid == 0) {
+		children_each_stopped(w.children, note_view, &seen);
+		poll(NULL, 0, 1);
+	}
+	check_equal(seen.stop_signal, SIGTTIN);
+	struct child_view again = {.pid = 0};
+	children_each_stopped(w.children, note_view, &again);
+	check_equal(again.pid, 0);
+	children_signal(w.children, SIGCONT);
+	thread_join(t);
+	check_equal(w.result.exit_code, 3);
 	world_close(&w);
 }
 
@@ -1065,6 +1175,11 @@ int main(int argc, char *argv[]) {
 		TEST("a shortage that lasts is an error", test_shortage_lasts),
 		TEST("a thousand children leave no descriptor and no entry", test_no_leak),
 		TEST("running children are listed; the last words kill them", test_each),
+		TEST("one child can be ended, step by step, for want of memory", test_evict),
+		TEST("a child that is ended so has failed whatever it makes of it", test_evict_trapped),
+		TEST("what has run for too long by now is ended", test_expire),
+		TEST("the young are stopped and go on", test_hold),
+		TEST("a child that has stopped is told of once", test_stopped),
 		TEST("orphans are reaped, and killed where asked", test_orphans),
 		TEST("the guardian is there for long jobs, once, and goes", test_guardian_starts),
 		TEST("a killed parent's jobs end, whole groups of them", test_guardian_kills),

@@ -350,8 +350,14 @@ static void test_durations(void) {
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); ++i) {
 		REFUSED("--timeout must be seconds, or a time such as", "--timeout", wrong[i], "x");
 	}
-	REFUSED("--timeout does not take a percentage ('200%') yet", "--timeout", "200%", "x");
-	REFUSED("--delay does not adapt itself ('1auto') yet", "--delay", "1auto", "x");
+	RUNS("--timeout", "150.5%", "--delay", "1.5auto", "x");
+	check(o.timeout == 0 && o.timeout_percent == 150.5);
+	check(o.delay_auto && o.delay == 1500000000);
+	RUNS("--timeout", "150%", "--timeout", "3", "--delay", "auto", "--delay", "2", "x");
+	check(o.timeout == 3 * NS_PER_S && o.timeout_percent == 0 && o.delay == 2 * NS_PER_S && !o.delay_auto);
+	REFUSED("--timeout must be seconds", "--timeout", "0%", "x");
+	REFUSED("--timeout must be seconds", "--timeout", "%", "x");
+	REFUSED("--delay must be seconds", "--delay", "1 auto", "x");
 }
 
 static void test_jobs(void) {

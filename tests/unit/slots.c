@@ -233,6 +233,56 @@ static void test_refused(void) {
 	}
 }
 
+// ---- --load ----
+
+static double load_of(const char *text) {
+	double load = -1;
+	char *error = NULL;
+	check(load_parse(text, &load, &error) == 0);
+	return load;
+}
+
+static void test_load(void) {
+	make_root();
+	check(chdir(root) == 0);
+	double cpus = slots_usable_cpus();
+	check(load_of("4") == 4 && load_of("2.5") == 2.5 && load_of("0") == 0.01);
+	check(load_of("+1") == cpus + 1 && load_of("100%") == cpus && load_of("50%") == cpus / 2);
+	check(load_of("-100000") == 0.01);
+	FILE *file = fopen("max", "w");
+	check(file && fputs(" 3.5\n", file) >= 0 && fclose(file) == 0);
+	check(load_of("max") == 3.5);
+	double load;
+	char *error;
+	static const char *const wrong[] = {"", "x", "1.", "%", "+", "1e3", "inf", "nowhere"};
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); ++i) {
+		check(load_parse(wrong[i], &load, &error) == -1 && strstr(error, "--load must be"));
+		free(error);
+	}
+}
+
+static void test_watch(void) {
+	make_root();
+	check(chdir(root) == 0);
+	struct slots_watch watch;
+	slots_watch_open(&watch, "4");
+	check(!watch.path && !slots_watch_changed(&watch));
+	slots_watch_open(&watch, "2.5");
+	check(!watch.path);
+	FILE *file = fopen("jobs", "w");
+	check(file && fputs("1\n", file) >= 0 && fclose(file) == 0);
+	slots_watch_open(&watch, "jobs");
+	check(watch.path && !slots_watch_changed(&watch));
+	file = fopen("jobs", "w");
+	check(file && fputs("10\n", file) >= 0 && fclose(file) == 0);
+	check(slots_watch_changed(&watch));
+	check(!slots_watch_changed(&watch));
+	check(unlink("jobs") == 0 && !slots_watch_changed(&watch)); // it is being replaced
+	file = fopen("jobs", "w");
+	check(file && fputs("2\n", file) >= 0 && fclose(file) == 0);
+	check(slots_watch_changed(&watch));
+}
+
 int main(int argc, char *argv[]) {
 	static const struct test tests[] = {
 		TEST("no cgroup and no quota cut nothing", test_no_quota),
@@ -247,6 +297,8 @@ int main(int argc, char *argv[]) {
 		TEST("-j 0 is what the descriptors allow", test_zero),
 		TEST("-j FILE holds one of the other forms", test_file),
 		TEST("-j refuses everything else", test_refused),
+		TEST("--load takes the forms of -j, and decimals", test_load),
+		TEST("a file that has changed is noticed once", test_watch),
 	};
 	return test_main(tests, sizeof(tests) / sizeof(tests[0]), argc, argv);
 }

@@ -1,0 +1,35 @@
+// When jobs may start, and which running ones must make room: the machine's load and memory, --delay auto, --timeout N%,
+// and a number of slots that changes.
+//
+// A worker that has taken a job waits here until the job may start: one at a time, in the order in which they came. What
+// it waits for is looked at again when a job ends and, only while one waits, once a second.
+
+#ifndef FAIRPAR_ADMISSION_H
+#define FAIRPAR_ADMISSION_H
+
+#include "run.h"
+
+// Makes run->admission, if the options ask for any of it; `jobs` is the value of -j (borrowed). Returns 0, or -1 after a
+// message.
+int admission_open(struct run *run, const char *jobs);
+void admission_close(struct run *run);
+
+// All the following: only if run->admission is not NULL.
+
+// Waits until the next child may start. Returns false if the run was cut short before; `must` is for children that start
+// even then, without waiting any longer.
+bool admission_enter(struct run *run, bool must);
+
+// For child_config.started: the child counts in the next reading.
+void admission_started(void *arg);
+
+// The child has ended, or has not started after all.
+void admission_leave(struct run *run, const struct result *result);
+
+// Starts nothing more. From any thread.
+void admission_stop(struct run *run);
+
+// What the event loop does for running children. Returns when to call again (now_ns() time), or TIME_NEVER.
+uint64_t admission_tick(struct run *run, uint64_t now);
+
+#endif

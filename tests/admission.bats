@@ -1,0 +1,359 @@
+# When jobs start, and which make room: load, memory, swapping, --delay auto, --timeout N%, a number of jobs that changes.
+
+load helper
+
+# Files in place of those of /proc, each replaced at once: nobody reads half of one.
+put() {
+	cat >"$1.new"
+	mv "$1.new" "$1"
+}
+
+set_load() {
+	printf 'cpu 1 2 3\nprocs_running %d\nprocs_blocked %d\n' "$(($1 + 1))" "${2-0}" | put stat
+}
+
+set_free() {
+	printf 'MemTotal: 1000 kB\nMemAvailable: %d kB\n' "$1" | put meminfo
+}
+
+set_swapped() {
+	printf 'pgpgin 1\npswpin %d\npswpout %d\n' "$1" "$2" | put vmstat
+}
+
+fake_proc() {
+	use_faults
+	export FAIRPAR_STAT=$PWD/stat FAIRPAR_MEMINFO=$PWD/meminfo FAIRPAR_VMSTAT=$PWD/vmstat
+	set_load 0
+	set_free 1000
+	set_swapped 0 0
+}
+
+# await_text FILE TEXT: until the file has it
+await_text() {
+	await_true grep -qF -e "$2" "$1"
+}
+
+stopped() {
+	[[ $(awk '/^State:/ { print $2 }' "/proc/$1/status") == T ]]
+}
+
+# await_true COMMAND …: what nobody tells of; the limit only ends a test that has failed
+await_true() {
+	local tries
+	for ((tries = 0; tries < 3000; tries++)); do
+		! "$@" || return 0
+		env sleep 0.01
+	done
+	fail "it did not come true: $*"
+}
+
+running() { ! stopped "$1"; }
+
+# one_by_one OPTION … COMMAND: jobs 1 and 2, each of which writes to its started{}, the second behind the first
+one_by_one() {
+	make_fifo started1 started2 next
+	start_fairpar -j2 "$@" < <(echo 1; read -r _ <next; echo 2)
+	await started1; old=$line
+	release next
+	await started2; young=$line
+}
+
+# ---- --load ----
+
+@test "--load: nothing starts while the load is not below it, and a message says once what is waited for" {
+	fake_proc
+	set_load 3 2
+	start_fairpar -j2 --load 5 'echo {} >>ran; echo {}' ::: 1 2
+	await_text "$BATS_TEST_TMPDIR/stderr" 'waiting: the load is 5, and --load lets jobs start below 5'
+	[[ ! -e ran ]]
+	set_load 4
+	end_fairpar
+	assert_set 1 2
+	assert_eq "$(grep -c waiting <<<"$stderr")" 1
+}
+
+@test "--load: a job that waits starts when another has ended, without a timer" {
+	fake_proc
+	make_fifo started1 go1 started2
+	start_fairpar -j2 --load 1 'echo >started{}; [ {} = 2 ] || read -r _ <go{} #' ::: 1 2
+	await started1
+	set_load 1
+	release go1
+	set_load 0
+	await started2
+	end_fairpar
+	assert_eq "$stderr" ''
+}
+
+@test "--load takes percentages and files, and reads a file again that has changed" {
+	fake_proc
+	set_load 7
+	echo 7 >max
+	start_fairpar -j1 --load max 'echo {}' ::: 1
+	await_text "$BATS_TEST_TMPDIR/stderr" 'lets jobs start below 7'
+	echo 7.5 >max
+	end_fairpar
+	assert_lines 1
+	set_load 0
+	run_fairpar --load 100% echo ::: 1
+	assert_lines 1
+	run_fairpar 255 --load high echo ::: 1
+	assert_contains "$stderr" '--load must be N, +N, -N, N% or the name of a file'
+}
+
+@test "Ctrl-C ends a run that waits" {
+	fake_proc
+	set_load 9
+	start_fairpar -j2 --load 1 'echo ran' ::: 1 2 3
+	await_text "$BATS_TEST_TMPDIR/stderr" waiting
+	kill -INT "$fairpar_pid"
+	end_fairpar 130
+	assert_eq "$output" ''
+}
+
+@test "without figures jobs do not wait, and that is said once" {
+	fake_proc
+	echo nothing >stat
+	run_fairpar --load 1 echo ::: 1 2
+	assert_set 1 2
+	assert_eq "$(grep -c 'does not tell' <<<"$stderr")" 1
+}
+
+@test "the real figures will do" {
+	run_fairpar --load 100000 --memfree 1k --memsuspend 1k --noswap -k echo ::: 1 2 3
+	assert_lines 1 2 3
+}
+
+# ---- memory ----
+
+@test "--memfree: nothing starts below it" {
+	fake_proc
+	set_free 99
+	start_fairpar -j2 --memfree 100K 'echo {}' ::: 1
+	await_text "$BATS_TEST_TMPDIR/stderr" 'waiting: 99K of memory are available, and --memfree asks for 100K'
+	set_free 100
+	end_fairpar
+	assert_lines 1
+}
+
+@test "--memfree: below half of it the youngest is ended, and tried again with --retries" {
+	fake_proc
+	make_fifo go1 go2
+	one_by_one --memfree 100K --retries 2 'echo >started{}; read -r _ <go{}; echo {} $FAIRPAR_ATTEMPT #'
+	set_free 49
+	await_text "$BATS_TEST_TMPDIR/stderr" 'ending the youngest job, #2'
+	set_free 100
+	await started2
+	release go1; release go2
+	end_fairpar
+	assert_set '1 1' '2 2'
+}
+
+@test "--memfree: without --retries the youngest has failed" {
+	fake_proc
+	make_fifo go1
+	one_by_one --memfree 100K 'echo >started{}; read -r _ <go{}; echo {} #'
+	set_free 10
+	await_text "$BATS_TEST_TMPDIR/stderr" 'ending the youngest job, #2'
+	set_free 100
+	release go1
+	end_fairpar 1
+	assert_lines 1
+	assert_contains "$stderr" '1 of 2 jobs failed: #2 (signal 15 (TERM), out of memory)'
+}
+
+@test "--memfree: the youngest gets the whole of --term-seq" {
+	fake_proc
+	make_fifo started
+	start_fairpar -j1 --memfree 100K --term-seq TERM,10,KILL 'trap "" TERM; echo >started; while :; do sleep 1000; done #' ::: 1
+	await started
+	set_free 10
+	end_fairpar 1
+	assert_contains "$stderr" 'signal 9 (KILL), out of memory'
+}
+
+@test "--memsuspend: the young stop while there is little, and go on when there is more" {
+	fake_proc
+	make_fifo go1 go2
+	one_by_one --memsuspend 100K 'echo $$ >started{}; read -r _ <go{}; echo {} #'
+	set_free 99
+	await_true stopped "$young"
+	running "$old"
+	set_free 200
+	await_true running "$young"
+	release go1; release go2
+	end_fairpar
+	assert_set 1 2
+}
+
+@test "--memsuspend: a stopped job goes on when the running one has ended" {
+	fake_proc
+	make_fifo go1 go2
+	one_by_one --memsuspend 100K 'echo $$ >started{}; read -r _ <go{}; echo {} #'
+	set_free 99
+	await_true stopped "$young"
+	release go1
+	await_true running "$young"
+	release go2
+	end_fairpar
+	assert_set 1 2
+}
+
+@test "--memsuspend: a signal ends stopped jobs" {
+	fake_proc
+	one_by_one --memsuspend 100K 'echo $$ >started{}; while :; do sleep 1000; done #'
+	set_free 1
+	await_true stopped "$young"
+	kill -TERM "$fairpar_pid"
+	end_fairpar 143
+}
+
+# ---- swapping ----
+
+@test "--noswap: nothing starts while pages go in and out" {
+	fake_proc
+	# the second job starts more than a second after the first reading: only then it knows
+	make_fifo started1 go1 started2 go2
+	start_fairpar -j1 --noswap 'echo >started{}; read -r _ <go{}; echo {} #' ::: 1 2
+	await started1
+	set_swapped 5 7
+	env sleep 1.1
+	release go1
+	await_text "$BATS_TEST_TMPDIR/stderr" 'waiting: the machine is swapping (--noswap)'
+	await started2
+	release go2
+	end_fairpar
+	assert_lines 1 2
+}
+
+# ---- pace ----
+
+@test "--delay TIMEauto grows with failures and shrinks with successes" {
+	for code in 0 1; do
+		run_fairpar any -j1 --delay 0.1auto "date +%s%N; exit $code #" ::: 1 2 3 4 5 6 7 8
+		eval "total$code=$((lines[7] - lines[0]))"
+	done
+	# 0.1 s each time would be 0.7 s; ideally 0.47 s and 1.9 s
+	((total0 > 400000000 && total1 > 1400000000)) || fail "$total0 $total1"
+}
+
+@test "--delay auto has nothing to adapt" {
+	run_fairpar -k --delay auto echo ::: 1 2 3
+	assert_lines 1 2 3
+	run_fairpar 255 --delay xauto echo ::: 1
+	assert_contains "$stderr" "--delay must be seconds"
+}
+
+@test "--timeout N% is measured by the median of those that succeeded" {
+	run_fairpar 1 -j1 --timeout 1000% 'sleep {}; echo {} #' ::: 0.1 0.2 0.1 1000
+	assert_lines 0.1 0.2 0.1
+	assert_contains "$stderr" '1 of 4 jobs failed: #4 (timeout)'
+}
+
+@test "--timeout N% counts for a job that was there before the median" {
+	run_fairpar 1 -j2 --timeout 1000% 'sleep {}; echo {} #' ::: 1000 0.1
+	assert_lines 0.1
+	assert_contains "$stderr" '#1 (timeout)'
+}
+
+@test "--timeout N%: no limit while nothing has succeeded" {
+	run_fairpar 2 -j1 --timeout 1% 'sleep 0.05; exit 1 #' ::: 1 2
+	assert_contains "$stderr" '#1 (exit 1), #2 (exit 1)'
+}
+
+# ---- -j FILE ----
+
+@test "-j FILE is read again when a job ends and it has changed: more" {
+	make_fifo started go
+	echo 1 >jobs
+	start_fairpar -j jobs 'echo {} >started; read -r _ <go #' ::: 1 2 3 4
+	await started; assert_eq "$line" 1
+	echo 3 >jobs
+	release go
+	exec 5<>started
+	for _ in 2 3 4; do
+		read -rt 60 <&5 # all at once: none of them has been let go
+	done
+	exec 6<>go
+	printf '\n\n\n' >&6
+	end_fairpar
+	exec 5>&- 6>&-
+}
+
+@test "-j FILE is read again: fewer" {
+	make_fifo started go
+	echo 2 >jobs
+	exec 5<>started 6<>go
+	start_fairpar -j jobs 'n=$(ls running* | wc -l); : >running{}; echo $n; echo >started; read -r _ <go; rm running{} #' ::: 1 2 3 4 5 6
+	: >running0
+	read -rt 60 <&5; read -rt 60 <&5
+	echo 1 >jobs
+	for _ in 1 2 3 4; do
+		echo >&6
+		sleep 0
+	done
+	printf '\n\n\n\n' >&6
+	end_fairpar
+	exec 5>&- 6>&-
+	assert_eq "${#lines[@]}" 6
+}
+
+@test "-j FILE that has become nonsense changes nothing, with a warning" {
+	make_fifo started go
+	echo 1 >jobs
+	start_fairpar -j jobs 'echo >started; read -r _ <go; echo {} #' ::: 1 2
+	await started
+	echo many >jobs
+	release go
+	await started
+	release go
+	end_fairpar
+	assert_lines 1 2
+	assert_contains "$stderr" "'jobs', named by --jobs, must hold N"
+	assert_contains "$stderr" "stays as it is"
+}
+
+# ---- what goes with jobs ----
+
+@test "-v prints the command before the job's output, with its tag, as GNU parallel does" {
+	run_fairpar -k -v echo ::: a 'b c'
+	assert_lines 'echo a' a "echo 'b c'" 'b c'
+	cp "$BATS_TEST_TMPDIR/stdout" ours
+	if command -v parallel >/dev/null; then
+		parallel --will-cite -k -v echo ::: a 'b c' >theirs
+		cmp ours theirs
+	fi
+	run_fairpar --tag -v echo ::: a
+	assert_lines $'a\techo a' $'a\ta'
+	run_fairpar -u -vv -j1 echo ::: a b
+	assert_lines 'echo a' a 'echo b' b
+}
+
+@test "--process-slot-var counts slots from 0, whatever the variable was before" {
+	SLOT=x run_fairpar -j1 --process-slot-var SLOT 'env | grep ^SLOT #' ::: 1 2
+	assert_lines SLOT=0 SLOT=0
+	run_fairpar 255 --process-slot-var A=B echo ::: 1
+}
+
+@test "--workdir makes the directory, also one for each item" {
+	run_fairpar -k --wd 'a/b/{}' 'pwd; echo x >file #' ::: 1 2
+	assert_lines "$PWD/a/b/1" "$PWD/a/b/2"
+	[[ -s a/b/2/file ]]
+	run_fairpar 1 --workdir /proc/nothing/here pwd ::: 1
+	assert_contains "$stderr" "cannot make the directory '/proc/nothing/here'"
+	run_fairpar 255 --workdir ... pwd ::: 1
+	assert_contains "$stderr" 'mktemp -d'
+}
+
+@test "--tmpdir is where temporary files go, and TMPDIR of the jobs" {
+	mkdir here
+	run_fairpar --tmpdir here 'echo $TMPDIR #' ::: 1
+	assert_lines here
+	run_fairpar 255 --tempdir nowhere echo ::: 1
+	assert_contains "$stderr" "--tmpdir 'nowhere': No such file or directory"
+}
+
+@test "--env and --compress are taken" {
+	X=1 run_fairpar --env X --env _ --compress 'echo $X #' ::: 1
+	assert_lines 1
+}

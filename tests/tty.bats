@@ -1,0 +1,120 @@
+# The terminal: -p asks on it, -o gives it to jobs, and one that it has stopped is reported.
+
+load helper
+
+setup() {
+	helper_setup
+	need python3
+}
+
+# on_terminal COMMAND …: runs it with a terminal of its own, by the script in the file `talk`: a line is a pattern to wait
+# for, a tab, and what is typed then (\n, \x03). What came is in $output, the status in $status.
+on_terminal() {
+	cat >"$BATS_TEST_TMPDIR/terminal.py" <<'PY'
+import codecs, os, pty, select, sys, time
+steps = [line.rstrip('\n').split('\t') for line in open('talk')]
+pid, fd = pty.fork()
+if pid == 0:
+    os.execvp(sys.argv[1], sys.argv[1:])
+seen, mark, deadline = b'', 0, time.monotonic() + 60
+while time.monotonic() < deadline:
+    while steps and steps[0][0].encode() in seen[mark:]:
+        mark = seen.index(steps[0][0].encode(), mark) + len(steps[0][0])
+        os.write(fd, codecs.decode(steps.pop(0)[1], 'unicode_escape').encode())
+    if not select.select([fd], [], [], 1)[0]:
+        continue
+    try:
+        data = os.read(fd, 4096)
+    except OSError:
+        break
+    if not data:
+        break
+    seen += data
+else:
+    os.kill(pid, 9)
+sys.stdout.write(seen.decode().replace('\r\n', '\n'))
+status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+sys.exit(status if status >= 0 else 128 - status)
+PY
+	status=0
+	output=$(timeout 90 python3 "$BATS_TEST_TMPDIR/terminal.py" "$@" </dev/null 3>&-) || status=$?
+	echo "$output"
+}
+
+@test "-p runs what is answered with y, and cancels the rest" {
+	printf 'echo a ?...\ty\\n\necho b ?...\tn\\n\necho c ?...\t Yes\\n\n' >talk
+	on_terminal "$FAIRPAR" -j2 -k -p echo ::: a b c
+	assert_eq "$status" 1
+	assert_eq "$(grep -xc '[abc]' <<<"$output")" 2
+	assert_contains "$output" 'jobs: 1 cancelled'
+}
+
+@test "-p asks as GNU parallel does" {
+	need parallel
+	printf 'echo a ?...\ty\\n\necho b ?...\tn\\n\n' >talk
+	on_terminal parallel --will-cite -j1 -p echo ::: a b
+	assert_eq "$status" 1
+	local theirs=$output
+	on_terminal "$FAIRPAR" --quiet -j1 -p echo ::: a b
+	assert_eq "$status" 1
+	assert_eq "$(grep -c '?\.\.\.' <<<"$output")" "$(grep -c '?\.\.\.' <<<"$theirs")"
+}
+
+@test "-p without a terminal is an error" {
+	run_setsid() { setsid -w "$FAIRPAR" -p echo ::: 1 </dev/null 2>&1; }
+	status=0
+	output=$(run_setsid) || status=$?
+	assert_eq "$status" 255
+	assert_contains "$output" 'no terminal to ask on'
+}
+
+@test "Ctrl-C ends a run that waits for an answer" {
+	printf 'echo a ?...\t\\x03\n' >talk
+	on_terminal "$FAIRPAR" -p echo ::: a b
+	assert_eq "$status" 130
+}
+
+@test "-o gives each job the terminal, one at a time" {
+	printf 'ask 1\tone\\n\nask 2\ttwo\\n\n' >talk
+	on_terminal "$FAIRPAR" -j4 -o 'echo ask {}; read -r x; echo got {} $x #' ::: 1 2
+	assert_eq "$status" 0
+	assert_contains "$output" 'got 1 one'
+	assert_contains "$output" 'got 2 two'
+}
+
+@test "-o: Ctrl-C ends the job and the run" {
+	printf 'ask 1\t\\x03\n' >talk
+	on_terminal "$FAIRPAR" -o 'echo ask {}; read -r x; echo got {} $x #' ::: 1 2
+	assert_eq "$status" 130
+	[[ $output != *'ask 2'* ]]
+}
+
+@test "-o: Ctrl-Z stops job and fairpar, and they go on together" {
+	need bash
+	printf 'ask 1\t\\x1a\nback\tfg\\n\nask again\tone\\n\n' >talk
+	cat >session <<-EOF
+		set -m
+		"$FAIRPAR" -o 'trap "echo ask again" CONT; echo ask 1; until read -r x; do :; done; echo got \$x #' ::: 1
+		echo back
+		read -r line && \$line
+		echo over \$?
+	EOF
+	on_terminal bash session
+	assert_contains "$output" 'stopped: job #1'
+	assert_contains "$output" 'got one'
+	assert_contains "$output" 'over 0'
+}
+
+@test "--tty without a terminal runs with an empty input" {
+	output=$(setsid -w "$FAIRPAR" --tty 'read -r x || echo none #' ::: 1 </dev/null 2>err)
+	assert_eq "$output" none
+	assert_contains "$(cat err)" 'there is no terminal'
+}
+
+@test "a job that the terminal stops is reported, once" {
+	printf 'it uses the terminal\t\\x03\n' >talk
+	on_terminal "$FAIRPAR" -j2 'read -r x </dev/tty; echo $x #' ::: 1 2
+	assert_eq "$status" 130
+	assert_eq "$(grep -c 'stopped:' <<<"$output")" 1
+	assert_contains "$output" '--tty (SIGTTIN)'
+}

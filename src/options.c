@@ -423,6 +423,25 @@ static int take_output_option(struct parser *p, enum option_id id, const char *v
 	}
 }
 
+// ---- joblog ----
+
+static int set_joblog(struct options *o, const char *text) {
+	o->joblog_append = text[0] == '+';
+	return take_text(OPT_JOBLOG, text + o->joblog_append, &o->joblog);
+}
+
+static int take_log_option(struct parser *p, enum option_id id, const char *value) {
+	struct options *o = p->options;
+	switch (id) {
+	case OPT_JOBLOG: return set_joblog(o, value);
+	case OPT_RETRY_FAILED: o->resume = RESUME_RETRY; return 0;
+	case OPT_RESUME_FAILED: o->resume = RESUME_FAILED; return 0;
+	default: // --resume, which says less than --resume-failed
+		o->resume = o->resume == RESUME_NOT ? RESUME_SEEN : o->resume;
+		return 0;
+	}
+}
+
 // ---- what only prints ----
 
 // Writes the text to stdout; an error there is one of the program.
@@ -512,6 +531,7 @@ static int take_option(struct parser *p, enum option_id id, bool by_letter, cons
 	case GROUP_ADMISSION: return take_admission_option(p, id, value);
 	case GROUP_OUTPUT:
 	case GROUP_OUTCOME: return take_output_option(p, id, value);
+	case GROUP_LOG: return take_log_option(p, id, value);
 	default: return take_about_option(p, id, by_letter, value);
 	}
 }
@@ -702,6 +722,12 @@ static int check_contradictions(const struct parser *p) {
 		{OPT_CHECK, OPT_LIST},
 		{OPT_CHECK, OPT_DRY_RUN},
 		{OPT_LIST, OPT_DRY_RUN},
+		{OPT_RETRY_FAILED, OPT_RESUME},
+		{OPT_RETRY_FAILED, OPT_RESUME_FAILED},
+		{OPT_RETRY_FAILED, OPT_BATCH},
+		{OPT_RETRY_FAILED, OPT_BATCH_BY},
+		{OPT_RETRY_FAILED, OPT_THEN},
+		{OPT_RETRY_FAILED, OPT_ON_FAILURE},
 	};
 	for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); ++i) {
 		if (refuse_pair(p, pairs[i][0], pairs[i][1]) != 0) {
@@ -711,6 +737,20 @@ static int check_contradictions(const struct parser *p) {
 	if (p->options->batch && p->options->batch_by) {
 		return fail(OPT_BATCH, "%s cannot be combined with --batch-by: each names the batch of the same items",
 		            diag_shows(p->options->batch));
+	}
+	return 0;
+}
+
+// What is resumed is known by a log that can be read.
+static int check_joblog(const struct options *o) {
+	static const enum option_id ids[] = {
+		[RESUME_SEEN] = OPT_RESUME, [RESUME_FAILED] = OPT_RESUME_FAILED, [RESUME_RETRY] = OPT_RETRY_FAILED,
+	};
+	if (o->resume != RESUME_NOT && !o->joblog) {
+		return fail(ids[o->resume], "needs the log of the run before: name it with --joblog FILE");
+	}
+	if (o->resume != RESUME_NOT && strcmp(o->joblog, "-") == 0) {
+		return fail(ids[o->resume], "needs a joblog in a file, not on stdout");
 	}
 	return 0;
 }
@@ -733,6 +773,13 @@ static int check_batches(const struct options *o) {
 static int settle_sources(struct parser *p) {
 	struct options *o = p->options;
 	bool is_needed = o->nsources == 0 && o->nbatch_files == 0;
+	if (o->resume == RESUME_RETRY) { // as in GNU parallel: what else is said of commands and items does not matter
+		o->ncommand = o->nsources = 0;
+		o->header = false;
+		free(o->colsep);
+		o->colsep = NULL;
+		return 0;
+	}
 	if (o->nsources == 0 && o->nbatch_files > 0 && (o->batch || o->batch_by)) {
 		diag_error("--%s has no items: beside --batch NAME=FILE, stdin is read by '--arg-file -' only",
 		           o->batch ? "batch NAME" : "batch-by");
@@ -782,7 +829,7 @@ static void settle_output(struct parser *p) {
 
 static int settle(struct parser *p) {
 	struct options *o = p->options;
-	if (check_contradictions(p) != 0 || check_batches(o) != 0 || settle_sources(p) != 0) {
+	if (check_contradictions(p) != 0 || check_joblog(o) != 0 || check_batches(o) != 0 || settle_sources(p) != 0) {
 		return -1;
 	}
 	if (o->header && !o->colsep && set_colsep(o, "\\t") != 0) {
@@ -800,7 +847,7 @@ static int settle_manifest(struct parser *p) {
 			return fail((enum option_id)id, "cannot be combined with -f: %s", option_table[id].instead);
 		}
 	}
-	if (check_contradictions(p) != 0) {
+	if (check_contradictions(p) != 0 || check_joblog(o) != 0) {
 		return -1;
 	}
 	if (!p->given[OPT_TERM_SEQ]) {

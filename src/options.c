@@ -425,15 +425,12 @@ static int take_output_option(struct parser *p, enum option_id id, const char *v
 
 // ---- joblog ----
 
-static int set_joblog(struct options *o, const char *text) {
-	o->joblog_append = text[0] == '+';
-	return take_text(OPT_JOBLOG, text + o->joblog_append, &o->joblog);
-}
-
 static int take_log_option(struct parser *p, enum option_id id, const char *value) {
 	struct options *o = p->options;
 	switch (id) {
-	case OPT_JOBLOG: return set_joblog(o, value);
+	case OPT_JOBLOG:
+		o->joblog_append = value[0] == '+';
+		return take_text(id, value + o->joblog_append, &o->joblog);
 	case OPT_RETRY_FAILED: o->resume = RESUME_RETRY; return 0;
 	case OPT_RESUME_FAILED: o->resume = RESUME_FAILED; return 0;
 	default: // --resume, which says less than --resume-failed

@@ -11,6 +11,7 @@
 #include "base/diag.h"
 #include "base/io.h"
 #include "help.h"
+#include "option_log.h"
 #include "option_table.h"
 #include "option_values.h"
 #include "slots/slots.h"
@@ -423,22 +424,6 @@ static int take_output_option(struct parser *p, enum option_id id, const char *v
 	}
 }
 
-// ---- joblog ----
-
-static int take_log_option(struct parser *p, enum option_id id, const char *value) {
-	struct options *o = p->options;
-	switch (id) {
-	case OPT_JOBLOG:
-		o->joblog_append = value[0] == '+';
-		return take_text(id, value + o->joblog_append, &o->joblog);
-	case OPT_RETRY_FAILED: o->resume = RESUME_RETRY; return 0;
-	case OPT_RESUME_FAILED: o->resume = RESUME_FAILED; return 0;
-	default: // --resume, which says less than --resume-failed
-		o->resume = o->resume == RESUME_NOT ? RESUME_SEEN : o->resume;
-		return 0;
-	}
-}
-
 // ---- what only prints ----
 
 // Writes the text to stdout; an error there is one of the program.
@@ -528,7 +513,7 @@ static int take_option(struct parser *p, enum option_id id, bool by_letter, cons
 	case GROUP_ADMISSION: return take_admission_option(p, id, value);
 	case GROUP_OUTPUT:
 	case GROUP_OUTCOME: return take_output_option(p, id, value);
-	case GROUP_LOG: return take_log_option(p, id, value);
+	case GROUP_LOG: return option_log_take(p->options, id, value);
 	default: return take_about_option(p, id, by_letter, value);
 	}
 }
@@ -738,20 +723,6 @@ static int check_contradictions(const struct parser *p) {
 	return 0;
 }
 
-// What is resumed is known by a log that can be read.
-static int check_joblog(const struct options *o) {
-	static const enum option_id ids[] = {
-		[RESUME_SEEN] = OPT_RESUME, [RESUME_FAILED] = OPT_RESUME_FAILED, [RESUME_RETRY] = OPT_RETRY_FAILED,
-	};
-	if (o->resume != RESUME_NOT && !o->joblog) {
-		return fail(ids[o->resume], "needs the log of the run before: name it with --joblog FILE");
-	}
-	if (o->resume != RESUME_NOT && strcmp(o->joblog, "-") == 0) {
-		return fail(ids[o->resume], "needs a joblog in a file, not on stdout");
-	}
-	return 0;
-}
-
 static int check_batches(const struct options *o) {
 	for (size_t i = 0; i < o->nbatch_files; ++i) {
 		const char *name = o->batch_files[i].name;
@@ -826,7 +797,7 @@ static void settle_output(struct parser *p) {
 
 static int settle(struct parser *p) {
 	struct options *o = p->options;
-	if (check_contradictions(p) != 0 || check_joblog(o) != 0 || check_batches(o) != 0 || settle_sources(p) != 0) {
+	if (check_contradictions(p) != 0 || option_log_check(o) != 0 || check_batches(o) != 0 || settle_sources(p) != 0) {
 		return -1;
 	}
 	if (o->header && !o->colsep && set_colsep(o, "\\t") != 0) {
@@ -844,7 +815,7 @@ static int settle_manifest(struct parser *p) {
 			return fail((enum option_id)id, "cannot be combined with -f: %s", option_table[id].instead);
 		}
 	}
-	if (check_contradictions(p) != 0 || check_joblog(o) != 0) {
+	if (check_contradictions(p) != 0 || option_log_check(o) != 0) {
 		return -1;
 	}
 	if (!p->given[OPT_TERM_SEQ]) {

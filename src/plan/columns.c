@@ -98,7 +98,7 @@ static const char *translate_bracket(const char *at, struct buf *out, struct buf
 	return at + 1;
 }
 
-static int translate(const char *at, struct buf *out, struct buf *error) {
+int perl_translate(const char *at, struct buf *out, struct buf *error) {
 	while (*at != '\0') {
 		if (*at == '\\') {
 			at = translate_escape(at, false, out, error);
@@ -123,7 +123,7 @@ static int translate(const char *at, struct buf *out, struct buf *error) {
 	return 0;
 }
 
-static int compile(regex_t *regex, const char *expression, struct buf *error) {
+int regex_compile(regex_t *regex, const char *expression, struct buf *error) {
 	int code = regcomp(regex, expression, REG_EXTENDED);
 	if (code != 0) {
 		char *end = buf_reserve(error, 200);
@@ -137,7 +137,7 @@ static int compile(regex_t *regex, const char *expression, struct buf *error) {
 char *colsep_translate(const char *perl, char **ret_error) {
 	struct buf out = BUF_INIT, cause = BUF_INIT;
 	regex_t regex;
-	if (translate(perl, &out, &cause) == 0 && compile(&regex, buf_str(&out), &cause) == 0) {
+	if (perl_translate(perl, &out, &cause) == 0 && regex_compile(&regex, buf_str(&out), &cause) == 0) {
 		regfree(&regex);
 		buf_fini(&cause);
 		return buf_take(&out);
@@ -200,7 +200,7 @@ int splitter_init(struct splitter *splitter, const char *colsep, enum input_trim
 	if (!colsep) {
 		return 0;
 	}
-	if (compile(&splitter->regex, colsep, error) != 0) {
+	if (regex_compile(&splitter->regex, colsep, error) != 0) {
 		return -1;
 	}
 	splitter->has_regex = true;
@@ -228,6 +228,16 @@ static void trim(enum input_trim how, const char **text, size_t *len) {
 	}
 	while (how != TRIM_LEFT && *len > 0 && is_blank((*text)[*len - 1])) {
 		--*len;
+	}
+}
+
+void column_trim(enum input_trim how, struct buf *out, size_t start) {
+	const char *text = out->data + start;
+	size_t len = out->len - start;
+	if (how != TRIM_NONE && len > 0) {
+		trim(how, &text, &len);
+		memmove(out->data + start, text, len);
+		out->len = start + len;
 	}
 }
 

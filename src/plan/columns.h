@@ -9,6 +9,13 @@
 
 #include <regex.h>
 
+// Appends an expression of Perl as a POSIX extended one, as colsep_translate() says. Returns 0, or -1 with the cause
+// appended to `error`.
+int perl_translate(const char *perl, struct buf *out, struct buf *error);
+
+// regcomp() with REG_EXTENDED. Returns 0, or -1 with the cause appended to `error`.
+int regex_compile(regex_t *regex, const char *expression, struct buf *error);
+
 // How lines are split, prepared once.
 struct splitter {
 	enum { SPLIT_NOT, SPLIT_BYTE, SPLIT_SET, SPLIT_REGEX } kind;
@@ -19,6 +26,9 @@ struct splitter {
 	bool has_regex;
 	regex_t regex;
 };
+
+// Trims what is in `out` from `start` on.
+void column_trim(enum input_trim trim, struct buf *out, size_t start);
 
 // Prepares for the (translated) expression, or NULL: do not split. Returns 0, or -1 with the message appended to
 // `error`.

@@ -9,10 +9,12 @@
 #include <stdio.h>
 
 struct part {
-	enum { LITERAL, BREAK, ITEM, COLUMN, SEQ, SLOT } kind;
-	enum { WHOLE, NO_EXTENSION, BASENAME, DIRNAME, BASENAME_NO_EXTENSION } form;
+	enum { LITERAL, BREAK, ITEM, COLUMN, SEQ, SLOT, TOTAL } kind;
+	enum form form;
+	const struct replacement *replacement; // in place of `form`, or NULL
 	unsigned place;    // enum place
 	bool is_raw;       // not quoted
+	bool is_padded;    // SEQ, SLOT: with zeros in front
 	int column;        // COLUMN: from 1, or from the end: -1; 0 is never there
 	const char *text;  // LITERAL: borrowed from template->text
 	size_t len;
@@ -28,6 +30,11 @@ struct template {
 	unsigned flags;
 	bool is_direct;
 	bool has_variables; // of an intricate template, see plan/quoting.h
+	bool needs_total;
+	bool chooses, is_unique; // leaves items out
+	struct replacement **replacements; // of its parts
+	size_t nreplacements, replacements_cap;
+	struct buf error;
 	struct parts parts; // of the text
 	struct parts words; // of a direct template: with a BREAK between words
 };
@@ -40,27 +47,77 @@ static struct part *parts_add(struct parts *parts, struct part part) {
 	return &parts->at[parts->n - 1];
 }
 
-// The suffix and the closing brace at `at`. Returns what is behind it, or NULL.
-static const char *parse_form(const char *at, struct part *part) {
-	static const struct { char text[4]; unsigned form; } forms[] = {
-		{"}", WHOLE}, {".}", NO_EXTENSION}, {"//}", DIRNAME}, {"/.}", BASENAME_NO_EXTENSION}, {"/}", BASENAME},
-	};
-	for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); ++i) {
-		size_t len = strlen(forms[i].text);
-		if (strncmp(at, forms[i].text, len) == 0) {
-			part->form = forms[i].form;
-			return at + len;
-		}
-	}
-	return NULL;
+static struct replacement *keep_replacement(struct template *template, const struct replacement *replacement) {
+	grow_array(&template->replacements, &template->replacements_cap, template->nreplacements + 1,
+	           sizeof(template->replacements[0]));
+	struct replacement *kept = NEW(struct replacement);
+	*kept = *replacement;
+	template->replacements[template->nreplacements++] = kept;
+	return kept;
 }
 
 static bool is_digit(char c) {
 	return c >= '0' && c <= '9';
 }
 
+// The longest token at `at`; behind a number, the part of its name behind the brace. Returns NTOKENS if there is none.
+static enum token find_token(const struct tokens *tokens, const char *at, bool is_numbered, size_t *ret_len) {
+	enum token found = NTOKENS;
+	*ret_len = 0;
+	for (unsigned i = 0; i < (is_numbered ? TOKEN_SEQ : NTOKENS); ++i) {
+		const char *name = tokens->name[i];
+		if (is_numbered && *name++ != '{') {
+			continue;
+		}
+		size_t len = strlen(name);
+		if (len > *ret_len && strncmp(at, name, len) == 0) {
+			found = (enum token)i;
+			*ret_len = len;
+		}
+	}
+	return found;
+}
+
+static void set_token(struct part *part, enum token token) {
+	if (token == TOKEN_SEQ || token == TOKEN_SLOT) {
+		part->kind = token == TOKEN_SEQ ? SEQ : SLOT;
+	} else {
+		part->form = (enum form)token;
+	}
+}
+
+// A name of --plus at `at`, behind the brace or the number. Returns what is behind it, or NULL.
+static const char *parse_plus(struct template *template, const char *at, struct part *part) {
+	struct replacement replacement;
+	const char *end = NULL;
+	enum plus plus = plus_parse(at, &replacement, &end, &template->error);
+	if (plus == PLUS_FORM) {
+		part->replacement = keep_replacement(template, &replacement);
+		return end;
+	}
+	replacement_fini(&replacement);
+	switch (plus) {
+	case PLUS_CHOOSE: template->chooses = true; return end;
+	case PLUS_UNIQUE: template->is_unique = true; return end;
+	case PLUS_NONE: return NULL;
+	case PLUS_BAD: return end;
+	default: break;
+	}
+	if (part->kind == COLUMN) {
+		return NULL;
+	}
+	part->is_padded = plus == PLUS_PADDED_SEQ || plus == PLUS_PADDED_SLOT;
+	part->kind = plus == PLUS_TOTAL ? TOTAL : plus == PLUS_PADDED_SEQ ? SEQ : SLOT;
+	template->needs_total |= plus == PLUS_TOTAL || plus == PLUS_PADDED_SEQ;
+	if (plus == PLUS_HERE || plus == PLUS_NOTHING) {
+		*part = (struct part){.kind = LITERAL, .text = ":", .len = plus == PLUS_HERE};
+	}
+	return end;
+}
+
 // {3} {-1} {2//}: GNU parallel allows blanks behind the number, and takes {0} as {}.
-static const char *parse_position(const char *at, struct part *part) {
+static const char *parse_position(struct template *template, const struct tokens *tokens, const char *at,
+                                  struct part *part) {
 	bool from_end = *at == '-';
 	const char *digits = at + from_end;
 	int n = 0;
@@ -75,7 +132,13 @@ static const char *parse_position(const char *at, struct part *part) {
 	while (*at == ' ' || (*at >= '\t' && *at <= '\r')) {
 		++at;
 	}
-	return parse_form(at, part);
+	size_t len;
+	enum token token = find_token(tokens, at, true, &len);
+	if (token != NTOKENS) {
+		set_token(part, token);
+		return at + len;
+	}
+	return tokens->plus ? parse_plus(template, at, part) : NULL;
 }
 
 // A name as it stands in the header, or without the blanks around it.
@@ -91,34 +154,56 @@ static const char *parse_name(const char *at, const struct names *names, struct 
 			while (trimmed && len > 0 && name[len - 1] == ' ') {
 				--len;
 			}
-			const char *end = len > 0 && strncmp(at, name, len) == 0 ? parse_form(at + len, part) : NULL;
-			if (end) {
+			if (len == 0 || strncmp(at, name, len) != 0) {
+				continue;
+			}
+			size_t suffix;
+			enum token token = find_token(&tokens_default, at + len, true, &suffix);
+			if (token != NTOKENS) {
+				set_token(part, token);
 				part->kind = COLUMN;
 				part->column = (int)i + 1;
-				return end;
+				return at + len + suffix;
 			}
 		}
 	}
 	return NULL;
 }
 
-// The replacement string at `at`, a brace. Returns what is behind it, or NULL if it is none.
-static const char *parse_token(const char *at, const struct names *names, struct part *ret_part) {
+// The replacement string at `at`. Returns what is behind it, or NULL if it is none.
+static const char *parse_token(struct template *template, const char *at, const struct names *names,
+                               struct part *ret_part) {
+	const struct tokens *tokens = names && names->tokens ? names->tokens : &tokens_default;
 	*ret_part = (struct part){.kind = ITEM};
-	const char *end = parse_name(++at, names, ret_part);
+	const char *end = *at == '{' ? parse_name(at + 1, names, ret_part) : NULL;
 	if (end) {
 		return end;
 	}
-	if (at[0] != '\0' && at[1] == '}' && (at[0] == '#' || at[0] == '%')) {
-		ret_part->kind = at[0] == '#' ? SEQ : SLOT;
-		return at + 2;
+	size_t len;
+	enum token token = find_token(tokens, at, false, &len);
+	if (token != NTOKENS) {
+		set_token(ret_part, token);
+		return at + len;
 	}
-	end = parse_position(at, ret_part);
-	if (end) {
+	if (*at != '{') {
+		return NULL;
+	}
+	end = parse_position(template, tokens, at + 1, ret_part);
+	if (end || !tokens->plus) {
 		return end;
 	}
-	ret_part->kind = ITEM;
-	return parse_form(at, ret_part);
+	*ret_part = (struct part){.kind = ITEM};
+	return parse_plus(template, at + 1, ret_part);
+}
+
+// Where the next replacement string may be, or NULL.
+static const char *next_token(const struct names *names, const char *at) {
+	for (unsigned i = 0; names && names->tokens && i < NTOKENS; ++i) {
+		if (names->tokens->name[i][0] != '{') { // may begin with anything
+			return *at != '\0' ? at : NULL;
+		}
+	}
+	return strchr(at, '{');
 }
 
 static void add_literal(struct parts *parts, const char *text, size_t len) {
@@ -128,7 +213,7 @@ static void add_literal(struct parts *parts, const char *text, size_t len) {
 }
 
 // Parses text up to its NUL. Returns true if there was a replacement string, or there can be none.
-static bool parse_text(const struct template *template, struct parts *parts, const char *text,
+static bool parse_text(struct template *template, struct parts *parts, const char *text,
                        const struct names *names) {
 	if (template->flags & TEMPLATE_LITERAL) {
 		add_literal(parts, text, strlen(text));
@@ -136,9 +221,9 @@ static bool parse_text(const struct template *template, struct parts *parts, con
 	}
 	bool found = false;
 	const char *from = text;
-	for (const char *at = text; (at = strchr(at, '{'));) {
+	for (const char *at = text; (at = next_token(names, at));) {
 		struct part part;
-		const char *end = parse_token(at, names, &part);
+		const char *end = parse_token(template, at, names, &part);
 		if (!end) {
 			++at;
 			continue;
@@ -313,7 +398,8 @@ struct template *template_parse(const char *const *words, size_t nwords, unsigne
 	}
 	if (!(flags & TEMPLATE_LITERAL) && has_perl(buf_str(&text))) {
 		buf_reset(&text);
-		buf_adds(&text, "Perl expressions {= =} are not supported");
+		buf_adds(&text, "Perl expressions {= =} are not in fairpar; use --plus ({/re/text}, {%re}, {:2:3} and more), or a "
+		                "command that makes the change");
 		*ret_error = buf_take(&text);
 		return NULL;
 	}
@@ -325,6 +411,11 @@ struct template *template_parse(const char *const *words, size_t nwords, unsigne
 	} else {
 		parse_joined(template, words, nwords, names);
 	}
+	if (template->error.len > 0) {
+		*ret_error = buf_take(&template->error);
+		template_free(template);
+		return NULL;
+	}
 	return template;
 }
 
@@ -333,71 +424,21 @@ void template_free(struct template *template) {
 		free(template->text);
 		free(template->parts.at);
 		free(template->words.at);
+		for (size_t i = 0; i < template->nreplacements; ++i) {
+			replacement_fini(template->replacements[i]);
+			free(template->replacements[i]);
+		}
+		free(template->replacements);
+		buf_fini(&template->error);
 		free(template);
 	}
 }
 
 // ---- expanding ----
 
-struct slice {
-	const char *text;
-	size_t len;
-};
-
-// What is behind the last slash.
-static struct slice cut_directory(struct slice item) {
-	const char *slash = memrchr(item.text, '/', item.len);
-	size_t skip = slash ? (size_t)(slash + 1 - item.text) : 0;
-	return (struct slice){item.text + skip, item.len - skip};
-}
-
-// Without the last dot and what is behind it, unless that has a slash: s:\.[^/.]*$:: (GNU parallel, {.}).
-static struct slice cut_extension(struct slice item) {
-	size_t i = item.len;
-	while (i > 0 && item.text[i - 1] != '.' && item.text[i - 1] != '/') {
-		--i;
-	}
-	if (i > 0 && item.text[i - 1] == '.') {
-		item.len = i - 1;
-	}
-	return item;
-}
-
-// As dirname(1).
-static struct slice cut_basename(struct slice item) {
-	size_t len = item.len;
-	while (len > 0 && item.text[len - 1] == '/') {
-		--len;
-	}
-	if (len == 0) {
-		return item.len > 0 ? (struct slice){"/", 1} : (struct slice){".", 1};
-	}
-	while (len > 0 && item.text[len - 1] != '/') {
-		--len;
-	}
-	if (len == 0) {
-		return (struct slice){".", 1};
-	}
-	while (len > 0 && item.text[len - 1] == '/') {
-		--len;
-	}
-	return len > 0 ? (struct slice){item.text, len} : (struct slice){"/", 1};
-}
-
-static struct slice apply_form(const struct part *part, struct slice item) {
-	switch (part->form) {
-	case WHOLE:
-		return item;
-	case NO_EXTENSION:
-		return cut_extension(item);
-	case BASENAME:
-		return cut_directory(item);
-	case DIRNAME:
-		return cut_basename(item);
-	case BASENAME_NO_EXTENSION:
-		return cut_extension(cut_directory(item));
-	}
-	return item;
+// What becomes of an argument. `scratch` is used for each anew.
+static struct slice apply_form(const struct part *part, struct slice item, struct buf *scratch) {
+	return part->replacement ? replacement_apply(part->replacement, item, scratch) : form_apply(part->form, item);
 }
 
 static struct slice next_arg(const struct record *record, const char **at) {
@@ -431,13 +472,21 @@ static size_t print_number(char *end, uint64_t n) {
 }
 
 static struct slice number(const struct part *part, const struct expansion *x, char digits[20]) {
-	size_t len = print_number(digits + 20, part->kind == SEQ ? x->seq : x->slot);
+	uint64_t n = part->kind == SEQ ? x->seq : part->kind == SLOT ? x->slot : x->total;
+	size_t len = print_number(digits + 20, n);
+	for (uint64_t most = part->kind == SEQ ? x->total : x->slots; part->is_padded && most >= 10; most /= 10) {
+		n /= 10;
+		if (n == 0) {
+			digits[20 - ++len] = '0';
+		}
+	}
 	return (struct slice){digits + 20 - len, len};
 }
 
 // What is being written.
 struct writer {
 	struct buf *buf;
+	struct buf scratch;
 	unsigned nvariables;
 	bool assigns; // the assignments in front; then the text
 };
@@ -466,7 +515,7 @@ static void expand_item(struct writer *writer, const struct part *part, const st
 		if (i > 0 && !writer->assigns) {
 			buf_addc(writer->buf, ' ');
 		}
-		add_value(writer, part, place, apply_form(part, next_arg(record, &at)));
+		add_value(writer, part, place, apply_form(part, next_arg(record, &at), &writer->scratch));
 		place &= ~(unsigned)(PLACE_ESCAPED | PLACE_DOLLAR); // now a blank stands before
 	}
 }
@@ -487,13 +536,14 @@ static void expand_part(struct writer *writer, const struct part *part, const st
 		return;
 	case COLUMN:
 		if (find_column(part, x->record, &arg)) {
-			add_value(writer, part, part->place, apply_form(part, arg));
+			add_value(writer, part, part->place, apply_form(part, arg, &writer->scratch));
 		} else if (part->place & (PLACE_ESCAPED | PLACE_DOLLAR)) {
 			add_value(writer, part, part->place, (struct slice){"", 0});
 		}
 		return;
 	case SEQ:
 	case SLOT:
+	case TOTAL:
 		add_value(writer, part, part->place, number(part, x, digits));
 		return;
 	}
@@ -526,20 +576,32 @@ void template_expand(const struct template *template, const struct expansion *x,
 	for (size_t i = 0; i < template->parts.n; ++i) {
 		expand_part(&writer, &template->parts.at[i], x);
 	}
+	buf_fini(&assigner.scratch);
+	buf_fini(&writer.scratch);
 }
 
 bool template_is_direct(const struct template *template) {
 	return template->is_direct;
 }
 
+bool template_needs_total(const struct template *template) {
+	return template->needs_total;
+}
+
+bool template_skips(const struct template *template, const struct record *record) {
+	return (template->chooses && !arguments_rise(record->args, record->nargs)) ||
+	       (template->is_unique && !arguments_are_unique(record->args, record->nargs));
+}
+
 // Appends the values of an item, each but the last ended as a word. Returns the number of words ended.
-static size_t expand_item_words(const struct part *part, const struct record *record, struct buf *buf) {
+static size_t expand_item_words(const struct part *part, const struct record *record, struct buf *scratch,
+                                struct buf *buf) {
 	const char *at = record->args;
 	for (uint32_t i = 0; i < record->nargs; ++i) {
 		if (i > 0) {
 			buf_add(buf, "", 1);
 		}
-		struct slice value = apply_form(part, next_arg(record, &at));
+		struct slice value = apply_form(part, next_arg(record, &at), scratch);
 		buf_add(buf, value.text, value.len);
 	}
 	return record->nargs - 1;
@@ -547,6 +609,7 @@ static size_t expand_item_words(const struct part *part, const struct record *re
 
 size_t template_expand_words(const struct template *template, const struct expansion *x, struct buf *buf) {
 	size_t n = 0;
+	struct buf scratch = BUF_INIT;
 	bool is_word = template->flags & TEMPLATE_QUOTE; // an empty one too
 	for (size_t i = 0; i < template->words.n; ++i) {
 		const struct part *part = &template->words.at[i];
@@ -561,17 +624,18 @@ size_t template_expand_words(const struct template *template, const struct expan
 			is_word = template->flags & TEMPLATE_QUOTE;
 			continue;
 		case ITEM:
-			n += expand_item_words(part, x->record, buf);
+			n += expand_item_words(part, x->record, &scratch, buf);
 			is_word = true;
 			continue;
 		case COLUMN:
 			if (!find_column(part, x->record, &value)) {
 				continue; // nothing, not an empty word
 			}
-			value = apply_form(part, value);
+			value = apply_form(part, value, &scratch);
 			break;
 		case SEQ:
 		case SLOT:
+		case TOTAL:
 			value = number(part, x, digits);
 			break;
 		case LITERAL:
@@ -584,5 +648,6 @@ size_t template_expand_words(const struct template *template, const struct expan
 		buf_add(buf, "", 1);
 		++n;
 	}
+	buf_fini(&scratch);
 	return n;
 }

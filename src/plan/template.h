@@ -5,13 +5,16 @@
 
 #include "base/buf.h"
 #include "plan/input.h"
+#include "plan/replacement.h"
 
 struct template;
 
-// The names of the columns (--header), or {NULL, 0}.
+// What the replacement strings are called: the names of the columns (--header), if there are any, and the tokens, or NULL
+// for GNU parallel's.
 struct names {
 	char **names;
 	size_t n;
+	const struct tokens *tokens; // borrowed for the parsing
 };
 
 enum template_flags {
@@ -23,7 +26,7 @@ enum template_flags {
 };
 
 // Parses the words, joined by blanks as GNU parallel does. `names` may be NULL. Returns NULL with *ret_error (caller
-// frees) for what is refused: Perl expressions {= … =}. Unknown braces stay literal.
+// frees) for what is refused: Perl expressions {= … =}, and bad expressions of --plus. Unknown braces stay literal.
 struct template *template_parse(const char *const *words, size_t nwords, unsigned flags, const struct names *names,
                                 char **ret_error);
 void template_free(struct template *template);
@@ -33,11 +36,19 @@ struct expansion {
 	const struct record *record;
 	uint64_t seq;      // {#}
 	unsigned slot;     // {%}
+	unsigned slots;    // how many there are: {0%}
+	uint64_t total;    // items of the run, {##}: only where template_needs_total()
 };
 
 // Appends the expanded text. Items are quoted for the shell, by the quotes of the template that they stand in, so that
 // the shell reads exactly their bytes; but not with TEMPLATE_RAW, and not the one that the command begins with.
 void template_expand(const struct template *template, const struct expansion *x, struct buf *buf);
+
+// True if the template says how many items there are, so that all have to be read before it is expanded.
+bool template_needs_total(const struct template *template);
+
+// True if the item is to be left out: {choose_k}, {uniq}.
+bool template_skips(const struct template *template, const struct record *record);
 
 // True if the template has no shell syntax of its own, so that it can be expanded into words and executed directly.
 bool template_is_direct(const struct template *template);

@@ -136,7 +136,7 @@ static void test_raw(void) {
 
 static void test_names(void) {
 	char *list[] = {(char[]){"a"}, (char[]){"e-mail addr"}, (char[]){" b "}, (char[]){""}, (char[]){"#"}, (char[]){"2"}};
-	struct names names = {list, 6};
+	struct names names = {list, 6, NULL};
 	const char *const args[] = {"d/x.y", "m", "n", "o", "p", "q", NULL};
 	static const struct { const char *text, *expected; } cases[] = {
 		{"e {a} {a.} {a/} {a//} {a/.}", "e d/x.y d/x x.y d x"}, {"e {e-mail addr} {b} { b } {b/}", "e m n n n"},
@@ -149,12 +149,85 @@ static void test_names(void) {
 	}
 }
 
+// What GNU parallel 20221122 makes of them.
+static void test_plus(void) {
+	static const struct tokens tokens = {{"{}", "{.}", "{/}", "{//}", "{/.}", "{#}", "{%}"}, .plus = true};
+	struct names names = {NULL, 0, &tokens};
+	static const struct { const char *text, *item, *expected; } table[] = {
+		{"{..} {...} {/..} {/...}", "a/b.c/d.tar.gz.x", "a/b.c/d.tar a/b.c/d d.tar d"},
+		{"{..} {...} {/..} {+/}|{+.}|{+..}", "x", "x x x ||"},
+		{"{..} {+/} {+.} {+..} {+...}|", "d/a.b.c", "d/a d c b.c |"},
+		{"{+.}|{+..}|", "a.b/c", "b/c||"},
+		{"{:-z}", "", "z"}, {"{:-z}", "0", "z"}, {"{:-z}", "00", "00"},
+		{"{:2}|{:9}|{:0:2}|{:1:1}|{:9:1}|", "abc", "c||ab|b||"},
+		{"{#z.*z.} {##z.*z.} {%.z.*z} {%%.z.*z}", "z.z.z.foo", "z.foo foo z.z.z.foo z.z.z.foo"},
+		{"{%.z.*z} {%%.z.*z}", "foo.z.z.z", "foo.z foo"},
+		{"{#x} {%x} {#}", "xax", "ax xa 7"},
+		{"{/a/b} {//a/b} {/#a/b} {/%a/b} {/a/}", "aXa", "bXa bXb bXa aXb Xa"},
+		{"{//x*/-}", "abc", "-a-b-c-"}, {"{//a*/-}", "aab", "--b-"}, {"{//b/a.b}", "b", "a.b"},
+		{"{^a} {^^[ab]} {,A} {,,[AB]}", "abAB", "AbAB ABAB abAB abab"},
+		{"{^^[a-z]+}", "\303\244a", "\303\244A"},
+		{"{%\\d+} {%%\\d+} {//\\s/_}", "a 12", "a 1 a  a_12"},
+		{"{0#}|{0%}|{##}|{slot}", "x", "007|03|123|3"},
+		{"{host}{sshlogin}{hgrp}{agrp}", "x", "::"},
+		{"{foo} {:x} {/x} {^} {:-} {###x}", "v", "{foo} {:x} {/x} {^} {:-} {###x}"},
+		{"{1..} {-1:1} {2:1}|", "a.b.c", "a .b.c |"},
+	};
+	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); ++i) {
+		struct template *template = parse(table[i].text, TEMPLATE_RAW, &names);
+		struct buf bytes = BUF_INIT, out = BUF_INIT;
+		struct record record = record_of((const char *const[]){table[i].item, NULL}, &bytes);
+		template_expand(template, &(struct expansion){&record, .seq = 7, .slot = 3, .slots = 12, .total = 123}, &out);
+		check_string(buf_str(&out), table[i].expected);
+		check_equal(template_needs_total(template), strstr(table[i].text, "{0#}") != NULL);
+		buf_fini(&bytes);
+		buf_fini(&out);
+		template_free(template);
+	}
+	char *error = NULL;
+	check(!template_parse((const char *const[]){"e {%(}"}, 1, 0, &names, &error));
+	check(strncmp(error, "cannot use '(' as a regular expression: ", 40) == 0);
+	free(error);
+	check_expand("e {..} {##}", 0, "e {..} {##}", "a.b.c"); // not without --plus
+}
+
+static void test_choosing(void) {
+	static const struct tokens tokens = {{"{}", "{.}", "{/}", "{//}", "{/.}", "{#}", "{%}"}, .plus = true};
+	struct names names = {NULL, 0, &tokens};
+	struct template *rise = parse("e {choose_k}", 0, &names), *unique = parse("e {uniq}", 0, &names);
+	static const struct { const char *args[4]; bool rises, is_unique; } table[] = {
+		{{"a", "b", "c"}, true, true}, {{"b", "a"}, false, true}, {{"a", "b", "a"}, false, false}, {{"a", "a"}, false, false},
+		{{"a"}, true, true},
+	};
+	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); ++i) {
+		struct buf bytes = BUF_INIT;
+		struct record record = record_of(table[i].args, &bytes);
+		check_equal(template_skips(rise, &record), !table[i].rises);
+		check_equal(template_skips(unique, &record), !table[i].is_unique);
+		buf_fini(&bytes);
+	}
+	template_free(rise);
+	template_free(unique);
+}
+
+static void test_renamed(void) {
+	static const struct tokens tokens = {{",,", "{x}", "BASE", "//", "{/.}", "{#}", "%"}, .plus = false};
+	struct names names = {NULL, 0, &tokens};
+	char *out = expand("e ,,- {x} BASE // % {1} {1x} {-1/.} {} {.}", 0, &names, (const char *const[]){"d/a.b", NULL});
+	check_string(out, "e d/a.b- d/a a.b d 3 {1} d/a a {} {.}");
+	free(out);
+	out = expand("e", TEMPLATE_APPEND, &names, (const char *const[]){"a b", NULL});
+	check_string(out, "e 'a b'");
+	free(out);
+}
+
 static void test_perl(void) {
 	static const char *const refused[] = {"e {= $_ =}", "e {==}", "{=1 s/a/b/ =}"};
 	for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); ++i) {
 		char *error = NULL;
 		check(!template_parse(&refused[i], 1, 0, NULL, &error));
-		check_string(error, "Perl expressions {= =} are not supported");
+		check_string(error, "Perl expressions {= =} are not in fairpar; use --plus ({/re/text}, {%re}, {:2:3} and more), "
+		                    "or a command that makes the change");
 		free(error);
 	}
 	const char *split[] = {"e", "{=", "$_", "=}"};
@@ -374,6 +447,9 @@ int main(int argc, char *argv[]) {
 		TEST("words are joined by blanks", test_joined),
 		TEST("an item that the command begins with is not quoted", test_raw),
 		TEST("columns have the names of the header", test_names),
+		TEST("the strings of --plus", test_plus),
+		TEST("arguments in order, and without doubles", test_choosing),
+		TEST("renamed replacement strings", test_renamed),
 		TEST("Perl expressions are refused", test_perl),
 		TEST("a template without shell syntax gives words", test_words),
 		TEST("-q keeps each word one word", test_quote),

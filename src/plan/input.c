@@ -15,6 +15,8 @@
 #include "base/buf.h"
 #include "base/diag.h"
 #include "plan/columns.h"
+#include "plan/csv.h"
+#include "plan/gather.h"
 #include "plan/lines.h"
 
 #include <stdio.h>
@@ -43,7 +45,11 @@ struct input {
 	size_t current;      // HEADER, LOADING: the source that is read
 	bool header, link;
 	bool is_simple;      // one source: its records are the input's
+	bool has_rules;      // which leave records out, or make one of several
 	struct splitter splitter;
+	char csv;            // its separator; or 0
+	bool is_gathered;    // all is in `gathered`
+	struct gathered gathered;
 	struct buf scratch;  // of the splitter
 	struct buf record;   // the record, where it is put together
 	struct buf error;
@@ -56,6 +62,14 @@ struct input {
 
 // ---- opening and closing ----
 
+static void set_rules(struct lines *lines, const struct input_config *config, bool is_first) {
+	lines->skip_first = config->skip_first && is_first;
+	lines->skip_blank = config->skip_blank;
+	lines->csv = config->csv;
+	lines->end = config->end;
+	lines->has_rules = lines->skip_first || lines->skip_blank || lines->csv || lines->end;
+}
+
 struct input *input_open(const struct input_config *config, char **ret_error) {
 	struct input *input = NEW(struct input);
 	input->header = config->header;
@@ -65,7 +79,9 @@ struct input *input_open(const struct input_config *config, char **ret_error) {
 	input->current = config->header ? 0 : 1;
 	input->sources = xcalloc(config->nsources, sizeof(*input->sources));
 	const char *colsep = config->colsep || !config->header ? config->colsep : "\t"; // as GNU parallel's --header
-	bool failed = splitter_init(&input->splitter, colsep, config->trim, &input->error) != 0;
+	input->csv = config->csv;
+	input->has_rules = config->csv || config->end || config->skip_blank || config->skip_first;
+	bool failed = splitter_init(&input->splitter, config->csv ? NULL : colsep, config->trim, &input->error) != 0;
 	size_t nstdin = 0;
 	for (size_t i = 0; i < config->nsources && !failed; ++i) {
 		const struct source_config *source = &config->sources[i];
@@ -77,6 +93,7 @@ struct input *input_open(const struct input_config *config, char **ret_error) {
 		}
 		failed = lines_open(&input->sources[i].lines, source, config->delimiter, &input->error) != 0;
 		input->sources[i].linked = i > 0 && (source->linked || config->link);
+		set_rules(&input->sources[i].lines, config, i == 0);
 		input->n += !failed;
 	}
 	if (failed) {
@@ -98,6 +115,7 @@ void input_close(struct input *input) {
 	}
 	free(input->sources);
 	splitter_fini(&input->splitter);
+	gathered_fini(&input->gathered);
 	buf_fini(&input->scratch);
 	buf_fini(&input->record);
 	buf_fini(&input->error);
@@ -117,6 +135,8 @@ static enum input_status next_item(struct input *input, struct source *source, s
 	*ret_bad = line.bad;
 	if (line.bad) {
 		*ret_item = (struct record){.args = line.text, .size = line.len + 1, .nargs = 1};
+	} else if (input->csv) {
+		*ret_bad = csv_split(line.text, line.len, input->csv, input->splitter.trim, &input->scratch, ret_item);
 	} else {
 		bool may_change = source->lines.config->kind != FROM_ARGS;
 		*ret_item = splitter_split(&input->splitter, line.text, line.len, may_change, &input->scratch);
@@ -139,7 +159,10 @@ static void add_names(struct input *input, const struct line *line) {
 	char *text = xmemdup(line->text, len);
 	enum input_trim trim = input->splitter.trim;
 	input->splitter.trim = TRIM_NONE;
-	struct record names = splitter_split(&input->splitter, text, len, true, &input->scratch);
+	struct record names;
+	if (!input->csv || csv_split(text, len, input->csv, TRIM_NONE, &input->scratch, &names) != NULL) {
+		names = splitter_split(&input->splitter, text, len, true, &input->scratch);
+	}
 	input->splitter.trim = trim;
 	while (names.nargs > 0 && (names.size == 1 || names.args[names.size - 2] == '\0')) {
 		--names.size;
@@ -316,8 +339,50 @@ static enum input_status next_stage(struct input *input, struct record *ret_reco
 	return next_combination(input, ret_record, ret_error);
 }
 
+static enum input_status next_gathered(struct input *input, struct record *ret_record, const char **ret_error) {
+	const char *bad;
+	if (gathered_next(&input->gathered, ret_record, &bad)) {
+		*ret_error = bad;
+		return bad ? INPUT_BAD : INPUT_RECORD;
+	}
+	if (input->error.len > 0 && input->state != ENDED) { // what stopped the reading
+		input->state = ENDED;
+		*ret_error = buf_str(&input->error);
+		return INPUT_ERROR;
+	}
+	input->state = ENDED;
+	return INPUT_END;
+}
+
+enum input_status input_gather(struct input *input, bool shuffle) {
+	while (!input->is_gathered) {
+		struct record record;
+		const char *error = NULL;
+		enum input_status status = input_next(input, &record, &error);
+		switch (status) {
+		case INPUT_RECORD: gathered_add(&input->gathered, &record, NULL); break;
+		case INPUT_BAD: gathered_add(&input->gathered, &record, error); break;
+		case INPUT_WAIT: return status;
+		case INPUT_ERROR: input->state = STREAMING; input->is_gathered = true; break; // is told behind the records
+		case INPUT_HEADER: break;
+		case INPUT_END: input->is_gathered = true; break;
+		}
+	}
+	if (shuffle) {
+		gathered_shuffle(&input->gathered);
+	}
+	return INPUT_END;
+}
+
+uint64_t input_gathered(const struct input *input) {
+	return input->gathered.n;
+}
+
 enum input_status input_next(struct input *input, struct record *ret_record, const char **ret_error) {
 	enum input_status status;
+	if (input->is_gathered) {
+		return next_gathered(input, ret_record, ret_error);
+	}
 	if (input->is_simple && input->state != HEADER) {
 		if (input->state == ENDED) {
 			return INPUT_END;
@@ -355,6 +420,12 @@ static size_t items_of(const struct input *input, size_t i) {
 }
 
 uint64_t input_total(const struct input *input) {
+	if (input->is_gathered) {
+		return input->gathered.n;
+	}
+	if (input->has_rules) {
+		return 0;
+	}
 	uint64_t total = 1, group = 0;
 	size_t most = 0;
 	for (size_t i = 0; i < input->n; ++i) {

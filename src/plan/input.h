@@ -34,6 +34,10 @@ struct input_config {
 	char delimiter;            // '\n', or what -d and -0 say
 	const char *colsep;        // extended regular expression (translated), or NULL
 	bool header;               // --header : the first record of each source holds the names; implies colsep "\t"
+	char csv;                  // the separator of RFC 4180 records, which may go on over several lines; or 0
+	const char *end;           // an item like this ends its source; or NULL. Borrowed for the life of the input
+	bool skip_blank;           // items of nothing but blanks are none
+	bool skip_first;           // the first line of the first source is none
 	bool link;                 // --link: all sources in step, shorter ones again from their start
 	enum input_trim trim;      // blanks around arguments; with --colsep GNU parallel's default is TRIM_BOTH
 };
@@ -61,6 +65,13 @@ enum input_status {
 
 // The next record; never blocks on a pipe, a fifo or a terminal (it polls first). *ret_error is borrowed.
 enum input_status input_next(struct input *input, struct record *ret_record, const char **ret_error);
+
+// Reads on, up to the end, and keeps the records for input_next(), in random order if asked for. Call it until it returns
+// INPUT_END, after INPUT_WAIT as input_next(); with config.header, that has to have given the names before.
+enum input_status input_gather(struct input *input, bool shuffle);
+
+// How many records input_gather() has found.
+uint64_t input_gathered(const struct input *input);
 
 // Descriptor to poll after INPUT_WAIT.
 int input_fd(const struct input *input);

@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "base/diag.h"
 #include "base/fault.h"
+#include "plan/csv.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -50,7 +51,9 @@ void lines_close(struct lines *lines) {
 		close(lines->fd);
 	}
 	lines->fd = -1;
+	lines->next_arg = lines->config->nargs;
 	cutter_fini(&lines->cutter);
+	buf_fini(&lines->joined);
 }
 
 // ---- reading ----
@@ -102,7 +105,7 @@ static enum input_status next_arg(struct lines *lines, struct line *ret_line) {
 	return INPUT_RECORD;
 }
 
-enum input_status lines_next(struct lines *lines, struct line *ret_line, struct buf *error) {
+static enum input_status next_line(struct lines *lines, struct line *ret_line, struct buf *error) {
 	if (lines->config->kind == FROM_ARGS) {
 		return next_arg(lines, ret_line);
 	}
@@ -119,4 +122,66 @@ enum input_status lines_next(struct lines *lines, struct line *ret_line, struct 
 		}
 	}
 	return INPUT_RECORD;
+}
+
+// ---- rules ----
+
+// Adds the line to those before it. Returns true if the record is whole.
+static bool join(struct lines *lines, struct line *line) {
+	struct buf *joined = &lines->joined;
+	if (!lines->is_open) {
+		buf_reset(joined);
+	} else {
+		buf_addc(joined, lines->cutter.delimiter);
+	}
+	lines->is_open = csv_is_open(line->text, line->len, lines->csv, lines->is_open);
+	buf_add(joined, line->text, line->len);
+	const char *bad = line->bad ? line->bad : joined->len > INPUT_LINE_MAX ? "the CSV record is longer than 16 MiB" : NULL;
+	*line = (struct line){.text = buf_reserve(joined, 0) - joined->len, .len = joined->len, .bad = bad};
+	lines->is_open = lines->is_open && !bad;
+	return !lines->is_open;
+}
+
+// The next record of CSV, whatever lines it takes. One that the end of the input cuts off is given as it is.
+static enum input_status next_joined(struct lines *lines, struct line *ret_line, struct buf *error) {
+	for (;;) {
+		enum input_status status = next_line(lines, ret_line, error);
+		if (status == INPUT_END && lines->is_open) {
+			lines->is_open = false;
+			*ret_line = (struct line){.text = lines->joined.data, .len = lines->joined.len};
+			return INPUT_RECORD;
+		}
+		bool is_whole = !lines->is_open && !csv_is_open(ret_line->text, status == INPUT_RECORD ? ret_line->len : 0, lines->csv, false);
+		if (status != INPUT_RECORD || is_whole || join(lines, ret_line)) {
+			return status;
+		}
+	}
+}
+
+static bool is_blank(const struct line *line) {
+	return !line->bad && strspn(line->text, " \t\n\v\f\r") == line->len;
+}
+
+enum input_status lines_next(struct lines *lines, struct line *ret_line, struct buf *error) {
+	if (!lines->has_rules) {
+		return next_line(lines, ret_line, error);
+	}
+	for (;;) {
+		bool joins = lines->csv && !lines->skip_first && lines->config->kind != FROM_ARGS;
+		enum input_status status = (joins ? next_joined : next_line)(lines, ret_line, error);
+		if (status != INPUT_RECORD) {
+			return status;
+		}
+		if (lines->skip_first) {
+			lines->skip_first = false;
+			continue;
+		}
+		if (lines->end && strcmp(ret_line->text, lines->end) == 0) {
+			lines_close(lines);
+			return INPUT_END;
+		}
+		if (!lines->skip_blank || !is_blank(ret_line)) {
+			return INPUT_RECORD;
+		}
+	}
 }

@@ -14,6 +14,15 @@ struct lines {
 	int fd;            // -1 for arguments, and once it is closed
 	bool polls;        // reading may block: poll first
 	size_t next_arg;
+	// set by who opens it; without any of these each record is one
+	bool has_rules;
+	bool skip_first;   // the next one is none
+	bool skip_blank;   // one of nothing but blanks is none
+	char csv;          // records with this separator: one with an open quote goes on in the next line; or 0
+	const char *end;   // one like this ends the source; or NULL; borrowed
+	// of an open quote
+	bool is_open;
+	struct buf joined;
 	struct cutter cutter;
 };
 

@@ -1,6 +1,6 @@
 # fish completion for fairpar, made by: fairpar --completions fish
 
-set -g __fairpar_valued -a --arg-file -d --delimiter -C --colsep --header --batch --batch-by --weight --max-parallel --priority --fair --max-long --queue-mem --then --on-failure -f --manifest -j -P --jobs --max-procs --shell --timeout --retries --term-seq --termseq --nice --workdir --wd --work-dir --tmpdir --tempdir --process-slot-var --env --load --memfree --memsuspend --delay --tagstring --halt --halt-on-error --exit-status --trace-service --joblog --jl --completions
+set -g __fairpar_valued -a --arg-file -d --delimiter -C --colsep --header --trim -E -e --eof --arg-sep --arg-file-sep -I -i --replace -U --er --extensionreplace --bnr --basenamereplace --dnr --dirnamereplace --bner --basenameextensionreplace --seqreplace --slotreplace --batch --batch-by --weight --max-parallel --priority --fair --max-long --queue-mem --then --on-failure -f --manifest -j -P --jobs --max-procs --shell --timeout --retries --term-seq --termseq --nice --workdir --wd --work-dir --tmpdir --tempdir --process-slot-var --env --load --memfree --memsuspend --delay --tagstring --halt --halt-on-error --exit-status --trace-service --completions
 set -g __fairpar_manifests -f --manifest
 
 # Walks over fairpar and its options, up to the cursor. Then the words behind them, its command, are printed; or
@@ -73,8 +73,26 @@ complete -c fairpar -n __fairpar_in_options -s a -l arg-file -r -F -d 'read item
 complete -c fairpar -n __fairpar_in_options -s 0 -l null -d 'items end with NUL, as find -print0 makes them'
 complete -c fairpar -n __fairpar_in_options -s d -l delimiter -x -d 'items end with CHAR instead of newline'
 complete -c fairpar -n __fairpar_in_options -s C -l colsep -x -d 'split items into columns {1}, {2} and so on'
-complete -c fairpar -n __fairpar_in_options -l header -x -a ':' -d 'the first item of each source names its columns'
-complete -c fairpar -n __fairpar_in_options -s r -l no-run-if-empty -d 'nothing to change: no item, no job'
+complete -c fairpar -n __fairpar_in_options -l csv -d 'items are records of comma-separated values'
+complete -c fairpar -n __fairpar_in_options -l header -x -a ': 0' -d 'the first item of each source names its columns'
+complete -c fairpar -n __fairpar_in_options -l trim -x -a 'n l r lr rl' -d 'remove blanks at the left and right of items'
+complete -c fairpar -n __fairpar_in_options -s E -s e -l eof -x -d 'an item that is STRING ends its source'
+complete -c fairpar -n __fairpar_in_options -s r -l no-run-if-empty -d 'an item of nothing but blanks is none'
+complete -c fairpar -n __fairpar_in_options -l skip-first-line -d 'the first line of the first source is no item'
+complete -c fairpar -n __fairpar_in_options -l link -l xapply -d 'take one item of each source; do not multiply'
+complete -c fairpar -n __fairpar_in_options -l shuf -d 'take the items in random order'
+complete -c fairpar -n __fairpar_in_options -l arg-sep -x -d 'STRING begins the items in place of :::'
+complete -c fairpar -n __fairpar_in_options -l arg-file-sep -x -d 'STRING begins the files of items in place of ::::'
+complete -c fairpar -n __fairpar_in_options -l plus -d 'more of them: {..} {+.} {##} {%re} {/re/text} ...'
+complete -c fairpar -n __fairpar_in_options -s I -s i -l replace -x -d 'S is the item, in place of {}'
+complete -c fairpar -n __fairpar_in_options -s U -l er -l extensionreplace -x -d 'S is the item without extension, in place of {.}'
+complete -c fairpar -n __fairpar_in_options -l bnr -l basenamereplace -x -d 'S is the item without directory, in place of {/}'
+complete -c fairpar -n __fairpar_in_options -l dnr -l dirnamereplace -x -d 'S is the directory of the item, in place of {//}'
+complete -c fairpar -n __fairpar_in_options -l bner -l basenameextensionreplace -x -d 'S is the item without both, in place of {/.}'
+complete -c fairpar -n __fairpar_in_options -l seqreplace -x -d 'S is the number of the job, in place of {#}'
+complete -c fairpar -n __fairpar_in_options -l slotreplace -x -d 'S is the number of the slot, in place of {%}'
+complete -c fairpar -n __fairpar_in_options -s q -l quote -d 'no word of the command means anything to a shell'
+complete -c fairpar -n __fairpar_in_options -l shell-quote -l shellquote -d 'print the commands, quoted, and run nothing'
 complete -c fairpar -n __fairpar_in_options -l batch -r -F -d 'name this input\'s batch, or add one from FILE'
 complete -c fairpar -n __fairpar_in_options -l batch-by -x -d 'put each item into the batch that TEMPLATE names'
 complete -c fairpar -n __fairpar_in_options -l weight -x -d 'N turns in each round for batch B (1)'
@@ -121,12 +139,8 @@ complete -c fairpar -n __fairpar_in_options -l halt -l halt-on-error -x -a 'neve
 complete -c fairpar -n __fairpar_in_options -l exit-status -x -a 'gnu xargs first max any' -d 'what the exit status says (gnu)'
 complete -c fairpar -n __fairpar_in_options -l quiet -d 'no summary of failures, and fewer warnings'
 complete -c fairpar -n __fairpar_in_options -l trace-service -r -F -d 'log which batch was served when, as JSON lines'
-complete -c fairpar -n __fairpar_in_options -l joblog -l jl -r -F -d 'write a row for each job that has ended'
-complete -c fairpar -n __fairpar_in_options -l resume -d 'leave out the jobs that the joblog has'
-complete -c fairpar -n __fairpar_in_options -l resume-failed -l resumefailed -d 'the same, but run those that failed again'
-complete -c fairpar -n __fairpar_in_options -l retry-failed -l retryfailed -d 'run what failed again, as the joblog has it'
 complete -c fairpar -n __fairpar_in_options -s h -l help -d 'this help: -h in short, --help in full'
 complete -c fairpar -n __fairpar_in_options -s V -l version -d 'print the version'
 complete -c fairpar -n __fairpar_in_options -l completions -x -a 'bash zsh fish' -d 'print the completion script for SHELL'
-complete -c fairpar -n __fairpar_in_options -l will-cite -l no-notice -l gnu -l compress -d 'taken for GNU parallel\'s sake, without effect'
-complete -c fairpar -n __fairpar_in_options -l citation -d 'the same, and ends'
+complete -c fairpar -n __fairpar_in_options -l will-cite -l no-notice -l gnu -l compress -l plain -d 'taken for GNU parallel\'s sake, without effect'
+complete -c fairpar -n __fairpar_in_options -l citation -l bibtex -d 'the same, and ends'

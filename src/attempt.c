@@ -7,6 +7,7 @@
 #include "base/diag.h"
 #include "base/io.h"
 #include "plan/command.h"
+#include "plan/shell.h"
 #include "terminal.h"
 
 #include <errno.h>
@@ -60,7 +61,14 @@ const char *desk_label(struct desk *desk, const struct job *job) {
 }
 
 static struct expansion expansion_of(const struct job *job, unsigned slot) {
-	return (struct expansion){.record = &job->record, .seq = job->item.seq, .slot = slot};
+	const struct run *run = job->batch->run;
+	return (struct expansion){
+		.record = &job->record,
+		.seq = job->item.seq,
+		.slot = slot,
+		.slots = run->slots,
+		.total = run->total,
+	};
 }
 
 // ---- the environment ----
@@ -353,6 +361,16 @@ static void admit_child(struct desk *desk, const struct job *job, const struct a
 	admission_leave(run, ret_result);
 }
 
+// --shell-quote: what a shell reads as the text.
+static void quote_text(struct desk *desk, unsigned times) {
+	for (; times > 0; --times) {
+		struct buf quoted = BUF_INIT;
+		shell_quote(&quoted, buf_str(&desk->text), desk->text.len);
+		buf_fini(&desk->text);
+		desk->text = quoted;
+	}
+}
+
 void attempt_run(struct desk *desk, struct job *job, const struct attempt *attempt, struct result *ret_result) {
 	struct run *run = desk->run;
 	struct expansion x = expansion_of(job, attempt->slot);
@@ -361,6 +379,7 @@ void attempt_run(struct desk *desk, struct job *job, const struct attempt *attem
 	buf_reset(&desk->text);
 	command_text(attempt->template, &x, &job->recipe->by, &desk->text);
 	if (run->options->dry_run) {
+		quote_text(desk, run->options->shell_quotes);
 		buf_addc(&desk->text, '\n');
 		spool_add(job->spool, 0, desk->text.data, desk->text.len);
 		return;

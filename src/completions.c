@@ -37,7 +37,7 @@ static void add_spellings(struct buf *text, const struct option_info *option, co
 }
 
 static bool wants_separate_value(const struct option_info *option) {
-	return option_takes_value(option) && !option_value_is_optional(option);
+	return option_takes_value(option) && (!option_value_is_optional(option) || option_value_may_follow(option));
 }
 
 static void add_valued(struct buf *text, const char *separator) {

@@ -9,7 +9,6 @@
 
 #include "base/alloc.h"
 #include "base/diag.h"
-#include "ledger.h"
 #include "parcel.h"
 #include "stages.h"
 #include "work.h"
@@ -143,7 +142,12 @@ static uint64_t hash_name(const char *name) {
 // no room for those that had to go before.
 static struct parcel *find_parcel(struct run *run, const struct record *record) {
 	struct feeds *feeds = run->feeds;
-	struct expansion x = {.record = record, .seq = atomic_load_relaxed(&run->seq) + 1, .slot = 0};
+	struct expansion x = {
+		.record = record,
+		.seq = atomic_load_relaxed(&run->seq) + 1,
+		.slots = run->slots,
+		.total = run->total,
+	};
 	buf_reset(&feeds->key);
 	template_expand(run->batch_by, &x, &feeds->key);
 	const char *name = feeds->key.len > 0 ? feeds->key.data : "default";
@@ -166,8 +170,19 @@ static struct parcel *find_parcel(struct run *run, const struct record *record) 
 
 // ---- reading ----
 
+// {choose_k} and {uniq} of the command line.
+static bool is_left_out(const struct run *run, const struct feed *feed) {
+	const struct template *command = feed->stage ? NULL : run->recipe.command;
+	return command && template_skips(command, &feed->record);
+}
+
 // Puts the pending record on its way. Returns false if there is no room for it now.
 static bool feed_record(struct run *run, struct feed *feed) {
+	if (!feed->bad && is_left_out(run, feed)) {
+		atomic_add_relaxed(&run->seq, 1); // its number is nobody's, as in GNU parallel
+		feed->pending = false;
+		return true;
+	}
 	struct parcel *parcel = feed->by_key ? find_parcel(run, &feed->record) : feed->parcel;
 	if (!parcel || (parcel_is_full(parcel) && !submit(run, parcel))) {
 		return false;
@@ -371,6 +386,11 @@ static struct feed *open_sources(struct run *run, const struct source_config *so
 		.colsep = options->colsep,
 		.header = options->header,
 		.trim = options->trim,
+		.csv = options->csv,
+		.link = options->link,
+		.end = options->end,
+		.skip_blank = options->skip_blank,
+		.skip_first = options->skip_first,
 	};
 	struct input *input = open_input(&config);
 	if (!input) {
@@ -438,7 +458,7 @@ static int read_headers(struct run *run, struct names *names) {
 	bool first = true;
 	list_for_each(&run->feeds->active, at) {
 		struct feed *feed = list_entry(at, struct feed, link);
-		struct names more = {NULL, 0};
+		struct names more = {NULL, 0, NULL};
 		if (read_names(run, feed, first ? names : &more) != 0) {
 			return -1;
 		}
@@ -453,15 +473,44 @@ static int read_headers(struct run *run, struct names *names) {
 	return 0;
 }
 
+// --header 0: each source has the name of its file.
+static void name_files(const struct options *options, struct names *names) {
+	if (!options->header_files) {
+		return;
+	}
+	names->names = xcalloc(options->nsources, sizeof(*names->names));
+	for (; names->n < options->nsources; ++names->n) {
+		const struct source_config *source = &options->sources[names->n];
+		names->names[names->n] = xstrdup(source->kind == FROM_FILE ? source->path : ""); // nothing is called that
+	}
+}
+
+// Reads all input before the first job, where the command line says something of all items. Returns 0, or -1 after a
+// message or when a signal ends the run.
+static int gather_all(struct run *run) {
+	const struct options *options = run->options;
+	if (!options->shuffle && !run_needs_total(run)) {
+		return 0;
+	}
+	run->total = 0;
+	list_for_each(&run->feeds->active, at) {
+		struct feed *feed = list_entry(at, struct feed, link);
+		while (input_gather(feed->input, options->shuffle) == INPUT_WAIT) {
+			if (!run_wait_input(run, input_fd(feed->input))) {
+				return -1;
+			}
+		}
+		run->total += input_gathered(feed->input);
+	}
+	return 0;
+}
+
 int feeds_open(struct run *run) {
 	const struct options *options = run->options;
 	struct feeds *feeds = run->feeds = NEW(struct feeds);
 	list_init(&feeds->active);
 	if (run->manifest) {
 		return stages_open(run);
-	}
-	if (ledger_source(run) && !open_sources(run, ledger_source(run), 1, "default")) {
-		return -1;
 	}
 	if (options->nsources > 0) {
 		const char *name = options->batch ? options->batch : "default";
@@ -480,10 +529,14 @@ int feeds_open(struct run *run) {
 			return -1;
 		}
 	}
-	struct names names = {NULL, 0};
+	struct names names = {NULL, 0, &options->tokens};
 	int result = options->header ? read_headers(run, &names) : 0;
+	name_files(options, &names);
 	if (result == 0) {
 		result = run_parse_templates(run, &names);
+	}
+	if (result == 0) {
+		result = gather_all(run);
 	}
 	names_free(&names);
 	return result;

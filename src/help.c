@@ -45,7 +45,8 @@ static void add_names(struct buf *text, const struct option_info *option, bool a
 		buf_printf(text, ", --%.*s", (int)len, name);
 	}
 	if (option_takes_value(option)) {
-		buf_printf(text, "%s%s", option_value_is_optional(option) ? "" : " ", option->arg);
+		bool is_apart = !option_value_is_optional(option) || option_value_may_follow(option);
+		buf_printf(text, "%s%s", is_apart ? " " : "", option->arg);
 	}
 }
 

@@ -19,41 +19,191 @@ const char *const option_group_headings[NGROUPS] = {
 };
 
 // The names under which GNU parallel 20221122 and GNU xargs know their options, the spellings of one option in one
-// string: what a script may have typed in full or shortened, and what deserves a better answer than "unknown".
-static const char *const gnu_names[] = {
-	"arg-file argfile", "arg-file-sep argfilesep", "arg-sep argsep", "bar", "basefile bf",
-	"basenameextensionreplace bner", "basenamereplace bnr", "bg", "bin", "block-size blocksize block",
-	"block-timeout blocktimeout bt", "cat", "citation bibtex", "cleanup", "col-sep colsep",
-	"color colour", "color-failed colour-failed colorfailed colourfailed color-fail colour-fail colorfail colourfail cf",
-	"compress", "controlmaster", "csv", "ctag", "ctag-string ctagstring", "debug", "delay", "delimiter",
-	"dirnamereplace dnr", "dry-run dryrun dr", "embed", "env", "eof", "eta", "exit", "extensionreplace er", "fg", "fifo",
-	"filter", "filter-hosts filterhosts filter-host", "gnu", "group", "group-by groupby",
-	"halt-on-error haltonerror halt", "header", "help", "hgrp hostgrp hostgroup hostgroups", "interactive",
-	"jobs", "joblog jl", "keep-order keeporder", "latest-line latestline ll", "limit",
-	"line-buffer line-buffered linebuffer linebuffered lb", "link xapply", "load", "max-args maxargs",
-	"max-chars maxchars", "max-line-length-allowed maxlinelengthallowed", "max-lines maxlines", "max-procs maxprocs",
-	"max-replace-args maxreplaceargs", "memfree", "memsuspend", "min-version minversion", "nice",
-	"no-keep-order nokeeporder nok no-k", "no-run-if-empty norunifempty", "nonall", "noswap", "null",
-	"number-of-cores numberofcores", "number-of-cpus numberofcpus", "number-of-sockets numberofsockets",
-	"number-of-threads numberofthreads", "onall", "open-tty", "output-as-files outputasfiles files", "parens",
-	"pipe spreadstdin", "pipe-part pipepart", "plain", "plus", "process-slot-var processslotvar", "profile", "progress",
-	"quote", "recend", "record-env recordenv", "recstart", "regexp regex", "remove-rec-sep removerecsep rrs", "replace",
-	"results result res", "resume", "resume-failed resumefailed", "retries", "retry-failed retryfailed", "return",
-	"round-robin roundrobin round", "rpl", "rsync-opts rsyncopts", "semaphore", "semaphore-name semaphorename id",
-	"semaphore-timeout semaphoretimeout st", "seqreplace", "session", "shard", "shebang hashbang", "shebang-wrap",
-	"shell-completion shellcompletion", "shell-quote shellquote shell_quote", "show-limits showlimits", "shuf", "silent",
-	"skip-first-line skipfirstline", "slotreplace", "sql-and-worker sqlandworker", "sql-master sqlmaster",
-	"sql-worker sqlworker", "ssh", "ssh-delay sshdelay", "sshlogin", "sshloginfile slf", "tag", "tag-string tagstring",
-	"tee", "template tmpl", "term-seq termseq", "timeout", "tmpdir tempdir", "tmux", "tmux-pane tmuxpane",
-	"total-jobs totaljobs total", "transfer", "transfer-file transferfile transfer-files transferfiles tf", "trc", "trim",
-	"tty", "ungroup", "use-compress-program compress-program usecompressprogram compressprogram",
-	"use-cores-instead-of-threads usecoresinsteadofthreads", "use-cpus-instead-of-cores usecpusinsteadofcores",
-	"use-decompress-program decompress-program usedecompressprogram decompressprogram",
-	"use-sockets-instead-of-threads usesocketsinsteadofthreads", "verbose", "version", "wait",
-	"will-cite willcite nn nonotice no-notice", "work-dir workdir wd", "xargs",
+// string: what a script may have typed in full or shortened, and what deserves a better answer than "unknown". The second
+// column says what to do where fairpar has no such option; it means nothing where it has one.
+#define USE_SSH \
+	"jobs run on this machine: use ssh in the command"
+#define USE_RSYNC \
+	"jobs run on this machine: use rsync or scp in the command"
+#define USE_JOBLOG \
+	"use --joblog FILE for what became of the jobs, or have the command write into the database"
+#define USE_PLUS \
+	"use --plus ({/re/text}, {%re}, {:2:3} and more), or a command that makes the change"
+#define USE_JOBS \
+	"give the number with --jobs"
+#define USE_TMPDIR \
+	"what does not fit into memory lies in $TMPDIR as it is: put that on a disk that compresses"
+#define USE_NPROC \
+	"use nproc or lscpu"
+#define USE_ALIAS \
+	"no file and no variable gives fairpar options: use an alias or a script"
+#define USE_EXPORT \
+	"jobs get the whole environment, and exported functions run by bash: use export"
+static const struct { const char *names, *instead; } gnu_options[] = {
+	{"unknown", ""},
+	{"arg-file argfile", ""},
+	{"arg-file-sep argfilesep", ""},
+	{"arg-sep argsep", ""},
+	{"bar", ""},
+	{"basefile bf", USE_RSYNC},
+	{"basenameextensionreplace bner", ""},
+	{"basenamereplace bnr", ""},
+	{"bg", ""},
+	{"bin", "use --batch-by or --colsep for columns of the input"},
+	{"block-size blocksize block", ""},
+	{"block-timeout blocktimeout bt", "what is read goes to a job once it is a block, or at the end"},
+	{"cat", ""},
+	{"citation bibtex", ""},
+	{"cleanup", USE_RSYNC},
+	{"col-sep colsep", ""},
+	{"color colour", "use --tag to tell jobs apart"},
+	{"color-failed colour-failed colorfailed colourfailed color-fail colour-fail colorfail colourfail cf", ""},
+	{"compress", USE_TMPDIR},
+	{"controlmaster", USE_SSH},
+	{"csv", ""},
+	{"ctag", "use --tag"},
+	{"ctag-string ctagstring", "use --tagstring"},
+	{"debug", "use --trace-service or --verbose"},
+	{"delay", ""},
+	{"delimiter", ""},
+	{"dirnamereplace dnr", ""},
+	{"dry-run dryrun dr", ""},
+	{"embed", "fairpar is one program: copy that"},
+	{"env", USE_EXPORT},
+	{"eof", ""},
+	{"eta", ""},
+	{"exit", ""},
+	{"extensionreplace er", ""},
+	{"fg", ""},
+	{"fifo", ""},
+	{"filter", "use grep or awk in front of fairpar, or {choose_k} and {uniq} of --plus"},
+	{"filter-hosts filterhosts filter-host", USE_SSH},
+	{"gnu", ""},
+	{"group", ""},
+	{"group-by groupby", "use --batch-by for items"},
+	{"halt-on-error haltonerror halt", ""},
+	{"header", ""},
+	{"help", ""},
+	{"hgrp hostgrp hostgroup hostgroups", USE_SSH},
+	{"interactive", ""},
+	{"jobs", ""},
+	{"joblog jl", ""},
+	{"keep-order keeporder", ""},
+	{"latest-line latestline ll", ""},
+	{"limit", "use --jobs FILE, which can be changed"},
+	{"line-buffer line-buffered linebuffer linebuffered lb", ""},
+	{"link xapply", ""},
+	{"load", ""},
+	{"max-args maxargs", ""},
+	{"max-chars maxchars", ""},
+	{"max-line-length-allowed maxlinelengthallowed", ""},
+	{"max-lines maxlines", ""},
+	{"max-procs maxprocs", ""},
+	{"max-replace-args maxreplaceargs", ""},
+	{"memfree", ""},
+	{"memsuspend", ""},
+	{"min-version minversion", "compare with --version"},
+	{"nice", ""},
+	{"no-keep-order nokeeporder nok no-k", "leave out --keep-order"},
+	{"no-run-if-empty norunifempty", ""},
+	{"nonall", USE_SSH},
+	{"noswap", ""},
+	{"null", ""},
+	{"number-of-cores numberofcores", USE_NPROC},
+	{"number-of-cpus numberofcpus", USE_NPROC},
+	{"number-of-sockets numberofsockets", USE_NPROC},
+	{"number-of-threads numberofthreads", USE_NPROC},
+	{"onall", USE_SSH},
+	{"open-tty", ""},
+	{"output-as-files outputasfiles files", ""},
+	{"parens", USE_PLUS},
+	{"pipe spreadstdin", ""},
+	{"pipe-part pipepart", ""},
+	{"plain", ""},
+	{"plus", ""},
+	{"process-slot-var processslotvar", ""},
+	{"profile", USE_ALIAS},
+	{"progress", ""},
+	{"quote", ""},
+	{"recend", ""},
+	{"record-env recordenv", USE_EXPORT},
+	{"recstart", ""},
+	{"regexp regex", ""},
+	{"remove-rec-sep removerecsep rrs", ""},
+	{"replace", ""},
+	{"results result res", ""},
+	{"resume", ""},
+	{"resume-failed resumefailed", ""},
+	{"retries", ""},
+	{"retry-failed retryfailed", ""},
+	{"return", USE_RSYNC},
+	{"round-robin roundrobin round", ""},
+	{"rpl", USE_PLUS},
+	{"rsync-opts rsyncopts", USE_RSYNC},
+	{"semaphore", ""},
+	{"semaphore-name semaphorename id", ""},
+	{"semaphore-timeout semaphoretimeout st", ""},
+	{"seqreplace", ""},
+	{"session", USE_EXPORT},
+	{"shard", "use --batch-by for items"},
+	{"shebang hashbang", "use #!/bin/sh and fairpar with a here-document"},
+	{"shebang-wrap", "use #!/bin/sh and fairpar with a here-document"},
+	{"shell-completion shellcompletion", "use --completions"},
+	{"shell-quote shellquote shell_quote", ""},
+	{"show-limits showlimits", ""},
+	{"shuf", ""},
+	{"silent", ""},
+	{"skip-first-line skipfirstline", ""},
+	{"slotreplace", ""},
+	{"sql-and-worker sqlandworker", USE_JOBLOG},
+	{"sql-master sqlmaster", USE_JOBLOG},
+	{"sql-worker sqlworker", USE_JOBLOG},
+	{"ssh", USE_SSH},
+	{"ssh-delay sshdelay", USE_SSH},
+	{"sshlogin", USE_SSH},
+	{"sshloginfile slf", USE_SSH},
+	{"tag", ""},
+	{"tag-string tagstring", ""},
+	{"tee", ""},
+	{"template tmpl", "use a command that writes the file, as in sh -c 'echo {} > {.}.conf'"},
+	{"term-seq termseq", ""},
+	{"timeout", ""},
+	{"tmpdir tempdir", "set $TMPDIR"},
+	{"tmux", "use --line-buffer to see output as it comes"},
+	{"tmux-pane tmuxpane", "use --line-buffer to see output as it comes"},
+	{"total-jobs totaljobs total", "nothing needs it: jobs are counted as they are read"},
+	{"transfer", USE_RSYNC},
+	{"transfer-file transferfile transfer-files transferfiles tf", USE_RSYNC},
+	{"trc", USE_RSYNC},
+	{"trim", ""},
+	{"tty", ""},
+	{"ungroup", ""},
+	{"use-compress-program compress-program usecompressprogram compressprogram", USE_TMPDIR},
+	{"use-cores-instead-of-threads usecoresinsteadofthreads", USE_JOBS},
+	{"use-cpus-instead-of-cores usecpusinsteadofcores", USE_JOBS},
+	{"use-decompress-program decompress-program usedecompressprogram decompressprogram", USE_TMPDIR},
+	{"use-sockets-instead-of-threads usesocketsinsteadofthreads", USE_JOBS},
+	{"verbose", ""},
+	{"version", ""},
+	{"wait", ""},
+	{"will-cite willcite nn nonotice no-notice", ""},
+	{"work-dir workdir wd", ""},
+	{"xargs", ""},
+	{"linkinputsource xapplyinputsource", "use :::+ and ::::+"},
+	{"sql", USE_JOBLOG},
+	{"ctrl-c ctrlc", "it is how fairpar works"},
+	{"no-ctrl-c no-ctrlc noctrlc", "use --term-seq"},
+	{"tollef", "put ::: in front of the items"},
 };
 
-static const char gnu_letters[] = "BDEHIJLMNSTUWXYeilmnqsx";
+// Letters of GNU parallel that fairpar may not have, and the name of what each is.
+static const struct { char letter; const char *name; } gnu_shorts[] = {
+	{'D', "debug"}, {'J', "profile"}, {'M', "controlmaster"}, {'S', "sshlogin"}, {'B', "basefile"}, {'W', "work-dir"},
+	{'Y', "shebang"},
+};
+
+// All its letters. Getopt::Long takes them also as long options, --j 2.
+static const char gnu_letters[] = "0BCDEHIJLMNPSTUVWXYadehijklmnopqrstuvx";
 
 const char *option_next_word(const char **list, size_t *ret_len) {
 	const char *word = *list + strspn(*list, " ");
@@ -93,14 +243,16 @@ static bool find_exact(const char *name, size_t len, enum option_id *ret_id) {
 	return false;
 }
 
-// What fairpar calls the option that GNU parallel knows by these names.
-static enum option_match find_gnu(const char *names, enum option_id *ret_id) {
+// What fairpar calls the option that GNU parallel knows by the names in that row.
+static enum option_match find_gnu(size_t row, enum option_id *ret_id, const char **ret_instead) {
+	const char *names = gnu_options[row].names;
 	size_t len;
 	for (const char *name; (name = option_next_word(&names, &len));) {
 		if (find_exact(name, len, ret_id)) {
 			return MATCH_OPTION;
 		}
 	}
+	*ret_instead = gnu_options[row].instead[0] != '\0' ? gnu_options[row].instead : NULL;
 	return MATCH_FOREIGN;
 }
 
@@ -133,18 +285,22 @@ enum option_match option_find_long(const char *name, size_t len, enum option_id 
 	if (find_exact(name, len, ret_id)) {
 		return MATCH_OPTION;
 	}
-	const char *found = NULL;
+	if (len == 1 && strchr(gnu_letters, name[0])) {
+		return option_find_short(name[0], ret_id, ret_near);
+	}
+	size_t found = 0;
 	size_t n = 0;
 	struct buf names = BUF_INIT;
-	for (size_t i = 0; len > 0 && i < sizeof(gnu_names) / sizeof(gnu_names[0]); ++i) {
-		if (list_has(gnu_names[i], name, len)) {
-			found = gnu_names[i];
+	for (size_t i = 0; len > 0 && i < sizeof(gnu_options) / sizeof(gnu_options[0]); ++i) {
+		const char *spellings = gnu_options[i].names;
+		if (list_has(spellings, name, len)) {
+			found = i;
 			n = 1;
 			break;
 		}
-		if (list_has_prefix(gnu_names[i], name, len)) {
-			found = gnu_names[i];
-			buf_printf(&names, "%s--%.*s", n++ > 0 ? ", " : "", (int)strcspn(found, " "), found);
+		if (list_has_prefix(spellings, name, len)) {
+			found = i;
+			buf_printf(&names, "%s--%.*s", n++ > 0 ? ", " : "", (int)strcspn(spellings, " "), spellings);
 		}
 	}
 	if (n > 1) {
@@ -153,17 +309,27 @@ enum option_match option_find_long(const char *name, size_t len, enum option_id 
 	}
 	buf_fini(&names);
 	if (n == 1) {
-		return find_gnu(found, ret_id);
+		return find_gnu(found, ret_id, ret_near);
 	}
 	*ret_near = find_near(name, len);
 	return *ret_near ? MATCH_NEAR : MATCH_NONE;
 }
 
-enum option_match option_find_short(char letter, enum option_id *ret_id) {
+enum option_match option_find_short(char letter, enum option_id *ret_id, const char **ret_instead) {
+	*ret_instead = NULL;
 	for (int id = 0; letter != '\0' && id < NOPTIONS; ++id) {
 		if (strchr(option_table[id].shorts, letter)) {
 			*ret_id = (enum option_id)id;
 			return MATCH_OPTION;
+		}
+	}
+	for (size_t i = 0; i < sizeof(gnu_shorts) / sizeof(gnu_shorts[0]); ++i) {
+		if (gnu_shorts[i].letter == letter) {
+			const char *near;
+			char *names = NULL;
+			enum option_match match = option_find_long(gnu_shorts[i].name, strlen(gnu_shorts[i].name), ret_id, &names, &near);
+			*ret_instead = match == MATCH_FOREIGN ? near : NULL;
+			return match;
 		}
 	}
 	return letter != '\0' && strchr(gnu_letters, letter) ? MATCH_FOREIGN : MATCH_NONE;

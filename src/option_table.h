@@ -39,9 +39,14 @@ static inline bool option_takes_value(const struct option_info *option) {
 	return option->arg[0] != '\0';
 }
 
-// The value may be left out, and is given as --name=VALUE only.
+// The value may be left out; it is given as --name=VALUE only, unless …
 static inline bool option_value_is_optional(const struct option_info *option) {
 	return option->arg[0] == '[';
+}
+
+// … it is also taken from the next word, if that does not begin with a dash.
+static inline bool option_value_may_follow(const struct option_info *option) {
+	return option->arg[0] == '[' && option->arg[1] != '=';
 }
 
 static inline bool option_goes_with_manifest(const struct option_info *option) {
@@ -53,7 +58,7 @@ const char *option_next_word(const char **list, size_t *ret_len);
 
 enum option_match {
 	MATCH_OPTION,    // *ret_id
-	MATCH_FOREIGN,   // an option of GNU parallel (or xargs) that fairpar does not have
+	MATCH_FOREIGN,   // an option of GNU parallel (or xargs) that fairpar does not have: *ret_near says what to do, or is NULL
 	MATCH_AMBIGUOUS, // a prefix of several of GNU parallel's names: *ret_names (caller frees) has them
 	MATCH_NEAR,      // none, but *ret_near (static) is nearly the same
 	MATCH_NONE,
@@ -65,7 +70,7 @@ enum option_match {
 enum option_match option_find_long(const char *name, size_t len, enum option_id *ret_id, char **ret_names,
                                    const char **ret_near);
 
-// Finds the option of that letter: MATCH_OPTION, MATCH_FOREIGN or MATCH_NONE.
-enum option_match option_find_short(char letter, enum option_id *ret_id);
+// Finds the option of that letter: MATCH_OPTION, MATCH_NONE, or MATCH_FOREIGN with what to do instead, or NULL.
+enum option_match option_find_short(char letter, enum option_id *ret_id, const char **ret_instead);
 
 #endif

@@ -11,7 +11,7 @@
 #include "base/diag.h"
 #include "base/io.h"
 #include "help.h"
-#include "option_log.h"
+#include "option_items.h"
 #include "option_table.h"
 #include "option_values.h"
 #include "slots/slots.h"
@@ -35,6 +35,7 @@ struct parser {
 	int argc, at;            // the next word
 	bool given[NOPTIONS];
 	size_t sources_cap, then_cap, batch_files_cap, settings_cap;
+	struct item_options items;
 	const char *stdin_for;   // what reads stdin, or NULL
 	bool done;               // --help and the like: nothing is left to do but to exit with options->status
 };
@@ -115,57 +116,6 @@ static int add_file_source(struct parser *p, const char *path, bool linked, cons
 	source->kind = FROM_FILE;
 	source->path = path;
 	return 0;
-}
-
-static int set_delimiter(struct options *o, const char *text) {
-	struct buf bytes = BUF_INIT;
-	int result = option_unescape(&bytes, text);
-	if (result != 0) {
-		fail(OPT_DELIMITER, "has an unknown escape: '%s'", diag_shows(text));
-	} else if (bytes.len != 1) {
-		result = fail(OPT_DELIMITER, "must be one byte, or an escape such as \\n, \\0 or \\x2c, not '%s'", diag_shows(text));
-	} else {
-		o->delimiter = bytes.data[0];
-	}
-	buf_fini(&bytes);
-	return result;
-}
-
-static int set_colsep(struct options *o, const char *regex) {
-	char *error;
-	free(o->colsep);
-	o->colsep = colsep_translate(regex, &error);
-	if (!o->colsep) {
-		diag_error("--colsep: %s", error);
-		free(error);
-		return -1;
-	}
-	return 0;
-}
-
-static int take_input_option(struct parser *p, enum option_id id, const char *value) {
-	struct options *o = p->options;
-	switch (id) {
-	case OPT_ARG_FILE:
-		return add_file_source(p, value, /* linked */ false, "--arg-file");
-	case OPT_NULL:
-		o->delimiter = '\0';
-		return 0;
-	case OPT_DELIMITER:
-		return set_delimiter(o, value);
-	case OPT_COLSEP:
-		o->trim = true;
-		return set_colsep(o, value);
-	case OPT_HEADER:
-		// the regular expression is what GNU parallel's manual gives as the meaning of ":"
-		if (strcmp(value, ":") != 0 && strcmp(value, ".*\\n") != 0 && strcmp(value, ".*\n") != 0) {
-			return fail(id, "must be ':', not '%s'", diag_shows(value));
-		}
-		o->header = true;
-		return 0;
-	default: // --no-run-if-empty: it never does
-		return 0;
-	}
 }
 
 // ---- batches ----
@@ -503,17 +453,24 @@ static int take_manifest_option(struct parser *p, enum option_id id, const char 
 
 // ---- words ----
 
+static int take_input_option(struct parser *p, enum option_id id, const char *value) {
+	if (id == OPT_ARG_FILE) {
+		return add_file_source(p, value, /* linked */ false, "--arg-file");
+	}
+	return item_option_take(p->options, &p->items, id, value);
+}
+
 static int take_option(struct parser *p, enum option_id id, bool by_letter, const char *value) {
 	p->given[id] = true;
 	switch (option_table[id].group) {
 	case GROUP_INPUT: return take_input_option(p, id, value);
+	case GROUP_REPLACEMENT: return replacement_option_take(p->options, id, value);
 	case GROUP_BATCHES: return take_batch_option(p, id, value);
 	case GROUP_MANIFEST: return take_manifest_option(p, id, value);
 	case GROUP_JOBS: return take_job_option(p, id, value);
 	case GROUP_ADMISSION: return take_admission_option(p, id, value);
 	case GROUP_OUTPUT:
 	case GROUP_OUTCOME: return take_output_option(p, id, value);
-	case GROUP_LOG: return option_log_take(p->options, id, value);
 	default: return take_about_option(p, id, by_letter, value);
 	}
 }
@@ -521,7 +478,11 @@ static int take_option(struct parser *p, enum option_id id, bool by_letter, cons
 static int refuse_name(enum option_match match, const char *shown, char *names, const char *near) {
 	switch (match) {
 	case MATCH_FOREIGN:
-		diag_error("%s is an option of GNU parallel that fairpar does not have", shown);
+		if (near) {
+			diag_error("%s is not in fairpar; %s", shown, near);
+		} else {
+			diag_error("%s is an option of GNU parallel that fairpar does not have", shown);
+		}
 		break;
 	case MATCH_AMBIGUOUS:
 		diag_error("%s may be %s: write the name in full", shown, names);
@@ -546,6 +507,11 @@ static int next_value(struct parser *p, enum option_id id, const char **ret_valu
 	return 0;
 }
 
+// Is an optional value in the next word? As of GNU parallel's (Getopt::Long, of type ":s").
+static bool value_follows(const struct parser *p, const struct option_info *option) {
+	return option_value_may_follow(option) && p->at < p->argc && p->argv[p->at][0] != '-';
+}
+
 // --name, --name=value or --name value
 static int take_long_word(struct parser *p, const char *word) {
 	const char *name = word + 2, *value = strchr(name, '='), *near = NULL;
@@ -560,7 +526,8 @@ static int take_long_word(struct parser *p, const char *word) {
 	if (value && !option_takes_value(option)) {
 		return fail(id, "takes no value ('%s')", diag_shows(word));
 	}
-	if (!value && option_takes_value(option) && !option_value_is_optional(option) && next_value(p, id, &value) != 0) {
+	bool must_follow = option_takes_value(option) && !option_value_is_optional(option);
+	if (!value && (must_follow || value_follows(p, option)) && next_value(p, id, &value) != 0) {
 		return -1;
 	}
 	return take_option(p, id, /* by_letter */ false, value);
@@ -570,16 +537,19 @@ static int take_long_word(struct parser *p, const char *word) {
 static int take_letters(struct parser *p, const char *word) {
 	for (const char *letter = word + 1; *letter && !p->done; ++letter) {
 		enum option_id id;
-		enum option_match match = option_find_short(*letter, &id);
+		const char *instead;
+		enum option_match match = option_find_short(*letter, &id, &instead);
 		if (match != MATCH_OPTION) {
 			char shown[] = {'-', *letter, '\0'};
-			return refuse_name(match, diag_shows(shown), NULL, NULL);
+			return refuse_name(match, diag_shows(shown), NULL, instead);
 		}
 		const char *value = NULL;
-		bool takes_value = option_takes_value(&option_table[id]);
+		const struct option_info *option = &option_table[id];
+		bool takes_value = option_takes_value(option);
+		bool may_lack = option_value_may_follow(option) && *letter >= 'a'; // -i, but not -I
 		if (takes_value && letter[1]) {
 			value = letter + 1;
-		} else if (takes_value && next_value(p, id, &value) != 0) {
+		} else if (takes_value && (!may_lack || value_follows(p, option)) && next_value(p, id, &value) != 0) {
 			return -1;
 		}
 		if (take_option(p, id, /* by_letter */ true, value) != 0) {
@@ -611,20 +581,27 @@ static int take_options(struct parser *p) {
 
 // ---- the command and its items ----
 
-static bool is_separator(const char *word) {
-	return strcmp(word, ":::") == 0 || strcmp(word, "::::") == 0 || strcmp(word, ":::+") == 0 ||
-	       strcmp(word, "::::+") == 0;
+// Is the word `separator`, or that with a + behind it?
+static bool is_this_separator(const char *word, const char *separator) {
+	size_t len = strlen(separator);
+	return strncmp(word, separator, len) == 0 && (word[len] == '\0' || strcmp(word + len, "+") == 0);
+}
+
+static bool is_separator(const struct parser *p, const char *word) {
+	return is_this_separator(word, p->items.arg_sep) || is_this_separator(word, p->items.arg_file_sep);
 }
 
 // One of ::: :::: :::+ ::::+ and the words up to the next one.
 static int take_group(struct parser *p) {
 	const char *separator = p->argv[p->at++];
 	int start = p->at;
-	while (p->at < p->argc && !is_separator(p->argv[p->at])) {
+	while (p->at < p->argc && !is_separator(p, p->argv[p->at])) {
 		++p->at;
 	}
-	bool linked = strchr(separator, '+') && p->options->nsources > 0;
-	if (strncmp(separator, "::::", 4) != 0) {
+	bool names_files = is_this_separator(separator, p->items.arg_file_sep);
+	size_t len = strlen(names_files ? p->items.arg_file_sep : p->items.arg_sep);
+	bool linked = separator[len] == '+' && p->options->nsources > 0;
+	if (!names_files) {
 		// no items, as of an unmatched ::: *.x under nullglob, are no jobs; GNU parallel turns to stdin then
 		struct source_config *source = add_source(p);
 		source->kind = FROM_ARGS;
@@ -648,7 +625,7 @@ static int take_group(struct parser *p) {
 static int take_command(struct parser *p) {
 	struct options *o = p->options;
 	int start = p->at;
-	while (p->at < p->argc && !is_separator(p->argv[p->at])) {
+	while (p->at < p->argc && !is_separator(p, p->argv[p->at])) {
 		++p->at;
 	}
 	o->command = p->argv + start;
@@ -666,7 +643,7 @@ static int take_names(struct parser *p, bool is_ended) {
 	struct options *o = p->options;
 	for (int i = p->at; i < p->argc; ++i) {
 		const char *word = p->argv[i];
-		if (is_separator(word)) {
+		if (is_separator(p, word)) {
 			diag_error("%s cannot be combined with -f: items belong in the manifest, under the key 'args' of a batch", word);
 			return -1;
 		}
@@ -704,12 +681,6 @@ static int check_contradictions(const struct parser *p) {
 		{OPT_CHECK, OPT_LIST},
 		{OPT_CHECK, OPT_DRY_RUN},
 		{OPT_LIST, OPT_DRY_RUN},
-		{OPT_RETRY_FAILED, OPT_RESUME},
-		{OPT_RETRY_FAILED, OPT_RESUME_FAILED},
-		{OPT_RETRY_FAILED, OPT_BATCH},
-		{OPT_RETRY_FAILED, OPT_BATCH_BY},
-		{OPT_RETRY_FAILED, OPT_THEN},
-		{OPT_RETRY_FAILED, OPT_ON_FAILURE},
 	};
 	for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); ++i) {
 		if (refuse_pair(p, pairs[i][0], pairs[i][1]) != 0) {
@@ -741,13 +712,6 @@ static int check_batches(const struct options *o) {
 static int settle_sources(struct parser *p) {
 	struct options *o = p->options;
 	bool is_needed = o->nsources == 0 && o->nbatch_files == 0;
-	if (o->resume == RESUME_RETRY) { // as in GNU parallel: what else is said of commands and items does not matter
-		o->ncommand = o->nsources = 0;
-		o->header = false;
-		free(o->colsep);
-		o->colsep = NULL;
-		return 0;
-	}
 	if (o->nsources == 0 && o->nbatch_files > 0 && (o->batch || o->batch_by)) {
 		diag_error("--%s has no items: beside --batch NAME=FILE, stdin is read by '--arg-file -' only",
 		           o->batch ? "batch NAME" : "batch-by");
@@ -797,10 +761,10 @@ static void settle_output(struct parser *p) {
 
 static int settle(struct parser *p) {
 	struct options *o = p->options;
-	if (check_contradictions(p) != 0 || option_log_check(o) != 0 || check_batches(o) != 0 || settle_sources(p) != 0) {
+	if (check_contradictions(p) != 0 || check_batches(o) != 0 || settle_sources(p) != 0) {
 		return -1;
 	}
-	if (o->header && !o->colsep && set_colsep(o, "\\t") != 0) {
+	if (item_options_settle(o, &p->items) != 0) {
 		return -1;
 	}
 	settle_output(p);
@@ -815,7 +779,7 @@ static int settle_manifest(struct parser *p) {
 			return fail((enum option_id)id, "cannot be combined with -f: %s", option_table[id].instead);
 		}
 	}
-	if (check_contradictions(p) != 0 || option_log_check(o) != 0) {
+	if (check_contradictions(p) != 0) {
 		return -1;
 	}
 	if (!p->given[OPT_TERM_SEQ]) {
@@ -848,9 +812,16 @@ enum mode options_parse(struct options *ret_options, int argc, char *argv[]) {
 		.max_long = 64,
 		.queue_mem = (size_t)64 << 20,
 		.attempts = 1,
+		.tokens = tokens_default,
 	};
 	set_default_term_seq(ret_options, "TERM,200,TERM,100,TERM,50,KILL,25");
-	struct parser p = {.options = ret_options, .argv = argv, .argc = argc, .at = argc > 0 ? 1 : 0};
+	struct parser p = {
+		.options = ret_options,
+		.argv = argv,
+		.argc = argc,
+		.at = argc > 0 ? 1 : 0,
+		.items = ITEM_OPTIONS_INIT,
+	};
 	if (take_options(&p) != 0) {
 		return MODE_ERROR;
 	}

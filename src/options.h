@@ -6,6 +6,7 @@
 #include "job/halt.h"
 #include "plan/input.h"
 #include "plan/manifest.h"
+#include "plan/replacement.h"
 #include "process/child.h"
 
 #include <stdio.h>
@@ -35,13 +36,6 @@ struct batch_setting {
 
 enum output_kind { OUTPUT_GROUP, OUTPUT_LINE_BUFFER, OUTPUT_UNGROUP };
 
-enum resume_kind {
-	RESUME_NOT,
-	RESUME_SEEN,                     // --resume: what has a row is done
-	RESUME_FAILED,                   // --resume-failed: but not what has failed
-	RESUME_RETRY,                    // --retry-failed: the commands come from the log
-};
-
 struct options {
 	int status;                      // of MODE_EXIT
 
@@ -52,6 +46,9 @@ struct options {
 	size_t nthen;
 	const char *on_failure;          // or NULL
 	const char *shell;               // --shell, or NULL
+	struct tokens tokens;            // what replacement strings are called
+	bool quote;                      // -q
+	unsigned shell_quotes;           // --shell-quote: print the commands, quoted so many times; implies dry_run
 
 	// -f: nothing under "what to run" and "input" is set then
 	const char *manifest;            // FILE, "-" is stdin; or NULL
@@ -66,8 +63,14 @@ struct options {
 	size_t nsources;
 	char delimiter;
 	char *colsep;                    // translated; or NULL. With header alone a tab, as in GNU parallel
-	bool trim;                       // blanks around columns are removed: -C was given
+	enum input_trim trim;            // --trim, or both sides with -C
 	bool header;
+	bool header_files;               // --header 0: sources have the names of their files
+	char csv;                        // --csv: what separates columns; or 0
+	bool link;
+	const char *end;                 // --eof, or NULL
+	bool skip_blank, skip_first;
+	bool shuffle;
 	const char *batch;               // --batch NAME, or NULL
 	const char *batch_by;            // or NULL
 	struct batch_file *batch_files;
@@ -112,11 +115,6 @@ struct options {
 	enum exit_scheme exit_scheme;
 	bool quiet;
 	const char *trace_service;       // FILE, or NULL
-
-	// joblog
-	const char *joblog;              // FILE without its "+", "-" is stdout; or NULL
-	bool joblog_append;              // +FILE
-	enum resume_kind resume;
 };
 
 // Parses the command line. Prints its own messages: usage errors name the option, the cause and the nearest option.

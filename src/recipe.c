@@ -152,7 +152,8 @@ int recipe_from_options(struct recipe *ret_recipe, const struct options *options
 	};
 	if (options->ncommand > 0) {
 		const char *const *words = (const char *const *)options->command;
-		ret_recipe->command = recipe_parse(words, options->ncommand, TEMPLATE_APPEND, names, &reading.failed);
+		unsigned flags = TEMPLATE_APPEND | (options->quote ? TEMPLATE_QUOTE : 0);
+		ret_recipe->command = recipe_parse(words, options->ncommand, flags, names, &reading.failed);
 	}
 	parse_then(ret_recipe, &reading, options->then, options->nthen);
 	reading.flags = 0;

@@ -12,7 +12,6 @@
 #include "base/io.h"
 #include "feed.h"
 #include "later.h"
-#include "ledger.h"
 #include "plan/shell.h"
 #include "process/signals.h"
 #include "slots/slots.h"
@@ -366,6 +365,19 @@ int run_parse_templates(struct run *run, const struct names *names) {
 	return failed ? -1 : 0;
 }
 
+static bool needs_total(const struct template *template) {
+	return template && template_needs_total(template);
+}
+
+bool run_needs_total(const struct run *run) {
+	const struct recipe *recipe = &run->recipe;
+	bool needed = needs_total(recipe->command) || needs_total(recipe->on_failure) || needs_total(recipe->tag);
+	for (size_t i = 0; i < recipe->nthen; ++i) {
+		needed = needed || needs_total(recipe->then[i]);
+	}
+	return needed || needs_total(run->batch_by);
+}
+
 // Loads the manifest, and takes from it what the command line does not say. Returns 0, or -1 after a message.
 static int load_manifest(struct run *run) {
 	const struct options *options = run->options;
@@ -509,9 +521,6 @@ static int run_open(struct run *run) {
 		return -1;
 	}
 	run->later = later_create();
-	if (ledger_open(run) != 0) {
-		return -1;
-	}
 	run->pool = make_pool(run, options->dry_run || options->tty ? 1 : run->slots); // shows the order of turns; has one foreground
 	return feeds_open(run);
 }
@@ -531,8 +540,6 @@ static void run_close(struct run *run) {
 	later_destroy(run->later);
 	admission_close(run);
 	terminal_close(run);
-	run->resumed = ledger_done(run);
-	ledger_close(run);
 	if (run->emit && emit_destroy(run->emit) != 0) {
 		atomic_store_relaxed(&run->trouble, true);
 	}
@@ -595,7 +602,6 @@ static void print_end(struct run *run) {
 	add_clause(&line, tally->skipped, "skipped");
 	add_clause(&line, tally->cancelled, "cancelled");
 	add_clause(&line, run->current, "up to date");
-	add_clause(&line, run->resumed, "done before");
 	if (line.len > 0) {
 		diag_note("%s", line.data);
 	}

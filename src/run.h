@@ -18,7 +18,6 @@
 
 struct admission;
 struct feeds;
-struct ledger;
 struct later;
 struct stage;
 struct stages;
@@ -62,17 +61,16 @@ struct run {
 	struct feeds *feeds;
 	struct stages *stages;     // of the manifest, or NULL
 	struct later *later;       // jobs that wait for their next attempt
-	struct ledger *ledger;     // --joblog, or NULL
 	const char *temp_dir;      // for spilled items and held output
 	struct source_config *file_sources; // of --batch NAME=FILE
 	atomic_uint_least64_t seq; // {#} of the item that came last
+	uint64_t total;            // items of all inputs, where all were read before the first job; else 0
 
 	// what happened so far
 	mutex lock;                // guards tally to dead
 	struct tally tally;
 	uint64_t allowed;          // failed jobs of batches that may fail; not in the tally
 	uint64_t current;          // jobs that had nothing to do, for what they create was there; part of tally.ok
-	uint64_t resumed;          // jobs that the joblog says are done; known at the end, in no other count
 	bool halted;               // the halt was met
 	struct result halted_by;
 	struct buf failures;       // "#3 (exit 1), A#7 (signal 9)", up to FAILURES_NAMED
@@ -111,6 +109,9 @@ bool run_wait_input(struct run *run, int fd);
 
 // Parses the templates of the command line, for the columns of these names. Returns 0, or -1 after a message.
 int run_parse_templates(struct run *run, const struct names *names);
+
+// True if a template of the command line says how many items there are.
+bool run_needs_total(const struct run *run);
 
 // A batch of that name with one reference, to become its queue's user. Its lane is opened when it has.
 struct batch *batch_new(struct run *run, const char *name);

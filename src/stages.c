@@ -75,7 +75,7 @@ static struct stage *stage_of(const struct run *run, const struct manifest_batch
 // ---- recipes ----
 
 static void names_of(const struct manifest_batch *plan, struct names *ret_names) {
-	*ret_names = (struct names){xcalloc(plan->matrix.naxes, sizeof(char *)), plan->matrix.naxes};
+	*ret_names = (struct names){xcalloc(plan->matrix.naxes, sizeof(char *)), plan->matrix.naxes, NULL};
 	for (size_t i = 0; i < plan->matrix.naxes; ++i) {
 		ret_names->names[i] = (char *)plan->matrix.axes[i].name;
 	}

@@ -23,7 +23,7 @@ headings() {
 		n = split($1 " " $2, name, " ")
 		for (i = 1; i <= n; i++)
 			text = text ", --" name[i]
-		print substr(text, 3) ($4 == "" || $4 ~ /^\[/ ? "" : " ") $4
+		print substr(text, 3) ($4 == "" || $4 ~ /^\[=/ ? "" : " ") $4
 	}'
 }
 
@@ -34,7 +34,7 @@ spellings() {
 
 options_of_man() {
 	sed -n '/^\.Sh OPTIONS/,/^\.Sh [^O]/p' "$man" | grep '^\.It Fl' |
-		sed 's/^\.It //; s/Fl /-/g; s/ ,/,/g; s/ Ns Op Cm = Ns Ar \(.*\)/[=\1]/; s/ Ns Cm = Ns Ar /=/; s/\(Ar\|Cm\) //; s/\\&//'
+		sed 's/^\.It //; s/Fl /-/g; s/ ,/,/g; s/ Ns Op Cm = Ns Ar \(.*\)/[=\1]/; s/ Op Ar \(.*\)/ [\1]/; s/ Ns Cm = Ns Ar /=/; s/\(Ar\|Cm\) //; s/\\&//'
 }
 
 @test "the table is read by this test as it is meant" {

@@ -2,6 +2,7 @@
 
 // The files on top of src/ are in no library; they are few and small.
 #include "../../src/options.c"
+#include "../../src/option_items.c"
 #include "../../src/option_table.c"
 #include "../../src/option_values.c"
 #include "../../src/help.c"
@@ -142,10 +143,14 @@ static void test_unknown_names(void) {
 static void test_foreign_names(void) {
 	REFUSED("--pipe is an option of GNU parallel that fairpar does not have", "--pipe", "x");
 	REFUSED("--spreadstdin is an option of GNU parallel", "--spreadstdin", "x");
-	REFUSED("--semaphore is an option of GNU parallel", "--semaphore", "x");
+	REFUSED("--joblog is an option of GNU parallel", "--joblog=f", "x");
 	REFUSED("-X is an option of GNU parallel", "-X", "x");
 	REFUSED("-n is an option of GNU parallel", "-kn1", "x");
-	REFUSED("-q is an option of GNU parallel", "-q", "x");
+	REFUSED("--rpl is not in fairpar; use --plus", "--rpl", "x");
+	REFUSED("--par is not in fairpar; use --plus", "--par", "x");
+	REFUSED("--tmpl is not in fairpar; use a command", "--tmpl=a=b", "x");
+	REFUSED("-S is not in fairpar; jobs run on this machine: use ssh", "-S", "host", "x");
+	REFUSED("--sshlogin is not in fairpar; jobs run on this machine: use ssh", "--sshlogin", "host", "x");
 }
 
 static void test_prefixes(void) {
@@ -162,6 +167,9 @@ static void test_prefixes(void) {
 	REFUSED("--ver may be --verbose, --version: write the name in full", "--ver", "x");
 	REFUSED("unknown option --batc", "--batc", "x");
 	REFUSED("unknown option --trace", "--trace", "f", "x");
+	RUNS("--k", "--j", "2", "x"); // letters, as Getopt::Long takes them
+	check(o.keep_order);
+	check_string(o.jobs, "2");
 	RUNS("--tag", "x"); // a name in full, though others begin with it
 	check(o.tag && !o.tagstring);
 }
@@ -182,11 +190,62 @@ static void test_every_name(void) {
 			check_equal(found, id);
 		}
 		for (const char *letter = option->shorts; *letter; ++letter) {
-			check_equal(option_find_short(*letter, &found), MATCH_OPTION);
+			check_equal(option_find_short(*letter, &found, &near), MATCH_OPTION);
 			check_equal(found, id);
-			check(!strchr(gnu_letters, *letter));
 		}
 	}
+}
+
+static void test_replacement(void) {
+	RUNS("-I", ",,", "--plus", "-q", "x");
+	check_string(o.tokens.name[TOKEN_ITEM], ",,");
+	check(o.tokens.plus && o.quote);
+	RUNS("-i", "-k", "x"); // a value that begins with a dash is none
+	check_string(o.tokens.name[TOKEN_ITEM], "{}");
+	check(o.keep_order);
+	RUNS("-iX", "x");
+	check_string(o.tokens.name[TOKEN_ITEM], "X");
+	RUNS("-i", "X", "x");
+	check_string(o.tokens.name[TOKEN_ITEM], "X");
+	RUNS("--replace=X", "x");
+	check_string(o.tokens.name[TOKEN_ITEM], "X");
+	RUNS("--replace", "X", "x");
+	check_string(o.tokens.name[TOKEN_ITEM], "X");
+	RUNS("--er=1", "--bnr=2", "--dnr=3", "--bner=4", "--seqreplace=5", "--slotreplace=6", "x");
+	for (unsigned i = 0; i < NTOKENS; ++i) {
+		check_string(o.tokens.name[i], ((const char *const[]){"{}", "1", "2", "3", "4", "5", "6"})[i]);
+	}
+	RUNS("--shellquote", "--shell-quote", "x");
+	check(o.dry_run);
+	check_equal(o.shell_quotes, 2);
+	REFUSED("--replace needs a value: [S]", "-I");
+}
+
+static void test_items(void) {
+	RUNS("-E", "end", "x");
+	check_string(o.end, "end");
+	RUNS("--eof", "end", "x");
+	check_string(o.end, "end");
+	RUNS("-e", "-k", "x");
+	check(!o.end && o.keep_order);
+	RUNS("--trim", "l", "-C,", "x");
+	check_equal(o.trim, TRIM_LEFT);
+	RUNS("-C,", "--trim", "n", "x");
+	check_equal(o.trim, TRIM_NONE);
+	REFUSED("--trim must be n, l, r, lr or rl, not 'x'", "--trim", "x", "x");
+	RUNS("--csv", "x");
+	check(o.csv == ',' && !o.trim && !o.colsep);
+	RUNS("--csv", "-C", "\\t", "x");
+	check(o.csv == '\t' && o.trim == TRIM_BOTH && !o.colsep);
+	REFUSED("--colsep must be one byte with --csv, not 'ab'", "--csv", "-Cab", "x");
+	RUNS("--arg-sep", ",", "x", ",", "a", ":::", ",+", "b");
+	check_equal(o.nsources, 2);
+	check_equal(o.sources[0].nargs, 2);
+	check(o.sources[1].linked);
+	RUNS("--arg-file-sep", ",", "x", ",", "a", "b", ":::", "c");
+	check_equal(o.nsources, 3);
+	RUNS("-r", "--shuf", "--link", "--skip-first-line", "x");
+	check(o.skip_blank && o.shuffle && o.link && o.skip_first);
 }
 
 static void test_input(void) {
@@ -209,10 +268,11 @@ static void test_input(void) {
 	REFUSED("--null cannot be combined with --delimiter", "-0", "-d,", "x");
 	RUNS("--header", ":", "x");
 	check(o.header && o.colsep && !o.trim);
-	RUNS("--header", ".*\\n", "-C,", "x");
+	RUNS("--header", "1", "-C,", "x");
 	check(o.header && o.trim);
 	check_string(o.colsep, ",");
-	REFUSED("--header must be ':', not '1'", "--header", "1", "x");
+	RUNS("--header", "0", "x");
+	check(o.header_files && !o.header && o.colsep);
 	REFUSED("--colsep: ", "-C", "(", "x");
 	RUNS("-r", "x");
 }
@@ -439,6 +499,7 @@ static void test_manifest(void) {
 // Every row of the table is taken with -f, or is refused with what to do instead.
 static void test_manifest_options(void) {
 	static const struct { enum option_id id; const char *value; } values[] = {
+		{OPT_TRIM, "l"},
 		{OPT_DELIMITER, ","}, {OPT_HEADER, ":"}, {OPT_WEIGHT, "a=1"}, {OPT_MAX_PARALLEL, "a=1"}, {OPT_PRIORITY, "a=1"},
 		{OPT_FAIR, "time"}, {OPT_HALT, "2"}, {OPT_EXIT_STATUS, "max"}, {OPT_TERM_SEQ, "TERM,1"},
 	};
@@ -454,9 +515,7 @@ static void test_manifest_options(void) {
 		struct buf word = BUF_INIT;
 		bool is_joined = option_takes_value(option) && !option_value_is_optional(option);
 		buf_printf(&word, "--%s%s%s", option->name, is_joined ? "=" : "", is_joined ? value : "");
-		if (id == OPT_RESUME || id == OPT_RESUME_FAILED) { // which need it
-			RUNS(buf_str(&word), "--joblog=l", "-f", "m");
-		} else if (option_goes_with_manifest(option)) {
+		if (option_goes_with_manifest(option)) {
 			RUNS(buf_str(&word), "-f", "m");
 		} else {
 			struct buf says = BUF_INIT;
@@ -570,6 +629,8 @@ int main(int argc, char *argv[]) {
 		TEST("only GNU parallel's unique prefixes are taken", test_prefixes),
 		TEST("every row of the table is found under each of its names", test_every_name),
 		TEST("delimiters, columns and headers", test_input),
+		TEST("which items there are", test_items),
+		TEST("what replacement strings are called", test_replacement),
 		TEST("sources in their order, and stdin at most once", test_sources),
 		TEST("batches by name, by file and by template", test_batches),
 		TEST("batch settings with their patterns and ranges", test_settings),

@@ -146,3 +146,119 @@ COMMANDS
 in/a/2.h
 in/b/3.h"
 }
+
+# same LINE …: for each pair of an argument list (shell words) and its expected output (\n between lines): fairpar prints
+# it, and so does GNU parallel, where it is installed. The files a, b and f3 are there, and stdin is empty.
+same() {
+	local -a arguments
+	local expected
+	printf 'a\nb\n' >a; printf '1\n2\n' >b; printf 'A,B\nx,y/z\nv,w\n' >f3
+	while (($# > 1)); do
+		eval "arguments=($1)"
+		expected=$(printf '%b' "$2")
+		run_fairpar --shell /bin/sh -k "${arguments[@]}" </dev/null
+		assert_eq "$output" "$expected" || fail "of fairpar $1"
+		if command -v parallel >/dev/null; then
+			assert_eq "$(PARALLEL_SHELL=/bin/sh parallel --will-cite -k "${arguments[@]}" </dev/null)" "$expected" || fail "of parallel $1"
+		fi
+		shift 2
+	done
+}
+
+@test "-E, -e and --eof: an item ends its source" {
+	same '-E b echo ::: a b c' a '-eb echo ::: a b c' a '--eof=b echo ::: a b c' a '--eof b echo ::: a b c' a \
+		'-E b echo ::: a b c ::: b d' 'a ' '-E c echo ::: a b c ::: x c y' 'a x\nb x' '-E b -a a echo' a '-e -k echo ::: a b' 'a\nb'
+	run_fairpar -k -E '' echo < <(printf 'a\n\nb\n')
+	assert_lines a '' b
+}
+
+@test "-E leaves what follows unread" {
+	run_fairpar -E end echo < <(echo a; echo end; head -c 300 /dev/zero | tr '\0' x)
+	assert_lines a
+}
+
+@test "-r leaves out items of nothing but blanks" {
+	same "-r echo ::: a '' b ' ' '	'" 'a\nb' "--dry-run -r echo ::: a '' b ::: '' c" 'echo a c\necho b c' '-r echo' ''
+	run_fairpar -k -r echo < <(printf '\na\n  \n\tb\n\n')
+	assert_lines a $'\tb'
+}
+
+@test "--trim, and what --colsep trims" {
+	for how in n l r lr rl; do
+		case $how in
+		n) expected="' a '";; l) expected="'a '";; r) expected="' a'";; *) expected=a;;
+		esac
+		same "--trim $how --dry-run echo ::: ' a ' b" "echo $expected\necho b"
+	done
+	same "--colsep , --dry-run echo {1} {2} ::: ' a , b '" 'echo a b' \
+		"--colsep , --trim n --dry-run echo {1} {2} ::: ' a , b '" "echo ' a ' ' b '" \
+		"--trim l --colsep , --dry-run echo {1} {2} ::: ' a , b '" "echo 'a ' 'b '"
+	run_fairpar 255 --trim x echo ::: a
+	assert_contains "$stderr" "--trim must be n, l, r, lr or rl, not 'x'"
+}
+
+@test "--skip-first-line, also before a header" {
+	same '--skip-first-line echo ::: a b ::: c d' 'b c\nb d' '--skip-first-line --header : echo {b} ::: a b c' c \
+		'--skip-first-line -a a echo' b
+}
+
+@test "--header: names, whatever the expression, and names of files" {
+	same '--header 2 echo {b} ::: b 1 2' '1\n2' '--header : --colsep , echo {A} {2} {B/} :::: f3' 'x y/z z\nv w w' \
+		"--header '.*\\n' --colsep , echo {A} {B//} :::: f3" 'x y\nv .' \
+		'--header 0 echo {a}{b} {a.} :::: a b' 'a1 a\na2 a\nb1 b\nb2 b' '--header 0 echo {1}{2} ::: a b ::: c' 'ac\nbc'
+}
+
+@test "--link goes in step, and shorter sources begin again" {
+	same '--link echo ::: a b c ::: 1 2' 'a 1\nb 2\nc 1' '--link echo {1}-{2}-{3} ::: a b c ::: 1 2 ::: x' 'a-1-x\nb-2-x\nc-1-x' \
+		'--xapply echo :::: a b' 'a 1\nb 2' '--link echo :::: a ::: 1 2 3 4' 'a 1\nb 2\na 3\nb 4'
+}
+
+@test ":::+ and ::::+ end with the shorter one, and are multiplied with others" {
+	same 'echo ::: a b c :::+ 1 2 3 ::: x y' 'a 1 x\na 1 y\nb 2 x\nb 2 y\nc 3 x\nc 3 y' 'echo ::: a b c :::+ 1 2' 'a 1\nb 2' \
+		'echo :::: a ::::+ b' 'a 1\nb 2' 'echo :::: a ::::+ b ::: z' 'a 1 z\nb 2 z' \
+		'echo ::: X Y ::: a b :::+ 1 2' 'X a 1\nX b 2\nY a 1\nY b 2' '-a a echo {2}{1} :::: b' '1a\n2a\n1b\n2b'
+}
+
+@test "--arg-sep and --arg-file-sep rename ::: and ::::" {
+	same '--arg-sep ,, echo ,, a b ::: c' 'a\nb\n:::\nc' '--arg-sep ,, echo ,, a b ,,+ c d' 'a c\nb d' \
+		'--argsep ,, echo ,, a b ,, c' 'a c\nb c' '--arg-file-sep ,,, echo ,,, a ::: 1' 'a 1\nb 1' \
+		'--argfilesep ,,, echo ,,, a ,,,+ b' 'a 1\nb 2' '--arg-sep , --arg-file-sep ,, echo , x y ,, b' 'x 1\nx 2\ny 1\ny 2'
+}
+
+@test "--shuf gives every item once, and not always in one order" {
+	seq 200 >list
+	run_fairpar -k --shuf echo <list
+	assert_eq "$(sort -n <<<"$output")" "$(cat list)"
+	[[ $output != "$(cat list)" ]] || fail "200 items came in order"
+	run_fairpar -k --shuf echo ::: a b ::: c d
+	assert_set "a c" "a d" "b c" "b d"
+}
+
+# GNU parallel needs a module for it that is often missing, so what it would do is RFC 4180's text.
+@test "--csv: quotes, doubled quotes, separators and line ends inside them, CRLF" {
+	run_fairpar -k -q --csv echo '{1}|{2}|{3}' < <(printf 'a,b,c\n"x,y","say ""hi""",\n"two\nlines",2,"3"\r\n,,\n')
+	assert_eq "$output" $'a|b|c\nx,y|say "hi"|\ntwo\nlines|2|3\n||'
+	run_fairpar -k -q --csv echo '{1}|{2}' ::: 'a,b' '"c,d",e'
+	assert_lines 'a|b' 'c,d|e'
+	run_fairpar -k -q --csv --colsep ';' echo '{1}|{2}' ::: ' a ;b' 'c;"d;e"'
+	assert_lines 'a|b' 'c|d;e'
+	run_fairpar -k -q --csv --colsep '\t' echo '{1}|{2}' ::: $'a\t"b\tc"'
+	assert_lines $'a|b\tc'
+	run_fairpar -k -q --csv --header : echo '{a}-{b c}' < <(printf 'a,"b c"\n1,"2\n3"\n')
+	assert_eq "$output" $'1-2\n3'
+}
+
+@test "--csv: a record that is none fails as a job, and the rest runs" {
+	run_fairpar 3 -k --csv echo '{1}' < <(printf 'a"b,c\nok,1\n"x"y,2\nfine\n"open\nend\n')
+	assert_lines ok fine
+	assert_contains "$stderr" 'there is a quote inside a field without quotes in the CSV record'
+	assert_contains "$stderr" 'there is text behind a closing quote in the CSV record'
+	assert_contains "$stderr" 'a quote in the CSV record is not closed'
+}
+
+@test "abbreviated names as GNU parallel takes them" {
+	same '--keep echo ::: a b' 'a\nb' '--k --j 2 echo ::: a' a '--tagst {/} echo ::: a/b' 'b\ta/b' '--dry echo ::: a' 'echo a' '--will echo ::: a' a '--nn echo ::: a' a \
+		'--nonotice echo ::: a' a '--gnu echo ::: a' a '--plain echo ::: a' a
+	run_fairpar 255 --jo 2 echo ::: a
+	assert_contains "$stderr" '--jo may be --jobs, --joblog'
+}

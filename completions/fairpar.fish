@@ -1,6 +1,6 @@
 # fish completion for fairpar, made by: fairpar --completions fish
 
-set -g __fairpar_valued -a --arg-file -d --delimiter -C --colsep --header --trim -E -e --eof --arg-sep --arg-file-sep -I -i --replace -U --er --extensionreplace --bnr --basenamereplace --dnr --dirnamereplace --bner --basenameextensionreplace --seqreplace --slotreplace --batch --batch-by --weight --max-parallel --priority --fair --max-long --queue-mem --then --on-failure -f --manifest -j -P --jobs --max-procs --shell --timeout --retries --term-seq --termseq --nice --workdir --wd --work-dir --tmpdir --tempdir --process-slot-var --env --load --memfree --memsuspend --delay --tagstring --halt --halt-on-error --exit-status --trace-service --completions
+set -g __fairpar_valued -a --arg-file -d --delimiter -C --colsep --header --trim -E -e --eof --arg-sep --arg-file-sep -I -i --replace -U --er --extensionreplace --bnr --basenamereplace --dnr --dirnamereplace --bner --basenameextensionreplace --seqreplace --slotreplace --batch --batch-by --weight --max-parallel --priority --fair --max-long --queue-mem --then --on-failure -f --manifest -j -P --jobs --max-procs --shell --timeout --retries --term-seq --termseq --nice --workdir --wd --work-dir --tmpdir --tempdir --process-slot-var --env --load --memfree --memsuspend --delay --tagstring --halt --halt-on-error --exit-status --trace-service --joblog --jl --completions
 set -g __fairpar_manifests -f --manifest
 
 # Walks over fairpar and its options, up to the cursor. Then the words behind them, its command, are printed; or
@@ -139,6 +139,10 @@ complete -c fairpar -n __fairpar_in_options -l halt -l halt-on-error -x -a 'neve
 complete -c fairpar -n __fairpar_in_options -l exit-status -x -a 'gnu xargs first max any' -d 'what the exit status says (gnu)'
 complete -c fairpar -n __fairpar_in_options -l quiet -d 'no summary of failures, and fewer warnings'
 complete -c fairpar -n __fairpar_in_options -l trace-service -r -F -d 'log which batch was served when, as JSON lines'
+complete -c fairpar -n __fairpar_in_options -l joblog -l jl -r -F -d 'write a row for each job that has ended'
+complete -c fairpar -n __fairpar_in_options -l resume -d 'leave out the jobs that the joblog has'
+complete -c fairpar -n __fairpar_in_options -l resume-failed -l resumefailed -d 'the same, but run those that failed again'
+complete -c fairpar -n __fairpar_in_options -l retry-failed -l retryfailed -d 'run what failed again, as the joblog has it'
 complete -c fairpar -n __fairpar_in_options -s h -l help -d 'this help: -h in short, --help in full'
 complete -c fairpar -n __fairpar_in_options -s V -l version -d 'print the version'
 complete -c fairpar -n __fairpar_in_options -l completions -x -a 'bash zsh fish' -d 'print the completion script for SHELL'

@@ -16,6 +16,8 @@ struct job {
 	const char *name;          // of what is no item ("finally"), or NULL
 	unsigned step;             // 0: the command; n: the nth of recipe->then
 	unsigned attempt;          // of this step, from 1
+	uint64_t start;            // of its first step's last attempt, now_ns() time; 0 before
+	bool cut;                  // what should have followed was cut off with the run
 	struct spool *spool;       // of all its output; NULL if it is ungrouped
 	char *owned;               // its own copy of the record, once it has left the worker; else NULL
 };

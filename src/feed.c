@@ -9,6 +9,7 @@
 
 #include "base/alloc.h"
 #include "base/diag.h"
+#include "ledger.h"
 #include "parcel.h"
 #include "stages.h"
 #include "work.h"
@@ -511,6 +512,9 @@ int feeds_open(struct run *run) {
 	list_init(&feeds->active);
 	if (run->manifest) {
 		return stages_open(run);
+	}
+	if (ledger_source(run) && !open_sources(run, ledger_source(run), 1, "default")) {
+		return -1;
 	}
 	if (options->nsources > 0) {
 		const char *name = options->batch ? options->batch : "default";

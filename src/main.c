@@ -12,6 +12,7 @@
 //   feed.c         feeds_fill()       inputs into the queues of their batches, just ahead of need (parcel.c)
 //   stages.c       stages_advance()   a manifest's batches: which wait, which run, which are skipped
 //   work.c         work_item          the life of a job on a worker: run, retry (later.c), then, count
+//   ledger.c       ledger_add()       --joblog, and the jobs that --resume leaves out
 //   attempt.c      attempt_run()      one attempt: command, environment, child, output (emission.c: lines into items)
 //   beside.c       beside_finally()   what runs beside the items: on-failure, finally, listings
 //   plan/          input_next()       records from sources; template_expand(), command_build(): what to run

@@ -12,6 +12,7 @@
 #include "base/io.h"
 #include "help.h"
 #include "option_items.h"
+#include "option_log.h"
 #include "option_table.h"
 #include "option_values.h"
 #include "slots/slots.h"
@@ -471,6 +472,7 @@ static int take_option(struct parser *p, enum option_id id, bool by_letter, cons
 	case GROUP_ADMISSION: return take_admission_option(p, id, value);
 	case GROUP_OUTPUT:
 	case GROUP_OUTCOME: return take_output_option(p, id, value);
+	case GROUP_LOG: return option_log_take(p->options, id, value);
 	default: return take_about_option(p, id, by_letter, value);
 	}
 }
@@ -681,6 +683,12 @@ static int check_contradictions(const struct parser *p) {
 		{OPT_CHECK, OPT_LIST},
 		{OPT_CHECK, OPT_DRY_RUN},
 		{OPT_LIST, OPT_DRY_RUN},
+		{OPT_RETRY_FAILED, OPT_RESUME},
+		{OPT_RETRY_FAILED, OPT_RESUME_FAILED},
+		{OPT_RETRY_FAILED, OPT_BATCH},
+		{OPT_RETRY_FAILED, OPT_BATCH_BY},
+		{OPT_RETRY_FAILED, OPT_THEN},
+		{OPT_RETRY_FAILED, OPT_ON_FAILURE},
 	};
 	for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); ++i) {
 		if (refuse_pair(p, pairs[i][0], pairs[i][1]) != 0) {
@@ -712,6 +720,13 @@ static int check_batches(const struct options *o) {
 static int settle_sources(struct parser *p) {
 	struct options *o = p->options;
 	bool is_needed = o->nsources == 0 && o->nbatch_files == 0;
+	if (o->resume == RESUME_RETRY) { // as in GNU parallel: what else is said of commands and items does not matter
+		o->ncommand = o->nsources = 0;
+		o->header = false;
+		free(o->colsep);
+		o->colsep = NULL;
+		return 0;
+	}
 	if (o->nsources == 0 && o->nbatch_files > 0 && (o->batch || o->batch_by)) {
 		diag_error("--%s has no items: beside --batch NAME=FILE, stdin is read by '--arg-file -' only",
 		           o->batch ? "batch NAME" : "batch-by");
@@ -761,7 +776,7 @@ static void settle_output(struct parser *p) {
 
 static int settle(struct parser *p) {
 	struct options *o = p->options;
-	if (check_contradictions(p) != 0 || check_batches(o) != 0 || settle_sources(p) != 0) {
+	if (check_contradictions(p) != 0 || option_log_check(o) != 0 || check_batches(o) != 0 || settle_sources(p) != 0) {
 		return -1;
 	}
 	if (item_options_settle(o, &p->items) != 0) {
@@ -779,7 +794,7 @@ static int settle_manifest(struct parser *p) {
 			return fail((enum option_id)id, "cannot be combined with -f: %s", option_table[id].instead);
 		}
 	}
-	if (check_contradictions(p) != 0) {
+	if (check_contradictions(p) != 0 || option_log_check(o) != 0) {
 		return -1;
 	}
 	if (!p->given[OPT_TERM_SEQ]) {

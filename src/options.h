@@ -36,6 +36,13 @@ struct batch_setting {
 
 enum output_kind { OUTPUT_GROUP, OUTPUT_LINE_BUFFER, OUTPUT_UNGROUP };
 
+enum resume_kind {
+	RESUME_NOT,
+	RESUME_SEEN,                     // --resume: what has a row is done
+	RESUME_FAILED,                   // --resume-failed: but not what has failed
+	RESUME_RETRY,                    // --retry-failed: the commands come from the log
+};
+
 struct options {
 	int status;                      // of MODE_EXIT
 
@@ -115,6 +122,11 @@ struct options {
 	enum exit_scheme exit_scheme;
 	bool quiet;
 	const char *trace_service;       // FILE, or NULL
+
+	// joblog
+	const char *joblog;              // FILE without its "+", "-" is stdout; or NULL
+	bool joblog_append;              // +FILE
+	enum resume_kind resume;
 };
 
 // Parses the command line. Prints its own messages: usage errors name the option, the cause and the nearest option.

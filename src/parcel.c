@@ -3,20 +3,36 @@
 #include "parcel.h"
 
 #include "base/alloc.h"
+#include "ledger.h"
 #include "stages.h"
 #include "work.h"
+
+// The joblog says that the item is done. What emits is never taken as done: what it emits must come again.
+static bool is_done(struct batch *batch, const struct record *record, const struct item *item) {
+	struct run *run = batch->run;
+	if (!run->ledger || batch->emits || !ledger_is_done(run, batch->recipes[item->recipe], record, item->seq)) {
+		return false;
+	}
+	if (batch->lane) {
+		emit_skip(run->emit, batch->lane, item->order);
+	}
+	return true;
+}
 
 void parcel_add(struct parcel *parcel, const struct record *record, unsigned recipe, const char *bad) {
 	struct batch *batch = parcel->batch;
 	struct item item = {
 		// relaxed: numbers only have to differ, and what they count is handed over by the pool
-		.seq = atomic_add_relaxed(&batch->run->seq, 1) + 1,
+		.seq = ledger_seq(batch->run, atomic_add_relaxed(&batch->run->seq, 1) + 1),
 		.number = atomic_add_relaxed(queue_keep(parcel->queue), 1) + 1,
 		.order = atomic_add_relaxed(&batch->order, 1) + 1,
 		.nargs = record->nargs,
 		.recipe = recipe & INT32_MAX,
 		.bad = bad != NULL,
 	};
+	if (!bad && is_done(batch, record, &item)) {
+		return;
+	}
 	struct buf *bytes = &parcel->bytes;
 	while (bytes->len % 8 != 0) {
 		buf_addc(bytes, '\0');

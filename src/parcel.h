@@ -30,7 +30,7 @@ struct parcel {
 	size_t counted;           // of them, in the tally's total: an item is known before it can have ended
 };
 
-// Gives the record the next numbers of the run and of its batch and adds it. `bad`: why it cannot be an item, or NULL.
+// Gives the record the next numbers of the run and of its batch and adds it, unless --resume says that it is done. `bad`: why it cannot be an item, or NULL.
 // The parcel must not be full.
 void parcel_add(struct parcel *parcel, const struct record *record, unsigned recipe, const char *bad);
 

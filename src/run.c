@@ -12,6 +12,7 @@
 #include "base/io.h"
 #include "feed.h"
 #include "later.h"
+#include "ledger.h"
 #include "plan/shell.h"
 #include "process/signals.h"
 #include "slots/slots.h"
@@ -521,6 +522,9 @@ static int run_open(struct run *run) {
 		return -1;
 	}
 	run->later = later_create();
+	if (ledger_open(run) != 0) {
+		return -1;
+	}
 	run->pool = make_pool(run, options->dry_run || options->tty ? 1 : run->slots); // shows the order of turns; has one foreground
 	return feeds_open(run);
 }
@@ -540,6 +544,8 @@ static void run_close(struct run *run) {
 	later_destroy(run->later);
 	admission_close(run);
 	terminal_close(run);
+	run->resumed = ledger_done(run);
+	ledger_close(run);
 	if (run->emit && emit_destroy(run->emit) != 0) {
 		atomic_store_relaxed(&run->trouble, true);
 	}
@@ -602,6 +608,7 @@ static void print_end(struct run *run) {
 	add_clause(&line, tally->skipped, "skipped");
 	add_clause(&line, tally->cancelled, "cancelled");
 	add_clause(&line, run->current, "up to date");
+	add_clause(&line, run->resumed, "done before");
 	if (line.len > 0) {
 		diag_note("%s", line.data);
 	}

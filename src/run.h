@@ -18,6 +18,7 @@
 
 struct admission;
 struct feeds;
+struct ledger;
 struct later;
 struct stage;
 struct stages;
@@ -61,6 +62,7 @@ struct run {
 	struct feeds *feeds;
 	struct stages *stages;     // of the manifest, or NULL
 	struct later *later;       // jobs that wait for their next attempt
+	struct ledger *ledger;     // --joblog, or NULL
 	const char *temp_dir;      // for spilled items and held output
 	struct source_config *file_sources; // of --batch NAME=FILE
 	atomic_uint_least64_t seq; // {#} of the item that came last
@@ -71,6 +73,7 @@ struct run {
 	struct tally tally;
 	uint64_t allowed;          // failed jobs of batches that may fail; not in the tally
 	uint64_t current;          // jobs that had nothing to do, for what they create was there; part of tally.ok
+	uint64_t resumed;          // jobs that the joblog says are done; known at the end, in no other count
 	bool halted;               // the halt was met
 	struct result halted_by;
 	struct buf failures;       // "#3 (exit 1), A#7 (signal 9)", up to FAILURES_NAMED

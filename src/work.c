@@ -18,6 +18,7 @@
 #include "base/diag.h"
 #include "beside.h"
 #include "later.h"
+#include "ledger.h"
 #include "stages.h"
 
 #include <errno.h>
@@ -137,9 +138,26 @@ static void skip_output(struct batch *batch, const struct item *item) {
 	}
 }
 
+// Bytes of its output as GNU parallel counts them: of its stdout, but line by line of both streams.
+static uint64_t count_output(const struct job *job) {
+	uint64_t n = spool_bytes(job->spool, 0);
+	return job->recipe->output == OUTPUT_LINE_BUFFER ? n + spool_bytes(job->spool, 1) : n;
+}
+
+// A job that was cut off, or whose output is lost, has no row: --resume is to run it again. The row comes after the
+// output, for the same reason.
+static void log_end(struct desk *desk, const struct job *job, unsigned slot, const struct result *result,
+                    uint64_t received) {
+	if (result->outcome != OUTCOME_CANCELLED && !job->cut && !atomic_load_relaxed(&desk->run->output_failed)) {
+		ledger_add(desk, job, slot, result, received);
+	}
+}
+
 static enum work_status job_end(struct desk *desk, struct job *job, unsigned slot, const struct result *result) {
 	struct run *run = desk->run;
+	uint64_t received = 0;
 	if (job->spool) {
+		received = count_output(job);
 		spool_finish(job->spool);
 		job->spool = NULL;
 	} else {
@@ -148,6 +166,7 @@ static enum work_status job_end(struct desk *desk, struct job *job, unsigned slo
 	if (result->outcome != OUTCOME_OK && (job->step > 0 || result->start > 0)) {
 		remove_product(desk, job, slot);
 	}
+	log_end(desk, job, slot, result, received);
 	if (count(desk, job, result, /* current */ false)) {
 		work_stop_run(run);
 	}
@@ -269,6 +288,7 @@ static enum work_status job_step(struct worker *worker, struct queue *queue, str
 		return fail_bad_item(desk, slot, job);
 	}
 	job_attempt(desk, worker, job, &result);
+	job->start = job->step == 0 ? result.start : job->start;
 	if (result.outcome == OUTCOME_CANCELLED) {
 		return job_end(desk, job, slot, &result);
 	}
@@ -279,6 +299,7 @@ static enum work_status job_step(struct worker *worker, struct queue *queue, str
 		if (go_on(desk, worker, queue, &next, pause)) {
 			return WORK_OK;
 		}
+		job->cut = true;
 	} else if (result.outcome == OUTCOME_OK && job->step < recipe->nthen) {
 		++next.step;
 		next.attempt = 1;

@@ -143,7 +143,7 @@ static void test_unknown_names(void) {
 static void test_foreign_names(void) {
 	REFUSED("--pipe is an option of GNU parallel that fairpar does not have", "--pipe", "x");
 	REFUSED("--spreadstdin is an option of GNU parallel", "--spreadstdin", "x");
-	REFUSED("--joblog is an option of GNU parallel", "--joblog=f", "x");
+	REFUSED("--semaphore is an option of GNU parallel", "--semaphore", "x");
 	REFUSED("-X is an option of GNU parallel", "-X", "x");
 	REFUSED("-n is an option of GNU parallel", "-kn1", "x");
 	REFUSED("--rpl is not in fairpar; use --plus", "--rpl", "x");
@@ -515,7 +515,9 @@ static void test_manifest_options(void) {
 		struct buf word = BUF_INIT;
 		bool is_joined = option_takes_value(option) && !option_value_is_optional(option);
 		buf_printf(&word, "--%s%s%s", option->name, is_joined ? "=" : "", is_joined ? value : "");
-		if (option_goes_with_manifest(option)) {
+		if (id == OPT_RESUME || id == OPT_RESUME_FAILED) { // which need it
+			RUNS(buf_str(&word), "--joblog=l", "-f", "m");
+		} else if (option_goes_with_manifest(option)) {
 			RUNS(buf_str(&word), "-f", "m");
 		} else {
 			struct buf says = BUF_INIT;

@@ -1,0 +1,15 @@
+// The options of the joblog, of --resume and its kin, and of result files.
+
+#ifndef FAIRPAR_OPTION_LOG_H
+#define FAIRPAR_OPTION_LOG_H
+
+#include "option_table.h"
+#include "options.h"
+
+// Takes one of the group GROUP_LOG. Returns 0, or -1 after a message.
+int option_log_take(struct options *options, enum option_id id, const char *value);
+
+// Checks that what is to be resumed has a log that can be read. Returns 0, or -1 after a message.
+int option_log_check(const struct options *options);
+
+#endif

@@ -1,0 +1,373 @@
+# shellcheck shell=bash disable=SC2154 # what helper.bash sets
+# The joblog, and what --resume, --resume-failed and --retry-failed make of it.
+
+load helper
+
+# The rows without their times.
+rows() {
+	sed -E '1d; s/\t[0-9]{10}\.[0-9]{3}\t *[0-9]+\.[0-9]{3}\t/\tTIME\tTAKEN\t/' "${1-log}" | tr '\0\t' '~|'
+}
+
+header=$'Seq\tHost\tStarttime\tJobRuntime\tSend\tReceive\tExitval\tSignal\tCommand'
+
+# The same command line by fairpar and by GNU parallel gives the same output, the same log and the same status.
+same_as_parallel() {
+	local theirs
+	rm -f log
+	run_fairpar any "$@"
+	cp log ours.log
+	if command -v parallel >/dev/null; then
+		rm -f log
+		theirs=0
+		parallel --will-cite "$@" >theirs.out 2>theirs.err || theirs=$?
+		assert_eq "$output" "$(cat theirs.out)"
+		assert_eq "$status" "$theirs"
+		assert_eq "$(rows ours.log)" "$(rows log)"
+		assert_eq "$(head -n 1 ours.log)" "$(head -n 1 log)"
+	fi
+	mv ours.log log
+}
+
+@test "the joblog has GNU parallel's header and columns" {
+	same_as_parallel -j1 --joblog log 'echo {}; exit 3' ::: 'a b' "q'q" $'x\ty'
+	assert_eq "$(head -n 1 log)" "$header"
+	assert_eq "$(rows)" "$(printf '%s\n' "1|:|TIME|TAKEN|0|4|3|0|echo 'a b'; exit 3" \
+		"2|:|TIME|TAKEN|0|4|3|0|echo 'q'\"'\"'q'; exit 3" "3|:|TIME|TAKEN|0|4|3|0|echo 'x|y'; exit 3")"
+	[[ $(sed -n 2p log) =~ ^1$'\t':$'\t'[0-9]{10}\.[0-9]{3}$'\t'\ {5}[0-9]\.[0-9]{3}$'\t'0 ]]
+}
+
+@test "Starttime is the time of the day" {
+	local before after start
+	before=$(date +%s)
+	run_fairpar --joblog log true ::: 1
+	after=$(date +%s)
+	start=$(sed -n 2p log | cut -f 3)
+	((${start%.*} >= before && ${start%.*} <= after)) || fail "$before $start $after"
+}
+
+@test "a signal, a timeout and a command that is not there have their columns" {
+	same_as_parallel -j1 --joblog log 'kill -{} $$' ::: 9 15
+	assert_eq "$(rows)" "1|:|TIME|TAKEN|0|0|0|9|kill -9 \$\$
+2|:|TIME|TAKEN|0|0|0|15|kill -15 \$\$"
+	same_as_parallel -j1 --joblog log --timeout 1 sleep ::: 30
+	assert_eq "$(rows)" "1|:|TIME|TAKEN|0|0|-1|15|sleep 30"
+	same_as_parallel -j1 --joblog log no-such-program ::: 1
+	assert_eq "$(rows)" "1|:|TIME|TAKEN|0|0|127|0|no-such-program 1"
+	same_as_parallel -j1 --joblog log /etc/passwd ::: 1
+	assert_eq "$(rows)" "1|:|TIME|TAKEN|0|0|126|0|/etc/passwd 1"
+}
+
+@test "a newline in a command is a NUL, and everything else is as it is" {
+	printf 'a\nb\0\\n\0\xff' >items
+	same_as_parallel -j1 -0 -a items --joblog log echo
+	assert_eq "$(rows)" "$(printf '%s\n' "1|:|TIME|TAKEN|0|4|0|0|echo 'a~b'" "2|:|TIME|TAKEN|0|3|0|0|echo '\\n'" \
+		$'3|:|TIME|TAKEN|0|2|0|0|echo \'\xff\'')"
+}
+
+@test "Receive counts stdout, by line both streams, and nothing with --ungroup" {
+	same_as_parallel --joblog log --tag 'echo a; echo bb >&2' ::: 1
+	assert_contains "$(rows)" "|0|2|0|0|"
+	same_as_parallel --joblog log --lb 'echo a; echo bb >&2' ::: 1
+	assert_contains "$(rows)" "|0|7|0|0|"
+	same_as_parallel --joblog log -u 'echo a; echo bb >&2' ::: 1
+	assert_contains "$(rows)" "|0|0|0|0|"
+}
+
+@test "a job with retries has one row, of its last attempt" {
+	same_as_parallel -j1 --retries 3 --joblog log 'echo a; exit 4; : {}' ::: 1
+	assert_eq "$(rows)" "1|:|TIME|TAKEN|0|2|4|0|echo a; exit 4; : 1"
+}
+
+@test "a job with steps has one row, with the command of the item and the code of the step that failed" {
+	run_fairpar 1 -j1 --joblog log --then 'test {} = 1' --then 'echo {}' echo ::: 1 2
+	assert_eq "$(rows)" "1|:|TIME|TAKEN|0|4|0|0|echo 1
+2|:|TIME|TAKEN|0|2|1|0|echo 2"
+}
+
+@test "the log is made anew, +FILE appends, and the header is there once" {
+	run_fairpar --joblog log echo ::: 1 2
+	run_fairpar --joblog log echo ::: 3
+	assert_eq "$(rows)" "1|:|TIME|TAKEN|0|2|0|0|echo 3"
+	run_fairpar --joblog +log echo ::: 4
+	run_fairpar --jl +fresh echo ::: 5
+	assert_eq "$(rows)" "1|:|TIME|TAKEN|0|2|0|0|echo 3
+1|:|TIME|TAKEN|0|2|0|0|echo 4"
+	assert_eq "$(head -n 1 fresh)" "$header"
+}
+
+@test "--joblog - puts rows between the jobs' output" {
+	run_fairpar -j1 -k --joblog - echo ::: 1 2
+	assert_eq "$(cut -f 1,9 <<<"$output")" "Seq	Command
+1
+1	echo 1
+2
+2	echo 2"
+}
+
+@test "a dry run touches no log" {
+	run_fairpar --joblog log --dry-run echo ::: 1
+	[[ ! -e log ]]
+}
+
+@test "jobs that --halt cuts off or keeps from running have no row" {
+	make_fifo never
+	run_fairpar 3 -j2 --joblog log --halt now,fail=1 '[ {} = 1 ] && read x <never; exit {}' ::: 1 3 4 5
+	assert_eq "$(cut -f 1 log)" "Seq
+2"
+}
+
+@test "jobs that a signal cuts off have no row, and --resume runs them" {
+	make_fifo started
+	start_fairpar -j1 --joblog log '[ {} = 2 ] && [ ! -e again ] && echo >started && exec sleep 60; echo {}' ::: 1 2 3
+	await started
+	kill -TERM "$fairpar_pid"
+	end_fairpar 143
+	assert_eq "$(cut -f 1 log)" "Seq
+1"
+	touch again
+	run_fairpar -j1 --joblog log --resume '[ {} = 2 ] && [ ! -e again ] && echo >started && exec sleep 60; echo {}' ::: 1 2 3
+	assert_lines 2 3
+}
+
+@test "a job of a manifest has a row with its number in the run, one that is up to date has none" {
+	cat >m.yaml <<-'END'
+		version: 1
+		slots: 1
+		batches:
+		  a:
+		    run: echo {}
+		    args: [x, y]
+		  b:
+		    needs: a
+		    run: touch {}
+		    args: [p, q]
+		    creates: '{}'
+	END
+	touch q
+	run_fairpar --joblog log -f m.yaml
+	assert_eq "$(rows)" "1|:|TIME|TAKEN|0|2|0|0|echo x
+2|:|TIME|TAKEN|0|2|0|0|echo y
+3|:|TIME|TAKEN|0|0|0|0|touch p"
+	run_fairpar --joblog log --resume -f m.yaml
+	assert_eq "$output" ""
+	assert_contains "$stderr" "3 done before"
+}
+
+@test "what a batch emits comes again, and what was done of it is left out" {
+	cat >m.yaml <<-'END'
+		version: 1
+		slots: 1
+		batches:
+		  list:
+		    run: printf '%s\n' a b c
+		    emits: work
+		  work:
+		    run: echo {} >>seen; [ {} != b ]
+	END
+	run_fairpar 1 --joblog log -f m.yaml
+	run_fairpar 1 --joblog log --resume-failed -f m.yaml
+	assert_eq "$(sort seen)" "$(printf '%s\n' a b b c)"
+}
+
+# ---- what cannot be written ----
+
+@test "a log that cannot be opened is named with the cause, and nothing runs" {
+	run_fairpar 255 --joblog no/log echo ::: 1
+	assert_eq "$output" ""
+	assert_contains "$stderr" "'no/log': No such file or directory"
+}
+
+@test "a log on a full disk is named with the cause, the jobs go on, and the status is 255" {
+	run_fairpar 255 -k --joblog /dev/full echo ::: 1 2 3
+	assert_lines 1 2 3
+	assert_eq "$(grep -c "'/dev/full': No space left on device" <<<"$stderr")" 1
+}
+
+@test "a log whose reader has gone is reported" {
+	make_fifo log
+	head -n 1 log >first &
+	run_fairpar 255 -j1 --joblog log 'while ! [ -s first ]; do :; done; echo {}' ::: 1 2
+	assert_lines 1 2
+	assert_contains "$stderr" "'log': Broken pipe"
+}
+
+@test "a job whose output cannot be written has no row" {
+	"$FAIRPAR" -j1 --joblog log echo ::: 1 2 >/dev/full 2>err && fail "it ended with 0"
+	assert_eq "$(cut -f 1 log)" Seq
+}
+
+# ---- resuming ----
+
+@test "--resume runs what has no row, and 0 is the status if nothing is left" {
+	same_as_parallel -j1 --joblog log 'exit {}' ::: 0 1 2
+	run_fairpar 1 -j1 --joblog log --resume 'exit {}' ::: 0 1 2 5
+	assert_eq "$(cut -f 1 log | xargs)" "Seq 1 2 3 4"
+	run_fairpar -j1 --joblog log --resume 'exit {}' ::: 0 1 2 5
+	assert_contains "$stderr" "4 done before"
+	assert_eq "$(cut -f 1 log | xargs)" "Seq 1 2 3 4"
+}
+
+@test "--resume without a log runs everything and makes one" {
+	run_fairpar --joblog log --resume echo ::: 1
+	assert_eq "$(rows)" "1|:|TIME|TAKEN|0|2|0|0|echo 1"
+}
+
+@test "--resume needs a joblog" {
+	run_fairpar 255 --resume echo ::: 1
+	assert_contains "$stderr" "--resume needs the log of the run before: name it with --joblog FILE"
+	run_fairpar 255 --joblog /dev/null --retry-failed
+	assert_contains "$stderr" "not a regular file"
+	echo hello >log
+	run_fairpar 255 --joblog log --resume echo ::: 1
+	assert_contains "$stderr" "'log': it is no joblog"
+	assert_eq "$(cat log)" hello
+}
+
+@test "--resume-failed runs failed jobs again, and the last row counts" {
+	touch bad
+	run_fairpar 2 -j1 --joblog log '[ {} = 1 ] || [ ! -e bad ] && echo {}' ::: 1 2 3
+	rm bad
+	run_fairpar -j1 --joblog log --resume-failed '[ {} = 1 ] || [ ! -e bad ] && echo {}' ::: 1 2 3
+	assert_lines 2 3
+	run_fairpar -j1 --joblog log --resume-failed '[ {} = 1 ] || [ ! -e bad ] && echo {}' ::: 1 2 3
+	assert_eq "$output" ""
+}
+
+@test "--retry-failed runs the failed commands of the log under their numbers" {
+	same_as_parallel -j1 --joblog log 'test {} = 1 || exit {}' ::: 1 2 3
+	run_fairpar 2 -j1 --joblog log --retry-failed echo ignored ::: x
+	assert_eq "$output" ""
+	assert_eq "$(rows | tail -n 2)" "2|:|TIME|TAKEN|0|0|2|0|test 2 = 1 || exit 2
+3|:|TIME|TAKEN|0|0|3|0|test 3 = 1 || exit 3"
+	printf 'a\nb\0' | "$FAIRPAR" -0 --joblog log 'printf %s {} >got; false' || :
+	rm got
+	run_fairpar 1 --joblog log --retry-failed
+	assert_eq "$(cat got)" $'a\nb'
+}
+
+@test "changed input never leaves a job out" {
+	run_fairpar --joblog log echo ::: a b c
+	run_fairpar -k --joblog log --resume echo ::: z y x w
+	assert_lines z y x w
+	run_fairpar -k --joblog log --resume echo ::: new a b z more c w
+	assert_lines new more
+}
+
+@test "input that begins later or was sorted is known by its commands" {
+	run_fairpar --joblog log echo ::: a b c d
+	run_fairpar --joblog log --resume echo ::: b c d
+	assert_eq "$output" ""
+	run_fairpar --joblog log --resume echo ::: d c b a e
+	assert_lines e
+}
+
+@test "a command that was logged once is left out once" {
+	run_fairpar --joblog log echo ::: a b
+	run_fairpar -k --joblog log --resume echo ::: z a a b
+	assert_lines z a
+}
+
+@test "equal commands are told apart by their numbers" {
+	printf '%s\n' "$header" $'2\t:\t1.000\t     0.001\t0\t2\t0\t0\techo $PARALLEL_SEQ' >log
+	printf 'echo $PARALLEL_SEQ\n%.0s' 1 2 3 | "$FAIRPAR" -k --joblog log --resume >out
+	assert_eq "$(cat out)" "1
+3"
+}
+
+@test "a command with its slot is known whatever the slot was" {
+	run_fairpar -j3 --joblog log 'echo {%} {}' ::: a b c d
+	run_fairpar -j1 --joblog log --resume 'echo {%} {}' ::: a b c d
+	assert_eq "$output" ""
+}
+
+@test "the numbers of jobs that are left out hold nobody up with -k, in any batch" {
+	run_fairpar -k --joblog log echo ::: 2 4 6
+	seq 7 >a
+	seq 6 8 >b
+	run_fairpar -k --joblog log --resume --batch a=a --batch b=b echo
+	assert_set 1 3 5 7 6 7 8
+	run_fairpar -k --lb --joblog log --resume echo ::: 9 4 10
+	assert_lines 9 10
+}
+
+@test "a dry run shows what is left" {
+	run_fairpar --joblog log echo ::: 2
+	run_fairpar --joblog log --resume --dry-run echo ::: 1 2 3
+	assert_lines 'echo 1' 'echo 3'
+}
+
+@test "a row that was cut is no row, is ended, and stays none" {
+	run_fairpar -j1 --joblog log echo ::: 12 1
+	sed -n 1,2p log | head -c -2 >cut # ends in "echo 1", which is a command of the input
+	cp cut log
+	run_fairpar -j1 --joblog log --resume echo ::: 1 12
+	assert_lines 1 12
+	assert_eq "$(cut -f 9- log)" "Command
+echo 1	(cut off)
+echo 1
+echo 12"
+	run_fairpar -j1 --joblog log --resume echo ::: 1 12
+	assert_eq "$output" ""
+}
+
+@test "a log cut at any byte: what has a whole row is not run, all else is" {
+	run_fairpar -j1 --joblog whole echo ::: 1 12 123
+	local size at rows expected
+	size=$(wc -c <whole)
+	for ((at = 0; at <= size; at++)); do
+		head -c "$at" whole >log
+		rows=$(($(wc -l <log) - 1))
+		expected=$(printf '%s\n' 1 12 123 | tail -n +$((rows < 0 ? 1 : rows + 1)))
+		assert_eq "$at: $("$FAIRPAR" -j1 --joblog log --resume --quiet echo ::: 1 12 123)" "$at: $expected"
+		assert_eq "$at: $("$FAIRPAR" -j1 --joblog log --resume --quiet echo ::: 1 12 123 2>&1 | grep -v 'cannot be read')" "$at: "
+		assert_eq "$(head -n 1 log)" "$header"
+	done
+}
+
+# ---- kill -9 ----
+
+# Resumes until it ends; then every job has run, and none that had a row has run again.
+check_resumed() {
+	local n=$1
+	cut -f 1 log | grep -E '^[0-9]+$' | sort >logged || :
+	cp ran ran.before
+	run_fairpar -j2 --joblog log --resume --quiet 'echo {} >>ran' ::: $(seq "$n")
+	assert_eq "$(sort -u ran | wc -l)" "$n"
+	tail -n +$(($(wc -l <ran.before) + 1)) ran | sort >again
+	assert_eq "$(comm -12 logged again)" ""
+}
+
+@test "kill -9 at any write: what has no row is run, what has one is not" {
+	need strace
+	local at
+	for ((at = 1; at <= 30; at++)); do
+		rm -f log
+		: >ran
+		strace -o /dev/null -qq -f -e trace=none -e inject=write:signal=KILL:when="$at" "$FAIRPAR" -j2 --joblog log --quiet \
+			'echo {} >>ran' ::: 1 2 3 4 5 >/dev/null 2>&1 3>&- || :
+		check_resumed 5
+	done
+}
+
+@test "kill -9 at system calls of all kinds: the same" {
+	need strace
+	local call at
+	for call in openat close read poll clone,clone3,vfork waitid,wait4 munmap,exit_group futex; do
+		for at in 1 3 5 8; do
+			rm -f log
+			: >ran
+			strace -o /dev/null -qq -f -e trace=none -e inject="$call":signal=KILL:when="$at" "$FAIRPAR" -j2 --joblog log --quiet \
+				'echo {} >>ran' ::: 1 2 3 >/dev/null 2>&1 3>&- || :
+			check_resumed 3
+		done
+	done
+}
+
+@test "kill -9 again and again: every job runs, and a logged one only once" {
+	local round
+	: >ran
+	for round in 1 2 3 4 5 6 7 8; do # any point will do: no time is waited for
+		timeout -s KILL "0.0$round" "$FAIRPAR" -j2 --joblog log --resume --quiet 'echo {} >>ran' ::: $(seq 300) >/dev/null 2>&1 3>&- || :
+	done
+	check_resumed 300
+}

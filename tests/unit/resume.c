@@ -1,0 +1,253 @@
+// Tests of plan/resume.c: which jobs a joblog says are done.
+
+#include "plan/resume.h"
+
+#include "job/logline.h"
+#include "test.h"
+
+#include <stdlib.h>
+
+static struct resume *resume;
+
+static bool add(const char *line) {
+	return resume_add(resume, line, strlen(line));
+}
+
+static void add_row(unsigned long seq, int exitval, const char *command) {
+	char line[256];
+	snprintf(line, sizeof(line), "%lu\t:\t1795218632.014\t     0.005\t0\t0\t%d\t0\t%s", seq, exitval, command);
+	check(add(line));
+}
+
+static bool take(uint64_t seq, const char *command) {
+	return resume_take(resume, seq, command, strlen(command));
+}
+
+static void begin(void) {
+	resume = resume_create();
+}
+
+static void test_same_input(void) {
+	begin();
+	add_row(1, 0, "echo a");
+	add_row(3, 1, "echo c");
+	resume_prepare(resume, false);
+	check(take(1, "echo a"));
+	check(!take(2, "echo b"));
+	check(take(3, "echo c"));
+	check(!take(4, "echo d"));
+	resume_free(resume);
+}
+
+static void test_failed(void) {
+	begin();
+	add_row(1, 0, "echo a");
+	add_row(2, 3, "echo b");
+	add_row(3, 3, "echo c");
+	add_row(3, 0, "echo c");
+	add_row(4, 0, "echo d");
+	add_row(4, -1, "echo d");
+	resume_prepare(resume, true);
+	check(take(1, "echo a"));
+	check(!take(2, "echo b"));
+	check(take(3, "echo c")); // the last row counts
+	check(!take(4, "echo d"));
+	resume_free(resume);
+}
+
+static void test_changed_command(void) {
+	begin();
+	add_row(1, 0, "echo a");
+	add_row(2, 0, "echo b");
+	resume_prepare(resume, false);
+	check(!take(1, "echo z"));
+	check(!take(2, "echo y"));
+	check(take(3, "echo b"));
+	check(!take(4, "echo b"));
+	check(take(5, "echo a"));
+	resume_free(resume);
+}
+
+// Equal commands are told apart by their numbers while nothing says that the input has moved.
+static void test_equal_commands(void) {
+	begin();
+	add_row(2, 0, "work");
+	add_row(3, 0, "work");
+	resume_prepare(resume, false);
+	check(!take(1, "work"));
+	check(take(2, "work"));
+	check(take(3, "work"));
+	check(!take(4, "work"));
+	resume_free(resume);
+}
+
+static void test_counts(void) {
+	begin();
+	add_row(1, 0, "a");
+	add_row(2, 0, "b");
+	add_row(3, 0, "a");
+	resume_prepare(resume, false);
+	check(!take(1, "new"));
+	check(take(2, "a"));
+	check(take(3, "a")); // its own row, not yet used
+	check(!take(4, "a"));
+	check(take(5, "b"));
+	check(!take(6, "b"));
+	resume_free(resume);
+}
+
+static void test_many_equal(void) {
+	begin();
+	for (unsigned long i = 1; i <= 200000; ++i) {
+		add_row(2 * i, 0, "same");
+	}
+	add_row(1, 0, "other");
+	resume_prepare(resume, false);
+	unsigned long taken = 0;
+	for (uint64_t seq = 1; seq <= 500000; ++seq) {
+		taken += take(seq, "same");
+	}
+	check_equal(taken, 200000);
+	resume_free(resume);
+}
+
+static void test_garbage(void) {
+	static const char *const bad[] = {
+		"", "x", "1", "1\t:\t1.0\t0.1\t0\t0\t0\t0", "a\t:\t1.0\t0.1\t0\t0\t0\t0\tc", "\t:\t1.0\t0.1\t0\t0\t0\t0\tc",
+		"1\t\t1.0\t0.1\t0\t0\t0\t0\tc", "1\t:\t1.0\t0.1\t0\t0\t0\t\tc", "1\t:\t1x0\t0.1\t0\t0\t0\t0\tc",
+		"0\t:\t1.0\t0.1\t0\t0\t0\t0\tc", "-1\t:\t1.0\t0.1\t0\t0\t0\t0\tc", " 1\t:\t1.0\t0.1\t0\t0\t0\t0\tc",
+		"99999999999999999999999\t:\t1.0\t0.1\t0\t0\t0\t0\tc", "1\t:\t1.0\t0.1\t0\t0\t0\t0\tc" JOBLOG_CUT,
+		"1\t:\t1.0\t0.1\t0\t0\t0\t0" JOBLOG_CUT, "Seq\tHost\tStarttime\tJobRuntime\tSend\tReceive\tExitval\tSignal\tCommand",
+	};
+	begin();
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); ++i) {
+		check(!add(bad[i]));
+	}
+	check(add("7\t:\t1.0\t0.1\t0\t0\t0\t0\t"));
+	check(add("4294967299\thost\t1.0\t0.1\t1\t2\t-2\t0\tx\ty"));
+	resume_prepare(resume, false);
+	check(take(7, ""));
+	check(take(4294967299, "x\ty"));
+	check(!take(1, "c"));
+	resume_free(resume);
+}
+
+static void test_newline(void) {
+	static const char row[] = "1\t:\t1.0\t0.1\t0\t0\t0\t0\techo a\0b";
+	begin();
+	check(resume_add(resume, row, sizeof(row) - 1));
+	resume_prepare(resume, false);
+	check(!take(1, "echo a"));
+	check(take(1, "echo a\nb"));
+	resume_free(resume);
+}
+
+// Commands of all lengths around the hash's pieces, with ends that differ only in length.
+static void test_lengths(void) {
+	char text[64];
+	begin();
+	memset(text, 'x', sizeof(text));
+	for (int len = 0; len < 40; ++len) {
+		char line[128];
+		snprintf(line, sizeof(line), "%d\t:\t1.0\t0.1\t0\t0\t0\t0\t%.*s", len + 1, len, text);
+		check(add(line));
+	}
+	resume_prepare(resume, false);
+	for (size_t len = 0; len < 40; ++len) {
+		check(resume_matches(resume, len + 1, text, len));
+		check(!resume_matches(resume, len + 2, text, len));
+		check(resume_take(resume, len + 1, text, len));
+		check(!resume_take(resume, len + 1, text, len));
+	}
+	resume_free(resume);
+}
+
+static const char *write_log(const char *text, size_t len) {
+	static char path[64];
+	snprintf(path, sizeof(path), "/tmp/fairpar-resume-%ld", (long)getpid());
+	FILE *file = fopen(path, "w");
+	check(file && fwrite(text, 1, len, file) == len && fclose(file) == 0);
+	return path;
+}
+
+static const char whole_log[] = JOBLOG_HEADER
+	"2\t:\t1795218632.014\t     0.005\t0\t0\t0\t0\techo 12\n"
+	"1\t:\t1795218632.014\t     0.005\t0\t0\t3\t0\techo 1\n"
+	"3\t:\t1795218632.014\t     0.005\t0\t0\t0\t0\techo 123\n";
+
+// At whatever byte the log is cut, only whole rows count.
+static void test_every_cut(void) {
+	for (size_t len = 0; len < sizeof(whole_log); ++len) {
+		const char *path = write_log(whole_log, len), *error;
+		uint64_t strange;
+		begin();
+		check(resume_load(resume, path, &strange, &error) == 0);
+		check_equal(strange, 0);
+		resume_prepare(resume, false);
+		size_t rows = 0;
+		for (size_t i = sizeof(JOBLOG_HEADER) - 1; i < len; ++i) {
+			rows += whole_log[i] == '\n';
+		}
+		check_equal(take(1, "echo 1"), rows >= 2);
+		check_equal(take(2, "echo 12"), rows >= 1);
+		check_equal(take(3, "echo 123"), rows >= 3);
+		resume_free(resume);
+		unlink(path);
+	}
+}
+
+static void test_no_log(void) {
+	const char *error = NULL, *path = write_log("#!/bin/sh\necho\n", 15);
+	uint64_t strange;
+	begin();
+	check(resume_load(resume, path, &strange, &error) == -1);
+	check_string(error, "it is no joblog");
+	unlink(path);
+	check(resume_load(resume, path, &strange, &error) == 0);
+	check(resume_load(resume, "/dev/null", &strange, &error) == -1);
+	check(resume_load(resume, "/", &strange, &error) == -1);
+	check(!take(1, "echo"));
+	resume_free(resume);
+}
+
+static void test_failed_jobs(void) {
+	static const char log[] = JOBLOG_HEADER
+		"9\t:\t1.0\t0.1\t0\t0\t1\t0\tnine\n"
+		"2\t:\t1.0\t0.1\t0\t0\t1\t0\ttwo\n"
+		"3\t:\t1.0\t0.1\t0\t0\t0\t9\tthree\0lines\n"
+		"4\t:\t1.0\t0.1\t0\t0\t0\t0\tfour\n"
+		"2\t:\t1.0\t0.1\t0\t0\t0\t0\ttwo\n"
+		"9\t:\t1.0\t0.1\t0\t0\t-1\t15\tnine\n";
+	const char *error = NULL, *path = write_log(log, sizeof(log) - 1);
+	struct logged_jobs jobs;
+	uint64_t strange;
+	check(resume_load_failed(&jobs, path, &strange, &error) == 0);
+	check_equal(jobs.n, 2);
+	check_equal(jobs.jobs[0].seq, 3);
+	check_string(jobs.jobs[0].command, "three\nlines");
+	check_equal(jobs.jobs[1].seq, 9);
+	check_string(jobs.jobs[1].command, "nine");
+	resume_free_jobs(&jobs);
+	unlink(path);
+	check(resume_load_failed(&jobs, path, &strange, &error) == 0);
+	check_equal(jobs.n, 0);
+	resume_free_jobs(&jobs);
+}
+
+int main(int argc, char *argv[]) {
+	static const struct test tests[] = {
+		TEST("a job with a row is done, one without is not", test_same_input),
+		TEST("what failed is done only if failures count as done, and the last row decides", test_failed),
+		TEST("a changed command is never done, and a moved one is found", test_changed_command),
+		TEST("equal commands are told apart by their numbers", test_equal_commands),
+		TEST("a command that was logged twice is done twice", test_counts),
+		TEST("many rows of the same command are used up one by one", test_many_equal),
+		TEST("a line that is no whole row marks nothing as done", test_garbage),
+		TEST("a newline in a command is the NUL of the log", test_newline),
+		TEST("commands of any length are told apart", test_lengths),
+		TEST("a log cut at any byte counts its whole rows", test_every_cut),
+		TEST("what is no joblog is refused, and none is an empty one", test_no_log),
+		TEST("the jobs that failed in the end are listed by number", test_failed_jobs),
+	};
+	return test_main(tests, sizeof(tests) / sizeof(tests[0]), argc, argv);
+}

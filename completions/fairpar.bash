@@ -104,6 +104,7 @@ _fairpar() {
 		-k --keep-order
 		--tag
 		--tagstring
+		--color-failed --cf
 		--halt --halt-on-error
 		--exit-status
 		--quiet

@@ -135,6 +135,7 @@ complete -c fairpar -n __fairpar_in_options -s u -l ungroup -d 'jobs write direc
 complete -c fairpar -n __fairpar_in_options -s k -l keep-order -d 'output in the order of the input, in each batch'
 complete -c fairpar -n __fairpar_in_options -l tag -d 'begin each line with the item and a tab'
 complete -c fairpar -n __fairpar_in_options -l tagstring -x -d 'begin each line with TEMPLATE and a tab'
+complete -c fairpar -n __fairpar_in_options -l color-failed -l cf -d 'the output of failed jobs is white on red'
 complete -c fairpar -n __fairpar_in_options -l halt -l halt-on-error -x -a 'never now,fail=1 soon,fail=1 now,success=1 soon,success=1 now,done=1 soon,done=1' -d 'when to stop: never, or as now,fail=1'
 complete -c fairpar -n __fairpar_in_options -l exit-status -x -a 'gnu xargs first max any' -d 'what the exit status says (gnu)'
 complete -c fairpar -n __fairpar_in_options -l quiet -d 'no summary of failures, and fewer warnings'

@@ -194,7 +194,7 @@ void job_open_spool(struct desk *desk, struct job *job, unsigned slot) {
 // nobody whose output it could mix with or hold up.
 static void let_through(struct run *run, const struct job *job) {
 	const struct recipe *recipe = job->recipe;
-	if (!job->spool || !atomic_load_relaxed(&run->all_read) || recipe->attempts > 1 || recipe->nthen > 0) {
+	if (!job->spool || run->options->color_failed || !atomic_load_relaxed(&run->all_read) || recipe->attempts > 1 || recipe->nthen > 0) {
 		return;
 	}
 	struct pool_stat stat;

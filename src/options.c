@@ -363,6 +363,7 @@ static int take_output_option(struct parser *p, enum option_id id, const char *v
 	case OPT_UNGROUP: o->output = OUTPUT_UNGROUP; return 0;
 	case OPT_KEEP_ORDER: o->keep_order = true; return 0;
 	case OPT_TAG: o->tag = true; return 0;
+	case OPT_COLOR_FAILED: o->color_failed = true; return 0;
 	case OPT_TAGSTRING: return set_tagstring(o, value);
 	case OPT_HALT: return set_halt(o, value);
 	case OPT_QUIET: o->quiet = true; return 0;
@@ -763,7 +764,7 @@ static void settle_output(struct parser *p) {
 	if (o->output != OUTPUT_UNGROUP) {
 		return;
 	}
-	static const enum option_id idle[] = {OPT_KEEP_ORDER, OPT_TAG, OPT_TAGSTRING};
+	static const enum option_id idle[] = {OPT_KEEP_ORDER, OPT_TAG, OPT_TAGSTRING, OPT_COLOR_FAILED};
 	for (size_t i = 0; i < sizeof(idle) / sizeof(idle[0]); ++i) {
 		if (p->given[idle[i]] && !o->quiet) {
 			diag_warn("--%s has no effect with --ungroup", option_table[idle[i]].name);

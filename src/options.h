@@ -115,6 +115,7 @@ struct options {
 	enum output_kind output;
 	bool output_given;               // so that it wins over the manifest's; also by --dry-run
 	bool keep_order;
+	bool color_failed;
 	bool tag;
 	char *tagstring;                 // escapes translated, owned; or NULL: the item. Only with tag
 	struct halt halt;

@@ -155,9 +155,14 @@ static void log_end(struct desk *desk, const struct job *job, unsigned slot, con
 
 static enum work_status job_end(struct desk *desk, struct job *job, unsigned slot, const struct result *result) {
 	struct run *run = desk->run;
+	bool failed = result->outcome != OUTCOME_OK && result->outcome != OUTCOME_CANCELLED;
 	uint64_t received = 0;
 	if (job->spool) {
 		received = count_output(job);
+		if (failed && run->options->color_failed) {
+			// white on red, and to the end of the line, as GNU parallel has it
+			spool_frame_lines(job->spool, "\033[48;5;196;38;5;231m\033[K", "\033[m");
+		}
 		spool_finish(job->spool);
 		job->spool = NULL;
 	} else {
@@ -170,7 +175,6 @@ static enum work_status job_end(struct desk *desk, struct job *job, unsigned slo
 	if (count(desk, job, result, /* current */ false)) {
 		work_stop_run(run);
 	}
-	bool failed = result->outcome != OUTCOME_OK && result->outcome != OUTCOME_CANCELLED;
 	if (failed && job->recipe->on_failure) {
 		// work_failed() comes next on this worker; the record lives at least as long
 		desk->failed = *job;

@@ -148,3 +148,46 @@ load helper
 	assert_lines 1
 	release go
 }
+
+@test "-v prints the command before the job's output, with its tag, as GNU parallel does" {
+	run_fairpar -k -v echo ::: a 'b c'
+	assert_lines 'echo a' a "echo 'b c'" 'b c'
+	cp "$BATS_TEST_TMPDIR/stdout" ours
+	if command -v parallel >/dev/null; then
+		parallel --will-cite -k -v echo ::: a 'b c' >theirs
+		cmp ours theirs
+	fi
+	run_fairpar --tag -v echo ::: a
+	assert_lines $'a\techo a' $'a\ta'
+	run_fairpar -u -vv -j1 echo ::: a b
+	assert_lines 'echo a' a 'echo b' b
+}
+
+@test "--process-slot-var counts slots from 0, whatever the variable was before" {
+	SLOT=x run_fairpar -j1 --process-slot-var SLOT 'env | grep ^SLOT #' ::: 1 2
+	assert_lines SLOT=0 SLOT=0
+	run_fairpar 255 --process-slot-var A=B echo ::: 1
+}
+
+@test "--workdir makes the directory, also one for each item" {
+	run_fairpar -k --wd 'a/b/{}' 'pwd; echo x >file #' ::: 1 2
+	assert_lines "$PWD/a/b/1" "$PWD/a/b/2"
+	[[ -s a/b/2/file ]]
+	run_fairpar 1 --workdir /proc/nothing/here pwd ::: 1
+	assert_contains "$stderr" "cannot make the directory '/proc/nothing/here'"
+	run_fairpar 255 --workdir ... pwd ::: 1
+	assert_contains "$stderr" 'mktemp -d'
+}
+
+@test "--tmpdir is where temporary files go, and TMPDIR of the jobs" {
+	mkdir here
+	run_fairpar --tmpdir here 'echo $TMPDIR #' ::: 1
+	assert_lines here
+	run_fairpar 255 --tempdir nowhere echo ::: 1
+	assert_contains "$stderr" "--tmpdir 'nowhere': No such file or directory"
+}
+
+@test "--env and --compress are taken" {
+	X=1 run_fairpar --env X --env _ --compress 'echo $X #' ::: 1
+	assert_lines 1
+}

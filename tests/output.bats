@@ -115,3 +115,17 @@ load helper
 	FAIRPAR_FAULT=tmpfile:1+:ENOSPC run_fairpar any -j1 -k 'head -c 40000000 /dev/zero #' ::: 1 2
 	[[ $status == 0 && $(wc -c <"$BATS_TEST_TMPDIR/stdout") == 80000000 || $status == 255 ]] || fail "lost in silence: $status"
 }
+
+@test "--color-failed shows failed jobs as GNU parallel does" {
+	local on=$'\e[48;5;196;38;5;231m\e[K' off=$'\e[m'
+	run_fairpar 1 -k --cf --tag 'printf "a\n\nb"; printf "x\ry\n" >&2; exit {} #' ::: 0 1
+	assert_lines $'0\ta' $'0\t' "0"$'\t'"b${on}1"$'\t'"a$off" "${on}1"$'\t'"$off" "${on}1"$'\t'"b$off"
+	assert_contains "$stderr" "${on}1"$'\t'"x$off"$'\r'"${on}1"$'\t'"y$off"
+	run_fairpar 1 --cf 'echo {}; seq 100000; exit 3 #' ::: 1
+	assert_eq "$(grep -c "^$(printf '\e')\[48.*K[0-9]*$(printf '\e')\[m\$" "$BATS_TEST_TMPDIR/stdout")" 100001
+	if command -v parallel >/dev/null; then
+		cp "$BATS_TEST_TMPDIR/stdout" ours
+		parallel --will-cite --cf 'echo {}; seq 100000; exit 3 #' ::: 1 >theirs || :
+		cmp ours theirs
+	fi
+}

@@ -93,6 +93,10 @@ void spool_reset(struct spool *spool);
 // make room, and what it was allowed to stream is no longer its turn.
 void spool_suspend(struct spool *spool);
 
+// EMIT_GROUP, for a job that has ended and was not live: puts `before` in front of each line, tag and all, and `after`
+// before its end, which the last line gets if it has none. For EMIT_LINE_BUFFER it means nothing.
+void spool_frame_lines(struct spool *spool, const char *before, const char *after);
+
 // Bytes of each stream so far, without those taken back by spool_reset().
 uint64_t spool_bytes(const struct spool *spool, int stream);
 

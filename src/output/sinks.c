@@ -173,9 +173,13 @@ size_t sinks_put_tagged(struct sinks *sinks, int stream, const char *tag, size_t
                         const char *mem, size_t len, bool wait) {
 	const char *at = mem, *end = mem + len;
 	struct line_ends ends = {end, find(mem, end, '\n'), find(mem, end, '\r')};
+	const char *tail = find(tag, tag + tag_len, '\0');
+	size_t head_len = (size_t)(tail - tag), tail_len = tag_len - head_len;
+	tail += tail_len > 0;
+	tail_len -= tail_len > 0;
 	while (at < end) {
-		if (!state->in_line && state->at < tag_len) {
-			size_t n = sinks_put(sinks, stream, tag + state->at, tag_len - state->at, wait);
+		if (!state->in_line && state->at < head_len) {
+			size_t n = sinks_put(sinks, stream, tag + state->at, head_len - state->at, wait);
 			if (n == 0) {
 				break;
 			}
@@ -183,7 +187,18 @@ size_t sinks_put_tagged(struct sinks *sinks, int stream, const char *tag, size_t
 			continue;
 		}
 		state->in_line = true;
-		size_t n = sinks_put(sinks, stream, at, (size_t)(line_end(&ends, at) - at), wait);
+		const char *until = line_end(&ends, at);
+		bool ends_here = until[-1] == '\n' || until[-1] == '\r';
+		if (ends_here && state->tail_at < tail_len && until - at == 1) {
+			size_t n = sinks_put(sinks, stream, tail + state->tail_at, tail_len - state->tail_at, wait);
+			if (n == 0) {
+				break;
+			}
+			state->tail_at += n;
+			continue;
+		}
+		until -= ends_here && state->tail_at < tail_len; // the tail comes first
+		size_t n = sinks_put(sinks, stream, at, (size_t)(until - at), wait);
 		if (n == 0) {
 			break;
 		}

@@ -18,6 +18,7 @@ struct sinks;
 struct tag_state {
 	bool in_line;
 	size_t at;          // bytes of the tag that are already put
+	size_t tail_at;     // and of what comes before the end of the line
 };
 
 // `failed` is called at each sink's first failure, with the stream and errno; that stream is discarded from then on.
@@ -29,7 +30,8 @@ void sinks_destroy(struct sinks *sinks);
 size_t sinks_put(struct sinks *sinks, int stream, const char *mem, size_t len, bool wait);
 
 // The same with the tag in front of every line. As in GNU parallel a carriage return ends a line too, an empty stream
-// has no tag, and a last line without a newline gets none.
+// has no tag, and a last line without a newline gets none. A tag that holds a NUL is two: what is behind it is put before
+// each end of a line.
 size_t sinks_put_tagged(struct sinks *sinks, int stream, const char *tag, size_t tag_len, struct tag_state *state,
                         const char *mem, size_t len, bool wait);
 

@@ -3,6 +3,7 @@
 #include "output/spool.h"
 
 #include "base/alloc.h"
+#include "base/buf.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -206,6 +207,7 @@ static void spool_took(struct spool *spool, int i, size_t n) {
 		return;
 	}
 	stream->bytes += n;
+	stream->last = spool_area(spool, i)[stream->len + n - 1];
 	if (stream->pass || !spool_is_line_buffered(spool)) {
 		stream->len += n;
 		stream->ready = stream->len;
@@ -322,6 +324,24 @@ ssize_t spool_readable(struct spool *spool, int stream, int fd) {
 	spool_leave(spool);
 	errno = error;
 	return n;
+}
+
+void spool_frame_lines(struct spool *spool, const char *before, const char *after) {
+	if (spool_is_line_buffered(spool)) {
+		return;
+	}
+	for (int i = 0; i < STREAMS; ++i) {
+		if (spool->stream[i].bytes > 0 && spool->stream[i].last != '\n') {
+			spool_add(spool, i, "\n", 1);
+		}
+	}
+	struct buf tag = BUF_INIT;
+	buf_adds(&tag, before);
+	buf_add(&tag, spool->tag, spool->tag_len);
+	buf_addc(&tag, '\0');
+	buf_adds(&tag, after);
+	spool_set_tag(spool, tag.data, tag.len);
+	buf_fini(&tag);
 }
 
 void spool_add(struct spool *spool, int stream, const void *mem, size_t len) {

@@ -38,6 +38,7 @@ struct stream {
 	bool wide;              // its pipe was to be enlarged
 	bool pass;              // goes straight through; only with has_turn
 	struct tag_state tag;
+	char last;              // the newest byte
 	uint64_t bytes;         // so far, but for those that were lost or taken back
 	uint64_t mark;          // as many of them stay, whatever is reset
 	uint64_t mark_ready;    // as many of those could be written: lines end there

@@ -90,7 +90,7 @@ static const struct { const char *names, *instead; } gnu_options[] = {
 	{"joblog jl", ""},
 	{"keep-order keeporder", ""},
 	{"latest-line latestline ll", ""},
-	{"limit", "use --jobs FILE, which can be changed"},
+	{"limit", "use --load, --memfree or --noswap, or --jobs FILE, which can be changed"},
 	{"line-buffer line-buffered linebuffer linebuffered lb", ""},
 	{"link xapply", ""},
 	{"load", ""},

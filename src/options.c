@@ -11,6 +11,7 @@
 #include "base/diag.h"
 #include "base/io.h"
 #include "help.h"
+#include "option_admission.h"
 #include "option_items.h"
 #include "option_log.h"
 #include "option_table.h"
@@ -245,32 +246,6 @@ static int set_timeout(struct options *o, const char *text) {
 	return take_duration(OPT_TIMEOUT, text, &o->timeout);
 }
 
-// TIME or TIMEauto
-static int set_delay(struct options *o, const char *text) {
-	size_t len = strlen(text);
-	o->delay_auto = len >= 4 && strcmp(text + len - 4, "auto") == 0;
-	if (!o->delay_auto) {
-		return take_duration(OPT_DELAY, text, &o->delay);
-	}
-	char *time = xmemdup(text, len - 4);
-	o->delay = 0; // "auto" alone: nothing to adapt, as in GNU parallel
-	int result = *time ? take_duration(OPT_DELAY, time, &o->delay) : 0;
-	free(time);
-	return result;
-}
-
-static int set_load(struct options *o, const char *text) {
-	double load;
-	char *error;
-	if (load_parse(text, &load, &error) != 0) {
-		diag_error("%s", error);
-		free(error);
-		return -1;
-	}
-	o->load = text;
-	return 0;
-}
-
 static int set_slot_var(struct options *o, const char *text) {
 	if (*text == '\0' || strchr(text, '=')) {
 		return fail(OPT_SLOT_VAR, "must be the name of a variable, not '%s'", diag_shows(text));
@@ -284,19 +259,6 @@ static int set_workdir(struct options *o, const char *text) {
 		return fail(OPT_WORKDIR, "does not make directories of their own for jobs ('...'): use 'cd \"$(mktemp -d)\"' in the command");
 	}
 	return take_text(OPT_WORKDIR, text, &o->workdir);
-}
-
-static int take_admission_option(struct parser *p, enum option_id id, const char *value) {
-	struct options *o = p->options;
-	switch (id) {
-	case OPT_LOAD: return set_load(o, value);
-	case OPT_MEMFREE: return take_size(id, value, &o->memfree);
-	case OPT_MEMSUSPEND: return take_size(id, value, &o->memsuspend);
-	case OPT_NOSWAP: o->noswap = true; return 0;
-	case OPT_DELAY: return set_delay(o, value);
-	case OPT_INTERACTIVE: o->interactive = true; return 0;
-	default: o->tty = true; return 0;
-	}
 }
 
 static int take_job_option(struct parser *p, enum option_id id, const char *value) {
@@ -470,7 +432,7 @@ static int take_option(struct parser *p, enum option_id id, bool by_letter, cons
 	case GROUP_BATCHES: return take_batch_option(p, id, value);
 	case GROUP_MANIFEST: return take_manifest_option(p, id, value);
 	case GROUP_JOBS: return take_job_option(p, id, value);
-	case GROUP_ADMISSION: return take_admission_option(p, id, value);
+	case GROUP_ADMISSION: return admission_option_take(p->options, id, value);
 	case GROUP_OUTPUT:
 	case GROUP_OUTCOME: return take_output_option(p, id, value);
 	case GROUP_LOG: return option_log_take(p->options, id, value);

@@ -2,7 +2,9 @@
 
 // The files on top of src/ are in no library; they are few and small.
 #include "../../src/options.c"
+#include "../../src/option_admission.c"
 #include "../../src/option_items.c"
+#include "../../src/option_log.c"
 #include "../../src/option_table.c"
 #include "../../src/option_values.c"
 #include "../../src/help.c"

@@ -122,6 +122,9 @@ static void list_by_pattern(struct desk *desk, struct worker *worker, struct que
 	int failed = globs_expand(dir, pattern, found_path, &desk->emission, &error);
 	emission_end(&desk->emission, /* keep */ true);
 	struct batch *batch = queue_user(queue);
+	if (!failed && desk->emission.n == 0) {
+		diag_warn("batch '%s': glob '%s' matches nothing", diag_shows(batch->name), diag_shows(pattern));
+	}
 	if (failed && desk->run->options->dry_run) { // an earlier batch may be going to make it
 		diag_note("batch '%s': its items cannot be told yet: glob '%s': %s", diag_shows(batch->name), diag_shows(pattern),
 		          error);

@@ -16,6 +16,7 @@ void emission_begin(struct emission *emission, struct worker *worker, struct que
 	emission->worker = worker;
 	emission->hold = hold;
 	emission->flags = WORK_LOCAL; // counts for the worker's own queue only
+	emission->closed = false;
 	emission->n = 0;
 	emission->cutter.delimiter = '\n';
 	cutter_reset(&emission->cutter);
@@ -23,7 +24,7 @@ void emission_begin(struct emission *emission, struct worker *worker, struct que
 
 static void submit(struct emission *emission) {
 	// nested work is never refused for room; what is refused was counted
-	(void)parcel_submit(&emission->parcel, emission->worker, emission->flags);
+	emission->closed |= parcel_submit(&emission->parcel, emission->worker, emission->flags) == SUBMIT_CLOSED;
 }
 
 static void add_item(struct emission *emission, const struct record *record, const char *bad) {
@@ -40,7 +41,7 @@ void emission_add(struct emission *emission, const char *text) {
 
 static void add_lines(struct emission *emission) {
 	struct line line;
-	while (cutter_next(&emission->cutter, &line)) {
+	while (cutter_next(&emission->cutter, &line) && !emission->closed) {
 		// of a bad one its beginning, as a string
 		size_t size = line.bad ? strlen(line.text) + 1 : line.len + 1;
 		add_item(emission, &(struct record){.args = line.text, .size = size, .nargs = 1}, line.bad);

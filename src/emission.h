@@ -13,6 +13,7 @@ struct emission {
 	struct cutter cutter;
 	struct buf held;           // bytes of an attempt that may yet be taken back
 	bool hold;
+	bool closed;               // the run takes no more items: the rest is not looked at
 	unsigned flags;            // of the items: WORK_LOCAL, or 0
 	uint64_t n;                // lines so far
 };

@@ -56,7 +56,7 @@ void parcel_count_lost(struct batch *batch, uint64_t n) {
 	mutex_lock(&run->lock);
 	*(skipped ? &run->tally.skipped : &run->tally.cancelled) += n;
 	mutex_unlock(&run->lock);
-	if (batch->stage && !skipped && n > 0) {
+	if (batch->stage && !skipped && n > 0 && !stage_has_failed(batch->stage)) {
 		stage_job_failed(batch->stage, &(struct result){.outcome = OUTCOME_CANCELLED});
 	}
 }

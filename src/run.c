@@ -189,11 +189,11 @@ static void stop(struct run *run) {
 }
 
 static void terminate(struct run *run) {
-	stop(run);
 	if (!run->terminating) {
 		run->terminating = true;
-		children_terminate(run->children);
+		children_terminate(run->children); // first: to drop what is queued may take a while
 	}
+	stop(run);
 }
 
 static void list_child(void *arg, const struct child_view *view) {
@@ -235,10 +235,10 @@ static void answer_signal(struct run *run, int signal) {
 			break;
 		}
 		run->signal = signal;
-		terminate(run);
 		if (!run->options->quiet) {
 			diag_note("stopping: the running jobs get SIGTERM; once more and they are killed");
 		}
+		terminate(run);
 		break;
 	default:
 		break;
@@ -646,8 +646,10 @@ int run_all(const struct options *options, struct context *context) {
 	run_close(&run);
 	int status = opened ? run_status(&run) : EXIT_TROUBLE;
 	bool reader_gone = run.output_error == EPIPE; // `| head`: not a word
-	if (opened && !run.signal && !reader_gone && !options->quiet) {
-		warn_unused_settings(options);
+	if (opened && !reader_gone && !options->quiet) {
+		if (!run.signal) {
+			warn_unused_settings(options);
+		}
 		print_end(&run);
 	}
 	buf_fini(&run.failures);

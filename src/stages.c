@@ -23,6 +23,8 @@
 #include <errno.h>
 #include <unistd.h>
 
+enum { SKIPS_NAMED = 20 }; // batches skipped because of one, in messages
+
 enum stage_state { STAGE_WAITING, STAGE_RUNNING, STAGE_ENDED, STAGE_SKIPPED };
 
 struct stage {
@@ -32,6 +34,7 @@ struct stage {
 	struct batch *batch;         // a reference, as long as the queue is held
 	enum stage_state state;
 	atomic_bool skipped;         // the same, for the workers
+	atomic_bool has_failed;      // as `failed`, to be asked without the lock
 	size_t unmet;                // needs that have not ended well yet, and one if it has to wait for a feeder
 	bool awaits_feeder;          // all its items are emitted, and no batch that does so has begun
 	struct stage *next_ready;
@@ -56,6 +59,7 @@ struct stage {
 	bool is_posted;
 	struct stage *next_posted;
 	bool failure_seen;           // the event loop knows of it
+	bool is_tainted;             // a batch that emits into it failed or was skipped: it may lack items
 };
 
 struct stages {
@@ -385,9 +389,20 @@ static bool is_starved(const struct stage *stage) {
 	return all;
 }
 
-// Skips the stage if it waits; the stages that this makes skip are put on the list behind *end.
-static void skip_one(struct stage *stage, const char *why, const struct stage *because, struct stage ***stack,
-                     size_t *n, size_t *cap) {
+// Stages that others cannot follow any more, to be looked at; in the order of a stack.
+struct casualties {
+	struct stage **at;
+	size_t n, cap;
+	size_t skipped;
+};
+
+static void add_casualty(struct casualties *casualties, struct stage *stage) {
+	grow_array(&casualties->at, &casualties->cap, casualties->n + 1, sizeof(casualties->at[0]));
+	casualties->at[casualties->n++] = stage;
+}
+
+// Skips the stage if it waits.
+static void skip_one(struct casualties *casualties, struct stage *stage, const char *why, const struct stage *because) {
 	struct run *run = stage->run;
 	if (stage->state != STAGE_WAITING) {
 		return;
@@ -395,33 +410,42 @@ static void skip_one(struct stage *stage, const char *why, const struct stage *b
 	--run->stages->nwaiting;
 	stage->state = STAGE_SKIPPED;
 	atomic_store_relaxed(&stage->skipped, true); // what is counted by it is counted under the run's lock
-	if (!run->options->quiet) {
+	if (++casualties->skipped <= SKIPS_NAMED && !run->options->quiet) {
 		diag_note("batch '%s' is skipped: %s '%s', which %s", diag_shows(stage->plan->name), why,
-		          diag_shows(because->plan->name), because->failure_seen ? "failed" : "is skipped");
+		          diag_shows(because->plan->name), because->state == STAGE_SKIPPED && !because->failure_seen ? "is skipped"
+		          : because->is_tainted ? "lacks items" : "failed");
 	}
 	pool_cancel(run->pool, stage->queue);
 	parcel_count_lost(stage->batch, known_jobs(stage->plan));
-	grow_array(stack, cap, *n + 1, sizeof(**stack));
-	(*stack)[(*n)++] = stage;
+	add_casualty(casualties, stage);
 }
 
-// Skips all that cannot be any more, because of this stage.
+// Skips all that cannot be any more, because this stage is skipped or a job of it failed. What it emits into goes on with
+// what it got, but nothing may follow that, as if it were whole.
 static void skip_after(struct stage *stage) {
-	struct stage **stack = NULL;
-	size_t n = 0, cap = 0;
-	for (struct stage *at = stage; at; at = n > 0 ? stack[--n] : NULL) {
+	struct casualties casualties = {.at = NULL};
+	add_casualty(&casualties, stage);
+	while (casualties.n > 0) {
+		struct stage *at = casualties.at[--casualties.n];
+		struct stage *target = at->plan->emits ? stage_of(at->run, at->plan->emits) : NULL;
 		for (size_t i = 0; i < at->ndependents; ++i) {
-			skip_one(at->dependents[i], "it needs", at, &stack, &n, &cap);
+			skip_one(&casualties, at->dependents[i], "it needs", at);
+		}
+		if (target && is_starved(target)) {
+			skip_one(&casualties, target, "its items come from", at);
+		} else if (target && target != at && !target->is_tainted) {
+			target->is_tainted = true;
+			add_casualty(&casualties, target);
 		}
 		if (at->state == STAGE_SKIPPED) {
-			struct stage *target = at->plan->emits ? stage_of(at->run, at->plan->emits) : NULL;
-			if (target && is_starved(target)) {
-				skip_one(target, "its items come from", at, &stack, &n, &cap);
-			}
 			stage_fed(at);
 		}
 	}
-	free(stack);
+	if (casualties.skipped > SKIPS_NAMED && !stage->run->options->quiet) {
+		diag_note("and %zu more batches are skipped, down from '%s'", casualties.skipped - SKIPS_NAMED,
+		          diag_shows(stage->plan->name));
+	}
+	free(casualties.at);
 }
 
 // ---- what workers post ----
@@ -443,6 +467,7 @@ void stage_job_failed(struct stage *stage, const struct result *result) {
 	bool first = !stage->failed;
 	if (first) {
 		stage->failed = true;
+		atomic_store_relaxed(&stage->has_failed, true); // only spares others the lock
 		stage->first = *result;
 		post(stage);
 	}
@@ -488,7 +513,7 @@ static void end(struct stage *stage, bool failed) {
 		--target->nfeeders;
 		settle(target);
 	}
-	if (stage->state != STAGE_ENDED || (failed && !stage->plan->allow_failure)) {
+	if (stage->state != STAGE_ENDED || stage->is_tainted || (failed && !stage->plan->allow_failure)) {
 		return; // skip_after() was called for it
 	}
 	for (size_t i = 0; i < stage->ndependents; ++i) {
@@ -634,6 +659,10 @@ struct queue *stage_queue(const struct stage *stage) {
 
 bool stage_is_skipped(const struct stage *stage) {
 	return atomic_load_relaxed(&stage->skipped);
+}
+
+bool stage_has_failed(const struct stage *stage) {
+	return atomic_load_relaxed(&stage->has_failed);
 }
 
 struct result stage_result(const struct stage *stage) {

@@ -44,6 +44,9 @@ struct queue *stage_queue(const struct stage *stage);
 // A job of the batch failed or was cancelled: what needs the batch can be skipped.
 void stage_job_failed(struct stage *stage, const struct result *result);
 
+// A job of it is known to have failed or to have been cancelled: cheap, where very many are.
+bool stage_has_failed(const struct stage *stage);
+
 // The batch's queue is removed.
 void stage_ended(struct stage *stage);
 

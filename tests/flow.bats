@@ -99,6 +99,8 @@ END
 	run_fairpar 1 --quiet -f m.yaml
 	run_fairpar 1 -f m.yaml
 	assert_contains "$stderr" "5000 skipped"
+	assert_contains "$stderr" "and 4980 more batches are skipped, down from 'b0'"
+	assert_eq "$(wc -l <"$BATS_TEST_TMPDIR/stderr")" 22
 }
 
 # ---- items ----
@@ -119,6 +121,27 @@ END
 	run_fairpar -f m.yaml <<<"s 1"
 	assert_set "args a 1" "args no" "args 010" "file f 1" "file f2" "nul z 1" x "nul z2" "glob d/a" "glob d/b" "glob d/e" \
 		"glob d/e/c" "command 1" "command 2" "stdin s 1" "matrix 1x" "matrix 2x" "matrix 2y"
+}
+
+@test "a pattern without a match gives a warning, and an empty batch" {
+	manifest <<'END'
+  a: {args_from: {glob: "nope/*.c"}, run: "echo {}"}
+END
+	run_fairpar -f m.yaml
+	assert_contains "$stderr" "batch 'a': glob 'nope/*.c' matches nothing"
+}
+
+@test "a command that lists without end is ended at once, with what it has listed" {
+	make_fifo up
+	manifest <<'END'
+  a: {args_from: {command: "yes"}, run: "echo up >up; exec sleep 100 # {}"}
+END
+	exec 5<>up
+	start_fairpar -j2 -f m.yaml 5>&-
+	await up
+	kill -TERM "$fairpar_pid"
+	end_fairpar 143
+	assert_contains "$stderr" "cancelled"
 }
 
 @test "a list that cannot be had fails its batch, and what needs it is skipped" {
@@ -241,6 +264,17 @@ END
 	assert_lines ""
 	assert_contains "$stderr" "batch 'to' is skipped: its items come from 'from', which is skipped"
 	assert_contains "$stderr" "batch 'after' is skipped"
+}
+
+@test "what needs a batch whose emitter failed is skipped, for items may be lacking; those there are run" {
+	manifest <<'END'
+  from: {run: "echo x; exit 3", emits: to}
+  to: {run: "echo got {}"}
+  after: {needs: [to], run: echo never}
+END
+	run_fairpar 1 -f m.yaml
+	assert_lines "got x"
+	assert_contains "$stderr" "batch 'after' is skipped: it needs 'to', which lacks items"
 }
 
 @test "on_failure runs once for a job, after its last attempt" {

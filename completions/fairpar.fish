@@ -147,5 +147,5 @@ complete -c fairpar -n __fairpar_in_options -l retry-failed -l retryfailed -d 'r
 complete -c fairpar -n __fairpar_in_options -s h -l help -d 'this help: -h in short, --help in full'
 complete -c fairpar -n __fairpar_in_options -s V -l version -d 'print the version'
 complete -c fairpar -n __fairpar_in_options -l completions -x -a 'bash zsh fish' -d 'print the completion script for SHELL'
-complete -c fairpar -n __fairpar_in_options -l will-cite -l no-notice -l gnu -l compress -l plain -d 'taken for GNU parallel\'s sake, without effect'
+complete -c fairpar -n __fairpar_in_options -l will-cite -l no-notice -l gnu -l compress -l plain -l silent -d 'taken for GNU parallel\'s sake, without effect'
 complete -c fairpar -n __fairpar_in_options -l citation -l bibtex -d 'the same, and ends'

@@ -89,7 +89,7 @@ static const struct { const char *names, *instead; } gnu_options[] = {
 	{"jobs", ""},
 	{"joblog jl", ""},
 	{"keep-order keeporder", ""},
-	{"latest-line latestline ll", ""},
+	{"latest-line latestline ll", "use --line-buffer --tag"},
 	{"limit", "use --load, --memfree or --noswap, or --jobs FILE, which can be changed"},
 	{"line-buffer line-buffered linebuffer linebuffered lb", ""},
 	{"link xapply", ""},

@@ -138,3 +138,8 @@ interrupted_by() {
 	assert_eq "$output" 0123456789
 	assert_eq "$(cat err)" ""
 }
+
+@test "SIGUSR2 is harmless, as it is for GNU parallel" {
+	run_fairpar 'kill -USR2 $PARALLEL_PID; echo {} #' ::: 1
+	assert_lines 1
+}

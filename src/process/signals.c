@@ -9,7 +9,7 @@
 #include <sys/signalfd.h>
 
 // SIGTTIN and SIGTTOU are left alone: a background fairpar that reads or writes the terminal stops as anything does.
-static const int answered[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGCONT, SIGUSR1};
+static const int answered[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGCONT, SIGUSR1, SIGUSR2};
 
 void signals_get_ignored(sigset_t *ret_ignored) {
 	sigemptyset(ret_ignored);

@@ -7,7 +7,7 @@
 
 #include <signal.h>
 
-// Blocks the signals that fairpar answers (INT, TERM, HUP, QUIT, TSTP, CONT, USR1, each unless it was ignored at the
+// Blocks the signals that fairpar answers (INT, TERM, HUP, QUIT, TSTP, CONT, USR1, USR2, each unless it was ignored at the
 // start) and PIPE (so that a write fails with EPIPE) in the calling thread, so also in all later threads. No
 // disposition is changed, so none needs to be reset in jobs, but for one: SIGCHLD is set back to its default if it
 // was ignored, as exit statuses would be lost. Call it after context_capture() and before children_create(). Returns

@@ -127,16 +127,20 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
 	}
 	struct record record = arguments(stop < end ? stop + 1 : end, end, &bytes);
 	char *names[] = {(char[]){"a"}, (char[]){"b c"}, (char[]){""}};
-	struct names header = {names, data[0] & 16 ? 3 : 0};
+	static const struct tokens plus = {{"{}", "{.}", "{/}", "{//}", "{/.}", "{#}", "{%}"}, .plus = true};
+	static const struct tokens renamed = {{"x", "xx", "{/}", "%", "{/.}", "{#", "{%}"}, .plus = true};
+	bool has_names = data[0] & 128;
+	struct names header = {names, data[0] & 16 ? 3 : 0, has_names ? &renamed : data[0] & 64 ? &plus : NULL};
 	const char *words[] = {buf_str(&text), "tail"};
 	char *error = NULL;
 	struct template *template = template_parse(words, data[0] & 32 ? 2 : 1, flags, &header, &error);
 	if (template) {
-		struct expansion x = {.record = &record, .seq = 12345, .slot = 2};
+		struct expansion x = {.record = &record, .seq = 12345, .slot = 2, .slots = 12, .total = 100000};
+		template_skips(template, &record);
 		if (template_is_direct(template) && !(flags & TEMPLATE_QUOTE)) {
 			check_same_words(template, &x);
 		}
-		bool begins_with_item = text.len > 0 && text.data[0] == '{'; // raw: it may be anything
+		bool begins_with_item = text.len > 0 && (text.data[0] == '{' || has_names); // raw: it may be anything
 		if ((flags & (TEMPLATE_RAW | TEMPLATE_GNU_QUOTES)) == 0 && !begins_with_item) {
 			check_stays_inside(template, &x);
 		} else {

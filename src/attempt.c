@@ -361,6 +361,18 @@ static void admit_child(struct desk *desk, const struct job *job, const struct a
 	admission_leave(run, ret_result);
 }
 
+// Tells once, where commands are only looked at, who knows GNU parallel why an item has no quotes inside quotes.
+static void explain_quotes(struct run *run, const struct template *template, const struct expansion *x) {
+	if (!template || run->options->quiet || run->manifest || atomic_load_relaxed(&run->quotes_explained) ||
+	    !template_spells_otherwise(template, x)) {
+		return;
+	}
+	if (!atomic_exchange_explicit(&run->quotes_explained, true, memory_order_relaxed)) {
+		diag_note("an item stands inside quotes of the command, so it is spelled for these; GNU parallel would add quotes of its own, "
+		          "see fairpar-parallel(7)");
+	}
+}
+
 // --shell-quote: what a shell reads as the text.
 static void quote_text(struct desk *desk, unsigned times) {
 	for (; times > 0; --times) {
@@ -379,6 +391,7 @@ void attempt_run(struct desk *desk, struct job *job, const struct attempt *attem
 	buf_reset(&desk->text);
 	command_text(attempt->template, &x, &job->recipe->by, &desk->text);
 	if (run->options->dry_run) {
+		explain_quotes(run, attempt->template, &x);
 		quote_text(desk, run->options->shell_quotes);
 		buf_addc(&desk->text, '\n');
 		spool_add(job->spool, 0, desk->text.data, desk->text.len);

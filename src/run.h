@@ -66,6 +66,7 @@ struct run {
 	const char *temp_dir;      // for spilled items and held output
 	struct source_config *file_sources; // of --batch NAME=FILE
 	atomic_uint_least64_t seq; // {#} of the item that came last
+	atomic_bool quotes_explained; // --dry-run: the hint was given
 	uint64_t total;            // items of all inputs, where all were read before the first job; else 0
 
 	// what happened so far

@@ -72,6 +72,21 @@ options_of_man() {
 	assert_eq "$(grep -oE 'Fl -[a-z-]+' "$man" | sed 's/Fl -/--/' | sort -u | grep -vxF -e -- -f <(spellings))" ''
 }
 
+# The lists of fairpar-parallel(7): the options of both, as words.
+listed() {
+	sed -n "/^\.Ss Options that are $1/,/^\.S[hs] [^O]/p" "$top/man/fairpar-parallel.7" | sed -n '/^\.Ss Options that are '"$1"'/,/^\.El/p' |
+		grep '^\.It' | grep -oE 'Fl [A-Za-z0-9-]+' | sed 's/Fl /-/'
+}
+
+@test "what fairpar-parallel(7) lists as taken is taken, and what it lists as left out is refused with what to do" {
+	assert_eq "$(listed taken | grep -vxF -e -- -f <(spellings))" ''
+	[[ $(listed taken | wc -l) -gt 60 && $(listed left | wc -l) -gt 20 ]] || fail "the lists are not read"
+	for option in $(listed left); do
+		run_fairpar 255 "$option" x ::: a
+		assert_contains "$stderr" "$option is not in fairpar; "
+	done
+}
+
 @test "the manual is clean for mandoc" {
 	need mandoc
 	run mandoc -Tlint -W warning "$top"/man/*

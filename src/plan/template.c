@@ -588,6 +588,39 @@ bool template_needs_total(const struct template *template) {
 	return template->needs_total;
 }
 
+// Would GNU parallel put it into quotes? (shell_quote_scalar_default() of its source)
+static bool is_quoted_there(struct slice value) {
+	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.+/";
+	for (size_t i = 0; i < value.len; ++i) {
+		if (!memchr(plain, value.text[i], sizeof(plain) - 1)) {
+			return true;
+		}
+	}
+	return value.len == 0;
+}
+
+bool template_spells_otherwise(const struct template *template, const struct expansion *x) {
+	struct buf scratch = BUF_INIT;
+	bool differs = false;
+	for (size_t i = 0; i < template->parts.n && !(template->flags & TEMPLATE_QUOTE); ++i) {
+		const struct part *part = &template->parts.at[i];
+		unsigned place = part->place & PLACE_KINDS;
+		if ((part->kind != ITEM && part->kind != COLUMN) || part->is_raw || (place != PLACE_SINGLE && place != PLACE_DOUBLE)) {
+			continue;
+		}
+		struct slice arg;
+		const char *at = x->record->args;
+		for (uint32_t k = 0; part->kind == ITEM && k < x->record->nargs; ++k) {
+			differs = differs || is_quoted_there(apply_form(part, next_arg(x->record, &at), &scratch));
+		}
+		if (part->kind == COLUMN && find_column(part, x->record, &arg)) {
+			differs = differs || is_quoted_there(apply_form(part, arg, &scratch));
+		}
+	}
+	buf_fini(&scratch);
+	return differs;
+}
+
 bool template_skips(const struct template *template, const struct record *record) {
 	return (template->chooses && !arguments_rise(record->args, record->nargs)) ||
 	       (template->is_unique && !arguments_are_unique(record->args, record->nargs));

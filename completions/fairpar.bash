@@ -78,6 +78,15 @@ _fairpar() {
 		--check
 		--list
 		--schema
+		--pipe --spreadstdin
+		--pipe-part --pipepart
+		--block --block-size --blocksize
+		--recend
+		--recstart
+		--regexp --regex
+		--remove-rec-sep --removerecsep --rrs
+		--cat
+		--fifo
 		-j -P --jobs --max-procs
 		--shell
 		--timeout
@@ -118,7 +127,7 @@ _fairpar() {
 		--completions
 		--will-cite --no-notice --gnu --compress --plain --silent
 		--citation --bibtex
-	' valued=' -a --arg-file -d --delimiter -C --colsep --header --trim -E -e --eof --arg-sep --arg-file-sep -I -i --replace -U --er --extensionreplace --bnr --basenamereplace --dnr --dirnamereplace --bner --basenameextensionreplace --seqreplace --slotreplace --batch --batch-by --weight --max-parallel --priority --fair --max-long --queue-mem --then --on-failure -f --manifest -j -P --jobs --max-procs --shell --timeout --retries --term-seq --termseq --nice --workdir --wd --work-dir --tmpdir --tempdir --process-slot-var --env --load --memfree --memsuspend --delay --tagstring --halt --halt-on-error --exit-status --trace-service --joblog --jl --completions ' manifests=' -f --manifest '
+	' valued=' -a --arg-file -d --delimiter -C --colsep --header --trim -E -e --eof --arg-sep --arg-file-sep -I -i --replace -U --er --extensionreplace --bnr --basenamereplace --dnr --dirnamereplace --bner --basenameextensionreplace --seqreplace --slotreplace --batch --batch-by --weight --max-parallel --priority --fair --max-long --queue-mem --then --on-failure -f --manifest --block --block-size --blocksize --recend --recstart -j -P --jobs --max-procs --shell --timeout --retries --term-seq --termseq --nice --workdir --wd --work-dir --tmpdir --tempdir --process-slot-var --env --load --memfree --memsuspend --delay --tagstring --halt --halt-on-error --exit-status --trace-service --joblog --jl --completions ' manifests=' -f --manifest '
 	local cur=${COMP_WORDS[COMP_CWORD]} i=1 command=0 want='' manifest='' word rest
 	while ((i < COMP_CWORD)); do
 		word=${COMP_WORDS[i]}

@@ -1,6 +1,6 @@
 # fish completion for fairpar, made by: fairpar --completions fish
 
-set -g __fairpar_valued -a --arg-file -d --delimiter -C --colsep --header --trim -E -e --eof --arg-sep --arg-file-sep -I -i --replace -U --er --extensionreplace --bnr --basenamereplace --dnr --dirnamereplace --bner --basenameextensionreplace --seqreplace --slotreplace --batch --batch-by --weight --max-parallel --priority --fair --max-long --queue-mem --then --on-failure -f --manifest -j -P --jobs --max-procs --shell --timeout --retries --term-seq --termseq --nice --workdir --wd --work-dir --tmpdir --tempdir --process-slot-var --env --load --memfree --memsuspend --delay --tagstring --halt --halt-on-error --exit-status --trace-service --joblog --jl --completions
+set -g __fairpar_valued -a --arg-file -d --delimiter -C --colsep --header --trim -E -e --eof --arg-sep --arg-file-sep -I -i --replace -U --er --extensionreplace --bnr --basenamereplace --dnr --dirnamereplace --bner --basenameextensionreplace --seqreplace --slotreplace --batch --batch-by --weight --max-parallel --priority --fair --max-long --queue-mem --then --on-failure -f --manifest --block --block-size --blocksize --recend --recstart -j -P --jobs --max-procs --shell --timeout --retries --term-seq --termseq --nice --workdir --wd --work-dir --tmpdir --tempdir --process-slot-var --env --load --memfree --memsuspend --delay --tagstring --halt --halt-on-error --exit-status --trace-service --joblog --jl --completions
 set -g __fairpar_manifests -f --manifest
 
 # Walks over fairpar and its options, up to the cursor. Then the words behind them, its command, are printed; or
@@ -109,6 +109,15 @@ complete -c fairpar -n __fairpar_in_options -s f -l manifest -r -k -a '(__fish_c
 complete -c fairpar -n __fairpar_in_options -l check -d 'with -f: check the manifest and run nothing'
 complete -c fairpar -n __fairpar_in_options -l list -a 'names dot' -d 'with -f: list the batches and run nothing'
 complete -c fairpar -n __fairpar_in_options -l schema -d 'print the JSON Schema of manifests, for editors'
+complete -c fairpar -n __fairpar_in_options -l pipe -l spreadstdin -d 'cut stdin into blocks, one for each job\'s stdin'
+complete -c fairpar -n __fairpar_in_options -l pipe-part -l pipepart -d 'the same with the file of --arg-file, much faster'
+complete -c fairpar -n __fairpar_in_options -l block -l block-size -l blocksize -x -d 'size of a block (1M)'
+complete -c fairpar -n __fairpar_in_options -l recend -x -d 'a record ends with TEXT (\\n)'
+complete -c fairpar -n __fairpar_in_options -l recstart -x -d 'a record begins with TEXT'
+complete -c fairpar -n __fairpar_in_options -l regexp -l regex -d '--recend and --recstart are regular expressions'
+complete -c fairpar -n __fairpar_in_options -l remove-rec-sep -l removerecsep -l rrs -d 'remove --recend and --recstart from the data'
+complete -c fairpar -n __fairpar_in_options -l cat -d '{} is the name of a file that holds the block'
+complete -c fairpar -n __fairpar_in_options -l fifo -d 'as --cat'
 complete -c fairpar -n __fairpar_in_options -s j -s P -l jobs -l max-procs -r -F -d 'run N jobs at once (100%)'
 complete -c fairpar -n __fairpar_in_options -l shell -x -a '(__fish_complete_command)' -d 'run commands with shell syntax by PROGRAM'
 complete -c fairpar -n __fairpar_in_options -l timeout -x -d 'end a job that takes longer than TIME'

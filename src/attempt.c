@@ -316,11 +316,17 @@ static void run_child(struct desk *desk, const struct job *job, const struct att
 		.started = run->admission && !attempt->cleanup ? admission_started : NULL,
 		.started_arg = run,
 	};
+	struct block_input input = {.fd = -1};
+	if (job->block && block_connect(&input, run, job->block, job->attempt, &config) != 0) {
+		result_cannot_start(ret_result, 126);
+		return;
+	}
 	struct spawn_error error;
 	child_run(run->children, &config, ret_result, &error);
 	if (config.foreground) {
 		terminal_take_back(run, ret_result);
 	}
+	block_disconnect(&input);
 	if (ret_result->outcome == OUTCOME_SPAWN_ERROR) {
 		explain(desk, job, &error);
 	}

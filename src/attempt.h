@@ -3,6 +3,7 @@
 #ifndef FAIRPAR_ATTEMPT_H
 #define FAIRPAR_ATTEMPT_H
 
+#include "blockfeed.h"
 #include "emission.h"
 #include "parcel.h"
 
@@ -12,6 +13,7 @@ struct job {
 	const struct recipe *recipe;
 	struct item item;
 	struct record record;
+	struct block *block;       // of --pipe: its standard input; or NULL
 	const char *reason;        // item.bad: why
 	const char *name;          // of what is no item ("finally"), or NULL
 	unsigned step;             // 0: the command; n: the nth of recipe->then

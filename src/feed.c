@@ -9,6 +9,7 @@
 
 #include "base/alloc.h"
 #include "base/diag.h"
+#include "blockfeed.h"
 #include "ledger.h"
 #include "parcel.h"
 #include "stages.h"
@@ -22,7 +23,8 @@ enum {
 
 struct feed {
 	struct list link;                // in feeds->active until it is finished
-	struct input *input;             // NULL: a list that its stage holds
+	struct input *input;             // NULL: a list that its stage holds, or
+	bool is_blocks;                  // run->blocks
 	struct stage *stage;             // of a manifest, or NULL
 	struct parcel *parcel;           // of its batch; with --batch-by of "default", held open until the input has ended,
 	                                 // for a pool without an open queue would be done; of a stage: NULL before its turn
@@ -235,9 +237,42 @@ static bool feed_is_ahead(struct run *run, struct feed *feed) {
 	return true;
 }
 
+// Queues the next block at once. Returns true if there may be more.
+static bool feed_fill_blocks(struct run *run, struct feed *feed) {
+	feed->waiting = false;
+	if (feed->ended || !submit(run, feed->parcel)) {
+		return false;
+	}
+	switch (blockfeed_step(run->blocks, &feed->record)) {
+	case BLOCK_READY:
+		parcel_add(feed->parcel, &feed->record, /* recipe */ 0, /* bad */ NULL);
+		if (feed->parcel->n == 0) { // --resume: it is done
+			block_free(block_of(&feed->record));
+		}
+		return submit(run, feed->parcel);
+	case BLOCK_AGAIN:
+		return true;
+	case BLOCK_WAIT:
+		feed->waiting = true;
+		return false;
+	case BLOCK_ENOUGH:
+		return false;
+	case BLOCK_ERROR:
+		atomic_store_relaxed(&run->trouble, true);
+		return true;
+	case BLOCK_END:
+		break;
+	}
+	feed->ended = true;
+	return false;
+}
+
 // Reads from one input until it has nothing, its batch has enough, or the pass is over. Returns true in that last case.
 static bool feed_fill(struct run *run, struct feed *feed) {
 	struct feeds *feeds = run->feeds;
+	if (feed->is_blocks) {
+		return feed_fill_blocks(run, feed);
+	}
 	feed->waiting = false;
 	for (unsigned left = PASS_ITEMS; !feed->ended && !feeds->full && !feeds->stopped; --left) {
 		if (left == 0) {
@@ -328,7 +363,7 @@ int feeds_poll_fd(struct run *run, const struct list **at) {
 	for (*at = *at ? (*at)->next : head->next; *at != head && !run->feeds->stopped; *at = (*at)->next) {
 		const struct feed *feed = list_entry(*at, struct feed, link);
 		if (feed->waiting && !feed->ended) {
-			return input_fd(feed->input);
+			return feed->is_blocks ? blockfeed_fd(run->blocks) : input_fd(feed->input);
 		}
 	}
 	return -1;
@@ -506,6 +541,20 @@ static int gather_all(struct run *run) {
 	return 0;
 }
 
+// Opens the data of --pipe and --pipe-part. Returns 0, or -1 after a message.
+static int open_blocks(struct run *run) {
+	const struct options *options = run->options;
+	const struct names none = {NULL, 0, &options->tokens};
+	run->blocks = blockfeed_open(run);
+	if (!run->blocks || run_parse_templates(run, &none) != 0) {
+		return -1;
+	}
+	const char *name = options->batch ? options->batch : "default";
+	++run->feeds->n;
+	feed_add(run->feeds, NULL, parcel_open_name(run, name, 0, /* low_water */ 0))->is_blocks = true;
+	return 0;
+}
+
 int feeds_open(struct run *run) {
 	const struct options *options = run->options;
 	struct feeds *feeds = run->feeds = NEW(struct feeds);
@@ -515,6 +564,9 @@ int feeds_open(struct run *run) {
 	}
 	if (ledger_source(run) && !open_sources(run, ledger_source(run), 1, "default")) {
 		return -1;
+	}
+	if (options->pipe) {
+		return open_blocks(run);
 	}
 	if (options->nsources > 0) {
 		const char *name = options->batch ? options->batch : "default";

@@ -104,7 +104,9 @@ int item_option_take(struct options *o, struct item_options *items, enum option_
 	case OPT_CSV:
 		o->csv = ',';
 		return 0;
-	case OPT_HEADER: // GNU parallel, without --pipe, takes one line whatever the expression is
+	case OPT_HEADER:
+		o->header_text = value;
+		// GNU parallel, without --pipe, takes one line whatever the expression is
 		o->header_files = strcmp(value, "0") == 0;
 		o->header = !o->header_files;
 		return 0;

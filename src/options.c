@@ -12,6 +12,7 @@
 #include "base/io.h"
 #include "help.h"
 #include "option_admission.h"
+#include "option_blocks.h"
 #include "option_items.h"
 #include "option_log.h"
 #include "option_table.h"
@@ -431,6 +432,7 @@ static int take_option(struct parser *p, enum option_id id, bool by_letter, cons
 	case GROUP_REPLACEMENT: return replacement_option_take(p->options, id, value);
 	case GROUP_BATCHES: return take_batch_option(p, id, value);
 	case GROUP_MANIFEST: return take_manifest_option(p, id, value);
+	case GROUP_PIPE: return block_option_take(p->options, id, value);
 	case GROUP_JOBS: return take_job_option(p, id, value);
 	case GROUP_ADMISSION: return admission_option_take(p->options, id, value);
 	case GROUP_OUTPUT:
@@ -643,6 +645,7 @@ static int check_contradictions(const struct parser *p) {
 		{OPT_GROUP, OPT_LINE_BUFFER},
 		{OPT_UNGROUP, OPT_LINE_BUFFER},
 		{OPT_NULL, OPT_DELIMITER},
+		{OPT_CAT, OPT_FIFO},
 		{OPT_CHECK, OPT_LIST},
 		{OPT_CHECK, OPT_DRY_RUN},
 		{OPT_LIST, OPT_DRY_RUN},
@@ -737,9 +740,19 @@ static void settle_output(struct parser *p) {
 	o->tagstring = NULL;
 }
 
+static int settle_blocks(struct parser *p) {
+	if (block_options_settle(p->options, p->given) != 0) {
+		return -1;
+	}
+	return p->options->pipe == PIPE_STREAM ? claim_stdin(p, "--pipe") : 0;
+}
+
 static int settle(struct parser *p) {
 	struct options *o = p->options;
-	if (check_contradictions(p) != 0 || option_log_check(o) != 0 || check_batches(o) != 0 || settle_sources(p) != 0) {
+	if (check_contradictions(p) != 0 || option_log_check(o) != 0 || check_batches(o) != 0) {
+		return -1;
+	}
+	if (o->pipe ? settle_blocks(p) != 0 : settle_sources(p) != 0) {
 		return -1;
 	}
 	if (item_options_settle(o, &p->items) != 0) {

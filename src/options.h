@@ -85,6 +85,16 @@ struct options {
 	struct batch_setting *settings;
 	size_t nsettings;
 
+	// blocks of data
+	enum { PIPE_NOT, PIPE_STREAM, PIPE_PART } pipe; // PIPE_PART: `sources` are its files
+	uint64_t block;                  // --block: bytes
+	unsigned block_parts;            // --block -N: so many for each slot; or 0
+	const char *recstart, *recend;   // as given, or NULL
+	bool regexp, remove_rec_sep;
+	bool cat;                        // --cat or --fifo
+	uint64_t records, lines;         // -N and -L: of a block; or 0
+	const char *header_text;         // --header with --pipe, or NULL
+
 	// scheduling
 	const char *jobs;                // -j as given, or NULL: for slots_parse() once limits are raised
 	bool fair_time;

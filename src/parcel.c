@@ -10,7 +10,14 @@
 // The joblog says that the item is done. What emits is never taken as done: what it emits must come again.
 static bool is_done(struct batch *batch, const struct record *record, const struct item *item) {
 	struct run *run = batch->run;
-	if (!run->ledger || batch->emits || !ledger_is_done(run, batch->recipes[item->recipe], record, item->seq)) {
+	if (!run->ledger || batch->emits) {
+		return false;
+	}
+	struct record bare = *record;
+	if (run->blocks) {
+		bare.size = strlen(bare.args) + 1; // without where the block is
+	}
+	if (!ledger_is_done(run, batch->recipes[item->recipe], &bare, item->seq)) {
 		return false;
 	}
 	if (batch->lane) {

@@ -152,7 +152,9 @@ int recipe_from_options(struct recipe *ret_recipe, const struct options *options
 	};
 	if (options->ncommand > 0) {
 		const char *const *words = (const char *const *)options->command;
-		unsigned flags = TEMPLATE_APPEND | (options->quote ? TEMPLATE_QUOTE : 0);
+		// what comes by stdin has no name to append
+		bool has_item = !options->pipe || options->cat;
+		unsigned flags = (has_item ? TEMPLATE_APPEND : 0) | (options->quote ? TEMPLATE_QUOTE : 0);
 		ret_recipe->command = recipe_parse(words, options->ncommand, flags, names, &reading.failed);
 	}
 	parse_then(ret_recipe, &reading, options->then, options->nthen);

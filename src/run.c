@@ -10,6 +10,7 @@
 #include "base/alloc.h"
 #include "base/diag.h"
 #include "base/io.h"
+#include "blockfeed.h"
 #include "feed.h"
 #include "later.h"
 #include "ledger.h"
@@ -539,6 +540,9 @@ static void run_close(struct run *run) {
 		stages_close(run);
 		feeds_close(run);
 		pool_destroy(run->pool);
+	}
+	if (run->blocks) {
+		blockfeed_close(run->blocks);
 	}
 	reap_batches(run);
 	later_destroy(run->later);

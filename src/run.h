@@ -17,6 +17,7 @@
 #include "report/trace.h"
 
 struct admission;
+struct blockfeed;
 struct feeds;
 struct ledger;
 struct later;
@@ -60,6 +61,7 @@ struct run {
 	struct emit *emit;         // NULL if all is ungrouped
 	struct trace *trace;       // --trace-service, or NULL
 	struct feeds *feeds;
+	struct blockfeed *blocks;  // of --pipe and --pipe-part, or NULL
 	struct stages *stages;     // of the manifest, or NULL
 	struct later *later;       // jobs that wait for their next attempt
 	struct ledger *ledger;     // --joblog, or NULL

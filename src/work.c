@@ -153,6 +153,14 @@ static void log_end(struct desk *desk, const struct job *job, unsigned slot, con
 	}
 }
 
+// Lets go of what the job has kept.
+static void job_release(struct job *job) {
+	if (job->block) {
+		block_free(job->block);
+	}
+	free(job->owned);
+}
+
 static enum work_status job_end(struct desk *desk, struct job *job, unsigned slot, const struct result *result) {
 	struct run *run = desk->run;
 	bool failed = result->outcome != OUTCOME_OK && result->outcome != OUTCOME_CANCELLED;
@@ -181,7 +189,7 @@ static enum work_status job_end(struct desk *desk, struct job *job, unsigned slo
 		desk->failed_result = *result;
 		return WORK_FAILED;
 	}
-	free(job->owned);
+	job_release(job);
 	return WORK_OK;
 }
 
@@ -338,7 +346,7 @@ void work_cancel(struct job *job) {
 		skip_output(batch, &job->item);
 	}
 	parcel_count_lost(batch, 1);
-	free(job->owned);
+	job_release(job);
 	free(job);
 }
 
@@ -363,6 +371,10 @@ static void job_decode(struct job *ret_job, struct batch *batch, const void *dat
 		args_size = (size_t)(end - args);
 	}
 	ret_job->record = (struct record){.args = args, .size = args_size, .nargs = ret_job->item.nargs};
+	if (batch->run->blocks) {
+		ret_job->block = block_of(&ret_job->record);
+		ret_job->record.size = strlen(args) + 1; // without where the block is
+	}
 }
 
 static enum work_status run_item(struct worker *worker, struct queue *queue, void *data, size_t size) {
@@ -377,12 +389,13 @@ static enum work_status run_item(struct worker *worker, struct queue *queue, voi
 	return job_step(worker, queue, &job);
 }
 
-static void drop_item(struct queue *queue, void *data, size_t size FP_UNUSED) {
+static void drop_item(struct queue *queue, void *data, size_t size) {
 	struct batch *batch = queue_user(queue);
-	struct item item;
-	memcpy(&item, data, sizeof(item));
-	skip_output(batch, &item);
+	struct job job;
+	job_decode(&job, batch, data, size);
+	skip_output(batch, &job.item);
 	parcel_count_lost(batch, 1);
+	job_release(&job);
 }
 
 const struct work_type work_item = {"item", run_item, drop_item};

@@ -108,11 +108,11 @@ listed() {
 		cp all.txt "$list"
 	done
 	printf 'host\tname\nlocalhost\tself\n' >hosts.tsv
-	touch 'x y.wav'
+	touch 'x y.wav' big.log
 	sed -n '/^\.Ss Examples/,/^\.S[sh] I/p' "$man" |
 		sed -n 's/^\.Dl //p; /^\.Bd/,/^\.Ed/{/^\./!p}' |
 		sed 's/\\&//g; s/\\e/\\/g; s/\(^\|| \)fairpar /\1fairpar --dry-run /' >examples
-	assert_eq "$(grep -c 'fairpar --dry-run' examples)" 11
+	assert_eq "$(grep -c 'fairpar --dry-run' examples)" 12
 	PATH=$PWD/bin:$PATH run -0 sh -e examples
 	assert_contains "$output" "lame './x y.wav' -o mp3/'x y'.mp3"
 }

@@ -52,7 +52,7 @@ struct child {
 	struct children *children;
 	const struct child_config *config;
 	enum child_state state;
-	struct pollfd fds[3];       // by enum child_stream, then END; -1: not open, or no longer
+	struct pollfd fds[4];       // by enum child_stream, then END and IN; -1: not open, or no longer
 	uint64_t deadline;          // of its timeout, or TIME_NEVER
 	unsigned step;              // of the sequence, last sent to one that is out of time
 	uint64_t step_due;          // when the next is due
@@ -62,7 +62,7 @@ struct child {
 	struct memory_claim claim;
 };
 
-enum { END = STREAM_ERR + 1 };
+enum { END = STREAM_ERR + 1, IN };
 
 static void child_set_state(struct child *child, enum child_state state) {
 	static const unsigned lawful[] = {
@@ -106,6 +106,18 @@ static int open_pipe(int *ret_read, int *ret_write) {
 	return 0;
 }
 
+// A pipe whose write end does not block. Returns 0, or -1 with errno.
+static int open_pour(int *ret_read, int *ret_write) {
+	int ends[2];
+	if (pipe2(ends, O_CLOEXEC) != 0) {
+		return -1;
+	}
+	verify(fcntl(ends[1], F_SETFL, O_NONBLOCK) == 0);
+	*ret_read = ends[0];
+	*ret_write = ends[1];
+	return 0;
+}
+
 static void reap(pid_t pid, int *ret_status, struct rusage *ret_usage) {
 	pid_t got;
 	do {
@@ -140,14 +152,16 @@ static void spawn_program(struct child *child, struct spawn_config *spawning, st
 static void child_try(struct child *child, atomic_int *listed, struct spawn_error *ret_error) {
 	const struct child_config *config = child->config;
 	struct children *children = child->children;
-	int out = -1, err = -1;
+	int in = -1, out = -1, err = -1;
 	*ret_error = (struct spawn_error){.error = 0};
-	if (config->drain && (open_pipe(&child->fds[STREAM_OUT].fd, &out) != 0
+	if (config->pour && open_pour(&in, &child->fds[IN].fd) != 0) {
+		*ret_error = (struct spawn_error){.step = SPAWN_PIPE, .error = errno};
+	} else if (config->drain && (open_pipe(&child->fds[STREAM_OUT].fd, &out) != 0
 	                      || open_pipe(&child->fds[STREAM_ERR].fd, &err) != 0)) {
 		*ret_error = (struct spawn_error){.step = SPAWN_PIPE, .error = errno};
 	} else if (config->memory && memory_claim_prepare(&children->memory, &child->claim) != 0) {
 		*ret_error = (struct spawn_error){.step = SPAWN_CGROUP, .error = errno};
-	} else if (config->stdin_fd < 0 && children->null_fd < 0) {
+	} else if (config->stdin_fd < 0 && in < 0 && children->null_fd < 0) {
 		*ret_error = (struct spawn_error){.step = SPAWN_STDIO, .error = ENOENT}; // there is no /dev/null
 	} else {
 		struct spawn_config spawning = {
@@ -156,7 +170,7 @@ static void child_try(struct child *child, atomic_int *listed, struct spawn_erro
 			.env = config->env,
 			.world = &children->world,
 			.context = config->context,
-			.stdio = {config->stdin_fd >= 0 ? config->stdin_fd : children->null_fd, out, err},
+			.stdio = {in >= 0 ? in : config->stdin_fd >= 0 ? config->stdin_fd : children->null_fd, out, err},
 			.cgroup_fd = config->memory ? child->claim.group.procs_fd : -1,
 			.own_group = config->own_group,
 			.foreground = config->foreground,
@@ -166,9 +180,11 @@ static void child_try(struct child *child, atomic_int *listed, struct spawn_erro
 		};
 		spawn_program(child, &spawning, ret_error);
 	}
+	fd_close(&in);
 	fd_close(&out);
 	fd_close(&err);
 	if (ret_error->error) {
+		fd_close(&child->fds[IN].fd);
 		fd_close(&child->fds[STREAM_OUT].fd);
 		fd_close(&child->fds[STREAM_ERR].fd);
 	}
@@ -254,11 +270,25 @@ static int poll_timeout(uint64_t until) {
 	return ms > INT32_MAX ? INT32_MAX : (int)ms;
 }
 
-// Waits for something to happen, and takes what the streams hold.
+// Gives the child what it reads. Its end of the pipe may be gone: then it wants no more.
+static void child_pour(struct child *child) {
+	struct pollfd *to = &child->fds[IN];
+	if (to->fd < 0 || !to->revents) {
+		return;
+	}
+	const struct pour *pour = child->config->pour;
+	ssize_t n = to->revents & POLLERR ? 0 : pour->writable(pour->arg, to->fd);
+	if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR)) {
+		fd_close(&to->fd);
+	}
+}
+
+// Waits for something to happen, takes what the streams hold, and gives what is asked for.
 static void child_poll(struct child *child, uint64_t until) {
-	int ready = poll(child->fds, sizeof(child->fds) / sizeof(child->fds[0]), poll_timeout(until));
+	nfds_t n_fds = child->config->pour ? IN + 1 : END + 1;
+	int ready = poll(child->fds, n_fds, poll_timeout(until));
 	verify(ready >= 0 || errno == EINTR || errno == ENOMEM || errno == EAGAIN);
-	for (int i = 0; i <= END; ++i) {
+	for (int i = 0; i <= IN; ++i) {
 		if (ready <= 0) {
 			child->fds[i].revents = 0;
 		}
@@ -274,6 +304,7 @@ static void child_poll(struct child *child, uint64_t until) {
 			fd_close(&from->fd);
 		}
 	}
+	child_pour(child);
 }
 
 static uint64_t guardian_due(const struct child *child) {
@@ -375,6 +406,7 @@ static void child_attend(struct child *child) {
 		escapees_signal(&child->escapees, SIGKILL);
 	}
 	fd_close(&child->fds[END].fd);
+	fd_close(&child->fds[IN].fd);
 }
 
 // ---- EXITED, DRAINED ----
@@ -423,7 +455,8 @@ void child_run(struct children *children, const struct child_config *config, str
 		.running = {.own_group = config->own_group, .cleanup = config->cleanup, .label = config->label},
 		.children = children,
 		.config = config,
-		.fds = {{.fd = -1, .events = POLLIN}, {.fd = -1, .events = POLLIN}, {.fd = -1, .events = POLLIN}},
+		.fds = {{.fd = -1, .events = POLLIN}, {.fd = -1, .events = POLLIN}, {.fd = -1, .events = POLLIN},
+		        {.fd = -1, .events = POLLOUT}},
 		.escapees = ESCAPEES_INIT,
 	};
 	*ret_result = (struct result){.outcome = OUTCOME_CANCELLED};

@@ -93,12 +93,21 @@ struct drain {
 	void *arg;
 };
 
+// What a child is given to read, instead of a descriptor: `writable` writes what it can into the (non-blocking) pipe and
+// returns the bytes written (> 0), 0 when there is no more, or -1 with errno (EAGAIN: the pipe is full). Any other error,
+// EPIPE above all, ends the stream: a child need not read what it is given.
+struct pour {
+	ssize_t (*writable)(void *arg, int fd);
+	void *arg;
+};
+
 struct child_config {
 	const char *path;            // program file, already searched
 	char *const *argv;           // NULL-terminated
 	char *const *env;            // NULL-terminated
 	const struct context *context;
 	int stdin_fd;                // to dup to 0, or -1: /dev/null
+	const struct pour *pour;     // fills a pipe that is its stdin instead, or NULL
 	const struct drain *drain;   // NULL: stdout and stderr are inherited (--ungroup)
 	uint64_t timeout;            // nanoseconds, 0: none
 	uint64_t memory;             // bytes that it may use or must find available (process/memory.h), 0: no limit

@@ -3,6 +3,7 @@
 // The files on top of src/ are in no library; they are few and small.
 #include "../../src/options.c"
 #include "../../src/option_admission.c"
+#include "../../src/option_blocks.c"
 #include "../../src/option_items.c"
 #include "../../src/option_log.c"
 #include "../../src/option_table.c"
@@ -142,9 +143,39 @@ static void test_unknown_names(void) {
 	REFUSED("unknown option", "--=", "x");
 }
 
+static void test_pipe(void) {
+	RUNS("--pipe", "--block", "2k", "--recend", "", "--recstart", "x", "--regexp", "--rrs", "--header", "2", "cat");
+	check(o.pipe == PIPE_STREAM && o.block == 2000 && o.nsources == 0 && !o.cat && !o.header);
+	check(strcmp(o.recend, "") == 0 && strcmp(o.recstart, "x") == 0 && o.regexp && o.remove_rec_sep);
+	RUNS("--pipe", "cat");
+	check(o.block == 1 << 20 && o.block_parts == 0 && !o.recend && !o.recstart);
+	RUNS("--spreadstdin", "--block", "0", "cat");
+	check(o.block == 1 << 20);
+	RUNS("--fifo", "cat");
+	check(o.pipe == PIPE_STREAM && o.cat);
+	RUNS("--pipepart", "-a", "file", "--cat", "cat");
+	check(o.pipe == PIPE_PART && o.cat && o.nsources == 1 && o.block_parts == 10);
+	RUNS("--pipe-part", "-a", "file", "--block", "-2", "cat");
+	check(o.block_parts == 2);
+	REFUSED("--pipe needs a command to pipe into, such as 'cat'", "--pipe");
+	REFUSED("--pipe-part needs a file: name it with --arg-file FILE", "--pipe-part", "cat");
+	REFUSED("--pipe-part needs files that can be read anywhere; --pipe reads stdin", "--pipe-part", "-a", "-", "cat");
+	REFUSED("--block -1 is for --pipe-part: the length of stdin is not known", "--pipe", "--block", "-1", "cat");
+	REFUSED("--block must be a size such as 500k or 64M, not 'x'", "--pipe", "--block", "x", "cat");
+	REFUSED("--pipe cannot be combined with items: it reads its data from stdin, as in --pipe < FILE", "--pipe", "cat",
+	        ":::", "a");
+	REFUSED("--pipe cannot be combined with --arg-file: it reads its data from stdin, as in --pipe < FILE", "--pipe", "-a",
+	        "f", "cat");
+	REFUSED("--cat cannot be combined with --fifo", "--cat", "--fifo", "cat");
+	REFUSED("--batch NAME=FILE cannot be combined with --pipe: it has one batch, of blocks", "--pipe", "--batch", "a=b",
+	        "cat");
+	REFUSED("--null cannot be combined with --pipe: --recend '\\0' ends records with NUL", "--pipe", "-0", "cat");
+	REFUSED("--then cannot be combined with --pipe: join the commands with '&&'", "--pipe", "--then", "x", "cat");
+}
+
 static void test_foreign_names(void) {
-	REFUSED("--pipe is an option of GNU parallel that fairpar does not have", "--pipe", "x");
-	REFUSED("--spreadstdin is an option of GNU parallel", "--spreadstdin", "x");
+	REFUSED("--tee is an option of GNU parallel that fairpar does not have", "--tee", "x");
+	REFUSED("--round is an option of GNU parallel", "--round", "x");
 	REFUSED("--semaphore is an option of GNU parallel", "--semaphore", "x");
 	REFUSED("-X is an option of GNU parallel", "-X", "x");
 	REFUSED("-n is an option of GNU parallel", "-kn1", "x");
@@ -630,6 +661,7 @@ int main(int argc, char *argv[]) {
 		TEST("values stand in the same word or the next, and letters bundle", test_words_of_values),
 		TEST("an unknown option is refused with the nearest one", test_unknown_names),
 		TEST("an option that only GNU parallel has is refused as such", test_foreign_names),
+		TEST("blocks of data, and what does not go with them", test_pipe),
 		TEST("only GNU parallel's unique prefixes are taken", test_prefixes),
 		TEST("every row of the table is found under each of its names", test_every_name),
 		TEST("delimiters, columns and headers", test_input),

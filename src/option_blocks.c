@@ -1,0 +1,120 @@
+// The options of --pipe and --pipe-part: data in the place of items.
+
+#include "option_blocks.h"
+
+#include "base/buf.h"
+#include "base/diag.h"
+#include "option_values.h"
+
+#include <limits.h>
+#include <string.h>
+
+// "--NAME …"; -1
+static int block_fail(enum option_id id, const char *format, ...) FP_PRINTF(2, 3);
+static int block_fail(enum option_id id, const char *format, ...) {
+	struct buf text = BUF_INIT;
+	va_list args;
+	va_start(args, format);
+	buf_vprintf(&text, format, args);
+	va_end(args);
+	diag_error("--%s %s", option_table[id].name, buf_str(&text));
+	buf_fini(&text);
+	return -1;
+}
+
+// SIZE, or -N for so many parts for each slot.
+static int set_block(struct options *o, const char *text) {
+	long parts;
+	size_t bytes = 0;
+	o->block_parts = 0;
+	if (text[0] == '-' && option_long(text + 1, 1, INT_MAX, &parts) == 0) {
+		o->block_parts = (unsigned)parts;
+		return 0;
+	}
+	if (strcmp(text, "0") != 0 && option_size(text, &bytes) != 0) {
+		return block_fail(OPT_BLOCK, "must be a size such as 500k or 64M, not '%s'", diag_shows(text));
+	}
+	o->block = bytes; // 0 is the default, as in GNU parallel
+	return 0;
+}
+
+int block_option_take(struct options *o, enum option_id id, const char *value) {
+	switch (id) {
+	case OPT_PIPE: o->pipe = o->pipe == PIPE_NOT ? PIPE_STREAM : o->pipe; return 0;
+	case OPT_PIPE_PART: o->pipe = PIPE_PART; return 0;
+	case OPT_BLOCK: return set_block(o, value);
+	case OPT_RECEND: o->recend = value; return 0;
+	case OPT_RECSTART: o->recstart = value; return 0;
+	case OPT_REGEXP: o->regexp = true; return 0;
+	case OPT_REMOVE_REC_SEP: o->remove_rec_sep = true; return 0;
+	default: // --cat, --fifo: they mean --pipe
+		o->cat = true;
+		o->pipe = o->pipe == PIPE_NOT ? PIPE_STREAM : o->pipe;
+		return 0;
+	}
+}
+
+// Data takes the place of items: what is said of items has no meaning.
+static int refuse_with_pipe(const struct options *o, const bool *given) {
+	static const struct { enum option_id id; const char *instead; } refused[] = {
+		{OPT_COLSEP, "data is not split into columns"},
+		{OPT_NULL, "--recend '\\0' ends records with NUL"},
+		{OPT_DELIMITER, "--recend says what ends a record"},
+		{OPT_CSV, "data is not split into columns"},
+		{OPT_TRIM, "data is not changed"},
+		{OPT_EOF, "data ends where it ends"},
+		{OPT_LINK, "there are no items"},
+		{OPT_SHUF, "blocks are run in the order of the data"},
+		{OPT_NO_RUN_IF_EMPTY, "without data there is no job; grep . removes empty lines"},
+		{OPT_SKIP_FIRST_LINE, "tail -n +2 leaves the first line out"},
+		{OPT_BATCH_BY, "the batch of a block is named by --batch NAME"},
+		{OPT_LONG_RUNNING, "as many blocks are kept as there are slots"},
+		{OPT_THEN, "join the commands with '&&'"},
+		{OPT_ON_FAILURE, "join the commands with '||'"},
+	};
+	const char *name = option_table[o->pipe == PIPE_PART ? OPT_PIPE_PART : OPT_PIPE].name;
+	for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); ++i) {
+		if (given[refused[i].id]) {
+			return block_fail(refused[i].id, "cannot be combined with --%s: %s", name, refused[i].instead);
+		}
+	}
+	if (o->nbatch_files > 0) {
+		return block_fail(OPT_BATCH, "NAME=FILE cannot be combined with --%s: it has one batch, of blocks", name);
+	}
+	return 0;
+}
+
+// The sources of --pipe-part are files; --pipe has stdin.
+static int check_sources(const struct options *o, const bool *given) {
+	if (o->pipe == PIPE_STREAM) {
+		if (o->nsources > 0) {
+			return block_fail(OPT_PIPE, "cannot be combined with %s: it reads its data from stdin, as in --pipe < FILE",
+			            given[OPT_ARG_FILE] ? "--arg-file" : "items");
+		}
+		return 0;
+	}
+	for (size_t i = 0; i < o->nsources; ++i) {
+		if (o->sources[i].kind != FROM_FILE) {
+			return block_fail(OPT_PIPE_PART, "needs files that can be read anywhere; --pipe reads stdin");
+		}
+	}
+	return o->nsources > 0 ? 0 : block_fail(OPT_PIPE_PART, "needs a file: name it with --arg-file FILE");
+}
+
+int block_options_settle(struct options *o, const bool *given) {
+	if (o->ncommand == 0) {
+		return block_fail(o->pipe == PIPE_PART ? OPT_PIPE_PART : OPT_PIPE, "needs a command to pipe into, such as 'cat'");
+	}
+	if (o->block_parts > 0 && o->pipe == PIPE_STREAM) {
+		return block_fail(OPT_BLOCK, "-%u is for --pipe-part: the length of stdin is not known", o->block_parts);
+	}
+	if (o->remove_rec_sep && o->pipe == PIPE_PART) {
+		return block_fail(OPT_REMOVE_REC_SEP, "cannot be combined with --pipe-part: its data is not touched; --pipe < FILE does it");
+	}
+	if (o->block == 0 && o->block_parts == 0) {
+		o->block = (uint64_t)1 << 20;
+		o->block_parts = o->pipe == PIPE_PART ? 10 : 0; // GNU parallel's defaults
+	}
+	o->header = o->header_files = false; // it says something else here
+	return refuse_with_pipe(o, given) != 0 || check_sources(o, given) != 0 ? -1 : 0;
+}

@@ -1,0 +1,215 @@
+# --pipe and --pipe-part: which bytes each job gets, and that nothing is left of them.
+
+load helper
+
+# What each job gets, one line for each: [bytes], newlines as /, NUL as 0.
+show='printf "["; tr "\n\0" "/0"; echo "]"'
+
+# blocks EXPECTED DATA OPTION …: runs --pipe with the options over the data (printf's format), here and in GNU parallel.
+blocks() {
+	local expected=$1 data=$2
+	shift 2
+	# shellcheck disable=SC2059
+	printf "$data" >data
+	run_fairpar -k -j2 --pipe "$@" "$show" <data
+	assert_eq "$output" "$(tr ' ' '\n' <<<"$expected")"
+	if command -v parallel >/dev/null; then
+		assert_eq "$output" "$(parallel --will-cite -k -j2 --pipe "$@" "$show" <data 2>/dev/null)"
+	fi
+}
+
+parts() {
+	local expected=$1 data=$2
+	shift 2
+	# shellcheck disable=SC2059
+	printf "$data" >data
+	run_fairpar -k -j2 --pipe-part -a data "$@" "$show"
+	assert_eq "$output" "$(tr ' ' '\n' <<<"$expected")"
+	if command -v parallel >/dev/null; then
+		assert_eq "$output" "$(parallel --will-cite -k -j2 --pipe-part -a data "$@" "$show" 2>/dev/null)"
+	fi
+}
+
+@test "--pipe cuts stdin where a line ends" {
+	blocks '[a/b/c/]' 'a\nb\nc\n'
+	blocks '[a/] [b/] [c/]' 'a\nb\nc\n' --block 2
+	blocks '[a/b/] [c/d]' 'a\nb\nc\nd' --block 5
+	blocks '[//] [//]' '\n\n\n\n' --block 2
+	blocks '' '' --block 2
+}
+
+@test "--pipe gives a record that is longer than a block to one job" {
+	blocks '[a/] [bbbbbbbbbb/] [c/]' 'a\nbbbbbbbbbb\nc\n' --block 2
+	assert_contains "$stderr" "a record is longer than the size given by --block"
+	blocks '[bbbbbbbbbbb]' 'bbbbbbbbbbb' --block 2
+}
+
+@test "--recend and --recstart say where a record ends, and where one begins" {
+	blocks '[1END2END] [3END4]' '1END2END3END4' --recend END --block 9
+	blocks '[>a/] [>b/] [>c/]' '>a\n>b\n>c\n' --recstart '>' --block 4
+	blocks '[a/b/] [>c/d/] [>e/]' 'a\nb\n>c\nd\n>e\n' --recstart '>' --recend '\n' --block 6
+	blocks '[abc] [def] [g]' 'abcdefg' --recend '' --block 3
+	blocks '[a/b/0] [c0d]' 'a\nb\n\0c\0d' --recend '\0' --block 6
+}
+
+@test "--regexp makes them expressions" {
+	blocks '[a1b22] [c333d]' 'a1b22c333d' --regexp --recend '[0-9]+' --block 6
+	blocks '[x/] [>a/] [>b/]' 'x\n>a\n>b\n' --regexp --recstart '^>' --recend '' --block 4
+	run_fairpar 255 --pipe --regexp --recend '(' cat </dev/null
+	assert_contains "$stderr" "--recstart or --recend: "
+}
+
+@test "--rrs takes the separators away" {
+	blocks '[ab] [cd]' 'a\nb\nc\nd\n' --rrs --block 4
+	blocks '[ab] [c]' '>a;>b;>c;' --rrs --recstart '>' --recend ';' --block 7
+}
+
+@test "--header repeats what is at the front to each block" {
+	blocks '[h/a/] [h/b/]' 'h\na\nb\n' --header : --block 2
+	blocks '[h/i/a/b/] [h/i/c/]' 'h\ni\na\nb\nc\n' --header 2 --block 4
+	blocks '[#h/#i/a/b/]' '#h\n#i\na\nb\n' --header '(#.*\n)*' --block 8
+	blocks '' 'h\n' --header :
+	# GNU parallel gives it twice with --retries
+	run_fairpar -k --pipe --header : --block 2 --retries 2 "$show" < <(printf 'h\na\nb\n')
+	assert_lines '[h/a/]' '[h/b/]'
+}
+
+@test "--pipe-part cuts a file" {
+	parts '[a/b/] [c/d/]' 'a\nb\nc\nd\n' --block 3
+	parts '[a/b/c/] [d/]' 'a\nb\nc\nd\n' --block -1
+	parts '[h/a/b/] [h/c/d]' 'h\na\nb\nc\nd' --block 3 --header :
+	parts '[1END2] [END3]' '1END2END3' --recend 2 --block 4
+	parts '[abc] [def] [g]' 'abcdefg' --recend '' --block 3
+	parts '' ''
+	parts '[abcdefg]' 'abcdefg' --block 1
+	printf 'e\nf\n' >more
+	parts '[a/b/] [c/d/] [e/f/]' 'a\nb\nc\nd\n' -a more --block 3
+}
+
+@test "every byte of a large file comes through, once and in order" {
+	seq 300000 >numbers
+	run_fairpar -k -j3 --pipe-part -a numbers cat
+	cmp numbers "$BATS_TEST_TMPDIR/stdout"
+	run_fairpar -k -j3 --pipe-part -a numbers --block 10k cat
+	cmp numbers "$BATS_TEST_TMPDIR/stdout"
+	run_fairpar -k -j3 --pipe --block 33k cat <numbers
+	cmp numbers "$BATS_TEST_TMPDIR/stdout"
+	run_fairpar -k -j3 --pipe --block 33k cat < <(cat numbers)
+	cmp numbers "$BATS_TEST_TMPDIR/stdout"
+	run_fairpar -k -j3 --pipe-part -a numbers --block 100k --cat cat
+	cmp numbers "$BATS_TEST_TMPDIR/stdout"
+}
+
+@test "{#} and {%} have their meaning with --pipe, and {} is empty" {
+	run_fairpar -k -j1 --pipe --block 2 'echo x{}y {#} {%} "$PARALLEL_SEQ"; cat' < <(printf 'a\nb\n')
+	assert_lines 'xy 1 1 1' a 'xy 2 1 2' b
+	run_fairpar -k --pipe --block 2 --tag cat < <(printf 'a\nb\n')
+	assert_lines $'\ta' $'\tb'
+	run_fairpar --pipe --batch data --block 2 'echo "$FAIRPAR_BATCH"' < <(printf 'a\n')
+	assert_lines data
+}
+
+@test "--cat and --fifo give the block a name, and nothing of it is left" {
+	local option
+	for option in --cat --fifo; do
+		run_fairpar -k "$option" --block 2 'cat {}; cat {}; cat' < <(printf 'a\nb\n')
+		assert_lines a a b b
+		printf 'a\nb\nc\nd\n' >data
+		run_fairpar -k --pipe-part -a data "$option" --header : --block 2 cat
+		assert_lines a b c a d
+	done
+}
+
+@test "each attempt gets its block from the beginning" {
+	run_fairpar -k --pipe --block 4 --retries 3 'head -n 1; [ $FAIRPAR_ATTEMPT = 3 ]' < <(printf 'a\nb\nc\nd\n')
+	assert_lines a c
+	printf 'a\nb\nc\nd\n' >data
+	run_fairpar -k --pipe-part -a data --block 3 --retries 3 'cat; [ $FAIRPAR_ATTEMPT = 3 ]'
+	assert_lines a b c d
+	run_fairpar -k --pipe-part -a data --cat --block 3 --retries 3 'cat {}; [ $FAIRPAR_ATTEMPT = 3 ]'
+	assert_lines a b c d
+}
+
+@test "a job need not read its block" {
+	seq 300000 >numbers
+	run_fairpar --pipe --block 500k --halt now,fail=1 true <numbers
+	run_fairpar --pipe-part -a numbers --block 500k --halt now,fail=1 'head -n 1 #'
+	assert_eq "$(wc -l <"$BATS_TEST_TMPDIR/stdout")" 4
+	run_fairpar --pipe-part -a numbers --block 500k --halt now,fail=1 'exec <&-; true'
+}
+
+@test "a block is run as soon as it is there, while stdin is idle" {
+	make_fifo input
+	exec 5<>input
+	start_fairpar -j2 --pipe --block 2 cat <input 5>&-
+	echo a >&5
+	until grep -q a "$BATS_TEST_TMPDIR/stdout"; do :; done
+	exec 5>&-
+	end_fairpar
+	assert_lines a
+}
+
+@test "no more is read than there are slots, and one" {
+	make_fifo started go input
+	yes 1234567 | head -n 100000 >data
+	start_fairpar -j1 --pipe --block 1000 'echo >started; cat go' <data
+	exec 6<data
+	await started
+	# three blocks and a bit: the one that runs, the one that waits, and what was read beyond their ends
+	local fd position=0
+	for ((i = 0; i < 2; i++)); do
+		position=$(awk '/^pos:/ { print $2 }' "/proc/$fairpar_pid/fdinfo/0")
+	done
+	((position <= 4000)) || fail "$position bytes were read"
+	fd=$(find "/proc/$fairpar_pid/fd" -lname '*fairpar-block*' | wc -l)
+	((fd <= 2)) || fail "$fd blocks are there"
+	exec 6<&-
+	kill -TERM "$fairpar_pid"
+	end_fairpar 143
+}
+
+@test "an interrupt ends jobs that do not read what they are given" {
+	make_fifo started never
+	seq 1000000 >numbers
+	start_fairpar -j2 --pipe-part -a numbers 'echo >started; read -r line <never'
+	await started
+	kill -INT "$fairpar_pid"
+	end_fairpar 130
+	start_fairpar -j2 --cat 'echo >started; read -r line <never #{}' <numbers
+	await started
+	kill -INT "$fairpar_pid"
+	end_fairpar 130
+}
+
+@test "nothing is left of the blocks when fairpar is killed" {
+	make_fifo started never
+	start_fairpar -j2 --cat --block 10 'echo >started; read -r line <never #{}' < <(seq 100)
+	await started
+	kill -KILL "$fairpar_pid"
+	end_fairpar 137
+	# the teardown looks for files and processes
+}
+
+@test "a file that becomes shorter is an error" {
+	make_fifo started go
+	seq 1000000 >numbers # more than a pipe holds
+	start_fairpar -j1 --pipe-part -a numbers --block -1 'echo >started; cat go; wc -c'
+	await started
+	: >numbers
+	release go
+	end_fairpar any
+	# what the pipe took before is still there; the rest is missed
+	assert_contains "$stderr" "cannot read 'numbers': it has become shorter"
+	assert_eq "$status" 255
+}
+
+@test "what cannot be combined with --pipe is refused in one line" {
+	run_fairpar 255 --pipe cat ::: a
+	assert_eq "$stderr" "fairpar: error: --pipe cannot be combined with items: it reads its data from stdin, as in --pipe < FILE"
+	run_fairpar 255 --pipe-part -a /dev/null cat
+	assert_contains "$stderr" "--pipe-part: '/dev/null' is no file that can be read anywhere; read it by --pipe < FILE"
+	run_fairpar 255 --pipe-part -a none cat
+	assert_contains "$stderr" "cannot open 'none': No such file or directory"
+	run_fairpar 255 --pipe </dev/null
+	assert_contains "$stderr" "--pipe needs a command to pipe into"
+}

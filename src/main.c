@@ -7,6 +7,7 @@
 //
 //   options.c      options_parse()    the one option table: struct options, --help, completions
 //   show.c         show_manifest()    --check and --list
+//   xargs.c        xargs_main()       `fairpar --xargs`, or called xargs: its own root (xargs_options.c, xargs_job.c)
 //   run.c          run_all()          composition root and event loop: input, signals, the end
 //   recipe.c       recipe_from_job()  how the items of a batch become jobs: templates, context, environment
 //   feed.c         feeds_fill()       inputs into the queues of their batches, just ahead of need (parcel.c)
@@ -33,6 +34,7 @@
 #include "process/guardian.h"
 #include "run.h"
 #include "show.h"
+#include "xargs.h"
 
 #include <errno.h>
 #include <string.h>
@@ -46,8 +48,13 @@ int main(int argc, char *argv[]) {
 		diag_error("cannot open /dev/null: %s", strerror(errno));
 		return EXIT_TROUBLE;
 	}
-	struct options options;
 	int status = EXIT_TROUBLE;
+	if (xargs_is_meant(argc, argv)) {
+		status = xargs_main(argc, argv, context);
+		context_unref(context);
+		return status;
+	}
+	struct options options;
 	switch (options_parse(&options, argc, argv)) {
 	case MODE_RUN: status = run_all(&options, context); break;
 	case MODE_SHOW: status = show_manifest(&options); break;

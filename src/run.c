@@ -500,7 +500,7 @@ static int run_open(struct run *run) {
 		diag_error("cannot set up signals: %s", strerror(errno));
 		return -1;
 	}
-	if (options->tty && signals_add_child(run->signal_fd) != 0) {
+	if (options->tty && signals_add(run->signal_fd, SIGCHLD) != 0) {
 		diag_error("cannot set up signals: %s", strerror(errno));
 		return -1;
 	}

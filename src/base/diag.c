@@ -13,6 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
+static const char *program = "fairpar";
 static atomic_int lost;
 static void (*last_words)(void);
 
@@ -20,7 +21,7 @@ static void (*last_words)(void);
 FP_PRINTF(2, 0) static void print(const char *kind, const char *format, va_list args) {
 	char text[4096];
 	int saved = errno;
-	int head = snprintf(text, sizeof(text), "fairpar: %s", kind);
+	int head = snprintf(text, sizeof(text), "%.256s: %s", program, kind);
 	int body = vsnprintf(text + head, sizeof(text) - (size_t)head - 1, format, args);
 	size_t len = (size_t)head + (size_t)(body > 0 ? body : 0);
 	if (len > sizeof(text) - 2) {
@@ -49,6 +50,14 @@ void diag_hint(const char *format, ...) {
 
 void diag_note(const char *format, ...) {
 	PRINT("");
+}
+
+void diag_set_name(const char *name) {
+	program = name;
+}
+
+const char *diag_name(void) {
+	return program;
 }
 
 int diag_lost(void) {

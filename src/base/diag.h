@@ -21,6 +21,11 @@ void diag_warn(const char *format, ...) FP_PRINTF(1, 2);
 void diag_hint(const char *format, ...) FP_PRINTF(1, 2);
 void diag_note(const char *format, ...) FP_PRINTF(1, 2);
 
+// What messages begin with instead of "fairpar": the name by which a personality was called. Borrowed for ever; before
+// the first thread is started.
+void diag_set_name(const char *name);
+const char *diag_name(void);
+
 // True if a message could not be written to stderr since the start.
 int diag_lost(void);
 

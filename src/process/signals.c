@@ -22,20 +22,19 @@ void signals_get_ignored(sigset_t *ret_ignored) {
 	}
 }
 
-static void find_wanted(sigset_t *ret_wanted, const sigset_t *ignored) {
-	sigemptyset(ret_wanted);
-	for (size_t i = 0; i < sizeof(answered) / sizeof(answered[0]); ++i) {
-		// what nohup or a shell's `&` made ignored stays so; blocked, it would arrive here all the same
-		if (!sigismember(ignored, answered[i])) {
-			sigaddset(ret_wanted, answered[i]);
-		}
-	}
-}
+// What the descriptor of signals_open() answers.
+static sigset_t wanted;
 
 int signals_open(void) {
-	sigset_t ignored, wanted, blocked;
+	sigset_t ignored, blocked;
 	signals_get_ignored(&ignored);
-	find_wanted(&wanted, &ignored);
+	sigemptyset(&wanted);
+	for (size_t i = 0; i < sizeof(answered) / sizeof(answered[0]); ++i) {
+		// what nohup or a shell's `&` made ignored stays so; blocked, it would arrive here all the same
+		if (!sigismember(&ignored, answered[i])) {
+			sigaddset(&wanted, answered[i]);
+		}
+	}
 	if (sigismember(&ignored, SIGCHLD)) {
 		// POSIX wait(): with SIGCHLD ignored, children vanish without a status
 		struct sigaction action = {.sa_handler = SIG_DFL};
@@ -47,13 +46,13 @@ int signals_open(void) {
 	return signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
-int signals_add_child(int fd) {
-	sigset_t ignored, wanted;
-	signals_get_ignored(&ignored);
-	find_wanted(&wanted, &ignored);
-	sigaddset(&wanted, SIGCHLD);
-	verify(pthread_sigmask(SIG_BLOCK, &wanted, NULL) == 0);
-	return signalfd(fd, &wanted, 0) == fd ? 0 : -1;
+int signals_add(int fd, int signal) {
+	sigset_t one;
+	sigemptyset(&one);
+	sigaddset(&one, signal);
+	sigaddset(&wanted, signal);
+	verify(pthread_sigmask(SIG_BLOCK, &one, NULL) == 0);
+	return signalfd(fd, &wanted, SFD_CLOEXEC | SFD_NONBLOCK) == fd ? 0 : -1;
 }
 
 int signals_next(int fd) {

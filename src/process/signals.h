@@ -14,8 +14,9 @@
 // a non-blocking descriptor (signalfd) to poll, or -1 with errno.
 int signals_open(void) FP_NODISCARD;
 
-// Makes the descriptor tell of SIGCHLD too, when a job stops or ends. Call it before any thread is started.
-int signals_add_child(int fd) FP_NODISCARD;
+// Has the descriptor of signals_open() tell of one more signal, also if it was ignored: of SIGCHLD when a job stops or
+// ends. Before the first thread is started. Returns 0, or -1 with errno.
+int signals_add(int fd, int signal) FP_NODISCARD;
 
 // The next pending signal number, or 0.
 int signals_next(int fd);

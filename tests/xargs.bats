@@ -1,0 +1,321 @@
+# The xargs personality: `fairpar --xargs`, or a link named xargs. Expected texts, and the same beside the real GNU xargs.
+
+load helper
+
+setup() {
+	helper_setup
+	mkdir -p "$BATS_TEST_TMPDIR/bin"
+	ln -s "$FAIRPAR" "$BATS_TEST_TMPDIR/bin/xargs"
+	cat >"$BATS_TEST_TMPDIR/bin/args" <<-'END'
+		#!/bin/sh
+		printf '%d:' $#
+		for a; do printf '[%s]' "$a"; done
+		echo
+	END
+	chmod +x "$BATS_TEST_TMPDIR/bin/args"
+	PATH=$BATS_TEST_TMPDIR/bin:$PATH
+}
+
+# given STATUS INPUT OPTION …: ours on that input (a printf format), in $output, $stderr and $lines.
+given() {
+	local want=$1 input=$2
+	shift 2
+	# shellcheck disable=SC2059 # the input is a format
+	printf "$input" >in
+	status=0
+	timeout 20 xargs "$@" <in >"$BATS_TEST_TMPDIR/stdout" 2>"$BATS_TEST_TMPDIR/stderr" || status=$?
+	output=$(<"$BATS_TEST_TMPDIR/stdout")
+	stderr=$(<"$BATS_TEST_TMPDIR/stderr")
+	mapfile -t lines <"$BATS_TEST_TMPDIR/stdout"
+	[[ $status == "$want" ]] || fail "status $status, not $want, of xargs $*" "$output" "$stderr"
+}
+
+# The real one, which must be GNU's.
+need_gnu_xargs() {
+	real=$(PATH=/usr/bin:/bin command -v xargs) || skip "xargs is not installed"
+	[[ $("$real" --version) == "xargs (GNU findutils) 4."* ]] || skip "xargs is not GNU's"
+}
+
+@test "fairpar --xargs is xargs as the first argument only" {
+	run_fairpar --xargs -n2 echo <<<"a b c"
+	assert_lines "a b" "c"
+	status=0
+	output=$("$FAIRPAR" --xargs --nonsense 2>&1 </dev/null) || status=$?
+	assert_eq "$status" 1
+	assert_eq "$output" $'xargs: unrecognized option \'--nonsense\'\nTry \'xargs --help\' for more information.'
+}
+
+@test "items are cut at blanks and newlines, quotes and backslashes protect them" {
+	given 0 "a  b\\t'c d' \"e 'f\"\\n\\n  g\\\\ h i\\\\\\nj\\n" args
+	assert_eq "$output" "6:[a][b][c d][e 'f][g h][i
+j]"
+	given 0 "a ''\\n" args
+	assert_eq "$output" "2:[a][]"
+	given 0 'a\vb \r\f c' args # only blanks end an item, all white space is skipped before one
+	assert_eq "$output" "2:[a"$'\v'"b][c]"
+}
+
+@test "an open quote is an error, after what was before it has run" {
+	given 1 "a b\\nc 'd\\n" args
+	assert_eq "$output" "3:[a][b][c]"
+	assert_eq "$stderr" "xargs: unmatched single quote; by default quotes are special to xargs unless you use the -0 option"
+	given 1 'a "b' -x args
+	assert_eq "$output" ""
+	assert_eq "$stderr" "xargs: unmatched double quote; by default quotes are special to xargs unless you use the -0 option"
+}
+
+@test "-0 and -d take everything literally, empty items too" {
+	given 0 "a b'\\0\\0c\\\\\\n" -0 args
+	assert_eq "$output" "3:[a b'][][c\\
+]"
+	given 0 'a,b,,c,' -d, args
+	assert_eq "$output" "4:[a][b][][c]"
+	given 0 'a b1c' -d '\x31' args
+	assert_eq "$output" "2:[a b][c]"
+	given 1 '' -d ab args
+	assert_contains "$stderr" "Invalid input delimiter specification ab: the delimiter must be either a single character"
+}
+
+@test "a NUL in the input is warned of once" {
+	given 0 'a\\0b c\\0d\n' args
+	assert_eq "$output" "2:[a][c]"
+	assert_eq "$stderr" "xargs: WARNING: a NUL character occurred in the input.  It cannot be passed through in the argument list.  Did you mean to use the --null option?"
+}
+
+@test "-E ends the input, and leaves a file behind it" {
+	given 0 'a b\nX c\nd\n' -E X args
+	assert_eq "$output" "2:[a][b]"
+	printf 'a b\nX\nc d\n' >in
+	output=$( (xargs -E X echo; cat) <in)
+	assert_eq "$output" $'a b\nc d'
+}
+
+@test "-L counts lines, one that ends in a blank goes on in the next" {
+	given 0 'a b \nc\n\nd\ne\n' -L2 args
+	assert_lines "4:[a][b][c][d]" "1:[e]"
+	given 0 'a\nb\n' -l args
+	assert_lines "1:[a]" "1:[b]"
+}
+
+@test "-I puts each line into all its places, but not into the command's name" {
+	given 0 '  a b \n\n c\n' -I% args % x%y% -
+	assert_lines "3:[a b ][xa b ya b ][-]" "3:[c][xcyc][-]"
+	given 127 'true\n' -I{} {}
+	assert_eq "$stderr" "xargs: {}: No such file or directory"
+}
+
+@test "options that exclude each other are warned of, and the last one counts" {
+	given 0 'a b\n' -L2 -I{} args {}
+	assert_eq "$output" "1:[a b]"
+	assert_eq "$stderr" "xargs: warning: options --max-lines and --replace/-I/-i are mutually exclusive, ignoring previous --max-lines value"
+	given 0 'a b\n' -I{} -n1 args {}
+	assert_eq "$output$stderr" "1:[a b]"
+}
+
+@test "command lines keep to -s, and what cannot is an error" {
+	given 0 'a b c\n' -s8 echo
+	assert_lines a b c
+	given 1 'a b c defgh\n' -s8 echo
+	assert_lines a b c
+	assert_eq "$stderr" "xargs: argument line too long"
+	given 1 'a b c\n' -s8 -n2 -x echo
+	assert_eq "$output$stderr" "xargs: argument list too long"
+	given 1 '' -s3 echo
+	assert_eq "$stderr" "xargs: cannot fit single argument within argument list size limit"
+}
+
+@test "a command line has 128 KiB unless -s says otherwise, and every item is run" {
+	seq 200000 | xargs args | wc -c >count
+	((24 > $(seq 200000 | xargs sh -c 'echo $#' x | wc -l)))
+	output=$(seq 200000 | xargs -P2 sh -c 'echo $#' x | awk '{ n += $1 } END { print n }')
+	assert_eq "$output" 200000
+	# the system counts the pointers too: lines that it does not take are run in pieces
+	output=$(yes a | head -n 600000 | xargs -s 2000000 sh -c 'echo $#' x | awk '{ n += $1 } END { print n }')
+	assert_eq "$output" 600000
+	status=0
+	stderr=$(head -c 200000 /dev/zero | tr '\0' x | xargs -s 1000000 true 2>&1) || status=$?
+	assert_eq "$status $stderr" "1 xargs: can't call exec() due to argument size restrictions"
+}
+
+@test "input without items runs the command once, with -r not at all" {
+	given 0 ' \n' echo x
+	assert_eq "$output" x
+	given 0 ' \n' -r echo x
+	assert_eq "$output" ""
+	given 0 ''
+	assert_eq "${#lines[@]}" 1
+}
+
+@test "exit status: 123 for failures, 124 stops at 255, 125 at a signal, 126 and 127 at what cannot be run" {
+	given 123 '127\n126\n1\n0\n' -n1 sh -c 'echo $0; exit $0'
+	assert_lines 127 126 1 0
+	given 124 '1\n255\n3\n' -n1 sh -c 'echo $0; exit $0'
+	assert_lines 1 255
+	assert_eq "$stderr" "xargs: sh: exited with status 255; aborting"
+	given 125 'a\nb\n' -n1 sh -c 'kill -9 $$'
+	assert_eq "$stderr" "xargs: sh: terminated by signal 9"
+	given 126 'a\nb\n' -n1 /etc/passwd
+	assert_eq "$stderr" "xargs: /etc/passwd: Permission denied"
+	given 127 'a\nb\n' -n1 /nowhere/x
+	assert_eq "$stderr" "xargs: /nowhere/x: No such file or directory"
+}
+
+@test "a run that stops leaves the input behind the next line" {
+	printf 'a\nb\nc\nd\n' >in
+	output=$( (xargs -n1 sh -c 'exit 255' 2>/dev/null; cat) <in)
+	assert_eq "$output" $'c\nd'
+}
+
+@test "no shell is in between, and nothing is added to the environment" {
+	given 0 '$(id);x *\n' echo ';'
+	assert_eq "$output" '; $(id);x *'
+	env -i PATH="$PATH" A=1 xargs env <in | sort >got
+	# shellcheck disable=SC2094
+	output=$(printf '' | env -i A=1 "$BATS_TEST_TMPDIR/bin/xargs" /usr/bin/env)
+	assert_eq "$output" A=1
+}
+
+@test "jobs read /dev/null, with -a what xargs would read" {
+	echo item >file
+	output=$(echo data | xargs -a file sh -c 'cat; echo $0')
+	assert_eq "$output" $'data\nitem'
+	output=$(echo item | xargs sh -c 'cat; echo $0')
+	assert_eq "$output" item
+	given 1 '' -a nowhere echo
+	assert_eq "$stderr" "xargs: Cannot open input file 'nowhere': No such file or directory"
+}
+
+@test "jobs stay in the group of whoever called" {
+	given 0 'a\n' sh -c 'ps -o pgid= -p $$; ps -o pgid= -p $PPID'
+	assert_eq "${lines[0]}" "${lines[1]}"
+}
+
+@test "-t shows each command as a shell would read it" {
+	given 0 'x\n' -t true 'a b' "it's" '' $'a\nb' '~' 'a~' '{}' '*' 'a$b"' "it's \$1"
+	assert_eq "$stderr" "true 'a b' \"it's\" '' 'a'\$'\\n''b' '~' a~ {} '*' 'a\$b\"' 'it'\\''s \$1' x"
+}
+
+@test "-p asks on the terminal, and runs what is answered with y" {
+	need setsid
+	given 1 'x\n' -p echo
+	assert_eq "$stderr" "echo xxargs: failed to open /dev/tty for reading: No such device or address"
+} 
+
+@test "-P runs that many at once, --process-slot-var numbers them from 0" {
+	make_fifo a b
+	printf 'a\nb\n' | timeout 20 xargs -P2 -n1 --process-slot-var=SLOT sh -c 'echo "$SLOT" >"$0"' 3>&- &
+	local slots
+	await a
+	slots=$line
+	await b
+	assert_eq "$(printf '%s\n' "$slots" "$line" | sort | xargs)" "0 1"
+	wait
+}
+
+@test "without -P one job runs at a time, in order" {
+	seq 200 >in
+	xargs -n1 sh -c 'mkdir lock && echo $0 && rmdir lock' <in >out
+	cmp in out
+}
+
+@test "SIGUSR1 and SIGUSR2 mean one process more and fewer" {
+	make_fifo one two three one.go two.go three.go
+	# shellcheck disable=SC2016
+	printf 'one\ntwo\nthree\n' |
+		timeout 20 xargs -n1 sh -c 'echo "$0" >>log; echo "$PPID" >"$0"; read x <"$0.go"; echo "$0 ends" >>log' &
+	await one
+	kill -USR1 "$line"
+	await two # beside the first
+	kill -USR2 "$line"
+	release one.go
+	release two.go
+	await three
+	release three.go
+	wait
+	assert_eq "$(tail -n 4 log | sort | head -n 2; tail -n 2 log)" $'one ends\nthree\nthree\nthree ends'
+}
+
+@test "SIGTERM ends the jobs, and xargs by the same signal" {
+	make_fifo started
+	echo a | timeout 20 xargs sh -c 'echo $PPID >started; exec sleep 1000' &
+	local job=$!
+	await started
+	kill -TERM "$line"
+	status=0
+	wait "$job" || status=$?
+	assert_eq "$status" 143
+}
+
+@test "an error of reading is told, and is no success" {
+	given 1 '' -a . true
+	assert_contains "$stderr" "xargs: cannot read .: Is a directory"
+}
+
+@test "long options may be abbreviated where they are unambiguous" {
+	given 0 'a b c\n' --max-a 2 --verb echo
+	assert_lines "a b" "c"
+	given 1 '' --max
+	assert_contains "$stderr" "xargs: option '--max' is ambiguous; possibilities: '--max-lines' '--max-args' '--max-chars' '--max-procs'"
+	given 1 '' -n
+	assert_contains "$stderr" "xargs: option requires an argument -- 'n'"
+	given 1 '' -n0
+	assert_contains "$stderr" "xargs: value 0 for -n option should be >= 1"
+}
+
+@test "options end at the command" {
+	given 0 'a\n' -n1 echo -n2 -I{}
+	assert_eq "$output" "-n2 -I{} a"
+	given 0 'a\n' -- echo -n
+	assert_eq "$output" "a"
+}
+
+# What the real one does on each input with each set of options, ours does: words separated by blanks, \s is a blank.
+inputs=(
+	'' '\n' ' \t\n\n' 'a' 'a\n' 'a b c d e f g h\n' 'a\nb\nc\nd\ne\n' 'a b \nc\t\nd\n\n\ne f\n' "'a b' \"c d\" e\\\\\\\\ f\\n"
+	"''\\n" "a ''" "'' ''\\n" "a 'b\\n" 'a "b' "'" 'X\na\n' 'a X b\n' 'a b X' 'a\nX\nb\n' 'X' 'aaaaaaa bb ccccccccccccc d\n'
+	'a\\\\\nb\n' 'a\\\\' '\\\\' 'a,b,,c,' ',,' 'a\0b\0\0c' ' a  b \n  c\n' 'a\vb\f\rc\r\n' '\v a\n' 'it\\\\\047s {} {}\n'
+	'1\n255\n3\n' '1\n0\n7\n' '\303\251 x\n' 'a\\\\ \nb\nc\n' '\\\\\n' '"" x\n' "x'y'z\"w\"\\n" '-n -e\n' 'X X\nX\n' '{}\n'
+)
+options=(
+	'args' '-n1 args' '-n2 args x' '-n3 -x args' '-L1 args' '-L2 args' '-l args' '-l2 -x args' '-I{} args {} x{}y{} z'
+	'-i args {}' '-iX args X' '-0 args' '-d, args' '-d\n args' '-0n2 args' '-d, -I% args [%]' '-d, -L2 args' '-E X args'
+	'-E X -n2 args' '-E X -L1 args' '-E X -I{} args {}' '-eX args' '-e args' '-r args' '-rn1 args' '-s 20 args' '-s 14 args'
+	'-s 20 -n3 args' '-s 20 -n3 -x args' '-s 20 -L1 args' '-s 22 -I{} args {} {}' '-s 10 -I{} args {}' '-s 16 -0 args'
+	'-t args' '-t -n1 args' '-t -I{} args {}' '-n1 sh -c exit\s$0' '-n1 false' '-I{} {} x' '-n2 nowhere' '-n1 -L2 args'
+	'-L2 -n1 args' '-n2 -I{} args {}' '-I{} -n2 args {}' '-I{} -n1 args {}' '-l2 -i args {}' '-0 -E X args' '-xr args'
+)
+
+compare_all() {
+	local input option words n=0 compared=0 differ=0 status
+	for input in "${inputs[@]}"; do
+		# shellcheck disable=SC2059 # it is a format
+		printf "$input" >in
+		for option in "${options[@]}"; do
+			n=$((n + 1))
+			((n % ${XARGS_EVERY:-5} == 0)) || continue
+			read -ra words <<<"$option"
+			words=("${words[@]//\\s/ }")
+			status=0
+			PATH=${real%/*}:$PATH timeout 20 xargs "${words[@]}" <in >real.out 2>real.err || status=$?
+			echo "status $status" >>real.out
+			status=0
+			timeout 20 xargs "${words[@]}" <in >ours.out 2>ours.err || status=$?
+			echo "status $status" >>ours.out
+			compared=$((compared + 1))
+			if ! cmp -s real.out ours.out || ! cmp -s real.err ours.err; then
+				differ=$((differ + 1))
+				echo "printf '$input' | xargs $option"
+				diff -a real.out ours.out || :
+				diff -a real.err ours.err || :
+			fi
+		done
+	done
+	echo "$compared command lines, $differ differ"
+	((compared > 300 && differ == 0))
+}
+
+# XARGS_EVERY=1: all of them, which takes some minutes
+@test "some hundred command lines do what GNU xargs does" {
+	need_gnu_xargs
+	compare_all
+}

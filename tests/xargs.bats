@@ -21,7 +21,7 @@ given() {
 	local want=$1 input=$2
 	shift 2
 	# shellcheck disable=SC2059 # the input is a format
-	printf "$input" >in
+	printf -- "$input" >in
 	status=0
 	timeout 20 xargs "$@" <in >"$BATS_TEST_TMPDIR/stdout" 2>"$BATS_TEST_TMPDIR/stderr" || status=$?
 	output=$(<"$BATS_TEST_TMPDIR/stdout")
@@ -77,7 +77,7 @@ j]"
 }
 
 @test "a NUL in the input is warned of once" {
-	given 0 'a\\0b c\\0d\n' args
+	given 0 'a\0b c\0d\n' args
 	assert_eq "$output" "2:[a][c]"
 	assert_eq "$stderr" "xargs: WARNING: a NUL character occurred in the input.  It cannot be passed through in the argument list.  Did you mean to use the --null option?"
 }
@@ -199,7 +199,7 @@ j]"
 	need setsid
 	given 1 'x\n' -p echo
 	assert_eq "$stderr" "echo xxargs: failed to open /dev/tty for reading: No such device or address"
-} 
+}
 
 @test "-P runs that many at once, --process-slot-var numbers them from 0" {
 	make_fifo a b
@@ -274,7 +274,7 @@ inputs=(
 	'' '\n' ' \t\n\n' 'a' 'a\n' 'a b c d e f g h\n' 'a\nb\nc\nd\ne\n' 'a b \nc\t\nd\n\n\ne f\n' "'a b' \"c d\" e\\\\\\\\ f\\n"
 	"''\\n" "a ''" "'' ''\\n" "a 'b\\n" 'a "b' "'" 'X\na\n' 'a X b\n' 'a b X' 'a\nX\nb\n' 'X' 'aaaaaaa bb ccccccccccccc d\n'
 	'a\\\\\nb\n' 'a\\\\' '\\\\' 'a,b,,c,' ',,' 'a\0b\0\0c' ' a  b \n  c\n' 'a\vb\f\rc\r\n' '\v a\n' 'it\\\\\047s {} {}\n'
-	'1\n255\n3\n' '1\n0\n7\n' '\303\251 x\n' 'a\\\\ \nb\nc\n' '\\\\\n' '"" x\n' "x'y'z\"w\"\\n" '-n -e\n' 'X X\nX\n' '{}\n'
+	'0\n255\n3\n' '1\n0\n7\n' '\303\251 x\n' 'a\\\\ \nb\nc\n' '\\\\\n' '"" x\n' "x'y'z\"w\"\\n" '-n -e\n' 'X X\nX\n' '{}\n'
 )
 options=(
 	'args' '-n1 args' '-n2 args x' '-n3 -x args' '-L1 args' '-L2 args' '-l args' '-l2 -x args' '-I{} args {} x{}y{} z'
@@ -289,7 +289,7 @@ compare_all() {
 	local input option words n=0 compared=0 differ=0 status
 	for input in "${inputs[@]}"; do
 		# shellcheck disable=SC2059 # it is a format
-		printf "$input" >in
+		printf -- "$input" >in
 		for option in "${options[@]}"; do
 			n=$((n + 1))
 			((n % ${XARGS_EVERY:-5} == 0)) || continue

@@ -240,7 +240,7 @@ model:
 # Installing ----------------------------------------------------------------------------------------------------------
 
 # SOURCE=TARGET, each where it exists.
-installed := $(foreach pair,man/fairpar.1=$(MANDIR)/man1/fairpar.1 \
+installed := $(foreach pair,man/fairpar.1=$(MANDIR)/man1/fairpar.1 man/fairpar-xargs.1=$(MANDIR)/man1/fairpar-xargs.1 \
 	man/fairpar-manifest.5=$(MANDIR)/man5/fairpar-manifest.5 man/fairpar-tutorial.7=$(MANDIR)/man7/fairpar-tutorial.7 \
 	man/fairpar-parallel.7=$(MANDIR)/man7/fairpar-parallel.7 \
 	completions/fairpar.bash=$(BASHCOMPDIR)/fairpar completions/_fairpar=$(ZSHCOMPDIR)/_fairpar \
@@ -251,6 +251,7 @@ installed := $(foreach pair,man/fairpar.1=$(MANDIR)/man1/fairpar.1 \
 install: all
 	$(INSTALL) -d '$(DESTDIR)$(BINDIR)'
 	$(INSTALL) -m 755 $(STRIP) fairpar '$(DESTDIR)$(BINDIR)/fairpar'
+	@set -e; for link in $(LINKS); do echo "link $$link"; ln -sf fairpar '$(DESTDIR)$(BINDIR)'/"$$link"; done
 	@set -e; for pair in $(installed); do \
 		dir=$${pair#*=} && $(INSTALL) -d "$(DESTDIR)$${dir%/*}"; \
 		echo "$(INSTALL) -m 644 $${pair%%=*} '$(DESTDIR)$${pair#*=}'"; \
@@ -261,7 +262,7 @@ install-strip: STRIP := -s
 install-strip: install
 
 uninstall:
-	rm -f '$(DESTDIR)$(BINDIR)/fairpar' $(foreach pair,$(installed),'$(DESTDIR)$(lastword $(subst =, ,$(pair)))')
+	rm -f '$(DESTDIR)$(BINDIR)/fairpar' $(foreach link,$(LINKS),'$(DESTDIR)$(BINDIR)/$(link)') $(foreach pair,$(installed),'$(DESTDIR)$(lastword $(subst =, ,$(pair)))')
 
 # Releasing -----------------------------------------------------------------------------------------------------------
 
@@ -297,6 +298,7 @@ help:
 #: make bench           measure against xargs, GNU parallel, xe and make
 #: make model           check the models of the protocols with spin
 #: make install         PREFIX=/usr/local BINDIR DATADIR MANDIR BASHCOMPDIR ZSHCOMPDIR FISHCOMPDIR DESTDIR
+#:                      LINKS=xargs: also a link of that name, with which fairpar is xargs
 #: make install-strip   the same, without debugging information;  make uninstall: remove these files
 #: make dist            obj/dist/fairpar-VERSION.tar.gz;  make distcheck: unpack, build, check, install, uninstall it
 #: make deb             a Debian package from that tarball

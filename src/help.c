@@ -10,7 +10,8 @@ enum { WIDTH = 80, BRIEF_COLUMN = 29, TEXT_COLUMN = 10 };
 static const char usage[] =
 	"Usage: fairpar [options] [command [argument ...]] [::: item ...] [:::: file ...]\n"
 	"       fairpar [options] < commands\n"
-	"       fairpar [options] -f MANIFEST [batch ...]\n";
+	"       fairpar [options] -f MANIFEST [batch ...]\n"
+	"       fairpar --xargs [options of xargs] [command [argument ...]]\n";
 
 static const char examples[] =
 	"  fairpar gzip -9 ::: *.log                  a job for each item\n"
@@ -28,7 +29,7 @@ static const char sources[] =
 	"  {1} {2.} {NAME}            columns, or the items of several sources\n"
 	"  {#} {%}                    the number of the job, and of its slot\n";
 
-static const char see_also[] = "See also: man fairpar, man fairpar-manifest, man fairpar-tutorial\n";
+static const char see_also[] = "See also: man fairpar, fairpar-manifest, fairpar-tutorial, fairpar-xargs\n";
 
 // "-j, --jobs N", or with the other names "-j, -P, --jobs, --max-procs N".
 static void add_names(struct buf *text, const struct option_info *option, bool all) {

@@ -269,6 +269,28 @@ j]"
 	assert_eq "$output" "a"
 }
 
+@test "--help and the manual have the same options" {
+	given 0 '' --help
+	assert_contains "${lines[0]}" "Usage: xargs [OPTION]... COMMAND [INITIAL-ARGS]..."
+	assert_eq "$(awk 'length > 80' "$BATS_TEST_TMPDIR/stdout")" ''
+	grep -oE -e '--[a-z-]+' <<<"$output" | grep -v -e '--replace=R$' | sort -u >help
+	sed -n 's/ , -\([a-z]\)/ Fl -\1/; /^\.It Fl/s/Fl -/\n--/gp' "$BATS_TEST_DIRNAME/../man/fairpar-xargs.1" |
+		grep -oE -e '^--[a-z-]+' | sort -u >manual
+	diff help manual
+	given 0 '' --version
+	assert_contains "${lines[0]}" "xargs (fairpar)"
+}
+
+@test "make install makes a link named xargs only when it is asked to" {
+	need make
+	local top=$BATS_TEST_DIRNAME/.. plan
+	plan=$(make -C "$top" -n install DESTDIR="$PWD/root" PREFIX=/usr)
+	assert_contains "$plan" "man1/fairpar-xargs.1"
+	[[ $plan != *"for link in xargs"* ]] || fail "$plan"
+	plan=$(make -C "$top" -n install DESTDIR="$PWD/root" PREFIX=/usr LINKS=xargs)
+	assert_contains "$plan" "for link in xargs"
+}
+
 # What the real one does on each input with each set of options, ours does: words separated by blanks, \s is a blank.
 inputs=(
 	'' '\n' ' \t\n\n' 'a' 'a\n' 'a b c d e f g h\n' 'a\nb\nc\nd\ne\n' 'a b \nc\t\nd\n\n\ne f\n' "'a b' \"c d\" e\\\\\\\\ f\\n"

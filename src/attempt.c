@@ -311,7 +311,7 @@ static void run_child(struct desk *desk, const struct job *job, const struct att
 		.own_group = true,
 		.foreground = terminal_fd(run) >= 0 && terminal_is_ours(run),
 		.cleanup = attempt->cleanup,
-		.unlink_path = attempt->ended || job->name ? NULL : job_creates(desk, job, attempt->slot),
+		.unlink_path = job->makes_product && !attempt->ended ? job_product(job, attempt->slot, &desk->path) : NULL,
 		.scratch = desk->scratch,
 		.started = run->admission && !attempt->cleanup ? admission_started : NULL,
 		.started_arg = run,
@@ -332,23 +332,20 @@ static void run_child(struct desk *desk, const struct job *job, const struct att
 	}
 }
 
-const char *job_creates(struct desk *desk, const struct job *job, unsigned slot) {
+const char *job_product(const struct job *job, unsigned slot, struct buf *path) {
 	const struct recipe *recipe = job->recipe;
-	if (!recipe->creates) {
-		return NULL;
-	}
 	struct expansion x = expansion_of(job, slot);
 	struct buf name = BUF_INIT;
 	template_expand(recipe->creates, &x, &name);
 	const char *dir = recipe->context->cwd ? recipe->context->cwd : "";
-	buf_reset(&desk->path);
+	buf_reset(path);
 	if (buf_str(&name)[0] != '/') {
-		buf_printf(&desk->path, "%s/", dir[0] == '/' ? "" : desk->run->cwd);
-		buf_printf(&desk->path, "%s%s", dir, dir[0] ? "/" : "");
+		buf_printf(path, "%s/", dir[0] == '/' ? "" : job->batch->run->cwd);
+		buf_printf(path, "%s%s", dir, dir[0] ? "/" : "");
 	}
-	buf_adds(&desk->path, buf_str(&name));
+	buf_adds(path, buf_str(&name));
 	buf_fini(&name);
-	return buf_str(&desk->path);
+	return buf_str(path);
 }
 
 // Waits until the child may start, and runs it.

@@ -16,6 +16,7 @@ struct job {
 	struct block *block;       // of --pipe: its standard input; or NULL
 	const char *reason;        // item.bad: why
 	const char *name;          // of what is no item ("finally"), or NULL
+	bool makes_product;        // what it creates was not there when it began
 	unsigned step;             // 0: the command; n: the nth of recipe->then
 	unsigned attempt;          // of this step, from 1
 	uint64_t start;            // of its first step's last attempt, now_ns() time; 0 before
@@ -55,8 +56,8 @@ void job_open_spool(struct desk *desk, struct job *job, unsigned slot);
 // Fills in the result of a job that never ran.
 void result_cannot_start(struct result *ret_result, int exit_code);
 
-// The path that the job creates, or NULL. Borrowed from the desk.
-const char *job_creates(struct desk *desk, const struct job *job, unsigned slot);
+// The absolute path that the recipe says the job creates; put into `path` and borrowed from it.
+const char *job_product(const struct job *job, unsigned slot, struct buf *path);
 
 struct attempt {
 	const struct template *template; // NULL: the record is the command

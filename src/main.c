@@ -16,6 +16,7 @@
 //   ledger.c       ledger_add()       --joblog, and the jobs that --resume leaves out
 //   attempt.c      attempt_run()      one attempt: command, environment, child, output (emission.c: lines into items)
 //   beside.c       beside_finally()   what runs beside the items: on-failure, finally, listings
+//   products.c     products_end()     what jobs create, and who may remove a half one
 //   plan/          input_next()       records from sources; template_expand(), command_build(): what to run
 //   engine/        pool_submit()      named queues that take turns (fair.c) on slots, local lists, stealing
 //   process/       child_run()        one child from start to end; signals, contexts, the guardian

@@ -67,8 +67,9 @@ static void parse_then(struct recipe *recipe, struct reading *reading, const cha
 	}
 }
 
-static void parse_tag(struct recipe *recipe, const struct options *options, struct reading *reading) {
-	const char *tag = options->tagstring ? options->tagstring : options->tag ? "{}" : NULL;
+// `item` is what --tag puts in front of the lines.
+static void parse_tag(struct recipe *recipe, const struct options *options, const char *item, struct reading *reading) {
+	const char *tag = options->tagstring ? options->tagstring : options->tag ? item : NULL;
 	if (tag) {
 		recipe->tag = recipe_parse(&tag, 1, TEMPLATE_RAW, reading->names, &reading->failed);
 	}
@@ -163,26 +164,22 @@ int recipe_from_options(struct recipe *ret_recipe, const struct options *options
 	if (options->workdir) {
 		ret_recipe->workdir = recipe_parse(&options->workdir, 1, TEMPLATE_RAW, names, &reading.failed);
 	}
-	parse_tag(ret_recipe, options, &reading);
+	parse_tag(ret_recipe, options, "{}", &reading);
 	make_env(ret_recipe, context->env, NULL, 0, &reading);
 	return reading.failed ? -1 : 0;
 }
 
 // ---- a manifest ----
 
-// What runs the commands of the job. Returns 0, or -1 after a message.
-static int choose_shell(struct recipe *recipe, const struct manifest_batch *batch, const char *shell) {
-	if (shell && strcmp(shell, "none") == 0) {
-		return 0;
+char *recipe_shell(const char *shell, bool has_items, const char **ret_error) {
+	const char *name = shell ? shell : "/bin/sh";
+	const char *path = has_items ? NULL : program_find(name);
+	char *chosen = has_items ? shell_choose(name) : path ? xstrdup(path) : NULL;
+	if (!chosen) {
+		*ret_error = errno == ENOTSUP ? "items are quoted for a Bourne shell; take sh, bash, dash, ksh, zsh or their kin, or none"
+		                              : strerror(errno);
 	}
-	const char *path = program_find(shell ? shell : "/bin/sh");
-	if (!path) {
-		diag_error("batch '%s': shell: '%s': %s", diag_shows(batch->name), diag_shows(shell ? shell : "/bin/sh"),
-		           strerror(errno));
-		return -1;
-	}
-	recipe->by.shell = recipe->shell = xstrdup(path);
-	return 0;
+	return chosen;
 }
 
 // The context of the job, on top of fairpar's.
@@ -220,15 +217,19 @@ int recipe_from_job(struct recipe *ret_recipe, const struct options *options, st
 		.width = (unsigned)job->slots_per_job,
 		.output = options->output_given ? options->output : kinds[texts->batch->output],
 	};
-	reading.failed = choose_shell(ret_recipe, texts->batch, job->shell) != 0;
-	reading.split = !ret_recipe->shell;
+	reading.split = job->shell && strcmp(job->shell, "none") == 0;
+	if (!reading.split) {
+		const char *error;
+		ret_recipe->by.shell = ret_recipe->shell = recipe_shell(job->shell, texts->templates, &error);
+		verify(ret_recipe->shell); // it was there when the run began
+	}
 	ret_recipe->command = parse_text(&reading, texts->command);
 	parse_then(ret_recipe, &reading, job->then.at, job->then.n);
 	ret_recipe->on_failure = parse_text(&reading, job->on_failure);
 	if (job->creates) {
 		ret_recipe->creates = recipe_parse(&job->creates, 1, TEMPLATE_RAW | reading.flags, names, &reading.failed);
 	}
-	parse_tag(ret_recipe, options, &reading);
+	parse_tag(ret_recipe, options, texts->templates ? "{}" : texts->batch->name, &reading);
 	struct manifest_pair *pairs;
 	size_t npairs = manifest_env_pairs(job->env, &pairs);
 	make_env(ret_recipe, context->env, pairs, npairs, &reading);

@@ -58,6 +58,11 @@ struct job_texts {
 int recipe_from_job(struct recipe *ret_recipe, const struct options *options, struct context *context,
                     const struct job_texts *texts, const struct names *names) FP_NODISCARD;
 
+// The program that runs a manifest's commands with shell syntax: `shell` as the manifest names it (NULL: /bin/sh, not
+// "none"). Where there are items, it must read the quotes of a Bourne shell. The caller frees the path. Returns NULL with
+// *ret_error (static text).
+char *recipe_shell(const char *shell, bool has_items, const char **ret_error);
+
 void recipe_fini(struct recipe *recipe);
 
 // Parses one text of the command line. Returns NULL with *ret_failed true after a message.

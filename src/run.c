@@ -13,6 +13,7 @@
 #include "blockfeed.h"
 #include "feed.h"
 #include "later.h"
+#include "products.h"
 #include "ledger.h"
 #include "plan/shell.h"
 #include "process/signals.h"
@@ -523,6 +524,7 @@ static int run_open(struct run *run) {
 		return -1;
 	}
 	run->later = later_create();
+	run->products = run->manifest ? products_create() : NULL;
 	if (ledger_open(run) != 0) {
 		return -1;
 	}
@@ -546,6 +548,7 @@ static void run_close(struct run *run) {
 	}
 	reap_batches(run);
 	later_destroy(run->later);
+	products_destroy(run->products);
 	admission_close(run);
 	terminal_close(run);
 	run->resumed = ledger_done(run);

@@ -21,6 +21,7 @@ struct blockfeed;
 struct feeds;
 struct ledger;
 struct later;
+struct products;
 struct stage;
 struct stages;
 struct terminal;
@@ -63,6 +64,7 @@ struct run {
 	struct feeds *feeds;
 	struct blockfeed *blocks;  // of --pipe and --pipe-part, or NULL
 	struct stages *stages;     // of the manifest, or NULL
+	struct products *products; // of a manifest's jobs, or NULL
 	struct later *later;       // jobs that wait for their next attempt
 	struct ledger *ledger;     // --joblog, or NULL
 	const char *temp_dir;      // for spilled items and held output

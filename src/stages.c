@@ -587,8 +587,47 @@ static void connect(struct stage *stage) {
 	}
 }
 
+// Is what runs the commands there? Returns 0, or -1 after a message.
+static int check_shell(const struct manifest *manifest, const struct manifest_batch *plan, const char *shell) {
+	const char *error;
+	if (shell && strcmp(shell, "none") == 0) {
+		return 0;
+	}
+	char *path = recipe_shell(shell, manifest_batch_has_items(plan), &error);
+	if (!path) {
+		diag_error("%s:%u: batch '%s': shell: '%s': %s", diag_shows(manifest->path), plan->line, diag_shows(plan->name),
+		           diag_shows(shell ? shell : "/bin/sh"), error);
+	}
+	free(path);
+	return path ? 0 : -1;
+}
+
+// Looks for what can be known to fail before anything runs. Returns 0, or -1 after messages.
+static int check_shells(const struct manifest *manifest) {
+	int result = 0;
+	for (size_t i = 0; i < manifest->nbatches; ++i) {
+		const struct manifest_batch *plan = &manifest->batches[i];
+		const char *last = plan->job.shell;
+		if (!plan->selected) {
+			continue;
+		}
+		result |= check_shell(manifest, plan, last);
+		for (size_t k = 0; k < plan->ncommands; ++k) {
+			const char *shell = plan->commands[k].job->shell;
+			if (shell != last) {
+				result |= check_shell(manifest, plan, shell);
+				last = shell;
+			}
+		}
+	}
+	return result;
+}
+
 int stages_open(struct run *run) {
 	const struct manifest *manifest = run->manifest;
+	if (check_shells(manifest) != 0) {
+		return -1;
+	}
 	struct stages *stages = run->stages = NEW(struct stages);
 	stages->n = manifest->nbatches;
 	stages->all = xcalloc(stages->n, sizeof(*stages->all));

@@ -18,11 +18,13 @@
 #include "base/diag.h"
 #include "beside.h"
 #include "later.h"
+#include "products.h"
 #include "ledger.h"
 #include "stages.h"
 
 #include <errno.h>
 #include <limits.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static struct run *run_of(struct queue *queue) {
@@ -110,23 +112,37 @@ void work_stop_run(struct run *run) {
 
 // ---- what a job creates ----
 
-static bool path_exists(const char *path) {
-	return access(path, F_OK) == 0;
+// Returns true if the product is there. What is there but is none, a link to nowhere, is not the job's.
+static bool find_product(struct desk *desk, struct job *job, unsigned slot) {
+	struct stat stat;
+	const char *path = job_product(job, slot, &desk->path);
+	if (access(path, F_OK) == 0) {
+		return true;
+	}
+	job->makes_product = lstat(path, &stat) != 0 && !desk->run->options->dry_run;
+	if (job->makes_product) {
+		products_begin(desk->run->products, path);
+	}
+	return false;
 }
 
-// A job that did not succeed may have left half of its product, which would be taken for the whole at the next run. It
-// was not there before, or the job would not have run.
-static void remove_product(struct desk *desk, const struct job *job, unsigned slot) {
-	const char *path = job_creates(desk, job, slot);
-	if (!path || desk->run->options->dry_run || unlink(path) == 0 || errno == ENOENT || errno == ENOTDIR) {
+// The job has ended. One that did not succeed may have left half of its product, which would be taken for the whole at
+// the next run.
+static void settle_product(struct job *job, unsigned slot, bool ok) {
+	struct buf path = BUF_INIT, label = BUF_INIT;
+	if (!job->makes_product) {
 		return;
 	}
-	if (errno == EISDIR || errno == EPERM) {
-		if (rmdir(path) == 0) {
-			return;
-		}
+	job->makes_product = false;
+	job_product(job, slot, &path);
+	bool is_alone = products_end(job->batch->run->products, path.data, ok);
+	if (!ok && is_alone && unlink(path.data) != 0 && errno != ENOENT && errno != ENOTDIR && rmdir(path.data) != 0) {
+		int error = errno;
+		job_label(job, &label);
+		diag_warn("job %s: cannot remove what it left, '%s': %s", buf_str(&label), diag_shows(path.data), strerror(error));
 	}
-	diag_warn("job %s: cannot remove what it left, '%s': %s", desk_label(desk, job), diag_shows(path), strerror(errno));
+	buf_fini(&path);
+	buf_fini(&label);
 }
 
 // ---- the end of a job ----
@@ -176,9 +192,7 @@ static enum work_status job_end(struct desk *desk, struct job *job, unsigned slo
 	} else {
 		skip_output(job->batch, &job->item);
 	}
-	if (result->outcome != OUTCOME_OK && (job->step > 0 || result->start > 0)) {
-		remove_product(desk, job, slot);
-	}
+	settle_product(job, slot, result->outcome == OUTCOME_OK);
 	log_end(desk, job, slot, result, received);
 	if (count(desk, job, result, /* current */ false)) {
 		work_stop_run(run);
@@ -345,6 +359,7 @@ void work_cancel(struct job *job) {
 	} else {
 		skip_output(batch, &job->item);
 	}
+	settle_product(job, /* slot */ 0, /* ok */ false);
 	parcel_count_lost(batch, 1);
 	job_release(job);
 	free(job);
@@ -382,7 +397,7 @@ static enum work_status run_item(struct worker *worker, struct queue *queue, voi
 	job_decode(&job, queue_user(queue), data, size);
 	if (job.recipe->creates && !job.item.bad) {
 		struct desk *desk = desk_of(run_of(queue), worker);
-		if (path_exists(job_creates(desk, &job, worker_slot(worker)))) {
+		if (find_product(desk, &job, worker_slot(worker))) {
 			return job_is_current(desk, &job);
 		}
 	}

@@ -396,14 +396,35 @@ END
 	[[ ! -e c.out ]]
 }
 
+@test "a job that fails does not remove what another one has made, or is making" {
+	make_fifo go
+	manifest <<'END'
+  good: {run: "echo good >out; read x <go", creates: out}
+  bad: {run: "until test -e out; do :; done; exit 1", creates: out, allow_failure: true, on_failure: "test -e out && echo there; echo >go"}
+END
+	exec 5<>go
+	run_fairpar -j2 -f m.yaml 5>&-
+	assert_lines there
+	assert_eq "$(cat out)" good
+}
+
+@test "a link to nowhere that was there before is not a product" {
+	ln -s /nowhere link
+	manifest <<'END'
+  a: {run: exit 1, creates: link}
+END
+	run_fairpar 1 -f m.yaml
+	assert_eq "$(readlink link)" /nowhere
+}
+
 @test "100,000 jobs whose products are there cost no process and no slot" {
 	need strace
 	touch made
-	for i in {1..100000}; do echo "$i"; done >items
+	seq 100000 >items
 	manifest <<'END'
   a: {args_from: {file: items}, run: "touch {}", creates: made}
 END
-	ASAN_OPTIONS=detect_leaks=0 strace -f -e trace=execve,vfork,clone,fork -o calls "$FAIRPAR" -f m.yaml 2>err
+	ASAN_OPTIONS=detect_leaks=0 strace --seccomp-bpf -f -e trace=execve,vfork,clone,fork -o calls "$FAIRPAR" -f m.yaml 2>err
 	assert_contains "$(cat err)" "100000 up to date"
 	assert_eq "$(grep -cE '(execve|vfork|clone|fork)\(' calls)" 1 # its own start
 }
@@ -471,6 +492,28 @@ END
 	run_fairpar 1 -j1 -f m.yaml
 	assert_eq "$output" '[x y][$HOME][a b][c d][|][>f]{} *'
 	assert_contains "$stderr" "'nosuch-program': command not found"
+}
+
+@test "a shell that is not there, or cannot read the quotes of items, is told before anything runs" {
+	manifest <<'END'
+  fine: {run: echo never}
+  a: {run: echo $x, shell: nosuchshell}
+  b: {args: [1], run: "print({})", shell: python3}
+  c: {run: "print(1)", shell: none}
+END
+	run_fairpar 255 -f m.yaml
+	assert_lines ""
+	assert_contains "$stderr" "batch 'a': shell: 'nosuchshell': No such file or directory"
+	assert_contains "$stderr" "batch 'b': shell: 'python3': items are quoted for a Bourne shell"
+}
+
+@test "--tag puts the item, or the batch's name, in front of each line" {
+	manifest <<'END'
+  a: {args: [x], run: "echo {}"}
+  b: {run: echo b}
+END
+	run_fairpar -j1 --tag -f m.yaml
+	assert_lines "x	x" "b	b"
 }
 
 @test "the PATH of a batch is the one its commands are looked up in" {

@@ -204,7 +204,7 @@ static const struct wording wordings[] = {
 	{NULL, "did not find expected ',' or ']'", "the list that opens here wants ',' or ']' further on",
 	 "inside [ ] a text with '{', '[' or ', ' must be quoted", true},
 	{NULL, "did not find expected ',' or '}'", "the mapping that opens here wants ',' or '}' further on",
-	 "quote a value that starts with '{'", true},
+	 "inside { } a text with '{', '[' or ', ' must be quoted", true},
 	{"while parsing a flow", NULL, "a value is missing here", NULL, false},
 	{"while parsing a block collection", NULL, "this is no item of the list above: items begin with '- ', in one column",
 	 NULL, false},
@@ -227,6 +227,23 @@ static struct mistake *add_problem(struct reader *reader, bool at_context, const
 		mistake_hint(mistake, "%s", hint);
 	}
 	return mistake;
+}
+
+// The bracket that a text inside { } or [ ] runs into, as in {run: echo {}}. The place is the bracket's own: where the
+// mapping opened is no help to who sees nothing wrong with that.
+static bool complain_of_bracket(struct reader *reader) {
+	const yaml_parser_t *parser = &reader->parser;
+	char c = byte_at_problem(reader);
+	if (!fits("did not find expected ',' or", parser->problem) || (c != '{' && c != '[')) {
+		return false;
+	}
+	bool is_map = fits("while parsing a flow mapping", parser->context);
+	char text[64], hint[128];
+	snprintf(text, sizeof(text), "'%c' inside an unquoted value", c);
+	snprintf(hint, sizeof(hint), "inside %s a text with '{', '[' or ', ' must be quoted%s", is_map ? "{ }" : "[ ]",
+	         is_map ? ": {run: 'echo {}'}" : "");
+	add_problem(reader, false, text, hint);
+	return true;
 }
 
 // What cannot start a value, or cannot follow one.
@@ -259,7 +276,7 @@ static int complain(struct reader *reader) {
 	if (parser->error == YAML_MEMORY_ERROR) {
 		diag_die("out of memory while reading the manifest");
 	}
-	if (complain_of_start(reader)) {
+	if (complain_of_start(reader) || complain_of_bracket(reader)) {
 		return -1;
 	}
 	for (size_t i = 0; i < sizeof(wordings) / sizeof(wordings[0]); ++i) {

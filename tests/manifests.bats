@@ -86,6 +86,21 @@ use() {
 	done
 }
 
+@test "a crawl that was interrupted visits every page when it is started anew" {
+	use crawl
+	# the first page is done and has named two others, one of which is under way
+	make_fifo opened hold
+	cp crawl.yaml slow.yaml
+	sed -i 's|^    then: sed|    then: test {} = home \|\| { echo >opened; read -r _ <hold; }; sed|' slow.yaml
+	start_fairpar -j1 -f slow.yaml
+	await opened
+	kill -TERM "$fairpar_pid"
+	end_fairpar 143
+	[[ -e seen/home/title ]]
+	run_fairpar -j2 -f crawl.yaml
+	assert_eq "$(tail -n 4 <<<"$output")" $'About\nHome\nNews\nOld news'
+}
+
 @test "in a pipeline each file goes through all steps, and one that fails is set aside" {
 	use pipeline
 	run_fairpar -f pipeline.yaml

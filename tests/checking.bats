@@ -73,7 +73,7 @@ write_manifest() {
 	assert_lines \
 		'build       1 job: compile once' \
 		'items       ? jobs, emits into sink' \
-		'sink        0+ jobs' \
+		'sink        0+ jobs, items from items' \
 		'from stdin  ? jobs' \
 		'publish     2 jobs, needs build items'
 }
@@ -103,6 +103,23 @@ write_manifest() {
 	assert_lines build items sink 'from stdin' publish
 }
 
+@test "naming a batch without items of its own lists also what emits into it" {
+	write_manifest
+	run_fairpar -f nightly.yaml --list=names sink
+	assert_lines items sink
+	cat >m.yaml <<-'END'
+		version: 1
+		batches:
+		  z: {needs: [sink], run: ls sinkdone}
+		  src: {args: [a], run: 'echo {}', emits: sink}
+		  sink: {run: 'echo s {}; touch sinkdone'}
+	END
+	run_fairpar -f m.yaml z
+	assert_set 's a' sinkdone
+	run_fairpar -f m.yaml sink
+	assert_lines 's a'
+}
+
 @test "a batch that is not there is an error with the nearest name" {
 	write_manifest
 	for option in --check --list; do
@@ -119,6 +136,17 @@ write_manifest() {
 	assert_lines build items sink publish
 	run_fairpar 255 -f - --check <<<'version: 2'
 	assert_contains "$stderr" '-:1:10: error: '
+}
+
+@test "a manifest from a pipe has its directories seen from the current one" {
+	mkdir gl
+	text='{version: 1, batches: {a: {run: pwd, working_dir: gl}}}'
+	run_fairpar -f <(printf '%s\n' "$text")
+	assert_eq "$output" "$PWD/gl"
+	run_fairpar -f - <<<"$text"
+	assert_eq "$output" "$PWD/gl"
+	run_fairpar -f /dev/stdin <<<"$text"
+	assert_eq "$output" "$PWD/gl"
 }
 
 @test "a manifest that cannot be read is named, with the cause" {

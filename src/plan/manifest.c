@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <strings.h>
+#include <sys/stat.h>
 
 #define HOUR UINT64_C(3600000000000)
 
@@ -550,6 +551,21 @@ static int read_all(int fd, struct buf *data) {
 	return 0;
 }
 
+// True for /dev/stdin, /dev/fd/N and /proc/PID/fd/N: names of what fairpar was handed, whatever it is.
+static bool names_descriptor(const char *path) {
+	if (strcmp(path, "/dev/stdin") == 0 || strncmp(path, "/dev/fd/", 8) == 0) {
+		return true;
+	}
+	const char *rest = strncmp(path, "/proc/", 6) == 0 ? strchr(path + 6, '/') : NULL;
+	return rest && (strncmp(rest, "/fd/", 4) == 0 || (strncmp(rest, "/task/", 6) == 0 && strstr(rest, "/fd/")));
+}
+
+// True if the manifest stands in a directory, from which it may see others: as from a file, not as from a pipe.
+static bool is_at_home(int fd, const char *path) {
+	struct stat status;
+	return !names_descriptor(path) && fstat(fd, &status) == 0 && S_ISREG(status.st_mode);
+}
+
 struct manifest *manifest_load(const char *path, struct buf *messages) {
 	bool is_stdin = strcmp(path, "-") == 0;
 	int fd = is_stdin ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
@@ -565,6 +581,9 @@ struct manifest *manifest_load(const char *path, struct buf *messages) {
 		fail_file(path, "cannot take", "a manifest has at most 64 MiB", messages);
 	} else {
 		manifest = parse(path, data.data, data.len, messages);
+	}
+	if (manifest && !is_at_home(fd, path)) {
+		manifest->dir = ".";
 	}
 	buf_fini(&data);
 	if (!is_stdin) {

@@ -248,6 +248,9 @@ int manifest_select(struct manifest *manifest, const char *const *names, size_t 
 		if (batch->emits) {
 			select_one(batch->emits, queue, &queued);
 		}
+		for (size_t i = 0; batch->source == MANIFEST_NONE && i < batch->nfeeders; ++i) {
+			select_one(batch->feeders[i], queue, &queued);
+		}
 	}
 	free(queue);
 	return 0;

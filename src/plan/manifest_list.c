@@ -79,6 +79,12 @@ static void list_batch(const struct manifest_batch *batch, size_t width, struct 
 	for (size_t i = 0; i < batch->nneeds; ++i) {
 		buf_printf(buf, "%s%s", i == 0 ? ", needs " : " ", batch->needs[i]->name);
 	}
+	bool has_own = batch->source != MANIFEST_NONE;
+	for (size_t i = 0, n_shown = 0; !has_own && i < batch->nfeeders; ++i) {
+		if (batch->feeders[i] != batch) {
+			buf_printf(buf, "%s%s", n_shown++ == 0 ? ", items from " : " ", batch->feeders[i]->name);
+		}
+	}
 	if (batch->emits) {
 		buf_printf(buf, ", emits into %s", batch->emits->name);
 	}

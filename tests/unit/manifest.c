@@ -14,6 +14,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <sys/stat.h>
 
 #define GOOD "tests/manifests/good"
 #define BAD "tests/manifests/bad"
@@ -225,6 +226,45 @@ static void test_open(void) {
 	check(!manifest_load("/", &messages));
 	check_string(buf_str(&messages), "fairpar: error: cannot read '/': Is a directory\n");
 	buf_fini(&messages);
+}
+
+// Loads it by that name, which shows the bytes of `fd`.
+static void check_dir(int fd, const char *name, const char *expected) {
+	struct buf messages = BUF_INIT;
+	check(lseek(fd, 0, SEEK_SET) == 0);
+	struct manifest *manifest = manifest_load(name, &messages);
+	check(manifest);
+	check_string(manifest->dir, expected);
+	manifest_free(manifest);
+	buf_fini(&messages);
+}
+
+static void test_dir(void) {
+	char path[] = "/tmp/fairpar-manifest.XXXXXX", name[64];
+	static const char text[] = "version: 1\nbatches: {a: {run: x}}\n";
+	int fd = mkstemp(path);
+	check(fd >= 0 && write(fd, text, sizeof(text) - 1) == (ssize_t)sizeof(text) - 1);
+	check_dir(fd, path, "/tmp");
+	snprintf(name, sizeof(name), "/dev/fd/%d", fd);
+	check_dir(fd, name, ".");
+	snprintf(name, sizeof(name), "/proc/self/fd/%d", fd);
+	check_dir(fd, name, ".");
+	snprintf(name, sizeof(name), "/proc/%d/fd/%d", (int)getpid(), fd);
+	check_dir(fd, name, ".");
+	check(unlink(path) == 0 && close(fd) == 0 && mkfifo(path, 0600) == 0);
+	pid_t pid = fork();
+	if (pid == 0) {
+		int out = open(path, O_WRONLY | O_CLOEXEC); // waits for the loader
+		_exit(write(out, text, sizeof(text) - 1) != (ssize_t)sizeof(text) - 1);
+	}
+	struct buf messages = BUF_INIT;
+	struct manifest *manifest = manifest_load(path, &messages);
+	check(manifest);
+	check_string(manifest->dir, ".");
+	manifest_free(manifest);
+	buf_fini(&messages);
+	int status;
+	check(waitpid(pid, &status, 0) == pid && status == 0 && unlink(path) == 0);
 }
 
 // ---- what comes out ----
@@ -500,11 +540,27 @@ static void test_select(void) {
 	manifest_free(manifest);
 }
 
+// b's items come from a and c, what a needs has items of its own, and so has e.
+static void test_select_feeders(void) {
+	struct manifest *manifest = parse(
+		"version: 1\nbatches:\n  z: {run: z, needs: b}\n  a: {args: [a], run: 'x {}', emits: b, needs: n}\n  b: {run: 'x {}', emits: b}\n"
+		"  c: {run: x, emits: b}\n  n: {args: [n], run: 'x {}'}\n  e: {run: x, emits: n}\n  alone: {run: x}\n");
+	static const char *const needing[] = {"z"}, *const itself[] = {"b"}, *const own[] = {"n"};
+	check_equal(manifest_select(manifest, needing, 1, NULL), 0);
+	check_string(listed(manifest, MANIFEST_NAMES), "z\na\nb\nc\nn\n");
+	check_equal(manifest_select(manifest, itself, 1, NULL), 0);
+	check_string(listed(manifest, MANIFEST_PLAIN),
+		"a  1 job, needs n, emits into b\nb  0+ jobs, items from a c, emits into b\nc  1 job, emits into b\nn  1+ jobs\n");
+	check_equal(manifest_select(manifest, own, 1, NULL), 0);
+	check_string(listed(manifest, MANIFEST_NAMES), "n\n");
+	manifest_free(manifest);
+}
+
 static void test_list(void) {
 	struct manifest *manifest = parse(graph);
 	check_string(listed(manifest, MANIFEST_PLAIN),
 		"a      1 job, needs b c\nb      1 job, needs d\nc      2 jobs\nd      1 job, emits into e: emits\n"
-		"e      0+ jobs, needs f\nf      1 job\ng \"h\"  ? jobs\n");
+		"e      0+ jobs, needs f, items from d\nf      1 job\ng \"h\"  ? jobs\n");
 	check_string(listed(manifest, MANIFEST_DOT),
 		"digraph \"g\" {\n\trankdir=LR;\n\t\"a\";\n\t\"b\" -> \"a\";\n\t\"c\" -> \"a\";\n\t\"b\";\n\t\"d\" -> \"b\";\n\t\"c\";\n\t\"d\";\n"
 		"\t\"d\" -> \"e\" [style=dashed];\n\t\"e\";\n\t\"f\" -> \"e\";\n\t\"f\";\n\t\"g \\\"h\\\"\";\n}\n");
@@ -730,6 +786,7 @@ int main(int argc, char *argv[]) {
 		TEST("a comment that cuts a command short gets a warning", test_warning),
 		TEST("what only a shell understands gets a warning without one", test_no_shell),
 		TEST("a file that cannot be read is an error", test_open),
+		TEST("a manifest from a pipe or a descriptor stands in the current directory", test_dir),
 		TEST("a batch that says nothing has the defaults", test_defaults),
 		TEST("every key arrives typed", test_every_key),
 		TEST("every example of the table of keys is one", test_examples),
@@ -743,6 +800,7 @@ int main(int argc, char *argv[]) {
 		TEST("slots are what -j takes", test_slots),
 		TEST("pauses grow up to their limit", test_delays),
 		TEST("naming batches selects what they need and emit into", test_select),
+		TEST("what has no items of its own is selected with what emits into it", test_select_feeders),
 		TEST("batches are listed plainly, by name and as a graph", test_list),
 		TEST("deep nesting is refused", test_deep),
 		TEST("aliases of aliases are never expanded", test_laughs),

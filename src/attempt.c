@@ -7,6 +7,7 @@
 #include "base/diag.h"
 #include "base/io.h"
 #include "plan/command.h"
+#include "shelf.h"
 #include "plan/shell.h"
 #include "terminal.h"
 
@@ -141,6 +142,7 @@ static void build_env(struct desk *desk, const struct job *job, const struct att
 struct drained {
 	struct run *run;
 	struct spool *spool;
+	struct results *results;
 	struct emission *emission;
 };
 
@@ -149,6 +151,8 @@ static ssize_t drain_readable(void *arg, enum child_stream stream, int fd) {
 	ssize_t n;
 	if (stream == STREAM_OUT && drained->emission) {
 		n = emission_readable(drained->emission, fd);
+	} else if (drained->results && results_takes(drained->results, (int)stream)) {
+		n = results_readable(drained->results, (int)stream, fd);
 	} else {
 		n = spool_readable(drained->spool, (int)stream, fd);
 	}
@@ -167,11 +171,12 @@ void job_open_spool(struct desk *desk, struct job *job, unsigned slot) {
 	if (output == OUTPUT_UNGROUP && job->batch->emits) {
 		output = OUTPUT_LINE_BUFFER; // where stdout is read, stderr is too
 	}
-	if (!run->emit || job->spool || output == OUTPUT_UNGROUP) {
+	bool in_table = shelf_is_table(run);
+	if (!run->emit || job->spool || output == OUTPUT_UNGROUP || (in_table && job->item.order == 0)) {
 		return;
 	}
 	struct buf tag = BUF_INIT;
-	if (job->recipe->tag) {
+	if (job->recipe->tag && !in_table) {
 		struct expansion x = expansion_of(job, slot);
 		struct buf raw = BUF_INIT;
 		template_expand(job->recipe->tag, &x, &raw);
@@ -221,7 +226,9 @@ static void print_command(struct desk *desk) {
 // As part of the job's output, before the rest of it.
 static void show_command(struct desk *desk, const struct job *job) {
 	buf_addc(&desk->text, '\n');
-	if (job->spool) {
+	if (job->results && results_takes(job->results, 0)) {
+		results_add(job->results, 0, desk->text.data, desk->text.len);
+	} else if (job->spool) {
 		spool_add(job->spool, 0, desk->text.data, desk->text.len);
 	} else if (write_all(STDOUT_FILENO, desk->text.data, desk->text.len) != 0) {
 		if (errno != EPIPE) {
@@ -295,7 +302,9 @@ static void run_child(struct desk *desk, const struct job *job, const struct att
                       struct result *ret_result) {
 	struct run *run = desk->run;
 	const struct recipe *recipe = job->recipe;
-	struct drained drained = {.run = run, .spool = job->spool, .emission = attempt->emission};
+	struct drained drained = {
+		.run = run, .spool = job->spool, .results = job->results, .emission = attempt->emission,
+	};
 	struct drain drain = {.readable = drain_readable, .arg = &drained};
 	struct child_config config = {
 		.path = desk->command.path,
@@ -303,7 +312,7 @@ static void run_child(struct desk *desk, const struct job *job, const struct att
 		.env = desk->env,
 		.context = desk->context ? desk->context : recipe->context,
 		.stdin_fd = terminal_fd(run),
-		.drain = job->spool ? &drain : NULL,
+		.drain = job->spool || job->results ? &drain : NULL,
 		.timeout = recipe->timeout,
 		.memory = recipe->memory,
 		.label = buf_str(&desk->label),
@@ -398,6 +407,10 @@ void attempt_run(struct desk *desk, struct job *job, const struct attempt *attem
 		quote_text(desk, run->options->shell_quotes);
 		buf_addc(&desk->text, '\n');
 		spool_add(job->spool, 0, desk->text.data, desk->text.len);
+		return;
+	}
+	if (run->shelf && shelf_begin(desk, job, attempt->slot) != 0) {
+		result_cannot_start(ret_result, 126);
 		return;
 	}
 	if (run->options->print_commands) {

@@ -5,6 +5,7 @@
 
 #include "blockfeed.h"
 #include "emission.h"
+#include "output/results.h"
 #include "parcel.h"
 
 // A job that has begun.
@@ -22,6 +23,7 @@ struct job {
 	uint64_t start;            // of its first step's last attempt, now_ns() time; 0 before
 	bool cut;                  // what should have followed was cut off with the run
 	struct spool *spool;       // of all its output; NULL if it is ungrouped
+	struct results *results;   // takes its output instead (--results), or NULL
 	char *owned;               // its own copy of the record, once it has left the worker; else NULL
 };
 

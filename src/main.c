@@ -14,6 +14,7 @@
 //   stages.c       stages_advance()   a manifest's batches: which wait, which run, which are skipped
 //   work.c         work_item          the life of a job on a worker: run, retry (later.c), then, count
 //   ledger.c       ledger_add()       --joblog, and the jobs that --resume leaves out
+//   shelf.c        shelf_begin()      --results and --files: output in files and tables
 //   attempt.c      attempt_run()      one attempt: command, environment, child, output (emission.c: lines into items)
 //   beside.c       beside_finally()   what runs beside the items: on-failure, finally, listings
 //   products.c     products_end()     what jobs create, and who may remove a half one

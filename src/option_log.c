@@ -5,6 +5,7 @@
 #include "base/diag.h"
 
 #include <string.h>
+#include <strings.h>
 
 static int take_path(enum option_id id, const char *path, const char **ret_path) {
 	if (*path == '\0') {
@@ -20,6 +21,14 @@ int option_log_take(struct options *options, enum option_id id, const char *valu
 	case OPT_JOBLOG:
 		options->joblog_append = value[0] == '+';
 		return take_path(id, value + options->joblog_append, &options->joblog);
+	case OPT_RESULTS:
+		return take_path(id, value, &options->results);
+	case OPT_FILES0:
+		options->files = options->files_nul = true;
+		return 0;
+	case OPT_FILES:
+		options->files = true;
+		return 0;
 	case OPT_RETRY_FAILED:
 		options->resume = RESUME_RETRY;
 		return 0;
@@ -32,10 +41,37 @@ int option_log_take(struct options *options, enum option_id id, const char *valu
 	}
 }
 
+static bool has_ending(const char *path, const char *ending) {
+	size_t len = strlen(path), ending_len = strlen(ending);
+	return len >= ending_len && strcasecmp(path + len - ending_len, ending) == 0;
+}
+
+bool option_results_is_table(const char *path) {
+	return has_ending(path, ".csv") || has_ending(path, ".tsv") || has_ending(path, ".json");
+}
+
+// A row holds the whole output of a job.
+static int check_table(const struct options *options) {
+	if (!options->results || !option_results_is_table(options->results) || options->dry_run) {
+		return 0;
+	}
+	const char *other = options->output == OUTPUT_UNGROUP ? "ungroup" : options->output == OUTPUT_LINE_BUFFER ? "line-buffer"
+		: options->files ? "files" : options->joblog && strcmp(options->joblog, "-") == 0 ? "joblog -" : NULL;
+	if (other) {
+		diag_error("--results %s cannot be combined with --%s: each row holds the whole output of a job",
+		           diag_shows(options->results), other);
+		return -1;
+	}
+	return 0;
+}
+
 int option_log_check(const struct options *options) {
 	static const enum option_id ids[] = {
 		[RESUME_SEEN] = OPT_RESUME, [RESUME_FAILED] = OPT_RESUME_FAILED, [RESUME_RETRY] = OPT_RETRY_FAILED,
 	};
+	if (check_table(options) != 0) {
+		return -1;
+	}
 	if (options->resume == RESUME_NOT) {
 		return 0;
 	}

@@ -9,7 +9,11 @@
 // Takes one of the group GROUP_LOG. Returns 0, or -1 after a message.
 int option_log_take(struct options *options, enum option_id id, const char *value);
 
-// Checks that what is to be resumed has a log that can be read. Returns 0, or -1 after a message.
+// Checks that what is to be resumed has a log that can be read, and what does not go with a table. Returns 0, or -1 after
+// a message.
 int option_log_check(const struct options *options);
+
+// True if --results means a table by the name's ending: .csv, .tsv or .json, in any case.
+bool option_results_is_table(const char *path);
 
 #endif

@@ -138,6 +138,11 @@ struct options {
 	const char *joblog;              // FILE without its "+", "-" is stdout; or NULL
 	bool joblog_append;              // +FILE
 	enum resume_kind resume;
+
+	// results
+	const char *results;             // --results, or NULL
+	bool files;                      // --files, with
+	bool files_nul;                  // --files0: a NUL behind each name
 };
 
 // Parses the command line. Prints its own messages: usage errors name the option, the cause and the nearest option.

@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "ledger.h"
+#include "shelf.h"
 #include "stages.h"
 #include "work.h"
 
@@ -37,6 +38,9 @@ void parcel_add(struct parcel *parcel, const struct record *record, unsigned rec
 		.recipe = recipe & INT32_MAX,
 		.bad = bad != NULL,
 	};
+	if (batch->run->shelf) {
+		shelf_head(batch->run, record);
+	}
 	if (!bad && is_done(batch, record, &item)) {
 		return;
 	}

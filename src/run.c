@@ -15,6 +15,7 @@
 #include "later.h"
 #include "products.h"
 #include "ledger.h"
+#include "shelf.h"
 #include "plan/shell.h"
 #include "process/signals.h"
 #include "slots/slots.h"
@@ -161,8 +162,8 @@ static void on_pool_trouble(void *arg FP_UNUSED, const char *what, int error) {
 
 // Output that cannot be written makes the rest of the run pointless: it starts nothing more (see stop_for_output()).
 static void on_output_failed(void *arg, int stream, int error) {
-	static const char *const names[] = {"standard output", "standard error", "a temporary file for output"};
 	struct run *run = arg;
+	const char *const names[] = {shelf_name(run), "standard error", "a temporary file for output"};
 	if (stream != 0 || error != EPIPE) {
 		diag_error("cannot write to %s: %s", names[stream], strerror(error));
 	}
@@ -365,7 +366,7 @@ int run_parse_templates(struct run *run, const struct names *names) {
 	if (options->batch_by) {
 		run->batch_by = recipe_parse(&options->batch_by, 1, TEMPLATE_RAW, names, &failed);
 	}
-	return failed ? -1 : 0;
+	return shelf_parse(run, names) != 0 || failed ? -1 : 0;
 }
 
 static bool needs_total(const struct template *template) {
@@ -446,7 +447,7 @@ static struct emit *make_emit(struct run *run) {
 		.keep_order = options->keep_order || options->dry_run,
 		.spool_mem = SPOOL_MEM,
 		.spool_dir = run->temp_dir,
-		.out_fd = STDOUT_FILENO,
+		.out_fd = shelf_fd(run),
 		.err_fd = STDERR_FILENO,
 		.failed = on_output_failed,
 		.arg = run,
@@ -519,6 +520,9 @@ static int run_open(struct run *run) {
 	choose_temp_dir(run);
 	run->children = children_create(&options->term_seq);
 	diag_set_last_words(children_last_words);
+	if (shelf_open(run) != 0) {
+		return -1;
+	}
 	run->emit = make_emit(run);
 	if ((options->tty || options->interactive) && terminal_open(run) != 0) {
 		return -1;
@@ -556,6 +560,7 @@ static void run_close(struct run *run) {
 	if (run->emit && emit_destroy(run->emit) != 0) {
 		atomic_store_relaxed(&run->trouble, true);
 	}
+	shelf_close(run);
 	if (run->children) {
 		if (run->terminating) {
 			children_kill_strays(run->children);

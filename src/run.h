@@ -20,6 +20,7 @@ struct admission;
 struct blockfeed;
 struct feeds;
 struct ledger;
+struct shelf;
 struct later;
 struct products;
 struct stage;
@@ -67,6 +68,7 @@ struct run {
 	struct products *products; // of a manifest's jobs, or NULL
 	struct later *later;       // jobs that wait for their next attempt
 	struct ledger *ledger;     // --joblog, or NULL
+	struct shelf *shelf;       // --results or --files, or NULL
 	const char *temp_dir;      // for spilled items and held output
 	struct source_config *file_sources; // of --batch NAME=FILE
 	atomic_uint_least64_t seq; // {#} of the item that came last

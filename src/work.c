@@ -20,6 +20,7 @@
 #include "later.h"
 #include "products.h"
 #include "ledger.h"
+#include "shelf.h"
 #include "stages.h"
 
 #include <errno.h>
@@ -156,8 +157,12 @@ static void skip_output(struct batch *batch, const struct item *item) {
 
 // Bytes of its output as GNU parallel counts them: of its stdout, but line by line of both streams.
 static uint64_t count_output(const struct job *job) {
-	uint64_t n = spool_bytes(job->spool, 0);
-	return job->recipe->output == OUTPUT_LINE_BUFFER ? n + spool_bytes(job->spool, 1) : n;
+	uint64_t n = 0;
+	for (int stream = 0; stream <= (job->recipe->output == OUTPUT_LINE_BUFFER); ++stream) {
+		bool kept = job->results && results_takes(job->results, stream);
+		n += kept ? results_bytes(job->results, stream) : job->spool ? spool_bytes(job->spool, stream) : 0;
+	}
+	return n;
 }
 
 // A job that was cut off, or whose output is lost, has no row: --resume is to run it again. The row comes after the
@@ -180,10 +185,10 @@ static void job_release(struct job *job) {
 static enum work_status job_end(struct desk *desk, struct job *job, unsigned slot, const struct result *result) {
 	struct run *run = desk->run;
 	bool failed = result->outcome != OUTCOME_OK && result->outcome != OUTCOME_CANCELLED;
-	uint64_t received = 0;
+	uint64_t received = count_output(job);
+	shelf_end(run, job, slot, result, received);
 	if (job->spool) {
-		received = count_output(job);
-		if (failed && run->options->color_failed) {
+		if (failed && run->options->color_failed && !shelf_is_table(run)) {
 			// white on red, and to the end of the line, as GNU parallel has it
 			spool_frame_lines(job->spool, "\033[48;5;196;38;5;231m\033[K", "\033[m");
 		}
@@ -344,6 +349,9 @@ static enum work_status run_again(struct worker *worker, struct queue *queue, vo
 	struct job *kept = *(struct job **)data;
 	struct job job = *kept;
 	free(kept);
+	if (job.results) {
+		(job.attempt > 1 ? results_reset : results_mark)(job.results);
+	}
 	if (job.spool && job.attempt > 1) {
 		spool_reset(job.spool); // only the last attempt is shown, as GNU parallel does
 	} else if (job.spool) {
@@ -354,6 +362,7 @@ static enum work_status run_again(struct worker *worker, struct queue *queue, vo
 
 void work_cancel(struct job *job) {
 	struct batch *batch = job->batch;
+	shelf_end(batch->run, job, 0, NULL, 0);
 	if (job->spool) {
 		spool_finish(job->spool);
 	} else {
@@ -421,6 +430,7 @@ void work_failed(void *arg, struct worker *worker, struct queue *queue) {
 	struct desk *desk = desk_of(arg, worker);
 	struct job *kept = job_keep(&desk->failed);
 	kept->spool = NULL;
+	kept->results = NULL;
 	kept->item.order = 0; // it is no item: its output has no place in the order
 	kept->step = 0;
 	beside_on_failure(worker, queue, kept, &desk->failed_result);

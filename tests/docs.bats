@@ -60,7 +60,7 @@ options_of_man() {
 
 @test "-h has a line for each option, in the order of the table, and no other" {
 	run_fairpar -h
-	assert_eq "$(grep -oE '^  (-.,|   ) --[a-z-]+' <<<"$output" | tr -d ' ')" \
+	assert_eq "$(grep -oE '^  (-.,|   ) --[a-z0-9-]+' <<<"$output" | tr -d ' ')" \
 		"$(rows | awk -F '|' '{ print ($3 == "" ? "" : "-" substr($3, 1, 1) ",") "--" $1 }')"
 }
 
@@ -69,7 +69,7 @@ options_of_man() {
 }
 
 @test "the manual names no option that there is not" {
-	assert_eq "$(grep -oE 'Fl -[a-z-]+' "$man" | sed 's/Fl -/--/' | sort -u | grep -vxF -e -- -f <(spellings))" ''
+	assert_eq "$(grep -oE 'Fl -[a-z0-9-]+' "$man" | sed 's/Fl -/--/' | sort -u | grep -vxF -e -- -f <(spellings))" ''
 }
 
 # The lists of fairpar-parallel(7): the options of both, as words.
@@ -127,7 +127,7 @@ listed() {
 @test "the completions have every spelling of every option, and no other" {
 	bash_words() { sed -n "/local options='/,/'/p" "$top/completions/fairpar.bash" | grep -oE -e '(\s)-[0-9A-Za-z-]+'; }
 	zsh_words() { grep -oE "^\s+'\*-[0-9A-Za-z-]+" "$top/completions/_fairpar" | tr -d "'*" | sed -E 's/^(\s*-[^-]).*/\1/; s/-$//'; }
-	fish_words() { grep '^complete' "$top/completions/fairpar.fish" | grep -oE -e ' -(s .|l [a-z-]+)' | sed 's/-s /-/; s/-l /--/'; }
+	fish_words() { grep '^complete' "$top/completions/fairpar.fish" | grep -oE -e ' -(s .|l [a-z0-9-]+)' | sed 's/-s /-/; s/-l /--/'; }
 	for words in bash_words zsh_words fish_words; do
 		assert_eq "$("$words" | tr -d ' \t' | sort -u)" "$(spellings)"
 	done

@@ -367,7 +367,7 @@ check_resumed() {
 	local round
 	: >ran
 	for round in 1 2 3 4 5 6 7 8; do # any point will do: no time is waited for
-		timeout -s KILL "0.0$round" "$FAIRPAR" -j2 --joblog log --resume --quiet 'echo {} >>ran' ::: $(seq 300) >/dev/null 2>&1 3>&- || :
+		timeout --foreground -s KILL "0.0$round" "$FAIRPAR" -j2 --joblog log --resume --quiet 'echo {} >>ran' ::: $(seq 300) >/dev/null 2>&1 3>&- || :
 	done
 	check_resumed 300
 }

@@ -42,10 +42,10 @@ PY
 }
 
 @test "-p runs what is answered with y, and cancels the rest" {
-	printf 'echo a ?...\ty\\n\necho b ?...\tn\\n\necho c ?...\t Yes\\n\n' >talk
-	on_terminal "$FAIRPAR" -j2 -k -p echo ::: a b c
+	printf 'rana # ?...\ty\\n\nranb # ?...\tn\\n\nranc # ?...\t Yes\\n\n' >talk
+	on_terminal "$FAIRPAR" -j2 -k -p 'echo {} ; : >ran{} #' ::: a b c
 	assert_eq "$status" 1
-	assert_eq "$(grep -xc '[abc]' <<<"$output")" 2
+	assert_eq "$(echo ran*)" 'rana ranc'
 	assert_contains "$output" 'jobs: 1 cancelled'
 }
 

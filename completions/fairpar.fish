@@ -1,6 +1,6 @@
 # fish completion for fairpar, made by: fairpar --completions fish
 
-set -g __fairpar_valued -a --arg-file -d --delimiter -C --colsep --header --trim -E -e --eof --arg-sep --arg-file-sep -I -i --replace -U --er --extensionreplace --bnr --basenamereplace --dnr --dirnamereplace --bner --basenameextensionreplace --seqreplace --slotreplace --batch --batch-by --weight --max-parallel --priority --fair --max-long --queue-mem --then --on-failure -f --manifest --block --block-size --blocksize --recend --recstart -j -P --jobs --max-procs --shell --timeout --retries --term-seq --termseq --nice --workdir --wd --work-dir --tmpdir --tempdir --process-slot-var --env --load --memfree --memsuspend --delay --tagstring --halt --halt-on-error --exit-status --trace-service --joblog --jl --results --result --res --completions
+set -g __fairpar_valued -a --arg-file -d --delimiter -C --colsep --header --trim -E -e --eof --arg-sep --arg-file-sep -I -i --replace -U --er --extensionreplace --bnr --basenamereplace --dnr --dirnamereplace --bner --basenameextensionreplace --seqreplace --slotreplace --batch --batch-by --weight --max-parallel --priority --fair --max-long --queue-mem --then --on-failure -f --manifest --block --block-size --blocksize -N --max-replace-args --maxreplaceargs -L --lines --recend --recstart -j -P --jobs --max-procs --shell --timeout --retries --term-seq --termseq --nice --workdir --wd --work-dir --tmpdir --tempdir --process-slot-var --env --load --memfree --memsuspend --delay --tagstring --halt --halt-on-error --exit-status --trace-service --joblog --jl --results --result --res --completions
 set -g __fairpar_manifests -f --manifest
 
 # Walks over fairpar and its options, up to the cursor. Then the words behind them, its command, are printed; or
@@ -112,6 +112,8 @@ complete -c fairpar -n __fairpar_in_options -l schema -d 'print the JSON Schema 
 complete -c fairpar -n __fairpar_in_options -l pipe -l spreadstdin -d 'cut stdin into blocks, one for each job\'s stdin'
 complete -c fairpar -n __fairpar_in_options -l pipe-part -l pipepart -d 'the same with the file of --arg-file, much faster'
 complete -c fairpar -n __fairpar_in_options -l block -l block-size -l blocksize -x -d 'size of a block (1M)'
+complete -c fairpar -n __fairpar_in_options -s N -l max-replace-args -l maxreplaceargs -x -d 'with --pipe: N records in each block'
+complete -c fairpar -n __fairpar_in_options -s L -l lines -x -d 'with --pipe: a record has N lines'
 complete -c fairpar -n __fairpar_in_options -l recend -x -d 'a record ends with TEXT (\\n)'
 complete -c fairpar -n __fairpar_in_options -l recstart -x -d 'a record begins with TEXT'
 complete -c fairpar -n __fairpar_in_options -l regexp -l regex -d '--recend and --recstart are regular expressions'

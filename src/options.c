@@ -752,7 +752,7 @@ static int settle(struct parser *p) {
 	if (check_contradictions(p) != 0 || option_log_check(o) != 0 || check_batches(o) != 0) {
 		return -1;
 	}
-	if (o->pipe ? settle_blocks(p) != 0 : settle_sources(p) != 0) {
+	if (o->pipe ? settle_blocks(p) != 0 : block_options_refuse(o) != 0 || settle_sources(p) != 0) {
 		return -1;
 	}
 	if (item_options_settle(o, &p->items) != 0) {

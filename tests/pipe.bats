@@ -52,6 +52,19 @@ parts() {
 	blocks '[a/b/0] [c0d]' 'a\nb\n\0c\0d' --recend '\0' --block 6
 }
 
+@test "-N counts the records of a block, -L the lines of a record" {
+	blocks '[a/b/] [c/d/] [e]' 'a\nb\nc\nd\ne' -N 2
+	blocks '[a/] [bbbbbbb/] [c/]' 'a\nbbbbbbb\nc\n' -N1 --block 2
+	blocks '[>a] [>b] [>c]' '>a>b>c' -N1 --recstart '>'
+	blocks '[x] [>a] [>b]' 'x>a>b' -N1 --regexp --recstart '>'
+	blocks '[a/b/c/d/] [e/]' 'a\nb\nc\nd\ne\n' -L 2
+	blocks '[a/b/c/d/] [e/]' 'a\nb\nc\nd\ne\n' -L 2 -N 2
+	run_fairpar 255 -N 2 echo ::: a
+	assert_contains "$stderr" "--max-replace-args needs --pipe"
+	run_fairpar 255 --pipe-part -a /dev/null -L 2 cat
+	assert_contains "$stderr" "--lines cannot be combined with --pipe-part"
+}
+
 @test "--regexp makes them expressions" {
 	blocks '[a1b22] [c333d]' 'a1b22c333d' --regexp --recend '[0-9]+' --block 6
 	blocks '[x/] [>a/] [>b/]' 'x\n>a\n>b\n' --regexp --recstart '^>' --recend '' --block 4

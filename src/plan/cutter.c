@@ -10,7 +10,7 @@ enum {
 };
 
 static const char *const TOO_LONG = "the line is longer than 16 MiB";
-static const char *const HAS_NUL = "there is a NUL byte in the line (for NUL-terminated items use -0)";
+static const char *const HAS_NUL = "there is a NUL byte in the line (NUL-terminated items are read with -0, in a manifest with file0)";
 
 void cutter_fini(struct cutter *cutter) {
 	free(cutter->data);

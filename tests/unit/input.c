@@ -268,14 +268,14 @@ static void test_total(void) {
 }
 
 static void test_nul(void) {
-	check_run(WITH(), "<a>\nbad: <b> there is a NUL byte in the line (for NUL-terminated items use -0)\n<d>\n",
+	check_run(WITH(), "<a>\nbad: <b> there is a NUL byte in the line (NUL-terminated items are read with -0, in a manifest with file0)\n<d>\n",
 	          FILE_OF("a\nb\0c\nd\n"));
 	check_run(WITH(),
-	          "<1><a>\nbad: <1><b> there is a NUL byte in the line (for NUL-terminated items use -0)\n"
-	          "<2><a>\nbad: <2><b> there is a NUL byte in the line (for NUL-terminated items use -0)\n",
+	          "<1><a>\nbad: <1><b> there is a NUL byte in the line (NUL-terminated items are read with -0, in a manifest with file0)\n"
+	          "<2><a>\nbad: <2><b> there is a NUL byte in the line (NUL-terminated items are read with -0, in a manifest with file0)\n",
 	          ARGS("1", "2"), FILE_OF("a\nb\0c\n"));
 	check_run(WITH(.header = true),
-	          "error: the header cannot be used: there is a NUL byte in the line (for NUL-terminated items use -0)\n",
+	          "error: the header cannot be used: there is a NUL byte in the line (NUL-terminated items are read with -0, in a manifest with file0)\n",
 	          FILE_OF("a\0b\nc\n"));
 }
 

@@ -91,8 +91,14 @@ static void guess_choice(struct mistake *mistake, const struct key *key, const c
 static void guess(struct mistake *mistake, const struct key *key, const char *text) {
 	switch (key->type) {
 	case TYPE_BOOL:
-	case TYPE_TRUE:
 		guess_bool(mistake, text);
+		return;
+	case TYPE_TRUE:
+		if (strcmp(text, "false") != 0 && strcmp(text, "no") != 0 && strcmp(text, "off") != 0 && strcmp(text, "0") != 0) {
+			guess_bool(mistake, text);
+			return;
+		}
+		mistake_hint(mistake, "'%s: true' is all it can say; without it, leave the key out", key->name);
 		return;
 	case TYPE_DURATION:
 	case TYPE_RETRY_DELAY:
@@ -466,7 +472,7 @@ static void load_top(struct loader *loader, const struct node *root) {
 	if (!root || node_is_missing(root)) {
 		struct place place = {1, 1, 1};
 		mistake_hint(mistake_error(loader->mistakes, place, "the manifest is empty"),
-		             "the least: 'version: 1' and 'batches: {hello: {run: echo hello}}'");
+		             "a small one has the lines 'version: 1' and 'batches: {hello: {run: echo hello}}'");
 		return;
 	}
 	if (root->kind != NODE_MAP) {
@@ -481,6 +487,7 @@ static void load_top(struct loader *loader, const struct node *root) {
 	load_batches(loader, root, found.at[KEY_BATCHES]);
 	if (loader->manifest->nbatches > 0 && !mistakes_are_full(loader->mistakes) && !loader->overrun) {
 		load_graph(loader);
+		load_check_finally(loader, &loader->base, loader->base_found.at[KEY_FINALLY]);
 		for (size_t i = 0; i < loader->manifest->nbatches; ++i) {
 			load_check_texts(loader, &loader->manifest->batches[i], &loader->origins[i]);
 		}

@@ -144,7 +144,7 @@ void load_batch(struct loader *loader, struct node *name, const struct node *val
 	check_batch_words(loader, &found, batch->job.shell);
 	*origin = (struct origin){
 		.name = name, .items = origin->items, .run = found.at[KEY_RUN], .commands = found.at[KEY_COMMANDS],
-		.then = found.at[KEY_THEN], .on_failure = found.at[KEY_ON_FAILURE], .creates = found.at[KEY_CREATES],
+		.then = found.at[KEY_THEN], .finally = found.at[KEY_FINALLY], .on_failure = found.at[KEY_ON_FAILURE], .creates = found.at[KEY_CREATES],
 		.env = found.at[KEY_ENV], .needs = found.at[KEY_NEEDS], .emits = found.at[KEY_EMITS],
 	};
 }

@@ -30,6 +30,22 @@ static void load_stdin(struct loader *loader, const struct node *node) {
 	}
 }
 
+// What a shell would make something of, and a pattern takes as it stands.
+static void check_glob(struct loader *loader, const struct node *node) {
+	if (node->kind != NODE_TEXT || loader->mistakes->nwarnings >= MANIFEST_ERRORS) {
+		return;
+	}
+	const char *text = node->text, *at = text[0] == '~' ? text : strchr(text, '$'), *brace = strchr(text, '{');
+	const char *end = brace ? strchr(brace, '}') : NULL;
+	if (!at && end && memchr(brace, ',', (size_t)(end - brace))) {
+		at = brace;
+	}
+	if (at) {
+		struct mistake *mistake = mistake_warning(loader->mistakes, text_place(node, at, 1), "'%c' is only text in a pattern", *at);
+		mistake_hint(mistake, "a glob knows *, ?, [ ] and **; 'command' lists what a shell finds, as in command: printf '%%s\\n' ...");
+	}
+}
+
 static void load_args_from(struct loader *loader, const struct node *node, struct manifest_batch *batch) {
 	static const struct { enum key_id id; enum manifest_source source; } sources[] = {
 		{KEY_FILE, MANIFEST_FILE}, {KEY_FILE0, MANIFEST_FILE0}, {KEY_GLOB, MANIFEST_GLOB},
@@ -61,6 +77,9 @@ static void load_args_from(struct loader *loader, const struct node *node, struc
 		} else {
 			batch->source_text = load_text(loader, &key_table[sources[i].id], value);
 			load_check_comment(loader, value);
+			if (sources[i].source == MANIFEST_GLOB) {
+				check_glob(loader, value);
+			}
 			load_check_words(loader, sources[i].id == KEY_COMMAND ? batch->job.shell : NULL, value);
 		}
 	}

@@ -100,7 +100,8 @@ static const char *find_near(const char *name, size_t len, enum key_place place)
 static void refuse(const struct node *node, enum key_place place, const char *batch, struct mistakes *mistakes) {
 	struct buf shown = BUF_INIT, spelt = BUF_INIT, where = BUF_INIT;
 	buf_adds(&where, place == IN_TOP ? "at the top" : place == IN_DEFAULTS ? "in 'defaults'" :
-	         place == IN_ARGS_FROM ? "in 'args_from'" : place == IN_RETRY_DELAY ? "in 'retry_delay'" : "in batch '");
+	         place == IN_ARGS_FROM ? "in 'args_from'" : place == IN_RETRY_DELAY ? "in 'retry_delay'" :
+	         place == IN_COMMAND ? "in an entry of 'commands' of batch '" : "in batch '");
 	if (batch) {
 		buf_add_escaped(&where, batch, strlen(batch), 60);
 		buf_addc(&where, '\'');
@@ -116,6 +117,8 @@ static void refuse(const struct node *node, enum key_place place, const char *ba
 		mistake_note(mistake, "it is written '%s'", name);
 	} else if (foreign) {
 		hint_foreign(mistake, foreign, buf_str(&shown), place);
+	} else if (misplaced && place == IN_COMMAND && (misplaced->places & IN_BATCH)) {
+		mistake_hint(mistake, "'%s' is for a whole batch, beside 'commands'", misplaced->name);
 	} else if (misplaced && !(place & (IN_ARGS_FROM | IN_RETRY_DELAY))) {
 		mistake_hint(mistake, "'%s' stands %s", misplaced->name, place_words(misplaced->places));
 	} else if (near) {
@@ -126,6 +129,13 @@ static void refuse(const struct node *node, enum key_place place, const char *ba
 	buf_fini(&where);
 }
 
+static void refuse_missing(const struct node *name, enum key_place place, const struct key *key, struct mistakes *mistakes) {
+	enum key_id id = (enum key_id)(key - key_table);
+	bool is_required = id == KEY_VERSION || id == KEY_BATCHES || id == KEY_RUN || id == KEY_FIRST || place == IN_ARGS_FROM;
+	mistake_hint(mistake_error(mistakes, node_place(name), "'%s' has no value", key->name), "as in '%s: %s'%s", key->name,
+	             key->example, is_required ? "" : "; or leave the key out");
+}
+
 void keys_find(const struct node *map, enum key_place place, const char *batch, struct mistakes *mistakes,
                struct found *ret_found) {
 	memset(ret_found, 0, sizeof(*ret_found));
@@ -134,8 +144,7 @@ void keys_find(const struct node *map, enum key_place place, const char *batch, 
 		struct node *value = map->pairs[i].value;
 		const struct key *key = find(name->text, name->n, place);
 		if (key && node_is_missing(value)) {
-			mistake_hint(mistake_error(mistakes, node_place(name), "'%s' has no value", key->name),
-			             "remove the line%s", key->type == TYPE_TEXT ? ", or write \"\" for an empty text" : "");
+			refuse_missing(name, place, key, mistakes);
 		} else if (key) {
 			ret_found->at[key - key_table] = value;
 		} else if (place != IN_TOP || strncmp(name->text, "x-", 2) != 0) {

@@ -11,7 +11,7 @@
 
 // The nodes that a batch was made from, where later checks want their places; NULL if it has none.
 struct origin {
-	const struct node *name, *run, *commands, *then, *on_failure, *creates, *env, *items, *needs, *emits;
+	const struct node *name, *run, *commands, *then, *on_failure, *finally, *creates, *env, *items, *needs, *emits;
 };
 
 struct loader {
@@ -68,6 +68,9 @@ bool text_has_string(const char *text);
 
 // Checks the replacement strings of a batch whose feeders are known.
 void load_check_texts(struct loader *loader, const struct manifest_batch *batch, const struct origin *origin);
+
+// Warns of a replacement string in a `finally`, which never has an item. `node` may be NULL.
+void load_check_finally(struct loader *loader, const struct manifest_batch *batch, const struct node *node);
 
 // The place of a part of the text, where the text stands in the file as it is; else of the whole.
 struct place text_place(const struct node *node, const char *part, size_t len);

@@ -207,9 +207,84 @@ static void check_feeding(struct loader *loader, const struct manifest_batch *ba
 	}
 }
 
+// ---- texts that are no templates ----
+
+// True where {} is likely to be meant for the command itself: find -exec, xargs -I, GNU parallel.
+static bool has_braces_of_its_own(const char *text) {
+	return strstr(text, "-exec") || strstr(text, "-ok") || strstr(text, "xargs") || strstr(text, "parallel");
+}
+
+// The first replacement string that is not between single quotes; NULL if there is none. {2} behind a letter or a bracket
+// is part of a regular expression.
+static const char *find_lost(const struct manifest_batch *batch, const char *text, size_t *ret_len) {
+	bool in_single = false, in_double = false;
+	for (const char *at = text; *at; ++at) {
+		if (*at == '\\' && at[1] && !in_single) {
+			++at;
+		} else if (*at == '\'' && !in_double) {
+			in_single = !in_single;
+		} else if (*at == '"' && !in_single) {
+			in_double = !in_double;
+		}
+		if (*at != '{' || in_single || (at > text && (at[-1] == '$' || at[-1] == '\\'))) {
+			continue;
+		}
+		struct string string = read_string(at);
+		bool is_known = string.kind == ITEM_STRING || string.kind == NUMBER_STRING;
+		if (string.kind == COLUMN_STRING) {
+			is_known = string.column > 0 && (at == text || strchr(" \t\n\"=", at[-1]));
+		} else if (string.kind == NAME_STRING) {
+			is_known = matrix_has(batch, at + 1, string.nname);
+		}
+		if (is_known) {
+			*ret_len = string.len;
+			return at;
+		}
+	}
+	return NULL;
+}
+
+// Says nothing beside errors: the items may be what they are about.
+static void warn_of_lost(struct loader *loader, const struct manifest_batch *batch, const struct node *node, bool is_finally) {
+	size_t len;
+	if (!node || node->kind != NODE_TEXT || loader->mistakes->nerrors > 0 ||
+	    loader->mistakes->nwarnings >= MANIFEST_ERRORS || !load_weigh(loader, node) || has_braces_of_its_own(node->text)) {
+		return;
+	}
+	const char *at = find_lost(batch, node->text, &len);
+	if (at && is_finally) {
+		mistake_warning(loader->mistakes, text_place(node, at, len), "'%.*s' is only text here: a 'finally' has no item",
+		                (int)len, at);
+	} else if (at) {
+		mistake_warning(loader->mistakes, text_place(node, at, len), "'%.*s' is only text here: batch '%s' has no items",
+		                (int)len, at, batch->name);
+	}
+}
+
+void load_check_finally(struct loader *loader, const struct manifest_batch *batch, const struct node *node) {
+	warn_of_lost(loader, batch, node, true);
+}
+
+// The texts of a batch without items. Not those of env: {} is there often JSON.
+static void check_plain_texts(struct loader *loader, const struct manifest_batch *batch, const struct origin *origin) {
+	const struct node *const nodes[] = {origin->run, origin->then, origin->on_failure, origin->creates, origin->commands};
+	for (size_t i = 0; i < sizeof(nodes) / sizeof(nodes[0]); ++i) {
+		const struct node *node = nodes[i];
+		warn_of_lost(loader, batch, node, false);
+		for (uint32_t k = 0; node && node->kind == NODE_LIST && k < node->n; ++k) {
+			const struct node *item = node->items[k];
+			warn_of_lost(loader, batch, item->kind == NODE_MAP ? node_get(item, "run") : item, false);
+		}
+	}
+}
+
 void load_check_texts(struct loader *loader, const struct manifest_batch *batch, const struct origin *origin) {
 	struct check check = {loader, batch, manifest_batch_has_items(batch), false};
 	check_feeding(loader, batch, origin);
+	load_check_finally(loader, batch, origin->finally);
+	if (!check.has_items) {
+		check_plain_texts(loader, batch, origin);
+	}
 	if (batch->source == MANIFEST_MATRIX && batch->matrix.nrows == 0) {
 		return; // the names are not known
 	}

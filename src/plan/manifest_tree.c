@@ -223,24 +223,29 @@ static int merge(struct tree *tree, struct collection *pairs, const struct pair 
 	return 0;
 }
 
+static bool is_merge(const struct node *key) {
+	return key->kind == NODE_TEXT && key->is_plain && is_text(key, "<<");
+}
+
 static int close_map(struct tree *tree, struct node *node, struct node *const *children, size_t n) {
 	struct collection pairs = {0, n / 2, MAP_INIT};
-	struct pair merged = {NULL, NULL};
+	size_t nmerges = 0;
 	int status = 0;
 	for (size_t i = 0; i + 1 < n; i += 2) {
 		struct node *key = children[i];
-		if (key->kind == NODE_TEXT && key->is_plain && is_text(key, "<<")) {
-			if (merged.key) {
+		if (is_merge(key)) {
+			if (nmerges++ > 0) {
 				struct mistake *mistake = mistake_error(tree->mistakes, node_place(key), "'<<' stands twice in one mapping");
 				mistake_hint(mistake, "merge several mappings by a list: '<<: [*a, *b]'");
 			}
-			merged = (struct pair){key, children[i + 1]};
 		} else {
 			add_pair(tree, &pairs, key, children[i + 1]);
 		}
 	}
-	if (merged.key) {
-		status = merge(tree, &pairs, &merged);
+	for (size_t i = 0; nmerges > 0 && status == 0 && i + 1 < n; i += 2) {
+		if (is_merge(children[i])) {
+			status = merge(tree, &pairs, &(struct pair){children[i], children[i + 1]});
+		}
 	}
 	node->n = (uint32_t)pairs.n;
 	if (pairs.n > 0) {

@@ -176,6 +176,21 @@ static char byte_at_problem(const struct reader *reader) {
 	return *line;
 }
 
+// True if the last line above the mark that is not blank opens a text by '|' or '>'.
+static bool is_below_block(const struct reader *reader, const yaml_mark_t *mark) {
+	const char *at = line_at(reader, mark);
+	while (at > reader->data && at[-1] == ' ') {
+		--at;
+	}
+	while (at > reader->data && strchr(" \t\r\n", at[-1])) {
+		--at;
+	}
+	if (at > reader->data && (at[-1] == '-' || at[-1] == '+')) {
+		--at;
+	}
+	return at - reader->data > 2 && (at[-1] == '|' || at[-1] == '>') && at[-2] == ' ' && (at[-3] == ':' || at[-3] == '-');
+}
+
 // libyaml's words (context, problem), where NULL stands for any, and ours.
 struct wording {
 	const char *context, *problem, *text, *hint;
@@ -275,6 +290,10 @@ static int complain(struct reader *reader) {
 	const yaml_parser_t *parser = &reader->parser;
 	if (parser->error == YAML_MEMORY_ERROR) {
 		diag_die("out of memory while reading the manifest");
+	}
+	if (fits("while scanning a simple key", parser->context) && is_below_block(reader, &parser->context_mark)) {
+		add_problem(reader, true, "the text of '|' or '>' must be indented", "indent the text below 'run: |' deeper than 'run'");
+		return -1;
 	}
 	if (complain_of_start(reader) || complain_of_bracket(reader)) {
 		return -1;

@@ -218,6 +218,30 @@ static void test_no_shell(void) {
 		"4:10: warning: '|' means nothing without a shell\n");
 }
 
+static void test_only_text(void) {
+	check_warnings("version: 1\ndefaults: {finally: 'x {#}', on_failure: 'x {}'}\nbatches:\n"
+		"  a: {run: 'x \"{/.}\"', then: ['y {1}', y], creates: '{.}.gz'}\n"
+		"  b: {commands: ['x {}', {run: 'x {%}'}], on_failure: 'x {}'}\n"
+		"  c: {run: 'x {cc}', matrix: {cc: [gcc]}, finally: 'x {cc} {}'}\n",
+		"2:24: warning: '{#}' is only text here: a 'finally' has no item\n"
+		"4:16: warning: '{/.}' is only text here: batch 'a' has no items\n"
+		"4:34: warning: '{1}' is only text here: batch 'a' has no items\n"
+		"4:54: warning: '{.}' is only text here: batch 'a' has no items\n"
+		"5:21: warning: '{}' is only text here: batch 'b' has no items\n"
+		"5:35: warning: '{%}' is only text here: batch 'b' has no items\n"
+		"5:58: warning: '{}' is only text here: batch 'b' has no items\n"
+		"6:55: warning: '{cc}' is only text here: a 'finally' has no item\n");
+	check_warnings("version: 1\nbatches:\n  a:\n    env: {J: '{}'}\n    commands:\n      - find . -exec gzip {} +\n"
+		"      - ls | xargs -I{} echo {}\n      - awk '{print $1} {}'\n      - grep -E \"a{2}[0-9]{4}\" ${x}\n      - f() { x; }\n", "");
+}
+
+static void test_globs(void) {
+	check_warnings("version: 1\nbatches:\n  a: {run: 'x {}', args_from: {glob: '~/x'}}\n  b: {run: 'x {}', args_from: {glob: 'a$B'}}\n"
+		"  c: {run: 'x {}', args_from: {glob: '*.{a,b}'}}\n  d: {run: 'x {}', args_from: {glob: 'a~{b}'}}\n",
+		"3:39: warning: '~' is only text in a pattern\n4:40: warning: '$' is only text in a pattern\n"
+		"5:41: warning: '{' is only text in a pattern\n");
+}
+
 static void test_open(void) {
 	struct buf messages = BUF_INIT;
 	check(!manifest_load("/nowhere/x.yaml", &messages));
@@ -412,7 +436,7 @@ static void test_examples(void) {
 		if (is_top) {
 			buf_printf(&text, "%s: %s\n", key->name, key->example);
 		}
-		buf_adds(&text, id == KEY_BATCHES ? "" : "batches:\n  build: {run: x}\n  crawl: {run: 'x {}'}\n  it:\n");
+		buf_adds(&text, id == KEY_BATCHES ? "" : "batches:\n  build: {run: x}\n  crawl: {args: [a], run: 'x {}'}\n  it:\n");
 		if (key->places & IN_BATCH) {
 			buf_printf(&text, "    %s: %s\n", key->name, key->example);
 		} else if (!is_top) {
@@ -785,6 +809,8 @@ int main(int argc, char *argv[]) {
 		TEST("bytes that are no text are named with their place", test_bytes),
 		TEST("a comment that cuts a command short gets a warning", test_warning),
 		TEST("what only a shell understands gets a warning without one", test_no_shell),
+		TEST("a replacement string where there is no item gets a warning", test_only_text),
+		TEST("what a pattern does not know gets a warning", test_globs),
 		TEST("a file that cannot be read is an error", test_open),
 		TEST("a manifest from a pipe or a descriptor stands in the current directory", test_dir),
 		TEST("a batch that says nothing has the defaults", test_defaults),

@@ -151,7 +151,7 @@ one_by_one() {
 
 @test "--memfree: without --retries the youngest has failed" {
 	fake_proc
-	make_fifo go1
+	make_fifo go1 go2
 	one_by_one --memfree 100K 'echo >started{}; read -r _ <go{}; echo {} #'
 	set_free 10
 	await_text "$BATS_TEST_TMPDIR/stderr" 'ending the youngest job, #2'
@@ -321,6 +321,6 @@ one_by_one() {
 	set_load 1
 	release next
 	release go1
-	end_fairpar 1
+	end_fairpar 7
 	assert_contains "$stderr" '#1 (exit 7)'
 }

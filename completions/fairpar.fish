@@ -1,6 +1,6 @@
 # fish completion for fairpar, made by: fairpar --completions fish
 
-set -g __fairpar_valued -a --arg-file -d --delimiter -C --colsep --header --trim -E -e --eof --arg-sep --arg-file-sep -I -i --replace -U --er --extensionreplace --bnr --basenamereplace --dnr --dirnamereplace --bner --basenameextensionreplace --seqreplace --slotreplace --batch --batch-by --weight --max-parallel --priority --fair --max-long --queue-mem --then --on-failure -f --manifest --block --block-size --blocksize -N --max-replace-args --maxreplaceargs -L --lines --recend --recstart -j -P --jobs --max-procs --shell --timeout --retries --term-seq --termseq --nice --workdir --wd --work-dir --tmpdir --tempdir --process-slot-var --env --load --memfree --memsuspend --delay --tagstring --halt --halt-on-error --exit-status --trace-service --joblog --jl --results --result --res --completions
+set -g __fairpar_valued -a --arg-file -d --delimiter -C --colsep --header --trim -E -e --eof --arg-sep --arg-file-sep -I -i --replace -U --er --extensionreplace --bnr --basenamereplace --dnr --dirnamereplace --bner --basenameextensionreplace --seqreplace --slotreplace -n --max-args --maxargs -N --max-replace-args --maxreplaceargs -L --lines -s --max-chars --maxchars --batch --batch-by --weight --max-parallel --priority --fair --max-long --queue-mem --then --on-failure -f --manifest --block --block-size --blocksize --recend --recstart -j -P --jobs --max-procs --shell --timeout --retries --term-seq --termseq --nice --workdir --wd --work-dir --tmpdir --tempdir --process-slot-var --env --load --memfree --memsuspend --delay --tagstring --halt --halt-on-error --exit-status --trace-service --joblog --jl --results --result --res --completions
 set -g __fairpar_manifests -f --manifest
 
 # Walks over fairpar and its options, up to the cursor. Then the words behind them, its command, are printed; or
@@ -93,6 +93,17 @@ complete -c fairpar -n __fairpar_in_options -l seqreplace -x -d 'S is the number
 complete -c fairpar -n __fairpar_in_options -l slotreplace -x -d 'S is the number of the slot, in place of {%}'
 complete -c fairpar -n __fairpar_in_options -s q -l quote -d 'no word of the command means anything to a shell'
 complete -c fairpar -n __fairpar_in_options -l shell-quote -l shellquote -d 'print the commands, quoted, and run nothing'
+complete -c fairpar -n __fairpar_in_options -s n -l max-args -l maxargs -x -d 'at most N items for one command'
+complete -c fairpar -n __fairpar_in_options -s N -l max-replace-args -l maxreplaceargs -x -d 'the same; {1} to {N} are the items'
+complete -c fairpar -n __fairpar_in_options -s L -l lines -x -d 'the same; a line that ends with a blank goes on'
+complete -c fairpar -n __fairpar_in_options -s l -l max-lines -l maxlines -d 'as --lines, but N is 1 if it is left out'
+complete -c fairpar -n __fairpar_in_options -s X -l context -d 'as many items as fit; repeat the word around {}'
+complete -c fairpar -n __fairpar_in_options -s m -l m -d 'as many items as fit, inserted as a list'
+complete -c fairpar -n __fairpar_in_options -l xargs -d 'as --m, without the spread'
+complete -c fairpar -n __fairpar_in_options -s s -l max-chars -l maxchars -x -d 'a command is shorter than N bytes (63664)'
+complete -c fairpar -n __fairpar_in_options -s x -l exit -d 'stop at an item that is too long'
+complete -c fairpar -n __fairpar_in_options -l max-line-length-allowed -l maxlinelengthallowed -d 'print the length of the longest command line'
+complete -c fairpar -n __fairpar_in_options -l show-limits -l showlimits -d 'print the limits, then go on'
 complete -c fairpar -n __fairpar_in_options -l batch -r -F -d 'name this input\'s batch, or add one from FILE'
 complete -c fairpar -n __fairpar_in_options -l batch-by -x -d 'put each item into the batch that TEMPLATE names'
 complete -c fairpar -n __fairpar_in_options -l weight -x -d 'N turns in each round for batch B (1)'
@@ -112,8 +123,6 @@ complete -c fairpar -n __fairpar_in_options -l schema -d 'print the JSON Schema 
 complete -c fairpar -n __fairpar_in_options -l pipe -l spreadstdin -d 'cut stdin into blocks, one for each job\'s stdin'
 complete -c fairpar -n __fairpar_in_options -l pipe-part -l pipepart -d 'the same with the file of --arg-file, much faster'
 complete -c fairpar -n __fairpar_in_options -l block -l block-size -l blocksize -x -d 'size of a block (1M)'
-complete -c fairpar -n __fairpar_in_options -s N -l max-replace-args -l maxreplaceargs -x -d 'with --pipe: N records in each block'
-complete -c fairpar -n __fairpar_in_options -s L -l lines -x -d 'with --pipe: a record has N lines'
 complete -c fairpar -n __fairpar_in_options -l recend -x -d 'a record ends with TEXT (\\n)'
 complete -c fairpar -n __fairpar_in_options -l recstart -x -d 'a record begins with TEXT'
 complete -c fairpar -n __fairpar_in_options -l regexp -l regex -d '--recend and --recstart are regular expressions'

@@ -11,6 +11,7 @@
 #include "base/diag.h"
 #include "blockfeed.h"
 #include "ledger.h"
+#include "packing.h"
 #include "parcel.h"
 #include "stages.h"
 #include "work.h"
@@ -19,6 +20,7 @@ enum {
 	HIGH_BYTES = 64 * 1024,      // queued bytes of a batch at which its input is left alone
 	PASS_ITEMS = 16 * 1024,      // items between two looks at the signals
 	PARCELS = 256,               // batches between two flushes, with --batch-by
+	PACKED = 8,                  // as many times the bytes when items are packed: a job has up to 64 KiB of them
 };
 
 struct feed {
@@ -33,6 +35,7 @@ struct feed {
 	bool ended;                      // everything was read
 	bool pending;                    // `record` was read, but there was no room for it yet
 	struct record record;
+	struct pack pack;                // being filled, if records are packed; with --batch-by they are in feeds->packing
 	unsigned recipe;                 // of the pending record
 	const char *bad;                 // why the pending record cannot be an item, or NULL
 };
@@ -44,6 +47,7 @@ struct feeds {
 	bool stopped;                    // the pool takes nothing any more
 	bool all_counted;                // all input was read, and the tally knows
 	struct buf key;                  // scratch: an expanded --batch-by
+	struct packing_state packing;
 	struct parcel *parcels[PARCELS]; // with --batch-by: of the batches met since the last flush, in that order
 	size_t nparcels;
 	struct parcel *free[PARCELS];
@@ -141,9 +145,8 @@ static uint64_t hash_name(const char *name) {
 	return hash;
 }
 
-// The parcel of the batch that --batch-by names for the record. Returns NULL if the pool takes nothing any more, or has
-// no room for those that had to go before.
-static struct parcel *find_parcel(struct run *run, const struct record *record) {
+// The name of the batch that --batch-by gives to the record.
+static const char *find_name(struct run *run, const struct record *record, uint64_t *ret_hash) {
 	struct feeds *feeds = run->feeds;
 	struct expansion x = {
 		.record = record,
@@ -154,7 +157,14 @@ static struct parcel *find_parcel(struct run *run, const struct record *record) 
 	buf_reset(&feeds->key);
 	template_expand(run->batch_by, &x, &feeds->key);
 	const char *name = feeds->key.len > 0 ? feeds->key.data : "default";
-	uint64_t hash = hash_name(name);
+	*ret_hash = hash_name(name);
+	return name;
+}
+
+// The parcel of that batch. Returns NULL if the pool takes nothing any more, or has no room for those that had to go
+// before.
+static struct parcel *find_parcel(struct run *run, const char *name, uint64_t hash) {
+	struct feeds *feeds = run->feeds;
 	for (size_t i = feeds->nparcels; i-- > 0;) { // input is often sorted: the last one first
 		struct parcel *parcel = feeds->parcels[i];
 		if (parcel->hash == hash && strcmp(parcel->batch->name, name) == 0) {
@@ -171,6 +181,96 @@ static struct parcel *find_parcel(struct run *run, const struct record *record) 
 	return parcel;
 }
 
+// ---- packing ----
+
+// Lets the pack go, spread over so many slots (0: as it is). Returns false if there is no room for it now.
+static bool give_keyed(struct run *run, struct keyed_pack *keyed, unsigned slots) {
+	struct parcel *parcel = find_parcel(run, keyed->name, keyed->hash);
+	return parcel && packing_give(&keyed->pack, slots, run, parcel, submit);
+}
+
+// Lets go of all keyed packs but the newest `n`. At the end of the input (`slots`) they are spread, where there are more
+// slots than batches.
+static bool shrink_packs(struct run *run, size_t n, unsigned slots) {
+	struct packing_state *packing = &run->feeds->packing;
+	while (packing->n > n) {
+		struct keyed_pack *keyed = packing_oldest(packing);
+		if (!give_keyed(run, keyed, slots)) {
+			return false;
+		}
+		packing_remove(packing, keyed);
+	}
+	return true;
+}
+
+// Lets go of the feed's packs after its last record. Returns false if there is no room for them now.
+static bool flush_packs(struct run *run, struct feed *feed) {
+	struct packing_state *packing = &run->feeds->packing;
+	if (packing->sharers == 0) {
+		packing->sharers = feed->by_key && packing->n > 0 ? packing->n : run->feeds->n;
+	}
+	unsigned slots = packing->slots > 0 ? (unsigned)((packing->slots - 1) / packing->sharers + 1) : 0;
+	if (feed->by_key) {
+		return shrink_packs(run, 0, slots);
+	}
+	return feed->pack.nitems == 0 || packing_give(&feed->pack, slots, run, feed->parcel, submit);
+}
+
+static bool has_packs(const struct run *run, const struct feed *feed) {
+	return feed->pack.nitems > 0 || (feed->by_key && run->feeds->packing.n > 0);
+}
+
+// A record that cannot be packed fails as a job; or, with --exit, nothing behind it is read.
+static bool feed_alone(struct run *run, struct feed *feed, struct parcel *parcel, const char *bad) {
+	if (!parcel || (parcel_is_full(parcel) && !submit(run, parcel))) {
+		return false;
+	}
+	feed->pending = false;
+	if (!run->options->packing.exits || feed->bad) {
+		parcel_add(parcel, &feed->record, feed->recipe, bad);
+		return true;
+	}
+	diag_error("%s: '%s'", bad, diag_show(feed->record.args, feed->record.size - 1));
+	atomic_store_relaxed(&run->trouble, true);
+	list_for_each(&run->feeds->active, at) {
+		list_entry(at, struct feed, link)->ended = true;
+	}
+	return true;
+}
+
+// Puts the pending record into its pack. Returns false if there is no room now for what must go first.
+static bool feed_packed(struct run *run, struct feed *feed) {
+	struct packing_state *packing = &run->feeds->packing;
+	struct keyed_pack *keyed = NULL;
+	if (feed->by_key) {
+		uint64_t hash;
+		const char *name = find_name(run, &feed->record, &hash);
+		keyed = packing_find(packing, name, hash);
+		if (!shrink_packs(run, PACKING_OPEN, 0)) {
+			return false;
+		}
+	}
+	struct pack *pack = keyed ? &keyed->pack : &feed->pack;
+	for (;;) {
+		const char *bad;
+		switch (packs_add(pack, &packing->limits, &feed->record, feed->bad, atomic_load_relaxed(&run->seq) + 1, &bad)) {
+		case PACK_ALONE:
+			return feed_alone(run, feed, keyed ? find_parcel(run, keyed->name, keyed->hash) : feed->parcel, bad);
+		case PACK_TAKEN:
+			feed->pending = false;
+			if (!packs_is_complete(pack, &packing->limits)) {
+				return true;
+			}
+			// without room it stays as it is, and goes before the next record
+			return keyed ? give_keyed(run, keyed, 0) : packing_give(pack, 0, run, feed->parcel, submit);
+		case PACK_FULL:
+			if (!(keyed ? give_keyed(run, keyed, 0) : packing_give(pack, 0, run, feed->parcel, submit))) {
+				return false;
+			}
+		}
+	}
+}
+
 // ---- reading ----
 
 // {choose_k} and {uniq} of the command line.
@@ -182,11 +282,20 @@ static bool is_left_out(const struct run *run, const struct feed *feed) {
 // Puts the pending record on its way. Returns false if there is no room for it now.
 static bool feed_record(struct run *run, struct feed *feed) {
 	if (!feed->bad && is_left_out(run, feed)) {
-		atomic_add_relaxed(&run->seq, 1); // its number is nobody's, as in GNU parallel
+		// its number is nobody's, as in GNU parallel
+		atomic_add_relaxed(&run->seq, run->options->packing.on ? 0 : 1);
 		feed->pending = false;
 		return true;
 	}
-	struct parcel *parcel = feed->by_key ? find_parcel(run, &feed->record) : feed->parcel;
+	if (run->options->packing.on) {
+		return feed_packed(run, feed);
+	}
+	struct parcel *parcel = feed->parcel;
+	if (feed->by_key) {
+		uint64_t hash;
+		const char *name = find_name(run, &feed->record, &hash);
+		parcel = find_parcel(run, name, hash);
+	}
 	if (!parcel || (parcel_is_full(parcel) && !submit(run, parcel))) {
 		return false;
 	}
@@ -230,7 +339,8 @@ static bool feed_read(struct run *run, struct feed *feed) {
 // True if the feed's batch has enough to do for now; the pool then calls when it has not.
 static bool feed_is_ahead(struct run *run, struct feed *feed) {
 	bool to_the_end = feed->by_key || run->halt.percent > 0; // N% is of all jobs: they must be known
-	if (to_the_end || pool_queue_bytes(run->pool, feed->parcel->queue) < HIGH_BYTES) {
+	size_t high = run->options->packing.on ? (size_t)HIGH_BYTES * PACKED : HIGH_BYTES;
+	if (to_the_end || pool_queue_bytes(run->pool, feed->parcel->queue) < high) {
 		return false;
 	}
 	pool_queue_want(run->pool, feed->parcel->queue);
@@ -285,11 +395,15 @@ static bool feed_fill(struct run *run, struct feed *feed) {
 			break;
 		}
 	}
+	if (feed->ended && !feed->pending && has_packs(run, feed) && !feeds->stopped) {
+		(void)flush_packs(run, feed); // else with the next pass
+	}
 	return false;
 }
 
 static void feed_free(struct feed *feed) {
 	list_remove(&feed->link);
+	packs_fini(&feed->pack);
 	if (feed->input) {
 		input_close(feed->input);
 	}
@@ -299,6 +413,7 @@ static void feed_free(struct feed *feed) {
 // Closes the queue of an input that has ended, once all its items are in the pool.
 static void feed_finish(struct run *run, struct feed *feed) {
 	bool gone = feed->by_key ? run->feeds->nparcels == 0 : submit(run, feed->parcel);
+	gone = gone && !has_packs(run, feed);
 	if (!feed->ended || feed->pending || !gone) {
 		return;
 	}
@@ -324,7 +439,8 @@ static bool feed_begin(struct run *run, struct feed *feed) {
 static bool all_is_read(const struct run *run) {
 	bool ended = true;
 	list_for_each(&run->feeds->active, at) {
-		ended = ended && list_entry(at, struct feed, link)->ended;
+		const struct feed *feed = list_entry(at, struct feed, link);
+		ended = ended && feed->ended && !has_packs(run, feed);
 	}
 	return ended && stages_are_fed(run);
 }
@@ -383,10 +499,14 @@ void feeds_stop(struct run *run) {
 			stage_count_lost(feed->stage, feed->pending + (feed->input ? 0 : stage_left(feed->stage)));
 		}
 		if (feed->parcel) {
-			parcel_count_lost(feed->parcel->batch, feed->parcel->n + (feed->pending && !feed->stage));
+			uint64_t packs = (feed->pack.nitems > 0) + (feed->by_key ? feeds->packing.n : 0);
+			parcel_count_lost(feed->parcel->batch, feed->parcel->n + (feed->pending && !feed->stage) + packs);
 			parcel_close(run, feed->parcel);
 		}
 		feed_free(feed);
+	}
+	while (feeds->packing.n > 0) {
+		packing_remove(&feeds->packing, packing_oldest(&feeds->packing));
 	}
 }
 
@@ -427,13 +547,15 @@ static struct feed *open_sources(struct run *run, const struct source_config *so
 		.end = options->end,
 		.skip_blank = options->skip_blank,
 		.skip_first = options->skip_first,
+		.joins = options->packing.joins,
 	};
 	struct input *input = open_input(&config);
 	if (!input) {
 		return NULL;
 	}
 	++run->feeds->n;
-	return feed_add(run->feeds, input, parcel_open_name(run, name, 0, FEED_LOW_BYTES));
+	size_t low = options->packing.on ? (size_t)FEED_LOW_BYTES * PACKED : FEED_LOW_BYTES;
+	return feed_add(run->feeds, input, parcel_open_name(run, name, 0, low));
 }
 
 int feeds_add_stage(struct run *run, struct stage *stage, const struct source_config *source, char delimiter) {
@@ -559,6 +681,7 @@ int feeds_open(struct run *run) {
 	const struct options *options = run->options;
 	struct feeds *feeds = run->feeds = NEW(struct feeds);
 	list_init(&feeds->active);
+	list_init(&feeds->packing.used);
 	if (run->manifest) {
 		return stages_open(run);
 	}
@@ -593,6 +716,9 @@ int feeds_open(struct run *run) {
 	}
 	if (result == 0) {
 		result = gather_all(run);
+	}
+	if (result == 0) {
+		packing_init(&feeds->packing, run);
 	}
 	names_free(&names);
 	return result;

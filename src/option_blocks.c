@@ -38,22 +38,11 @@ static int set_block(struct options *o, const char *text) {
 	return 0;
 }
 
-static int set_count(enum option_id id, const char *text, uint64_t *ret_count) {
-	long n;
-	if (option_long(text, 1, INT_MAX, &n) != 0) {
-		return block_fail(id, "must be a number from 1 to %d, not '%s'", INT_MAX, diag_shows(text));
-	}
-	*ret_count = (uint64_t)n;
-	return 0;
-}
-
 int block_option_take(struct options *o, enum option_id id, const char *value) {
 	switch (id) {
 	case OPT_PIPE: o->pipe = o->pipe == PIPE_NOT ? PIPE_STREAM : o->pipe; return 0;
 	case OPT_PIPE_PART: o->pipe = PIPE_PART; return 0;
 	case OPT_BLOCK: return set_block(o, value);
-	case OPT_MAX_REPLACE_ARGS: return set_count(id, value, &o->records);
-	case OPT_LINES: return set_count(id, value, &o->lines);
 	case OPT_RECEND: o->recend = value; return 0;
 	case OPT_RECSTART: o->recstart = value; return 0;
 	case OPT_REGEXP: o->regexp = true; return 0;
@@ -116,6 +105,8 @@ int block_options_settle(struct options *o, const bool *given) {
 	if (o->ncommand == 0) {
 		return block_fail(o->pipe == PIPE_PART ? OPT_PIPE_PART : OPT_PIPE, "needs a command to pipe into, such as 'cat'");
 	}
+	o->records = o->packing.max_replace;
+	o->lines = o->packing.lines;
 	if (o->block_parts > 0 && o->pipe == PIPE_STREAM) {
 		return block_fail(OPT_BLOCK, "-%u is for --pipe-part: the length of stdin is not known", o->block_parts);
 	}
@@ -133,11 +124,4 @@ int block_options_settle(struct options *o, const bool *given) {
 	}
 	o->header = o->header_files = false; // it says something else here
 	return refuse_with_pipe(o, given) != 0 || check_sources(o, given) != 0 ? -1 : 0;
-}
-
-int block_options_refuse(const struct options *o) {
-	if (o->records > 0 || o->lines > 0) {
-		return block_fail(o->records > 0 ? OPT_MAX_REPLACE_ARGS : OPT_LINES, "needs --pipe: it counts the records of a block");
-	}
-	return 0;
 }

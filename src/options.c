@@ -15,6 +15,7 @@
 #include "option_blocks.h"
 #include "option_items.h"
 #include "option_log.h"
+#include "option_packing.h"
 #include "option_table.h"
 #include "option_values.h"
 #include "slots/slots.h"
@@ -430,6 +431,7 @@ static int take_option(struct parser *p, enum option_id id, bool by_letter, cons
 	switch (option_table[id].group) {
 	case GROUP_INPUT: return take_input_option(p, id, value);
 	case GROUP_REPLACEMENT: return replacement_option_take(p->options, id, value);
+	case GROUP_PACKING: return packing_option_take(p->options, id, value, &p->done);
 	case GROUP_BATCHES: return take_batch_option(p, id, value);
 	case GROUP_MANIFEST: return take_manifest_option(p, id, value);
 	case GROUP_PIPE: return block_option_take(p->options, id, value);
@@ -500,6 +502,18 @@ static int take_long_word(struct parser *p, const char *word) {
 	return take_option(p, id, /* by_letter */ false, value);
 }
 
+// The number behind a letter that may have one, in the same word or, as GNU parallel takes it, in the next: -l5, -l 5.
+static bool take_number(struct parser *p, const char *rest, const char **ret_value) {
+	const char *text = *rest || p->at == p->argc ? rest : p->argv[p->at];
+	size_t digits = strspn(text, "0123456789");
+	if (digits == 0 || text[digits] != '\0') {
+		return false;
+	}
+	p->at += text != rest;
+	*ret_value = text;
+	return true;
+}
+
 // -abc, -n5 or -n 5
 static int take_letters(struct parser *p, const char *word) {
 	for (const char *letter = word + 1; *letter && !p->done; ++letter) {
@@ -514,7 +528,9 @@ static int take_letters(struct parser *p, const char *word) {
 		const struct option_info *option = &option_table[id];
 		bool takes_value = option_takes_value(option);
 		bool may_lack = option_value_may_follow(option) && *letter >= 'a'; // -i, but not -I
-		if (takes_value && letter[1]) {
+		if (option_value_is_optional(option) && !option_value_may_follow(option)) {
+			takes_value = take_number(p, letter + 1, &value);
+		} else if (takes_value && letter[1]) {
 			value = letter + 1;
 		} else if (takes_value && (!may_lack || value_follows(p, option)) && next_value(p, id, &value) != 0) {
 			return -1;
@@ -661,6 +677,12 @@ static int check_contradictions(const struct parser *p) {
 			return -1;
 		}
 	}
+	for (int id = 0; p->options->pipe && id < NOPTIONS; ++id) {
+		if (p->given[id] && option_table[id].group == GROUP_PACKING && id != OPT_SHOW_LIMITS && id != OPT_LINES &&
+		    id != OPT_MAX_REPLACE_ARGS) {
+			return fail((enum option_id)id, "packs items, and --pipe has blocks instead: see --block");
+		}
+	}
 	if (p->options->batch && p->options->batch_by) {
 		return fail(OPT_BATCH, "%s cannot be combined with --batch-by: each names the batch of the same items",
 		            diag_shows(p->options->batch));
@@ -752,11 +774,14 @@ static int settle(struct parser *p) {
 	if (check_contradictions(p) != 0 || option_log_check(o) != 0 || check_batches(o) != 0) {
 		return -1;
 	}
-	if (o->pipe ? settle_blocks(p) != 0 : block_options_refuse(o) != 0 || settle_sources(p) != 0) {
+	if (o->pipe ? settle_blocks(p) != 0 : settle_sources(p) != 0) {
 		return -1;
 	}
 	if (item_options_settle(o, &p->items) != 0) {
 		return -1;
+	}
+	if (!o->pipe) {
+		packing_options_settle(o);
 	}
 	settle_output(p);
 	return 0;

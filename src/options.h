@@ -43,6 +43,22 @@ enum resume_kind {
 	RESUME_RETRY,                    // --retry-failed: the commands come from the log
 };
 
+// How many records go into one job. The limits of a pack are made from it: plan/packs.h.
+struct packing {
+	bool on;             // not one record, one job
+	bool fills;          // as many as fit: -X, -m, --xargs
+	bool spreads;        // … the last ones over the slots: -X, -m
+	bool is_list;        // -m, --xargs
+	bool repeats;        // the word around {}: -X, -N, -L
+	bool joins;          // lines that end with a blank: -L, -l
+	bool inserts_none;   // -N0
+	bool exits;          // -x
+	bool has_max_args, has_max_replace, has_lines, has_max_lines;
+	uint32_t max_args, max_replace, lines, max_lines; // -n, -N, -L, -l as given
+	uint32_t items;      // at most, 0: no limit
+	size_t chars;        // --max-chars, 0: the default
+};
+
 struct options {
 	int status;                      // of MODE_EXIT
 
@@ -78,6 +94,7 @@ struct options {
 	const char *end;                 // --eof, or NULL
 	bool skip_blank, skip_first;
 	bool shuffle;
+	struct packing packing;
 	const char *batch;               // --batch NAME, or NULL
 	const char *batch_by;            // or NULL
 	struct batch_file *batch_files;

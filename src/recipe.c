@@ -71,7 +71,7 @@ static void parse_then(struct recipe *recipe, struct reading *reading, const cha
 static void parse_tag(struct recipe *recipe, const struct options *options, const char *item, struct reading *reading) {
 	const char *tag = options->tagstring ? options->tagstring : options->tag ? item : NULL;
 	if (tag) {
-		recipe->tag = recipe_parse(&tag, 1, TEMPLATE_RAW, reading->names, &reading->failed);
+		recipe->tag = recipe_parse(&tag, 1, TEMPLATE_RAW | (reading->flags & TEMPLATE_CONTEXT), reading->names, &reading->failed);
 	}
 }
 
@@ -141,7 +141,8 @@ static void make_env(struct recipe *recipe, char *const *all, const struct manif
 
 int recipe_from_options(struct recipe *ret_recipe, const struct options *options, struct context *context, char *shell,
                         const struct names *names) {
-	struct reading reading = {.names = names, .flags = TEMPLATE_APPEND, .slot_var = options->slot_var};
+	unsigned repeats = options->packing.repeats ? TEMPLATE_CONTEXT : 0;
+	struct reading reading = {.names = names, .flags = TEMPLATE_APPEND | repeats, .slot_var = options->slot_var};
 	*ret_recipe = (struct recipe){
 		.shell = shell,
 		.by = {.shell = shell},
@@ -155,11 +156,11 @@ int recipe_from_options(struct recipe *ret_recipe, const struct options *options
 		const char *const *words = (const char *const *)options->command;
 		// what comes by stdin has no name to append
 		bool has_item = !options->pipe || options->cat;
-		unsigned flags = (has_item ? TEMPLATE_APPEND : 0) | (options->quote ? TEMPLATE_QUOTE : 0);
+		unsigned flags = (has_item ? TEMPLATE_APPEND : 0) | repeats | (options->quote ? TEMPLATE_QUOTE : 0);
 		ret_recipe->command = recipe_parse(words, options->ncommand, flags, names, &reading.failed);
 	}
 	parse_then(ret_recipe, &reading, options->then, options->nthen);
-	reading.flags = 0;
+	reading.flags = repeats;
 	ret_recipe->on_failure = parse_text(&reading, options->on_failure);
 	if (options->workdir) {
 		ret_recipe->workdir = recipe_parse(&options->workdir, 1, TEMPLATE_RAW, names, &reading.failed);

@@ -59,8 +59,6 @@ parts() {
 	blocks '[x] [>a] [>b]' 'x>a>b' -N1 --regexp --recstart '>'
 	blocks '[a/b/c/d/] [e/]' 'a\nb\nc\nd\ne\n' -L 2
 	blocks '[a/b/c/d/] [e/]' 'a\nb\nc\nd\ne\n' -L 2 -N 2
-	run_fairpar 255 -N 2 echo ::: a
-	assert_contains "$stderr" "--max-replace-args needs --pipe"
 	run_fairpar 255 --pipe-part -a /dev/null -L 2 cat
 	assert_contains "$stderr" "--lines cannot be combined with --pipe-part"
 }

@@ -31,6 +31,8 @@ struct kept {
 struct source {
 	struct lines lines;
 	bool linked;         // in step with the source before it
+	struct buf joined;   // lines that are one item; to be emptied when that was taken
+	bool is_joined;      // the current item is there
 	struct buf bytes;    // of the items that are kept
 	struct kept *kept;
 	size_t nkept, kept_cap;
@@ -43,7 +45,7 @@ struct input {
 	struct source *sources;
 	size_t n;
 	size_t current;      // HEADER, LOADING: the source that is read
-	bool header, link;
+	bool header, link, joins;
 	bool is_simple;      // one source: its records are the input's
 	bool has_rules;      // which leave records out, or make one of several
 	struct splitter splitter;
@@ -74,6 +76,7 @@ struct input *input_open(const struct input_config *config, char **ret_error) {
 	struct input *input = NEW(struct input);
 	input->header = config->header;
 	input->link = config->link;
+	input->joins = config->joins;
 	input->state = config->header ? HEADER : LOADING;
 	input->is_simple = config->nsources == 1;
 	input->current = config->header ? 0 : 1;
@@ -111,6 +114,7 @@ void input_close(struct input *input) {
 	for (size_t i = 0; i < input->n; ++i) {
 		lines_close(&input->sources[i].lines);
 		buf_fini(&input->sources[i].bytes);
+		buf_fini(&input->sources[i].joined);
 		free(input->sources[i].kept);
 	}
 	free(input->sources);
@@ -124,11 +128,45 @@ void input_close(struct input *input) {
 
 // ---- one source ----
 
+// As GNU parallel's read_arg_from_fh(): the blank stays, and the last line may end with one.
+static enum input_status next_joined(struct input *input, struct source *source, struct line *ret_line) {
+	struct buf *joined = &source->joined;
+	enum input_status status;
+	if (source->is_joined) {
+		buf_reset(joined);
+		source->is_joined = false;
+	}
+	while ((status = lines_next(&source->lines, ret_line, &input->error)) == INPUT_RECORD) {
+		char last = ret_line->len > 0 ? ret_line->text[ret_line->len - 1] : '\0';
+		bool goes_on = (last == ' ' || (last >= '\t' && last <= '\r')) && !ret_line->bad;
+		if (ret_line->bad || (joined->len == 0 && !goes_on)) {
+			return status; // a bad one breaks the line
+		}
+		buf_add(joined, ret_line->text, ret_line->len);
+		if (joined->len > INPUT_LINE_MAX) {
+			ret_line->bad = "longer than 16 MiB";
+			goes_on = false;
+		}
+		if (!goes_on) {
+			break;
+		}
+	}
+	if (status == INPUT_WAIT || status == INPUT_ERROR || joined->len == 0) {
+		return status;
+	}
+	ret_line->text = joined->data;
+	ret_line->len = joined->len;
+	ret_line->bad = status == INPUT_END ? NULL : ret_line->bad;
+	source->is_joined = true;
+	return INPUT_RECORD;
+}
+
 // The next item of a source, split.
 static enum input_status next_item(struct input *input, struct source *source, struct record *ret_item,
                                    const char **ret_bad) {
 	struct line line;
-	enum input_status status = lines_next(&source->lines, &line, &input->error);
+	enum input_status status = input->joins ? next_joined(input, source, &line)
+	                                        : lines_next(&source->lines, &line, &input->error);
 	if (status != INPUT_RECORD) {
 		return status;
 	}
@@ -138,7 +176,7 @@ static enum input_status next_item(struct input *input, struct source *source, s
 	} else if (input->csv) {
 		*ret_bad = csv_split(line.text, line.len, input->csv, input->splitter.trim, &input->scratch, ret_item);
 	} else {
-		bool may_change = source->lines.config->kind != FROM_ARGS;
+		bool may_change = source->lines.config->kind != FROM_ARGS || source->is_joined;
 		*ret_item = splitter_split(&input->splitter, line.text, line.len, may_change, &input->scratch);
 	}
 	return INPUT_RECORD;

@@ -38,6 +38,7 @@ struct input_config {
 	const char *end;           // an item like this ends its source; or NULL. Borrowed for the life of the input
 	bool skip_blank;           // items of nothing but blanks are none
 	bool skip_first;           // the first line of the first source is none
+	bool joins;                // -L: a line that ends with a blank goes on in the next one
 	bool link;                 // --link: all sources in step, shorter ones again from their start
 	enum input_trim trim;      // blanks around arguments; with --colsep GNU parallel's default is TRIM_BOTH
 };

@@ -1,6 +1,6 @@
 // A command template, parsed once and expanded for each record.
 
-#include "plan/template.h"
+#include "plan/template_inside.h"
 
 #include "base/alloc.h"
 #include "plan/quoting.h"
@@ -8,40 +8,9 @@
 
 #include <stdio.h>
 
-struct part {
-	enum { LITERAL, BREAK, ITEM, COLUMN, SEQ, SLOT, TOTAL } kind;
-	enum form form;
-	const struct replacement *replacement; // in place of `form`, or NULL
-	unsigned place;    // enum place
-	bool is_raw;       // not quoted
-	bool is_padded;    // SEQ, SLOT: with zeros in front
-	int column;        // COLUMN: from 1, or from the end: -1; 0 is never there
-	const char *text;  // LITERAL: borrowed from template->text
-	size_t len;
-};
-
-struct parts {
-	struct part *at;
-	size_t n, cap;
-};
-
-struct template {
-	char *text;
-	unsigned flags;
-	bool is_direct;
-	bool has_variables; // of an intricate template, see plan/quoting.h
-	bool needs_total;
-	bool chooses, is_unique; // leaves items out
-	struct replacement **replacements; // of its parts
-	size_t nreplacements, replacements_cap;
-	struct buf error;
-	struct parts parts; // of the text
-	struct parts words; // of a direct template: with a BREAK between words
-};
-
 // ---- tokens ----
 
-static struct part *parts_add(struct parts *parts, struct part part) {
+struct part *parts_add(struct parts *parts, struct part part) {
 	grow_array(&parts->at, &parts->cap, parts->n + 1, sizeof(parts->at[0]));
 	parts->at[parts->n++] = part;
 	return &parts->at[parts->n - 1];
@@ -206,7 +175,7 @@ static const char *next_token(const struct names *names, const char *at) {
 	return strchr(at, '{');
 }
 
-static void add_literal(struct parts *parts, const char *text, size_t len) {
+void parts_add_literal(struct parts *parts, const char *text, size_t len) {
 	if (len > 0) {
 		parts_add(parts, (struct part){.kind = LITERAL, .text = text, .len = len});
 	}
@@ -216,7 +185,7 @@ static void add_literal(struct parts *parts, const char *text, size_t len) {
 static bool parse_text(struct template *template, struct parts *parts, const char *text,
                        const struct names *names) {
 	if (template->flags & TEMPLATE_LITERAL) {
-		add_literal(parts, text, strlen(text));
+		parts_add_literal(parts, text, strlen(text));
 		return true;
 	}
 	bool found = false;
@@ -228,12 +197,12 @@ static bool parse_text(struct template *template, struct parts *parts, const cha
 			++at;
 			continue;
 		}
-		add_literal(parts, from, (size_t)(at - from));
+		parts_add_literal(parts, from, (size_t)(at - from));
 		parts_add(parts, part);
 		found = true;
 		from = at = end;
 	}
-	add_literal(parts, from, strlen(from));
+	parts_add_literal(parts, from, strlen(from));
 	return found;
 }
 
@@ -282,10 +251,6 @@ static void find_places(struct template *template) {
 
 // ---- direct templates ----
 
-static bool is_space(char c) {
-	return c == ' ' || c == '\t';
-}
-
 // Could the text with its items be split at its blanks, as a shell would, and nothing else?
 static bool has_plain_words(const struct parts *parts) {
 	struct buf probe = BUF_INIT;
@@ -300,11 +265,11 @@ static bool has_plain_words(const struct parts *parts) {
 		buf_addc(&probe, 'x');
 	}
 	size_t start = 0;
-	while (start < probe.len && is_space(probe.data[start])) {
+	while (start < probe.len && template_is_blank(probe.data[start])) {
 		++start;
 	}
 	size_t end = start;
-	while (end < probe.len && !is_space(probe.data[end])) {
+	while (end < probe.len && !template_is_blank(probe.data[end])) {
 		++end;
 	}
 	bool is_plain = !shell_has_syntax(buf_str(&probe), probe.len);
@@ -325,8 +290,8 @@ static void split_words(struct template *template) {
 		const char *end = part->text + part->len;
 		for (const char *at = part->text; at < end;) {
 			const char *from = at;
-			bool space = is_space(*at);
-			while (at < end && is_space(*at) == space) {
+			bool space = template_is_blank(*at);
+			while (at < end && template_is_blank(*at) == space) {
 				++at;
 			}
 			struct part literal = {.kind = LITERAL, .text = from, .len = (size_t)(at - from)};
@@ -364,7 +329,9 @@ static bool parse_quoted(struct template *template, const char *const *words, si
 		parts_add(&template->words, (struct part){.kind = BREAK});
 		parts_add(&template->words, (struct part){.kind = ITEM});
 	}
-	const struct part *first = &template->words.at[0];
+	template_measure_parts(template, &template->words);
+	template_group(template);
+	const struct part *first = &template->words.at[template->words.n > 0 && template->words.at[0].kind == GROUP];
 	return nwords > 0 && !(first->kind == LITERAL && shell_is_plain(first->text, first->len) &&
 	                       shell_has_syntax(first->text, first->len));
 }
@@ -379,14 +346,16 @@ static void parse_joined(struct template *template, const char *const *words, si
 	free(template->text);
 	template->text = buf_take(&text);
 	if (!parse_text(template, &template->parts, template->text, names) && (template->flags & TEMPLATE_APPEND)) {
-		add_literal(&template->parts, " ", 1);
+		parts_add_literal(&template->parts, " ", 1);
 		parts_add(&template->parts, (struct part){.kind = ITEM});
 	}
 	template->is_direct = !(template->flags & TEMPLATE_RAW) && has_plain_words(&template->parts);
 	find_places(template);
+	template_measure_parts(template, &template->parts);
 	if (template->is_direct) {
 		split_words(template);
 	}
+	template_group(template);
 }
 
 struct template *template_parse(const char *const *words, size_t nwords, unsigned flags, const struct names *names,
@@ -411,6 +380,9 @@ struct template *template_parse(const char *const *words, size_t nwords, unsigne
 	} else {
 		parse_joined(template, words, nwords, names);
 	}
+	template->measure.repeats = flags & TEMPLATE_CONTEXT;
+	template->measure.is_quoted = flags & TEMPLATE_QUOTE;
+	template->measure.is_direct = template->is_direct;
 	if (template->error.len > 0) {
 		*ret_error = buf_take(&template->error);
 		template_free(template);
@@ -432,255 +404,4 @@ void template_free(struct template *template) {
 		buf_fini(&template->error);
 		free(template);
 	}
-}
-
-// ---- expanding ----
-
-// What becomes of an argument. `scratch` is used for each anew.
-static struct slice apply_form(const struct part *part, struct slice item, struct buf *scratch) {
-	return part->replacement ? replacement_apply(part->replacement, item, scratch) : form_apply(part->form, item);
-}
-
-static struct slice next_arg(const struct record *record, const char **at) {
-	struct slice arg = {*at, 0};
-	// the NUL of a single argument is known to be the last byte
-	arg.len = record->nargs == 1 ? record->size - 1 : strlen(*at);
-	*at += arg.len + 1;
-	return arg;
-}
-
-// The argument that a COLUMN names. Returns false if there is none.
-static bool find_column(const struct part *part, const struct record *record, struct slice *ret_arg) {
-	int64_t n = part->column > 0 ? part->column : part->column < 0 ? (int64_t)record->nargs + part->column + 1 : 0;
-	if (n < 1 || n > record->nargs) {
-		return false;
-	}
-	const char *at = record->args;
-	for (int64_t i = 0; i < n; ++i) {
-		*ret_arg = next_arg(record, &at);
-	}
-	return true;
-}
-
-static size_t print_number(char *end, uint64_t n) {
-	size_t len = 0;
-	do {
-		*--end = (char)('0' + n % 10);
-		++len;
-	} while (n /= 10);
-	return len;
-}
-
-static struct slice number(const struct part *part, const struct expansion *x, char digits[20]) {
-	uint64_t n = part->kind == SEQ ? x->seq : part->kind == SLOT ? x->slot : x->total;
-	size_t len = print_number(digits + 20, n);
-	for (uint64_t most = part->kind == SEQ ? x->total : x->slots; part->is_padded && most >= 10; most /= 10) {
-		n /= 10;
-		if (n == 0) {
-			digits[20 - ++len] = '0';
-		}
-	}
-	return (struct slice){digits + 20 - len, len};
-}
-
-// What is being written.
-struct writer {
-	struct buf *buf;
-	struct buf scratch;
-	unsigned nvariables;
-	bool assigns; // the assignments in front; then the text
-};
-
-static void add_value(struct writer *writer, const struct part *part, unsigned place, struct slice value) {
-	if (quoting_needs_variable(place, value.text, value.len)) {
-		++writer->nvariables;
-		if (writer->assigns) {
-			quoting_add_assignment(writer->buf, writer->nvariables, value.text, value.len);
-		} else {
-			quoting_add_variable(writer->buf, place, writer->nvariables);
-		}
-	} else if (writer->assigns) {
-		return;
-	} else if (part->is_raw) {
-		buf_add(writer->buf, value.text, value.len);
-	} else {
-		quoting_add(writer->buf, place, value.text, value.len);
-	}
-}
-
-static void expand_item(struct writer *writer, const struct part *part, const struct record *record) {
-	const char *at = record->args;
-	unsigned place = part->place;
-	for (uint32_t i = 0; i < record->nargs; ++i) {
-		if (i > 0 && !writer->assigns) {
-			buf_addc(writer->buf, ' ');
-		}
-		add_value(writer, part, place, apply_form(part, next_arg(record, &at), &writer->scratch));
-		place &= ~(unsigned)(PLACE_ESCAPED | PLACE_DOLLAR); // now a blank stands before
-	}
-}
-
-static void expand_part(struct writer *writer, const struct part *part, const struct expansion *x) {
-	struct slice arg;
-	char digits[20];
-	switch (part->kind) {
-	case LITERAL:
-		if (!writer->assigns) {
-			buf_add(writer->buf, part->text, part->len);
-		}
-		return;
-	case BREAK:
-		return;
-	case ITEM:
-		expand_item(writer, part, x->record);
-		return;
-	case COLUMN:
-		if (find_column(part, x->record, &arg)) {
-			add_value(writer, part, part->place, apply_form(part, arg, &writer->scratch));
-		} else if (part->place & (PLACE_ESCAPED | PLACE_DOLLAR)) {
-			add_value(writer, part, part->place, (struct slice){"", 0});
-		}
-		return;
-	case SEQ:
-	case SLOT:
-	case TOTAL:
-		add_value(writer, part, part->place, number(part, x, digits));
-		return;
-	}
-}
-
-// -q: each word quoted as a whole, so that a shell reads the words again.
-static void expand_quoted(const struct template *template, const struct expansion *x, struct buf *buf) {
-	struct buf words = BUF_INIT;
-	size_t n = template_expand_words(template, x, &words);
-	const char *word = words.data;
-	for (size_t i = 0; i < n; ++i) {
-		size_t len = strlen(word);
-		buf_adds(buf, i > 0 ? " " : "");
-		shell_quote(buf, word, len);
-		word += len + 1;
-	}
-	buf_fini(&words);
-}
-
-void template_expand(const struct template *template, const struct expansion *x, struct buf *buf) {
-	if (template->flags & TEMPLATE_QUOTE) {
-		expand_quoted(template, x, buf);
-		return;
-	}
-	buf_reserve(buf, 0);
-	struct writer assigner = {.buf = buf, .assigns = true}, writer = {.buf = buf};
-	for (size_t i = 0; template->has_variables && i < template->parts.n; ++i) {
-		expand_part(&assigner, &template->parts.at[i], x);
-	}
-	for (size_t i = 0; i < template->parts.n; ++i) {
-		expand_part(&writer, &template->parts.at[i], x);
-	}
-	buf_fini(&assigner.scratch);
-	buf_fini(&writer.scratch);
-}
-
-bool template_is_direct(const struct template *template) {
-	return template->is_direct;
-}
-
-bool template_needs_total(const struct template *template) {
-	return template->needs_total;
-}
-
-// Would GNU parallel put it into quotes? (shell_quote_scalar_default() of its source)
-static bool is_quoted_there(struct slice value) {
-	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.+/";
-	for (size_t i = 0; i < value.len; ++i) {
-		if (!memchr(plain, value.text[i], sizeof(plain) - 1)) {
-			return true;
-		}
-	}
-	return value.len == 0;
-}
-
-bool template_spells_otherwise(const struct template *template, const struct expansion *x) {
-	struct buf scratch = BUF_INIT;
-	bool differs = false;
-	for (size_t i = 0; i < template->parts.n && !(template->flags & TEMPLATE_QUOTE); ++i) {
-		const struct part *part = &template->parts.at[i];
-		unsigned place = part->place & PLACE_KINDS;
-		if ((part->kind != ITEM && part->kind != COLUMN) || part->is_raw || (place != PLACE_SINGLE && place != PLACE_DOUBLE)) {
-			continue;
-		}
-		struct slice arg;
-		const char *at = x->record->args;
-		for (uint32_t k = 0; part->kind == ITEM && k < x->record->nargs; ++k) {
-			differs = differs || is_quoted_there(apply_form(part, next_arg(x->record, &at), &scratch));
-		}
-		if (part->kind == COLUMN && find_column(part, x->record, &arg)) {
-			differs = differs || is_quoted_there(apply_form(part, arg, &scratch));
-		}
-	}
-	buf_fini(&scratch);
-	return differs;
-}
-
-bool template_skips(const struct template *template, const struct record *record) {
-	return (template->chooses && !arguments_rise(record->args, record->nargs)) ||
-	       (template->is_unique && !arguments_are_unique(record->args, record->nargs));
-}
-
-// Appends the values of an item, each but the last ended as a word. Returns the number of words ended.
-static size_t expand_item_words(const struct part *part, const struct record *record, struct buf *scratch,
-                                struct buf *buf) {
-	const char *at = record->args;
-	for (uint32_t i = 0; i < record->nargs; ++i) {
-		if (i > 0) {
-			buf_add(buf, "", 1);
-		}
-		struct slice value = apply_form(part, next_arg(record, &at), scratch);
-		buf_add(buf, value.text, value.len);
-	}
-	return record->nargs - 1;
-}
-
-size_t template_expand_words(const struct template *template, const struct expansion *x, struct buf *buf) {
-	size_t n = 0;
-	struct buf scratch = BUF_INIT;
-	bool is_word = template->flags & TEMPLATE_QUOTE; // an empty one too
-	for (size_t i = 0; i < template->words.n; ++i) {
-		const struct part *part = &template->words.at[i];
-		struct slice value = {part->text, part->len};
-		char digits[20];
-		switch (part->kind) {
-		case BREAK:
-			if (is_word) {
-				buf_add(buf, "", 1);
-				++n;
-			}
-			is_word = template->flags & TEMPLATE_QUOTE;
-			continue;
-		case ITEM:
-			n += expand_item_words(part, x->record, &scratch, buf);
-			is_word = true;
-			continue;
-		case COLUMN:
-			if (!find_column(part, x->record, &value)) {
-				continue; // nothing, not an empty word
-			}
-			value = apply_form(part, value, &scratch);
-			break;
-		case SEQ:
-		case SLOT:
-		case TOTAL:
-			value = number(part, x, digits);
-			break;
-		case LITERAL:
-			break;
-		}
-		buf_add(buf, value.text, value.len);
-		is_word = true;
-	}
-	if (is_word && template->words.n > 0) {
-		buf_add(buf, "", 1);
-		++n;
-	}
-	buf_fini(&scratch);
-	return n;
 }

@@ -23,6 +23,7 @@ enum template_flags {
 	TEMPLATE_QUOTE = 1 << 2,   // -q: no word means anything to a shell; each is one word of the command
 	TEMPLATE_GNU_QUOTES = 1 << 3, // quotes as GNU parallel also inside quotes, where an item can then break out
 	TEMPLATE_LITERAL = 1 << 4, // no replacement strings: braces are text, nothing is refused, nothing is appended
+	TEMPLATE_CONTEXT = 1 << 5, // -X: a word with a {} is there once for each argument; see the source
 };
 
 // Parses the words, joined by blanks as GNU parallel does. `names` may be NULL. Returns NULL with *ret_error (caller
@@ -58,5 +59,27 @@ bool template_is_direct(const struct template *template);
 
 // For a direct template: appends each word and a NUL. Returns the number of words.
 size_t template_expand_words(const struct template *template, const struct expansion *x, struct buf *buf);
+
+// What the length of an expanded template is made of, as GNU parallel counts it for --max-chars, in bytes.
+struct template_measure {
+	size_t plain;      // outside of the words that have replacement strings; the blanks too
+	size_t context;    // these words without the replacement strings
+	uint32_t words;    // how many of them
+	uint32_t inserts;  // replacement strings
+	uint32_t overhead; // what safer quotes than GNU parallel's add for each argument, at most
+	bool doubles;      // … and a second time the arguments
+	bool repeats;      // TEMPLATE_CONTEXT
+	bool is_direct;
+	bool is_quoted;    // -q
+};
+
+// Measures the template; with NULL a line that is the command itself.
+void template_measure(const struct template *template, struct template_measure *ret_measure);
+
+// The bytes that one more record of a job adds, the blanks and words around its arguments not counted: as GNU parallel
+// counts them in *ret_chars, which takes {2} for the second argument of each record; and truly in *ret_real, with `before`
+// arguments in front of it.
+void template_measure_record(const struct template *template, const struct expansion *x, uint32_t before,
+                             size_t *ret_chars, size_t *ret_real);
 
 #endif

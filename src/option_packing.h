@@ -1,0 +1,15 @@
+// The options that say how many items go into one command.
+
+#ifndef FAIRPAR_OPTION_PACKING_H
+#define FAIRPAR_OPTION_PACKING_H
+
+#include "option_table.h"
+#include "options.h"
+
+// Takes an option of GROUP_PACKING. Returns 0, or -1 after a message. *ret_done is set for one that only prints.
+int packing_option_take(struct options *options, enum option_id id, const char *value, bool *ret_done);
+
+// Decides which of -n, -N, -L and -l counts.
+void packing_options_settle(struct options *options);
+
+#endif

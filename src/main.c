@@ -13,6 +13,8 @@
 //   feed.c         feeds_fill()       inputs into the queues of their batches, just ahead of need (parcel.c)
 //   stages.c       stages_advance()   a manifest's batches: which wait, which run, which are skipped
 //   work.c         work_item          the life of a job on a worker: run, retry (later.c), then, count
+//   admission.c    admission_enter()  when a job may start: --load, --memfree, --delay auto (terminal.c: --tty, -p)
+//   blockfeed.c    blockfeed_open()   --pipe: data cut into blocks, one for each job
 //   ledger.c       ledger_add()       --joblog, and the jobs that --resume leaves out
 //   shelf.c        shelf_begin()      --results and --files: output in files and tables
 //   attempt.c      attempt_run()      one attempt: command, environment, child, output (emission.c: lines into items)

@@ -384,7 +384,7 @@ static bool is_starved(const struct stage *stage) {
 	bool all = plan->source == MANIFEST_NONE && plan->nfeeders > 0;
 	for (size_t i = 0; i < plan->nfeeders; ++i) {
 		const struct stage *feeder = stage_of(stage->run, plan->feeders[i]);
-		all = all && (feeder == stage || feeder->state == STAGE_SKIPPED);
+		all = all && (feeder == stage || !feeder->plan || feeder->state == STAGE_SKIPPED);
 	}
 	return all;
 }

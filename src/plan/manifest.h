@@ -152,8 +152,9 @@ void manifest_free(struct manifest *manifest);
 // The batch of that name, or NULL.
 struct manifest_batch *manifest_find(const struct manifest *manifest, const char *name);
 
-// Selects the batches named, and what these need and emit into, and so on; with a batch that has no items of its own also
-// the batches that emit into it, for they are what it is made from. Returns 0; or -1 for an unknown name, with a message
+// Selects the batches named, and what these need and emit into, and so on; with a batch that
+// is named or needed and has no items of its own also the batches that emit into it, for they are what it is made from.
+// Returns 0; or -1 for an unknown name, with a message
 // (no newline) appended to `error` and nothing selected anew.
 int manifest_select(struct manifest *manifest, const char *const *names, size_t n, struct buf *error);
 

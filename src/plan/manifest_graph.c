@@ -214,10 +214,33 @@ void load_graph(struct loader *loader) {
 
 // ---- selecting ----
 
-static void select_one(struct manifest_batch *batch, struct manifest_batch **queue, size_t *n) {
-	if (!batch->selected) {
+// The batches that are selected, to be looked at.
+struct selection {
+	const struct manifest *manifest;
+	bool *is_whole;                // by batch: it was named or is needed, so all its items are wanted
+	struct manifest_batch **queue; // each batch twice at most: when it is selected, and when it becomes whole
+	size_t n;
+};
+
+static void select_one(struct selection *selection, struct manifest_batch *batch, bool whole) {
+	bool *is_whole = &selection->is_whole[batch - selection->manifest->batches];
+	if (!batch->selected || (whole && !*is_whole)) {
 		batch->selected = true;
-		queue[(*n)++] = batch;
+		*is_whole = whole;
+		selection->queue[selection->n++] = batch;
+	}
+}
+
+static void select_from(struct selection *selection, const struct manifest_batch *batch) {
+	for (size_t i = 0; i < batch->nneeds; ++i) {
+		select_one(selection, batch->needs[i], true);
+	}
+	if (batch->emits) {
+		select_one(selection, batch->emits, false);
+	}
+	bool wants_feeders = batch->source == MANIFEST_NONE && selection->is_whole[batch - selection->manifest->batches];
+	for (size_t i = 0; wants_feeders && i < batch->nfeeders; ++i) {
+		select_one(selection, batch->feeders[i], true);
 	}
 }
 
@@ -232,26 +255,21 @@ int manifest_select(struct manifest *manifest, const char *const *names, size_t 
 		buf_printf(error, "' in %s%s%s%s", manifest->path, near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
 		return -1;
 	}
-	struct manifest_batch **queue = xcalloc(manifest->nbatches, sizeof(struct manifest_batch *));
-	size_t queued = 0;
+	struct selection selection = {
+		.manifest = manifest,
+		.is_whole = xcalloc(manifest->nbatches, sizeof(bool)),
+		.queue = xcalloc(2 * manifest->nbatches, sizeof(struct manifest_batch *)),
+	};
 	for (size_t i = 0; i < manifest->nbatches; ++i) {
 		manifest->batches[i].selected = n == 0;
 	}
 	for (size_t i = 0; i < n; ++i) {
-		select_one(manifest_find(manifest, names[i]), queue, &queued);
+		select_one(&selection, manifest_find(manifest, names[i]), true);
 	}
-	for (size_t at = 0; at < queued; ++at) {
-		struct manifest_batch *batch = queue[at];
-		for (size_t i = 0; i < batch->nneeds; ++i) {
-			select_one(batch->needs[i], queue, &queued);
-		}
-		if (batch->emits) {
-			select_one(batch->emits, queue, &queued);
-		}
-		for (size_t i = 0; batch->source == MANIFEST_NONE && i < batch->nfeeders; ++i) {
-			select_one(batch->feeders[i], queue, &queued);
-		}
+	for (size_t at = 0; at < selection.n; ++at) {
+		select_from(&selection, selection.queue[at]);
 	}
-	free(queue);
+	free(selection.is_whole);
+	free(selection.queue);
 	return 0;
 }

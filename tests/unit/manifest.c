@@ -577,6 +577,9 @@ static void test_select_feeders(void) {
 		"a  1 job, needs n, emits into b\nb  0+ jobs, items from a c, emits into b\nc  1 job, emits into b\nn  1+ jobs\n");
 	check_equal(manifest_select(manifest, own, 1, NULL), 0);
 	check_string(listed(manifest, MANIFEST_NAMES), "n\n");
+	static const char *const emitter[] = {"c"}; // its target comes along, for its sake only
+	check_equal(manifest_select(manifest, emitter, 1, NULL), 0);
+	check_string(listed(manifest, MANIFEST_NAMES), "b\nc\n");
 	manifest_free(manifest);
 }
 

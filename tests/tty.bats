@@ -7,40 +7,6 @@ setup() {
 	need python3
 }
 
-# on_terminal COMMAND …: runs it with a terminal of its own, by the script in the file `talk`: a line is a pattern to wait
-# for, a tab, and what is typed then (\n, \x03). What came is in $output, the status in $status.
-on_terminal() {
-	cat >"$BATS_TEST_TMPDIR/terminal.py" <<'PY'
-import codecs, os, pty, select, sys, time
-steps = [line.rstrip('\n').split('\t') for line in open('talk')]
-pid, fd = pty.fork()
-if pid == 0:
-    os.execvp(sys.argv[1], sys.argv[1:])
-seen, mark, deadline = b'', 0, time.monotonic() + 60
-while time.monotonic() < deadline:
-    while steps and steps[0][0].encode() in seen[mark:]:
-        mark = seen.index(steps[0][0].encode(), mark) + len(steps[0][0])
-        os.write(fd, codecs.decode(steps.pop(0)[1], 'unicode_escape').encode())
-    if not select.select([fd], [], [], 1)[0]:
-        continue
-    try:
-        data = os.read(fd, 4096)
-    except OSError:
-        break
-    if not data:
-        break
-    seen += data
-else:
-    os.kill(pid, 9)
-sys.stdout.write(seen.decode().replace('\r\n', '\n'))
-status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-sys.exit(status if status >= 0 else 128 - status)
-PY
-	status=0
-	output=$(timeout 90 python3 "$BATS_TEST_TMPDIR/terminal.py" "$@" </dev/null 3>&-) || status=$?
-	echo "$output"
-}
-
 @test "-p runs what is answered with y, and cancels the rest" {
 	printf 'rana # ?...\ty\\n\nranb # ?...\tn\\n\nranc # ?...\t Yes\\n\n' >talk
 	on_terminal "$FAIRPAR" -j2 -k -p 'echo {} ; : >ran{} #' ::: a b c

@@ -195,10 +195,50 @@ j]"
 	assert_eq "$stderr" "true 'a b' \"it's\" '' 'a'\$'\\n''b' '~' a~ {} '*' 'a\$b\"' 'it'\\''s \$1' x"
 }
 
-@test "-p asks on the terminal, and runs what is answered with y" {
-	need setsid
+@test "-p without a terminal is an error" {
 	given 1 'x\n' -p echo
 	assert_eq "$stderr" "echo xxargs: failed to open /dev/tty for reading: No such device or address"
+}
+
+@test "-p asks on the terminal, and runs what is answered with y" {
+	need python3
+	local expected=$'echo a?...yes\na\necho b?...n\necho c?...Yo\nc\necho d?...\necho e?... y'
+	printf 'echo a?...\tyes\\n\necho b?...\tn\\n\necho c?...\tYo\\n\necho d?...\t\\n\necho e?...\t y\\n\n' >talk
+	printf 'a\nb\nc\nd\ne\n' >in
+	on_terminal xargs -a in -p -n1 echo
+	assert_eq "$status $output" "0 $expected"
+	need_gnu_xargs
+	on_terminal "$real" -a in -p -n1 echo
+	assert_eq "$status $output" "0 $expected"
+}
+
+@test "-p asks one question at a time with -P too" {
+	need python3
+	printf 'true\t\n?...\ty\\n\n?...\tn\\n\n?...\ty\\n\n' >talk
+	printf 'a\nb\nc\n' >in
+	on_terminal xargs -a in -p -P3 -n1 true
+	assert_eq "$status $(grep -o '?\.\.\.[yn]' <<<"$output" | xargs)" "0 ?...y ?...n ?...y"
+}
+
+@test "-o gives jobs the terminal to read from" {
+	need python3
+	local expected=$'ask 1\none\n1 got one\nask 2\ntwo\n2 got two'
+	printf 'ask 1\tone\\n\nask 2\ttwo\\n\n' >talk
+	printf '1\n2\n' >in
+	on_terminal xargs -a in -o -n1 sh -c 'echo ask $0; read -r x; echo $0 got $x'
+	assert_eq "$status $output" "0 $expected"
+	need_gnu_xargs
+	on_terminal "$real" -a in -o -n1 sh -c 'echo ask $0; read -r x; echo $0 got $x'
+	assert_eq "$status $output" "0 $expected"
+}
+
+@test "-o without a terminal is told, and the job reads nothing" {
+	need setsid
+	echo a >in
+	status=0
+	output=$(setsid -w xargs -o sh -c 'cat; echo $0' <in 2>err) || status=$?
+	assert_eq "$status $output" "0 a"
+	assert_contains "$(cat err)" "/dev/tty"
 }
 
 @test "-P runs that many at once, --process-slot-var numbers them from 0" {

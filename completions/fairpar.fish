@@ -1,6 +1,6 @@
 # fish completion for fairpar, made by: fairpar --completions fish
 
-set -g __fairpar_valued -a --arg-file -d --delimiter -C --colsep --header --trim -E -e --eof --arg-sep --arg-file-sep -I -i --replace -U --er --extensionreplace --bnr --basenamereplace --dnr --dirnamereplace --bner --basenameextensionreplace --seqreplace --slotreplace -n --max-args --maxargs -N --max-replace-args --maxreplaceargs -L --lines -s --max-chars --maxchars --batch --batch-by --weight --max-parallel --priority --fair --max-long --queue-mem --then --on-failure -f --manifest --block --block-size --blocksize --recend --recstart -j -P --jobs --max-procs --shell --timeout --retries --term-seq --termseq --nice --workdir --wd --work-dir --tmpdir --tempdir --process-slot-var --env --load --memfree --memsuspend --delay --tagstring --halt --halt-on-error --exit-status --trace-service --joblog --jl --results --result --res --completions
+set -g __fairpar_valued -a --arg-file -d --delimiter -C --colsep --header --trim -E -e --eof --arg-sep --arg-file-sep -I -i --replace -U --er --extensionreplace --bnr --basenamereplace --dnr --dirnamereplace --bner --basenameextensionreplace --seqreplace --slotreplace -n --max-args --maxargs -N --max-replace-args --maxreplaceargs -L --lines -s --max-chars --maxchars --batch --batch-by --weight --max-parallel --priority --fair --max-long --queue-mem --then --on-failure -f --manifest --block --block-size --blocksize --recend --recstart -j -P --jobs --max-procs --shell --timeout --retries --term-seq --termseq --nice --workdir --wd --work-dir --tmpdir --tempdir --process-slot-var --env --load --memfree --memsuspend --delay --tagstring --halt --halt-on-error --exit-status --trace-service --joblog --jl --results --result --res --id --semaphore-name --semaphorename --semaphore-timeout --semaphoretimeout --st --completions
 set -g __fairpar_manifests -f --manifest
 
 # Walks over fairpar and its options, up to the cursor. Then the words behind them, its command, are printed; or
@@ -167,6 +167,12 @@ complete -c fairpar -n __fairpar_in_options -l retry-failed -l retryfailed -d 'r
 complete -c fairpar -n __fairpar_in_options -l results -l result -l res -r -F -d 'keep the output in files, or in a table'
 complete -c fairpar -n __fairpar_in_options -l files -l output-as-files -l outputasfiles -d 'keep stdout in files and print their names'
 complete -c fairpar -n __fairpar_in_options -l files0 -d 'the same, with a NUL behind each name'
+complete -c fairpar -n __fairpar_in_options -l semaphore -d 'wait until less than -j (1) run, then run COMMAND'
+complete -c fairpar -n __fairpar_in_options -l id -l semaphore-name -l semaphorename -x -d 'the semaphore\'s name, else that of the terminal'
+complete -c fairpar -n __fairpar_in_options -l fg -d 'wait for the command, and exit with its status'
+complete -c fairpar -n __fairpar_in_options -l bg -d 'exit when the command has been started (default)'
+complete -c fairpar -n __fairpar_in_options -l wait -d 'wait for all commands of the semaphore'
+complete -c fairpar -n __fairpar_in_options -l semaphore-timeout -l semaphoretimeout -l st -x -d 'take it by force after SECS; below 0: give up'
 complete -c fairpar -n __fairpar_in_options -s h -l help -d 'this help: -h in short, --help in full'
 complete -c fairpar -n __fairpar_in_options -s V -l version -d 'print the version'
 complete -c fairpar -n __fairpar_in_options -l completions -x -a 'bash zsh fish' -d 'print the completion script for SHELL'

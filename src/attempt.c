@@ -202,6 +202,9 @@ static void let_through(struct run *run, const struct job *job) {
 	if (!job->spool || run->options->color_failed || !atomic_load_relaxed(&run->all_read) || recipe->attempts > 1 || recipe->nthen > 0) {
 		return;
 	}
+	if (run->options->sem.is_on && !run->options->sem.foreground) {
+		return; // others like it write to the same place
+	}
 	struct pool_stat stat;
 	pool_stat(run->pool, &stat);
 	if (stat.queued == 0 && stat.running + stat.running_long == 1) {
@@ -298,6 +301,11 @@ static int enter_workdir(struct desk *desk, const struct job *job, unsigned slot
 	return result;
 }
 
+// A semaphore's command has fairpar's own standard input, as with GNU parallel.
+static int stdin_of(const struct run *run) {
+	return run->options->sem.is_on && !run->options->tty ? STDIN_FILENO : terminal_fd(run);
+}
+
 static void run_child(struct desk *desk, const struct job *job, const struct attempt *attempt,
                       struct result *ret_result) {
 	struct run *run = desk->run;
@@ -311,12 +319,13 @@ static void run_child(struct desk *desk, const struct job *job, const struct att
 		.argv = desk->command.argv,
 		.env = desk->env,
 		.context = desk->context ? desk->context : recipe->context,
-		.stdin_fd = terminal_fd(run),
+		.stdin_fd = stdin_of(run),
 		.drain = job->spool || job->results ? &drain : NULL,
 		.timeout = recipe->timeout,
 		.memory = recipe->memory,
 		.label = buf_str(&desk->label),
-		.forks = desk->command.by_shell,
+		// the guardian of a semaphore's command holds the semaphore until that has ended
+		.forks = desk->command.by_shell || run->options->sem.is_on,
 		.own_group = true,
 		.foreground = terminal_fd(run) >= 0 && terminal_is_ours(run),
 		.cleanup = attempt->cleanup,

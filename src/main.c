@@ -9,6 +9,7 @@
 //   show.c         show_manifest()    --check and --list
 //   xargs.c        xargs_main()       `fairpar --xargs`, or called xargs: its own root (xargs_options.c, xargs_job.c)
 //   run.c          run_all()          composition root and event loop: input, signals, the end
+//   sem_mode.c     sem_run()          one command behind a semaphore, then run_all()
 //   recipe.c       recipe_from_job()  how the items of a batch become jobs: templates, context, environment
 //   feed.c         feeds_fill()       inputs into the queues of their batches, just ahead of need (parcel.c)
 //   stages.c       stages_advance()   a manifest's batches: which wait, which run, which are skipped
@@ -25,7 +26,7 @@
 //   process/       child_run()        one child from start to end; signals, contexts, the guardian
 //   output/        spool_readable()   a job's output, whole and in the promised order
 //   job/           halt_is_met()      the nouns and the pure rules: outcomes, --halt, exit status
-//   slots/         slots_parse()      how many jobs at once
+//   slots/         slots_parse()      how many jobs at once; semaphores
 //   report/        trace_add()        what is told to programs: the service trace
 //   base/                             memory, byte strings, messages, threads, descriptors
 //
@@ -37,6 +38,7 @@
 #include "process/context.h"
 #include "process/guardian.h"
 #include "run.h"
+#include "sem_mode.h"
 #include "show.h"
 #include "xargs.h"
 
@@ -61,6 +63,7 @@ int main(int argc, char *argv[]) {
 	struct options options;
 	switch (options_parse(&options, argc, argv)) {
 	case MODE_RUN: status = run_all(&options, context); break;
+	case MODE_SEM: status = sem_run(&options, context); break;
 	case MODE_SHOW: status = show_manifest(&options); break;
 	case MODE_EXIT: status = options.status; break;
 	case MODE_ERROR: break;

@@ -23,6 +23,7 @@ enum option_id {
 };
 
 #define WITH_MANIFEST ""
+#define ONE_COMMAND "a semaphore runs one command, not batches"
 #define MANIFEST_KEY(name) "use the key '" name "' in the manifest, under 'defaults' for all batches"
 
 // One row; see options.def for what the columns hold.

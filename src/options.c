@@ -16,6 +16,7 @@
 #include "option_items.h"
 #include "option_log.h"
 #include "option_packing.h"
+#include "option_semaphore.h"
 #include "option_table.h"
 #include "option_values.h"
 #include "slots/slots.h"
@@ -439,6 +440,7 @@ static int take_option(struct parser *p, enum option_id id, bool by_letter, cons
 	case GROUP_ADMISSION: return admission_option_take(p->options, id, value);
 	case GROUP_OUTPUT:
 	case GROUP_OUTCOME: return take_output_option(p, id, value);
+	case GROUP_SEMAPHORE: return option_semaphore_take(p->options, id, value);
 	case GROUP_LOG: return option_log_take(p->options, id, value);
 	default: return take_about_option(p, id, by_letter, value);
 	}
@@ -805,9 +807,39 @@ static int settle_manifest(struct parser *p) {
 	return 0;
 }
 
+// All words are the command; ':::' in it is most likely a mistake.
+static enum mode take_sem(struct parser *p) {
+	const struct options *o = p->options;
+	if (o->manifest) {
+		diag_error("--manifest cannot be combined with a semaphore: it runs one command");
+		return MODE_ERROR;
+	}
+	for (int i = p->at; i < p->argc; ++i) {
+		if (is_separator(p, p->argv[i])) {
+			diag_error("a semaphore runs one command without items: quote '%s' if it is part of it", p->argv[i]);
+			return MODE_ERROR;
+		}
+	}
+	if (check_contradictions(p) != 0 || option_log_check(o) != 0) {
+		return MODE_ERROR;
+	}
+	if (option_semaphore_settle(p->options, p->argv + p->at, (size_t)(p->argc - p->at)) != 0) {
+		return MODE_ERROR;
+	}
+	settle_output(p);
+	return MODE_SEM;
+}
+
 // The words behind the options, and what all of them together mean.
 static enum mode take_rest(struct parser *p) {
 	const struct options *o = p->options;
+	if (o->sem.is_on) {
+		return take_sem(p);
+	}
+	if (o->sem.waits) {
+		fail(OPT_WAIT, "waits for the jobs of a semaphore: name it with --id, or add --semaphore");
+		return MODE_ERROR;
+	}
 	if (!o->manifest) {
 		if (o->check || o->list) {
 			fail(o->check ? OPT_CHECK : OPT_LIST, "needs a manifest: name it with -f FILE");
@@ -820,6 +852,12 @@ static enum mode take_rest(struct parser *p) {
 		return MODE_ERROR;
 	}
 	return o->check || o->list ? MODE_SHOW : MODE_RUN;
+}
+
+// Whether the program was started by that name.
+static bool is_called(const char *program, const char *name) {
+	const char *slash = strrchr(program, '/');
+	return strcmp(slash ? slash + 1 : program, name) == 0;
 }
 
 enum mode options_parse(struct options *ret_options, int argc, char *argv[]) {
@@ -838,6 +876,7 @@ enum mode options_parse(struct options *ret_options, int argc, char *argv[]) {
 		.at = argc > 0 ? 1 : 0,
 		.items = ITEM_OPTIONS_INIT,
 	};
+	ret_options->sem.is_on = argc > 0 && is_called(argv[0], "sem");
 	if (take_options(&p) != 0) {
 		return MODE_ERROR;
 	}
@@ -860,5 +899,6 @@ void options_fini(struct options *options) {
 	free(options->then);
 	free(options->colsep);
 	free(options->tagstring);
+	free(options->sem.line);
 	*options = (struct options){.status = options->status};
 }

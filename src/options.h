@@ -13,6 +13,7 @@
 
 enum mode {
 	MODE_RUN,   // the command, or the manifest if there is one
+	MODE_SEM,   // a command behind a semaphore: sem_run()
 	MODE_SHOW,  // --check and --list: show_manifest()
 	MODE_EXIT,  // --help, --version, --completions, --schema: printed; exit with options.status
 	MODE_ERROR, // a message was printed; exit with EXIT_TROUBLE
@@ -32,6 +33,18 @@ struct batch_setting {
 	char *pattern;       // batch name or glob; owned
 	long value;          // in the range of struct queue_attrs; 1 for the two that have none
 	bool used;           // set by run.c when a batch matched; see its warning at the end
+};
+
+// Semaphore mode; see option_semaphore.c.
+struct semaphore_options {
+	bool is_on;
+	bool foreground, background;     // --fg, --bg
+	bool waits;                      // --wait: there is no command
+	bool gives_up;                   // after the timeout, instead of taking it by force
+	uint64_t timeout;                // nanoseconds, 0: none
+	const char *name;                // --id
+	const char *input;               // FILE that is the command's standard input, or NULL: fairpar's own
+	char *line;                      // the command, owned
 };
 
 enum output_kind { OUTPUT_GROUP, OUTPUT_LINE_BUFFER, OUTPUT_UNGROUP };
@@ -80,6 +93,8 @@ struct options {
 	bool check;                      // --check, or else
 	bool list;                       // --list, as
 	enum manifest_listing listing;
+
+	struct semaphore_options sem;
 
 	// input
 	struct source_config *sources;   // -a, then ::: and ::::, or stdin; feeds --batch NAME, else "default"

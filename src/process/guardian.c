@@ -85,20 +85,27 @@ bool guardian_is_wanted(struct guardian *guardian) {
 	return atomic_load_relaxed(&guardian->state) == GUARDIAN_NONE;
 }
 
+static int kept_fd = -1;
+
+void guardian_keep(int fd) {
+	kept_fd = fd;
+}
+
 // Takes the pipe's read end. Returns 0, or -1: without a guardian the parent-death signal of each job must do.
 static int guardian_spawn(struct guardian *guardian, const struct spawn_world *world, void *stack_top, int pipe_fd) {
-	char name[] = "fairpar", option[] = GUARDIAN_ARG, pipe_text[16], table_text[16];
+	char name[] = "fairpar", option[] = GUARDIAN_ARG, pipe_text[16], table_text[16], kept_text[16];
 	snprintf(pipe_text, sizeof(pipe_text), "%d", pipe_fd);
 	snprintf(table_text, sizeof(table_text), "%d", guardian->table_fd);
+	snprintf(kept_text, sizeof(kept_text), "%d", kept_fd);
 	struct spawn_config config = {
 		.path = "/proc/self/exe", // this very image, also after an upgrade has replaced the file
-		.argv = (char *[]){name, option, pipe_text, table_text, NULL},
+		.argv = (char *[]){name, option, pipe_text, table_text, kept_text, NULL},
 		.env = (char *[]){NULL},
 		.world = world,
 		.stdio = {-1, -1, -1},
 		.cgroup_fd = -1,
-		.keep = (int[]){pipe_fd, guardian->table_fd},
-		.nkeep = 2,
+		.keep = (int[]){pipe_fd, guardian->table_fd, kept_fd},
+		.nkeep = kept_fd >= 0 ? 3 : 2,
 		.stack_top = stack_top,
 	};
 	int pidfd;
@@ -163,16 +170,20 @@ void guardian_fini(struct guardian *guardian) {
 
 // ---- in the guardian ----
 
-// Gives back all that came from the caller but the two descriptors, which become 3 and 4.
-static int settle(int pipe_fd, int table_fd) {
+// Gives back all that came from the caller but the descriptors, which become 3, 4 and, if there is a third, 5.
+static int settle(int pipe_fd, int table_fd, int kept) {
 	setsid();
 	for (int signal = 1; signal <= SIGRTMAX; ++signal) {
 		struct sigaction ignore = {.sa_handler = SIG_IGN};
 		sigaction(signal, &ignore, NULL); // refused for KILL and STOP
 	}
-	// above 4, so that neither is in the way of the other
-	int high_pipe = fcntl(pipe_fd, F_DUPFD, 5), high_table = fcntl(table_fd, F_DUPFD, 5);
+	// above 5, so that none is in the way of another
+	int high_pipe = fcntl(pipe_fd, F_DUPFD, 6), high_table = fcntl(table_fd, F_DUPFD, 6);
+	int high_kept = kept >= 0 ? fcntl(kept, F_DUPFD, 6) : -1;
 	if (high_pipe < 0 || high_table < 0 || dup2(high_pipe, 3) < 0 || dup2(high_table, 4) < 0) {
+		return -1;
+	}
+	if (high_kept >= 0 ? dup2(high_kept, 5) < 0 : close(5) != 0 && errno != EBADF) {
 		return -1;
 	}
 	int null = open("/dev/null", O_RDWR);
@@ -182,8 +193,8 @@ static int settle(int pipe_fd, int table_fd) {
 		}
 	}
 	struct rlimit limit = {0};
-	if (syscall(SYS_close_range, 5U, ~0U, 0U) != 0 && getrlimit(RLIMIT_NOFILE, &limit) == 0) {
-		for (rlim_t fd = 5; fd < limit.rlim_cur && fd < 65536; ++fd) { // before Linux 5.9
+	if (syscall(SYS_close_range, 6U, ~0U, 0U) != 0 && getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+		for (rlim_t fd = 6; fd < limit.rlim_cur && fd < 65536; ++fd) { // before Linux 5.9
 			close((int)fd);
 		}
 	}
@@ -281,7 +292,11 @@ static void end_all(struct group_table *table, int table_fd) {
 }
 
 int guardian_main(int argc, char *argv[]) {
-	if (argc != 4 || settle((int)strtol(argv[2], NULL, 10), (int)strtol(argv[3], NULL, 10)) != 0) {
+	int fds[3];
+	for (int i = 0; i < 3; ++i) {
+		fds[i] = i + 2 < argc ? (int)strtol(argv[i + 2], NULL, 10) : -1;
+	}
+	if (argc != 5 || settle(fds[0], fds[1], fds[2]) != 0) {
 		return EXIT_TROUBLE;
 	}
 	struct group_table *table = table_map(4);

@@ -56,6 +56,9 @@ void guardian_init(struct guardian *guardian);
 // True until a start was tried; without a lock.
 bool guardian_is_wanted(struct guardian *guardian);
 
+// A descriptor that a guardian started from now on has open until it ends, or -1. Before any thread is started.
+void guardian_keep(int fd);
+
 // Starts the guardian, once; other threads that call it meanwhile go on. The conditions of spawn() hold.
 void guardian_start(struct guardian *guardian, const struct spawn_world *world, void *stack_top);
 

@@ -1,0 +1,475 @@
+// Counting semaphores with a name: FIFOs whose locks and whose ends the kernel gives up with their owners.
+//
+// In a semaphore's directory are
+//
+//	lock    whoever looks around or changes anything there has locked it; never for long
+//	wN      somebody waits in the queue, number N in it
+//	hN      somebody holds the semaphore; by the number under which he waited
+//	xN      somebody waits for all up to number N
+//
+// A file that is locked is alive: its owner has it open for reading and writing. A file that is not was left by a process
+// that was killed; whoever sees it first unlinks it. On the last close the kernel gives up the lock before it tells the
+// readers of the FIFO (__fput() in fs/file_table.c: locks_remove_file(), then release()), so whoever is woken finds it
+// free. POLLHUP stays as long as there is no writer, so it cannot be missed between looking and polling.
+
+#include "slots/semaphore.h"
+
+#include "base/alloc.h"
+#include "base/diag.h"
+#include "base/sync.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdio.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { WAITING = 'w', HOLDING = 'h', WATCHING = 'x' };
+
+struct semaphore {
+	char *name;              // of its directory
+	struct buf path;         // of the directory, for messages
+	int parent_fd;           // of the directory above it
+	int dir_fd, lock_fd;     // while it is locked, else -1
+	int fd;                  // of the own file, or -1
+	char kind;               // of the own file
+	unsigned number;
+};
+
+// A file of somebody else who is alive.
+struct other {
+	unsigned number;
+	char kind;
+	int fd;                  // to poll
+};
+
+struct others {
+	struct other *at;
+	size_t n, cap;
+	unsigned last;           // the greatest number that any file has, 0: none
+};
+
+static void close_fd(int *fd) {
+	if (*fd >= 0) {
+		close(*fd);
+	}
+	*fd = -1;
+}
+
+static int fail(const struct semaphore *s, struct buf *error, const char *what) {
+	int cause = errno;
+	buf_printf(error, "semaphore: cannot %s '%s': %s", what, diag_shows(buf_str(&s->path)), strerror(cause));
+	return -1;
+}
+
+// ---- the directory ----
+
+// Enters a directory of one's own, which is made if it is missing. `private`: closed to everybody else.
+static int enter(struct semaphore *s, const char *name, bool private, struct buf *error) {
+	buf_printf(&s->path, "/%s", name);
+	if (mkdirat(s->parent_fd, name, 0700) != 0 && errno != EEXIST) {
+		return fail(s, error, "make");
+	}
+	int fd = openat(s->parent_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	struct stat st;
+	if (fd < 0 || fstat(fd, &st) != 0) {
+		fail(s, error, "open");
+		close_fd(&fd);
+		return -1;
+	}
+	close_fd(&s->parent_fd);
+	s->parent_fd = fd;
+	if (st.st_uid != geteuid()) {
+		buf_printf(error, "semaphore: '%s' belongs to another user: is HOME yours?", diag_shows(s->path.data));
+		return -1;
+	}
+	if (st.st_mode & (private ? 077 : 022)) {
+		buf_printf(error, "semaphore: '%s' is open to other users: chmod 700 closes it", diag_shows(s->path.data));
+		return -1;
+	}
+	return 0;
+}
+
+// The directory in which all semaphores are.
+static int enter_all(struct semaphore *s, struct buf *error) {
+	const char *home = getenv("HOME"), *runtime = getenv("XDG_RUNTIME_DIR");
+	bool has_home = home && home[0] == '/';
+	if (!has_home && !(runtime && runtime[0] == '/')) {
+		buf_adds(error, "semaphore: neither HOME nor XDG_RUNTIME_DIR is set, so there is no place for it");
+		return -1;
+	}
+	buf_adds(&s->path, has_home ? home : runtime);
+	if (has_home) {
+		buf_adds(&s->path, "/.cache");
+		if (mkdir(s->path.data, 0700) != 0 && errno != EEXIST) {
+			return fail(s, error, "make");
+		}
+	}
+	// may be a link: many have their cache on another disk
+	s->parent_fd = open(s->path.data, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (s->parent_fd < 0) {
+		return fail(s, error, "open");
+	}
+	return enter(s, "fairpar", false, error) == 0 && enter(s, "sem", true, error) == 0 ? 0 : -1;
+}
+
+// Any name as one of a file: "id-" and, but for letters, digits, "-" and "_", %XX.
+static int set_name(struct semaphore *s, const char *name, struct buf *error) {
+	struct buf file = BUF_INIT;
+	buf_adds(&file, "id-");
+	for (const char *c = name; *c; ++c) {
+		bool plain = (*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') || (*c >= '0' && *c <= '9') || *c == '-' || *c == '_';
+		if (plain) {
+			buf_addc(&file, *c);
+		} else {
+			buf_printf(&file, "%%%02X", (unsigned)(unsigned char)*c);
+		}
+	}
+	s->name = buf_take(&file);
+	if (strlen(s->name) <= NAME_MAX) {
+		return 0;
+	}
+	buf_printf(error, "semaphore: the name '%s' is too long", diag_shows(name));
+	return -1;
+}
+
+struct semaphore *semaphore_open(const char *name, struct buf *error) {
+	struct semaphore *s = NEW(struct semaphore);
+	s->parent_fd = s->dir_fd = s->lock_fd = s->fd = -1;
+	if (set_name(s, name, error) != 0 || enter_all(s, error) != 0) {
+		semaphore_forget(s);
+		return NULL;
+	}
+	buf_printf(&s->path, "/%s", s->name);
+	return s;
+}
+
+// ---- the lock ----
+
+static void unlock(struct semaphore *s) {
+	close_fd(&s->lock_fd);
+	close_fd(&s->dir_fd);
+}
+
+// One try. Returns 1 if it is locked, 0 if somebody removed the directory meanwhile, or -1 with errno.
+static int try_lock(struct semaphore *s) {
+	if (mkdirat(s->parent_fd, s->name, 0700) != 0 && errno != EEXIST) {
+		return -1;
+	}
+	s->dir_fd = openat(s->parent_fd, s->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (s->dir_fd < 0) {
+		return errno == ENOENT ? 0 : -1;
+	}
+	s->lock_fd = openat(s->dir_fd, "lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (s->lock_fd < 0) {
+		return errno == ENOENT ? 0 : -1;
+	}
+	struct stat st;
+	int result;
+	do {
+		result = flock(s->lock_fd, LOCK_EX);
+	} while (result != 0 && errno == EINTR);
+	if (result != 0 || fstat(s->lock_fd, &st) != 0) {
+		return -1;
+	}
+	return st.st_nlink > 0;
+}
+
+static int lock(struct semaphore *s, struct buf *error) {
+	for (;;) {
+		int result = try_lock(s);
+		if (result > 0) {
+			return 0;
+		}
+		int cause = errno;
+		unlock(s);
+		if (result < 0) {
+			errno = cause;
+			return fail(s, error, "lock");
+		}
+	}
+}
+
+// ---- the files ----
+
+typedef char file_name[16];
+
+static void name_file(file_name ret_name, char kind, unsigned number) {
+	snprintf(ret_name, sizeof(file_name), "%c%u", kind, number);
+}
+
+// Makes the own file with the next number, or under the one that there is. The semaphore is locked.
+static int make_file(struct semaphore *s, char kind, unsigned number, struct buf *error) {
+	file_name name;
+	name_file(name, kind, number);
+	if (mkfifoat(s->dir_fd, name, 0600) != 0) {
+		return fail(s, error, "make a FIFO in");
+	}
+	int fd = openat(s->dir_fd, name, O_RDWR | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) != 0) {
+		fail(s, error, "lock a FIFO in");
+		close_fd(&fd);
+		return -1;
+	}
+	s->fd = fd;
+	s->kind = kind;
+	s->number = number;
+	return 0;
+}
+
+static void drop_file(struct semaphore *s) {
+	file_name name;
+	name_file(name, s->kind, s->number);
+	if (s->fd >= 0) {
+		(void)!unlinkat(s->dir_fd, name, 0); // without its lock it means nothing, and the next one tries again
+	}
+	close_fd(&s->fd);
+}
+
+static void others_fini(struct others *others) {
+	for (size_t i = 0; i < others->n; ++i) {
+		close(others->at[i].fd);
+	}
+	free(others->at);
+	*others = (struct others){0};
+}
+
+// Adds whose file this is, if somebody lives who owns it.
+static int look_at(struct semaphore *s, struct others *others, char kind, unsigned number, struct buf *error) {
+	file_name name;
+	name_file(name, kind, number);
+	int fd = openat(s->dir_fd, name, O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0) {
+		return errno == ENOENT ? 0 : fail(s, error, "open a FIFO in");
+	}
+	struct stat st;
+	if (fstat(fd, &st) == 0 && S_ISFIFO(st.st_mode) && flock(fd, LOCK_SH | LOCK_NB) != 0) {
+		grow_array(&others->at, &others->cap, others->n + 1, sizeof(*others->at));
+		others->at[others->n++] = (struct other){.number = number, .kind = kind, .fd = fd};
+		return 0;
+	}
+	(void)!unlinkat(s->dir_fd, name, 0);
+	close(fd);
+	return 0;
+}
+
+// Who else is there. The semaphore is locked. The caller calls others_fini(), also after an error.
+static int look_around(struct semaphore *s, struct others *ret_others, struct buf *error) {
+	*ret_others = (struct others){0};
+	int fd = openat(s->dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+	if (!dir) {
+		fail(s, error, "read");
+		close_fd(&fd);
+		return -1;
+	}
+	int result = 0;
+	for (struct dirent *entry; result == 0 && (errno = 0, entry = readdir(dir));) {
+		char kind, rest;
+		unsigned number;
+		if (sscanf(entry->d_name, "%c%9u%c", &kind, &number, &rest) != 2 || !strchr("whx", kind)) {
+			continue;
+		}
+		ret_others->last = number > ret_others->last ? number : ret_others->last;
+		if (s->fd < 0 || number != s->number || kind != s->kind) {
+			result = look_at(s, ret_others, kind, number, error);
+		}
+	}
+	if (result == 0 && errno != 0) {
+		result = fail(s, error, "read");
+	}
+	closedir(dir);
+	return result;
+}
+
+// ---- waiting ----
+
+// Drops from the others those for whose end the caller does not wait.
+static void keep_holders(struct others *others) {
+	size_t n = 0;
+	for (size_t i = 0; i < others->n; ++i) {
+		if (others->at[i].kind == HOLDING) {
+			others->at[n++] = others->at[i];
+		} else {
+			close(others->at[i].fd);
+		}
+	}
+	others->n = n;
+}
+
+// Leaves the one who waits right before number `before`, if there is one. Returns whether there is.
+static bool keep_one_ahead(struct others *others, unsigned before) {
+	const struct other *ahead = NULL;
+	for (size_t i = 0; i < others->n; ++i) {
+		const struct other *other = &others->at[i];
+		if (other->kind == WAITING && other->number < before && (!ahead || other->number > ahead->number)) {
+			ahead = other;
+		}
+	}
+	if (!ahead) {
+		return false;
+	}
+	struct other one = *ahead;
+	for (size_t i = 0; i < others->n; ++i) {
+		if (others->at[i].fd != one.fd) {
+			close(others->at[i].fd);
+		}
+	}
+	others->at[0] = one;
+	others->n = 1;
+	return true;
+}
+
+static void keep_earlier(struct others *others, unsigned before) {
+	size_t n = 0;
+	for (size_t i = 0; i < others->n; ++i) {
+		if (others->at[i].kind != WATCHING && others->at[i].number < before) {
+			others->at[n++] = others->at[i];
+		} else {
+			close(others->at[i].fd);
+		}
+	}
+	others->n = n;
+}
+
+// Sleeps until one of them has gone. Returns 1, 0 at the deadline, or -1 with errno.
+static int await_one(const struct others *others, uint64_t deadline) {
+	struct pollfd *fds = xcalloc(others->n, sizeof(*fds));
+	for (size_t i = 0; i < others->n; ++i) {
+		fds[i] = (struct pollfd){.fd = others->at[i].fd}; // POLLHUP comes unasked
+	}
+	int ready;
+	do {
+		uint64_t now = now_ns();
+		uint64_t ms = deadline > now ? (deadline - now + NS_PER_MS - 1) / NS_PER_MS : 0;
+		ready = poll(fds, (nfds_t)others->n, deadline == TIME_NEVER ? -1 : ms > INT_MAX ? INT_MAX : (int)ms);
+	} while ((ready < 0 && errno == EINTR) || (ready == 0 && now_ns() < deadline));
+	free(fds);
+	return ready > 0 ? 1 : ready;
+}
+
+// Unlocks the semaphore, sleeps, and locks it again. Frees the others.
+static enum semaphore_result sleep_unlocked(struct semaphore *s, struct others *others, uint64_t deadline,
+                                            struct buf *error) {
+	unlock(s);
+	int woken = await_one(others, deadline);
+	if (woken < 0) {
+		fail(s, error, "wait for");
+	}
+	others_fini(others);
+	if (woken < 0 || lock(s, error) != 0) {
+		return SEMAPHORE_ERROR;
+	}
+	return woken ? SEMAPHORE_DONE : SEMAPHORE_TIMED_OUT;
+}
+
+// Becomes a holder under the number that it has. The semaphore is locked.
+static enum semaphore_result hold(struct semaphore *s, struct buf *error) {
+	struct semaphore waiting = *s;
+	s->fd = -1;
+	int result = make_file(s, HOLDING, waiting.number, error);
+	drop_file(&waiting); // the next one in the queue wakes
+	return result == 0 ? SEMAPHORE_DONE : SEMAPHORE_ERROR;
+}
+
+// Gets in line: makes the own file behind all others. The semaphore stays locked.
+static int line_up(struct semaphore *s, char kind, struct buf *error) {
+	struct others others = {0};
+	int result = lock(s, error);
+	if (result == 0) {
+		result = look_around(s, &others, error);
+	}
+	if (result == 0) {
+		result = make_file(s, kind, others.last + 1, error);
+	}
+	others_fini(&others);
+	return result;
+}
+
+enum semaphore_result semaphore_take(struct semaphore *s, unsigned limit, uint64_t deadline, struct buf *error) {
+	enum semaphore_result result = line_up(s, WAITING, error) == 0 ? SEMAPHORE_DONE : SEMAPHORE_ERROR;
+	while (result == SEMAPHORE_DONE) {
+		struct others others;
+		result = look_around(s, &others, error) == 0 ? SEMAPHORE_DONE : SEMAPHORE_ERROR;
+		if (result == SEMAPHORE_DONE && !keep_one_ahead(&others, s->number)) {
+			keep_holders(&others);
+			if (others.n < limit) {
+				result = hold(s, error);
+				others_fini(&others);
+				break;
+			}
+		}
+		if (result == SEMAPHORE_DONE) {
+			result = sleep_unlocked(s, &others, deadline, error);
+		}
+		others_fini(&others);
+	}
+	unlock(s);
+	return result;
+}
+
+enum semaphore_result semaphore_seize(struct semaphore *s, struct buf *error) {
+	enum semaphore_result result = lock(s, error) == 0 ? hold(s, error) : SEMAPHORE_ERROR;
+	unlock(s);
+	return result;
+}
+
+enum semaphore_result semaphore_wait(struct semaphore *s, uint64_t deadline, struct buf *error) {
+	enum semaphore_result result = line_up(s, WATCHING, error) == 0 ? SEMAPHORE_DONE : SEMAPHORE_ERROR;
+	while (result == SEMAPHORE_DONE) {
+		struct others others;
+		result = look_around(s, &others, error) == 0 ? SEMAPHORE_DONE : SEMAPHORE_ERROR;
+		keep_earlier(&others, s->number);
+		bool done = others.n == 0;
+		if (result == SEMAPHORE_DONE && !done) {
+			result = sleep_unlocked(s, &others, deadline, error);
+		}
+		others_fini(&others);
+		if (done) {
+			break;
+		}
+	}
+	unlock(s);
+	return result;
+}
+
+int semaphore_fd(const struct semaphore *s) {
+	return s->fd;
+}
+
+// Whoever opened the lock file before, and locks it after, sees that it has no name any more; see try_lock().
+static void remove_unused(struct semaphore *s) {
+	struct others others;
+	struct buf ignored = BUF_INIT;
+	if (look_around(s, &others, &ignored) == 0 && others.n == 0 && unlinkat(s->dir_fd, "lock", 0) == 0) {
+		(void)!unlinkat(s->parent_fd, s->name, AT_REMOVEDIR); // not if somebody has just made another lock
+	}
+	others_fini(&others);
+	buf_fini(&ignored);
+}
+
+void semaphore_close(struct semaphore *s) {
+	if (!s) {
+		return;
+	}
+	struct buf ignored = BUF_INIT;
+	if (lock(s, &ignored) == 0) { // else the descriptor is closed, and that is what counts
+		drop_file(s);
+		remove_unused(s);
+	}
+	buf_fini(&ignored);
+	semaphore_forget(s);
+}
+
+void semaphore_forget(struct semaphore *s) {
+	unlock(s);
+	close_fd(&s->fd);
+	close_fd(&s->parent_fd);
+	buf_fini(&s->path);
+	free(s->name);
+	free(s);
+}

@@ -1,0 +1,48 @@
+// Counting semaphores with a name, between independent processes of one user on one machine.
+//
+// Each holder and each one that waits has a FIFO of its own in the semaphore's directory, open and locked by flock(2).
+// The kernel gives both up when the last process that has it open ends, however it ends: so what a dead holder held is
+// free at once, and nothing needs to be cleaned up. Who waits polls the other end of such FIFOs: no time is waited.
+// Those who wait are served in the order in which they came.
+//
+// The directory is ~/.cache/fairpar/sem/NAME, or below $XDG_RUNTIME_DIR where there is no $HOME: a login session and a
+// cron job are to meet in it.
+
+#ifndef FAIRPAR_SLOTS_SEMAPHORE_H
+#define FAIRPAR_SLOTS_SEMAPHORE_H
+
+#include "base/attr.h"
+#include "base/buf.h"
+
+#include <stdint.h>
+
+struct semaphore;
+
+enum semaphore_result {
+	SEMAPHORE_ERROR = -1, // with a whole message in *error
+	SEMAPHORE_DONE,
+	SEMAPHORE_TIMED_OUT,
+};
+
+// Opens the semaphore of that name, which is made if it is not there. Returns NULL with a whole message in *error.
+struct semaphore *semaphore_open(const char *name, struct buf *error) FP_NODISCARD;
+
+// Waits until fewer than `limit` (at least 1) hold it and everybody who came before has been served, and holds it then.
+// After `deadline` (now_ns() time, or TIME_NEVER) it has not been taken: semaphore_seize() takes it all the same.
+enum semaphore_result semaphore_take(struct semaphore *semaphore, unsigned limit, uint64_t deadline, struct buf *error)
+	FP_NODISCARD;
+enum semaphore_result semaphore_seize(struct semaphore *semaphore, struct buf *error) FP_NODISCARD;
+
+// Waits until all that hold it now, or wait for it, have given it back.
+enum semaphore_result semaphore_wait(struct semaphore *semaphore, uint64_t deadline, struct buf *error) FP_NODISCARD;
+
+// The descriptor of what is held: a process that has it open holds it too. Close-on-exec.
+int semaphore_fd(const struct semaphore *semaphore);
+
+// Gives back what is held, and removes the directory if nobody uses it. NULL-safe.
+void semaphore_close(struct semaphore *semaphore);
+
+// For the parent after fork(): the child holds it now.
+void semaphore_forget(struct semaphore *semaphore);
+
+#endif

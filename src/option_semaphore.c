@@ -10,6 +10,11 @@
 #include <string.h>
 #include <unistd.h>
 
+bool option_semaphore_is_called(const char *program) {
+	const char *slash = strrchr(program, '/');
+	return strcmp(slash ? slash + 1 : program, "sem") == 0;
+}
+
 // SECS: above 0 the semaphore is taken by force then, below 0 it is given up. 0 is no limit, as in GNU parallel.
 static int set_timeout(struct options *options, const char *text) {
 	struct semaphore_options *sem = &options->sem;

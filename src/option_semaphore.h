@@ -6,6 +6,9 @@
 #include "option_table.h"
 #include "options.h"
 
+// Whether the program was started by the name that means --semaphore.
+bool option_semaphore_is_called(const char *program);
+
 // Takes one of the group GROUP_SEMAPHORE. Returns 0, or -1 after a message.
 int option_semaphore_take(struct options *options, enum option_id id, const char *value);
 

@@ -854,12 +854,6 @@ static enum mode take_rest(struct parser *p) {
 	return o->check || o->list ? MODE_SHOW : MODE_RUN;
 }
 
-// Whether the program was started by that name.
-static bool is_called(const char *program, const char *name) {
-	const char *slash = strrchr(program, '/');
-	return strcmp(slash ? slash + 1 : program, name) == 0;
-}
-
 enum mode options_parse(struct options *ret_options, int argc, char *argv[]) {
 	*ret_options = (struct options){
 		.delimiter = '\n',
@@ -876,7 +870,7 @@ enum mode options_parse(struct options *ret_options, int argc, char *argv[]) {
 		.at = argc > 0 ? 1 : 0,
 		.items = ITEM_OPTIONS_INIT,
 	};
-	ret_options->sem.is_on = argc > 0 && is_called(argv[0], "sem");
+	ret_options->sem.is_on = argc > 0 && option_semaphore_is_called(argv[0]);
 	if (take_options(&p) != 0) {
 		return MODE_ERROR;
 	}

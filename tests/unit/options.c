@@ -7,6 +7,7 @@
 #include "../../src/option_items.c"
 #include "../../src/option_log.c"
 #include "../../src/option_packing.c"
+#include "../../src/option_semaphore.c"
 #include "../../src/option_table.c"
 #include "../../src/option_values.c"
 #include "../../src/help.c"

@@ -16,7 +16,7 @@ bool option_semaphore_is_called(const char *program) {
 }
 
 // SECS: above 0 the semaphore is taken by force then, below 0 it is given up. 0 is no limit, as in GNU parallel.
-static int set_timeout(struct options *options, const char *text) {
+static int set_semaphore_timeout(struct options *options, const char *text) {
 	struct semaphore_options *sem = &options->sem;
 	sem->gives_up = text[0] == '-';
 	if (option_duration(text + sem->gives_up, &sem->timeout) == 0) {
@@ -35,7 +35,7 @@ int option_semaphore_take(struct options *options, enum option_id id, const char
 	case OPT_FG: sem->foreground = true; return 0;
 	case OPT_BG: sem->background = true; return 0;
 	case OPT_WAIT: sem->waits = true; return 0;
-	case OPT_SEMAPHORE_TIMEOUT: return set_timeout(options, value);
+	case OPT_SEMAPHORE_TIMEOUT: return set_semaphore_timeout(options, value);
 	default: return 0; // --semaphore
 	}
 }

@@ -178,7 +178,6 @@ static void test_pipe(void) {
 static void test_foreign_names(void) {
 	REFUSED("--tee is an option of GNU parallel that fairpar does not have", "--tee", "x");
 	REFUSED("--round is an option of GNU parallel", "--round", "x");
-	REFUSED("--semaphore is an option of GNU parallel", "--semaphore", "x");
 	REFUSED("-H is an option of GNU parallel", "-H", "x");
 	REFUSED("-T is an option of GNU parallel", "-kT1", "x");
 	REFUSED("--rpl is not in fairpar; use --plus", "--rpl", "x");
@@ -540,7 +539,8 @@ static void test_manifest_options(void) {
 	};
 	for (int id = 0; id < NOPTIONS; ++id) {
 		const struct option_info *option = &option_table[id];
-		if (option->group == GROUP_ABOUT || option->group == GROUP_MANIFEST || id == OPT_MAX_LINE_LENGTH) {
+		if (option->group == GROUP_ABOUT || option->group == GROUP_MANIFEST || id == OPT_MAX_LINE_LENGTH ||
+		    option->group == GROUP_SEMAPHORE) { // which has its own words for -f
 			continue;
 		}
 		const char *value = "1";

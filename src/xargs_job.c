@@ -321,8 +321,15 @@ static enum work_status run_item(struct worker *worker, struct queue *queue, voi
 	struct xargs_run *run = queue_user(queue);
 	struct xargs_line *line = *(struct xargs_line **)data;
 	verify(size == sizeof(line));
-	line_left(run, line, /* dropped */ false);
+	// what the input is blamed for comes behind what is said of the command lines before
+	bool speaks = run->options->verbose || run->options->ask;
+	if (!speaks) {
+		line_left(run, line, /* dropped */ false);
+	}
 	run_line(run, desk_of(worker), line, worker_slot(worker));
+	if (speaks) {
+		line_left(run, line, /* dropped */ false);
+	}
 	xargs_line_put(run, line);
 	return WORK_OK;
 }

@@ -1,0 +1,115 @@
+// Fuzz target: xargs' items must be the same whatever the pieces they are read in, and keep to every limit.
+//
+// The first bytes choose the options and the sizes of the pieces; the rest is the input.
+
+#include "base/buf.h"
+#include "base/diag.h"
+#include "plan/xargs_words.h"
+
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+enum { OPTIONS = 4, ENOUGH = 100000 };
+
+static const char *const command[] = {"c", "x%y%", "%"};
+
+struct chosen {
+	struct xargs_words_config config;
+	struct packer_limits limits;
+	const char *replace;
+	size_t ncommand;
+};
+
+static struct chosen choose(const uint8_t *options) {
+	static const char delimiters[] = "\0\n,a";
+	static const char *const eofs[] = {NULL, "X", "a", "_"};
+	static const char *const replaces[] = {NULL, NULL, "%", "x"};
+	struct chosen chosen = {
+		.config = {
+			.literal = options[0] & 1,
+			.delimiter = delimiters[options[0] >> 1 & 3],
+			.eof = eofs[options[0] >> 3 & 3],
+			.run_empty = options[0] & 32,
+		},
+		.replace = replaces[options[0] >> 6],
+	};
+	chosen.ncommand = chosen.replace ? 3 : 1;
+	chosen.limits = (struct packer_limits){
+		.bytes = options[1] & 1 ? 2u + (options[1] >> 1) : ENOUGH,
+		.args = chosen.replace ? 0 : options[2] & 3,
+		.lines = chosen.replace ? 0 : options[2] >> 2 & 3,
+		.argc = options[2] & 16 ? chosen.ncommand + 2 : ENOUGH,
+		.exact = options[2] & 32,
+	};
+	return chosen;
+}
+
+static void check_line(const struct chosen *chosen, const struct packed *line) {
+	const struct packer_limits *limits = &chosen->limits;
+	size_t initial = chosen->replace ? 0 : 2; // "c" and its NUL
+	verify(line->len + initial <= limits->bytes);
+	verify(limits->args == 0 || line->nargs <= limits->args);
+	verify(chosen->replace ? line->nargs == chosen->ncommand : line->nargs + chosen->ncommand <= limits->argc);
+	for (size_t i = 0; i < line->nargs; ++i) {
+		size_t end = i + 1 < line->nargs ? line->starts[i + 1] : line->len;
+		verify(line->starts[i] < end && line->bytes[end - 1] == '\0');
+	}
+}
+
+static void add_line(struct buf *out, const struct packed *line) {
+	buf_printf(out, "%zu:", line->nargs);
+	if (line->len > 0) {
+		buf_add(out, line->bytes, line->len);
+	}
+}
+
+// Appends all that comes of the data to `out`, read whole or in pieces. Returns how many bytes were looked at.
+static size_t read_all(const struct chosen *chosen, const char *data, size_t size, uint32_t random, struct buf *out) {
+	struct packer packer;
+	struct xargs_words words;
+	struct packed line = {.bytes = NULL};
+	const char *error = packer_init(&packer, &chosen->limits, command, chosen->ncommand, chosen->replace);
+	verify(!error);
+	xargs_words_init(&words, &chosen->config, &packer);
+	size_t at = 0, piece = size, nuls = 0;
+	for (enum words_status status = WORDS_MORE; status != WORDS_END && status != WORDS_ERROR;) {
+		if (random > 0) {
+			random = random * 1664525 + 1013904223; // Numerical Recipes
+			piece = 1 + (random >> 20) % (random & 1 << 19 ? 3 : 300);
+		}
+		size_t used, n = size - at < piece ? size - at : piece;
+		status = xargs_words_next(&words, data + at, n, &used, &error);
+		verify(used <= n && (status != WORDS_MORE || (used == n && n > 0)));
+		at += used;
+		if (status == WORDS_LINE) {
+			packer_take(&packer, &line);
+			check_line(chosen, &line);
+			add_line(out, &line);
+		} else if (status == WORDS_ERROR) {
+			verify(error);
+			buf_adds(out, error);
+		} else if (status == WORDS_NUL) {
+			verify(nuls++ == 0 && memchr(data, '\0', size));
+		}
+	}
+	packer_fini(&packer);
+	packed_fini(&line);
+	return at;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+	if (size < OPTIONS || size > 20000) {
+		return 0;
+	}
+	struct chosen chosen = choose(data);
+	const char *input = (const char *)data + OPTIONS;
+	struct buf whole = BUF_INIT, pieced = BUF_INIT;
+	size_t seen = read_all(&chosen, input, size - OPTIONS, 0, &whole);
+	size_t seen_pieced = read_all(&chosen, input, size - OPTIONS, data[3] + 1u, &pieced);
+	verify(chosen.config.literal || seen == seen_pieced); // literal: an item that is too long is noticed with its piece
+	verify(whole.len == pieced.len && (whole.len == 0 || memcmp(whole.data, pieced.data, whole.len) == 0));
+	buf_fini(&whole);
+	buf_fini(&pieced);
+	return 0;
+}

@@ -1,0 +1,184 @@
+// Tests of plan/xargs_words.h: items, quotes, lines and the end-of-file string, wherever the reads cut the input.
+
+#include "plan/xargs_words.h"
+
+#include "base/buf.h"
+#include "test.h"
+
+static const char *const command[] = {"c"};
+
+struct given {
+	struct xargs_words_config config;
+	struct packer_limits limits; // 0: enough
+	const char *replace;
+};
+
+static const char unmatched_single[] = "unmatched single quote; by default quotes are special to xargs unless you use the -0 option";
+static const char unmatched_double[] = "unmatched double quote; by default quotes are special to xargs unless you use the -0 option";
+
+// Reads `len` bytes in pieces of that size, and shows all that came: each line as {<…><…>}, NUL for the warning, ! and the
+// error. *ret_left is how much was not looked at.
+static void read_in_pieces(const struct given *given, const char *text, size_t len, size_t piece, struct buf *out,
+                           size_t *ret_left) {
+	struct packer packer;
+	struct packer_limits limits = given->limits;
+	limits.bytes = limits.bytes ? limits.bytes : 100000;
+	limits.argc = 100000;
+	struct xargs_words words;
+	struct packed line = {.bytes = NULL};
+	check(packer_init(&packer, &limits, command, 1, given->replace) == NULL);
+	xargs_words_init(&words, &given->config, &packer);
+	size_t at = 0;
+	for (;;) {
+		const char *error = NULL;
+		size_t used, n = len - at < piece ? len - at : piece;
+		enum words_status status = xargs_words_next(&words, text + at, n, &used, &error);
+		check(used <= n && (used == n || status != WORDS_MORE));
+		at += used;
+		if (status == WORDS_LINE) {
+			packer_take(&packer, &line);
+			buf_addc(out, '{');
+			for (size_t i = 0; i < line.nargs; ++i) {
+				buf_printf(out, "<%s>", line.bytes + line.starts[i]);
+			}
+			buf_addc(out, '}');
+		} else if (status == WORDS_NUL) {
+			buf_adds(out, "NUL");
+		} else if (status != WORDS_MORE) {
+			buf_printf(out, "%s%s", status == WORDS_ERROR ? "!" : "", status == WORDS_ERROR ? error : "");
+			break;
+		}
+	}
+	*ret_left = len - at;
+	packer_fini(&packer);
+	packed_fini(&line);
+}
+
+// The same must come whatever the size of the pieces; `left` bytes are not looked at.
+static void check_left(const struct given *given, const char *text, size_t len, const char *expected, size_t left) {
+	for (size_t piece = 1; piece <= len + 1; ++piece) {
+		struct buf out = BUF_INIT;
+		size_t found;
+		read_in_pieces(given, text, len, piece, &out, &found);
+		check_string(buf_str(&out), expected);
+		check_equal(found, left);
+		buf_fini(&out);
+	}
+}
+
+#define check_bytes(given, text, expected) check_left(given, text, sizeof(text) - 1, expected, 0)
+
+static const struct given quoted = {.replace = NULL};
+
+static void test_empty(void) {
+	static const struct given run_empty = {.config = {.run_empty = true}};
+	static const struct given literal = {.config = {.literal = true, .run_empty = true}};
+	static const struct given replace = {.config = {.run_empty = true}, .replace = "{}"};
+	check_bytes(&quoted, "", "");
+	check_bytes(&quoted, " \n\t\n", "");
+	check_bytes(&run_empty, "", "{}");
+	check_bytes(&run_empty, "\n \v\f\r\n", "{}");
+	check_bytes(&run_empty, "a", "{<a>}");
+	check_bytes(&literal, "", "{}");
+	check_bytes(&literal, "\0", "{<>}");
+	check_bytes(&replace, "\n\n", "");
+}
+
+static void test_items(void) {
+	check_bytes(&quoted, "a  b\tc\n\nd", "{<a><b><c><d>}");
+	check_bytes(&quoted, "'a b'\"c'd\" \\' \\\\ e\\\nf\\ g\n", "{<a bc'd><'><\\><e\nf g>}");
+	check_bytes(&quoted, "'' a \"\"\n", "{<><a><>}");
+	check_bytes(&quoted, "a ''", "{<a>}"); // nothing is there at the end of the input, as in GNU xargs
+	check_bytes(&quoted, "a \\", "{<a>}");
+	check_bytes(&quoted, "a\vb \v\fc\r\n", "{<a\vb><c\r>}");
+	check_bytes(&quoted, "\xC3\xA9\xFF \x80\n", "{<\xC3\xA9\xFF><\x80>}");
+}
+
+static void test_open_quotes(void) {
+	struct buf expected = BUF_INIT;
+	buf_printf(&expected, "{<a><b>}!%s", unmatched_single);
+	check_left(&quoted, "a b 'c\nd", 8, buf_str(&expected), 1);
+	check_bytes(&quoted, "a b 'c", buf_str(&expected));
+	buf_reset(&expected);
+	buf_printf(&expected, "!%s", unmatched_double);
+	check_bytes(&quoted, "\"c'", buf_str(&expected));
+	buf_reset(&expected);
+	buf_printf(&expected, "!%s", unmatched_single);
+	check_bytes(&quoted, "a'b", buf_str(&expected));
+	check_bytes(&quoted, "a '", "{<a>}"); // open, but nothing is behind it
+	static const struct given exact = {.limits = {.args = 3, .exact = true}};
+	check_bytes(&exact, "a b 'c", buf_str(&expected)); // what is packed is not run with -x
+	buf_fini(&expected);
+}
+
+static void test_nul(void) {
+	check_bytes(&quoted, "a\0b c\0d\n", "NUL{<a><c>}");
+	check_bytes(&quoted, "'\0' x\n", "NUL{<><x>}");
+}
+
+static void test_literal(void) {
+	static const struct given zero = {.config = {.literal = true}};
+	static const struct given comma = {.config = {.literal = true, .delimiter = ',', .eof = "b"}};
+	check_bytes(&zero, "a b'\0\0c\\\n", "{<a b'><><c\\\n>}");
+	check_bytes(&zero, "a\0b\0", "{<a><b>}");
+	check_bytes(&comma, "a,b,,c", "{<a><b><><c>}"); // the end-of-file string means nothing here
+	check_bytes(&comma, ",", "{<>}");
+	static const struct given lines = {.config = {.literal = true, .delimiter = '\n'}, .limits = {.lines = 2}};
+	check_bytes(&lines, "a b\nc\nd\n", "{<a b><c>}{<d>}");
+}
+
+static void test_eof(void) {
+	static const struct given given = {.config = {.eof = "X"}};
+	check_left(&given, "X\na\n", 4, "", 2);
+	check_left(&given, "a X b\n", 6, "{<a>}", 2);
+	check_left(&given, "a\nX\nb\n", 6, "{<a>}", 2);
+	check_left(&given, "a 'X' b\n", 8, "{<a>}", 2);
+	check_bytes(&given, "a X\n", "{<a>}");
+	check_bytes(&given, "X", "");
+	check_bytes(&given, "a\nX", "{<a>}");
+	check_bytes(&given, "a X", "{<a><X>}"); // at the very end only as the first of its line
+	check_bytes(&given, "a XX xX Xa\n", "{<a><XX><xX><Xa>}");
+	static const struct given replace = {.config = {.eof = "X"}, .replace = "{}"};
+	check_left(&replace, "a\nX\nb\n", 6, "{<c>}", 2);
+	check_bytes(&replace, "a X\n", "{<c>}");
+	static const struct given run_empty = {.config = {.eof = "X", .run_empty = true}};
+	check_left(&run_empty, "X a", 3, "{}", 1);
+}
+
+static void test_lines(void) {
+	static const struct given two = {.limits = {.lines = 2}};
+	check_bytes(&two, "a b\nc\nd\n", "{<a><b><c>}{<d>}");
+	check_bytes(&two, "a \nb\nc\nd\n", "{<a><b><c>}{<d>}");
+	check_bytes(&two, "a\t\n\n\nb\nc\nd\n", "{<a><b><c>}{<d>}"); // empty lines are none
+	static const struct given one = {.limits = {.lines = 1}};
+	check_bytes(&one, "a\nb", "{<a>}{<b>}");
+	check_bytes(&one, "a \nb \n", "{<a><b>}");
+	static const struct given args = {.limits = {.args = 2}};
+	check_bytes(&args, "a b c\nd", "{<a><b>}{<c><d>}");
+}
+
+static void test_bytes(void) {
+	static const struct given given = {.limits = {.bytes = 2 + 4}};
+	check_bytes(&given, "a b c", "{<a><b>}{<c>}");
+	check_bytes(&given, "abc d", "{<abc>}{<d>}");
+	check_bytes(&given, "a bcd '' e\n", "{<a>}{<bcd>}{<><e>}");
+	check_left(&given, "a bcde fg", 9, "{<a>}!argument line too long", 3);
+	static const struct given exact = {.limits = {.bytes = 2 + 4, .args = 3, .exact = true}};
+	check_left(&exact, "a b c ", 6, "!argument list too long", 0);
+	static const struct given literal = {.config = {.literal = true}, .limits = {.bytes = 2 + 4}};
+	check_bytes(&literal, "abc\0d", "{<abc>}{<d>}");
+}
+
+int main(int argc, char *argv[]) {
+	static const struct test tests[] = {
+		TEST("input without items gives one line or none, as is said", test_empty),
+		TEST("items end at blanks and newlines, quotes and backslashes protect them", test_items),
+		TEST("an open quote is an error behind what was before it", test_open_quotes),
+		TEST("a NUL is told of once, and ends its argument", test_nul),
+		TEST("nothing is special in literal items", test_literal),
+		TEST("the end-of-file string ends the input where it is an item", test_eof),
+		TEST("lines of input are counted, and go on behind a blank at their end", test_lines),
+		TEST("command lines may have exactly the bytes of the limit", test_bytes),
+	};
+	return test_main(tests, sizeof(tests) / sizeof(tests[0]), argc, argv);
+}

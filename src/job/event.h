@@ -1,0 +1,173 @@
+// What happened in a run, and to whom it is told: one type for the log, the summary, the report, the trace and the
+// status line, live or read back from a log.
+//
+// Events only tell; nothing that listens steers the run. Strings are borrowed for the call.
+
+#ifndef FAIRPAR_JOB_EVENT_H
+#define FAIRPAR_JOB_EVENT_H
+
+#include "job/job.h"
+
+enum event_kind {
+	EVENT_RUN_START,
+	EVENT_BATCH_START,  // its first item was queued, or the manifest names it
+	EVENT_JOB_START,    // an attempt at a step of a job: its process was started, or could not be
+	EVENT_OUTPUT,       // with --log-output
+	EVENT_JOB_END,      // the end of that attempt; event_job_end.next says whether it is the end of the job
+	EVENT_LOST,         // jobs that never started: cancelled or skipped
+	EVENT_WAIT,         // something waits, and not just for its turn
+	EVENT_WAIT_END,
+	EVENT_SLOTS,        // the number of slots has changed
+	EVENT_BATCH_END,
+	EVENT_RUN_END,
+};
+
+// What runs for whom.
+enum event_role {
+	ROLE_JOB,           // an item's command, or a step of its `then`
+	ROLE_ON_FAILURE,
+	ROLE_FINALLY,
+	ROLE_LISTING,       // the command of args_from
+};
+
+// Where the worker found it (engine/pool.h has the same words).
+enum event_source { FROM_OWN, FROM_STOLEN, FROM_QUEUE, FROM_LENT, FROM_LONG };
+
+// What follows the end of an attempt.
+enum event_next { NEXT_NOTHING, NEXT_RETRY, NEXT_STEP };
+
+// Why something has not started.
+enum event_why {
+	WHY_TURN,           // others have had less, or all slots are busy
+	WHY_LIMIT,          // max_parallel of its batch
+	WHY_LOAD,           // --load, --noswap
+	WHY_MEMORY,         // --memfree, `memory`
+	WHY_DELAY,          // --delay
+	WHY_NEEDS,          // another batch has not ended
+	WHY_RETRY,          // the pause before its next attempt
+	WHY_RESERVE,        // a wide job waits for as many slots
+	WHY_SUSPEND,        // --memsuspend: a running job was stopped
+};
+
+struct event_run_start {
+	const char *run;        // ULID: 26 characters
+	const char *version;
+	const char *host;
+	const char *cwd;
+	const char *manifest;   // path, or NULL
+	const char *parent;     // "RUN/BATCH#n" of the job this fairpar was started by, or NULL
+	const char *const *argv; // NULL at its end
+	uint64_t time_ns;       // since 1970
+	int pid;
+	unsigned slots;
+	bool fair_time;
+};
+
+struct event_batch {
+	const char *batch;
+	uint32_t weight;
+	int32_t priority;
+	uint32_t max_parallel;  // 0: no limit
+	bool long_running;
+	int64_t jobs;           // known, or -1
+};
+
+// Which attempt of which job.
+struct event_job {
+	const char *batch;
+	uint64_t number;        // of the job within its batch; "BATCH#number"
+	uint64_t seq;           // of the item within the run; 0 for what is no item
+	enum event_role role;
+	unsigned step;          // 0: the command; n: the nth of `then`
+	unsigned attempt;       // of the step, from 1
+	unsigned slot;          // from 1; above the slots of the run for a long-running job; 0: none (current)
+};
+
+struct event_job_start {
+	struct event_job id;
+	unsigned nslots;        // that it takes
+	int pid;                // 0: not started
+	enum event_source source;
+	double lag;             // what its batch was owed, in turns or seconds; see --trace-service
+	uint64_t queued;        // nanoseconds it was queued before
+	enum event_why why;     // what it last waited for, if queued is not next to nothing
+	uint64_t from;          // seq of the job that emitted it, or 0
+	const char *command;    // as people read it
+	size_t command_len;
+	const char *args;       // `nargs` strings one after the other
+	uint32_t nargs;
+};
+
+struct event_job_end {
+	struct event_job id;
+	struct result result;   // result.start: of the attempt; 0: it never ran
+	uint64_t queued;        // as of its start
+	enum event_next next;
+	bool current;           // what it creates was there: nothing was run
+	bool allowed;           // its failure is (allow_failure)
+	uint64_t out_bytes, err_bytes; // of its output so far
+	const char *tail;       // last lines of the output of a job that has failed for good, or NULL
+	size_t tail_len;
+	const char *command;    // live: of the attempt; from a log: of its job_start, or NULL
+	size_t command_len;
+};
+
+struct event_output {
+	struct event_job id;
+	int stream;             // 1 stdout, 2 stderr
+	const char *data;
+	size_t len;
+};
+
+struct event_lost {
+	const char *batch;
+	enum outcome outcome;   // OUTCOME_CANCELLED or OUTCOME_SKIPPED
+	uint64_t jobs;          // 0: a batch without known items was skipped
+	const char *why;        // "'build' failed", or NULL
+};
+
+struct event_wait {
+	const char *batch;      // NULL: all of them
+	uint64_t number;        // of a job in it, or 0
+	enum event_why why;
+	const char *what;       // what for, in words ("build", "load 9.1 of 8"), or NULL
+	uint64_t since;         // EVENT_WAIT_END: when it began, now_ns() time
+};
+
+struct event_slots {
+	unsigned slots;
+	const char *why;
+};
+
+struct event_batch_end {
+	const char *batch;
+	uint64_t ok, failed, cancelled, skipped; // jobs
+};
+
+struct event_run_end {
+	uint64_t ok, failed, cancelled, skipped, allowed, current, resumed;
+	int exit_status;
+	int signal;             // that ended the run, or 0
+};
+
+struct event {
+	enum event_kind kind;
+	uint64_t at;            // now_ns() time; from a log: nanoseconds since the start of its run, plus 1 s
+	union {
+		struct event_run_start run_start;
+		struct event_batch batch;
+		struct event_job_start job_start;
+		struct event_output output;
+		struct event_job_end job_end;
+		struct event_lost lost;
+		struct event_wait wait;
+		struct event_slots slots;
+		struct event_batch_end batch_end;
+		struct event_run_end run_end;
+	} u;
+};
+
+// Told of each event, in one order for all listeners. From any thread, one call at a time; must not block for long.
+typedef void event_fn(void *arg, const struct event *event);
+
+#endif

@@ -1,0 +1,78 @@
+// The story of a run: its numbers, gathered from its events, live or read back from a log. The end summary, the report,
+// the trace and the status line all take their numbers from here, so they agree.
+//
+// Its memory is bounded whatever the number of jobs: totals and a histogram for each batch up to STORY_BATCHES (those
+// that come later share one entry), the slowest jobs, the first failures.
+
+#ifndef FAIRPAR_REPORT_STORY_H
+#define FAIRPAR_REPORT_STORY_H
+
+#include "job/event.h"
+
+enum {
+	STORY_BATCHES = 1000,
+	STORY_SLOWEST = 10,
+	STORY_FAILURES = 20,
+};
+
+struct story_batch {
+	char *name;             // "" for the entry that later batches share
+	uint32_t weight;
+	int64_t jobs;           // known, or -1
+	uint64_t ok, failed, cancelled, skipped, current, allowed; // jobs that have ended
+	uint64_t retried;       // jobs with more than one attempt at a step
+	uint64_t attempts;      // that have ended
+	uint64_t running;       // attempts now
+	uint64_t first_start, last_end; // event time; 0: none
+	uint64_t slot_time;     // nanoseconds times slots, of attempts that have ended; not of long-running ones
+	uint64_t long_time;     // nanoseconds of long-running attempts
+	uint64_t p50, max;      // nanoseconds of an attempt; p50 within 3 %, by story_finish()
+	double share;           // of all slot-time, 0 to 1, by story_finish()
+};
+
+// A job by name, for the lists.
+struct story_job {
+	char *batch;
+	uint64_t number, seq;
+	unsigned attempts;      // at the step that ended it
+	unsigned step;
+	struct result result;
+	char *command;
+	size_t command_len;
+	char *tail;             // last lines of its output; NULL if there is none
+	size_t tail_len;
+	bool allowed;
+};
+
+struct story {
+	char *run;              // ULID
+	char *version, *host, *cwd, *manifest;
+	char **argv;            // NULL at its end; or NULL
+	uint64_t time_ns;       // since 1970, of its start
+	uint64_t start, end;    // event time; end 0: the log is cut off, or it still runs
+	unsigned slots;         // at the start
+	bool fair_time;
+	struct story_batch *batches; // in the order of their first event
+	size_t nbatches;
+	uint64_t hidden_batches;     // of the shared entry
+	struct story_batch total;    // sums; name NULL
+	struct story_job slowest[STORY_SLOWEST]; // longest attempt first
+	size_t nslowest;
+	struct story_job failures[STORY_FAILURES]; // in order of their end
+	size_t nfailures;       // listed; total.failed is the number
+	bool has_end;           // EVENT_RUN_END came
+	struct event_run_end run_end;
+	double busy;            // slot-time by slots × wall, 0 to 1, by story_finish()
+	struct story_private *inside;
+};
+
+struct story *story_new(void);
+void story_free(struct story *story);
+
+// An event_fn: adds the event. `arg` is the story; copies what it keeps.
+void story_tell(void *arg, const struct event *event);
+
+// Works out shares, medians and the like as of the event time `now`; may be called again after more events.
+void story_finish(struct story *story, uint64_t now);
+
+#endif

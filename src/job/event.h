@@ -2,11 +2,19 @@
 // status line, live or read back from a log.
 //
 // Events only tell; nothing that listens steers the run. Strings are borrowed for the call.
+//
+// The log has times and durations in whole microseconds, cut off, not rounded (event_us()): a moment as the microseconds
+// since the start of its run, a duration by itself. Who shows numbers cuts them off in the same way, so that a run and
+// its log tell the same.
 
 #ifndef FAIRPAR_JOB_EVENT_H
 #define FAIRPAR_JOB_EVENT_H
 
 #include "job/job.h"
+
+static inline uint64_t event_us(uint64_t ns) {
+	return ns / 1000;
+}
 
 enum event_kind {
 	EVENT_RUN_START,
@@ -102,6 +110,8 @@ struct event_job_end {
 	struct event_job id;
 	struct result result;   // result.start: of the attempt; 0: it never ran
 	uint64_t queued;        // as of its start
+	unsigned nslots;        // as of its start; from a log: of its job_start, else 1
+	enum event_source source; // the same; else FROM_QUEUE
 	enum event_next next;
 	bool current;           // what it creates was there: nothing was run
 	bool allowed;           // its failure is (allow_failure)
@@ -141,11 +151,12 @@ struct event_slots {
 
 struct event_batch_end {
 	const char *batch;
-	uint64_t ok, failed, cancelled, skipped; // jobs
+	uint64_t ok, failed, cancelled, skipped; // jobs; as in event_run_end
 };
 
 struct event_run_end {
-	uint64_t ok, failed, cancelled, skipped, allowed, current, resumed;
+	uint64_t ok, failed;    // jobs: with those up to date, with those that may fail
+	uint64_t cancelled, skipped, allowed, current, resumed; // allowed: of failed; current: of ok; resumed: of none
 	int exit_status;
 	int signal;             // that ended the run, or 0
 };

@@ -19,7 +19,8 @@ struct story_batch {
 	char *name;             // "" for the entry that later batches share
 	uint32_t weight;
 	int64_t jobs;           // known, or -1
-	uint64_t ok, failed, cancelled, skipped, current, allowed; // jobs that have ended
+	uint64_t ok, failed, cancelled, skipped; // jobs that have ended
+	uint64_t current, allowed; // of ok: up to date; of failed: that may
 	uint64_t retried;       // jobs with more than one attempt at a step
 	uint64_t attempts;      // that have ended
 	uint64_t running;       // attempts now

@@ -1,6 +1,8 @@
 // The story of a run: its numbers, gathered from its events, live or read back from a log. The end summary, the report,
 // the trace and the status line all take their numbers from here, so they agree.
 //
+// Moments and durations are cut to whole microseconds, as in the log.
+//
 // Its memory is bounded whatever the number of jobs: totals and a histogram for each batch up to STORY_BATCHES (those
 // that come later share one entry), the slowest jobs, the first failures.
 
@@ -51,6 +53,7 @@ struct story {
 	char **argv;            // NULL at its end; or NULL
 	uint64_t time_ns;       // since 1970, of its start
 	uint64_t start, end;    // event time; end 0: the log is cut off, or it still runs
+	uint64_t last;          // event time of the last event: the end of a log that is cut off
 	unsigned slots;         // at the start
 	bool fair_time;
 	struct story_batch *batches; // in the order of their first event

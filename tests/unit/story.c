@@ -1,0 +1,300 @@
+// The numbers of a run, against those worked out by hand.
+
+#include "report/story.h"
+
+#include "base/sync.h"
+
+#include "test.h"
+
+#define S NS_PER_S
+#define MS ((uint64_t)NS_PER_MS)
+
+static struct story *story;
+static uint64_t origin = 7 * S + 123; // the clock may stand anywhere
+
+static void begin(unsigned slots) {
+	story = story_new();
+	const char *argv[] = {"fairpar", "-f", "x.yaml", NULL};
+	struct event event = {
+		.kind = EVENT_RUN_START,
+		.at = origin,
+		.u.run_start = {.run = "01RUN", .version = "0.1.0", .host = "h", .cwd = "/", .argv = argv, .slots = slots},
+	};
+	story_tell(story, &event);
+}
+
+static void batch(const char *name, int64_t jobs, bool is_long) {
+	struct event event = {
+		.kind = EVENT_BATCH_START, .at = origin,
+		.u.batch = {.batch = name, .weight = 1, .jobs = jobs, .long_running = is_long},
+	};
+	story_tell(story, &event);
+}
+
+static void start(const char *name, uint64_t number, uint64_t from, unsigned attempt) {
+	struct event event = {
+		.kind = EVENT_JOB_START, .at = origin + from,
+		.u.job_start = {.id = {.batch = name, .number = number, .attempt = attempt, .slot = 1}, .nslots = 1, .command = ""},
+	};
+	story_tell(story, &event);
+}
+
+// The end of what ran from `from` to `to`.
+static struct event ended(const char *name, uint64_t number, uint64_t from, uint64_t to, enum outcome outcome) {
+	return (struct event){
+		.kind = EVENT_JOB_END, .at = origin + to,
+		.u.job_end = {
+			.id = {.batch = name, .number = number, .attempt = 1, .slot = 1},
+			.result = {.outcome = outcome, .exit_code = outcome == OUTCOME_FAILED, .start = origin + from, .end = origin + to},
+			.nslots = 1,
+			.command = "true",
+			.command_len = 4,
+		},
+	};
+}
+
+static void job(const char *name, uint64_t number, uint64_t from, uint64_t to, enum outcome outcome) {
+	start(name, number, from, 1);
+	struct event event = ended(name, number, from, to, outcome);
+	story_tell(story, &event);
+}
+
+static void end(uint64_t at) {
+	struct event event = {.kind = EVENT_RUN_END, .at = origin + at};
+	story_tell(story, &event);
+	story_finish(story, origin + at);
+}
+
+static void test_two_batches(void) {
+	begin(2);
+	batch("a", 3, false);
+	batch("b", -1, false);
+	job("a", 1, 0, 1 * S, OUTCOME_OK);
+	job("b", 1, 0, 2 * S, OUTCOME_FAILED);
+	job("a", 2, 1 * S, 4 * S, OUTCOME_OK);
+	job("a", 3, 2 * S, 4 * S, OUTCOME_SIGNAL);
+	end(5 * S);
+	check_equal(story->nbatches, 2);
+	const struct story_batch *a = &story->batches[0], *b = &story->batches[1];
+	check_string(a->name, "a");
+	check_equal(a->jobs, 3);
+	check_equal(b->jobs, -1);
+	check_equal(story->total.jobs, -1);
+	check_equal(a->ok, 2);
+	check_equal(a->failed, 1);
+	check_equal(b->failed, 1);
+	check_equal(a->slot_time, 6 * S);
+	check_equal(b->slot_time, 2 * S);
+	check(a->share == 0.75 && b->share == 0.25);
+	check(story->busy == 0.8); // 8 s of 2 slots in 5 s
+	check_equal(a->p50, 2 * S);
+	check_equal(a->max, 3 * S);
+	check_equal(story->total.p50, 2 * S);
+	check_equal(a->first_start, origin);
+	check_equal(a->last_end - a->first_start, 4 * S);
+	check_equal(story->nslowest, 4);
+	check_equal(story->slowest[0].number, 2);
+	check_string(story->slowest[3].batch, "a");
+	check_equal(story->slowest[3].number, 1);
+	check_equal(story->nfailures, 2);
+	check_string(story->failures[0].batch, "b");
+	check_string(story->failures[1].command, "true");
+	check(story->has_end && story->end - story->start == 5 * S);
+	check_string(story->argv[2], "x.yaml");
+	story_free(story);
+}
+
+static void test_retries_and_steps(void) {
+	begin(1);
+	start("a", 1, 0, 1);
+	struct event event = ended("a", 1, 0, 1 * S, OUTCOME_FAILED);
+	event.u.job_end.next = NEXT_RETRY;
+	story_tell(story, &event);
+	check_equal(story->batches[0].failed, 0);
+	start("a", 1, 1 * S, 2);
+	event = ended("a", 1, 1 * S, 2 * S, OUTCOME_OK);
+	event.u.job_end.id.attempt = 2;
+	event.u.job_end.next = NEXT_STEP;
+	story_tell(story, &event);
+	check_equal(story->batches[0].ok, 0);
+	event = ended("a", 1, 2 * S, 3 * S, OUTCOME_FAILED); // its second step is tried again too: still one job
+	event.u.job_end.id.step = 1;
+	event.u.job_end.next = NEXT_RETRY;
+	story_tell(story, &event);
+	event = ended("a", 1, 3 * S, 4 * S, OUTCOME_FAILED);
+	event.u.job_end.id.step = 1;
+	event.u.job_end.id.attempt = 2;
+	story_tell(story, &event);
+	end(4 * S);
+	check_equal(story->batches[0].retried, 1);
+	check_equal(story->total.retried, 1);
+	check_equal(story->batches[0].attempts, 4);
+	check_equal(story->batches[0].failed, 1);
+	check_equal(story->failures[0].attempts, 2);
+	check_equal(story->failures[0].step, 1);
+	check_equal(story->batches[0].running, 0);
+	story_free(story);
+}
+
+static void test_beside_the_items(void) {
+	begin(1);
+	job("a", 1, 0, 1 * S, OUTCOME_OK);
+	struct event event = ended("a", 0, 1 * S, 4 * S, OUTCOME_FAILED);
+	event.u.job_end.id.role = ROLE_FINALLY;
+	story_tell(story, &event);
+	check_equal(story->total.failed, 0);
+	event.u.job_end.id.role = ROLE_LISTING; // without it there are no items: counted by the exit status too
+	story_tell(story, &event);
+	end(4 * S);
+	check_equal(story->total.failed, 1);
+	check_equal(story->total.ok, 1);
+	check_equal(story->total.slot_time, 7 * S);
+	check_equal(story->total.max, 1 * S);
+	story_free(story);
+}
+
+static void test_what_is_not_run(void) {
+	begin(1);
+	struct event lost = {.kind = EVENT_LOST, .at = origin, .u.lost = {.batch = "b", .outcome = OUTCOME_SKIPPED, .jobs = 7}};
+	story_tell(story, &lost);
+	lost.u.lost.outcome = OUTCOME_CANCELLED;
+	story_tell(story, &lost);
+	struct event event = ended("a", 1, 0, 0, OUTCOME_OK);
+	event.u.job_end.current = true;
+	event.u.job_end.result.start = event.u.job_end.result.end = 0;
+	story_tell(story, &event);
+	event = ended("a", 2, 0, 1 * S, OUTCOME_FAILED);
+	event.u.job_end.allowed = true;
+	story_tell(story, &event);
+	end(1 * S);
+	check_equal(story->total.skipped, 7);
+	check_equal(story->total.cancelled, 7);
+	check_equal(story->total.ok, 1);
+	check_equal(story->total.current, 1);
+	check_equal(story->total.attempts, 1);
+	check_equal(story->total.failed, 1);
+	check_equal(story->total.allowed, 1);
+	check(story->failures[0].allowed);
+	story_free(story);
+}
+
+static void test_slots(void) {
+	begin(4);
+	batch("long", 1, true);
+	job("long", 1, 0, 10 * S, OUTCOME_OK);
+	struct event event = ended("wide", 1, 0, 5 * S, OUTCOME_OK);
+	event.u.job_end.nslots = 3;
+	story_tell(story, &event);
+	struct event slots = {.kind = EVENT_SLOTS, .at = origin + 5 * S, .u.slots = {.slots = 2}};
+	story_tell(story, &slots);
+	end(10 * S);
+	check_equal(story->batches[0].slot_time, 0);
+	check_equal(story->batches[0].long_time, 10 * S);
+	check_equal(story->batches[1].slot_time, 15 * S);
+	check(story->batches[1].share == 1);
+	check(story->busy == 0.5); // 15 of 4 × 5 + 2 × 5
+	story_free(story);
+}
+
+// Against the plain way: sort all of them.
+static void test_median_of_many(void) {
+	enum { N = 100000 };
+	static uint64_t values[N];
+	begin(1);
+	uint32_t random = 1;
+	for (size_t i = 0; i < N; ++i) {
+		random = random * 1664525 + 1013904223;
+		values[i] = (uint64_t)(random >> 8) % 3000000 * 1000 + (i % 10 == 0 ? 60 * S : 0); // up to 3 s, and some of a minute
+		struct event event = ended("a", i + 1, 0, values[i], OUTCOME_OK);
+		story_tell(story, &event);
+	}
+	end(100 * S);
+	uint64_t below = 0, p50 = story->batches[0].p50;
+	for (size_t i = 0; i < N; ++i) {
+		below += values[i] * 100 < p50 * 97;
+	}
+	check(below < N / 2);
+	below = 0;
+	for (size_t i = 0; i < N; ++i) {
+		below += values[i] * 100 <= p50 * 103;
+	}
+	check(below >= N / 2);
+	check_equal(story->nslowest, STORY_SLOWEST);
+	for (size_t i = 1; i < STORY_SLOWEST; ++i) {
+		const struct result *a = &story->slowest[i - 1].result, *b = &story->slowest[i].result;
+		check(a->end - a->start >= b->end - b->start);
+	}
+	check_equal(story->slowest[0].result.end - story->slowest[0].result.start, story->batches[0].max);
+	story_free(story);
+}
+
+static void test_many_batches(void) {
+	begin(1);
+	for (unsigned i = 0; i < STORY_BATCHES + 500; ++i) {
+		char name[24];
+		snprintf(name, sizeof(name), "batch%u", i);
+		batch(name, -1, false);
+		job(name, 1, i * MS, (i + 1) * MS, OUTCOME_OK);
+	}
+	end((STORY_BATCHES + 500) * MS);
+	check_equal(story->nbatches, STORY_BATCHES + 1);
+	check_string(story->batches[STORY_BATCHES].name, "");
+	check_equal(story->hidden_batches, 500);
+	check_equal(story->batches[STORY_BATCHES].ok, 500);
+	check_equal(story->total.ok, STORY_BATCHES + 500);
+	story_free(story);
+}
+
+// A log that was damaged: ends without starts, starts without ends, twice the same, time that runs back.
+static void test_damage(void) {
+	begin(0);
+	start("a", 1, 5 * S, 1);
+	start("a", 1, 5 * S, 1);
+	for (unsigned i = 0; i < 5; ++i) {
+		struct event event = ended("b", 1, 4 * S, 3 * S, OUTCOME_OK);
+		story_tell(story, &event);
+	}
+	story_finish(story, story->last);
+	check_equal(story->total.running, 0);
+	check_equal(story->batches[0].running, 2); // still
+	check_equal(story->batches[1].running, 0);
+	check_equal(story->batches[1].max, 0);
+	check_equal(story->last, origin + 5 * S);
+	check(!story->has_end && story->end == 0);
+	check(story->busy == 0);
+	story_free(story);
+	story = story_new(); // without its beginning
+	struct event event = ended("b", 1, 4 * S, 5 * S, OUTCOME_OK);
+	story_tell(story, &event);
+	story_finish(story, 0);
+	check_equal(story->total.ok, 1);
+	story_free(story);
+	story_free(NULL);
+}
+
+// Times that the log cannot hold make no difference.
+static void test_microseconds(void) {
+	begin(1);
+	job("a", 1, 1999, 1 * S + 2998, OUTCOME_OK); // 1.000000999 s
+	end(2 * S + 999);
+	check_equal(story->batches[0].max, 1 * S);
+	check_equal(story->batches[0].first_start, origin + 1000);
+	check_equal(story->batches[0].last_end, origin + 1 * S + 2000);
+	check_equal(story->end - story->start, 2 * S);
+	story_free(story);
+}
+
+int main(int argc, char *argv[]) {
+	static const struct test tests[] = {
+		TEST("two batches: counts, slot-time, shares, medians, the slowest, the failures", test_two_batches),
+		TEST("a job is counted once, with its attempts and steps", test_retries_and_steps),
+		TEST("what runs beside the items takes slot-time, and is no job", test_beside_the_items),
+		TEST("jobs that are up to date, lost, or may fail", test_what_is_not_run),
+		TEST("long-running jobs take no slot, wide ones several, and the slots may change", test_slots),
+		TEST("the median of many is right within 3 %", test_median_of_many),
+		TEST("later batches share an entry", test_many_batches),
+		TEST("a damaged log gives numbers all the same", test_damage),
+		TEST("times are cut to microseconds", test_microseconds),
+	};
+	return test_main(tests, sizeof(tests) / sizeof(tests[0]), argc, argv);
+}

@@ -165,7 +165,7 @@ static void test_mistakes(void) {
 		{HEAD "{\"v\":1,\"ev\":\"wait\"}\n", "x.jsonl:2: error: \"t\" is missing\n"},
 		{HEAD "{\"v\":1,\"t\":1}\n", "x.jsonl:2: error: \"ev\" is missing\n"},
 		{HEAD "{\"v\":1,\"ev\":\"batch_start\",\"t\":1}\n", "x.jsonl:2: error: \"batch\" is missing\n"},
-		{HEAD "{\"v\":[\"a\",\"b\"]}\n", "x.jsonl:2: error: its version is not 1: a newer fairpar may read it\n"},
+		{HEAD "{\"v\":[\"a\",\"b\"]}\n", "x.jsonl:2: error: \"v\" is no such number as it should be\n"},
 		{HEAD "{\"v\":1,\"ev\":\"batch_start\",\"t\":-1,\"batch\":\"a\"}\n", "x.jsonl:2: error: \"t\" is no number of seconds\n"},
 		{HEAD "{\"v\":1,\"ev\":\"batch_start\",\"t\":1,\"batch\":\"a\",\"batch\":\"b\"}\n",
 		 "x.jsonl:2: error: the key \"batch\" is there twice\n"},

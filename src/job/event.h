@@ -63,6 +63,7 @@ struct event_run_start {
 	const char *host;
 	const char *cwd;
 	const char *manifest;   // path, or NULL
+	const char *joblog;     // its file, that --resume-failed can read, or NULL
 	const char *parent;     // "RUN/BATCH#n" of the job this fairpar was started by, or NULL
 	const char *const *argv; // NULL at its end
 	uint64_t time_ns;       // since 1970

@@ -21,7 +21,7 @@ enum {
 
 // The keys that are read.
 #define KEYS(X) \
-	X(v) X(ev) X(t) X(time) X(run) X(version) X(host) X(pid) X(slots) X(fair) X(argv) X(cwd) X(manifest) X(parent) \
+	X(v) X(ev) X(t) X(time) X(run) X(version) X(host) X(pid) X(slots) X(fair) X(argv) X(cwd) X(manifest) X(joblog) X(parent) \
 	X(batch) X(weight) X(priority) X(max_parallel) X(long_running) X(jobs) X(job) X(seq) X(role) X(step) X(attempt) \
 	X(slot) X(nslots) X(source) X(lag) X(queued) X(why) X(from) X(cmd) X(args) X(stream) X(data) X(status) X(exit) \
 	X(signal) X(oom) X(start) X(wall) X(user) X(sys) X(maxrss) X(nvcsw) X(nivcsw) X(out_bytes) X(err_bytes) X(next) \
@@ -404,6 +404,7 @@ static bool read_run_start(struct reader *reader, struct event *event) {
 		.host = get_text(reader, KEY_host),
 		.cwd = get_text(reader, KEY_cwd),
 		.manifest = get_text(reader, KEY_manifest),
+		.joblog = get_text(reader, KEY_joblog),
 		.parent = get_text(reader, KEY_parent),
 		.argv = argv,
 		.time_ns = read_time(get_text(reader, KEY_time)),

@@ -136,6 +136,7 @@ static void free_facts(struct story *story) {
 	free(story->host);
 	free(story->cwd);
 	free(story->manifest);
+	free(story->joblog);
 	for (char **arg = story->argv; arg && *arg; ++arg) {
 		free(*arg);
 	}
@@ -229,6 +230,7 @@ static void tell_start(struct story *story, const struct event_run_start *event,
 	story->host = copy(event->host);
 	story->cwd = copy(event->cwd);
 	story->manifest = copy(event->manifest);
+	story->joblog = copy(event->joblog);
 	size_t n = 0;
 	while (event->argv && event->argv[n]) {
 		++n;

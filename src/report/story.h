@@ -49,7 +49,7 @@ struct story_job {
 
 struct story {
 	char *run;              // ULID
-	char *version, *host, *cwd, *manifest;
+	char *version, *host, *cwd, *manifest, *joblog;
 	char **argv;            // NULL at its end; or NULL
 	uint64_t time_ns;       // since 1970, of its start
 	uint64_t start, end;    // event time; end 0: the log is cut off, or it still runs

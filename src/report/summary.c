@@ -1,0 +1,484 @@
+// The end of a run in a few lines: totals, a table of batches, the slowest jobs, the failed ones with the last lines of
+// their output, and what to do next.
+
+#include "report/summary.h"
+
+#include "base/alloc.h"
+#include "report/plain.h"
+
+#include <stdarg.h>
+
+enum {
+	SLOWEST = 3,            // named
+	NAME_COLUMNS = 30,
+	COMMAND_COLUMNS = 400,  // of a failed job
+	OUTPUT_COLUMNS = 400,   // of a line
+};
+
+static unsigned long long ull(uint64_t n) {
+	return n;
+}
+
+// ---- colours: red failed, yellow what was tried again or is to be looked at, green ok, bold headings, dim details ----
+
+#define RED "31"
+#define YELLOW "33"
+#define GREEN "32"
+#define BOLD "1"
+#define DIM "2"
+
+static void colour(struct buf *buf, const struct summary_form *form, const char *style) {
+	if (form->colour) {
+		buf_printf(buf, "\033[%sm", style);
+	}
+}
+
+static void plain(struct buf *buf, const struct summary_form *form) {
+	if (form->colour) {
+		buf_adds(buf, "\033[m");
+	}
+}
+
+FP_PRINTF(4, 5) static void add_coloured(struct buf *buf, const struct summary_form *form, const char *style,
+                                         const char *format, ...) {
+	va_list args;
+	colour(buf, form, style);
+	va_start(args, format);
+	buf_vprintf(buf, format, args);
+	va_end(args);
+	plain(buf, form);
+}
+
+// ---- the first line ----
+
+static uint64_t jobs_of(const struct story_batch *batch) {
+	uint64_t ended = batch->ok + batch->failed + batch->cancelled + batch->skipped;
+	return batch->jobs > 0 && (uint64_t)batch->jobs > ended ? (uint64_t)batch->jobs : ended;
+}
+
+// "2 failed (1 allowed to)"
+static void add_count(struct buf *buf, const struct summary_form *form, const char *style, const char *before, uint64_t n,
+                      const char *what, uint64_t part, const char *part_what) {
+	buf_adds(buf, before);
+	if (style && n > 0) {
+		add_coloured(buf, form, style, "%llu %s", ull(n), what);
+	} else {
+		buf_printf(buf, "%llu %s", ull(n), what);
+	}
+	if (part > 0) {
+		buf_printf(buf, " (%llu %s)", ull(part), part_what);
+	}
+}
+
+static void add_head(struct buf *buf, const struct story *story, const struct summary_form *form) {
+	const struct story_batch *total = &story->total;
+	uint64_t ended = total->ok + total->failed + total->cancelled + total->skipped;
+	uint64_t end = story->end > 0 ? story->end : story->last;
+	buf_printf(buf, "%llu job%s in ", ull(ended), ended == 1 ? "" : "s");
+	plain_add_time(buf, end > story->start ? end - story->start : 0);
+	add_count(buf, form, total->failed > 0 ? NULL : GREEN, ": ", total->ok, "ok", total->current, "up to date");
+	if (total->failed > 0) {
+		add_count(buf, form, RED, ", ", total->failed, "failed", total->allowed, "allowed to");
+	}
+	if (total->cancelled > 0) {
+		add_count(buf, form, NULL, ", ", total->cancelled, "cancelled", 0, "");
+	}
+	if (total->skipped > 0) {
+		add_count(buf, form, NULL, ", ", total->skipped, "skipped", 0, "");
+	}
+	if (story->has_end && story->run_end.resumed > 0) {
+		add_count(buf, form, NULL, ", ", story->run_end.resumed, "done before", 0, "");
+	}
+	if (!story->has_end) {
+		add_count(buf, form, YELLOW, ", ", total->running, "running when the log ends", 0, "");
+	}
+	buf_printf(buf, "; %u slot%s, %u%% busy\n", story->slots, story->slots == 1 ? "" : "s", (unsigned)(story->busy * 100));
+}
+
+// ---- the table ----
+
+enum column {
+	COLUMN_BATCH, COLUMN_JOBS, COLUMN_OK, COLUMN_FAILED, COLUMN_CANCELLED, COLUMN_SKIPPED, COLUMN_RUNNING, COLUMN_RETRIED,
+	COLUMN_WALL, COLUMN_SLOT_TIME, COLUMN_BESIDE, COLUMN_SHARE, COLUMN_P50, COLUMN_MAX, NCOLUMNS
+};
+
+static const char *const headings[NCOLUMNS] = {
+	"batch", "jobs", "ok", "failed", "cancelled", "skipped", "running", "retried", "wall", "slot-time", "beside", "share",
+	"p50", "max",
+};
+
+struct row {
+	struct buf cells[NCOLUMNS];
+};
+
+struct table {
+	struct row *rows;       // the first one has the headings
+	size_t nrows;
+	size_t widths[NCOLUMNS];
+	bool is_shown[NCOLUMNS];
+};
+
+static void choose_columns(struct table *table, const struct story *story) {
+	const struct story_batch *total = &story->total;
+	for (size_t i = 0; i < NCOLUMNS; ++i) {
+		table->is_shown[i] = true;
+	}
+	table->is_shown[COLUMN_CANCELLED] = total->cancelled > 0;
+	table->is_shown[COLUMN_SKIPPED] = total->skipped > 0;
+	table->is_shown[COLUMN_RUNNING] = !story->has_end && total->running > 0;
+	table->is_shown[COLUMN_BESIDE] = total->long_time > 0;
+}
+
+static void add_number(struct row *row, enum column column, uint64_t n) {
+	buf_printf(&row->cells[column], "%llu", ull(n));
+}
+
+static void add_time(struct row *row, enum column column, uint64_t ns, bool is_known) {
+	if (is_known) {
+		plain_add_time(&row->cells[column], ns);
+	} else {
+		buf_addc(&row->cells[column], '-');
+	}
+}
+
+static void fill_row(struct row *row, const struct story_batch *batch) {
+	bool has_run = batch->attempts > 0;
+	plain_add_text(&row->cells[COLUMN_BATCH], batch->name, strlen(batch->name), NAME_COLUMNS);
+	add_number(row, COLUMN_JOBS, jobs_of(batch));
+	add_number(row, COLUMN_OK, batch->ok);
+	add_number(row, COLUMN_FAILED, batch->failed);
+	add_number(row, COLUMN_CANCELLED, batch->cancelled);
+	add_number(row, COLUMN_SKIPPED, batch->skipped);
+	add_number(row, COLUMN_RUNNING, batch->running);
+	add_number(row, COLUMN_RETRIED, batch->retried);
+	add_time(row, COLUMN_WALL, batch->last_end - batch->first_start, batch->first_start > 0 && batch->last_end >= batch->first_start);
+	add_time(row, COLUMN_SLOT_TIME, batch->slot_time, has_run && batch->long_time == 0);
+	add_time(row, COLUMN_BESIDE, batch->long_time, batch->long_time > 0);
+	if (batch->slot_time > 0) {
+		buf_printf(&row->cells[COLUMN_SHARE], "%u%%", (unsigned)(batch->share * 100 + 0.5));
+	} else {
+		buf_addc(&row->cells[COLUMN_SHARE], '-');
+	}
+	add_time(row, COLUMN_P50, batch->p50, has_run);
+	add_time(row, COLUMN_MAX, batch->max, has_run);
+}
+
+static int by_slot_time(const void *a, const void *b) {
+	const struct story_batch *x = *(const struct story_batch *const *)a, *y = *(const struct story_batch *const *)b;
+	if (x->slot_time != y->slot_time) {
+		return x->slot_time > y->slot_time ? -1 : 1;
+	}
+	return x < y ? -1 : x > y; // the order of the story
+}
+
+// Adds the numbers of a batch that has no row of its own; it has no median of its own.
+static void merge(struct story_batch *into, const struct story_batch *batch) {
+	into->jobs += (int64_t)jobs_of(batch);
+	into->ok += batch->ok;
+	into->failed += batch->failed;
+	into->cancelled += batch->cancelled;
+	into->skipped += batch->skipped;
+	into->running += batch->running;
+	into->retried += batch->retried;
+	into->attempts += batch->attempts;
+	into->slot_time += batch->slot_time;
+	into->long_time += batch->long_time;
+	into->share += batch->share;
+	into->max = batch->max > into->max ? batch->max : into->max;
+	if (batch->first_start > 0 && (into->first_start == 0 || batch->first_start < into->first_start)) {
+		into->first_start = batch->first_start;
+	}
+	into->last_end = batch->last_end > into->last_end ? batch->last_end : into->last_end;
+}
+
+static struct row *next_row(struct table *table) {
+	return &table->rows[table->nrows++];
+}
+
+static void fill_table(struct table *table, const struct story *story) {
+	size_t n = story->nbatches;
+	const struct story_batch **order = xcalloc(n + 1, sizeof(*order));
+	bool *is_named = xcalloc(n + 1, sizeof(*is_named));
+	for (size_t i = 0; i < n; ++i) {
+		order[i] = &story->batches[i];
+	}
+	qsort(order, n, sizeof(*order), by_slot_time);
+	for (size_t i = 0, named = 0; i < n && named < SUMMARY_BATCHES; ++i) {
+		size_t at = (size_t)(order[i] - story->batches);
+		is_named[at] = story->batches[at].name[0] != '\0'; // the shared entry never is
+		named += is_named[at];
+	}
+	table->rows = xcalloc(n + 2, sizeof(*table->rows));
+	struct row *head = next_row(table);
+	for (size_t i = 0; i < NCOLUMNS; ++i) {
+		buf_adds(&head->cells[i], headings[i]);
+	}
+	struct story_batch others = {.name = ""};
+	uint64_t nothers = story->hidden_batches;
+	for (size_t i = 0; i < n; ++i) {
+		const struct story_batch *batch = &story->batches[i];
+		if (is_named[i]) {
+			fill_row(next_row(table), batch);
+			continue;
+		}
+		merge(&others, batch);
+		nothers += batch->name[0] != '\0';
+	}
+	if (nothers > 0) {
+		struct row *row = next_row(table);
+		fill_row(row, &others);
+		buf_printf(&row->cells[COLUMN_BATCH], "(%llu more)", ull(nothers));
+		buf_reset(&row->cells[COLUMN_P50]);
+		buf_addc(&row->cells[COLUMN_P50], '-');
+	}
+	free(order);
+	free(is_named);
+}
+
+static void add_cell(struct buf *buf, const struct table *table, size_t row, enum column column,
+                     const struct summary_form *form) {
+	const struct buf *cell = &table->rows[row].cells[column];
+	size_t blanks = table->widths[column] - plain_columns(buf_str(cell), cell->len);
+	const char *style = NULL;
+	if (row > 0 && strcmp(buf_str(cell), "0") != 0) {
+		style = column == COLUMN_FAILED ? RED : column == COLUMN_RETRIED ? YELLOW : NULL;
+	}
+	buf_adds(buf, "  ");
+	if (column != COLUMN_BATCH) {
+		buf_printf(buf, "%*s", (int)blanks, "");
+	}
+	if (style) {
+		add_coloured(buf, form, style, "%s", buf_str(cell));
+	} else {
+		buf_add(buf, buf_str(cell), cell->len);
+	}
+	if (column == COLUMN_BATCH) {
+		buf_printf(buf, "%*s", (int)blanks, "");
+	}
+}
+
+static void add_table(struct buf *buf, const struct story *story, const struct summary_form *form) {
+	struct table table = {0};
+	choose_columns(&table, story);
+	fill_table(&table, story);
+	for (size_t row = 0; row < table.nrows; ++row) {
+		for (size_t i = 0; i < NCOLUMNS; ++i) {
+			const struct buf *cell = &table.rows[row].cells[i];
+			size_t columns = plain_columns(buf_str(cell), cell->len);
+			table.widths[i] = columns > table.widths[i] ? columns : table.widths[i];
+		}
+	}
+	for (size_t row = 0; row < table.nrows; ++row) {
+		if (row == 0) {
+			colour(buf, form, BOLD);
+		}
+		for (unsigned i = 0; i < NCOLUMNS; ++i) {
+			if (table.is_shown[i]) {
+				add_cell(buf, &table, row, (enum column)i, form);
+			}
+		}
+		if (row == 0) {
+			plain(buf, form);
+		}
+		buf_addc(buf, '\n');
+		for (size_t i = 0; i < NCOLUMNS; ++i) {
+			buf_fini(&table.rows[row].cells[i]);
+		}
+	}
+	free(table.rows);
+}
+
+// ---- the slowest ----
+
+static uint64_t wall_of(const struct story_job *job) {
+	return job->result.end > job->result.start ? job->result.end - job->result.start : 0;
+}
+
+static void add_slowest(struct buf *buf, const struct story *story, const struct summary_form *form) {
+	for (size_t i = 0; i < story->nslowest && i < SLOWEST; ++i) {
+		const struct story_job *job = &story->slowest[i];
+		size_t from = buf->len;
+		buf_adds(buf, i == 0 ? "  slowest: " : "           ");
+		plain_add_job(buf, job->batch, job->number, job->seq);
+		buf_addc(buf, ' ');
+		plain_add_time(buf, wall_of(job));
+		size_t taken = plain_columns(buf->data + from, buf->len - from) + 2;
+		size_t room = form->width > taken ? form->width - taken : form->width == 0 ? COMMAND_COLUMNS : 0;
+		if (room > 3 && job->command_len > 0) {
+			buf_adds(buf, "  ");
+			colour(buf, form, DIM);
+			plain_add_text(buf, job->command, job->command_len, room);
+			plain(buf, form);
+		}
+		buf_addc(buf, '\n');
+	}
+}
+
+// ---- what failed ----
+
+// The start of the last lines.
+static const char *last_lines(const char *text, size_t len, unsigned n) {
+	const char *at = text + len;
+	if (len > 0 && at[-1] == '\n') {
+		--at;
+	}
+	for (; at > text; --at) {
+		if (at[-1] == '\n' && --n == 0) {
+			break;
+		}
+	}
+	return at;
+}
+
+static void add_tail(struct buf *buf, const struct story_job *job, const struct summary_form *form) {
+	const char *end = job->tail + job->tail_len;
+	for (const char *at = last_lines(job->tail, job->tail_len, SUMMARY_TAIL_LINES); at < end;) {
+		const char *newline = memchr(at, '\n', (size_t)(end - at));
+		const char *line_end = newline ? newline : end;
+		colour(buf, form, DIM);
+		buf_adds(buf, "    | ");
+		plain_add_output(buf, at, (size_t)(line_end - at), OUTPUT_COLUMNS);
+		plain(buf, form);
+		buf_addc(buf, '\n');
+		at = line_end + (newline != NULL);
+	}
+}
+
+static void add_failure(struct buf *buf, const struct story_job *job, const struct summary_form *form) {
+	char how[80];
+	add_coloured(buf, form, RED, "  FAILED ");
+	plain_add_job(buf, job->batch, job->number, job->seq);
+	buf_printf(buf, ": %s", result_describe(&job->result, how, sizeof(how)));
+	if (job->step > 0) {
+		buf_printf(buf, " at step %u", job->step + 1);
+	}
+	if (job->attempts > 1) {
+		buf_printf(buf, " after %u attempts", job->attempts);
+	}
+	if (job->allowed) {
+		buf_adds(buf, ", allowed to");
+	}
+	if (job->result.start > 0) {
+		buf_adds(buf, ", ");
+		plain_add_time(buf, wall_of(job));
+	}
+	if (job->command_len > 0) {
+		buf_adds(buf, ": ");
+		plain_add_text(buf, job->command, job->command_len, COMMAND_COLUMNS);
+	}
+	buf_addc(buf, '\n');
+	if (job->tail_len > 0) {
+		add_tail(buf, job, form);
+	}
+}
+
+static void add_failures(struct buf *buf, const struct story *story, const struct summary_form *form) {
+	for (size_t i = 0; i < story->nfailures; ++i) {
+		add_failure(buf, &story->failures[i], form);
+	}
+	if (story->total.failed > story->nfailures) {
+		add_coloured(buf, form, RED, "  FAILED ");
+		buf_printf(buf, "and %llu more\n", ull(story->total.failed - story->nfailures));
+	}
+}
+
+// ---- what to do next ----
+
+static bool is_plain_word(const char *word) {
+	return *word != '\0' && word[strspn(word, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+	                                    "_@%+=:,./-")] == '\0';
+}
+
+// The word as a shell reads it back; false if it holds what cannot be shown and copied.
+static bool add_word(struct buf *buf, const char *word) {
+	struct buf shown = BUF_INIT;
+	plain_add_text(&shown, word, strlen(word), SIZE_MAX);
+	bool is_same = strcmp(buf_str(&shown), word) == 0;
+	buf_fini(&shown);
+	if (is_plain_word(word)) {
+		buf_adds(buf, word);
+		return true;
+	}
+	buf_addc(buf, '\'');
+	for (; *word != '\0'; ++word) {
+		if (*word == '\'') {
+			buf_adds(buf, "'\\''");
+		} else {
+			buf_addc(buf, *word);
+		}
+	}
+	buf_addc(buf, '\'');
+	return is_same;
+}
+
+// How to run again what failed, which only a joblog makes possible.
+static void add_again(struct buf *buf, const struct story *story) {
+	if (!story->joblog || !story->argv || !story->argv[0] || (story->total.failed == 0 && story->total.cancelled == 0)) {
+		return;
+	}
+	struct buf line = BUF_INIT;
+	bool ok = add_word(&line, story->argv[0]), has_it = false;
+	for (char **arg = story->argv + 1; *arg; ++arg) {
+		has_it = has_it || strcmp(*arg, "--resume-failed") == 0;
+	}
+	buf_adds(&line, has_it ? "" : " --resume-failed");
+	for (char **arg = story->argv + 1; ok && *arg && line.len < COMMAND_COLUMNS; ++arg) {
+		buf_addc(&line, ' ');
+		ok = add_word(&line, *arg);
+	}
+	if (ok && line.len < COMMAND_COLUMNS) {
+		buf_printf(buf, "  again, only these: %s\n", line.data);
+	} else {
+		buf_adds(buf, "  again, only these: the same command with --resume-failed\n");
+	}
+	buf_fini(&line);
+}
+
+static uint64_t overlap(const struct story_batch *a, const struct story_batch *b) {
+	uint64_t from = a->first_start > b->first_start ? a->first_start : b->first_start;
+	uint64_t to = a->last_end < b->last_end ? a->last_end : b->last_end;
+	return to > from ? to - from : 0;
+}
+
+// Equal turns are unequal time where one batch has long jobs: says so if it had three fifths of the slots' time by jobs
+// that took three times as long as those of the others, while others had work for half of its time.
+static void add_hint(struct buf *buf, const struct story *story, const struct summary_form *form) {
+	const struct story_batch *greedy = NULL, *total = &story->total;
+	for (size_t i = 0; i < story->nbatches; ++i) {
+		greedy = story->batches[i].share >= 0.6 && story->batches[i].name[0] != '\0' ? &story->batches[i] : greedy;
+	}
+	if (!greedy || story->fair_time || greedy->attempts == total->attempts || story->busy < 0.5) {
+		return;
+	}
+	double mean = (double)greedy->slot_time / (double)greedy->attempts;
+	double others = (double)(total->slot_time - greedy->slot_time) / (double)(total->attempts - greedy->attempts);
+	uint64_t shared = 0;
+	for (size_t i = 0; i < story->nbatches; ++i) {
+		uint64_t more = &story->batches[i] != greedy && story->batches[i].attempts > 1 ? overlap(greedy, &story->batches[i]) : 0;
+		shared = more > shared ? more : shared;
+	}
+	if (mean < 3 * others || shared < (greedy->last_end - greedy->first_start) / 2) {
+		return;
+	}
+	buf_adds(buf, "  ");
+	add_coloured(buf, form, YELLOW, "hint:");
+	buf_adds(buf, " '");
+	plain_add_text(buf, greedy->name, strlen(greedy->name), NAME_COLUMNS);
+	buf_printf(buf, "' had %u%% of the slots' time with %llu of %llu jobs, for turns are shared, not time: see --fair=time\n",
+	           (unsigned)(greedy->share * 100), ull(jobs_of(greedy)),
+	           ull(total->ok + total->failed + total->cancelled + total->skipped));
+}
+
+void summary_add(struct buf *buf, const struct story *story, const struct summary_form *form) {
+	if (form->table) {
+		buf_adds(buf, "fairpar: ");
+		add_head(buf, story, form);
+		if (story->nbatches > 0) {
+			add_table(buf, story, form);
+		}
+		add_slowest(buf, story, form);
+		add_hint(buf, story, form);
+	}
+	add_failures(buf, story, form);
+	add_again(buf, story);
+}

@@ -1,0 +1,25 @@
+// The end of a run in a few lines: totals, a table of batches, the slowest jobs, the failed ones with the last lines of
+// their output, and what to do next.
+
+#ifndef FAIRPAR_REPORT_SUMMARY_H
+#define FAIRPAR_REPORT_SUMMARY_H
+
+#include "report/story.h"
+
+#include "base/buf.h"
+
+enum {
+	SUMMARY_TAIL_LINES = 10,
+	SUMMARY_BATCHES = 40,    // rows of the table; what took the fewest slots shares one
+};
+
+struct summary_form {
+	unsigned width;          // columns; 0: no limit
+	bool colour;
+	bool table;              // totals, the table of batches, the slowest, the hint; else only what failed
+};
+
+// Appends the summary of a finished story (story_finish()), line by line, each with its newline.
+void summary_add(struct buf *buf, const struct story *story, const struct summary_form *form);
+
+#endif

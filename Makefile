@@ -116,8 +116,8 @@ $O/fairpar: $O/src/main.o $(TOP_OBJ) $O/libfairpar.a
 $O/libfairpar.a: $(LIB_OBJ)
 	$Q rm -f $@.$$$$ && $(AR) rcs $@.$$$$ $^ && mv -f $@.$$$$ $@
 
-$O/src/options.o $O/src/xargs_options.o: FP_CPPFLAGS += -DFAIRPAR_VERSION='"$(VERSION)"'
-$O/src/options.o $O/src/xargs_options.o: $O/version
+$O/src/options.o $O/src/telling.o $O/src/xargs_options.o: FP_CPPFLAGS += -DFAIRPAR_VERSION='"$(VERSION)"'
+$O/src/options.o $O/src/telling.o $O/src/xargs_options.o: $O/version
 
 $O/%.o: %.c $O/flags
 	$(say) CC $@

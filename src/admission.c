@@ -10,6 +10,7 @@
 #include "process/memory.h"
 #include "process/pressure.h"
 #include "slots/slots.h"
+#include "telling.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -247,8 +248,7 @@ bool admission_enter(struct run *run, bool must) {
 	return may;
 }
 
-void admission_started(void *arg) {
-	struct run *run = arg;
+void admission_started(struct run *run) {
 	struct admission *admission = run->admission;
 	const struct options *options = run->options;
 	mutex_lock(&admission->lock);
@@ -290,7 +290,11 @@ static void reread_jobs(struct run *run) {
 		return;
 	}
 	unsigned limit = slots_limit(run->nofile);
-	pool_set_slots(run->pool, slots < limit ? slots : limit);
+	slots = slots < limit ? slots : limit;
+	pool_set_slots(run->pool, slots);
+	if (run->telling) {
+		telling_slots(run, slots, "-j");
+	}
 }
 
 // With the lock. Returns whether the timeout is another now.

@@ -20,8 +20,8 @@ void admission_close(struct run *run);
 // even then, without waiting any longer.
 bool admission_enter(struct run *run, bool must);
 
-// For child_config.started: the child counts in the next reading.
-void admission_started(void *arg);
+// The child runs: it counts in the next reading.
+void admission_started(struct run *run);
 
 // The child has ended, or has not started after all.
 void admission_leave(struct run *run, const struct result *result);

@@ -7,8 +7,9 @@
 #include "base/diag.h"
 #include "base/io.h"
 #include "plan/command.h"
-#include "shelf.h"
 #include "plan/shell.h"
+#include "shelf.h"
+#include "telling.h"
 #include "terminal.h"
 
 #include <errno.h>
@@ -26,6 +27,7 @@ static void desk_free(void *arg) {
 	buf_fini(&desk->label);
 	buf_fini(&desk->vars);
 	buf_fini(&desk->path);
+	buf_fini(&desk->told.tail);
 	context_unref(desk->context);
 	free(desk->env);
 	free(desk);
@@ -36,6 +38,7 @@ struct desk *desk_of(struct run *run, struct worker *worker) {
 	if (!*kept) {
 		struct desk *desk = NEW(struct desk);
 		desk->run = run;
+		desk->worker = worker;
 		desk->scratch = child_scratch_create();
 		*kept = desk;
 	}
@@ -74,7 +77,7 @@ static struct expansion expansion_of(const struct job *job, unsigned slot) {
 
 // ---- the environment ----
 
-enum { NVARS = 11 }; // set for each job, see build_env()
+enum { NVARS = 12 }; // set for each job, see build_env()
 
 static void add_number(struct buf *buf, const char *name, uint64_t value) {
 	char digits[20];
@@ -105,6 +108,9 @@ static void build_vars(struct buf *vars, const struct job *job, const struct att
 	add_number(vars, "FAIRPAR_SEQ=", job->item.seq);
 	add_number(vars, "FAIRPAR_SLOT=", attempt->slot);
 	add_number(vars, "FAIRPAR_ATTEMPT=", job->attempt);
+	if (job->batch->run->telling) {
+		add_text(vars, "FAIRPAR_RUN=", telling_run(job->batch->run));
+	}
 	add_number(vars, "PARALLEL_SEQ=", job->item.seq);
 	add_number(vars, "PARALLEL_JOBSLOT=", attempt->slot);
 	add_number(vars, "PARALLEL_PID=", (uint64_t)getpid());
@@ -306,6 +312,24 @@ static int stdin_of(const struct run *run) {
 	return run->options->sem.is_on && !run->options->tty ? STDIN_FILENO : terminal_fd(run);
 }
 
+// A child that is about to run.
+struct starting {
+	struct desk *desk;
+	const struct job *job;
+	const struct attempt *attempt;
+};
+
+static void child_started(void *arg, pid_t pid) {
+	const struct starting *starting = arg;
+	struct run *run = starting->desk->run;
+	if (run->admission && !starting->attempt->cleanup) {
+		admission_started(run);
+	}
+	if (run->telling) {
+		telling_job_start(starting->desk, starting->job, (int)pid);
+	}
+}
+
 static void run_child(struct desk *desk, const struct job *job, const struct attempt *attempt,
                       struct result *ret_result) {
 	struct run *run = desk->run;
@@ -314,6 +338,7 @@ static void run_child(struct desk *desk, const struct job *job, const struct att
 		.run = run, .spool = job->spool, .results = job->results, .emission = attempt->emission,
 	};
 	struct drain drain = {.readable = drain_readable, .arg = &drained};
+	struct starting starting = {.desk = desk, .job = job, .attempt = attempt};
 	struct child_config config = {
 		.path = desk->command.path,
 		.argv = desk->command.argv,
@@ -331,8 +356,8 @@ static void run_child(struct desk *desk, const struct job *job, const struct att
 		.cleanup = attempt->cleanup,
 		.unlink_path = job->makes_product && !attempt->ended ? job_product(job, attempt->slot, &desk->path) : NULL,
 		.scratch = desk->scratch,
-		.started = run->admission && !attempt->cleanup ? admission_started : NULL,
-		.started_arg = run,
+		.started = run->telling || (run->admission && !attempt->cleanup) ? child_started : NULL,
+		.started_arg = &starting,
 	};
 	struct block_input input = {.fd = -1};
 	if (job->block && block_connect(&input, run, job->block, job->attempt, &config) != 0) {
@@ -408,6 +433,9 @@ void attempt_run(struct desk *desk, struct job *job, const struct attempt *attem
 	struct run *run = desk->run;
 	struct expansion x = expansion_of(job, attempt->slot);
 	*ret_result = (struct result){.outcome = OUTCOME_OK};
+	if (run->telling) {
+		telling_attempt(desk);
+	}
 	job_open_spool(desk, job, attempt->slot);
 	buf_reset(&desk->text);
 	command_text(attempt->template, &x, &job->recipe->by, &desk->text);

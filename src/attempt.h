@@ -5,6 +5,7 @@
 
 #include "blockfeed.h"
 #include "emission.h"
+#include "job/event.h"
 #include "output/results.h"
 #include "parcel.h"
 
@@ -17,6 +18,7 @@ struct job {
 	struct block *block;       // of --pipe: its standard input; or NULL
 	const char *reason;        // item.bad: why
 	const char *name;          // of what is no item ("finally"), or NULL
+	enum event_role role;
 	bool makes_product;        // what it creates was not there when it began
 	unsigned step;             // 0: the command; n: the nth of recipe->then
 	unsigned attempt;          // of this step, from 1
@@ -25,11 +27,27 @@ struct job {
 	struct spool *spool;       // of all its output; NULL if it is ungrouped
 	struct results *results;   // takes its output instead (--results), or NULL
 	char *owned;               // its own copy of the record, once it has left the worker; else NULL
+	// for who listens
+	uint64_t queued;           // when this attempt was queued, now_ns() time; 0: it was not, or nobody listens
+	uint64_t pause;            // of the time since, nanoseconds that it had to wait before its next attempt
+	uint64_t from;             // seq of the job that emitted the item, or 0
+	enum event_next told;      // what the end of the attempt before was told to be followed by, and could not be
+};
+
+// What is told of the running attempt.
+struct told {
+	bool started;              // that it has
+	uint64_t queued;           // as of then
+	uint64_t admission;        // of that, nanoseconds that it waited to be let in
+	enum event_why admission_why;
+	uint64_t out_bytes, err_bytes;
+	struct buf tail;           // last lines of its output, if it failed for good
 };
 
 // What a worker keeps from job to job.
 struct desk {
 	struct run *run;
+	struct worker *worker;
 	struct child_scratch *scratch;
 	struct command command;
 	struct buf text;           // the command for people
@@ -42,6 +60,7 @@ struct desk {
 	struct emission emission;  // of the running job
 	struct job failed;         // the job that work_failed() is called for
 	struct result failed_result;
+	struct told told;
 };
 
 // The worker's desk, made when it is first asked for.

@@ -7,12 +7,20 @@
 #include "base/diag.h"
 #include "plan/globs.h"
 #include "stages.h"
+#include "telling.h"
 #include "work.h"
 
-static void finish_output(struct job *job) {
+// The end of the attempt and of its output.
+static void finish(struct desk *desk, struct job *job, const struct result *result) {
+	if (desk->run->telling) {
+		telling_look(desk, job, result, NEXT_NOTHING);
+	}
 	if (job->spool) {
 		spool_finish(job->spool);
 		job->spool = NULL;
+	}
+	if (desk->run->telling) {
+		telling_job_end(desk, job, result, NEXT_NOTHING);
 	}
 }
 
@@ -41,7 +49,7 @@ static enum work_status run_on_failure(struct worker *worker, struct queue *queu
 	};
 	struct result result;
 	attempt_run(desk, job, &attempt, &result);
-	finish_output(job);
+	finish(desk, job, &result);
 	if (result.outcome != OUTCOME_OK && result.outcome != OUTCOME_CANCELLED) {
 		char how[80];
 		diag_warn("job %s: its on-failure command failed too: %s", desk_label(desk, job),
@@ -84,6 +92,7 @@ static enum work_status run_finally(struct worker *worker, struct queue *queue, 
 		.recipe = stage_finally(stage),
 		.record = {.args = "", .size = 1, .nargs = 1},
 		.name = "finally",
+		.role = ROLE_FINALLY,
 		.attempt = 1,
 	};
 	struct attempt attempt = {
@@ -91,7 +100,7 @@ static enum work_status run_finally(struct worker *worker, struct queue *queue, 
 	};
 	struct result result;
 	attempt_run(desk, &job, &attempt, &result);
-	finish_output(&job);
+	finish(desk, &job, &result);
 	if (result.outcome != OUTCOME_OK) {
 		char how[80];
 		diag_warn("batch '%s': its finally command: %s", diag_shows(batch->name),
@@ -117,7 +126,7 @@ static int found_path(void *arg, const char *path) {
 static void list_by_pattern(struct desk *desk, struct worker *worker, struct queue *queue, const char *pattern,
                             const char *dir) {
 	char *error;
-	emission_begin(&desk->emission, worker, queue, /* hold */ false);
+	emission_begin(&desk->emission, worker, queue, /* from */ 0, /* hold */ false);
 	desk->emission.flags = 0; // in this order
 	int failed = globs_expand(dir, pattern, found_path, &desk->emission, &error);
 	emission_end(&desk->emission, /* keep */ true);
@@ -143,17 +152,18 @@ static void list_by_command(struct desk *desk, struct worker *worker, struct que
 		.recipe = recipe,
 		.record = {.args = "", .size = 1, .nargs = 1},
 		.name = "args_from",
+		.role = ROLE_LISTING,
 		.attempt = 1,
 	};
 	struct attempt attempt = {
 		.template = recipe->command, .slot = worker_slot(worker), .emission = &desk->emission,
 	};
 	struct result result;
-	emission_begin(&desk->emission, worker, queue, /* hold */ false);
+	emission_begin(&desk->emission, worker, queue, /* from */ 0, /* hold */ false);
 	desk->emission.flags = 0; // in this order
 	attempt_run(desk, &job, &attempt, &result);
 	emission_end(&desk->emission, /* keep */ true);
-	finish_output(&job);
+	finish(desk, &job, &result);
 	if (result.outcome == OUTCOME_CANCELLED) {
 		parcel_count_lost(batch, 1);
 		stage_job_failed(batch->stage, &result);

@@ -9,15 +9,16 @@
 
 enum { READ_BYTES = 64 * 1024 };
 
-void emission_begin(struct emission *emission, struct worker *worker, struct queue *queue, bool hold) {
+void emission_begin(struct emission *emission, struct worker *worker, struct queue *queue, uint64_t from, bool hold) {
 	struct batch *batch = queue_user(queue);
 	emission->parcel.queue = queue;
 	emission->parcel.batch = batch;
+	emission->parcel.from = from;
 	emission->worker = worker;
 	emission->hold = hold;
 	emission->flags = WORK_LOCAL; // counts for the worker's own queue only
 	emission->closed = false;
-	emission->n = 0;
+	emission->n = emission->bytes = 0;
 	emission->cutter.delimiter = '\n';
 	cutter_reset(&emission->cutter);
 }
@@ -52,12 +53,14 @@ ssize_t emission_readable(struct emission *emission, int fd) {
 	if (emission->hold) {
 		ssize_t n = read(fd, buf_reserve(&emission->held, READ_BYTES), READ_BYTES);
 		emission->held.len += n > 0 ? (size_t)n : 0;
+		emission->bytes += n > 0 ? (uint64_t)n : 0;
 		return n;
 	}
 	size_t room;
 	char *at = cutter_room(&emission->cutter, &room);
 	ssize_t n = read(fd, at, room);
 	if (n > 0) {
+		emission->bytes += (uint64_t)n;
 		cutter_added(&emission->cutter, (size_t)n);
 		add_lines(emission);
 		submit(emission); // while the job goes on

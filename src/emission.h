@@ -16,11 +16,12 @@ struct emission {
 	bool closed;               // the run takes no more items: the rest is not looked at
 	unsigned flags;            // of the items: WORK_LOCAL, or 0
 	uint64_t n;                // lines so far
+	uint64_t bytes;            // of the stream so far
 };
 
 // Begins: lines become items of the batch of that queue, submitted by this worker's running item. With `hold` they wait
-// for emission_end(). The queue is open, or the running item's own.
-void emission_begin(struct emission *emission, struct worker *worker, struct queue *queue, bool hold);
+// for emission_end(). The queue is open, or the running item's own. `from`: seq of the job whose lines they are, or 0.
+void emission_begin(struct emission *emission, struct worker *worker, struct queue *queue, uint64_t from, bool hold);
 
 // Reads what is there from the pipe; as struct drain.readable.
 ssize_t emission_readable(struct emission *emission, int fd);

@@ -14,6 +14,7 @@
 #include "packing.h"
 #include "parcel.h"
 #include "stages.h"
+#include "telling.h"
 #include "work.h"
 
 enum {
@@ -97,6 +98,9 @@ static struct parcel *parcel_open_name(struct run *run, const char *name, uint64
 	struct queue_attrs attrs = {.weight = 1, .low_water = low_water};
 	batch_override(run, name, &attrs);
 	struct batch *fresh = batch_new(run, name);
+	if (run->telling) {
+		telling_meet(fresh, &attrs, /* jobs */ -1);
+	}
 	struct queue *queue = pool_queue_open(run->pool, name, &attrs, fresh);
 	if (queue && queue_user(queue) == fresh) {
 		batch_open_lane(fresh);

@@ -6,6 +6,7 @@
 
 #include "attempt.h"
 #include "base/alloc.h"
+#include "telling.h"
 #include "work.h"
 
 struct waiting {
@@ -13,6 +14,7 @@ struct waiting {
 	uint64_t n;          // first come, first served
 	struct queue *queue; // held open
 	struct job *job;
+	bool is_over;        // its pause, and that was told
 };
 
 struct later {
@@ -110,6 +112,10 @@ uint64_t later_submit(struct run *run, uint64_t now) {
 			return next;
 		}
 		struct batch *batch = waiting.job->batch;
+		if (run->telling && !waiting.is_over) {
+			waiting.is_over = true;
+			telling_wait_end(run, batch, waiting.job->item.number, WHY_RETRY, waiting.job->queued);
+		}
 		if (!work_resume(waiting.queue, waiting.job)) {
 			mutex_lock(&later->lock);
 			push(later, waiting);

@@ -16,6 +16,7 @@
 //   work.c         work_item          the life of a job on a worker: run, retry (later.c), then, count
 //   admission.c    admission_enter()  when a job may start: --load, --memfree, --delay auto (terminal.c: --tty, -p)
 //   blockfeed.c    blockfeed_open()   --pipe: data cut into blocks, one for each job
+//   telling.c      telling_listen()   events, to all who listen: run, batches, attempts, waits
 //   ledger.c       ledger_add()       --joblog, and the jobs that --resume leaves out
 //   shelf.c        shelf_begin()      --results and --files: output in files and tables
 //   attempt.c      attempt_run()      one attempt: command, environment, child, output (emission.c: lines into items)

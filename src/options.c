@@ -856,6 +856,7 @@ static enum mode take_rest(struct parser *p) {
 
 enum mode options_parse(struct options *ret_options, int argc, char *argv[]) {
 	*ret_options = (struct options){
+		.argv = argv,
 		.delimiter = '\n',
 		.max_long = 64,
 		.queue_mem = (size_t)64 << 20,

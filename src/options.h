@@ -74,6 +74,7 @@ struct packing {
 
 struct options {
 	int status;                      // of MODE_EXIT
+	char **argv;                     // main's
 
 	// what to run
 	char **command;                  // template words, in argv; ncommand 0: each record is a command

@@ -6,6 +6,7 @@
 #include "ledger.h"
 #include "shelf.h"
 #include "stages.h"
+#include "telling.h"
 #include "work.h"
 
 // The joblog says that the item is done. What emits is never taken as done: what it emits must come again.
@@ -35,8 +36,9 @@ void parcel_add(struct parcel *parcel, const struct record *record, unsigned rec
 		.number = atomic_add_relaxed(queue_keep(parcel->queue), 1) + 1,
 		.order = atomic_add_relaxed(&batch->order, 1) + 1,
 		.nargs = record->nargs,
-		.recipe = recipe & INT32_MAX,
+		.recipe = recipe & (INT32_MAX >> 1),
 		.bad = bad != NULL,
+		.stamped = batch->news != NULL,
 	};
 	if (batch->run->shelf) {
 		shelf_head(batch->run, record);
@@ -50,6 +52,10 @@ void parcel_add(struct parcel *parcel, const struct record *record, unsigned rec
 	}
 	size_t at = bytes->len;
 	buf_add(bytes, &item, sizeof(item));
+	if (batch->news) {
+		struct stamp stamp = {.queued = now_ns(), .from = parcel->from};
+		buf_add(bytes, &stamp, sizeof(stamp));
+	}
 	buf_add(bytes, record->args, record->size);
 	if (bad) {
 		buf_add(bytes, bad, strlen(bad) + 1);
@@ -67,6 +73,9 @@ void parcel_count_lost(struct batch *batch, uint64_t n) {
 	mutex_lock(&run->lock);
 	*(skipped ? &run->tally.skipped : &run->tally.cancelled) += n;
 	mutex_unlock(&run->lock);
+	if (batch->news && n > 0) {
+		telling_lost(batch, skipped ? OUTCOME_SKIPPED : OUTCOME_CANCELLED, n);
+	}
 	if (batch->stage && !skipped && n > 0 && !stage_has_failed(batch->stage)) {
 		stage_job_failed(batch->stage, &(struct result){.outcome = OUTCOME_CANCELLED});
 	}
@@ -97,6 +106,9 @@ enum submit_status parcel_submit(struct parcel *parcel, struct worker *from, uns
 	}
 	count_total(run, parcel->n - parcel->counted);
 	parcel->counted = parcel->n;
+	if (parcel->batch->news) {
+		telling_batch_start(parcel->batch);
+	}
 	for (size_t i = 0; i < parcel->n; ++i) {
 		works[i] = (struct work){
 			.type = &work_item,

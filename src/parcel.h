@@ -10,20 +10,29 @@ enum {
 	PARCEL_BYTES = 64 * 1024,   // … and bytes
 };
 
-// The payload of a queued item, followed by the record's arguments, and with `bad` by the reason as a string.
+// The payload of a queued item, followed, if it is stamped, by the stamp, then by the record's arguments, and with `bad` by
+// the reason as a string.
 struct item {
 	uint64_t seq;         // {#}, over the run
 	uint64_t number;      // within its batch: FAIRPAR_JOB is BATCH#number
 	uint64_t order;       // of its output within its batch, from 1; 0: it has no place in the order
 	uint32_t nargs;
-	uint32_t recipe : 31; // of its batch
+	uint32_t recipe : 30; // of its batch
 	uint32_t bad : 1;     // cannot be run: fails with the reason
+	uint32_t stamped : 1;
+};
+
+// What only listeners want to know of an item.
+struct stamp {
+	uint64_t queued;      // when, now_ns() time
+	uint64_t from;        // seq of the job that emitted it, or 0
 };
 
 struct parcel {
 	struct queue *queue;
 	struct batch *batch;
 	uint64_t hash;            // of the batch's name; for who looks it up
+	uint64_t from;            // seq of the job that emits these, or 0
 	struct buf bytes;         // payloads, each at a multiple of 8
 	struct { size_t at, size; uint64_t number; unsigned width; } items[PARCEL_ITEMS];
 	size_t n;

@@ -81,7 +81,7 @@ static void parse_tag(struct recipe *recipe, const struct options *options, cons
 static bool is_set_for_each(const char *entry) {
 	static const char *const own[] = {
 		"FAIRPAR_BATCH=", "FAIRPAR_JOB=", "FAIRPAR_SEQ=", "FAIRPAR_SLOT=", "FAIRPAR_ATTEMPT=", "FAIRPAR_EXIT=",
-		"FAIRPAR_OUTCOME=", "PARALLEL_SEQ=", "PARALLEL_JOBSLOT=", "PARALLEL_PID=",
+		"FAIRPAR_OUTCOME=", "FAIRPAR_RUN=", "PARALLEL_SEQ=", "PARALLEL_JOBSLOT=", "PARALLEL_PID=",
 	};
 	bool found = false;
 	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); ++i) {

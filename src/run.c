@@ -20,6 +20,7 @@
 #include "process/signals.h"
 #include "slots/slots.h"
 #include "stages.h"
+#include "telling.h"
 #include "terminal.h"
 #include "work.h"
 
@@ -28,6 +29,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -76,6 +78,9 @@ void batch_unref(struct batch *batch) {
 	}
 	if (batch->lane) {
 		emit_lane_close(batch->run->emit, batch->lane);
+	}
+	if (batch->news) {
+		telling_batch_end(batch);
 	}
 	free(batch->name);
 	free(batch);
@@ -126,13 +131,16 @@ static void on_low(void *arg, struct queue *queue FP_UNUSED) {
 static void on_removed(void *arg, struct queue *queue, uint64_t submitted FP_UNUSED) {
 	struct run *run = arg;
 	struct batch *batch = queue_user(queue);
-	if (batch->stage) {
-		stage_ended(batch->stage);
-	}
+	struct stage *stage = batch->stage;
 	mutex_lock(&run->lock);
 	batch->next_dead = run->dead;
 	run->dead = batch;
 	mutex_unlock(&run->lock);
+	if (stage) { // behind the above, so that its end is told before others begin
+		stage_ended(stage);
+	} else if (run->telling) {
+		run_wake(run);
+	}
 }
 
 static void on_trace(void *arg, const struct service *service) {
@@ -154,6 +162,12 @@ static void on_trace(void *arg, const struct service *service) {
 	if (trace_add(run->trace, &line)) {
 		run_wake(run);
 	}
+}
+
+static void on_reserving(void *arg, struct queue *queue, uint64_t id, unsigned width) {
+	char what[40];
+	snprintf(what, sizeof(what), "%u free slots", width);
+	telling_wait(arg, queue_user(queue), id, WHY_RESERVE, what);
 }
 
 static void on_pool_trouble(void *arg FP_UNUSED, const char *what, int error) {
@@ -324,6 +338,9 @@ static void run_loop(struct run *run) {
 		children_reap_strays(run->children);
 		flush_trace(run);
 		reap_batches(run);
+		if (run->telling) {
+			telling_tick(run);
+		}
 		stages_advance(run);
 		again = !run->stopping && feeds_fill(run);
 	}
@@ -413,14 +430,15 @@ static int load_manifest(struct run *run) {
 
 static struct pool *make_pool(struct run *run, unsigned slots) {
 	const struct options *options = run->options;
-	bool fair_time = options->fair_time;
+	run->fair_time = options->fair_time;
 	if (run->manifest && !options->fair_given) {
-		fair_time = run->manifest->fair == MANIFEST_TIME;
+		run->fair_time = run->manifest->fair == MANIFEST_TIME;
 	}
 	struct pool_config config = {
 		.slots = slots,
 		.max_long = options->max_long,
-		.fair_time = fair_time,
+		.fair_time = run->fair_time,
+		.facts = run->telling != NULL,
 		.queue_mem = options->queue_mem,
 		.spill_dir = run->temp_dir,
 		.start_interval = options->delay_auto ? 0 : options->delay,
@@ -431,6 +449,7 @@ static struct pool *make_pool(struct run *run, unsigned slots) {
 			.failed = work_failed,
 			.removed = on_removed,
 			.trace = run->trace ? on_trace : NULL,
+			.reserving = run->telling ? on_reserving : NULL,
 			.trouble = on_pool_trouble,
 			.arg = run,
 		},
@@ -493,6 +512,14 @@ static void choose_temp_dir(struct run *run) {
 	}
 }
 
+// All who listen, before anything can be told. Returns 0, or -1 after a message.
+static int open_listeners(struct run *run) {
+	if (run->options->dry_run) {
+		return 0; // nothing happens
+	}
+	return 0;
+}
+
 // Opens what the run needs. Returns 0, or -1 after a message.
 static int run_open(struct run *run) {
 	const struct options *options = run->options;
@@ -532,7 +559,13 @@ static int run_open(struct run *run) {
 	if (ledger_open(run) != 0) {
 		return -1;
 	}
+	if (open_listeners(run) != 0) {
+		return -1;
+	}
 	run->pool = make_pool(run, options->dry_run || options->tty ? 1 : run->slots); // shows the order of turns; has one foreground
+	if (run->telling) {
+		telling_begin(run);
+	}
 	return feeds_open(run);
 }
 
@@ -635,6 +668,13 @@ static int run_status(struct run *run) {
 	return exit_status(options->exit_scheme, &run->tally, &run->halt, run->halted, &run->halted_by);
 }
 
+// Returns the exit status: that which was told, unless what listens has had trouble.
+static int end_telling(struct run *run, int status, int signal) {
+	telling_end(run, signal ? 128 + signal : status, signal);
+	telling_close(run);
+	return atomic_load_relaxed(&run->trouble) ? EXIT_TROUBLE : status;
+}
+
 int run_all(const struct options *options, struct context *context) {
 	struct run run = {
 		.options = options,
@@ -658,6 +698,9 @@ int run_all(const struct options *options, struct context *context) {
 	run_close(&run);
 	int status = opened ? run_status(&run) : EXIT_TROUBLE;
 	bool reader_gone = run.output_error == EPIPE; // `| head`: not a word
+	if (run.telling) {
+		status = end_telling(&run, status, run.signal ? run.signal : reader_gone ? SIGPIPE : 0);
+	}
 	if (opened && !reader_gone && !options->quiet) {
 		if (!run.signal) {
 			warn_unused_settings(options);

@@ -25,6 +25,8 @@ struct later;
 struct products;
 struct stage;
 struct stages;
+struct telling;
+struct news;
 struct terminal;
 
 // A batch: its queue's user. Counted: the queue has a reference until the event loop has seen that it was removed, and so
@@ -41,6 +43,7 @@ struct batch {
 	bool allow_failure;        // a failed job is only reported
 	struct emit_lane *lane;    // its order of output, or NULL without --keep-order
 	atomic_uint_least64_t order; // items given an order so far
+	struct news *news;         // for who listens; NULL if nobody does (telling.h)
 };
 
 enum { FAILURES_NAMED = 20 };  // failed jobs named in the last line (issue text and DESIGN §8)
@@ -56,12 +59,14 @@ struct run {
 	struct template *batch_by; // or NULL
 	unsigned slots;
 	unsigned long nofile;      // the limit of descriptors
+	bool fair_time;            // slot-time is shared, not turns
 	struct pool *pool;
 	struct admission *admission; // or NULL: nothing to wait for
 	struct terminal *terminal; // of -o and -p, or NULL
 	struct children *children;
 	struct emit *emit;         // NULL if all is ungrouped
 	struct trace *trace;       // --trace-service, or NULL
+	struct telling *telling;   // or NULL: nobody listens
 	struct feeds *feeds;
 	struct blockfeed *blocks;  // of --pipe and --pipe-part, or NULL
 	struct stages *stages;     // of the manifest, or NULL

@@ -18,6 +18,7 @@
 #include "beside.h"
 #include "feed.h"
 #include "plan/words.h"
+#include "telling.h"
 #include "work.h"
 
 #include <errno.h>
@@ -59,6 +60,7 @@ struct stage {
 	bool is_posted;
 	struct stage *next_posted;
 	bool failure_seen;           // the event loop knows of it
+	uint64_t waits_since;        // for others, and that was told; 0: not
 	bool is_tainted;             // a batch that emits into it failed or was skipped: it may lack items
 };
 
@@ -242,6 +244,37 @@ bool stage_next(struct stage *stage, struct record *ret_record, unsigned *ret_re
 	return true;
 }
 
+// ---- telling ----
+
+static void tell_met(struct stage *stage) {
+	size_t jobs = manifest_batch_jobs(stage->plan);
+	bool known = jobs != SIZE_MAX && stage->plan->nfeeders == 0;
+	telling_meet(stage->batch, &stage->attrs, known ? (int64_t)jobs : -1);
+	telling_batch_start(stage->batch);
+}
+
+// What the stage waits for: its needs, or those that have its items.
+static void tell_waits(struct stage *stage) {
+	const struct manifest_batch *plan = stage->plan;
+	struct buf names = BUF_INIT;
+	for (size_t i = 0; i < plan->nneeds; ++i) {
+		buf_printf(&names, "%s%s", names.len > 0 ? ", " : "", plan->needs[i]->name);
+	}
+	for (size_t i = 0; i < plan->nfeeders && stage->awaits_feeder && plan->nneeds == 0; ++i) {
+		buf_printf(&names, "%s%s", names.len > 0 ? ", " : "", plan->feeders[i]->name);
+	}
+	stage->waits_since = now_ns();
+	telling_wait(stage->run, stage->batch, 0, WHY_NEEDS, buf_str(&names));
+	buf_fini(&names);
+}
+
+static void tell_waited(struct stage *stage) {
+	if (stage->waits_since > 0) {
+		telling_wait_end(stage->run, stage->batch, 0, WHY_NEEDS, stage->waits_since);
+		stage->waits_since = 0;
+	}
+}
+
 // ---- begin ----
 
 static void release(struct stage *stage) {
@@ -339,6 +372,10 @@ static void begin(struct stage *stage) {
 	}
 	--run->stages->nwaiting;
 	stage->state = STAGE_RUNNING;
+	if (run->telling) {
+		tell_waited(stage);
+		telling_batch_begun(stage->batch);
+	}
 	bool failed = make_recipes(stage) != 0;
 	if (!failed) {
 		stage->attrs.paused = false;
@@ -401,6 +438,20 @@ static void add_casualty(struct casualties *casualties, struct stage *stage) {
 	casualties->at[casualties->n++] = stage;
 }
 
+// What became of the one because of which others are skipped.
+static const char *fate(const struct stage *because) {
+	return because->state == STAGE_SKIPPED && !because->failure_seen ? "is skipped"
+		: because->is_tainted ? "lacks items" : "failed";
+}
+
+static void tell_skip(struct stage *stage, const char *why, const struct stage *because) {
+	struct buf text = BUF_INIT;
+	buf_printf(&text, "%s '%s', which %s", why, because->plan->name, fate(because));
+	tell_waited(stage);
+	telling_lost_why(stage->batch, buf_str(&text));
+	buf_fini(&text);
+}
+
 // Skips the stage if it waits.
 static void skip_one(struct casualties *casualties, struct stage *stage, const char *why, const struct stage *because) {
 	struct run *run = stage->run;
@@ -412,8 +463,10 @@ static void skip_one(struct casualties *casualties, struct stage *stage, const c
 	atomic_store_relaxed(&stage->skipped, true); // what is counted by it is counted under the run's lock
 	if (++casualties->skipped <= SKIPS_NAMED && !run->options->quiet) {
 		diag_note("batch '%s' is skipped: %s '%s', which %s", diag_shows(stage->plan->name), why,
-		          diag_shows(because->plan->name), because->state == STAGE_SKIPPED && !because->failure_seen ? "is skipped"
-		          : because->is_tainted ? "lacks items" : "failed");
+		          diag_shows(because->plan->name), fate(because));
+	}
+	if (run->telling) {
+		tell_skip(stage, why, because);
 	}
 	pool_cancel(run->pool, stage->queue);
 	parcel_count_lost(stage->batch, known_jobs(stage->plan));
@@ -565,6 +618,9 @@ static void open_one(struct run *run, struct stage *stage, const struct manifest
 	verify(stage->queue); // nothing has begun, so nothing was cut short
 	batch_ref(stage->batch);
 	batch_open_lane(stage->batch);
+	if (run->telling) {
+		tell_met(stage);
+	}
 	++run->stages->nwaiting;
 }
 
@@ -650,6 +706,11 @@ int stages_open(struct run *run) {
 		}
 	}
 	begin_ready(run);
+	for (size_t i = 0; i < stages->n && run->telling; ++i) {
+		if (stages->all[i].plan && stages->all[i].state == STAGE_WAITING) {
+			tell_waits(&stages->all[i]);
+		}
+	}
 	return 0;
 }
 

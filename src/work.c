@@ -18,13 +18,15 @@
 #include "base/diag.h"
 #include "beside.h"
 #include "later.h"
-#include "products.h"
 #include "ledger.h"
+#include "products.h"
 #include "shelf.h"
 #include "stages.h"
+#include "telling.h"
 
 #include <errno.h>
 #include <limits.h>
+#include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -94,6 +96,9 @@ void work_count_trouble(struct batch *batch, const char *what, const struct resu
 		stop = tally_job(run, &result);
 	}
 	mutex_unlock(&run->lock);
+	if (batch->news && !how) {
+		telling_trouble(batch, &result, what);
+	}
 	stage_job_failed(batch->stage, &result);
 	if (stop) {
 		work_stop_run(run);
@@ -186,6 +191,9 @@ static enum work_status job_end(struct desk *desk, struct job *job, unsigned slo
 	struct run *run = desk->run;
 	bool failed = result->outcome != OUTCOME_OK && result->outcome != OUTCOME_CANCELLED;
 	uint64_t received = count_output(job);
+	if (run->telling) {
+		telling_look(desk, job, result, NEXT_NOTHING);
+	}
 	shelf_end(run, job, slot, result, received);
 	if (job->spool) {
 		if (failed && run->options->color_failed && !shelf_is_table(run)) {
@@ -198,6 +206,9 @@ static enum work_status job_end(struct desk *desk, struct job *job, unsigned slo
 		skip_output(job->batch, &job->item);
 	}
 	settle_product(job, slot, result->outcome == OUTCOME_OK);
+	if (run->telling) {
+		telling_job_end(desk, job, result, NEXT_NOTHING);
+	}
 	log_end(desk, job, slot, result, received);
 	if (count(desk, job, result, /* current */ false)) {
 		work_stop_run(run);
@@ -216,6 +227,9 @@ static enum work_status job_end(struct desk *desk, struct job *job, unsigned slo
 static enum work_status job_is_current(struct desk *desk, struct job *job) {
 	static const struct result ok = {.outcome = OUTCOME_OK};
 	skip_output(job->batch, &job->item);
+	if (job->batch->news) {
+		telling_current(job->batch, job);
+	}
 	if (count(desk, job, &ok, /* current */ true)) {
 		work_stop_run(desk->run);
 	}
@@ -257,15 +271,29 @@ static enum submit_status submit_again(struct run *run, struct queue *queue, str
 	return pool_submit(run->pool, queue, worker, &work, 1);
 }
 
+static void tell_pause(struct run *run, const struct job *job, uint64_t pause) {
+	char what[60];
+	snprintf(what, sizeof(what), "its next attempt in %.3gs", (double)pause / (double)NS_PER_S);
+	telling_wait(run, job->batch, job->item.number, WHY_RETRY, what);
+}
+
 // Queues the job's next attempt or step, after a pause of so many nanoseconds. Returns false if the run takes no more
 // work.
 static bool go_on(struct desk *desk, struct worker *worker, struct queue *queue, struct job *job, uint64_t pause) {
+	struct run *run = desk->run;
 	if (job->spool) {
 		spool_suspend(job->spool);
 	}
+	if (run->telling) {
+		job->queued = now_ns();
+		job->pause = pause;
+	}
+	if (run->telling && pause > 0) {
+		tell_pause(run, job, pause);
+	}
 	struct job *kept = job_keep(job);
-	if (pause > 0 ? later_add(desk->run, queue, kept, now_ns() + pause)
-	              : submit_again(desk->run, queue, worker, kept) == SUBMIT_OK) {
+	if (pause > 0 ? later_add(run, queue, kept, now_ns() + pause)
+	              : submit_again(run, queue, worker, kept) == SUBMIT_OK) {
 		return true;
 	}
 	job->owned = kept->owned;
@@ -287,6 +315,11 @@ bool work_resume(struct queue *queue, struct job *job) {
 static enum work_status fail_bad_item(struct desk *desk, unsigned slot, struct job *job) {
 	struct result result;
 	result_cannot_start(&result, 126);
+	if (desk->run->telling) {
+		telling_attempt(desk);
+		buf_reset(&desk->text);
+		buf_adds(&desk->text, job->record.args);
+	}
 	job_open_spool(desk, job, slot);
 	diag_error("job %s: %s: '%s'", desk_label(desk, job), job->reason, diag_shows(job->record.args));
 	return job_end(desk, job, slot, &result);
@@ -302,11 +335,20 @@ static void job_attempt(struct desk *desk, struct worker *worker, struct job *jo
 		.emission = emits ? &desk->emission : NULL,
 	};
 	if (emits) {
-		emission_begin(&desk->emission, worker, job->batch->emits, /* hold */ recipe->attempts > 1);
+		emission_begin(&desk->emission, worker, job->batch->emits, job->item.seq, /* hold */ recipe->attempts > 1);
 	}
 	attempt_run(desk, job, &attempt, ret_result);
 	if (emits) {
 		emission_end(&desk->emission, ret_result->outcome == OUTCOME_OK || recipe->attempts == 1);
+	}
+}
+
+// Before what is next can begin.
+static void tell_end(struct desk *desk, struct job *job, const struct result *result, enum event_next next) {
+	if (desk->run->telling) {
+		telling_look(desk, job, result, next);
+		telling_job_end(desk, job, result, next);
+		job->told = next;
 	}
 }
 
@@ -327,6 +369,7 @@ static enum work_status job_step(struct worker *worker, struct queue *queue, str
 	if (result.outcome != OUTCOME_OK && job->attempt < recipe->attempts) {
 		uint64_t pause = recipe->delay.first_ns > 0 ? manifest_delay_ns(&recipe->delay, job->attempt) : 0;
 		++next.attempt;
+		tell_end(desk, job, &result, NEXT_RETRY);
 		if (go_on(desk, worker, queue, &next, pause)) {
 			return WORK_OK;
 		}
@@ -334,6 +377,7 @@ static enum work_status job_step(struct worker *worker, struct queue *queue, str
 	} else if (result.outcome == OUTCOME_OK && job->step < recipe->nthen) {
 		++next.step;
 		next.attempt = 1;
+		tell_end(desk, job, &result, NEXT_STEP);
 		if (go_on(desk, worker, queue, &next, /* pause */ 0)) {
 			return WORK_OK;
 		}
@@ -385,7 +429,14 @@ static void job_decode(struct job *ret_job, struct batch *batch, const void *dat
 	memcpy(&ret_job->item, data, sizeof(ret_job->item));
 	ret_job->recipe = batch->recipes[ret_job->item.recipe];
 	const char *args = (const char *)data + sizeof(ret_job->item);
-	size_t args_size = size - sizeof(ret_job->item);
+	if (ret_job->item.stamped) {
+		struct stamp stamp;
+		memcpy(&stamp, args, sizeof(stamp));
+		ret_job->queued = stamp.queued;
+		ret_job->from = stamp.from;
+		args += sizeof(stamp);
+	}
+	size_t args_size = size - (size_t)(args - (const char *)data);
 	if (ret_job->item.bad) {
 		const char *end = args;
 		for (uint32_t i = 0; i < ret_job->item.nargs; ++i) {
@@ -433,5 +484,9 @@ void work_failed(void *arg, struct worker *worker, struct queue *queue) {
 	kept->results = NULL;
 	kept->item.order = 0; // it is no item: its output has no place in the order
 	kept->step = 0;
+	kept->role = ROLE_ON_FAILURE;
+	kept->queued = desk->run->telling ? now_ns() : 0;
+	kept->pause = kept->from = 0;
+	kept->told = NEXT_NOTHING;
 	beside_on_failure(worker, queue, kept, &desk->failed_result);
 }

@@ -85,10 +85,10 @@ struct worker {
 	uint32_t extra;          // slots beyond the first that it is charged for in the fair choice
 	struct queue *held;      // of an item that was taken and waits for its slots, so that `queue` is NULL; NULL: none
 	uint8_t flags;           // its record's
-	// for the trace
-	enum work_source source;
+	// of the running item too; only with pool->tells
 	uint64_t id;
-	double lag;              // before it was picked
+	struct facts facts;
+	bool gated;              // it has waited for start_interval
 };
 
 struct queue {
@@ -109,6 +109,7 @@ struct queue {
 	uint8_t finale_state;    // enum finale_state
 	uint8_t picks;
 	uint64_t submitted;
+	uint64_t limit_left;     // see struct facts
 	size_t bytes;            // of items queued
 	struct chunk *head, *tail;
 	uint64_t head_id, tail_id; // ids of the item taken last and of the one appended last
@@ -139,6 +140,7 @@ struct pool {
 	enum pool_stage stage;
 	bool started, paused, quit;
 	bool needs_clock;
+	bool tells;              // facts are asked for, or there is a trace
 	bool idle_claimed;       // somebody calls hooks.idle
 	bool idle;               // hooks.idle has returned
 	cond idle_cond;          // `idle`, `guests` and what pool_wait_idle() inside an item waits for
@@ -181,6 +183,9 @@ struct errands {
 	struct queue *removed;
 	struct queue *low;
 	bool low_all;
+	struct queue *reserving; // pinned; for the hook of that name:
+	uint64_t reserving_id;
+	unsigned reserving_width;
 	struct queue *load_queue; // pinned
 	struct chunk *load;
 	int close_fd;            // -1: none

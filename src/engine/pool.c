@@ -68,6 +68,18 @@ static void errand_low(struct pool *pool, struct queue *queue) {
 	errands_run(pool, &more);
 }
 
+static void errand_reserving(struct pool *pool, const struct errands *errands) {
+	const struct pool_hooks *hooks = &pool->config.hooks;
+	struct queue *queue = errands->reserving;
+	hooks->reserving(hooks->arg, queue, errands->reserving_id, errands->reserving_width);
+	struct errands more = ERRANDS_INIT;
+	mutex_lock(&pool->lock);
+	--queue->pins;
+	queue_check_removal(queue, &more);
+	mutex_unlock(&pool->lock);
+	errands_run(pool, &more);
+}
+
 // What a thread has to report to hooks.removed.
 struct removal {
 	struct pool *pool;
@@ -102,6 +114,9 @@ static void errands_call(struct pool *pool, const struct errands *errands) {
 	}
 	if (errands->low) {
 		errand_low(pool, errands->low);
+	}
+	if (errands->reserving) {
+		errand_reserving(pool, errands);
 	}
 	if (errands->low_all && hooks->low) {
 		hooks->low(hooks->arg, NULL);
@@ -172,9 +187,10 @@ struct pool *pool_create(const struct pool_config *config) {
 	pool->config = *config;
 	mutex_init(&pool->lock);
 	cond_init(&pool->idle_cond);
-	pool->needs_clock = config->fair_time || config->hooks.trace || config->start_interval > 0;
-	fair_init(&pool->sides[0].fair, config->fair_time, config->hooks.trace);
-	fair_init(&pool->sides[1].fair, /* time */ false, config->hooks.trace);
+	pool->tells = config->facts || config->hooks.trace;
+	pool->needs_clock = config->fair_time || pool->tells || config->start_interval > 0;
+	fair_init(&pool->sides[0].fair, config->fair_time, pool->tells);
+	fair_init(&pool->sides[1].fair, /* time */ false, pool->tells);
 	pool->sides[0].goal = pool->most_slots = config->slots;
 	pool->sides[1].goal = config->max_long ? config->max_long : 1;
 	pool->sides[0].thread_limit = pool->sides[1].thread_limit = UINT32_MAX;

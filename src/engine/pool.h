@@ -65,6 +65,15 @@ struct work {
 
 enum work_source { SOURCE_OWN, SOURCE_STOLEN, SOURCE_QUEUE, SOURCE_LENT, SOURCE_LONG };
 
+// How the running item of a worker came to be dispatched.
+struct facts {
+	enum work_source source;
+	double lag;                 // see struct service
+	uint64_t picked;            // when its turn came
+	uint64_t limit_left;        // when its queue last ran fewer than max_parallel after it had run so many; 0: never
+	bool gated;                 // it waited for start_interval
+};
+
 // One line of the service trace. Passed in exact order of dispatch, under the pool's lock.
 struct service {
 	uint64_t n;                 // dispatches so far, from 1
@@ -93,6 +102,8 @@ struct pool_hooks {
 	void (*removed)(void *arg, struct queue *queue, uint64_t submitted);
 	// Under the pool's lock: must not call the pool.
 	void (*trace)(void *arg, const struct service *service);
+	// An item with that id was taken and waits for `width` slots, until it starts or is dropped.
+	void (*reserving)(void *arg, struct queue *queue, uint64_t id, unsigned width);
 	// Something to warn about, once each: the spill disk is full, fewer threads than slots (EAGAIN). `error` is an errno.
 	void (*trouble)(void *arg, const char *what, int error);
 	// Captured contexts are counted by these; under the pool's lock.
@@ -105,6 +116,7 @@ struct pool_config {
 	unsigned slots;            // at least 1; threads are started only as they are needed
 	unsigned max_long;         // dedicated threads at once, for queues that are long-running
 	bool fair_time;            // charge slot-time instead of turns
+	bool facts;                // worker_facts() will be asked for
 	size_t queue_mem;          // bytes of queued items in memory, all queues; beyond it they are spilled
 	const char *spill_dir;     // directory of the (unlinked) spill file; opened when first needed
 	uint64_t start_interval;   // least nanoseconds between two dispatches (--delay), or 0
@@ -224,6 +236,10 @@ unsigned worker_slot(const struct worker *worker);
 bool worker_is_long(const struct worker *worker);
 // Slots that the running item takes: its width, cut to the slots there were when it started.
 unsigned worker_width(const struct worker *worker);
+// How the running item came to be; only with pool_config.facts.
+const struct facts *worker_facts(const struct worker *worker);
+// When it was started, by the pool's clock (0 if nothing in the pool needs one).
+uint64_t worker_start_time(const struct worker *worker);
 // The context of the running item, borrowed; NULL if it has none.
 void *worker_context(const struct worker *worker);
 // Scratch that the owner of the pool keeps for each worker: a pointer, NULL at first, freed by `fini` at pool_destroy().

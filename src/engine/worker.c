@@ -115,10 +115,10 @@ static void trace_dispatch(struct worker *worker) {
 		.now = worker->start,
 		.batch = queue->name,
 		.id = worker->id,
-		.source = worker->source,
+		.source = worker->facts.source,
 		.slot = worker->slot,
 		.virt = fair_virt(&queue->side->fair, &queue->fair, worker->start),
-		.lag = worker->lag,
+		.lag = worker->facts.lag,
 	};
 	pool->config.hooks.trace(pool->config.hooks.arg, &service);
 }
@@ -127,9 +127,8 @@ static void trace_dispatch(struct worker *worker) {
 static struct queue *worker_take(struct worker *worker, uint64_t now, struct errands *errands) {
 	struct pool *pool = worker->pool;
 	struct side *side = worker->side;
-	bool tracing = pool->config.hooks.trace;
-	if (tracing) {
-		worker->lag = fair_lag(&side->fair, fair_peek(&side->fair, now), now);
+	if (pool->tells) {
+		worker->facts.lag = fair_lag(&side->fair, fair_peek(&side->fair, now), now);
 	}
 	struct queue *queue = list_entry(fair_pick(&side->fair, now), struct queue, fair);
 	struct record record;
@@ -140,8 +139,12 @@ static struct queue *worker_take(struct worker *worker, uint64_t now, struct err
 	worker->width = record.width;
 	worker->flags = record.flags;
 	worker->picked = now;
-	if (tracing) {
-		worker->source = worker_is_long(worker) ? SOURCE_LONG : (record.flags & WORK_LENT) ? SOURCE_LENT : source;
+	if (pool->tells) {
+		worker->facts.source = worker_is_long(worker) ? SOURCE_LONG : (record.flags & WORK_LENT) ? SOURCE_LENT : source;
+		worker->facts.picked = now;
+		worker->facts.limit_left = queue->limit_left;
+		worker->facts.gated = worker->gated;
+		worker->gated = false;
 		worker->id = record.id;
 	}
 	if (queue->low_armed && queue->bytes < queue->attrs.low_water && !queue->closed) {
@@ -166,7 +169,7 @@ static void worker_charge(struct worker *worker, struct queue *queue, uint32_t e
 
 // Cuts the width of the item taken to the slots there are. If they are not free it is held, and takes them as others end
 // [E9]. Returns true if it can start.
-static bool worker_widen(struct worker *worker, struct queue *queue, uint64_t now) {
+static bool worker_widen(struct worker *worker, struct queue *queue, uint64_t now, struct errands *errands) {
 	struct pool *pool = worker->pool;
 	struct side *side = worker->side;
 	uint32_t width = worker_is_long(worker) ? 1 : side_cut(side, worker->width);
@@ -186,6 +189,13 @@ static bool worker_widen(struct worker *worker, struct queue *queue, uint64_t no
 		side->holder = worker;
 		worker->held = queue;
 		++pool->queued;
+		if (pool->config.hooks.reserving) {
+			++queue->pins;
+			errands->reserving = queue;
+			errands->reserving_id = worker->id;
+			errands->reserving_width = width;
+			errands->any = true;
+		}
 	}
 	return room;
 }
@@ -239,7 +249,7 @@ static bool worker_has_work(const struct worker *worker) {
 // Takes an item, unless it holds one, and begins it if its slots are free. Returns false if not.
 static bool worker_dispatch(struct worker *worker, uint64_t now, struct errands *errands) {
 	struct queue *queue = worker->held ? worker->held : worker_take(worker, now, errands);
-	if (worker->width > 1 && !worker_widen(worker, queue, now)) {
+	if (worker->width > 1 && !worker_widen(worker, queue, now, errands)) {
 		return false;
 	}
 	worker_begin(worker, queue, now, errands);
@@ -273,7 +283,9 @@ static bool worker_look(struct worker *worker, struct errands *errands) {
 			continue;
 		}
 		worker_keep_gate(worker, now);
+		worker->gated = true;
 		if (!worker_has_work(worker)) {
+			worker->gated = false;
 			sides_wake(pool, errands); // others may have waited for the gate
 			if (errands->any) {
 				return true;
@@ -308,6 +320,9 @@ static void worker_finish(struct worker *worker, enum work_status status, struct
 	uint64_t now = pool_now(pool);
 	if (worker->width > 1) {
 		worker_narrow(worker, queue, status == WORK_NOT_RUN, now);
+	}
+	if (pool->tells && queue->attrs.max_parallel > 0 && queue->fair.running >= queue->attrs.max_parallel) {
+		queue->limit_left = now;
 	}
 	if (status == WORK_NOT_RUN) {
 		fair_give_back(&side->fair, &queue->fair, worker->picked, now);
@@ -422,6 +437,14 @@ bool worker_is_long(const struct worker *worker) {
 
 unsigned worker_width(const struct worker *worker) {
 	return worker->width;
+}
+
+const struct facts *worker_facts(const struct worker *worker) {
+	return &worker->facts;
+}
+
+uint64_t worker_start_time(const struct worker *worker) {
+	return worker->start;
 }
 
 void *worker_context(const struct worker *worker) {

@@ -24,6 +24,7 @@
 #define FAIRPAR_OUTPUT_EMIT_H
 
 #include "base/attr.h"
+#include "base/buf.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -99,6 +100,9 @@ void spool_frame_lines(struct spool *spool, const char *before, const char *afte
 
 // Bytes of each stream so far, without those taken back by spool_reset().
 uint64_t spool_bytes(const struct spool *spool, int stream);
+
+// Appends the last `n` bytes of the stream that are still held, at most: what has been written is not among them.
+void spool_tail(struct spool *spool, int stream, size_t n, struct buf *buf);
 
 // The job has ended: its output is written now, or when its turn in the lane comes. The spool is gone.
 void spool_finish(struct spool *spool);

@@ -267,6 +267,24 @@ const struct buf *results_memory(const struct results *results, int stream) {
 	return &results->stream[stream].memory;
 }
 
+void results_tail(const struct results *results, int stream, size_t n, struct buf *buf) {
+	const struct kept *kept = &results->stream[stream];
+	uint64_t from = kept->bytes > n ? kept->bytes - n : 0;
+	size_t len = (size_t)(kept->bytes - from);
+	if (!kept->path) {
+		buf_add(buf, buf_str(&kept->memory) + from, len);
+		return;
+	}
+	int fd = open(kept->path, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0) {
+		char *to = buf_reserve(buf, len);
+		size_t got = pread_all(fd, to, len, from);
+		to[got] = '\0';
+		buf->len += got;
+		close(fd);
+	}
+}
+
 const char *results_path(const struct results *results) {
 	return results->stream[0].path;
 }

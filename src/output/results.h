@@ -51,6 +51,9 @@ uint64_t results_bytes(const struct results *results, int stream);
 // The bytes in memory; borrowed.
 const struct buf *results_memory(const struct results *results, int stream);
 
+// Appends the last `n` bytes of the stream, or all there are; nothing of a file that cannot be read.
+void results_tail(const struct results *results, int stream, size_t n, struct buf *buf);
+
 // The path of stdout, or NULL. Borrowed.
 const char *results_path(const struct results *results);
 

@@ -3,7 +3,6 @@
 #include "output/spool.h"
 
 #include "base/alloc.h"
-#include "base/buf.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -440,6 +439,21 @@ void spool_reset(struct spool *spool) {
 
 uint64_t spool_bytes(const struct spool *spool, int stream) {
 	return spool->stream[stream].bytes;
+}
+
+void spool_tail(struct spool *spool, int i, size_t n, struct buf *buf) {
+	spool_enter(spool);
+	const struct stream *stream = &spool->stream[i];
+	size_t in_area = stream->len - stream->start;
+	size_t from_area = in_area < n ? in_area : n;
+	size_t before = n - from_area;
+	size_t from_line = stream->line.len < before ? (size_t)stream->line.len : before;
+	rope_tail(emit_store(spool->emit), &stream->rope, before - from_line, buf);
+	rope_tail(emit_store(spool->emit), &stream->line, from_line, buf);
+	if (from_area > 0) {
+		buf_add(buf, spool_area(spool, i) + stream->len - from_area, from_area);
+	}
+	spool_leave(spool);
 }
 
 void spool_set_live(struct spool *spool) {

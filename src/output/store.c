@@ -440,6 +440,24 @@ void rope_cut(struct store *store, struct rope *rope, uint64_t len) {
 	*rope = kept;
 }
 
+void rope_tail(struct store *store, const struct rope *rope, size_t n, struct buf *buf) {
+	uint64_t skip = rope->len > n ? rope->len - n : 0;
+	for (const struct piece *piece = rope->first; piece; piece = piece->next) {
+		size_t here = piece->len - piece->start;
+		size_t from = skip < here ? (size_t)skip : here;
+		size_t len = here - from;
+		skip -= from;
+		if (len > 0 && piece->mem) {
+			buf_add(buf, piece->mem + piece->start + from, len);
+		} else if (len > 0) {
+			char *to = buf_reserve(buf, len);
+			bool is_read = file_read(store, piece->unit * UNIT_SIZE + piece->start + from, to, len) == 0;
+			buf->len += is_read ? len : 0;
+			to[is_read ? len : 0] = '\0';
+		}
+	}
+}
+
 // ---- packs
 
 // What stands in front of a record's bytes.

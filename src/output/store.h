@@ -13,6 +13,7 @@
 #define FAIRPAR_OUTPUT_STORE_H
 
 #include "base/attr.h"
+#include "base/buf.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -61,6 +62,9 @@ void rope_clear(struct store *store, struct rope *rope);
 
 // Appends the bytes of `from`, which is empty then.
 void rope_join(struct store *store, struct rope *to, struct rope *from);
+
+// Appends the last `n` bytes, or all there are; of what cannot be read back nothing.
+void rope_tail(struct store *store, const struct rope *rope, size_t n, struct buf *buf);
 
 // Forgets all but the first `len` bytes, of which there are that many.
 void rope_cut(struct store *store, struct rope *rope, uint64_t len);

@@ -253,7 +253,7 @@ static bool child_start(struct child *child, struct spawn_error *ret_error) {
 	memory_claim_started(&child->children->memory, &child->claim, child->running.pid);
 	child_set_state(child, CHILD_RUNNING);
 	if (config->started) {
-		config->started(config->started_arg);
+		config->started(config->started_arg, child->running.pid);
 	}
 	return true;
 }

@@ -118,7 +118,7 @@ struct child_config {
 	bool own_group;              // own process group (all but the xargs personality)
 	bool foreground;             // which becomes the foreground one of the terminal stdin_fd
 	struct child_scratch *scratch; // of the calling worker
-	void (*started)(void *arg);  // called once it runs, on the calling thread; or NULL
+	void (*started)(void *arg, pid_t pid); // called once it runs, on the calling thread; or NULL
 	void *started_arg;
 };
 

@@ -1,6 +1,6 @@
 # fish completion for fairpar, made by: fairpar --completions fish
 
-set -g __fairpar_valued -a --arg-file -d --delimiter -C --colsep --header --trim -E -e --eof --arg-sep --arg-file-sep -I -i --replace -U --er --extensionreplace --bnr --basenamereplace --dnr --dirnamereplace --bner --basenameextensionreplace --seqreplace --slotreplace -n --max-args --maxargs -N --max-replace-args --maxreplaceargs -L --lines -s --max-chars --maxchars --batch --batch-by --weight --max-parallel --priority --fair --max-long --queue-mem --then --on-failure -f --manifest --block --block-size --blocksize --recend --recstart -j -P --jobs --max-procs --shell --timeout --retries --term-seq --termseq --nice --workdir --wd --work-dir --tmpdir --tempdir --process-slot-var --env --load --memfree --memsuspend --delay --tagstring --halt --halt-on-error --exit-status --trace-service --joblog --jl --results --result --res --id --semaphore-name --semaphorename --semaphore-timeout --semaphoretimeout --st --completions
+set -g __fairpar_valued -a --arg-file -d --delimiter -C --colsep --header --trim -E -e --eof --arg-sep --arg-file-sep -I -i --replace --er --extensionreplace --bnr --basenamereplace --dnr --dirnamereplace --bner --basenameextensionreplace --seqreplace --slotreplace -n --max-args --maxargs -N --max-replace-args --maxreplaceargs -L --lines -s --max-chars --maxchars --batch --batch-by --weight --max-parallel --priority --fair --max-long --queue-mem --then --on-failure -f --manifest --block --block-size --blocksize --recend --recstart -j -P --jobs --max-procs --shell --timeout --retries --term-seq --termseq --nice --workdir --wd --work-dir --tmpdir --tempdir --process-slot-var --env --load --memfree --memsuspend --delay --tagstring --halt --halt-on-error --exit-status --trace-service --joblog --jl --results --result --res --id --semaphore-name --semaphorename --semaphore-timeout --semaphoretimeout --st --completions
 set -g __fairpar_manifests -f --manifest
 
 # Walks over fairpar and its options, up to the cursor. Then the words behind them, its command, are printed; or
@@ -71,7 +71,7 @@ complete -c fairpar -f
 complete -c fairpar -a '(__fairpar_complete)'
 complete -c fairpar -n __fairpar_in_options -s a -l arg-file -r -F -d 'read items from FILE (- is stdin)'
 complete -c fairpar -n __fairpar_in_options -s 0 -l null -d 'items end with NUL, as find -print0 makes them'
-complete -c fairpar -n __fairpar_in_options -s d -l delimiter -x -d 'items end with CHAR instead of newline'
+complete -c fairpar -n __fairpar_in_options -s d -l delimiter -x -d 'items end with TEXT instead of newline'
 complete -c fairpar -n __fairpar_in_options -s C -l colsep -x -d 'split items into columns {1}, {2} and so on'
 complete -c fairpar -n __fairpar_in_options -l csv -d 'items are records of comma-separated values'
 complete -c fairpar -n __fairpar_in_options -l header -x -a ': 0' -d 'the first item of each source names its columns'
@@ -85,7 +85,7 @@ complete -c fairpar -n __fairpar_in_options -l arg-sep -x -d 'STRING begins the 
 complete -c fairpar -n __fairpar_in_options -l arg-file-sep -x -d 'STRING begins the files of items in place of ::::'
 complete -c fairpar -n __fairpar_in_options -l plus -d 'more of them: {..} {+.} {##} {%re} {/re/text} ...'
 complete -c fairpar -n __fairpar_in_options -s I -s i -l replace -x -d 'S is the item, in place of {}'
-complete -c fairpar -n __fairpar_in_options -s U -l er -l extensionreplace -x -d 'S is the item without extension, in place of {.}'
+complete -c fairpar -n __fairpar_in_options -l er -l extensionreplace -x -d 'S is the item without extension, in place of {.}'
 complete -c fairpar -n __fairpar_in_options -l bnr -l basenamereplace -x -d 'S is the item without directory, in place of {/}'
 complete -c fairpar -n __fairpar_in_options -l dnr -l dirnamereplace -x -d 'S is the directory of the item, in place of {//}'
 complete -c fairpar -n __fairpar_in_options -l bner -l basenameextensionreplace -x -d 'S is the item without both, in place of {/.}'

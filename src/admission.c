@@ -7,6 +7,7 @@
 #include "base/diag.h"
 #include "base/list.h"
 #include "job/median.h"
+#include "lineup.h"
 #include "process/memory.h"
 #include "process/pressure.h"
 #include "slots/slots.h"
@@ -225,7 +226,7 @@ static bool wait_turn(struct run *run, struct waiter *waiter) {
 	return false;
 }
 
-bool admission_enter(struct run *run, bool must) {
+bool admission_enter(struct run *run, unsigned slot, bool must) {
 	struct admission *admission = run->admission;
 	struct waiter waiter;
 	if (!admission->gates) {
@@ -234,6 +235,7 @@ bool admission_enter(struct run *run, bool must) {
 	cond_init(&waiter.turn);
 	mutex_lock(&admission->lock);
 	list_push_back(&admission->waiting, &waiter.link);
+	lineup_pass(run, slot);
 	bool may = wait_turn(run, &waiter) || must;
 	list_remove(&waiter.link);
 	if (may) {

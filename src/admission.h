@@ -16,9 +16,9 @@ void admission_close(struct run *run);
 
 // All the following: only if run->admission is not NULL.
 
-// Waits until the next child may start. Returns false if the run was cut short before; `must` is for children that start
-// even then, without waiting any longer.
-bool admission_enter(struct run *run, bool must);
+// Waits until the next child may start, the one on that slot. Returns false if the run was cut short before; `must` is for
+// children that start even then, without waiting any longer.
+bool admission_enter(struct run *run, unsigned slot, bool must);
 
 // The child runs: it counts in the next reading.
 void admission_started(struct run *run);

@@ -6,6 +6,7 @@
 #include "base/alloc.h"
 #include "base/diag.h"
 #include "base/io.h"
+#include "lineup.h"
 #include "plan/command.h"
 #include "plan/shell.h"
 #include "shelf.h"
@@ -359,8 +360,8 @@ static void run_child(struct desk *desk, const struct job *job, const struct att
 		.started = run->telling || (run->admission && !attempt->cleanup) ? child_started : NULL,
 		.started_arg = &starting,
 	};
-	struct block_input input = {.fd = -1};
-	if (job->block && block_connect(&input, run, job->block, job->attempt, &config) != 0) {
+	struct block_input input;
+	if (job->block && block_connect(&input, run, job->block, &config) != 0) {
 		result_cannot_start(ret_result, 126);
 		return;
 	}
@@ -369,7 +370,6 @@ static void run_child(struct desk *desk, const struct job *job, const struct att
 	if (config.foreground) {
 		terminal_take_back(run, ret_result);
 	}
-	block_disconnect(&input);
 	if (ret_result->outcome == OUTCOME_SPAWN_ERROR) {
 		explain(desk, job, &error);
 	}
@@ -396,7 +396,7 @@ static void admit_child(struct desk *desk, const struct job *job, const struct a
                         struct result *ret_result) {
 	struct run *run = desk->run;
 	*ret_result = (struct result){.outcome = OUTCOME_CANCELLED};
-	if (!admission_enter(run, /* must */ attempt->ended != NULL)) {
+	if (!admission_enter(run, attempt->slot, /* must */ attempt->ended != NULL)) {
 		return;
 	}
 	bool asks = run->options->interactive && !attempt->ended;
@@ -442,6 +442,9 @@ void attempt_run(struct desk *desk, struct job *job, const struct attempt *attem
 	if (run->options->dry_run) {
 		explain_quotes(run, attempt->template, &x);
 		quote_text(desk, run->options->shell_quotes);
+		if (run->options->print_commands) {
+			print_command(desk);
+		}
 		buf_addc(&desk->text, '\n');
 		spool_add(job->spool, 0, desk->text.data, desk->text.len);
 		return;
@@ -450,8 +453,12 @@ void attempt_run(struct desk *desk, struct job *job, const struct attempt *attem
 		result_cannot_start(ret_result, 126);
 		return;
 	}
+	lineup_wait(run, attempt->slot);
 	if (run->options->print_commands) {
 		print_command(desk);
+	}
+	if (!run->options->interactive) {
+		lineup_pass(run, attempt->slot);
 	}
 	if (run->options->show_commands) {
 		show_command(desk, job);

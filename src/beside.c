@@ -5,6 +5,7 @@
 #include "attempt.h"
 #include "base/alloc.h"
 #include "base/diag.h"
+#include "lineup.h"
 #include "plan/globs.h"
 #include "stages.h"
 #include "telling.h"
@@ -44,6 +45,7 @@ static enum work_status run_on_failure(struct worker *worker, struct queue *queu
 	struct job *job = failure->job;
 	struct run *run = job->batch->run;
 	struct desk *desk = desk_of(run, worker);
+	lineup_pass(run, worker_slot(worker));
 	struct attempt attempt = {
 		.template = job->recipe->on_failure, .slot = worker_slot(worker), .ended = &failure->result,
 	};
@@ -86,6 +88,7 @@ static enum work_status run_finally(struct worker *worker, struct queue *queue, 
 	struct stage *stage = *(struct stage **)data;
 	struct batch *batch = queue_user(queue);
 	struct desk *desk = desk_of(batch->run, worker);
+	lineup_pass(batch->run, worker_slot(worker));
 	struct result ended = stage_result(stage);
 	struct job job = {
 		.batch = batch,
@@ -181,6 +184,7 @@ static enum work_status run_listing(struct worker *worker, struct queue *queue, 
 	struct batch *batch = queue_user(queue);
 	struct run *run = batch->run;
 	struct desk *desk = desk_of(run, worker);
+	lineup_pass(run, worker_slot(worker));
 	const struct manifest_batch *plan = stage_plan(stage);
 	const struct recipe *recipe = stage_listing(stage);
 	if (plan->source == MANIFEST_GLOB) {

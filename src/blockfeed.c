@@ -25,6 +25,7 @@
 enum {
 	PASS_BYTES = 4 * 1024 * 1024, // between two looks at the signals
 	PIPE_BYTES = 1024 * 1024,     // what a pipe may hold at most without privileges (pipe(7))
+	PIPE_LEAST = 64 * 1024,       // what one holds in any case
 	PIECE = 128 * 1024,           // as GNU parallel looks for borders of parts
 	PARTS_AHEAD = 64,             // that are no more than a few numbers
 };
@@ -35,7 +36,7 @@ struct block {
 	int fd;                  // of its bytes in memory, or -1: they are in the file
 	bool filled;             // the bytes are there; else its worker gets them from the file
 	struct part *part;       // of --pipe-part, or NULL
-	uint64_t offset, size;   // in the file
+	uint64_t offset, size;   // in the file, without header; in memory from 0, with it
 };
 
 // A file of --pipe-part.
@@ -47,6 +48,7 @@ struct part {
 	uint64_t size, block;
 	uint64_t from;           // where the next block begins
 	uint64_t scan;           // where its end is looked for
+	uint64_t end;            // which was found, or 0
 	uint64_t base;           // where feed->data begins
 };
 
@@ -89,6 +91,10 @@ struct block *block_of(const struct record *record) {
 	struct block *block;
 	memcpy(&block, record->args + strlen(record->args) + 1, sizeof(block));
 	return block;
+}
+
+uint64_t block_sent(const struct block *block) {
+	return block->part ? 0 : block->size;
 }
 
 void block_free(struct block *block) {
@@ -290,10 +296,10 @@ static enum block_status cut_buffer(struct blockfeed *feed, size_t len, struct r
 	}
 	struct block *block = bytes.len > 0 ? block_new(feed) : NULL;
 	enum block_status status = bytes.len == 0 ? BLOCK_AGAIN : block ? BLOCK_READY : BLOCK_ENOUGH;
-	if (block && (block_open(block) != 0 || write_all(block->fd, bytes.data, bytes.len) != 0
-	              || lseek(block->fd, 0, SEEK_SET) != 0)) {
+	if (block && (block_open(block) != 0 || write_all(block->fd, bytes.data, bytes.len) != 0)) {
 		status = fail(feed, cannot_keep);
 	}
+	size_t size = bytes.len;
 	buf_fini(&bytes);
 	if (status == BLOCK_READY || status == BLOCK_AGAIN) {
 		feed->at += len;
@@ -301,6 +307,7 @@ static enum block_status cut_buffer(struct blockfeed *feed, size_t len, struct r
 	}
 	if (status == BLOCK_READY) {
 		block->filled = true;
+		block->size = size;
 		return block_ready(feed, block, ret_record);
 	}
 	return status;
@@ -311,9 +318,10 @@ static enum block_status cut_filled(struct blockfeed *feed, size_t len, const ch
 	struct block *block = feed->filling;
 	size_t end = feed->header.len + len;
 	buf_add(&feed->data, bytes + end, feed->len - len);
-	if ((feed->len > len && ftruncate(block->fd, (off_t)end) != 0) || lseek(block->fd, 0, SEEK_SET) != 0) {
+	if (feed->len > len && ftruncate(block->fd, (off_t)end) != 0) {
 		return fail(feed, cannot_keep);
 	}
+	block->size = end;
 	feed->filling = NULL;
 	feed->len -= len;
 	return block_ready(feed, block, ret_record);
@@ -425,15 +433,16 @@ static int part_header(struct blockfeed *feed, struct part *part, const char *te
 // Begins the next block of the file: its end is looked for a block further on.
 static void part_begin(struct blockfeed *feed, struct part *part) {
 	part->scan = part->base = part->from + part->block;
+	part->end = 0;
 	buf_reset(&feed->data);
 }
 
-// Looks for the end of the block. Returns BLOCK_READY with *ret_end, BLOCK_AGAIN or BLOCK_ERROR.
-static enum block_status part_find(struct blockfeed *feed, struct part *part, uint64_t *ret_end) {
+// Looks for the end of the block. Returns BLOCK_READY with part->end, BLOCK_AGAIN or BLOCK_ERROR.
+static enum block_status part_find(struct blockfeed *feed, struct part *part) {
 	struct buf *data = &feed->data;
 	for (size_t pass = 0; part->scan < part->size; pass += PIECE) {
 		if (carver_is_free(feed->carver)) {
-			*ret_end = part->scan;
+			part->end = part->scan;
 			return BLOCK_READY;
 		}
 		if (pass >= PASS_BYTES) {
@@ -451,7 +460,7 @@ static enum block_status part_find(struct blockfeed *feed, struct part *part, ui
 		part->scan += (size_t)n;
 		size_t found = carver_find(feed->carver, data->data, data->len);
 		if (found != SIZE_MAX) {
-			*ret_end = part->base + found;
+			part->end = part->base + found;
 			return BLOCK_READY;
 		}
 		size_t keep = carver_overlap(feed->carver);
@@ -461,7 +470,7 @@ static enum block_status part_find(struct blockfeed *feed, struct part *part, ui
 			data->len = keep;
 		}
 	}
-	*ret_end = part->size;
+	part->end = part->size;
 	return BLOCK_READY;
 }
 
@@ -474,8 +483,8 @@ static enum block_status parts_step(struct blockfeed *feed, struct record *ret_r
 		}
 		return feed->done ? BLOCK_END : BLOCK_AGAIN;
 	}
-	uint64_t end;
-	enum block_status status = part_find(feed, part, &end);
+	// kept until there is room for the block: looking again would begin behind it
+	enum block_status status = part->end > 0 ? BLOCK_READY : part_find(feed, part);
 	if (status != BLOCK_READY) {
 		feed->done = status == BLOCK_ERROR;
 		return status;
@@ -486,11 +495,11 @@ static enum block_status parts_step(struct blockfeed *feed, struct record *ret_r
 	}
 	block->part = part;
 	block->offset = part->from;
-	block->size = end - part->from;
+	block->size = part->end - part->from;
 	if (feed->named && block_open(block) != 0) { // its name is in the command
 		return fail(feed, cannot_keep);
 	}
-	part->from = end;
+	part->from = part->end;
 	part_begin(feed, part);
 	return block_ready(feed, block, ret_record);
 }
@@ -528,14 +537,14 @@ static ssize_t copy_part(int from, uint64_t *offset, int to, size_t want) {
 	return n;
 }
 
-// Pours the header and the part into the pipe.
-static ssize_t pour_part(void *arg, int fd) {
+// Pours the block into the pipe: what is in memory from there; else the header of the file, and the part of it.
+static ssize_t pour_block(void *arg, int fd) {
 	struct block_input *input = arg;
 	const struct part *part = input->block->part;
-	if (input->head == 0 && input->offset == input->block->offset) {
+	if (input->head == 0 && input->offset == input->block->offset && input->left > PIPE_LEAST) {
 		(void)fcntl(fd, F_SETPIPE_SZ, PIPE_BYTES); // fewer turns of reader and writer; refused to who has too many
 	}
-	if (input->head < part->head_len) {
+	if (part && input->head < part->head_len) {
 		ssize_t n = write(fd, part->head + input->head, part->head_len - input->head);
 		input->head += n > 0 ? (size_t)n : 0;
 		return n;
@@ -543,17 +552,18 @@ static ssize_t pour_part(void *arg, int fd) {
 	if (input->left == 0) {
 		return 0;
 	}
+	int from = part ? part->fd : input->block->fd;
 	size_t want = input->left < PIPE_BYTES ? (size_t)input->left : PIPE_BYTES;
 	off_t offset = (off_t)input->offset;
-	ssize_t n = splice(part->fd, &offset, fd, NULL, want, SPLICE_F_NONBLOCK | SPLICE_F_MOVE);
+	ssize_t n = splice(from, &offset, fd, NULL, want, SPLICE_F_NONBLOCK | SPLICE_F_MOVE);
 	if (n < 0 && errno == EINVAL) {
 		uint64_t at = input->offset;
-		n = copy_part(part->fd, &at, fd, want);
+		n = copy_part(from, &at, fd, want);
 	}
 	if (n == 0) {
-		input_failed(input, part->path, "it has become shorter");
+		input_failed(input, part ? part->path : "the block", "it has become shorter");
 	} else if (n < 0 && errno != EAGAIN && errno != EPIPE && errno != EINTR) {
-		input_failed(input, part->path, strerror(errno));
+		input_failed(input, part ? part->path : "the block", strerror(errno));
 	}
 	input->offset += n > 0 ? (uint64_t)n : 0;
 	input->left -= n > 0 ? (uint64_t)n : 0;
@@ -585,39 +595,16 @@ static int block_fill(struct block_input *input) {
 	return 0;
 }
 
-int block_connect(struct block_input *input, struct run *run, struct block *block, unsigned attempt,
-                  struct child_config *config) {
-	*input = (struct block_input){.run = run, .block = block, .fd = -1};
+int block_connect(struct block_input *input, struct run *run, struct block *block, struct child_config *config) {
+	*input = (struct block_input){.run = run, .block = block};
 	if (block->feed->named) {
 		return block->filled ? 0 : block_fill(input); // its stdin is empty, as in GNU parallel
 	}
-	if (block->fd < 0) {
-		input->offset = block->offset;
-		input->left = block->size;
-		input->pour = (struct pour){.writable = pour_part, .arg = input};
-		config->pour = &input->pour;
-		return 0;
-	}
-	config->stdin_fd = block->fd;
-	if (attempt > 1) {
-		// a description of its own: what is left of the attempt before may still read, and move the position
-		struct buf name = BUF_INIT;
-		buf_printf(&name, "/proc/self/fd/%d", block->fd);
-		input->fd = open(name.data, O_RDONLY | O_CLOEXEC);
-		buf_fini(&name);
-		config->stdin_fd = input->fd >= 0 ? input->fd : block->fd;
-		if (input->fd < 0 && lseek(block->fd, 0, SEEK_SET) != 0) {
-			diag_error("cannot go back to the beginning of a block: %s", strerror(errno));
-			return -1;
-		}
-	}
+	input->offset = block->offset;
+	input->left = block->size;
+	input->pour = (struct pour){.writable = pour_block, .arg = input};
+	config->pour = &input->pour;
 	return 0;
-}
-
-void block_disconnect(struct block_input *input) {
-	if (input->fd >= 0) {
-		close(input->fd);
-	}
 }
 
 // ---- opening and closing ----

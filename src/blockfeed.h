@@ -1,8 +1,9 @@
 // The data of --pipe and --pipe-part: cut into blocks, each the standard input of a job, kept until the job has ended.
 //
-// A block of --pipe is a file in memory (memfd). The bytes of stdin go into it inside the kernel, and the job reads them
-// from there by itself: nobody pumps, and each attempt begins at its beginning. A part of --pipe-part is a range of a
-// file, spliced into the pipe that the job reads from. Blocks have no name that could outlive fairpar.
+// A block of --pipe is a file in memory (memfd), into which the bytes of stdin go inside the kernel; a part of --pipe-part
+// is a range of a file. Both are spliced into the pipe that the job reads from, from their beginning for each attempt.
+// A job could read a memfd by itself, but it would see a file there: wc(1) prints other columns then, and head(1) leaves
+// the rest to the next command. Blocks have no name that could outlive fairpar.
 
 #ifndef FAIRPAR_BLOCKFEED_H
 #define FAIRPAR_BLOCKFEED_H
@@ -35,19 +36,19 @@ int blockfeed_fd(const struct blockfeed *feed);
 // The block that belongs to the record of an item.
 struct block *block_of(const struct record *record);
 
-// Makes the block the standard input of the child: from its beginning, for each attempt. Returns 0, or -1 after a
-// message; block_disconnect() in both cases, when the child has ended.
+// Makes the block the standard input of the child, a pipe as it is in GNU parallel: from its beginning, for each attempt.
+// *input must live as long as the child. Returns 0, or -1 after a message.
 struct block_input {
 	struct run *run;
 	struct block *block;
-	int fd;                  // opened for this attempt, or -1
 	size_t head;             // bytes of the header that are written
-	uint64_t offset, left;   // of the part
+	uint64_t offset, left;   // of what follows it
 	struct pour pour;
 };
-int block_connect(struct block_input *input, struct run *run, struct block *block, unsigned attempt,
-                  struct child_config *config);
-void block_disconnect(struct block_input *input);
+int block_connect(struct block_input *input, struct run *run, struct block *block, struct child_config *config);
+
+// Bytes that the joblog says were sent: as in GNU parallel, of --pipe with the header, and none of --pipe-part.
+uint64_t block_sent(const struct block *block);
 
 // Its job has ended, or will never start.
 void block_free(struct block *block);

@@ -13,6 +13,7 @@
 #include "ledger.h"
 #include "packing.h"
 #include "parcel.h"
+#include "shelf.h"
 #include "stages.h"
 #include "telling.h"
 #include "work.h"
@@ -255,6 +256,7 @@ static bool feed_packed(struct run *run, struct feed *feed) {
 		}
 	}
 	struct pack *pack = keyed ? &keyed->pack : &feed->pack;
+	shelf_note_item(run, &feed->record);
 	for (;;) {
 		const char *bad;
 		switch (packs_add(pack, &packing->limits, &feed->record, feed->bad, atomic_load_relaxed(&run->seq) + 1, &bad)) {
@@ -543,6 +545,7 @@ static struct feed *open_sources(struct run *run, const struct source_config *so
 		.sources = sources,
 		.nsources = nsources,
 		.delimiter = options->delimiter,
+		.delimiter_text = options->delimiter_text,
 		.colsep = options->colsep,
 		.header = options->header,
 		.trim = options->trim,

@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "base/diag.h"
 #include "base/io.h"
+#include "blockfeed.h"
 #include "job/logline.h"
 #include "plan/resume.h"
 #include "report/joblog.h"
@@ -86,6 +87,7 @@ void ledger_add(struct desk *desk, const struct job *job, unsigned slot, const s
 		.seq = job->item.seq,
 		.result = result,
 		.start = job->start ? job->start : result->start,
+		.sent = job->block ? block_sent(job->block) : 0,
 		.received = received,
 		.command = buf_str(&desk->text),
 		.command_len = desk->text.len,

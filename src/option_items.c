@@ -29,12 +29,15 @@ static int take_name(enum option_id id, const char *text, const char **ret_text)
 static int set_delimiter(struct options *o, const char *text) {
 	struct buf bytes = BUF_INIT;
 	int result = option_unescape(&bytes, text);
+	free(o->delimiter_text);
+	o->delimiter_text = NULL;
 	if (result != 0) {
 		refuse(OPT_DELIMITER, "has an unknown escape:", text);
-	} else if (bytes.len != 1) {
-		result = refuse(OPT_DELIMITER, "must be one byte, or an escape such as \\n, \\0 or \\x2c, not", text);
+	} else if (bytes.len == 0 || (bytes.len > 1 && memchr(bytes.data, '\0', bytes.len))) {
+		result = refuse(OPT_DELIMITER, "must be one byte or more, or an escape such as \\n, \\0 or \\x2c, not", text);
 	} else {
-		o->delimiter = bytes.data[0];
+		o->delimiter = bytes.data[bytes.len - 1];
+		o->delimiter_text = bytes.len > 1 ? buf_take(&bytes) : NULL;
 	}
 	buf_fini(&bytes);
 	return result;
@@ -95,6 +98,8 @@ int item_option_take(struct options *o, struct item_options *items, enum option_
 	switch (id) {
 	case OPT_NULL:
 		o->delimiter = '\0';
+		free(o->delimiter_text);
+		o->delimiter_text = NULL;
 		return 0;
 	case OPT_DELIMITER:
 		return set_delimiter(o, value);

@@ -2,10 +2,14 @@
 
 #include "option_values.h"
 
+#include "base/diag.h"
+
 #include <errno.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 int option_long(const char *text, long least, long most, long *ret_value) {
 	char *end;
@@ -138,4 +142,21 @@ int option_unescape(struct buf *buf, const char *text) {
 		}
 	}
 	return result;
+}
+
+char *option_own_workdir(const char *seq) {
+	char host[HOST_NAME_MAX + 1];
+	const char *home = getenv("HOME");
+	if (!home || home[0] != '/' || strpbrk(home, "{}")) {
+		diag_error("--workdir ... makes directories below $HOME, which is '%s'", diag_shows(home ? home : ""));
+		return NULL;
+	}
+	if (gethostname(host, sizeof(host)) != 0) {
+		diag_error("--workdir ... needs the name of this machine: %s", strerror(errno));
+		return NULL;
+	}
+	host[sizeof(host) - 1] = '\0';
+	struct buf dir = BUF_INIT;
+	buf_printf(&dir, "%s/.parallel/tmp/%.*s-%ld-%s", home, (int)strcspn(host, ".{}"), host, (long)getpid(), seq);
+	return buf_take(&dir);
 }

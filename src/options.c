@@ -257,13 +257,6 @@ static int set_slot_var(struct options *o, const char *text) {
 	return 0;
 }
 
-static int set_workdir(struct options *o, const char *text) {
-	if (strcmp(text, "...") == 0) {
-		return fail(OPT_WORKDIR, "does not make directories of their own for jobs ('...'): use 'cd \"$(mktemp -d)\"' in the command");
-	}
-	return take_text(OPT_WORKDIR, text, &o->workdir);
-}
-
 static int take_job_option(struct parser *p, enum option_id id, const char *value) {
 	struct options *o = p->options;
 	long n = 0;
@@ -272,7 +265,7 @@ static int take_job_option(struct parser *p, enum option_id id, const char *valu
 	case OPT_JOBS: return set_jobs(o, value);
 	case OPT_SHELL: return take_text(id, value, &o->shell);
 	case OPT_TIMEOUT: return set_timeout(o, value);
-	case OPT_WORKDIR: return set_workdir(o, value);
+	case OPT_WORKDIR: return take_text(id, value, &o->workdir);
 	case OPT_TMPDIR: return take_text(id, value, &o->tmpdir);
 	case OPT_SLOT_VAR: return set_slot_var(o, value);
 	case OPT_ENV: return 0;
@@ -306,8 +299,8 @@ static int set_tagstring(struct options *o, const char *text) {
 		return fail(OPT_TAGSTRING, "must not hold NUL");
 	}
 	free(o->tagstring);
-	o->tagstring = bytes.len > 0 ? buf_take(&bytes) : xstrdup("");
-	o->tag = true;
+	o->tagstring = bytes.len > 0 ? buf_take(&bytes) : NULL; // empty: no tag, and no tab
+	o->tag = o->tagstring != NULL;
 	return 0;
 }
 
@@ -782,6 +775,12 @@ static int settle(struct parser *p) {
 	if (item_options_settle(o, &p->items) != 0) {
 		return -1;
 	}
+	if (o->workdir && strcmp(o->workdir, "...") == 0) {
+		o->workdir = o->own_workdir = option_own_workdir(o->tokens.name[TOKEN_SEQ]);
+		if (!o->workdir) {
+			return -1;
+		}
+	}
 	if (!o->pipe) {
 		packing_options_settle(o);
 	}
@@ -893,7 +892,9 @@ void options_fini(struct options *options) {
 	free(options->sources);
 	free(options->then);
 	free(options->colsep);
+	free(options->delimiter_text);
 	free(options->tagstring);
+	free(options->own_workdir);
 	free(options->sem.line);
 	*options = (struct options){.status = options->status};
 }

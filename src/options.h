@@ -101,6 +101,7 @@ struct options {
 	struct source_config *sources;   // -a, then ::: and ::::, or stdin; feeds --batch NAME, else "default"
 	size_t nsources;
 	char delimiter;
+	char *delimiter_text;            // if it is more than a byte; else NULL
 	char *colsep;                    // translated; or NULL. With header alone a tab, as in GNU parallel
 	enum input_trim trim;            // --trim, or both sides with -C
 	bool header;
@@ -151,6 +152,7 @@ struct options {
 	bool show_commands;              // -v
 	bool tty;                        // -o
 	const char *workdir;             // or NULL
+	char *own_workdir;               // of --workdir ..., which is it then
 	const char *tmpdir;              // or NULL
 	const char *slot_var;            // --process-slot-var, or NULL
 

@@ -13,6 +13,7 @@
 #include "blockfeed.h"
 #include "feed.h"
 #include "later.h"
+#include "lineup.h"
 #include "products.h"
 #include "ledger.h"
 #include "shelf.h"
@@ -143,8 +144,12 @@ static void on_removed(void *arg, struct queue *queue, uint64_t submitted FP_UNU
 	}
 }
 
-static void on_trace(void *arg, const struct service *service) {
+static void on_dispatch(void *arg, const struct service *service) {
 	struct run *run = arg;
+	lineup_add(run, service->slot);
+	if (!run->trace) {
+		return;
+	}
 	static const char *const sources[] = {
 		[SOURCE_OWN] = "own", [SOURCE_STOLEN] = "stolen", [SOURCE_QUEUE] = "queue",
 		[SOURCE_LENT] = "lent", [SOURCE_LONG] = "long",
@@ -448,7 +453,7 @@ static struct pool *make_pool(struct run *run, unsigned slots) {
 			.low = on_low,
 			.failed = work_failed,
 			.removed = on_removed,
-			.trace = run->trace ? on_trace : NULL,
+			.trace = run->trace || run->lineup ? on_dispatch : NULL,
 			.reserving = run->telling ? on_reserving : NULL,
 			.trouble = on_pool_trouble,
 			.arg = run,
@@ -554,6 +559,7 @@ static int run_open(struct run *run) {
 	if ((options->tty || options->interactive) && terminal_open(run) != 0) {
 		return -1;
 	}
+	lineup_open(run);
 	run->later = later_create();
 	run->products = run->manifest ? products_create() : NULL;
 	if (ledger_open(run) != 0) {
@@ -587,6 +593,7 @@ static void run_close(struct run *run) {
 	later_destroy(run->later);
 	products_destroy(run->products);
 	admission_close(run);
+	lineup_close(run);
 	terminal_close(run);
 	run->resumed = ledger_done(run);
 	ledger_close(run);

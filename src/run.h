@@ -62,6 +62,7 @@ struct run {
 	bool fair_time;            // slot-time is shared, not turns
 	struct pool *pool;
 	struct admission *admission; // or NULL: nothing to wait for
+	struct lineup *lineup;     // of -t and -p, or NULL
 	struct terminal *terminal; // of -o and -p, or NULL
 	struct children *children;
 	struct emit *emit;         // NULL if all is ungrouped

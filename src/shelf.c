@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "base/diag.h"
 #include "base/io.h"
+#include "blockfeed.h"
 #include "option_log.h"
 #include "output/results.h"
 #include "report/table.h"
@@ -25,6 +26,7 @@ struct shelf {
 	struct template *path;      // SHELF_DIR
 	struct names names;         // of the columns
 	bool has_head;
+	atomic_uint columns;        // of an item, where they are packed; else 0
 	atomic_bool said;           // that something cannot be written
 };
 
@@ -109,6 +111,12 @@ void shelf_head(struct run *run, const struct record *record) {
 	buf_fini(&line);
 }
 
+void shelf_note_item(struct run *run, const struct record *record) {
+	if (run->shelf) {
+		atomic_store_relaxed(&run->shelf->columns, record->nargs);
+	}
+}
+
 void shelf_close(struct run *run) {
 	struct shelf *shelf = run->shelf;
 	if (!shelf) {
@@ -151,7 +159,8 @@ static int make_path(struct run *run, const struct job *job, unsigned slot, stru
 	template_expand(run->shelf->path, &x, path);
 	if (strcmp(buf_str(path), run->options->results) == 0) { // says nothing of the job
 		buf_addc(path, '/');
-		results_add_path(path, job->record.args, job->record.nargs, run->shelf->names.names, run->shelf->names.n);
+		results_add_path(path, job->record.args, job->record.nargs, atomic_load_relaxed(&run->shelf->columns),
+		                 run->shelf->names.names, run->shelf->names.n);
 	}
 	const char *slash = strrchr(buf_str(path), '/');
 	struct buf dir = BUF_INIT;
@@ -236,6 +245,7 @@ static void add_row(struct run *run, struct job *job, unsigned slot, const struc
 			.seq = job->item.seq,
 			.result = result,
 			.start = job->start ? job->start : result->start,
+			.sent = job->block ? block_sent(job->block) : 0,
 			.received = received,
 			.command = buf_str(&command),
 			.command_len = command.len,

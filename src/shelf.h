@@ -23,6 +23,9 @@ const char *shelf_name(const struct run *run);
 // Parses the path, for columns of these names. Returns 0, or -1 after a message.
 int shelf_parse(struct run *run, const struct names *names);
 
+// From now on jobs are packed of items like this one.
+void shelf_note_item(struct run *run, const struct record *record);
+
 // The table's first line, once: before the first item is queued, which may be this one.
 void shelf_head(struct run *run, const struct record *record);
 

@@ -19,6 +19,7 @@
 #include "beside.h"
 #include "later.h"
 #include "ledger.h"
+#include "lineup.h"
 #include "products.h"
 #include "shelf.h"
 #include "stages.h"
@@ -401,7 +402,9 @@ static enum work_status run_again(struct worker *worker, struct queue *queue, vo
 	} else if (job.spool) {
 		spool_mark(job.spool);  // the steps before this one stay
 	}
-	return job_step(worker, queue, &job);
+	enum work_status status = job_step(worker, queue, &job);
+	lineup_pass(run_of(queue), worker_slot(worker));
+	return status;
 }
 
 void work_cancel(struct job *job) {
@@ -453,15 +456,17 @@ static void job_decode(struct job *ret_job, struct batch *batch, const void *dat
 }
 
 static enum work_status run_item(struct worker *worker, struct queue *queue, void *data, size_t size) {
+	struct run *run = run_of(queue);
+	unsigned slot = worker_slot(worker);
 	struct job job;
 	job_decode(&job, queue_user(queue), data, size);
+	bool current = false;
 	if (job.recipe->creates && !job.item.bad) {
-		struct desk *desk = desk_of(run_of(queue), worker);
-		if (find_product(desk, &job, worker_slot(worker))) {
-			return job_is_current(desk, &job);
-		}
+		current = find_product(desk_of(run, worker), &job, slot);
 	}
-	return job_step(worker, queue, &job);
+	enum work_status status = current ? job_is_current(desk_of(run, worker), &job) : job_step(worker, queue, &job);
+	lineup_pass(run, slot);
+	return status;
 }
 
 static void drop_item(struct queue *queue, void *data, size_t size) {

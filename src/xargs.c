@@ -387,7 +387,9 @@ static int xargs_status(const struct xargs *xargs) {
 bool xargs_is_meant(int argc, char *argv[]) {
 	const char *name = argc > 0 ? argv[0] : "";
 	const char *slash = strrchr(name, '/');
-	return strcmp(slash ? slash + 1 : name, "xargs") == 0 || (argc > 1 && strcmp(argv[1], "--xargs") == 0);
+	name = slash ? slash + 1 : name;
+	// called parallel, it is an option of GNU parallel there too
+	return strcmp(name, "xargs") == 0 || (argc > 1 && strcmp(argv[1], "--xargs") == 0 && strcmp(name, "parallel") != 0);
 }
 
 int xargs_main(int argc, char *argv[], struct context *context) {

@@ -175,8 +175,12 @@ load helper
 	[[ -s a/b/2/file ]]
 	run_fairpar 1 --workdir /proc/nothing/here pwd ::: 1
 	assert_contains "$stderr" "cannot make the directory '/proc/nothing/here'"
-	run_fairpar 255 --workdir ... pwd ::: 1
-	assert_contains "$stderr" 'mktemp -d'
+	export HOME=$PWD/home
+	run_fairpar -k --workdir ... --seqreplace S 'touch x; ls #' ::: a b
+	assert_lines x x
+	assert_eq "$(find home/.parallel/tmp -name x | wc -l)" 2
+	HOME='' run_fairpar 255 --workdir ... pwd ::: 1
+	assert_contains "$stderr" "--workdir ... makes directories below \$HOME, which is ''"
 }
 
 @test "--tmpdir is where temporary files go, and TMPDIR of the jobs" {

@@ -38,6 +38,24 @@ parts() {
 	blocks '' '' --block 2
 }
 
+@test "a block is a pipe for its job, and not a file" {
+	run_fairpar -k --pipe -N2 'wc; test -p /dev/stdin && echo pipe' < <(seq 3)
+	assert_eq "$(tr -s ' ' <<<"$output")" $' 2 2 4\npipe\n 1 1 2\npipe'
+	run_fairpar --pipe 'head -n 1; cat' < <(seq 3) # a file would be read on from line 2
+	assert_lines 1
+	run_fairpar -k --pipe -N2 --joblog log --header : cat < <(seq 3)
+	assert_eq "$(cut -f 1,5,6 log)" $'Seq\tSend\tReceive\n1\t6\t6'
+}
+
+@test "blocks of --pipe-part are as large as they should be, however many there are" {
+	seq 1000 >data
+	run_fairpar -k -j1 --pipe-part --cat -a data --block 100 'wc -c {}'
+	assert_eq "$(cut -d ' ' -f 1 <<<"$output" | sort -n | tail -n 1)" 104
+	assert_eq "${#lines[@]}" 38
+	run_fairpar -k -j1 --pipe-part -a data --block 20 'wc -c'
+	assert_eq "$(sort -n <<<"$output" | tail -n 1)" 24
+}
+
 @test "--pipe gives a record that is longer than a block to one job" {
 	blocks '[a/] [bbbbbbbbbb/] [c/]' 'a\nbbbbbbbbbb\nc\n' --block 2
 	assert_contains "$stderr" "a record is longer than the size given by --block"

@@ -115,6 +115,14 @@ then a"
 "'
 }
 
+@test "--results DIR of packed items has the columns of each" {
+	same_as_parallel -j1 --results out -N2 echo ::: a b c
+	assert_eq "$(find out -name stdout | sort | paste -sd ' ')" 'out/1/a/1/b/stdout out/1/c/stdout'
+	same_as_parallel -j1 --results out -X echo ::: a b ::: c
+	assert_eq "$(find out -name stdout)" 'out/1/a/2/c/1/b/2/c/stdout'
+	same_as_parallel -j1 --results out --header : -n2 echo ::: h a b
+}
+
 @test "--results FILE.tsv and .json have the same, and -.json is stdout" {
 	same_as_parallel -k --results x.tsv --tag 'echo {}; printf "b\rc\nd"' ::: 1 2
 	same_as_parallel -k --results x.json 'echo {}; kill -9 $$' ::: $'a"\tb'

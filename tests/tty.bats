@@ -26,6 +26,15 @@ setup() {
 	assert_eq "$(grep -c '?\.\.\.' <<<"$output")" "$(grep -c '?\.\.\.' <<<"$theirs")"
 }
 
+@test "-p asks in the order of the input, however many slots there are" {
+	for item in {1..30}; do
+		printf ': %d ?...\ty\\n\n' "$item"
+	done >talk
+	on_terminal "$FAIRPAR" -j8 -p : ::: {1..30} # what is asked too early waits for its answer in vain
+	assert_eq "$status" 0
+	assert_eq "$(grep -o ': [0-9]* ?' <<<"$output" | tr -d ' :?')" "$(seq 30)"
+}
+
 @test "-p without a terminal is an error" {
 	run_setsid() { setsid -w "$FAIRPAR" -p echo ::: 1 </dev/null 2>&1; }
 	status=0
@@ -36,7 +45,7 @@ setup() {
 
 @test "Ctrl-C ends a run that waits for an answer" {
 	printf 'echo a ?...\t\\x03\n' >talk
-	on_terminal "$FAIRPAR" -j1 -p echo ::: a b # with more slots, b may be asked first
+	on_terminal "$FAIRPAR" -j4 -p echo ::: a b
 	assert_eq "$status" 130
 }
 

@@ -67,7 +67,8 @@ static int compare_columns(const char *a, const char *b) {
 	return comes_before(a, b) ? -1 : comes_before(b, a) ? 1 : 0;
 }
 
-void results_add_path(struct buf *buf, const char *args, uint32_t nargs, char *const *names, size_t nnames) {
+// Appends the path of one item.
+static void add_item(struct buf *buf, const char *args, uint32_t nargs, char *const *names, size_t nnames) {
 	uint32_t *order = xcalloc(nargs, sizeof(*order));
 	struct buf number = BUF_INIT;
 	for (uint32_t i = 0; i < nargs; ++i) { // few, and mostly in order
@@ -87,6 +88,16 @@ void results_add_path(struct buf *buf, const char *args, uint32_t nargs, char *c
 	}
 	buf_fini(&number);
 	free(order);
+}
+
+void results_add_path(struct buf *buf, const char *args, uint32_t nargs, uint32_t columns, char *const *names,
+                      size_t nnames) {
+	while (columns > 0 && nargs > columns) {
+		add_item(buf, args, columns, names, nnames);
+		args = nth(args, columns);
+		nargs -= columns;
+	}
+	add_item(buf, args, nargs, names, nnames);
 }
 
 // ---- files ----

@@ -14,9 +14,11 @@
 struct results;
 
 // Appends a path below DIR for these arguments, as GNU parallel makes it: NAME/ARGUMENT for each of them, sorted by name
-// (1, 2, 3, … where `names` is NULL), a slash behind each. In an argument \ becomes \\, a tab \t, a slash \_; what is
+// (1, 2, 3, … where `names` is NULL), a slash behind each. Packed items have `columns` arguments each, and are counted and
+// sorted one by one; 0: there is one item. In an argument \ becomes \\, a tab \t, a slash \_; what is
 // longer than a file name may be is cut. `args`: `nargs` strings one after the other.
-void results_add_path(struct buf *buf, const char *args, uint32_t nargs, char *const *names, size_t nnames);
+void results_add_path(struct buf *buf, const char *args, uint32_t nargs, uint32_t columns, char *const *names,
+                      size_t nnames);
 
 // Makes the directory, and those above it (by the umask). Returns 0, or -1 with errno.
 int results_make_dir(const char *path) FP_NODISCARD;

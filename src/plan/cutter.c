@@ -85,7 +85,7 @@ static void take_line(struct cutter *cutter, size_t len, struct line *ret_line) 
 	if (ret_line->bad) {
 		ret_line->len = strlen(text);
 	}
-	cutter->start += len + 1;
+	cutter->start += len + (cutter->longer ? strlen(cutter->longer) : 1);
 	cutter->searched = 0;
 }
 
@@ -93,7 +93,9 @@ static void take_line(struct cutter *cutter, size_t len, struct line *ret_line) 
 static bool take_rest(struct cutter *cutter, struct line *ret_line) {
 	size_t left = cutter->end - cutter->start;
 	if (cutter->skipping) {
-		cutter->start = cutter->end = cutter->searched = 0;
+		size_t begun = cutter->longer ? strlen(cutter->longer) - 1 : 0; // of a delimiter, perhaps
+		cutter->start = cutter->end - (begun < left ? begun : left);
+		cutter->searched = 0;
 		return false;
 	}
 	cutter->searched = left;
@@ -107,11 +109,22 @@ static bool take_rest(struct cutter *cutter, struct line *ret_line) {
 	return true;
 }
 
+// The next delimiter from cutter->searched on, or NULL.
+static const char *find_end(const struct cutter *cutter) {
+	const char *start = cutter->data + cutter->start;
+	size_t left = cutter->end - cutter->start;
+	if (!cutter->longer) {
+		return memchr(start + cutter->searched, cutter->delimiter, left - cutter->searched);
+	}
+	size_t len = strlen(cutter->longer);
+	size_t from = cutter->searched >= len ? cutter->searched - (len - 1) : 0; // it may have begun before
+	return memmem(start + from, left - from, cutter->longer, len);
+}
+
 bool cutter_next(struct cutter *cutter, struct line *ret_line) {
 	while (cutter->start < cutter->end) {
 		const char *start = cutter->data + cutter->start;
-		size_t left = cutter->end - cutter->start;
-		const char *end = memchr(start + cutter->searched, cutter->delimiter, left - cutter->searched);
+		const char *end = find_end(cutter);
 		if (!end) {
 			return take_rest(cutter, ret_line);
 		}
@@ -120,7 +133,7 @@ bool cutter_next(struct cutter *cutter, struct line *ret_line) {
 			return true;
 		}
 		cutter->skipping = false;
-		cutter->start += (size_t)(end - start) + 1;
+		cutter->start += (size_t)(end - start) + (cutter->longer ? strlen(cutter->longer) : 1);
 		cutter->searched = 0;
 	}
 	return false;

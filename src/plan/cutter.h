@@ -19,7 +19,8 @@ struct line {
 
 // Its memory is one buffer, which grows only while a single line, or what is added at once, needs it.
 struct cutter {
-	char delimiter;
+	char delimiter;    // the last byte of it, if `longer` says all of them
+	const char *longer; // a delimiter of several bytes without NUL, borrowed; or NULL
 	bool ended;        // no more bytes come: what is left is the last line
 	bool skipping;     // inside a line that was too long
 	bool may_hold_nul; // a NUL is somewhere in the buffer (and no delimiter)
@@ -28,7 +29,7 @@ struct cutter {
 	size_t searched;   // bytes from `start` that hold no delimiter
 };
 
-#define CUTTER_INIT(delimiter) {(delimiter), false, false, false, NULL, 0, 0, 0, 0}
+#define CUTTER_INIT(delimiter) {(delimiter), NULL, false, false, false, NULL, 0, 0, 0, 0}
 void cutter_fini(struct cutter *cutter);
 
 // Adds bytes, which are copied. Take all lines before the next are added: then a long line costs its length once, and the

@@ -94,7 +94,8 @@ struct input *input_open(const struct input_config *config, char **ret_error) {
 			failed = true;
 			break;
 		}
-		failed = lines_open(&input->sources[i].lines, source, config->delimiter, &input->error) != 0;
+		failed = lines_open(&input->sources[i].lines, source, config->delimiter, config->delimiter_text,
+		                    &input->error) != 0;
 		input->sources[i].linked = i > 0 && (source->linked || config->link);
 		set_rules(&input->sources[i].lines, config, i == 0);
 		input->n += !failed;
@@ -142,6 +143,7 @@ static enum input_status next_joined(struct input *input, struct source *source,
 		if (ret_line->bad || (joined->len == 0 && !goes_on)) {
 			return status; // a bad one breaks the line
 		}
+		goes_on |= ret_line->len == 0; // the blank before it still ends the line
 		buf_add(joined, ret_line->text, ret_line->len);
 		if (joined->len > INPUT_LINE_MAX) {
 			ret_line->bad = "longer than 16 MiB";

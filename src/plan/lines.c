@@ -25,8 +25,10 @@ static void add_error(const struct lines *lines, const char *verb, int error, st
 	buf_printf(message, "': %s", strerror(error));
 }
 
-int lines_open(struct lines *lines, const struct source_config *config, char delimiter, struct buf *error) {
+int lines_open(struct lines *lines, const struct source_config *config, char delimiter, const char *delimiter_text,
+               struct buf *error) {
 	*lines = (struct lines){.config = config, .fd = -1, .cutter = CUTTER_INIT(delimiter)};
+	lines->cutter.longer = delimiter_text;
 	if (config->kind == FROM_ARGS) {
 		return 0;
 	}
@@ -132,7 +134,8 @@ static bool join(struct lines *lines, struct line *line) {
 	if (!lines->is_open) {
 		buf_reset(joined);
 	} else {
-		buf_addc(joined, lines->cutter.delimiter);
+		buf_add(joined, lines->cutter.longer ? lines->cutter.longer : &lines->cutter.delimiter,
+		        lines->cutter.longer ? strlen(lines->cutter.longer) : 1);
 	}
 	lines->is_open = csv_is_open(line->text, line->len, lines->csv, lines->is_open);
 	buf_add(joined, line->text, line->len);

@@ -27,7 +27,8 @@ struct lines {
 };
 
 // Opens the source. Returns 0, or -1 with the message appended to `error` and nothing open.
-int lines_open(struct lines *lines, const struct source_config *config, char delimiter, struct buf *error);
+int lines_open(struct lines *lines, const struct source_config *config, char delimiter, const char *delimiter_text,
+               struct buf *error);
 void lines_close(struct lines *lines);
 
 // Returns INPUT_RECORD (look at line->bad), INPUT_WAIT, INPUT_END, or INPUT_ERROR with the message appended to `error`.

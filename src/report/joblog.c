@@ -38,8 +38,9 @@ double joblog_runtime(const struct joblog_row *row) {
 }
 
 void joblog_format(const struct joblog_row *row, struct buf *buf) {
-	buf_printf(buf, "%llu\t:\t%.3f\t%10.3f\t0\t%llu\t%d\t%d\t", (unsigned long long)row->seq,
-	           joblog_wall_seconds(row->start), joblog_runtime(row), (unsigned long long)row->received,
+	buf_printf(buf, "%llu\t:\t%.3f\t%10.3f\t%llu\t%llu\t%d\t%d\t", (unsigned long long)row->seq,
+	           joblog_wall_seconds(row->start), joblog_runtime(row), (unsigned long long)row->sent,
+	           (unsigned long long)row->received,
 	           joblog_exitval(row->result), row->result->term_signal);
 	char *command = buf_reserve(buf, row->command_len + 1);
 	memcpy(command, row->command, row->command_len);

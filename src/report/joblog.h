@@ -18,6 +18,7 @@ struct joblog_row {
 	uint64_t seq;
 	const struct result *result;
 	uint64_t start;         // now_ns() time of its first step's last attempt
+	uint64_t sent;          // bytes of its block
 	uint64_t received;      // bytes of its output
 	const char *command;
 	size_t command_len;

@@ -93,9 +93,10 @@ static void add_output(struct buf *buf, enum table_kind kind, const struct table
 
 static void add_json_row(struct buf *buf, const struct table_row *row) {
 	const struct joblog_row *log = &row->log;
-	buf_printf(buf, "{ \"Seq\": %llu, \"Host\": \":\", \"Starttime\": %.3f, \"JobRuntime\": %.3f, \"Send\": 0, \"Receive\": %llu, "
+	buf_printf(buf, "{ \"Seq\": %llu, \"Host\": \":\", \"Starttime\": %.3f, \"JobRuntime\": %.3f, \"Send\": %llu, \"Receive\": %llu, "
 	           "\"Exitval\": %d, \"Signal\": %d, \"Command\": ", (unsigned long long)log->seq, joblog_wall_seconds(log->start),
-	           joblog_runtime(log), (unsigned long long)log->received, joblog_exitval(log->result), log->result->term_signal);
+	           joblog_runtime(log), (unsigned long long)log->sent, (unsigned long long)log->received,
+	           joblog_exitval(log->result), log->result->term_signal);
 	add_json(buf, log->command, log->command_len);
 	buf_adds(buf, ", \"V\": [ ");
 	const char *at = row->args;
@@ -117,8 +118,8 @@ void table_add_row(struct buf *buf, enum table_kind kind, const struct table_row
 		add_json_row(buf, row);
 		return;
 	}
-	buf_printf(buf, "%llu%c:%c%.3f%c%.3f%c0%c%llu%c%d%c%d%c", (unsigned long long)log->seq, separator, separator,
-	           joblog_wall_seconds(log->start), separator, joblog_runtime(log), separator, separator,
+	buf_printf(buf, "%llu%c:%c%.3f%c%.3f%c%llu%c%llu%c%d%c%d%c", (unsigned long long)log->seq, separator, separator,
+	           joblog_wall_seconds(log->start), separator, joblog_runtime(log), separator, (unsigned long long)log->sent, separator,
 	           (unsigned long long)log->received, separator, joblog_exitval(log->result), separator, log->result->term_signal,
 	           separator);
 	add_field(buf, separator, log->command, log->command_len);

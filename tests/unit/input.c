@@ -152,6 +152,9 @@ static void test_lines(void) {
 	check_run(WITH(), "<>\n", FILE_OF("\n"));
 	check_run(WITH(.delimiter = ','), "<a>\n<b>\n<c\n>\n", FILE_OF("a,b,c\n"));
 	check_run(WITH(.delimiter = 'Z'), "<a\nb>\n<>\n<c>\n", FILE_OF("a\nb\0\0c"));
+	check_run(WITH(.delimiter_text = "\r\n"), "<a>\n<b\rc>\n<>\n<d\n>\n", FILE_OF("a\r\nb\rc\r\n\r\nd\n"));
+	check_run(WITH(.delimiter_text = "--"), "<a>\n<-b>\n<c>\n", FILE_OF("a---b--c--"));
+	check_run(WITH(.joins = true), "<a c>\n<d>\n", FILE_OF("a \n\nc\nd\n"));
 }
 
 static void test_args(void) {

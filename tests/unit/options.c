@@ -294,7 +294,12 @@ static void test_input(void) {
 		check_equal(o.delimiter, delimiters[i].byte);
 	}
 	REFUSED("--delimiter must be one byte", "-d", "", "x");
-	REFUSED("--delimiter must be one byte", "-d", "ab", "x");
+	REFUSED("--delimiter must be one byte", "-d", "a\\0", "x");
+	RUNS("-d", "\\r\\n", "x");
+	check_string(o.delimiter_text, "\r\n");
+	RUNS("-d", "ab", "-d", ",", "x");
+	check(!o.delimiter_text);
+	check_equal(o.delimiter, ',');
 	REFUSED("--delimiter has an unknown escape: '\\q'", "-d", "\\q", "x");
 	REFUSED("--delimiter has an unknown escape", "-d", "\\", "x");
 	REFUSED("--delimiter has an unknown escape", "-d", "\\x", "x");
@@ -483,8 +488,8 @@ static void test_output(void) {
 	RUNS("--group", "--tagstring", "a\\tb\\q{}", "x");
 	check(o.tag);
 	check_string(o.tagstring, "a\tb\\q{}");
-	RUNS("--tagstring", "", "x");
-	check_string(o.tagstring, "");
+	RUNS("--tag", "--tagstring", "", "x");
+	check(!o.tag && !o.tagstring);
 	REFUSED("--tagstring must not hold NUL", "--tagstring", "a\\0", "x");
 	REFUSED("--group cannot be combined with --ungroup", "-u", "--group", "x");
 	REFUSED("--group cannot be combined with --line-buffer", "--group", "--lb", "x");

@@ -2,8 +2,6 @@
 
 #include "report/json.h"
 
-#include <stdbool.h>
-
 static void add_base64(struct buf *buf, const unsigned char *s, size_t len) {
 	static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 	for (size_t i = 0; i < len; i += 3) {
@@ -36,19 +34,24 @@ static size_t add_char(struct buf *buf, const unsigned char *s, size_t len) {
 	return n;
 }
 
-void json_add_string(struct buf *buf, const char *key, const char *value, size_t len) {
-	const unsigned char *s = (const unsigned char *)value;
+bool json_add_text(struct buf *buf, const char *text, size_t len) {
+	const unsigned char *s = (const unsigned char *)text;
 	bool exact = true;
-	buf_printf(buf, "\"%s\":\"", key);
+	buf_addc(buf, '"');
 	for (size_t i = 0; i < len;) {
 		size_t n = add_char(buf, s + i, len - i);
 		exact = exact && n > 0;
 		i += n ? n : 1;
 	}
 	buf_addc(buf, '"');
-	if (!exact) {
+	return exact;
+}
+
+void json_add_string(struct buf *buf, const char *key, const char *value, size_t len) {
+	buf_printf(buf, "\"%s\":", key);
+	if (!json_add_text(buf, value, len)) {
 		buf_printf(buf, ",\"%s_b64\":\"", key);
-		add_base64(buf, s, len);
+		add_base64(buf, (const unsigned char *)value, len);
 		buf_addc(buf, '"');
 	}
 }

@@ -1,0 +1,144 @@
+// The attempts of a run, start and end put together, each in its lane: what pictures are drawn from.
+
+#include "report/attempts.h"
+
+#include "base/alloc.h"
+
+// A lane beside the slots.
+struct beside {
+	uint64_t user;       // key_of() who runs in it; 0: free
+	uint64_t end;        // of its last one
+};
+
+static bool takes_slot(const struct event_job *id, enum event_source source) {
+	return id->slot > 0 && source != FROM_LONG;
+}
+
+// Tells attempts apart that run at once. FNV-1a (Fowler, Noll, Vo) of the batch, mixed with the rest; two that are taken
+// for one share a lane, no more.
+static uint64_t key_of(const struct event_job *id) {
+	uint64_t hash = UINT64_C(14695981039346656037);
+	for (const char *s = id->batch; *s != '\0'; ++s) {
+		hash = (hash ^ (unsigned char)*s) * UINT64_C(1099511628211);
+	}
+	hash ^= id->number << 8 ^ (uint64_t)id->role << 5 ^ id->step;
+	return hash ? hash : 1;
+}
+
+static unsigned slot_lane(struct attempts *all, unsigned slot) {
+	unsigned lane = slot <= LANES_SLOTS ? slot - 1 : LANES_SLOTS - 1;
+	if (lane >= all->nslots) {
+		grow_array(&all->slot_ends, &all->slot_cap, lane + 1, sizeof(*all->slot_ends));
+		memset(all->slot_ends + all->nslots, 0, (lane + 1 - all->nslots) * sizeof(*all->slot_ends));
+		all->nslots = lane + 1;
+	}
+	return lane;
+}
+
+// The lane of the user, else the first that is free and was so at `from`; it is the user's then.
+static unsigned beside_lane(struct attempts *all, uint64_t user, uint64_t from) {
+	if (!all->beside) {
+		all->beside = xcalloc(LANES_BESIDE, sizeof(*all->beside));
+	}
+	unsigned found = LANES_BESIDE;
+	for (unsigned i = 0; i < all->nbeside; ++i) {
+		const struct beside *beside = &all->beside[i];
+		if (beside->user == user) {
+			return i;
+		}
+		if (beside->user == 0 && beside->end <= from && found == LANES_BESIDE) {
+			found = i;
+		}
+	}
+	if (found == LANES_BESIDE) {
+		found = all->nbeside < LANES_BESIDE ? all->nbeside++ : LANES_BESIDE - 1;
+	}
+	all->beside[found].user = user;
+	return found;
+}
+
+// Puts it in its lane, behind what was there before.
+static void put(struct attempts *all, struct attempt *attempt) {
+	attempt->beside = !takes_slot(&attempt->id, attempt->source);
+	uint64_t *end;
+	if (attempt->beside) {
+		attempt->lane = beside_lane(all, key_of(&attempt->id), attempt->from);
+		end = &all->beside[attempt->lane].end;
+	} else {
+		attempt->lane = slot_lane(all, attempt->id.slot);
+		end = &all->slot_ends[attempt->lane];
+	}
+	attempt->from = attempt->from < *end ? *end : attempt->from;
+	attempt->to = attempt->to < attempt->from ? attempt->from : attempt->to;
+	if (attempt->phase != ATTEMPT_STARTED) {
+		*end = attempt->to;
+		if (attempt->beside) {
+			all->beside[attempt->lane].user = 0;
+		}
+	}
+}
+
+static struct attempt from_running(const struct running *running, enum attempt_phase phase, uint64_t now) {
+	return (struct attempt){
+		.phase = phase,
+		.id = running->start.id,
+		.nslots = running->start.nslots,
+		.source = running->start.source,
+		.from = running->at,
+		.to = now,
+		.queued = running->start.queued,
+		.start = &running->start,
+	};
+}
+
+static void tell_start(struct attempts *all, const struct event_job_start *start, uint64_t at) {
+	running_add(&all->running, start, at);
+	struct running here = {.at = at, .start = *start};
+	struct attempt attempt = from_running(&here, ATTEMPT_STARTED, at);
+	put(all, &attempt);
+	all->fn(all->arg, &attempt);
+}
+
+static void tell_end(struct attempts *all, const struct event_job_end *end, uint64_t at) {
+	struct running *running = running_take(&all->running, &end->id);
+	const struct result *result = &end->result;
+	if (running || result->start > 0) { // else it never ran
+		struct attempt attempt = {
+			.phase = ATTEMPT_ENDED,
+			.id = end->id,
+			.nslots = running ? running->start.nslots : end->nslots,
+			.source = running ? running->start.source : end->source,
+			.from = result->start > 0 ? result->start : running->at,
+			.to = result->end > 0 ? result->end : at,
+			.queued = end->queued,
+			.start = running ? &running->start : NULL,
+			.end = end,
+		};
+		put(all, &attempt);
+		all->fn(all->arg, &attempt);
+	}
+	free(running);
+}
+
+void attempts_tell(void *arg, const struct event *event) {
+	struct attempts *all = arg;
+	all->last = event->at > all->last ? event->at : all->last;
+	if (event->kind == EVENT_JOB_START) {
+		tell_start(all, &event->u.job_start, event->at);
+	} else if (event->kind == EVENT_JOB_END) {
+		tell_end(all, &event->u.job_end, event->at);
+	}
+}
+
+void attempts_finish(struct attempts *all, uint64_t now) {
+	const struct running *running = NULL;
+	while ((running = running_next(&all->running, running)) != NULL) {
+		struct attempt attempt = from_running(running, ATTEMPT_LEFT, now);
+		put(all, &attempt);
+		all->fn(all->arg, &attempt);
+	}
+	running_table_fini(&all->running);
+	free(all->slot_ends);
+	free(all->beside);
+	*all = (struct attempts){.fn = all->fn, .arg = all->arg, .nslots = all->nslots, .nbeside = all->nbeside};
+}

@@ -1,0 +1,29 @@
+// What a first look at a run's attempts tells of their number and length, so that a second one can draw them in bounded
+// memory.
+
+#ifndef FAIRPAR_REPORT_SURVEY_H
+#define FAIRPAR_REPORT_SURVEY_H
+
+#include "report/attempts.h"
+
+enum {
+	SURVEY_STEPS = 8,                  // buckets for each doubling
+	SURVEY_BUCKETS = 64 * SURVEY_STEPS,
+};
+
+// Zeroed it is ready.
+struct survey {
+	uint64_t first, last;              // event time, of what was drawn; 0: nothing was
+	uint64_t attempts;                 // jobs' and others'
+	uint64_t jobs;                     // that have ended and ran
+	uint64_t failed, retried;          // of them
+	uint64_t durations[SURVEY_BUCKETS]; // attempts by their length
+};
+
+// An attempt_fn: `arg` is the survey.
+void survey_add(void *arg, const struct attempt *attempt);
+
+// The smallest length (nanoseconds) of which, and longer, there are at most `most`; 0 if that are all.
+uint64_t survey_longest(const struct survey *survey, uint64_t most);
+
+#endif

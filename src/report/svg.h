@@ -1,0 +1,23 @@
+// The drawing of a run: bars in lanes, a legend, an axis, and the strip of shares, as SVG.
+
+#ifndef FAIRPAR_REPORT_SVG_H
+#define FAIRPAR_REPORT_SVG_H
+
+#include "base/buf.h"
+#include "report/timeline.h"
+
+enum svg_use {
+	SVG_FILE,    // a file of its own, with a title line
+	SVG_INLINE,  // within a page
+};
+
+// Appends the drawing. Dark where the reader prefers it. Everything foreign in it is escaped.
+void svg_draw(struct buf *buf, const struct timeline *timeline, enum svg_use use);
+
+// Appends "204 jobs · 2 failed · 29.5 s · 8 slots · 97 % busy", the numbers of the story.
+void svg_add_figures(struct buf *buf, const struct story *story);
+
+// Appends "2026-11-20 23:41", the local time of the start; nothing if that is not known.
+void svg_add_date(struct buf *buf, const struct story *story);
+
+#endif

@@ -96,6 +96,7 @@ _fairpar() {
 		--recstart
 		--regexp --regex
 		--remove-rec-sep --removerecsep --rrs
+		--round-robin --roundrobin --round
 		--cat
 		--fifo
 		-j -P --jobs --max-procs

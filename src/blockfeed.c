@@ -12,6 +12,7 @@
 #include "base/diag.h"
 #include "base/io.h"
 #include "base/list.h"
+#include "dealer.h"
 #include "plan/blocks.h"
 
 #include <errno.h>
@@ -28,6 +29,7 @@ enum {
 	PIPE_LEAST = 64 * 1024,       // what one holds in any case
 	PIECE = 128 * 1024,           // as GNU parallel looks for borders of parts
 	PARTS_AHEAD = 64,             // that are no more than a few numbers
+	FDS_PER_JOB = 10,             // of --round-robin: its pipes, pidfd, eventfd and blocks, with some to spare
 };
 
 struct block {
@@ -36,6 +38,8 @@ struct block {
 	int fd;                  // of its bytes in memory, or -1: they are in the file
 	bool filled;             // the bytes are there; else its worker gets them from the file
 	struct part *part;       // of --pipe-part, or NULL
+	struct hand *hand;       // of --round-robin: what its job gets, this block first; or NULL
+	struct buf bytes;        // of --round-robin: a small block, which needs no file
 	uint64_t offset, size;   // in the file, without header; in memory from 0, with it
 };
 
@@ -55,6 +59,9 @@ struct part {
 struct blockfeed {
 	struct run *run;
 	struct carver *carver;
+	struct dealer *dealer;   // of --round-robin, or NULL
+	struct portion *undealt; // … to be dealt out next, or NULL
+	unsigned started, most_jobs; // … jobs
 	struct header_rule *header_rule; // until the header was found, or NULL
 	struct buf header;
 	bool named;              // --cat, --fifo: jobs get the name of the block
@@ -71,6 +78,7 @@ struct blockfeed {
 	bool ended;              // the stream has
 	bool failed;             // by an error, which is still to be told
 	bool done;
+	bool left_is_lost;       // nobody gets what was not dealt out
 	bool cutting;            // the round's bytes have been read
 	bool first, cut_any;     // in this round: nothing was tried yet, something was cut off
 	size_t left;             // bytes to read in this round
@@ -94,11 +102,14 @@ struct block *block_of(const struct record *record) {
 }
 
 uint64_t block_sent(const struct block *block) {
-	return block->part ? 0 : block->size;
+	return block->hand ? hand_sent(block->hand) : block->part ? 0 : block->size;
 }
 
 void block_free(struct block *block) {
 	struct blockfeed *feed = block->feed;
+	if (block->hand) {
+		hand_leave(block->hand);
+	}
 	mutex_lock(&feed->lock);
 	list_remove(&block->link);
 	--feed->n;
@@ -108,6 +119,7 @@ void block_free(struct block *block) {
 	if (block->fd >= 0) {
 		close(block->fd);
 	}
+	buf_fini(&block->bytes);
 	free(block);
 	if (wake) {
 		run_wake(feed->run);
@@ -142,7 +154,9 @@ static int block_open(struct block *block) {
 // The item of the block: its name or nothing, and behind it where it is.
 static enum block_status block_ready(struct blockfeed *feed, struct block *block, struct record *ret_record) {
 	buf_reset(&feed->record);
-	if (feed->named) {
+	if (feed->named && block->hand) {
+		buf_adds(&feed->record, "/dev/stdin");
+	} else if (feed->named) {
 		buf_printf(&feed->record, "/proc/%ld/fd/%d", (long)getpid(), block->fd);
 	}
 	buf_addc(&feed->record, '\0');
@@ -296,10 +310,13 @@ static enum block_status cut_buffer(struct blockfeed *feed, size_t len, struct r
 	}
 	struct block *block = bytes.len > 0 ? block_new(feed) : NULL;
 	enum block_status status = bytes.len == 0 ? BLOCK_AGAIN : block ? BLOCK_READY : BLOCK_ENOUGH;
-	if (block && (block_open(block) != 0 || write_all(block->fd, bytes.data, bytes.len) != 0)) {
+	size_t size = bytes.len;
+	if (block && feed->dealer && bytes.len <= SMALL_PORTION) {
+		block->bytes = bytes;
+		bytes = (struct buf)BUF_INIT;
+	} else if (block && (block_open(block) != 0 || write_all(block->fd, bytes.data, bytes.len) != 0)) {
 		status = fail(feed, cannot_keep);
 	}
-	size_t size = bytes.len;
 	buf_fini(&bytes);
 	if (status == BLOCK_READY || status == BLOCK_AGAIN) {
 		feed->at += len;
@@ -504,10 +521,86 @@ static enum block_status parts_step(struct blockfeed *feed, struct record *ret_r
 	return block_ready(feed, block, ret_record);
 }
 
+// ---- by turns ----
+
+// Takes the bytes out of the block.
+static struct portion *block_portion(struct block *block) {
+	struct portion *portion = block->fd < 0 ? portion_of_bytes(&block->bytes) : portion_of_fd(block->fd, block->size);
+	block->fd = -1;
+	return portion;
+}
+
+// True if no job reads any more, and there will be no other.
+static bool nobody_reads(const struct blockfeed *feed) {
+	return feed->started == feed->most_jobs && dealer_readers(feed->dealer) == 0;
+}
+
+// Ends the reading, as for who writes into a pipe that nobody reads.
+static enum block_status stop_reading(struct blockfeed *feed) {
+	feed->ended = feed->done = feed->left_is_lost = true;
+	return feed->run->options->dry_run ? BLOCK_AGAIN : BLOCK_LOST;
+}
+
+// Deals out the data to a job that runs.
+static enum block_status deal(struct blockfeed *feed) {
+	switch (dealer_deal(feed->dealer, feed->undealt, feed->header.len, feed->run->options->keep_order)) {
+	case DEAL_FULL: return BLOCK_ENOUGH;
+	case DEAL_NOBODY: return stop_reading(feed);
+	case DEAL_OK: break;
+	}
+	feed->undealt = NULL;
+	return BLOCK_AGAIN;
+}
+
+// The block is the first of one more job, as long as there may be more; else it is dealt out, and is none.
+static enum block_status robin_take(struct blockfeed *feed, struct block *block, struct record *ret_record) {
+	if (feed->started == feed->most_jobs) {
+		feed->undealt = block_portion(block);
+		block_free(block);
+		return deal(feed);
+	}
+	block->hand = dealer_add(feed->dealer);
+	if (!block->hand) {
+		block_free(block);
+		return fail(feed, "cannot deal out a block");
+	}
+	++feed->started;
+	dealer_give(feed->dealer, block->hand, block_portion(block));
+	return block_ready(feed, block, ret_record);
+}
+
+static enum block_status robin_step(struct blockfeed *feed, struct record *ret_record) {
+	enum deal left = feed->left_is_lost ? DEAL_OK : dealer_deal_left(feed->dealer);
+	if (left == DEAL_FULL) {
+		return BLOCK_ENOUGH;
+	}
+	if (left == DEAL_NOBODY && nobody_reads(feed)) {
+		return stop_reading(feed);
+	}
+	if (feed->done && (!feed->undealt || feed->left_is_lost)) {
+		dealer_end(feed->dealer);
+		return BLOCK_END;
+	}
+	if (feed->undealt) {
+		return deal(feed);
+	}
+	enum block_status status = stream_step(feed, ret_record);
+	return status == BLOCK_READY ? robin_take(feed, block_of(ret_record), ret_record) : status;
+}
+
+void blockfeed_stop(struct blockfeed *feed) {
+	if (feed->dealer) {
+		dealer_end(feed->dealer);
+	}
+}
+
 enum block_status blockfeed_step(struct blockfeed *feed, struct record *ret_record) {
 	if (feed->failed) {
 		feed->failed = false;
 		return BLOCK_ERROR;
+	}
+	if (feed->dealer) {
+		return robin_step(feed, ret_record);
 	}
 	if (feed->done) {
 		return BLOCK_END;
@@ -597,6 +690,10 @@ static int block_fill(struct block_input *input) {
 
 int block_connect(struct block_input *input, struct run *run, struct block *block, struct child_config *config) {
 	*input = (struct block_input){.run = run, .block = block};
+	if (block->hand) {
+		config->pour = hand_pour(block->hand);
+		return 0;
+	}
 	if (block->feed->named) {
 		return block->filled ? 0 : block_fill(input); // its stdin is empty, as in GNU parallel
 	}
@@ -657,7 +754,8 @@ static int parts_open(struct blockfeed *feed) {
 static void stream_open(struct blockfeed *feed) {
 	struct stat stat;
 	const struct options *options = feed->run->options;
-	feed->buffered = options->records > 0 || feed->strip;
+	// by turns, small blocks are added to each other, and never become files
+	feed->buffered = options->records > 0 || feed->strip || (feed->dealer && options->block <= SMALL_PORTION);
 	feed->how = BY_READ;
 	if (!feed->buffered && fstat(STDIN_FILENO, &stat) == 0) {
 		feed->how = S_ISFIFO(stat.st_mode) ? BY_SPLICE : S_ISREG(stat.st_mode) ? BY_SENDFILE : BY_READ;
@@ -701,6 +799,12 @@ struct blockfeed *blockfeed_open(struct run *run) {
 	list_init(&feed->blocks);
 	bool of_parts = options->pipe == PIPE_PART;
 	feed->most = run->slots + (of_parts && !feed->named ? PARTS_AHEAD : 1);
+	if (options->round_robin) {
+		unsigned long most = run->nofile / FDS_PER_JOB;
+		feed->dealer = dealer_create(run);
+		feed->most_jobs = most == 0 ? 1 : most < run->slots ? (unsigned)most : run->slots;
+		++feed->most; // one that is filled, one that is dealt out, and of each job the first
+	}
 	if (rules_open(feed) != 0 || (of_parts && parts_open(feed) != 0)) {
 		blockfeed_close(feed);
 		return NULL;
@@ -714,6 +818,12 @@ struct blockfeed *blockfeed_open(struct run *run) {
 void blockfeed_close(struct blockfeed *feed) {
 	list_for_each(&feed->blocks, at) {
 		block_free(list_entry(at, struct block, link));
+	}
+	if (feed->undealt) {
+		portion_unref(feed->undealt);
+	}
+	if (feed->dealer) {
+		dealer_destroy(feed->dealer);
 	}
 	for (size_t i = 0; i < feed->nparts; ++i) {
 		if (feed->parts[i].fd >= 0) {

@@ -24,12 +24,16 @@ enum block_status {
 	BLOCK_WAIT,      // nothing there yet: poll blockfeed_fd() for input
 	BLOCK_ENOUGH,    // there are as many blocks as may be at once: run_wake() tells when one has gone
 	BLOCK_ERROR,     // reading failed, and a message says so; what was read before stays good; then BLOCK_END
+	BLOCK_LOST,      // no job reads any more (--round-robin): the rest of the data is not read; then BLOCK_END
 	BLOCK_END,
 };
 
 // Goes on reading; blocks neither for input nor for long.
 enum block_status blockfeed_step(struct blockfeed *feed, struct record *ret_record);
 int blockfeed_fd(const struct blockfeed *feed);
+
+// Nothing more is read: jobs that wait for more blocks (--round-robin) get the end of file. Idempotent.
+void blockfeed_stop(struct blockfeed *feed);
 
 // ---- from any thread ----
 

@@ -75,11 +75,19 @@ static void count_all(struct run *run) {
 	}
 }
 
+// The run takes nothing any more.
+static void cut_short(struct run *run) {
+	run->feeds->stopped = true;
+	if (run->blocks) {
+		blockfeed_stop(run->blocks);
+	}
+}
+
 // Submits what is in the parcel. Returns false if the pool has no room: then it is still in the parcel.
 static bool submit(struct run *run, struct parcel *parcel) {
 	switch (parcel_submit(parcel, NULL, 0)) {
 	case SUBMIT_FULL: run->feeds->full = true; return false;
-	case SUBMIT_CLOSED: run->feeds->stopped = true; break; // the run was cut short while these were on their way
+	case SUBMIT_CLOSED: cut_short(run); break; // while these were on their way
 	case SUBMIT_OK: break;
 	}
 	return true;
@@ -109,7 +117,7 @@ static struct parcel *parcel_open_name(struct run *run, const char *name, uint64
 		batch_unref(fresh);
 	}
 	if (!queue) {
-		run->feeds->stopped = true;
+		cut_short(run);
 		return NULL;
 	}
 	return parcel_open(run->feeds, queue, hash);
@@ -353,10 +361,32 @@ static bool feed_is_ahead(struct run *run, struct feed *feed) {
 	return true;
 }
 
+// Data that nobody gets is as an item that was not run.
+static void count_rest(struct run *run, struct feed *feed) {
+	if (!run->options->quiet) {
+		diag_warn("no job reads any more: the rest of the data is not read");
+	}
+	mutex_lock(&run->lock);
+	++run->tally.total;
+	mutex_unlock(&run->lock);
+	parcel_count_lost(feed->parcel->batch, 1);
+}
+
+// The halt was met: nothing is started any more.
+static bool is_halted(struct run *run) {
+	mutex_lock(&run->lock);
+	bool halted = run->halted;
+	mutex_unlock(&run->lock);
+	return halted;
+}
+
 // Queues the next block at once. Returns true if there may be more.
 static bool feed_fill_blocks(struct run *run, struct feed *feed) {
 	feed->waiting = false;
-	if (feed->ended || !submit(run, feed->parcel)) {
+	if (is_halted(run)) { // blocks go to jobs that run, too, without a word of the pool
+		cut_short(run);
+	}
+	if (run->feeds->stopped || feed->ended || !submit(run, feed->parcel)) {
 		return false;
 	}
 	switch (blockfeed_step(run->blocks, &feed->record)) {
@@ -375,6 +405,9 @@ static bool feed_fill_blocks(struct run *run, struct feed *feed) {
 		return false;
 	case BLOCK_ERROR:
 		atomic_store_relaxed(&run->trouble, true);
+		return true;
+	case BLOCK_LOST:
+		count_rest(run, feed);
 		return true;
 	case BLOCK_END:
 		break;
@@ -494,6 +527,9 @@ int feeds_poll_fd(struct run *run, const struct list **at) {
 void feeds_stop(struct run *run) {
 	struct feeds *feeds = run->feeds;
 	feeds->stopped = true;
+	if (run->blocks) {
+		blockfeed_stop(run->blocks);
+	}
 	for (size_t i = 0; i < feeds->nparcels; ++i) {
 		parcel_count_lost(feeds->parcels[i]->batch, feeds->parcels[i]->n);
 		parcel_close(run, feeds->parcels[i]);

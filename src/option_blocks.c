@@ -47,6 +47,7 @@ int block_option_take(struct options *o, enum option_id id, const char *value) {
 	case OPT_RECSTART: o->recstart = value; return 0;
 	case OPT_REGEXP: o->regexp = true; return 0;
 	case OPT_REMOVE_REC_SEP: o->remove_rec_sep = true; return 0;
+	case OPT_ROUND_ROBIN: o->round_robin = true; return 0;
 	default: // --cat, --fifo: they mean --pipe
 		o->cat = true;
 		o->pipe = o->pipe == PIPE_NOT ? PIPE_STREAM : o->pipe;
@@ -78,8 +79,33 @@ static int refuse_with_pipe(const struct options *o, const bool *given) {
 			return block_fail(refused[i].id, "cannot be combined with --%s: %s", name, refused[i].instead);
 		}
 	}
+	for (int id = 0; id < NOPTIONS; ++id) {
+		if (given[id] && option_table[id].group == GROUP_PACKING && id != OPT_SHOW_LIMITS && id != OPT_LINES &&
+		    id != OPT_MAX_REPLACE_ARGS) {
+			return block_fail((enum option_id)id, "packs items, and --pipe has blocks instead: see --block");
+		}
+	}
 	if (o->nbatch_files > 0) {
 		return block_fail(OPT_BATCH, "NAME=FILE cannot be combined with --%s: it has one batch, of blocks", name);
+	}
+	return 0;
+}
+
+// A job of --round-robin has read what was there: it cannot be run once more.
+static int check_round_robin(const struct options *o, const bool *given) {
+	static const enum option_id again[] = {
+		OPT_RETRIES, OPT_MEMFREE, OPT_RESUME, OPT_RESUME_FAILED, OPT_RETRY_FAILED,
+	};
+	for (size_t i = 0; o->round_robin && i < sizeof(again) / sizeof(again[0]); ++i) {
+		if (given[again[i]]) {
+			return block_fail(again[i], "cannot be combined with --round-robin: a job cannot get again what it has read");
+		}
+	}
+	if (o->round_robin && o->pipe == PIPE_PART) {
+		return block_fail(OPT_ROUND_ROBIN, "cannot be combined with --pipe-part: --pipe < FILE deals out its blocks");
+	}
+	if (o->round_robin && given[OPT_CAT]) {
+		return block_fail(OPT_ROUND_ROBIN, "cannot be combined with --cat: a job begins before its last block is there; --fifo can");
 	}
 	return 0;
 }
@@ -123,5 +149,9 @@ int block_options_settle(struct options *o, const bool *given) {
 		o->block_parts = o->pipe == PIPE_PART ? 10 : 0; // GNU parallel's defaults
 	}
 	o->header = o->header_files = false; // it says something else here
-	return refuse_with_pipe(o, given) != 0 || check_sources(o, given) != 0 ? -1 : 0;
+	return refuse_with_pipe(o, given) != 0 || check_round_robin(o, given) != 0 || check_sources(o, given) != 0 ? -1 : 0;
+}
+
+int block_options_refuse(const struct options *o) {
+	return o->round_robin ? block_fail(OPT_ROUND_ROBIN, "needs --pipe: it deals out blocks of data") : 0;
 }

@@ -13,4 +13,7 @@ int block_option_take(struct options *options, enum option_id id, const char *va
 // Returns 0, or -1 after a message.
 int block_options_settle(struct options *options, const bool *given);
 
+// Without them: refuses what needs them. Returns 0, or -1 after a message.
+int block_options_refuse(const struct options *options);
+
 #endif

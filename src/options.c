@@ -672,12 +672,6 @@ static int check_contradictions(const struct parser *p) {
 			return -1;
 		}
 	}
-	for (int id = 0; p->options->pipe && id < NOPTIONS; ++id) {
-		if (p->given[id] && option_table[id].group == GROUP_PACKING && id != OPT_SHOW_LIMITS && id != OPT_LINES &&
-		    id != OPT_MAX_REPLACE_ARGS) {
-			return fail((enum option_id)id, "packs items, and --pipe has blocks instead: see --block");
-		}
-	}
 	if (p->options->batch && p->options->batch_by) {
 		return fail(OPT_BATCH, "%s cannot be combined with --batch-by: each names the batch of the same items",
 		            diag_shows(p->options->batch));
@@ -780,6 +774,9 @@ static int settle(struct parser *p) {
 		if (!o->workdir) {
 			return -1;
 		}
+	}
+	if (!o->pipe && block_options_refuse(o) != 0) {
+		return -1;
 	}
 	if (!o->pipe) {
 		packing_options_settle(o);

@@ -126,6 +126,7 @@ struct options {
 	const char *recstart, *recend;   // as given, or NULL
 	bool regexp, remove_rec_sep;
 	bool cat;                        // --cat or --fifo
+	bool round_robin;
 	uint64_t records, lines;         // -N and -L: of a block; or 0
 	const char *header_text;         // --header with --pipe, or NULL
 

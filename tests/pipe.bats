@@ -232,6 +232,155 @@ parts() {
 	assert_eq "$status" 255
 }
 
+@test "--round-robin deals all blocks out to as many jobs as slots" {
+	seq 300000 >numbers
+	run_fairpar --pipe --round-robin -j2 --block 10k cat <numbers
+	sort -n "$BATS_TEST_TMPDIR/stdout" | cmp - numbers
+	run_fairpar -k --tag --pipe --round -j3 --block 33k 'wc -l | tr -d " "' < <(cat numbers)
+	assert_eq "$(wc -l <"$BATS_TEST_TMPDIR/stdout")" 3
+	assert_eq "$(awk '{ n += $1 } END { print n }' "$BATS_TEST_TMPDIR/stdout")" 300000
+	run_fairpar --pipe --round-robin -j2 --block 100k cat < <(cat numbers)
+	sort -n "$BATS_TEST_TMPDIR/stdout" | cmp - numbers
+	run_fairpar --pipe --round-robin cat </dev/null
+	assert_eq "$output" ""
+}
+
+# deals EXPECTED DATA OPTION …: what each job gets by turns, here and in GNU parallel.
+deals() {
+	local expected=$1 data=$2
+	shift 2
+	# shellcheck disable=SC2059
+	printf "$data" >data
+	run_fairpar -k -j3 --pipe --round-robin "$@" "$show" <data
+	assert_eq "$output" "$(tr ' ' '\n' <<<"$expected")"
+	if command -v parallel >/dev/null; then
+		assert_eq "$output" "$(parallel --will-cite -k -j3 --pipe --round-robin "$@" "$show" <data 2>/dev/null)"
+	fi
+}
+
+@test "--round-robin deals in the order of the jobs, and cuts as --pipe does" {
+	deals '[a/d/g/] [b/e/] [c/f/]' 'a\nb\nc\nd\ne\nf\ng\n' -N1
+	deals '[a/b/g/] [c/d/] [e/f/]' 'a\nb\nc\nd\ne\nf\ng\n' -N2
+	deals '[a/b/c/d/] [e/f/g/h/]' 'a\nb\nc\nd\ne\nf\ng\nh\n' -L 2 --block 9
+	deals '[h/a/d/] [h/b/] [h/c/]' 'h\na\nb\nc\nd\n' --header : -N1
+	deals '[>a/>d/] [>b/] [>c/]' '>a\n>b\n>c\n>d\n' --recstart '>' -N1
+	deals '[1END4] [2END] [3END]' '1END2END3END4' --recend END --block 4
+	deals '[a1d4] [b22] [c3]' 'a1b22c3d4' --regexp --recend '[0-9]+' -N1
+	deals '[ad] [b] [c]' 'a\nb\nc\nd\n' --rrs -N1
+}
+
+@test "small blocks are dealt evenly, however late a job starts" {
+	run_fairpar -k --pipe --round-robin -j4 -N1 --delay 0.05 'wc -l | tr -d " "' < <(seq 40000)
+	assert_lines 10000 10000 10000 10000
+}
+
+@test "--round-robin gives a job more as it comes, and who waits longest first" {
+	make_fifo input
+	exec 5<>input
+	start_fairpar -u -j2 --pipe --round-robin --block 2 'while read -r line; do echo "{#}$line"; done' <input 5>&-
+	local line
+	for line in a b c d; do
+		echo $line >&5
+		until grep -q $line "$BATS_TEST_TMPDIR/stdout"; do :; done
+	done
+	exec 5>&-
+	end_fairpar
+	assert_lines 1a 2b 1c 2d
+}
+
+@test "a slow job of --round-robin does not hold up the others, and memory is bounded" {
+	make_fifo go
+	mkfifo feeder
+	# job 1 reads nothing until job 2 has had a hundred times what is kept for a job
+	start_fairpar -u -j2 --pipe --round-robin --block 100k \
+		'if [ {#} = 1 ]; then cat go; wc -c; else head -c 20000000 | tail -c 1; echo go >&2; cat >/dev/null; fi' \
+		< <(yes 1234567 | head -c 24000000)
+	until grep -q go "$BATS_TEST_TMPDIR/stderr"; do :; done
+	local blocks
+	blocks=$(find "/proc/$fairpar_pid/fd" -lname '*fairpar-block*' | wc -l)
+	((blocks <= 7)) || fail "$blocks blocks are there"
+	release go
+	end_fairpar
+	local mine
+	mine=$(tail -n 1 "$BATS_TEST_TMPDIR/stdout")
+	((mine <= 500000)) || fail "the slow job got $mine bytes"
+}
+
+@test "a job of --round-robin that stops reading does not hold up the others" {
+	seq 300000 >numbers
+	run_fairpar -k --pipe --round-robin -j2 --block 10k 'if [ {#} = 1 ]; then exec <&-; else tail -n 1; fi' <numbers
+	assert_lines 300000
+	run_fairpar 1 -k --pipe --round-robin -j2 --block 300k 'if [ {#} = 1 ]; then kill -KILL $$; else tail -n 1; fi' <numbers
+	assert_eq "$status" 1
+	assert_lines 300000
+}
+
+@test "data that no job of --round-robin gets makes the run fail" {
+	run_fairpar 1 --pipe --round-robin -j2 'head -n 1' < <(yes)
+	assert_lines y y
+	assert_contains "$stderr" "no job reads any more: the rest of the data is not read"
+	# what was given to a job is the job's affair
+	run_fairpar 0 --pipe --round-robin -k -j2 -N1 'head -n 1' < <(seq 10)
+	assert_lines 1 2
+}
+
+@test "what a job of --round-robin was dealt and has not seen goes to another" {
+	make_fifo started go left
+	seq 300000 >numbers
+	# two blocks are for job 1, of which it sees what the pipe holds; job 2 waits for the other one
+	start_fairpar -u -j2 --pipe --round-robin --block 300k \
+		'if [ {#} = 1 ]; then echo >started; cat go; else head -c 1400000 | tail -c 1; echo >left; cat >left.rest; fi' \
+		< <(cat numbers; exec cat left)
+	await started
+	release go
+	end_fairpar
+}
+
+@test "what ends a run of --round-robin ends jobs that wait for more, or read nothing" {
+	make_fifo started input never
+	exec 5<>input
+	start_fairpar -j2 --pipe --round-robin --block 2 'read -r line; echo >started; cat' <input 5>&-
+	echo a >&5
+	await started
+	kill -INT "$fairpar_pid"
+	end_fairpar 130
+	exec 5>&-
+	start_fairpar -j2 --pipe --round-robin --block 2 'echo >started; read -r line <never' < <(yes)
+	await started
+	kill -INT "$fairpar_pid"
+	end_fairpar 130
+	local when
+	for when in soon now; do
+		run_fairpar any -k -j2 --pipe --round-robin --block 2 --halt $when,fail=1 \
+			'if [ {#} = 1 ]; then trap "" TERM; cat >/dev/null; echo end; else exit 3; fi' < <(yes)
+		assert_eq "$status" 3
+		[ $when = now ] || assert_lines end
+	done
+	# stdin stays open, and is idle
+	exec 5<>input
+	run_fairpar 3 -j2 --pipe --round-robin --block 2 --halt soon,fail=1 \
+		'if [ {#} = 1 ]; then cat; else exit 3; fi' < <(printf 'a\nb\n'; exec cat input 5>&-)
+	exec 5>&-
+	# a job that is out of time is passed over
+	run_fairpar 1 -j2 --pipe --round-robin --block 10k --timeout 2 \
+		'if [ {#} = 1 ]; then read -r line <never; else tail -n 1; fi' < <(seq 100000)
+	assert_lines 100000
+}
+
+@test "--round-robin --fifo names the data of a job" {
+	run_fairpar -k -j2 --fifo --round-robin -N1 'cat {}; echo end' < <(printf 'a\nb\nc\n')
+	assert_lines a c end b end
+}
+
+@test "--round-robin is refused where a job would have to read again" {
+	run_fairpar 255 --pipe --round-robin --retries 2 cat </dev/null
+	assert_contains "$stderr" "--retries cannot be combined with --round-robin"
+	run_fairpar 255 --pipe-part -a /dev/null --round-robin cat
+	assert_contains "$stderr" "--round-robin cannot be combined with --pipe-part"
+	run_fairpar 255 --cat --round-robin cat </dev/null
+	assert_contains "$stderr" "--round-robin cannot be combined with --cat"
+}
+
 @test "what cannot be combined with --pipe is refused in one line" {
 	run_fairpar 255 --pipe cat ::: a
 	assert_eq "$stderr" "fairpar: error: --pipe cannot be combined with items: it reads its data from stdin, as in --pipe < FILE"

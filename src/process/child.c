@@ -52,7 +52,7 @@ struct child {
 	struct children *children;
 	const struct child_config *config;
 	enum child_state state;
-	struct pollfd fds[4];       // by enum child_stream, then END and IN; -1: not open, or no longer
+	struct pollfd fds[5];       // by enum child_stream, then END, IN and MORE; -1: not open, or not now
 	uint64_t deadline;          // of its timeout, or TIME_NEVER
 	unsigned step;              // of the sequence, last sent to one that is out of time
 	uint64_t step_due;          // when the next is due
@@ -62,7 +62,7 @@ struct child {
 	struct memory_claim claim;
 };
 
-enum { END = STREAM_ERR + 1, IN };
+enum { END = STREAM_ERR + 1, IN, MORE };
 
 static void child_set_state(struct child *child, enum child_state state) {
 	static const unsigned lawful[] = {
@@ -270,25 +270,43 @@ static int poll_timeout(uint64_t until) {
 	return ms > INT32_MAX ? INT32_MAX : (int)ms;
 }
 
+// The child gets no more to read.
+static void child_end_pour(struct child *child) {
+	const struct pour *pour = child->config->pour;
+	bool open = child->fds[IN].fd >= 0;
+	child->fds[MORE].fd = -1; // the pour's own
+	fd_close(&child->fds[IN].fd);
+	if (open && pour->closed) {
+		pour->closed(pour->arg);
+	}
+}
+
 // Gives the child what it reads. Its end of the pipe may be gone: then it wants no more.
 static void child_pour(struct child *child) {
-	struct pollfd *to = &child->fds[IN];
+	struct pollfd *to = &child->fds[IN], *more = &child->fds[MORE];
+	const struct pour *pour = child->config->pour;
+	if (more->fd >= 0 && more->revents) {
+		more->fd = -1;
+		to->events = POLLOUT;
+	}
 	if (to->fd < 0 || !to->revents) {
 		return;
 	}
-	const struct pour *pour = child->config->pour;
 	ssize_t n = to->revents & POLLERR ? 0 : pour->writable(pour->arg, to->fd);
-	if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR)) {
-		fd_close(&to->fd);
+	if (n < 0 && errno == ENODATA) {
+		more->fd = pour->more_fd;
+		to->events = 0; // but for POLLERR, which always comes
+	} else if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR)) {
+		child_end_pour(child);
 	}
 }
 
 // Waits for something to happen, takes what the streams hold, and gives what is asked for.
 static void child_poll(struct child *child, uint64_t until) {
-	nfds_t n_fds = child->config->pour ? IN + 1 : END + 1;
+	nfds_t n_fds = child->config->pour ? MORE + 1 : END + 1;
 	int ready = poll(child->fds, n_fds, poll_timeout(until));
 	verify(ready >= 0 || errno == EINTR || errno == ENOMEM || errno == EAGAIN);
-	for (int i = 0; i <= IN; ++i) {
+	for (int i = 0; i <= MORE; ++i) {
 		if (ready <= 0) {
 			child->fds[i].revents = 0;
 		}
@@ -406,7 +424,7 @@ static void child_attend(struct child *child) {
 		escapees_signal(&child->escapees, SIGKILL);
 	}
 	fd_close(&child->fds[END].fd);
-	fd_close(&child->fds[IN].fd);
+	child_end_pour(child);
 }
 
 // ---- EXITED, DRAINED ----
@@ -456,7 +474,7 @@ void child_run(struct children *children, const struct child_config *config, str
 		.children = children,
 		.config = config,
 		.fds = {{.fd = -1, .events = POLLIN}, {.fd = -1, .events = POLLIN}, {.fd = -1, .events = POLLIN},
-		        {.fd = -1, .events = POLLOUT}},
+		        {.fd = -1, .events = POLLOUT}, {.fd = -1, .events = POLLIN}},
 		.escapees = ESCAPEES_INIT,
 	};
 	*ret_result = (struct result){.outcome = OUTCOME_CANCELLED};

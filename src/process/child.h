@@ -95,9 +95,12 @@ struct drain {
 
 // What a child is given to read, instead of a descriptor: `writable` writes what it can into the (non-blocking) pipe and
 // returns the bytes written (> 0), 0 when there is no more, or -1 with errno (EAGAIN: the pipe is full). Any other error,
-// EPIPE above all, ends the stream: a child need not read what it is given.
+// EPIPE above all, ends the stream: a child need not read what it is given. ENODATA: there is nothing to write before
+// more_fd can be read, which `writable` empties. `closed`, if there is one, is called once no more is written.
 struct pour {
 	ssize_t (*writable)(void *arg, int fd);
+	void (*closed)(void *arg);
+	int more_fd;
 	void *arg;
 };
 

@@ -175,9 +175,24 @@ static void test_pipe(void) {
 	REFUSED("--then cannot be combined with --pipe: join the commands with '&&'", "--pipe", "--then", "x", "cat");
 }
 
+static void test_round_robin(void) {
+	RUNS("--pipe", "--round-robin", "cat");
+	check(o.round_robin && !o.cat);
+	RUNS("--pipe", "--roundrobin", "-N3", "cat");
+	check(o.round_robin && o.records == 3);
+	RUNS("--round", "--fifo", "cat");
+	check(o.round_robin && o.cat && o.pipe == PIPE_STREAM);
+	REFUSED("--round-robin needs --pipe: it deals out blocks of data", "--round", "x");
+	REFUSED("--retries cannot be combined with --round-robin: a job cannot get again what it has read", "--pipe",
+	        "--round", "--retries", "2", "cat");
+	REFUSED("--round-robin cannot be combined with --pipe-part: --pipe < FILE deals out its blocks", "--pipe-part", "-a",
+	        "file", "--round", "cat");
+	REFUSED("--round-robin cannot be combined with --cat: a job begins before its last block is there; --fifo can",
+	        "--cat", "--round", "cat");
+}
+
 static void test_foreign_names(void) {
 	REFUSED("--tee is an option of GNU parallel that fairpar does not have", "--tee", "x");
-	REFUSED("--round is an option of GNU parallel", "--round", "x");
 	REFUSED("-H is an option of GNU parallel", "-H", "x");
 	REFUSED("-T is an option of GNU parallel", "-kT1", "x");
 	REFUSED("--rpl is not in fairpar; use --plus", "--rpl", "x");
@@ -669,6 +684,7 @@ int main(int argc, char *argv[]) {
 		TEST("an unknown option is refused with the nearest one", test_unknown_names),
 		TEST("an option that only GNU parallel has is refused as such", test_foreign_names),
 		TEST("blocks of data, and what does not go with them", test_pipe),
+		TEST("--round-robin, and what does not go with it", test_round_robin),
 		TEST("only GNU parallel's unique prefixes are taken", test_prefixes),
 		TEST("every row of the table is found under each of its names", test_every_name),
 		TEST("delimiters, columns and headers", test_input),

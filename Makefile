@@ -187,7 +187,7 @@ check:
 	$(submake) $(profile_debug) obj/debug/fairpar $(FAULTY_UNITS)
 	$(submake) $(profile_stress) stresses
 	@$(if $(FUZZING),MAKE='$(MAKE)' tests/fuzz/run --build)
-	$(run_tests) $(MODELLING) 'tests/torture/run --short 1' $(STRESSING) $(FUZZING) tests/lint/run $(BATS) $(UNITS) $(FAULTY_UNITS)
+	$(run_tests) $(MODELLING) 'tests/torture/run --short 1' 'tests/torture/kills --short 1' $(STRESSING) $(FUZZING) tests/lint/run $(BATS) $(UNITS) $(FAULTY_UNITS)
 
 check-unit:
 	$(submake) units
@@ -221,7 +221,7 @@ fuzzers-build:
 	$(submake) $(profile_fuzz) fuzzers
 
 torture: all
-	$(run_tests) -t 0 tests/torture/run
+	$(run_tests) -t 0 tests/torture/run tests/torture/kills
 
 stress:
 	$(submake) $(profile_stress) stresses
@@ -293,7 +293,7 @@ help:
 #: make debug           obj/debug/fairpar: assertions, and faults on demand by FAIRPAR_FAULT
 #: make coverage        which lines the tests reach
 #: make fuzz            FUZZ_SECONDS=60 for each fuzz target (clang)
-#: make torture         each system call of a small run fails once
+#: make torture         each system call of a small run fails once; fairpar is killed at each, and resumes
 #: make stress          STRESS_SECONDS=60 of the stress programs, with and without the thread sanitizer
 #: make bench           measure against xargs, GNU parallel, xe and make
 #: make model           check the models of the protocols with spin

@@ -73,12 +73,24 @@ static void add_command(const struct recipe *recipe, const struct expansion *x, 
 	command_text(recipe->command, x, &recipe->by, buf);
 }
 
-void ledger_add(struct desk *desk, const struct job *job, unsigned slot, const struct result *result,
-                uint64_t received) {
+// A job whose output is lost has no row: --resume is to run it again.
+void ledger_written(void *arg, const char *rows, size_t len) {
+	struct run *run = arg;
+	if (!atomic_load_relaxed(&run->output_failed)) {
+		joblog_add(run->ledger->joblog, rows, len);
+		check_log(run);
+	}
+}
+
+bool ledger_add(struct desk *desk, const struct job *job, unsigned slot, const struct result *result,
+                uint64_t received, struct spool *spool) {
 	struct run *run = desk->run;
 	struct ledger *ledger = run->ledger;
 	if (!ledger || (!ledger->joblog && !ledger->to_stdout)) {
-		return;
+		return true;
+	}
+	if (spool && (ledger->to_stdout || (spool_bytes(spool, 0) == 0 && spool_bytes(spool, 1) == 0))) {
+		return false;
 	}
 	struct expansion x = {.record = &job->record, .seq = job->item.seq, .slot = slot};
 	buf_reset(&desk->text);
@@ -92,15 +104,17 @@ void ledger_add(struct desk *desk, const struct job *job, unsigned slot, const s
 		.command = buf_str(&desk->text),
 		.command_len = desk->text.len,
 	};
-	if (ledger->to_stdout) {
-		struct buf line = BUF_INIT;
-		joblog_format(&row, &line);
+	struct buf line = BUF_INIT;
+	joblog_format(&row, &line);
+	if (spool) {
+		spool_set_receipt(spool, line.data, line.len);
+	} else if (ledger->to_stdout) {
 		put_on_stdout(run, line.data, line.len);
-		buf_fini(&line);
 	} else {
-		joblog_add(ledger->joblog, &row);
-		check_log(run);
+		ledger_written(run, line.data, line.len);
 	}
+	buf_fini(&line);
+	return true;
 }
 
 // ---- what was done ----

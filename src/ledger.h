@@ -24,9 +24,14 @@ bool ledger_is_done(struct run *run, const struct recipe *recipe, const struct r
 // How many that were.
 uint64_t ledger_done(const struct run *run);
 
-// Logs the end of a job that was not cut off. `received`: bytes of its output.
-void ledger_add(struct desk *desk, const struct job *job, unsigned slot, const struct result *result,
-                uint64_t received);
+// Logs the end of a job that was not cut off. `received`: bytes of its output. With `spool`, right before
+// spool_finish(): the row comes when what is in there was written. Returns false if it is to be logged behind
+// spool_finish(), without the spool.
+bool ledger_add(struct desk *desk, const struct job *job, unsigned slot, const struct result *result,
+                uint64_t received, struct spool *spool);
+
+// emit's config.written(): these rows may be put into the log. `arg` is the run.
+void ledger_written(void *arg, const char *rows, size_t len);
 
 // Says what could not be written. After the last job, before the output is closed.
 void ledger_close(struct run *run);

@@ -474,6 +474,7 @@ static struct emit *make_emit(struct run *run) {
 		.out_fd = shelf_fd(run),
 		.err_fd = STDERR_FILENO,
 		.failed = on_output_failed,
+		.written = ledger_written,
 		.arg = run,
 	};
 	return emit_create(&config);
@@ -596,10 +597,10 @@ static void run_close(struct run *run) {
 	lineup_close(run);
 	terminal_close(run);
 	run->resumed = ledger_done(run);
-	ledger_close(run);
 	if (run->emit && emit_destroy(run->emit) != 0) {
 		atomic_store_relaxed(&run->trouble, true);
 	}
+	ledger_close(run); // after the output, for rows come behind it
 	shelf_close(run);
 	if (run->children) {
 		if (run->terminating) {

@@ -171,12 +171,20 @@ static uint64_t count_output(const struct job *job) {
 	return n;
 }
 
-// A job that was cut off, or whose output is lost, has no row: --resume is to run it again. The row comes after the
-// output, for the same reason.
-static void log_end(struct desk *desk, const struct job *job, unsigned slot, const struct result *result,
-                    uint64_t received) {
-	if (result->outcome != OUTCOME_CANCELLED && !job->cut && !atomic_load_relaxed(&desk->run->output_failed)) {
-		ledger_add(desk, job, slot, result, received);
+// Ends the job's output, and logs it. A job that was cut off, or whose output is lost, has no row: --resume is to run it
+// again. The row comes after the output, for the same reason.
+static void end_output(struct desk *desk, struct job *job, unsigned slot, const struct result *result,
+                       uint64_t received) {
+	bool logged = result->outcome == OUTCOME_CANCELLED || job->cut || atomic_load_relaxed(&desk->run->output_failed);
+	if (job->spool) {
+		logged = logged || ledger_add(desk, job, slot, result, received, job->spool);
+		spool_finish(job->spool);
+		job->spool = NULL;
+	} else {
+		skip_output(job->batch, &job->item);
+	}
+	if (!logged) {
+		ledger_add(desk, job, slot, result, received, /* spool */ NULL);
 	}
 }
 
@@ -196,21 +204,15 @@ static enum work_status job_end(struct desk *desk, struct job *job, unsigned slo
 		telling_look(desk, job, result, NEXT_NOTHING);
 	}
 	shelf_end(run, job, slot, result, received);
-	if (job->spool) {
-		if (failed && run->options->color_failed && !shelf_is_table(run)) {
-			// white on red, and to the end of the line, as GNU parallel has it
-			spool_frame_lines(job->spool, "\033[48;5;196;38;5;231m\033[K", "\033[m");
-		}
-		spool_finish(job->spool);
-		job->spool = NULL;
-	} else {
-		skip_output(job->batch, &job->item);
+	if (job->spool && failed && run->options->color_failed && !shelf_is_table(run)) {
+		// white on red, and to the end of the line, as GNU parallel has it
+		spool_frame_lines(job->spool, "\033[48;5;196;38;5;231m\033[K", "\033[m");
 	}
 	settle_product(job, slot, result->outcome == OUTCOME_OK);
+	end_output(desk, job, slot, result, received);
 	if (run->telling) {
 		telling_job_end(desk, job, result, NEXT_NOTHING);
 	}
-	log_end(desk, job, slot, result, received);
 	if (count(desk, job, result, /* current */ false)) {
 		work_stop_run(run);
 	}

@@ -104,6 +104,18 @@ same_as_parallel() {
 2	echo 2"
 }
 
+@test "with -k the row of a job comes with its output, in their order, but at once if there is none" {
+	make_fifo first third
+	start_fairpar -j2 -k --joblog log '[ {} = 3 ] && echo >third; [ {} = 1 ] && read x <first; [ {} = 2 ] || echo {}' ::: 1 2 3 4 5
+	await third
+	assert_eq "$(cut -f 1 log)" "Seq
+2"
+	release first
+	end_fairpar
+	assert_lines 1 3 4 5
+	assert_eq "$(cut -f 1 log | xargs)" "Seq 2 1 3 4 5"
+}
+
 @test "a dry run touches no log" {
 	run_fairpar --joblog log --dry-run echo ::: 1
 	[[ ! -e log ]]

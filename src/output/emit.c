@@ -12,6 +12,7 @@
 #include "output/spool.h"
 
 #include "base/alloc.h"
+#include "base/buf.h"
 #include "base/diag.h"
 #include "base/list.h"
 #include "base/sync.h"
@@ -22,6 +23,7 @@ enum {
 	STINT = 256 * 1024,         // bytes that a worker writes for others, then it is the flusher's
 	FLUSHER_STACK = 64 * 1024,
 	RING_KEEP = 4096,           // slots of an empty ring that are kept
+	RECEIPTS_MAX = 16 * 1024,   // bytes of them that wait for what was gathered to be written
 	SPARE_SPOOLS = 8,           // kept beyond one for each open spool
 };
 
@@ -84,6 +86,7 @@ struct emit {
 	char *unpack_buf;        // PACK_MAX bytes
 	char *scratch;           // BLOCK_SIZE bytes, for bytes read back
 	struct record record;    // what `unpacked` stands for
+	struct buf receipts;     // of what is gathered in the sinks, or written
 };
 
 // ---- rings
@@ -200,7 +203,7 @@ static void spool_recycle_locked(struct spool *spool) {
 		rope_clear(emit->store, &spool->stream[i].line);
 		spool->stream[i] = (struct stream){.len = 0};
 	}
-	spool->tag_len = 0;
+	spool->tag_len = spool->receipt_len = 0;
 	spool->has_turn = spool->idle = spool->lost = spool->busy = false;
 	atomic_store_relaxed(&spool->live, false);
 	if (emit->nspare >= emit->open + SPARE_SPOOLS) {
@@ -437,6 +440,7 @@ static void turn_unpack(struct emit *emit) {
 	emit->unpacked_ref = 0;
 	spool->tag = emit->unpack_buf; // where a record begins with it
 	spool->tag_len = emit->record.tag_len;
+	spool->receipt_len = emit->record.receipt_len;
 	for (int i = 0; i < STREAMS; ++i) {
 		spool->stream[i] = (struct stream){.ready = emit->record.len[i], .len = emit->record.len[i]};
 	}
@@ -446,7 +450,25 @@ static bool turn_write(struct emit *emit, struct spool *spool, bool wait) {
 	if (spool == &emit->unpacked && emit->unpacked_ref) {
 		turn_unpack(emit);
 	}
-	return turn_write_stream(emit, spool, 0, wait) && turn_write_stream(emit, spool, 1, wait);
+	if (!turn_write_stream(emit, spool, 0, wait) || !turn_write_stream(emit, spool, 1, wait)) {
+		return false;
+	}
+	if (spool->receipt_len > 0) {
+		buf_add(&emit->receipts, spool == &emit->unpacked ? emit->record.receipt : spool->receipt, spool->receipt_len);
+	}
+	return true;
+}
+
+// Writes what was gathered, and says of which jobs that was all. Returns false if it would block.
+static bool turn_flush(struct emit *emit, bool wait) {
+	if (!sinks_flush(emit->sinks, wait)) {
+		return false;
+	}
+	if (emit->receipts.len > 0) {
+		emit->config.written(emit->config.arg, emit->receipts.data, emit->receipts.len);
+		buf_reset(&emit->receipts);
+	}
+	return true;
 }
 
 // ---- the turn: who has it
@@ -511,8 +533,8 @@ static bool turn_hand_over(struct emit *emit) {
 static void turn_work(struct emit *emit, bool wait) {
 	uint64_t stint = 0;
 	for (;;) {
-		struct spool *spool = turn_next(emit);
-		if (!spool && !sinks_pending(emit->sinks)) {
+		struct spool *spool = emit->receipts.len < RECEIPTS_MAX ? turn_next(emit) : NULL;
+		if (!spool && emit->receipts.len == 0 && !sinks_pending(emit->sinks)) {
 			break;
 		}
 		if (spool && spool != &emit->unpacked) {
@@ -524,7 +546,7 @@ static void turn_work(struct emit *emit, bool wait) {
 			return;
 		}
 		mutex_unlock(&emit->lock);
-		bool done = spool ? turn_write(emit, spool, wait) : sinks_flush(emit->sinks, wait);
+		bool done = spool ? turn_write(emit, spool, wait) : turn_flush(emit, wait);
 		mutex_lock(&emit->lock);
 		if (!done) {
 			if (turn_hand_over(emit)) {
@@ -723,10 +745,11 @@ void spool_finish(struct spool *spool) {
 	mutex_lock(&emit->lock);
 	emit->idle -= spool->idle;
 	spool->idle = false;
-	if (spool->has_turn || (spool_is_ready(spool) && spool_is_next(spool) && turn_is_free(emit))) {
+	bool has_rest = spool_is_ready(spool) || spool->receipt_len > 0; // its lines may still wait to be written
+	if (spool->has_turn || (has_rest && spool_is_next(spool) && turn_is_free(emit))) {
 		--emit->open;
 		turn_begin(spool);
-	} else if (spool_is_ready(spool)) {
+	} else if (has_rest) {
 		finish_later(spool);
 	} else {
 		--emit->open;
@@ -818,6 +841,7 @@ int emit_destroy(struct emit *emit) {
 	sinks_destroy(emit->sinks);
 	store_destroy(emit->store);
 	free(emit->unpack_buf);
+	buf_fini(&emit->receipts);
 	free(emit->scratch);
 	cond_fini(&emit->changed);
 	cond_fini(&emit->handed_over);

@@ -48,6 +48,9 @@ struct emit_config {
 	// lock held. EPIPE on stdout is the caller's to answer quietly. Output to that stream after it is discarded, the
 	// other stream's is still written.
 	void (*failed)(void *arg, int stream, int error);
+	// Called with the receipts of jobs, one behind the other, once all of their output has been written (or has failed).
+	// Any thread, but one at a time; no lock held.
+	void (*written)(void *arg, const char *receipts, size_t len);
 	void *arg;
 };
 
@@ -103,6 +106,10 @@ uint64_t spool_bytes(const struct spool *spool, int stream);
 
 // Appends the last `n` bytes of the stream that are still held, at most: what has been written is not among them.
 void spool_tail(struct spool *spool, int stream, size_t n, struct buf *buf);
+
+// What config.written() is to be told when this job's output is written: goes with a job that has ended, right before
+// spool_finish(). Copied.
+void spool_set_receipt(struct spool *spool, const char *mem, size_t len);
 
 // The job has ended: its output is written now, or when its turn in the lane comes. The spool is gone.
 void spool_finish(struct spool *spool);

@@ -31,6 +31,7 @@ void spool_clear(struct spool *spool) {
 
 void spool_free(struct spool *spool) {
 	free(spool->tag);
+	free(spool->receipt);
 	free(spool);
 }
 
@@ -75,6 +76,15 @@ void spool_set_tag(struct spool *to, const char *tag, size_t tag_len) {
 	to->tag_len = tag_len;
 }
 
+void spool_set_receipt(struct spool *spool, const char *mem, size_t len) {
+	if (len > spool->receipt_cap) {
+		spool->receipt = xrealloc(spool->receipt, len);
+		spool->receipt_cap = len;
+	}
+	memcpy(spool->receipt, mem, len);
+	spool->receipt_len = len;
+}
+
 void spool_move_ready(struct spool *to, struct spool *from) {
 	spool_set_tag(to, from->tag, from->tag_len);
 	char *block = to->block ? to->block : store_block_get(emit_store(from->emit));
@@ -100,8 +110,11 @@ void spool_move_ready(struct spool *to, struct spool *from) {
 }
 
 bool spool_record(const struct spool *spool, struct record *ret_record) {
-	struct record record = {.tag = spool->tag, .tag_len = (uint32_t)spool->tag_len};
-	if (spool->tag_len > PACK_MAX) {
+	struct record record = {
+		.tag = spool->tag, .tag_len = (uint32_t)spool->tag_len,
+		.receipt = spool->receipt, .receipt_len = (uint32_t)spool->receipt_len,
+	};
+	if (spool->tag_len > PACK_MAX || spool->receipt_len > PACK_MAX) {
 		return false;
 	}
 	for (int i = 0; i < STREAMS; ++i) {

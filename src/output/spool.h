@@ -54,6 +54,8 @@ struct spool {
 	struct stream stream[STREAMS];
 	char *tag;                  // tag_cap bytes, kept from job to job
 	size_t tag_len, tag_cap;
+	char *receipt;              // receipt_cap bytes, kept likewise
+	size_t receipt_len, receipt_cap;
 	atomic_bool live;           // spool_set_live()
 	int wide_pipes;             // of this attempt
 	bool has_turn;              // nobody else may write until this job ends

@@ -464,15 +464,16 @@ void rope_tail(struct store *store, const struct rope *rope, size_t n, struct bu
 struct record_head {
 	uint32_t tag_len;
 	uint32_t len[2];
+	uint32_t receipt_len;
 };
 
 static size_t record_size(const struct record *record) {
-	return sizeof(struct record_head) + record->tag_len + record->len[0] + record->len[1];
+	return sizeof(struct record_head) + record->tag_len + record->len[0] + record->len[1] + record->receipt_len;
 }
 
 bool record_fits(const struct record *record) {
 	return record->tag_len <= PACK_MAX && record->len[0] <= PACK_MAX && record->len[1] <= PACK_MAX &&
-	       record_size(record) <= PACK_MAX;
+	       record->receipt_len <= PACK_MAX && record_size(record) <= PACK_MAX;
 }
 
 static uint64_t pack_ref(size_t id, size_t offset) {
@@ -577,13 +578,13 @@ uint64_t pack_add(struct store *store, const struct record *record) {
 	}
 	struct pack *pack = store->open;
 	uint64_t ref = pack_ref(pack->id, pack->used);
-	struct record_head head = {record->tag_len, {record->len[0], record->len[1]}};
+	struct record_head head = {record->tag_len, {record->len[0], record->len[1]}, record->receipt_len};
 	char *to = pack->mem + pack->used;
 	memcpy(to, &head, sizeof(head));
 	to += sizeof(head);
-	const char *from[] = {record->tag, record->data[0], record->data[1]};
-	size_t len[] = {record->tag_len, record->len[0], record->len[1]};
-	for (int i = 0; i < 3; ++i) {
+	const char *from[] = {record->tag, record->data[0], record->data[1], record->receipt};
+	size_t len[] = {record->tag_len, record->len[0], record->len[1], record->receipt_len};
+	for (int i = 0; i < 4; ++i) {
 		if (len[i] > 0) {
 			memcpy(to, from[i], len[i]);
 			to += len[i];
@@ -600,11 +601,13 @@ static void record_copy(const char *from, char *buf, struct record *ret_record) 
 	struct record_head head;
 	memcpy(&head, from, sizeof(head));
 	from += sizeof(head);
+	size_t data = head.tag_len, receipt = data + head.len[0] + head.len[1];
 	*ret_record = (struct record){
 		.tag = buf, .tag_len = head.tag_len,
-		.data = {buf + head.tag_len, buf + head.tag_len + head.len[0]}, .len = {head.len[0], head.len[1]},
+		.data = {buf + data, buf + data + head.len[0]}, .len = {head.len[0], head.len[1]},
+		.receipt = buf + receipt, .receipt_len = head.receipt_len,
 	};
-	memcpy(buf, from, (size_t)head.tag_len + head.len[0] + head.len[1]);
+	memcpy(buf, from, receipt + head.receipt_len);
 }
 
 // Reads the pack into the cache. Only the thread that takes calls this, and only it can end the pack's life meanwhile.

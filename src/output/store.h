@@ -22,7 +22,7 @@
 
 enum {
 	BLOCK_SIZE = 64 * 1024,
-	PACK_MAX = 32 * 1024, // the longest record of a pack, tag and head included
+	PACK_MAX = 32 * 1024, // the longest record of a pack, tag, receipt and head included
 };
 
 struct store;
@@ -73,8 +73,10 @@ void rope_cut(struct store *store, struct rope *rope, uint64_t len);
 struct record {
 	const char *tag;
 	const char *data[2];  // stdout, stderr
+	const char *receipt;  // what is to be said when they are written
 	uint32_t tag_len;
 	uint32_t len[2];
+	uint32_t receipt_len;
 };
 
 // True if the record fits into a pack.

@@ -95,11 +95,8 @@ struct joblog *joblog_open(const char *path, bool append) {
 	return joblog;
 }
 
-void joblog_add(struct joblog *joblog, const struct joblog_row *row) {
-	struct buf line = BUF_INIT;
-	joblog_format(row, &line);
-	put(joblog, line.data, line.len);
-	buf_fini(&line);
+void joblog_add(struct joblog *joblog, const char *rows, size_t len) {
+	put(joblog, rows, len);
 }
 
 int joblog_error(struct joblog *joblog) {

@@ -40,8 +40,8 @@ void joblog_format(const struct joblog_row *row, struct buf *buf);
 // Returns NULL with errno if it cannot be opened. What cannot be written shows in joblog_error().
 struct joblog *joblog_open(const char *path, bool append);
 
-// Adds the row with one write. From any thread. After an error nothing more is written: a hole would not show.
-void joblog_add(struct joblog *joblog, const struct joblog_row *row);
+// Adds rows with one write. From any thread. After an error nothing more is written: a hole would not show.
+void joblog_add(struct joblog *joblog, const char *rows, size_t len);
 
 // errno of the first error, or 0.
 int joblog_error(struct joblog *joblog);

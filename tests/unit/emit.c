@@ -13,7 +13,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 // ---- a reader at the other end of stdout or stderr
@@ -470,6 +472,105 @@ static void test_hold_many_big(void) {
 	}
 	free(mem);
 	bench_free(&bench);
+}
+
+// ---- receipts
+
+// Where receipts go. Each is the line that says how long the file must be when it comes.
+struct receipts {
+	int fd;           // of the file, or -1
+	struct buf got;
+};
+
+static void note_receipts(void *arg, const char *text, size_t len) {
+	struct receipts *receipts = arg;
+	buf_add(&receipts->got, text, len);
+	struct stat stat;
+	check(len > 0 && text[len - 1] == '\n' && receipts->fd >= 0);
+	check(fstat(receipts->fd, &stat) == 0);
+	for (const char *at = text; at < text + len; at = strchr(at, '\n') + 1) {
+		check(strtol(at, NULL, 10) <= stat.st_size);
+	}
+}
+
+static void receipts_ignore(void *arg FP_UNUSED, int stream FP_UNUSED, int error FP_UNUSED) {
+	check(!"it failed");
+}
+
+// Jobs that end in any order, those with odd numbers by more than a block: each receipt comes behind the output of its
+// job, in the order of the output.
+static void check_receipts(enum emit_mode mode, bool keep_order, size_t spool_mem) {
+	enum { JOBS = 600 };
+	struct receipts receipts = {.fd = memfd_create("out", MFD_CLOEXEC), .got = BUF_INIT};
+	check(receipts.fd >= 0);
+	struct emit *emit = emit_create(&(struct emit_config){.keep_order = keep_order, .spool_mem = spool_mem,
+		.spool_dir = "/tmp", .out_fd = receipts.fd, .err_fd = receipts.fd, .failed = receipts_ignore,
+		.written = note_receipts, .arg = &receipts});
+	struct emit_lane *lane = emit_lane_open(emit);
+	char *line = xmalloc(BLOCK_SIZE), text[32];
+	memset(line, 'x', BLOCK_SIZE - 1);
+	line[BLOCK_SIZE - 1] = '\n';
+	struct buf expect = BUF_INIT;
+	size_t total = 0, begun = 0;
+	struct spool *spools[8];
+	for (uint64_t i = 1; i <= JOBS; ++i) {
+		struct spool *spool = spools[begun++] = spool_open(emit, lane, i, mode, NULL, 0);
+		size_t len = i % 64 == 1 ? BLOCK_SIZE : 3 + i % 7;
+		spool_add(spool, i % 3 == 0, line + BLOCK_SIZE - len, len);
+		total += len;
+		snprintf(text, sizeof(text), "%zu\n", keep_order ? total : len);
+		buf_adds(&expect, text);
+		spool_set_receipt(spool, text, strlen(text));
+		while (begun == 8 || (begun > 0 && i == JOBS)) {
+			spool_finish(spools[--begun]); // the newest first
+		}
+	}
+	emit_lane_close(emit, lane);
+	check_equal(emit_destroy(emit), 0);
+	check_equal(receipts.got.len, expect.len);
+	check(!keep_order || memcmp(receipts.got.data, expect.data, expect.len) == 0);
+	free(line);
+	buf_fini(&expect);
+	buf_fini(&receipts.got);
+	close(receipts.fd);
+}
+
+static void test_receipts(void) {
+	check_receipts(EMIT_GROUP, false, 1 << 20);
+	check_receipts(EMIT_GROUP, true, 1 << 20);
+	check_receipts(EMIT_GROUP, true, 0); // held in the file
+	check_receipts(EMIT_LINE_BUFFER, false, 1 << 20);
+	check_receipts(EMIT_LINE_BUFFER, true, 1 << 20);
+	check_receipts(EMIT_LINE_BUFFER, true, 0);
+}
+
+static void count_receipts(void *arg, const char *text, size_t len) {
+	check(text);
+	atomic_add_relaxed((atomic_int *)arg, (int)len);
+}
+
+static void test_receipt_of_slow_reader(void) {
+	struct reader out;
+	atomic_int n = 0;
+	reader_open(&out, false, 0);
+	struct emit *emit = emit_create(&(struct emit_config){.spool_mem = 1 << 20, .spool_dir = "/tmp",
+		.out_fd = out.write_fd, .err_fd = out.write_fd, .failed = receipts_ignore, .written = count_receipts, .arg = &n});
+	char *mem = xmalloc(1 << 18);
+	memset(mem, '\n', 1 << 18);
+	for (uint64_t i = 1; i <= 3; ++i) { // the first does not fit into the pipe, and the others wait behind it
+		struct spool *spool = spool_open(emit, NULL, 0, i == 2 ? EMIT_LINE_BUFFER : EMIT_GROUP, NULL, 0);
+		spool_add(spool, 0, mem, i == 1 ? 1 << 18 : 1);
+		spool_set_receipt(spool, "x", 1);
+		spool_finish(spool);
+	}
+	check_equal(atomic_load_relaxed(&n), 0);
+	reader_go(&out);
+	check_equal(emit_destroy(emit), 0);
+	check_equal(atomic_load_relaxed(&n), 3);
+	reader_end(&out);
+	check_equal(out.got.len, (1 << 18) + 2);
+	reader_free(&out);
+	free(mem);
 }
 
 static void test_lanes_apart(void) {
@@ -1785,6 +1886,8 @@ int main(int argc, char *argv[]) {
 		TEST("a hundred thousand jobs are held with 16 descriptors", test_hold_many),
 		TEST("a hundred thousand jobs are held line by line with 16 descriptors", test_hold_many_lines),
 		TEST("long outputs are held with 16 descriptors", test_hold_many_big),
+		TEST("a receipt comes when the output of its job is written", test_receipts),
+		TEST("a receipt waits for a slow reader", test_receipt_of_slow_reader),
 		TEST("lanes do not hold each other up", test_lanes_apart),
 		TEST("the end of the run writes what is held behind a gap", test_end_writes_held),
 		TEST("lines come as they are complete", test_line_order),

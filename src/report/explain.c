@@ -1,0 +1,419 @@
+// Why each job ran when and where it did, or why it did not, in one line, from the events of its run.
+//
+// A line is put together while its job goes through its attempts and steps; so memory is that of the jobs between their
+// start and their end, and of the batches.
+
+#include "report/explain.h"
+
+#include "base/alloc.h"
+#include "base/map.h"
+#include "report/plain.h"
+
+#include <search.h>
+
+enum {
+	JOBS_MAX = 1 << 17,     // between start and end at once: more is the noise of a damaged log
+	BATCHES_MAX = 1000,     // those that come later share an entry, without a name
+	CLAUSES_MAX = 8,        // attempts and steps told of one job
+	OTHERS_MAX = 3,         // batches named that had their turns before
+	SHORT = 1000000,        // nanoseconds that are no wait
+};
+
+struct batch_facts {
+	char *name;
+	uint64_t last_start;    // event time
+	uint32_t max_parallel;
+	uint64_t skipped, cancelled;
+	char *needs;            // what it last waited for, or NULL
+	char *skipped_why, *cancelled_why;
+};
+
+// A job between its first start and its end.
+struct job_line {
+	char *batch;
+	uint64_t number;
+	enum event_role role;
+	uint64_t seq;
+	uint64_t started;       // event time of the attempt that runs, or 0
+	uint64_t ended;         // of the last one
+	unsigned clauses;       // attempts and steps so far
+	struct buf text;
+};
+
+struct explain {
+	const char *which;
+	char *which_batch;      // or NULL: any
+	uint64_t which_number, which_seq; // 0: any
+	struct batch_facts *batches;
+	size_t nbatches, cap;
+	struct batch_facts later;
+	struct map names;
+	void *jobs;             // a tree (tsearch) of struct job_line
+	size_t njobs;
+	struct buf text;
+	uint64_t nlines;
+};
+
+static unsigned long long ull(uint64_t n) {
+	return n;
+}
+
+// ---- which jobs ----
+
+// The number in the text, or 0.
+static uint64_t number_in(const char *text) {
+	uint64_t number = 0;
+	for (; *text >= '0' && *text <= '9' && number < UINT64_MAX / 10 - 1; ++text) {
+		number = number * 10 + (unsigned)(*text - '0');
+	}
+	return *text == '\0' ? number : 0;
+}
+
+static void choose(struct explain *explain, const char *which) {
+	const char *hash = strrchr(which, '#');
+	explain->which = which;
+	if (which[0] == '#' || (!hash && number_in(which) > 0)) {
+		explain->which_seq = number_in(which + (which[0] == '#'));
+		return;
+	}
+	explain->which_number = hash ? number_in(hash + 1) : 0;
+	explain->which_batch = explain->which_number > 0 ? xmemdup(which, (size_t)(hash - which)) : xstrdup(which);
+}
+
+static bool is_meant(const struct explain *explain, const struct event_job *id) {
+	return (!explain->which_batch || strcmp(explain->which_batch, id->batch) == 0) &&
+	       (explain->which_number == 0 || (explain->which_number == id->number && id->role != ROLE_FINALLY)) &&
+	       (explain->which_seq == 0 || explain->which_seq == id->seq);
+}
+
+struct explain *explain_new(const char *which) {
+	struct explain *explain = NEW(struct explain);
+	if (which) {
+		choose(explain, which);
+	}
+	return explain;
+}
+
+struct buf *explain_text(struct explain *explain) {
+	return &explain->text;
+}
+
+// ---- what is kept ----
+
+static struct batch_facts *facts_of(struct explain *explain, const char *name) {
+	uint32_t number = map_get(&explain->names, name, strlen(name));
+	if (number != MAP_NONE) {
+		return &explain->batches[number];
+	}
+	if (explain->nbatches >= BATCHES_MAX) {
+		return &explain->later;
+	}
+	grow_array(&explain->batches, &explain->cap, explain->nbatches + 1, sizeof(*explain->batches));
+	struct batch_facts *facts = &explain->batches[explain->nbatches];
+	*facts = (struct batch_facts){.name = xstrdup(name)};
+	map_add(&explain->names, facts->name, strlen(name), (uint32_t)explain->nbatches++);
+	return facts;
+}
+
+static void keep_text(char **text, const char *new) {
+	free(*text);
+	*text = new ? xstrdup(new) : NULL;
+}
+
+static int compare(const void *a, const void *b) {
+	const struct job_line *x = a, *y = b;
+	if (x->number != y->number) {
+		return x->number < y->number ? -1 : 1;
+	}
+	if (x->role != y->role) {
+		return x->role < y->role ? -1 : 1;
+	}
+	return strcmp(x->batch, y->batch);
+}
+
+static void line_free(void *line) {
+	struct job_line *job = line;
+	buf_fini(&job->text);
+	free(job->batch);
+	free(job);
+}
+
+// The line of the job, begun if there is none. NULL if there are too many.
+static struct job_line *line_of(struct explain *explain, const struct event_job *id) {
+	struct job_line key = {.batch = (char *)(uintptr_t)id->batch, .number = id->number, .role = id->role};
+	struct job_line **found = tfind(&key, &explain->jobs, compare);
+	if (found) {
+		return *found;
+	}
+	if (explain->njobs >= JOBS_MAX) {
+		return NULL;
+	}
+	struct job_line *job = NEW(struct job_line);
+	*job = (struct job_line){.batch = xstrdup(id->batch), .number = id->number, .role = id->role, .seq = id->seq};
+	void *node = tsearch(job, &explain->jobs, compare);
+	if (!node) { // no memory
+		line_free(job);
+		return NULL;
+	}
+	++explain->njobs;
+	static const char *const roles[] = {
+		[ROLE_JOB] = "", [ROLE_ON_FAILURE] = " on_failure", [ROLE_FINALLY] = " finally", [ROLE_LISTING] = " listing",
+	};
+	plain_add_job(&job->text, id->batch, id->role == ROLE_FINALLY || id->role == ROLE_LISTING ? 0 : id->number, id->seq);
+	buf_adds(&job->text, roles[id->role]);
+	return job;
+}
+
+static void line_end(struct explain *explain, struct job_line *job) {
+	buf_add(&explain->text, buf_str(&job->text), job->text.len);
+	buf_addc(&explain->text, '\n');
+	++explain->nlines;
+	tdelete(job, &explain->jobs, compare);
+	--explain->njobs;
+	line_free(job);
+}
+
+static void facts_fini(struct batch_facts *facts) {
+	free(facts->name);
+	free(facts->needs);
+	free(facts->skipped_why);
+	free(facts->cancelled_why);
+}
+
+void explain_free(struct explain *explain) {
+	if (!explain) {
+		return;
+	}
+	while (explain->jobs) {
+		struct job_line *job = *(struct job_line **)explain->jobs;
+		tdelete(job, &explain->jobs, compare);
+		line_free(job);
+	}
+	for (size_t i = 0; i < explain->nbatches; ++i) {
+		facts_fini(&explain->batches[i]);
+	}
+	facts_fini(&explain->later);
+	free(explain->batches);
+	map_fini(&explain->names);
+	free(explain->which_batch);
+	buf_fini(&explain->text);
+	free(explain);
+}
+
+// ---- clauses ----
+
+// Between the attempts and steps of a job. Returns false if enough was told.
+static bool begin_clause(struct job_line *job) {
+	++job->clauses;
+	if (job->clauses > CLAUSES_MAX) {
+		if (job->clauses == CLAUSES_MAX + 1) {
+			buf_adds(&job->text, ", then more attempts");
+		}
+		return false;
+	}
+	buf_adds(&job->text, job->clauses > 1 ? ", then " : " ");
+	return true;
+}
+
+// Who was served while it waited.
+static void add_others(struct explain *explain, struct buf *text, const char *batch, uint64_t since) {
+	size_t n = 0;
+	struct buf names = BUF_INIT;
+	for (size_t i = 0; i < explain->nbatches; ++i) {
+		const struct batch_facts *other = &explain->batches[i];
+		if (other->last_start < since || other->last_start == 0 || strcmp(other->name, batch) == 0) {
+			continue;
+		}
+		if (n++ < OTHERS_MAX) {
+			buf_adds(&names, n > 1 ? ", " : "");
+			plain_add_text(&names, other->name, strlen(other->name), 30);
+		}
+	}
+	if (n > OTHERS_MAX) {
+		buf_printf(&names, " and %zu more", n - OTHERS_MAX);
+	}
+	if (n > 0) {
+		buf_printf(text, " (%s had theirs before)", names.data);
+	} else if (facts_of(explain, batch)->last_start >= since) {
+		buf_adds(text, " (others of its batch were before it)");
+	}
+	buf_fini(&names);
+}
+
+static void add_wait(struct explain *explain, struct buf *text, const struct event_job_start *start, uint64_t at) {
+	struct batch_facts *facts = facts_of(explain, start->id.batch);
+	if (start->queued < SHORT) {
+		return;
+	}
+	buf_adds(text, start->why == WHY_RETRY ? "paused for " : "waited ");
+	plain_add_time(text, start->queued);
+	switch (start->why) {
+	case WHY_TURN:
+		buf_adds(text, " for its turn");
+		add_others(explain, text, start->id.batch, at > start->queued ? at - start->queued : 0);
+		break;
+	case WHY_LIMIT:
+		if (facts->max_parallel > 0) {
+			buf_printf(text, " for its batch runs at most %u at once", (unsigned)facts->max_parallel);
+		} else {
+			buf_adds(text, " for the limit of its batch");
+		}
+		break;
+	case WHY_LOAD: buf_adds(text, " for the load to fall"); break;
+	case WHY_MEMORY: buf_adds(text, " for memory"); break;
+	case WHY_DELAY: buf_adds(text, " for --delay"); break;
+	case WHY_NEEDS:
+		buf_adds(text, " for ");
+		if (facts->needs) {
+			plain_add_text(text, facts->needs, strlen(facts->needs), 60);
+		} else {
+			buf_adds(text, "what its batch needs");
+		}
+		break;
+	case WHY_RETRY: buf_adds(text, " before it was tried again"); break;
+	case WHY_RESERVE: buf_printf(text, " for %u slots to be free at once", start->nslots); break;
+	case WHY_SUSPEND: buf_adds(text, " while it was stopped"); break;
+	}
+	buf_adds(text, ", then ");
+}
+
+static void add_place(struct buf *text, const struct event_job_start *start) {
+	static const char *const sources[] = {
+		[FROM_OWN] = " (from the list of its worker)",
+		[FROM_STOLEN] = " (stolen from another worker)",
+		[FROM_QUEUE] = "",
+		[FROM_LENT] = " (lent to it)",
+		[FROM_LONG] = "",
+	};
+	if (start->source == FROM_LONG) {
+		buf_adds(text, "ran beside the slots");
+	} else if (start->nslots > 1) {
+		buf_printf(text, "ran on %u slots", start->nslots);
+	} else {
+		buf_printf(text, "ran in slot %u", start->id.slot);
+	}
+	buf_adds(text, sources[start->source]);
+}
+
+static void tell_start(struct explain *explain, const struct event_job_start *start, uint64_t at) {
+	const struct event_job *id = &start->id;
+	struct job_line *job = is_meant(explain, id) ? line_of(explain, id) : NULL;
+	if (job && begin_clause(job)) {
+		add_wait(explain, &job->text, start, at);
+		if (start->pid > 0 || start->id.slot > 0) {
+			add_place(&job->text, start);
+		}
+	}
+	if (job) {
+		job->started = at;
+	}
+	facts_of(explain, id->batch)->last_start = at;
+}
+
+static void tell_end(struct explain *explain, const struct event_job_end *end, uint64_t at) {
+	char how[80];
+	struct job_line *job = is_meant(explain, &end->id) ? line_of(explain, &end->id) : NULL;
+	if (!job) {
+		return;
+	}
+	bool is_told = job->clauses <= CLAUSES_MAX || end->next == NEXT_NOTHING;
+	if (end->current) {
+		buf_adds(&job->text, " had nothing to do: what it creates was there");
+	} else if (is_told) {
+		if (job->started == 0) { // its start is not in the log, or there was none
+			buf_adds(&job->text, end->result.start > 0 ? " ran" : "");
+		}
+		if (end->result.start > 0 && end->result.outcome != OUTCOME_SPAWN_ERROR) {
+			buf_adds(&job->text, " for ");
+			plain_add_time(&job->text, end->result.end - end->result.start);
+		}
+		buf_printf(&job->text, ": %s", result_describe(&end->result, how, sizeof(how)));
+		if (end->allowed) {
+			buf_adds(&job->text, ", allowed to");
+		}
+	}
+	job->started = 0;
+	job->ended = at;
+	if (end->next == NEXT_NOTHING) {
+		line_end(explain, job);
+	}
+}
+
+static void tell_lost(struct explain *explain, const struct event_lost *lost) {
+	struct batch_facts *facts = facts_of(explain, lost->batch);
+	bool skipped = lost->outcome == OUTCOME_SKIPPED;
+	*(skipped ? &facts->skipped : &facts->cancelled) += lost->jobs;
+	if (lost->why) {
+		keep_text(skipped ? &facts->skipped_why : &facts->cancelled_why, lost->why);
+	}
+}
+
+void explain_tell(void *arg, const struct event *event) {
+	struct explain *explain = arg;
+	switch (event->kind) {
+	case EVENT_BATCH_START:
+		facts_of(explain, event->u.batch.batch)->max_parallel = event->u.batch.max_parallel;
+		break;
+	case EVENT_JOB_START:
+		tell_start(explain, &event->u.job_start, event->at);
+		break;
+	case EVENT_JOB_END:
+		tell_end(explain, &event->u.job_end, event->at);
+		break;
+	case EVENT_LOST:
+		tell_lost(explain, &event->u.lost);
+		break;
+	case EVENT_WAIT:
+		if (event->u.wait.why == WHY_NEEDS && event->u.wait.batch) {
+			keep_text(&facts_of(explain, event->u.wait.batch)->needs, event->u.wait.what);
+		}
+		break;
+	case EVENT_RUN_START:
+	case EVENT_OUTPUT:
+	case EVENT_WAIT_END:
+	case EVENT_SLOTS:
+	case EVENT_BATCH_END:
+	case EVENT_RUN_END:
+		break;
+	}
+}
+
+// ---- the end ----
+
+static void add_lost(struct explain *explain, const struct batch_facts *facts, uint64_t n, const char *what, const char *why) {
+	if (n == 0) {
+		return;
+	}
+	plain_add_text(&explain->text, facts->name, strlen(facts->name), 60);
+	buf_printf(&explain->text, ": %llu job%s %s before %s start", ull(n), n == 1 ? " was" : "s were", what,
+	           n == 1 ? "its" : "their");
+	if (why) {
+		buf_adds(&explain->text, ": ");
+		plain_add_text(&explain->text, why, strlen(why), 200);
+	}
+	buf_addc(&explain->text, '\n');
+	++explain->nlines;
+}
+
+uint64_t explain_finish(struct explain *explain, uint64_t now) {
+	while (explain->jobs) {
+		struct job_line *job = *(struct job_line **)explain->jobs;
+		if (job->started > 0) {
+			buf_adds(&job->text, ", and has run for ");
+			plain_add_time(&job->text, now > job->started ? now - job->started : 0);
+			buf_adds(&job->text, " when the log ends");
+		} else {
+			buf_adds(&job->text, ", and was to go on when it was cancelled");
+		}
+		line_end(explain, job);
+	}
+	bool is_answered = explain->nlines > 0 && (explain->which_number > 0 || explain->which_seq > 0);
+	for (size_t i = 0; i < explain->nbatches && !is_answered; ++i) {
+		const struct batch_facts *facts = &explain->batches[i];
+		if (explain->which_seq == 0 && (!explain->which_batch || strcmp(explain->which_batch, facts->name) == 0)) {
+			add_lost(explain, facts, facts->skipped, "skipped", facts->skipped_why);
+			add_lost(explain, facts, facts->cancelled, "cancelled", facts->cancelled_why);
+		}
+	}
+	return explain->nlines;
+}

@@ -9,6 +9,7 @@
 //   show.c         show_manifest()    --check and --list
 //   xargs.c        xargs_main()       `fairpar --xargs`, or called xargs: its own root (xargs_options.c, xargs_job.c)
 //   run.c          run_all()          composition root and event loop: input, signals, the end
+//   retell.c       retell_log()       --from-log: what a log tells, without a run
 //   sem_mode.c     sem_run()          one command behind a semaphore, then run_all()
 //   recipe.c       recipe_from_job()  how the items of a batch become jobs: templates, context, environment
 //   feed.c         feeds_fill()       inputs into the queues of their batches, just ahead of need (parcel.c)
@@ -21,6 +22,7 @@
 //   ledger.c       ledger_add()       --joblog, and the jobs that --resume leaves out
 //   shelf.c        shelf_begin()      --results and --files: output in files and tables
 //   attempt.c      attempt_run()      one attempt: command, environment, child, output (emission.c: lines into items)
+//   ending.c       ending_listen()    what is said at the end: the summary, and the last line
 //   beside.c       beside_finally()   what runs beside the items: on-failure, finally, listings
 //   products.c     products_end()     what jobs create, and who may remove a half one
 //   plan/          input_next()       records from sources; template_expand(), command_build(): what to run
@@ -39,6 +41,7 @@
 #include "options.h"
 #include "process/context.h"
 #include "process/guardian.h"
+#include "retell.h"
 #include "run.h"
 #include "sem_mode.h"
 #include "show.h"
@@ -67,6 +70,7 @@ int main(int argc, char *argv[]) {
 	case MODE_RUN: status = run_all(&options, context); break;
 	case MODE_SEM: status = sem_run(&options, context); break;
 	case MODE_SHOW: status = show_manifest(&options); break;
+	case MODE_RETELL: status = retell_log(&options); break;
 	case MODE_EXIT: status = options.status; break;
 	case MODE_ERROR: break;
 	}

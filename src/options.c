@@ -15,6 +15,7 @@
 #include "option_blocks.h"
 #include "option_items.h"
 #include "option_log.h"
+#include "option_look.h"
 #include "option_packing.h"
 #include "option_semaphore.h"
 #include "option_table.h"
@@ -435,6 +436,7 @@ static int take_option(struct parser *p, enum option_id id, bool by_letter, cons
 	case GROUP_OUTCOME: return take_output_option(p, id, value);
 	case GROUP_SEMAPHORE: return option_semaphore_take(p->options, id, value);
 	case GROUP_LOG: return option_log_take(p->options, id, value);
+	case GROUP_LOOK: return option_look_take(p->options, id, value);
 	default: return take_about_option(p, id, by_letter, value);
 	}
 }
@@ -829,6 +831,12 @@ static enum mode take_sem(struct parser *p) {
 // The words behind the options, and what all of them together mean.
 static enum mode take_rest(struct parser *p) {
 	const struct options *o = p->options;
+	if (option_look_check(o, p->given, p->argc - p->at) != 0) {
+		return MODE_ERROR;
+	}
+	if (o->from_log && !o->manifest) { // with a manifest it is refused below
+		return MODE_RETELL;
+	}
 	if (o->sem.is_on) {
 		return take_sem(p);
 	}

@@ -15,6 +15,7 @@ enum mode {
 	MODE_RUN,   // the command, or the manifest if there is one
 	MODE_SEM,   // a command behind a semaphore: sem_run()
 	MODE_SHOW,  // --check and --list: show_manifest()
+	MODE_RETELL, // --from-log: retell_log()
 	MODE_EXIT,  // --help, --version, --completions, --schema: printed; exit with options.status
 	MODE_ERROR, // a message was printed; exit with EXIT_TROUBLE
 };
@@ -174,6 +175,13 @@ struct options {
 	const char *joblog;              // FILE without its "+", "-" is stdout; or NULL
 	bool joblog_append;              // +FILE
 	enum resume_kind resume;
+
+	// looking at a run
+	enum { SUMMARY_AUTO, SUMMARY_ALWAYS, SUMMARY_NEVER } summary; // never also by --quiet, unless it is given
+	bool summary_given;
+	const char *from_log;            // or NULL
+	bool explain;
+	const char *explained;           // which job, or NULL
 
 	// results
 	const char *results;             // --results, or NULL

@@ -11,6 +11,7 @@
 #include "base/diag.h"
 #include "base/io.h"
 #include "blockfeed.h"
+#include "ending.h"
 #include "feed.h"
 #include "later.h"
 #include "lineup.h"
@@ -523,6 +524,7 @@ static int open_listeners(struct run *run) {
 	if (run->options->dry_run) {
 		return 0; // nothing happens
 	}
+	ending_listen(run);
 	return 0;
 }
 
@@ -638,36 +640,6 @@ static void warn_unused_settings(const struct options *options) {
 	}
 }
 
-static void add_clause(struct buf *line, uint64_t n, const char *what) {
-	if (n > 0) {
-		buf_printf(line, "%s%llu %s", line->len > 0 ? "; " : "jobs: ", (unsigned long long)n, what);
-	}
-}
-
-// The one last line: how many jobs failed, and which, and what else keeps a run from being plainly done.
-static void print_end(struct run *run) {
-	const struct tally *tally = &run->tally;
-	struct buf line = BUF_INIT;
-	uint64_t failed = tally->failed + run->allowed;
-	uint64_t known = tally->ok + failed + tally->cancelled + tally->skipped;
-	if (failed > 0) {
-		buf_printf(&line, "%llu of %llu jobs failed: %s", (unsigned long long)failed, (unsigned long long)known,
-		           buf_str(&run->failures));
-	}
-	if (failed > run->nfailures) {
-		buf_printf(&line, " and %llu more", (unsigned long long)(failed - run->nfailures));
-	}
-	add_clause(&line, run->allowed, "allowed to");
-	add_clause(&line, tally->skipped, "skipped");
-	add_clause(&line, tally->cancelled, "cancelled");
-	add_clause(&line, run->current, "up to date");
-	add_clause(&line, run->resumed, "done before");
-	if (line.len > 0) {
-		diag_note("%s", line.data);
-	}
-	buf_fini(&line);
-}
-
 static int run_status(struct run *run) {
 	const struct options *options = run->options;
 	if (atomic_load_relaxed(&run->trouble) || diag_lost()) {
@@ -709,12 +681,13 @@ int run_all(const struct options *options, struct context *context) {
 	if (run.telling) {
 		status = end_telling(&run, status, run.signal ? run.signal : reader_gone ? SIGPIPE : 0);
 	}
-	if (opened && !reader_gone && !options->quiet) {
-		if (!run.signal) {
+	if (opened && !reader_gone) {
+		if (!run.signal && !options->quiet) {
 			warn_unused_settings(options);
 		}
-		print_end(&run);
+		ending_print(&run);
 	}
+	ending_close(&run);
 	buf_fini(&run.failures);
 	mutex_fini(&run.lock);
 	if (run.signal) {

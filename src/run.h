@@ -18,6 +18,7 @@
 
 struct admission;
 struct blockfeed;
+struct ending;
 struct feeds;
 struct ledger;
 struct shelf;
@@ -67,6 +68,7 @@ struct run {
 	struct children *children;
 	struct emit *emit;         // NULL if all is ungrouped
 	struct trace *trace;       // --trace-service, or NULL
+	struct ending *ending;     // or NULL: no summary
 	struct telling *telling;   // or NULL: nobody listens
 	struct feeds *feeds;
 	struct blockfeed *blocks;  // of --pipe and --pipe-part, or NULL

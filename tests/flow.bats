@@ -97,7 +97,7 @@ END
 	run_fairpar -f m.yaml
 	sed -i 's/b0: .*/b0: {run: "false"}/' m.yaml
 	run_fairpar 1 --quiet -f m.yaml
-	run_fairpar 1 -f m.yaml
+	run_fairpar 1 --summary=never -f m.yaml
 	assert_contains "$stderr" "5000 skipped"
 	assert_contains "$stderr" "and 4980 more batches are skipped, down from 'b0'"
 	assert_eq "$(wc -l <"$BATS_TEST_TMPDIR/stderr")" 22

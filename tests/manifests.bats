@@ -16,7 +16,7 @@ use() {
 	echo blanks >'tree/sub/two blanks'
 	# shellcheck disable=SC2016 # a name
 	echo shell >'tree/sub/deep/$(touch ran) "it'\''s"; touch ran'
-	run_fairpar -f compress.yaml
+	run_fairpar --summary=never -f compress.yaml
 	assert_eq "$output$stderr" ''
 	[[ ! -e ran ]]
 	assert_eq "$(find tree -type f | wc -l)" 9

@@ -29,14 +29,16 @@ run_in_pipe() {
 
 @test "the last line names every failed job" {
 	run_fairpar 2 -j1 --batch-by '{2}' --colsep , 'exit {1}' ::: 0,A 2,A 3,B 0,B
-	assert_eq "$stderr" "fairpar: 2 of 4 jobs failed: B#1 (exit 3), A#2 (exit 2)"
+	assert_eq "${stderr##*$'\n'}" "fairpar: 2 of 4 jobs failed: B#1 (exit 3), A#2 (exit 2)"
 	run_fairpar 1 -j1 'exit {}' ::: 0 4
+	assert_eq "${stderr##*$'\n'}" "fairpar: 1 of 2 jobs failed: #2 (exit 4)"
+	run_fairpar 1 -j1 --summary=never 'exit {}' ::: 0 4
 	assert_eq "$stderr" "fairpar: 1 of 2 jobs failed: #2 (exit 4)"
 }
 
 @test "the last line is cut after 20 jobs, with the count" {
 	seq 25 >items
-	run_fairpar 25 -j1 'exit 1' <items
+	run_fairpar 25 -j1 --summary=never 'exit 1' <items
 	assert_contains "$stderr" "25 of 25 jobs failed: #1 (exit 1), "
 	assert_contains "$stderr" "#20 (exit 1) and 5 more"
 	assert_eq "$(grep -c . "$BATS_TEST_TMPDIR/stderr")" 1

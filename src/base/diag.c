@@ -52,6 +52,12 @@ void diag_note(const char *format, ...) {
 	PRINT("");
 }
 
+void diag_text(const char *text, size_t len) {
+	if (len > 0 && write_all(STDERR_FILENO, text, len) != 0) {
+		atomic_store_relaxed(&lost, 1);
+	}
+}
+
 void diag_set_name(const char *name) {
 	program = name;
 }

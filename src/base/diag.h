@@ -21,6 +21,9 @@ void diag_warn(const char *format, ...) FP_PRINTF(1, 2);
 void diag_hint(const char *format, ...) FP_PRINTF(1, 2);
 void diag_note(const char *format, ...) FP_PRINTF(1, 2);
 
+// Prints text of several lines as it is, in one piece.
+void diag_text(const char *text, size_t len);
+
 // What messages begin with instead of "fairpar": the name by which a personality was called. Borrowed for ever; before
 // the first thread is started.
 void diag_set_name(const char *name);

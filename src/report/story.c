@@ -251,6 +251,11 @@ static uint64_t moment(const struct story *story, uint64_t at) {
 	return at > origin ? event_us(at - origin) * 1000 : 0;
 }
 
+// The event time of a moment: what the story shows.
+static uint64_t event_time(const struct story *story, uint64_t since) {
+	return story->inside->origin + since;
+}
+
 static void count_capacity(struct story_private *inside, uint64_t until) {
 	if (until > inside->slots_since) {
 		inside->capacity += (double)inside->slots * (double)(until - inside->slots_since);
@@ -347,10 +352,18 @@ static bool is_failure(const struct event_job_end *end) {
 	return outcome != OUTCOME_OK && outcome != OUTCOME_CANCELLED && outcome != OUTCOME_SKIPPED;
 }
 
+// From when to when something of it ran: by the clock of the attempt, which is told of a little later.
+static void widen(struct story_batch *batch, uint64_t from, uint64_t to) {
+	batch->first_start = batch->first_start == 0 || from < batch->first_start ? from : batch->first_start;
+	batch->last_end = to > batch->last_end ? to : batch->last_end;
+}
+
 // An attempt that ran has ended.
 static void count_attempt(struct story *story, size_t i, const struct event_job_end *end) {
 	struct story_batch *batch = &story->batches[i], *total = &story->total;
-	uint64_t wall = duration(&end->result);
+	uint64_t wall = duration(&end->result), from = event_time(story, moment(story, end->result.start));
+	widen(batch, from, from + wall);
+	widen(total, from, from + wall);
 	bool is_long = end->source == FROM_LONG || story->inside->sides[i].long_running;
 	++batch->attempts;
 	++total->attempts;
@@ -370,14 +383,13 @@ static void count_attempt(struct story *story, size_t i, const struct event_job_
 	}
 }
 
-static void tell_end(struct story *story, const struct event_job_end *end, uint64_t at) {
+static void tell_end(struct story *story, const struct event_job_end *end) {
 	size_t i = batch_of(story, end->id.batch);
 	struct story_batch *batch = &story->batches[i], *total = &story->total;
 	bool failed = is_failure(end);
-	if (!end->current) {
+	if (end->id.slot > 0) { // else it was announced, and came to nothing
 		batch->running -= batch->running > 0;
 		total->running -= total->running > 0;
-		batch->last_end = total->last_end = at;
 	}
 	if (end->result.start > 0) {
 		count_attempt(story, i, end);
@@ -409,11 +421,6 @@ static void tell_lost(struct story *story, const struct event_lost *lost) {
 	}
 }
 
-// Moments in the story are event times; none is 0.
-static uint64_t event_time(const struct story *story, uint64_t since) {
-	return story->inside->origin + since;
-}
-
 void story_tell(void *arg, const struct event *event) {
 	struct story *story = arg;
 	struct story_private *inside = story->inside;
@@ -436,7 +443,7 @@ void story_tell(void *arg, const struct event *event) {
 		break;
 	}
 	case EVENT_JOB_END:
-		tell_end(story, &event->u.job_end, at);
+		tell_end(story, &event->u.job_end);
 		break;
 	case EVENT_LOST:
 		tell_lost(story, &event->u.lost);

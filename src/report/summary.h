@@ -10,7 +10,7 @@
 
 enum {
 	SUMMARY_TAIL_LINES = 10,
-	SUMMARY_BATCHES = 40,    // rows of the table; what took the fewest slots shares one
+	SUMMARY_BATCHES = 20,    // rows of the table; what took the fewest slots shares one
 };
 
 struct summary_form {

@@ -6,6 +6,7 @@
 #include "../../src/option_blocks.c"
 #include "../../src/option_items.c"
 #include "../../src/option_log.c"
+#include "../../src/option_look.c"
 #include "../../src/option_packing.c"
 #include "../../src/option_semaphore.c"
 #include "../../src/option_table.c"

@@ -155,7 +155,7 @@ static void test_many_batches(void) {
 	}
 	const char *text = show(60000, &whole);
 	check(strstr(text, "\n  b10  ") && !strstr(text, "\n  b9  "));
-	check(strstr(text, "\n  (10 more)    10  10       0        0  9.10s      1.00s     2%      -  0.10s\n"));
+	check(strstr(text, "\n  (10 more)    10  10       0        0  9.10s      1.00s     5%      -  0.10s\n"));
 }
 
 static void test_colours(void) {

@@ -1,0 +1,179 @@
+# The summary at the end of a run, and what a log tells of it later.
+
+load helper
+
+manifest() { { echo 'version: 1'; echo 'batches:'; cat; } >m.yaml; }
+
+# numbers: the table of the summary in $1 without its times and shares: batch, jobs, ok, failed, retried
+numbers() { sed -n '/^  batch /,/^  slowest/p' <<<"$1" | sed '1d; $d' | awk '{ print $1, $2, $3, $4, $5 }'; }
+
+@test "a manifest ends with a table of its batches, and the last lines of what failed" {
+	manifest <<'END'
+  thumbs: {args: [a, b, c], run: "true {}"}
+  tests:
+    retries: 1
+    args: [x, y]
+    run: "for i in 1 2 3 4 5 6 7 8 9 10 11 12; do echo line $i {}; done; test {} = x"
+END
+	run_fairpar 1 -f m.yaml
+	assert_contains "$stderr" "fairpar: 5 jobs in "
+	assert_contains "$stderr" ": 4 ok, 1 failed; "
+	assert_eq "$(numbers "$stderr")" $'thumbs 3 3 0 0\ntests 2 1 1 1'
+	assert_contains "$stderr" "  FAILED tests#2: exit 1 after 2 attempts, "
+	assert_eq "$(grep -c '^    | line [0-9]* y$' <<<"$stderr")" 10
+	assert_contains "$stderr" '    | line 12 y'
+	assert_eq "${stderr##*$'\n'}" 'fairpar: 1 of 5 jobs failed: tests#2 (exit 1)'
+}
+
+@test "a command line that fails lists what failed, but not what has just been seen" {
+	run_fairpar 1 -j1 'echo {}; test {} != b' ::: a b c
+	assert_eq "$(sed 's/, [0-9.]*[mu]*s:/, T:/' <<<"$stderr")" "$(printf '%s\n' \
+		'  FAILED #2: exit 1, T: echo b; test b != b' '    | b' 'fairpar: 1 of 3 jobs failed: #2 (exit 1)')"
+	run_fairpar 1 false ::: a
+	assert_eq "$stderr" 'fairpar: 1 of 1 jobs failed: #1 (exit 1)'
+	run_fairpar 'true' ::: a b
+	assert_eq "$stderr" ''
+}
+
+@test "several batches have a table if one of them failed, and always on demand" {
+	run_fairpar 1 --batch-by '{}' 'test {} != b' ::: a b
+	assert_eq "$(numbers "$stderr")" $'a 1 1 0 0\nb 1 0 1 0'
+	run_fairpar --batch-by '{}' true ::: a b
+	assert_eq "$stderr" ''
+	run_fairpar --summary true ::: a b
+	assert_eq "$(numbers "$stderr")" 'default 2 2 0 0'
+	run_fairpar --summary=always --quiet true ::: a b
+	assert_contains "$stderr" 'fairpar: 2 jobs in '
+}
+
+@test "--summary=never leaves the last line, --quiet nothing" {
+	manifest <<<'  a: {run: "false"}'
+	run_fairpar 1 --summary=never -f m.yaml
+	assert_eq "$stderr" 'fairpar: 1 of 1 jobs failed: a#1 (exit 1)'
+	run_fairpar 1 --quiet -f m.yaml
+	assert_eq "$stderr" ''
+	run_fairpar 255 --summary=often true ::: a
+	assert_eq "$stderr" "fairpar: error: --summary must be auto, always or never, not 'often'"
+}
+
+@test "names, commands and output of others do not drive the terminal" {
+	run_fairpar 2 --summary --batch-by '{}' $'printf "\\033]0;title\\a\\033[31mred\\n\\377"; false' ::: $'\033[2J' x
+	[[ $stderr != *$'\033'* && $stderr != *$'\a'* && $stderr != *$'\377'* ]] || fail "control characters are not escaped"
+	assert_contains "$stderr" '\x1B[2J#1: exit 1'
+	assert_contains "$stderr" '    | \x1B]0;title\x07red'
+	assert_contains "$stderr" '    | \xFF'
+}
+
+@test "what fails again can be run again by the line that says so" {
+	run_fairpar 1 --joblog log -j1 'echo "{}"; test -e ok || test {} != "it'\''s"' ::: a "it's" b
+	touch ok
+	again=$(sed -n 's/^  again, only these: //p' <<<"$stderr")
+	assert_contains "$again" ' --resume-failed --joblog log '
+	assert_eq "$(sh -c "$again" 2>/dev/null)" "it's"
+	run_fairpar 2 -j1 false ::: a b
+	[[ $stderr != *again* ]] || fail "there is no joblog"
+}
+
+@test "colours are for terminals, unless the environment says otherwise" {
+	need python3
+	export TERM=xterm
+	: >talk
+	on_terminal "$FAIRPAR" -j1 --batch-by '{}' 'test {} != b' ::: a b
+	assert_contains "$output" $'\033[31m1 failed\033[m'
+	NO_COLOR=1 on_terminal "$FAIRPAR" -j1 --batch-by '{}' 'test {} != b' ::: a b
+	[[ $output == *'1 failed'* && $output != *$'\033'* ]] || fail "$output"
+	TERM=dumb on_terminal "$FAIRPAR" -j1 --batch-by '{}' 'test {} != b' ::: a b
+	[[ $output == *'1 failed'* && $output != *$'\033'* ]] || fail "$output"
+	FORCE_COLOR=1 run_fairpar 1 --batch-by '{}' 'test {} != b' ::: a b
+	assert_contains "$stderr" $'\033[31m1 failed\033[m'
+}
+
+# ---- from a log ----
+
+# A log by hand: two batches, one that failed after a retry, and skipped jobs.
+write_log() {
+	cat <<'END'
+{"v":1,"ev":"run_start","t":0.000000,"time":"2026-11-21T08:00:00.000Z","run":"01RUN","version":"0.1.0","host":"h","pid":1,"slots":2,"fair":"turns","argv":["fairpar","-f","x.yaml"],"cwd":"/","manifest":"x.yaml","parent":null}
+{"v":1,"ev":"batch_start","t":0.000100,"batch":"thumbs","weight":1,"priority":0,"max_parallel":null,"jobs":2}
+{"v":1,"ev":"batch_start","t":0.000200,"batch":"tests","weight":1,"priority":0,"max_parallel":1,"jobs":2}
+{"v":1,"ev":"job_start","t":0.001000,"job":"thumbs#1","batch":"thumbs","seq":1,"attempt":1,"slot":1,"nslots":1,"pid":11,"source":"queue","lag":0,"queued":0.0005,"cmd":"convert a","args":["a"]}
+{"v":1,"ev":"job_end","t":2.000000,"job":"thumbs#1","batch":"thumbs","seq":1,"attempt":1,"slot":1,"status":"ok","exit":0,"signal":null,"queued":0.0005,"start":0.001,"wall":1.999}
+{"v":1,"ev":"job_start","t":2.000000,"job":"tests#1","batch":"tests","seq":3,"attempt":1,"slot":2,"nslots":1,"pid":12,"source":"stolen","lag":1,"queued":1.9995,"why":"turn","cmd":"check x","args":["x"]}
+{"v":1,"ev":"job_end","t":3.000000,"job":"tests#1","batch":"tests","seq":3,"attempt":1,"slot":2,"status":"failed","exit":3,"signal":null,"queued":1.9,"start":2,"wall":1,"next":"retry"}
+{"v":1,"ev":"job_start","t":4.000000,"job":"tests#1","batch":"tests","seq":3,"attempt":2,"slot":1,"nslots":1,"pid":13,"source":"own","lag":1,"queued":1,"why":"retry","cmd":"check x","args":["x"]}
+{"v":1,"ev":"job_end","t":4.500000,"job":"tests#1","batch":"tests","seq":3,"attempt":2,"slot":1,"status":"signal","exit":0,"signal":9,"queued":1,"start":4,"wall":0.5,"tail":"oops\n"}
+{"v":1,"ev":"lost","t":4.6,"batch":"docs","status":"skipped","jobs":3,"why":"'tests' failed"}
+END
+}
+end_log() {
+	echo '{"v":1,"ev":"run_end","t":5.000000,"ok":1,"failed":1,"cancelled":0,"skipped":3,"allowed":0,"current":0,"resumed":0,"wall":5,"slot_time":3.499,"exit":1,"signal":null}'
+}
+
+@test "--from-log prints the summary of a run that was" {
+	{ write_log; end_log; } >log
+	run_fairpar --from-log log
+	assert_eq "$stderr" ''
+	assert_lines 'fairpar: 5 jobs in 5.00s: 1 ok, 1 failed, 3 skipped; 2 slots, 34% busy' \
+		'  batch   jobs  ok  failed  skipped  retried   wall  slot-time  share    p50    max' \
+		'  thumbs     2   1       0        0        0  1.99s      1.99s    57%  1.99s  1.99s' \
+		'  tests      2   0       1        0        1  2.50s      1.50s    43%  0.50s  1.00s' \
+		'  docs       3   0       0        3        0      -          -      -      -      -' \
+		'  slowest: thumbs#1 1.99s  convert a' \
+		'           tests#1 1.00s  check x' \
+		'           tests#1 0.50s  check x' \
+		'  FAILED tests#1: signal 9 (KILL) after 2 attempts, 0.50s: check x' \
+		'    | oops'
+	run_fairpar --from-log - <log
+	assert_contains "$output" 'fairpar: 5 jobs in 5.00s'
+}
+
+@test "--from-log shows what ran when the log was cut off, and names what is no log" {
+	{ write_log | head -n 6; echo -n '{"v":1,"ev":"job_e'; } >log
+	run_fairpar --from-log log
+	assert_eq "$stderr" 'log:7: warning: the log was cut off here'
+	assert_contains "$output" '1 ok, 1 running when the log ends; '
+	{ write_log; echo 'hello'; end_log; } >log
+	run_fairpar 255 --from-log log
+	assert_eq "$stderr" 'log:11: error: this is no JSON object'
+	assert_eq "$output" ''
+	run_fairpar 255 --from-log nosuch
+	assert_eq "$stderr" "fairpar: error: cannot read 'nosuch': No such file or directory"
+	run_fairpar 255 --from-log .
+	assert_eq "$stderr" ".: error: Is a directory"
+}
+
+@test "of several runs in a log the last one is told" {
+	{ write_log | head -n 5; write_log; end_log; } >log
+	run_fairpar --from-log log
+	assert_contains "$output" 'fairpar: 5 jobs in 5.00s'
+	run -255 bash -c 'cat log | "$FAIRPAR" --from-log -'
+	assert_contains "$output" 'standard input:6: error: a second run begins here'
+}
+
+@test "--from-log runs nothing, so it takes neither commands nor what is for them" {
+	{ write_log; end_log; } >log
+	run_fairpar 255 --from-log log echo
+	assert_eq "$stderr" 'fairpar: error: --from-log runs nothing: a command or names of batches do not belong behind it'
+	run_fairpar 255 --from-log log -j2
+	assert_eq "$stderr" 'fairpar: error: --jobs cannot be combined with --from-log, which runs nothing'
+	run_fairpar 255 -f x.yaml --from-log log
+	assert_contains "$stderr" '--from-log cannot be combined with -f'
+	run_fairpar 255 --explain echo ::: a
+	assert_eq "$stderr" 'fairpar: error: --explain needs the log of a run: name it with --from-log FILE'
+}
+
+@test "--explain tells of each job why it ran when and where it did" {
+	{ write_log; end_log; } >log
+	run_fairpar --from-log log --explain
+	assert_lines 'thumbs#1 ran in slot 1 for 1.99s: ok' \
+		'tests#1 waited 1.99s for its turn (thumbs had theirs before), then ran in slot 2 (stolen from another worker) for 1.00s: exit 3, then paused for 1.00s before it was tried again, then ran in slot 1 (from the list of its worker) for 0.50s: signal 9 (KILL)' \
+		"docs: 3 jobs were skipped before their start: 'tests' failed"
+	run_fairpar --from-log log --explain=tests#1
+	assert_eq "${#lines[@]} ${output%% *}" '1 tests#1'
+	run_fairpar --from-log log --explain=3
+	assert_eq "${#lines[@]} ${output%% *}" '1 tests#1'
+	run_fairpar --from-log log --explain=docs
+	assert_lines "docs: 3 jobs were skipped before their start: 'tests' failed"
+	run_fairpar 255 --from-log log --explain=9
+	assert_eq "$stderr" "fairpar: error: there is no job '9' in 'log'"
+}

@@ -17,6 +17,7 @@
 #include "option_log.h"
 #include "option_look.h"
 #include "option_packing.h"
+#include "option_pairs.h"
 #include "option_semaphore.h"
 #include "option_table.h"
 #include "option_values.h"
@@ -644,57 +645,6 @@ static int take_names(struct parser *p, bool is_ended) {
 
 // ---- what must fit together ----
 
-static int refuse_pair(const struct parser *p, enum option_id a, enum option_id b) {
-	if (p->given[a] && p->given[b]) {
-		return fail(a, "cannot be combined with --%s", option_table[b].name);
-	}
-	return 0;
-}
-
-static int check_contradictions(const struct parser *p) {
-	// the first three as in GNU parallel, which lets no other order of them win either
-	static const enum option_id pairs[][2] = {
-		{OPT_GROUP, OPT_UNGROUP},
-		{OPT_GROUP, OPT_LINE_BUFFER},
-		{OPT_UNGROUP, OPT_LINE_BUFFER},
-		{OPT_NULL, OPT_DELIMITER},
-		{OPT_CAT, OPT_FIFO},
-		{OPT_CHECK, OPT_LIST},
-		{OPT_CHECK, OPT_DRY_RUN},
-		{OPT_LIST, OPT_DRY_RUN},
-		{OPT_RETRY_FAILED, OPT_RESUME},
-		{OPT_RETRY_FAILED, OPT_RESUME_FAILED},
-		{OPT_RETRY_FAILED, OPT_BATCH},
-		{OPT_RETRY_FAILED, OPT_BATCH_BY},
-		{OPT_RETRY_FAILED, OPT_THEN},
-		{OPT_RETRY_FAILED, OPT_ON_FAILURE},
-	};
-	for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); ++i) {
-		if (refuse_pair(p, pairs[i][0], pairs[i][1]) != 0) {
-			return -1;
-		}
-	}
-	if (p->options->batch && p->options->batch_by) {
-		return fail(OPT_BATCH, "%s cannot be combined with --batch-by: each names the batch of the same items",
-		            diag_shows(p->options->batch));
-	}
-	return 0;
-}
-
-static int check_batches(const struct options *o) {
-	for (size_t i = 0; i < o->nbatch_files; ++i) {
-		const char *name = o->batch_files[i].name;
-		bool twice = o->batch && strcmp(o->batch, name) == 0;
-		for (size_t j = 0; j < i; ++j) {
-			twice = twice || strcmp(o->batch_files[j].name, name) == 0;
-		}
-		if (twice) {
-			return fail(OPT_BATCH, "names the batch '%s' twice", diag_shows(name));
-		}
-	}
-	return 0;
-}
-
 // Decides whether stdin is a source (DESIGN §15): where nothing else gives items.
 static int settle_sources(struct parser *p) {
 	struct options *o = p->options;
@@ -762,7 +712,7 @@ static int settle_blocks(struct parser *p) {
 
 static int settle(struct parser *p) {
 	struct options *o = p->options;
-	if (check_contradictions(p) != 0 || option_log_check(o) != 0 || check_batches(o) != 0) {
+	if (option_pairs_check(o, p->given) != 0 || option_log_check(o) != 0 || option_batches_check(o) != 0) {
 		return -1;
 	}
 	if (o->pipe ? settle_blocks(p) != 0 : settle_sources(p) != 0) {
@@ -795,7 +745,7 @@ static int settle_manifest(struct parser *p) {
 			return fail((enum option_id)id, "cannot be combined with -f: %s", option_table[id].instead);
 		}
 	}
-	if (check_contradictions(p) != 0 || option_log_check(o) != 0) {
+	if (option_pairs_check(o, p->given) != 0 || option_log_check(o) != 0) {
 		return -1;
 	}
 	if (!p->given[OPT_TERM_SEQ]) {
@@ -818,7 +768,7 @@ static enum mode take_sem(struct parser *p) {
 			return MODE_ERROR;
 		}
 	}
-	if (check_contradictions(p) != 0 || option_log_check(o) != 0) {
+	if (option_pairs_check(o, p->given) != 0 || option_log_check(o) != 0) {
 		return MODE_ERROR;
 	}
 	if (option_semaphore_settle(p->options, p->argv + p->at, (size_t)(p->argc - p->at)) != 0) {

@@ -8,6 +8,7 @@
 #include "../../src/option_log.c"
 #include "../../src/option_look.c"
 #include "../../src/option_packing.c"
+#include "../../src/option_pairs.c"
 #include "../../src/option_semaphore.c"
 #include "../../src/option_table.c"
 #include "../../src/option_values.c"

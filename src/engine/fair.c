@@ -459,6 +459,17 @@ void fair_give_back(struct fair *fair, struct fair_queue *queue, uint64_t start,
 	place(fair, queue);
 }
 
+void fair_join(struct fair *fair, struct fair_queue *queue, uint64_t n, uint64_t now) {
+	verify(queue->running > 0 && n <= queue->backlog);
+	unplace(fair, queue, now);
+	queue->backlog -= n;
+	if (!fair->time) {
+		charge(queue, n * FAIR_TURN);
+	}
+	place(fair, queue);
+	clock_follow(fair, queue);
+}
+
 void fair_widen(struct fair *fair, struct fair_queue *queue, uint32_t extra, uint64_t now) {
 	verify(queue->running > 0);
 	unplace(fair, queue, now);

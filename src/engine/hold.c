@@ -276,6 +276,25 @@ enum work_source queue_take(struct queue *queue, struct worker *worker, struct r
 	return source;
 }
 
+size_t queue_peek(const struct queue *queue, struct record *ret_record) {
+	if (!head_is_ready(queue)) {
+		return 0;
+	}
+	return record_decode(queue->head->data + queue->head->begin, queue->head_id, ret_record);
+}
+
+void queue_skip(struct queue *queue, const struct record *record, size_t bytes, struct errands *errands) {
+	struct chunk *head = queue->head;
+	head->begin += (uint32_t)bytes;
+	queue->head_id = record->id;
+	if (head->begin == head->end) {
+		head_is_done(queue, errands);
+	}
+	queue->bytes -= RECORD_HEAD + record->size;
+	--queue->pool->queued;
+	want_more(queue, errands);
+}
+
 // ---- to disk ----
 
 static bool can_spill(const struct pool *pool) {

@@ -289,6 +289,13 @@ void queue_append(struct queue *queue, const struct record *record, struct worke
 // Takes an item for the worker. The record's data is the worker's.
 enum work_source queue_take(struct queue *queue, struct worker *worker, struct record *ret_record, struct errands *errands);
 
+// The item that stands next in the queue's chunks, if that is in memory. Returns the bytes of its record, or 0. Its data
+// is borrowed, until the next call that takes something.
+size_t queue_peek(const struct queue *queue, struct record *ret_record);
+
+// Takes that item, whose record has so many bytes. Its data must not be looked at any more.
+void queue_skip(struct queue *queue, const struct record *record, size_t bytes, struct errands *errands);
+
 // Blocks the queue in the fair choice while its next item is not in memory, and unblocks it.
 static inline void queue_reach(struct queue *queue) {
 	bool blocked = queue->head && !queue->head->data && queue->nlocal == 0 && queue->finale_state != FINALE_DUE;

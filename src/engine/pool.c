@@ -4,8 +4,9 @@
 // process. What needs the outside world (to signal, to start a thread, to read or write the disk, to call a hook) is
 // noted as an errand and done after the lock was given back.
 //
-// [E1] An item that was taken is run once or dropped once. It is in one chunk or one local list until queue_take() or
-//      queue_doom() takes it out, under the lock; nothing else does.
+// [E1] An item that was taken is run once or dropped once, or goes along with one that is run [E11]. It is in one chunk
+//      or one local list until queue_take(), queue_skip() or queue_doom() takes it out, under the lock; nothing else
+//      does.
 // [E2] An item is charged to its queue in the fair choice wherever it comes from, so local work cannot starve others;
 //      and each 16th pick of a queue takes its head, so it cannot starve its own queue. Enforced by worker_dispatch(),
 //      queue_take().
@@ -40,6 +41,9 @@
 // [E10] A queue's last item (pool_queue_finally()) runs exactly once: it becomes due in queue_check_removal_now(), in
 //      place of the removal, and counts as waiting from then on, so that the queue cannot be removed before it has run.
 //      It lies in no chunk, and queue_doom() does not find it. Enforced by finale_state, which never goes back.
+// [E11] Items that go along with another (WORK_PACKS) are taken in the same critical section as that one, so they stand
+//      behind it in the queue without a gap, and nobody is served between; each is charged a turn. From then on they
+//      are part of it: the running item keeps the queue from being removed, and nobody can cancel them by themselves.
 
 #include "engine/inside.h"
 

@@ -31,7 +31,16 @@ struct worker; // a thread that owns a slot, or a dedicated thread of a long-run
 enum work_status {
 	WORK_OK,
 	WORK_FAILED,   // the pool reports it to the hook `failed` and goes on
-	WORK_NOT_RUN,  // it needed no slot after all: its turn is given back (DESIGN §15, `creates`)
+	WORK_NOT_RUN,  // it needed no slot after all: its turn is given back (DESIGN §15, `creates`), not those of others it
+	               // took along
+};
+
+// What is known when a worker has taken an item that may take others along.
+struct pack_view {
+	uint64_t taken;   // items so far; 0: this is the one that the worker has taken
+	uint64_t waiting; // in the queue, before any was taken along; not those in local lists
+	unsigned slots;   // that the queue could run on at once
+	bool closed;      // nothing more comes from outside
 };
 
 struct work_type {
@@ -44,12 +53,20 @@ struct work_type {
 	// Called instead of run, once, for an item that is cancelled before it started: frees what it owns. May be NULL.
 	// Called with no lock held, on the thread that cancels.
 	void (*drop)(struct queue *queue, void *data, size_t size);
+
+	// For items with WORK_PACKS: does this one go along? Called when a worker begins such an item, for that item first,
+	// then for those next in its queue as long as it returns true and they have the same type and context and take one
+	// slot; none is skipped. Each that goes along is a turn of its queue but part of the running item: it is neither run
+	// nor dropped, so what is needed of its data (not aligned) must have been copied. Under the pool's lock: must not
+	// block, nor call the pool but for what belongs to the worker (worker_scratch() and its kin).
+	bool (*pack)(struct worker *worker, struct queue *queue, const struct pack_view *view, const void *data, size_t size);
 };
 
 enum work_flags {
 	WORK_LOCAL = 1 << 0,  // to the submitting worker's own list (from its running item); else to the queue's tail
 	WORK_LENT = 1 << 1,   // lends its slot to somebody else; so named in the trace
 	WORK_NO_CONTEXT = 1 << 2, // runs without a context; else it gets the given one, or that of the running item
+	WORK_PACKS = 1 << 3,  // may take others along, or go along, as work_type.pack decides
 };
 
 struct work {
@@ -63,7 +80,7 @@ struct work {
 	uint64_t id;           // the submitter's number for it, for the trace
 };
 
-enum work_source { SOURCE_OWN, SOURCE_STOLEN, SOURCE_QUEUE, SOURCE_LENT, SOURCE_LONG };
+enum work_source { SOURCE_OWN, SOURCE_STOLEN, SOURCE_QUEUE, SOURCE_LENT, SOURCE_LONG, SOURCE_PACKED };
 
 // How the running item of a worker came to be dispatched.
 struct facts {
@@ -74,7 +91,8 @@ struct facts {
 	bool gated;                 // it waited for start_interval
 };
 
-// One line of the service trace. Passed in exact order of dispatch, under the pool's lock.
+// One line of the service trace. Passed in exact order of dispatch, under the pool's lock. Items that are taken along
+// have a line each, SOURCE_PACKED, behind that of their first.
 struct service {
 	uint64_t n;                 // dispatches so far, from 1
 	uint64_t now;               // when
@@ -221,7 +239,7 @@ struct pool_stat {
 	uint64_t running;    // items, on slots
 	uint64_t running_long;
 	uint64_t slots_taken; // by those on slots
-	uint64_t dispatched; // so far
+	uint64_t dispatched; // so far, with those that were taken along
 	uint64_t wakes;      // of parked workers, so far
 	unsigned threads;
 	size_t mem_bytes;    // of queued items in memory

@@ -123,6 +123,15 @@ static void trace_dispatch(struct worker *worker) {
 	pool->config.hooks.trace(pool->config.hooks.arg, &service);
 }
 
+static void note_low(struct queue *queue, struct errands *errands) {
+	if (queue->low_armed && queue->bytes < queue->attrs.low_water && !queue->closed) {
+		queue->low_armed = false;
+		++queue->pins;
+		errands->low = queue;
+		errands->any = true;
+	}
+}
+
 // Picks the queue whose turn it is and takes an item of it.
 static struct queue *worker_take(struct worker *worker, uint64_t now, struct errands *errands) {
 	struct pool *pool = worker->pool;
@@ -147,12 +156,7 @@ static struct queue *worker_take(struct worker *worker, uint64_t now, struct err
 		worker->gated = false;
 		worker->id = record.id;
 	}
-	if (queue->low_armed && queue->bytes < queue->attrs.low_water && !queue->closed) {
-		queue->low_armed = false;
-		++queue->pins;
-		errands->low = queue;
-		errands->any = true;
-	}
+	note_low(queue, errands);
 	return queue;
 }
 
@@ -219,6 +223,58 @@ static void worker_begin(struct worker *worker, struct queue *queue, uint64_t no
 	pool_notice(pool, errands);
 }
 
+// The item has been taken along: it is charged, and traced, as any other.
+static void pack_one(struct worker *worker, struct queue *queue, const struct record *record, uint64_t now) {
+	struct pool *pool = worker->pool;
+	struct fair *fair = &worker->side->fair;
+	const struct pool_hooks *hooks = &pool->config.hooks;
+	if (record->context && hooks->context_unref) {
+		hooks->context_unref(record->context); // the running item has one
+	}
+	++pool->dispatched;
+	if (hooks->trace) {
+		worker->lag = fair_lag(fair, &queue->fair, now);
+		worker->source = SOURCE_PACKED;
+		worker->id = record->id;
+		fair_join(fair, &queue->fair, 1, now);
+		trace_dispatch(worker);
+	}
+}
+
+// Takes those next in the queue along with the item that begins, as its type decides [E11].
+static void worker_pack(struct worker *worker, struct queue *queue, uint64_t now, struct errands *errands) {
+	struct pool *pool = worker->pool;
+	struct side *side = worker->side;
+	const struct work_type *type = worker->type;
+	uint32_t limit = queue->attrs.max_parallel;
+	struct pack_view view = {
+		.waiting = queue->fair.backlog - queue->nlocal,
+		.slots = limit > 0 && limit < side->goal ? limit : side->goal,
+		.closed = queue->closed,
+	};
+	bool more = type->pack(worker, queue, &view, worker->data, worker->size);
+	struct record record;
+	uint64_t n = 0;
+	for (size_t bytes; more && (bytes = queue_peek(queue, &record)) > 0; ++n) {
+		view.taken = n + 1;
+		bool alike = (record.flags & WORK_PACKS) && record.width == 1 && record.context == worker->context &&
+		             pool->types[record.type] == type;
+		if (!alike || !type->pack(worker, queue, &view, record.data, record.size)) {
+			break;
+		}
+		queue_skip(queue, &record, bytes, errands);
+		pack_one(worker, queue, &record, now);
+	}
+	if (n > 0) {
+		if (!pool->config.hooks.trace) {
+			fair_join(&side->fair, &queue->fair, n, now);
+		}
+		queue_reach(queue);
+		note_low(queue, errands);
+		pool_notice(pool, errands);
+	}
+}
+
 void holder_rob(struct worker *holder, struct record *ret_record, struct errands *errands) {
 	struct pool *pool = holder->pool;
 	struct side *side = holder->side;
@@ -253,6 +309,9 @@ static bool worker_dispatch(struct worker *worker, uint64_t now, struct errands 
 		return false;
 	}
 	worker_begin(worker, queue, now, errands);
+	if ((worker->flags & WORK_PACKS) && worker->width <= 1) {
+		worker_pack(worker, queue, now, errands);
+	}
 	return true;
 }
 

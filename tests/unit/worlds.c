@@ -14,7 +14,7 @@
 
 enum { QUEUES = 3, SLOTS = 2, TICKS = 2, PATH = 40 };
 
-enum op { ARRIVE, PICK, WIDEN, DONE, BACK, PAUSE, BLOCK, CANCEL, CLOSE, TICK, OPS };
+enum op { ARRIVE, PICK, JOIN, WIDEN, DONE, BACK, PAUSE, BLOCK, CANCEL, CLOSE, TICK, OPS };
 
 struct small {
 	struct world world;
@@ -29,6 +29,7 @@ struct variant {
 	int items;                 // arrive in all
 	int toggles;               // pauses and blocks, and their ends
 	bool wide;                 // items may take one slot more
+	bool packs;                // items may go along with one that runs
 	uint32_t weights[QUEUES], limits[QUEUES];
 	int32_t priorities[QUEUES];
 };
@@ -91,6 +92,25 @@ static void check_arrival(struct small *small, const struct variant *variant, in
 	if (!wanted && world->queues[i].wants && least < 1e300) {
 		check(is + 1e-9 >= least);
 	}
+}
+
+// A waiting item goes along with the one picked last: the queue is charged a turn, and runs no more than before.
+static bool check_join(struct small *small, const struct variant *variant, int i) {
+	struct world *world = &small->world;
+	struct fair_queue *queue = &world->queues[i];
+	if (!variant->packs || queue->running == 0 || queue->backlog == 0) {
+		return false;
+	}
+	double virt = fair_virt(&world->fair, queue, world->now);
+	uint64_t backlog = queue->backlog, neligible = world->fair.neligible;
+	uint32_t running = queue->running;
+	bool could = may_run(queue);
+	fair_join(&world->fair, queue, 1, world->now);
+	double charged = fair_virt(&world->fair, queue, world->now) - virt - (variant->time ? 0 : 1.0 / queue->weight);
+	check(charged < 1e-5 && charged > -1e-5);
+	check(queue->backlog == backlog - 1 && queue->running == running);
+	check(world->fair.neligible + could - may_run(queue) == neligible);
+	return true;
 }
 
 // It takes one slot more, now or when others have ended. A queue that is wide is charged no less than one that is not.
@@ -161,6 +181,8 @@ static bool small_do(struct small *small, const struct variant *variant, int ste
 		}
 		check_pick(small, variant);
 		return true;
+	case JOIN:
+		return check_join(small, variant, i);
 	case WIDEN:
 		return check_widen(small, variant, i);
 	case DONE:
@@ -333,6 +355,12 @@ static void test_small_time(void) {
 static void test_small_wide(void) {
 	search(&(struct variant){.wide = true, .items = 3, .toggles = 0, .weights = {1, 2, 3}, .limits = {1, 0, 0}});
 	search(&(struct variant){.wide = true, .time = true, .items = 2, .toggles = 0, .weights = {1, 2, 1}});
+}
+
+static void test_small_packs(void) {
+	search(&(struct variant){.packs = true, .items = 4, .toggles = 0, .weights = {1, 2, 3}, .limits = {1, 0, 0}});
+	search(&(struct variant){.packs = true, .items = 3, .toggles = 1, .weights = {1, 1, 2}, .priorities = {0, 1, 0}});
+	search(&(struct variant){.packs = true, .time = true, .items = 3, .toggles = 0, .weights = {1, 2, 1}});
 }
 
 // ---- a naive reference ----
@@ -525,7 +553,7 @@ static void reference_op(struct world *world, struct naive *naive, uint64_t *dic
 	struct fair_queue *queue = &world->queues[i];
 	struct naive_queue *shadow = &naive->queues[i];
 	uint64_t n = roll(dice) % 4;
-	switch (roll(dice) % 12) {
+	switch (roll(dice) % 13) {
 	case 0: case 1: case 2:
 		arrive(world, queue, n);
 		shadow->backlog += n;
@@ -545,6 +573,15 @@ static void reference_op(struct world *world, struct naive *naive, uint64_t *dic
 		} else {
 			fair_block(&world->fair, queue, n == 0, world->now);
 			shadow->blocked = n == 0;
+		}
+		break;
+	case 11:
+		if (queue->running > 0 && n > 0 && n <= queue->backlog) {
+			fair_join(&world->fair, queue, n, world->now);
+			shadow->backlog -= n;
+			shadow->units += naive->time ? 0 : (int64_t)(n * FAIR_TURN);
+			naive_settle(naive);
+			naive_follow(naive, shadow);
 		}
 		break;
 	default:
@@ -590,6 +627,7 @@ int main(int argc, char *argv[]) {
 		TEST("small worlds, all of them: priorities", test_small_tiers),
 		TEST("small worlds, all of them: time", test_small_time),
 		TEST("small worlds, all of them: wide items", test_small_wide),
+		TEST("small worlds, all of them: items that go along", test_small_packs),
 		TEST("random operations give what the definition gives", test_reference),
 	};
 	return test_main(tests, sizeof(tests) / sizeof(tests[0]), argc, argv);

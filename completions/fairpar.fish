@@ -1,6 +1,6 @@
 # fish completion for fairpar, made by: fairpar --completions fish
 
-set -g __fairpar_valued -a --arg-file -d --delimiter -C --colsep --header --trim -E -e --eof --arg-sep --arg-file-sep -I -i --replace --er --extensionreplace --bnr --basenamereplace --dnr --dirnamereplace --bner --basenameextensionreplace --seqreplace --slotreplace -n --max-args --maxargs -N --max-replace-args --maxreplaceargs -L --lines -s --max-chars --maxchars --batch --batch-by --weight --max-parallel --priority --fair --max-long --queue-mem --then --on-failure -f --manifest --block --block-size --blocksize --recend --recstart -j -P --jobs --max-procs --shell --timeout --retries --term-seq --termseq --nice --workdir --wd --work-dir --tmpdir --tempdir --process-slot-var --env --load --memfree --memsuspend --delay --tagstring --halt --halt-on-error --exit-status --trace-service --joblog --jl --results --result --res --from-log --id --semaphore-name --semaphorename --semaphore-timeout --semaphoretimeout --st --completions
+set -g __fairpar_valued -a --arg-file -d --delimiter -C --colsep --header --trim -E -e --eof --arg-sep --arg-file-sep -I -i --replace --er --extensionreplace --bnr --basenamereplace --dnr --dirnamereplace --bner --basenameextensionreplace --seqreplace --slotreplace -n --max-args --maxargs -N --max-replace-args --maxreplaceargs -L --lines -s --max-chars --maxchars --pack --batch --batch-by --weight --max-parallel --priority --fair --max-long --queue-mem --then --on-failure -f --manifest --block --block-size --blocksize --recend --recstart -j -P --jobs --max-procs --shell --timeout --retries --term-seq --termseq --nice --workdir --wd --work-dir --tmpdir --tempdir --process-slot-var --env --load --memfree --memsuspend --delay --tagstring --halt --halt-on-error --exit-status --trace-service --joblog --jl --results --result --res --from-log --id --semaphore-name --semaphorename --semaphore-timeout --semaphoretimeout --st --completions
 set -g __fairpar_manifests -f --manifest
 
 # Walks over fairpar and its options, up to the cursor. Then the words behind them, its command, are printed; or
@@ -101,6 +101,7 @@ complete -c fairpar -n __fairpar_in_options -s X -l context -d 'as many items as
 complete -c fairpar -n __fairpar_in_options -s m -l m -d 'as many items as fit, inserted as a list'
 complete -c fairpar -n __fairpar_in_options -l xargs -d 'as --m, without the spread'
 complete -c fairpar -n __fairpar_in_options -s s -l max-chars -l maxchars -x -d 'a command is shorter than N bytes (63664)'
+complete -c fairpar -n __fairpar_in_options -l pack -x -a 'auto' -d 'as many items as a process does in 200 ms'
 complete -c fairpar -n __fairpar_in_options -s x -l exit -d 'stop at an item that is too long'
 complete -c fairpar -n __fairpar_in_options -l max-line-length-allowed -l maxlinelengthallowed -d 'print the length of the longest command line'
 complete -c fairpar -n __fairpar_in_options -l show-limits -l showlimits -d 'print the limits, then go on'

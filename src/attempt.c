@@ -24,6 +24,8 @@ static void desk_free(void *arg) {
 	child_scratch_destroy(desk->scratch);
 	command_fini(&desk->command);
 	emission_fini(&desk->emission);
+	buf_fini(&desk->along.args);
+	buf_fini(&desk->along.orders);
 	buf_fini(&desk->text);
 	buf_fini(&desk->label);
 	buf_fini(&desk->vars);

@@ -23,6 +23,7 @@ struct job {
 	unsigned step;             // 0: the command; n: the nth of recipe->then
 	unsigned attempt;          // of this step, from 1
 	uint64_t start;            // of its first step's last attempt, now_ns() time; 0 before
+	uint64_t along;            // items that went along with it (--pack=auto): their arguments are in `record`
 	bool cut;                  // what should have followed was cut off with the run
 	struct spool *spool;       // of all its output; NULL if it is ungrouped
 	struct results *results;   // takes its output instead (--results), or NULL
@@ -44,6 +45,15 @@ struct told {
 	struct buf tail;           // last lines of its output, if it failed for good
 };
 
+// What goes along with an item, while the pool's lock is held; see autopack.c.
+struct along {
+	uint64_t n, most;          // items; those that may be
+	struct record record;      // of all; its bytes are in `args`
+	size_t size;               // bytes by packs_measure()
+	struct buf args;
+	struct buf orders;         // item.order of all but the first, where there is an order
+};
+
 // What a worker keeps from job to job.
 struct desk {
 	struct run *run;
@@ -58,6 +68,7 @@ struct desk {
 	char **env;
 	size_t env_cap;
 	struct emission emission;  // of the running job
+	struct along along;        // with run->packs
 	struct job failed;         // the job that work_failed() is called for
 	struct result failed_result;
 	struct told told;

@@ -65,7 +65,7 @@ static void drop_on_failure(struct queue *queue FP_UNUSED, void *data, size_t si
 	failure_free(*(struct failure **)data);
 }
 
-static const struct work_type work_on_failure = {"on-failure", run_on_failure, drop_on_failure};
+static const struct work_type work_on_failure = {.name = "on-failure", .run = run_on_failure, .drop = drop_on_failure};
 
 void beside_on_failure(struct worker *worker, struct queue *queue, struct job *failed, const struct result *result) {
 	struct failure *failure = NEW(struct failure);
@@ -112,7 +112,7 @@ static enum work_status run_finally(struct worker *worker, struct queue *queue, 
 	return WORK_OK;
 }
 
-static const struct work_type work_finally = {"finally", run_finally, NULL};
+static const struct work_type work_finally = {.name = "finally", .run = run_finally};
 
 void beside_finally(struct run *run, struct queue *queue, struct stage *stage) {
 	struct work work = {.type = &work_finally, .data = &stage, .size = sizeof(stage)};
@@ -202,7 +202,7 @@ static void drop_listing(struct queue *queue, void *data FP_UNUSED, size_t size 
 	parcel_count_lost(queue_user(queue), 1);
 }
 
-static const struct work_type work_listing = {"listing", run_listing, drop_listing};
+static const struct work_type work_listing = {.name = "listing", .run = run_listing, .drop = drop_listing};
 
 enum submit_status beside_listing(struct run *run, struct queue *queue, struct stage *stage) {
 	struct work work = {.type = &work_listing, .data = &stage, .size = sizeof(stage)};

@@ -75,30 +75,34 @@ static void print_summary(const struct run *run) {
 
 // ---- the last line ----
 
-static void add_clause(struct buf *line, uint64_t n, const char *what) {
+static void add_clause(struct buf *line, const char *unit, uint64_t n, const char *what) {
 	if (n > 0) {
-		buf_printf(line, "%s%llu %s", line->len > 0 ? "; " : "jobs: ", (unsigned long long)n, what);
+		buf_printf(line, "%s%s%llu %s", line->len > 0 ? "; " : unit, line->len > 0 ? "" : ": ", (unsigned long long)n, what);
 	}
 }
 
-// How many jobs failed, and which, and what else keeps a run from being plainly done.
+// How many jobs failed, and which, and what else keeps a run from being plainly done. With --pack=auto it counts items
+// (DESIGN §15).
 static void print_last_line(const struct run *run) {
 	const struct tally *tally = &run->tally;
 	struct buf line = BUF_INIT;
-	uint64_t failed = tally->failed + run->allowed;
-	uint64_t known = tally->ok + failed + tally->cancelled + tally->skipped;
+	bool is_packed = run->options->packing.by_time;
+	const char *unit = is_packed ? "items" : "jobs";
+	uint64_t jobs = tally->failed + run->allowed, failed = jobs + run->along.failed;
+	uint64_t cancelled = tally->cancelled + run->along.cancelled;
+	uint64_t known = tally->ok + run->along.ok + failed + cancelled + tally->skipped;
 	if (failed > 0) {
-		buf_printf(&line, "%llu of %llu jobs failed: %s", (unsigned long long)failed, (unsigned long long)known,
+		buf_printf(&line, "%llu of %llu %s failed: %s", (unsigned long long)failed, (unsigned long long)known, unit,
 		           buf_str(&run->failures));
 	}
-	if (failed > run->nfailures) {
-		buf_printf(&line, " and %llu more", (unsigned long long)(failed - run->nfailures));
+	if (jobs > run->nfailures) {
+		buf_printf(&line, " and %llu more%s", (unsigned long long)(jobs - run->nfailures), is_packed ? " processes" : "");
 	}
-	add_clause(&line, run->allowed, "allowed to");
-	add_clause(&line, tally->skipped, "skipped");
-	add_clause(&line, tally->cancelled, "cancelled");
-	add_clause(&line, run->current, "up to date");
-	add_clause(&line, run->resumed, "done before");
+	add_clause(&line, unit, run->allowed, "allowed to");
+	add_clause(&line, unit, tally->skipped, "skipped");
+	add_clause(&line, unit, cancelled, "cancelled");
+	add_clause(&line, unit, run->current, "up to date");
+	add_clause(&line, unit, run->resumed, "done before");
 	if (line.len > 0) {
 		diag_note("%s", line.data);
 	}

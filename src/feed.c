@@ -22,7 +22,9 @@ enum {
 	HIGH_BYTES = 64 * 1024,      // queued bytes of a batch at which its input is left alone
 	PASS_ITEMS = 16 * 1024,      // items between two looks at the signals
 	PARCELS = 256,               // batches between two flushes, with --batch-by
-	PACKED = 8,                  // as many times the bytes when items are packed: a job has up to 64 KiB of them
+	PACKED = 8,                  // as many times the bytes when items are packed: a job has up to 64 KiB of them,
+	AHEAD_BYTES = 8 * 1024 * 1024, // … and with --pack=auto for each slot, but no more than this: packs are made of
+	                             // what is queued
 };
 
 struct feed {
@@ -313,6 +315,11 @@ static bool feed_record(struct run *run, struct feed *feed) {
 	if (!parcel || (parcel_is_full(parcel) && !submit(run, parcel))) {
 		return false;
 	}
+	const char *bad;
+	uint64_t seq = atomic_load_relaxed(&run->seq) + 1;
+	if (run->packs && !feed->bad && !packs_measure(run->packs, &feed->record, seq, &parcel->measured, &bad)) {
+		return feed_alone(run, feed, parcel, bad);
+	}
 	parcel_add(parcel, &feed->record, feed->recipe, feed->bad);
 	feed->pending = false;
 	return true;
@@ -350,11 +357,21 @@ static bool feed_read(struct run *run, struct feed *feed) {
 	return false;
 }
 
+// Queued bytes of a batch at which its input is left alone.
+static size_t high_water(const struct run *run) {
+	const struct packing *packing = &run->options->packing;
+	size_t packed = (size_t)HIGH_BYTES * PACKED;
+	if (!packing->by_time) {
+		return packing->on ? packed : HIGH_BYTES;
+	}
+	size_t most = run->options->queue_mem / 4 < AHEAD_BYTES ? run->options->queue_mem / 4 : AHEAD_BYTES;
+	return run->slots < most / packed ? packed * run->slots : most > HIGH_BYTES ? most : HIGH_BYTES;
+}
+
 // True if the feed's batch has enough to do for now; the pool then calls when it has not.
 static bool feed_is_ahead(struct run *run, struct feed *feed) {
 	bool to_the_end = feed->by_key || run->halt.percent > 0; // N% is of all jobs: they must be known
-	size_t high = run->options->packing.on ? (size_t)HIGH_BYTES * PACKED : HIGH_BYTES;
-	if (to_the_end || pool_queue_bytes(run->pool, feed->parcel->queue) < high) {
+	if (to_the_end || pool_queue_bytes(run->pool, feed->parcel->queue) < high_water(run)) {
 		return false;
 	}
 	pool_queue_want(run->pool, feed->parcel->queue);
@@ -597,8 +614,7 @@ static struct feed *open_sources(struct run *run, const struct source_config *so
 		return NULL;
 	}
 	++run->feeds->n;
-	size_t low = options->packing.on ? (size_t)FEED_LOW_BYTES * PACKED : FEED_LOW_BYTES;
-	return feed_add(run->feeds, input, parcel_open_name(run, name, 0, low));
+	return feed_add(run->feeds, input, parcel_open_name(run, name, 0, high_water(run) / 2));
 }
 
 int feeds_add_stage(struct run *run, struct stage *stage, const struct source_config *source, char delimiter) {
@@ -761,7 +777,7 @@ int feeds_open(struct run *run) {
 		result = gather_all(run);
 	}
 	if (result == 0) {
-		packing_init(&feeds->packing, run);
+		result = packing_init(&feeds->packing, run);
 	}
 	names_free(&names);
 	return result;

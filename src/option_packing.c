@@ -91,6 +91,13 @@ int packing_option_take(struct options *options, enum option_id id, const char *
 	case OPT_EXIT:
 		packing->exits = true;
 		return 0;
+	case OPT_PACK:
+		packing->by_time = true;
+		if (strcmp(value, "auto") != 0) {
+			diag_error("--pack must be auto, not '%s'; a number of items is given by --max-args", diag_shows(value));
+			return -1;
+		}
+		return 0;
 	case OPT_MAX_LINE_LENGTH:
 		*ret_done = true;
 		return print_limits(/* both */ false);
@@ -99,8 +106,52 @@ int packing_option_take(struct options *options, enum option_id id, const char *
 	}
 }
 
+// What else says how many items go into a command, or needs to know it before.
+static int refuse_with_pack(const bool *given) {
+	static const struct { enum option_id id; const char *why; } refused[] = {
+		{OPT_MAX_REPLACE_ARGS, "a number of items as an upper bound is given by --max-args"},
+		{OPT_LINES, "a number of items as an upper bound is given by --max-args"},
+		{OPT_MAX_LINES, "a number of items as an upper bound is given by --max-args"},
+		{OPT_X, "each says how many items go into a command"},
+		{OPT_M, "each says how many items go into a command"},
+		{OPT_XARGS, "each says how many items go into a command"},
+		{OPT_RESUME, "the next run puts items together in another way"},
+		{OPT_RESUME_FAILED, "the next run puts items together in another way"},
+		{OPT_RESULTS, "files are named by the item, and a process has many"},
+		{OPT_TAG, "a process has many items; --tagstring '{#}' is the number of its first"},
+	};
+	for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); ++i) {
+		if (given[refused[i].id]) {
+			diag_error("--%s cannot be combined with --pack: %s", option_table[refused[i].id].name, refused[i].why);
+			return -1;
+		}
+	}
+	return 0;
+}
+
+static int check_pack(const struct options *options, const bool *given) {
+	const struct packing *packing = &options->packing;
+	const char *error = NULL;
+	if (refuse_with_pack(given) != 0) {
+		return -1;
+	}
+	if (packing->has_max_args && packing->max_args == 0) {
+		error = "--max-args 0 cannot be combined with --pack: a process would have no items";
+	} else if (options->ncommand == 0) {
+		error = "--pack needs a command that takes items; here each line is a command";
+	} else if (options->halt.percent > 0) {
+		error = "--halt with a percentage cannot be combined with --pack: how many processes there will be is not known";
+	} else if (options->timeout_percent > 0) {
+		error = "--timeout with a percentage cannot be combined with --pack: processes have different numbers of items";
+	}
+	if (error) {
+		diag_error("%s", error);
+	}
+	return error ? -1 : 0;
+}
+
 // As GNU parallel's parse_options() has it.
-void packing_options_settle(struct options *options) {
+int packing_options_settle(struct options *options, const bool *given) {
 	struct packing *packing = &options->packing;
 	uint32_t items = packing->has_max_replace ? packing->max_replace : packing->max_args;
 	packing->joins = packing->has_lines || packing->has_max_lines;
@@ -110,5 +161,11 @@ void packing_options_settle(struct options *options) {
 	packing->inserts_none = items == 0 && (packing->has_max_replace || packing->has_max_args || packing->has_lines);
 	packing->repeats = packing->repeats || packing->has_max_replace || (packing->has_lines && !packing->is_list);
 	packing->items = items > 0 ? items : packing->fills && !packing->inserts_none ? 0 : 1;
+	packing->by_time = packing->by_time && options->resume != RESUME_RETRY; // whose commands are complete
+	if (packing->by_time) {
+		packing->items = packing->max_args;
+		return check_pack(options, given);
+	}
 	packing->on = packing->fills || packing->items > 1 || packing->inserts_none || packing->chars > 0;
+	return 0;
 }

@@ -727,11 +727,8 @@ static int settle(struct parser *p) {
 			return -1;
 		}
 	}
-	if (!o->pipe && block_options_refuse(o) != 0) {
+	if (!o->pipe && (block_options_refuse(o) != 0 || packing_options_settle(o, p->given) != 0)) {
 		return -1;
-	}
-	if (!o->pipe) {
-		packing_options_settle(o);
 	}
 	settle_output(p);
 	return 0;

@@ -67,6 +67,7 @@ struct packing {
 	bool joins;          // lines that end with a blank: -L, -l
 	bool inserts_none;   // -N0
 	bool exits;          // -x
+	bool by_time;        // --pack=auto: put together when a job starts; `on` is not set, `items` is the upper bound
 	bool has_max_args, has_max_replace, has_lines, has_max_lines;
 	uint32_t max_args, max_replace, lines, max_lines; // -n, -N, -L, -l as given
 	uint32_t items;      // at most, 0: no limit

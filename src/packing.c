@@ -3,6 +3,7 @@
 #include "packing.h"
 
 #include "base/alloc.h"
+#include "base/diag.h"
 
 #include <unistd.h>
 
@@ -18,7 +19,24 @@ static size_t argument_room(const struct recipe *recipe) {
 	return most <= 0 ? 0 : (size_t)most > taken ? (size_t)most - taken : 1;
 }
 
-void packing_init(struct packing_state *packing, struct run *run) {
+// A single argument of what is put together by time would be that of any item.
+static int refuse_columns(const struct run *run) {
+	const struct recipe *recipe = &run->recipe;
+	const struct template *all[] = {recipe->command, recipe->on_failure, recipe->tag, recipe->workdir};
+	bool found = false;
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); ++i) {
+		found = found || (all[i] && template_has_columns(all[i]));
+	}
+	for (size_t i = 0; i < recipe->nthen; ++i) {
+		found = found || template_has_columns(recipe->then[i]);
+	}
+	if (found) {
+		diag_error("--pack: a process has many items, so {1} and the names of columns say nothing; {} stands for all of them");
+	}
+	return found ? -1 : 0;
+}
+
+int packing_init(struct packing_state *packing, struct run *run) {
 	const struct packing *options = &run->options->packing;
 	struct pack_limits *limits = &packing->limits;
 	limits->items = options->items;
@@ -30,6 +48,11 @@ void packing_init(struct packing_state *packing, struct run *run) {
 	limits->template = run->recipe.command;
 	template_measure(limits->template, &limits->measure);
 	packing->slots = options->spreads ? run->slots : 0;
+	if (options->by_time) {
+		run->packs = limits;
+		return refuse_columns(run);
+	}
+	return 0;
 }
 
 struct keyed_pack *packing_find(struct packing_state *packing, const char *name, uint64_t hash) {

@@ -60,7 +60,12 @@ void parcel_add(struct parcel *parcel, const struct record *record, unsigned rec
 	if (bad) {
 		buf_add(bytes, bad, strlen(bad) + 1);
 	}
+	bool packs = batch->run->packs && !bad;
+	if (packs) {
+		buf_add(bytes, &parcel->measured, sizeof(parcel->measured));
+	}
 	parcel->items[parcel->n].at = at;
+	parcel->items[parcel->n].flags = packs ? WORK_PACKS : 0;
 	parcel->items[parcel->n].size = bytes->len - at;
 	parcel->items[parcel->n].number = item.number;
 	parcel->items[parcel->n].width = recipe == 0 ? batch->width : batch->recipes[recipe]->width;
@@ -114,7 +119,7 @@ enum submit_status parcel_submit(struct parcel *parcel, struct worker *from, uns
 			.type = &work_item,
 			.data = parcel->bytes.data + parcel->items[i].at,
 			.size = parcel->items[i].size,
-			.flags = flags,
+			.flags = flags | parcel->items[i].flags,
 			.id = parcel->items[i].number,
 			.width = parcel->items[i].width,
 		};

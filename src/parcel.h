@@ -11,7 +11,7 @@ enum {
 };
 
 // The payload of a queued item, followed, if it is stamped, by the stamp, then by the record's arguments, and with `bad` by
-// the reason as a string.
+// the reason as a string, else with run->packs by parcel.measured.
 struct item {
 	uint64_t seq;         // {#}, over the run
 	uint64_t number;      // within its batch: FAIRPAR_JOB is BATCH#number
@@ -34,7 +34,8 @@ struct parcel {
 	uint64_t hash;            // of the batch's name; for who looks it up
 	uint64_t from;            // seq of the job that emits these, or 0
 	struct buf bytes;         // payloads, each at a multiple of 8
-	struct { size_t at, size; uint64_t number; unsigned width; } items[PARCEL_ITEMS];
+	struct { size_t at, size; uint64_t number; unsigned width, flags; } items[PARCEL_ITEMS];
+	uint32_t measured;        // with run->packs: what packs_measure() says of the record that is added next
 	size_t n;
 	size_t counted;           // of them, in the tally's total: an item is known before it can have ended
 };

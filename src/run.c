@@ -7,6 +7,7 @@
 #include "run.h"
 
 #include "admission.h"
+#include "autopack.h"
 #include "base/alloc.h"
 #include "base/diag.h"
 #include "base/io.h"
@@ -58,6 +59,7 @@ struct batch *batch_new(struct run *run, const char *name) {
 	batch->recipes = run->recipes;
 	batch->width = 1;
 	batch->name = xstrdup(name);
+	batch->autopack = run->options->packing.by_time ? autopack_create() : NULL;
 	return batch;
 }
 
@@ -84,6 +86,7 @@ void batch_unref(struct batch *batch) {
 	if (batch->news) {
 		telling_batch_end(batch);
 	}
+	free(batch->autopack);
 	free(batch->name);
 	free(batch);
 }
@@ -147,13 +150,15 @@ static void on_removed(void *arg, struct queue *queue, uint64_t submitted FP_UNU
 
 static void on_dispatch(void *arg, const struct service *service) {
 	struct run *run = arg;
-	lineup_add(run, service->slot);
+	if (service->source != SOURCE_PACKED) { // those have their place with the one that took them along
+		lineup_add(run, service->slot);
+	}
 	if (!run->trace) {
 		return;
 	}
 	static const char *const sources[] = {
 		[SOURCE_OWN] = "own", [SOURCE_STOLEN] = "stolen", [SOURCE_QUEUE] = "queue",
-		[SOURCE_LENT] = "lent", [SOURCE_LONG] = "long",
+		[SOURCE_LENT] = "lent", [SOURCE_LONG] = "long", [SOURCE_PACKED] = "pack",
 	};
 	struct trace_line line = {
 		.n = service->n,

@@ -17,6 +17,7 @@
 #include "report/trace.h"
 
 struct admission;
+struct autopack;
 struct blockfeed;
 struct ending;
 struct feeds;
@@ -45,6 +46,7 @@ struct batch {
 	struct emit_lane *lane;    // its order of output, or NULL without --keep-order
 	atomic_uint_least64_t order; // items given an order so far
 	struct news *news;         // for who listens; NULL if nobody does (telling.h)
+	struct autopack *autopack; // of --pack=auto, or NULL
 };
 
 enum { FAILURES_NAMED = 20 };  // failed jobs named in the last line (issue text and DESIGN §8)
@@ -70,6 +72,7 @@ struct run {
 	struct trace *trace;       // --trace-service, or NULL
 	struct ending *ending;     // or NULL: no summary
 	struct telling *telling;   // or NULL: nobody listens
+	const struct pack_limits *packs; // of --pack=auto, or NULL: items go alone, or were packed as they were read
 	struct feeds *feeds;
 	struct blockfeed *blocks;  // of --pipe and --pipe-part, or NULL
 	struct stages *stages;     // of the manifest, or NULL
@@ -84,11 +87,12 @@ struct run {
 	uint64_t total;            // items of all inputs, where all were read before the first job; else 0
 
 	// what happened so far
-	mutex lock;                // guards tally to dead
+	mutex lock;                // guards tally to dead, and batch.autopack
 	struct tally tally;
 	uint64_t allowed;          // failed jobs of batches that may fail; not in the tally
 	uint64_t current;          // jobs that had nothing to do, for what they create was there; part of tally.ok
 	uint64_t resumed;          // jobs that the joblog says are done; known at the end, in no other count
+	struct { uint64_t ok, failed, cancelled; } along; // --pack=auto: items of a process beyond its first, in no other count
 	bool halted;               // the halt was met
 	struct result halted_by;
 	struct buf failures;       // "#3 (exit 1), A#7 (signal 9)", up to FAILURES_NAMED

@@ -174,7 +174,7 @@ void telling_begin(struct run *run) {
 			.host = host,
 			.cwd = cwd ? cwd : "",
 			.manifest = run->manifest ? options->manifest : NULL,
-			.joblog = options->joblog && strcmp(options->joblog, "-") != 0 ? options->joblog : NULL,
+			.joblog = options->joblog && strcmp(options->joblog, "-") != 0 && !options->packing.by_time ? options->joblog : NULL,
 			.parent = parent,
 			.argv = (const char *const *)options->argv,
 			.time_ns = time_ns,

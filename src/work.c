@@ -14,6 +14,7 @@
 
 #include "admission.h"
 #include "attempt.h"
+#include "autopack.h"
 #include "base/alloc.h"
 #include "base/diag.h"
 #include "beside.h"
@@ -57,15 +58,28 @@ static bool tally_job(struct run *run, const struct result *result) {
 	return stop;
 }
 
+// Counts the items that went along with the job. The run's lock is held.
+static void count_along(struct run *run, const struct job *job, enum outcome outcome) {
+	uint64_t *count = outcome == OUTCOME_OK ? &run->along.ok
+		: outcome == OUTCOME_CANCELLED ? &run->along.cancelled : &run->along.failed;
+	*count += job->along;
+}
+
 // Counts the end of the job. Returns true if it makes the run stop.
 static bool count(struct desk *desk, const struct job *job, const struct result *result, bool current) {
 	struct run *run = desk->run;
 	bool failed = result->outcome != OUTCOME_OK && result->outcome != OUTCOME_CANCELLED;
-	char how[80];
+	char how[120];
 	bool stop = false;
+	result_describe(result, how, sizeof(how));
+	if (failed && job->along > 0) {
+		size_t len = strlen(how);
+		snprintf(how + len, sizeof(how) - len, ", %llu items", (unsigned long long)job->along + 1);
+	}
 	mutex_lock(&run->lock);
+	count_along(run, job, result->outcome);
 	if (failed) {
-		note_failure(run, desk_label(desk, job), result_describe(result, how, sizeof(how)));
+		note_failure(run, desk_label(desk, job), how);
 	}
 	if (failed && job->batch->allow_failure) {
 		++run->allowed;
@@ -243,7 +257,7 @@ static enum work_status job_is_current(struct desk *desk, struct job *job) {
 
 static enum work_status run_again(struct worker *worker, struct queue *queue, void *data, size_t size);
 static void drop_again(struct queue *queue, void *data, size_t size);
-static const struct work_type work_again = {"continuation", run_again, drop_again};
+static const struct work_type work_again = {.name = "continuation", .run = run_again, .drop = drop_again};
 
 // Moves the job to the heap, for it outlives this item.
 static struct job *job_keep(const struct job *job) {
@@ -364,6 +378,9 @@ static enum work_status job_step(struct worker *worker, struct queue *queue, str
 		return fail_bad_item(desk, slot, job);
 	}
 	job_attempt(desk, worker, job, &result);
+	if (job->batch->autopack && job->step == 0 && job->attempt == 1) {
+		autopack_note(job, &result);
+	}
 	job->start = job->step == 0 ? result.start : job->start;
 	if (result.outcome == OUTCOME_CANCELLED) {
 		return job_end(desk, job, slot, &result);
@@ -418,7 +435,7 @@ void work_cancel(struct job *job) {
 		skip_output(batch, &job->item);
 	}
 	settle_product(job, /* slot */ 0, /* ok */ false);
-	parcel_count_lost(batch, 1);
+	parcel_count_lost(batch, 1 + job->along);
 	job_release(job);
 	free(job);
 }
@@ -455,6 +472,9 @@ static void job_decode(struct job *ret_job, struct batch *batch, const void *dat
 		ret_job->block = block_of(&ret_job->record);
 		ret_job->record.size = strlen(args) + 1; // without where the block is
 	}
+	if (batch->run->packs && !ret_job->item.bad) {
+		ret_job->record.size -= sizeof(uint32_t); // without what packs_measure() said
+	}
 }
 
 static enum work_status run_item(struct worker *worker, struct queue *queue, void *data, size_t size) {
@@ -463,6 +483,9 @@ static enum work_status run_item(struct worker *worker, struct queue *queue, voi
 	struct job job;
 	job_decode(&job, queue_user(queue), data, size);
 	bool current = false;
+	if (job.batch->autopack && !job.item.bad) {
+		autopack_adopt(desk_of(run, worker), &job);
+	}
 	if (job.recipe->creates && !job.item.bad) {
 		current = find_product(desk_of(run, worker), &job, slot);
 	}
@@ -480,7 +503,7 @@ static void drop_item(struct queue *queue, void *data, size_t size) {
 	job_release(&job);
 }
 
-const struct work_type work_item = {"item", run_item, drop_item};
+const struct work_type work_item = {.name = "item", .run = run_item, .drop = drop_item, .pack = autopack_take};
 
 // ---- on-failure ----
 

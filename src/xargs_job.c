@@ -341,4 +341,4 @@ static void drop_item(struct queue *queue, void *data, size_t size FP_UNUSED) {
 	xargs_line_put(run, line);
 }
 
-const struct work_type xargs_work = {"command line", run_item, drop_item};
+const struct work_type xargs_work = {.name = "command line", .run = run_item, .drop = drop_item};

@@ -99,7 +99,7 @@ same() {
 	for words in 'printf "%s\0" {}' 'printf "%s\0" "{}"' "printf '%s\\0' '{}'" 'printf "%s\0" {};true' \
 		'printf "%s\0" {}|cat' 'x=$(true {}); printf "%s\0" {}' 'true `true {}`; printf "%s\0" {}' \
 		'printf "%s\0" {}&wait' '(printf "%s\0" {})'; do
-		for how in -X -m --xargs -n20 -N20; do
+		for how in -X -m --xargs -n20 -N20 --pack=auto; do
 			run_fairpar -0 -j1 "$how" "$words" <items
 			[[ ! -e pwned ]]
 			case $words in *[\"\']{}[\"\']*) [[ $how != -X && $how != -N20 ]] && continue ;; esac
@@ -212,4 +212,139 @@ same() {
 	assert_contains "$stderr" '--max-chars must be at least 1'
 	run_fairpar -s 100000 -X echo ::: a
 	assert_contains "$stderr" '63664'
+}
+
+# ---- --pack=auto: none of these tests depends on how long anything takes
+
+# packs TRACE: the batch and the number of items of each process, in order, as "A1 A4 B2".
+packs() {
+	awk -F '[":,]+' '{ for (i = 1; i < NF; i++) { if ($i == "batch") batch = $(i + 1); if ($i == "source") source = $(i + 1) } }
+		source != "pack" && n { printf "%s%d ", last, n; n = 0 } { n++; last = batch } END { print last n }' "$1"
+}
+
+@test "by time, each item is given once, in fewer processes than items" {
+	seq 5000 >items
+	run_fairpar -j2 --pack=auto --joblog log echo <items
+	tr ' ' '\n' <"$BATS_TEST_TMPDIR/stdout" | sort -n | cmp - items
+	(($(wc -l <log) < 5000))
+	awk -F '\t' 'NR > 1 { split($9, words, " "); if (words[2] != $1) exit 1 }' log # Seq is that of the first item
+}
+
+@test "by time, -k keeps the order of the input" {
+	seq 5000 >items
+	run_fairpar -j3 -k --pack=auto -n 64 echo <items
+	tr ' ' '\n' <"$BATS_TEST_TMPDIR/stdout" | cmp - items
+}
+
+@test "by time, -n and -s are upper bounds" {
+	seq 2000 >items
+	run_fairpar -j2 -k --pack=auto -n7 echo <items
+	tr ' ' '\n' <"$BATS_TEST_TMPDIR/stdout" | cmp - items
+	awk 'NF > 7 { exit 1 }' "$BATS_TEST_TMPDIR/stdout"
+	run_fairpar -j2 -k --pack=auto -s40 echo <items
+	tr ' ' '\n' <"$BATS_TEST_TMPDIR/stdout" | cmp - items
+	awk 'length + 5 >= 40 { exit 1 } length > 25 { n++ } END { exit !n }' "$BATS_TEST_TMPDIR/stdout"
+}
+
+@test "by time, a command is never longer than with -m" {
+	seq 100000 >items
+	run_fairpar -j2 -k --pack=auto echo <items
+	tr ' ' '\n' <"$BATS_TEST_TMPDIR/stdout" | cmp - items
+	awk 'length > 63664 - 6 { exit 1 }' "$BATS_TEST_TMPDIR/stdout"
+}
+
+@test "by time, batches have equal shares by item" {
+	seq 300 >a; seq 300 >b
+	run_fairpar -j1 --pack=auto -n4 --batch A=a --batch B=b --trace-service trace true
+	assert_eq "$(wc -l <trace)" 600
+	# whoever has had less goes first, so nobody is ever ahead by more than one pack
+	packs trace | tr ' ' '\n' | awk '
+		{ batch = substr($1, 1, 1); if (had[batch] > had[batch == "A" ? "B" : "A"]) exit 1; had[batch] += substr($1, 2) }
+		substr($1, 2) > 4 { exit 1 } END { exit had["A"] != 300 || had["B"] != 300 }'
+}
+
+@test "by time, each batch has its own size of packs" {
+	seq 200 >cheap; seq 4 >dear
+	# what takes more than 100 ms goes alone, however slow the machine is
+	run_fairpar -j1 --pack=auto --batch C=cheap --batch D=dear --trace-service trace \
+		'[ $FAIRPAR_BATCH = C ] || sleep 0.11; : '
+	assert_eq "$(packs trace | tr ' ' '\n' | grep D | tr '\n' ' ')" "D1 D1 D1 D1 "
+	packs trace | tr ' ' '\n' | grep -vx 'C1' | grep -q C
+}
+
+@test "by time, items of different batches are never put together" {
+	seq 5000 | awk '{ print $1 % 300 "/" $1 }' >items
+	run_fairpar -j2 --pack=auto --batch-by '{//}' echo <items
+	tr ' ' '\n' <"$BATS_TEST_TMPDIR/stdout" | sort | cmp - <(sort items)
+	awk '{ split($1, a, "/"); for (i = 2; i <= NF; i++) { split($i, b, "/"); if (a[1] != b[1]) exit 1 } }' \
+		"$BATS_TEST_TMPDIR/stdout"
+}
+
+@test "by time, items that were on disk come once, and in order" {
+	seq 200000 | awk '{ print $1 % 3 "/" $1 }' >items
+	run_fairpar -j1 --pack=auto --queue-mem 300K --batch-by '{//}' echo <items
+	tr ' ' '\n' <"$BATS_TEST_TMPDIR/stdout" | sort -t / -k 1,1 -s | cmp - <(sort -t / -k 1,1 -s items)
+}
+
+@test "by time, exit status and halt count processes, and the summary counts items" {
+	run_fairpar any -j1 --pack=auto -n5 --joblog log false <<<"$(seq 50)"
+	assert_eq "$status" "$(($(wc -l <log) - 1))"
+	assert_contains "$stderr" '50 of 50 items failed: #1 (exit 1), #2 (exit 1'
+	run_fairpar 1 -j1 --pack=auto --halt soon,fail=1 'echo {}; false' <<<"$(seq 50)"
+	assert_lines 1
+	assert_contains "$stderr" '1 of 50 items failed: #1 (exit 1); 49 cancelled'
+}
+
+@test "by time, retries, steps and on-failure have all items of the process" {
+	seq 40 >items
+	run_fairpar -j1 --pack=auto -n6 --retries 2 --then 'echo {} >>steps' \
+		'echo {} >>tries; mkdir d{#} 2>/dev/null && exit 1; :' <items
+	awk 'NR % 2 && ($0 != last || NR == 1) { last = $0; next } $0 != last { exit 1 }' tries
+	assert_eq "$(tr ' ' '\n' <tries | sort -n)" "$(sort -n items items)"
+	assert_eq "$(tr ' ' '\n' <steps | sort -n)" "$(cat items)"
+	run_fairpar any -j1 --pack=auto -n6 --on-failure 'echo {} >>failed' 'exit 1; : {}' <items
+	assert_eq "$(tr ' ' '\n' <failed | sort -n)" "$(cat items)"
+}
+
+@test "by time, an item that cannot be one fails alone" {
+	run_fairpar 1 -j1 -k --pack=auto echo < <(printf 'a\nx\0y\nb\n')
+	assert_lines a b
+	run_fairpar 1 -j1 -k --pack=auto -s12 echo ::: a bbbbbbbbbbbb c
+	assert_lines a c
+	assert_contains "$stderr" 'command line too long (17 >= 12)'
+	assert_contains "$stderr" '1 of 3 items failed: #2'
+	run_fairpar 255 -j1 -k --pack=auto -x -s12 echo ::: a bbbbbbbbbbbb c
+	assert_lines a
+}
+
+@test "by time, an interrupted run counts the items that did not run" {
+	make_fifo started go
+	start_fairpar -j1 --pack=auto 'echo {} >started; read -r _ <go' ::: 1 2 3 4 5
+	await started
+	kill -INT "$fairpar_pid"
+	end_fairpar 130
+	assert_contains "$stderr" 'items: 5 cancelled'
+}
+
+@test "by time, a dry run shows a command for each item" {
+	run_fairpar --pack=auto --dry-run echo ::: a b c
+	assert_lines 'echo a' 'echo b' 'echo c'
+}
+
+@test "by time, what says otherwise how many items go together is refused" {
+	local words
+	for words in '-N2 echo' '-L2 echo' '-l echo' '-X echo' '-m echo' '--xargs echo' '-n0 echo' '--tag echo' \
+		'--results r echo' '--joblog l --resume echo' '--joblog l --resume-failed echo' \
+		'--halt soon,fail=10% echo' '--timeout 200% echo' '--pipe cat' 'echo {1}' '--then echo\ {2} echo' '' \
+		'-f manifest' '--pack=5 echo'; do
+		eval "run_fairpar 255 --pack=auto $words" <<<a
+		assert_contains "$stderr" '--pack'
+		assert_eq "$(wc -l <"$BATS_TEST_TMPDIR/stderr")" 1
+		assert_eq "$output" ''
+	done
+	run_fairpar any --pack=auto --joblog l -j1 false ::: a b c
+	run_fairpar any --pack=auto --joblog l --retry-failed # the commands of the log are complete
+	assert_eq "$(tail -n +2 l | wc -l)" $((2 * status))
+	run_fairpar 255 --pack=auto --header : echo '{a}' < <(printf 'a\nb\n')
+	assert_contains "$stderr" '--pack'
 }

@@ -61,6 +61,12 @@ run_block() {
 	assert_set 2 '      2 two'
 }
 
+@test "items are packed by time" {
+	chmod 600 one.txt 'texts/a b.txt'
+	run_block '--pack=auto'
+	assert_eq "$(stat -c %a one.txt 'texts/a b.txt' | sort -u)" 644
+}
+
 @test "two batches are served in turns" {
 	run_block 'nightly='
 	assert_eq "$(wc -l <<<"$output")" 4

@@ -107,18 +107,18 @@ static void worker_keep_gate(struct worker *worker, uint64_t now) {
 
 // ---- dispatch ----
 
-static void trace_dispatch(struct worker *worker) {
+static void trace_dispatch(const struct worker *worker, uint64_t id, enum work_source source, double lag) {
 	struct pool *pool = worker->pool;
 	struct queue *queue = worker->queue;
 	struct service service = {
 		.n = pool->dispatched,
 		.now = worker->start,
 		.batch = queue->name,
-		.id = worker->id,
-		.source = worker->facts.source,
+		.id = id,
+		.source = source,
 		.slot = worker->slot,
 		.virt = fair_virt(&queue->side->fair, &queue->fair, worker->start),
-		.lag = worker->facts.lag,
+		.lag = lag,
 	};
 	pool->config.hooks.trace(pool->config.hooks.arg, &service);
 }
@@ -218,7 +218,7 @@ static void worker_begin(struct worker *worker, struct queue *queue, uint64_t no
 		pool->next_start = now + pool->config.start_interval;
 	}
 	if (pool->config.hooks.trace) {
-		trace_dispatch(worker);
+		trace_dispatch(worker, worker->id, worker->facts.source, worker->facts.lag);
 	}
 	pool_notice(pool, errands);
 }
@@ -233,11 +233,9 @@ static void pack_one(struct worker *worker, struct queue *queue, const struct re
 	}
 	++pool->dispatched;
 	if (hooks->trace) {
-		worker->lag = fair_lag(fair, &queue->fair, now);
-		worker->source = SOURCE_PACKED;
-		worker->id = record->id;
+		double lag = fair_lag(fair, &queue->fair, now);
 		fair_join(fair, &queue->fair, 1, now);
-		trace_dispatch(worker);
+		trace_dispatch(worker, record->id, SOURCE_PACKED, lag);
 	}
 }
 

@@ -109,6 +109,24 @@ enum pack_status packs_add(struct pack *pack, const struct pack_limits *limits, 
 	return PACK_ALONE;
 }
 
+bool packs_measure(const struct pack_limits *limits, const struct record *record, uint64_t seq, uint32_t *ret_size,
+                   const char **ret_bad) {
+	struct expansion x = {.record = record, .seq = seq, .slot = 1};
+	size_t chars, real;
+	template_measure_record(limits->template, &x, /* before */ 0, &chars, &real);
+	size_t size = real > chars ? real : chars;
+	if (!fits(limits, record->nargs, chars, real, /* is_alone */ true)) {
+		*ret_bad = describe_length(limits, record->nargs, size);
+		return false;
+	}
+	*ret_size = (uint32_t)size; // what fits is below 4 GiB
+	return true;
+}
+
+bool packs_fit(const struct pack_limits *limits, uint32_t nargs, size_t size) {
+	return fits(limits, nargs, size, size, /* is_alone */ false);
+}
+
 bool packs_is_complete(const struct pack *pack, const struct pack_limits *limits) {
 	return !limits->waits && limits->items > 0 && pack->nitems >= limits->items;
 }

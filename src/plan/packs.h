@@ -66,6 +66,14 @@ uint32_t packs_spread(const struct pack *pack, unsigned slots);
 void packs_reset(struct pack *pack);
 void packs_fini(struct pack *pack);
 
+// Measures a record that will be put together with others only when a job starts (--pack=auto). Returns true with the
+// bytes that it adds in *ret_size; false if it is longer than a command may be: *ret_bad says so, until the next call.
+bool packs_measure(const struct pack_limits *limits, const struct record *record, uint64_t seq, uint32_t *ret_size,
+                   const char **ret_bad);
+
+// True if a job may have so many arguments of so many bytes in all, measured like this.
+bool packs_fit(const struct pack_limits *limits, uint32_t nargs, size_t size);
+
 // The length of the command with so many arguments, of `chars` bytes in all, as GNU parallel counts it.
 size_t packs_chars(const struct template_measure *measure, uint32_t nargs, size_t chars);
 

@@ -48,6 +48,9 @@ void template_expand(const struct template *template, const struct expansion *x,
 // True if the template says how many items there are, so that all have to be read before it is expanded.
 bool template_needs_total(const struct template *template);
 
+// True if the template takes single arguments: {2}, {name}.
+bool template_has_columns(const struct template *template);
+
 // True if an item stands inside quotes of the template and GNU parallel would put quotes of its own there.
 bool template_spells_otherwise(const struct template *template, const struct expansion *x);
 

@@ -192,6 +192,18 @@ bool template_needs_total(const struct template *template) {
 	return template->needs_total;
 }
 
+static bool parts_have_columns(const struct parts *parts) {
+	bool found = false;
+	for (size_t i = 0; i < parts->n && !found; ++i) {
+		found = parts->at[i].kind == COLUMN;
+	}
+	return found;
+}
+
+bool template_has_columns(const struct template *template) {
+	return parts_have_columns(&template->parts) || parts_have_columns(&template->words);
+}
+
 // Would GNU parallel put it into quotes? (shell_quote_scalar_default() of its source)
 static bool is_quoted_there(struct slice value) {
 	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.+/";

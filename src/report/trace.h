@@ -16,7 +16,7 @@ struct trace_line {
 	double seconds;      // since the start of the run
 	const char *batch;
 	uint64_t job;        // number within the batch
-	const char *source;  // own, stolen, queue, lent or long
+	const char *source;  // own, stolen, queue, lent, long or pack
 	unsigned slot;
 	double virt, lag;    // turns, or seconds of slot-time, per weight
 };

@@ -557,7 +557,7 @@ static void test_manifest_options(void) {
 	static const struct { enum option_id id; const char *value; } values[] = {
 		{OPT_TRIM, "l"},
 		{OPT_DELIMITER, ","}, {OPT_HEADER, ":"}, {OPT_WEIGHT, "a=1"}, {OPT_MAX_PARALLEL, "a=1"}, {OPT_PRIORITY, "a=1"},
-		{OPT_FAIR, "time"}, {OPT_HALT, "2"}, {OPT_EXIT_STATUS, "max"}, {OPT_TERM_SEQ, "TERM,1"},
+		{OPT_FAIR, "time"}, {OPT_HALT, "2"}, {OPT_EXIT_STATUS, "max"}, {OPT_TERM_SEQ, "TERM,1"}, {OPT_PACK, "auto"},
 	};
 	for (int id = 0; id < NOPTIONS; ++id) {
 		const struct option_info *option = &option_table[id];

@@ -1,0 +1,292 @@
+// Tests of packs (plan/packs.h): what fits into a command, what is full, what stands alone, and how the rest is spread.
+
+#include "plan/packs.h"
+
+#include "test.h"
+
+static struct pack_limits limits;
+static struct pack pack;
+static const char *bad;
+
+// Limits for a command of these words.
+static void set_up(const char *command, unsigned flags) {
+	char *error;
+	limits = (struct pack_limits){.chars = PACK_CHARS_MAX};
+	limits.template = template_parse(&command, 1, TEMPLATE_APPEND | flags, NULL, &error);
+	check(limits.template);
+	template_measure(limits.template, &limits.measure);
+	pack = (struct pack){.nargs = 0};
+}
+
+static void tear_down(void) {
+	template_free((struct template *)limits.template);
+	packs_fini(&pack);
+}
+
+static struct record one(const char *arg) {
+	return (struct record){.args = arg, .size = strlen(arg) + 1, .nargs = 1};
+}
+
+static enum pack_status add_bad(const char *arg, const char *why) {
+	struct record record = one(arg);
+	return packs_add(&pack, &limits, &record, why, /* seq */ 1, &bad);
+}
+
+static enum pack_status add(const char *arg) {
+	return add_bad(arg, NULL);
+}
+
+// The arguments of the record, joined by commas.
+static const char *shown(struct record record) {
+	static char text[256];
+	size_t n = 0;
+	check(record.size < sizeof(text));
+	for (size_t i = 0; i < record.size; ++i) {
+		text[n++] = record.args[i] ? record.args[i] : ',';
+	}
+	text[n > 0 ? n - 1 : 0] = '\0';
+	return text;
+}
+
+// The length of the command that the pack makes.
+static size_t expanded_len(struct record record) {
+	struct expansion x = {.record = &record, .seq = 1, .slot = 1};
+	struct buf text = BUF_INIT;
+	template_expand(limits.template, &x, &text);
+	size_t len = text.len;
+	buf_fini(&text);
+	return len;
+}
+
+// ---- full ----
+
+static void test_items(void) {
+	set_up("echo {}", 0);
+	limits.items = 3;
+	check_equal(add("a"), PACK_TAKEN);
+	check_equal(add("b"), PACK_TAKEN);
+	check(!packs_is_complete(&pack, &limits));
+	check_equal(add("c"), PACK_TAKEN);
+	check(packs_is_complete(&pack, &limits)); // goes at once, before the next record is there
+	check_equal(add("d"), PACK_FULL);
+	check_string(shown(packs_record(&pack)), "a,b,c");
+	check_equal(pack.nitems, 3);
+	packs_reset(&pack);
+	check_equal(add("d"), PACK_TAKEN);
+	check_string(shown(packs_record(&pack)), "d");
+	limits.waits = true; // the last one may be spread: whether this is the last one is not known yet
+	check_equal(add("e"), PACK_TAKEN);
+	check_equal(add("f"), PACK_TAKEN);
+	check(!packs_is_complete(&pack, &limits));
+	check_equal(add("g"), PACK_FULL);
+	tear_down();
+}
+
+static void test_columns(void) {
+	set_up("echo {}", 0);
+	limits.items = 2;
+	struct record record = {.args = "a\0b", .size = 4, .nargs = 2};
+	check_equal(packs_add(&pack, &limits, &record, NULL, 1, &bad), PACK_TAKEN);
+	check_equal(packs_add(&pack, &limits, &record, NULL, 2, &bad), PACK_TAKEN);
+	check_string(shown(packs_record(&pack)), "a,b,a,b");
+	check_equal(pack.nargs, 4);
+	check_equal(pack.nitems, 2);
+	tear_down();
+}
+
+static void test_chars(void) {
+	set_up("echo {}", 0);
+	limits.chars = 12; // the command is shorter than that: "echo aa bb c" is not
+	limits.strict = true;
+	check_equal(add("aa"), PACK_TAKEN);
+	check_equal(add("bb"), PACK_TAKEN);
+	check_equal(add("c"), PACK_FULL);
+	check_equal(expanded_len(packs_record(&pack)), 10);
+	packs_reset(&pack);
+	check_equal(add("abcdef"), PACK_TAKEN);
+	packs_reset(&pack);
+	check_equal(add("abcdefg"), PACK_ALONE);
+	check_string(bad, "command line too long (12 >= 12)");
+	check_equal(pack.nitems, 0);
+	tear_down();
+}
+
+static void test_quotes_count(void) {
+	set_up("echo {}", 0);
+	limits.chars = 12;
+	limits.strict = true;
+	check_equal(add("a b"), PACK_TAKEN);
+	check(expanded_len(packs_record(&pack)) < 12);
+	check_equal(add("c d"), PACK_FULL);
+	tear_down();
+}
+
+static void test_longer_alone(void) {
+	// without -s one item may be as long as the system takes
+	static char text[140000];
+	set_up("echo {}", 0);
+	memset(text, 'x', 100000);
+	check_equal(add("a"), PACK_TAKEN);
+	check_equal(add(text), PACK_FULL);
+	packs_reset(&pack);
+	check_equal(add(text), PACK_TAKEN);
+	check_equal(add("a"), PACK_FULL);
+	packs_reset(&pack);
+	memset(text, 'x', sizeof(text) - 1);
+	check_equal(add(text), PACK_ALONE);
+	check_string(bad, "command line too long (140004 >= 131070)");
+	tear_down();
+}
+
+static void test_room(void) {
+	// with a large environment execve() takes less
+	set_up("/bin/echo {}", 0);
+	limits.room = 100;
+	int n = 0;
+	while (add("abcd") == PACK_TAKEN) {
+		++n;
+	}
+	// each is a blank or NUL, and a pointer
+	check(n * (int)(5 + sizeof(char *)) <= 100 && n >= 3);
+	tear_down();
+}
+
+// ---- what is no item ----
+
+static void test_bad_alone(void) {
+	set_up("echo {}", 0);
+	check_equal(add("a"), PACK_TAKEN);
+	check_equal(add_bad("x", "why"), PACK_ALONE);
+	check_string(bad, "why");
+	check_equal(add("b"), PACK_TAKEN);
+	check_string(shown(packs_record(&pack)), "a,b");
+	tear_down();
+}
+
+static void test_bad_counts(void) {
+	// with a number of items those behind a bad one must not move up into its place
+	set_up("echo {}", 0);
+	limits.items = 3;
+	check_equal(add("a"), PACK_TAKEN);
+	check_equal(add_bad("x", "why"), PACK_TAKEN);
+	check_equal(add("b"), PACK_TAKEN);
+	check_equal(add("c"), PACK_FULL);
+	check_string(pack.bad, "why");
+	check_string(shown(packs_record(&pack)), "x");
+	packs_reset(&pack);
+	check(!pack.bad);
+	check_equal(add("c"), PACK_TAKEN);
+	tear_down();
+}
+
+static void test_none_inserted(void) {
+	set_up("echo {}", 0);
+	limits.inserts_none = true;
+	limits.items = 1;
+	check_equal(add("a"), PACK_TAKEN);
+	check(packs_is_complete(&pack, &limits));
+	check_equal(packs_record(&pack).nargs, 0);
+	check_equal(packs_record(&pack).size, 0);
+	tear_down();
+}
+
+// ---- lengths ----
+
+static void test_list_and_context(void) {
+	// as GNU parallel counts: for plain items that is what comes out
+	static const struct { const char *command; unsigned flags; } cases[] = {
+		{"echo {}", 0}, {"echo a{}b", 0}, {"echo a{}b", TEMPLATE_CONTEXT}, {"echo {} {}", 0},
+	};
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); ++i) {
+		set_up(cases[i].command, cases[i].flags);
+		for (int n = 1; n <= 5; ++n) {
+			check_equal(add("item"), PACK_TAKEN);
+			size_t chars = packs_chars(&limits.measure, pack.nargs, pack.chars);
+			size_t len = expanded_len(packs_record(&pack));
+			check(chars >= len && chars <= len + 2 * (size_t)n);
+		}
+		tear_down();
+	}
+}
+
+static void test_measured(void) {
+	// records that are measured first and put together later: as many as packs_add() takes
+	static const char *const args[] = {"a", "bb cc", "it's", "", "*", "a/long/name.txt", "\n"};
+	static const char *const commands[] = {"echo {}", "echo 'x{}'; true \"{}\"", "/bin/echo {.} {/}"};
+	for (size_t c = 0; c < sizeof(commands) / sizeof(commands[0]); ++c) {
+		set_up(commands[c], 0);
+		limits.chars = 300;
+		limits.strict = true;
+		size_t sum = 0;
+		uint32_t n = 0, size = 0;
+		for (;; ++n) {
+			struct record record = one(args[n % 7]);
+			check(packs_measure(&limits, &record, n + 1, &size, &bad));
+			bool fits = packs_fit(&limits, n + 1, sum + size);
+			check_equal(fits, packs_add(&pack, &limits, &record, NULL, n + 1, &bad) == PACK_TAKEN);
+			if (!fits) {
+				break;
+			}
+			sum += size;
+			check(expanded_len(packs_record(&pack)) < 300);
+		}
+		check(n > 5);
+		tear_down();
+	}
+}
+
+static void test_measured_too_long(void) {
+	static char text[140000];
+	uint32_t size;
+	set_up("echo {}", 0);
+	memset(text, 'x', 100000);
+	struct record record = one(text);
+	check(packs_measure(&limits, &record, 1, &size, &bad)); // alone it is taken, but not with another
+	check_equal(size, 100000);
+	check(!packs_fit(&limits, 2, 100001));
+	memset(text, 'x', sizeof(text) - 1);
+	record = one(text);
+	check(!packs_measure(&limits, &record, 1, &size, &bad));
+	check_string(bad, "command line too long (140004 >= 131070)");
+	tear_down();
+}
+
+// ---- the last ones ----
+
+static void test_spread(void) {
+	set_up("echo {}", 0);
+	limits.waits = true;
+	for (int i = 0; i < 7; ++i) {
+		char arg[] = {(char)('a' + i), '\0'};
+		check_equal(add(arg), PACK_TAKEN);
+	}
+	check_equal(packs_spread(&pack, 3), 3);
+	check_equal(packs_spread(&pack, 7), 1);
+	check_equal(packs_spread(&pack, 100), 1);
+	check_equal(packs_spread(&pack, 1), 7);
+	check_equal(packs_spread(&pack, 0), 7);
+	check_string(shown(packs_slice(&pack, 0, 3)), "a,b,c");
+	check_string(shown(packs_slice(&pack, 3, 6)), "d,e,f");
+	check_string(shown(packs_slice(&pack, 6, 7)), "g");
+	check_equal(packs_slice(&pack, 3, 6).nargs, 3);
+	tear_down();
+}
+
+int main(int argc, char *argv[]) {
+	static const struct test tests[] = {
+		TEST("a pack is full at its number of items", test_items),
+		TEST("records bring all their arguments", test_columns),
+		TEST("a command is shorter than the limit, and one item that is not is alone", test_chars),
+		TEST("quotes count", test_quotes_count),
+		TEST("without a limit of the user's one item may be as long as the system takes", test_longer_alone),
+		TEST("no more than execve() takes", test_room),
+		TEST("what is no item stands alone", test_bad_alone),
+		TEST("with a number of items it takes its place, and spoils the pack", test_bad_counts),
+		TEST("-N0 counts items and inserts none", test_none_inserted),
+		TEST("lists and repeated words have the length that comes out", test_list_and_context),
+		TEST("records measured one by one fit as those that are added", test_measured),
+		TEST("a record measured as too long says so", test_measured_too_long),
+		TEST("the last items are spread over the slots", test_spread),
+	};
+	return test_main(tests, sizeof(tests) / sizeof(tests[0]), argc, argv);
+}

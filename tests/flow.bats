@@ -400,8 +400,8 @@ END
 @test "a job that fails does not remove what another one has made, or is making" {
 	make_fifo go
 	manifest <<'END'
-  good: {run: "echo good >out; read x <go", creates: out}
-  bad: {run: "until test -e out; do :; done; exit 1", creates: out, allow_failure: true, on_failure: "test -e out && echo there; echo >go"}
+  good: {run: "until test -e bad; do :; done; echo good >out; read x <go", creates: out}
+  bad: {run: ": >bad; until test -e out; do :; done; exit 1", creates: out, allow_failure: true, on_failure: "test -e out && echo there; echo >go"}
 END
 	exec 5<>go
 	run_fairpar -j2 -f m.yaml 5>&-

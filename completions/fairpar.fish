@@ -171,7 +171,7 @@ complete -c fairpar -n __fairpar_in_options -l files -l output-as-files -l outpu
 complete -c fairpar -n __fairpar_in_options -l files0 -d 'the same, with a NUL behind each name'
 complete -c fairpar -n __fairpar_in_options -l summary -a 'auto always never' -d 'print a summary at the end: auto, always, never'
 complete -c fairpar -n __fairpar_in_options -l from-log -r -F -d 'run nothing: print the summary of a run\'s log'
-complete -c fairpar -n __fairpar_in_options -l explain -d 'with --from-log: why jobs ran when and where'
+complete -c fairpar -n __fairpar_in_options -l explain -d 'say why jobs run when and where they do'
 complete -c fairpar -n __fairpar_in_options -l semaphore -d 'wait until less than -j (1) run, then run COMMAND'
 complete -c fairpar -n __fairpar_in_options -l id -l semaphore-name -l semaphorename -x -d 'the semaphore\'s name, else that of the terminal'
 complete -c fairpar -n __fairpar_in_options -l fg -d 'wait for the command, and exit with its status'

@@ -22,6 +22,7 @@
 //   ledger.c       ledger_add()       --joblog, and the jobs that --resume leaves out
 //   shelf.c        shelf_begin()      --results and --files: output in files and tables
 //   attempt.c      attempt_run()      one attempt: command, environment, child, output (emission.c: lines into items)
+//   explaining.c   explaining_print() --explain while the run goes: why a batch's next job has not started
 //   ending.c       ending_listen()    what is said at the end: the summary, and the last line
 //   beside.c       beside_finally()   what runs beside the items: on-failure, finally, listings
 //   products.c     products_end()     what jobs create, and who may remove a half one

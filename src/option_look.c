@@ -42,8 +42,9 @@ int option_look_take(struct options *options, enum option_id id, const char *val
 
 int option_look_check(const struct options *options, const bool given[NOPTIONS], int nwords) {
 	if (!options->from_log || options->manifest) { // with a manifest it is refused as every such option is
-		if (options->explain && !options->manifest) {
-			diag_error("--explain needs the log of a run: name it with --from-log FILE");
+		if (options->explained) {
+			diag_error("--explain=%s is for a run that has ended: name its log with --from-log FILE",
+			           diag_shows(options->explained));
 			return -1;
 		}
 		return 0;

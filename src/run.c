@@ -13,6 +13,7 @@
 #include "base/io.h"
 #include "blockfeed.h"
 #include "ending.h"
+#include "explaining.h"
 #include "feed.h"
 #include "later.h"
 #include "lineup.h"
@@ -249,6 +250,9 @@ static void answer_signal(struct run *run, int signal) {
 		break;
 	case SIGUSR1:
 		children_each(run->children, list_child, &now);
+		if (run->explaining) {
+			explaining_print(run);
+		}
 		break;
 	case SIGINT:
 	case SIGTERM:
@@ -530,6 +534,7 @@ static int open_listeners(struct run *run) {
 		return 0; // nothing happens
 	}
 	ending_listen(run);
+	explaining_listen(run);
 	return 0;
 }
 
@@ -693,6 +698,7 @@ int run_all(const struct options *options, struct context *context) {
 		ending_print(&run);
 	}
 	ending_close(&run);
+	explaining_close(&run);
 	buf_fini(&run.failures);
 	mutex_fini(&run.lock);
 	if (run.signal) {

@@ -20,6 +20,7 @@ struct admission;
 struct autopack;
 struct blockfeed;
 struct ending;
+struct explaining;
 struct feeds;
 struct ledger;
 struct shelf;
@@ -71,6 +72,7 @@ struct run {
 	struct emit *emit;         // NULL if all is ungrouped
 	struct trace *trace;       // --trace-service, or NULL
 	struct ending *ending;     // or NULL: no summary
+	struct explaining *explaining; // --explain, or NULL
 	struct telling *telling;   // or NULL: nobody listens
 	const struct pack_limits *packs; // of --pack=auto, or NULL: items go alone, or were packed as they were read
 	struct feeds *feeds;

@@ -158,8 +158,8 @@ end_log() {
 	assert_eq "$stderr" 'fairpar: error: --jobs cannot be combined with --from-log, which runs nothing'
 	run_fairpar 255 -f x.yaml --from-log log
 	assert_contains "$stderr" '--from-log cannot be combined with -f'
-	run_fairpar 255 --explain echo ::: a
-	assert_eq "$stderr" 'fairpar: error: --explain needs the log of a run: name it with --from-log FILE'
+	run_fairpar 255 --explain=a#1 echo ::: a
+	assert_eq "$stderr" 'fairpar: error: --explain=a#1 is for a run that has ended: name its log with --from-log FILE'
 }
 
 @test "--explain tells of each job why it ran when and where it did" {
@@ -176,4 +176,23 @@ end_log() {
 	assert_lines "docs: 3 jobs were skipped before their start: 'tests' failed"
 	run_fairpar 255 --from-log log --explain=9
 	assert_eq "$stderr" "fairpar: error: there is no job '9' in 'log'"
+}
+
+@test "--explain lets SIGUSR1 tell why the next job of each batch has not started" {
+	make_fifo go
+	manifest <<'END'
+  full: {args: [1, 2, 3, 4], run: ": >full.{}; read x <go"}
+  limited: {args: [1, 2], max_parallel: 1, run: ": >limited.{}; read x <go"}
+  later: {needs: [full], run: "true"}
+END
+	exec 5<>go
+	start_fairpar -j3 --explain --summary=never -f m.yaml 5>&-
+	timeout 60 bash -c 'until [[ -e full.1 && -e full.2 && -e limited.1 ]]; do :; done'
+	kill -USR1 "$fairpar_pid"
+	timeout 60 bash -c 'until grep -q "batch .limited" "$1"; do :; done' bash "$BATS_TEST_TMPDIR/stderr"
+	printf '\n\n\n\n\n\n' >&5
+	end_fairpar
+	assert_contains "$stderr" "fairpar: batch 'later': waits for full, for "
+	assert_contains "$stderr" "fairpar: batch 'full': 2 queued, 2 running; the next waits for its turn: all 3 slots are taken"
+	assert_contains "$stderr" "fairpar: batch 'limited': 1 queued, 1 running; the next waits for its limit of 1 at once"
 }

@@ -3,6 +3,7 @@
 //	pool.c    the calls from outside, and the design
 //	worker.c  threads: look for work, park, wake, run
 //	names.c   queues by name: open, close, remove, remember
+//	view.c    what each queue waits for, for who asks
 //	hold.c    the items a queue holds: chunks in memory and on disk, local lists
 
 #ifndef FAIRPAR_ENGINE_INSIDE_H

@@ -234,6 +234,33 @@ void pool_pause(struct pool *pool, bool paused);
 // Changes the number of slots; more take effect at once, fewer as running items end.
 void pool_set_slots(struct pool *pool, unsigned slots);
 
+// Why the next item of a queue has not started.
+enum queue_wait {
+	QUEUE_NEXT,      // it is about to
+	QUEUE_PAUSED,    // the queue is paused, or the pool
+	QUEUE_LIMIT,     // max_parallel
+	QUEUE_SLOTS,     // all slots are taken
+	QUEUE_GATHERS,   // its turn has come, and it waits for all the slots that it needs
+	QUEUE_BEHIND,    // so does an item of another queue: nothing else starts
+	QUEUE_START,     // start_interval has not passed
+	QUEUE_DISK,      // it is being read back
+};
+
+struct queue_view {
+	const char *name;    // borrowed for the call
+	uint64_t queued, running; // items
+	enum queue_wait wait;
+	bool is_long;        // served by dedicated threads
+	uint32_t limit;      // max_parallel, 0: none
+	unsigned slots;      // of the pool, or its dedicated threads at most
+	unsigned width;      // QUEUE_GATHERS and QUEUE_BEHIND: slots that the item needs
+};
+
+typedef void queue_view_fn(void *arg, const struct queue_view *view);
+
+// Shows each queue that has an item that has not started. Under the pool's lock: `fn` must not call the pool.
+void pool_each_queue(struct pool *pool, queue_view_fn *fn, void *arg);
+
 struct pool_stat {
 	uint64_t queued;     // items not yet started
 	uint64_t running;    // items, on slots

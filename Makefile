@@ -241,6 +241,7 @@ model:
 
 # SOURCE=TARGET, each where it exists.
 installed := $(foreach pair,man/fairpar.1=$(MANDIR)/man1/fairpar.1 man/fairpar-xargs.1=$(MANDIR)/man1/fairpar-xargs.1 \
+	man/fairpar-events.5=$(MANDIR)/man5/fairpar-events.5 \
 	man/fairpar-manifest.5=$(MANDIR)/man5/fairpar-manifest.5 man/fairpar-tutorial.7=$(MANDIR)/man7/fairpar-tutorial.7 \
 	man/fairpar-parallel.7=$(MANDIR)/man7/fairpar-parallel.7 \
 	completions/fairpar.bash=$(BASHCOMPDIR)/fairpar completions/_fairpar=$(ZSHCOMPDIR)/_fairpar \

@@ -1,6 +1,6 @@
 # fish completion for fairpar, made by: fairpar --completions fish
 
-set -g __fairpar_valued -a --arg-file -d --delimiter -C --colsep --header --trim -E -e --eof --arg-sep --arg-file-sep -I -i --replace --er --extensionreplace --bnr --basenamereplace --dnr --dirnamereplace --bner --basenameextensionreplace --seqreplace --slotreplace -n --max-args --maxargs -N --max-replace-args --maxreplaceargs -L --lines -s --max-chars --maxchars --pack --batch --batch-by --weight --max-parallel --priority --fair --max-long --queue-mem --then --on-failure -f --manifest --block --block-size --blocksize --recend --recstart -j -P --jobs --max-procs --shell --timeout --retries --term-seq --termseq --nice --workdir --wd --work-dir --tmpdir --tempdir --process-slot-var --env --load --memfree --memsuspend --delay --tagstring --halt --halt-on-error --exit-status --trace-service --joblog --jl --results --result --res --from-log --id --semaphore-name --semaphorename --semaphore-timeout --semaphoretimeout --st --completions
+set -g __fairpar_valued -a --arg-file -d --delimiter -C --colsep --header --trim -E -e --eof --arg-sep --arg-file-sep -I -i --replace --er --extensionreplace --bnr --basenamereplace --dnr --dirnamereplace --bner --basenameextensionreplace --seqreplace --slotreplace -n --max-args --maxargs -N --max-replace-args --maxreplaceargs -L --lines -s --max-chars --maxchars --pack --batch --batch-by --weight --max-parallel --priority --fair --max-long --queue-mem --then --on-failure -f --manifest --block --block-size --blocksize --recend --recstart -j -P --jobs --max-procs --shell --timeout --retries --term-seq --termseq --nice --workdir --wd --work-dir --tmpdir --tempdir --process-slot-var --env --load --memfree --memsuspend --delay --tagstring --halt --halt-on-error --exit-status --trace-service --joblog --jl --log --results --result --res --from-log --id --semaphore-name --semaphorename --semaphore-timeout --semaphoretimeout --st --completions
 set -g __fairpar_manifests -f --manifest
 
 # Walks over fairpar and its options, up to the cursor. Then the words behind them, its command, are printed; or
@@ -166,6 +166,8 @@ complete -c fairpar -n __fairpar_in_options -l joblog -l jl -r -F -d 'write a ro
 complete -c fairpar -n __fairpar_in_options -l resume -d 'leave out the jobs that the joblog has'
 complete -c fairpar -n __fairpar_in_options -l resume-failed -l resumefailed -d 'the same, but run those that failed again'
 complete -c fairpar -n __fairpar_in_options -l retry-failed -l retryfailed -d 'run what failed again, as the joblog has it'
+complete -c fairpar -n __fairpar_in_options -l log -r -F -d 'write what happens in the run as JSON lines'
+complete -c fairpar -n __fairpar_in_options -l log-output -d 'write what jobs write to the log, too'
 complete -c fairpar -n __fairpar_in_options -l results -l result -l res -r -F -d 'keep the output in files, or in a table'
 complete -c fairpar -n __fairpar_in_options -l files -l output-as-files -l outputasfiles -d 'keep stdout in files and print their names'
 complete -c fairpar -n __fairpar_in_options -l files0 -d 'the same, with a NUL behind each name'

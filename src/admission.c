@@ -15,6 +15,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 
 enum { LOOK_AGAIN_MS = 1000 }; // GNU parallel's longest pause between two looks
 
@@ -38,6 +39,9 @@ struct admission {
 	struct swapped swapped;
 	uint64_t swap_looked;    // when it was last read
 	bool has_waited, has_missed; // there was a message for it
+	enum event_why why;      // what it waits for; under the lock
+	uint64_t told_since;     // when that began that was told; 0: nothing is
+	enum event_why told_why;
 
 	mutex slots_lock;        // of jobs_file
 	struct slots_watch jobs_file;
@@ -45,6 +49,7 @@ struct admission {
 
 	// of the event loop
 	uint64_t look;           // when to look at the memory next
+	uint64_t held_since;     // when children were stopped, and that was told; or 0
 	unsigned held;           // children that were stopped
 	atomic_bool look_soon;   // a child has ended
 };
@@ -182,6 +187,20 @@ static void wake_first(struct admission *admission) {
 	}
 }
 
+// `why` NULL: nothing keeps jobs from starting.
+static void tell_look(struct run *run, enum event_why kind, const char *why) {
+	struct admission *admission = run->admission;
+	if (admission->told_since > 0 && (!why || kind != admission->told_why)) {
+		telling_wait_end(run, NULL, 0, admission->told_why, admission->told_since);
+		admission->told_since = 0;
+	}
+	if (why && admission->told_since == 0) {
+		admission->told_since = now_ns();
+		admission->told_why = kind;
+		telling_wait(run, NULL, 0, kind, why);
+	}
+}
+
 // Looks whether the first in the line may start, with the lock, which is given back meanwhile. Returns 0 if so, else when
 // to look again; *ret_ended counts the ends before it.
 static uint64_t look(struct run *run, uint64_t *ret_ended) {
@@ -190,20 +209,27 @@ static uint64_t look(struct run *run, uint64_t *ret_ended) {
 	bool alone = admission->running == 0;
 	*ret_ended = admission->nended;
 	if (now < due) {
+		admission->why = WHY_DELAY;
 		return due;
 	}
 	mutex_unlock(&admission->lock);
 	struct buf why = BUF_INIT;
 	look_at_load(run, &why);
+	enum event_why kind = why.len > 0 ? WHY_LOAD : WHY_MEMORY;
 	look_at_memory(run, &why);
+	kind = why.len > 0 ? kind : WHY_LOAD;
 	look_at_swap(run, &why);
 	bool may = why.len == 0;
+	if (run->telling) {
+		tell_look(run, kind, why.data);
+	}
 	if (!may && alone && !admission->has_waited) {
 		diag_note("waiting: %s", why.data);
 		admission->has_waited = true;
 	}
 	buf_fini(&why);
 	mutex_lock(&admission->lock);
+	admission->why = may ? admission->why : kind;
 	return may ? 0 : now_ns() + (uint64_t)LOOK_AGAIN_MS * NS_PER_MS;
 }
 
@@ -226,9 +252,10 @@ static bool wait_turn(struct run *run, struct waiter *waiter) {
 	return false;
 }
 
-bool admission_enter(struct run *run, unsigned slot, bool must) {
+bool admission_enter(struct run *run, unsigned slot, bool must, struct admission_wait *ret_wait) {
 	struct admission *admission = run->admission;
 	struct waiter waiter;
+	uint64_t since = run->telling ? now_ns() : 0;
 	if (!admission->gates) {
 		return true;
 	}
@@ -237,6 +264,7 @@ bool admission_enter(struct run *run, unsigned slot, bool must) {
 	list_push_back(&admission->waiting, &waiter.link);
 	lineup_pass(run, slot);
 	bool may = wait_turn(run, &waiter) || must;
+	*ret_wait = (struct admission_wait){.ns = run->telling ? now_ns() - since : 0, .why = admission->why};
 	list_remove(&waiter.link);
 	if (may) {
 		++admission->running;
@@ -336,6 +364,20 @@ void admission_leave(struct run *run, const struct result *result) {
 
 // ---- those that run ----
 
+static void tell_held(struct run *run, uint64_t bytes) {
+	struct admission *admission = run->admission;
+	if (admission->held > 0 && admission->held_since == 0) {
+		char what[100];
+		snprintf(what, sizeof(what), "%u running job%s stopped, %s of memory available", admission->held,
+		         admission->held == 1 ? "" : "s", memory_show(bytes));
+		admission->held_since = now_ns();
+		telling_wait(run, NULL, 0, WHY_SUSPEND, what);
+	} else if (admission->held == 0 && admission->held_since > 0) {
+		telling_wait_end(run, NULL, 0, WHY_SUSPEND, admission->held_since);
+		admission->held_since = 0;
+	}
+}
+
 static void make_room(struct run *run, uint64_t bytes) {
 	const struct options *options = run->options;
 	struct admission *admission = run->admission;
@@ -356,6 +398,9 @@ static void make_room(struct run *run, uint64_t bytes) {
 		most = n > admission->held ? n - admission->held + 1 : 1; // one at a time: the next reading tells what it takes
 	}
 	admission->held = children_hold_young(run->children, most);
+	if (run->telling) {
+		tell_held(run, bytes);
+	}
 }
 
 static uint64_t watch_memory(struct run *run, uint64_t now) {

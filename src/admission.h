@@ -7,6 +7,7 @@
 #ifndef FAIRPAR_ADMISSION_H
 #define FAIRPAR_ADMISSION_H
 
+#include "job/event.h"
 #include "run.h"
 
 // Makes run->admission, if the options ask for any of it; `jobs` is the value of -j (borrowed). Returns 0, or -1 after a
@@ -16,9 +17,15 @@ void admission_close(struct run *run);
 
 // All the following: only if run->admission is not NULL.
 
+// How long a child had to wait.
+struct admission_wait {
+	uint64_t ns;          // 0: not at all, or nobody listens
+	enum event_why why;
+};
+
 // Waits until the next child may start, the one on that slot. Returns false if the run was cut short before; `must` is for
 // children that start even then, without waiting any longer.
-bool admission_enter(struct run *run, unsigned slot, bool must);
+bool admission_enter(struct run *run, unsigned slot, bool must, struct admission_wait *ret_wait);
 
 // The child runs: it counts in the next reading.
 void admission_started(struct run *run);

@@ -11,6 +11,7 @@
 #include "plan/shell.h"
 #include "shelf.h"
 #include "telling.h"
+#include "telling_log.h"
 #include "terminal.h"
 
 #include <errno.h>
@@ -30,7 +31,10 @@ static void desk_free(void *arg) {
 	buf_fini(&desk->label);
 	buf_fini(&desk->vars);
 	buf_fini(&desk->path);
+	buf_fini(&desk->row);
 	buf_fini(&desk->told.tail);
+	buf_fini(&desk->told.recent);
+	free(desk->tap);
 	context_unref(desk->context);
 	free(desk->env);
 	free(desk);
@@ -79,6 +83,8 @@ static struct expansion expansion_of(const struct job *job, unsigned slot) {
 }
 
 // ---- the environment ----
+
+enum { TAP_BYTES = 64 * 1024 };
 
 enum { NVARS = 12 }; // set for each job, see build_env()
 
@@ -150,15 +156,41 @@ static void build_env(struct desk *desk, const struct job *job, const struct att
 
 struct drained {
 	struct run *run;
+	struct desk *desk;
+	const struct job *job;
+	bool told;                   // somebody wants to see it
 	struct spool *spool;
 	struct results *results;
 	struct emission *emission;
 };
 
+// Reads for those who want to see it, and passes it on.
+static ssize_t drain_told(const struct drained *drained, enum child_stream stream, int fd) {
+	struct desk *desk = drained->desk;
+	if (!desk->tap) {
+		desk->tap = xmalloc(TAP_BYTES);
+	}
+	ssize_t n = read(fd, desk->tap, TAP_BYTES);
+	if (n <= 0) {
+		return n;
+	}
+	telling_output(desk, drained->job, (int)stream, desk->tap, (size_t)n);
+	if (stream == STREAM_OUT && drained->emission) {
+		emission_take(drained->emission, desk->tap, (size_t)n);
+	} else if (drained->results && results_takes(drained->results, (int)stream)) {
+		results_add(drained->results, (int)stream, desk->tap, (size_t)n);
+	} else {
+		spool_add(drained->spool, (int)stream, desk->tap, (size_t)n);
+	}
+	return n;
+}
+
 static ssize_t drain_readable(void *arg, enum child_stream stream, int fd) {
 	struct drained *drained = arg;
 	ssize_t n;
-	if (stream == STREAM_OUT && drained->emission) {
+	if (drained->told) {
+		n = drain_told(drained, stream, fd);
+	} else if (stream == STREAM_OUT && drained->emission) {
 		n = emission_readable(drained->emission, fd);
 	} else if (drained->results && results_takes(drained->results, (int)stream)) {
 		n = results_readable(drained->results, (int)stream, fd);
@@ -208,7 +240,7 @@ void job_open_spool(struct desk *desk, struct job *job, unsigned slot) {
 // nobody whose output it could mix with or hold up.
 static void let_through(struct run *run, const struct job *job) {
 	const struct recipe *recipe = job->recipe;
-	if (!job->spool || run->options->color_failed || !atomic_load_relaxed(&run->all_read) || recipe->attempts > 1 || recipe->nthen > 0) {
+	if (!job->spool || run->options->color_failed || telling_log_is_on_stdout(run) || !atomic_load_relaxed(&run->all_read) || recipe->attempts > 1 || recipe->nthen > 0) {
 		return;
 	}
 	if (run->options->sem.is_on && !run->options->sem.foreground) {
@@ -322,14 +354,20 @@ struct starting {
 	const struct attempt *attempt;
 };
 
-static void child_started(void *arg, pid_t pid) {
+static void child_waits(void *arg) {
+	const struct starting *starting = arg;
+	telling_memory(starting->desk, starting->job, /* waits */ true);
+}
+
+static void child_started(void *arg, pid_t pid, uint64_t start) {
 	const struct starting *starting = arg;
 	struct run *run = starting->desk->run;
 	if (run->admission && !starting->attempt->cleanup) {
 		admission_started(run);
 	}
 	if (run->telling) {
-		telling_job_start(starting->desk, starting->job, (int)pid);
+		telling_memory(starting->desk, starting->job, /* waits */ false);
+		telling_job_start(starting->desk, starting->job, (int)pid, start);
 	}
 }
 
@@ -338,7 +376,8 @@ static void run_child(struct desk *desk, const struct job *job, const struct att
 	struct run *run = desk->run;
 	const struct recipe *recipe = job->recipe;
 	struct drained drained = {
-		.run = run, .spool = job->spool, .results = job->results, .emission = attempt->emission,
+		.run = run, .desk = desk, .job = job, .spool = job->spool, .results = job->results, .emission = attempt->emission,
+		.told = run->telling && (telling_wants(run, TELL_OUTPUT) || recipe->output == OUTPUT_LINE_BUFFER),
 	};
 	struct drain drain = {.readable = drain_readable, .arg = &drained};
 	struct starting starting = {.desk = desk, .job = job, .attempt = attempt};
@@ -360,6 +399,7 @@ static void run_child(struct desk *desk, const struct job *job, const struct att
 		.unlink_path = job->makes_product && !attempt->ended ? job_product(job, attempt->slot, &desk->path) : NULL,
 		.scratch = desk->scratch,
 		.started = run->telling || (run->admission && !attempt->cleanup) ? child_started : NULL,
+		.waits = run->telling ? child_waits : NULL,
 		.started_arg = &starting,
 	};
 	struct block_input input;
@@ -369,6 +409,9 @@ static void run_child(struct desk *desk, const struct job *job, const struct att
 	}
 	struct spawn_error error;
 	child_run(run->children, &config, ret_result, &error);
+	if (run->telling) {
+		telling_memory(desk, job, /* waits */ false);
+	}
 	if (config.foreground) {
 		terminal_take_back(run, ret_result);
 	}
@@ -398,8 +441,12 @@ static void admit_child(struct desk *desk, const struct job *job, const struct a
                         struct result *ret_result) {
 	struct run *run = desk->run;
 	*ret_result = (struct result){.outcome = OUTCOME_CANCELLED};
-	if (!admission_enter(run, attempt->slot, /* must */ attempt->ended != NULL)) {
+	struct admission_wait wait = {.ns = 0};
+	if (!admission_enter(run, attempt->slot, /* must */ attempt->ended != NULL, &wait)) {
 		return;
+	}
+	if (wait.ns > 0) {
+		telling_admitted(desk, wait.why, wait.ns);
 	}
 	bool asks = run->options->interactive && !attempt->ended;
 	if (!asks || terminal_confirm(run, buf_str(&desk->text))) {

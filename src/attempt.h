@@ -39,6 +39,8 @@ struct job {
 struct told {
 	bool started;              // that it has
 	uint64_t queued;           // as of then
+	uint64_t memory_since;     // when it began to wait for memory; 0: it did not, or no longer does
+	struct buf recent;         // of a job that writes line by line: what it wrote last
 	uint64_t admission;        // of that, nanoseconds that it waited to be let in
 	enum event_why admission_why;
 	uint64_t out_bytes, err_bytes;
@@ -60,9 +62,11 @@ struct desk {
 	struct worker *worker;
 	struct child_scratch *scratch;
 	struct command command;
+	char *tap;                 // READ_BYTES for what is told of output, once needed
 	struct buf text;           // the command for people
 	struct buf label;
 	struct buf vars;           // the variables of the job's environment, NUL behind each
+	struct buf row;            // scratch: the command of its row in the joblog
 	struct buf path;           // of what the job creates
 	struct context *context;   // of a job in a directory of its own, or NULL
 	char **env;

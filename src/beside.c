@@ -9,6 +9,7 @@
 #include "plan/globs.h"
 #include "stages.h"
 #include "telling.h"
+#include "telling_log.h"
 #include "work.h"
 
 // The end of the attempt and of its output.
@@ -17,6 +18,9 @@ static void finish(struct desk *desk, struct job *job, const struct result *resu
 		telling_look(desk, job, result, NEXT_NOTHING);
 	}
 	if (job->spool) {
+		if (telling_log_is_on_stdout(desk->run)) {
+			spool_complete(job->spool);
+		}
 		spool_finish(job->spool);
 		job->spool = NULL;
 	}

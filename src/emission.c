@@ -68,6 +68,17 @@ ssize_t emission_readable(struct emission *emission, int fd) {
 	return n;
 }
 
+void emission_take(struct emission *emission, const char *mem, size_t len) {
+	emission->bytes += len;
+	if (emission->hold) {
+		buf_add(&emission->held, mem, len);
+		return;
+	}
+	cutter_add(&emission->cutter, mem, len);
+	add_lines(emission);
+	submit(emission);
+}
+
 void emission_end(struct emission *emission, bool keep) {
 	if (keep) {
 		cutter_add(&emission->cutter, buf_str(&emission->held), emission->held.len);

@@ -26,6 +26,9 @@ void emission_begin(struct emission *emission, struct worker *worker, struct que
 // Reads what is there from the pipe; as struct drain.readable.
 ssize_t emission_readable(struct emission *emission, int fd);
 
+// The same with bytes that were read already.
+void emission_take(struct emission *emission, const char *mem, size_t len);
+
 // Adds one item that is no line of a stream.
 void emission_add(struct emission *emission, const char *text);
 

@@ -93,16 +93,16 @@ bool ledger_add(struct desk *desk, const struct job *job, unsigned slot, const s
 		return false;
 	}
 	struct expansion x = {.record = &job->record, .seq = job->item.seq, .slot = slot};
-	buf_reset(&desk->text);
-	add_command(job->recipe, &x, &desk->text);
+	buf_reset(&desk->row);
+	add_command(job->recipe, &x, &desk->row);
 	struct joblog_row row = {
 		.seq = job->item.seq,
 		.result = result,
 		.start = job->start ? job->start : result->start,
 		.sent = job->block ? block_sent(job->block) : 0,
 		.received = received,
-		.command = buf_str(&desk->text),
-		.command_len = desk->text.len,
+		.command = buf_str(&desk->row),
+		.command_len = desk->row.len,
 	};
 	struct buf line = BUF_INIT;
 	joblog_format(&row, &line);

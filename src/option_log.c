@@ -1,4 +1,4 @@
-// The options of the joblog, of --resume and its kin, and of result files.
+// The options of the logs, of --resume and its kin, and of result files.
 
 #include "option_log.h"
 
@@ -21,6 +21,11 @@ int option_log_take(struct options *options, enum option_id id, const char *valu
 	case OPT_JOBLOG:
 		options->joblog_append = value[0] == '+';
 		return take_path(id, value + options->joblog_append, &options->joblog);
+	case OPT_LOG:
+		return take_path(id, value, &options->log);
+	case OPT_LOG_OUTPUT:
+		options->log_output = true;
+		return 0;
 	case OPT_RESULTS:
 		return take_path(id, value, &options->results);
 	case OPT_FILES0:
@@ -50,13 +55,17 @@ bool option_results_is_table(const char *path) {
 	return has_ending(path, ".csv") || has_ending(path, ".tsv") || has_ending(path, ".json");
 }
 
+static bool is_stdout(const char *log) {
+	return log && (strcmp(log, "-") == 0 || strcmp(log, "fd:1") == 0);
+}
+
 // A row holds the whole output of a job.
 static int check_table(const struct options *options) {
 	if (!options->results || !option_results_is_table(options->results) || options->dry_run) {
 		return 0;
 	}
 	const char *other = options->output == OUTPUT_UNGROUP ? "ungroup" : options->output == OUTPUT_LINE_BUFFER ? "line-buffer"
-		: options->files ? "files" : options->joblog && strcmp(options->joblog, "-") == 0 ? "joblog -" : NULL;
+		: options->files ? "files" : is_stdout(options->log) ? "log -" : options->joblog && strcmp(options->joblog, "-") == 0 ? "joblog -" : NULL;
 	if (other) {
 		diag_error("--results %s cannot be combined with --%s: each row holds the whole output of a job",
 		           diag_shows(options->results), other);
@@ -70,6 +79,10 @@ int option_log_check(const struct options *options) {
 		[RESUME_SEEN] = OPT_RESUME, [RESUME_FAILED] = OPT_RESUME_FAILED, [RESUME_RETRY] = OPT_RETRY_FAILED,
 	};
 	if (check_table(options) != 0) {
+		return -1;
+	}
+	if (options->log_output && !options->log) {
+		diag_error("--log-output needs a log: name it with --log FILE");
 		return -1;
 	}
 	if (options->resume == RESUME_NOT) {

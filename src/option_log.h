@@ -1,4 +1,4 @@
-// The options of the joblog, of --resume and its kin, and of result files.
+// The options of the logs, of --resume and its kin, and of result files.
 
 #ifndef FAIRPAR_OPTION_LOG_H
 #define FAIRPAR_OPTION_LOG_H

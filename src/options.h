@@ -184,6 +184,10 @@ struct options {
 	bool explain;
 	const char *explained;           // which job, or NULL
 
+	// log of events
+	const char *log;                 // FILE, "-" or "fd:N"; or NULL
+	bool log_output;
+
 	// results
 	const char *results;             // --results, or NULL
 	bool files;                      // --files, with

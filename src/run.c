@@ -25,6 +25,7 @@
 #include "slots/slots.h"
 #include "stages.h"
 #include "telling.h"
+#include "telling_log.h"
 #include "terminal.h"
 #include "work.h"
 
@@ -535,12 +536,15 @@ static int open_listeners(struct run *run) {
 	}
 	ending_listen(run);
 	explaining_listen(run);
-	return 0;
+	return telling_log_listen(run);
 }
 
 // Opens what the run needs. Returns 0, or -1 after a message.
 static int run_open(struct run *run) {
 	const struct options *options = run->options;
+	if (telling_log_open(run) != 0) {
+		return -1;
+	}
 	run->signal_fd = signals_open();
 	run->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (run->signal_fd < 0 || run->wake_fd < 0) {
@@ -589,9 +593,6 @@ static int run_open(struct run *run) {
 }
 
 static void run_close(struct run *run) {
-	if (run->signal) {
-		signals_release();
-	}
 	if (run->pool) {
 		stop(run); // a halt has stopped the pool alone
 		pool_wait_idle(run->pool, NULL, TIME_NEVER);
@@ -603,15 +604,23 @@ static void run_close(struct run *run) {
 		blockfeed_close(run->blocks);
 	}
 	reap_batches(run);
+	run->resumed = ledger_done(run);
+	if (run->signal) {
+		answer_signals(run); // one that came with the first is not to keep the end from being told
+		if (run->telling) {
+			telling_end(run, 128 + run->signal, run->signal);
+		}
+		signals_release();
+	}
 	later_destroy(run->later);
 	products_destroy(run->products);
 	admission_close(run);
 	lineup_close(run);
 	terminal_close(run);
-	run->resumed = ledger_done(run);
 	if (run->emit && emit_destroy(run->emit) != 0) {
 		atomic_store_relaxed(&run->trouble, true);
 	}
+	run->emit = NULL;
 	ledger_close(run); // after the output, for rows come behind it
 	shelf_close(run);
 	if (run->children) {
@@ -660,7 +669,10 @@ static int run_status(struct run *run) {
 
 // Returns the exit status: that which was told, unless what listens has had trouble.
 static int end_telling(struct run *run, int status, int signal) {
-	telling_end(run, signal ? 128 + signal : status, signal);
+	if (!run->signal) { // else run_close() has, before another signal can kill
+		telling_end(run, signal ? 128 + signal : status, signal);
+	}
+	telling_log_close(run);
 	telling_close(run);
 	return atomic_load_relaxed(&run->trouble) ? EXIT_TROUBLE : status;
 }

@@ -29,6 +29,7 @@ struct products;
 struct stage;
 struct stages;
 struct telling;
+struct telling_log;
 struct news;
 struct terminal;
 
@@ -74,6 +75,7 @@ struct run {
 	struct ending *ending;     // or NULL: no summary
 	struct explaining *explaining; // --explain, or NULL
 	struct telling *telling;   // or NULL: nobody listens
+	struct telling_log *log;   // of --log and what is made from a log, or NULL
 	const struct pack_limits *packs; // of --pack=auto, or NULL: items go alone, or were packed as they were read
 	struct feeds *feeds;
 	struct blockfeed *blocks;  // of --pipe and --pipe-part, or NULL

@@ -4,7 +4,9 @@
 
 #include "base/alloc.h"
 #include "base/diag.h"
+#include "process/memory.h"
 #include "stages.h"
+#include "telling_log.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -44,6 +46,7 @@ struct telling {
 	unsigned wants;        // of all
 	struct event_lost lost;        // jobs is 0: nothing to tell; under the lock
 	const struct batch *lost_batch;
+	uint64_t slot_time;            // nanoseconds times slots so far; under the lock
 	atomic_uint_least64_t tails;   // taken so far
 	char run[ULID_LEN + 1];
 };
@@ -96,11 +99,19 @@ static void tell_now(struct telling *telling, struct event *event) {
 	call(telling, event);
 }
 
+static void flush_log(struct run *run, bool may_wait) {
+	if (run->log) {
+		telling_log_flush(run, may_wait);
+	}
+}
+
 static void tell(struct run *run, struct event *event) {
 	struct telling *telling = run->telling;
 	mutex_lock(&telling->lock);
 	tell_now(telling, event);
 	mutex_unlock(&telling->lock);
+	// a worker may be held up by who reads the log, the event loop may not
+	flush_log(run, event->kind == EVENT_JOB_START || event->kind == EVENT_OUTPUT);
 }
 
 void telling_tick(struct run *run) {
@@ -108,6 +119,7 @@ void telling_tick(struct run *run) {
 	mutex_lock(&telling->lock);
 	flush_lost(telling);
 	mutex_unlock(&telling->lock);
+	flush_log(run, /* may_wait */ false);
 }
 
 // ---- the run ----
@@ -186,6 +198,7 @@ void telling_begin(struct run *run) {
 	mutex_lock(&telling->lock);
 	call(telling, &event);
 	mutex_unlock(&telling->lock);
+	flush_log(run, /* may_wait */ false);
 	free(cwd);
 	free(parent);
 }
@@ -195,6 +208,9 @@ void telling_slots(struct run *run, unsigned slots, const char *why) {
 }
 
 void telling_end(struct run *run, int exit_status, int signal) {
+	if (run->telling->run[0] == '\0') {
+		return; // it has not begun
+	}
 	mutex_lock(&run->lock);
 	const struct tally *tally = &run->tally;
 	struct event event = {
@@ -207,6 +223,7 @@ void telling_end(struct run *run, int exit_status, int signal) {
 			.allowed = run->allowed,
 			.current = run->current,
 			.resumed = run->resumed,
+			.slot_time = run->telling->slot_time,
 			.exit_status = exit_status,
 			.signal = signal,
 		},
@@ -263,6 +280,7 @@ void telling_batch_end(struct batch *batch) {
 		event.u.batch_end.batch = batch->name;
 		tell_now(telling, &event);
 		mutex_unlock(&telling->lock);
+		flush_log(batch->run, /* may_wait */ false);
 	}
 	free(news->why);
 	free(news);
@@ -321,8 +339,9 @@ void telling_wait_end(struct run *run, const struct batch *batch, uint64_t numbe
 // ---- attempts ----
 
 void telling_attempt(struct desk *desk) {
-	desk->told = (struct told){.tail = desk->told.tail};
+	desk->told = (struct told){.tail = desk->told.tail, .recent = desk->told.recent};
 	buf_reset(&desk->told.tail);
+	buf_reset(&desk->told.recent);
 }
 
 void telling_admitted(struct desk *desk, enum event_why why, uint64_t ns) {
@@ -390,11 +409,26 @@ static void end_reserve(const struct desk *desk, const struct job *job) {
 	}
 }
 
-void telling_job_start(struct desk *desk, const struct job *job, int pid) {
-	uint64_t now = now_ns();
+void telling_memory(struct desk *desk, const struct job *job, bool waits) {
+	struct told *told = &desk->told;
+	uint64_t since = told->memory_since, now = now_ns();
+	if (waits && since == 0) {
+		told->memory_since = now;
+		struct buf what = BUF_INIT;
+		buf_printf(&what, "%s of memory", memory_show(job->recipe->memory));
+		telling_wait(desk->run, job->batch, job->item.number, WHY_MEMORY, buf_str(&what));
+		buf_fini(&what);
+	} else if (!waits && since > 0) {
+		told->memory_since = 0;
+		telling_admitted(desk, WHY_MEMORY, now - since);
+		telling_wait_end(desk->run, job->batch, job->item.number, WHY_MEMORY, since);
+	}
+}
+
+void telling_job_start(struct desk *desk, const struct job *job, int pid, uint64_t start) {
 	struct told *told = &desk->told;
 	told->started = true;
-	told->queued = job->queued ? minus(now, job->queued) : 0;
+	told->queued = job->queued ? minus(start, job->queued) : 0;
 	end_reserve(desk, job);
 	tell(desk->run, &(struct event){
 		.kind = EVENT_JOB_START,
@@ -405,7 +439,7 @@ void telling_job_start(struct desk *desk, const struct job *job, int pid) {
 			.source = source_of(desk),
 			.lag = worker_facts(desk->worker)->lag,
 			.queued = told->queued,
-			.why = told->queued >= WORTH_A_REASON ? reason(desk, job, job->queued, now) : WHY_TURN,
+			.why = told->queued >= WORTH_A_REASON ? reason(desk, job, job->queued, start) : WHY_TURN,
 			.from = job->from,
 			.command = buf_str(&desk->text),
 			.command_len = desk->text.len,
@@ -415,15 +449,27 @@ void telling_job_start(struct desk *desk, const struct job *job, int pid) {
 	});
 }
 
+// So that its last lines are known when they have been written already.
+static void keep_recent(struct buf *recent, const char *data, size_t len) {
+	if (recent->len + len > (size_t)2 * TAIL_BYTES && recent->len > TAIL_BYTES) {
+		memmove(recent->data, recent->data + recent->len - TAIL_BYTES, TAIL_BYTES);
+		recent->len = TAIL_BYTES;
+	}
+	size_t n = len < TAIL_BYTES ? len : TAIL_BYTES;
+	buf_add(recent, data + len - n, n);
+}
+
 void telling_output(struct desk *desk, const struct job *job, int stream, const char *data, size_t len) {
-	struct telling *telling = desk->run->telling;
-	struct event event = {
+	if (job->spool && job->recipe->output == OUTPUT_LINE_BUFFER) {
+		keep_recent(&desk->told.recent, data, len);
+	}
+	if (!(desk->run->telling->wants & TELL_OUTPUT)) {
+		return;
+	}
+	tell(desk->run, &(struct event){
 		.kind = EVENT_OUTPUT,
 		.u.output = {.id = identify(desk, job), .stream = stream + 1, .data = data, .len = len},
-	};
-	mutex_lock(&telling->lock);
-	tell_now(telling, &event);
-	mutex_unlock(&telling->lock);
+	});
 }
 
 // The last lines of what was put together in `tail`: cuts the front off.
@@ -456,7 +502,8 @@ static void take_tail(struct desk *desk, const struct job *job) {
 	if (atomic_add_relaxed(&telling->tails, 1) >= FEW_TAILS && !(telling->wants & TELL_TAILS)) {
 		return;
 	}
-	for (int stream = 0; stream < 2; ++stream) {
+	buf_add(tail, buf_str(&desk->told.recent), desk->told.recent.len);
+	for (int stream = 0; stream < 2 && desk->told.recent.len == 0; ++stream) {
 		size_t before = tail->len;
 		if (job->results && results_takes(job->results, stream)) {
 			results_tail(job->results, stream, TAIL_BYTES, tail);
@@ -501,12 +548,17 @@ static void end_unmade(struct event_job_end *end, enum event_next announced) {
 	memset(&end->result.usage, 0, sizeof(end->result.usage));
 }
 
+// Cut off as the log has it, so that who adds it up comes to the same.
+static uint64_t slot_time_of(const struct event_job_end *end) {
+	return event_us(minus(end->result.end, end->result.start)) * 1000 * end->nslots;
+}
+
 void telling_job_end(struct desk *desk, const struct job *job, const struct result *result, enum event_next next) {
 	struct telling *telling = desk->run->telling;
 	struct told *told = &desk->told;
 	bool failed = is_failure(result->outcome);
 	if (result->outcome == OUTCOME_SPAWN_ERROR && !told->started && job->told == NEXT_NOTHING) {
-		telling_job_start(desk, job, 0);
+		telling_job_start(desk, job, 0, now_ns());
 	}
 	struct event event = {
 		.kind = EVENT_JOB_END,
@@ -531,10 +583,14 @@ void telling_job_end(struct desk *desk, const struct job *job, const struct resu
 	}
 	mutex_lock(&telling->lock);
 	tell_now(telling, &event);
+	if (event.u.job_end.source != FROM_LONG) {
+		telling->slot_time += slot_time_of(&event.u.job_end);
+	}
 	if (next == NEXT_NOTHING && is_counted(job) && (job->role == ROLE_JOB || failed)) { // a listing only if it fails
 		count(job->batch->news, result->outcome, 1);
 	}
 	mutex_unlock(&telling->lock);
+	flush_log(desk->run, /* may_wait */ true);
 }
 
 // The end of what had no attempt.
@@ -547,6 +603,7 @@ static void end_without(struct batch *batch, struct event_job_end end) {
 	tell_now(telling, &event);
 	count(batch->news, end.result.outcome, 1);
 	mutex_unlock(&telling->lock);
+	flush_log(batch->run, /* may_wait */ false);
 }
 
 void telling_current(struct batch *batch, const struct job *job) {

@@ -62,8 +62,11 @@ void telling_wait_end(struct run *run, const struct batch *batch, uint64_t numbe
 void telling_attempt(struct desk *desk);
 // The job was let in after so many nanoseconds in admission, or in waiting for memory.
 void telling_admitted(struct desk *desk, enum event_why why, uint64_t ns);
-// Its process runs; pid 0: it could not be started.
-void telling_job_start(struct desk *desk, const struct job *job, int pid);
+// It waits for the memory it has declared, or does no longer, if it did.
+void telling_memory(struct desk *desk, const struct job *job, bool waits);
+// Its process runs, since `start`; pid 0: it could not be started.
+void telling_job_start(struct desk *desk, const struct job *job, int pid, uint64_t start);
+// What it wrote just now; for who wants TELL_OUTPUT, and for its tail.
 void telling_output(struct desk *desk, const struct job *job, int stream, const char *data, size_t len);
 // Looks at its output before that is let go of: bytes, and where it has failed for good the tail.
 void telling_look(struct desk *desk, const struct job *job, const struct result *result, enum event_next next);

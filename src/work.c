@@ -25,6 +25,7 @@
 #include "shelf.h"
 #include "stages.h"
 #include "telling.h"
+#include "telling_log.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -191,6 +192,9 @@ static void end_output(struct desk *desk, struct job *job, unsigned slot, const 
                        uint64_t received) {
 	bool logged = result->outcome == OUTCOME_CANCELLED || job->cut || atomic_load_relaxed(&desk->run->output_failed);
 	if (job->spool) {
+		if (telling_log_is_on_stdout(desk->run)) {
+			spool_complete(job->spool);
+		}
 		logged = logged || ledger_add(desk, job, slot, result, received, job->spool);
 		spool_finish(job->spool);
 		job->spool = NULL;
@@ -430,6 +434,9 @@ void work_cancel(struct job *job) {
 	struct batch *batch = job->batch;
 	shelf_end(batch->run, job, 0, NULL, 0);
 	if (job->spool) {
+		if (telling_log_is_on_stdout(batch->run)) {
+			spool_complete(job->spool);
+		}
 		spool_finish(job->spool);
 	} else {
 		skip_output(batch, &job->item);

@@ -101,6 +101,9 @@ void spool_suspend(struct spool *spool);
 // before its end, which the last line gets if it has none. For EMIT_LINE_BUFFER it means nothing.
 void spool_frame_lines(struct spool *spool, const char *before, const char *after);
 
+// Ends the last line of stdout, if its newline is missing; for a job that has ended and was not live.
+void spool_complete(struct spool *spool);
+
 // Bytes of each stream so far, without those taken back by spool_reset().
 uint64_t spool_bytes(const struct spool *spool, int stream);
 

@@ -356,6 +356,12 @@ void spool_frame_lines(struct spool *spool, const char *before, const char *afte
 	buf_fini(&tag);
 }
 
+void spool_complete(struct spool *spool) {
+	if (spool->stream[0].bytes > 0 && spool->stream[0].last != '\n') {
+		spool_add(spool, 0, "\n", 1);
+	}
+}
+
 void spool_add(struct spool *spool, int stream, const void *mem, size_t len) {
 	const char *from = mem;
 	if (len == 0) {

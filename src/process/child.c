@@ -193,8 +193,13 @@ static void child_try(struct child *child, atomic_int *listed, struct spawn_erro
 // Waits for the memory that the child has declared. Returns false if it was cancelled meanwhile.
 static bool child_claim(struct child *child) {
 	const struct child_config *config = child->config;
-	return !config->memory || memory_claim_open(&child->children->memory, &child->claim, config->memory, config->label,
-	                                            children_refusal(child->children, config->cleanup));
+	if (!config->memory) {
+		return true;
+	}
+	child->claim.waits = config->waits;
+	child->claim.waits_arg = config->started_arg;
+	return memory_claim_open(&child->children->memory, &child->claim, config->memory, config->label,
+	                         children_refusal(child->children, config->cleanup));
 }
 
 // Returns false if it did not start: cancelled, or with the error in ret_error->error.
@@ -253,7 +258,7 @@ static bool child_start(struct child *child, struct spawn_error *ret_error) {
 	memory_claim_started(&child->children->memory, &child->claim, child->running.pid);
 	child_set_state(child, CHILD_RUNNING);
 	if (config->started) {
-		config->started(config->started_arg, child->running.pid);
+		config->started(config->started_arg, child->running.pid, child->running.start);
 	}
 	return true;
 }

@@ -121,8 +121,10 @@ struct child_config {
 	bool own_group;              // own process group (all but the xargs personality)
 	bool foreground;             // which becomes the foreground one of the terminal stdin_fd
 	struct child_scratch *scratch; // of the calling worker
-	void (*started)(void *arg, pid_t pid); // called once it runs, on the calling thread; or NULL
-	void *started_arg;
+	// On the calling thread; both may be NULL. It runs, since `start` (now_ns() time).
+	void (*started)(void *arg, pid_t pid, uint64_t start);
+	void (*waits)(void *arg);    // it waits for its memory, before that
+	void *started_arg;           // of both
 };
 
 // What a worker keeps from child to child (the spawn stack, descriptors of /dev/null). NULL-safe fini.

@@ -186,15 +186,27 @@ static bool consider(struct memory *memory, struct memory_claim *claim, uint64_t
 	return may;
 }
 
+// With the lock, which is given back meanwhile.
+static void say_wait(struct memory *memory, struct memory_claim *claim) {
+	void (*waits)(void *) = claim->waits;
+	claim->waits = NULL;
+	mutex_unlock(&memory->lock);
+	waits(claim->waits_arg);
+	mutex_lock(&memory->lock);
+}
+
 // Waits for its turn and for its memory, with the lock. Returns false if refused.
 static bool admit(struct memory *memory, struct memory_claim *claim, const atomic_bool *refusal) {
 	list_push_back(&memory->waiting, &claim->link);
 	while (!claim->is_admitted && !atomic_load_acquire(refusal)) { // pairs with the store of begin_termination()
 		uint64_t ended, available;
-		if (memory->waiting.next != &claim->link) {
-			cond_wait(&claim->turn, &memory->lock);
-		} else if (consider(memory, claim, &ended, &available)) {
+		bool first = memory->waiting.next == &claim->link;
+		if (first && consider(memory, claim, &ended, &available)) {
 			claim->is_admitted = true; // nobody else can have been admitted meanwhile: this one is the first
+		} else if (claim->waits) {
+			say_wait(memory, claim); // and look again
+		} else if (!first) {
+			cond_wait(&claim->turn, &memory->lock);
 		} else if (ended == memory->nended && !atomic_load_acquire(refusal)) {
 			wait_more(memory, claim, available);
 		}
@@ -249,7 +261,14 @@ static void find_mode(struct memory *memory) {
 
 bool memory_claim_open(struct memory *memory, struct memory_claim *claim, uint64_t bytes, const char *label,
                        const atomic_bool *refusal) {
-	*claim = (struct memory_claim){.bytes = bytes, .label = label ? label : "", .is_open = true, .group = CGROUP_NONE};
+	*claim = (struct memory_claim){
+		.bytes = bytes,
+		.label = label ? label : "",
+		.waits = claim->waits,
+		.waits_arg = claim->waits_arg,
+		.is_open = true,
+		.group = CGROUP_NONE,
+	};
 	cond_init(&claim->turn);
 	mutex_lock(&memory->lock);
 	find_mode(memory);

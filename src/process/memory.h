@@ -40,6 +40,8 @@ struct memory {
 struct memory_claim {
 	uint64_t bytes;
 	const char *label;  // of the job, for messages
+	void (*waits)(void *arg); // called once if it has to wait, with no lock held; or NULL. By who opens it
+	void *waits_arg;
 	struct list link;
 	cond turn;
 	bool is_open;       // between memory_claim_open() and memory_claim_close()
@@ -52,7 +54,7 @@ void memory_init(struct memory *memory);
 // When no claim is open any more, and the guardian has gone.
 void memory_fini(struct memory *memory);
 
-// Opens a claim of `bytes` (> 0): returns once the job may start. Returns false when `refusal` was set before that, and
+// Opens a claim of `bytes` (> 0), of which only `waits` is looked at: returns once the job may start. Returns false when `refusal` was set before that, and
 // memory_wake() called behind it. The claim is open in either case.
 bool memory_claim_open(struct memory *memory, struct memory_claim *claim, uint64_t bytes, const char *label,
                        const atomic_bool *refusal) FP_NODISCARD;

@@ -2,16 +2,18 @@
 
 #include "report/json.h"
 
-static void add_base64(struct buf *buf, const unsigned char *s, size_t len) {
+char *json_put_base64(char *to, const char *mem, size_t len) {
 	static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+	const unsigned char *s = (const unsigned char *)mem;
 	for (size_t i = 0; i < len; i += 3) {
 		size_t left = len - i;
 		unsigned bits = (unsigned)s[i] << 16 | (left > 1 ? (unsigned)s[i + 1] << 8 : 0) | (left > 2 ? s[i + 2] : 0U);
-		buf_addc(buf, digits[bits >> 18]);
-		buf_addc(buf, digits[bits >> 12 & 63]);
-		buf_addc(buf, left > 1 ? digits[bits >> 6 & 63] : '=');
-		buf_addc(buf, left > 2 ? digits[bits & 63] : '=');
+		*to++ = digits[bits >> 18];
+		*to++ = digits[bits >> 12 & 63];
+		*to++ = left > 1 ? digits[bits >> 6 & 63] : '=';
+		*to++ = left > 2 ? digits[bits & 63] : '=';
 	}
+	return to;
 }
 
 // Appends the character at `s`. Returns its length, or 0 if it is no UTF-8 (one byte is then replaced).
@@ -51,7 +53,8 @@ void json_add_string(struct buf *buf, const char *key, const char *value, size_t
 	buf_printf(buf, "\"%s\":", key);
 	if (!json_add_text(buf, value, len)) {
 		buf_printf(buf, ",\"%s_b64\":\"", key);
-		add_base64(buf, (const unsigned char *)value, len);
+		char *end = json_put_base64(buf_reserve(buf, (len + 2) / 3 * 4), value, len);
+		buf->len = (size_t)(end - buf->data);
 		buf_addc(buf, '"');
 	}
 }

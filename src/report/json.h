@@ -14,4 +14,7 @@ void json_add_string(struct buf *buf, const char *key, const char *value, size_t
 // Appends `"text"` alone. Returns false if some of it became U+FFFD.
 bool json_add_text(struct buf *buf, const char *text, size_t len);
 
+// Puts the bytes as base64 to `to`, where (len + 2) / 3 * 4 bytes are. Returns the end.
+char *json_put_base64(char *to, const char *mem, size_t len);
+
 #endif

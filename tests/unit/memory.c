@@ -415,7 +415,7 @@ static atomic_uint storm_bytes;
 
 static void *storm(void *arg) {
 	for (unsigned i = 0; i < STORM_JOBS; ++i) {
-		struct memory_claim claim;
+		struct memory_claim claim = {.waits = NULL};
 		unsigned mb = 10 + (i * 7 + *(unsigned *)arg * 13) % 50;
 		check(memory_claim_open(&world.children->memory, &claim, mb * MB, "storm", &world.children->terminating));
 		// its own pid uses less than it declares, if it uses anything

@@ -1,0 +1,47 @@
+// The log of events (--log): JSON Lines, made as things happen.
+//
+// Each event is a line, and each line is written before the call that told it has returned from eventlog_flush(), so that
+// whatever happens to fairpar at most the last line is lost. Files get their lines from whoever has told something; one
+// write at a time, of all that has come meanwhile. What a reader can hold up (pipes, sockets, terminals) gets them from a
+// thread: then no job waits for a slow reader before PENDING_MAX bytes have gathered, and none for one that takes nothing
+// at all for `patience`: that log is given up.
+
+#ifndef FAIRPAR_REPORT_EVENTLOG_H
+#define FAIRPAR_REPORT_EVENTLOG_H
+
+#include "base/attr.h"
+#include "base/buf.h"
+#include "job/event.h"
+
+struct eventlog;
+
+struct eventlog_config {
+	int fd;                 // closed by eventlog_close(); or -1:
+	void (*put)(void *arg, const char *lines, size_t len); // takes whole lines; one call at a time, any thread
+	void *arg;
+	size_t pending_max;     // bytes that wait for a slow reader before who tells waits too; 0: 16 MiB
+	uint64_t patience;      // nanoseconds; 0: 30 s
+};
+
+// Begins a log. Returns NULL with errno if it needs a thread and there is none: the descriptor is not closed then.
+struct eventlog *eventlog_open(const struct eventlog_config *config);
+
+// Creates or empties the file, to be appended to and, where that is allowed, read back. Waits for the reader of a FIFO.
+// Returns the descriptor, or -1 with errno.
+int eventlog_create(const char *path) FP_NODISCARD;
+
+// An event_fn: adds the event; `arg` is the log. Writes nothing, so it may be called under a lock. EVENT_RUN_START comes
+// first: times count from it.
+void eventlog_tell(void *arg, const struct event *event);
+
+// Writes what was added, or sees to it that it is. With `may_wait` it waits for a slow reader when too much has gathered.
+void eventlog_flush(struct eventlog *log, bool may_wait);
+
+// errno of the first failure to write, after which nothing is written any more, or 0. ETIMEDOUT: the reader took nothing.
+int eventlog_error(struct eventlog *log);
+
+// Writes the rest, closes the descriptor and frees the log. Returns 0, or -1 with errno if anything was lost since the
+// start.
+int eventlog_close(struct eventlog *log) FP_NODISCARD;
+
+#endif

@@ -381,3 +381,158 @@ compare_all() {
 	need_gnu_xargs
 	compare_all
 }
+
+# ---- real life ----
+
+# same_as_real COMMAND …: a command line that calls xargs prints what is in the file `expected`, and so it does with the
+# real one. SORTED=1: in any order.
+same_as_real() {
+	local sorted=cat
+	[[ ! ${SORTED-} ]] || sorted='sort'
+	timeout 60 sh -c "$1" 2>&1 | $sorted >ours
+	assert_eq "$(<ours)" "$(<expected)"
+	if real=$(PATH=/usr/bin:/bin command -v xargs) && [[ $("$real" --version) == "xargs (GNU findutils) 4."* ]]; then
+		PATH=${real%/*}:$PATH timeout 60 sh -c "$1" 2>&1 | $sorted >theirs
+		assert_eq "$(<theirs)" "$(<expected)"
+	fi
+}
+
+# A tree with names that want care.
+make_tree() {
+	mkdir -p tree/a 'tree/b c' "tree/d'e" tree/empty
+	echo one >tree/a/x.c
+	echo two >'tree/b c/y z.c'
+	echo three >"tree/d'e/it's.h"
+	echo four >$'tree/a/new\nline.c'
+	echo five >'tree/a/-n'
+	echo six >'tree/b c/$(touch pwned).o'
+}
+
+@test "words of any white space become one line, as echo | xargs is used for" {
+	printf '%s\n' 'a b c d' >expected
+	# shellcheck disable=SC2016 # sh expands it
+	same_as_real 'v=$(printf "  a \t b\n\n c  \nd " | xargs); echo "$v"'
+	echo 'Mem: 5 kB' >expected
+	same_as_real 'printf "Mem:      5   kB\n" | xargs echo'
+	printf '%s\n' 1,2,3 >expected
+	same_as_real 'seq 3 | xargs | tr " " ,'
+	printf '%s\n' '<x>' '<y z>' >expected
+	same_as_real $'printf "x \'y z\'" | xargs printf "<%s>\\n"'
+	echo trimmed >expected
+	same_as_real 'echo "   trimmed   " | xargs'
+}
+
+@test "find -print0 | xargs -0: sums, sizes and removing, whatever the names" {
+	make_tree
+	(cd tree && find . -type f -print0 | sort -z | while IFS= read -rd '' f; do cksum "$f"; done) >expected
+	same_as_real 'cd tree && find . -type f -print0 | sort -z | xargs -0 cksum'
+	same_as_real 'cd tree && find . -type f -print0 | sort -z | xargs -0 -n 2 cksum'
+	same_as_real 'cd tree && find . -type f -print0 | sort -z | xargs -0 -I{} cksum {}'
+	sort -o expected expected
+	SORTED=1 same_as_real 'cd tree && find . -type f -print0 | xargs -0 -n 1 -P 4 cksum'
+	(cd tree && find . -type d | sort) >expected
+	SORTED=1 same_as_real 'cd tree && find . -type d -print0 | xargs -0 ls -d'
+	find tree ! -name '*.c' | sort >expected
+	SORTED=1 same_as_real 'rm -rf t && cp -r tree t && find t -name "*.c" -print0 | xargs -r0 rm -f && find t | sed "s/^t/tree/"; rm -rf t'
+	: >expected
+	same_as_real 'find tree -name "*.none" -print0 | xargs -r0 rm -f'
+	[[ ! -e pwned ]]
+}
+
+@test "a kernel's makefile: loops of sh -c over a few items at once, on all CPUs" {
+	make_tree
+	printf '%s\n' 1 10 10 10 >expected
+	# shellcheck disable=SC2016 # sh expands it
+	SORTED=1 same_as_real 'seq 31 | tr "\n" "\0" | xargs -0r -P$(nproc) -n10 sh -c '\''echo $#'\'' sh'
+	find tree -type f -name '*.c' -exec wc -c {} + | sed '/ total$/d' | awk '{ print $1 }' | sort >expected
+	# shellcheck disable=SC2016
+	SORTED=1 same_as_real 'find tree -name "*.c" -print0 | xargs -0 -n1 -P3 sh -c '\''wc -c <"$1"'\'' sh'
+	printf '%s\n' 'CC tree/a/x.o' 'CC tree/b c/y z.o' >expected
+	# shellcheck disable=SC2016
+	SORTED=1 same_as_real 'find tree -name "[xy]*.c" | xargs -d "\n" -n1 -P2 sh -c '\''for f; do echo "CC ${f%.c}.o"; done'\'' sh'
+	printf '%s\n' 'foo.o' 'bar.o' >modules.order
+	printf '%s\n' 'cmd_foo.o := foo' 'cmd_bar.o := bar' >expected
+	# shellcheck disable=SC2016
+	same_as_real 'xargs -a modules.order -n1 sh -c '\''echo "cmd_$1 := ${1%.o}"'\'' sh'
+	printf '%s\n' 123 >expected
+	# shellcheck disable=SC2016
+	same_as_real 'printf "ok\nbad\nok\n" | xargs -n1 -P2 sh -c '\''[ "$1" = ok ] || exit 1'\'' sh; echo $?'
+}
+
+@test "xargs -a FILE -d '\\n' -I{} takes lines as they are, with blanks, quotes and backslashes" {
+	printf '%s\n' "it's" 'a  b ' '\n' '"q' '{}' '' >lines
+	printf '[%s]\n' "it's" 'a  b ' '\n' '"q' '{}' '' >expected
+	same_as_real "xargs -a lines -d '\\n' -I{} printf '[%s]\\n' {}"
+	printf '%s\n' 'cp a  b  x/a  b ' >expected
+	same_as_real "xargs -a lines -d '\\n' -I@ echo cp @ x/@ | sed -n 2p"
+	same_as_real "sed -n 2p lines | xargs -d '\\n' -I@ echo cp @ x/@"
+	printf '%s\n' 'stdin is kept' >expected
+	same_as_real "echo 'stdin is kept' | xargs -a lines -d '\\n' -n 99 sh -c 'cat' sh"
+}
+
+@test "git ls-files -z | xargs -0 and git grep -lz | xargs -0 sed" {
+	need git
+	make_tree
+	git -c init.defaultBranch=main init -q tree
+	git -C tree add .
+	# shellcheck disable=SC2016 # names that want care
+	printf '<%s>\n' a/-n $'a/new\nline.c' a/x.c 'b c/$(touch pwned).o' 'b c/y z.c' "d'e/it's.h" >expected
+	same_as_real 'cd tree && git ls-files -z | xargs -0 printf "<%s>\n"'
+	same_as_real 'cd tree && git ls-files -z | xargs -0 -n 1 printf "<%s>\n"'
+	printf '%s\n' ./a/x.c:ONE >expected
+	same_as_real 'rm -rf t; cp -r tree t; cd t && git grep -lz one | xargs -0 sed -i s/one/ONE/ && git diff --name-only -z | xargs -0 -I{} grep -H ONE ./{}; cd ..; rm -rf t'
+}
+
+# The lines of debhelper's dh_installdocs, dh_fixperms, dh_compress, dh_strip and dh_md5sums that call xargs, or a shell
+# script's like them.
+write_packer() {
+	cat >pack <<-'END'
+		set -e
+		rm -rf pkg; mkdir -p pkg/usr/share/doc/x pkg/usr/bin pkg/DEBIAN
+		(cd src && find . -name '*.txt' -print0 | LC_ALL=C sort -z | xargs -0 -I {} cp --parents -dp {} ../pkg/usr/share/doc/x)
+		find src -name 'tool*' -print0 | xargs -0r cp -t pkg/usr/bin
+		find pkg ! -type l -print0 2>/dev/null | xargs -0r chmod go=rX,u+rw,a-s
+		find pkg/usr/share/doc -type f -print0 2>/dev/null | xargs -0r chmod 0644
+		find pkg/usr/bin -type f -print0 | xargs -0r chmod a+x
+		find pkg -type f -size +3k -print0 | xargs -0 -n 3 -P 2 gzip -9n
+		find pkg -name 'none*' | xargs rm -rf
+		cd pkg; find . -type f ! -regex './DEBIAN/.*' -printf '%P\0' | LC_ALL=C sort -z | xargs -r0 md5sum >DEBIAN/md5sums
+		find usr -printf '%p %m %y\n' | LC_ALL=C sort
+		cat DEBIAN/md5sums
+	END
+	local n
+	mkdir -p src/sub "src/with blank"
+	for ((n = 1; n <= 40; n++)); do
+		seq "$n" $((n * n + n)) >"src/$([[ $((n % 3)) == 0 ]] && echo 'with blank/' || echo sub/)file $n.txt"
+		((n % 10)) || echo "tool $n" >"src/tool$n"
+	done
+	chmod 0777 src/tool10
+	chmod 0600 "src/sub/file 1.txt"
+}
+
+@test "a package that is built by find | xargs is the same, byte for byte" {
+	need md5sum
+	need gzip
+	write_packer
+	mkdir wrapped
+	printf '#!/bin/sh\necho >>%q\nexec %q "$@"\n' "$PWD/calls" "$BATS_TEST_TMPDIR/bin/xargs" >wrapped/xargs
+	chmod +x wrapped/xargs
+	PATH=$PWD/wrapped:$PATH sh pack >ours
+	assert_eq "$(wc -l <calls)" 8
+	assert_eq "$(head -n 9 ours)" "usr 755 d
+usr/bin 755 d
+usr/bin/tool10 755 f
+usr/bin/tool20 755 f
+usr/bin/tool30 755 f
+usr/bin/tool40 755 f
+usr/share 755 d
+usr/share/doc 755 d
+usr/share/doc/x 755 d"
+	(cd pkg && md5sum --quiet -c DEBIAN/md5sums && gzip -t usr/share/doc/x/sub/*.gz 'usr/share/doc/x/with blank/'*.gz)
+	assert_eq "$(wc -l <pkg/DEBIAN/md5sums) $(find pkg -name '*.gz' | wc -l) $(find pkg -name '*.txt' -size +3k | wc -l)" "44 12 0"
+	need_gnu_xargs
+	mv pkg pkg.ours
+	PATH=${real%/*}:$PATH sh pack >theirs
+	assert_eq "$(<ours)" "$(<theirs)"
+	diff -r pkg.ours pkg
+}

@@ -202,6 +202,18 @@ static void name_file(file_name ret_name, char kind, unsigned number) {
 	snprintf(ret_name, sizeof(file_name), "%c%u", kind, number);
 }
 
+// Returns false for what name_file() would not have made.
+static bool parse_name(const char *name, char *ret_kind, unsigned *ret_number) {
+	file_name same;
+	if (name[0] == '\0' || !strchr("whx", name[0]) || strlen(name) >= sizeof(same)) {
+		return false;
+	}
+	*ret_kind = name[0];
+	*ret_number = (unsigned)strtoul(name + 1, NULL, 10);
+	name_file(same, *ret_kind, *ret_number);
+	return strcmp(name, same) == 0;
+}
+
 // Makes the own file with the next number, or under the one that there is. The semaphore is locked.
 static int make_file(struct semaphore *s, char kind, unsigned number, struct buf *error) {
 	file_name name;
@@ -269,9 +281,9 @@ static int look_around(struct semaphore *s, struct others *ret_others, struct bu
 	}
 	int result = 0;
 	for (struct dirent *entry; result == 0 && (errno = 0, entry = readdir(dir));) {
-		char kind, rest;
+		char kind;
 		unsigned number;
-		if (sscanf(entry->d_name, "%c%9u%c", &kind, &number, &rest) != 2 || !strchr("whx", kind)) {
+		if (!parse_name(entry->d_name, &kind, &number)) {
 			continue;
 		}
 		ret_others->last = number > ret_others->last ? number : ret_others->last;
@@ -383,7 +395,10 @@ static int line_up(struct semaphore *s, char kind, struct buf *error) {
 	if (result == 0) {
 		result = look_around(s, &others, error);
 	}
-	if (result == 0) {
+	if (result == 0 && others.last == UINT_MAX) {
+		buf_printf(error, "semaphore: '%s' has no more numbers", diag_shows(buf_str(&s->path)));
+		result = -1;
+	} else if (result == 0) {
 		result = make_file(s, kind, others.last + 1, error);
 	}
 	others_fini(&others);

@@ -98,6 +98,7 @@ _fairpar() {
 		--regexp --regex
 		--remove-rec-sep --removerecsep --rrs
 		--round-robin --roundrobin --round
+		--tee
 		--cat
 		--fifo
 		-j -P --jobs --max-procs

@@ -129,6 +129,7 @@ complete -c fairpar -n __fairpar_in_options -l recstart -x -d 'a record begins w
 complete -c fairpar -n __fairpar_in_options -l regexp -l regex -d '--recend and --recstart are regular expressions'
 complete -c fairpar -n __fairpar_in_options -l remove-rec-sep -l removerecsep -l rrs -d 'remove --recend and --recstart from the data'
 complete -c fairpar -n __fairpar_in_options -l round-robin -l roundrobin -l round -d 'with --pipe: deal the blocks out to running jobs'
+complete -c fairpar -n __fairpar_in_options -l tee -d 'with --pipe: give all data to the job of each item'
 complete -c fairpar -n __fairpar_in_options -l cat -d '{} is the name of a file that holds the block'
 complete -c fairpar -n __fairpar_in_options -l fifo -d 'as --cat'
 complete -c fairpar -n __fairpar_in_options -s j -s P -l jobs -l max-procs -r -F -d 'run N jobs at once (100%)'

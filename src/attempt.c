@@ -10,6 +10,7 @@
 #include "plan/command.h"
 #include "plan/shell.h"
 #include "shelf.h"
+#include "tee.h"
 #include "telling.h"
 #include "telling_log.h"
 #include "terminal.h"
@@ -407,10 +408,17 @@ static void run_child(struct desk *desk, const struct job *job, const struct att
 		result_cannot_start(ret_result, 126);
 		return;
 	}
+	if (run->tee && tee_connect(run->tee, job->item.number, &config) != 0) {
+		result_cannot_start(ret_result, 126);
+		return;
+	}
 	struct spawn_error error;
 	child_run(run->children, &config, ret_result, &error);
 	if (run->telling) {
 		telling_memory(desk, job, /* waits */ false);
+	}
+	if (run->tee) {
+		tee_disconnect(run->tee, &config);
 	}
 	if (config.foreground) {
 		terminal_take_back(run, ret_result);
@@ -418,6 +426,11 @@ static void run_child(struct desk *desk, const struct job *job, const struct att
 	if (ret_result->outcome == OUTCOME_SPAWN_ERROR) {
 		explain(desk, job, &error);
 	}
+}
+
+uint64_t job_sent(const struct job *job) {
+	const struct tee *tee = job->batch->run->tee;
+	return tee ? tee_sent(tee, job->item.number) : job->block ? block_sent(job->block) : 0;
 }
 
 const char *job_product(const struct job *job, unsigned slot, struct buf *path) {

@@ -92,6 +92,9 @@ void job_open_spool(struct desk *desk, struct job *job, unsigned slot);
 // Fills in the result of a job that never ran.
 void result_cannot_start(struct result *ret_result, int exit_code);
 
+// Bytes of data that the job was given on its standard input (--pipe).
+uint64_t job_sent(const struct job *job);
+
 // The absolute path that the recipe says the job creates; put into `path` and borrowed from it.
 const char *job_product(const struct job *job, unsigned slot, struct buf *path);
 

@@ -15,6 +15,7 @@
 #include "parcel.h"
 #include "shelf.h"
 #include "stages.h"
+#include "tee.h"
 #include "telling.h"
 #include "work.h"
 
@@ -30,7 +31,8 @@ enum {
 struct feed {
 	struct list link;                // in feeds->active until it is finished
 	struct input *input;             // NULL: a list that its stage holds, or
-	bool is_blocks;                  // run->blocks
+	bool is_blocks;                  // run->blocks, or
+	bool is_tee;                     // run->tee
 	struct stage *stage;             // of a manifest, or NULL
 	struct parcel *parcel;           // of its batch; with --batch-by of "default", held open until the input has ended,
 	                                 // for a pool without an open queue would be done; of a stage: NULL before its turn
@@ -77,12 +79,20 @@ static void count_all(struct run *run) {
 	}
 }
 
-// The run takes nothing any more.
-static void cut_short(struct run *run) {
-	run->feeds->stopped = true;
+// Jobs that run get no more data.
+static void stop_data(struct run *run) {
 	if (run->blocks) {
 		blockfeed_stop(run->blocks);
 	}
+	if (run->tee) {
+		tee_stop(run->tee);
+	}
+}
+
+// The run takes nothing any more.
+static void cut_short(struct run *run) {
+	run->feeds->stopped = true;
+	stop_data(run);
 }
 
 // Submits what is in the parcel. Returns false if the pool has no room: then it is still in the parcel.
@@ -433,11 +443,38 @@ static bool feed_fill_blocks(struct run *run, struct feed *feed) {
 	return false;
 }
 
+// Passes on some of the data. Returns true if there may be more.
+static bool feed_fill_tee(struct run *run, struct feed *feed) {
+	feed->waiting = false;
+	if (is_halted(run)) {
+		cut_short(run);
+	}
+	if (run->feeds->stopped || feed->ended) {
+		return false;
+	}
+	switch (tee_step(run->tee)) {
+	case TEE_AGAIN:
+		return true;
+	case TEE_WAIT:
+		feed->waiting = true;
+		return false;
+	case TEE_FULL:
+		return false;
+	case TEE_ERROR:
+		atomic_store_relaxed(&run->trouble, true);
+		return true;
+	case TEE_END:
+		break;
+	}
+	feed->ended = true;
+	return false;
+}
+
 // Reads from one input until it has nothing, its batch has enough, or the pass is over. Returns true in that last case.
 static bool feed_fill(struct run *run, struct feed *feed) {
 	struct feeds *feeds = run->feeds;
-	if (feed->is_blocks) {
-		return feed_fill_blocks(run, feed);
+	if (feed->is_blocks || feed->is_tee) {
+		return (feed->is_blocks ? feed_fill_blocks : feed_fill_tee)(run, feed);
 	}
 	feed->waiting = false;
 	for (unsigned left = PASS_ITEMS; !feed->ended && !feeds->full && !feeds->stopped; --left) {
@@ -472,6 +509,9 @@ static void feed_finish(struct run *run, struct feed *feed) {
 	gone = gone && !has_packs(run, feed);
 	if (!feed->ended || feed->pending || !gone) {
 		return;
+	}
+	if (run->tee && !feed->is_tee) {
+		tee_begin(run->tee, atomic_load_relaxed(queue_keep(feed->parcel->queue)));
 	}
 	parcel_close(run, feed->parcel);
 	if (feed->stage) {
@@ -535,7 +575,7 @@ int feeds_poll_fd(struct run *run, const struct list **at) {
 	for (*at = *at ? (*at)->next : head->next; *at != head && !run->feeds->stopped; *at = (*at)->next) {
 		const struct feed *feed = list_entry(*at, struct feed, link);
 		if (feed->waiting && !feed->ended) {
-			return feed->is_blocks ? blockfeed_fd(run->blocks) : input_fd(feed->input);
+			return feed->is_tee ? STDIN_FILENO : feed->is_blocks ? blockfeed_fd(run->blocks) : input_fd(feed->input);
 		}
 	}
 	return -1;
@@ -544,9 +584,7 @@ int feeds_poll_fd(struct run *run, const struct list **at) {
 void feeds_stop(struct run *run) {
 	struct feeds *feeds = run->feeds;
 	feeds->stopped = true;
-	if (run->blocks) {
-		blockfeed_stop(run->blocks);
-	}
+	stop_data(run);
 	for (size_t i = 0; i < feeds->nparcels; ++i) {
 		parcel_count_lost(feeds->parcels[i]->batch, feeds->parcels[i]->n);
 		parcel_close(run, feeds->parcels[i]);
@@ -706,7 +744,7 @@ static void name_files(const struct options *options, struct names *names) {
 // message or when a signal ends the run.
 static int gather_all(struct run *run) {
 	const struct options *options = run->options;
-	if (!options->shuffle && !run_needs_total(run)) {
+	if (!options->shuffle && !options->tee && !run_needs_total(run)) {
 		return 0;
 	}
 	run->total = 0;
@@ -736,6 +774,17 @@ static int open_blocks(struct run *run) {
 	return 0;
 }
 
+// Makes the ends of the jobs that all get the same data, and begins to read it. Returns 0, or -1 after a message.
+static int open_tee(struct run *run) {
+	const char *name = run->options->batch ? run->options->batch : "default";
+	run->tee = tee_open(run);
+	if (!run->tee || tee_expect(run->tee, run->total) != 0) {
+		return -1;
+	}
+	feed_add(run->feeds, NULL, parcel_open_name(run, name, 0, /* low_water */ 0))->is_tee = true;
+	return 0;
+}
+
 int feeds_open(struct run *run) {
 	const struct options *options = run->options;
 	struct feeds *feeds = run->feeds = NEW(struct feeds);
@@ -747,7 +796,7 @@ int feeds_open(struct run *run) {
 	if (ledger_source(run) && !open_sources(run, ledger_source(run), 1, "default")) {
 		return -1;
 	}
-	if (options->pipe) {
+	if (options->pipe && !options->tee) {
 		return open_blocks(run);
 	}
 	if (options->nsources > 0) {
@@ -775,6 +824,9 @@ int feeds_open(struct run *run) {
 	}
 	if (result == 0) {
 		result = gather_all(run);
+	}
+	if (result == 0 && options->tee) {
+		result = open_tee(run);
 	}
 	if (result == 0) {
 		result = packing_init(&feeds->packing, run);

@@ -7,7 +7,6 @@
 #include "base/alloc.h"
 #include "base/diag.h"
 #include "base/io.h"
-#include "blockfeed.h"
 #include "job/logline.h"
 #include "plan/resume.h"
 #include "report/joblog.h"
@@ -99,7 +98,7 @@ bool ledger_add(struct desk *desk, const struct job *job, unsigned slot, const s
 		.seq = job->item.seq,
 		.result = result,
 		.start = job->start ? job->start : result->start,
-		.sent = job->block ? block_sent(job->block) : 0,
+		.sent = job_sent(job),
 		.received = received,
 		.command = buf_str(&desk->row),
 		.command_len = desk->row.len,

@@ -18,7 +18,7 @@
 //   admission.c    admission_enter()  when a job may start: --load, --memfree, --delay auto (terminal.c: --tty, -p)
 //   blockfeed.c    blockfeed_open()   --pipe: data cut into blocks, one for each job
 //   telling.c      telling_listen()   events, to all who listen: run, batches, attempts, waits
-//   dealer.c       dealer_deal()      --round-robin: data to jobs that run
+//   dealer.c       dealer_deal()      data to jobs that run: --round-robin, --tee (tee.c)
 //   ledger.c       ledger_add()       --joblog, and the jobs that --resume leaves out
 //   shelf.c        shelf_begin()      --results and --files: output in files and tables
 //   attempt.c      attempt_run()      one attempt: command, environment, child, output (emission.c: lines into items)

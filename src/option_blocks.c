@@ -48,6 +48,7 @@ int block_option_take(struct options *o, enum option_id id, const char *value) {
 	case OPT_REGEXP: o->regexp = true; return 0;
 	case OPT_REMOVE_REC_SEP: o->remove_rec_sep = true; return 0;
 	case OPT_ROUND_ROBIN: o->round_robin = true; return 0;
+	case OPT_TEE: o->tee = true; return 0;
 	default: // --cat, --fifo: they mean --pipe
 		o->cat = true;
 		o->pipe = o->pipe == PIPE_NOT ? PIPE_STREAM : o->pipe;
@@ -68,14 +69,17 @@ static int refuse_with_pipe(const struct options *o, const bool *given) {
 		{OPT_SHUF, "blocks are run in the order of the data"},
 		{OPT_NO_RUN_IF_EMPTY, "without data there is no job; grep . removes empty lines"},
 		{OPT_SKIP_FIRST_LINE, "tail -n +2 leaves the first line out"},
+		// these do not go with --tee either, which has items
 		{OPT_BATCH_BY, "the batch of a block is named by --batch NAME"},
 		{OPT_LONG_RUNNING, "as many blocks are kept as there are slots"},
 		{OPT_THEN, "join the commands with '&&'"},
 		{OPT_ON_FAILURE, "join the commands with '||'"},
 	};
 	const char *name = option_table[o->pipe == PIPE_PART ? OPT_PIPE_PART : OPT_PIPE].name;
+	bool of_items = true;
 	for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); ++i) {
-		if (given[refused[i].id]) {
+		of_items = of_items && refused[i].id != OPT_BATCH_BY;
+		if (given[refused[i].id] && !(of_items && o->tee)) {
 			return block_fail(refused[i].id, "cannot be combined with --%s: %s", name, refused[i].instead);
 		}
 	}
@@ -91,15 +95,22 @@ static int refuse_with_pipe(const struct options *o, const bool *given) {
 	return 0;
 }
 
-// A job of --round-robin has read what was there: it cannot be run once more.
-static int check_round_robin(const struct options *o, const bool *given) {
+// A job that gets data as it comes has read what was there: it cannot be run once more.
+static int refuse_again(const char *name, const bool *given) {
 	static const enum option_id again[] = {
 		OPT_RETRIES, OPT_MEMFREE, OPT_RESUME, OPT_RESUME_FAILED, OPT_RETRY_FAILED,
 	};
-	for (size_t i = 0; o->round_robin && i < sizeof(again) / sizeof(again[0]); ++i) {
+	for (size_t i = 0; i < sizeof(again) / sizeof(again[0]); ++i) {
 		if (given[again[i]]) {
-			return block_fail(again[i], "cannot be combined with --round-robin: a job cannot get again what it has read");
+			return block_fail(again[i], "cannot be combined with --%s: a job cannot get again what it has read", name);
 		}
+	}
+	return 0;
+}
+
+static int check_round_robin(const struct options *o, const bool *given) {
+	if (o->round_robin && refuse_again("round-robin", given) != 0) {
+		return -1;
 	}
 	if (o->round_robin && o->pipe == PIPE_PART) {
 		return block_fail(OPT_ROUND_ROBIN, "cannot be combined with --pipe-part: --pipe < FILE deals out its blocks");
@@ -107,6 +118,35 @@ static int check_round_robin(const struct options *o, const bool *given) {
 	if (o->round_robin && given[OPT_CAT]) {
 		return block_fail(OPT_ROUND_ROBIN, "cannot be combined with --cat: a job begins before its last block is there; --fifo can");
 	}
+	return 0;
+}
+
+// Data that is not cut, and jobs that have to run at once.
+static int check_tee(struct options *o, const bool *given) {
+	static const enum option_id refused[] = {
+		OPT_RECEND, OPT_RECSTART, OPT_REGEXP, OPT_REMOVE_REC_SEP, OPT_HEADER, OPT_MAX_REPLACE_ARGS, OPT_LINES,
+		OPT_ROUND_ROBIN,
+	};
+	for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); ++i) {
+		if (given[refused[i]]) {
+			return block_fail(refused[i], "cannot be combined with --tee: each job gets all data, as it is");
+		}
+	}
+	if (o->cat) {
+		return block_fail(given[OPT_CAT] ? OPT_CAT : OPT_FIFO, "cannot be combined with --tee: /dev/stdin names the data of a job");
+	}
+	if (o->pipe == PIPE_STREAM) {
+		if (given[OPT_MAX_PARALLEL]) {
+			return block_fail(OPT_MAX_PARALLEL, "cannot be combined with --tee: all jobs run at once");
+		}
+		return o->nsources > 0 ? refuse_again("tee", given)
+		                       : block_fail(OPT_TEE, "needs items, one for each job, as in --pipe --tee cmd ::: a b");
+	}
+	if (o->nsources == 0 || o->sources[0].kind != FROM_FILE) {
+		return block_fail(OPT_PIPE_PART, "needs a file: name it with --arg-file FILE");
+	}
+	o->tee_file = o->sources[0].path; // the others are of items, as in GNU parallel
+	memmove(o->sources, o->sources + 1, --o->nsources * sizeof(*o->sources));
 	return 0;
 }
 
@@ -131,6 +171,9 @@ int block_options_settle(struct options *o, const bool *given) {
 	if (o->ncommand == 0) {
 		return block_fail(o->pipe == PIPE_PART ? OPT_PIPE_PART : OPT_PIPE, "needs a command to pipe into, such as 'cat'");
 	}
+	if (o->tee) {
+		return refuse_with_pipe(o, given) != 0 || check_tee(o, given) != 0 ? -1 : 0;
+	}
 	o->records = o->packing.max_replace;
 	o->lines = o->packing.lines;
 	if (o->block_parts > 0 && o->pipe == PIPE_STREAM) {
@@ -153,5 +196,8 @@ int block_options_settle(struct options *o, const bool *given) {
 }
 
 int block_options_refuse(const struct options *o) {
+	if (o->tee) {
+		return block_fail(OPT_TEE, "needs --pipe, which reads the data from stdin, or --pipe-part");
+	}
 	return o->round_robin ? block_fail(OPT_ROUND_ROBIN, "needs --pipe: it deals out blocks of data") : 0;
 }

@@ -707,7 +707,10 @@ static int settle_blocks(struct parser *p) {
 	if (block_options_settle(p->options, p->given) != 0) {
 		return -1;
 	}
-	return p->options->pipe == PIPE_STREAM ? claim_stdin(p, "--pipe") : 0;
+	if (p->options->pipe == PIPE_STREAM) {
+		return claim_stdin(p, "--pipe");
+	}
+	return p->options->tee ? settle_sources(p) : 0;
 }
 
 static int settle(struct parser *p) {

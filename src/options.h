@@ -129,6 +129,8 @@ struct options {
 	bool regexp, remove_rec_sep;
 	bool cat;                        // --cat or --fifo
 	bool round_robin;
+	bool tee;
+	const char *tee_file;           // of --pipe-part --tee
 	uint64_t records, lines;         // -N and -L: of a block; or 0
 	const char *header_text;         // --header with --pipe, or NULL
 

@@ -155,7 +155,7 @@ int recipe_from_options(struct recipe *ret_recipe, const struct options *options
 	if (options->ncommand > 0) {
 		const char *const *words = (const char *const *)options->command;
 		// what comes by stdin has no name to append
-		bool has_item = !options->pipe || options->cat;
+		bool has_item = (!options->pipe || options->cat) && !options->tee;
 		unsigned flags = (has_item ? TEMPLATE_APPEND : 0) | repeats | (options->quote ? TEMPLATE_QUOTE : 0);
 		ret_recipe->command = recipe_parse(words, options->ncommand, flags, names, &reading.failed);
 	}

@@ -24,6 +24,7 @@
 #include "process/signals.h"
 #include "slots/slots.h"
 #include "stages.h"
+#include "tee.h"
 #include "telling.h"
 #include "telling_log.h"
 #include "terminal.h"
@@ -183,8 +184,15 @@ static void on_reserving(void *arg, struct queue *queue, uint64_t id, unsigned w
 	telling_wait(arg, queue_user(queue), id, WHY_RESERVE, what);
 }
 
-static void on_pool_trouble(void *arg FP_UNUSED, const char *what, int error) {
+static void on_pool_trouble(void *arg, const char *what, int error) {
+	struct run *run = arg;
 	diag_warn("%s: %s", what, strerror(error));
+	if (run->tee && error == EAGAIN) { // fewer threads than jobs: those that run would wait for ever for the others
+		diag_error("--tee: not all jobs can run at once");
+		atomic_store_relaxed(&run->trouble, true);
+		atomic_store_release(&run->halt_now, true); // pairs with the event loop's load after the wake
+		run_wake(run);
+	}
 }
 
 // Output that cannot be written makes the rest of the run pointless: it starts nothing more (see stop_for_output()).
@@ -493,7 +501,8 @@ static struct emit *make_emit(struct run *run) {
 
 // The number of slots by -j, within the descriptors there are. Returns 0, or -1 after a message.
 static int count_slots(struct run *run, unsigned *ret_slots) {
-	const char *given = run->manifest && run->manifest->slots ? run->manifest->slots : "100%";
+	const char *most = run->options->tee ? "0" : "100%"; // --tee: all at once, as in GNU parallel
+	const char *given = run->manifest && run->manifest->slots ? run->manifest->slots : most;
 	const char *jobs = run->options->jobs ? run->options->jobs : given;
 	unsigned long nofile = run->nofile = (unsigned long)context_raise_nofile(run->context);
 	char *error;
@@ -602,6 +611,9 @@ static void run_close(struct run *run) {
 	}
 	if (run->blocks) {
 		blockfeed_close(run->blocks);
+	}
+	if (run->tee) {
+		tee_close(run->tee);
 	}
 	reap_batches(run);
 	run->resumed = ledger_done(run);

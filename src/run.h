@@ -31,6 +31,7 @@ struct stages;
 struct telling;
 struct telling_log;
 struct news;
+struct tee;
 struct terminal;
 
 // A batch: its queue's user. Counted: the queue has a reference until the event loop has seen that it was removed, and so
@@ -79,6 +80,7 @@ struct run {
 	const struct pack_limits *packs; // of --pack=auto, or NULL: items go alone, or were packed as they were read
 	struct feeds *feeds;
 	struct blockfeed *blocks;  // of --pipe and --pipe-part, or NULL
+	struct tee *tee;           // of --tee in their place, or NULL
 	struct stages *stages;     // of the manifest, or NULL
 	struct products *products; // of a manifest's jobs, or NULL
 	struct later *later;       // jobs that wait for their next attempt

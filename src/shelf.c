@@ -7,7 +7,6 @@
 #include "base/alloc.h"
 #include "base/diag.h"
 #include "base/io.h"
-#include "blockfeed.h"
 #include "option_log.h"
 #include "output/results.h"
 #include "report/table.h"
@@ -245,7 +244,7 @@ static void add_row(struct run *run, struct job *job, unsigned slot, const struc
 			.seq = job->item.seq,
 			.result = result,
 			.start = job->start ? job->start : result->start,
-			.sent = job->block ? block_sent(job->block) : 0,
+			.sent = job_sent(job),
 			.received = received,
 			.command = buf_str(&command),
 			.command_len = command.len,

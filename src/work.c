@@ -24,6 +24,7 @@
 #include "products.h"
 #include "shelf.h"
 #include "stages.h"
+#include "tee.h"
 #include "telling.h"
 #include "telling_log.h"
 
@@ -210,6 +211,9 @@ static void end_output(struct desk *desk, struct job *job, unsigned slot, const 
 static void job_release(struct job *job) {
 	if (job->block) {
 		block_free(job->block);
+	}
+	if (job->batch->run->tee) {
+		tee_leave(job->batch->run->tee, job->item.number);
 	}
 	free(job->owned);
 }

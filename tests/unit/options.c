@@ -193,8 +193,26 @@ static void test_round_robin(void) {
 	        "--cat", "--round", "cat");
 }
 
+static void test_tee(void) {
+	RUNS("--pipe", "--tee", "--block", "1k", "cat", ":::", "a", "b");
+	check(o.tee && o.nsources == 1 && !o.tee_file);
+	RUNS("--pipe-part", "--tee", "-a", "file", "cat", ":::", "a", "b");
+	check(o.tee && o.nsources == 1);
+	check_string(o.tee_file, "file");
+	RUNS("--pipe", "--tee", "-C", ",", "-a", "file", "cat");
+	check(o.colsep && o.nsources == 1);
+	REFUSED("--tee needs items, one for each job, as in --pipe --tee cmd ::: a b", "--pipe", "--tee", "cat");
+	REFUSED("--tee needs --pipe, which reads the data from stdin, or --pipe-part", "--tee", "cat");
+	REFUSED("--recend cannot be combined with --tee: each job gets all data, as it is", "--pipe", "--tee", "--recend",
+	        "x", "cat", ":::", "a");
+	REFUSED("--round-robin cannot be combined with --tee: each job gets all data, as it is", "--pipe", "--tee",
+	        "--round-robin", "cat", ":::", "a");
+	REFUSED("--memfree cannot be combined with --tee: a job cannot get again what it has read", "--pipe", "--tee",
+	        "--memfree", "1G", "cat", ":::", "a");
+	REFUSED("--pipe-part needs a file: name it with --arg-file FILE", "--pipe-part", "--tee", "cat", ":::", "a");
+}
+
 static void test_foreign_names(void) {
-	REFUSED("--tee is an option of GNU parallel that fairpar does not have", "--tee", "x");
 	REFUSED("-H is an option of GNU parallel", "-H", "x");
 	REFUSED("-T is an option of GNU parallel", "-kT1", "x");
 	REFUSED("--rpl is not in fairpar; use --plus", "--rpl", "x");
@@ -686,6 +704,7 @@ int main(int argc, char *argv[]) {
 		TEST("an unknown option is refused with the nearest one", test_unknown_names),
 		TEST("an option that only GNU parallel has is refused as such", test_foreign_names),
 		TEST("blocks of data, and what does not go with them", test_pipe),
+		TEST("--tee, and what does not go with it", test_tee),
 		TEST("--round-robin, and what does not go with it", test_round_robin),
 		TEST("only GNU parallel's unique prefixes are taken", test_prefixes),
 		TEST("every row of the table is found under each of its names", test_every_name),

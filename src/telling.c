@@ -216,9 +216,9 @@ void telling_end(struct run *run, int exit_status, int signal) {
 	struct event event = {
 		.kind = EVENT_RUN_END,
 		.u.run_end = {
-			.ok = tally->ok,
-			.failed = tally->failed + run->allowed,
-			.cancelled = tally->cancelled,
+			.ok = tally->ok + run->along.ok,
+			.failed = tally->failed + run->allowed + run->along.failed,
+			.cancelled = tally->cancelled + run->along.cancelled,
 			.skipped = tally->skipped,
 			.allowed = run->allowed,
 			.current = run->current,
@@ -569,6 +569,7 @@ void telling_job_end(struct desk *desk, const struct job *job, const struct resu
 			.nslots = worker_width(desk->worker),
 			.source = source_of(desk),
 			.next = next,
+			.along = job->along,
 			.allowed = failed && next == NEXT_NOTHING && is_counted(job) && job->batch->allow_failure,
 			.out_bytes = told->out_bytes,
 			.err_bytes = told->err_bytes,
@@ -587,7 +588,7 @@ void telling_job_end(struct desk *desk, const struct job *job, const struct resu
 		telling->slot_time += slot_time_of(&event.u.job_end);
 	}
 	if (next == NEXT_NOTHING && is_counted(job) && (job->role == ROLE_JOB || failed)) { // a listing only if it fails
-		count(job->batch->news, result->outcome, 1);
+		count(job->batch->news, result->outcome, 1 + job->along);
 	}
 	mutex_unlock(&telling->lock);
 	flush_log(desk->run, /* may_wait */ true);

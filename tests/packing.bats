@@ -295,6 +295,18 @@ packs() {
 	assert_contains "$stderr" '1 of 50 items failed: #1 (exit 1); 49 cancelled'
 }
 
+@test "by time, summary and log count items" {
+	run_fairpar any -j1 --pack=auto -n5 --summary=always --log log 'exit 1; : {}' <<<"$(seq 50)"
+	assert_contains "$stderr" '50 items in '
+	assert_contains "$stderr" ', 50 failed'
+	assert_contains "$(tail -n 1 log)" '"ok":0,"failed":50,"cancelled":0'
+	assert_eq "$(grep '"ev":"job_end"' log | sed 's/.*"items":\([0-9]*\).*/\1/; s/^{.*/1/' | awk '{ n += $1 } END { print n }')" 50
+	cp "$BATS_TEST_TMPDIR/stderr" live
+	run_fairpar any --from-log log
+	assert_contains "$output$stderr" '50 items in '
+	assert_contains "$output$stderr" ', 50 failed'
+}
+
 @test "by time, retries, steps and on-failure have all items of the process" {
 	seq 40 >items
 	run_fairpar -j1 --pack=auto -n6 --retries 2 --then 'echo {} >>steps' \

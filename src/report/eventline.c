@@ -509,6 +509,10 @@ static void add_job_end(struct pen *pen, const struct event_job_end *end, uint64
 	if (end->next != NEXT_NOTHING) {
 		pen->at = put_word(pen->at, end->next == NEXT_RETRY ? ",\"next\":\"retry\"" : ",\"next\":\"then\"");
 	}
+	if (end->along > 0) {
+		PEN(pen, ",\"items\":");
+		pen_u64(pen, end->along + 1);
+	}
 	if (end->current) {
 		PEN(pen, ",\"current\":true");
 	}

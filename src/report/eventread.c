@@ -25,7 +25,7 @@ enum {
 	X(batch) X(weight) X(priority) X(max_parallel) X(long_running) X(jobs) X(job) X(seq) X(role) X(step) X(attempt) \
 	X(slot) X(nslots) X(source) X(lag) X(queued) X(why) X(from) X(cmd) X(args) X(stream) X(data) X(status) X(exit) \
 	X(signal) X(oom) X(start) X(wall) X(user) X(sys) X(maxrss) X(nvcsw) X(nivcsw) X(out_bytes) X(err_bytes) X(next) \
-	X(current) X(allowed) X(tail) X(for) X(since) X(ok) X(failed) X(cancelled) X(skipped) X(resumed)
+	X(items) X(current) X(allowed) X(tail) X(for) X(since) X(ok) X(failed) X(cancelled) X(skipped) X(resumed)
 
 #define X(name) KEY_##name,
 enum key { KEYS(X) NKEYS };
@@ -505,6 +505,8 @@ static bool read_job_end(struct reader *reader, struct event *event) {
 	read_result(reader, &end->result);
 	end->queued = get_ns(reader, KEY_queued);
 	end->next = (enum event_next)get_word(reader, KEY_next, next_names, 3, NEXT_NOTHING);
+	uint64_t items = get_u64(reader, KEY_items, UINT64_MAX, 1);
+	end->along = items > 0 ? items - 1 : 0;
 	end->current = get_flag(reader, KEY_current);
 	end->allowed = get_flag(reader, KEY_allowed);
 	end->out_bytes = get_u64(reader, KEY_out_bytes, UINT64_MAX, 0);

@@ -150,7 +150,7 @@ static void add_facts(struct buf *buf, const struct timeline *timeline) {
 	const struct story *story = timeline->palette->story;
 	const struct story_batch *total = &story->total;
 	buf_adds(buf, "<dl class=\"facts\">\n");
-	add_fact(buf, "jobs", total->ok + total->failed + total->cancelled + total->skipped, false);
+	add_fact(buf, story->counts_items ? "items" : "jobs", total->ok + total->failed + total->cancelled + total->skipped, false);
 	add_fact(buf, "ok", total->ok, false);
 	add_fact(buf, "failed", total->failed, total->failed > 0);
 	if (total->cancelled > 0) {
@@ -360,9 +360,10 @@ static void add_failures(struct buf *buf, const struct story *story) {
 	for (size_t i = 0; i < story->nfailures; ++i) {
 		add_failure(buf, &story->failures[i]);
 	}
-	if (story->total.failed > story->nfailures) {
+	uint64_t failed = story->total.failed - story->total.along_failed;
+	if (failed > story->nfailures) {
 		buf_adds(buf, "<p class=\"dim\">… and ");
-		figures_add_count(buf, story->total.failed - story->nfailures);
+		figures_add_count(buf, failed - story->nfailures);
 		buf_adds(buf, " more.</p>\n");
 	}
 }

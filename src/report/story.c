@@ -278,6 +278,7 @@ static void job_set(struct story_job *job, const struct event_job_end *end) {
 		.attempts = end->id.attempt,
 		.step = end->id.step,
 		.result = end->result,
+		.items = end->along + 1,
 		.allowed = end->allowed,
 	};
 	job->command = copy_bytes(end->command, end->command_len, &job->command_len);
@@ -328,11 +329,11 @@ static void forget_retry(struct story *story, const struct event_job *id) {
 static void count_end(struct story_batch *batch, const struct event_job_end *end) {
 	switch (end->result.outcome) {
 	case OUTCOME_OK:
-		++batch->ok;
+		batch->ok += 1 + end->along;
 		batch->current += end->current;
 		break;
 	case OUTCOME_CANCELLED:
-		++batch->cancelled;
+		batch->cancelled += 1 + end->along;
 		break;
 	case OUTCOME_SKIPPED:
 		++batch->skipped;
@@ -341,7 +342,8 @@ static void count_end(struct story_batch *batch, const struct event_job_end *end
 	case OUTCOME_SIGNAL:
 	case OUTCOME_TIMEOUT:
 	case OUTCOME_SPAWN_ERROR:
-		++batch->failed;
+		batch->failed += 1 + end->along;
+		batch->along_failed += end->along;
 		batch->allowed += end->allowed;
 		break;
 	}
@@ -387,6 +389,7 @@ static void tell_end(struct story *story, const struct event_job_end *end) {
 	size_t i = batch_of(story, end->id.batch);
 	struct story_batch *batch = &story->batches[i], *total = &story->total;
 	bool failed = is_failure(end);
+	story->counts_items |= end->along > 0;
 	if (end->id.slot > 0) { // else it was announced, and came to nothing
 		batch->running -= batch->running > 0;
 		total->running -= total->running > 0;

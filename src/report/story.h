@@ -22,6 +22,7 @@ struct story_batch {
 	uint32_t weight;
 	int64_t jobs;           // known, or -1
 	uint64_t ok, failed, cancelled, skipped; // jobs that have ended
+	uint64_t along_failed;  // of failed: items beyond the first of their process
 	uint64_t current, allowed; // of ok: up to date; of failed: that may
 	uint64_t retried;       // jobs with more than one attempt at a step
 	uint64_t attempts;      // that have ended
@@ -39,6 +40,7 @@ struct story_job {
 	uint64_t number, seq;
 	unsigned attempts;      // at the step that ended it
 	unsigned step;
+	uint64_t items;         // that it had
 	struct result result;
 	char *command;
 	size_t command_len;
@@ -56,6 +58,7 @@ struct story {
 	uint64_t last;          // event time of the last event: the end of a log that is cut off
 	unsigned slots;         // at the start
 	bool fair_time;
+	bool counts_items;      // jobs are processes of many items (--pack=auto): what counts jobs counts items
 	struct story_batch *batches; // in the order of their first event
 	size_t nbatches;
 	uint64_t hidden_batches;     // of the shared entry

@@ -74,7 +74,7 @@ static void add_head(struct buf *buf, const struct story *story, const struct su
 	const struct story_batch *total = &story->total;
 	uint64_t ended = total->ok + total->failed + total->cancelled + total->skipped;
 	uint64_t end = story->end > 0 ? story->end : story->last;
-	buf_printf(buf, "%llu job%s in ", ull(ended), ended == 1 ? "" : "s");
+	buf_printf(buf, "%llu %s%s in ", ull(ended), story->counts_items ? "item" : "job", ended == 1 ? "" : "s");
 	plain_add_time(buf, end > story->start ? end - story->start : 0);
 	add_count(buf, form, total->failed > 0 ? NULL : GREEN, ": ", total->ok, "ok", total->current, "up to date");
 	if (total->failed > 0) {
@@ -211,7 +211,7 @@ static void fill_table(struct table *table, const struct story *story) {
 	table->rows = xcalloc(n + 2, sizeof(*table->rows));
 	struct row *head = next_row(table);
 	for (size_t i = 0; i < NCOLUMNS; ++i) {
-		buf_adds(&head->cells[i], headings[i]);
+		buf_adds(&head->cells[i], i == COLUMN_JOBS && story->counts_items ? "items" : headings[i]);
 	}
 	struct story_batch others = {.name = ""};
 	uint64_t nothers = story->hidden_batches;
@@ -349,6 +349,9 @@ static void add_failure(struct buf *buf, const struct story_job *job, const stru
 	add_coloured(buf, form, RED, "  FAILED ");
 	plain_add_job(buf, job->batch, job->number, job->seq);
 	buf_printf(buf, ": %s", result_describe(&job->result, how, sizeof(how)));
+	if (job->items > 1) {
+		buf_printf(buf, ", %llu items", ull(job->items));
+	}
 	if (job->step > 0) {
 		buf_printf(buf, " at step %u", job->step + 1);
 	}
@@ -376,9 +379,10 @@ static void add_failures(struct buf *buf, const struct story *story, const struc
 	for (size_t i = 0; i < story->nfailures; ++i) {
 		add_failure(buf, &story->failures[i], form);
 	}
-	if (story->total.failed > story->nfailures) {
+	uint64_t failed = story->total.failed - story->total.along_failed;
+	if (failed > story->nfailures) {
 		add_coloured(buf, form, RED, "  FAILED ");
-		buf_printf(buf, "and %llu more\n", ull(story->total.failed - story->nfailures));
+		buf_printf(buf, "and %llu more\n", ull(failed - story->nfailures));
 	}
 }
 

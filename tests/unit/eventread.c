@@ -106,13 +106,14 @@ static void test_numbers(void) {
 	static const char log[] = HEAD
 		"{\"v\":1,\"ev\":\"job_end\",\"t\":1.250001,\"job\":\"a#18446744073709551615\",\"batch\":\"a\",\"seq\":9,\"attempt\":2,"
 		"\"slot\":1,\"status\":\"signal\",\"exit\":0,\"signal\":9,\"oom\":true,\"queued\":0.000001,\"start\":0.5,\"wall\":0.750001,"
-		"\"user\":0.25,\"sys\":1.5,\"maxrss\":1048576,\"nvcsw\":3,\"nivcsw\":4,\"out_bytes\":5,\"err_bytes\":6,\"next\":\"retry\"}\n";
+		"\"user\":0.25,\"sys\":1.5,\"maxrss\":1048576,\"nvcsw\":3,\"nivcsw\":4,\"out_bytes\":5,\"err_bytes\":6,\"next\":\"retry\",\"items\":7}\n";
 	struct event kept[2];
 	int fd = tmpfile_open("/tmp");
 	check(write_all(fd, log, sizeof(log) - 1) == 0);
 	check_equal(eventread(fd, "x", keep, kept, &messages), 0);
 	check(kept[0].u.run_start.time_ns == UINT64_C(1795248000250000000)); // date -d 2026-11-21T08:00Z +%s
 	const struct event_job_end *end = &kept[1].u.job_end;
+	check_equal(end->along, 6);
 	check(end->id.number == UINT64_MAX && end->id.seq == 9 && end->id.attempt == 2);
 	check_equal(end->result.start, 1500000000);
 	check_equal(end->result.end - end->result.start, 750001000);

@@ -153,6 +153,36 @@ static void test_beside_the_items(void) {
 	story_free(story);
 }
 
+static void test_items_of_a_process(void) {
+	begin(1);
+	job("a", 1, 0, 1 * S, OUTCOME_OK);
+	check(!story->counts_items);
+	struct event event = ended("a", 2, 0, 1 * S, OUTCOME_OK);
+	event.u.job_end.along = 99;
+	story_tell(story, &event);
+	event = ended("a", 102, 1 * S, 2 * S, OUTCOME_FAILED);
+	event.u.job_end.along = 9;
+	event.u.job_end.next = NEXT_RETRY;
+	story_tell(story, &event);
+	event.u.job_end.next = NEXT_NOTHING;
+	story_tell(story, &event);
+	event = ended("b", 1, 2 * S, 3 * S, OUTCOME_CANCELLED);
+	event.u.job_end.along = 4;
+	story_tell(story, &event);
+	end(3 * S);
+	check(story->counts_items);
+	check_equal(story->total.ok, 101);
+	check_equal(story->total.failed, 10);
+	check_equal(story->total.along_failed, 9);
+	check_equal(story->total.cancelled, 5);
+	check_equal(story->batches[0].ok, 101);
+	check_equal(story->total.retried, 1);
+	check_equal(story->total.attempts, 5); // of processes
+	check_equal(story->nfailures, 1);
+	check_equal(story->failures[0].items, 10);
+	story_free(story);
+}
+
 static void test_what_is_not_run(void) {
 	begin(1);
 	struct event lost = {.kind = EVENT_LOST, .at = origin, .u.lost = {.batch = "b", .outcome = OUTCOME_SKIPPED, .jobs = 7}};
@@ -289,6 +319,7 @@ int main(int argc, char *argv[]) {
 		TEST("two batches: counts, slot-time, shares, medians, the slowest, the failures", test_two_batches),
 		TEST("a job is counted once, with its attempts and steps", test_retries_and_steps),
 		TEST("what runs beside the items takes slot-time, and is no job", test_beside_the_items),
+		TEST("the items of a process are counted", test_items_of_a_process),
 		TEST("jobs that are up to date, lost, or may fail", test_what_is_not_run),
 		TEST("long-running jobs take no slot, wide ones several, and the slots may change", test_slots),
 		TEST("the median of many is right within 3 %", test_median_of_many),

@@ -592,6 +592,8 @@ static void test_manifest_options(void) {
 		buf_printf(&word, "--%s%s%s", option->name, is_joined ? "=" : "", is_joined ? value : "");
 		if (id == OPT_RESUME || id == OPT_RESUME_FAILED) { // which need it
 			RUNS(buf_str(&word), "--joblog=l", "-f", "m");
+		} else if (id == OPT_LOG_OUTPUT) {
+			RUNS(buf_str(&word), "--log=l", "-f", "m");
 		} else if (option_goes_with_manifest(option)) {
 			RUNS(buf_str(&word), "-f", "m");
 		} else {

@@ -72,10 +72,20 @@ options_of_man() {
 	assert_eq "$(grep -oE 'Fl -[a-z0-9-]+' "$man" | sed 's/Fl -/--/' | sort -u | grep -vxF -e -- -f <(spellings))" ''
 }
 
-# The lists of fairpar-parallel(7): the options of both, as words.
+# The table and the list of fairpar-parallel(7): the options of both, as words.
 listed() {
-	sed -n "/^\.Ss Options that are $1/,/^\.S[hs] [^O]/p" "$top/man/fairpar-parallel.7" | sed -n '/^\.Ss Options that are '"$1"'/,/^\.El/p' |
-		grep '^\.It' | grep -oE 'Fl [A-Za-z0-9-]+' | sed 's/Fl /-/'
+	sed -n "/^\.Ss Options that are $1/,/^\.El/p" "$top/man/fairpar-parallel.7" |
+		sed -n 's/ Ta .*//; /^\.It/p' | grep -oE 'Fl [A-Za-z0-9-]+' | sed 's/Fl /-/'
+}
+
+# The names of each option that GNU parallel has, and the letters and names that xargs has, a line for each.
+names_of_parallel() {
+	sed -n '/ gnu_options\[\] = {/,/^};/s/^\t{"\([^"]*\)".*/\1/p' "$top/src/option_table.c" | grep -vx unknown |
+		sed -E 's/(^| )/\1--/g'
+}
+
+names_of_xargs() {
+	sed -n "s/^\t{\"\([^\"]*\)\", .*_ARG},/--\1/p" "$top/src/xargs_options.c"
 }
 
 @test "what fairpar-parallel(7) lists as taken is taken, and what it lists as left out is refused with what to do" {
@@ -85,6 +95,24 @@ listed() {
 		run_fairpar 255 "$option" x ::: a
 		assert_contains "$stderr" "$option is not in fairpar; "
 	done
+}
+
+@test "fairpar-parallel(7) has each option of GNU parallel and of xargs: as taken, or as left out" {
+	[[ $(names_of_parallel | wc -l) -gt 130 && $(names_of_xargs | wc -l) -ge 18 ]] || fail "the options are not read"
+	listed taken >table
+	listed left >left
+	spellings >ours
+	local missing=''
+	while read -r -a names; do
+		printf '%s\n' "${names[@]}" >row
+		[[ " --bar --eta --progress --latest-line --total-jobs --tee " != *" ${names[0]} "* ]] || continue # to come
+		if grep -qxF -f row ours; then
+			grep -qxF -f row table || missing+=" ${names[*]}"
+		else
+			grep -qxF -f row left || missing+=" ${names[*]}"
+		fi
+	done < <(names_of_parallel; names_of_xargs)
+	assert_eq "$missing" ''
 }
 
 @test "the manual is clean for mandoc" {

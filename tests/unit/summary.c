@@ -200,6 +200,8 @@ static void test_text(void) {
 	}
 	plain_add_output(&buf, line.data, line.len, 100);
 	check_equal(buf.len, 100);
+	buf_fini(&buf);
+	buf_fini(&line);
 }
 
 int main(int argc, char *argv[]) {

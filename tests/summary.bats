@@ -196,3 +196,41 @@ END
 	assert_contains "$stderr" "fairpar: batch 'full': 2 queued, 2 running; the next waits for its turn: all 3 slots are taken"
 	assert_contains "$stderr" "fairpar: batch 'limited': 1 queued, 1 running; the next waits for its limit of 1 at once"
 }
+
+# ---- a run and its log ----
+
+# same_story ARGUMENT …: runs it with a log, and compares its summary with that of the log
+same_story() {
+	local expected taken
+	take_expected "$@"
+	shift "$taken"
+	run_fairpar "$expected" --log run.jsonl --summary=always "$@"
+	sed -n '/^fairpar: [0-9]* [a-z]* in /,$p' "$BATS_TEST_TMPDIR/stderr" | grep -v '^fairpar: [0-9]* of \|^fairpar: [a-z]*: ' >live
+	run_fairpar --from-log run.jsonl
+	assert_eq "$output" "$(cat live)"
+	assert_contains "$output" 'fairpar: '
+}
+
+@test "the summary of a run and that of its log are the same text" {
+	same_story 1 -j2 --joblog log --batch-by '{}' --retries 2 'echo {}; test {} != b' ::: a b c
+	manifest <<'END'
+  steps: {args: [a, b], run: "echo {}", then: ["test {} = a"], on_failure: "echo failed {}", finally: "echo end", retries: 1}
+  wide: {args: [a, b], run: "echo {}", slots_per_job: 2}
+  long: {run: "echo long", long_running: true}
+  allowed: {run: "printf 'a\\377b'; false", allow_failure: true}
+  made: {args: [m.yaml], run: "echo {}", creates: "{}"}
+  slow: {run: "exec sleep 100", timeout: 50ms}
+  late: {needs: [steps], args: [x, y], run: "echo {}"}
+END
+	same_story 2 -f m.yaml
+	assert_contains "$output" '    | a\xFFb'
+	assert_contains "$output" ', 2 skipped; '
+}
+
+@test "items that share a process are counted one by one" {
+	seq 1000 >items
+	same_story -j2 --pack=auto true <items
+	assert_contains "$output" 'fairpar: 1000 items in '
+	assert_contains "$output" ': 1000 ok; '
+	assert_contains "$output" 'batch    items'
+}

@@ -249,12 +249,16 @@ static void add_wait(struct explain *explain, struct buf *text, const struct eve
 	plain_add_time(text, start->queued);
 	switch (start->why) {
 	case WHY_TURN:
+		if (start->source == FROM_LONG) {
+			buf_adds(text, " for its start");
+			break;
+		}
 		buf_adds(text, " for its turn");
 		add_others(explain, text, start->id.batch, at > start->queued ? at - start->queued : 0);
 		break;
 	case WHY_LIMIT:
 		if (facts->max_parallel > 0) {
-			buf_printf(text, " for its batch runs at most %u at once", (unsigned)facts->max_parallel);
+			buf_printf(text, ", for its batch runs at most %u at once", (unsigned)facts->max_parallel);
 		} else {
 			buf_adds(text, " for the limit of its batch");
 		}

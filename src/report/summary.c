@@ -15,6 +15,8 @@ enum {
 	OUTPUT_COLUMNS = 400,   // of a line
 };
 
+static const uint64_t WORTH_A_HINT = 1000000000; // nanoseconds of slot-time
+
 static unsigned long long ull(uint64_t n) {
 	return n;
 }
@@ -361,7 +363,7 @@ static void add_failure(struct buf *buf, const struct story_job *job, const stru
 	if (job->allowed) {
 		buf_adds(buf, ", allowed to");
 	}
-	if (job->result.start > 0) {
+	if (job->result.start > 0 && job->result.outcome != OUTCOME_SPAWN_ERROR) {
 		buf_adds(buf, ", ");
 		plain_add_time(buf, wall_of(job));
 	}
@@ -451,7 +453,8 @@ static void add_hint(struct buf *buf, const struct story *story, const struct su
 	for (size_t i = 0; i < story->nbatches; ++i) {
 		greedy = story->batches[i].share >= 0.6 && story->batches[i].name[0] != '\0' ? &story->batches[i] : greedy;
 	}
-	if (!greedy || story->fair_time || greedy->attempts == total->attempts || story->busy < 0.5) {
+	if (!greedy || story->fair_time || greedy->attempts == total->attempts || story->busy < 0.5 ||
+	    greedy->slot_time < WORTH_A_HINT) {
 		return;
 	}
 	double mean = (double)greedy->slot_time / (double)greedy->attempts;
@@ -469,7 +472,7 @@ static void add_hint(struct buf *buf, const struct story *story, const struct su
 	buf_adds(buf, " '");
 	plain_add_text(buf, greedy->name, strlen(greedy->name), NAME_COLUMNS);
 	buf_printf(buf, "' had %u%% of the slots' time with %llu of %llu jobs, for turns are shared, not time: see --fair=time\n",
-	           (unsigned)(greedy->share * 100), ull(jobs_of(greedy)),
+	           (unsigned)(greedy->share * 100 + 0.5), ull(jobs_of(greedy)),
 	           ull(total->ok + total->failed + total->cancelled + total->skipped));
 }
 

@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "base/diag.h"
 #include "base/io.h"
+#include "base/screen.h"
 #include "process/signals.h"
 
 #include <errno.h>
@@ -88,7 +89,7 @@ static bool read_answer(const struct terminal *terminal, struct buf *answer) {
 	}
 }
 
-bool terminal_confirm(struct run *run, const char *command) {
+static bool confirm(struct run *run, const char *command) {
 	struct buf text = BUF_INIT;
 	if (isatty(STDERR_FILENO)) {
 		buf_add_escaped(&text, command, strlen(command), SIZE_MAX);
@@ -107,6 +108,13 @@ bool terminal_confirm(struct run *run, const char *command) {
 	at += strspn(at, " \t");
 	yes = yes && (*at == 'y' || *at == 'Y');
 	buf_fini(&text);
+	return yes;
+}
+
+bool terminal_confirm(struct run *run, const char *command) {
+	screen_enter(STDERR_FILENO);
+	bool yes = confirm(run, command);
+	screen_leave(STDERR_FILENO, '\n'); // of the answer
 	return yes;
 }
 

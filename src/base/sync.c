@@ -67,6 +67,13 @@ void mutex_lock(mutex *m) {
 	verify(pthread_mutex_lock(m) == 0);
 }
 
+bool mutex_try_lock(mutex *m) {
+	yield();
+	int error = pthread_mutex_trylock(m);
+	verify(error == 0 || error == EBUSY);
+	return error == 0;
+}
+
 void mutex_unlock(mutex *m) {
 	verify(pthread_mutex_unlock(m) == 0);
 	yield();

@@ -191,6 +191,7 @@ static struct spool *spool_new_locked(struct emit *emit) {
 	} else {
 		spool = NEW(struct spool);
 		spool->emit = emit;
+		mutex_init(&spool->look);
 	}
 	return spool;
 }
@@ -203,7 +204,7 @@ static void spool_recycle_locked(struct spool *spool) {
 		rope_clear(emit->store, &spool->stream[i].line);
 		spool->stream[i] = (struct stream){.len = 0};
 	}
-	spool->tag_len = spool->receipt_len = 0;
+	spool->tag_len = spool->noted_len = spool->receipt_len = 0;
 	spool->has_turn = spool->idle = spool->lost = spool->busy = false;
 	atomic_store_relaxed(&spool->live, false);
 	if (emit->nspare >= emit->open + SPARE_SPOOLS) {
@@ -682,6 +683,13 @@ void emit_leave(struct spool *spool) {
 	mutex_unlock(&emit->lock);
 }
 
+size_t emit_find_last(struct spool *spool, char *text, size_t size) {
+	mutex_lock(&spool->emit->lock);
+	size_t n = spool->busy ? 0 : spool_find_last(spool, text, size);
+	mutex_unlock(&spool->emit->lock);
+	return n;
+}
+
 struct spool *spool_open(struct emit *emit, struct emit_lane *lane, uint64_t order, enum emit_mode mode,
                          const char *tag, size_t tag_len) {
 	mutex_lock(&emit->lock);
@@ -736,6 +744,9 @@ static void finish_later(struct spool *spool) {
 void spool_finish(struct spool *spool) {
 	struct emit *emit = spool->emit;
 	spool_narrow(spool);
+	if (spool->mode == EMIT_LATEST) {
+		spool_keep_latest(spool);
+	}
 	if (spool_is_line_ordered(spool)) {
 		emit_enter(spool); // for good
 	}

@@ -37,6 +37,7 @@ enum emit_mode {
 	EMIT_GROUP,        // a job's stdout, then its stderr, when it has ended
 	EMIT_LINE_BUFFER,  // whole lines as they come (a line ends with a newline), the rest of the last line when the job has
 	                   // ended; with keep_order while it is the oldest of its lane, held before
+	EMIT_LATEST,       // when a job has ended the last line of both streams, on stdout, and nothing else; as EMIT_GROUP
 };
 
 struct emit_config {
@@ -103,6 +104,11 @@ void spool_frame_lines(struct spool *spool, const char *before, const char *afte
 
 // Ends the last line of stdout, if its newline is missing; for a job that has ended and was not live.
 void spool_complete(struct spool *spool);
+
+// The last line that the job has written so far, of either stream (a carriage return ends one, too), into `text` of `size`
+// bytes, without its end; `tagged`: behind the tag. Returns its length, cut to the size, or 0 if there is none or its
+// thread is just reading. From any thread, until spool_finish(). Does not wait for a reader.
+size_t spool_last_line(struct spool *spool, bool tagged, char *text, size_t size);
 
 // Bytes of each stream so far, without those taken back by spool_reset().
 uint64_t spool_bytes(const struct spool *spool, int stream);

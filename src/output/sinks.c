@@ -3,6 +3,7 @@
 #include "output/sinks.h"
 
 #include "base/alloc.h"
+#include "base/screen.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -84,7 +85,7 @@ static void sink_fail(struct sinks *sinks, int stream, int error) {
 }
 
 // As sinks_put(), past the gathering.
-static size_t sink_write(struct sinks *sinks, int stream, const char *mem, size_t len, bool wait) {
+static size_t sink_write_some(struct sinks *sinks, int stream, const char *mem, size_t len, bool wait) {
 	struct sink *sink = &sinks->sink[stream];
 	while (!sink->dead) {
 		bool nowait = !wait && sink->nowait;
@@ -107,6 +108,14 @@ static size_t sink_write(struct sinks *sinks, int stream, const char *mem, size_
 		}
 	}
 	return len;
+}
+
+static size_t sink_write(struct sinks *sinks, int stream, const char *mem, size_t len, bool wait) {
+	int fd = sinks->sink[stream].fd;
+	screen_enter(fd);
+	size_t n = sink_write_some(sinks, stream, mem, len, wait);
+	screen_leave(fd, n > 0 ? mem[n - 1] : -1);
+	return n;
 }
 
 bool sinks_pending(const struct sinks *sinks) {
@@ -210,7 +219,7 @@ size_t sinks_put_tagged(struct sinks *sinks, int stream, const char *tag, size_t
 	return (size_t)(at - mem);
 }
 
-ssize_t sinks_splice(struct sinks *sinks, int stream, int fd) {
+static ssize_t sink_splice(struct sinks *sinks, int stream, int fd) {
 	struct sink *sink = &sinks->sink[stream];
 	while (sink->splice && !sink->dead) {
 		ssize_t n = splice(fd, NULL, sink->fd, NULL, SPLICE_MAX, SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
@@ -238,4 +247,14 @@ ssize_t sinks_splice(struct sinks *sinks, int stream, int fd) {
 	}
 	errno = ENOTSUP;
 	return -1;
+}
+
+ssize_t sinks_splice(struct sinks *sinks, int stream, int fd) {
+	int to = sinks->sink[stream].fd;
+	screen_enter(to);
+	ssize_t n = sink_splice(sinks, stream, fd);
+	int error = errno;
+	screen_leave(to, -1);
+	errno = error;
+	return n;
 }

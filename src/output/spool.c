@@ -30,6 +30,7 @@ void spool_clear(struct spool *spool) {
 }
 
 void spool_free(struct spool *spool) {
+	mutex_fini(&spool->look);
 	free(spool->tag);
 	free(spool->receipt);
 	free(spool);
@@ -159,6 +160,104 @@ bool spool_settle(struct spool *spool) {
 	return all;
 }
 
+// ---- the last line
+
+static bool ends_line(char c) {
+	return c == '\n' || c == '\r';
+}
+
+// The last line of the bytes that is not empty, without its end. Returns its length.
+static size_t last_line(const char *mem, size_t len, const char **ret_line) {
+	while (len > 0 && ends_line(mem[len - 1])) {
+		--len;
+	}
+	size_t from = len;
+	while (from > 0 && !ends_line(mem[from - 1])) {
+		--from;
+	}
+	*ret_line = mem + from;
+	return len - from;
+}
+
+// Before its bytes leave the area.
+static void spool_note_line(struct spool *spool, int i) {
+	const struct stream *stream = &spool->stream[i];
+	const char *line;
+	size_t len = last_line(spool_area(spool, i) + stream->start, stream->len - stream->start, &line);
+	if (len > 0 && i == spool->latest) {
+		spool->noted_len = len < NOTED ? len : NOTED;
+		memcpy(spool->noted, line, spool->noted_len);
+	}
+}
+
+size_t spool_find_last(const struct spool *spool, char *text, size_t size) {
+	const struct stream *stream = &spool->stream[spool->latest];
+	const char *line = spool->noted;
+	size_t len = 0;
+	if (spool->block) {
+		len = last_line(spool_area(spool, spool->latest) + stream->start, stream->len - stream->start, &line);
+	}
+	if (len == 0) {
+		line = spool->noted;
+		len = spool->noted_len;
+	}
+	len = len < size ? len : size;
+	memcpy(text, line, len);
+	return len;
+}
+
+size_t spool_last_line(struct spool *spool, bool tagged, char *text, size_t size) {
+	size_t tag = tagged && spool->tag_len < size ? spool->tag_len : 0, len = 0;
+	if (spool_is_line_ordered(spool)) {
+		len = emit_find_last(spool, text + tag, size - tag);
+	} else if (mutex_try_lock(&spool->look)) {
+		len = spool_find_last(spool, text + tag, size - tag);
+		mutex_unlock(&spool->look);
+	}
+	if (len > 0 && tag > 0) {
+		memcpy(text, spool->tag, tag); // which stays as long as the job runs
+	}
+	return len > 0 ? tag + len : 0;
+}
+
+// EMIT_LATEST: leaves of the stream its last line with an end, and what has begun behind it; too long a one is cut.
+static void stream_keep_latest(struct spool *spool, int i) {
+	struct stream *stream = &spool->stream[i];
+	char *area = spool_area(spool, i);
+	size_t open = stream->len; // where the last line begins, if it is not ended
+	while (open > 0 && !ends_line(area[open - 1])) {
+		--open;
+	}
+	const char *line;
+	size_t len = last_line(area, open, &line);
+	size_t rest = stream->len - open, most = area_size(i) / 4;
+	len = len < most ? len : most;
+	rest = rest < most ? rest : most;
+	memmove(area, line, len);
+	area[len] = '\n';
+	size_t head = len > 0 ? len + 1 : 0;
+	memmove(area + head, area + open, rest);
+	stream->len = head + rest;
+	stream->ready = 0;
+}
+
+void spool_keep_latest(struct spool *spool) {
+	const struct stream *stream = &spool->stream[spool->latest];
+	spool->mode = EMIT_GROUP;
+	if (!spool->block) {
+		return;
+	}
+	const char *line;
+	size_t len = last_line(spool_area(spool, spool->latest), stream->len, &line);
+	memmove(spool_area(spool, 0), line, len);
+	spool_area(spool, 0)[len] = '\n';
+	spool->stream[0].len = spool->stream[0].ready = len > 0 ? len + 1 : 0;
+	spool->stream[0].last = spool->stream[1].last = '\n';
+	spool->stream[1].len = spool->stream[1].ready = 0;
+}
+
+// ---- filling
+
 // With the turn: the job's output goes straight through from here on.
 static void spool_pass(struct spool *spool) {
 	for (int i = 0; i < STREAMS; ++i) {
@@ -199,6 +298,12 @@ static void spool_settle_or_wait(struct spool *spool, int i, size_t until) {
 // Makes room in the area, of at least a half. May block as the above.
 static void spool_make_room(struct spool *spool, int i) {
 	struct stream *stream = &spool->stream[i];
+	if (spool->mode == EMIT_LATEST) {
+		return; // stream_keep_latest() leaves at least half
+	}
+	if (stream->len > area_size(i) / 2) {
+		spool_note_line(spool, i);
+	}
 	while (stream->len > area_size(i) / 2 && !spool->lost) {
 		if (spool_is_line_buffered(spool)) {
 			emit_lines(spool);
@@ -220,10 +325,17 @@ static void spool_took(struct spool *spool, int i, size_t n) {
 	}
 	stream->bytes += n;
 	stream->last = spool_area(spool, i)[stream->len + n - 1];
+	spool->latest = i;
+	if (spool->mode == EMIT_LATEST) {
+		stream->len += n;
+		stream_keep_latest(spool, i);
+		return;
+	}
 	if (stream->pass || !spool_is_line_buffered(spool)) {
 		stream->len += n;
 		stream->ready = stream->len;
 		if (stream->pass) {
+			spool_note_line(spool, i);
 			emit_pass(spool, i);
 		}
 		return;
@@ -235,6 +347,7 @@ static void spool_took(struct spool *spool, int i, size_t n) {
 	}
 	stream->len += n;
 	if (newline) {
+		spool_note_line(spool, i);
 		emit_lines(spool);
 	}
 }
@@ -252,7 +365,7 @@ static void spool_enter(struct spool *spool) {
 // A job that is alone and writes much streams its stdout through: only then, so that a small output stays one write.
 // Not what follows a loss: it would look as if nothing were missing.
 static bool spool_goes_live(struct spool *spool, int i) {
-	if (i != 0 || spool->lost || spool_is_line_buffered(spool) || spool->stream[0].bytes < AREA_OUT / 2 ||
+	if (i != 0 || spool->lost || spool->mode != EMIT_GROUP || spool->stream[0].bytes < AREA_OUT / 2 ||
 	    !atomic_load_relaxed(&spool->live)) {
 		return false;
 	}
@@ -329,11 +442,13 @@ static void spool_need_block(struct spool *spool) {
 }
 
 ssize_t spool_readable(struct spool *spool, int stream, int fd) {
+	mutex_lock(&spool->look);
 	spool_enter(spool);
 	spool_need_block(spool);
 	ssize_t n = spool_read(spool, stream, fd);
 	int error = errno;
 	spool_leave(spool);
+	mutex_unlock(&spool->look);
 	errno = error;
 	return n;
 }
@@ -341,6 +456,9 @@ ssize_t spool_readable(struct spool *spool, int stream, int fd) {
 void spool_frame_lines(struct spool *spool, const char *before, const char *after) {
 	if (spool_is_line_buffered(spool)) {
 		return;
+	}
+	if (spool->mode == EMIT_LATEST) {
+		spool_keep_latest(spool);
 	}
 	for (int i = 0; i < STREAMS; ++i) {
 		if (spool->stream[i].bytes > 0 && spool->stream[i].last != '\n') {
@@ -395,6 +513,11 @@ static uint64_t minus(uint64_t a, uint64_t b) {
 static void stream_cut(struct spool *spool, int i) {
 	struct stream *stream = &spool->stream[i];
 	struct store *store = emit_store(spool->emit);
+	if (spool->mode == EMIT_LATEST) {
+		stream->len = 0;
+		stream->bytes = stream->mark;
+		return;
+	}
 	uint64_t passed = stream->bytes - stream_held(stream);
 	uint64_t keep = minus(stream->mark, passed), ready = minus(stream->mark_ready, passed);
 	stream->bytes = passed + keep;
@@ -452,6 +575,7 @@ void spool_reset(struct spool *spool) {
 		stream_cut(spool, i);
 	}
 	spool->lost = false;
+	spool->noted_len = 0;
 	spool_leave(spool);
 	spool_rest(spool);
 }

@@ -20,6 +20,7 @@
 #include "output/emit.h"
 
 #include "base/atomic.h"
+#include "base/sync.h"
 #include "output/sinks.h"
 #include "output/store.h"
 
@@ -27,6 +28,7 @@ enum {
 	STREAMS = 2,
 	AREA_OUT = 48 * 1024,
 	AREA_ERR = BLOCK_SIZE - AREA_OUT,
+	NOTED = 160,        // of the last line, when its bytes have been let go of
 };
 
 struct stream {
@@ -58,6 +60,10 @@ struct spool {
 	size_t receipt_len, receipt_cap;
 	atomic_bool live;           // spool_set_live()
 	int wide_pipes;             // of this attempt
+	mutex look;                 // held while spool_readable() is at work; who else wants it, tries
+	int latest;                 // the stream that was written last
+	char noted[NOTED];          // the last line, where it is not in the area any more
+	size_t noted_len;
 	bool has_turn;              // nobody else may write until this job ends
 	bool idle;                  // between two attempts: it cannot be what others wait for
 	bool lost;                  // nothing could hold its output: what comes is discarded
@@ -100,6 +106,12 @@ void spool_move_ready(struct spool *to, struct spool *from);
 // True for EMIT_LINE_BUFFER with a place in an order: the spool is shared with lane_promote().
 bool spool_is_line_ordered(const struct spool *spool);
 
+// EMIT_LATEST: only the last line is left, as output of EMIT_GROUP.
+void spool_keep_latest(struct spool *spool);
+
+// The last line, for one who may look at the spool; as spool_last_line().
+size_t spool_find_last(const struct spool *spool, char *text, size_t size);
+
 // The ready bytes as a record. False if they are too many for one, in a rope, or the rest of a line with a tag.
 bool spool_record(const struct spool *spool, struct record *ret_record);
 
@@ -133,6 +145,9 @@ void emit_leave(struct spool *spool);
 // Takes the turn to write until the job ends, if the job may be written now and nobody else is writing.
 bool emit_take_turn(struct spool *spool);
 void emit_drop_turn(struct spool *spool);
+
+// As spool_find_last(), of a spool that is shared with lane_promote(), unless its thread is at it.
+size_t emit_find_last(struct spool *spool, char *text, size_t size);
 
 // With the turn: writes what is ready of the stream, waiting for the reader.
 void emit_pass(struct spool *spool, int stream);

@@ -475,7 +475,8 @@ static void child_drain(struct child *child, uint64_t ended) {
 void child_run(struct children *children, const struct child_config *config, struct result *ret_result,
                struct spawn_error *ret_error) {
 	struct child child = {
-		.running = {.own_group = config->own_group, .cleanup = config->cleanup, .label = config->label},
+		.running = {.own_group = config->own_group, .cleanup = config->cleanup, .label = config->label,
+		            .drain = config->drain},
 		.children = children,
 		.config = config,
 		.fds = {{.fd = -1, .events = POLLIN}, {.fd = -1, .events = POLLIN}, {.fd = -1, .events = POLLIN},

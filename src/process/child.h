@@ -55,6 +55,7 @@ struct child_view {
 	pid_t pid;
 	uint64_t start;
 	const char *label;   // job label given to child_run(), valid during the call
+	const char *last;    // the last line of its output, valid during the call, or NULL; see drain.last_line
 	int stop_signal;     // of children_each_stopped(): by which it was stopped
 };
 // Calls fn for each, outside of all locks.
@@ -90,6 +91,9 @@ enum child_stream { STREAM_OUT, STREAM_ERR };
 // taken (> 0), 0 at end of file, or -1 with errno (EAGAIN: nothing now). A read error ends that stream.
 struct drain {
 	ssize_t (*readable)(void *arg, enum child_stream stream, int fd);
+	// From another thread, while `readable` may be at work: puts the last line so far into `text` of `size` bytes, without
+	// its end. Returns its length, cut to the size, or 0 if there is none or it cannot be had now. Must not block. May be NULL.
+	size_t (*last_line)(void *arg, char *text, size_t size);
 	void *arg;
 };
 

@@ -13,7 +13,7 @@
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
-enum { PAUSE_MIN_MS = 10, PAUSE_MAX_MS = 1000, PATIENCE_S = 10, STRAYS_S = 2 };
+enum { PAUSE_MIN_MS = 10, PAUSE_MAX_MS = 1000, PATIENCE_S = 10, STRAYS_S = 2, LAST_LINE = 1024 };
 
 // For children_last_words(), which is called without an argument on a dying thread.
 static _Atomic(struct group_table *) last_table;
@@ -415,6 +415,14 @@ static int running_take_stop(const struct running *running) {
 	return stopped && !running->held ? info.si_status : 0;
 }
 
+// A copy of the last line of its output, or NULL; under the lock, so that the child is there.
+static char *running_last_line(const struct running *running) {
+	char text[LAST_LINE];
+	const struct drain *drain = running->drain;
+	size_t len = drain && drain->last_line ? drain->last_line(drain->arg, text, sizeof(text)) : 0;
+	return len > 0 ? xmemdup(text, len) : NULL;
+}
+
 static void visit(struct children *children, bool stopped_only, void (*fn)(void *arg, const struct child_view *),
                   void *arg) {
 	struct child_view *views = NULL;
@@ -431,6 +439,7 @@ static void visit(struct children *children, bool stopped_only, void (*fn)(void 
 			.pid = running->pid,
 			.start = running->start,
 			.label = xstrdup(running->label ? running->label : ""), // the job may end while fn prints
+			.last = stopped_only ? NULL : running_last_line(running),
 			.stop_signal = stop_signal,
 		};
 	}
@@ -438,6 +447,7 @@ static void visit(struct children *children, bool stopped_only, void (*fn)(void 
 	for (size_t i = 0; i < n; ++i) {
 		fn(arg, &views[i]);
 		free((char *)(uintptr_t)views[i].label);
+		free((char *)(uintptr_t)views[i].last);
 	}
 	free(views);
 }

@@ -36,6 +36,7 @@ struct running {
 	bool held;         // by children_hold_young(); by the lock
 	uint64_t start;
 	const char *label;
+	const struct drain *drain; // as child_config.drain
 };
 
 struct children {

@@ -1,0 +1,433 @@
+// When a run will be done: by what jobs of each batch have taken so far, and by what they took the last time.
+
+#include "report/forecast.h"
+
+#include "base/alloc.h"
+#include "base/buf.h"
+#include "base/map.h"
+#include "base/sync.h"
+#include "report/story.h"
+
+enum {
+	JOBS_KNOWN = 1 << 19,    // of a former run, by their commands; of more, the means of the batches
+	SLOTS_MAX = 1 << 20,
+	BATCHES = STORY_BATCHES, // those that come later share one entry, as in the story
+	RATE_MAX = 1024,         // ends that the current rate looks back
+	ENOUGH_JOBS = 3, ENOUGH_S = 2,
+	DOUBT_S = 15, DOUBT_PERCENT = 5, DOUBT_RATIO = 10, // when a former run is no guide: as ninja has it
+};
+
+// Time of jobs: of slots, so one of two slots counts twice.
+struct sum {
+	uint64_t time, n;
+};
+
+struct batch {
+	char *name;
+	struct sum seen;         // jobs of this run that have ended; time also of the steps of those that have not
+	struct sum before;       // of the former run
+	struct sum to_come;      // of these, those that have not started now
+	uint64_t started;        // or never will
+	uint32_t most;           // at once, 0: no limit
+	bool apart;              // takes no slots
+	uint64_t rest;           // of its running jobs: scratch of forecast_eta()
+};
+
+// A command of the former run.
+struct known {
+	char *key;               // batch, newline, command
+	struct sum sum;
+};
+
+// What runs on a slot.
+struct busy {
+	uint32_t batch;          // MAP_NONE: nothing
+	unsigned nslots;
+	uint64_t start;
+	uint64_t expected;       // by the former run, or FORECAST_UNKNOWN
+};
+
+struct forecast {
+	struct map by_name;
+	struct batch *batches;
+	size_t nbatches, batches_cap;
+	struct map by_key;
+	struct known *known;
+	size_t nknown, known_cap;
+	struct map by_job;       // of the former run: "BATCH#n" to its place in `known`
+	char **jobs;             // what by_job borrows
+	size_t njobs, jobs_cap;
+	struct busy *slots;
+	size_t nslots, slots_cap;
+	struct sum expected, taken; // of jobs that have ended and were known
+	uint64_t start, started, ended;
+	uint64_t ends[RATE_MAX]; // times of the last ones
+	unsigned slots_now;
+	struct buf key;
+};
+
+struct forecast *forecast_new(void) {
+	struct forecast *forecast = NEW(struct forecast);
+	forecast->slots_now = 1;
+	return forecast;
+}
+
+static void forget_jobs(struct forecast *forecast) {
+	map_fini(&forecast->by_job);
+	for (size_t i = 0; i < forecast->njobs; ++i) {
+		free(forecast->jobs[i]);
+	}
+	free(forecast->jobs);
+	forecast->jobs = NULL;
+	forecast->njobs = forecast->jobs_cap = 0;
+}
+
+void forecast_free(struct forecast *forecast) {
+	if (!forecast) {
+		return;
+	}
+	forget_jobs(forecast);
+	map_fini(&forecast->by_name);
+	map_fini(&forecast->by_key);
+	for (size_t i = 0; i < forecast->nbatches; ++i) {
+		free(forecast->batches[i].name);
+	}
+	for (size_t i = 0; i < forecast->nknown; ++i) {
+		free(forecast->known[i].key);
+	}
+	free(forecast->batches);
+	free(forecast->known);
+	free(forecast->slots);
+	buf_fini(&forecast->key);
+	free(forecast);
+}
+
+static uint64_t mean(const struct sum *sum) {
+	return sum->n > 0 ? sum->time / sum->n : FORECAST_UNKNOWN;
+}
+
+// ---- batches and commands ----
+
+static uint32_t batch_number(struct forecast *forecast, const char *name) {
+	uint32_t number = map_get(&forecast->by_name, name, strlen(name));
+	if (number == MAP_NONE && forecast->nbatches >= BATCHES) {
+		name = ""; // the one that the others share
+		number = map_get(&forecast->by_name, name, 0);
+	}
+	if (number != MAP_NONE) {
+		return number;
+	}
+	grow_array(&forecast->batches, &forecast->batches_cap, forecast->nbatches + 1, sizeof(*forecast->batches));
+	struct batch *batch = &forecast->batches[forecast->nbatches];
+	*batch = (struct batch){.name = xstrdup(name)};
+	map_add(&forecast->by_name, batch->name, strlen(name), (uint32_t)forecast->nbatches);
+	return (uint32_t)forecast->nbatches++;
+}
+
+// The same as a pointer, good until the next new batch.
+static struct batch *batch_of(struct forecast *forecast, const char *name) {
+	uint32_t number = batch_number(forecast, name);
+	return &forecast->batches[number];
+}
+
+// The key of the command in its batch; borrowed until the next one.
+static const struct buf *key_of(struct forecast *forecast, const char *batch, const char *command, size_t len) {
+	buf_reset(&forecast->key);
+	buf_adds(&forecast->key, batch);
+	buf_addc(&forecast->key, '\n');
+	buf_add(&forecast->key, command, len);
+	return &forecast->key;
+}
+
+static uint32_t known_number(struct forecast *forecast, const struct event_job_start *start) {
+	const struct buf *key = key_of(forecast, start->id.batch, start->command, start->command_len);
+	return map_get(&forecast->by_key, buf_str(key), key->len);
+}
+
+// ---- the former run ----
+
+// The job that a line of the log is about, by a text that is the key in by_job.
+static void job_text(struct buf *buf, const struct event_job *id) {
+	buf_reset(buf);
+	buf_printf(buf, "%s#%llu", id->batch, (unsigned long long)id->number);
+}
+
+static void learn_start(struct forecast *forecast, const struct event_job_start *start) {
+	if (start->id.role != ROLE_JOB || start->id.step > 0 || start->id.attempt > 1 || forecast->nknown >= JOBS_KNOWN
+	    || forecast->njobs >= JOBS_KNOWN || !start->command) {
+		return;
+	}
+	uint32_t number = known_number(forecast, start);
+	if (number == MAP_NONE) {
+		const struct buf *key = &forecast->key;
+		number = (uint32_t)forecast->nknown;
+		grow_array(&forecast->known, &forecast->known_cap, forecast->nknown + 1, sizeof(*forecast->known));
+		struct known *known = &forecast->known[forecast->nknown++];
+		*known = (struct known){.key = xmemdup(buf_str(key), key->len)};
+		map_add(&forecast->by_key, known->key, key->len, number);
+	}
+	struct buf text = BUF_INIT;
+	job_text(&text, &start->id);
+	if (map_get(&forecast->by_job, buf_str(&text), text.len) == MAP_NONE) {
+		size_t len = text.len;
+		grow_array(&forecast->jobs, &forecast->jobs_cap, forecast->njobs + 1, sizeof(*forecast->jobs));
+		char *job = forecast->jobs[forecast->njobs++] = buf_take(&text);
+		map_add(&forecast->by_job, job, len, number);
+	}
+	buf_fini(&text);
+}
+
+static uint64_t time_of(const struct event_job_end *end) {
+	uint64_t taken = end->result.end > end->result.start ? end->result.end - end->result.start : 0;
+	return taken * (end->nslots > 0 ? end->nslots : 1);
+}
+
+static void learn_end(struct forecast *forecast, const struct event_job_end *end) {
+	if (end->id.role != ROLE_JOB || end->current || end->result.outcome == OUTCOME_CANCELLED) {
+		return;
+	}
+	struct batch *batch = batch_of(forecast, end->id.batch);
+	bool is_end = end->next == NEXT_NOTHING;
+	uint64_t time = time_of(end);
+	batch->before.time += time;
+	batch->before.n += is_end;
+	job_text(&forecast->key, &end->id);
+	uint32_t number = map_get(&forecast->by_job, buf_str(&forecast->key), forecast->key.len);
+	if (number != MAP_NONE) {
+		forecast->known[number].sum.time += time;
+		forecast->known[number].sum.n += is_end;
+	}
+}
+
+void forecast_learn(void *arg, const struct event *event) {
+	struct forecast *forecast = arg;
+	switch (event->kind) {
+	case EVENT_JOB_START: learn_start(forecast, &event->u.job_start); break;
+	case EVENT_JOB_END: learn_end(forecast, &event->u.job_end); break;
+	default: break;
+	}
+}
+
+// ---- this run ----
+
+static void run_starts(struct forecast *forecast, const struct event *event) {
+	forecast->start = event->at;
+	forecast->slots_now = event->u.run_start.slots;
+	forget_jobs(forecast);
+	for (size_t i = 0; i < forecast->nbatches; ++i) {
+		forecast->batches[i].to_come = forecast->batches[i].before;
+	}
+}
+
+static struct busy *busy_of(struct forecast *forecast, unsigned slot) {
+	if (slot == 0 || slot > SLOTS_MAX) {
+		return NULL;
+	}
+	grow_array(&forecast->slots, &forecast->slots_cap, slot, sizeof(*forecast->slots));
+	for (; forecast->nslots < slot; ++forecast->nslots) {
+		forecast->slots[forecast->nslots] = (struct busy){.batch = MAP_NONE};
+	}
+	return &forecast->slots[slot - 1];
+}
+
+// A job of the batch has started. Returns what it took the last time.
+static uint64_t take_known(struct forecast *forecast, struct batch *batch, const struct event_job_start *start) {
+	if (forecast->nknown == 0 || !start->command) {
+		return FORECAST_UNKNOWN;
+	}
+	uint32_t number = known_number(forecast, start);
+	uint64_t took = number == MAP_NONE ? FORECAST_UNKNOWN : mean(&forecast->known[number].sum);
+	if (took != FORECAST_UNKNOWN && batch->to_come.n > 0) {
+		--batch->to_come.n;
+		batch->to_come.time -= took < batch->to_come.time ? took : batch->to_come.time;
+	}
+	return took;
+}
+
+static void job_starts(struct forecast *forecast, const struct event *event) {
+	const struct event_job_start *start = &event->u.job_start;
+	uint32_t number = batch_number(forecast, start->id.batch);
+	struct batch *batch = &forecast->batches[number];
+	struct busy *busy = busy_of(forecast, start->id.slot);
+	uint64_t expected = FORECAST_UNKNOWN;
+	if (start->id.role == ROLE_JOB && start->id.step == 0 && start->id.attempt <= 1) {
+		++batch->started;
+		++forecast->started;
+		expected = take_known(forecast, batch, start);
+	}
+	if (busy) {
+		*busy = (struct busy){
+			.batch = number, .nslots = start->nslots > 0 ? start->nslots : 1, .start = event->at, .expected = expected,
+		};
+	}
+}
+
+static void job_ends(struct forecast *forecast, const struct event *event) {
+	const struct event_job_end *end = &event->u.job_end;
+	struct batch *batch = batch_of(forecast, end->id.batch);
+	struct busy *busy = end->current ? NULL : busy_of(forecast, end->id.slot);
+	if (end->id.role == ROLE_JOB && end->current) {
+		++batch->started;
+		++forecast->started;
+	} else if (end->id.role == ROLE_JOB && end->result.outcome != OUTCOME_CANCELLED) {
+		batch->seen.time += time_of(end);
+		if (end->next == NEXT_NOTHING) {
+			++batch->seen.n;
+			forecast->ends[forecast->ended++ % RATE_MAX] = event->at;
+		}
+		if (busy && busy->batch != MAP_NONE && busy->expected != FORECAST_UNKNOWN) {
+			forecast->expected.time += busy->expected;
+			forecast->taken.time += time_of(end);
+			++forecast->expected.n;
+		}
+	}
+	if (busy) {
+		busy->batch = MAP_NONE;
+	}
+}
+
+void forecast_tell(void *arg, const struct event *event) {
+	struct forecast *forecast = arg;
+	struct batch *batch;
+	switch (event->kind) {
+	case EVENT_RUN_START:
+		run_starts(forecast, event);
+		break;
+	case EVENT_BATCH_START:
+		batch = batch_of(forecast, event->u.batch.batch);
+		batch->most = event->u.batch.max_parallel;
+		batch->apart = event->u.batch.long_running;
+		break;
+	case EVENT_JOB_START:
+		job_starts(forecast, event);
+		break;
+	case EVENT_JOB_END:
+		job_ends(forecast, event);
+		break;
+	case EVENT_LOST:
+		batch_of(forecast, event->u.lost.batch)->started += event->u.lost.jobs;
+		break;
+	case EVENT_SLOTS:
+		forecast->slots_now = event->u.slots.slots;
+		break;
+	default:
+		break;
+	}
+}
+
+// ---- the end ----
+
+uint64_t forecast_started(const struct forecast *forecast) {
+	return forecast->started;
+}
+
+static struct sum sum_seen(const struct forecast *forecast) {
+	struct sum sum = {.n = 0};
+	for (size_t i = 0; i < forecast->nbatches; ++i) {
+		sum.time += forecast->batches[i].seen.time;
+		sum.n += forecast->batches[i].seen.n;
+	}
+	return sum;
+}
+
+uint64_t forecast_mean(const struct forecast *forecast) {
+	struct sum sum = sum_seen(forecast);
+	return mean(&sum);
+}
+
+double forecast_rate(const struct forecast *forecast) {
+	uint64_t n = forecast->slots_now < RATE_MAX ? forecast->slots_now : RATE_MAX;
+	n = n < forecast->ended ? n : forecast->ended;
+	if (n < 2) {
+		return -1;
+	}
+	uint64_t last = forecast->ends[(forecast->ended - 1) % RATE_MAX], first = forecast->ends[(forecast->ended - n) % RATE_MAX];
+	return last > first ? (double)(n - 1) / ((double)(last - first) / 1e9) : -1;
+}
+
+// What the former run says is so far from this one that it is no guide.
+static bool is_doubtful(const struct forecast *forecast, uint64_t now, uint64_t jobs) {
+	double was = (double)forecast->expected.time, is = (double)forecast->taken.time;
+	bool enough = now - forecast->start >= DOUBT_S * NS_PER_S && forecast->ended * 100 >= jobs * DOUBT_PERCENT;
+	return enough && forecast->expected.n > 0 && (was >= DOUBT_RATIO * is || is >= DOUBT_RATIO * was);
+}
+
+static uint64_t first_known(const uint64_t *times, size_t n) {
+	for (size_t i = 0; i < n; ++i) {
+		if (times[i] != FORECAST_UNKNOWN) {
+			return times[i];
+		}
+	}
+	return 0;
+}
+
+// Adds up what is left of running jobs, by batch. Returns the longest.
+static uint64_t sum_rests(struct forecast *forecast, uint64_t now, uint64_t guess, bool trusts) {
+	uint64_t longest = 0;
+	for (size_t i = 0; i < forecast->nbatches; ++i) {
+		forecast->batches[i].rest = 0;
+	}
+	for (size_t i = 0; i < forecast->nslots; ++i) {
+		const struct busy *busy = &forecast->slots[i];
+		if (busy->batch == MAP_NONE) {
+			continue;
+		}
+		struct batch *batch = &forecast->batches[busy->batch];
+		uint64_t takes[] = {trusts ? busy->expected : FORECAST_UNKNOWN, mean(&batch->seen), trusts ? mean(&batch->before) : FORECAST_UNKNOWN, guess};
+		uint64_t all = first_known(takes, 4) / busy->nslots, age = now > busy->start ? now - busy->start : 0;
+		uint64_t rest = all > age ? all - age : 0;
+		batch->rest += rest * busy->nslots;
+		longest = rest > longest ? rest : longest;
+	}
+	return longest;
+}
+
+static int by_work(const void *a, const void *b) {
+	const struct forecast_batch *const *x = a, *const *y = b;
+	return (*x)->work < (*y)->work ? -1 : (*x)->work > (*y)->work;
+}
+
+// Equal shares: of k batches that have work left, the one with the least is done first, with W1·k / slots of all.
+static void share(struct forecast_batch *batches, size_t n, unsigned slots) {
+	struct forecast_batch **order = xcalloc(n + 1, sizeof(struct forecast_batch *));
+	for (size_t i = 0; i < n; ++i) {
+		order[i] = &batches[i];
+	}
+	qsort(order, n, sizeof(struct forecast_batch *), by_work);
+	uint64_t done = 0, at = 0;
+	for (size_t i = 0; i < n; ++i) {
+		at += (order[i]->work - done) / slots * (n - i);
+		done = order[i]->work;
+		order[i]->eta = at;
+	}
+	free(order);
+}
+
+uint64_t forecast_eta(struct forecast *forecast, uint64_t now, unsigned slots, struct forecast_batch *batches, size_t n) {
+	uint64_t jobs = 0, all = 0, bound = 0;
+	for (size_t i = 0; i < n; ++i) {
+		jobs += batches[i].jobs;
+		batches[i].eta = FORECAST_UNKNOWN;
+	}
+	bool trusts = forecast->nknown > 0 && !is_doubtful(forecast, now, jobs);
+	bool enough = forecast->ended >= ENOUGH_JOBS && now - forecast->start >= ENOUGH_S * NS_PER_S;
+	if (!enough && !trusts) {
+		return FORECAST_UNKNOWN;
+	}
+	uint64_t guess = forecast_mean(forecast);
+	uint64_t longest = sum_rests(forecast, now, guess, trusts);
+	for (size_t i = 0; i < n; ++i) {
+		struct batch *batch = batch_of(forecast, batches[i].name);
+		uint64_t left = batches[i].jobs > batch->started ? batches[i].jobs - batch->started : 0;
+		uint64_t takes[] = {trusts ? mean(&batch->to_come) : FORECAST_UNKNOWN, mean(&batch->seen), trusts ? mean(&batch->before) : FORECAST_UNKNOWN, guess};
+		batches[i].work = left * first_known(takes, 4) + batch->rest;
+		all += batch->apart ? 0 : batches[i].work;
+		uint64_t own = batch->most > 0 ? batches[i].work / batch->most : 0;
+		bound = own > bound ? own : bound;
+	}
+	slots = slots > 0 ? slots : 1;
+	share(batches, n, slots);
+	uint64_t eta = all / slots;
+	eta = bound > eta ? bound : eta;
+	return longest > eta ? longest : eta;
+}

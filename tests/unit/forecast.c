@@ -1,0 +1,198 @@
+// When a run will be done.
+
+#include "report/forecast.h"
+
+#include "base/sync.h"
+
+#include "test.h"
+
+static struct forecast *forecast;
+
+static void tell(event_fn *fn, struct event event, uint64_t s) {
+	event.at = (s + 1) * NS_PER_S;
+	fn(forecast, &event);
+}
+
+static void begin(event_fn *fn, unsigned slots) {
+	tell(fn, (struct event){.kind = EVENT_RUN_START, .u.run_start.slots = slots}, 0);
+}
+
+static struct event_job id_of(const char *batch, uint64_t number, unsigned slot) {
+	return (struct event_job){.batch = batch, .number = number, .attempt = 1, .slot = slot};
+}
+
+static void start_job(event_fn *fn, const char *batch, uint64_t number, unsigned slot, uint64_t s) {
+	char command[40];
+	snprintf(command, sizeof(command), "work %llu", (unsigned long long)number);
+	struct event event = {.kind = EVENT_JOB_START, .u.job_start = {
+		.id = id_of(batch, number, slot), .nslots = 1, .command = command, .command_len = strlen(command),
+	}};
+	tell(fn, event, s);
+}
+
+static void end_job(event_fn *fn, const char *batch, uint64_t number, unsigned slot, uint64_t from, uint64_t to) {
+	struct event event = {.kind = EVENT_JOB_END, .u.job_end = {
+		.id = id_of(batch, number, slot), .nslots = 1,
+		.result = {.start = (from + 1) * NS_PER_S, .end = (to + 1) * NS_PER_S},
+	}};
+	tell(fn, event, to);
+}
+
+static void run_job(event_fn *fn, const char *batch, uint64_t number, unsigned slot, uint64_t from, uint64_t to) {
+	start_job(fn, batch, number, slot, from);
+	end_job(fn, batch, number, slot, from, to);
+}
+
+static uint64_t eta(uint64_t s, unsigned slots, struct forecast_batch *batches, size_t n) {
+	uint64_t ns = forecast_eta(forecast, (s + 1) * NS_PER_S, slots, batches, n);
+	return ns == FORECAST_UNKNOWN ? ns : ns / NS_PER_S;
+}
+
+static void test_not_too_early(void) {
+	forecast = forecast_new();
+	begin(forecast_tell, 1);
+	struct forecast_batch batches[] = {{.name = "a", .jobs = 10}};
+	check(eta(5, 1, batches, 1) == FORECAST_UNKNOWN);
+	check(forecast_mean(forecast) == FORECAST_UNKNOWN);
+	for (uint64_t i = 0; i < 3; ++i) {
+		check(eta(i, 1, batches, 1) == FORECAST_UNKNOWN);
+		run_job(forecast_tell, "a", i + 1, 1, i, i + 1);
+	}
+	check_equal(eta(3, 1, batches, 1), 7);
+	check_equal(forecast_mean(forecast), NS_PER_S);
+	check_equal(forecast_started(forecast), 3);
+	forecast_free(forecast);
+}
+
+static void test_means(void) {
+	forecast = forecast_new();
+	begin(forecast_tell, 2);
+	for (uint64_t i = 1; i <= 4; ++i) {
+		run_job(forecast_tell, "short", i, 1, 10 * i, 10 * i + 1);
+		run_job(forecast_tell, "long", i, 2, 10 * i, 10 * i + 10);
+	}
+	struct forecast_batch batches[] = {{.name = "short", .jobs = 14}, {.name = "long", .jobs = 9}, {.name = "new", .jobs = 0}};
+	check_equal(eta(50, 2, batches, 3), (10 * 1 + 5 * 10) / 2);
+	check_equal(batches[0].work, 10 * NS_PER_S);
+	check_equal(batches[0].eta / NS_PER_S, 10); // half of the slots
+	check_equal(batches[1].eta / NS_PER_S, 30);
+	start_job(forecast_tell, "long", 5, 2, 50); // 4 s of its 10 have passed
+	check_equal(eta(54, 2, batches, 3), (10 + 40 + 6) / 2);
+	batches[1].jobs = 5;
+	batches[0].jobs = 4;
+	check_equal(eta(54, 2, batches, 3), 6); // alone
+	check_equal(eta(70, 2, batches, 3), 0); // it should be done
+	struct event event = {.kind = EVENT_BATCH_START, .u.batch = {.batch = "short", .max_parallel = 1}};
+	tell(forecast_tell, event, 54);
+	batches[0].jobs = 34;
+	check_equal(eta(54, 10, batches, 3), 30); // one at a time
+	forecast_free(forecast);
+}
+
+static void test_lost(void) {
+	forecast = forecast_new();
+	begin(forecast_tell, 1);
+	for (uint64_t i = 1; i <= 3; ++i) {
+		run_job(forecast_tell, "a", i, 1, i, i + 1);
+	}
+	struct event event = {.kind = EVENT_LOST, .u.lost = {.batch = "a", .jobs = 5}};
+	tell(forecast_tell, event, 4);
+	struct forecast_batch batches[] = {{.name = "a", .jobs = 10}};
+	check_equal(eta(4, 1, batches, 1), 2);
+	forecast_free(forecast);
+}
+
+// A former run in which job n took n seconds.
+static void learn(uint64_t jobs) {
+	forecast = forecast_new();
+	begin(forecast_learn, 1);
+	for (uint64_t i = 1; i <= jobs; ++i) {
+		run_job(forecast_learn, "a", i, 1, 100 * i, 101 * i);
+	}
+}
+
+static void test_former_run(void) {
+	learn(10);
+	begin(forecast_tell, 1);
+	struct forecast_batch batches[] = {{.name = "a", .jobs = 10}};
+	check_equal(eta(0, 1, batches, 1), 55);
+	start_job(forecast_tell, "a", 10, 1, 0); // the longest first
+	check_equal(eta(0, 1, batches, 1), 55);
+	check_equal(eta(4, 1, batches, 1), 51);
+	end_job(forecast_tell, "a", 10, 1, 0, 10);
+	check_equal(eta(10, 1, batches, 1), 45);
+	batches[0].jobs = 19; // nine more than there were: as those that are to come
+	check_equal(eta(10, 1, batches, 1), 90);
+	forecast_free(forecast);
+}
+
+static void test_no_guide(void) {
+	learn(20);
+	begin(forecast_tell, 1);
+	run_job(forecast_tell, "a", 1, 1, 0, 14);
+	struct forecast_batch batches[] = {{.name = "a", .jobs = 20}};
+	check_equal(eta(14, 1, batches, 1), 209);
+	run_job(forecast_tell, "a", 2, 1, 14, 30); // in place of 1 and 2 seconds, 14 and 16
+	run_job(forecast_tell, "a", 3, 1, 30, 60);
+	check_equal(eta(60, 1, batches, 1), 17 * 20);
+	forecast_free(forecast);
+}
+
+static void test_steps(void) {
+	forecast = forecast_new();
+	begin(forecast_tell, 1);
+	for (uint64_t i = 1; i <= 3; ++i) {
+		start_job(forecast_tell, "a", i, 1, 10 * i);
+		struct event event = {.kind = EVENT_JOB_END, .u.job_end = {
+			.id = id_of("a", i, 1), .next = NEXT_STEP, .result = {.start = (10 * i + 1) * NS_PER_S, .end = (10 * i + 5) * NS_PER_S},
+		}};
+		tell(forecast_tell, event, 10 * i + 4);
+		event.kind = EVENT_JOB_START;
+		event.u.job_start = (struct event_job_start){.id = id_of("a", i, 1), .command = "then", .command_len = 4};
+		event.u.job_start.id.step = 1;
+		tell(forecast_tell, event, 10 * i + 4);
+		end_job(forecast_tell, "a", i, 1, 10 * i + 4, 10 * i + 10);
+	}
+	check_equal(forecast_started(forecast), 3);
+	check_equal(forecast_mean(forecast) / NS_PER_S, 10);
+	forecast_free(forecast);
+}
+
+static void test_rate(void) {
+	forecast = forecast_new();
+	begin(forecast_tell, 4);
+	check(forecast_rate(forecast) < 0);
+	for (uint64_t i = 1; i <= 9; ++i) {
+		run_job(forecast_tell, "a", i, 1, 2 * i, 2 * i + 2);
+	}
+	check(forecast_rate(forecast) > 0.499 && forecast_rate(forecast) < 0.501);
+	forecast_free(forecast);
+}
+
+static void test_many_batches(void) {
+	forecast = forecast_new();
+	begin(forecast_tell, 1);
+	for (uint64_t i = 0; i < 3000; ++i) {
+		char name[20];
+		snprintf(name, sizeof(name), "b%llu", (unsigned long long)i);
+		run_job(forecast_tell, name, 1, 1, i, i + 1);
+	}
+	struct forecast_batch batches[] = {{.name = "", .jobs = 5000}};
+	check_equal(eta(3000, 1, batches, 1), 3000);
+	check(forecast_started(forecast) == 3000);
+	forecast_free(forecast);
+}
+
+int main(int argc, char *argv[]) {
+	static const struct test tests[] = {
+		TEST("there is none before 3 jobs and 2 seconds", test_not_too_early),
+		TEST("each batch has its own mean, the longest job and max_parallel are bounds", test_means),
+		TEST("jobs that never start are not waited for", test_lost),
+		TEST("jobs of a former run have their own times, from the start", test_former_run),
+		TEST("a former run that was wholly different is no guide", test_no_guide),
+		TEST("the steps of a job are one job", test_steps),
+		TEST("the rate is that of late", test_rate),
+		TEST("memory is bounded whatever the number of batches", test_many_batches),
+	};
+	return test_main(tests, sizeof(tests) / sizeof(tests[0]), argc, argv);
+}

@@ -1,0 +1,158 @@
+// The status line: text from numbers.
+
+#include "report/status.h"
+
+#include "base/sync.h"
+
+#include "test.h"
+
+#include <locale.h>
+
+static const struct status_form ascii = {.width = 0}, utf8 = {.utf8 = true};
+
+static const struct status_batch batches[] = {
+	{.name = "thumbs", .finished = 31, .running = 4, .jobs = 120},
+	{.name = "waits", .jobs = 3},
+	{.name = "done", .finished = 7, .jobs = 7},
+	{.name = "tests", .finished = 20, .running = 2, .jobs = 60},
+	{.name = "transcode", .finished = 6, .running = 2, .jobs = 14},
+};
+
+static struct status numbers(void) {
+	return (struct status){
+		.started = 65, .finished = 57, .running = 8, .failed = 1, .jobs = 204, .elapsed = 61500 * (uint64_t)NS_PER_MS,
+		.eta = 21 * NS_PER_S, .mean = 1500 * (uint64_t)NS_PER_MS, .rate = 2.5, .batches = batches, .nbatches = 5,
+		.latest = "convert a.png", .item = "a.png",
+	};
+}
+
+#define check_line(add, expected) do { struct buf buf_ = BUF_INIT; add; check_string(buf_str(&buf_), expected); buf_fini(&buf_); } while (0)
+
+static void test_line(void) {
+	struct status status = numbers();
+	check_line(status_add_line(&buf_, &status, &utf8),
+	           "[ 57/204 27%] 8 running · thumbs 31/120 · tests 20/60 · transcode 6/14 · 1 failed · ETA 21s");
+	check_line(status_add_line(&buf_, &status, &ascii),
+	           "[ 57/204 27%] 8 running, thumbs 31/120, tests 20/60, transcode 6/14, 1 failed, ETA 21s");
+	status.open = true;
+	status.eta = STATUS_UNKNOWN;
+	status.failed = 0;
+	status.nbatches = 1; // the only one says nothing new
+	check_line(status_add_line(&buf_, &status, &utf8), "[57/?] 8 running");
+	struct status_form details = {.details = true};
+	check_line(status_add_line(&buf_, &status, &details), "[57/?] 8 running, ETA ?, 1.50s each");
+	status.open = false;
+	check_line(status_add_line(&buf_, &status, &details), "[ 57/204 27%] 8 running, ETA ?, 147 left, 1.50s each");
+}
+
+static void test_narrow(void) {
+	struct status status = numbers();
+	struct status_form form = {.utf8 = true, .width = 70};
+	check_line(status_add_line(&buf_, &status, &form),
+	           "[ 57/204 27%] 8 running · thumbs 31/120 · +2 more · 1 failed · ETA 21s");
+	form.width = 62;
+	check_line(status_add_line(&buf_, &status, &form), "[ 57/204 27%] 8 running · +3 more · 1 failed · ETA 21s");
+	form.width = 20;
+	check_line(status_add_line(&buf_, &status, &form), "[ 57/204... ETA 21s");
+	form.width = 2;
+	check_line(status_add_line(&buf_, &status, &form), "..");
+}
+
+static void test_colour(void) {
+	struct status status = numbers();
+	struct status_form form = {.colour = true, .width = 62};
+	check_line(status_add_line(&buf_, &status, &form), "[ 57/204 27%] 8 running, +3 more, \033[31m1 failed\033[m, ETA 21s");
+	form.width = 20; // it was cut away
+	check_line(status_add_line(&buf_, &status, &form), "[ 57/204... ETA 21s");
+}
+
+static void test_columns(void) {
+	check(setlocale(LC_CTYPE, "C.UTF-8") != NULL);
+	check_equal(status_columns("abc", true), 3);
+	check_equal(status_columns("\033[31mabc\033[m", true), 3);
+	check_equal(status_columns("é日本", true), 5);
+	check_equal(status_columns("e\xCC\x81", true), 1); // with a combining accent
+	check_equal(status_columns("\xF0\x9F\x98\x80", true), 2); // a smiling face
+	check_equal(status_columns("é", false), 2);
+	struct buf buf = BUF_INIT;
+	buf_adds(&buf, "日本日本日本");
+	status_cut(&buf, 8, true);
+	check_string(buf.data, "日...本"); // two and a half do not fit
+	buf_reset(&buf);
+	buf_adds(&buf, "abcdefe\xCC\x81zz");
+	status_cut(&buf, 7, true);
+	check_string(buf.data, "ab...zz");
+	buf_reset(&buf);
+	buf_adds(&buf, "abcdef");
+	status_cut(&buf, 6, true);
+	check_string(buf.data, "abcdef");
+	status_cut(&buf, 0, true);
+	check_string(buf.data, "");
+	buf_fini(&buf);
+}
+
+static void test_foreign_text(void) {
+	struct status_batch hostile[] = {{.name = "a\033[2Jb\n", .finished = 1, .running = 1, .jobs = 2}, {.name = "é", .finished = 1, .jobs = 3}};
+	struct status status = {.finished = 2, .jobs = 5, .batches = hostile, .nbatches = 2, .eta = STATUS_UNKNOWN, .mean = STATUS_UNKNOWN};
+	check_line(status_add_line(&buf_, &status, &ascii), "[2/5 40%] 0 running, a\\x1B[2Jb\\n 1/2, ?? 1/3");
+}
+
+static void test_letters(void) {
+	struct status status = numbers();
+	check_line(status_add_format(&buf_, "[%f/%t] ", &status, &ascii), "[57/204] convert a.png");
+	status.latest = NULL;
+	check_line(status_add_format(&buf_, "%s %t %p %r %u %f %o %c %e %E %w %W %P %%", &status, &ascii),
+	           "65 204  27% 8 139 57 0.9 2.5 61.500 21.000 01:01 00:21  74% %");
+	status.elapsed = 3661 * NS_PER_S;
+	check_line(status_add_format(&buf_, "%w %W", &status, &ascii), "1:01:01 0:00:21");
+	status.open = true;
+	status.eta = STATUS_UNKNOWN;
+	status.rate = -1;
+	check_line(status_add_format(&buf_, "%t %p %u %c %E %W %P", &status, &ascii), "?   ?% ? ? ? ?   ?%");
+	check_equal(status_bad_letter("%s %% %P"), 0);
+	check_equal(status_bad_letter("%s %x"), 'x');
+	check_equal(status_bad_letter("100%"), '%');
+	check(status_tells_time("%s %e"));
+	check(!status_tells_time("%s %%e"));
+}
+
+static void test_times(void) {
+	static const struct { uint64_t s; const char *text; } times[] = {
+		{0, "0s"}, {59, "59s"}, {60, "1m00s"}, {264, "4m20s"}, {594, "9m50s"}, {595, "~10m"}, {1500, "~25m"},
+		{10800, "~3h"}, {48 * 3600, "~2d"}, {STATUS_UNKNOWN / NS_PER_S, NULL},
+	};
+	for (size_t i = 0; times[i].text; ++i) {
+		check_line(status_add_time(&buf_, times[i].s * NS_PER_S), times[i].text);
+	}
+	check_line(status_add_time(&buf_, STATUS_UNKNOWN), "?");
+}
+
+static void test_bar(void) {
+	struct status status = numbers();
+	struct status_form form = {.width = 30, .colour = true, .utf8 = true};
+	check_line(status_add_bar(&buf_, &status, &form), "\033[7m27% 57:1\033[m47=21s a.png          \033[m");
+	form.colour = false;
+	check_line(status_add_bar(&buf_, &status, &form), "[##        ] ...147=21s a.png");
+	form.width = 40;
+	check_line(status_add_bar(&buf_, &status, &form), "[###          ] 27% 57:147=21s a.png");
+	status.open = true;
+	status.eta = STATUS_UNKNOWN;
+	check_line(status_add_bar(&buf_, &status, &form), "[             ] ?% 57:?=? a.png");
+	status.open = false;
+	status.finished = 204;
+	check_equal(status_percent(&status), 100);
+}
+
+int main(int argc, char *argv[]) {
+	static const struct test tests[] = {
+		TEST("the line names what is at work, what failed and the ETA", test_line),
+		TEST("a narrow line counts batches, then is cut in the middle", test_narrow),
+		TEST("failures are red unless they were cut away", test_colour),
+		TEST("columns are those of wide, combining and coloured characters", test_columns),
+		TEST("text of others cannot drive the terminal", test_foreign_text),
+		TEST("FAIRPAR_STATUS has ninja's letters", test_letters),
+		TEST("times are said as people say them", test_times),
+		TEST("the bar is as wide as the terminal, and its length the percentage", test_bar),
+	};
+	return test_main(tests, sizeof(tests) / sizeof(tests[0]), argc, argv);
+}

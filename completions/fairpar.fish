@@ -1,6 +1,6 @@
 # fish completion for fairpar, made by: fairpar --completions fish
 
-set -g __fairpar_valued -a --arg-file -d --delimiter -C --colsep --header --trim -E -e --eof --arg-sep --arg-file-sep -I -i --replace --er --extensionreplace --bnr --basenamereplace --dnr --dirnamereplace --bner --basenameextensionreplace --seqreplace --slotreplace -n --max-args --maxargs -N --max-replace-args --maxreplaceargs -L --lines -s --max-chars --maxchars --pack --batch --batch-by --weight --max-parallel --priority --fair --max-long --queue-mem --then --on-failure -f --manifest --block --block-size --blocksize --recend --recstart -j -P --jobs --max-procs --shell --timeout --retries --term-seq --termseq --nice --workdir --wd --work-dir --tmpdir --tempdir --process-slot-var --env --load --memfree --memsuspend --delay --tagstring --halt --halt-on-error --exit-status --trace-service --joblog --jl --log --results --result --res --from-log --id --semaphore-name --semaphorename --semaphore-timeout --semaphoretimeout --st --completions
+set -g __fairpar_valued -a --arg-file -d --delimiter -C --colsep --header --trim -E -e --eof --arg-sep --arg-file-sep -I -i --replace --er --extensionreplace --bnr --basenamereplace --dnr --dirnamereplace --bner --basenameextensionreplace --seqreplace --slotreplace -n --max-args --maxargs -N --max-replace-args --maxreplaceargs -L --lines -s --max-chars --maxchars --pack --batch --batch-by --weight --max-parallel --priority --fair --max-long --queue-mem --then --on-failure -f --manifest --block --block-size --blocksize --recend --recstart -j -P --jobs --max-procs --shell --timeout --retries --term-seq --termseq --nice --workdir --wd --work-dir --tmpdir --tempdir --process-slot-var --env --load --memfree --memsuspend --delay --tagstring --total-jobs --totaljobs --total --halt --halt-on-error --exit-status --trace-service --joblog --jl --log --results --result --res --from-log --id --semaphore-name --semaphorename --semaphore-timeout --semaphoretimeout --st --completions
 set -g __fairpar_manifests -f --manifest
 
 # Walks over fairpar and its options, up to the cursor. Then the words behind them, its command, are printed; or
@@ -159,6 +159,11 @@ complete -c fairpar -n __fairpar_in_options -s k -l keep-order -d 'output in the
 complete -c fairpar -n __fairpar_in_options -l tag -d 'begin each line with the item and a tab'
 complete -c fairpar -n __fairpar_in_options -l tagstring -x -d 'begin each line with TEMPLATE and a tab'
 complete -c fairpar -n __fairpar_in_options -l color-failed -l cf -d 'the output of failed jobs is white on red'
+complete -c fairpar -n __fairpar_in_options -l progress -a 'auto tty plain none' -d 'how to show what is done: auto, tty, plain, none'
+complete -c fairpar -n __fairpar_in_options -l bar -d 'show it as a bar'
+complete -c fairpar -n __fairpar_in_options -l eta -r -F -d 'show the time that is left, and the mean of a job'
+complete -c fairpar -n __fairpar_in_options -l total-jobs -l totaljobs -l total -x -d 'the input has N items, for --bar and --eta'
+complete -c fairpar -n __fairpar_in_options -l latest-line -l latestline -l ll -d 'show the latest line of each job, nothing else'
 complete -c fairpar -n __fairpar_in_options -l halt -l halt-on-error -x -a 'never now,fail=1 soon,fail=1 now,success=1 soon,success=1 now,done=1 soon,done=1' -d 'when to stop: never, or as now,fail=1'
 complete -c fairpar -n __fairpar_in_options -l exit-status -x -a 'gnu xargs first max any' -d 'what the exit status says (gnu)'
 complete -c fairpar -n __fairpar_in_options -l quiet -d 'no summary of failures, and fewer warnings'

@@ -5,7 +5,7 @@
 #include "admission.h"
 #include "base/alloc.h"
 #include "base/diag.h"
-#include "base/io.h"
+#include "base/screen.h"
 #include "lineup.h"
 #include "plan/command.h"
 #include "plan/shell.h"
@@ -14,6 +14,7 @@
 #include "telling.h"
 #include "telling_log.h"
 #include "terminal.h"
+#include "watch.h"
 
 #include <errno.h>
 #include <sys/stat.h>
@@ -198,6 +199,9 @@ static ssize_t drain_readable(void *arg, enum child_stream stream, int fd) {
 	} else {
 		n = spool_readable(drained->spool, (int)stream, fd);
 	}
+	if (drained->run->watch && n > 0) {
+		watch_output(drained->run);
+	}
 	if (n < 0 && errno != EAGAIN && errno != EINTR) {
 		int error = errno;
 		diag_error("cannot read the output of a job: %s", strerror(error));
@@ -205,6 +209,13 @@ static ssize_t drain_readable(void *arg, enum child_stream stream, int fd) {
 		errno = error;
 	}
 	return n;
+}
+
+// With --latest-line as it is shown: behind the job's tag.
+static size_t drain_last_line(void *arg, char *text, size_t size) {
+	const struct drained *drained = arg;
+	bool tagged = drained->run->options->show.latest_line;
+	return drained->spool ? spool_last_line(drained->spool, tagged, text, size) : 0;
 }
 
 void job_open_spool(struct desk *desk, struct job *job, unsigned slot) {
@@ -233,6 +244,7 @@ void job_open_spool(struct desk *desk, struct job *job, unsigned slot) {
 	// what is no item (order 0) has no place in the order
 	struct emit_lane *lane = job->item.order ? job->batch->lane : NULL;
 	enum emit_mode mode = output == OUTPUT_LINE_BUFFER ? EMIT_LINE_BUFFER : EMIT_GROUP;
+	mode = run->options->show.latest_line && !run->options->dry_run ? EMIT_LATEST : mode;
 	job->spool = spool_open(run->emit, lane, job->item.order, mode, tag.data, tag.len);
 	buf_fini(&tag);
 }
@@ -262,7 +274,7 @@ static void print_command(struct desk *desk) {
 		buf_add(&line, buf_str(&desk->text), desk->text.len);
 	}
 	buf_addc(&line, '\n');
-	if (write_all(STDERR_FILENO, line.data, line.len) != 0) {
+	if (screen_write(STDERR_FILENO, line.data, line.len) != 0) {
 		atomic_store_relaxed(&desk->run->trouble, true);
 	}
 	buf_fini(&line);
@@ -275,7 +287,7 @@ static void show_command(struct desk *desk, const struct job *job) {
 		results_add(job->results, 0, desk->text.data, desk->text.len);
 	} else if (job->spool) {
 		spool_add(job->spool, 0, desk->text.data, desk->text.len);
-	} else if (write_all(STDOUT_FILENO, desk->text.data, desk->text.len) != 0) {
+	} else if (screen_write(STDOUT_FILENO, desk->text.data, desk->text.len) != 0) {
 		if (errno != EPIPE) {
 			diag_error("cannot write to standard output: %s", strerror(errno));
 		}
@@ -380,7 +392,7 @@ static void run_child(struct desk *desk, const struct job *job, const struct att
 		.run = run, .desk = desk, .job = job, .spool = job->spool, .results = job->results, .emission = attempt->emission,
 		.told = run->telling && (telling_wants(run, TELL_OUTPUT) || recipe->output == OUTPUT_LINE_BUFFER),
 	};
-	struct drain drain = {.readable = drain_readable, .arg = &drained};
+	struct drain drain = {.readable = drain_readable, .last_line = drain_last_line, .arg = &drained};
 	struct starting starting = {.desk = desk, .job = job, .attempt = attempt};
 	struct child_config config = {
 		.path = desk->command.path,
@@ -413,6 +425,10 @@ static void run_child(struct desk *desk, const struct job *job, const struct att
 		return;
 	}
 	struct spawn_error error;
+	bool is_raw = !config.drain || terminal_fd(run) >= 0; // it writes to the terminal itself
+	if (is_raw) {
+		screen_enter(STDERR_FILENO);
+	}
 	child_run(run->children, &config, ret_result, &error);
 	if (run->telling) {
 		telling_memory(desk, job, /* waits */ false);
@@ -422,6 +438,9 @@ static void run_child(struct desk *desk, const struct job *job, const struct att
 	}
 	if (config.foreground) {
 		terminal_take_back(run, ret_result);
+	}
+	if (is_raw) {
+		screen_leave(STDERR_FILENO, -1);
 	}
 	if (ret_result->outcome == OUTCOME_SPAWN_ERROR) {
 		explain(desk, job, &error);

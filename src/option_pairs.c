@@ -12,6 +12,8 @@ int option_pairs_check(const struct options *options, const bool given[NOPTIONS]
 		{OPT_GROUP, OPT_UNGROUP},
 		{OPT_GROUP, OPT_LINE_BUFFER},
 		{OPT_UNGROUP, OPT_LINE_BUFFER},
+		{OPT_LATEST_LINE, OPT_GROUP},
+		{OPT_LATEST_LINE, OPT_UNGROUP},
 		{OPT_NULL, OPT_DELIMITER},
 		{OPT_CAT, OPT_FIFO},
 		{OPT_CHECK, OPT_LIST},

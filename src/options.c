@@ -19,6 +19,7 @@
 #include "option_packing.h"
 #include "option_pairs.h"
 #include "option_semaphore.h"
+#include "option_status.h"
 #include "option_table.h"
 #include "option_values.h"
 #include "slots/slots.h"
@@ -436,6 +437,7 @@ static int take_option(struct parser *p, enum option_id id, bool by_letter, cons
 	case GROUP_OUTPUT:
 	case GROUP_OUTCOME: return take_output_option(p, id, value);
 	case GROUP_SEMAPHORE: return option_semaphore_take(p->options, id, value);
+	case GROUP_STATUS: return option_status_take(p->options, id, value);
 	case GROUP_LOG: return option_log_take(p->options, id, value);
 	case GROUP_LOOK: return option_look_take(p->options, id, value);
 	default: return take_about_option(p, id, by_letter, value);

@@ -48,6 +48,20 @@ struct semaphore_options {
 	char *line;                      // the command, owned
 };
 
+// What is shown while it runs.
+enum progress { PROGRESS_AUTO, PROGRESS_TTY, PROGRESS_PLAIN, PROGRESS_NONE };
+
+struct status_options {
+	bool progress_given;             // so that it wins over FAIRPAR_PROGRESS
+	enum progress progress;
+	bool progress_always;            // --progress without HOW: tty or plain
+	bool bar;
+	bool eta;                        // --eta, with
+	const char *eta_log;             // LOG, or NULL
+	long total_jobs;                 // 0: as many as are read
+	bool latest_line;
+};
+
 enum output_kind { OUTPUT_GROUP, OUTPUT_LINE_BUFFER, OUTPUT_UNGROUP };
 
 enum resume_kind {
@@ -172,6 +186,7 @@ struct options {
 	bool halt_given;                 // so that it wins over the manifest's fail_fast
 	enum exit_scheme exit_scheme;
 	bool quiet;
+	struct status_options show;
 	const char *trace_service;       // FILE, or NULL
 
 	// joblog

@@ -7,6 +7,7 @@
 #include "shelf.h"
 #include "stages.h"
 #include "telling.h"
+#include "watch.h"
 #include "work.h"
 
 // The joblog says that the item is done. What emits is never taken as done: what it emits must come again.
@@ -110,6 +111,9 @@ enum submit_status parcel_submit(struct parcel *parcel, struct worker *from, uns
 		return SUBMIT_OK;
 	}
 	count_total(run, parcel->n - parcel->counted);
+	if (run->watch) {
+		watch_queued(run, parcel->batch, parcel->n - parcel->counted);
+	}
 	parcel->counted = parcel->n;
 	if (parcel->batch->news) {
 		telling_batch_start(parcel->batch);

@@ -28,6 +28,7 @@
 #include "telling.h"
 #include "telling_log.h"
 #include "terminal.h"
+#include "watch.h"
 #include "work.h"
 
 #include <errno.h>
@@ -236,14 +237,16 @@ static void terminate(struct run *run) {
 
 static void list_child(void *arg, const struct child_view *view) {
 	uint64_t now = *(uint64_t *)arg;
-	diag_note("running for %.1fs, pid %ld: %s", (double)(now - view->start) / 1e9, (long)view->pid,
-	          diag_shows(view->label));
+	diag_note("running for %.1fs, pid %ld: %s%s%s", (double)(now - view->start) / 1e9, (long)view->pid,
+	          diag_shows(view->label), view->last ? ": " : "", view->last ? diag_shows(view->last) : "");
 }
 
 static void suspend(struct run *run) {
 	pool_pause(run->pool, true);
 	children_signal(run->children, SIGSTOP);
+	watch_suspend(run);
 	signals_stop_self();
+	watch_resume(run);
 	children_signal(run->children, SIGCONT);
 	pool_pause(run->pool, false);
 }
@@ -254,11 +257,21 @@ static void answer_signal(struct run *run, int signal) {
 	case SIGTSTP:
 		suspend(run);
 		break;
+	case SIGCONT:
+		watch_resume(run); // perhaps in the foreground
+		break;
+	case SIGUSR2:
+		watch_toggle(run);
+		break;
+	case SIGWINCH:
+		watch_resized(run);
+		break;
 	case SIGCHLD:
 		terminal_note_stops(run);
 		break;
 	case SIGUSR1:
 		children_each(run->children, list_child, &now);
+		stages_show(run);
 		if (run->explaining) {
 			explaining_print(run);
 		}
@@ -351,6 +364,10 @@ static void run_loop(struct run *run) {
 		}
 		if (run->admission) {
 			uint64_t due = admission_tick(run, now_ns());
+			next = due < next ? due : next;
+		}
+		if (run->watch) {
+			uint64_t due = watch_tick(run, now_ns());
 			next = due < next ? due : next;
 		}
 		loop_poll(run, again ? 0 : poll_timeout(next));
@@ -591,7 +608,7 @@ static int run_open(struct run *run) {
 	if (ledger_open(run) != 0) {
 		return -1;
 	}
-	if (open_listeners(run) != 0) {
+	if (watch_open(run) != 0 || open_listeners(run) != 0) {
 		return -1;
 	}
 	run->pool = make_pool(run, options->dry_run || options->tty ? 1 : run->slots); // shows the order of turns; has one foreground
@@ -709,6 +726,7 @@ int run_all(const struct options *options, struct context *context) {
 	if (opened) {
 		run_loop(&run);
 	}
+	watch_end(&run);
 	run_close(&run);
 	int status = opened ? run_status(&run) : EXIT_TROUBLE;
 	bool reader_gone = run.output_error == EPIPE; // `| head`: not a word
@@ -723,6 +741,7 @@ int run_all(const struct options *options, struct context *context) {
 	}
 	ending_close(&run);
 	explaining_close(&run);
+	watch_close(&run);
 	buf_fini(&run.failures);
 	mutex_fini(&run.lock);
 	if (run.signal) {

@@ -33,6 +33,7 @@ struct telling_log;
 struct news;
 struct tee;
 struct terminal;
+struct watch;
 
 // A batch: its queue's user. Counted: the queue has a reference until the event loop has seen that it was removed, and so
 // has whoever holds the queue open, for a run that is cut short removes queues at once.
@@ -70,6 +71,7 @@ struct run {
 	struct admission *admission; // or NULL: nothing to wait for
 	struct lineup *lineup;     // of -t and -p, or NULL
 	struct terminal *terminal; // of -o and -p, or NULL
+	struct watch *watch;       // the status line, or NULL
 	struct children *children;
 	struct emit *emit;         // NULL if all is ungrouped
 	struct trace *trace;       // --trace-service, or NULL

@@ -246,6 +246,25 @@ bool stage_next(struct stage *stage, struct record *ret_record, unsigned *ret_re
 
 // ---- telling ----
 
+void stages_show(const struct run *run) {
+	static const char *const words[] = {
+		[STAGE_WAITING] = "waits", [STAGE_RUNNING] = "running", [STAGE_ENDED] = "done", [STAGE_SKIPPED] = "skipped",
+	};
+	struct buf text = BUF_INIT;
+	for (size_t i = 0; run->stages && i < run->stages->n; ++i) {
+		const struct stage *stage = &run->stages->all[i];
+		if (stage->plan) {
+			buf_adds(&text, text.len > 0 ? "; " : "batches: ");
+			buf_add_escaped(&text, stage->plan->name, strlen(stage->plan->name), 80);
+			buf_printf(&text, " %s", words[stage->state]);
+		}
+	}
+	if (text.len > 0) {
+		diag_note("%s", text.data);
+	}
+	buf_fini(&text);
+}
+
 static void tell_met(struct stage *stage) {
 	size_t jobs = manifest_batch_jobs(stage->plan);
 	bool known = jobs != SIZE_MAX && stage->plan->nfeeders == 0;

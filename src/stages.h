@@ -18,6 +18,9 @@ void stages_advance(struct run *run);
 // True when no batch waits and no item can come any more but from running jobs.
 bool stages_are_fed(const struct run *run);
 
+// Says in one line where the selected batches are.
+void stages_show(const struct run *run);
+
 // Begins no batch any more and lets go of all queues; what was not begun counts as cancelled.
 void stages_stop(struct run *run);
 void stages_close(struct run *run);

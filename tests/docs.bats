@@ -105,7 +105,6 @@ names_of_xargs() {
 	local missing=''
 	while read -r -a names; do
 		printf '%s\n' "${names[@]}" >row
-		[[ " --bar --eta --progress --latest-line --total-jobs " != *" ${names[0]} "* ]] || continue # to come
 		if grep -qxF -f row ours; then
 			grep -qxF -f row table || missing+=" ${names[*]}"
 		else

@@ -10,6 +10,7 @@
 #include "../../src/option_packing.c"
 #include "../../src/option_pairs.c"
 #include "../../src/option_semaphore.c"
+#include "../../src/option_status.c"
 #include "../../src/option_table.c"
 #include "../../src/option_values.c"
 #include "../../src/help.c"

@@ -1,0 +1,399 @@
+# What is shown while a run goes, looked at on the screen of a terminal of its own (tmux), and what is written without one.
+
+load helper
+
+setup() {
+	helper_setup
+	unset FAIRPAR_PROGRESS TMUX STY TERM_PROGRAM TERM_FEATURES WT_SESSION ConEmuANSI PTYXIS_VERSION
+}
+
+teardown() {
+	if [[ -e $BATS_TEST_TMPDIR/tmux ]]; then
+		tmux -S "$BATS_TEST_TMPDIR/tmux" kill-server || :
+	fi
+	helper_teardown
+}
+
+terminal() { tmux -S "$BATS_TEST_TMPDIR/tmux" "$@" 3>&- 4>&-; }
+
+# on_screen [NAME=VALUE …] LINE: runs the shell's command line with a terminal of 60 columns and 12 rows; then `keys`.
+on_screen() {
+	need tmux
+	printf 'PS1="\\$ "\nset -m\n' >rc
+	terminal -f /dev/null new-session -d -x "${columns:-60}" -y 12 \
+		env LC_ALL=C.UTF-8 "${@:1:$#-1}" ENV="$PWD/rc" FAIRPAR="$FAIRPAR" sh -i
+	sees '$'
+	keys "${*: -1}" Enter
+}
+
+keys() { terminal send-keys "$@"; }
+
+# The screen without empty lines.
+screen() { terminal capture-pane -p "$@" | grep . || :; }
+
+# sees PATTERN …: waits until the screen has all of these (globs). lacks PATTERN: until it has that no more.
+sees() {
+	local tries=0 text pattern found
+	for ((; tries < 200; tries++)); do
+		text=$(screen) found=1
+		for pattern; do
+			# shellcheck disable=SC2254 # patterns
+			case $text in *$pattern*) ;; *) found=0 ;; esac
+		done
+		((found)) && return
+		sleep 0.05
+	done
+	fail "the screen is not '$*' but:" "$text"
+}
+
+lacks() {
+	local tries
+	for ((tries = 0; tries < 200; tries++)); do
+		# shellcheck disable=SC2254 # a pattern
+		case $(screen) in *$1*) sleep 0.05 ;; *) return ;; esac
+	done
+	fail "the screen still has '$1':" "$(screen)"
+}
+
+# The line at the bottom.
+last() { screen | tail -n 1; }
+
+@test "the line counts jobs, batches and failures, and is gone at the end" {
+	make_fifo f1 f2 f3 f4
+	cat >m.yaml <<-'EOF'
+		version: 1
+		slots: 2
+		batches:
+		  one: {args: [1, 2], run: 'read -r x <f{}; echo done {}'}
+		  two: {args: [3, 4], run: 'read -r x <f{}; exit 1'}
+	EOF
+	on_screen '"$FAIRPAR" --summary=never -f m.yaml'
+	sees '[[]0/4  0%] 2 running'
+	release f1
+	sees 'done 1' '[[]1/4 25%] 2 running · one 1/2 · two 0/2'
+	release f3
+	sees '[[]2/4 50%] 2 running · one 1/2 · two 1/2 · 1 failed'
+	release f2
+	release f4
+	sees 'done 1' 'done 2' 'fairpar: 2 of 4 jobs failed: *'
+	lacks '%]'
+	[[ $(screen) != *'running'* ]]
+}
+
+@test "the line comes back behind output, and waits where that has no end of line" {
+	make_fifo f1 f2 f3
+	on_screen '"$FAIRPAR" -j3 --progress "read -r x <f{}; printf \"%b\" \"\$x\" #" ::: 1 2 3'
+	sees '[[]0/3  0%] 3 running'
+	release f1 'one\n'
+	sees 'one' '[[]1/3 33%]'
+	release f2 'two'
+	sees 'one'$'\n''two'
+	lacks '%]'
+	release f3 '-three\n'
+	sees 'two-three'
+	lacks '%]'
+}
+
+@test "as long as the end of the input is not known, the total is ?" {
+	make_fifo f1 f2 items
+	on_screen '"$FAIRPAR" -j2 --progress "read -r x <f{} #" <items'
+	exec {input}>items
+	echo 1 >&"$input"
+	echo 2 >&"$input"
+	sees '[[]0/?] 2 running'
+	release f1
+	sees '[[]1/?] 1 running'
+	exec {input}>&-
+	sees '[[]1/2 50%] 1 running'
+	release f2
+	lacks 'running'
+}
+
+@test "--total-jobs says how many there will be" {
+	make_fifo f1 items
+	on_screen '"$FAIRPAR" --total-jobs 5 --eta "read -r x <f{} #" <items'
+	exec {input}>items
+	echo 1 >&"$input"
+	sees '[[]0/5  0%] 1 running · ETA ? · 5 left'
+	release f1
+	exec {input}>&-
+	lacks 'left'
+}
+
+@test "a run of one batch shows nothing within its first second, a long one does" {
+	make_fifo f1
+	on_screen '"$FAIRPAR" "read -r x <f{} #" ::: 1; "$FAIRPAR" echo it is over ::: 1 2 3'
+	sees '[[]0/1  0%] 1 running'
+	release f1
+	sees 'it is over 3'
+	[[ $(screen) != *running* ]]
+}
+
+@test "--bar shows a bar with the item that started last" {
+	make_fifo f1 f2 f3 f4
+	on_screen '"$FAIRPAR" -j1 --bar "read -r x <f{} #" ::: 1 2 3 4'
+	sees '0% 0:4=? 1'
+	release f1
+	sees '25% 1:3=? 2'
+	assert_contains "$(screen -e | tail -n 1)" $'\e[7m25% 1:3=? 2'
+	release f2; release f3; release f4
+	lacks '%'
+}
+
+@test "NO_COLOR: neither colours nor reverse video" {
+	make_fifo f1 f2
+	on_screen NO_COLOR=1 '"$FAIRPAR" -j1 --bar "read -r x <f{}; exit 1 #" ::: 1 2'
+	release f1
+	sees '[[]#########          ] 50% 1:1=? 2'
+	[[ $(screen -e) != *$'\e['[1-9]* ]] || fail "$(screen -e)"
+	keys C-c
+	lacks '50%'
+}
+
+@test "failures are red" {
+	make_fifo f1 f2
+	on_screen '"$FAIRPAR" -j1 --progress "read -r x <f{}; exit 1 #" ::: 1 2'
+	release f1
+	sees '1 failed'
+	assert_contains "$(screen -e)" $'\e[31m1 failed'
+	release f2
+	lacks running
+}
+
+@test "TERM=dumb, --quiet, FAIRPAR_PROGRESS=none and --ungroup: no line" {
+	make_fifo f1
+	for with in TERM=dumb FAIRPAR_PROGRESS=none quiet=--quiet quiet=--ungroup; do
+		on_screen "$with" '"$FAIRPAR" $quiet -j2 "echo begun 1>&2; read -r x <f{}; exec sleep 1.2 #" ::: 1; echo over'
+		release f1
+		sees 'over'$'\n''$'
+		[[ $(screen) != *running* ]] || fail "$with:" "$(screen)"
+		terminal kill-server
+		rm -f "$BATS_TEST_TMPDIR/tmux"
+	done
+}
+
+@test "without UTF-8 the line is ASCII" {
+	make_fifo f1 f2
+	on_screen LC_ALL=C '"$FAIRPAR" --batch a=l1 --batch bé=l2 -j2 --progress "read -r x <f{}; exit 1 #"; echo'
+	echo 1 >l1
+	echo 2 >l2
+	release f1
+	release f2
+	lacks running
+	terminal kill-server
+	rm "$BATS_TEST_TMPDIR/tmux"
+	printf '1\n3\n' >l1
+	printf '2\n4\n' >l2
+	make_fifo f3 f4
+	on_screen LC_ALL=C '"$FAIRPAR" --batch a=l1 --batch bé=l2 -j2 --progress "read -r x <f{}; exit 1 #"; echo'
+	sees '[[]0/4  0%] 2 running, a 0/2, b?? 0/2'
+	keys C-c
+	lacks '%]'
+}
+
+@test "20 columns: the line is cut in the middle, and follows each change of the size" {
+	make_fifo f1 f2 f3
+	printf '#!/bin/sh\nread -r x <f$1; echo out $1\n' >job
+	chmod +x job
+	columns=20 on_screen '"$FAIRPAR" -j3 --eta ./job ::: 1 2 3'
+	sees '[[]0/3  0%...· 3 left'
+	assert_eq "$(last)" '[0/3  0%...· 3 left'
+	terminal resize-window -x 60
+	sees '[[]0/3  0%] 3 running · ETA ? · 3 left'
+	release f1
+	sees 'out 1'$'\n''[[]1/3' '2 left'
+	terminal resize-window -x 30
+	sees '[[]1/3 33%]*...* each'
+	release f2
+	sees 'out 1'$'\n''out 2'$'\n''[[]2/3'
+	assert_eq "$(screen | grep -c '/3')" 1
+	release f3
+	lacks '/3'
+	assert_eq "$(screen | grep -A9 '^out')" $'out 1\nout 2\nout 3\n$'
+}
+
+@test "Ctrl-Z takes the line away, fg brings it back" {
+	make_fifo f1 f2
+	on_screen '"$FAIRPAR" -j1 --progress "read -r x <f{} #" ::: 1 2'
+	sees '[[]0/2  0%]'
+	keys C-z
+	sees 'Stopped*'$'\n''$'
+	lacks '%]'
+	keys 'echo he''re' Enter
+	sees 'here'$'\n''$'
+	[[ $(screen) != *'%]'* ]]
+	keys fg Enter
+	sees '[[]0/2  0%] 1 running'
+	release f1
+	sees '[[]1/2 50%]'
+	release f2
+	lacks '%]'
+}
+
+@test "in the background nothing is drawn" {
+	make_fifo f1 f2
+	on_screen '"$FAIRPAR" -j1 --progress "read -r x <f{}; echo out {} #" ::: 1 2 &'
+	release f1
+	sees 'out 1'
+	[[ $(screen) != *'%]'* ]]
+	keys fg Enter
+	sees '[[]1/2 50%]'
+	release f2
+	sees 'out 2'
+	lacks '%]'
+}
+
+@test "Ctrl-C leaves a clean screen" {
+	make_fifo f1
+	on_screen '"$FAIRPAR" --progress "read -r x <f{} #" ::: 1'
+	sees '[[]0/1  0%]'
+	keys C-c
+	sees 'fairpar: stopping' 'cancelled'$'\n''$'
+	lacks '%]'
+}
+
+@test "after kill -9 the cursor is there, and the prompt where the line was" {
+	make_fifo f1
+	on_screen '"$FAIRPAR" --progress "echo \$PARALLEL_PID >pid; read -r x <f{} #" ::: 1'
+	sees '[[]0/1  0%]'
+	kill -9 "$(<pid)"
+	sees 'Killed'
+	assert_eq "$(terminal display-message -p '#{cursor_flag}')" 1
+}
+
+@test "messages, and jobs that get the terminal, take the line away" {
+	make_fifo f1 f2
+	on_screen '"$FAIRPAR" -j2 --progress "echo \$PARALLEL_PID >pid; read -r x <f{} #" ::: 1 2; "$FAIRPAR" --progress -o "echo \"name?\"; read -r x; echo \"hello \$x\" #" ::: 1'
+	sees '[[]0/2  0%] 2 running'
+	kill -USR1 "$(<pid)"
+	sees 'fairpar: running for*fairpar: running for*[[]0/2  0%] 2 running'
+	release f1
+	release f2
+	sees 'name[?]'
+	keys me Enter
+	sees 'hello me'
+	lacks '1 running'
+}
+
+@test "--latest-line lists running jobs, and leaves one line of each" {
+	make_fifo f1 f2 f3
+	on_screen '"$FAIRPAR" -j2 --ll --tag "while read -r x && [ \"\$x\" != end ]; do echo \"\$x\"; done <f{} #" ::: 1 2 3; echo over'
+	exec {one}>f1 {two}>f2
+	printf 'a1\nb1\n' >&"$one"
+	sees '1 b1'
+	printf 'a2 日本語\n' >&"$two"
+	sees '1 b1' '2 a2 日本語'
+	printf 'c1\n' >&"$one"
+	sees '1 c1' '2 a2 日本語'
+	echo end >&"$one"
+	sees $'1       c1\n2 a2 日本語'
+	exec {one}>&- {two}>&-
+	exec {three}>f3
+	sees '#3 while*<f3 #'
+	echo end >&"$three"
+	exec {three}>&-
+	sees '1       c1'$'\n''2       a2 日本語'$'\n''over'
+}
+
+@test "--latest-line without a terminal writes the last line of each job" {
+	run_fairpar --latest-line -j1 'printf "a{}\nb{}\n\n"; [ {} = 2 ] || printf "c{}"; [ {} != 3 ] || { sleep 0.1; echo "err" >&2; }' ::: 1 2 3 4
+	assert_lines c1 b2 err c4
+	run_fairpar --ll -k --tag 'echo x; echo {}' ::: 1 2 3
+	assert_lines $'1\t1' $'2\t2' $'3\t3'
+	run_fairpar --ll true ::: 1
+	assert_eq "$output" ''
+	run_fairpar 2 --ll --retries 2 'echo try; echo $FAIRPAR_ATTEMPT; exit 1' ::: 1 2
+	assert_lines 2 2
+}
+
+@test "--latest-line keeps little of a long output, and cuts a line without end" {
+	run_fairpar --ll 'seq 300000; printf last' ::: 1
+	assert_lines last
+	run_fairpar --ll 'head -c 3000000 /dev/zero | tr "\0" x #' ::: 1
+	assert_eq "${output//x/}" ''
+	((${#output} > 4096 && ${#output} < 65536))
+}
+
+@test "--latest-line and GNU parallel leave the same on the screen" {
+	need parallel
+	on_screen 'export PARALLEL_HOME=.; parallel --will-cite -k -j2 --ll "echo a{}; sleep 0.1; echo b{}" ::: 1 2 3; echo over'
+	sees $'\nover'
+	local theirs
+	theirs=$(screen | grep '^[ab]')
+	terminal kill-server
+	rm "$BATS_TEST_TMPDIR/tmux"
+	on_screen '"$FAIRPAR" -k -j2 --ll "echo a{}; sleep 0.1; echo b{}" ::: 1 2 3; echo over'
+	sees $'\nover'
+	assert_eq "$(screen | grep '^[ab]')" "${theirs%% }"
+}
+
+@test "FAIRPAR_STATUS has ninja's letters, and the command behind" {
+	make_fifo f1 f2 f3
+	on_screen 'FAIRPAR_STATUS=<%s %t %r %u %f %p %%> ' '"$FAIRPAR" -j2 --progress "read -r x <f{} #" ::: 1 2 3'
+	sees '<2 3 2 1 0   0% %> read -r x <f[12] #'
+	release f1
+	sees '<3 3 2 0 1  33% %> read -r x <f3 #'
+	release f2
+	release f3
+	lacks '%>'
+	FAIRPAR_STATUS='%q' run_fairpar --progress echo ::: 1
+	assert_eq "$stderr" "fairpar: warning: FAIRPAR_STATUS: there is no letter 'q' behind %"
+	FAIRPAR_PROGRESS=much run_fairpar echo ::: 1
+	assert_eq "$stderr" "fairpar: warning: FAIRPAR_PROGRESS must be auto, tty, plain or none, not 'much'"
+	run_fairpar 255 --progress=much echo ::: 1
+	assert_contains "$stderr" '--progress must be auto, tty, plain or none'
+}
+
+@test "the terminal's own progress is told only to who understands it, and taken back" {
+	need script
+	shown() { TERM=xterm env "$@" script -qec "$FAIRPAR -j1 --progress 'sleep 0.3; exit {}' ::: 0 1" /dev/null </dev/null; }
+	assert_eq "$(shown | grep -c $'\e]')" 0
+	output=$(shown TERM_PROGRAM=ghostty) || :
+	[[ $output == *$'\e]9;4;1;0\e\\'*$'\e]9;4;1;50\e\\'*$'\e]9;4;0;\e\\'* ]] || fail "$(cat -v <<<"$output")"
+	for with in TERM_FEATURES=LrP WT_SESSION=1 ConEmuANSI=ON PTYXIS_VERSION=48; do
+		[[ $(shown "$with") == *$'\e]9;4;0;\e\\'* ]] || fail "$with"
+	done
+	for with in TERM_FEATURES=LrPo PTYXIS_VERSION=47 'WT_SESSION=1 TMUX=x'; do
+		# shellcheck disable=SC2086 # two of them
+		[[ $(shown $with) != *$'\e]'* ]] || fail "$with"
+	done
+	TERM=xterm output=$(TERM_PROGRAM=ghostty script -qec "$FAIRPAR -j1 --progress 'sleep 0.3; exit {}' ::: 1 0" /dev/null </dev/null) || :
+	[[ $output == *$'\e]9;4;2;50\e\\'* ]] || fail "$(cat -v <<<"$output")"
+}
+
+@test "without a terminal --bar is what zenity reads, and nothing is read ahead for it" {
+	yes | head -n 100000 | run_fairpar --halt now,done=3 -j1 --bar echo >/dev/null || :
+	tr '\r' '\n' <"$BATS_TEST_TMPDIR/stderr" >lines
+	assert_eq "$(grep -cvE '^(#   .*|[0-9]+|fairpar: .*|)$' lines)" 0
+	run_fairpar --bar echo ::: 1 2 3
+	assert_eq "$(tr '\r' '\n' <"$BATS_TEST_TMPDIR/stderr" | grep -E '^[0-9]+$' | tail -n 1)" 100
+}
+
+@test "SIGUSR2 switches the line off and on" {
+	make_fifo f1
+	on_screen '"$FAIRPAR" --progress "echo \$PARALLEL_PID >pid; read -r x <f{} #" ::: 1'
+	sees '1 running'
+	kill -USR2 "$(<pid)"
+	lacks running
+	kill -USR2 "$(<pid)"
+	sees '1 running'
+	release f1
+	lacks running
+}
+
+@test "SIGUSR1 lists running jobs with their last line" {
+	make_fifo go1 go2 f1 f2
+	for how in --group --line-buffer '--line-buffer -k'; do
+		# shellcheck disable=SC2086 # two of them
+		start_fairpar -j2 $how 'printf "first\nlast of %s\n" {}; echo >go{}; read -r x <f{} #' ::: 1 2
+		await go1
+		await go2
+		kill -USR1 "$fairpar_pid"
+		release f1 & # not before the list: it is made when the signal is answered
+		until grep -q '#2.*last of 2' "$BATS_TEST_TMPDIR/stderr"; do sleep 0.05; done
+		release f2
+		wait "$!"
+		end_fairpar
+		assert_eq "$(grep -oE '#[0-9] .*' "$BATS_TEST_TMPDIR/stderr" | sort | grep -c ': last of [12]$')" 2
+	done
+}

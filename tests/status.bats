@@ -173,19 +173,10 @@ last() { screen | tail -n 1; }
 }
 
 @test "without UTF-8 the line is ASCII" {
-	make_fifo f1 f2
-	on_screen LC_ALL=C '"$FAIRPAR" --batch a=l1 --batch bé=l2 -j2 --progress "read -r x <f{}; exit 1 #"; echo'
-	echo 1 >l1
-	echo 2 >l2
-	release f1
-	release f2
-	lacks running
-	terminal kill-server
-	rm "$BATS_TEST_TMPDIR/tmux"
 	printf '1\n3\n' >l1
 	printf '2\n4\n' >l2
-	make_fifo f3 f4
-	on_screen LC_ALL=C '"$FAIRPAR" --batch a=l1 --batch bé=l2 -j2 --progress "read -r x <f{}; exit 1 #"; echo'
+	make_fifo f1 f2 f3 f4
+	on_screen LC_ALL=C '"$FAIRPAR" --batch a=l1 --batch bé=l2 -j2 --progress "read -r x <f{}; exit 1 #"'
 	sees '[[]0/4  0%] 2 running, a 0/2, b?? 0/2'
 	keys C-c
 	lacks '%]'
@@ -396,4 +387,23 @@ last() { screen | tail -n 1; }
 		end_fairpar
 		assert_eq "$(grep -oE '#[0-9] .*' "$BATS_TEST_TMPDIR/stderr" | sort | grep -c ': last of [12]$')" 2
 	done
+}
+
+@test "SIGUSR1 says where the batches of a manifest are" {
+	make_fifo go f1
+	cat >m.yaml <<-'EOF'
+		version: 1
+		slots: 2
+		batches:
+		  one: {run: 'true'}
+		  two: {needs: [one], run: 'echo >go; read -r x <f1'}
+		  three: {needs: [two], run: 'true'}
+	EOF
+	start_fairpar -f m.yaml
+	await go
+	kill -USR1 "$fairpar_pid"
+	until grep -q batches: "$BATS_TEST_TMPDIR/stderr"; do sleep 0.05; done
+	release f1
+	end_fairpar
+	assert_contains "$stderr" 'fairpar: batches: one done; two running; three waits'
 }

@@ -198,6 +198,7 @@ struct eventlog *eventlog_open(const struct eventlog_config *config) {
 	log->config.patience = config->patience ? config->patience : PATIENCE_S * NS_PER_S;
 	mutex_init(&log->lock);
 	cond_init(&log->change);
+	log->moved = now_ns();
 	log->has_thread = needs_thread(config->fd);
 	int error = log->has_thread ? thread_start(&log->thread, thread_main, log, STACK_BYTES) : 0;
 	if (error) {

@@ -338,6 +338,11 @@ packs() {
 	assert_contains "$stderr" 'items: 5 cancelled'
 }
 
+@test "by time, -t shows each process once" {
+	run_fairpar -j3 -t --pack=auto -n9 true <<<"$(seq 300)"
+	assert_eq "$(tr ' ' '\n' <<<"$stderr" | grep '[0-9]' | sort -n)" "$(seq 300)"
+}
+
 @test "by time, a dry run shows a command for each item" {
 	run_fairpar --pack=auto --dry-run echo ::: a b c
 	assert_lines 'echo a' 'echo b' 'echo c'

@@ -1,6 +1,6 @@
 # fish completion for fairpar, made by: fairpar --completions fish
 
-set -g __fairpar_valued -a --arg-file -d --delimiter -C --colsep --header --trim -E -e --eof --arg-sep --arg-file-sep -I -i --replace --er --extensionreplace --bnr --basenamereplace --dnr --dirnamereplace --bner --basenameextensionreplace --seqreplace --slotreplace -n --max-args --maxargs -N --max-replace-args --maxreplaceargs -L --lines -s --max-chars --maxchars --pack --batch --batch-by --weight --max-parallel --priority --fair --max-long --queue-mem --then --on-failure -f --manifest --block --block-size --blocksize --recend --recstart -j -P --jobs --max-procs --shell --timeout --retries --term-seq --termseq --nice --workdir --wd --work-dir --tmpdir --tempdir --process-slot-var --env --load --memfree --memsuspend --delay --tagstring --total-jobs --totaljobs --total --halt --halt-on-error --exit-status --trace-service --joblog --jl --log --results --result --res --from-log --id --semaphore-name --semaphorename --semaphore-timeout --semaphoretimeout --st --completions
+set -g __fairpar_valued -a --arg-file -d --delimiter -C --colsep --header --trim -E -e --eof --arg-sep --arg-file-sep -I -i --replace --er --extensionreplace --bnr --basenamereplace --dnr --dirnamereplace --bner --basenameextensionreplace --seqreplace --slotreplace -n --max-args --maxargs -N --max-replace-args --maxreplaceargs -L --lines -s --max-chars --maxchars --pack --batch --batch-by --weight --max-parallel --priority --fair --max-long --queue-mem --then --on-failure -f --manifest --block --block-size --blocksize --recend --recstart -j -P --jobs --max-procs --shell --timeout --retries --term-seq --termseq --nice --workdir --wd --work-dir --tmpdir --tempdir --process-slot-var --env --load --memfree --memsuspend --delay --tagstring --total-jobs --totaljobs --total --halt --halt-on-error --exit-status --trace-service --joblog --jl --log --results --result --res --from-log --report --trace --id --semaphore-name --semaphorename --semaphore-timeout --semaphoretimeout --st --completions
 set -g __fairpar_manifests -f --manifest
 
 # Walks over fairpar and its options, up to the cursor. Then the words behind them, its command, are printed; or
@@ -179,6 +179,8 @@ complete -c fairpar -n __fairpar_in_options -l files -l output-as-files -l outpu
 complete -c fairpar -n __fairpar_in_options -l files0 -d 'the same, with a NUL behind each name'
 complete -c fairpar -n __fairpar_in_options -l summary -a 'auto always never' -d 'print a summary at the end: auto, always, never'
 complete -c fairpar -n __fairpar_in_options -l from-log -r -F -d 'run nothing: print the summary of a run\'s log'
+complete -c fairpar -n __fairpar_in_options -l report -r -F -d 'draw the run, at its end: FILE.html or FILE.svg'
+complete -c fairpar -n __fairpar_in_options -l trace -r -F -d 'write the run as a trace for Perfetto or speedscope'
 complete -c fairpar -n __fairpar_in_options -l explain -d 'say why jobs run when and where they do'
 complete -c fairpar -n __fairpar_in_options -l semaphore -d 'wait until less than -j (1) run, then run COMMAND'
 complete -c fairpar -n __fairpar_in_options -l id -l semaphore-name -l semaphorename -x -d 'the semaphore\'s name, else that of the terminal'

@@ -10,6 +10,7 @@
 //   xargs.c        xargs_main()       `fairpar --xargs`, or called xargs: its own root (xargs_options.c, xargs_job.c)
 //   run.c          run_all()          composition root and event loop: input, signals, the end
 //   retell.c       retell_log()       --from-log: what a log tells, without a run
+//   pictures.c     pictures_draw()    --report and --trace, from a log
 //   sem_mode.c     sem_run()          one command behind a semaphore, then run_all()
 //   recipe.c       recipe_from_job()  how the items of a batch become jobs: templates, context, environment
 //   feed.c         feeds_fill()       inputs into the queues of their batches, just ahead of need (parcel.c)

@@ -2,6 +2,7 @@
 
 #include "option_look.h"
 
+#include "base/alloc.h"
 #include "base/diag.h"
 
 #include <string.h>
@@ -21,10 +22,30 @@ static int take_when(struct options *options, const char *text) {
 	return 0;
 }
 
+static bool name_ends(const char *path, const char *ending) {
+	size_t len = strlen(path), ending_len = strlen(ending);
+	return len >= ending_len && strcmp(path + len - ending_len, ending) == 0;
+}
+
+static int take_report(struct options *options, const char *path) {
+	if (strcmp(path, "-") != 0 && !name_ends(path, ".html") && !name_ends(path, ".htm") && !name_ends(path, ".svg")) {
+		diag_error("--report: the name '%s' must end in .html or .svg, which says what to make", diag_shows(path));
+		return -1;
+	}
+	options->reports = xrealloc(options->reports, (options->nreports + 1) * sizeof(*options->reports));
+	options->reports[options->nreports++] = path;
+	return 0;
+}
+
 int option_look_take(struct options *options, enum option_id id, const char *value) {
 	switch (id) {
 	case OPT_SUMMARY:
 		return take_when(options, value);
+	case OPT_REPORT:
+		return take_report(options, value);
+	case OPT_TRACE:
+		options->trace = value;
+		break;
 	case OPT_EXPLAIN:
 		options->explain = true;
 		options->explained = value;

@@ -853,5 +853,6 @@ void options_fini(struct options *options) {
 	free(options->tagstring);
 	free(options->own_workdir);
 	free(options->sem.line);
+	free(options->reports);
 	*options = (struct options){.status = options->status};
 }

@@ -198,6 +198,9 @@ struct options {
 	enum { SUMMARY_AUTO, SUMMARY_ALWAYS, SUMMARY_NEVER } summary; // never also by --quiet, unless it is given
 	bool summary_given;
 	const char *from_log;            // or NULL
+	const char **reports;            // --report: in argv
+	size_t nreports;
+	const char *trace;               // --trace: FILE, "-" is stdout; or NULL
 	bool explain;
 	const char *explained;           // which job, or NULL
 

@@ -19,6 +19,7 @@
 #include "lineup.h"
 #include "products.h"
 #include "ledger.h"
+#include "pictures.h"
 #include "shelf.h"
 #include "plan/shell.h"
 #include "process/signals.h"
@@ -562,13 +563,16 @@ static int open_listeners(struct run *run) {
 	}
 	ending_listen(run);
 	explaining_listen(run);
+	if (pictures_wanted(run->options)) {
+		telling_log_keep(run);
+	}
 	return telling_log_listen(run);
 }
 
 // Opens what the run needs. Returns 0, or -1 after a message.
 static int run_open(struct run *run) {
 	const struct options *options = run->options;
-	if (telling_log_open(run) != 0) {
+	if (pictures_check(options) != 0 || telling_log_open(run) != 0) {
 		return -1;
 	}
 	run->signal_fd = signals_open();
@@ -696,11 +700,22 @@ static int run_status(struct run *run) {
 	return exit_status(options->exit_scheme, &run->tally, &run->halt, run->halted, &run->halted_by);
 }
 
+static void draw_pictures(struct run *run) {
+	int fd = telling_log_fd(run);
+	if (fd < 0 || !pictures_wanted(run->options) || telling_run(run)[0] == '\0') { // nothing was told
+		return;
+	}
+	if (pictures_draw(run->options, fd, "the log of this run", /* said */ false) != 0) {
+		atomic_store_relaxed(&run->trouble, true);
+	}
+}
+
 // Returns the exit status: that which was told, unless what listens has had trouble.
 static int end_telling(struct run *run, int status, int signal) {
 	if (!run->signal) { // else run_close() has, before another signal can kill
 		telling_end(run, signal ? 128 + signal : status, signal);
 	}
+	draw_pictures(run);
 	telling_log_close(run);
 	telling_close(run);
 	return atomic_load_relaxed(&run->trouble) ? EXIT_TROUBLE : status;

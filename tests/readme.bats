@@ -88,6 +88,13 @@ run_block() {
 	gzip -t one.txt.gz two.txt.gz
 }
 
+@test "a run is drawn" {
+	run_block '--report'
+	assert_contains "$(cat run.html)" "</html>"
+	assert_contains "$(cat run.svg)" "</svg>"
+	assert_contains "$(cat run.json)" "traceEvents"
+}
+
 @test "the manifest runs, and says what is wrong with it" {
 	block 'batches:' yaml >nightly.yaml
 	run_block '-f nightly.yaml'

@@ -22,11 +22,19 @@ struct origin {
 	unsigned tid;
 };
 
-// The arrow to what now runs on a track.
+// The arrow to what now runs on a track, from its item's attempt before.
 struct arrow {
 	const char *name;        // NULL: none
 	uint64_t at;             // where it comes from
 	unsigned tid;
+};
+
+// Arrows from what now runs on a track, whose ends there are not written yet: only its end tells where it is drawn.
+struct tails {
+	struct tail {
+		uint64_t id, at;
+	} *tails;
+	size_t n, cap;
 };
 
 struct chrome {
@@ -39,6 +47,8 @@ struct chrome {
 	struct attempts attempts;
 	unsigned nslots, ntracks; // tids are 1 to ntracks: slots first
 	struct arrow *arrows;    // of each track
+	struct tails *tails;     // of each track
+	size_t ntails;           // of all
 	struct origin *origins;  // by seq
 	uint64_t ids;            // of arrows and waits so far
 	uint64_t now;            // event time
@@ -176,7 +186,7 @@ static size_t sample_of(const struct chrome *chrome, uint64_t at) {
 	return sample < CHROME_SAMPLES ? (size_t)sample : CHROME_SAMPLES;
 }
 
-// An item was in the queue of its batch until now.
+// An item was in the queue of its batch for so long.
 static void count_queued(struct chrome *chrome, unsigned class, uint64_t from, uint64_t queued) {
 	++chrome->queues[class][sample_of(chrome, from > queued ? from - queued : 0)];
 	--chrome->queues[class][sample_of(chrome, from)];
@@ -205,26 +215,6 @@ static struct origin *origin_of(struct chrome *chrome, uint64_t seq) {
 	return &chrome->origins[seq % CHROME_ORIGINS];
 }
 
-// Notes where the arrow to what starts on this track will come from.
-static void note_arrow(struct chrome *chrome, const struct attempt *attempt, unsigned tid) {
-	struct arrow *arrow = &chrome->arrows[tid];
-	const struct event_job *id = &attempt->id;
-	bool goes_on = id->attempt > 1 || id->step > 0 || id->role == ROLE_ON_FAILURE;
-	uint64_t seq = goes_on ? id->seq : attempt->start ? attempt->start->from : 0;
-	const struct origin *origin = origin_of(chrome, seq);
-	*arrow = (struct arrow){0};
-	if (seq == 0 || origin->seq != seq) {
-		return;
-	}
-	uint64_t at = goes_on ? origin->to : attempt->from > attempt->queued ? attempt->from - attempt->queued : 0;
-	uint64_t last = origin->to == 0 ? attempt->from : origin->to; // within the slice, which does not contain its end
-	last = last >= origin->from + 2000 ? last - 1000 : origin->from;
-	at = at > last ? last : at;
-	arrow->at = at < origin->from ? origin->from : at;
-	arrow->tid = origin->tid;
-	arrow->name = id->role == ROLE_ON_FAILURE ? "on_failure" : id->attempt > 1 ? "retry" : goes_on ? "then" : "emits";
-}
-
 static void note_origin(struct chrome *chrome, const struct attempt *attempt, unsigned tid) {
 	if (attempt->id.seq > 0) {
 		*origin_of(chrome, attempt->id.seq) = (struct origin){
@@ -236,17 +226,71 @@ static void note_origin(struct chrome *chrome, const struct attempt *attempt, un
 	}
 }
 
-static void add_arrow(struct chrome *chrome, unsigned tid, uint64_t at) {
+// The moment within a slice, which does not contain its end.
+static uint64_t within(uint64_t at, uint64_t from, uint64_t to) {
+	uint64_t last = to >= from + 2000 ? to - 1000 : from;
+	return at > last ? last : at < from ? from : at;
+}
+
+static void add_tail(struct chrome *chrome, unsigned tid, uint64_t at, uint64_t id, const char *name) {
+	buf_printf(begin(chrome, "s", tid, at), ",\"id\":%llu,\"cat\":\"flow\",\"name\":\"%s\"", (unsigned long long)id, name);
+	end(chrome);
+}
+
+static void add_head_of_arrow(struct chrome *chrome, unsigned tid, uint64_t at, uint64_t id, const char *name) {
+	buf_printf(begin(chrome, "f", tid, at), ",\"bp\":\"e\",\"id\":%llu,\"cat\":\"flow\",\"name\":\"%s\"", (unsigned long long)id, name);
+	end(chrome);
+}
+
+// Notes where the arrow to what starts on this track comes from, before its item's origin is that.
+static void note_arrow(struct chrome *chrome, const struct attempt *attempt, unsigned tid) {
+	const struct event_job *id = &attempt->id;
+	const struct origin *origin = origin_of(chrome, id->seq);
 	struct arrow *arrow = &chrome->arrows[tid];
-	if (!arrow->name) {
+	*arrow = (struct arrow){0};
+	if ((id->attempt > 1 || id->step > 0 || id->role == ROLE_ON_FAILURE) && id->seq > 0 && origin->seq == id->seq && origin->to > 0) {
+		arrow->name = id->role == ROLE_ON_FAILURE ? "on_failure" : id->attempt > 1 ? "retry" : "then";
+		arrow->at = within(origin->to, origin->from, origin->to);
+		arrow->tid = origin->tid;
+	}
+}
+
+// The arrow to an item from the job that emitted it, which may still run.
+static void add_emission(struct chrome *chrome, const struct attempt *attempt, unsigned tid) {
+	uint64_t seq = attempt->start ? attempt->start->from : 0;
+	const struct origin *origin = origin_of(chrome, seq);
+	if (seq == 0 || origin->seq != seq || attempt->id.step > 0 || attempt->id.attempt > 1 || attempt->id.role != ROLE_JOB) {
 		return;
 	}
-	unsigned long long id = (unsigned long long)++chrome->ids;
-	buf_printf(begin(chrome, "s", arrow->tid, arrow->at), ",\"id\":%llu,\"cat\":\"flow\",\"name\":\"%s\"", id, arrow->name);
-	end(chrome);
-	buf_printf(begin(chrome, "f", tid, at), ",\"bp\":\"e\",\"id\":%llu,\"cat\":\"flow\",\"name\":\"%s\"", id, arrow->name);
-	end(chrome);
-	arrow->name = NULL;
+	uint64_t at = attempt->from > attempt->queued ? attempt->from - attempt->queued : 0;
+	if (origin->to > 0) {
+		add_tail(chrome, origin->tid, within(at, origin->from, origin->to), ++chrome->ids, "emits");
+	} else if (chrome->ntails < CHROME_ORIGINS) {
+		struct tails *tails = &chrome->tails[origin->tid];
+		grow_array(&tails->tails, &tails->cap, tails->n + 1, sizeof(*tails->tails));
+		tails->tails[tails->n++] = (struct tail){.id = ++chrome->ids, .at = at};
+		++chrome->ntails;
+	} else {
+		return;
+	}
+	add_head_of_arrow(chrome, tid, attempt->from, chrome->ids, "emits");
+}
+
+// What ends on this track: the arrows to it, and the other ends of those from it.
+static void add_arrows(struct chrome *chrome, const struct attempt *attempt, unsigned tid) {
+	struct arrow *arrow = &chrome->arrows[tid];
+	if (arrow->name) {
+		add_tail(chrome, arrow->tid, arrow->at, ++chrome->ids, arrow->name);
+		add_head_of_arrow(chrome, tid, attempt->from, chrome->ids, arrow->name);
+		arrow->name = NULL;
+	}
+	add_emission(chrome, attempt, tid);
+	struct tails *tails = &chrome->tails[tid];
+	for (size_t i = 0; i < tails->n; ++i) {
+		add_tail(chrome, tid, within(tails->tails[i].at, attempt->from, attempt->to), tails->tails[i].id, "emits");
+	}
+	chrome->ntails -= tails->n;
+	tails->n = 0;
 }
 
 // ---- slices ----
@@ -330,9 +374,6 @@ static void add_attempt(void *arg, const struct attempt *attempt) {
 	unsigned tid = tid_of(chrome, attempt), class = palette_class(chrome->palette, attempt->id.batch);
 	if (attempt->phase == ATTEMPT_STARTED) {
 		count_running(chrome, class, 1);
-		if (attempt->id.role == ROLE_JOB && attempt->id.step == 0 && attempt->id.attempt <= 1) {
-			count_queued(chrome, class, attempt->from, attempt->queued);
-		}
 		note_arrow(chrome, attempt, tid);
 		note_origin(chrome, attempt, tid);
 		return;
@@ -340,8 +381,11 @@ static void add_attempt(void *arg, const struct attempt *attempt) {
 	if (attempt->phase == ATTEMPT_ENDED && attempt->start) {
 		count_running(chrome, class, -1);
 	}
+	if (attempt->id.role == ROLE_JOB && attempt->id.step == 0 && attempt->id.attempt <= 1) {
+		count_queued(chrome, class, attempt->from, attempt->queued);
+	}
 	add_slice(chrome, attempt, tid);
-	add_arrow(chrome, tid, attempt->from);
+	add_arrows(chrome, attempt, tid);
 	note_origin(chrome, attempt, tid);
 }
 
@@ -398,6 +442,7 @@ struct chrome *chrome_new(const struct palette *palette, const struct survey *su
 	chrome->ntracks = chrome->nslots + all->nbeside;
 	chrome->ntracks = chrome->ntracks ? chrome->ntracks : 1;
 	chrome->arrows = xcalloc(chrome->ntracks + 1, sizeof(*chrome->arrows));
+	chrome->tails = xcalloc(chrome->ntracks + 1, sizeof(*chrome->tails));
 	chrome->origins = xcalloc(CHROME_ORIGINS, sizeof(*chrome->origins));
 	chrome->queues = xcalloc(PALETTE_CLASSES, sizeof(*chrome->queues));
 	add_head(chrome);
@@ -430,6 +475,10 @@ void chrome_finish(struct chrome *chrome) {
 	buf_adds(&chrome->buf, "\n]}\n");
 	flush(chrome);
 	buf_fini(&chrome->buf);
+	for (unsigned tid = 0; tid <= chrome->ntracks; ++tid) {
+		free(chrome->tails[tid].tails);
+	}
+	free(chrome->tails);
 	free(chrome->arrows);
 	free(chrome->origins);
 	free(chrome->queues);

@@ -22,12 +22,19 @@ struct sheet {
 	struct buf *buf;
 	const struct timeline *timeline;
 	double top;                  // of the first lane
-	double pitch, bar;           // of the lanes; height of a bar
+	double pitch, bar;           // of the lanes of slots; height of a bar
+	double beside, beside_bar;   // of those beside
 	double strip;                // top of the strip
 };
 
 static double lane_y(const struct sheet *sheet, unsigned lane) {
-	return sheet->top + lane * sheet->pitch;
+	unsigned nbeside = sheet->timeline->nbeside;
+	double y = sheet->top + (lane < nbeside ? lane : nbeside) * sheet->beside;
+	return lane < nbeside ? y : y + (lane - nbeside) * sheet->pitch;
+}
+
+static double lane_bar(const struct sheet *sheet, unsigned lane) {
+	return lane < sheet->timeline->nbeside ? sheet->beside_bar : sheet->bar;
 }
 
 static double bar_x(const struct sheet *sheet, uint64_t at) {
@@ -186,15 +193,16 @@ static void add_lanes(const struct sheet *sheet) {
 	while (step * sheet->pitch < 13) {
 		++step;
 	}
+	unsigned step_beside = sheet->beside < 13 ? step : 1;
 	buf_adds(sheet->buf, "<g text-anchor=\"end\">\n");
 	for (unsigned lane = 0; lane < timeline->nlanes; ++lane) {
 		bool beside = lane < timeline->nbeside;
 		unsigned number = beside ? lane : lane - timeline->nbeside;
-		double y = lane_y(sheet, lane);
+		double y = lane_y(sheet, lane), bar = lane_bar(sheet, lane);
 		buf_printf(sheet->buf, "<rect class=\"lane\" x=\"%d\" y=\"%.1f\" width=\"%d\" height=\"%.1f\"/>", LEFT, y,
-		           TIMELINE_WIDTH, sheet->bar);
-		if (number % step == 0) {
-			buf_printf(sheet->buf, "<text x=\"%d\" y=\"%.1f\">%s %u</text>\n", LEFT - 8, y + sheet->bar / 2 + 4,
+		           TIMELINE_WIDTH, bar);
+		if (number % (beside ? step_beside : step) == 0) {
+			buf_printf(sheet->buf, "<text x=\"%d\" y=\"%.1f\">%s %u</text>\n", LEFT - 8, y + bar / 2 + 4,
 			           beside ? "long" : "slot", number * (beside ? 1 : timeline->group) + 1);
 		}
 	}
@@ -216,13 +224,13 @@ static void end_run(struct buf *path, struct run_of_columns *run) {
 static void add_lane_cells(const struct sheet *sheet, unsigned lane, struct buf paths[PALETTE_CLASSES], struct buf *failures) {
 	const struct timeline *timeline = sheet->timeline;
 	const struct cell *cells = &timeline->cells[lane * timeline->columns];
-	double width = (double)TIMELINE_WIDTH / (double)timeline->columns, bottom = lane_y(sheet, lane) + sheet->bar;
+	double width = (double)TIMELINE_WIDTH / (double)timeline->columns, bar = lane_bar(sheet, lane), bottom = lane_y(sheet, lane) + bar;
 	struct run_of_columns runs[PALETTE_CLASSES] = {0};
 	for (size_t column = 0; column < timeline->columns; ++column) {
 		double x = LEFT + (double)column * width, y = bottom;
 		for (unsigned class = 0; class < PALETTE_CLASSES; ++class) {
 			double part = (double)cells[column].part[class];
-			double height = (int)((part < 1 ? part : 1) * sheet->bar * 5 + 0.5) / 5.0; // in fifths of a pixel
+			double height = (int)((part < 1 ? part : 1) * bar * 5 + 0.5) / 5.0; // in fifths of a pixel
 			struct run_of_columns *run = &runs[class];
 			y -= height;
 			if (run->width <= 0 || run->y != y || run->height != height) {
@@ -232,7 +240,7 @@ static void add_lane_cells(const struct sheet *sheet, unsigned lane, struct buf 
 			run->width += width;
 		}
 		if (cells[column].failed) {
-			buf_printf(failures, "M%.6g %.5gh%.3gv%.3gh-%.3gz", x, bottom - sheet->bar, width, sheet->bar / 5, width);
+			buf_printf(failures, "M%.6g %.5gh%.3gv%.3gh-%.3gz", x, bottom - bar, width, bar > 5 ? bar / 5 : 1, width);
 		}
 	}
 	for (unsigned class = 0; class < PALETTE_CLASSES; ++class) {
@@ -260,7 +268,7 @@ static void add_cells(const struct sheet *sheet) {
 // Outlines and signs on a bar that is wide enough for them.
 static void add_signs(const struct sheet *sheet, const struct bar *bar, double x, double y, double width) {
 	struct buf *buf = sheet->buf;
-	double height = sheet->bar;
+	double height = lane_bar(sheet, bar->lane);
 	if ((bar->flags & BAR_RETRIED) && width >= 2) {
 		buf_printf(buf, "<rect class=\"h\" x=\"%.1f\" y=\"%.1f\" width=\"%.2f\" height=\"%.1f\"/>", x, y, width, height);
 	}
@@ -284,6 +292,7 @@ static void add_signs(const struct sheet *sheet, const struct bar *bar, double x
 static void add_bar(const struct sheet *sheet, const struct bar *bar) {
 	struct buf *buf = sheet->buf;
 	double x = bar_x(sheet, bar->from), width = bar_x(sheet, bar->to) - x, y = lane_y(sheet, bar->lane);
+	double height = lane_bar(sheet, bar->lane);
 	double lead = bar_x(sheet, bar->lead);
 	width = width > 3 ? width - 0.6 : width < 0.3 ? 0.3 : width; // a gap to the next one
 	bool grouped = bar->flags != 0 || x - lead >= 2;
@@ -293,11 +302,11 @@ static void add_bar(const struct sheet *sheet, const struct bar *bar) {
 		buf_adds(buf, "</title>");
 	}
 	if (x - lead >= 2) {
-		buf_printf(buf, "<rect class=\"q\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"3\"/>", lead,
-		           y + sheet->bar / 2 - 1.5, x - lead - 0.6);
+		buf_printf(buf, "<rect class=\"q\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.3g\"/>", lead,
+		           y + height / 2 - (height < 3 ? height : 3) / 2, x - lead - 0.6, height < 3 ? height : 3);
 	}
 	buf_printf(buf, "<rect class=\"c%u%s\" x=\"%.1f\" y=\"%.1f\" width=\"%.2f\" height=\"%.1f\"", bar->class,
-	           grouped ? "" : " b", x, y, width, sheet->bar);
+	           grouped ? "" : " b", x, y, width, height);
 	if (grouped) {
 		buf_adds(buf, "/>");
 		add_signs(sheet, bar, x, y, width);
@@ -412,6 +421,9 @@ void svg_draw(struct buf *buf, const struct timeline *timeline, enum svg_use use
 	double pitch = (double)LANES_HEIGHT / timeline->nlanes;
 	sheet.pitch = pitch > 22 ? 22 : pitch < 3 ? 3 : pitch;
 	sheet.bar = sheet.pitch >= 10 ? sheet.pitch - 3 : sheet.pitch * 0.85;
+	bool few = timeline->nbeside * 14 < LANES_HEIGHT;
+	sheet.beside = few && sheet.pitch < 14 ? 14 : sheet.pitch;
+	sheet.beside_bar = sheet.beside >= 10 ? sheet.beside - 3 : sheet.beside * 0.85;
 	struct buf head = BUF_INIT, body = BUF_INIT;
 	sheet.buf = &body;
 	sheet.top = add_legend(&sheet, use == SVG_FILE ? 34 : 4) + 11;

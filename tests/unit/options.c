@@ -236,7 +236,7 @@ static void test_prefixes(void) {
 	check_string(o.jobs, "3");
 	REFUSED("--ver may be --verbose, --version: write the name in full", "--ver", "x");
 	REFUSED("unknown option --batc", "--batc", "x");
-	REFUSED("unknown option --trace", "--trace", "f", "x");
+	REFUSED("unknown option --trace-serv", "--trace-serv", "f", "x");
 	RUNS("--k", "--j", "2", "x"); // letters, as Getopt::Long takes them
 	check(o.keep_order);
 	check_string(o.jobs, "2");
@@ -577,6 +577,7 @@ static void test_manifest_options(void) {
 		{OPT_TRIM, "l"},
 		{OPT_DELIMITER, ","}, {OPT_HEADER, ":"}, {OPT_WEIGHT, "a=1"}, {OPT_MAX_PARALLEL, "a=1"}, {OPT_PRIORITY, "a=1"},
 		{OPT_FAIR, "time"}, {OPT_HALT, "2"}, {OPT_EXIT_STATUS, "max"}, {OPT_TERM_SEQ, "TERM,1"}, {OPT_PACK, "auto"},
+		{OPT_REPORT, "r.svg"},
 	};
 	for (int id = 0; id < NOPTIONS; ++id) {
 		const struct option_info *option = &option_table[id];

@@ -1,0 +1,27 @@
+// A file that appears whole or not at all: written under a name of its own in the same directory, then renamed.
+
+#ifndef FAIRPAR_BASE_WHOLE_H
+#define FAIRPAR_BASE_WHOLE_H
+
+#include "base/attr.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct whole;
+
+// Looks whether whole_open() will likely do. Returns 0, or -1 with errno.
+int whole_check(const char *path) FP_NODISCARD;
+
+// Begins to write the file. What is there and is no regular file (a terminal, a FIFO, whose reader is waited for) is
+// written to at once; a symbolic link stays, and its target is replaced, with its mode. Returns NULL with errno.
+struct whole *whole_open(const char *path);
+
+// Adds the bytes. After an error it does nothing; whole_close() returns it.
+void whole_write(struct whole *whole, const void *mem, size_t len);
+
+// Puts the file in its place, or with `keep` false leaves what was there before; frees `whole`. Returns 0, or -1 with errno
+// of the first failure since whole_open(): then nothing has changed, but for what is no regular file.
+int whole_close(struct whole *whole, bool keep) FP_NODISCARD;
+
+#endif

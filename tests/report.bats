@@ -1,0 +1,203 @@
+#!/usr/bin/env bats
+# --report and --trace: the pictures of a run, made as it ends or later from its log.
+
+load helper
+
+log() { "$BATS_TEST_DIRNAME/tools/runlog" "$@"; }
+trace_of() { "$BATS_TEST_DIRNAME/tools/check-trace" "$@"; }
+
+# The text of an element of the page that holds no others, by the element before it: fact jobs gives the number of jobs.
+fact() { sed -n "s|.*<dt>$1</dt><dd>\(<a[^>]*>\)\{0,1\}\([^<]*\)<.*|\2|p" "$2"; }
+
+# Numbers without their commas.
+plain() { tr -d ,; }
+
+@test "--report makes a page of a log, with the numbers of the log" {
+	log 200 >run.jsonl
+	run_fairpar --from-log run.jsonl --report run.html
+	assert_eq "$stderr$output" ""
+	assert_eq "$(fact jobs run.html) $(fact ok run.html) $(fact failed run.html)" "201 197 4"
+	assert_eq "$(grep -c '<svg ' run.html) $(tail -n 1 run.html)" "1 </html>"
+	assert_contains "$(cat run.html)" 'make check CC=gcc: file21.dat: No such file or directory'
+	# every job has its row
+	assert_eq "$(sed -n '/id="jobs"/,$p' run.html | grep -c '<tr><th scope="row">')" 201
+}
+
+@test "the summary, the page, the drawing and the trace tell the same numbers" {
+	need python3
+	log 300 5 4 >run.jsonl
+	run_fairpar --from-log run.jsonl --summary
+	local summary=$output
+	run_fairpar --from-log run.jsonl --report run.html --report run.svg --trace run.json
+	local jobs failed wall busy
+	read -r jobs failed wall busy < <(sed -n 's/^fairpar: \([0-9]*\) jobs in \([^:]*\): .* ok, \([0-9]*\) failed.*, \([0-9]*%\) busy$/\1 \3 \2 \4/p' <<<"$summary")
+	assert_contains "$(grep -o '<text[^>]*font-weight[^<]*' run.svg)" " · $jobs jobs · $failed failed · $wall · 5 slots · $busy busy"
+	assert_eq "$(fact jobs run.html) $(fact failed run.html) $(fact time run.html) $(fact slots run.html) $(fact busy run.html)" \
+		"$jobs $failed $wall 5 $busy"
+	assert_eq "$(trace_of run.json | cut -d ' ' -f 1-6)" "jobs $jobs failed $failed retried $(fact retried run.html)"
+	# the table of batches, cell by cell
+	local table
+	table=$(sed -n '/id="batches"/,/<tfoot>/p' run.html | grep '^<tr>' | sed 's|</t[hd]>| |g; s|<[^>]*>||g; s|–|-|g; s/ *$//')
+	assert_eq "$table" "$(sed -n '/^  batch /,/^  slowest/p' <<<"$summary" | sed '1d; $d; s/^ *//; s/  */ /g')"
+}
+
+@test "the drawing is XML, the trace is JSON that keeps the rules, with arrows from each attempt to the next" {
+	need python3
+	need xmllint
+	log 1000 4 20 >run.jsonl
+	run_fairpar --from-log run.jsonl --report run.svg --trace run.json
+	xmllint --noout run.svg
+	assert_contains "$(cat run.svg)" "prefers-color-scheme:dark"
+	local words
+	read -ra words < <(trace_of run.json)
+	assert_eq "${words[*]:0:2}" "jobs 1001"
+	assert_eq "${words[7]}" "$(grep -c '"attempt":2.*"ev"\|"ev":"job_start".*"attempt":2' run.jsonl)"
+}
+
+@test "the policy of the page lets its own script run, and nothing else" {
+	need openssl
+	log 5 >run.jsonl
+	run_fairpar --from-log run.jsonl --report run.html
+	local script=$BATS_TEST_TMPDIR/script hash
+	perl -0ne 'print $1 if m{<script>(.*?)</script>}s' run.html >"$script"
+	hash=$(openssl dgst -sha256 -binary "$script" | openssl base64)
+	assert_contains "$(cat run.html)" "script-src 'sha256-$hash'"
+	assert_contains "$(cat run.html)" "default-src 'none'"
+	assert_eq "$(grep -c '://' run.html) $(grep -o '[a-z]*://[^"]*' run.html)" "1 http://www.w3.org/2000/svg"
+}
+
+@test "commands and output stay text, whatever is in them" {
+	need xmllint
+	local hostile=$'</script><script>alert(1)</script>"><img src=x onerror=alert(1)>\e[31m\x01\xff\xe2\x80\xae&amp;]]>'
+	printf '%s\0' "$hostile" | run_fairpar 1 -0 --batch '</title><b x>' --report run.html --report run.svg --trace run.json \
+		'printf "%s\n" {} </dev/null; exit 3'
+	assert_eq "$(grep -o '<script' run.html | wc -l) $(grep -c '<img\|<b x' run.html run.svg | tr '\n' ' ')" "1 run.html:0 run.svg:0 "
+	assert_contains "$(cat run.html)" '&lt;/script&gt;&lt;script&gt;alert(1)&lt;/script&gt;&quot;&gt;&lt;img src=x onerror=alert(1)&gt;'
+	xmllint --noout run.svg
+	assert_eq "$(tr -d '\n\t\40-\176\200-\377' <run.html | wc -c)" 0
+	iconv -f UTF-8 -t UTF-16 run.html >/dev/null
+	if command -v python3 >/dev/null; then
+		assert_eq "$(trace_of run.json | cut -d ' ' -f 1-4)" "jobs 1 failed 1"
+	fi
+}
+
+@test "a run of four batches with failures, retries, a late one and a long-running one tells one story everywhere" {
+	need python3
+	make_fifo go late stop
+	start_fairpar -j2 --retries 2 --summary --long-running=watch --batch quick=<(seq 6) --batch slow=<(seq 2) \
+		--batch late=<(cat late) --batch watch=<(echo w) --log run.jsonl --report run.html --report run.svg --trace run.json \
+		'case $FAIRPAR_BATCH.{} in quick.3) echo broken; exit 3 ;; quick.4) test $FAIRPAR_ATTEMPT = 2 ;; slow.2) echo here >go ;; watch.*) cat stop ;; esac'
+	await go
+	release late 1$'\n'2
+	release stop
+	end_fairpar 1
+	local summary=$stderr
+	run_fairpar --from-log run.jsonl --summary
+	assert_eq "$output" "$(grep -v '^fairpar: 1 of' <<<"$summary")"
+	assert_contains "$output" "fairpar: 11 jobs in "
+	assert_eq "$(fact jobs run.html) $(fact ok run.html) $(fact failed run.html) $(fact retried run.html)" "11 10 1 2"
+	assert_contains "$(cat run.svg)" " · 11 jobs · 1 failed · "
+	assert_contains "$(cat run.svg)" '>long 1</text>'
+	assert_eq "$(trace_of run.json)" "jobs 11 failed 1 retried 2 arrows 2 tracks 3"
+	assert_contains "$(cat run.html)" "broken"
+	# later, from the log, they are the same
+	run_fairpar --from-log run.jsonl --report again.html --report again.svg --trace again.json
+	cmp run.html again.html
+	cmp run.svg again.svg
+	cmp run.json again.json
+}
+
+@test "a picture comes whole or not at all, with the mode of the file before, through a link" {
+	log 5 >run.jsonl
+	echo before >old.svg
+	chmod 600 old.svg
+	ln -s old.svg link.svg
+	run_fairpar --from-log run.jsonl --report link.svg
+	assert_eq "$(stat -c %a old.svg) $(readlink link.svg) $(grep -c '</svg>' old.svg)" "600 old.svg 1"
+	umask 027
+	run_fairpar --from-log run.jsonl --report new.svg
+	assert_eq "$(stat -c %a new.svg)" 640
+	echo before >old.svg
+	head -n 20 run.jsonl >cut.jsonl
+	echo '{"v":9}' >>cut.jsonl
+	run_fairpar 255 --from-log cut.jsonl --report old.svg --trace old.svg
+	assert_eq "$(cat old.svg) $(find . -name '.fairpar*')" "before "
+}
+
+@test "pictures go to stdout, FIFOs and devices" {
+	log 5 >run.jsonl
+	run_fairpar --from-log run.jsonl --report -.svg
+	assert_contains "$output" "</svg>"
+	run_fairpar --from-log run.jsonl --report -
+	assert_contains "$output" "</html>"
+	run_fairpar --from-log run.jsonl --trace -
+	assert_contains "$output" '"traceEvents"'
+	run_fairpar --from-log run.jsonl --trace /dev/stdout
+	assert_contains "$output" '"traceEvents"'
+	make_fifo pipe.svg
+	run_fairpar --from-log run.jsonl --report pipe.svg &
+	assert_contains "$(timeout 60 cat pipe.svg)" "</svg>"
+	wait
+	run_fairpar --from-log - --report run.svg < <(cat run.jsonl)
+	assert_contains "$(cat run.svg)" "</svg>"
+}
+
+@test "a picture that cannot be written is named before anything runs, or ends the run with 255" {
+	run_fairpar 255 --report no/such.html touch ::: a
+	assert_contains "$stderr" "cannot write 'no/such.html': No such file or directory"
+	[[ ! -e a ]]
+	run_fairpar 255 --report . touch ::: a
+	assert_contains "$stderr" "--report"
+	run_fairpar 255 --report x.pdf touch ::: a
+	assert_contains "$stderr" ".html or .svg"
+	[[ ! -e a ]]
+	mkdir gone
+	run_fairpar 255 --report gone/x.html --trace run.json 'rmdir gone; echo {}' ::: a
+	assert_lines a
+	assert_contains "$stderr" "cannot write 'gone/x.html'"
+	assert_contains "$(cat run.json)" traceEvents
+	run_fairpar 255 --trace /dev/full echo ::: a
+	assert_lines a
+	assert_contains "$stderr" "cannot write '/dev/full': No space left on device"
+}
+
+@test "a log that was cut off is drawn as far as it goes" {
+	log 50 >run.jsonl
+	head -c 20000 run.jsonl >cut.jsonl
+	run_fairpar --from-log cut.jsonl --report run.html --report run.svg --trace run.json
+	assert_contains "$(cat run.html)" "The log ends before the run did"
+	assert_contains "$(cat run.svg)" "not ended"
+}
+
+@test "a run without jobs has its pictures" {
+	run_fairpar --report run.html --report run.svg --trace run.json echo </dev/null
+	assert_eq "$(fact jobs run.html)" 0
+	assert_contains "$(cat run.svg)" " · 0 jobs · "
+}
+
+@test "100,000 jobs make a page of less than 4 MB, in little memory" {
+	log 100000 8 4 0.05 >run.jsonl
+	run_fairpar --from-log run.jsonl --report run.html --report run.svg
+	(($(stat -c %s run.html) < 4000000 && $(stat -c %s run.svg) < 2000000))
+	assert_eq "$(fact jobs run.html)" 100,001
+	assert_contains "$(cat run.html)" " of the 100,001 jobs that ran: "
+	(ulimit -v 100000 && run_fairpar --from-log run.jsonl --report run.html --trace /dev/null)
+}
+
+@test "jobs that were emitted and continued have arrows from what started them" {
+	need python3
+	cat >m.yaml <<-'E'
+		version: 1
+		batches:
+		  find:
+		    args: [a, b]
+		    run: echo {}1; echo {}2
+		    emits: work
+		  work:
+		    run: "true {}"
+		    then: ["true {}"]
+	E
+	run_fairpar -f m.yaml --trace run.json --summary=never
+	assert_contains "$(trace_of run.json)" " arrows 8 "
+	assert_eq "$(grep -o '"ph":"s".*"name":"[a-z]*"' run.json | sed 's/.*"name"://' | sort | uniq -c | tr -s ' ' | tr '\n' ' ')" ' 4 "emits"  4 "then" '
+}

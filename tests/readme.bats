@@ -95,9 +95,16 @@ run_block() {
 	assert_contains "$(cat run.json)" "traceEvents"
 }
 
+@test "a log tells later how a run went" {
+	block 'batches:' yaml >nightly.yaml
+	run_block '--from-log'
+	[[ $(grep -c '^fairpar: 5 jobs in .*: 5 ok; ' <<<"$output") == 2 ]] || fail "the run and its log tell different stories"
+	assert_eq "$(tail -n 2 <<<"$output" | grep -c '^checksum#[12] .* ran in slot .*: ok$')" 2
+}
+
 @test "the manifest runs, and says what is wrong with it" {
 	block 'batches:' yaml >nightly.yaml
-	run_block '-f nightly.yaml'
+	run_block '--list compress'
 	gzip -t one.txt.gz two.txt.gz
 	assert_contains "$output" "$(sha256sum one.txt)"
 	assert_contains "$output" "$(sha256sum two.txt)"

@@ -91,8 +91,10 @@ static void add_head(struct buf *buf, const struct story *story, const struct su
 	if (story->has_end && story->run_end.resumed > 0) {
 		add_count(buf, form, NULL, ", ", story->run_end.resumed, "done before", 0, "");
 	}
-	if (!story->has_end) {
+	if (!story->has_end && total->running > 0) {
 		add_count(buf, form, YELLOW, ", ", total->running, "running when the log ends", 0, "");
+	} else if (!story->has_end) {
+		buf_adds(buf, ", and the log ends before the run");
 	}
 	buf_printf(buf, "; %u slot%s, %u%% busy\n", story->slots, story->slots == 1 ? "" : "s", (unsigned)(story->busy * 100));
 }

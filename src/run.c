@@ -186,6 +186,10 @@ static void on_reserving(void *arg, struct queue *queue, uint64_t id, unsigned w
 	telling_wait(arg, queue_user(queue), id, WHY_RESERVE, what);
 }
 
+static void on_settle(void *arg) {
+	telling_log_flush(arg, /* may_wait */ true);
+}
+
 static void on_pool_trouble(void *arg, const char *what, int error) {
 	struct run *run = arg;
 	diag_warn("%s: %s", what, strerror(error));
@@ -491,6 +495,7 @@ static struct pool *make_pool(struct run *run, unsigned slots) {
 			.failed = work_failed,
 			.removed = on_removed,
 			.trace = run->trace || run->lineup ? on_dispatch : NULL,
+			.settle = run->log ? on_settle : NULL,
 			.reserving = run->telling ? on_reserving : NULL,
 			.trouble = on_pool_trouble,
 			.arg = run,

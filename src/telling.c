@@ -591,7 +591,9 @@ void telling_job_end(struct desk *desk, const struct job *job, const struct resu
 		count(job->batch->news, result->outcome, 1 + job->along);
 	}
 	mutex_unlock(&telling->lock);
-	flush_log(desk->run, /* may_wait */ true);
+	if (desk->run->log && telling_log_later(desk->run)) {
+		worker_unsettle(desk->worker);
+	}
 }
 
 // The end of what had no attempt.

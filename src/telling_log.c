@@ -169,6 +169,21 @@ void telling_log_flush(struct run *run, bool may_wait) {
 	}
 }
 
+bool telling_log_later(struct run *run) {
+	struct telling_log *log = run->log;
+	const struct options *options = run->options;
+	// nothing but the start of a process is between the jobs of a slot
+	bool later = log->log && !log->kept && !log->on_stdout && !run->admission && options->delay == 0 && !options->show_commands &&
+		!options->print_commands && !run->manifest;
+	if (later) {
+		later = eventlog_later(log->log);
+		check(run, eventlog_error(log->log), /* is_kept */ false);
+	} else {
+		telling_log_flush(run, /* may_wait */ true);
+	}
+	return later;
+}
+
 // ---- the end ----
 
 int telling_log_fd(const struct run *run) {

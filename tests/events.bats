@@ -212,6 +212,18 @@ check_sums() {
 	assert_eq "$(events '[.[].ev]')" '["run_start","batch_start","job_start","job_end","job_start"]'
 }
 
+@test "nothing is held back when the run is idle" {
+	make_fifo items
+	start_fairpar --log run.jsonl -j2 -a items true
+	exec {items}>items
+	for n in 1 2 3; do
+		echo $n >&"$items"
+		until grep -q "\"job_end\".*\"seq\":$n," run.jsonl; do :; done
+	done
+	exec {items}>&-
+	end_fairpar
+}
+
 @test "why jobs have waited: their turn, the batch's limit, the delay" {
 	need jq
 	run_fairpar --log run.jsonl -j1 sleep ::: 0.03 0.02

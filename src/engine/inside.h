@@ -90,6 +90,7 @@ struct worker {
 	uint64_t id;
 	struct facts facts;
 	bool gated;              // it has waited for start_interval
+	bool unsettled;          // hooks.settle is due when there is no work; only the worker touches it
 };
 
 struct queue {
@@ -184,6 +185,7 @@ struct errands {
 	struct queue *removed;
 	struct queue *low;
 	bool low_all;
+	bool settle;             // for hooks.settle
 	struct queue *reserving; // pinned; for the hook of that name:
 	uint64_t reserving_id;
 	unsigned reserving_width;

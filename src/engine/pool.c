@@ -119,6 +119,9 @@ static void errands_call(struct pool *pool, const struct errands *errands) {
 	if (errands->low) {
 		errand_low(pool, errands->low);
 	}
+	if (errands->settle && hooks->settle) {
+		hooks->settle(hooks->arg);
+	}
 	if (errands->reserving) {
 		errand_reserving(pool, errands);
 	}

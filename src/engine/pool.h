@@ -122,6 +122,8 @@ struct pool_hooks {
 	void (*trace)(void *arg, const struct service *service);
 	// An item with that id was taken and waits for `width` slots, until it starts or is dropped.
 	void (*reserving)(void *arg, struct queue *queue, uint64_t id, unsigned width);
+	// A worker that worker_unsettle() was called on has found no work.
+	void (*settle)(void *arg);
 	// Something to warn about, once each: the spill disk is full, fewer threads than slots (EAGAIN). `error` is an errno.
 	void (*trouble)(void *arg, const char *what, int error);
 	// Captured contexts are counted by these; under the pool's lock.
@@ -281,6 +283,8 @@ unsigned worker_slot(const struct worker *worker);
 bool worker_is_long(const struct worker *worker);
 // Slots that the running item takes: its width, cut to the slots there were when it started.
 unsigned worker_width(const struct worker *worker);
+// From its running item: the hook `settle` is to be called before the worker sleeps.
+void worker_unsettle(struct worker *worker);
 // How the running item came to be; only with pool_config.facts.
 const struct facts *worker_facts(const struct worker *worker);
 // When it was started, by the pool's clock (0 if nothing in the pool needs one).

@@ -320,6 +320,10 @@ static bool worker_look(struct worker *worker, struct errands *errands) {
 	while (!pool->quit) {
 		if (!worker_has_work(worker)) {
 			side_wake(pool, worker->side, errands); // the holder may be due, and this one have been woken in its place
+			if (worker->unsettled) {
+				worker->unsettled = false;
+				errands->settle = errands->any = true;
+			}
 			if (errands->any) {
 				return true;
 			}
@@ -494,6 +498,10 @@ bool worker_is_long(const struct worker *worker) {
 
 unsigned worker_width(const struct worker *worker) {
 	return worker->width;
+}
+
+void worker_unsettle(struct worker *worker) {
+	worker->unsettled = true;
 }
 
 const struct facts *worker_facts(const struct worker *worker) {

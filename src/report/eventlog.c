@@ -27,6 +27,7 @@ struct eventlog {
 	uint64_t base;           // the start of the run
 	mutex lock;              // guards all down to `moved`; never held across a write
 	struct buf added;
+	unsigned lines;          // in it
 	size_t writing;          // bytes that are being written, out of `written`; whose is the one who set it
 	int error;               // errno, or 0
 	cond change;             // for the thread: there is work; for others: it has done some
@@ -55,6 +56,7 @@ static void take_added(struct eventlog *log) {
 	log->added = log->written;
 	log->written = lines;
 	log->writing = lines.len;
+	log->lines = 0;
 }
 
 static void forget_written(struct eventlog *log) {
@@ -219,6 +221,7 @@ void eventlog_tell(void *arg, const struct event *event) {
 	}
 	if (!log->error) {
 		eventline_add(&log->added, event, log->base);
+		++log->lines;
 	}
 	mutex_unlock(&log->lock);
 }
@@ -231,6 +234,16 @@ void eventlog_flush(struct eventlog *log, bool may_wait) {
 		write_added(log);
 	}
 	mutex_unlock(&log->lock);
+}
+
+bool eventlog_later(struct eventlog *log) {
+	mutex_lock(&log->lock);
+	bool left = !log->has_thread && log->lines == 1;
+	mutex_unlock(&log->lock);
+	if (!left) {
+		eventlog_flush(log, /* may_wait */ true);
+	}
+	return left;
 }
 
 int eventlog_error(struct eventlog *log) {

@@ -1,10 +1,13 @@
-// Fuzz target: any bytes as a log, from a file and through a pipe, told to a story: the same events, or an error.
+// Fuzz target: any bytes as a log, from a file and through a pipe: the same events, or an error; what is said of them,
+// the summary and why jobs ran when they did, drives no terminal.
 
 #include "base/alloc.h"
 #include "base/diag.h"
 #include "base/io.h"
 #include "report/eventread.h"
+#include "report/explain.h"
 #include "report/story.h"
+#include "report/summary.h"
 
 #include <sys/mman.h>
 
@@ -12,6 +15,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 struct told {
 	struct story *story;
+	struct explain *explain;
 	uint64_t n;
 	size_t bytes; // touched, so that what is told can be read
 };
@@ -29,13 +33,28 @@ static void tell(void *arg, const struct event *event) {
 		verify(event->u.output.data[event->u.output.len] == '\0');
 	}
 	story_tell(told->story, event);
+	explain_tell(told->explain, event);
+}
+
+static void check_text(const struct buf *text) {
+	for (size_t i = 0; i < text->len; ++i) {
+		verify((unsigned char)text->data[i] >= 0x20 || text->data[i] == '\n');
+	}
 }
 
 static int read_log(int fd, struct told *told, struct buf *messages) {
 	told->story = story_new();
+	told->explain = explain_new(NULL);
 	int result = eventread(fd, "log", tell, told, messages);
 	story_finish(told->story, told->story->last);
 	verify(told->story->busy >= 0 && told->story->busy <= 1);
+	struct buf text = BUF_INIT;
+	summary_add(&text, told->story, &(struct summary_form){.width = 40, .table = true});
+	check_text(&text);
+	buf_fini(&text);
+	explain_finish(told->explain, told->story->last);
+	check_text(explain_text(told->explain));
+	explain_free(told->explain);
 	return result;
 }
 

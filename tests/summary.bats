@@ -234,3 +234,16 @@ END
 	assert_contains "$output" ': 1000 ok; '
 	assert_contains "$output" 'batch    items'
 }
+
+@test "a run that a signal has ended says so, and why its jobs did not start" {
+	make_fifo ready hold
+	manifest <<<'  a: {args: [a, b], run: "echo {} >ready; read x <hold"}'
+	start_fairpar -j1 --log run.jsonl -f m.yaml
+	await ready
+	kill -TERM "$fairpar_pid"
+	end_fairpar 143
+	assert_contains "$stderr" ': 0 ok, 2 cancelled, ended by SIGTERM; '
+	run_fairpar --from-log run.jsonl --explain
+	assert_contains "$output" ': cancelled'
+	assert_contains "$output" 'a: 1 job was cancelled before its start'
+}

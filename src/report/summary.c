@@ -91,6 +91,11 @@ static void add_head(struct buf *buf, const struct story *story, const struct su
 	if (story->has_end && story->run_end.resumed > 0) {
 		add_count(buf, form, NULL, ", ", story->run_end.resumed, "done before", 0, "");
 	}
+	if (story->has_end && story->run_end.signal > 0) {
+		const char *name = signal_name(story->run_end.signal);
+		buf_adds(buf, ", ended by ");
+		add_coloured(buf, form, YELLOW, "%s%s", name ? "SIG" : "a signal", name ? name : "");
+	}
 	if (!story->has_end && total->running > 0) {
 		add_count(buf, form, YELLOW, ", ", total->running, "running when the log ends", 0, "");
 	} else if (!story->has_end) {

@@ -169,6 +169,25 @@ plain() { tr -d ,; }
 	assert_contains "$(cat run.svg)" "not ended"
 }
 
+@test "a run that a signal ended has its pictures, with what was cancelled" {
+	need python3
+	make_fifo go stop
+	start_fairpar -j1 --report run.html --report run.svg --trace run.json 'echo >go; cat stop' ::: 1 2 3
+	await go
+	kill -INT "$fairpar_pid"
+	end_fairpar 130
+	assert_eq "$(fact jobs run.html) $(fact failed run.html) $(fact cancelled run.html)" "3 0 3"
+	assert_contains "$(cat run.svg)" ">cancelled</text>"
+	assert_eq "$(trace_of run.json | cut -d ' ' -f 1-4)" "jobs 1 failed 0"
+	assert_contains "$(cat run.json)" "fairpar was ended by signal 2 INT"
+}
+
+@test "a dry run draws nothing" {
+	run_fairpar --dry-run --report run.html echo ::: a
+	assert_lines "echo a"
+	[[ ! -e run.html ]]
+}
+
 @test "a run without jobs has its pictures" {
 	run_fairpar --report run.html --report run.svg --trace run.json echo </dev/null
 	assert_eq "$(fact jobs run.html)" 0

@@ -342,14 +342,15 @@ static void add_args(struct buf *buf, const struct attempt *attempt) {
 }
 
 static bool has_failed(const struct attempt *attempt) {
-	return attempt->end && attempt->end->result.outcome != OUTCOME_OK;
+	return attempt->end && attempt->end->result.outcome != OUTCOME_OK && attempt->end->result.outcome != OUTCOME_CANCELLED;
 }
 
 static void add_slice(struct chrome *chrome, const struct attempt *attempt, unsigned tid) {
 	struct buf title = BUF_INIT, category = BUF_INIT;
 	add_title(&title, &attempt->id);
 	buf_adds(&category, attempt->id.batch);
-	buf_adds(&category, has_failed(attempt) ? ",failed" : "");
+	bool cancelled = attempt->end && attempt->end->result.outcome == OUTCOME_CANCELLED;
+	buf_adds(&category, has_failed(attempt) ? ",failed" : cancelled ? ",cancelled" : "");
 	uint64_t ns = attempt->to - attempt->from;
 	struct buf *buf = begin(chrome, "X", tid, attempt->from);
 	buf_printf(buf, ",\"dur\":%llu.%03u,", (unsigned long long)(ns / 1000), (unsigned)(ns % 1000));

@@ -401,10 +401,10 @@ static uint64_t timeval_ns(const struct timeval *time) {
 
 static void add_row(struct buf *buf, const struct row *row, uint64_t start) {
 	char how[80];
-	bool bad = row->result.outcome != OUTCOME_OK;
+	bool fine = row->result.outcome == OUTCOME_OK, bad = !fine && row->result.outcome != OUTCOME_CANCELLED;
 	buf_printf(buf, "<tr><th scope=\"row\"><i class=\"s s%u\"></i>", row->class);
 	add_text(buf, row->name);
-	buf_printf(buf, "</th><td%s>%s", bad ? " class=\"bad\"" : "", bad ? result_describe(&row->result, how, sizeof(how)) : "ok");
+	buf_printf(buf, "</th><td%s>%s", bad ? " class=\"bad\"" : "", fine ? "ok" : result_describe(&row->result, how, sizeof(how)));
 	buf_printf(buf, "%s</td><td class=\"n\">%u</td>", row->allowed ? " (allowed to)" : "", row->attempts);
 	if (row->slot > 0) {
 		buf_printf(buf, "<td class=\"n\">%u</td>", row->slot);

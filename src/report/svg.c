@@ -15,6 +15,7 @@ enum {
 	STRIP = 80,                  // height of the strip of shares
 	LANES_HEIGHT = 480,          // of all lanes, from the number on where they get narrower
 	NAME_MAX_BYTES = 40,         // of a batch in the legend
+	LEAD_MIN = 6,                // pixels of waiting that are worth a line: not the time that it takes to begin
 };
 
 // What is where.
@@ -54,7 +55,7 @@ void svg_add_figures(struct buf *buf, const struct story *story) {
 	const struct story_batch *total = &story->total;
 	uint64_t jobs = total->ok + total->failed + total->cancelled + total->skipped;
 	figures_add_count(buf, jobs);
-	buf_adds(buf, jobs == 1 ? " job · " : " jobs · ");
+	buf_printf(buf, " %s%s · ", story->counts_items ? "item" : "job", jobs == 1 ? "" : "s");
 	if (total->failed > 0) {
 		figures_add_count(buf, total->failed);
 		buf_adds(buf, " failed · ");
@@ -141,7 +142,7 @@ static void add_class(const struct sheet *sheet, struct legend *legend, unsigned
 
 static bool has_leads(const struct timeline *timeline) {
 	for (size_t i = 0; i < timeline->nbars; ++i) {
-		if (timeline_x(timeline, timeline->bars[i].from) - timeline_x(timeline, timeline->bars[i].lead) >= 2) {
+		if (timeline_x(timeline, timeline->bars[i].from) - timeline_x(timeline, timeline->bars[i].lead) >= LEAD_MIN) {
 			return true;
 		}
 	}
@@ -295,13 +296,13 @@ static void add_bar(const struct sheet *sheet, const struct bar *bar) {
 	double height = lane_bar(sheet, bar->lane);
 	double lead = bar_x(sheet, bar->lead);
 	width = width > 3 ? width - 0.6 : width < 0.3 ? 0.3 : width; // a gap to the next one
-	bool grouped = bar->flags != 0 || x - lead >= 2;
+	bool grouped = bar->flags != 0 || x - lead >= LEAD_MIN;
 	buf_adds(buf, grouped ? "<g class=\"b\"><title>" : "");
 	if (grouped) {
 		figures_add_escaped(buf, bar->text, bar->text_len);
 		buf_adds(buf, "</title>");
 	}
-	if (x - lead >= 2) {
+	if (x - lead >= LEAD_MIN) {
 		buf_printf(buf, "<rect class=\"q\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.3g\"/>", lead,
 		           y + height / 2 - (height < 3 ? height : 3) / 2, x - lead - 0.6, height < 3 ? height : 3);
 	}

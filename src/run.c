@@ -753,6 +753,7 @@ int run_all(const struct options *options, struct context *context) {
 	if (run.telling) {
 		status = end_telling(&run, status, run.signal ? run.signal : reader_gone ? SIGPIPE : 0);
 	}
+	telling_log_close(&run); // if there was none to tell
 	if (opened && !reader_gone) {
 		if (!run.signal && !options->quiet) {
 			warn_unused_settings(options);

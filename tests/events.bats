@@ -234,6 +234,43 @@ check_sums() {
 	assert_eq "$(events '[.[] | select(.ev == "job_start")][1] | [.why, .queued > 0.05]')" '["delay",true]'
 }
 
+@test "waits for memory, of one job and of all, are told when they begin" {
+	need jq
+	cat >m.yaml <<-EOF
+		version: 1
+		batches:
+		  a:
+		    run: "sleep 0.1; : {}"
+		    args: [1, 2]
+		    memory: $(awk '/MemAvailable/ { print int($2 * 0.6 / 1024) }' /proc/meminfo)M
+	EOF
+	run_fairpar --log run.jsonl -j2 -f m.yaml
+	if grep -q cgroup <<<"$stderr"; then # else there are limits, and no waits
+		assert_eq "$(events '[.[] | select(.why == "memory") | [.ev, .batch]]')" \
+			'[["wait","a"],["wait_end","a"],["job_start","a"]]'
+	fi
+	start_fairpar --log run.jsonl --memfree 1000000G true ::: 1
+	until grep -q '"wait".*"batch":null,"job":null,"why":"memory","for":"[^"]* --memfree' run.jsonl; do :; done
+	kill -TERM "$fairpar_pid"
+	end_fairpar 143
+	assert_eq "$(events '[.[] | select(.ev == "job_end") | [.status, .start, .exit]]')" '[["cancelled",null,null]]'
+	check_sums
+}
+
+@test "a retry that the end of the run cuts off ends its job" {
+	need jq
+	make_fifo go
+	start_fairpar --log run.jsonl -j2 --retries 2 --halt soon,fail=1 sh -c ::: 'read -r x <go; exit 1' 'exit 1' never
+	until grep -q '"lost"' run.jsonl; do :; done
+	echo >go
+	end_fairpar any
+	check_log
+	check_sums
+	assert_eq "$(events '.[-1] | [.failed, .cancelled]')" '[2,1]'
+	assert_eq "$(events '[.[] | select(.ev == "job_end" and .seq == 1)] | [(.[0] | [.next, .attempt]), (.[1] | [.next, .attempt])]')" \
+		'[["retry",1],[null,2]]'
+}
+
 @test "a changed number of slots is told" {
 	need jq
 	echo 1 >slots

@@ -424,6 +424,17 @@ static bool add_word(struct buf *buf, const char *word) {
 	return is_same;
 }
 
+// An option by which the same command line runs again what failed.
+static bool is_again(const char *word) {
+	static const char *const options[] = {"--resume-failed", "--resumefailed", "--retry-failed", "--retryfailed"};
+	for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); ++i) {
+		if (strcmp(word, options[i]) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
 // How to run again what failed, which only a joblog makes possible.
 static void add_again(struct buf *buf, const struct story *story) {
 	if (!story->joblog || !story->argv || !story->argv[0] || (story->total.failed == 0 && story->total.cancelled == 0)) {
@@ -432,7 +443,7 @@ static void add_again(struct buf *buf, const struct story *story) {
 	struct buf line = BUF_INIT;
 	bool ok = add_word(&line, story->argv[0]), has_it = false;
 	for (char **arg = story->argv + 1; *arg; ++arg) {
-		has_it = has_it || strcmp(*arg, "--resume-failed") == 0;
+		has_it = has_it || is_again(*arg);
 	}
 	buf_adds(&line, has_it ? "" : " --resume-failed");
 	for (char **arg = story->argv + 1; ok && *arg && line.len < COMMAND_COLUMNS; ++arg) {

@@ -111,6 +111,10 @@ static void test_again(void) {
 	job("a", 1, 0, 1000, 1, NULL);
 	check_string(strchr(show(1000, &short_one), '\n') + 1,
 	             "  again, only these: the same command with --resume-failed\n");
+	const char *retried[] = {"fairpar", "--joblog", "x", "--retry-failed", NULL};
+	begin(retried, "x");
+	job("a", 1, 0, 1000, 1, NULL);
+	check_string(strchr(show(1000, &short_one), '\n') + 1, "  again, only these: fairpar --joblog x --retry-failed\n");
 	begin(argv, "my log"); // nothing to be run again
 	job("a", 1, 0, 1000, 0, NULL);
 	check_string(show(1000, &short_one), "");

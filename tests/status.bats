@@ -407,3 +407,19 @@ last() { screen | tail -n 1; }
 	end_fairpar
 	assert_contains "$stderr" 'fairpar: batches: one done; two running; three waits'
 }
+
+@test "--eta=LOG knows from a former run how long it takes" {
+	make_fifo f1
+	run_fairpar --log log -j1 'sleep 0.{} #' ::: 1 9 9 9
+	on_screen '"$FAIRPAR" -j1 --eta=log "sleep 0.{} #" ::: 1 9 9 9; "$FAIRPAR" -j1 --eta "read -r x <f{} #" ::: 1'
+	sees 'ETA 3s'
+	lacks 'ETA 3s'
+	sees 'ETA [?]'
+	release f1
+	lacks 'ETA [?]'
+	run_fairpar 255 --eta=none echo ::: 1
+	assert_contains "$stderr" "cannot read 'none': No such file or directory"
+	echo text >none
+	run_fairpar 255 --eta=none echo ::: 1
+	assert_contains "$stderr" 'none:1: error'
+}

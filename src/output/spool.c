@@ -233,9 +233,11 @@ static void stream_keep_latest(struct spool *spool, int i) {
 	size_t rest = stream->len - open, most = area_size(i) / 4;
 	len = len < most ? len : most;
 	rest = rest < most ? rest : most;
-	memmove(area, line, len);
-	area[len] = '\n';
 	size_t head = len > 0 ? len + 1 : 0;
+	if (len > 0) {
+		memmove(area, line, len);
+		area[len] = '\n';
+	}
 	memmove(area + head, area + open, rest);
 	stream->len = head + rest;
 	stream->ready = 0;
@@ -485,6 +487,7 @@ void spool_add(struct spool *spool, int stream, const void *mem, size_t len) {
 	if (len == 0) {
 		return;
 	}
+	mutex_lock(&spool->look);
 	spool_enter(spool);
 	spool_need_block(spool);
 	while (len > 0) {
@@ -498,6 +501,7 @@ void spool_add(struct spool *spool, int stream, const void *mem, size_t len) {
 		len -= n;
 	}
 	spool_leave(spool);
+	mutex_unlock(&spool->look);
 }
 
 // The bytes that neither were written nor left to somebody who will.

@@ -60,7 +60,7 @@ struct spool {
 	size_t receipt_len, receipt_cap;
 	atomic_bool live;           // spool_set_live()
 	int wide_pipes;             // of this attempt
-	mutex look;                 // held while spool_readable() is at work; who else wants it, tries
+	mutex look;                 // held while bytes are added; who else wants it, tries
 	int latest;                 // the stream that was written last
 	char noted[NOTED];          // the last line, where it is not in the area any more
 	size_t noted_len;

@@ -30,8 +30,9 @@ void survey_add(void *arg, const struct attempt *attempt) {
 		survey->first = attempt->from;
 	}
 	survey->last = attempt->to > survey->last ? attempt->to : survey->last;
-	++survey->attempts;
-	++survey->durations[bucket_of(attempt->to - attempt->from)];
+	uint64_t bars = attempt->nslots <= 1 ? 1 : attempt->nslots < SURVEY_SLOTS ? attempt->nslots : SURVEY_SLOTS;
+	survey->bars += bars;
+	survey->durations[bucket_of(attempt->to - attempt->from)] += bars;
 	const struct event_job_end *end = attempt->end;
 	if (end && end->next == NEXT_NOTHING && attempt->id.role == ROLE_JOB) {
 		++survey->jobs;

@@ -9,15 +9,16 @@
 enum {
 	SURVEY_STEPS = 8,                  // buckets for each doubling
 	SURVEY_BUCKETS = 64 * SURVEY_STEPS,
+	SURVEY_SLOTS = 1 << 10,            // more of a job are not counted
 };
 
 // Zeroed it is ready.
 struct survey {
 	uint64_t first, last;              // event time, of what was drawn; 0: nothing was
-	uint64_t attempts;                 // jobs' and others'
+	uint64_t bars;                     // attempts of jobs and others, once for each slot they take
 	uint64_t jobs;                     // that have ended and ran
 	uint64_t failed, retried;          // of them
-	uint64_t durations[SURVEY_BUCKETS]; // attempts by their length
+	uint64_t durations[SURVEY_BUCKETS]; // bars by their length
 };
 
 // An attempt_fn: `arg` is the survey.

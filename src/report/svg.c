@@ -75,7 +75,7 @@ static void add_style(const struct sheet *sheet) {
 	         ".fp .f{fill:none;stroke:#d00;stroke-width:2}.fp .ft{fill:#d00}.fp .x{stroke:#fff;stroke-width:1.6;fill:none}"
 	         ".fp .m{fill:#fff;fill-opacity:.85}.fp .h{fill:url(#fp-h)}.fp .o{fill:none;stroke:#222;stroke-dasharray:3 2}"
 	         ".fp .k{fill:none;stroke:#666;stroke-width:1.5;stroke-dasharray:2 2}.fp .ax,.fp .h,.fp .m,.fp .x{pointer-events:none}"
-	         ".fp .b:hover{opacity:.75}.fp .lane{fill:#f3f3f3}");
+	         ".fp .w{opacity:.6}.fp .b:hover{opacity:.75}.fp .lane{fill:#f3f3f3}");
 	for (unsigned class = 0; class < PALETTE_CLASSES; ++class) {
 		if (class < PALETTE_COLOURS || class == PALETTE_OTHERS) {
 			buf_printf(buf, ".fp .c%u{fill:%s}", class, palette_colour(class));
@@ -296,7 +296,7 @@ static void add_bar(const struct sheet *sheet, const struct bar *bar) {
 	double height = lane_bar(sheet, bar->lane);
 	double lead = bar_x(sheet, bar->lead);
 	width = width > 3 ? width - 0.6 : width < 0.3 ? 0.3 : width; // a gap to the next one
-	bool grouped = bar->flags != 0 || x - lead >= LEAD_MIN;
+	bool more = bar->flags & BAR_MORE, grouped = (bar->flags && !more) || x - lead >= LEAD_MIN;
 	buf_adds(buf, grouped ? "<g class=\"b\"><title>" : "");
 	if (grouped) {
 		figures_add_escaped(buf, bar->text, bar->text_len);
@@ -307,7 +307,7 @@ static void add_bar(const struct sheet *sheet, const struct bar *bar) {
 		           y + height / 2 - (height < 3 ? height : 3) / 2, x - lead - 0.6, height < 3 ? height : 3);
 	}
 	buf_printf(buf, "<rect class=\"c%u%s\" x=\"%.1f\" y=\"%.1f\" width=\"%.2f\" height=\"%.1f\"", bar->class,
-	           grouped ? "" : " b", x, y, width, height);
+	           more ? " b w" : grouped ? "" : " b", x, y, width, height);
 	if (grouped) {
 		buf_adds(buf, "/>");
 		add_signs(sheet, bar, x, y, width);

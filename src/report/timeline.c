@@ -22,7 +22,7 @@ static void choose_lanes(struct timeline *timeline, const struct attempts *all) 
 static void choose_shortest(struct timeline *timeline, const struct survey *survey) {
 	if (timeline->group > 1) {
 		timeline->shortest = UINT64_MAX; // bars would overlap
-	} else if (survey->attempts > TIMELINE_ALL) {
+	} else if (survey->bars > TIMELINE_ALL) {
 		uint64_t half_pixel = (timeline->end - timeline->start) / (2 * TIMELINE_WIDTH);
 		uint64_t longest = survey_longest(survey, TIMELINE_BARS);
 		timeline->shortest = half_pixel > longest ? half_pixel : longest;
@@ -49,12 +49,14 @@ void timeline_init(struct timeline *timeline, const struct palette *palette, con
 	choose_lanes(timeline, all);
 	choose_shortest(timeline, survey);
 	timeline->lane_ends = xcalloc(timeline->nlanes, sizeof(*timeline->lane_ends));
+	timeline->lane_opens = xcalloc(timeline->nlanes, sizeof(*timeline->lane_opens));
 }
 
 void timeline_fini(struct timeline *timeline) {
 	free(timeline->bars);
 	free(timeline->cells);
 	free(timeline->lane_ends);
+	free(timeline->lane_opens);
 	arena_fini(&timeline->texts);
 	*timeline = (struct timeline){0};
 }
@@ -93,10 +95,10 @@ static void merge(struct timeline *timeline, unsigned lane, unsigned class, unsi
 	double scale = (double)timeline->columns / TIMELINE_WIDTH;
 	spread(&cells[0].part[class], sizeof(*cells), timeline->columns, from * scale, to * scale, 1.0 / timeline->group);
 	size_t column = (size_t)(to * scale);
-	if (flags & BAR_FAILED) {
+	if ((flags & (BAR_FAILED | BAR_MORE)) == BAR_FAILED) {
 		cells[column < timeline->columns ? column : timeline->columns - 1].failed = true;
 	}
-	++timeline->merged;
+	timeline->merged += !(flags & BAR_MORE);
 }
 
 static const char *const why_names[] = {
@@ -158,7 +160,7 @@ static void add_bar(struct timeline *timeline, unsigned lane, unsigned class, un
 		.flags = (unsigned char)flags,
 		.from = attempt->from,
 		.to = attempt->to,
-		.lead = queued > before ? queued : before,
+		.lead = flags & BAR_MORE ? attempt->from : queued > before ? queued : before,
 		.text = arena_text(&timeline->texts, buf_str(&text), text.len),
 		.text_len = text.len,
 	};
@@ -166,28 +168,49 @@ static void add_bar(struct timeline *timeline, unsigned lane, unsigned class, un
 	buf_fini(&text);
 }
 
+// Into a lane, as a bar or merged.
+static void put(struct timeline *timeline, unsigned lane, unsigned class, unsigned flags, const struct attempt *attempt) {
+	if (timeline->shortest > 0 && attempt->to - attempt->from < timeline->shortest) {
+		merge(timeline, lane, class, flags, timeline_x(timeline, attempt->from), timeline_x(timeline, attempt->to));
+	} else {
+		add_bar(timeline, lane, class, flags, attempt);
+	}
+	timeline->lane_ends[lane] = attempt->to;
+}
+
+// A job of several slots: the log says one, the others are lanes in which nothing ran meanwhile.
+static void put_more(struct timeline *timeline, unsigned own, unsigned class, unsigned flags, const struct attempt *attempt) {
+	unsigned left = attempt->nslots - 1;
+	for (unsigned lane = timeline->nbeside; lane < timeline->nlanes && left > 0; ++lane) {
+		uint64_t open = timeline->lane_opens[lane];
+		if (lane != own && timeline->lane_ends[lane] <= attempt->from && (open == 0 || open >= attempt->to)) {
+			put(timeline, lane, class, flags | BAR_MORE, attempt);
+			--left;
+		}
+	}
+}
+
 void timeline_add(void *arg, const struct attempt *attempt) {
 	struct timeline *timeline = arg;
+	unsigned lane = attempt->beside ? attempt->lane : timeline->nbeside + attempt->lane / timeline->group;
+	lane = lane < timeline->nlanes ? lane : timeline->nlanes - 1; // the log has grown since the survey
+	timeline->lane_opens[lane] = attempt->phase == ATTEMPT_STARTED ? attempt->from : 0;
 	if (attempt->phase == ATTEMPT_STARTED) {
 		return;
 	}
-	unsigned lane = attempt->beside ? attempt->lane : timeline->nbeside + attempt->lane / timeline->group;
-	lane = lane < timeline->nlanes ? lane : timeline->nlanes - 1; // the log has grown since the survey
 	unsigned class = palette_class(timeline->palette, attempt->id.batch), flags = flags_of(attempt);
-	double from = timeline_x(timeline, attempt->from), to = timeline_x(timeline, attempt->to);
 	if (!attempt->beside) {
 		double scale = (double)TIMELINE_SHARES / TIMELINE_WIDTH;
+		double from = timeline_x(timeline, attempt->from), to = timeline_x(timeline, attempt->to);
 		unsigned nslots = attempt->nslots > 1 ? attempt->nslots : 1;
 		spread(&timeline->shares[0][class], sizeof(timeline->shares[0]), TIMELINE_SHARES, from * scale, to * scale,
 		       (double)(nslots < timeline->slots ? nslots : timeline->slots) / timeline->slots);
 	}
 	timeline->seen |= flags;
-	if (timeline->shortest > 0 && attempt->to - attempt->from < timeline->shortest) {
-		merge(timeline, lane, class, flags, from, to);
-	} else {
-		add_bar(timeline, lane, class, flags, attempt);
+	put(timeline, lane, class, flags, attempt);
+	if (!attempt->beside && attempt->nslots > 1 && timeline->group == 1) {
+		put_more(timeline, lane, class, flags, attempt);
 	}
-	timeline->lane_ends[lane] = attempt->to;
 }
 
 uint64_t timeline_tick(const struct timeline *timeline, unsigned most) {

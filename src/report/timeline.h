@@ -12,7 +12,7 @@
 
 enum {
 	TIMELINE_WIDTH = 1000,   // pixels
-	TIMELINE_ALL = 5000,     // up to so many attempts each has its bar
+	TIMELINE_ALL = 5000,     // up to so many bars none is merged
 	TIMELINE_BARS = 8000,    // bars, about
 	TIMELINE_LANES = 320,    // more slots than that share lanes
 	TIMELINE_CELLS = 40000,  // columns of all lanes
@@ -26,6 +26,7 @@ enum bar_flag {
 	BAR_STOLEN = 1 << 3,
 	BAR_LENT = 1 << 4,
 	BAR_OPEN = 1 << 5,       // still ran when the log ended
+	BAR_MORE = 1 << 6,       // another slot of a job that takes several
 };
 
 struct bar {
@@ -58,7 +59,8 @@ struct timeline {
 	size_t columns;          // of a lane
 	struct cell *cells;      // [lane * columns + column]; NULL if nothing is merged
 	float shares[TIMELINE_SHARES][PALETTE_CLASSES]; // of `slots`, 0 to 1
-	uint64_t *lane_ends;     // of each
+	uint64_t *lane_ends;     // of each, so far
+	uint64_t *lane_opens;    // since when what runs there runs; 0: nothing
 	struct arena texts;
 };
 

@@ -277,6 +277,33 @@ static void test_overlap(void) {
 	sample_free(&sample);
 }
 
+// Three slots: a job that takes two of them, while another runs on the second.
+static void tell_wide(event_fn *fn, void *arg) {
+	struct teller teller = {fn, arg};
+	struct event_job one = {.batch = "a", .number = 1, .seq = 1, .attempt = 1, .slot = 2};
+	struct event_job wide = {.batch = "b", .number = 1, .seq = 2, .attempt = 1, .slot = 1};
+	tell_run(teller, 3);
+	tell_start(teller, one, 50, FROM_OWN, 0, "x");
+	struct event start = {.kind = EVENT_JOB_START, .at = START, .u.job_start = {.id = wide, .nslots = 2, .command = ""}};
+	fn(arg, &start);
+	tell_end(teller, wide, 0, 100, FROM_OWN, OUTCOME_FAILED, NEXT_NOTHING, NULL);
+	tell_end(teller, one, 50, 120, FROM_OWN, OUTCOME_OK, NEXT_NOTHING, NULL);
+}
+
+static void test_wide(void) {
+	struct sample sample;
+	sample_make(&sample, tell_wide);
+	const struct bar *bars = sample.timeline.bars;
+	check_equal(sample.timeline.nbars, 3);
+	check_equal(bars[0].lane, 0);
+	check_equal(bars[0].flags, BAR_FAILED);
+	check_equal(bars[1].lane, 2);
+	check_equal(bars[1].flags, BAR_FAILED | BAR_MORE);
+	check_equal(bars[2].lane, 1);
+	check(sample.timeline.shares[10][palette_class(&sample.palette, "b")] > 0.66f);
+	sample_free(&sample);
+}
+
 static void tell_nothing(event_fn *fn, void *arg) {
 	struct teller teller = {fn, arg};
 	tell_run(teller, 3);
@@ -375,6 +402,7 @@ int main(int argc, char *argv[]) {
 		TEST("each attempt has its bar, in its lane, with its signs", test_small),
 		TEST("many short ones become columns, and no time is lost", test_many),
 		TEST("a log that lies does not make slices overlap", test_overlap),
+		TEST("a job of several slots has as many bars", test_wide),
 		TEST("a run without jobs can be drawn", test_empty),
 		TEST("the longest of many are found", test_longest),
 		TEST("the marks of the axis are round", test_ticks),

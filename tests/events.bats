@@ -150,7 +150,8 @@ check_sums() {
 		'[["next",null,"use"],["skipped",null,"next"]]'
 	assert_eq "$(events '[.[] | select(.ev == "wait_end" and .why == "needs") | [.batch, .wall >= 0, .since < .t]]')" \
 		'[["next",true,true],["skipped",true,true]]'
-	assert_eq "$(events '[.[] | select(.why == "retry" and .batch == "use") | .ev]')" '["wait","wait_end","job_start"]'
+	# … and behind the pause the attempt may wait for its turn too, so its job_start may say that
+	assert_eq "$(events '[.[] | select(.why == "retry" and .batch == "use" and .ev != "job_start") | .ev]')" '["wait","wait_end"]'
 	assert_eq "$(events '.[-1] | [.failed, .allowed, .skipped, .current]')" '[3,1,2,1]'
 	# a batch ends after all of it
 	assert_eq "$(events '. as $all | [range(length) | select($all[.].ev == "batch_end")] | all(. as $i |

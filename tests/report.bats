@@ -59,7 +59,7 @@ plain() { tr -d ,; }
 	log 5 >run.jsonl
 	run_fairpar --from-log run.jsonl --report run.html
 	local script=$BATS_TEST_TMPDIR/script hash
-	perl -0ne 'print $1 if m{<script>(.*?)</script>}s' run.html >"$script"
+	awk '/<\/script>/ { inside = 0 } /<script>/ { sub(/.*<script>/, ""); inside = 1 } inside' run.html >"$script"
 	hash=$(openssl dgst -sha256 -binary "$script" | openssl base64)
 	assert_contains "$(cat run.html)" "script-src 'sha256-$hash'"
 	assert_contains "$(cat run.html)" "default-src 'none'"
@@ -67,13 +67,15 @@ plain() { tr -d ,; }
 }
 
 @test "commands and output stay text, whatever is in them" {
-	need xmllint
+	need iconv
 	local hostile=$'</script><script>alert(1)</script>"><img src=x onerror=alert(1)>\e[31m\x01\xff\xe2\x80\xae&amp;]]>'
 	printf '%s\0' "$hostile" | run_fairpar 1 -0 --batch '</title><b x>' --report run.html --report run.svg --trace run.json \
 		'printf "%s\n" {} </dev/null; exit 3'
 	assert_eq "$(grep -o '<script' run.html | wc -l) $(grep -c '<img\|<b x' run.html run.svg | tr '\n' ' ')" "1 run.html:0 run.svg:0 "
 	assert_contains "$(cat run.html)" '&lt;/script&gt;&lt;script&gt;alert(1)&lt;/script&gt;&quot;&gt;&lt;img src=x onerror=alert(1)&gt;'
-	xmllint --noout run.svg
+	if command -v xmllint >/dev/null; then
+		xmllint --noout run.svg
+	fi
 	assert_eq "$(tr -d '\n\t\40-\176\200-\377' <run.html | wc -c)" 0
 	iconv -f UTF-8 -t UTF-16 run.html >/dev/null
 	if command -v python3 >/dev/null; then

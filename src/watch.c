@@ -402,7 +402,8 @@ static uint64_t show_from(struct watch *watch) {
 }
 
 static uint64_t tick_armed(struct watch *watch, uint64_t now) {
-	uint64_t next = watch->drawn == 0 ? show_from(watch) : watch->next;
+	uint64_t next = watch->drawn == 0 ? show_from(watch) : watch->next, rest = watch->how == SHOWS_LINE ? screen_rest() : 0;
+	next = rest > next ? rest : next;
 	if (now < next) {
 		return next;
 	}

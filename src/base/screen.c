@@ -19,7 +19,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { REDRAW_MS = 20 }; // a writer does not draw again within it: half a frame of what an eye sees
+enum {
+	REDRAW_MS = 20, // a writer does not draw again within it: half a frame of what an eye sees
+	PIPE_MS = 100,  // what reads a pipe (tee, cat) has written it to the terminal by then, as a rule
+};
 
 static atomic_bool is_open;
 
@@ -38,6 +41,7 @@ static struct {
 	struct buf text;       // of the own lines, as last drawn
 	unsigned rows;         // of it
 	uint64_t drawn;        // when
+	uint64_t rest;         // not before
 	void (*changed)(void *arg);
 	void *arg;
 } screen = {.lock = MUTEX_INIT};
@@ -181,6 +185,13 @@ void screen_resized(void) {
 	unlock();
 }
 
+uint64_t screen_rest(void) {
+	lock();
+	uint64_t rest = screen.rest;
+	unlock();
+	return rest;
+}
+
 void screen_close(void) {
 	if (!atomic_load_relaxed(&is_open)) {
 		return;
@@ -220,6 +231,9 @@ void screen_leave(int fd, int last) {
 	--screen.writers;
 	if (screen.tells[fd] && last >= 0) {
 		screen.in_line = last != '\n';
+	}
+	if (!screen.tells[fd]) {
+		screen.rest = now_ns() + (uint64_t)PIPE_MS * NS_PER_MS;
 	}
 	if (screen.wants && !screen.shown && may_draw()) {
 		again = true;

@@ -13,6 +13,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 // Makes `fd` (a terminal: stderr) the screen. What goes to stdout disturbs it unless that is a regular file or a device
 // that is no terminal; through a pipe too, for its reader may write here. `changed` is called when own lines were taken
@@ -34,6 +35,9 @@ void screen_clear(const char *last);
 
 // The terminal may have wrapped its lines anew.
 void screen_resized(void);
+
+// When to draw next at the earliest (now_ns() time): what went through a pipe may still be on its way to the terminal.
+uint64_t screen_rest(void);
 
 // True if screen_draw() failed only because this process is not in the foreground.
 bool screen_is_foreign(void);

@@ -357,8 +357,8 @@ deals() {
 	run_fairpar 3 -j2 --pipe --round-robin --block 2 --halt soon,fail=1 \
 		'if [ {#} = 1 ]; then cat; else exit 3; fi' < <(printf 'a\nb\n'; exec cat input 5>&-)
 	exec 5>&-
-	# a job that is out of time is passed over
-	run_fairpar 1 -j2 --pipe --round-robin --block 10k --timeout 2 \
+	# a job that is out of time is passed over; the other one begins later, so it has time left then
+	run_fairpar 1 -j2 --pipe --round-robin --block 10k --delay 2 --timeout 3 \
 		'if [ {#} = 1 ]; then read -r line <never; else tail -n 1; fi' < <(seq 100000)
 	assert_lines 100000
 }

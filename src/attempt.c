@@ -390,7 +390,7 @@ static void run_child(struct desk *desk, const struct job *job, const struct att
 	const struct recipe *recipe = job->recipe;
 	struct drained drained = {
 		.run = run, .desk = desk, .job = job, .spool = job->spool, .results = job->results, .emission = attempt->emission,
-		.told = run->telling && (telling_wants(run, TELL_OUTPUT) || recipe->output == OUTPUT_LINE_BUFFER),
+		.told = telling_wants(run, TELL_OUTPUT),
 	};
 	struct drain drain = {.readable = drain_readable, .last_line = drain_last_line, .arg = &drained};
 	struct starting starting = {.desk = desk, .job = job, .attempt = attempt};
@@ -429,7 +429,14 @@ static void run_child(struct desk *desk, const struct job *job, const struct att
 	if (is_raw) {
 		screen_enter(STDERR_FILENO);
 	}
+	bool watched = run->telling && job->spool && recipe->output == OUTPUT_LINE_BUFFER;
+	if (watched) {
+		spool_watch(job->spool, &desk->told.recent);
+	}
 	child_run(run->children, &config, ret_result, &error);
+	if (watched) {
+		spool_watch(job->spool, NULL);
+	}
 	if (run->telling) {
 		telling_memory(desk, job, /* waits */ false);
 	}

@@ -449,23 +449,7 @@ void telling_job_start(struct desk *desk, const struct job *job, int pid, uint64
 	});
 }
 
-// So that its last lines are known when they have been written already.
-static void keep_recent(struct buf *recent, const char *data, size_t len) {
-	if (recent->len + len > (size_t)2 * TAIL_BYTES && recent->len > TAIL_BYTES) {
-		memmove(recent->data, recent->data + recent->len - TAIL_BYTES, TAIL_BYTES);
-		recent->len = TAIL_BYTES;
-	}
-	size_t n = len < TAIL_BYTES ? len : TAIL_BYTES;
-	buf_add(recent, data + len - n, n);
-}
-
 void telling_output(struct desk *desk, const struct job *job, int stream, const char *data, size_t len) {
-	if (job->spool && job->recipe->output == OUTPUT_LINE_BUFFER) {
-		keep_recent(&desk->told.recent, data, len);
-	}
-	if (!(desk->run->telling->wants & TELL_OUTPUT)) {
-		return;
-	}
 	tell(desk->run, &(struct event){
 		.kind = EVENT_OUTPUT,
 		.u.output = {.id = identify(desk, job), .stream = stream + 1, .data = data, .len = len},

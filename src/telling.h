@@ -66,7 +66,7 @@ void telling_admitted(struct desk *desk, enum event_why why, uint64_t ns);
 void telling_memory(struct desk *desk, const struct job *job, bool waits);
 // Its process runs, since `start`; pid 0: it could not be started.
 void telling_job_start(struct desk *desk, const struct job *job, int pid, uint64_t start);
-// What it wrote just now; for who wants TELL_OUTPUT, and for its tail.
+// What it wrote just now; if somebody wants TELL_OUTPUT.
 void telling_output(struct desk *desk, const struct job *job, int stream, const char *data, size_t len);
 // Looks at its output before that is let go of: bytes, and where it has failed for good the tail.
 void telling_look(struct desk *desk, const struct job *job, const struct result *result, enum event_next next);

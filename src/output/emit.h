@@ -120,6 +120,11 @@ void spool_tail(struct spool *spool, int stream, size_t n, struct buf *buf);
 // spool_finish(). Copied.
 void spool_set_receipt(struct spool *spool, const char *mem, size_t len);
 
+// From now on `recent` gets a copy of the newest bytes of both streams, SPOOL_RECENT of them or more: what is written line
+// by line is not held to its end. NULL: not any more. Borrowed until then.
+enum { SPOOL_RECENT = 4096 };
+void spool_watch(struct spool *spool, struct buf *recent);
+
 // The job has ended: its output is written now, or when its turn in the lane comes. The spool is gone.
 void spool_finish(struct spool *spool);
 

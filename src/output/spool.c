@@ -319,11 +319,27 @@ static void spool_make_room(struct spool *spool, int i) {
 	}
 }
 
+static void keep_recent(struct buf *recent, const char *data, size_t len) {
+	if (recent->len + len > (size_t)2 * SPOOL_RECENT && recent->len > SPOOL_RECENT) {
+		memmove(recent->data, recent->data + recent->len - SPOOL_RECENT, SPOOL_RECENT);
+		recent->len = SPOOL_RECENT;
+	}
+	size_t n = len < SPOOL_RECENT ? len : SPOOL_RECENT;
+	buf_add(recent, data + len - n, n);
+}
+
+void spool_watch(struct spool *spool, struct buf *recent) {
+	spool->recent = recent;
+}
+
 // Takes note of `n` bytes that were put behind stream->len.
 static void spool_took(struct spool *spool, int i, size_t n) {
 	struct stream *stream = &spool->stream[i];
 	if (spool->lost) {
 		return;
+	}
+	if (spool->recent) {
+		keep_recent(spool->recent, spool_area(spool, i) + stream->len, n);
 	}
 	stream->bytes += n;
 	stream->last = spool_area(spool, i)[stream->len + n - 1];

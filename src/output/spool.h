@@ -59,6 +59,7 @@ struct spool {
 	char *receipt;              // receipt_cap bytes, kept likewise
 	size_t receipt_len, receipt_cap;
 	atomic_bool live;           // spool_set_live()
+	struct buf *recent;         // spool_watch(), or NULL
 	int wide_pipes;             // of this attempt
 	mutex look;                 // held while bytes are added; who else wants it, tries
 	int latest;                 // the stream that was written last

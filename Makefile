@@ -36,16 +36,14 @@ endif
 
 # What is built -------------------------------------------------------------------------------------------------------
 
-ROOMS := base job plan engine slots process output report
+ROOMS := base job plan engine slots process output report cli run xargs
 LIB_SRC := $(wildcard $(ROOMS:%=src/%/*.c))
-TOP_SRC := $(filter-out src/main.c,$(wildcard src/*.c))
 UNIT_SRC := $(wildcard tests/unit/*.c)
 FUZZ_SRC := $(wildcard tests/fuzz/*.c)
 STRESS_SRC := $(wildcard tests/stress/*.c)
 BATS := $(wildcard tests/$(or $T,*).bats)
 
 LIB_OBJ := $(LIB_SRC:%.c=$O/%.o)
-TOP_OBJ := $(TOP_SRC:%.c=$O/%.o)
 UNITS := $(UNIT_SRC:%.c=$O/%)
 FUZZERS := $(FUZZ_SRC:%.c=$O/%)
 STRESSES := $(STRESS_SRC:%.c=$O/%)
@@ -108,16 +106,16 @@ $O/probe.mk: $O/flags
 fairpar: $O/fairpar
 	$Q cp -f $< $@.tmp && mv -f $@.tmp $@
 
-$O/fairpar: $O/src/main.o $(TOP_OBJ) $O/libfairpar.a
+$O/fairpar: $O/src/main.o $O/libfairpar.a
 	$(say) LINK $@
 	$Q$(CC) $(FP_CFLAGS) $(CFLAGS) $(FP_LDFLAGS) $(LDFLAGS) -o $@ $^ $(YAML_LIBS) $(LDLIBS)
 
-# Everything but what sits on top of src/ is a library, so that unit tests, fuzzers and benchmarks link what they test.
+# Everything but main.c is a library, so that unit tests, fuzzers and benchmarks link what they test.
 $O/libfairpar.a: $(LIB_OBJ)
 	$Q rm -f $@.$$$$ && $(AR) rcs $@.$$$$ $^ && mv -f $@.$$$$ $@
 
-$O/src/options.o $O/src/telling.o $O/src/xargs_options.o: FP_CPPFLAGS += -DFAIRPAR_VERSION='"$(VERSION)"'
-$O/src/options.o $O/src/telling.o $O/src/xargs_options.o: $O/version
+$O/src/cli/options.o $O/src/run/telling.o $O/src/xargs/xargs_options.o: FP_CPPFLAGS += -DFAIRPAR_VERSION='"$(VERSION)"'
+$O/src/cli/options.o $O/src/run/telling.o $O/src/xargs/xargs_options.o: $O/version
 
 $O/%.o: %.c $O/flags
 	$(say) CC $@

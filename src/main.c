@@ -1,53 +1,53 @@
 // fairpar: xargs for many queues. Starts up, picks the mode, returns the exit status.
 //
-// The map of src/. Data flows one way; only the files on top see more than one room.
+// The map of src/. Data flows one way; only run/ and xargs/ put the other rooms together.
 //
-//   stdin, files, :::, manifest -> plan: record -> feed: item in a batch's queue -> engine: whose turn -> worker
-//     -> work: the job -> process: child -> output: spool -> stdout, stderr
+//   stdin, files, :::, manifest -> plan: record -> run/feed: item in a batch's queue -> engine: whose turn -> worker
+//     -> run/work: the job -> process: child -> output: spool -> stdout, stderr
+//   what happens -> run/telling -> report: log, story, summary, pictures, status line
 //
-//   options.c      options_parse()    the one option table: struct options, --help, completions
-//   show.c         show_manifest()    --check and --list
-//   xargs.c        xargs_main()       `fairpar --xargs`, or called xargs: its own root (xargs_options.c, xargs_job.c)
-//   run.c          run_all()          composition root and event loop: input, signals, the end
-//   retell.c       retell_log()       --from-log: what a log tells, without a run
-//   pictures.c     pictures_draw()    --report and --trace, from a log
-//   sem_mode.c     sem_run()          one command behind a semaphore, then run_all()
-//   recipe.c       recipe_from_job()  how the items of a batch become jobs: templates, context, environment
-//   feed.c         feeds_fill()       inputs into the queues of their batches, just ahead of need (parcel.c)
-//   stages.c       stages_advance()   a manifest's batches: which wait, which run, which are skipped
-//   work.c         work_item          the life of a job on a worker: run, retry (later.c), then, count
-//   admission.c    admission_enter()  when a job may start: --load, --memfree, --delay auto (terminal.c: --tty, -p)
-//   blockfeed.c    blockfeed_open()   --pipe: data cut into blocks, one for each job
-//   telling.c      telling_listen()   events, to all who listen: run, batches, attempts, waits
-//   dealer.c       dealer_deal()      data to jobs that run: --round-robin, --tee (tee.c)
-//   ledger.c       ledger_add()       --joblog, and the jobs that --resume leaves out
-//   shelf.c        shelf_begin()      --results and --files: output in files and tables
-//   attempt.c      attempt_run()      one attempt: command, environment, child, output (emission.c: lines into items)
-//   explaining.c   explaining_print() --explain while the run goes: why a batch's next job has not started
-//   ending.c       ending_listen()    what is said at the end: the summary, and the last line
-//   beside.c       beside_finally()   what runs beside the items: on-failure, finally, listings
-//   products.c     products_end()     what jobs create, and who may remove a half one
+//   cli/           options_parse()    the one option table (options.def): struct options, --help, completions
+//   xargs/         xargs_main()       `fairpar --xargs`, or called xargs: a run of its own kind
+//   run/           run_all()          composition root and event loop: input, signals, the end
+//     show.c       show_manifest()    --check and --list
+//     retell.c     retell_log()       --from-log: what a log tells, without a run
+//     sem_mode.c   sem_run()          one command behind a semaphore, then run_all()
+//     recipe.c     recipe_from_job()  how the items of a batch become jobs: templates, context, environment
+//     feed.c       feeds_fill()       inputs into the queues of their batches, just ahead of need (parcel.c)
+//     stages.c     stages_advance()   a manifest's batches: which wait, which run, which are skipped
+//     work.c       work_item          the life of a job on a worker: run, retry (later.c), then, count
+//     attempt.c    attempt_run()      one attempt: command, environment, child, output (emission.c: lines into items)
+//     beside.c     beside_finally()   what runs beside the items: on-failure, finally, listings
+//     admission.c  admission_enter()  when a job may start: --load, --memfree, --delay auto (terminal.c: --tty, -p)
+//     blockfeed.c  blockfeed_open()   --pipe: data cut into blocks, one for each job (dealer.c, tee.c: jobs that run)
+//     ledger.c     ledger_add()       --joblog, and the jobs that --resume leaves out
+//     shelf.c      shelf_begin()      --results and --files: output in files and tables
+//     products.c   products_end()     what jobs create, and who may remove a half one
+//     telling.c    telling_listen()   events, to all who listen: run, batches, attempts, waits (telling_log.c: --log)
+//     watch.c      watch_open()       the status line while the run goes (explaining.c: why something has not started)
+//     ending.c     ending_listen()    what is said at the end: the summary, and the last line
+//     pictures.c   pictures_draw()    --report and --trace, from a log
 //   plan/          input_next()       records from sources; template_expand(), command_build(): what to run
 //   engine/        pool_submit()      named queues that take turns (fair.c) on slots, local lists, stealing
 //   process/       child_run()        one child from start to end; signals, contexts, the guardian
 //   output/        spool_readable()   a job's output, whole and in the promised order
-//   job/           halt_is_met()      the nouns and the pure rules: outcomes, --halt, exit status
+//   report/        story_tell()       what is told of a run: joblog, events and their reader, summary, drawings
+//   job/           halt_is_met()      the nouns and the pure rules: outcomes, events, --halt, exit status
 //   slots/         slots_parse()      how many jobs at once; semaphores
-//   report/        trace_add()        what is told to programs: the service trace
-//   base/                             memory, byte strings, messages, threads, descriptors
+//   base/                             memory, byte strings, messages, threads, descriptors, the screen
 //
 // src/LAYERS says which room may include which; tests/lint/layers checks it.
 
 #include "base/diag.h"
 #include "base/io.h"
-#include "options.h"
+#include "cli/options.h"
 #include "process/context.h"
 #include "process/guardian.h"
-#include "retell.h"
-#include "run.h"
-#include "sem_mode.h"
-#include "show.h"
-#include "xargs.h"
+#include "run/retell.h"
+#include "run/run.h"
+#include "run/sem_mode.h"
+#include "run/show.h"
+#include "xargs/xargs.h"
 
 #include <errno.h>
 #include <string.h>

@@ -1,11 +1,11 @@
-# --help, -h, the manual and the completions say the same: what src/options.def says.
+# --help, -h, the manual and the completions say the same: what src/cli/options.def says.
 
 load helper
 
 setup() {
 	helper_setup
 	top=$(cd "$BATS_TEST_DIRNAME/.." && pwd)
-	table=$top/src/options.def
+	table=$top/src/cli/options.def
 	man=$top/man/fairpar.1
 }
 
@@ -80,12 +80,12 @@ listed() {
 
 # The names of each option that GNU parallel has, and the letters and names that xargs has, a line for each.
 names_of_parallel() {
-	sed -n '/ gnu_options\[\] = {/,/^};/s/^\t{"\([^"]*\)".*/\1/p' "$top/src/option_table.c" | grep -vx unknown |
+	sed -n '/ gnu_options\[\] = {/,/^};/s/^\t{"\([^"]*\)".*/\1/p' "$top/src/cli/option_table.c" | grep -vx unknown |
 		sed -E 's/(^| )/\1--/g'
 }
 
 names_of_xargs() {
-	sed -n "s/^\t{\"\([^\"]*\)\", .*_ARG},/--\1/p" "$top/src/xargs_options.c"
+	sed -n "s/^\t{\"\([^\"]*\)\", .*_ARG},/--\1/p" "$top/src/xargs/xargs_options.c"
 }
 
 @test "what fairpar-parallel(7) lists as taken is taken, and what it lists as left out is refused with what to do" {

@@ -5,8 +5,8 @@
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/sync.h"
-#include "output/store.h"
 #include "output/spool.h"
+#include "output/store.h"
 #include "test.h"
 
 #include <dirent.h>

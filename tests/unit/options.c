@@ -1,25 +1,15 @@
 // The command line: what every option sets, and what is refused with which words.
 
-// The files on top of src/ are in no library; they are few and small.
-#include "../../src/options.c"
-#include "../../src/option_admission.c"
-#include "../../src/option_blocks.c"
-#include "../../src/option_items.c"
-#include "../../src/option_log.c"
-#include "../../src/option_look.c"
-#include "../../src/option_packing.c"
-#include "../../src/option_pairs.c"
-#include "../../src/option_semaphore.c"
-#include "../../src/option_status.c"
-#include "../../src/option_table.c"
-#include "../../src/option_values.c"
-#include "../../src/help.c"
-#include "../../src/completions.c"
+// What lays out the help is private to its file.
+#include "../../src/cli/help.c"
 
 #include "base/sync.h"
+#include "cli/option_table.h"
+#include "cli/options.h"
 #include "test.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <stdlib.h>
 
 static struct options o;

@@ -1,0 +1,133 @@
+// What is printed from the option table: the helps.
+
+#include "cli/help.h"
+
+#include "base/alloc.h"
+#include "cli/option_table.h"
+
+enum { WIDTH = 80, BRIEF_COLUMN = 29, TEXT_COLUMN = 10 };
+
+static const char usage[] =
+	"Usage: fairpar [options] [command [argument ...]] [::: item ...] [:::: file ...]\n"
+	"       fairpar [options] < commands\n"
+	"       fairpar [options] -f MANIFEST [batch ...]\n"
+	"       fairpar --xargs [options of xargs] [command [argument ...]]\n";
+
+static const char examples[] =
+	"  fairpar gzip -9 ::: *.log                  a job for each item\n"
+	"  find . -name '*.wav' | fairpar --batch-by '{//}' lame {} {.}.mp3\n"
+	"                                             ... and a turn for each directory\n";
+
+static const char sources[] =
+	"After the command:\n"
+	"  ::: ITEM ...               items; several ::: and :::: are multiplied\n"
+	"  :::: FILE ...              files of items (- is stdin)\n"
+	"  :::+ ITEM ...              items that go in step with the source before;\n"
+	"  ::::+ FILE ...             the shortest of them ends it\n"
+	"In the command, for each item a/b.c:\n"
+	"  {} {.} {/} {//} {/.}       a/b.c  a/b  b.c  a  b; without any, {} is appended\n"
+	"  {1} {2.} {NAME}            columns, or the items of several sources\n"
+	"  {#} {%}                    the number of the job, and of its slot\n";
+
+static const char see_also[] = "See also: man fairpar, fairpar-manifest, fairpar-tutorial, fairpar-xargs\n";
+
+// "-j, --jobs N", or with the other names "-j, -P, --jobs, --max-procs N".
+static void add_names(struct buf *text, const struct option_info *option, bool all) {
+	for (const char *letter = option->shorts; *letter; ++letter) {
+		buf_printf(text, "%s-%c", letter == option->shorts ? "" : ", ", *letter);
+		if (!all) {
+			break;
+		}
+	}
+	buf_printf(text, "%s--%s", option->shorts[0] ? ", " : all ? "" : "    ", option->name);
+	size_t len;
+	const char *list = all ? option->aliases : "";
+	for (const char *name; (name = option_next_word(&list, &len));) {
+		buf_printf(text, ", --%.*s", (int)len, name);
+	}
+	if (option_takes_value(option)) {
+		bool is_apart = !option_value_is_optional(option) || option_value_may_follow(option);
+		buf_printf(text, "%s%s", is_apart ? " " : "", option->arg);
+	}
+}
+
+static void add_brief(struct buf *text, const struct option_info *option) {
+	size_t start = text->len;
+	buf_adds(text, "  ");
+	add_names(text, option, false);
+	do {
+		buf_addc(text, ' ');
+	} while (text->len - start < BRIEF_COLUMN);
+	buf_printf(text, "%s\n", option->brief);
+}
+
+// Breaks the text into lines.
+static void add_wrapped(struct buf *text, const char *s) {
+	size_t len, column = 0;
+	for (const char *word; (word = option_next_word(&s, &len));) {
+		if (column > 0 && column + 1 + len > WIDTH) {
+			buf_addc(text, '\n');
+			column = 0;
+		}
+		if (column == 0) {
+			buf_printf(text, "%*s%.*s", TEXT_COLUMN, "", (int)len, word);
+			column = TEXT_COLUMN + len;
+		} else {
+			buf_printf(text, " %.*s", (int)len, word);
+			column += 1 + len;
+		}
+	}
+	buf_addc(text, '\n');
+}
+
+static void add_full(struct buf *text, const struct option_info *option) {
+	buf_adds(text, "  ");
+	add_names(text, option, true);
+	buf_addc(text, '\n');
+	struct buf words = BUF_INIT;
+	buf_adds(&words, option->brief);
+	// the first letter of the text begins a sentence; the brief becomes one
+	if (words.data[0] >= 'a' && words.data[0] <= 'z') {
+		words.data[0] = (char)(words.data[0] - 'a' + 'A');
+	}
+	buf_printf(&words, ". %s", option->text);
+	add_wrapped(text, buf_str(&words));
+	buf_fini(&words);
+}
+
+static void add_options(struct buf *text, void (*add)(struct buf *text, const struct option_info *option)) {
+	for (int group = 0; group < NGROUPS; ++group) {
+		buf_printf(text, "\n%s:\n", option_group_headings[group]);
+		for (int id = 0; id < NOPTIONS; ++id) {
+			if ((int)option_table[id].group == group) {
+				add(text, &option_table[id]);
+			}
+		}
+	}
+}
+
+void help_short(struct buf *text) {
+	buf_printf(text, "%s\n%s", usage, examples);
+	add_options(text, add_brief);
+	buf_printf(text, "\n%s\n%s", sources, see_also);
+}
+
+void help_long(struct buf *text) {
+	buf_printf(text, "fairpar runs batches of commands on shared job slots; each batch gets its turn.\n\n%s\n%s\n%s",
+	           usage, examples, sources);
+	add_options(text, add_full);
+	buf_adds(text, "\nExit status: 0 if all jobs succeeded, 1 to 100 for so many failed jobs, 101 for\n"
+	               "more, 255 for a wrong usage or an error of fairpar's own; --halt and\n"
+	               "--exit-status change that.\n\n");
+	buf_adds(text, see_also);
+}
+
+void help_concise(struct buf *text) {
+	static const enum option_id most_used[] = {
+		OPT_JOBS, OPT_KEEP_ORDER, OPT_NULL, OPT_BATCH, OPT_BATCH_BY, OPT_MANIFEST, OPT_HALT, OPT_DRY_RUN, OPT_HELP,
+	};
+	buf_printf(text, "%s\n%s\n", usage, examples);
+	for (size_t i = 0; i < sizeof(most_used) / sizeof(most_used[0]); ++i) {
+		add_brief(text, &option_table[most_used[i]]);
+	}
+}

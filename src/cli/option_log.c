@@ -1,0 +1,100 @@
+// The options of the logs, of --resume and its kin, and of result files.
+
+#include "cli/option_log.h"
+
+#include "base/diag.h"
+
+#include <string.h>
+#include <strings.h>
+
+static int take_path(enum option_id id, const char *path, const char **ret_path) {
+	if (*path == '\0') {
+		diag_error("--%s must not be empty", option_table[id].name);
+		return -1;
+	}
+	*ret_path = path;
+	return 0;
+}
+
+int option_log_take(struct options *options, enum option_id id, const char *value) {
+	switch (id) {
+	case OPT_JOBLOG:
+		options->joblog_append = value[0] == '+';
+		return take_path(id, value + options->joblog_append, &options->joblog);
+	case OPT_LOG:
+		return take_path(id, value, &options->log);
+	case OPT_LOG_OUTPUT:
+		options->log_output = true;
+		return 0;
+	case OPT_RESULTS:
+		return take_path(id, value, &options->results);
+	case OPT_FILES0:
+		options->files = options->files_nul = true;
+		return 0;
+	case OPT_FILES:
+		options->files = true;
+		return 0;
+	case OPT_RETRY_FAILED:
+		options->resume = RESUME_RETRY;
+		return 0;
+	case OPT_RESUME_FAILED:
+		options->resume = RESUME_FAILED;
+		return 0;
+	default: // --resume, which says less than --resume-failed
+		options->resume = options->resume == RESUME_NOT ? RESUME_SEEN : options->resume;
+		return 0;
+	}
+}
+
+static bool has_ending(const char *path, const char *ending) {
+	size_t len = strlen(path), ending_len = strlen(ending);
+	return len >= ending_len && strcasecmp(path + len - ending_len, ending) == 0;
+}
+
+bool option_results_is_table(const char *path) {
+	return has_ending(path, ".csv") || has_ending(path, ".tsv") || has_ending(path, ".json");
+}
+
+static bool is_stdout(const char *log) {
+	return log && (strcmp(log, "-") == 0 || strcmp(log, "fd:1") == 0);
+}
+
+// A row holds the whole output of a job.
+static int check_table(const struct options *options) {
+	if (!options->results || !option_results_is_table(options->results) || options->dry_run) {
+		return 0;
+	}
+	const char *other = options->output == OUTPUT_UNGROUP ? "ungroup" : options->output == OUTPUT_LINE_BUFFER ? "line-buffer"
+		: options->files ? "files" : is_stdout(options->log) ? "log -" : options->joblog && strcmp(options->joblog, "-") == 0 ? "joblog -" : NULL;
+	if (other) {
+		diag_error("--results %s cannot be combined with --%s: each row holds the whole output of a job",
+		           diag_shows(options->results), other);
+		return -1;
+	}
+	return 0;
+}
+
+int option_log_check(const struct options *options) {
+	static const enum option_id ids[] = {
+		[RESUME_SEEN] = OPT_RESUME, [RESUME_FAILED] = OPT_RESUME_FAILED, [RESUME_RETRY] = OPT_RETRY_FAILED,
+	};
+	if (check_table(options) != 0) {
+		return -1;
+	}
+	if (options->log_output && !options->log) {
+		diag_error("--log-output needs a log: name it with --log FILE");
+		return -1;
+	}
+	if (options->resume == RESUME_NOT) {
+		return 0;
+	}
+	const char *name = option_table[ids[options->resume]].name;
+	if (!options->joblog) {
+		diag_error("--%s needs the log of the run before: name it with --joblog FILE", name);
+	} else if (strcmp(options->joblog, "-") == 0) {
+		diag_error("--%s needs a joblog in a file, not on stdout", name);
+	} else {
+		return 0;
+	}
+	return -1;
+}

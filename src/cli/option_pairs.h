@@ -1,0 +1,15 @@
+// Which options do not go together.
+
+#ifndef FAIRPAR_CLI_OPTION_PAIRS_H
+#define FAIRPAR_CLI_OPTION_PAIRS_H
+
+#include "cli/option_table.h"
+#include "cli/options.h"
+
+// Checks what was given for contradictions. Returns 0, or -1 after a message.
+int option_pairs_check(const struct options *options, const bool given[NOPTIONS]);
+
+// Checks that each batch is named once. Returns 0, or -1 after a message.
+int option_batches_check(const struct options *options);
+
+#endif

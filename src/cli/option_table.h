@@ -1,0 +1,77 @@
+// The option table as data: names and texts of every option, and how a typed name finds its option.
+
+#ifndef FAIRPAR_CLI_OPTION_TABLE_H
+#define FAIRPAR_CLI_OPTION_TABLE_H
+
+#include "base/attr.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#define GROUP(id, heading) id,
+#define OPTION(...)
+enum option_group {
+#include "cli/options.def"
+	NGROUPS
+};
+
+#define GROUP(...)
+#define OPTION(id, ...) id,
+enum option_id {
+#include "cli/options.def"
+	NOPTIONS
+};
+
+#define WITH_MANIFEST ""
+#define ONE_COMMAND "a semaphore runs one command, not batches"
+#define MANIFEST_KEY(name) "use the key '" name "' in the manifest, under 'defaults' for all batches"
+
+// One row; see options.def for what the columns hold.
+struct option_info {
+	const char *name, *aliases, *shorts, *arg;
+	enum option_group group;
+	const char *complete, *instead, *brief, *text;
+};
+
+extern const struct option_info option_table[NOPTIONS];
+extern const char *const option_group_headings[NGROUPS];
+
+static inline bool option_takes_value(const struct option_info *option) {
+	return option->arg[0] != '\0';
+}
+
+// The value may be left out; it is given as --name=VALUE only, unless …
+static inline bool option_value_is_optional(const struct option_info *option) {
+	return option->arg[0] == '[';
+}
+
+// … it is also taken from the next word, if that does not begin with a dash.
+static inline bool option_value_may_follow(const struct option_info *option) {
+	return option->arg[0] == '[' && option->arg[1] != '=';
+}
+
+static inline bool option_goes_with_manifest(const struct option_info *option) {
+	return option->instead[0] == '\0';
+}
+
+// Takes the next word off a list of words separated by blanks. Returns its start and its length, or NULL at the end.
+const char *option_next_word(const char **list, size_t *ret_len);
+
+enum option_match {
+	MATCH_OPTION,    // *ret_id
+	MATCH_FOREIGN,   // an option of GNU parallel (or xargs) that fairpar does not have: *ret_near says what to do, or is NULL
+	MATCH_AMBIGUOUS, // a prefix of several of GNU parallel's names: *ret_names (caller frees) has them
+	MATCH_NEAR,      // none, but *ret_near (static) is nearly the same
+	MATCH_NONE,
+};
+
+// Finds the option of that long name (`len` bytes, without the dashes): its full name, or one of GNU parallel's other
+// spellings and unique prefixes of an option that both have. A prefix of a name that only fairpar has is no match, so
+// that a new option can never break a script.
+enum option_match option_find_long(const char *name, size_t len, enum option_id *ret_id, char **ret_names,
+                                   const char **ret_near);
+
+// Finds the option of that letter: MATCH_OPTION, MATCH_NONE, or MATCH_FOREIGN with what to do instead, or NULL.
+enum option_match option_find_short(char letter, enum option_id *ret_id, const char **ret_instead);
+
+#endif

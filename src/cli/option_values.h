@@ -1,0 +1,34 @@
+// What the values of options say: numbers, durations, sizes, escapes.
+//
+// All return 0, or -1 for a text that is none, with *ret_… unchanged; none prints.
+
+#ifndef FAIRPAR_CLI_OPTION_VALUES_H
+#define FAIRPAR_CLI_OPTION_VALUES_H
+
+#include "base/attr.h"
+#include "base/buf.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+// A decimal number from `least` to `most`.
+int option_long(const char *text, long least, long most, long *ret_value) FP_NODISCARD;
+
+// GNU parallel's durations: seconds, or a sum such as 1d3.5h16.6m4s, in either case.
+int option_duration(const char *text, uint64_t *ret_ns) FP_NODISCARD;
+
+// A percentage above 0: N% or N.N%.
+int option_percent(const char *text, double *ret_percent) FP_NODISCARD;
+
+// Bytes: K, M, G, T are powers of 1024, k, m, g, t of 1000, as in GNU parallel.
+int option_size(const char *text, size_t *ret_bytes) FP_NODISCARD;
+
+// Appends the text with its escapes translated, as printf(1) understands them: \n and its kin, \NNN, \0NNN, \xHH.
+// One that is none stays as it is, and -1 is returned.
+int option_unescape(struct buf *buf, const char *text);
+
+// The directories of --workdir ..., a new one for each job, which are left there: where GNU parallel has them. A template,
+// in which `seq` is the number of the job; the caller frees it. Returns NULL after a message.
+char *option_own_workdir(const char *seq);
+
+#endif

@@ -1,0 +1,858 @@
+// The command line: words into struct options.
+//
+// The words are taken by hand, not by getopt_long(): that takes any unique prefix of a name, and glibc and musl say
+// different things about a wrong one. The rules are getopt's: short options bundle, a value may be in the same word or
+// the next one, "--" ends the options, and so does the first word that is none.
+
+#include "cli/options.h"
+
+#include "base/alloc.h"
+#include "base/buf.h"
+#include "base/diag.h"
+#include "base/io.h"
+#include "cli/help.h"
+#include "cli/option_admission.h"
+#include "cli/option_blocks.h"
+#include "cli/option_items.h"
+#include "cli/option_log.h"
+#include "cli/option_look.h"
+#include "cli/option_packing.h"
+#include "cli/option_pairs.h"
+#include "cli/option_semaphore.h"
+#include "cli/option_status.h"
+#include "cli/option_table.h"
+#include "cli/option_values.h"
+#include "slots/slots.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <unistd.h>
+
+#ifndef FAIRPAR_VERSION
+#define FAIRPAR_VERSION "unknown"
+#endif
+
+enum {
+	MOST_WEIGHT = 1000, // struct queue_attrs
+	MOST_LONG = 10000,
+};
+
+struct parser {
+	struct options *options;
+	char **argv;
+	int argc, at;            // the next word
+	bool given[NOPTIONS];
+	size_t sources_cap, then_cap, batch_files_cap, settings_cap;
+	struct item_options items;
+	const char *stdin_for;   // what reads stdin, or NULL
+	bool done;               // --help and the like: nothing is left to do but to exit with options->status
+};
+
+// "--NAME …"; -1
+static int fail(enum option_id id, const char *format, ...) FP_PRINTF(2, 3);
+static int fail(enum option_id id, const char *format, ...) {
+	struct buf text = BUF_INIT;
+	va_list args;
+	va_start(args, format);
+	buf_vprintf(&text, format, args);
+	va_end(args);
+	diag_error("--%s %s", option_table[id].name, buf_str(&text));
+	buf_fini(&text);
+	return -1;
+}
+
+// ---- values ----
+
+static int take_long(enum option_id id, const char *text, long least, long most, long *ret_value) {
+	if (option_long(text, least, most, ret_value) != 0) {
+		return fail(id, "must be a number from %ld to %ld, not '%s'", least, most, diag_shows(text));
+	}
+	return 0;
+}
+
+static int take_duration(enum option_id id, const char *text, uint64_t *ret_ns) {
+	if (option_duration(text, ret_ns) == 0) {
+		return 0;
+	}
+	return fail(id, "must be seconds, or a time such as 1h30m or 2.5s, not '%s'", diag_shows(text));
+}
+
+static int take_size(enum option_id id, const char *text, size_t *ret_bytes) {
+	if (option_size(text, ret_bytes) != 0) {
+		return fail(id, "must be a size such as 500k or 64M, not '%s'", diag_shows(text));
+	}
+	return 0;
+}
+
+static int take_text(enum option_id id, const char *text, const char **ret_text) {
+	if (*text == '\0') {
+		return fail(id, "must not be empty");
+	}
+	*ret_text = text;
+	return 0;
+}
+
+// ---- input ----
+
+// Notes that stdin is read. Only one may: two readers would each get a part of it, by chance.
+static int claim_stdin(struct parser *p, const char *reader) {
+	if (p->stdin_for) {
+		diag_error("stdin can be read only once, not by %s and by %s", p->stdin_for, reader);
+		return -1;
+	}
+	p->stdin_for = reader;
+	return 0;
+}
+
+static struct source_config *add_source(struct parser *p) {
+	struct options *o = p->options;
+	grow_array(&o->sources, &p->sources_cap, o->nsources + 1, sizeof(*o->sources));
+	o->sources[o->nsources] = (struct source_config){.kind = FROM_STDIN};
+	return &o->sources[o->nsources++];
+}
+
+static int add_file_source(struct parser *p, const char *path, bool linked, const char *reader) {
+	if (*path == '\0') {
+		diag_error("%s names a file without a name", reader);
+		return -1;
+	}
+	struct source_config *source = add_source(p);
+	source->linked = linked;
+	if (strcmp(path, "-") == 0) {
+		return claim_stdin(p, reader);
+	}
+	source->kind = FROM_FILE;
+	source->path = path;
+	return 0;
+}
+
+// ---- batches ----
+
+static int add_batch(struct parser *p, const char *text) {
+	struct options *o = p->options;
+	const char *equals = strchr(text, '=');
+	size_t len = equals ? (size_t)(equals - text) : strlen(text);
+	if (len == 0 || (equals && equals[1] == '\0')) {
+		return fail(OPT_BATCH, "must be NAME or NAME=FILE, not '%s'", diag_shows(text));
+	}
+	if (!equals) {
+		if (o->batch && strcmp(o->batch, text) != 0) {
+			return fail(OPT_BATCH, "names this input's batch twice: '%s' and '%s'", diag_shows(o->batch), diag_shows(text));
+		}
+		o->batch = text;
+		return 0;
+	}
+	grow_array(&o->batch_files, &p->batch_files_cap, o->nbatch_files + 1, sizeof(*o->batch_files));
+	o->batch_files[o->nbatch_files++] = (struct batch_file){.name = xmemdup(text, len), .path = equals + 1};
+	return strcmp(equals + 1, "-") == 0 ? claim_stdin(p, "--batch") : 0;
+}
+
+static void add_setting(struct parser *p, enum setting what, const char *pattern, size_t len, long value) {
+	struct options *o = p->options;
+	grow_array(&o->settings, &p->settings_cap, o->nsettings + 1, sizeof(*o->settings));
+	struct batch_setting *setting = &o->settings[o->nsettings++];
+	*setting = (struct batch_setting){.what = what, .pattern = xmemdup(pattern, len), .value = value};
+}
+
+// B=N; a name may have a "=" of its own, a number has none.
+static int add_number_setting(struct parser *p, enum option_id id, enum setting what, const char *text, long least, long most) {
+	const char *equals = strrchr(text, '=');
+	long value;
+	if (!equals || equals == text || option_long(equals + 1, least, most, &value) != 0) {
+		return fail(id, "must be BATCH=N with N from %ld to %ld, not '%s'", least, most, diag_shows(text));
+	}
+	add_setting(p, what, text, (size_t)(equals - text), value);
+	return 0;
+}
+
+static int add_switch_setting(struct parser *p, enum option_id id, enum setting what, const char *pattern) {
+	if (!pattern) {
+		pattern = "*";
+	}
+	if (*pattern == '\0') {
+		return fail(id, "must name a batch behind the '='");
+	}
+	add_setting(p, what, pattern, strlen(pattern), 1);
+	return 0;
+}
+
+static int set_fair(struct options *o, const char *text) {
+	o->fair_given = true;
+	o->fair_time = strcmp(text, "time") == 0;
+	if (!o->fair_time && strcmp(text, "turns") != 0) {
+		return fail(OPT_FAIR, "must be turns or time, not '%s'", diag_shows(text));
+	}
+	return 0;
+}
+
+static int add_then(struct parser *p, const char *command) {
+	struct options *o = p->options;
+	grow_array(&o->then, &p->then_cap, o->nthen + 1, sizeof(*o->then));
+	return take_text(OPT_THEN, command, &o->then[o->nthen++]);
+}
+
+static int take_batch_option(struct parser *p, enum option_id id, const char *value) {
+	struct options *o = p->options;
+	long n = 0;
+	int result = 0;
+	switch (id) {
+	case OPT_BATCH: return add_batch(p, value);
+	case OPT_BATCH_BY: return take_text(id, value, &o->batch_by);
+	case OPT_WEIGHT: return add_number_setting(p, id, SET_WEIGHT, value, 1, MOST_WEIGHT);
+	case OPT_MAX_PARALLEL: return add_number_setting(p, id, SET_MAX_PARALLEL, value, 1, INT_MAX);
+	case OPT_PRIORITY: return add_number_setting(p, id, SET_PRIORITY, value, -INT_MAX, INT_MAX);
+	case OPT_LONG_RUNNING: return add_switch_setting(p, id, SET_LONG_RUNNING, value);
+	case OPT_PREFER_FAIRNESS: return add_switch_setting(p, id, SET_PREFER_FAIRNESS, value);
+	case OPT_FAIR: return set_fair(o, value);
+	case OPT_MAX_LONG:
+		result = take_long(id, value, 1, MOST_LONG, &n);
+		o->max_long = (unsigned)n;
+		return result;
+	case OPT_QUEUE_MEM: return take_size(id, value, &o->queue_mem);
+	case OPT_THEN: return add_then(p, value);
+	default: return take_text(id, value, &o->on_failure);
+	}
+}
+
+// ---- jobs ----
+
+static int set_jobs(struct options *o, const char *text) {
+	// Parsed for good once the limits are raised; here so that a mistake is told with the others.
+	unsigned slots;
+	char *error;
+	if (slots_parse(text, /* nofile */ 1024, &slots, &error) != 0) {
+		diag_error("%s", error);
+		free(error);
+		return -1;
+	}
+	o->jobs = text;
+	return 0;
+}
+
+static int set_term_seq(struct options *o, const char *text) {
+	const char *error;
+	if (term_seq_parse(text, &o->term_seq, &error) != 0) {
+		return fail(OPT_TERM_SEQ, "cannot be '%s': %s", diag_shows(text), error);
+	}
+	return 0;
+}
+
+static void set_default_term_seq(struct options *o, const char *text) {
+	const char *error;
+	verify(term_seq_parse(text, &o->term_seq, &error) == 0);
+}
+
+// TIME or N%
+static int set_timeout(struct options *o, const char *text) {
+	o->timeout_percent = 0;
+	o->timeout = 0;
+	if (option_percent(text, &o->timeout_percent) == 0) {
+		return 0;
+	}
+	return take_duration(OPT_TIMEOUT, text, &o->timeout);
+}
+
+static int set_slot_var(struct options *o, const char *text) {
+	if (*text == '\0' || strchr(text, '=')) {
+		return fail(OPT_SLOT_VAR, "must be the name of a variable, not '%s'", diag_shows(text));
+	}
+	o->slot_var = text;
+	return 0;
+}
+
+static int take_job_option(struct parser *p, enum option_id id, const char *value) {
+	struct options *o = p->options;
+	long n = 0;
+	int result = 0;
+	switch (id) {
+	case OPT_JOBS: return set_jobs(o, value);
+	case OPT_SHELL: return take_text(id, value, &o->shell);
+	case OPT_TIMEOUT: return set_timeout(o, value);
+	case OPT_WORKDIR: return take_text(id, value, &o->workdir);
+	case OPT_TMPDIR: return take_text(id, value, &o->tmpdir);
+	case OPT_SLOT_VAR: return set_slot_var(o, value);
+	case OPT_ENV: return 0;
+	case OPT_SHOW_COMMAND: o->show_commands = true; return 0;
+	case OPT_TERM_SEQ: return set_term_seq(o, value);
+	case OPT_RETRIES:
+		result = take_long(id, value, 0, INT_MAX, &n);
+		o->attempts = n > 0 ? (unsigned)n : UINT_MAX;
+		return result;
+	case OPT_NICE:
+		result = take_long(id, value, -20, 19, &n);
+		o->nice = (int)n;
+		return result;
+	case OPT_DRY_RUN:
+		o->dry_run = true;
+		return 0;
+	default: // --verbose
+		o->print_commands = true;
+		return 0;
+	}
+}
+
+// ---- output and outcome ----
+
+static int set_tagstring(struct options *o, const char *text) {
+	struct buf bytes = BUF_INIT;
+	int ignored = option_unescape(&bytes, text); // what is no escape stays as it is, as in GNU parallel
+	(void)ignored;
+	if (memchr(buf_str(&bytes), '\0', bytes.len)) {
+		buf_fini(&bytes);
+		return fail(OPT_TAGSTRING, "must not hold NUL");
+	}
+	free(o->tagstring);
+	o->tagstring = bytes.len > 0 ? buf_take(&bytes) : NULL; // empty: no tag, and no tab
+	o->tag = o->tagstring != NULL;
+	return 0;
+}
+
+static int set_halt(struct options *o, const char *text) {
+	const char *error;
+	o->halt_given = true;
+	if (halt_parse(text, &o->halt, &error) != 0) {
+		return fail(OPT_HALT, "'%s' %s", diag_shows(text), error);
+	}
+	return 0;
+}
+
+static int take_output_option(struct parser *p, enum option_id id, const char *value) {
+	struct options *o = p->options;
+	switch (id) {
+	case OPT_GROUP: return 0; // the default; whether others contradict it is checked at the end
+	case OPT_LINE_BUFFER: o->output = OUTPUT_LINE_BUFFER; return 0;
+	case OPT_UNGROUP: o->output = OUTPUT_UNGROUP; return 0;
+	case OPT_KEEP_ORDER: o->keep_order = true; return 0;
+	case OPT_TAG: o->tag = true; return 0;
+	case OPT_COLOR_FAILED: o->color_failed = true; return 0;
+	case OPT_TAGSTRING: return set_tagstring(o, value);
+	case OPT_HALT: return set_halt(o, value);
+	case OPT_QUIET: o->quiet = true; return 0;
+	case OPT_TRACE_SERVICE: return take_text(id, value, &o->trace_service);
+	default:
+		if (exit_scheme_parse(value, &o->exit_scheme) != 0) {
+			return fail(id, "must be gnu, xargs, first, max or any, not '%s'", diag_shows(value));
+		}
+		return 0;
+	}
+}
+
+// ---- what only prints ----
+
+// Writes the text to stdout; an error there is one of the program.
+static int print_and_exit(struct parser *p, struct buf *text) {
+	int result = write_all(STDOUT_FILENO, buf_str(text), text->len);
+	if (result != 0 && errno != EPIPE) {
+		diag_error("cannot write to stdout: %s", strerror(errno));
+	}
+	buf_fini(text);
+	p->done = true;
+	return result;
+}
+
+static int take_about_option(struct parser *p, enum option_id id, bool by_letter, const char *value) {
+	struct buf text = BUF_INIT;
+	switch (id) {
+	case OPT_HELP:
+		(by_letter ? help_short : help_long)(&text);
+		return print_and_exit(p, &text);
+	case OPT_VERSION:
+		buf_adds(&text, "fairpar " FAIRPAR_VERSION "\nMIT License; there is no warranty, to the extent permitted by law\n");
+		return print_and_exit(p, &text);
+	case OPT_COMPLETIONS:
+		if (completions_print(&text, value) != 0) {
+			return fail(id, "must be bash, zsh or fish, not '%s'", diag_shows(value));
+		}
+		return print_and_exit(p, &text);
+	case OPT_CITATION:
+		p->done = true;
+		return 0;
+	default: // --will-cite and its kin
+		return 0;
+	}
+}
+
+// ---- manifests ----
+
+static int set_manifest(struct parser *p, const char *path) {
+	struct options *o = p->options;
+	if (o->manifest) {
+		return fail(OPT_MANIFEST, "names two files, '%s' and '%s': run one, then the other", diag_shows(o->manifest),
+		            diag_shows(path));
+	}
+	if (take_text(OPT_MANIFEST, path, &o->manifest) != 0) {
+		return -1;
+	}
+	return strcmp(path, "-") == 0 ? claim_stdin(p, "--manifest") : 0;
+}
+
+static int set_listing(struct options *o, const char *text) {
+	o->list = true;
+	if (!text) {
+		o->listing = MANIFEST_PLAIN;
+	} else if (strcmp(text, "names") == 0) {
+		o->listing = MANIFEST_NAMES;
+	} else if (strcmp(text, "dot") == 0) {
+		o->listing = MANIFEST_DOT;
+	} else {
+		return fail(OPT_LIST, "must be alone, =names or =dot, not '=%s'", diag_shows(text));
+	}
+	return 0;
+}
+
+static int take_manifest_option(struct parser *p, enum option_id id, const char *value) {
+	struct buf text = BUF_INIT;
+	switch (id) {
+	case OPT_MANIFEST: return set_manifest(p, value);
+	case OPT_LIST: return set_listing(p->options, value);
+	case OPT_SCHEMA:
+		manifest_schema(&text);
+		return print_and_exit(p, &text);
+	default:
+		p->options->check = true;
+		return 0;
+	}
+}
+
+// ---- words ----
+
+static int take_input_option(struct parser *p, enum option_id id, const char *value) {
+	if (id == OPT_ARG_FILE) {
+		return add_file_source(p, value, /* linked */ false, "--arg-file");
+	}
+	return item_option_take(p->options, &p->items, id, value);
+}
+
+static int take_option(struct parser *p, enum option_id id, bool by_letter, const char *value) {
+	p->given[id] = true;
+	switch (option_table[id].group) {
+	case GROUP_INPUT: return take_input_option(p, id, value);
+	case GROUP_REPLACEMENT: return replacement_option_take(p->options, id, value);
+	case GROUP_PACKING: return packing_option_take(p->options, id, value, &p->done);
+	case GROUP_BATCHES: return take_batch_option(p, id, value);
+	case GROUP_MANIFEST: return take_manifest_option(p, id, value);
+	case GROUP_PIPE: return block_option_take(p->options, id, value);
+	case GROUP_JOBS: return take_job_option(p, id, value);
+	case GROUP_ADMISSION: return admission_option_take(p->options, id, value);
+	case GROUP_OUTPUT:
+	case GROUP_OUTCOME: return take_output_option(p, id, value);
+	case GROUP_SEMAPHORE: return option_semaphore_take(p->options, id, value);
+	case GROUP_STATUS: return option_status_take(p->options, id, value);
+	case GROUP_LOG: return option_log_take(p->options, id, value);
+	case GROUP_LOOK: return option_look_take(p->options, id, value);
+	default: return take_about_option(p, id, by_letter, value);
+	}
+}
+
+static int refuse_name(enum option_match match, const char *shown, char *names, const char *near) {
+	switch (match) {
+	case MATCH_FOREIGN:
+		if (near) {
+			diag_error("%s is not in fairpar; %s", shown, near);
+		} else {
+			diag_error("%s is an option of GNU parallel that fairpar does not have", shown);
+		}
+		break;
+	case MATCH_AMBIGUOUS:
+		diag_error("%s may be %s: write the name in full", shown, names);
+		free(names);
+		break;
+	case MATCH_NEAR:
+		diag_error("unknown option %s; did you mean --%s?", shown, near);
+		break;
+	default:
+		diag_error("unknown option %s; 'fairpar -h' lists them all", shown);
+		break;
+	}
+	return -1;
+}
+
+// The value in the next word.
+static int next_value(struct parser *p, enum option_id id, const char **ret_value) {
+	if (p->at == p->argc) {
+		return fail(id, "needs a value: %s", option_table[id].arg);
+	}
+	*ret_value = p->argv[p->at++];
+	return 0;
+}
+
+// Is an optional value in the next word? As of GNU parallel's (Getopt::Long, of type ":s").
+static bool value_follows(const struct parser *p, const struct option_info *option) {
+	return option_value_may_follow(option) && p->at < p->argc && p->argv[p->at][0] != '-';
+}
+
+// --name, --name=value or --name value
+static int take_long_word(struct parser *p, const char *word) {
+	const char *name = word + 2, *value = strchr(name, '='), *near = NULL;
+	size_t len = value ? (size_t)(value++ - name) : strlen(name);
+	char *names = NULL;
+	enum option_id id;
+	enum option_match match = option_find_long(name, len, &id, &names, &near);
+	if (match != MATCH_OPTION) {
+		return refuse_name(match, diag_show(word, len + 2), names, near);
+	}
+	const struct option_info *option = &option_table[id];
+	if (value && !option_takes_value(option)) {
+		return fail(id, "takes no value ('%s')", diag_shows(word));
+	}
+	bool must_follow = option_takes_value(option) && !option_value_is_optional(option);
+	if (!value && (must_follow || value_follows(p, option)) && next_value(p, id, &value) != 0) {
+		return -1;
+	}
+	return take_option(p, id, /* by_letter */ false, value);
+}
+
+// The number behind a letter that may have one, in the same word or, as GNU parallel takes it, in the next: -l5, -l 5.
+static bool take_number(struct parser *p, const char *rest, const char **ret_value) {
+	const char *text = *rest || p->at == p->argc ? rest : p->argv[p->at];
+	size_t digits = strspn(text, "0123456789");
+	if (digits == 0 || text[digits] != '\0') {
+		return false;
+	}
+	p->at += text != rest;
+	*ret_value = text;
+	return true;
+}
+
+// -abc, -n5 or -n 5
+static int take_letters(struct parser *p, const char *word) {
+	for (const char *letter = word + 1; *letter && !p->done; ++letter) {
+		enum option_id id;
+		const char *instead;
+		enum option_match match = option_find_short(*letter, &id, &instead);
+		if (match != MATCH_OPTION) {
+			char shown[] = {'-', *letter, '\0'};
+			return refuse_name(match, diag_shows(shown), NULL, instead);
+		}
+		const char *value = NULL;
+		const struct option_info *option = &option_table[id];
+		bool takes_value = option_takes_value(option);
+		bool may_lack = option_value_may_follow(option) && *letter >= 'a'; // -i, but not -I
+		if (option_value_is_optional(option) && !option_value_may_follow(option)) {
+			takes_value = take_number(p, letter + 1, &value);
+		} else if (takes_value && letter[1]) {
+			value = letter + 1;
+		} else if (takes_value && (!may_lack || value_follows(p, option)) && next_value(p, id, &value) != 0) {
+			return -1;
+		}
+		if (take_option(p, id, /* by_letter */ true, value) != 0) {
+			return -1;
+		}
+		if (takes_value) {
+			break;
+		}
+	}
+	return 0;
+}
+
+static int take_options(struct parser *p) {
+	while (p->at < p->argc && !p->done) {
+		const char *word = p->argv[p->at];
+		if (word[0] != '-' || word[1] == '\0') {
+			break;
+		}
+		++p->at;
+		if (strcmp(word, "--") == 0) {
+			break;
+		}
+		if ((word[1] == '-' ? take_long_word : take_letters)(p, word) != 0) {
+			return -1;
+		}
+	}
+	return 0;
+}
+
+// ---- the command and its items ----
+
+// Is the word `separator`, or that with a + behind it?
+static bool is_this_separator(const char *word, const char *separator) {
+	size_t len = strlen(separator);
+	return strncmp(word, separator, len) == 0 && (word[len] == '\0' || strcmp(word + len, "+") == 0);
+}
+
+static bool is_separator(const struct parser *p, const char *word) {
+	return is_this_separator(word, p->items.arg_sep) || is_this_separator(word, p->items.arg_file_sep);
+}
+
+// One of ::: :::: :::+ ::::+ and the words up to the next one.
+static int take_group(struct parser *p) {
+	const char *separator = p->argv[p->at++];
+	int start = p->at;
+	while (p->at < p->argc && !is_separator(p, p->argv[p->at])) {
+		++p->at;
+	}
+	bool names_files = is_this_separator(separator, p->items.arg_file_sep);
+	size_t len = strlen(names_files ? p->items.arg_file_sep : p->items.arg_sep);
+	bool linked = separator[len] == '+' && p->options->nsources > 0;
+	if (!names_files) {
+		// no items, as of an unmatched ::: *.x under nullglob, are no jobs; GNU parallel turns to stdin then
+		struct source_config *source = add_source(p);
+		source->kind = FROM_ARGS;
+		source->args = p->argv + start;
+		source->nargs = (size_t)(p->at - start);
+		source->linked = linked;
+		return 0;
+	}
+	if (start == p->at) {
+		diag_error("%s needs the name of a file", separator);
+		return -1;
+	}
+	for (int i = start; i < p->at; ++i) {
+		if (add_file_source(p, p->argv[i], linked, separator) != 0) {
+			return -1;
+		}
+	}
+	return 0;
+}
+
+static int take_command(struct parser *p) {
+	struct options *o = p->options;
+	int start = p->at;
+	while (p->at < p->argc && !is_separator(p, p->argv[p->at])) {
+		++p->at;
+	}
+	o->command = p->argv + start;
+	o->ncommand = (size_t)(p->at - start);
+	while (p->at < p->argc) {
+		if (take_group(p) != 0) {
+			return -1;
+		}
+	}
+	return 0;
+}
+
+// With a manifest the words are names of its batches.
+static int take_names(struct parser *p, bool is_ended) {
+	struct options *o = p->options;
+	for (int i = p->at; i < p->argc; ++i) {
+		const char *word = p->argv[i];
+		if (is_separator(p, word)) {
+			diag_error("%s cannot be combined with -f: items belong in the manifest, under the key 'args' of a batch", word);
+			return -1;
+		}
+		if (word[0] == '-' && word[1] != '\0' && !is_ended) {
+			diag_error("'%s' behind the name of a batch: options go in front of the names (a batch of that name: behind --)",
+			           diag_shows(word));
+			return -1;
+		}
+		if (word[0] == '\0') {
+			diag_error("the name of a batch must not be empty");
+			return -1;
+		}
+	}
+	o->names = (const char *const *)p->argv + p->at;
+	o->nnames = (size_t)(p->argc - p->at);
+	return 0;
+}
+
+// ---- what must fit together ----
+
+// Decides whether stdin is a source (DESIGN §15): where nothing else gives items.
+static int settle_sources(struct parser *p) {
+	struct options *o = p->options;
+	bool is_needed = o->nsources == 0 && o->nbatch_files == 0;
+	if (o->resume == RESUME_RETRY) { // as in GNU parallel: what else is said of commands and items does not matter
+		o->ncommand = o->nsources = 0;
+		o->header = false;
+		free(o->colsep);
+		o->colsep = NULL;
+		return 0;
+	}
+	if (o->nsources == 0 && o->nbatch_files > 0 && (o->batch || o->batch_by)) {
+		diag_error("--%s has no items: beside --batch NAME=FILE, stdin is read by '--arg-file -' only",
+		           o->batch ? "batch NAME" : "batch-by");
+		return -1;
+	}
+	if (is_needed) {
+		bool is_terminal = isatty(STDIN_FILENO) == 1;
+		if (is_terminal && o->ncommand == 0) {
+			struct buf text = BUF_INIT;
+			help_concise(&text);
+			int result = write_all(STDERR_FILENO, buf_str(&text), text.len);
+			(void)result; // there is nowhere else to say so
+			buf_fini(&text);
+			return -1;
+		}
+		if (is_terminal && !o->quiet) {
+			diag_warn("reading items from the terminal: end them with Ctrl-D, or give them behind ':::'");
+		}
+		add_source(p);
+	}
+	return 0;
+}
+
+// What does nothing beside something else: taken, as GNU parallel takes it, but not in silence.
+static void settle_output(struct parser *p) {
+	struct options *o = p->options;
+	if (o->tty && !p->given[OPT_GROUP] && !p->given[OPT_LINE_BUFFER]) {
+		o->output = OUTPUT_UNGROUP; // an editor draws on the terminal
+	}
+	o->output_given = o->dry_run || o->tty || p->given[OPT_GROUP] || p->given[OPT_LINE_BUFFER] || p->given[OPT_UNGROUP];
+	if (o->dry_run) {
+		o->output = OUTPUT_GROUP; // as in GNU parallel: there is nothing but the command to write
+	}
+	if (o->output != OUTPUT_UNGROUP) {
+		return;
+	}
+	static const enum option_id idle[] = {OPT_KEEP_ORDER, OPT_TAG, OPT_TAGSTRING, OPT_COLOR_FAILED};
+	for (size_t i = 0; i < sizeof(idle) / sizeof(idle[0]); ++i) {
+		if (p->given[idle[i]] && !o->quiet) {
+			diag_warn("--%s has no effect with --ungroup", option_table[idle[i]].name);
+		}
+	}
+	o->keep_order = o->tag = false;
+	free(o->tagstring);
+	o->tagstring = NULL;
+}
+
+static int settle_blocks(struct parser *p) {
+	if (block_options_settle(p->options, p->given) != 0) {
+		return -1;
+	}
+	if (p->options->pipe == PIPE_STREAM) {
+		return claim_stdin(p, "--pipe");
+	}
+	return p->options->tee ? settle_sources(p) : 0;
+}
+
+static int settle(struct parser *p) {
+	struct options *o = p->options;
+	if (option_pairs_check(o, p->given) != 0 || option_log_check(o) != 0 || option_batches_check(o) != 0) {
+		return -1;
+	}
+	if (o->pipe ? settle_blocks(p) != 0 : settle_sources(p) != 0) {
+		return -1;
+	}
+	if (item_options_settle(o, &p->items) != 0) {
+		return -1;
+	}
+	if (o->workdir && strcmp(o->workdir, "...") == 0) {
+		o->workdir = o->own_workdir = option_own_workdir(o->tokens.name[TOKEN_SEQ]);
+		if (!o->workdir) {
+			return -1;
+		}
+	}
+	if (!o->pipe && (block_options_refuse(o) != 0 || packing_options_settle(o, p->given) != 0)) {
+		return -1;
+	}
+	settle_output(p);
+	return 0;
+}
+
+// What is said of all batches on a command line has its place in the manifest, where it can be said of each.
+static int settle_manifest(struct parser *p) {
+	struct options *o = p->options;
+	for (int id = 0; id < NOPTIONS; ++id) {
+		if (p->given[id] && !option_goes_with_manifest(&option_table[id])) {
+			return fail((enum option_id)id, "cannot be combined with -f: %s", option_table[id].instead);
+		}
+	}
+	if (option_pairs_check(o, p->given) != 0 || option_log_check(o) != 0) {
+		return -1;
+	}
+	if (!p->given[OPT_TERM_SEQ]) {
+		set_default_term_seq(o, "TERM,10000,KILL,25"); // DESIGN §15: such jobs are larger, and have more to put in order
+	}
+	settle_output(p);
+	return 0;
+}
+
+// All words are the command; ':::' in it is most likely a mistake.
+static enum mode take_sem(struct parser *p) {
+	const struct options *o = p->options;
+	if (o->manifest) {
+		diag_error("--manifest cannot be combined with a semaphore: it runs one command");
+		return MODE_ERROR;
+	}
+	for (int i = p->at; i < p->argc; ++i) {
+		if (is_separator(p, p->argv[i])) {
+			diag_error("a semaphore runs one command without items: quote '%s' if it is part of it", p->argv[i]);
+			return MODE_ERROR;
+		}
+	}
+	if (option_pairs_check(o, p->given) != 0 || option_log_check(o) != 0) {
+		return MODE_ERROR;
+	}
+	if (option_semaphore_settle(p->options, p->argv + p->at, (size_t)(p->argc - p->at)) != 0) {
+		return MODE_ERROR;
+	}
+	settle_output(p);
+	return MODE_SEM;
+}
+
+// The words behind the options, and what all of them together mean.
+static enum mode take_rest(struct parser *p) {
+	const struct options *o = p->options;
+	if (option_look_check(o, p->given, p->argc - p->at) != 0) {
+		return MODE_ERROR;
+	}
+	if (o->from_log && !o->manifest) { // with a manifest it is refused below
+		return MODE_RETELL;
+	}
+	if (o->sem.is_on) {
+		return take_sem(p);
+	}
+	if (o->sem.waits) {
+		fail(OPT_WAIT, "waits for the jobs of a semaphore: name it with --id, or add --semaphore");
+		return MODE_ERROR;
+	}
+	if (!o->manifest) {
+		if (o->check || o->list) {
+			fail(o->check ? OPT_CHECK : OPT_LIST, "needs a manifest: name it with -f FILE");
+			return MODE_ERROR;
+		}
+		return take_command(p) == 0 && settle(p) == 0 ? MODE_RUN : MODE_ERROR;
+	}
+	bool is_ended = p->at > 1 && strcmp(p->argv[p->at - 1], "--") == 0;
+	if (take_names(p, is_ended) != 0 || settle_manifest(p) != 0) {
+		return MODE_ERROR;
+	}
+	return o->check || o->list ? MODE_SHOW : MODE_RUN;
+}
+
+enum mode options_parse(struct options *ret_options, int argc, char *argv[]) {
+	*ret_options = (struct options){
+		.argv = argv,
+		.delimiter = '\n',
+		.max_long = 64,
+		.queue_mem = (size_t)64 << 20,
+		.attempts = 1,
+		.tokens = tokens_default,
+	};
+	set_default_term_seq(ret_options, "TERM,200,TERM,100,TERM,50,KILL,25");
+	struct parser p = {
+		.options = ret_options,
+		.argv = argv,
+		.argc = argc,
+		.at = argc > 0 ? 1 : 0,
+		.items = ITEM_OPTIONS_INIT,
+	};
+	ret_options->sem.is_on = argc > 0 && option_semaphore_is_called(argv[0]);
+	if (take_options(&p) != 0) {
+		return MODE_ERROR;
+	}
+	if (p.done) {
+		return MODE_EXIT;
+	}
+	return take_rest(&p);
+}
+
+void options_fini(struct options *options) {
+	for (size_t i = 0; i < options->nbatch_files; ++i) {
+		free(options->batch_files[i].name);
+	}
+	for (size_t i = 0; i < options->nsettings; ++i) {
+		free(options->settings[i].pattern);
+	}
+	free(options->batch_files);
+	free(options->settings);
+	free(options->sources);
+	free(options->then);
+	free(options->colsep);
+	free(options->delimiter_text);
+	free(options->tagstring);
+	free(options->own_workdir);
+	free(options->sem.line);
+	free(options->reports);
+	*options = (struct options){.status = options->status};
+}

@@ -1,0 +1,224 @@
+// The command line: one option table (options.def) makes struct options, --help, -h and the completions.
+
+#ifndef FAIRPAR_CLI_OPTIONS_H
+#define FAIRPAR_CLI_OPTIONS_H
+
+#include "job/halt.h"
+#include "plan/input.h"
+#include "plan/manifest.h"
+#include "plan/replacement.h"
+#include "process/child.h"
+
+#include <stdio.h>
+
+enum mode {
+	MODE_RUN,   // the command, or the manifest if there is one
+	MODE_SEM,   // a command behind a semaphore: sem_run()
+	MODE_SHOW,  // --check and --list: show_manifest()
+	MODE_RETELL, // --from-log: retell_log()
+	MODE_EXIT,  // --help, --version, --completions, --schema: printed; exit with options.status
+	MODE_ERROR, // a message was printed; exit with EXIT_TROUBLE
+};
+
+// --batch NAME=FILE
+struct batch_file {
+	char *name;         // owned
+	const char *path;   // "-" is stdin
+};
+
+enum setting { SET_WEIGHT, SET_MAX_PARALLEL, SET_PRIORITY, SET_LONG_RUNNING, SET_PREFER_FAIRNESS };
+
+// --weight B=N and its kin, in the order given; later ones win.
+struct batch_setting {
+	enum setting what;
+	char *pattern;       // batch name or glob; owned
+	long value;          // in the range of struct queue_attrs; 1 for the two that have none
+	bool used;           // set by run.c when a batch matched; see its warning at the end
+};
+
+// Semaphore mode; see option_semaphore.c.
+struct semaphore_options {
+	bool is_on;
+	bool foreground, background;     // --fg, --bg
+	bool waits;                      // --wait: there is no command
+	bool gives_up;                   // after the timeout, instead of taking it by force
+	uint64_t timeout;                // nanoseconds, 0: none
+	const char *name;                // --id
+	const char *input;               // FILE that is the command's standard input, or NULL: fairpar's own
+	char *line;                      // the command, owned
+};
+
+// What is shown while it runs.
+enum progress { PROGRESS_AUTO, PROGRESS_TTY, PROGRESS_PLAIN, PROGRESS_NONE };
+
+struct status_options {
+	bool progress_given;             // so that it wins over FAIRPAR_PROGRESS
+	enum progress progress;
+	bool progress_always;            // --progress without HOW: tty or plain
+	bool bar;
+	bool eta;                        // --eta, with
+	const char *eta_log;             // LOG, or NULL
+	long total_jobs;                 // 0: as many as are read
+	bool latest_line;
+};
+
+enum output_kind { OUTPUT_GROUP, OUTPUT_LINE_BUFFER, OUTPUT_UNGROUP };
+
+enum resume_kind {
+	RESUME_NOT,
+	RESUME_SEEN,                     // --resume: what has a row is done
+	RESUME_FAILED,                   // --resume-failed: but not what has failed
+	RESUME_RETRY,                    // --retry-failed: the commands come from the log
+};
+
+// How many records go into one job. The limits of a pack are made from it: plan/packs.h.
+struct packing {
+	bool on;             // not one record, one job
+	bool fills;          // as many as fit: -X, -m, --xargs
+	bool spreads;        // … the last ones over the slots: -X, -m
+	bool is_list;        // -m, --xargs
+	bool repeats;        // the word around {}: -X, -N, -L
+	bool joins;          // lines that end with a blank: -L, -l
+	bool inserts_none;   // -N0
+	bool exits;          // -x
+	bool by_time;        // --pack=auto: put together when a job starts; `on` is not set, `items` is the upper bound
+	bool has_max_args, has_max_replace, has_lines, has_max_lines;
+	uint32_t max_args, max_replace, lines, max_lines; // -n, -N, -L, -l as given
+	uint32_t items;      // at most, 0: no limit
+	size_t chars;        // --max-chars, 0: the default
+};
+
+struct options {
+	int status;                      // of MODE_EXIT
+	char **argv;                     // main's
+
+	// what to run
+	char **command;                  // template words, in argv; ncommand 0: each record is a command
+	size_t ncommand;
+	const char **then;               // --then, in order
+	size_t nthen;
+	const char *on_failure;          // or NULL
+	const char *shell;               // --shell, or NULL
+	struct tokens tokens;            // what replacement strings are called
+	bool quote;                      // -q
+	unsigned shell_quotes;           // --shell-quote: print the commands, quoted so many times; implies dry_run
+
+	// -f: nothing under "what to run" and "input" is set then
+	const char *manifest;            // FILE, "-" is stdin; or NULL
+	const char *const *names;        // of the batches asked for, in argv; none is all
+	size_t nnames;
+	bool check;                      // --check, or else
+	bool list;                       // --list, as
+	enum manifest_listing listing;
+
+	struct semaphore_options sem;
+
+	// input
+	struct source_config *sources;   // -a, then ::: and ::::, or stdin; feeds --batch NAME, else "default"
+	size_t nsources;
+	char delimiter;
+	char *delimiter_text;            // if it is more than a byte; else NULL
+	char *colsep;                    // translated; or NULL. With header alone a tab, as in GNU parallel
+	enum input_trim trim;            // --trim, or both sides with -C
+	bool header;
+	bool header_files;               // --header 0: sources have the names of their files
+	char csv;                        // --csv: what separates columns; or 0
+	bool link;
+	const char *end;                 // --eof, or NULL
+	bool skip_blank, skip_first;
+	bool shuffle;
+	struct packing packing;
+	const char *batch;               // --batch NAME, or NULL
+	const char *batch_by;            // or NULL
+	struct batch_file *batch_files;
+	size_t nbatch_files;
+	struct batch_setting *settings;
+	size_t nsettings;
+
+	// blocks of data
+	enum { PIPE_NOT, PIPE_STREAM, PIPE_PART } pipe; // PIPE_PART: `sources` are its files
+	uint64_t block;                  // --block: bytes
+	unsigned block_parts;            // --block -N: so many for each slot; or 0
+	const char *recstart, *recend;   // as given, or NULL
+	bool regexp, remove_rec_sep;
+	bool cat;                        // --cat or --fifo
+	bool round_robin;
+	bool tee;
+	const char *tee_file;           // of --pipe-part --tee
+	uint64_t records, lines;         // -N and -L: of a block; or 0
+	const char *header_text;         // --header with --pipe, or NULL
+
+	// scheduling
+	const char *jobs;                // -j as given, or NULL: for slots_parse() once limits are raised
+	bool fair_time;
+	bool fair_given;                 // so that it wins over the manifest's
+	unsigned max_long;
+	size_t queue_mem;                // bytes
+	uint64_t delay;                  // nanoseconds
+	bool delay_auto;                 // it adapts itself
+	const char *load;                // --load as given, or NULL
+	size_t memfree, memsuspend;      // bytes, 0: none
+	bool noswap;
+	bool interactive;                // -p
+
+	// jobs
+	uint64_t timeout;                // nanoseconds, 0: none
+	double timeout_percent;          // of the median run time, 0: none
+	unsigned attempts;               // --retries: attempts in all, at least 1; UINT_MAX: without end
+	int nice;
+	struct term_seq term_seq;        // as given, or the default: a longer one with -f
+	bool dry_run, print_commands;    // -t
+	bool show_commands;              // -v
+	bool tty;                        // -o
+	const char *workdir;             // or NULL
+	char *own_workdir;               // of --workdir ..., which is it then
+	const char *tmpdir;              // or NULL
+	const char *slot_var;            // --process-slot-var, or NULL
+
+	// output and outcome
+	enum output_kind output;
+	bool output_given;               // so that it wins over the manifest's; also by --dry-run
+	bool keep_order;
+	bool color_failed;
+	bool tag;
+	char *tagstring;                 // escapes translated, owned; or NULL: the item. Only with tag
+	struct halt halt;
+	bool halt_given;                 // so that it wins over the manifest's fail_fast
+	enum exit_scheme exit_scheme;
+	bool quiet;
+	struct status_options show;
+	const char *trace_service;       // FILE, or NULL
+
+	// joblog
+	const char *joblog;              // FILE without its "+", "-" is stdout; or NULL
+	bool joblog_append;              // +FILE
+	enum resume_kind resume;
+
+	// looking at a run
+	enum { SUMMARY_AUTO, SUMMARY_ALWAYS, SUMMARY_NEVER } summary; // never also by --quiet, unless it is given
+	bool summary_given;
+	const char *from_log;            // or NULL
+	const char **reports;            // --report: in argv
+	size_t nreports;
+	const char *trace;               // --trace: FILE, "-" is stdout; or NULL
+	bool explain;
+	const char *explained;           // which job, or NULL
+
+	// log of events
+	const char *log;                 // FILE, "-" or "fd:N"; or NULL
+	bool log_output;
+
+	// results
+	const char *results;             // --results, or NULL
+	bool files;                      // --files, with
+	bool files_nul;                  // --files0: a NUL behind each name
+};
+
+// Parses the command line. Prints its own messages: usage errors name the option, the cause and the nearest option.
+// argv is kept: it must live as long as the options. Fills *ret_options in every mode.
+enum mode options_parse(struct options *ret_options, int argc, char *argv[]);
+
+// Frees what the options own.
+void options_fini(struct options *options);
+
+#endif

@@ -1,0 +1,42 @@
+// When jobs may start, and which running ones must make room: the machine's load and memory, --delay auto, --timeout N%,
+// and a number of slots that changes.
+//
+// A worker that has taken a job waits here until the job may start: one at a time, in the order in which they came. What
+// it waits for is looked at again when a job ends and, only while one waits, once a second.
+
+#ifndef FAIRPAR_RUN_ADMISSION_H
+#define FAIRPAR_RUN_ADMISSION_H
+
+#include "job/event.h"
+#include "run/run.h"
+
+// Makes run->admission, if the options ask for any of it; `jobs` is the value of -j (borrowed). Returns 0, or -1 after a
+// message.
+int admission_open(struct run *run, const char *jobs);
+void admission_close(struct run *run);
+
+// All the following: only if run->admission is not NULL.
+
+// How long a child had to wait.
+struct admission_wait {
+	uint64_t ns;          // 0: not at all, or nobody listens
+	enum event_why why;
+};
+
+// Waits until the next child may start, the one on that slot. Returns false if the run was cut short before; `must` is for
+// children that start even then, without waiting any longer.
+bool admission_enter(struct run *run, unsigned slot, bool must, struct admission_wait *ret_wait);
+
+// The child runs: it counts in the next reading.
+void admission_started(struct run *run);
+
+// The child has ended, or has not started after all.
+void admission_leave(struct run *run, const struct result *result);
+
+// Starts nothing more. From any thread.
+void admission_stop(struct run *run);
+
+// What the event loop does for running children. Returns when to call again (now_ns() time), or TIME_NEVER.
+uint64_t admission_tick(struct run *run, uint64_t now);
+
+#endif

@@ -1,0 +1,574 @@
+// One attempt at one step of a job: its command, its environment, its child, its output.
+
+#include "run/attempt.h"
+
+#include "base/alloc.h"
+#include "base/diag.h"
+#include "base/screen.h"
+#include "plan/command.h"
+#include "plan/shell.h"
+#include "run/admission.h"
+#include "run/lineup.h"
+#include "run/shelf.h"
+#include "run/tee.h"
+#include "run/telling.h"
+#include "run/telling_log.h"
+#include "run/terminal.h"
+#include "run/watch.h"
+
+#include <errno.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+// ---- desk ----
+
+static void desk_free(void *arg) {
+	struct desk *desk = arg;
+	child_scratch_destroy(desk->scratch);
+	command_fini(&desk->command);
+	emission_fini(&desk->emission);
+	buf_fini(&desk->along.args);
+	buf_fini(&desk->along.orders);
+	buf_fini(&desk->text);
+	buf_fini(&desk->label);
+	buf_fini(&desk->vars);
+	buf_fini(&desk->path);
+	buf_fini(&desk->row);
+	buf_fini(&desk->told.tail);
+	buf_fini(&desk->told.recent);
+	free(desk->tap);
+	context_unref(desk->context);
+	free(desk->env);
+	free(desk);
+}
+
+struct desk *desk_of(struct run *run, struct worker *worker) {
+	void **kept = worker_scratch(worker, desk_free);
+	if (!*kept) {
+		struct desk *desk = NEW(struct desk);
+		desk->run = run;
+		desk->worker = worker;
+		desk->scratch = child_scratch_create();
+		*kept = desk;
+	}
+	return *kept;
+}
+
+void job_label(const struct job *job, struct buf *buf) {
+	const struct batch *batch = job->batch;
+	bool is_default = !batch->stage && strcmp(batch->name, "default") == 0;
+	if (!is_default) {
+		buf_add_escaped(buf, batch->name, strlen(batch->name), 80);
+	}
+	if (job->name) {
+		buf_printf(buf, " %s", job->name);
+	} else {
+		buf_printf(buf, "#%llu", (unsigned long long)(is_default ? job->item.seq : job->item.number));
+	}
+}
+
+const char *desk_label(struct desk *desk, const struct job *job) {
+	buf_reset(&desk->label);
+	job_label(job, &desk->label);
+	return buf_str(&desk->label);
+}
+
+static struct expansion expansion_of(const struct job *job, unsigned slot) {
+	const struct run *run = job->batch->run;
+	return (struct expansion){
+		.record = &job->record,
+		.seq = job->item.seq,
+		.slot = slot,
+		.slots = run->slots,
+		.total = run->total,
+	};
+}
+
+// ---- the environment ----
+
+enum { TAP_BYTES = 64 * 1024 };
+
+enum { NVARS = 12 }; // set for each job, see build_env()
+
+static void add_number(struct buf *buf, const char *name, uint64_t value) {
+	char digits[20];
+	size_t n = sizeof(digits);
+	do {
+		digits[--n] = (char)('0' + value % 10);
+		value /= 10;
+	} while (value > 0);
+	buf_adds(buf, name);
+	buf_add(buf, digits + n, sizeof(digits) - n);
+	buf_addc(buf, '\0');
+}
+
+static void add_text(struct buf *buf, const char *name, const char *value) {
+	buf_adds(buf, name);
+	buf_adds(buf, value);
+	buf_addc(buf, '\0');
+}
+
+// What DESIGN §8 and peers' scripts expect for each job, and the recipe's variables that differ from job to job.
+static void build_vars(struct buf *vars, const struct job *job, const struct attempt *attempt) {
+	const struct options *options = job->batch->run->options;
+	buf_reset(vars);
+	add_text(vars, "FAIRPAR_BATCH=", job->batch->name);
+	buf_adds(vars, "FAIRPAR_JOB=");
+	buf_adds(vars, job->batch->name);
+	add_number(vars, "#", job->item.number);
+	add_number(vars, "FAIRPAR_SEQ=", job->item.seq);
+	add_number(vars, "FAIRPAR_SLOT=", attempt->slot);
+	add_number(vars, "FAIRPAR_ATTEMPT=", job->attempt);
+	if (job->batch->run->telling) {
+		add_text(vars, "FAIRPAR_RUN=", telling_run(job->batch->run));
+	}
+	add_number(vars, "PARALLEL_SEQ=", job->item.seq);
+	add_number(vars, "PARALLEL_JOBSLOT=", attempt->slot);
+	add_number(vars, "PARALLEL_PID=", (uint64_t)getpid());
+	if (options->slot_var) {
+		buf_adds(vars, options->slot_var);
+		add_number(vars, "=", attempt->slot - 1);
+	}
+	if (attempt->ended) {
+		add_number(vars, "FAIRPAR_EXIT=", (uint64_t)result_code(attempt->ended));
+		add_text(vars, "FAIRPAR_OUTCOME=", outcome_name(attempt->ended->outcome));
+	}
+	struct expansion x = expansion_of(job, attempt->slot);
+	for (size_t i = 0; i < job->recipe->nvars; ++i) {
+		buf_printf(vars, "%s=", job->recipe->vars[i].name);
+		template_expand(job->recipe->vars[i].value, &x, vars);
+		buf_addc(vars, '\0');
+	}
+}
+
+static void build_env(struct desk *desk, const struct job *job, const struct attempt *attempt) {
+	const struct recipe *recipe = job->recipe;
+	struct buf *vars = &desk->vars;
+	build_vars(vars, job, attempt);
+	grow_array(&desk->env, &desk->env_cap, recipe->nenv + recipe->nvars + NVARS + 1, sizeof(*desk->env));
+	memcpy(desk->env, recipe->env, recipe->nenv * sizeof(*desk->env));
+	char **env = desk->env + recipe->nenv;
+	for (const char *at = vars->data; at < vars->data + vars->len; at += strlen(at) + 1) {
+		*env++ = (char *)at;
+	}
+	*env = NULL;
+}
+
+// ---- output ----
+
+struct drained {
+	struct run *run;
+	struct desk *desk;
+	const struct job *job;
+	bool told;                   // somebody wants to see it
+	struct spool *spool;
+	struct results *results;
+	struct emission *emission;
+};
+
+// Reads for those who want to see it, and passes it on.
+static ssize_t drain_told(const struct drained *drained, enum child_stream stream, int fd) {
+	struct desk *desk = drained->desk;
+	if (!desk->tap) {
+		desk->tap = xmalloc(TAP_BYTES);
+	}
+	ssize_t n = read(fd, desk->tap, TAP_BYTES);
+	if (n <= 0) {
+		return n;
+	}
+	telling_output(desk, drained->job, (int)stream, desk->tap, (size_t)n);
+	if (stream == STREAM_OUT && drained->emission) {
+		emission_take(drained->emission, desk->tap, (size_t)n);
+	} else if (drained->results && results_takes(drained->results, (int)stream)) {
+		results_add(drained->results, (int)stream, desk->tap, (size_t)n);
+	} else {
+		spool_add(drained->spool, (int)stream, desk->tap, (size_t)n);
+	}
+	return n;
+}
+
+static ssize_t drain_readable(void *arg, enum child_stream stream, int fd) {
+	struct drained *drained = arg;
+	ssize_t n;
+	if (drained->told) {
+		n = drain_told(drained, stream, fd);
+	} else if (stream == STREAM_OUT && drained->emission) {
+		n = emission_readable(drained->emission, fd);
+	} else if (drained->results && results_takes(drained->results, (int)stream)) {
+		n = results_readable(drained->results, (int)stream, fd);
+	} else {
+		n = spool_readable(drained->spool, (int)stream, fd);
+	}
+	if (drained->run->watch && n > 0) {
+		watch_output(drained->run);
+	}
+	if (n < 0 && errno != EAGAIN && errno != EINTR) {
+		int error = errno;
+		diag_error("cannot read the output of a job: %s", strerror(error));
+		atomic_store_relaxed(&drained->run->trouble, true);
+		errno = error;
+	}
+	return n;
+}
+
+// With --latest-line as it is shown: behind the job's tag.
+static size_t drain_last_line(void *arg, char *text, size_t size) {
+	const struct drained *drained = arg;
+	bool tagged = drained->run->options->show.latest_line;
+	return drained->spool ? spool_last_line(drained->spool, tagged, text, size) : 0;
+}
+
+void job_open_spool(struct desk *desk, struct job *job, unsigned slot) {
+	struct run *run = desk->run;
+	enum output_kind output = run->options->dry_run ? OUTPUT_GROUP : job->recipe->output;
+	if (output == OUTPUT_UNGROUP && job->batch->emits) {
+		output = OUTPUT_LINE_BUFFER; // where stdout is read, stderr is too
+	}
+	bool in_table = shelf_is_table(run);
+	if (!run->emit || job->spool || output == OUTPUT_UNGROUP || (in_table && job->item.order == 0)) {
+		return;
+	}
+	struct buf tag = BUF_INIT;
+	if (job->recipe->tag && !in_table) {
+		struct expansion x = expansion_of(job, slot);
+		struct buf raw = BUF_INIT;
+		template_expand(job->recipe->tag, &x, &raw);
+		if (isatty(STDOUT_FILENO)) {
+			buf_add_escaped(&tag, buf_str(&raw), raw.len, SIZE_MAX);
+		} else {
+			buf_add(&tag, buf_str(&raw), raw.len);
+		}
+		buf_addc(&tag, '\t');
+		buf_fini(&raw);
+	}
+	// what is no item (order 0) has no place in the order
+	struct emit_lane *lane = job->item.order ? job->batch->lane : NULL;
+	enum emit_mode mode = output == OUTPUT_LINE_BUFFER ? EMIT_LINE_BUFFER : EMIT_GROUP;
+	mode = run->options->show.latest_line && !run->options->dry_run ? EMIT_LATEST : mode;
+	job->spool = spool_open(run->emit, lane, job->item.order, mode, tag.data, tag.len);
+	buf_fini(&tag);
+}
+
+// Lets the output of a job that is the last one and alone go straight through, if nothing can take it back: there is
+// nobody whose output it could mix with or hold up.
+static void let_through(struct run *run, const struct job *job) {
+	const struct recipe *recipe = job->recipe;
+	if (!job->spool || run->options->color_failed || telling_log_is_on_stdout(run) || !atomic_load_relaxed(&run->all_read) || recipe->attempts > 1 || recipe->nthen > 0) {
+		return;
+	}
+	if (run->options->sem.is_on && !run->options->sem.foreground) {
+		return; // others like it write to the same place
+	}
+	struct pool_stat stat;
+	pool_stat(run->pool, &stat);
+	if (stat.queued == 0 && stat.running + stat.running_long == 1) {
+		spool_set_live(job->spool);
+	}
+}
+
+static void print_command(struct desk *desk) {
+	struct buf line = BUF_INIT;
+	if (isatty(STDERR_FILENO)) {
+		buf_add_escaped(&line, buf_str(&desk->text), desk->text.len, SIZE_MAX);
+	} else {
+		buf_add(&line, buf_str(&desk->text), desk->text.len);
+	}
+	buf_addc(&line, '\n');
+	if (screen_write(STDERR_FILENO, line.data, line.len) != 0) {
+		atomic_store_relaxed(&desk->run->trouble, true);
+	}
+	buf_fini(&line);
+}
+
+// As part of the job's output, before the rest of it.
+static void show_command(struct desk *desk, const struct job *job) {
+	buf_addc(&desk->text, '\n');
+	if (job->results && results_takes(job->results, 0)) {
+		results_add(job->results, 0, desk->text.data, desk->text.len);
+	} else if (job->spool) {
+		spool_add(job->spool, 0, desk->text.data, desk->text.len);
+	} else if (screen_write(STDOUT_FILENO, desk->text.data, desk->text.len) != 0) {
+		if (errno != EPIPE) {
+			diag_error("cannot write to standard output: %s", strerror(errno));
+		}
+		atomic_store_relaxed(&desk->run->trouble, true);
+	}
+	desk->text.data[--desk->text.len] = '\0';
+}
+
+// ---- the attempt ----
+
+void result_cannot_start(struct result *ret_result, int exit_code) {
+	uint64_t now = now_ns();
+	*ret_result = (struct result){.outcome = OUTCOME_SPAWN_ERROR, .exit_code = exit_code, .start = now, .end = now};
+}
+
+// Says why the job could not be started.
+static void explain(struct desk *desk, const struct job *job, const struct spawn_error *error) {
+	const char *first = desk->command.argv && desk->command.argv[0] ? desk->command.argv[0] : buf_str(&desk->text);
+	const char *label = desk_label(desk, job);
+	const char *dir = desk->context ? desk->context->cwd : job->recipe->context->cwd;
+	if (error->step == SPAWN_CHDIR && dir) {
+		diag_error("job %s: cannot start in '%s': %s", label, diag_shows(dir), strerror(error->error));
+	} else if (error->step != SPAWN_EXEC) {
+		diag_error("job %s: cannot start '%s': %s: %s", label, diag_shows(first), spawn_step_name(error->step),
+		           strerror(error->error));
+	} else if (error->error == ENOENT) {
+		diag_error("job %s: '%s': command not found", label, diag_shows(first));
+	} else {
+		diag_error("job %s: cannot start '%s': %s", label, diag_shows(first), strerror(error->error));
+	}
+}
+
+// Makes the directory, and those above it. Returns 0, or -1 with errno.
+static int make_dirs(char *path) {
+	for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+		*slash = '\0';
+		int result = mkdir(path, 0777);
+		*slash = '/';
+		if (result != 0 && errno != EEXIST) {
+			return -1;
+		}
+	}
+	return mkdir(path, 0777) == 0 || errno == EEXIST ? 0 : -1;
+}
+
+// The job's own directory, if it has one. Returns 0, or -1 after a message.
+static int enter_workdir(struct desk *desk, const struct job *job, unsigned slot) {
+	const struct recipe *recipe = job->recipe;
+	context_unref(desk->context);
+	desk->context = NULL;
+	if (!recipe->workdir) {
+		return 0;
+	}
+	struct expansion x = expansion_of(job, slot);
+	struct buf dir = BUF_INIT;
+	template_expand(recipe->workdir, &x, &dir);
+	int result = dir.len > 0 && access(dir.data, F_OK) != 0 ? make_dirs(dir.data) : 0;
+	if (result != 0) {
+		diag_error("job %s: cannot make the directory '%s': %s", desk_label(desk, job), diag_shows(dir.data),
+		           strerror(errno));
+	} else {
+		desk->context = context_derive(recipe->context, dir.len > 0 ? dir.data : NULL, /* umask */ -1, /* nice */ 0);
+	}
+	buf_fini(&dir);
+	return result;
+}
+
+// A semaphore's command has fairpar's own standard input, as with GNU parallel.
+static int stdin_of(const struct run *run) {
+	return run->options->sem.is_on && !run->options->tty ? STDIN_FILENO : terminal_fd(run);
+}
+
+// A child that is about to run.
+struct starting {
+	struct desk *desk;
+	const struct job *job;
+	const struct attempt *attempt;
+};
+
+static void child_waits(void *arg) {
+	const struct starting *starting = arg;
+	telling_memory(starting->desk, starting->job, /* waits */ true);
+}
+
+static void child_started(void *arg, pid_t pid, uint64_t start) {
+	const struct starting *starting = arg;
+	struct run *run = starting->desk->run;
+	if (run->admission && !starting->attempt->cleanup) {
+		admission_started(run);
+	}
+	if (run->telling) {
+		telling_memory(starting->desk, starting->job, /* waits */ false);
+		telling_job_start(starting->desk, starting->job, (int)pid, start);
+	}
+}
+
+static void run_child(struct desk *desk, const struct job *job, const struct attempt *attempt,
+                      struct result *ret_result) {
+	struct run *run = desk->run;
+	const struct recipe *recipe = job->recipe;
+	struct drained drained = {
+		.run = run, .desk = desk, .job = job, .spool = job->spool, .results = job->results, .emission = attempt->emission,
+		.told = telling_wants(run, TELL_OUTPUT),
+	};
+	struct drain drain = {.readable = drain_readable, .last_line = drain_last_line, .arg = &drained};
+	struct starting starting = {.desk = desk, .job = job, .attempt = attempt};
+	struct child_config config = {
+		.path = desk->command.path,
+		.argv = desk->command.argv,
+		.env = desk->env,
+		.context = desk->context ? desk->context : recipe->context,
+		.stdin_fd = stdin_of(run),
+		.drain = job->spool || job->results ? &drain : NULL,
+		.timeout = recipe->timeout,
+		.memory = recipe->memory,
+		.label = buf_str(&desk->label),
+		// the guardian of a semaphore's command holds the semaphore until that has ended
+		.forks = desk->command.by_shell || run->options->sem.is_on,
+		.own_group = true,
+		.foreground = terminal_fd(run) >= 0 && terminal_is_ours(run),
+		.cleanup = attempt->cleanup,
+		.unlink_path = job->makes_product && !attempt->ended ? job_product(job, attempt->slot, &desk->path) : NULL,
+		.scratch = desk->scratch,
+		.started = run->telling || (run->admission && !attempt->cleanup) ? child_started : NULL,
+		.waits = run->telling ? child_waits : NULL,
+		.started_arg = &starting,
+	};
+	struct block_input input;
+	if (job->block && block_connect(&input, run, job->block, &config) != 0) {
+		result_cannot_start(ret_result, 126);
+		return;
+	}
+	if (run->tee && tee_connect(run->tee, job->item.number, &config) != 0) {
+		result_cannot_start(ret_result, 126);
+		return;
+	}
+	struct spawn_error error;
+	bool is_raw = !config.drain || terminal_fd(run) >= 0; // it writes to the terminal itself
+	if (is_raw) {
+		screen_enter(STDERR_FILENO);
+	}
+	bool watched = run->telling && job->spool && recipe->output == OUTPUT_LINE_BUFFER;
+	if (watched) {
+		spool_watch(job->spool, &desk->told.recent);
+	}
+	child_run(run->children, &config, ret_result, &error);
+	if (watched) {
+		spool_watch(job->spool, NULL);
+	}
+	if (run->telling) {
+		telling_memory(desk, job, /* waits */ false);
+	}
+	if (run->tee) {
+		tee_disconnect(run->tee, &config);
+	}
+	if (config.foreground) {
+		terminal_take_back(run, ret_result);
+	}
+	if (is_raw) {
+		screen_leave(STDERR_FILENO, -1);
+	}
+	if (ret_result->outcome == OUTCOME_SPAWN_ERROR) {
+		explain(desk, job, &error);
+	}
+}
+
+uint64_t job_sent(const struct job *job) {
+	const struct tee *tee = job->batch->run->tee;
+	return tee ? tee_sent(tee, job->item.number) : job->block ? block_sent(job->block) : 0;
+}
+
+const char *job_product(const struct job *job, unsigned slot, struct buf *path) {
+	const struct recipe *recipe = job->recipe;
+	struct expansion x = expansion_of(job, slot);
+	struct buf name = BUF_INIT;
+	template_expand(recipe->creates, &x, &name);
+	const char *dir = recipe->context->cwd ? recipe->context->cwd : "";
+	buf_reset(path);
+	if (buf_str(&name)[0] != '/') {
+		buf_printf(path, "%s/", dir[0] == '/' ? "" : job->batch->run->cwd);
+		buf_printf(path, "%s%s", dir, dir[0] ? "/" : "");
+	}
+	buf_adds(path, buf_str(&name));
+	buf_fini(&name);
+	return buf_str(path);
+}
+
+// Waits until the child may start, and runs it.
+static void admit_child(struct desk *desk, const struct job *job, const struct attempt *attempt,
+                        struct result *ret_result) {
+	struct run *run = desk->run;
+	*ret_result = (struct result){.outcome = OUTCOME_CANCELLED};
+	struct admission_wait wait = {.ns = 0};
+	if (!admission_enter(run, attempt->slot, /* must */ attempt->ended != NULL, &wait)) {
+		return;
+	}
+	if (wait.ns > 0) {
+		telling_admitted(desk, wait.why, wait.ns);
+	}
+	bool asks = run->options->interactive && !attempt->ended;
+	if (!asks || terminal_confirm(run, buf_str(&desk->text))) {
+		let_through(run, job);
+		run_child(desk, job, attempt, ret_result);
+	}
+	admission_leave(run, ret_result);
+}
+
+// Tells once, where commands are only looked at, who knows GNU parallel why an item has no quotes inside quotes.
+static void explain_quotes(struct run *run, const struct template *template, const struct expansion *x) {
+	if (!template || run->options->quiet || run->manifest || atomic_load_relaxed(&run->quotes_explained) ||
+	    !template_spells_otherwise(template, x)) {
+		return;
+	}
+	if (!atomic_exchange_explicit(&run->quotes_explained, true, memory_order_relaxed)) {
+		diag_note("an item stands inside quotes of the command, so it is spelled for these; GNU parallel would add quotes of its own, "
+		          "see fairpar-parallel(7)");
+	}
+}
+
+// --shell-quote: what a shell reads as the text.
+static void quote_text(struct desk *desk, unsigned times) {
+	for (; times > 0; --times) {
+		struct buf quoted = BUF_INIT;
+		shell_quote(&quoted, buf_str(&desk->text), desk->text.len);
+		buf_fini(&desk->text);
+		desk->text = quoted;
+	}
+}
+
+void attempt_run(struct desk *desk, struct job *job, const struct attempt *attempt, struct result *ret_result) {
+	struct run *run = desk->run;
+	struct expansion x = expansion_of(job, attempt->slot);
+	*ret_result = (struct result){.outcome = OUTCOME_OK};
+	if (run->telling) {
+		telling_attempt(desk);
+	}
+	job_open_spool(desk, job, attempt->slot);
+	buf_reset(&desk->text);
+	command_text(attempt->template, &x, &job->recipe->by, &desk->text);
+	if (run->options->dry_run) {
+		explain_quotes(run, attempt->template, &x);
+		quote_text(desk, run->options->shell_quotes);
+		if (run->options->print_commands) {
+			print_command(desk);
+		}
+		buf_addc(&desk->text, '\n');
+		spool_add(job->spool, 0, desk->text.data, desk->text.len);
+		return;
+	}
+	if (run->shelf && shelf_begin(desk, job, attempt->slot) != 0) {
+		result_cannot_start(ret_result, 126);
+		return;
+	}
+	lineup_wait(run, attempt->slot);
+	if (run->options->print_commands) {
+		print_command(desk);
+	}
+	if (!run->options->interactive) {
+		lineup_pass(run, attempt->slot);
+	}
+	if (run->options->show_commands) {
+		show_command(desk, job);
+	}
+	if (enter_workdir(desk, job, attempt->slot) != 0) {
+		result_cannot_start(ret_result, 126);
+		return;
+	}
+	if (command_build(&desk->command, attempt->template, &x, &job->recipe->by) != 0) {
+		struct spawn_error error = {.step = SPAWN_EXEC, .error = errno};
+		result_cannot_start(ret_result, error.error == ENOENT ? 127 : 126);
+		explain(desk, job, &error);
+		return;
+	}
+	desk_label(desk, job);
+	buf_addc(&desk->label, ' ');
+	buf_add(&desk->label, buf_str(&desk->text), desk->text.len);
+	build_env(desk, job, attempt);
+	if (run->admission && !attempt->cleanup) {
+		admit_child(desk, job, attempt, ret_result);
+		return;
+	}
+	let_through(run, job);
+	run_child(desk, job, attempt, ret_result);
+}

@@ -1,0 +1,112 @@
+// One attempt at one step of a job: its command, its environment, its child, its output.
+
+#ifndef FAIRPAR_RUN_ATTEMPT_H
+#define FAIRPAR_RUN_ATTEMPT_H
+
+#include "job/event.h"
+#include "output/results.h"
+#include "run/blockfeed.h"
+#include "run/emission.h"
+#include "run/parcel.h"
+
+// A job that has begun.
+struct job {
+	struct batch *batch;
+	const struct recipe *recipe;
+	struct item item;
+	struct record record;
+	struct block *block;       // of --pipe: its standard input; or NULL
+	const char *reason;        // item.bad: why
+	const char *name;          // of what is no item ("finally"), or NULL
+	enum event_role role;
+	bool makes_product;        // what it creates was not there when it began
+	unsigned step;             // 0: the command; n: the nth of recipe->then
+	unsigned attempt;          // of this step, from 1
+	uint64_t start;            // of its first step's last attempt, now_ns() time; 0 before
+	uint64_t along;            // items that went along with it (--pack=auto): their arguments are in `record`
+	bool cut;                  // what should have followed was cut off with the run
+	struct spool *spool;       // of all its output; NULL if it is ungrouped
+	struct results *results;   // takes its output instead (--results), or NULL
+	char *owned;               // its own copy of the record, once it has left the worker; else NULL
+	// for who listens
+	uint64_t queued;           // when this attempt was queued, now_ns() time; 0: it was not, or nobody listens
+	uint64_t pause;            // of the time since, nanoseconds that it had to wait before its next attempt
+	uint64_t from;             // seq of the job that emitted the item, or 0
+	enum event_next told;      // what the end of the attempt before was told to be followed by, and could not be
+};
+
+// What is told of the running attempt.
+struct told {
+	bool started;              // that it has
+	uint64_t queued;           // as of then
+	uint64_t memory_since;     // when it began to wait for memory; 0: it did not, or no longer does
+	struct buf recent;         // of a job that writes line by line: what it wrote last
+	uint64_t admission;        // of that, nanoseconds that it waited to be let in
+	enum event_why admission_why;
+	uint64_t out_bytes, err_bytes;
+	struct buf tail;           // last lines of its output, if it failed for good
+};
+
+// What goes along with an item, while the pool's lock is held; see autopack.c.
+struct along {
+	uint64_t n, most;          // items; those that may be
+	struct record record;      // of all; its bytes are in `args`
+	size_t size;               // bytes by packs_measure()
+	struct buf args;
+	struct buf orders;         // item.order of all but the first, where there is an order
+};
+
+// What a worker keeps from job to job.
+struct desk {
+	struct run *run;
+	struct worker *worker;
+	struct child_scratch *scratch;
+	struct command command;
+	char *tap;                 // READ_BYTES for what is told of output, once needed
+	struct buf text;           // the command for people
+	struct buf label;
+	struct buf vars;           // the variables of the job's environment, NUL behind each
+	struct buf row;            // scratch: the command of its row in the joblog
+	struct buf path;           // of what the job creates
+	struct context *context;   // of a job in a directory of its own, or NULL
+	char **env;
+	size_t env_cap;
+	struct emission emission;  // of the running job
+	struct along along;        // with run->packs
+	struct job failed;         // the job that work_failed() is called for
+	struct result failed_result;
+	struct told told;
+};
+
+// The worker's desk, made when it is first asked for.
+struct desk *desk_of(struct run *run, struct worker *worker);
+
+// Appends how messages call the job: "BATCH#7", "#7" in the default batch, or "BATCH finally".
+void job_label(const struct job *job, struct buf *buf);
+// The same as a string: borrowed from the desk until the next label.
+const char *desk_label(struct desk *desk, const struct job *job);
+
+// Opens the job's spool, with its tag, before its first attempt.
+void job_open_spool(struct desk *desk, struct job *job, unsigned slot);
+
+// Fills in the result of a job that never ran.
+void result_cannot_start(struct result *ret_result, int exit_code);
+
+// Bytes of data that the job was given on its standard input (--pipe).
+uint64_t job_sent(const struct job *job);
+
+// The absolute path that the recipe says the job creates; put into `path` and borrowed from it.
+const char *job_product(const struct job *job, unsigned slot, struct buf *path);
+
+struct attempt {
+	const struct template *template; // NULL: the record is the command
+	unsigned slot;
+	const struct result *ended;      // what an on-failure command is told of, or NULL
+	struct emission *emission;       // takes the lines of its stdout, or NULL
+	bool cleanup;                    // a `finally`: also after a cancel
+};
+
+// Makes one attempt and waits for its end.
+void attempt_run(struct desk *desk, struct job *job, const struct attempt *attempt, struct result *ret_result);
+
+#endif

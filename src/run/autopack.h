@@ -1,0 +1,21 @@
+// Packing by time (--pack=auto): which items go along with one that begins, and how long they have taken.
+
+#ifndef FAIRPAR_RUN_AUTOPACK_H
+#define FAIRPAR_RUN_AUTOPACK_H
+
+#include "run/attempt.h"
+
+// What is known of the items of a batch; freed with free().
+struct autopack *autopack_create(void);
+
+// work_type.pack of items: as many as take 200 ms by what is known, within run->packs.
+bool autopack_take(struct worker *worker, struct queue *queue, const struct pack_view *view, const void *data, size_t size);
+
+// Gives to the job that begins on this worker the items that autopack_take() has taken for it. They are the worker's
+// until its next job.
+void autopack_adopt(struct desk *desk, struct job *job);
+
+// Notes what the job's first attempt has taken.
+void autopack_note(const struct job *job, const struct result *result);
+
+#endif

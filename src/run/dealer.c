@@ -1,0 +1,389 @@
+// Data that goes to running jobs as it comes, through the pipes that are their standard inputs: --round-robin, --tee.
+//
+// Small portions (records, -N) are added to the one that waits, as far as a pipe would hold them: so they are dealt
+// evenly, however late a job starts or its worker wakes.
+
+#include "run/dealer.h"
+
+#include "base/alloc.h"
+#include "base/atomic.h"
+#include "base/diag.h"
+#include "base/list.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+enum { WAITING_BYTES = 64 * 1024 }; // of small portions for one job: what a pipe holds (pipe(7))
+
+struct portion {
+	atomic_uint refs;
+	int fd;               // of a file that holds the bytes, or -1
+	struct buf bytes;     // else they are here
+	uint64_t size;
+	bool is_for_all;
+};
+
+// What of a portion is a job's.
+struct share {
+	struct portion *portion; // or NULL
+	uint64_t start, at;
+};
+
+struct hand {
+	struct list link;     // of dealer->turns until it has left; guarded by the dealer's lock
+	struct hand *older;   // the event loop's list of all
+	bool wakes;           // the event loop's own: it is to be woken
+	struct dealer *dealer;
+	struct pour pour;
+	bool asked;           // the next three are its worker's own: it was told to wait for the eventfd
+	uint64_t sent;
+	struct share mine;    // is being poured
+	struct share next;    // this and what follows is guarded by the lock
+	bool waiting;         // wants a write to the eventfd
+	bool gone;
+};
+
+struct dealer {
+	struct run *run;
+	struct hand *newest;  // the event loop's own
+	mutex lock;           // guards what follows
+	struct list turns;    // who has waited longest is first
+	unsigned readers;
+	bool hungry;          // the event loop has a portion that there was no room for
+	bool ended;
+	struct share *left;   // by jobs that read no more
+	size_t nleft, left_cap;
+};
+
+struct dealer *dealer_create(struct run *run) {
+	struct dealer *dealer = NEW(struct dealer);
+	dealer->run = run;
+	mutex_init(&dealer->lock);
+	list_init(&dealer->turns);
+	return dealer;
+}
+
+void dealer_destroy(struct dealer *dealer) {
+	for (struct hand *hand = dealer->newest, *older; hand; hand = older) {
+		older = hand->older;
+		hand_leave(hand);
+		close(hand->pour.more_fd);
+		free(hand);
+	}
+	for (size_t i = 0; i < dealer->nleft; ++i) {
+		portion_unref(dealer->left[i].portion);
+	}
+	free(dealer->left);
+	mutex_fini(&dealer->lock);
+	free(dealer);
+}
+
+// ---- portions ----
+
+struct portion *portion_of_fd(int fd, uint64_t size) {
+	struct portion *portion = NEW(struct portion);
+	atomic_init(&portion->refs, 1);
+	portion->fd = fd;
+	portion->size = size;
+	return portion;
+}
+
+struct portion *portion_of_bytes(struct buf *bytes) {
+	struct portion *portion = portion_of_fd(-1, bytes->len);
+	portion->bytes = *bytes;
+	*bytes = (struct buf)BUF_INIT;
+	return portion;
+}
+
+void portion_unref(struct portion *portion) {
+	// release and acquire: who frees it comes behind all that others did with it
+	if (atomic_fetch_sub_explicit(&portion->refs, 1, memory_order_acq_rel) > 1) {
+		return;
+	}
+	if (portion->fd >= 0) {
+		close(portion->fd);
+	}
+	buf_fini(&portion->bytes);
+	free(portion);
+}
+
+static void share_drop(struct share *share) {
+	if (share->portion) {
+		portion_unref(share->portion);
+		share->portion = NULL;
+	}
+}
+
+// ---- dealing ----
+
+static ssize_t pour_share(void *arg, int fd);
+
+static void pour_closed(void *arg) {
+	hand_leave(arg);
+}
+
+static void wake(const struct hand *hand) {
+	uint64_t one = 1;
+	ssize_t n = write(hand->pour.more_fd, &one, sizeof(one));
+	verify(n == sizeof(one)); // a counter that is far from full
+}
+
+struct hand *dealer_add(struct dealer *dealer) {
+	int fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (fd < 0) {
+		return NULL;
+	}
+	struct hand *hand = NEW(struct hand);
+	hand->dealer = dealer;
+	hand->pour = (struct pour){.writable = pour_share, .closed = pour_closed, .arg = hand, .more_fd = fd};
+	hand->older = dealer->newest;
+	dealer->newest = hand;
+	mutex_lock(&dealer->lock);
+	list_push_back(&dealer->turns, &hand->link);
+	++dealer->readers;
+	mutex_unlock(&dealer->lock);
+	return hand;
+}
+
+unsigned dealer_readers(struct dealer *dealer) {
+	mutex_lock(&dealer->lock);
+	unsigned readers = dealer->readers;
+	mutex_unlock(&dealer->lock);
+	return readers;
+}
+
+void dealer_give(struct dealer *dealer, struct hand *hand, struct portion *portion) {
+	mutex_lock(&dealer->lock);
+	verify(!hand->next.portion && !hand->gone); // its job was not started yet
+	hand->next = (struct share){.portion = portion};
+	mutex_unlock(&dealer->lock);
+}
+
+// True if what waits for the job is not full, so that the bytes can be added to it.
+static bool can_add(const struct hand *hand, const struct portion *portion, uint64_t size) {
+	const struct portion *waits = hand->next.portion;
+	return waits->fd < 0 && portion->fd < 0 && size <= SMALL_PORTION && waits->bytes.len + size <= WAITING_BYTES
+	       && !waits->is_for_all;
+}
+
+static bool has_room(const struct hand *hand, const struct portion *portion, uint64_t size) {
+	return !hand->next.portion || can_add(hand, portion, size);
+}
+
+// Whose turn it is, or NULL.
+static struct hand *find_hand(struct dealer *dealer, const struct portion *portion, uint64_t size, bool in_order) {
+	list_for_each(&dealer->turns, at) {
+		struct hand *hand = list_entry(at, struct hand, link);
+		if (has_room(hand, portion, size)) {
+			return hand;
+		}
+		if (in_order) {
+			break;
+		}
+	}
+	return NULL;
+}
+
+// The hand gets it, and is last from now on. Returns true if it is to be woken.
+static bool put(struct dealer *dealer, struct hand *hand, const struct share *share) {
+	struct portion *portion = share->portion;
+	if (hand->next.portion) {
+		struct portion *waits = hand->next.portion;
+		buf_add(&waits->bytes, portion->bytes.data + share->at, portion->bytes.len - (size_t)share->at);
+		waits->size = waits->bytes.len;
+		portion_unref(portion);
+	} else {
+		hand->next = *share;
+	}
+	list_remove(&hand->link);
+	list_push_back(&dealer->turns, &hand->link);
+	bool wakes = hand->waiting;
+	hand->waiting = false;
+	return wakes;
+}
+
+static enum deal deal_share(struct dealer *dealer, const struct share *share, bool in_order) {
+	mutex_lock(&dealer->lock);
+	bool nobody = dealer->readers == 0;
+	struct hand *hand = find_hand(dealer, share->portion, share->portion->size - share->at, in_order);
+	bool wakes = hand && put(dealer, hand, share);
+	dealer->hungry = !hand && !nobody;
+	mutex_unlock(&dealer->lock);
+	if (wakes) {
+		wake(hand);
+	}
+	return nobody ? DEAL_NOBODY : hand ? DEAL_OK : DEAL_FULL;
+}
+
+enum deal dealer_deal(struct dealer *dealer, struct portion *portion, uint64_t skip, bool in_order) {
+	if (portion->size == skip) {
+		portion_unref(portion);
+		return DEAL_OK;
+	}
+	return deal_share(dealer, &(struct share){.portion = portion, .start = skip, .at = skip}, in_order);
+}
+
+enum deal dealer_deal_all(struct dealer *dealer, struct portion *portion) {
+	bool room = true;
+	mutex_lock(&dealer->lock);
+	unsigned readers = dealer->readers;
+	list_for_each(&dealer->turns, at) {
+		room = room && !list_entry(at, struct hand, link)->next.portion;
+	}
+	dealer->hungry = !room;
+	if (room && readers > 0) {
+		atomic_store_relaxed(&portion->refs, readers); // nobody else has it yet
+		portion->is_for_all = true;
+		list_for_each(&dealer->turns, at) {
+			struct hand *hand = list_entry(at, struct hand, link);
+			hand->next = (struct share){.portion = portion};
+			hand->wakes = hand->waiting;
+			hand->waiting = false;
+		}
+	}
+	mutex_unlock(&dealer->lock);
+	for (struct hand *hand = dealer->newest; hand; hand = hand->older) {
+		if (hand->wakes) {
+			hand->wakes = false;
+			wake(hand);
+		}
+	}
+	return readers == 0 ? DEAL_NOBODY : room ? DEAL_OK : DEAL_FULL;
+}
+
+enum deal dealer_deal_left(struct dealer *dealer) {
+	enum deal deal = DEAL_OK;
+	while (deal == DEAL_OK) {
+		mutex_lock(&dealer->lock);
+		struct share share = {.portion = NULL};
+		if (dealer->nleft > 0) {
+			share = dealer->left[--dealer->nleft];
+		}
+		mutex_unlock(&dealer->lock);
+		if (!share.portion) {
+			return DEAL_OK;
+		}
+		deal = deal_share(dealer, &share, /* in_order */ false);
+		if (deal != DEAL_OK) {
+			mutex_lock(&dealer->lock);
+			grow_array(&dealer->left, &dealer->left_cap, dealer->nleft + 1, sizeof(*dealer->left));
+			dealer->left[dealer->nleft++] = share;
+			mutex_unlock(&dealer->lock);
+		}
+	}
+	return deal;
+}
+
+void dealer_end(struct dealer *dealer) {
+	mutex_lock(&dealer->lock);
+	bool ended = dealer->ended;
+	dealer->ended = true;
+	mutex_unlock(&dealer->lock);
+	// who does not wait finds a count in an eventfd that it no longer looks at
+	for (struct hand *hand = ended ? NULL : dealer->newest; hand; hand = hand->older) {
+		wake(hand);
+	}
+}
+
+// ---- pouring ----
+
+// Takes what waits. Returns false with errno: 0 at the end, ENODATA if there will be more.
+static bool take_next(struct hand *hand) {
+	struct dealer *dealer = hand->dealer;
+	mutex_lock(&dealer->lock);
+	hand->mine = hand->next;
+	hand->next.portion = NULL;
+	bool taken = hand->mine.portion;
+	bool ended = dealer->ended;
+	hand->waiting = !taken && !ended;
+	bool hungry = taken && dealer->hungry;
+	dealer->hungry = dealer->hungry && !taken;
+	mutex_unlock(&dealer->lock);
+	if (hungry) {
+		run_wake(dealer->run);
+	}
+	errno = ended ? 0 : ENODATA;
+	return taken;
+}
+
+static ssize_t pour_file(const struct share *share, int fd, size_t want) {
+	off_t at = (off_t)share->at;
+	ssize_t n = splice(share->portion->fd, &at, fd, NULL, want, SPLICE_F_NONBLOCK | SPLICE_F_MOVE);
+	if (n < 0 && errno == EINVAL) { // a file system that does not know it
+		char bytes[16 * 1024];
+		n = pread(share->portion->fd, bytes, want < sizeof(bytes) ? want : sizeof(bytes), (off_t)share->at);
+		n = n > 0 ? write(fd, bytes, (size_t)n) : n;
+	}
+	return n;
+}
+
+static ssize_t pour_share(void *arg, int fd) {
+	struct hand *hand = arg;
+	struct share *share = &hand->mine;
+	uint64_t count;
+	if (hand->asked && read(hand->pour.more_fd, &count, sizeof(count)) < 0 && errno != EAGAIN) {
+		return -1;
+	}
+	hand->asked = false;
+	if (!share->portion && !take_next(hand)) {
+		hand->asked = errno == ENODATA;
+		return hand->asked ? -1 : 0;
+	}
+	const struct portion *portion = share->portion;
+	uint64_t left = portion->size - share->at;
+	size_t want = left < SSIZE_MAX ? (size_t)left : SSIZE_MAX;
+	ssize_t n = portion->fd < 0 ? write(fd, portion->bytes.data + share->at, want) : pour_file(share, fd, want);
+	if (n == 0 || (n < 0 && errno != EAGAIN && errno != EPIPE && errno != EINTR)) {
+		diag_error("cannot pass data on to a job: %s", n == 0 ? "it has become less" : strerror(errno));
+		atomic_store_relaxed(&hand->dealer->run->trouble, true);
+	}
+	share->at += n > 0 ? (uint64_t)n : 0;
+	hand->sent += n > 0 ? (uint64_t)n : 0;
+	if (share->at == portion->size) {
+		share_drop(share);
+	}
+	return n;
+}
+
+const struct pour *hand_pour(struct hand *hand) {
+	return &hand->pour;
+}
+
+uint64_t hand_sent(const struct hand *hand) {
+	return hand->sent;
+}
+
+// Puts down what nobody has seen any of, for others. The lock is held. Returns true if there was such.
+static bool put_down(struct dealer *dealer, struct share *share) {
+	if (!share->portion || share->at > share->start || dealer->ended || share->portion->is_for_all) {
+		return false;
+	}
+	grow_array(&dealer->left, &dealer->left_cap, dealer->nleft + 1, sizeof(*dealer->left));
+	dealer->left[dealer->nleft++] = *share;
+	share->portion = NULL;
+	return true;
+}
+
+void hand_leave(struct hand *hand) {
+	struct dealer *dealer = hand->dealer;
+	bool wakes = false;
+	mutex_lock(&dealer->lock);
+	if (!hand->gone) {
+		hand->gone = true;
+		list_remove(&hand->link);
+		--dealer->readers;
+		wakes = dealer->hungry || dealer->readers == 0;
+		dealer->hungry = false;
+		wakes = put_down(dealer, &hand->mine) || wakes;
+		wakes = put_down(dealer, &hand->next) || wakes;
+	}
+	mutex_unlock(&dealer->lock);
+	share_drop(&hand->mine);
+	share_drop(&hand->next);
+	if (wakes) {
+		run_wake(dealer->run);
+	}
+}

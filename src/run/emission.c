@@ -1,0 +1,99 @@
+// The lines that a job writes to its stdout, as items of a batch.
+
+#include "run/emission.h"
+
+#include "base/alloc.h"
+#include "run/work.h"
+
+#include <unistd.h>
+
+enum { READ_BYTES = 64 * 1024 };
+
+void emission_begin(struct emission *emission, struct worker *worker, struct queue *queue, uint64_t from, bool hold) {
+	struct batch *batch = queue_user(queue);
+	emission->parcel.queue = queue;
+	emission->parcel.batch = batch;
+	emission->parcel.from = from;
+	emission->worker = worker;
+	emission->hold = hold;
+	emission->flags = WORK_LOCAL; // counts for the worker's own queue only
+	emission->closed = false;
+	emission->n = emission->bytes = 0;
+	emission->cutter.delimiter = '\n';
+	cutter_reset(&emission->cutter);
+}
+
+static void submit(struct emission *emission) {
+	// nested work is never refused for room; what is refused was counted
+	emission->closed |= parcel_submit(&emission->parcel, emission->worker, emission->flags) == SUBMIT_CLOSED;
+}
+
+static void add_item(struct emission *emission, const struct record *record, const char *bad) {
+	if (parcel_is_full(&emission->parcel)) {
+		submit(emission);
+	}
+	++emission->n;
+	parcel_add(&emission->parcel, record, 0, bad);
+}
+
+void emission_add(struct emission *emission, const char *text) {
+	add_item(emission, &(struct record){.args = text, .size = strlen(text) + 1, .nargs = 1}, NULL);
+}
+
+static void add_lines(struct emission *emission) {
+	struct line line;
+	while (cutter_next(&emission->cutter, &line) && !emission->closed) {
+		// of a bad one its beginning, as a string
+		size_t size = line.bad ? strlen(line.text) + 1 : line.len + 1;
+		add_item(emission, &(struct record){.args = line.text, .size = size, .nargs = 1}, line.bad);
+	}
+}
+
+ssize_t emission_readable(struct emission *emission, int fd) {
+	if (emission->hold) {
+		ssize_t n = read(fd, buf_reserve(&emission->held, READ_BYTES), READ_BYTES);
+		emission->held.len += n > 0 ? (size_t)n : 0;
+		emission->bytes += n > 0 ? (uint64_t)n : 0;
+		return n;
+	}
+	size_t room;
+	char *at = cutter_room(&emission->cutter, &room);
+	ssize_t n = read(fd, at, room);
+	if (n > 0) {
+		emission->bytes += (uint64_t)n;
+		cutter_added(&emission->cutter, (size_t)n);
+		add_lines(emission);
+		submit(emission); // while the job goes on
+	}
+	return n;
+}
+
+void emission_take(struct emission *emission, const char *mem, size_t len) {
+	emission->bytes += len;
+	if (emission->hold) {
+		buf_add(&emission->held, mem, len);
+		return;
+	}
+	cutter_add(&emission->cutter, mem, len);
+	add_lines(emission);
+	submit(emission);
+}
+
+void emission_end(struct emission *emission, bool keep) {
+	if (keep) {
+		cutter_add(&emission->cutter, buf_str(&emission->held), emission->held.len);
+	}
+	if (keep || !emission->hold) {
+		cutter_end(&emission->cutter);
+		add_lines(emission);
+		submit(emission);
+	}
+	buf_reset(&emission->held);
+	emission->parcel.queue = NULL;
+}
+
+void emission_fini(struct emission *emission) {
+	cutter_fini(&emission->cutter);
+	buf_fini(&emission->held);
+	buf_fini(&emission->parcel.bytes);
+}

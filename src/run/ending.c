@@ -1,0 +1,119 @@
+// What is said at the end of a run: the summary, and the one last line.
+//
+// A summary costs lines that somebody has to read, so what is known anyway is left out: the jobs of a single batch on the
+// command line are the run, and its last line says how many failed; a single job that failed has just shown its output.
+
+#include "run/ending.h"
+
+#include "base/alloc.h"
+#include "base/colour.h"
+#include "base/diag.h"
+#include "base/io.h"
+#include "report/summary.h"
+#include "run/telling.h"
+
+#include <sys/ioctl.h>
+
+struct ending {
+	struct story *story;
+};
+
+static bool is_quiet(const struct options *options) {
+	return options->summary == SUMMARY_NEVER || (options->quiet && options->summary != SUMMARY_ALWAYS);
+}
+
+void ending_listen(struct run *run) {
+	const struct options *options = run->options;
+	if (is_quiet(options) || options->sem.is_on) {
+		return;
+	}
+	run->ending = NEW(struct ending);
+	run->ending->story = story_new();
+	telling_listen(run, story_tell, run->ending->story, /* wants */ 0);
+}
+
+void ending_close(struct run *run) {
+	if (run->ending) {
+		story_free(run->ending->story);
+		free(run->ending);
+		run->ending = NULL;
+	}
+}
+
+// ---- the summary ----
+
+static unsigned width_of(int fd) {
+	struct winsize size;
+	return ioctl(fd, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+}
+
+static void add(struct buf *buf, const struct story *story, int fd, bool table) {
+	struct summary_form form = {.width = width_of(fd), .colour = colour_wanted(fd), .table = table};
+	summary_add(buf, story, &form);
+}
+
+void ending_add_story(struct buf *buf, const struct story *story, int fd) {
+	add(buf, story, fd, /* table */ true);
+}
+
+static void print_summary(const struct run *run) {
+	const struct options *options = run->options;
+	struct story *story = run->ending->story;
+	story_finish(story, story->last);
+	const struct story_batch *total = &story->total;
+	uint64_t jobs = total->ok + total->failed + total->cancelled + total->skipped;
+	bool always = options->summary == SUMMARY_ALWAYS || run->manifest, is_terminal = isatty(STDERR_FILENO) == 1;
+	bool many = story->nbatches > 1, failed = total->failed > 0 && jobs > 1;
+	if (!always && !failed && !(many && is_terminal)) {
+		return;
+	}
+	struct buf text = BUF_INIT;
+	add(&text, story, STDERR_FILENO, always || many || is_terminal);
+	diag_text(buf_str(&text), text.len);
+	buf_fini(&text);
+}
+
+// ---- the last line ----
+
+static void add_clause(struct buf *line, const char *unit, uint64_t n, const char *what) {
+	if (n > 0) {
+		buf_printf(line, "%s%s%llu %s", line->len > 0 ? "; " : unit, line->len > 0 ? "" : ": ", (unsigned long long)n, what);
+	}
+}
+
+// How many jobs failed, and which, and what else keeps a run from being plainly done. With --pack=auto it counts items
+// (DESIGN §15).
+static void print_last_line(const struct run *run) {
+	const struct tally *tally = &run->tally;
+	struct buf line = BUF_INIT;
+	bool is_packed = run->options->packing.by_time;
+	const char *unit = is_packed ? "items" : "jobs";
+	uint64_t jobs = tally->failed + run->allowed, failed = jobs + run->along.failed;
+	uint64_t cancelled = tally->cancelled + run->along.cancelled;
+	uint64_t known = tally->ok + run->along.ok + failed + cancelled + tally->skipped;
+	if (failed > 0) {
+		buf_printf(&line, "%llu of %llu %s failed: %s", (unsigned long long)failed, (unsigned long long)known, unit,
+		           buf_str(&run->failures));
+	}
+	if (jobs > run->nfailures) {
+		buf_printf(&line, " and %llu more%s", (unsigned long long)(jobs - run->nfailures), is_packed ? " processes" : "");
+	}
+	add_clause(&line, unit, run->allowed, "allowed to");
+	add_clause(&line, unit, tally->skipped, "skipped");
+	add_clause(&line, unit, cancelled, "cancelled");
+	add_clause(&line, unit, run->current, "up to date");
+	add_clause(&line, unit, run->resumed, "done before");
+	if (line.len > 0) {
+		diag_note("%s", line.data);
+	}
+	buf_fini(&line);
+}
+
+void ending_print(struct run *run) {
+	if (run->ending) {
+		print_summary(run);
+	}
+	if (!run->options->quiet) {
+		print_last_line(run);
+	}
+}

@@ -1,0 +1,24 @@
+// What is said at the end of a run: the summary, and the one last line.
+
+#ifndef FAIRPAR_RUN_ENDING_H
+#define FAIRPAR_RUN_ENDING_H
+
+#include "report/story.h"
+#include "run/run.h"
+
+struct ending;
+
+// Listens for what a summary would say, if there may be one. With run->manifest and run->slots; before telling_begin().
+void ending_listen(struct run *run);
+
+// Prints the summary and the last line, as they are due. After telling_end().
+void ending_print(struct run *run);
+
+// Frees run->ending, or does nothing.
+void ending_close(struct run *run);
+
+// Appends the whole summary of a finished story, for that descriptor: as wide as its terminal, and with colours if it
+// takes them.
+void ending_add_story(struct buf *buf, const struct story *story, int fd);
+
+#endif

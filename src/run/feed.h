@@ -1,0 +1,30 @@
+// From inputs to batches: reads records just ahead of need, gives them their numbers, and queues them.
+
+#ifndef FAIRPAR_RUN_FEED_H
+#define FAIRPAR_RUN_FEED_H
+
+#include "base/list.h"
+#include "run/run.h"
+
+enum { FEED_LOW_BYTES = 32 * 1024 }; // queued bytes of a batch at which the pool asks for more
+
+// Opens all inputs of the command line, reads the header if there is one, and parses the templates that need its names.
+// Returns 0, or -1 after a message.
+int feeds_open(struct run *run);
+
+// Begins to feed a batch of the manifest with its own items, from `source` or, with NULL, from stage_next(). When all
+// are queued stage_fed() is called. Returns 0, or -1 after a message.
+int feeds_add_stage(struct run *run, struct stage *stage, const struct source_config *source, char delimiter);
+
+// Moves records from the inputs that have some into queues that want some; never blocks. Returns true if it should be
+// called again at once (it stops now and then, so that signals are answered).
+bool feeds_fill(struct run *run);
+
+// The next descriptor to poll for input, from *at = NULL on; -1 when there are no more.
+int feeds_poll_fd(struct run *run, const struct list **at);
+
+// Takes no more input; closes what is open.
+void feeds_stop(struct run *run);
+void feeds_close(struct run *run);
+
+#endif

@@ -1,0 +1,39 @@
+// What of a run is kept for the next one: the joblog, and what --resume and its kin take from it.
+
+#ifndef FAIRPAR_RUN_LEDGER_H
+#define FAIRPAR_RUN_LEDGER_H
+
+#include "run/attempt.h"
+
+struct ledger;
+
+// Reads and opens the joblog as the options say; run->ledger stays NULL if they say nothing of it. Returns 0, or -1
+// after a message. Once run->emit is there.
+int ledger_open(struct run *run);
+
+// Before a run without manifest opens its inputs: with --retry-failed these are the commands of the log. Returns the
+// source, which the ledger owns, or NULL.
+const struct source_config *ledger_source(const struct run *run);
+
+// The number of the item that is the nth of the run (from 1): n, or with --retry-failed the one that the log says.
+uint64_t ledger_seq(const struct run *run, uint64_t n);
+
+// True if the item need not run, for the log says that it is done: it is counted as such. From any thread.
+bool ledger_is_done(struct run *run, const struct recipe *recipe, const struct record *record, uint64_t seq);
+
+// How many that were.
+uint64_t ledger_done(const struct run *run);
+
+// Logs the end of a job that was not cut off. `received`: bytes of its output. With `spool`, right before
+// spool_finish(): the row comes when what is in there was written. Returns false if it is to be logged behind
+// spool_finish(), without the spool.
+bool ledger_add(struct desk *desk, const struct job *job, unsigned slot, const struct result *result,
+                uint64_t received, struct spool *spool);
+
+// emit's config.written(): these rows may be put into the log. `arg` is the run.
+void ledger_written(void *arg, const char *rows, size_t len);
+
+// Says what could not be written. After the last job, before the output is closed.
+void ledger_close(struct run *run);
+
+#endif

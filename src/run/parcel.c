@@ -1,0 +1,141 @@
+// Items on their way to one queue, numbered and submitted together.
+
+#include "run/parcel.h"
+
+#include "base/alloc.h"
+#include "run/ledger.h"
+#include "run/shelf.h"
+#include "run/stages.h"
+#include "run/telling.h"
+#include "run/watch.h"
+#include "run/work.h"
+
+// The joblog says that the item is done. What emits is never taken as done: what it emits must come again.
+static bool is_done(struct batch *batch, const struct record *record, const struct item *item) {
+	struct run *run = batch->run;
+	if (!run->ledger || batch->emits) {
+		return false;
+	}
+	struct record bare = *record;
+	if (run->blocks) {
+		bare.size = strlen(bare.args) + 1; // without where the block is
+	}
+	if (!ledger_is_done(run, batch->recipes[item->recipe], &bare, item->seq)) {
+		return false;
+	}
+	if (batch->lane) {
+		emit_skip(run->emit, batch->lane, item->order);
+	}
+	return true;
+}
+
+void parcel_add(struct parcel *parcel, const struct record *record, unsigned recipe, const char *bad) {
+	struct batch *batch = parcel->batch;
+	struct item item = {
+		// relaxed: numbers only have to differ, and what they count is handed over by the pool
+		.seq = ledger_seq(batch->run, atomic_add_relaxed(&batch->run->seq, 1) + 1),
+		.number = atomic_add_relaxed(queue_keep(parcel->queue), 1) + 1,
+		.order = atomic_add_relaxed(&batch->order, 1) + 1,
+		.nargs = record->nargs,
+		.recipe = recipe & (INT32_MAX >> 1),
+		.bad = bad != NULL,
+		.stamped = batch->news != NULL,
+	};
+	if (batch->run->shelf) {
+		shelf_head(batch->run, record);
+	}
+	if (!bad && is_done(batch, record, &item)) {
+		return;
+	}
+	struct buf *bytes = &parcel->bytes;
+	while (bytes->len % 8 != 0) {
+		buf_addc(bytes, '\0');
+	}
+	size_t at = bytes->len;
+	buf_add(bytes, &item, sizeof(item));
+	if (batch->news) {
+		struct stamp stamp = {.queued = now_ns(), .from = parcel->from};
+		buf_add(bytes, &stamp, sizeof(stamp));
+	}
+	buf_add(bytes, record->args, record->size);
+	if (bad) {
+		buf_add(bytes, bad, strlen(bad) + 1);
+	}
+	bool packs = batch->run->packs && !bad;
+	if (packs) {
+		buf_add(bytes, &parcel->measured, sizeof(parcel->measured));
+	}
+	parcel->items[parcel->n].at = at;
+	parcel->items[parcel->n].flags = packs ? WORK_PACKS : 0;
+	parcel->items[parcel->n].size = bytes->len - at;
+	parcel->items[parcel->n].number = item.number;
+	parcel->items[parcel->n].width = recipe == 0 ? batch->width : batch->recipes[recipe]->width;
+	++parcel->n;
+}
+
+void parcel_count_lost(struct batch *batch, uint64_t n) {
+	struct run *run = batch->run;
+	bool skipped = batch->stage && stage_is_skipped(batch->stage);
+	mutex_lock(&run->lock);
+	*(skipped ? &run->tally.skipped : &run->tally.cancelled) += n;
+	mutex_unlock(&run->lock);
+	if (batch->news && n > 0) {
+		telling_lost(batch, skipped ? OUTCOME_SKIPPED : OUTCOME_CANCELLED, n);
+	}
+	if (batch->stage && !skipped && n > 0 && !stage_has_failed(batch->stage)) {
+		stage_job_failed(batch->stage, &(struct result){.outcome = OUTCOME_CANCELLED});
+	}
+}
+
+static void count_total(struct run *run, uint64_t n) {
+	mutex_lock(&run->lock);
+	run->tally.total += n;
+	mutex_unlock(&run->lock);
+}
+
+// The numbers that were given to them are nobody's.
+static void drop_all(struct parcel *parcel) {
+	struct batch *batch = parcel->batch;
+	for (size_t i = 0; batch->lane && i < parcel->n; ++i) {
+		struct item item;
+		memcpy(&item, parcel->bytes.data + parcel->items[i].at, sizeof(item));
+		emit_skip(batch->run->emit, batch->lane, item.order);
+	}
+	parcel_count_lost(batch, parcel->n);
+}
+
+enum submit_status parcel_submit(struct parcel *parcel, struct worker *from, unsigned flags) {
+	struct work works[PARCEL_ITEMS];
+	struct run *run = parcel->batch->run;
+	if (parcel->n == 0) {
+		return SUBMIT_OK;
+	}
+	count_total(run, parcel->n - parcel->counted);
+	if (run->watch) {
+		watch_queued(run, parcel->batch, parcel->n - parcel->counted);
+	}
+	parcel->counted = parcel->n;
+	if (parcel->batch->news) {
+		telling_batch_start(parcel->batch);
+	}
+	for (size_t i = 0; i < parcel->n; ++i) {
+		works[i] = (struct work){
+			.type = &work_item,
+			.data = parcel->bytes.data + parcel->items[i].at,
+			.size = parcel->items[i].size,
+			.flags = flags | parcel->items[i].flags,
+			.id = parcel->items[i].number,
+			.width = parcel->items[i].width,
+		};
+	}
+	enum submit_status status = pool_submit(run->pool, parcel->queue, from, works, parcel->n);
+	if (status == SUBMIT_FULL) {
+		return status;
+	}
+	if (status == SUBMIT_CLOSED) {
+		drop_all(parcel);
+	}
+	parcel->n = parcel->counted = 0;
+	buf_reset(&parcel->bytes);
+	return status;
+}

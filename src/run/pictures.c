@@ -1,0 +1,209 @@
+// The pictures of a run, made from its log: --report and --trace.
+//
+// The log is read twice: first for the story and for how many attempts there are, then to draw. So what is held in memory
+// does not grow with the run.
+
+#include "run/pictures.h"
+
+#include "base/alloc.h"
+#include "base/diag.h"
+#include "base/io.h"
+#include "base/whole.h"
+#include "report/chrome.h"
+#include "report/eventread.h"
+#include "report/page.h"
+#include "report/svg.h"
+
+#include <errno.h>
+
+// What hears the log: the first time the story, and the second time what draws.
+struct drawing {
+	const char *name;          // of the log
+	struct story *story;
+	struct survey survey;
+	struct attempts attempts;  // of the reading that goes on
+	struct palette palette;
+	struct timeline timeline;
+	struct rows rows;
+	struct chrome *chrome;     // or NULL
+};
+
+bool pictures_wanted(const struct options *options) {
+	return options->nreports > 0 || options->trace;
+}
+
+static bool is_stdout(const char *path) {
+	return strcmp(path, "-") == 0 || strcmp(path, "-.html") == 0 || strcmp(path, "-.svg") == 0;
+}
+
+// ---- files ----
+
+static int check_file(const char *path) {
+	if (!is_stdout(path) && whole_check(path) != 0) {
+		diag_error("cannot write '%s': %s", diag_shows(path), strerror(errno));
+		return -1;
+	}
+	return 0;
+}
+
+int pictures_check(const struct options *options) {
+	int result = 0;
+	for (size_t i = 0; i < options->nreports; ++i) {
+		result = check_file(options->reports[i]) == 0 ? result : -1;
+	}
+	return options->trace && check_file(options->trace) != 0 ? -1 : result;
+}
+
+// Where a picture goes.
+struct target {
+	const char *path;
+	struct whole *file;        // NULL: stdout
+	int error;                 // of stdout
+};
+
+static int target_open(struct target *target, const char *path) {
+	*target = (struct target){.path = path};
+	if (is_stdout(path) || (target->file = whole_open(path))) {
+		return 0;
+	}
+	diag_error("cannot write '%s': %s", diag_shows(path), strerror(errno));
+	return -1;
+}
+
+static void target_write(void *arg, const char *text, size_t len) {
+	struct target *target = arg;
+	if (target->file) {
+		whole_write(target->file, text, len);
+	} else if (!target->error && write_all(STDOUT_FILENO, text, len) != 0) {
+		target->error = errno;
+	}
+}
+
+static int target_close(struct target *target, bool keep) {
+	int error = target->file ? (whole_close(target->file, keep) != 0 ? errno : 0) : target->error;
+	if (!error) {
+		return 0;
+	}
+	if (target->file || error != EPIPE) { // a reader who has seen enough is no mistake
+		diag_error("cannot write '%s': %s", target->file ? diag_shows(target->path) : "standard output", strerror(error));
+	}
+	return -1;
+}
+
+// ---- the two readings ----
+
+static void hear_first(void *arg, const struct event *event) {
+	struct drawing *drawing = arg;
+	story_tell(drawing->story, event);
+	attempts_tell(&drawing->attempts, event);
+}
+
+static void hear_second(void *arg, const struct event *event) {
+	struct drawing *drawing = arg;
+	attempts_tell(&drawing->attempts, event);
+	if (drawing->chrome) {
+		chrome_tell(drawing->chrome, event);
+	}
+}
+
+static void draw_attempt(void *arg, const struct attempt *attempt) {
+	struct drawing *drawing = arg;
+	timeline_add(&drawing->timeline, attempt);
+	rows_add(&drawing->rows, attempt);
+}
+
+// `speak` is for one of the readings: it would say the same twice.
+static int read_log(struct drawing *drawing, int fd, event_fn *hear, bool speak) {
+	struct buf messages = BUF_INIT;
+	int result = eventread(fd, drawing->name, hear, drawing, &messages);
+	if (speak && messages.len > 0 && write_all(STDERR_FILENO, messages.data, messages.len) != 0) {
+		result = -1;
+	}
+	buf_fini(&messages);
+	return result;
+}
+
+// ---- drawing ----
+
+static bool ends_in(const char *path, const char *ending) {
+	size_t len = strlen(path), ending_len = strlen(ending);
+	return len >= ending_len && strcmp(path + len - ending_len, ending) == 0;
+}
+
+static int write_report(struct drawing *drawing, const char *path) {
+	struct target target;
+	if (target_open(&target, path) != 0) {
+		return -1;
+	}
+	struct buf text = BUF_INIT;
+	if (ends_in(path, ".svg")) {
+		svg_draw(&text, &drawing->timeline, SVG_FILE);
+	} else {
+		page_draw(&text, &drawing->timeline, &drawing->rows);
+	}
+	target_write(&target, text.data, text.len);
+	buf_fini(&text);
+	return target_close(&target, true);
+}
+
+// The second reading, the trace on its way. Returns 0, or -1 after a message.
+static int draw(struct drawing *drawing, const struct attempts *all, const struct options *options, int fd) {
+	struct target trace = {0};
+	bool tracing = options->trace && target_open(&trace, options->trace) == 0;
+	int result = options->trace && !tracing ? -1 : 0;
+	if (tracing) {
+		drawing->chrome = chrome_new(&drawing->palette, &drawing->survey, all, target_write, &trace);
+	}
+	drawing->attempts = (struct attempts){.fn = draw_attempt, .arg = drawing};
+	bool read = read_log(drawing, fd, hear_second, false) == 0;
+	attempts_finish(&drawing->attempts, drawing->attempts.last);
+	if (tracing) {
+		chrome_finish(drawing->chrome);
+		result = target_close(&trace, read) == 0 ? result : -1;
+	}
+	if (!read) {
+		diag_error("cannot read '%s' again: it has changed", diag_shows(drawing->name));
+		return -1;
+	}
+	for (size_t i = 0; i < options->nreports; ++i) {
+		result = write_report(drawing, options->reports[i]) == 0 ? result : -1;
+	}
+	return result;
+}
+
+int pictures_draw(const struct options *options, int fd, const char *name, bool said) {
+	struct drawing drawing = {.name = name, .story = story_new()};
+	drawing.attempts = (struct attempts){.fn = survey_add, .arg = &drawing.survey};
+	int result = read_log(&drawing, fd, hear_first, !said);
+	uint64_t last = drawing.attempts.last;
+	attempts_finish(&drawing.attempts, last);
+	if (result == 0) {
+		struct attempts all = drawing.attempts;
+		story_finish(drawing.story, last);
+		palette_init(&drawing.palette, drawing.story);
+		timeline_init(&drawing.timeline, &drawing.palette, &drawing.survey, &all);
+		rows_init(&drawing.rows, &drawing.palette, &drawing.survey);
+		result = draw(&drawing, &all, options, fd);
+		rows_fini(&drawing.rows);
+		timeline_fini(&drawing.timeline);
+		palette_fini(&drawing.palette);
+	}
+	story_free(drawing.story);
+	return result;
+}
+
+int pictures_spool(int fd, const char *dir) {
+	char mem[64 * 1024];
+	int copy = tmpfile_open(dir);
+	ssize_t n = 1;
+	while (copy >= 0 && n != 0) {
+		n = read(fd, mem, sizeof(mem));
+		if ((n < 0 && errno != EINTR) || (n > 0 && write_all(copy, mem, (size_t)n) != 0)) {
+			int error = errno;
+			close(copy);
+			errno = error;
+			return -1;
+		}
+	}
+	return copy;
+}

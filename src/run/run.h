@@ -1,0 +1,155 @@
+// The run as its files see it: run.c (composition and event loop), feed.c and stages.c (input into batches), work.c and
+// its kin (the life of a job on a worker). Nothing else includes this header.
+
+#ifndef FAIRPAR_RUN_RUN_H
+#define FAIRPAR_RUN_RUN_H
+
+#include "base/atomic.h"
+#include "base/buf.h"
+#include "base/sync.h"
+#include "cli/options.h"
+#include "engine/pool.h"
+#include "job/halt.h"
+#include "output/emit.h"
+#include "plan/manifest.h"
+#include "process/child.h"
+#include "report/trace.h"
+#include "run/recipe.h"
+
+struct admission;
+struct autopack;
+struct blockfeed;
+struct ending;
+struct explaining;
+struct feeds;
+struct ledger;
+struct shelf;
+struct later;
+struct products;
+struct stage;
+struct stages;
+struct telling;
+struct telling_log;
+struct news;
+struct tee;
+struct terminal;
+struct watch;
+
+// A batch: its queue's user. Counted: the queue has a reference until the event loop has seen that it was removed, and so
+// has whoever holds the queue open, for a run that is cut short removes queues at once.
+struct batch {
+	struct run *run;
+	atomic_int refs;
+	struct stage *stage;       // of the manifest; NULL: its items come from the command line's input
+	const struct recipe *const *recipes; // by item.recipe
+	struct batch *next_dead;
+	unsigned width;            // slots of an item of the first recipe, also before there is one
+	char *name;                // owned
+	struct queue *emits;       // gets the lines of its jobs' stdout as items, or NULL
+	bool allow_failure;        // a failed job is only reported
+	struct emit_lane *lane;    // its order of output, or NULL without --keep-order
+	atomic_uint_least64_t order; // items given an order so far
+	struct news *news;         // for who listens; NULL if nobody does (telling.h)
+	struct autopack *autopack; // of --pack=auto, or NULL
+};
+
+enum { FAILURES_NAMED = 20 };  // failed jobs named in the last line (issue text and DESIGN §8)
+
+struct run {
+	const struct options *options;
+	struct context *context;   // what fairpar was started with; borrowed from main
+	const char *cwd;           // owned; with a manifest
+	struct manifest *manifest; // or NULL
+	struct halt halt;          // --halt, or what the manifest says
+	struct recipe recipe;      // of the command line
+	const struct recipe *recipes[1];
+	struct template *batch_by; // or NULL
+	unsigned slots;
+	unsigned long nofile;      // the limit of descriptors
+	bool fair_time;            // slot-time is shared, not turns
+	struct pool *pool;
+	struct admission *admission; // or NULL: nothing to wait for
+	struct lineup *lineup;     // of -t and -p, or NULL
+	struct terminal *terminal; // of -o and -p, or NULL
+	struct watch *watch;       // the status line, or NULL
+	struct children *children;
+	struct emit *emit;         // NULL if all is ungrouped
+	struct trace *trace;       // --trace-service, or NULL
+	struct ending *ending;     // or NULL: no summary
+	struct explaining *explaining; // --explain, or NULL
+	struct telling *telling;   // or NULL: nobody listens
+	struct telling_log *log;   // of --log and what is made from a log, or NULL
+	const struct pack_limits *packs; // of --pack=auto, or NULL: items go alone, or were packed as they were read
+	struct feeds *feeds;
+	struct blockfeed *blocks;  // of --pipe and --pipe-part, or NULL
+	struct tee *tee;           // of --tee in their place, or NULL
+	struct stages *stages;     // of the manifest, or NULL
+	struct products *products; // of a manifest's jobs, or NULL
+	struct later *later;       // jobs that wait for their next attempt
+	struct ledger *ledger;     // --joblog, or NULL
+	struct shelf *shelf;       // --results or --files, or NULL
+	const char *temp_dir;      // for spilled items and held output
+	struct source_config *file_sources; // of --batch NAME=FILE
+	atomic_uint_least64_t seq; // {#} of the item that came last
+	atomic_bool quotes_explained; // --dry-run: the hint was given
+	uint64_t total;            // items of all inputs, where all were read before the first job; else 0
+
+	// what happened so far
+	mutex lock;                // guards tally to dead, and batch.autopack
+	struct tally tally;
+	uint64_t allowed;          // failed jobs of batches that may fail; not in the tally
+	uint64_t current;          // jobs that had nothing to do, for what they create was there; part of tally.ok
+	uint64_t resumed;          // jobs that the joblog says are done; known at the end, in no other count
+	struct { uint64_t ok, failed, cancelled; } along; // --pack=auto: items of a process beyond its first, in no other count
+	bool halted;               // the halt was met
+	struct result halted_by;
+	struct buf failures;       // "#3 (exit 1), A#7 (signal 9)", up to FAILURES_NAMED
+	size_t nfailures;          // named there
+
+	struct batch *dead;        // batches whose queues were removed, for the event loop to let go of
+	atomic_bool all_read;      // every input was read to its end
+
+	// told to the event loop, with a write to wake_fd
+	int wake_fd;
+	atomic_bool idle;          // the pool's last call
+	atomic_bool halt_now;      // end the running jobs
+	atomic_bool output_failed; // output could not be written, for output_error
+	atomic_int output_error;   // errno, or 0
+	atomic_bool trouble;       // something was lost or could not be done: exit EXIT_TROUBLE
+
+	// the event loop's own
+	int signal_fd;
+	int signal;                // that ends the run, or 0
+	bool killing;              // a second one came
+	bool stopping;             // no input any more, nothing new is started
+	bool terminating;          // running jobs are being ended
+	uint64_t start;            // of the run, now_ns() time
+	struct pollfd *fds;        // scratch
+	size_t fds_cap;
+};
+
+// Does what the options say, from the first record to the exit status.
+int run_all(const struct options *options, struct context *context);
+
+// Wakes the event loop. From any thread.
+void run_wake(struct run *run);
+
+// Waits until the descriptor can be read. Returns false if a signal ends the run first.
+bool run_wait_input(struct run *run, int fd);
+
+// Parses the templates of the command line, for the columns of these names. Returns 0, or -1 after a message.
+int run_parse_templates(struct run *run, const struct names *names);
+
+// True if a template of the command line says how many items there are.
+bool run_needs_total(const struct run *run);
+
+// A batch of that name with one reference, to become its queue's user. Its lane is opened when it has.
+struct batch *batch_new(struct run *run, const char *name);
+void batch_open_lane(struct batch *batch);
+struct batch *batch_ref(struct batch *batch);
+void batch_unref(struct batch *batch);
+
+// The attributes that the options give to a batch of that name, over those in *attrs; later settings win.
+void batch_override(const struct run *run, const char *name, struct queue_attrs *attrs);
+
+#endif

@@ -1,0 +1,41 @@
+// Puts the output of jobs where the user wants it instead of stdout: --results and --files.
+
+#ifndef FAIRPAR_RUN_SHELF_H
+#define FAIRPAR_RUN_SHELF_H
+
+#include "run/attempt.h"
+
+struct shelf;
+
+// Does what the options say: opens the file of a table. run->shelf stays NULL if they say nothing. Returns 0, or -1
+// after a message. Before run->emit is made.
+int shelf_open(struct run *run);
+
+// What run->emit writes to: the table, or else stdout.
+int shelf_fd(const struct run *run);
+
+// True if rows of a table take the place of output.
+bool shelf_is_table(const struct run *run);
+
+// The words for messages about what shelf_fd() is.
+const char *shelf_name(const struct run *run);
+
+// Parses the path, for columns of these names. Returns 0, or -1 after a message.
+int shelf_parse(struct run *run, const struct names *names);
+
+// From now on jobs are packed of items like this one.
+void shelf_note_item(struct run *run, const struct record *record);
+
+// The table's first line, once: before the first item is queued, which may be this one.
+void shelf_head(struct run *run, const struct record *record);
+
+// Opens what takes the job's output, before its first attempt. Returns 0, or -1 after a message.
+int shelf_begin(struct desk *desk, struct job *job, unsigned slot);
+
+// The job has ended, or with `result` NULL was cut off; its spool is still open. `received`: bytes of its output.
+void shelf_end(struct run *run, struct job *job, unsigned slot, const struct result *result, uint64_t received);
+
+// After run->emit was closed.
+void shelf_close(struct run *run);
+
+#endif

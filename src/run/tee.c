@@ -1,0 +1,168 @@
+// The data of --tee: all of it to every job. With --pipe, stdin as it comes; with --pipe-part, a file.
+
+#include "run/tee.h"
+
+#include "base/alloc.h"
+#include "base/diag.h"
+#include "run/dealer.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <unistd.h>
+
+enum { TEE_BYTES = 128 * 1024 }; // of a portion: two for each job are kept at most, and all have the same
+
+struct tee {
+	struct run *run;
+	const char *path;        // of --pipe-part, or NULL
+	struct dealer *dealer;   // of --pipe
+	struct hand **hands;     // by number of the job, less 1
+	uint64_t nhands;
+	bool flowing;
+	bool ended;              // the data has
+	struct portion *undealt; // what was read and is to be dealt out next, or NULL
+};
+
+struct tee *tee_open(struct run *run) {
+	const struct options *options = run->options;
+	struct tee *tee = NEW(struct tee);
+	tee->run = run;
+	if (options->pipe == PIPE_STREAM) {
+		tee->dealer = dealer_create(run);
+		return tee;
+	}
+	tee->path = options->tee_file;
+	struct child_config config;
+	if (tee_connect(tee, 0, &config) != 0) { // fails before the first job, not with each
+		free(tee);
+		return NULL;
+	}
+	tee_disconnect(tee, &config);
+	return tee;
+}
+
+void tee_close(struct tee *tee) {
+	if (tee->undealt) {
+		portion_unref(tee->undealt);
+	}
+	if (tee->dealer) {
+		dealer_destroy(tee->dealer);
+	}
+	free(tee->hands);
+	free(tee);
+}
+
+int tee_expect(struct tee *tee, uint64_t jobs) {
+	if (!tee->dealer) {
+		return 0;
+	}
+	if (jobs > tee->run->slots) {
+		diag_error("--tee runs all jobs at once, and they are %llu, but --jobs %s allows %u: take --jobs 0, or --pipe-part with a file",
+		           (unsigned long long)jobs, tee->run->options->jobs ? tee->run->options->jobs : "0", tee->run->slots);
+		return -1;
+	}
+	tee->hands = xcalloc(jobs > 0 ? (size_t)jobs : 1, sizeof(*tee->hands)); // jobs: at most the slots
+	for (; tee->nhands < jobs; ++tee->nhands) {
+		tee->hands[tee->nhands] = dealer_add(tee->dealer);
+		if (!tee->hands[tee->nhands]) {
+			diag_error("--tee: cannot connect %llu jobs: %s", (unsigned long long)jobs, strerror(errno));
+			return -1;
+		}
+	}
+	return 0;
+}
+
+void tee_begin(struct tee *tee, uint64_t jobs) {
+	for (uint64_t i = jobs; i < tee->nhands; ++i) { // items that are none, such as {uniq} leaves out
+		hand_leave(tee->hands[i]);
+	}
+	tee->flowing = true;
+	run_wake(tee->run);
+}
+
+// Reads a portion. Returns TEE_AGAIN if there is one.
+static enum tee_status read_portion(struct tee *tee) {
+	struct pollfd in = {.fd = STDIN_FILENO, .events = POLLIN};
+	int ready = poll(&in, 1, 0);
+	if (ready <= 0) {
+		return ready == 0 ? TEE_WAIT : TEE_AGAIN;
+	}
+	struct buf bytes = BUF_INIT;
+	ssize_t n = read(STDIN_FILENO, buf_reserve(&bytes, TEE_BYTES), TEE_BYTES);
+	if (n > 0) {
+		bytes.len = (size_t)n;
+		tee->undealt = portion_of_bytes(&bytes);
+		return TEE_AGAIN;
+	}
+	int error = n < 0 ? errno : 0;
+	buf_fini(&bytes);
+	if (error == EINTR || error == EAGAIN) {
+		return error == EINTR ? TEE_AGAIN : TEE_WAIT;
+	}
+	tee->ended = true;
+	if (error) {
+		diag_error("cannot read the standard input: %s", strerror(error));
+	}
+	return error ? TEE_ERROR : TEE_AGAIN;
+}
+
+enum tee_status tee_step(struct tee *tee) {
+	if (!tee->flowing) {
+		return TEE_FULL;
+	}
+	if (tee->ended || !tee->dealer || dealer_readers(tee->dealer) == 0) {
+		tee->ended = true;
+		tee_stop(tee);
+		return TEE_END;
+	}
+	if (!tee->undealt) {
+		enum tee_status status = read_portion(tee);
+		if (!tee->undealt) {
+			return status;
+		}
+	}
+	switch (dealer_deal_all(tee->dealer, tee->undealt)) {
+	case DEAL_FULL: return TEE_FULL;
+	case DEAL_NOBODY: return TEE_AGAIN;
+	case DEAL_OK: break;
+	}
+	tee->undealt = NULL;
+	return TEE_AGAIN;
+}
+
+void tee_stop(struct tee *tee) {
+	if (tee->dealer) {
+		dealer_end(tee->dealer);
+	}
+}
+
+int tee_connect(struct tee *tee, uint64_t job, struct child_config *config) {
+	if (tee->dealer) {
+		config->pour = hand_pour(tee->hands[job - 1]);
+		return 0;
+	}
+	config->stdin_fd = open(tee->path, O_RDONLY | O_CLOEXEC);
+	if (config->stdin_fd < 0) {
+		diag_error("cannot open '%s': %s", diag_shows(tee->path), strerror(errno));
+		return -1;
+	}
+	return 0;
+}
+
+void tee_disconnect(struct tee *tee, struct child_config *config) {
+	if (!tee->dealer) {
+		close(config->stdin_fd);
+		config->stdin_fd = -1;
+	}
+}
+
+uint64_t tee_sent(const struct tee *tee, uint64_t job) {
+	return tee->dealer ? hand_sent(tee->hands[job - 1]) : 0;
+}
+
+void tee_leave(struct tee *tee, uint64_t job) {
+	if (tee->dealer) {
+		hand_leave(tee->hands[job - 1]);
+	}
+}

@@ -1,0 +1,618 @@
+// Tells what happens in the run to all who listen: the log, the story, the status line.
+
+#include "run/telling.h"
+
+#include "base/alloc.h"
+#include "base/diag.h"
+#include "process/memory.h"
+#include "run/stages.h"
+#include "run/telling_log.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/random.h>
+#include <time.h>
+#include <unistd.h>
+
+#ifndef FAIRPAR_VERSION
+#define FAIRPAR_VERSION "unknown"
+#endif
+
+enum {
+	LISTENERS = 8,
+	FEW_TAILS = 20,        // as many failures as a summary shows
+	TAIL_LINES = 10,
+	TAIL_BYTES = 4096,
+	ULID_LEN = 26,
+	HOST_LEN = 256,
+};
+
+static const uint64_t WORTH_A_REASON = NS_PER_MS; // a wait as long as this has one
+
+// What is known of a batch only for who listens.
+struct news {
+	struct queue_attrs attrs;
+	int64_t jobs;
+	bool started;          // EVENT_BATCH_START was told; of the event loop, as all up to here
+	uint64_t begun;        // when it left off waiting for others, or 0; set before any of it is dispatched
+	char *why;             // its jobs are lost; or NULL. Set before any is
+	struct event_batch_end counts; // under the lock
+};
+
+struct telling {
+	mutex lock;
+	struct { event_fn *fn; void *arg; unsigned wants; } listeners[LISTENERS];
+	size_t n;
+	unsigned wants;        // of all
+	struct event_lost lost;        // jobs is 0: nothing to tell; under the lock
+	const struct batch *lost_batch;
+	uint64_t slot_time;            // nanoseconds times slots so far; under the lock
+	atomic_uint_least64_t tails;   // taken so far
+	char run[ULID_LEN + 1];
+};
+
+// ---- listeners ----
+
+void telling_listen(struct run *run, event_fn *fn, void *arg, unsigned wants) {
+	if (!run->telling) {
+		run->telling = NEW(struct telling);
+		mutex_init(&run->telling->lock);
+	}
+	struct telling *telling = run->telling;
+	verify(telling->n < LISTENERS);
+	telling->listeners[telling->n].fn = fn;
+	telling->listeners[telling->n].arg = arg;
+	telling->listeners[telling->n++].wants = wants;
+	telling->wants |= wants;
+}
+
+bool telling_wants(const struct run *run, enum telling_wants want) {
+	return run->telling && (run->telling->wants & want);
+}
+
+const char *telling_run(const struct run *run) {
+	return run->telling ? run->telling->run : "";
+}
+
+// With the lock.
+static void call(struct telling *telling, const struct event *event) {
+	for (size_t i = 0; i < telling->n; ++i) {
+		if (event->kind != EVENT_OUTPUT || telling->listeners[i].wants & TELL_OUTPUT) {
+			telling->listeners[i].fn(telling->listeners[i].arg, event);
+		}
+	}
+}
+
+// With the lock: what was put together goes first.
+static void flush_lost(struct telling *telling) {
+	if (telling->lost_batch) {
+		struct event event = {.kind = EVENT_LOST, .at = now_ns(), .u.lost = telling->lost};
+		telling->lost_batch = NULL;
+		call(telling, &event);
+	}
+}
+
+// With the lock. The time is that of the telling, so that events are in the order of their times.
+static void tell_now(struct telling *telling, struct event *event) {
+	flush_lost(telling);
+	event->at = now_ns();
+	call(telling, event);
+}
+
+static void flush_log(struct run *run, bool may_wait) {
+	if (run->log) {
+		telling_log_flush(run, may_wait);
+	}
+}
+
+static void tell(struct run *run, struct event *event) {
+	struct telling *telling = run->telling;
+	mutex_lock(&telling->lock);
+	tell_now(telling, event);
+	mutex_unlock(&telling->lock);
+	// a worker may be held up by who reads the log, the event loop may not
+	flush_log(run, event->kind == EVENT_JOB_START || event->kind == EVENT_OUTPUT);
+}
+
+void telling_tick(struct run *run) {
+	struct telling *telling = run->telling;
+	mutex_lock(&telling->lock);
+	flush_lost(telling);
+	mutex_unlock(&telling->lock);
+	flush_log(run, /* may_wait */ false);
+}
+
+// ---- the run ----
+
+// 48 bits of milliseconds, 80 of chance, in Crockford's base 32 (github.com/ulid/spec).
+static void make_ulid(char ret_text[ULID_LEN + 1], uint64_t time_ns) {
+	static const char digits[] = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
+	unsigned char bytes[16];
+	uint64_t ms = time_ns / NS_PER_MS;
+	for (int i = 0; i < 6; ++i) {
+		bytes[i] = (unsigned char)(ms >> (40 - 8 * i));
+	}
+	if (getrandom(bytes + 6, 10, GRND_NONBLOCK) != 10) { // early at boot: what else differs from run to run
+		uint64_t other[2] = {now_ns(), (uint64_t)getpid()};
+		memcpy(bytes + 6, (char *)other, 6);
+		memcpy(bytes + 12, (char *)other + 8, 4);
+	}
+	for (int i = 0; i < ULID_LEN; ++i) {
+		unsigned value = 0;
+		for (int bit = 0; bit < 5; ++bit) {
+			int at = i * 5 + bit - 2; // 130 bits for 128: the first two are 0
+			unsigned byte = at < 0 ? 0 : bytes[at / 8];
+			value = value << 1 | (byte >> (7 - (at & 7)) & 1U);
+		}
+		ret_text[i] = digits[value];
+	}
+	ret_text[ULID_LEN] = '\0';
+}
+
+static uint64_t time_since_1970(void) {
+	struct timespec now;
+	verify(clock_gettime(CLOCK_REALTIME, &now) == 0);
+	return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
+}
+
+// "RUN/BATCH#n" of the job that this process belongs to, or NULL. The caller frees it.
+static char *find_parent(void) {
+	const char *run = getenv("FAIRPAR_RUN"), *job = getenv("FAIRPAR_JOB");
+	struct buf buf = BUF_INIT;
+	if (!run || !job) {
+		return NULL;
+	}
+	buf_printf(&buf, "%s/%s", run, job);
+	return buf_take(&buf);
+}
+
+void telling_begin(struct run *run) {
+	struct telling *telling = run->telling;
+	const struct options *options = run->options;
+	char host[HOST_LEN] = "";
+	char *cwd = getcwd(NULL, 0), *parent = find_parent();
+	// POSIX leaves open whether a name that was cut ends with a NUL
+	if (gethostname(host, sizeof(host) - 1) != 0) {
+		host[0] = '\0';
+	}
+	uint64_t time_ns = time_since_1970() - (now_ns() - run->start);
+	make_ulid(telling->run, time_ns);
+	struct event event = {
+		.kind = EVENT_RUN_START,
+		.at = run->start,
+		.u.run_start = {
+			.run = telling->run,
+			.version = FAIRPAR_VERSION,
+			.host = host,
+			.cwd = cwd ? cwd : "",
+			.manifest = run->manifest ? options->manifest : NULL,
+			.joblog = options->joblog && strcmp(options->joblog, "-") != 0 && !options->packing.by_time ? options->joblog : NULL,
+			.parent = parent,
+			.argv = (const char *const *)options->argv,
+			.time_ns = time_ns,
+			.pid = (int)getpid(),
+			.slots = options->tty ? 1 : run->slots,
+			.fair_time = run->fair_time,
+		},
+	};
+	mutex_lock(&telling->lock);
+	call(telling, &event);
+	mutex_unlock(&telling->lock);
+	flush_log(run, /* may_wait */ false);
+	free(cwd);
+	free(parent);
+}
+
+void telling_slots(struct run *run, unsigned slots, const char *why) {
+	tell(run, &(struct event){.kind = EVENT_SLOTS, .u.slots = {.slots = slots, .why = why}});
+}
+
+void telling_end(struct run *run, int exit_status, int signal) {
+	if (run->telling->run[0] == '\0') {
+		return; // it has not begun
+	}
+	mutex_lock(&run->lock);
+	const struct tally *tally = &run->tally;
+	struct event event = {
+		.kind = EVENT_RUN_END,
+		.u.run_end = {
+			.ok = tally->ok + run->along.ok,
+			.failed = tally->failed + run->allowed + run->along.failed,
+			.cancelled = tally->cancelled + run->along.cancelled,
+			.skipped = tally->skipped,
+			.allowed = run->allowed,
+			.current = run->current,
+			.resumed = run->resumed,
+			.slot_time = run->telling->slot_time,
+			.exit_status = exit_status,
+			.signal = signal,
+		},
+	};
+	mutex_unlock(&run->lock);
+	tell(run, &event);
+}
+
+void telling_close(struct run *run) {
+	if (run->telling) {
+		mutex_fini(&run->telling->lock);
+		free(run->telling);
+		run->telling = NULL;
+	}
+}
+
+// ---- batches ----
+
+void telling_meet(struct batch *batch, const struct queue_attrs *attrs, int64_t jobs) {
+	batch->news = NEW(struct news);
+	batch->news->attrs = *attrs;
+	batch->news->jobs = jobs;
+}
+
+void telling_batch_start(struct batch *batch) {
+	struct news *news = batch->news;
+	if (news->started) {
+		return;
+	}
+	news->started = true;
+	tell(batch->run, &(struct event){
+		.kind = EVENT_BATCH_START,
+		.u.batch = {
+			.batch = batch->name,
+			.weight = news->attrs.weight,
+			.priority = news->attrs.priority,
+			.max_parallel = news->attrs.max_parallel,
+			.long_running = news->attrs.long_running,
+			.jobs = news->jobs,
+		},
+	});
+}
+
+void telling_batch_begun(struct batch *batch) {
+	batch->news->begun = now_ns();
+}
+
+void telling_batch_end(struct batch *batch) {
+	struct news *news = batch->news;
+	if (news->started) {
+		struct telling *telling = batch->run->telling;
+		mutex_lock(&telling->lock);
+		struct event event = {.kind = EVENT_BATCH_END, .u.batch_end = news->counts};
+		event.u.batch_end.batch = batch->name;
+		tell_now(telling, &event);
+		mutex_unlock(&telling->lock);
+		flush_log(batch->run, /* may_wait */ false);
+	}
+	free(news->why);
+	free(news);
+	batch->news = NULL;
+}
+
+// With the lock.
+static void count(struct news *news, enum outcome outcome, uint64_t jobs) {
+	struct event_batch_end *counts = &news->counts;
+	switch (outcome) {
+	case OUTCOME_OK: counts->ok += jobs; break;
+	case OUTCOME_CANCELLED: counts->cancelled += jobs; break;
+	case OUTCOME_SKIPPED: counts->skipped += jobs; break;
+	default: counts->failed += jobs; break;
+	}
+}
+
+void telling_lost(struct batch *batch, enum outcome outcome, uint64_t jobs) {
+	struct telling *telling = batch->run->telling;
+	struct news *news = batch->news;
+	telling_batch_start(batch);
+	mutex_lock(&telling->lock);
+	if (telling->lost_batch != batch || telling->lost.outcome != outcome) {
+		flush_lost(telling);
+		telling->lost_batch = batch;
+		telling->lost = (struct event_lost){.batch = batch->name, .outcome = outcome, .why = news->why};
+	}
+	telling->lost.jobs += jobs;
+	count(news, outcome, jobs);
+	mutex_unlock(&telling->lock);
+}
+
+void telling_lost_why(struct batch *batch, const char *why) {
+	struct telling *telling = batch->run->telling;
+	mutex_lock(&telling->lock);
+	flush_lost(telling); // it may have the reason before
+	free(batch->news->why);
+	batch->news->why = xstrdup(why);
+	mutex_unlock(&telling->lock);
+}
+
+void telling_wait(struct run *run, const struct batch *batch, uint64_t number, enum event_why why, const char *what) {
+	tell(run, &(struct event){
+		.kind = EVENT_WAIT,
+		.u.wait = {.batch = batch ? batch->name : NULL, .number = number, .why = why, .what = what},
+	});
+}
+
+void telling_wait_end(struct run *run, const struct batch *batch, uint64_t number, enum event_why why, uint64_t since) {
+	tell(run, &(struct event){
+		.kind = EVENT_WAIT_END,
+		.u.wait = {.batch = batch ? batch->name : NULL, .number = number, .why = why, .since = since},
+	});
+}
+
+// ---- attempts ----
+
+void telling_attempt(struct desk *desk) {
+	desk->told = (struct told){.tail = desk->told.tail, .recent = desk->told.recent};
+	buf_reset(&desk->told.tail);
+	buf_reset(&desk->told.recent);
+}
+
+void telling_admitted(struct desk *desk, enum event_why why, uint64_t ns) {
+	if (ns > desk->told.admission) {
+		desk->told.admission = ns;
+		desk->told.admission_why = why;
+	}
+}
+
+static uint64_t minus(uint64_t a, uint64_t b) {
+	return a > b ? a - b : 0;
+}
+
+// What took most of the time that it was queued for: `since` to `now`.
+static enum event_why reason(const struct desk *desk, const struct job *job, uint64_t since, uint64_t now) {
+	const struct facts *facts = worker_facts(desk->worker);
+	uint64_t start = worker_start_time(desk->worker);
+	uint64_t begun = job->batch->news->begun;
+	uint64_t parts[] = {
+		[WHY_NEEDS] = minus(begun, since),
+		[WHY_RETRY] = job->pause,
+		[WHY_RESERVE] = worker_width(desk->worker) > 1 ? minus(start, facts->picked) : 0,
+		[WHY_SUSPEND] = 0,
+	};
+	parts[desk->told.admission_why] += desk->told.admission;
+	uint64_t free_since = since + parts[WHY_RETRY] > begun ? since + parts[WHY_RETRY] : begun;
+	parts[WHY_LIMIT] = minus(facts->limit_left, free_since);
+	uint64_t known = 0;
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); ++i) {
+		known += parts[i];
+	}
+	parts[facts->gated ? WHY_DELAY : WHY_TURN] += minus(now - since, known);
+	enum event_why most = WHY_TURN;
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); ++i) {
+		most = parts[i] > parts[most] ? (enum event_why)i : most;
+	}
+	return most;
+}
+
+static struct event_job identify(const struct desk *desk, const struct job *job) {
+	return (struct event_job){
+		.batch = job->batch->name,
+		.number = job->item.number,
+		.seq = job->item.seq,
+		.role = job->role,
+		.step = job->role == ROLE_JOB ? job->step : 0,
+		.attempt = job->role == ROLE_JOB ? job->attempt : 1,
+		.slot = worker_slot(desk->worker),
+	};
+}
+
+static enum event_source source_of(const struct desk *desk) {
+	static const enum event_source sources[] = {
+		[SOURCE_OWN] = FROM_OWN, [SOURCE_STOLEN] = FROM_STOLEN, [SOURCE_QUEUE] = FROM_QUEUE,
+		[SOURCE_LENT] = FROM_LENT, [SOURCE_LONG] = FROM_LONG,
+	};
+	return sources[worker_facts(desk->worker)->source];
+}
+
+// Its slots were kept for it from when its turn came.
+static void end_reserve(const struct desk *desk, const struct job *job) {
+	uint64_t picked = worker_facts(desk->worker)->picked;
+	if (worker_width(desk->worker) > 1 && worker_start_time(desk->worker) > picked && job->role == ROLE_JOB) {
+		telling_wait_end(desk->run, job->batch, job->item.number, WHY_RESERVE, picked);
+	}
+}
+
+void telling_memory(struct desk *desk, const struct job *job, bool waits) {
+	struct told *told = &desk->told;
+	uint64_t since = told->memory_since, now = now_ns();
+	if (waits && since == 0) {
+		told->memory_since = now;
+		struct buf what = BUF_INIT;
+		buf_printf(&what, "%s of memory", memory_show(job->recipe->memory));
+		telling_wait(desk->run, job->batch, job->item.number, WHY_MEMORY, buf_str(&what));
+		buf_fini(&what);
+	} else if (!waits && since > 0) {
+		told->memory_since = 0;
+		telling_admitted(desk, WHY_MEMORY, now - since);
+		telling_wait_end(desk->run, job->batch, job->item.number, WHY_MEMORY, since);
+	}
+}
+
+void telling_job_start(struct desk *desk, const struct job *job, int pid, uint64_t start) {
+	struct told *told = &desk->told;
+	told->started = true;
+	told->queued = job->queued ? minus(start, job->queued) : 0;
+	end_reserve(desk, job);
+	tell(desk->run, &(struct event){
+		.kind = EVENT_JOB_START,
+		.u.job_start = {
+			.id = identify(desk, job),
+			.nslots = worker_width(desk->worker),
+			.pid = pid,
+			.source = source_of(desk),
+			.lag = worker_facts(desk->worker)->lag,
+			.queued = told->queued,
+			.why = told->queued >= WORTH_A_REASON ? reason(desk, job, job->queued, start) : WHY_TURN,
+			.from = job->from,
+			.command = buf_str(&desk->text),
+			.command_len = desk->text.len,
+			.args = job->record.args,
+			.nargs = job->record.nargs,
+		},
+	});
+}
+
+void telling_output(struct desk *desk, const struct job *job, int stream, const char *data, size_t len) {
+	tell(desk->run, &(struct event){
+		.kind = EVENT_OUTPUT,
+		.u.output = {.id = identify(desk, job), .stream = stream + 1, .data = data, .len = len},
+	});
+}
+
+// The last lines of what was put together in `tail`: cuts the front off.
+static void cut_tail(struct buf *tail) {
+	size_t end = tail->len, at = end > TAIL_BYTES ? end - TAIL_BYTES : 0;
+	size_t from = end;
+	unsigned lines = 0;
+	while (from > at && (from == end || tail->data[from - 1] != '\n' || ++lines < TAIL_LINES)) {
+		--from;
+	}
+	while (from == at && from > 0 && from < end && ((unsigned char)tail->data[from] & 0xC0) == 0x80) {
+		++from; // not within a character
+	}
+	memmove(tail->data, tail->data + from, end - from);
+	tail->len = end - from;
+	tail->data[tail->len] = '\0';
+}
+
+static bool is_failure(enum outcome outcome) {
+	return outcome != OUTCOME_OK && outcome != OUTCOME_CANCELLED && outcome != OUTCOME_SKIPPED;
+}
+
+static bool is_counted(const struct job *job) {
+	return job->role == ROLE_JOB || job->role == ROLE_LISTING;
+}
+
+static void take_tail(struct desk *desk, const struct job *job) {
+	struct telling *telling = desk->run->telling;
+	struct buf *tail = &desk->told.tail;
+	if (atomic_add_relaxed(&telling->tails, 1) >= FEW_TAILS && !(telling->wants & TELL_TAILS)) {
+		return;
+	}
+	buf_add(tail, buf_str(&desk->told.recent), desk->told.recent.len);
+	for (int stream = 0; stream < 2 && desk->told.recent.len == 0; ++stream) {
+		size_t before = tail->len;
+		if (job->results && results_takes(job->results, stream)) {
+			results_tail(job->results, stream, TAIL_BYTES, tail);
+		} else if (job->spool) {
+			spool_tail(job->spool, stream, TAIL_BYTES, tail);
+		}
+		if (tail->len > before && tail->data[tail->len - 1] != '\n') {
+			buf_addc(tail, '\n');
+		}
+	}
+	if (tail->len > 0) {
+		cut_tail(tail);
+	}
+}
+
+static uint64_t bytes_of(const struct desk *desk, const struct job *job, int stream) {
+	bool kept = job->results && results_takes(job->results, stream);
+	bool emits = stream == 0 && (job->role == ROLE_LISTING || (job->role == ROLE_JOB && job->step == 0 && job->batch->emits));
+	uint64_t n = kept ? results_bytes(job->results, stream) : job->spool ? spool_bytes(job->spool, stream) : 0;
+	return n + (emits ? desk->emission.bytes : 0);
+}
+
+void telling_look(struct desk *desk, const struct job *job, const struct result *result, enum event_next next) {
+	desk->told.out_bytes = bytes_of(desk, job, 0);
+	desk->told.err_bytes = bytes_of(desk, job, 1);
+	if (next == NEXT_NOTHING && is_failure(result->outcome)) {
+		take_tail(desk, job);
+	}
+}
+
+// An attempt that was announced and did not come: the run took no more work.
+static void end_unmade(struct event_job_end *end, enum event_next announced) {
+	if (announced == NEXT_RETRY) {
+		++end->id.attempt;
+	} else {
+		++end->id.step;
+		end->id.attempt = 1;
+	}
+	end->id.slot = 0;
+	end->queued = 0;
+	end->result.start = end->result.end = 0;
+	memset(&end->result.usage, 0, sizeof(end->result.usage));
+}
+
+// Cut off as the log has it, so that who adds it up comes to the same.
+static uint64_t slot_time_of(const struct event_job_end *end) {
+	return event_us(minus(end->result.end, end->result.start)) * 1000 * end->nslots;
+}
+
+void telling_job_end(struct desk *desk, const struct job *job, const struct result *result, enum event_next next) {
+	struct telling *telling = desk->run->telling;
+	struct told *told = &desk->told;
+	bool failed = is_failure(result->outcome);
+	if (result->outcome == OUTCOME_SPAWN_ERROR && !told->started && job->told == NEXT_NOTHING) {
+		telling_job_start(desk, job, 0, now_ns());
+	}
+	struct event event = {
+		.kind = EVENT_JOB_END,
+		.u.job_end = {
+			.id = identify(desk, job),
+			.result = *result,
+			.queued = told->queued,
+			.nslots = worker_width(desk->worker),
+			.source = source_of(desk),
+			.next = next,
+			.along = job->along,
+			.allowed = failed && next == NEXT_NOTHING && is_counted(job) && job->batch->allow_failure,
+			.out_bytes = told->out_bytes,
+			.err_bytes = told->err_bytes,
+			.tail = told->tail.len > 0 ? told->tail.data : NULL,
+			.tail_len = told->tail.len,
+			.command = buf_str(&desk->text),
+			.command_len = desk->text.len,
+		},
+	};
+	if (job->told != NEXT_NOTHING) {
+		end_unmade(&event.u.job_end, job->told);
+	}
+	mutex_lock(&telling->lock);
+	tell_now(telling, &event);
+	if (event.u.job_end.source != FROM_LONG) {
+		telling->slot_time += slot_time_of(&event.u.job_end);
+	}
+	if (next == NEXT_NOTHING && is_counted(job) && (job->role == ROLE_JOB || failed)) { // a listing only if it fails
+		count(job->batch->news, result->outcome, 1 + job->along);
+	}
+	mutex_unlock(&telling->lock);
+	if (desk->run->log && telling_log_later(desk->run)) {
+		worker_unsettle(desk->worker);
+	}
+}
+
+// The end of what had no attempt.
+static void end_without(struct batch *batch, struct event_job_end end) {
+	struct telling *telling = batch->run->telling;
+	struct event event = {.kind = EVENT_JOB_END, .u.job_end = end};
+	event.u.job_end.id.batch = batch->name;
+	event.u.job_end.id.attempt = 1;
+	mutex_lock(&telling->lock);
+	tell_now(telling, &event);
+	count(batch->news, end.result.outcome, 1);
+	mutex_unlock(&telling->lock);
+	flush_log(batch->run, /* may_wait */ false);
+}
+
+void telling_current(struct batch *batch, const struct job *job) {
+	end_without(batch, (struct event_job_end){
+		.id = {.number = job->item.number, .seq = job->item.seq},
+		.result = {.outcome = OUTCOME_OK},
+		.nslots = 1,
+		.source = FROM_QUEUE,
+		.current = true,
+	});
+}
+
+void telling_trouble(struct batch *batch, const struct result *result, const char *what) {
+	struct result unmade = *result;
+	unmade.start = unmade.end = 0;
+	end_without(batch, (struct event_job_end){
+		.id = {.role = ROLE_LISTING},
+		.result = unmade,
+		.nslots = 1,
+		.source = FROM_QUEUE,
+		.allowed = batch->allow_failure,
+		.tail = what,
+		.tail_len = strlen(what),
+	});
+}

@@ -1,0 +1,217 @@
+// The logs among those who listen: --log, and one for what is made from a log at the end of the run.
+
+#include "run/telling_log.h"
+
+#include "base/alloc.h"
+#include "base/diag.h"
+#include "base/io.h"
+#include "report/eventlog.h"
+#include "run/shelf.h"
+#include "run/telling.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+struct telling_log {
+	int fd;                  // what --log names, until it is the log's; -1: nothing, or
+	bool on_stdout;          // through run->emit, as long as there is one
+	struct eventlog *log;    // --log, or NULL
+	bool keeps;              // a log is to be read back:
+	struct eventlog *kept;   // one for that alone, or NULL: `log` is it
+	int kept_fd;             // its descriptor, or -1
+	atomic_bool said;        // that it cannot be written
+};
+
+// ---- where to ----
+
+// The number of "fd:N", or -1.
+static int number_of_fd(const char *name) {
+	int number = 0;
+	if (strncmp(name, "fd:", 3) != 0 || name[3] == '\0' || strlen(name) > 3 + 9) {
+		return -1;
+	}
+	for (const char *at = name + 3; *at; ++at) {
+		if (*at < '0' || *at > '9') {
+			return -1;
+		}
+		number = number * 10 + (*at - '0');
+	}
+	return number;
+}
+
+static int cannot_write(const char *name, int error) {
+	diag_error("cannot write the log '%s': %s", diag_shows(name), strerror(error));
+	return -1;
+}
+
+// Jobs do not get the descriptor, or the reader would wait for the last of their children.
+static int take_fd(struct telling_log *log, const char *name, int fd) {
+	int flags = fcntl(fd, F_GETFL);
+	if (flags < 0 || (flags & O_ACCMODE) == O_RDONLY) {
+		return cannot_write(name, flags < 0 ? errno : EBADF);
+	}
+	log->fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+	if (log->fd < 0 || (fd > 2 && fcntl(fd, F_SETFD, FD_CLOEXEC) != 0)) {
+		return cannot_write(name, errno);
+	}
+	return 0;
+}
+
+int telling_log_open(struct run *run) {
+	const char *name = run->options->log;
+	if (!name || run->options->dry_run) {
+		return 0;
+	}
+	struct telling_log *log = run->log = NEW(struct telling_log);
+	log->fd = log->kept_fd = -1;
+	int fd = strcmp(name, "-") == 0 ? STDOUT_FILENO : number_of_fd(name);
+	if (fd >= 0) {
+		log->on_stdout = fd == STDOUT_FILENO;
+		return take_fd(log, name, fd);
+	}
+	log->fd = eventlog_create(name);
+	return log->fd < 0 ? cannot_write(name, errno) : 0;
+}
+
+void telling_log_keep(struct run *run) {
+	if (!run->log) {
+		run->log = NEW(struct telling_log);
+		run->log->fd = run->log->kept_fd = -1;
+	}
+	run->log->keeps = true;
+}
+
+// ---- while it runs ----
+
+// Lines on stdout are output like that of jobs: whole, and not within another's.
+static void put_on_stdout(void *arg, const char *lines, size_t len) {
+	struct run *run = arg;
+	struct telling_log *log = run->log;
+	if (run->emit) {
+		struct spool *spool = spool_open(run->emit, NULL, 0, EMIT_GROUP, NULL, 0);
+		spool_add(spool, 0, lines, len);
+		spool_finish(spool);
+	} else if (write_all(log->fd, lines, len) != 0 && !atomic_exchange(&log->said, true)) { // at the very end
+		cannot_write(run->options->log, errno);
+		atomic_store_relaxed(&run->trouble, true);
+	}
+}
+
+static int listen_log(struct run *run) {
+	struct telling_log *log = run->log;
+	struct eventlog_config config = {.fd = log->fd};
+	bool by_emit = log->on_stdout && run->emit && shelf_fd(run) == STDOUT_FILENO;
+	if (by_emit) {
+		config = (struct eventlog_config){.fd = -1, .put = put_on_stdout, .arg = run};
+	}
+	log->on_stdout = by_emit;
+	log->log = eventlog_open(&config);
+	if (!log->log) {
+		return cannot_write(run->options->log, errno);
+	}
+	log->fd = by_emit ? log->fd : -1; // else it is the log's
+	if (!by_emit && log->keeps && fcntl(config.fd, F_GETFL) >= 0) {
+		struct stat stat;
+		bool is_file = fstat(config.fd, &stat) == 0 && S_ISREG(stat.st_mode) && number_of_fd(run->options->log) < 0;
+		bool readable = (fcntl(config.fd, F_GETFL) & O_ACCMODE) == O_RDWR;
+		log->kept_fd = is_file && readable ? config.fd : -1;
+	}
+	telling_listen(run, eventlog_tell, log->log, run->options->log_output ? TELL_OUTPUT | TELL_TAILS : TELL_TAILS);
+	return 0;
+}
+
+static int listen_kept(struct run *run) {
+	struct telling_log *log = run->log;
+	log->kept_fd = tmpfile_open(run->temp_dir);
+	log->kept = log->kept_fd >= 0 ? eventlog_open(&(struct eventlog_config){.fd = log->kept_fd}) : NULL;
+	if (!log->kept) {
+		diag_error("cannot make a temporary file in '%s': %s", diag_shows(run->temp_dir), strerror(errno));
+		return -1;
+	}
+	telling_listen(run, eventlog_tell, log->kept, TELL_TAILS);
+	return 0;
+}
+
+int telling_log_listen(struct run *run) {
+	struct telling_log *log = run->log;
+	if (log && run->options->log && listen_log(run) != 0) {
+		return -1;
+	}
+	return log && log->keeps && log->kept_fd < 0 ? listen_kept(run) : 0;
+}
+
+// Jobs go on: their output is worth more than the log. But the run does not end with 0.
+static void check(struct run *run, int error, bool is_kept) {
+	if (error == 0 || atomic_exchange(&run->log->said, true)) {
+		return;
+	}
+	atomic_store_relaxed(&run->trouble, true);
+	if (is_kept) {
+		diag_error("cannot write a temporary file in '%s': %s", diag_shows(run->temp_dir), strerror(error));
+	} else if (error == ETIMEDOUT) {
+		diag_error("the log '%s' ends before the run: its reader has stopped reading", diag_shows(run->options->log));
+	} else {
+		cannot_write(run->options->log, error);
+	}
+}
+
+void telling_log_flush(struct run *run, bool may_wait) {
+	struct telling_log *log = run->log;
+	if (log->log) {
+		eventlog_flush(log->log, may_wait);
+		check(run, eventlog_error(log->log), /* is_kept */ false);
+	}
+	if (log->kept) {
+		eventlog_flush(log->kept, /* may_wait */ false);
+		check(run, eventlog_error(log->kept), /* is_kept */ true);
+	}
+}
+
+bool telling_log_later(struct run *run) {
+	struct telling_log *log = run->log;
+	const struct options *options = run->options;
+	// nothing but the start of a process is between the jobs of a slot
+	bool later = log->log && !log->kept && !log->on_stdout && !run->admission && options->delay == 0 && !options->show_commands &&
+		!options->print_commands && !run->manifest;
+	if (later) {
+		later = eventlog_later(log->log);
+		check(run, eventlog_error(log->log), /* is_kept */ false);
+	} else {
+		telling_log_flush(run, /* may_wait */ true);
+	}
+	return later;
+}
+
+// ---- the end ----
+
+int telling_log_fd(const struct run *run) {
+	const struct telling_log *log = run->log;
+	struct eventlog *kept = log && log->kept ? log->kept : log ? log->log : NULL;
+	return log && log->kept_fd >= 0 && kept && eventlog_error(kept) == 0 ? log->kept_fd : -1;
+}
+
+bool telling_log_is_on_stdout(const struct run *run) {
+	return run->log && run->log->on_stdout;
+}
+
+void telling_log_close(struct run *run) {
+	struct telling_log *log = run->log;
+	if (!log) {
+		return;
+	}
+	if (log->log) {
+		check(run, eventlog_close(log->log) != 0 ? errno : 0, /* is_kept */ false);
+	}
+	if (log->kept) {
+		check(run, eventlog_close(log->kept) != 0 ? errno : 0, /* is_kept */ true);
+	} else if (log->kept_fd >= 0 && !log->log) {
+		close(log->kept_fd);
+	}
+	if (log->fd >= 0) {
+		close(log->fd);
+	}
+	free(log);
+	run->log = NULL;
+}

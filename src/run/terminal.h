@@ -1,0 +1,35 @@
+// The terminal: questions before jobs (-p), and jobs that get it for themselves (-o).
+
+#ifndef FAIRPAR_RUN_TERMINAL_H
+#define FAIRPAR_RUN_TERMINAL_H
+
+#include "run/run.h"
+
+// Makes run->terminal for -o or -p. Without a terminal that is an error under -p; jobs of -o get none, after a warning.
+// Returns 0, or -1 after a message.
+int terminal_open(struct run *run);
+// NULL-safe in run->terminal.
+void terminal_close(struct run *run);
+
+// Shows the command and waits for the answer. Returns whether it is to run; false too if the run is cut short. The caller
+// sees to it that one asks at a time.
+bool terminal_confirm(struct run *run, const char *command);
+
+// Ends the wait for answers, now and later. From any thread; run->terminal may be NULL.
+void terminal_cancel(struct run *run);
+
+// The terminal as the standard input of a job, or -1.
+int terminal_fd(const struct run *run);
+
+// Whether fairpar has the foreground, which the job is to get.
+bool terminal_is_ours(const struct run *run);
+
+// Takes the foreground back from a job that has ended, with that result. A Ctrl-C that ended it was meant for fairpar,
+// too, as it is for a shell.
+void terminal_take_back(struct run *run, const struct result *result);
+
+// For the event loop, when a child may have been stopped: says so, once for each stop. By the user (Ctrl-Z), fairpar
+// stops too, and when it goes on, so does the job.
+void terminal_note_stops(struct run *run);
+
+#endif

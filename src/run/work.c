@@ -1,0 +1,533 @@
+// The life of one job on a worker: run it, and decide: again, the next step, or the end.
+//
+// An item's chain (the command, then each step of `then`) is one job: one sequence number, one group of output, counted
+// once. Each attempt and each step is a turn of its batch, for it goes through the pool: the first as the queued item,
+// the others as continuations on the worker's own list, or after a pause at the end of the batch's queue (later.c).
+//
+//   queued -> what it creates is there: ended, its turn given back
+//          -> attempt -> failed, tries left -> attempt       (WORK_LOCAL, or later)
+//                     -> ok, steps left     -> next step     (WORK_LOCAL)
+//                     -> end: output is finished, the tally counts it, the halt is asked, on-failure is queued
+//   queued -> dropped: cancelled, or skipped with its batch
+
+#include "run/work.h"
+
+#include "base/alloc.h"
+#include "base/diag.h"
+#include "run/admission.h"
+#include "run/attempt.h"
+#include "run/autopack.h"
+#include "run/beside.h"
+#include "run/later.h"
+#include "run/ledger.h"
+#include "run/lineup.h"
+#include "run/products.h"
+#include "run/shelf.h"
+#include "run/stages.h"
+#include "run/tee.h"
+#include "run/telling.h"
+#include "run/telling_log.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static struct run *run_of(struct queue *queue) {
+	const struct batch *batch = queue_user(queue);
+	return batch->run;
+}
+
+// ---- counting ----
+
+static void note_failure(struct run *run, const char *label, const char *how) {
+	if (run->nfailures >= FAILURES_NAMED) {
+		return;
+	}
+	buf_printf(&run->failures, "%s%s (%s)", run->nfailures > 0 ? ", " : "", label, how);
+	++run->nfailures;
+}
+
+// Adds to the tally. Returns true if it makes the run stop. The run's lock is held.
+static bool tally_job(struct run *run, const struct result *result) {
+	tally_add(&run->tally, result);
+	bool stop = !run->halted && result->outcome != OUTCOME_CANCELLED && halt_is_met(&run->halt, &run->tally);
+	if (stop) {
+		run->halted = true;
+		run->halted_by = *result;
+	}
+	return stop;
+}
+
+// Counts the items that went along with the job. The run's lock is held.
+static void count_along(struct run *run, const struct job *job, enum outcome outcome) {
+	uint64_t *count = outcome == OUTCOME_OK ? &run->along.ok
+		: outcome == OUTCOME_CANCELLED ? &run->along.cancelled : &run->along.failed;
+	*count += job->along;
+}
+
+// Counts the end of the job. Returns true if it makes the run stop.
+static bool count(struct desk *desk, const struct job *job, const struct result *result, bool current) {
+	struct run *run = desk->run;
+	bool failed = result->outcome != OUTCOME_OK && result->outcome != OUTCOME_CANCELLED;
+	char how[120];
+	bool stop = false;
+	result_describe(result, how, sizeof(how));
+	if (failed && job->along > 0) {
+		size_t len = strlen(how);
+		snprintf(how + len, sizeof(how) - len, ", %llu items", (unsigned long long)job->along + 1);
+	}
+	mutex_lock(&run->lock);
+	count_along(run, job, result->outcome);
+	if (failed) {
+		note_failure(run, desk_label(desk, job), how);
+	}
+	if (failed && job->batch->allow_failure) {
+		++run->allowed;
+	} else {
+		run->current += current;
+		stop = tally_job(run, result);
+	}
+	mutex_unlock(&run->lock);
+	if (job->batch->stage && result->outcome != OUTCOME_OK) {
+		stage_job_failed(job->batch->stage, result);
+	}
+	return stop;
+}
+
+void work_count_trouble(struct batch *batch, const char *what, const struct result *how) {
+	struct run *run = batch->run;
+	struct result result;
+	if (how) {
+		result = *how;
+	} else {
+		result_cannot_start(&result, 126);
+	}
+	bool stop = false;
+	mutex_lock(&run->lock);
+	note_failure(run, batch->name, what);
+	if (batch->allow_failure) {
+		++run->allowed;
+	} else {
+		stop = tally_job(run, &result);
+	}
+	mutex_unlock(&run->lock);
+	if (batch->news && !how) {
+		telling_trouble(batch, &result, what);
+	}
+	stage_job_failed(batch->stage, &result);
+	if (stop) {
+		work_stop_run(run);
+	}
+}
+
+void work_stop_run(struct run *run) {
+	if (run->halt.when == HALT_NOW) {
+		atomic_store_release(&run->halt_now, true); // pairs with the event loop's load after the wake
+	}
+	pool_shutdown(run->pool, POOL_CANCELLING);
+	if (run->admission) {
+		admission_stop(run);
+	}
+	run_wake(run);
+}
+
+// ---- what a job creates ----
+
+// Returns true if the product is there. What is there but is none, a link to nowhere, is not the job's.
+static bool find_product(struct desk *desk, struct job *job, unsigned slot) {
+	struct stat stat;
+	const char *path = job_product(job, slot, &desk->path);
+	if (access(path, F_OK) == 0) {
+		return true;
+	}
+	job->makes_product = lstat(path, &stat) != 0 && !desk->run->options->dry_run;
+	if (job->makes_product) {
+		products_begin(desk->run->products, path);
+	}
+	return false;
+}
+
+// The job has ended. One that did not succeed may have left half of its product, which would be taken for the whole at
+// the next run.
+static void settle_product(struct job *job, unsigned slot, bool ok) {
+	struct buf path = BUF_INIT, label = BUF_INIT;
+	if (!job->makes_product) {
+		return;
+	}
+	job->makes_product = false;
+	job_product(job, slot, &path);
+	bool is_alone = products_end(job->batch->run->products, path.data, ok);
+	if (!ok && is_alone && unlink(path.data) != 0 && errno != ENOENT && errno != ENOTDIR && rmdir(path.data) != 0) {
+		int error = errno;
+		job_label(job, &label);
+		diag_warn("job %s: cannot remove what it left, '%s': %s", buf_str(&label), diag_shows(path.data), strerror(error));
+	}
+	buf_fini(&path);
+	buf_fini(&label);
+}
+
+// ---- the end of a job ----
+
+// There is no output for the item's place in the order.
+static void skip_output(struct batch *batch, const struct item *item) {
+	if (batch->lane && item->order > 0) {
+		emit_skip(batch->run->emit, batch->lane, item->order);
+	}
+}
+
+// Bytes of its output as GNU parallel counts them: of its stdout, but line by line of both streams.
+static uint64_t count_output(const struct job *job) {
+	uint64_t n = 0;
+	for (int stream = 0; stream <= (job->recipe->output == OUTPUT_LINE_BUFFER); ++stream) {
+		bool kept = job->results && results_takes(job->results, stream);
+		n += kept ? results_bytes(job->results, stream) : job->spool ? spool_bytes(job->spool, stream) : 0;
+	}
+	return n;
+}
+
+// Ends the job's output, and logs it. A job that was cut off, or whose output is lost, has no row: --resume is to run it
+// again. The row comes after the output, for the same reason.
+static void end_output(struct desk *desk, struct job *job, unsigned slot, const struct result *result,
+                       uint64_t received) {
+	bool logged = result->outcome == OUTCOME_CANCELLED || job->cut || atomic_load_relaxed(&desk->run->output_failed);
+	if (job->spool) {
+		if (telling_log_is_on_stdout(desk->run)) {
+			spool_complete(job->spool);
+		}
+		logged = logged || ledger_add(desk, job, slot, result, received, job->spool);
+		spool_finish(job->spool);
+		job->spool = NULL;
+	} else {
+		skip_output(job->batch, &job->item);
+	}
+	if (!logged) {
+		ledger_add(desk, job, slot, result, received, /* spool */ NULL);
+	}
+}
+
+// Lets go of what the job has kept.
+static void job_release(struct job *job) {
+	if (job->block) {
+		block_free(job->block);
+	}
+	if (job->batch->run->tee) {
+		tee_leave(job->batch->run->tee, job->item.number);
+	}
+	free(job->owned);
+}
+
+static enum work_status job_end(struct desk *desk, struct job *job, unsigned slot, const struct result *result) {
+	struct run *run = desk->run;
+	bool failed = result->outcome != OUTCOME_OK && result->outcome != OUTCOME_CANCELLED;
+	uint64_t received = count_output(job);
+	if (run->telling) {
+		telling_look(desk, job, result, NEXT_NOTHING);
+	}
+	shelf_end(run, job, slot, result, received);
+	if (job->spool && failed && run->options->color_failed && !shelf_is_table(run)) {
+		// white on red, and to the end of the line, as GNU parallel has it
+		spool_frame_lines(job->spool, "\033[48;5;196;38;5;231m\033[K", "\033[m");
+	}
+	settle_product(job, slot, result->outcome == OUTCOME_OK);
+	end_output(desk, job, slot, result, received);
+	if (run->telling) {
+		telling_job_end(desk, job, result, NEXT_NOTHING);
+	}
+	if (count(desk, job, result, /* current */ false)) {
+		work_stop_run(run);
+	}
+	if (failed && job->recipe->on_failure) {
+		// work_failed() comes next on this worker; the record lives at least as long
+		desk->failed = *job;
+		desk->failed_result = *result;
+		return WORK_FAILED;
+	}
+	job_release(job);
+	return WORK_OK;
+}
+
+// What the job creates is there: it is done without having been anything (DESIGN §2, hot path).
+static enum work_status job_is_current(struct desk *desk, struct job *job) {
+	static const struct result ok = {.outcome = OUTCOME_OK};
+	skip_output(job->batch, &job->item);
+	if (job->batch->news) {
+		telling_current(job->batch, job);
+	}
+	if (count(desk, job, &ok, /* current */ true)) {
+		work_stop_run(desk->run);
+	}
+	return WORK_NOT_RUN;
+}
+
+// ---- continuations ----
+
+static enum work_status run_again(struct worker *worker, struct queue *queue, void *data, size_t size);
+static void drop_again(struct queue *queue, void *data, size_t size);
+static const struct work_type work_again = {.name = "continuation", .run = run_again, .drop = drop_again};
+
+// Moves the job to the heap, for it outlives this item.
+static struct job *job_keep(const struct job *job) {
+	struct job *kept = NEW(struct job);
+	*kept = *job;
+	if (!kept->owned) {
+		size_t reason = job->reason ? strlen(job->reason) + 1 : 0;
+		kept->owned = xmalloc(job->record.size + reason);
+		memcpy(kept->owned, job->record.args, job->record.size);
+		kept->record.args = kept->owned;
+		if (reason > 0) {
+			memcpy(kept->owned + job->record.size, job->reason, reason);
+			kept->reason = kept->owned + job->record.size;
+		}
+	}
+	return kept;
+}
+
+static enum submit_status submit_again(struct run *run, struct queue *queue, struct worker *worker, struct job *kept) {
+	struct work work = {
+		.type = &work_again,
+		.data = &kept,
+		.size = sizeof(kept),
+		.flags = WORK_LOCAL,
+		.id = kept->item.number,
+		.width = kept->recipe->width,
+	};
+	return pool_submit(run->pool, queue, worker, &work, 1);
+}
+
+static void tell_pause(struct run *run, const struct job *job, uint64_t pause) {
+	char what[60];
+	snprintf(what, sizeof(what), "its next attempt in %.3gs", (double)pause / (double)NS_PER_S);
+	telling_wait(run, job->batch, job->item.number, WHY_RETRY, what);
+}
+
+// Queues the job's next attempt or step, after a pause of so many nanoseconds. Returns false if the run takes no more
+// work.
+static bool go_on(struct desk *desk, struct worker *worker, struct queue *queue, struct job *job, uint64_t pause) {
+	struct run *run = desk->run;
+	if (job->spool) {
+		spool_suspend(job->spool);
+	}
+	if (run->telling) {
+		job->queued = now_ns();
+		job->pause = pause;
+	}
+	if (run->telling && pause > 0) {
+		tell_pause(run, job, pause);
+	}
+	struct job *kept = job_keep(job);
+	if (pause > 0 ? later_add(run, queue, kept, now_ns() + pause)
+	              : submit_again(run, queue, worker, kept) == SUBMIT_OK) {
+		return true;
+	}
+	job->owned = kept->owned;
+	job->record = kept->record;
+	free(kept);
+	return false;
+}
+
+bool work_resume(struct queue *queue, struct job *job) {
+	switch (submit_again(run_of(queue), queue, NULL, job)) {
+	case SUBMIT_FULL: return false;
+	case SUBMIT_CLOSED: work_cancel(job); break;
+	case SUBMIT_OK: break;
+	}
+	return true;
+}
+
+// A record that cannot be an item fails as a job, and says why.
+static enum work_status fail_bad_item(struct desk *desk, unsigned slot, struct job *job) {
+	struct result result;
+	result_cannot_start(&result, 126);
+	if (desk->run->telling) {
+		telling_attempt(desk);
+		buf_reset(&desk->text);
+		buf_adds(&desk->text, job->record.args);
+	}
+	job_open_spool(desk, job, slot);
+	diag_error("job %s: %s: '%s'", desk_label(desk, job), job->reason, diag_shows(job->record.args));
+	return job_end(desk, job, slot, &result);
+}
+
+// Runs the job's step. Its first one may send its lines into another batch.
+static void job_attempt(struct desk *desk, struct worker *worker, struct job *job, struct result *ret_result) {
+	const struct recipe *recipe = job->recipe;
+	bool emits = job->batch->emits && job->step == 0;
+	struct attempt attempt = {
+		.template = job->step == 0 ? recipe->command : recipe->then[job->step - 1],
+		.slot = worker_slot(worker),
+		.emission = emits ? &desk->emission : NULL,
+	};
+	if (emits) {
+		emission_begin(&desk->emission, worker, job->batch->emits, job->item.seq, /* hold */ recipe->attempts > 1);
+	}
+	attempt_run(desk, job, &attempt, ret_result);
+	if (emits) {
+		emission_end(&desk->emission, ret_result->outcome == OUTCOME_OK || recipe->attempts == 1);
+	}
+}
+
+// Before what is next can begin.
+static void tell_end(struct desk *desk, struct job *job, const struct result *result, enum event_next next) {
+	if (desk->run->telling) {
+		telling_look(desk, job, result, next);
+		telling_job_end(desk, job, result, next);
+		job->told = next;
+	}
+}
+
+static enum work_status job_step(struct worker *worker, struct queue *queue, struct job *job) {
+	const struct recipe *recipe = job->recipe;
+	struct desk *desk = desk_of(run_of(queue), worker);
+	unsigned slot = worker_slot(worker);
+	struct result result;
+	if (job->item.bad) {
+		return fail_bad_item(desk, slot, job);
+	}
+	job_attempt(desk, worker, job, &result);
+	if (job->batch->autopack && job->step == 0 && job->attempt == 1) {
+		autopack_note(job, &result);
+	}
+	job->start = job->step == 0 ? result.start : job->start;
+	if (result.outcome == OUTCOME_CANCELLED) {
+		return job_end(desk, job, slot, &result);
+	}
+	struct job next = *job;
+	if (result.outcome != OUTCOME_OK && job->attempt < recipe->attempts) {
+		uint64_t pause = recipe->delay.first_ns > 0 ? manifest_delay_ns(&recipe->delay, job->attempt) : 0;
+		++next.attempt;
+		tell_end(desk, job, &result, NEXT_RETRY);
+		if (go_on(desk, worker, queue, &next, pause)) {
+			return WORK_OK;
+		}
+		job->cut = true;
+	} else if (result.outcome == OUTCOME_OK && job->step < recipe->nthen) {
+		++next.step;
+		next.attempt = 1;
+		tell_end(desk, job, &result, NEXT_STEP);
+		if (go_on(desk, worker, queue, &next, /* pause */ 0)) {
+			return WORK_OK;
+		}
+		result.outcome = OUTCOME_CANCELLED;
+	}
+	job->owned = next.owned;
+	job->record = next.record;
+	return job_end(desk, job, slot, &result);
+}
+
+static enum work_status run_again(struct worker *worker, struct queue *queue, void *data, size_t size) {
+	verify(size == sizeof(struct job *));
+	struct job *kept = *(struct job **)data;
+	struct job job = *kept;
+	free(kept);
+	if (job.results) {
+		(job.attempt > 1 ? results_reset : results_mark)(job.results);
+	}
+	if (job.spool && job.attempt > 1) {
+		spool_reset(job.spool); // only the last attempt is shown, as GNU parallel does
+	} else if (job.spool) {
+		spool_mark(job.spool);  // the steps before this one stay
+	}
+	enum work_status status = job_step(worker, queue, &job);
+	lineup_pass(run_of(queue), worker_slot(worker));
+	return status;
+}
+
+void work_cancel(struct job *job) {
+	struct batch *batch = job->batch;
+	shelf_end(batch->run, job, 0, NULL, 0);
+	if (job->spool) {
+		if (telling_log_is_on_stdout(batch->run)) {
+			spool_complete(job->spool);
+		}
+		spool_finish(job->spool);
+	} else {
+		skip_output(batch, &job->item);
+	}
+	settle_product(job, /* slot */ 0, /* ok */ false);
+	parcel_count_lost(batch, 1 + job->along);
+	job_release(job);
+	free(job);
+}
+
+static void drop_again(struct queue *queue FP_UNUSED, void *data, size_t size FP_UNUSED) {
+	work_cancel(*(struct job **)data);
+}
+
+// ---- the queued item ----
+
+static void job_decode(struct job *ret_job, struct batch *batch, const void *data, size_t size) {
+	*ret_job = (struct job){.batch = batch, .attempt = 1};
+	memcpy(&ret_job->item, data, sizeof(ret_job->item));
+	ret_job->recipe = batch->recipes[ret_job->item.recipe];
+	const char *args = (const char *)data + sizeof(ret_job->item);
+	if (ret_job->item.stamped) {
+		struct stamp stamp;
+		memcpy(&stamp, args, sizeof(stamp));
+		ret_job->queued = stamp.queued;
+		ret_job->from = stamp.from;
+		args += sizeof(stamp);
+	}
+	size_t args_size = size - (size_t)(args - (const char *)data);
+	if (ret_job->item.bad) {
+		const char *end = args;
+		for (uint32_t i = 0; i < ret_job->item.nargs; ++i) {
+			end += strlen(end) + 1;
+		}
+		ret_job->reason = end;
+		args_size = (size_t)(end - args);
+	}
+	ret_job->record = (struct record){.args = args, .size = args_size, .nargs = ret_job->item.nargs};
+	if (batch->run->blocks) {
+		ret_job->block = block_of(&ret_job->record);
+		ret_job->record.size = strlen(args) + 1; // without where the block is
+	}
+	if (batch->run->packs && !ret_job->item.bad) {
+		ret_job->record.size -= sizeof(uint32_t); // without what packs_measure() said
+	}
+}
+
+static enum work_status run_item(struct worker *worker, struct queue *queue, void *data, size_t size) {
+	struct run *run = run_of(queue);
+	unsigned slot = worker_slot(worker);
+	struct job job;
+	job_decode(&job, queue_user(queue), data, size);
+	bool current = false;
+	if (job.batch->autopack && !job.item.bad) {
+		autopack_adopt(desk_of(run, worker), &job);
+	}
+	if (job.recipe->creates && !job.item.bad) {
+		current = find_product(desk_of(run, worker), &job, slot);
+	}
+	enum work_status status = current ? job_is_current(desk_of(run, worker), &job) : job_step(worker, queue, &job);
+	lineup_pass(run, slot);
+	return status;
+}
+
+static void drop_item(struct queue *queue, void *data, size_t size) {
+	struct batch *batch = queue_user(queue);
+	struct job job;
+	job_decode(&job, batch, data, size);
+	skip_output(batch, &job.item);
+	parcel_count_lost(batch, 1);
+	job_release(&job);
+}
+
+const struct work_type work_item = {.name = "item", .run = run_item, .drop = drop_item, .pack = autopack_take};
+
+// ---- on-failure ----
+
+void work_failed(void *arg, struct worker *worker, struct queue *queue) {
+	struct desk *desk = desk_of(arg, worker);
+	struct job *kept = job_keep(&desk->failed);
+	kept->spool = NULL;
+	kept->results = NULL;
+	kept->item.order = 0; // it is no item: its output has no place in the order
+	kept->step = 0;
+	kept->role = ROLE_ON_FAILURE;
+	kept->queued = desk->run->telling ? now_ns() : 0;
+	kept->pause = kept->from = 0;
+	kept->told = NEXT_NOTHING;
+	beside_on_failure(worker, queue, kept, &desk->failed_result);
+}

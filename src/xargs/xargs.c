@@ -1,0 +1,426 @@
+// The xargs personality: `fairpar --xargs …`, or called by the name xargs.
+//
+// A composition root of its own beside run.c: the same pool, workers and children, but one queue, no output of ours, and
+// xargs' rules of reading, stopping and exit status. The main thread reads and packs (plan/xargs_words.c) a little ahead
+// of the workers, which run the command lines (xargs_job.c). That it reads ahead is not to be seen: an error in the input
+// is told only when all lines before it were started, and a run that stops leaves the input where xargs would have.
+
+#include "xargs/xargs.h"
+
+#include "base/alloc.h"
+#include "base/diag.h"
+#include "plan/xargs_words.h"
+#include "process/signals.h"
+#include "slots/slots.h"
+#include "xargs/xargs_job.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <locale.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+enum {
+	CHUNK = 64 * 1024,          // read at once
+	WORKER_STACK = 256 * 1024,  // as in run.c
+};
+
+// The reader.
+struct reader {
+	int fd;
+	char *chunk;
+	size_t at, end;       // what of the chunk is still to be looked at
+	off_t read;           // bytes so far
+	bool ended;           // no more bytes come
+	int error;            // of the last read, or 0
+	const char *fault;    // why the input is no good; told once all lines are started
+	bool waiting;         // for fd
+	bool done;            // nothing is to be submitted any more
+	struct packer packer;
+	struct xargs_words words;
+};
+
+struct xargs {
+	struct xargs_run run;
+	struct reader reader;
+	int signal_fd;
+	int signal;           // that ends the run, or 0
+	bool killing;         // a second one came
+	unsigned slots, max_slots;
+	bool input_failed;    // exit status 1
+};
+
+// ---- reading ----
+
+static bool reader_is_stdin(const struct xargs_options *options) {
+	return !options->arg_file || strcmp(options->arg_file, "-") == 0;
+}
+
+// Opens the input and packs the initial arguments. Returns 0, or -1 after a message.
+static int reader_open(struct reader *reader, const struct xargs_options *options) {
+	reader->fd = STDIN_FILENO;
+	if (!reader_is_stdin(options)) {
+		reader->fd = open(options->arg_file, O_RDONLY | O_CLOEXEC);
+		if (reader->fd < 0) {
+			int error = errno;
+			diag_note("Cannot open input file %s: %s", xargs_quoted(options->arg_file), strerror(error));
+			return -1;
+		}
+	}
+	struct packer_limits limits = {
+		.bytes = options->max_chars,
+		.args = options->max_args,
+		.lines = options->max_lines,
+		.argc = options->limits.max / sizeof(char *) - 2,
+		.exact = options->exact,
+	};
+	struct xargs_words_config config = {
+		.literal = options->literal,
+		.delimiter = options->delimiter,
+		.eof = options->eof,
+		.run_empty = !options->no_run_if_empty,
+	};
+	const char *error = packer_init(&reader->packer, &limits, options->command, options->ncommand, options->replace);
+	if (error) {
+		diag_note("%s", error);
+		return -1;
+	}
+	xargs_words_init(&reader->words, &config, &reader->packer);
+	reader->chunk = xmalloc(CHUNK);
+	return 0;
+}
+
+// Reads more, if there is some now. Returns false if there is not.
+static bool reader_read(struct reader *reader) {
+	struct pollfd ready = {.fd = reader->fd, .events = POLLIN};
+	// a pipe that is written slowly must not keep us from answering signals
+	if (poll(&ready, 1, 0) == 0) {
+		reader->waiting = true;
+		return false;
+	}
+	ssize_t n;
+	do {
+		n = read(reader->fd, reader->chunk, CHUNK);
+	} while (n < 0 && errno == EINTR);
+	if (n < 0 && errno == EAGAIN) {
+		reader->waiting = true;
+		return false;
+	}
+	reader->at = 0;
+	reader->end = n > 0 ? (size_t)n : 0;
+	reader->read += n > 0 ? n : 0;
+	reader->ended = n <= 0;
+	reader->error = n < 0 ? errno : 0;
+	return true;
+}
+
+// Leaves a file that is standard input where xargs would leave it: behind what was used.
+static void reader_give_back(struct reader *reader, off_t dropped_at) {
+	off_t used = reader->read - (off_t)(reader->end - reader->at);
+	used = dropped_at >= 0 && dropped_at < used ? dropped_at : used;
+	if (reader->fd == STDIN_FILENO && used < reader->read) {
+		(void)lseek(STDIN_FILENO, used - reader->read, SEEK_CUR); // ESPIPE: nobody could go on from there
+	}
+}
+
+// ---- feeding ----
+
+// Hands over the line that is packed. Returns false if the pool takes nothing any more.
+static bool submit(struct xargs *xargs) {
+	struct xargs_run *run = &xargs->run;
+	struct reader *reader = &xargs->reader;
+	struct xargs_line *line = xargs_line_get(run);
+	packer_take(&reader->packer, &line->args);
+	line->read_to = reader->read - (off_t)(reader->end - reader->at);
+	mutex_lock(&run->lock);
+	++run->queued;
+	run->queued_bytes += xargs_line_bytes(line);
+	mutex_unlock(&run->lock);
+	struct work work = {.type = &xargs_work, .data = &line, .size = sizeof(line)};
+	if (pool_submit(run->pool, run->queue, NULL, &work, 1) == SUBMIT_OK) {
+		return true;
+	}
+	xargs_work.drop(run->queue, &line, sizeof(line)); // the run was stopped
+	return false;
+}
+
+// True if there is enough to do for now, or with `all` anything: the reader is woken when there is not.
+static bool is_ahead(struct xargs_run *run, bool all) {
+	mutex_lock(&run->lock);
+	bool ahead = all ? run->queued > 0 : run->queued_bytes >= XARGS_AHEAD;
+	run->wants_room = ahead;
+	mutex_unlock(&run->lock);
+	return ahead;
+}
+
+static void finish(struct xargs *xargs) {
+	xargs->reader.done = true;
+	pool_queue_close(xargs->run.pool, xargs->run.queue);
+}
+
+// The input has ended, or is no good: says so, once all that was before it was started.
+static void end_input(struct xargs *xargs) {
+	struct reader *reader = &xargs->reader;
+	if ((reader->fault || reader->error) && is_ahead(&xargs->run, /* all */ true)) {
+		return;
+	}
+	if (reader->fault) {
+		diag_note("%s", reader->fault);
+	} else if (reader->error) {
+		diag_note("cannot read %s: %s", reader->fd == STDIN_FILENO ? "standard input" : xargs->run.options->arg_file,
+		          strerror(reader->error));
+	}
+	xargs->input_failed = reader->fault || reader->error;
+	finish(xargs);
+}
+
+// Packs what was read, reads what there is, until there is enough to do. Returns true if it should be called again at
+// once: signals are to be answered in between.
+static bool fill(struct xargs *xargs) {
+	struct reader *reader = &xargs->reader;
+	reader->waiting = false;
+	for (unsigned left = 1024; left > 0; --left) {
+		if (is_ahead(&xargs->run, /* all */ false)) {
+			return false;
+		}
+		if (reader->at == reader->end && !reader->ended && !reader->words.ended && !reader_read(reader)) {
+			return false;
+		}
+		size_t used;
+		const char *error = NULL;
+		enum words_status status = xargs_words_next(&reader->words, reader->chunk + reader->at, reader->end - reader->at,
+		                                            &used, &error);
+		reader->at += used;
+		if (status == WORDS_NUL) {
+			diag_note("WARNING: a NUL character occurred in the input.  It cannot be passed through in the argument list.  "
+			          "Did you mean to use the --null option?");
+		} else if (status == WORDS_LINE && !submit(xargs)) {
+			finish(xargs);
+			return false;
+		} else if (status == WORDS_END || status == WORDS_ERROR) {
+			reader->fault = error;
+			end_input(xargs);
+			return false;
+		}
+	}
+	return true;
+}
+
+// ---- the loop ----
+
+static void on_idle(void *arg) {
+	struct xargs_run *run = arg;
+	atomic_store_release(&run->idle, true); // pairs with the load in loop()
+	xargs_wake(run);
+}
+
+static void on_trouble(void *arg FP_UNUSED, const char *what, int error) {
+	diag_note("warning: %s: %s", what, strerror(error));
+}
+
+static void answer_signal(struct xargs *xargs, int signal) {
+	struct xargs_run *run = &xargs->run;
+	switch (signal) {
+	case SIGUSR1:
+		if (xargs->slots < xargs->max_slots) {
+			pool_set_slots(run->pool, ++xargs->slots);
+		}
+		break;
+	case SIGUSR2:
+		if (xargs->slots > 1) {
+			pool_set_slots(run->pool, --xargs->slots);
+		}
+		break;
+	case SIGTSTP:
+		signals_stop_self(); // the jobs are in our group: the terminal has told them too
+		break;
+	case SIGINT:
+	case SIGTERM:
+	case SIGHUP:
+	case SIGQUIT:
+		if (xargs->killing) {
+			signals_die(signal);
+		}
+		if (xargs->signal) {
+			xargs->killing = true;
+			children_kill(run->children);
+			break;
+		}
+		xargs->signal = signal;
+		pool_shutdown(run->pool, POOL_CANCELLING);
+		children_terminate(run->children);
+		break;
+	default:
+		break;
+	}
+}
+
+static void loop_poll(struct xargs *xargs, int timeout_ms) {
+	struct xargs_run *run = &xargs->run;
+	struct pollfd fds[] = {
+		{.fd = xargs->signal_fd, .events = POLLIN},
+		{.fd = run->wake_fd, .events = POLLIN},
+		{.fd = xargs->reader.waiting && !xargs->reader.done ? xargs->reader.fd : -1, .events = POLLIN},
+	};
+	int ready = poll(fds, sizeof(fds) / sizeof(fds[0]), timeout_ms);
+	verify(ready >= 0 || errno == EINTR || errno == ENOMEM);
+	uint64_t count;
+	if (ready > 0 && (fds[1].revents & POLLIN)) {
+		ssize_t got = read(run->wake_fd, &count, sizeof(count));
+		verify(got == sizeof(count) || errno == EAGAIN || errno == EINTR);
+	}
+}
+
+// Milliseconds for poll() until the next step of the jobs' end, if that has begun.
+static int term_timeout(struct xargs *xargs) {
+	uint64_t now = now_ns();
+	uint64_t next = xargs->signal ? children_term_step(xargs->run.children, now) : TIME_NEVER;
+	if (next == TIME_NEVER) {
+		return -1;
+	}
+	uint64_t ms = next > now ? (next - now + NS_PER_MS - 1) / NS_PER_MS : 0;
+	return ms > INT_MAX ? INT_MAX : (int)ms;
+}
+
+// True if the run is cut short: nothing more is to be read.
+static bool is_stopping(struct xargs *xargs) {
+	mutex_lock(&xargs->run.lock);
+	bool stopping = xargs->signal || xargs->run.stop_code != 0;
+	mutex_unlock(&xargs->run.lock);
+	return stopping;
+}
+
+static void loop(struct xargs *xargs) {
+	struct xargs_run *run = &xargs->run;
+	bool again = fill(xargs);
+	pool_start(run->pool);
+	while (!atomic_load_acquire(&run->idle)) { // pairs with the store in on_idle()
+		loop_poll(xargs, again ? 0 : term_timeout(xargs));
+		int signal;
+		while ((signal = signals_next(xargs->signal_fd)) != 0) {
+			answer_signal(xargs, signal);
+		}
+		children_reap_strays(run->children);
+		if (!xargs->reader.done && is_stopping(xargs)) {
+			finish(xargs);
+		}
+		again = !xargs->reader.done && fill(xargs);
+	}
+}
+
+// ---- putting it together ----
+
+// How many processes at once: -P, within the descriptors there are. SIGUSR1 may ask for more.
+static void count_slots(struct xargs *xargs) {
+	const struct xargs_run *run = &xargs->run;
+	xargs->max_slots = slots_limit((unsigned long)context_raise_nofile(run->context));
+	unsigned long wanted = (unsigned long)run->options->max_procs;
+	xargs->slots = wanted == 0 || wanted > xargs->max_slots ? xargs->max_slots : (unsigned)wanted;
+}
+
+// Opens what the run needs. Returns 0, or -1 after a message.
+static int xargs_open(struct xargs *xargs) {
+	struct xargs_run *run = &xargs->run;
+	if (reader_open(&xargs->reader, run->options) != 0) {
+		return -1;
+	}
+	xargs->signal_fd = signals_open();
+	run->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (xargs->signal_fd < 0 || run->wake_fd < 0 || signals_add(xargs->signal_fd, SIGUSR1) != 0
+	    || signals_add(xargs->signal_fd, SIGUSR2) != 0) {
+		diag_note("cannot set up signals: %s", strerror(errno));
+		return -1;
+	}
+	count_slots(xargs);
+	run->children = children_create(NULL);
+	diag_set_last_words(children_last_words);
+	struct pool_config config = {
+		.slots = xargs->slots,
+		.queue_mem = SIZE_MAX / 2, // the reader holds itself back
+		.stack_bytes = WORKER_STACK,
+		.hooks = {.idle = on_idle, .trouble = on_trouble, .arg = run},
+	};
+	const struct queue_attrs attrs = {.weight = 1};
+	run->pool = pool_create(&config);
+	run->queue = pool_queue_open(run->pool, "xargs", &attrs, run);
+	return 0;
+}
+
+static void xargs_close(struct xargs *xargs) {
+	struct xargs_run *run = &xargs->run;
+	if (xargs->signal) {
+		signals_release();
+	}
+	if (run->pool) {
+		pool_destroy(run->pool);
+	}
+	if (run->children) {
+		if (xargs->signal) {
+			children_kill_strays(run->children);
+		}
+		diag_set_last_words(NULL);
+		children_destroy(run->children);
+	}
+	reader_give_back(&xargs->reader, run->dropped_at);
+	while (run->free) {
+		struct xargs_line *line = run->free;
+		run->free = line->next;
+		packed_fini(&line->args);
+		free(line);
+	}
+	packer_fini(&xargs->reader.packer);
+	free(xargs->reader.chunk);
+}
+
+static int xargs_status(const struct xargs *xargs) {
+	if (xargs->run.stop_code != 0) {
+		return xargs->run.stop_code;
+	}
+	if (xargs->run.failed) {
+		return 123; // before an error of the input, as in GNU xargs
+	}
+	return xargs->input_failed || diag_lost() ? XARGS_FAILURE : 0;
+}
+
+bool xargs_is_meant(int argc, char *argv[]) {
+	const char *name = argc > 0 ? argv[0] : "";
+	const char *slash = strrchr(name, '/');
+	name = slash ? slash + 1 : name;
+	// called parallel, it is an option of GNU parallel there too
+	return strcmp(name, "xargs") == 0 || (argc > 1 && strcmp(argv[1], "--xargs") == 0 && strcmp(name, "parallel") != 0);
+}
+
+int xargs_main(int argc, char *argv[], struct context *context) {
+	bool by_option = argc > 1 && strcmp(argv[1], "--xargs") == 0;
+	diag_set_name(by_option ? "xargs" : argv[0]);
+	struct xargs_options options;
+	if (xargs_parse(&options, argc - by_option, argv + by_option, context->env) == XARGS_EXIT) {
+		return options.status;
+	}
+	if (options.verbose || options.ask) {
+		setlocale(LC_CTYPE, ""); // what can be printed
+	}
+	struct xargs xargs = {
+		.run = {.options = &options, .context = context, .wake_fd = -1, .tty_fd = -1, .dropped_at = -1},
+		.signal_fd = -1,
+	};
+	mutex_init(&xargs.run.lock);
+	cond_init(&xargs.run.asked);
+	int status = XARGS_FAILURE;
+	bool opened = xargs_open(&xargs) == 0;
+	if (opened) {
+		loop(&xargs);
+	}
+	xargs_close(&xargs);
+	if (opened) {
+		status = xargs_status(&xargs);
+	}
+	cond_fini(&xargs.run.asked);
+	mutex_fini(&xargs.run.lock);
+	if (xargs.signal) {
+		signals_die(xargs.signal);
+	}
+	return status;
+}

@@ -1,0 +1,16 @@
+// The xargs personality: `fairpar --xargs …`, or called by the name xargs.
+
+#ifndef FAIRPAR_XARGS_XARGS_H
+#define FAIRPAR_XARGS_XARGS_H
+
+#include "process/context.h"
+
+#include <stdbool.h>
+
+// True if the program's own name is xargs, or its first argument --xargs (DESIGN §15).
+bool xargs_is_meant(int argc, char *argv[]);
+
+// Does what xargs would do, and returns the exit status; or dies by the signal that ended it.
+int xargs_main(int argc, char *argv[], struct context *context);
+
+#endif

@@ -76,6 +76,8 @@ load helper
 	assert_lines sh
 	run_fairpar 255 --shell /nosuch true ::: x
 	assert_contains "$stderr" "'/nosuch'"
+	PARALLEL_SHELL=/nosuch run_fairpar 255 'true;' ::: x
+	assert_contains "$stderr" "PARALLEL_SHELL: there is no program '/nosuch'"
 }
 
 @test "exported bash functions work" {

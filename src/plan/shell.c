@@ -481,28 +481,40 @@ static bool is_foreign(const char *path) {
 }
 
 // An empty variable is as good as none.
-static const char *shell_from(const char *variable) {
-	const char *name = getenv(variable);
-	return name && *name && !is_foreign(name) ? program_find(name) : NULL;
+static const char *variable(const char *name) {
+	const char *value = getenv(name);
+	return value && *value ? value : NULL;
+}
+
+// $SHELL is for people to type in, so what is no shell for jobs there is no mistake.
+static const char *login_shell(void) {
+	const char *name = variable("SHELL");
+	const char *path = name ? program_find(name) : NULL;
+	return path && is_bourne(path) ? path : NULL;
+}
+
+const char *shell_named(const char *option, const char **ret_by) {
+	const char *name = option;
+	*ret_by = "--shell";
+	for (size_t i = 0; !name && i < 2; ++i) {
+		*ret_by = i == 0 ? "FAIRPAR_SHELL" : "PARALLEL_SHELL";
+		name = variable(*ret_by);
+	}
+	return name;
 }
 
 char *shell_choose(const char *option) {
-	const char *path = NULL;
-	if (option) {
-		if (is_foreign(option)) {
-			errno = ENOTSUP;
-			return NULL;
-		}
-		path = program_find(option);
+	const char *by;
+	const char *name = shell_named(option, &by);
+	const char *path;
+	if (name && is_foreign(name)) {
+		errno = ENOTSUP;
+		return NULL;
+	}
+	if (name) {
+		path = program_find(name);
 		return path ? xstrdup(path) : NULL;
 	}
-	path = shell_from("FAIRPAR_SHELL");
-	if (!path) {
-		path = shell_from("PARALLEL_SHELL");
-	}
-	if (!path) {
-		path = shell_from("SHELL");
-		path = path && is_bourne(path) ? path : NULL;
-	}
+	path = login_shell();
 	return xstrdup(path ? path : "/bin/sh");
 }

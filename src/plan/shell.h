@@ -8,9 +8,13 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-// Chooses by DESIGN §4 and §15: `option` (--shell, or NULL), $FAIRPAR_SHELL, $PARALLEL_SHELL, $SHELL if it is a Bourne
-// shell, /bin/sh; of the variables, those that name no program are passed over. Returns a path that the caller frees,
-// or NULL when `option` names no program.
+// Who names the shell: `option` (--shell, or NULL), else $FAIRPAR_SHELL or $PARALLEL_SHELL. Returns the name, borrowed, and
+// by what it is given; NULL if by none of them.
+const char *shell_named(const char *option, const char **ret_by);
+
+// Chooses by DESIGN §4 and §15: what shell_named() says, else $SHELL if it is a Bourne shell, else /bin/sh. Returns a path
+// that the caller frees, or NULL with errno when what is named cannot serve: ENOTSUP (it does not read the quotes of a
+// Bourne shell), else there is no such program.
 char *shell_choose(const char *option);
 
 // Where a program is, searched in PATH as execvp() would (cached; any thread). Returns a borrowed path that stays valid

@@ -413,16 +413,27 @@ bool run_wait_input(struct run *run, int fd) {
 
 // ---- putting it together ----
 
-int run_parse_templates(struct run *run, const struct names *names) {
-	const struct options *options = run->options;
+// The shell of the command line, as shell_choose(), or NULL after a message.
+static char *choose_shell(const struct options *options) {
 	char *shell = shell_choose(options->shell);
 	if (!shell) {
-		if (errno == ENOTSUP) {
-			diag_error("--shell: '%s' does not read the quotes of a Bourne shell; take sh, bash, dash, ksh, zsh or their kin",
-			           diag_shows(options->shell));
+		int error = errno;
+		const char *by;
+		const char *name = diag_shows(shell_named(options->shell, &by));
+		if (error == ENOTSUP) {
+			diag_error("%s: '%s' does not read the quotes of a Bourne shell; take sh, bash, dash, ksh, zsh or their kin", by,
+			           name);
 		} else {
-			diag_error("--shell: there is no program '%s'", diag_shows(options->shell));
+			diag_error("%s: there is no program '%s'", by, name);
 		}
+	}
+	return shell;
+}
+
+int run_parse_templates(struct run *run, const struct names *names) {
+	const struct options *options = run->options;
+	char *shell = choose_shell(options);
+	if (!shell) {
 		return -1;
 	}
 	bool failed = recipe_from_options(&run->recipe, options, run->context, shell, names) != 0;

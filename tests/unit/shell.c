@@ -202,6 +202,10 @@ static void test_choose(void) {
 	check_chosen("sh", program_find("sh"));
 	check(!shell_choose("nosuchshell"));
 	check(!shell_choose("/nosuch/shell"));
+	setenv("FAIRPAR_SHELL", "/nosuch/shell", 1);
+	check(!shell_choose(NULL) && errno == ENOENT);
+	setenv("FAIRPAR_SHELL", "fish", 1);
+	check(!shell_choose(NULL) && errno == ENOTSUP);
 }
 
 int main(int argc, char *argv[]) {

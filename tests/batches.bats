@@ -141,3 +141,11 @@ order() {
 	((first <= 1000)) || fail "the small batch's first job was number $first"
 	assert_eq "$((last - first))" 4 # big and small in turns from then on
 }
+
+@test "--batch-by without a replacement string is warned of" {
+	run_fairpar --header : --colsep , --batch-by '{hots}' 'echo $FAIRPAR_BATCH {n}' < <(printf 'host,n\na,1\n')
+	assert_contains "$stderr" "warning: --batch-by: '{hots}' has no replacement string"
+	run_fairpar --header : --colsep , --batch-by 'of {host}' 'echo $FAIRPAR_BATCH {n}' < <(printf 'host,n\na,1\n')
+	assert_lines "of a 1"
+	assert_eq "$stderr" ""
+}

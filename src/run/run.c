@@ -430,6 +430,18 @@ static char *choose_shell(const struct options *options) {
 	return shell;
 }
 
+// What is taken for a column's name and is none leaves all items in one batch, and nobody would see why.
+static void warn_one_batch(const struct run *run) {
+	struct template_measure measure = {0};
+	if (run->batch_by && !run->options->quiet) {
+		template_measure(run->batch_by, &measure);
+		if (measure.inserts == 0) {
+			diag_warn("--batch-by: '%s' has no replacement string, so all items are in one batch",
+			          diag_shows(run->options->batch_by));
+		}
+	}
+}
+
 int run_parse_templates(struct run *run, const struct names *names) {
 	const struct options *options = run->options;
 	char *shell = choose_shell(options);
@@ -439,6 +451,7 @@ int run_parse_templates(struct run *run, const struct names *names) {
 	bool failed = recipe_from_options(&run->recipe, options, run->context, shell, names) != 0;
 	if (options->batch_by) {
 		run->batch_by = recipe_parse(&options->batch_by, 1, TEMPLATE_RAW, names, &failed);
+		warn_one_batch(run);
 	}
 	return shelf_parse(run, names) != 0 || failed ? -1 : 0;
 }

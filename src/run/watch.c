@@ -487,6 +487,15 @@ void watch_end(struct run *run) {
 
 // ---- what is to be shown ----
 
+// True if somebody may be typing the items: the line would stand where the words do.
+static bool is_typed(const struct options *options) {
+	bool reads = false;
+	for (size_t i = 0; i < options->nsources; ++i) {
+		reads = reads || options->sources[i].kind == FROM_STDIN;
+	}
+	return reads && isatty(STDIN_FILENO);
+}
+
 // Decides by options, environment and terminal. Returns false if there is nothing to show.
 static bool choose(struct watch *watch) {
 	const struct options *options = watch->run->options;
@@ -500,7 +509,7 @@ static bool choose(struct watch *watch) {
 			diag_warn("FAIRPAR_PROGRESS must be auto, tty, plain or none, not '%s'", diag_shows(env));
 		}
 		watch->asked = how == PROGRESS_TTY;
-		how = options->quiet ? PROGRESS_NONE : how;
+		how = options->quiet || (how == PROGRESS_AUTO && is_typed(options)) ? PROGRESS_NONE : how;
 	}
 	if (how == PROGRESS_AUTO && watch->asked) {
 		how = terminal ? PROGRESS_TTY : PROGRESS_PLAIN;

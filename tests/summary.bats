@@ -65,13 +65,36 @@ END
 }
 
 @test "what fails again can be run again by the line that says so" {
-	run_fairpar 1 --joblog log -j1 'echo "{}"; test -e ok || test {} != "it'\''s"' ::: a "it's" b
+	printf '%s\n' a "it's" b >items
+	run_fairpar 1 --joblog log --log run.jsonl -j1 'echo "{}"; test -e ok || test {} != "it'\''s"' <items
 	touch ok
 	again=$(sed -n 's/^  again, only these: //p' <<<"$stderr")
-	assert_contains "$again" ' --resume-failed --joblog log '
-	assert_eq "$(sh -c "$again" 2>/dev/null)" "it's"
+	assert_contains "$again" ' --retry-failed --joblog log -j1'
+	assert_eq "$(sh -c "$again" 2>/dev/null </dev/null)" "it's"
+	rm ok
+	run_fairpar 1 --joblog log -j1 --halt now,fail=1 'echo {}; test -e ok || test {} != b' ::: a b c d
+	touch ok
+	again=$(sed -n 's/^  again, only these: //p' <<<"$stderr")
+	assert_eq "$(sh -c "$again" 2>/dev/null </dev/null)" b
 	run_fairpar 2 -j1 false ::: a b
 	[[ $stderr != *again* ]] || fail "there is no joblog"
+}
+
+@test "what is not done of a manifest can be run by the line that says so" {
+	manifest <<<'  a: {args: [x, y, z], run: "test -e ok || test {} = z && echo {}"}'
+	run_fairpar 2 -j1 --joblog log --log run.jsonl --report r.html -f m.yaml
+	touch ok
+	again=$(sed -n 's/^  again, what is not done: //p' <<<"$stderr")
+	[[ $again == *'--resume-failed -j1 --joblog log -fm.yaml' ]] || fail "$again"
+	assert_eq "$(sh -c "$again" 2>err)" $'x\ny'
+	assert_contains "$(cat err)" 'fairpar: 2 jobs in '
+	assert_eq "$(numbers "$(cat err)")" 'a 2 2 0 0'
+	assert_contains "$(cat err)" ', 1 done before; '
+}
+
+@test "names in the last line are escaped as in the table" {
+	run_fairpar 1 --batch-by '{}' false ::: $'a\u202eb'
+	assert_eq "$stderr" 'fairpar: 1 of 1 jobs failed: a\xE2\x80\xAEb#1 (exit 1)'
 }
 
 @test "colours are for terminals, unless the environment says otherwise" {
@@ -115,12 +138,11 @@ end_log() {
 	assert_eq "$stderr" ''
 	assert_lines 'fairpar: 5 jobs in 5.00s: 1 ok, 1 failed, 3 skipped; 2 slots, 34% busy' \
 		'  batch   jobs  ok  failed  skipped  retried   wall  slot-time  share    p50    max' \
-		'  thumbs     2   1       0        0        0  1.99s      1.99s    57%  1.99s  1.99s' \
-		'  tests      2   0       1        0        1  2.50s      1.50s    43%  0.50s  1.00s' \
+		'  thumbs     1   1       0        0        0  1.99s      1.99s    57%  1.99s  1.99s' \
+		'  tests      1   0       1        0        1  2.50s      1.50s    43%  0.50s  1.00s' \
 		'  docs       3   0       0        3        0      -          -      -      -      -' \
 		'  slowest: thumbs#1 1.99s  convert a' \
 		'           tests#1 1.00s  check x' \
-		'           tests#1 0.50s  check x' \
 		'  FAILED tests#1: signal 9 (KILL) after 2 attempts, 0.50s: check x' \
 		'    | oops'
 	run_fairpar --from-log - <log

@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "base/diag.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 
@@ -105,6 +106,18 @@ size_t utf8_length(const char *mem, size_t len) {
 	return 0;
 }
 
+// What turns the direction of text, or is not seen, can make a name look like another one (Unicode TR 36): U+200B to
+// U+200F, U+202A to U+202E, U+2060 to U+2069, U+FEFF.
+static bool is_deceiving(const char *s, size_t n) {
+	const unsigned char *c = (const unsigned char *)s;
+	if (n != 3) {
+		return false;
+	}
+	unsigned code = (c[0] & 0x0Fu) << 12 | (c[1] & 0x3Fu) << 6 | (c[2] & 0x3Fu);
+	return (code >= 0x200B && code <= 0x200F) || (code >= 0x202A && code <= 0x202E) ||
+	       (code >= 0x2060 && code <= 0x2069) || code == 0xFEFF;
+}
+
 // The length of the character at `s` if it is safe to show, or 0: control characters drive terminals, U+0080 to U+009F
 // (C2 80 to C2 9F) too.
 static size_t printable_length(const char *s, size_t len) {
@@ -113,7 +126,7 @@ static size_t printable_length(const char *s, size_t len) {
 		return first >= 0x20 && first != 0x7F;
 	}
 	size_t n = utf8_length(s, len);
-	return first == 0xC2 && (unsigned char)s[1] < 0xA0 ? 0 : n;
+	return (first == 0xC2 && (unsigned char)s[1] < 0xA0) || is_deceiving(s, n) ? 0 : n;
 }
 
 void buf_add_escaped(struct buf *buf, const char *mem, size_t len, size_t max) {

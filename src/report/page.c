@@ -150,7 +150,7 @@ static void add_facts(struct buf *buf, const struct timeline *timeline) {
 	const struct story *story = timeline->palette->story;
 	const struct story_batch *total = &story->total;
 	buf_adds(buf, "<dl class=\"facts\">\n");
-	add_fact(buf, story->counts_items ? "items" : "jobs", total->ok + total->failed + total->cancelled + total->skipped, false);
+	add_fact(buf, story->counts_items ? "items" : "jobs", story_jobs(total), false);
 	add_fact(buf, "ok", total->ok, false);
 	add_fact(buf, "failed", total->failed, total->failed > 0);
 	if (total->cancelled > 0) {
@@ -196,11 +196,6 @@ static void add_header(struct buf *buf, const struct timeline *timeline) {
 
 // ---- batches, as in the summary (summary.c) ----
 
-static uint64_t jobs_of(const struct story_batch *batch) {
-	uint64_t ended = batch->ok + batch->failed + batch->cancelled + batch->skipped;
-	return batch->jobs > 0 && (uint64_t)batch->jobs > ended ? (uint64_t)batch->jobs : ended;
-}
-
 static void add_time_cell(struct buf *buf, uint64_t ns, bool is_known) {
 	buf_adds(buf, "<td class=\"n\">");
 	if (is_known) {
@@ -233,7 +228,7 @@ static struct columns choose_columns(const struct story *story) {
 }
 
 static void add_batch_cells(struct buf *buf, const struct columns *columns, const struct story_batch *batch) {
-	add_count_cell(buf, jobs_of(batch), false);
+	add_count_cell(buf, story_jobs(batch), false);
 	add_count_cell(buf, batch->ok, false);
 	add_count_cell(buf, batch->failed, true);
 	if (columns->cancelled) {

@@ -88,32 +88,11 @@ size_t plain_columns(const char *text, size_t len) {
 	return columns;
 }
 
-// What turns the direction of text, or is not seen, can make a name look like another one (Unicode TR 36).
-static size_t deceiving_length(const char *s, size_t len) {
-	size_t n = utf8_length(s, len);
-	uint32_t c = n == 3 ? decode(s, n) : 0;
-	return (c >= 0x200B && c <= 0x200F) || (c >= 0x202A && c <= 0x202E) || (c >= 0x2060 && c <= 0x2069) || c == 0xFEFF ? n : 0;
-}
-
-static void escape(struct buf *buf, const char *text, size_t len) {
-	for (size_t i = 0, from = 0; i <= len; ++i) {
-		size_t n = i < len ? deceiving_length(text + i, len - i) : 0;
-		if (i < len && n == 0) {
-			continue;
-		}
-		buf_add_escaped(buf, text + from, i - from, SIZE_MAX);
-		for (size_t k = 0; k < n; ++k) {
-			buf_printf(buf, "\\x%02X", (unsigned char)text[i + k]);
-		}
-		from = i + (n > 0 ? n : 1);
-	}
-}
-
 void plain_add_text(struct buf *buf, const char *text, size_t len, size_t columns) {
 	size_t from = buf->len;
 	// what is escaped gets longer, never shorter; a character has at most 4 bytes
 	bool is_long = columns < SIZE_MAX / 4 && len > columns * 4;
-	escape(buf, text, is_long ? columns * 4 : len);
+	buf_add_escaped(buf, text, is_long ? columns * 4 : len, SIZE_MAX);
 	if (!is_long && plain_columns(buf_str(buf) + from, buf->len - from) <= columns) {
 		return;
 	}

@@ -291,7 +291,28 @@ static uint64_t duration(const struct result *result) {
 	return result->end > result->start ? event_us(result->end - result->start) * 1000 : 0;
 }
 
+// Takes an attempt of the same job out of the list. Returns false if it took longer, and stays.
+static bool replace_slow(struct story *story, const struct event_job *id, uint64_t wall) {
+	for (size_t i = 0; i < story->nslowest; ++i) {
+		struct story_job *job = &story->slowest[i];
+		if (job->number != id->number || strcmp(job->batch, id->batch) != 0) {
+			continue;
+		}
+		if (duration(&job->result) >= wall) {
+			return false;
+		}
+		job_fini(job);
+		memmove(job, job + 1, (--story->nslowest - i) * sizeof(*job));
+		return true;
+	}
+	return true;
+}
+
+// A job is listed once, by its longest attempt.
 static void note_slow(struct story *story, const struct event_job_end *end, uint64_t wall) {
+	if ((end->id.attempt > 1 || end->id.step > 0) && !replace_slow(story, &end->id, wall)) {
+		return;
+	}
 	size_t n = story->nslowest;
 	if (n == STORY_SLOWEST) {
 		if (wall <= duration(&story->slowest[n - 1].result)) {
@@ -467,6 +488,10 @@ void story_tell(void *arg, const struct event *event) {
 	case EVENT_BATCH_END:
 		break;
 	}
+}
+
+uint64_t story_jobs(const struct story_batch *batch) {
+	return batch->ok + batch->failed + batch->cancelled + batch->skipped + batch->running;
 }
 
 void story_finish(struct story *story, uint64_t now) {

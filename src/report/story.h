@@ -79,6 +79,10 @@ void story_free(struct story *story);
 // An event_fn: adds the event. `arg` is the story; copies what it keeps.
 void story_tell(void *arg, const struct event *event);
 
+// How many jobs of the batch are told of: the sum of its parts. What was known of it at its start may have been done
+// before the run (--resume), or be in a queue when the log was cut off.
+uint64_t story_jobs(const struct story_batch *batch);
+
 // Works out shares, medians and the like as of the event time `now`; may be called again after more events.
 void story_finish(struct story *story, uint64_t now);
 

@@ -53,11 +53,6 @@ FP_PRINTF(4, 5) static void add_coloured(struct buf *buf, const struct summary_f
 
 // ---- the first line ----
 
-static uint64_t jobs_of(const struct story_batch *batch) {
-	uint64_t ended = batch->ok + batch->failed + batch->cancelled + batch->skipped;
-	return batch->jobs > 0 && (uint64_t)batch->jobs > ended ? (uint64_t)batch->jobs : ended;
-}
-
 // "2 failed (1 allowed to)"
 static void add_count(struct buf *buf, const struct summary_form *form, const char *style, const char *before, uint64_t n,
                       const char *what, uint64_t part, const char *part_what) {
@@ -74,9 +69,9 @@ static void add_count(struct buf *buf, const struct summary_form *form, const ch
 
 static void add_head(struct buf *buf, const struct story *story, const struct summary_form *form) {
 	const struct story_batch *total = &story->total;
-	uint64_t ended = total->ok + total->failed + total->cancelled + total->skipped;
+	uint64_t jobs = story_jobs(total);
 	uint64_t end = story->end > 0 ? story->end : story->last;
-	buf_printf(buf, "%llu %s%s in ", ull(ended), story->counts_items ? "item" : "job", ended == 1 ? "" : "s");
+	buf_printf(buf, "%llu %s%s in ", ull(jobs), story->counts_items ? "item" : "job", jobs == 1 ? "" : "s");
 	plain_add_time(buf, end > story->start ? end - story->start : 0);
 	add_count(buf, form, total->failed > 0 ? NULL : GREEN, ": ", total->ok, "ok", total->current, "up to date");
 	if (total->failed > 0) {
@@ -153,7 +148,7 @@ static void add_time(struct row *row, enum column column, uint64_t ns, bool is_k
 static void fill_row(struct row *row, const struct story_batch *batch) {
 	bool has_run = batch->attempts > 0;
 	plain_add_text(&row->cells[COLUMN_BATCH], batch->name, strlen(batch->name), NAME_COLUMNS);
-	add_number(row, COLUMN_JOBS, jobs_of(batch));
+	add_number(row, COLUMN_JOBS, story_jobs(batch));
 	add_number(row, COLUMN_OK, batch->ok);
 	add_number(row, COLUMN_FAILED, batch->failed);
 	add_number(row, COLUMN_CANCELLED, batch->cancelled);
@@ -182,7 +177,6 @@ static int by_slot_time(const void *a, const void *b) {
 
 // Adds the numbers of a batch that has no row of its own; it has no median of its own.
 static void merge(struct story_batch *into, const struct story_batch *batch) {
-	into->jobs += (int64_t)jobs_of(batch);
 	into->ok += batch->ok;
 	into->failed += batch->failed;
 	into->cancelled += batch->cancelled;
@@ -397,65 +391,17 @@ static void add_failures(struct buf *buf, const struct story *story, const struc
 
 // ---- what to do next ----
 
-static bool is_plain_word(const char *word) {
-	return *word != '\0' && word[strspn(word, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
-	                                    "_@%+=:,./-")] == '\0';
-}
-
-// The word as a shell reads it back; false if it holds what cannot be shown and copied.
-static bool add_word(struct buf *buf, const char *word) {
-	struct buf shown = BUF_INIT;
-	plain_add_text(&shown, word, strlen(word), SIZE_MAX);
-	bool is_same = strcmp(buf_str(&shown), word) == 0;
-	buf_fini(&shown);
-	if (is_plain_word(word)) {
-		buf_adds(buf, word);
-		return true;
-	}
-	buf_addc(buf, '\'');
-	for (; *word != '\0'; ++word) {
-		if (*word == '\'') {
-			buf_adds(buf, "'\\''");
-		} else {
-			buf_addc(buf, *word);
-		}
-	}
-	buf_addc(buf, '\'');
-	return is_same;
-}
-
-// An option by which the same command line runs again what failed.
-static bool is_again(const char *word) {
-	static const char *const options[] = {"--resume-failed", "--resumefailed", "--retry-failed", "--retryfailed"};
-	for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); ++i) {
-		if (strcmp(word, options[i]) == 0) {
-			return true;
-		}
-	}
-	return false;
-}
-
 // How to run again what failed, which only a joblog makes possible.
-static void add_again(struct buf *buf, const struct story *story) {
-	if (!story->joblog || !story->argv || !story->argv[0] || (story->total.failed == 0 && story->total.cancelled == 0)) {
+static void add_again(struct buf *buf, const struct story *story, const struct summary_form *form) {
+	const struct story_batch *total = &story->total;
+	if (!form->again) {
 		return;
 	}
-	struct buf line = BUF_INIT;
-	bool ok = add_word(&line, story->argv[0]), has_it = false;
-	for (char **arg = story->argv + 1; *arg; ++arg) {
-		has_it = has_it || is_again(*arg);
+	if (story->manifest && total->failed + total->cancelled + total->skipped + total->running > 0) {
+		buf_printf(buf, "  again, what is not done: %s\n", form->again);
+	} else if (!story->manifest && total->failed > 0) {
+		buf_printf(buf, "  again, only these: %s\n", form->again);
 	}
-	buf_adds(&line, has_it ? "" : " --resume-failed");
-	for (char **arg = story->argv + 1; ok && *arg && line.len < COMMAND_COLUMNS; ++arg) {
-		buf_addc(&line, ' ');
-		ok = add_word(&line, *arg);
-	}
-	if (ok && line.len < COMMAND_COLUMNS) {
-		buf_printf(buf, "  again, only these: %s\n", line.data);
-	} else {
-		buf_adds(buf, "  again, only these: the same command with --resume-failed\n");
-	}
-	buf_fini(&line);
 }
 
 static uint64_t overlap(const struct story_batch *a, const struct story_batch *b) {
@@ -490,7 +436,7 @@ static void add_hint(struct buf *buf, const struct story *story, const struct su
 	buf_adds(buf, " '");
 	plain_add_text(buf, greedy->name, strlen(greedy->name), NAME_COLUMNS);
 	buf_printf(buf, "' had %u%% of the slots' time with %llu of %llu jobs, for turns are shared, not time: see --fair=time\n",
-	           (unsigned)(greedy->share * 100 + 0.5), ull(jobs_of(greedy)),
+	           (unsigned)(greedy->share * 100 + 0.5), ull(story_jobs(greedy)),
 	           ull(total->ok + total->failed + total->cancelled + total->skipped));
 }
 
@@ -505,5 +451,5 @@ void summary_add(struct buf *buf, const struct story *story, const struct summar
 		add_hint(buf, story, form);
 	}
 	add_failures(buf, story, form);
-	add_again(buf, story);
+	add_again(buf, story, form);
 }

@@ -17,6 +17,7 @@ struct summary_form {
 	unsigned width;          // columns; 0: no limit
 	bool colour;
 	bool table;              // totals, the table of batches, the slowest, the hint; else only what failed
+	const char *again;       // the command line that runs again what failed, or NULL
 };
 
 // Appends the summary of a finished story (story_finish()), line by line, each with its newline.

@@ -9,6 +9,7 @@
 #include "base/colour.h"
 #include "base/diag.h"
 #include "base/io.h"
+#include "cli/option_again.h"
 #include "report/summary.h"
 #include "run/telling.h"
 
@@ -49,7 +50,12 @@ static unsigned width_of(int fd) {
 
 static void add(struct buf *buf, const struct story *story, int fd, bool table) {
 	struct summary_form form = {.width = width_of(fd), .colour = colour_wanted(fd), .table = table};
+	struct buf again = BUF_INIT;
+	if (story->joblog && story->argv && option_add_again(&again, story->argv, story->joblog, story->manifest != NULL)) {
+		form.again = buf_str(&again);
+	}
 	summary_add(buf, story, &form);
+	buf_fini(&again);
 }
 
 void ending_add_story(struct buf *buf, const struct story *story, int fd) {

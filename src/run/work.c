@@ -45,7 +45,9 @@ static void note_failure(struct run *run, const char *label, const char *how) {
 	if (run->nfailures >= FAILURES_NAMED) {
 		return;
 	}
-	buf_printf(&run->failures, "%s%s (%s)", run->nfailures > 0 ? ", " : "", label, how);
+	buf_adds(&run->failures, run->nfailures > 0 ? ", " : "");
+	buf_add_escaped(&run->failures, label, strlen(label), SIZE_MAX);
+	buf_printf(&run->failures, " (%s)", how);
 	++run->nfailures;
 }
 

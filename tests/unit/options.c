@@ -4,6 +4,7 @@
 #include "../../src/cli/help.c"
 
 #include "base/sync.h"
+#include "cli/option_again.h"
 #include "cli/option_table.h"
 #include "cli/options.h"
 #include "test.h"
@@ -690,9 +691,39 @@ static void test_no_words(void) {
 	options_fini(&o);
 }
 
+static const char *again(const char *line, const char *joblog, bool has_manifest) {
+	static struct buf text;
+	char words[256], *argv[64], *state;
+	size_t n = 0;
+	snprintf(words, sizeof(words), "%s", line);
+	for (char *word = strtok_r(words, "|", &state); word; word = strtok_r(NULL, "|", &state)) {
+		argv[n++] = word;
+	}
+	argv[n] = NULL;
+	buf_reset(&text);
+	return option_add_again(&text, argv, joblog, has_manifest) ? buf_str(&text) : "none";
+}
+
+static void test_again(void) {
+	check_string(again("fairpar|-kj4|--joblog|my log|--halt=now,fail=1|--log|l|-a|-|echo|--then", "my log", false),
+	             "fairpar --retry-failed --joblog 'my log' -k -j4");
+	check_string(again("/bin/fairpar|--shell|it's|--report=r.html|cat", "log", false),
+	             "/bin/fairpar --retry-failed --joblog log --shell 'it'\\''s'");
+	check_string(again("fairpar|--pipe|cat", "log", false), "none");
+	check_string(again("fairpar|--then|x|cat", "log", false), "none");
+	check_string(again("fairpar|--joblog|+log|cat", "log", false), "none");
+	check_string(again("fairpar|cat", "/dev/fd/63", false), "none");
+	check_string(again("fairpar|--shell|\033]0;|cat", "log", false), "none");
+	check_string(again("fairpar|-f|a b.yaml|-j2|--resume|--log=l|--log-output|--trace|t|--joblog|log|--|x", "log", true),
+	             "fairpar --resume-failed '-fa b.yaml' -j2 --joblog log -- x");
+	check_string(again("fairpar|-f|/dev/fd/63|--joblog|log", "log", true), "none");
+	check_string(again("fairpar|-f-|--joblog|log", "log", true), "none");
+}
+
 int main(int argc, char *argv[]) {
 	static const struct test tests[] = {
 		TEST("what is not said has its default", test_defaults),
+		TEST("the line that runs again what failed has what it needs, and nothing else", test_again),
 		TEST("options end at the first word that is none, and at --", test_stops_at_the_command),
 		TEST("values stand in the same word or the next, and letters bundle", test_words_of_values),
 		TEST("an unknown option is refused with the nearest one", test_unknown_names),

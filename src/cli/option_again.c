@@ -1,0 +1,206 @@
+// Which command line runs again what failed in a run, by the joblog that it left.
+//
+// The words are walked as options.c takes them, but nothing is checked: they have been good once.
+
+#include "cli/option_again.h"
+
+#include "cli/option_table.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum fate { KEPT, DROPPED, REFUSED };
+
+struct walk {
+	char *const *at;
+	bool has_manifest;
+	struct buf *line;
+};
+
+// ---- words ----
+
+static bool is_plain_word(const char *word) {
+	return *word != '\0' && word[strspn(word, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+	                                    "_@%+=:,./-")] == '\0';
+}
+
+// The word behind a blank, as a shell reads it back; false if it holds what cannot be shown and copied.
+static bool add_word(struct buf *line, const char *word) {
+	struct buf shown = BUF_INIT;
+	buf_add_escaped(&shown, word, strlen(word), SIZE_MAX);
+	bool is_same = strcmp(buf_str(&shown), word) == 0;
+	buf_fini(&shown);
+	buf_adds(line, line->len > 0 ? " " : "");
+	if (is_plain_word(word)) {
+		buf_adds(line, word);
+		return true;
+	}
+	buf_addc(line, '\'');
+	for (; *word != '\0'; ++word) {
+		if (*word == '\'') {
+			buf_adds(line, "'\\''");
+		} else {
+			buf_addc(line, *word);
+		}
+	}
+	buf_addc(line, '\'');
+	return is_same;
+}
+
+// A file that is gone when the line is read: stdin, or what a shell has put in the place of <(…).
+static bool is_passing(const char *path) {
+	return strcmp(path, "-") == 0 || strncmp(path, "/dev/fd/", 8) == 0 || strncmp(path, "/proc/", 6) == 0 ||
+	       strcmp(path, "/dev/stdin") == 0;
+}
+
+// ---- options ----
+
+static bool is_among(enum option_id id, const enum option_id *ids, size_t n) {
+	for (size_t i = 0; i < n; ++i) {
+		if (ids[i] == id) {
+			return true;
+		}
+	}
+	return false;
+}
+
+#define IS_AMONG(id, ids) is_among(id, ids, sizeof(ids) / sizeof((ids)[0]))
+
+// What a manifest's run is told again, but for what it says of a whole run, or writes a file of its own.
+static enum fate fate_with_manifest(enum option_id id, const char *value) {
+	static const enum option_id dropped[] = {
+		OPT_HALT, OPT_TRACE_SERVICE, OPT_LOG, OPT_LOG_OUTPUT, OPT_REPORT, OPT_TRACE, OPT_RESUME, OPT_RESUME_FAILED,
+	};
+	if (IS_AMONG(id, dropped)) {
+		return DROPPED;
+	}
+	return value && is_passing(value) ? REFUSED : KEPT;
+}
+
+// What matters for commands that are complete; what gets its input from fairpar, or has steps, is more than its command.
+static enum fate fate_of_option(enum option_id id, const char *value) {
+	static const enum option_id kept[] = {
+		OPT_JOBS, OPT_SHELL, OPT_TIMEOUT, OPT_RETRIES, OPT_NICE, OPT_WORKDIR, OPT_TMPDIR, OPT_SLOT_VAR, OPT_LOAD,
+		OPT_MEMFREE, OPT_DELAY, OPT_TTY, OPT_LINE_BUFFER, OPT_UNGROUP, OPT_KEEP_ORDER, OPT_EXIT_STATUS,
+	};
+	static const enum option_id refused[] = {OPT_THEN, OPT_ON_FAILURE, OPT_DRY_RUN};
+	if (IS_AMONG(id, refused) || option_table[id].group == GROUP_PIPE ||
+	    (id == OPT_JOBLOG && value && value[0] == '+')) { // which holds what failed in other runs, too
+		return REFUSED;
+	}
+	if (!IS_AMONG(id, kept)) {
+		return DROPPED;
+	}
+	return value && is_passing(value) ? REFUSED : KEPT;
+}
+
+static enum fate fate_of(const struct walk *walk, enum option_id id, const char *value) {
+	return walk->has_manifest ? fate_with_manifest(id, value) : fate_of_option(id, value);
+}
+
+static const char *next_word(struct walk *walk) {
+	return *walk->at ? *walk->at++ : NULL;
+}
+
+static bool take_long(struct walk *walk, const char *word) {
+	const char *value = strchr(word, '='), *near, *next = NULL;
+	size_t len = value ? (size_t)(value++ - word) - 2 : strlen(word) - 2;
+	char *names = NULL;
+	enum option_id id;
+	if (option_find_long(word + 2, len, &id, &names, &near) != MATCH_OPTION) {
+		free(names);
+		return false;
+	}
+	const struct option_info *option = &option_table[id];
+	bool follows = option_value_may_follow(option) && *walk->at && (*walk->at)[0] != '-';
+	if (!value && option_takes_value(option) && (!option_value_is_optional(option) || follows)) {
+		next = next_word(walk);
+	}
+	enum fate fate = fate_of(walk, id, next ? next : value);
+	return fate == DROPPED || (fate == KEPT && add_word(walk->line, word) && (!next || add_word(walk->line, next)));
+}
+
+static bool add_letter(struct walk *walk, enum option_id id, char letter, const char *value) {
+	enum fate fate = fate_of(walk, id, value);
+	if (fate != KEPT) {
+		return fate == DROPPED;
+	}
+	struct buf word = BUF_INIT;
+	buf_printf(&word, "-%c%s", letter, value ? value : "");
+	bool ok = (!value || *value != '\0') && add_word(walk->line, buf_str(&word));
+	buf_fini(&word);
+	return ok;
+}
+
+static bool is_number(const char *text) {
+	size_t digits = strspn(text, "0123456789");
+	return digits > 0 && text[digits] == '\0';
+}
+
+static bool take_letters(struct walk *walk, const char *letter) {
+	for (; *letter; ++letter) {
+		enum option_id id;
+		const char *instead, *value = NULL;
+		if (option_find_short(*letter, &id, &instead) != MATCH_OPTION) {
+			return false;
+		}
+		const struct option_info *option = &option_table[id];
+		bool is_last = option_takes_value(option), may_lack = option_value_may_follow(option) && *letter >= 'a';
+		if (option_value_is_optional(option) && !option_value_may_follow(option)) { // a number: -l5, -l 5
+			value = is_number(letter + 1) ? letter + 1 : letter[1] == '\0' && *walk->at && is_number(*walk->at) ? next_word(walk) : NULL;
+			is_last = value != NULL;
+		} else if (is_last && letter[1]) {
+			value = letter + 1;
+		} else if (is_last && (!may_lack || (*walk->at && (*walk->at)[0] != '-'))) {
+			value = next_word(walk);
+		}
+		if (!add_letter(walk, id, *letter, value)) {
+			return false;
+		}
+		if (is_last) {
+			break;
+		}
+	}
+	return true;
+}
+
+static bool take_options(struct walk *walk) {
+	while (*walk->at && (*walk->at)[0] == '-' && (*walk->at)[1] != '\0') {
+		const char *word = *walk->at;
+		if (strcmp(word, "--") == 0) {
+			break;
+		}
+		++walk->at;
+		if (!(word[1] == '-' ? take_long(walk, word) : take_letters(walk, word + 1))) {
+			return false;
+		}
+	}
+	return true;
+}
+
+static bool take_all(struct walk *walk, const char *joblog) {
+	bool ok = !is_passing(joblog) && *walk->at && add_word(walk->line, next_word(walk));
+	if (ok && walk->has_manifest) {
+		buf_adds(walk->line, " --resume-failed");
+	} else if (ok) {
+		buf_adds(walk->line, " --retry-failed --joblog");
+		ok = add_word(walk->line, joblog);
+	}
+	ok = ok && take_options(walk);
+	while (ok && walk->has_manifest && *walk->at) { // names of batches
+		ok = add_word(walk->line, next_word(walk));
+	}
+	return ok;
+}
+
+bool option_add_again(struct buf *buf, char *const *argv, const char *joblog, bool has_manifest) {
+	struct buf line = BUF_INIT;
+	struct walk walk = {.at = argv, .has_manifest = has_manifest, .line = &line};
+	bool ok = take_all(&walk, joblog);
+	if (ok) {
+		buf_add(buf, line.data, line.len);
+	}
+	buf_fini(&line);
+	return ok;
+}

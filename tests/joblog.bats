@@ -383,3 +383,11 @@ check_resumed() {
 	done
 	check_resumed 300
 }
+
+@test "a joblog that is a FIFO without a reader does not keep fairpar from being ended" {
+	mkfifo log manifest
+	start_fairpar -f manifest --joblog log
+	printf 'batches:\n  a:\n    run: echo {}\n    items: [1]\n' >manifest
+	kill -TERM "$fairpar_pid"
+	end_fairpar 143
+}

@@ -222,3 +222,48 @@ plain() { tr -d ,; }
 	assert_contains "$(trace_of run.json)" " arrows 8 "
 	assert_eq "$(grep -o '"ph":"s".*"name":"[a-z]*"' run.json | sed 's/.*"name"://' | sort | uniq -c | tr -s ' ' | tr '\n' ' ')" ' 4 "emits"  4 "then" '
 }
+
+@test "a FIFO that nobody reads does not keep fairpar from being ended" {
+	mkfifo run.html trace.json
+	for picture in --report=run.html --trace=trace.json; do
+		mkfifo told
+		start_fairpar $picture --log told echo ::: 1
+		assert_contains "$(cat told)" '"ev":"run_end"'
+		kill -TERM "$fairpar_pid"
+		end_fairpar 143
+		rm told
+	done
+}
+
+@test "drawing that a signal or a limit ends leaves nothing behind, and what was there before" {
+	log 5000 >run.jsonl
+	echo before >page.html
+	mkfifo picture
+	# the drawing is under way when the first of the trace comes, and stays so
+	start_fairpar --from-log run.jsonl --trace picture --report page.html
+	exec {picture}<picture
+	head -c 1 <&$picture >/dev/null
+	kill -TERM "$fairpar_pid"
+	end_fairpar 143
+	exec {picture}<&-
+	assert_eq "$(ls -A)" "$(printf '%s\n' page.html picture run.jsonl)"
+	for wanted in page.html new.html; do
+		status=0
+		(ulimit -f 20 && exec "$FAIRPAR" --from-log run.jsonl --report $wanted 3>&-) >out 2>&1 || status=$?
+		assert_eq "$status $(cat out)" "255 fairpar: error: cannot write '$wanted': File too large"
+	done
+	rm out
+	assert_eq "$(ls -A) $(cat page.html)" "$(printf '%s\n' page.html picture run.jsonl) before"
+}
+
+@test "a file without a name is put in place as a named one is" {
+	log 5 >run.jsonl
+	umask 027
+	mkdir dir
+	echo before >dir/old.html
+	chmod 604 dir/old.html
+	run_fairpar --from-log run.jsonl --report dir/old.html --report dir/new.html
+	cmp dir/old.html dir/new.html
+	assert_eq "$(stat -c %a dir/old.html dir/new.html | xargs)" "604 640"
+	assert_eq "$(ls -A dir)" "$(printf '%s\n' new.html old.html)"
+}

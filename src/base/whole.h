@@ -1,4 +1,5 @@
-// A file that appears whole or not at all: written under a name of its own in the same directory, then renamed.
+// A file that appears whole or not at all: written in the same directory without a name, or under one of its own, then put
+// in place.
 
 #ifndef FAIRPAR_BASE_WHOLE_H
 #define FAIRPAR_BASE_WHOLE_H

@@ -42,6 +42,7 @@ int signals_open(void) {
 	}
 	blocked = wanted;
 	sigaddset(&blocked, SIGPIPE);
+	sigaddset(&blocked, SIGXFSZ);
 	verify(pthread_sigmask(SIG_BLOCK, &blocked, NULL) == 0);
 	return signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK);
 }
@@ -78,14 +79,26 @@ static void signal_take(int signal) {
 	sigaction(signal, &old, NULL);
 }
 
+void signals_spare_writes(void) {
+	sigset_t set;
+	sigemptyset(&set);
+	sigaddset(&set, SIGXFSZ);
+	verify(pthread_sigmask(SIG_BLOCK, &set, NULL) == 0);
+}
+
+static const int deadly[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+
 void signals_release(void) {
-	sigset_t deadly;
-	sigemptyset(&deadly);
-	sigaddset(&deadly, SIGINT);
-	sigaddset(&deadly, SIGTERM);
-	sigaddset(&deadly, SIGHUP);
-	sigaddset(&deadly, SIGQUIT);
-	verify(pthread_sigmask(SIG_UNBLOCK, &deadly, NULL) == 0);
+	sigset_t set;
+	sigemptyset(&set);
+	for (size_t i = 0; i < sizeof(deadly) / sizeof(deadly[0]); ++i) {
+		sigaddset(&set, deadly[i]);
+	}
+	verify(pthread_sigmask(SIG_UNBLOCK, &set, NULL) == 0);
+}
+
+void signals_hold(void) {
+	verify(pthread_sigmask(SIG_BLOCK, &wanted, NULL) == 0);
 }
 
 void signals_stop_self(void) {

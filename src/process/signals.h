@@ -8,7 +8,7 @@
 #include <signal.h>
 
 // Blocks the signals that fairpar answers (INT, TERM, HUP, QUIT, TSTP, CONT, USR1, USR2, each unless it was ignored at the
-// start) and PIPE (so that a write fails with EPIPE) in the calling thread, so also in all later threads. No
+// start), PIPE and XFSZ (so that a write fails with EPIPE or EFBIG) in the calling thread, so also in all later threads. No
 // disposition is changed, so none needs to be reset in jobs, but for one: SIGCHLD is set back to its default if it
 // was ignored, as exit statuses would be lost. Call it after context_capture() and before children_create(). Returns
 // a non-blocking descriptor (signalfd) to poll, or -1 with errno.
@@ -24,9 +24,15 @@ int signals_next(int fd);
 // The signals whose disposition in this process is to be ignored.
 void signals_get_ignored(sigset_t *ret_ignored);
 
-// Lets the signals that end a run act by themselves again, on the calling thread: for an end that may be waiting for a
-// reader who never reads.
+// Has a write beyond RLIMIT_FSIZE fail with EFBIG on the calling thread, for who answers no signals.
+void signals_spare_writes(void);
+
+// Lets the signals that end a run act by themselves again, on the calling thread: while nothing runs that would have to
+// be ended first, but a reader or a writer may be waited for who never comes.
 void signals_release(void);
+
+// Blocks again what signals_open() has blocked.
+void signals_hold(void);
 
 // Stops this process the way SIGTSTP would have, and returns when it was continued.
 void signals_stop_self(void);

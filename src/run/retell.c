@@ -5,6 +5,7 @@
 #include "base/buf.h"
 #include "base/diag.h"
 #include "base/io.h"
+#include "process/signals.h"
 #include "report/eventread.h"
 #include "report/explain.h"
 #include "report/story.h"
@@ -117,6 +118,7 @@ static int print(const struct options *options, int fd) {
 }
 
 int retell_log(const struct options *options) {
+	signals_spare_writes();
 	int fd = pictures_check(options) == 0 ? open_log(options) : -1;
 	if (fd < 0) {
 		return EXIT_TROUBLE;

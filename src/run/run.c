@@ -614,6 +614,7 @@ static int run_open(struct run *run) {
 		diag_error("cannot set up signals: %s", strerror(errno));
 		return -1;
 	}
+	signals_release(); // what is opened may be a FIFO, whose other end never comes
 	if ((options->manifest && load_manifest(run) != 0) || count_slots(run, &run->slots) != 0) {
 		return -1;
 	}
@@ -644,6 +645,7 @@ static int run_open(struct run *run) {
 	if (watch_open(run) != 0 || open_listeners(run) != 0) {
 		return -1;
 	}
+	signals_hold();
 	run->pool = make_pool(run, options->dry_run || options->tty ? 1 : run->slots); // shows the order of turns; has one foreground
 	if (run->telling) {
 		telling_begin(run);
@@ -734,6 +736,7 @@ static void draw_pictures(struct run *run) {
 	if (fd < 0 || !pictures_wanted(run->options) || telling_run(run)[0] == '\0') { // nothing was told
 		return;
 	}
+	signals_release(); // it may take long, and a FIFO may have no reader
 	if (pictures_draw(run->options, fd, "the log of this run", /* said */ false) != 0) {
 		atomic_store_relaxed(&run->trouble, true);
 	}

@@ -178,10 +178,10 @@ load helper
 	[[ -s a/b/2/file ]]
 	run_fairpar 1 --workdir /proc/nothing/here pwd ::: 1
 	assert_contains "$stderr" "cannot make the directory '/proc/nothing/here'"
-	export HOME=$PWD/home
+	export HOME=$PWD/S/home # no replacement string in there
 	run_fairpar -k --workdir ... --seqreplace S 'touch x; ls #' ::: a b
 	assert_lines x x
-	assert_eq "$(find home/.parallel/tmp -name x | wc -l)" 2
+	assert_eq "$(find S/home/.parallel/tmp -name x | wc -l)" 2
 	HOME='' run_fairpar 255 --workdir ... pwd ::: 1
 	assert_contains "$stderr" "--workdir ... makes directories below \$HOME, which is ''"
 }

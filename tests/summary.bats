@@ -93,7 +93,7 @@ END
 }
 
 @test "names in the last line are escaped as in the table" {
-	run_fairpar 1 --batch-by '{}' false ::: $'a\u202eb'
+	run_fairpar 1 --batch-by '{}' false ::: $'a\xe2\x80\xaeb'
 	assert_eq "$stderr" 'fairpar: 1 of 1 jobs failed: a\xE2\x80\xAEb#1 (exit 1)'
 }
 

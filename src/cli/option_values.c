@@ -144,7 +144,7 @@ int option_unescape(struct buf *buf, const char *text) {
 	return result;
 }
 
-char *option_own_workdir(const char *seq) {
+char *option_own_workdir(void) {
 	char host[HOST_NAME_MAX + 1];
 	const char *home = getenv("HOME");
 	if (!home || home[0] != '/' || strpbrk(home, "{}")) {
@@ -157,6 +157,6 @@ char *option_own_workdir(const char *seq) {
 	}
 	host[sizeof(host) - 1] = '\0';
 	struct buf dir = BUF_INIT;
-	buf_printf(&dir, "%s/.parallel/tmp/%.*s-%ld-%s", home, (int)strcspn(host, ".{}"), host, (long)getpid(), seq);
+	buf_printf(&dir, "%s/.parallel/tmp/%.*s-%ld-{#}", home, (int)strcspn(host, ".{}"), host, (long)getpid());
 	return buf_take(&dir);
 }

@@ -27,8 +27,8 @@ int option_size(const char *text, size_t *ret_bytes) FP_NODISCARD;
 // One that is none stays as it is, and -1 is returned.
 int option_unescape(struct buf *buf, const char *text);
 
-// The directories of --workdir ..., a new one for each job, which are left there: where GNU parallel has them. A template,
-// in which `seq` is the number of the job; the caller frees it. Returns NULL after a message.
-char *option_own_workdir(const char *seq);
+// The directories of --workdir ..., a new one for each job, which are left there: where GNU parallel has them. A template
+// with GNU parallel's own {#}; the caller frees it. Returns NULL after a message.
+char *option_own_workdir(void);
 
 #endif

@@ -727,7 +727,7 @@ static int settle(struct parser *p) {
 		return -1;
 	}
 	if (o->workdir && strcmp(o->workdir, "...") == 0) {
-		o->workdir = o->own_workdir = option_own_workdir(o->tokens.name[TOKEN_SEQ]);
+		o->workdir = o->own_workdir = option_own_workdir();
 		if (!o->workdir) {
 			return -1;
 		}

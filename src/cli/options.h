@@ -171,7 +171,7 @@ struct options {
 	bool show_commands;              // -v
 	bool tty;                        // -o
 	const char *workdir;             // or NULL
-	char *own_workdir;               // of --workdir ..., which is it then
+	char *own_workdir;               // of --workdir ..., which is it then; with GNU parallel's replacement strings
 	const char *tmpdir;              // or NULL
 	const char *slot_var;            // --process-slot-var, or NULL
 

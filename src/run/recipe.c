@@ -163,7 +163,9 @@ int recipe_from_options(struct recipe *ret_recipe, const struct options *options
 	reading.flags = repeats;
 	ret_recipe->on_failure = parse_text(&reading, options->on_failure);
 	if (options->workdir) {
-		ret_recipe->workdir = recipe_parse(&options->workdir, 1, TEMPLATE_RAW, names, &reading.failed);
+		// renamed strings may be anything, also what stands in the path of one's home
+		const struct names *named = options->own_workdir ? NULL : names;
+		ret_recipe->workdir = recipe_parse(&options->workdir, 1, TEMPLATE_RAW, named, &reading.failed);
 	}
 	parse_tag(ret_recipe, options, "{}", &reading);
 	make_env(ret_recipe, context->env, NULL, 0, &reading);

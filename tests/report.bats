@@ -267,3 +267,20 @@ plain() { tr -d ,; }
 	assert_eq "$(stat -c %a dir/old.html dir/new.html | xargs)" "604 640"
 	assert_eq "$(ls -A dir)" "$(printf '%s\n' new.html old.html)"
 }
+
+@test "a file is not taken for two options" {
+	run_fairpar --log run.jsonl true ::: 1
+	cp run.jsonl kept
+	ln -s run.jsonl link.html
+	local words
+	for words in '--from-log run.jsonl --trace run.jsonl' '--from-log run.jsonl --report link.html' \
+		'--log x --trace x true ::: 1' '--log x --joblog x true ::: 1' '--report x.svg --report x.svg true ::: 1' \
+		'--from-log run.jsonl --report - --trace -'; do
+		# shellcheck disable=SC2086 # words
+		run_fairpar 255 $words
+		assert_contains "$stderr" "are the same file"
+	done
+	cmp run.jsonl kept
+	[[ ! -e x ]]
+	run_fairpar --log /dev/null --trace /dev/null true ::: 1
+}

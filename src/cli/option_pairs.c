@@ -2,9 +2,12 @@
 
 #include "cli/option_pairs.h"
 
+#include "base/alloc.h"
 #include "base/diag.h"
 
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 int option_pairs_check(const struct options *options, const bool given[NOPTIONS]) {
 	// the first three as in GNU parallel, which lets no other order of them win either
@@ -54,4 +57,63 @@ int option_batches_check(const struct options *options) {
 		}
 	}
 	return 0;
+}
+
+// A file that an option names.
+struct named_file {
+	enum option_id option;
+	const char *path;
+};
+
+// True if both are one file, by their names or where they are; a device or a FIFO may be shared.
+static bool is_same_file(const char *a, const char *b) {
+	struct stat first, second;
+	if (stat(a, &first) != 0 || stat(b, &second) != 0) {
+		return strcmp(a, b) == 0;
+	}
+	return S_ISREG(first.st_mode) && first.st_dev == second.st_dev && first.st_ino == second.st_ino;
+}
+
+static bool is_stdout(const struct named_file *file) {
+	return strcmp(file->path, "-") == 0;
+}
+
+// Lines of a log and rows of a joblog may go to stdout, among the output of jobs; two drawings may not.
+static bool is_drawing(const struct named_file *file) {
+	return file->option == OPT_TRACE || file->option == OPT_REPORT;
+}
+
+static bool clashes(const struct named_file *a, const struct named_file *b) {
+	if (is_stdout(a) || is_stdout(b)) {
+		return is_stdout(a) && is_stdout(b) && is_drawing(a) && is_drawing(b);
+	}
+	return is_same_file(a->path, b->path);
+}
+
+int option_files_check(const struct options *options) {
+	struct named_file *files = xcalloc(options->nreports + 4, sizeof(*files));
+	const struct named_file others[] = {
+		{OPT_TRACE, options->trace}, {OPT_LOG, options->log}, {OPT_JOBLOG, options->joblog}, {OPT_FROM_LOG, options->from_log},
+	};
+	size_t n = 0;
+	int result = 0;
+	for (; n < options->nreports; ++n) {
+		files[n] = (struct named_file){OPT_REPORT, options->reports[n]};
+	}
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); ++i) {
+		if (others[i].path) {
+			files[n++] = others[i];
+		}
+	}
+	for (size_t i = 0; i < n && result == 0; ++i) {
+		for (size_t j = i + 1; j < n && result == 0; ++j) {
+			if (clashes(&files[i], &files[j])) {
+				diag_error("--%s and --%s are the same file, '%s'", option_table[files[i].option].name,
+				           option_table[files[j].option].name, diag_shows(files[i].path));
+				result = -1;
+			}
+		}
+	}
+	free(files);
+	return result;
 }

@@ -12,4 +12,8 @@ int option_pairs_check(const struct options *options, const bool given[NOPTIONS]
 // Checks that each batch is named once. Returns 0, or -1 after a message.
 int option_batches_check(const struct options *options);
 
+// Checks, before any is opened, that no file is written for two options, or read and written: the second would write over
+// the first. Returns 0, or -1 after a message.
+int option_files_check(const struct options *options);
+
 #endif

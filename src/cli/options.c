@@ -783,7 +783,7 @@ static enum mode take_sem(struct parser *p) {
 // The words behind the options, and what all of them together mean.
 static enum mode take_rest(struct parser *p) {
 	const struct options *o = p->options;
-	if (option_look_check(o, p->given, p->argc - p->at) != 0) {
+	if (option_look_check(o, p->given, p->argc - p->at) != 0 || option_files_check(o) != 0) {
 		return MODE_ERROR;
 	}
 	if (o->from_log && !o->manifest) { // with a manifest it is refused below

@@ -387,7 +387,7 @@ check_resumed() {
 @test "a joblog that is a FIFO without a reader does not keep fairpar from being ended" {
 	mkfifo log manifest
 	start_fairpar -f manifest --joblog log
-	printf 'batches:\n  a:\n    run: echo {}\n    args: [1]\n' >manifest
+	printf 'version: 1\nbatches:\n  a:\n    run: echo {}\n    args: [1]\n' >manifest
 	kill -TERM "$fairpar_pid"
 	end_fairpar 143
 }

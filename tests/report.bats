@@ -228,7 +228,7 @@ plain() { tr -d ,; }
 	for picture in --report=run.html --trace=trace.json; do
 		mkfifo told
 		start_fairpar $picture --log told echo ::: 1
-		assert_contains "$(cat told)" '"ev":"run_end"'
+		assert_contains "$(timeout 60 cat told)" '"ev":"run_end"'
 		kill -TERM "$fairpar_pid"
 		end_fairpar 143
 		rm told
@@ -241,8 +241,8 @@ plain() { tr -d ,; }
 	mkfifo picture
 	# the drawing is under way when the first of the trace comes, and stays so
 	start_fairpar --from-log run.jsonl --trace picture --report page.html
-	exec {picture}<picture
-	head -c 1 <&$picture >/dev/null
+	exec {picture}<>picture
+	timeout 60 head -c 1 <&$picture >/dev/null
 	kill -TERM "$fairpar_pid"
 	end_fairpar 143
 	exec {picture}<&-

@@ -747,6 +747,7 @@ static int end_telling(struct run *run, int status, int signal) {
 	if (!run->signal) { // else run_close() has, before another signal can kill
 		telling_end(run, signal ? 128 + signal : status, signal);
 	}
+	telling_log_let_go(run);
 	draw_pictures(run);
 	telling_log_close(run);
 	telling_close(run);

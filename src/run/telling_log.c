@@ -196,6 +196,15 @@ bool telling_log_is_on_stdout(const struct run *run) {
 	return run->log && run->log->on_stdout;
 }
 
+void telling_log_let_go(struct run *run) {
+	struct telling_log *log = run->log;
+	bool is_kept = log && log->kept_fd >= 0 && !log->kept;
+	if (log && log->log && !is_kept) {
+		check(run, eventlog_close(log->log) != 0 ? errno : 0, /* is_kept */ false);
+		log->log = NULL;
+	}
+}
+
 void telling_log_close(struct run *run) {
 	struct telling_log *log = run->log;
 	if (!log) {

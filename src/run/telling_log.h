@@ -30,6 +30,10 @@ int telling_log_fd(const struct run *run);
 // True if lines go where the output of jobs goes, so that each of these has to end with a newline.
 bool telling_log_is_on_stdout(const struct run *run);
 
+// After telling_end(): ends --log if it is not the one that was kept, so that its reader does not wait for what is drawn from
+// that. What could not be written is reported, as by telling_log_close().
+void telling_log_let_go(struct run *run);
+
 // Ends the logs. What could not be written is reported, and is trouble of the run. NULL-safe.
 void telling_log_close(struct run *run);
 

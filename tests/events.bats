@@ -362,6 +362,31 @@ check_sums() {
 	run_fairpar 255 --log '' true ::: 1
 }
 
+@test "fd:N that is no descriptor, or not one to write to, is refused in every mode, and makes no file" {
+	local word
+	for word in fd: fd:x fd:3x fd:-1 fd:+3 'fd: 3' fd:1234567890; do
+		run_fairpar 255 --log "$word" touch ran ::: 1
+		assert_contains "$stderr" "--log $word: position "
+		assert_contains "$stderr" "'./$word'"
+	done
+	run_fairpar 255 --log fd:3x touch ran ::: 1
+	assert_contains "$stderr" "position 5: 'x' is no digit"
+	run_fairpar 255 --log fd:8 touch ran ::: 1
+	assert_contains "$stderr" "cannot write the log 'fd:8': descriptor 8 is not open"
+	run_fairpar 255 --log fd:0 touch ran ::: 1 </dev/null
+	assert_contains "$stderr" "cannot write the log 'fd:0': descriptor 0 is open for reading only"
+	run_fairpar 255 --log fd:8 --dry-run touch ran ::: 1
+	run_fairpar 255 --semaphore --id "$BATS_TEST_TMPDIR" --log fd:8 touch ran
+	assert_eq "$(ls)" ""
+	run_fairpar --log ./fd:3x true ::: 1
+	assert_eq "$(ls)" fd:3x
+}
+
+@test "the last --log wins" {
+	run_fairpar --log one --log two true ::: 1
+	assert_eq "$(ls)" two
+}
+
 @test "a log that cannot be written fails the run, once, and no job" {
 	run_fairpar 255 --log /dev/full echo ::: 1 2 3
 	assert_set 1 2 3

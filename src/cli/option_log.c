@@ -4,8 +4,10 @@
 
 #include "base/diag.h"
 
+#include <fcntl.h>
 #include <string.h>
 #include <strings.h>
+#include <unistd.h>
 
 static int take_path(enum option_id id, const char *path, const char **ret_path) {
 	if (*path == '\0') {
@@ -16,13 +18,60 @@ static int take_path(enum option_id id, const char *path, const char **ret_path)
 	return 0;
 }
 
+int option_log_fd(const char *name, size_t *ret_at) {
+	int number = 0;
+	*ret_at = 0;
+	if (strncmp(name, "fd:", 3) != 0) {
+		return -1;
+	}
+	const char *at = name + 3;
+	for (; *at >= '0' && *at <= '9' && at < name + 3 + 9; ++at) {
+		number = number * 10 + (*at - '0');
+	}
+	*ret_at = (size_t)(at - name);
+	return *at == '\0' && at > name + 3 ? number : -1;
+}
+
+static int refuse_fd(const char *name, size_t at) {
+	if (name[at] == '\0') {
+		diag_error("--log %s: position %zu: the number of a descriptor is missing (a file: './%s')", name, at + 1, name);
+	} else if (name[at] >= '0' && name[at] <= '9') {
+		diag_error("--log %s: position %zu: no descriptor has such a number (a file: './%s')", diag_shows(name), at + 1,
+		           diag_shows(name));
+	} else {
+		diag_error("--log %s: position %zu: '%s' is no digit (a file: './%s')", diag_shows(name), at + 1,
+		           diag_show(name + at, 1), diag_shows(name));
+	}
+	return -1;
+}
+
+// Here, where nothing has been opened yet: the number of one that the caller has not opened would be that of a file of
+// fairpar's own.
+static int take_log(const char *name, const char **ret_name) {
+	size_t at;
+	int fd = option_log_fd(name, &at);
+	if (fd < 0 && at > 0) {
+		return refuse_fd(name, at);
+	}
+	int flags = fd >= 0 ? fcntl(fd, F_GETFL) : 0;
+	if (flags < 0) {
+		diag_error("cannot write the log '%s': descriptor %d is not open", name, fd);
+		return -1;
+	}
+	if (fd >= 0 && (flags & O_ACCMODE) == O_RDONLY) {
+		diag_error("cannot write the log '%s': descriptor %d is open for reading only", name, fd);
+		return -1;
+	}
+	return take_path(OPT_LOG, name, ret_name);
+}
+
 int option_log_take(struct options *options, enum option_id id, const char *value) {
 	switch (id) {
 	case OPT_JOBLOG:
 		options->joblog_append = value[0] == '+';
 		return take_path(id, value + options->joblog_append, &options->joblog);
 	case OPT_LOG:
-		return take_path(id, value, &options->log);
+		return take_log(value, &options->log);
 	case OPT_LOG_OUTPUT:
 		options->log_output = true;
 		return 0;
@@ -56,7 +105,8 @@ bool option_results_is_table(const char *path) {
 }
 
 static bool is_stdout(const char *log) {
-	return log && (strcmp(log, "-") == 0 || strcmp(log, "fd:1") == 0);
+	size_t at;
+	return log && (strcmp(log, "-") == 0 || option_log_fd(log, &at) == STDOUT_FILENO);
 }
 
 // A row holds the whole output of a job.

@@ -13,6 +13,10 @@ int option_log_take(struct options *options, enum option_id id, const char *valu
 // a message.
 int option_log_check(const struct options *options);
 
+// The number of "fd:N", of no more than 9 digits; -1 if the name is none, with *ret_at the offset of the mistake, or 0 if it
+// does not begin with "fd:".
+int option_log_fd(const char *name, size_t *ret_at);
+
 // True if --results means a table by the name's ending: .csv, .tsv or .json, in any case.
 bool option_results_is_table(const char *path);
 

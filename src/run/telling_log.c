@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "base/diag.h"
 #include "base/io.h"
+#include "cli/option_log.h"
 #include "report/eventlog.h"
 #include "run/shelf.h"
 #include "run/telling.h"
@@ -26,21 +27,6 @@ struct telling_log {
 
 // ---- where to ----
 
-// The number of "fd:N", or -1.
-static int number_of_fd(const char *name) {
-	int number = 0;
-	if (strncmp(name, "fd:", 3) != 0 || name[3] == '\0' || strlen(name) > 3 + 9) {
-		return -1;
-	}
-	for (const char *at = name + 3; *at; ++at) {
-		if (*at < '0' || *at > '9') {
-			return -1;
-		}
-		number = number * 10 + (*at - '0');
-	}
-	return number;
-}
-
 static int cannot_write(const char *name, int error) {
 	diag_error("cannot write the log '%s': %s", diag_shows(name), strerror(error));
 	return -1;
@@ -48,10 +34,6 @@ static int cannot_write(const char *name, int error) {
 
 // Jobs do not get the descriptor, or the reader would wait for the last of their children.
 static int take_fd(struct telling_log *log, const char *name, int fd) {
-	int flags = fcntl(fd, F_GETFL);
-	if (flags < 0 || (flags & O_ACCMODE) == O_RDONLY) {
-		return cannot_write(name, flags < 0 ? errno : EBADF);
-	}
 	log->fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
 	if (log->fd < 0 || (fd > 2 && fcntl(fd, F_SETFD, FD_CLOEXEC) != 0)) {
 		return cannot_write(name, errno);
@@ -66,7 +48,8 @@ int telling_log_open(struct run *run) {
 	}
 	struct telling_log *log = run->log = NEW(struct telling_log);
 	log->fd = log->kept_fd = -1;
-	int fd = strcmp(name, "-") == 0 ? STDOUT_FILENO : number_of_fd(name);
+	size_t at;
+	int fd = strcmp(name, "-") == 0 ? STDOUT_FILENO : option_log_fd(name, &at);
 	if (fd >= 0) {
 		log->on_stdout = fd == STDOUT_FILENO;
 		return take_fd(log, name, fd);
@@ -114,7 +97,8 @@ static int listen_log(struct run *run) {
 	log->fd = by_emit ? log->fd : -1; // else it is the log's
 	if (!by_emit && log->keeps && fcntl(config.fd, F_GETFL) >= 0) {
 		struct stat stat;
-		bool is_file = fstat(config.fd, &stat) == 0 && S_ISREG(stat.st_mode) && number_of_fd(run->options->log) < 0;
+		size_t at;
+		bool is_file = fstat(config.fd, &stat) == 0 && S_ISREG(stat.st_mode) && option_log_fd(run->options->log, &at) < 0;
 		bool readable = (fcntl(config.fd, F_GETFL) & O_ACCMODE) == O_RDWR;
 		log->kept_fd = is_file && readable ? config.fd : -1;
 	}

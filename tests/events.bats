@@ -418,6 +418,7 @@ check_sums() {
 
 @test "--dry-run has no log" {
 	run_fairpar --dry-run --log run.jsonl echo ::: 1
+	assert_eq "$stderr" "fairpar: warning: --log has no effect with --dry-run"
 	[[ ! -e run.jsonl ]]
 }
 

@@ -187,6 +187,7 @@ plain() { tr -d ,; }
 @test "a dry run draws nothing" {
 	run_fairpar --dry-run --report run.html echo ::: a
 	assert_lines "echo a"
+	assert_eq "$stderr" "fairpar: warning: --report has no effect with --dry-run"
 	[[ ! -e run.html ]]
 }
 

@@ -1,8 +1,9 @@
-// Which options do not go together.
+// Which options do not go together, and which do nothing beside another one.
 
 #include "cli/option_pairs.h"
 
 #include "base/alloc.h"
+#include "base/buf.h"
 #include "base/diag.h"
 
 #include <stdlib.h>
@@ -58,6 +59,42 @@ int option_batches_check(const struct options *options) {
 	}
 	return 0;
 }
+
+// ---- what has no effect ----
+
+// What keeps anything from running, or NULL.
+static const char *name_of_idler(const struct options *options) {
+	bool shows = options->manifest && (options->check || options->list);
+	return shows ? (options->check ? "check" : "list") : options->shell_quotes > 0 ? "shell-quote" : options->dry_run ? "dry-run" : NULL;
+}
+
+void option_idle_warn(const struct options *options, const bool given[NOPTIONS]) {
+	static const enum option_id writing[] = {
+		OPT_TRACE_SERVICE, OPT_JOBLOG, OPT_LOG, OPT_LOG_OUTPUT, OPT_RESULTS, OPT_FILES, OPT_FILES0, OPT_SUMMARY, OPT_REPORT,
+		OPT_TRACE,
+	};
+	const size_t n = sizeof(writing) / sizeof(writing[0]);
+	const char *idler = name_of_idler(options), *idle[sizeof(writing) / sizeof(writing[0])];
+	size_t nidle = 0;
+	for (size_t i = 0; idler && !given[OPT_QUIET] && i < n; ++i) {
+		enum option_id id = writing[i];
+		bool works = options->dry_run && (id == OPT_TRACE_SERVICE || (id == OPT_JOBLOG && options->resume != RESUME_NOT));
+		works = works || (id == OPT_SUMMARY && options->summary != SUMMARY_ALWAYS);
+		if (given[id] && !works) {
+			idle[nidle++] = option_table[id].name;
+		}
+	}
+	struct buf names = BUF_INIT;
+	for (size_t i = 0; i < nidle; ++i) {
+		buf_printf(&names, "%s--%s", i == 0 ? "" : i + 1 < nidle ? ", " : " and ", idle[i]);
+	}
+	if (nidle > 0) {
+		diag_warn("%s ha%s no effect with --%s", buf_str(&names), nidle > 1 ? "ve" : "s", idler);
+	}
+	buf_fini(&names);
+}
+
+// ---- files ----
 
 // A file that an option names.
 struct named_file {

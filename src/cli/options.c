@@ -834,7 +834,11 @@ enum mode options_parse(struct options *ret_options, int argc, char *argv[]) {
 	if (p.done) {
 		return MODE_EXIT;
 	}
-	return take_rest(&p);
+	enum mode mode = take_rest(&p);
+	if (mode != MODE_ERROR) {
+		option_idle_warn(ret_options, p.given);
+	}
+	return mode;
 }
 
 void options_fini(struct options *options) {

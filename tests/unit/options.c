@@ -649,6 +649,23 @@ static void test_shows(void) {
 	REFUSED("--list cannot be combined with --dry-run", "-f", "m", "--list", "--dry-run");
 }
 
+static void test_idle(void) {
+	WARNED("--report has no effect with --dry-run\n", "--dry-run", "--report", "r.svg", "x");
+	WARNED("--trace has no effect with --dry-run\n", "--trace", "t", "-f", "m", "--dry-run");
+	WARNED("--joblog, --log, --log-output, --report and --trace have no effect with --dry-run\n", "--report=r.svg", "--trace=t",
+	       "--joblog", "j", "--log=l", "--log-output", "--dry-run", "x");
+	WARNED("--results has no effect with --shell-quote\n", "--results", "r", "--shell-quote", "x");
+	WARNED("--files and --summary have no effect with --dry-run\n", "--files", "--summary", "--dry-run", "x");
+	RUNS("--dry-run", "--joblog", "j", "--resume", "x"); // which is read
+	RUNS("--dry-run", "--trace-service", "t", "--summary=never", "x"); // which is written
+	RUNS("--dry-run", "--log", "l", "--quiet", "x");
+	check_equal(parse("--check", "-f", "m", "--report=r.svg", "--joblog=j", NULL), MODE_SHOW);
+	check_string(messages, "fairpar: warning: --joblog and --report have no effect with --check\n");
+	check_equal(parse("--list=dot", "-f", "m", "--trace-service=t", NULL), MODE_SHOW);
+	check_string(messages, "fairpar: warning: --trace-service has no effect with --list\n");
+	SHOWS("--check", "-f", "m", "--log=l", "--quiet", "-j3", "-k");
+}
+
 static void test_ignored(void) {
 	RUNS("--will-cite", "--no-notice", "--gnu", "--willcite", "--nonotice", "--nn", "x");
 	check_equal(parse("--citation", "x", NULL), MODE_EXIT);
@@ -748,6 +765,7 @@ int main(int argc, char *argv[]) {
 		TEST("with a manifest, what belongs into it is refused with its key", test_manifest_options),
 		TEST("what is given beside a manifest is known as given", test_what_wins),
 		TEST("--check and --list show a manifest", test_shows),
+		TEST("a file that will not be written is a warning", test_idle),
 		TEST("what only silences GNU parallel is taken", test_ignored),
 		TEST("--help and its kin only print, and say so when they cannot", test_only_prints),
 		TEST("the texts fit the screen", test_texts_fit),

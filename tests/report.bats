@@ -276,12 +276,43 @@ plain() { tr -d ,; }
 	local words
 	for words in '--from-log run.jsonl --trace run.jsonl' '--from-log run.jsonl --report link.html' \
 		'--log x --trace x true ::: 1' '--log x --joblog x true ::: 1' '--report x.svg --report x.svg true ::: 1' \
-		'--from-log run.jsonl --report - --trace -'; do
+		'--from-log run.jsonl --report - --trace -' '--report - --report -.svg true ::: 1' '--report - --results -.csv true ::: 1' \
+		'--log x --trace ./x true ::: 1' '--trace-service x --log x true ::: 1' '--results x.csv --trace x.csv true ::: 1' \
+		'--eta=run.jsonl --trace run.jsonl true ::: 1' '--eta=run.jsonl --joblog +link.html true ::: 1'; do
 		# shellcheck disable=SC2086 # words
 		run_fairpar 255 $words
 		assert_contains "$stderr" "are the same file"
 	done
+	run_fairpar 255 --log fd:7 --trace run.jsonl true ::: 1 7>>run.jsonl
+	assert_contains "$stderr" "are the same file"
 	cmp run.jsonl kept
-	[[ ! -e x ]]
+	assert_eq "$(echo *)" "kept link.html run.jsonl"
 	run_fairpar --log /dev/null --trace /dev/null true ::: 1
+	run_fairpar --log run.jsonl --results r/1 --joblog r.csv true ::: 1
+}
+
+@test "a file that is read is not written over" {
+	seq 3 >items
+	printf 'version: 1\nbatches:\n  one:\n    run: echo {}\n    args_from: {file: items}\n' >m.yaml
+	cp items kept
+	cp m.yaml m.kept
+	ln -s items items.csv
+	local words
+	for words in '--log items -a items echo' '--log ./items echo :::: items' '--joblog +items -a items echo' \
+		'--trace-service items --batch A=items echo' '--results items.csv -a items echo' '--trace items --pipe-part -a items cat' \
+		'-f m.yaml --log m.yaml' '-f m.yaml --joblog items' '-f m.yaml --dry-run --trace-service ./items' \
+		'--semaphore --fg -a items --log items cat'; do
+		# shellcheck disable=SC2086 # words
+		run_fairpar 255 $words
+		assert_contains "$stderr" "are the same file"
+		assert_lines ""
+	done
+	run_fairpar 255 --log items echo <items
+	assert_contains "$stderr" "--log and standard input are the same file"
+	run_fairpar 255 --log m.yaml -f - <m.yaml
+	assert_contains "$stderr" "are the same file"
+	cmp items kept
+	cmp m.yaml m.kept
+	run_fairpar -k --log x -a items -a items echo
+	run_fairpar --log x echo ::: 1 <x
 }

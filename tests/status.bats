@@ -423,3 +423,22 @@ last() { screen | tail -n 1; }
 	run_fairpar 255 --eta=none echo ::: 1
 	assert_contains "$stderr" 'none:1: error'
 }
+
+@test "--eta and --log may name one file, run after run" {
+	make_fifo f1
+	run_fairpar --eta=log --log log -j1 'sleep 0.{} #' ::: 1 9 9 9 # there is none before the first run
+	assert_eq "$(grep -c job_end log)" 4
+	on_screen '"$FAIRPAR" -j1 --eta=log --log ./log "sleep 0.{} #" ::: 1 9 9 9; read -r x <f1'
+	sees 'ETA 3s'
+	release f1
+	cp log kept
+	run_fairpar 255 --eta=log --log log --joblog nowhere/joblog true ::: 1
+	cmp log kept
+	: >log # a run that was ended before it told anything
+	run_fairpar --eta=log --log log true ::: 1
+	assert_eq "$(grep -c job_end log)" 1
+	echo text >log
+	run_fairpar 255 --eta=log --log log true ::: 1
+	assert_contains "$stderr" 'log:1: error'
+	assert_eq "$(cat log)" text
+}

@@ -13,8 +13,14 @@ int option_pairs_check(const struct options *options, const bool given[NOPTIONS]
 int option_batches_check(const struct options *options);
 
 // Checks, before any is opened, that no file is written for two options, or read and written: the second would write over
-// the first. Returns 0, or -1 after a message.
+// the first. But --eta and --log may name one file: it is read before it is emptied. Returns 0, or -1 after a message.
 int option_files_check(const struct options *options);
+
+// The same for one more file that is read, and what that is called ("the items of …").
+int option_file_check_read(const struct options *options, const char *name, const char *path);
+
+// True if --eta and --log name one file.
+bool option_log_is_eta(const struct options *options);
 
 // Warns, in one line, of files that are asked for and will not be written: nothing runs with --dry-run and its kin.
 void option_idle_warn(const struct options *options, const bool given[NOPTIONS]);

@@ -783,7 +783,7 @@ static enum mode take_sem(struct parser *p) {
 // The words behind the options, and what all of them together mean.
 static enum mode take_rest(struct parser *p) {
 	const struct options *o = p->options;
-	if (option_look_check(o, p->given, p->argc - p->at) != 0 || option_files_check(o) != 0) {
+	if (option_look_check(o, p->given, p->argc - p->at) != 0) {
 		return MODE_ERROR;
 	}
 	if (o->from_log && !o->manifest) { // with a manifest it is refused below
@@ -835,9 +835,10 @@ enum mode options_parse(struct options *ret_options, int argc, char *argv[]) {
 		return MODE_EXIT;
 	}
 	enum mode mode = take_rest(&p);
-	if (mode != MODE_ERROR) {
-		option_idle_warn(ret_options, p.given);
+	if (mode == MODE_ERROR || option_files_check(ret_options) != 0) {
+		return MODE_ERROR;
 	}
+	option_idle_warn(ret_options, p.given);
 	return mode;
 }
 

@@ -495,7 +495,7 @@ static int load_manifest(struct run *run) {
 		diag_error("cannot tell the current directory: %s", strerror(errno));
 		return -1;
 	}
-	return 0;
+	return stages_check_files(run);
 }
 
 static struct pool *make_pool(struct run *run, unsigned slots) {
@@ -601,7 +601,7 @@ static int open_listeners(struct run *run) {
 // Opens what the run needs. Returns 0, or -1 after a message.
 static int run_open(struct run *run) {
 	const struct options *options = run->options;
-	if (pictures_check(options) != 0 || telling_log_open(run) != 0) {
+	if (pictures_check(options) != 0) {
 		return -1;
 	}
 	run->signal_fd = signals_open();
@@ -642,7 +642,7 @@ static int run_open(struct run *run) {
 	if (ledger_open(run) != 0) {
 		return -1;
 	}
-	if (watch_open(run) != 0 || open_listeners(run) != 0) {
+	if (watch_open(run) != 0 || telling_log_open(run) != 0 || open_listeners(run) != 0) { // what --eta reads, --log may empty
 		return -1;
 	}
 	signals_hold();

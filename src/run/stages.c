@@ -15,6 +15,7 @@
 
 #include "base/alloc.h"
 #include "base/diag.h"
+#include "cli/option_pairs.h"
 #include "plan/words.h"
 #include "run/beside.h"
 #include "run/feed.h"
@@ -333,6 +334,27 @@ static char *path_from(const struct recipe *recipe, const char *path) {
 	}
 	buf_adds(&buf, path);
 	return buf_take(&buf);
+}
+
+int stages_check_files(const struct run *run) {
+	int result = 0;
+	for (size_t i = 0; i < run->manifest->nbatches && result == 0; ++i) {
+		const struct manifest_batch *plan = &run->manifest->batches[i];
+		if (!plan->selected || (plan->source != MANIFEST_FILE && plan->source != MANIFEST_FILE0)) {
+			continue;
+		}
+		struct buf name = BUF_INIT, path = BUF_INIT;
+		const char *dir = plan->source_text[0] != '/' ? plan->job.working_dir : NULL;
+		buf_printf(&name, "the items of batch '%s'", diag_shows(plan->name));
+		if (dir) {
+			buf_printf(&path, "%s%s%s/", dir[0] != '/' ? run->manifest->dir : "", dir[0] != '/' ? "/" : "", dir);
+		}
+		buf_adds(&path, plan->source_text);
+		result = option_file_check_read(run->options, buf_str(&name), buf_str(&path));
+		buf_fini(&name);
+		buf_fini(&path);
+	}
+	return result;
 }
 
 static int begin_source(struct stage *stage) {

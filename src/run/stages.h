@@ -7,6 +7,10 @@
 
 struct stage; // a batch of the manifest
 
+// Checks, before any file is opened, that none of which the manifest reads items is written for an option. Returns 0, or -1
+// after a message.
+int stages_check_files(const struct run *run);
+
 // Opens the queues of all selected batches, in the order of the file, and begins those that need nothing. Returns 0, or
 // -1 after a message.
 int stages_open(struct run *run);

@@ -7,8 +7,8 @@
 
 struct telling_log;
 
-// Opens what the options name, before signals are blocked: the reader of a FIFO may let us wait. Returns 0, or -1 after a
-// message.
+// Opens what the options name, while signals are not blocked: the reader of a FIFO may let us wait. Returns 0, or -1 after
+// a message.
 int telling_log_open(struct run *run);
 
 // Makes it listen. With telling_log_keep() before, if there is no --log that can be read back, there is a log in an unlinked

@@ -14,6 +14,7 @@
 #include "base/io.h"
 #include "base/map.h"
 #include "base/screen.h"
+#include "cli/option_pairs.h"
 #include "cli/option_status.h"
 #include "process/signals.h"
 #include "report/eventread.h"
@@ -28,6 +29,7 @@
 #include <locale.h>
 #include <signal.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum {
@@ -544,12 +546,18 @@ static void choose_form(struct watch *watch) {
 // Reads what jobs took in a former run. Returns 0, or -1 after a message.
 static int learn(struct watch *watch, const char *path) {
 	struct buf messages = BUF_INIT;
+	bool is_next = option_log_is_eta(watch->run->options); // the first run of many has none before it
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0) {
+		if (is_next && errno == ENOENT) {
+			return 0;
+		}
 		diag_error("cannot read '%s': %s", diag_shows(path), strerror(errno));
 		return -1;
 	}
-	int result = eventread(fd, path, forecast_learn, watch->forecast, &messages);
+	struct stat stat;
+	bool is_empty = fstat(fd, &stat) == 0 && S_ISREG(stat.st_mode) && stat.st_size == 0;
+	int result = is_next && is_empty ? 0 : eventread(fd, path, forecast_learn, watch->forecast, &messages);
 	close(fd);
 	if (messages.len > 0 && screen_write(STDERR_FILENO, messages.data, messages.len) != 0) {
 		result = -1;

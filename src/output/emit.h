@@ -67,10 +67,10 @@ struct emit_lane *emit_lane_open(struct emit *emit);
 void emit_lane_close(struct emit *emit, struct emit_lane *lane); // after its last spool was finished
 
 // Opens the spool of the job with number `order` (from 1, without gaps) in its lane, to be shown as `mode` says; with
-// lane NULL it has no place in the order, and waits for nobody. Costs next to nothing until a byte comes. `tag`, if not NULL, is put in front of every line of both streams
-// (copied, `tag_len` bytes), as GNU parallel does: a carriage return ends a line too, an empty output has no tag, a
-// last line without a newline gets none. Memory of finished spools is used again. A spool is used by one thread at a
-// time.
+// lane NULL it has no place in the order, and waits for nobody. Costs next to nothing until a byte comes. `tag`, if not
+// NULL, is put in front of every line of both streams (copied, `tag_len` bytes), as GNU parallel does: a carriage return
+// ends a line too, an empty output has no tag, a last line without a newline gets none. Memory of finished spools is used
+// again. A spool is used by one thread at a time.
 struct spool *spool_open(struct emit *emit, struct emit_lane *lane, uint64_t order, enum emit_mode mode,
                          const char *tag, size_t tag_len);
 

@@ -1,6 +1,6 @@
 // The two descriptors that output goes to, and the one buffer in which small pieces gather and tags are put in.
 //
-// Used by one thread at a time: the one that has the turn to write (emit.c). What would block is left to a thread that
+// Used by one thread at a time: the one that has the turn to write (turn.c). What would block is left to a thread that
 // may: with `wait` false nothing here blocks on a pipe or a socket.
 
 #ifndef FAIRPAR_OUTPUT_SINKS_H

@@ -1,5 +1,5 @@
-// The captured output of one job, and what the two halves of this room ask of each other: spool.c fills spools, emit.c
-// orders and writes them.
+// The captured output of one job, and what the two halves of this room ask of each other: spool.c fills spools; emit.c
+// and its kin (inside.h) order and write them.
 //
 // A spool has one block of memory, its slot's: small outputs never leave it. Each stream is two ropes of older bytes (held
 // by store.c, in memory or in the file) followed by the newest ones in the stream's part of the block, its area:
@@ -10,9 +10,9 @@
 // longer than the area it begins in `line`, and then nothing of the area may be written (ready == start).
 //
 // A spool is used by its job's thread until spool_finish(), then by whoever has the turn to write. The one exception is
-// EMIT_LINE_BUFFER with a place in an order: the lines of a job whose turn in its lane comes are taken by the thread that ended
-// the turn before it (lane_promote()), under the lock of emit and only while the job's own thread is not `busy` with
-// it.
+// EMIT_LINE_BUFFER with a place in an order: the lines of a job whose turn in its lane comes are taken by the thread that
+// ended the turn before it (lane_promote()), under the lock of emit and only while the job's own thread is not `busy`
+// with it.
 
 #ifndef FAIRPAR_OUTPUT_SPOOL_H
 #define FAIRPAR_OUTPUT_SPOOL_H
@@ -120,7 +120,7 @@ bool spool_record(const struct spool *spool, struct record *ret_record);
 // there is no room for all.
 bool spool_settle(struct spool *spool);
 
-// ---- emit.c
+// ---- emit.c, turn.c, turn_write.c, wait.c
 
 struct store *emit_store(struct emit *emit);
 

@@ -5,7 +5,6 @@
 #include "base/alloc.h"
 
 #include <stdalign.h>
-#include <stdbool.h>
 #include <stdint.h>
 
 enum { BLOCK = 64 * 1024 };
@@ -15,18 +14,17 @@ struct arena_block {
 	alignas(max_align_t) char data[];
 };
 
-// The start of `size` bytes. A piece that is large beside a block gets one of its own, and what is left of the newest
-// stays in use.
-static char *take(struct arena *arena, size_t size, bool zeroed) {
+// The start of `size` bytes, zeroed: blocks come so, and nothing is handed out twice. A piece that is large beside a block
+// gets one of its own, and what is left of the newest stays in use.
+static char *take(struct arena *arena, size_t size) {
 	if (size <= arena->left) {
 		char *piece = arena->at;
 		arena->at += size;
 		arena->left -= size;
-		return zeroed ? memset(piece, 0, size) : piece;
+		return piece;
 	}
 	size_t bytes = size > BLOCK / 4 ? size : BLOCK;
-	// fresh pages are zero already, and stay untouched until they are used
-	struct arena_block *block = zeroed ? xcalloc(1, sizeof(*block) + bytes) : xmalloc(sizeof(*block) + bytes);
+	struct arena_block *block = xcalloc(1, sizeof(*block) + bytes); // fresh pages stay untouched until they are used
 	if (bytes == size && arena->blocks) {
 		block->next = arena->blocks->next;
 		arena->blocks->next = block;
@@ -54,16 +52,14 @@ void *arena_alloc(struct arena *arena, size_t size) {
 	size_t pad = skew > 0 ? alignof(max_align_t) - skew : 0;
 	size += size == 0;
 	if (pad > 0 && pad + size <= arena->left) {
-		take(arena, pad, false);
+		take(arena, pad);
 	} else if (pad > 0 && size <= arena->left) {
 		arena->left = 0;
 	}
-	return take(arena, size, true);
+	return take(arena, size);
 }
 
 char *arena_text(struct arena *arena, const char *text, size_t len) {
-	char *copy = take(arena, len + 1, false);
-	memcpy(copy, text, len);
-	copy[len] = '\0';
-	return copy;
+	char *copy = take(arena, len + 1);
+	return memcpy(copy, text, len);
 }

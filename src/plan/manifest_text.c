@@ -248,7 +248,8 @@ static const char *find_lost(const struct manifest_batch *batch, const char *tex
 static void warn_of_lost(struct loader *loader, const struct manifest_batch *batch, const struct node *node, bool is_finally) {
 	size_t len;
 	if (!node || node->kind != NODE_TEXT || loader->mistakes->nerrors > 0 ||
-	    loader->mistakes->nwarnings >= MANIFEST_ERRORS || !load_weigh(loader, node) || has_braces_of_its_own(node->text)) {
+	    loader->mistakes->nwarnings >= MANIFEST_ERRORS || !load_weigh(loader, node) ||
+	    !memchr(node->text, '{', node->n) || has_braces_of_its_own(node->text)) {
 		return;
 	}
 	const char *at = find_lost(batch, node->text, &len);

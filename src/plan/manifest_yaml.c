@@ -96,9 +96,25 @@ static int check_character(struct reader *reader, size_t at, size_t *ret_len) {
 	return 0;
 }
 
+enum { STRETCH = 32 }; // bytes that the compiler can look at together
+
+// True if the next STRETCH bytes are printable ASCII, newlines and tabs: nearly always.
+static bool is_harmless(const char *data) {
+	unsigned bad = 0;
+	for (int i = 0; i < STRETCH; ++i) {
+		unsigned char c = (unsigned char)data[i];
+		bad |= (unsigned)((c < ' ') & (c != '\n') & (c != '\t')) | (unsigned)(c >= 0x7F);
+	}
+	return bad == 0;
+}
+
 static int check_characters(struct reader *reader) {
 	reader->is_ascii = true;
 	for (size_t at = 0; at < reader->len;) {
+		if (reader->len - at >= STRETCH && is_harmless(reader->data + at)) {
+			at += STRETCH;
+			continue;
+		}
 		unsigned char c = (unsigned char)reader->data[at];
 		size_t n = 1;
 		if (c >= 0x7F || (c < ' ' && c != '\n' && c != '\t')) {
@@ -331,8 +347,11 @@ static void check_tag(struct reader *reader, const yaml_event_t *event, const ya
 // '#', a blank. Returns its offset in the file, or 0.
 static uint32_t find_comment(const struct reader *reader, size_t end) {
 	const char *at = reader->data + end;
+	if (*at != ' ' && *at != '\t') { // nearly always
+		return 0;
+	}
 	size_t blanks = strspn(at, " \t");
-	if (blanks == 0 || at[blanks] != '#' || (blanks > 1 && strchr(" \t\r\n", at[blanks + 1]))) {
+	if (at[blanks] != '#' || (blanks > 1 && strchr(" \t\r\n", at[blanks + 1]))) {
 		return 0;
 	}
 	return (uint32_t)(end + blanks + reader->bom);

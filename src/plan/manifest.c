@@ -384,12 +384,20 @@ static void set_field(struct loader *loader, const struct key *key, struct node 
 	}
 }
 
-void load_fields(struct loader *loader, enum key_place place, const struct found *found, void *base) {
-	for (int id = 0; id < NKEYS; ++id) {
-		const struct key *key = &key_table[id];
-		if (found->at[id] && key->field >= 0 && (key->places & place)) {
-			set_field(loader, key, found->at[id], (char *)base + key->field);
+void load_fields(struct loader *loader, const struct found *found, void *base, const struct manifest_job **job) {
+	struct manifest_job *own = NULL;
+	for (size_t i = 0; i < found->n; ++i) {
+		const struct key *key = &key_table[found->ids[i]];
+		if (key->field < 0) {
+			continue;
 		}
+		bool is_of_job = (key->places & IN_COMMAND) != 0;
+		if (is_of_job && !own) {
+			own = arena_alloc(&loader->manifest->arena, sizeof(*own));
+			*own = **job;
+			*job = own;
+		}
+		set_field(loader, key, found->at[found->ids[i]], (char *)(is_of_job ? own : base) + key->field);
 	}
 }
 
@@ -407,10 +415,9 @@ static void load_version(struct loader *loader, const struct node *root, const s
 }
 
 static void load_defaults(struct loader *loader, const struct node *defaults) {
-	loader->base = (struct manifest_batch){
-		.job = {.umask = -1, .slots_per_job = 1, .retry_delay = {0, 0, 1}, .env = loader->manifest->env},
-		.weight = 1, .selected = true,
-	};
+	struct manifest_job *job = arena_alloc(&loader->manifest->arena, sizeof(*job));
+	*job = (struct manifest_job){.umask = -1, .slots_per_job = 1, .retry_delay = {0, 0, 1}, .env = loader->manifest->env};
+	loader->base = (struct manifest_batch){.job = job, .weight = 1, .selected = true};
 	if (!defaults) {
 		return;
 	}
@@ -419,8 +426,8 @@ static void load_defaults(struct loader *loader, const struct node *defaults) {
 		return;
 	}
 	keys_find(defaults, IN_DEFAULTS, NULL, loader->mistakes, &loader->base_found);
-	load_fields(loader, IN_DEFAULTS, &loader->base_found, &loader->base);
-	loader->base_has_string = text_has_string(loader->base.job.creates);
+	load_fields(loader, &loader->base_found, &loader->base, &loader->base.job);
+	loader->base_has_string = text_has_string(loader->base.job->creates);
 }
 
 // Finds the numbers of the batches by their names. The tree had to map the keys of its largest map already: of the
@@ -460,10 +467,9 @@ static void load_batches(struct loader *loader, const struct node *root, const s
 	}
 	manifest->batches = arena_alloc(&manifest->arena, batches->n * sizeof(manifest->batches[0]));
 	make_index(loader, batches);
-	loader->origins = xcalloc(batches->n, sizeof(loader->origins[0]));
+	loader->pairs = batches->pairs;
 	for (uint32_t i = 0; i < batches->n && !mistakes_are_full(loader->mistakes) && !loader->overrun; ++i) {
-		struct pair *pair = &batches->pairs[i];
-		load_batch(loader, pair->key, pair->value, &manifest->batches[i], &loader->origins[i]);
+		load_batch(loader, &batches->pairs[i], &manifest->batches[i]);
 		manifest->nbatches = i + 1;
 	}
 }
@@ -482,14 +488,14 @@ static void load_top(struct loader *loader, const struct node *root) {
 	struct found found;
 	keys_find(root, IN_TOP, NULL, loader->mistakes, &found);
 	load_version(loader, root, found.at[KEY_VERSION]);
-	load_fields(loader, IN_TOP, &found, loader->manifest);
+	load_fields(loader, &found, loader->manifest, NULL);
 	load_defaults(loader, found.at[KEY_DEFAULTS]);
 	load_batches(loader, root, found.at[KEY_BATCHES]);
 	if (loader->manifest->nbatches > 0 && !mistakes_are_full(loader->mistakes) && !loader->overrun) {
 		load_graph(loader);
 		load_check_finally(loader, &loader->base, loader->base_found.at[KEY_FINALLY]);
 		for (size_t i = 0; i < loader->manifest->nbatches; ++i) {
-			load_check_texts(loader, &loader->manifest->batches[i], &loader->origins[i]);
+			load_check_texts(loader, &loader->manifest->batches[i], &loader->pairs[i]);
 		}
 	}
 }
@@ -513,9 +519,9 @@ static struct manifest *parse(const char *path, const char *data, size_t len, st
 	if (tree_read(&tree, data, len) == 0) {
 		load_top(&loader, tree.root);
 	}
+	free(loader.links);
 	mistakes_show(&mistakes, messages);
 	bool failed = mistakes.nerrors > 0;
-	free(loader.origins);
 	tree_fini(&tree);
 	mistakes_fini(&mistakes);
 	if (failed) {

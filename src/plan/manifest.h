@@ -101,7 +101,7 @@ struct manifest_matrix {
 };
 
 struct manifest_batch {
-	struct manifest_job job;            // first: see manifest_keys.def
+	const struct manifest_job *job;     // that of other batches too, unless it has keys of its own
 	const char *name;
 	const char *description;            // or NULL
 	const char *run;                    // or NULL: `commands` has the jobs

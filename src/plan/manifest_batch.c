@@ -41,7 +41,7 @@ static void check_batch_words(struct loader *loader, const struct found *found, 
 static void load_entry(struct loader *loader, struct node *node, const struct found *batch_found,
                        const struct manifest_batch *batch, struct manifest_command *command) {
 	const struct key *run = &key_table[KEY_RUN];
-	*command = (struct manifest_command){.job = &batch->job, .line = node->line};
+	*command = (struct manifest_command){.job = batch->job, .line = node->line};
 	if (node_is_missing(node)) {
 		mistake_error(loader->mistakes, node_place(node), "an entry of 'commands' has no value");
 		return;
@@ -49,7 +49,7 @@ static void load_entry(struct loader *loader, struct node *node, const struct fo
 	if (node->kind != NODE_MAP) {
 		command->run = load_text(loader, run, node);
 		load_check_comment(loader, node);
-		load_check_words(loader, batch->job.shell, node);
+		load_check_words(loader, batch->job->shell, node);
 		return;
 	}
 	struct found found;
@@ -63,12 +63,7 @@ static void load_entry(struct loader *loader, struct node *node, const struct fo
 	} else {
 		mistake_error(loader->mistakes, node_place(node), "an entry of 'commands' lacks 'run'");
 	}
-	if (node->n > 1) {
-		struct manifest_job *job = arena_alloc(&loader->manifest->arena, sizeof(*job));
-		*job = batch->job;
-		load_fields(loader, IN_COMMAND, &found, job);
-		command->job = job;
-	}
+	load_fields(loader, &found, NULL, &command->job);
 	check_entry_words(loader, &found, batch_found, command->job->shell);
 }
 
@@ -118,12 +113,11 @@ static void refuse_batch(struct loader *loader, const struct node *name, const s
 	mistake_hint(mistake, "write '%s: ...' below the name", value->kind == NODE_LIST ? "commands" : "run");
 }
 
-void load_batch(struct loader *loader, struct node *name, const struct node *value, struct manifest_batch *batch,
-                struct origin *origin) {
+void load_batch(struct loader *loader, const struct pair *from, struct manifest_batch *batch) {
+	const struct node *name = from->key, *value = from->value;
 	*batch = loader->base;
 	batch->name = name->text;
 	batch->line = name->line;
-	origin->name = name;
 	check_name(loader, name);
 	if (value->kind != NODE_MAP) {
 		refuse_batch(loader, name, value);
@@ -138,13 +132,12 @@ void load_batch(struct loader *loader, struct node *name, const struct node *val
 	if (!found.at[KEY_RUN] && !found.at[KEY_COMMANDS] && nerrors == loader->mistakes->nerrors) {
 		mistake_error(loader->mistakes, node_place(name), "batch '%s' has neither 'run' nor 'commands'", name->text);
 	}
-	load_fields(loader, IN_BATCH, &found, batch);
+	load_fields(loader, &found, batch, &batch->job);
 	load_run(loader, &found, batch);
-	load_items(loader, &found, batch, origin);
-	check_batch_words(loader, &found, batch->job.shell);
-	*origin = (struct origin){
-		.name = name, .items = origin->items, .run = found.at[KEY_RUN], .commands = found.at[KEY_COMMANDS],
-		.then = found.at[KEY_THEN], .finally = found.at[KEY_FINALLY], .on_failure = found.at[KEY_ON_FAILURE], .creates = found.at[KEY_CREATES],
-		.env = found.at[KEY_ENV], .needs = found.at[KEY_NEEDS], .emits = found.at[KEY_EMITS],
-	};
+	load_items(loader, &found, batch);
+	check_batch_words(loader, &found, batch->job->shell);
+	if (found.at[KEY_NEEDS] || found.at[KEY_EMITS]) {
+		grow_array(&loader->links, &loader->links_cap, loader->nlinks + 1, sizeof(loader->links[0]));
+		loader->links[loader->nlinks++] = (struct link){batch, found.at[KEY_NEEDS], found.at[KEY_EMITS]};
+	}
 }

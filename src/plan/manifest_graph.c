@@ -134,16 +134,19 @@ static void report_circle(struct walk *walk, size_t from) {
 	}
 	const struct manifest_batch *first = walk->path[from].batch, *last = walk->path[walk->n - 1].batch;
 	buf_adds(&names, first->name);
-	const struct origin *origin = &walk->loader->origins[number_of(walk, last)];
-	const struct node *node = walk->path[walk->n - 1].next - 1 < last->nneeds ? origin->needs : origin->emits;
+	const struct pair *origin = &walk->loader->pairs[number_of(walk, last)];
+	bool is_need = walk->path[walk->n - 1].next - 1 < last->nneeds;
 	if (nneeds > 0 && nemits > 0) {
-		for (size_t i = from; i < walk->n && !(origin->needs && last->nneeds > 0); ++i) {
+		for (size_t i = from; i < walk->n && last->nneeds == 0; ++i) {
 			last = walk->path[i].batch;
-			origin = &walk->loader->origins[number_of(walk, last)];
+			origin = &walk->loader->pairs[number_of(walk, last)];
 		}
-		node = origin->needs;
+		is_need = true;
 	}
-	struct place place = node_place(node ? node : origin->name);
+	struct found found;
+	keys_look(origin->value, IN_BATCH, &found);
+	const struct node *node = found.at[is_need ? KEY_NEEDS : KEY_EMITS];
+	struct place place = node_place(node ? node : origin->key);
 	if (nemits == 0 && walk->n - from == 1) {
 		mistake_error(walk->loader->mistakes, place, "batch '%s' needs itself", first->name);
 	} else if (nemits == 0) {
@@ -198,18 +201,19 @@ static void check_circles(struct loader *loader) {
 }
 
 void load_graph(struct loader *loader) {
-	struct manifest *manifest = loader->manifest;
-	for (size_t i = 0; i < manifest->nbatches && !mistakes_are_full(loader->mistakes); ++i) {
-		const struct origin *origin = &loader->origins[i];
-		if (origin->needs) {
-			resolve_needs(loader, origin->needs, &manifest->batches[i]);
+	for (size_t i = 0; i < loader->nlinks && !mistakes_are_full(loader->mistakes); ++i) {
+		const struct link *link = &loader->links[i];
+		if (link->needs) {
+			resolve_needs(loader, link->needs, link->batch);
 		}
-		if (origin->emits) {
-			manifest->batches[i].emits = resolve(loader, &key_table[KEY_EMITS], origin->emits);
+		if (link->emits) {
+			link->batch->emits = resolve(loader, &key_table[KEY_EMITS], link->emits);
 		}
 	}
-	resolve_feeders(loader);
-	check_circles(loader);
+	if (loader->nlinks > 0) {
+		resolve_feeders(loader);
+		check_circles(loader);
+	}
 }
 
 // ---- selecting ----

@@ -80,7 +80,7 @@ static void load_args_from(struct loader *loader, const struct node *node, struc
 			if (sources[i].source == MANIFEST_GLOB) {
 				check_glob(loader, value);
 			}
-			load_check_words(loader, sources[i].id == KEY_COMMAND ? batch->job.shell : NULL, value);
+			load_check_words(loader, sources[i].id == KEY_COMMAND ? batch->job->shell : NULL, value);
 		}
 	}
 	if (n == 0 && nerrors == loader->mistakes->nerrors) {
@@ -321,7 +321,7 @@ static void load_matrix(struct loader *loader, const struct node *node, struct m
 	batch->matrix = matrix;
 }
 
-void load_items(struct loader *loader, const struct found *found, struct manifest_batch *batch, struct origin *origin) {
+void load_items(struct loader *loader, const struct found *found, struct manifest_batch *batch) {
 	static const enum key_id ids[] = {KEY_ARGS, KEY_ARGS_FROM, KEY_MATRIX};
 	int n = 0;
 	for (int i = 0; i < 3; ++i) {
@@ -329,7 +329,6 @@ void load_items(struct loader *loader, const struct found *found, struct manifes
 		if (!node) {
 			continue;
 		}
-		origin->items = node;
 		if (n++ > 0) {
 			mistake_error(loader->mistakes, node_place(node), "batch '%s' has more than one of 'args', 'args_from' and 'matrix'",
 			              batch->name);

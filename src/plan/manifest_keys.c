@@ -13,12 +13,17 @@
 #define BATCH_(field) (int)offsetof(struct manifest_batch, field)
 #define JOB(field) (int)offsetof(struct manifest_job, field)
 #define NOWHERE (-1)
-_Static_assert(offsetof(struct manifest_batch, job) == 0, "an offset in a job is one in its batch");
 
 #define KEY(id, name, places, type, field, least, most, choices, value, example, text) \
-	[id] = {name, places, type, field, least, most, choices, value, example, text, sizeof(name) - 1},
+	[id] = {name, places, type, field, least, most, choices, value, example, text},
 #define FOREIGN(...)
 const struct key key_table[NKEYS] = {
+#include "plan/manifest_keys.def"
+};
+
+#define KEY(id, name, ...) [id] = sizeof(name) - 1,
+#define FOREIGN(...)
+static const unsigned char key_lengths[NKEYS] = {
 #include "plan/manifest_keys.def"
 };
 
@@ -35,9 +40,10 @@ static const struct foreign foreign_words[] = {
 };
 
 static const struct key *find(const char *name, size_t len, unsigned places) {
-	for (int id = 0; id < NKEYS; ++id) {
-		const struct key *key = &key_table[id];
-		if (key->len == len && (key->places & places) && memcmp(key->name, name, len) == 0) {
+	const unsigned char *at = key_lengths, *end = key_lengths + NKEYS;
+	for (; len <= UCHAR_MAX && (at = memchr(at, (int)len, (size_t)(end - at))); ++at) {
+		const struct key *key = &key_table[at - key_lengths];
+		if ((key->places & places) && memcmp(key->name, name, len) == 0) {
 			return key;
 		}
 	}
@@ -136,9 +142,20 @@ static void refuse_missing(const struct node *name, enum key_place place, const 
 	             key->example, is_required ? "" : "; or leave the key out");
 }
 
+void keys_look(const struct node *map, enum key_place place, struct found *ret_found) {
+	memset(ret_found->at, 0, sizeof(ret_found->at));
+	for (uint32_t i = 0; map->kind == NODE_MAP && i < map->n; ++i) {
+		const struct key *key = find(map->pairs[i].key->text, map->pairs[i].key->n, place);
+		if (key && !node_is_missing(map->pairs[i].value)) {
+			ret_found->at[key - key_table] = map->pairs[i].value;
+		}
+	}
+}
+
 void keys_find(const struct node *map, enum key_place place, const char *batch, struct mistakes *mistakes,
                struct found *ret_found) {
-	memset(ret_found, 0, sizeof(*ret_found));
+	memset(ret_found->at, 0, sizeof(ret_found->at));
+	ret_found->n = 0;
 	for (uint32_t i = 0; i < map->n && !mistakes_are_full(mistakes); ++i) {
 		const struct node *name = map->pairs[i].key;
 		struct node *value = map->pairs[i].value;
@@ -147,6 +164,7 @@ void keys_find(const struct node *map, enum key_place place, const char *batch, 
 			refuse_missing(name, place, key, mistakes);
 		} else if (key) {
 			ret_found->at[key - key_table] = value;
+			ret_found->ids[ret_found->n++] = (enum key_id)(key - key_table);
 		} else if (place != IN_TOP || strncmp(name->text, "x-", 2) != 0) {
 			refuse(name, place, batch, mistakes);
 		}

@@ -36,7 +36,6 @@ struct key {
 	int field;                // offset, or -1
 	int least, most;
 	const char *choices, *value, *example, *text;
-	size_t len;               // of the name
 };
 
 extern const struct key key_table[NKEYS];
@@ -44,12 +43,18 @@ extern const struct key key_table[NKEYS];
 // The values that a mapping gives to its keys; NULL where it has none.
 struct found {
 	struct node *at[NKEYS];
+	enum key_id ids[NKEYS];   // of those it has, in their order in the file
+	size_t n;
 };
 
 // Finds the keys of a mapping that stands in that place. Adds an error for each that may not be there, with the nearest
 // or what it is called here. `batch` is the name of the batch that it stands in, or NULL.
 void keys_find(const struct node *map, enum key_place place, const char *batch, struct mistakes *mistakes,
                struct found *ret_found);
+
+// The same for a mapping that keys_find() has seen, with no word about its mistakes; or none for what is no mapping. Only
+// ret_found->at is set.
+void keys_look(const struct node *map, enum key_place place, struct found *ret_found);
 
 // "text", "a duration such as 90, 10m or 1h30m": what a value of that key must be, into `text`, returned.
 const char *key_wants(const struct key *key, char *text, size_t size);

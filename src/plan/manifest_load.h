@@ -9,9 +9,10 @@
 #include "plan/manifest_keys.h"
 #include "plan/manifest_tree.h"
 
-// The nodes that a batch was made from, where later checks want their places; NULL if it has none.
-struct origin {
-	const struct node *name, *run, *commands, *then, *on_failure, *finally, *creates, *env, *items, *needs, *emits;
+// A batch that is bound to others.
+struct link {
+	struct manifest_batch *batch;
+	const struct node *needs, *emits; // or NULL
 };
 
 struct loader {
@@ -23,7 +24,9 @@ struct loader {
 	size_t nvisits;                // values seen, each alias followed; against MANIFEST_VALUES
 	bool overrun;                  // nvisits is too large: an error was added, nothing more is read
 	struct manifest_batch base;    // what every batch begins with
-	struct origin *origins;        // of each batch
+	const struct pair *pairs;      // of each batch: its name and its mapping
+	struct link *links;
+	size_t nlinks, links_cap;
 	struct found base_found;       // the keys of `defaults`
 	bool base_has_string;          // its `creates` has a replacement string
 	const struct node *stdin_node; // the first `stdin: true`
@@ -47,19 +50,20 @@ const char *load_text(struct loader *loader, const struct key *key, const struct
 // Warns if a comment cuts the plain text short: `run: echo a #b`.
 void load_check_comment(struct loader *loader, struct node *node);
 
-// Sets the fields of `base` (a struct manifest, manifest_batch or manifest_job, as the place says) from the values.
-void load_fields(struct loader *loader, enum key_place place, const struct found *found, void *base);
+// Sets the fields of `base` (a struct manifest or manifest_batch) from the values. Those of a job go into a copy of *job,
+// which then points to it; without one *job stays.
+void load_fields(struct loader *loader, const struct found *found, void *base, const struct manifest_job **job);
 
 // ---- manifest_batch.c ----
 
-// Makes the batch from loader->base and its mapping.
-void load_batch(struct loader *loader, struct node *name, const struct node *value, struct manifest_batch *batch,
-                struct origin *origin);
+// Makes the batch from loader->base, and its name and mapping in `from`.
+void load_batch(struct loader *loader, const struct pair *from, struct manifest_batch *batch);
+
 
 // ---- manifest_items.c ----
 
 // args, args_from or matrix.
-void load_items(struct loader *loader, const struct found *found, struct manifest_batch *batch, struct origin *origin);
+void load_items(struct loader *loader, const struct found *found, struct manifest_batch *batch);
 
 // ---- manifest_text.c ----
 
@@ -67,7 +71,7 @@ void load_items(struct loader *loader, const struct found *found, struct manifes
 bool text_has_string(const char *text);
 
 // Checks the replacement strings of a batch whose feeders are known.
-void load_check_texts(struct loader *loader, const struct manifest_batch *batch, const struct origin *origin);
+void load_check_texts(struct loader *loader, const struct manifest_batch *batch, const struct pair *from);
 
 // Warns of a replacement string in a `finally`, which never has an item. `node` may be NULL.
 void load_check_finally(struct loader *loader, const struct manifest_batch *batch, const struct node *node);

@@ -193,16 +193,16 @@ bool text_has_string(const char *text) {
 	return false;
 }
 
-static void check_feeding(struct loader *loader, const struct manifest_batch *batch, const struct origin *origin) {
+static void check_feeding(struct loader *loader, const struct manifest_batch *batch, const struct found *found) {
 	if (batch->nfeeders == 0) {
 		return;
 	}
 	const char *feeder = batch->feeders[0]->name;
 	if (batch->ncommands > 0) {
-		mistake_error(loader->mistakes, node_place(origin->commands), "'commands' takes no items, but batch '%s' emits into '%s'",
+		mistake_error(loader->mistakes, node_place(found->at[KEY_COMMANDS]), "'commands' takes no items, but batch '%s' emits into '%s'",
 		              feeder, batch->name);
 	} else if (batch->source == MANIFEST_MATRIX) {
-		mistake_error(loader->mistakes, node_place(origin->items), "a matrix takes no other items, but batch '%s' emits into '%s'",
+		mistake_error(loader->mistakes, node_place(found->at[KEY_MATRIX]), "a matrix takes no other items, but batch '%s' emits into '%s'",
 		              feeder, batch->name);
 	}
 }
@@ -267,10 +267,10 @@ void load_check_finally(struct loader *loader, const struct manifest_batch *batc
 }
 
 // The texts of a batch without items. Not those of env: {} is there often JSON.
-static void check_plain_texts(struct loader *loader, const struct manifest_batch *batch, const struct origin *origin) {
-	const struct node *const nodes[] = {origin->run, origin->then, origin->on_failure, origin->creates, origin->commands};
-	for (size_t i = 0; i < sizeof(nodes) / sizeof(nodes[0]); ++i) {
-		const struct node *node = nodes[i];
+static void check_plain_texts(struct loader *loader, const struct manifest_batch *batch, const struct found *found) {
+	static const enum key_id ids[] = {KEY_RUN, KEY_THEN, KEY_ON_FAILURE, KEY_CREATES, KEY_COMMANDS};
+	for (size_t i = 0; i < sizeof(ids) / sizeof(ids[0]); ++i) {
+		const struct node *node = found->at[ids[i]];
 		warn_of_lost(loader, batch, node, false);
 		for (uint32_t k = 0; node && node->kind == NODE_LIST && k < node->n; ++k) {
 			const struct node *item = node->items[k];
@@ -279,26 +279,25 @@ static void check_plain_texts(struct loader *loader, const struct manifest_batch
 	}
 }
 
-void load_check_texts(struct loader *loader, const struct manifest_batch *batch, const struct origin *origin) {
+void load_check_texts(struct loader *loader, const struct manifest_batch *batch, const struct pair *from) {
 	struct check check = {loader, batch, manifest_batch_has_items(batch), false};
-	check_feeding(loader, batch, origin);
-	load_check_finally(loader, batch, origin->finally);
+	struct found found;
+	keys_look(from->value, IN_BATCH, &found);
+	check_feeding(loader, batch, &found);
+	load_check_finally(loader, batch, found.at[KEY_FINALLY]);
 	if (!check.has_items) {
-		check_plain_texts(loader, batch, origin);
+		check_plain_texts(loader, batch, &found);
 	}
 	if (batch->source == MANIFEST_MATRIX && batch->matrix.nrows == 0) {
 		return; // the names are not known
 	}
-	const struct node *const nodes[] = {origin->run, origin->then, origin->on_failure, origin->creates, origin->env};
-	for (size_t i = 0; i < sizeof(nodes) / sizeof(nodes[0]); ++i) {
-		check_node(&check, nodes[i]);
+	static const enum key_id ids[] = {KEY_RUN, KEY_THEN, KEY_ON_FAILURE, KEY_CREATES, KEY_ENV, KEY_COMMANDS};
+	for (size_t i = 0; i < sizeof(ids) / sizeof(ids[0]); ++i) {
+		check_node(&check, found.at[ids[i]]);
 	}
-	if (origin->commands) {
-		check_node(&check, origin->commands);
-	}
-	bool is_used = check.has_string || (loader->base_has_string && !origin->creates);
+	bool is_used = check.has_string || (loader->base_has_string && !found.at[KEY_CREATES]);
 	if (check.has_items && batch->run && !is_used && !mistakes_are_full(loader->mistakes)) {
-		struct mistake *mistake = mistake_error(loader->mistakes, node_place(origin->run),
+		struct mistake *mistake = mistake_error(loader->mistakes, node_place(found.at[KEY_RUN]),
 		                                        "'run' of batch '%s' has items, but no replacement string", batch->name);
 		mistake_hint(mistake, batch->matrix.naxes > 0 ? "the values of the matrix are {%s} and so on" : "the item is {}%.0s",
 		             batch->matrix.naxes > 0 ? batch->matrix.axes[0].name : "");

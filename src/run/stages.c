@@ -115,13 +115,13 @@ static struct recipe *make_recipe(struct stage *stage, const struct manifest_job
 		free(recipe);
 		return NULL;
 	}
-	recipe->width = job == &stage->plan->job ? stage->batch->width : cut_width(stage, recipe->width);
+	recipe->width = job == stage->plan->job ? stage->batch->width : cut_width(stage, recipe->width);
 	return recipe;
 }
 
 // For a command that is no item of the batch: it has the batch's context, and nothing that follows from a job.
 static struct recipe *make_plain_recipe(struct stage *stage, const char *command) {
-	struct manifest_job job = stage->plan->job;
+	struct manifest_job job = *stage->plan->job;
 	job.then = (struct manifest_texts){NULL, 0};
 	job.on_failure = job.creates = NULL;
 	job.retries = 0;
@@ -134,7 +134,7 @@ static int make_recipes(struct stage *stage) {
 	bool has_items = manifest_batch_has_items(plan);
 	stage->nrecipes = plan->ncommands + 1;
 	stage->recipes = xcalloc(stage->nrecipes, sizeof(*stage->recipes));
-	stage->recipes[0] = make_recipe(stage, &plan->job, has_items ? plan->run : NULL, has_items);
+	stage->recipes[0] = make_recipe(stage, plan->job, has_items ? plan->run : NULL, has_items);
 	bool failed = !stage->recipes[0];
 	if (plan->finally) {
 		stage->finally = make_plain_recipe(stage, plan->finally);
@@ -200,7 +200,7 @@ static void command_record(struct stage *stage, const char *text, unsigned recip
 static void entry_record(struct stage *stage, size_t i, struct record *ret_record, unsigned *ret_recipe,
                          const char **ret_bad) {
 	const struct manifest_command *entry = &stage->plan->commands[i];
-	if (entry->job != &stage->plan->job) {
+	if (entry->job != stage->plan->job) {
 		*ret_recipe = (unsigned)i + 1;
 		stage->recipes[i + 1] = make_recipe(stage, entry->job, NULL, /* templates */ false);
 		if (!stage->recipes[i + 1]) {
@@ -654,7 +654,7 @@ static void open_one(struct run *run, struct stage *stage, const struct manifest
 	stage->batch = batch_new(run, plan->name);
 	stage->batch->stage = stage;
 	stage->batch->allow_failure = plan->allow_failure;
-	stage->batch->width = cut_width(stage, (unsigned)plan->job.slots_per_job);
+	stage->batch->width = cut_width(stage, (unsigned)plan->job->slots_per_job);
 	stage->queue = pool_queue_open(run->pool, plan->name, &stage->attrs, stage->batch);
 	verify(stage->queue); // nothing has begun, so nothing was cut short
 	batch_ref(stage->batch);
@@ -704,7 +704,7 @@ static int check_shells(const struct manifest *manifest) {
 	int result = 0;
 	for (size_t i = 0; i < manifest->nbatches; ++i) {
 		const struct manifest_batch *plan = &manifest->batches[i];
-		const char *last = plan->job.shell;
+		const char *last = plan->job->shell;
 		if (!plan->selected) {
 			continue;
 		}

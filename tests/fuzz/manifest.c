@@ -18,10 +18,10 @@ static void ask(struct manifest *manifest) {
 	for (size_t i = 0; i < manifest->nbatches; ++i) {
 		const struct manifest_batch *batch = &manifest->batches[i];
 		struct manifest_pair *pairs;
-		manifest_env_pairs(batch->job.env, &pairs);
+		manifest_env_pairs(batch->job->env, &pairs);
 		free(pairs);
 		verify((batch->run != NULL) != (batch->commands != NULL));
-		verify(manifest_delay_ns(&batch->job.retry_delay, 100) <= batch->job.retry_delay.max_ns);
+		verify(manifest_delay_ns(&batch->job->retry_delay, 100) <= batch->job->retry_delay.max_ns);
 		for (size_t k = 0; k < batch->ncommands; ++k) {
 			verify(batch->commands[k].run && batch->commands[k].job);
 		}

@@ -300,11 +300,11 @@ static void test_defaults(void) {
 	check(!manifest->name && !manifest->slots && !manifest->env);
 	check_equal(manifest->fair, MANIFEST_TURNS);
 	check(!manifest->fail_fast);
-	check(!a->job.on_failure && !a->job.creates && !a->job.env && !a->job.working_dir && !a->job.shell);
-	check_equal(a->job.timeout_ns + a->job.memory + a->job.retry_delay.first_ns, 0);
-	check_equal(a->job.umask, -1);
-	check_equal(a->job.nice + a->job.retries + a->priority + a->max_parallel, 0);
-	check_equal(a->job.slots_per_job, 1);
+	check(!a->job->on_failure && !a->job->creates && !a->job->env && !a->job->working_dir && !a->job->shell);
+	check_equal(a->job->timeout_ns + a->job->memory + a->job->retry_delay.first_ns, 0);
+	check_equal(a->job->umask, -1);
+	check_equal(a->job->nice + a->job->retries + a->priority + a->max_parallel, 0);
+	check_equal(a->job->slots_per_job, 1);
 	check_equal(a->weight, 1);
 	check_equal(a->output, MANIFEST_GROUP);
 	check_equal(a->source, MANIFEST_NONE);
@@ -337,21 +337,21 @@ static void test_every_key(void) {
 	check_string(a->args.at[2], "");
 	check(a->nneeds == 1 && a->needs[0] == c && a->emits == b && b->nfeeders == 1 && b->feeders[0] == a);
 	check(manifest_batch_has_items(b) && manifest_batch_jobs(b) == 0);
-	check_equal(a->job.then.n, 2);
-	check_string(a->job.then.at[1], "t");
-	check_string(a->job.on_failure, "f {}");
+	check_equal(a->job->then.n, 2);
+	check_string(a->job->then.at[1], "t");
+	check_string(a->job->on_failure, "f {}");
 	check_string(a->finally, "g");
-	check_string(a->job.working_dir, "w");
-	check_equal(a->job.umask, 027);
-	check_equal(a->job.nice, -5);
-	check_string(a->job.shell, "none");
-	check_equal(a->job.timeout_ns, 5400 * INT64_C(1000000000));
-	check_equal(a->job.retries, 3);
-	check_equal(manifest_delay_ns(&a->job.retry_delay, 3), 2250000000);
-	check(a->weight == 7 && a->max_parallel == 6 && a->priority == -5 && a->job.slots_per_job == 4);
-	check_equal(a->job.memory, INT64_C(2) << 30);
+	check_string(a->job->working_dir, "w");
+	check_equal(a->job->umask, 027);
+	check_equal(a->job->nice, -5);
+	check_string(a->job->shell, "none");
+	check_equal(a->job->timeout_ns, 5400 * INT64_C(1000000000));
+	check_equal(a->job->retries, 3);
+	check_equal(manifest_delay_ns(&a->job->retry_delay, 3), 2250000000);
+	check(a->weight == 7 && a->max_parallel == 6 && a->priority == -5 && a->job->slots_per_job == 4);
+	check_equal(a->job->memory, INT64_C(2) << 30);
 	check(a->long_running && a->prefer_fairness && a->allow_failure);
-	check_string(a->job.creates, "c{}");
+	check_string(a->job->creates, "c{}");
 	check_equal(a->output, MANIFEST_RAW);
 	check_equal(a->line, 9);
 	manifest_free(manifest);
@@ -373,9 +373,9 @@ static void test_layers(void) {
 	free(pairs);
 	check_equal(manifest_env_pairs(NULL, &pairs), 0);
 	free(pairs);
-	check(a->commands[0].job == &a->job && a->commands[1].job != &a->job);
-	check(a->job.nice == 2 && a->commands[1].job->nice == 3 && a->commands[1].job->retries == 2);
-	check(manifest->batches[1].job.nice == 1 && manifest->batches[1].job.retries == 2);
+	check(a->commands[0].job == a->job && a->commands[1].job != a->job);
+	check(a->job->nice == 2 && a->commands[1].job->nice == 3 && a->commands[1].job->retries == 2);
+	check(manifest->batches[1].job->nice == 1 && manifest->batches[1].job->retries == 2);
 	check_equal(a->commands[1].line, 8);
 	manifest_free(manifest);
 }
@@ -385,8 +385,8 @@ static void test_merges(void) {
 		"version: 1\nx-a: &a {weight: 2, retries: 2}\nx-b: &b {weight: 3, nice: 3, <<: *a}\nbatches:\n"
 		"  one: {<<: *b, run: x, nice: 4}\n  two: {<<: [*a, *b], run: &r x}\n  three: {run: *r}\n");
 	const struct manifest_batch *one = manifest_find(manifest, "one"), *two = manifest_find(manifest, "two");
-	check(one->weight == 3 && one->job.nice == 4 && one->job.retries == 2);
-	check(two->weight == 2 && two->job.nice == 3);
+	check(one->weight == 3 && one->job->nice == 4 && one->job->retries == 2);
+	check(two->weight == 2 && two->job->nice == 3);
 	check(manifest_find(manifest, "three")->run == two->run);
 	manifest_free(manifest);
 }

@@ -344,7 +344,7 @@ int stages_check_files(const struct run *run) {
 			continue;
 		}
 		struct buf name = BUF_INIT, path = BUF_INIT;
-		const char *dir = plan->source_text[0] != '/' ? plan->job.working_dir : NULL;
+		const char *dir = plan->source_text[0] != '/' ? plan->job->working_dir : NULL;
 		buf_printf(&name, "the items of batch '%s'", diag_shows(plan->name));
 		if (dir) {
 			buf_printf(&path, "%s%s%s/", dir[0] != '/' ? run->manifest->dir : "", dir[0] != '/' ? "/" : "", dir);

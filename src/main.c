@@ -8,7 +8,9 @@
 //
 //   cli/           options_parse()    the one option table (options.def): struct options, --help, completions
 //   xargs/         xargs_main()       `fairpar --xargs`, or called xargs: a run of its own kind
-//   run/           run_all()          composition root and event loop: input, signals, the end
+//   run/           run_all()          the event loop: input, signals, the end
+//     setup.c      setup_open()       composition root: what a run is put together from (hooks.c: pool and writer)
+//     batch.c      batch_new()        the batches of a run, counted, and what the command line says of each
 //     show.c       show_manifest()    --check and --list
 //     retell.c     retell_log()       --from-log: what a log tells, without a run
 //     sem_mode.c   sem_run()          one command behind a semaphore, then run_all()

@@ -1,5 +1,6 @@
-// The run as its files see it: run.c (composition and event loop), feed.c and stages.c (input into batches), work.c and
-// its kin (the life of a job on a worker). Nothing else includes this header.
+// The run as its files see it: run.c (the event loop), setup.c (what is put together), feed.c and stages.c (input into
+// batches), work.c and its kin (the life of a job on a worker). Outside this room only main.c includes this header, for
+// run_all().
 
 #ifndef FAIRPAR_RUN_RUN_H
 #define FAIRPAR_RUN_RUN_H
@@ -14,10 +15,10 @@
 #include "plan/manifest.h"
 #include "process/child.h"
 #include "report/trace.h"
+#include "run/batch.h"
 #include "run/recipe.h"
 
 struct admission;
-struct autopack;
 struct blockfeed;
 struct ending;
 struct explaining;
@@ -26,32 +27,12 @@ struct ledger;
 struct shelf;
 struct later;
 struct products;
-struct stage;
 struct stages;
 struct telling;
 struct telling_log;
-struct news;
 struct tee;
 struct terminal;
 struct watch;
-
-// A batch: its queue's user. Counted: the queue has a reference until the event loop has seen that it was removed, and so
-// has whoever holds the queue open, for a run that is cut short removes queues at once.
-struct batch {
-	struct run *run;
-	atomic_int refs;
-	struct stage *stage;       // of the manifest; NULL: its items come from the command line's input
-	const struct recipe *const *recipes; // by item.recipe
-	struct batch *next_dead;
-	unsigned width;            // slots of an item of the first recipe, also before there is one
-	char *name;                // owned
-	struct queue *emits;       // gets the lines of its jobs' stdout as items, or NULL
-	bool allow_failure;        // a failed job is only reported
-	struct emit_lane *lane;    // its order of output, or NULL without --keep-order
-	atomic_uint_least64_t order; // items given an order so far
-	struct news *news;         // for who listens; NULL if nobody does (telling.h)
-	struct autopack *autopack; // of --pack=auto, or NULL
-};
 
 enum { FAILURES_NAMED = 20 };  // failed jobs named in the last line (issue text and DESIGN §8)
 
@@ -134,6 +115,12 @@ int run_all(const struct options *options, struct context *context);
 // Wakes the event loop. From any thread.
 void run_wake(struct run *run);
 
+// Starts nothing more; running jobs go on. On the event loop's thread.
+void run_stop(struct run *run);
+
+// Does what the signals that have come ask for. On the event loop's thread.
+void run_answer_signals(struct run *run);
+
 // Waits until the descriptor can be read. Returns false if a signal ends the run first.
 bool run_wait_input(struct run *run, int fd);
 
@@ -142,14 +129,5 @@ int run_parse_templates(struct run *run, const struct names *names);
 
 // True if a template of the command line says how many items there are.
 bool run_needs_total(const struct run *run);
-
-// A batch of that name with one reference, to become its queue's user. Its lane is opened when it has.
-struct batch *batch_new(struct run *run, const char *name);
-void batch_open_lane(struct batch *batch);
-struct batch *batch_ref(struct batch *batch);
-void batch_unref(struct batch *batch);
-
-// The attributes that the options give to a batch of that name, over those in *attrs; later settings win.
-void batch_override(const struct run *run, const char *name, struct queue_attrs *attrs);
 
 #endif

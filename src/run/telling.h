@@ -18,7 +18,7 @@ enum telling_wants {
 	TELL_TAILS = 1 << 1,   // event_job_end.tail of every job that fails, not only of the first
 };
 
-// Adds a listener. Between run_open()'s begin and telling_begin(). `arg` lives until telling_end() has returned.
+// Adds a listener. Between setup_open()'s begin and telling_begin(). `arg` lives until telling_end() has returned.
 void telling_listen(struct run *run, event_fn *fn, void *arg, unsigned wants);
 
 // True if somebody wants that.

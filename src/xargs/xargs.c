@@ -1,6 +1,6 @@
 // The xargs personality: `fairpar --xargs …`, or called by the name xargs.
 //
-// A composition root of its own beside run.c: the same pool, workers and children, but one queue, no output of ours, and
+// A composition root of its own beside run/setup.c: the same pool, workers and children, but one queue, no output of ours, and
 // xargs' rules of reading, stopping and exit status. The main thread reads and packs (plan/xargs_words.c) a little ahead
 // of the workers, which run the command lines (xargs_job.c). That it reads ahead is not to be seen: an error in the input
 // is told only when all lines before it were started, and a run that stops leaves the input where xargs would have.
@@ -24,7 +24,7 @@
 
 enum {
 	CHUNK = 64 * 1024,          // read at once
-	WORKER_STACK = 256 * 1024,  // as in run.c
+	WORKER_STACK = 256 * 1024,  // as in run/hooks.c
 };
 
 // The reader.

@@ -1,0 +1,100 @@
+// The batches of a run: counted references, and what the command line says of those that a pattern names.
+
+#include "run/batch.h"
+
+#include "base/alloc.h"
+#include "base/diag.h"
+#include "run/autopack.h"
+#include "run/run.h"
+#include "run/telling.h"
+
+#include <fnmatch.h>
+
+struct batch *batch_new(struct run *run, const char *name) {
+	struct batch *batch = NEW(struct batch);
+	atomic_init(&batch->refs, 1);
+	batch->run = run;
+	batch->recipes = run->recipes;
+	batch->width = 1;
+	batch->name = xstrdup(name);
+	batch->autopack = run->options->packing.by_time ? autopack_create() : NULL;
+	return batch;
+}
+
+void batch_open_lane(struct batch *batch) {
+	const struct options *options = batch->run->options;
+	if (batch->run->emit && (options->keep_order || options->dry_run)) {
+		batch->lane = emit_lane_open(batch->run->emit);
+	}
+}
+
+struct batch *batch_ref(struct batch *batch) {
+	atomic_add_relaxed(&batch->refs, 1); // the caller knows that it cannot go away meanwhile
+	return batch;
+}
+
+void batch_unref(struct batch *batch) {
+	// acquire and release: who frees it sees what the others did before their own unref
+	if (atomic_fetch_sub_explicit(&batch->refs, 1, memory_order_acq_rel) > 1) {
+		return;
+	}
+	if (batch->lane) {
+		emit_lane_close(batch->run->emit, batch->lane);
+	}
+	if (batch->news) {
+		telling_batch_end(batch);
+	}
+	free(batch->autopack);
+	free(batch->name);
+	free(batch);
+}
+
+void batch_bury(struct batch *batch) {
+	struct run *run = batch->run;
+	mutex_lock(&run->lock);
+	batch->next_dead = run->dead;
+	run->dead = batch;
+	mutex_unlock(&run->lock);
+}
+
+void batches_reap(struct run *run) {
+	mutex_lock(&run->lock);
+	struct batch *dead = run->dead;
+	run->dead = NULL;
+	mutex_unlock(&run->lock);
+	while (dead) {
+		struct batch *next = dead->next_dead;
+		batch_unref(dead);
+		dead = next;
+	}
+}
+
+void batch_override(const struct run *run, const char *name, struct queue_attrs *attrs) {
+	for (size_t i = 0; i < run->options->nsettings; ++i) {
+		struct batch_setting *setting = &run->options->settings[i];
+		if (fnmatch(setting->pattern, name, 0) != 0) {
+			continue;
+		}
+		setting->used = true;
+		switch (setting->what) {
+		case SET_WEIGHT: attrs->weight = (uint32_t)setting->value; break;
+		case SET_MAX_PARALLEL: attrs->max_parallel = (uint32_t)setting->value; break;
+		case SET_PRIORITY: attrs->priority = (int32_t)setting->value; break;
+		case SET_LONG_RUNNING: attrs->long_running = setting->value; break;
+		case SET_PREFER_FAIRNESS: attrs->prefer_fairness = setting->value; break;
+		}
+	}
+}
+
+void batches_warn_unused(const struct options *options) {
+	static const char *const names[] = {
+		[SET_WEIGHT] = "weight", [SET_MAX_PARALLEL] = "max-parallel", [SET_PRIORITY] = "priority",
+		[SET_LONG_RUNNING] = "long-running", [SET_PREFER_FAIRNESS] = "prefer-fairness",
+	};
+	for (size_t i = 0; i < options->nsettings; ++i) {
+		const struct batch_setting *setting = &options->settings[i];
+		if (!setting->used && strcmp(setting->pattern, "*") != 0) {
+			diag_warn("--%s: there was no batch '%s'", names[setting->what], diag_shows(setting->pattern));
+		}
+	}
+}

@@ -1,0 +1,55 @@
+// The batches of a run: counted references, and what the command line says of those that a pattern names.
+
+#ifndef FAIRPAR_RUN_BATCH_H
+#define FAIRPAR_RUN_BATCH_H
+
+#include "base/atomic.h"
+#include "cli/options.h"
+#include "engine/pool.h"
+#include "output/emit.h"
+
+#include <stdbool.h>
+
+struct autopack;
+struct news;
+struct recipe;
+struct run;
+struct stage;
+
+// A batch: its queue's user. Counted: the queue has a reference until the event loop has seen that it was removed, and so
+// has whoever holds the queue open, for a run that is cut short removes queues at once.
+struct batch {
+	struct run *run;
+	atomic_int refs;
+	struct stage *stage;       // of the manifest; NULL: its items come from the command line's input
+	const struct recipe *const *recipes; // by item.recipe
+	struct batch *next_dead;
+	unsigned width;            // slots of an item of the first recipe, also before there is one
+	char *name;                // owned
+	struct queue *emits;       // gets the lines of its jobs' stdout as items, or NULL
+	bool allow_failure;        // a failed job is only reported
+	struct emit_lane *lane;    // its order of output, or NULL without --keep-order
+	atomic_uint_least64_t order; // items given an order so far
+	struct news *news;         // for who listens; NULL if nobody does (telling.h)
+	struct autopack *autopack; // of --pack=auto, or NULL
+};
+
+// A batch of that name with one reference, to become its queue's user. Its lane is opened when it has.
+struct batch *batch_new(struct run *run, const char *name);
+void batch_open_lane(struct batch *batch);
+struct batch *batch_ref(struct batch *batch);
+void batch_unref(struct batch *batch);
+
+// The batch's queue is removed: its reference becomes one of run->dead. From any thread.
+void batch_bury(struct batch *batch);
+
+// Lets go of the batches whose queues are gone. On the thread that opens queues: what it finds open stays its own.
+void batches_reap(struct run *run);
+
+// The attributes that the options give to a batch of that name, over those in *attrs; later settings win.
+void batch_override(const struct run *run, const char *name, struct queue_attrs *attrs);
+
+// Warns of settings that no batch had a name for, but for `*`. At the end of the run.
+void batches_warn_unused(const struct options *options);
+
+#endif

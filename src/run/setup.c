@@ -1,0 +1,231 @@
+// Puts a run together and takes it apart again: what is opened, in the order that one needs the other.
+
+#include "run/setup.h"
+
+#include "base/alloc.h"
+#include "base/diag.h"
+#include "base/io.h"
+#include "process/signals.h"
+#include "run/admission.h"
+#include "run/blockfeed.h"
+#include "run/ending.h"
+#include "run/explaining.h"
+#include "run/feed.h"
+#include "run/hooks.h"
+#include "run/later.h"
+#include "run/ledger.h"
+#include "run/lineup.h"
+#include "run/pictures.h"
+#include "run/products.h"
+#include "run/shelf.h"
+#include "run/stages.h"
+#include "run/tee.h"
+#include "run/telling.h"
+#include "run/telling_log.h"
+#include "run/terminal.h"
+#include "run/watch.h"
+#include "slots/slots.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+// Loads the manifest, and takes from it what the command line does not say. Returns 0, or -1 after a message.
+static int load_manifest(struct run *run) {
+	const struct options *options = run->options;
+	struct buf messages = BUF_INIT;
+	run->manifest = manifest_load(options->manifest, &messages);
+	bool failed = !run->manifest;
+	if (messages.len > 0 && write_all(STDERR_FILENO, messages.data, messages.len) != 0) {
+		failed = true;
+	}
+	buf_reset(&messages);
+	if (!failed && options->nnames > 0 && manifest_select(run->manifest, options->names, options->nnames, &messages) != 0) {
+		diag_error("%s", buf_str(&messages));
+		failed = true;
+	}
+	buf_fini(&messages);
+	if (failed) {
+		return -1;
+	}
+	if (run->manifest->fail_fast && !options->halt_given) {
+		run->halt = (struct halt){.when = HALT_SOON, .why = HALT_ON_FAIL, .count = 1};
+	}
+	run->cwd = getcwd(NULL, 0);
+	if (!run->cwd) {
+		diag_error("cannot tell the current directory: %s", strerror(errno));
+		return -1;
+	}
+	return stages_check_files(run);
+}
+
+// The number of slots by -j, within the descriptors there are. Returns 0, or -1 after a message.
+static int count_slots(struct run *run, unsigned *ret_slots) {
+	const char *most = run->options->tee ? "0" : "100%"; // --tee: all at once, as in GNU parallel
+	const char *given = run->manifest && run->manifest->slots ? run->manifest->slots : most;
+	const char *jobs = run->options->jobs ? run->options->jobs : given;
+	unsigned long nofile = run->nofile = (unsigned long)context_raise_nofile(run->context);
+	char *error;
+	if (admission_open(run, jobs) != 0) { // it may be a file, which is not to change between two looks
+		return -1;
+	}
+	if (slots_parse(jobs, nofile, ret_slots, &error) != 0) {
+		diag_error("%s", error);
+		free(error);
+		return -1;
+	}
+	unsigned limit = slots_limit(nofile);
+	if (*ret_slots > limit) {
+		diag_warn("-j %s: %lu descriptors are enough for %u job%s at once", jobs, nofile, limit, limit == 1 ? "" : "s");
+		*ret_slots = limit;
+	}
+	return 0;
+}
+
+// Where spilled items and held output go. A TMPDIR that is no use would hold jobs up only much later. Returns 0, or -1
+// after a message.
+static int choose_temp_dir(struct run *run) {
+	const char *given = run->options->tmpdir;
+	if (given && access(given, W_OK | X_OK) != 0) {
+		diag_error("--tmpdir '%s': %s", diag_shows(given), strerror(errno));
+		return -1;
+	}
+	const char *own = given ? given : tmpfile_dir(NULL);
+	run->temp_dir = own ? own : "/var/tmp";
+	if (access(run->temp_dir, W_OK | X_OK) == 0) {
+		return 0;
+	}
+	if (own) {
+		diag_warn("TMPDIR '%s': %s; taking /var/tmp", diag_shows(own), strerror(errno));
+		run->temp_dir = "/var/tmp";
+	}
+	if (access(run->temp_dir, W_OK | X_OK) != 0) {
+		run->temp_dir = "/tmp";
+	}
+	return 0;
+}
+
+// All who listen, before anything can be told. Returns 0, or -1 after a message.
+static int open_listeners(struct run *run) {
+	if (run->options->dry_run) {
+		return 0; // nothing happens
+	}
+	ending_listen(run);
+	explaining_listen(run);
+	if (pictures_wanted(run->options)) {
+		telling_log_keep(run);
+	}
+	return telling_log_listen(run);
+}
+
+// What the event loop sleeps on. Returns 0, or -1 after a message.
+static int open_wake_ups(struct run *run) {
+	run->signal_fd = signals_open();
+	run->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	bool opened = run->signal_fd >= 0 && run->wake_fd >= 0;
+	if (!opened || (run->options->tty && signals_add(run->signal_fd, SIGCHLD) != 0)) {
+		diag_error("cannot set up signals: %s", strerror(errno));
+		return -1;
+	}
+	return 0;
+}
+
+int setup_open(struct run *run) {
+	const struct options *options = run->options;
+	if (pictures_check(options) != 0 || open_wake_ups(run) != 0) {
+		return -1;
+	}
+	signals_release(); // what is opened may be a FIFO, whose other end never comes
+	if ((options->manifest && load_manifest(run) != 0) || count_slots(run, &run->slots) != 0) {
+		return -1;
+	}
+	if (options->trace_service && !(run->trace = trace_open(options->trace_service))) {
+		diag_error("cannot write '%s': %s", diag_shows(options->trace_service), strerror(errno));
+		return -1;
+	}
+	if (choose_temp_dir(run) != 0) {
+		return -1;
+	}
+	run->children = children_create(&options->term_seq);
+	diag_set_last_words(children_last_words);
+	if (shelf_open(run) != 0) {
+		return -1;
+	}
+	run->emit = hooks_make_emit(run);
+	if ((options->tty || options->interactive) && terminal_open(run) != 0) {
+		return -1;
+	}
+	lineup_open(run);
+	run->later = later_create();
+	run->products = run->manifest ? products_create() : NULL;
+	if (ledger_open(run) != 0) {
+		return -1;
+	}
+	if (watch_open(run) != 0 || telling_log_open(run) != 0 || open_listeners(run) != 0) { // what --eta reads, --log may empty
+		return -1;
+	}
+	signals_hold();
+	bool alone = options->dry_run || options->tty; // shows the order of turns; has one foreground
+	run->pool = hooks_make_pool(run, alone ? 1 : run->slots);
+	if (run->telling) {
+		telling_begin(run);
+	}
+	return feeds_open(run);
+}
+
+void setup_close(struct run *run) {
+	if (run->pool) {
+		run_stop(run); // a halt has stopped the pool alone
+		pool_wait_idle(run->pool, NULL, TIME_NEVER);
+		stages_close(run);
+		feeds_close(run);
+		pool_destroy(run->pool);
+	}
+	if (run->blocks) {
+		blockfeed_close(run->blocks);
+	}
+	if (run->tee) {
+		tee_close(run->tee);
+	}
+	batches_reap(run);
+	run->resumed = ledger_done(run);
+	if (run->signal) {
+		run_answer_signals(run); // one that came with the first is not to keep the end from being told
+		if (run->telling) {
+			telling_end(run, 128 + run->signal, run->signal);
+		}
+		signals_release();
+	}
+	later_destroy(run->later);
+	products_destroy(run->products);
+	admission_close(run);
+	lineup_close(run);
+	terminal_close(run);
+	if (run->emit && emit_destroy(run->emit) != 0) {
+		atomic_store_relaxed(&run->trouble, true);
+	}
+	run->emit = NULL;
+	ledger_close(run); // after the output, for rows come behind it
+	shelf_close(run);
+	if (run->children) {
+		if (run->terminating) {
+			children_kill_strays(run->children);
+		}
+		diag_set_last_words(NULL);
+		children_destroy(run->children);
+	}
+	if (run->trace && trace_close(run->trace) != 0 && !atomic_exchange(&run->trouble, true)) {
+		diag_error("cannot write '%s': %s", diag_shows(run->options->trace_service), strerror(errno));
+	}
+	recipe_fini(&run->recipe);
+	template_free(run->batch_by);
+	manifest_free(run->manifest);
+	free((char *)run->cwd);
+	free(run->file_sources);
+	free(run->fds);
+	if (run->wake_fd >= 0) {
+		close(run->wake_fd);
+	}
+}

@@ -55,8 +55,16 @@ lacks() {
 	fail "the screen still has '$1':" "$(screen)"
 }
 
-# The line at the bottom.
-last() { screen | tail -n 1; }
+# last_is LINE: waits until that is the line at the bottom.
+last_is() {
+	local tries last
+	for ((tries = 0; tries < 200; tries++)); do
+		last=$(screen | tail -n 1)
+		[[ $last != "$1" ]] || return 0
+		sleep 0.05
+	done
+	assert_eq "$last" "$1"
+}
 
 @test "the line counts jobs, batches and failures, and is gone at the end" {
 	make_fifo f1 f2 f3 f4
@@ -182,25 +190,58 @@ last() { screen | tail -n 1; }
 	lacks '%]'
 }
 
-@test "20 columns: the line is cut in the middle, and follows each change of the size" {
+@test "a narrow terminal: the line leaves out whole parts, and follows each change of the size" {
 	make_fifo f1 f2 f3
 	printf '#!/bin/sh\nread -r x <f$1; echo out $1\n' >job
 	chmod +x job
 	columns=20 on_screen '"$FAIRPAR" -j3 --eta ./job ::: 1 2 3'
-	sees '[[]0/3  0%...· 3 left'
-	assert_eq "$(last)" '[0/3  0%...· 3 left'
+	last_is '[0/3  0%] ETA ?'
 	terminal resize-window -x 60
 	sees '[[]0/3  0%] 3 running · ETA ? · 3 left'
 	release f1
 	sees 'out 1'$'\n''[[]1/3' '2 left'
 	terminal resize-window -x 30
-	sees '[[]1/3 33%]*...* each'
+	last_is '[1/3 33%] 2 running · ETA ?'
 	release f2
 	sees 'out 1'$'\n''out 2'$'\n''[[]2/3'
 	assert_eq "$(screen | grep -c '/3')" 1
 	release f3
 	lacks '/3'
 	assert_eq "$(screen | grep -A9 '^out')" $'out 1\nout 2\nout 3\n$'
+}
+
+@test "120 to 10 columns: each width has a line of whole parts, with wide characters" {
+	make_fifo f1 f2 f3 f4
+	cat >m.yaml <<-'EOF'
+		version: 1
+		slots: 4
+		batches:
+		  日本語: {args: [1, 2], run: 'read -r x <f{}'}
+		  été: {args: [3, 4], run: 'read -r x <f{}; exit 1'}
+	EOF
+	columns=120 on_screen '"$FAIRPAR" --progress --summary=never -f m.yaml'
+	sees '4 running'
+	release f3
+	release f1
+	sees '[[]2/4 50%]' '1 failed'
+	while IFS='|' read -r width line; do
+		terminal resize-window -x "$width"
+		last_is "$line"
+	done <<-'EOF'
+		120|[2/4 50%] 2 running · 日本語 1/2 · été 1/2 · 1 failed
+		80|[2/4 50%] 2 running · 日本語 1/2 · été 1/2 · 1 failed
+		54|[2/4 50%] 2 running · 日本語 1/2 · été 1/2 · 1 failed
+		53|[2/4 50%] 2 running · +2 more · 1 failed
+		40|[2/4 50%] 2 running · 1 failed
+		30|[2/4 50%] 1 failed
+		20|[2/4 50%] 1 failed
+		10|[2/4 50%]
+		5|2/4
+		80|[2/4 50%] 2 running · 日本語 1/2 · été 1/2 · 1 failed
+	EOF
+	release f2
+	release f4
+	lacks '/4 '
 }
 
 @test "Ctrl-Z takes the line away, fg brings it back" {

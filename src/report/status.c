@@ -10,6 +10,8 @@
 
 static const char red[] = "\033[31m", reverse[] = "\033[7m", plain[] = "\033[m";
 
+enum { ITEM_COLUMNS = 8 }; // of the bar's item, unless it is shorter
+
 static unsigned long long ull(uint64_t n) {
 	return n;
 }
@@ -34,7 +36,7 @@ static size_t step(const char *at, bool utf8, unsigned *ret_columns) {
 	for (size_t i = 1; i < len; ++i) {
 		c = (wchar_t)(c << 6) | ((unsigned char)at[i] & 0x3f);
 	}
-	int columns = wcwidth(c);
+	int columns = c == 0xFE0F ? 1 : wcwidth(c); // some terminals draw what stands before it two columns wide
 	*ret_columns = columns >= 0 ? (unsigned)columns : 1; // newer than the tables of the libc
 	return len;
 }
@@ -112,14 +114,65 @@ static uint64_t minus(uint64_t a, uint64_t b) {
 	return a > b ? a - b : 0;
 }
 
-static void add_count(struct buf *buf, const struct status *status) {
-	int percent = status_percent(status);
-	if (percent < 0) {
-		buf_printf(buf, "[%llu/%s] ", ull(status->finished), status->open ? "?" : "0");
-		return;
+// Parts of the line that may be left out.
+enum {
+	MEAN = 1 << 0, LEFT = 1 << 1, BATCHES = 1 << 2, RUNNING = 1 << 3, TIME = 1 << 4, FAILED = 1 << 5,
+	PERCENT = 1 << 6,      // and its brackets
+	NUMBERS = 1 << 7,      // but for the percentage
+};
+
+// The line is the first of these that there is room for: a part is there as a whole or not at all.
+static const unsigned less[] = {
+	0,
+	MEAN,
+	MEAN | LEFT,
+	MEAN | LEFT | BATCHES,
+	MEAN | LEFT | BATCHES | RUNNING,
+	MEAN | LEFT | BATCHES | RUNNING | PERCENT,
+	MEAN | LEFT | BATCHES | RUNNING | TIME,
+	MEAN | LEFT | BATCHES | RUNNING | TIME | PERCENT,
+	MEAN | LEFT | BATCHES | RUNNING | TIME | FAILED,
+	MEAN | LEFT | BATCHES | RUNNING | TIME | FAILED | PERCENT,
+	MEAN | LEFT | BATCHES | RUNNING | TIME | FAILED | NUMBERS,
+};
+
+// The line, being put together.
+struct line {
+	struct buf text;
+	const struct status *status;
+	const struct status_form *form;
+	unsigned without;
+	size_t nparts;
+};
+
+static const char *separator(const struct status_form *form) {
+	return form->utf8 ? " · " : ", ";
+}
+
+static void begin_part(struct line *line) {
+	if (line->nparts++ > 0) {
+		bool brackets = line->nparts == 2 && !(line->without & PERCENT);
+		buf_adds(&line->text, brackets ? " " : separator(line->form));
 	}
-	int digits = snprintf(NULL, 0, "%llu", ull(status->jobs));
-	buf_printf(buf, "[%*llu/%llu %2d%%] ", digits, ull(status->finished), ull(status->jobs), percent);
+}
+
+static void add_count(struct line *line) {
+	const struct status *status = line->status;
+	int percent = status_percent(status), digits = snprintf(NULL, 0, "%llu", ull(status->jobs));
+	bool brackets = !(line->without & PERCENT);
+	begin_part(line);
+	if ((line->without & NUMBERS) && percent < 0) {
+		buf_printf(&line->text, "%llu", ull(status->finished));
+	} else if (line->without & NUMBERS) {
+		buf_printf(&line->text, "%d%%", percent);
+	} else if (percent < 0) {
+		const char *jobs = status->open ? "?" : "0";
+		buf_printf(&line->text, brackets ? "[%llu/%s]" : "%llu/%s", ull(status->finished), jobs);
+	} else if (brackets) {
+		buf_printf(&line->text, "[%*llu/%llu %2d%%]", digits, ull(status->finished), ull(status->jobs), percent);
+	} else {
+		buf_printf(&line->text, "%llu/%llu", ull(status->finished), ull(status->jobs));
+	}
 }
 
 static void add_batch(struct buf *buf, const struct status_batch *batch, const struct status_form *form) {
@@ -131,24 +184,27 @@ static void add_batch(struct buf *buf, const struct status_batch *batch, const s
 	}
 }
 
-static const char *separator(const struct status_form *form) {
-	return form->utf8 ? " · " : ", ";
-}
-
 // What stands behind the batches.
-static void add_tail(struct buf *buf, const struct status *status, const struct status_form *form) {
-	if (status->failed > 0) {
-		buf_printf(buf, "%s%llu failed", separator(form), ull(status->failed));
+static void add_tail(struct line *line) {
+	const struct status *status = line->status;
+	bool details = line->form->details;
+	if (status->failed > 0 && !(line->without & FAILED)) {
+		begin_part(line);
+		bool colour = line->form->colour;
+		buf_printf(&line->text, "%s%llu failed%s", colour ? red : "", ull(status->failed), colour ? plain : "");
 	}
-	if (status->eta != STATUS_UNKNOWN || form->details) {
-		buf_printf(buf, "%sETA ", separator(form));
-		status_add_time(buf, status->eta);
+	if ((status->eta != STATUS_UNKNOWN || details) && !(line->without & TIME)) {
+		begin_part(line);
+		buf_adds(&line->text, "ETA ");
+		status_add_time(&line->text, status->eta);
 	}
-	if (form->details && !status->open) {
-		buf_printf(buf, "%s%llu left", separator(form), ull(minus(status->jobs, status->finished)));
+	if (details && !status->open && !(line->without & LEFT)) {
+		begin_part(line);
+		buf_printf(&line->text, "%llu left", ull(minus(status->jobs, status->finished)));
 	}
-	if (form->details && status->mean != STATUS_UNKNOWN) {
-		buf_printf(buf, "%s%.2fs each", separator(form), (double)status->mean / 1e9);
+	if (details && status->mean != STATUS_UNKNOWN && !(line->without & MEAN)) {
+		begin_part(line);
+		buf_printf(&line->text, "%.2fs each", (double)status->mean / 1e9);
 	}
 }
 
@@ -158,8 +214,10 @@ static bool is_of_interest(const struct status *status, const struct status_batc
 	return status->nbatches > 1 && begun && (!ended || batch->running > 0);
 }
 
-// Appends the batches for which there is room beside `taken` columns.
-static void add_batches(struct buf *buf, const struct status *status, const struct status_form *form, unsigned taken) {
+// Appends batches as long as there is room for them beside `taken` columns, and for the number of the others. Returns it.
+static size_t add_some_batches(struct line *line, unsigned taken, bool counts_others) {
+	const struct status *status = line->status;
+	const struct status_form *form = line->form;
 	size_t left = 0;
 	for (size_t i = 0; i < status->nbatches; ++i) {
 		left += is_of_interest(status, &status->batches[i]);
@@ -173,32 +231,42 @@ static void add_batches(struct buf *buf, const struct status *status, const stru
 		buf_adds(&one, separator(form));
 		add_batch(&one, &status->batches[i], form);
 		unsigned columns = status_columns(buf_str(&one), form->utf8);
-		unsigned more = left > 1 ? (unsigned)snprintf(NULL, 0, ", +%zu more", left - 1) + 1 : 0;
+		unsigned more = counts_others ? (unsigned)snprintf(NULL, 0, ", +%zu more", left - 1) + form->utf8 : 0;
 		if (form->width > 0 && taken + columns + more > form->width) {
 			break;
 		}
 		taken += columns;
 		--left;
-		buf_add(buf, one.data, one.len);
-	}
-	if (left > 0) {
-		buf_printf(buf, "%s+%zu more", separator(form), left);
+		buf_add(&line->text, one.data, one.len);
 	}
 	buf_fini(&one);
+	return left;
 }
 
-// Puts the colour around the count of failed jobs, if the text was not cut there.
-static void colour_failed(struct buf *buf, size_t from, const struct status *status) {
-	char failed[40];
-	int len = snprintf(failed, sizeof(failed), "%llu failed", ull(status->failed));
-	const char *at = status->failed > 0 ? strstr(buf_str(buf) + from, failed) : NULL;
-	if (at) {
-		size_t before = (size_t)(at - buf->data);
-		char *rest = xstrdup(at + len);
-		buf->len = before;
-		buf_printf(buf, "%s%s%s%s", red, failed, plain, rest);
-		free(rest);
+static void add_batches(struct line *line, unsigned taken) {
+	size_t before = line->text.len, left = add_some_batches(line, taken, /* counts_others */ false);
+	if (left > 0) {
+		line->text.len = before;
+		left = add_some_batches(line, taken, /* counts_others */ true);
+		buf_printf(&line->text, "%s+%zu more", separator(line->form), left);
 	}
+}
+
+static void add_parts(struct line *line) {
+	struct line tail = {.status = line->status, .form = line->form, .without = line->without};
+	add_count(line);
+	if (!(line->without & RUNNING)) {
+		begin_part(line);
+		buf_printf(&line->text, "%llu running", ull(line->status->running));
+	}
+	tail.nparts = line->nparts;
+	add_tail(&tail);
+	if (!(line->without & BATCHES)) {
+		bool utf8 = line->form->utf8;
+		add_batches(line, status_columns(buf_str(&line->text), utf8) + status_columns(buf_str(&tail.text), utf8));
+	}
+	buf_add(&line->text, buf_str(&tail.text), tail.text.len);
+	buf_fini(&tail.text);
 }
 
 // Moves the text behind what is in the buffer, cut to the width.
@@ -211,19 +279,17 @@ static void add_cut(struct buf *buf, struct buf *text, const struct status_form 
 }
 
 void status_add_line(struct buf *buf, const struct status *status, const struct status_form *form) {
-	struct buf text = BUF_INIT, tail = BUF_INIT;
-	size_t from = buf->len;
-	add_count(&text, status);
-	buf_printf(&text, "%llu running", ull(status->running));
-	add_tail(&tail, status, form);
-	unsigned taken = status_columns(buf_str(&text), form->utf8) + status_columns(buf_str(&tail), form->utf8);
-	add_batches(&text, status, form, taken);
-	buf_add(&text, buf_str(&tail), tail.len);
-	buf_fini(&tail);
-	add_cut(buf, &text, form);
-	if (form->colour) {
-		colour_failed(buf, from, status);
+	struct line line = {.text = BUF_INIT, .status = status, .form = form};
+	for (size_t i = 0; i < sizeof(less) / sizeof(less[0]); ++i) {
+		buf_reset(&line.text);
+		line.nparts = 0;
+		line.without = less[i];
+		add_parts(&line);
+		if (form->width == 0 || status_columns(buf_str(&line.text), form->utf8) <= form->width) {
+			break;
+		}
 	}
+	add_cut(buf, &line.text, form);
 }
 
 // ---- the bar ----
@@ -246,6 +312,43 @@ static void add_reversed(struct buf *buf, const struct buf *text, unsigned done,
 	buf_adds(buf, plain);
 }
 
+// Appends what the bar says but for the item, the parts that there is room for. Returns true if that was for all.
+static bool add_numbers(struct buf *text, const struct status *status, const struct status_form *form) {
+	int percent = status_percent(status);
+	struct buf more = BUF_INIT;
+	if (percent < 0) {
+		buf_adds(text, "?%");
+		buf_printf(&more, " %llu:?", ull(status->finished));
+	} else {
+		buf_printf(text, "%d%%", percent);
+		buf_printf(&more, " %llu:%llu", ull(status->finished), ull(minus(status->jobs, status->finished)));
+	}
+	int part = 0;
+	for (; part < 2 && (form->width == 0 || text->len + more.len <= form->width); ++part) { // ASCII
+		buf_add(text, more.data, more.len);
+		buf_reset(&more);
+		buf_addc(&more, '=');
+		status_add_time(&more, status->eta);
+	}
+	buf_fini(&more);
+	return part == 2;
+}
+
+// Appends the item that started last, cut if need be, or nothing if too little of it would be left.
+static void add_item(struct buf *text, const struct status *status, const struct status_form *form) {
+	struct buf item = BUF_INIT;
+	status_add_text(&item, status->item, form->utf8);
+	unsigned room = form->width > text->len ? form->width - (unsigned)text->len - 1 : 0;
+	if (form->width > 0 && room >= ITEM_COLUMNS) {
+		status_cut(&item, room, form->utf8);
+	}
+	if (item.len > 0 && (form->width == 0 || status_columns(item.data, form->utf8) <= room)) {
+		buf_addc(text, ' ');
+		buf_add(text, item.data, item.len);
+	}
+	buf_fini(&item);
+}
+
 void status_add_bar(struct buf *buf, const struct status *status, const struct status_form *form) {
 	struct buf text = BUF_INIT;
 	int percent = status_percent(status);
@@ -258,15 +361,8 @@ void status_add_bar(struct buf *buf, const struct status *status, const struct s
 		}
 		buf_adds(&text, "] ");
 	}
-	if (percent < 0) {
-		buf_printf(&text, "?%% %llu:?=", ull(status->finished));
-	} else {
-		buf_printf(&text, "%u%% %llu:%llu=", done, ull(status->finished), ull(minus(status->jobs, status->finished)));
-	}
-	status_add_time(&text, status->eta);
-	if (status->item) {
-		buf_addc(&text, ' ');
-		status_add_text(&text, status->item, form->utf8);
+	if (add_numbers(&text, status, form) && status->item) {
+		add_item(&text, status, form);
 	}
 	if (form->width > 0) {
 		status_cut(&text, form->width, form->utf8);

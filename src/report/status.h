@@ -57,11 +57,11 @@ void status_add_text(struct buf *buf, const char *text, bool utf8);
 void status_add_time(struct buf *buf, uint64_t ns);
 
 // Appends the line: "[ 57/204 28%] 8 running · thumbs 31/120 · 1 failed · ETA 21s". Batches for which there is no room are
-// counted.
+// counted; on a narrow terminal whole parts are left out, the least important first.
 void status_add_line(struct buf *buf, const struct status *status, const struct status_form *form);
 
 // Appends a bar over the whole width, as GNU parallel's --bar: "28% 57:147=21s ITEM", its part that is done in reverse
-// video, or without colour as [####    ] in front.
+// video, or without colour as [####    ] in front. A narrow one has less of the item, or none, and then fewer numbers.
 void status_add_bar(struct buf *buf, const struct status *status, const struct status_form *form);
 
 // Appends the line that `format` describes, with ninja's letters (%s %t %p %r %u %f %o %c %e %E %w %W %P %%), and behind

@@ -266,7 +266,7 @@ static const char *title(struct watch *watch, const struct status *status, uint6
 static void measure(unsigned *ret_columns, unsigned *ret_rows) {
 	struct winsize size;
 	bool known = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
-	*ret_columns = known ? size.ws_col - 1u : 79;
+	*ret_columns = known ? (size.ws_col > 1 ? size.ws_col - 1u : 1) : 79;
 	*ret_rows = known && size.ws_row > 1 ? size.ws_row : 24;
 }
 

@@ -47,23 +47,80 @@ static void test_line(void) {
 
 static void test_narrow(void) {
 	struct status status = numbers();
-	struct status_form form = {.utf8 = true, .width = 70};
-	check_line(status_add_line(&buf_, &status, &form),
-	           "[ 57/204 27%] 8 running · thumbs 31/120 · +2 more · 1 failed · ETA 21s");
-	form.width = 62;
-	check_line(status_add_line(&buf_, &status, &form), "[ 57/204 27%] 8 running · +3 more · 1 failed · ETA 21s");
-	form.width = 20;
-	check_line(status_add_line(&buf_, &status, &form), "[ 57/204... ETA 21s");
-	form.width = 2;
-	check_line(status_add_line(&buf_, &status, &form), "..");
+	static const struct { unsigned width; const char *text; } lines[] = {
+		{91, "[ 57/204 27%] 8 running · thumbs 31/120 · tests 20/60 · transcode 6/14 · 1 failed · ETA 21s"},
+		{90, "[ 57/204 27%] 8 running · thumbs 31/120 · tests 20/60 · +1 more · 1 failed · ETA 21s"},
+		{70, "[ 57/204 27%] 8 running · thumbs 31/120 · +2 more · 1 failed · ETA 21s"},
+		{62, "[ 57/204 27%] 8 running · +3 more · 1 failed · ETA 21s"},
+		{54, "[ 57/204 27%] 8 running · +3 more · 1 failed · ETA 21s"},
+		{53, "[ 57/204 27%] 8 running · 1 failed · ETA 21s"},
+		{43, "[ 57/204 27%] 1 failed · ETA 21s"},
+		{29, "57/204 · 1 failed · ETA 21s"},
+		{26, "[ 57/204 27%] 1 failed"},
+		{19, "57/204 · 1 failed"},
+		{16, "[ 57/204 27%]"},
+		{12, "57/204"},
+		{5, "27%"},
+		{2, ".."},
+	};
+	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); ++i) {
+		struct status_form form = {.utf8 = true, .width = lines[i].width};
+		check_line(status_add_line(&buf_, &status, &form), lines[i].text);
+	}
+}
+
+static void test_narrow_details(void) {
+	struct status status = numbers();
+	static const struct { unsigned width; const char *text; } lines[] = {
+		{70, "[ 57/204 27%] 8 running, +3 more, 1 failed, ETA 21s, 147 left"},
+		{60, "[ 57/204 27%] 8 running, +3 more, 1 failed, ETA 21s"},
+		{29, "57/204, 1 failed, ETA 21s"},
+	};
+	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); ++i) {
+		struct status_form form = {.details = true, .width = lines[i].width};
+		check_line(status_add_line(&buf_, &status, &form), lines[i].text);
+	}
+	status.open = true;
+	status.eta = STATUS_UNKNOWN;
+	status.failed = 0;
+	struct status_form form = {.width = 19};
+	check_line(status_add_line(&buf_, &status, &form), "[57/?] 8 running");
+	form.width = 9;
+	check_line(status_add_line(&buf_, &status, &form), "[57/?]");
+	form.width = 5;
+	check_line(status_add_line(&buf_, &status, &form), "57/?");
+	form.width = 3;
+	check_line(status_add_line(&buf_, &status, &form), "57");
+	form.width = 1;
+	check_line(status_add_line(&buf_, &status, &form), ".");
+}
+
+static void test_wide_names(void) {
+	check(setlocale(LC_CTYPE, "C.UTF-8") != NULL);
+	struct status_batch wide[] = {{.name = "日本語", .finished = 1, .running = 1, .jobs = 9}, {.name = "é", .finished = 1, .running = 1, .jobs = 9}};
+	struct status status = {.running = 2, .finished = 2, .jobs = 18, .batches = wide, .nbatches = 2, .eta = STATUS_UNKNOWN, .mean = STATUS_UNKNOWN};
+	struct status_form form = {.utf8 = true, .width = 42};
+	check_line(status_add_line(&buf_, &status, &form), "[ 2/18 11%] 2 running · 日本語 1/9 · é 1/9");
+	form.width = 41;
+	check_line(status_add_line(&buf_, &status, &form), "[ 2/18 11%] 2 running · +2 more");
+	form.width = 43;
+	wide[0].name = "日本語\xEF\xB8\x8F"; // drawn wide by some terminals: a column too many does no harm
+	check_line(status_add_line(&buf_, &status, &form), "[ 2/18 11%] 2 running · 日本語\xEF\xB8\x8F 1/9 · é 1/9");
 }
 
 static void test_colour(void) {
 	struct status status = numbers();
 	struct status_form form = {.colour = true, .width = 62};
 	check_line(status_add_line(&buf_, &status, &form), "[ 57/204 27%] 8 running, +3 more, \033[31m1 failed\033[m, ETA 21s");
-	form.width = 20; // it was cut away
-	check_line(status_add_line(&buf_, &status, &form), "[ 57/204... ETA 21s");
+	form.width = 19;
+	check_line(status_add_line(&buf_, &status, &form), "57/204, \033[31m1 failed\033[m");
+	form.width = 9;
+	check_line(status_add_line(&buf_, &status, &form), "57/204");
+	struct status_batch misleading[] = {{.name = "1 failed", .running = 1, .jobs = 2}, {.name = "b", .running = 1, .jobs = 2}};
+	status.batches = misleading;
+	status.nbatches = 2;
+	form.width = 0;
+	check_line(status_add_line(&buf_, &status, &form), "[ 57/204 27%] 8 running, 1 failed 0/2, b 0/2, \033[31m1 failed\033[m, ETA 21s");
 }
 
 static void test_columns(void) {
@@ -132,7 +189,19 @@ static void test_bar(void) {
 	struct status_form form = {.width = 30, .colour = true, .utf8 = true};
 	check_line(status_add_bar(&buf_, &status, &form), "\033[7m27% 57:1\033[m47=21s a.png          \033[m");
 	form.colour = false;
-	check_line(status_add_bar(&buf_, &status, &form), "[##        ] ...147=21s a.png");
+	check_line(status_add_bar(&buf_, &status, &form), "[##        ] 27% 57:147=21s");
+	form.width = 29;
+	check_line(status_add_bar(&buf_, &status, &form), "27% 57:147=21s a.png");
+	form.width = 19; // less of the item than would tell anything
+	check_line(status_add_bar(&buf_, &status, &form), "27% 57:147=21s");
+	form.width = 13;
+	check_line(status_add_bar(&buf_, &status, &form), "27% 57:147");
+	form.width = 9;
+	check_line(status_add_bar(&buf_, &status, &form), "27%");
+	form.width = 25;
+	status.item = "a-long-name.png";
+	check_line(status_add_bar(&buf_, &status, &form), "27% 57:147=21s a-l...png");
+	status.item = "a.png";
 	form.width = 40;
 	check_line(status_add_bar(&buf_, &status, &form), "[###          ] 27% 57:147=21s a.png");
 	status.open = true;
@@ -146,8 +215,10 @@ static void test_bar(void) {
 int main(int argc, char *argv[]) {
 	static const struct test tests[] = {
 		TEST("the line names what is at work, what failed and the ETA", test_line),
-		TEST("a narrow line counts batches, then is cut in the middle", test_narrow),
-		TEST("failures are red unless they were cut away", test_colour),
+		TEST("a narrow line leaves out whole parts, the least important first", test_narrow),
+		TEST("a narrow line leaves out details before anything else", test_narrow_details),
+		TEST("names of wide characters take the columns that they are drawn in", test_wide_names),
+		TEST("failures are red unless there is no room for them, and nothing else is", test_colour),
 		TEST("columns are those of wide, combining and coloured characters", test_columns),
 		TEST("text of others cannot drive the terminal", test_foreign_text),
 		TEST("FAIRPAR_STATUS has ninja's letters", test_letters),

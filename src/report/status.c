@@ -379,13 +379,47 @@ void status_add_bar(struct buf *buf, const struct status *status, const struct s
 
 static const char letters[] = "stpruofceEwWP%";
 
-char status_bad_letter(const char *format) {
-	for (; *format; ++format) {
-		if (*format == '%' && (*++format == '\0' || !strchr(letters, *format))) {
-			return *format ? *format : '%';
+// The next letter that is none of them, or NULL: `at` its %. Sets the length of the two, 1 at the end of the format.
+static const char *bad_letter(const char *at, size_t *ret_len) {
+	for (; (at = strchr(at, '%')); at += 2) {
+		if (at[1] == '\0' || !strchr(letters, at[1])) {
+			size_t len = at[1] ? utf8_length(at + 1, strlen(at + 1)) : 0;
+			*ret_len = at[1] && len == 0 ? 2 : 1 + len; // bytes that are no character
+			return at;
 		}
 	}
-	return 0;
+	return NULL;
+}
+
+void status_add_bad_letters(struct buf *buf, const char *format, bool utf8) {
+	size_t from = buf->len, len;
+	struct buf one = BUF_INIT;
+	for (const char *at = format; (at = bad_letter(at, &len)); at += len) {
+		char *letter = xmemdup(at, len);
+		buf_reset(&one);
+		buf_addc(&one, '\'');
+		status_add_text(&one, letter, utf8);
+		buf_addc(&one, '\'');
+		free(letter);
+		if (buf->len == from || !strstr(buf->data + from, one.data)) {
+			buf_printf(buf, "%s%s", buf->len > from ? ", " : "", one.data);
+		}
+	}
+	buf_fini(&one);
+}
+
+bool status_says_something(const char *format) {
+	size_t len;
+	const char *at = format, *bad = bad_letter(at, &len);
+	if (!bad) {
+		return true;
+	}
+	for (; bad; at = bad + len, bad = bad_letter(at, &len)) {
+		if (at + strspn(at, " ") < bad) {
+			return true;
+		}
+	}
+	return at[strspn(at, " ")] != '\0';
 }
 
 bool status_tells_time(const char *format) {
@@ -470,7 +504,8 @@ static void add_letter(struct buf *buf, char letter, const struct status *status
 	case 'w': add_clock(buf, status, status->elapsed); break;
 	case 'W': add_clock(buf, status, status->eta); break;
 	case 'P': add_percent(buf, percent_of_time(status)); break;
-	default: buf_addc(buf, letter); break;
+	case '%': buf_addc(buf, '%'); break;
+	default: buf_printf(buf, "%%%c", letter); break; // who wrote it sees where
 	}
 }
 

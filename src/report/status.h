@@ -68,8 +68,11 @@ void status_add_bar(struct buf *buf, const struct status *status, const struct s
 // it, as ninja does, the command that started last.
 void status_add_format(struct buf *buf, const char *format, const struct status *status, const struct status_form *form);
 
-// Returns the first letter behind a % that is none of these ('%' for a % at the end), or 0.
-char status_bad_letter(const char *format);
+// Appends what is none of these, each once: "'%q', '%x'". They stand in the line as they are.
+void status_add_bad_letters(struct buf *buf, const char *format, bool utf8);
+
+// False if there is nothing in the format but such letters, and blanks.
+bool status_says_something(const char *format);
 
 // True if the text changes as time passes.
 bool status_tells_time(const char *format);

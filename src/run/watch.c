@@ -535,12 +535,13 @@ static void choose_form(struct watch *watch) {
 	watch->form.details = watch->run->options->show.eta;
 	watch->interval = (uint64_t)(watch->how == SHOWS_ZENITY ? ZENITY_MS : LINE_MS) * NS_PER_MS;
 	watch->due = watch->run->start + PLAIN_S * NS_PER_S;
-	char bad = format ? status_bad_letter(format) : 0;
-	if (bad) {
-		diag_warn("FAIRPAR_STATUS: there is no letter '%c' behind %%", bad);
-	} else {
-		watch->format = format;
+	struct buf bad = BUF_INIT;
+	status_add_bad_letters(&bad, format ? format : "", watch->form.utf8);
+	if (bad.len > 0) {
+		diag_warn("FAIRPAR_STATUS: there is no %s", bad.data);
 	}
+	buf_fini(&bad);
+	watch->format = format && status_says_something(format) ? format : NULL;
 }
 
 // Reads what jobs took in a former run. Returns 0, or -1 after a message.

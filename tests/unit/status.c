@@ -166,11 +166,27 @@ static void test_letters(void) {
 	status.eta = STATUS_UNKNOWN;
 	status.rate = -1;
 	check_line(status_add_format(&buf_, "%t %p %u %c %E %W %P", &status, &ascii), "?   ?% ? ? ? ?   ?%");
-	check_equal(status_bad_letter("%s %% %P"), 0);
-	check_equal(status_bad_letter("%s %x"), 'x');
-	check_equal(status_bad_letter("100%"), '%');
 	check(status_tells_time("%s %e"));
 	check(!status_tells_time("%s %%e"));
+}
+
+static void test_bad_letters(void) {
+	struct status status = numbers();
+	check_line(status_add_bad_letters(&buf_, "%s %% %P", true), "");
+	check_line(status_add_bad_letters(&buf_, "%s %x", true), "'%x'");
+	check_line(status_add_bad_letters(&buf_, "%q%x%q %é%\n", true), "'%q', '%x', '%é', '%\\n'");
+	check_line(status_add_bad_letters(&buf_, "%é", false), "'%?" "?'");
+	check_line(status_add_bad_letters(&buf_, "100%", true), "'%'");
+	status.latest = NULL; // the rest is as it was meant, and they as they stand there
+	check_line(status_add_format(&buf_, "<%f %q %% %é 100%", &status, &utf8), "<57 %q % %é 100%");
+	check(status_says_something("%q: %f"));
+	check(status_says_something("%q: "));
+	check(status_says_something(""));
+	check(status_says_something("%%"));
+	check(status_says_something("  "));
+	check(!status_says_something("%q"));
+	check(!status_says_something(" %q %x%"));
+	check(!status_says_something("%é"));
 }
 
 static void test_times(void) {
@@ -222,6 +238,7 @@ int main(int argc, char *argv[]) {
 		TEST("columns are those of wide, combining and coloured characters", test_columns),
 		TEST("text of others cannot drive the terminal", test_foreign_text),
 		TEST("FAIRPAR_STATUS has ninja's letters", test_letters),
+		TEST("letters that FAIRPAR_STATUS does not have are named, and stay as they are", test_bad_letters),
 		TEST("times are said as people say them", test_times),
 		TEST("the bar is as wide as the terminal, and its length the percentage", test_bar),
 	};

@@ -93,3 +93,55 @@ setup() {
 	assert_eq "$(grep -c 'stopped:' <<<"$output")" 1
 	assert_contains "$output" '--tty (SIGTTIN)'
 }
+
+@test "output without an end of line: what fairpar says begins on a line of its own" {
+	: >talk
+	for stream in 1 2; do
+		on_terminal "$FAIRPAR" -j1 "printf {} >&$stream; exit 1" ::: a b
+		assert_contains "$output" $'ab\nfairpar: 2 jobs in' # the summary
+		on_terminal "$FAIRPAR" --summary=never -j1 "printf {} >&$stream; exit 1" ::: a b
+		assert_eq "$output" $'ab\nfairpar: 2 of 2 jobs failed: #1 (exit 1), #2 (exit 1)'
+	done
+	on_terminal "$FAIRPAR" --summary=never -j1 'printf "{}\n"; exit 1' ::: a b # no empty line where there is an end
+	assert_eq "$output" $'a\nb\nfairpar: 2 of 2 jobs failed: #1 (exit 1), #2 (exit 1)'
+	on_terminal "$FAIRPAR" --summary=never -j1 ': {}; exit 1' ::: a b # nor where there was no output
+	assert_eq "$output" 'fairpar: 2 of 2 jobs failed: #1 (exit 1), #2 (exit 1)'
+	on_terminal "$FAIRPAR" -t -j1 'printf %s' ::: a b
+	assert_eq "$output" $'printf %s a\na\nprintf %s b\nb'
+	printf '%%s a ?...\ty\\n\n%%s b ?...\ty\\n\n' >talk
+	on_terminal "$FAIRPAR" -p -j1 'printf %s' ::: a b
+	assert_eq "$(tr -d ' ' <<<"$output")" $'printf%sa?...y\na\nprintf%sb?...y\nb'
+}
+
+@test "that end of line is the terminal's alone, in no file" {
+	: >talk
+	on_terminal sh -c '"$FAIRPAR" --summary=never -j1 "printf {}; exit 1" ::: a b >out'
+	assert_eq "$output" 'fairpar: 2 of 2 jobs failed: #1 (exit 1), #2 (exit 1)'
+	assert_eq "$(<out)" ab
+	on_terminal sh -c '"$FAIRPAR" --summary=never -j1 "printf {}; exit 1" ::: a b 2>err'
+	assert_eq "$output" ab
+	assert_eq "$(<err)" 'fairpar: 2 of 2 jobs failed: #1 (exit 1), #2 (exit 1)'
+	run_fairpar 2 --summary=never -j1 'printf {} >&2; exit 1' ::: a b
+	assert_eq "$stderr" 'abfairpar: 2 of 2 jobs failed: #1 (exit 1), #2 (exit 1)'
+}
+
+@test "what is said while the run goes begins on a line of its own, too" {
+	printf 'first\t\\x03\n' >talk
+	for progress in tty none; do
+		on_terminal env FAIRPAR_PROGRESS=$progress TERM=xterm "$FAIRPAR" -j2 '[ {} = a ] || exec sleep 50; printf first #' ::: a b
+		assert_eq "$status" 130
+		[[ $output == *'first^C'$'\n''fairpar: stopping:'*'killed'$'\n'*'fairpar: jobs: 1 cancelled'* ]] || fail "$(cat -v <<<"$output")"
+	done
+}
+
+@test "the summary comes behind all output, and the last line behind the summary" {
+	: >talk
+	for how in --group --line-buffer --ungroup -k '-k --line-buffer' --tag; do
+		# shellcheck disable=SC2086 # two of them
+		on_terminal "$FAIRPAR" -j4 $how 'echo out {}; echo err {} >&2; [ $(({} % 10)) != 0 ] || exit 3; printf "end {}\n" >&2' ::: {1..40}
+		assert_eq "$status" 4
+		assert_eq "$(grep -cE '(out|err|end) [0-9]+$' <<<"${output%%fairpar: 40 jobs*}")" 116
+		assert_eq "$(grep -n '^fairpar: 4 ' <<<"$output" | cut -d: -f1)" "$(wc -l <<<"$output")"
+		[[ $output == *'fairpar: 40 jobs in '*'FAILED '*'FAILED '*'fairpar: 4 of'* ]]
+	done
+}

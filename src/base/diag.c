@@ -28,7 +28,7 @@ FP_PRINTF(2, 0) static void print(const char *kind, const char *format, va_list 
 		len = sizeof(text) - 2; // the longest message names an item cut at 80 bytes; a path may still be longer
 	}
 	text[len++] = '\n';
-	if (screen_write(STDERR_FILENO, text, len) != 0) {
+	if (screen_say(text, len) != 0) {
 		atomic_store_relaxed(&lost, 1);
 	}
 	errno = saved;
@@ -53,7 +53,7 @@ void diag_note(const char *format, ...) {
 }
 
 void diag_text(const char *text, size_t len) {
-	if (len > 0 && screen_write(STDERR_FILENO, text, len) != 0) {
+	if (len > 0 && screen_say(text, len) != 0) {
 		atomic_store_relaxed(&lost, 1);
 	}
 }

@@ -17,6 +17,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <sys/stat.h>
+#include <termios.h>
 #include <unistd.h>
 
 enum {
@@ -71,6 +72,13 @@ void screen_open(int fd, void (*changed)(void *arg), void *arg) {
 	screen.disturbed[STDOUT_FILENO] = out_is_tty || (out_known && (S_ISFIFO(out.st_mode) || S_ISSOCK(out.st_mode)));
 	screen.tells[STDOUT_FILENO] = out_is_tty && same;
 	atomic_store_release(&is_open, true); // pairs with the acquire in disturbs()
+}
+
+void screen_open_quiet(int fd) {
+	if (isatty(fd) == 1) {
+		screen_open(fd, NULL, NULL); // `wants` is never set, so nothing is called
+		screen.disturbed[STDOUT_FILENO] = screen.tells[STDOUT_FILENO]; // a pipe costs nothing
+	}
 }
 
 // ---- drawing ----
@@ -255,4 +263,44 @@ int screen_write(int fd, const void *mem, size_t len) {
 	int result = write_all(fd, mem, len);
 	screen_leave(fd, result == 0 && len > 0 ? ((const char *)mem)[len - 1] : -1);
 	return result;
+}
+
+void screen_begin_line(void) {
+	if (!disturbs(STDERR_FILENO)) {
+		return;
+	}
+	lock();
+	bool in_line = screen.in_line;
+	screen.in_line = false; // of two who say something at a time one ends the line
+	unlock();
+	if (in_line) {
+		(void)!write_all(STDERR_FILENO, "\n", 1); // what fails here fails again with what follows
+	}
+}
+
+int screen_say(const void *mem, size_t len) {
+	screen_enter(STDERR_FILENO);
+	screen_begin_line();
+	int result = write_all(STDERR_FILENO, mem, len);
+	screen_leave(STDERR_FILENO, result == 0 && len > 0 ? ((const char *)mem)[len - 1] : -1);
+	return result;
+}
+
+void screen_echoed(void) {
+	struct termios settings;
+	const tcflag_t echo = ECHO | ECHOCTL;
+	if (!disturbs(STDERR_FILENO) || tcgetattr(screen.fd, &settings) != 0 || (settings.c_lflag & echo) != echo) {
+		return;
+	}
+	lock();
+	screen.in_line = screen.in_line || !screen.shown; // it is within the own lines, and goes with them
+	unlock();
+}
+
+void screen_forget(void) {
+	if (disturbs(STDERR_FILENO)) {
+		lock();
+		screen.in_line = false;
+		unlock();
+	}
 }

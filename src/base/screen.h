@@ -1,7 +1,7 @@
 // The lines at the bottom of the terminal that are fairpar's own (the status line): who writes to the terminal takes them
 // away before, and they come back behind what was written.
 //
-// One screen in a process, and none as a rule: without one each call is a look at one flag. No lock is held while anything
+// One screen in a process, and none without a terminal: then each call is a look at one flag. No lock is held while anything
 // is written: a writer waits only for a drawing that is under way. The cursor rests in the first column of the first own
 // line: so a terminal that wraps its lines anew when it is resized can be cleared from there, and an end by SIGKILL leaves
 // nothing but that text. The cursor is never hidden.
@@ -20,6 +20,10 @@
 // away and nothing has brought them back: from any thread, must not block. Before the first thread, or where no other
 // thread writes.
 void screen_open(int fd, void (*changed)(void *arg), void *arg);
+
+// Makes `fd` (stderr) the screen if it is a terminal, and draws nothing there: only so that screen_say() knows where the
+// cursor is. When as screen_open().
+void screen_open_quiet(int fd);
 
 // Takes the own lines away; there is no screen any more. When no other thread writes.
 void screen_close(void);
@@ -49,5 +53,18 @@ void screen_leave(int fd, int last);
 
 // write_all() between the two.
 int screen_write(int fd, const void *mem, size_t len) FP_NODISCARD;
+
+// The same to stderr for text of fairpar's own: if that is the screen, and the output there has no end of line, it is given
+// one first.
+int screen_say(const void *mem, size_t len) FP_NODISCARD;
+
+// Does that alone. Between screen_enter(STDERR_FILENO) and screen_leave().
+void screen_begin_line(void);
+
+// The terminal has shown a key that was typed, as ^C, unless it is set not to.
+void screen_echoed(void);
+
+// Others had the terminal meanwhile: where the cursor is they know.
+void screen_forget(void);
 
 #endif

@@ -56,13 +56,24 @@ int signals_add(int fd, int signal) {
 	return signalfd(fd, &wanted, SFD_CLOEXEC | SFD_NONBLOCK) == fd ? 0 : -1;
 }
 
+static bool typed; // the last one; of the thread that answers signals
+
+bool signals_typed(void) {
+	return typed;
+}
+
 int signals_next(int fd) {
 	struct signalfd_siginfo info;
 	ssize_t n;
 	do {
 		n = read(fd, &info, sizeof(info));
 	} while (n < 0 && errno == EINTR);
-	return n == (ssize_t)sizeof(info) ? (int)info.ssi_signo : 0;
+	if (n != (ssize_t)sizeof(info)) {
+		return 0;
+	}
+	// sigaction(2): the kernel itself sends them, when a key is hit
+	typed = info.ssi_code == SI_KERNEL && (info.ssi_signo == SIGINT || info.ssi_signo == SIGQUIT);
+	return (int)info.ssi_signo;
 }
 
 // Lets one signal through on this thread with its default action, and blocks it again.

@@ -6,6 +6,7 @@
 #include "base/attr.h"
 
 #include <signal.h>
+#include <stdbool.h>
 
 // Blocks the signals that fairpar answers (INT, TERM, HUP, QUIT, TSTP, CONT, USR1, USR2, each unless it was ignored at the
 // start), PIPE and XFSZ (so that a write fails with EPIPE or EFBIG) in the calling thread, so also in all later threads. No
@@ -20,6 +21,9 @@ int signals_add(int fd, int signal) FP_NODISCARD;
 
 // The next pending signal number, or 0.
 int signals_next(int fd);
+
+// True if that was a key on the terminal, such as Ctrl-C.
+bool signals_typed(void);
 
 // The signals whose disposition in this process is to be ignored.
 void signals_get_ignored(sigset_t *ret_ignored);

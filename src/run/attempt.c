@@ -274,7 +274,7 @@ static void print_command(struct desk *desk) {
 		buf_add(&line, buf_str(&desk->text), desk->text.len);
 	}
 	buf_addc(&line, '\n');
-	if (screen_write(STDERR_FILENO, line.data, line.len) != 0) {
+	if (screen_say(line.data, line.len) != 0) {
 		atomic_store_relaxed(&desk->run->trouble, true);
 	}
 	buf_fini(&line);

@@ -12,6 +12,7 @@
 
 #include "base/alloc.h"
 #include "base/diag.h"
+#include "base/screen.h"
 #include "plan/shell.h"
 #include "process/context.h"
 #include "process/signals.h"
@@ -80,6 +81,7 @@ static void suspend(struct run *run) {
 	children_signal(run->children, SIGSTOP);
 	watch_suspend(run);
 	signals_stop_self();
+	screen_forget();
 	watch_resume(run);
 	children_signal(run->children, SIGCONT);
 	pool_pause(run->pool, false);
@@ -123,6 +125,9 @@ static void answer_signal(struct run *run, int signal) {
 			break;
 		}
 		run->signal = signal;
+		if (signals_typed()) {
+			screen_echoed();
+		}
 		if (!run->options->quiet) {
 			diag_note("stopping: the running jobs get SIGTERM; once more and they are killed");
 		}
@@ -365,6 +370,7 @@ int run_all(const struct options *options, struct context *context) {
 		}
 		ending_print(&run);
 	}
+	screen_close(); // it knows up to here where what is said may begin
 	ending_close(&run);
 	explaining_close(&run);
 	watch_close(&run);

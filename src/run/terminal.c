@@ -113,6 +113,7 @@ static bool confirm(struct run *run, const char *command) {
 
 bool terminal_confirm(struct run *run, const char *command) {
 	screen_enter(STDERR_FILENO);
+	screen_begin_line();
 	bool yes = confirm(run, command);
 	screen_leave(STDERR_FILENO, '\n'); // of the answer
 	return yes;

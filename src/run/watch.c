@@ -478,7 +478,6 @@ void watch_end(struct run *run) {
 	struct watch *watch = run->watch;
 	if (watch && !watch->ended && watch->how == SHOWS_LINE) {
 		watch_suspend(run);
-		screen_close();
 	} else if (watch && !watch->ended && watch->how == SHOWS_ZENITY) {
 		write_zenity(watch, now_ns());
 	}
@@ -572,6 +571,7 @@ int watch_open(struct run *run) {
 	struct watch *watch = NEW(struct watch);
 	watch->run = run;
 	if (!choose(watch)) {
+		screen_open_quiet(STDERR_FILENO);
 		free(watch);
 		return 0;
 	}
@@ -587,6 +587,8 @@ int watch_open(struct run *run) {
 	}
 	if (watch->how == SHOWS_LINE) {
 		screen_open(STDERR_FILENO, on_cleared, watch);
+	} else {
+		screen_open_quiet(STDERR_FILENO);
 	}
 	telling_listen(run, watch_tell, watch, 0);
 	return 0;

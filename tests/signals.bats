@@ -73,6 +73,39 @@ interrupted_by() {
 	assert_eq "$status" 130
 }
 
+@test "two signals at once: what was cancelled is counted all the same" {
+	make_fifo started1 started2
+	for second in INT TERM HUP; do
+		for _ in {1..5}; do
+			start_fairpar -j2 "$forever" ::: 1 2 3
+			await started1; await started2
+			sh -c 'kill -INT "$1"; kill -"$2" "$1"' _ "$fairpar_pid" "$second" 2>/dev/null || : # the second may come too late
+			end_fairpar any
+			((status == 130 || status == 128 + $(kill -l "$second"))) || fail "status $status"
+			assert_contains "$stderr" 'fairpar: jobs: 3 cancelled'
+		done
+	done
+}
+
+@test "a second signal that comes when all jobs have ended does not take the end of what is told" {
+	make_fifo started r.svg
+	start_fairpar --log log --report r.svg 'echo >started; while :; do sleep 1000; done #' ::: 1
+	await started
+	kill -INT "$fairpar_pid"
+	until grep -q '"ev":"run_end"' log; do :; done # now it waits for who reads the picture
+	kill -TERM "$fairpar_pid"
+	timeout 60 grep -q '</svg>' r.svg
+	end_fairpar 130
+	assert_contains "$stderr" 'fairpar: jobs: 1 cancelled'
+	: >log
+	start_fairpar --log log --report r.svg 'echo >started; while :; do sleep 1000; done #' ::: 1
+	await started
+	kill -INT "$fairpar_pid"
+	until grep -q '"ev":"run_end"' log; do :; done
+	while kill -TERM "$fairpar_pid" 2>/dev/null; do :; done # but a third one takes it from a reader who never comes
+	end_fairpar 143
+}
+
 @test "a job gets the time to clean up after TERM" {
 	make_fifo started
 	start_fairpar --term-seq TERM,200,TERM,60000,KILL 'trap "echo cleaned; exit 0" TERM; echo >started; while :; do sleep 1000 & wait; done #' ::: 1

@@ -99,6 +99,29 @@ void signals_spare_writes(void) {
 
 static const int deadly[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
 
+static void release_all(int signal FP_UNUSED) {
+	for (size_t i = 0; i < sizeof(deadly) / sizeof(deadly[0]); ++i) {
+		if (sigismember(&wanted, deadly[i]) == 1) {
+			struct sigaction action = {.sa_handler = SIG_DFL};
+			(void)sigaction(deadly[i], &action, NULL); // of these it cannot fail
+		}
+	}
+}
+
+void signals_release_second(void) {
+	struct sigaction action = {.sa_handler = release_all, .sa_flags = SA_RESTART};
+	sigemptyset(&action.sa_mask);
+	for (size_t i = 0; i < sizeof(deadly) / sizeof(deadly[0]); ++i) {
+		sigaddset(&action.sa_mask, deadly[i]); // none comes before all have their default action again
+	}
+	for (size_t i = 0; i < sizeof(deadly) / sizeof(deadly[0]); ++i) {
+		if (sigismember(&wanted, deadly[i]) == 1) { // else it was ignored at the start
+			verify(sigaction(deadly[i], &action, NULL) == 0);
+		}
+	}
+	signals_release();
+}
+
 void signals_release(void) {
 	sigset_t set;
 	sigemptyset(&set);

@@ -196,7 +196,8 @@ void setup_close(struct run *run) {
 		if (run->telling) {
 			telling_end(run, 128 + run->signal, run->signal);
 		}
-		signals_release();
+		// two that come together are one wish; the third takes the end from a reader who does not read
+		(run->killing ? signals_release : signals_release_second)();
 	}
 	later_destroy(run->later);
 	products_destroy(run->products);

@@ -201,7 +201,7 @@ check_sums() {
 	assert_eq "$(events '.[-1] | [.cancelled, .exit, .signal]')" '[3,130,2]'
 }
 
-@test "killed, it has lost the last line at most" {
+@test "killed, it has lost the last line of each slot at most" {
 	need jq
 	make_fifo started
 	start_fairpar --log run.jsonl -j1 sh -c ::: true 'echo >started; exec sleep 60'

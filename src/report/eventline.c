@@ -25,15 +25,25 @@ static char *put_word(char *at, const char *word) {
 	return at + len;
 }
 
+// Two digits, for `value` below 100.
+static char *put_pair(char *at, uint64_t value) {
+	static const char pairs[] =
+		"0001020304050607080910111213141516171819202122232425262728293031323334353637383940414243444546474849"
+		"5051525354555657585960616263646566676869707172737475767778798081828384858687888990919293949596979899";
+	memcpy(at, pairs + 2 * value, 2);
+	return at + 2;
+}
+
 static char *put_u64(char *at, uint64_t value) {
-	char digits[20];
-	size_t n = sizeof(digits);
-	do {
-		digits[--n] = (char)('0' + value % 10);
-		value /= 10;
-	} while (value > 0);
-	memcpy(at, digits + n, sizeof(digits) - n);
-	return at + (sizeof(digits) - n);
+	if (value < 10) { // most are
+		*at = (char)('0' + value);
+		return at + 1;
+	}
+	if (value < 100) {
+		return put_pair(at, value);
+	}
+	at = put_u64(at, value / 100);
+	return put_pair(at, value % 100);
 }
 
 static char *put_i64(char *at, int64_t value) {
@@ -45,11 +55,9 @@ static char *put_i64(char *at, int64_t value) {
 
 // Six digits.
 static char *put_millionths(char *at, uint32_t value) {
-	for (int i = 5; i >= 0; --i) {
-		at[i] = (char)('0' + value % 10);
-		value /= 10;
-	}
-	return at + 6;
+	at = put_pair(at, value / 10000);
+	at = put_pair(at, value / 100 % 100);
+	return put_pair(at, value % 100);
 }
 
 // Nanoseconds as seconds, cut off at microseconds.

@@ -226,24 +226,32 @@ void eventlog_tell(void *arg, const struct event *event) {
 	mutex_unlock(&log->lock);
 }
 
-void eventlog_flush(struct eventlog *log, bool may_wait) {
-	mutex_lock(&log->lock);
+// With the lock.
+static void flush(struct eventlog *log, bool may_wait) {
 	if (log->has_thread) {
 		wake_thread(log, may_wait);
 	} else {
 		write_added(log);
 	}
-	mutex_unlock(&log->lock);
 }
 
-bool eventlog_later(struct eventlog *log) {
+int eventlog_flush(struct eventlog *log, bool may_wait) {
 	mutex_lock(&log->lock);
-	bool left = !log->has_thread && log->lines == 1;
+	flush(log, may_wait);
+	int error = log->error;
 	mutex_unlock(&log->lock);
-	if (!left) {
-		eventlog_flush(log, /* may_wait */ true);
+	return error;
+}
+
+int eventlog_later(struct eventlog *log, unsigned most, bool *ret_left) {
+	mutex_lock(&log->lock);
+	*ret_left = !log->has_thread && log->lines <= most;
+	if (!*ret_left) {
+		flush(log, /* may_wait */ true);
 	}
-	return left;
+	int error = log->error;
+	mutex_unlock(&log->lock);
+	return error;
 }
 
 int eventlog_error(struct eventlog *log) {

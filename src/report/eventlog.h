@@ -1,8 +1,8 @@
 // The log of events (--log): JSON Lines, made as things happen.
 //
-// Each event is a line, and each line is written before the call that told it has returned from eventlog_flush(), but one:
-// eventlog_later() leaves a line to the next call if it is the only one. So whatever happens to fairpar at most the last
-// line is lost. Files get their lines from whoever has told something; one
+// Each event is a line, and each line is written before the call that told it has returned from eventlog_flush(), but a few:
+// eventlog_later() leaves lines to the next call. So whatever happens to fairpar at most as many of the last lines are
+// lost as it may leave. Files get their lines from whoever has told something; one
 // write at a time, of all that has come meanwhile. What a reader can hold up (pipes, sockets, terminals) gets them from a
 // thread: then no job waits for a slow reader before PENDING_MAX bytes have gathered, and none for one that takes nothing
 // at all for `patience`: that log is given up.
@@ -38,11 +38,12 @@ int eventlog_create(const char *path) FP_NODISCARD;
 void eventlog_tell(void *arg, const struct event *event);
 
 // Writes what was added, or sees to it that it is. With `may_wait` it waits for a slow reader when too much has gathered.
-void eventlog_flush(struct eventlog *log, bool may_wait);
+// Returns eventlog_error().
+int eventlog_flush(struct eventlog *log, bool may_wait);
 
-// The same, if more than one line is to be written, or if a thread writes; else the line goes with the next one, and the
-// caller sees to it that there is a call of eventlog_flush() soon. Returns whether a line was left.
-bool eventlog_later(struct eventlog *log);
+// The same, if more than `most` lines are to be written, or if a thread writes; else these go with the next one, and the
+// caller sees to it that there is a call of eventlog_flush() soon. *ret_left says whether lines were left.
+int eventlog_later(struct eventlog *log, unsigned most, bool *ret_left);
 
 // errno of the first failure to write, after which nothing is written any more, or 0. ETIMEDOUT: the reader took nothing.
 int eventlog_error(struct eventlog *log);

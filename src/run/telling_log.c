@@ -15,6 +15,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+enum { KEPT_LINES = 16 }; // that a log of our own may gather
+
 struct telling_log {
 	int fd;                  // what --log names, until it is the log's; -1: nothing, or
 	bool on_stdout;          // through run->emit, as long as there is one
@@ -144,12 +146,11 @@ static void check(struct run *run, int error, bool is_kept) {
 void telling_log_flush(struct run *run, bool may_wait) {
 	struct telling_log *log = run->log;
 	if (log->log) {
-		eventlog_flush(log->log, may_wait);
-		check(run, eventlog_error(log->log), /* is_kept */ false);
+		check(run, eventlog_flush(log->log, may_wait), /* is_kept */ false);
 	}
-	if (log->kept) {
-		eventlog_flush(log->kept, /* may_wait */ false);
-		check(run, eventlog_error(log->kept), /* is_kept */ true);
+	if (log->kept) { // nobody reads it before the end
+		bool left;
+		check(run, eventlog_later(log->kept, KEPT_LINES, &left), /* is_kept */ true);
 	}
 }
 
@@ -157,11 +158,10 @@ bool telling_log_later(struct run *run) {
 	struct telling_log *log = run->log;
 	const struct options *options = run->options;
 	// nothing but the start of a process is between the jobs of a slot
-	bool later = log->log && !log->kept && !log->on_stdout && !run->admission && options->delay == 0 && !options->show_commands &&
+	bool later = log->log && !log->on_stdout && !run->admission && options->delay == 0 && !options->show_commands &&
 		!options->print_commands && !run->manifest;
-	if (later) {
-		later = eventlog_later(log->log);
-		check(run, eventlog_error(log->log), /* is_kept */ false);
+	if (later) { // one for each slot: another start takes them along, and each slot's own comes soon
+		check(run, eventlog_later(log->log, run->slots, &later), /* is_kept */ false);
 	} else {
 		telling_log_flush(run, /* may_wait */ true);
 	}
@@ -173,7 +173,7 @@ bool telling_log_later(struct run *run) {
 int telling_log_fd(const struct run *run) {
 	const struct telling_log *log = run->log;
 	struct eventlog *kept = log && log->kept ? log->kept : log ? log->log : NULL;
-	return log && log->kept_fd >= 0 && kept && eventlog_error(kept) == 0 ? log->kept_fd : -1;
+	return log && log->kept_fd >= 0 && kept && eventlog_flush(kept, /* may_wait */ true) == 0 ? log->kept_fd : -1;
 }
 
 bool telling_log_is_on_stdout(const struct run *run) {

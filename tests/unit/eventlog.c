@@ -315,6 +315,35 @@ static void test_many(void) {
 	unlink(path);
 }
 
+// What may be left is left, and not one line more; who flushes takes it along.
+static void test_later(void) {
+	char path[] = "/tmp/fairpar-eventlog-XXXXXX";
+	close(mkstemp(path));
+	int fd = eventlog_create(path);
+	int reader = open(path, O_RDONLY);
+	struct eventlog *log = eventlog_open(&(struct eventlog_config){.fd = fd});
+	bool left;
+	for (int i = 0; i < 2; ++i) {
+		tell_output(log, 10);
+		check_equal(eventlog_later(log, 2, &left), 0);
+		check(left);
+		check_equal(lseek(reader, 0, SEEK_END), 0);
+	}
+	tell_output(log, 10);
+	check_equal(eventlog_later(log, 2, &left), 0);
+	check(!left);
+	off_t three = lseek(reader, 0, SEEK_END);
+	check(three > 0 && three % 3 == 0);
+	tell_output(log, 10);
+	check_equal(eventlog_later(log, 2, &left), 0);
+	check(left);
+	check_equal(eventlog_flush(log, true), 0);
+	check_equal(lseek(reader, 0, SEEK_END), three / 3 * 4);
+	check_equal(eventlog_close(log), 0);
+	close(reader);
+	unlink(path);
+}
+
 int main(int argc, char *argv[]) {
 	static const struct test tests[] = {
 		TEST("the run and its slots", test_run),
@@ -324,6 +353,7 @@ int main(int argc, char *argv[]) {
 		TEST("bytes that are no UTF-8, or mean something", test_bytes),
 		TEST("every byte comes back", test_back),
 		TEST("each line comes at once", test_idle),
+		TEST("as many lines as may be left wait for the next", test_later),
 		TEST("a slow reader gets all, in whole lines", test_slow),
 		TEST("a reader that has gone is an error", test_gone),
 		TEST("a reader that has stopped is given up", test_stopped),

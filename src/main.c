@@ -15,7 +15,8 @@
 //     retell.c     retell_log()       --from-log: what a log tells, without a run
 //     sem_mode.c   sem_run()          one command behind a semaphore, then run_all()
 //     recipe.c     recipe_from_job()  how the items of a batch become jobs: templates, context, environment
-//     feed.c       feeds_fill()       inputs into the queues of their batches, just ahead of need (parcel.c)
+//     feed_open.c  feeds_open()       the inputs of the command line, their headers, and templates that need them
+//     feed.c       feeds_fill()       inputs, just ahead of need, into the queues of their batches (feed_route.c)
 //     stages.c     stages_advance()   a manifest's batches: which wait, which run, which are skipped
 //     work.c       work_item          the life of a job on a worker: run, retry (later.c), then, count
 //     attempt.c    attempt_run()      one attempt: command, environment, child, output (emission.c: lines into items)

@@ -13,7 +13,6 @@
 #include "base/alloc.h"
 #include "base/diag.h"
 #include "base/screen.h"
-#include "plan/shell.h"
 #include "process/context.h"
 #include "process/signals.h"
 #include "run/admission.h"
@@ -23,7 +22,6 @@
 #include "run/later.h"
 #include "run/pictures.h"
 #include "run/setup.h"
-#include "run/shelf.h"
 #include "run/stages.h"
 #include "run/telling.h"
 #include "run/telling_log.h"
@@ -243,64 +241,6 @@ bool run_wait_input(struct run *run, int fd) {
 			return true;
 		}
 	}
-}
-
-// ---- templates ----
-
-// The shell of the command line, as shell_choose(), or NULL after a message.
-static char *choose_shell(const struct options *options) {
-	char *shell = shell_choose(options->shell);
-	if (!shell) {
-		int error = errno;
-		const char *by;
-		const char *name = diag_shows(shell_named(options->shell, &by));
-		if (error == ENOTSUP) {
-			diag_error("%s: '%s' does not read the quotes of a Bourne shell; take sh, bash, dash, ksh, zsh or their kin", by,
-			           name);
-		} else {
-			diag_error("%s: there is no program '%s'", by, name);
-		}
-	}
-	return shell;
-}
-
-// What is taken for a column's name and is none leaves all items in one batch, and nobody would see why.
-static void warn_one_batch(const struct run *run) {
-	struct template_measure measure = {0};
-	if (run->batch_by && !run->options->quiet) {
-		template_measure(run->batch_by, &measure);
-		if (measure.inserts == 0) {
-			diag_warn("--batch-by: '%s' has no replacement string, so all items are in one batch",
-			          diag_shows(run->options->batch_by));
-		}
-	}
-}
-
-int run_parse_templates(struct run *run, const struct names *names) {
-	const struct options *options = run->options;
-	char *shell = choose_shell(options);
-	if (!shell) {
-		return -1;
-	}
-	bool failed = recipe_from_options(&run->recipe, options, run->context, shell, names) != 0;
-	if (options->batch_by) {
-		run->batch_by = recipe_parse(&options->batch_by, 1, TEMPLATE_RAW, names, &failed);
-		warn_one_batch(run);
-	}
-	return shelf_parse(run, names) != 0 || failed ? -1 : 0;
-}
-
-static bool needs_total(const struct template *template) {
-	return template && template_needs_total(template);
-}
-
-bool run_needs_total(const struct run *run) {
-	const struct recipe *recipe = &run->recipe;
-	bool needed = needs_total(recipe->command) || needs_total(recipe->on_failure) || needs_total(recipe->tag);
-	for (size_t i = 0; i < recipe->nthen; ++i) {
-		needed = needed || needs_total(recipe->then[i]);
-	}
-	return needed || needs_total(run->batch_by);
 }
 
 // ---- the end ----

@@ -124,10 +124,4 @@ void run_answer_signals(struct run *run);
 // Waits until the descriptor can be read. Returns false if a signal ends the run first.
 bool run_wait_input(struct run *run, int fd);
 
-// Parses the templates of the command line, for the columns of these names. Returns 0, or -1 after a message.
-int run_parse_templates(struct run *run, const struct names *names);
-
-// True if a template of the command line says how many items there are.
-bool run_needs_total(const struct run *run);
-
 #endif

@@ -1,0 +1,316 @@
+// Opens the inputs of the command line, and reads what must be known of them before the first job: the names in their
+// headers, which the templates need, and with some options all of it.
+
+#include "run/feed_inside.h"
+
+#include "base/alloc.h"
+#include "base/diag.h"
+#include "plan/shell.h"
+#include "run/blockfeed.h"
+#include "run/ledger.h"
+#include "run/shelf.h"
+#include "run/stages.h"
+#include "run/tee.h"
+
+#include <errno.h>
+
+// A feed for the queue of that parcel, which it takes over; both are its stage's business if the parcel is NULL.
+static struct feed *feed_add(struct feeds *feeds, struct input *input, struct parcel *parcel) {
+	struct feed *feed = NEW(struct feed);
+	feed->input = input;
+	feed->parcel = parcel;
+	list_push_back(&feeds->active, &feed->link);
+	return feed;
+}
+
+static struct input *open_input(const struct input_config *config) {
+	char *error;
+	struct input *input = input_open(config, &error);
+	if (!input) {
+		diag_error("%s", error);
+		free(error);
+	}
+	return input;
+}
+
+// Opens sources of the command line. Returns NULL after a message.
+static struct feed *open_sources(struct run *run, const struct source_config *sources, size_t nsources,
+                                 const char *name) {
+	const struct options *options = run->options;
+	struct input_config config = {
+		.sources = sources,
+		.nsources = nsources,
+		.delimiter = options->delimiter,
+		.delimiter_text = options->delimiter_text,
+		.colsep = options->colsep,
+		.header = options->header,
+		.trim = options->trim,
+		.csv = options->csv,
+		.link = options->link,
+		.end = options->end,
+		.skip_blank = options->skip_blank,
+		.skip_first = options->skip_first,
+		.joins = options->packing.joins,
+	};
+	struct input *input = open_input(&config);
+	if (!input) {
+		return NULL;
+	}
+	++run->feeds->n;
+	return feed_add(run->feeds, input, feed_parcel_open_batch(run, name, 0, feed_high_water(run) / 2));
+}
+
+int feeds_add_stage(struct run *run, struct stage *stage, const struct source_config *source, char delimiter) {
+	struct input *input = NULL;
+	if (source) {
+		struct input_config config = {.sources = source, .nsources = 1, .delimiter = delimiter};
+		input = open_input(&config);
+		if (!input) {
+			return -1;
+		}
+	}
+	feed_add(run->feeds, input, NULL)->stage = stage;
+	return 0;
+}
+
+// ---- headers ----
+
+static void names_free(struct names *names) {
+	for (size_t i = 0; i < names->n; ++i) {
+		free(names->names[i]);
+	}
+	free(names->names);
+}
+
+// Waits for the header of the input. Returns 0, or -1 after a message or when a signal ends the run.
+static int read_names(struct run *run, struct feed *feed, struct names *ret_names) {
+	const char *error = NULL;
+	struct record record;
+	enum input_status status;
+	while ((status = input_next(feed->input, &record, &error)) == INPUT_WAIT) {
+		if (!run_wait_input(run, input_fd(feed->input))) {
+			return -1;
+		}
+	}
+	if (status != INPUT_HEADER) {
+		feed->ended = status == INPUT_END;
+		if (!feed->ended) {
+			diag_error("cannot read the header: %s", error ? error : "unexpected input");
+		}
+		return feed->ended ? 0 : -1;
+	}
+	const char *at = record.args;
+	ret_names->names = xcalloc(record.nargs, sizeof(*ret_names->names));
+	for (; ret_names->n < record.nargs; at += strlen(at) + 1) {
+		ret_names->names[ret_names->n++] = xstrdup(at);
+	}
+	return 0;
+}
+
+static bool names_are_equal(const struct names *a, const struct names *b) {
+	bool equal = a->n == b->n;
+	for (size_t i = 0; equal && i < a->n; ++i) {
+		equal = strcmp(a->names[i], b->names[i]) == 0;
+	}
+	return equal;
+}
+
+// The names of all inputs must be the same, for one template serves them all.
+static int read_headers(struct run *run, struct names *names) {
+	bool first = true;
+	list_for_each(&run->feeds->active, at) {
+		struct feed *feed = list_entry(at, struct feed, link);
+		struct names more = {NULL, 0, NULL};
+		if (read_names(run, feed, first ? names : &more) != 0) {
+			return -1;
+		}
+		bool same = first || feed->ended || names_are_equal(names, &more);
+		first = false;
+		names_free(&more);
+		if (!same) {
+			diag_error("--header: the inputs do not have the same names in their headers");
+			return -1;
+		}
+	}
+	return 0;
+}
+
+// --header 0: each source has the name of its file.
+static void name_files(const struct options *options, struct names *names) {
+	if (!options->header_files) {
+		return;
+	}
+	names->names = xcalloc(options->nsources, sizeof(*names->names));
+	for (; names->n < options->nsources; ++names->n) {
+		const struct source_config *source = &options->sources[names->n];
+		names->names[names->n] = xstrdup(source->kind == FROM_FILE ? source->path : ""); // nothing is called that
+	}
+}
+
+// ---- templates ----
+
+// The shell of the command line, as shell_choose(), or NULL after a message.
+static char *choose_shell(const struct options *options) {
+	char *shell = shell_choose(options->shell);
+	if (!shell) {
+		int error = errno;
+		const char *by;
+		const char *name = diag_shows(shell_named(options->shell, &by));
+		if (error == ENOTSUP) {
+			diag_error("%s: '%s' does not read the quotes of a Bourne shell; take sh, bash, dash, ksh, zsh or their kin", by,
+			           name);
+		} else {
+			diag_error("%s: there is no program '%s'", by, name);
+		}
+	}
+	return shell;
+}
+
+// What is taken for a column's name and is none leaves all items in one batch, and nobody would see why.
+static void warn_one_batch(const struct run *run) {
+	struct template_measure measure = {0};
+	if (run->batch_by && !run->options->quiet) {
+		template_measure(run->batch_by, &measure);
+		if (measure.inserts == 0) {
+			diag_warn("--batch-by: '%s' has no replacement string, so all items are in one batch",
+			          diag_shows(run->options->batch_by));
+		}
+	}
+}
+
+// Parses the templates of the command line, for the columns of these names. Returns 0, or -1 after a message.
+static int parse_templates(struct run *run, const struct names *names) {
+	const struct options *options = run->options;
+	char *shell = choose_shell(options);
+	if (!shell) {
+		return -1;
+	}
+	bool failed = recipe_from_options(&run->recipe, options, run->context, shell, names) != 0;
+	if (options->batch_by) {
+		run->batch_by = recipe_parse(&options->batch_by, 1, TEMPLATE_RAW, names, &failed);
+		warn_one_batch(run);
+	}
+	return shelf_parse(run, names) != 0 || failed ? -1 : 0;
+}
+
+static bool needs_total(const struct template *template) {
+	return template && template_needs_total(template);
+}
+
+// True if a template of the command line says how many items there are.
+static bool total_is_needed(const struct run *run) {
+	const struct recipe *recipe = &run->recipe;
+	bool needed = needs_total(recipe->command) || needs_total(recipe->on_failure) || needs_total(recipe->tag);
+	for (size_t i = 0; i < recipe->nthen; ++i) {
+		needed = needed || needs_total(recipe->then[i]);
+	}
+	return needed || needs_total(run->batch_by);
+}
+
+// Reads all input before the first job, where the command line says something of all items. Returns 0, or -1 after a
+// message or when a signal ends the run.
+static int gather_all(struct run *run) {
+	const struct options *options = run->options;
+	if (!options->shuffle && !options->tee && !total_is_needed(run)) {
+		return 0;
+	}
+	run->total = 0;
+	list_for_each(&run->feeds->active, at) {
+		struct feed *feed = list_entry(at, struct feed, link);
+		while (input_gather(feed->input, options->shuffle) == INPUT_WAIT) {
+			if (!run_wait_input(run, input_fd(feed->input))) {
+				return -1;
+			}
+		}
+		run->total += input_gathered(feed->input);
+	}
+	return 0;
+}
+
+// ---- data ----
+
+// Opens the data of --pipe and --pipe-part. Returns 0, or -1 after a message.
+static int open_blocks(struct run *run) {
+	const struct options *options = run->options;
+	const struct names none = {NULL, 0, &options->tokens};
+	run->blocks = blockfeed_open(run);
+	if (!run->blocks || parse_templates(run, &none) != 0) {
+		return -1;
+	}
+	const char *name = options->batch ? options->batch : "default";
+	++run->feeds->n;
+	feed_add(run->feeds, NULL, feed_parcel_open_batch(run, name, 0, /* low_water */ 0))->kind = FEED_BLOCKS;
+	return 0;
+}
+
+// Makes the ends of the jobs that all get the same data, and begins to read it. Returns 0, or -1 after a message.
+static int open_tee(struct run *run) {
+	const char *name = run->options->batch ? run->options->batch : "default";
+	run->tee = tee_open(run);
+	if (!run->tee || tee_expect(run->tee, run->total) != 0) {
+		return -1;
+	}
+	feed_add(run->feeds, NULL, feed_parcel_open_batch(run, name, 0, /* low_water */ 0))->kind = FEED_TEE;
+	return 0;
+}
+
+// ---- all of it ----
+
+// Opens what the command line names as input. Returns 0, or -1 after a message.
+static int open_inputs(struct run *run) {
+	const struct options *options = run->options;
+	if (options->nsources > 0) {
+		const char *name = options->batch ? options->batch : "default";
+		struct feed *feed = open_sources(run, options->sources, options->nsources, name);
+		if (!feed) {
+			return -1;
+		}
+		feed->by_key = options->batch_by != NULL;
+	}
+	for (size_t i = 0; i < options->nbatch_files; ++i) {
+		const struct batch_file *file = &options->batch_files[i];
+		bool is_stdin = strcmp(file->path, "-") == 0;
+		struct source_config source = {.kind = is_stdin ? FROM_STDIN : FROM_FILE, .path = file->path};
+		run->file_sources[i] = source;
+		if (!open_sources(run, &run->file_sources[i], 1, file->name)) {
+			return -1;
+		}
+	}
+	return 0;
+}
+
+int feeds_open(struct run *run) {
+	const struct options *options = run->options;
+	struct feeds *feeds = run->feeds = NEW(struct feeds);
+	list_init(&feeds->active);
+	list_init(&feeds->packing.used);
+	if (run->manifest) {
+		return stages_open(run);
+	}
+	if (ledger_source(run) && !open_sources(run, ledger_source(run), 1, "default")) {
+		return -1;
+	}
+	if (options->pipe && !options->tee) {
+		return open_blocks(run);
+	}
+	if (open_inputs(run) != 0) {
+		return -1;
+	}
+	struct names names = {NULL, 0, &options->tokens};
+	int result = options->header ? read_headers(run, &names) : 0;
+	name_files(options, &names);
+	if (result == 0) {
+		result = parse_templates(run, &names);
+	}
+	if (result == 0) {
+		result = gather_all(run);
+	}
+	if (result == 0 && options->tee) {
+		result = open_tee(run);
+	}
+	if (result == 0) {
+		result = packing_init(&feeds->packing, run);
+	}
+	names_free(&names);
+	return result;
+}

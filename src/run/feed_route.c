@@ -1,0 +1,247 @@
+// Where a record goes: into the parcel of its batch, or into a pack on its way there; --batch-by says which batch.
+//
+// A parcel keeps the queue of its batch open. Those of batches that --batch-by names are few, and closed with each flush;
+// their packs are few, too, and the one longest left alone goes first.
+
+#include "run/feed_inside.h"
+
+#include "base/alloc.h"
+#include "base/diag.h"
+#include "run/shelf.h"
+#include "run/telling.h"
+
+// ---- parcels ----
+
+bool feed_submit(struct run *run, struct parcel *parcel) {
+	switch (parcel_submit(parcel, NULL, 0)) {
+	case SUBMIT_FULL: run->feeds->full = true; return false;
+	case SUBMIT_CLOSED: feeds_cut_short(run); break; // while these were on their way
+	case SUBMIT_OK: break;
+	}
+	return true;
+}
+
+struct parcel *feed_parcel_open(struct feeds *feeds, struct queue *queue, uint64_t hash) {
+	struct parcel *parcel = feeds->nfree > 0 ? feeds->free[--feeds->nfree] : NEW(struct parcel);
+	parcel->queue = queue;
+	parcel->batch = batch_ref(queue_user(queue));
+	parcel->hash = hash;
+	return parcel;
+}
+
+struct parcel *feed_parcel_open_batch(struct run *run, const char *name, uint64_t hash, size_t low_water) {
+	struct queue_attrs attrs = {.weight = 1, .low_water = low_water};
+	batch_override(run, name, &attrs);
+	struct batch *fresh = batch_new(run, name);
+	if (run->telling) {
+		telling_meet(fresh, &attrs, /* jobs */ -1);
+	}
+	struct queue *queue = pool_queue_open(run->pool, name, &attrs, fresh);
+	if (queue && queue_user(queue) == fresh) {
+		batch_open_lane(fresh);
+	} else {
+		batch_unref(fresh);
+	}
+	if (!queue) {
+		feeds_cut_short(run);
+		return NULL;
+	}
+	return feed_parcel_open(run->feeds, queue, hash);
+}
+
+void feed_parcel_close(struct run *run, struct parcel *parcel) {
+	pool_queue_close(run->pool, parcel->queue);
+	batch_unref(parcel->batch);
+	buf_fini(&parcel->bytes);
+	parcel->n = parcel->counted = 0;
+	if (run->feeds->nfree < PARCELS) {
+		run->feeds->free[run->feeds->nfree++] = parcel;
+	} else {
+		free(parcel);
+	}
+}
+
+// ---- batches found in the input ----
+
+bool feeds_flush_parcels(struct run *run) {
+	struct feeds *feeds = run->feeds;
+	size_t done = 0;
+	while (done < feeds->nparcels && feed_submit(run, feeds->parcels[done])) {
+		feed_parcel_close(run, feeds->parcels[done++]);
+	}
+	feeds->nparcels -= done;
+	memmove(feeds->parcels, feeds->parcels + done, feeds->nparcels * sizeof(feeds->parcels[0]));
+	return feeds->nparcels == 0;
+}
+
+// FNV-1a (Fowler, Noll, Vo), 64 bits
+static uint64_t hash_name(const char *name) {
+	uint64_t hash = UINT64_C(14695981039346656037);
+	for (; *name; ++name) {
+		hash = (hash ^ (unsigned char)*name) * UINT64_C(1099511628211);
+	}
+	return hash;
+}
+
+// The name of the batch that --batch-by gives to the record.
+static const char *find_name(struct run *run, const struct record *record, uint64_t *ret_hash) {
+	struct feeds *feeds = run->feeds;
+	struct expansion x = {
+		.record = record,
+		.seq = atomic_load_relaxed(&run->seq) + 1,
+		.slots = run->slots,
+		.total = run->total,
+	};
+	buf_reset(&feeds->key);
+	template_expand(run->batch_by, &x, &feeds->key);
+	const char *name = feeds->key.len > 0 ? feeds->key.data : "default";
+	*ret_hash = hash_name(name);
+	return name;
+}
+
+// The parcel of that batch. Returns NULL if the pool takes nothing any more, or has no room for those that had to go
+// before.
+static struct parcel *find_parcel(struct run *run, const char *name, uint64_t hash) {
+	struct feeds *feeds = run->feeds;
+	for (size_t i = feeds->nparcels; i-- > 0;) { // input is often sorted: the last one first
+		struct parcel *parcel = feeds->parcels[i];
+		if (parcel->hash == hash && strcmp(parcel->batch->name, name) == 0) {
+			return parcel;
+		}
+	}
+	if (feeds->nparcels == PARCELS && !feeds_flush_parcels(run)) {
+		return NULL;
+	}
+	struct parcel *parcel = feed_parcel_open_batch(run, name, hash, 0);
+	if (parcel) {
+		feeds->parcels[feeds->nparcels++] = parcel;
+	}
+	return parcel;
+}
+
+// ---- packs ----
+
+// Lets the pack go, spread over so many slots (0: as it is). Returns false if there is no room for it now.
+static bool give_keyed(struct run *run, struct keyed_pack *keyed, unsigned slots) {
+	struct parcel *parcel = find_parcel(run, keyed->name, keyed->hash);
+	return parcel && packing_give(&keyed->pack, slots, run, parcel, feed_submit);
+}
+
+// Lets go of all keyed packs but the newest `n`. At the end of the input (`slots`) they are spread, where there are more
+// slots than batches.
+static bool shrink_packs(struct run *run, size_t n, unsigned slots) {
+	struct packing_state *packing = &run->feeds->packing;
+	while (packing->n > n) {
+		struct keyed_pack *keyed = packing_oldest(packing);
+		if (!give_keyed(run, keyed, slots)) {
+			return false;
+		}
+		packing_remove(packing, keyed);
+	}
+	return true;
+}
+
+bool feed_flush_packs(struct run *run, struct feed *feed) {
+	struct packing_state *packing = &run->feeds->packing;
+	if (packing->sharers == 0) {
+		packing->sharers = feed->by_key && packing->n > 0 ? packing->n : run->feeds->n;
+	}
+	unsigned slots = packing->slots > 0 ? (unsigned)((packing->slots - 1) / packing->sharers + 1) : 0;
+	if (feed->by_key) {
+		return shrink_packs(run, 0, slots);
+	}
+	return feed->pack.nitems == 0 || packing_give(&feed->pack, slots, run, feed->parcel, feed_submit);
+}
+
+bool feed_has_packs(const struct run *run, const struct feed *feed) {
+	return feed->pack.nitems > 0 || (feed->by_key && run->feeds->packing.n > 0);
+}
+
+// A record that cannot be packed fails as a job; or, with --exit, nothing behind it is read.
+static bool feed_alone(struct run *run, struct feed *feed, struct parcel *parcel, const char *bad) {
+	if (!parcel || (parcel_is_full(parcel) && !feed_submit(run, parcel))) {
+		return false;
+	}
+	feed->pending = false;
+	if (!run->options->packing.exits || feed->bad) {
+		parcel_add(parcel, &feed->record, feed->recipe, bad);
+		return true;
+	}
+	diag_error("%s: '%s'", bad, diag_show(feed->record.args, feed->record.size - 1));
+	atomic_store_relaxed(&run->trouble, true);
+	list_for_each(&run->feeds->active, at) {
+		list_entry(at, struct feed, link)->ended = true;
+	}
+	return true;
+}
+
+// Puts the pending record into its pack. Returns false if there is no room now for what must go first.
+static bool feed_packed(struct run *run, struct feed *feed) {
+	struct packing_state *packing = &run->feeds->packing;
+	struct keyed_pack *keyed = NULL;
+	if (feed->by_key) {
+		uint64_t hash;
+		const char *name = find_name(run, &feed->record, &hash);
+		keyed = packing_find(packing, name, hash);
+		if (!shrink_packs(run, PACKING_OPEN, 0)) {
+			return false;
+		}
+	}
+	struct pack *pack = keyed ? &keyed->pack : &feed->pack;
+	shelf_note_item(run, &feed->record);
+	for (;;) {
+		const char *bad;
+		switch (packs_add(pack, &packing->limits, &feed->record, feed->bad, atomic_load_relaxed(&run->seq) + 1, &bad)) {
+		case PACK_ALONE:
+			return feed_alone(run, feed, keyed ? find_parcel(run, keyed->name, keyed->hash) : feed->parcel, bad);
+		case PACK_TAKEN:
+			feed->pending = false;
+			if (!packs_is_complete(pack, &packing->limits)) {
+				return true;
+			}
+			// without room it stays as it is, and goes before the next record
+			return keyed ? give_keyed(run, keyed, 0) : packing_give(pack, 0, run, feed->parcel, feed_submit);
+		case PACK_FULL:
+			if (!(keyed ? give_keyed(run, keyed, 0) : packing_give(pack, 0, run, feed->parcel, feed_submit))) {
+				return false;
+			}
+		}
+	}
+}
+
+// ---- records ----
+
+// {choose_k} and {uniq} of the command line.
+static bool is_left_out(const struct run *run, const struct feed *feed) {
+	const struct template *command = feed->stage ? NULL : run->recipe.command;
+	return command && template_skips(command, &feed->record);
+}
+
+bool feed_record(struct run *run, struct feed *feed) {
+	if (!feed->bad && is_left_out(run, feed)) {
+		// its number is nobody's, as in GNU parallel
+		atomic_add_relaxed(&run->seq, run->options->packing.on ? 0 : 1);
+		feed->pending = false;
+		return true;
+	}
+	if (run->options->packing.on) {
+		return feed_packed(run, feed);
+	}
+	struct parcel *parcel = feed->parcel;
+	if (feed->by_key) {
+		uint64_t hash;
+		const char *name = find_name(run, &feed->record, &hash);
+		parcel = find_parcel(run, name, hash);
+	}
+	if (!parcel || (parcel_is_full(parcel) && !feed_submit(run, parcel))) {
+		return false;
+	}
+	const char *bad;
+	uint64_t seq = atomic_load_relaxed(&run->seq) + 1;
+	if (run->packs && !feed->bad && !packs_measure(run->packs, &feed->record, seq, &parcel->measured, &bad)) {
+		return feed_alone(run, feed, parcel, bad);
+	}
+	parcel_add(parcel, &feed->record, feed->recipe, feed->bad);
+	feed->pending = false;
+	return true;
+}

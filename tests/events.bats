@@ -395,9 +395,10 @@ check_sums() {
 	"$FAIRPAR" --log fd:5 -j1 'cat wait {}' ::: a b 5> >(exec 5<&- <&-; touch wait a b) >out 2>err 3>&- || status=$?
 	until [[ -e b ]]; do :; done
 	rm -f wait a b
-	make_fifo gone
-	start_fairpar --log gone -j1 echo ::: 1 2 3
+	make_fifo gone go
+	start_fairpar --log gone -j1 'test {} != 1 || timeout 60 cat go >/dev/null; echo {}' ::: 1 2 3
 	: <gone # opened, and closed
+	release go
 	end_fairpar 255
 	assert_set 1 2 3
 	assert_eq "$(grep -c "cannot write the log 'gone': Broken pipe" <<<"$stderr")" 1

@@ -58,7 +58,12 @@ static const char *find_last(const char *bytes, size_t len, const struct buf *te
 
 // The first place of the (not empty) text from `from` on, as an offset; SIZE_MAX: none.
 static size_t find_next(const char *bytes, size_t len, size_t from, const struct buf *text) {
-	const char *at = from < len ? memmem(bytes + from, len - from, text->data, text->len) : NULL;
+	const char *at = NULL;
+	if (from < len && text->len == 1) { // nearly always, and memmem() takes three times as long
+		at = memchr(bytes + from, text->data[0], len - from);
+	} else if (from < len) {
+		at = memmem(bytes + from, len - from, text->data, text->len);
+	}
 	return at ? (size_t)(at - bytes) : SIZE_MAX;
 }
 

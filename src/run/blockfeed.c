@@ -600,7 +600,11 @@ enum block_status blockfeed_step(struct blockfeed *feed, struct record *ret_reco
 		return BLOCK_ERROR;
 	}
 	if (feed->dealer) {
-		return robin_step(feed, ret_record);
+		enum block_status status = robin_step(feed, ret_record);
+		if (status != BLOCK_AGAIN) {
+			dealer_wake(feed->dealer);
+		}
+		return status;
 	}
 	if (feed->done) {
 		return BLOCK_END;

@@ -1,7 +1,8 @@
 // Data that goes to running jobs as it comes, through the pipes that are their standard inputs: --round-robin, --tee.
 //
 // Small portions (records, -N) are added to the one that waits, as far as a pipe would hold them: so they are dealt
-// evenly, however late a job starts or its worker wakes.
+// evenly, however late a job starts or its worker wakes. And a worker is only woken when a page of them is there, or no
+// more are at hand: with -N1 that is one turn of all involved for hundreds of records, not for each.
 
 #include "run/dealer.h"
 
@@ -16,7 +17,10 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-enum { WAITING_BYTES = 64 * 1024 }; // of small portions for one job: what a pipe holds (pipe(7))
+enum {
+	WAITING_BYTES = 64 * 1024, // of small portions for one job: what a pipe holds (pipe(7))
+	WAKING_BYTES = 4096,       // … that are worth waking its worker while there are more
+};
 
 struct portion {
 	atomic_uint refs;
@@ -53,6 +57,7 @@ struct dealer {
 	struct list turns;    // who has waited longest is first
 	unsigned readers;
 	bool hungry;          // the event loop has a portion that there was no room for
+	bool due;             // somebody waits for the little that is there
 	bool ended;
 	struct share *left;   // by jobs that read no more
 	size_t nleft, left_cap;
@@ -187,7 +192,7 @@ static struct hand *find_hand(struct dealer *dealer, const struct portion *porti
 	return NULL;
 }
 
-// The hand gets it, and is last from now on. Returns true if it is to be woken.
+// The hand gets it, and is last from now on. Returns true if it is to be woken at once.
 static bool put(struct dealer *dealer, struct hand *hand, const struct share *share) {
 	struct portion *portion = share->portion;
 	if (hand->next.portion) {
@@ -200,8 +205,10 @@ static bool put(struct dealer *dealer, struct hand *hand, const struct share *sh
 	}
 	list_remove(&hand->link);
 	list_push_back(&dealer->turns, &hand->link);
-	bool wakes = hand->waiting;
-	hand->waiting = false;
+	bool later = hand->next.portion->fd < 0 && hand->next.portion->bytes.len < WAKING_BYTES;
+	dealer->due |= later && hand->waiting;
+	bool wakes = hand->waiting && !later;
+	hand->waiting = hand->waiting && later;
 	return wakes;
 }
 
@@ -226,6 +233,30 @@ enum deal dealer_deal(struct dealer *dealer, struct portion *portion, uint64_t s
 	return deal_share(dealer, &(struct share){.portion = portion, .start = skip, .at = skip}, in_order);
 }
 
+static void wake_marked(const struct dealer *dealer) {
+	for (struct hand *hand = dealer->newest; hand; hand = hand->older) {
+		if (hand->wakes) {
+			hand->wakes = false;
+			wake(hand);
+		}
+	}
+}
+
+void dealer_wake(struct dealer *dealer) {
+	mutex_lock(&dealer->lock);
+	bool due = dealer->due;
+	dealer->due = false;
+	list_for_each(&dealer->turns, at) {
+		struct hand *hand = list_entry(at, struct hand, link);
+		hand->wakes = due && hand->waiting && hand->next.portion;
+		hand->waiting = hand->waiting && !hand->wakes;
+	}
+	mutex_unlock(&dealer->lock);
+	if (due) {
+		wake_marked(dealer);
+	}
+}
+
 enum deal dealer_deal_all(struct dealer *dealer, struct portion *portion) {
 	bool room = true;
 	mutex_lock(&dealer->lock);
@@ -245,12 +276,7 @@ enum deal dealer_deal_all(struct dealer *dealer, struct portion *portion) {
 		}
 	}
 	mutex_unlock(&dealer->lock);
-	for (struct hand *hand = dealer->newest; hand; hand = hand->older) {
-		if (hand->wakes) {
-			hand->wakes = false;
-			wake(hand);
-		}
-	}
+	wake_marked(dealer);
 	return readers == 0 ? DEAL_NOBODY : room ? DEAL_OK : DEAL_FULL;
 }
 

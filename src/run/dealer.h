@@ -48,6 +48,9 @@ void dealer_give(struct dealer *dealer, struct hand *hand, struct portion *porti
 enum deal dealer_deal(struct dealer *dealer, struct portion *portion, uint64_t skip, bool in_order);
 enum deal dealer_deal_all(struct dealer *dealer, struct portion *portion);
 
+// To be called when no more is at hand for now: lets go of what was too little to wake a job's worker for.
+void dealer_wake(struct dealer *dealer);
+
 // Deals out again what jobs have left. Never DEAL_OK if there is something that could not be.
 enum deal dealer_deal_left(struct dealer *dealer);
 

@@ -28,6 +28,7 @@ enum {
 	PIPE_BYTES = 1024 * 1024,     // what a pipe may hold at most without privileges (pipe(7))
 	PIPE_LEAST = 64 * 1024,       // what one holds in any case
 	PIECE = 128 * 1024,           // as GNU parallel looks for borders of parts
+	RECORDS_AT_ONCE = 64,         // that are dealt out between two looks at anything else
 	PARTS_AHEAD = 64,             // that are no more than a few numbers
 	FDS_PER_JOB = 10,             // of --round-robin: its pipes, pidfd, eventfd and blocks, with some to spare
 };
@@ -601,6 +602,9 @@ enum block_status blockfeed_step(struct blockfeed *feed, struct record *ret_reco
 	}
 	if (feed->dealer) {
 		enum block_status status = robin_step(feed, ret_record);
+		for (int n = 1; status == BLOCK_AGAIN && feed->buffered && n < RECORDS_AT_ONCE; ++n) {
+			status = robin_step(feed, ret_record);
+		}
 		if (status != BLOCK_AGAIN) {
 			dealer_wake(feed->dealer);
 		}

@@ -30,6 +30,47 @@ load helper
 	assert_contains "$(cat err)" "24 descriptors are enough for"
 }
 
+@test "descriptors are enough for a job, or nothing runs and it is said what to do" {
+	need prlimit
+	seq 30 >items
+	printf 'version: 1\nbatches:\n  one:\n    run: echo {}\n    args: [1, 2, 3]\n' >m.yaml
+	local n words status expected
+	for n in {4..12} {13..40..3}; do
+		for words in '-j1 echo' '-j4 echo' '-j4 --joblog jl --report r.svg echo' '-j4 --log lg echo' '-j4 --pipe -N1 cat' \
+			'-j4 -f m.yaml' '-j4 --batch A=items --batch B=/dev/null echo'; do
+			rm -f jl lg
+			status=0
+			# shellcheck disable=SC2086 # words
+			timeout 60 prlimit --nofile=$n:$n "$FAIRPAR" -k $words <items >out 2>err 3>&- 4>&- || status=$?
+			if ((status == 255)); then
+				assert_eq "$(wc -l <err) $(cat out)$(ls jl lg 2>/dev/null)" "1 "
+				assert_contains "$(cat err)" "ulimit -n"
+			else
+				expected=30
+				[[ $words != *m.yaml ]] || expected=3
+				assert_eq "$n $words: $status $(wc -l <out)" "$n $words: 0 $expected"
+			fi
+			((status == 0 || n < 30)) || fail "$n are enough"
+			((status == 255 || n > 9)) || fail "$n are not enough"
+		done
+	done
+	status=0
+	prlimit --nofile=10:10 "$FAIRPAR" --semaphore --id "$BATS_TEST_TMPDIR" touch ran 2>err 3>&- || status=$?
+	assert_eq "$status $(ls ran 2>/dev/null)" "255 "
+	assert_contains "$(cat err)" "ulimit -n"
+	status=0
+	prlimit --nofile=30:30 "$FAIRPAR" --pipe --tee touch ::: ran 2 <items 2>err 3>&- 4>&- || status=$?
+	assert_eq "$status $(ls ran 2>/dev/null)" "255 "
+	assert_contains "$(cat err)" "30 descriptors are enough for 1: raise the limit, by ulimit -n"
+}
+
+@test "jobs beside the slots wait for descriptors, and none is lost" {
+	need prlimit
+	seq 300 >items
+	timeout 60 prlimit --nofile=30:30 "$FAIRPAR" -j0 --long-running echo <items >out 2>err 3>&- 4>&- || cat err
+	cmp <(sort -n out) items
+}
+
 @test "a job gets the limit back that fairpar raised" {
 	bash -c 'ulimit -Sn 64; "$1" "ulimit -n #" ::: x >out' _ "$FAIRPAR"
 	assert_eq "$(cat out)" 64

@@ -29,4 +29,7 @@ const char *tmpfile_dir(const char *fallback);
 // Returns a bit set of the descriptors that were closed (1 << fd), or -1 with errno.
 int fds_sanitize(void) FP_NODISCARD;
 
+// How many descriptors could be opened now: `most`, or fewer.
+unsigned fds_count_free(unsigned most);
+
 #endif

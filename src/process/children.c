@@ -13,7 +13,7 @@
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
-enum { PAUSE_MIN_MS = 10, PAUSE_MAX_MS = 1000, PATIENCE_S = 10, STRAYS_S = 2, LAST_LINE = 1024 };
+enum { PAUSE_MIN_MS = 10, PAUSE_MAX_MS = 1000, PATIENCE_S = 10, OWN_PATIENCE_S = 1, STRAYS_S = 2, LAST_LINE = 1024 };
 
 // For children_last_words(), which is called without an argument on a dying thread.
 static _Atomic(struct group_table *) last_table;
@@ -232,8 +232,9 @@ bool children_wait_room(struct children *children, struct patience *patience, in
 	} else if (patience->alone_since == 0) {
 		patience->alone_since = now;
 	}
-	// only our own children's end gives descriptors of this process back; processes and memory are others' too
-	uint64_t limit = error == EMFILE ? 0 : PATIENCE_S * NS_PER_S;
+	// only our own children give descriptors of this process back, those that end, and those that are just being started and
+	// have taken a part of what two would need; processes and memory are others' too
+	uint64_t limit = (error == EMFILE ? OWN_PATIENCE_S : PATIENCE_S) * NS_PER_S;
 	bool useful = patience->alone_since == 0 || now - patience->alone_since < limit;
 	patience->pause = patience->pause ? patience->pause * 2 : (uint64_t)PAUSE_MIN_MS * NS_PER_MS;
 	if (patience->pause > (uint64_t)PAUSE_MAX_MS * NS_PER_MS) {

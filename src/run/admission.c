@@ -9,6 +9,7 @@
 #include "job/median.h"
 #include "process/memory.h"
 #include "process/pressure.h"
+#include "run/limits.h"
 #include "run/lineup.h"
 #include "run/telling.h"
 #include "slots/slots.h"
@@ -309,17 +310,18 @@ static void reread_jobs(struct run *run) {
 	mutex_lock(&admission->slots_lock);
 	bool changed = slots_watch_changed(&admission->jobs_file);
 	mutex_unlock(&admission->slots_lock);
+	unsigned long nofile = limits_for_jobs(run->options, run->nofile);
 	unsigned slots;
 	char *error;
 	if (!changed) {
 		return;
 	}
-	if (slots_parse(admission->jobs, run->nofile, &slots, &error) != 0) {
+	if (slots_parse(admission->jobs, nofile, &slots, &error) != 0) {
 		diag_warn("%s; the number of jobs stays as it is", error);
 		free(error);
 		return;
 	}
-	unsigned limit = slots_limit(run->nofile);
+	unsigned limit = slots_limit(nofile);
 	slots = slots < limit ? slots : limit;
 	pool_set_slots(run->pool, slots);
 	if (run->telling) {

@@ -10,6 +10,7 @@
 #include "base/diag.h"
 #include "base/sync.h"
 #include "process/guardian.h"
+#include "run/limits.h"
 #include "run/run.h"
 #include "slots/semaphore.h"
 #include "slots/slots.h"
@@ -83,6 +84,9 @@ int sem_run(struct options *options, struct context *context) {
 	unsigned limit;
 	char *jobs_error;
 	unsigned long nofile = context_raise_nofile(context);
+	if (!options->sem.waits && limits_check(options, nofile) != 0) { // here, where it is still known in the exit status
+		return EXIT_TROUBLE;
+	}
 	if (slots_parse(options->jobs ? options->jobs : "1", nofile, &limit, &jobs_error) != 0) {
 		diag_error("%s", jobs_error);
 		free(jobs_error);

@@ -14,6 +14,7 @@
 #include "run/hooks.h"
 #include "run/later.h"
 #include "run/ledger.h"
+#include "run/limits.h"
 #include "run/lineup.h"
 #include "run/pictures.h"
 #include "run/products.h"
@@ -66,7 +67,7 @@ static int count_slots(struct run *run, unsigned *ret_slots) {
 	const char *most = run->options->tee ? "0" : "100%"; // --tee: all at once, as in GNU parallel
 	const char *given = run->manifest && run->manifest->slots ? run->manifest->slots : most;
 	const char *jobs = run->options->jobs ? run->options->jobs : given;
-	unsigned long nofile = run->nofile = (unsigned long)context_raise_nofile(run->context);
+	unsigned long nofile = limits_for_jobs(run->options, run->nofile);
 	char *error;
 	if (admission_open(run, jobs) != 0) { // it may be a file, which is not to change between two looks
 		return -1;
@@ -78,7 +79,7 @@ static int count_slots(struct run *run, unsigned *ret_slots) {
 	}
 	unsigned limit = slots_limit(nofile);
 	if (*ret_slots > limit) {
-		diag_warn("-j %s: %lu descriptors are enough for %u job%s at once", jobs, nofile, limit, limit == 1 ? "" : "s");
+		diag_warn("-j %s: %lu descriptors are enough for %u job%s at once", jobs, run->nofile, limit, limit == 1 ? "" : "s");
 		*ret_slots = limit;
 	}
 	return 0;
@@ -134,7 +135,8 @@ static int open_wake_ups(struct run *run) {
 
 int setup_open(struct run *run) {
 	const struct options *options = run->options;
-	if (pictures_check(options) != 0 || open_wake_ups(run) != 0) {
+	run->nofile = (unsigned long)context_raise_nofile(run->context);
+	if (limits_check(options, run->nofile) != 0 || pictures_check(options) != 0 || open_wake_ups(run) != 0) {
 		return -1;
 	}
 	signals_release(); // what is opened may be a FIFO, whose other end never comes

@@ -5,6 +5,8 @@
 #include "base/alloc.h"
 #include "base/diag.h"
 #include "run/dealer.h"
+#include "run/limits.h"
+#include "slots/slots.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -58,8 +60,14 @@ int tee_expect(struct tee *tee, uint64_t jobs) {
 		return 0;
 	}
 	if (jobs > tee->run->slots) {
+		const struct run *run = tee->run;
+		if (run->slots == slots_limit(limits_for_jobs(run->options, run->nofile))) {
+			diag_error("--tee runs all jobs at once, and they are %llu, but %lu descriptors are enough for %u: raise the limit, "
+			           "by ulimit -n, or take --pipe-part with a file", (unsigned long long)jobs, run->nofile, run->slots);
+			return -1;
+		}
 		diag_error("--tee runs all jobs at once, and they are %llu, but --jobs %s allows %u: take --jobs 0, or --pipe-part with a file",
-		           (unsigned long long)jobs, tee->run->options->jobs ? tee->run->options->jobs : "0", tee->run->slots);
+		           (unsigned long long)jobs, run->options->jobs ? run->options->jobs : "0", run->slots);
 		return -1;
 	}
 	tee->hands = xcalloc(jobs > 0 ? (size_t)jobs : 1, sizeof(*tee->hands)); // jobs: at most the slots

@@ -204,8 +204,8 @@ same() {
 }
 
 @test "mistakes in the packing options are told" {
-	run_fairpar 255 --pipe -n2 cat </dev/null
-	assert_contains "$stderr" '--max-args packs items, and --pipe has blocks instead'
+	run_fairpar 255 --pipe -s2 cat </dev/null
+	assert_contains "$stderr" '--max-chars packs items, and --pipe has blocks instead'
 	run_fairpar 255 -n x echo ::: a
 	assert_contains "$stderr" "--max-args must be a number such as 10 or 2k, not 'x'"
 	run_fairpar 255 -s 0 -X echo ::: a

@@ -81,6 +81,31 @@ parts() {
 	assert_contains "$stderr" "--lines cannot be combined with --pipe-part"
 }
 
+@test "-n is -N with --pipe, and -l is -L, but never 0" {
+	local text='a\nb\nc\nd\ne\n'
+	blocks '[a/] [b/] [c/] [d/] [e/]' "$text" -n1
+	blocks '[a/b/] [c/d/] [e/]' "$text" -n 2
+	blocks '[a/b/] [c/d/] [e/]' "$text" --max-args 2 --block 3
+	blocks '[a/b/c/d/e/]' "$text" -n0
+	blocks '[a/b/] [c/d/] [e/]' "$text" -n1 -N2
+	blocks '[a/] [b/] [c/] [d/] [e/]' "$text" -N1 -n2 # in any order
+	blocks '[a/b/c/d/e/]' "$text" -n1 -N0
+	blocks '[a/b/c/d/e/]' "$text" -l
+	blocks '[a/b/c/d/e/]' "$text" -l1
+	blocks '[a/b/c/d/e/]' "$text" -l0
+	blocks '[a/b/] [c/d/] [e/]' "$text" -l0 -n2
+	blocks '[a/b/c/d/] [e/]' "$text" -l2
+	blocks '[a/b/c/d/] [e/]' "$text" -l2 -n2
+	blocks '[a/b/c/d/] [e/]' "$text" -L2 -n2
+	blocks '[a/b/c/] [d/e/]' "$text" -l2 -L3
+	blocks '[a/b/c/] [d/e/]' "$text" -L3 -l2
+	blocks '[>a] [>b] [>c]' '>a>b>c' -n1 --recstart '>'
+	run_fairpar 255 --pipe-part -a /dev/null -n 2 cat
+	assert_contains "$stderr" "--max-args cannot be combined with --pipe-part"
+	run_fairpar 255 --pipe -X cat </dev/null
+	assert_contains "$stderr" "--context packs items, and --pipe has blocks instead: see --block"
+}
+
 @test "--regexp makes them expressions" {
 	blocks '[a1b22] [c333d]' 'a1b22c333d' --regexp --recend '[0-9]+' --block 6
 	blocks '[x/] [>a/] [>b/]' 'x\n>a\n>b\n' --regexp --recstart '^>' --recend '' --block 4

@@ -84,8 +84,8 @@ static int refuse_with_pipe(const struct options *o, const bool *given) {
 		}
 	}
 	for (int id = 0; id < NOPTIONS; ++id) {
-		if (given[id] && option_table[id].group == GROUP_PACKING && id != OPT_SHOW_LIMITS && id != OPT_LINES &&
-		    id != OPT_MAX_REPLACE_ARGS) {
+		bool counts = id == OPT_MAX_ARGS || id == OPT_MAX_REPLACE_ARGS || id == OPT_LINES || id == OPT_MAX_LINES;
+		if (given[id] && option_table[id].group == GROUP_PACKING && id != OPT_SHOW_LIMITS && !counts) {
 			return block_fail((enum option_id)id, "packs items, and --pipe has blocks instead: see --block");
 		}
 	}
@@ -124,8 +124,8 @@ static int check_round_robin(const struct options *o, const bool *given) {
 // Data that is not cut, and jobs that have to run at once.
 static int check_tee(struct options *o, const bool *given) {
 	static const enum option_id refused[] = {
-		OPT_RECEND, OPT_RECSTART, OPT_REGEXP, OPT_REMOVE_REC_SEP, OPT_HEADER, OPT_MAX_REPLACE_ARGS, OPT_LINES,
-		OPT_ROUND_ROBIN,
+		OPT_RECEND, OPT_RECSTART, OPT_REGEXP, OPT_REMOVE_REC_SEP, OPT_HEADER, OPT_MAX_ARGS, OPT_MAX_REPLACE_ARGS, OPT_LINES,
+		OPT_MAX_LINES, OPT_ROUND_ROBIN,
 	};
 	for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); ++i) {
 		if (given[refused[i]]) {
@@ -174,13 +174,16 @@ int block_options_settle(struct options *o, const bool *given) {
 	if (o->tee) {
 		return refuse_with_pipe(o, given) != 0 || check_tee(o, given) != 0 ? -1 : 0;
 	}
-	o->records = o->packing.max_replace;
-	o->lines = o->packing.lines;
+	const struct packing *counts = &o->packing; // as in GNU parallel: -N before -n, and -L before -l, in any order
+	enum option_id records_by = counts->has_max_replace ? OPT_MAX_REPLACE_ARGS : OPT_MAX_ARGS;
+	enum option_id lines_by = counts->has_lines ? OPT_LINES : OPT_MAX_LINES;
+	o->records = counts->has_max_replace ? counts->max_replace : counts->max_args;
+	o->lines = counts->has_lines ? counts->lines : counts->max_lines;
 	if (o->block_parts > 0 && o->pipe == PIPE_STREAM) {
 		return block_fail(OPT_BLOCK, "-%u is for --pipe-part: the length of stdin is not known", o->block_parts);
 	}
 	if (o->pipe == PIPE_PART && (o->records > 0 || o->lines > 0)) {
-		return block_fail(o->records > 0 ? OPT_MAX_REPLACE_ARGS : OPT_LINES,
+		return block_fail(o->records > 0 ? records_by : lines_by,
 		                  "cannot be combined with --pipe-part: records are not counted there; --pipe < FILE counts them");
 	}
 	o->records *= o->records > 0 && o->lines > 0 ? o->lines : 1; // as in GNU parallel

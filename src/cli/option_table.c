@@ -4,7 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/buf.h"
-#include "base/distance.h"
+#include "cli/option_near.h"
 
 #define GROUP(...)
 #define OPTION(id, ...) [id] = {__VA_ARGS__},
@@ -40,7 +40,6 @@ const char *const option_group_headings[NGROUPS] = {
 #define USE_EXPORT \
 	"jobs get the whole environment, and exported functions run by bash: use export"
 static const struct { const char *names, *instead; } gnu_options[] = {
-	{"unknown", ""},
 	{"arg-file argfile", ""},
 	{"arg-file-sep argfilesep", ""},
 	{"arg-sep argsep", ""},
@@ -256,28 +255,21 @@ static enum option_match find_gnu(size_t row, enum option_id *ret_id, const char
 	return MATCH_FOREIGN;
 }
 
-// The nearest name that fairpar has: one that begins like this, else one with few edits; NULL if none is near.
-static const char *find_near(const char *name, size_t len) {
-	const char *near = NULL;
-	size_t least = DISTANCE_NEAR + 1;
+// Appends the options of fairpar that have a name which begins like this, by the first such name.
+static void add_own(struct buf *names, const char *name, size_t len) {
 	for (int id = 0; id < NOPTIONS; ++id) {
-		const struct option_info *option = &option_table[id];
-		if (len > 2 && strncmp(option->name, name, len) == 0) {
-			return option->name;
-		}
-		size_t edits = distance(name, len, option->name, strlen(option->name));
-		const char *list = option->aliases;
-		size_t alias_len;
-		for (const char *alias; (alias = option_next_word(&list, &alias_len));) {
-			size_t n = distance(name, len, alias, alias_len);
-			edits = n < edits ? n : edits;
-		}
-		if (edits < least && edits * 2 <= len) { // not by replacing most of it
-			least = edits;
-			near = option->name;
+		const char *lists[] = {option_table[id].name, option_table[id].aliases};
+		bool found = false;
+		for (size_t i = 0; i < 2 && !found; ++i) {
+			size_t word_len;
+			for (const char *word; !found && (word = option_next_word(&lists[i], &word_len));) {
+				found = word_len >= len && memcmp(word, name, len) == 0;
+				if (found) {
+					buf_printf(names, "%s--%.*s", names->len > 0 ? ", " : "", (int)word_len, word);
+				}
+			}
 		}
 	}
-	return near;
 }
 
 enum option_match option_find_long(const char *name, size_t len, enum option_id *ret_id, char **ret_names,
@@ -290,29 +282,44 @@ enum option_match option_find_long(const char *name, size_t len, enum option_id 
 	}
 	size_t found = 0;
 	size_t n = 0;
-	struct buf names = BUF_INIT;
 	for (size_t i = 0; len > 0 && i < sizeof(gnu_options) / sizeof(gnu_options[0]); ++i) {
-		const char *spellings = gnu_options[i].names;
-		if (list_has(spellings, name, len)) {
+		if (list_has(gnu_options[i].names, name, len)) {
 			found = i;
 			n = 1;
 			break;
 		}
-		if (list_has_prefix(spellings, name, len)) {
-			found = i;
-			buf_printf(&names, "%s--%.*s", n++ > 0 ? ", " : "", (int)strcspn(spellings, " "), spellings);
+		if (list_has_prefix(gnu_options[i].names, name, len)) {
+			found = n++ == 0 ? i : found;
 		}
 	}
 	if (n > 1) {
-		*ret_names = buf_take(&names);
-		return MATCH_AMBIGUOUS;
+		struct buf names = BUF_INIT;
+		add_own(&names, name, len);
+		if (names.len > 0) {
+			*ret_names = buf_take(&names);
+			return MATCH_AMBIGUOUS;
+		}
+		buf_fini(&names);
 	}
-	buf_fini(&names);
-	if (n == 1) {
-		return find_gnu(found, ret_id, ret_near);
+	return n > 0 ? find_gnu(found, ret_id, ret_near) : option_near(name, len, ret_near);
+}
+
+bool option_is_name(const char *name, size_t len, enum option_id *ret_id) {
+	return find_exact(name, len, ret_id);
+}
+
+bool option_is_meant(const char *word, size_t len, enum option_id *ret_id) {
+	enum { SHORT_NAME = 3, SHORT_ALIAS = 5 };
+	if (len < SHORT_NAME || option_is_name(word, len, ret_id)) {
+		return len >= SHORT_NAME && (len >= SHORT_ALIAS || strlen(option_table[*ret_id].name) == len);
 	}
-	*ret_near = find_near(name, len);
-	return *ret_near ? MATCH_NEAR : MATCH_NONE;
+	for (size_t i = 0; len >= SHORT_ALIAS && i < sizeof(gnu_options) / sizeof(gnu_options[0]); ++i) {
+		const char *instead;
+		if (list_has(gnu_options[i].names, word, len)) {
+			return find_gnu(i, ret_id, &instead) == MATCH_OPTION;
+		}
+	}
+	return false;
 }
 
 enum option_match option_find_short(char letter, enum option_id *ret_id, const char **ret_instead) {
@@ -332,5 +339,6 @@ enum option_match option_find_short(char letter, enum option_id *ret_id, const c
 			return match;
 		}
 	}
+	*ret_instead = "GNU parallel has retired it, too: leave it out";
 	return letter != '\0' && strchr(gnu_letters, letter) ? MATCH_FOREIGN : MATCH_NONE;
 }

@@ -59,9 +59,10 @@ const char *option_next_word(const char **list, size_t *ret_len);
 
 enum option_match {
 	MATCH_OPTION,    // *ret_id
-	MATCH_FOREIGN,   // an option of GNU parallel (or xargs) that fairpar does not have: *ret_near says what to do, or is NULL
-	MATCH_AMBIGUOUS, // a prefix of several of GNU parallel's names: *ret_names (caller frees) has them
+	MATCH_FOREIGN,   // an option that others have, and fairpar has not: *ret_near says what to do
+	MATCH_AMBIGUOUS, // a prefix of several of GNU parallel's names: *ret_names (caller frees) has those that it may be here
 	MATCH_NEAR,      // none, but *ret_near (static) is nearly the same
+	MATCH_NEGATED,   // "no" and *ret_near, an option
 	MATCH_NONE,
 };
 
@@ -71,7 +72,14 @@ enum option_match {
 enum option_match option_find_long(const char *name, size_t len, enum option_id *ret_id, char **ret_names,
                                    const char **ret_near);
 
-// Finds the option of that letter: MATCH_OPTION, MATCH_NONE, or MATCH_FOREIGN with what to do instead, or NULL.
+// True if fairpar has an option of that name, in full.
+bool option_is_name(const char *name, size_t len, enum option_id *ret_id);
+
+// True if the word is so much like the name of an option that letters are not meant, though there is but one dash in front
+// of it: in full, and no alias that is short.
+bool option_is_meant(const char *word, size_t len, enum option_id *ret_id);
+
+// Finds the option of that letter: MATCH_OPTION, MATCH_NONE, or MATCH_FOREIGN with what to do instead.
 enum option_match option_find_short(char letter, enum option_id *ret_id, const char **ret_instead);
 
 #endif

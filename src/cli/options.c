@@ -447,11 +447,7 @@ static int take_option(struct parser *p, enum option_id id, bool by_letter, cons
 static int refuse_name(enum option_match match, const char *shown, char *names, const char *near) {
 	switch (match) {
 	case MATCH_FOREIGN:
-		if (near) {
-			diag_error("%s is not in fairpar; %s", shown, near);
-		} else {
-			diag_error("%s is an option of GNU parallel that fairpar does not have", shown);
-		}
+		diag_error("%s is not in fairpar; %s", shown, near);
 		break;
 	case MATCH_AMBIGUOUS:
 		diag_error("%s may be %s: write the name in full", shown, names);
@@ -459,6 +455,9 @@ static int refuse_name(enum option_match match, const char *shown, char *names, 
 		break;
 	case MATCH_NEAR:
 		diag_error("unknown option %s; did you mean --%s?", shown, near);
+		break;
+	case MATCH_NEGATED:
+		diag_error("unknown option %s; leave out --%s", shown, near);
 		break;
 	default:
 		diag_error("unknown option %s; 'fairpar -h' lists them all", shown);
@@ -489,7 +488,7 @@ static int take_long_word(struct parser *p, const char *word) {
 	enum option_id id;
 	enum option_match match = option_find_long(name, len, &id, &names, &near);
 	if (match != MATCH_OPTION) {
-		return refuse_name(match, diag_show(word, len + 2), names, near);
+		return refuse_name(match, diag_show(word, len > 0 ? len + 2 : strlen(word)), names, near);
 	}
 	const struct option_info *option = &option_table[id];
 	if (value && !option_takes_value(option)) {
@@ -514,15 +513,43 @@ static bool take_number(struct parser *p, const char *rest, const char **ret_val
 	return true;
 }
 
+static int refuse_letter(enum option_match match, const char *word, const char *letter, const char *instead) {
+	struct buf shown = BUF_INIT;
+	if ((unsigned char)*letter >= 0x80) { // a part of one
+		buf_adds(&shown, diag_shows(word));
+	} else {
+		buf_printf(&shown, "-%s", diag_show(letter, 1));
+		if (letter > word + 1) {
+			buf_printf(&shown, " in '%s'", diag_shows(word));
+		}
+	}
+	refuse_name(match, buf_str(&shown), NULL, instead);
+	buf_fini(&shown);
+	return -1;
+}
+
+// -dry-run would be -d ry-run.
+static int refuse_single_dash(const char *word) {
+	enum option_id id;
+	size_t len = strcspn(word + 1, "=");
+	if (!option_is_meant(word + 1, len, &id)) {
+		return 0;
+	}
+	diag_error("%s is read as single letters; did you mean --%.*s?", diag_shows(word), (int)len, word + 1);
+	return -1;
+}
+
 // -abc, -n5 or -n 5
 static int take_letters(struct parser *p, const char *word) {
+	if (refuse_single_dash(word) != 0) {
+		return -1;
+	}
 	for (const char *letter = word + 1; *letter && !p->done; ++letter) {
 		enum option_id id;
 		const char *instead;
 		enum option_match match = option_find_short(*letter, &id, &instead);
 		if (match != MATCH_OPTION) {
-			char shown[] = {'-', *letter, '\0'};
-			return refuse_name(match, diag_shows(shown), NULL, instead);
+			return refuse_letter(match, word, letter, instead);
 		}
 		const char *value = NULL;
 		const struct option_info *option = &option_table[id];

@@ -132,11 +132,44 @@ static void test_unknown_names(void) {
 	REFUSED("unknown option --prio; did you mean --priority?", "--prio", "x=1");
 	REFUSED("unknown option --batch-; did you mean --batch-by?", "--batch-", "x");
 	REFUSED("unknown option --zzzzzzzz; 'fairpar -h' lists them all", "--zzzzzzzz", "x");
-	REFUSED("unknown option -Z", "-kZ", "x");
+	REFUSED("unknown option -Z; 'fairpar -h'", "-Z", "x");
+	REFUSED("unknown option -Z; 'fairpar -h'", "-Zk", "x");
+	REFUSED("unknown option -Z in '-kZ'; 'fairpar -h'", "-kZ", "x");
 	REFUSED("unknown option --\\n", "--\n", "x");
 	REFUSED("unknown option -\\x", "-\x01", "x");
-	REFUSED("unknown option", "---", "x");
-	REFUSED("unknown option", "--=", "x");
+	REFUSED("unknown option -\u00e4; 'fairpar", "-\u00e4", "x"); // letters have one byte
+	REFUSED("unknown option -k\u00e4; 'fairpar", "-k\u00e4", "x");
+	REFUSED("unknown option ---; 'fairpar", "---", "x");
+	REFUSED("unknown option --=x; 'fairpar", "--=x", "x");
+	REFUSED("unknown option --unknown; 'fairpar -h' lists them all", "--unknown", "x");
+	REFUSED("unknown option --JOBS; did you mean --jobs?", "--JOBS", "4", "x");
+	REFUSED("unknown option --Keep_Order; did you mean --keep-order?", "--Keep_Order", "x");
+	REFUSED("unknown option --j4; did you mean --jobs?", "--j4", "x");
+	REFUSED("unknown option --max-procs4; did you mean --jobs?", "--max-procs4", "x");
+	REFUSED("unknown option --workers; did you mean --jobs?", "--workers=4", "x");
+	REFUSED("unknown option --fail-fast; did you mean --halt?", "--fail-fast", "x");
+	REFUSED("unknown option --ch; did you mean --check?", "--ch", "x");
+	REFUSED("unknown option --qx; 'fairpar -h' lists them all", "--qx", "x"); // as near to "cf" as anything
+}
+
+static void test_what_is_not_wanted(void) {
+	REFUSED("unknown option --no-tag; leave out --tag", "--no-tag", "x");
+	REFUSED("unknown option --nodry-run; leave out --dry-run", "--nodry-run", "x");
+	REFUSED("unknown option --no-summary; did you mean --summary=never?", "--no-summary", "x");
+	REFUSED("unknown option --no-progress; did you mean --progress=none?", "--no-progress", "x");
+	REFUSED("--no-color is not in fairpar; set NO_COLOR=1 in the environment", "--no-color", "x");
+}
+
+// -dry-run is -d ry-run, which runs the commands.
+static void test_single_dash(void) {
+	REFUSED("-dry-run is read as single letters; did you mean --dry-run?", "-dry-run", "x");
+	REFUSED("-jobs=4 is read as single letters; did you mean --jobs?", "-jobs=4", "x");
+	REFUSED("-keeporder is read as single letters; did you mean --keeporder?", "-keeporder", "x");
+	REFUSED("-tag is read as single letters; did you mean --tag?", "-tag", "x");
+	RUNS("-rest", "x");
+	check_string(o.end, "st");
+	RUNS("-d", "ry-run", "x");
+	RUNS("-tres", "x"); // "res" has three letters, and is no name in full
 }
 
 static void test_pipe(void) {
@@ -205,8 +238,9 @@ static void test_tee(void) {
 }
 
 static void test_foreign_names(void) {
-	REFUSED("-H is an option of GNU parallel", "-H", "x");
-	REFUSED("-T is an option of GNU parallel", "-kT1", "x");
+	REFUSED("-H is not in fairpar; GNU parallel has retired it, too: leave it out", "-H", "x");
+	REFUSED("-T in '-kT1' is not in fairpar; GNU parallel has retired it", "-kT1", "x");
+	REFUSED("--sshl is not in fairpar; jobs run on this machine: use ssh", "--sshl", "x"); // of whichever
 	REFUSED("--rpl is not in fairpar; use --plus", "--rpl", "x");
 	REFUSED("--par is not in fairpar; use --plus", "--par", "x");
 	REFUSED("--tmpl is not in fairpar; use a command", "--tmpl=a=b", "x");
@@ -226,6 +260,10 @@ static void test_prefixes(void) {
 	RUNS("--maxprocs", "3", "x");
 	check_string(o.jobs, "3");
 	REFUSED("--ver may be --verbose, --version: write the name in full", "--ver", "x");
+	REFUSED("--no may be --no-run-if-empty, --noswap, --no-notice: write the name in full", "--no", "x");
+	REFUSED("--shel may be --shell-quote, --shell: write the name in full", "--shel", "x");
+	REFUSED("--resu may be --resume, --resume-failed, --results: write the name in full", "--resu", "x");
+	REFUSED("--rec may be --recend, --recstart: write the name in full", "--rec", "x");
 	REFUSED("unknown option --batc", "--batc", "x");
 	REFUSED("unknown option --trace-serv", "--trace-serv", "f", "x");
 	RUNS("--k", "--j", "2", "x"); // letters, as Getopt::Long takes them
@@ -744,6 +782,8 @@ int main(int argc, char *argv[]) {
 		TEST("options end at the first word that is none, and at --", test_stops_at_the_command),
 		TEST("values stand in the same word or the next, and letters bundle", test_words_of_values),
 		TEST("an unknown option is refused with the nearest one", test_unknown_names),
+		TEST("what is not wanted is left out", test_what_is_not_wanted),
+		TEST("a name behind a single dash is not taken for letters", test_single_dash),
 		TEST("an option that only GNU parallel has is refused as such", test_foreign_names),
 		TEST("blocks of data, and what does not go with them", test_pipe),
 		TEST("--tee, and what does not go with it", test_tee),

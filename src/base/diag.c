@@ -44,10 +44,6 @@ void diag_warn(const char *format, ...) {
 	PRINT("warning: ");
 }
 
-void diag_hint(const char *format, ...) {
-	PRINT("hint: ");
-}
-
 void diag_note(const char *format, ...) {
 	PRINT("");
 }

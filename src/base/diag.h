@@ -14,11 +14,10 @@
 // The status of a run that fairpar itself could not do: usage or internal error (DESIGN §8).
 enum { EXIT_TROUBLE = 255 };
 
-// Print "fairpar: error: …", "fairpar: warning: …", "fairpar: hint: …" or "fairpar: …" and a newline.
+// Print "fairpar: error: …", "fairpar: warning: …" or "fairpar: …" and a newline.
 // `format` is lower case, without a full stop: subject, object, cause.
 void diag_error(const char *format, ...) FP_PRINTF(1, 2);
 void diag_warn(const char *format, ...) FP_PRINTF(1, 2);
-void diag_hint(const char *format, ...) FP_PRINTF(1, 2);
 void diag_note(const char *format, ...) FP_PRINTF(1, 2);
 
 // Prints text of several lines as it is, in one piece.

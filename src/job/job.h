@@ -24,6 +24,11 @@ enum outcome {
 // "ok", "failed", "signal", "timeout", "spawn_error", "cancelled", "skipped"
 const char *outcome_name(enum outcome outcome);
 
+// True for what counts as a failed job: what was cut off or left out is none.
+static inline bool outcome_is_failure(enum outcome outcome) {
+	return outcome != OUTCOME_OK && outcome != OUTCOME_CANCELLED && outcome != OUTCOME_SKIPPED;
+}
+
 // The end of one attempt.
 struct result {
 	enum outcome outcome;
@@ -34,7 +39,8 @@ struct result {
 	struct rusage usage;   // of the child and its waited-for children
 };
 
-// "exit 3", "signal 9 (KILL)", "signal 9 (KILL), out of memory", "timeout", "not found", … for a message; into `text` of `size` bytes, returned.
+// "exit 3", "signal 9 (KILL)", "signal 9 (KILL), out of memory", "timeout", "not found", … for a message; into `text` of
+// `size` bytes, returned.
 const char *result_describe(const struct result *result, char *text, size_t size);
 
 // The code by which the job's failure is passed on: its exit code, 128+n for a signal, 124 for a timeout; 0 only for

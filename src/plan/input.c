@@ -47,7 +47,6 @@ struct input {
 	size_t current;      // HEADER, LOADING: the source that is read
 	bool header, link, joins;
 	bool is_simple;      // one source: its records are the input's
-	bool has_rules;      // which leave records out, or make one of several
 	struct splitter splitter;
 	char csv;            // its separator; or 0
 	bool is_gathered;    // all is in `gathered`
@@ -83,7 +82,6 @@ struct input *input_open(const struct input_config *config, char **ret_error) {
 	input->sources = xcalloc(config->nsources, sizeof(*input->sources));
 	const char *colsep = config->colsep || !config->header ? config->colsep : "\t"; // as GNU parallel's --header
 	input->csv = config->csv;
-	input->has_rules = config->csv || config->end || config->skip_blank || config->skip_first;
 	bool failed = splitter_init(&input->splitter, config->csv ? NULL : colsep, config->trim, &input->error) != 0;
 	size_t nstdin = 0;
 	for (size_t i = 0; i < config->nsources && !failed; ++i) {
@@ -448,39 +446,4 @@ enum input_status input_next(struct input *input, struct record *ret_record, con
 int input_fd(const struct input *input) {
 	size_t at = input->state == STREAMING || input->current >= input->n ? 0 : input->current;
 	return input->n > 0 ? input->sources[at].lines.fd : -1;
-}
-
-// Items of a source in all, or SIZE_MAX if that is not known yet.
-static size_t items_of(const struct input *input, size_t i) {
-	const struct source_config *config = input->sources[i].lines.config;
-	if (config->kind == FROM_ARGS) {
-		return config->nargs - (input->header && config->nargs > 0);
-	}
-	return i > 0 && input->state == STREAMING ? input->sources[i].nkept : SIZE_MAX;
-}
-
-uint64_t input_total(const struct input *input) {
-	if (input->is_gathered) {
-		return input->gathered.n;
-	}
-	if (input->has_rules) {
-		return 0;
-	}
-	uint64_t total = 1, group = 0;
-	size_t most = 0;
-	for (size_t i = 0; i < input->n; ++i) {
-		size_t n = items_of(input, i);
-		if (n == SIZE_MAX) {
-			return 0;
-		}
-		most = n > most ? n : most;
-		n = n > 0 ? n : 1;
-		if (!input->sources[i].linked) {
-			total *= i > 0 ? group : 1;
-			group = n;
-		} else if (n < group) {
-			group = n;
-		}
-	}
-	return most == 0 ? 0 : input->link ? most : total * group;
 }

@@ -78,9 +78,6 @@ uint64_t input_gathered(const struct input *input);
 // Descriptor to poll after INPUT_WAIT.
 int input_fd(const struct input *input);
 
-// Records it will have given in all (header not counted), if that is known before the end; else 0.
-uint64_t input_total(const struct input *input);
-
 // Translates \t \s \d \w \S \n and their kin of Perl, also inside brackets, and (?:…) into a POSIX extended
 // expression and checks it. Groups only group: unlike Perl's split() they add no columns. The caller frees the result.
 // Returns NULL with *ret_error (caller frees).

@@ -342,7 +342,7 @@ static void add_args(struct buf *buf, const struct attempt *attempt) {
 }
 
 static bool has_failed(const struct attempt *attempt) {
-	return attempt->end && attempt->end->result.outcome != OUTCOME_OK && attempt->end->result.outcome != OUTCOME_CANCELLED;
+	return attempt->end && outcome_is_failure(attempt->end->result.outcome);
 }
 
 static void add_slice(struct chrome *chrome, const struct attempt *attempt, unsigned tid) {

@@ -6,22 +6,6 @@
 
 #define REPLACEMENT "\xEF\xBF\xBD" // U+FFFD
 
-void figures_add_bytes(struct buf *buf, uint64_t bytes) {
-	static const char *const units[] = {"B", "kB", "MB", "GB", "TB", "PB", "EB"};
-	unsigned unit = 0;
-	uint64_t tenths = 0, whole = bytes;
-	while (whole >= 1000) {
-		tenths = whole / 100 % 10;
-		whole /= 1000;
-		++unit;
-	}
-	if (unit > 0 && whole < 100) {
-		buf_printf(buf, "%llu.%llu %s", (unsigned long long)whole, (unsigned long long)tenths, units[unit]);
-	} else {
-		buf_printf(buf, "%llu %s", (unsigned long long)whole, units[unit]);
-	}
-}
-
 void figures_add_count(struct buf *buf, uint64_t n) {
 	uint64_t thousands = 1;
 	while (n / thousands >= 1000) {

@@ -7,9 +7,6 @@
 
 #include <stdint.h>
 
-// "512 B", "3.4 MB": of 1000.
-void figures_add_bytes(struct buf *buf, uint64_t bytes);
-
 // "1,234,567"
 void figures_add_count(struct buf *buf, uint64_t n);
 

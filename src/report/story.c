@@ -371,8 +371,7 @@ static void count_end(struct story_batch *batch, const struct event_job_end *end
 }
 
 static bool is_failure(const struct event_job_end *end) {
-	enum outcome outcome = end->result.outcome;
-	return outcome != OUTCOME_OK && outcome != OUTCOME_CANCELLED && outcome != OUTCOME_SKIPPED;
+	return outcome_is_failure(end->result.outcome);
 }
 
 // From when to when something of it ran: by the clock of the attempt, which is told of a little later.

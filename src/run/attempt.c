@@ -253,8 +253,11 @@ void job_open_spool(struct desk *desk, struct job *job, unsigned slot) {
 // nobody whose output it could mix with or hold up.
 static void let_through(struct run *run, const struct job *job) {
 	const struct recipe *recipe = job->recipe;
-	if (!job->spool || run->options->color_failed || telling_log_is_on_stdout(run) || !atomic_load_relaxed(&run->all_read) || recipe->attempts > 1 || recipe->nthen > 0) {
+	if (!job->spool || !atomic_load_relaxed(&run->all_read) || recipe->attempts > 1 || recipe->nthen > 0) {
 		return;
+	}
+	if (run->options->color_failed || telling_log_is_on_stdout(run)) {
+		return; // its end decides what becomes of all of it
 	}
 	if (run->options->sem.is_on && !run->options->sem.foreground) {
 		return; // others like it write to the same place
@@ -502,8 +505,8 @@ static void explain_quotes(struct run *run, const struct template *template, con
 		return;
 	}
 	if (!atomic_exchange_explicit(&run->quotes_explained, true, memory_order_relaxed)) {
-		diag_note("an item stands inside quotes of the command, so it is spelled for these; GNU parallel would add quotes of its own, "
-		          "see fairpar-parallel(7)");
+		diag_note("an item stands inside quotes of the command, so it is spelled for these; GNU parallel would add quotes of "
+		          "its own, see fairpar-parallel(7)");
 	}
 }
 

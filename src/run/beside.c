@@ -56,7 +56,7 @@ static enum work_status run_on_failure(struct worker *worker, struct queue *queu
 	struct result result;
 	attempt_run(desk, job, &attempt, &result);
 	finish(desk, job, &result);
-	if (result.outcome != OUTCOME_OK && result.outcome != OUTCOME_CANCELLED) {
+	if (outcome_is_failure(result.outcome)) {
 		char how[80];
 		diag_warn("job %s: its on-failure command failed too: %s", desk_label(desk, job),
 		          result_describe(&result, how, sizeof(how)));

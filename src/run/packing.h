@@ -28,7 +28,8 @@ struct packing_state {
 	struct keyed_pack *buckets[PACKING_OPEN];
 };
 
-// Sets the limits by the options, for the recipe of the command line; with --pack=auto they are also run->packs. Returns 0, or -1 after a message.
+// Sets the limits by the options, for the recipe of the command line; with --pack=auto they are also run->packs. Returns 0,
+// or -1 after a message.
 int packing_init(struct packing_state *packing, struct run *run);
 
 // The pack of that batch, made if there is none; then there is one more, and the caller sees that there are not too many.

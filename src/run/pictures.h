@@ -12,7 +12,8 @@ bool pictures_wanted(const struct options *options);
 int pictures_check(const struct options *options) FP_NODISCARD;
 
 // Reads the log, twice, and writes them. `fd` is a file, read from its start; `name` is for messages, of which those about
-// the log itself are left out if `said`. Returns 0, or -1 after messages: a picture that cannot be written leaves what was in its place, and the others are made.
+// the log itself are left out if `said`. Returns 0, or -1 after messages: a picture that cannot be written leaves what was
+// in its place, and the others are made.
 int pictures_draw(const struct options *options, int fd, const char *name, bool said) FP_NODISCARD;
 
 // A copy of what comes from a descriptor that is no file, in a file without a name in `dir`. Returns its descriptor, or -1

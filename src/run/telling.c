@@ -472,10 +472,6 @@ static void cut_tail(struct buf *tail) {
 	tail->data[tail->len] = '\0';
 }
 
-static bool is_failure(enum outcome outcome) {
-	return outcome != OUTCOME_OK && outcome != OUTCOME_CANCELLED && outcome != OUTCOME_SKIPPED;
-}
-
 static bool is_counted(const struct job *job) {
 	return job->role == ROLE_JOB || job->role == ROLE_LISTING;
 }
@@ -513,7 +509,7 @@ static uint64_t bytes_of(const struct desk *desk, const struct job *job, int str
 void telling_look(struct desk *desk, const struct job *job, const struct result *result, enum event_next next) {
 	desk->told.out_bytes = bytes_of(desk, job, 0);
 	desk->told.err_bytes = bytes_of(desk, job, 1);
-	if (next == NEXT_NOTHING && is_failure(result->outcome)) {
+	if (next == NEXT_NOTHING && outcome_is_failure(result->outcome)) {
 		take_tail(desk, job);
 	}
 }
@@ -540,7 +536,7 @@ static uint64_t slot_time_of(const struct event_job_end *end) {
 void telling_job_end(struct desk *desk, const struct job *job, const struct result *result, enum event_next next) {
 	struct telling *telling = desk->run->telling;
 	struct told *told = &desk->told;
-	bool failed = is_failure(result->outcome);
+	bool failed = outcome_is_failure(result->outcome);
 	if (result->outcome == OUTCOME_SPAWN_ERROR && !told->started && job->told == NEXT_NOTHING) {
 		telling_job_start(desk, job, 0, now_ns());
 	}

@@ -72,7 +72,7 @@ static void count_along(struct run *run, const struct job *job, enum outcome out
 // Counts the end of the job. Returns true if it makes the run stop.
 static bool count(struct desk *desk, const struct job *job, const struct result *result, bool current) {
 	struct run *run = desk->run;
-	bool failed = result->outcome != OUTCOME_OK && result->outcome != OUTCOME_CANCELLED;
+	bool failed = outcome_is_failure(result->outcome);
 	char how[120];
 	bool stop = false;
 	result_describe(result, how, sizeof(how));
@@ -222,7 +222,7 @@ static void job_release(struct job *job) {
 
 static enum work_status job_end(struct desk *desk, struct job *job, unsigned slot, const struct result *result) {
 	struct run *run = desk->run;
-	bool failed = result->outcome != OUTCOME_OK && result->outcome != OUTCOME_CANCELLED;
+	bool failed = outcome_is_failure(result->outcome);
 	uint64_t received = count_output(job);
 	if (run->telling) {
 		telling_look(desk, job, result, NEXT_NOTHING);

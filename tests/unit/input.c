@@ -104,7 +104,7 @@ static struct source_config source_of(const struct given *given) {
 	return source;
 }
 
-static char *run(struct input_config config, const struct given *given, size_t n, uint64_t *ret_total) {
+static char *run(struct input_config config, const struct given *given, size_t n) {
 	struct source_config sources[4];
 	for (size_t i = 0; i < n; ++i) {
 		sources[i] = source_of(&given[i]);
@@ -119,9 +119,6 @@ static char *run(struct input_config config, const struct given *given, size_t n
 	}
 	struct input *input = input_open(&config, &error);
 	check(input);
-	if (ret_total) {
-		*ret_total = input_total(input);
-	}
 	char *out = read_all(input);
 	input_close(input);
 	free(colsep);
@@ -136,7 +133,7 @@ static char *run(struct input_config config, const struct given *given, size_t n
 
 #define check_run(config, expected, ...) do { \
 		const struct given given_[] = {__VA_ARGS__}; \
-		char *out_ = run((struct input_config)config, given_, sizeof(given_) / sizeof(given_[0]), NULL); \
+		char *out_ = run((struct input_config)config, given_, sizeof(given_) / sizeof(given_[0])); \
 		check_string(out_, expected); \
 		free(out_); \
 	} while (0)
@@ -225,11 +222,11 @@ static void test_colsep(void) {
 	};
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); ++i) {
 		struct given given = {.text = cases[i].line};
-		char *out = run((struct input_config){.colsep = cases[i].perl}, &given, 1, NULL);
+		char *out = run((struct input_config){.colsep = cases[i].perl}, &given, 1);
 		check_string(out, cases[i].expected);
 		free(out);
 		given = (struct given){.args = {cases[i].line}};
-		out = run((struct input_config){.colsep = cases[i].perl}, &given, 1, NULL);
+		out = run((struct input_config){.colsep = cases[i].perl}, &given, 1);
 		check_string(out, cases[i].expected);
 		free(out);
 	}
@@ -254,20 +251,6 @@ static void test_header(void) {
 	check_run(WITH(.header = true), "names: \n", FILE_OF(""));
 	check_run(WITH(.header = true, .colsep = ","), "names: <x><y><z>\n<1><2><7>\n<1><2><8>\n", FILE_OF("x,y\n1,2\n"),
 	          ARGS("z", "7", "8"));
-}
-
-static void test_total(void) {
-	uint64_t total;
-	struct given given[] = {ARGS("a", "b", "c"), LINKED("1", "2"), ARGS("x", "y")};
-	free(run((struct input_config){.delimiter = '\n'}, given, 3, &total));
-	check_equal(total, 4);
-	free(run((struct input_config){.link = true}, given, 3, &total));
-	check_equal(total, 3);
-	free(run((struct input_config){.header = true}, given, 3, &total));
-	check_equal(total, 1);
-	struct given file = FILE_OF("a\n");
-	free(run((struct input_config){.header = false}, &file, 1, &total));
-	check_equal(total, 0);
 }
 
 static void test_nul(void) {
@@ -326,7 +309,7 @@ static void test_chunks(void) {
 		struct given given = {.text = text, .size = size};
 		struct input_config config = {.delimiter = '\n', .colsep = round % 2 ? "," : NULL, .header = round % 5 == 0,
 		                              .trim = round % 7 == 0 ? TRIM_BOTH : TRIM_NONE};
-		char *expected = run(config, &given, 1, NULL);
+		char *expected = run(config, &given, 1);
 
 		int ends[2];
 		check(pipe(ends) == 0 && dup2(ends[0], 0) == 0 && close(ends[0]) == 0);
@@ -444,7 +427,7 @@ static void test_keeps_what_was_read(void) {
 #ifdef FAIRPAR_FAULTS
 	struct given given = FILE_OF("a\nb\nrest");
 	check(setenv("FAIRPAR_FAULT", "input:2:EIO", 1) == 0);
-	char *out = run((struct input_config){.nsources = 1}, &given, 1, NULL);
+	char *out = run((struct input_config){.nsources = 1}, &given, 1);
 	check(strncmp(out, "<a>\n<b>\nerror: cannot read '/tmp/", 33) == 0);
 	check(strstr(out, "': Input/output error\n") && !strstr(out, "rest"));
 	free(out);
@@ -462,7 +445,6 @@ int main(int argc, char *argv[]) {
 		TEST("lines are split into columns and trimmed", test_columns),
 		TEST("column separators of Perl are understood or refused", test_colsep),
 		TEST("the first record of each source holds names", test_header),
-		TEST("the total is known where it can be", test_total),
 		TEST("a NUL in a line makes a bad record of it", test_nul),
 		TEST("a line above the limit is a bad record, and the rest is read", test_long_line),
 		TEST("records do not depend on how the input arrives", test_chunks),

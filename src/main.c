@@ -18,6 +18,7 @@
 //     feed_open.c  feeds_open()       the inputs of the command line, their headers, and templates that need them
 //     feed.c       feeds_fill()       inputs, just ahead of need, into the queues of their batches (feed_route.c)
 //     stages.c     stages_advance()   a manifest's batches: which wait, which run, which are skipped
+//     item.c       item_write()       an item as bytes, between its queueing (parcel.c) and its job
 //     work.c       work_item          the life of a job on a worker: run, retry (later.c), then, count
 //     attempt.c    attempt_run()      one attempt: command, environment, child, output (emission.c: lines into items)
 //     beside.c     beside_finally()   what runs beside the items: on-failure, finally, listings

@@ -32,8 +32,7 @@ static uint64_t choose_most(const struct batch *batch, const struct pack_view *v
 bool autopack_take(struct worker *worker, struct queue *queue, const struct pack_view *view, const void *data, size_t size) {
 	const struct batch *batch = queue_user(queue);
 	struct along *along = &desk_of(batch->run, worker)->along;
-	struct item item;
-	uint32_t measured;
+	struct item_view one;
 	if (view->taken == 0) {
 		along->n = 1;
 		along->most = choose_most(batch, view);
@@ -45,19 +44,17 @@ bool autopack_take(struct worker *worker, struct queue *queue, const struct pack
 	if (view->taken >= along->most || along->most == 1) {
 		return false;
 	}
-	memcpy(&item, data, sizeof(item));
-	memcpy(&measured, (const char *)data + size - sizeof(measured), sizeof(measured));
-	size_t head = sizeof(item) + (item.stamped ? sizeof(struct stamp) : 0);
-	uint32_t nargs = along->record.nargs + item.nargs;
-	if (view->taken > 0 && !packs_fit(batch->run->packs, nargs, along->size + measured)) {
+	item_read(&one, data, size);
+	uint32_t nargs = along->record.nargs + one.record.nargs;
+	if (view->taken > 0 && !packs_fit(batch->run->packs, nargs, along->size + one.measured)) {
 		return false;
 	}
-	buf_add(&along->args, (const char *)data + head, size - head - sizeof(measured));
+	buf_add(&along->args, one.record.args, one.record.size);
 	along->record.nargs = nargs;
-	along->size += measured;
+	along->size += one.measured;
 	along->n = view->taken + 1;
 	if (view->taken > 0 && batch->lane) {
-		buf_add(&along->orders, &item.order, sizeof(item.order));
+		buf_add(&along->orders, &one.item.order, sizeof(one.item.order));
 	}
 	return true;
 }

@@ -31,15 +31,17 @@ static bool is_done(struct batch *batch, const struct record *record, const stru
 
 void parcel_add(struct parcel *parcel, const struct record *record, unsigned recipe, const char *bad) {
 	struct batch *batch = parcel->batch;
+	bool packs = batch->run->packs && !bad;
 	struct item item = {
 		// relaxed: numbers only have to differ, and what they count is handed over by the pool
 		.seq = ledger_seq(batch->run, atomic_add_relaxed(&batch->run->seq, 1) + 1),
 		.number = atomic_add_relaxed(queue_keep(parcel->queue), 1) + 1,
 		.order = atomic_add_relaxed(&batch->order, 1) + 1,
 		.nargs = record->nargs,
-		.recipe = recipe & (INT32_MAX >> 1),
+		.recipe = recipe & (INT32_MAX >> 2),
 		.bad = bad != NULL,
 		.stamped = batch->news != NULL,
+		.measured = packs,
 	};
 	if (batch->run->shelf) {
 		shelf_head(batch->run, record);
@@ -47,27 +49,14 @@ void parcel_add(struct parcel *parcel, const struct record *record, unsigned rec
 	if (!bad && is_done(batch, record, &item)) {
 		return;
 	}
-	struct buf *bytes = &parcel->bytes;
-	while (bytes->len % 8 != 0) {
-		buf_addc(bytes, '\0');
+	struct item_view view = {.item = item, .record = *record, .reason = bad, .measured = parcel->measured};
+	if (item.stamped) {
+		view.stamp = (struct stamp){.queued = now_ns(), .from = parcel->from};
 	}
-	size_t at = bytes->len;
-	buf_add(bytes, &item, sizeof(item));
-	if (batch->news) {
-		struct stamp stamp = {.queued = now_ns(), .from = parcel->from};
-		buf_add(bytes, &stamp, sizeof(stamp));
-	}
-	buf_add(bytes, record->args, record->size);
-	if (bad) {
-		buf_add(bytes, bad, strlen(bad) + 1);
-	}
-	bool packs = batch->run->packs && !bad;
-	if (packs) {
-		buf_add(bytes, &parcel->measured, sizeof(parcel->measured));
-	}
+	size_t at = item_write(&parcel->bytes, &view);
 	parcel->items[parcel->n].at = at;
 	parcel->items[parcel->n].flags = packs ? WORK_PACKS : 0;
-	parcel->items[parcel->n].size = bytes->len - at;
+	parcel->items[parcel->n].size = parcel->bytes.len - at;
 	parcel->items[parcel->n].number = item.number;
 	parcel->items[parcel->n].width = recipe == 0 ? batch->width : batch->recipes[recipe]->width;
 	++parcel->n;
@@ -97,9 +86,9 @@ static void count_total(struct run *run, uint64_t n) {
 static void drop_all(struct parcel *parcel) {
 	struct batch *batch = parcel->batch;
 	for (size_t i = 0; batch->lane && i < parcel->n; ++i) {
-		struct item item;
-		memcpy(&item, parcel->bytes.data + parcel->items[i].at, sizeof(item));
-		emit_skip(batch->run->emit, batch->lane, item.order);
+		struct item_view view;
+		item_read(&view, parcel->bytes.data + parcel->items[i].at, parcel->items[i].size);
+		emit_skip(batch->run->emit, batch->lane, view.item.order);
 	}
 	parcel_count_lost(batch, parcel->n);
 }

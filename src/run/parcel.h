@@ -3,6 +3,7 @@
 #ifndef FAIRPAR_RUN_PARCEL_H
 #define FAIRPAR_RUN_PARCEL_H
 
+#include "run/item.h"
 #include "run/run.h"
 
 enum {
@@ -10,38 +11,20 @@ enum {
 	PARCEL_BYTES = 64 * 1024,   // … and bytes
 };
 
-// The payload of a queued item, followed, if it is stamped, by the stamp, then by the record's arguments, and with `bad` by
-// the reason as a string, else with run->packs by parcel.measured.
-struct item {
-	uint64_t seq;         // {#}, over the run
-	uint64_t number;      // within its batch: FAIRPAR_JOB is BATCH#number
-	uint64_t order;       // of its output within its batch, from 1; 0: it has no place in the order
-	uint32_t nargs;
-	uint32_t recipe : 30; // of its batch
-	uint32_t bad : 1;     // cannot be run: fails with the reason
-	uint32_t stamped : 1;
-};
-
-// What only listeners want to know of an item.
-struct stamp {
-	uint64_t queued;      // when, now_ns() time
-	uint64_t from;        // seq of the job that emitted it, or 0
-};
-
 struct parcel {
 	struct queue *queue;
 	struct batch *batch;
 	uint64_t hash;            // of the batch's name; for who looks it up
 	uint64_t from;            // seq of the job that emits these, or 0
-	struct buf bytes;         // payloads, each at a multiple of 8
+	struct buf bytes;         // of items
 	struct { size_t at, size; uint64_t number; unsigned width, flags; } items[PARCEL_ITEMS];
 	uint32_t measured;        // with run->packs: what packs_measure() says of the record that is added next
 	size_t n;
 	size_t counted;           // of them, in the tally's total: an item is known before it can have ended
 };
 
-// Gives the record the next numbers of the run and of its batch and adds it, unless --resume says that it is done. `bad`: why it cannot be an item, or NULL.
-// The parcel must not be full.
+// Gives the record the next numbers of the run and of its batch and adds it, unless --resume says that it is done. `bad`:
+// why it cannot be an item, or NULL. The parcel must not be full.
 void parcel_add(struct parcel *parcel, const struct record *record, unsigned recipe, const char *bad);
 
 static inline bool parcel_is_full(const struct parcel *parcel) {

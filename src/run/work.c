@@ -459,34 +459,22 @@ static void drop_again(struct queue *queue FP_UNUSED, void *data, size_t size FP
 
 // ---- the queued item ----
 
-static void job_decode(struct job *ret_job, struct batch *batch, const void *data, size_t size) {
-	*ret_job = (struct job){.batch = batch, .attempt = 1};
-	memcpy(&ret_job->item, data, sizeof(ret_job->item));
-	ret_job->recipe = batch->recipes[ret_job->item.recipe];
-	const char *args = (const char *)data + sizeof(ret_job->item);
-	if (ret_job->item.stamped) {
-		struct stamp stamp;
-		memcpy(&stamp, args, sizeof(stamp));
-		ret_job->queued = stamp.queued;
-		ret_job->from = stamp.from;
-		args += sizeof(stamp);
-	}
-	size_t args_size = size - (size_t)(args - (const char *)data);
-	if (ret_job->item.bad) {
-		const char *end = args;
-		for (uint32_t i = 0; i < ret_job->item.nargs; ++i) {
-			end += strlen(end) + 1;
-		}
-		ret_job->reason = end;
-		args_size = (size_t)(end - args);
-	}
-	ret_job->record = (struct record){.args = args, .size = args_size, .nargs = ret_job->item.nargs};
+static void job_read(struct job *ret_job, struct batch *batch, const void *data, size_t size) {
+	struct item_view view;
+	item_read(&view, data, size);
+	*ret_job = (struct job){
+		.batch = batch,
+		.recipe = batch->recipes[view.item.recipe],
+		.item = view.item,
+		.record = view.record,
+		.reason = view.reason,
+		.attempt = 1,
+		.queued = view.stamp.queued,
+		.from = view.stamp.from,
+	};
 	if (batch->run->blocks) {
 		ret_job->block = block_of(&ret_job->record);
-		ret_job->record.size = strlen(args) + 1; // without where the block is
-	}
-	if (batch->run->packs && !ret_job->item.bad) {
-		ret_job->record.size -= sizeof(uint32_t); // without what packs_measure() said
+		ret_job->record.size = strlen(ret_job->record.args) + 1; // without where the block is
 	}
 }
 
@@ -494,7 +482,7 @@ static enum work_status run_item(struct worker *worker, struct queue *queue, voi
 	struct run *run = run_of(queue);
 	unsigned slot = worker_slot(worker);
 	struct job job;
-	job_decode(&job, queue_user(queue), data, size);
+	job_read(&job, queue_user(queue), data, size);
 	bool current = false;
 	if (job.batch->autopack && !job.item.bad) {
 		autopack_adopt(desk_of(run, worker), &job);
@@ -510,7 +498,7 @@ static enum work_status run_item(struct worker *worker, struct queue *queue, voi
 static void drop_item(struct queue *queue, void *data, size_t size) {
 	struct batch *batch = queue_user(queue);
 	struct job job;
-	job_decode(&job, batch, data, size);
+	job_read(&job, batch, data, size);
 	skip_output(batch, &job.item);
 	parcel_count_lost(batch, 1);
 	job_release(&job);

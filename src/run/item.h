@@ -1,0 +1,44 @@
+// A queued item as bytes: what is written where it is queued, and read where it runs.
+
+#ifndef FAIRPAR_RUN_ITEM_H
+#define FAIRPAR_RUN_ITEM_H
+
+#include "base/buf.h"
+#include "plan/input.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+// The head of the bytes.
+struct item {
+	uint64_t seq;         // {#}, over the run
+	uint64_t number;      // within its batch: FAIRPAR_JOB is BATCH#number
+	uint64_t order;       // of its output within its batch, from 1; 0: it has no place in the order
+	uint32_t nargs;
+	uint32_t recipe : 29; // of its batch
+	uint32_t bad : 1;     // cannot be run: fails with the reason
+	uint32_t stamped : 1;
+	uint32_t measured : 1;
+};
+
+// What only listeners want to know of an item.
+struct stamp {
+	uint64_t queued;      // when, now_ns() time
+	uint64_t from;        // seq of the job that emitted it, or 0
+};
+
+// All that an item is; borrowed from the bytes when it was read.
+struct item_view {
+	struct item item;
+	struct stamp stamp;   // zero unless item.stamped
+	struct record record; // its arguments; of --pipe with the place of the block behind them
+	const char *reason;   // why it cannot be run, with item.bad; else NULL
+	uint32_t measured;    // what packs_measure() said of the record, with item.measured; else 0
+};
+
+// Appends the item's bytes, at the next multiple of 8. Returns where they begin.
+size_t item_write(struct buf *bytes, const struct item_view *view);
+
+void item_read(struct item_view *ret_view, const void *data, size_t size);
+
+#endif

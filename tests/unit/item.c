@@ -1,0 +1,72 @@
+// Tests of a queued item as bytes: what was written is read, whatever parts it has.
+
+#include "run/item.h"
+
+#include "test.h"
+
+#include <string.h>
+
+static const struct record two = {.args = "one\0two", .size = 8, .nargs = 2};
+
+static struct item_view written(struct buf *bytes, const struct item_view *view) {
+	struct item_view got;
+	size_t at = item_write(bytes, view);
+	check_equal(at % 8, 0);
+	item_read(&got, bytes->data + at, bytes->len - at);
+	check_equal(got.item.seq, view->item.seq);
+	check_equal(got.item.recipe, view->item.recipe);
+	check_equal(got.record.nargs, view->record.nargs);
+	check_equal(got.record.size, view->record.size);
+	check(memcmp(got.record.args, view->record.args, view->record.size) == 0);
+	return got;
+}
+
+static void test_bare(void) {
+	struct buf bytes = BUF_INIT;
+	struct item_view view = {.item = {.seq = 7, .number = 3, .nargs = 2, .recipe = (1 << 29) - 1}, .record = two};
+	struct item_view got = written(&bytes, &view);
+	check(!got.reason);
+	check_equal(got.stamp.queued, 0);
+	check_equal(got.measured, 0);
+	buf_fini(&bytes);
+}
+
+static void test_parts(void) {
+	struct buf bytes = BUF_INIT;
+	struct item_view view = {
+		.item = {.seq = UINT64_MAX, .nargs = 2, .stamped = 1, .measured = 1},
+		.stamp = {.queued = 5, .from = 6}, .record = two, .measured = 12345,
+	};
+	for (int i = 0; i < 3; ++i) { // one behind another, at odd ends
+		struct item_view got = written(&bytes, &view);
+		check_equal(got.stamp.queued, 5);
+		check_equal(got.stamp.from, 6);
+		check_equal(got.measured, 12345);
+	}
+	buf_fini(&bytes);
+}
+
+static void test_bad(void) {
+	struct buf bytes = BUF_INIT;
+	struct item_view view = {.item = {.nargs = 2, .bad = 1, .stamped = 1}, .record = two, .reason = "too long"};
+	check_string(written(&bytes, &view).reason, "too long");
+	buf_fini(&bytes);
+}
+
+// --pipe puts where the block is behind the arguments, as part of the record.
+static void test_behind(void) {
+	struct buf bytes = BUF_INIT;
+	struct item_view view = {.item = {.nargs = 1}, .record = {.args = "x\0\1\2\3", .size = 5, .nargs = 1}};
+	check_equal(written(&bytes, &view).record.size, 5);
+	buf_fini(&bytes);
+}
+
+int main(int argc, char *argv[]) {
+	static const struct test tests[] = {
+		TEST("an item is its head and its arguments", test_bare),
+		TEST("a stamp and a measure are read as they were written", test_parts),
+		TEST("an item that cannot be run has its reason", test_bad),
+		TEST("what is behind the arguments belongs to the record", test_behind),
+	};
+	return test_main(tests, sizeof(tests) / sizeof(tests[0]), argc, argv);
+}

@@ -20,7 +20,8 @@
 //     stages.c     stages_advance()   a manifest's batches: which wait, which run, which are skipped
 //     item.c       item_write()       an item as bytes, between its queueing (parcel.c) and its job
 //     work.c       work_item          the life of a job on a worker: run, retry (later.c), then, count
-//     attempt.c    attempt_run()      one attempt: command, environment, child, output (emission.c: lines into items)
+//     attempt.c    attempt_run()      one attempt: command, environment (vars.c), child
+//     outlet.c     outlet_open()      where a job's output goes: spool, files, or items (emission.c)
 //     beside.c     beside_finally()   what runs beside the items: on-failure, finally, listings
 //     admission.c  admission_enter()  when a job may start: --load, --memfree, --delay auto (terminal.c: --tty, -p)
 //     blockfeed.c  blockfeed_open()   --pipe: data cut into blocks, one for each job (dealer.c, tee.c: jobs that run)

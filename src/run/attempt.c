@@ -1,4 +1,4 @@
-// One attempt at one step of a job: its command, its environment, its child, its output.
+// One attempt at one step of a job: its command, its directory, its child; and the desk that a worker has for it.
 
 #include "run/attempt.h"
 
@@ -9,12 +9,12 @@
 #include "plan/shell.h"
 #include "run/admission.h"
 #include "run/lineup.h"
+#include "run/outlet.h"
 #include "run/shelf.h"
 #include "run/tee.h"
 #include "run/telling.h"
-#include "run/telling_log.h"
 #include "run/terminal.h"
-#include "run/watch.h"
+#include "run/vars.h"
 
 #include <errno.h>
 #include <sys/stat.h>
@@ -73,7 +73,7 @@ const char *desk_label(struct desk *desk, const struct job *job) {
 	return buf_str(&desk->label);
 }
 
-static struct expansion expansion_of(const struct job *job, unsigned slot) {
+struct expansion job_expansion(const struct job *job, unsigned slot) {
 	const struct run *run = job->batch->run;
 	return (struct expansion){
 		.record = &job->record,
@@ -82,191 +82,6 @@ static struct expansion expansion_of(const struct job *job, unsigned slot) {
 		.slots = run->slots,
 		.total = run->total,
 	};
-}
-
-// ---- the environment ----
-
-enum { TAP_BYTES = 64 * 1024 };
-
-enum { NVARS = 12 }; // set for each job, see build_env()
-
-static void add_number(struct buf *buf, const char *name, uint64_t value) {
-	char digits[20];
-	size_t n = sizeof(digits);
-	do {
-		digits[--n] = (char)('0' + value % 10);
-		value /= 10;
-	} while (value > 0);
-	buf_adds(buf, name);
-	buf_add(buf, digits + n, sizeof(digits) - n);
-	buf_addc(buf, '\0');
-}
-
-static void add_text(struct buf *buf, const char *name, const char *value) {
-	buf_adds(buf, name);
-	buf_adds(buf, value);
-	buf_addc(buf, '\0');
-}
-
-// What DESIGN §8 and peers' scripts expect for each job, and the recipe's variables that differ from job to job.
-static void build_vars(struct buf *vars, const struct job *job, const struct attempt *attempt) {
-	const struct options *options = job->batch->run->options;
-	buf_reset(vars);
-	add_text(vars, "FAIRPAR_BATCH=", job->batch->name);
-	buf_adds(vars, "FAIRPAR_JOB=");
-	buf_adds(vars, job->batch->name);
-	add_number(vars, "#", job->item.number);
-	add_number(vars, "FAIRPAR_SEQ=", job->item.seq);
-	add_number(vars, "FAIRPAR_SLOT=", attempt->slot);
-	add_number(vars, "FAIRPAR_ATTEMPT=", job->attempt);
-	if (job->batch->run->telling) {
-		add_text(vars, "FAIRPAR_RUN=", telling_run(job->batch->run));
-	}
-	add_number(vars, "PARALLEL_SEQ=", job->item.seq);
-	add_number(vars, "PARALLEL_JOBSLOT=", attempt->slot);
-	add_number(vars, "PARALLEL_PID=", (uint64_t)getpid());
-	if (options->slot_var) {
-		buf_adds(vars, options->slot_var);
-		add_number(vars, "=", attempt->slot - 1);
-	}
-	if (attempt->ended) {
-		add_number(vars, "FAIRPAR_EXIT=", (uint64_t)result_code(attempt->ended));
-		add_text(vars, "FAIRPAR_OUTCOME=", outcome_name(attempt->ended->outcome));
-	}
-	struct expansion x = expansion_of(job, attempt->slot);
-	for (size_t i = 0; i < job->recipe->nvars; ++i) {
-		buf_printf(vars, "%s=", job->recipe->vars[i].name);
-		template_expand(job->recipe->vars[i].value, &x, vars);
-		buf_addc(vars, '\0');
-	}
-}
-
-static void build_env(struct desk *desk, const struct job *job, const struct attempt *attempt) {
-	const struct recipe *recipe = job->recipe;
-	struct buf *vars = &desk->vars;
-	build_vars(vars, job, attempt);
-	grow_array(&desk->env, &desk->env_cap, recipe->nenv + recipe->nvars + NVARS + 1, sizeof(*desk->env));
-	memcpy(desk->env, recipe->env, recipe->nenv * sizeof(*desk->env));
-	char **env = desk->env + recipe->nenv;
-	for (const char *at = vars->data; at < vars->data + vars->len; at += strlen(at) + 1) {
-		*env++ = (char *)at;
-	}
-	*env = NULL;
-}
-
-// ---- output ----
-
-struct drained {
-	struct run *run;
-	struct desk *desk;
-	const struct job *job;
-	bool told;                   // somebody wants to see it
-	struct spool *spool;
-	struct results *results;
-	struct emission *emission;
-};
-
-// Reads for those who want to see it, and passes it on.
-static ssize_t drain_told(const struct drained *drained, enum child_stream stream, int fd) {
-	struct desk *desk = drained->desk;
-	if (!desk->tap) {
-		desk->tap = xmalloc(TAP_BYTES);
-	}
-	ssize_t n = read(fd, desk->tap, TAP_BYTES);
-	if (n <= 0) {
-		return n;
-	}
-	telling_output(desk, drained->job, (int)stream, desk->tap, (size_t)n);
-	if (stream == STREAM_OUT && drained->emission) {
-		emission_take(drained->emission, desk->tap, (size_t)n);
-	} else if (drained->results && results_takes(drained->results, (int)stream)) {
-		results_add(drained->results, (int)stream, desk->tap, (size_t)n);
-	} else {
-		spool_add(drained->spool, (int)stream, desk->tap, (size_t)n);
-	}
-	return n;
-}
-
-static ssize_t drain_readable(void *arg, enum child_stream stream, int fd) {
-	struct drained *drained = arg;
-	ssize_t n;
-	if (drained->told) {
-		n = drain_told(drained, stream, fd);
-	} else if (stream == STREAM_OUT && drained->emission) {
-		n = emission_readable(drained->emission, fd);
-	} else if (drained->results && results_takes(drained->results, (int)stream)) {
-		n = results_readable(drained->results, (int)stream, fd);
-	} else {
-		n = spool_readable(drained->spool, (int)stream, fd);
-	}
-	if (drained->run->watch && n > 0) {
-		watch_output(drained->run);
-	}
-	if (n < 0 && errno != EAGAIN && errno != EINTR) {
-		int error = errno;
-		diag_error("cannot read the output of a job: %s", strerror(error));
-		atomic_store_relaxed(&drained->run->trouble, true);
-		errno = error;
-	}
-	return n;
-}
-
-// With --latest-line as it is shown: behind the job's tag.
-static size_t drain_last_line(void *arg, char *text, size_t size) {
-	const struct drained *drained = arg;
-	bool tagged = drained->run->options->show.latest_line;
-	return drained->spool ? spool_last_line(drained->spool, tagged, text, size) : 0;
-}
-
-void job_open_spool(struct desk *desk, struct job *job, unsigned slot) {
-	struct run *run = desk->run;
-	enum output_kind output = run->options->dry_run ? OUTPUT_GROUP : job->recipe->output;
-	if (output == OUTPUT_UNGROUP && job->batch->emits) {
-		output = OUTPUT_LINE_BUFFER; // where stdout is read, stderr is too
-	}
-	bool in_table = shelf_is_table(run);
-	if (!run->emit || job->spool || output == OUTPUT_UNGROUP || (in_table && job->item.order == 0)) {
-		return;
-	}
-	struct buf tag = BUF_INIT;
-	if (job->recipe->tag && !in_table) {
-		struct expansion x = expansion_of(job, slot);
-		struct buf raw = BUF_INIT;
-		template_expand(job->recipe->tag, &x, &raw);
-		if (isatty(STDOUT_FILENO)) {
-			buf_add_escaped(&tag, buf_str(&raw), raw.len, SIZE_MAX);
-		} else {
-			buf_add(&tag, buf_str(&raw), raw.len);
-		}
-		buf_addc(&tag, '\t');
-		buf_fini(&raw);
-	}
-	// what is no item (order 0) has no place in the order
-	struct emit_lane *lane = job->item.order ? job->batch->lane : NULL;
-	enum emit_mode mode = output == OUTPUT_LINE_BUFFER ? EMIT_LINE_BUFFER : EMIT_GROUP;
-	mode = run->options->show.latest_line && !run->options->dry_run ? EMIT_LATEST : mode;
-	job->spool = spool_open(run->emit, lane, job->item.order, mode, tag.data, tag.len);
-	buf_fini(&tag);
-}
-
-// Lets the output of a job that is the last one and alone go straight through, if nothing can take it back: there is
-// nobody whose output it could mix with or hold up.
-static void let_through(struct run *run, const struct job *job) {
-	const struct recipe *recipe = job->recipe;
-	if (!job->spool || !atomic_load_relaxed(&run->all_read) || recipe->attempts > 1 || recipe->nthen > 0) {
-		return;
-	}
-	if (run->options->color_failed || telling_log_is_on_stdout(run)) {
-		return; // its end decides what becomes of all of it
-	}
-	if (run->options->sem.is_on && !run->options->sem.foreground) {
-		return; // others like it write to the same place
-	}
-	struct pool_stat stat;
-	pool_stat(run->pool, &stat);
-	if (stat.queued == 0 && stat.running + stat.running_long == 1) {
-		spool_set_live(job->spool);
-	}
 }
 
 static void print_command(struct desk *desk) {
@@ -281,22 +96,6 @@ static void print_command(struct desk *desk) {
 		atomic_store_relaxed(&desk->run->trouble, true);
 	}
 	buf_fini(&line);
-}
-
-// As part of the job's output, before the rest of it.
-static void show_command(struct desk *desk, const struct job *job) {
-	buf_addc(&desk->text, '\n');
-	if (job->results && results_takes(job->results, 0)) {
-		results_add(job->results, 0, desk->text.data, desk->text.len);
-	} else if (job->spool) {
-		spool_add(job->spool, 0, desk->text.data, desk->text.len);
-	} else if (screen_write(STDOUT_FILENO, desk->text.data, desk->text.len) != 0) {
-		if (errno != EPIPE) {
-			diag_error("cannot write to standard output: %s", strerror(errno));
-		}
-		atomic_store_relaxed(&desk->run->trouble, true);
-	}
-	desk->text.data[--desk->text.len] = '\0';
 }
 
 // ---- the attempt ----
@@ -344,7 +143,7 @@ static int enter_workdir(struct desk *desk, const struct job *job, unsigned slot
 	if (!recipe->workdir) {
 		return 0;
 	}
-	struct expansion x = expansion_of(job, slot);
+	struct expansion x = job_expansion(job, slot);
 	struct buf dir = BUF_INIT;
 	template_expand(recipe->workdir, &x, &dir);
 	int result = dir.len > 0 && access(dir.data, F_OK) != 0 ? make_dirs(dir.data) : 0;
@@ -391,11 +190,8 @@ static void run_child(struct desk *desk, const struct job *job, const struct att
                       struct result *ret_result) {
 	struct run *run = desk->run;
 	const struct recipe *recipe = job->recipe;
-	struct drained drained = {
-		.run = run, .desk = desk, .job = job, .spool = job->spool, .results = job->results, .emission = attempt->emission,
-		.told = telling_wants(run, TELL_OUTPUT),
-	};
-	struct drain drain = {.readable = drain_readable, .last_line = drain_last_line, .arg = &drained};
+	struct outlet outlet;
+	outlet_open(&outlet, desk, job, attempt->emission);
 	struct starting starting = {.desk = desk, .job = job, .attempt = attempt};
 	struct child_config config = {
 		.path = desk->command.path,
@@ -403,7 +199,7 @@ static void run_child(struct desk *desk, const struct job *job, const struct att
 		.env = desk->env,
 		.context = desk->context ? desk->context : recipe->context,
 		.stdin_fd = stdin_of(run),
-		.drain = job->spool || job->results ? &drain : NULL,
+		.drain = job->spool || job->results ? &outlet.drain : NULL,
 		.timeout = recipe->timeout,
 		.memory = recipe->memory,
 		.label = buf_str(&desk->label),
@@ -419,11 +215,8 @@ static void run_child(struct desk *desk, const struct job *job, const struct att
 		.started_arg = &starting,
 	};
 	struct block_input input;
-	if (job->block && block_connect(&input, run, job->block, &config) != 0) {
-		result_cannot_start(ret_result, 126);
-		return;
-	}
-	if (run->tee && tee_connect(run->tee, job->item.number, &config) != 0) {
+	if ((job->block && block_connect(&input, run, job->block, &config) != 0) ||
+	    (run->tee && tee_connect(run->tee, job->item.number, &config) != 0)) {
 		result_cannot_start(ret_result, 126);
 		return;
 	}
@@ -464,7 +257,7 @@ uint64_t job_sent(const struct job *job) {
 
 const char *job_product(const struct job *job, unsigned slot, struct buf *path) {
 	const struct recipe *recipe = job->recipe;
-	struct expansion x = expansion_of(job, slot);
+	struct expansion x = job_expansion(job, slot);
 	struct buf name = BUF_INIT;
 	template_expand(recipe->creates, &x, &name);
 	const char *dir = recipe->context->cwd ? recipe->context->cwd : "";
@@ -492,7 +285,7 @@ static void admit_child(struct desk *desk, const struct job *job, const struct a
 	}
 	bool asks = run->options->interactive && !attempt->ended;
 	if (!asks || terminal_confirm(run, buf_str(&desk->text))) {
-		let_through(run, job);
+		outlet_let_through(run, job);
 		run_child(desk, job, attempt, ret_result);
 	}
 	admission_leave(run, ret_result);
@@ -522,7 +315,7 @@ static void quote_text(struct desk *desk, unsigned times) {
 
 void attempt_run(struct desk *desk, struct job *job, const struct attempt *attempt, struct result *ret_result) {
 	struct run *run = desk->run;
-	struct expansion x = expansion_of(job, attempt->slot);
+	struct expansion x = job_expansion(job, attempt->slot);
 	*ret_result = (struct result){.outcome = OUTCOME_OK};
 	if (run->telling) {
 		telling_attempt(desk);
@@ -552,7 +345,7 @@ void attempt_run(struct desk *desk, struct job *job, const struct attempt *attem
 		lineup_pass(run, attempt->slot);
 	}
 	if (run->options->show_commands) {
-		show_command(desk, job);
+		outlet_show_command(desk, job);
 	}
 	if (enter_workdir(desk, job, attempt->slot) != 0) {
 		result_cannot_start(ret_result, 126);
@@ -567,11 +360,11 @@ void attempt_run(struct desk *desk, struct job *job, const struct attempt *attem
 	desk_label(desk, job);
 	buf_addc(&desk->label, ' ');
 	buf_add(&desk->label, buf_str(&desk->text), desk->text.len);
-	build_env(desk, job, attempt);
+	vars_build(desk, job, attempt);
 	if (run->admission && !attempt->cleanup) {
 		admit_child(desk, job, attempt, ret_result);
 		return;
 	}
-	let_through(run, job);
+	outlet_let_through(run, job);
 	run_child(desk, job, attempt, ret_result);
 }

@@ -86,7 +86,10 @@ void job_label(const struct job *job, struct buf *buf);
 // The same as a string: borrowed from the desk until the next label.
 const char *desk_label(struct desk *desk, const struct job *job);
 
-// Opens the job's spool, with its tag, before its first attempt.
+// What the job's templates are expanded with.
+struct expansion job_expansion(const struct job *job, unsigned slot);
+
+// Opens the job's spool, with its tag, before its first attempt (outlet.c).
 void job_open_spool(struct desk *desk, struct job *job, unsigned slot);
 
 // Fills in the result of a job that never ran.

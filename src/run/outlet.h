@@ -1,0 +1,31 @@
+// Where the output of a job goes, and who sees it.
+
+#ifndef FAIRPAR_RUN_OUTLET_H
+#define FAIRPAR_RUN_OUTLET_H
+
+#include "run/attempt.h"
+
+// The output of a running child.
+struct outlet {
+	struct run *run;
+	struct desk *desk;
+	const struct job *job;
+	bool told;                   // somebody wants to see it
+	struct spool *spool;
+	struct results *results;
+	struct emission *emission;
+	struct drain drain;          // for child_run()
+};
+
+// For an attempt of a job that has a spool or results; `emission` takes the lines of its stdout, or is NULL. The outlet
+// stays where it is until the child has ended.
+void outlet_open(struct outlet *outlet, struct desk *desk, const struct job *job, struct emission *emission);
+
+// Lets the output of a job that is the last one and alone go straight through, if nothing can take it back: there is
+// nobody whose output it could mix with or hold up.
+void outlet_let_through(struct run *run, const struct job *job);
+
+// Shows desk->text, its command, as part of the job's output, before the rest of it.
+void outlet_show_command(struct desk *desk, const struct job *job);
+
+#endif

@@ -1,0 +1,75 @@
+// The variables of a job's environment: those of its recipe, and those that differ from job to job.
+
+#include "run/vars.h"
+
+#include "base/alloc.h"
+#include "run/telling.h"
+
+#include <string.h>
+#include <unistd.h>
+
+enum { NVARS = 12 }; // set for each job, see build_vars()
+
+static void add_number(struct buf *buf, const char *name, uint64_t value) {
+	char digits[20];
+	size_t n = sizeof(digits);
+	do {
+		digits[--n] = (char)('0' + value % 10);
+		value /= 10;
+	} while (value > 0);
+	buf_adds(buf, name);
+	buf_add(buf, digits + n, sizeof(digits) - n);
+	buf_addc(buf, '\0');
+}
+
+static void add_text(struct buf *buf, const char *name, const char *value) {
+	buf_adds(buf, name);
+	buf_adds(buf, value);
+	buf_addc(buf, '\0');
+}
+
+// What DESIGN §8 and peers' scripts expect for each job, and the recipe's variables that differ from job to job.
+static void build_vars(struct buf *vars, const struct job *job, const struct attempt *attempt) {
+	const struct options *options = job->batch->run->options;
+	buf_reset(vars);
+	add_text(vars, "FAIRPAR_BATCH=", job->batch->name);
+	buf_adds(vars, "FAIRPAR_JOB=");
+	buf_adds(vars, job->batch->name);
+	add_number(vars, "#", job->item.number);
+	add_number(vars, "FAIRPAR_SEQ=", job->item.seq);
+	add_number(vars, "FAIRPAR_SLOT=", attempt->slot);
+	add_number(vars, "FAIRPAR_ATTEMPT=", job->attempt);
+	if (job->batch->run->telling) {
+		add_text(vars, "FAIRPAR_RUN=", telling_run(job->batch->run));
+	}
+	add_number(vars, "PARALLEL_SEQ=", job->item.seq);
+	add_number(vars, "PARALLEL_JOBSLOT=", attempt->slot);
+	add_number(vars, "PARALLEL_PID=", (uint64_t)getpid());
+	if (options->slot_var) {
+		buf_adds(vars, options->slot_var);
+		add_number(vars, "=", attempt->slot - 1);
+	}
+	if (attempt->ended) {
+		add_number(vars, "FAIRPAR_EXIT=", (uint64_t)result_code(attempt->ended));
+		add_text(vars, "FAIRPAR_OUTCOME=", outcome_name(attempt->ended->outcome));
+	}
+	struct expansion x = job_expansion(job, attempt->slot);
+	for (size_t i = 0; i < job->recipe->nvars; ++i) {
+		buf_printf(vars, "%s=", job->recipe->vars[i].name);
+		template_expand(job->recipe->vars[i].value, &x, vars);
+		buf_addc(vars, '\0');
+	}
+}
+
+void vars_build(struct desk *desk, const struct job *job, const struct attempt *attempt) {
+	const struct recipe *recipe = job->recipe;
+	struct buf *vars = &desk->vars;
+	build_vars(vars, job, attempt);
+	grow_array(&desk->env, &desk->env_cap, recipe->nenv + recipe->nvars + NVARS + 1, sizeof(*desk->env));
+	memcpy(desk->env, recipe->env, recipe->nenv * sizeof(*desk->env));
+	char **env = desk->env + recipe->nenv;
+	for (const char *at = vars->data; at < vars->data + vars->len; at += strlen(at) + 1) {
+		*env++ = (char *)at;
+	}
+	*env = NULL;
+}

@@ -464,6 +464,29 @@ last_is() {
 	assert_contains "$stderr" 'fairpar: batches: one done; two running; three waits'
 }
 
+@test "the end of each batch is foretold, of those that wait for others too" {
+	make_fifo f1 f2 f3 f4 f5 f6
+	cat >m.yaml <<-'EOF'
+		version: 1
+		slots: 2
+		batches:
+		  one: {args: [1, 2, 3, 4], run: 'echo $PARALLEL_PID >pid; read -r x <f{}'}
+		  two: {needs: [one], args: [5, 6], run: 'read -r x <f{}'}
+	EOF
+	columns=100 on_screen '"$FAIRPAR" --summary=never -f m.yaml'
+	release f1
+	release f2
+	sees '[[]2/6 33%] 2 running'
+	release f3
+	sees '[[]3/6 50%] 1 running · one 3/4*· ETA *s' # when two seconds have passed
+	kill -USR1 "$(<pid)"
+	sees 'fairpar: batches: one running, ETA *s; two waits, ETA *s'
+	release f4
+	release f5
+	release f6
+	lacks '/6'
+}
+
 @test "--eta=LOG knows from a former run how long it takes" {
 	make_fifo f1
 	run_fairpar --log log -j1 'sleep 0.{} #' ::: 1 9 9 9

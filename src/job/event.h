@@ -144,6 +144,7 @@ struct event_wait {
 	enum event_why why;
 	const char *what;       // what for, in words ("build", "load 9.1 of 8"), or NULL
 	uint64_t since;         // EVENT_WAIT_END: when it began, now_ns() time
+	uint64_t until;         // EVENT_WAIT, live: when it will end, now_ns() time; 0: nobody knows
 };
 
 struct event_slots {

@@ -13,7 +13,8 @@ enum {
 	SLOTS_MAX = 1 << 20,
 	BATCHES = STORY_BATCHES, // those that come later share one entry, as in the story
 	RATE_MAX = 1024,         // ends that the current rate looks back
-	ENOUGH_JOBS = 3, ENOUGH_S = 2,
+	ENOUGH_JOBS = 3,
+	COURSE_MAX = 256,        // batches whose course is worked out: it takes the square of their number
 	DOUBT_S = 15, DOUBT_PERCENT = 5, DOUBT_RATIO = 10, // when a former run is no guide: as ninja has it
 };
 
@@ -29,8 +30,16 @@ struct batch {
 	struct sum to_come;      // of these, those that have not started now
 	uint64_t started;        // or never will
 	uint32_t most;           // at once, 0: no limit
+	uint32_t weight;
+	unsigned width;          // slots of the job that started last
 	bool apart;              // takes no slots
-	uint64_t rest;           // of its running jobs: scratch of forecast_eta()
+	uint64_t again;          // jobs between two attempts
+	uint64_t paused;         // of these
+	uint64_t pause_end;      // of the last of the pauses
+	// scratch of forecast_eta()
+	uint64_t rest;           // of its running jobs
+	uint64_t longest;        // of these
+	uint64_t nrunning;
 };
 
 // A command of the former run.
@@ -63,6 +72,7 @@ struct forecast {
 	uint64_t start, started, ended;
 	uint64_t ends[RATE_MAX]; // times of the last ones
 	unsigned slots_now;
+	bool fair_time;
 	struct buf key;
 };
 
@@ -119,7 +129,7 @@ static uint32_t batch_number(struct forecast *forecast, const char *name) {
 	}
 	grow_array(&forecast->batches, &forecast->batches_cap, forecast->nbatches + 1, sizeof(*forecast->batches));
 	struct batch *batch = &forecast->batches[forecast->nbatches];
-	*batch = (struct batch){.name = xstrdup(name)};
+	*batch = (struct batch){.name = xstrdup(name), .weight = 1, .width = 1};
 	map_add(&forecast->by_name, batch->name, strlen(name), (uint32_t)forecast->nbatches);
 	return (uint32_t)forecast->nbatches++;
 }
@@ -213,6 +223,7 @@ void forecast_learn(void *arg, const struct event *event) {
 static void run_starts(struct forecast *forecast, const struct event *event) {
 	forecast->start = event->at;
 	forecast->slots_now = event->u.run_start.slots;
+	forecast->fair_time = event->u.run_start.fair_time;
 	forget_jobs(forecast);
 	for (size_t i = 0; i < forecast->nbatches; ++i) {
 		forecast->batches[i].to_come = forecast->batches[i].before;
@@ -254,11 +265,12 @@ static void job_starts(struct forecast *forecast, const struct event *event) {
 		++batch->started;
 		++forecast->started;
 		expected = take_known(forecast, batch, start);
+	} else if (start->id.role == ROLE_JOB && start->id.attempt > 1 && batch->again > 0) {
+		--batch->again;
 	}
 	if (busy) {
-		*busy = (struct busy){
-			.batch = number, .nslots = start->nslots > 0 ? start->nslots : 1, .start = event->at, .expected = expected,
-		};
+		batch->width = start->nslots > 0 ? start->nslots : 1;
+		*busy = (struct busy){.batch = number, .nslots = batch->width, .start = event->at, .expected = expected};
 	}
 }
 
@@ -269,8 +281,11 @@ static void job_ends(struct forecast *forecast, const struct event *event) {
 	if (end->id.role == ROLE_JOB && end->current) {
 		++batch->started;
 		++forecast->started;
-	} else if (end->id.role == ROLE_JOB && end->result.outcome != OUTCOME_CANCELLED) {
+	} else if (end->id.role == ROLE_JOB && end->result.outcome == OUTCOME_CANCELLED) {
+		batch->again -= end->result.start == 0 && end->id.attempt > 1 && batch->again > 0; // it is not tried again after all
+	} else if (end->id.role == ROLE_JOB) {
 		batch->seen.time += time_of(end);
+		batch->again += end->next == NEXT_RETRY;
 		if (end->next == NEXT_NOTHING) {
 			++batch->seen.n;
 			forecast->ends[forecast->ended++ % RATE_MAX] = event->at;
@@ -286,6 +301,20 @@ static void job_ends(struct forecast *forecast, const struct event *event) {
 	}
 }
 
+// A job of the batch waits for its next attempt, or does no longer.
+static void pauses(struct forecast *forecast, const struct event_wait *wait, bool ends) {
+	if (wait->why != WHY_RETRY || !wait->batch) {
+		return;
+	}
+	struct batch *batch = batch_of(forecast, wait->batch);
+	if (!ends) {
+		++batch->paused;
+		batch->pause_end = wait->until > batch->pause_end ? wait->until : batch->pause_end;
+	} else if (batch->paused > 0 && --batch->paused == 0) {
+		batch->pause_end = 0;
+	}
+}
+
 void forecast_tell(void *arg, const struct event *event) {
 	struct forecast *forecast = arg;
 	struct batch *batch;
@@ -297,6 +326,7 @@ void forecast_tell(void *arg, const struct event *event) {
 		batch = batch_of(forecast, event->u.batch.batch);
 		batch->most = event->u.batch.max_parallel;
 		batch->apart = event->u.batch.long_running;
+		batch->weight = event->u.batch.weight > 0 ? event->u.batch.weight : 1;
 		break;
 	case EVENT_JOB_START:
 		job_starts(forecast, event);
@@ -309,6 +339,10 @@ void forecast_tell(void *arg, const struct event *event) {
 		break;
 	case EVENT_SLOTS:
 		forecast->slots_now = event->u.slots.slots;
+		break;
+	case EVENT_WAIT:
+	case EVENT_WAIT_END:
+		pauses(forecast, &event->u.wait, event->kind == EVENT_WAIT_END);
 		break;
 	default:
 		break;
@@ -361,11 +395,20 @@ static uint64_t first_known(const uint64_t *times, size_t n) {
 	return 0;
 }
 
+// What a job of the batch that has not started takes: the best that is known.
+static uint64_t takes_of(const struct batch *batch, uint64_t guess, bool trusts) {
+	uint64_t takes[] = {
+		trusts ? mean(&batch->to_come) : FORECAST_UNKNOWN, mean(&batch->seen),
+		trusts ? mean(&batch->before) : FORECAST_UNKNOWN, guess,
+	};
+	return first_known(takes, 4);
+}
+
 // Adds up what is left of running jobs, by batch. Returns the longest.
 static uint64_t sum_rests(struct forecast *forecast, uint64_t now, uint64_t guess, bool trusts) {
 	uint64_t longest = 0;
 	for (size_t i = 0; i < forecast->nbatches; ++i) {
-		forecast->batches[i].rest = 0;
+		forecast->batches[i].rest = forecast->batches[i].longest = forecast->batches[i].nrunning = 0;
 	}
 	for (size_t i = 0; i < forecast->nslots; ++i) {
 		const struct busy *busy = &forecast->slots[i];
@@ -377,30 +420,141 @@ static uint64_t sum_rests(struct forecast *forecast, uint64_t now, uint64_t gues
 		uint64_t all = first_known(takes, 4) / busy->nslots, age = now > busy->start ? now - busy->start : 0;
 		uint64_t rest = all > age ? all - age : 0;
 		batch->rest += rest * busy->nslots;
+		batch->longest = rest > batch->longest ? rest : batch->longest;
+		++batch->nrunning;
 		longest = rest > longest ? rest : longest;
 	}
 	return longest;
 }
 
-static int by_work(const void *a, const void *b) {
-	const struct forecast_batch *const *x = a, *const *y = b;
-	return (*x)->work < (*y)->work ? -1 : (*x)->work > (*y)->work;
+// ---- the course of the batches ----
+
+// What becomes of a batch: it waits, is worked off, rests until its running jobs and its pauses are over, and ends. Times are
+// nanoseconds from now, rates slots.
+struct course {
+	double work;             // left
+	double most;             // slots that it can use
+	double weight;           // its part of the slots, beside those of the others
+	double rest;             // the least that it takes, whatever the slots
+	double begun;            // or -1
+	double end;              // or -1
+	double rate;
+	bool apart;
+	size_t waits;            // batches that it needs
+};
+
+static bool is_at_work(const struct course *course) {
+	return course->begun >= 0 && course->work > 0;
 }
 
-// Equal shares: of k batches that have work left, the one with the least is done first, with W1·k / slots of all.
-static void share(struct forecast_batch *batches, size_t n, unsigned slots) {
-	struct forecast_batch **order = xcalloc(n + 1, sizeof(struct forecast_batch *));
+// Shares the slots: each as its weight, none more than it can use, which is then for the others.
+static void set_rates(struct course *courses, size_t n, double slots) {
+	double weights = 0;
 	for (size_t i = 0; i < n; ++i) {
-		order[i] = &batches[i];
+		struct course *course = &courses[i];
+		course->rate = is_at_work(course) && course->apart ? course->most : 0;
+		weights += is_at_work(course) && !course->apart ? course->weight : 0;
 	}
-	qsort(order, n, sizeof(struct forecast_batch *), by_work);
-	uint64_t done = 0, at = 0;
+	for (bool again = true; again && slots > 0;) {
+		again = false;
+		for (size_t i = 0; i < n; ++i) {
+			struct course *course = &courses[i];
+			if (is_at_work(course) && course->rate == 0 && course->most * weights <= slots * course->weight) {
+				course->rate = course->most;
+				weights -= course->weight;
+				slots -= course->most;
+				again = true;
+			}
+		}
+	}
 	for (size_t i = 0; i < n; ++i) {
-		at += (order[i]->work - done) / slots * (n - i);
-		done = order[i]->work;
-		order[i]->eta = at;
+		if (is_at_work(&courses[i]) && courses[i].rate == 0 && weights > 0) {
+			courses[i].rate = slots * courses[i].weight / weights;
+		}
 	}
-	free(order);
+}
+
+// When the next batch is worked off or ends, not before `at`; or -1.
+static double next_change(const struct course *courses, size_t n, double at) {
+	double next = -1;
+	for (size_t i = 0; i < n; ++i) {
+		const struct course *course = &courses[i];
+		if (course->begun < 0 || course->end >= 0 || (course->work > 0 && course->rate <= 0)) {
+			continue;
+		}
+		double until = course->work > 0 ? at + course->work / course->rate : course->begun + course->rest;
+		until = until > at ? until : at;
+		next = next < 0 || until < next ? until : next;
+	}
+	return next;
+}
+
+// Lets the time from `at` to `next` pass.
+static void pass(struct course *courses, size_t n, double at, double next) {
+	for (size_t i = 0; i < n; ++i) {
+		struct course *course = &courses[i];
+		if (is_at_work(course) && course->rate > 0) {
+			bool is_done = at + course->work / course->rate <= next; // whatever rounding would leave of it
+			course->work = is_done ? 0 : course->work - course->rate * (next - at);
+		}
+		if (course->begun >= 0 && course->end < 0 && course->work <= 0 && course->begun + course->rest <= next) {
+			course->end = next;
+		}
+	}
+}
+
+// Begins what now waits for nothing more.
+static void begin_batches(struct course *courses, const struct forecast_batch *batches, size_t n, double at) {
+	for (size_t i = 0; i < n; ++i) {
+		bool waits = false;
+		for (size_t k = 0; k < batches[i].nneeds; ++k) {
+			waits = waits || courses[batches[i].needs[k]].end < 0;
+		}
+		if (courses[i].begun < 0 && !waits) {
+			courses[i].begun = at;
+		}
+	}
+}
+
+// Fills in batches[].eta. Returns the last.
+static uint64_t run_courses(struct course *courses, struct forecast_batch *batches, size_t n, unsigned slots) {
+	double at = 0;
+	for (size_t changes = 0; changes <= 2 * n; ++changes) { // each is worked off once, and ends once
+		begin_batches(courses, batches, n, at);
+		set_rates(courses, n, slots);
+		double next = next_change(courses, n, at);
+		if (next < 0) {
+			break;
+		}
+		pass(courses, n, at, next);
+		at = next;
+	}
+	uint64_t last = 0;
+	for (size_t i = 0; i < n; ++i) {
+		batches[i].eta = courses[i].end >= 0 ? (uint64_t)(courses[i].end + 0.5) : FORECAST_UNKNOWN;
+		last = courses[i].end >= 0 && batches[i].eta > last ? batches[i].eta : last;
+	}
+	return last;
+}
+
+// ---- the time that is left ----
+
+// What is known of one batch.
+static void look_at(const struct forecast *forecast, const struct batch *batch, struct forecast_batch *ret_batch, struct course *ret_course,
+                    uint64_t now, uint64_t takes) {
+	uint64_t left = ret_batch->jobs > batch->started ? ret_batch->jobs - batch->started : 0;
+	uint64_t jobs = left + batch->again + batch->nrunning;
+	uint64_t pause = batch->paused > 0 ? (batch->pause_end > now ? batch->pause_end - now : 0) + takes / batch->width : 0;
+	ret_batch->work = (left + batch->again) * takes + batch->rest;
+	*ret_course = (struct course){
+		.work = (double)ret_batch->work,
+		.most = (double)(batch->most > 0 && batch->most < jobs ? batch->most : jobs > 0 ? jobs : 1) * batch->width,
+		.weight = batch->weight * (forecast->fair_time || takes == 0 ? 1 : (double)takes),
+		.rest = (double)(pause > batch->longest ? pause : batch->longest),
+		.begun = -1,
+		.end = -1,
+		.apart = batch->apart,
+	};
 }
 
 uint64_t forecast_eta(struct forecast *forecast, uint64_t now, unsigned slots, struct forecast_batch *batches, size_t n) {
@@ -410,24 +564,22 @@ uint64_t forecast_eta(struct forecast *forecast, uint64_t now, unsigned slots, s
 		batches[i].eta = FORECAST_UNKNOWN;
 	}
 	bool trusts = forecast->nknown > 0 && !is_doubtful(forecast, now, jobs);
-	bool enough = forecast->ended >= ENOUGH_JOBS && now - forecast->start >= ENOUGH_S * NS_PER_S;
+	bool enough = forecast->ended >= ENOUGH_JOBS && now - forecast->start >= FORECAST_FROM_S * NS_PER_S;
 	if (!enough && !trusts) {
 		return FORECAST_UNKNOWN;
 	}
-	uint64_t guess = forecast_mean(forecast);
-	uint64_t longest = sum_rests(forecast, now, guess, trusts);
+	uint64_t guess = forecast_mean(forecast), longest = sum_rests(forecast, now, guess, trusts);
+	struct course *courses = xcalloc(n + 1, sizeof(struct course));
+	slots = slots > 0 ? slots : 1;
 	for (size_t i = 0; i < n; ++i) {
-		struct batch *batch = batch_of(forecast, batches[i].name);
-		uint64_t left = batches[i].jobs > batch->started ? batches[i].jobs - batch->started : 0;
-		uint64_t takes[] = {trusts ? mean(&batch->to_come) : FORECAST_UNKNOWN, mean(&batch->seen), trusts ? mean(&batch->before) : FORECAST_UNKNOWN, guess};
-		batches[i].work = left * first_known(takes, 4) + batch->rest;
+		const struct batch *batch = batch_of(forecast, batches[i].name);
+		look_at(forecast, batch, &batches[i], &courses[i], now, takes_of(batch, guess, trusts));
 		all += batch->apart ? 0 : batches[i].work;
-		uint64_t own = batch->most > 0 ? batches[i].work / batch->most : 0;
+		uint64_t own = batches[i].work / (uint64_t)courses[i].most;
 		bound = own > bound ? own : bound;
 	}
-	slots = slots > 0 ? slots : 1;
-	share(batches, n, slots);
-	uint64_t eta = all / slots;
+	uint64_t eta = n <= COURSE_MAX ? run_courses(courses, batches, n, slots) : all / slots;
+	free(courses);
 	eta = bound > eta ? bound : eta;
 	return longest > eta ? longest : eta;
 }

@@ -1,8 +1,9 @@
 // When a run will be done: by what jobs of each batch have taken so far, and by what they took the last time.
 //
-// With m the mean of a batch's jobs, its work left is W = (jobs that have not started)·m + the rest of those that run; a
-// job of which a former log is known has its own time in place of m. All is done at the greatest of ΣW / slots,
-// W / max_parallel of a batch, and the longest rest of a running job.
+// With m the mean of a batch's jobs, its work left is W = (jobs that have not started, or are to be tried again)·m + the rest
+// of those that run; a job of which a former log is known has its own time in place of m. The batches that have begun share
+// the slots as the run does, each with at most max_parallel of them and as many as it has jobs; when one is done, those that
+// need it begin, and the others have its share. None is done before its running jobs and its pauses are over.
 
 #ifndef FAIRPAR_REPORT_FORECAST_H
 #define FAIRPAR_REPORT_FORECAST_H
@@ -10,6 +11,8 @@
 #include "job/event.h"
 
 #define FORECAST_UNKNOWN UINT64_MAX
+
+enum { FORECAST_FROM_S = 2 }; // of the run, before there is one without a former run
 
 struct forecast;
 
@@ -26,11 +29,13 @@ void forecast_tell(void *arg, const struct event *event);
 struct forecast_batch {
 	const char *name;
 	uint64_t jobs;         // all that are known
-	uint64_t eta;          // set by forecast_eta(): nanoseconds until it is done, under equal shares, or FORECAST_UNKNOWN
+	const uint32_t *needs; // places of those that must be done before it begins, without circles; or NULL
+	size_t nneeds;
+	uint64_t eta;          // set by forecast_eta(): nanoseconds until it is done, or FORECAST_UNKNOWN (also if there are many)
 	uint64_t work;         // its own: nanoseconds of slots
 };
 
-// Nanoseconds until the run is done, or FORECAST_UNKNOWN: fewer than 3 jobs or 2 s of it have been seen, and no former
+// Nanoseconds until the run is done, or FORECAST_UNKNOWN: fewer than 3 jobs or FORECAST_FROM_S of it have been seen, and no former
 // run. All batches of the run in `batches`, and all their jobs known.
 uint64_t forecast_eta(struct forecast *forecast, uint64_t now, unsigned slots, struct forecast_batch *batches, size_t n);
 

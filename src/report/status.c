@@ -119,11 +119,13 @@ enum {
 	MEAN = 1 << 0, LEFT = 1 << 1, BATCHES = 1 << 2, RUNNING = 1 << 3, TIME = 1 << 4, FAILED = 1 << 5,
 	PERCENT = 1 << 6,      // and its brackets
 	NUMBERS = 1 << 7,      // but for the percentage
+	TIMES = 1 << 8,        // of the batches, which are there only with all of these
 };
 
 // The line is the first of these that there is room for: a part is there as a whole or not at all.
 static const unsigned less[] = {
 	0,
+	TIMES,
 	MEAN,
 	MEAN | LEFT,
 	MEAN | LEFT | BATCHES,
@@ -143,6 +145,7 @@ struct line {
 	const struct status_form *form;
 	unsigned without;
 	size_t nparts;
+	bool is_short;         // of batches that are to be there
 };
 
 static const char *separator(const struct status_form *form) {
@@ -175,12 +178,16 @@ static void add_count(struct line *line) {
 	}
 }
 
-static void add_batch(struct buf *buf, const struct status_batch *batch, const struct status_form *form) {
-	status_add_text(buf, batch->name, form->utf8);
+static void add_batch(struct buf *buf, const struct status_batch *batch, const struct line *line) {
+	status_add_text(buf, batch->name, line->form->utf8);
 	if (batch->open) {
 		buf_printf(buf, " %llu/?", ull(batch->finished));
 	} else {
 		buf_printf(buf, " %llu/%llu", ull(batch->finished), ull(batch->jobs));
+	}
+	if (line->without == 0 && batch->eta > 0 && batch->eta != STATUS_UNKNOWN) {
+		buf_addc(buf, ' ');
+		status_add_time(buf, batch->eta);
 	}
 }
 
@@ -229,7 +236,7 @@ static size_t add_some_batches(struct line *line, unsigned taken, bool counts_ot
 		}
 		buf_reset(&one);
 		buf_adds(&one, separator(form));
-		add_batch(&one, &status->batches[i], form);
+		add_batch(&one, &status->batches[i], line);
 		unsigned columns = status_columns(buf_str(&one), form->utf8);
 		unsigned more = counts_others ? (unsigned)snprintf(NULL, 0, ", +%zu more", left - 1) + form->utf8 : 0;
 		if (form->width > 0 && taken + columns + more > form->width) {
@@ -245,7 +252,9 @@ static size_t add_some_batches(struct line *line, unsigned taken, bool counts_ot
 
 static void add_batches(struct line *line, unsigned taken) {
 	size_t before = line->text.len, left = add_some_batches(line, taken, /* counts_others */ false);
-	if (left > 0) {
+	if (left > 0 && line->without == 0) {
+		line->is_short = true; // rather all of them, without their times
+	} else if (left > 0) {
 		line->text.len = before;
 		left = add_some_batches(line, taken, /* counts_others */ true);
 		buf_printf(&line->text, "%s+%zu more", separator(line->form), left);
@@ -283,9 +292,10 @@ void status_add_line(struct buf *buf, const struct status *status, const struct 
 	for (size_t i = 0; i < sizeof(less) / sizeof(less[0]); ++i) {
 		buf_reset(&line.text);
 		line.nparts = 0;
+		line.is_short = false;
 		line.without = less[i];
 		add_parts(&line);
-		if (form->width == 0 || status_columns(buf_str(&line.text), form->utf8) <= form->width) {
+		if (form->width == 0 || (!line.is_short && status_columns(buf_str(&line.text), form->utf8) <= form->width)) {
 			break;
 		}
 	}

@@ -17,6 +17,7 @@ struct status_batch {
 	uint64_t running;    // attempts
 	uint64_t jobs;       // known so far
 	bool open;           // more may come
+	uint64_t eta;        // nanoseconds left; 0 or STATUS_UNKNOWN: nothing to tell
 };
 
 struct status {
@@ -56,8 +57,8 @@ void status_add_text(struct buf *buf, const char *text, bool utf8);
 // Appends a time as people say it: "21s", "4m20s", "~25m", "~3h", "~2d", or "?".
 void status_add_time(struct buf *buf, uint64_t ns);
 
-// Appends the line: "[ 57/204 28%] 8 running · thumbs 31/120 · 1 failed · ETA 21s". Batches for which there is no room are
-// counted; on a narrow terminal whole parts are left out, the least important first.
+// Appends the line: "[ 57/204 28%] 8 running · thumbs 31/120 · 1 failed · ETA 21s". With room for
+// the time that is left of each batch: "thumbs 31/120 12s". Batches for which there is no room are counted; on a narrow terminal whole parts are left out, the least important first.
 void status_add_line(struct buf *buf, const struct status *status, const struct status_form *form);
 
 // Appends a bar over the whole width, as GNU parallel's --bar: "28% 57:147=21s ITEM", its part that is done in reverse

@@ -20,6 +20,7 @@
 #include "run/beside.h"
 #include "run/feed.h"
 #include "run/telling.h"
+#include "run/watch.h"
 #include "run/work.h"
 
 #include <errno.h>
@@ -258,6 +259,9 @@ void stages_show(const struct run *run) {
 			buf_adds(&text, text.len > 0 ? "; " : "batches: ");
 			buf_add_escaped(&text, stage->plan->name, strlen(stage->plan->name), 80);
 			buf_printf(&text, " %s", words[stage->state]);
+			if (stage->state == STAGE_RUNNING || stage->state == STAGE_WAITING) {
+				watch_add_eta(run, stage->plan->name, &text);
+			}
 		}
 	}
 	if (text.len > 0) {

@@ -336,6 +336,17 @@ void telling_wait_end(struct run *run, const struct batch *batch, uint64_t numbe
 	});
 }
 
+void telling_pause(const struct job *job, uint64_t pause) {
+	char what[60];
+	snprintf(what, sizeof(what), "its next attempt in %.3gs", (double)pause / (double)NS_PER_S);
+	tell(job->batch->run, &(struct event){
+		.kind = EVENT_WAIT,
+		.u.wait = {
+			.batch = job->batch->name, .number = job->item.number, .why = WHY_RETRY, .what = what, .until = job->queued + pause,
+		},
+	});
+}
+
 // ---- attempts ----
 
 void telling_attempt(struct desk *desk) {

@@ -56,6 +56,9 @@ void telling_lost_why(struct batch *batch, const char *why);
 void telling_wait(struct run *run, const struct batch *batch, uint64_t number, enum event_why why, const char *what);
 void telling_wait_end(struct run *run, const struct batch *batch, uint64_t number, enum event_why why, uint64_t since);
 
+// A job was queued again, for an attempt in so many nanoseconds.
+void telling_pause(const struct job *job, uint64_t pause);
+
 // ---- attempts
 
 // An attempt begins on this worker; before anything is told of it.

@@ -65,6 +65,7 @@ struct watch {
 	bool hidden;           // by the user
 	bool all_read;         // as last drawn
 	bool tells_time;       // the line that was drawn
+	bool may_tell_time;    // the same, once there is a forecast
 	uint64_t next;         // ARMED: not before
 	uint64_t drawn;        // the last one
 	uint64_t due;          // SHOWS_PLAIN: the next line
@@ -73,6 +74,9 @@ struct watch {
 	struct status_batch *batches;   // scratch
 	struct forecast_batch *guesses; // scratch
 	size_t batches_cap, guesses_cap;
+	uint32_t *needs;       // of the batches of a manifest, as forecast_batch.needs: those of a batch from its place in
+	size_t *needs_of;      // `needs_of` to that of the next one
+	size_t needs_cap, needs_of_cap, nneeds_of;
 
 	mutex lock;            // guards the rest; told under the lock of telling
 	struct story *story;
@@ -166,10 +170,48 @@ static void look_at_batch(struct watch *watch, const struct story_batch *batch, 
 	};
 }
 
+static uint32_t place_in_story(const struct story *story, const char *name) {
+	for (size_t i = 0; i < story->nbatches; ++i) {
+		if (strcmp(story->batches[i].name, name) == 0) {
+			return (uint32_t)i;
+		}
+	}
+	return MAP_NONE; // one of very many
+}
+
+// Finds what the batches of a manifest need, once for as many as there are.
+static void find_needs(struct watch *watch) {
+	const struct story *story = watch->story;
+	if (!watch->run->manifest || watch->nneeds_of == story->nbatches + 1) {
+		return;
+	}
+	size_t n = 0;
+	grow_array(&watch->needs_of, &watch->needs_of_cap, story->nbatches + 1, sizeof(*watch->needs_of));
+	for (size_t i = 0; i < story->nbatches; ++i) {
+		const struct manifest_batch *plan = manifest_find(watch->run->manifest, story->batches[i].name);
+		watch->needs_of[i] = n;
+		for (size_t k = 0; plan && k < plan->nneeds; ++k) {
+			uint32_t place = place_in_story(story, plan->needs[k]->name);
+			grow_array(&watch->needs, &watch->needs_cap, n + 1, sizeof(*watch->needs));
+			watch->needs[n] = place;
+			n += place != MAP_NONE;
+		}
+	}
+	watch->needs_of[story->nbatches] = n;
+	watch->nneeds_of = story->nbatches + 1;
+}
+
 static void guess(struct watch *watch, uint64_t now, struct status *status) {
 	grow_array(&watch->guesses, &watch->guesses_cap, status->nbatches + 1, sizeof(*watch->guesses));
+	find_needs(watch);
 	for (size_t i = 0; i < status->nbatches; ++i) {
-		watch->guesses[i] = (struct forecast_batch){.name = watch->story->batches[i].name, .jobs = status->batches[i].jobs};
+		struct forecast_batch *guess = &watch->guesses[i];
+		*guess = (struct forecast_batch){.name = watch->story->batches[i].name, .jobs = status->batches[i].jobs};
+		if (watch->run->manifest) {
+			guess->needs = watch->needs + watch->needs_of[i];
+			guess->nneeds = watch->needs_of[i + 1] - watch->needs_of[i];
+		}
+		guess->eta = FORECAST_UNKNOWN;
 	}
 	if (status->open || status->finished >= status->jobs) {
 		return;
@@ -179,6 +221,9 @@ static void guess(struct watch *watch, uint64_t now, struct status *status) {
 	}
 	uint64_t eta = forecast_eta(watch->forecast, now, watch->run->slots, watch->guesses, status->nbatches);
 	status->eta = eta == FORECAST_UNKNOWN ? STATUS_UNKNOWN : eta;
+	for (size_t i = 0; i < status->nbatches; ++i) {
+		watch->batches[i].eta = watch->guesses[i].eta == FORECAST_UNKNOWN ? STATUS_UNKNOWN : watch->guesses[i].eta;
+	}
 }
 
 // The numbers of now; the lock is held, and what they borrow is good as long as it is.
@@ -214,6 +259,23 @@ static void look(struct watch *watch, uint64_t now, struct status *ret_status) {
 	}
 	guess(watch, now, &status);
 	*ret_status = status;
+}
+
+void watch_add_eta(const struct run *run, const char *batch, struct buf *buf) {
+	struct watch *watch = run->watch;
+	struct status status;
+	if (!watch) {
+		return;
+	}
+	mutex_lock(&watch->lock);
+	look(watch, now_ns(), &status);
+	uint32_t place = place_in_story(watch->story, batch);
+	uint64_t eta = place != MAP_NONE ? watch->guesses[place].eta : FORECAST_UNKNOWN;
+	if (eta != FORECAST_UNKNOWN) {
+		buf_adds(buf, ", ETA ");
+		status_add_time(buf, eta);
+	}
+	mutex_unlock(&watch->lock);
 }
 
 // ---- the terminal's own progress ----
@@ -335,6 +397,7 @@ static void draw(struct watch *watch, uint64_t now) {
 	watch->all_read = atomic_load_relaxed(&watch->run->all_read);
 	watch->tells_time = line && (watch->format && !watch->bar ? status_tells_time(watch->format) : status.eta != STATUS_UNKNOWN);
 	watch->tells_time = watch->tells_time && !watch->hidden;
+	watch->may_tell_time = line && !watch->hidden && (watch->bar || !watch->format);
 	const char *prefix = line && !watch->hidden ? title(watch, &status, now) : NULL;
 	if (rows.n + line == 0 || watch->hidden) {
 		screen_clear(NULL);
@@ -388,7 +451,9 @@ static uint64_t tick_plain(struct watch *watch, uint64_t now) {
 
 // When a line that tells time, or the terminal's progress, is to be drawn again.
 static uint64_t next_by_time(const struct watch *watch) {
-	uint64_t next = watch->tells_time ? watch->drawn + (uint64_t)TIME_MS * NS_PER_MS : TIME_NEVER;
+	uint64_t forecast = watch->run->start + (uint64_t)FORECAST_FROM_S * NS_PER_S; // perhaps nothing else happens then
+	uint64_t next = watch->tells_time ? watch->drawn + (uint64_t)TIME_MS * NS_PER_MS
+		: watch->may_tell_time && watch->drawn < forecast ? forecast : TIME_NEVER;
 	uint64_t title = watch->title.len > 0 ? watch->titled + TITLE_S * NS_PER_S : TIME_NEVER;
 	next = next < title ? next : title;
 	return next != TIME_NEVER && screen_is_foreign() ? TIME_NEVER : next;
@@ -610,6 +675,8 @@ void watch_close(struct run *run) {
 	free(watch->queued);
 	free(watch->batches);
 	free(watch->guesses);
+	free(watch->needs);
+	free(watch->needs_of);
 	buf_fini(&watch->title);
 	buf_fini(&watch->latest);
 	buf_fini(&watch->item);

@@ -23,6 +23,9 @@ void watch_resized(struct run *run);
 // Switches the status line off, and on again.
 void watch_toggle(struct run *run);
 
+// Appends ", ETA 21s" if it is known when the batch will be done.
+void watch_add_eta(const struct run *run, const char *batch, struct buf *buf);
+
 // ---- from any thread; only with run->watch
 
 // So many jobs were queued in the batch.

@@ -298,12 +298,6 @@ static enum submit_status submit_again(struct run *run, struct queue *queue, str
 	return pool_submit(run->pool, queue, worker, &work, 1);
 }
 
-static void tell_pause(struct run *run, const struct job *job, uint64_t pause) {
-	char what[60];
-	snprintf(what, sizeof(what), "its next attempt in %.3gs", (double)pause / (double)NS_PER_S);
-	telling_wait(run, job->batch, job->item.number, WHY_RETRY, what);
-}
-
 // Queues the job's next attempt or step, after a pause of so many nanoseconds. Returns false if the run takes no more
 // work.
 static bool go_on(struct desk *desk, struct worker *worker, struct queue *queue, struct job *job, uint64_t pause) {
@@ -316,7 +310,7 @@ static bool go_on(struct desk *desk, struct worker *worker, struct queue *queue,
 		job->pause = pause;
 	}
 	if (run->telling && pause > 0) {
-		tell_pause(run, job, pause);
+		telling_pause(job, pause);
 	}
 	struct job *kept = job_keep(job);
 	if (pause > 0 ? later_add(run, queue, kept, now_ns() + pause)

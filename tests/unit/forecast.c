@@ -74,8 +74,8 @@ static void test_means(void) {
 	struct forecast_batch batches[] = {{.name = "short", .jobs = 14}, {.name = "long", .jobs = 9}, {.name = "new", .jobs = 0}};
 	check_equal(eta(50, 2, batches, 3), (10 * 1 + 5 * 10) / 2);
 	check_equal(batches[0].work, 10 * NS_PER_S);
-	check_equal(batches[0].eta / NS_PER_S, 10); // half of the slots
-	check_equal(batches[1].eta / NS_PER_S, 30);
+	check_equal(batches[0].eta / NS_PER_S, 30); // turn by turn, an eleventh of the time on the slots until the long ones end
+	check_equal(batches[1].eta / 100000000, 275);
 	start_job(forecast_tell, "long", 5, 2, 50); // 4 s of its 10 have passed
 	check_equal(eta(54, 2, batches, 3), (10 + 40 + 6) / 2);
 	batches[1].jobs = 5;
@@ -86,6 +86,92 @@ static void test_means(void) {
 	tell(forecast_tell, event, 54);
 	batches[0].jobs = 34;
 	check_equal(eta(54, 10, batches, 3), 30); // one at a time
+	forecast_free(forecast);
+}
+
+static void test_fair_time(void) {
+	forecast = forecast_new();
+	tell(forecast_tell, (struct event){.kind = EVENT_RUN_START, .u.run_start = {.slots = 2, .fair_time = true}}, 0);
+	for (uint64_t i = 1; i <= 4; ++i) {
+		run_job(forecast_tell, "short", i, 1, 10 * i, 10 * i + 1);
+		run_job(forecast_tell, "long", i, 2, 10 * i, 10 * i + 10);
+	}
+	struct forecast_batch batches[] = {{.name = "short", .jobs = 14}, {.name = "long", .jobs = 9}};
+	check_equal(eta(50, 2, batches, 2), 30);
+	check_equal(batches[0].eta / NS_PER_S, 10); // half of the slots
+	check_equal(batches[1].eta / NS_PER_S, 30);
+	struct event event = {.kind = EVENT_BATCH_START, .u.batch = {.batch = "short", .weight = 3}};
+	tell(forecast_tell, event, 50);
+	check_equal(eta(50, 2, batches, 2), 30);
+	check_equal(batches[0].eta / 100000000, 66); // three quarters of them
+	forecast_free(forecast);
+}
+
+static void test_needs(void) {
+	forecast = forecast_new();
+	begin(forecast_tell, 4);
+	for (uint64_t i = 1; i <= 4; ++i) {
+		run_job(forecast_tell, "a", i, 1, 5 * i, 5 * i + 5);
+	}
+	static const uint32_t first[] = {0}, both[] = {0, 1};
+	struct forecast_batch batches[] = {
+		{.name = "a", .jobs = 12}, {.name = "b", .jobs = 1, .needs = first, .nneeds = 1},
+		{.name = "c", .jobs = 8, .needs = both, .nneeds = 2},
+	};
+	check_equal(eta(25, 4, batches, 3), 10 + 5 + 10); // b has one job, so three slots are idle
+	check_equal(batches[0].eta / NS_PER_S, 10);
+	check_equal(batches[1].eta / NS_PER_S, 15);
+	check_equal(batches[2].eta / NS_PER_S, 25);
+	struct event event = {.kind = EVENT_LOST, .u.lost = {.batch = "b", .jobs = 1}};
+	tell(forecast_tell, event, 25);
+	check_equal(eta(25, 4, batches, 3), 10 + 10);
+	forecast_free(forecast);
+}
+
+static void test_pauses(void) {
+	forecast = forecast_new();
+	begin(forecast_tell, 1);
+	for (uint64_t i = 1; i <= 3; ++i) {
+		run_job(forecast_tell, "a", i, 1, i, i + 1);
+	}
+	start_job(forecast_tell, "a", 4, 1, 4);
+	struct event event = {.kind = EVENT_JOB_END, .u.job_end = {
+		.id = id_of("a", 4, 1), .nslots = 1, .next = NEXT_RETRY, .result = {.start = 5 * NS_PER_S, .end = 6 * NS_PER_S},
+	}};
+	struct forecast_batch batches[] = {{.name = "a", .jobs = 4}, {.name = "b", .jobs = 0}};
+	tell(forecast_tell, event, 5);
+	check_equal(eta(5, 1, batches, 2), 1); // its next attempt
+	event.kind = EVENT_WAIT;
+	event.u.wait = (struct event_wait){.batch = "a", .number = 4, .why = WHY_RETRY, .until = (35 + 1) * NS_PER_S};
+	tell(forecast_tell, event, 5);
+	check_equal(eta(5, 1, batches, 2), 31);
+	batches[1].jobs = 7; // others use the time
+	check_equal(eta(5, 1, batches, 2), 31);
+	batches[1].jobs = 0;
+	event.kind = EVENT_WAIT_END;
+	tell(forecast_tell, event, 36);
+	check_equal(eta(36, 1, batches, 2), 1);
+	event = (struct event){.kind = EVENT_JOB_START, .u.job_start = {.id = id_of("a", 4, 1), .nslots = 1}};
+	event.u.job_start.id.attempt = 2;
+	tell(forecast_tell, event, 40);
+	check_equal(eta(40, 1, batches, 2), 1);
+	end_job(forecast_tell, "a", 4, 1, 40, 41);
+	check_equal(eta(41, 1, batches, 2), 0);
+	forecast_free(forecast);
+}
+
+static void test_very_many(void) {
+	static struct forecast_batch batches[1000];
+	static char names[1000][8];
+	forecast = forecast_new();
+	begin(forecast_tell, 4);
+	for (size_t i = 0; i < 1000; ++i) {
+		snprintf(names[i], sizeof(names[i]), "b%zu", i);
+		run_job(forecast_tell, names[i], 1, 1, i, i + 1);
+		batches[i] = (struct forecast_batch){.name = names[i], .jobs = 5};
+	}
+	check_equal(eta(1000, 4, batches, 1000), 1000); // in all, but not of each
+	check(batches[0].eta == FORECAST_UNKNOWN);
 	forecast_free(forecast);
 }
 
@@ -187,6 +273,10 @@ int main(int argc, char *argv[]) {
 	static const struct test tests[] = {
 		TEST("there is none before 3 jobs and 2 seconds", test_not_too_early),
 		TEST("each batch has its own mean, the longest job and max_parallel are bounds", test_means),
+		TEST("the shares are of turns or of time, with weights", test_fair_time),
+		TEST("a batch begins when those that it needs have ended", test_needs),
+		TEST("a job that is to be tried again is still to come, after its pause", test_pauses),
+		TEST("of very many batches the end of each is not worked out", test_very_many),
 		TEST("jobs that never start are not waited for", test_lost),
 		TEST("jobs of a former run have their own times, from the start", test_former_run),
 		TEST("a former run that was wholly different is no guide", test_no_guide),

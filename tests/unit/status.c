@@ -69,6 +69,24 @@ static void test_narrow(void) {
 	}
 }
 
+static void test_batch_times(void) {
+	struct status status = numbers();
+	struct status_batch timed[5];
+	memcpy(timed, batches, sizeof(timed));
+	timed[0].eta = 12 * NS_PER_S;
+	timed[3].eta = 25 * 60 * NS_PER_S;
+	timed[4].eta = STATUS_UNKNOWN;
+	status.batches = timed;
+	struct status_form form = {.utf8 = true};
+	const char *all = "[ 57/204 27%] 8 running · thumbs 31/120 12s · tests 20/60 ~25m · transcode 6/14 · 1 failed · ETA 21s";
+	check_line(status_add_line(&buf_, &status, &form), all);
+	form.width = status_columns(all, true);
+	check_line(status_add_line(&buf_, &status, &form), all);
+	--form.width; // all or none
+	check_line(status_add_line(&buf_, &status, &form),
+	           "[ 57/204 27%] 8 running · thumbs 31/120 · tests 20/60 · transcode 6/14 · 1 failed · ETA 21s");
+}
+
 static void test_narrow_details(void) {
 	struct status status = numbers();
 	static const struct { unsigned width; const char *text; } lines[] = {
@@ -232,6 +250,7 @@ int main(int argc, char *argv[]) {
 	static const struct test tests[] = {
 		TEST("the line names what is at work, what failed and the ETA", test_line),
 		TEST("a narrow line leaves out whole parts, the least important first", test_narrow),
+		TEST("a wide line has the time that is left of each batch", test_batch_times),
 		TEST("a narrow line leaves out details before anything else", test_narrow_details),
 		TEST("names of wide characters take the columns that they are drawn in", test_wide_names),
 		TEST("failures are red unless there is no room for them, and nothing else is", test_colour),

@@ -445,6 +445,21 @@ last_is() {
 	done
 }
 
+@test "what is shown of a job's output is without its colours, and drives no terminal" {
+	make_fifo go f1
+	start_fairpar -j1 'printf "\033[1;31mred\033[m\033[K\ttab\007\n"; echo >go; read -r x <f{} #' ::: 1
+	await go
+	kill -USR1 "$fairpar_pid"
+	until grep -q 'running for' "$BATS_TEST_TMPDIR/stderr"; do sleep 0.05; done
+	release f1
+	end_fairpar
+	[[ $stderr == *': red     tab\x07' ]] || fail "$stderr"
+	assert_eq "$output" $'\e[1;31mred\e[m\e[K\ttab\a' # it itself is as it was
+	on_screen '"$FAIRPAR" -j2 --ll "printf \"\033[31mred\033[m\ttab\007\n\"; read -r x <f{} #" ::: 1'
+	sees $'\nred tab'?x07
+	release f1
+}
+
 @test "SIGUSR1 says where the batches of a manifest are" {
 	make_fifo go f1
 	cat >m.yaml <<-'EOF'

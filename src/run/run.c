@@ -15,6 +15,7 @@
 #include "base/screen.h"
 #include "process/context.h"
 #include "process/signals.h"
+#include "report/plain.h"
 #include "run/admission.h"
 #include "run/ending.h"
 #include "run/explaining.h"
@@ -34,6 +35,8 @@
 #include <stdint.h>
 #include <string.h>
 #include <unistd.h>
+
+enum { LAST_COLUMNS = 80 }; // of a line of a running job, as it is listed
 
 void run_wake(struct run *run) {
 	uint64_t one = 1;
@@ -70,8 +73,14 @@ static void terminate(struct run *run) {
 
 static void list_child(void *arg, const struct child_view *view) {
 	uint64_t now = *(uint64_t *)arg;
-	diag_note("running for %.1fs, pid %ld: %s%s%s", (double)(now - view->start) / 1e9, (long)view->pid,
-	          diag_shows(view->label), view->last ? ": " : "", view->last ? diag_shows(view->last) : "");
+	struct buf last = BUF_INIT;
+	if (view->last) {
+		buf_adds(&last, ": ");
+		plain_add_output(&last, view->last, strlen(view->last), LAST_COLUMNS);
+	}
+	diag_note("running for %.1fs, pid %ld: %s%s", (double)(now - view->start) / 1e9, (long)view->pid, diag_shows(view->label),
+	          buf_str(&last));
+	buf_fini(&last);
 }
 
 static void suspend(struct run *run) {

@@ -19,6 +19,7 @@
 #include "process/signals.h"
 #include "report/eventread.h"
 #include "report/forecast.h"
+#include "report/plain.h"
 #include "report/status.h"
 #include "report/story.h"
 #include "run/telling.h"
@@ -343,13 +344,15 @@ static void add_row(void *arg, const struct child_view *view) {
 	if (rows->n >= rows->room) {
 		return;
 	}
-	struct buf row = BUF_INIT, raw = BUF_INIT;
+	struct buf row = BUF_INIT, raw = BUF_INIT, shown = BUF_INIT;
 	buf_adds(&raw, view->last ? view->last : view->label);
 	for (char *at = raw.data; at && (at = strchr(at, '\t'));) {
 		*at = ' ';
 	}
-	status_add_text(&row, buf_str(&raw), rows->watch->form.utf8);
+	plain_add_output(&shown, buf_str(&raw), raw.len, SIZE_MAX);
+	status_add_text(&row, buf_str(&shown), rows->watch->form.utf8);
 	buf_fini(&raw);
+	buf_fini(&shown);
 	status_cut(&row, rows->columns, rows->watch->form.utf8);
 	buf_printf(rows->text, "%s%s", rows->n++ > 0 ? "\n" : "", buf_str(&row));
 	buf_fini(&row);

@@ -160,7 +160,7 @@ check_sums() {
 
 @test "jobs that fail in every way, with the end of what they wrote" {
 	need jq
-	run_fairpar 4 --log run.jsonl -j1 --timeout 1 sh -c ::: 'seq 30' 'seq 30; seq 20 25 >&2; printf x; exit 7' 'kill -9 $$' 'sleep 60'  \
+	run_fairpar 4 --log run.jsonl -j1 --timeout 3 sh -c ::: 'seq 30' 'seq 30; seq 20 25 >&2; printf x; exit 7' 'kill -9 $$' 'sleep 60'  \
 		'yes 0123456789 | head -c 100000; exit 1' true
 	check_sums
 	assert_eq "$(events '[.[] | select(.ev == "job_end") | [.status, .exit, .signal]]')" \
@@ -186,7 +186,36 @@ check_sums() {
 	check_log
 	check_sums
 	assert_eq "$(events '.[-1] | [.ok, .failed, .cancelled, .exit]')" '[0,1,5,1]'
-	assert_eq "$(events '[.[] | select(.ev == "lost") | [.status, .jobs, .why]]')" '[["cancelled",4,null]]'
+	assert_eq "$(events '[.[] | select(.ev == "lost") | [.status, .jobs, .why]]')" '[["cancelled",4,"--halt now,fail=1"]]'
+}
+
+@test "what was cut off before it began has the reason" {
+	need jq
+	lost() { events '[.[] | select(.ev == "lost") | [.batch, .status, .why]] | unique'; }
+	cat >m.yaml <<-'EOF'
+		version: 1
+		slots: 1
+		fail_fast: true
+		batches:
+		  one: {args: [1, 2, 3], run: 'exit {}'}
+		  two: {needs: [one], args: [4], run: 'true {}'}
+	EOF
+	run_fairpar 1 --log run.jsonl -f m.yaml
+	assert_contains "$(lost)" '["one","cancelled","fail_fast"]'
+	run_fairpar 1 --log run.jsonl -f m.yaml --halt soon,done=1
+	assert_contains "$(lost)" '["one","cancelled","--halt soon,done=1"]'
+	make_fifo started
+	start_fairpar --log run.jsonl -j1 'echo >started; sleep 60 #' ::: 1 2 3
+	await started
+	kill -TERM "$fairpar_pid"
+	end_fairpar 143
+	assert_eq "$(lost)" '[["default","cancelled","SIGTERM"]]'
+	run_fairpar --from-log run.jsonl --explain
+	assert_contains "$output" 'default: 2 jobs were cancelled before their start: SIGTERM'
+	status=0
+	"$FAIRPAR" --log run.jsonl -j1 -n1 echo ::: {1..200} >/dev/full 2>err || status=$?
+	assert_eq "$status" 255
+	assert_contains "$(lost)" '["default","cancelled","output cannot be written: No space left on device"]'
 }
 
 @test "a signal: the log has its end" {

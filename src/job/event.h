@@ -134,8 +134,8 @@ struct event_output {
 struct event_lost {
 	const char *batch;
 	enum outcome outcome;   // OUTCOME_CANCELLED or OUTCOME_SKIPPED
-	uint64_t jobs;          // 0: a batch without known items was skipped
-	const char *why;        // "'build' failed", or NULL
+	uint64_t jobs;          // 1 of a batch whose items are not known
+	const char *why;        // "it needs 'build', which failed", "SIGINT"; or NULL
 };
 
 struct event_wait {

@@ -117,6 +117,20 @@ int halt_parse(const char *text, struct halt *ret_halt, const char **ret_error) 
 	return 0;
 }
 
+void halt_add(struct buf *buf, const struct halt *halt) {
+	static const char *const words[] = {[HALT_ON_FAIL] = "fail", [HALT_ON_SUCCESS] = "success", [HALT_ON_DONE] = "done"};
+	if (halt->when == HALT_NEVER) {
+		buf_adds(buf, "never");
+		return;
+	}
+	buf_printf(buf, "%s,%s=", halt->when == HALT_NOW ? "now" : "soon", words[halt->why]);
+	if (halt->percent > 0) {
+		buf_printf(buf, "%.10g%%", halt->percent);
+	} else {
+		buf_printf(buf, "%llu", (unsigned long long)halt->count);
+	}
+}
+
 // The code of a failure, which is never 0.
 static int failure_code(const struct result *result) {
 	int code = result_code(result);

@@ -3,6 +3,7 @@
 #ifndef FAIRPAR_JOB_HALT_H
 #define FAIRPAR_JOB_HALT_H
 
+#include "base/buf.h"
 #include "job/job.h"
 
 enum halt_when { HALT_NEVER, HALT_SOON, HALT_NOW };
@@ -19,6 +20,9 @@ struct halt {
 // (as GNU parallel's manual, --halt). Returns 0, or -1 with *ret_error a static text that goes on from the value:
 // "must begin with …".
 int halt_parse(const char *text, struct halt *ret_halt, const char **ret_error) FP_NODISCARD;
+
+// Appends the rule as it is typed: "now,fail=1".
+void halt_add(struct buf *buf, const struct halt *halt);
 
 // The counts that halt and the exit status are decided from.
 struct tally {

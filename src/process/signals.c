@@ -97,6 +97,16 @@ void signals_spare_writes(void) {
 	verify(pthread_sigmask(SIG_BLOCK, &set, NULL) == 0);
 }
 
+const char *signals_name(int signal) {
+	switch (signal) {
+	case SIGINT: return "SIGINT";
+	case SIGTERM: return "SIGTERM";
+	case SIGHUP: return "SIGHUP";
+	case SIGQUIT: return "SIGQUIT";
+	default: return "a signal";
+	}
+}
+
 static const int deadly[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
 
 static void release_all(int signal FP_UNUSED) {

@@ -138,6 +138,7 @@ static void answer_signal(struct run *run, int signal) {
 		if (!run->options->quiet) {
 			diag_note("stopping: the running jobs get SIGTERM; once more and they are killed");
 		}
+		telling_cut(run, signals_name(signal));
 		terminate(run);
 		break;
 	default:
@@ -154,6 +155,10 @@ void run_answer_signals(struct run *run) {
 
 static void stop_for_output(struct run *run) {
 	if (!run->stopping && atomic_load_acquire(&run->output_failed)) {
+		struct buf why = BUF_INIT;
+		buf_printf(&why, "output cannot be written: %s", strerror(atomic_load_relaxed(&run->output_error)));
+		telling_cut(run, why.data);
+		buf_fini(&why);
 		// like a filter whose reader has gone: what still runs would write for nobody
 		if (atomic_load_relaxed(&run->output_error) == EPIPE) {
 			terminate(run);
@@ -219,6 +224,7 @@ static void run_loop(struct run *run) {
 		loop_poll(run, again ? 0 : poll_timeout(next));
 		run_answer_signals(run);
 		if (atomic_load_acquire(&run->halt_now)) { // pairs with the store in work_stop_run()
+			telling_cut(run, "not all jobs can run at once"); // for --tee: a halt has said why
 			terminate(run);
 		}
 		stop_for_output(run);

@@ -46,6 +46,7 @@ struct telling {
 	unsigned wants;        // of all
 	struct event_lost lost;        // jobs is 0: nothing to tell; under the lock
 	const struct batch *lost_batch;
+	char *cut;                     // why the run is cut short, or NULL; under the lock, and kept from then on
 	uint64_t slot_time;            // nanoseconds times slots so far; under the lock
 	atomic_uint_least64_t tails;   // taken so far
 	char run[ULID_LEN + 1];
@@ -235,6 +236,7 @@ void telling_end(struct run *run, int exit_status, int signal) {
 void telling_close(struct run *run) {
 	if (run->telling) {
 		mutex_fini(&run->telling->lock);
+		free(run->telling->cut);
 		free(run->telling);
 		run->telling = NULL;
 	}
@@ -306,7 +308,8 @@ void telling_lost(struct batch *batch, enum outcome outcome, uint64_t jobs) {
 	if (telling->lost_batch != batch || telling->lost.outcome != outcome) {
 		flush_lost(telling);
 		telling->lost_batch = batch;
-		telling->lost = (struct event_lost){.batch = batch->name, .outcome = outcome, .why = news->why};
+		const char *why = !news->why && outcome == OUTCOME_CANCELLED ? telling->cut : news->why;
+		telling->lost = (struct event_lost){.batch = batch->name, .outcome = outcome, .why = why};
 	}
 	telling->lost.jobs += jobs;
 	count(news, outcome, jobs);
@@ -319,6 +322,19 @@ void telling_lost_why(struct batch *batch, const char *why) {
 	flush_lost(telling); // it may have the reason before
 	free(batch->news->why);
 	batch->news->why = xstrdup(why);
+	mutex_unlock(&telling->lock);
+}
+
+void telling_cut(struct run *run, const char *why) {
+	struct telling *telling = run->telling;
+	if (!telling) {
+		return;
+	}
+	mutex_lock(&telling->lock);
+	if (!telling->cut) {
+		flush_lost(telling);
+		telling->cut = xstrdup(why);
+	}
 	mutex_unlock(&telling->lock);
 }
 

@@ -51,6 +51,9 @@ void telling_batch_end(struct batch *batch);
 void telling_lost(struct batch *batch, enum outcome outcome, uint64_t jobs);
 // What telling_lost() will say why. Copied.
 void telling_lost_why(struct batch *batch, const char *why);
+// The same of all batches without a reason of their own: why the run is cut short. Copied; the first one counts. Before the
+// jobs are lost; does nothing without run->telling.
+void telling_cut(struct run *run, const char *why);
 
 // Something begins or ends to wait; `number` of a job, or 0; `batch` NULL: all of them.
 void telling_wait(struct run *run, const struct batch *batch, uint64_t number, enum event_why why, const char *what);

@@ -7,6 +7,7 @@
 #include "base/io.h"
 #include "base/screen.h"
 #include "process/signals.h"
+#include "run/telling.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -144,6 +145,7 @@ static void give_foreground(const struct terminal *terminal, pid_t group) {
 void terminal_take_back(struct run *run, const struct result *result) {
 	give_foreground(run->terminal, getpgrp());
 	if (result->outcome == OUTCOME_SIGNAL && (result->term_signal == SIGINT || result->term_signal == SIGQUIT)) {
+		telling_cut(run, signals_name(result->term_signal));
 		pool_shutdown(run->pool, POOL_CANCELLING); // at once: the event loop may hear of it behind the next start
 		kill(getpid(), result->term_signal);
 	}

@@ -124,7 +124,20 @@ void work_count_trouble(struct batch *batch, const char *what, const struct resu
 	}
 }
 
+static void tell_halt(struct run *run) {
+	struct buf why = BUF_INIT;
+	if (run->manifest && run->manifest->fail_fast && !run->options->halt_given) {
+		buf_adds(&why, "fail_fast");
+	} else {
+		buf_adds(&why, "--halt ");
+		halt_add(&why, &run->halt);
+	}
+	telling_cut(run, why.data);
+	buf_fini(&why);
+}
+
 void work_stop_run(struct run *run) {
+	tell_halt(run);
 	if (run->halt.when == HALT_NOW) {
 		atomic_store_release(&run->halt_now, true); // pairs with the event loop's load after the wake
 	}

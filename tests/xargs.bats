@@ -62,6 +62,11 @@ j]"
 	given 1 'a "b' -x args
 	assert_eq "$output" ""
 	assert_eq "$stderr" "xargs: unmatched double quote; by default quotes are special to xargs unless you use the -0 option"
+	# a command that cannot be run has ended the run before that
+	given 127 "a b\\nc 'd\\n" nonesuch
+	assert_eq "$stderr" "xargs: nonesuch: No such file or directory"
+	given 126 "a b\\nc 'd\\n" ./in
+	assert_eq "$stderr" "xargs: ./in: Permission denied"
 }
 
 @test "-0 and -d take everything literally, empty items too" {

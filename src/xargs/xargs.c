@@ -160,10 +160,23 @@ static void finish(struct xargs *xargs) {
 	pool_queue_close(xargs->run.pool, xargs->run.queue);
 }
 
-// The input has ended, or is no good: says so, once all that was before it was started.
+// True if the run is cut short: nothing more is to be read.
+static bool is_stopping(struct xargs *xargs) {
+	mutex_lock(&xargs->run.lock);
+	bool stopping = xargs->signal || xargs->run.stop_code != 0;
+	mutex_unlock(&xargs->run.lock);
+	return stopping;
+}
+
+// The input has ended, or is no good: says so, once all that was before it was started. A line that could not be has
+// stopped the run, and xargs would not have got here.
 static void end_input(struct xargs *xargs) {
 	struct reader *reader = &xargs->reader;
 	if ((reader->fault || reader->error) && is_ahead(&xargs->run, /* all */ true)) {
+		return;
+	}
+	if (is_stopping(xargs)) {
+		finish(xargs);
 		return;
 	}
 	if (reader->fault) {
@@ -282,14 +295,6 @@ static int term_timeout(struct xargs *xargs) {
 	}
 	uint64_t ms = next > now ? (next - now + NS_PER_MS - 1) / NS_PER_MS : 0;
 	return ms > INT_MAX ? INT_MAX : (int)ms;
-}
-
-// True if the run is cut short: nothing more is to be read.
-static bool is_stopping(struct xargs *xargs) {
-	mutex_lock(&xargs->run.lock);
-	bool stopping = xargs->signal || xargs->run.stop_code != 0;
-	mutex_unlock(&xargs->run.lock);
-	return stopping;
 }
 
 static void loop(struct xargs *xargs) {

@@ -18,6 +18,8 @@
 
 // What a worker keeps from job to job.
 struct desk {
+	struct xargs_run *run;
+	const struct xargs_line *waiting; // the line that is being run, until its first process has started
 	struct child_scratch *scratch;
 	const char **argv;
 	size_t argv_cap;
@@ -72,7 +74,7 @@ void xargs_line_put(struct xargs_run *run, struct xargs_line *line) {
 	mutex_unlock(&run->lock);
 }
 
-// A queued line was taken by a worker, or dropped.
+// A queued line was started by a worker, or dropped.
 static void line_left(struct xargs_run *run, const struct xargs_line *line, bool dropped) {
 	mutex_lock(&run->lock);
 	--run->queued;
@@ -86,6 +88,18 @@ static void line_left(struct xargs_run *run, const struct xargs_line *line, bool
 	if (wake) {
 		xargs_wake(run);
 	}
+}
+
+// The first process of a desk's line runs, or it is known that there will be none.
+static void line_started(struct desk *desk) {
+	if (desk->waiting) {
+		line_left(desk->run, desk->waiting, /* dropped */ false);
+		desk->waiting = NULL;
+	}
+}
+
+static void on_started(void *arg, pid_t pid FP_UNUSED, uint64_t start FP_UNUSED) {
+	line_started(arg);
 }
 
 // ---- judging ----
@@ -269,6 +283,8 @@ static bool run_argv(struct xargs_run *run, struct desk *desk, size_t argc, unsi
 		.context = run->context,
 		.stdin_fd = open_stdin(run->options, &owned),
 		.scratch = desk->scratch,
+		.started = on_started,
+		.started_arg = desk,
 	};
 	struct result result;
 	child_run(run->children, &config, &result, &error);
@@ -321,15 +337,12 @@ static enum work_status run_item(struct worker *worker, struct queue *queue, voi
 	struct xargs_run *run = queue_user(queue);
 	struct xargs_line *line = *(struct xargs_line **)data;
 	verify(size == sizeof(line));
-	// what the input is blamed for comes behind what is said of the command lines before
-	bool speaks = run->options->verbose || run->options->ask;
-	if (!speaks) {
-		line_left(run, line, /* dropped */ false);
-	}
-	run_line(run, desk_of(worker), line, worker_slot(worker));
-	if (speaks) {
-		line_left(run, line, /* dropped */ false);
-	}
+	struct desk *desk = desk_of(worker);
+	desk->run = run;
+	// not left before: what the input is blamed for comes behind what is said of the start of the lines before it
+	desk->waiting = line;
+	run_line(run, desk, line, worker_slot(worker));
+	line_started(desk);
 	xargs_line_put(run, line);
 	return WORK_OK;
 }

@@ -33,9 +33,9 @@ struct xargs_run {
 	bool asking;
 	int tty_fd;                // to read the answers from, or -1
 	struct xargs_line *free;
-	size_t queued;             // lines that no worker has taken yet
+	size_t queued;             // lines that no worker has started yet
 	size_t queued_bytes;       // of them, by xargs_line_bytes()
-	bool wants_room;           // the reader waits for room, or for the last queued line to be taken
+	bool wants_room;           // the reader waits for room, or for the last queued line to be started
 	off_t dropped_at;          // read_to of the first line that never ran, or -1
 	bool failed;               // a job has failed
 	int stop_code;             // exit status that a job has stopped the run with, or 0

@@ -44,6 +44,10 @@ COMMANDS
 	assert_lines "1 x" "1 y" "2 x" "2 y"
 	run_fairpar -k echo :::: n ::::+ l
 	assert_lines "1 x" "2 y"
+	run_fairpar -k echo ::::+ n l n # to each other, where nothing is before them
+	assert_lines "1 x 1" "2 y 2"
+	run_fairpar -k echo :::+ a b ::::+ n ::: z
+	assert_lines "a 1 z" "b 2 z"
 }
 
 @test "--colsep splits into columns, --header names them" {

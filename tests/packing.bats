@@ -88,6 +88,14 @@ same() {
 	assert_lines xay xy 'xb y'
 	run_fairpar -k -L2 --dry-run echo ::: 'a ' b c
 	assert_lines "echo 'a b' c"
+	# a number in the next word is that of the lines, as for GNU parallel
+	for how in '-l 2' -l2 '--max-lines 2' --max-lines=2; do
+		# shellcheck disable=SC2086 # two words
+		run_fairpar -k $how echo < <(printf 'a\nb\nc\n')
+		assert_lines 'a b' c
+	done
+	run_fairpar -k --max-lines echo < <(printf 'a\nb\n')
+	assert_lines a b
 }
 
 @test "no item of a pack becomes a command or a part of one" {
@@ -201,6 +209,10 @@ same() {
 	assert_eq "${lines[0]}" 'Maximal size of command: 130329'
 	assert_eq "${lines[1]}" 'Maximal usable size of command: 63664'
 	assert_eq "${lines[*]: -1}" a
+	run_fairpar -X --show-limits -s 100 echo ::: a
+	assert_eq "${lines[1]}" 'Maximal usable size of command: 100'
+	run_fairpar --pipe --show-limits cat <<<x
+	assert_eq "${lines[1]}" 'Maximal usable size of command: 63664'
 }
 
 @test "mistakes in the packing options are told" {

@@ -81,6 +81,38 @@ parts() {
 	assert_contains "$stderr" "--lines cannot be combined with --pipe-part"
 }
 
+@test "-r leaves blank lines out of the data" {
+	blocks '[a/b/]' '\n \na\n\t\n\n  \nb\n\n' -r
+	blocks '[a/] [b/]' '\n \na\n\t\n\n  \nb\n\n' -r -N1
+	blocks '' '\n  \n\r\n' -r
+	blocks '[a/] [_]' 'a\n  \n_' -r --block 2
+	blocks '[_]' '_' -r # blanks at the end are no line
+	blocks '[h/a/] [h/b]' 'h\n\na\n\nb' -r --header : -N1
+	run_fairpar 255 --pipe-part -r -a /dev/null cat
+	assert_contains "$stderr" "--no-run-if-empty cannot be combined with --pipe-part"
+}
+
+@test "--skip-first-line leaves the first line out of the data" {
+	blocks '[a/b/]' 'x\na\nb\n' --skip-first-line
+	blocks '[a/] [b/]' 'x\na\nb\n' --skip-first-line --block 2
+	blocks '[a/] [b/]' '\na\nb\n' --skip-first-line -N1
+	blocks '[h/a/] [h/b/]' 'x\nh\na\nb\n' --skip-first-line --header : --block 2
+	blocks '' 'x\n' --skip-first-line
+	parts '[a/b/] [c/]' 'x\na\nb\nc\n' --skip-first-line --block 3
+	parts '[h/a/] [h/b/]' 'x\nh\na\nb\n' --skip-first-line --header : --block 1
+	printf x >data # where GNU parallel does not end
+	run_fairpar --pipe --skip-first-line cat <data
+	assert_eq "$output" ''
+	run_fairpar --pipe-part -a data --skip-first-line cat
+	assert_eq "$output" ''
+	printf 'x\n1\n2\n' >data
+	run_fairpar --pipe --skip-first-line cat <data
+	assert_lines 1 2
+	printf 'x\n1\n' >data
+	run_fairpar -k --pipe-part --skip-first-line -a data -a data --block 10 cat
+	assert_lines 1 1
+}
+
 @test "-n is -N with --pipe, and -l is -L, but never 0" {
 	local text='a\nb\nc\nd\ne\n'
 	blocks '[a/] [b/] [c/] [d/] [e/]' "$text" -n1

@@ -67,8 +67,6 @@ static int refuse_with_pipe(const struct options *o, const bool *given) {
 		{OPT_EOF, "data ends where it ends"},
 		{OPT_LINK, "there are no items"},
 		{OPT_SHUF, "blocks are run in the order of the data"},
-		{OPT_NO_RUN_IF_EMPTY, "without data there is no job; grep . removes empty lines"},
-		{OPT_SKIP_FIRST_LINE, "tail -n +2 leaves the first line out"},
 		// these do not go with --tee either, which has items
 		{OPT_BATCH_BY, "the batch of a block is named by --batch NAME"},
 		{OPT_LONG_RUNNING, "as many blocks are kept as there are slots"},
@@ -187,6 +185,9 @@ int block_options_settle(struct options *o, const bool *given) {
 		                  "cannot be combined with --pipe-part: records are not counted there; --pipe < FILE counts them");
 	}
 	o->records *= o->records > 0 && o->lines > 0 ? o->lines : 1; // as in GNU parallel
+	if (o->skip_blank && o->pipe == PIPE_PART) {
+		return block_fail(OPT_NO_RUN_IF_EMPTY, "cannot be combined with --pipe-part: its data is not touched; --pipe < FILE does it");
+	}
 	if (o->remove_rec_sep && o->pipe == PIPE_PART) {
 		return block_fail(OPT_REMOVE_REC_SEP, "cannot be combined with --pipe-part: its data is not touched; --pipe < FILE does it");
 	}

@@ -51,14 +51,14 @@ static int take_max_chars(struct packing *packing, const char *text) {
 	return 0;
 }
 
-// Prints a limit, or both as GNU parallel does. What they are, plan/packs.h says.
-static int print_limits(bool both) {
+// Prints the longest line, or with the most that is used of it, as GNU parallel does. What they are, plan/packs.h says.
+static int print_limits(size_t used) {
 	struct buf text = BUF_INIT;
-	if (both) {
-		buf_printf(&text, "Maximal size of command: %d\nMaximal usable size of command: %d\n\n"
+	if (used > 0) {
+		buf_printf(&text, "Maximal size of command: %d\nMaximal usable size of command: %zu\n\n"
 		           "Execution will continue now, and it will try to read its input\n"
 		           "and run commands; if this is not what you wanted to happen, please\n"
-		           "press CTRL-D or CTRL-C\n", PACK_LINE_MAX, PACK_CHARS_MAX);
+		           "press CTRL-D or CTRL-C\n", PACK_LINE_MAX, used);
 	} else {
 		buf_printf(&text, "%d\n", PACK_LINE_MAX);
 	}
@@ -68,6 +68,10 @@ static int print_limits(bool both) {
 	}
 	buf_fini(&text);
 	return result;
+}
+
+int packing_show_limits(const struct packing *packing) {
+	return print_limits(packing->chars > 0 ? packing->chars : PACK_CHARS_MAX);
 }
 
 int packing_option_take(struct options *options, enum option_id id, const char *value, bool *ret_done) {
@@ -100,9 +104,9 @@ int packing_option_take(struct options *options, enum option_id id, const char *
 		return 0;
 	case OPT_MAX_LINE_LENGTH:
 		*ret_done = true;
-		return print_limits(/* both */ false);
-	default: // --show-limits
-		return print_limits(/* both */ true);
+		return print_limits(/* used */ 0);
+	default: // --show-limits, when --max-chars is known
+		return 0;
 	}
 }
 

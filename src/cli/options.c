@@ -480,6 +480,18 @@ static bool value_follows(const struct parser *p, const struct option_info *opti
 	return option_value_may_follow(option) && p->at < p->argc && p->argv[p->at][0] != '-';
 }
 
+// The number behind a letter that may have one, in the same word or, as GNU parallel takes it, in the next: -l5, -l 5.
+static bool take_number(struct parser *p, const char *rest, const char **ret_value) {
+	const char *text = *rest || p->at == p->argc ? rest : p->argv[p->at];
+	size_t digits = strspn(text, "0123456789");
+	if (digits == 0 || text[digits] != '\0') {
+		return false;
+	}
+	p->at += text != rest;
+	*ret_value = text;
+	return true;
+}
+
 // --name, --name=value or --name value
 static int take_long_word(struct parser *p, const char *word) {
 	const char *name = word + 2, *value = strchr(name, '='), *near = NULL;
@@ -498,19 +510,10 @@ static int take_long_word(struct parser *p, const char *word) {
 	if (!value && (must_follow || value_follows(p, option)) && next_value(p, id, &value) != 0) {
 		return -1;
 	}
-	return take_option(p, id, /* by_letter */ false, value);
-}
-
-// The number behind a letter that may have one, in the same word or, as GNU parallel takes it, in the next: -l5, -l 5.
-static bool take_number(struct parser *p, const char *rest, const char **ret_value) {
-	const char *text = *rest || p->at == p->argc ? rest : p->argv[p->at];
-	size_t digits = strspn(text, "0123456789");
-	if (digits == 0 || text[digits] != '\0') {
-		return false;
+	if (!value && id == OPT_MAX_LINES) { // as -l does; what else may lack a value is fairpar's own
+		(void)take_number(p, "", &value);
 	}
-	p->at += text != rest;
-	*ret_value = text;
-	return true;
+	return take_option(p, id, /* by_letter */ false, value);
 }
 
 static int refuse_letter(enum option_match match, const char *word, const char *letter, const char *instead) {
@@ -610,9 +613,10 @@ static int take_group(struct parser *p) {
 	}
 	bool names_files = is_this_separator(separator, p->items.arg_file_sep);
 	size_t len = strlen(names_files ? p->items.arg_file_sep : p->items.arg_sep);
-	bool linked = separator[len] == '+' && p->options->nsources > 0;
+	bool links = separator[len] == '+'; // to the source before it, if there is one
 	if (!names_files) {
 		// no items, as of an unmatched ::: *.x under nullglob, are no jobs; GNU parallel turns to stdin then
+		bool linked = links && p->options->nsources > 0;
 		struct source_config *source = add_source(p);
 		source->kind = FROM_ARGS;
 		source->args = p->argv + start;
@@ -625,7 +629,7 @@ static int take_group(struct parser *p) {
 		return -1;
 	}
 	for (int i = start; i < p->at; ++i) {
-		if (add_file_source(p, p->argv[i], linked, separator) != 0) {
+		if (add_file_source(p, p->argv[i], links && p->options->nsources > 0, separator) != 0) {
 			return -1;
 		}
 	}
@@ -758,6 +762,9 @@ static int settle(struct parser *p) {
 		if (!o->workdir) {
 			return -1;
 		}
+	}
+	if (p->given[OPT_SHOW_LIMITS] && packing_show_limits(&o->packing) != 0) {
+		return -1;
 	}
 	if (!o->pipe && (block_options_refuse(o) != 0 || packing_options_settle(o, p->given) != 0)) {
 		return -1;

@@ -426,6 +426,43 @@ void carver_strip(struct carver *carver, struct buf *block) {
 	}
 }
 
+// ---- blank lines ----
+
+static bool is_blank(char c) {
+	return c == ' ' || c == '\t' || c == '\r' || c == '\f' || c == '\v';
+}
+
+size_t blanks_drop(struct blanks *blanks, const char *bytes, size_t len, struct buf *to) {
+	struct buf *begun = &blanks->begun;
+	size_t before = to->len;
+	const char *at = bytes, *end = bytes + len, *from;
+	while (at < end) {
+		from = at;
+		if (blanks->in_line) {
+			const char *newline = memchr(at, '\n', (size_t)(end - at));
+			blanks->in_line = !newline;
+			at = newline ? newline + 1 : end;
+			buf_add(to, from, (size_t)(at - from));
+			continue;
+		}
+		while (at < end && is_blank(*at)) {
+			++at;
+		}
+		buf_add(begun, from, (size_t)(at - from));
+		if (at < end) {
+			blanks->in_line = *at != '\n';
+			buf_add(to, buf_str(begun), blanks->in_line ? begun->len : 0);
+			buf_reset(begun);
+			at += !blanks->in_line;
+		}
+	}
+	if (len == 0) { // without a newline they are no line
+		buf_add(to, buf_str(begun), begun->len);
+		buf_reset(begun);
+	}
+	return to->len - before;
+}
+
 // ---- the header ----
 
 struct header_rule {

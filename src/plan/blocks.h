@@ -57,6 +57,14 @@ size_t carver_overlap(const struct carver *carver);
 // Removes what separates the records of a block, in place: --remove-rec-sep.
 void carver_strip(struct carver *carver, struct buf *block);
 
+// Lines of nothing but blanks, which --no-run-if-empty leaves out of the data. Begins as {0}.
+struct blanks {
+	struct buf begun;     // the blanks of the line that may be one; the owner's to free
+	bool in_line;         // the line is none
+};
+// Appends `bytes` to `to` but for blank lines; `len` 0 is the end of the data. Returns how many bytes it has appended.
+size_t blanks_drop(struct blanks *blanks, const char *bytes, size_t len, struct buf *to);
+
 // What stands at the front of a stream, for all blocks: --header, a regular expression, a number of lines or ":" for
 // one. Returns NULL with *ret_error (caller frees).
 struct header_rule *header_create(const char *text, char **ret_error);

@@ -67,6 +67,10 @@ struct blockfeed {
 	struct buf header;
 	bool named;              // --cat, --fifo: jobs get the name of the block
 	bool strip;              // --remove-rec-sep
+	bool skips;              // the first line, which is in no block,
+	size_t skipped;          // … and of which so many bytes have come
+	bool drops;              // --no-run-if-empty: lines of nothing but blanks
+	struct blanks blanks;    // … of the line that may be one
 	bool buffered;           // the bytes come through `data`
 	bool warned;
 	size_t most;             // blocks at once
@@ -176,10 +180,34 @@ static const char *const cannot_keep = "cannot keep a block in memory";
 
 // ---- reading a stream ----
 
+// As read(2) from stdin, but EAGAIN where that would wait.
+static ssize_t read_now(char *to, size_t want) {
+	struct pollfd in = {.fd = STDIN_FILENO, .events = POLLIN};
+	int ready = poll(&in, 1, 0);
+	errno = ready == 0 ? EAGAIN : errno;
+	return ready <= 0 ? -1 : read(STDIN_FILENO, to, want);
+}
+
+// The same into the buffer, without blank lines.
+static ssize_t read_lines(struct blockfeed *feed, size_t want) {
+	char piece[16 * 1024];
+	ssize_t n = read_now(piece, want < sizeof(piece) ? want : sizeof(piece));
+	size_t kept = n < 0 ? 0 : blanks_drop(&feed->blanks, piece, (size_t)n, &feed->data);
+	errno = n > 0 && kept == 0 ? EAGAIN : errno; // signals first, it may go on like this
+	return kept == 0 && n != 0 ? -1 : (ssize_t)kept;
+}
+
 // Moves up to `want` bytes of stdin to where they are kept. Returns how many, 0 at the end, or -1 with errno.
 static ssize_t take(struct blockfeed *feed, size_t want) {
 	int to = feed->filling ? feed->filling->fd : -1;
 	ssize_t n = -1;
+	if (feed->skips) { // by bytes: what is behind the line may go to a block without us
+		char c = '\0';
+		n = read_now(&c, 1);
+		feed->skips = c != '\n';
+		errno = n <= 0 ? errno : ++feed->skipped % PIECE == 0 ? EAGAIN : EINTR; // at times, signals first
+		return n > 0 ? -1 : n;
+	}
 	if (feed->how == BY_SPLICE) {
 		n = splice(STDIN_FILENO, NULL, to, NULL, want, SPLICE_F_NONBLOCK | SPLICE_F_MOVE);
 	} else if (feed->how == BY_SENDFILE) {
@@ -189,19 +217,16 @@ static ssize_t take(struct blockfeed *feed, size_t want) {
 		return n;
 	}
 	feed->how = BY_READ;
-	struct pollfd in = {.fd = STDIN_FILENO, .events = POLLIN};
-	int ready = poll(&in, 1, 0);
-	if (ready <= 0) {
-		errno = ready == 0 ? EAGAIN : errno;
-		return -1;
+	if (feed->drops) {
+		return read_lines(feed, want);
 	}
 	if (feed->buffered) {
-		n = read(STDIN_FILENO, buf_reserve(&feed->data, want), want);
+		n = read_now(buf_reserve(&feed->data, want), want);
 		feed->data.len += n > 0 ? (size_t)n : 0;
 		return n;
 	}
 	char piece[16 * 1024];
-	n = read(STDIN_FILENO, piece, want < sizeof(piece) ? want : sizeof(piece));
+	n = read_now(piece, want < sizeof(piece) ? want : sizeof(piece));
 	return n > 0 && write_all(to, piece, (size_t)n) != 0 ? -1 : n;
 }
 
@@ -423,28 +448,42 @@ static enum block_status stream_step(struct blockfeed *feed, struct record *ret_
 
 // ---- parts of files ----
 
-// Reads the header of the file. Returns 0, or -1 with errno.
-static int part_header(struct blockfeed *feed, struct part *part, const char *text) {
+// Reads into feed->data until the rule for a header finds one at part->from. Returns 0 with its length, or SIZE_MAX if
+// there is none; -1 with errno.
+static int part_find_header(struct blockfeed *feed, const struct part *part, const char *text, size_t *ret_len) {
 	char *error = NULL;
 	struct header_rule *rule = header_create(text, &error); // checked before
 	verify(rule);
 	struct buf *data = &feed->data;
-	size_t found = SIZE_MAX, got = 1;
+	ssize_t n = 1;
+	*ret_len = SIZE_MAX;
 	buf_reset(data);
-	while (found == SIZE_MAX && got > 0) {
-		ssize_t n = pread(part->fd, buf_reserve(data, PIECE), PIECE, (off_t)data->len);
-		if (n < 0) {
-			header_destroy(rule);
-			return -1;
-		}
-		got = (size_t)n;
-		data->len += got;
-		found = header_find(rule, buf_str(data), data->len);
+	while (*ret_len == SIZE_MAX && n > 0) {
+		n = pread(part->fd, buf_reserve(data, PIECE), PIECE, (off_t)(part->from + data->len));
+		data->len += n > 0 ? (size_t)n : 0;
+		*ret_len = n >= 0 ? header_find(rule, buf_str(data), data->len) : SIZE_MAX;
 	}
 	header_destroy(rule);
-	part->head_len = found == SIZE_MAX ? 0 : found;
-	part->head = xmemdup(buf_str(data), part->head_len);
-	buf_reset(data);
+	return n < 0 ? -1 : 0;
+}
+
+// Passes by the line that is none, and takes the header. Returns 0, or -1 with errno.
+static int part_header(struct blockfeed *feed, struct part *part) {
+	const struct options *options = feed->run->options;
+	size_t len = 0;
+	if (options->skip_first && part_find_header(feed, part, "1", &len) != 0) {
+		return -1;
+	}
+	part->from = len == SIZE_MAX ? part->size : len;
+	if (options->header_text) {
+		if (part_find_header(feed, part, options->header_text, &len) != 0) {
+			return -1;
+		}
+		part->head_len = len == SIZE_MAX ? 0 : len;
+		part->head = xmemdup(buf_str(&feed->data), part->head_len);
+		part->from += part->head_len;
+	}
+	buf_reset(&feed->data);
 	return 0;
 }
 
@@ -716,7 +755,6 @@ int block_connect(struct block_input *input, struct run *run, struct block *bloc
 
 // Opens the file. Returns 0, or -1 after a message.
 static int part_open(struct blockfeed *feed, struct part *part) {
-	const struct options *options = feed->run->options;
 	struct stat stat;
 	part->fd = open(part->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (part->fd < 0 || fstat(part->fd, &stat) != 0) {
@@ -729,11 +767,10 @@ static int part_open(struct blockfeed *feed, struct part *part) {
 		return -1;
 	}
 	part->size = (uint64_t)size;
-	if (options->header_text && part_header(feed, part, options->header_text) != 0) {
+	if (part_header(feed, part) != 0) {
 		diag_error("cannot read '%s': %s", diag_shows(part->path), strerror(errno));
 		return -1;
 	}
-	part->from = part->head_len;
 	return 0;
 }
 
@@ -763,7 +800,9 @@ static void stream_open(struct blockfeed *feed) {
 	struct stat stat;
 	const struct options *options = feed->run->options;
 	// by turns, small blocks are added to each other, and never become files
-	feed->buffered = options->records > 0 || feed->strip || (feed->dealer && options->block <= SMALL_PORTION);
+	feed->skips = options->skip_first;
+	feed->drops = options->skip_blank;
+	feed->buffered = options->records > 0 || feed->strip || feed->drops || (feed->dealer && options->block <= SMALL_PORTION);
 	feed->how = BY_READ;
 	if (!feed->buffered && fstat(STDIN_FILENO, &stat) == 0) {
 		feed->how = S_ISFIFO(stat.st_mode) ? BY_SPLICE : S_ISREG(stat.st_mode) ? BY_SENDFILE : BY_READ;
@@ -843,6 +882,7 @@ void blockfeed_close(struct blockfeed *feed) {
 	carver_destroy(feed->carver);
 	header_destroy(feed->header_rule);
 	buf_fini(&feed->header);
+	buf_fini(&feed->blanks.begun);
 	buf_fini(&feed->data);
 	buf_fini(&feed->record);
 	mutex_fini(&feed->lock);

@@ -181,6 +181,34 @@ static void test_parts(void) {
 	carver_destroy(carver);
 }
 
+// Whatever the pieces in which it comes.
+static void check_blanks(const char *data, const char *expected) {
+	size_t len = strlen(data);
+	for (size_t piece = 1; piece <= len + 1; ++piece) {
+		struct blanks blanks = {0};
+		struct buf kept = BUF_INIT;
+		size_t added = 0;
+		for (size_t at = 0; at < len; at += piece) {
+			added += blanks_drop(&blanks, data + at, len - at < piece ? len - at : piece, &kept);
+		}
+		added += blanks_drop(&blanks, "", 0, &kept);
+		check_string(buf_str(&kept), expected);
+		check_equal(added, kept.len);
+		buf_fini(&kept);
+		buf_fini(&blanks.begun);
+	}
+}
+
+static void test_blanks(void) {
+	check_blanks("", "");
+	check_blanks("a\nb\n", "a\nb\n");
+	check_blanks("\n\n", "");
+	check_blanks(" \t\r\f\v\n", "");
+	check_blanks("\n  a  \n \n  \n b\n\n", "  a  \n b\n");
+	check_blanks("a\n  ", "a\n  ");
+	check_blanks("  ", "  ");
+}
+
 int main(int argc, char *argv[]) {
 	static const struct test tests[] = {
 		TEST("lines are cut at the last newline that fits", test_lines),
@@ -191,6 +219,7 @@ int main(int argc, char *argv[]) {
 		TEST("regular expressions at any place of large blocks", test_windows),
 		TEST("separators are removed", test_strip),
 		TEST("headers", test_header),
+		TEST("blank lines are dropped", test_blanks),
 		TEST("borders in parts of files", test_parts),
 	};
 	return test_main(tests, sizeof(tests) / sizeof(tests[0]), argc, argv);

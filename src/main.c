@@ -24,7 +24,8 @@
 //     outlet.c     outlet_open()      where a job's output goes: spool, files, or items (emission.c)
 //     beside.c     beside_finally()   what runs beside the items: on-failure, finally, listings
 //     admission.c  admission_enter()  when a job may start: --load, --memfree, --delay auto (terminal.c: --tty, -p)
-//     blockfeed.c  blockfeed_open()   --pipe: data cut into blocks, one for each job (dealer.c, tee.c: jobs that run)
+//     blockfeed.c  blockfeed_open()   --pipe: data cut into blocks, one for each job (block.c)
+//     dealer.c     dealer_deal()      data to jobs that run: --round-robin and --tee (tee.c)
 //     ledger.c     ledger_add()       --joblog, and the jobs that --resume leaves out
 //     shelf.c      shelf_begin()      --results and --files: output in files and tables
 //     products.c   products_end()     what jobs create, and who may remove a half one

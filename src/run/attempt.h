@@ -5,7 +5,7 @@
 
 #include "job/event.h"
 #include "output/results.h"
-#include "run/blockfeed.h"
+#include "run/block.h"
 #include "run/emission.h"
 #include "run/parcel.h"
 

@@ -1,4 +1,4 @@
-// The data of --pipe and --pipe-part: cut into blocks, each the standard input of a job, kept until the job has ended.
+// The data of --pipe and --pipe-part: read and cut into blocks, each the standard input of a job.
 //
 // Measured (2 GB of lines, 1 MiB blocks): splice(2) from a pipe and sendfile(2) from a file into a memfd take 0.6 of the
 // time that read(2) and write(2) take, for the bytes are copied once. What has to be looked at, the end of the block, is
@@ -11,8 +11,8 @@
 #include "base/alloc.h"
 #include "base/diag.h"
 #include "base/io.h"
-#include "base/list.h"
 #include "plan/blocks.h"
+#include "run/block.h"
 #include "run/dealer.h"
 
 #include <errno.h>
@@ -25,36 +25,10 @@
 
 enum {
 	PASS_BYTES = 4 * 1024 * 1024, // between two looks at the signals
-	PIPE_BYTES = 1024 * 1024,     // what a pipe may hold at most without privileges (pipe(7))
-	PIPE_LEAST = 64 * 1024,       // what one holds in any case
 	PIECE = 128 * 1024,           // as GNU parallel looks for borders of parts
 	RECORDS_AT_ONCE = 64,         // that are dealt out between two looks at anything else
 	PARTS_AHEAD = 64,             // that are no more than a few numbers
 	FDS_PER_JOB = 10,             // of --round-robin: its pipes, pidfd, eventfd and blocks, with some to spare
-};
-
-struct block {
-	struct list link;        // of feed->blocks
-	struct blockfeed *feed;
-	int fd;                  // of its bytes in memory, or -1: they are in the file
-	bool filled;             // the bytes are there; else its worker gets them from the file
-	struct part *part;       // of --pipe-part, or NULL
-	struct hand *hand;       // of --round-robin: what its job gets, this block first; or NULL
-	struct buf bytes;        // of --round-robin: a small block, which needs no file
-	uint64_t offset, size;   // in the file, without header; in memory from 0, with it
-};
-
-// A file of --pipe-part.
-struct part {
-	const char *path;
-	int fd;
-	char *head;              // the header, which is before each block
-	size_t head_len;
-	uint64_t size, block;
-	uint64_t from;           // where the next block begins
-	uint64_t scan;           // where its end is looked for
-	uint64_t end;            // which was found, or 0
-	uint64_t base;           // where feed->data begins
 };
 
 struct blockfeed {
@@ -65,7 +39,6 @@ struct blockfeed {
 	unsigned started, most_jobs; // … jobs
 	struct header_rule *header_rule; // until the header was found, or NULL
 	struct buf header;
-	bool named;              // --cat, --fifo: jobs get the name of the block
 	bool strip;              // --remove-rec-sep
 	bool skips;              // the first line, which is in no block,
 	size_t skipped;          // … and of which so many bytes have come
@@ -73,11 +46,7 @@ struct blockfeed {
 	struct blanks blanks;    // … of the line that may be one
 	bool buffered;           // the bytes come through `data`
 	bool warned;
-	size_t most;             // blocks at once
-	mutex lock;              // guards the next three
-	struct list blocks;
-	size_t n;
-	bool hungry;             // waits until one has gone
+	struct blocks blocks;
 
 	enum { BY_SPLICE, BY_SENDFILE, BY_READ } how;
 	bool ended;              // the stream has
@@ -100,73 +69,8 @@ struct blockfeed {
 
 // ---- blocks ----
 
-struct block *block_of(const struct record *record) {
-	struct block *block;
-	memcpy(&block, record->args + strlen(record->args) + 1, sizeof(block));
-	return block;
-}
-
-uint64_t block_sent(const struct block *block) {
-	return block->hand ? hand_sent(block->hand) : block->part ? 0 : block->size;
-}
-
-void block_free(struct block *block) {
-	struct blockfeed *feed = block->feed;
-	if (block->hand) {
-		hand_leave(block->hand);
-	}
-	mutex_lock(&feed->lock);
-	list_remove(&block->link);
-	--feed->n;
-	bool wake = feed->hungry;
-	feed->hungry = false;
-	mutex_unlock(&feed->lock);
-	if (block->fd >= 0) {
-		close(block->fd);
-	}
-	buf_fini(&block->bytes);
-	free(block);
-	if (wake) {
-		run_wake(feed->run);
-	}
-}
-
-// A block without bytes yet, or NULL if there are enough.
-static struct block *block_new(struct blockfeed *feed) {
-	struct block *block = NULL;
-	mutex_lock(&feed->lock);
-	feed->hungry = feed->n >= feed->most;
-	if (!feed->hungry) {
-		block = NEW(struct block);
-		block->feed = feed;
-		block->fd = -1;
-		list_push_back(&feed->blocks, &block->link);
-		++feed->n;
-	}
-	mutex_unlock(&feed->lock);
-	return block;
-}
-
-// Gives the block a file in memory. Returns 0, or -1 with errno.
-static int block_open(struct block *block) {
-	block->fd = memfd_create("fairpar-block", MFD_CLOEXEC);
-	if (block->fd < 0 && errno == ENOSYS) {
-		block->fd = tmpfile_open(block->feed->run->temp_dir);
-	}
-	return block->fd < 0 ? -1 : 0;
-}
-
-// The item of the block: its name or nothing, and behind it where it is.
 static enum block_status block_ready(struct blockfeed *feed, struct block *block, struct record *ret_record) {
-	buf_reset(&feed->record);
-	if (feed->named && block->hand) {
-		buf_adds(&feed->record, "/dev/stdin");
-	} else if (feed->named) {
-		buf_printf(&feed->record, "/proc/%ld/fd/%d", (long)getpid(), block->fd);
-	}
-	buf_addc(&feed->record, '\0');
-	buf_add(&feed->record, &block, sizeof(block));
-	*ret_record = (struct record){.args = feed->record.data, .size = feed->record.len, .nargs = 1};
+	block_record(block, &feed->record, ret_record);
 	return BLOCK_READY;
 }
 
@@ -176,7 +80,7 @@ static enum block_status fail(struct blockfeed *feed, const char *what) {
 	return BLOCK_ERROR;
 }
 
-static const char *const cannot_keep = "cannot keep a block in memory";
+static const char *const cannot_keep = BLOCK_NOT_KEPT;
 
 // ---- reading a stream ----
 
@@ -264,7 +168,7 @@ static enum block_status begin_filling(struct blockfeed *feed) {
 	if (feed->buffered || feed->filling) {
 		return BLOCK_READY;
 	}
-	struct block *block = block_new(feed);
+	struct block *block = block_new(&feed->blocks);
 	if (!block) {
 		return BLOCK_ENOUGH;
 	}
@@ -334,7 +238,7 @@ static enum block_status cut_buffer(struct blockfeed *feed, size_t len, struct r
 	} else {
 		buf_add(&bytes, buf_str(&feed->data) + feed->at, len);
 	}
-	struct block *block = bytes.len > 0 ? block_new(feed) : NULL;
+	struct block *block = bytes.len > 0 ? block_new(&feed->blocks) : NULL;
 	enum block_status status = bytes.len == 0 ? BLOCK_AGAIN : block ? BLOCK_READY : BLOCK_ENOUGH;
 	size_t size = bytes.len;
 	if (block && feed->dealer && bytes.len <= SMALL_PORTION) {
@@ -546,14 +450,14 @@ static enum block_status parts_step(struct blockfeed *feed, struct record *ret_r
 		feed->done = status == BLOCK_ERROR;
 		return status;
 	}
-	struct block *block = block_new(feed);
+	struct block *block = block_new(&feed->blocks);
 	if (!block) {
 		return BLOCK_ENOUGH;
 	}
 	block->part = part;
 	block->offset = part->from;
 	block->size = part->end - part->from;
-	if (feed->named && block_open(block) != 0) { // its name is in the command
+	if (feed->blocks.named && block_open(block) != 0) { // its name is in the command
 		return fail(feed, cannot_keep);
 	}
 	part->from = part->end;
@@ -659,98 +563,6 @@ int blockfeed_fd(const struct blockfeed *feed) {
 	return feed->parts ? -1 : STDIN_FILENO;
 }
 
-// ---- a block and its job ----
-
-static void input_failed(const struct block_input *input, const char *path, const char *cause) {
-	diag_error("cannot read '%s': %s", diag_shows(path), cause);
-	atomic_store_relaxed(&input->run->trouble, true);
-}
-
-// As splice(2), where a file system does not know it.
-static ssize_t copy_part(int from, uint64_t *offset, int to, size_t want) {
-	char piece[16 * 1024];
-	ssize_t n = pread(from, piece, want < sizeof(piece) ? want : sizeof(piece), (off_t)*offset);
-	if (n > 0) {
-		n = write(to, piece, (size_t)n);
-		*offset += n > 0 ? (uint64_t)n : 0;
-	}
-	return n;
-}
-
-// Pours the block into the pipe: what is in memory from there; else the header of the file, and the part of it.
-static ssize_t pour_block(void *arg, int fd) {
-	struct block_input *input = arg;
-	const struct part *part = input->block->part;
-	if (input->head == 0 && input->offset == input->block->offset && input->left > PIPE_LEAST) {
-		(void)fcntl(fd, F_SETPIPE_SZ, PIPE_BYTES); // fewer turns of reader and writer; refused to who has too many
-	}
-	if (part && input->head < part->head_len) {
-		ssize_t n = write(fd, part->head + input->head, part->head_len - input->head);
-		input->head += n > 0 ? (size_t)n : 0;
-		return n;
-	}
-	if (input->left == 0) {
-		return 0;
-	}
-	int from = part ? part->fd : input->block->fd;
-	size_t want = input->left < PIPE_BYTES ? (size_t)input->left : PIPE_BYTES;
-	off_t offset = (off_t)input->offset;
-	ssize_t n = splice(from, &offset, fd, NULL, want, SPLICE_F_NONBLOCK | SPLICE_F_MOVE);
-	if (n < 0 && errno == EINVAL) {
-		uint64_t at = input->offset;
-		n = copy_part(from, &at, fd, want);
-	}
-	if (n == 0) {
-		input_failed(input, part ? part->path : "the block", "it has become shorter");
-	} else if (n < 0 && errno != EAGAIN && errno != EPIPE && errno != EINTR) {
-		input_failed(input, part ? part->path : "the block", strerror(errno));
-	}
-	input->offset += n > 0 ? (uint64_t)n : 0;
-	input->left -= n > 0 ? (uint64_t)n : 0;
-	return n > 0 && input->left == 0 ? 0 : n;
-}
-
-// Gets the bytes of a part into memory, for a job that wants a name. Returns 0, or -1 after a message.
-static int block_fill(struct block_input *input) {
-	struct block *block = input->block;
-	const struct part *part = block->part;
-	// what an attempt that failed has left is written over
-	if (lseek(block->fd, 0, SEEK_SET) != 0 || write_all(block->fd, part->head, part->head_len) != 0) {
-		diag_error("%s: %s", cannot_keep, strerror(errno));
-		return -1;
-	}
-	off_t offset = (off_t)block->offset;
-	for (uint64_t left = block->size; left > 0;) {
-		ssize_t n = sendfile(block->fd, part->fd, &offset, left < PASS_BYTES ? (size_t)left : PASS_BYTES);
-		if (n < 0 && errno == EINTR) {
-			continue;
-		}
-		if (n <= 0) {
-			input_failed(input, part->path, n == 0 ? "it has become shorter" : strerror(errno));
-			return -1;
-		}
-		left -= (uint64_t)n;
-	}
-	block->filled = true;
-	return 0;
-}
-
-int block_connect(struct block_input *input, struct run *run, struct block *block, struct child_config *config) {
-	*input = (struct block_input){.run = run, .block = block};
-	if (block->hand) {
-		config->pour = hand_pour(block->hand);
-		return 0;
-	}
-	if (block->feed->named) {
-		return block->filled ? 0 : block_fill(input); // its stdin is empty, as in GNU parallel
-	}
-	input->offset = block->offset;
-	input->left = block->size;
-	input->pour = (struct pour){.writable = pour_block, .arg = input};
-	config->pour = &input->pour;
-	return 0;
-}
-
 // ---- opening and closing ----
 
 // Opens the file. Returns 0, or -1 after a message.
@@ -808,7 +620,7 @@ static void stream_open(struct blockfeed *feed) {
 		feed->how = S_ISFIFO(stat.st_mode) ? BY_SPLICE : S_ISREG(stat.st_mode) ? BY_SENDFILE : BY_READ;
 	}
 	if (feed->how == BY_SPLICE) {
-		(void)fcntl(STDIN_FILENO, F_SETPIPE_SZ, PIPE_BYTES); // as in pour_part()
+		(void)fcntl(STDIN_FILENO, F_SETPIPE_SZ, PIPE_BYTES); // as in pour_block()
 	}
 	begin_round(feed);
 }
@@ -840,17 +652,14 @@ struct blockfeed *blockfeed_open(struct run *run) {
 	const struct options *options = run->options;
 	struct blockfeed *feed = NEW(struct blockfeed);
 	feed->run = run;
-	feed->named = options->cat;
 	feed->strip = options->remove_rec_sep;
-	mutex_init(&feed->lock);
-	list_init(&feed->blocks);
 	bool of_parts = options->pipe == PIPE_PART;
-	feed->most = run->slots + (of_parts && !feed->named ? PARTS_AHEAD : 1);
+	blocks_init(&feed->blocks, run, options->cat, run->slots + (of_parts && !options->cat ? PARTS_AHEAD : 1));
 	if (options->round_robin) {
 		unsigned long most = run->nofile / FDS_PER_JOB;
 		feed->dealer = dealer_create(run);
 		feed->most_jobs = most == 0 ? 1 : most < run->slots ? (unsigned)most : run->slots;
-		++feed->most; // one that is filled, one that is dealt out, and of each job the first
+		++feed->blocks.most; // one that is filled, one that is dealt out, and of each job the first
 	}
 	if (rules_open(feed) != 0 || (of_parts && parts_open(feed) != 0)) {
 		blockfeed_close(feed);
@@ -863,9 +672,7 @@ struct blockfeed *blockfeed_open(struct run *run) {
 }
 
 void blockfeed_close(struct blockfeed *feed) {
-	list_for_each(&feed->blocks, at) {
-		block_free(list_entry(at, struct block, link));
-	}
+	blocks_fini(&feed->blocks);
 	if (feed->undealt) {
 		portion_unref(feed->undealt);
 	}
@@ -885,6 +692,5 @@ void blockfeed_close(struct blockfeed *feed) {
 	buf_fini(&feed->blanks.begun);
 	buf_fini(&feed->data);
 	buf_fini(&feed->record);
-	mutex_fini(&feed->lock);
 	free(feed);
 }

@@ -9,6 +9,7 @@
 
 #include "base/alloc.h"
 #include "base/diag.h"
+#include "run/block.h"
 #include "run/blockfeed.h"
 #include "run/stages.h"
 #include "run/tee.h"

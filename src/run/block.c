@@ -1,0 +1,195 @@
+// Blocks: how many there are at once, and how one becomes the standard input of its job.
+
+#include "run/block.h"
+
+#include "base/alloc.h"
+#include "base/diag.h"
+#include "base/io.h"
+#include "run/dealer.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/sendfile.h>
+#include <unistd.h>
+
+enum {
+	PIPE_LEAST = 64 * 1024,       // what a pipe holds in any case
+	FILL_BYTES = 4 * 1024 * 1024, // with one call
+};
+
+// ---- all of them ----
+
+void blocks_init(struct blocks *blocks, struct run *run, bool named, size_t most) {
+	*blocks = (struct blocks){.run = run, .named = named, .most = most};
+	mutex_init(&blocks->lock);
+	list_init(&blocks->all);
+}
+
+void blocks_fini(struct blocks *blocks) {
+	list_for_each(&blocks->all, at) {
+		block_free(list_entry(at, struct block, link));
+	}
+	mutex_fini(&blocks->lock);
+}
+
+struct block *block_new(struct blocks *blocks) {
+	struct block *block = NULL;
+	mutex_lock(&blocks->lock);
+	blocks->hungry = blocks->n >= blocks->most;
+	if (!blocks->hungry) {
+		block = NEW(struct block);
+		block->blocks = blocks;
+		block->fd = -1;
+		list_push_back(&blocks->all, &block->link);
+		++blocks->n;
+	}
+	mutex_unlock(&blocks->lock);
+	return block;
+}
+
+void block_free(struct block *block) {
+	struct blocks *blocks = block->blocks;
+	if (block->hand) {
+		hand_leave(block->hand);
+	}
+	mutex_lock(&blocks->lock);
+	list_remove(&block->link);
+	--blocks->n;
+	bool wake = blocks->hungry;
+	blocks->hungry = false;
+	mutex_unlock(&blocks->lock);
+	if (block->fd >= 0) {
+		close(block->fd);
+	}
+	buf_fini(&block->bytes);
+	free(block);
+	if (wake) {
+		run_wake(blocks->run);
+	}
+}
+
+// ---- one ----
+
+int block_open(struct block *block) {
+	block->fd = memfd_create("fairpar-block", MFD_CLOEXEC);
+	if (block->fd < 0 && errno == ENOSYS) {
+		block->fd = tmpfile_open(block->blocks->run->temp_dir);
+	}
+	return block->fd < 0 ? -1 : 0;
+}
+
+void block_record(struct block *block, struct buf *buf, struct record *ret_record) {
+	buf_reset(buf);
+	if (block->blocks->named && block->hand) {
+		buf_adds(buf, "/dev/stdin");
+	} else if (block->blocks->named) {
+		buf_printf(buf, "/proc/%ld/fd/%d", (long)getpid(), block->fd);
+	}
+	buf_addc(buf, '\0');
+	buf_add(buf, &block, sizeof(block));
+	*ret_record = (struct record){.args = buf->data, .size = buf->len, .nargs = 1};
+}
+
+struct block *block_of(const struct record *record) {
+	struct block *block;
+	memcpy(&block, record->args + strlen(record->args) + 1, sizeof(block));
+	return block;
+}
+
+uint64_t block_sent(const struct block *block) {
+	return block->hand ? hand_sent(block->hand) : block->part ? 0 : block->size;
+}
+
+// ---- a block and its job ----
+
+static void input_failed(const struct block_input *input, const char *path, const char *cause) {
+	diag_error("cannot read '%s': %s", diag_shows(path), cause);
+	atomic_store_relaxed(&input->run->trouble, true);
+}
+
+// As splice(2), where a file system does not know it.
+static ssize_t copy_part(int from, uint64_t *offset, int to, size_t want) {
+	char piece[16 * 1024];
+	ssize_t n = pread(from, piece, want < sizeof(piece) ? want : sizeof(piece), (off_t)*offset);
+	if (n > 0) {
+		n = write(to, piece, (size_t)n);
+		*offset += n > 0 ? (uint64_t)n : 0;
+	}
+	return n;
+}
+
+// Pours the block into the pipe: what is in memory from there; else the header of the file, and the part of it.
+static ssize_t pour_block(void *arg, int fd) {
+	struct block_input *input = arg;
+	const struct part *part = input->block->part;
+	if (input->head == 0 && input->offset == input->block->offset && input->left > PIPE_LEAST) {
+		(void)fcntl(fd, F_SETPIPE_SZ, PIPE_BYTES); // fewer turns of reader and writer; refused to who has too many
+	}
+	if (part && input->head < part->head_len) {
+		ssize_t n = write(fd, part->head + input->head, part->head_len - input->head);
+		input->head += n > 0 ? (size_t)n : 0;
+		return n;
+	}
+	if (input->left == 0) {
+		return 0;
+	}
+	int from = part ? part->fd : input->block->fd;
+	size_t want = input->left < PIPE_BYTES ? (size_t)input->left : PIPE_BYTES;
+	off_t offset = (off_t)input->offset;
+	ssize_t n = splice(from, &offset, fd, NULL, want, SPLICE_F_NONBLOCK | SPLICE_F_MOVE);
+	if (n < 0 && errno == EINVAL) {
+		uint64_t at = input->offset;
+		n = copy_part(from, &at, fd, want);
+	}
+	if (n == 0) {
+		input_failed(input, part ? part->path : "the block", "it has become shorter");
+	} else if (n < 0 && errno != EAGAIN && errno != EPIPE && errno != EINTR) {
+		input_failed(input, part ? part->path : "the block", strerror(errno));
+	}
+	input->offset += n > 0 ? (uint64_t)n : 0;
+	input->left -= n > 0 ? (uint64_t)n : 0;
+	return n > 0 && input->left == 0 ? 0 : n;
+}
+
+// Gets the bytes of a part into memory, for a job that wants a name. Returns 0, or -1 after a message.
+static int block_fill(struct block_input *input) {
+	struct block *block = input->block;
+	const struct part *part = block->part;
+	// what an attempt that failed has left is written over
+	if (lseek(block->fd, 0, SEEK_SET) != 0 || write_all(block->fd, part->head, part->head_len) != 0) {
+		diag_error("%s: %s", BLOCK_NOT_KEPT, strerror(errno));
+		return -1;
+	}
+	off_t offset = (off_t)block->offset;
+	for (uint64_t left = block->size; left > 0;) {
+		ssize_t n = sendfile(block->fd, part->fd, &offset, left < FILL_BYTES ? (size_t)left : FILL_BYTES);
+		if (n < 0 && errno == EINTR) {
+			continue;
+		}
+		if (n <= 0) {
+			input_failed(input, part->path, n == 0 ? "it has become shorter" : strerror(errno));
+			return -1;
+		}
+		left -= (uint64_t)n;
+	}
+	block->filled = true;
+	return 0;
+}
+
+int block_connect(struct block_input *input, struct run *run, struct block *block, struct child_config *config) {
+	*input = (struct block_input){.run = run, .block = block};
+	if (block->hand) {
+		config->pour = hand_pour(block->hand);
+		return 0;
+	}
+	if (block->blocks->named) {
+		return block->filled ? 0 : block_fill(input); // its stdin is empty, as in GNU parallel
+	}
+	input->offset = block->offset;
+	input->left = block->size;
+	input->pour = (struct pour){.writable = pour_block, .arg = input};
+	config->pour = &input->pour;
+	return 0;
+}

@@ -1,0 +1,92 @@
+// A block: some of the data of --pipe or --pipe-part, the standard input of one job, kept until that has ended.
+//
+// A block of --pipe is a file in memory (memfd), into which the bytes of stdin go inside the kernel; a part of --pipe-part
+// is a range of a file. Both are spliced into the pipe that the job reads from, from their beginning for each attempt.
+// A job could read a memfd by itself, but it would see a file there: wc(1) prints other columns then, and head(1) leaves
+// the rest to the next command. Blocks have no name that could outlive fairpar.
+
+#ifndef FAIRPAR_RUN_BLOCK_H
+#define FAIRPAR_RUN_BLOCK_H
+
+#include "base/list.h"
+#include "run/run.h"
+
+#define BLOCK_NOT_KEPT "cannot keep a block in memory"
+
+enum { PIPE_BYTES = 1024 * 1024 }; // what a pipe may hold at most without privileges (pipe(7))
+
+struct hand;
+
+// The blocks there are, of one run.
+struct blocks {
+	struct run *run;
+	bool named;              // --cat, --fifo: jobs get the name of the block
+	size_t most;             // at once; changed only before the first
+	mutex lock;              // guards what follows
+	struct list all;
+	size_t n;
+	bool hungry;             // the reader waits until one has gone
+};
+
+struct block {
+	struct list link;        // of blocks->all
+	struct blocks *blocks;
+	int fd;                  // of its bytes in memory, or -1: they are in the file
+	bool filled;             // the bytes are there; else its worker gets them from the file
+	struct part *part;       // of --pipe-part, or NULL
+	struct hand *hand;       // of --round-robin: what its job gets, this block first; or NULL
+	struct buf bytes;        // of --round-robin: a small block, which needs no file
+	uint64_t offset, size;   // in the file, without header; in memory from 0, with it
+};
+
+// A file of --pipe-part.
+struct part {
+	const char *path;
+	int fd;
+	char *head;              // the header, which is before each block
+	size_t head_len;
+	uint64_t size, block;
+	uint64_t from;           // where the next block begins
+	uint64_t scan;           // where its end is looked for
+	uint64_t end;            // which was found, or 0
+	uint64_t base;           // where what was read begins
+};
+
+// ---- from the event loop ----
+
+void blocks_init(struct blocks *blocks, struct run *run, bool named, size_t most);
+// When no job runs any more; frees what blocks there still are.
+void blocks_fini(struct blocks *blocks);
+
+// A block without bytes yet, or NULL if there are enough: run_wake() tells when one has gone.
+struct block *block_new(struct blocks *blocks);
+
+// Gives the block a file in memory. Returns 0, or -1 with errno.
+int block_open(struct block *block);
+
+// The item of the block, borrowed from `buf`: its name or nothing, and behind it where it is.
+void block_record(struct block *block, struct buf *buf, struct record *ret_record);
+
+// ---- from any thread ----
+
+// The block that belongs to the record of an item.
+struct block *block_of(const struct record *record);
+
+// Makes the block the standard input of the child, a pipe as it is in GNU parallel: from its beginning, for each attempt.
+// *input must live as long as the child. Returns 0, or -1 after a message.
+struct block_input {
+	struct run *run;
+	struct block *block;
+	size_t head;             // bytes of the header that are written
+	uint64_t offset, left;   // of what follows it
+	struct pour pour;
+};
+int block_connect(struct block_input *input, struct run *run, struct block *block, struct child_config *config);
+
+// Bytes that the joblog says were sent: as in GNU parallel, of --pipe with the header, and none of --pipe-part.
+uint64_t block_sent(const struct block *block);
+
+// Its job has ended, or will never start.
+void block_free(struct block *block);
+
+#endif

@@ -69,15 +69,32 @@ static int add_children_of_thread(struct family *family, pid_t pid, pid_t tid) {
 	return rc;
 }
 
-// The parent of a process by /proc/PID/stat, or 0: the second field after the name, which may hold anything.
-static pid_t parent_of(pid_t pid) {
+// The fields of /proc/PID/stat that follow the name, which may hold anything (proc(5)).
+struct stat_fields {
+	char state;
+	pid_t parent, group;
+};
+
+// Returns false if there is no such process.
+static bool read_stat(pid_t pid, struct stat_fields *ret_stat) {
 	char path[64];
 	snprintf(path, sizeof(path), "/proc/%ld/stat", (long)pid);
 	struct buf text = BUF_INIT;
 	const char *name_end = proc_read(AT_FDCWD, path, &text) == 0 ? strrchr(buf_str(&text), ')') : NULL;
-	pid_t parent = name_end && strlen(name_end) > 4 ? (pid_t)strtol(name_end + 4, NULL, 10) : 0;
+	long parent, group;
+	bool ok = name_end && sscanf(name_end, ") %c %ld %ld", &ret_stat->state, &parent, &group) == 3;
+	if (ok) {
+		ret_stat->parent = (pid_t)parent;
+		ret_stat->group = (pid_t)group;
+	}
 	buf_fini(&text);
-	return parent;
+	return ok;
+}
+
+// The parent of a process, or 0.
+static pid_t parent_of(pid_t pid) {
+	struct stat_fields stat;
+	return read_stat(pid, &stat) ? stat.parent : 0;
 }
 
 // For a kernel without CONFIG_PROC_CHILDREN: asks all processes for their parent.
@@ -117,6 +134,37 @@ void family_add_tree(struct family *family, pid_t root) {
 	for (; at < family->n; ++at) {
 		family_add_children(family, family->pids[at]);
 	}
+}
+
+static int compare_pids(const void *left, const void *right) {
+	pid_t a = *(const pid_t *)left, b = *(const pid_t *)right;
+	return (a > b) - (a < b);
+}
+
+bool family_has(const struct family *family, pid_t pid) {
+	return family->n > 0 && bsearch(&pid, family->pids, family->n, sizeof(pid), compare_pids);
+}
+
+int family_add_living(struct family *family) {
+	DIR *dir = opendir("/proc");
+	if (!dir) {
+		return -1;
+	}
+	for (struct dirent *entry; (entry = readdir(dir));) {
+		pid_t pid = entry_pid(entry);
+		struct stat_fields stat;
+		if (pid > 0 && read_stat(pid, &stat) && !strchr("ZXx", stat.state)) {
+			grow_array(&family->pids, &family->cap, family->n + 2, sizeof(*family->pids));
+			family->pids[family->n++] = pid;
+			family->pids[family->n++] = -stat.group;
+		}
+	}
+	closedir(dir);
+	if (family->n == 0) {
+		return -1; // it is not mounted
+	}
+	qsort(family->pids, family->n, sizeof(*family->pids), compare_pids);
+	return 0;
 }
 
 uint64_t family_memory(pid_t root) {

@@ -7,6 +7,7 @@
 
 #include "base/buf.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -25,6 +26,13 @@ void family_add_children(struct family *family, pid_t pid);
 
 // Appends the process itself and all its descendants, each behind its parent.
 void family_add_tree(struct family *family, pid_t root);
+
+// Appends, in rising order, what kill(2) takes for the processes that run, zombies being none: the number of each, and
+// less than 0 that of its group. Returns 0, or -1 if /proc cannot be read.
+int family_add_living(struct family *family) FP_NODISCARD;
+
+// Is it in the list, which is in rising order?
+bool family_has(const struct family *family, pid_t pid);
 
 // Bytes of memory that the process and its descendants have to themselves: not of files, not shared.
 uint64_t family_memory(pid_t root);

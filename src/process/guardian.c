@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "base/diag.h"
 #include "base/fault.h"
+#include "process/family.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -211,8 +212,23 @@ static bool watch(int pipe_fd, struct group_table *table) {
 	return !atomic_load_acquire(&table->goodbye); // pairs with the release in guardian_fini()
 }
 
-// Forgets the groups that have ended: their number may soon be another's. Returns false if none is left.
+// Who runs now. Zombies do not: whoever inherits them may reap them late or never (the first process of a container), and
+// whoever starts fairpar again does not wait for that. Empty where it cannot be known.
+static struct family find_living(void) {
+	struct family living = FAMILY_INIT;
+	if (family_add_living(&living) != 0) {
+		family_fini(&living);
+	}
+	return living;
+}
+
+static bool has_ended(int target, const struct family *living) {
+	return (kill(target, 0) != 0 && errno == ESRCH) || (living->n > 0 && !family_has(living, target));
+}
+
+// Forgets the groups that are no more: their number may soon be another's. Returns false if none runs.
 static bool any_left(struct group_table *table) {
+	struct family living = find_living();
 	bool left = false;
 	unsigned used = atomic_load_acquire(&table->used);
 	for (unsigned i = 0; i < used && i < GROUPS_MAX; ++i) {
@@ -220,9 +236,10 @@ static bool any_left(struct group_table *table) {
 		if (target != 0 && target != -1 && kill(target, 0) != 0 && errno == ESRCH) {
 			atomic_store_relaxed(&table->targets[i], 0);
 		} else if (target != 0) {
-			left = true;
+			left = left || !has_ended(target, &living);
 		}
 	}
+	family_fini(&living);
 	return left;
 }
 
@@ -259,18 +276,19 @@ static void unlink_product(struct product *product) {
 	product->path = NULL;
 }
 
-// Each as soon as nobody is left who could write it; in the end those whose group cannot be killed or is never reaped.
+// Each as soon as nobody is left who could write it; in the end those whose group cannot be killed.
 static void unlink_products(struct product *products, size_t n) {
 	bool left = n > 0;
 	for (int waited = 0; left; waited += 10) {
+		struct family living = find_living();
 		left = false;
 		for (size_t i = 0; i < n; ++i) {
-			bool gone = products[i].path && kill(products[i].target, 0) != 0 && errno == ESRCH;
-			if (gone || (products[i].path && waited >= GONE_MS)) {
+			if (products[i].path && (has_ended(products[i].target, &living) || waited >= GONE_MS)) {
 				unlink_product(&products[i]);
 			}
 			left = left || products[i].path;
 		}
+		family_fini(&living);
 		if (left) {
 			nanosleep(&(struct timespec){.tv_nsec = 10 * NS_PER_MS}, NULL);
 		}

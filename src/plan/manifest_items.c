@@ -41,7 +41,7 @@ static void check_glob(struct loader *loader, const struct node *node) {
 		at = brace;
 	}
 	if (at) {
-		struct mistake *mistake = mistake_warning(loader->mistakes, text_place(node, at, 1), "'%c' is only text in a pattern", *at);
+		struct mistake *mistake = mistake_warning(loader->mistakes, text_place(loader, node, at, 1), "'%c' is only text in a pattern", *at);
 		mistake_hint(mistake, "a glob knows *, ?, [ ] and **; 'command' lists what a shell finds, as in command: printf '%%s\\n' ...");
 	}
 }
@@ -106,7 +106,8 @@ static struct manifest_texts load_values(struct loader *loader, const struct nod
 	struct manifest_texts none = {NULL, 0};
 	if (node->kind != NODE_LIST || node->n == 0) {
 		struct mistake *mistake = mistake_error(loader->mistakes, node_place(node_is_missing(node) ? name : node),
-		                                        "'%s' in the matrix must be a list of values", name->text);
+		                                        node->kind == NODE_LIST ? "'%s' in the matrix has no values"
+		                                                                : "'%s' in the matrix must be a list of values", name->text);
 		if (node->kind == NODE_TEXT && !node_is_missing(node)) {
 			mistake_hint(mistake, "a list of one is written [%s]", node->text);
 		}
@@ -278,7 +279,7 @@ static void load_axis(struct loader *loader, const struct pair *pair, struct man
                       struct manifest_axis *axes) {
 	const struct node *name = pair->key;
 	if (!is_name(name)) {
-		mistake_error(loader->mistakes, node_place(name), "a name in the matrix has letters, digits and '_' only");
+		mistake_error(loader->mistakes, node_place(name), "a name in the matrix has letters, digits and '_' only, and no digit in front");
 	} else if (strcmp(name->text, "include") == 0) {
 		mistake_hint(mistake_error(loader->mistakes, node_place(name), "the matrix has no 'include'"),
 		             "what is not a combination goes into a batch of its own");

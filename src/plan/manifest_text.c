@@ -63,12 +63,50 @@ static struct string read_string(const char *at) {
 	return (struct string){.kind = n > 0 ? NAME_STRING : NO_STRING, .len = end + n, .nname = end - 1};
 }
 
-struct place text_place(const struct node *node, const char *part, size_t len) {
+// The line of the file of that number, from 1; its end in *ret_end.
+static const char *find_line(const struct loader *loader, uint32_t line, const char **ret_end) {
+	const char *at = loader->data, *end = loader->data + loader->len;
+	for (uint32_t i = 1; i < line && at < end; ++i) {
+		const char *next = memchr(at, '\n', (size_t)(end - at));
+		at = next ? next + 1 : end;
+	}
+	const char *next = memchr(at, '\n', (size_t)(end - at));
+	*ret_end = next ? next : end;
+	while (*ret_end > at && (*ret_end)[-1] == '\r') {
+		--*ret_end;
+	}
+	return at;
+}
+
+// The place of a part of a text below '|': its lines follow in the file, each behind blanks. Returns false if it is not so.
+static bool find_below(const struct loader *loader, const struct node *node, const char *part, size_t len, struct place *ret_place) {
+	const char *first = node->text;
+	uint32_t line = node->line + 1;
+	for (const char *next; (next = memchr(first, '\n', (size_t)(part - first))); first = next + 1) {
+		++line;
+	}
+	size_t n = strcspn(first, "\n");
+	const char *end, *at = find_line(loader, line, &end);
+	size_t indent = (size_t)(end - at) - n;
+	if ((size_t)(end - at) < n || strspn(at, " ") < indent || memcmp(at + indent, first, n) != 0) {
+		return false;
+	}
+	*ret_place = (struct place){line, (uint32_t)indent + 1, 1};
+	for (const char *c = first; c < part + len && c < first + n; c += utf8_length(c, (size_t)(first + n - c))) {
+		ret_place->column += c < part;
+		ret_place->width += c > part;
+	}
+	return true;
+}
+
+struct place text_place(const struct loader *loader, const struct node *node, const char *part, size_t len) {
 	struct place place = node_place(node);
 	size_t quote = place.width == node->n + 2 ? 1 : 0;
 	if (place.width == node->n + 2 * quote) {
 		place.column += (uint32_t)(quote + (size_t)(part - node->text));
 		place.width = (uint32_t)len;
+	} else {
+		(void)find_below(loader, node, part, len, &place);
 	}
 	return place;
 }
@@ -92,7 +130,7 @@ static bool matrix_has(const struct manifest_batch *batch, const char *name, siz
 
 static void refuse_name(const struct check *check, const struct node *node, const char *at, struct string string) {
 	const struct manifest_batch *batch = check->batch;
-	struct place place = text_place(node, at, string.len);
+	struct place place = text_place(check->loader, node, at, string.len);
 	int n = (int)string.nname;
 	struct nearest nearest = NEAREST_INIT(at + 1, string.nname);
 	for (size_t i = 0; i < batch->matrix.naxes; ++i) {
@@ -123,14 +161,14 @@ static void check_string(struct check *check, const struct node *node, const cha
 	}
 	check->has_string = true;
 	if (has_dollar) {
-		struct mistake *mistake = mistake_error(check->loader->mistakes, text_place(node, at - 1, string.len + 1),
+		struct mistake *mistake = mistake_error(check->loader->mistakes, text_place(check->loader, node, at - 1, string.len + 1),
 			"'$%.*s' is a variable of the shell and a replacement string at once", (int)string.len, at);
 		if (is_name) {
 			mistake_hint(mistake, "write $%.*s for the variable, or %.*s for the value", (int)string.nname, at + 1,
 			             (int)string.len, at);
 		}
 	} else if (string.kind == COLUMN_STRING && (string.column > ncolumns || -string.column > ncolumns)) {
-		mistake_error(check->loader->mistakes, text_place(node, at, string.len), "'%.*s': an item here has %ld part%s",
+		mistake_error(check->loader->mistakes, text_place(check->loader, node, at, string.len), "'%.*s': an item here has %ld part%s",
 		              (int)string.len, at, ncolumns, ncolumns > 1 ? "s" : "");
 	}
 }
@@ -140,10 +178,10 @@ static void check_text(struct check *check, const struct node *node) {
 		return;
 	}
 	const struct manifest_batch *batch = check->batch;
-	for (const char *at = node->text; (at = strchr(at, '{'));) {
+	for (const char *at = node->text; (at = strchr(at, '{')) && !mistakes_are_full(check->loader->mistakes);) {
 		struct string string = read_string(at);
 		if (at > node->text && at[-1] == '$' && at[1] == '{') {
-			struct mistake *mistake = mistake_error(check->loader->mistakes, text_place(node, at - 1, 3),
+			struct mistake *mistake = mistake_error(check->loader->mistakes, text_place(check->loader, node, at - 1, 3),
 			                                        "'${{' begins an expression of GitHub's, which fairpar does not have");
 			mistake_hint(mistake, batch->matrix.naxes > 0 ? "the matrix's values are {%s} and the like" : "an item is {}%.0s",
 			             batch->matrix.naxes > 0 ? batch->matrix.axes[0].name : "");
@@ -198,7 +236,11 @@ static void check_feeding(struct loader *loader, const struct manifest_batch *ba
 		return;
 	}
 	const char *feeder = batch->feeders[0]->name;
-	if (batch->ncommands > 0) {
+	if (batch->source == MANIFEST_NONE && batch->nfeeders == 1 && batch->feeders[0] == batch && batch->run) {
+		mistake_hint(mistake_error(loader->mistakes, node_place(found->at[KEY_EMITS]),
+		                           "batch '%s' emits into itself only, and has no item to begin with", batch->name),
+		             "give it the first ones by 'args' or 'args_from'");
+	} else if (batch->ncommands > 0) {
 		mistake_error(loader->mistakes, node_place(found->at[KEY_COMMANDS]), "'commands' takes no items, but batch '%s' emits into '%s'",
 		              feeder, batch->name);
 	} else if (batch->source == MANIFEST_MATRIX) {
@@ -254,10 +296,10 @@ static void warn_of_lost(struct loader *loader, const struct manifest_batch *bat
 	}
 	const char *at = find_lost(batch, node->text, &len);
 	if (at && is_finally) {
-		mistake_warning(loader->mistakes, text_place(node, at, len), "'%.*s' is only text here: a 'finally' has no item",
+		mistake_warning(loader->mistakes, text_place(loader, node, at, len), "'%.*s' is only text here: a 'finally' has no item",
 		                (int)len, at);
 	} else if (at) {
-		mistake_warning(loader->mistakes, text_place(node, at, len), "'%.*s' is only text here: batch '%s' has no items",
+		mistake_warning(loader->mistakes, text_place(loader, node, at, len), "'%.*s' is only text here: batch '%s' has no items",
 		                (int)len, at, batch->name);
 	}
 }

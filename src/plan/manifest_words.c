@@ -9,7 +9,7 @@
 static void warn(struct loader *loader, const struct node *node, const char *at, size_t len) {
 	struct buf shown = BUF_INIT;
 	buf_add_escaped(&shown, at, len, 40);
-	struct mistake *mistake = mistake_warning(loader->mistakes, text_place(node, at, len),
+	struct mistake *mistake = mistake_warning(loader->mistakes, text_place(loader, node, at, len),
 	                                          "'%s' means nothing without a shell", buf_str(&shown));
 	mistake_hint(mistake, "with 'shell: none' it is passed on as it stands; to say so, quote it in the command");
 	buf_fini(&shown);

@@ -215,7 +215,7 @@ static void test_no_shell(void) {
 		"6:17: warning: ';' means nothing without a shell\n");
 	check_warnings("version: 1\nbatches:\n  a:\n    run: ls {} \"x *\" http://x/?a&b=[c]\n    shell: none\n    args: [a]\n", "");
 	check_warnings("version: 1\nbatches:\n  a:\n    run: |\n      x\n      y | z\n    shell: none\n",
-		"4:10: warning: '|' means nothing without a shell\n");
+		"6:9: warning: '|' means nothing without a shell\n");
 }
 
 static void test_only_text(void) {

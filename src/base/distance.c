@@ -48,7 +48,7 @@ void nearest_offer(struct nearest *nearest, const char *candidate) {
 		return;
 	}
 	size_t edits = distance(nearest->word, nearest->len, candidate, len);
-	if (edits < nearest->least && edits < nearest->len && edits <= (nearest->len + 1) / 2) {
+	if (edits < nearest->least && edits < nearest->len && edits <= len && edits <= (nearest->len + 1) / 2) {
 		nearest->least = edits;
 		nearest->found = candidate;
 	}

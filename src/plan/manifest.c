@@ -69,7 +69,11 @@ static void guess_size(struct mistake *mistake, const char *text) {
 	int digits = (int)strspn(text, "0123456789.");
 	const char *unit = text + digits + strspn(text + digits, " ");
 	if (digits > 0 && digits < 20 && *unit && strchr("kmgtKMGT", *unit)) {
-		mistake_note(mistake, "did you mean %.*s%c?", digits, text, *unit >= 'a' ? *unit - 'a' + 'A' : *unit);
+		char right[24];
+		snprintf(right, sizeof(right), "%.*s%c", digits, text, *unit >= 'a' ? *unit - 'a' + 'A' : *unit);
+		if (strcmp(right, text) != 0) { // else it is too large
+			mistake_note(mistake, "did you mean %s?", right);
+		}
 	}
 }
 
@@ -109,6 +113,11 @@ static void guess(struct mistake *mistake, const struct key *key, const char *te
 		return;
 	case TYPE_CHOICE:
 		guess_choice(mistake, key, text);
+		return;
+	case TYPE_SHELL:
+		if (strpbrk(text, " \t")) {
+			mistake_hint(mistake, "its options are set in the command: 'set -e' as the first line below 'run: |'");
+		}
 		return;
 	case TYPE_INT:
 		if (text[0] == '0' && text[1] != '\0' && text[strspn(text, "0123456789")] == '\0') {
@@ -154,6 +163,10 @@ struct mistake *load_refuse(struct loader *loader, const struct key *key, const 
 	bool wants_text = key->type == TYPE_TEXT || key->type == TYPE_COMMAND || key->type == TYPE_NAME;
 	if (key->type == TYPE_COMMAND && node->kind == NODE_LIST && !node->is_flow) {
 		mistake_hint(mistake, "several lines below '%s: |' are one script; 'commands' is a list of jobs", key->name);
+	} else if (key == &key_table[KEY_GLOB] && node->kind == NODE_LIST && node->n > 1) {
+		mistake_hint(mistake, "it is one pattern; 'command' lists what several find, as in command: printf '%%s\\n' *.c *.h");
+	} else if (key == &key_table[KEY_EMITS] && node->kind == NODE_LIST && node->n != 1) {
+		mistake_hint(mistake, "a batch emits into one other, which may emit on");
 	} else if (wants_text) {
 		hint_quotes(mistake, node);
 	}

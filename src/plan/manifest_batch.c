@@ -12,7 +12,8 @@ static void check_name(struct loader *loader, const struct node *name) {
 		is_plain = is_plain && (unsigned char)name->text[i] >= ' ' && name->text[i] != 0x7F;
 	}
 	if (name->n == 0 || name->n > MOST_NAME || !is_plain) {
-		mistake_error(loader->mistakes, node_place(name), "the name of a batch is a line of 1 to %d bytes", MOST_NAME);
+		mistake_error(loader->mistakes, node_place(name), "the name of a batch is a line of 1 to %d bytes%s", MOST_NAME,
+		              is_plain ? "" : " without control characters");
 	}
 }
 

@@ -130,6 +130,9 @@ static void refuse(const struct node *node, enum key_place place, const char *ba
 	} else if (near) {
 		mistake_note(mistake, "did you mean '%s'?", near);
 	}
+	if (strstr(node->text, "\xC2\xA0")) {
+		mistake_hint(mistake, "there is a no-break space in it (U+00A0); in YAML only plain spaces indent");
+	}
 	buf_fini(&shown);
 	buf_fini(&spelt);
 	buf_fini(&where);

@@ -330,9 +330,10 @@ static int complain(struct reader *reader) {
 
 // ---- events ----
 
-// !!str is the only tag: it makes a text of what is one here anyway.
-static void check_tag(struct reader *reader, const yaml_event_t *event, const yaml_char_t *tag, bool is_text) {
-	if (tag && !(is_text && strcmp((const char *)tag, YAML_STR_TAG) == 0)) {
+// !!str is the only tag: it makes a text of what is one here anyway. Returns false after an error.
+static bool check_tag(struct reader *reader, const yaml_event_t *event, const yaml_char_t *tag, bool is_text) {
+	bool is_known = !tag || (is_text && strcmp((const char *)tag, YAML_STR_TAG) == 0);
+	if (!is_known) {
 		const char *name = (const char *)tag;
 		size_t prefix = strlen("tag:yaml.org,2002:");
 		bool is_short = strncmp(name, "tag:yaml.org,2002:", prefix) == 0;
@@ -341,6 +342,7 @@ static void check_tag(struct reader *reader, const yaml_event_t *event, const ya
 		                                        diag_shows(is_short ? name + prefix : name));
 		mistake_hint(mistake, "a value that starts with '!' must be quoted");
 	}
+	return is_known;
 }
 
 // The comment behind a plain text that ends at `end`, unless it stands as comments do (yamllint's default): two blanks,
@@ -360,13 +362,13 @@ static uint32_t find_comment(const struct reader *reader, size_t end) {
 static int take_text(struct reader *reader, const yaml_event_t *event) {
 	struct node *node;
 	bool is_plain = event->data.scalar.style == YAML_PLAIN_SCALAR_STYLE;
-	check_tag(reader, event, event->data.scalar.tag, true);
+	bool is_tagged = !check_tag(reader, event, event->data.scalar.tag, true);
 	if (tree_add_text(reader->tree, place_of(&event->start_mark, &event->end_mark),
 	                  (const char *)event->data.scalar.value, event->data.scalar.length,
 	                  (const char *)event->data.scalar.anchor, &node) != 0) {
 		return -1;
 	}
-	node->is_plain = is_plain && event->data.scalar.plain_implicit;
+	node->is_plain = is_plain && (event->data.scalar.plain_implicit || is_tagged); // one error is enough
 	if (is_plain) {
 		node->comment = find_comment(reader, byte_of(reader, &event->end_mark));
 	}
@@ -377,14 +379,14 @@ static int take_start(struct reader *reader, const yaml_event_t *event) {
 	struct place place = place_of(&event->start_mark, NULL);
 	struct node *node;
 	if (event->type == YAML_SEQUENCE_START_EVENT) {
-		check_tag(reader, event, event->data.sequence_start.tag, false);
+		(void)check_tag(reader, event, event->data.sequence_start.tag, false);
 		if (tree_open(reader->tree, place, NODE_LIST, (const char *)event->data.sequence_start.anchor, &node) != 0) {
 			return -1;
 		}
 		node->is_flow = event->data.sequence_start.style == YAML_FLOW_SEQUENCE_STYLE;
 		return 0;
 	}
-	check_tag(reader, event, event->data.mapping_start.tag, false);
+	(void)check_tag(reader, event, event->data.mapping_start.tag, false);
 	if (tree_open(reader->tree, place, NODE_MAP, (const char *)event->data.mapping_start.anchor, &node) != 0) {
 		return -1;
 	}

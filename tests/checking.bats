@@ -196,3 +196,30 @@ of a batch"
 	assert_eq "$stderr" 'fairpar: error: --check needs a manifest: name it with -f FILE'
 	[[ ! -e ran ]]
 }
+
+@test "--check looks for the shells as a run does" {
+	printf 'version: 1\nbatches:\n  a: {run: echo, shell: no-such-shell}\n  b: {args: [1], run: "echo {}", shell: fish}\n' >m.yaml
+	run_fairpar 255 -f m.yaml --check
+	assert_contains "$stderr" "m.yaml:3: batch 'a': shell: 'no-such-shell': No such file or directory"
+	assert_contains "$stderr" "m.yaml:4: batch 'b': shell: 'fish': items are quoted for a Bourne shell"
+	local said=$stderr
+	run_fairpar 255 -f m.yaml
+	assert_eq "$stderr" "$said"
+	run_fairpar 255 -f m.yaml --check b
+	[[ $stderr != *no-such-shell* ]]
+}
+
+@test "a file of items that is not there is named with its batch" {
+	mkdir dir
+	printf 'version: 1\nbatches: {a: {working_dir: dir, args_from: {file: none}, run: "echo {}"}}\n' >m.yaml
+	run_fairpar 1 -f m.yaml
+	assert_contains "$stderr" "batch 'a': cannot open './dir/none': No such file or directory"
+}
+
+@test "an option for a batch that is not in the manifest is mentioned before anything runs" {
+	printf 'version: 1\nbatches: {a: {run: "kill -9 $PPID; sleep 100"}}\n' >m.yaml
+	run_fairpar 137 -f m.yaml --weight nosuch=2 --priority '[ab]=1' --max-parallel 'b*=3'
+	assert_contains "$stderr" "--weight: no batch that runs is called 'nosuch'"
+	assert_contains "$stderr" "--max-parallel: no batch that runs is called 'b*'"
+	[[ $stderr != *priority* ]]
+}

@@ -94,7 +94,8 @@ void batches_warn_unused(const struct options *options) {
 	for (size_t i = 0; i < options->nsettings; ++i) {
 		const struct batch_setting *setting = &options->settings[i];
 		if (!setting->used && strcmp(setting->pattern, "*") != 0) {
-			diag_warn("--%s: there was no batch '%s'", names[setting->what], diag_shows(setting->pattern));
+			diag_warn(options->manifest ? "--%s: no batch that runs is called '%s'" : "--%s: there was no batch '%s'",
+			          names[setting->what], diag_shows(setting->pattern));
 		}
 	}
 }

@@ -49,7 +49,7 @@ void batches_reap(struct run *run);
 // The attributes that the options give to a batch of that name, over those in *attrs; later settings win.
 void batch_override(const struct run *run, const char *name, struct queue_attrs *attrs);
 
-// Warns of settings that no batch had a name for, but for `*`. At the end of the run.
+// Warns of settings that no batch had a name for, but for `*`. At the end of the run, or once a manifest's are opened.
 void batches_warn_unused(const struct options *options);
 
 #endif

@@ -23,10 +23,14 @@ static struct feed *feed_add(struct feeds *feeds, struct input *input, struct pa
 	return feed;
 }
 
-static struct input *open_input(const struct input_config *config) {
+// `batch` is that of a manifest whose items these are, or NULL.
+static struct input *open_input(const struct input_config *config, const char *batch) {
 	char *error;
 	struct input *input = input_open(config, &error);
-	if (!input) {
+	if (!input && batch) {
+		diag_error("batch '%s': %s", diag_shows(batch), error);
+		free(error);
+	} else if (!input) {
 		diag_error("%s", error);
 		free(error);
 	}
@@ -52,7 +56,7 @@ static struct feed *open_sources(struct run *run, const struct source_config *so
 		.skip_first = options->skip_first,
 		.joins = options->packing.joins,
 	};
-	struct input *input = open_input(&config);
+	struct input *input = open_input(&config, /* batch */ NULL);
 	if (!input) {
 		return NULL;
 	}
@@ -64,7 +68,7 @@ int feeds_add_stage(struct run *run, struct stage *stage, const struct source_co
 	struct input *input = NULL;
 	if (source) {
 		struct input_config config = {.sources = source, .nsources = 1, .delimiter = delimiter};
-		input = open_input(&config);
+		input = open_input(&config, stage_plan(stage)->name);
 		if (!input) {
 			return -1;
 		}

@@ -308,6 +308,9 @@ int run_all(const struct options *options, struct context *context) {
 	mutex_init(&run.lock);
 	run.file_sources = xcalloc(options->nbatch_files, sizeof(*run.file_sources));
 	bool opened = setup_open(&run) == 0;
+	if (opened && options->manifest && !options->quiet) {
+		batches_warn_unused(options); // all are known
+	}
 	if (opened) {
 		run_loop(&run);
 	}
@@ -320,7 +323,7 @@ int run_all(const struct options *options, struct context *context) {
 	}
 	telling_log_close(&run); // if there was none to tell
 	if (opened && !reader_gone) {
-		if (!run.signal && !options->quiet) {
+		if (!run.signal && !options->quiet && !options->manifest) {
 			batches_warn_unused(options);
 		}
 		ending_print(&run);

@@ -6,6 +6,7 @@
 #include "base/diag.h"
 #include "base/io.h"
 #include "plan/manifest.h"
+#include "run/stages.h"
 
 #include <errno.h>
 #include <string.h>
@@ -45,7 +46,8 @@ int show_manifest(const struct options *options) {
 	if (!manifest) {
 		return EXIT_TROUBLE;
 	}
-	if (select_batches(options, manifest) != 0 || (options->list && write_list(options, manifest) != 0)) {
+	if (select_batches(options, manifest) != 0 || (options->check && stages_check(manifest) != 0) ||
+	    (options->list && write_list(options, manifest) != 0)) {
 		result = -1;
 	}
 	manifest_free(manifest);

@@ -703,8 +703,7 @@ static int check_shell(const struct manifest *manifest, const struct manifest_ba
 	return path ? 0 : -1;
 }
 
-// Looks for what can be known to fail before anything runs. Returns 0, or -1 after messages.
-static int check_shells(const struct manifest *manifest) {
+int stages_check(const struct manifest *manifest) {
 	int result = 0;
 	for (size_t i = 0; i < manifest->nbatches; ++i) {
 		const struct manifest_batch *plan = &manifest->batches[i];
@@ -726,7 +725,7 @@ static int check_shells(const struct manifest *manifest) {
 
 int stages_open(struct run *run) {
 	const struct manifest *manifest = run->manifest;
-	if (check_shells(manifest) != 0) {
+	if (stages_check(manifest) != 0) {
 		return -1;
 	}
 	struct stages *stages = run->stages = NEW(struct stages);

@@ -11,6 +11,10 @@ struct stage; // a batch of the manifest
 // after a message.
 int stages_check_files(const struct run *run);
 
+// Looks for what can be known to fail before anything runs: the shells of the selected batches. Returns 0, or -1 after
+// messages.
+int stages_check(const struct manifest *manifest);
+
 // Opens the queues of all selected batches, in the order of the file, and begins those that need nothing. Returns 0, or
 // -1 after a message.
 int stages_open(struct run *run);

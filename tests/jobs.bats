@@ -185,6 +185,23 @@ load helper
 	assert_contains "$stderr" "--workdir ... makes directories below \$HOME, which is ''"
 }
 
+@test "a job with --workdir finds its directory in PWD, and where it came from in OLDPWD" {
+	mkdir sub
+	ln -s sub link
+	run_fairpar --wd sub 'pwd; echo "$PWD $OLDPWD" #' ::: a
+	assert_lines "$PWD/sub" "$PWD/sub $PWD"
+	run_fairpar --wd "$PWD/link" -n0 printenv PWD OLDPWD ::: a
+	assert_lines "$PWD/link" "$PWD"
+	run_fairpar --wd . -n0 printenv PWD ::: a
+	assert_lines "$PWD"
+	run_fairpar -k --wd 'd{}' 'pwd; printenv | grep -c PWD= #' ::: 1 2
+	assert_lines "$PWD/d1" 2 "$PWD/d2" 2
+	PWD=/wrong run_fairpar --wd sub -n0 printenv OLDPWD ::: a
+	assert_lines "$PWD"
+	OLDPWD=/before run_fairpar -n0 printenv OLDPWD ::: a # else both are left alone
+	assert_lines /before
+}
+
 @test "--tmpdir is where temporary files go, and TMPDIR of the jobs" {
 	mkdir here
 	run_fairpar --tmpdir here 'echo $TMPDIR #' ::: 1

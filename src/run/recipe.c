@@ -9,6 +9,8 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 // ---- templates ----
 
@@ -105,13 +107,15 @@ static void make_env(struct recipe *recipe, char *const *all, const struct manif
 	size_t nall = 0;
 	struct manifest_pair slot_var = {.name = (char *)(uintptr_t)reading->slot_var};
 	size_t nslot_var = reading->slot_var ? 1 : 0;
+	static const struct manifest_pair dirs[] = {{.name = (char *)(uintptr_t)"PWD"}, {.name = (char *)(uintptr_t)"OLDPWD"}};
+	size_t ndirs = recipe->start ? 2 : 0;
 	while (all[nall]) {
 		++nall;
 	}
-	recipe->env = xcalloc(nall + npairs + 1, sizeof(*recipe->env));
+	recipe->env = xcalloc(nall + npairs + 2, sizeof(*recipe->env));
 	for (size_t i = 0; i < nall; ++i) {
 		if (!is_set_for_each(all[i]) && !is_hidden(all[i], pairs, npairs)
-		    && !is_hidden(all[i], &slot_var, nslot_var)) {
+		    && !is_hidden(all[i], &slot_var, nslot_var) && !is_hidden(all[i], dirs, ndirs)) {
 			recipe->env[recipe->nenv++] = all[i];
 		}
 	}
@@ -135,6 +139,16 @@ static void make_env(struct recipe *recipe, char *const *all, const struct manif
 	for (; at < recipe->strings.data + recipe->strings.len; at += strlen(at) + 1) {
 		recipe->env[recipe->nenv++] = (char *)at;
 	}
+}
+
+// The directory of this process, by the name that the shell has for it, which may lead over symbolic links.
+static char *current_dir(void) {
+	struct stat named, here;
+	const char *name = getenv("PWD");
+	bool known = name && name[0] == '/' && stat(name, &named) == 0 && stat(".", &here) == 0 && named.st_dev == here.st_dev
+	             && named.st_ino == here.st_ino;
+	char *dir = known ? xstrdup(name) : getcwd(NULL, 0);
+	return dir ? dir : xstrdup("."); // it is gone
 }
 
 // ---- the command line ----
@@ -166,6 +180,9 @@ int recipe_from_options(struct recipe *ret_recipe, const struct options *options
 		// renamed strings may be anything, also what stands in the path of one's home
 		const struct names *named = options->own_workdir ? NULL : names;
 		ret_recipe->workdir = recipe_parse(&options->workdir, 1, TEMPLATE_RAW, named, &reading.failed);
+		ret_recipe->start = current_dir();
+		buf_printf(&ret_recipe->strings, "OLDPWD=%s", ret_recipe->start); // as after cd(1), which GNU parallel has there
+		buf_addc(&ret_recipe->strings, '\0');
 	}
 	parse_tag(ret_recipe, options, "{}", &reading);
 	make_env(ret_recipe, context->env, NULL, 0, &reading);
@@ -257,6 +274,7 @@ void recipe_fini(struct recipe *recipe) {
 	free(recipe->vars);
 	free(recipe->env);
 	free(recipe->shell);
+	free(recipe->start);
 	buf_fini(&recipe->strings);
 	context_unref(recipe->context);
 	*recipe = (struct recipe){0};

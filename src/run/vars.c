@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { NVARS = 12 }; // set for each job, see build_vars()
+enum { NVARS = 13 }; // set for each job, see build_vars()
 
 static void add_number(struct buf *buf, const char *name, uint64_t value) {
 	char digits[20];
@@ -61,10 +61,25 @@ static void build_vars(struct buf *vars, const struct job *job, const struct att
 	}
 }
 
+// PWD of a directory that the job has for itself: what it inherited names another.
+static void add_dir(struct buf *vars, const struct recipe *recipe, const char *dir) {
+	buf_adds(vars, "PWD=");
+	if (strcmp(dir, ".") == 0) {
+		dir = recipe->start;
+	} else if (dir[0] != '/') {
+		buf_printf(vars, "%s/", strcmp(recipe->start, "/") == 0 ? "" : recipe->start);
+	}
+	buf_adds(vars, dir);
+	buf_addc(vars, '\0');
+}
+
 void vars_build(struct desk *desk, const struct job *job, const struct attempt *attempt) {
 	const struct recipe *recipe = job->recipe;
 	struct buf *vars = &desk->vars;
 	build_vars(vars, job, attempt);
+	if (recipe->start && desk->context && desk->context->cwd) {
+		add_dir(vars, recipe, desk->context->cwd);
+	}
 	grow_array(&desk->env, &desk->env_cap, recipe->nenv + recipe->nvars + NVARS + 1, sizeof(*desk->env));
 	memcpy(desk->env, recipe->env, recipe->nenv * sizeof(*desk->env));
 	char **env = desk->env + recipe->nenv;

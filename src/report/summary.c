@@ -260,6 +260,24 @@ static void add_cell(struct buf *buf, const struct table *table, size_t row, enu
 	}
 }
 
+// Leaves out columns until the table is no wider than the terminal: first what others tell nearly as well.
+static void fit_columns(struct table *table, const struct story *story, unsigned width) {
+	static const enum column spare[] = {
+		COLUMN_RETRIED, COLUMN_WALL, COLUMN_P50, COLUMN_SLOT_TIME, COLUMN_MAX, COLUMN_BESIDE, COLUMN_RETRIED, COLUMN_SHARE, COLUMN_OK,
+	};
+	size_t all = 0;
+	for (size_t i = 0; i < NCOLUMNS; ++i) {
+		all += table->is_shown[i] ? table->widths[i] + 2 : 0;
+	}
+	for (size_t i = 0; i < sizeof(spare) / sizeof(spare[0]) && width > 0 && all > width; ++i) {
+		bool is_of_use = i == 0 && story->total.retried > 0; // else nothing is lost with it
+		if (table->is_shown[spare[i]] && !is_of_use) {
+			table->is_shown[spare[i]] = false;
+			all -= table->widths[spare[i]] + 2;
+		}
+	}
+}
+
 static void add_table(struct buf *buf, const struct story *story, const struct summary_form *form) {
 	struct table table = {0};
 	choose_columns(&table, story);
@@ -271,6 +289,7 @@ static void add_table(struct buf *buf, const struct story *story, const struct s
 			table.widths[i] = columns > table.widths[i] ? columns : table.widths[i];
 		}
 	}
+	fit_columns(&table, story, form->width);
 	for (size_t row = 0; row < table.nrows; ++row) {
 		if (row == 0) {
 			colour(buf, form, BOLD);

@@ -46,7 +46,7 @@ static const char *show(uint64_t end_ms, const struct summary_form *form) {
 	return buf_str(&text);
 }
 
-static const struct summary_form whole = {.width = 60, .table = true}, short_one = {.table = false};
+static const struct summary_form whole = {.width = 100, .table = true}, short_one = {.table = false};
 
 static void test_table(void) {
 	begin(NULL, NULL);
@@ -72,16 +72,40 @@ static void test_names_align(void) {
 	job("a\314\210", 1, 0, 1000, 0, NULL);
 	job("a name that is much too long to be shown", 1, 0, 1000, 0, NULL);
 	job("\033[31mred", 1, 0, 1000, 0, NULL);
-	check_string(show(1000, &(struct summary_form){.width = 30, .table = true}),
+	check_string(show(1000, &whole),
 		"fairpar: 4 jobs in 1.00s: 4 ok; 2 slots, 100% busy\n"
 		"  batch                           jobs  ok  failed  retried   wall  slot-time  share    p50    max\n"
 		"  \346\227\245\346\234\254                               1   1       0        0  1.00s      1.00s    25%  1.00s  1.00s\n"
 		"  a\314\210                                  1   1       0        0  1.00s      1.00s    25%  1.00s  1.00s\n"
 		"  a name that is much too lon...     1   1       0        0  1.00s      1.00s    25%  1.00s  1.00s\n"
 		"  \\x1B[31mred                        1   1       0        0  1.00s      1.00s    25%  1.00s  1.00s\n"
-		"  slowest: \346\227\245\346\234\254#1 1.00s  ma...\n"
+		"  slowest: \346\227\245\346\234\254#1 1.00s  make it\n"
 		"           a\314\210#1 1.00s  make it\n"
-		"           a name that is much too long to be shown#1 1.00s\n");
+		"           a name that is much too long to be shown#1 1.00s  make it\n");
+}
+
+static const char *show_narrow(unsigned width, bool retried) {
+	begin(NULL, NULL);
+	job("thumbs", 1, 0, 1000, 0, NULL);
+	if (retried) {
+		tell((struct event){.kind = EVENT_JOB_END, .at = S + 1000 * NS_PER_MS, .u.job_end = {
+			.id = {.batch = "tests", .number = 1, .seq = 9, .attempt = 1, .slot = 1}, .nslots = 1, .next = NEXT_RETRY,
+			.result = {.outcome = OUTCOME_FAILED, .exit_code = 1, .start = S, .end = S + 1000 * NS_PER_MS},
+		}});
+	}
+	job("tests", 1, 0, 500, 0, NULL);
+	return show(3000, &(struct summary_form){.width = width, .table = true});
+}
+
+static void test_narrow(void) {
+	static const char wide[] = "\n  batch   jobs  ok  failed  retried   wall  slot-time  share    p50    max\n";
+	check(strstr(show_narrow(74, false), wide));
+	check(strstr(show_narrow(73, false), "\n  batch   jobs  ok  failed   wall  slot-time  share    p50    max\n"));
+	check(strstr(show_narrow(73, true), "\n  batch   jobs  ok  failed  retried  slot-time  share    p50    max\n"));
+	check(strstr(show_narrow(40, true), "\n  batch   jobs  ok  failed  share\n"));
+	check(strstr(show_narrow(20, true), "\n  batch   jobs  failed\n"));
+	check(strstr(show_narrow(1, true), "\n  batch   jobs  failed\n"));
+	check(strstr(show_narrow(0, true), wide)); // no terminal
 }
 
 static void test_failures_only(void) {
@@ -202,6 +226,7 @@ static void test_text(void) {
 int main(int argc, char *argv[]) {
 	static const struct test tests[] = {
 		TEST("totals, the table, the slowest, the failed", test_table),
+		TEST("the table is no wider than the terminal, by columns that tell least", test_narrow),
 		TEST("names align by what they take on the screen", test_names_align),
 		TEST("only what failed, with its last ten lines, and without driving the terminal", test_failures_only),
 		TEST("how to run them again, if a joblog allows it", test_again),

@@ -557,6 +557,15 @@ static void look_at(const struct forecast *forecast, const struct batch *batch, 
 	};
 }
 
+static bool is_busy(const struct forecast *forecast) {
+	for (size_t i = 0; i < forecast->nslots; ++i) {
+		if (forecast->slots[i].batch != MAP_NONE) {
+			return true;
+		}
+	}
+	return false;
+}
+
 uint64_t forecast_eta(struct forecast *forecast, uint64_t now, unsigned slots, struct forecast_batch *batches, size_t n) {
 	uint64_t jobs = 0, all = 0, bound = 0;
 	for (size_t i = 0; i < n; ++i) {
@@ -581,5 +590,6 @@ uint64_t forecast_eta(struct forecast *forecast, uint64_t now, unsigned slots, s
 	uint64_t eta = n <= COURSE_MAX ? run_courses(courses, batches, n, slots) : all / slots;
 	free(courses);
 	eta = bound > eta ? bound : eta;
-	return longest > eta ? longest : eta;
+	eta = longest > eta ? longest : eta;
+	return eta > 0 || !is_busy(forecast) ? eta : FORECAST_UNKNOWN; // it may take as long again
 }

@@ -35,7 +35,7 @@ struct forecast_batch {
 	uint64_t work;         // its own: nanoseconds of slots
 };
 
-// Nanoseconds until the run is done, or FORECAST_UNKNOWN: fewer than 3 jobs or FORECAST_FROM_S of it have been seen, and no former
+// Nanoseconds until the run is done, or FORECAST_UNKNOWN: all that is left runs longer than it should, or fewer than 3 jobs or FORECAST_FROM_S of it have been seen, and no former
 // run. All batches of the run in `batches`, and all their jobs known.
 uint64_t forecast_eta(struct forecast *forecast, uint64_t now, unsigned slots, struct forecast_batch *batches, size_t n);
 

@@ -185,7 +185,7 @@ static void add_batch(struct buf *buf, const struct status_batch *batch, const s
 	} else {
 		buf_printf(buf, " %llu/%llu", ull(batch->finished), ull(batch->jobs));
 	}
-	if (line->without == 0 && batch->eta > 0 && batch->eta != STATUS_UNKNOWN) {
+	if (line->without == 0 && batch->eta >= NS_PER_S / 2 && batch->eta != STATUS_UNKNOWN) {
 		buf_addc(buf, ' ');
 		status_add_time(buf, batch->eta);
 	}

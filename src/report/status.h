@@ -17,7 +17,7 @@ struct status_batch {
 	uint64_t running;    // attempts
 	uint64_t jobs;       // known so far
 	bool open;           // more may come
-	uint64_t eta;        // nanoseconds left; 0 or STATUS_UNKNOWN: nothing to tell
+	uint64_t eta;        // nanoseconds left; next to nothing or STATUS_UNKNOWN: nothing to tell
 };
 
 struct status {

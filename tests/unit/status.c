@@ -76,11 +76,14 @@ static void test_batch_times(void) {
 	timed[0].eta = 12 * NS_PER_S;
 	timed[3].eta = 25 * 60 * NS_PER_S;
 	timed[4].eta = STATUS_UNKNOWN;
+	timed[4].running = 2;
 	status.batches = timed;
 	struct status_form form = {.utf8 = true};
 	const char *all = "[ 57/204 27%] 8 running · thumbs 31/120 12s · tests 20/60 ~25m · transcode 6/14 · 1 failed · ETA 21s";
 	check_line(status_add_line(&buf_, &status, &form), all);
 	form.width = status_columns(all, true);
+	check_line(status_add_line(&buf_, &status, &form), all);
+	timed[4].eta = NS_PER_S / 3; // no "0s"
 	check_line(status_add_line(&buf_, &status, &form), all);
 	--form.width; // all or none
 	check_line(status_add_line(&buf_, &status, &form),

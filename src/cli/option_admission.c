@@ -10,12 +10,14 @@
 #include <string.h>
 
 static int must_be(enum option_id id, const char *problem, const char *text) {
-	diag_error("--%s must be %s, not '%s'", option_table[id].name, problem, diag_shows(text));
+	diag_error("--%s must be %s, not '%s'%s", option_table[id].name, problem, diag_shows(text),
+	           option_excess(text));
 	return -1;
 }
 
 static int set_size(enum option_id id, const char *text, size_t *ret_bytes) {
-	return option_size(text, ret_bytes) == 0 ? 0 : must_be(id, "a size such as 500k or 64M", text);
+	*ret_bytes = 0; // no limit, as in GNU parallel
+	return strcmp(text, "0") == 0 || option_size(text, ret_bytes) == 0 ? 0 : must_be(id, "a size such as 500k or 64M", text);
 }
 
 // TIME or TIMEauto

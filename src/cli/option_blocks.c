@@ -32,7 +32,7 @@ static int set_block(struct options *o, const char *text) {
 		return 0;
 	}
 	if (strcmp(text, "0") != 0 && option_size(text, &bytes) != 0) {
-		return block_fail(OPT_BLOCK, "must be a size such as 500k or 64M, not '%s'", diag_shows(text));
+		return block_fail(OPT_BLOCK, "must be a size such as 500k or 64M, not '%s'%s", diag_shows(text), option_excess(text));
 	}
 	o->block = bytes; // 0 is the default, as in GNU parallel
 	return 0;

@@ -16,7 +16,8 @@
 static int take_count(enum option_id id, const char *text, bool *ret_given, uint32_t *ret_n) {
 	size_t n = 0; // which is no size
 	if ((strcmp(text, "0") != 0 && option_size(text, &n) != 0) || n > INT_MAX) {
-		diag_error("--%s must be a number such as 10 or 2k, not '%s'", option_table[id].name, diag_shows(text));
+		diag_error("--%s must be a number such as 10 or 2k, not '%s'%s", option_table[id].name, diag_shows(text),
+		           option_excess(text));
 		return -1;
 	}
 	*ret_given = true;

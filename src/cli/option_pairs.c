@@ -71,30 +71,55 @@ static const char *name_of_idler(const struct options *options) {
 	return shows ? (options->check ? "check" : "list") : options->shell_quotes > 0 ? "shell-quote" : options->dry_run ? "dry-run" : NULL;
 }
 
-void option_idle_warn(const struct options *options, const bool given[NOPTIONS]) {
+// "--NAME, --NAME and --NAME have no effect …"
+static void warn_idle(const enum option_id *ids, size_t n, const char *beside, const char *other) {
+	struct buf names = BUF_INIT;
+	for (size_t i = 0; i < n; ++i) {
+		buf_printf(&names, "%s--%s", i == 0 ? "" : i + 1 < n ? ", " : " and ", option_table[ids[i]].name);
+	}
+	if (n > 0) {
+		diag_warn("%s ha%s no effect %s --%s", buf_str(&names), n > 1 ? "ve" : "s", beside, other);
+	}
+	buf_fini(&names);
+}
+
+static void warn_of_files(const struct options *options, const bool given[NOPTIONS]) {
 	static const enum option_id writing[] = {
 		OPT_TRACE_SERVICE, OPT_JOBLOG, OPT_LOG, OPT_LOG_OUTPUT, OPT_RESULTS, OPT_FILES, OPT_FILES0, OPT_SUMMARY, OPT_REPORT,
 		OPT_TRACE,
 	};
 	const size_t n = sizeof(writing) / sizeof(writing[0]);
-	const char *idler = name_of_idler(options), *idle[sizeof(writing) / sizeof(writing[0])];
+	const char *idler = name_of_idler(options);
+	enum option_id idle[sizeof(writing) / sizeof(writing[0])];
 	size_t nidle = 0;
-	for (size_t i = 0; idler && !given[OPT_QUIET] && i < n; ++i) {
+	for (size_t i = 0; idler && i < n; ++i) {
 		enum option_id id = writing[i];
 		bool works = options->dry_run && (id == OPT_TRACE_SERVICE || (id == OPT_JOBLOG && options->resume != RESUME_NOT));
 		works = works || (id == OPT_SUMMARY && options->summary != SUMMARY_ALWAYS);
 		if (given[id] && !works) {
-			idle[nidle++] = option_table[id].name;
+			idle[nidle++] = id;
 		}
 	}
-	struct buf names = BUF_INIT;
-	for (size_t i = 0; i < nidle; ++i) {
-		buf_printf(&names, "%s--%s", i == 0 ? "" : i + 1 < nidle ? ", " : " and ", idle[i]);
+	warn_idle(idle, nidle, "with", idler);
+}
+
+static void warn_of_blocks(const struct options *options, const bool given[NOPTIONS]) {
+	static const enum option_id of_blocks[] = {OPT_BLOCK, OPT_RECEND, OPT_RECSTART, OPT_REGEXP, OPT_REMOVE_REC_SEP};
+	enum option_id idle[sizeof(of_blocks) / sizeof(of_blocks[0])];
+	size_t nidle = 0;
+	for (size_t i = 0; i < sizeof(of_blocks) / sizeof(of_blocks[0]); ++i) {
+		if (given[of_blocks[i]]) {
+			idle[nidle++] = of_blocks[i];
+		}
 	}
-	if (nidle > 0) {
-		diag_warn("%s ha%s no effect with --%s", buf_str(&names), nidle > 1 ? "ve" : "s", idler);
+	warn_idle(idle, options->pipe == PIPE_NOT && !options->sem.is_on ? nidle : 0, "without", "pipe");
+}
+
+void option_idle_warn(const struct options *options, const bool given[NOPTIONS]) {
+	if (!given[OPT_QUIET]) {
+		warn_of_files(options, given);
+		warn_of_blocks(options, given);
 	}
-	buf_fini(&names);
 }
 
 // ---- files ----

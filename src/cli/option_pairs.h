@@ -22,7 +22,8 @@ int option_file_check_read(const struct options *options, const char *name, cons
 // True if --eta and --log name one file.
 bool option_log_is_eta(const struct options *options);
 
-// Warns, in one line, of files that are asked for and will not be written: nothing runs with --dry-run and its kin.
+// Warns of files that are asked for and will not be written, for nothing runs with --dry-run and its kin; and of what is
+// said of blocks where there are none.
 void option_idle_warn(const struct options *options, const bool given[NOPTIONS]);
 
 #endif

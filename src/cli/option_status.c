@@ -55,7 +55,7 @@ int option_status_take(struct options *options, enum option_id id, const char *v
 		if (option_long(value, 1, LONG_MAX, &status->total_jobs) == 0) {
 			return 0;
 		}
-		diag_error("--total-jobs must be a number from 1 on, not '%s'", diag_shows(value));
+		diag_error("--total-jobs must be a number from 1 on, not '%s'%s", diag_shows(value), option_excess(value));
 		return -1;
 	default:
 		status->latest_line = true;

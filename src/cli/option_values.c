@@ -103,6 +103,18 @@ int option_size(const char *text, size_t *ret_bytes) {
 	return 0;
 }
 
+const char *option_excess(const char *text) {
+	static const char units[] = "KMGTkmgtdDhHsS";
+	enum { MUCH = 1000000000 }; // more than a time, or a count, can be
+	double value;
+	const char *at = parse_decimal(text, &value);
+	if (!at || (*at && (!strchr(units, *at) || at[1]))) {
+		return "";
+	}
+	bool of_counts = *at && strchr("GTgt", *at);
+	return value >= MUCH || (of_counts && value >= 1) ? ", which is too much" : value == 0 ? ", which is too little" : "";
+}
+
 // How many of the next characters, at most `most`, are digits of that base; their value in *ret_value.
 static size_t scan_digits(const char *text, unsigned base, size_t most, unsigned *ret_value) {
 	static const char digits[] = "0123456789abcdef";

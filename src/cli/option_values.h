@@ -23,6 +23,9 @@ int option_percent(const char *text, double *ret_percent) FP_NODISCARD;
 // Bytes: K, M, G, T are powers of 1024, k, m, g, t of 1000, as in GNU parallel.
 int option_size(const char *text, size_t *ret_bytes) FP_NODISCARD;
 
+// What the message that refuses a number, a size or a time adds behind it: that it is too much or too little, or "".
+const char *option_excess(const char *text);
+
 // Appends the text with its escapes translated, as printf(1) understands them: \n and its kin, \NNN, \0NNN, \xHH.
 // One that is none stays as it is, and -1 is returned.
 int option_unescape(struct buf *buf, const char *text);

@@ -74,12 +74,13 @@ static int take_duration(enum option_id id, const char *text, uint64_t *ret_ns) 
 	if (option_duration(text, ret_ns) == 0) {
 		return 0;
 	}
-	return fail(id, "must be seconds, or a time such as 1h30m or 2.5s, not '%s'", diag_shows(text));
+	return fail(id, "must be seconds, a time such as 1h30m or 2.5s, or a percentage such as 200%%, not '%s'%s", diag_shows(text),
+	            option_excess(text));
 }
 
 static int take_size(enum option_id id, const char *text, size_t *ret_bytes) {
 	if (option_size(text, ret_bytes) != 0) {
-		return fail(id, "must be a size such as 500k or 64M, not '%s'", diag_shows(text));
+		return fail(id, "must be a size such as 500k or 64M, not '%s'%s", diag_shows(text), option_excess(text));
 	}
 	return 0;
 }

@@ -497,6 +497,25 @@ static void test_sizes(void) {
 	}
 }
 
+static void test_far_off(void) {
+	REFUSED("--queue-mem must be a size such as 500k or 64M, not '0', which is too little", "--queue-mem", "0", "x");
+	REFUSED("--queue-mem must be a size such as 500k or 64M, not '99999999999999999999', which is too much", "--queue-mem",
+	        "99999999999999999999", "x");
+	REFUSED("--memfree must be a size such as 500k or 64M, not '99999999999T', which is too much", "--memfree", "99999999999T", "x");
+	REFUSED("--block must be a size such as 500k or 64M, not '99999999999T', which is too much", "--pipe", "--block",
+	        "99999999999T", "x");
+	REFUSED("--max-args must be a number such as 10 or 2k, not '4G', which is too much", "-n", "4G", "x");
+	REFUSED("--timeout must be seconds, a time such as 1h30m or 2.5s, or a percentage such as 200%, not '99999999999', which is too much",
+	        "--timeout", "99999999999", "x");
+	REFUSED("or a percentage such as 200%, not '0%'", "--timeout", "0%", "x");
+	REFUSED("and may end with auto, not '99999999999', which is too much", "--delay", "99999999999", "x");
+	REFUSED("--total-jobs must be a number from 1 on, not '99999999999999999999', which is too much", "--total-jobs",
+	        "99999999999999999999", "x");
+	REFUSED("not '1x'\n", "--queue-mem", "1x", "x");
+	RUNS("--memfree", "0", "--memsuspend", "0", "x"); // none, as in GNU parallel
+	check(o.memfree == 0 && o.memsuspend == 0);
+}
+
 static void test_durations(void) {
 	static const struct { const char *text; uint64_t ns; } durations[] = {
 		{"0", 0}, {"1", NS_PER_S}, {".2", 200000000}, {"0.001", 1000000}, {"90", 90 * NS_PER_S}, {"2.5s", 2500000000},
@@ -512,7 +531,7 @@ static void test_durations(void) {
 		"", "x", "-1", "1x", "1m30", "100ms", "s", "1 s", "1e3", "inf", "nan", "0x10", ".", "1..2", "99999999999", "1,5",
 	};
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); ++i) {
-		REFUSED("--timeout must be seconds, or a time such as", "--timeout", wrong[i], "x");
+		REFUSED("--timeout must be seconds, a time such as", "--timeout", wrong[i], "x");
 	}
 	RUNS("--timeout", "150.5%", "--delay", "1.5auto", "x");
 	check(o.timeout == 0 && o.timeout_percent == 150.5);
@@ -697,6 +716,10 @@ static void test_idle(void) {
 	RUNS("--dry-run", "--joblog", "j", "--resume", "x"); // which is read
 	RUNS("--dry-run", "--trace-service", "t", "--summary=never", "x"); // which is written
 	RUNS("--dry-run", "--log", "l", "--quiet", "x");
+	WARNED("--block has no effect without --pipe\n", "--block", "1k", "x");
+	WARNED("--recend, --recstart, --regexp and --remove-rec-sep have no effect without --pipe\n", "--recend", "a", "--recstart", "b",
+	       "--regexp", "--rrs", "x");
+	RUNS("--recend", "a", "--quiet", "x");
 	check_equal(parse("--check", "-f", "m", "--report=r.svg", "--joblog=j", NULL), MODE_SHOW);
 	check_string(messages, "fairpar: warning: --joblog and --report have no effect with --check\n");
 	check_equal(parse("--list=dot", "-f", "m", "--trace-service=t", NULL), MODE_SHOW);
@@ -797,6 +820,7 @@ int main(int argc, char *argv[]) {
 		TEST("batches by name, by file and by template", test_batches),
 		TEST("batch settings with their patterns and ranges", test_settings),
 		TEST("sizes", test_sizes),
+		TEST("what is far too much is refused as such", test_far_off),
 		TEST("durations", test_durations),
 		TEST("slots, attempts, niceness and signals", test_jobs),
 		TEST("forms of output, and what contradicts itself", test_output),

@@ -148,11 +148,19 @@ static int check_tee(struct options *o, const bool *given) {
 	return 0;
 }
 
+// --pipe, or what means it.
+static enum option_id pipe_as_given(const struct options *o, const bool *given) {
+	if (o->pipe == PIPE_PART) {
+		return OPT_PIPE_PART;
+	}
+	return given[OPT_PIPE] ? OPT_PIPE : given[OPT_CAT] ? OPT_CAT : OPT_FIFO;
+}
+
 // The sources of --pipe-part are files; --pipe has stdin.
 static int check_sources(const struct options *o, const bool *given) {
 	if (o->pipe == PIPE_STREAM) {
 		if (o->nsources > 0) {
-			return block_fail(OPT_PIPE, "cannot be combined with %s: it reads its data from stdin, as in --pipe < FILE",
+			return block_fail(pipe_as_given(o, given), "cannot be combined with %s: it reads its data from stdin, as in --pipe < FILE",
 			            given[OPT_ARG_FILE] ? "--arg-file" : "items");
 		}
 		return 0;
@@ -167,7 +175,7 @@ static int check_sources(const struct options *o, const bool *given) {
 
 int block_options_settle(struct options *o, const bool *given) {
 	if (o->ncommand == 0) {
-		return block_fail(o->pipe == PIPE_PART ? OPT_PIPE_PART : OPT_PIPE, "needs a command to pipe into, such as 'cat'");
+		return block_fail(pipe_as_given(o, given), "needs a command to pipe into, such as 'cat'");
 	}
 	if (o->tee) {
 		return refuse_with_pipe(o, given) != 0 || check_tee(o, given) != 0 ? -1 : 0;

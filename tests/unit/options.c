@@ -195,6 +195,8 @@ static void test_pipe(void) {
 	        ":::", "a");
 	REFUSED("--pipe cannot be combined with --arg-file: it reads its data from stdin, as in --pipe < FILE", "--pipe", "-a",
 	        "f", "cat");
+	REFUSED("--cat cannot be combined with items: it reads its data from stdin", "--cat", "cat", ":::", "a");
+	REFUSED("--fifo needs a command to pipe into", "--fifo");
 	REFUSED("--cat cannot be combined with --fifo", "--cat", "--fifo", "cat");
 	REFUSED("--batch NAME=FILE cannot be combined with --pipe: it has one batch, of blocks", "--pipe", "--batch", "a=b",
 	        "cat");

@@ -299,6 +299,7 @@ int run_all(const struct options *options, struct context *context) {
 		.recipes = {&run.recipe},
 		.signal_fd = -1,
 		.wake_fd = -1,
+		.pid = (int)getpid(),
 		.start = now_ns(),
 	};
 	context->nice = options->nice;

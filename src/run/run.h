@@ -69,6 +69,7 @@ struct run {
 	struct later *later;       // jobs that wait for their next attempt
 	struct ledger *ledger;     // --joblog, or NULL
 	struct shelf *shelf;       // --results or --files, or NULL
+	int pid;                   // of this process, for $PARALLEL_PID of each job
 	const char *temp_dir;      // for spilled items and held output
 	struct source_config *file_sources; // of --batch NAME=FILE
 	atomic_uint_least64_t seq; // {#} of the item that came last

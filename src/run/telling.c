@@ -191,7 +191,7 @@ void telling_begin(struct run *run) {
 			.parent = parent,
 			.argv = (const char *const *)options->argv,
 			.time_ns = time_ns,
-			.pid = (int)getpid(),
+			.pid = run->pid,
 			.slots = options->tty ? 1 : run->slots,
 			.fair_time = run->fair_time,
 		},

@@ -44,7 +44,7 @@ static void build_vars(struct buf *vars, const struct job *job, const struct att
 	}
 	add_number(vars, "PARALLEL_SEQ=", job->item.seq);
 	add_number(vars, "PARALLEL_JOBSLOT=", attempt->slot);
-	add_number(vars, "PARALLEL_PID=", (uint64_t)getpid());
+	add_number(vars, "PARALLEL_PID=", (uint64_t)job->batch->run->pid);
 	if (options->slot_var) {
 		buf_adds(vars, options->slot_var);
 		add_number(vars, "=", attempt->slot - 1);

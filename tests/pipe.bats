@@ -186,6 +186,42 @@ parts() {
 	cmp numbers "$BATS_TEST_TMPDIR/stdout"
 }
 
+@test "a large file as stdin is cut as a pipe is, and read to its end" {
+	local options expected
+	# lines, one of them longer than a block and more; what ends at a block's end; what is no line
+	{
+		seq -f 'line %g' 40000
+		head -c 150k /dev/zero | tr '\0' x
+		seq 1000
+		head -c 65530 /dev/zero | tr '\0' y
+		printf '\n=-=\nthe end'
+	} >large
+	head -c 512k large >whole
+	for options in '--block 100k' '--block 64k' '--block 4096' '--block 10m' '--block 7k --recend 00\n' '--block 9k --recstart line' \
+		'--block 100k --recend ne --recstart \s' '--block 50k --recend \n=-=\n' "--block 33k --recend ''"; do
+		for file in large whole; do
+			eval "run_fairpar -k -j3 --quiet --pipe $options cksum" < <(cat $file)
+			expected=$output
+			eval "run_fairpar -k -j3 --quiet --pipe $options cksum" <$file
+			assert_eq "$output" "$expected"
+		done
+	done
+	if command -v parallel >/dev/null; then
+		run_fairpar -k -j3 --quiet --pipe --block 20k cksum <large
+		assert_eq "$output" "$(parallel --will-cite -k -j3 --pipe --block 20k cksum 2>/dev/null <large)"
+	fi
+	# who has read before us, and who reads behind us
+	{
+		head -c 10 >/dev/null
+		run_fairpar -k -j3 --pipe --block 50k --quiet cat
+		assert_eq "$(cat)" ""
+	} <large
+	cmp <(tail -c +11 large) "$BATS_TEST_TMPDIR/stdout"
+	# a file that grows meanwhile is read as far as it is then
+	run_fairpar -j1 -k --pipe --block 200k --quiet "[ {#} != 1 ] || { echo more >>large; }; cat" <large
+	cmp large "$BATS_TEST_TMPDIR/stdout"
+}
+
 @test "{#} and {%} have their meaning with --pipe, and {} is empty" {
 	run_fairpar -k -j1 --pipe --block 2 'echo x{}y {#} {%} "$PARALLEL_SEQ"; cat' < <(printf 'a\nb\n')
 	assert_lines 'xy 1 1 1' a 'xy 2 1 2' b
@@ -287,6 +323,13 @@ parts() {
 	# what the pipe took before is still there; the rest is missed
 	assert_contains "$stderr" "cannot read 'numbers': it has become shorter"
 	assert_eq "$status" 255
+	seq 1000000 >numbers
+	start_fairpar -j1 --pipe --block 10m 'echo >started; cat go; wc -c' <numbers
+	await started
+	: >numbers
+	release go
+	end_fairpar 255
+	assert_contains "$stderr" "cannot read 'the standard input': it has become shorter"
 }
 
 @test "--round-robin deals all blocks out to as many jobs as slots" {

@@ -99,7 +99,7 @@ struct block *block_of(const struct record *record) {
 }
 
 uint64_t block_sent(const struct block *block) {
-	return block->hand ? hand_sent(block->hand) : block->part ? 0 : block->size;
+	return block->hand ? hand_sent(block->hand) : block->part && !block->part->is_stdin ? 0 : block->size;
 }
 
 // ---- a block and its job ----

@@ -6,7 +6,6 @@
 #include "run/telling.h"
 
 #include <string.h>
-#include <unistd.h>
 
 enum { NVARS = 13 }; // set for each job, see build_vars()
 

@@ -19,25 +19,36 @@ order() {
 	assert_eq "$(order trace | cut -c 1-12 | tr -cd A | wc -c)" 9
 }
 
+# await_event PATTERN FD: reads the log from a FIFO that is open as FD up to the line that matches.
+await_event() {
+	local event=
+	until [[ $event =~ $1 ]]; do
+		read -rt 60 -u "$2" event || fail "no $1 came"
+	done
+}
+
 @test "a batch that is named for the first time late in the stream gets its turn at once" {
-	make_fifo input started go
-	exec 5<>input
-	start_fairpar -j1 --batch-by '{1}' --colsep ' ' --trace-service trace 'echo {2} >started; read -r _ <go' <input 5>&-
+	make_fifo input started go told
+	exec 5<>input 6<>told
+	start_fairpar -j1 --batch-by '{1}' --colsep ' ' --trace-service trace --log told 'echo {2} >started; read -r _ <go' <input 5>&- 6>&-
 	echo "A 1" >&5
 	await started
 	assert_eq "$line" 1
 	printf '%s\n' "A 2" "A 3" "A 4" "B late" >&5
+	await_event '"batch_start".*"B"' 6
+	echo "C last" >&5
+	await_event '"batch_start".*"C"' 6 # so what was read before is queued
 	exec 5>&-
 	local started_jobs=()
-	for _ in 1 2 3 4; do
+	for _ in 1 2 3 4 5; do
 		release go
 		await started
 		started_jobs+=("$line")
 	done
 	release go
 	end_fairpar
-	assert_eq "$(order trace)" ABAAA
-	assert_eq "${started_jobs[*]}" "late 2 3 4"
+	assert_eq "${started_jobs[*]}" "late last 2 3 4"
+	assert_eq "$(order trace)" ABCAAA
 }
 
 @test "an input for each batch is queued before the first job starts" {

@@ -4,20 +4,15 @@
 
 #include "base/alloc.h"
 #include "base/diag.h"
+#include "cli/option_take.h"
 #include "cli/option_values.h"
 #include "slots/slots.h"
 
 #include <string.h>
 
-static int must_be(enum option_id id, const char *problem, const char *text) {
-	diag_error("--%s must be %s, not '%s'%s", option_table[id].name, problem, diag_shows(text),
-	           option_excess(text));
-	return -1;
-}
-
 static int set_size(enum option_id id, const char *text, size_t *ret_bytes) {
 	*ret_bytes = 0; // no limit, as in GNU parallel
-	return strcmp(text, "0") == 0 || option_size(text, ret_bytes) == 0 ? 0 : must_be(id, "a size such as 500k or 64M", text);
+	return strcmp(text, "0") == 0 ? 0 : option_take_size(id, text, ret_bytes);
 }
 
 // TIME or TIMEauto
@@ -29,7 +24,8 @@ static int set_delay(struct options *o, const char *text) {
 	if (o->delay_auto && *time == '\0') {
 		o->delay = 0; // nothing to adapt, as in GNU parallel
 	} else if (option_duration(time, &o->delay) != 0) {
-		result = must_be(OPT_DELAY, "seconds, or a time such as 1h30m or 2.5s, and may end with auto", text);
+		result = option_fail(OPT_DELAY, "must be seconds, or a time such as 1h30m or 2.5s, and may end with auto, not '%s'%s",
+		                     diag_shows(text), option_excess(text));
 	}
 	free(time);
 	return result;

@@ -2,25 +2,11 @@
 
 #include "cli/option_blocks.h"
 
-#include "base/buf.h"
-#include "base/diag.h"
+#include "cli/option_take.h"
 #include "cli/option_values.h"
 
 #include <limits.h>
 #include <string.h>
-
-// "--NAME …"; -1
-static int block_fail(enum option_id id, const char *format, ...) FP_PRINTF(2, 3);
-static int block_fail(enum option_id id, const char *format, ...) {
-	struct buf text = BUF_INIT;
-	va_list args;
-	va_start(args, format);
-	buf_vprintf(&text, format, args);
-	va_end(args);
-	diag_error("--%s %s", option_table[id].name, buf_str(&text));
-	buf_fini(&text);
-	return -1;
-}
 
 // SIZE, or -N for so many parts for each slot.
 static int set_block(struct options *o, const char *text) {
@@ -31,8 +17,8 @@ static int set_block(struct options *o, const char *text) {
 		o->block_parts = (unsigned)parts;
 		return 0;
 	}
-	if (strcmp(text, "0") != 0 && option_size(text, &bytes) != 0) {
-		return block_fail(OPT_BLOCK, "must be a size such as 500k or 64M, not '%s'%s", diag_shows(text), option_excess(text));
+	if (strcmp(text, "0") != 0 && option_take_size(OPT_BLOCK, text, &bytes) != 0) {
+		return -1;
 	}
 	o->block = bytes; // 0 is the default, as in GNU parallel
 	return 0;
@@ -78,17 +64,17 @@ static int refuse_with_pipe(const struct options *o, const bool *given) {
 	for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); ++i) {
 		of_items = of_items && refused[i].id != OPT_BATCH_BY;
 		if (given[refused[i].id] && !(of_items && o->tee)) {
-			return block_fail(refused[i].id, "cannot be combined with --%s: %s", name, refused[i].instead);
+			return option_fail(refused[i].id, "cannot be combined with --%s: %s", name, refused[i].instead);
 		}
 	}
 	for (int id = 0; id < NOPTIONS; ++id) {
 		bool counts = id == OPT_MAX_ARGS || id == OPT_MAX_REPLACE_ARGS || id == OPT_LINES || id == OPT_MAX_LINES;
 		if (given[id] && option_table[id].group == GROUP_PACKING && id != OPT_SHOW_LIMITS && !counts) {
-			return block_fail((enum option_id)id, "packs items, and --pipe has blocks instead: see --block");
+			return option_fail((enum option_id)id, "packs items, and --pipe has blocks instead: see --block");
 		}
 	}
 	if (o->nbatch_files > 0) {
-		return block_fail(OPT_BATCH, "NAME=FILE cannot be combined with --%s: it has one batch, of blocks", name);
+		return option_fail(OPT_BATCH, "NAME=FILE cannot be combined with --%s: it has one batch, of blocks", name);
 	}
 	return 0;
 }
@@ -100,7 +86,7 @@ static int refuse_again(const char *name, const bool *given) {
 	};
 	for (size_t i = 0; i < sizeof(again) / sizeof(again[0]); ++i) {
 		if (given[again[i]]) {
-			return block_fail(again[i], "cannot be combined with --%s: a job cannot get again what it has read", name);
+			return option_fail(again[i], "cannot be combined with --%s: a job cannot get again what it has read", name);
 		}
 	}
 	return 0;
@@ -111,10 +97,10 @@ static int check_round_robin(const struct options *o, const bool *given) {
 		return -1;
 	}
 	if (o->round_robin && o->pipe == PIPE_PART) {
-		return block_fail(OPT_ROUND_ROBIN, "cannot be combined with --pipe-part: --pipe < FILE deals out its blocks");
+		return option_fail(OPT_ROUND_ROBIN, "cannot be combined with --pipe-part: --pipe < FILE deals out its blocks");
 	}
 	if (o->round_robin && given[OPT_CAT]) {
-		return block_fail(OPT_ROUND_ROBIN, "cannot be combined with --cat: a job begins before its last block is there; --fifo can");
+		return option_fail(OPT_ROUND_ROBIN, "cannot be combined with --cat: a job begins before its last block is there; --fifo can");
 	}
 	return 0;
 }
@@ -127,21 +113,21 @@ static int check_tee(struct options *o, const bool *given) {
 	};
 	for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); ++i) {
 		if (given[refused[i]]) {
-			return block_fail(refused[i], "cannot be combined with --tee: each job gets all data, as it is");
+			return option_fail(refused[i], "cannot be combined with --tee: each job gets all data, as it is");
 		}
 	}
 	if (o->cat) {
-		return block_fail(given[OPT_CAT] ? OPT_CAT : OPT_FIFO, "cannot be combined with --tee: /dev/stdin names the data of a job");
+		return option_fail(given[OPT_CAT] ? OPT_CAT : OPT_FIFO, "cannot be combined with --tee: /dev/stdin names the data of a job");
 	}
 	if (o->pipe == PIPE_STREAM) {
 		if (given[OPT_MAX_PARALLEL]) {
-			return block_fail(OPT_MAX_PARALLEL, "cannot be combined with --tee: all jobs run at once");
+			return option_fail(OPT_MAX_PARALLEL, "cannot be combined with --tee: all jobs run at once");
 		}
 		return o->nsources > 0 ? refuse_again("tee", given)
-		                       : block_fail(OPT_TEE, "needs items, one for each job, as in --pipe --tee cmd ::: a b");
+		                       : option_fail(OPT_TEE, "needs items, one for each job, as in --pipe --tee cmd ::: a b");
 	}
 	if (o->nsources == 0 || o->sources[0].kind != FROM_FILE) {
-		return block_fail(OPT_PIPE_PART, "needs a file: name it with --arg-file FILE");
+		return option_fail(OPT_PIPE_PART, "needs a file: name it with --arg-file FILE");
 	}
 	o->tee_file = o->sources[0].path; // the others are of items, as in GNU parallel
 	memmove(o->sources, o->sources + 1, --o->nsources * sizeof(*o->sources));
@@ -160,22 +146,22 @@ static enum option_id pipe_as_given(const struct options *o, const bool *given) 
 static int check_sources(const struct options *o, const bool *given) {
 	if (o->pipe == PIPE_STREAM) {
 		if (o->nsources > 0) {
-			return block_fail(pipe_as_given(o, given), "cannot be combined with %s: it reads its data from stdin, as in --pipe < FILE",
+			return option_fail(pipe_as_given(o, given), "cannot be combined with %s: it reads its data from stdin, as in --pipe < FILE",
 			            given[OPT_ARG_FILE] ? "--arg-file" : "items");
 		}
 		return 0;
 	}
 	for (size_t i = 0; i < o->nsources; ++i) {
 		if (o->sources[i].kind != FROM_FILE) {
-			return block_fail(OPT_PIPE_PART, "needs files that can be read anywhere; --pipe reads stdin");
+			return option_fail(OPT_PIPE_PART, "needs files that can be read anywhere; --pipe reads stdin");
 		}
 	}
-	return o->nsources > 0 ? 0 : block_fail(OPT_PIPE_PART, "needs a file: name it with --arg-file FILE");
+	return o->nsources > 0 ? 0 : option_fail(OPT_PIPE_PART, "needs a file: name it with --arg-file FILE");
 }
 
 int block_options_settle(struct options *o, const bool *given) {
 	if (o->ncommand == 0) {
-		return block_fail(pipe_as_given(o, given), "needs a command to pipe into, such as 'cat'");
+		return option_fail(pipe_as_given(o, given), "needs a command to pipe into, such as 'cat'");
 	}
 	if (o->tee) {
 		return refuse_with_pipe(o, given) != 0 || check_tee(o, given) != 0 ? -1 : 0;
@@ -186,18 +172,18 @@ int block_options_settle(struct options *o, const bool *given) {
 	o->records = counts->has_max_replace ? counts->max_replace : counts->max_args;
 	o->lines = counts->has_lines ? counts->lines : counts->max_lines;
 	if (o->block_parts > 0 && o->pipe == PIPE_STREAM) {
-		return block_fail(OPT_BLOCK, "-%u is for --pipe-part: the length of stdin is not known", o->block_parts);
+		return option_fail(OPT_BLOCK, "-%u is for --pipe-part: the length of stdin is not known", o->block_parts);
 	}
 	if (o->pipe == PIPE_PART && (o->records > 0 || o->lines > 0)) {
-		return block_fail(o->records > 0 ? records_by : lines_by,
+		return option_fail(o->records > 0 ? records_by : lines_by,
 		                  "cannot be combined with --pipe-part: records are not counted there; --pipe < FILE counts them");
 	}
 	o->records *= o->records > 0 && o->lines > 0 ? o->lines : 1; // as in GNU parallel
 	if (o->skip_blank && o->pipe == PIPE_PART) {
-		return block_fail(OPT_NO_RUN_IF_EMPTY, "cannot be combined with --pipe-part: its data is not touched; --pipe < FILE does it");
+		return option_fail(OPT_NO_RUN_IF_EMPTY, "cannot be combined with --pipe-part: its data is not touched; --pipe < FILE does it");
 	}
 	if (o->remove_rec_sep && o->pipe == PIPE_PART) {
-		return block_fail(OPT_REMOVE_REC_SEP, "cannot be combined with --pipe-part: its data is not touched; --pipe < FILE does it");
+		return option_fail(OPT_REMOVE_REC_SEP, "cannot be combined with --pipe-part: its data is not touched; --pipe < FILE does it");
 	}
 	if (o->block == 0 && o->block_parts == 0) {
 		o->block = (uint64_t)1 << 20;
@@ -209,7 +195,7 @@ int block_options_settle(struct options *o, const bool *given) {
 
 int block_options_refuse(const struct options *o) {
 	if (o->tee) {
-		return block_fail(OPT_TEE, "needs --pipe, which reads the data from stdin, or --pipe-part");
+		return option_fail(OPT_TEE, "needs --pipe, which reads the data from stdin, or --pipe-part");
 	}
-	return o->round_robin ? block_fail(OPT_ROUND_ROBIN, "needs --pipe: it deals out blocks of data") : 0;
+	return o->round_robin ? option_fail(OPT_ROUND_ROBIN, "needs --pipe: it deals out blocks of data") : 0;
 }

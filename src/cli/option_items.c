@@ -4,25 +4,11 @@
 
 #include "base/buf.h"
 #include "base/diag.h"
+#include "cli/option_take.h"
 #include "cli/option_values.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-// "--NAME …"; -1
-static int refuse(enum option_id id, const char *problem, const char *text) {
-	diag_error("--%s %s '%s'", option_table[id].name, problem, diag_shows(text));
-	return -1;
-}
-
-static int take_name(enum option_id id, const char *text, const char **ret_text) {
-	if (*text == '\0') {
-		diag_error("--%s must not be empty", option_table[id].name);
-		return -1;
-	}
-	*ret_text = text;
-	return 0;
-}
 
 // ---- items ----
 
@@ -32,9 +18,10 @@ static int set_delimiter(struct options *o, const char *text) {
 	free(o->delimiter_text);
 	o->delimiter_text = NULL;
 	if (result != 0) {
-		refuse(OPT_DELIMITER, "has an unknown escape:", text);
+		option_fail(OPT_DELIMITER, "has an unknown escape: '%s'", diag_shows(text));
 	} else if (bytes.len == 0 || (bytes.len > 1 && memchr(bytes.data, '\0', bytes.len))) {
-		result = refuse(OPT_DELIMITER, "must be one byte or more, or an escape such as \\n, \\0 or \\x2c, not", text);
+		result = option_fail(OPT_DELIMITER, "must be one byte or more, or an escape such as \\n, \\0 or \\x2c, not '%s'",
+		                     diag_shows(text));
 	} else {
 		o->delimiter = bytes.data[bytes.len - 1];
 		o->delimiter_text = bytes.len > 1 ? buf_take(&bytes) : NULL;
@@ -65,7 +52,7 @@ static int set_trim(struct options *o, const char *text) {
 			return 0;
 		}
 	}
-	return refuse(OPT_TRIM, "must be n, l, r, lr or rl, not", text);
+	return option_fail(OPT_TRIM, "must be n, l, r, lr or rl, not '%s'", diag_shows(text));
 }
 
 // The separator of CSV records.
@@ -73,7 +60,7 @@ static int set_csv(struct options *o, const char *text) {
 	struct buf bytes = BUF_INIT;
 	int result = option_unescape(&bytes, text);
 	if (result != 0 || bytes.len != 1 || strchr("\"\r\n", bytes.data[0])) {
-		result = refuse(OPT_COLSEP, "must be one byte with --csv, not", text);
+		result = option_fail(OPT_COLSEP, "must be one byte with --csv, not '%s'", diag_shows(text));
 	} else {
 		o->csv = bytes.data[0];
 	}
@@ -89,8 +76,8 @@ static int take_item_option(struct options *o, struct item_options *items, enum 
 	case OPT_SKIP_FIRST_LINE: o->skip_first = true; return 0;
 	case OPT_LINK: o->link = true; return 0;
 	case OPT_SHUF: o->shuffle = true; return 0;
-	case OPT_ARG_SEP: return take_name(id, value, &items->arg_sep);
-	default: return take_name(id, value, &items->arg_file_sep);
+	case OPT_ARG_SEP: return option_take_text(id, value, &items->arg_sep);
+	default: return option_take_text(id, value, &items->arg_file_sep);
 	}
 }
 
@@ -126,7 +113,7 @@ int item_option_take(struct options *o, struct item_options *items, enum option_
 // ---- replacement strings ----
 
 static int rename_token(struct options *o, enum option_id id, enum token token, const char *name) {
-	return name ? take_name(id, name, &o->tokens.name[token]) : 0;
+	return name ? option_take_text(id, name, &o->tokens.name[token]) : 0;
 }
 
 int replacement_option_take(struct options *o, enum option_id id, const char *value) {

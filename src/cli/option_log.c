@@ -3,20 +3,12 @@
 #include "cli/option_log.h"
 
 #include "base/diag.h"
+#include "cli/option_take.h"
 
 #include <fcntl.h>
 #include <string.h>
 #include <strings.h>
 #include <unistd.h>
-
-static int take_path(enum option_id id, const char *path, const char **ret_path) {
-	if (*path == '\0') {
-		diag_error("--%s must not be empty", option_table[id].name);
-		return -1;
-	}
-	*ret_path = path;
-	return 0;
-}
 
 int option_log_fd(const char *name, size_t *ret_at) {
 	int number = 0;
@@ -62,21 +54,21 @@ static int take_log(const char *name, const char **ret_name) {
 		diag_error("cannot write the log '%s': descriptor %d is open for reading only", name, fd);
 		return -1;
 	}
-	return take_path(OPT_LOG, name, ret_name);
+	return option_take_text(OPT_LOG, name, ret_name);
 }
 
 int option_log_take(struct options *options, enum option_id id, const char *value) {
 	switch (id) {
 	case OPT_JOBLOG:
 		options->joblog_append = value[0] == '+';
-		return take_path(id, value + options->joblog_append, &options->joblog);
+		return option_take_text(id, value + options->joblog_append, &options->joblog);
 	case OPT_LOG:
 		return take_log(value, &options->log);
 	case OPT_LOG_OUTPUT:
 		options->log_output = true;
 		return 0;
 	case OPT_RESULTS:
-		return take_path(id, value, &options->results);
+		return option_take_text(id, value, &options->results);
 	case OPT_FILES0:
 		options->files = options->files_nul = true;
 		return 0;

@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/diag.h"
+#include "cli/option_take.h"
 
 #include <string.h>
 
@@ -55,8 +56,7 @@ int option_look_take(struct options *options, enum option_id id, const char *val
 		break;
 	}
 	if (value && *value == '\0') {
-		diag_error("--%s must not be empty", option_table[id].name);
-		return -1;
+		return option_fail(id, "must not be empty");
 	}
 	return 0;
 }
@@ -72,8 +72,7 @@ int option_look_check(const struct options *options, const bool given[NOPTIONS],
 	}
 	for (int id = 0; id < NOPTIONS; ++id) {
 		if (given[id] && option_table[id].group != GROUP_LOOK && id != OPT_QUIET) {
-			diag_error("--%s cannot be combined with --from-log, which runs nothing", option_table[id].name);
-			return -1;
+			return option_fail((enum option_id)id, "cannot be combined with --from-log, which runs nothing");
 		}
 	}
 	if (nwords > 0) {

@@ -5,6 +5,7 @@
 #include "base/buf.h"
 #include "base/diag.h"
 #include "base/io.h"
+#include "cli/option_take.h"
 #include "cli/option_values.h"
 #include "plan/packs.h"
 
@@ -16,9 +17,7 @@
 static int take_count(enum option_id id, const char *text, bool *ret_given, uint32_t *ret_n) {
 	size_t n = 0; // which is no size
 	if ((strcmp(text, "0") != 0 && option_size(text, &n) != 0) || n > INT_MAX) {
-		diag_error("--%s must be a number such as 10 or 2k, not '%s'%s", option_table[id].name, diag_shows(text),
-		           option_excess(text));
-		return -1;
+		return option_fail(id, "must be a number such as 10 or 2k, not '%s'%s", diag_shows(text), option_excess(text));
 	}
 	*ret_given = true;
 	*ret_n = (uint32_t)n;
@@ -127,8 +126,7 @@ static int refuse_with_pack(const bool *given) {
 	};
 	for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); ++i) {
 		if (given[refused[i].id]) {
-			diag_error("--%s cannot be combined with --pack: %s", option_table[refused[i].id].name, refused[i].why);
-			return -1;
+			return option_fail(refused[i].id, "cannot be combined with --pack: %s", refused[i].why);
 		}
 	}
 	return 0;

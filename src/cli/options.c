@@ -14,15 +14,17 @@
 #include "cli/option_admission.h"
 #include "cli/option_blocks.h"
 #include "cli/option_items.h"
+#include "cli/option_jobs.h"
 #include "cli/option_log.h"
 #include "cli/option_look.h"
+#include "cli/option_output.h"
 #include "cli/option_packing.h"
 #include "cli/option_pairs.h"
 #include "cli/option_semaphore.h"
 #include "cli/option_status.h"
 #include "cli/option_table.h"
+#include "cli/option_take.h"
 #include "cli/option_values.h"
-#include "slots/slots.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -47,51 +49,6 @@ struct parser {
 	const char *stdin_for;   // what reads stdin, or NULL
 	bool done;               // --help and the like: nothing is left to do but to exit with options->status
 };
-
-// "--NAME …"; -1
-static int fail(enum option_id id, const char *format, ...) FP_PRINTF(2, 3);
-static int fail(enum option_id id, const char *format, ...) {
-	struct buf text = BUF_INIT;
-	va_list args;
-	va_start(args, format);
-	buf_vprintf(&text, format, args);
-	va_end(args);
-	diag_error("--%s %s", option_table[id].name, buf_str(&text));
-	buf_fini(&text);
-	return -1;
-}
-
-// ---- values ----
-
-static int take_long(enum option_id id, const char *text, long least, long most, long *ret_value) {
-	if (option_long(text, least, most, ret_value) != 0) {
-		return fail(id, "must be a number from %ld to %ld, not '%s'", least, most, diag_shows(text));
-	}
-	return 0;
-}
-
-static int take_duration(enum option_id id, const char *text, uint64_t *ret_ns) {
-	if (option_duration(text, ret_ns) == 0) {
-		return 0;
-	}
-	return fail(id, "must be seconds, a time such as 1h30m or 2.5s, or a percentage such as 200%%, not '%s'%s", diag_shows(text),
-	            option_excess(text));
-}
-
-static int take_size(enum option_id id, const char *text, size_t *ret_bytes) {
-	if (option_size(text, ret_bytes) != 0) {
-		return fail(id, "must be a size such as 500k or 64M, not '%s'%s", diag_shows(text), option_excess(text));
-	}
-	return 0;
-}
-
-static int take_text(enum option_id id, const char *text, const char **ret_text) {
-	if (*text == '\0') {
-		return fail(id, "must not be empty");
-	}
-	*ret_text = text;
-	return 0;
-}
 
 // ---- input ----
 
@@ -134,11 +91,11 @@ static int add_batch(struct parser *p, const char *text) {
 	const char *equals = strchr(text, '=');
 	size_t len = equals ? (size_t)(equals - text) : strlen(text);
 	if (len == 0 || (equals && equals[1] == '\0')) {
-		return fail(OPT_BATCH, "must be NAME or NAME=FILE, not '%s'", diag_shows(text));
+		return option_fail(OPT_BATCH, "must be NAME or NAME=FILE, not '%s'", diag_shows(text));
 	}
 	if (!equals) {
 		if (o->batch && strcmp(o->batch, text) != 0) {
-			return fail(OPT_BATCH, "names this input's batch twice: '%s' and '%s'", diag_shows(o->batch), diag_shows(text));
+			return option_fail(OPT_BATCH, "names this input's batch twice: '%s' and '%s'", diag_shows(o->batch), diag_shows(text));
 		}
 		o->batch = text;
 		return 0;
@@ -160,7 +117,7 @@ static int add_number_setting(struct parser *p, enum option_id id, enum setting 
 	const char *equals = strrchr(text, '=');
 	long value;
 	if (!equals || equals == text || option_long(equals + 1, least, most, &value) != 0) {
-		return fail(id, "must be BATCH=N with N from %ld to %ld, not '%s'", least, most, diag_shows(text));
+		return option_fail(id, "must be BATCH=N with N from %ld to %ld, not '%s'", least, most, diag_shows(text));
 	}
 	add_setting(p, what, text, (size_t)(equals - text), value);
 	return 0;
@@ -171,7 +128,7 @@ static int add_switch_setting(struct parser *p, enum option_id id, enum setting 
 		pattern = "*";
 	}
 	if (*pattern == '\0') {
-		return fail(id, "must name a batch behind the '='");
+		return option_fail(id, "must name a batch behind the '='");
 	}
 	add_setting(p, what, pattern, strlen(pattern), 1);
 	return 0;
@@ -181,7 +138,7 @@ static int set_fair(struct options *o, const char *text) {
 	o->fair_given = true;
 	o->fair_time = strcmp(text, "time") == 0;
 	if (!o->fair_time && strcmp(text, "turns") != 0) {
-		return fail(OPT_FAIR, "must be turns or time, not '%s'", diag_shows(text));
+		return option_fail(OPT_FAIR, "must be turns or time, not '%s'", diag_shows(text));
 	}
 	return 0;
 }
@@ -189,7 +146,7 @@ static int set_fair(struct options *o, const char *text) {
 static int add_then(struct parser *p, const char *command) {
 	struct options *o = p->options;
 	grow_array(&o->then, &p->then_cap, o->nthen + 1, sizeof(*o->then));
-	return take_text(OPT_THEN, command, &o->then[o->nthen++]);
+	return option_take_text(OPT_THEN, command, &o->then[o->nthen++]);
 }
 
 static int take_batch_option(struct parser *p, enum option_id id, const char *value) {
@@ -198,7 +155,7 @@ static int take_batch_option(struct parser *p, enum option_id id, const char *va
 	int result = 0;
 	switch (id) {
 	case OPT_BATCH: return add_batch(p, value);
-	case OPT_BATCH_BY: return take_text(id, value, &o->batch_by);
+	case OPT_BATCH_BY: return option_take_text(id, value, &o->batch_by);
 	case OPT_WEIGHT: return add_number_setting(p, id, SET_WEIGHT, value, 1, MOST_WEIGHT);
 	case OPT_MAX_PARALLEL: return add_number_setting(p, id, SET_MAX_PARALLEL, value, 1, INT_MAX);
 	case OPT_PRIORITY: return add_number_setting(p, id, SET_PRIORITY, value, -INT_MAX, INT_MAX);
@@ -206,135 +163,12 @@ static int take_batch_option(struct parser *p, enum option_id id, const char *va
 	case OPT_PREFER_FAIRNESS: return add_switch_setting(p, id, SET_PREFER_FAIRNESS, value);
 	case OPT_FAIR: return set_fair(o, value);
 	case OPT_MAX_LONG:
-		result = take_long(id, value, 1, MOST_LONG, &n);
+		result = option_take_long(id, value, 1, MOST_LONG, &n);
 		o->max_long = (unsigned)n;
 		return result;
-	case OPT_QUEUE_MEM: return take_size(id, value, &o->queue_mem);
+	case OPT_QUEUE_MEM: return option_take_size(id, value, &o->queue_mem);
 	case OPT_THEN: return add_then(p, value);
-	default: return take_text(id, value, &o->on_failure);
-	}
-}
-
-// ---- jobs ----
-
-static int set_jobs(struct options *o, const char *text) {
-	// Parsed for good once the limits are raised; here so that a mistake is told with the others.
-	unsigned slots;
-	char *error;
-	if (slots_parse(text, /* nofile */ 1024, &slots, &error) != 0) {
-		diag_error("%s", error);
-		free(error);
-		return -1;
-	}
-	o->jobs = text;
-	return 0;
-}
-
-static int set_term_seq(struct options *o, const char *text) {
-	const char *error;
-	if (term_seq_parse(text, &o->term_seq, &error) != 0) {
-		return fail(OPT_TERM_SEQ, "cannot be '%s': %s", diag_shows(text), error);
-	}
-	return 0;
-}
-
-static void set_default_term_seq(struct options *o, const char *text) {
-	const char *error;
-	verify(term_seq_parse(text, &o->term_seq, &error) == 0);
-}
-
-// TIME or N%
-static int set_timeout(struct options *o, const char *text) {
-	o->timeout_percent = 0;
-	o->timeout = 0;
-	if (option_percent(text, &o->timeout_percent) == 0) {
-		return 0;
-	}
-	return take_duration(OPT_TIMEOUT, text, &o->timeout);
-}
-
-static int set_slot_var(struct options *o, const char *text) {
-	if (*text == '\0' || strchr(text, '=')) {
-		return fail(OPT_SLOT_VAR, "must be the name of a variable, not '%s'", diag_shows(text));
-	}
-	o->slot_var = text;
-	return 0;
-}
-
-static int take_job_option(struct parser *p, enum option_id id, const char *value) {
-	struct options *o = p->options;
-	long n = 0;
-	int result = 0;
-	switch (id) {
-	case OPT_JOBS: return set_jobs(o, value);
-	case OPT_SHELL: return take_text(id, value, &o->shell);
-	case OPT_TIMEOUT: return set_timeout(o, value);
-	case OPT_WORKDIR: return take_text(id, value, &o->workdir);
-	case OPT_TMPDIR: return take_text(id, value, &o->tmpdir);
-	case OPT_SLOT_VAR: return set_slot_var(o, value);
-	case OPT_ENV: return 0;
-	case OPT_SHOW_COMMAND: o->show_commands = true; return 0;
-	case OPT_TERM_SEQ: return set_term_seq(o, value);
-	case OPT_RETRIES:
-		result = take_long(id, value, 0, INT_MAX, &n);
-		o->attempts = n > 0 ? (unsigned)n : UINT_MAX;
-		return result;
-	case OPT_NICE:
-		result = take_long(id, value, -20, 19, &n);
-		o->nice = (int)n;
-		return result;
-	case OPT_DRY_RUN:
-		o->dry_run = true;
-		return 0;
-	default: // --verbose
-		o->print_commands = true;
-		return 0;
-	}
-}
-
-// ---- output and outcome ----
-
-static int set_tagstring(struct options *o, const char *text) {
-	struct buf bytes = BUF_INIT;
-	int ignored = option_unescape(&bytes, text); // what is no escape stays as it is, as in GNU parallel
-	(void)ignored;
-	if (memchr(buf_str(&bytes), '\0', bytes.len)) {
-		buf_fini(&bytes);
-		return fail(OPT_TAGSTRING, "must not hold NUL");
-	}
-	free(o->tagstring);
-	o->tagstring = bytes.len > 0 ? buf_take(&bytes) : NULL; // empty: no tag, and no tab
-	o->tag = o->tagstring != NULL;
-	return 0;
-}
-
-static int set_halt(struct options *o, const char *text) {
-	const char *error;
-	o->halt_given = true;
-	if (halt_parse(text, &o->halt, &error) != 0) {
-		return fail(OPT_HALT, "'%s' %s", diag_shows(text), error);
-	}
-	return 0;
-}
-
-static int take_output_option(struct parser *p, enum option_id id, const char *value) {
-	struct options *o = p->options;
-	switch (id) {
-	case OPT_GROUP: return 0; // the default; whether others contradict it is checked at the end
-	case OPT_LINE_BUFFER: o->output = OUTPUT_LINE_BUFFER; return 0;
-	case OPT_UNGROUP: o->output = OUTPUT_UNGROUP; return 0;
-	case OPT_KEEP_ORDER: o->keep_order = true; return 0;
-	case OPT_TAG: o->tag = true; return 0;
-	case OPT_COLOR_FAILED: o->color_failed = true; return 0;
-	case OPT_TAGSTRING: return set_tagstring(o, value);
-	case OPT_HALT: return set_halt(o, value);
-	case OPT_QUIET: o->quiet = true; return 0;
-	case OPT_TRACE_SERVICE: return take_text(id, value, &o->trace_service);
-	default:
-		if (exit_scheme_parse(value, &o->exit_scheme) != 0) {
-			return fail(id, "must be gnu, xargs, first, max or any, not '%s'", diag_shows(value));
-		}
-		return 0;
+	default: return option_take_text(id, value, &o->on_failure);
 	}
 }
 
@@ -362,7 +196,7 @@ static int take_about_option(struct parser *p, enum option_id id, bool by_letter
 		return print_and_exit(p, &text);
 	case OPT_COMPLETIONS:
 		if (completions_print(&text, value) != 0) {
-			return fail(id, "must be bash, zsh or fish, not '%s'", diag_shows(value));
+			return option_fail(id, "must be bash, zsh or fish, not '%s'", diag_shows(value));
 		}
 		return print_and_exit(p, &text);
 	case OPT_CITATION:
@@ -378,10 +212,10 @@ static int take_about_option(struct parser *p, enum option_id id, bool by_letter
 static int set_manifest(struct parser *p, const char *path) {
 	struct options *o = p->options;
 	if (o->manifest) {
-		return fail(OPT_MANIFEST, "names two files, '%s' and '%s': run one, then the other", diag_shows(o->manifest),
+		return option_fail(OPT_MANIFEST, "names two files, '%s' and '%s': run one, then the other", diag_shows(o->manifest),
 		            diag_shows(path));
 	}
-	if (take_text(OPT_MANIFEST, path, &o->manifest) != 0) {
+	if (option_take_text(OPT_MANIFEST, path, &o->manifest) != 0) {
 		return -1;
 	}
 	return strcmp(path, "-") == 0 ? claim_stdin(p, "--manifest") : 0;
@@ -396,7 +230,7 @@ static int set_listing(struct options *o, const char *text) {
 	} else if (strcmp(text, "dot") == 0) {
 		o->listing = MANIFEST_DOT;
 	} else {
-		return fail(OPT_LIST, "must be alone, =names or =dot, not '=%s'", diag_shows(text));
+		return option_fail(OPT_LIST, "must be alone, =names or =dot, not '=%s'", diag_shows(text));
 	}
 	return 0;
 }
@@ -433,10 +267,10 @@ static int take_option(struct parser *p, enum option_id id, bool by_letter, cons
 	case GROUP_BATCHES: return take_batch_option(p, id, value);
 	case GROUP_MANIFEST: return take_manifest_option(p, id, value);
 	case GROUP_PIPE: return block_option_take(p->options, id, value);
-	case GROUP_JOBS: return take_job_option(p, id, value);
+	case GROUP_JOBS: return job_option_take(p->options, id, value);
 	case GROUP_ADMISSION: return admission_option_take(p->options, id, value);
 	case GROUP_OUTPUT:
-	case GROUP_OUTCOME: return take_output_option(p, id, value);
+	case GROUP_OUTCOME: return output_option_take(p->options, id, value);
 	case GROUP_SEMAPHORE: return option_semaphore_take(p->options, id, value);
 	case GROUP_STATUS: return option_status_take(p->options, id, value);
 	case GROUP_LOG: return option_log_take(p->options, id, value);
@@ -470,7 +304,7 @@ static int refuse_name(enum option_match match, const char *shown, char *names, 
 // The value in the next word.
 static int next_value(struct parser *p, enum option_id id, const char **ret_value) {
 	if (p->at == p->argc) {
-		return fail(id, "needs a value: %s", option_table[id].arg);
+		return option_fail(id, "needs a value: %s", option_table[id].arg);
 	}
 	*ret_value = p->argv[p->at++];
 	return 0;
@@ -505,7 +339,7 @@ static int take_long_word(struct parser *p, const char *word) {
 	}
 	const struct option_info *option = &option_table[id];
 	if (value && !option_takes_value(option)) {
-		return fail(id, "takes no value ('%s')", diag_shows(word));
+		return option_fail(id, "takes no value ('%s')", diag_shows(word));
 	}
 	bool must_follow = option_takes_value(option) && !option_value_is_optional(option);
 	if (!value && (must_follow || value_follows(p, option)) && next_value(p, id, &value) != 0) {
@@ -779,14 +613,14 @@ static int settle_manifest(struct parser *p) {
 	struct options *o = p->options;
 	for (int id = 0; id < NOPTIONS; ++id) {
 		if (p->given[id] && !option_goes_with_manifest(&option_table[id])) {
-			return fail((enum option_id)id, "cannot be combined with -f: %s", option_table[id].instead);
+			return option_fail((enum option_id)id, "cannot be combined with -f: %s", option_table[id].instead);
 		}
 	}
 	if (option_pairs_check(o, p->given) != 0 || option_log_check(o) != 0) {
 		return -1;
 	}
 	if (!p->given[OPT_TERM_SEQ]) {
-		set_default_term_seq(o, "TERM,10000,KILL,25"); // DESIGN §15: such jobs are larger, and have more to put in order
+		job_options_default_term_seq(o, "TERM,10000,KILL,25"); // DESIGN §15: such jobs are larger, and have more to put in order
 	}
 	settle_output(p);
 	return 0;
@@ -828,12 +662,12 @@ static enum mode take_rest(struct parser *p) {
 		return take_sem(p);
 	}
 	if (o->sem.waits) {
-		fail(OPT_WAIT, "waits for the jobs of a semaphore: name it with --id, or add --semaphore");
+		option_fail(OPT_WAIT, "waits for the jobs of a semaphore: name it with --id, or add --semaphore");
 		return MODE_ERROR;
 	}
 	if (!o->manifest) {
 		if (o->check || o->list) {
-			fail(o->check ? OPT_CHECK : OPT_LIST, "needs a manifest: name it with -f FILE");
+			option_fail(o->check ? OPT_CHECK : OPT_LIST, "needs a manifest: name it with -f FILE");
 			return MODE_ERROR;
 		}
 		return take_command(p) == 0 && settle(p) == 0 ? MODE_RUN : MODE_ERROR;
@@ -854,7 +688,7 @@ enum mode options_parse(struct options *ret_options, int argc, char *argv[]) {
 		.attempts = 1,
 		.tokens = tokens_default,
 	};
-	set_default_term_seq(ret_options, "TERM,200,TERM,100,TERM,50,KILL,25");
+	job_options_default_term_seq(ret_options, "TERM,200,TERM,100,TERM,50,KILL,25");
 	struct parser p = {
 		.options = ret_options,
 		.argv = argv,

@@ -425,7 +425,7 @@ END
 	manifest <<'END'
   a: {args_from: {file: items}, run: "touch {}", creates: made}
 END
-	ASAN_OPTIONS=detect_leaks=0 strace --seccomp-bpf -f -e trace=execve,vfork,clone,fork -o calls "$FAIRPAR" -f m.yaml 2>err
+	traced --seccomp-bpf -f -e trace=execve,vfork,clone,fork -o calls "$FAIRPAR" -f m.yaml 2>err
 	assert_contains "$(cat err)" "100000 up to date"
 	assert_eq "$(grep -cE '(execve|vfork|clone|fork)\(' calls)" 1 # its own start
 }

@@ -8,6 +8,7 @@
 #	assert_eq GOT EXPECTED, assert_contains TEXT PART, assert_lines LINE … (of stdout, in order), assert_set LINE … (in any)
 #	make_fifo NAME …, await FIFO (sets $line), release FIFO [LINE]               to wait for what happens, never for time
 #	on_terminal COMMAND …                    runs it with a terminal of its own, with what the file `talk` says (needs python3)
+#	traced …                                 strace …, also with a sanitizer; limit_memory KIB: ulimit -v, only without one
 #	need TOOL, use_faults (a build that takes FAIRPAR_FAULT)                     or the test is skipped by name
 #
 # Each test starts in an empty directory. When it ends, nothing that it started may still run (guardian and
@@ -144,6 +145,16 @@ release() {
 
 need() {
 	command -v "$1" >/dev/null || skip "$1 is not installed"
+}
+
+# LeakSanitizer does not work under ptrace.
+traced() {
+	ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0 strace "$@"
+}
+
+# limit_memory KIB: of address space; not with a sanitizer, which reserves terabytes.
+limit_memory() {
+	case ${FAIRPAR_PROFILE-release} in release | debug) ulimit -v "$1" ;; esac
 }
 
 use_faults() {

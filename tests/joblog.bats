@@ -355,7 +355,7 @@ check_resumed() {
 	for ((at = 1; at <= 30; at++)); do
 		rm -f log
 		: >ran
-		strace -o /dev/null -qq -f -e trace=write -e inject=write:signal=KILL:when="$at" "$FAIRPAR" -j2 --joblog log --quiet \
+		traced -o /dev/null -qq -f -e trace=write -e inject=write:signal=KILL:when="$at" "$FAIRPAR" -j2 --joblog log --quiet \
 			'echo {} >>ran' ::: 1 2 3 4 5 >/dev/null 2>&1 3>&- || :
 		check_resumed 5
 	done
@@ -368,7 +368,7 @@ check_resumed() {
 		for at in 1 3 5 8; do
 			rm -f log
 			: >ran
-			strace -o /dev/null -qq -f -e trace="$call" -e inject="$call":signal=KILL:when="$at" "$FAIRPAR" -j2 --joblog log --quiet \
+			traced -o /dev/null -qq -f -e trace="$call" -e inject="$call":signal=KILL:when="$at" "$FAIRPAR" -j2 --joblog log --quiet \
 				'echo {} >>ran' ::: 1 2 3 >/dev/null 2>&1 3>&- || :
 			check_resumed 3
 		done

@@ -54,7 +54,7 @@ load helper
 
 @test "a command without shell syntax is executed directly" {
 	need strace
-	strace -f -e trace=execve -o calls "$FAIRPAR" /bin/true ::: 'a b' 2>/dev/null
+	traced -f -e trace=execve -o calls "$FAIRPAR" /bin/true ::: 'a b' 2>/dev/null
 	assert_contains "$(cat calls)" 'execve("/bin/true", ["/bin/true", "a b"]'
 	assert_eq "$(grep -c "execve(\"$SHELL\"" calls)" 0
 }

@@ -74,7 +74,7 @@ load helper
 }
 
 @test "200 MB of a job pass whole, in little memory" {
-	case ${FAIRPAR_PROFILE-release} in release | debug) ulimit -v 600000 ;; esac # sanitizers reserve terabytes
+	limit_memory 600000
 	"$FAIRPAR" -j2 'head -c 200000000 /dev/zero | tr "\0" {}' ::: a b >big
 	assert_eq "$(wc -c <big)" 400000000
 	assert_eq "$(tr -s ab <big | wc -c)" 2

@@ -203,7 +203,7 @@ plain() { tr -d ,; }
 	(($(stat -c %s run.html) < 4000000 && $(stat -c %s run.svg) < 2000000))
 	assert_eq "$(fact jobs run.html)" 100,001
 	assert_contains "$(cat run.html)" " of the 100,001 jobs that ran: "
-	(ulimit -v 100000 && run_fairpar --from-log run.jsonl --report run.html --trace /dev/null)
+	(limit_memory 100000 && run_fairpar --from-log run.jsonl --report run.html --trace /dev/null)
 }
 
 @test "jobs that were emitted and continued have arrows from what started them" {

@@ -205,7 +205,8 @@ check_sums() {
 	run_fairpar 1 --log run.jsonl -f m.yaml --halt soon,done=1
 	assert_contains "$(lost)" '["one","cancelled","--halt soon,done=1"]'
 	make_fifo started
-	start_fairpar --log run.jsonl -j1 'echo >started; sleep 60 #' ::: 1 2 3
+	# a job that ends at once could make room for the next before the queue is dropped
+	start_fairpar --log run.jsonl -j1 --term-seq TERM,1500,KILL,25 'trap "" TERM; echo >started; sleep 60 #' ::: 1 2 3
 	await started
 	kill -TERM "$fairpar_pid"
 	end_fairpar 143

@@ -284,19 +284,21 @@ last_is() {
 }
 
 @test "after kill -9 the cursor is there, and the prompt where the line was" {
-	make_fifo f1
+	make_fifo f1 pid
 	on_screen '"$FAIRPAR" --progress "echo \$PARALLEL_PID >pid; read -r x <f{} #" ::: 1'
+	await pid
 	sees '[[]0/1  0%]'
-	kill -9 "$(<pid)"
+	kill -9 "$line"
 	sees 'Killed'
 	assert_eq "$(terminal display-message -p '#{cursor_flag}')" 1
 }
 
 @test "messages, and jobs that get the terminal, take the line away" {
-	make_fifo f1 f2
-	on_screen '"$FAIRPAR" -j2 --progress "echo \$PARALLEL_PID >pid; read -r x <f{} #" ::: 1 2; "$FAIRPAR" --progress -o "echo \"name?\"; read -r x; echo \"hello \$x\" #" ::: 1'
+	make_fifo f1 f2 pid
+	on_screen '"$FAIRPAR" -j2 --progress "[ {} = 2 ] || echo \$PARALLEL_PID >pid; read -r x <f{} #" ::: 1 2; "$FAIRPAR" --progress -o "echo \"name?\"; read -r x; echo \"hello \$x\" #" ::: 1'
+	await pid
 	sees '[[]0/2  0%] 2 running'
-	kill -USR1 "$(<pid)"
+	kill -USR1 "$line"
 	sees 'fairpar: running for*fairpar: running for*[[]0/2  0%] 2 running'
 	release f1
 	release f2
@@ -416,12 +418,13 @@ last_is() {
 }
 
 @test "SIGUSR2 switches the line off and on" {
-	make_fifo f1
+	make_fifo f1 pid
 	on_screen '"$FAIRPAR" --progress "echo \$PARALLEL_PID >pid; read -r x <f{} #" ::: 1'
+	await pid
 	sees '1 running'
-	kill -USR2 "$(<pid)"
+	kill -USR2 "$line"
 	lacks running
-	kill -USR2 "$(<pid)"
+	kill -USR2 "$line"
 	sees '1 running'
 	release f1
 	lacks running

@@ -308,6 +308,10 @@ _fairpar() {
 		_fairpar_files "$cur"
 		return
 		;;
+	-h | --help)
+		mapfile -t COMPREPLY < <(compgen -W 'input replacement packing batches manifest pipe jobs start output status outcome log report semaphore about' -- "$cur")
+		return
+		;;
 	--completions)
 		mapfile -t COMPREPLY < <(compgen -W 'bash zsh fish' -- "$cur")
 		return

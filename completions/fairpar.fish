@@ -188,7 +188,7 @@ complete -c fairpar -n __fairpar_in_options -l fg -d 'wait for the command, and 
 complete -c fairpar -n __fairpar_in_options -l bg -d 'exit when the command has been started (default)'
 complete -c fairpar -n __fairpar_in_options -l wait -d 'wait for all commands of the semaphore'
 complete -c fairpar -n __fairpar_in_options -l semaphore-timeout -l semaphoretimeout -l st -x -d 'take it by force after SECS; below 0: give up'
-complete -c fairpar -n __fairpar_in_options -s h -l help -d 'this help: -h in short, --help in full'
+complete -c fairpar -n __fairpar_in_options -s h -l help -a 'input replacement packing batches manifest pipe jobs start output status outcome log report semaphore about' -d 'all options; -h: those of every day'
 complete -c fairpar -n __fairpar_in_options -s V -l version -d 'print the version'
 complete -c fairpar -n __fairpar_in_options -l completions -x -a 'bash zsh fish' -d 'print the completion script for SHELL'
 complete -c fairpar -n __fairpar_in_options -l will-cite -l no-notice -l gnu -l compress -l plain -l silent -d 'taken for GNU parallel\'s sake, without effect'

@@ -58,10 +58,36 @@ options_of_man() {
 	done
 }
 
-@test "-h has a line for each option, in the order of the table, and no other" {
+# topics: the topic of each section of the table
+topics() {
+	sed -n 's/^GROUP([A-Z_]*, "\([a-z]*\)", ".*/\1/p' "$table"
+}
+
+@test "-h has the thirty options of every day on a screen, as the table marks them, and the topics of --help" {
 	run_fairpar -h
-	assert_eq "$(grep -oE '^  (-.,|   ) --[a-z0-9-]+' <<<"$output" | tr -d ' ')" \
-		"$(rows | awk -F '|' '{ print ($3 == "" ? "" : "-" substr($3, 1, 1) ",") "--" $1 }')"
+	[[ ${#lines[@]} -le 45 ]] || fail "${#lines[@]} lines"
+	assert_eq "$(grep -oE '^  (-.,|   ) --[a-z0-9-]+' <<<"$output" | tr -d ' ')" "$(awk -F '[(),"]+' '
+		/^OPTION\(/ { split($0, part, "\""); name[$2] = (part[6] == "" ? "" : "-" substr(part[6], 1, 1) ",") "--" part[2] }
+		/^EVERYDAY\(/ { print name[$2] }' "$table")"
+	assert_eq "$(grep -cE '^  (-.,|   ) --' <<<"$output")" 30
+	assert_contains "$(tr '\n' ' ' <<<"$output")" "--help=TOPIC some of them: $(topics | tr '\n' ' ')"
+}
+
+@test "--help=TOPIC prints a section of --help, and all of them make it up" {
+	local all=''
+	assert_eq "$(topics | wc -l)" "$(grep -c '^GROUP(' "$table")"
+	for topic in $(topics); do
+		run_fairpar --help="$topic"
+		all+=$output$'\n\n'
+	done
+	run_fairpar --help
+	assert_contains "$output" "$all"
+}
+
+@test "a topic that --help does not have is answered with those that it has" {
+	run_fairpar 255 --help=nonsense
+	assert_contains "$stderr" "--help has no topic 'nonsense', but $(topics | tr '\n' ' ' | sed 's/ $//')"
+	assert_eq "$output" ''
 }
 
 @test "the manual has every option with all its names, in the order of the table, and no other" {
@@ -203,6 +229,8 @@ complete_bash() {
 	assert_eq "$output" ''
 	complete_bash --then prin
 	assert_contains "$output" printf
+	complete_bash --help = se
+	assert_eq "$output" semaphore
 	complete_bash --timeout ''
 	assert_eq "$output" ''
 	complete_bash ./di
@@ -283,6 +311,8 @@ complete_fish() {
 	assert_set turns time
 	complete_fish 'fairpar --exit-status=f'
 	assert_eq "$output" --exit-status=first
+	complete_fish 'fairpar --help=se'
+	assert_eq "$output" --help=semaphore
 	complete_fish 'fairpar -a it'
 	assert_eq "$output" items.txt
 	complete_fish 'fairpar -j 2 printe'
@@ -350,6 +380,8 @@ END
 	assert_eq "$output" 'fairpar --fair time '
 	complete_zsh 'fairpar --exit-status=f'
 	assert_eq "$output" 'fairpar --exit-status=first '
+	complete_zsh 'fairpar --help=se'
+	assert_eq "$output" 'fairpar --help=semaphore '
 	complete_zsh 'fairpar -ka it'
 	assert_eq "$output" 'fairpar -ka items.txt '
 	complete_zsh 'fairpar --batch docs=it'

@@ -19,13 +19,12 @@ static const char examples[] =
 	"                                             ... and a turn for each directory\n";
 
 static const char sources[] =
-	"After the command:\n"
-	"  ::: ITEM ...               items; several ::: and :::: are multiplied\n"
-	"  :::: FILE ...              files of items (- is stdin)\n"
+	"  ::: ITEM ... :::: FILE ... items, and files of them; several are multiplied\n"
+	"  {} {.} {/} {//} {/.}       a/b.c  a/b  b.c  a  b; without any, {} is appended\n";
+
+static const char more_sources[] =
 	"  :::+ ITEM ...              items that go in step with the source before;\n"
 	"  ::::+ FILE ...             the shortest of them ends it\n"
-	"In the command, for each item a/b.c:\n"
-	"  {} {.} {/} {//} {/.}       a/b.c  a/b  b.c  a  b; without any, {} is appended\n"
 	"  {1} {2.} {NAME}            columns, or the items of several sources\n"
 	"  {#} {%}                    the number of the job, and of its slot\n";
 
@@ -61,8 +60,8 @@ static void add_brief(struct buf *text, const struct option_info *option) {
 	buf_printf(text, "%s\n", option->brief);
 }
 
-// Breaks the text into lines.
-static void add_wrapped(struct buf *text, const char *s) {
+// Breaks the text into lines, each behind so many blanks.
+static void add_wrapped(struct buf *text, const char *s, int indent) {
 	size_t len, column = 0;
 	for (const char *word; (word = option_next_word(&s, &len));) {
 		if (column > 0 && column + 1 + len > WIDTH) {
@@ -70,8 +69,8 @@ static void add_wrapped(struct buf *text, const char *s) {
 			column = 0;
 		}
 		if (column == 0) {
-			buf_printf(text, "%*s%.*s", TEXT_COLUMN, "", (int)len, word);
-			column = TEXT_COLUMN + len;
+			buf_printf(text, "%*s%.*s", indent, "", (int)len, word);
+			column = (size_t)indent + len;
 		} else {
 			buf_printf(text, " %.*s", (int)len, word);
 			column += 1 + len;
@@ -91,35 +90,49 @@ static void add_full(struct buf *text, const struct option_info *option) {
 		words.data[0] = (char)(words.data[0] - 'a' + 'A');
 	}
 	buf_printf(&words, ". %s", option->text);
-	add_wrapped(text, buf_str(&words));
+	add_wrapped(text, buf_str(&words), TEXT_COLUMN);
 	buf_fini(&words);
 }
 
-static void add_options(struct buf *text, void (*add)(struct buf *text, const struct option_info *option)) {
-	for (int group = 0; group < NGROUPS; ++group) {
-		buf_printf(text, "\n%s:\n", option_group_headings[group]);
-		for (int id = 0; id < NOPTIONS; ++id) {
-			if ((int)option_table[id].group == group) {
-				add(text, &option_table[id]);
-			}
+static void add_section(struct buf *text, int group) {
+	buf_printf(text, "%s:\n", option_sections[group].heading);
+	for (int id = 0; id < NOPTIONS; ++id) {
+		if ((int)option_table[id].group == group) {
+			add_full(text, &option_table[id]);
 		}
 	}
 }
 
 void help_short(struct buf *text) {
-	buf_printf(text, "%s\n%s", usage, examples);
-	add_options(text, add_brief);
-	buf_printf(text, "\n%s\n%s", sources, see_also);
+	buf_printf(text, "%s\n%s\n", usage, examples);
+	for (size_t i = 0; i < noptions_of_every_day; ++i) {
+		add_brief(text, &option_table[options_of_every_day[i]]);
+	}
+	buf_printf(text, "%s\n--help explains all options; --help=TOPIC some of them:\n", sources);
+	add_wrapped(text, option_topics, 0);
 }
 
 void help_long(struct buf *text) {
-	buf_printf(text, "fairpar runs batches of commands on shared job slots; each batch gets its turn.\n\n%s\n%s\n%s",
-	           usage, examples, sources);
-	add_options(text, add_full);
-	buf_adds(text, "\nExit status: 0 if all jobs succeeded, 1 to 100 for so many failed jobs, 101 for\n"
+	buf_printf(text, "fairpar runs batches of commands on shared job slots; each batch gets its turn.\n\n%s\n%s\n%s%s\n",
+	           usage, examples, sources, more_sources);
+	for (int group = 0; group < NGROUPS; ++group) {
+		add_section(text, group);
+		buf_addc(text, '\n');
+	}
+	buf_adds(text, "Exit status: 0 if all jobs succeeded, 1 to 100 for so many failed jobs, 101 for\n"
 	               "more, 255 for a wrong usage or an error of fairpar's own; --halt and\n"
 	               "--exit-status change that.\n\n");
 	buf_adds(text, see_also);
+}
+
+int help_topic(struct buf *text, const char *topic) {
+	for (int group = 0; group < NGROUPS; ++group) {
+		if (strcmp(option_sections[group].topic, topic) == 0) {
+			add_section(text, group);
+			return 0;
+		}
+	}
+	return -1;
 }
 
 void help_concise(struct buf *text) {

@@ -6,17 +6,36 @@
 #include "base/buf.h"
 #include "cli/option_near.h"
 
+#define GROUP(id, topic, heading) " " topic
+#define OPTION(...)
+#define EVERYDAY(...)
+static const char topics[] =
+#include "cli/options.def"
+	;
+#define OPTION_TOPICS (topics + 1)
+const char *const option_topics = OPTION_TOPICS;
+
 #define GROUP(...)
 #define OPTION(id, ...) [id] = {__VA_ARGS__},
+#define EVERYDAY(...)
 const struct option_info option_table[NOPTIONS] = {
 #include "cli/options.def"
 };
 
-#define GROUP(id, heading) [id] = heading,
+#define GROUP(id, ...) [id] = {__VA_ARGS__},
 #define OPTION(...)
-const char *const option_group_headings[NGROUPS] = {
+#define EVERYDAY(...)
+const struct option_section option_sections[NGROUPS] = {
 #include "cli/options.def"
 };
+
+#define GROUP(...)
+#define OPTION(...)
+#define EVERYDAY(id) id,
+const enum option_id options_of_every_day[] = {
+#include "cli/options.def"
+};
+const size_t noptions_of_every_day = sizeof(options_of_every_day) / sizeof(options_of_every_day[0]);
 
 // The names under which GNU parallel 20221122 and GNU xargs know their options, the spellings of one option in one
 // string: what a script may have typed in full or shortened, and what deserves a better answer than "unknown". The second

@@ -8,8 +8,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define GROUP(id, heading) id,
+#define GROUP(id, ...) id,
 #define OPTION(...)
+#define EVERYDAY(...)
 enum option_group {
 #include "cli/options.def"
 	NGROUPS
@@ -17,6 +18,7 @@ enum option_group {
 
 #define GROUP(...)
 #define OPTION(id, ...) id,
+#define EVERYDAY(...)
 enum option_id {
 #include "cli/options.def"
 	NOPTIONS
@@ -34,7 +36,14 @@ struct option_info {
 };
 
 extern const struct option_info option_table[NOPTIONS];
-extern const char *const option_group_headings[NGROUPS];
+extern const struct option_section { const char *topic, *heading; } option_sections[NGROUPS];
+
+// The topics of all sections, separated by blanks.
+extern const char *const option_topics;
+
+// Which options -h has, in its order.
+extern const enum option_id options_of_every_day[];
+extern const size_t noptions_of_every_day;
 
 static inline bool option_takes_value(const struct option_info *option) {
 	return option->arg[0] != '\0';

@@ -189,7 +189,12 @@ static int take_about_option(struct parser *p, enum option_id id, bool by_letter
 	struct buf text = BUF_INIT;
 	switch (id) {
 	case OPT_HELP:
-		(by_letter ? help_short : help_long)(&text);
+		if (value && help_topic(&text, value) != 0) {
+			return option_fail(id, "has no topic '%s', but %s", diag_shows(value), option_topics);
+		}
+		if (!value) {
+			(by_letter ? help_short : help_long)(&text);
+		}
 		return print_and_exit(p, &text);
 	case OPT_VERSION:
 		buf_adds(&text, "fairpar " FAIRPAR_VERSION "\nMIT License; there is no warranty, to the extent permitted by law\n");

@@ -190,11 +190,30 @@ write_manifest() {
 	run_fairpar 255 -f nightly.yaml ::: a b
 	assert_eq "$stderr" "fairpar: error: ::: cannot be combined with -f: items belong in the manifest, under the key 'args' \
 of a batch"
-	run_fairpar 255 -f nightly.yaml build -k
-	assert_contains "$stderr" "'-k' behind the name of a batch: options go in front of the names"
 	run_fairpar 255 --check nightly.yaml
 	assert_eq "$stderr" 'fairpar: error: --check needs a manifest: name it with -f FILE'
 	[[ ! -e ran ]]
+}
+
+@test "options may stand behind the names of batches, and -- ends them" {
+	printf 'version: "1"\nbatches:\n  a: {args: [1, 2], run: "echo a{}"}\n  -k: {run: echo k}\n  b: {run: echo b}\n' >m.yaml
+	run_fairpar -f m.yaml b --dry-run a -j 1
+	assert_eq "$output" $'echo a1\necho b\necho a2'
+	run_fairpar -f m.yaml b --list=names -- -k
+	assert_lines -k b
+	run_fairpar -f m.yaml a --version
+	assert_contains "$output" 'fairpar '
+	run_fairpar 255 -f m.yaml a --timeout 3
+	assert_contains "$stderr" '--timeout cannot be combined with -f'
+}
+
+@test "a text that YAML takes for null is itself, %YAML 1.2 is taken, and an argument that is missing is not" {
+	printf '%%YAML 1.2 # so it is\n\n---\nversion: "1"\nbatches: {a: {args: [~, null, x], run: "echo [{}]"}}\n' >m.yaml
+	run_fairpar -k -f m.yaml
+	assert_eq "$output" $'[~]\n[null]\n[x]'
+	sed -i '1s/.*/%YAML 2.0/' m.yaml
+	run_fairpar 255 -f m.yaml
+	assert_contains "$stderr" "m.yaml:1:1: error: a line that starts with '%' is a directive of YAML: a manifest has '%YAML 1.2' alone, once"
 }
 
 @test "--check looks for the shells as a run does" {

@@ -85,7 +85,7 @@ END
 	run_fairpar 2 -j1 --joblog log --log run.jsonl --report r.html -f m.yaml
 	touch ok
 	again=$(sed -n 's/^  again, what is not done: //p' <<<"$stderr")
-	[[ $again == *'--resume-failed -j1 --joblog log -fm.yaml' ]] || fail "$again"
+	[[ $again == *'--resume-failed -j1 --joblog log -f m.yaml' ]] || fail "$again"
 	assert_eq "$(sh -c "$again" 2>err)" $'x\ny'
 	assert_contains "$(cat err)" 'fairpar: 2 jobs in '
 	assert_eq "$(numbers "$(cat err)")" 'a 2 2 0 0'

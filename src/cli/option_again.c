@@ -15,6 +15,7 @@ enum fate { KEPT, DROPPED, REFUSED };
 struct walk {
 	char *const *at;
 	bool has_manifest;
+	bool is_ended;           // the options, by "--"
 	struct buf *line;
 };
 
@@ -121,14 +122,15 @@ static bool take_long(struct walk *walk, const char *word) {
 	return fate == DROPPED || (fate == KEPT && add_word(walk->line, word) && (!next || add_word(walk->line, next)));
 }
 
-static bool add_letter(struct walk *walk, enum option_id id, char letter, const char *value) {
+// `own`: the value was a word of its own.
+static bool add_letter(struct walk *walk, enum option_id id, char letter, const char *value, bool own) {
 	enum fate fate = fate_of(walk, id, value);
 	if (fate != KEPT) {
 		return fate == DROPPED;
 	}
 	struct buf word = BUF_INIT;
-	buf_printf(&word, "-%c%s", letter, value ? value : "");
-	bool ok = (!value || *value != '\0') && add_word(walk->line, buf_str(&word));
+	buf_printf(&word, "-%c%s", letter, value && !own ? value : "");
+	bool ok = add_word(walk->line, buf_str(&word)) && (!own || add_word(walk->line, value));
 	buf_fini(&word);
 	return ok;
 }
@@ -155,7 +157,8 @@ static bool take_letters(struct walk *walk, const char *letter) {
 		} else if (is_last && (!may_lack || (*walk->at && (*walk->at)[0] != '-'))) {
 			value = next_word(walk);
 		}
-		if (!add_letter(walk, id, *letter, value)) {
+		bool own = value && value != letter + 1;
+		if (!add_letter(walk, id, *letter, value, own)) {
 			return false;
 		}
 		if (is_last) {
@@ -169,6 +172,7 @@ static bool take_options(struct walk *walk) {
 	while (*walk->at && (*walk->at)[0] == '-' && (*walk->at)[1] != '\0') {
 		const char *word = *walk->at;
 		if (strcmp(word, "--") == 0) {
+			walk->is_ended = true;
 			break;
 		}
 		++walk->at;
@@ -188,8 +192,8 @@ static bool take_all(struct walk *walk, const char *joblog) {
 		ok = add_word(walk->line, joblog);
 	}
 	ok = ok && take_options(walk);
-	while (ok && walk->has_manifest && *walk->at) { // names of batches
-		ok = add_word(walk->line, next_word(walk));
+	while (ok && walk->has_manifest && *walk->at) { // names of batches, and options among them
+		ok = add_word(walk->line, next_word(walk)) && (walk->is_ended || take_options(walk));
 	}
 	return ok;
 }

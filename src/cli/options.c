@@ -47,6 +47,7 @@ struct parser {
 	size_t sources_cap, then_cap, batch_files_cap, settings_cap;
 	struct item_options items;
 	const char *stdin_for;   // what reads stdin, or NULL
+	bool is_ended;           // the options, by "--"
 	bool done;               // --help and the like: nothing is left to do but to exit with options->status
 };
 
@@ -423,6 +424,7 @@ static int take_options(struct parser *p) {
 		}
 		++p->at;
 		if (strcmp(word, "--") == 0) {
+			p->is_ended = true;
 			break;
 		}
 		if ((word[1] == '-' ? take_long_word : take_letters)(p, word) != 0) {
@@ -492,27 +494,30 @@ static int take_command(struct parser *p) {
 	return 0;
 }
 
-// With a manifest the words are names of its batches.
-static int take_names(struct parser *p, bool is_ended) {
+// With a manifest the words are names of its batches. A name is no command that could have options of its own, so options
+// may stand between the names and behind them.
+static int take_names(struct parser *p) {
 	struct options *o = p->options;
-	for (int i = p->at; i < p->argc; ++i) {
-		const char *word = p->argv[i];
+	o->names = xcalloc((size_t)(p->argc - p->at) + 1, sizeof(*o->names));
+	while (p->at < p->argc && !p->done) {
+		const char *word = p->argv[p->at];
+		if (!p->is_ended && word[0] == '-' && word[1] != '\0') {
+			if (take_options(p) != 0) {
+				return -1;
+			}
+			continue;
+		}
 		if (is_separator(p, word)) {
 			diag_error("%s cannot be combined with -f: items belong in the manifest, under the key 'args' of a batch", word);
-			return -1;
-		}
-		if (word[0] == '-' && word[1] != '\0' && !is_ended) {
-			diag_error("'%s' behind the name of a batch: options go in front of the names (a batch of that name: behind --)",
-			           diag_shows(word));
 			return -1;
 		}
 		if (word[0] == '\0') {
 			diag_error("the name of a batch must not be empty");
 			return -1;
 		}
+		o->names[o->nnames++] = word;
+		++p->at;
 	}
-	o->names = (const char *const *)p->argv + p->at;
-	o->nnames = (size_t)(p->argc - p->at);
 	return 0;
 }
 
@@ -657,6 +662,12 @@ static enum mode take_sem(struct parser *p) {
 // The words behind the options, and what all of them together mean.
 static enum mode take_rest(struct parser *p) {
 	const struct options *o = p->options;
+	if (o->manifest && !o->sem.is_on && take_names(p) != 0) {
+		return MODE_ERROR;
+	}
+	if (p->done) {
+		return MODE_EXIT;
+	}
 	if (option_look_check(o, p->given, p->argc - p->at) != 0) {
 		return MODE_ERROR;
 	}
@@ -677,8 +688,7 @@ static enum mode take_rest(struct parser *p) {
 		}
 		return take_command(p) == 0 && settle(p) == 0 ? MODE_RUN : MODE_ERROR;
 	}
-	bool is_ended = p->at > 1 && strcmp(p->argv[p->at - 1], "--") == 0;
-	if (take_names(p, is_ended) != 0 || settle_manifest(p) != 0) {
+	if (settle_manifest(p) != 0) {
 		return MODE_ERROR;
 	}
 	return o->check || o->list ? MODE_SHOW : MODE_RUN;
@@ -705,10 +715,10 @@ enum mode options_parse(struct options *ret_options, int argc, char *argv[]) {
 	if (take_options(&p) != 0) {
 		return MODE_ERROR;
 	}
-	if (p.done) {
-		return MODE_EXIT;
+	enum mode mode = p.done ? MODE_EXIT : take_rest(&p);
+	if (mode == MODE_EXIT) {
+		return mode;
 	}
-	enum mode mode = take_rest(&p);
 	if (mode == MODE_ERROR || option_files_check(ret_options) != 0) {
 		return MODE_ERROR;
 	}
@@ -726,6 +736,7 @@ void options_fini(struct options *options) {
 	free(options->batch_files);
 	free(options->settings);
 	free(options->sources);
+	free(options->names);
 	free(options->then);
 	free(options->colsep);
 	free(options->delimiter_text);

@@ -105,7 +105,7 @@ struct options {
 
 	// -f: nothing under "what to run" and "input" is set then
 	const char *manifest;            // FILE, "-" is stdin; or NULL
-	const char *const *names;        // of the batches asked for, in argv; none is all
+	const char **names;              // of the batches asked for, in argv; none is all
 	size_t nnames;
 	bool check;                      // --check, or else
 	bool list;                       // --list, as

@@ -422,8 +422,6 @@ static void load_version(struct loader *loader, const struct node *root, const s
 		mistake_hint(mistake_error(loader->mistakes, place, "'version' is missing"), "write 'version: 1' at the top");
 	} else if (version->kind != NODE_TEXT || strcmp(version->text, "1") != 0) {
 		load_refuse(loader, &key_table[KEY_VERSION], version);
-	} else if (!version->is_plain) {
-		mistake_error(loader->mistakes, node_place(version), "'version' must be written without quotes");
 	}
 }
 

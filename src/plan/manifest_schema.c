@@ -88,10 +88,11 @@ static void add_choices(struct json *json, const char *choices) {
 
 // ---- schema ----
 
-// What several keys share. Text is what YAML may take for something else: fairpar takes it as it is written.
+// What several keys share. Text is what YAML may take for something else, null too: fairpar takes it as it is written. It
+// refuses a value that is missing, which a schema cannot tell from null.
 static const struct { const char *name, *json; } definitions[] = {
-	{"text", "{\"type\": [\"string\", \"number\", \"boolean\"], \"not\": {\"enum\": [\"\"]}}"},
-	{"value", "{\"type\": [\"string\", \"number\", \"boolean\"]}"},
+	{"text", "{\"type\": [\"string\", \"number\", \"boolean\", \"null\"], \"not\": {\"enum\": [\"\"]}}"},
+	{"value", "{\"type\": [\"string\", \"number\", \"boolean\", \"null\"]}"},
 	{"texts", "{\"type\": \"array\", \"items\": {\"$ref\": \"#/definitions/value\"}}"},
 	{"duration", "{\"anyOf\": [{\"type\": \"number\", \"minimum\": 0}, {\"type\": \"string\", \"pattern\": "
 	             "\"^([0-9]+([.][0-9]+)?(ms|s|m|h|d)?|(?=.)([0-9]+d)?([0-9]+h)?([0-9]+m)?([0-9]+s)?([0-9]+ms)?)$\"}]}"},
@@ -111,7 +112,7 @@ static const struct { const char *name, *json; } definitions[] = {
 	           "\"minItems\": 1, \"items\": {\"type\": \"object\", \"minProperties\": 1, \"additionalProperties\": "
 	           "{\"$ref\": \"#/definitions/value\"}}}, \"include\": false}, \"propertyNames\": {\"pattern\": "
 	           "\"^[A-Za-z_][A-Za-z0-9_]*$\"}, \"additionalProperties\": {\"type\": \"array\", \"minItems\": 1, "
-	           "\"uniqueItems\": true, \"items\": {\"$ref\": \"#/definitions/value\"}}}"},
+	           "\"items\": {\"$ref\": \"#/definitions/value\"}}}"},
 	{"batches", "{\"type\": \"object\", \"minProperties\": 1, \"additionalProperties\": {\"$ref\": \"#/definitions/batch\"}}"},
 	{"commands", "{\"type\": \"array\", \"items\": {\"anyOf\": [{\"$ref\": \"#/definitions/text\"}, "
 	             "{\"$ref\": \"#/definitions/command\"}]}}"},
@@ -159,7 +160,7 @@ static void add_type(struct json *json, const struct key *key) {
 		add_text(json, "pattern", "^[^ \\t\\n]+$");
 		return;
 	case TYPE_VERSION:
-		add_member(json, "const", "1");
+		add_member(json, "enum", "[1, \"1\"]");
 		return;
 	case TYPE_TRUE:
 		add_member(json, "const", "true");

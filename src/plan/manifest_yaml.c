@@ -145,11 +145,26 @@ static size_t skip_idle_lines(const struct reader *reader, size_t at, bool below
 	return at;
 }
 
+// The line "%YAML 1.1" or "%YAML 1.2" at `at`: a manifest means the same by both. Returns what comes behind it and the idle
+// lines, or `at` if it is none.
+static size_t skip_version(const struct reader *reader, size_t at) {
+	static const char start[] = "%YAML 1.";
+	const char *line = reader->data + at, *rest = line + sizeof(start);
+	if (strncmp(line, start, sizeof(start) - 1) != 0 || (rest[-1] != '1' && rest[-1] != '2') || !strchr(" \t\r\n", *rest)) {
+		return at;
+	}
+	size_t behind = at + sizeof(start), next = skip_idle_lines(reader, behind, false);
+	return next > behind ? next : at;
+}
+
+// YAML 1.2.2 §6.8: directives stand in front of the document, which then begins with "---".
 static int check_directives(struct reader *reader) {
-	size_t at = skip_idle_lines(reader, 0, false);
+	size_t first = skip_idle_lines(reader, 0, false), at = first < reader->len ? skip_version(reader, first) : first;
 	if (at < reader->len && reader->data[at] == '%') {
-		return refuse(reader, at, "a line that starts with '%' is a directive of YAML, which a manifest does not have",
-		              NULL);
+		return refuse(reader, at, "a line that starts with '%' is a directive of YAML: a manifest has '%YAML 1.2' alone, once", NULL);
+	}
+	if (at > first && (at == reader->len || strncmp(reader->data + at, "---", 3) != 0)) {
+		return refuse(reader, first, "behind '%YAML' a manifest begins with a line '---'", NULL);
 	}
 	return 0;
 }

@@ -617,7 +617,16 @@ static void test_manifest(void) {
 	REFUSED("--manifest must not be empty", "-f", "");
 	REFUSED("--manifest names two files, 'a' and 'b'", "-f", "a", "-f", "b");
 	REFUSED("stdin can be read only once, not by --arg-file and by --manifest", "-a-", "-f-");
-	REFUSED("'-k' behind the name of a batch: options go in front", "-f", "m", "one", "-k");
+	RUNS("-f", "m", "one", "-k", "two", "-j", "3", "--", "-three", "-x");
+	check_equal(o.nnames, 4);
+	check_string(o.names[1], "two");
+	check_string(o.names[3], "-x");
+	check(o.keep_order);
+	check_string(o.jobs, "3");
+	REFUSED("unknown option -@", "-f", "m", "one", "-@");
+	REFUSED("--manifest names two files, 'm' and 'n'", "-f", "m", "one", "-fn");
+	REFUSED("--from-log cannot be combined with -f", "-f", "m", "one", "--from-log", "l");
+	REFUSED("--manifest cannot be combined with a semaphore", "-f", "m", "one", "--semaphore");
 	REFUSED("the name of a batch must not be empty", "-f", "m", "");
 }
 
@@ -795,7 +804,9 @@ static void test_again(void) {
 	check_string(again("fairpar|cat", "/dev/fd/63", false), "none");
 	check_string(again("fairpar|--shell|\033]0;|cat", "log", false), "none");
 	check_string(again("fairpar|-f|a b.yaml|-j2|--resume|--log=l|--log-output|--trace|t|--joblog|log|--|x", "log", true),
-	             "fairpar --resume-failed '-fa b.yaml' -j2 --joblog log -- x");
+	             "fairpar --resume-failed -f 'a b.yaml' -j2 --joblog log -- x");
+	check_string(again("fairpar|-f|m.yaml|a|-kj|2|b|--report=r.svg|--joblog|log|--|-x", "log", true),
+	             "fairpar --resume-failed -f m.yaml a -k -j 2 b --joblog log -- -x");
 	check_string(again("fairpar|-f|/dev/fd/63|--joblog|log", "log", true), "none");
 	check_string(again("fairpar|-f-|--joblog|log", "log", true), "none");
 }

@@ -152,7 +152,7 @@ same() {
 @test "with -N an item that cannot be one takes its place: the others do not move" {
 	run_fairpar 1 -k -N2 echo '{1}={2}' < <(printf 'a\nb\nx\0y\nc\nd\ne\n')
 	assert_lines a=b d=e
-	assert_contains "$stderr" '1 of 3 jobs failed: #2'
+	assert_contains "$stderr" 'FAILED #2:'
 	run_fairpar 1 -k -N2 -s 20 echo '{1}={2}' ::: a b c "$(printf '%50s' x)" d e
 	assert_lines a=b d=e
 }
@@ -301,10 +301,11 @@ packs() {
 @test "by time, exit status and halt count processes, and the summary counts items" {
 	run_fairpar any -j1 --pack=auto -n5 --joblog log false <<<"$(seq 50)"
 	assert_eq "$status" "$(($(wc -l <log) - 1))"
-	assert_contains "$stderr" '50 of 50 items failed: #1 (exit 1), #2 (exit 1'
+	assert_contains "$stderr" '50 of 50 items failed'
+	assert_contains "$stderr" 'FAILED #2: exit 1, 4 items, '
 	run_fairpar 1 -j1 --pack=auto --halt soon,fail=1 'echo {}; false' <<<"$(seq 50)"
 	assert_lines 1
-	assert_contains "$stderr" '1 of 50 items failed: #1 (exit 1); 49 cancelled'
+	assert_contains "$stderr" '1 of 50 items failed; 49 cancelled'
 }
 
 @test "by time, summary and log count items" {
@@ -336,7 +337,7 @@ packs() {
 	run_fairpar 1 -j1 -k --pack=auto -s12 echo ::: a bbbbbbbbbbbb c
 	assert_lines a c
 	assert_contains "$stderr" 'command line too long (17 >= 12)'
-	assert_contains "$stderr" '1 of 3 items failed: #2'
+	assert_contains "$stderr" 'FAILED #2: cannot run'
 	run_fairpar 255 -j1 -k --pack=auto -x -s12 echo ::: a bbbbbbbbbbbb c
 	assert_lines a
 }

@@ -28,11 +28,48 @@ END
 @test "a command line that fails lists what failed, but not what has just been seen" {
 	run_fairpar 1 -j1 'echo {}; test {} != b' ::: a b c
 	assert_eq "$(sed 's/, [0-9.]*[mu]*s:/, T:/' <<<"$stderr")" "$(printf '%s\n' \
-		'  FAILED #2: exit 1, T: echo b; test b != b' '    | b' 'fairpar: 1 of 3 jobs failed: #2 (exit 1)')"
+		'  FAILED #2: exit 1, T: echo b; test b != b' '    | b' 'fairpar: 1 of 3 jobs failed')"
 	run_fairpar 1 false ::: a
 	assert_eq "$stderr" 'fairpar: 1 of 1 jobs failed: #1 (exit 1)'
 	run_fairpar 'true' ::: a b
 	assert_eq "$stderr" ''
+}
+
+# brief ARGUMENT …: what a run with stdout and stderr in one place says of its own, times cut out
+brief() {
+	"$FAIRPAR" -j1 "$@" >out 2>&1 || true
+	sed -n '/^  FAILED/,$s/, [0-9.]*[mu]*s: /, T: /p' out
+}
+
+@test "a single batch of a command line has a line for each failure, and does not repeat what has been seen" {
+	brief 'echo o{}; echo e{} >&2; exit {}' ::: {0..12}
+	assert_eq "$(brief 'echo o{}; echo e{} >&2; exit {}' ::: {0..12})" "$(
+		for i in {1..10}; do
+			echo "  FAILED #$((i + 1)): exit $i, T: echo o$i; echo e$i >&2; exit $i"
+		done)"
+	assert_eq "$(tail -n 2 out)" $'  FAILED and 2 more\nfairpar: 12 of 13 jobs failed'
+	assert_eq "$(wc -l <out)" $((26 + 12))
+	brief --summary=always 'echo o{}; exit {}' ::: 0 1
+	assert_contains "$(<out)" 'fairpar: 2 jobs in '
+	assert_contains "$(<out)" '    | o1'
+	assert_contains "$(<out)" 'failed: #2 (exit 1)'
+}
+
+@test "of failed jobs of a single batch that output is repeated which went elsewhere" {
+	run_fairpar 1 -j1 'echo o{}; echo e{} >&2; exit {}' ::: 0 1
+	assert_eq "$(grep -A 3 '^  FAILED' <<<"$stderr" | tail -n +2)" $'    | o1\nfairpar: 1 of 2 jobs failed'
+	for how in '--results table.csv' --latest-line; do
+		# shellcheck disable=SC2086 # two words
+		brief $how 'echo o{}; echo e{} >&2; exit {}' ::: 0 1
+		assert_eq "$(tail -n 3 out)" $'    | o1\n    | e1\nfairpar: 1 of 2 jobs failed'
+	done
+}
+
+@test "a command of several lines is named by the first of them" {
+	run_fairpar 2 -j1 $'\n\n  set -e\necho {} >&2\nfalse\n' ::: a b
+	assert_eq "$(sed -n 's/^  FAILED.*s: //p' <<<"$stderr")" $'set -e ...\nset -e ...'
+	run_fairpar 2 -j1 $'false # {}\n\n' ::: a b
+	assert_eq "$(sed -n 's/^  FAILED.*s: //p' <<<"$stderr")" $'false # a\nfalse # b'
 }
 
 @test "several batches have a table if one of them failed, and always on demand" {

@@ -97,8 +97,8 @@ setup() {
 @test "output without an end of line: what fairpar says begins on a line of its own" {
 	: >talk
 	for stream in 1 2; do
-		on_terminal "$FAIRPAR" -j1 "printf {} >&$stream; exit 1" ::: a b
-		assert_contains "$output" $'ab\nfairpar: 2 jobs in' # the summary
+		NO_COLOR=1 on_terminal "$FAIRPAR" -j1 "printf {} >&$stream; exit 1" ::: a b
+		assert_contains "$output" $'ab\n  FAILED #1' # the summary
 		on_terminal "$FAIRPAR" --summary=never -j1 "printf {} >&$stream; exit 1" ::: a b
 		assert_eq "$output" $'ab\nfairpar: 2 of 2 jobs failed: #1 (exit 1), #2 (exit 1)'
 	done
@@ -138,7 +138,7 @@ setup() {
 	: >talk
 	for how in --group --line-buffer --ungroup -k '-k --line-buffer' --tag; do
 		# shellcheck disable=SC2086 # two of them
-		on_terminal "$FAIRPAR" -j4 $how 'echo out {}; echo err {} >&2; [ $(({} % 10)) != 0 ] || exit 3; printf "end {}\n" >&2' ::: {1..40}
+		on_terminal "$FAIRPAR" -j4 --summary $how 'echo out {}; echo err {} >&2; [ $(({} % 10)) != 0 ] || exit 3; printf "end {}\n" >&2' ::: {1..40}
 		assert_eq "$status" 4
 		assert_eq "$(grep -cE '(out|err|end) [0-9]+$' <<<"${output%%fairpar: 40 jobs*}")" 116
 		assert_eq "$(grep -n '^fairpar: 4 ' <<<"$output" | cut -d: -f1)" "$(wc -l <<<"$output")"

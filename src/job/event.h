@@ -120,6 +120,7 @@ struct event_job_end {
 	uint64_t out_bytes, err_bytes; // of its output so far
 	const char *tail;       // last lines of the output of a job that has failed for good, or NULL
 	size_t tail_len;
+	size_t tail_out;        // of that, what it wrote on stdout, which comes first; what comes line by line is not told apart
 	const char *command;    // live: of the attempt; from a log: of its job_start, or NULL
 	size_t command_len;
 };

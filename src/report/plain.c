@@ -109,6 +109,25 @@ void plain_add_text(struct buf *buf, const char *text, size_t len, size_t column
 	buf_add(buf, "...", columns < 3 ? columns : 3);
 }
 
+static size_t skip_blanks(const char *text, size_t len, size_t at) {
+	while (at < len && (text[at] == ' ' || text[at] == '\t' || text[at] == '\n')) {
+		++at;
+	}
+	return at;
+}
+
+void plain_add_command(struct buf *buf, const char *command, size_t len, size_t columns) {
+	size_t from = skip_blanks(command, len, 0);
+	const char *newline = memchr(command + from, '\n', len - from);
+	size_t end = newline ? (size_t)(newline - command) : len;
+	bool goes_on = skip_blanks(command, len, end) < len;
+	struct buf line = BUF_INIT;
+	buf_add(&line, command + from, end - from);
+	buf_adds(&line, goes_on ? " ..." : "");
+	plain_add_text(buf, buf_str(&line), line.len, columns);
+	buf_fini(&line);
+}
+
 // ---- output ----
 
 // The length of a sequence that sets colours and the like (ECMA-48 CSI … m and K), or 0.

@@ -19,6 +19,9 @@ size_t plain_columns(const char *text, size_t len);
 // longer, it ends in "..." .
 void plain_add_text(struct buf *buf, const char *text, size_t len, size_t columns);
 
+// As plain_add_text(), of a command of several lines the first that is not blank, and "..." for the others.
+void plain_add_command(struct buf *buf, const char *command, size_t len, size_t columns);
+
 // Appends a line of a job's output as a terminal would show it: without colours, tabs as blanks, after a carriage return
 // only what follows; else as plain_add_text().
 void plain_add_output(struct buf *buf, const char *line, size_t len, size_t columns);

@@ -285,6 +285,7 @@ static void job_set(struct story_job *job, const struct event_job_end *end) {
 	// of the output the end is what counts
 	size_t cut = end->tail_len > TEXT_MAX ? end->tail_len - TEXT_MAX : 0;
 	job->tail = copy_bytes(end->tail ? end->tail + cut : NULL, end->tail_len - cut, &job->tail_len);
+	job->tail_out = end->tail_out > cut ? end->tail_out - cut : 0;
 }
 
 static uint64_t duration(const struct result *result) {

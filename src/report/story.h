@@ -46,6 +46,7 @@ struct story_job {
 	size_t command_len;
 	char *tail;             // last lines of its output; NULL if there is none
 	size_t tail_len;
+	size_t tail_out;        // of that, what is known to come from stdout; it is first
 	bool allowed;
 };
 

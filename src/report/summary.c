@@ -329,7 +329,7 @@ static void add_slowest(struct buf *buf, const struct story *story, const struct
 		if (room > 3 && job->command_len > 0) {
 			buf_adds(buf, "  ");
 			colour(buf, form, DIM);
-			plain_add_text(buf, job->command, job->command_len, room);
+			plain_add_command(buf, job->command, job->command_len, room);
 			plain(buf, form);
 		}
 		buf_addc(buf, '\n');
@@ -353,8 +353,9 @@ static const char *last_lines(const char *text, size_t len, unsigned n) {
 }
 
 static void add_tail(struct buf *buf, const struct story_job *job, const struct summary_form *form) {
-	const char *end = job->tail + job->tail_len;
-	for (const char *at = last_lines(job->tail, job->tail_len, SUMMARY_TAIL_LINES); at < end;) {
+	const char *start = job->tail + (form->out_seen ? job->tail_out : 0);
+	const char *end = job->tail + (form->err_seen ? job->tail_out : job->tail_len);
+	for (const char *at = start < end ? last_lines(start, (size_t)(end - start), SUMMARY_TAIL_LINES) : end; at < end;) {
 		const char *newline = memchr(at, '\n', (size_t)(end - at));
 		const char *line_end = newline ? newline : end;
 		colour(buf, form, DIM);
@@ -389,7 +390,7 @@ static void add_failure(struct buf *buf, const struct story_job *job, const stru
 	}
 	if (job->command_len > 0) {
 		buf_adds(buf, ": ");
-		plain_add_text(buf, job->command, job->command_len, COMMAND_COLUMNS);
+		plain_add_command(buf, job->command, job->command_len, COMMAND_COLUMNS);
 	}
 	buf_addc(buf, '\n');
 	if (job->tail_len > 0) {
@@ -398,13 +399,14 @@ static void add_failure(struct buf *buf, const struct story_job *job, const stru
 }
 
 static void add_failures(struct buf *buf, const struct story *story, const struct summary_form *form) {
-	for (size_t i = 0; i < story->nfailures; ++i) {
+	size_t listed = !form->table && story->nfailures > SUMMARY_BRIEF ? SUMMARY_BRIEF : story->nfailures;
+	for (size_t i = 0; i < listed; ++i) {
 		add_failure(buf, &story->failures[i], form);
 	}
 	uint64_t failed = story->total.failed - story->total.along_failed;
-	if (failed > story->nfailures) {
+	if (failed > listed) {
 		add_coloured(buf, form, RED, "  FAILED ");
-		buf_printf(buf, "and %llu more\n", ull(failed - story->nfailures));
+		buf_printf(buf, "and %llu more\n", ull(failed - listed));
 	}
 }
 

@@ -10,13 +10,15 @@
 
 enum {
 	SUMMARY_TAIL_LINES = 10,
+	SUMMARY_BRIEF = 10,      // failed jobs without the table
 	SUMMARY_BATCHES = 20,    // rows of the table; what took the fewest slots shares one
 };
 
 struct summary_form {
 	unsigned width;          // columns; 0: no limit
 	bool colour;
-	bool table;              // totals, the table of batches, the slowest, the hint; else only what failed
+	bool table;              // totals, the table of batches, the slowest, the hint; else SUMMARY_BRIEF of what failed only
+	bool out_seen, err_seen; // what jobs wrote on stdout, stderr has just been shown there: it is not repeated
 	const char *again;       // the command line that runs again what failed, or NULL
 };
 

@@ -45,6 +45,7 @@ struct told {
 	enum event_why admission_why;
 	uint64_t out_bytes, err_bytes;
 	struct buf tail;           // last lines of its output, if it failed for good
+	size_t tail_out;           // bytes of that from stdout, which come first
 };
 
 // What goes along with an item, while the pool's lock is held; see autopack.c.

@@ -1,7 +1,7 @@
 // What is said at the end of a run: the summary, and the one last line.
 //
 // A summary costs lines that somebody has to read, so what is known anyway is left out: the jobs of a single batch on the
-// command line are the run, and its last line says how many failed; a single job that failed has just shown its output.
+// command line are the run, so of those that failed there is a line for each, and output only where it has not been seen.
 
 #include "run/ending.h"
 
@@ -10,13 +10,16 @@
 #include "base/diag.h"
 #include "base/io.h"
 #include "cli/option_again.h"
+#include "cli/option_log.h"
 #include "report/summary.h"
 #include "run/telling.h"
 
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 
 struct ending {
 	struct story *story;
+	bool listed;        // the jobs that failed stand in the lines above the last
 };
 
 static bool is_quiet(const struct options *options) {
@@ -48,8 +51,9 @@ static unsigned width_of(int fd) {
 	return ioctl(fd, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
 }
 
-static void add(struct buf *buf, const struct story *story, int fd, bool table) {
-	struct summary_form form = {.width = width_of(fd), .colour = colour_wanted(fd), .table = table};
+static void add(struct buf *buf, const struct story *story, int fd, struct summary_form form) {
+	form.width = width_of(fd);
+	form.colour = colour_wanted(fd);
 	struct buf again = BUF_INIT;
 	if (story->joblog && story->argv && option_add_again(&again, story->argv, story->joblog, story->manifest != NULL)) {
 		form.again = buf_str(&again);
@@ -59,7 +63,21 @@ static void add(struct buf *buf, const struct story *story, int fd, bool table) 
 }
 
 void ending_add_story(struct buf *buf, const struct story *story, int fd) {
-	add(buf, story, fd, /* table */ true);
+	add(buf, story, fd, (struct summary_form){.table = true});
+}
+
+// Whether what is written to the one is seen where the other goes.
+static bool is_same_place(int fd, int other) {
+	struct stat a, b;
+	return (isatty(fd) == 1 && isatty(other) == 1) ||
+	       (fstat(fd, &a) == 0 && fstat(other, &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino);
+}
+
+// The form for a single batch of the command line.
+static struct summary_form brief(const struct options *options) {
+	bool err_seen = !options->show.latest_line && !(options->results && option_results_is_table(options->results));
+	bool out_seen = err_seen && !options->files && is_same_place(STDOUT_FILENO, STDERR_FILENO);
+	return (struct summary_form){.out_seen = out_seen, .err_seen = err_seen};
 }
 
 static void print_summary(const struct run *run) {
@@ -68,13 +86,15 @@ static void print_summary(const struct run *run) {
 	story_finish(story, story->last);
 	const struct story_batch *total = &story->total;
 	uint64_t jobs = total->ok + total->failed + total->cancelled + total->skipped;
-	bool always = options->summary == SUMMARY_ALWAYS || run->manifest, is_terminal = isatty(STDERR_FILENO) == 1;
-	bool many = story->nbatches > 1, failed = total->failed > 0 && jobs > 1;
-	if (!always && !failed && !(many && is_terminal)) {
+	bool always = options->summary == SUMMARY_ALWAYS || run->manifest, many = story->nbatches > 1;
+	bool failed = total->failed > 0 && jobs > 1;
+	if (!always && !failed && !(many && isatty(STDERR_FILENO) == 1)) {
 		return;
 	}
 	struct buf text = BUF_INIT;
-	add(&text, story, STDERR_FILENO, always || many || is_terminal);
+	bool whole = always || many;
+	add(&text, story, STDERR_FILENO, whole ? (struct summary_form){.table = true} : brief(options));
+	run->ending->listed = !whole;
 	diag_text(buf_str(&text), text.len);
 	buf_fini(&text);
 }
@@ -97,11 +117,12 @@ static void print_last_line(const struct run *run) {
 	uint64_t jobs = tally->failed + run->allowed, failed = jobs + run->along.failed;
 	uint64_t cancelled = tally->cancelled + run->along.cancelled;
 	uint64_t known = tally->ok + run->along.ok + failed + cancelled + tally->skipped;
+	bool listed = run->ending && run->ending->listed;
 	if (failed > 0) {
-		buf_printf(&line, "%llu of %llu %s failed: %s", (unsigned long long)failed, (unsigned long long)known, unit,
-		           buf_str(&run->failures));
+		buf_printf(&line, "%llu of %llu %s failed%s%s", (unsigned long long)failed, (unsigned long long)known, unit,
+		           listed ? "" : ": ", listed ? "" : buf_str(&run->failures));
 	}
-	if (jobs > run->nfailures) {
+	if (jobs > run->nfailures && !listed) {
 		buf_printf(&line, " and %llu more%s", (unsigned long long)(jobs - run->nfailures), is_packed ? " processes" : "");
 	}
 	add_clause(&line, unit, run->allowed, "allowed to");

@@ -483,8 +483,8 @@ void telling_output(struct desk *desk, const struct job *job, int stream, const 
 	});
 }
 
-// The last lines of what was put together in `tail`: cuts the front off.
-static void cut_tail(struct buf *tail) {
+// The last lines of what was put together in `tail`: cuts the front off, and returns how many bytes that were.
+static size_t cut_tail(struct buf *tail) {
 	size_t end = tail->len, at = end > TAIL_BYTES ? end - TAIL_BYTES : 0;
 	size_t from = end;
 	unsigned lines = 0;
@@ -497,6 +497,7 @@ static void cut_tail(struct buf *tail) {
 	memmove(tail->data, tail->data + from, end - from);
 	tail->len = end - from;
 	tail->data[tail->len] = '\0';
+	return from;
 }
 
 static bool is_counted(const struct job *job) {
@@ -520,10 +521,10 @@ static void take_tail(struct desk *desk, const struct job *job) {
 		if (tail->len > before && tail->data[tail->len - 1] != '\n') {
 			buf_addc(tail, '\n');
 		}
+		desk->told.tail_out = stream == 0 ? tail->len : desk->told.tail_out;
 	}
-	if (tail->len > 0) {
-		cut_tail(tail);
-	}
+	size_t cut = tail->len > 0 ? cut_tail(tail) : 0;
+	desk->told.tail_out = desk->told.tail_out > cut ? desk->told.tail_out - cut : 0;
 }
 
 static uint64_t bytes_of(const struct desk *desk, const struct job *job, int stream) {
@@ -582,6 +583,7 @@ void telling_job_end(struct desk *desk, const struct job *job, const struct resu
 			.err_bytes = told->err_bytes,
 			.tail = told->tail.len > 0 ? told->tail.data : NULL,
 			.tail_len = told->tail.len,
+			.tail_out = told->tail_out,
 			.command = buf_str(&desk->text),
 			.command_len = desk->text.len,
 		},

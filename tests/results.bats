@@ -52,7 +52,7 @@ err
 }
 
 @test "arguments become names of directories as in GNU parallel" {
-	same_as_parallel -j1 --results out echo ::: a/b $'x\ty' 'c\d' 'a b' '*' .
+	same_as_parallel -j1 --results out echo ::: a/b $'x\ty' 'c\d' 'a b' '*'
 	assert_eq "$(cd out/1 && printf '%s ' */stdout)" '*/stdout a b/stdout a\_b/stdout c\\d/stdout x\ty/stdout '
 }
 
@@ -63,11 +63,145 @@ err
 	[[ -f named/x/2/y/1/stdout ]]
 }
 
-@test "an argument longer than a file name may be is cut" {
-	local long
+# names COUNT DIR: so many files called stdout are below DIR, and nothing has come to be outside of it.
+names() {
+	assert_eq "$(find "$2" -name stdout -printf x | wc -c)" "$1"
+	assert_eq "$(ls)" "$2"
+	assert_eq "$(ls "$BATS_TEST_TMPDIR")" "$(printf '%s\n' stderr stdout tmp work)"
+}
+
+@test "whatever is in an item, it is one name below DIR, and two items have two" {
+	local long item
+	local -a items
+	long=$(printf 'x%.0s' {1..255})
+	items=(a a/b 'a\_b' ../../evil /evil ../evil . .. '\.' '' '\0' / // '\' $'\t' '\t' $'a\nb' $'\xff' "$long" "${long}y"
+		"${long}z" "${long:1}/" "${long:1}"'\_')
+	printf '%s\0' "${items[@]}" | run_fairpar -0 --results R 'printf %s {}'
+	names ${#items[@]} R
+	for item in "${items[@]}"; do
+		printf '%s\0' "$item"
+	done | sort -z | cmp - <(find R -name stdout -exec sh -c 'for f; do cat "$f"; printf "\\0"; done' sh {} + | sort -z)
+	assert_eq "$(cat 'R/1/\./stdout' 'R/1/\../stdout' 'R/1/\0/stdout' 'R/1/..\_..\_evil/stdout')" "...../../evil"
+}
+
+@test "a name that is too long for a file is its beginning and its SHA-256" {
+	local long sum
 	long=$(printf 'x%.0s' {1..300})
-	same_as_parallel --results out echo ::: "$long"
-	[[ -f out/1/${long:0:255}/stdout ]]
+	sum=$(printf %s "$long" | sha256sum)
+	run_fairpar --results out echo ::: "$long"
+	assert_eq "$(cat "out/1/${long:0:189}\\#${sum%% *}/stdout")" "$long"
+	long=$(printf 'é%.0s' {1..150})
+	run_fairpar --results uni echo ::: "$long" "$(printf '\\%.0s' {1..150})"
+	sum=$(printf %s "$long" | sha256sum)
+	assert_eq "$(cat "uni/1/$(printf 'é%.0s' {1..94})\\#${sum%% *}/stdout")" "$long"
+	sum=$(printf '\\%.0s' {1..300} | sha256sum)
+	[[ -f uni/1/$(printf '\\%.0s' {1..188})\\#${sum%% *}/stdout ]]
+}
+
+@test "the name of a column is one name below DIR, too" {
+	printf '%s\n' ../../evil x | run_fairpar --header : --results R echo
+	names 1 R
+	assert_eq "$(cat 'R/..\_..\_evil/x/stdout')" x
+	rm -r R
+	printf '..\t\t.\na\tb\tc\n' | run_fairpar --header : --colsep '\t' --results R echo
+	names 1 R
+	[[ -f R/\\0/b/\\./c/\\../a/stdout ]]
+}
+
+@test "what a replacement string puts into the path of --results is part of one name" {
+	local long item
+	local -a items
+	long=$(printf 'x%.0s' {1..260})
+	items=(a a/b ../../evil /evil .. . '' x x.err x.seq 'x\.err' "$long" "${long}y")
+	printf '%s\0' "${items[@]}" | run_fairpar -0 --results 'R/{}' 'printf %s {}'
+	assert_eq "$(find R -type f | wc -l) $(find . -type f | wc -l)" "39 39"
+	assert_eq "$(for item in "${items[@]}"; do printf '%s\n' "$item"; done | sort)" \
+		"$(find R -type f ! -name '*[^\\].err' ! -name '*[^\\].seq' -exec sh -c 'for f; do cat "$f"; echo; done' sh {} + | sort)"
+	assert_eq "$(cat 'R/x\.err' 'R/\..' 'R/a\_b')" "x.err..a/b"
+	rm -r R
+	printf '%s\n' ../../x .. | run_fairpar --results 'R/{}.txt' echo
+	run_fairpar --results 'R/{2}/.{1}' --colsep , echo ::: . .,..
+	assert_eq "$(find . -type f ! -name '*.seq' ! -name '*.err' | sort)" "$(printf '%s\n' './R/..\_..\_x.txt' './R/\...txt' './R/\../.\.' './R/\0/.\.' | sort)"
+	run_fairpar --results '{}.txt' echo ::: /x
+	[[ -f \\_x.txt ]]
+}
+
+# planted: links that stand in the way below DIR are not followed, and the run says so.
+planted() {
+	local way
+	for way in out/1 out/1/a out/1/a/stdout out/1/a/stderr out/1/a/seq; do
+		rm -rf out outside
+		mkdir -p outside "${way%/*}"
+		touch outside/file
+		if [[ $way == */a/* ]]; then ln -s ../../../outside/file "$way"; else ln -s "$PWD/outside" "$way"; fi
+		run_fairpar 255 --results out 'touch ran;' ::: a
+		assert_contains "$stderr" "error: cannot write 'out/1/a/"
+		assert_contains "$stderr" "a symbolic link below the directory of --results is not followed"
+		assert_eq "$(ls outside) $(cat outside/file)" "file "
+		[[ ! -e ran ]]
+	done
+	rm -rf out outside
+	mkdir outside
+	ln -s outside out
+	run_fairpar --results out echo ::: a
+	assert_eq "$(cat outside/1/a/stdout)" a
+}
+
+@test "nothing is opened through a link below DIR" {
+	planted
+}
+
+@test "nothing is opened through a link below DIR where openat2 is refused" {
+	use_faults
+	export FAIRPAR_FAULT
+	for FAIRPAR_FAULT in openat2:1+:ENOSYS openat2:1+:EPERM; do
+		planted
+	done
+	run_fairpar --results 'R/{1}/x/{2}' echo ::: ../a b ::: c
+	assert_eq "$(cat R/..*/x/c R/b/x/c)" "../a c
+b c"
+}
+
+@test "each block of --pipe has a directory with its number" {
+	seq 5 | run_fairpar -N2 --pipe --results out cat
+	assert_eq "$(cat out/1/1/stdout out/1/2/stdout out/1/3/stdout)" "$(seq 5)"
+}
+
+@test "--resume with --results alone runs what has not ended there" {
+	run_fairpar 1 --results out --resume 'echo {} >>ran; test {} != b' ::: a b
+	assert_eq "$(sort ran | xargs)" "a b"
+	rm ran
+	: >out/1/a/seq # as when fairpar was killed
+	run_fairpar --results out --resume --dry-run echo ::: a b c
+	assert_lines "echo a" "echo c"
+	run_fairpar --results out --resume --summary=always 'echo {} >>ran;' ::: a b c
+	assert_eq "$(sort ran | xargs)" "a c"
+	assert_contains "$stderr" "1 done before"
+	run_fairpar --results 't/{}' 'echo {} >>ran2;' ::: a
+	run_fairpar --results 't/{}' --resume 'echo {} >>ran2;' ::: a b
+	assert_eq "$(xargs <ran2)" "a b"
+	run_fairpar 255 --results out --resume-failed echo ::: a
+	assert_contains "$stderr" "--resume-failed needs the log of the run before: name it with --joblog FILE; --results does not say what failed"
+	run_fairpar 255 --results x.csv --resume echo ::: a
+	assert_contains "$stderr" "--resume needs the log of the run before: name it with --joblog FILE"
+}
+
+@test "--resume takes the directories that GNU parallel has made" {
+	need parallel
+	parallel --will-cite --results out 'echo {} >>ran;' ::: a b/c
+	run_fairpar --results out --resume 'echo {} >>ran;' ::: a b/c d
+	assert_eq "$(sort ran | xargs)" "a b/c d"
+}
+
+@test "a job that was cut off is no result, and runs again with --resume" {
+	run_fairpar 1 -j1 --results out --halt now,fail=1 'echo {} >>ran; test {} = a' ::: a b c
+	mkfifo ready
+	start_fairpar --results out --resume 'echo {}; : >ready; exec sleep 1000' ::: d
+	: <ready
+	kill -TERM "$fairpar_pid"
+	end_fairpar 143
+	run_fairpar --results out --resume 'echo {} >>ran2;' ::: a b c d
+	assert_eq "$(sort ran2 | xargs)" "c d"
 }
 
 @test "--results with replacement strings is the file, or the directory with a slash at its end" {
@@ -145,9 +279,8 @@ then a"
 }
 
 @test "a full disk is an error that names file and cause, and the job has no row" {
-	mkdir -p out/1/a out/1/b
-	ln -s /dev/full out/1/a/stdout
-	run_fairpar 255 -j1 --joblog log --results out echo ::: a b
+	use_faults
+	FAIRPAR_FAULT=results:1:ENOSPC run_fairpar 255 -j1 --joblog log --results out echo ::: a b
 	assert_contains "$stderr" "cannot write 'out/1/a/stdout': No space left on device"
 	assert_eq "$(cut -f 1 log)" Seq
 	ln -s /dev/full x.csv

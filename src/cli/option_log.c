@@ -131,8 +131,13 @@ int option_log_check(const struct options *options) {
 		return 0;
 	}
 	const char *name = option_table[ids[options->resume]].name;
+	bool has_dir = options->results && !option_results_is_table(options->results);
+	if (!options->joblog && has_dir && options->resume == RESUME_SEEN) {
+		return 0;
+	}
 	if (!options->joblog) {
-		diag_error("--%s needs the log of the run before: name it with --joblog FILE", name);
+		diag_error("--%s needs the log of the run before: name it with --joblog FILE%s", name,
+		           has_dir ? "; --results does not say what failed" : "");
 	} else if (strcmp(options->joblog, "-") == 0) {
 		diag_error("--%s needs a joblog in a file, not on stdout", name);
 	} else {

@@ -94,7 +94,8 @@ static void warn_of_files(const struct options *options, const bool given[NOPTIO
 	size_t nidle = 0;
 	for (size_t i = 0; idler && i < n; ++i) {
 		enum option_id id = writing[i];
-		bool works = options->dry_run && (id == OPT_TRACE_SERVICE || (id == OPT_JOBLOG && options->resume != RESUME_NOT));
+		bool is_record = options->resume != RESUME_NOT && id == (options->joblog ? OPT_JOBLOG : OPT_RESULTS);
+		bool works = options->dry_run && (id == OPT_TRACE_SERVICE || is_record);
 		works = works || (id == OPT_SUMMARY && options->summary != SUMMARY_ALWAYS);
 		if (given[id] && !works) {
 			idle[nidle++] = id;

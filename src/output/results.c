@@ -3,13 +3,15 @@
 #include "output/results.h"
 
 #include "base/alloc.h"
+#include "base/fault.h"
 #include "base/io.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
+#include <stdio.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 enum {
@@ -28,81 +30,84 @@ struct kept {
 struct results {
 	struct kept stream[2];
 	char *block;          // READ_BYTES, once needed
+	int dir;              // borrowed
+	size_t below;         // of paths: what is below `dir` begins there
+	char *seq;            // path of the file that holds the number, or NULL
 	int error;
 	const char *error_path;
 };
 
-// ---- names ----
+// ---- files below a directory ----
 
-// By number first, then by name, as GNU parallel sorts names of columns.
-static bool comes_before(const char *a, const char *b) {
-	double x = strtod(a, NULL), y = strtod(b, NULL);
-	return x < y || (!(y < x) && strcmp(a, b) < 0);
+// As struct open_how of openat2(2), which older headers do not have.
+struct how {
+	uint64_t flags, mode, resolve;
+};
+
+enum { RESOLVE_NO_LINKS_BENEATH = 0x04 | 0x08 }; // RESOLVE_NO_SYMLINKS | RESOLVE_BENEATH
+
+static int open_beneath(int dir, const char *path, int flags) {
+	struct how how = {
+		.flags = (unsigned)flags, .mode = flags & O_CREAT ? 0666 : 0, .resolve = RESOLVE_NO_LINKS_BENEATH,
+	};
+	errno = fault_errno("openat2");
+#ifdef SYS_openat2
+	return errno ? -1 : (int)syscall(SYS_openat2, dir, path, &how, sizeof(how));
+#else
+	errno = ENOSYS;
+	return -1;
+#endif
 }
 
-static void add_argument(struct buf *buf, const char *arg) {
-	size_t start = buf->len;
-	for (const char *at = arg; *at; ++at) {
-		switch (*at) {
-		case '\\': buf_adds(buf, "\\\\"); break;
-		case '\t': buf_adds(buf, "\\t"); break;
-		case '/': buf_adds(buf, "\\_"); break;
-		default: buf_addc(buf, *at); break;
+static bool is_link(int dir, const char *name) {
+	struct stat stat;
+	return fstatat(dir, name, &stat, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(stat.st_mode);
+}
+
+// The directory of that name, which is made if it is missing and `makes`. Returns a descriptor, or -1 with errno.
+static int step_down(int dir, const char *name, bool makes) {
+	if (makes && mkdirat(dir, name, 0777) != 0 && errno != EEXIST) {
+		return -1;
+	}
+	int fd = openat(dir, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0 && errno == ENOTDIR) {
+		errno = is_link(dir, name) ? ELOOP : ENOTDIR;
+	}
+	return fd;
+}
+
+// Opens a file below the directory, through no link; with O_CREAT the directories above it are made. What openat2() does
+// not know or not find is looked for step by step. Returns a descriptor, or -1 with errno, ELOOP for a link.
+static int open_below(int dir, const char *path, int flags) {
+	flags |= O_CLOEXEC | O_NOFOLLOW;
+	int fd = open_beneath(dir, path, flags), at = dir;
+	for (const char *slash; fd < 0 && at >= 0 && (slash = strchr(path, '/')); path = slash + 1) {
+		if (slash == path) {
+			continue;
+		}
+		char *name = xmemdup(path, (size_t)(slash - path));
+		int above = at;
+		at = step_down(above, name, flags & O_CREAT);
+		free(name);
+		if (above != dir) {
+			int error = errno;
+			close(above);
+			errno = error;
 		}
 	}
-	if (buf->len - start > NAME_MAX) {
-		buf->len = start + NAME_MAX;
+	if (fd < 0 && at >= 0) {
+		fd = openat(at, path, flags, 0666);
 	}
-	buf_addc(buf, '/');
+	if (at >= 0 && at != dir) {
+		int error = errno;
+		close(at);
+		errno = error;
+	}
+	return fd;
 }
 
-static const char *nth(const char *args, uint32_t n) {
-	while (n-- > 0) {
-		args += strlen(args) + 1;
-	}
-	return args;
-}
-
-static int compare_columns(const char *a, const char *b) {
-	return comes_before(a, b) ? -1 : comes_before(b, a) ? 1 : 0;
-}
-
-// Appends the path of one item.
-static void add_item(struct buf *buf, const char *args, uint32_t nargs, char *const *names, size_t nnames) {
-	uint32_t *order = xcalloc(nargs, sizeof(*order));
-	struct buf number = BUF_INIT;
-	for (uint32_t i = 0; i < nargs; ++i) { // few, and mostly in order
-		uint32_t at = i;
-		while (i < nnames && at > 0 && compare_columns(names[i], names[order[at - 1]]) < 0) {
-			order[at] = order[at - 1];
-			--at;
-		}
-		order[at] = i;
-	}
-	for (uint32_t i = 0; i < nargs; ++i) {
-		buf_reset(&number);
-		buf_printf(&number, "%u", order[i] + 1);
-		buf_adds(buf, order[i] < nnames ? names[order[i]] : number.data);
-		buf_addc(buf, '/');
-		add_argument(buf, nth(args, order[i]));
-	}
-	buf_fini(&number);
-	free(order);
-}
-
-void results_add_path(struct buf *buf, const char *args, uint32_t nargs, uint32_t columns, char *const *names,
-                      size_t nnames) {
-	while (columns > 0 && nargs > columns) {
-		add_item(buf, args, columns, names, nnames);
-		args = nth(args, columns);
-		nargs -= columns;
-	}
-	add_item(buf, args, nargs, names, nnames);
-}
-
-// ---- files ----
-
-int results_make_dir(const char *path) {
+// Makes the directory, and those above it. Returns 0, or -1 with errno.
+static int make_dir(const char *path) {
 	char *copy = xstrdup(path);
 	int result = 0;
 	for (char *at = copy + 1; result == 0 && at[-1]; ++at) {
@@ -114,30 +119,31 @@ int results_make_dir(const char *path) {
 		result = mkdir(copy, 0777) != 0 && errno != EEXIST ? -1 : 0;
 		*at = was;
 	}
-	struct stat stat_buf;
-	if (result == 0 && stat(copy, &stat_buf) == 0 && !S_ISDIR(stat_buf.st_mode)) {
-		errno = ENOTDIR;
-		result = -1;
-	}
 	free(copy);
 	return result;
 }
 
-static int open_new(const char *path) {
-	return open(path, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0666);
+int results_open_dir(const char *path, bool makes) {
+	path = path[0] ? path : ".";
+	return makes && make_dir(path) != 0 ? -1 : open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 }
 
-int results_write_file(const char *path, const char *text) {
-	int fd = open_new(path);
-	if (fd < 0) {
-		return -1;
+static void add_seq_path(struct buf *buf, const char *path) {
+	size_t len = strlen(path);
+	buf_printf(buf, "%s%s", path, len == 0 || path[len - 1] == '/' ? "seq" : ".seq");
+}
+
+bool results_are_complete(int dir, const char *path) {
+	struct buf seq = BUF_INIT;
+	struct stat stat;
+	add_seq_path(&seq, path);
+	int fd = open_below(dir, seq.data, O_PATH);
+	bool found = fd >= 0 && fstat(fd, &stat) == 0 && S_ISREG(stat.st_mode) && stat.st_size > 0;
+	if (fd >= 0) {
+		close(fd);
 	}
-	int error = write_all(fd, text, strlen(text)) == 0 ? 0 : errno;
-	if (close(fd) != 0 && !error) {
-		error = errno;
-	}
-	errno = error;
-	return error ? -1 : 0;
+	buf_fini(&seq);
+	return found;
 }
 
 // ---- opening ----
@@ -154,26 +160,61 @@ struct results *results_in_memory(void) {
 	return results;
 }
 
-struct results *results_in_files(const char *out, const char *err, const char **ret_failed) {
-	const char *const paths[] = {out, err};
+// A number that is there from an earlier run says no longer that all is there.
+static int forget_seq(int dir, const char *path) {
+	int fd = open_below(dir, path, O_WRONLY | O_TRUNC);
+	if (fd >= 0) {
+		close(fd);
+	}
+	return fd >= 0 || errno == ENOENT ? 0 : -1;
+}
+
+struct results *results_in_files(int dir, const char *path, size_t below, struct buf *failed) {
 	struct results *results = results_new();
-	for (int i = 0; i < 2; ++i) {
+	size_t len = strlen(path);
+	bool is_dir = path[len - 1] == '/';
+	const char *const endings[] = {is_dir ? "stdout" : "", is_dir ? "stderr" : ".err"};
+	struct buf name = BUF_INIT;
+	results->dir = dir;
+	results->below = below;
+	add_seq_path(&name, path);
+	results->seq = buf_take(&name);
+	buf_adds(failed, results->seq);
+	bool ok = forget_seq(dir, results->seq + below) == 0;
+	for (int i = 0; i < 2 && ok; ++i) {
 		struct kept *kept = &results->stream[i];
-		if (!paths[i]) {
-			continue;
-		}
-		kept->fd = open_new(paths[i]);
-		if (kept->fd < 0) {
-			int error = errno;
-			*ret_failed = paths[i];
-			results_free(results, /* unlink_files */ false);
-			errno = error;
-			return NULL;
-		}
-		kept->takes = true;
-		kept->path = xstrdup(paths[i]);
+		buf_reset(failed);
+		buf_printf(failed, "%s%s", path, endings[i]);
+		kept->fd = open_below(dir, failed->data + below, O_RDWR | O_CREAT | O_TRUNC | O_APPEND);
+		kept->takes = ok = kept->fd >= 0;
+		kept->path = xstrdup(failed->data);
+	}
+	if (!ok) {
+		int error = errno;
+		results_free(results, /* unlink_files */ false);
+		errno = error;
+		return NULL;
 	}
 	return results;
+}
+
+int results_complete(struct results *results, uint64_t seq, const char **ret_path) {
+	*ret_path = results->seq;
+	if (!results->seq) {
+		return 0;
+	}
+	char text[24];
+	int len = snprintf(text, sizeof(text), "%llu", (unsigned long long)seq);
+	int fd = open_below(results->dir, results->seq + results->below, O_WRONLY | O_CREAT | O_TRUNC);
+	if (fd < 0) {
+		return -1;
+	}
+	int error = write_all(fd, text, (size_t)len) == 0 ? 0 : errno;
+	if (close(fd) != 0 && !error) {
+		error = errno;
+	}
+	errno = error;
+	return error ? -1 : 0;
 }
 
 // "parXXXXX.par", as GNU parallel calls them.
@@ -197,7 +238,7 @@ struct results *results_in_temp(const char *dir) {
 	errno = EEXIST;
 	for (int i = 0; i < TEMP_TRIES && fd < 0 && errno == EEXIST; ++i) {
 		add_temp_name(&path, dir);
-		fd = open(path.data, O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0600);
+		fd = open(path.data, O_RDWR | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0600);
 	}
 	if (fd < 0) {
 		buf_fini(&path);
@@ -226,8 +267,12 @@ void results_add(struct results *results, int stream, const void *mem, size_t le
 	kept->bytes += len;
 	if (!kept->path) {
 		buf_add(&kept->memory, mem, len);
-	} else if (!results->error && write_all(kept->fd, mem, len) != 0) {
-		note_error(results, kept, errno);
+	} else if (!results->error) {
+		int error = fault_errno("results");
+		error = error || write_all(kept->fd, mem, len) == 0 ? error : errno;
+		if (error) {
+			note_error(results, kept, error);
+		}
 	}
 }
 
@@ -286,14 +331,10 @@ void results_tail(const struct results *results, int stream, size_t n, struct bu
 		buf_add(buf, buf_str(&kept->memory) + from, len);
 		return;
 	}
-	int fd = open(kept->path, O_RDONLY | O_CLOEXEC);
-	if (fd >= 0) {
-		char *to = buf_reserve(buf, len);
-		size_t got = pread_all(fd, to, len, from);
-		to[got] = '\0';
-		buf->len += got;
-		close(fd);
-	}
+	char *to = buf_reserve(buf, len);
+	size_t got = pread_all(kept->fd, to, len, from);
+	to[got] = '\0';
+	buf->len += got;
 }
 
 const char *results_path(const struct results *results) {
@@ -326,5 +367,6 @@ void results_free(struct results *results, bool unlink_files) {
 		buf_fini(&kept->memory);
 	}
 	free(results->block);
+	free(results->seq);
 	free(results);
 }

@@ -13,25 +13,24 @@
 // The two streams of one job. Used by one thread at a time.
 struct results;
 
-// Appends a path below DIR for these arguments, as GNU parallel makes it: NAME/ARGUMENT for each of them, sorted by name
-// (1, 2, 3, … where `names` is NULL), a slash behind each. Packed items have `columns` arguments each, and are counted and
-// sorted one by one; 0: there is one item. In an argument \ becomes \\, a tab \t, a slash \_; what is
-// longer than a file name may be is cut. `args`: `nargs` strings one after the other.
-void results_add_path(struct buf *buf, const char *args, uint32_t nargs, uint32_t columns, char *const *names,
-                      size_t nnames);
+// Opens the directory that files are made below, "" for the present one; with `makes` it is made, and those above it (by
+// the umask). Returns a descriptor that is good for results_in_files() only, or -1 with errno.
+int results_open_dir(const char *path, bool makes) FP_NODISCARD;
 
-// Makes the directory, and those above it (by the umask). Returns 0, or -1 with errno.
-int results_make_dir(const char *path) FP_NODISCARD;
-
-// Makes a file that holds the text. Returns 0, or -1 with errno.
-int results_write_file(const char *path, const char *text) FP_NODISCARD;
+// True if the files of that path below the directory are those of a job that has ended: results_complete().
+bool results_are_complete(int dir, const char *path);
 
 // Both streams in memory.
 struct results *results_in_memory(void);
 
-// Streams in files, which are made anew; a NULL path leaves its stream alone. Returns NULL with errno and the path that
-// could not be opened in *ret_failed.
-struct results *results_in_files(const char *out, const char *err, const char **ret_failed);
+// Streams in files, which are made anew, with the directories above them, through no symbolic link below the directory:
+// stdout and stderr in the directory PATH/, or the files PATH and PATH.err. What is in `path` from `below` on is below `dir`,
+// which is borrowed. Returns NULL with errno and the file that could not be opened in `failed`; ELOOP is a link.
+struct results *results_in_files(int dir, const char *path, size_t below, struct buf *failed);
+
+// The job has ended and all was written: puts its number beside the files, into PATH/seq or PATH.seq. Nothing for what is
+// in memory or of results_in_temp(). Returns 0, or -1 with errno and the file in *ret_path (borrowed).
+int results_complete(struct results *results, uint64_t seq, const char **ret_path) FP_NODISCARD;
 
 // stdout in a new file of that directory with a name as GNU parallel's, only for its owner. Returns NULL with errno.
 struct results *results_in_temp(const char *dir);

@@ -24,6 +24,7 @@ enum template_flags {
 	TEMPLATE_GNU_QUOTES = 1 << 3, // quotes as GNU parallel also inside quotes, where an item can then break out
 	TEMPLATE_LITERAL = 1 << 4, // no replacement strings: braces are text, nothing is refused, nothing is appended
 	TEMPLATE_CONTEXT = 1 << 5, // -X: a word with a {} is there once for each argument; see the source
+	TEMPLATE_PATH = 1 << 6,    // with TEMPLATE_RAW: what is put in is part of one name of a file (plan/pathname.h)
 };
 
 // Parses the words, joined by blanks as GNU parallel does. `names` may be NULL. Returns NULL with *ret_error (caller
@@ -44,6 +45,9 @@ struct expansion {
 // Appends the expanded text. Items are quoted for the shell, by the quotes of the template that they stand in, so that
 // the shell reads exactly their bytes; but not with TEMPLATE_RAW, and not the one that the command begins with.
 void template_expand(const struct template *template, const struct expansion *x, struct buf *buf);
+
+// How many bytes of text stand before the first replacement string and behind the last one; all of it if there is none.
+void template_ends(const struct template *template, size_t *ret_head, size_t *ret_tail);
 
 // True if the template says how many items there are, so that all have to be read before it is expanded.
 bool template_needs_total(const struct template *template);

@@ -2,6 +2,7 @@
 
 #include "plan/template_inside.h"
 
+#include "plan/pathname.h"
 #include "plan/quoting.h"
 #include "plan/shell.h"
 
@@ -60,6 +61,7 @@ struct writer {
 	struct buf scratch;
 	unsigned nvariables;
 	bool assigns; // the assignments in front; then the text
+	bool is_path; // TEMPLATE_PATH
 };
 
 static void add_value(struct writer *writer, const struct part *part, unsigned place, struct slice value) {
@@ -72,6 +74,8 @@ static void add_value(struct writer *writer, const struct part *part, unsigned p
 		}
 	} else if (writer->assigns) {
 		return;
+	} else if (writer->is_path) {
+		pathname_add(writer->buf, value.text, value.len);
 	} else if (part->is_raw) {
 		buf_add(writer->buf, value.text, value.len);
 	} else {
@@ -112,7 +116,7 @@ static void expand_part(struct writer *writer, const struct part *part, const st
 	case COLUMN:
 		if (part_find_column(part, x->record, &arg)) {
 			add_value(writer, part, part->place, part_apply(part, arg, &writer->scratch));
-		} else if (part->place & (PLACE_ESCAPED | PLACE_DOLLAR)) {
+		} else if (writer->is_path || (part->place & (PLACE_ESCAPED | PLACE_DOLLAR))) {
 			add_value(writer, part, part->place, (struct slice){"", 0});
 		}
 		return;
@@ -175,7 +179,7 @@ void template_expand(const struct template *template, const struct expansion *x,
 		return;
 	}
 	buf_reserve(buf, 0);
-	struct writer assigner = {.buf = buf, .assigns = true}, writer = {.buf = buf};
+	struct writer assigner = {.buf = buf, .assigns = true}, writer = {.buf = buf, .is_path = template->flags & TEMPLATE_PATH};
 	if (template->has_variables) {
 		expand_parts(&assigner, &template->parts, x);
 	}
@@ -186,6 +190,18 @@ void template_expand(const struct template *template, const struct expansion *x,
 
 bool template_is_direct(const struct template *template) {
 	return template->is_direct;
+}
+
+void template_ends(const struct template *template, size_t *ret_head, size_t *ret_tail) {
+	const struct parts *parts = &template->parts;
+	size_t first = 0;
+	*ret_head = *ret_tail = 0;
+	for (; first < parts->n && parts->at[first].kind == LITERAL; ++first) {
+		*ret_head += parts->at[first].len;
+	}
+	for (size_t i = parts->n; i > first && parts->at[i - 1].kind == LITERAL; --i) {
+		*ret_tail += parts->at[i - 1].len;
+	}
 }
 
 bool template_needs_total(const struct template *template) {

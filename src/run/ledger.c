@@ -10,6 +10,7 @@
 #include "job/logline.h"
 #include "plan/resume.h"
 #include "report/joblog.h"
+#include "run/shelf.h"
 
 #include <errno.h>
 #include <unistd.h>
@@ -155,15 +156,15 @@ static int load(struct run *run) {
 
 int ledger_open(struct run *run) {
 	const struct options *options = run->options;
-	if (!options->joblog) {
+	if (!options->joblog && options->resume == RESUME_NOT) {
 		return 0;
 	}
 	run->ledger = NEW(struct ledger);
 	mutex_init(&run->ledger->lock);
-	if (options->resume != RESUME_NOT && load(run) != 0) {
+	if (options->joblog && options->resume != RESUME_NOT && load(run) != 0) {
 		return -1;
 	}
-	return options->dry_run ? 0 : open_log(run);
+	return options->dry_run || !options->joblog ? 0 : open_log(run);
 }
 
 const struct source_config *ledger_source(const struct run *run) {
@@ -193,11 +194,7 @@ static void find_form(struct ledger *ledger, const struct recipe *recipe, struct
 	buf_fini(&other);
 }
 
-bool ledger_is_done(struct run *run, const struct recipe *recipe, const struct record *record, uint64_t seq) {
-	struct ledger *ledger = run->ledger;
-	if (!ledger || !ledger->resume) {
-		return false;
-	}
+static bool joblog_has(struct ledger *ledger, const struct recipe *recipe, const struct record *record, uint64_t seq) {
 	struct expansion x = {.record = record, .seq = seq};
 	struct buf text = BUF_INIT;
 	mutex_lock(&ledger->lock);
@@ -205,10 +202,16 @@ bool ledger_is_done(struct run *run, const struct recipe *recipe, const struct r
 	bool done = resume_take(ledger->resume, seq, buf_str(&text), text.len);
 	mutex_unlock(&ledger->lock);
 	buf_fini(&text);
-	if (done) {
-		atomic_add_relaxed(&ledger->done, 1);
-	}
 	return done;
+}
+
+bool ledger_is_done(struct run *run, const struct recipe *recipe, const struct record *record, uint64_t seq) {
+	struct ledger *ledger = run->ledger;
+	if (!ledger || !(ledger->resume ? joblog_has(ledger, recipe, record, seq) : shelf_is_done(run, record, seq))) {
+		return false;
+	}
+	atomic_add_relaxed(&ledger->done, 1);
+	return true;
 }
 
 uint64_t ledger_done(const struct run *run) {

@@ -9,6 +9,7 @@
 #include "base/io.h"
 #include "cli/option_log.h"
 #include "output/results.h"
+#include "plan/pathname.h"
 #include "report/table.h"
 
 #include <errno.h>
@@ -23,6 +24,8 @@ struct shelf {
 	enum table_kind table;
 	int fd;                     // of the table, or -1
 	struct template *path;      // SHELF_DIR
+	size_t head, tail;          // of its text: what stands before and behind the replacement strings
+	atomic_int dir;             // what the files are below, or -1 until the first one
 	struct names names;         // of the columns
 	bool has_head;
 	atomic_uint columns;        // of an item, where they are packed; else 0
@@ -50,13 +53,19 @@ static int open_table(struct run *run, const char *path) {
 	return 0;
 }
 
+// The files are the record of what is done.
+static bool is_record(const struct options *options) {
+	return options->resume != RESUME_NOT && !options->joblog;
+}
+
 int shelf_open(struct run *run) {
 	const struct options *options = run->options;
-	if ((!options->results && !options->files) || options->dry_run) {
+	if ((!options->results && !options->files) || (options->dry_run && !is_record(options))) {
 		return 0;
 	}
 	struct shelf *shelf = run->shelf = NEW(struct shelf);
 	shelf->fd = -1;
+	atomic_init(&shelf->dir, -1);
 	shelf->kind = !options->results ? SHELF_TEMP : option_results_is_table(options->results) ? SHELF_TABLE : SHELF_DIR;
 	return shelf->kind == SHELF_TABLE ? open_table(run, options->results) : 0;
 }
@@ -80,7 +89,10 @@ int shelf_parse(struct run *run, const struct names *names) {
 		return 0;
 	}
 	if (shelf->kind == SHELF_DIR) {
-		shelf->path = recipe_parse(&run->options->results, 1, TEMPLATE_RAW, names, &failed);
+		shelf->path = recipe_parse(&run->options->results, 1, TEMPLATE_RAW | TEMPLATE_PATH, names, &failed);
+	}
+	if (shelf->path) {
+		template_ends(shelf->path, &shelf->head, &shelf->tail);
 	}
 	shelf->names.names = xcalloc(names->n, sizeof(*shelf->names.names));
 	for (; shelf->names.n < names->n; ++shelf->names.n) {
@@ -128,6 +140,9 @@ void shelf_close(struct run *run) {
 		free(shelf->names.names[i]);
 	}
 	free(shelf->names.names);
+	if (atomic_load_relaxed(&shelf->dir) >= 0) {
+		close(atomic_load_relaxed(&shelf->dir));
+	}
 	template_free(shelf->path);
 	free(shelf);
 	run->shelf = NULL;
@@ -138,7 +153,8 @@ void shelf_close(struct run *run) {
 // As with output that stdout does not take: the run starts nothing more, and does not end with 0.
 static int cannot_write(struct run *run, const char *path, int error) {
 	if (!atomic_exchange(&run->shelf->said, true)) {
-		diag_error("cannot write '%s': %s", diag_shows(path), strerror(error));
+		diag_error("cannot write '%s': %s", diag_shows(path),
+		           error == ELOOP ? "a symbolic link below the directory of --results is not followed" : strerror(error));
 	}
 	atomic_store_relaxed(&run->trouble, true);
 	int none = 0;
@@ -152,46 +168,74 @@ static struct expansion expansion_of(const struct job *job, unsigned slot) {
 	return (struct expansion){.record = &job->record, .seq = job->item.seq, .slot = slot};
 }
 
-// The path of the job: a directory with a slash at its end, or a file in one, all of which are made. Returns 0 or -1.
-static int make_path(struct run *run, const struct job *job, unsigned slot, struct buf *path) {
-	struct expansion x = expansion_of(job, slot);
-	template_expand(run->shelf->path, &x, path);
-	if (strcmp(buf_str(path), run->options->results) == 0) { // says nothing of the job
+// The path of the job: a directory with a slash at its end, or a file. Sets *ret_below to where that begins which is below
+// the user's own directory. A block of --pipe has its number for an item.
+static void make_path(struct run *run, const struct expansion *x, struct buf *path, size_t *ret_below) {
+	const struct shelf *shelf = run->shelf;
+	template_expand(shelf->path, x, path);
+	bool is_plain = shelf->head == path->len;
+	if (is_plain) {
+		struct buf number = BUF_INIT;
+		buf_printf(&number, "%llu", (unsigned long long)x->seq);
 		buf_addc(path, '/');
-		results_add_path(path, job->record.args, job->record.nargs, atomic_load_relaxed(&run->shelf->columns),
-		                 run->shelf->names.names, run->shelf->names.n);
+		*ret_below = path->len;
+		pathname_add_items(path, run->blocks ? number.data : x->record->args, run->blocks ? 1 : x->record->nargs,
+		                   atomic_load_relaxed(&shelf->columns), shelf->names.names, shelf->names.n);
+		buf_fini(&number);
+	} else {
+		for (*ret_below = shelf->head; *ret_below > 0 && path->data[*ret_below - 1] != '/';) {
+			--*ret_below;
+		}
 	}
-	const char *slash = strrchr(buf_str(path), '/');
-	struct buf dir = BUF_INIT;
-	int result = 0;
-	if (slash) {
-		buf_add(&dir, path->data, (size_t)(slash - path->data) + 1);
-		result = results_make_dir(dir.data) == 0 ? 0 : cannot_write(run, dir.data, errno);
+	pathname_fit(path, *ret_below, is_plain ? 0 : shelf->tail);
+}
+
+// Opens the directory once; `path` begins with it. Returns it, or -1 with errno.
+static int open_dir(struct shelf *shelf, const char *path, size_t below, bool makes) {
+	int none = -1, dir = atomic_load_acquire(&shelf->dir);
+	if (dir >= 0) {
+		return dir;
 	}
-	buf_fini(&dir);
-	return result;
+	char *name = xmemdup(path, below);
+	dir = results_open_dir(name, makes);
+	free(name);
+	if (dir >= 0 && !atomic_compare_exchange_strong(&shelf->dir, &none, dir)) {
+		close(dir); // another job was faster
+		dir = none;
+	}
+	return dir;
 }
 
 static int begin_in_dir(struct run *run, struct job *job, unsigned slot) {
-	struct buf path = BUF_INIT, out = BUF_INIT, err = BUF_INIT, seq = BUF_INIT, number = BUF_INIT;
-	const char *failed;
-	int result = make_path(run, job, slot, &path);
-	bool is_dir = path.len > 0 && path.data[path.len - 1] == '/';
-	buf_printf(&out, "%s%s", buf_str(&path), is_dir ? "stdout" : "");
-	buf_printf(&err, "%s%s", buf_str(&path), is_dir ? "stderr" : ".err");
-	buf_printf(&seq, "%s%s", buf_str(&path), is_dir ? "seq" : ".seq");
-	buf_printf(&number, "%llu", (unsigned long long)job->item.seq);
-	if (result == 0 && results_write_file(seq.data, number.data) != 0) {
-		result = cannot_write(run, seq.data, errno);
+	struct expansion x = expansion_of(job, slot);
+	struct buf path = BUF_INIT, failed = BUF_INIT;
+	size_t below;
+	int result = 0;
+	make_path(run, &x, &path, &below);
+	int dir = open_dir(run->shelf, path.data, below, /* makes */ true);
+	if (dir < 0) {
+		path.data[strrchr(path.data, '/') - path.data + 1] = '\0';
+		result = cannot_write(run, path.data, errno);
+	} else if (!(job->results = results_in_files(dir, path.data, below, &failed))) {
+		result = cannot_write(run, failed.data, errno);
 	}
-	if (result == 0 && !(job->results = results_in_files(out.data, err.data, &failed))) {
-		result = cannot_write(run, failed, errno);
-	}
-	struct buf *all[] = {&path, &out, &err, &seq, &number};
-	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); ++i) {
-		buf_fini(all[i]);
-	}
+	buf_fini(&path);
+	buf_fini(&failed);
 	return result;
+}
+
+bool shelf_is_done(struct run *run, const struct record *record, uint64_t seq) {
+	struct expansion x = {.record = record, .seq = seq};
+	struct buf path = BUF_INIT;
+	size_t below;
+	if (!run->shelf || run->shelf->kind != SHELF_DIR || !is_record(run->options)) {
+		return false;
+	}
+	make_path(run, &x, &path, &below);
+	int dir = open_dir(run->shelf, path.data, below, /* makes */ false);
+	bool is_done = dir >= 0 && results_are_complete(dir, path.data + below);
+	buf_fini(&path);
+	return is_done;
 }
 
 // The name of the file that holds stdout, as a line of output.
@@ -272,7 +316,10 @@ void shelf_end(struct run *run, struct job *job, unsigned slot, const struct res
 	if (error) {
 		cannot_write(run, failed, error);
 	}
-	bool cut = !result || result->outcome == OUTCOME_CANCELLED;
+	bool cut = !result || result->outcome == OUTCOME_CANCELLED || job->cut;
+	if (!cut && !error && results_complete(job->results, job->item.seq, &failed) != 0) {
+		cannot_write(run, failed, errno);
+	}
 	if (!cut && run->shelf->kind == SHELF_TABLE && job->spool) {
 		add_row(run, job, slot, result, received);
 	} else if (!cut && run->options->files && run->options->output != OUTPUT_LINE_BUFFER) {

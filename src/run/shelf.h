@@ -29,6 +29,9 @@ void shelf_note_item(struct run *run, const struct record *record);
 // The table's first line, once: before the first item is queued, which may be this one.
 void shelf_head(struct run *run, const struct record *record);
 
+// True if --results DIR is the record of what is done (--resume without --joblog), and says that this item is.
+bool shelf_is_done(struct run *run, const struct record *record, uint64_t seq);
+
 // Opens what takes the job's output, before its first attempt. Returns 0, or -1 after a message.
 int shelf_begin(struct desk *desk, struct job *job, unsigned slot);
 

@@ -206,6 +206,9 @@ check-profile: units $O/fairpar
 asan ubsan tsan:
 	$(submake) $(profile_$@) check-profile
 
+check-sanitized: asan tsan
+	@:
+
 coverage:
 	@find obj/coverage -name '*.gcda' -delete 2>/dev/null || :
 	$(submake) $(profile_coverage) check-profile
@@ -288,7 +291,7 @@ help:
 #: make check           build and run every test; the last line is "N passed, N failed"
 #: make check-unit      the unit tests;  make check-bats T=NAME: tests/NAME.bats, or all of them
 #: make lint            layers, lengths, shellcheck, mandoc: those that are installed
-#: make asan|ubsan|tsan the unit tests and the bats suite in a sanitizer build
+#: make asan|ubsan|tsan the unit tests and the bats suite in a sanitizer build;  make check-sanitized: asan, then tsan
 #: make debug           obj/debug/fairpar: assertions, and faults on demand by FAIRPAR_FAULT
 #: make coverage        which lines the tests reach
 #: make fuzz            FUZZ_SECONDS=60 for each fuzz target (clang)
@@ -304,7 +307,7 @@ help:
 #: make clean           remove all that was built
 #: WERROR=1             warnings are errors
 
-.PHONY: all units fuzzers fuzzers-build stresses stress-tsan check check-unit check-bats check-profile lint bench model asan ubsan tsan \
+.PHONY: all check-sanitized units fuzzers fuzzers-build stresses stress-tsan check check-unit check-bats check-profile lint bench model asan ubsan tsan \
 	coverage fuzz stress torture debug install install-strip uninstall dist distcheck deb clean help
 .SECONDARY:
 .DELETE_ON_ERROR:

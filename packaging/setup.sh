@@ -1,9 +1,10 @@
 #!/bin/sh
-# From a fresh machine to a running fairpar: sh packaging/setup.sh [--no-install]
+# From a fresh machine to a running fairpar: sh packaging/setup.sh [--no-install | --test-deps]
 #
 # Finds what is missing, names it and the line that installs it, and runs that line (as root, or by sudo); builds; and
-# shows on real files what fairpar is for. With --no-install it only names what is missing. Nothing is installed
-# outside the system's packages, and fairpar itself is left where it was built.
+# shows on real files what fairpar is for. With --no-install it only names what is missing. With --test-deps it only
+# installs the tools that single tests of `make check` ask for (other shells, strace, linters ...); without them those tests
+# are skipped by name. Nothing is installed outside the system's packages, and fairpar itself is left where it was built.
 
 set -eu
 cd "$(dirname "$0")/.."
@@ -11,12 +12,55 @@ say() { printf '%s\n' "$*"; }
 die() { say "setup.sh: $*" >&2; exit 1; }
 have() { command -v "$1" >/dev/null 2>&1; }
 
-install=yes
+install=yes test_deps=no
 case ${1-} in
 '') ;;
 --no-install) install=no ;;
-*) die "what is '$1'? usage: sh packaging/setup.sh [--no-install]" ;;
+--test-deps) test_deps=yes ;;
+*) die "unknown argument '$1'; usage: sh packaging/setup.sh [--no-install | --test-deps]" ;;
 esac
+
+sudo=
+if [ "$(id -u)" != 0 ] && ! have brew; then
+	sudo='sudo '
+fi
+
+# Runs the line that installs packages, after showing it.
+run_install() { # LINE
+	say "To install it: $1"
+	[ "$install" = yes ] || exit 0
+	if [ -n "$sudo" ] && ! have sudo; then
+		die "you are not root and there is no sudo: please have that line run as root, then run this again"
+	fi
+	sh -c "$1" || die "installing failed; once the line above succeeds, run this again"
+}
+
+# The tools of single tests --------------------------------------------------------------------------------------------
+
+# COMMAND or COMMAND=PACKAGE, by Debian's names.
+test_tools='bc busybox clang dash fish git groff jq ksh mandoc mksh openssl parallel perl prlimit=util-linux python3
+	script=bsdutils shellcheck spin strace tmux xmllint=libxml2-utils yash zsh'
+
+if [ "$test_deps" = yes ]; then
+	tools=
+	for tool in $test_tools; do
+		have "${tool%%=*}" || tools="$tools ${tool#*=}"
+	done
+	if have apt-get; then
+		# Debian has clang's sanitizers and fuzzer, and the sources of locales, in packages of their own.
+		echo 'int main(void) { return 0; }' | clang -fsanitize=address,fuzzer-no-link -x c -o /dev/null - 2>/dev/null ||
+			tools="$tools libclang-rt-dev"
+		[ -e /usr/share/i18n/charmaps/GBK.gz ] || tools="$tools locales"
+	fi
+	if [ -z "$tools" ]; then
+		say "Nothing is missing."
+	elif have apt-get; then
+		run_install "${sudo}apt-get update; ${sudo}env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends$tools"
+	else
+		say "Tests ask for these tools (the names are those of Debian's packages) and are skipped without them:$tools"
+	fi
+	exit 0
+fi
 
 # What is missing ------------------------------------------------------------------------------------------------------
 
@@ -47,10 +91,6 @@ packages() { # COMPILER LIBYAML PKG-CONFIG BATS
 
 if [ -n "$missing" ]; then
 	say "Missing:$missing"
-	sudo=
-	if [ "$(id -u)" != 0 ]; then
-		sudo='sudo '
-	fi
 	if have apt-get; then
 		line="${sudo}apt-get update; ${sudo}env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends$(
 			packages 'gcc libc6-dev' libyaml-dev pkg-config bats)"
@@ -68,12 +108,7 @@ if [ -n "$missing" ]; then
 	else
 		die "no apt-get, dnf, apk, pacman, zypper or brew here: please install what is missing, then run this again"
 	fi
-	say "To install it: $line"
-	[ "$install" = yes ] || exit 0
-	if [ -n "$sudo" ] && ! have sudo && ! have brew; then
-		die "you are not root and there is no sudo: please have that line run as root, then run this again"
-	fi
-	sh -c "$line" || die "installing failed; once the line above succeeds, run this again"
+	run_install "$line"
 elif [ "$install" = no ]; then
 	say "Nothing is missing."
 	exit 0

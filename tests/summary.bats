@@ -191,14 +191,32 @@ end_log() {
 	run_fairpar --from-log log
 	assert_eq "$stderr" 'log:7: warning: the log was cut off here'
 	assert_contains "$output" '1 ok, 1 running when the log ends; '
-	{ write_log; echo 'hello'; end_log; } >log
+	{ echo '{"level":"info","msg":"started"}'; echo '{"level":"info","msg":"stopped"}'; } >log
 	run_fairpar 255 --from-log log
-	assert_eq "$stderr" 'log:11: error: this is no JSON object'
+	assert_eq "$stderr" 'log:1: error: this is no event of fairpar'
 	assert_eq "$output" ''
 	run_fairpar 255 --from-log nosuch
 	assert_eq "$stderr" "fairpar: error: cannot read 'nosuch': No such file or directory"
 	run_fairpar 255 --from-log .
 	assert_eq "$stderr" ".: error: Is a directory"
+}
+
+@test "--from-log leaves damaged lines out, and says how many there are" {
+	{ write_log; end_log; } >log
+	run_fairpar --from-log log
+	local whole=$output
+	{ write_log; head -c 70000 /dev/zero; echo hello; end_log; } >log
+	run_fairpar --from-log log
+	assert_eq "$stderr" 'log:11: warning: 1 line is damaged, and what cannot be read is left out: NUL bytes'
+	assert_eq "$output" "$whole"
+	run_fairpar --from-log log --report r.html --trace t.json
+	assert_eq "$stderr" 'log:11: warning: 1 line is damaged, and what cannot be read is left out: NUL bytes'
+	{ write_log | sed '1s/.*/{"v":1,"ev":"run_start","t":0.0,"tim/; 3s/"ev"/ev/'; end_log; } >log
+	run_fairpar --from-log log --summary --report r.html --report r.svg --trace t.json
+	assert_contains "$stderr" 'log:1: warning: 2 lines are damaged, and what cannot be read is left out; here the first one: '
+	assert_contains "$output" 'fairpar: 5 jobs in 5.00s'
+	[[ $output != *busy* ]] || fail "nobody knows how many slots there were"
+	[[ $(cat r.html r.svg) != *busy* ]] || fail "nor here"
 }
 
 @test "of several runs in a log the last one is told" {

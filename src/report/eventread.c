@@ -48,6 +48,8 @@ struct reader {
 	bool at_end;
 	uint64_t line;           // number of the line that is being read
 	bool was_cut;            // it has no newline
+	bool has_nuls;           // in front of it, taken away
+	bool is_overlong;        // only its end is there
 
 	struct map keys;
 	struct json_reader json;
@@ -56,6 +58,10 @@ struct reader {
 	struct buf text;         // lists of strings
 	struct running_table running;
 	bool has_start;
+	bool is_fatal;           // what is wrong with the line: it is not damaged, but does not belong there
+	uint64_t ndamaged;       // lines
+	uint64_t first_damaged;  // the number of the first one, and
+	char damage[160];        // what is wrong with it
 };
 
 // ---- messages ----
@@ -110,16 +116,27 @@ static int fill(struct reader *reader) {
 	}
 }
 
+// What a crash of the machine, or a file that was emptied while it was written to, leaves in the place of lines.
+static void skip_nuls(struct reader *reader) {
+	for (; reader->at < reader->end && reader->block[reader->at] == '\0'; ++reader->at) {
+		reader->has_nuls = true;
+	}
+}
+
 // The next line without its newline, NUL behind it, good until the next call. Returns NULL at the end, or after a
 // message with *ret_failed true.
 static char *next_line(struct reader *reader, size_t *ret_len, bool *ret_failed) {
 	size_t seen = 0;
 	++reader->line;
+	reader->has_nuls = reader->is_overlong = false;
 	for (;;) {
+		if (seen == 0) {
+			skip_nuls(reader);
+		}
 		char *start = reader->block + reader->at;
 		char *newline = reader->end > reader->at + seen ? memchr(start + seen, '\n', reader->end - reader->at - seen) : NULL;
 		size_t len = newline ? (size_t)(newline - start) : reader->end - reader->at;
-		if (newline || (reader->at_end && len > 0)) {
+		if (newline || (reader->at_end && (len > 0 || reader->has_nuls || reader->is_overlong))) {
 			reader->was_cut = !newline;
 			start[len] = '\0'; // there is room for one byte behind the end
 			reader->at += len + (newline != NULL);
@@ -130,9 +147,9 @@ static char *next_line(struct reader *reader, size_t *ret_len, bool *ret_failed)
 			return NULL;
 		}
 		if (len > EVENTREAD_LINE_MAX) {
-			message(reader, "error", "the line is longer than %d MiB", EVENTREAD_LINE_MAX >> 20);
-			*ret_failed = true;
-			return NULL;
+			reader->is_overlong = true;
+			reader->at = reader->end;
+			len = 0;
 		}
 		seen = len;
 		int got = fill(reader);
@@ -158,7 +175,7 @@ static int find_last_run(struct reader *reader) {
 	bool failed = false;
 	size_t len;
 	for (const char *line; (line = next_line(reader, &len, &failed));) {
-		if (is_run_start(line, len) && !reader->was_cut) {
+		if (is_run_start(line, len) && !reader->was_cut && !reader->is_overlong) {
 			found = reader->offset - (reader->end - reader->at) - len - 1;
 			found_line = reader->line - 1;
 		}
@@ -388,6 +405,7 @@ static uint64_t read_time(const char *text) {
 
 static bool read_run_start(struct reader *reader, struct event *event) {
 	if (reader->has_start) {
+		reader->is_fatal = true;
 		spoil(reader, "a second run begins here, and only of a file the last one can be found");
 	}
 	uint32_t nargs = get_list(reader, KEY_argv);
@@ -613,10 +631,24 @@ static const struct {
 	[EVENT_RUN_END] = {"run_end", read_run_end},
 };
 
+// An event comes, and its run has begun in a line that is damaged: then what that line said is not known.
+static void begin_without(struct reader *reader) {
+	static const char *const no_words[] = {NULL};
+	struct event event = {.kind = EVENT_RUN_START, .at = TIME_BASE, .u.run_start = {.run = "", .argv = no_words}};
+	reader->has_start = true;
+	reader->fn(reader->arg, &event);
+}
+
 // Tells the event of the line. What is wrong with it is then in reader->error.
 static void read_line(struct reader *reader, char *line, size_t len) {
 	reader->error[0] = '\0';
-	take_members(reader, line, len);
+	if (reader->is_overlong) {
+		spoil(reader, "the line is longer than %d MiB", EVENTREAD_LINE_MAX >> 20);
+	} else if (reader->has_nuls && len == 0) {
+		spoil(reader, "NUL bytes");
+	} else {
+		take_members(reader, line, len);
+	}
 	if (reader->error[0] != '\0') {
 		return;
 	}
@@ -634,12 +666,38 @@ static void read_line(struct reader *reader, char *line, size_t len) {
 			continue;
 		}
 		event.kind = (enum event_kind)i;
+		if (!reader->has_start && event.kind != EVENT_RUN_START && reader->ndamaged > 0) {
+			begin_without(reader);
+		}
 		if (!reader->has_start && event.kind != EVENT_RUN_START) {
+			reader->is_fatal = true;
 			spoil(reader, "this is not the beginning of a log");
 		} else if (kinds[i].read(reader, &event) && reader->error[0] == '\0') {
 			reader->fn(reader->arg, &event);
 		}
 	}
+}
+
+static void note_damage(struct reader *reader, const char *what) {
+	if (reader->ndamaged++ == 0) {
+		reader->first_damaged = reader->line;
+		snprintf(reader->damage, sizeof(reader->damage), "%s", what);
+	}
+}
+
+// What is to be said when all lines have been read. Returns 0, or -1 if there was no run.
+static int conclude(struct reader *reader) {
+	reader->line = reader->first_damaged; // 0: none
+	if (!reader->has_start) {
+		message(reader, "error", "%s", reader->ndamaged > 0 ? reader->damage : "there is no run in it");
+		return -1;
+	}
+	if (reader->ndamaged > 0) {
+		message(reader, "warning", "%llu line%s damaged, and what cannot be read is left out%s: %s",
+		        (unsigned long long)reader->ndamaged, reader->ndamaged == 1 ? " is" : "s are",
+		        reader->ndamaged == 1 ? "" : "; here the first one", reader->damage);
+	}
+	return 0;
 }
 
 // Reads all lines. Returns 0, or -1 after a message.
@@ -650,23 +708,19 @@ static int read_lines(struct reader *reader) {
 		return -1;
 	}
 	for (char *line; (line = next_line(reader, &len, &failed));) {
+		bool is_second = reader->has_start && is_run_start(line, len) && !reader->was_cut && !reader->is_overlong;
 		read_line(reader, line, len);
-		if (reader->error[0] == '\0') {
-			continue;
+		if (reader->is_fatal || (is_second && reader->error[0] != '\0')) {
+			message(reader, "error", "%s", reader->error);
+			return -1;
 		}
-		if (reader->was_cut && reader->has_start) {
+		if (reader->was_cut && reader->has_start && reader->error[0] != '\0') {
 			message(reader, "warning", "the log was cut off here");
-			continue;
+		} else if (reader->has_nuls || reader->error[0] != '\0') {
+			note_damage(reader, reader->has_nuls ? "NUL bytes" : reader->error);
 		}
-		message(reader, "error", "%s", reader->error);
-		return -1;
 	}
-	if (!failed && !reader->has_start) {
-		reader->line = 0;
-		message(reader, "error", "there is no run in it");
-		return -1;
-	}
-	return failed ? -1 : 0;
+	return failed ? -1 : conclude(reader);
 }
 
 int eventread(int fd, const char *name, event_fn *fn, void *arg, struct buf *messages) {

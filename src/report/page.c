@@ -172,9 +172,12 @@ static void add_facts(struct buf *buf, const struct timeline *timeline) {
 	uint64_t end = story->end > 0 ? story->end : story->last;
 	plain_add_time(buf, end > story->start ? end - story->start : 0);
 	buf_adds(buf, "</dd></div>\n");
-	add_fact(buf, "slots", story->slots, false);
-	open_fact(buf, "busy");
-	buf_printf(buf, "%u%%</dd></div>\n</dl>\n", (unsigned)(story->busy * 100));
+	if (story->slots > 0) { // else the log has lost its first line
+		add_fact(buf, "slots", story->slots, false);
+		open_fact(buf, "busy");
+		buf_printf(buf, "%u%%</dd></div>\n", (unsigned)(story->busy * 100));
+	}
+	buf_adds(buf, "</dl>\n");
 }
 
 static void add_header(struct buf *buf, const struct timeline *timeline) {

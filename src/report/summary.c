@@ -96,7 +96,10 @@ static void add_head(struct buf *buf, const struct story *story, const struct su
 	} else if (!story->has_end) {
 		buf_adds(buf, ", and the log ends before the run");
 	}
-	buf_printf(buf, "; %u slot%s, %u%% busy\n", story->slots, story->slots == 1 ? "" : "s", (unsigned)(story->busy * 100));
+	if (story->slots > 0) { // else the log has lost its first line
+		buf_printf(buf, "; %u slot%s, %u%% busy", story->slots, story->slots == 1 ? "" : "s", (unsigned)(story->busy * 100));
+	}
+	buf_addc(buf, '\n');
 }
 
 // ---- the table ----

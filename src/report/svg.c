@@ -62,8 +62,9 @@ void svg_add_figures(struct buf *buf, const struct story *story) {
 	}
 	uint64_t end = story->end > 0 ? story->end : story->last;
 	plain_add_time(buf, end > story->start ? end - story->start : 0);
-	buf_adds(buf, " · ");
-	buf_printf(buf, "%u slot%s · %u%% busy", story->slots, story->slots == 1 ? "" : "s", (unsigned)(story->busy * 100));
+	if (story->slots > 0) { // else the log has lost its first line
+		buf_printf(buf, " · %u slot%s · %u%% busy", story->slots, story->slots == 1 ? "" : "s", (unsigned)(story->busy * 100));
+	}
 }
 
 // ---- style ----

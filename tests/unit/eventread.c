@@ -162,24 +162,7 @@ static void test_mistakes(void) {
 		{"{\"v\":2,\"ev\":\"run_start\",\"t\":0}\n", "x.jsonl:1: error: its version is not 1: a newer fairpar may read it\n"},
 		{"{\"v\":1,\"ev\":\"run_end\",\"t\":0}\n", "x.jsonl:1: error: this is not the beginning of a log\n"},
 		{HEAD "{\"v\":1,\"ev\":\n" HEAD, NULL}, // the last run counts
-		{HEAD "garbage\n{}\n", "x.jsonl:2: error: this is no JSON object\n"},
-		{HEAD "{\"v\":1,\"ev\":\"wait\"}\n", "x.jsonl:2: error: \"t\" is missing\n"},
-		{HEAD "{\"v\":1,\"t\":1}\n", "x.jsonl:2: error: \"ev\" is missing\n"},
-		{HEAD "{\"v\":1,\"ev\":\"batch_start\",\"t\":1}\n", "x.jsonl:2: error: \"batch\" is missing\n"},
-		{HEAD "{\"v\":[\"a\",\"b\"]}\n", "x.jsonl:2: error: \"v\" is no such number as it should be\n"},
-		{HEAD "{\"v\":1,\"ev\":\"batch_start\",\"t\":-1,\"batch\":\"a\"}\n", "x.jsonl:2: error: \"t\" is no number of seconds\n"},
-		{HEAD "{\"v\":1,\"ev\":\"batch_start\",\"t\":1,\"batch\":\"a\",\"batch\":\"b\"}\n",
-		 "x.jsonl:2: error: the key \"batch\" is there twice\n"},
-		{HEAD "{\"v\":1,\"ev\":\"batch_start\",\"t\":1,\"batch\":\"a\\u0000b\"}\n",
-		 "x.jsonl:2: error: \"batch\" has a NUL in it\n"},
-		{HEAD "{\"v\":1,\"ev\":\"batch_start\",\"t\":1,\"batch\":\"a\",\"batch_b64\":\"====\"}\n",
-		 "x.jsonl:2: error: \"batch_b64\" is no base64\n"},
-		{HEAD "{\"v\":1,\"ev\":\"job_end\",\"t\":1,\"job\":\"a#1\",\"batch\":\"a\",\"status\":\"fine\"}\n",
-		 "x.jsonl:2: error: \"status\" is none that a job can have\n"},
-		{HEAD "{\"v\":1,\"ev\":\"job_start\",\"t\":1,\"job\":\"a#1\",\"batch\":\"a\",\"slot\":4000000000}\n",
-		 "x.jsonl:2: error: \"slot\" is no such number as it should be\n"},
-		{HEAD "{\"v\":1,\"ev\":\"job_start\",\"t\":1,\"job\":\"a#1\",\"batch\":\"a\",\"args\":[\"a\\u0000b\"]}\n",
-		 "x.jsonl:2: error: \"args\" has a NUL in it\n"},
+		{"garbage\n{\"a\":1}\n", "x.jsonl:1: error: this is no JSON object\n"},
 	};
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); ++i) {
 		check_equal(read_log(cases[i].log), cases[i].message ? -1 : 0);
@@ -187,12 +170,78 @@ static void test_mistakes(void) {
 	}
 }
 
+// What cannot be read is left out, and the rest is told.
+static void test_damage(void) {
+	static const char after[] = "{\"v\":1,\"ev\":\"batch_start\",\"t\":1,\"batch\":\"z\"}\n";
+	static const struct { const char *line, *damage; } cases[] = {
+		{"garbage\n", "this is no JSON object"},
+		{"{\"v\":1,\"ev\":\"wait\"}\n", "\"t\" is missing"},
+		{"{\"v\":1,\"t\":1}\n", "\"ev\" is missing"},
+		{"{\"v\":1,\"ev\":\"batch_start\",\"t\":1}\n", "\"batch\" is missing"},
+		{"{\"v\":[\"a\",\"b\"]}\n", "\"v\" is no such number as it should be"},
+		{"{\"v\":1,\"ev\":\"batch_start\",\"t\":-1,\"batch\":\"a\"}\n", "\"t\" is no number of seconds"},
+		{"{\"v\":1,\"ev\":\"batch_start\",\"t\":1,\"batch\":\"a\",\"batch\":\"b\"}\n",
+		 "the key \"batch\" is there twice"},
+		{"{\"v\":1,\"ev\":\"batch_start\",\"t\":1,\"batch\":\"a\\u0000b\"}\n",
+		 "\"batch\" has a NUL in it"},
+		{"{\"v\":1,\"ev\":\"batch_start\",\"t\":1,\"batch\":\"a\",\"batch_b64\":\"====\"}\n",
+		 "\"batch_b64\" is no base64"},
+		{"{\"v\":1,\"ev\":\"job_end\",\"t\":1,\"job\":\"a#1\",\"batch\":\"a\",\"status\":\"fine\"}\n",
+		 "\"status\" is none that a job can have"},
+		{"{\"v\":1,\"ev\":\"job_start\",\"t\":1,\"job\":\"a#1\",\"batch\":\"a\",\"slot\":4000000000}\n",
+		 "\"slot\" is no such number as it should be"},
+		{"{\"v\":1,\"ev\":\"job_start\",\"t\":1,\"job\":\"a#1\",\"batch\":\"a\",\"args\":[\"a\\u0000b\"]}\n",
+		 "\"args\" has a NUL in it"},
+	};
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); ++i) {
+		struct buf log = BUF_INIT, message = BUF_INIT;
+		buf_printf(&log, HEAD "%s%s%s", cases[i].line, after, cases[i].line);
+		buf_printf(&message, "x.jsonl:2: warning: 2 lines are damaged, and what cannot be read is left out; here the first one: %s\n",
+		           cases[i].damage);
+		check_equal(read_log(buf_str(&log)), 0);
+		check_string(buf_str(&messages), buf_str(&message));
+		check_string(buf_str(&told), "0@0 01RUN 4\n1@1000000 z -1\n");
+		buf_fini(&log);
+		buf_fini(&message);
+	}
+}
+
+// A crash of the machine, or a file that was emptied while it was written to, leaves a block of NULs.
+static void test_nuls(void) {
+	static const char after[] = "{\"v\":1,\"ev\":\"batch_start\",\"t\":1,\"batch\":\"z\"}\n";
+	struct buf log = BUF_INIT;
+	for (int place = 0; place < 3; ++place) { // within a line, longer than a line may be, in front of the beginning
+		buf_reset(&log);
+		buf_adds(&log, place < 2 ? HEAD : "");
+		buf_adds(&log, place == 0 ? "{\"v\":1,\"e" : "");
+		size_t n = place == 1 ? EVENTREAD_LINE_MAX + 200000 : 5000;
+		memset(buf_reserve(&log, n), 0, n);
+		log.len += n;
+		buf_adds(&log, place == 0 ? "t\":1}\n" : place == 2 ? HEAD : "");
+		buf_adds(&log, after);
+		check_equal(read_bytes(log.data, log.len), 0);
+		check_string(buf_str(&told), "0@0 01RUN 4\n1@1000000 z -1\n");
+		check_string(buf_str(&messages), place == 0
+			? "x.jsonl:2: warning: 1 line is damaged, and what cannot be read is left out: a string has a control character\n"
+			: place == 1 ? "x.jsonl:2: warning: 1 line is damaged, and what cannot be read is left out: NUL bytes\n" : "");
+	}
+	buf_fini(&log);
+}
+
+// Without its first line a log has no facts of its run, but its jobs.
+static void test_damaged_start(void) {
+	check_equal(read_log("{\"v\":1,\"ev\":\"run_start\",\"t\":0.000000,\"ti\n"
+	                     "{\"v\":1,\"ev\":\"batch_start\",\"t\":1,\"batch\":\"z\"}\n"), 0);
+	check_string(buf_str(&told), "0@0  0\n1@1000000 z -1\n");
+	check_string(strstr(buf_str(&messages), "warning: 1 line is damaged") ? "" : buf_str(&messages), "");
+}
+
 static void test_last_run(void) {
 	check_equal(read_log(HEAD "{\"v\":1,\"ev\":\"batch_start\",\"t\":1,\"batch\":\"old\"}\n" HEAD
 	                     "{\"v\":1,\"ev\":\"batch_start\",\"t\":1,\"batch\":\"new\"}\n"), 0);
 	check_string(buf_str(&told), "0@0 01RUN 4\n1@1000000 new -1\n");
-	check_equal(read_log(HEAD HEAD "x\n"), -1);
-	check_string(buf_str(&messages), "x.jsonl:3: error: this is no JSON object\n");
+	check_equal(read_log(HEAD HEAD "x\n"), 0);
+	check_string(strstr(buf_str(&messages), "x.jsonl:3: warning: 1 line is damaged") ? "" : buf_str(&messages), "");
 }
 
 static int read_pipe(const char *log) {
@@ -250,8 +299,8 @@ static void test_depth(void) {
 		buf_addc(&log, '[');
 	}
 	buf_addc(&log, '\n');
-	check_equal(read_bytes(log.data, log.len), -1);
-	check_string(buf_str(&messages), "x.jsonl:2: error: lists or objects are nested too deep\n");
+	check_equal(read_bytes(log.data, log.len), 0);
+	check_string(buf_str(&messages), "x.jsonl:2: warning: 1 line is damaged, and what cannot be read is left out: lists or objects are nested too deep\n");
 	buf_fini(&log);
 }
 
@@ -262,6 +311,9 @@ int main(int argc, char *argv[]) {
 		TEST("bytes that are not UTF-8 come back", test_exact_bytes),
 		TEST("keys, events and reasons that are not known are passed over", test_what_is_not_known),
 		TEST("a last line that was cut off is a warning", test_cut_off),
+		TEST("lines that are damaged are left out, with one warning", test_damage),
+		TEST("a block of NULs is left out", test_nuls),
+		TEST("a log whose first line is damaged is read", test_damaged_start),
 		TEST("what is wrong is named with its line", test_mistakes),
 		TEST("of several runs in a file the last one is read", test_last_run),
 		TEST("a log comes through a pipe", test_pipe),

@@ -41,6 +41,29 @@ plain() { tr -d ,; }
 	assert_eq "$table" "$(sed -n '/^  batch /,/^  slowest/p' <<<"$summary" | sed '1d; $d; s/^ *//; s/  */ /g')"
 }
 
+@test "the table of jobs has each job as a whole: all its attempts, at all its steps" {
+	need jq
+	run_fairpar 1 --log run.jsonl --report run.html -j2 --retries 3 --then 'echo again {}' --then 'test {} != b' \
+		'echo x >>n.{}; test $(wc -l <n.{}) -ge 2' ::: a b
+	local job
+	for job in 1 2; do
+		local row whole
+		row=$(sed -n '/id="jobs"/,$p' run.html | grep "^<tr>.*>#$job<" | sed 's#</t[hd]>#|#g; s#<[^>]*>##g')
+		# its state, its attempts, the start of the first one, and how long it was until the end of the last one
+		whole=$(jq -rs --arg job "default#$job" '[.[] | select(.ev == "job_end" and .job == $job)] |
+			"\(length) \((.[0].start * 1e6 | round / 1000 | floor)) \(((.[-1].start + .[-1].wall - .[0].start) * 1e6 | round / 1000 | floor))"' run.jsonl)
+		IFS='|' read -r _ state attempts _ _ start time _ _ command <<<"$row"
+		assert_eq "$(((job == 1 ? 4 : 6))) $((10#${start/./})) $((10#${time/./}))" "$whole"
+		if [[ $job = 1 ]]; then
+			assert_eq "$state;$attempts" 'ok;2'
+			assert_contains "$command" 'echo x &gt;&gt;n.a'
+		else # once more the first step, twice more the last one
+			assert_eq "$state;$attempts" 'exit 1 at step 3;4'
+			assert_eq "$command" 'test b != b'
+		fi
+	done
+}
+
 @test "the drawing is XML, the trace is JSON that keeps the rules, with arrows from each attempt to the next" {
 	need python3
 	need xmllint

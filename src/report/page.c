@@ -393,16 +393,15 @@ static void add_seconds(struct buf *buf, uint64_t ns) {
 	buf_printf(buf, "<td class=\"n\">%llu.%03llu</td>", (unsigned long long)(ns / 1000000000), (unsigned long long)(ns / 1000000 % 1000));
 }
 
-static uint64_t timeval_ns(const struct timeval *time) {
-	return (uint64_t)time->tv_sec * 1000000000 + (uint64_t)time->tv_usec * 1000;
-}
-
 static void add_row(struct buf *buf, const struct row *row, uint64_t start) {
 	char how[80];
 	bool fine = row->result.outcome == OUTCOME_OK, bad = !fine && row->result.outcome != OUTCOME_CANCELLED;
 	buf_printf(buf, "<tr><th scope=\"row\"><i class=\"s s%u\"></i>", row->class);
 	add_text(buf, row->name);
 	buf_printf(buf, "</th><td%s>%s", bad ? " class=\"bad\"" : "", fine ? "ok" : result_describe(&row->result, how, sizeof(how)));
+	if (row->step > 0 && !fine) {
+		buf_printf(buf, " at step %u", row->step + 1);
+	}
 	buf_printf(buf, "%s</td><td class=\"n\">%u</td>", row->allowed ? " (allowed to)" : "", row->attempts);
 	if (row->slot > 0) {
 		buf_printf(buf, "<td class=\"n\">%u</td>", row->slot);
@@ -412,8 +411,8 @@ static void add_row(struct buf *buf, const struct row *row, uint64_t start) {
 	add_seconds(buf, row->queued);
 	add_seconds(buf, row->from > start ? row->from - start : 0);
 	add_seconds(buf, row->to - row->from);
-	add_seconds(buf, timeval_ns(&row->result.usage.ru_utime) + timeval_ns(&row->result.usage.ru_stime));
-	buf_printf(buf, "<td class=\"n\">%.1f</td><td class=\"cmd\"><code>", (double)row->result.usage.ru_maxrss * 1.024e-3);
+	add_seconds(buf, row->cpu);
+	buf_printf(buf, "<td class=\"n\">%.1f</td><td class=\"cmd\"><code>", (double)row->maxrss / 1e6);
 	figures_add_escaped(buf, row->command, row->command_len);
 	buf_adds(buf, "</code></td></tr>\n");
 }

@@ -15,17 +15,20 @@ enum {
 	ROWS_SAMPLE = 2000,     // … about, of the rest
 };
 
-// The end of a job: of the last attempt at its last step.
+// A job: all attempts at all its steps.
 struct row {
 	unsigned char class;    // of its batch
 	bool allowed;           // it may fail
 	const char *name;       // "thumbs#17", any bytes
-	struct result result;
-	uint64_t from, to, queued; // as of struct attempt
+	struct result result;   // of the last one
+	uint64_t from, to;      // event time: start of the first, end of the last
+	uint64_t queued, cpu;   // nanoseconds, of all
+	uint64_t maxrss;        // bytes, of the largest
 	uint64_t seq, out_bytes;
-	unsigned attempts, step;
-	unsigned slot;          // 0: none, or it is long-running
-	const char *command;    // cut, any bytes
+	unsigned attempts;      // 1, and one more for each time that a step was tried again
+	unsigned step;          // the last
+	unsigned slot;          // the last; 0: none, or it is long-running
+	const char *command;    // the first step's, or that which failed; cut, any bytes
 	size_t command_len;
 };
 
@@ -37,6 +40,7 @@ struct rows {
 	uint64_t seen, failed, retried; // so far
 	struct row *rows;       // in the order of their ends
 	size_t n, cap;
+	struct running_table going_on; // jobs that have ended an attempt and will have another
 	struct arena texts;
 };
 
@@ -44,7 +48,7 @@ struct rows {
 void rows_init(struct rows *rows, const struct palette *palette, const struct survey *survey);
 void rows_fini(struct rows *rows);
 
-// An attempt_fn: `arg` are the rows.
-void rows_add(void *arg, const struct attempt *attempt);
+// An event_fn: `arg` are the rows.
+void rows_tell(void *arg, const struct event *event);
 
 #endif

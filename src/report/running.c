@@ -55,11 +55,11 @@ static void grow(struct running_table *table) {
 	free(old.heads);
 }
 
-void running_add(struct running_table *table, const struct event_job_start *start, uint64_t at) {
+struct running *running_add(struct running_table *table, const struct event_job_start *start, uint64_t at) {
 	free(running_take(table, &start->id));
 	size_t name = strlen(start->id.batch) + 1;
 	if (table->n >= RUNNING_MAX || table->bytes + name + start->command_len > RUNNING_BYTES) {
-		return;
+		return NULL;
 	}
 	if (table->n >= table->cap) {
 		grow(table);
@@ -82,6 +82,7 @@ void running_add(struct running_table *table, const struct event_job_start *star
 	*head = running;
 	++table->n;
 	table->bytes += name + start->command_len;
+	return running;
 }
 
 struct running *running_take(struct running_table *table, const struct event_job *id) {

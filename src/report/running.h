@@ -9,10 +9,19 @@
 // damaged log.
 enum { RUNNING_MAX = 1 << 17, RUNNING_BYTES = 64 << 20 };
 
+// What a job's attempts were so far, for who adds them up; zero after running_add().
+struct running_sum {
+	uint64_t end;           // event time, of the last
+	uint64_t cpu;           // nanoseconds
+	uint64_t maxrss;        // bytes
+	unsigned attempts;
+};
+
 // An attempt.
 struct running {
 	struct running *next;   // with the same hash; running_table's own
 	uint64_t at;            // event time of its start
+	struct running_sum so_far;
 	struct event_job_start start; // with copies of batch and command; args is NULL
 };
 
@@ -26,8 +35,9 @@ struct running_table {
 
 void running_table_fini(struct running_table *table);
 
-// Adds the attempt; one of the same step that is there already is forgotten. Nothing happens if there are too many.
-void running_add(struct running_table *table, const struct event_job_start *start, uint64_t at);
+// Adds the attempt; one of the same step that is there already is forgotten. Returns it, as long as it is there; NULL if
+// there are too many.
+struct running *running_add(struct running_table *table, const struct event_job_start *start, uint64_t at);
 
 // Takes out the attempt at that step of that job, whatever its number. The caller frees it with free(). NULL if there
 // is none.

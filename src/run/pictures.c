@@ -101,15 +101,10 @@ static void hear_first(void *arg, const struct event *event) {
 static void hear_second(void *arg, const struct event *event) {
 	struct drawing *drawing = arg;
 	attempts_tell(&drawing->attempts, event);
+	rows_tell(&drawing->rows, event);
 	if (drawing->chrome) {
 		chrome_tell(drawing->chrome, event);
 	}
-}
-
-static void draw_attempt(void *arg, const struct attempt *attempt) {
-	struct drawing *drawing = arg;
-	timeline_add(&drawing->timeline, attempt);
-	rows_add(&drawing->rows, attempt);
 }
 
 // `speak` is for one of the readings: it would say the same twice.
@@ -154,7 +149,7 @@ static int draw(struct drawing *drawing, const struct attempts *all, const struc
 	if (tracing) {
 		drawing->chrome = chrome_new(&drawing->palette, &drawing->survey, all, target_write, &trace);
 	}
-	drawing->attempts = (struct attempts){.fn = draw_attempt, .arg = drawing};
+	drawing->attempts = (struct attempts){.fn = timeline_add, .arg = &drawing->timeline};
 	bool read = read_log(drawing, fd, hear_second, false) == 0;
 	attempts_finish(&drawing->attempts, drawing->attempts.last);
 	if (tracing) {

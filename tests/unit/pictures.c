@@ -36,12 +36,6 @@ static void tell_both(void *arg, const struct event *event) {
 	attempts_tell(listeners->attempts, event);
 }
 
-static void add_both(void *arg, const struct attempt *attempt) {
-	struct sample *sample = arg;
-	timeline_add(&sample->timeline, attempt);
-	rows_add(&sample->rows, attempt);
-}
-
 static void take_trace(void *arg, const char *text, size_t len) {
 	buf_add(&((struct sample *)arg)->trace, text, len);
 }
@@ -56,8 +50,9 @@ static void sample_make(struct sample *sample, void (*tell)(event_fn *fn, void *
 	palette_init(&sample->palette, sample->story);
 	timeline_init(&sample->timeline, &sample->palette, &sample->survey, &first);
 	rows_init(&sample->rows, &sample->palette, &sample->survey);
-	struct attempts second = {.fn = add_both, .arg = sample};
+	struct attempts second = {.fn = timeline_add, .arg = &sample->timeline};
 	tell(attempts_tell, &second);
+	tell(rows_tell, &sample->rows);
 	attempts_finish(&second, second.last);
 	struct chrome *chrome = chrome_new(&sample->palette, &sample->survey, &first, take_trace, sample);
 	tell(chrome_tell, chrome);
@@ -214,6 +209,13 @@ static void test_small(void) {
 	check(timeline->shares[10][a] > 0.499f && timeline->shares[10][a] < 0.501f);
 	check(timeline->shares[TIMELINE_SHARES / 2][palette_class(&sample.palette, "long")] == 0);
 	check_equal(sample.rows.n, 3); // what has ended
+	const struct row *a1 = &sample.rows.rows[0]; // two attempts are one job
+	check_string(a1->name, "a#1");
+	check_equal(a1->from, START);
+	check_equal(a1->to, START + 300 * MS);
+	check_equal(a1->queued, 10 * MS);
+	check_equal(a1->attempts, 2);
+	check_equal(a1->slot, 2);
 	check_equal(sample.survey.failed, 1);
 	sample_free(&sample);
 }

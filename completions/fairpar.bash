@@ -160,7 +160,8 @@ _fairpar() {
 		-h --help
 		-V --version
 		--completions
-		--will-cite --no-notice --gnu --compress --plain --silent
+		--will-cite --no-notice --gnu --compress --silent
+		--plain
 		--citation --bibtex
 	' valued=' -a --arg-file -d --delimiter -C --colsep --header --trim -E -e --eof --arg-sep --arg-file-sep -I -i --replace --er --extensionreplace --bnr --basenamereplace --dnr --dirnamereplace --bner --basenameextensionreplace --seqreplace --slotreplace -n --max-args --maxargs -N --max-replace-args --maxreplaceargs -L --lines -s --max-chars --maxchars --pack --batch --batch-by --weight --max-parallel --priority --fair --max-long --queue-mem --then --on-failure -f --manifest --block --block-size --blocksize --recend --recstart -j -P --jobs --max-procs --shell --timeout --retries --term-seq --termseq --nice --workdir --wd --work-dir --tmpdir --tempdir --process-slot-var --env --load --memfree --memsuspend --delay --tagstring --total-jobs --totaljobs --total --halt --halt-on-error --exit-status --trace-service --joblog --jl --log --results --result --res --from-log --report --trace --id --semaphore-name --semaphorename --semaphore-timeout --semaphoretimeout --st --completions ' manifests=' -f --manifest '
 	local cur=${COMP_WORDS[COMP_CWORD]} i=1 command=0 want='' manifest='' word rest

@@ -191,5 +191,6 @@ complete -c fairpar -n __fairpar_in_options -l semaphore-timeout -l semaphoretim
 complete -c fairpar -n __fairpar_in_options -s h -l help -a 'input replacement packing batches manifest pipe jobs start output status outcome log report semaphore about' -d 'all options; -h: those of every day'
 complete -c fairpar -n __fairpar_in_options -s V -l version -d 'print the version'
 complete -c fairpar -n __fairpar_in_options -l completions -x -a 'bash zsh fish' -d 'print the completion script for SHELL'
-complete -c fairpar -n __fairpar_in_options -l will-cite -l no-notice -l gnu -l compress -l plain -l silent -d 'taken for GNU parallel\'s sake, without effect'
+complete -c fairpar -n __fairpar_in_options -l will-cite -l no-notice -l gnu -l compress -l silent -d 'taken for GNU parallel\'s sake, without effect'
+complete -c fairpar -n __fairpar_in_options -l plain -d 'do not warn of options for GNU parallel'
 complete -c fairpar -n __fairpar_in_options -l citation -l bibtex -d 'the same, and ends'

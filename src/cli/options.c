@@ -20,6 +20,7 @@
 #include "cli/option_output.h"
 #include "cli/option_packing.h"
 #include "cli/option_pairs.h"
+#include "cli/option_profile.h"
 #include "cli/option_semaphore.h"
 #include "cli/option_status.h"
 #include "cli/option_table.h"
@@ -208,7 +209,7 @@ static int take_about_option(struct parser *p, enum option_id id, bool by_letter
 	case OPT_CITATION:
 		p->done = true;
 		return 0;
-	default: // --will-cite and its kin
+	default: // --will-cite and its kin, and --plain, which is looked up in `given`
 		return 0;
 	}
 }
@@ -301,7 +302,7 @@ static int refuse_name(enum option_match match, const char *shown, char *names, 
 		diag_error("unknown option %s; leave out --%s", shown, near);
 		break;
 	default:
-		diag_error("unknown option %s; 'fairpar -h' lists them all", shown);
+		diag_error("unknown option %s; 'fairpar --help' lists them all", shown);
 		break;
 	}
 	return -1;
@@ -723,6 +724,9 @@ enum mode options_parse(struct options *ret_options, int argc, char *argv[]) {
 		return MODE_ERROR;
 	}
 	option_idle_warn(ret_options, p.given);
+	if ((mode == MODE_RUN && !ret_options->manifest) || mode == MODE_SEM) {
+		option_profile_warn(ret_options, p.given);
+	}
 	return mode;
 }
 

@@ -518,3 +518,12 @@ char *shell_choose(const char *option) {
 	path = login_shell();
 	return xstrdup(path ? path : "/bin/sh");
 }
+
+const char *shell_passed_over(const char *option, bool *ret_can_serve) {
+	const char *by, *name = variable("SHELL");
+	if (shell_named(option, &by) || !name || is_bourne(name) || !program_find(name)) {
+		return NULL;
+	}
+	*ret_can_serve = !is_foreign(name);
+	return name;
+}

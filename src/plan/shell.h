@@ -17,6 +17,10 @@ const char *shell_named(const char *option, const char **ret_by);
 // Bourne shell), else there is no such program.
 char *shell_choose(const char *option);
 
+// The value of $SHELL, borrowed, if only for its kind shell_choose() has not taken it; else NULL. *ret_can_serve: it could
+// be named.
+const char *shell_passed_over(const char *option, bool *ret_can_serve);
+
 // Where a program is, searched in PATH as execvp() would (cached; any thread). Returns a borrowed path that stays valid
 // for ever, or NULL with errno: ENOENT (nowhere), EACCES (found, but no program). A name with a slash is not searched:
 // it is returned itself, if it is a program.

@@ -11,16 +11,23 @@
 #include "base/io.h"
 #include "cli/option_again.h"
 #include "cli/option_log.h"
+#include "plan/shell.h"
 #include "report/summary.h"
 #include "run/telling.h"
 
+#include <stdlib.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 
 struct ending {
 	struct story *story;
 	bool listed;        // the jobs that failed stand in the lines above the last
+	atomic_int trouble; // enum trouble, of the first job that had one
+	struct buf unknown; // the program that it did not find, if that is known; written by who has set `trouble`
 };
+
+// What a shell may have to say about a command.
+enum trouble { TROUBLE_NONE, TROUBLE_SYNTAX, TROUBLE_NOT_FOUND };
 
 static bool is_quiet(const struct options *options) {
 	return options->summary == SUMMARY_NEVER || (options->quiet && options->summary != SUMMARY_ALWAYS);
@@ -39,6 +46,7 @@ void ending_listen(struct run *run) {
 void ending_close(struct run *run) {
 	if (run->ending) {
 		story_free(run->ending->story);
+		buf_fini(&run->ending->unknown);
 		free(run->ending);
 		run->ending = NULL;
 	}
@@ -136,9 +144,64 @@ static void print_last_line(const struct run *run) {
 	buf_fini(&line);
 }
 
+// ---- hints ----
+
+static bool is_called(const char *path, const char *name) {
+	const char *slash = path ? strrchr(path, '/') : NULL;
+	return path && strcmp(slash ? slash + 1 : path, name) == 0;
+}
+
+// A line of the shell itself: "/bin/sh: 1: Syntax error: …" (dash), "/bin/sh: -c: line 1: syntax error …" (bash), or
+// "bad substitution".
+static bool is_syntax_error(const char *tail, const char *shell) {
+	const char *line = strstr(tail, shell), *error = line ? strstr(line, "yntax error") : NULL;
+	error = line && !error ? strstr(line, "ad substitution") : error;
+	return error && !memchr(line, '\n', (size_t)(error - line));
+}
+
+void ending_look(struct desk *desk, const struct result *result) {
+	struct ending *ending = desk->run->ending;
+	if (!ending || desk->run->manifest || result->outcome != OUTCOME_FAILED || !desk->command.by_shell) {
+		return; // the shell of a manifest is the same everywhere
+	}
+	enum trouble trouble = result->exit_code == 127 ? TROUBLE_NOT_FOUND
+		: is_syntax_error(buf_str(&desk->told.tail), desk->command.argv[0]) ? TROUBLE_SYNTAX : TROUBLE_NONE;
+	int none = TROUBLE_NONE;
+	if (trouble == TROUBLE_NONE || !atomic_compare_exchange_strong(&ending->trouble, &none, trouble)) {
+		return;
+	}
+	const char *name = buf_str(&desk->text);
+	size_t len = strcspn(name, " \t\n;&|<>()$`'\"\\");
+	buf_add(&ending->unknown, name, len);
+	if (len == 0 || shell_has_syntax(name, len) || program_find(buf_str(&ending->unknown))) {
+		buf_reset(&ending->unknown);
+	}
+}
+
+// All jobs have ended.
+static void print_hint(const struct run *run) {
+	enum trouble trouble = (enum trouble)atomic_load(&run->ending->trouble);
+	bool can_serve;
+	const char *shell = shell_passed_over(run->options->shell, &can_serve), *unknown = buf_str(&run->ending->unknown);
+	if (trouble == TROUBLE_NONE) {
+		return;
+	}
+	if (shell && can_serve) {
+		diag_note("hint: /bin/sh ran the commands, and not $SHELL, '%s': --shell %s has it run them", diag_shows(shell), diag_shows(shell));
+	} else if (shell) {
+		diag_note("hint: /bin/sh ran the commands, and not $SHELL, '%s', which does not read the quotes of items: write them for sh, "
+		          "or for a shell that --shell names", diag_shows(shell));
+	} else if (trouble == TROUBLE_NOT_FOUND && is_called(getenv("SHELL"), "bash")) {
+		bool known = unknown[0] != '\0';
+		diag_note("hint: %s%s%s was not found: jobs know a function of bash once it is exported, by export -f %s", known ? "'" : "a command",
+		          diag_shows(unknown), known ? "'" : "", known ? diag_shows(unknown) : "NAME");
+	}
+}
+
 void ending_print(struct run *run) {
 	if (run->ending) {
 		print_summary(run);
+		print_hint(run);
 	}
 	if (!run->options->quiet) {
 		print_last_line(run);

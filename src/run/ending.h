@@ -4,14 +4,17 @@
 #define FAIRPAR_RUN_ENDING_H
 
 #include "report/story.h"
-#include "run/run.h"
+#include "run/attempt.h"
 
 struct ending;
 
 // Listens for what a summary would say, if there may be one. With run->manifest and run->slots; before telling_begin().
 void ending_listen(struct run *run);
 
-// Prints the summary and the last line, as they are due. After telling_end().
+// A job has ended like this: looks whether a hint would have helped. Behind telling_look(). From any thread.
+void ending_look(struct desk *desk, const struct result *result);
+
+// Prints the summary, a hint and the last line, as they are due. After telling_end().
 void ending_print(struct run *run);
 
 // Frees run->ending, or does nothing.

@@ -18,6 +18,7 @@
 #include "run/attempt.h"
 #include "run/autopack.h"
 #include "run/beside.h"
+#include "run/ending.h"
 #include "run/later.h"
 #include "run/ledger.h"
 #include "run/lineup.h"
@@ -239,6 +240,7 @@ static enum work_status job_end(struct desk *desk, struct job *job, unsigned slo
 	uint64_t received = count_output(job);
 	if (run->telling) {
 		telling_look(desk, job, result, NEXT_NOTHING);
+		ending_look(desk, result);
 	}
 	shelf_end(run, job, slot, result, received);
 	if (job->spool && failed && run->options->color_failed && !shelf_is_table(run)) {

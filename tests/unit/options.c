@@ -131,17 +131,17 @@ static void test_unknown_names(void) {
 	REFUSED("unknown option --linebufer; did you mean --line-buffer?", "--linebufer", "x");
 	REFUSED("unknown option --prio; did you mean --priority?", "--prio", "x=1");
 	REFUSED("unknown option --batch-; did you mean --batch-by?", "--batch-", "x");
-	REFUSED("unknown option --zzzzzzzz; 'fairpar -h' lists them all", "--zzzzzzzz", "x");
-	REFUSED("unknown option -Z; 'fairpar -h'", "-Z", "x");
-	REFUSED("unknown option -Z; 'fairpar -h'", "-Zk", "x");
-	REFUSED("unknown option -Z in '-kZ'; 'fairpar -h'", "-kZ", "x");
+	REFUSED("unknown option --zzzzzzzz; 'fairpar --help' lists them all", "--zzzzzzzz", "x");
+	REFUSED("unknown option -Z; 'fairpar --help'", "-Z", "x");
+	REFUSED("unknown option -Z; 'fairpar --help'", "-Zk", "x");
+	REFUSED("unknown option -Z in '-kZ'; 'fairpar --help'", "-kZ", "x");
 	REFUSED("unknown option --\\n", "--\n", "x");
 	REFUSED("unknown option -\\x", "-\x01", "x");
 	REFUSED("unknown option -\u00e4; 'fairpar", "-\u00e4", "x"); // letters have one byte
 	REFUSED("unknown option -k\u00e4; 'fairpar", "-k\u00e4", "x");
 	REFUSED("unknown option ---; 'fairpar", "---", "x");
 	REFUSED("unknown option --=x; 'fairpar", "--=x", "x");
-	REFUSED("unknown option --unknown; 'fairpar -h' lists them all", "--unknown", "x");
+	REFUSED("unknown option --unknown; 'fairpar --help' lists them all", "--unknown", "x");
 	REFUSED("unknown option --JOBS; did you mean --jobs?", "--JOBS", "4", "x");
 	REFUSED("unknown option --Keep_Order; did you mean --keep-order?", "--Keep_Order", "x");
 	REFUSED("unknown option --j4; did you mean --jobs?", "--j4", "x");
@@ -149,7 +149,7 @@ static void test_unknown_names(void) {
 	REFUSED("unknown option --workers; did you mean --jobs?", "--workers=4", "x");
 	REFUSED("unknown option --fail-fast; did you mean --halt?", "--fail-fast", "x");
 	REFUSED("unknown option --ch; did you mean --check?", "--ch", "x");
-	REFUSED("unknown option --qx; 'fairpar -h' lists them all", "--qx", "x"); // as near to "cf" as anything
+	REFUSED("unknown option --qx; 'fairpar --help' lists them all", "--qx", "x"); // as near to "cf" as anything
 }
 
 static void test_what_is_not_wanted(void) {

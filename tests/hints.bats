@@ -1,0 +1,116 @@
+# What is said to who comes with the habits of another shell or program: once, at the end, where it would have helped.
+
+load helper
+
+# login_shell NAME: $SHELL is a program of that name, which nobody runs
+login_shell() {
+	mkdir -p bin
+	printf '#!/bin/sh\nexit 9\n' >"bin/$1"
+	chmod +x "bin/$1"
+	export SHELL=$PWD/bin/$1
+}
+
+# hints: the lines of stderr that are hints
+hints() {
+	grep '^fairpar: hint: ' "$BATS_TEST_TMPDIR/stderr" || true
+}
+
+@test "a command that a shell other than \$SHELL could not run is told, with --shell" {
+	login_shell zsh
+	run_fairpar any -j1 'nosuchprogram {};' ::: a b
+	assert_eq "$(hints)" "fairpar: hint: /bin/sh ran the commands, and not \$SHELL, '$SHELL': --shell $SHELL has it run them"
+	run_fairpar any -j1 'print -l ${(f)x} {}' ::: a
+	assert_eq "$(hints | wc -l)" 1
+	for mode in --line-buffer -k --tag; do
+		run_fairpar any -j1 $mode 'echo {}; )' ::: a b
+		assert_contains "$(hints)" 'fairpar: hint: /bin/sh ran the commands'
+	done
+}
+
+@test "a \$SHELL that cannot run commands with items is not proposed" {
+	login_shell fish
+	run_fairpar any 'nosuchprogram {};' ::: a
+	assert_eq "$(hints)" "fairpar: hint: /bin/sh ran the commands, and not \$SHELL, '$SHELL', which does not read the quotes of items: write them for sh, or for a shell that --shell names"
+}
+
+@test "which shell it was is not told where it does not matter" {
+	login_shell zsh
+	run_fairpar any 'exit 3; {}' ::: a # it was understood
+	assert_eq "$(hints)" ''
+	run_fairpar any --shell sh 'nosuchprogram {};' ::: a
+	assert_eq "$(hints)" ''
+	FAIRPAR_SHELL='sh' run_fairpar any 'nosuchprogram {};' ::: a
+	assert_eq "$(hints)" ''
+	for option in --quiet --summary=never; do
+		run_fairpar any "$option" 'nosuchprogram {};' ::: a
+		assert_eq "$(hints)" ''
+	done
+	printf 'version: 1\nbatches: {a: {run: "nosuchprogram;"}}\n' >m.yaml
+	run_fairpar any -f m.yaml # which has /bin/sh on every machine
+	assert_eq "$(hints)" ''
+	export SHELL=/bin/sh
+	run_fairpar any 'nosuchprogram {};' ::: a
+	assert_eq "$(hints)" ''
+}
+
+@test "a function of bash that is not exported is answered with export -f" {
+	need bash
+	SHELL=$(command -v bash)
+	my_function() { echo "got $1"; }
+	run_fairpar any my_function ::: a b
+	assert_eq "$(hints)" "fairpar: hint: 'my_function' was not found: jobs know a function of bash once it is exported, by export -f my_function"
+	run_fairpar any 'cd . && my_function' ::: a
+	assert_eq "$(hints)" "fairpar: hint: a command was not found: jobs know a function of bash once it is exported, by export -f NAME"
+	export -f my_function
+	run_fairpar my_function ::: a
+	assert_lines 'got a'
+}
+
+# warnings: those of stderr
+warnings() {
+	grep '^fairpar: warning: ' "$BATS_TEST_TMPDIR/stderr" || true
+}
+
+@test "options that GNU parallel would have taken from its variable or file are told of, once" {
+	export PARALLEL='--will-cite -j4'
+	run_fairpar -k echo ::: a b
+	assert_eq "$(warnings)" "fairpar: warning: the options in \$PARALLEL are GNU parallel's and not read: give them here, or --plain"
+	assert_lines a b
+	mkdir -p "$PARALLEL_HOME"
+	printf '# mine\n\n--will-cite\n--bar --eta\n' >"$PARALLEL_HOME/config"
+	run_fairpar echo ::: a
+	assert_eq "$(warnings)" "fairpar: warning: the options in \$PARALLEL and '$PARALLEL_HOME/config' are GNU parallel's and not read: give them here, or --plain"
+	PARALLEL=' --will-cite' run_fairpar 'echo {};' ::: a
+	assert_eq "$(warnings)" "fairpar: warning: the options in '$PARALLEL_HOME/config' are GNU parallel's and not read: give them here, or --plain"
+	unset PARALLEL_HOME PARALLEL
+	mkdir .parallel
+	echo --bar >.parallel/config
+	HOME=$PWD run_fairpar echo ::: a
+	assert_contains "$(warnings)" "'$PWD/.parallel/config'"
+}
+
+@test "what GNU parallel would have taken is not told of where it would have changed nothing" {
+	export PARALLEL=--bar
+	for option in --plain --quiet; do
+		run_fairpar "$option" echo ::: a
+		assert_eq "$stderr" ''
+	done
+	printf 'version: 1\nbatches: {a: {run: "true"}}\n' >m.yaml
+	run_fairpar --summary=never -f m.yaml
+	assert_eq "$stderr" ''
+	PARALLEL='' run_fairpar '"$FAIRPAR" echo' ::: a
+	run_fairpar --plain "$FAIRPAR" echo ::: a # a nested one
+	assert_eq "$stderr" ''
+	PARALLEL='  --will-cite --gnu ' run_fairpar echo ::: a
+	assert_eq "$stderr" ''
+	mkdir -p "$PARALLEL_HOME"
+	printf '#--bar\n \n' >"$PARALLEL_HOME/config"
+	PARALLEL='' run_fairpar echo ::: a
+	assert_eq "$stderr" ''
+	rm "$PARALLEL_HOME/config"
+	mkfifo "$PARALLEL_HOME/config" # nobody waits for it
+	PARALLEL='' run_fairpar echo ::: a
+	assert_eq "$stderr" ''
+	run_fairpar --xargs echo <<<a
+	assert_eq "$stderr" ''
+}

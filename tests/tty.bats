@@ -145,3 +145,57 @@ setup() {
 		[[ $output == *'fairpar: 40 jobs in '*'FAILED '*'FAILED '*'fairpar: 4 of'* ]]
 	done
 }
+
+# shows ARGUMENT …: on a terminal, the item is shown as $shown, and does not drive it.
+shows() {
+	echo "\$ fairpar $*"
+	on_terminal "$FAIRPAR" "$@" </dev/null
+	if [[ $output == *$'\e]0;'* ]]; then
+		fail "the item's control bytes came to the terminal"
+	fi
+	assert_contains "$output" "$shown"
+}
+
+@test "control bytes of items do not reach a terminal" {
+	local item=$'\e]0;x\a' shown='\x1B]0;x\x07' how
+	: >talk
+	for how in --dry-run -v '-v --line-buffer' '-v --ungroup' -t '--joblog -' '--results -.csv' '--header : --results -.tsv' --summary=always; do
+		# shellcheck disable=SC2086 # words
+		shows $how false ::: "$item" "$item"
+	done
+	shows --shellquote ::: "$item"
+	shows --files --results R true ::: "$item"
+	shows --tag 'echo y #' ::: "$item"
+	shows --batch-by '{}' 'false #' ::: "$item"
+	shown='\x1B]0;x' shows --list -f <(printf 'version: 1\nbatches: {a: {run: "true", description: "\\e]0;x"}}\n')
+	shows -f "$item"
+	shows -a "$item" true
+	shows --results "$item/{}/.." true ::: a
+	printf '%s ?...\ty\\n\n' 'true' >talk
+	shows -p true ::: "$item"
+	printf '%s\n' "$item" >items
+	: >talk
+	shown='' shows --xargs -t -a items -I{} true {}
+}
+
+@test "lines of fairpar's own keep their newlines and tabs on a terminal" {
+	: >talk
+	on_terminal "$FAIRPAR" --dry-run $'a {}\n\tb;' ::: x
+	assert_eq "$output" $'a x\n\tb;'
+}
+
+@test "control bytes of a tag do not reach a terminal that is standard error alone" {
+	: >talk
+	on_terminal sh -c 'exec "$@" >out' sh "$FAIRPAR" --tag 'echo a; echo b >&2 #' ::: $'\e]0;x\a'
+	assert_eq "$output" '\x1B]0;x\x07	b'
+	assert_eq "$(cat out)" $'\e]0;x\a\ta'
+}
+
+@test "a pipe gets the bytes of items as they are" {
+	run_fairpar --dry-run echo ::: $'\e'
+	assert_lines $'echo \'\e\''
+	run_fairpar -v true ::: $'\e'
+	assert_lines $'true \'\e\''
+	run_fairpar --shellquote ::: $'\e'
+	assert_lines $'\'\e\''
+}

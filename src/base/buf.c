@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <unistd.h>
 
 void buf_fini(struct buf *buf) {
 	free(buf->data);
@@ -146,5 +147,19 @@ void buf_add_escaped(struct buf *buf, const char *mem, size_t len, size_t max) {
 			buf_printf(buf, "\\x%02X", (unsigned char)mem[i]);
 		}
 		i += n ? n : 1;
+	}
+}
+
+void buf_add_for(struct buf *buf, int fd, const char *mem, size_t len) {
+	if (isatty(fd) != 1) {
+		buf_add(buf, mem, len);
+		return;
+	}
+	for (size_t i = 0, n; i < len; i += n + 1) {
+		for (n = 0; i + n < len && mem[i + n] != '\n' && mem[i + n] != '\t';) {
+			++n;
+		}
+		buf_add_escaped(buf, mem + i, n, SIZE_MAX);
+		buf_add(buf, mem + i + n, i + n < len);
 	}
 }

@@ -46,4 +46,7 @@ size_t utf8_length(const char *s, size_t len);
 // For messages and, on a terminal, for everything that shows an item: a file name must not drive the terminal.
 void buf_add_escaped(struct buf *buf, const char *mem, size_t len, size_t max);
 
+// Appends the bytes for what `fd` is: escaped, but for newlines and tabs, if that is a terminal; else as they are.
+void buf_add_for(struct buf *buf, int fd, const char *mem, size_t len);
+
 #endif

@@ -3,6 +3,7 @@
 #include "output/sinks.h"
 
 #include "base/alloc.h"
+#include "base/buf.h"
 #include "base/screen.h"
 
 #include <errno.h>
@@ -28,6 +29,7 @@ struct sink {
 	bool nowait;        // a pipe or socket, and the kernel knows RWF_NOWAIT for it
 	bool splice;        // splice(2) is worth a try
 	bool dead;          // failed: everything is discarded
+	bool is_tty;
 };
 
 struct sinks {
@@ -37,12 +39,13 @@ struct sinks {
 	char *gather;       // GATHER_SIZE bytes, or NULL: not yet needed
 	size_t start, len;  // gathered bytes from start to len
 	int stream;         // theirs
+	struct buf shown;   // a tag as a terminal gets it
 };
 
 static struct sink sink_make(int fd) {
 	struct stat st;
 	bool blocks = fstat(fd, &st) == 0 && (S_ISFIFO(st.st_mode) || S_ISSOCK(st.st_mode));
-	return (struct sink){.fd = fd, .nowait = blocks, .splice = true};
+	return (struct sink){.fd = fd, .nowait = blocks, .splice = true, .is_tty = isatty(fd) == 1};
 }
 
 struct sinks *sinks_create(int out_fd, int err_fd, void (*failed)(void *arg, int stream, int error), void *arg) {
@@ -56,6 +59,7 @@ struct sinks *sinks_create(int out_fd, int err_fd, void (*failed)(void *arg, int
 
 void sinks_destroy(struct sinks *sinks) {
 	free(sinks->gather);
+	buf_fini(&sinks->shown);
 	free(sinks);
 }
 
@@ -178,9 +182,23 @@ static const char *line_end(struct line_ends *ends, const char *at) {
 	return first < ends->end ? first + 1 : first;
 }
 
+// The tag without the control bytes that an item may have brought; what is escaped already stays as it is. One that is two
+// has colours of fairpar's own. Sets *ret_len.
+static const char *tag_for(struct sinks *sinks, int stream, const char *tag, size_t tag_len, size_t *ret_len) {
+	*ret_len = tag_len;
+	if (!sinks->sink[stream].is_tty || find(tag, tag + tag_len, '\0') < tag + tag_len) {
+		return tag;
+	}
+	buf_reset(&sinks->shown);
+	buf_add_for(&sinks->shown, sinks->sink[stream].fd, tag, tag_len);
+	*ret_len = sinks->shown.len;
+	return buf_str(&sinks->shown);
+}
+
 size_t sinks_put_tagged(struct sinks *sinks, int stream, const char *tag, size_t tag_len, struct tag_state *state,
                         const char *mem, size_t len, bool wait) {
 	const char *at = mem, *end = mem + len;
+	tag = tag_for(sinks, stream, tag, tag_len, &tag_len);
 	struct line_ends ends = {end, find(mem, end, '\n'), find(mem, end, '\r')};
 	const char *tail = find(tag, tag + tag_len, '\0');
 	size_t head_len = (size_t)(tail - tag), tail_len = tag_len - head_len;

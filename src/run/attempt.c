@@ -330,7 +330,7 @@ void attempt_run(struct desk *desk, struct job *job, const struct attempt *attem
 			print_command(desk);
 		}
 		buf_addc(&desk->text, '\n');
-		spool_add(job->spool, 0, desk->text.data, desk->text.len);
+		outlet_add_shown(job->spool, desk->text.data, desk->text.len);
 		return;
 	}
 	if (run->shelf && shelf_begin(desk, job, attempt->slot) != 0) {

@@ -10,6 +10,7 @@
 #include "job/logline.h"
 #include "plan/resume.h"
 #include "report/joblog.h"
+#include "run/outlet.h"
 #include "run/shelf.h"
 
 #include <errno.h>
@@ -35,7 +36,7 @@ struct ledger {
 static void put_on_stdout(struct run *run, const char *mem, size_t len) {
 	if (run->emit) {
 		struct spool *spool = spool_open(run->emit, NULL, 0, EMIT_GROUP, NULL, 0);
-		spool_add(spool, 0, mem, len);
+		outlet_add_shown(spool, mem, len);
 		spool_finish(spool);
 	} else if (write_all(STDOUT_FILENO, mem, len) != 0 && !atomic_exchange(&run->trouble, true)) {
 		diag_error("cannot write the joblog to stdout: %s", strerror(errno));

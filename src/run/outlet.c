@@ -67,13 +67,30 @@ void outlet_let_through(struct run *run, const struct job *job) {
 	}
 }
 
+void outlet_add_shown(struct spool *spool, const char *mem, size_t len) {
+	struct buf shown = BUF_INIT;
+	buf_add_for(&shown, STDOUT_FILENO, mem, len);
+	spool_add(spool, 0, buf_str(&shown), shown.len);
+	buf_fini(&shown);
+}
+
+static int show_at_once(const struct buf *text) {
+	struct buf shown = BUF_INIT;
+	buf_add_for(&shown, STDOUT_FILENO, text->data, text->len);
+	int result = screen_write(STDOUT_FILENO, shown.data, shown.len);
+	int error = errno;
+	buf_fini(&shown);
+	errno = error;
+	return result;
+}
+
 void outlet_show_command(struct desk *desk, const struct job *job) {
 	buf_addc(&desk->text, '\n');
 	if (job->results && results_takes(job->results, 0)) {
 		results_add(job->results, 0, desk->text.data, desk->text.len);
 	} else if (job->spool) {
-		spool_add(job->spool, 0, desk->text.data, desk->text.len);
-	} else if (screen_write(STDOUT_FILENO, desk->text.data, desk->text.len) != 0) {
+		outlet_add_shown(job->spool, desk->text.data, desk->text.len);
+	} else if (show_at_once(&desk->text) != 0) {
 		if (errno != EPIPE) {
 			diag_error("cannot write to standard output: %s", strerror(errno));
 		}

@@ -25,6 +25,9 @@ void outlet_open(struct outlet *outlet, struct desk *desk, const struct job *job
 // nobody whose output it could mix with or hold up.
 void outlet_let_through(struct run *run, const struct job *job);
 
+// Adds text of fairpar's own to what goes to stdout: on a terminal its control bytes are escaped.
+void outlet_add_shown(struct spool *spool, const char *mem, size_t len);
+
 // Shows desk->text, its command, as part of the job's output, before the rest of it.
 void outlet_show_command(struct desk *desk, const struct job *job);
 

@@ -11,6 +11,7 @@
 #include "output/results.h"
 #include "plan/pathname.h"
 #include "report/table.h"
+#include "run/outlet.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -101,11 +102,13 @@ int shelf_parse(struct run *run, const struct names *names) {
 	return failed ? -1 : 0;
 }
 
-// A piece of output that is no job's, whole.
-static void put(struct run *run, const struct buf *text) {
-	struct spool *spool = spool_open(run->emit, NULL, 0, EMIT_GROUP, NULL, 0);
-	spool_add(spool, 0, buf_str(text), text->len);
-	spool_finish(spool);
+// Lines of the table.
+static void put(struct run *run, struct spool *spool, const struct buf *text) {
+	if (run->shelf->fd < 0) {
+		outlet_add_shown(spool, text->data, text->len);
+	} else {
+		spool_add(spool, 0, text->data, text->len);
+	}
 }
 
 void shelf_head(struct run *run, const struct record *record) {
@@ -117,7 +120,9 @@ void shelf_head(struct run *run, const struct record *record) {
 	struct buf line = BUF_INIT;
 	table_add_header(&line, shelf->table, record->nargs, shelf->names.names, shelf->names.n);
 	if (line.len > 0) {
-		put(run, &line);
+		struct spool *spool = spool_open(run->emit, NULL, 0, EMIT_GROUP, NULL, 0);
+		put(run, spool, &line);
+		spool_finish(spool);
 	}
 	buf_fini(&line);
 }
@@ -242,7 +247,7 @@ bool shelf_is_done(struct run *run, const struct record *record, uint64_t seq) {
 static void show_name(struct run *run, struct job *job) {
 	const char *path = results_path(job->results);
 	if (job->spool && path) {
-		spool_add(job->spool, 0, path, strlen(path));
+		outlet_add_shown(job->spool, path, strlen(path));
 		spool_add(job->spool, 0, run->options->files_nul ? "" : "\n", 1);
 	}
 }
@@ -300,7 +305,7 @@ static void add_row(struct run *run, struct job *job, unsigned slot, const struc
 		.tag_len = tag.len,
 	};
 	table_add_row(&line, run->shelf->table, &row);
-	spool_add(job->spool, 0, line.data, line.len);
+	put(run, job->spool, &line);
 	buf_fini(&command);
 	buf_fini(&tag);
 	buf_fini(&line);

@@ -299,7 +299,36 @@ check_sums() {
 	check_sums
 	assert_eq "$(events '.[-1] | [.failed, .cancelled]')" '[2,1]'
 	assert_eq "$(events '[.[] | select(.ev == "job_end" and .seq == 1)] | [(.[0] | [.next, .attempt]), (.[1] | [.next, .attempt])]')" \
-		'[["retry",1],[null,2]]'
+		'[["retry",1],[null,1]]'
+	assert_eq "$(events '[.[] | select(.ev == "job_end" and .seq == 1) | [.status, .exit, .start != null]]')" \
+		'[["failed",1,true],["failed",1,false]]'
+	assert_contains "$stderr" 'FAILED #1: exit 1: '
+	cp "$BATS_TEST_TMPDIR/stderr" said
+	run_fairpar --from-log run.jsonl
+	assert_eq "$(sed -n '/FAILED/p' <<<"$output")" "$(sed -n '/FAILED/p' said)"
+}
+
+@test "a retry that is queued when the run is cut short ends its job as failed" {
+	need jq
+	cat >m.yaml <<-'EOF'
+		version: 1
+		fail_fast: true
+		slots: 1
+		batches:
+		  a: {run: "exit 3", retries: 1, then: "echo never"}
+		  c: {run: "true", then: "echo never"}
+		  b: {run: "exit 1"}
+	EOF
+	run_fairpar 1 --log run.jsonl --joblog rows -f m.yaml
+	check_log
+	check_sums
+	assert_eq "$(events '[.[] | select(.ev == "job_end" and .batch == "a") | [.status, .exit, .attempt, .next]]')" \
+		'[["failed",3,1,"retry"],["failed",3,1,null]]'
+	assert_eq "$(events '[.[] | select(.ev == "lost")]')" '[]'
+	assert_eq "$(events '[.[] | select(.ev == "job_end" and .batch == "c") | [.status, .step, .next]]')" \
+		'[["ok",null,"then"],["cancelled",1,null]]'
+	assert_contains "$stderr" '2 of 3 jobs failed: b#1 (exit 1), a#1 (exit 3)'
+	assert_eq "$(cut -f 7,9 rows | sort -u)" $'1\texit 1\n3\texit 3\nExitval\tCommand'
 }
 
 @test "a changed number of slots is told" {

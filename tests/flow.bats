@@ -368,7 +368,53 @@ END
 END
 	run_fairpar any -j1 -f m.yaml
 	assert_lines ""
-	assert_contains "$stderr" "1 of 4 jobs failed: b#1 (exit 2); 3 cancelled"
+	assert_contains "$stderr" "2 of 4 jobs failed: b#1 (exit 2), a#1 (exit 1); 2 skipped"
+}
+
+@test "a job that loses its next attempt has failed, and finally is told so" {
+	make_fifo up
+	manifest <<'END'
+  a: {run: "echo up >up; exit 3", retries: 3, retry_delay: 1h, finally: "echo $FAIRPAR_OUTCOME $FAIRPAR_EXIT"}
+  b: {run: "exec sleep 100"}
+  c: {needs: [a], run: echo never}
+END
+	exec 5<>up
+	start_fairpar -j2 --joblog rows --log run.jsonl -f m.yaml 5>&-
+	await up
+	until_true grep -q '"why":"retry"' run.jsonl
+	kill -TERM "$fairpar_pid"
+	end_fairpar 143
+	assert_lines 'failed 3'
+	assert_contains "$stderr" '1 of 3 jobs failed: a#1 (exit 3); 1 skipped; 1 cancelled'
+	assert_eq "$(cut -f 7,9 rows)" $'Exitval\tCommand\n3\techo up >up; exit 3'
+}
+
+@test "a halt ends at once what waits for its next attempt" {
+	make_fifo go hold
+	manifest $'slots: 3\nfail_fast: true' <<'END'
+  a: {run: "exit 3", retries: 1, retry_delay: 1h}
+  b: {run: "read x <go; exit 1"}
+  c: {run: "read x <hold"}
+END
+	start_fairpar --log run.jsonl -f m.yaml
+	until_true grep -q '"why":"retry"' run.jsonl
+	release go
+	until_true grep -q '"job":"a#1".*"start":null' run.jsonl
+	release hold
+	end_fairpar 1
+	assert_contains "$stderr" '2 of 3 jobs failed: b#1 (exit 1), a#1 (exit 3)'
+}
+
+@test "a job may emit when the batch that it feeds has ended" {
+	make_fifo gone
+	manifest $'slots: 4\nfail_fast: true' <<'END'
+  list: {args: [1, 2], run: "[ {} = 1 ] && exit 1; read p <gone; while kill -0 $p; do :; done; sh -c \"echo x{}\"", emits: work}
+  work: {run: "true {}", finally: "echo $$ >gone"}
+END
+	run_fairpar 1 --joblog rows -f m.yaml
+	assert_contains "$stderr" '1 of 3 jobs failed: list#1 (exit 1); 1 cancelled'
+	run_fairpar 1 --resume-failed --joblog rows -f m.yaml
+	assert_contains "$stderr" '1 of 3 jobs failed: list#1 (exit 1); 1 cancelled'
 }
 
 # ---- creates ----

@@ -141,6 +141,22 @@ same_as_parallel() {
 	assert_lines 2 3
 }
 
+@test "a job that loses its next attempt has a row, and is run again by the line that says so" {
+	make_fifo go
+	start_fairpar --retries 2 -j2 --halt soon,fail=1 --joblog log --summary=always sh -c ::: \
+		'read -r x <go; test -e ok && echo A' 'test -e ok && echo B' 'echo never'
+	until [[ $(rows) == 2* ]]; do kill -0 "$fairpar_pid"; done
+	echo >go
+	end_fairpar 1
+	assert_contains "$stderr" 'FAILED #2: exit 1 after 2 attempts'
+	assert_contains "$stderr" 'FAILED #1: exit 1: '
+	assert_eq "$(cut -f 1,7 log)" $'Seq\tExitval\n2\t1\n1\t1'
+	touch ok
+	exec 5<>go
+	echo >go
+	assert_eq "$(sh -c "$(sed -n 's/^  again, only these: //p' <<<"$stderr")" 2>/dev/null 5>&- | sort)" $'A\nB'
+}
+
 @test "a job of a manifest has a row with its number in the run, one that is up to date has none" {
 	cat >m.yaml <<-'END'
 		version: 1

@@ -543,6 +543,9 @@ static bool read_job_end(struct reader *reader, struct event *event) {
 		end->source = running->start.source;
 	}
 	reader->fn(reader->arg, event);
+	if (running && end->next == NEXT_RETRY) { // its job may yet end without that
+		running_add(&reader->running, &running->start, event->at);
+	}
 	free(running);
 	return false;
 }

@@ -284,6 +284,7 @@ static void job_ends(struct forecast *forecast, const struct event *event) {
 	} else if (end->id.role == ROLE_JOB && end->result.outcome == OUTCOME_CANCELLED) {
 		batch->again -= end->result.start == 0 && end->id.attempt > 1 && batch->again > 0; // it is not tried again after all
 	} else if (end->id.role == ROLE_JOB) {
+		batch->again -= end->id.slot == 0 && batch->again > 0; // the same
 		batch->seen.time += time_of(end);
 		batch->again += end->next == NEXT_RETRY;
 		if (end->next == NEXT_NOTHING) {

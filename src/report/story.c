@@ -331,7 +331,7 @@ static void note_slow(struct story *story, const struct event_job_end *end, uint
 
 // ---- jobs ----
 
-// The job waits for another attempt: counted once, whatever follows and at however many of its steps.
+// The job has had another attempt: counted once, whatever follows and at however many of its steps.
 static void note_retry(struct story *story, struct story_batch *batch, const struct event_job *id) {
 	const struct event_job_start job = {.id = {.batch = id->batch, .number = id->number}, .command = ""};
 	struct running *before = running_take(&story->inside->retried, &job.id);
@@ -418,7 +418,7 @@ static void tell_end(struct story *story, const struct event_job_end *end) {
 	if (end->result.start > 0) {
 		count_attempt(story, i, end);
 	}
-	if (end->next == NEXT_RETRY && end->id.role == ROLE_JOB && end->id.attempt == 1) {
+	if (end->id.attempt == 2 && end->id.role == ROLE_JOB) {
 		note_retry(story, batch, &end->id);
 	}
 	// a listing is no job, but one that fails is counted as such: its batch lacks its items

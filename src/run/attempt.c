@@ -22,7 +22,7 @@
 
 // ---- desk ----
 
-static void desk_free(void *arg) {
+void desk_free(void *arg) {
 	struct desk *desk = arg;
 	child_scratch_destroy(desk->scratch);
 	command_fini(&desk->command);
@@ -42,14 +42,18 @@ static void desk_free(void *arg) {
 	free(desk);
 }
 
+struct desk *desk_new(struct run *run, struct worker *worker) {
+	struct desk *desk = NEW(struct desk);
+	desk->run = run;
+	desk->worker = worker;
+	desk->scratch = child_scratch_create();
+	return desk;
+}
+
 struct desk *desk_of(struct run *run, struct worker *worker) {
 	void **kept = worker_scratch(worker, desk_free);
 	if (!*kept) {
-		struct desk *desk = NEW(struct desk);
-		desk->run = run;
-		desk->worker = worker;
-		desk->scratch = child_scratch_create();
-		*kept = desk;
+		*kept = desk_new(run, worker);
 	}
 	return *kept;
 }

@@ -24,7 +24,9 @@ struct job {
 	unsigned attempt;          // of this step, from 1
 	uint64_t start;            // of its first step's last attempt, now_ns() time; 0 before
 	uint64_t along;            // items that went along with it (--pack=auto): their arguments are in `record`
-	bool cut;                  // what should have followed was cut off with the run
+	enum event_next pending;   // what it was queued again for; and of the attempt before:
+	struct result result;
+	unsigned slot;
 	struct spool *spool;       // of all its output; NULL if it is ungrouped
 	struct results *results;   // takes its output instead (--results), or NULL
 	char *owned;               // its own copy of the record, once it has left the worker; else NULL
@@ -32,7 +34,8 @@ struct job {
 	uint64_t queued;           // when this attempt was queued, now_ns() time; 0: it was not, or nobody listens
 	uint64_t pause;            // of the time since, nanoseconds that it had to wait before its next attempt
 	uint64_t from;             // seq of the job that emitted the item, or 0
-	enum event_next told;      // what the end of the attempt before was told to be followed by, and could not be
+	bool pauses;               // that it waits was told, and not yet that it does no longer
+	enum event_next unmade;    // what the attempt before was to be followed by, and cannot be any more
 };
 
 // What is told of the running attempt.
@@ -60,7 +63,7 @@ struct along {
 // What a worker keeps from job to job.
 struct desk {
 	struct run *run;
-	struct worker *worker;
+	struct worker *worker;     // or NULL: a job is ended that none runs
 	struct child_scratch *scratch;
 	struct command command;
 	char *tap;                 // READ_BYTES for what is told of output, once needed
@@ -81,6 +84,9 @@ struct desk {
 
 // The worker's desk, made when it is first asked for.
 struct desk *desk_of(struct run *run, struct worker *worker);
+// A desk for that worker, or NULL, which the caller frees.
+struct desk *desk_new(struct run *run, struct worker *worker);
+void desk_free(void *desk);
 
 // Appends how messages call the job: "BATCH#7", "#7" in the default batch, or "BATCH finally".
 void job_label(const struct job *job, struct buf *buf);

@@ -44,6 +44,14 @@ void batch_unref(struct batch *batch) {
 	if (batch->news) {
 		telling_batch_end(batch);
 	}
+	for (size_t i = 0; i < batch->nrecipes; ++i) {
+		recipe_free(batch->recipes[i]);
+	}
+	recipe_free(batch->finally);
+	recipe_free(batch->listing);
+	if (batch->nrecipes > 0) {
+		free(batch->recipes);
+	}
 	free(batch->autopack);
 	free(batch->name);
 	free(batch);

@@ -16,13 +16,21 @@ struct recipe;
 struct run;
 struct stage;
 
-// A batch: its queue's user. Counted: the queue has a reference until the event loop has seen that it was removed, and so
-// has whoever holds the queue open, for a run that is cut short removes queues at once.
+// A batch: its queue's user, and the owner of what its jobs are made from. Counted, for a run that is cut short removes
+// queues at once, whoever still holds them open. Each of these has one reference:
+//	the queue, from batch_new() until the event loop has seen that it was removed (batches_reap()): so what is queued
+//	    in it or runs, with its steps, its on_failure, finally and listing, needs none of its own
+//	its stage in a manifest, as long as that holds the queue open
+//	a parcel, from when it is given the batch until it is closed: those of the feeds, and that of a job that emits
+//	a job that waits for its next attempt (later.c)
+// Nothing else keeps the pointer, or one to a recipe. Who lets go of the last reference frees the batch and its recipes.
 struct batch {
 	struct run *run;
 	atomic_int refs;
 	struct stage *stage;       // of the manifest; NULL: its items come from the command line's input
-	const struct recipe *const *recipes; // by item.recipe
+	struct recipe **recipes;   // by item.recipe; once the stage has begun
+	size_t nrecipes;           // owned, NULL for entries without a key of their own; 0: they are the run's
+	struct recipe *finally, *listing; // of the commands that are no items; owned, or NULL
 	struct batch *next_dead;
 	unsigned width;            // slots of an item of the first recipe, also before there is one
 	char *name;                // owned

@@ -96,7 +96,7 @@ static enum work_status run_finally(struct worker *worker, struct queue *queue, 
 	struct result ended = stage_result(stage);
 	struct job job = {
 		.batch = batch,
-		.recipe = stage_finally(stage),
+		.recipe = batch->finally,
 		.record = {.args = "", .size = 1, .nargs = 1},
 		.name = "finally",
 		.role = ROLE_FINALLY,
@@ -190,14 +190,13 @@ static enum work_status run_listing(struct worker *worker, struct queue *queue, 
 	struct desk *desk = desk_of(run, worker);
 	lineup_pass(run, worker_slot(worker));
 	const struct manifest_batch *plan = stage_plan(stage);
-	const struct recipe *recipe = stage_listing(stage);
 	if (plan->source == MANIFEST_GLOB) {
 		list_by_pattern(desk, worker, queue, plan->source_text, batch->recipes[0]->context->cwd);
 	} else if (run->options->dry_run) {
 		diag_note("batch '%s': its items come from a command, which is not run: %s", diag_shows(batch->name),
 		          diag_shows(plan->source_text));
 	} else {
-		list_by_command(desk, worker, queue, recipe);
+		list_by_command(desk, worker, queue, batch->listing);
 	}
 	return WORK_OK;
 }

@@ -10,9 +10,8 @@
 enum { READ_BYTES = 64 * 1024 };
 
 void emission_begin(struct emission *emission, struct worker *worker, struct queue *queue, uint64_t from, bool hold) {
-	struct batch *batch = queue_user(queue);
 	emission->parcel.queue = queue;
-	emission->parcel.batch = batch;
+	emission->parcel.batch = batch_ref(queue_user(queue));
 	emission->parcel.from = from;
 	emission->worker = worker;
 	emission->hold = hold;
@@ -89,6 +88,7 @@ void emission_end(struct emission *emission, bool keep) {
 		submit(emission);
 	}
 	buf_reset(&emission->held);
+	batch_unref(emission->parcel.batch);
 	emission->parcel.queue = NULL;
 }
 

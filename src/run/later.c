@@ -6,7 +6,6 @@
 
 #include "base/alloc.h"
 #include "run/attempt.h"
-#include "run/telling.h"
 #include "run/work.h"
 
 struct waiting {
@@ -14,7 +13,6 @@ struct waiting {
 	uint64_t n;          // first come, first served
 	struct queue *queue; // held open
 	struct job *job;
-	bool is_over;        // its pause, and that was told
 };
 
 struct later {
@@ -112,15 +110,18 @@ uint64_t later_submit(struct run *run, uint64_t now) {
 			return next;
 		}
 		struct batch *batch = waiting.job->batch;
-		if (run->telling && !waiting.is_over) {
-			waiting.is_over = true;
-			telling_wait_end(run, batch, waiting.job->item.number, WHY_RETRY, waiting.job->queued);
-		}
+		work_end_pause(waiting.job);
 		if (!work_resume(waiting.queue, waiting.job)) {
 			mutex_lock(&later->lock);
-			push(later, waiting);
+			bool kept = !later->stopped;
+			if (kept) {
+				push(later, waiting);
+			}
 			mutex_unlock(&later->lock);
-			return TIME_NEVER; // the pool wakes the loop when it has room
+			if (kept) {
+				return TIME_NEVER; // the pool wakes the loop when it has room
+			}
+			work_cut_off(waiting.job);
 		}
 		pool_queue_close(run->pool, waiting.queue);
 		batch_unref(batch);
@@ -129,13 +130,17 @@ uint64_t later_submit(struct run *run, uint64_t now) {
 
 void later_stop(struct run *run) {
 	struct later *later = run->later;
-	mutex_lock(&later->lock);
-	later->stopped = true;
-	mutex_unlock(&later->lock);
-	while (later->nheap > 0) { // nobody adds any more
-		struct waiting waiting = pop(later);
+	for (;;) {
+		mutex_lock(&later->lock);
+		later->stopped = true;
+		bool more = later->nheap > 0;
+		struct waiting waiting = more ? pop(later) : (struct waiting){0};
+		mutex_unlock(&later->lock);
+		if (!more) {
+			return;
+		}
 		struct batch *batch = waiting.job->batch;
-		work_cancel(waiting.job);
+		work_cut_off(waiting.job);
 		pool_queue_close(run->pool, waiting.queue);
 		batch_unref(batch);
 	}

@@ -17,7 +17,7 @@ bool later_add(struct run *run, const struct queue *queue, struct job *job, uint
 // Queues the jobs whose time has come; when the next comes, or TIME_NEVER. From the event loop.
 uint64_t later_submit(struct run *run, uint64_t now);
 
-// Cancels all that wait, and takes no more.
+// Ends all that wait, which had failed, and takes no more. From any thread.
 void later_stop(struct run *run);
 
 #endif

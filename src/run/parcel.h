@@ -12,8 +12,8 @@ enum {
 };
 
 struct parcel {
-	struct queue *queue;
-	struct batch *batch;
+	struct queue *queue;      // open, or the running item's own
+	struct batch *batch;      // its user; a reference
 	uint64_t hash;            // of the batch's name; for who looks it up
 	uint64_t from;            // seq of the job that emits these, or 0
 	struct buf bytes;         // of items

@@ -279,3 +279,10 @@ void recipe_fini(struct recipe *recipe) {
 	context_unref(recipe->context);
 	*recipe = (struct recipe){0};
 }
+
+void recipe_free(struct recipe *recipe) {
+	if (recipe) {
+		recipe_fini(recipe);
+		free(recipe);
+	}
+}

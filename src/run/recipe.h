@@ -65,6 +65,7 @@ int recipe_from_job(struct recipe *ret_recipe, const struct options *options, st
 char *recipe_shell(const char *shell, bool has_items, const char **ret_error);
 
 void recipe_fini(struct recipe *recipe);
+void recipe_free(struct recipe *recipe); // the same, and its memory; or NULL
 
 // Parses one text of the command line. Returns NULL with *ret_failed true after a message.
 struct template *recipe_parse(const char *const *words, size_t n, unsigned flags, const struct names *names,

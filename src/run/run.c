@@ -52,9 +52,9 @@ void run_wake(struct run *run) {
 void run_stop(struct run *run) {
 	if (!run->stopping) {
 		run->stopping = true;
+		later_stop(run); // first: what needs a batch of these is skipped
 		feeds_stop(run);
 		stages_stop(run);
-		later_stop(run);
 		terminal_cancel(run);
 		if (run->admission) {
 			admission_stop(run);

@@ -43,7 +43,7 @@ struct run {
 	struct manifest *manifest; // or NULL
 	struct halt halt;          // --halt, or what the manifest says
 	struct recipe recipe;      // of the command line
-	const struct recipe *recipes[1];
+	struct recipe *recipes[1];
 	struct template *batch_by; // or NULL
 	unsigned slots;
 	unsigned long nofile;      // the limit of descriptors

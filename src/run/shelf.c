@@ -321,7 +321,7 @@ void shelf_end(struct run *run, struct job *job, unsigned slot, const struct res
 	if (error) {
 		cannot_write(run, failed, error);
 	}
-	bool cut = !result || result->outcome == OUTCOME_CANCELLED || job->cut;
+	bool cut = !result || result->outcome == OUTCOME_CANCELLED;
 	if (!cut && !error && results_complete(job->results, job->item.seq, &failed) != 0) {
 		cannot_write(run, failed, errno);
 	}

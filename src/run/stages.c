@@ -34,7 +34,7 @@ struct stage {
 	struct run *run;
 	const struct manifest_batch *plan; // NULL: not selected
 	struct queue *queue;         // held open, or NULL
-	struct batch *batch;         // a reference, as long as the queue is held
+	struct batch *batch;         // a reference, as long as the queue is held; it owns what its jobs are made from
 	enum stage_state state;
 	atomic_bool skipped;         // the same, for the workers
 	atomic_bool has_failed;      // as `failed`, to be asked without the lock
@@ -47,10 +47,7 @@ struct stage {
 	size_t ndependents, dependents_cap;
 	struct queue_attrs attrs;
 
-	// what its jobs are made from
-	struct recipe **recipes;     // by item.recipe: its own, then those of `commands` with keys of their own
-	size_t nrecipes;
-	struct recipe *finally, *listing; // or NULL
+	// its items
 	size_t next;                 // of its list
 	struct source_config source; // of its items, if they are read: its input borrows it to the end,
 	char *path;                  // and the name of the file
@@ -112,8 +109,7 @@ static struct recipe *make_recipe(struct stage *stage, const struct manifest_job
 	int failed = recipe_from_job(recipe, run->options, run->context, &texts, &names);
 	free(names.names);
 	if (failed) {
-		recipe_fini(recipe);
-		free(recipe);
+		recipe_free(recipe);
 		return NULL;
 	}
 	recipe->width = job == stage->plan->job ? stage->batch->width : cut_width(stage, recipe->width);
@@ -132,41 +128,21 @@ static struct recipe *make_plain_recipe(struct stage *stage, const char *command
 
 static int make_recipes(struct stage *stage) {
 	const struct manifest_batch *plan = stage->plan;
+	struct batch *batch = stage->batch;
 	bool has_items = manifest_batch_has_items(plan);
-	stage->nrecipes = plan->ncommands + 1;
-	stage->recipes = xcalloc(stage->nrecipes, sizeof(*stage->recipes));
-	stage->recipes[0] = make_recipe(stage, plan->job, has_items ? plan->run : NULL, has_items);
-	bool failed = !stage->recipes[0];
+	batch->nrecipes = plan->ncommands + 1; // its own, then those of `commands` with keys of their own
+	batch->recipes = xcalloc(batch->nrecipes, sizeof(*batch->recipes));
+	batch->recipes[0] = make_recipe(stage, plan->job, has_items ? plan->run : NULL, has_items);
+	bool failed = !batch->recipes[0];
 	if (plan->finally) {
-		stage->finally = make_plain_recipe(stage, plan->finally);
-		failed |= !stage->finally;
+		batch->finally = make_plain_recipe(stage, plan->finally);
+		failed |= !batch->finally;
 	}
 	if (plan->source == MANIFEST_COMMAND) {
-		stage->listing = make_plain_recipe(stage, plan->source_text);
-		failed |= !stage->listing;
+		batch->listing = make_plain_recipe(stage, plan->source_text);
+		failed |= !batch->listing;
 	}
-	stage->batch->recipes = (const struct recipe *const *)stage->recipes;
 	return failed ? -1 : 0;
-}
-
-static void recipe_free(struct recipe *recipe) {
-	if (recipe) {
-		recipe_fini(recipe);
-		free(recipe);
-	}
-}
-
-static void free_recipes(struct stage *stage) {
-	for (size_t i = 0; i < stage->nrecipes; ++i) {
-		recipe_free(stage->recipes[i]);
-	}
-	recipe_free(stage->finally);
-	recipe_free(stage->listing);
-	free(stage->recipes);
-	buf_fini(&stage->words);
-	stage->recipes = NULL;
-	stage->finally = stage->listing = NULL;
-	stage->nrecipes = 0;
 }
 
 // ---- the items that the manifest holds ----
@@ -188,7 +164,7 @@ size_t stage_left(const struct stage *stage) {
 static void command_record(struct stage *stage, const char *text, unsigned recipe, struct record *ret_record,
                            const char **ret_bad) {
 	*ret_record = (struct record){.args = text, .size = strlen(text) + 1, .nargs = 1};
-	if (stage->recipes[recipe]->by.shell) {
+	if (stage->batch->recipes[recipe]->by.shell) {
 		return;
 	}
 	size_t n;
@@ -203,8 +179,8 @@ static void entry_record(struct stage *stage, size_t i, struct record *ret_recor
 	const struct manifest_command *entry = &stage->plan->commands[i];
 	if (entry->job != stage->plan->job) {
 		*ret_recipe = (unsigned)i + 1;
-		stage->recipes[i + 1] = make_recipe(stage, entry->job, NULL, /* templates */ false);
-		if (!stage->recipes[i + 1]) {
+		stage->batch->recipes[i + 1] = make_recipe(stage, entry->job, NULL, /* templates */ false);
+		if (!stage->batch->recipes[i + 1]) {
 			*ret_recipe = 0;
 			*ret_record = (struct record){.args = entry->run, .size = strlen(entry->run) + 1, .nargs = 1};
 			*ret_bad = "cannot be set up";
@@ -375,7 +351,7 @@ static int begin_source(struct stage *stage) {
 		return 0;
 	case MANIFEST_FILE:
 	case MANIFEST_FILE0:
-		stage->path = path_from(stage->recipes[0], plan->source_text);
+		stage->path = path_from(stage->batch->recipes[0], plan->source_text);
 		stage->source = (struct source_config){.kind = FROM_FILE, .path = stage->path};
 		if (run->options->dry_run && access(stage->path, R_OK) != 0) { // an earlier batch may be going to make it
 			diag_note("batch '%s': its items cannot be told yet: '%s': %s", diag_shows(plan->name),
@@ -425,7 +401,7 @@ static void begin(struct stage *stage) {
 	if (!failed) {
 		stage->attrs.paused = false;
 		queue_set(run->pool, stage->queue, &stage->attrs);
-		if (stage->finally) {
+		if (stage->batch->finally) {
 			beside_finally(run, stage->queue, stage);
 		}
 		failed = begin_source(stage) != 0;
@@ -605,7 +581,6 @@ static void end(struct stage *stage, bool failed) {
 	if (stage->state == STAGE_RUNNING) {
 		stage->state = STAGE_ENDED;
 	}
-	free_recipes(stage);
 	struct stage *target = stage->plan->emits ? stage_of(stage->run, stage->plan->emits) : NULL;
 	if (target && target != stage) {
 		--target->nfeeders;
@@ -619,14 +594,20 @@ static void end(struct stage *stage, bool failed) {
 	}
 }
 
+static void see_failure(struct stage *stage) {
+	if (!stage->plan->allow_failure && !stage->failure_seen) {
+		stage->failure_seen = true;
+		skip_after(stage);
+	}
+}
+
 void stages_advance(struct run *run) {
 	struct stages *stages = run->stages;
 	bool failed, ended;
 	struct stage *stage;
 	while (stages && !stages->stopped && (stage = take_posted(stages, &failed, &ended))) {
-		if (failed && !stage->plan->allow_failure && !stage->failure_seen) {
-			stage->failure_seen = true;
-			skip_after(stage);
+		if (failed) {
+			see_failure(stage);
 		}
 		if (ended) {
 			end(stage, failed);
@@ -764,8 +745,15 @@ bool stages_are_fed(const struct run *run) {
 
 void stages_stop(struct run *run) {
 	struct stages *stages = run->stages;
+	bool failed, ended;
+	struct stage *posted;
 	if (!stages || stages->stopped) {
 		return;
+	}
+	while ((posted = take_posted(stages, &failed, &ended))) {
+		if (failed) { // what needs these is skipped, the rest is cancelled
+			see_failure(posted);
+		}
 	}
 	stages->stopped = true;
 	for (size_t i = 0; i < stages->n; ++i) {
@@ -785,7 +773,7 @@ void stages_close(struct run *run) {
 		if (stages->all[i].queue) {
 			release(&stages->all[i]);
 		}
-		free_recipes(&stages->all[i]);
+		buf_fini(&stages->all[i].words);
 		free(stages->all[i].dependents);
 		free(stages->all[i].path);
 	}
@@ -819,12 +807,4 @@ struct result stage_result(const struct stage *stage) {
 
 const struct manifest_batch *stage_plan(const struct stage *stage) {
 	return stage->plan;
-}
-
-const struct recipe *stage_finally(const struct stage *stage) {
-	return stage->finally;
-}
-
-const struct recipe *stage_listing(const struct stage *stage) {
-	return stage->listing;
 }

@@ -67,7 +67,5 @@ bool stage_is_skipped(const struct stage *stage);
 struct result stage_result(const struct stage *stage);
 
 const struct manifest_batch *stage_plan(const struct stage *stage);
-const struct recipe *stage_finally(const struct stage *stage); // what `finally` runs with
-const struct recipe *stage_listing(const struct stage *stage); // the command that lists its items, or NULL
 
 #endif

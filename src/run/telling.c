@@ -416,7 +416,7 @@ static struct event_job identify(const struct desk *desk, const struct job *job)
 		.role = job->role,
 		.step = job->role == ROLE_JOB ? job->step : 0,
 		.attempt = job->role == ROLE_JOB ? job->attempt : 1,
-		.slot = worker_slot(desk->worker),
+		.slot = desk->worker ? worker_slot(desk->worker) : 0,
 	};
 }
 
@@ -425,7 +425,7 @@ static enum event_source source_of(const struct desk *desk) {
 		[SOURCE_OWN] = FROM_OWN, [SOURCE_STOLEN] = FROM_STOLEN, [SOURCE_QUEUE] = FROM_QUEUE,
 		[SOURCE_LENT] = FROM_LENT, [SOURCE_LONG] = FROM_LONG,
 	};
-	return sources[worker_facts(desk->worker)->source];
+	return desk->worker ? sources[worker_facts(desk->worker)->source] : FROM_QUEUE;
 }
 
 // Its slots were kept for it from when its turn came.
@@ -542,14 +542,8 @@ void telling_look(struct desk *desk, const struct job *job, const struct result 
 	}
 }
 
-// An attempt that was announced and did not come: the run took no more work.
-static void end_unmade(struct event_job_end *end, enum event_next announced) {
-	if (announced == NEXT_RETRY) {
-		++end->id.attempt;
-	} else {
-		++end->id.step;
-		end->id.attempt = 1;
-	}
+// An attempt or step that was announced did not come, for the run took no more work: nothing ran.
+static void end_unmade(struct event_job_end *end) {
 	end->id.slot = 0;
 	end->queued = 0;
 	end->result.start = end->result.end = 0;
@@ -565,7 +559,7 @@ void telling_job_end(struct desk *desk, const struct job *job, const struct resu
 	struct telling *telling = desk->run->telling;
 	struct told *told = &desk->told;
 	bool failed = outcome_is_failure(result->outcome);
-	if (result->outcome == OUTCOME_SPAWN_ERROR && !told->started && job->told == NEXT_NOTHING) {
+	if (result->outcome == OUTCOME_SPAWN_ERROR && !told->started && job->unmade == NEXT_NOTHING) {
 		telling_job_start(desk, job, 0, now_ns());
 	}
 	struct event event = {
@@ -574,7 +568,7 @@ void telling_job_end(struct desk *desk, const struct job *job, const struct resu
 			.id = identify(desk, job),
 			.result = *result,
 			.queued = told->queued,
-			.nslots = worker_width(desk->worker),
+			.nslots = desk->worker ? worker_width(desk->worker) : job->recipe->width,
 			.source = source_of(desk),
 			.next = next,
 			.along = job->along,
@@ -588,8 +582,8 @@ void telling_job_end(struct desk *desk, const struct job *job, const struct resu
 			.command_len = desk->text.len,
 		},
 	};
-	if (job->told != NEXT_NOTHING) {
-		end_unmade(&event.u.job_end, job->told);
+	if (job->unmade != NEXT_NOTHING) {
+		end_unmade(&event.u.job_end);
 	}
 	mutex_lock(&telling->lock);
 	tell_now(telling, &event);
@@ -600,7 +594,9 @@ void telling_job_end(struct desk *desk, const struct job *job, const struct resu
 		count(job->batch->news, result->outcome, 1 + job->along);
 	}
 	mutex_unlock(&telling->lock);
-	if (desk->run->log && telling_log_later(desk->run)) {
+	if (!desk->worker) {
+		flush_log(desk->run, /* may_wait */ false);
+	} else if (desk->run->log && telling_log_later(desk->run)) {
 		worker_unsettle(desk->worker);
 	}
 }

@@ -76,8 +76,8 @@ void telling_job_start(struct desk *desk, const struct job *job, int pid, uint64
 void telling_output(struct desk *desk, const struct job *job, int stream, const char *data, size_t len);
 // Looks at its output before that is let go of: bytes, and where it has failed for good the tail.
 void telling_look(struct desk *desk, const struct job *job, const struct result *result, enum event_next next);
-// After telling_look(): the end of the attempt. If job->told says that its end was told already, with what was to follow
-// and could not: of an attempt that never ran.
+// After telling_look(): the end of the attempt. With job->unmade the end of the job, whose last attempt's end was told
+// already, with what was to follow; also on a desk without a worker.
 void telling_job_end(struct desk *desk, const struct job *job, const struct result *result, enum event_next next);
 // What the job creates was there.
 void telling_current(struct batch *batch, const struct job *job);

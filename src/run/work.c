@@ -9,6 +9,9 @@
 //                     -> ok, steps left     -> next step     (WORK_LOCAL)
 //                     -> end: output is finished, the tally counts it, the halt is asked, on-failure is queued
 //   queued -> dropped: cancelled, or skipped with its batch
+//
+// When a run is cut short, what is to follow an attempt cannot: then the job ends with what it has come to, as if it had
+// had no tries left. It has failed where its attempt had, and was cancelled between two steps.
 
 #include "run/work.h"
 
@@ -142,6 +145,7 @@ void work_stop_run(struct run *run) {
 	if (run->halt.when == HALT_NOW) {
 		atomic_store_release(&run->halt_now, true); // pairs with the event loop's load after the wake
 	}
+	later_stop(run); // first: a `finally` is to know how these have ended
 	pool_shutdown(run->pool, POOL_CANCELLING);
 	if (run->admission) {
 		admission_stop(run);
@@ -203,11 +207,11 @@ static uint64_t count_output(const struct job *job) {
 	return n;
 }
 
-// Ends the job's output, and logs it. A job that was cut off, or whose output is lost, has no row: --resume is to run it
+// Ends the job's output, and logs it. A job that was cancelled, or whose output is lost, has no row: --resume is to run it
 // again. The row comes after the output, for the same reason.
 static void end_output(struct desk *desk, struct job *job, unsigned slot, const struct result *result,
                        uint64_t received) {
-	bool logged = result->outcome == OUTCOME_CANCELLED || job->cut || atomic_load_relaxed(&desk->run->output_failed);
+	bool logged = result->outcome == OUTCOME_CANCELLED || atomic_load_relaxed(&desk->run->output_failed);
 	if (job->spool) {
 		if (telling_log_is_on_stdout(desk->run)) {
 			spool_complete(job->spool);
@@ -234,7 +238,8 @@ static void job_release(struct job *job) {
 	free(job->owned);
 }
 
-static enum work_status job_end(struct desk *desk, struct job *job, unsigned slot, const struct result *result) {
+// All but what only its worker can do.
+static void job_close(struct desk *desk, struct job *job, unsigned slot, const struct result *result) {
 	struct run *run = desk->run;
 	bool failed = outcome_is_failure(result->outcome);
 	uint64_t received = count_output(job);
@@ -255,7 +260,11 @@ static enum work_status job_end(struct desk *desk, struct job *job, unsigned slo
 	if (count(desk, job, result, /* current */ false)) {
 		work_stop_run(run);
 	}
-	if (failed && job->recipe->on_failure) {
+}
+
+static enum work_status job_end(struct desk *desk, struct job *job, unsigned slot, const struct result *result) {
+	job_close(desk, job, slot, result);
+	if (outcome_is_failure(result->outcome) && job->recipe->on_failure) {
 		// work_failed() comes next on this worker; the record lives at least as long
 		desk->failed = *job;
 		desk->failed_result = *result;
@@ -313,9 +322,44 @@ static enum submit_status submit_again(struct run *run, struct queue *queue, str
 	return pool_submit(run->pool, queue, worker, &work, 1);
 }
 
-// Queues the job's next attempt or step, after a pause of so many nanoseconds. Returns false if the run takes no more
-// work.
-static bool go_on(struct desk *desk, struct worker *worker, struct queue *queue, struct job *job, uint64_t pause) {
+// The template of the job's step; NULL: the record is the command.
+static const struct template *step_template(const struct job *job) {
+	return job->step == 0 ? job->recipe->command : job->recipe->then[job->step - 1];
+}
+
+// Ends the job, which is handed over, because what was to follow its last attempt cannot. With the desk of the worker that
+// ran that, or NULL.
+static void cut_off(struct desk *own, struct job *job) {
+	struct desk *desk = own ? own : desk_new(job->batch->run, NULL);
+	struct result result = job->result;
+	job->unmade = job->pending;
+	if (job->pending == NEXT_RETRY) {
+		--job->attempt;
+	} else {
+		result.outcome = OUTCOME_CANCELLED;
+	}
+	work_end_pause(job);
+	if (!own) {
+		struct expansion x = job_expansion(job, job->slot);
+		command_text(step_template(job), &x, &job->recipe->by, &desk->text);
+	}
+	job_close(desk, job, job->slot, &result);
+	job_release(job);
+	free(job);
+	if (!own) {
+		desk_free(desk);
+	}
+}
+
+void work_end_pause(struct job *job) {
+	if (job->pauses) {
+		job->pauses = false;
+		telling_wait_end(job->batch->run, job->batch, job->item.number, WHY_RETRY, job->queued);
+	}
+}
+
+// Tells the end of the job's attempt, and queues what follows it: `job`, after a pause of so many nanoseconds.
+static void go_on(struct desk *desk, struct worker *worker, struct queue *queue, struct job *job, uint64_t pause) {
 	struct run *run = desk->run;
 	if (job->spool) {
 		spool_suspend(job->spool);
@@ -323,25 +367,23 @@ static bool go_on(struct desk *desk, struct worker *worker, struct queue *queue,
 	if (run->telling) {
 		job->queued = now_ns();
 		job->pause = pause;
+		job->pauses = pause > 0;
 	}
-	if (run->telling && pause > 0) {
+	if (job->pauses) {
 		telling_pause(job, pause);
 	}
 	struct job *kept = job_keep(job);
-	if (pause > 0 ? later_add(run, queue, kept, now_ns() + pause)
-	              : submit_again(run, queue, worker, kept) == SUBMIT_OK) {
-		return true;
+	bool taken = pause > 0 ? later_add(run, queue, kept, now_ns() + pause)
+	                       : submit_again(run, queue, worker, kept) == SUBMIT_OK;
+	if (!taken) {
+		cut_off(desk, kept);
 	}
-	job->owned = kept->owned;
-	job->record = kept->record;
-	free(kept);
-	return false;
 }
 
 bool work_resume(struct queue *queue, struct job *job) {
 	switch (submit_again(run_of(queue), queue, NULL, job)) {
 	case SUBMIT_FULL: return false;
-	case SUBMIT_CLOSED: work_cancel(job); break;
+	case SUBMIT_CLOSED: cut_off(NULL, job); break;
 	case SUBMIT_OK: break;
 	}
 	return true;
@@ -366,7 +408,7 @@ static void job_attempt(struct desk *desk, struct worker *worker, struct job *jo
 	const struct recipe *recipe = job->recipe;
 	bool emits = job->batch->emits && job->step == 0;
 	struct attempt attempt = {
-		.template = job->step == 0 ? recipe->command : recipe->then[job->step - 1],
+		.template = step_template(job),
 		.slot = worker_slot(worker),
 		.emission = emits ? &desk->emission : NULL,
 	};
@@ -376,15 +418,6 @@ static void job_attempt(struct desk *desk, struct worker *worker, struct job *jo
 	attempt_run(desk, job, &attempt, ret_result);
 	if (emits) {
 		emission_end(&desk->emission, ret_result->outcome == OUTCOME_OK || recipe->attempts == 1);
-	}
-}
-
-// Before what is next can begin.
-static void tell_end(struct desk *desk, struct job *job, const struct result *result, enum event_next next) {
-	if (desk->run->telling) {
-		telling_look(desk, job, result, next);
-		telling_job_end(desk, job, result, next);
-		job->told = next;
 	}
 }
 
@@ -404,27 +437,22 @@ static enum work_status job_step(struct worker *worker, struct queue *queue, str
 	if (result.outcome == OUTCOME_CANCELLED) {
 		return job_end(desk, job, slot, &result);
 	}
-	struct job next = *job;
-	if (result.outcome != OUTCOME_OK && job->attempt < recipe->attempts) {
-		uint64_t pause = recipe->delay.first_ns > 0 ? manifest_delay_ns(&recipe->delay, job->attempt) : 0;
-		++next.attempt;
-		tell_end(desk, job, &result, NEXT_RETRY);
-		if (go_on(desk, worker, queue, &next, pause)) {
-			return WORK_OK;
-		}
-		job->cut = true;
-	} else if (result.outcome == OUTCOME_OK && job->step < recipe->nthen) {
-		++next.step;
-		next.attempt = 1;
-		tell_end(desk, job, &result, NEXT_STEP);
-		if (go_on(desk, worker, queue, &next, /* pause */ 0)) {
-			return WORK_OK;
-		}
-		result.outcome = OUTCOME_CANCELLED;
+	bool retries = result.outcome != OUTCOME_OK && job->attempt < recipe->attempts;
+	if (!retries && (result.outcome != OUTCOME_OK || job->step == recipe->nthen)) {
+		return job_end(desk, job, slot, &result);
 	}
-	job->owned = next.owned;
-	job->record = next.record;
-	return job_end(desk, job, slot, &result);
+	uint64_t pause = retries && recipe->delay.first_ns > 0 ? manifest_delay_ns(&recipe->delay, job->attempt) : 0;
+	job->pending = retries ? NEXT_RETRY : NEXT_STEP;
+	job->result = result;
+	job->slot = slot;
+	if (desk->run->telling) { // before what is next can begin
+		telling_look(desk, job, &result, job->pending);
+		telling_job_end(desk, job, &result, job->pending);
+	}
+	job->step += !retries;
+	job->attempt = retries ? job->attempt + 1 : 1;
+	go_on(desk, worker, queue, job, pause);
+	return WORK_OK;
 }
 
 static enum work_status run_again(struct worker *worker, struct queue *queue, void *data, size_t size) {
@@ -445,35 +473,22 @@ static enum work_status run_again(struct worker *worker, struct queue *queue, vo
 	return status;
 }
 
-void work_cancel(struct job *job) {
-	struct batch *batch = job->batch;
-	shelf_end(batch->run, job, 0, NULL, 0);
-	if (job->spool) {
-		if (telling_log_is_on_stdout(batch->run)) {
-			spool_complete(job->spool);
-		}
-		spool_finish(job->spool);
-	} else {
-		skip_output(batch, &job->item);
-	}
-	settle_product(job, /* slot */ 0, /* ok */ false);
-	parcel_count_lost(batch, 1 + job->along);
-	job_release(job);
-	free(job);
+void work_cut_off(struct job *job) {
+	cut_off(NULL, job);
 }
 
 static void drop_again(struct queue *queue FP_UNUSED, void *data, size_t size FP_UNUSED) {
-	work_cancel(*(struct job **)data);
+	cut_off(NULL, *(struct job **)data);
 }
 
 // ---- the queued item ----
 
+// All but its recipe, which there is none of before the batch has begun.
 static void job_read(struct job *ret_job, struct batch *batch, const void *data, size_t size) {
 	struct item_view view;
 	item_read(&view, data, size);
 	*ret_job = (struct job){
 		.batch = batch,
-		.recipe = batch->recipes[view.item.recipe],
 		.item = view.item,
 		.record = view.record,
 		.reason = view.reason,
@@ -492,6 +507,7 @@ static enum work_status run_item(struct worker *worker, struct queue *queue, voi
 	unsigned slot = worker_slot(worker);
 	struct job job;
 	job_read(&job, queue_user(queue), data, size);
+	job.recipe = job.batch->recipes[job.item.recipe];
 	bool current = false;
 	if (job.batch->autopack && !job.item.bad) {
 		autopack_adopt(desk_of(run, worker), &job);
@@ -527,6 +543,5 @@ void work_failed(void *arg, struct worker *worker, struct queue *queue) {
 	kept->role = ROLE_ON_FAILURE;
 	kept->queued = desk->run->telling ? now_ns() : 0;
 	kept->pause = kept->from = 0;
-	kept->told = NEXT_NOTHING;
 	beside_on_failure(worker, queue, kept, &desk->failed_result);
 }

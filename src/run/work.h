@@ -20,10 +20,14 @@ void work_stop_run(struct run *run);
 void work_count_trouble(struct batch *batch, const char *what, const struct result *how);
 
 // Queues a job that has waited for its next attempt, at the end of its batch's queue. Returns false if there is no room
-// now. If the run takes no more work the job is cancelled.
+// now. If the run takes no more work the job is cut off.
 bool work_resume(struct queue *queue, struct job *job);
 
-// Ends a job that waited when the run was cut short.
-void work_cancel(struct job *job);
+// Ends a job, which is handed over, whose next attempt or step will not come: failed, if its last attempt had, else
+// cancelled. From any thread.
+void work_cut_off(struct job *job);
+
+// The job's pause before its next attempt is over, or cut off: tells so, if that has not been told.
+void work_end_pause(struct job *job);
 
 #endif

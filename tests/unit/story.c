@@ -164,6 +164,7 @@ static void test_items_of_a_process(void) {
 	event.u.job_end.along = 9;
 	event.u.job_end.next = NEXT_RETRY;
 	story_tell(story, &event);
+	event.u.job_end.id.attempt = 2;
 	event.u.job_end.next = NEXT_NOTHING;
 	story_tell(story, &event);
 	event = ended("b", 1, 2 * S, 3 * S, OUTCOME_CANCELLED);

@@ -89,7 +89,7 @@ static const char *show_narrow(unsigned width, bool retried) {
 	job("thumbs", 1, 0, 1000, 0, NULL);
 	if (retried) {
 		tell((struct event){.kind = EVENT_JOB_END, .at = S + 1000 * NS_PER_MS, .u.job_end = {
-			.id = {.batch = "tests", .number = 1, .seq = 9, .attempt = 1, .slot = 1}, .nslots = 1, .next = NEXT_RETRY,
+			.id = {.batch = "tests", .number = 1, .seq = 9, .attempt = 2, .slot = 1}, .nslots = 1, .next = NEXT_RETRY,
 			.result = {.outcome = OUTCOME_FAILED, .exit_code = 1, .start = S, .end = S + 1000 * NS_PER_MS},
 		}});
 	}

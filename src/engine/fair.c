@@ -1,27 +1,32 @@
 // The fair choice: whose turn is next among queues with weights, priorities and limits.
 //
 // Virtual time. A queue's virtual time is what it has had, by its weight, plus an offset; the lowest goes first. Each
-// tier (queues of one priority) has a clock V that never goes back:
+// tier (queues of one priority) has a clock V, which says where a queue is placed that begins to want:
 //
-//	V = max(V, least virtual time of the queues that want to run)    taken at the event, not at the last pick
+//	V advances by each charge, divided by the weights of all that want to run: as a fair share of one more would.
+//	It stays between the least virtual time of those and a quantum more: a turn, or the longest median under time.
+//	While nobody wants to run it goes up to the greatest virtual time: nobody waited, so nobody is in debt.
 //
-// A queue that begins to want (work arrives, its limit is lifted, it is resumed) is moved up to V if it lies behind. So
-// absence earns no credit; and what a queue had while it was alone is no debt, as V went along. This is start-time fair
-// queueing (Goyal, Vin, Cheng, SIGCOMM 1996) with the cost of an item counted when it is known: a turn for each slot it
-// takes, or slot-time as it passes, so that a queue is charged for a slot while it sits on it.
+// A queue that begins to want (work arrives, it is resumed) is moved up to V if it lies behind: absence earns no credit.
+// If its limit had held it, it keeps one turn of what it was owed. So a stream of ever-new queues is placed further and
+// further on, and whoever stays gets the share of one among those that want. (With the bare minimum as V, as start-time
+// fair queueing has it (Goyal, Vin, Cheng, SIGCOMM 1996), each new queue would go before the one that stays.) The cost of
+// an item is counted when it is known: a turn for each slot it takes, or slot-time as it passes.
 //
-// A queue that runs items but wants no more does not hold V back: whoever arrives would be placed at its low mark and
-// owe nothing until it had overtaken all who have been waiting for long. Only when nobody wants to run does V follow
-// those who run (time), or the queue that was picked last (turns: no trace may depend on when items end).
+// Under time a queue's key is its virtual time and what its running items are still expected to take by their median.
+// Else all slots would go to one queue while the other's items, all charged, run: convoys.
 //
 // Ties: under time the one with fewer slots taken per weight, so that a burst at the start spreads; then the one that
-// was served longest ago, never served first; then in order of opening.
+// was served longest ago, never served first; then in order of opening. Under turns nothing depends on when items end.
+//
+// Lower tiers have a sixteenth of what is charged, together, in tokens: one of them is picked when a whole turn has come
+// together (under time: more than its running items are expected to take), the one that was served longest ago.
 //
 // [F1] A queue is in its tier's heap exactly while it can be picked and its virtual time stands still: always under
 //      turns, under time while none of its items run. Enforced by place().
 // [F2] It is in the list `special` exactly while it wants but is blocked, or (time) has running items: these are looked
 //      at one by one, and there are never more of the second kind than slots. Enforced by place().
-// [F3] The heap has room for all queues of the tier: fair_pick() and fair_done() never allocate. Enforced by tier_join().
+// [F3] The heaps have room for all queues of the tier: fair_pick() and fair_done() never allocate. Enforced by tier_join().
 // [F4] Virtual times are compared by their difference, so they may wrap.
 
 #include "engine/fair.h"
@@ -29,29 +34,13 @@
 #include "base/alloc.h"
 #include "base/diag.h"
 
+#include <limits.h>
+
 enum {
-	LOW_EVERY = 16, // each 16th pick is the lowest tier's, so that it moves
+	LOWER_PART = 16, // of what is charged the lower tiers have one part in so many
 };
 
-struct fair_entry {
-	uint64_t virt; // a copy of queue->virt: most comparisons need not touch the queue
-	struct fair_queue *queue;
-};
-
-struct fair_tier {
-	struct fair_tier *next;   // of lower priority
-	int32_t priority;
-	uint8_t number;           // from 1, in order of creation; 0: one of too many to be numbered
-	uint64_t clock;           // V
-	uint64_t neligible;
-	struct fair_entry *heap;
-	size_t nheap, heap_cap;
-	size_t nqueues;
-	struct list special;
-	// of the queues in the heap, against `base`; only with track_lag
-	double weights, weighted;
-	uint64_t base;
-};
+_Static_assert(FAIR_TURN % LOWER_PART == 0, "tokens need no remainder under turns");
 
 static inline bool before(uint64_t a, uint64_t b) {
 	return (int64_t)(a - b) < 0; // [F4]
@@ -59,9 +48,12 @@ static inline bool before(uint64_t a, uint64_t b) {
 
 // ---- heap ----
 
-static inline bool entry_before(const struct fair_entry *a, const struct fair_entry *b) {
-	if (a->virt != b->virt) {
-		return before(a->virt, b->virt);
+static inline bool entry_before(const struct fair_heap *heap, const struct fair_entry *a, const struct fair_entry *b) {
+	if (heap->by == BY_MEDIAN) {
+		return a->key > b->key;
+	}
+	if (a->key != b->key) {
+		return before(a->key, b->key);
 	}
 	if (a->queue->served != b->queue->served) {
 		return a->queue->served < b->queue->served;
@@ -69,70 +61,71 @@ static inline bool entry_before(const struct fair_entry *a, const struct fair_en
 	return a->queue->seq < b->queue->seq;
 }
 
-static inline void heap_put(struct fair_tier *tier, size_t at, struct fair_entry entry) {
-	tier->heap[at] = entry;
-	entry.queue->heap_at = at + 1;
+static inline void heap_put(struct fair_heap *heap, size_t at, struct fair_entry entry) {
+	heap->entries[at] = entry;
+	entry.queue->heap_at[heap->by] = (uint32_t)(at + 1);
 }
 
-static void heap_up(struct fair_tier *tier, size_t at, struct fair_entry entry) {
-	while (at > 0 && entry_before(&entry, &tier->heap[(at - 1) / 2])) {
-		heap_put(tier, at, tier->heap[(at - 1) / 2]);
+static void heap_up(struct fair_heap *heap, size_t at, struct fair_entry entry) {
+	while (at > 0 && entry_before(heap, &entry, &heap->entries[(at - 1) / 2])) {
+		heap_put(heap, at, heap->entries[(at - 1) / 2]);
 		at = (at - 1) / 2;
 	}
-	heap_put(tier, at, entry);
+	heap_put(heap, at, entry);
 }
 
-static void heap_down(struct fair_tier *tier, size_t at, struct fair_entry entry) {
+static void heap_down(struct fair_heap *heap, size_t at, struct fair_entry entry) {
 	for (;;) {
 		size_t child = 2 * at + 1;
-		if (child >= tier->nheap) {
+		if (child >= heap->n) {
 			break;
 		}
-		if (child + 1 < tier->nheap && entry_before(&tier->heap[child + 1], &tier->heap[child])) {
+		if (child + 1 < heap->n && entry_before(heap, &heap->entries[child + 1], &heap->entries[child])) {
 			++child;
 		}
-		if (!entry_before(&tier->heap[child], &entry)) {
+		if (!entry_before(heap, &heap->entries[child], &entry)) {
 			break;
 		}
-		heap_put(tier, at, tier->heap[child]);
+		heap_put(heap, at, heap->entries[child]);
 		at = child;
 	}
-	heap_put(tier, at, entry);
+	heap_put(heap, at, entry);
 }
 
+static void heap_add(struct fair_heap *heap, struct fair_queue *queue, uint64_t key) {
+	++heap->n;
+	heap_up(heap, heap->n - 1, (struct fair_entry){key, queue});
+}
+
+static void heap_remove(struct fair_heap *heap, struct fair_queue *queue) {
+	size_t at = queue->heap_at[heap->by] - 1;
+	queue->heap_at[heap->by] = 0;
+	struct fair_entry last = heap->entries[--heap->n];
+	if (last.queue == queue) {
+		return;
+	}
+	if (at > 0 && entry_before(heap, &last, &heap->entries[(at - 1) / 2])) {
+		heap_up(heap, at, last);
+	} else {
+		heap_down(heap, at, last);
+	}
+}
+
+// After the queue has come into the heap, or gone from it.
 static void lag_account(const struct fair *fair, struct fair_tier *tier, const struct fair_queue *queue, bool added) {
 	if (!fair->track_lag) {
 		return;
 	}
-	if (tier->nheap == (added ? 1 : 0)) { // the first or after the last: rounding errors do not live for ever
+	size_t n = tier->heaps[BY_VIRT].n;
+	if (n == (added ? 1 : 0)) { // the first or after the last: rounding errors do not live for ever
 		tier->weights = tier->weighted = 0;
 		tier->base = queue->virt;
 	}
-	if (added || tier->nheap > 0) {
+	if (added || n > 0) {
 		double weight = added ? queue->weight : -(double)queue->weight;
 		tier->weights += weight;
 		tier->weighted += weight * (double)(int64_t)(queue->virt - tier->base);
 	}
-}
-
-static void heap_add(struct fair *fair, struct fair_tier *tier, struct fair_queue *queue) {
-	++tier->nheap;
-	heap_up(tier, tier->nheap - 1, (struct fair_entry){queue->virt, queue});
-	lag_account(fair, tier, queue, /* added */ true);
-}
-
-static void heap_remove(struct fair *fair, struct fair_tier *tier, struct fair_queue *queue) {
-	size_t at = queue->heap_at - 1;
-	queue->heap_at = 0;
-	struct fair_entry last = tier->heap[--tier->nheap];
-	if (last.queue != queue) {
-		if (at > 0 && entry_before(&last, &tier->heap[(at - 1) / 2])) {
-			heap_up(tier, at, last);
-		} else {
-			heap_down(tier, at, last);
-		}
-	}
-	lag_account(fair, tier, queue, /* added */ false);
 }
 
 // ---- virtual time ----
@@ -179,6 +172,16 @@ static inline uint64_t virt_at(const struct fair *fair, const struct fair_queue 
 	return fair->time ? queue->virt + (queue->rem + owing(queue, now)) / queue->weight : queue->virt;
 }
 
+// Slot-time that its running items are still expected to take.
+static uint64_t expected(const struct fair_queue *queue, uint64_t now) {
+	uint64_t sum = 0;
+	for (const struct fair_job *job = queue->jobs; job; job = job->next) {
+		uint64_t end = job->start + queue->median;
+		sum += before(now, end) ? job->slots * (end - now) : 0;
+	}
+	return sum;
+}
+
 static inline void advance(const struct fair *fair, struct fair_queue *queue, uint64_t now) {
 	if (fair->time) {
 		charge(queue, owing(queue, now));
@@ -188,64 +191,248 @@ static inline void advance(const struct fair *fair, struct fair_queue *queue, ui
 	}
 }
 
-// Brings the tier's clock up to now and returns it.
-static uint64_t clock_update(const struct fair *fair, struct fair_tier *tier, uint64_t now) {
-	bool wanting = tier->nheap > 0, running = false;
-	uint64_t least = wanting ? tier->heap[0].virt : 0, least_running = 0;
+static inline uint64_t longest_median(const struct fair_tier *tier) {
+	const struct fair_heap *heap = &tier->heaps[BY_MEDIAN];
+	return heap->n > 0 ? heap->entries[0].key : 0;
+}
+
+// ---- the tier's clock ----
+
+static void clock_advance(struct fair_tier *tier, uint64_t units, uint64_t weights) {
+	uint64_t total = tier->rem + units;
+	tier->clock += total / weights;
+	tier->rem = total % weights;
+}
+
+// As clock_advance() by a turn, without a division while the same queues want.
+static inline void clock_turn(struct fair_tier *tier) {
+	if (tier->step_of != tier->wanting) {
+		tier->step_of = tier->wanting;
+		tier->step = FAIR_TURN / tier->wanting;
+		tier->step_rem = FAIR_TURN % tier->wanting;
+	}
+	tier->clock += tier->step;
+	tier->rem += tier->step_rem;
+	if (tier->rem >= tier->wanting) {
+		clock_advance(tier, 0, tier->wanting);
+	}
+}
+
+// Undoes clock_advance().
+static void clock_back(struct fair_tier *tier, uint64_t units, uint64_t weights) {
+	clock_advance(tier, 0, weights); // the remainder may be of more weights
+	uint64_t part = units % weights;
+	if (tier->rem < part) {
+		tier->rem += weights;
+		--tier->clock;
+	}
+	tier->rem -= part;
+	tier->clock -= units / weights;
+}
+
+static inline void clock_keep_within(struct fair_tier *tier, uint64_t least, uint64_t quantum) {
+	if (before(tier->clock, least)) {
+		tier->clock = least;
+	} else if (before(least + quantum, tier->clock)) {
+		tier->clock = least + quantum;
+	}
+}
+
+// Keeps the clock near those who want, or lets it pass all if nobody does.
+static void clock_clamp(const struct fair *fair, struct fair_tier *tier) {
+	const struct fair_heap *heap = &tier->heaps[BY_VIRT];
+	bool wanting = heap->n > 0;
+	uint64_t least = wanting ? heap->entries[0].key : 0;
 	list_for_each(&tier->special, at) {
 		const struct fair_queue *queue = list_entry(at, struct fair_queue, special);
-		uint64_t virt = virt_at(fair, queue, now);
+		uint64_t virt = virt_at(fair, queue, fair->last);
+		if (before(tier->greatest, virt)) {
+			tier->greatest = virt;
+		}
 		if (queue->wants && (!wanting || before(virt, least))) {
 			least = virt;
 			wanting = true;
 		}
-		if (!running || before(virt, least_running)) {
-			least_running = virt;
-			running = true;
-		}
 	}
-	if (!wanting) {
-		least = least_running;
+	if (wanting) {
+		clock_keep_within(tier, least, fair->time ? longest_median(tier) : FAIR_TURN);
+	} else if (before(tier->clock, tier->greatest)) {
+		tier->clock = tier->greatest;
 	}
-	if ((wanting || running) && before(tier->clock, least)) {
-		tier->clock = least;
-	}
-	return tier->clock;
 }
 
-// Puts the queue where its state says it belongs [F1] [F2]; the clock is up to date.
-static void place(struct fair *fair, struct fair_queue *queue) {
-	struct fair_tier *tier = queue->tier;
-	bool wants = queue->backlog > 0 && !queue->paused && (queue->limit == 0 || queue->running < queue->limit);
-	if (wants && !queue->wants && before(queue->virt, tier->clock)) {
-		queue->virt = tier->clock;
+// ---- tokens of the lower tiers ----
+
+// No more than a turn, or an item on each slot, is saved up; and nothing while none of them wants. What they had too much
+// they owe.
+static void tokens_cap(struct fair *fair) {
+	int64_t cap = 0;
+	if (fair->busy_tiers > 1 && !fair->time) {
+		cap = (int64_t)FAIR_TURN;
+	} else if (fair->busy_tiers > 1) {
+		uint64_t longest = 0;
+		for (const struct fair_tier *tier = fair->tiers; tier; tier = tier->next) {
+			longest = longest_median(tier) > longest ? longest_median(tier) : longest;
+		}
+		cap = (int64_t)(longest * (fair->slots > 0 ? fair->slots : 1));
+	}
+	if (fair->tokens > cap) {
+		fair->tokens = cap;
+		fair->tokens_rem = 0;
+	}
+}
+
+// `units` of service, of which the lower tiers had `lower`.
+static void tokens_add(struct fair *fair, uint64_t units, uint64_t lower) {
+	if (fair->busy_tiers > 1 || fair->tokens < 0 || lower > 0) {
+		uint64_t total = fair->tokens_rem + units;
+		fair->tokens += (int64_t)(total / LOWER_PART);
+		fair->tokens_rem = (uint32_t)(total % LOWER_PART);
+	}
+	fair->tokens -= (int64_t)lower;
+	tokens_cap(fair);
+}
+
+// The highest tier of which something can be picked, or NULL.
+static struct fair_tier *tier_top(const struct fair *fair) {
+	struct fair_tier *tier = fair->tiers;
+	while (tier && tier->neligible == 0) {
+		tier = tier->next;
+	}
+	return tier;
+}
+
+static bool is_lower(const struct fair *fair, const struct fair_tier *tier) {
+	const struct fair_tier *top = tier_top(fair);
+	return top && top->priority > tier->priority;
+}
+
+// ---- time ----
+
+// Under time: brings clocks and tokens up to now.
+static void pass(struct fair *fair, uint64_t now) {
+	if (!fair->time || !before(fair->last, now)) {
+		return;
+	}
+	uint64_t past = now - fair->last, all = 0, lower = 0;
+	bool below = false; // the highest tier that could be picked
+	for (struct fair_tier *tier = fair->tiers; tier; tier = tier->next) {
+		if (tier->busy > 0 && tier->wanting > 0) {
+			clock_advance(tier, tier->busy * past, tier->wanting);
+		}
+		all += tier->busy;
+		lower += below ? tier->busy : 0;
+		below |= tier->neligible > 0;
+	}
+	tokens_add(fair, all * past, lower * past);
+	fair->last = now;
+	for (struct fair_tier *tier = fair->tiers; tier; tier = tier->next) {
+		clock_clamp(fair, tier);
+	}
+}
+
+// ---- places ----
+
+// It goes on wanting, having been served, or gives up: was that its longest wait?
+static inline void wait_ends(struct fair_queue *queue, uint64_t now) {
+	if (before(queue->since, now) && queue->longest_wait < now - queue->since) {
+		queue->longest_wait = now - queue->since;
+	}
+	queue->since = now;
+}
+
+// It begins to have something that it may run, or that only its limit keeps it from running.
+static void begin(const struct fair *fair, struct fair_queue *queue, bool was_held) {
+	uint64_t least = queue->tier->clock;
+	if (was_held) {
+		least -= fair->time ? queue->median / queue->weight : queue->turn;
+	}
+	if (before(queue->virt, least)) {
+		queue->virt = least;
 		queue->rem = 0;
 	}
-	queue->wants = wants;
-	bool eligible = wants && !queue->blocked;
+}
+
+static void count_eligible(struct fair *fair, struct fair_tier *tier, bool come) {
+	fair->neligible += come ? 1 : UINT64_MAX;
+	tier->neligible += come ? 1 : UINT64_MAX;
+	if (tier->neligible == (come ? 1 : 0)) {
+		fair->busy_tiers += come ? 1 : UINT_MAX;
+	}
+}
+
+// Puts the queue where its state says it belongs [F1] [F2].
+static void place(struct fair *fair, struct fair_queue *queue, uint64_t now) {
+	struct fair_tier *tier = queue->tier;
+	bool has = queue->backlog > 0 && !queue->paused, was_held = queue->held, wanted = queue->wants;
+	queue->held = has && queue->limit > 0 && queue->running >= queue->limit;
+	queue->wants = has && !queue->held;
+	if (!wanted && (queue->wants || (queue->held && !was_held))) {
+		begin(fair, queue, was_held);
+	}
+	if (wanted && !queue->wants) {
+		wait_ends(queue, now);
+	} else if (!wanted) {
+		queue->since = now;
+	}
+	bool eligible = queue->wants && !queue->blocked;
 	bool moving = fair->time && queue->running > 0;
 	if (eligible && !moving) {
-		heap_add(fair, tier, queue);
+		heap_add(&tier->heaps[BY_VIRT], queue, queue->virt);
+		lag_account(fair, tier, queue, /* added */ true);
 	}
-	if (moving || (wants && !eligible)) {
+	if (moving || (queue->wants && !eligible)) {
 		list_push_back(&tier->special, &queue->special);
 	}
-	fair->neligible += eligible;
-	tier->neligible += eligible;
+	if (eligible) {
+		count_eligible(fair, tier, true);
+	}
+	tier->wanting += queue->wants ? queue->weight : 0;
+	tier->busy += fair->time ? queue->running + queue->extra : 0;
+	if (before(tier->greatest, queue->virt)) {
+		tier->greatest = queue->virt;
+	}
+	clock_clamp(fair, tier);
+	if (fair->tokens > 0 && fair->busy_tiers < 2) {
+		tokens_cap(fair);
+	}
 }
 
 // Takes the queue out of the heap and the list, so that its keys may change; place() follows.
 static void unplace(struct fair *fair, struct fair_queue *queue, uint64_t now) {
 	struct fair_tier *tier = queue->tier;
-	clock_update(fair, tier, now);
+	pass(fair, now);
 	advance(fair, queue, now);
-	bool eligible = queue->wants && !queue->blocked;
-	fair->neligible -= eligible;
-	tier->neligible -= eligible;
-	if (queue->heap_at) {
-		heap_remove(fair, tier, queue);
+	if (queue->wants && !queue->blocked) {
+		count_eligible(fair, tier, false);
+	}
+	tier->wanting -= queue->wants ? queue->weight : 0;
+	tier->busy -= fair->time ? queue->running + queue->extra : 0;
+	if (queue->heap_at[BY_VIRT]) {
+		heap_remove(&tier->heaps[BY_VIRT], queue);
+		lag_account(fair, tier, queue, /* added */ false);
 	}
 	list_remove(&queue->special);
+}
+
+// The queue, which is not in its place, has been served. Slot-time is charged as it passes.
+static void serve(const struct fair *fair, struct fair_queue *queue, uint64_t turns) {
+	if (!fair->time) {
+		clock_advance(queue->tier, turns * FAIR_TURN, queue->tier->wanting + queue->weight);
+		charge(queue, turns * FAIR_TURN);
+	}
+}
+
+// It needed so many slots since `start` for nothing.
+static void unserve(struct fair *fair, struct fair_queue *queue, uint64_t slots, uint64_t start, uint64_t now) {
+	uint64_t units = slots * (!fair->time ? FAIR_TURN : before(start, now) ? now - start : 0);
+	refund(queue, units);
+	clock_back(queue->tier, units, queue->tier->wanting + queue->weight);
+	bool lower = is_lower(fair, queue->tier);
+	if (lower || fair->busy_tiers > 1) {
+		fair->tokens += (int64_t)(lower ? units : 0) - (int64_t)(units / LOWER_PART);
+		tokens_cap(fair);
+	}
 }
 
 // ---- tiers ----
@@ -262,15 +449,35 @@ static struct fair_tier *tier_find(struct fair *fair, int32_t priority) {
 	tier->priority = priority;
 	tier->number = fair->ntiers < UINT8_MAX ? ++fair->ntiers : 0;
 	list_init(&tier->special);
+	tier->heaps[BY_MEDIAN].by = BY_MEDIAN;
 	tier->next = *at;
 	*at = tier;
 	return tier;
 }
 
-static void tier_join(struct fair_tier *tier, struct fair_queue *queue) {
+static void heap_reserve(struct fair_heap *heap, size_t n) {
+	grow_array(&heap->entries, &heap->cap, n, sizeof(heap->entries[0]));
+}
+
+static void tier_join(const struct fair *fair, struct fair_tier *tier, struct fair_queue *queue) {
 	++tier->nqueues;
-	grow_array(&tier->heap, &tier->heap_cap, tier->nqueues, sizeof(tier->heap[0])); // [F3]
+	heap_reserve(&tier->heaps[BY_VIRT], tier->nqueues); // [F3]
+	if (fair->time) {
+		heap_reserve(&tier->heaps[BY_MEDIAN], tier->nqueues);
+	}
 	queue->tier = tier;
+	if (queue->median > 0) {
+		heap_add(&tier->heaps[BY_MEDIAN], queue, queue->median);
+	}
+}
+
+static void tier_leave(struct fair_queue *queue) {
+	struct fair_tier *tier = queue->tier;
+	if (queue->heap_at[BY_MEDIAN]) {
+		heap_remove(&tier->heaps[BY_MEDIAN], queue);
+	}
+	--tier->nqueues;
+	queue->tier = NULL;
 }
 
 // ---- the calls ----
@@ -283,7 +490,9 @@ void fair_fini(struct fair *fair) {
 	while (fair->tiers) {
 		struct fair_tier *tier = fair->tiers;
 		fair->tiers = tier->next;
-		free(tier->heap);
+		for (int i = 0; i < HEAPS; ++i) {
+			free(tier->heaps[i].entries);
+		}
 		free(tier);
 	}
 }
@@ -296,18 +505,28 @@ void fair_add(struct fair *fair, struct fair_queue *queue, uint32_t weight, int3
 	if (tag && tag->tier != 0 && tag->tier == tier->number) {
 		queue->virt = tag->virt;
 	}
+	if (before(tier->greatest, queue->virt)) {
+		tier->greatest = queue->virt;
+	}
 	list_init(&queue->special);
-	tier_join(tier, queue);
+	tier_join(fair, tier, queue);
 }
 
 struct fair_tag fair_remove(struct fair *fair, struct fair_queue *queue, uint64_t now) {
 	verify(queue->backlog == 0 && queue->running == 0 && queue->extra == 0);
 	unplace(fair, queue, now);
 	struct fair_tier *tier = queue->tier;
-	--tier->nqueues;
-	queue->tier = NULL;
+	tier_leave(queue);
 	bool ahead = before(tier->clock, queue->virt);
 	return (struct fair_tag){.virt = queue->virt, .tier = ahead ? tier->number : 0};
+}
+
+bool fair_has_passed(const struct fair *fair, struct fair_tag tag) {
+	const struct fair_tier *tier = tag.tier != 0 ? fair->tiers : NULL;
+	while (tier && tier->number != tag.tier) {
+		tier = tier->next;
+	}
+	return !tier || !before(tier->clock, tag.virt);
 }
 
 void fair_set(struct fair *fair, struct fair_queue *queue, uint32_t weight, int32_t priority, uint32_t limit,
@@ -319,13 +538,13 @@ void fair_set(struct fair *fair, struct fair_queue *queue, uint32_t weight, int3
 	queue->limit = limit;
 	if (queue->tier->priority != priority) {
 		struct fair_tier *old = queue->tier, *tier = tier_find(fair, priority);
-		clock_update(fair, tier, now);
+		clock_clamp(fair, old);
 		// clocks of two tiers have nothing to do with each other: what it is ahead or behind goes along
 		queue->virt = tier->clock + (queue->virt - old->clock);
-		--old->nqueues;
-		tier_join(tier, queue);
+		tier_leave(queue);
+		tier_join(fair, tier, queue);
 	}
-	place(fair, queue);
+	place(fair, queue, now);
 }
 
 void fair_arrive(struct fair *fair, struct fair_queue *queue, uint64_t n, uint64_t now) {
@@ -335,14 +554,14 @@ void fair_arrive(struct fair *fair, struct fair_queue *queue, uint64_t n, uint64
 	}
 	unplace(fair, queue, now);
 	queue->backlog += n;
-	place(fair, queue);
+	place(fair, queue, now);
 }
 
 void fair_withdraw(struct fair *fair, struct fair_queue *queue, uint64_t n, uint64_t now) {
 	verify(n <= queue->backlog);
 	unplace(fair, queue, now);
 	queue->backlog -= n;
-	place(fair, queue);
+	place(fair, queue, now);
 }
 
 // Goes first: lower virtual time, fewer slots per weight, served longer ago, opened earlier.
@@ -358,34 +577,42 @@ static bool goes_first(const struct fair_queue *a, uint64_t virt_a, const struct
 	return a->served != b->served ? a->served < b->served : a->seq < b->seq;
 }
 
-static struct fair_tier *tier_pick(const struct fair *fair) {
-	struct fair_tier *pick = NULL;
-	bool lowest = (fair->npicks + 1) % LOW_EVERY == 0;
-	for (struct fair_tier *tier = fair->tiers; tier; tier = tier->next) {
-		if (tier->neligible > 0) {
-			pick = tier;
-			if (!lowest) {
-				break;
-			}
+// Of the lower tiers that have something to pick the one that was served longest ago, if it is their turn; else the
+// highest.
+static struct fair_tier *tier_pick(const struct fair *fair, uint64_t now) {
+	struct fair_tier *top = tier_top(fair), *lower = NULL;
+	if (fair->busy_tiers < 2) {
+		return top;
+	}
+	int64_t due = fair->tokens;
+	for (struct fair_tier *tier = top->next; tier; tier = tier->next) {
+		if (tier->neligible > 0 && (!lower || tier->served < lower->served)) {
+			lower = tier;
+		}
+		list_for_each(&tier->special, at) {
+			due -= fair->time ? (int64_t)expected(list_entry(at, struct fair_queue, special), now) : 0;
 		}
 	}
-	return pick;
+	bool turn = fair->time ? due > 0 : due + (int64_t)(FAIR_TURN / LOWER_PART) >= (int64_t)FAIR_TURN; // with that of this pick
+	return turn ? lower : top;
 }
 
 struct fair_queue *fair_peek(struct fair *fair, uint64_t now) {
+	pass(fair, now);
 	if (fair->neligible == 0) {
 		return NULL;
 	}
-	const struct fair_tier *tier = tier_pick(fair);
-	struct fair_queue *best = tier->nheap > 0 ? tier->heap[0].queue : NULL;
+	const struct fair_tier *tier = tier_pick(fair, now);
+	const struct fair_heap *heap = &tier->heaps[BY_VIRT];
+	struct fair_queue *best = heap->n > 0 ? heap->entries[0].queue : NULL;
 	uint64_t least = best ? best->virt : 0;
 	list_for_each(&tier->special, at) {
 		struct fair_queue *queue = list_entry(at, struct fair_queue, special);
 		if (queue->wants && !queue->blocked) {
-			uint64_t virt = virt_at(fair, queue, now);
-			if (!best || goes_first(queue, virt, best, least)) {
+			uint64_t key = queue->virt + (queue->rem + owing(queue, now) + expected(queue, now)) / queue->weight;
+			if (!best || goes_first(queue, key, best, least)) {
 				best = queue;
-				least = virt;
+				least = key;
 			}
 		}
 	}
@@ -395,24 +622,27 @@ struct fair_queue *fair_peek(struct fair *fair, uint64_t now) {
 // The common case of turns: the queue stays at the root's place or sinks. Returns false if it must be placed anew.
 static bool pick_in_place(const struct fair *fair, struct fair_queue *queue) {
 	struct fair_tier *tier = queue->tier;
-	if (fair->time || fair->track_lag || queue->backlog == 1 || (queue->limit && queue->running + 1 >= queue->limit)) {
+	if (fair->time || fair->track_lag || queue->backlog == 1 || (queue->limit && queue->running + 1 >= queue->limit) ||
+	    !list_is_empty(&tier->special)) {
 		return false;
-	}
-	if (before(tier->clock, queue->virt) && list_is_empty(&tier->special)) {
-		tier->clock = queue->virt; // it is the root, so it is the least
 	}
 	--queue->backlog;
 	++queue->running;
 	charge_turn(queue);
-	heap_down(tier, queue->heap_at - 1, (struct fair_entry){queue->virt, queue});
+	if (before(tier->greatest, queue->virt)) {
+		tier->greatest = queue->virt;
+	}
+	struct fair_heap *heap = &tier->heaps[BY_VIRT];
+	heap_down(heap, queue->heap_at[BY_VIRT] - 1, (struct fair_entry){queue->virt, queue});
+	clock_turn(tier);
+	clock_keep_within(tier, heap->entries[0].key, FAIR_TURN);
 	return true;
 }
 
-// Under turns, after a charge: if nobody waits, what the queue had is no debt, whenever its item ends.
-static void clock_follow(const struct fair *fair, const struct fair_queue *queue) {
-	struct fair_tier *tier = queue->tier;
-	if (!fair->time && tier->nheap == 0 && list_is_empty(&tier->special) && before(tier->clock, queue->virt)) {
-		tier->clock = queue->virt;
+// Under turns, a queue of the tier is about to be served.
+static void tokens_turn(struct fair *fair, const struct fair_tier *tier, uint64_t turns) {
+	if (!fair->time && fair->tiers->next) {
+		tokens_add(fair, turns * FAIR_TURN, is_lower(fair, tier) ? turns * FAIR_TURN : 0);
 	}
 }
 
@@ -421,18 +651,17 @@ struct fair_queue *fair_pick(struct fair *fair, uint64_t now) {
 	if (!queue) {
 		return NULL;
 	}
-	queue->served = ++fair->npicks;
+	tokens_turn(fair, queue->tier, 1);
+	queue->served = queue->tier->served = ++fair->npicks;
+	wait_ends(queue, now);
 	if (pick_in_place(fair, queue)) {
 		return queue;
 	}
 	unplace(fair, queue, now);
 	--queue->backlog;
 	++queue->running;
-	if (!fair->time) {
-		charge_turn(queue);
-	}
-	place(fair, queue);
-	clock_follow(fair, queue);
+	serve(fair, queue, 1);
+	place(fair, queue, now);
 	return queue;
 }
 
@@ -444,41 +673,33 @@ void fair_done(struct fair *fair, struct fair_queue *queue, uint64_t now) {
 	}
 	unplace(fair, queue, now);
 	--queue->running;
-	place(fair, queue);
+	place(fair, queue, now);
 }
 
 void fair_give_back(struct fair *fair, struct fair_queue *queue, uint64_t start, uint64_t now) {
 	verify(queue->running > 0);
 	unplace(fair, queue, now);
 	--queue->running;
-	if (!fair->time) {
-		refund(queue, FAIR_TURN);
-	} else if (before(start, now)) {
-		refund(queue, now - start);
-	}
-	place(fair, queue);
+	unserve(fair, queue, 1, start, now);
+	place(fair, queue, now);
 }
 
 void fair_join(struct fair *fair, struct fair_queue *queue, uint64_t n, uint64_t now) {
 	verify(queue->running > 0 && n <= queue->backlog);
+	tokens_turn(fair, queue->tier, n);
 	unplace(fair, queue, now);
 	queue->backlog -= n;
-	if (!fair->time) {
-		charge(queue, n * FAIR_TURN);
-	}
-	place(fair, queue);
-	clock_follow(fair, queue);
+	serve(fair, queue, n);
+	place(fair, queue, now);
 }
 
 void fair_widen(struct fair *fair, struct fair_queue *queue, uint32_t extra, uint64_t now) {
 	verify(queue->running > 0);
+	tokens_turn(fair, queue->tier, extra);
 	unplace(fair, queue, now);
 	queue->extra += extra;
-	if (!fair->time) {
-		charge(queue, extra * FAIR_TURN);
-	}
-	place(fair, queue);
-	clock_follow(fair, queue);
+	serve(fair, queue, extra);
+	place(fair, queue, now);
 }
 
 void fair_narrow(struct fair *fair, struct fair_queue *queue, uint32_t extra, uint64_t now) {
@@ -486,7 +707,7 @@ void fair_narrow(struct fair *fair, struct fair_queue *queue, uint32_t extra, ui
 	if (fair->time) {
 		unplace(fair, queue, now);
 		queue->extra -= extra;
-		place(fair, queue);
+		place(fair, queue, now);
 	} else {
 		queue->extra -= extra; // was charged by the turn, so it changes nobody's place
 	}
@@ -496,19 +717,47 @@ void fair_widen_back(struct fair *fair, struct fair_queue *queue, uint32_t extra
 	verify(queue->extra >= extra);
 	unplace(fair, queue, now);
 	queue->extra -= extra;
-	if (!fair->time) {
-		refund(queue, extra * FAIR_TURN);
-	} else if (before(start, now)) {
-		refund(queue, extra * (now - start));
+	unserve(fair, queue, extra, start, now);
+	place(fair, queue, now);
+}
+
+void fair_learn(struct fair *fair, struct fair_queue *queue, uint64_t median) {
+	struct fair_heap *heap = &queue->tier->heaps[BY_MEDIAN];
+	if (fair->time && median != queue->median) {
+		if (queue->heap_at[BY_MEDIAN]) {
+			heap_remove(heap, queue);
+		}
+		queue->median = median;
+		if (median > 0) {
+			heap_add(heap, queue, median);
+		}
+		clock_clamp(fair, queue->tier);
 	}
-	place(fair, queue);
+}
+
+void fair_expect(struct fair_queue *queue, struct fair_job *job, uint32_t slots, uint64_t now) {
+	*job = (struct fair_job){.next = queue->jobs, .link = &queue->jobs, .start = now, .slots = slots};
+	if (job->next) {
+		job->next->link = &job->next;
+	}
+	queue->jobs = job;
+}
+
+void fair_unexpect(struct fair_job *job) {
+	if (job->link) {
+		*job->link = job->next;
+		if (job->next) {
+			job->next->link = job->link;
+		}
+		job->link = NULL;
+	}
 }
 
 void fair_pause(struct fair *fair, struct fair_queue *queue, bool paused, uint64_t now) {
 	if (queue->paused != paused) {
 		unplace(fair, queue, now);
 		queue->paused = paused;
-		place(fair, queue);
+		place(fair, queue, now);
 	}
 }
 
@@ -516,7 +765,7 @@ void fair_block(struct fair *fair, struct fair_queue *queue, bool blocked, uint6
 	if (queue->blocked != blocked) {
 		unplace(fair, queue, now);
 		queue->blocked = blocked;
-		place(fair, queue);
+		place(fair, queue, now);
 	}
 }
 
@@ -527,8 +776,9 @@ double fair_virt(const struct fair *fair, const struct fair_queue *queue, uint64
 double fair_lag(const struct fair *fair, const struct fair_queue *queue, uint64_t now) {
 	const struct fair_tier *tier = queue->tier;
 	verify(fair->track_lag);
-	uint64_t base = tier->nheap > 0 ? tier->base : tier->clock;
-	double weights = tier->nheap > 0 ? tier->weights : 0, weighted = tier->nheap > 0 ? tier->weighted : 0;
+	bool any = tier->heaps[BY_VIRT].n > 0;
+	uint64_t base = any ? tier->base : tier->clock;
+	double weights = any ? tier->weights : 0, weighted = any ? tier->weighted : 0;
 	list_for_each(&tier->special, at) {
 		const struct fair_queue *other = list_entry(at, struct fair_queue, special);
 		if (other->wants) {

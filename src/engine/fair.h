@@ -8,6 +8,10 @@
 // Between fair_pick and fair_done, others may go along: fair_join.
 // One that takes several slots, a wide one: fair_pick -> fair_widen -> fair_narrow -> fair_done, or
 // fair_widen_back -> fair_give_back.
+//
+// Under time the caller may tell what it has learned: fair_learn() gives the median length of a queue's items, and
+// fair_expect() to fair_unexpect() says that one runs, so that the slot-time it is still going to take counts before it
+// has passed.
 
 #ifndef FAIRPAR_ENGINE_FAIR_H
 #define FAIRPAR_ENGINE_FAIR_H
@@ -25,6 +29,13 @@
 
 struct fair_tier;
 
+// An item that runs, for the slot-time it is still expected to take. The caller keeps it while the item runs.
+struct fair_job {
+	struct fair_job *next, **link; // of its queue; link NULL: in none
+	uint64_t start;
+	uint32_t slots;
+};
+
 // What a queue has had and wants. For fair.c, but for the fields that are marked public (to read).
 struct fair_queue {
 	uint64_t virt;           // service / weight + offset at time `last`: turns in FAIR_TURN, or nanoseconds
@@ -41,21 +52,68 @@ struct fair_queue {
 	bool paused;             // out of the race, like a queue without work
 	bool blocked;            // out of reach for a moment, but keeps its place
 	bool wants;              // has work and may run it, or could but for `blocked`
-	size_t heap_at;          // place in the tier's heap + 1; 0: not in it
+	bool held;               // has work, and only its limit keeps it from running it
+	uint32_t heap_at[2];     // places in the tier's heaps + 1; 0: not in it
+	uint64_t median;         // length of its items, as learned; 0: not known
+	struct fair_job *jobs;   // that run and are expected to take some time more
+	uint64_t since;          // it has wanted since then, without being served
+	uint64_t longest_wait;   // public: the longest that it wanted without being served, as it was served or gave up
 	struct list special;     // in the tier's list of queues that need a look at each pick
 	struct fair_tier *tier;
+};
+
+struct fair_entry {
+	uint64_t key;             // a copy: most comparisons need not touch the queue
+	struct fair_queue *queue;
+};
+
+enum { BY_VIRT, BY_MEDIAN, HEAPS };
+
+// BY_VIRT: the least virtual time first. BY_MEDIAN: the longest median first, of the queues that have one.
+struct fair_heap {
+	struct fair_entry *entries;
+	size_t n, cap;
+	uint8_t by;
+};
+
+// The queues of one priority. For fair.c and its tests.
+struct fair_tier {
+	struct fair_tier *next;   // of lower priority
+	int32_t priority;
+	uint8_t number;           // from 1, in order of creation; 0: one of too many to be numbered
+	uint64_t clock;           // V
+	uint64_t rem;             // of the divisions by the weights, carried along
+	uint64_t wanting;         // weights of the queues that want, together
+	uint64_t step_of;         // `step` is FAIR_TURN / step_of, step_rem its remainder
+	uint64_t step, step_rem;
+	uint64_t greatest;        // virtual time that a queue ever had, but for what has passed since
+	uint64_t served;          // number of its last pick
+	uint64_t busy;            // under time: slots taken by its items
+	uint64_t neligible;
+	struct fair_heap heaps[HEAPS];
+	size_t nqueues;
+	struct list special;
+	// of the queues in the heap, against `base`; only with track_lag
+	double weights, weighted;
+	uint64_t base;
 };
 
 struct fair {
 	struct fair_tier *tiers; // by priority, highest first
 	uint64_t npicks, nadded;
 	uint64_t neligible;      // queues that fair_pick() could take
+	uint64_t last;           // under time: clocks and tokens are right as of then
+	int64_t tokens;          // what the tiers below the highest are owed of their sixteenth, as `virt` for weight 1
+	uint32_t tokens_rem;     // sixteenths of it
+	unsigned busy_tiers;     // tiers with a queue that fair_pick() could take
+	unsigned slots;          // for the owner to set: how many items run at once. Only time needs it
 	uint8_t ntiers;          // created so far, up to 255
 	bool time;               // charges slot-time instead of turns
 	bool track_lag;          // fair_lag() may be called
 };
 
-// What a queue was ahead when it went; so that the same name does not gain a share by going and coming back.
+// Where a queue was that went while it was ahead, so that the same name gains nothing by going and coming back. To be
+// kept until fair_has_passed().
 struct fair_tag {
 	uint64_t virt;
 	uint8_t tier;            // number of the tier it belongs to; 0: it was not ahead
@@ -72,6 +130,9 @@ void fair_add(struct fair *fair, struct fair_queue *queue, uint32_t weight, int3
 // Takes a queue away that has nothing waiting or running.
 struct fair_tag fair_remove(struct fair *fair, struct fair_queue *queue, uint64_t now);
 
+// True once the tag means nothing any more: whoever has none is placed there too, or behind.
+bool fair_has_passed(const struct fair *fair, struct fair_tag tag);
+
 // Changes the attributes; what it has had stays. May allocate.
 void fair_set(struct fair *fair, struct fair_queue *queue, uint32_t weight, int32_t priority, uint32_t limit,
               uint64_t now);
@@ -81,7 +142,7 @@ void fair_arrive(struct fair *fair, struct fair_queue *queue, uint64_t n, uint64
 void fair_withdraw(struct fair *fair, struct fair_queue *queue, uint64_t n, uint64_t now);
 
 // Picks the queue whose turn it is, charges it and counts one of its items as running. NULL if none is eligible.
-// Takes O(log queues), and under fair time also O(queues with running items).
+// Takes O(log queues), and under fair time also O(running items).
 struct fair_queue *fair_pick(struct fair *fair, uint64_t now);
 
 // The queue that fair_pick() would return, without picking it.
@@ -106,6 +167,13 @@ void fair_narrow(struct fair *fair, struct fair_queue *queue, uint32_t extra, ui
 
 // Undoes a fair_widen() of the time `start`: the queue gets back what it was charged for it.
 void fair_widen_back(struct fair *fair, struct fair_queue *queue, uint32_t extra, uint64_t start, uint64_t now);
+
+// Half of the queue's items of late took up to `median` nanoseconds.
+void fair_learn(struct fair *fair, struct fair_queue *queue, uint64_t median);
+
+// An item picked before begins to use its slots now, and does not any more.
+void fair_expect(struct fair_queue *queue, struct fair_job *job, uint32_t slots, uint64_t now);
+void fair_unexpect(struct fair_job *job);
 
 // A paused queue is as one without work: it gains no credit meanwhile. A blocked one cannot be picked either, but that
 // is the engine's doing, so it keeps its place and gets what it has missed.

@@ -605,5 +605,6 @@ void queue_free(struct queue *queue) {
 	}
 	pool->struct_mem -= queue->nlocal_of * sizeof(queue->local_of[0]);
 	free(queue->local_of);
+	free(queue->lengths);
 	free(queue);
 }

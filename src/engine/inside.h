@@ -11,6 +11,7 @@
 
 #include "base/attr.h"
 #include "base/list.h"
+#include "base/median.h"
 #include "base/sync.h"
 #include "engine/fair.h"
 #include "engine/pool.h"
@@ -20,6 +21,7 @@
 enum {
 	MAX_TYPES = 64,  // at most 256: record.type
 	HEAD_EVERY = 16, // each 16th pick of a queue takes its head first
+	LENGTHS = 15,    // items of late whose median length is expected of the next
 };
 
 // MEMORY -written-> WRITING -> DISK -needed soon-> LOADING -> MEMORY
@@ -84,6 +86,7 @@ struct worker {
 	uint64_t picked;         // when its turn came; not long before `start`, but for a wide one that was held
 	uint32_t width;          // slots it takes; while it is held: would take
 	uint32_t extra;          // slots beyond the first that it is charged for in the fair choice
+	struct fair_job job;     // under fair time: of the running item
 	struct queue *held;      // of an item that was taken and waits for its slots, so that `queue` is NULL; NULL: none
 	uint8_t flags;           // its record's
 	// of the running item too; only with pool->tells
@@ -98,6 +101,7 @@ struct queue {
 	struct pool *pool;
 	struct side *side;
 	struct queue_attrs attrs;
+	struct median *lengths;  // of its items of late; NULL until one has ended under fair time
 	void *user;
 	atomic_uint_least64_t keep; // the owner's
 	uint64_t hash;           // of the name

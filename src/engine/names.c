@@ -80,24 +80,41 @@ static struct past *past_find(const struct pool *pool, uint64_t hash) {
 	}
 }
 
+static struct fair_tag past_tag(const struct past *past) {
+	return (struct fair_tag){.virt = past->virt, .tier = (uint8_t)past->hash};
+}
+
+// Worth its place: the owner has left a number, or the name was ahead and has not been passed.
+static bool past_matters(const struct pool *pool, const struct past *past) {
+	return past->hash != 0 && (past->keep != 0 || !fair_has_passed(&pool->sides[0].fair, past_tag(past)));
+}
+
+// Makes room for one more: throws away those that mean nothing any more, and grows if that is not half of them.
 static void pasts_grow(struct pool *pool) {
 	if ((pool->npasts + 1) * 8 <= pool->pasts_cap * 7) {
 		return;
 	}
 	struct past *old = pool->pasts;
-	size_t old_cap = pool->pasts_cap;
-	pool->pasts_cap = old_cap ? old_cap * 2 : 16;
-	pool->pasts = xcalloc(pool->pasts_cap, sizeof(pool->pasts[0]));
+	size_t old_cap = pool->pasts_cap, n = 0;
 	for (size_t i = 0; i < old_cap; ++i) {
-		if (old[i].hash != 0) {
+		n += past_matters(pool, &old[i]);
+	}
+	pool->pasts_cap = old_cap == 0 ? 16 : n * 2 > old_cap ? old_cap * 2 : old_cap;
+	pool->pasts = xcalloc(pool->pasts_cap, sizeof(pool->pasts[0]));
+	pool->npasts = n;
+	for (size_t i = 0; i < old_cap; ++i) {
+		if (past_matters(pool, &old[i])) {
 			*past_find(pool, old[i].hash) = old[i];
 		}
 	}
 	free(old);
 }
 
-// A past without a mark is worth nothing and is not kept.
+// A past that means nothing is not kept. (Long-running items are not charged for slots.)
 static void past_keep(struct pool *pool, const struct queue *queue, struct fair_tag tag) {
+	if (queue->side == &pool->sides[1]) {
+		tag.tier = 0;
+	}
 	if (queue->keep == 0 && tag.tier == 0 && pool->npasts == 0) {
 		return;
 	}
@@ -119,7 +136,7 @@ static struct fair_tag past_recall(const struct pool *pool, struct queue *queue)
 	if (pool->npasts > 0) {
 		const struct past *past = past_find(pool, queue->hash);
 		if (past->hash != 0) {
-			tag = (struct fair_tag){.virt = past->virt, .tier = (uint8_t)past->hash};
+			tag = queue->side == &pool->sides[0] ? past_tag(past) : tag;
 			queue->keep = past->keep;
 		}
 	}

@@ -198,7 +198,7 @@ struct pool *pool_create(const struct pool_config *config) {
 	pool->needs_clock = config->fair_time || pool->tells || config->start_interval > 0;
 	fair_init(&pool->sides[0].fair, config->fair_time, pool->tells);
 	fair_init(&pool->sides[1].fair, /* time */ false, pool->tells);
-	pool->sides[0].goal = pool->most_slots = config->slots;
+	pool->sides[0].goal = pool->sides[0].fair.slots = pool->most_slots = config->slots;
 	pool->sides[1].goal = config->max_long ? config->max_long : 1;
 	pool->sides[0].thread_limit = pool->sides[1].thread_limit = UINT32_MAX;
 	list_init(&pool->queues);
@@ -498,7 +498,7 @@ void pool_pause(struct pool *pool, bool paused) {
 void pool_set_slots(struct pool *pool, unsigned slots) {
 	struct errands errands = ERRANDS_INIT;
 	mutex_lock(&pool->lock);
-	pool->sides[0].goal = slots;
+	pool->sides[0].goal = pool->sides[0].fair.slots = slots;
 	pool->most_slots = slots > pool->most_slots ? slots : pool->most_slots;
 	sides_wake(pool, &errands);
 	pool_leave(pool, &errands);

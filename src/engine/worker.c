@@ -213,6 +213,9 @@ static void worker_begin(struct worker *worker, struct queue *queue, uint64_t no
 	worker->number = number_take(side);
 	worker->slot = worker->number + (worker_is_long(worker) ? pool->most_slots : 0);
 	side->running += worker->width;
+	if (side->fair.time) {
+		fair_expect(&queue->fair, &worker->job, worker->width, now);
+	}
 	++pool->dispatched;
 	if (pool->config.start_interval > 0) {
 		pool->next_start = now + pool->config.start_interval;
@@ -367,6 +370,19 @@ static void worker_narrow(struct worker *worker, struct queue *queue, bool give_
 	worker->extra = 0;
 }
 
+// Under fair time: what the item took tells what the next ones of its queue will take.
+static void worker_learn(struct worker *worker, struct queue *queue, enum work_status status, uint64_t now) {
+	fair_unexpect(&worker->job);
+	if (status == WORK_NOT_RUN) {
+		return;
+	}
+	if (!queue->lengths) {
+		queue->lengths = median_new(LENGTHS);
+	}
+	median_add(queue->lengths, now - worker->start);
+	fair_learn(&worker->side->fair, &queue->fair, median_get(queue->lengths));
+}
+
 static void worker_finish(struct worker *worker, enum work_status status, struct errands *errands) {
 	struct pool *pool = worker->pool;
 	struct side *side = worker->side;
@@ -379,6 +395,9 @@ static void worker_finish(struct worker *worker, enum work_status status, struct
 	number_give(side, worker->number);
 	side->running -= worker->width;
 	uint64_t now = pool_now(pool);
+	if (side->fair.time) {
+		worker_learn(worker, queue, status, now);
+	}
 	if (worker->width > 1) {
 		worker_narrow(worker, queue, status == WORK_NOT_RUN, now);
 	}

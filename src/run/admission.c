@@ -6,7 +6,7 @@
 #include "base/alloc.h"
 #include "base/diag.h"
 #include "base/list.h"
-#include "job/median.h"
+#include "base/median.h"
 #include "process/memory.h"
 #include "process/pressure.h"
 #include "run/limits.h"
@@ -18,7 +18,10 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-enum { LOOK_AGAIN_MS = 1000 }; // GNU parallel's longest pause between two looks
+enum {
+	LOOK_AGAIN_MS = 1000, // GNU parallel's longest pause between two looks
+	MEDIAN_OF = 999,      // run times whose median counts: as many as GNU parallel keeps at a time
+};
 
 struct admission {
 	bool gates;              // a start may have to wait, or to be confirmed
@@ -30,7 +33,7 @@ struct admission {
 	uint64_t nended;
 	uint64_t next_start;     // not before this: --delay auto
 	double delay;            // of --delay auto, nanoseconds
-	struct median median;    // of the run times of those that succeeded
+	struct median *median;   // of the run times of those that succeeded
 	atomic_uint_least64_t timeout; // by it, ns; 0: not known yet
 
 	// of the first in the line; constant but for what changing files say
@@ -99,6 +102,7 @@ void admission_close(struct run *run) {
 		verify(list_is_empty(&admission->waiting));
 		mutex_fini(&admission->lock);
 		mutex_fini(&admission->slots_lock);
+		free(admission->median);
 		free(admission);
 		run->admission = NULL;
 	}
@@ -335,8 +339,11 @@ static bool count_time(struct run *run, const struct result *result) {
 	if (run->options->timeout_percent == 0 || result->outcome != OUTCOME_OK) {
 		return false;
 	}
-	median_add(&admission->median, result->end - result->start);
-	double timeout = (double)median_get(&admission->median) * run->options->timeout_percent / 100;
+	if (!admission->median) {
+		admission->median = median_new(MEDIAN_OF);
+	}
+	median_add(admission->median, result->end - result->start);
+	double timeout = (double)median_get(admission->median) * run->options->timeout_percent / 100;
 	uint64_t ns = timeout >= 1 ? (uint64_t)timeout : 1;
 	return atomic_exchange(&admission->timeout, ns) != ns;
 }

@@ -98,10 +98,14 @@ static void test_priorities(void) {
 	arrive(&world, a, 1000);
 	arrive(&world, b, 1000);
 	arrive(&world, c, 1000);
-	for (int round = 0; round < 10; ++round) {
-		check_string(serve(&world, 16), "AAAAAAAAAAAAAAAB"); // the lowest moves, each 16th pick
+	for (int round = 0; round < 10; ++round) { // each 16th pick is of a lower priority, of one after the other
+		check_string(serve(&world, 32), "AAAAAAAAAAAAAAACAAAAAAAAAAAAAAAB");
 	}
 	fair_withdraw(&world.fair, a, a->backlog, 0);
+	check_string(serve(&world, 16), "CCCCCCCCCCCCCCCB");
+	fair_withdraw(&world.fair, b, b->backlog, 0);
+	check_string(serve(&world, 20), "CCCCCCCCCCCCCCCCCCCC"); // nobody saves turns for a priority that wants none
+	arrive(&world, b, 10);
 	check_string(serve(&world, 16), "CCCCCCCCCCCCCCCB");
 	world_fini(&world);
 }
@@ -170,6 +174,32 @@ static void test_reopen(void) {
 		}
 	}
 	check_equal(bs, 50);
+	world_fini(&world);
+}
+
+static void test_place_is_kept(void) {
+	// who goes while it is ahead is found there again, until it has been passed
+	struct world world;
+	world_init(&world, false);
+	struct fair_queue *a = world_add(&world, 1, 0, 0), *b = world_add(&world, 1, 0, 0);
+	arrive(&world, a, 100);
+	arrive(&world, b, 1);
+	check_string(serve(&world, 1), "A");
+	check(pick(&world) == b);
+	fair_widen(&world.fair, b, 4, 0);
+	fair_narrow(&world.fair, b, 4, 0);
+	fair_done(&world.fair, b, 0);
+	struct fair_tag tag = fair_remove(&world.fair, b, 0);
+	for (int i = 0; i < 2; ++i) {
+		check(!fair_has_passed(&world.fair, tag));
+		check(pick(&world) == a);
+	}
+	fair_add(&world.fair, b, 1, 0, 0, &tag);
+	arrive(&world, b, 1);
+	check_string(serve(&world, 3), "AAB");
+	tag = fair_remove(&world.fair, b, 0);
+	serve(&world, 3);
+	check(fair_has_passed(&world.fair, tag));
 	world_fini(&world);
 }
 
@@ -657,6 +687,354 @@ static void test_time_late(void) {
 	world_fini(&world);
 }
 
+// ---- batches that come and go ----
+
+enum { CROWD = 64 };
+
+// An old batch beside newcomers of one item each, of whom `always` wait at any time. Items take a second on `slots`.
+// Returns the share of the old one.
+static double stream(bool time, unsigned slots, uint32_t weight, int always) {
+	struct fair fair;
+	struct fair_queue old, crowd[CROWD] = {0};
+	struct { struct fair_queue *queue; struct fair_job job; uint64_t end; } running[8];
+	double had[2] = {0, 0};
+	uint64_t now = 0;
+	unsigned n = 0;
+	fair_init(&fair, time, /* track_lag */ false);
+	fair_add(&fair, &old, weight, 0, 0, NULL);
+	fair_arrive(&fair, &old, UINT32_MAX, now);
+	fair_learn(&fair, &old, S);
+	for (int served = 0; served < 6000;) {
+		while (n < slots) {
+			int waiting = 0;
+			for (int i = 0; i < CROWD; ++i) {
+				waiting += crowd[i].backlog > 0;
+			}
+			for (int i = 0; i < CROWD && waiting < always; ++i) {
+				struct fair_queue *one = &crowd[i];
+				if (one->backlog + one->running == 0) {
+					if (one->tier) {
+						fair_remove(&fair, one, now);
+					}
+					fair_add(&fair, one, 1, 0, 0, NULL); // another name: it knows nothing of who was there before
+					fair_arrive(&fair, one, 1, now);
+					++waiting;
+				}
+			}
+			struct fair_queue *queue = fair_pick(&fair, now);
+			running[n].queue = queue;
+			running[n].end = now + S + (uint64_t)(served % 7) * (S / 100);
+			fair_expect(queue, &running[n++].job, 1, now);
+			had[queue == &old] += served++ >= 100;
+		}
+		unsigned first = 0;
+		for (unsigned i = 1; i < n; ++i) {
+			first = running[i].end < running[first].end ? i : first;
+		}
+		now = running[first].end;
+		fair_unexpect(&running[first].job);
+		fair_done(&fair, running[first].queue, now);
+		fair_learn(&fair, running[first].queue, S);
+		for (unsigned i = 0; i < n; ++i) {
+			fair_unexpect(&running[i].job); // they move
+		}
+		running[first] = running[--n];
+		for (unsigned i = 0; i < n; ++i) {
+			fair_expect(running[i].queue, &running[i].job, 1, running[i].end - S);
+		}
+	}
+	fair_fini(&fair);
+	return had[1] / (had[0] + had[1]);
+}
+
+static void test_stream(void) {
+	static const int always[] = {1, 2, 5, 20};
+	for (int time = 0; time < 2; ++time) {
+		for (uint32_t weight = 1; weight <= 3; weight += 2) {
+			for (unsigned slots = 1; slots <= 4; slots += 3) {
+				for (size_t i = 0; i < sizeof(always) / sizeof(always[0]); ++i) {
+					double fair = (double)weight / (weight + (double)always[i]);
+					double share = stream(time, slots, weight, always[i]);
+					printf("# %s, %u slots: beside %d newcomers an old batch of weight %u has %.3f (%.3f)\n",
+					       time ? "time" : "turns", slots, always[i], weight, share, fair);
+					if (slots == 1) {
+						check(share > fair - 0.01 && share < fair + 0.01);
+					} else {
+						check(share > 0.8 * fair); // what runs does not want, so there are more than wait
+					}
+				}
+			}
+		}
+	}
+}
+
+static void test_stream_trace(void) {
+	// each newcomer that starts sends the next one: every second start is the old batch's
+	struct world world;
+	world_init(&world, false);
+	struct fair_queue *old = world_add(&world, 1, 0, 0);
+	arrive(&world, old, 1000);
+	serve(&world, 5);
+	arrive(&world, world_add(&world, 1, 0, 0), 1);
+	for (int i = 0; i < 10; ++i) {
+		struct fair_queue *queue = fair_pick(&world.fair, 0);
+		check((queue == old) == (i % 2 == 1));
+		if (queue != old) {
+			arrive(&world, world_add(&world, 1, 0, 0), 1);
+		}
+		fair_done(&world.fair, queue, 0);
+	}
+	world_fini(&world);
+}
+
+static void test_cycling_keys(void) {
+	// 20 keys, one of which has work at a time; each is forgotten in between
+	enum { KEYS = 20 };
+	struct fair fair;
+	struct fair_queue old, keys[KEYS] = {0};
+	struct fair_tag tags[KEYS] = {{0}};
+	int olds = 0, key = 0;
+	fair_init(&fair, false, false);
+	fair_add(&fair, &old, 1, 0, 0, NULL);
+	fair_arrive(&fair, &old, UINT32_MAX, 0);
+	fair_add(&fair, &keys[0], 1, 0, 0, NULL);
+	fair_arrive(&fair, &keys[0], 1, 0);
+	for (int i = 0; i < 1000; ++i) {
+		struct fair_queue *queue = fair_pick(&fair, 0);
+		fair_done(&fair, queue, 0);
+		if (queue == &old) {
+			++olds;
+			continue;
+		}
+		tags[key] = fair_remove(&fair, queue, 0);
+		key = (key + 1) % KEYS;
+		fair_add(&fair, &keys[key], 1, 0, 0, &tags[key]);
+		fair_arrive(&fair, &keys[key], 1, 0);
+	}
+	check(olds >= 499 && olds <= 501);
+	for (int i = 0; i < KEYS; ++i) {
+		check(i == (key + KEYS - 1) % KEYS || fair_has_passed(&fair, tags[i])); // but not for long
+	}
+	fair_fini(&fair);
+}
+
+static void test_burst_and_late(void) {
+	static const int sizes[] = {10, 100, 1000};
+	for (int i = 0; i < 3; ++i) {
+		struct fair fair;
+		struct fair_queue *queues = calloc((size_t)sizes[i] + 2, sizeof(queues[0])), *old = &queues[0], *late = &queues[1];
+		fair_init(&fair, false, false);
+		fair_add(&fair, old, 1, 0, 0, NULL);
+		fair_arrive(&fair, old, UINT32_MAX, 0);
+		for (int k = 0; k < 5; ++k) {
+			fair_done(&fair, fair_pick(&fair, 0), 0);
+		}
+		for (int k = 0; k < sizes[i]; ++k) {
+			fair_add(&fair, &queues[2 + k], 1, 0, 0, NULL);
+			fair_arrive(&fair, &queues[2 + k], 1, 0);
+		}
+		int olds = 0;
+		for (int left = sizes[i]; left > 0;) {
+			struct fair_queue *queue = fair_pick(&fair, 0);
+			fair_done(&fair, queue, 0);
+			left -= queue != old;
+			olds += queue == old;
+		}
+		check(olds <= 1); // each of them goes once before the old one's second turn
+		fair_add(&fair, late, 1, 0, 0, NULL);
+		fair_arrive(&fair, late, 1, 0);
+		olds = 0;
+		for (struct fair_queue *queue; (queue = fair_pick(&fair, 0)) != late; ++olds) {
+			fair_done(&fair, queue, 0);
+		}
+		check(olds <= 1);
+		fair_fini(&fair);
+		free(queues);
+	}
+}
+
+// ---- a simulator of slots ----
+
+struct sim {
+	struct world world;
+	unsigned slots;
+	uint64_t lengths[MOST];      // of the items of each queue
+	uint64_t jitter;             // up to so much longer, at random
+	uint64_t had[MOST];          // slot-time
+	uint64_t alone;              // time in which one queue had all slots
+	uint64_t dice;
+};
+
+// Each queue's items run one after the other until `end`. Slot-time is counted from `from` on.
+static void sim_run(struct sim *sim, uint64_t from, uint64_t end) {
+	struct world *world = &sim->world;
+	struct { struct fair_queue *queue; uint64_t start, end; struct fair_job job; bool used; } jobs[8] = {0};
+	while (world->now < end) {
+		uint64_t next = UINT64_MAX;
+		size_t first = 0;
+		for (size_t i = 0; i < sim->slots; ++i) {
+			if (!jobs[i].used && (jobs[i].queue = fair_pick(&world->fair, world->now))) {
+				jobs[i].used = true;
+				jobs[i].start = world->now;
+				jobs[i].end = world->now + sim->lengths[jobs[i].queue - world->queues] + (sim->jitter ? roll(&sim->dice) % sim->jitter : 0);
+				fair_expect(jobs[i].queue, &jobs[i].job, 1, world->now);
+			}
+			if (jobs[i].used && jobs[i].end < next) {
+				next = jobs[i].end;
+				first = i;
+			}
+		}
+		uint64_t past = world->now >= from ? next - world->now : 0;
+		for (int i = 0; i < world->n; ++i) {
+			sim->had[i] += past * world->queues[i].running;
+			sim->alone += world->queues[i].running == sim->slots ? past : 0;
+		}
+		world->now = next;
+		fair_unexpect(&jobs[first].job);
+		fair_learn(&world->fair, jobs[first].queue, next - jobs[first].start);
+		fair_done(&world->fair, jobs[first].queue, next);
+		jobs[first].used = false;
+	}
+	for (size_t i = 0; i < sim->slots; ++i) {
+		fair_unexpect(&jobs[i].job);
+		if (jobs[i].used) {
+			fair_done(&world->fair, jobs[i].queue, world->now);
+		}
+	}
+}
+
+static struct sim *sim_new(bool time, unsigned slots) {
+	struct sim *sim = calloc(1, sizeof(*sim));
+	world_init(&sim->world, time);
+	sim->world.fair.slots = sim->slots = slots;
+	return sim;
+}
+
+static struct fair_queue *sim_add(struct sim *sim, int32_t priority, uint32_t limit, uint64_t length) {
+	sim->lengths[sim->world.n] = length;
+	struct fair_queue *queue = world_add(&sim->world, 1, priority, limit);
+	arrive(&sim->world, queue, UINT32_MAX);
+	return queue;
+}
+
+static void sim_free(struct sim *sim) {
+	world_fini(&sim->world);
+	free(sim);
+}
+
+static void test_convoys(void) {
+	// two batches of equal jobs, the second up to 0.45 s later: nobody holds all four slots, and each has its half
+	static const uint64_t offsets[] = {S / 20, S / 10, 3 * S / 10, 9 * S / 20};
+	for (size_t i = 0; i < sizeof(offsets) / sizeof(offsets[0]); ++i) {
+		struct sim *sim = sim_new(true, 4);
+		sim->jitter = 3 * S / 1000;
+		sim_add(sim, 0, 0, S / 2);
+		sim_run(sim, UINT64_MAX, offsets[i]);
+		sim_add(sim, 0, 0, S / 2);
+		sim_run(sim, 3 * S, 200 * S);
+		double share = (double)sim->had[0] / (double)(sim->had[0] + sim->had[1]);
+		printf("# the second %.2f s late: %.3f for the first, all slots with one for %.1f s of 197\n",
+		       (double)offsets[i] / 1e9, share, (double)sim->alone / 1e9);
+		check(share > 0.49 && share < 0.51);
+		check(sim->alone < 2 * S);
+		sim_free(sim);
+	}
+}
+
+static void test_limit_keeps_a_turn(void) {
+	// a batch of max_parallel 1 beside others on 4 slots, jobs of about equal length: its fair part is one slot, or less
+	static const struct { int others; double fair; } cases[] = {{1, 1}, {2, 1}, {3, 1}, {5, 0.667}};
+	for (int time = 0; time < 2; ++time) {
+		for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); ++i) {
+			struct sim *sim = sim_new(time, 4);
+			sim->jitter = S / 5;
+			sim_add(sim, 0, 1, S);
+			for (int k = 0; k < cases[i].others; ++k) {
+				sim_add(sim, 0, 0, S);
+			}
+			sim_run(sim, 10 * S, 2010 * S);
+			double held = (double)sim->had[0] / 1e9 / 2000;
+			printf("# %s: beside %d others it holds %.3f slots (%.3f)\n", time ? "time" : "turns", cases[i].others, held, cases[i].fair);
+			check(held > 0.95 * cases[i].fair && held < 1.05 * cases[i].fair);
+			sim_free(sim);
+		}
+	}
+}
+
+static void test_lower_time(void) {
+	// a sixteenth of the slot-time, however long the jobs are; two lower priorities share it
+	static const struct { uint64_t high, low; } lengths[] = {{S / 50, S}, {S, S / 50}};
+	for (size_t i = 0; i < 2; ++i) {
+		for (unsigned slots = 1; slots <= 4; slots += 3) {
+			for (int lowers = 1; lowers <= 2; ++lowers) {
+				struct sim *sim = sim_new(true, slots);
+				sim_add(sim, 5, 0, lengths[i].high);
+				sim_add(sim, 0, 0, lengths[i].low);
+				if (lowers == 2) {
+					sim_add(sim, -5, 0, lengths[i].low);
+				}
+				sim_run(sim, 20 * S, 4020 * S);
+				double all = (double)(sim->had[0] + sim->had[1] + sim->had[2]);
+				double low = (double)sim->had[1] / all, lowest = (double)sim->had[2] / all;
+				printf("# %u slots, %.2f s above %.2f s: %.4f and %.4f (0.0625 together)\n", slots,
+				       (double)lengths[i].high / 1e9, (double)lengths[i].low / 1e9, low, lowest);
+				check(low + lowest > 0.059 && low + lowest < 0.066);
+				check(lowers == 1 || (low > 0.028 && lowest > 0.028));
+				sim_free(sim);
+			}
+		}
+	}
+}
+
+static void test_lower_limited(void) {
+	// what a low job took too much is paid back, though its batch does not want while it runs
+	struct sim *sim = sim_new(true, 1);
+	sim_add(sim, 5, 0, S / 50);
+	sim_add(sim, 0, 1, S);
+	sim_run(sim, 20 * S, 2020 * S);
+	double low = (double)sim->had[1] / (double)(sim->had[0] + sim->had[1]);
+	check(low > 0.059 && low < 0.066);
+	sim_free(sim);
+}
+
+static void test_longest_wait(void) {
+	for (int time = 0; time < 2; ++time) {
+		struct world world;
+		world_init(&world, time);
+		struct fair_queue *a = world_add(&world, 1, 0, 0), *b = world_add(&world, 1, 0, 1);
+		world.now = 10 * S;
+		arrive(&world, a, 100);
+		world.now = 12 * S;
+		check(pick(&world) == a);
+		check_equal(a->longest_wait, 2 * S);
+		world.now = 13 * S;
+		check(pick(&world) == a);
+		check_equal(a->longest_wait, 2 * S);
+		world.now = 17 * S; // 4 s since it was served
+		fair_pause(&world.fair, a, true, world.now);
+		check_equal(a->longest_wait, 4 * S);
+		world.now = 100 * S; // a pause is no wait
+		fair_pause(&world.fair, a, false, world.now);
+		world.now = 101 * S;
+		check(pick(&world) == a);
+		check_equal(a->longest_wait, 4 * S);
+		fair_withdraw(&world.fair, a, a->backlog, world.now);
+		arrive(&world, b, 3);
+		check(pick(&world) == b);
+		world.now = 200 * S; // neither is its own limit
+		fair_done(&world.fair, b, world.now);
+		world.now = 203 * S;
+		check(pick(&world) == b);
+		check_equal(b->longest_wait, 3 * S);
+		world.now = 300 * S;
+		fair_done(&world.fair, b, world.now);
+		world.now = 307 * S;
+		fair_withdraw(&world.fair, b, b->backlog, world.now); // who gives up has waited too
+		check_equal(b->longest_wait, 7 * S);
+		world_fini(&world);
+	}
+}
+
 int main(int argc, char *argv[]) {
 	static const struct test tests[] = {
 		TEST("batches take strict turns", test_turns),
@@ -664,10 +1042,11 @@ int main(int argc, char *argv[]) {
 		TEST("under turns no order depends on when an item ends", test_late_while_running),
 		TEST("weights 3:1 give 9 and 3 in each 12", test_weights),
 		TEST("weights are exact in each round", test_weights_exact),
-		TEST("the highest priority goes first, the lowest each 16th pick", test_priorities),
+		TEST("the highest priority goes first, each 16th pick is of a lower one in turn", test_priorities),
 		TEST("no more than max_parallel run", test_limit),
 		TEST("a batch at its limit gives no head start to those who arrive", test_limited_holds_nobody_back),
 		TEST("a name that is opened again gains nothing", test_reopen),
+		TEST("the place of a name that went while it was ahead is kept until it has been passed", test_place_is_kept),
 		TEST("a turn that is given back was not charged", test_give_back),
 		TEST("an item that takes several slots costs as many turns", test_wide_turns),
 		TEST("and gives all of them back", test_wide_give_back),
@@ -681,6 +1060,15 @@ int main(int argc, char *argv[]) {
 		TEST("10 s jobs beside 0.1 s jobs have half of the slot-time under time", test_time_shares),
 		TEST("a wide batch beside a narrow one has half of the slots", test_wide_shares),
 		TEST("under time a batch is owed from its arrival on", test_time_late),
+		TEST("beside newcomers that always wait an old batch has its share", test_stream),
+		TEST("each newcomer that starts sends the next: every second start is the old batch's", test_stream_trace),
+		TEST("keys that come again and again have the share of one", test_cycling_keys),
+		TEST("of many that come at once each goes once, then who is late", test_burst_and_late),
+		TEST("under time jobs of two batches do not come in convoys", test_convoys),
+		TEST("a batch at its limit keeps one turn of what it is owed", test_limit_keeps_a_turn),
+		TEST("under time lower priorities have a sixteenth of the slot-time", test_lower_time),
+		TEST("and pay back what a limited batch had too much", test_lower_limited),
+		TEST("the longest wait is that between two moments of service", test_longest_wait),
 	};
 	return test_main(tests, sizeof(tests) / sizeof(tests[0]), argc, argv);
 }

@@ -1,0 +1,49 @@
+// The median of the values of late.
+
+#include "base/median.h"
+
+#include "base/alloc.h"
+
+#include <string.h>
+
+struct median {
+	uint32_t of, n, next;
+	uint64_t values[]; // `of` sorted ones, then `of` as they came
+};
+
+struct median *median_new(uint32_t of) {
+	struct median *median = xcalloc(1, sizeof(*median) + 2 * (size_t)of * sizeof(median->values[0]));
+	median->of = of;
+	return median;
+}
+
+// Where the value is in the sorted ones, or would be.
+static uint32_t find(const struct median *median, uint64_t value) {
+	uint32_t low = 0, high = median->n;
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+		if (median->values[middle] < value) {
+			low = middle + 1;
+		} else {
+			high = middle;
+		}
+	}
+	return low;
+}
+
+void median_add(struct median *median, uint64_t value) {
+	uint64_t *sorted = median->values, *ring = sorted + median->of;
+	if (median->n == median->of) {
+		uint32_t at = find(median, ring[median->next]);
+		memmove(sorted + at, sorted + at + 1, (--median->n - at) * sizeof(*sorted));
+	}
+	uint32_t at = find(median, value);
+	memmove(sorted + at + 1, sorted + at, (median->n++ - at) * sizeof(*sorted));
+	sorted[at] = value;
+	ring[median->next] = value;
+	median->next = (median->next + 1) % median->of;
+}
+
+uint64_t median_get(const struct median *median) {
+	return median->n > 0 ? median->values[(median->n - 1) / 2] : 0;
+}

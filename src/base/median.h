@@ -1,0 +1,19 @@
+// The median of the values of late.
+
+#ifndef FAIRPAR_BASE_MEDIAN_H
+#define FAIRPAR_BASE_MEDIAN_H
+
+#include <stdint.h>
+
+struct median;
+
+// Without values; `of` of them are kept at a time. The caller frees it with free().
+struct median *median_new(uint32_t of);
+
+// Adds a value; when there are as many as are kept, the oldest goes.
+void median_add(struct median *median, uint64_t value);
+
+// The middle one, the lower of two; 0 if there is none.
+uint64_t median_get(const struct median *median);
+
+#endif

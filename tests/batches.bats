@@ -51,6 +51,48 @@ await_event() {
 	assert_eq "$(order trace)" ABCAAA
 }
 
+# newcomers N OPTION …: an old batch beside a stream of new ones: each that starts sends the next one, so that exactly one
+# always waits. Sets $starts to the batches of the first N starts. Batches of a lower priority show that what was sent
+# before them is queued; they are not counted.
+newcomers() {
+	local n=1 from most=$1
+	shift
+	make_fifo input started go told
+	exec 5<>input 6<>told
+	start_fairpar -j1 --batch-by '{1}' --colsep ' ' --priority 'mark*=-1' --log told "$@" 'echo {1} >started; read -r _ <go' \
+		<input 5>&- 6>&-
+	seq -f 'old %g' 90 >&5
+	await started
+	from=$line starts=
+	for ((picks = 0; picks < most; )); do
+		if [[ $from != mark* ]]; then
+			if [[ $starts == '' || $from == new* ]]; then
+				printf '%s\n' "new$n x" "mark$n x" >&5
+				await_event "batch_start.*\"mark$n\"" 6
+				n=$((n + 1))
+			fi
+			starts+=${from:0:1}
+			picks=$((picks + 1))
+		fi
+		release go
+		await started
+		from=$line
+	done
+	exec 5>&-
+	kill "$fairpar_pid"
+	end_fairpar any
+}
+
+@test "beside newcomers of which one always waits, every second start is the old batch's" {
+	newcomers 24
+	assert_eq "$starts" onononononononononononon
+}
+
+@test "beside newcomers of which one always waits, a weight of 3 has three starts of four" {
+	newcomers 60 --weight old=3
+	assert_eq "${starts:36}" ooonooonooonooonooonooon # once the first of them have gone
+}
+
 @test "an input for each batch is queued before the first job starts" {
 	seq 3 >a; seq 3 >b; seq 3 >c
 	run_fairpar -j1 --batch A=a --batch B=b --batch C=c --trace-service trace true

@@ -181,7 +181,9 @@ end_log() {
 		'  slowest: thumbs#1 1.99s  convert a' \
 		'           tests#1 1.00s  check x' \
 		'  FAILED tests#1: signal 9 (KILL) after 2 attempts, 0.50s: check x' \
-		'    | oops'
+		'    | oops' \
+		"  SKIPPED docs: 3 jobs: 'tests' failed" \
+		'fairpar: 1 of 5 jobs failed: tests#1 (signal 9 (KILL)); 3 skipped'
 	run_fairpar --from-log - <log
 	assert_contains "$output" 'fairpar: 5 jobs in 5.00s'
 }
@@ -282,7 +284,7 @@ same_story() {
 	take_expected "$@"
 	shift "$taken"
 	run_fairpar "$expected" --log run.jsonl --summary=always "$@"
-	sed -n '/^fairpar: [0-9]* [a-z]* in /,$p' "$BATS_TEST_TMPDIR/stderr" | grep -v '^fairpar: [0-9]* of \|^fairpar: [a-z]*: ' >live
+	sed -n '/^fairpar: \([a-z]*: \)\{0,1\}[0-9]* [a-z]* in /,$p' "$BATS_TEST_TMPDIR/stderr" >live
 	run_fairpar --from-log run.jsonl
 	assert_eq "$output" "$(cat live)"
 	assert_contains "$output" 'fairpar: '
@@ -302,6 +304,49 @@ END
 	same_story 2 -f m.yaml
 	assert_contains "$output" '    | a\xFFb'
 	assert_contains "$output" ', 2 skipped; '
+	assert_contains "$(tail -n 1 live)" 'fairpar: 3 of 10 jobs failed: '
+	assert_contains "$(tail -n 1 live)" '; 1 allowed to; 2 skipped; 1 up to date'
+	same_story 1 -j1 --halt soon,fail=1 --summary=always 'test {} = 1' ::: 1 2 3 4
+	assert_contains "$output" '  CANCELLED default: 2 jobs: --halt soon,fail=1'
+}
+
+@test "the log knows what could not start or was skipped, and why, as the summary and the page tell it" {
+	need jq
+	cat >m.yaml <<-'END'
+		version: 1
+		name: nightly
+		batches:
+		  build: {run: 'exit 3'}
+		  docs: {needs: build, args: [1, 2, 3], run: 'echo {}'}
+		  public: {needs: docs, run: echo public}
+		  nowhere: {working_dir: no/such, run: echo}
+		  unlisted: {args_from: {file: no-such.txt}, run: 'echo {}'}
+		  unfound: {args_from: {command: exit 4}, run: 'echo {}'}
+	END
+	same_story 4 -j1 -f m.yaml --report r.html
+	local why="cannot start in './no/such': No such file or directory" file="cannot open 'no-such.txt': No such file or directory"
+	assert_contains "$output" 'fairpar: nightly: 8 jobs in '
+	assert_contains "$output" "  FAILED nowhere#1: $why: echo"
+	assert_contains "$output" "  FAILED unlisted: $file"
+	assert_contains "$output" "  SKIPPED docs: 3 jobs: it needs 'build', which failed"
+	assert_contains "$output" "  SKIPPED public: 1 job: it needs 'docs', which is skipped"
+	assert_contains "$(tail -n 1 live)" 'fairpar: 4 of 8 jobs failed: '
+	assert_contains "$(tail -n 1 live)" '; 4 skipped'
+	assert_eq "$(jq -r 'select(.ev == "run_start").name, select(.status == "spawn_error").why' run.jsonl | sort)" \
+		"$(printf '%s\n' nightly "$why" "$file" | sort)"
+	local page
+	page=$(sed "s/&#39;/'/g" r.html)
+	assert_contains "$page" '<title>nightly, fairpar run 2'
+	assert_contains "$page" '<h1>nightly, fairpar run 2'
+	assert_contains "$page" "<span class=\"bad\">$why</span>"
+	assert_contains "$page" "<strong>docs</strong> 3 jobs skipped: it needs 'build', which failed"
+	run_fairpar --from-log run.jsonl --explain=nowhere
+	assert_contains "$output" "$why"
+	run_fairpar 2 --log run.jsonl -j1 ./no-such ::: 1 2
+	assert_eq "$(jq -r 'select(.status == "spawn_error").why' run.jsonl)" $'\'./no-such\': command not found\n\'./no-such\': command not found'
+	printf '#!/bin/sh\n' >not-executable
+	run_fairpar 1 --log run.jsonl -j1 --workdir {} ./not-executable ::: not-executable
+	assert_contains "$(jq -r 'select(.status == "spawn_error").why' run.jsonl)" not-executable
 }
 
 @test "items that share a process are counted one by one" {

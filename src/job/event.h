@@ -63,6 +63,7 @@ struct event_run_start {
 	const char *host;
 	const char *cwd;
 	const char *manifest;   // path, or NULL
+	const char *name;       // that it gives the whole, or NULL
 	const char *joblog;     // its file, that --resume-failed can read, or NULL
 	const char *parent;     // "RUN/BATCH#n" of the job this fairpar was started by, or NULL
 	const char *const *argv; // NULL at its end
@@ -118,6 +119,7 @@ struct event_job_end {
 	bool current;           // what it creates was there: nothing was run
 	bool allowed;           // its failure is (allow_failure)
 	uint64_t out_bytes, err_bytes; // of its output so far
+	const char *why;        // of what could not be started or begun: the reason in words, or NULL
 	const char *tail;       // last lines of the output of a job that has failed for good, or NULL
 	size_t tail_len;
 	size_t tail_out;        // of that, what it wrote on stdout, which comes first; what comes line by line is not told apart

@@ -128,6 +128,9 @@ static void add_head(struct chrome *chrome) {
 	buf_addc(buf, ',');
 	json_add_string(buf, "run", story->run ? story->run : "", story->run ? strlen(story->run) : 0);
 	buf_adds(buf, ",\"argv\":[");
+	if (story->name) {
+		buf_printf(&name, "%s: ", story->name);
+	}
 	for (char **word = story->argv; word && *word; ++word) {
 		buf_adds(buf, word > story->argv ? "," : "");
 		json_add_text(buf, *word, strlen(*word));

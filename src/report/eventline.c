@@ -269,6 +269,7 @@ static void add_run_start(struct pen *pen, const struct event_run_start *run) {
 	add_argv(pen, run->argv);
 	pen_text(pen, ",\"cwd\":", run->cwd);
 	pen_text_or_null(pen, ",\"manifest\":", run->manifest);
+	pen_text_or_null(pen, ",\"name\":", run->name);
 	pen_text_or_null(pen, ",\"joblog\":", run->joblog);
 	pen_text_or_null(pen, ",\"parent\":", run->parent);
 }
@@ -526,6 +527,9 @@ static void add_job_end(struct pen *pen, const struct event_job_end *end, uint64
 	}
 	if (end->allowed) {
 		PEN(pen, ",\"allowed\":true");
+	}
+	if (end->why) {
+		pen_text(pen, ",\"why\":", end->why);
 	}
 	if (end->tail) {
 		pen_string(pen, ",\"tail\":", end->tail, end->tail_len);

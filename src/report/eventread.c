@@ -21,7 +21,7 @@ enum {
 
 // The keys that are read.
 #define KEYS(X) \
-	X(v) X(ev) X(t) X(time) X(run) X(version) X(host) X(pid) X(slots) X(fair) X(argv) X(cwd) X(manifest) X(joblog) X(parent) \
+	X(v) X(ev) X(t) X(time) X(run) X(version) X(host) X(pid) X(slots) X(fair) X(argv) X(cwd) X(manifest) X(name) X(joblog) X(parent) \
 	X(batch) X(weight) X(priority) X(max_parallel) X(long_running) X(jobs) X(job) X(seq) X(role) X(step) X(attempt) \
 	X(slot) X(nslots) X(source) X(lag) X(queued) X(why) X(from) X(cmd) X(args) X(stream) X(data) X(status) X(exit) \
 	X(signal) X(oom) X(start) X(wall) X(user) X(sys) X(maxrss) X(nvcsw) X(nivcsw) X(out_bytes) X(err_bytes) X(next) \
@@ -422,6 +422,7 @@ static bool read_run_start(struct reader *reader, struct event *event) {
 		.host = get_text(reader, KEY_host),
 		.cwd = get_text(reader, KEY_cwd),
 		.manifest = get_text(reader, KEY_manifest),
+		.name = get_text(reader, KEY_name),
 		.joblog = get_text(reader, KEY_joblog),
 		.parent = get_text(reader, KEY_parent),
 		.argv = argv,
@@ -529,6 +530,7 @@ static bool read_job_end(struct reader *reader, struct event *event) {
 	end->allowed = get_flag(reader, KEY_allowed);
 	end->out_bytes = get_u64(reader, KEY_out_bytes, UINT64_MAX, 0);
 	end->err_bytes = get_u64(reader, KEY_err_bytes, UINT64_MAX, 0);
+	end->why = get_text(reader, KEY_why);
 	end->tail = get_bytes(reader, KEY_tail, &end->tail_len);
 	end->nslots = 1;
 	end->source = FROM_QUEUE;

@@ -331,7 +331,9 @@ static void tell_end(struct explain *explain, const struct event_job_end *end, u
 			buf_adds(&job->text, " for ");
 			plain_add_time(&job->text, end->result.end - end->result.start);
 		}
-		buf_printf(&job->text, ": %s", result_describe(&end->result, how, sizeof(how)));
+		const char *why = end->why ? end->why : result_describe(&end->result, how, sizeof(how));
+		buf_adds(&job->text, ": ");
+		plain_add_text(&job->text, why, strlen(why), SIZE_MAX);
 		if (end->allowed) {
 			buf_adds(&job->text, ", allowed to");
 		}

@@ -114,9 +114,9 @@ static void add_head(struct buf *buf, const struct story *story, const struct pa
 	           "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; "
 	           "script-src '%s'; base-uri 'none'; form-action 'none'\">\n"
 	           "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n"
-	           "<meta name=\"color-scheme\" content=\"light dark\">\n<meta name=\"generator\" content=\"fairpar\">\n<title>fairpar run ",
+	           "<meta name=\"color-scheme\" content=\"light dark\">\n<meta name=\"generator\" content=\"fairpar\">\n<title>",
 	           page_script_hash);
-	svg_add_date(buf, story);
+	svg_add_title(buf, story);
 	buf_adds(buf, "</title>\n<style>");
 	buf_adds(buf, style);
 	add_colours(buf, palette);
@@ -182,8 +182,8 @@ static void add_facts(struct buf *buf, const struct timeline *timeline) {
 
 static void add_header(struct buf *buf, const struct timeline *timeline) {
 	const struct story *story = timeline->palette->story;
-	buf_adds(buf, "<header>\n<h1>fairpar run ");
-	svg_add_date(buf, story);
+	buf_adds(buf, "<header>\n<h1>");
+	svg_add_title(buf, story);
 	buf_adds(buf, "</h1>\n");
 	if (story->argv) {
 		buf_adds(buf, "<code class=\"dim\">");
@@ -328,7 +328,9 @@ static void add_failure(struct buf *buf, const struct story_job *job) {
 	char how[80];
 	buf_adds(buf, "<article>\n<p><strong>");
 	add_job_name(buf, job);
-	buf_printf(buf, "</strong> <span class=\"bad\">%s</span>", result_describe(&job->result, how, sizeof(how)));
+	buf_adds(buf, "</strong> <span class=\"bad\">");
+	add_text(buf, job->why ? job->why : result_describe(&job->result, how, sizeof(how)));
+	buf_adds(buf, "</span>");
 	if (job->step > 0) {
 		buf_printf(buf, " at step %u", job->step + 1);
 	}
@@ -366,6 +368,23 @@ static void add_failures(struct buf *buf, const struct story *story) {
 	}
 }
 
+static void add_losses(struct buf *buf, const struct story *story) {
+	buf_adds(buf, story->nlosses > 0 ? "<h2>Not run</h2>\n" : "");
+	for (size_t i = 0; i < story->nlosses; ++i) {
+		const struct story_loss *loss = &story->losses[i];
+		buf_adds(buf, "<p>");
+		if (loss->batch) {
+			buf_adds(buf, "<strong>");
+			add_text(buf, loss->batch);
+			buf_adds(buf, "</strong> ");
+		}
+		figures_add_count(buf, loss->jobs);
+		buf_printf(buf, " job%s %s: ", loss->jobs == 1 ? "" : "s", outcome_name(loss->outcome));
+		add_text(buf, loss->why);
+		buf_adds(buf, "</p>\n");
+	}
+}
+
 static void add_slowest(struct buf *buf, const struct palette *palette) {
 	const struct story *story = palette->story;
 	if (story->nslowest == 0) {
@@ -398,7 +417,8 @@ static void add_row(struct buf *buf, const struct row *row, uint64_t start) {
 	bool fine = row->result.outcome == OUTCOME_OK, bad = !fine && row->result.outcome != OUTCOME_CANCELLED;
 	buf_printf(buf, "<tr><th scope=\"row\"><i class=\"s s%u\"></i>", row->class);
 	add_text(buf, row->name);
-	buf_printf(buf, "</th><td%s>%s", bad ? " class=\"bad\"" : "", fine ? "ok" : result_describe(&row->result, how, sizeof(how)));
+	buf_printf(buf, "</th><td%s>", bad ? " class=\"bad\"" : "");
+	add_text(buf, fine ? "ok" : row->why ? row->why : result_describe(&row->result, how, sizeof(how)));
 	if (row->step > 0 && !fine) {
 		buf_printf(buf, " at step %u", row->step + 1);
 	}
@@ -481,6 +501,7 @@ void page_draw(struct buf *buf, const struct timeline *timeline, const struct ro
 	buf_adds(buf, "</figure>\n");
 	add_batches(buf, palette);
 	add_failures(buf, palette->story);
+	add_losses(buf, palette->story);
 	add_slowest(buf, palette);
 	add_rows(buf, rows, timeline->start);
 	add_footer(buf, palette->story);

@@ -21,6 +21,7 @@ struct row {
 	bool allowed;           // it may fail
 	const char *name;       // "thumbs#17", any bytes
 	struct result result;   // of the last one
+	const char *why;        // of that: it could not be started; or NULL
 	uint64_t from, to;      // event time: start of the first, end of the last
 	uint64_t queued, cpu;   // nanoseconds, of all
 	uint64_t maxrss;        // bytes, of the largest

@@ -127,6 +127,7 @@ struct story *story_new(void) {
 static void job_fini(struct story_job *job) {
 	free(job->batch);
 	free(job->command);
+	free(job->why);
 	free(job->tail);
 }
 
@@ -137,6 +138,7 @@ static void free_facts(struct story *story) {
 	free(story->cwd);
 	free(story->manifest);
 	free(story->joblog);
+	free(story->name);
 	for (char **arg = story->argv; arg && *arg; ++arg) {
 		free(*arg);
 	}
@@ -158,6 +160,10 @@ void story_free(struct story *story) {
 	}
 	for (size_t i = 0; i < story->nfailures; ++i) {
 		job_fini(&story->failures[i]);
+	}
+	for (size_t i = 0; i < story->nlosses; ++i) {
+		free(story->losses[i].batch);
+		free(story->losses[i].why);
 	}
 	free(story->batches);
 	free(inside->sides);
@@ -231,6 +237,7 @@ static void tell_start(struct story *story, const struct event_run_start *event,
 	story->cwd = copy(event->cwd);
 	story->manifest = copy(event->manifest);
 	story->joblog = copy(event->joblog);
+	story->name = copy(event->name);
 	size_t n = 0;
 	while (event->argv && event->argv[n]) {
 		++n;
@@ -282,6 +289,7 @@ static void job_set(struct story_job *job, const struct event_job_end *end) {
 		.allowed = end->allowed,
 	};
 	job->command = copy_bytes(end->command, end->command_len, &job->command_len);
+	job->why = copy(end->why);
 	// of the output the end is what counts
 	size_t cut = end->tail_len > TEXT_MAX ? end->tail_len - TEXT_MAX : 0;
 	job->tail = copy_bytes(end->tail ? end->tail + cut : NULL, end->tail_len - cut, &job->tail_len);
@@ -433,7 +441,32 @@ static void tell_end(struct story *story, const struct event_job_end *end) {
 	}
 }
 
+// What cuts the run short is one reason for all batches.
+static void note_loss(struct story *story, const struct event_lost *lost) {
+	bool is_skipped = lost->outcome == OUTCOME_SKIPPED;
+	for (size_t i = 0; i < story->nlosses; ++i) {
+		struct story_loss *loss = &story->losses[i];
+		bool is_same_batch = loss->batch && strcmp(loss->batch, lost->batch) == 0;
+		if (loss->outcome == lost->outcome && strcmp(loss->why, lost->why) == 0 && (is_same_batch || !is_skipped)) {
+			loss->jobs += lost->jobs;
+			if (!is_same_batch) {
+				free(loss->batch);
+				loss->batch = NULL;
+			}
+			return;
+		}
+	}
+	if (story->nlosses < STORY_LOSSES) {
+		story->losses[story->nlosses++] = (struct story_loss){
+			.batch = xstrdup(lost->batch), .why = xstrdup(lost->why), .outcome = lost->outcome, .jobs = lost->jobs,
+		};
+	}
+}
+
 static void tell_lost(struct story *story, const struct event_lost *lost) {
+	if (lost->why) {
+		note_loss(story, lost);
+	}
 	size_t i = batch_of(story, lost->batch);
 	struct story_batch *batch = &story->batches[i];
 	if (lost->outcome == OUTCOME_SKIPPED) {

@@ -15,6 +15,7 @@ enum {
 	STORY_BATCHES = 1000,
 	STORY_SLOWEST = 10,
 	STORY_FAILURES = 20,
+	STORY_LOSSES = 20,
 };
 
 struct story_batch {
@@ -44,15 +45,25 @@ struct story_job {
 	struct result result;
 	char *command;
 	size_t command_len;
+	char *why;              // it could not be started, or a batch could not begin; or NULL
 	char *tail;             // last lines of its output; NULL if there is none
 	size_t tail_len;
 	size_t tail_out;        // of that, what is known to come from stdout; it is first
 	bool allowed;
 };
 
+// Jobs that never started, for the same reason.
+struct story_loss {
+	char *batch;            // NULL: of several
+	char *why;
+	enum outcome outcome;   // skipped: of one batch; cancelled
+	uint64_t jobs;
+};
+
 struct story {
 	char *run;              // ULID
 	char *version, *host, *cwd, *manifest, *joblog;
+	char *name;             // that the manifest gives the whole, or NULL
 	char **argv;            // NULL at its end; or NULL
 	uint64_t time_ns;       // since 1970, of its start
 	uint64_t start, end;    // event time; end 0: the log is cut off, or it still runs
@@ -68,6 +79,8 @@ struct story {
 	size_t nslowest;
 	struct story_job failures[STORY_FAILURES]; // in order of their end
 	size_t nfailures;       // listed; total.failed is the number
+	struct story_loss losses[STORY_LOSSES]; // those whose reason is known, the first ones
+	size_t nlosses;
 	bool has_end;           // EVENT_RUN_END came
 	struct event_run_end run_end;
 	double busy;            // slot-time by slots × wall, 0 to 1, by story_finish()

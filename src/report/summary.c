@@ -71,6 +71,10 @@ static void add_head(struct buf *buf, const struct story *story, const struct su
 	const struct story_batch *total = &story->total;
 	uint64_t jobs = story_jobs(total);
 	uint64_t end = story->end > 0 ? story->end : story->last;
+	if (story->name) {
+		plain_add_text(buf, story->name, strlen(story->name), NAME_COLUMNS);
+		buf_adds(buf, ": ");
+	}
 	buf_printf(buf, "%llu %s%s in ", ull(jobs), story->counts_items ? "item" : "job", jobs == 1 ? "" : "s");
 	plain_add_time(buf, end > story->start ? end - story->start : 0);
 	add_count(buf, form, total->failed > 0 ? NULL : GREEN, ": ", total->ok, "ok", total->current, "up to date");
@@ -374,7 +378,12 @@ static void add_failure(struct buf *buf, const struct story_job *job, const stru
 	char how[80];
 	add_coloured(buf, form, RED, "  FAILED ");
 	plain_add_job(buf, job->batch, job->number, job->seq);
-	buf_printf(buf, ": %s", result_describe(&job->result, how, sizeof(how)));
+	buf_adds(buf, ": ");
+	if (form->table && job->why) {
+		plain_add_text(buf, job->why, strlen(job->why), COMMAND_COLUMNS);
+	} else {
+		buf_adds(buf, result_describe(&job->result, how, sizeof(how)));
+	}
 	if (job->items > 1) {
 		buf_printf(buf, ", %llu items", ull(job->items));
 	}
@@ -396,7 +405,7 @@ static void add_failure(struct buf *buf, const struct story_job *job, const stru
 		plain_add_command(buf, job->command, job->command_len, COMMAND_COLUMNS);
 	}
 	buf_addc(buf, '\n');
-	if (job->tail_len > 0) {
+	if (job->tail_len > 0 && !job->why) {
 		add_tail(buf, job, form);
 	}
 }
@@ -411,6 +420,86 @@ static void add_failures(struct buf *buf, const struct story *story, const struc
 		add_coloured(buf, form, RED, "  FAILED ");
 		buf_printf(buf, "and %llu more\n", ull(failed - listed));
 	}
+}
+
+// ---- what never started ----
+
+static void add_losses(struct buf *buf, const struct story *story, const struct summary_form *form) {
+	for (size_t i = 0; i < story->nlosses; ++i) {
+		const struct story_loss *loss = &story->losses[i];
+		add_coloured(buf, form, YELLOW, loss->outcome == OUTCOME_SKIPPED ? "  SKIPPED " : "  CANCELLED ");
+		if (loss->batch) {
+			plain_add_text(buf, loss->batch, strlen(loss->batch), NAME_COLUMNS);
+			buf_adds(buf, ": ");
+		}
+		buf_printf(buf, "%llu job%s: ", ull(loss->jobs), loss->jobs == 1 ? "" : "s");
+		plain_add_text(buf, loss->why, strlen(loss->why), COMMAND_COLUMNS);
+		buf_addc(buf, '\n');
+	}
+}
+
+// ---- the last line ----
+
+static void add_clause(struct buf *buf, size_t from, const char *unit, uint64_t n, const char *what) {
+	if (n > 0) {
+		bool is_first = buf->len == from;
+		buf_printf(buf, "%s%s%llu %s", is_first ? unit : "; ", is_first ? ": " : "", ull(n), what);
+	}
+}
+
+void summary_add_last(struct buf *buf, const struct summary_counts *counts) {
+	size_t from = buf->len;
+	if (counts->failed > 0) {
+		buf_printf(buf, "%llu of %llu %s failed%s%s", ull(counts->failed), ull(counts->jobs), counts->unit,
+		           counts->failures ? ": " : "", counts->failures ? counts->failures : "");
+	}
+	if (counts->unnamed > 0 && counts->failures) {
+		buf_printf(buf, " and %llu more%s", ull(counts->unnamed), counts->unnamed_what);
+	}
+	add_clause(buf, from, counts->unit, counts->allowed, "allowed to");
+	add_clause(buf, from, counts->unit, counts->skipped, "skipped");
+	add_clause(buf, from, counts->unit, counts->cancelled, "cancelled");
+	add_clause(buf, from, counts->unit, counts->current, "up to date");
+	add_clause(buf, from, counts->unit, counts->resumed, "done before");
+}
+
+// "A#7 (signal 9)"; of what is no item, what its batch could not do
+static void add_named(struct buf *buf, const struct story_job *job) {
+	char how[80];
+	plain_add_job(buf, job->batch, job->number, job->seq);
+	buf_adds(buf, " (");
+	if (job->number == 0 && job->result.start == 0 && job->tail) {
+		plain_add_text(buf, job->tail, job->tail_len, COMMAND_COLUMNS);
+	} else {
+		buf_printf(buf, "%s%s", job->number == 0 ? "args_from: " : "", result_describe(&job->result, how, sizeof(how)));
+	}
+	if (job->items > 1) {
+		buf_printf(buf, ", %llu items", ull(job->items));
+	}
+	buf_addc(buf, ')');
+}
+
+void summary_add_story_last(struct buf *buf, const struct story *story) {
+	const struct story_batch *total = &story->total;
+	struct buf failures = BUF_INIT;
+	for (size_t i = 0; i < story->nfailures; ++i) {
+		buf_adds(&failures, i > 0 ? ", " : "");
+		add_named(&failures, &story->failures[i]);
+	}
+	summary_add_last(buf, &(struct summary_counts){
+		.jobs = total->ok + total->failed + total->cancelled + total->skipped,
+		.failed = total->failed,
+		.allowed = total->allowed,
+		.skipped = total->skipped,
+		.cancelled = total->cancelled,
+		.current = total->current,
+		.resumed = story->run_end.resumed,
+		.unit = story->counts_items ? "items" : "jobs",
+		.failures = buf_str(&failures),
+		.unnamed = total->failed - total->along_failed - story->nfailures,
+		.unnamed_what = story->counts_items ? " processes" : "",
+	});
+	buf_fini(&failures);
 }
 
 // ---- what to do next ----
@@ -475,5 +564,8 @@ void summary_add(struct buf *buf, const struct story *story, const struct summar
 		add_hint(buf, story, form);
 	}
 	add_failures(buf, story, form);
+	if (form->table) {
+		add_losses(buf, story, form);
+	}
 	add_again(buf, story, form);
 }

@@ -22,6 +22,23 @@ struct summary_form {
 	const char *again;       // the command line that runs again what failed, or NULL
 };
 
+// What the last line tells.
+struct summary_counts {
+	uint64_t jobs;           // that have ended, or never will
+	uint64_t failed, allowed, skipped, cancelled, current, resumed; // allowed: of failed
+	const char *unit;        // "jobs" or "items"
+	const char *failures;    // "#3 (exit 1), A#7 (signal 9)"; NULL: they stand above
+	uint64_t unnamed;        // failed ones that are not among these
+	const char *unnamed_what; // " processes" or ""
+};
+
+// Appends the last line without its newline: how many jobs failed, and which, and what else keeps a run from being plainly
+// done. Appends nothing if nothing does.
+void summary_add_last(struct buf *buf, const struct summary_counts *counts);
+
+// The same of a story.
+void summary_add_story_last(struct buf *buf, const struct story *story);
+
 // Appends the summary of a finished story (story_finish()), line by line, each with its newline.
 void summary_add(struct buf *buf, const struct story *story, const struct summary_form *form);
 

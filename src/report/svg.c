@@ -42,11 +42,19 @@ static double bar_x(const struct sheet *sheet, uint64_t at) {
 	return LEFT + timeline_x(sheet->timeline, at);
 }
 
-void svg_add_date(struct buf *buf, const struct story *story) {
+void svg_add_title(struct buf *buf, const struct story *story) {
+	if (story->name) {
+		struct buf name = BUF_INIT;
+		plain_add_text(&name, story->name, strlen(story->name), NAME_MAX_BYTES);
+		figures_add_escaped(buf, buf_str(&name), name.len);
+		buf_adds(buf, ", ");
+		buf_fini(&name);
+	}
+	buf_adds(buf, "fairpar run");
 	time_t seconds = (time_t)(story->time_ns / NS_PER_S);
 	struct tm tm;
 	char text[64];
-	if (story->time_ns > 0 && localtime_r(&seconds, &tm) && strftime(text, sizeof(text), "%Y-%m-%d %H:%M", &tm) > 0) {
+	if (story->time_ns > 0 && localtime_r(&seconds, &tm) && strftime(text, sizeof(text), " %Y-%m-%d %H:%M", &tm) > 0) {
 		buf_adds(buf, text);
 	}
 }
@@ -436,9 +444,8 @@ void svg_draw(struct buf *buf, const struct timeline *timeline, enum svg_use use
 	add_bars(&sheet);
 	add_strip(&sheet);
 	add_axis(&sheet, sheet.strip + STRIP);
-	buf_adds(&head, "fairpar run ");
-	svg_add_date(&head, story);
-	buf_adds(&head, head.data[head.len - 1] == ' ' ? "· " : " · ");
+	svg_add_title(&head, story);
+	buf_adds(&head, " · ");
 	svg_add_figures(&head, story);
 	buf_printf(buf, "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"fp\" viewBox=\"0 0 %d %.0f\" width=\"%d\" height=\"%.0f\" "
 	           "font-family=\"system-ui,sans-serif\" font-size=\"12\" role=\"img\" aria-label=\"", WIDTH, height, WIDTH, height);

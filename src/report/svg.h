@@ -17,7 +17,7 @@ void svg_draw(struct buf *buf, const struct timeline *timeline, enum svg_use use
 // Appends "204 jobs · 2 failed · 29.5 s · 8 slots · 97 % busy", the numbers of the story.
 void svg_add_figures(struct buf *buf, const struct story *story);
 
-// Appends "2026-11-20 23:41", the local time of the start; nothing if that is not known.
-void svg_add_date(struct buf *buf, const struct story *story);
+// Appends "nightly, fairpar run 2026-11-20 23:41": the manifest's name, and the local time of the start, as far as known.
+void svg_add_title(struct buf *buf, const struct story *story);
 
 #endif

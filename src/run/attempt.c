@@ -34,6 +34,7 @@ void desk_free(void *arg) {
 	buf_fini(&desk->vars);
 	buf_fini(&desk->path);
 	buf_fini(&desk->row);
+	buf_fini(&desk->told.why);
 	buf_fini(&desk->told.tail);
 	buf_fini(&desk->told.recent);
 	free(desk->tap);
@@ -109,20 +110,28 @@ void result_cannot_start(struct result *ret_result, int exit_code) {
 	*ret_result = (struct result){.outcome = OUTCOME_SPAWN_ERROR, .exit_code = exit_code, .start = now, .end = now};
 }
 
+void attempt_complain(struct desk *desk, const struct job *job, const char *format, ...) {
+	va_list args;
+	buf_reset(&desk->told.why);
+	va_start(args, format);
+	buf_vprintf(&desk->told.why, format, args);
+	va_end(args);
+	diag_error("job %s: %s", desk_label(desk, job), buf_str(&desk->told.why));
+}
+
 // Says why the job could not be started.
 static void explain(struct desk *desk, const struct job *job, const struct spawn_error *error) {
 	const char *first = desk->command.argv && desk->command.argv[0] ? desk->command.argv[0] : buf_str(&desk->text);
-	const char *label = desk_label(desk, job);
 	const char *dir = desk->context ? desk->context->cwd : job->recipe->context->cwd;
 	if (error->step == SPAWN_CHDIR && dir) {
-		diag_error("job %s: cannot start in '%s': %s", label, diag_shows(dir), strerror(error->error));
+		attempt_complain(desk, job, "cannot start in '%s': %s", diag_shows(dir), strerror(error->error));
 	} else if (error->step != SPAWN_EXEC) {
-		diag_error("job %s: cannot start '%s': %s: %s", label, diag_shows(first), spawn_step_name(error->step),
-		           strerror(error->error));
+		attempt_complain(desk, job, "cannot start '%s': %s: %s", diag_shows(first), spawn_step_name(error->step),
+		                 strerror(error->error));
 	} else if (error->error == ENOENT) {
-		diag_error("job %s: '%s': command not found", label, diag_shows(first));
+		attempt_complain(desk, job, "'%s': command not found", diag_shows(first));
 	} else {
-		diag_error("job %s: cannot start '%s': %s", label, diag_shows(first), strerror(error->error));
+		attempt_complain(desk, job, "cannot start '%s': %s", diag_shows(first), strerror(error->error));
 	}
 }
 
@@ -152,8 +161,7 @@ static int enter_workdir(struct desk *desk, const struct job *job, unsigned slot
 	template_expand(recipe->workdir, &x, &dir);
 	int result = dir.len > 0 && access(dir.data, F_OK) != 0 ? make_dirs(dir.data) : 0;
 	if (result != 0) {
-		diag_error("job %s: cannot make the directory '%s': %s", desk_label(desk, job), diag_shows(dir.data),
-		           strerror(errno));
+		attempt_complain(desk, job, "cannot make the directory '%s': %s", diag_shows(dir.data), strerror(errno));
 	} else {
 		desk->context = context_derive(recipe->context, dir.len > 0 ? dir.data : NULL, /* umask */ -1, /* nice */ 0);
 	}

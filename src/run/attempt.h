@@ -47,6 +47,7 @@ struct told {
 	uint64_t admission;        // of that, nanoseconds that it waited to be let in
 	enum event_why admission_why;
 	uint64_t out_bytes, err_bytes;
+	struct buf why;            // it could not start
 	struct buf tail;           // last lines of its output, if it failed for good
 	size_t tail_out;           // bytes of that from stdout, which come first
 };
@@ -98,6 +99,9 @@ struct expansion job_expansion(const struct job *job, unsigned slot);
 
 // Opens the job's spool, with its tag, before its first attempt (outlet.c).
 void job_open_spool(struct desk *desk, struct job *job, unsigned slot);
+
+// Says why the job cannot run, and keeps it for who listens; since telling_attempt().
+FP_PRINTF(3, 4) void attempt_complain(struct desk *desk, const struct job *job, const char *format, ...);
 
 // Fills in the result of a job that never ran.
 void result_cannot_start(struct result *ret_result, int exit_code);

@@ -146,7 +146,13 @@ static void list_by_pattern(struct desk *desk, struct worker *worker, struct que
 		          error);
 		free(error);
 	} else if (failed) {
-		diag_error("batch '%s': glob '%s': %s", diag_shows(batch->name), diag_shows(pattern), error);
+		struct buf why = BUF_INIT;
+		buf_printf(&why, "glob '%s': %s", diag_shows(pattern), error);
+		diag_error("batch '%s': %s", diag_shows(batch->name), buf_str(&why));
+		if (batch->news) {
+			telling_lost_why(batch, buf_str(&why));
+		}
+		buf_fini(&why);
 		free(error);
 		work_count_trouble(batch, "its items could not be listed", NULL);
 	}

@@ -72,6 +72,15 @@ static void add(struct buf *buf, const struct story *story, int fd, struct summa
 
 void ending_add_story(struct buf *buf, const struct story *story, int fd) {
 	add(buf, story, fd, (struct summary_form){.table = true});
+	size_t before = buf->len;
+	buf_adds(buf, "fairpar: ");
+	size_t from = buf->len;
+	summary_add_story_last(buf, story);
+	if (buf->len > from) {
+		buf_addc(buf, '\n');
+	} else {
+		buf->len = before;
+	}
 }
 
 // Whether what is written to the one is seen where the other goes.
@@ -109,35 +118,26 @@ static void print_summary(const struct run *run) {
 
 // ---- the last line ----
 
-static void add_clause(struct buf *line, const char *unit, uint64_t n, const char *what) {
-	if (n > 0) {
-		buf_printf(line, "%s%s%llu %s", line->len > 0 ? "; " : unit, line->len > 0 ? "" : ": ", (unsigned long long)n, what);
-	}
-}
-
-// How many jobs failed, and which, and what else keeps a run from being plainly done. With --pack=auto it counts items
-// (DESIGN §15).
+// With --pack=auto it counts items (DESIGN §15).
 static void print_last_line(const struct run *run) {
 	const struct tally *tally = &run->tally;
 	struct buf line = BUF_INIT;
-	bool is_packed = run->options->packing.by_time;
-	const char *unit = is_packed ? "items" : "jobs";
-	uint64_t jobs = tally->failed + run->allowed, failed = jobs + run->along.failed;
+	bool is_packed = run->options->packing.by_time, listed = run->ending && run->ending->listed;
+	uint64_t processes = tally->failed + run->allowed, failed = processes + run->along.failed;
 	uint64_t cancelled = tally->cancelled + run->along.cancelled;
-	uint64_t known = tally->ok + run->along.ok + failed + cancelled + tally->skipped;
-	bool listed = run->ending && run->ending->listed;
-	if (failed > 0) {
-		buf_printf(&line, "%llu of %llu %s failed%s%s", (unsigned long long)failed, (unsigned long long)known, unit,
-		           listed ? "" : ": ", listed ? "" : buf_str(&run->failures));
-	}
-	if (jobs > run->nfailures && !listed) {
-		buf_printf(&line, " and %llu more%s", (unsigned long long)(jobs - run->nfailures), is_packed ? " processes" : "");
-	}
-	add_clause(&line, unit, run->allowed, "allowed to");
-	add_clause(&line, unit, tally->skipped, "skipped");
-	add_clause(&line, unit, cancelled, "cancelled");
-	add_clause(&line, unit, run->current, "up to date");
-	add_clause(&line, unit, run->resumed, "done before");
+	summary_add_last(&line, &(struct summary_counts){
+		.jobs = tally->ok + run->along.ok + failed + cancelled + tally->skipped,
+		.failed = failed,
+		.allowed = run->allowed,
+		.skipped = tally->skipped,
+		.cancelled = cancelled,
+		.current = run->current,
+		.resumed = run->resumed,
+		.unit = is_packed ? "items" : "jobs",
+		.failures = listed ? NULL : buf_str(&run->failures),
+		.unnamed = processes - run->nfailures,
+		.unnamed_what = is_packed ? " processes" : "",
+	});
 	if (line.len > 0) {
 		diag_note("%s", line.data);
 	}

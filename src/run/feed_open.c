@@ -23,12 +23,13 @@ static struct feed *feed_add(struct feeds *feeds, struct input *input, struct pa
 	return feed;
 }
 
-// `batch` is that of a manifest whose items these are, or NULL.
-static struct input *open_input(const struct input_config *config, const char *batch) {
+// `stage` is that of a manifest whose items these are, or NULL.
+static struct input *open_input(const struct input_config *config, struct stage *stage) {
 	char *error;
 	struct input *input = input_open(config, &error);
-	if (!input && batch) {
-		diag_error("batch '%s': %s", diag_shows(batch), error);
+	if (!input && stage) {
+		diag_error("batch '%s': %s", diag_shows(stage_plan(stage)->name), error);
+		stage_lost_why(stage, error);
 		free(error);
 	} else if (!input) {
 		diag_error("%s", error);
@@ -56,7 +57,7 @@ static struct feed *open_sources(struct run *run, const struct source_config *so
 		.skip_first = options->skip_first,
 		.joins = options->packing.joins,
 	};
-	struct input *input = open_input(&config, /* batch */ NULL);
+	struct input *input = open_input(&config, /* stage */ NULL);
 	if (!input) {
 		return NULL;
 	}
@@ -68,7 +69,7 @@ int feeds_add_stage(struct run *run, struct stage *stage, const struct source_co
 	struct input *input = NULL;
 	if (source) {
 		struct input_config config = {.sources = source, .nsources = 1, .delimiter = delimiter};
-		input = open_input(&config, stage_plan(stage)->name);
+		input = open_input(&config, stage);
 		if (!input) {
 			return -1;
 		}

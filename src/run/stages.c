@@ -808,3 +808,9 @@ struct result stage_result(const struct stage *stage) {
 const struct manifest_batch *stage_plan(const struct stage *stage) {
 	return stage->plan;
 }
+
+void stage_lost_why(struct stage *stage, const char *why) {
+	if (stage->run->telling) {
+		telling_lost_why(stage->batch, why);
+	}
+}

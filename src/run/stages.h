@@ -67,5 +67,6 @@ bool stage_is_skipped(const struct stage *stage);
 struct result stage_result(const struct stage *stage);
 
 const struct manifest_batch *stage_plan(const struct stage *stage);
+void stage_lost_why(struct stage *stage, const char *why); // telling_lost_why() of its batch, if anybody listens
 
 #endif

@@ -187,6 +187,7 @@ void telling_begin(struct run *run) {
 			.host = host,
 			.cwd = cwd ? cwd : "",
 			.manifest = run->manifest ? options->manifest : NULL,
+			.name = run->manifest ? run->manifest->name : NULL,
 			.joblog = options->joblog && strcmp(options->joblog, "-") != 0 && !options->packing.by_time ? options->joblog : NULL,
 			.parent = parent,
 			.argv = (const char *const *)options->argv,
@@ -366,7 +367,8 @@ void telling_pause(const struct job *job, uint64_t pause) {
 // ---- attempts ----
 
 void telling_attempt(struct desk *desk) {
-	desk->told = (struct told){.tail = desk->told.tail, .recent = desk->told.recent};
+	desk->told = (struct told){.why = desk->told.why, .tail = desk->told.tail, .recent = desk->told.recent};
+	buf_reset(&desk->told.why);
 	buf_reset(&desk->told.tail);
 	buf_reset(&desk->told.recent);
 }
@@ -575,6 +577,7 @@ void telling_job_end(struct desk *desk, const struct job *job, const struct resu
 			.allowed = failed && next == NEXT_NOTHING && is_counted(job) && job->batch->allow_failure,
 			.out_bytes = told->out_bytes,
 			.err_bytes = told->err_bytes,
+			.why = result->outcome == OUTCOME_SPAWN_ERROR && told->why.len > 0 ? told->why.data : NULL,
 			.tail = told->tail.len > 0 ? told->tail.data : NULL,
 			.tail_len = told->tail.len,
 			.tail_out = told->tail_out,
@@ -633,6 +636,7 @@ void telling_trouble(struct batch *batch, const struct result *result, const cha
 		.nslots = 1,
 		.source = FROM_QUEUE,
 		.allowed = batch->allow_failure,
+		.why = batch->news->why,
 		.tail = what,
 		.tail_len = strlen(what),
 	});

@@ -49,7 +49,7 @@ void telling_batch_end(struct batch *batch);
 
 // Jobs of it that never start. Calls for the same batch in a row make one event.
 void telling_lost(struct batch *batch, enum outcome outcome, uint64_t jobs);
-// What telling_lost() will say why. Copied.
+// What telling_lost() and telling_trouble() will say why. Copied.
 void telling_lost_why(struct batch *batch, const char *why);
 // The same of all batches without a reason of their own: why the run is cut short. Copied; the first one counts. Before the
 // jobs are lost; does nothing without run->telling.

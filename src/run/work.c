@@ -399,7 +399,7 @@ static enum work_status fail_bad_item(struct desk *desk, unsigned slot, struct j
 		buf_adds(&desk->text, job->record.args);
 	}
 	job_open_spool(desk, job, slot);
-	diag_error("job %s: %s: '%s'", desk_label(desk, job), job->reason, diag_shows(job->record.args));
+	attempt_complain(desk, job, "%s: '%s'", job->reason, diag_shows(job->record.args));
 	return job_end(desk, job, slot, &result);
 }
 

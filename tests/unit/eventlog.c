@@ -34,7 +34,7 @@ static void test_run(void) {
 		.slots = 8,
 	}}, 0), "{\"v\":1,\"ev\":\"run_start\",\"t\":0.000000,\"time\":\"2025-11-21T08:00:00.123Z\",\"run\":\"ULID\",\"version\":\"1\","
 		"\"host\":\"h\",\"pid\":9,\"slots\":8,\"fair\":\"turns\",\"argv\":[\"fairpar\",\"a b\"],\"cwd\":\"/\",\"manifest\":null,"
-		"\"joblog\":null,\"parent\":null}\n");
+		"\"name\":null,\"joblog\":null,\"parent\":null}\n");
 	check_string(encode((struct event){.kind = EVENT_RUN_END, .u.run_end = {
 		.ok = 1, .failed = 2, .cancelled = 3, .skipped = 4, .allowed = 1, .resumed = 6, .slot_time = 2500000999, .exit_status = 130,
 		.signal = 2,

@@ -64,6 +64,66 @@ plain() { tr -d ,; }
 	done
 }
 
+@test "what the page says and marks is told from what is behind it, in the light and in the dark" {
+	need python3
+	local jobs=()
+	for n in {1..16}; do jobs+=(--batch "b$n=b$n"); echo "$n" >"b$n"; done
+	run_fairpar 16 --report run.html --summary=never --quiet "${jobs[@]}" 'exit 1 {}' >/dev/null
+	run python3 - run.html <<-'END'
+		import re, sys
+		text = open(sys.argv[1], encoding='utf-8').read()
+		def luminance(colour):  # WCAG 2.1, "relative luminance"
+		    parts = [int(c, 16) / 255 for c in re.findall('..', colour)]
+		    return sum(w * (c / 12.92 if c <= .03928 else ((c + .055) / 1.055) ** 2.4) for w, c in zip((.2126, .7152, .0722), parts))
+		def full(colour):
+		    return colour if len(colour) == 6 else ''.join(c * 2 for c in colour)
+		def contrast(a, b):
+		    a, b = sorted((luminance(full(a)), luminance(full(b))), reverse=True)
+		    return (a + .05) / (b + .05)
+		def rule(style, name, key):
+		    found = re.search(r'%s\{[^}]*?(?<![-\w])%s:#(\w+)' % (re.escape(name), key), style)
+		    return found and found.group(1)
+		page, drawing = re.findall('<style>(.*?)</style>', text, re.S)
+		halves = drawing.split('@media(prefers-color-scheme:dark)')
+		colours = set(re.findall(r'\.c\d+\{fill:#(\w{6})\}', drawing))
+		assert len(colours) >= 8, colours
+		seen = []
+		for half, dark in enumerate((False, True)):
+		    def at(name, key):
+		        return rule(halves[half], name, key) or rule(halves[0], name, key)
+		    variables = dict(re.findall(r'--(\w+):#(\w+)', page.split('prefers-color-scheme:dark')[half]))
+		    for name in 'fg', 'dim', 'bad':
+		        for behind in 'bg', 'card':
+		            seen.append((4.5, name, behind, contrast(variables[name], variables[behind])))
+		    for behind in at('.fp .bg', 'fill'), at('.fp .lane', 'fill'):
+		        seen.append((4.5, 'text', behind, contrast(at('.fp text', 'fill'), behind)))
+		        for name, key in ('.fp .f', 'stroke'), ('.fp .ft', 'fill'), ('.fp .k', 'stroke'), ('.fp .o', 'stroke'), ('.fp .q', 'fill'):
+		            seen.append((3, name, behind, contrast(at(name, key), behind)))
+		    seen.append((3, '.x', '.xo', contrast(at('.fp .x', 'stroke'), at('.fp .xo', 'stroke'))))  # the cross on its rim
+		    for colour in colours:
+		        seen.append((3, '.m', colour, contrast(at('.fp .m', 'fill'), colour)))
+		for least, what, behind, found in seen:
+		    if found < least:
+		        print(what, 'on', behind, 'has only', round(found, 2))
+		print(len(seen))
+	END
+	assert_eq "$status $output" "0 54"
+	[[ $(cat run.html) = *'class="xo"'*'class="x"'* ]] || fail "no cross in a failed bar"
+}
+
+@test "a name is the same in every place of the page, and no table scrolls its head away" {
+	printf 'a\001b\377c%070d' 0 >name
+	run_fairpar 1 --report run.html --batch-by '{}' 'false {}' :::: name
+	local want
+	want=$(printf 'a\\x01b\\xFFc%070d' 0)
+	assert_eq "$(grep -cF "$want#1<" run.html)" 3
+	grep -qF "</i>$want</th>" run.html || fail "another name in the table of batches"
+	# a box that scrolls keeps the head for itself: only where the table is too wide for the screen, and of its height
+	assert_eq "$(grep -o '[^}]*{\.scroll{[^}]*}' run.html)" '@media screen and (max-width:70rem){.scroll{overflow:auto;max-height:75vh}'
+	assert_contains "$(cat run.html)" 'thead th{position:sticky;top:0;'
+	assert_contains "$(cat run.html)" 'tbody th,td.end{white-space:normal;overflow-wrap:anywhere;'
+}
+
 @test "the drawing is XML, the trace is JSON that keeps the rules, with arrows from each attempt to the next" {
 	need python3
 	need xmllint

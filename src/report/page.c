@@ -75,14 +75,16 @@ static const char style[] =
 	".facts div{background:var(--card);border-radius:8px;padding:.5rem .9rem;display:flex;flex-direction:column-reverse}"
 	".facts dt{color:var(--dim);font-size:.8rem}.facts dd{margin:0;font-size:1.25rem;font-weight:600}"
 	"figure{margin:1rem 0;overflow-x:auto}figure svg{display:block;width:100%;min-width:760px;height:auto}"
-	".scroll{overflow-x:auto}"
 	"table{border-collapse:collapse;width:100%}"
 	"caption{text-align:left;color:var(--dim);padding:0 0 .4rem}"
 	"th,td{padding:.25rem .6rem;text-align:left;border-bottom:1px solid var(--line);vertical-align:top;white-space:nowrap}"
+	"tbody th,td.end{white-space:normal;overflow-wrap:anywhere;min-width:7rem}td.end{min-width:4.5rem;max-width:16rem}"
 	"thead th{position:sticky;top:0;background:var(--bg);font-weight:600}tbody th{font-weight:400}"
+	// a box that scrolls is what its head sticks to; so only where the table would not fit
+	"@media screen and (max-width:70rem){.scroll{overflow:auto;max-height:75vh}}"
 	"tfoot th,tfoot td{font-weight:600}"
 	".n{text-align:right;font-variant-numeric:tabular-nums}"
-	"td.cmd{white-space:normal;min-width:16rem}"
+	"td.cmd{white-space:normal;min-width:14rem}"
 	"th button{font:inherit;color:inherit;background:none;border:0;padding:0;cursor:pointer;text-decoration:underline dotted}"
 	"th[aria-sort=ascending] button::after{content:' \\2191'}th[aria-sort=descending] button::after{content:' \\2193'}"
 	".filter{display:block;margin:0 0 .6rem}.filter input{font:inherit;width:16rem;max-width:100%}"
@@ -96,6 +98,14 @@ static const char style[] =
 
 static void add_text(struct buf *buf, const char *text) {
 	figures_add_escaped(buf, text, strlen(text));
+}
+
+// A batch's name, spelled as in the names of its jobs.
+static void add_name(struct buf *buf, const char *batch) {
+	struct buf name = BUF_INIT;
+	plain_add_text(&name, batch, strlen(batch), SIZE_MAX);
+	figures_add_escaped(buf, buf_str(&name), name.len);
+	buf_fini(&name);
 }
 
 // The colours of the batches, for what is not drawn.
@@ -258,7 +268,7 @@ static void add_batch(struct buf *buf, const struct palette *palette, const stru
 	unsigned class = palette->class_of[index];
 	buf_printf(buf, "<tr><th scope=\"row\"><i class=\"s s%u\"></i>", class);
 	if (batch->name[0] != '\0') {
-		add_text(buf, batch->name);
+		add_name(buf, batch->name);
 	} else {
 		figures_add_count(buf, story->hidden_batches);
 		buf_adds(buf, " more");
@@ -315,7 +325,7 @@ static void add_batches(struct buf *buf, const struct palette *palette) {
 
 static void add_job_name(struct buf *buf, const struct story_job *job) {
 	struct buf name = BUF_INIT;
-	plain_add_job(&name, job->batch, job->number, job->seq);
+	plain_add_whole_job(&name, job->batch, job->number, job->seq);
 	figures_add_escaped(buf, buf_str(&name), name.len);
 	buf_fini(&name);
 }
@@ -375,7 +385,7 @@ static void add_losses(struct buf *buf, const struct story *story) {
 		buf_adds(buf, "<p>");
 		if (loss->batch) {
 			buf_adds(buf, "<strong>");
-			add_text(buf, loss->batch);
+			add_name(buf, loss->batch);
 			buf_adds(buf, "</strong> ");
 		}
 		figures_add_count(buf, loss->jobs);
@@ -417,7 +427,7 @@ static void add_row(struct buf *buf, const struct row *row, uint64_t start) {
 	bool fine = row->result.outcome == OUTCOME_OK, bad = !fine && row->result.outcome != OUTCOME_CANCELLED;
 	buf_printf(buf, "<tr><th scope=\"row\"><i class=\"s s%u\"></i>", row->class);
 	add_text(buf, row->name);
-	buf_printf(buf, "</th><td%s>", bad ? " class=\"bad\"" : "");
+	buf_printf(buf, "</th><td class=\"end%s\">", bad ? " bad" : "");
 	add_text(buf, fine ? "ok" : row->why ? row->why : result_describe(&row->result, how, sizeof(how)));
 	if (row->step > 0 && !fine) {
 		buf_printf(buf, " at step %u", row->step + 1);

@@ -170,12 +170,20 @@ void plain_add_output(struct buf *buf, const char *line, size_t len, size_t colu
 	buf_fini(&shown);
 }
 
-void plain_add_job(struct buf *buf, const char *batch, uint64_t number, uint64_t seq) {
+static void add_job(struct buf *buf, const char *batch, uint64_t number, uint64_t seq, size_t columns) {
 	bool is_default = number > 0 && seq > 0 && strcmp(batch, "default") == 0;
 	if (!is_default) {
-		plain_add_text(buf, batch, strlen(batch), 60);
+		plain_add_text(buf, batch, strlen(batch), columns);
 	}
 	if (number > 0) {
 		buf_printf(buf, "#%llu", (unsigned long long)(is_default ? seq : number));
 	}
+}
+
+void plain_add_job(struct buf *buf, const char *batch, uint64_t number, uint64_t seq) {
+	add_job(buf, batch, number, seq, 60);
+}
+
+void plain_add_whole_job(struct buf *buf, const char *batch, uint64_t number, uint64_t seq) {
+	add_job(buf, batch, number, seq, SIZE_MAX);
 }

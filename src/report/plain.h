@@ -26,7 +26,10 @@ void plain_add_command(struct buf *buf, const char *command, size_t len, size_t 
 // only what follows; else as plain_add_text().
 void plain_add_output(struct buf *buf, const char *line, size_t len, size_t columns);
 
-// "tests#3"; "#17" by its number in the run in the batch "default"; "tests" for what is no item of it (number 0).
+// "tests#3"; "#17" by its number in the run in the batch "default"; "tests" for what is no item of it (number 0). The batch
+// in at most 60 columns;
 void plain_add_job(struct buf *buf, const char *batch, uint64_t number, uint64_t seq);
+// or whole.
+void plain_add_whole_job(struct buf *buf, const char *batch, uint64_t number, uint64_t seq);
 
 #endif

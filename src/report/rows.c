@@ -83,7 +83,7 @@ static void add(struct rows *rows, const struct event_job_end *end, const struct
 		return;
 	}
 	struct buf name = BUF_INIT, command = BUF_INIT;
-	plain_add_job(&name, end->id.batch, end->id.number, end->id.seq);
+	plain_add_whole_job(&name, end->id.batch, end->id.number, end->id.seq);
 	if (end->command && (!before || row.result.outcome != OUTCOME_OK)) { // of the step that failed
 		figures_add_cut(&command, end->command, end->command_len, COMMAND_BYTES);
 	} else if (before) {

@@ -14,7 +14,7 @@ enum {
 	WIDTH = LEFT + TIMELINE_WIDTH + RIGHT,
 	STRIP = 80,                  // height of the strip of shares
 	LANES_HEIGHT = 480,          // of all lanes, from the number on where they get narrower
-	NAME_MAX_BYTES = 40,         // of a batch in the legend
+	NAME_COLUMNS = 40,           // of a batch in the legend
 	LEAD_MIN = 6,                // pixels of waiting that are worth a line: not the time that it takes to begin
 };
 
@@ -45,7 +45,7 @@ static double bar_x(const struct sheet *sheet, uint64_t at) {
 void svg_add_title(struct buf *buf, const struct story *story) {
 	if (story->name) {
 		struct buf name = BUF_INIT;
-		plain_add_text(&name, story->name, strlen(story->name), NAME_MAX_BYTES);
+		plain_add_text(&name, story->name, strlen(story->name), NAME_COLUMNS);
 		figures_add_escaped(buf, buf_str(&name), name.len);
 		buf_adds(buf, ", ");
 		buf_fini(&name);
@@ -80,10 +80,10 @@ void svg_add_figures(struct buf *buf, const struct story *story) {
 // The rules come in the order light, dark: viewers that know no media queries show the first.
 static void add_style(const struct sheet *sheet) {
 	struct buf *buf = sheet->buf;
-	buf_adds(buf, "<style>.fp text{fill:#222}.fp .bg{fill:#fff}.fp .ax{stroke:#888;stroke-width:.5}.fp .q{fill:#999}"
-	         ".fp .f{fill:none;stroke:#d00;stroke-width:2}.fp .ft{fill:#d00}.fp .x{stroke:#fff;stroke-width:1.6;fill:none}"
-	         ".fp .m{fill:#fff;fill-opacity:.85}.fp .h{fill:url(#fp-h)}.fp .o{fill:none;stroke:#222;stroke-dasharray:3 2}"
-	         ".fp .k{fill:none;stroke:#666;stroke-width:1.5;stroke-dasharray:2 2}.fp .ax,.fp .h,.fp .m,.fp .x{pointer-events:none}"
+	buf_adds(buf, "<style>.fp text{fill:#222}.fp .bg{fill:#fff}.fp .ax{stroke:#888;stroke-width:.5}.fp .q{fill:#777}"
+	         ".fp .f{fill:none;stroke:#d00;stroke-width:2}.fp .ft{fill:#d00}.fp .x{stroke:#000;stroke-width:1.8;fill:none}"
+	         ".fp .xo{stroke:#fff;stroke-width:4.2;fill:none}.fp .m{fill:#000;fill-opacity:.85}.fp .h{fill:url(#fp-h)}.fp .o{fill:none;stroke:#222;stroke-dasharray:3 2}"
+	         ".fp .k{fill:none;stroke:#666;stroke-width:1.5;stroke-dasharray:2 2}.fp .ax,.fp .h,.fp .m,.fp .x,.fp .xo{pointer-events:none}"
 	         ".fp .w{opacity:.6}.fp .b:hover{opacity:.75}.fp .lane{fill:#f3f3f3}");
 	for (unsigned class = 0; class < PALETTE_CLASSES; ++class) {
 		if (class < PALETTE_COLOURS || class == PALETTE_OTHERS) {
@@ -99,7 +99,7 @@ static void add_style(const struct sheet *sheet) {
 static void add_patterns(const struct sheet *sheet) {
 	struct buf *buf = sheet->buf;
 	buf_adds(buf, "<defs><pattern id=\"fp-h\" width=\"6\" height=\"6\" patternUnits=\"userSpaceOnUse\" "
-	         "patternTransform=\"rotate(45)\"><path d=\"M0 0v6\" stroke=\"#fff\" stroke-opacity=\".65\" stroke-width=\"3\"/></pattern>");
+	         "patternTransform=\"rotate(45)\"><path d=\"M0 0v6\" stroke=\"#000\" stroke-opacity=\".7\" stroke-width=\"3\"/></pattern>");
 	for (unsigned class = PALETTE_COLOURS; class < sheet->timeline->palette->nclasses; ++class) {
 		buf_printf(buf, "<pattern id=\"fp-%u\" width=\"6\" height=\"6\" patternUnits=\"userSpaceOnUse\"><path d=\"M0 0h6v6h-6z\" "
 		           "fill=\"%s\"/><circle cx=\"2\" cy=\"2\" r=\"1.1\" fill=\"#fff\"/><circle cx=\"5\" cy=\"5\" r=\"1.1\" fill=\"#111\" fill-opacity=\".55\"/></pattern>",
@@ -142,7 +142,7 @@ static void add_entry(const struct sheet *sheet, struct legend *legend, const ch
 
 static void add_class(const struct sheet *sheet, struct legend *legend, unsigned class, const char *name) {
 	struct buf text = BUF_INIT, shape = BUF_INIT;
-	figures_add_cut(&text, name, strlen(name), NAME_MAX_BYTES);
+	plain_add_text(&text, name, strlen(name), NAME_COLUMNS);
 	buf_printf(&shape, "<rect class=\"c%u\" width=\"12\" height=\"12\" rx=\"2\"/>", class);
 	add_entry(sheet, legend, buf_str(&shape), buf_str(&text), text.len);
 	buf_fini(&text);
@@ -287,15 +287,18 @@ static void add_signs(const struct sheet *sheet, const struct bar *bar, double x
 		buf_printf(buf, "<path class=\"m\" d=\"M%.1f %.1fh6l-6 %sz\"/>", x, lent ? y + height : y, lent ? "-6" : "6");
 	}
 	const char *class = bar->flags & BAR_FAILED ? "f" : bar->flags & BAR_CANCELLED ? "k" : bar->flags & BAR_OPEN ? "o" : NULL;
-	if (class && width >= 5 && height >= 5) {
+	bool is_marked = width >= 10 && height >= 9; // there is room for a frame and a cross in it
+	if (class && (bar->flags & BAR_FAILED ? is_marked : width >= 5 && height >= 5)) {
 		buf_printf(buf, "<rect class=\"%s\" x=\"%.1f\" y=\"%.1f\" width=\"%.2f\" height=\"%.1f\"/>", class, x + 1, y + 1,
 		           width - 2, height - 2);
 	} else if (bar->flags & BAR_FAILED) {
 		buf_printf(buf, "<rect class=\"ft\" x=\"%.1f\" y=\"%.1f\" width=\"%.2f\" height=\"%.1f\"/>", x, y - 1,
 		           width < 2 ? 2 : width, height + 2);
 	}
-	if ((bar->flags & BAR_FAILED) && width >= 16 && height >= 12) {
-		buf_printf(buf, "<path class=\"x\" d=\"M%.1f %.1fl6 6m-6 0l6-6\"/>", x + width / 2 - 3, y + height / 2 - 3);
+	for (unsigned i = 0; i < 2 && is_marked && (bar->flags & BAR_FAILED); ++i) { // on its rim, it is seen on any colour
+		double half = width >= 16 && height >= 12 ? 3 : 1.8, whole = 2 * half;
+		buf_printf(buf, "<path class=\"%s\" d=\"M%.1f %.1fl%.1f %.1fm-%.1f 0l%.1f-%.1f\"/>", i == 0 ? "xo" : "x", x + width / 2 - half,
+		           y + height / 2 - half, whole, whole, whole, whole, whole);
 	}
 }
 

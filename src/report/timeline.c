@@ -111,7 +111,7 @@ static void add_name(struct buf *buf, const struct event_job *id) {
 	static const char *const roles[] = {
 		[ROLE_JOB] = "", [ROLE_ON_FAILURE] = " on_failure", [ROLE_FINALLY] = " finally", [ROLE_LISTING] = " args_from",
 	};
-	plain_add_job(buf, id->batch, id->number, id->seq);
+	plain_add_whole_job(buf, id->batch, id->number, id->seq);
 	buf_adds(buf, roles[id->role]);
 	if (id->step > 0) {
 		buf_printf(buf, " then %u", id->step);

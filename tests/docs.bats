@@ -373,6 +373,7 @@ END
 
 @test "zsh completes options, their values, commands and files" {
 	need zsh
+	need_terminal
 	touch items.txt
 	complete_zsh 'fairpar --keep'
 	assert_eq "$output" 'fairpar --keep-order '
@@ -394,6 +395,7 @@ END
 
 @test "zsh completes manifests, and the names of their batches" {
 	need zsh
+	need_terminal
 	use_manifests
 	complete_zsh 'fairpar -f man'
 	assert_eq "$output" 'fairpar -f many.yaml '

@@ -70,7 +70,14 @@ check_line() {
 		command=''
 		return 0
 	fi
-	local got dir=$BATS_TEST_TMPDIR/work/each
+	local got tool dir=$BATS_TEST_TMPDIR/work/each
+	for tool in bc gzip perl; do
+		if [[ $command == *"$tool "* || $command == *"$tool" ]] && ! command -v "$tool" >/dev/null; then
+			echo "# not run, for $tool is not installed: $command" >&3
+			command=''
+			return 0
+		fi
+	done
 	rm -rf "$dir"
 	mkdir "$dir"
 	got=$(

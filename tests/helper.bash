@@ -9,7 +9,7 @@
 #	make_fifo NAME …, await FIFO (sets $line), release FIFO [LINE]               to wait for what happens, never for time
 #	on_terminal COMMAND …                    runs it with a terminal of its own, with what the file `talk` says (needs python3)
 #	traced …                                 strace …, also with a sanitizer; limit_memory KIB: ulimit -v, only without one
-#	need TOOL, use_faults (a build that takes FAIRPAR_FAULT)                     or the test is skipped by name
+#	need TOOL, need_terminal, use_faults (a build that takes FAIRPAR_FAULT)                     or the test is skipped by name
 #
 # Each test starts in an empty directory. When it ends, nothing that it started may still run (guardian and
 # grandchildren too), and nothing may be left in its TMPDIR. A file with a setup or teardown of its own calls
@@ -148,6 +148,12 @@ release() {
 
 need() {
 	command -v "$1" >/dev/null || skip "$1 is not installed"
+	case $1 in script | tmux) need_terminal ;; esac
+}
+
+# A container may be without /dev/pts.
+need_terminal() {
+	{ : <>/dev/ptmx; } 2>/dev/null || skip "there are no pseudo-terminals"
 }
 
 # LeakSanitizer does not work under ptrace.
@@ -172,6 +178,7 @@ use_faults() {
 # on_terminal COMMAND …: runs it with a terminal of its own, by the script in the file `talk`: a line is a pattern to wait
 # for, a tab, and what is typed then (\n, \x03). What came is in $output, the status in $status.
 on_terminal() {
+	need_terminal
 	cat >"$BATS_TEST_TMPDIR/terminal.py" <<'PY'
 import codecs, os, pty, select, sys, time
 steps = [line.rstrip('\n').split('\t') for line in open('talk')]

@@ -66,6 +66,7 @@ leaky() {
 }
 
 @test "the helper finds a process left behind, also in another session, and ends it" {
+	need setsid
 	leaky 'make_fifo up' 'setsid sh -c "echo >up; exec sleep 987" 3>&- &' 'await up'
 	assert_contains "$output" 'left behind'
 	[[ $output =~ ([0-9]+):\ sleep\ 987 ]] || fail "$output"
@@ -79,6 +80,7 @@ leaky() {
 }
 
 @test "install puts every file below DESTDIR, and uninstall removes every one of them" {
+	need make
 	[[ -x $(top)/fairpar ]] || skip "needs ./fairpar (make)"
 	make -s -o all -o fairpar -C "$(top)" install DESTDIR="$PWD/root" PREFIX=/usr
 	[[ -x root/usr/bin/fairpar ]]
@@ -90,6 +92,7 @@ leaky() {
 }
 
 @test "make install takes a PREFIX with a tilde as the home directory" {
+	need make
 	[[ -x $(top)/fairpar ]] || skip "needs ./fairpar (make)"
 	HOME=$PWD/home make -s -o all -C "$(top)" install PREFIX='~/.local'
 	[[ -x home/.local/bin/fairpar ]]

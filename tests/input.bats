@@ -142,6 +142,7 @@ COMMANDS
 }
 
 @test "the example of the manual: a turn for each directory, output by number" {
+	need gzip
 	mkdir -p out in/a in/b
 	for f in in/a/1.h in/a/2.h in/b/3.h; do echo "$f" >"$f"; done
 	run_fairpar --batch-by '{//}' -j2 gzip -kc {} ">" out/{#}-{/}.gz < <(find in -name '*.h' | sort)

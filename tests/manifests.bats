@@ -10,6 +10,7 @@ use() {
 }
 
 @test "a tree is compressed and its checksums are written, and the second time nothing is done" {
+	need gzip
 	use compress
 	mkdir -p tree/sub/deep
 	seq 1000 >tree/numbers
@@ -34,6 +35,7 @@ use() {
 }
 
 @test "a half of a compressed file does not stay when the run is interrupted" {
+	need gzip
 	use compress
 	mkdir tree
 	echo one >tree/one
@@ -102,6 +104,7 @@ use() {
 }
 
 @test "in a pipeline each file goes through all steps, and one that fails is set aside" {
+	need gzip
 	use pipeline
 	run_fairpar -f pipeline.yaml
 	assert_set 'out/1.txt.gz: OK' 'out/2.txt.gz: OK' 'out/3.txt.gz: OK'
@@ -113,6 +116,7 @@ use() {
 }
 
 @test "the example of most keys runs" {
+	need gzip
 	use example
 	run_fairpar -f example.yaml
 	assert_eq "$(cd out && ls)" "$(printf '%s\n' log-{1,6,9}-{first,last} log-6-none photos thumbs | sort)"
@@ -139,6 +143,7 @@ use() {
 }
 
 @test "a batch named on the command line runs with what it needs, and no other" {
+	need gzip
 	use pipeline
 	run_fairpar -f pipeline.yaml convert
 	assert_eq "$output" ''

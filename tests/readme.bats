@@ -29,6 +29,7 @@ block() {
 run_block() {
 	block "$1" >block
 	cat block
+	[[ $(cat block nightly.yaml 2>/dev/null) != *gzip* ]] || need gzip
 	[[ -s block ]] || fail "the README has no block with '$1'"
 	run bash -e block
 	echo "$output"

@@ -40,7 +40,7 @@ stopped() {
 # await_true COMMAND …: what nobody tells of; the limit only ends a test that has failed
 await_true() {
 	local tries
-	for ((tries = 0; tries < 3000; tries++)); do
+	for ((tries = 0; tries < 100 * patience; tries++)); do
 		! "$@" || return 0
 		env sleep 0.01
 	done
@@ -272,7 +272,7 @@ one_by_one() {
 	release go
 	exec 5<>started
 	for _ in 2 3 4; do
-		read -rt 60 <&5 # all at once: none of them has been let go
+		read -rt "$patience" <&5 # all at once: none of them has been let go
 	done
 	exec 6<>go
 	printf '\n\n\n' >&6
@@ -286,7 +286,7 @@ one_by_one() {
 	exec 5<>started 6<>go
 	start_fairpar -j jobs 'n=$(ls running* | wc -l); : >running{}; echo $n; echo >started; read -r _ <go; rm running{} #' ::: 1 2 3 4 5 6
 	: >running0
-	read -rt 60 <&5; read -rt 60 <&5
+	read -rt "$patience" <&5; read -rt "$patience" <&5
 	echo 1 >jobs
 	for _ in 1 2 3 4; do
 		echo >&6

@@ -23,7 +23,7 @@ order() {
 await_event() {
 	local event=
 	until [[ $event =~ $1 ]]; do
-		read -rt 60 -u "$2" event || fail "no $1 came"
+		read -rt "$patience" -u "$2" event || fail "no $1 came"
 	done
 }
 

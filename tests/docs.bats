@@ -367,7 +367,7 @@ line=${line##*<<}
 print -r -- "${line%%>>*}"
 zpty -d z
 END
-	output=$(timeout 60 zsh -f type.zsh "$top/completions/_fairpar" "$1")
+	output=$(timeout "$patience" zsh -f type.zsh "$top/completions/_fairpar" "$1")
 	printf '%s: %s\n' "$1" "${output:0:200}"
 }
 
@@ -437,7 +437,7 @@ END
 @test "without command and input, on a terminal, fairpar says what it is for and does not wait" {
 	need script
 	status=0
-	output=$(timeout 60 script -qec "$FAIRPAR" /dev/null </dev/null) || status=$?
+	output=$(timeout "$patience" script -qec "$FAIRPAR" /dev/null </dev/null) || status=$?
 	assert_eq "$status" 255
 	assert_contains "$output" 'Usage: fairpar'
 	[[ $(wc -l <<<"$output") -lt 20 ]]

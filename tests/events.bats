@@ -455,7 +455,7 @@ check_sums() {
 	until [[ -e b ]]; do :; done
 	rm -f wait a b
 	make_fifo gone go
-	start_fairpar --log gone -j1 'test {} != 1 || timeout 60 cat go >/dev/null; echo {}' ::: 1 2 3
+	start_fairpar --log gone -j1 'test {} != 1 || timeout 1200 cat go >/dev/null; echo {}' ::: 1 2 3
 	: <gone # opened, and closed
 	release go
 	end_fairpar 255

@@ -83,7 +83,7 @@ check_line() {
 	got=$(
 		cd "$dir" || exit
 		make_files
-		PATH=$path:$PATH timeout -k 5 60 bash -c "$command" </dev/null 2>/dev/null 3>&-
+		PATH=$path:$PATH timeout -k 5 "$patience" bash -c "$command" </dev/null 2>/dev/null 3>&-
 		echo .
 	)
 	if [[ $got != "$expected." ]]; then
@@ -111,7 +111,7 @@ check_line() {
 	local tests=$BATS_TEST_DIRNAME status=0 inner=:$PATH:
 	inner=${inner//":$(dirname "$(command -v bats-exec-suite)"):"/:} # where `bats` is only a part of bats
 	env -i PATH="$PWD/bin$inner/bin" HOME="$HOME" TMPDIR="$TMPDIR" FAIRPAR="$FAIRPAR" FAIRPAR_TEST="$FAIRPAR_TEST" \
-		timeout -k 5 300 bats -j 2 "$tests/outcome.bats" "$tests/house.bats" >log 2>&1 </dev/null 3>&- || status=$?
+		timeout -k 5 "$patience" bats -j 2 "$tests/outcome.bats" "$tests/house.bats" >log 2>&1 </dev/null 3>&- || status=$?
 	cat log
 	assert_eq "$status" 0
 	assert_eq "$(grep -c '^ok ' log)" "$(cat "$tests/outcome.bats" "$tests/house.bats" | grep -c '^@test')"

@@ -10,7 +10,7 @@ manifest() {
 # until_true COMMAND …: what another process is about to do.
 until_true() {
 	local tries
-	for ((tries = 0; tries < 200; tries++)); do
+	for ((tries = 0; tries < 20 * patience; tries++)); do
 		"$@" && return
 		env -u FAIRPAR_TEST sleep 0.05
 	done

@@ -17,6 +17,10 @@
 
 bats_require_minimum_version 1.5.0
 
+# Seconds after which what a test waits for will not come. This only ends a test that has failed, and makes none fail on a
+# machine that something else keeps busy.
+patience=1200
+
 setup() { helper_setup; }
 teardown() { helper_teardown; }
 
@@ -77,7 +81,7 @@ run_fairpar() {
 	shift "$taken"
 	echo "\$ fairpar $*"
 	status=0
-	timeout --foreground -k 5 120 "$FAIRPAR" "$@" >"$BATS_TEST_TMPDIR/stdout" 2>"$BATS_TEST_TMPDIR/stderr" 3>&- || status=$?
+	timeout --foreground -k 5 "$patience" "$FAIRPAR" "$@" >"$BATS_TEST_TMPDIR/stdout" 2>"$BATS_TEST_TMPDIR/stderr" 3>&- || status=$?
 	check_outcome
 }
 
@@ -94,7 +98,7 @@ end_fairpar() {
 	# Kills a fairpar that hangs. It ends when its pipe is closed: a signal could meet it before it is out of bats' traps.
 	exec {limit}> >(
 		exec >/dev/null 2>&1 3>&-
-		read -rt 120
+		read -rt "$patience"
 		(($? <= 128)) || kill -KILL "$fairpar_pid"
 	)
 	status=0
@@ -139,11 +143,11 @@ make_fifo() {
 
 # The limits here only end a test that has failed.
 await() {
-	line=$(timeout 60 head -n 1 "$1") || fail "nothing came from $1"
+	line=$(timeout "$patience" head -n 1 "$1") || fail "nothing came from $1"
 }
 
 release() {
-	timeout 60 tee "$1" <<<"${2-}" >/dev/null || fail "nobody read from $1"
+	timeout "$patience" tee "$1" <<<"${2-}" >/dev/null || fail "nobody read from $1"
 }
 
 need() {
@@ -181,11 +185,12 @@ on_terminal() {
 	need_terminal
 	cat >"$BATS_TEST_TMPDIR/terminal.py" <<'PY'
 import codecs, os, pty, select, sys, time
+patience = float(sys.argv.pop(1))
 steps = [line.rstrip('\n').split('\t') for line in open('talk')]
 pid, fd = pty.fork()
 if pid == 0:
     os.execvp(sys.argv[1], sys.argv[1:])
-seen, mark, deadline = b'', 0, time.monotonic() + 60
+seen, mark, deadline = b'', 0, time.monotonic() + patience
 while time.monotonic() < deadline:
     while steps and steps[0][0].encode() in seen[mark:]:
         mark = seen.index(steps[0][0].encode(), mark) + len(steps[0][0])
@@ -206,6 +211,6 @@ status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
 sys.exit(status if status >= 0 else 128 - status)
 PY
 	status=0
-	output=$(timeout 90 python3 "$BATS_TEST_TMPDIR/terminal.py" "$@" </dev/null 3>&-) || status=$?
+	output=$(timeout "$patience" python3 "$BATS_TEST_TMPDIR/terminal.py" "$patience" "$@" </dev/null 3>&-) || status=$?
 	echo "$output"
 }

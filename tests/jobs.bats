@@ -5,7 +5,7 @@ load helper
 @test "a job has descriptors 0 to 2, what the caller passes on, and no others" {
 	local show='ls /proc/self/fd #' # a pipeline would show its own ends now and then
 	run_fairpar -j1 "$show" ::: x
-	timeout 10 sh -c "$show" >expected 2>err 3>&-
+	timeout "$patience" sh -c "$show" >expected 2>err 3>&-
 	assert_eq "$output" "$(cat expected)"
 }
 
@@ -25,7 +25,7 @@ load helper
 		done
 	}
 	run_fairpar "$show" ::: x
-	assert_eq "$(masks <<<"$output")" "$(timeout 10 sh -c "$show" | masks)"
+	assert_eq "$(masks <<<"$output")" "$(timeout "$patience" sh -c "$show" | masks)"
 }
 
 @test "a job has the descriptor limit that fairpar was given" {

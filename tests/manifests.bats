@@ -43,7 +43,7 @@ use() {
 	# find does not take a pipe for a file
 	sed -i 's/command: find .*/command: printf "%s\\\\n" tree\/one tree\/slow/' compress.yaml
 	# what opens the pipe to write waits until gzip reads it; its output is there by then
-	timeout 60 bash -c 'exec 3>tree/slow; echo >opened; read -r <hold' 3>&- &
+	timeout "$patience" bash -c 'exec 3>tree/slow; echo >opened; read -r <hold' 3>&- &
 	start_fairpar -j1 -f compress.yaml compress
 	await opened
 	[[ -e tree/slow.gz ]]

@@ -35,7 +35,7 @@ same() {
 	case_of() {
 		local expected=$1 got
 		shift
-		got=$(timeout 60 "$FAIRPAR" --dry-run -k "$@" </dev/null && echo .) || return
+		got=$(timeout "$patience" "$FAIRPAR" --dry-run -k "$@" </dev/null && echo .) || return
 		same "${got%.}" "$expected"
 	}
 	each_case
@@ -46,7 +46,7 @@ same() {
 	case_of() {
 		local expected=$1 got
 		shift
-		got=$(HOME=$BATS_TEST_TMPDIR timeout 60 parallel --will-cite --dry-run -k "$@" </dev/null && echo .) || return
+		got=$(HOME=$BATS_TEST_TMPDIR timeout "$patience" parallel --will-cite --dry-run -k "$@" </dev/null && echo .) || return
 		same "${got%.}" "$expected"
 	}
 	each_case
@@ -57,7 +57,7 @@ same() {
 		local expected=$1 got
 		shift
 		case " $* " in *' --dry-run '* | *' --tag'* | *' -n -e '*) return 0 ;; esac
-		got=$(timeout 60 "$FAIRPAR" -k "$@" </dev/null && echo .) || return
+		got=$(timeout "$patience" "$FAIRPAR" -k "$@" </dev/null && echo .) || return
 		same "$got" "$(sh -c "$expected" && echo .)"
 	}
 	each_case

@@ -484,7 +484,7 @@ tees() {
 	run_fairpar -k "$@" < <(seq 3)
 	assert_eq "$output" "$(tr ' ' '\n' <<<"$expected")"
 	if command -v parallel >/dev/null; then
-		assert_eq "$output" "$(seq 3 | timeout 60 parallel --will-cite -k "$@" 2>/dev/null)"
+		assert_eq "$output" "$(seq 3 | timeout "$patience" parallel --will-cite -k "$@" 2>/dev/null)"
 	fi
 }
 

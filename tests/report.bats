@@ -221,7 +221,7 @@ plain() { tr -d ,; }
 	assert_contains "$output" '"traceEvents"'
 	make_fifo pipe.svg
 	run_fairpar --from-log run.jsonl --report pipe.svg &
-	assert_contains "$(timeout 60 cat pipe.svg)" "</svg>"
+	assert_contains "$(timeout "$patience" cat pipe.svg)" "</svg>"
 	wait
 	run_fairpar --from-log - --report run.svg < <(cat run.jsonl)
 	assert_contains "$(cat run.svg)" "</svg>"
@@ -312,7 +312,7 @@ plain() { tr -d ,; }
 	for picture in --report=run.html --trace=trace.json; do
 		mkfifo told
 		start_fairpar $picture --log told echo ::: 1
-		assert_contains "$(timeout 60 cat told)" '"ev":"run_end"'
+		assert_contains "$(timeout "$patience" cat told)" '"ev":"run_end"'
 		kill -TERM "$fairpar_pid"
 		end_fairpar 143
 		rm told
@@ -326,7 +326,7 @@ plain() { tr -d ,; }
 	# the drawing is under way when the first of the trace comes, and stays so
 	start_fairpar --from-log run.jsonl --trace picture --report page.html
 	exec {picture}<>picture
-	timeout 60 head -c 1 <&$picture >/dev/null
+	timeout "$patience" head -c 1 <&$picture >/dev/null
 	kill -TERM "$fairpar_pid"
 	end_fairpar 143
 	exec {picture}<&-

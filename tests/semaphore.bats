@@ -12,7 +12,7 @@ setup() {
 
 # start_sem NAME ARGUMENT …: a semaphore's command in the foreground, in the background; $fairpar_pid, output in NAME.out
 start_sem() {
-	timeout -k 5 120 "$FAIRPAR" --id test --fg "${@:2}" >"$1.out" 2>&1 </dev/null 3>&- &
+	timeout -k 5 "$patience" "$FAIRPAR" --id test --fg "${@:2}" >"$1.out" 2>&1 </dev/null 3>&- &
 	fairpar_pid=$!
 }
 
@@ -172,7 +172,7 @@ hold() {
 	ln -s "$FAIRPAR" ours
 	for words in 'echo a' 'exit 3' 'kill -9 $$' 'cat'; do
 		expected=0
-		theirs=$(echo x | HOME=$BATS_TEST_TMPDIR timeout 60 sem --id t --fg "$words" 2>/dev/null) || expected=$?
+		theirs=$(echo x | HOME=$BATS_TEST_TMPDIR timeout "$patience" sem --id t --fg "$words" 2>/dev/null) || expected=$?
 		run_fairpar "$expected" --id t --fg "$words" <<<x
 		assert_eq "$output" "$theirs"
 	done

@@ -94,7 +94,7 @@ interrupted_by() {
 	kill -INT "$fairpar_pid"
 	until grep -q '"ev":"run_end"' log; do :; done # now it waits for who reads the picture
 	kill -TERM "$fairpar_pid"
-	timeout 60 grep -q '</svg>' r.svg
+	timeout "$patience" grep -q '</svg>' r.svg
 	end_fairpar 130
 	assert_contains "$stderr" 'fairpar: jobs: 1 cancelled'
 	: >log

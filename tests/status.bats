@@ -34,7 +34,7 @@ screen() { terminal capture-pane -p "$@" | grep . || :; }
 # sees PATTERN …: waits until the screen has all of these (globs). lacks PATTERN: until it has that no more.
 sees() {
 	local tries=0 text pattern found
-	for ((; tries < 200; tries++)); do
+	for ((; tries < 20 * patience; tries++)); do
 		text=$(screen) found=1
 		for pattern; do
 			# shellcheck disable=SC2254 # patterns
@@ -48,7 +48,7 @@ sees() {
 
 lacks() {
 	local tries
-	for ((tries = 0; tries < 200; tries++)); do
+	for ((tries = 0; tries < 20 * patience; tries++)); do
 		# shellcheck disable=SC2254 # a pattern
 		case $(screen) in *$1*) sleep 0.05 ;; *) return ;; esac
 	done
@@ -58,7 +58,7 @@ lacks() {
 # last_is LINE: waits until that is the line at the bottom.
 last_is() {
 	local tries last
-	for ((tries = 0; tries < 200; tries++)); do
+	for ((tries = 0; tries < 20 * patience; tries++)); do
 		last=$(screen | tail -n 1)
 		[[ $last != "$1" ]] || return 0
 		sleep 0.05

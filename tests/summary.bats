@@ -266,9 +266,9 @@ end_log() {
 END
 	exec 5<>go
 	start_fairpar -j3 --explain --summary=never -f m.yaml 5>&-
-	timeout 60 bash -c 'until [[ -e full.1 && -e full.2 && -e limited.1 ]]; do :; done'
+	timeout "$patience" bash -c 'until [[ -e full.1 && -e full.2 && -e limited.1 ]]; do :; done'
 	kill -USR1 "$fairpar_pid"
-	timeout 60 bash -c 'until grep -q "batch .limited" "$1"; do :; done' bash "$BATS_TEST_TMPDIR/stderr"
+	timeout "$patience" bash -c 'until grep -q "batch .limited" "$1"; do :; done' bash "$BATS_TEST_TMPDIR/stderr"
 	printf '\n\n\n\n\n\n' >&5
 	end_fairpar
 	assert_contains "$stderr" "fairpar: batch 'later': waits for full, for "

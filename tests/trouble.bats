@@ -41,7 +41,7 @@ load helper
 			rm -f jl lg
 			status=0
 			# shellcheck disable=SC2086 # words
-			timeout 60 prlimit --nofile=$n:$n "$FAIRPAR" -k $words <items >out 2>err 3>&- 4>&- || status=$?
+			timeout "$patience" prlimit --nofile=$n:$n "$FAIRPAR" -k $words <items >out 2>err 3>&- 4>&- || status=$?
 			if ((status == 255)); then
 				assert_eq "$(wc -l <err) $(cat out)$(ls jl lg 2>/dev/null)" "1 "
 				assert_contains "$(cat err)" "ulimit -n"
@@ -67,7 +67,7 @@ load helper
 @test "jobs beside the slots wait for descriptors, and none is lost" {
 	need prlimit
 	seq 300 >items
-	timeout 60 prlimit --nofile=30:30 "$FAIRPAR" -j0 --long-running echo <items >out 2>err 3>&- 4>&- || cat err
+	timeout "$patience" prlimit --nofile=30:30 "$FAIRPAR" -j0 --long-running echo <items >out 2>err 3>&- 4>&- || cat err
 	cmp <(sort -n out) items
 }
 

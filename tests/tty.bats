@@ -171,7 +171,7 @@ shows() {
 	shows -f "$item"
 	shows -a "$item" true
 	shows --results "$item/{}/.." true ::: a
-	printf '%s ?...\ty\\n\n' 'true' >talk
+	printf ' ?...\ty\\n\n' >talk
 	shows -p true ::: "$item"
 	printf '%s\n' "$item" >items
 	: >talk

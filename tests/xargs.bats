@@ -23,7 +23,7 @@ given() {
 	# shellcheck disable=SC2059 # the input is a format
 	printf -- "$input" >in
 	status=0
-	timeout 20 xargs "$@" <in >"$BATS_TEST_TMPDIR/stdout" 2>"$BATS_TEST_TMPDIR/stderr" || status=$?
+	timeout "$patience" xargs "$@" <in >"$BATS_TEST_TMPDIR/stdout" 2>"$BATS_TEST_TMPDIR/stderr" || status=$?
 	output=$(<"$BATS_TEST_TMPDIR/stdout")
 	stderr=$(<"$BATS_TEST_TMPDIR/stderr")
 	mapfile -t lines <"$BATS_TEST_TMPDIR/stdout"
@@ -248,7 +248,7 @@ j]"
 
 @test "-P runs that many at once, --process-slot-var numbers them from 0" {
 	make_fifo a b
-	printf 'a\nb\n' | timeout 20 xargs -P2 -n1 --process-slot-var=SLOT sh -c 'echo "$SLOT" >"$0"' 3>&- &
+	printf 'a\nb\n' | timeout "$patience" xargs -P2 -n1 --process-slot-var=SLOT sh -c 'echo "$SLOT" >"$0"' 3>&- &
 	local slots
 	await a
 	slots=$line
@@ -267,7 +267,7 @@ j]"
 	make_fifo one two three one.go two.go three.go
 	# shellcheck disable=SC2016
 	printf 'one\ntwo\nthree\n' |
-		timeout 20 xargs -n1 sh -c 'echo "$0" >>log; echo "$PPID" >"$0"; read x <"$0.go"; echo "$0 ends" >>log' &
+		timeout "$patience" xargs -n1 sh -c 'echo "$0" >>log; echo "$PPID" >"$0"; read x <"$0.go"; echo "$0 ends" >>log' &
 	await one
 	kill -USR1 "$line"
 	await two # beside the first
@@ -282,7 +282,7 @@ j]"
 
 @test "SIGTERM ends the jobs, and xargs by the same signal" {
 	make_fifo started
-	echo a | timeout 20 xargs sh -c 'echo $PPID >started; exec sleep 1000' &
+	echo a | timeout "$patience" xargs sh -c 'echo $PPID >started; exec sleep 1000' &
 	local job=$!
 	await started
 	kill -TERM "$line"
@@ -363,10 +363,10 @@ compare_all() {
 			read -ra words <<<"$option"
 			words=("${words[@]//\\s/ }")
 			status=0
-			PATH=${real%/*}:$PATH timeout 20 xargs "${words[@]}" <in >real.out 2>real.err || status=$?
+			PATH=${real%/*}:$PATH timeout "$patience" xargs "${words[@]}" <in >real.out 2>real.err || status=$?
 			echo "status $status" >>real.out
 			status=0
-			timeout 20 xargs "${words[@]}" <in >ours.out 2>ours.err || status=$?
+			timeout "$patience" xargs "${words[@]}" <in >ours.out 2>ours.err || status=$?
 			echo "status $status" >>ours.out
 			compared=$((compared + 1))
 			if ! cmp -s real.out ours.out || ! cmp -s real.err ours.err; then
@@ -394,10 +394,10 @@ compare_all() {
 same_as_real() {
 	local sorted=cat
 	[[ ! ${SORTED-} ]] || sorted='sort'
-	timeout 60 sh -c "$1" 2>&1 | $sorted >ours
+	timeout "$patience" sh -c "$1" 2>&1 | $sorted >ours
 	assert_eq "$(<ours)" "$(<expected)"
 	if real=$(PATH=/usr/bin:/bin command -v xargs) && [[ $("$real" --version) == "xargs (GNU findutils) 4."* ]]; then
-		PATH=${real%/*}:$PATH timeout 60 sh -c "$1" 2>&1 | $sorted >theirs
+		PATH=${real%/*}:$PATH timeout "$patience" sh -c "$1" 2>&1 | $sorted >theirs
 		assert_eq "$(<theirs)" "$(<expected)"
 	fi
 }

@@ -48,10 +48,7 @@ static inline bool before(uint64_t a, uint64_t b) {
 
 // ---- heap ----
 
-static inline bool entry_before(const struct fair_heap *heap, const struct fair_entry *a, const struct fair_entry *b) {
-	if (heap->by == BY_MEDIAN) {
-		return a->key > b->key;
-	}
+static inline bool entry_before(const struct fair_entry *a, const struct fair_entry *b) {
 	if (a->key != b->key) {
 		return before(a->key, b->key);
 	}
@@ -67,7 +64,7 @@ static inline void heap_put(struct fair_heap *heap, size_t at, struct fair_entry
 }
 
 static void heap_up(struct fair_heap *heap, size_t at, struct fair_entry entry) {
-	while (at > 0 && entry_before(heap, &entry, &heap->entries[(at - 1) / 2])) {
+	while (at > 0 && entry_before(&entry, &heap->entries[(at - 1) / 2])) {
 		heap_put(heap, at, heap->entries[(at - 1) / 2]);
 		at = (at - 1) / 2;
 	}
@@ -80,10 +77,10 @@ static void heap_down(struct fair_heap *heap, size_t at, struct fair_entry entry
 		if (child >= heap->n) {
 			break;
 		}
-		if (child + 1 < heap->n && entry_before(heap, &heap->entries[child + 1], &heap->entries[child])) {
+		if (child + 1 < heap->n && entry_before(&heap->entries[child + 1], &heap->entries[child])) {
 			++child;
 		}
-		if (!entry_before(heap, &heap->entries[child], &entry)) {
+		if (!entry_before(&heap->entries[child], &entry)) {
 			break;
 		}
 		heap_put(heap, at, heap->entries[child]);
@@ -104,7 +101,7 @@ static void heap_remove(struct fair_heap *heap, struct fair_queue *queue) {
 	if (last.queue == queue) {
 		return;
 	}
-	if (at > 0 && entry_before(heap, &last, &heap->entries[(at - 1) / 2])) {
+	if (at > 0 && entry_before(&last, &heap->entries[(at - 1) / 2])) {
 		heap_up(heap, at, last);
 	} else {
 		heap_down(heap, at, last);
@@ -193,7 +190,7 @@ static inline void advance(const struct fair *fair, struct fair_queue *queue, ui
 
 static inline uint64_t longest_median(const struct fair_tier *tier) {
 	const struct fair_heap *heap = &tier->heaps[BY_MEDIAN];
-	return heap->n > 0 ? heap->entries[0].key : 0;
+	return heap->n > 0 ? 0 - heap->entries[0].key : 0;
 }
 
 // ---- the tier's clock ----
@@ -467,7 +464,7 @@ static void tier_join(const struct fair *fair, struct fair_tier *tier, struct fa
 	}
 	queue->tier = tier;
 	if (queue->median > 0) {
-		heap_add(&tier->heaps[BY_MEDIAN], queue, queue->median);
+		heap_add(&tier->heaps[BY_MEDIAN], queue, 0 - queue->median);
 	}
 }
 
@@ -653,7 +650,9 @@ struct fair_queue *fair_pick(struct fair *fair, uint64_t now) {
 	}
 	tokens_turn(fair, queue->tier, 1);
 	queue->served = queue->tier->served = ++fair->npicks;
-	wait_ends(queue, now);
+	if (now > 0) {
+		wait_ends(queue, now);
+	}
 	if (pick_in_place(fair, queue)) {
 		return queue;
 	}
@@ -729,7 +728,7 @@ void fair_learn(struct fair *fair, struct fair_queue *queue, uint64_t median) {
 		}
 		queue->median = median;
 		if (median > 0) {
-			heap_add(heap, queue, median);
+			heap_add(heap, queue, 0 - median);
 		}
 		clock_clamp(fair, queue->tier);
 	}

@@ -39,9 +39,7 @@ struct fair_job {
 // What a queue has had and wants. For fair.c, but for the fields that are marked public (to read).
 struct fair_queue {
 	uint64_t virt;           // service / weight + offset at time `last`: turns in FAIR_TURN, or nanoseconds
-	uint64_t last;           // fair time: `virt` is right as of then
 	uint64_t served;         // number of the pick that served it last; 0: never
-	uint64_t seq;            // order of fair_add()
 	uint64_t backlog;        // public: items waiting
 	uint32_t running;        // public: items picked and not done
 	uint32_t extra;          // public: slots they take beyond one each
@@ -49,27 +47,30 @@ struct fair_queue {
 	uint32_t limit;          // items running at most; 0: no limit
 	uint32_t rem;            // of the division by weight, carried along
 	uint32_t turn, turn_rem; // FAIR_TURN / weight and its remainder
+	uint32_t heap_at[2];     // places in the tier's heaps + 1; 0: not in it
 	bool paused;             // out of the race, like a queue without work
 	bool blocked;            // out of reach for a moment, but keeps its place
 	bool wants;              // has work and may run it, or could but for `blocked`
 	bool held;               // has work, and only its limit keeps it from running it
-	uint32_t heap_at[2];     // places in the tier's heaps + 1; 0: not in it
-	uint64_t median;         // length of its items, as learned; 0: not known
-	struct fair_job *jobs;   // that run and are expected to take some time more
+	struct fair_tier *tier;
+	uint64_t seq;            // order of fair_add()
+	struct list special;     // in the tier's list of queues that need a look at each pick
 	uint64_t since;          // it has wanted since then, without being served
 	uint64_t longest_wait;   // public: the longest that it wanted without being served, as it was served or gave up
-	struct list special;     // in the tier's list of queues that need a look at each pick
-	struct fair_tier *tier;
+	// under time
+	uint64_t last;           // `virt` is right as of then
+	uint64_t median;         // length of its items, as learned; 0: not known
+	struct fair_job *jobs;   // that run and are expected to take some time more
 };
 
 struct fair_entry {
-	uint64_t key;             // a copy: most comparisons need not touch the queue
+	uint64_t key;             // a copy, the least first: most comparisons need not touch the queue
 	struct fair_queue *queue;
 };
 
 enum { BY_VIRT, BY_MEDIAN, HEAPS };
 
-// BY_VIRT: the least virtual time first. BY_MEDIAN: the longest median first, of the queues that have one.
+// BY_VIRT: by virtual time. BY_MEDIAN: of the queues that have one by their median, negative: the longest first.
 struct fair_heap {
 	struct fair_entry *entries;
 	size_t n, cap;
@@ -79,8 +80,8 @@ struct fair_heap {
 // The queues of one priority. For fair.c and its tests.
 struct fair_tier {
 	struct fair_tier *next;   // of lower priority
-	int32_t priority;
-	uint8_t number;           // from 1, in order of creation; 0: one of too many to be numbered
+	uint64_t neligible;
+	struct fair_heap heaps[HEAPS];
 	uint64_t clock;           // V
 	uint64_t rem;             // of the divisions by the weights, carried along
 	uint64_t wanting;         // weights of the queues that want, together
@@ -88,11 +89,11 @@ struct fair_tier {
 	uint64_t step, step_rem;
 	uint64_t greatest;        // virtual time that a queue ever had, but for what has passed since
 	uint64_t served;          // number of its last pick
-	uint64_t busy;            // under time: slots taken by its items
-	uint64_t neligible;
-	struct fair_heap heaps[HEAPS];
-	size_t nqueues;
 	struct list special;
+	int32_t priority;
+	uint8_t number;           // from 1, in order of creation; 0: one of too many to be numbered
+	uint64_t busy;            // under time: slots taken by its items
+	size_t nqueues;
 	// of the queues in the heap, against `base`; only with track_lag
 	double weights, weighted;
 	uint64_t base;
@@ -100,16 +101,17 @@ struct fair_tier {
 
 struct fair {
 	struct fair_tier *tiers; // by priority, highest first
-	uint64_t npicks, nadded;
+	uint64_t npicks;
 	uint64_t neligible;      // queues that fair_pick() could take
-	uint64_t last;           // under time: clocks and tokens are right as of then
-	int64_t tokens;          // what the tiers below the highest are owed of their sixteenth, as `virt` for weight 1
-	uint32_t tokens_rem;     // sixteenths of it
 	unsigned busy_tiers;     // tiers with a queue that fair_pick() could take
-	unsigned slots;          // for the owner to set: how many items run at once. Only time needs it
-	uint8_t ntiers;          // created so far, up to 255
 	bool time;               // charges slot-time instead of turns
 	bool track_lag;          // fair_lag() may be called
+	uint8_t ntiers;          // created so far, up to 255
+	uint32_t tokens_rem;     // sixteenths of `tokens`
+	int64_t tokens;          // what the tiers below the highest are owed of their sixteenth, as `virt` for weight 1
+	uint64_t last;           // under time: clocks and tokens are right as of then
+	uint64_t nadded;
+	unsigned slots;          // for the owner to set: how many items run at once. Only time needs it
 };
 
 // Where a queue was that went while it was ahead, so that the same name gains nothing by going and coming back. To be

@@ -86,7 +86,6 @@ struct worker {
 	uint64_t picked;         // when its turn came; not long before `start`, but for a wide one that was held
 	uint32_t width;          // slots it takes; while it is held: would take
 	uint32_t extra;          // slots beyond the first that it is charged for in the fair choice
-	struct fair_job job;     // under fair time: of the running item
 	struct queue *held;      // of an item that was taken and waits for its slots, so that `queue` is NULL; NULL: none
 	uint8_t flags;           // its record's
 	// of the running item too; only with pool->tells
@@ -94,6 +93,7 @@ struct worker {
 	struct facts facts;
 	bool gated;              // it has waited for start_interval
 	bool unsettled;          // hooks.settle is due when there is no work; only the worker touches it
+	struct fair_job job;     // under fair time: of the running item
 };
 
 struct queue {
@@ -101,7 +101,6 @@ struct queue {
 	struct pool *pool;
 	struct side *side;
 	struct queue_attrs attrs;
-	struct median *lengths;  // of its items of late; NULL until one has ended under fair time
 	void *user;
 	atomic_uint_least64_t keep; // the owner's
 	uint64_t hash;           // of the name
@@ -123,6 +122,7 @@ struct queue {
 	struct list locals;      // local lists that are not empty; thieves begin with the first and move it to the end
 	struct local **local_of; // by worker->index, as far as it goes
 	unsigned nlocal_of;
+	struct median *lengths;  // of its items of late; NULL until one has ended under fair time
 	struct finale *finale;   // NULL unless KEPT or DUE; then it counts as waiting, but is in no chunk
 	char name[];
 };

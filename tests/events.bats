@@ -47,8 +47,9 @@ check_sums() {
 	assert_eq "$(events '.[3] | [.job, .status, .exit, .signal, .out_bytes, .err_bytes, .maxrss > 100000, .wall > 0]')" \
 		'["default#1","ok",0,null,4,4,true,true]'
 	assert_eq "$(events '.[5] | [.job, .status, .exit, .tail]')" '["default#2","failed",3,"gone\n"]'
-	assert_eq "$(events '.[6] | del(.t)')" \
+	assert_eq "$(events '.[6] | del(.t, .longest_wait)')" \
 		'{"v":1,"ev":"batch_end","batch":"default","ok":1,"failed":1,"cancelled":0,"skipped":0}'
+	assert_eq "$(events '.[6].longest_wait > 0')" true
 	assert_eq "$(events '.[7] | keys_unsorted')" '["v","ev","t","ok","failed","cancelled","skipped","allowed","current",'"$(
 	)"'"resumed","wall","slot_time","exit","signal"]'
 	assert_eq "$(events '.[7].exit')" 1

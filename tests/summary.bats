@@ -165,6 +165,11 @@ write_log() {
 {"v":1,"ev":"lost","t":4.6,"batch":"docs","status":"skipped","jobs":3,"why":"'tests' failed"}
 END
 }
+# with_waits: the log that is read, with the ends of its batches
+with_waits() {
+	echo '{"v":1,"ev":"batch_end","t":4.7,"batch":"thumbs","ok":1,"failed":0,"cancelled":0,"skipped":0,"longest_wait":0.0005}'
+	echo '{"v":1,"ev":"batch_end","t":4.7,"batch":"tests","ok":0,"failed":1,"cancelled":0,"skipped":0,"longest_wait":1.9995}'
+}
 end_log() {
 	echo '{"v":1,"ev":"run_end","t":5.000000,"ok":1,"failed":1,"cancelled":0,"skipped":3,"allowed":0,"current":0,"resumed":0,"wall":5,"slot_time":3.499,"exit":1,"signal":null}'
 }
@@ -186,6 +191,21 @@ end_log() {
 		'fairpar: 1 of 5 jobs failed: tests#1 (signal 9 (KILL)); 3 skipped'
 	run_fairpar --from-log - <log
 	assert_contains "$output" 'fairpar: 5 jobs in 5.00s'
+}
+
+@test "the longest time that each batch waited for a turn stands in the summary of several" {
+	{ write_log; with_waits; end_log; } >log
+	run_fairpar --from-log log
+	assert_contains "$output" 'share    p50    max  waited'
+	assert_contains "$output" '57%  1.99s  1.99s   500us'
+	assert_contains "$output" '43%  0.50s  1.00s   1.99s'
+	seq 5 >a
+	seq 3 >b
+	run_fairpar -j1 --batch A=a --batch B=b --log log --summary=always true
+	assert_contains "$stderr" '  waited'
+	assert_eq "$(grep -c '"ev":"batch_end".*"longest_wait":[0-9.]*[1-9]' log)" 2
+	run_fairpar -j1 --summary=always true ::: 1 2
+	[[ $stderr != *waited* ]] || fail "a single batch waits for nobody: $stderr"
 }
 
 @test "--from-log shows what ran when the log was cut off, and names what is no log" {

@@ -329,6 +329,10 @@ void queue_set(struct pool *pool, struct queue *queue, const struct queue_attrs 
 	pool_leave(pool, &errands);
 }
 
+uint64_t queue_longest_wait(const struct queue *queue) {
+	return queue->fair.longest_wait;
+}
+
 const char *queue_name(const struct queue *queue) {
 	return queue->name;
 }

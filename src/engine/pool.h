@@ -148,7 +148,7 @@ struct pool_config {
 // Attributes of a queue; may be changed while it works.
 struct queue_attrs {
 	uint32_t weight;           // 1 to 1000: turns in a round
-	int32_t priority;          // higher first; lower ones still move (every 16th pick)
+	int32_t priority;          // higher first; lower ones still move (a sixteenth, in turn)
 	uint32_t max_parallel;     // running items at most; 0 = no limit
 	bool long_running;         // each item on a dedicated thread, without a slot, uncharged; fixed by the first open
 	bool prefer_fairness;      // WORK_LOCAL goes to the tail of the queue instead
@@ -176,6 +176,10 @@ void pool_queue_close(struct pool *pool, struct queue *queue);
 // paused now. A paused queue may be cancelled, closed and removed as any other, but is not removed while it has items.
 void queue_set(struct pool *pool, struct queue *queue, const struct queue_attrs *attrs);
 const char *queue_name(const struct queue *queue); // borrowed, valid while the queue is
+// The longest time, in nanoseconds, that it had an item that it might have started, and got no turn: from when it began
+// to, or from its turn before, up to its next turn, or to when the item was cancelled. Not while it was paused or its
+// max_parallel held it back. Only with pool_config.facts, and from hooks.removed, or where the queue is not used.
+uint64_t queue_longest_wait(const struct queue *queue);
 void *queue_user(const struct queue *queue);
 
 // A number of the owner's that belongs to the name: 0 at first, and kept when the queue is removed and opened again.

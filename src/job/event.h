@@ -158,6 +158,7 @@ struct event_slots {
 struct event_batch_end {
 	const char *batch;
 	uint64_t ok, failed, cancelled, skipped; // jobs; as in event_run_end
+	uint64_t longest_wait;  // nanoseconds that it had a job to start and got no turn, at most; from an old log: 0
 };
 
 struct event_run_end {

@@ -347,6 +347,8 @@ static void add_batch_start(struct pen *pen, const struct event_batch *batch) {
 static void add_batch_end(struct pen *pen, const struct event_batch_end *end) {
 	pen_text(pen, ",\"batch\":", end->batch);
 	add_counts(pen, end->ok, end->failed, end->cancelled, end->skipped);
+	PEN(pen, ",\"longest_wait\":");
+	pen->at = put_seconds(pen->at, end->longest_wait);
 }
 
 static void add_lost(struct pen *pen, const struct event_lost *lost) {

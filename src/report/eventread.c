@@ -23,7 +23,7 @@ enum {
 #define KEYS(X) \
 	X(v) X(ev) X(t) X(time) X(run) X(version) X(host) X(pid) X(slots) X(fair) X(argv) X(cwd) X(manifest) X(name) X(joblog) X(parent) \
 	X(batch) X(weight) X(priority) X(max_parallel) X(long_running) X(jobs) X(job) X(seq) X(role) X(step) X(attempt) \
-	X(slot) X(nslots) X(source) X(lag) X(queued) X(why) X(from) X(cmd) X(args) X(stream) X(data) X(status) X(exit) \
+	X(slot) X(nslots) X(source) X(lag) X(longest_wait) X(queued) X(why) X(from) X(cmd) X(args) X(stream) X(data) X(status) X(exit) \
 	X(signal) X(oom) X(start) X(wall) X(user) X(sys) X(maxrss) X(nvcsw) X(nivcsw) X(out_bytes) X(err_bytes) X(next) \
 	X(items) X(current) X(allowed) X(tail) X(for) X(since) X(ok) X(failed) X(cancelled) X(skipped) X(resumed)
 
@@ -600,6 +600,7 @@ static bool read_batch_end(struct reader *reader, struct event *event) {
 		.failed = get_u64(reader, KEY_failed, UINT64_MAX, 0),
 		.cancelled = get_u64(reader, KEY_cancelled, UINT64_MAX, 0),
 		.skipped = get_u64(reader, KEY_skipped, UINT64_MAX, 0),
+		.longest_wait = get_ns(reader, KEY_longest_wait),
 	};
 	return true;
 }

@@ -478,6 +478,12 @@ static void tell_lost(struct story *story, const struct event_lost *lost) {
 	}
 }
 
+static void tell_batch_end(struct story *story, const struct event_batch_end *end) {
+	struct story_batch *batch = &story->batches[batch_of(story, end->batch)], *total = &story->total;
+	batch->longest_wait = end->longest_wait > batch->longest_wait ? end->longest_wait : batch->longest_wait;
+	total->longest_wait = batch->longest_wait > total->longest_wait ? batch->longest_wait : total->longest_wait;
+}
+
 void story_tell(void *arg, const struct event *event) {
 	struct story *story = arg;
 	struct story_private *inside = story->inside;
@@ -518,7 +524,9 @@ void story_tell(void *arg, const struct event *event) {
 	case EVENT_OUTPUT:
 	case EVENT_WAIT:
 	case EVENT_WAIT_END:
+		break;
 	case EVENT_BATCH_END:
+		tell_batch_end(story, &event->u.batch_end);
 		break;
 	}
 }

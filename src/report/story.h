@@ -31,6 +31,7 @@ struct story_batch {
 	uint64_t first_start, last_end; // event time; 0: none
 	uint64_t slot_time;     // nanoseconds times slots, of attempts that have ended; not of long-running ones
 	uint64_t long_time;     // nanoseconds of long-running attempts
+	uint64_t longest_wait;  // nanoseconds that it had a job to start and got no turn, at most; known from its end on
 	uint64_t p50, max;      // nanoseconds of an attempt; p50 within 3 %, by story_finish()
 	double share;           // of all slot-time, 0 to 1, by story_finish()
 };

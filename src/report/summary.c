@@ -110,12 +110,12 @@ static void add_head(struct buf *buf, const struct story *story, const struct su
 
 enum column {
 	COLUMN_BATCH, COLUMN_JOBS, COLUMN_OK, COLUMN_FAILED, COLUMN_CANCELLED, COLUMN_SKIPPED, COLUMN_RUNNING, COLUMN_RETRIED,
-	COLUMN_WALL, COLUMN_SLOT_TIME, COLUMN_BESIDE, COLUMN_SHARE, COLUMN_P50, COLUMN_MAX, NCOLUMNS
+	COLUMN_WALL, COLUMN_SLOT_TIME, COLUMN_BESIDE, COLUMN_SHARE, COLUMN_P50, COLUMN_MAX, COLUMN_WAIT, NCOLUMNS
 };
 
 static const char *const headings[NCOLUMNS] = {
 	"batch", "jobs", "ok", "failed", "cancelled", "skipped", "running", "retried", "wall", "slot-time", "beside", "share",
-	"p50", "max",
+	"p50", "max", "waited",
 };
 
 struct row {
@@ -137,6 +137,7 @@ static void choose_columns(struct table *table, const struct story *story) {
 	table->is_shown[COLUMN_CANCELLED] = total->cancelled > 0;
 	table->is_shown[COLUMN_SKIPPED] = total->skipped > 0;
 	table->is_shown[COLUMN_RUNNING] = !story->has_end && total->running > 0;
+	table->is_shown[COLUMN_WAIT] = story->nbatches > 1 && total->longest_wait > 0;
 	table->is_shown[COLUMN_BESIDE] = total->long_time > 0;
 }
 
@@ -172,6 +173,7 @@ static void fill_row(struct row *row, const struct story_batch *batch) {
 	}
 	add_time(row, COLUMN_P50, batch->p50, has_run);
 	add_time(row, COLUMN_MAX, batch->max, has_run);
+	add_time(row, COLUMN_WAIT, batch->longest_wait, batch->longest_wait > 0);
 }
 
 static int by_slot_time(const void *a, const void *b) {
@@ -194,6 +196,7 @@ static void merge(struct story_batch *into, const struct story_batch *batch) {
 	into->slot_time += batch->slot_time;
 	into->long_time += batch->long_time;
 	into->share += batch->share;
+	into->longest_wait = batch->longest_wait > into->longest_wait ? batch->longest_wait : into->longest_wait;
 	into->max = batch->max > into->max ? batch->max : into->max;
 	if (batch->first_start > 0 && (into->first_start == 0 || batch->first_start < into->first_start)) {
 		into->first_start = batch->first_start;
@@ -270,7 +273,8 @@ static void add_cell(struct buf *buf, const struct table *table, size_t row, enu
 // Leaves out columns until the table is no wider than the terminal: first what others tell nearly as well.
 static void fit_columns(struct table *table, const struct story *story, unsigned width) {
 	static const enum column spare[] = {
-		COLUMN_RETRIED, COLUMN_WALL, COLUMN_P50, COLUMN_SLOT_TIME, COLUMN_MAX, COLUMN_BESIDE, COLUMN_RETRIED, COLUMN_SHARE, COLUMN_OK,
+		COLUMN_RETRIED, COLUMN_WAIT, COLUMN_WALL, COLUMN_P50, COLUMN_SLOT_TIME, COLUMN_MAX, COLUMN_BESIDE, COLUMN_RETRIED, COLUMN_SHARE,
+		COLUMN_OK,
 	};
 	size_t all = 0;
 	for (size_t i = 0; i < NCOLUMNS; ++i) {

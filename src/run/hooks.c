@@ -40,6 +40,9 @@ static void on_removed(void *arg, struct queue *queue, uint64_t submitted FP_UNU
 	struct run *run = arg;
 	struct batch *batch = queue_user(queue);
 	struct stage *stage = batch->stage;
+	if (batch->news) {
+		telling_longest_wait(batch, queue_longest_wait(queue));
+	}
 	batch_bury(batch);
 	if (stage) { // behind the above, so that its end is told before others begin
 		stage_ended(stage);

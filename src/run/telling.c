@@ -274,6 +274,13 @@ void telling_batch_begun(struct batch *batch) {
 	batch->news->begun = now_ns();
 }
 
+void telling_longest_wait(struct batch *batch, uint64_t ns) {
+	struct telling *telling = batch->run->telling;
+	mutex_lock(&telling->lock);
+	batch->news->counts.longest_wait = ns;
+	mutex_unlock(&telling->lock);
+}
+
 void telling_batch_end(struct batch *batch) {
 	struct news *news = batch->news;
 	if (news->started) {

@@ -39,6 +39,9 @@ const char *telling_run(const struct run *run);
 
 // ---- batches
 
+// The longest that it waited for a turn (queue_longest_wait()); before its end.
+void telling_longest_wait(struct batch *batch, uint64_t ns);
+
 // Makes batch->news. `jobs`: known number of them, or -1.
 void telling_meet(struct batch *batch, const struct queue_attrs *attrs, int64_t jobs);
 void telling_batch_start(struct batch *batch); // the first time; later calls do nothing

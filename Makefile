@@ -272,7 +272,12 @@ TARBALL := obj/dist/fairpar-$(VERSION).tar.gz
 
 dist:
 	@mkdir -p obj/dist && echo '$(VERSION)' >obj/dist/VERSION
+ifneq ($(wildcard .git),)
 	@git archive --prefix='fairpar-$(VERSION)/' --add-file=obj/dist/VERSION HEAD | gzip -9n >'$(TARBALL)'
+else # in a release
+	@tar --exclude=./obj --exclude=./coverage --exclude=./fairpar --exclude=./VERSION --transform='s,^\.,fairpar-$(VERSION),' -cf obj/dist/tree.tar . \
+		&& tar --transform='s,.*/,fairpar-$(VERSION)/,' -rf obj/dist/tree.tar obj/dist/VERSION && gzip -9n <obj/dist/tree.tar >'$(TARBALL)' && rm -f obj/dist/tree.tar
+endif
 	@echo '$(TARBALL)'
 
 distcheck: dist

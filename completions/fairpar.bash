@@ -125,6 +125,7 @@ _fairpar() {
 		--line-buffer --lb --linebuffer
 		-u --ungroup
 		-k --keep-order
+		--no-keep-order --nokeeporder --nok --no-k
 		--tag
 		--tagstring
 		--color-failed --cf

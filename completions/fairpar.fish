@@ -58,7 +58,7 @@ function __fairpar_complete
 		test -f $manifest; and fairpar -f $manifest --list=names 2>/dev/null
 	else if string match -q -- ':::*' $command
 		__fish_complete_path (commandline -ct)
-	else
+	else if set -q command[1]; or not string match -q -- '-*' (commandline -ct)
 		complete -C (string join ' ' -- $command (commandline -ct))
 	end
 end
@@ -156,6 +156,7 @@ complete -c fairpar -n __fairpar_in_options -l group -d 'output of a job comes w
 complete -c fairpar -n __fairpar_in_options -l line-buffer -l lb -l linebuffer -d 'output comes line by line'
 complete -c fairpar -n __fairpar_in_options -s u -l ungroup -d 'jobs write directly; output may mix'
 complete -c fairpar -n __fairpar_in_options -s k -l keep-order -d 'output in the order of the input, in each batch'
+complete -c fairpar -n __fairpar_in_options -l no-keep-order -l nokeeporder -l nok -l no-k -d 'output as jobs end, whatever --keep-order says'
 complete -c fairpar -n __fairpar_in_options -l tag -d 'begin each line with the item and a tab'
 complete -c fairpar -n __fairpar_in_options -l tagstring -x -d 'begin each line with TEMPLATE and a tab'
 complete -c fairpar -n __fairpar_in_options -l color-failed -l cf -d 'the output of failed jobs is white on red'

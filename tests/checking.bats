@@ -198,7 +198,7 @@ of a batch"
 @test "options may stand behind the names of batches, and -- ends them" {
 	printf 'version: "1"\nbatches:\n  a: {args: [1, 2], run: "echo a{}"}\n  -k: {run: echo k}\n  b: {run: echo b}\n' >m.yaml
 	run_fairpar -f m.yaml b --dry-run a -j 1
-	assert_eq "$output" $'echo a1\necho b\necho a2'
+	assert_eq "$output" $'# batch a\necho a1\n# batch b\necho b\n# batch a\necho a2'
 	run_fairpar -f m.yaml b --list=names -- -k
 	assert_lines -k b
 	run_fairpar -f m.yaml a --version

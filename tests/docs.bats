@@ -442,3 +442,69 @@ END
 	assert_contains "$output" 'Usage: fairpar'
 	[[ $(wc -l <<<"$output") -lt 20 ]]
 }
+
+@test "the hints of options that are left out are commands that work" {
+	local hint
+	hint=$("$FAIRPAR" --tmpl x 2>&1) || :
+	[[ $hint =~ "as in fairpar '"(.*)"'"$ ]]
+	run_fairpar "${BASH_REMATCH[1]}" ::: a.txt
+	assert_eq "$(cat a.conf)" a.txt
+}
+
+@test "the example for --rpl makes the same files before and after" {
+	local before after
+	before=$(grep -E "^parallel --rpl" "$top/man/fairpar-parallel.7")
+	after=$(grep -A1 -E "^parallel --rpl" "$top/man/fairpar-parallel.7" | tail -n 1)
+	mkdir in out
+	touch in/{a_1_x,b_2}.txt
+	ln -s "$FAIRPAR" fairpar
+	PATH=$PWD:$PATH bash -c "${after//\\e/\\}"
+	assert_eq "$(cd out && echo *)" "a b"
+	need parallel
+	rm out/*
+	bash -c "${before//\\e/\\}" 2>/dev/null
+	assert_eq "$(cd out && echo *)" "a b"
+}
+
+@test "the status line's example in the manual is counted as fairpar counts" {
+	[[ $(grep -o '\[ *[0-9]*/[0-9]* [0-9]*%\]' "$top/man/fairpar.1") =~ ([0-9]+)/([0-9]+)\ ([0-9]+)% ]]
+	assert_eq "${BASH_REMATCH[3]}" $((100 * BASH_REMATCH[1] / BASH_REMATCH[2]))
+}
+
+@test "make dist makes the same of a release as of the repository" {
+	need git
+	git -C "$top" rev-parse --git-dir >/dev/null 2>&1 || skip "this is no repository"
+	git -C "$top" archive --prefix=tree/ HEAD | tar -x
+	echo 1.2.3 >tree/VERSION
+	mkdir -p tree/obj/junk
+	cp "$top/Makefile" tree
+	tarball=$(env -u MAKEFLAGS make -s --no-print-directory -C tree dist | tail -n 1)
+	assert_eq "$tarball" obj/dist/fairpar-1.2.3.tar.gz
+	assert_eq "$(tar -tzf "tree/$tarball" | sed 's,^fairpar-1.2.3,tree,; s,/$,,' | sort)" \
+		"$(find tree ! -path 'tree/obj*' | sort)"
+	assert_eq "$(tar -xzOf "tree/$tarball" fairpar-1.2.3/VERSION)" 1.2.3
+}
+
+@test "fish completes a prefix of an option without a message" {
+	need fish
+	complete_fish 'fairpar --ba' 2>err
+	assert_set --bar --basenameextensionreplace --basenamereplace --batch --batch-by
+	complete_fish 'fairpar -' 2>>err
+	assert_eq "$(cat err)" ""
+	touch log.txt
+	complete_fish 'fairpar --joblog l'
+	assert_eq "$output" log.txt
+	complete_fish 'fairpar -- --ba'
+	assert_eq "$output" ''
+}
+
+@test "fairpar suggests the option that is nearest" {
+	run_fairpar 255 --quite echo ::: a
+	assert_eq "$stderr" "fairpar: error: unknown option --quite; did you mean --quiet?"
+	run_fairpar 255 --quoet echo ::: a
+	assert_contains "$stderr" "did you mean --quote?"
+	run_fairpar 255 --retry=3 echo ::: a
+	assert_eq "$stderr" "fairpar: error: unknown option --retry; did you mean --retries?"
+	run_fairpar 255 --retry-failed=3 echo ::: a
+	assert_contains "$stderr" "--retry-failed takes no value"
+}

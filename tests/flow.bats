@@ -128,7 +128,17 @@ END
   a: {args_from: {glob: "nope/*.c"}, run: "echo {}"}
 END
 	run_fairpar -f m.yaml
-	assert_contains "$stderr" "batch 'a': glob 'nope/*.c' matches nothing"
+	assert_contains "$stderr" "batch 'a': glob 'nope/*.c' matches nothing in '$PWD'"
+	mkdir -p dir/dir
+	manifest <<'END'
+  a: {args_from: {glob: "*.c"}, working_dir: dir, run: "echo {}"}
+  b: {args_from: {glob: "/nope/*"}, run: "echo {}"}
+END
+	mv m.yaml dir
+	run_fairpar -f dir/m.yaml
+	assert_contains "$stderr" "batch 'a': glob '*.c' matches nothing in '$PWD/dir/dir'"
+	assert_contains "$stderr" "batch 'b': glob '/nope/*' matches nothing
+"
 }
 
 @test "a command that lists without end is ended at once, with what it has listed" {
@@ -678,7 +688,7 @@ END
   a: {args: [1, 2], run: "touch {}", then: "rm {}", finally: rm x}
 END
 	run_fairpar --dry-run -f m.yaml
-	assert_lines "touch 1" "rm 1" "touch 2" "rm 2" "rm x" "echo b >made"
+	assert_lines "# batch a" "touch 1" "rm 1" "touch 2" "rm 2" "rm x" "# batch b" "echo b >made"
 	assert_eq "$(ls)" m.yaml
 }
 
@@ -689,7 +699,7 @@ END
   c: {needs: [a], args_from: {glob: "*/x"}, working_dir: out, run: "echo {}"}
 END
 	run_fairpar --dry-run -f m.yaml
-	assert_lines "mkdir out"
+	assert_lines "# batch a" "mkdir out"
 	assert_eq "$(grep -c 'cannot be told yet' "$BATS_TEST_TMPDIR/stderr")" 2
 	[[ $stderr != *cut* ]]
 }

@@ -132,3 +132,15 @@ load helper
 		cmp ours theirs
 	fi
 }
+
+@test "--no-keep-order takes --keep-order back, wherever it stands" {
+	local order
+	make_fifo go
+	for order in '-k --no-keep-order' '--nok --keep-order'; do
+		# shellcheck disable=SC2086 # words
+		run_fairpar -j2 $order 'if test {} = 1; then cat go; else echo x >go; fi; echo {} #' ::: 1 2
+		assert_set 1 2 x
+	done
+	run_fairpar -j2 -k --no-keep-order --joblog log 'test {} = 2 || { read x <go; echo $x; }; echo {}; test {} = 1 || echo y >go #' ::: 1 2
+	assert_set 1 2 y
+}

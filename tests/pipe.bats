@@ -612,3 +612,12 @@ tees() {
 	run_fairpar 255 --pipe </dev/null
 	assert_contains "$stderr" "--pipe needs a command to pipe into"
 }
+
+@test "-0 with --pipe ends records with NUL" {
+	printf 'a\nb\0c\0d' >data
+	run_fairpar -k -0 --pipe -N1 'cat -A; echo' <data
+	assert_lines 'a$' 'b^@' 'c^@' d
+	printf 'a,b,' >data
+	run_fairpar -k -0 --pipe --recend , -N1 'cat; echo' <data
+	assert_lines a, b,
+}

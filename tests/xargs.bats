@@ -45,6 +45,25 @@ need_gnu_xargs() {
 	assert_eq "$output" $'xargs: unrecognized option \'--nonsense\'\nTry \'xargs --help\' for more information.'
 }
 
+@test "--xargs as the first word says how GNU parallel's is written where that was meant" {
+	local hint="xargs: --xargs as the first word means xargs, where {} needs -I {}; GNU parallel's --xargs stands behind another option: fairpar -j+0 --xargs ..."
+	run_fairpar --xargs echo rm {} <<<"a b.txt"
+	assert_lines "rm {} a b.txt"
+	assert_eq "$stderr" "$hint"
+	run_fairpar -j+0 --xargs printf '%s\n' rm {} <<<"a b.txt"
+	assert_lines rm "a b.txt"
+	run_fairpar --xargs -I{} echo rm {} <<<"a b.txt"
+	assert_eq "$stderr" ""
+	run_fairpar --xargs echo ::: a <<<b
+	assert_eq "$stderr" "$hint"
+	run_fairpar 1 --xargs -j4 echo <<<a
+	assert_contains "$stderr" "$hint"
+	run_fairpar 1 --xargs --joblog=x echo <<<a
+	assert_contains "$stderr" "$hint"
+	ln -s "$FAIRPAR" xargs
+	assert_eq "$(./xargs echo {} <<<a 2>&1)" "{} a"
+}
+
 @test "items are cut at blanks and newlines, quotes and backslashes protect them" {
 	given 0 "a  b\\t'c d' \"e 'f\"\\n\\n  g\\\\ h i\\\\\\nj\\n" args
 	assert_eq "$output" "6:[a][b][c d][e 'f][g h][i

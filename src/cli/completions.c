@@ -348,7 +348,7 @@ static const char fish_functions[] =
 	"		test -f $manifest; and fairpar -f $manifest --list=names 2>/dev/null\n"
 	"	else if string match -q -- ':::*' $command\n"
 	"		__fish_complete_path (commandline -ct)\n"
-	"	else\n"
+	"	else if set -q command[1]; or not string match -q -- '-*' (commandline -ct)\n"
 	"		complete -C (string join ' ' -- $command (commandline -ct))\n"
 	"	end\n"
 	"end\n\n"

@@ -46,7 +46,6 @@ int block_option_take(struct options *o, enum option_id id, const char *value) {
 static int refuse_with_pipe(const struct options *o, const bool *given) {
 	static const struct { enum option_id id; const char *instead; } refused[] = {
 		{OPT_COLSEP, "data is not split into columns"},
-		{OPT_NULL, "--recend '\\0' ends records with NUL"},
 		{OPT_DELIMITER, "--recend says what ends a record"},
 		{OPT_CSV, "data is not split into columns"},
 		{OPT_TRIM, "data is not changed"},
@@ -165,6 +164,9 @@ int block_options_settle(struct options *o, const bool *given) {
 	}
 	if (o->tee) {
 		return refuse_with_pipe(o, given) != 0 || check_tee(o, given) != 0 ? -1 : 0;
+	}
+	if (given[OPT_NULL] && !given[OPT_RECEND] && !given[OPT_RECSTART]) {
+		o->recend = "\\0";
 	}
 	const struct packing *counts = &o->packing; // as in GNU parallel: -N before -n, and -L before -l, in any order
 	enum option_id records_by = counts->has_max_replace ? OPT_MAX_REPLACE_ARGS : OPT_MAX_ARGS;

@@ -50,6 +50,20 @@ static size_t edits_of_aliases(const char *list, const char *name, size_t len) {
 	return least;
 }
 
+// True if both have the same letters: two of them have changed places.
+static bool has_same_letters(const char *name, size_t len, const char *other) {
+	int counts[256] = {0};
+	bool same = strlen(other) == len;
+	for (size_t i = 0; i < len && same; ++i) {
+		++counts[(unsigned char)name[i]];
+		--counts[(unsigned char)other[i]];
+	}
+	for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); ++i) {
+		same = same && counts[i] == 0;
+	}
+	return same;
+}
+
 // One that begins like this, else one with few edits; NULL if none is near.
 static const char *find_alike(const char *name, size_t len) {
 	const char *near = NULL;
@@ -62,7 +76,8 @@ static const char *find_alike(const char *name, size_t len) {
 		size_t edits = distance(name, len, option->name, strlen(option->name));
 		size_t others_edits = edits_of_aliases(option->aliases, name, len);
 		edits = others_edits < edits ? others_edits : edits;
-		if (edits < least && edits * 2 <= len) { // not by replacing most of it
+		bool is_nearer = edits < least || (edits == least && has_same_letters(name, len, option->name));
+		if (is_nearer && edits <= DISTANCE_NEAR && edits * 2 <= len) { // not by replacing most of it
 			least = edits;
 			near = option->name;
 		}

@@ -39,6 +39,7 @@ int output_option_take(struct options *o, enum option_id id, const char *value) 
 	case OPT_LINE_BUFFER: o->output = OUTPUT_LINE_BUFFER; return 0;
 	case OPT_UNGROUP: o->output = OUTPUT_UNGROUP; return 0;
 	case OPT_KEEP_ORDER: o->keep_order = true; return 0;
+	case OPT_NO_KEEP_ORDER: return 0; // whether or not the other follows
 	case OPT_TAG: o->tag = true; return 0;
 	case OPT_COLOR_FAILED: o->color_failed = true; return 0;
 	case OPT_TAGSTRING: return set_tagstring(o, value);

@@ -17,6 +17,7 @@
 #include "cli/option_jobs.h"
 #include "cli/option_log.h"
 #include "cli/option_look.h"
+#include "cli/option_near.h"
 #include "cli/option_output.h"
 #include "cli/option_packing.h"
 #include "cli/option_pairs.h"
@@ -346,6 +347,11 @@ static int take_long_word(struct parser *p, const char *word) {
 	}
 	const struct option_info *option = &option_table[id];
 	if (value && !option_takes_value(option)) {
+		enum option_id other;
+		if (!option_is_name(name, len, &other) && option_near(name, len, &near) == MATCH_NEAR &&
+		    option_is_name(near, strlen(near), &other) && option_takes_value(&option_table[other])) {
+			return refuse_name(MATCH_NEAR, diag_show(word, len + 2), NULL, near); // not the one that begins so
+		}
 		return option_fail(id, "takes no value ('%s')", diag_shows(word));
 	}
 	bool must_follow = option_takes_value(option) && !option_value_is_optional(option);
@@ -564,6 +570,7 @@ static void settle_output(struct parser *p) {
 	if (o->tty && !p->given[OPT_GROUP] && !p->given[OPT_LINE_BUFFER]) {
 		o->output = OUTPUT_UNGROUP; // an editor draws on the terminal
 	}
+	o->keep_order = o->keep_order && !p->given[OPT_NO_KEEP_ORDER]; // in any order, as with GNU parallel
 	o->output_given = o->dry_run || o->tty || p->given[OPT_GROUP] || p->given[OPT_LINE_BUFFER] || p->given[OPT_UNGROUP];
 	if (o->dry_run) {
 		o->output = OUTPUT_GROUP; // as in GNU parallel: there is nothing but the command to write

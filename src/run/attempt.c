@@ -325,6 +325,18 @@ static void quote_text(struct desk *desk, unsigned times) {
 	}
 }
 
+// Of a manifest that is only looked at: whose the next commands are. One worker shows them all, see setup.c.
+static void show_batch(const struct job *job) {
+	struct run *run = job->batch->run;
+	struct buf line = BUF_INIT;
+	if (run->manifest && run->shown != job->batch) {
+		run->shown = job->batch;
+		buf_printf(&line, "# batch %s\n", job->batch->name);
+		outlet_add_shown(job->spool, line.data, line.len);
+	}
+	buf_fini(&line);
+}
+
 void attempt_run(struct desk *desk, struct job *job, const struct attempt *attempt, struct result *ret_result) {
 	struct run *run = desk->run;
 	struct expansion x = job_expansion(job, attempt->slot);
@@ -342,6 +354,7 @@ void attempt_run(struct desk *desk, struct job *job, const struct attempt *attem
 			print_command(desk);
 		}
 		buf_addc(&desk->text, '\n');
+		show_batch(job);
 		outlet_add_shown(job->spool, desk->text.data, desk->text.len);
 		return;
 	}

@@ -130,6 +130,18 @@ static int found_path(void *arg, const char *path) {
 	return 0;
 }
 
+// With the directory in which it was looked for: that is the user's, not the manifest's.
+static void warn_nothing(const struct run *run, const struct batch *batch, const char *pattern, const char *dir) {
+	struct buf where = BUF_INIT;
+	if (pattern[0] != '/') {
+		buf_printf(&where, " in '%s", dir[0] == '/' ? "" : run->cwd);
+		buf_printf(&where, "%s%s'", dir[0] == '/' || dir[0] == '\0' ? "" : "/", dir);
+	}
+	diag_warn("batch '%s': glob '%s' matches nothing%s", diag_shows(batch->name), diag_shows(pattern),
+	          diag_shows(buf_str(&where)));
+	buf_fini(&where);
+}
+
 static void list_by_pattern(struct desk *desk, struct worker *worker, struct queue *queue, const char *pattern,
                             const char *dir) {
 	char *error;
@@ -139,7 +151,7 @@ static void list_by_pattern(struct desk *desk, struct worker *worker, struct que
 	emission_end(&desk->emission, /* keep */ true);
 	struct batch *batch = queue_user(queue);
 	if (!failed && desk->emission.n == 0) {
-		diag_warn("batch '%s': glob '%s' matches nothing", diag_shows(batch->name), diag_shows(pattern));
+		warn_nothing(desk->run, batch, pattern, dir ? dir : "");
 	}
 	if (failed && desk->run->options->dry_run) { // an earlier batch may be going to make it
 		diag_note("batch '%s': its items cannot be told yet: glob '%s': %s", diag_shows(batch->name), diag_shows(pattern),

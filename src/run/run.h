@@ -68,6 +68,7 @@ struct run {
 	struct products *products; // of a manifest's jobs, or NULL
 	struct later *later;       // jobs that wait for their next attempt
 	struct ledger *ledger;     // --joblog, or NULL
+	const struct batch *shown; // --dry-run: whose command was shown last
 	struct shelf *shelf;       // --results or --files, or NULL
 	int pid;                   // of this process, for $PARALLEL_PID of each job
 	const char *temp_dir;      // for spilled items and held output

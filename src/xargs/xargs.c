@@ -397,11 +397,28 @@ bool xargs_is_meant(int argc, char *argv[]) {
 	return strcmp(name, "xargs") == 0 || (argc > 1 && strcmp(argv[1], "--xargs") == 0 && strcmp(name, "parallel") != 0);
 }
 
+// --xargs in front of what is meant for GNU parallel's option of that name: {} in place of -I {}, or :::.
+static void warn_parallel(const struct xargs_options *options) {
+	bool is_meant = options->is_foreign;
+	for (size_t i = 0; i < options->ncommand && !options->replace; ++i) {
+		const char *word = options->command[i];
+		is_meant = is_meant || (i > 0 && strncmp(word, ":::", 3) == 0) || strstr(word, "{}");
+	}
+	if (is_meant) {
+		diag_note("--xargs as the first word means xargs, where {} needs -I {}; GNU parallel's --xargs stands behind another "
+		          "option: fairpar -j+0 --xargs ...");
+	}
+}
+
 int xargs_main(int argc, char *argv[], struct context *context) {
 	bool by_option = argc > 1 && strcmp(argv[1], "--xargs") == 0;
 	diag_set_name(by_option ? "xargs" : argv[0]);
 	struct xargs_options options;
-	if (xargs_parse(&options, argc - by_option, argv + by_option, context->env) == XARGS_EXIT) {
+	enum xargs_mode mode = xargs_parse(&options, argc - by_option, argv + by_option, context->env);
+	if (by_option) {
+		warn_parallel(&options);
+	}
+	if (mode == XARGS_EXIT) {
 		return options.status;
 	}
 	if (options.verbose || options.ask) {

@@ -9,6 +9,7 @@
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/diag.h"
+#include "cli/option_table.h"
 #include "base/io.h"
 
 #include <errno.h>
@@ -54,7 +55,7 @@ static const struct {
 	{NULL, 'I', NEEDS_ARG},
 	{NULL, 'L', NEEDS_ARG},
 };
-enum { NOPTIONS = sizeof(table) / sizeof(table[0]) };
+enum { NKEYS = sizeof(table) / sizeof(table[0]) };
 
 static const char help_text[] =
 "Usage: %s [OPTION]... COMMAND [INITIAL-ARGS]...\n"
@@ -327,7 +328,7 @@ static int find_long(struct parsing *parsing, const char *name, size_t len) {
 	int found = -1;
 	struct buf all = BUF_INIT;
 	unsigned n = 0;
-	for (int i = 0; i < NOPTIONS; ++i) {
+	for (int i = 0; i < NKEYS; ++i) {
 		if (!table[i].name || strncmp(table[i].name, name, len) != 0) {
 			continue;
 		}
@@ -340,7 +341,12 @@ static int find_long(struct parsing *parsing, const char *name, size_t len) {
 		}
 	}
 	if (n == 0) {
+		enum option_id id;
+		char *names = NULL;
+		const char *near;
 		diag_note("unrecognized option '--%s'", name);
+		parsing->options->is_foreign = option_find_long(name, len, &id, &names, &near) == MATCH_OPTION;
+		free(names);
 	} else if (n > 1) {
 		diag_note("option '--%s' is ambiguous; possibilities:%s", name, buf_str(&all));
 	}
@@ -381,11 +387,14 @@ static int take_short(struct parsing *parsing, int argc, char *argv[], int i) {
 	const char *at = argv[i++] + 1;
 	while (*at && !parsing->done) {
 		int key = *at++, found = -1;
-		for (int k = 0; k < NOPTIONS; ++k) {
+		for (int k = 0; k < NKEYS; ++k) {
 			found = table[k].key == key ? k : found;
 		}
 		if (found < 0) {
+			enum option_id id;
+			const char *instead;
 			diag_note("invalid option -- '%c'", key);
+			parsing->options->is_foreign = option_find_short((char)key, &id, &instead) == MATCH_OPTION;
 			refuse(parsing);
 		} else if (table[found].arg == NO_ARG) {
 			take(parsing, key, NULL);

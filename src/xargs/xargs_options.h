@@ -32,6 +32,7 @@ struct xargs_options {
 	bool no_run_if_empty;  // -r
 	bool exact;            // -x
 	int status;            // of XARGS_EXIT
+	bool is_foreign;       // an option was refused that fairpar has outside of this personality
 };
 
 enum xargs_mode { XARGS_RUN, XARGS_EXIT };

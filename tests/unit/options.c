@@ -200,7 +200,6 @@ static void test_pipe(void) {
 	REFUSED("--cat cannot be combined with --fifo", "--cat", "--fifo", "cat");
 	REFUSED("--batch NAME=FILE cannot be combined with --pipe: it has one batch, of blocks", "--pipe", "--batch", "a=b",
 	        "cat");
-	REFUSED("--null cannot be combined with --pipe: --recend '\\0' ends records with NUL", "--pipe", "-0", "cat");
 	REFUSED("--then cannot be combined with --pipe: join the commands with '&&'", "--pipe", "--then", "x", "cat");
 }
 
@@ -262,7 +261,7 @@ static void test_prefixes(void) {
 	RUNS("--maxprocs", "3", "x");
 	check_string(o.jobs, "3");
 	REFUSED("--ver may be --verbose, --version: write the name in full", "--ver", "x");
-	REFUSED("--no may be --no-run-if-empty, --noswap, --no-notice: write the name in full", "--no", "x");
+	REFUSED("--no may be --no-run-if-empty, --noswap, --no-keep-order, --no-notice: write the name in full", "--no", "x");
 	REFUSED("--shel may be --shell-quote, --shell: write the name in full", "--shel", "x");
 	REFUSED("--resu may be --resume, --resume-failed, --results: write the name in full", "--resu", "x");
 	REFUSED("--rec may be --recend, --recstart: write the name in full", "--rec", "x");

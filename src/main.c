@@ -49,6 +49,7 @@
 #include "cli/options.h"
 #include "process/context.h"
 #include "process/guardian.h"
+#include "process/signals.h"
 #include "run/retell.h"
 #include "run/run.h"
 #include "run/sem_mode.h"
@@ -59,10 +60,13 @@
 #include <string.h>
 
 int main(int argc, char *argv[]) {
+	sigset_t mask;
+	signals_defer(&mask);
 	if (argc > 1 && strcmp(argv[1], GUARDIAN_ARG) == 0) {
 		return guardian_main(argc, argv);
 	}
 	struct context *context = context_capture(); // what jobs get is what fairpar got: before anything changes
+	context->mask = mask;
 	if (fds_sanitize() < 0) { // 0, 1 and 2 are open, or nothing is safe
 		diag_error("cannot open /dev/null: %s", strerror(errno));
 		return EXIT_TROUBLE;

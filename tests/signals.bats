@@ -176,3 +176,14 @@ interrupted_by() {
 	run_fairpar 'kill -USR2 $PARALLEL_PID; echo {} #' ::: 1
 	assert_lines 1
 }
+
+@test "SIGUSR1 and SIGUSR2 in the first moments end nothing" {
+	need strace
+	for signal in USR1 USR2; do
+		# fcntl() is among the first calls of main(), and the C library's start has none
+		traced -f -qq -o /dev/null -e trace=fcntl -e inject=fcntl:signal=SIG$signal:when=1 "$FAIRPAR" echo ::: 1 >out 2>err
+		assert_eq "$(cat out)" 1
+	done
+	traced -f -qq -o /dev/null -e trace=fcntl -e inject=fcntl:signal=SIGUSR1:when=1 "$FAIRPAR" --xargs -a <(echo 1) echo >out 2>err
+	assert_eq "$(cat out)" 1
+}

@@ -9,7 +9,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <stdbool.h>
 #include <sys/auxv.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -60,6 +59,21 @@ size_t pread_all(int fd, void *mem, size_t len, uint64_t offset) {
 	while (done < len && goes_on(pread(fd, (char *)mem + done, len - done, (off_t)(offset + done)), &done)) {
 	}
 	return done;
+}
+
+bool call_is_refused(int error) {
+	return error == ENOSYS || error == EPERM || error == EACCES || error == EINVAL || error == EOPNOTSUPP;
+}
+
+ssize_t splice_file(int from, uint64_t offset, int to, size_t want) {
+	off_t at = (off_t)offset;
+	ssize_t n = splice(from, &at, to, NULL, want, SPLICE_F_NONBLOCK | SPLICE_F_MOVE);
+	if (n < 0 && call_is_refused(errno)) {
+		char piece[16 * 1024];
+		n = pread(from, piece, want < sizeof(piece) ? want : sizeof(piece), (off_t)offset);
+		n = n > 0 ? write(to, piece, (size_t)n) : n;
+	}
+	return n;
 }
 
 int tmpfile_open(const char *dir) {

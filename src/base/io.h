@@ -5,8 +5,10 @@
 
 #include "base/attr.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 // Writes all `len` bytes, over short writes, EINTR and (by poll) non-blocking descriptors.
 // Returns 0, or -1 with errno and an unknown part written.
@@ -16,6 +18,14 @@ int write_all(int fd, const void *mem, size_t len) FP_NODISCARD;
 // Return the bytes done: `len`, or fewer with errno, EIO where the file ends or takes no more without saying why.
 size_t pwrite_all(int fd, const void *mem, size_t len, uint64_t offset) FP_NODISCARD;
 size_t pread_all(int fd, void *mem, size_t len, uint64_t offset) FP_NODISCARD;
+
+// Does the error say that a call is not to be had here, neither now nor later: by this kernel, by a filter of system calls,
+// for this kind of file? Then another way may be.
+bool call_is_refused(int error);
+
+// Moves up to `want` bytes of a file from `offset` on into a non-blocking pipe, by splice(2) or, where that is refused, by
+// way of memory. Returns the bytes moved, 0 at the end of the file, or -1 with errno.
+ssize_t splice_file(int from, uint64_t offset, int to, size_t want);
 
 // Opens a file in `dir` that has no name and that nobody else can open (O_TMPFILE, else mkstemp and unlink), 0600,
 // close-on-exec, read-write. Returns the descriptor, or -1 with errno.

@@ -71,7 +71,7 @@ static void print_own_path(struct buf *path, int fd) {
 static int create_nameless(const char *path) {
 	char *dir = directory(path);
 	struct buf own = BUF_INIT;
-	int fd = open(*dir != '\0' ? dir : ".", O_WRONLY | O_TMPFILE | O_CLOEXEC, 0666);
+	int fd = open(*dir != '\0' ? dir : ".", O_RDWR | O_TMPFILE | O_CLOEXEC, 0666);
 	print_own_path(&own, fd);
 	if (fd >= 0 && access(buf_str(&own), F_OK) != 0) { // no /proc, by which it gets its name
 		close(fd);
@@ -164,17 +164,38 @@ void whole_write(struct whole *whole, const void *mem, size_t len) {
 	}
 }
 
+// Makes a file of its own of what the nameless one holds, where a link is refused. Returns 0, or an errno.
+static int copy_beside(const struct whole *whole, char **ret_name) {
+	char piece[16 * 1024];
+	struct stat st;
+	int fd = name_beside(whole->path, -1, ret_name);
+	int error = fd < 0 || fstat(whole->fd, &st) != 0 || fchmod(fd, st.st_mode & 07777) != 0 ? errno : 0;
+	ssize_t n = 1;
+	for (off_t at = 0; !error && n > 0; at += n) {
+		n = pread(whole->fd, piece, sizeof(piece), at);
+		error = n < 0 || (n > 0 && write_all(fd, piece, (size_t)n) != 0) ? errno : 0;
+	}
+	if (fd >= 0 && close(fd) != 0 && !error) {
+		error = errno;
+	}
+	if (fd >= 0 && error) {
+		unlink(*ret_name); // best effort: it is only in the way
+	}
+	return error;
+}
+
 // Puts a nameless file in its place. Returns 0, or an errno.
 static int place_nameless(struct whole *whole) {
 	if (link_nameless(whole->fd, whole->path) == 0) {
 		return 0;
 	}
-	if (errno != EEXIST) {
+	bool copies = call_is_refused(errno);
+	if (errno != EEXIST && !copies) {
 		return errno;
 	}
-	char *name;
+	char *name = NULL;
 	hold_signals(whole);
-	int error = name_beside(whole->path, whole->fd, &name) < 0 ? errno : 0;
+	int error = copies ? copy_beside(whole, &name) : name_beside(whole->path, whole->fd, &name) < 0 ? errno : 0;
 	if (!error && rename(name, whole->path) != 0) {
 		error = errno;
 		unlink(name); // best effort: it is only in the way

@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "base/fault.h"
 #include "base/io.h"
+#include "base/sync.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -222,7 +223,8 @@ static void add_temp_name(struct buf *path, const char *dir) {
 	static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_";
 	unsigned char bytes[5] = {0};
 	if (getrandom(bytes, sizeof(bytes), 0) < 0) {
-		bytes[0] = (unsigned char)getpid(); // the next try differs by what is there
+		uint64_t now = now_ns(); // the next try differs
+		memcpy(bytes, &now, sizeof(bytes));
 	}
 	buf_reset(path);
 	buf_printf(path, "%s/par", dir);

@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/buf.h"
+#include "base/io.h"
 #include "base/screen.h"
 
 #include <errno.h>
@@ -105,7 +106,7 @@ static size_t sink_write_some(struct sinks *sinks, int stream, const char *mem, 
 				return 0;
 			}
 			wait_writable(sink->fd);
-		} else if (n < 0 && nowait && (errno == EOPNOTSUPP || errno == ENOSYS || errno == EINVAL || errno == EPERM)) {
+		} else if (n < 0 && nowait && call_is_refused(errno)) {
 			sink->nowait = false; // an older kernel, or a filter that does not know the call
 		} else {
 			sink_fail(sinks, stream, n == 0 ? EIO : errno);

@@ -238,12 +238,11 @@ static void child_guard_product(const struct child *child, const char *path) {
 }
 
 static bool child_start(struct child *child, struct spawn_error *ret_error) {
-	struct guardian *guardian = &child->children->guardian;
 	if (!child_claim(child)) {
 		return false;
 	}
-	if ((child->config->forks || child->config->unlink_path) && guardian_is_wanted(guardian)) {
-		guardian_start(guardian, &child->children->world, child->config->scratch->stack_top);
+	if (child->config->forks || child->config->unlink_path) {
+		children_start_guardian(child->children, child->config->scratch->stack_top);
 	}
 	atomic_int *listed = children_reserve(child->children, &child->running);
 	child_guard_product(child, child->config->unlink_path);
@@ -362,7 +361,7 @@ static void child_on_time(struct child *child) {
 		return;
 	}
 	if (guardian_due(child) <= now) {
-		guardian_start(&child->children->guardian, &child->children->world, child->config->scratch->stack_top);
+		children_start_guardian(child->children, child->config->scratch->stack_top);
 	}
 	if (child->stop_due <= now) {
 		child->stop_due = TIME_NEVER;

@@ -29,6 +29,14 @@ int term_seq_parse(const char *text, struct term_seq *ret_seq, const char **ret_
 // The table of running children of this process; one for the run. It makes this process the subreaper of its
 // descendants. Call it after signals_open() and context_raise_nofile(). `seq` is copied; NULL: GNU parallel's.
 struct children *children_create(const struct term_seq *seq);
+// Gives the context, which all jobs get, the cookie by which what is left of them is found (process/guardian.h). Before the
+// first child.
+void children_mark(struct children *children, struct context *context);
+// What the event loop polls for POLLERR, with no events, or -1; then it calls children_revive_guardian(). `wake` is called,
+// from any thread, when that has changed.
+int children_guardian_fd(struct children *children);
+void children_revive_guardian(struct children *children);
+void children_set_wake(struct children *children, void (*wake)(void *arg), void *arg);
 // When no child_run() is running any more. Waits for the end of the guardian, if one was started.
 void children_destroy(struct children *children);
 
@@ -42,9 +50,11 @@ void children_terminate(struct children *children);
 void children_kill(struct children *children);
 // Sends what is due. Returns when to call again (now_ns() time), or TIME_NEVER.
 uint64_t children_term_step(struct children *children, uint64_t now);
-// KILLs descendants that left their group (setsid, daemons) and those that were orphaned to fairpar as the subreaper;
-// at the end of an interrupted run, after the last child was reaped.
+// KILLs descendants that left their group (setsid, daemons) and those that were orphaned to fairpar as the subreaper, and if
+// it came to KILL for others, all that has the cookie; at the end of an interrupted run, after the last child was reaped.
 void children_kill_strays(struct children *children);
+// KILLs all that has the cookie, jobs that run too: the last thing before this process dies.
+void children_kill_marked(struct children *children);
 // Reaps orphans that were handed to this process as the subreaper. From the main thread, whenever it wakes anyway.
 void children_reap_strays(struct children *children);
 // A signal-safe, lock-free KILL of all groups: for diag_set_last_words().

@@ -10,7 +10,9 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <sys/prctl.h>
+#include <sys/random.h>
 #include <sys/wait.h>
 
 enum { PAUSE_MIN_MS = 10, PAUSE_MAX_MS = 1000, PATIENCE_S = 10, OWN_PATIENCE_S = 1, STRAYS_S = 2, LAST_LINE = 1024 };
@@ -100,6 +102,37 @@ struct children *children_create(const struct term_seq *seq) {
 	(void)prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
 	atomic_store_release(&last_table, children->guardian.table);
 	return children;
+}
+
+void children_mark(struct children *children, struct context *context) {
+	uint64_t bits[2] = {now_ns(), (uint64_t)getpid()};
+	(void)!getrandom(bits, sizeof(bits), GRND_NONBLOCK); // early at boot, or refused: what differs from run to run
+	char value[40];
+	snprintf(value, sizeof(value), "%016llx%016llx", (unsigned long long)bits[0], (unsigned long long)bits[1]);
+	context_set_env(context, "FAIRPAR_COOKIE", value);
+	snprintf(children->guardian.table->cookie, COOKIE_BYTES, "FAIRPAR_COOKIE=%s", value);
+}
+
+void children_set_wake(struct children *children, void (*wake)(void *arg), void *arg) {
+	children->wake = wake;
+	children->wake_arg = arg;
+}
+
+int children_guardian_fd(struct children *children) {
+	return atomic_load_acquire(&children->guardian.pipe_fd); // pairs with the release in guardian_start()
+}
+
+void children_revive_guardian(struct children *children) {
+	guardian_revive(&children->guardian, &children->world);
+}
+
+void children_start_guardian(struct children *children, void *stack_top) {
+	if (guardian_is_wanted(&children->guardian)) {
+		guardian_start(&children->guardian, &children->world, stack_top);
+		if (children->wake) {
+			children->wake(children->wake_arg);
+		}
+	}
 }
 
 void children_destroy(struct children *children) {
@@ -514,4 +547,17 @@ void children_kill_strays(struct children *children) {
 		}
 		family_fini(&strays);
 	} while (found && now_ns() < deadline);
+	mutex_lock(&children->lock);
+	bool killed = children->step + 1 == children->seq.nsteps; // the last is KILL: see seq_finish()
+	mutex_unlock(&children->lock);
+	if (killed) {
+		children_kill_marked(children);
+	}
+}
+
+void children_kill_marked(struct children *children) {
+	const char *cookie = children->guardian.table->cookie;
+	if (cookie[0] != '\0') {
+		family_kill_marked(cookie, STRAYS_S * 1000);
+	}
 }

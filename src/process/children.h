@@ -59,6 +59,8 @@ struct children {
 	struct memory memory;
 	struct spawn_world world;
 	int null_fd;             // /dev/null for the children's stdin, or -1
+	void (*wake)(void *arg); // the event loop, or NULL
+	void *wake_arg;
 	bool has_terminal;       // which could stop a job
 	atomic_bool has_stopped; // there was a message for one that it did stop
 };
@@ -70,6 +72,9 @@ void running_signal_step(const struct running *running, int signal);
 // before it is reaped.
 atomic_int *children_reserve(struct children *children, struct running *running);
 void children_release(struct children *children, const struct running *running);
+
+// Starts the guardian, on a worker's thread, if none was started yet.
+void children_start_guardian(struct children *children, void *stack_top);
 
 // Lists a child that was just started; it is signalled at once if termination has begun.
 void children_list(struct children *children, struct running *running);

@@ -9,6 +9,8 @@
 
 extern char **environ;
 
+enum { USUAL_NOFILE = 1024 }; // the limit that Linux starts with
+
 // An array of copies, NULL behind the last; strings and array are one allocation.
 static char **env_copy(char *const *env) {
 	size_t n = 0, bytes = 0;
@@ -26,12 +28,18 @@ static char **env_copy(char *const *env) {
 	return copy;
 }
 
+void context_get_nofile(struct rlimit *ret_limit) {
+	if (getrlimit(RLIMIT_NOFILE, ret_limit) != 0) { // a sandbox refuses it
+		*ret_limit = (struct rlimit){.rlim_cur = USUAL_NOFILE, .rlim_max = USUAL_NOFILE};
+	}
+}
+
 struct context *context_capture(void) {
 	struct context *context = NEW(struct context);
 	atomic_init(&context->refs, 1);
 	context->env = env_copy(environ);
 	context->umask = (mode_t)-1;
-	verify(getrlimit(RLIMIT_NOFILE, &context->nofile) == 0);
+	context_get_nofile(&context->nofile);
 	verify(sigprocmask(SIG_SETMASK, NULL, &context->mask) == 0);
 	signals_get_ignored(&context->ignored);
 	return context;

@@ -39,6 +39,9 @@ struct context *context_derive(const struct context *from, const char *cwd, int 
 struct context *context_ref(struct context *context);
 void context_unref(struct context *context);
 
+// RLIMIT_NOFILE of this process; where that cannot be asked, the usual one.
+void context_get_nofile(struct rlimit *ret_limit);
+
 // Raises the soft descriptor limit of the process to the hard one (jobs keep what was captured). Returns the new soft
 // limit.
 rlim_t context_raise_nofile(const struct context *context);

@@ -3,13 +3,18 @@
 #include "process/family.h"
 
 #include "base/alloc.h"
+#include "base/io.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <sys/syscall.h>
+#include <time.h>
+
+enum { KILL_PAUSE_MS = 5 }; // who has been killed needs a moment to be gone
 
 int pidfd_open_pid(pid_t pid) {
 	return (int)syscall(SYS_pidfd_open, pid, 0U);
@@ -73,6 +78,7 @@ static int add_children_of_thread(struct family *family, pid_t pid, pid_t tid) {
 struct stat_fields {
 	char state;
 	pid_t parent, group;
+	unsigned long long start; // in ticks since boot: with the number, it tells one process from all others
 };
 
 // Returns false if there is no such process.
@@ -82,7 +88,8 @@ static bool read_stat(pid_t pid, struct stat_fields *ret_stat) {
 	struct buf text = BUF_INIT;
 	const char *name_end = proc_read(AT_FDCWD, path, &text) == 0 ? strrchr(buf_str(&text), ')') : NULL;
 	long parent, group;
-	bool ok = name_end && sscanf(name_end, ") %c %ld %ld", &ret_stat->state, &parent, &group) == 3;
+	bool ok = name_end && sscanf(name_end, ") %c %ld %ld %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu",
+	                             &ret_stat->state, &parent, &group, &ret_stat->start) == 4;
 	if (ok) {
 		ret_stat->parent = (pid_t)parent;
 		ret_stat->group = (pid_t)group;
@@ -188,7 +195,9 @@ uint64_t family_memory(pid_t root) {
 
 void escapees_fini(struct escapees *escapees) {
 	for (size_t i = 0; i < escapees->n; ++i) {
-		close(escapees->list[i].pidfd);
+		if (escapees->list[i].pidfd >= 0) {
+			close(escapees->list[i].pidfd);
+		}
 	}
 	free(escapees->list);
 	*escapees = (struct escapees)ESCAPEES_INIT;
@@ -203,19 +212,28 @@ static bool escapees_has(const struct escapees *escapees, pid_t pid) {
 	return false;
 }
 
-static void escapees_add_one(struct escapees *escapees, pid_t pid, pid_t parent) {
-	int pidfd = escapees_has(escapees, pid) ? -1 : pidfd_open_pid(pid);
-	if (pidfd < 0) {
+// Adds the process, if `is_meant` says so of what is held on to now: since the pid was listed it may have become another's.
+static void escapees_add_one(struct escapees *escapees, pid_t pid, bool (*is_meant)(pid_t pid, const void *arg),
+                             const void *arg) {
+	if (escapees_has(escapees, pid)) {
 		return;
 	}
-	// asked now that the descriptor holds on to one process: the pid may have become another's since it was listed
-	if (parent_of(pid) != parent) {
-		close(pidfd);
+	struct escapee one = {.pid = pid, .pidfd = pidfd_open_pid(pid)};
+	struct stat_fields stat = {.start = 0};
+	bool held = one.pidfd >= 0 || (call_is_refused(errno) && read_stat(pid, &stat));
+	one.start = stat.start;
+	if (!held || !is_meant(pid, arg)) {
+		if (one.pidfd >= 0) {
+			close(one.pidfd);
+		}
 		return;
 	}
 	grow_array(&escapees->list, &escapees->cap, escapees->n + 1, sizeof(*escapees->list));
-	escapees->list[escapees->n].pid = pid;
-	escapees->list[escapees->n++].pidfd = pidfd;
+	escapees->list[escapees->n++] = one;
+}
+
+static bool is_child_of(pid_t pid, const void *parent) {
+	return parent_of(pid) == *(const pid_t *)parent;
 }
 
 void escapees_add(struct escapees *escapees, pid_t root) {
@@ -227,7 +245,7 @@ void escapees_add(struct escapees *escapees, pid_t root) {
 		family_add_children(&family, parent);
 		for (; child < family.n; ++child) {
 			if (getpgid(family.pids[child]) != root) {
-				escapees_add_one(escapees, family.pids[child], parent);
+				escapees_add_one(escapees, family.pids[child], is_child_of, &parent);
 			}
 		}
 	}
@@ -236,8 +254,55 @@ void escapees_add(struct escapees *escapees, pid_t root) {
 
 void escapees_signal(const struct escapees *escapees, int signal) {
 	for (size_t i = 0; i < escapees->n; ++i) {
-		syscall(SYS_pidfd_send_signal, escapees->list[i].pidfd, signal, NULL, 0U);
+		const struct escapee *one = &escapees->list[i];
+		struct stat_fields stat;
+		if (one->pidfd >= 0 && (syscall(SYS_pidfd_send_signal, one->pidfd, signal, NULL, 0U) == 0 || errno == ESRCH)) {
+			continue;
+		}
+		// a sandbox refuses such calls
+		if (one->pidfd >= 0 || (read_stat(one->pid, &stat) && stat.start == one->start)) {
+			kill(one->pid, signal);
+		}
 	}
+}
+
+static bool has_cookie(pid_t pid, const void *cookie) {
+	char path[64];
+	struct buf environment = BUF_INIT;
+	snprintf(path, sizeof(path), "/proc/%ld/environ", (long)pid);
+	// refused where the process is another user's, or has secrets of its own (proc(5))
+	bool has = proc_read(AT_FDCWD, path, &environment) == 0
+		&& memmem(buf_str(&environment), environment.len, cookie, strlen(cookie) + 1);
+	buf_fini(&environment);
+	return has;
+}
+
+size_t family_signal_marked(const char *cookie, int signal) {
+	struct escapees marked = ESCAPEES_INIT;
+	DIR *dir = opendir("/proc");
+	for (struct dirent *entry; dir && (entry = readdir(dir));) {
+		pid_t pid = entry_pid(entry);
+		if (pid > 0 && pid != getpid() && has_cookie(pid, cookie)) {
+			escapees_add_one(&marked, pid, has_cookie, cookie);
+		}
+	}
+	if (dir) {
+		closedir(dir);
+	}
+	escapees_signal(&marked, signal);
+	size_t n = marked.n;
+	escapees_fini(&marked);
+	return n;
+}
+
+bool family_kill_marked(const char *cookie, unsigned most_ms) {
+	for (unsigned waited = 0; family_signal_marked(cookie, SIGKILL) > 0; waited += KILL_PAUSE_MS) {
+		if (waited >= most_ms) {
+			return false;
+		}
+		nanosleep(&(struct timespec){.tv_nsec = KILL_PAUSE_MS * 1000000L}, NULL);
+	}
+	return true;
 }
 
 int family_open_orphan(pid_t group) {

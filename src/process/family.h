@@ -40,9 +40,16 @@ uint64_t family_memory(pid_t root);
 // Appends what a file of /proc or of a cgroup holds; `path` is relative to `dir_fd`. Returns 0, or -1 with errno.
 int proc_read(int dir_fd, const char *path, struct buf *buf) FP_NODISCARD;
 
-// Descendants that are signalled one by one, by descriptors that cannot come to mean another process.
+// Processes that are signalled one by one: by a descriptor that cannot come to mean another, or, where the kernel refuses
+// those (-1), by a pid whose process has not started at another time.
+struct escapee {
+	pid_t pid;
+	int pidfd;
+	unsigned long long start;
+};
+
 struct escapees {
-	struct { pid_t pid; int pidfd; } *list;
+	struct escapee *list;
 	size_t n, cap;
 };
 
@@ -53,6 +60,14 @@ void escapees_fini(struct escapees *escapees);
 // Adds the descendants of `root`, the leader of its process group, that are in another group (setsid, daemons).
 void escapees_add(struct escapees *escapees, pid_t root);
 void escapees_signal(const struct escapees *escapees, int signal);
+
+// Sends the signal (0: none) to all processes but this one that have `cookie`, "NAME=VALUE", in their environment: what has
+// left its group and lost its parents too, but not what is another user's or was given another environment. Returns how
+// many there were, without zombies.
+size_t family_signal_marked(const char *cookie, int signal);
+
+// KILLs them until none is left, but not for longer than `most_ms`. Returns whether none is.
+bool family_kill_marked(const char *cookie, unsigned most_ms);
 
 // A pidfd of an orphan that this process, as the subreaper, has as a child (a zombie, too) and that is in the process
 // group, but not its leader; or -1 if there is none. The leader must not have been reaped. The caller closes it.

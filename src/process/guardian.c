@@ -21,7 +21,7 @@
 #include <time.h>
 
 enum guardian_state { GUARDIAN_NONE, GUARDIAN_TRIED };
-enum { GRACE_MS = 300, GONE_MS = 2000 };
+enum { GRACE_MS = 300, GONE_MS = 2000, MOST_REVIVALS = 100 };
 
 // Behind the table, in its file: a path for each entry. Not mapped, so that it costs neither address space nor, as long as
 // nobody uses it, anything at all.
@@ -133,11 +133,28 @@ void guardian_start(struct guardian *guardian, const struct spawn_world *world, 
 		return;
 	}
 	if (guardian_spawn(guardian, world, stack_top, ends[0]) == 0) {
-		guardian->pipe_fd = ends[1];
+		atomic_store_release(&guardian->pipe_fd, ends[1]); // pairs with the acquire of who polls it
 	} else {
 		close(ends[1]);
 	}
 	close(ends[0]);
+}
+
+void guardian_revive(struct guardian *guardian, const struct spawn_world *world) {
+	pid_t pid = atomic_exchange(&guardian->pid, 0);
+	while (pid > 0 && waitpid(pid, NULL, 0) < 0 && errno == EINTR) {
+	}
+	close(atomic_exchange(&guardian->pipe_fd, -1));
+	void *stack_top, *stack = spawn_stack_create(&stack_top);
+	if (stack && ++guardian->nrevived <= MOST_REVIVALS) { // whoever kills it again and again shall have his will
+		sigset_t all, mask;
+		sigfillset(&all);
+		verify(pthread_sigmask(SIG_BLOCK, &all, &mask) == 0);
+		atomic_store_relaxed(&guardian->state, GUARDIAN_NONE);
+		guardian_start(guardian, world, stack_top);
+		verify(pthread_sigmask(SIG_SETMASK, &mask, NULL) == 0);
+	}
+	spawn_stack_destroy(stack);
 }
 
 void guardian_set_path(const struct guardian *guardian, unsigned entry, const char *path) {
@@ -158,8 +175,9 @@ void guardian_set_path(const struct guardian *guardian, unsigned entry, const ch
 void guardian_fini(struct guardian *guardian) {
 	pid_t pid = atomic_load_acquire(&guardian->pid);
 	atomic_store_release(&guardian->table->goodbye, 1); // pairs with the acquire in watch()
-	if (guardian->pipe_fd >= 0) {
-		close(guardian->pipe_fd);
+	int pipe_fd = atomic_load_acquire(&guardian->pipe_fd);
+	if (pipe_fd >= 0) {
+		close(pipe_fd);
 	}
 	while (pid > 0 && waitpid(pid, NULL, 0) < 0 && errno == EINTR) {
 	}
@@ -296,16 +314,26 @@ static void unlink_products(struct product *products, size_t n) {
 	free(products);
 }
 
+static size_t signal_marked(const struct group_table *table, int signal) {
+	return table->cookie[0] != '\0' ? family_signal_marked(table->cookie, signal) : 0;
+}
+
 static void end_all(struct group_table *table, int table_fd) {
 	size_t n;
 	struct product *products = find_products(table, table_fd, &n);
-	group_table_kill(table, SIGTERM);
-	group_table_kill(table, SIGCONT); // a stopped job takes no SIGTERM
+	const int polite[] = {SIGTERM, SIGCONT}; // a stopped job takes no SIGTERM
+	for (int i = 0; i < 2; ++i) {
+		group_table_kill(table, polite[i]);
+		signal_marked(table, polite[i]);
+	}
 	// nobody tells of the end of a process that is not one's child; this is the last third of a second
-	for (int waited = 0; waited < GRACE_MS && any_left(table); waited += 10) {
+	for (int waited = 0; waited < GRACE_MS && (any_left(table) || signal_marked(table, 0) > 0); waited += 10) {
 		nanosleep(&(struct timespec){.tv_nsec = 10 * NS_PER_MS}, NULL);
 	}
 	group_table_kill(table, SIGKILL);
+	if (table->cookie[0] != '\0') {
+		family_kill_marked(table->cookie, GONE_MS);
+	}
 	unlink_products(products, n);
 }
 

@@ -2,8 +2,10 @@
 //
 // A parent-death signal reaches only the direct child, so after a SIGKILL of fairpar the rest of a job's group would
 // run on (promise P3). The guardian holds one end of a pipe whose other end only fairpar has, and shares with it the
-// table of running groups. When the pipe ends and fairpar has not said goodbye, all groups in the table get TERM, and
-// KILL 300 ms later; then the half-made products that jobs have named are unlinked. It is started once, when a job has lived long enough to be worth it, as a fresh program image in
+// table of running groups. When the pipe ends and fairpar has not said goodbye, all groups in the table, and all processes
+// with the run's cookie in their environment (which have left their groups: setsid, timeout, set -m), get TERM, and KILL
+// 300 ms later, until none is left; then the half-made products that jobs have named are unlinked. It is started when a job
+// has lived long enough to be worth it, and again when it was killed, as a fresh program image in
 // a session of its own: it holds nothing of the caller's (no streams, no directory, no terminal), so it keeps
 // nobody's `| cat` open.
 
@@ -27,8 +29,11 @@ int guardian_main(int argc, char *argv[]);
 // More than there can be threads to wait for them; the memory of the table is only there once an entry is used.
 enum { GROUPS_MAX = 256 * 1024 };
 
+enum { COOKIE_BYTES = 64 };
+
 // Shared between fairpar and its guardian.
 struct group_table {
+	char cookie[COOKIE_BYTES];      // "NAME=VALUE", which all jobs have in their environment, or ""
 	atomic_int goodbye;             // fairpar ends as it should: signal nobody
 	atomic_uint used;               // entries from here on were never used
 	atomic_int targets[GROUPS_MAX]; // as kill(2) takes it: -group, or a pid; 0: free
@@ -40,7 +45,8 @@ void group_table_kill(struct group_table *table, int signal);
 struct guardian {
 	struct group_table *table; // of this process; shared if table_fd >= 0
 	int table_fd;              // or -1: there can be no guardian
-	int pipe_fd;               // the write end, or -1
+	atomic_int pipe_fd;        // the write end, or -1; POLLERR on it: the guardian has died
+	unsigned nrevived;         // how often it was started again
 	atomic_int state;          // enum guardian_state in guardian.c
 	_Atomic(pid_t) pid;        // 0 until it runs
 };
@@ -61,6 +67,10 @@ void guardian_keep(int fd);
 
 // Starts the guardian, once; other threads that call it meanwhile go on. The conditions of spawn() hold.
 void guardian_start(struct guardian *guardian, const struct spawn_world *world, void *stack_top);
+
+// Starts it again after it has died, which POLLERR on pipe_fd tells. From the thread of the event loop, whose signals need not
+// be blocked.
+void guardian_revive(struct guardian *guardian, const struct spawn_world *world);
 
 // Says goodbye to the guardian and waits for its end. When no job runs and no other thread uses it any more.
 void guardian_fini(struct guardian *guardian);

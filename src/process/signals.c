@@ -25,6 +25,14 @@ void signals_get_ignored(sigset_t *ret_ignored) {
 // What the descriptor of signals_open() answers.
 static sigset_t wanted;
 
+void signals_defer(sigset_t *ret_mask) {
+	sigset_t users;
+	sigemptyset(&users);
+	sigaddset(&users, SIGUSR1);
+	sigaddset(&users, SIGUSR2);
+	verify(pthread_sigmask(SIG_BLOCK, &users, ret_mask) == 0);
+}
+
 int signals_open(void) {
 	sigset_t ignored, blocked;
 	signals_get_ignored(&ignored);

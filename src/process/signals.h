@@ -8,6 +8,10 @@
 #include <signal.h>
 #include <stdbool.h>
 
+// Blocks USR1 and USR2, which would end a process that does not answer them yet, in the calling thread. The first thing
+// in main(). *ret_mask: what was blocked before, for context.mask.
+void signals_defer(sigset_t *ret_mask);
+
 // Blocks the signals that fairpar answers (INT, TERM, HUP, QUIT, TSTP, CONT, USR1, USR2, each unless it was ignored at the
 // start), PIPE and XFSZ (so that a write fails with EPIPE or EFBIG) in the calling thread, so also in all later threads. No
 // disposition is changed, so none needs to be reset in jobs, but for one: SIGCHLD is set back to its default if it

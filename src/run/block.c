@@ -74,7 +74,7 @@ void block_free(struct block *block) {
 
 int block_open(struct block *block) {
 	block->fd = memfd_create("fairpar-block", MFD_CLOEXEC);
-	if (block->fd < 0 && errno == ENOSYS) {
+	if (block->fd < 0 && call_is_refused(errno)) {
 		block->fd = tmpfile_open(block->blocks->run->temp_dir);
 	}
 	return block->fd < 0 ? -1 : 0;
@@ -109,17 +109,6 @@ static void input_failed(const struct block_input *input, const char *path, cons
 	atomic_store_relaxed(&input->run->trouble, true);
 }
 
-// As splice(2), where a file system does not know it.
-static ssize_t copy_part(int from, uint64_t *offset, int to, size_t want) {
-	char piece[16 * 1024];
-	ssize_t n = pread(from, piece, want < sizeof(piece) ? want : sizeof(piece), (off_t)*offset);
-	if (n > 0) {
-		n = write(to, piece, (size_t)n);
-		*offset += n > 0 ? (uint64_t)n : 0;
-	}
-	return n;
-}
-
 // Pours the block into the pipe: what is in memory from there; else the header of the file, and the part of it.
 static ssize_t pour_block(void *arg, int fd) {
 	struct block_input *input = arg;
@@ -137,12 +126,7 @@ static ssize_t pour_block(void *arg, int fd) {
 	}
 	int from = part ? part->fd : input->block->fd;
 	size_t want = input->left < PIPE_BYTES ? (size_t)input->left : PIPE_BYTES;
-	off_t offset = (off_t)input->offset;
-	ssize_t n = splice(from, &offset, fd, NULL, want, SPLICE_F_NONBLOCK | SPLICE_F_MOVE);
-	if (n < 0 && errno == EINVAL) {
-		uint64_t at = input->offset;
-		n = copy_part(from, &at, fd, want);
-	}
+	ssize_t n = splice_file(from, input->offset, fd, want);
 	if (n == 0) {
 		input_failed(input, part ? part->path : "the block", "it has become shorter");
 	} else if (n < 0 && errno != EAGAIN && errno != EPIPE && errno != EINTR) {
@@ -164,7 +148,12 @@ static int block_fill(struct block_input *input) {
 	}
 	off_t offset = (off_t)block->offset;
 	for (uint64_t left = block->size; left > 0;) {
-		ssize_t n = sendfile(block->fd, part->fd, &offset, left < FILL_BYTES ? (size_t)left : FILL_BYTES);
+		size_t want = left < FILL_BYTES ? (size_t)left : FILL_BYTES;
+		ssize_t n = sendfile(block->fd, part->fd, &offset, want);
+		if (n < 0 && call_is_refused(errno)) {
+			n = splice_file(part->fd, (uint64_t)offset, block->fd, want); // by way of memory: neither is a pipe
+			offset += n > 0 ? n : 0;
+		}
 		if (n < 0 && errno == EINTR) {
 			continue;
 		}

@@ -123,7 +123,7 @@ static ssize_t take(struct blockfeed *feed, size_t want) {
 	} else if (feed->how == BY_SENDFILE) {
 		n = sendfile(to, STDIN_FILENO, NULL, want);
 	}
-	if (feed->how != BY_READ && (n >= 0 || (errno != EINVAL && errno != ENOSYS && errno != EOPNOTSUPP))) {
+	if (feed->how != BY_READ && (n >= 0 || !call_is_refused(errno))) {
 		return n;
 	}
 	feed->how = BY_READ;

@@ -9,6 +9,7 @@
 #include "base/alloc.h"
 #include "base/atomic.h"
 #include "base/diag.h"
+#include "base/io.h"
 #include "base/list.h"
 
 #include <errno.h>
@@ -335,17 +336,6 @@ static bool take_next(struct hand *hand) {
 	return taken;
 }
 
-static ssize_t pour_file(const struct share *share, int fd, size_t want) {
-	off_t at = (off_t)share->at;
-	ssize_t n = splice(share->portion->fd, &at, fd, NULL, want, SPLICE_F_NONBLOCK | SPLICE_F_MOVE);
-	if (n < 0 && errno == EINVAL) { // a file system that does not know it
-		char bytes[16 * 1024];
-		n = pread(share->portion->fd, bytes, want < sizeof(bytes) ? want : sizeof(bytes), (off_t)share->at);
-		n = n > 0 ? write(fd, bytes, (size_t)n) : n;
-	}
-	return n;
-}
-
 static ssize_t pour_share(void *arg, int fd) {
 	struct hand *hand = arg;
 	struct share *share = &hand->mine;
@@ -361,7 +351,8 @@ static ssize_t pour_share(void *arg, int fd) {
 	const struct portion *portion = share->portion;
 	uint64_t left = portion->size - share->at;
 	size_t want = left < SSIZE_MAX ? (size_t)left : SSIZE_MAX;
-	ssize_t n = portion->fd < 0 ? write(fd, portion->bytes.data + share->at, want) : pour_file(share, fd, want);
+	ssize_t n = portion->fd < 0 ? write(fd, portion->bytes.data + share->at, want)
+	                            : splice_file(portion->fd, share->at, fd, want);
 	if (n == 0 || (n < 0 && errno != EAGAIN && errno != EPIPE && errno != EINTR)) {
 		diag_error("cannot pass data on to a job: %s", n == 0 ? "it has become less" : strerror(errno));
 		atomic_store_relaxed(&hand->dealer->run->trouble, true);

@@ -124,6 +124,7 @@ static void answer_signal(struct run *run, int signal) {
 	case SIGHUP:
 	case SIGQUIT:
 		if (run->killing) { // a third one: what keeps us is a reader who does not read
+			children_kill_marked(run->children);
 			signals_die(signal);
 		}
 		if (run->signal) {
@@ -176,10 +177,11 @@ static void flush_trace(struct run *run) {
 
 // Polls for signals, wake-ups and the inputs that wait. `timeout_ms` as for poll().
 static void loop_poll(struct run *run, int timeout_ms) {
-	size_t n = 2;
+	size_t n = 3;
 	grow_array(&run->fds, &run->fds_cap, n, sizeof(*run->fds));
 	run->fds[0] = (struct pollfd){.fd = run->signal_fd, .events = POLLIN};
 	run->fds[1] = (struct pollfd){.fd = run->wake_fd, .events = POLLIN};
+	run->fds[2] = (struct pollfd){.fd = children_guardian_fd(run->children), .events = 0};
 	const struct list *at = NULL;
 	for (int fd; (fd = feeds_poll_fd(run, &at)) >= 0;) {
 		grow_array(&run->fds, &run->fds_cap, n + 1, sizeof(*run->fds));
@@ -191,6 +193,9 @@ static void loop_poll(struct run *run, int timeout_ms) {
 	if (ready > 0 && (run->fds[1].revents & POLLIN)) {
 		ssize_t got = read(run->wake_fd, &count, sizeof(count));
 		verify(got == sizeof(count) || errno == EAGAIN || errno == EINTR);
+	}
+	if (ready > 0 && (run->fds[2].revents & POLLERR)) {
+		children_revive_guardian(run->children);
 	}
 }
 

@@ -124,13 +124,19 @@ static int open_listeners(struct run *run) {
 // What the event loop sleeps on. Returns 0, or -1 after a message.
 static int open_wake_ups(struct run *run) {
 	run->signal_fd = signals_open();
-	run->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	bool opened = run->signal_fd >= 0 && run->wake_fd >= 0;
-	if (!opened || (run->options->tty && signals_add(run->signal_fd, SIGCHLD) != 0)) {
-		diag_error("cannot set up signals: %s", strerror(errno));
+	if (run->signal_fd < 0 || (run->options->tty && signals_add(run->signal_fd, SIGCHLD) != 0)) {
+		diag_error("cannot set up signals: signalfd: %s", strerror(errno));
 		return -1;
 	}
-	return 0;
+	run->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (run->wake_fd < 0) {
+		diag_error("cannot set up signals: eventfd: %s", strerror(errno));
+	}
+	return run->wake_fd < 0 ? -1 : 0;
+}
+
+static void wake(void *run) {
+	run_wake(run);
 }
 
 int setup_open(struct run *run) {
@@ -151,6 +157,8 @@ int setup_open(struct run *run) {
 		return -1;
 	}
 	run->children = children_create(&options->term_seq);
+	children_mark(run->children, run->context);
+	children_set_wake(run->children, wake, run);
 	diag_set_last_words(children_last_words);
 	if (shelf_open(run) != 0) {
 		return -1;

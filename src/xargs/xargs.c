@@ -254,6 +254,7 @@ static void answer_signal(struct xargs *xargs, int signal) {
 	case SIGHUP:
 	case SIGQUIT:
 		if (xargs->killing) {
+			children_kill_marked(run->children);
 			signals_die(signal);
 		}
 		if (xargs->signal) {
@@ -276,6 +277,7 @@ static void loop_poll(struct xargs *xargs, int timeout_ms) {
 		{.fd = xargs->signal_fd, .events = POLLIN},
 		{.fd = run->wake_fd, .events = POLLIN},
 		{.fd = xargs->reader.waiting && !xargs->reader.done ? xargs->reader.fd : -1, .events = POLLIN},
+		{.fd = children_guardian_fd(run->children), .events = 0},
 	};
 	int ready = poll(fds, sizeof(fds) / sizeof(fds[0]), timeout_ms);
 	verify(ready >= 0 || errno == EINTR || errno == ENOMEM);
@@ -283,6 +285,9 @@ static void loop_poll(struct xargs *xargs, int timeout_ms) {
 	if (ready > 0 && (fds[1].revents & POLLIN)) {
 		ssize_t got = read(run->wake_fd, &count, sizeof(count));
 		verify(got == sizeof(count) || errno == EAGAIN || errno == EINTR);
+	}
+	if (ready > 0 && (fds[3].revents & POLLERR)) {
+		children_revive_guardian(run->children);
 	}
 }
 
@@ -325,6 +330,10 @@ static void count_slots(struct xargs *xargs) {
 	xargs->slots = wanted == 0 || wanted > xargs->max_slots ? xargs->max_slots : (unsigned)wanted;
 }
 
+static void wake(void *run) {
+	xargs_wake(run);
+}
+
 // Opens what the run needs. Returns 0, or -1 after a message.
 static int xargs_open(struct xargs *xargs) {
 	struct xargs_run *run = &xargs->run;
@@ -340,6 +349,8 @@ static int xargs_open(struct xargs *xargs) {
 	}
 	count_slots(xargs);
 	run->children = children_create(NULL);
+	children_mark(run->children, run->context);
+	children_set_wake(run->children, wake, run);
 	diag_set_last_words(children_last_words);
 	struct pool_config config = {
 		.slots = xargs->slots,

@@ -1,0 +1,96 @@
+# What jobs leave behind, and what is left of them when fairpar itself is killed. The teardown of each test demands that
+# nothing of it runs any more.
+
+load helper
+
+# Sets $guardian to the guardian of the running fairpar, another one than $1.
+await_guardian() {
+	guardian=
+	until [[ -n $guardian && $guardian != "${1-}" ]]; do
+		kill -0 "$fairpar_pid" || fail "fairpar has ended"
+		guardian=$(pgrep -P "$fairpar_pid" -f internal-guardian) || :
+	done
+}
+
+# killed_with JOB: kills fairpar by KILL when the job has written into the FIFO `started`.
+killed_with() {
+	make_fifo started
+	start_fairpar "$@"
+	await started
+	await_guardian
+	kill -KILL "$fairpar_pid"
+	end_fairpar 137
+}
+
+@test "kill -9 leaves nothing that made a process group of its own: timeout" {
+	need timeout
+	killed_with 'timeout 500 sh -c "echo >started; sleep 1000"; : {}' ::: 1
+}
+
+@test "kill -9 leaves nothing that made a process group of its own: set -m" {
+	need bash
+	killed_with --shell bash 'set -m; sh -c "echo >started; sleep 1000" & wait; : {}' ::: 1
+}
+
+@test "kill -9 leaves nothing that made a session of its own, and lost its parents" {
+	need setsid
+	killed_with 'setsid sh -c "(echo >started; exec sleep 1000) &"; sleep 1000; : {}' ::: 1
+}
+
+@test "kill -9 leaves no job that is stopped, and none that ignores TERM" {
+	killed_with 'trap "" TERM; sh -c "kill -STOP \$\$" & echo >started; sleep 1000; : {}' ::: 1
+}
+
+@test "kill -9 leaves no job that writes without end" {
+	killed_with 'trap "" PIPE; echo >started; while :; do cat /dev/zero 2>/dev/null; done; : {}' ::: 1
+}
+
+@test "kill -9 of the xargs personality leaves nothing" {
+	need timeout
+	killed_with --xargs -a <(echo 1) sh -c 'timeout 500 sh -c "echo >started; sleep 1000"; :'
+}
+
+@test "a guardian that was killed is started again, and does its work" {
+	need timeout
+	make_fifo started
+	start_fairpar -j1 'timeout 500 sh -c "echo >started; sleep 1000"; : {}' ::: 1
+	await started
+	for _ in 1 2 3; do
+		await_guardian "$guardian"
+		kill -KILL "$guardian"
+	done
+	await_guardian "$guardian"
+	kill -KILL "$fairpar_pid"
+	end_fairpar 137
+}
+
+@test "so it is in the xargs personality" {
+	make_fifo started
+	start_fairpar --xargs -a <(echo 1) sh -c 'sh -c "echo >started; sleep 1000"; :'
+	await started
+	await_guardian
+	kill -KILL "$guardian"
+	await_guardian "$guardian"
+	kill -KILL "$fairpar_pid"
+	end_fairpar 137
+}
+
+@test "a third signal leaves nothing, though jobs ignore TERM and made sessions of their own" {
+	need setsid
+	make_fifo started
+	start_fairpar --term-seq TERM,100000,KILL \
+		'trap "" TERM; setsid sh -c "echo >started; while :; do sleep 1000; done" & while :; do sleep 1000; done #' ::: 1
+	await started
+	for _ in 1 2 3; do
+		kill -TERM "$fairpar_pid" 2>/dev/null || :
+	done
+	end_fairpar 143
+}
+
+@test "what a job leaves behind lives on when the run ends as it should" {
+	make_fifo go said
+	run_fairpar 'nohup sh -c "read -r _ <go; echo \$FAIRPAR_COOKIE >said" >/dev/null 2>&1 & : {}' ::: 1
+	release go
+	await said
+	[[ $line =~ ^[0-9a-f]{32}$ ]] || fail "a cookie '$line'"
+}

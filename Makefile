@@ -23,6 +23,9 @@ FISHCOMPDIR ?= $(DATADIR)/fish/vendor_completions.d
 
 FUZZ_SECONDS ?= 60
 STRESS_SECONDS ?= 60
+PROPERTY_RUNS ?= 1000000
+PROPERTY_FROM ?= 0
+SEED ?= 1
 PROFILE ?= release
 O ?= obj/$(PROFILE)
 
@@ -41,12 +44,14 @@ LIB_SRC := $(wildcard $(ROOMS:%=src/%/*.c))
 UNIT_SRC := $(wildcard tests/unit/*.c)
 FUZZ_SRC := $(wildcard tests/fuzz/*.c)
 STRESS_SRC := $(wildcard tests/stress/*.c)
+PROPERTY_SRC := $(wildcard tests/property/*.c)
 BATS := $(wildcard tests/$(or $T,*).bats)
 
 LIB_OBJ := $(LIB_SRC:%.c=$O/%.o)
 UNITS := $(UNIT_SRC:%.c=$O/%)
 FUZZERS := $(FUZZ_SRC:%.c=$O/%)
 STRESSES := $(STRESS_SRC:%.c=$O/%)
+PROPERTY := $O/tests/property/property
 
 all: fairpar
 	@:
@@ -131,6 +136,11 @@ $O/tests/unit/%: $O/tests/unit/%.o $O/libfairpar.a
 $O/tests/stress/%: $O/tests/stress/%.o $O/libfairpar.a
 	$(say) LINK $@
 	$Q$(link_test)
+
+# It tests fairpar from the outside, and links nothing of it.
+$(PROPERTY): $(PROPERTY_SRC:%.c=$O/%.o)
+	$(say) LINK $@
+	$Q$(CC) $(FP_CFLAGS) $(CFLAGS) $(FP_LDFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
 $O/tests/fuzz/%: $O/tests/fuzz/%.o $O/libfairpar.a
 	$(say) LINK $@
@@ -232,6 +242,10 @@ stress:
 stress-tsan: stresses
 	$(run_tests) -t 0 'tests/stress/run $(STRESS_SECONDS) $(STRESSES)'
 
+# SEED picks the commands; a long run that was interrupted goes on at PROPERTY_FROM, the number that it printed last.
+property: all $(PROPERTY)
+	@tests/property/run $(PROPERTY) --runs=$(PROPERTY_RUNS) --seed=$(SEED) --from=$(PROPERTY_FROM)
+
 bench: all
 	@tests/bench/run
 
@@ -302,6 +316,8 @@ help:
 #: make fuzz            FUZZ_SECONDS=60 for each fuzz target (clang)
 #: make torture         each system call of a small run fails once; fairpar is killed at each, and resumes
 #: make stress          STRESS_SECONDS=60 of the stress programs, with and without the thread sanitizer
+#: make property        PROPERTY_RUNS=1000000 random commands and items in the shells that are installed: no item is code;
+#:                      SEED=1 picks them, PROPERTY_FROM=N goes on with an interrupted run
 #: make bench           measure against xargs, GNU parallel, xe and make
 #: make model           check the models of the protocols with spin
 #: make install         PREFIX=/usr/local BINDIR DATADIR MANDIR BASHCOMPDIR ZSHCOMPDIR FISHCOMPDIR DESTDIR
@@ -313,6 +329,6 @@ help:
 #: WERROR=1             warnings are errors
 
 .PHONY: all check-sanitized units fuzzers fuzzers-build stresses stress-tsan check check-unit check-bats check-profile lint bench model asan ubsan tsan \
-	coverage fuzz stress torture debug install install-strip uninstall dist distcheck deb clean help
+	coverage fuzz stress torture property debug install install-strip uninstall dist distcheck deb clean help
 .SECONDARY:
 .DELETE_ON_ERROR:

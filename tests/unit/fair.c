@@ -504,6 +504,49 @@ static void test_bounds(void) {
 	}
 }
 
+static void test_late_bound(void) {
+	// random arrivals of old and new names, some with limits, on 1 to 4 slots: who begins to want is served after at most
+	// w turns of each other, and the one that a limited batch was owed
+	enum { NAMES = 12 };
+	uint64_t dice = 5;
+	for (int round = 0; round < 1500; ++round) {
+		struct world world;
+		world_init(&world, false);
+		struct fair_queue *queues = world.queues, *running[4] = {0};
+		uint32_t passed[NAMES][NAMES] = {{0}}, slots = 1u << roll(&dice) % 3;
+		bool late[NAMES] = {0}, wanted[NAMES] = {0};
+		for (int i = 0; i < NAMES; ++i) {
+			world_add(&world, round % 2 ? 1 : 1 + (uint32_t)(roll(&dice) % 8), 0, roll(&dice) % 4 ? 0 : 1);
+		}
+		arrive(&world, &queues[0], 1000000);
+		for (int step = 0; step < 400; ++step) {
+			for (uint64_t n = roll(&dice) % (step % 50 ? 3 : 8); n > 0; --n) {
+				arrive(&world, &queues[roll(&dice) % NAMES], 1 + roll(&dice) % 4);
+			}
+			struct fair_queue **slot = &running[roll(&dice) % slots], *got;
+			if (*slot) {
+				fair_done(&world.fair, *slot, 0);
+			}
+			for (int i = 0; i < NAMES; ++i) {
+				bool begins = queues[i].wants && !wanted[i];
+				late[i] = begins || (late[i] && queues[i].wants);
+				if (begins) {
+					memset(passed[i], 0, sizeof(passed[i]));
+				}
+			}
+			*slot = got = fair_pick(&world.fair, 0);
+			for (int i = 0; i < NAMES; ++i) {
+				late[i] &= &queues[i] != got;
+				if (got && late[i]) {
+					check(++passed[i][got - queues] <= got->weight + (got->limit > 0));
+				}
+				wanted[i] = queues[i].wants;
+			}
+		}
+		world_fini(&world);
+	}
+}
+
 static void test_jain_and_lag(void) {
 	uint64_t dice = 11;
 	for (int round = 0; round < 100; ++round) {
@@ -1056,6 +1099,7 @@ int main(int argc, char *argv[]) {
 		TEST("200,000 batches with work cost no more per pick than few", test_many),
 		TEST("idle batches, closing and splitting do not change the trace of the others", test_metamorphic),
 		TEST("the gap between two batches stays within 1/w + 1/w, and nobody starves", test_bounds),
+		TEST("who begins to want waits for at most a round, whoever comes and goes", test_late_bound),
 		TEST("Jain's index is above 0.99 and the lags sum up to nothing", test_jain_and_lag),
 		TEST("10 s jobs beside 0.1 s jobs have half of the slot-time under time", test_time_shares),
 		TEST("a wide batch beside a narrow one has half of the slots", test_wide_shares),

@@ -187,3 +187,29 @@ interrupted_by() {
 	traced -f -qq -o /dev/null -e trace=fcntl -e inject=fcntl:signal=SIGUSR1:when=1 "$FAIRPAR" --xargs -a <(echo 1) echo >out 2>err
 	assert_eq "$(cat out)" 1
 }
+
+# unread SIGNALS JOB: sends SIGTERM so often while nobody reads a full stdout, and waits for the end.
+unread() {
+	mkfifo unread
+	exec 5<>unread
+	make_fifo started
+	env "$FAIRPAR" -j1 "${@:2}" >unread 2>err 5>&- 3>&- &
+	fairpar_pid=$! status=0
+	await started
+	for ((i = 0; i < $1; i++)); do
+		kill -TERM "$fairpar_pid"
+		until grep -q stopping err; do :; done
+	done
+	wait "$fairpar_pid" || status=$?
+	exec 5>&-
+	assert_eq "$status" 143
+	assert_contains "$(cat err)" 'output was not written: nobody reads it'
+}
+
+@test "SIGTERM ends a run whose output nobody reads" {
+	unread 1 'head -c 1000000 /dev/zero; echo >started; : {}' ::: 1 2
+}
+
+@test "SIGTERM twice does so too, while a job's output goes through at once" {
+	unread 2 --line-buffer 'yes & echo >started; wait; : {}' ::: 1
+}

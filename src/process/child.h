@@ -95,6 +95,9 @@ unsigned children_hold_young(struct children *children, unsigned most);
 // How many run, stopped ones too.
 unsigned children_count(struct children *children);
 
+// Whether all have ended, also those whose workers have not taken note of it, as they write what was read before.
+bool children_have_ended(struct children *children);
+
 enum child_stream { STREAM_OUT, STREAM_ERR };
 
 // What is done with a child's output: `readable` reads what there is from the (non-blocking) pipe and returns the bytes

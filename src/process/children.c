@@ -442,6 +442,16 @@ unsigned children_count(struct children *children) {
 	return n;
 }
 
+bool children_have_ended(struct children *children) {
+	bool ended = true;
+	mutex_lock(&children->lock);
+	list_for_each(&children->list, at) {
+		ended = ended && running_has_ended(list_entry(at, struct running, link));
+	}
+	mutex_unlock(&children->lock);
+	return ended;
+}
+
 // The signal that has stopped the child since this was last asked, or 0; under the lock.
 static int running_take_stop(const struct running *running) {
 	siginfo_t info = {.si_pid = 0};

@@ -117,7 +117,37 @@ const char *signals_name(int signal) {
 
 static const int deadly[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
 
+static volatile sig_atomic_t dies_by; // 0: no time is set
+static unsigned dies_within;
+static void (*dies_with)(void);
+
+static void die_now(int signal FP_UNUSED) {
+	if (dies_by) {
+		dies_with();
+		signals_die(dies_by);
+	}
+}
+
+void signals_die_within(unsigned seconds, int signal, void (*last_words)(void)) {
+	struct sigaction action = {.sa_handler = die_now, .sa_flags = SA_RESTART};
+	sigset_t set;
+	if (seconds == 0) {
+		dies_by = 0;
+	} else if (!dies_by || seconds < dies_within) {
+		dies_within = seconds;
+		dies_with = last_words;
+		dies_by = signal;
+		sigemptyset(&set);
+		sigaddset(&set, SIGALRM);
+		verify(sigaction(SIGALRM, &action, NULL) == 0 && pthread_sigmask(SIG_UNBLOCK, &set, NULL) == 0);
+		alarm(seconds);
+	}
+}
+
 static void release_all(int signal FP_UNUSED) {
+	if (dies_by) {
+		alarm(1); // as after a second signal that came earlier
+	}
 	for (size_t i = 0; i < sizeof(deadly) / sizeof(deadly[0]); ++i) {
 		if (sigismember(&wanted, deadly[i]) == 1) {
 			struct sigaction action = {.sa_handler = SIG_DFL};

@@ -49,6 +49,10 @@ void signals_release_second(void);
 // Blocks again what signals_open() has blocked.
 void signals_hold(void);
 
+// Has this process die by `signal` in so many seconds, or earlier if that was asked for before, after `last_words`, which is
+// called in a signal handler on this thread: what it waits for may never come. 0: not any more.
+void signals_die_within(unsigned seconds, int signal, void (*last_words)(void));
+
 // Stops this process the way SIGTSTP would have, and returns when it was continued.
 void signals_stop_self(void);
 

@@ -36,7 +36,12 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { LAST_COLUMNS = 80 }; // of a line of a running job, as it is listed
+enum {
+	LAST_COLUMNS = 80,  // of a line of a running job, as it is listed
+	LOOK_MS = 100,
+	READER_WAIT_S = 5,  // after a signal and the end of the last job, for a reader who does not read (DESIGN §15)
+	KILLED_WAIT_S = 1,  // the same, after a second signal
+};
 
 void run_wake(struct run *run) {
 	uint64_t one = 1;
@@ -209,11 +214,32 @@ static int poll_timeout(uint64_t deadline) {
 	return ms > INT32_MAX ? INT32_MAX : (int)ms;
 }
 
+static const char unread[] = "fairpar: error: output was not written: nobody reads it\n";
+
+// In a signal handler.
+static void say_unread(void) {
+	struct pollfd room = {.fd = STDERR_FILENO, .events = POLLOUT};
+	if (poll(&room, 1, 0) > 0 && (room.revents & POLLOUT)) {
+		(void)!write(STDERR_FILENO, unread, sizeof(unread) - 1); // there is nobody else to be told
+	}
+	children_last_words(); // the guardian ends what is left
+}
+
+void run_limit_end(struct run *run) {
+	if (children_have_ended(run->children)) {
+		signals_die_within(run->killing ? KILLED_WAIT_S : READER_WAIT_S, run->signal, say_unread);
+	}
+}
+
 static void run_loop(struct run *run) {
 	bool again = feeds_fill(run);
 	pool_start(run->pool);
 	while (!atomic_load_acquire(&run->idle)) { // pairs with the store in on_idle()
 		uint64_t next = later_submit(run, now_ns());
+		if (run->signal) {
+			run_limit_end(run);
+			next = now_ns() + LOOK_MS * NS_PER_MS; // nobody tells that the last job has ended, while its worker writes
+		}
 		if (run->terminating) {
 			uint64_t step = children_term_step(run->children, now_ns());
 			next = step < next ? step : next;

@@ -206,6 +206,7 @@ void setup_close(struct run *run) {
 		if (run->telling) {
 			telling_end(run, 128 + run->signal, run->signal);
 		}
+		run_limit_end(run);
 		// two that come together are one wish; the third takes the end from a reader who does not read
 		(run->killing ? signals_release : signals_release_second)();
 	}
@@ -220,6 +221,7 @@ void setup_close(struct run *run) {
 	run->emit = NULL;
 	ledger_close(run); // after the output, for rows come behind it
 	shelf_close(run);
+	signals_die_within(0, 0, NULL);
 	if (run->children) {
 		if (run->terminating) {
 			children_kill_strays(run->children);

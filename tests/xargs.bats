@@ -50,7 +50,7 @@ need_gnu_xargs() {
 	run_fairpar --xargs echo rm {} <<<"a b.txt"
 	assert_lines "rm {} a b.txt"
 	assert_eq "$stderr" "$hint"
-	run_fairpar -j+0 --xargs printf '%s\n' rm {} <<<"a b.txt"
+	run_fairpar -j+0 --xargs 'printf "%s\n" rm {}' <<<"a b.txt"
 	assert_lines rm "a b.txt"
 	run_fairpar --xargs -I{} echo rm {} <<<"a b.txt"
 	assert_eq "$stderr" ""

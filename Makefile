@@ -195,7 +195,7 @@ check:
 	$(submake) $(profile_debug) obj/debug/fairpar $(FAULTY_UNITS)
 	$(submake) $(profile_stress) stresses
 	@$(if $(FUZZING),MAKE='$(MAKE)' tests/fuzz/run --build)
-	$(run_tests) $(MODELLING) 'tests/torture/run --short 1' 'tests/torture/kills --short 1' $(STRESSING) $(FUZZING) tests/lint/run $(BATS) $(UNITS) $(FAULTY_UNITS)
+	$(run_tests) $(MODELLING) 'tests/torture/run --short 1' 'tests/torture/kills --short 1' 'tests/torture/ends --short 1' $(STRESSING) $(FUZZING) tests/lint/run $(BATS) $(UNITS) $(FAULTY_UNITS)
 
 check-unit:
 	$(submake) units
@@ -232,7 +232,7 @@ fuzzers-build:
 	$(submake) $(profile_fuzz) fuzzers
 
 torture: all
-	$(run_tests) -t 0 tests/torture/run tests/torture/kills
+	$(run_tests) -t 0 tests/torture/run tests/torture/kills tests/torture/ends
 
 stress:
 	$(submake) $(profile_stress) stresses
@@ -314,7 +314,8 @@ help:
 #: make debug           obj/debug/fairpar: assertions, and faults on demand by FAIRPAR_FAULT
 #: make coverage        which lines the tests reach
 #: make fuzz            FUZZ_SECONDS=60 for each fuzz target (clang)
-#: make torture         each system call of a small run fails once; fairpar is killed at each, and resumes
+#: make torture         each system call of a small run fails once; fairpar is killed at each, and resumes;
+#:                      manifests made at random are cut short in every way
 #: make stress          STRESS_SECONDS=60 of the stress programs, with and without the thread sanitizer
 #: make property        PROPERTY_RUNS=1000000 random commands and items in the shells that are installed: no item is code;
 #:                      SEED=1 picks them, PROPERTY_FROM=N goes on with an interrupted run

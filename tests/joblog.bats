@@ -407,3 +407,118 @@ check_resumed() {
 	kill -TERM "$fairpar_pid"
 	end_fairpar 143
 }
+
+# ---- what depends on what runs again ----
+
+# chain COMMAND-OF-A: a, which b needs, which c needs; and e, which needs none of them. Each notes that it ran.
+chain() {
+	cat >m.yaml <<-END
+		version: 1
+		slots: 1
+		batches:
+		  a: {args: [x, y], run: "$1"}
+		  b: {needs: [a], args: [p, q], run: "echo b{} >>ran"}
+		  c: {needs: [b], run: "echo c >>ran"}
+		  e: {run: "echo e >>ran"}
+	END
+	: >ran
+}
+
+@test "what needs a batch that ran again runs again, and what needs that" {
+	chain 'echo a{} >>ran'
+	run_fairpar --joblog log -f m.yaml
+	: >ran
+	run_fairpar --joblog log --resume -f m.yaml
+	assert_eq "$(cat ran)" ''
+	assert_contains "$stderr" '6 done before'
+	chain 'echo A{} >>ran'
+	run_fairpar --joblog log --resume -f m.yaml
+	assert_eq "$(sort ran | xargs)" 'Ax Ay bp bq c'
+	assert_contains "$stderr" '1 done before'
+	: >ran
+	run_fairpar --joblog log --resume -f m.yaml
+	assert_eq "$(cat ran)" ''
+}
+
+@test "one job more in a batch is enough for what needs it, also if it may fail" {
+	chain 'echo a{} >>ran; test -e ok || test {} = x'
+	sed -i 's/  a: {/  a: {allow_failure: true, /' m.yaml
+	run_fairpar --joblog log -f m.yaml
+	touch ok
+	: >ran
+	run_fairpar --joblog log --resume-failed -f m.yaml
+	assert_eq "$(sort ran | xargs)" 'ay bp bq c'
+	sed -i 's/\[x, y\]/[x, y, z]/' m.yaml
+	: >ran
+	run_fairpar --joblog log --resume-failed -f m.yaml
+	assert_eq "$(sort ran | xargs)" 'az bp bq c'
+}
+
+@test "what is up to date by creates has not run again, and is not run for what has" {
+	chain 'echo a{} >>ran; touch {}'
+	sed -i 's/  a: {/  a: {creates: "{}", /; s/  b: {/  b: {creates: "{}", /' m.yaml
+	touch p q
+	run_fairpar --joblog log -f m.yaml
+	: >ran
+	sed -i 's/echo a/echo A/' m.yaml
+	run_fairpar --joblog log --resume -f m.yaml
+	assert_eq "$(cat ran)" ''
+	rm x
+	run_fairpar --joblog log --resume -f m.yaml
+	assert_eq "$(sort ran | xargs)" 'Ax c'
+}
+
+# feeder COMMAND: what it emits goes to work, which ends before `after`; an item of work may fail.
+feeder() {
+	cat >m.yaml <<-END
+		version: 1
+		slots: 1
+		batches:
+		  list: {run: "$1", emits: work}
+		  gate: {run: "true"}
+		  work: {needs: [gate], run: "echo {} >>ran; test -e ok || test {} != b"}
+		  after: {needs: [work], run: "echo after >>ran"}
+	END
+	: >ran
+}
+
+@test "what a changed job emits runs again, also if it is the same; what an unchanged one emits does not" {
+	touch ok
+	feeder 'echo a; echo b'
+	run_fairpar --joblog log -f m.yaml
+	: >ran
+	run_fairpar --joblog log --resume -f m.yaml
+	assert_eq "$(cat ran)" ''
+	feeder 'for i in a b; do echo $i; done'
+	run_fairpar --joblog log --resume -f m.yaml
+	assert_eq "$(sort ran | xargs)" 'a after b'
+	: >ran
+	sed -i 's/run: "true"/run: "true; true"/' m.yaml
+	run_fairpar --joblog log --resume -f m.yaml
+	assert_eq "$(sort ran | xargs)" 'a after b'
+}
+
+@test "what failed of what was emitted runs again alone, and what needs its batch" {
+	feeder 'echo a; echo b; echo c'
+	run_fairpar 1 --joblog log -f m.yaml
+	touch ok
+	: >ran
+	run_fairpar --joblog log --resume-failed -f m.yaml
+	assert_eq "$(sort ran | xargs)" 'after b'
+}
+
+@test "what an emitter that was cut off had emitted is not done again" {
+	make_fifo ready
+	touch ok
+	feeder 'echo a; echo b; test -e go || { echo >ready; exec sleep 100; }; echo c'
+	sed -i 's/slots: 1/slots: 2/' m.yaml
+	start_fairpar --joblog log -f m.yaml
+	await ready
+	until (($(wc -l <log) == 4)); do kill -0 "$fairpar_pid"; done
+	kill -TERM "$fairpar_pid"
+	end_fairpar 143
+	touch go
+	: >ran
+	run_fairpar --joblog log --resume -f m.yaml
+	assert_eq "$(sort ran | xargs)" 'after c'
+}

@@ -33,6 +33,8 @@ struct resume {
 	uint64_t key[2];
 	uint64_t *seqs;          // bit set: numbers that have a row
 	size_t nseqs;            // words of it
+	uint64_t last;           // the greatest number that has a row
+	bool ok_only;
 	bool moved;              // the input is not what it was
 };
 
@@ -322,6 +324,7 @@ static bool has_seq(const struct resume *resume, uint64_t seq) {
 
 void resume_prepare(struct resume *resume, bool ok_only) {
 	size_t kept = 0;
+	resume->ok_only = ok_only;
 	if (resume->n > 0) {
 		qsort(resume->rows, resume->n, sizeof(resume->rows[0]), compare_rows);
 	}
@@ -329,8 +332,9 @@ void resume_prepare(struct resume *resume, bool ok_only) {
 		struct row row = resume->rows[i];
 		bool last = i + 1 == resume->n || resume->rows[i + 1].hash != row.hash || resume->rows[i + 1].seq != row.seq;
 		note_seq(resume, row.seq);
-		if (last && !(ok_only && row.failed)) {
-			row.next = (uint32_t)kept;
+		resume->last = row.seq > resume->last ? row.seq : resume->last;
+		if (last) {
+			row.next = (uint32_t)kept + (ok_only && row.failed); // as if used up
 			resume->rows[kept++] = row;
 		}
 	}
@@ -373,6 +377,13 @@ bool resume_matches(const struct resume *resume, uint64_t seq, const char *comma
 	return row_is(resume, find_row(resume, hash, seq), hash, seq);
 }
 
+bool resume_is_other(const struct resume *resume, uint64_t seq, const char *command, size_t len) {
+	uint64_t hash = hash_command(resume, command, len);
+	size_t at = find_row(resume, hash, 0);
+	bool known = at < resume->n && resume->rows[at].hash == hash;
+	return !known && (has_seq(resume, seq) || seq > resume->last);
+}
+
 bool resume_take(struct resume *resume, uint64_t seq, const char *command, size_t len) {
 	uint64_t hash = hash_command(resume, command, len);
 	size_t at = find_row(resume, hash, seq);
@@ -381,7 +392,7 @@ bool resume_take(struct resume *resume, uint64_t seq, const char *command, size_
 		resume->rows[at].next = (uint32_t)at + 1;
 		return true;
 	}
-	if (!same && has_seq(resume, seq)) {
+	if ((!same || (resume->ok_only && resume->rows[at].failed)) && has_seq(resume, seq)) {
 		resume->moved = true;
 	}
 	at = find_free(resume, find_row(resume, hash, 0));

@@ -35,6 +35,10 @@ void resume_prepare(struct resume *resume, bool ok_only);
 // their numbers, more or less. Not thread-safe.
 bool resume_take(struct resume *resume, uint64_t seq, const char *command, size_t len);
 
+// True if the job was not in the run of the log: no row has its command, and a job of its number that was cut off, without
+// a row, is not what the log has.
+bool resume_is_other(const struct resume *resume, uint64_t seq, const char *command, size_t len);
+
 // True if there is a row of just this number and command, used up or not: for a command that may differ from run to run
 // ({%}), to find the form to take.
 bool resume_matches(const struct resume *resume, uint64_t seq, const char *command, size_t len);

@@ -35,6 +35,8 @@ struct batch {
 	unsigned width;            // slots of an item of the first recipe, also before there is one
 	char *name;                // owned
 	struct queue *emits;       // gets the lines of its jobs' stdout as items, or NULL
+	bool is_fed;               // batches emit into it, perhaps before it has begun
+	bool again;                // what it needs runs again: so do all its jobs. Set when it begins
 	bool allow_failure;        // a failed job is only reported
 	struct emit_lane *lane;    // its order of output, or NULL without --keep-order
 	atomic_uint_least64_t order; // items given an order so far

@@ -13,6 +13,7 @@ void emission_begin(struct emission *emission, struct worker *worker, struct que
 	emission->parcel.queue = queue;
 	emission->parcel.batch = batch_ref(queue_user(queue));
 	emission->parcel.from = from;
+	emission->parcel.again = false;
 	emission->worker = worker;
 	emission->hold = hold;
 	emission->flags = WORK_LOCAL; // counts for the worker's own queue only

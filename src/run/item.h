@@ -9,13 +9,21 @@
 #include <stddef.h>
 #include <stdint.h>
 
+// What the joblog says of an item that runs; see ledger_leave_out().
+enum past {
+	PAST_UNKNOWN,         // nothing, or that it failed; or there is nothing to resume
+	PAST_CHANGED,         // it was another one, or what it depends on runs again: so does what it emits
+	PAST_DONE,            // it was done, and runs for what it emits
+};
+
 // The head of the bytes.
 struct item {
 	uint64_t seq;         // {#}, over the run
 	uint64_t number;      // within its batch: FAIRPAR_JOB is BATCH#number
 	uint64_t order;       // of its output within its batch, from 1; 0: it has no place in the order
 	uint32_t nargs;
-	uint32_t recipe : 29; // of its batch
+	uint32_t recipe : 27; // of its batch
+	uint32_t past : 2;    // enum past
 	uint32_t bad : 1;     // cannot be run: fails with the reason
 	uint32_t stamped : 1;
 	uint32_t measured : 1;

@@ -195,23 +195,43 @@ static void find_form(struct ledger *ledger, const struct recipe *recipe, struct
 	buf_fini(&other);
 }
 
-static bool joblog_has(struct ledger *ledger, const struct recipe *recipe, const struct record *record, uint64_t seq) {
+// Asks the log for the item, and uses up the row that says that it is done.
+static enum past find_past(struct run *run, const struct recipe *recipe, const struct record *record, uint64_t seq) {
+	struct ledger *ledger = run->ledger;
 	struct expansion x = {.record = record, .seq = seq};
 	struct buf text = BUF_INIT;
+	if (!ledger->resume) {
+		return shelf_is_done(run, record, seq) ? PAST_DONE : PAST_UNKNOWN;
+	}
 	mutex_lock(&ledger->lock);
 	find_form(ledger, recipe, &x, &text);
 	bool done = resume_take(ledger->resume, seq, buf_str(&text), text.len);
+	bool other = !done && resume_is_other(ledger->resume, seq, buf_str(&text), text.len);
 	mutex_unlock(&ledger->lock);
 	buf_fini(&text);
-	return done;
+	return done ? PAST_DONE : other ? PAST_CHANGED : PAST_UNKNOWN;
 }
 
-bool ledger_is_done(struct run *run, const struct recipe *recipe, const struct record *record, uint64_t seq) {
+bool ledger_leave_out(struct batch *batch, const struct record *record, struct item *item) {
+	struct run *run = batch->run;
 	struct ledger *ledger = run->ledger;
-	if (!ledger || !(ledger->resume ? joblog_has(ledger, recipe, record, seq) : shelf_is_done(run, record, seq))) {
+	if (!ledger) {
+		return false;
+	}
+	struct record bare = *record;
+	if (run->blocks) {
+		bare.size = strlen(bare.args) + 1; // without where the block is
+	}
+	bool again = batch->again || item->past == PAST_CHANGED;
+	enum past past = again ? PAST_CHANGED : find_past(run, batch->recipes[item->recipe], &bare, item->seq);
+	item->past = past & 3;
+	if (past != PAST_DONE || batch->emits) {
 		return false;
 	}
 	atomic_add_relaxed(&ledger->done, 1);
+	if (batch->lane) {
+		emit_skip(run->emit, batch->lane, item->order);
+	}
 	return true;
 }
 

@@ -18,8 +18,11 @@ const struct source_config *ledger_source(const struct run *run);
 // The number of the item that is the nth of the run (from 1): n, or with --retry-failed the one that the log says.
 uint64_t ledger_seq(const struct run *run, uint64_t n);
 
-// True if the item need not run, for the log says that it is done: it is counted as such. From any thread.
-bool ledger_is_done(struct run *run, const struct recipe *recipe, const struct record *record, uint64_t seq);
+// True if the item need not run, for the log says that it is done: it is counted as such, and its place in the order of
+// output is given up. Else sets item->past. What emits always runs, for what it emits must come again; what depends on
+// something that runs again (batch->again, or PAST_CHANGED in item->past) is not taken as done. Of a batch that is fed once
+// it has begun, else when the item gets its number. From any thread.
+bool ledger_leave_out(struct batch *batch, const struct record *record, struct item *item);
 
 // How many that were.
 uint64_t ledger_done(const struct run *run);

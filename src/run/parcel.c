@@ -10,25 +10,6 @@
 #include "run/watch.h"
 #include "run/work.h"
 
-// The joblog says that the item is done. What emits is never taken as done: what it emits must come again.
-static bool is_done(struct batch *batch, const struct record *record, const struct item *item) {
-	struct run *run = batch->run;
-	if (!run->ledger || batch->emits) {
-		return false;
-	}
-	struct record bare = *record;
-	if (run->blocks) {
-		bare.size = strlen(bare.args) + 1; // without where the block is
-	}
-	if (!ledger_is_done(run, batch->recipes[item->recipe], &bare, item->seq)) {
-		return false;
-	}
-	if (batch->lane) {
-		emit_skip(run->emit, batch->lane, item->order);
-	}
-	return true;
-}
-
 void parcel_add(struct parcel *parcel, const struct record *record, unsigned recipe, const char *bad) {
 	struct batch *batch = parcel->batch;
 	bool packs = batch->run->packs && !bad;
@@ -38,7 +19,8 @@ void parcel_add(struct parcel *parcel, const struct record *record, unsigned rec
 		.number = atomic_add_relaxed(queue_keep(parcel->queue), 1) + 1,
 		.order = atomic_add_relaxed(&batch->order, 1) + 1,
 		.nargs = record->nargs,
-		.recipe = recipe & (INT32_MAX >> 2),
+		.recipe = recipe & (INT32_MAX >> 4),
+		.past = parcel->again ? PAST_CHANGED : PAST_UNKNOWN,
 		.bad = bad != NULL,
 		.stamped = batch->news != NULL,
 		.measured = packs,
@@ -46,7 +28,7 @@ void parcel_add(struct parcel *parcel, const struct record *record, unsigned rec
 	if (batch->run->shelf) {
 		shelf_head(batch->run, record);
 	}
-	if (!bad && is_done(batch, record, &item)) {
+	if (!bad && !batch->is_fed && ledger_leave_out(batch, record, &item)) {
 		return;
 	}
 	struct item_view view = {.item = item, .record = *record, .reason = bad, .measured = parcel->measured};
@@ -101,7 +83,7 @@ enum submit_status parcel_submit(struct parcel *parcel, struct worker *from, uns
 	}
 	count_total(run, parcel->n - parcel->counted);
 	if (run->watch) {
-		watch_queued(run, parcel->batch, parcel->n - parcel->counted);
+		watch_queued(run, parcel->batch, (ssize_t)(parcel->n - parcel->counted));
 	}
 	parcel->counted = parcel->n;
 	if (parcel->batch->news) {

@@ -16,6 +16,7 @@ struct parcel {
 	struct batch *batch;      // its user; a reference
 	uint64_t hash;            // of the batch's name; for who looks it up
 	uint64_t from;            // seq of the job that emits these, or 0
+	bool again;               // that job was not what the joblog has: these are not taken as done
 	struct buf bytes;         // of items
 	struct { size_t at, size; uint64_t number; unsigned width, flags; } items[PARCEL_ITEMS];
 	uint32_t measured;        // with run->packs: what packs_measure() says of the record that is added next

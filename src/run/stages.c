@@ -38,6 +38,9 @@ struct stage {
 	enum stage_state state;
 	atomic_bool skipped;         // the same, for the workers
 	atomic_bool has_failed;      // as `failed`, to be asked without the lock
+	atomic_bool has_run;         // a job of it has, and not just for what it emits
+	bool again;                  // something that it needs has
+	bool fed_again;              // or something that emits into it
 	size_t unmet;                // needs that have not ended well yet, and one if it has to wait for a feeder
 	bool awaits_feeder;          // all its items are emitted, and no batch that does so has begun
 	struct stage *next_ready;
@@ -397,6 +400,7 @@ static void begin(struct stage *stage) {
 		tell_waited(stage);
 		telling_batch_begun(stage->batch);
 	}
+	stage->batch->again = stage->again;
 	bool failed = make_recipes(stage) != 0;
 	if (!failed) {
 		stage->attrs.paused = false;
@@ -582,7 +586,9 @@ static void end(struct stage *stage, bool failed) {
 		stage->state = STAGE_ENDED;
 	}
 	struct stage *target = stage->plan->emits ? stage_of(stage->run, stage->plan->emits) : NULL;
+	bool again = stage->again || stage->fed_again || atomic_load_relaxed(&stage->has_run); // the pool's lock was between
 	if (target && target != stage) {
+		target->fed_again |= again;
 		--target->nfeeders;
 		settle(target);
 	}
@@ -590,6 +596,7 @@ static void end(struct stage *stage, bool failed) {
 		return; // skip_after() was called for it
 	}
 	for (size_t i = 0; i < stage->ndependents; ++i) {
+		stage->dependents[i]->again |= again;
 		meet(stage->dependents[i]);
 	}
 }
@@ -661,6 +668,7 @@ static void connect(struct stage *stage) {
 	if (plan->emits) {
 		struct stage *target = stage_of(stage->run, plan->emits);
 		stage->batch->emits = target->queue;
+		target->batch->is_fed = true;
 		target->nfeeders += target != stage;
 		if (target != stage && plan->emits->source == MANIFEST_NONE && !target->awaits_feeder) {
 			target->awaits_feeder = true;
@@ -791,6 +799,12 @@ struct queue *stage_queue(const struct stage *stage) {
 
 bool stage_is_skipped(const struct stage *stage) {
 	return atomic_load_relaxed(&stage->skipped);
+}
+
+void stage_job_runs(struct stage *stage) {
+	if (!atomic_load_relaxed(&stage->has_run)) {
+		atomic_store_relaxed(&stage->has_run, true);
+	}
 }
 
 bool stage_has_failed(const struct stage *stage) {

@@ -55,6 +55,9 @@ struct queue *stage_queue(const struct stage *stage);
 // A job of the batch failed or was cancelled: what needs the batch can be skipped.
 void stage_job_failed(struct stage *stage, const struct result *result);
 
+// A job of it runs, and not just for what it emits.
+void stage_job_runs(struct stage *stage);
+
 // A job of it is known to have failed or to have been cancelled: cheap, where very many are.
 bool stage_has_failed(const struct stage *stage);
 

@@ -137,11 +137,11 @@ static size_t place_of(struct watch *watch, const char *name) {
 	return watch->nqueued++;
 }
 
-void watch_queued(struct run *run, const struct batch *batch, size_t jobs) {
+void watch_queued(struct run *run, const struct batch *batch, ssize_t jobs) {
 	struct watch *watch = run->watch;
 	mutex_lock(&watch->lock);
 	size_t place = place_of(watch, batch->name);
-	watch->queued[place].jobs += jobs;
+	watch->queued[place].jobs += (size_t)jobs;
 	mutex_unlock(&watch->lock);
 }
 

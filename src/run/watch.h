@@ -28,8 +28,8 @@ void watch_add_eta(const struct run *run, const char *batch, struct buf *buf);
 
 // ---- from any thread; only with run->watch
 
-// So many jobs were queued in the batch.
-void watch_queued(struct run *run, const struct batch *batch, size_t jobs);
+// So many jobs were queued in the batch; or, with -1, one of them is to be forgotten.
+void watch_queued(struct run *run, const struct batch *batch, ssize_t jobs);
 
 // A job has written something.
 void watch_output(struct run *run);

@@ -31,6 +31,7 @@
 #include "run/tee.h"
 #include "run/telling.h"
 #include "run/telling_log.h"
+#include "run/watch.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -412,8 +413,12 @@ static void job_attempt(struct desk *desk, struct worker *worker, struct job *jo
 		.slot = worker_slot(worker),
 		.emission = emits ? &desk->emission : NULL,
 	};
+	if (job->batch->stage && job->item.past != PAST_DONE) {
+		stage_job_runs(job->batch->stage);
+	}
 	if (emits) {
 		emission_begin(&desk->emission, worker, job->batch->emits, job->item.seq, /* hold */ recipe->attempts > 1);
+		desk->emission.parcel.again = job->item.past == PAST_CHANGED;
 	}
 	attempt_run(desk, job, &attempt, ret_result);
 	if (emits) {
@@ -502,6 +507,17 @@ static void job_read(struct job *ret_job, struct batch *batch, const void *data,
 	}
 }
 
+// A queued item turns out to have been done before: it is in no count but that.
+static void forget(struct batch *batch) {
+	struct run *run = batch->run;
+	mutex_lock(&run->lock);
+	--run->tally.total;
+	mutex_unlock(&run->lock);
+	if (run->watch) {
+		watch_queued(run, batch, -1);
+	}
+}
+
 static enum work_status run_item(struct worker *worker, struct queue *queue, void *data, size_t size) {
 	struct run *run = run_of(queue);
 	unsigned slot = worker_slot(worker);
@@ -509,6 +525,12 @@ static enum work_status run_item(struct worker *worker, struct queue *queue, voi
 	job_read(&job, queue_user(queue), data, size);
 	job.recipe = job.batch->recipes[job.item.recipe];
 	bool current = false;
+	if (job.batch->is_fed && !job.item.bad && ledger_leave_out(job.batch, &job.record, &job.item)) {
+		forget(job.batch);
+		job_release(&job);
+		lineup_pass(run, slot);
+		return WORK_NOT_RUN;
+	}
 	if (job.batch->autopack && !job.item.bad) {
 		autopack_adopt(desk_of(run, worker), &job);
 	}

@@ -55,6 +55,21 @@ static void test_failed(void) {
 	resume_free(resume);
 }
 
+static void test_other_job(void) {
+	begin();
+	add_row(1, 0, "echo a");
+	add_row(2, 3, "echo b");
+	add_row(4, 0, "echo d");
+	resume_prepare(resume, true);
+	check(resume_is_other(resume, 1, "echo z", 6));
+	check(!resume_is_other(resume, 2, "echo b", 6)); // it failed
+	check(!resume_is_other(resume, 1, "echo d", 6)); // it has moved
+	check(!resume_is_other(resume, 3, "echo z", 6)); // it may have been cut off
+	check(resume_is_other(resume, 5, "echo z", 6));
+	check(!take(2, "echo b"));
+	resume_free(resume);
+}
+
 static void test_changed_command(void) {
 	begin();
 	add_row(1, 0, "echo a");
@@ -245,6 +260,7 @@ int main(int argc, char *argv[]) {
 		TEST("a line that is no whole row marks nothing as done", test_garbage),
 		TEST("a newline in a command is the NUL of the log", test_newline),
 		TEST("commands of any length are told apart", test_lengths),
+		TEST("a job that was not in the log is told from one that failed, moved or was cut off", test_other_job),
 		TEST("a log cut at any byte counts its whole rows", test_every_cut),
 		TEST("what is no joblog is refused, and none is an empty one", test_no_log),
 		TEST("the jobs that failed in the end are listed by number", test_failed_jobs),

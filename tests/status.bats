@@ -102,6 +102,27 @@ last_is() {
 	lacks '%]'
 }
 
+@test "behind output the line comes once, with the job that wrote it counted" {
+	need script
+	local try n stale=
+	for try in 1 2 3 4 5; do # on a busy machine a job may be counted late: then another try. The job's 50 ms make the line old
+		make_fifo "go$try"
+		exec 5<>"go$try"
+		: >"ty$try"
+		TERM=xterm script -qfc "'$FAIRPAR' -j1 --progress 'read -r x <go$try; sleep 0.05; echo out {}' ::: 1 2 3 4" "ty$try" >/dev/null </dev/null 5<&- &
+		for n in 0 1 2 3; do
+			timeout 60 bash -c "until grep -q '$n/4 .*1 running' ty$try; do :; done"
+			echo >&5
+		done
+		wait "$!"
+		exec 5>&-
+		# what was drawn behind the end of a line of output, and was there before
+		stale=$(tr '\r' '\n' <"ty$try" | sed 's/\x1b\[[0-9]*[A-Z]//g' | awk '/^out/ {behind = 1} /^\[/ {if (behind && $0 == last) print; behind = 0; last = $0}')
+		[[ $stale ]] || return 0
+	done
+	fail "drawn again as it was before the output:" "$stale"
+}
+
 @test "as long as the end of the input is not known, the total is ?" {
 	make_fifo f1 f2 items
 	on_screen '"$FAIRPAR" -j2 --progress "read -r x <f{} #" <items'

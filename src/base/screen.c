@@ -21,7 +21,6 @@
 #include <unistd.h>
 
 enum {
-	REDRAW_MS = 20, // a writer does not draw again within it: half a frame of what an eye sees
 	PIPE_MS = 100,  // what reads a pipe (tee, cat) has written it to the terminal by then, as a rule
 };
 
@@ -41,7 +40,8 @@ static struct {
 	unsigned writers;
 	struct buf text;       // of the own lines, as last drawn
 	unsigned rows;         // of it
-	uint64_t drawn;        // when
+	uint64_t cleared;      // when they were taken away; 0: they are shown, or nobody wants them
+	bool called;           // `changed`, since then
 	uint64_t rest;         // not before
 	void (*changed)(void *arg);
 	void *arg;
@@ -117,6 +117,9 @@ static void clear_locked(const char *last) {
 	if (last) {
 		buf_adds(&bytes, last);
 	}
+	if (screen.shown && screen.wants) {
+		screen.cleared = now_ns();
+	}
 	screen.shown = screen.resized = false;
 	if (bytes.len > 0) {
 		put_locked(&bytes);
@@ -156,17 +159,16 @@ static void draw_locked(const char *prefix, unsigned old_rows) {
 	}
 	screen.shown = true;
 	screen.resized = false;
-	screen.drawn = now_ns();
+	screen.cleared = 0;
 	put_locked(&bytes);
 	buf_fini(&bytes);
 }
 
 bool screen_draw(const char *prefix, const char *text, unsigned rows) {
-	if (screen_is_foreign() || !takes_bytes()) {
-		return false;
-	}
+	bool can = !screen_is_foreign() && takes_bytes();
 	lock();
-	bool can = may_draw();
+	screen.called = false; // of what takes the lines away from now on, or keeps them away, `changed` hears
+	can = can && may_draw();
 	if (can && (prefix || !screen.shown || screen.resized || strcmp(buf_str(&screen.text), text) != 0)) {
 		unsigned old_rows = screen.rows;
 		buf_reset(&screen.text);
@@ -182,7 +184,8 @@ bool screen_draw(const char *prefix, const char *text, unsigned rows) {
 void screen_clear(const char *last) {
 	lock();
 	wait_free();
-	screen.wants = false;
+	screen.wants = screen.called = false;
+	screen.cleared = 0;
 	clear_locked(last);
 	unlock();
 }
@@ -198,6 +201,13 @@ uint64_t screen_rest(void) {
 	uint64_t rest = screen.rest;
 	unlock();
 	return rest;
+}
+
+uint64_t screen_cleared(void) {
+	lock();
+	uint64_t cleared = may_draw() ? screen.cleared : 0;
+	unlock();
+	return cleared;
 }
 
 void screen_close(void) {
@@ -243,13 +253,8 @@ void screen_leave(int fd, int last) {
 	if (!screen.tells[fd]) {
 		screen.rest = now_ns() + (uint64_t)PIPE_MS * NS_PER_MS;
 	}
-	if (screen.wants && !screen.shown && may_draw()) {
-		again = true;
-		if (screen.tells[fd] && !screen.resized && now_ns() - screen.drawn >= (uint64_t)REDRAW_MS * NS_PER_MS
-		    && !screen_is_foreign()) {
-			again = false;
-			draw_locked(NULL, screen.rows);
-		}
+	if (screen.wants && !screen.shown && !screen.called && may_draw()) {
+		again = screen.called = true; // what the lines said is out of date
 	}
 	unlock();
 	if (again) {

@@ -43,6 +43,10 @@ void screen_resized(void);
 // When to draw next at the earliest (now_ns() time): what went through a pipe may still be on its way to the terminal.
 uint64_t screen_rest(void);
 
+// When a writer took lines away that are to come back (now_ns() time). 0: they are there, nobody wants them, or they cannot
+// be drawn yet.
+uint64_t screen_cleared(void);
+
 // True if screen_draw() failed only because this process is not in the foreground.
 bool screen_is_foreign(void);
 

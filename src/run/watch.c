@@ -35,6 +35,10 @@
 
 enum {
 	LINE_MS = 100,         // between two drawings
+	REDRAW_MS = 20,        // … if output has taken the line away: half a frame of what an eye sees
+	COUNTED_MS = 30,       // by then the job that wrote has ended and is counted, as a rule; or, not grouped:
+	LINES_MS = 10,
+	NEXT_MS = 5,           // by then the next job has begun
 	ZENITY_MS = 1000,
 	PLAIN_S = 30,
 	TIME_MS = 1000,        // between two drawings of a line that tells time
@@ -60,6 +64,7 @@ struct watch {
 
 	atomic_int state;
 	atomic_bool dirty;
+	atomic_uint_least64_t job_end; // when the last one was told of
 
 	// the event loop's
 	bool ended;
@@ -97,6 +102,13 @@ static void touch(struct watch *watch) {
 	}
 }
 
+// The same, where the event loop has to look at its clock again: the line is to come back before its next drawing is due.
+static void draw_soon(struct watch *watch) {
+	atomic_store(&watch->dirty, true);
+	atomic_store(&watch->state, ARMED);
+	run_wake(watch->run);
+}
+
 // ---- what happens ----
 
 static void note_latest(struct watch *watch, const struct event_job_start *start) {
@@ -119,6 +131,13 @@ static void watch_tell(void *arg, const struct event *event) {
 		note_latest(watch, &event->u.job_start);
 	}
 	mutex_unlock(&watch->lock);
+	if (watch->how == SHOWS_LINE && event->kind == EVENT_JOB_END) {
+		atomic_store(&watch->job_end, now_ns());
+		if (screen_cleared() > 0) {
+			draw_soon(watch);
+			return;
+		}
+	}
 	if (watch->how != SHOWS_PLAIN) {
 		touch(watch);
 	}
@@ -471,8 +490,23 @@ static uint64_t show_from(struct watch *watch) {
 	return watch->run->start + (at_once ? 0 : (uint64_t)(soon ? SOON_MS : LATE_MS) * NS_PER_MS);
 }
 
+// When a line that output has taken away is to come back: not with numbers that the end of the job which wrote it makes old
+// at once.
+static uint64_t back_at(struct watch *watch) {
+	uint64_t cleared = screen_cleared(), job_end = atomic_load(&watch->job_end);
+	if (cleared == 0) {
+		return TIME_NEVER;
+	}
+	uint64_t latest = cleared + (uint64_t)(watch->run->options->output == OUTPUT_GROUP ? COUNTED_MS : LINES_MS) * NS_PER_MS;
+	uint64_t counted = job_end >= cleared ? job_end + (uint64_t)NEXT_MS * NS_PER_MS : latest;
+	uint64_t back = counted < latest ? counted : latest, earliest = watch->drawn + (uint64_t)REDRAW_MS * NS_PER_MS;
+	return back > earliest ? back : earliest;
+}
+
 static uint64_t tick_armed(struct watch *watch, uint64_t now) {
 	uint64_t next = watch->drawn == 0 ? show_from(watch) : watch->next, rest = watch->how == SHOWS_LINE ? screen_rest() : 0;
+	uint64_t back = watch->drawn > 0 && watch->how == SHOWS_LINE ? back_at(watch) : TIME_NEVER;
+	next = back < next ? back : next;
 	next = rest > next ? rest : next;
 	if (now < next) {
 		return next;
@@ -509,7 +543,7 @@ uint64_t watch_tick(struct run *run, uint64_t now) {
 // ---- the terminal ----
 
 static void on_cleared(void *arg) {
-	touch(arg);
+	draw_soon(arg);
 }
 
 void watch_suspend(struct run *run) {

@@ -159,6 +159,10 @@ int command_build(struct command *command, const struct template *template, cons
 		return built > 0 ? 0 : -1;
 	}
 	if (template) {
+		if (template_is_direct(template) && !template_permits(template, x, text)) { // no such program: so far nobody asked
+			errno = EINVAL;
+			return -1;
+		}
 		template_expand(template, x, text);
 	}
 	return build_shell(command, by->shell);

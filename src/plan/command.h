@@ -25,7 +25,7 @@ struct interpreter {
 };
 
 // Builds the command. Returns 0, or -1 with errno E2BIG (an argument beyond the limit of the system for one string:
-// 128 KiB).
+// 128 KiB) or EINVAL (template_permits() says no of a template that was taken for a program's; of others the caller asks).
 //
 // With a shell: directly where the template (or, with template NULL, the record's line itself) has no shell syntax and
 // there is such a program, else `shell -c TEXT` (with bash where an exported function is used). Where the job has a PATH

@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "base/distance.h"
+#include "plan/template.h"
 
 bool manifest_batch_has_items(const struct manifest_batch *batch) {
 	return batch->source != MANIFEST_NONE || batch->nfeeders > 0;
@@ -321,6 +322,30 @@ static void check_plain_texts(struct loader *loader, const struct manifest_batch
 	}
 }
 
+// The places of items in a command that a shell reads, or in a list of them. `node` may be NULL.
+static void check_places(struct check *check, const struct node *node) {
+	struct loader *loader = check->loader;
+	const struct manifest_matrix *matrix = &check->batch->matrix;
+	for (uint32_t i = 0; node && node->kind == NODE_LIST && i < node->n; ++i) {
+		check_places(check, node->items[i]);
+	}
+	if (!node || node->kind != NODE_TEXT || mistakes_are_full(loader->mistakes) || !load_weigh(loader, node)) {
+		return;
+	}
+	check->has_string = check->has_string || strstr(node->text, "FAIRPAR_ITEM");
+	struct names names = {.names = xcalloc(matrix->naxes, sizeof(char *)), .n = matrix->naxes};
+	for (size_t i = 0; i < matrix->naxes; ++i) {
+		names.names[i] = (char *)(uintptr_t)matrix->axes[i].name;
+	}
+	struct template_refusal refusal;
+	if (template_is_refused(node->text, &names, &refusal)) {
+		struct mistake *mistake = mistake_error(loader->mistakes, text_place(loader, node, node->text + refusal.at, refusal.len),
+		                                        "an item cannot stand here: %s", refusal.reason);
+		mistake_hint(mistake, "%s; \"$FAIRPAR_ITEM\" holds the item, too", refusal.advice);
+	}
+	free(names.names);
+}
+
 void load_check_texts(struct loader *loader, const struct manifest_batch *batch, const struct pair *from) {
 	struct check check = {loader, batch, manifest_batch_has_items(batch), false};
 	struct found found;
@@ -336,6 +361,12 @@ void load_check_texts(struct loader *loader, const struct manifest_batch *batch,
 	static const enum key_id ids[] = {KEY_RUN, KEY_THEN, KEY_ON_FAILURE, KEY_CREATES, KEY_ENV, KEY_COMMANDS};
 	for (size_t i = 0; i < sizeof(ids) / sizeof(ids[0]); ++i) {
 		check_node(&check, found.at[ids[i]]);
+	}
+	static const enum key_id commands[] = {KEY_RUN, KEY_THEN, KEY_ON_FAILURE};
+	bool has_shell = !batch->job->shell || strcmp(batch->job->shell, "none") != 0;
+	for (size_t i = 0; check.has_items && has_shell && i < sizeof(commands) / sizeof(commands[0]); ++i) {
+		const struct node *own = found.at[commands[i]];
+		check_places(&check, own ? own : loader->base_found.at[commands[i]]);
 	}
 	bool is_used = check.has_string || (loader->base_has_string && !found.at[KEY_CREATES]);
 	if (check.has_items && batch->run && !is_used && !mistakes_are_full(loader->mistakes)) {

@@ -1,11 +1,9 @@
-// Where in shell text a replacement string stands, and how an item is spelled there so that it stays one.
+// How an item is spelled in shell text so that it stays one, by the place that it stands in (plan/reader.h).
 //
 // GNU parallel spells an item in one way wherever it stands: inside '…' of the template its quotes then end the
-// quotes, and a file named `;reboot` is a command. So the quotes of the template are followed (POSIX XCU 2.2 to 2.7),
-// once, when it is parsed. Among plain quotes, $(…) and comments the item is then spelled in place. Where a template
-// has backticks, ${…}, $'…' or a here-document, reading is not that simple: there an item that needs quotes goes into
-// a variable in front of the command, and an expansion stands in its place, which no shell ever reads as syntax. If
-// such a place was misjudged, an item may be split, but it still is no command.
+// quotes, and a file named `;reboot` is a command. Here an item is spelled for the quotes around it. Where a template has
+// backticks, ${…}, $'…' or a here-document, an item that needs quotes goes into a variable in front of the command, and
+// an expansion stands in its place, which no shell reads as syntax.
 
 #ifndef FAIRPAR_PLAN_QUOTING_H
 #define FAIRPAR_PLAN_QUOTING_H
@@ -14,26 +12,6 @@
 
 #include <stdbool.h>
 #include <stddef.h>
-
-enum { QUOTING_DEPTH = 64 };
-
-// How far the text was followed. Zeroed is the beginning.
-struct quoting {
-	unsigned char stack[QUOTING_DEPTH]; // enum region of the source; what `depth` encloses
-	unsigned depth;
-	bool in_word;            // not where a word may begin
-	bool escaped;            // a backslash stands before
-	bool is_intricate;       // one of the constructs that need variables was seen
-	char before;             // the byte before, or 0
-	// the here-document that was announced or is being read
-	enum { NO_DOCUMENT, DELIMITER, ANNOUNCED, READING } document;
-	bool is_literal;         // its delimiter is quoted: nothing in it is expanded
-	bool strips_tabs;        // <<-
-	bool is_other_line;      // the current line of it cannot be the delimiter
-	char delimiter_quote;    // it is inside these, or 0
-	char delimiter[64];
-	size_t delimiter_len, matched;
-};
 
 // The place of an item: one of these …
 enum place {
@@ -51,13 +29,11 @@ enum place {
 	PLACE_NUMBER = 1 << 6,    // before < or >, where digits would be a descriptor
 	PLACE_BACKTICKS = 1 << 7, // inside `…`
 	PLACE_VARIABLE = 1 << 8,  // in an intricate template
+	PLACE_APART = 1 << 9,     // behind $NAME: the item must not become part of the name
+	// in PLACE_DOUBLE, where a byte that is not ASCII and the next one may be one character in some locales (GBK, SJIS):
+	PLACE_AFTER_HIGH = 1 << 10,  // behind such a byte
+	PLACE_BEFORE_TAIL = 1 << 11, // before a byte that may be the second one
 };
-
-// Goes on over literal text.
-void quoting_follow(struct quoting *quoting, const char *text, size_t len);
-
-// The place of an item that stands here, without PLACE_VARIABLE and PLACE_NUMBER, and goes on behind it.
-unsigned quoting_place(struct quoting *quoting);
 
 // True if the item has to be put into a variable for this place.
 bool quoting_needs_variable(unsigned place, const char *item, size_t len);

@@ -198,6 +198,10 @@ static bool parse_text(struct template *template, struct parts *parts, const cha
 			continue;
 		}
 		parts_add_literal(parts, from, (size_t)(at - from));
+		if (part.kind != LITERAL) { // for messages
+			part.text = at;
+			part.len = (size_t)(end - at);
+		}
 		parts_add(parts, part);
 		found = true;
 		from = at = end;
@@ -208,42 +212,27 @@ static bool parse_text(struct template *template, struct parts *parts, const cha
 
 // ---- what surrounds the items ----
 
-// Do digits and items go on until a < or >? Then a number here would be a descriptor (POSIX XCU 2.10.1, IO_NUMBER).
-static bool is_before_redirection(const struct parts *parts, size_t i) {
-	for (++i; i < parts->n; ++i) {
-		const struct part *part = &parts->at[i];
-		for (size_t k = 0; part->kind == LITERAL && k < part->len; ++k) {
-			if (!is_digit(part->text[k])) {
-				return part->text[k] == '<' || part->text[k] == '>';
-			}
-		}
-	}
-	return false;
-}
-
 static void find_places(struct template *template) {
-	struct quoting quoting = {.depth = 0};
 	struct parts *parts = &template->parts;
+	bool is_read = !(template->flags & (TEMPLATE_RAW | TEMPLATE_GNU_QUOTES));
 	for (size_t i = 0; i < parts->n; ++i) {
-		struct part *part = &parts->at[i];
-		if (part->kind == LITERAL) {
-			quoting_follow(&quoting, part->text, part->len);
-			continue;
-		}
-		part->place = quoting_place(&quoting);
-		if ((part->place & PLACE_KINDS) == PLACE_PLAIN && is_before_redirection(parts, i)) {
-			part->place |= PLACE_NUMBER;
-		}
 		// the command itself: to be read by the shell
-		part->is_raw = (template->flags & TEMPLATE_RAW) || i == 0;
+		parts->at[i].is_raw = parts->at[i].kind != LITERAL && ((template->flags & TEMPLATE_RAW) || i == 0);
 	}
-	template->has_variables = quoting.is_intricate && !template->is_direct // plain words, whatever they look like
-		&& !(template->flags & (TEMPLATE_RAW | TEMPLATE_GNU_QUOTES));
+	if (template->flags & TEMPLATE_CONTEXT) {
+		size_t len = 1;
+		for (size_t i = 0; i < parts->n; ++i) {
+			len += parts->at[i].kind == LITERAL ? parts->at[i].len : 1;
+		}
+		template->marks = xcalloc(len, sizeof(*template->marks));
+		template->regions = xcalloc(len, sizeof(*template->regions));
+	}
+	if (is_read) {
+		template_read(template);
+	}
 	for (size_t i = 0; i < parts->n; ++i) {
 		struct part *part = &parts->at[i];
-		if (template->flags & TEMPLATE_GNU_QUOTES) {
-			part->place = PLACE_PLAIN;
-		} else if (template->has_variables && !part->is_raw) {
+		if (is_read && template->is_intricate && !part->is_raw) {
 			part->place |= PLACE_VARIABLE;
 		}
 	}
@@ -332,8 +321,12 @@ static bool parse_quoted(struct template *template, const char *const *words, si
 	template_measure_parts(template, &template->words);
 	template_group(template);
 	const struct part *first = &template->words.at[template->words.n > 0 && template->words.at[0].kind == GROUP];
-	return nwords > 0 && !(first->kind == LITERAL && shell_is_plain(first->text, first->len) &&
-	                       shell_has_syntax(first->text, first->len));
+	bool is_direct = nwords > 0 && !(first->kind == LITERAL && shell_is_plain(first->text, first->len) &&
+	                                 shell_has_syntax(first->text, first->len));
+	if (!is_direct) {
+		template_read(template);
+	}
+	return is_direct;
 }
 
 static void parse_joined(struct template *template, const char *const *words, size_t nwords,
@@ -345,7 +338,8 @@ static void parse_joined(struct template *template, const char *const *words, si
 	}
 	free(template->text);
 	template->text = buf_take(&text);
-	if (!parse_text(template, &template->parts, template->text, names) && (template->flags & TEMPLATE_APPEND)) {
+	bool has_item = strstr(template->text, "FAIRPAR_ITEM") != NULL;
+	if (!parse_text(template, &template->parts, template->text, names) && (template->flags & TEMPLATE_APPEND) && !has_item) {
 		parts_add_literal(&template->parts, " ", 1);
 		parts_add(&template->parts, (struct part){.kind = ITEM});
 	}
@@ -356,6 +350,22 @@ static void parse_joined(struct template *template, const char *const *words, si
 		split_words(template);
 	}
 	template_group(template);
+}
+
+static struct template *parse(const char *const *words, size_t nwords, unsigned flags, const struct names *names,
+                              struct buf *text) {
+	struct template *template = NEW(struct template);
+	template->flags = flags;
+	template->text = buf_take(text);
+	if (flags & TEMPLATE_QUOTE) {
+		template->is_direct = parse_quoted(template, words, nwords, names);
+	} else {
+		parse_joined(template, words, nwords, names);
+	}
+	template->measure.repeats = flags & TEMPLATE_CONTEXT;
+	template->measure.is_quoted = flags & TEMPLATE_QUOTE;
+	template->measure.is_direct = template->is_direct;
+	return template;
 }
 
 struct template *template_parse(const char *const *words, size_t nwords, unsigned flags, const struct names *names,
@@ -372,23 +382,23 @@ struct template *template_parse(const char *const *words, size_t nwords, unsigne
 		*ret_error = buf_take(&text);
 		return NULL;
 	}
-	struct template *template = NEW(struct template);
-	template->flags = flags;
-	template->text = buf_take(&text);
-	if (flags & TEMPLATE_QUOTE) {
-		template->is_direct = parse_quoted(template, words, nwords, names);
-	} else {
-		parse_joined(template, words, nwords, names);
-	}
-	template->measure.repeats = flags & TEMPLATE_CONTEXT;
-	template->measure.is_quoted = flags & TEMPLATE_QUOTE;
-	template->measure.is_direct = template->is_direct;
+	struct template *template = parse(words, nwords, flags, names, &text);
 	if (template->error.len > 0) {
 		*ret_error = buf_take(&template->error);
 		template_free(template);
 		return NULL;
 	}
 	return template;
+}
+
+bool template_is_refused(const char *text, const struct names *names, struct template_refusal *ret_refusal) {
+	struct buf copy = BUF_INIT;
+	buf_adds(&copy, text);
+	struct template *template = parse(&text, 1, 0, names, &copy);
+	bool is_refused = template->refusal.reason != NULL;
+	*ret_refusal = template->refusal;
+	template_free(template);
+	return is_refused;
 }
 
 void template_free(struct template *template) {
@@ -401,6 +411,9 @@ void template_free(struct template *template) {
 			free(template->replacements[i]);
 		}
 		free(template->replacements);
+		free(template->requirements);
+		free(template->marks);
+		free(template->regions);
 		buf_fini(&template->error);
 		free(template);
 	}

@@ -23,6 +23,7 @@ enum template_flags {
 	TEMPLATE_QUOTE = 1 << 2,   // -q: no word means anything to a shell; each is one word of the command
 	TEMPLATE_GNU_QUOTES = 1 << 3, // quotes as GNU parallel also inside quotes, where an item can then break out
 	TEMPLATE_LITERAL = 1 << 4, // no replacement strings: braces are text, nothing is refused, nothing is appended
+	TEMPLATE_OWN_LOCALE = 1 << 7, // the job gets another locale, in which two bytes, one of them ASCII, may be a character
 	TEMPLATE_CONTEXT = 1 << 5, // -X: a word with a {} is there once for each argument; see the source
 	TEMPLATE_PATH = 1 << 6,    // with TEMPLATE_RAW: what is put in is part of one name of a file (plan/pathname.h)
 };
@@ -32,6 +33,15 @@ enum template_flags {
 struct template *template_parse(const char *const *words, size_t nwords, unsigned flags, const struct names *names,
                                 char **ret_error);
 void template_free(struct template *template);
+
+// Why an item cannot stand where the text of a command has it: a place that shells evaluate, or read in different ways.
+struct template_refusal {
+	const char *reason, *advice; // static
+	size_t at, len;              // what of the text
+};
+
+// Returns true, and the refusal, if template_parse() would refuse the text for that.
+bool template_is_refused(const char *text, const struct names *names, struct template_refusal *ret_refusal);
 
 // What a template is expanded with.
 struct expansion {
@@ -48,6 +58,13 @@ void template_expand(const struct template *template, const struct expansion *x,
 
 // How many bytes of text stand before the first replacement string and behind the last one; all of it if there is none.
 void template_ends(const struct template *template, size_t *ret_head, size_t *ret_tail);
+
+// True if the items may stand where they do: in arithmetic they must be integers, and so on (fairpar(1), ITEMS AND SHELLS).
+// Else appends the reason, which names the item.
+bool template_permits(const struct template *template, const struct expansion *x, struct buf *ret_why);
+
+// True if the text names the variable FAIRPAR_ITEM, or FAIRPAR_ITEM_1 and so on: the job has them in its environment.
+bool template_names_item(const struct template *template);
 
 // True if the template says how many items there are, so that all have to be read before it is expanded.
 bool template_needs_total(const struct template *template);

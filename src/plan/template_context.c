@@ -7,7 +7,7 @@
 #include "plan/template_inside.h"
 
 #include "base/alloc.h"
-#include "plan/quoting.h"
+#include "plan/reader.h"
 
 static void parts_group(struct parts *parts, size_t first) {
 	size_t n = parts->n - first;
@@ -18,53 +18,42 @@ static void parts_group(struct parts *parts, size_t first) {
 
 // A word being read.
 struct context {
+	const struct template *template;
 	struct parts *out;
+	size_t at;               // in the text with one byte for each replacement string
 	size_t first;            // its first part there
 	bool has_item;
-	struct quoting before;   // where it began
-	struct quoting quoting;  // here
+	unsigned region;         // that it begins in
 };
 
 static void context_begin(struct context *context) {
 	context->first = context->out->n;
 	context->has_item = false;
-	context->before = context->quoting;
+	context->region = context->template->regions[context->at];
 }
 
 static void context_end(struct context *context) {
-	const struct quoting *a = &context->before, *b = &context->quoting;
-	bool is_closed = a->depth == b->depth && memcmp(a->stack, b->stack, a->depth) == 0 && a->escaped == b->escaped &&
-	                 a->document == NO_DOCUMENT && b->document == NO_DOCUMENT;
-	if (context->has_item && is_closed) {
+	unsigned region = context->template->regions[context->at];
+	bool is_closed = region == context->region && !(context->template->marks[context->at] & READ_ESCAPED);
+	if (context->has_item && is_closed && region % 2 == 0) {
 		parts_group(context->out, context->first);
 	}
 }
 
-// Does the byte end a word?
-static bool context_is_over(const struct context *context, char c) {
-	if (template_is_blank(c)) {
-		return true;
-	}
-	if (!strchr(";&|()\n`", c)) {
-		return false;
-	}
-	struct quoting quoting = context->quoting;
-	return (quoting_place(&quoting) & (PLACE_KINDS | PLACE_ESCAPED)) == PLACE_PLAIN;
-}
-
 static void context_add_literal(struct context *context, const struct part *part) {
 	const char *from = part->text;
-	for (size_t i = 0; i < part->len; ++i) {
+	for (size_t i = 0; i < part->len; ++i, ++context->at) {
 		const char *at = part->text + i;
-		if (!context_is_over(context, *at)) {
-			quoting_follow(&context->quoting, at, 1);
+		bool is_blank = template_is_blank(*at);
+		if (!is_blank && !(context->template->marks[context->at] & READ_OPERATOR)) {
 			continue;
 		}
 		parts_add_literal(context->out, from, (size_t)(at - from));
 		context_end(context);
 		parts_add_literal(context->out, at, 1);
-		quoting_follow(&context->quoting, at, 1);
+		context->at += !is_blank;
 		context_begin(context);
+		context->at -= !is_blank;
 		from = at + 1;
 	}
 	parts_add_literal(context->out, from, (size_t)(part->text + part->len - from));
@@ -72,7 +61,7 @@ static void context_add_literal(struct context *context, const struct part *part
 
 static void group_text(struct template *template) {
 	struct parts out = {NULL, 0, 0};
-	struct context context = {.out = &out};
+	struct context context = {.template = template, .out = &out};
 	for (size_t i = 0; i < template->parts.n; ++i) {
 		const struct part *part = &template->parts.at[i];
 		if (part->kind == LITERAL) {
@@ -80,7 +69,7 @@ static void group_text(struct template *template) {
 			continue;
 		}
 		parts_add(&out, *part);
-		quoting_place(&context.quoting);
+		++context.at;
 		context.has_item |= part->kind == ITEM;
 	}
 	context_end(&context);
@@ -128,7 +117,9 @@ static void group_words(struct template *template) {
 
 void template_group(struct template *template) {
 	if (template->flags & TEMPLATE_CONTEXT) {
-		group_text(template);
+		if (template->regions) {
+			group_text(template);
+		}
 		group_words(template);
 	}
 }

@@ -65,7 +65,7 @@ struct writer {
 };
 
 static void add_value(struct writer *writer, const struct part *part, unsigned place, struct slice value) {
-	if (quoting_needs_variable(place, value.text, value.len)) {
+	if (!part->is_raw && quoting_needs_variable(place, value.text, value.len)) {
 		++writer->nvariables;
 		if (writer->assigns) {
 			quoting_add_assignment(writer->buf, writer->nvariables, value.text, value.len);
@@ -179,12 +179,19 @@ void template_expand(const struct template *template, const struct expansion *x,
 		return;
 	}
 	buf_reserve(buf, 0);
-	struct writer assigner = {.buf = buf, .assigns = true}, writer = {.buf = buf, .is_path = template->flags & TEMPLATE_PATH};
-	if (template->has_variables) {
-		expand_parts(&assigner, &template->parts, x);
-	}
+	size_t start = buf->len;
+	struct writer writer = {.buf = buf, .is_path = template->flags & TEMPLATE_PATH};
 	expand_parts(&writer, &template->parts, x);
-	buf_fini(&assigner.scratch);
+	if (writer.nvariables > 0) {
+		struct buf text = BUF_INIT;
+		buf_add(&text, buf->data + start, buf->len - start);
+		buf->len = start;
+		struct writer assigner = {.buf = buf, .assigns = true};
+		expand_parts(&assigner, &template->parts, x);
+		buf_add(buf, text.data, text.len);
+		buf_fini(&assigner.scratch);
+		buf_fini(&text);
+	}
 	buf_fini(&writer.scratch);
 }
 

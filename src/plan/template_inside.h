@@ -14,8 +14,15 @@ struct part {
 	bool is_raw;       // not quoted
 	bool is_padded;    // SEQ, SLOT: with zeros in front
 	int column;        // COLUMN: from 1, or from the end: -1; 0 is never there
-	const char *text;  // LITERAL: borrowed from template->text
-	size_t len;        // bytes; GROUP: parts behind it that are there once for each argument
+	const char *text;  // borrowed from template->text
+	size_t len;        // its bytes; GROUP: parts behind it that are there once for each argument
+};
+
+// What a part must be, each time.
+struct requirement {
+	struct part part;
+	unsigned needs;      // enum need of plan/reader.h
+	char delimiter[64];  // NEED_OTHER_LINE
 };
 
 struct parts {
@@ -27,7 +34,8 @@ struct template {
 	char *text;
 	unsigned flags;
 	bool is_direct;
-	bool has_variables; // of an intricate template, see plan/quoting.h
+	bool is_intricate;  // items go into variables, see plan/quoting.h
+	bool names_item;    // $FAIRPAR_ITEM
 	bool needs_total;
 	bool chooses, is_unique; // leaves items out
 	struct replacement **replacements; // of its parts
@@ -36,6 +44,13 @@ struct template {
 	struct parts parts; // of the text
 	struct parts words; // of a direct template: with a BREAK between words
 	struct template_measure measure;
+	struct requirement *requirements;
+	size_t nrequirements, requirements_cap;
+	// with TEMPLATE_CONTEXT, for each byte of the text with one byte for each replacement string (plan/reader.h)
+	unsigned char *marks;
+	unsigned *regions;
+	// an item cannot stand where it does; also said in `error`
+	struct template_refusal refusal;
 };
 
 static inline bool template_is_blank(char c) {
@@ -46,6 +61,11 @@ static inline bool template_is_blank(char c) {
 
 struct part *parts_add(struct parts *parts, struct part part);
 void parts_add_literal(struct parts *parts, const char *text, size_t len);
+
+// ---- template_read.c ----
+
+// Sets the places of the parts, what they must be, and the refusal.
+void template_read(struct template *template);
 
 // ---- template_context.c ----
 

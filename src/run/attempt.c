@@ -337,6 +337,27 @@ static void show_batch(const struct job *job) {
 	buf_fini(&line);
 }
 
+// May the items stand where the command has them, and can its environment hold them? Else says why not.
+static bool is_permitted(struct desk *desk, const struct job *job, const struct template *template,
+                         const struct expansion *x) {
+	struct buf why = BUF_INIT;
+	// the limit of execve() for one string (Linux, MAX_ARG_STRLEN: 32 pages of 4 KiB)
+	static const size_t most = 131072 - sizeof("FAIRPAR_ITEM=");
+	if (!template || (template_names_item(template) && job->record.size > most)) {
+		if (template) {
+			buf_printf(&why, "an item of %zu bytes is too long for $FAIRPAR_ITEM, which holds 128 KiB", job->record.size - 1);
+		}
+	} else if (!template_is_direct(template)) {
+		template_permits(template, x, &why);
+	}
+	if (why.len > 0) {
+		diag_error("job %s: %s", desk_label(desk, job), why.data);
+	}
+	bool is_right = why.len == 0;
+	buf_fini(&why);
+	return is_right;
+}
+
 void attempt_run(struct desk *desk, struct job *job, const struct attempt *attempt, struct result *ret_result) {
 	struct run *run = desk->run;
 	struct expansion x = job_expansion(job, attempt->slot);
@@ -345,6 +366,10 @@ void attempt_run(struct desk *desk, struct job *job, const struct attempt *attem
 		telling_attempt(desk);
 	}
 	job_open_spool(desk, job, attempt->slot);
+	if (!is_permitted(desk, job, attempt->template, &x)) {
+		result_cannot_start(ret_result, 126);
+		return;
+	}
 	buf_reset(&desk->text);
 	command_text(attempt->template, &x, &job->recipe->by, &desk->text);
 	if (run->options->dry_run) {
@@ -379,6 +404,10 @@ void attempt_run(struct desk *desk, struct job *job, const struct attempt *attem
 	if (command_build(&desk->command, attempt->template, &x, &job->recipe->by) != 0) {
 		struct spawn_error error = {.step = SPAWN_EXEC, .error = errno};
 		result_cannot_start(ret_result, error.error == ENOENT ? 127 : 126);
+		if (error.error == EINVAL) {
+			diag_error("job %s: %s", desk_label(desk, job), buf_str(&desk->command.text));
+			return;
+		}
 		explain(desk, job, &error);
 		return;
 	}

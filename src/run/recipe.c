@@ -85,7 +85,7 @@ static bool is_set_for_each(const char *entry) {
 		"FAIRPAR_BATCH=", "FAIRPAR_JOB=", "FAIRPAR_SEQ=", "FAIRPAR_SLOT=", "FAIRPAR_ATTEMPT=", "FAIRPAR_EXIT=",
 		"FAIRPAR_OUTCOME=", "FAIRPAR_RUN=", "PARALLEL_SEQ=", "PARALLEL_JOBSLOT=", "PARALLEL_PID=",
 	};
-	bool found = false;
+	bool found = strncmp(entry, "FAIRPAR_ITEM", 12) == 0 && (entry[12] == '=' || entry[12] == '_');
 	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); ++i) {
 		found = found || strncmp(entry, own[i], strlen(own[i])) == 0;
 	}
@@ -243,6 +243,12 @@ int recipe_from_job(struct recipe *ret_recipe, const struct options *options, st
 		ret_recipe->by.shell = ret_recipe->shell = recipe_shell(job->shell, texts->templates, &error);
 		verify(ret_recipe->shell); // it was there when the run began
 	}
+	struct manifest_pair *pairs;
+	size_t npairs = manifest_env_pairs(job->env, &pairs);
+	for (size_t i = 0; i < npairs; ++i) {
+		bool is_locale = strncmp(pairs[i].name, "LC_", 3) == 0 || strcmp(pairs[i].name, "LANG") == 0;
+		reading.flags |= is_locale ? TEMPLATE_OWN_LOCALE : 0;
+	}
 	ret_recipe->command = parse_text(&reading, texts->command);
 	parse_then(ret_recipe, &reading, job->then.at, job->then.n);
 	ret_recipe->on_failure = parse_text(&reading, job->on_failure);
@@ -250,8 +256,6 @@ int recipe_from_job(struct recipe *ret_recipe, const struct options *options, st
 		ret_recipe->creates = recipe_parse(&job->creates, 1, TEMPLATE_RAW | reading.flags, names, &reading.failed);
 	}
 	parse_tag(ret_recipe, options, texts->templates ? "{}" : texts->batch->name, &reading);
-	struct manifest_pair *pairs;
-	size_t npairs = manifest_env_pairs(job->env, &pairs);
 	make_env(ret_recipe, context->env, pairs, npairs, &reading);
 	free(pairs);
 	return reading.failed ? -1 : 0;

@@ -60,6 +60,25 @@ static void build_vars(struct buf *vars, const struct job *job, const struct att
 	}
 }
 
+// $FAIRPAR_ITEM, FAIRPAR_ITEM_1 and so on: the bytes of the item, for a command that names them. The record's arguments are
+// joined by blanks, as by {}. Returns how many variables that are.
+static size_t add_item(struct buf *vars, const struct record *record) {
+	const char *at = record->args;
+	buf_adds(vars, "FAIRPAR_ITEM=");
+	for (uint32_t i = 0; i < record->nargs; ++i, at += strlen(at) + 1) {
+		buf_adds(vars, i > 0 ? " " : "");
+		buf_adds(vars, at);
+	}
+	buf_addc(vars, '\0');
+	at = record->args;
+	for (uint32_t i = 0; i < record->nargs; ++i, at += strlen(at) + 1) {
+		buf_printf(vars, "FAIRPAR_ITEM_%u=", i + 1);
+		buf_adds(vars, at);
+		buf_addc(vars, '\0');
+	}
+	return 1 + record->nargs;
+}
+
 // PWD of a directory that the job has for itself: what it inherited names another.
 static void add_dir(struct buf *vars, const struct recipe *recipe, const char *dir) {
 	buf_adds(vars, "PWD=");
@@ -79,7 +98,8 @@ void vars_build(struct desk *desk, const struct job *job, const struct attempt *
 	if (recipe->start && desk->context && desk->context->cwd) {
 		add_dir(vars, recipe, desk->context->cwd);
 	}
-	grow_array(&desk->env, &desk->env_cap, recipe->nenv + recipe->nvars + NVARS + 1, sizeof(*desk->env));
+	size_t nitem = attempt->template && template_names_item(attempt->template) ? add_item(vars, &job->record) : 0;
+	grow_array(&desk->env, &desk->env_cap, recipe->nenv + recipe->nvars + NVARS + nitem + 1, sizeof(*desk->env));
 	memcpy(desk->env, recipe->env, recipe->nenv * sizeof(*desk->env));
 	char **env = desk->env + recipe->nenv;
 	for (const char *at = vars->data; at < vars->data + vars->len; at += strlen(at) + 1) {

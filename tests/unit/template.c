@@ -409,7 +409,7 @@ static void test_redirection(void) {
 }
 
 static void test_variables(void) {
-	check_expand("\"$(case x in x) e {};; esac)\"", 0, "_item1='$(x)'; \"$(case x in x) e ${_item1};; esac)\"", "$(x)");
+	check_expand("\"$(case x in (x) e {};; esac)\"", 0, "_item1='$(x)'; \"$(case x in (x) e \"${_item1}\";; esac)\"", "$(x)");
 	check_expand("e {} `x {.}`", 0, "e a.b `x a`", "a.b");
 	check_expand("e {} `x {1.}`", 0, "_item1='a b.c'; _item2='a b'; e \"${_item1}\" `x \"${_item2}\"`", "a b.c");
 	check_expand("e \"{}${x}\" '{}' {}", 0, "_item1='$'; _item2='$'; _item3='$'; e \"${_item1}${x}\" ''\"${_item2}\"'' \"${_item3}\"", "$");

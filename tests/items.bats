@@ -1,0 +1,172 @@
+# No item is code (DESIGN P8): in arithmetic it is an integer, where a shell takes a name it is one, and a place that shells
+# do not agree about is refused, with the way out. Each in every shell that is here.
+
+load helper
+
+# The shells that are here, but for those that are given.
+shells() {
+	local shell
+	for shell in dash bash zsh yash mksh ksh93; do
+		[[ " $* " == *" $shell "* ]] || ! command -v "$shell" >/dev/null || echo "$shell"
+	done
+}
+
+# no_code COMMAND ITEM …: in each shell the jobs of these items fail, with a message that names them, and make nothing.
+no_code() {
+	local command=$1 shell
+	shift
+	for shell in $(shells); do
+		run_fairpar any --shell "$shell" "$command" ::: "$@"
+		[ ! -e PWN ] || fail "$shell ran the item of: $command"
+		((status != 0)) || fail "$shell took the item of: $command"
+		[[ $stderr == *"job #1: the item "* ]] || fail "$shell has no message for: $command"
+	done
+}
+
+# refused COMMAND PATTERN: nothing runs, and the message has the place and the way out.
+refused() {
+	run_fairpar any --shell "${2:-sh}" "$1" ::: 'a$(touch PWN)' x
+	assert_eq "$status$output" 255
+	[[ $stderr == *'an item cannot stand here: '*'^^'*'FAIRPAR_ITEM'* ]] || fail "message: $stderr"
+	[ ! -e PWN ]
+}
+
+@test "in arithmetic an item is an integer, or its job fails by name and the others run" {
+	for command in 'echo $(( {} + 1 ))' 'echo $((1+$(echo 2)+{}))' 'x={}; echo $((x + 1))' 'x={}; y=$x; echo $(( $y ))' \
+		'set -- {}; echo $(( $1 + 1 ))' 'f() { echo $(($1)); }; f {}' '[ {} -eq 1 ]' 'exit {}' 'printf %d {}' \
+		'for i in {}; do echo $((i)); done' 'echo ${x:-$(({}))}'; do
+		no_code "$command" 'a[$(touch PWN)]' '$(touch PWN)' '`touch PWN`'
+	done
+	run_fairpar any -k --shell sh 'echo $(( {} + 1 ))' ::: 1 -3 0x10 010 'a[$(touch PWN)]' '1+1' '' 2
+	assert_eq "$status" 3
+	assert_lines 2 -2 17 9 3
+	[[ $stderr == *"job #5: the item 'a[\$(touch PWN)]' is no integer"* ]]
+}
+
+@test "so it is in the arithmetic of bash, zsh and ksh, and of what the variables hold" {
+	command -v bash >/dev/null || skip "no bash"
+	for command in '(( {} > 1 ))' 'for ((i = 0; i < {}; i++)); do :; done' 'echo $[{}]' '[[ {} -eq 1 ]]' '[[ 1 -lt {} ]]' \
+		'let x={}' 'x=([{}]=1)' 'x[{}]=1' 'y=abc; echo ${y:{}}' 'declare -i x; x={}' 'declare -i x={}' 'x={}; ((x++))' \
+		'printf -v x %s {}; ((x))' 'read x <<<{}; ((x))' 'printf "%s\n" {} | { read x; ((x)); }' 'RANDOM={}' 'x={}; [[ x -eq 1 ]]'; do
+		run_fairpar any --shell bash "$command" ::: 'a[$(touch PWN)]'
+		[ ! -e PWN ] || fail "bash ran the item of: $command"
+		[[ $stderr == *'is no integer'* ]] || fail "no message for: $command"
+	done
+	run_fairpar any -k --shell bash '(( {} > 1 )) && echo more; let x={}; for ((i = 0; i < {}; i++)); do echo $i; done; echo ${x:0:{}}' ::: 2
+	assert_lines more 0 1 2
+}
+
+@test "where a shell takes a name, the item is one" {
+	command -v bash >/dev/null || skip "no bash"
+	for command in 'printf -v {} x' 'test -v {}' '[ -v {} ]' '[[ -v {} ]]' 'read {} <<<x' 'unset {}' 'declare {}=1' 'export {}=1' \
+		'mapfile {} </dev/null' 'local {}' 'getopts x {}' 'x={}; echo ${!x}'; do
+		run_fairpar any --shell bash "$command" ::: 'a[$(touch PWN)]'
+		[ ! -e PWN ] || fail "bash ran the item of: $command"
+		[[ $stderr == *'is no plain name'* ]] || fail "no message for: $command: $stderr"
+	done
+	run_fairpar any --shell bash 'printf -v {} 1; test -v {} && echo set; export X={}; echo $X' ::: name
+	assert_lines set name
+}
+
+@test ">& and <& are refused with the way to write it" {
+	refused 'make >&{}.log' bash
+	refused 'make 1>&{}' bash
+	refused 'make >& "{}.log"' bash
+	[[ $stderr == *'write >{} 2>&1'* ]]
+	refused 'cat <&{}'
+	run_fairpar any --shell sh 'echo a >&{%}; echo b >{}.log 2>&1' ::: x
+	assert_eq "$output $(cat x.log)" 'a b'
+}
+
+@test "what evaluates its words again is refused, and an item as the whole of it is meant" {
+	refused 'eval "echo {}"'
+	refused 'trap "rm -f {}.tmp" EXIT; x'
+	refused 'alias x={}; y {}'
+	run_fairpar -k 'true; eval {}' ::: 'echo a; echo b' 'x=1; echo $x'
+	assert_lines a b 1
+	run_fairpar "trap 'echo \"\$FAIRPAR_ITEM\"' EXIT; true" ::: 'a $(touch PWN)'
+	assert_lines 'a $(touch PWN)'
+}
+
+@test "a place that shells do not agree about is refused, before anything runs" {
+	refused "printf %s \"\$(case x in x) printf %s '{}' ;; esac)\""
+	refused $'cat <<{}\nx\n{}'
+	refused $'cat <\\\n<E\n{}\nE'
+	refused 'echo $((echo {}) | cat) {}'
+	refused 'echo "${x:-'"'"'}'"'"'}" {}'
+	refused $'x=$(echo a # it\'s\n); echo {}'
+	refused 'echo ${{}}x'
+	refused "echo \$'it\\'s {}'"
+	for shell in $(shells); do
+		run_fairpar any -k --shell "$shell" "printf '<%s>' \"\$(case x in (x) printf %s '{}' ;; esac)\" {}" ::: 'a b;c' "it's"
+		assert_eq "$output" "<a b;c><a b;c><it's><it's>"
+	done
+}
+
+@test "in a manifest the refusal has the line, and nothing runs" {
+	printf 'version: 1\nbatches:\n  a: {run: touch ran}\n  b:\n    args: [x]\n    run: |\n      echo a\n      make >&{}.log\n' >m.yaml
+	run_fairpar any -f m.yaml
+	assert_eq "$status" 255
+	[[ $stderr == 'm.yaml:8:14: error: an item cannot stand here: '*'^^'* ]] || fail "$stderr"
+	[ ! -e ran ]
+	printf 'version: 1\nbatches:\n  b: {args: ["1", "$(touch PWN)"], run: "echo $(({}+1))", then: "echo $(({}+2))"}\n' >m.yaml
+	run_fairpar any -k -f m.yaml --quiet
+	[[ $output == *2*3* && ! -e PWN && $stderr == *'is no integer'* ]]
+}
+
+@test "an item does not end the here-document that it stands in" {
+	for shell in $(shells); do
+		run_fairpar any -k --shell "$shell" $'cat <<E\n{}\nE\ncat <<\\E\nx{}\nE' ::: E 'E
+touch PWN' $'\tE'
+		[ ! -e PWN ] || fail "$shell"
+		assert_eq "$output" $'E\nxE\n\tE\nx\tE'
+		[[ $stderr == *'job #2: the item '*'has more than one line'* ]]
+		run_fairpar any -k --shell "$shell" $'cat <<\\E\n{}\nE\necho end' ::: a E b
+		assert_lines a end b end
+	done
+}
+
+@test "an item does not become part of a variable's name" {
+	for shell in $(shells); do
+		run_fairpar any --shell "$shell" 'x=1; echo $x{} "$x{}" $#{}' ::: y
+		assert_lines '1y 1y 0y'
+	done
+}
+
+@test "\$FAIRPAR_ITEM holds the item in a job whose command names it, and in no other" {
+	run_fairpar -k 'printf "%s|" "$FAIRPAR_ITEM"; env | grep -c FAIRPAR_ITEM' ::: 'a b' '$(touch PWN)' ''
+	assert_lines 'a b|2' '$(touch PWN)|2' '|2'
+	run_fairpar --colsep , 'echo "$FAIRPAR_ITEM_2-$FAIRPAR_ITEM_1"' ::: 'a,b c'
+	assert_lines 'b c-a'
+	run_fairpar 'env | grep FAIRPAR_ITEM; echo {}' ::: x
+	assert_lines FAIRPAR_ITEM=x FAIRPAR_ITEM_1=x x
+	run_fairpar "sh -c 'env | grep FAIRPAR_IT[E]M'; echo {}" ::: x
+	assert_lines x
+	run_fairpar ': "$FAIRPAR_ITEM"; "$FAIRPAR" "env | grep FAIRPAR_IT[E]M; echo" ::: y' ::: x
+	assert_lines y
+	no_code 'echo $((FAIRPAR_ITEM + 1))' 'a[$(touch PWN)]'
+	no_code 'echo $(($FAIRPAR_ITEM + 1))' 'a[$(touch PWN)]'
+}
+
+@test "an item that no variable can hold fails by name" {
+	printf '%0140000d\nx\n' 0 >items
+	run_fairpar any -k -a items 'echo ${#FAIRPAR_ITEM}'
+	assert_eq "$status$output" 11
+	[[ $stderr == *'job #1: an item of 140000 bytes is too long for $FAIRPAR_ITEM'* ]]
+}
+
+@test "in locales whose characters may contain ASCII bytes an item arrives byte for byte" {
+	command -v localedef >/dev/null || skip "no localedef"
+	local locale shell
+	mkdir loc
+	for locale in zh_CN.GBK zh_CN.GB18030 zh_TW.BIG5 ja_JP.SHIFT_JIS; do
+		localedef -c -i "${locale%.*}" -f "${locale#*.}" "loc/$locale" 2>/dev/null || [ -d "loc/$locale" ] || skip "no sources of locales"
+		for shell in $(shells yash); do
+			printf 'A\x81$(touch PWN)\nB\x81\n\x95\\"x\n' >items
+			printf 'x A\x81$(touch PWN) y|A\x81$(touch PWN)|x B\x81 y|B\x81|x \x95\\"x y|\x95\\"x|' >expected
+			LOCPATH=$PWD/loc LC_ALL=$locale "$FAIRPAR" -k --shell "$shell" -a items 'printf "%s|" "x {} y" {}' >got 2>err
+			cmp got expected || fail "$shell in $locale: $(cat err)"
+			[ ! -e PWN ]
+		done
+	done
+}

@@ -36,6 +36,8 @@ void children_mark(struct children *children, struct context *context);
 // from any thread, when that has changed.
 int children_guardian_fd(struct children *children);
 void children_revive_guardian(struct children *children);
+// There is to be no guardian: under a tight limit of processes it would take the room of a job. Before the first child.
+void children_forgo_guardian(struct children *children);
 void children_set_wake(struct children *children, void (*wake)(void *arg), void *arg);
 // When no child_run() is running any more. Waits for the end of the guardian, if one was started.
 void children_destroy(struct children *children);

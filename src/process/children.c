@@ -126,6 +126,10 @@ void children_revive_guardian(struct children *children) {
 	guardian_revive(&children->guardian, &children->world);
 }
 
+void children_forgo_guardian(struct children *children) {
+	atomic_store_relaxed(&children->guardian.state, 1); // as if it had been tried
+}
+
 void children_start_guardian(struct children *children, void *stack_top) {
 	if (guardian_is_wanted(&children->guardian)) {
 		guardian_start(&children->guardian, &children->world, stack_top);

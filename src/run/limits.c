@@ -2,9 +2,13 @@
 
 #include "run/limits.h"
 
+#include "base/alloc.h"
 #include "base/diag.h"
 #include "base/io.h"
+#include "base/sync.h"
 #include "run/pictures.h"
+
+#include <sys/resource.h>
 
 enum {
 	// Measured, as the least limit with which it works: 13 with the standard three for a job, and two more when its output
@@ -12,6 +16,7 @@ enum {
 	FDS_ONE_JOB = 13,
 	FDS_BLOCKS = 4,       // of --pipe: two blocks, and a pipe
 	FDS_RESULTS = 2,
+	TASKS_FEW = 512,      // a higher limit of processes is not taken for a tight one
 	FDS_FEW = 256,        // more than this, and nobody has so many open that it could matter
 };
 
@@ -39,6 +44,40 @@ int limits_check(const struct options *options, unsigned long nofile) {
 	diag_error("a limit of %lu descriptors leaves no room for a job: it must be %lu or more, by ulimit -n", nofile,
 	           nofile + needed - left);
 	return -1;
+}
+
+// Waits until who counts unlocks what it holds.
+static void *take_room(void *lock) {
+	mutex_lock(lock);
+	mutex_unlock(lock);
+	return NULL;
+}
+
+unsigned limits_for_processes(unsigned slots, bool *ret_spare) {
+	struct rlimit limit;
+	*ret_spare = true;
+	if (getrlimit(RLIMIT_NPROC, &limit) != 0 || limit.rlim_cur > TASKS_FEW) {
+		return slots;
+	}
+	// tried out: the limit is over all processes of the user, of which not all can be seen
+	unsigned want = slots < TASKS_FEW / 2 ? slots * 2 + 1 : TASKS_FEW, n = 0;
+	thread *threads = xcalloc(want, sizeof(*threads));
+	mutex lock;
+	mutex_init(&lock);
+	mutex_lock(&lock);
+	while (n < want && thread_start(&threads[n], take_room, &lock, 0) == 0) {
+		++n;
+	}
+	mutex_unlock(&lock);
+	for (unsigned i = 0; i < n; ++i) {
+		thread_join(threads[i]);
+	}
+	mutex_fini(&lock);
+	free(threads);
+	unsigned fit = n / 2 > 0 ? n / 2 : 1;
+	fit = fit < slots ? fit : slots;
+	*ret_spare = n > fit * 2;
+	return fit;
 }
 
 unsigned long limits_for_jobs(const struct options *options, unsigned long nofile) {

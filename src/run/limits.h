@@ -10,6 +10,10 @@
 // 0, or -1 after a message.
 int limits_check(const struct options *options, unsigned long nofile) FP_NODISCARD;
 
+// How many of `slots` fit under a tight limit of processes, at least 1: each needs a thread and a process, so the threads are
+// not to take the room of the jobs. *ret_spare: there is one more, for the guardian.
+unsigned limits_for_processes(unsigned slots, bool *ret_spare);
+
 // Those of the limit that the jobs may have: not the files of batches, which are open as long as they have items.
 unsigned long limits_for_jobs(const struct options *options, unsigned long nofile);
 

@@ -70,6 +70,7 @@ struct run {
 	struct ledger *ledger;     // --joblog, or NULL
 	const struct batch *shown; // --dry-run: whose command was shown last
 	struct shelf *shelf;       // --results or --files, or NULL
+	bool guarded;              // there is room for the guardian
 	int pid;                   // of this process, for $PARALLEL_PID of each job
 	const char *temp_dir;      // for spilled items and held output
 	struct source_config *file_sources; // of --batch NAME=FILE

@@ -82,6 +82,7 @@ static int count_slots(struct run *run, unsigned *ret_slots) {
 		diag_warn("-j %s: %lu descriptors are enough for %u job%s at once", jobs, run->nofile, limit, limit == 1 ? "" : "s");
 		*ret_slots = limit;
 	}
+	*ret_slots = limits_for_processes(*ret_slots, &run->guarded);
 	return 0;
 }
 
@@ -158,6 +159,9 @@ int setup_open(struct run *run) {
 	}
 	run->children = children_create(&options->term_seq);
 	children_mark(run->children, run->context);
+	if (!run->guarded) {
+		children_forgo_guardian(run->children);
+	}
 	children_set_wake(run->children, wake, run);
 	diag_set_last_words(children_last_words);
 	if (shelf_open(run) != 0) {

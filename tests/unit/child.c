@@ -414,7 +414,7 @@ static void test_grandchild(void) {
 	check_string(trimmed(&w.err), "late");
 	uint64_t now = now_ns();
 	check(now >= w.result.end + NS_PER_S * 9 / 10); // it was given its second
-	check(now < w.result.end + 30 * NS_PER_S);
+	check(now < w.result.end + 900 * NS_PER_S); // not until the grandchild ends
 	pid_t pid = (pid_t)strtol(buf_str(&w.out), NULL, 10);
 	check_equal(kill(pid, 0), 0); // nobody asked for its end
 	children_kill_strays(w.children);
@@ -1096,7 +1096,7 @@ static void test_guardian_needs_no_reaper(void) {
 	check(mkdtemp(dir) && chdir(dir) == 0);
 	snprintf(product, sizeof(product), "%s/product", dir);
 	uint64_t least = TIME_NEVER;
-	for (unsigned i = 0; i < 5 && least > NS_PER_S; ++i) { // the machine may be busy
+	for (unsigned i = 0; i < 50 && least > NS_PER_S; ++i) { // the machine may be busy
 		kill_victim_only(true, ": >product; echo $$; exec sleep 1000", NULL, product);
 		uint64_t from = now_ns();
 		while (access(product, F_OK) == 0) {

@@ -45,11 +45,6 @@ killed_with() {
 	killed_with 'trap "" PIPE; echo >started; while :; do cat /dev/zero 2>/dev/null; done; : {}' ::: 1
 }
 
-@test "kill -9 of the xargs personality leaves nothing" {
-	need timeout
-	killed_with --xargs -a <(echo 1) sh -c 'timeout 500 sh -c "echo >started; sleep 1000"; :'
-}
-
 @test "a guardian that was killed is started again, and does its work" {
 	need timeout
 	make_fifo started

@@ -349,7 +349,6 @@ static int xargs_open(struct xargs *xargs) {
 	}
 	count_slots(xargs);
 	run->children = children_create(NULL);
-	children_mark(run->children, run->context);
 	children_set_wake(run->children, wake, run);
 	diag_set_last_words(children_last_words);
 	struct pool_config config = {

@@ -61,7 +61,7 @@ killed_with() {
 
 @test "so it is in the xargs personality" {
 	make_fifo started
-	start_fairpar --xargs -a <(echo 1) sh -c 'sh -c "echo >started; sleep 1000"; :'
+	start_fairpar --xargs -a <(echo 1) sh -c 'echo >started; exec sleep 1000'
 	await started
 	await_guardian
 	kill -KILL "$guardian"

@@ -199,10 +199,10 @@ static void tell_both(void *arg, const struct event *event) {
 	attempts_tell(drawing->attempts, event);
 }
 
-static void add_both(void *arg, const struct attempt *attempt) {
+static void tell_rows(void *arg, const struct event *event) {
 	struct drawing *drawing = arg;
-	timeline_add(&drawing->timeline, attempt);
-	rows_add(&drawing->rows, attempt);
+	attempts_tell(drawing->attempts, event);
+	rows_tell(&drawing->rows, event);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
@@ -220,8 +220,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
 	palette_init(&palette, drawing.story);
 	timeline_init(&drawing.timeline, &palette, &survey, &first);
 	rows_init(&drawing.rows, &palette, &survey);
-	struct attempts second = {.fn = add_both, .arg = &drawing};
-	tell_run(&(struct bytes){data, data + size}, attempts_tell, &second);
+	struct attempts second = {.fn = timeline_add, .arg = &drawing.timeline};
+	drawing.attempts = &second;
+	tell_run(&(struct bytes){data, data + size}, tell_rows, &drawing);
 	attempts_finish(&second, second.last);
 	struct buf page = BUF_INIT, svg = BUF_INIT;
 	page_draw(&page, &drawing.timeline, &drawing.rows);

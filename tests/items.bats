@@ -66,6 +66,11 @@ refused() {
 	done
 	run_fairpar any --shell bash 'printf -v {} 1; test -v {} && echo set; export X={}; echo $X' ::: name
 	assert_lines set name
+	for command in "read 'a[{}]' <<<k" "unset 'a[{}]'" 'printf -v "a[{}]" k' "test -v 'a[{}]'"; do # a subscript is arithmetic
+		run_fairpar any -k --shell bash "$command; echo took {}" ::: 'a[$(touch PWN)]' name 7
+		[ ! -e PWN ] || fail "bash ran the item of: $command"
+		assert_lines 'took 7'
+	done
 }
 
 @test ">& and <& are refused with the way to write it" {

@@ -150,6 +150,9 @@ static void add_literal(struct reader *r, struct word *word) {
 		word->may_assign = false;
 		reader_assign(r, word);
 	}
+	if (c == '[' && r->needs & NEED_NAME) { // read 'a[…]': a subscript, which is arithmetic
+		r->needs = (r->needs & ~(unsigned)NEED_NAME) | NEED_INTEGER;
+	}
 	if (word->len < sizeof(word->text) - 1) {
 		word->text[word->len++] = c;
 		word->text[word->len] = '\0';

@@ -191,11 +191,12 @@ FUZZING := $(if $(FUZZ_SRC),tests/fuzz/run)
 STRESSING := $(if $(STRESS_SRC),'tests/stress/run 5 $(STRESS_SRC:%.c=obj/stress/%)')
 
 check:
-	$(submake) all units
+	$(submake) all units $(PROPERTY)
 	$(submake) $(profile_debug) obj/debug/fairpar $(FAULTY_UNITS)
 	$(submake) $(profile_stress) stresses
 	@$(if $(FUZZING),MAKE='$(MAKE)' tests/fuzz/run --build)
-	$(run_tests) $(MODELLING) 'tests/torture/run --short 1' 'tests/torture/kills --short 1' 'tests/torture/ends --short 1' $(STRESSING) $(FUZZING) tests/lint/run $(BATS) $(UNITS) $(FAULTY_UNITS)
+	$(run_tests) $(MODELLING) 'tests/torture/run --short 1' 'tests/torture/kills --short 1' 'tests/torture/ends --short 1' \
+		'tests/property/run $(PROPERTY) --runs=2000 --seed=1' $(STRESSING) $(FUZZING) tests/lint/run $(BATS) $(UNITS) $(FAULTY_UNITS)
 
 check-unit:
 	$(submake) units

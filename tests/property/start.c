@@ -24,7 +24,7 @@
 const char *const form_names[NFORMS] = {"-0 -a FILE", "::: ITEM", "-f MANIFEST"};
 
 static char directory[128], program[PATH_MAX];
-static int out_fd, err_fd, null_fd;
+static int null_fd;
 static char path_variable[1024], home_variable[256], locpath_variable[512];
 
 static void must(bool good, const char *what) {
@@ -51,10 +51,8 @@ void start_open(const char *fairpar) {
 	snprintf(path_variable, sizeof(path_variable), "PATH=%s/bin:%s", directory, path ? path : "/usr/bin:/bin");
 	snprintf(home_variable, sizeof(home_variable), "HOME=%s/home", directory);
 	snprintf(locpath_variable, sizeof(locpath_variable), "%s%s", locpath ? "LOCPATH=" : "NOLOCPATH=", locpath ? locpath : "");
-	out_fd = memfd_create("out", MFD_CLOEXEC);
-	err_fd = memfd_create("err", MFD_CLOEXEC);
 	null_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
-	must(out_fd >= 0 && err_fd >= 0 && null_fd >= 0, "files");
+	must(null_fd >= 0, "/dev/null");
 	sigset_t set;
 	sigemptyset(&set);
 	sigaddset(&set, SIGCHLD);
@@ -135,9 +133,8 @@ static void look_around(struct result *result) {
 }
 
 static void start(const char *path, char *const *argv, char *const *envp, struct result *result) {
-	must(ftruncate(out_fd, 0) == 0 && ftruncate(err_fd, 0) == 0, "truncate");
-	lseek(out_fd, 0, SEEK_SET);
-	lseek(err_fd, 0, SEEK_SET);
+	int out_fd = memfd_create("out", MFD_CLOEXEC), err_fd = memfd_create("err", MFD_CLOEXEC); // anew: of a run before, something may still write
+	must(out_fd >= 0 && err_fd >= 0, "memfd_create");
 	posix_spawn_file_actions_t actions;
 	posix_spawnattr_t attributes;
 	sigset_t none;
@@ -158,6 +155,8 @@ static void start(const char *path, char *const *argv, char *const *envp, struct
 	result->status = wait_for(pid);
 	read_all(out_fd, &result->out);
 	read_all(err_fd, &result->err);
+	close(out_fd);
+	close(err_fd);
 	look_around(result);
 }
 
@@ -173,7 +172,7 @@ static void write_items(char *const *items, unsigned nitems) {
 
 static void write_manifest(const struct shell *shell, const char *template) {
 	struct text text = {0};
-	text_addf(&text, "version: 1\nbatches:\n  b:\n    args_from: {file0: ../items}\n    shell: %s\n    run: \"", shell->path);
+	text_addf(&text, "version: 1\nbatches:\n  b:\n    args_from: {file0: ../items}\n    timeout: 20s\n    shell: %s\n    run: \"", shell->path);
 	for (const char *at = template; *at; ++at) {
 		static const char names[] = "n\nt\t\\\\\"\"";
 		const char *escape = NULL;
@@ -199,7 +198,7 @@ void start_fairpar(const struct shell *shell, const char *locale, enum form form
 	char lc_all[128], *envp[] = {path_variable, home_variable, lc_all, locpath_variable, NULL};
 	snprintf(lc_all, sizeof(lc_all), "LC_ALL=%s", locale);
 	const char *argv[64] = {"fairpar", slots == 1 ? "-j1" : "-j2", "-k", "--summary=never"};
-	unsigned argc = 4;
+	unsigned argc = 4; // a shell may wait for ever: busybox, after an error within a here-document
 	if (form != FORM_WORDS) {
 		write_items(items, nitems);
 	}
@@ -208,6 +207,8 @@ void start_fairpar(const struct shell *shell, const char *locale, enum form form
 		argv[argc++] = "-f";
 		argv[argc++] = "../manifest.yaml";
 	} else {
+		argv[argc++] = "--timeout";
+		argv[argc++] = "20s";
 		argv[argc++] = "--shell";
 		argv[argc++] = shell->path;
 		if (form == FORM_FILE) {

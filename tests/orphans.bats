@@ -89,3 +89,50 @@ killed_with() {
 	await said
 	[[ $line =~ ^[0-9a-f]{32}$ ]] || fail "a cookie '$line'"
 }
+
+# How many zombies the running fairpar has.
+count_zombies() {
+	ps -o stat= --ppid "$fairpar_pid" | grep -c Z || :
+}
+
+# Until all that the running fairpar has are $1 children, and no zombie.
+await_children() {
+	until [[ $(pgrep -c -P "$fairpar_pid") -le $1 && $(count_zombies) == 0 ]]; do
+		kill -0 "$fairpar_pid" || fail "fairpar has ended"
+	done
+}
+
+@test "what a job leaves behind is reaped when it ends, while the job still runs" {
+	for personality in '' --xargs; do
+		make_fifo ready go
+		# shellcheck disable=SC2086 # a word or none
+		start_fairpar $personality -a <(echo 1) sh -c \
+			'echo >ready; read -r _ <go; for i in 1 2 3 4 5 6 7 8 9; do (sleep 0 &); done; echo >ready; exec sleep 1000'
+		await ready
+		await_guardian # whose start wakes the event loop
+		release go
+		await ready
+		await_children 2 # the job and the guardian
+		kill -TERM "$fairpar_pid"
+		end_fairpar 143
+		rm ready go
+	done
+}
+
+@test "what short jobs leave behind is reaped while others run" {
+	make_fifo ready go
+	start_fairpar -j1 '(sleep 0.{} >/dev/null 2>&1 &); test {} -lt 60 || { echo >ready; read -r _ <go; }' ::: {1..60}
+	await ready
+	await_children 2
+	release go
+	end_fairpar
+}
+
+@test "short jobs do not wake the event loop when they end" {
+	need strace
+	traced -f -qq -o calls -e trace=poll,ppoll "$FAIRPAR" -j1 true ::: {1..1000}
+	# the first process that is named is the main thread
+	main=$(head -n 1 calls) main=${main%% *}
+	((n = $(grep -c "^$main .*poll(" calls))) || :
+	((n < 500)) || fail "$n of 1000 ends were waited for by the main thread"
+}

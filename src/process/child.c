@@ -56,6 +56,7 @@ struct child {
 	uint64_t deadline;          // of its timeout, or TIME_NEVER
 	unsigned step;              // of the sequence, last sent to one that is out of time
 	uint64_t step_due;          // when the next is due
+	uint64_t old_due;           // when its orphans begin to be watched for, or TIME_NEVER
 	uint64_t stop_due;          // when to look whether it has stopped, or TIME_NEVER
 	uint64_t linger_until;      // for the rest of its group, once it is a zombie; 0: it is not
 	struct escapees escapees;
@@ -340,6 +341,7 @@ static uint64_t child_due(const struct child *child) {
 	uint64_t term = child->state == CHILD_RUNNING ? child->deadline : child->step_due;
 	due = term < due ? term : due;
 	due = child->stop_due < due ? child->stop_due : due;
+	due = child->old_due < due ? child->old_due : due;
 	return child->linger_until && child->linger_until < due ? child->linger_until : due;
 }
 
@@ -362,6 +364,10 @@ static void child_on_time(struct child *child) {
 	}
 	if (guardian_due(child) <= now) {
 		children_start_guardian(child->children, child->config->scratch->stack_top);
+	}
+	if (child->old_due <= now) {
+		child->old_due = TIME_NEVER;
+		children_note_old(child->children, &child->running);
 	}
 	if (child->stop_due <= now) {
 		child->stop_due = TIME_NEVER;
@@ -411,6 +417,7 @@ static bool child_lingers(struct child *child) {
 // Until it has ended, and with it, if it was made to, its group.
 static void child_attend(struct child *child) {
 	child->step_due = TIME_NEVER;
+	child->old_due = child->running.start + (uint64_t)OLD_MS * NS_PER_MS;
 	child->stop_due = child->children->has_terminal && !child->config->foreground && child->running.own_group
 		? child->running.start + (uint64_t)STOPPED_AFTER_MS * NS_PER_MS : TIME_NEVER;
 	for (;;) {
@@ -442,6 +449,7 @@ static void child_reap(struct child *child, struct result *ret_result) {
 	child_set_state(child, CHILD_EXITED);
 	ret_result->start = child->running.start;
 	ret_result->end = now_ns();
+	children_note_end(child->children, ret_result->end);
 	ret_result->exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
 	ret_result->term_signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
 	enum condemnation condemned = child->running.condemned; // for good, now that it is unlisted

@@ -57,8 +57,14 @@ uint64_t children_term_step(struct children *children, uint64_t now);
 void children_kill_strays(struct children *children);
 // KILLs all that has the cookie, jobs that run too: the last thing before this process dies.
 void children_kill_marked(struct children *children);
-// Reaps orphans that were handed to this process as the subreaper. From the main thread, whenever it wakes anyway.
-void children_reap_strays(struct children *children);
+// Reaps orphans that were handed to this process as the subreaper. From the main thread, whenever it wakes. Nothing polls for
+// them, and no ordinary job costs a wake-up: only while an orphan lives or a job runs that is older than OLD_MS, the
+// descriptor of signals_open() tells of SIGCHLD, and when it has told, not again for a while: children_rest(). Orphans of a
+// younger job are found when a job ends, if it is long ago that they were looked for. Returns when to call again (now_ns()
+// time), or TIME_NEVER.
+uint64_t children_reap_strays(struct children *children, int signal_fd);
+// SIGCHLD was told.
+void children_rest(struct children *children);
 // A signal-safe, lock-free KILL of all groups: for diag_set_last_words().
 void children_last_words(void);
 

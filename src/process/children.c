@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "base/diag.h"
 #include "process/family.h"
+#include "process/signals.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,7 +16,7 @@
 #include <sys/random.h>
 #include <sys/wait.h>
 
-enum { PAUSE_MIN_MS = 10, PAUSE_MAX_MS = 1000, PATIENCE_S = 10, OWN_PATIENCE_S = 1, STRAYS_S = 2, LAST_LINE = 1024 };
+enum { PAUSE_MIN_MS = 10, PAUSE_MAX_MS = 1000, PATIENCE_S = 10, OWN_PATIENCE_S = 1, STRAYS_S = 2, LAST_LINE = 1024, REST_MS = 50 };
 
 // For children_last_words(), which is called without an argument on a dying thread.
 static _Atomic(struct group_table *) last_table;
@@ -229,6 +230,7 @@ bool children_unlist(struct children *children, struct running *running, bool ti
 		kill(-running->pid, SIGKILL);
 	}
 	children->ncondemned -= running->condemned != NOT_CONDEMNED;
+	children->nold -= running->old;
 	list_remove(&running->link);
 	slot_free(children, running);
 	--children->nrunning;
@@ -510,19 +512,60 @@ void children_each_stopped(struct children *children, void (*fn)(void *arg, cons
 
 // ---- orphans ----
 
-void children_reap_strays(struct children *children) {
+void children_note_old(struct children *children, struct running *running) {
+	mutex_lock(&children->lock);
+	running->old = true;
+	++children->nold;
+	bool wakes = !atomic_load_relaxed(&children->watches);
+	mutex_unlock(&children->lock);
+	if (wakes && children->wake) {
+		children->wake(children->wake_arg);
+	}
+}
+
+void children_note_end(struct children *children, uint64_t now) {
+	uint64_t looked = atomic_load_relaxed(&children->looked);
+	if (now > looked && now - looked >= (uint64_t)OLD_MS * NS_PER_MS && !atomic_load_relaxed(&children->watches)
+	    && atomic_compare_exchange_strong(&children->looked, &looked, now) && children->wake) {
+		children->wake(children->wake_arg);
+	}
+}
+
+void children_rest(struct children *children) {
+	children->rest_until = now_ns() + (uint64_t)REST_MS * NS_PER_MS;
+}
+
+// Returns whether there are orphans that live.
+static bool reap_orphans(struct children *children) {
 	siginfo_t info;
 	do {
 		info.si_pid = 0;
 		// __WNOTHREAD: the workers' jobs are children of their threads; what this thread has are orphans
 		int rc = waitid(P_ALL, 0, &info, WEXITED | WNOHANG | __WNOTHREAD);
 		if (rc != 0) {
-			return; // ECHILD
+			return false; // ECHILD
 		}
 		if (info.si_pid != 0 && info.si_pid == atomic_load_acquire(&children->guardian.pid)) {
 			atomic_store_release(&children->guardian.pid, 0); // it was killed; the pid is no longer its
 		}
 	} while (info.si_pid != 0);
+	return true;
+}
+
+uint64_t children_reap_strays(struct children *children, int signal_fd) {
+	bool live = reap_orphans(children);
+	mutex_lock(&children->lock);
+	bool watches = live || children->nold > 0;
+	atomic_store_relaxed(&children->watches, watches);
+	mutex_unlock(&children->lock);
+	uint64_t now = now_ns();
+	atomic_store_relaxed(&children->looked, now);
+	bool rests = watches && now < children->rest_until;
+	if (children->told != (watches && !rests)) {
+		children->told = !children->told;
+		signals_watch_children(signal_fd, children->told);
+	}
+	return rests ? children->rest_until : TIME_NEVER;
 }
 
 // Waits for the end of a killed child, until the deadline at most.

@@ -22,6 +22,9 @@
 // Why one child is ended, and not all.
 enum condemnation { NOT_CONDEMNED, CONDEMNED_MEMORY, CONDEMNED_TIME };
 
+// A younger job may leave orphans until the next look at them; see children_reap_strays().
+enum { OLD_MS = 100 };
+
 // An entry, in the memory of its child_run().
 struct running {
 	struct list link;
@@ -33,6 +36,7 @@ struct running {
 	enum condemnation condemned; // before it ended; by the lock
 	unsigned step;     // of the sequence, last sent to one that is condemned
 	uint64_t step_due; // when the next is due
+	bool old;          // has lived for OLD_MS; by the lock
 	bool held;         // by children_hold_young(); by the lock
 	uint64_t start;
 	const char *label;
@@ -48,9 +52,15 @@ struct children {
 	unsigned nrunning;
 	unsigned *free_slots;    // entries of the guardian's table that were used before
 	size_t nfree, free_cap;
-	unsigned ncondemned;     // of those listed
+	unsigned nold, ncondemned; // of those listed
 	unsigned step;           // of the sequence, last sent
 	uint64_t term_due;       // when the next is due
+
+	// orphans: see children_reap_strays()
+	atomic_bool watches;     // set under the lock
+	atomic_uint_least64_t looked; // the last time
+	bool told;               // of SIGCHLD; from here on of the event loop's thread
+	uint64_t rest_until;
 
 	atomic_bool terminating; // set under the lock; read without it to refuse early
 	atomic_bool killing;     // the same, for clean-ups
@@ -82,6 +92,12 @@ void children_list(struct children *children, struct running *running);
 // Unlists a child that has ended and was not reaped yet. If it was cancelled, condemned, or `timed_out`, what is left of
 // its group is killed. Returns whether it was cancelled.
 bool children_unlist(struct children *children, struct running *running, bool timed_out);
+
+// The child, which is listed, has lived for OLD_MS: from now on its orphans are watched for.
+void children_note_old(struct children *children, struct running *running);
+
+// A child has ended: wakes the event loop if it has not looked for orphans for OLD_MS.
+void children_note_end(struct children *children, uint64_t now);
 
 // Says so, once in a run, if the child has been stopped because it used the terminal, which is not its.
 void children_note_stopped(struct children *children, const struct running *running);

@@ -51,6 +51,7 @@ int signals_open(void) {
 	blocked = wanted;
 	sigaddset(&blocked, SIGPIPE);
 	sigaddset(&blocked, SIGXFSZ);
+	sigaddset(&blocked, SIGCHLD);
 	verify(pthread_sigmask(SIG_BLOCK, &blocked, NULL) == 0);
 	return signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK);
 }
@@ -62,6 +63,14 @@ int signals_add(int fd, int signal) {
 	sigaddset(&wanted, signal);
 	verify(pthread_sigmask(SIG_BLOCK, &one, NULL) == 0);
 	return signalfd(fd, &wanted, SFD_CLOEXEC | SFD_NONBLOCK) == fd ? 0 : -1;
+}
+
+void signals_watch_children(int fd, bool on) {
+	sigset_t set = wanted;
+	if (on) {
+		sigaddset(&set, SIGCHLD);
+	}
+	verify(signalfd(fd, &set, SFD_CLOEXEC | SFD_NONBLOCK) == fd); // only the mask changes
 }
 
 static bool typed; // the last one; of the thread that answers signals

@@ -13,15 +13,19 @@
 void signals_defer(sigset_t *ret_mask);
 
 // Blocks the signals that fairpar answers (INT, TERM, HUP, QUIT, TSTP, CONT, USR1, USR2, each unless it was ignored at the
-// start), PIPE and XFSZ (so that a write fails with EPIPE or EFBIG) in the calling thread, so also in all later threads. No
-// disposition is changed, so none needs to be reset in jobs, but for one: SIGCHLD is set back to its default if it
-// was ignored, as exit statuses would be lost. Call it after context_capture() and before children_create(). Returns
-// a non-blocking descriptor (signalfd) to poll, or -1 with errno.
+// start), PIPE and XFSZ (so that a write fails with EPIPE or EFBIG), and CHLD (so that signals_watch_children() misses none) in
+// the calling thread, so also in all later threads. No disposition is changed, so none needs to be reset in jobs, but for
+// one: SIGCHLD is set back to its default if it was ignored, as exit statuses would be lost. Call it after
+// context_capture() and before children_create(). Returns a non-blocking descriptor (signalfd) to poll, or -1 with errno.
 int signals_open(void) FP_NODISCARD;
 
 // Has the descriptor of signals_open() tell of one more signal, also if it was ignored: of SIGCHLD when a job stops or
 // ends. Before the first thread is started. Returns 0, or -1 with errno.
 int signals_add(int fd, int signal) FP_NODISCARD;
+
+// Has the descriptor of signals_open() tell of SIGCHLD too, or not any more, which it does in any case if signals_add() was
+// called for it. What happened while it did not is told of, once, when it does again.
+void signals_watch_children(int fd, bool on);
 
 // The next pending signal number, or 0.
 int signals_next(int fd);

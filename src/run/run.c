@@ -115,6 +115,7 @@ static void answer_signal(struct run *run, int signal) {
 		watch_resized(run);
 		break;
 	case SIGCHLD:
+		children_rest(run->children);
 		terminal_note_stops(run);
 		break;
 	case SIGUSR1:
@@ -235,7 +236,8 @@ static void run_loop(struct run *run) {
 	bool again = feeds_fill(run);
 	pool_start(run->pool);
 	while (!atomic_load_acquire(&run->idle)) { // pairs with the store in on_idle()
-		uint64_t next = later_submit(run, now_ns());
+		uint64_t next = later_submit(run, now_ns()), strays = children_reap_strays(run->children, run->signal_fd);
+		next = strays < next ? strays : next;
 		if (run->signal) {
 			run_limit_end(run);
 			next = now_ns() + LOOK_MS * NS_PER_MS; // nobody tells that the last job has ended, while its worker writes
@@ -259,7 +261,6 @@ static void run_loop(struct run *run) {
 			terminate(run);
 		}
 		stop_for_output(run);
-		children_reap_strays(run->children);
 		flush_trace(run);
 		batches_reap(run);
 		if (run->telling) {

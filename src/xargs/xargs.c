@@ -249,6 +249,9 @@ static void answer_signal(struct xargs *xargs, int signal) {
 	case SIGTSTP:
 		signals_stop_self(); // the jobs are in our group: the terminal has told them too
 		break;
+	case SIGCHLD:
+		children_rest(run->children);
+		break;
 	case SIGINT:
 	case SIGTERM:
 	case SIGHUP:
@@ -291,10 +294,12 @@ static void loop_poll(struct xargs *xargs, int timeout_ms) {
 	}
 }
 
-// Milliseconds for poll() until the next step of the jobs' end, if that has begun.
-static int term_timeout(struct xargs *xargs) {
+// Milliseconds for poll() until the next step of the jobs' end, if that has begun, or the next look at orphans.
+static int next_timeout(struct xargs *xargs) {
 	uint64_t now = now_ns();
 	uint64_t next = xargs->signal ? children_term_step(xargs->run.children, now) : TIME_NEVER;
+	uint64_t strays = children_reap_strays(xargs->run.children, xargs->signal_fd);
+	next = strays < next ? strays : next;
 	if (next == TIME_NEVER) {
 		return -1;
 	}
@@ -307,12 +312,11 @@ static void loop(struct xargs *xargs) {
 	bool again = fill(xargs);
 	pool_start(run->pool);
 	while (!atomic_load_acquire(&run->idle)) { // pairs with the store in on_idle()
-		loop_poll(xargs, again ? 0 : term_timeout(xargs));
+		loop_poll(xargs, again ? 0 : next_timeout(xargs));
 		int signal;
 		while ((signal = signals_next(xargs->signal_fd)) != 0) {
 			answer_signal(xargs, signal);
 		}
-		children_reap_strays(run->children);
 		if (!xargs->reader.done && is_stopping(xargs)) {
 			finish(xargs);
 		}

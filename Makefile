@@ -39,7 +39,7 @@ endif
 
 # What is built -------------------------------------------------------------------------------------------------------
 
-ROOMS := base job plan engine slots process output report cli run xargs
+ROOMS := base term job shell input template engine slots process output log report draw manifest cli run xargs
 LIB_SRC := $(wildcard $(ROOMS:%=src/%/*.c))
 UNIT_SRC := $(wildcard tests/unit/*.c)
 FUZZ_SRC := $(wildcard tests/fuzz/*.c)
@@ -68,7 +68,7 @@ FP_CFLAGS += $(FP_SANITIZE) -fno-sanitize-recover=all -fno-omit-frame-pointer
 endif
 
 # Only the manifest reader knows libyaml.
-ifneq ($(wildcard src/plan/manifest.c),)
+ifneq ($(wildcard src/manifest/manifest.c),)
 YAML_LIBS ?= $(shell $(PKG_CONFIG) --libs yaml-0.1 2>/dev/null || echo -lyaml)
 endif
 
@@ -119,8 +119,8 @@ $O/fairpar: $O/src/main.o $O/libfairpar.a
 $O/libfairpar.a: $(LIB_OBJ)
 	$Q rm -f $@.$$$$ && $(AR) rcs $@.$$$$ $^ && mv -f $@.$$$$ $@
 
-$O/src/cli/options.o $O/src/run/telling.o $O/src/xargs/xargs_options.o: FP_CPPFLAGS += -DFAIRPAR_VERSION='"$(VERSION)"'
-$O/src/cli/options.o $O/src/run/telling.o $O/src/xargs/xargs_options.o: $O/version
+$O/src/cli/options.o $O/src/run/publish.o $O/src/xargs/options.o: FP_CPPFLAGS += -DFAIRPAR_VERSION='"$(VERSION)"'
+$O/src/cli/options.o $O/src/run/publish.o $O/src/xargs/options.o: $O/version
 
 $O/%.o: %.c $O/flags
 	$(say) CC $@

@@ -491,7 +491,7 @@ check_sums() {
 
 @test "the manual has every event and every key" {
 	man=$(sed 's/\\-/-/g' "$BATS_TEST_DIRNAME/../man/fairpar-events.5")
-	source=$BATS_TEST_DIRNAME/../src/report/eventline.c
+	source=$BATS_TEST_DIRNAME/../src/log/encode.c
 	# shellcheck disable=SC2013 # words
 	for key in $(grep -oE '\\"[a-z0-9_]+\\":' "$source" | tr -d '\\":' | grep -vx _b64 | sort -u); do
 		grep -qE "^\.(It )?Li .*\b$key\b" <<<"$man" || fail "fairpar-events(5) has no $key"

@@ -55,6 +55,60 @@ layers_find() {
 	layers_find 'src/main.c:3: poll.h is not for this file'
 }
 
+# compile: the objects of src/low and src/high.
+compile() {
+	need cc
+	need nm
+	mkdir -p obj/src/low obj/src/high
+	cc -Isrc -c -o obj/src/low/a.o src/low/a.c
+	cc -Isrc -c -o obj/src/high/b.o src/high/b.c
+}
+
+# symbols_find TEXT: the check of symbols fails and says TEXT.
+symbols_find() {
+	compile
+	run "$lint/symbols" . obj
+	assert_eq "$status" 1
+	assert_contains "$output" "$1"
+}
+
+@test "objects that call only downwards pass the check of symbols without a word" {
+	echo 'int low(void); int low(void) { return 1; }' >src/low/a.c
+	echo 'int low(void); int high(void); int high(void) { return low(); }' >src/high/b.c
+	compile
+	run "$lint/symbols" . obj
+	assert_eq "$output" ""
+	assert_eq "$status" 0
+}
+
+@test "the check of symbols finds a call that goes up without an include" {
+	echo 'int high(void); int low(void); int low(void) { return high(); }' >src/low/a.c
+	echo 'int high(void); int high(void) { return 1; }' >src/high/b.c
+	symbols_find 'src/low/a.c: the room low may not use high, of src/high/b.c'
+}
+
+@test "the check of symbols finds a call that is kept to other files" {
+	echo 'only getppid(): src/low/a.c' >>src/LAYERS
+	echo 'int low(void); int low(void) { return 1; }' >src/low/a.c
+	echo 'int getppid(void); int high(void); int high(void) { return getppid(); }' >src/high/b.c
+	symbols_find 'src/high/b.c: getppid() is not for this file'
+}
+
+@test "the check of symbols finds a circle of four files in a room" {
+	need cc
+	mkdir -p obj/src/low
+	for i in 1 2 3 4; do
+		echo "int f$i(void); int f$((i % 4 + 1))(void); int f$i(void) { return f$((i % 4 + 1))(); }" >"src/low/f$i.c"
+		cc -c -o "obj/src/low/f$i.o" "src/low/f$i.c"
+	done
+	symbols_find '4 files call each other in a circle:'
+	echo 'circle low: 4' >>src/LAYERS
+	run "$lint/symbols" . obj
+	assert_eq "$status" 0
+	run "$lint/layers" .
+	assert_eq "$status" 0
+}
+
 @test "the layer check finds an include that does not name its room" {
 	echo '#include "a.h"' >>src/low/a.c
 	layers_find 'src/low/a.c:3: there is no src/a.h'

@@ -3,8 +3,7 @@
 #include "base/diag.h"
 
 #include "base/atomic.h"
-#include "base/buf.h"
-#include "base/screen.h"
+#include "base/io.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -17,6 +16,12 @@ static const char *program = "fairpar";
 static atomic_int lost;
 static void (*last_words)(void);
 
+static int write_stderr(const void *mem, size_t len) {
+	return write_all(STDERR_FILENO, mem, len);
+}
+
+static int (*writer)(const void *mem, size_t len) = write_stderr;
+
 // Writes the message in one piece. It does not allocate: out of memory is one of the things it must say.
 FP_PRINTF(2, 0) static void print(const char *kind, const char *format, va_list args) {
 	char text[4096];
@@ -28,7 +33,7 @@ FP_PRINTF(2, 0) static void print(const char *kind, const char *format, va_list 
 		len = sizeof(text) - 2; // the longest message names an item cut at 80 bytes; a path may still be longer
 	}
 	text[len++] = '\n';
-	if (screen_say(text, len) != 0) {
+	if (writer(text, len) != 0) {
 		atomic_store_relaxed(&lost, 1);
 	}
 	errno = saved;
@@ -49,13 +54,17 @@ void diag_note(const char *format, ...) {
 }
 
 void diag_text(const char *text, size_t len) {
-	if (len > 0 && screen_say(text, len) != 0) {
+	if (len > 0 && writer(text, len) != 0) {
 		atomic_store_relaxed(&lost, 1);
 	}
 }
 
 void diag_set_name(const char *name) {
 	program = name;
+}
+
+void diag_set_writer(int (*fn)(const void *mem, size_t len)) {
+	writer = fn;
 }
 
 const char *diag_name(void) {
@@ -94,19 +103,4 @@ void diag_bug(const char *file, int line, const char *condition) {
 	abort(); // a core to look at
 #endif
 	end();
-}
-
-const char *diag_show(const char *mem, size_t len) {
-	static _Thread_local struct { char text[512]; } shown[4];
-	static _Thread_local unsigned turn;
-	char *text = shown[turn++ % 4].text;
-	struct buf buf = BUF_INIT;
-	buf_add_escaped(&buf, mem, len, 80);
-	snprintf(text, sizeof(shown[0].text), "%s", buf_str(&buf));
-	buf_fini(&buf);
-	return text;
-}
-
-const char *diag_shows(const char *s) {
-	return diag_show(s, strlen(s));
 }

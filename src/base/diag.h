@@ -28,6 +28,10 @@ void diag_text(const char *text, size_t len);
 void diag_set_name(const char *name);
 const char *diag_name(void);
 
+// Writes messages by `fn` instead of write(2) on stderr, so that whoever draws on the terminal can make room for them. `fn`
+// gets whole lines, from any thread, and returns 0, or -1 with errno. Before the first thread is started.
+void diag_set_writer(int (*fn)(const void *mem, size_t len));
+
 // True if a message could not be written to stderr since the start.
 int diag_lost(void);
 
@@ -42,10 +46,5 @@ void diag_die(const char *format, ...) FP_PRINTF(1, 2) FP_NORETURN;
 
 // Prints what is wrong, and ends like diag_die(); builds with faults abort instead.
 void diag_bug(const char *file, int line, const char *condition) FP_NORETURN;
-
-// The bytes escaped for a human, cut after 80 bytes, in one of a few rotating thread-local buffers: for arguments of
-// the calls above.
-const char *diag_show(const char *mem, size_t len);
-const char *diag_shows(const char *s);
 
 #endif

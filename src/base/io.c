@@ -1,15 +1,13 @@
-// Reading and writing all bytes, unlinked temporary files, and descriptors that are sane from the start.
+// Reading and writing all bytes, and descriptors that are sane from the start.
 
 #include "base/io.h"
 
 #include "base/alloc.h"
-#include "base/buf.h"
 #include "base/fault.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <sys/auxv.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -74,35 +72,6 @@ ssize_t splice_file(int from, uint64_t offset, int to, size_t want) {
 		n = n > 0 ? write(to, piece, (size_t)n) : n;
 	}
 	return n;
-}
-
-int tmpfile_open(const char *dir) {
-	int error = fault_errno("tmpfile");
-	if (error) {
-		errno = error;
-		return -1;
-	}
-	int fd = open(dir, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-	if (fd >= 0 || (errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL && errno != ENOENT)) {
-		return fd;
-	}
-	// a file system or kernel without O_TMPFILE
-	struct buf name = BUF_INIT;
-	buf_printf(&name, "%s/fairpar.XXXXXX", dir);
-	fd = mkostemp(name.data, O_CLOEXEC);
-	if (fd >= 0 && unlink(name.data) != 0) {
-		int saved = errno;
-		close(fd);
-		errno = saved;
-		fd = -1;
-	}
-	buf_fini(&name);
-	return fd;
-}
-
-const char *tmpfile_dir(const char *fallback) {
-	const char *dir = getauxval(AT_SECURE) ? NULL : getenv("TMPDIR");
-	return dir && *dir ? dir : fallback;
 }
 
 int fds_sanitize(void) {

@@ -1,4 +1,4 @@
-// Reading and writing all bytes, unlinked temporary files, and descriptors that are sane from the start.
+// Reading and writing all bytes, and descriptors that are sane from the start.
 
 #ifndef FAIRPAR_BASE_IO_H
 #define FAIRPAR_BASE_IO_H
@@ -26,13 +26,6 @@ bool call_is_refused(int error);
 // Moves up to `want` bytes of a file from `offset` on into a non-blocking pipe, by splice(2) or, where that is refused, by
 // way of memory. Returns the bytes moved, 0 at the end of the file, or -1 with errno.
 ssize_t splice_file(int from, uint64_t offset, int to, size_t want);
-
-// Opens a file in `dir` that has no name and that nobody else can open (O_TMPFILE, else mkstemp and unlink), 0600,
-// close-on-exec, read-write. Returns the descriptor, or -1 with errno.
-int tmpfile_open(const char *dir) FP_NODISCARD;
-
-// $TMPDIR if it is set and not empty (and the process is not set-id), else `fallback`. Borrowed.
-const char *tmpfile_dir(const char *fallback);
 
 // Makes sure that descriptors 0 to 2 are open, so that no file of fairpar's own ever gets one of these numbers: a
 // closed one is opened to /dev/null, in a direction that makes its use fail (as glibc does for set-id programs).

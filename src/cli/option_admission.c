@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/diag.h"
+#include "base/text.h"
 #include "cli/option_take.h"
 #include "cli/option_values.h"
 #include "slots/slots.h"
@@ -25,7 +26,7 @@ static int set_delay(struct options *o, const char *text) {
 		o->delay = 0; // nothing to adapt, as in GNU parallel
 	} else if (option_duration(time, &o->delay) != 0) {
 		result = option_fail(OPT_DELAY, "must be seconds, or a time such as 1h30m or 2.5s, and may end with auto, not '%s'%s",
-		                     diag_shows(text), option_excess(text));
+		                     text_shows(text), option_excess(text));
 	}
 	free(time);
 	return result;

@@ -4,6 +4,7 @@
 
 #include "base/buf.h"
 #include "base/diag.h"
+#include "base/text.h"
 #include "cli/option_take.h"
 #include "cli/option_values.h"
 
@@ -18,10 +19,10 @@ static int set_delimiter(struct options *o, const char *text) {
 	free(o->delimiter_text);
 	o->delimiter_text = NULL;
 	if (result != 0) {
-		option_fail(OPT_DELIMITER, "has an unknown escape: '%s'", diag_shows(text));
+		option_fail(OPT_DELIMITER, "has an unknown escape: '%s'", text_shows(text));
 	} else if (bytes.len == 0 || (bytes.len > 1 && memchr(bytes.data, '\0', bytes.len))) {
 		result = option_fail(OPT_DELIMITER, "must be one byte or more, or an escape such as \\n, \\0 or \\x2c, not '%s'",
-		                     diag_shows(text));
+		                     text_shows(text));
 	} else {
 		o->delimiter = bytes.data[bytes.len - 1];
 		o->delimiter_text = bytes.len > 1 ? buf_take(&bytes) : NULL;
@@ -52,7 +53,7 @@ static int set_trim(struct options *o, const char *text) {
 			return 0;
 		}
 	}
-	return option_fail(OPT_TRIM, "must be n, l, r, lr or rl, not '%s'", diag_shows(text));
+	return option_fail(OPT_TRIM, "must be n, l, r, lr or rl, not '%s'", text_shows(text));
 }
 
 // The separator of CSV records.
@@ -60,7 +61,7 @@ static int set_csv(struct options *o, const char *text) {
 	struct buf bytes = BUF_INIT;
 	int result = option_unescape(&bytes, text);
 	if (result != 0 || bytes.len != 1 || strchr("\"\r\n", bytes.data[0])) {
-		result = option_fail(OPT_COLSEP, "must be one byte with --csv, not '%s'", diag_shows(text));
+		result = option_fail(OPT_COLSEP, "must be one byte with --csv, not '%s'", text_shows(text));
 	} else {
 		o->csv = bytes.data[0];
 	}

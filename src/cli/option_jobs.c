@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/diag.h"
+#include "base/text.h"
 #include "cli/option_take.h"
 #include "cli/option_values.h"
 #include "slots/slots.h"
@@ -27,7 +28,7 @@ static int set_jobs(struct options *o, const char *text) {
 static int set_term_seq(struct options *o, const char *text) {
 	const char *error;
 	if (term_seq_parse(text, &o->term_seq, &error) != 0) {
-		return option_fail(OPT_TERM_SEQ, "cannot be '%s': %s", diag_shows(text), error);
+		return option_fail(OPT_TERM_SEQ, "cannot be '%s': %s", text_shows(text), error);
 	}
 	return 0;
 }
@@ -49,7 +50,7 @@ static int set_timeout(struct options *o, const char *text) {
 
 static int set_slot_var(struct options *o, const char *text) {
 	if (*text == '\0' || strchr(text, '=')) {
-		return option_fail(OPT_SLOT_VAR, "must be the name of a variable, not '%s'", diag_shows(text));
+		return option_fail(OPT_SLOT_VAR, "must be the name of a variable, not '%s'", text_shows(text));
 	}
 	o->slot_var = text;
 	return 0;

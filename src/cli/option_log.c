@@ -3,6 +3,7 @@
 #include "cli/option_log.h"
 
 #include "base/diag.h"
+#include "base/text.h"
 #include "cli/option_take.h"
 
 #include <fcntl.h>
@@ -28,11 +29,11 @@ static int refuse_fd(const char *name, size_t at) {
 	if (name[at] == '\0') {
 		diag_error("--log %s: position %zu: the number of a descriptor is missing (a file: './%s')", name, at + 1, name);
 	} else if (name[at] >= '0' && name[at] <= '9') {
-		diag_error("--log %s: position %zu: no descriptor has such a number (a file: './%s')", diag_shows(name), at + 1,
-		           diag_shows(name));
+		diag_error("--log %s: position %zu: no descriptor has such a number (a file: './%s')", text_shows(name), at + 1,
+		           text_shows(name));
 	} else {
-		diag_error("--log %s: position %zu: '%s' is no digit (a file: './%s')", diag_shows(name), at + 1,
-		           diag_show(name + at, 1), diag_shows(name));
+		diag_error("--log %s: position %zu: '%s' is no digit (a file: './%s')", text_shows(name), at + 1,
+		           text_show(name + at, 1), text_shows(name));
 	}
 	return -1;
 }
@@ -87,9 +88,9 @@ int option_log_take(struct options *options, enum option_id id, const char *valu
 	}
 }
 
-static bool has_ending(const char *path, const char *ending) {
-	size_t len = strlen(path), ending_len = strlen(ending);
-	return len >= ending_len && strcasecmp(path + len - ending_len, ending) == 0;
+static bool has_ending(const char *path, const char *end_summary) {
+	size_t len = strlen(path), end_summary_len = strlen(end_summary);
+	return len >= end_summary_len && strcasecmp(path + len - end_summary_len, end_summary) == 0;
 }
 
 bool option_results_is_table(const char *path) {
@@ -110,7 +111,7 @@ static int check_table(const struct options *options) {
 		: options->files ? "files" : is_stdout(options->log) ? "log -" : options->joblog && strcmp(options->joblog, "-") == 0 ? "joblog -" : NULL;
 	if (other) {
 		diag_error("--results %s cannot be combined with --%s: each row holds the whole output of a job",
-		           diag_shows(options->results), other);
+		           text_shows(options->results), other);
 		return -1;
 	}
 	return 0;

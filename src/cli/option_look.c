@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/diag.h"
+#include "base/text.h"
 #include "cli/option_take.h"
 
 #include <string.h>
@@ -17,20 +18,20 @@ static int take_when(struct options *options, const char *text) {
 	} else if (strcmp(text, "never") == 0) {
 		options->summary = SUMMARY_NEVER;
 	} else {
-		diag_error("--summary must be auto, always or never, not '%s'", diag_shows(text));
+		diag_error("--summary must be auto, always or never, not '%s'", text_shows(text));
 		return -1;
 	}
 	return 0;
 }
 
-static bool name_ends(const char *path, const char *ending) {
-	size_t len = strlen(path), ending_len = strlen(ending);
-	return len >= ending_len && strcmp(path + len - ending_len, ending) == 0;
+static bool name_ends(const char *path, const char *end_summary) {
+	size_t len = strlen(path), end_summary_len = strlen(end_summary);
+	return len >= end_summary_len && strcmp(path + len - end_summary_len, end_summary) == 0;
 }
 
 static int take_report(struct options *options, const char *path) {
 	if (strcmp(path, "-") != 0 && !name_ends(path, ".html") && !name_ends(path, ".htm") && !name_ends(path, ".svg")) {
-		diag_error("--report: the name '%s' must end in .html or .svg, which says what to make", diag_shows(path));
+		diag_error("--report: the name '%s' must end in .html or .svg, which says what to make", text_shows(path));
 		return -1;
 	}
 	options->reports = xrealloc(options->reports, (options->nreports + 1) * sizeof(*options->reports));
@@ -65,7 +66,7 @@ int option_look_check(const struct options *options, const bool given[NOPTIONS],
 	if (!options->from_log || options->manifest) { // with a manifest it is refused as every such option is
 		if (options->explained) {
 			diag_error("--explain=%s is for a run that has ended: name its log with --from-log FILE",
-			           diag_shows(options->explained));
+			           text_shows(options->explained));
 			return -1;
 		}
 		return 0;

@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/diag.h"
+#include "base/text.h"
 #include "cli/option_take.h"
 #include "cli/option_values.h"
 
@@ -28,7 +29,7 @@ static int set_halt(struct options *o, const char *text) {
 	const char *error;
 	o->halt_given = true;
 	if (halt_parse(text, &o->halt, &error) != 0) {
-		return option_fail(OPT_HALT, "'%s' %s", diag_shows(text), error);
+		return option_fail(OPT_HALT, "'%s' %s", text_shows(text), error);
 	}
 	return 0;
 }
@@ -48,7 +49,7 @@ int output_option_take(struct options *o, enum option_id id, const char *value) 
 	case OPT_TRACE_SERVICE: return option_take_text(id, value, &o->trace_service);
 	default:
 		if (exit_scheme_parse(value, &o->exit_scheme) != 0) {
-			return option_fail(id, "must be gnu, xargs, first, max or any, not '%s'", diag_shows(value));
+			return option_fail(id, "must be gnu, xargs, first, max or any, not '%s'", text_shows(value));
 		}
 		return 0;
 	}

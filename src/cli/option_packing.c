@@ -5,9 +5,10 @@
 #include "base/buf.h"
 #include "base/diag.h"
 #include "base/io.h"
+#include "base/text.h"
 #include "cli/option_take.h"
 #include "cli/option_values.h"
-#include "plan/packs.h"
+#include "template/packs.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -17,7 +18,7 @@
 static int take_count(enum option_id id, const char *text, bool *ret_given, uint32_t *ret_n) {
 	size_t n = 0; // which is no size
 	if ((strcmp(text, "0") != 0 && option_size(text, &n) != 0) || n > INT_MAX) {
-		return option_fail(id, "must be a number such as 10 or 2k, not '%s'%s", diag_shows(text), option_excess(text));
+		return option_fail(id, "must be a number such as 10 or 2k, not '%s'%s", text_shows(text), option_excess(text));
 	}
 	*ret_given = true;
 	*ret_n = (uint32_t)n;
@@ -98,7 +99,7 @@ int packing_option_take(struct options *options, enum option_id id, const char *
 	case OPT_PACK:
 		packing->by_time = true;
 		if (strcmp(value, "auto") != 0) {
-			diag_error("--pack must be auto, not '%s'; a number of items is given by --max-args", diag_shows(value));
+			diag_error("--pack must be auto, not '%s'; a number of items is given by --max-args", text_shows(value));
 			return -1;
 		}
 		return 0;

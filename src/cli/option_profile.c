@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "base/diag.h"
 #include "base/io.h"
+#include "base/text.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -64,7 +65,7 @@ void option_profile_warn(const struct options *options, const bool given[NOPTION
 	bool in_variable = variable && has_options(variable), in_file = path.len > 0 && file_has_options(path.data);
 	if (in_variable || in_file) {
 		diag_warn("the options in %s%s%s%s%s are GNU parallel's and not read: give them here, or --plain", in_variable ? "$PARALLEL" : "",
-		          in_variable && in_file ? " and " : "", in_file ? "'" : "", in_file ? diag_shows(path.data) : "", in_file ? "'" : "");
+		          in_variable && in_file ? " and " : "", in_file ? "'" : "", in_file ? text_shows(path.data) : "", in_file ? "'" : "");
 	}
 	buf_fini(&path);
 }

@@ -4,8 +4,9 @@
 
 #include "base/alloc.h"
 #include "base/diag.h"
+#include "base/text.h"
 #include "cli/option_values.h"
-#include "plan/shell.h"
+#include "shell/shell.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -23,7 +24,7 @@ static int set_semaphore_timeout(struct options *options, const char *text) {
 		return 0;
 	}
 	diag_error("--semaphore-timeout must be seconds, or a time such as 1m30s, below 0 to give up then, not '%s'",
-	           diag_shows(text));
+	           text_shows(text));
 	return -1;
 }
 

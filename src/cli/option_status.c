@@ -3,6 +3,7 @@
 #include "cli/option_status.h"
 
 #include "base/diag.h"
+#include "base/text.h"
 #include "cli/option_values.h"
 
 #include <limits.h>
@@ -25,7 +26,7 @@ static int take_progress(struct status_options *status, const char *value) {
 	status->progress_given = true;
 	status->progress_always = value == NULL;
 	if (value && option_progress_parse(value, &status->progress) != 0) {
-		diag_error("--progress must be auto, tty, plain or none, not '%s'", diag_shows(value));
+		diag_error("--progress must be auto, tty, plain or none, not '%s'", text_shows(value));
 		return -1;
 	}
 	return 0;
@@ -55,7 +56,7 @@ int option_status_take(struct options *options, enum option_id id, const char *v
 		if (option_long(value, 1, LONG_MAX, &status->total_jobs) == 0) {
 			return 0;
 		}
-		diag_error("--total-jobs must be a number from 1 on, not '%s'%s", diag_shows(value), option_excess(value));
+		diag_error("--total-jobs must be a number from 1 on, not '%s'%s", text_shows(value), option_excess(value));
 		return -1;
 	default:
 		status->latest_line = true;

@@ -4,7 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/buf.h"
-#include "cli/option_near.h"
+#include "cli/suggest.h"
 
 #define GROUP(id, topic, heading) " " topic
 #define OPTION(...)

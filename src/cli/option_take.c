@@ -4,6 +4,7 @@
 
 #include "base/buf.h"
 #include "base/diag.h"
+#include "base/text.h"
 #include "cli/option_values.h"
 
 #include <stdarg.h>
@@ -21,7 +22,7 @@ int option_fail(enum option_id id, const char *format, ...) {
 
 int option_take_long(enum option_id id, const char *text, long least, long most, long *ret_value) {
 	if (option_long(text, least, most, ret_value) != 0) {
-		return option_fail(id, "must be a number from %ld to %ld, not '%s'", least, most, diag_shows(text));
+		return option_fail(id, "must be a number from %ld to %ld, not '%s'", least, most, text_shows(text));
 	}
 	return 0;
 }
@@ -30,13 +31,13 @@ int option_take_duration(enum option_id id, const char *text, uint64_t *ret_ns) 
 	if (option_duration(text, ret_ns) == 0) {
 		return 0;
 	}
-	return option_fail(id, "must be seconds, a time such as 1h30m or 2.5s, or a percentage such as 200%%, not '%s'%s", diag_shows(text),
+	return option_fail(id, "must be seconds, a time such as 1h30m or 2.5s, or a percentage such as 200%%, not '%s'%s", text_shows(text),
 	            option_excess(text));
 }
 
 int option_take_size(enum option_id id, const char *text, size_t *ret_bytes) {
 	if (option_size(text, ret_bytes) != 0) {
-		return option_fail(id, "must be a size such as 500k or 64M, not '%s'%s", diag_shows(text), option_excess(text));
+		return option_fail(id, "must be a size such as 500k or 64M, not '%s'%s", text_shows(text), option_excess(text));
 	}
 	return 0;
 }

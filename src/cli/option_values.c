@@ -3,6 +3,7 @@
 #include "cli/option_values.h"
 
 #include "base/diag.h"
+#include "base/text.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -160,7 +161,7 @@ char *option_own_workdir(void) {
 	char host[HOST_NAME_MAX + 1];
 	const char *home = getenv("HOME");
 	if (!home || home[0] != '/' || strpbrk(home, "{}")) {
-		diag_error("--workdir ... makes directories below $HOME, which is '%s'", diag_shows(home ? home : ""));
+		diag_error("--workdir ... makes directories below $HOME, which is '%s'", text_shows(home ? home : ""));
 		return NULL;
 	}
 	if (gethostname(host, sizeof(host)) != 0) {

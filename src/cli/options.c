@@ -10,6 +10,8 @@
 #include "base/buf.h"
 #include "base/diag.h"
 #include "base/io.h"
+#include "base/text.h"
+#include "cli/conflicts.h"
 #include "cli/help.h"
 #include "cli/option_admission.h"
 #include "cli/option_blocks.h"
@@ -17,16 +19,15 @@
 #include "cli/option_jobs.h"
 #include "cli/option_log.h"
 #include "cli/option_look.h"
-#include "cli/option_near.h"
 #include "cli/option_output.h"
 #include "cli/option_packing.h"
-#include "cli/option_pairs.h"
 #include "cli/option_profile.h"
 #include "cli/option_semaphore.h"
 #include "cli/option_status.h"
 #include "cli/option_table.h"
 #include "cli/option_take.h"
 #include "cli/option_values.h"
+#include "cli/suggest.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -94,11 +95,11 @@ static int add_batch(struct parser *p, const char *text) {
 	const char *equals = strchr(text, '=');
 	size_t len = equals ? (size_t)(equals - text) : strlen(text);
 	if (len == 0 || (equals && equals[1] == '\0')) {
-		return option_fail(OPT_BATCH, "must be NAME or NAME=FILE, not '%s'", diag_shows(text));
+		return option_fail(OPT_BATCH, "must be NAME or NAME=FILE, not '%s'", text_shows(text));
 	}
 	if (!equals) {
 		if (o->batch && strcmp(o->batch, text) != 0) {
-			return option_fail(OPT_BATCH, "names this input's batch twice: '%s' and '%s'", diag_shows(o->batch), diag_shows(text));
+			return option_fail(OPT_BATCH, "names this input's batch twice: '%s' and '%s'", text_shows(o->batch), text_shows(text));
 		}
 		o->batch = text;
 		return 0;
@@ -120,7 +121,7 @@ static int add_number_setting(struct parser *p, enum option_id id, enum setting 
 	const char *equals = strrchr(text, '=');
 	long value;
 	if (!equals || equals == text || option_long(equals + 1, least, most, &value) != 0) {
-		return option_fail(id, "must be BATCH=N with N from %ld to %ld, not '%s'", least, most, diag_shows(text));
+		return option_fail(id, "must be BATCH=N with N from %ld to %ld, not '%s'", least, most, text_shows(text));
 	}
 	add_setting(p, what, text, (size_t)(equals - text), value);
 	return 0;
@@ -141,7 +142,7 @@ static int set_fair(struct options *o, const char *text) {
 	o->fair_given = true;
 	o->fair_time = strcmp(text, "time") == 0;
 	if (!o->fair_time && strcmp(text, "turns") != 0) {
-		return option_fail(OPT_FAIR, "must be turns or time, not '%s'", diag_shows(text));
+		return option_fail(OPT_FAIR, "must be turns or time, not '%s'", text_shows(text));
 	}
 	return 0;
 }
@@ -193,7 +194,7 @@ static int take_about_option(struct parser *p, enum option_id id, bool by_letter
 	switch (id) {
 	case OPT_HELP:
 		if (value && help_topic(&text, value) != 0) {
-			return option_fail(id, "has no topic '%s', but %s", diag_shows(value), option_topics);
+			return option_fail(id, "has no topic '%s', but %s", text_shows(value), option_topics);
 		}
 		if (!value) {
 			(by_letter ? help_short : help_long)(&text);
@@ -204,7 +205,7 @@ static int take_about_option(struct parser *p, enum option_id id, bool by_letter
 		return print_and_exit(p, &text);
 	case OPT_COMPLETIONS:
 		if (completions_print(&text, value) != 0) {
-			return option_fail(id, "must be bash, zsh or fish, not '%s'", diag_shows(value));
+			return option_fail(id, "must be bash, zsh or fish, not '%s'", text_shows(value));
 		}
 		return print_and_exit(p, &text);
 	case OPT_CITATION:
@@ -220,8 +221,8 @@ static int take_about_option(struct parser *p, enum option_id id, bool by_letter
 static int set_manifest(struct parser *p, const char *path) {
 	struct options *o = p->options;
 	if (o->manifest) {
-		return option_fail(OPT_MANIFEST, "names two files, '%s' and '%s': run one, then the other", diag_shows(o->manifest),
-		            diag_shows(path));
+		return option_fail(OPT_MANIFEST, "names two files, '%s' and '%s': run one, then the other", text_shows(o->manifest),
+		            text_shows(path));
 	}
 	if (option_take_text(OPT_MANIFEST, path, &o->manifest) != 0) {
 		return -1;
@@ -238,7 +239,7 @@ static int set_listing(struct options *o, const char *text) {
 	} else if (strcmp(text, "dot") == 0) {
 		o->listing = MANIFEST_DOT;
 	} else {
-		return option_fail(OPT_LIST, "must be alone, =names or =dot, not '=%s'", diag_shows(text));
+		return option_fail(OPT_LIST, "must be alone, =names or =dot, not '=%s'", text_shows(text));
 	}
 	return 0;
 }
@@ -343,16 +344,16 @@ static int take_long_word(struct parser *p, const char *word) {
 	enum option_id id;
 	enum option_match match = option_find_long(name, len, &id, &names, &near);
 	if (match != MATCH_OPTION) {
-		return refuse_name(match, diag_show(word, len > 0 ? len + 2 : strlen(word)), names, near);
+		return refuse_name(match, text_show(word, len > 0 ? len + 2 : strlen(word)), names, near);
 	}
 	const struct option_info *option = &option_table[id];
 	if (value && !option_takes_value(option)) {
 		enum option_id other;
 		if (!option_is_name(name, len, &other) && option_near(name, len, &near) == MATCH_NEAR &&
 		    option_is_name(near, strlen(near), &other) && option_takes_value(&option_table[other])) {
-			return refuse_name(MATCH_NEAR, diag_show(word, len + 2), NULL, near); // not the one that begins so
+			return refuse_name(MATCH_NEAR, text_show(word, len + 2), NULL, near); // not the one that begins so
 		}
-		return option_fail(id, "takes no value ('%s')", diag_shows(word));
+		return option_fail(id, "takes no value ('%s')", text_shows(word));
 	}
 	bool must_follow = option_takes_value(option) && !option_value_is_optional(option);
 	if (!value && (must_follow || value_follows(p, option)) && next_value(p, id, &value) != 0) {
@@ -367,11 +368,11 @@ static int take_long_word(struct parser *p, const char *word) {
 static int refuse_letter(enum option_match match, const char *word, const char *letter, const char *instead) {
 	struct buf shown = BUF_INIT;
 	if ((unsigned char)*letter >= 0x80) { // a part of one
-		buf_adds(&shown, diag_shows(word));
+		buf_adds(&shown, text_shows(word));
 	} else {
-		buf_printf(&shown, "-%s", diag_show(letter, 1));
+		buf_printf(&shown, "-%s", text_show(letter, 1));
 		if (letter > word + 1) {
-			buf_printf(&shown, " in '%s'", diag_shows(word));
+			buf_printf(&shown, " in '%s'", text_shows(word));
 		}
 	}
 	refuse_name(match, buf_str(&shown), NULL, instead);
@@ -386,7 +387,7 @@ static int refuse_single_dash(const char *word) {
 	if (!option_is_meant(word + 1, len, &id)) {
 		return 0;
 	}
-	diag_error("%s is read as single letters; did you mean --%.*s?", diag_shows(word), (int)len, word + 1);
+	diag_error("%s is read as single letters; did you mean --%.*s?", text_shows(word), (int)len, word + 1);
 	return -1;
 }
 

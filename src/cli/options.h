@@ -3,11 +3,11 @@
 #ifndef FAIRPAR_CLI_OPTIONS_H
 #define FAIRPAR_CLI_OPTIONS_H
 
+#include "input/input.h"
 #include "job/halt.h"
-#include "plan/input.h"
-#include "plan/manifest.h"
-#include "plan/replacement.h"
+#include "manifest/manifest.h"
 #include "process/child.h"
+#include "template/replacement.h"
 
 #include <stdio.h>
 
@@ -15,7 +15,7 @@ enum mode {
 	MODE_RUN,   // the command, or the manifest if there is one
 	MODE_SEM,   // a command behind a semaphore: sem_run()
 	MODE_SHOW,  // --check and --list: show_manifest()
-	MODE_RETELL, // --from-log: retell_log()
+	MODE_RETELL, // --from-log: show_log()
 	MODE_EXIT,  // --help, --version, --completions, --schema: printed; exit with options.status
 	MODE_ERROR, // a message was printed; exit with EXIT_TROUBLE
 };

@@ -45,7 +45,7 @@
 //      behind it in the queue without a gap, and nobody is served between; each is charged a turn. From then on they
 //      are part of it: the running item keeps the queue from being removed, and nobody can cancel them by themselves.
 
-#include "engine/inside.h"
+#include "engine/internal.h"
 
 #include "base/alloc.h"
 #include "base/diag.h"

@@ -9,6 +9,7 @@
 #include "base/diag.h"
 #include "base/fault.h"
 #include "base/io.h"
+#include "base/temp_file.h"
 
 #include <errno.h>
 #include <unistd.h>

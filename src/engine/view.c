@@ -1,6 +1,6 @@
 // Looking at the queues of a pool: what each has, and why its next item has not started.
 
-#include "engine/inside.h"
+#include "engine/internal.h"
 
 // In the order in which worker.c and fair.c decide.
 static enum queue_wait wait_of(const struct pool *pool, const struct queue *queue) {

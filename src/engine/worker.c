@@ -1,6 +1,6 @@
 // Workers: threads that look for work, park, are woken, and run items.
 
-#include "engine/inside.h"
+#include "engine/internal.h"
 
 #include "base/alloc.h"
 #include "base/diag.h"

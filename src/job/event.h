@@ -164,7 +164,7 @@ struct event_batch_end {
 struct event_run_end {
 	uint64_t ok, failed;    // jobs: with those up to date, with those that may fail
 	uint64_t cancelled, skipped, allowed, current, resumed; // allowed: of failed; current: of ok; resumed: of none
-	uint64_t slot_time;     // as in struct story_batch, of all; from a log: 0
+	uint64_t slot_time;     // as in struct stats_batch, of all; from a log: 0
 	int exit_status;
 	int signal;             // that ended the run, or 0
 };

@@ -18,7 +18,7 @@ static size_t area_size(int stream) {
 }
 
 void spool_clear(struct spool *spool) {
-	struct store *store = emit_store(spool->emit);
+	struct store *store = writer_store(spool->writer);
 	for (int i = 0; i < STREAMS; ++i) {
 		rope_clear(store, &spool->stream[i].rope);
 		rope_clear(store, &spool->stream[i].line);
@@ -45,7 +45,7 @@ bool spool_is_ready(const struct spool *spool) {
 }
 
 void spool_end_line(struct spool *spool, int i, size_t end) {
-	rope_join(emit_store(spool->emit), &spool->stream[i].rope, &spool->stream[i].line);
+	rope_join(writer_store(spool->writer), &spool->stream[i].rope, &spool->stream[i].line);
 	spool->stream[i].ready = end;
 }
 
@@ -88,7 +88,7 @@ void spool_set_receipt(struct spool *spool, const char *mem, size_t len) {
 
 void spool_move_ready(struct spool *to, struct spool *from) {
 	spool_set_tag(to, from->tag, from->tag_len);
-	char *block = to->block ? to->block : store_block_get(emit_store(from->emit));
+	char *block = to->block ? to->block : store_block_get(writer_store(from->writer));
 	to->block = from->block;
 	from->block = block;
 	for (int i = 0; i < STREAMS; ++i) {
@@ -136,7 +136,7 @@ static bool stream_settle(struct spool *spool, int i, size_t until, bool force) 
 	while (stream->start < until) {
 		bool is_ready = stream->start < stream->ready;
 		size_t end = is_ready && stream->ready < until ? stream->ready : until;
-		stream->start += rope_add(emit_store(spool->emit), is_ready ? &stream->rope : &stream->line,
+		stream->start += rope_add(writer_store(spool->writer), is_ready ? &stream->rope : &stream->line,
 		                          spool_area(spool, i) + stream->start, end - stream->start, force);
 		if (stream->ready < stream->start) {
 			stream->ready = stream->start;
@@ -154,7 +154,7 @@ bool spool_settle(struct spool *spool) {
 		all = stream_settle(spool, i, spool->stream[i].ready, false) && all;
 	}
 	if (all && spool->block) {
-		store_block_put(emit_store(spool->emit), spool->block);
+		store_block_put(writer_store(spool->writer), spool->block);
 		spool->block = NULL;
 	}
 	return all;
@@ -209,7 +209,7 @@ size_t spool_find_last(const struct spool *spool, char *text, size_t size) {
 size_t spool_last_line(struct spool *spool, bool tagged, char *text, size_t size) {
 	size_t tag = tagged && spool->tag_len < size ? spool->tag_len : 0, len = 0;
 	if (spool_is_line_ordered(spool)) {
-		len = emit_find_last(spool, text + tag, size - tag);
+		len = writer_find_last(spool, text + tag, size - tag);
 	} else if (mutex_try_lock(&spool->look)) {
 		len = spool_find_last(spool, text + tag, size - tag);
 		mutex_unlock(&spool->look);
@@ -264,7 +264,7 @@ void spool_keep_latest(struct spool *spool) {
 static void spool_pass(struct spool *spool) {
 	for (int i = 0; i < STREAMS; ++i) {
 		spool->stream[i].pass = true;
-		emit_pass(spool, i);
+		writer_pass(spool, i);
 	}
 }
 
@@ -275,7 +275,7 @@ static void spool_lose(struct spool *spool, int error) {
 	}
 	spool->lost = true;
 	spool_compact(spool);
-	emit_fail(spool->emit, 2, error);
+	writer_fail(spool->writer, 2, error);
 }
 
 // Moves bytes of the area up to `until` to the rope. If memory and disk are full, waits until some is free, or finds
@@ -284,12 +284,12 @@ static void spool_settle_or_wait(struct spool *spool, int i, size_t until) {
 	if (stream_settle(spool, i, until, false)) {
 		return;
 	}
-	uint64_t seen = emit_released(spool->emit);
+	uint64_t seen = writer_released(spool->writer);
 	if (stream_settle(spool, i, until, false)) {
 		return;
 	}
 	int error = errno;
-	enum room room = spool->has_turn ? ROOM_THROUGH : emit_wait(spool, seen, /* take_turn */ true);
+	enum room room = spool->has_turn ? ROOM_THROUGH : writer_wait(spool, seen, /* take_turn */ true);
 	if (room == ROOM_THROUGH) {
 		spool_pass(spool);
 	} else if (room == ROOM_NEVER) {
@@ -308,7 +308,7 @@ static void spool_make_room(struct spool *spool, int i) {
 	}
 	while (stream->len > area_size(i) / 2 && !spool->lost) {
 		if (spool_is_line_buffered(spool)) {
-			emit_lines(spool);
+			writer_lines(spool);
 			if (stream->len <= area_size(i) / 2) {
 				return;
 			}
@@ -354,7 +354,7 @@ static void spool_took(struct spool *spool, int i, size_t n) {
 		stream->ready = stream->len;
 		if (stream->pass) {
 			spool_note_line(spool, i);
-			emit_pass(spool, i);
+			writer_pass(spool, i);
 		}
 		return;
 	}
@@ -366,17 +366,17 @@ static void spool_took(struct spool *spool, int i, size_t n) {
 	stream->len += n;
 	if (newline) {
 		spool_note_line(spool, i);
-		emit_lines(spool);
+		writer_lines(spool);
 	}
 }
 
 // Before the job's thread touches its spool.
 static void spool_enter(struct spool *spool) {
 	if (spool_is_line_ordered(spool)) {
-		emit_enter(spool);
+		writer_enter(spool);
 	}
 	if (spool->idle) {
-		emit_set_idle(spool, false);
+		writer_set_idle(spool, false);
 	}
 }
 
@@ -387,17 +387,17 @@ static bool spool_goes_live(struct spool *spool, int i) {
 	    !atomic_load_relaxed(&spool->live)) {
 		return false;
 	}
-	if (!spool->has_turn && !emit_take_turn(spool)) {
+	if (!spool->has_turn && !writer_take_turn(spool)) {
 		return false;
 	}
 	spool->stream[0].pass = true;
-	emit_pass(spool, 0);
+	writer_pass(spool, 0);
 	return true;
 }
 
 // Fewer switches between the job and this thread. That the kernel refuses it does not matter.
 static void stream_widen(struct spool *spool, struct stream *stream, int fd) {
-	atomic_int *wide = emit_wide_pipes(spool->emit);
+	atomic_int *wide = writer_wide_pipes(spool->writer);
 	if (stream->wide) {
 		return;
 	}
@@ -411,7 +411,7 @@ static void stream_widen(struct spool *spool, struct stream *stream, int fd) {
 
 void spool_narrow(struct spool *spool) {
 	if (spool->wide_pipes > 0) {
-		atomic_add_relaxed(emit_wide_pipes(spool->emit), -spool->wide_pipes);
+		atomic_add_relaxed(writer_wide_pipes(spool->writer), -spool->wide_pipes);
 		spool->wide_pipes = 0;
 	}
 }
@@ -421,7 +421,7 @@ static ssize_t spool_read(struct spool *spool, int i, int fd) {
 	if (stream->pass || spool_goes_live(spool, i)) {
 		stream_widen(spool, stream, fd);
 		if (spool->tag_len == 0) {
-			ssize_t n = emit_splice(spool, i, fd);
+			ssize_t n = writer_splice(spool, i, fd);
 			if (n >= 0) {
 				stream->bytes += (uint64_t)n;
 				return n;
@@ -449,13 +449,13 @@ static ssize_t spool_read(struct spool *spool, int i, int fd) {
 
 static void spool_leave(struct spool *spool) {
 	if (spool_is_line_ordered(spool)) {
-		emit_leave(spool);
+		writer_leave(spool);
 	}
 }
 
 static void spool_need_block(struct spool *spool) {
 	if (!spool->block) {
-		spool->block = store_block_get(emit_store(spool->emit));
+		spool->block = store_block_get(writer_store(spool->writer));
 	}
 }
 
@@ -532,7 +532,7 @@ static uint64_t minus(uint64_t a, uint64_t b) {
 // Forgets the held bytes behind the mark.
 static void stream_cut(struct spool *spool, int i) {
 	struct stream *stream = &spool->stream[i];
-	struct store *store = emit_store(spool->emit);
+	struct store *store = writer_store(spool->writer);
 	if (spool->mode == EMIT_LATEST) {
 		stream->len = 0;
 		stream->bytes = stream->mark;
@@ -568,14 +568,14 @@ static void spool_rest(struct spool *spool) {
 		spool->stream[i].wide = spool->stream[i].pass = false;
 	}
 	if (spool->has_turn) {
-		emit_drop_turn(spool);
+		writer_drop_turn(spool);
 	}
 }
 
 void spool_suspend(struct spool *spool) {
 	spool_rest(spool);
 	if (!spool->idle) {
-		emit_set_idle(spool, true);
+		writer_set_idle(spool, true);
 	}
 }
 
@@ -611,8 +611,8 @@ void spool_tail(struct spool *spool, int i, size_t n, struct buf *buf) {
 	size_t from_area = in_area < n ? in_area : n;
 	size_t before = n - from_area;
 	size_t from_line = stream->line.len < before ? (size_t)stream->line.len : before;
-	rope_tail(emit_store(spool->emit), &stream->rope, before - from_line, buf);
-	rope_tail(emit_store(spool->emit), &stream->line, from_line, buf);
+	rope_tail(writer_store(spool->writer), &stream->rope, before - from_line, buf);
+	rope_tail(writer_store(spool->writer), &stream->line, from_line, buf);
 	if (from_area > 0) {
 		buf_add(buf, spool_area(spool, i) + stream->len - from_area, from_area);
 	}

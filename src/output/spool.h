@@ -1,5 +1,5 @@
-// The captured output of one job, and what the two halves of this room ask of each other: spool.c fills spools; emit.c
-// and its kin (inside.h) order and write them.
+// The captured output of one job, and what the two halves of this room ask of each other: spool.c fills spools; writer.c
+// and its kin (internal.h) order and write them.
 //
 // A spool has one block of memory, its slot's: small outputs never leave it. Each stream is two ropes of older bytes (held
 // by store.c, in memory or in the file) followed by the newest ones in the stream's part of the block, its area:
@@ -17,12 +17,12 @@
 #ifndef FAIRPAR_OUTPUT_SPOOL_H
 #define FAIRPAR_OUTPUT_SPOOL_H
 
-#include "output/emit.h"
+#include "output/writer.h"
 
 #include "base/atomic.h"
 #include "base/sync.h"
-#include "output/sinks.h"
 #include "output/store.h"
+#include "output/streams.h"
 
 enum {
 	STREAMS = 2,
@@ -48,10 +48,10 @@ struct stream {
 
 struct spool {
 	struct spool *next;         // free list
-	struct emit *emit;
-	struct emit_lane *lane;
+	struct writer *writer;
+	struct writer_lane *lane;
 	uint64_t order;
-	enum emit_mode mode;
+	enum writer_mode mode;
 	char *block;                // or NULL: not yet needed, or given back
 	struct stream stream[STREAMS];
 	char *tag;                  // tag_cap bytes, kept from job to job
@@ -120,46 +120,46 @@ bool spool_record(const struct spool *spool, struct record *ret_record);
 // there is no room for all.
 bool spool_settle(struct spool *spool);
 
-// ---- emit.c, turn.c, turn_write.c, wait.c
+// ---- writer.c, turn.c, turn_write.c, backpressure.c
 
-struct store *emit_store(struct emit *emit);
+struct store *writer_store(struct writer *writer);
 
 // Counts releases of held memory and file space; to be read before trying to get some.
-uint64_t emit_released(struct emit *emit);
+uint64_t writer_released(struct writer *writer);
 
-// Waits until emit_released() is no longer `seen` (ROOM_AGAIN), but not when there is no sense in it: the job may be
+// Waits until writer_released() is no longer `seen` (ROOM_AGAIN), but not when there is no sense in it: the job may be
 // written now and nobody else is writing (ROOM_THROUGH; with `take_turn` it has the turn then), or nothing that is
 // written or running can release anything (ROOM_NEVER).
 enum room { ROOM_AGAIN, ROOM_THROUGH, ROOM_NEVER };
-enum room emit_wait(struct spool *spool, uint64_t seen, bool take_turn);
+enum room writer_wait(struct spool *spool, uint64_t seen, bool take_turn);
 
 // Something of this run's output is lost: reports it, once. No lock held.
-void emit_fail(struct emit *emit, int stream, int error);
+void writer_fail(struct writer *writer, int stream, int error);
 
 // EMIT_LINE_BUFFER: writes or queues the ready lines if the job may be written now.
-void emit_lines(struct spool *spool);
+void writer_lines(struct spool *spool);
 
 // If spool_is_line_ordered(): keeps lane_promote() away from the spool, or not any more.
-void emit_enter(struct spool *spool);
-void emit_leave(struct spool *spool);
+void writer_enter(struct spool *spool);
+void writer_leave(struct spool *spool);
 
 // Takes the turn to write until the job ends, if the job may be written now and nobody else is writing.
-bool emit_take_turn(struct spool *spool);
-void emit_drop_turn(struct spool *spool);
+bool writer_take_turn(struct spool *spool);
+void writer_drop_turn(struct spool *spool);
 
 // As spool_find_last(), of a spool that is shared with lane_promote(), unless its thread is at it.
-size_t emit_find_last(struct spool *spool, char *text, size_t size);
+size_t writer_find_last(struct spool *spool, char *text, size_t size);
 
 // With the turn: writes what is ready of the stream, waiting for the reader.
-void emit_pass(struct spool *spool, int stream);
+void writer_pass(struct spool *spool, int stream);
 
-// With the turn: as sinks_splice().
-ssize_t emit_splice(struct spool *spool, int stream, int fd);
+// With the turn: as streams_splice().
+ssize_t writer_splice(struct spool *spool, int stream, int fd);
 
 // Counts the job as between two attempts, or as running again.
-void emit_set_idle(struct spool *spool, bool idle);
+void writer_set_idle(struct spool *spool, bool idle);
 
 // The number of pipes that are enlarged now, all spools together.
-atomic_int *emit_wide_pipes(struct emit *emit);
+atomic_int *writer_wide_pipes(struct writer *writer);
 
 #endif

@@ -8,6 +8,7 @@
 #include "base/io.h"
 #include "base/list.h"
 #include "base/sync.h"
+#include "base/temp_file.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -3,7 +3,7 @@
 // A worker that has the turn writes also for others, but never blocks on a reader, and no longer than a stint; then the
 // flusher goes on, a thread that is started when it is first needed.
 
-#include "output/inside.h"
+#include "output/internal.h"
 
 enum {
 	STINT = 256 * 1024,         // bytes that a worker writes for others, then it is the flusher's
@@ -12,121 +12,121 @@ enum {
 };
 
 // The spool to go on with, or NULL: nothing may be written now.
-static struct spool *turn_next(struct emit *emit) {
-	if (emit->current || list_is_empty(&emit->ready)) {
-		return emit->current;
+static struct spool *turn_next(struct writer *writer) {
+	if (writer->current || list_is_empty(&writer->ready)) {
+		return writer->current;
 	}
-	uint64_t ref = lanes_pop(emit);
+	uint64_t ref = lanes_pop(writer);
 	if ((ref & PACK_REF_MASK) == PACK_REF) {
-		emit->unpacked_ref = ref;
-		emit->current = &emit->unpacked;
+		writer->unpacked_ref = ref;
+		writer->current = &writer->unpacked;
 	} else {
-		emit->current = ref_spool(ref);
+		writer->current = ref_spool(ref);
 	}
-	return emit->current;
+	return writer->current;
 }
 
 static void *flusher_main(void *arg) {
-	struct emit *emit = arg;
-	mutex_lock(&emit->lock);
+	struct writer *writer = arg;
+	mutex_lock(&writer->lock);
 	for (;;) {
-		while (!emit->handed && !emit->stop) {
-			cond_wait(&emit->handed_over, &emit->lock);
+		while (!writer->handed && !writer->stop) {
+			cond_wait(&writer->handed_over, &writer->lock);
 		}
-		if (!emit->handed) {
+		if (!writer->handed) {
 			break;
 		}
-		emit->handed = false;
-		turn_work(emit, /* wait */ true);
+		writer->handed = false;
+		turn_work(writer, /* wait */ true);
 	}
-	mutex_unlock(&emit->lock);
+	mutex_unlock(&writer->lock);
 	return NULL;
 }
 
 // Gives the turn to the flusher. False if there is none and none can be had.
-static bool turn_hand_over(struct emit *emit) {
-	if (emit->flusher_state == FLUSHER_NONE) {
-		mutex_unlock(&emit->lock); // the turn keeps others from coming here
-		int error = thread_start(&emit->flusher, flusher_main, emit, FLUSHER_STACK);
-		mutex_lock(&emit->lock);
-		emit->flusher_state = error ? FLUSHER_IMPOSSIBLE : FLUSHER_RUNS;
+static bool turn_hand_over(struct writer *writer) {
+	if (writer->flusher_state == FLUSHER_NONE) {
+		mutex_unlock(&writer->lock); // the turn keeps others from coming here
+		int error = thread_start(&writer->flusher, flusher_main, writer, FLUSHER_STACK);
+		mutex_lock(&writer->lock);
+		writer->flusher_state = error ? FLUSHER_IMPOSSIBLE : FLUSHER_RUNS;
 	}
-	if (emit->flusher_state == FLUSHER_IMPOSSIBLE) {
+	if (writer->flusher_state == FLUSHER_IMPOSSIBLE) {
 		return false;
 	}
-	emit->handed = true;
-	cond_signal(&emit->handed_over);
+	writer->handed = true;
+	cond_signal(&writer->handed_over);
 	return true;
 }
 
-void turn_work(struct emit *emit, bool wait) {
+void turn_work(struct writer *writer, bool wait) {
 	uint64_t stint = 0;
 	for (;;) {
-		struct spool *spool = emit->receipts.len < RECEIPTS_MAX ? turn_next(emit) : NULL;
-		if (!spool && emit->receipts.len == 0 && !sinks_pending(emit->sinks)) {
+		struct spool *spool = writer->receipts.len < RECEIPTS_MAX ? turn_next(writer) : NULL;
+		if (!spool && writer->receipts.len == 0 && !streams_pending(writer->streams)) {
 			break;
 		}
-		if (spool && spool != &emit->unpacked) {
+		if (spool && spool != &writer->unpacked) {
 			stint += stream_ready(&spool->stream[0]) + stream_ready(&spool->stream[1]);
 		} else if (spool) {
 			stint += PACK_MAX / 16; // as good as any guess: what bounds the stint is the number of them
 		}
-		if (!wait && stint > STINT && turn_hand_over(emit)) {
+		if (!wait && stint > STINT && turn_hand_over(writer)) {
 			return;
 		}
-		mutex_unlock(&emit->lock);
-		bool done = spool ? turn_write(emit, spool, wait) : turn_flush(emit, wait);
-		mutex_lock(&emit->lock);
+		mutex_unlock(&writer->lock);
+		bool done = spool ? turn_write(writer, spool, wait) : turn_flush(writer, wait);
+		mutex_lock(&writer->lock);
 		if (!done) {
-			if (turn_hand_over(emit)) {
+			if (turn_hand_over(writer)) {
 				return;
 			}
 			wait = true;
 		} else if (spool) {
-			emit->current = NULL;
-			if (spool != &emit->unpacked) {
+			writer->current = NULL;
+			if (spool != &writer->unpacked) {
 				spool_recycle_locked(spool);
 			}
-			note_release_locked(emit);
+			note_release_locked(writer);
 		}
 	}
-	emit->writing = false;
-	cond_broadcast(&emit->changed);
+	writer->writing = false;
+	cond_broadcast(&writer->changed);
 }
 
-void turn_pump(struct emit *emit) {
-	if (!emit->writing && !list_is_empty(&emit->ready)) {
-		turn_take(emit);
-		turn_work(emit, false);
+void turn_pump(struct writer *writer) {
+	if (!writer->writing && !list_is_empty(&writer->ready)) {
+		turn_take(writer);
+		turn_work(writer, false);
 	}
 }
 
-void flusher_end(struct emit *emit) {
-	mutex_lock(&emit->lock);
-	emit->stop = true;
-	cond_signal(&emit->handed_over);
-	bool joins = emit->flusher_state == FLUSHER_RUNS;
-	mutex_unlock(&emit->lock);
+void flusher_end(struct writer *writer) {
+	mutex_lock(&writer->lock);
+	writer->stop = true;
+	cond_signal(&writer->handed_over);
+	bool joins = writer->flusher_state == FLUSHER_RUNS;
+	mutex_unlock(&writer->lock);
 	if (joins) {
-		thread_join(emit->flusher);
+		thread_join(writer->flusher);
 	}
 }
 
-bool emit_take_turn(struct spool *spool) {
-	struct emit *emit = spool->emit;
-	mutex_lock(&emit->lock);
-	spool->has_turn = turn_is_free(emit) && spool_is_next(spool);
+bool writer_take_turn(struct spool *spool) {
+	struct writer *writer = spool->writer;
+	mutex_lock(&writer->lock);
+	spool->has_turn = turn_is_free(writer) && spool_is_next(spool);
 	if (spool->has_turn) {
-		turn_take(emit);
+		turn_take(writer);
 	}
-	mutex_unlock(&emit->lock);
+	mutex_unlock(&writer->lock);
 	return spool->has_turn;
 }
 
-void emit_drop_turn(struct spool *spool) {
-	struct emit *emit = spool->emit;
-	mutex_lock(&emit->lock);
+void writer_drop_turn(struct spool *spool) {
+	struct writer *writer = spool->writer;
+	mutex_lock(&writer->lock);
 	spool->has_turn = false;
-	turn_work(emit, false);
-	mutex_unlock(&emit->lock);
+	turn_work(writer, false);
+	mutex_unlock(&writer->lock);
 }

@@ -2,54 +2,54 @@
 //
 // Without the lock: the turn alone gives the right to the sinks, `unpacked`, `record`, `scratch` and `receipts`.
 
-#include "output/inside.h"
+#include "output/internal.h"
 
 #include "base/alloc.h"
 
 #include <errno.h>
 
 // Writes from one place in memory. Returns the bytes taken, 0 if it would block.
-static size_t turn_put(struct emit *emit, struct spool *spool, int i, const char *mem, size_t len, bool wait) {
+static size_t turn_put(struct writer *writer, struct spool *spool, int i, const char *mem, size_t len, bool wait) {
 	if (spool->tag_len == 0) {
-		return sinks_put(emit->sinks, i, mem, len, wait);
+		return streams_put(writer->streams, i, mem, len, wait);
 	}
-	return sinks_put_tagged(emit->sinks, i, spool->tag, spool->tag_len, &spool->stream[i].tag, mem, len, wait);
+	return streams_put_tagged(writer->streams, i, spool->tag, spool->tag_len, &spool->stream[i].tag, mem, len, wait);
 }
 
 // Returns false if it would block.
-static bool turn_write_rope(struct emit *emit, struct spool *spool, int i, bool wait) {
+static bool turn_write_rope(struct writer *writer, struct spool *spool, int i, bool wait) {
 	struct rope *rope = &spool->stream[i].rope;
 	while (rope->len > 0) {
 		const char *mem;
-		if (!emit->scratch) {
-			emit->scratch = xmalloc(BLOCK_SIZE);
+		if (!writer->scratch) {
+			writer->scratch = xmalloc(BLOCK_SIZE);
 		}
-		ssize_t n = rope_peek(emit->store, rope, emit->scratch, &mem);
+		ssize_t n = rope_peek(writer->store, rope, writer->scratch, &mem);
 		if (n < 0) {
-			emit_fail(emit, 2, errno);
-			rope_skip_piece(emit->store, rope);
+			writer_fail(writer, 2, errno);
+			rope_skip_piece(writer->store, rope);
 			continue;
 		}
-		size_t taken = turn_put(emit, spool, i, mem, (size_t)n, wait);
+		size_t taken = turn_put(writer, spool, i, mem, (size_t)n, wait);
 		if (taken == 0) {
 			return false;
 		}
-		if (rope_drop(emit->store, rope, taken)) {
-			note_release(emit);
+		if (rope_drop(writer->store, rope, taken)) {
+			note_release(writer);
 		}
 	}
 	return true;
 }
 
 // Writes what is ready of the stream. Returns false if it would block, with the rest ready.
-static bool turn_write_stream(struct emit *emit, struct spool *spool, int i, bool wait) {
+static bool turn_write_stream(struct writer *writer, struct spool *spool, int i, bool wait) {
 	struct stream *stream = &spool->stream[i];
-	if (!turn_write_rope(emit, spool, i, wait)) {
+	if (!turn_write_rope(writer, spool, i, wait)) {
 		return false;
 	}
 	while (stream->start < stream->ready) {
-		const char *area = spool == &emit->unpacked ? emit->record.data[i] : spool_area(spool, i);
-		size_t n = turn_put(emit, spool, i, area + stream->start, stream->ready - stream->start, wait);
+		const char *area = spool == &writer->unpacked ? writer->record.data[i] : spool_area(spool, i);
+		size_t n = turn_put(writer, spool, i, area + stream->start, stream->ready - stream->start, wait);
 		if (n == 0) {
 			return false;
 		}
@@ -59,56 +59,56 @@ static bool turn_write_stream(struct emit *emit, struct spool *spool, int i, boo
 }
 
 // Makes `unpacked` stand for the record that is next.
-static void turn_unpack(struct emit *emit) {
-	if (!emit->unpack_buf) {
-		emit->unpack_buf = xmalloc(PACK_MAX);
+static void turn_unpack(struct writer *writer) {
+	if (!writer->unpack_buf) {
+		writer->unpack_buf = xmalloc(PACK_MAX);
 	}
-	struct spool *spool = &emit->unpacked;
-	if (pack_take(emit->store, emit->unpacked_ref, emit->unpack_buf, &emit->record) != 0) {
-		emit->record = (struct record){.tag_len = 0};
-		emit_fail(emit, 2, errno);
+	struct spool *spool = &writer->unpacked;
+	if (pack_take(writer->store, writer->unpacked_ref, writer->unpack_buf, &writer->record) != 0) {
+		writer->record = (struct record){.tag_len = 0};
+		writer_fail(writer, 2, errno);
 	}
-	emit->unpacked_ref = 0;
-	spool->tag = emit->unpack_buf; // where a record begins with it
-	spool->tag_len = emit->record.tag_len;
-	spool->receipt_len = emit->record.receipt_len;
+	writer->unpacked_ref = 0;
+	spool->tag = writer->unpack_buf; // where a record begins with it
+	spool->tag_len = writer->record.tag_len;
+	spool->receipt_len = writer->record.receipt_len;
 	for (int i = 0; i < STREAMS; ++i) {
-		spool->stream[i] = (struct stream){.ready = emit->record.len[i], .len = emit->record.len[i]};
+		spool->stream[i] = (struct stream){.ready = writer->record.len[i], .len = writer->record.len[i]};
 	}
 }
 
-bool turn_write(struct emit *emit, struct spool *spool, bool wait) {
-	if (spool == &emit->unpacked && emit->unpacked_ref) {
-		turn_unpack(emit);
+bool turn_write(struct writer *writer, struct spool *spool, bool wait) {
+	if (spool == &writer->unpacked && writer->unpacked_ref) {
+		turn_unpack(writer);
 	}
-	if (!turn_write_stream(emit, spool, 0, wait) || !turn_write_stream(emit, spool, 1, wait)) {
+	if (!turn_write_stream(writer, spool, 0, wait) || !turn_write_stream(writer, spool, 1, wait)) {
 		return false;
 	}
 	if (spool->receipt_len > 0) {
-		buf_add(&emit->receipts, spool == &emit->unpacked ? emit->record.receipt : spool->receipt, spool->receipt_len);
+		buf_add(&writer->receipts, spool == &writer->unpacked ? writer->record.receipt : spool->receipt, spool->receipt_len);
 	}
 	return true;
 }
 
-bool turn_flush(struct emit *emit, bool wait) {
-	if (!sinks_flush(emit->sinks, wait)) {
+bool turn_flush(struct writer *writer, bool wait) {
+	if (!streams_flush(writer->streams, wait)) {
 		return false;
 	}
-	if (emit->receipts.len > 0) {
-		emit->config.written(emit->config.arg, emit->receipts.data, emit->receipts.len);
-		buf_reset(&emit->receipts);
+	if (writer->receipts.len > 0) {
+		writer->config.written(writer->config.arg, writer->receipts.data, writer->receipts.len);
+		buf_reset(&writer->receipts);
 	}
 	return true;
 }
 
-void emit_pass(struct spool *spool, int stream) {
-	struct emit *emit = spool->emit;
+void writer_pass(struct spool *spool, int stream) {
+	struct writer *writer = spool->writer;
 	spool_end_line(spool, stream, spool->stream[stream].len);
-	turn_write_stream(emit, spool, stream, /* wait */ true);
-	sinks_flush(emit->sinks, /* wait */ true);
+	turn_write_stream(writer, spool, stream, /* wait */ true);
+	streams_flush(writer->streams, /* wait */ true);
 	spool_compact(spool);
 }
 
-ssize_t emit_splice(struct spool *spool, int stream, int fd) {
-	return sinks_splice(spool->emit->sinks, stream, fd);
+ssize_t writer_splice(struct spool *spool, int stream, int fd) {
+	return streams_splice(spool->writer->streams, stream, fd);
 }

@@ -8,7 +8,7 @@
 #include "base/buf.h"
 #include "base/io.h"
 #include "base/sync.h"
-#include "process/family.h"
+#include "process/proctree.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -152,7 +152,7 @@ static bool each_process(const struct cgroup_root *root, const char *procs,
 
 static bool is_ours(const struct cgroup_root *root, const void *arg, pid_t pid) {
 	(void)root;
-	const struct family *family = arg;
+	const struct proctree *family = arg;
 	for (size_t i = 0; i < family->n; ++i) {
 		if (family->pids[i] == pid) {
 			return true;
@@ -168,10 +168,10 @@ static bool move_to(const struct cgroup_root *root, const void *arg, pid_t pid) 
 }
 
 static bool holds_ours_alone(const struct cgroup_root *root) {
-	struct family family = FAMILY_INIT;
-	family_add_tree(&family, getpid());
+	struct proctree family = FAMILY_INIT;
+	proctree_add_tree(&family, getpid());
 	bool ours = each_process(root, "cgroup.procs", is_ours, &family);
-	family_fini(&family);
+	proctree_fini(&family);
 	return ours;
 }
 

@@ -6,8 +6,8 @@
 #include "base/diag.h"
 #include "base/fault.h"
 #include "process/children.h"
-#include "process/family.h"
 #include "process/memory.h"
+#include "process/proctree.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -410,7 +410,7 @@ static bool child_lingers(struct child *child) {
 		return false;
 	}
 	fd_close(&child->fds[END].fd);
-	child->fds[END].fd = family_open_orphan(child->running.pid);
+	child->fds[END].fd = proctree_open_orphan(child->running.pid);
 	return child->fds[END].fd >= 0;
 }
 

@@ -4,7 +4,8 @@
 
 #include "base/alloc.h"
 #include "base/diag.h"
-#include "process/family.h"
+#include "base/text.h"
+#include "process/proctree.h"
 #include "process/signals.h"
 
 #include <errno.h>
@@ -254,7 +255,7 @@ void children_note_stopped(struct children *children, const struct running *runn
 	int got = waitid(P_PID, (id_t)running->pid, &info, WSTOPPED | WNOHANG | WNOWAIT);
 	bool stopped = got == 0 && info.si_pid != 0 && (info.si_status == SIGTTIN || info.si_status == SIGTTOU);
 	if (stopped && !atomic_exchange(&children->has_stopped, true)) {
-		diag_warn("stopped: %s: it uses the terminal, which it gets with --tty (SIG%s)", diag_shows(running->label),
+		diag_warn("stopped: %s: it uses the terminal, which it gets with --tty (SIG%s)", text_shows(running->label),
 		          signal_name(info.si_status));
 	}
 }
@@ -587,8 +588,8 @@ void children_kill_strays(struct children *children) {
 	pid_t guardian = atomic_load_acquire(&children->guardian.pid);
 	bool found;
 	do {
-		struct family strays = FAMILY_INIT;
-		family_add_children(&strays, getpid());
+		struct proctree strays = FAMILY_INIT;
+		proctree_add_children(&strays, getpid());
 		found = false;
 		// each round kills one generation and inherits the next
 		for (size_t i = 0; i < strays.n; ++i) {
@@ -602,7 +603,7 @@ void children_kill_strays(struct children *children) {
 				reap_by(strays.pids[i], deadline);
 			}
 		}
-		family_fini(&strays);
+		proctree_fini(&strays);
 	} while (found && now_ns() < deadline);
 	mutex_lock(&children->lock);
 	bool killed = children->step + 1 == children->seq.nsteps; // the last is KILL: see seq_finish()
@@ -615,6 +616,6 @@ void children_kill_strays(struct children *children) {
 void children_kill_marked(struct children *children) {
 	const char *cookie = children->guardian.table->cookie;
 	if (cookie[0] != '\0') {
-		family_kill_marked(cookie, STRAYS_S * 1000);
+		proctree_kill_marked(cookie, STRAYS_S * 1000);
 	}
 }

@@ -5,7 +5,7 @@
 #include "base/alloc.h"
 #include "base/diag.h"
 #include "base/fault.h"
-#include "process/family.h"
+#include "process/proctree.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -221,7 +221,7 @@ static int settle(int pipe_fd, int table_fd, int kept) {
 }
 
 // Returns true when fairpar has gone without a goodbye.
-static bool watch(int pipe_fd, struct group_table *table) {
+static bool status_display(int pipe_fd, struct group_table *table) {
 	char byte;
 	ssize_t n;
 	do {
@@ -232,21 +232,21 @@ static bool watch(int pipe_fd, struct group_table *table) {
 
 // Who runs now. Zombies do not: whoever inherits them may reap them late or never (the first process of a container), and
 // whoever starts fairpar again does not wait for that. Empty where it cannot be known.
-static struct family find_living(void) {
-	struct family living = FAMILY_INIT;
-	if (family_add_living(&living) != 0) {
-		family_fini(&living);
+static struct proctree find_living(void) {
+	struct proctree living = FAMILY_INIT;
+	if (proctree_add_living(&living) != 0) {
+		proctree_fini(&living);
 	}
 	return living;
 }
 
-static bool has_ended(int target, const struct family *living) {
-	return (kill(target, 0) != 0 && errno == ESRCH) || (living->n > 0 && !family_has(living, target));
+static bool has_ended(int target, const struct proctree *living) {
+	return (kill(target, 0) != 0 && errno == ESRCH) || (living->n > 0 && !proctree_has(living, target));
 }
 
 // Forgets the groups that are no more: their number may soon be another's. Returns false if none runs.
 static bool any_left(struct group_table *table) {
-	struct family living = find_living();
+	struct proctree living = find_living();
 	bool left = false;
 	unsigned used = atomic_load_acquire(&table->used);
 	for (unsigned i = 0; i < used && i < GROUPS_MAX; ++i) {
@@ -257,7 +257,7 @@ static bool any_left(struct group_table *table) {
 			left = left || !has_ended(target, &living);
 		}
 	}
-	family_fini(&living);
+	proctree_fini(&living);
 	return left;
 }
 
@@ -269,7 +269,7 @@ struct product {
 
 // Looked up before the groups are ended: any_left() forgets them.
 static struct product *find_products(const struct group_table *table, int table_fd, size_t *ret_n) {
-	struct product *products = NULL;
+	struct product *created_files = NULL;
 	size_t n = 0, cap = 0;
 	unsigned used = atomic_load_acquire(&table->used);
 	char path[PATH_MAX];
@@ -277,12 +277,12 @@ static struct product *find_products(const struct group_table *table, int table_
 		int target = atomic_load_acquire(&table->targets[i]);
 		ssize_t len = target ? pread(table_fd, path, sizeof(path), path_offset(i)) : 0;
 		if (len > 0 && path[0] == '/' && memchr(path, '\0', (size_t)len)) {
-			grow_array(&products, &cap, n + 1, sizeof(*products));
-			products[n++] = (struct product){.target = target, .path = xstrdup(path)};
+			grow_array(&created_files, &cap, n + 1, sizeof(*created_files));
+			created_files[n++] = (struct product){.target = target, .path = xstrdup(path)};
 		}
 	}
 	*ret_n = n;
-	return products;
+	return created_files;
 }
 
 static void unlink_product(struct product *product) {
@@ -295,32 +295,32 @@ static void unlink_product(struct product *product) {
 }
 
 // Each as soon as nobody is left who could write it; in the end those whose group cannot be killed.
-static void unlink_products(struct product *products, size_t n) {
+static void unlink_products(struct product *created_files, size_t n) {
 	bool left = n > 0;
 	for (int waited = 0; left; waited += 10) {
-		struct family living = find_living();
+		struct proctree living = find_living();
 		left = false;
 		for (size_t i = 0; i < n; ++i) {
-			if (products[i].path && (has_ended(products[i].target, &living) || waited >= GONE_MS)) {
-				unlink_product(&products[i]);
+			if (created_files[i].path && (has_ended(created_files[i].target, &living) || waited >= GONE_MS)) {
+				unlink_product(&created_files[i]);
 			}
-			left = left || products[i].path;
+			left = left || created_files[i].path;
 		}
-		family_fini(&living);
+		proctree_fini(&living);
 		if (left) {
 			nanosleep(&(struct timespec){.tv_nsec = 10 * NS_PER_MS}, NULL);
 		}
 	}
-	free(products);
+	free(created_files);
 }
 
 static size_t signal_marked(const struct group_table *table, int signal) {
-	return table->cookie[0] != '\0' ? family_signal_marked(table->cookie, signal) : 0;
+	return table->cookie[0] != '\0' ? proctree_signal_marked(table->cookie, signal) : 0;
 }
 
 static void end_all(struct group_table *table, int table_fd) {
 	size_t n;
-	struct product *products = find_products(table, table_fd, &n);
+	struct product *created_files = find_products(table, table_fd, &n);
 	const int polite[] = {SIGTERM, SIGCONT}; // a stopped job takes no SIGTERM
 	for (int i = 0; i < 2; ++i) {
 		group_table_kill(table, polite[i]);
@@ -332,9 +332,9 @@ static void end_all(struct group_table *table, int table_fd) {
 	}
 	group_table_kill(table, SIGKILL);
 	if (table->cookie[0] != '\0') {
-		family_kill_marked(table->cookie, GONE_MS);
+		proctree_kill_marked(table->cookie, GONE_MS);
 	}
-	unlink_products(products, n);
+	unlink_products(created_files, n);
 }
 
 int guardian_main(int argc, char *argv[]) {
@@ -349,7 +349,7 @@ int guardian_main(int argc, char *argv[]) {
 	if (!table) {
 		return EXIT_TROUBLE;
 	}
-	if (watch(3, table)) {
+	if (status_display(3, table)) {
 		end_all(table, 4);
 	}
 	return 0;

@@ -5,7 +5,8 @@
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/diag.h"
-#include "process/family.h"
+#include "base/text.h"
+#include "process/proctree.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -118,7 +119,7 @@ static void warn_exceeding(struct memory *memory, const struct memory_claim *cla
 	memory->has_exceeded = true;
 	mutex_unlock(&memory->lock);
 	if (first) {
-		diag_warn("memory: '%s' needs %s, and there is %s in all; such jobs run one at a time", diag_shows(claim->label),
+		diag_warn("memory: '%s' needs %s, and there is %s in all; such jobs run one at a time", text_shows(claim->label),
 		          memory_show(claim->bytes), memory_show(total));
 	}
 }
@@ -139,7 +140,7 @@ static bool may_start(struct memory *memory, const struct memory_claim *claim, s
 	}
 	for (size_t i = 0; i < rivals->n; ++i) {
 		// its pid may be another's by now: that is an estimate that is wrong once
-		uint64_t used = rivals->pids[i] ? family_memory(rivals->pids[i]) : 0;
+		uint64_t used = rivals->pids[i] ? proctree_memory(rivals->pids[i]) : 0;
 		rivals->bytes[i] -= used < rivals->bytes[i] ? used : rivals->bytes[i];
 	}
 	// measured after it: what was used meanwhile counts twice and not never
@@ -166,7 +167,7 @@ static void wait_more(struct memory *memory, struct memory_claim *claim, uint64_
 	memory->has_waited = true;
 	if (first) {
 		mutex_unlock(&memory->lock);
-		diag_note("memory: '%s' waits for %s; %s is available", diag_shows(claim->label), memory_show(claim->bytes),
+		diag_note("memory: '%s' waits for %s; %s is available", text_shows(claim->label), memory_show(claim->bytes),
 		          memory_show(available));
 		mutex_lock(&memory->lock);
 		return; // and look again: what happened meanwhile has woken nobody
@@ -234,7 +235,7 @@ void memory_wake(struct memory *memory) {
 static void say_admission(const struct memory *memory, const char *cause) {
 	if (memory->asked_root) {
 		diag_warn("memory: cannot use FAIRPAR_CGROUP_ROOT '%s': %s; jobs only wait until that much memory is available",
-		          diag_shows(memory->asked_root), cause);
+		          text_shows(memory->asked_root), cause);
 	} else {
 		diag_note("memory: no cgroup v2 is delegated to fairpar; jobs only wait until that much memory is available");
 	}

@@ -5,7 +5,7 @@
 #include "base/alloc.h"
 
 // A lane beside the slots.
-struct beside {
+struct batch_command {
 	uint64_t user;       // key_of() who runs in it; 0: free
 	uint64_t end;        // of its last one
 };
@@ -42,7 +42,7 @@ static unsigned beside_lane(struct attempts *all, uint64_t user, uint64_t from) 
 	}
 	unsigned found = LANES_BESIDE;
 	for (unsigned i = 0; i < all->nbeside; ++i) {
-		const struct beside *beside = &all->beside[i];
+		const struct batch_command *beside = &all->beside[i];
 		if (beside->user == user) {
 			return i;
 		}

@@ -5,7 +5,7 @@
 #ifndef FAIRPAR_REPORT_ATTEMPTS_H
 #define FAIRPAR_REPORT_ATTEMPTS_H
 
-#include "report/running.h"
+#include "log/running.h"
 
 enum {
 	LANES_SLOTS = 1 << 14,   // higher slots, of a damaged log, are drawn as the last of these
@@ -43,7 +43,7 @@ struct attempts {
 	unsigned nslots, nbeside; // lanes in use so far
 	uint64_t *slot_ends;     // when each lane was last left
 	size_t slot_cap;
-	struct beside *beside;   // LANES_BESIDE
+	struct batch_command *beside;   // LANES_BESIDE
 };
 
 // An event_fn: `arg` is the struct attempts. What has neither start nor run time (up to date) is no attempt.

@@ -7,7 +7,7 @@
 
 #include "base/alloc.h"
 #include "base/map.h"
-#include "report/plain.h"
+#include "base/text.h"
 
 #include <search.h>
 
@@ -46,7 +46,7 @@ struct explain {
 	uint64_t which_number, which_seq; // 0: any
 	struct batch_facts *batches;
 	size_t nbatches, cap;
-	struct batch_facts later;
+	struct batch_facts retry_queue;
 	struct map names;
 	void *jobs;             // a tree (tsearch) of struct job_line
 	size_t njobs;
@@ -106,7 +106,7 @@ static struct batch_facts *facts_of(struct explain *explain, const char *name) {
 		return &explain->batches[number];
 	}
 	if (explain->nbatches >= BATCHES_MAX) {
-		return &explain->later;
+		return &explain->retry_queue;
 	}
 	grow_array(&explain->batches, &explain->cap, explain->nbatches + 1, sizeof(*explain->batches));
 	struct batch_facts *facts = &explain->batches[explain->nbatches];
@@ -159,7 +159,7 @@ static struct job_line *line_of(struct explain *explain, const struct event_job 
 	static const char *const roles[] = {
 		[ROLE_JOB] = "", [ROLE_ON_FAILURE] = " on_failure", [ROLE_FINALLY] = " finally", [ROLE_LISTING] = " listing",
 	};
-	plain_add_job(&job->text, id->batch, id->role == ROLE_FINALLY || id->role == ROLE_LISTING ? 0 : id->number, id->seq);
+	text_add_job(&job->text, id->batch, id->role == ROLE_FINALLY || id->role == ROLE_LISTING ? 0 : id->number, id->seq);
 	buf_adds(&job->text, roles[id->role]);
 	return job;
 }
@@ -192,7 +192,7 @@ void explain_free(struct explain *explain) {
 	for (size_t i = 0; i < explain->nbatches; ++i) {
 		facts_fini(&explain->batches[i]);
 	}
-	facts_fini(&explain->later);
+	facts_fini(&explain->retry_queue);
 	free(explain->batches);
 	map_fini(&explain->names);
 	free(explain->which_batch);
@@ -226,7 +226,7 @@ static void add_others(struct explain *explain, struct buf *text, const char *ba
 		}
 		if (n++ < OTHERS_MAX) {
 			buf_adds(&names, n > 1 ? ", " : "");
-			plain_add_text(&names, other->name, strlen(other->name), 30);
+			text_add_text(&names, other->name, strlen(other->name), 30);
 		}
 	}
 	if (n > OTHERS_MAX) {
@@ -246,7 +246,7 @@ static void add_wait(struct explain *explain, struct buf *text, const struct eve
 		return;
 	}
 	buf_adds(text, start->why == WHY_RETRY ? "paused for " : "waited ");
-	plain_add_time(text, start->queued);
+	text_add_time(text, start->queued);
 	switch (start->why) {
 	case WHY_TURN:
 		if (start->source == FROM_LONG) {
@@ -269,7 +269,7 @@ static void add_wait(struct explain *explain, struct buf *text, const struct eve
 	case WHY_NEEDS:
 		buf_adds(text, " for ");
 		if (facts->needs) {
-			plain_add_text(text, facts->needs, strlen(facts->needs), 60);
+			text_add_text(text, facts->needs, strlen(facts->needs), 60);
 		} else {
 			buf_adds(text, "what its batch needs");
 		}
@@ -329,11 +329,11 @@ static void tell_end(struct explain *explain, const struct event_job_end *end, u
 		}
 		if (end->result.start > 0 && end->result.outcome != OUTCOME_SPAWN_ERROR) {
 			buf_adds(&job->text, " for ");
-			plain_add_time(&job->text, end->result.end - end->result.start);
+			text_add_time(&job->text, end->result.end - end->result.start);
 		}
 		const char *why = end->why ? end->why : result_describe(&end->result, how, sizeof(how));
 		buf_adds(&job->text, ": ");
-		plain_add_text(&job->text, why, strlen(why), SIZE_MAX);
+		text_add_text(&job->text, why, strlen(why), SIZE_MAX);
 		if (end->allowed) {
 			buf_adds(&job->text, ", allowed to");
 		}
@@ -390,12 +390,12 @@ static void add_lost(struct explain *explain, const struct batch_facts *facts, u
 	if (n == 0) {
 		return;
 	}
-	plain_add_text(&explain->text, facts->name, strlen(facts->name), 60);
+	text_add_text(&explain->text, facts->name, strlen(facts->name), 60);
 	buf_printf(&explain->text, ": %llu job%s %s before %s start", ull(n), n == 1 ? " was" : "s were", what,
 	           n == 1 ? "its" : "their");
 	if (why) {
 		buf_adds(&explain->text, ": ");
-		plain_add_text(&explain->text, why, strlen(why), 200);
+		text_add_text(&explain->text, why, strlen(why), 200);
 	}
 	buf_addc(&explain->text, '\n');
 	++explain->nlines;
@@ -406,7 +406,7 @@ uint64_t explain_finish(struct explain *explain, uint64_t now) {
 		struct job_line *job = *(struct job_line **)explain->jobs;
 		if (job->started > 0) {
 			buf_adds(&job->text, ", and has run for ");
-			plain_add_time(&job->text, now > job->started ? now - job->started : 0);
+			text_add_time(&job->text, now > job->started ? now - job->started : 0);
 			buf_adds(&job->text, " when the log ends");
 		} else {
 			buf_adds(&job->text, ", and was to go on when it was cancelled");

@@ -4,7 +4,7 @@
 #include "report/summary.h"
 
 #include "base/alloc.h"
-#include "report/plain.h"
+#include "base/text.h"
 
 #include <stdarg.h>
 
@@ -67,16 +67,16 @@ static void add_count(struct buf *buf, const struct summary_form *form, const ch
 	}
 }
 
-static void add_head(struct buf *buf, const struct story *story, const struct summary_form *form) {
-	const struct story_batch *total = &story->total;
-	uint64_t jobs = story_jobs(total);
+static void add_head(struct buf *buf, const struct run_stats *story, const struct summary_form *form) {
+	const struct stats_batch *total = &story->total;
+	uint64_t jobs = stats_jobs(total);
 	uint64_t end = story->end > 0 ? story->end : story->last;
 	if (story->name) {
-		plain_add_text(buf, story->name, strlen(story->name), NAME_COLUMNS);
+		text_add_text(buf, story->name, strlen(story->name), NAME_COLUMNS);
 		buf_adds(buf, ": ");
 	}
 	buf_printf(buf, "%llu %s%s in ", ull(jobs), story->counts_items ? "item" : "job", jobs == 1 ? "" : "s");
-	plain_add_time(buf, end > story->start ? end - story->start : 0);
+	text_add_time(buf, end > story->start ? end - story->start : 0);
 	add_count(buf, form, total->failed > 0 ? NULL : GREEN, ": ", total->ok, "ok", total->current, "up to date");
 	if (total->failed > 0) {
 		add_count(buf, form, RED, ", ", total->failed, "failed", total->allowed, "allowed to");
@@ -129,8 +129,8 @@ struct table {
 	bool is_shown[NCOLUMNS];
 };
 
-static void choose_columns(struct table *table, const struct story *story) {
-	const struct story_batch *total = &story->total;
+static void choose_columns(struct table *table, const struct run_stats *story) {
+	const struct stats_batch *total = &story->total;
 	for (size_t i = 0; i < NCOLUMNS; ++i) {
 		table->is_shown[i] = true;
 	}
@@ -147,16 +147,16 @@ static void add_number(struct row *row, enum column column, uint64_t n) {
 
 static void add_time(struct row *row, enum column column, uint64_t ns, bool is_known) {
 	if (is_known) {
-		plain_add_time(&row->cells[column], ns);
+		text_add_time(&row->cells[column], ns);
 	} else {
 		buf_addc(&row->cells[column], '-');
 	}
 }
 
-static void fill_row(struct row *row, const struct story_batch *batch) {
+static void fill_row(struct row *row, const struct stats_batch *batch) {
 	bool has_run = batch->attempts > 0;
-	plain_add_text(&row->cells[COLUMN_BATCH], batch->name, strlen(batch->name), NAME_COLUMNS);
-	add_number(row, COLUMN_JOBS, story_jobs(batch));
+	text_add_text(&row->cells[COLUMN_BATCH], batch->name, strlen(batch->name), NAME_COLUMNS);
+	add_number(row, COLUMN_JOBS, stats_jobs(batch));
 	add_number(row, COLUMN_OK, batch->ok);
 	add_number(row, COLUMN_FAILED, batch->failed);
 	add_number(row, COLUMN_CANCELLED, batch->cancelled);
@@ -177,7 +177,7 @@ static void fill_row(struct row *row, const struct story_batch *batch) {
 }
 
 static int by_slot_time(const void *a, const void *b) {
-	const struct story_batch *x = *(const struct story_batch *const *)a, *y = *(const struct story_batch *const *)b;
+	const struct stats_batch *x = *(const struct stats_batch *const *)a, *y = *(const struct stats_batch *const *)b;
 	if (x->slot_time != y->slot_time) {
 		return x->slot_time > y->slot_time ? -1 : 1;
 	}
@@ -185,7 +185,7 @@ static int by_slot_time(const void *a, const void *b) {
 }
 
 // Adds the numbers of a batch that has no row of its own; it has no median of its own.
-static void merge(struct story_batch *into, const struct story_batch *batch) {
+static void merge(struct stats_batch *into, const struct stats_batch *batch) {
 	into->ok += batch->ok;
 	into->failed += batch->failed;
 	into->cancelled += batch->cancelled;
@@ -208,9 +208,9 @@ static struct row *next_row(struct table *table) {
 	return &table->rows[table->nrows++];
 }
 
-static void fill_table(struct table *table, const struct story *story) {
+static void fill_table(struct table *table, const struct run_stats *story) {
 	size_t n = story->nbatches;
-	const struct story_batch **order = xcalloc(n + 1, sizeof(*order));
+	const struct stats_batch **order = xcalloc(n + 1, sizeof(*order));
 	bool *is_named = xcalloc(n + 1, sizeof(*is_named));
 	for (size_t i = 0; i < n; ++i) {
 		order[i] = &story->batches[i];
@@ -226,10 +226,10 @@ static void fill_table(struct table *table, const struct story *story) {
 	for (size_t i = 0; i < NCOLUMNS; ++i) {
 		buf_adds(&head->cells[i], i == COLUMN_JOBS && story->counts_items ? "items" : headings[i]);
 	}
-	struct story_batch others = {.name = ""};
+	struct stats_batch others = {.name = ""};
 	uint64_t nothers = story->hidden_batches;
 	for (size_t i = 0; i < n; ++i) {
-		const struct story_batch *batch = &story->batches[i];
+		const struct stats_batch *batch = &story->batches[i];
 		if (is_named[i]) {
 			fill_row(next_row(table), batch);
 			continue;
@@ -251,7 +251,7 @@ static void fill_table(struct table *table, const struct story *story) {
 static void add_cell(struct buf *buf, const struct table *table, size_t row, enum column column,
                      const struct summary_form *form) {
 	const struct buf *cell = &table->rows[row].cells[column];
-	size_t blanks = table->widths[column] - plain_columns(buf_str(cell), cell->len);
+	size_t blanks = table->widths[column] - text_columns(buf_str(cell), cell->len);
 	const char *style = NULL;
 	if (row > 0 && strcmp(buf_str(cell), "0") != 0) {
 		style = column == COLUMN_FAILED ? RED : column == COLUMN_RETRIED ? YELLOW : NULL;
@@ -271,7 +271,7 @@ static void add_cell(struct buf *buf, const struct table *table, size_t row, enu
 }
 
 // Leaves out columns until the table is no wider than the terminal: first what others tell nearly as well.
-static void fit_columns(struct table *table, const struct story *story, unsigned width) {
+static void fit_columns(struct table *table, const struct run_stats *story, unsigned width) {
 	static const enum column spare[] = {
 		COLUMN_RETRIED, COLUMN_WAIT, COLUMN_WALL, COLUMN_P50, COLUMN_SLOT_TIME, COLUMN_MAX, COLUMN_BESIDE, COLUMN_RETRIED, COLUMN_SHARE,
 		COLUMN_OK,
@@ -289,14 +289,14 @@ static void fit_columns(struct table *table, const struct story *story, unsigned
 	}
 }
 
-static void add_table(struct buf *buf, const struct story *story, const struct summary_form *form) {
+static void add_table(struct buf *buf, const struct run_stats *story, const struct summary_form *form) {
 	struct table table = {0};
 	choose_columns(&table, story);
 	fill_table(&table, story);
 	for (size_t row = 0; row < table.nrows; ++row) {
 		for (size_t i = 0; i < NCOLUMNS; ++i) {
 			const struct buf *cell = &table.rows[row].cells[i];
-			size_t columns = plain_columns(buf_str(cell), cell->len);
+			size_t columns = text_columns(buf_str(cell), cell->len);
 			table.widths[i] = columns > table.widths[i] ? columns : table.widths[i];
 		}
 	}
@@ -323,24 +323,24 @@ static void add_table(struct buf *buf, const struct story *story, const struct s
 
 // ---- the slowest ----
 
-static uint64_t wall_of(const struct story_job *job) {
+static uint64_t wall_of(const struct stats_job *job) {
 	return job->result.end > job->result.start ? job->result.end - job->result.start : 0;
 }
 
-static void add_slowest(struct buf *buf, const struct story *story, const struct summary_form *form) {
+static void add_slowest(struct buf *buf, const struct run_stats *story, const struct summary_form *form) {
 	for (size_t i = 0; i < story->nslowest && i < SLOWEST; ++i) {
-		const struct story_job *job = &story->slowest[i];
+		const struct stats_job *job = &story->slowest[i];
 		size_t from = buf->len;
 		buf_adds(buf, i == 0 ? "  slowest: " : "           ");
-		plain_add_job(buf, job->batch, job->number, job->seq);
+		text_add_job(buf, job->batch, job->number, job->seq);
 		buf_addc(buf, ' ');
-		plain_add_time(buf, wall_of(job));
-		size_t taken = plain_columns(buf->data + from, buf->len - from) + 2;
+		text_add_time(buf, wall_of(job));
+		size_t taken = text_columns(buf->data + from, buf->len - from) + 2;
 		size_t room = form->width > taken ? form->width - taken : form->width == 0 ? COMMAND_COLUMNS : 0;
 		if (room > 3 && job->command_len > 0) {
 			buf_adds(buf, "  ");
 			colour(buf, form, DIM);
-			plain_add_command(buf, job->command, job->command_len, room);
+			text_add_command(buf, job->command, job->command_len, room);
 			plain(buf, form);
 		}
 		buf_addc(buf, '\n');
@@ -363,7 +363,7 @@ static const char *last_lines(const char *text, size_t len, unsigned n) {
 	return at;
 }
 
-static void add_tail(struct buf *buf, const struct story_job *job, const struct summary_form *form) {
+static void add_tail(struct buf *buf, const struct stats_job *job, const struct summary_form *form) {
 	const char *start = job->tail + (form->out_seen ? job->tail_out : 0);
 	const char *end = job->tail + (form->err_seen ? job->tail_out : job->tail_len);
 	for (const char *at = start < end ? last_lines(start, (size_t)(end - start), SUMMARY_TAIL_LINES) : end; at < end;) {
@@ -371,20 +371,20 @@ static void add_tail(struct buf *buf, const struct story_job *job, const struct 
 		const char *line_end = newline ? newline : end;
 		colour(buf, form, DIM);
 		buf_adds(buf, "    | ");
-		plain_add_output(buf, at, (size_t)(line_end - at), OUTPUT_COLUMNS);
+		text_add_output(buf, at, (size_t)(line_end - at), OUTPUT_COLUMNS);
 		plain(buf, form);
 		buf_addc(buf, '\n');
 		at = line_end + (newline != NULL);
 	}
 }
 
-static void add_failure(struct buf *buf, const struct story_job *job, const struct summary_form *form) {
+static void add_failure(struct buf *buf, const struct stats_job *job, const struct summary_form *form) {
 	char how[80];
 	add_coloured(buf, form, RED, "  FAILED ");
-	plain_add_job(buf, job->batch, job->number, job->seq);
+	text_add_job(buf, job->batch, job->number, job->seq);
 	buf_adds(buf, ": ");
 	if (form->table && job->why) {
-		plain_add_text(buf, job->why, strlen(job->why), COMMAND_COLUMNS);
+		text_add_text(buf, job->why, strlen(job->why), COMMAND_COLUMNS);
 	} else {
 		buf_adds(buf, result_describe(&job->result, how, sizeof(how)));
 	}
@@ -402,11 +402,11 @@ static void add_failure(struct buf *buf, const struct story_job *job, const stru
 	}
 	if (job->result.start > 0 && job->result.outcome != OUTCOME_SPAWN_ERROR) {
 		buf_adds(buf, ", ");
-		plain_add_time(buf, wall_of(job));
+		text_add_time(buf, wall_of(job));
 	}
 	if (job->command_len > 0) {
 		buf_adds(buf, ": ");
-		plain_add_command(buf, job->command, job->command_len, COMMAND_COLUMNS);
+		text_add_command(buf, job->command, job->command_len, COMMAND_COLUMNS);
 	}
 	buf_addc(buf, '\n');
 	if (job->tail_len > 0 && !job->why) {
@@ -414,7 +414,7 @@ static void add_failure(struct buf *buf, const struct story_job *job, const stru
 	}
 }
 
-static void add_failures(struct buf *buf, const struct story *story, const struct summary_form *form) {
+static void add_failures(struct buf *buf, const struct run_stats *story, const struct summary_form *form) {
 	size_t listed = !form->table && story->nfailures > SUMMARY_BRIEF ? SUMMARY_BRIEF : story->nfailures;
 	for (size_t i = 0; i < listed; ++i) {
 		add_failure(buf, &story->failures[i], form);
@@ -428,16 +428,16 @@ static void add_failures(struct buf *buf, const struct story *story, const struc
 
 // ---- what never started ----
 
-static void add_losses(struct buf *buf, const struct story *story, const struct summary_form *form) {
+static void add_losses(struct buf *buf, const struct run_stats *story, const struct summary_form *form) {
 	for (size_t i = 0; i < story->nlosses; ++i) {
-		const struct story_loss *loss = &story->losses[i];
+		const struct stats_loss *loss = &story->losses[i];
 		add_coloured(buf, form, YELLOW, loss->outcome == OUTCOME_SKIPPED ? "  SKIPPED " : "  CANCELLED ");
 		if (loss->batch) {
-			plain_add_text(buf, loss->batch, strlen(loss->batch), NAME_COLUMNS);
+			text_add_text(buf, loss->batch, strlen(loss->batch), NAME_COLUMNS);
 			buf_adds(buf, ": ");
 		}
 		buf_printf(buf, "%llu job%s: ", ull(loss->jobs), loss->jobs == 1 ? "" : "s");
-		plain_add_text(buf, loss->why, strlen(loss->why), COMMAND_COLUMNS);
+		text_add_text(buf, loss->why, strlen(loss->why), COMMAND_COLUMNS);
 		buf_addc(buf, '\n');
 	}
 }
@@ -468,12 +468,12 @@ void summary_add_last(struct buf *buf, const struct summary_counts *counts) {
 }
 
 // "A#7 (signal 9)"; of what is no item, what its batch could not do
-static void add_named(struct buf *buf, const struct story_job *job) {
+static void add_named(struct buf *buf, const struct stats_job *job) {
 	char how[80];
-	plain_add_job(buf, job->batch, job->number, job->seq);
+	text_add_job(buf, job->batch, job->number, job->seq);
 	buf_adds(buf, " (");
 	if (job->number == 0 && job->result.start == 0 && job->tail) {
-		plain_add_text(buf, job->tail, job->tail_len, COMMAND_COLUMNS);
+		text_add_text(buf, job->tail, job->tail_len, COMMAND_COLUMNS);
 	} else {
 		buf_printf(buf, "%s%s", job->number == 0 ? "args_from: " : "", result_describe(&job->result, how, sizeof(how)));
 	}
@@ -483,8 +483,8 @@ static void add_named(struct buf *buf, const struct story_job *job) {
 	buf_addc(buf, ')');
 }
 
-void summary_add_story_last(struct buf *buf, const struct story *story) {
-	const struct story_batch *total = &story->total;
+void summary_add_story_last(struct buf *buf, const struct run_stats *story) {
+	const struct stats_batch *total = &story->total;
 	struct buf failures = BUF_INIT;
 	for (size_t i = 0; i < story->nfailures; ++i) {
 		buf_adds(&failures, i > 0 ? ", " : "");
@@ -509,8 +509,8 @@ void summary_add_story_last(struct buf *buf, const struct story *story) {
 // ---- what to do next ----
 
 // How to run again what failed, which only a joblog makes possible.
-static void add_again(struct buf *buf, const struct story *story, const struct summary_form *form) {
-	const struct story_batch *total = &story->total;
+static void add_again(struct buf *buf, const struct run_stats *story, const struct summary_form *form) {
+	const struct stats_batch *total = &story->total;
 	if (!form->again) {
 		return;
 	}
@@ -521,7 +521,7 @@ static void add_again(struct buf *buf, const struct story *story, const struct s
 	}
 }
 
-static uint64_t overlap(const struct story_batch *a, const struct story_batch *b) {
+static uint64_t overlap(const struct stats_batch *a, const struct stats_batch *b) {
 	uint64_t from = a->first_start > b->first_start ? a->first_start : b->first_start;
 	uint64_t to = a->last_end < b->last_end ? a->last_end : b->last_end;
 	return to > from ? to - from : 0;
@@ -529,8 +529,8 @@ static uint64_t overlap(const struct story_batch *a, const struct story_batch *b
 
 // Equal turns are unequal time where one batch has long jobs: says so if it had three fifths of the slots' time by jobs
 // that took three times as long as those of the others, while others had work for half of its time.
-static void add_hint(struct buf *buf, const struct story *story, const struct summary_form *form) {
-	const struct story_batch *greedy = NULL, *total = &story->total;
+static void add_hint(struct buf *buf, const struct run_stats *story, const struct summary_form *form) {
+	const struct stats_batch *greedy = NULL, *total = &story->total;
 	for (size_t i = 0; i < story->nbatches; ++i) {
 		greedy = story->batches[i].share >= 0.6 && story->batches[i].name[0] != '\0' ? &story->batches[i] : greedy;
 	}
@@ -551,13 +551,13 @@ static void add_hint(struct buf *buf, const struct story *story, const struct su
 	buf_adds(buf, "  ");
 	add_coloured(buf, form, YELLOW, "hint:");
 	buf_adds(buf, " '");
-	plain_add_text(buf, greedy->name, strlen(greedy->name), NAME_COLUMNS);
+	text_add_text(buf, greedy->name, strlen(greedy->name), NAME_COLUMNS);
 	buf_printf(buf, "' had %u%% of the slots' time with %llu of %llu jobs, for turns are shared, not time: see --fair=time\n",
-	           (unsigned)(greedy->share * 100 + 0.5), ull(story_jobs(greedy)),
+	           (unsigned)(greedy->share * 100 + 0.5), ull(stats_jobs(greedy)),
 	           ull(total->ok + total->failed + total->cancelled + total->skipped));
 }
 
-void summary_add(struct buf *buf, const struct story *story, const struct summary_form *form) {
+void summary_add(struct buf *buf, const struct run_stats *story, const struct summary_form *form) {
 	if (form->table) {
 		buf_adds(buf, "fairpar: ");
 		add_head(buf, story, form);

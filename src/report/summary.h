@@ -4,7 +4,7 @@
 #ifndef FAIRPAR_REPORT_SUMMARY_H
 #define FAIRPAR_REPORT_SUMMARY_H
 
-#include "report/story.h"
+#include "report/run_stats.h"
 
 #include "base/buf.h"
 
@@ -37,9 +37,9 @@ struct summary_counts {
 void summary_add_last(struct buf *buf, const struct summary_counts *counts);
 
 // The same of a story.
-void summary_add_story_last(struct buf *buf, const struct story *story);
+void summary_add_story_last(struct buf *buf, const struct run_stats *story);
 
-// Appends the summary of a finished story (story_finish()), line by line, each with its newline.
-void summary_add(struct buf *buf, const struct story *story, const struct summary_form *form);
+// Appends the summary of a finished story (stats_finish()), line by line, each with its newline.
+void summary_add(struct buf *buf, const struct run_stats *story, const struct summary_form *form);
 
 #endif

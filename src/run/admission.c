@@ -7,11 +7,12 @@
 #include "base/diag.h"
 #include "base/list.h"
 #include "base/median.h"
+#include "base/text.h"
 #include "process/memory.h"
-#include "process/pressure.h"
+#include "process/sysload.h"
 #include "run/limits.h"
-#include "run/lineup.h"
-#include "run/telling.h"
+#include "run/publish.h"
+#include "run/start_order.h"
 #include "slots/slots.h"
 
 #include <errno.h>
@@ -138,7 +139,7 @@ static void look_at_load(struct run *run, struct buf *why) {
 		return;
 	}
 	reread_load(run);
-	if (!pressure_load(&load)) {
+	if (!sysload_load(&load)) {
 		warn_missing(admission, "load");
 	} else if ((double)load >= admission->max_load) {
 		buf_printf(why, "the load is %" PRIu64 ", and --load lets jobs start below %g", load, admission->max_load);
@@ -153,7 +154,7 @@ static void look_at_memory(struct run *run, struct buf *why) {
 		return;
 	}
 	const char *option = options->memfree > 0 ? "memfree" : "memsuspend";
-	if (!pressure_free(&bytes)) {
+	if (!sysload_free(&bytes)) {
 		warn_missing(run->admission, option);
 	} else if (bytes < need) {
 		buf_printf(why, "%s of memory are available, and --%s asks for %s", memory_show(bytes), option, memory_show(need));
@@ -169,11 +170,11 @@ static void look_at_swap(struct run *run, struct buf *why) {
 	}
 	uint64_t now = now_ns();
 	if (!admission->swap_known || now - admission->swap_looked >= NS_PER_S) {
-		if (!pressure_swapped(&swapped)) {
+		if (!sysload_swapped(&swapped)) {
 			warn_missing(admission, "noswap");
 			return;
 		}
-		admission->swapping = admission->swap_known && pressure_is_swapping(&admission->swapped, &swapped);
+		admission->swapping = admission->swap_known && sysload_is_swapping(&admission->swapped, &swapped);
 		admission->swapped = swapped;
 		admission->swap_looked = now;
 		admission->swap_known = true;
@@ -196,13 +197,13 @@ static void wake_first(struct admission *admission) {
 static void tell_look(struct run *run, enum event_why kind, const char *why) {
 	struct admission *admission = run->admission;
 	if (admission->told_since > 0 && (!why || kind != admission->told_why)) {
-		telling_wait_end(run, NULL, 0, admission->told_why, admission->told_since);
+		publish_wait_end(run, NULL, 0, admission->told_why, admission->told_since);
 		admission->told_since = 0;
 	}
 	if (why && admission->told_since == 0) {
 		admission->told_since = now_ns();
 		admission->told_why = kind;
-		telling_wait(run, NULL, 0, kind, why);
+		publish_wait(run, NULL, 0, kind, why);
 	}
 }
 
@@ -225,7 +226,7 @@ static uint64_t look(struct run *run, uint64_t *ret_ended) {
 	kind = why.len > 0 ? kind : WHY_LOAD;
 	look_at_swap(run, &why);
 	bool may = why.len == 0;
-	if (run->telling) {
+	if (run->publisher) {
 		tell_look(run, kind, why.data);
 	}
 	if (!may && alone && !admission->has_waited) {
@@ -260,16 +261,16 @@ static bool wait_turn(struct run *run, struct waiter *waiter) {
 bool admission_enter(struct run *run, unsigned slot, bool must, struct admission_wait *ret_wait) {
 	struct admission *admission = run->admission;
 	struct waiter waiter;
-	uint64_t since = run->telling ? now_ns() : 0;
+	uint64_t since = run->publisher ? now_ns() : 0;
 	if (!admission->gates) {
 		return true;
 	}
 	cond_init(&waiter.turn);
 	mutex_lock(&admission->lock);
 	list_push_back(&admission->waiting, &waiter.link);
-	lineup_pass(run, slot);
+	start_order_pass(run, slot);
 	bool may = wait_turn(run, &waiter) || must;
-	*ret_wait = (struct admission_wait){.ns = run->telling ? now_ns() - since : 0, .why = admission->why};
+	*ret_wait = (struct admission_wait){.ns = run->publisher ? now_ns() - since : 0, .why = admission->why};
 	list_remove(&waiter.link);
 	if (may) {
 		++admission->running;
@@ -328,8 +329,8 @@ static void reread_jobs(struct run *run) {
 	unsigned limit = slots_limit(nofile);
 	slots = slots < limit ? slots : limit;
 	pool_set_slots(run->pool, slots);
-	if (run->telling) {
-		telling_slots(run, slots, "-j");
+	if (run->publisher) {
+		publish_slots(run, slots, "-j");
 	}
 }
 
@@ -366,7 +367,7 @@ void admission_leave(struct run *run, const struct result *result) {
 	wake_first(admission);
 	mutex_unlock(&admission->lock);
 	if (changed || run->options->memsuspend > 0) {
-		atomic_store_release(&admission->look_soon, true); // pairs with the exchange in watch_memory()
+		atomic_store_release(&admission->look_soon, true); // pairs with the exchange in status_display_memory()
 		run_wake(run);
 	}
 }
@@ -380,9 +381,9 @@ static void tell_held(struct run *run, uint64_t bytes) {
 		snprintf(what, sizeof(what), "%u running job%s stopped, %s of memory available", admission->held,
 		         admission->held == 1 ? "" : "s", memory_show(bytes));
 		admission->held_since = now_ns();
-		telling_wait(run, NULL, 0, WHY_SUSPEND, what);
+		publish_wait(run, NULL, 0, WHY_SUSPEND, what);
 	} else if (admission->held == 0 && admission->held_since > 0) {
-		telling_wait_end(run, NULL, 0, WHY_SUSPEND, admission->held_since);
+		publish_wait_end(run, NULL, 0, WHY_SUSPEND, admission->held_since);
 		admission->held_since = 0;
 	}
 }
@@ -394,7 +395,7 @@ static void make_room(struct run *run, uint64_t bytes) {
 		char *label = children_evict_youngest(run->children);
 		if (label) {
 			diag_warn("%s of memory are available, less than half of what --memfree asks for: ending the youngest job, %s",
-			          memory_show(bytes), diag_shows(label));
+			          memory_show(bytes), text_shows(label));
 		}
 		free(label);
 	}
@@ -402,17 +403,17 @@ static void make_room(struct run *run, uint64_t bytes) {
 		return;
 	}
 	unsigned n = children_count(run->children);
-	unsigned most = pressure_may_run(bytes, options->memsuspend, n);
+	unsigned most = sysload_may_run(bytes, options->memsuspend, n);
 	if (bytes / 2 >= options->memsuspend && admission->held > 0) {
 		most = n > admission->held ? n - admission->held + 1 : 1; // one at a time: the next reading tells what it takes
 	}
 	admission->held = children_hold_young(run->children, most);
-	if (run->telling) {
+	if (run->publisher) {
 		tell_held(run, bytes);
 	}
 }
 
-static uint64_t watch_memory(struct run *run, uint64_t now) {
+static uint64_t status_display_memory(struct run *run, uint64_t now) {
 	struct admission *admission = run->admission;
 	uint64_t bytes;
 	if (children_count(run->children) == 0) {
@@ -421,7 +422,7 @@ static uint64_t watch_memory(struct run *run, uint64_t now) {
 	bool soon = atomic_exchange(&admission->look_soon, false);
 	if (soon || now >= admission->look) {
 		admission->look = now + (uint64_t)LOOK_AGAIN_MS * NS_PER_MS;
-		if (pressure_free(&bytes)) { // else whoever started has heard of it
+		if (sysload_free(&bytes)) { // else whoever started has heard of it
 			make_room(run, bytes);
 		}
 	}
@@ -437,7 +438,7 @@ uint64_t admission_tick(struct run *run, uint64_t now) {
 		next = children_expire(run->children, timeout, now);
 	}
 	if (options->memfree > 0 || options->memsuspend > 0) {
-		due = watch_memory(run, now);
+		due = status_display_memory(run, now);
 		next = due < next ? due : next;
 	}
 	due = children_condemned_step(run->children, now);

@@ -4,17 +4,18 @@
 
 #include "base/alloc.h"
 #include "base/diag.h"
-#include "base/screen.h"
-#include "plan/command.h"
-#include "plan/shell.h"
+#include "base/text.h"
 #include "run/admission.h"
-#include "run/lineup.h"
-#include "run/outlet.h"
-#include "run/shelf.h"
+#include "run/job_env.h"
+#include "run/job_output.h"
+#include "run/publish.h"
+#include "run/result_files.h"
+#include "run/start_order.h"
 #include "run/tee.h"
-#include "run/telling.h"
 #include "run/terminal.h"
-#include "run/vars.h"
+#include "shell/shell.h"
+#include "template/command.h"
+#include "term/screen.h"
 
 #include <errno.h>
 #include <sys/stat.h>
@@ -26,7 +27,7 @@ void desk_free(void *arg) {
 	struct desk *desk = arg;
 	child_scratch_destroy(desk->scratch);
 	command_fini(&desk->command);
-	emission_fini(&desk->emission);
+	line_items_fini(&desk->emission);
 	buf_fini(&desk->along.args);
 	buf_fini(&desk->along.orders);
 	buf_fini(&desk->text);
@@ -122,16 +123,16 @@ void attempt_complain(struct desk *desk, const struct job *job, const char *form
 // Says why the job could not be started.
 static void explain(struct desk *desk, const struct job *job, const struct spawn_error *error) {
 	const char *first = desk->command.argv && desk->command.argv[0] ? desk->command.argv[0] : buf_str(&desk->text);
-	const char *dir = desk->context ? desk->context->cwd : job->recipe->context->cwd;
+	const char *dir = desk->context ? desk->context->cwd : job->spec->context->cwd;
 	if (error->step == SPAWN_CHDIR && dir) {
-		attempt_complain(desk, job, "cannot start in '%s': %s", diag_shows(dir), strerror(error->error));
+		attempt_complain(desk, job, "cannot start in '%s': %s", text_shows(dir), strerror(error->error));
 	} else if (error->step != SPAWN_EXEC) {
-		attempt_complain(desk, job, "cannot start '%s': %s: %s", diag_shows(first), spawn_step_name(error->step),
+		attempt_complain(desk, job, "cannot start '%s': %s: %s", text_shows(first), spawn_step_name(error->step),
 		                 strerror(error->error));
 	} else if (error->error == ENOENT) {
-		attempt_complain(desk, job, "'%s': command not found", diag_shows(first));
+		attempt_complain(desk, job, "'%s': command not found", text_shows(first));
 	} else {
-		attempt_complain(desk, job, "cannot start '%s': %s", diag_shows(first), strerror(error->error));
+		attempt_complain(desk, job, "cannot start '%s': %s", text_shows(first), strerror(error->error));
 	}
 }
 
@@ -150,20 +151,20 @@ static int make_dirs(char *path) {
 
 // The job's own directory, if it has one. Returns 0, or -1 after a message.
 static int enter_workdir(struct desk *desk, const struct job *job, unsigned slot) {
-	const struct recipe *recipe = job->recipe;
+	const struct job_spec *spec = job->spec;
 	context_unref(desk->context);
 	desk->context = NULL;
-	if (!recipe->workdir) {
+	if (!spec->workdir) {
 		return 0;
 	}
 	struct expansion x = job_expansion(job, slot);
 	struct buf dir = BUF_INIT;
-	template_expand(recipe->workdir, &x, &dir);
+	template_expand(spec->workdir, &x, &dir);
 	int result = dir.len > 0 && access(dir.data, F_OK) != 0 ? make_dirs(dir.data) : 0;
 	if (result != 0) {
-		attempt_complain(desk, job, "cannot make the directory '%s': %s", diag_shows(dir.data), strerror(errno));
+		attempt_complain(desk, job, "cannot make the directory '%s': %s", text_shows(dir.data), strerror(errno));
 	} else {
-		desk->context = context_derive(recipe->context, dir.len > 0 ? dir.data : NULL, /* umask */ -1, /* nice */ 0);
+		desk->context = context_derive(spec->context, dir.len > 0 ? dir.data : NULL, /* umask */ -1, /* nice */ 0);
 	}
 	buf_fini(&dir);
 	return result;
@@ -183,7 +184,7 @@ struct starting {
 
 static void child_waits(void *arg) {
 	const struct starting *starting = arg;
-	telling_memory(starting->desk, starting->job, /* waits */ true);
+	publish_memory(starting->desk, starting->job, /* waits */ true);
 }
 
 static void child_started(void *arg, pid_t pid, uint64_t start) {
@@ -192,28 +193,28 @@ static void child_started(void *arg, pid_t pid, uint64_t start) {
 	if (run->admission && !starting->attempt->cleanup) {
 		admission_started(run);
 	}
-	if (run->telling) {
-		telling_memory(starting->desk, starting->job, /* waits */ false);
-		telling_job_start(starting->desk, starting->job, (int)pid, start);
+	if (run->publisher) {
+		publish_memory(starting->desk, starting->job, /* waits */ false);
+		publish_job_start(starting->desk, starting->job, (int)pid, start);
 	}
 }
 
 static void run_child(struct desk *desk, const struct job *job, const struct attempt *attempt,
                       struct result *ret_result) {
 	struct run *run = desk->run;
-	const struct recipe *recipe = job->recipe;
-	struct outlet outlet;
-	outlet_open(&outlet, desk, job, attempt->emission);
+	const struct job_spec *spec = job->spec;
+	struct job_output outlet;
+	job_output_open(&outlet, desk, job, attempt->emission);
 	struct starting starting = {.desk = desk, .job = job, .attempt = attempt};
 	struct child_config config = {
 		.path = desk->command.path,
 		.argv = desk->command.argv,
 		.env = desk->env,
-		.context = desk->context ? desk->context : recipe->context,
+		.context = desk->context ? desk->context : spec->context,
 		.stdin_fd = stdin_of(run),
 		.drain = job->spool || job->results ? &outlet.drain : NULL,
-		.timeout = recipe->timeout,
-		.memory = recipe->memory,
+		.timeout = spec->timeout,
+		.memory = spec->memory,
 		.label = buf_str(&desk->label),
 		// the guardian of a semaphore's command holds the semaphore until that has ended
 		.forks = desk->command.by_shell || run->options->sem.is_on,
@@ -222,8 +223,8 @@ static void run_child(struct desk *desk, const struct job *job, const struct att
 		.cleanup = attempt->cleanup,
 		.unlink_path = job->makes_product && !attempt->ended ? job_product(job, attempt->slot, &desk->path) : NULL,
 		.scratch = desk->scratch,
-		.started = run->telling || (run->admission && !attempt->cleanup) ? child_started : NULL,
-		.waits = run->telling ? child_waits : NULL,
+		.started = run->publisher || (run->admission && !attempt->cleanup) ? child_started : NULL,
+		.waits = run->publisher ? child_waits : NULL,
 		.started_arg = &starting,
 	};
 	struct block_input input;
@@ -237,7 +238,7 @@ static void run_child(struct desk *desk, const struct job *job, const struct att
 	if (is_raw) {
 		screen_enter(STDERR_FILENO);
 	}
-	bool watched = run->telling && job->spool && recipe->output == OUTPUT_LINE_BUFFER;
+	bool watched = run->publisher && job->spool && spec->output == OUTPUT_LINE_BUFFER;
 	if (watched) {
 		spool_watch(job->spool, &desk->told.recent);
 	}
@@ -245,8 +246,8 @@ static void run_child(struct desk *desk, const struct job *job, const struct att
 	if (watched) {
 		spool_watch(job->spool, NULL);
 	}
-	if (run->telling) {
-		telling_memory(desk, job, /* waits */ false);
+	if (run->publisher) {
+		publish_memory(desk, job, /* waits */ false);
 	}
 	if (run->tee) {
 		tee_disconnect(run->tee, &config);
@@ -268,11 +269,11 @@ uint64_t job_sent(const struct job *job) {
 }
 
 const char *job_product(const struct job *job, unsigned slot, struct buf *path) {
-	const struct recipe *recipe = job->recipe;
+	const struct job_spec *spec = job->spec;
 	struct expansion x = job_expansion(job, slot);
 	struct buf name = BUF_INIT;
-	template_expand(recipe->creates, &x, &name);
-	const char *dir = recipe->context->cwd ? recipe->context->cwd : "";
+	template_expand(spec->creates, &x, &name);
+	const char *dir = spec->context->cwd ? spec->context->cwd : "";
 	buf_reset(path);
 	if (buf_str(&name)[0] != '/') {
 		buf_printf(path, "%s/", dir[0] == '/' ? "" : job->batch->run->cwd);
@@ -293,11 +294,11 @@ static void admit_child(struct desk *desk, const struct job *job, const struct a
 		return;
 	}
 	if (wait.ns > 0) {
-		telling_admitted(desk, wait.why, wait.ns);
+		publish_admitted(desk, wait.why, wait.ns);
 	}
 	bool asks = run->options->interactive && !attempt->ended;
 	if (!asks || terminal_confirm(run, buf_str(&desk->text))) {
-		outlet_let_through(run, job);
+		job_output_let_through(run, job);
 		run_child(desk, job, attempt, ret_result);
 	}
 	admission_leave(run, ret_result);
@@ -332,7 +333,7 @@ static void show_batch(const struct job *job) {
 	if (run->manifest && run->shown != job->batch) {
 		run->shown = job->batch;
 		buf_printf(&line, "# batch %s\n", job->batch->name);
-		outlet_add_shown(job->spool, line.data, line.len);
+		job_output_add_shown(job->spool, line.data, line.len);
 	}
 	buf_fini(&line);
 }
@@ -362,8 +363,8 @@ void attempt_run(struct desk *desk, struct job *job, const struct attempt *attem
 	struct run *run = desk->run;
 	struct expansion x = job_expansion(job, attempt->slot);
 	*ret_result = (struct result){.outcome = OUTCOME_OK};
-	if (run->telling) {
-		telling_attempt(desk);
+	if (run->publisher) {
+		publish_attempt(desk);
 	}
 	job_open_spool(desk, job, attempt->slot);
 	if (!is_permitted(desk, job, attempt->template, &x)) {
@@ -371,7 +372,7 @@ void attempt_run(struct desk *desk, struct job *job, const struct attempt *attem
 		return;
 	}
 	buf_reset(&desk->text);
-	command_text(attempt->template, &x, &job->recipe->by, &desk->text);
+	command_text(attempt->template, &x, &job->spec->by, &desk->text);
 	if (run->options->dry_run) {
 		explain_quotes(run, attempt->template, &x);
 		quote_text(desk, run->options->shell_quotes);
@@ -380,28 +381,28 @@ void attempt_run(struct desk *desk, struct job *job, const struct attempt *attem
 		}
 		buf_addc(&desk->text, '\n');
 		show_batch(job);
-		outlet_add_shown(job->spool, desk->text.data, desk->text.len);
+		job_output_add_shown(job->spool, desk->text.data, desk->text.len);
 		return;
 	}
-	if (run->shelf && shelf_begin(desk, job, attempt->slot) != 0) {
+	if (run->result_files && result_files_begin(desk, job, attempt->slot) != 0) {
 		result_cannot_start(ret_result, 126);
 		return;
 	}
-	lineup_wait(run, attempt->slot);
+	start_order_wait(run, attempt->slot);
 	if (run->options->print_commands) {
 		print_command(desk);
 	}
 	if (!run->options->interactive) {
-		lineup_pass(run, attempt->slot);
+		start_order_pass(run, attempt->slot);
 	}
 	if (run->options->show_commands) {
-		outlet_show_command(desk, job);
+		job_output_show_command(desk, job);
 	}
 	if (enter_workdir(desk, job, attempt->slot) != 0) {
 		result_cannot_start(ret_result, 126);
 		return;
 	}
-	if (command_build(&desk->command, attempt->template, &x, &job->recipe->by) != 0) {
+	if (command_build(&desk->command, attempt->template, &x, &job->spec->by) != 0) {
 		struct spawn_error error = {.step = SPAWN_EXEC, .error = errno};
 		result_cannot_start(ret_result, error.error == ENOENT ? 127 : 126);
 		if (error.error == EINVAL) {
@@ -414,11 +415,11 @@ void attempt_run(struct desk *desk, struct job *job, const struct attempt *attem
 	desk_label(desk, job);
 	buf_addc(&desk->label, ' ');
 	buf_add(&desk->label, buf_str(&desk->text), desk->text.len);
-	vars_build(desk, job, attempt);
+	job_env_build(desk, job, attempt);
 	if (run->admission && !attempt->cleanup) {
 		admit_child(desk, job, attempt, ret_result);
 		return;
 	}
-	outlet_let_through(run, job);
+	job_output_let_through(run, job);
 	run_child(desk, job, attempt, ret_result);
 }

@@ -6,13 +6,13 @@
 #include "job/event.h"
 #include "output/results.h"
 #include "run/block.h"
-#include "run/emission.h"
-#include "run/parcel.h"
+#include "run/line_items.h"
+#include "run/submission.h"
 
 // A job that has begun.
 struct job {
 	struct batch *batch;
-	const struct recipe *recipe;
+	const struct job_spec *spec;
 	struct item item;
 	struct record record;
 	struct block *block;       // of --pipe: its standard input; or NULL
@@ -76,7 +76,7 @@ struct desk {
 	struct context *context;   // of a job in a directory of its own, or NULL
 	char **env;
 	size_t env_cap;
-	struct emission emission;  // of the running job
+	struct line_items emission;  // of the running job
 	struct along along;        // with run->packs
 	struct job failed;         // the job that work_failed() is called for
 	struct result failed_result;
@@ -97,10 +97,10 @@ const char *desk_label(struct desk *desk, const struct job *job);
 // What the job's templates are expanded with.
 struct expansion job_expansion(const struct job *job, unsigned slot);
 
-// Opens the job's spool, with its tag, before its first attempt (outlet.c).
+// Opens the job's spool, with its tag, before its first attempt (job_output.c).
 void job_open_spool(struct desk *desk, struct job *job, unsigned slot);
 
-// Says why the job cannot run, and keeps it for who listens; since telling_attempt().
+// Says why the job cannot run, and keeps it for who listens; since publish_attempt().
 FP_PRINTF(3, 4) void attempt_complain(struct desk *desk, const struct job *job, const char *format, ...);
 
 // Fills in the result of a job that never ran.
@@ -116,7 +116,7 @@ struct attempt {
 	const struct template *template; // NULL: the record is the command
 	unsigned slot;
 	const struct result *ended;      // what an on-failure command is told of, or NULL
-	struct emission *emission;       // takes the lines of its stdout, or NULL
+	struct line_items *emission;       // takes the lines of its stdout, or NULL
 	bool cleanup;                    // a `finally`: also after a cancel
 };
 

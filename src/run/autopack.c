@@ -8,8 +8,8 @@
 #include "run/autopack.h"
 
 #include "base/alloc.h"
-#include "job/packsize.h"
-#include "plan/packs.h"
+#include "job/pack_size.h"
+#include "template/packs.h"
 
 struct autopack {
 	struct packsize size;              // the run's lock guards it
@@ -70,7 +70,7 @@ void autopack_adopt(struct desk *desk, struct job *job) {
 	for (size_t at = 0; at < along->orders.len; at += sizeof(uint64_t)) {
 		uint64_t order;
 		memcpy(&order, along->orders.data + at, sizeof(order));
-		emit_skip(job->batch->run->emit, job->batch->lane, order); // their output is where the first one's is
+		writer_skip(job->batch->run->writer, job->batch->lane, order); // their output is where the first one's is
 	}
 }
 

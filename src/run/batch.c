@@ -4,9 +4,10 @@
 
 #include "base/alloc.h"
 #include "base/diag.h"
+#include "base/text.h"
 #include "run/autopack.h"
+#include "run/publish.h"
 #include "run/run.h"
-#include "run/telling.h"
 
 #include <fnmatch.h>
 
@@ -14,7 +15,7 @@ struct batch *batch_new(struct run *run, const char *name) {
 	struct batch *batch = NEW(struct batch);
 	atomic_init(&batch->refs, 1);
 	batch->run = run;
-	batch->recipes = run->recipes;
+	batch->specs = run->specs;
 	batch->width = 1;
 	batch->name = xstrdup(name);
 	batch->autopack = run->options->packing.by_time ? autopack_create() : NULL;
@@ -23,8 +24,8 @@ struct batch *batch_new(struct run *run, const char *name) {
 
 void batch_open_lane(struct batch *batch) {
 	const struct options *options = batch->run->options;
-	if (batch->run->emit && (options->keep_order || options->dry_run)) {
-		batch->lane = emit_lane_open(batch->run->emit);
+	if (batch->run->writer && (options->keep_order || options->dry_run)) {
+		batch->lane = writer_lane_open(batch->run->writer);
 	}
 }
 
@@ -39,18 +40,18 @@ void batch_unref(struct batch *batch) {
 		return;
 	}
 	if (batch->lane) {
-		emit_lane_close(batch->run->emit, batch->lane);
+		writer_lane_close(batch->run->writer, batch->lane);
 	}
 	if (batch->news) {
-		telling_batch_end(batch);
+		publish_batch_end(batch);
 	}
-	for (size_t i = 0; i < batch->nrecipes; ++i) {
-		recipe_free(batch->recipes[i]);
+	for (size_t i = 0; i < batch->nspecs; ++i) {
+		job_spec_free(batch->specs[i]);
 	}
-	recipe_free(batch->finally);
-	recipe_free(batch->listing);
-	if (batch->nrecipes > 0) {
-		free(batch->recipes);
+	job_spec_free(batch->finally);
+	job_spec_free(batch->listing);
+	if (batch->nspecs > 0) {
+		free(batch->specs);
 	}
 	free(batch->autopack);
 	free(batch->name);
@@ -103,7 +104,7 @@ void batches_warn_unused(const struct options *options) {
 		const struct batch_setting *setting = &options->settings[i];
 		if (!setting->used && strcmp(setting->pattern, "*") != 0) {
 			diag_warn(options->manifest ? "--%s: no batch that runs is called '%s'" : "--%s: there was no batch '%s'",
-			          names[setting->what], diag_shows(setting->pattern));
+			          names[setting->what], text_shows(setting->pattern));
 		}
 	}
 }

@@ -6,15 +6,15 @@
 #include "base/atomic.h"
 #include "cli/options.h"
 #include "engine/pool.h"
-#include "output/emit.h"
+#include "output/writer.h"
 
 #include <stdbool.h>
 
 struct autopack;
 struct news;
-struct recipe;
+struct job_spec;
 struct run;
-struct stage;
+struct dag_node;
 
 // A batch: its queue's user, and the owner of what its jobs are made from. Counted, for a run that is cut short removes
 // queues at once, whoever still holds them open. Each of these has one reference:
@@ -22,15 +22,15 @@ struct stage;
 //	    in it or runs, with its steps, its on_failure, finally and listing, needs none of its own
 //	its stage in a manifest, as long as that holds the queue open
 //	a parcel, from when it is given the batch until it is closed: those of the feeds, and that of a job that emits
-//	a job that waits for its next attempt (later.c)
+//	a job that waits for its next attempt (retry_queue.c)
 // Nothing else keeps the pointer, or one to a recipe. Who lets go of the last reference frees the batch and its recipes.
 struct batch {
 	struct run *run;
 	atomic_int refs;
-	struct stage *stage;       // of the manifest; NULL: its items come from the command line's input
-	struct recipe **recipes;   // by item.recipe; once the stage has begun
-	size_t nrecipes;           // owned, NULL for entries without a key of their own; 0: they are the run's
-	struct recipe *finally, *listing; // of the commands that are no items; owned, or NULL
+	struct dag_node *stage;       // of the manifest; NULL: its items come from the command line's input
+	struct job_spec **specs;   // by item.recipe; once the stage has begun
+	size_t nspecs;           // owned, NULL for entries without a key of their own; 0: they are the run's
+	struct job_spec *finally, *listing; // of the commands that are no items; owned, or NULL
 	struct batch *next_dead;
 	unsigned width;            // slots of an item of the first recipe, also before there is one
 	char *name;                // owned
@@ -38,9 +38,9 @@ struct batch {
 	bool is_fed;               // batches emit into it, perhaps before it has begun
 	bool again;                // what it needs runs again: so do all its jobs. Set when it begins
 	bool allow_failure;        // a failed job is only reported
-	struct emit_lane *lane;    // its order of output, or NULL without --keep-order
+	struct writer_lane *lane;    // its order of output, or NULL without --keep-order
 	atomic_uint_least64_t order; // items given an order so far
-	struct news *news;         // for who listens; NULL if nobody does (telling.h)
+	struct news *news;         // for who listens; NULL if nobody does (publish.h)
 	struct autopack *autopack; // of --pack=auto, or NULL
 };
 

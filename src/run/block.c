@@ -5,6 +5,8 @@
 #include "base/alloc.h"
 #include "base/diag.h"
 #include "base/io.h"
+#include "base/temp_file.h"
+#include "base/text.h"
 #include "run/dealer.h"
 
 #include <errno.h>
@@ -105,7 +107,7 @@ uint64_t block_sent(const struct block *block) {
 // ---- a block and its job ----
 
 static void input_failed(const struct block_input *input, const char *path, const char *cause) {
-	diag_error("cannot read '%s': %s", diag_shows(path), cause);
+	diag_error("cannot read '%s': %s", text_shows(path), cause);
 	atomic_store_relaxed(&input->run->trouble, true);
 }
 

@@ -5,15 +5,15 @@
 // of the input. Where the batches are found in the input itself (--batch-by) it is read as far ahead as the pool takes
 // it (--queue-mem, then the spill file): only so does a batch that comes late in the input get its turn at once.
 
-#include "run/feed_inside.h"
+#include "run/feed_internal.h"
 
 #include "base/alloc.h"
 #include "base/diag.h"
 #include "run/block.h"
-#include "run/blockfeed.h"
-#include "run/stages.h"
+#include "run/block_feed.h"
+#include "run/dag.h"
+#include "run/job_run.h"
 #include "run/tee.h"
-#include "run/work.h"
 
 #include <unistd.h>
 
@@ -65,7 +65,7 @@ void feeds_cut_short(struct run *run) {
 static bool feed_read(struct run *run, struct feed *feed) {
 	const char *error = NULL;
 	if (!feed->input) {
-		feed->pending = stage_next(feed->stage, &feed->record, &feed->recipe, &feed->bad);
+		feed->pending = dag_node_next(feed->stage, &feed->record, &feed->spec, &feed->bad);
 		feed->ended = !feed->pending;
 		return feed->pending;
 	}
@@ -121,7 +121,7 @@ static void count_rest(struct run *run, struct feed *feed) {
 	mutex_lock(&run->lock);
 	++run->tally.total;
 	mutex_unlock(&run->lock);
-	parcel_count_lost(feed->parcel->batch, 1);
+	submission_count_lost(feed->parcel->batch, 1);
 }
 
 // The halt was met: nothing is started any more.
@@ -143,7 +143,7 @@ static bool feed_fill_blocks(struct run *run, struct feed *feed) {
 	}
 	switch (blockfeed_step(run->blocks, &feed->record)) {
 	case BLOCK_READY:
-		parcel_add(feed->parcel, &feed->record, /* recipe */ 0, /* bad */ NULL);
+		submission_add(feed->parcel, &feed->record, /* spec */ 0, /* bad */ NULL);
 		if (feed->parcel->n == 0) { // --resume: it is done
 			block_free(block_of(&feed->record));
 		}
@@ -240,7 +240,7 @@ static void feed_finish(struct run *run, struct feed *feed) {
 	}
 	feed_parcel_close(run, feed->parcel);
 	if (feed->stage) {
-		stage_fed(feed->stage);
+		dag_node_fed(feed->stage);
 	}
 	feed_free(feed);
 }
@@ -249,7 +249,7 @@ static void feed_finish(struct run *run, struct feed *feed) {
 static bool feed_begin(struct run *run, struct feed *feed) {
 	if (!feed->parcel) {
 		const struct queue_attrs nothing_new = {.weight = 1};
-		struct queue *queue = pool_queue_open(run->pool, queue_name(stage_queue(feed->stage)), &nothing_new, NULL);
+		struct queue *queue = pool_queue_open(run->pool, queue_name(dag_node_queue(feed->stage)), &nothing_new, NULL);
 		run->feeds->stopped |= !queue;
 		feed->parcel = queue ? feed_parcel_open(run->feeds, queue, 0) : NULL;
 	}
@@ -263,7 +263,7 @@ static bool all_is_read(const struct run *run) {
 		const struct feed *feed = list_entry(at, struct feed, link);
 		ended = ended && feed->ended && !feed_has_packs(run, feed);
 	}
-	return ended && stages_are_fed(run);
+	return ended && dag_are_fed(run);
 }
 
 bool feeds_fill(struct run *run) {
@@ -320,18 +320,18 @@ void feeds_stop(struct run *run) {
 	feeds->stopped = true;
 	stop_data(run);
 	for (size_t i = 0; i < feeds->nparcels; ++i) {
-		parcel_count_lost(feeds->parcels[i]->batch, feeds->parcels[i]->n);
+		submission_count_lost(feeds->parcels[i]->batch, feeds->parcels[i]->n);
 		feed_parcel_close(run, feeds->parcels[i]);
 	}
 	feeds->nparcels = 0;
 	list_for_each(&feeds->active, at) {
 		struct feed *feed = list_entry(at, struct feed, link);
 		if (feed->stage) {
-			stage_count_lost(feed->stage, feed->pending + (feed->input ? 0 : stage_left(feed->stage)));
+			dag_node_count_lost(feed->stage, feed->pending + (feed->input ? 0 : dag_node_left(feed->stage)));
 		}
 		if (feed->parcel) {
 			uint64_t packs = (feed->pack.nitems > 0) + (feed->by_key ? feeds->packing.n : 0);
-			parcel_count_lost(feed->parcel->batch, feed->parcel->n + (feed->pending && !feed->stage) + packs);
+			submission_count_lost(feed->parcel->batch, feed->parcel->n + (feed->pending && !feed->stage) + packs);
 			feed_parcel_close(run, feed->parcel);
 		}
 		feed_free(feed);

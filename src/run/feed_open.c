@@ -1,21 +1,22 @@
 // Opens the inputs of the command line, and reads what must be known of them before the first job: the names in their
 // headers, which the templates need, and with some options all of it.
 
-#include "run/feed_inside.h"
+#include "base/text.h"
+#include "run/feed_internal.h"
 
 #include "base/alloc.h"
 #include "base/diag.h"
-#include "plan/shell.h"
-#include "run/blockfeed.h"
-#include "run/ledger.h"
-#include "run/shelf.h"
-#include "run/stages.h"
+#include "run/block_feed.h"
+#include "run/dag.h"
+#include "run/job_records.h"
+#include "run/result_files.h"
 #include "run/tee.h"
+#include "shell/shell.h"
 
 #include <errno.h>
 
 // A feed for the queue of that parcel, which it takes over; both are its stage's business if the parcel is NULL.
-static struct feed *feed_add(struct feeds *feeds, struct input *input, struct parcel *parcel) {
+static struct feed *feed_add(struct feeds *feeds, struct input *input, struct submission *parcel) {
 	struct feed *feed = NEW(struct feed);
 	feed->input = input;
 	feed->parcel = parcel;
@@ -24,12 +25,12 @@ static struct feed *feed_add(struct feeds *feeds, struct input *input, struct pa
 }
 
 // `stage` is that of a manifest whose items these are, or NULL.
-static struct input *open_input(const struct input_config *config, struct stage *stage) {
+static struct input *open_input(const struct input_config *config, struct dag_node *stage) {
 	char *error;
 	struct input *input = input_open(config, &error);
 	if (!input && stage) {
-		diag_error("batch '%s': %s", diag_shows(stage_plan(stage)->name), error);
-		stage_lost_why(stage, error);
+		diag_error("batch '%s': %s", text_shows(dag_node_plan(stage)->name), error);
+		dag_node_lost_why(stage, error);
 		free(error);
 	} else if (!input) {
 		diag_error("%s", error);
@@ -65,7 +66,7 @@ static struct feed *open_sources(struct run *run, const struct source_config *so
 	return feed_add(run->feeds, input, feed_parcel_open_batch(run, name, 0, feed_high_water(run) / 2));
 }
 
-int feeds_add_stage(struct run *run, struct stage *stage, const struct source_config *source, char delimiter) {
+int feeds_add_stage(struct run *run, struct dag_node *stage, const struct source_config *source, char delimiter) {
 	struct input *input = NULL;
 	if (source) {
 		struct input_config config = {.sources = source, .nsources = 1, .delimiter = delimiter};
@@ -160,7 +161,7 @@ static char *choose_shell(const struct options *options) {
 	if (!shell) {
 		int error = errno;
 		const char *by;
-		const char *name = diag_shows(shell_named(options->shell, &by));
+		const char *name = text_shows(shell_named(options->shell, &by));
 		if (error == ENOTSUP) {
 			diag_error("%s: '%s' does not read the quotes of a Bourne shell; take sh, bash, dash, ksh, zsh or their kin", by,
 			           name);
@@ -178,7 +179,7 @@ static void warn_one_batch(const struct run *run) {
 		template_measure(run->batch_by, &measure);
 		if (measure.inserts == 0) {
 			diag_warn("--batch-by: '%s' has no replacement string, so all items are in one batch",
-			          diag_shows(run->options->batch_by));
+			          text_shows(run->options->batch_by));
 		}
 	}
 }
@@ -190,12 +191,12 @@ static int parse_templates(struct run *run, const struct names *names) {
 	if (!shell) {
 		return -1;
 	}
-	bool failed = recipe_from_options(&run->recipe, options, run->context, shell, names) != 0;
+	bool failed = job_spec_from_options(&run->spec, options, run->context, shell, names) != 0;
 	if (options->batch_by) {
-		run->batch_by = recipe_parse(&options->batch_by, 1, TEMPLATE_RAW, names, &failed);
+		run->batch_by = job_spec_parse(&options->batch_by, 1, TEMPLATE_RAW, names, &failed);
 		warn_one_batch(run);
 	}
-	return shelf_parse(run, names) != 0 || failed ? -1 : 0;
+	return result_files_parse(run, names) != 0 || failed ? -1 : 0;
 }
 
 static bool needs_total(const struct template *template) {
@@ -204,17 +205,17 @@ static bool needs_total(const struct template *template) {
 
 // True if a template of the command line says how many items there are.
 static bool total_is_needed(const struct run *run) {
-	const struct recipe *recipe = &run->recipe;
-	bool needed = needs_total(recipe->command) || needs_total(recipe->on_failure) || needs_total(recipe->tag);
-	for (size_t i = 0; i < recipe->nthen; ++i) {
-		needed = needed || needs_total(recipe->then[i]);
+	const struct job_spec *spec = &run->spec;
+	bool needed = needs_total(spec->command) || needs_total(spec->on_failure) || needs_total(spec->tag);
+	for (size_t i = 0; i < spec->nthen; ++i) {
+		needed = needed || needs_total(spec->then[i]);
 	}
 	return needed || needs_total(run->batch_by);
 }
 
 // Reads all input before the first job, where the command line says something of all items. Returns 0, or -1 after a
 // message or when a signal ends the run.
-static int gather_all(struct run *run) {
+static int read_all_records(struct run *run) {
 	const struct options *options = run->options;
 	if (!options->shuffle && !options->tee && !total_is_needed(run)) {
 		return 0;
@@ -290,9 +291,9 @@ int feeds_open(struct run *run) {
 	list_init(&feeds->active);
 	list_init(&feeds->packing.used);
 	if (run->manifest) {
-		return stages_open(run);
+		return dag_open(run);
 	}
-	if (ledger_source(run) && !open_sources(run, ledger_source(run), 1, "default")) {
+	if (job_records_source(run) && !open_sources(run, job_records_source(run), 1, "default")) {
 		return -1;
 	}
 	if (options->pipe && !options->tee) {
@@ -308,7 +309,7 @@ int feeds_open(struct run *run) {
 		result = parse_templates(run, &names);
 	}
 	if (result == 0) {
-		result = gather_all(run);
+		result = read_all_records(run);
 	}
 	if (result == 0 && options->tee) {
 		result = open_tee(run);

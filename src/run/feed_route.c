@@ -3,17 +3,18 @@
 // A parcel keeps the queue of its batch open. Those of batches that --batch-by names are few, and closed with each flush;
 // their packs are few, too, and the one longest left alone goes first.
 
-#include "run/feed_inside.h"
+#include "base/text.h"
+#include "run/feed_internal.h"
 
 #include "base/alloc.h"
 #include "base/diag.h"
-#include "run/shelf.h"
-#include "run/telling.h"
+#include "run/publish.h"
+#include "run/result_files.h"
 
 // ---- parcels ----
 
-bool feed_submit(struct run *run, struct parcel *parcel) {
-	switch (parcel_submit(parcel, NULL, 0)) {
+bool feed_submit(struct run *run, struct submission *parcel) {
+	switch (submission_submit(parcel, NULL, 0)) {
 	case SUBMIT_FULL: run->feeds->full = true; return false;
 	case SUBMIT_CLOSED: feeds_cut_short(run); break; // while these were on their way
 	case SUBMIT_OK: break;
@@ -21,20 +22,20 @@ bool feed_submit(struct run *run, struct parcel *parcel) {
 	return true;
 }
 
-struct parcel *feed_parcel_open(struct feeds *feeds, struct queue *queue, uint64_t hash) {
-	struct parcel *parcel = feeds->nfree > 0 ? feeds->free[--feeds->nfree] : NEW(struct parcel);
+struct submission *feed_parcel_open(struct feeds *feeds, struct queue *queue, uint64_t hash) {
+	struct submission *parcel = feeds->nfree > 0 ? feeds->free[--feeds->nfree] : NEW(struct submission);
 	parcel->queue = queue;
 	parcel->batch = batch_ref(queue_user(queue));
 	parcel->hash = hash;
 	return parcel;
 }
 
-struct parcel *feed_parcel_open_batch(struct run *run, const char *name, uint64_t hash, size_t low_water) {
+struct submission *feed_parcel_open_batch(struct run *run, const char *name, uint64_t hash, size_t low_water) {
 	struct queue_attrs attrs = {.weight = 1, .low_water = low_water};
 	batch_override(run, name, &attrs);
 	struct batch *fresh = batch_new(run, name);
-	if (run->telling) {
-		telling_meet(fresh, &attrs, /* jobs */ -1);
+	if (run->publisher) {
+		publish_meet(fresh, &attrs, /* jobs */ -1);
 	}
 	struct queue *queue = pool_queue_open(run->pool, name, &attrs, fresh);
 	if (queue && queue_user(queue) == fresh) {
@@ -49,7 +50,7 @@ struct parcel *feed_parcel_open_batch(struct run *run, const char *name, uint64_
 	return feed_parcel_open(run->feeds, queue, hash);
 }
 
-void feed_parcel_close(struct run *run, struct parcel *parcel) {
+void feed_parcel_close(struct run *run, struct submission *parcel) {
 	pool_queue_close(run->pool, parcel->queue);
 	batch_unref(parcel->batch);
 	buf_fini(&parcel->bytes);
@@ -101,10 +102,10 @@ static const char *find_name(struct run *run, const struct record *record, uint6
 
 // The parcel of that batch. Returns NULL if the pool takes nothing any more, or has no room for those that had to go
 // before.
-static struct parcel *find_parcel(struct run *run, const char *name, uint64_t hash) {
+static struct submission *find_parcel(struct run *run, const char *name, uint64_t hash) {
 	struct feeds *feeds = run->feeds;
 	for (size_t i = feeds->nparcels; i-- > 0;) { // input is often sorted: the last one first
-		struct parcel *parcel = feeds->parcels[i];
+		struct submission *parcel = feeds->parcels[i];
 		if (parcel->hash == hash && strcmp(parcel->batch->name, name) == 0) {
 			return parcel;
 		}
@@ -112,7 +113,7 @@ static struct parcel *find_parcel(struct run *run, const char *name, uint64_t ha
 	if (feeds->nparcels == PARCELS && !feeds_flush_parcels(run)) {
 		return NULL;
 	}
-	struct parcel *parcel = feed_parcel_open_batch(run, name, hash, 0);
+	struct submission *parcel = feed_parcel_open_batch(run, name, hash, 0);
 	if (parcel) {
 		feeds->parcels[feeds->nparcels++] = parcel;
 	}
@@ -123,7 +124,7 @@ static struct parcel *find_parcel(struct run *run, const char *name, uint64_t ha
 
 // Lets the pack go, spread over so many slots (0: as it is). Returns false if there is no room for it now.
 static bool give_keyed(struct run *run, struct keyed_pack *keyed, unsigned slots) {
-	struct parcel *parcel = find_parcel(run, keyed->name, keyed->hash);
+	struct submission *parcel = find_parcel(run, keyed->name, keyed->hash);
 	return parcel && packing_give(&keyed->pack, slots, run, parcel, feed_submit);
 }
 
@@ -158,16 +159,16 @@ bool feed_has_packs(const struct run *run, const struct feed *feed) {
 }
 
 // A record that cannot be packed fails as a job; or, with --exit, nothing behind it is read.
-static bool feed_alone(struct run *run, struct feed *feed, struct parcel *parcel, const char *bad) {
-	if (!parcel || (parcel_is_full(parcel) && !feed_submit(run, parcel))) {
+static bool feed_alone(struct run *run, struct feed *feed, struct submission *parcel, const char *bad) {
+	if (!parcel || (submission_is_full(parcel) && !feed_submit(run, parcel))) {
 		return false;
 	}
 	feed->pending = false;
 	if (!run->options->packing.exits || feed->bad) {
-		parcel_add(parcel, &feed->record, feed->recipe, bad);
+		submission_add(parcel, &feed->record, feed->spec, bad);
 		return true;
 	}
-	diag_error("%s: '%s'", bad, diag_show(feed->record.args, feed->record.size - 1));
+	diag_error("%s: '%s'", bad, text_show(feed->record.args, feed->record.size - 1));
 	atomic_store_relaxed(&run->trouble, true);
 	list_for_each(&run->feeds->active, at) {
 		list_entry(at, struct feed, link)->ended = true;
@@ -188,7 +189,7 @@ static bool feed_packed(struct run *run, struct feed *feed) {
 		}
 	}
 	struct pack *pack = keyed ? &keyed->pack : &feed->pack;
-	shelf_note_item(run, &feed->record);
+	result_files_note_item(run, &feed->record);
 	for (;;) {
 		const char *bad;
 		switch (packs_add(pack, &packing->limits, &feed->record, feed->bad, atomic_load_relaxed(&run->seq) + 1, &bad)) {
@@ -213,7 +214,7 @@ static bool feed_packed(struct run *run, struct feed *feed) {
 
 // {choose_k} and {uniq} of the command line.
 static bool is_left_out(const struct run *run, const struct feed *feed) {
-	const struct template *command = feed->stage ? NULL : run->recipe.command;
+	const struct template *command = feed->stage ? NULL : run->spec.command;
 	return command && template_skips(command, &feed->record);
 }
 
@@ -227,13 +228,13 @@ bool feed_record(struct run *run, struct feed *feed) {
 	if (run->options->packing.on) {
 		return feed_packed(run, feed);
 	}
-	struct parcel *parcel = feed->parcel;
+	struct submission *parcel = feed->parcel;
 	if (feed->by_key) {
 		uint64_t hash;
 		const char *name = find_name(run, &feed->record, &hash);
 		parcel = find_parcel(run, name, hash);
 	}
-	if (!parcel || (parcel_is_full(parcel) && !feed_submit(run, parcel))) {
+	if (!parcel || (submission_is_full(parcel) && !feed_submit(run, parcel))) {
 		return false;
 	}
 	const char *bad;
@@ -241,7 +242,7 @@ bool feed_record(struct run *run, struct feed *feed) {
 	if (run->packs && !feed->bad && !packs_measure(run->packs, &feed->record, seq, &parcel->measured, &bad)) {
 		return feed_alone(run, feed, parcel, bad);
 	}
-	parcel_add(parcel, &feed->record, feed->recipe, feed->bad);
+	submission_add(parcel, &feed->record, feed->spec, feed->bad);
 	feed->pending = false;
 	return true;
 }

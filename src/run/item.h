@@ -4,12 +4,12 @@
 #define FAIRPAR_RUN_ITEM_H
 
 #include "base/buf.h"
-#include "plan/input.h"
+#include "input/input.h"
 
 #include <stddef.h>
 #include <stdint.h>
 
-// What the joblog says of an item that runs; see ledger_leave_out().
+// What the joblog says of an item that runs; see job_records_leave_out().
 enum past {
 	PAST_UNKNOWN,         // nothing, or that it failed; or there is nothing to resume
 	PAST_CHANGED,         // it was another one, or what it depends on runs again: so does what it emits
@@ -22,7 +22,7 @@ struct item {
 	uint64_t number;      // within its batch: FAIRPAR_JOB is BATCH#number
 	uint64_t order;       // of its output within its batch, from 1; 0: it has no place in the order
 	uint32_t nargs;
-	uint32_t recipe : 27; // of its batch
+	uint32_t spec : 27; // of its batch
 	uint32_t past : 2;    // enum past
 	uint32_t bad : 1;     // cannot be run: fails with the reason
 	uint32_t stamped : 1;

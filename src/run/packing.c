@@ -10,25 +10,25 @@
 enum { SPARE_BYTES = 4096 }; // for the variables that are set for each job, and what the kernel puts beside them
 
 // Bytes that execve() has for arguments: the environment takes from the same (execve(2), "Limits on size").
-static size_t argument_room(const struct recipe *recipe) {
+static size_t argument_room(const struct job_spec *spec) {
 	long most = sysconf(_SC_ARG_MAX);
 	size_t taken = SPARE_BYTES;
-	for (size_t i = 0; i < recipe->nenv; ++i) {
-		taken += strlen(recipe->env[i]) + 1 + sizeof(char *);
+	for (size_t i = 0; i < spec->nenv; ++i) {
+		taken += strlen(spec->env[i]) + 1 + sizeof(char *);
 	}
 	return most <= 0 ? 0 : (size_t)most > taken ? (size_t)most - taken : 1;
 }
 
 // A single argument of what is put together by time would be that of any item.
 static int refuse_columns(const struct run *run) {
-	const struct recipe *recipe = &run->recipe;
-	const struct template *all[] = {recipe->command, recipe->on_failure, recipe->tag, recipe->workdir};
+	const struct job_spec *spec = &run->spec;
+	const struct template *all[] = {spec->command, spec->on_failure, spec->tag, spec->workdir};
 	bool found = false;
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); ++i) {
 		found = found || (all[i] && template_has_columns(all[i]));
 	}
-	for (size_t i = 0; i < recipe->nthen; ++i) {
-		found = found || template_has_columns(recipe->then[i]);
+	for (size_t i = 0; i < spec->nthen; ++i) {
+		found = found || template_has_columns(spec->then[i]);
 	}
 	if (found) {
 		diag_error("--pack: a process has many items, so {1} and the names of columns say nothing; {} stands for all of them");
@@ -42,10 +42,10 @@ int packing_init(struct packing_state *packing, struct run *run) {
 	limits->items = options->items;
 	limits->chars = options->chars > 0 ? options->chars : PACK_CHARS_MAX;
 	limits->strict = options->chars > 0;
-	limits->room = argument_room(&run->recipe);
+	limits->room = argument_room(&run->spec);
 	limits->waits = options->spreads;
 	limits->inserts_none = options->inserts_none;
-	limits->template = run->recipe.command;
+	limits->template = run->spec.command;
 	template_measure(limits->template, &limits->measure);
 	packing->slots = options->spreads ? run->slots : 0;
 	if (options->by_time) {
@@ -92,18 +92,18 @@ void packing_remove(struct packing_state *packing, struct keyed_pack *keyed) {
 	free(keyed);
 }
 
-bool packing_give(struct pack *pack, unsigned slots, struct run *run, struct parcel *parcel,
-                  bool (*submit)(struct run *run, struct parcel *parcel)) {
+bool packing_give(struct pack *pack, unsigned slots, struct run *run, struct submission *parcel,
+                  bool (*submit)(struct run *run, struct submission *parcel)) {
 	if (pack->each == 0) {
 		pack->each = slots > 0 ? packs_spread(pack, slots) : pack->nitems;
 	}
 	while (pack->given < pack->nitems) {
-		if (parcel_is_full(parcel) && !submit(run, parcel)) {
+		if (submission_is_full(parcel) && !submit(run, parcel)) {
 			return false;
 		}
 		uint32_t to = pack->nitems - pack->given > pack->each ? pack->given + pack->each : pack->nitems;
 		struct record record = pack->each >= pack->nitems ? packs_record(pack) : packs_slice(pack, pack->given, to);
-		parcel_add(parcel, &record, 0, pack->bad);
+		submission_add(parcel, &record, 0, pack->bad);
 		pack->given = to;
 	}
 	packs_reset(pack);

@@ -4,8 +4,8 @@
 #define FAIRPAR_RUN_PACKING_H
 
 #include "base/list.h"
-#include "plan/packs.h"
-#include "run/parcel.h"
+#include "run/submission.h"
+#include "template/packs.h"
 
 enum { PACKING_OPEN = 1024 }; // packs of batches found in the input at once; beyond it the one longest left alone goes
 
@@ -41,7 +41,7 @@ void packing_remove(struct packing_state *packing, struct keyed_pack *keyed);
 
 // Puts the pack, spread over so many slots (0: as it is), into the parcel, which `submit` empties when it is full. Returns
 // false if that has no room: then it is to be called again. The pack is empty afterwards.
-bool packing_give(struct pack *pack, unsigned slots, struct run *run, struct parcel *parcel,
-                  bool (*submit)(struct run *run, struct parcel *parcel));
+bool packing_give(struct pack *pack, unsigned slots, struct run *run, struct submission *parcel,
+                  bool (*submit)(struct run *run, struct submission *parcel));
 
 #endif

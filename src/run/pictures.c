@@ -6,20 +6,22 @@
 #include "run/pictures.h"
 
 #include "base/alloc.h"
+#include "base/atomic_file.h"
 #include "base/diag.h"
 #include "base/io.h"
-#include "base/whole.h"
-#include "report/chrome.h"
-#include "report/eventread.h"
-#include "report/page.h"
-#include "report/svg.h"
+#include "base/temp_file.h"
+#include "base/text.h"
+#include "draw/chrome_trace.h"
+#include "draw/html.h"
+#include "draw/svg.h"
+#include "log/decode.h"
 
 #include <errno.h>
 
 // What hears the log: the first time the story, and the second time what draws.
 struct drawing {
 	const char *name;          // of the log
-	struct story *story;
+	struct run_stats *story;
 	struct survey survey;
 	struct attempts attempts;  // of the reading that goes on
 	struct palette palette;
@@ -39,8 +41,8 @@ static bool is_stdout(const char *path) {
 // ---- files ----
 
 static int check_file(const char *path) {
-	if (!is_stdout(path) && whole_check(path) != 0) {
-		diag_error("cannot write '%s': %s", diag_shows(path), strerror(errno));
+	if (!is_stdout(path) && atomic_file_check(path) != 0) {
+		diag_error("cannot write '%s': %s", text_shows(path), strerror(errno));
 		return -1;
 	}
 	return 0;
@@ -57,35 +59,35 @@ int pictures_check(const struct options *options) {
 // Where a picture goes.
 struct target {
 	const char *path;
-	struct whole *file;        // NULL: stdout
+	struct atomic_file *file;        // NULL: stdout
 	int error;                 // of stdout
 };
 
 static int target_open(struct target *target, const char *path) {
 	*target = (struct target){.path = path};
-	if (is_stdout(path) || (target->file = whole_open(path))) {
+	if (is_stdout(path) || (target->file = atomic_file_open(path))) {
 		return 0;
 	}
-	diag_error("cannot write '%s': %s", diag_shows(path), strerror(errno));
+	diag_error("cannot write '%s': %s", text_shows(path), strerror(errno));
 	return -1;
 }
 
 static void target_write(void *arg, const char *text, size_t len) {
 	struct target *target = arg;
 	if (target->file) {
-		whole_write(target->file, text, len);
+		atomic_file_write(target->file, text, len);
 	} else if (!target->error && write_all(STDOUT_FILENO, text, len) != 0) {
 		target->error = errno;
 	}
 }
 
 static int target_close(struct target *target, bool keep) {
-	int error = target->file ? (whole_close(target->file, keep) != 0 ? errno : 0) : target->error;
+	int error = target->file ? (atomic_file_close(target->file, keep) != 0 ? errno : 0) : target->error;
 	if (!error) {
 		return 0;
 	}
 	if (target->file || error != EPIPE) { // a reader who has seen enough is no mistake
-		diag_error("cannot write '%s': %s", target->file ? diag_shows(target->path) : "standard output", strerror(error));
+		diag_error("cannot write '%s': %s", target->file ? text_shows(target->path) : "standard output", strerror(error));
 	}
 	return -1;
 }
@@ -94,7 +96,7 @@ static int target_close(struct target *target, bool keep) {
 
 static void hear_first(void *arg, const struct event *event) {
 	struct drawing *drawing = arg;
-	story_tell(drawing->story, event);
+	stats_on_event(drawing->story, event);
 	attempts_tell(&drawing->attempts, event);
 }
 
@@ -120,9 +122,9 @@ static int read_log(struct drawing *drawing, int fd, event_fn *hear, bool speak)
 
 // ---- drawing ----
 
-static bool ends_in(const char *path, const char *ending) {
-	size_t len = strlen(path), ending_len = strlen(ending);
-	return len >= ending_len && strcmp(path + len - ending_len, ending) == 0;
+static bool ends_in(const char *path, const char *end_summary) {
+	size_t len = strlen(path), end_summary_len = strlen(end_summary);
+	return len >= end_summary_len && strcmp(path + len - end_summary_len, end_summary) == 0;
 }
 
 static int write_report(struct drawing *drawing, const char *path) {
@@ -134,7 +136,7 @@ static int write_report(struct drawing *drawing, const char *path) {
 	if (ends_in(path, ".svg")) {
 		svg_draw(&text, &drawing->timeline, SVG_FILE);
 	} else {
-		page_draw(&text, &drawing->timeline, &drawing->rows);
+		html_draw(&text, &drawing->timeline, &drawing->rows);
 	}
 	target_write(&target, text.data, text.len);
 	buf_fini(&text);
@@ -157,7 +159,7 @@ static int draw(struct drawing *drawing, const struct attempts *all, const struc
 		result = target_close(&trace, read) == 0 ? result : -1;
 	}
 	if (!read) {
-		diag_error("cannot read '%s' again: it has changed", diag_shows(drawing->name));
+		diag_error("cannot read '%s' again: it has changed", text_shows(drawing->name));
 		return -1;
 	}
 	for (size_t i = 0; i < options->nreports; ++i) {
@@ -167,14 +169,14 @@ static int draw(struct drawing *drawing, const struct attempts *all, const struc
 }
 
 int pictures_draw(const struct options *options, int fd, const char *name, bool said) {
-	struct drawing drawing = {.name = name, .story = story_new()};
+	struct drawing drawing = {.name = name, .story = stats_new()};
 	drawing.attempts = (struct attempts){.fn = survey_add, .arg = &drawing.survey};
 	int result = read_log(&drawing, fd, hear_first, !said);
 	uint64_t last = drawing.attempts.last;
 	attempts_finish(&drawing.attempts, last);
 	if (result == 0) {
 		struct attempts all = drawing.attempts;
-		story_finish(drawing.story, last);
+		stats_finish(drawing.story, last);
 		palette_init(&drawing.palette, drawing.story);
 		timeline_init(&drawing.timeline, &drawing.palette, &drawing.survey, &all);
 		rows_init(&drawing.rows, &drawing.palette, &drawing.survey);
@@ -183,7 +185,7 @@ int pictures_draw(const struct options *options, int fd, const char *name, bool 
 		timeline_fini(&drawing.timeline);
 		palette_fini(&drawing.palette);
 	}
-	story_free(drawing.story);
+	stats_free(drawing.story);
 	return result;
 }
 

@@ -1,7 +1,7 @@
 // The run from its first record to its exit status, and its event loop.
 //
 // The main thread reads input (feed.c), answers signals and times the end of jobs that must end; the workers of the
-// pool run the jobs (work.c). The loop sleeps in poll() until a signal, input, or one of the wake-ups below comes:
+// pool run the jobs (job_run.c). The loop sleeps in poll() until a signal, input, or one of the wake-ups below comes:
 // the pool wants more items or is idle, --halt now, output that cannot be written, a full trace buffer.
 //
 // What ends a run goes one way, on this thread alone:
@@ -12,22 +12,22 @@
 
 #include "base/alloc.h"
 #include "base/diag.h"
-#include "base/screen.h"
+#include "base/text.h"
 #include "process/context.h"
 #include "process/signals.h"
-#include "report/plain.h"
 #include "run/admission.h"
-#include "run/ending.h"
-#include "run/explaining.h"
+#include "run/dag.h"
+#include "run/end_summary.h"
+#include "run/explain_live.h"
 #include "run/feed.h"
-#include "run/later.h"
+#include "run/log_sink.h"
 #include "run/pictures.h"
+#include "run/status_display.h"
+#include "run/publish.h"
+#include "run/retry_queue.h"
 #include "run/setup.h"
-#include "run/stages.h"
-#include "run/telling.h"
-#include "run/telling_log.h"
 #include "run/terminal.h"
-#include "run/watch.h"
+#include "term/screen.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -57,9 +57,9 @@ void run_wake(struct run *run) {
 void run_stop(struct run *run) {
 	if (!run->stopping) {
 		run->stopping = true;
-		later_stop(run); // first: what needs a batch of these is skipped
+		retry_queue_stop(run); // first: what needs a batch of these is skipped
 		feeds_stop(run);
-		stages_stop(run);
+		dag_stop(run);
 		terminal_cancel(run);
 		if (run->admission) {
 			admission_stop(run);
@@ -81,9 +81,9 @@ static void list_child(void *arg, const struct child_view *view) {
 	struct buf last = BUF_INIT;
 	if (view->last) {
 		buf_adds(&last, ": ");
-		plain_add_output(&last, view->last, strlen(view->last), LAST_COLUMNS);
+		text_add_output(&last, view->last, strlen(view->last), LAST_COLUMNS);
 	}
-	diag_note("running for %.1fs, pid %ld: %s%s", (double)(now - view->start) / 1e9, (long)view->pid, diag_shows(view->label),
+	diag_note("running for %.1fs, pid %ld: %s%s", (double)(now - view->start) / 1e9, (long)view->pid, text_shows(view->label),
 	          buf_str(&last));
 	buf_fini(&last);
 }
@@ -91,10 +91,10 @@ static void list_child(void *arg, const struct child_view *view) {
 static void suspend(struct run *run) {
 	pool_pause(run->pool, true);
 	children_signal(run->children, SIGSTOP);
-	watch_suspend(run);
+	status_display_suspend(run);
 	signals_stop_self();
 	screen_forget();
-	watch_resume(run);
+	status_display_resume(run);
 	children_signal(run->children, SIGCONT);
 	pool_pause(run->pool, false);
 }
@@ -106,13 +106,13 @@ static void answer_signal(struct run *run, int signal) {
 		suspend(run);
 		break;
 	case SIGCONT:
-		watch_resume(run); // perhaps in the foreground
+		status_display_resume(run); // perhaps in the foreground
 		break;
 	case SIGUSR2:
-		watch_toggle(run);
+		status_display_toggle(run);
 		break;
 	case SIGWINCH:
-		watch_resized(run);
+		status_display_resized(run);
 		break;
 	case SIGCHLD:
 		children_rest(run->children);
@@ -120,9 +120,9 @@ static void answer_signal(struct run *run, int signal) {
 		break;
 	case SIGUSR1:
 		children_each(run->children, list_child, &now);
-		stages_show(run);
-		if (run->explaining) {
-			explaining_print(run);
+		dag_show(run);
+		if (run->explain_live) {
+			explain_live_print(run);
 		}
 		break;
 	case SIGINT:
@@ -145,7 +145,7 @@ static void answer_signal(struct run *run, int signal) {
 		if (!run->options->quiet) {
 			diag_note("stopping: the running jobs get SIGTERM; once more and they are killed");
 		}
-		telling_cut(run, signals_name(signal));
+		publish_cut(run, signals_name(signal));
 		terminate(run);
 		break;
 	default:
@@ -164,7 +164,7 @@ static void stop_for_output(struct run *run) {
 	if (!run->stopping && atomic_load_acquire(&run->output_failed)) {
 		struct buf why = BUF_INIT;
 		buf_printf(&why, "output cannot be written: %s", strerror(atomic_load_relaxed(&run->output_error)));
-		telling_cut(run, why.data);
+		publish_cut(run, why.data);
 		buf_fini(&why);
 		// like a filter whose reader has gone: what still runs would write for nobody
 		if (atomic_load_relaxed(&run->output_error) == EPIPE) {
@@ -177,7 +177,7 @@ static void stop_for_output(struct run *run) {
 
 static void flush_trace(struct run *run) {
 	if (run->trace && trace_flush(run->trace) != 0 && !atomic_exchange(&run->trouble, true)) {
-		diag_error("cannot write '%s': %s", diag_shows(run->options->trace_service), strerror(errno));
+		diag_error("cannot write '%s': %s", text_shows(run->options->trace_service), strerror(errno));
 	}
 }
 
@@ -236,7 +236,7 @@ static void run_loop(struct run *run) {
 	bool again = feeds_fill(run);
 	pool_start(run->pool);
 	while (!atomic_load_acquire(&run->idle)) { // pairs with the store in on_idle()
-		uint64_t next = later_submit(run, now_ns()), strays = children_reap_strays(run->children, run->signal_fd);
+		uint64_t next = retry_queue_submit(run, now_ns()), strays = children_reap_strays(run->children, run->signal_fd);
 		next = strays < next ? strays : next;
 		if (run->signal) {
 			run_limit_end(run);
@@ -250,23 +250,23 @@ static void run_loop(struct run *run) {
 			uint64_t due = admission_tick(run, now_ns());
 			next = due < next ? due : next;
 		}
-		if (run->watch) {
-			uint64_t due = watch_tick(run, now_ns());
+		if (run->status_display) {
+			uint64_t due = status_display_tick(run, now_ns());
 			next = due < next ? due : next;
 		}
 		loop_poll(run, again ? 0 : poll_timeout(next));
 		run_answer_signals(run);
 		if (atomic_load_acquire(&run->halt_now)) { // pairs with the store in work_stop_run()
-			telling_cut(run, "not all jobs can run at once"); // for --tee: a halt has said why
+			publish_cut(run, "not all jobs can run at once"); // for --tee: a halt has said why
 			terminate(run);
 		}
 		stop_for_output(run);
 		flush_trace(run);
 		batches_reap(run);
-		if (run->telling) {
-			telling_tick(run);
+		if (run->publisher) {
+			publish_tick(run);
 		}
-		stages_advance(run);
+		dag_advance(run);
 		again = !run->stopping && feeds_fill(run);
 	}
 }
@@ -301,8 +301,8 @@ static int run_status(struct run *run) {
 }
 
 static void draw_pictures(struct run *run) {
-	int fd = telling_log_fd(run);
-	if (fd < 0 || !pictures_wanted(run->options) || telling_run(run)[0] == '\0') { // nothing was told
+	int fd = log_sink_fd(run);
+	if (fd < 0 || !pictures_wanted(run->options) || publish_run(run)[0] == '\0') { // nothing was told
 		return;
 	}
 	signals_release(); // it may take long, and a FIFO may have no reader
@@ -314,12 +314,12 @@ static void draw_pictures(struct run *run) {
 // Returns the exit status: that which was told, unless what listens has had trouble.
 static int end_telling(struct run *run, int status, int signal) {
 	if (!run->signal) { // else setup_close() has, before another signal can kill
-		telling_end(run, signal ? 128 + signal : status, signal);
+		publish_end(run, signal ? 128 + signal : status, signal);
 	}
-	telling_log_let_go(run);
+	log_sink_let_go(run);
 	draw_pictures(run);
-	telling_log_close(run);
-	telling_close(run);
+	log_sink_close(run);
+	publish_close(run);
 	return atomic_load_relaxed(&run->trouble) ? EXIT_TROUBLE : status;
 }
 
@@ -328,7 +328,7 @@ int run_all(const struct options *options, struct context *context) {
 		.options = options,
 		.context = context,
 		.halt = options->halt,
-		.recipes = {&run.recipe},
+		.specs = {&run.spec},
 		.signal_fd = -1,
 		.wake_fd = -1,
 		.pid = (int)getpid(),
@@ -347,24 +347,24 @@ int run_all(const struct options *options, struct context *context) {
 	if (opened) {
 		run_loop(&run);
 	}
-	watch_end(&run);
+	status_display_end(&run);
 	setup_close(&run);
 	int status = opened ? run_status(&run) : EXIT_TROUBLE;
 	bool reader_gone = run.output_error == EPIPE; // `| head`: not a word
-	if (run.telling) {
+	if (run.publisher) {
 		status = end_telling(&run, status, run.signal ? run.signal : reader_gone ? SIGPIPE : 0);
 	}
-	telling_log_close(&run); // if there was none to tell
+	log_sink_close(&run); // if there was none to tell
 	if (opened && !reader_gone) {
 		if (!run.signal && !options->quiet && !options->manifest) {
 			batches_warn_unused(options);
 		}
-		ending_print(&run);
+		end_summary_print(&run);
 	}
 	screen_close(); // it knows up to here where what is said may begin
-	ending_close(&run);
-	explaining_close(&run);
-	watch_close(&run);
+	end_summary_close(&run);
+	explain_live_close(&run);
+	status_display_close(&run);
 	buf_fini(&run.failures);
 	mutex_fini(&run.lock);
 	if (run.signal) {

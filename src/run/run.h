@@ -1,5 +1,5 @@
-// The run as its files see it: run.c (the event loop), setup.c (what is put together), feed.c and stages.c (input into
-// batches), work.c and its kin (the life of a job on a worker). Outside this room only main.c includes this header, for
+// The run as its files see it: run.c (the event loop), setup.c (what is put together), feed.c and dag.c (input into
+// batches), job_run.c and its kin (the life of a job on a worker). Outside this room only main.c includes this header, for
 // run_all().
 
 #ifndef FAIRPAR_RUN_RUN_H
@@ -11,28 +11,28 @@
 #include "cli/options.h"
 #include "engine/pool.h"
 #include "job/halt.h"
-#include "output/emit.h"
-#include "plan/manifest.h"
+#include "log/dispatch_trace.h"
+#include "manifest/manifest.h"
+#include "output/writer.h"
 #include "process/child.h"
-#include "report/trace.h"
 #include "run/batch.h"
-#include "run/recipe.h"
+#include "run/job_spec.h"
 
 struct admission;
 struct blockfeed;
-struct ending;
-struct explaining;
+struct end_summary;
+struct explain_live;
 struct feeds;
-struct ledger;
-struct shelf;
-struct later;
-struct products;
-struct stages;
-struct telling;
-struct telling_log;
+struct job_records;
+struct result_files;
+struct retry_queue;
+struct created_files;
+struct dag;
+struct publisher;
+struct log_sink;
 struct tee;
 struct terminal;
-struct watch;
+struct status_display;
 
 enum { FAILURES_NAMED = 20 };  // failed jobs named in the last line (issue text and DESIGN §8)
 
@@ -42,34 +42,34 @@ struct run {
 	const char *cwd;           // owned; with a manifest
 	struct manifest *manifest; // or NULL
 	struct halt halt;          // --halt, or what the manifest says
-	struct recipe recipe;      // of the command line
-	struct recipe *recipes[1];
+	struct job_spec spec;      // of the command line
+	struct job_spec *specs[1];
 	struct template *batch_by; // or NULL
 	unsigned slots;
 	unsigned long nofile;      // the limit of descriptors
 	bool fair_time;            // slot-time is shared, not turns
 	struct pool *pool;
 	struct admission *admission; // or NULL: nothing to wait for
-	struct lineup *lineup;     // of -t and -p, or NULL
+	struct start_order *start_order;     // of -t and -p, or NULL
 	struct terminal *terminal; // of -o and -p, or NULL
-	struct watch *watch;       // the status line, or NULL
+	struct status_display *status_display;       // the status line, or NULL
 	struct children *children;
-	struct emit *emit;         // NULL if all is ungrouped
+	struct writer *writer;         // NULL if all is ungrouped
 	struct trace *trace;       // --trace-service, or NULL
-	struct ending *ending;     // or NULL: no summary
-	struct explaining *explaining; // --explain, or NULL
-	struct telling *telling;   // or NULL: nobody listens
-	struct telling_log *log;   // of --log and what is made from a log, or NULL
+	struct end_summary *end_summary;     // or NULL: no summary
+	struct explain_live *explain_live; // --explain, or NULL
+	struct publisher *publisher;   // or NULL: nobody listens
+	struct log_sink *log;   // of --log and what is made from a log, or NULL
 	const struct pack_limits *packs; // of --pack=auto, or NULL: items go alone, or were packed as they were read
 	struct feeds *feeds;
 	struct blockfeed *blocks;  // of --pipe and --pipe-part, or NULL
 	struct tee *tee;           // of --tee in their place, or NULL
-	struct stages *stages;     // of the manifest, or NULL
-	struct products *products; // of a manifest's jobs, or NULL
-	struct later *later;       // jobs that wait for their next attempt
-	struct ledger *ledger;     // --joblog, or NULL
+	struct dag *dag;     // of the manifest, or NULL
+	struct created_files *created_files; // of a manifest's jobs, or NULL
+	struct retry_queue *retry_queue;       // jobs that wait for their next attempt
+	struct job_records *job_records;     // --joblog, or NULL
 	const struct batch *shown; // --dry-run: whose command was shown last
-	struct shelf *shelf;       // --results or --files, or NULL
+	struct result_files *result_files;       // --results or --files, or NULL
 	bool guarded;              // there is room for the guardian
 	int pid;                   // of this process, for $PARALLEL_PID of each job
 	const char *temp_dir;      // for spilled items and held output

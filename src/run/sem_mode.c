@@ -9,6 +9,7 @@
 #include "base/alloc.h"
 #include "base/diag.h"
 #include "base/sync.h"
+#include "base/text.h"
 #include "process/guardian.h"
 #include "run/limits.h"
 #include "run/run.h"
@@ -37,7 +38,7 @@ static int acquire(struct semaphore *semaphore, const struct options *options, u
 	enum semaphore_result result = sem->waits ? semaphore_wait(semaphore, deadline, error)
 	                                          : semaphore_take(semaphore, limit, deadline, error);
 	if (result == SEMAPHORE_TIMED_OUT) {
-		diag_warn("semaphore '%s' was not free within %g s: %s", diag_shows(sem->name), seconds(sem->timeout),
+		diag_warn("semaphore '%s' was not free within %g s: %s", text_shows(sem->name), seconds(sem->timeout),
 		          sem->gives_up ? "giving up" : sem->waits ? "not waiting any longer" : "taking it by force");
 		if (sem->gives_up) {
 			return EXIT_GAVE_UP;
@@ -50,7 +51,7 @@ static int acquire(struct semaphore *semaphore, const struct options *options, u
 static int open_input(const char *path) {
 	int fd = path ? open(path, O_RDONLY | O_CLOEXEC) : STDIN_FILENO;
 	if (fd < 0 || (path && dup2(fd, STDIN_FILENO) < 0)) {
-		diag_error("cannot open '%s': %s", diag_shows(path), strerror(errno));
+		diag_error("cannot open '%s': %s", text_shows(path), strerror(errno));
 		return -1;
 	}
 	if (fd != STDIN_FILENO) {

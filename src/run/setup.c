@@ -5,26 +5,28 @@
 #include "base/alloc.h"
 #include "base/diag.h"
 #include "base/io.h"
+#include "base/temp_file.h"
+#include "base/text.h"
 #include "process/signals.h"
 #include "run/admission.h"
-#include "run/blockfeed.h"
-#include "run/ending.h"
-#include "run/explaining.h"
-#include "run/feed.h"
-#include "run/hooks.h"
-#include "run/later.h"
-#include "run/ledger.h"
+#include "run/block_feed.h"
+#include "run/created_files.h"
+#include "run/dag.h"
 #include "run/limits.h"
-#include "run/lineup.h"
+#include "run/end_summary.h"
+#include "run/explain_live.h"
+#include "run/feed.h"
+#include "run/job_records.h"
+#include "run/log_sink.h"
 #include "run/pictures.h"
-#include "run/products.h"
-#include "run/shelf.h"
-#include "run/stages.h"
+#include "run/pool_callbacks.h"
+#include "run/status_display.h"
+#include "run/publish.h"
+#include "run/result_files.h"
+#include "run/retry_queue.h"
+#include "run/start_order.h"
 #include "run/tee.h"
-#include "run/telling.h"
-#include "run/telling_log.h"
 #include "run/terminal.h"
-#include "run/watch.h"
 #include "slots/slots.h"
 
 #include <errno.h>
@@ -59,7 +61,7 @@ static int load_manifest(struct run *run) {
 		diag_error("cannot tell the current directory: %s", strerror(errno));
 		return -1;
 	}
-	return stages_check_files(run);
+	return dag_check_files(run);
 }
 
 // The number of slots by -j, within the descriptors there are. Returns 0, or -1 after a message.
@@ -91,7 +93,7 @@ static int count_slots(struct run *run, unsigned *ret_slots) {
 static int choose_temp_dir(struct run *run) {
 	const char *given = run->options->tmpdir;
 	if (given && access(given, W_OK | X_OK) != 0) {
-		diag_error("--tmpdir '%s': %s", diag_shows(given), strerror(errno));
+		diag_error("--tmpdir '%s': %s", text_shows(given), strerror(errno));
 		return -1;
 	}
 	const char *own = given ? given : tmpfile_dir(NULL);
@@ -100,7 +102,7 @@ static int choose_temp_dir(struct run *run) {
 		return 0;
 	}
 	if (own) {
-		diag_warn("TMPDIR '%s': %s; taking /var/tmp", diag_shows(own), strerror(errno));
+		diag_warn("TMPDIR '%s': %s; taking /var/tmp", text_shows(own), strerror(errno));
 		run->temp_dir = "/var/tmp";
 	}
 	if (access(run->temp_dir, W_OK | X_OK) != 0) {
@@ -114,12 +116,12 @@ static int open_listeners(struct run *run) {
 	if (run->options->dry_run) {
 		return 0; // nothing happens
 	}
-	ending_listen(run);
-	explaining_listen(run);
+	end_summary_listen(run);
+	explain_live_listen(run);
 	if (pictures_wanted(run->options)) {
-		telling_log_keep(run);
+		log_sink_keep(run);
 	}
-	return telling_log_listen(run);
+	return log_sink_listen(run);
 }
 
 // What the event loop sleeps on. Returns 0, or -1 after a message.
@@ -151,7 +153,7 @@ int setup_open(struct run *run) {
 		return -1;
 	}
 	if (options->trace_service && !(run->trace = trace_open(options->trace_service))) {
-		diag_error("cannot write '%s': %s", diag_shows(options->trace_service), strerror(errno));
+		diag_error("cannot write '%s': %s", text_shows(options->trace_service), strerror(errno));
 		return -1;
 	}
 	if (choose_temp_dir(run) != 0) {
@@ -164,27 +166,27 @@ int setup_open(struct run *run) {
 	}
 	children_set_wake(run->children, wake, run);
 	diag_set_last_words(children_last_words);
-	if (shelf_open(run) != 0) {
+	if (result_files_open(run) != 0) {
 		return -1;
 	}
-	run->emit = hooks_make_emit(run);
+	run->writer = make_writer(run);
 	if ((options->tty || options->interactive) && terminal_open(run) != 0) {
 		return -1;
 	}
-	lineup_open(run);
-	run->later = later_create();
-	run->products = run->manifest ? products_create() : NULL;
-	if (ledger_open(run) != 0) {
+	start_order_open(run);
+	run->retry_queue = retry_queue_create();
+	run->created_files = run->manifest ? created_files_create() : NULL;
+	if (job_records_open(run) != 0) {
 		return -1;
 	}
-	if (watch_open(run) != 0 || telling_log_open(run) != 0 || open_listeners(run) != 0) { // what --eta reads, --log may empty
+	if (status_display_open(run) != 0 || log_sink_open(run) != 0 || open_listeners(run) != 0) { // what --eta reads, --log may empty
 		return -1;
 	}
 	signals_hold();
 	bool alone = options->dry_run || options->tty; // shows the order of turns; has one foreground
-	run->pool = hooks_make_pool(run, alone ? 1 : run->slots);
-	if (run->telling) {
-		telling_begin(run);
+	run->pool = make_pool(run, alone ? 1 : run->slots);
+	if (run->publisher) {
+		publish_begin(run);
 	}
 	return feeds_open(run);
 }
@@ -193,7 +195,7 @@ void setup_close(struct run *run) {
 	if (run->pool) {
 		run_stop(run); // a halt has stopped the pool alone
 		pool_wait_idle(run->pool, NULL, TIME_NEVER);
-		stages_close(run);
+		dag_close(run);
 		feeds_close(run);
 		pool_destroy(run->pool);
 	}
@@ -204,27 +206,27 @@ void setup_close(struct run *run) {
 		tee_close(run->tee);
 	}
 	batches_reap(run);
-	run->resumed = ledger_done(run);
+	run->resumed = job_records_done(run);
 	if (run->signal) {
 		run_answer_signals(run); // one that came with the first is not to keep the end from being told
-		if (run->telling) {
-			telling_end(run, 128 + run->signal, run->signal);
+		if (run->publisher) {
+			publish_end(run, 128 + run->signal, run->signal);
 		}
 		run_limit_end(run);
 		// two that come together are one wish; the third takes the end from a reader who does not read
 		(run->killing ? signals_release : signals_release_second)();
 	}
-	later_destroy(run->later);
-	products_destroy(run->products);
+	retry_queue_destroy(run->retry_queue);
+	created_files_destroy(run->created_files);
 	admission_close(run);
-	lineup_close(run);
+	start_order_close(run);
 	terminal_close(run);
-	if (run->emit && emit_destroy(run->emit) != 0) {
+	if (run->writer && writer_destroy(run->writer) != 0) {
 		atomic_store_relaxed(&run->trouble, true);
 	}
-	run->emit = NULL;
-	ledger_close(run); // after the output, for rows come behind it
-	shelf_close(run);
+	run->writer = NULL;
+	job_records_close(run); // after the output, for rows come behind it
+	result_files_close(run);
 	signals_die_within(0, 0, NULL);
 	if (run->children) {
 		if (run->terminating) {
@@ -234,9 +236,9 @@ void setup_close(struct run *run) {
 		children_destroy(run->children);
 	}
 	if (run->trace && trace_close(run->trace) != 0 && !atomic_exchange(&run->trouble, true)) {
-		diag_error("cannot write '%s': %s", diag_shows(run->options->trace_service), strerror(errno));
+		diag_error("cannot write '%s': %s", text_shows(run->options->trace_service), strerror(errno));
 	}
-	recipe_fini(&run->recipe);
+	job_spec_fini(&run->spec);
 	template_free(run->batch_by);
 	manifest_free(run->manifest);
 	free((char *)run->cwd);

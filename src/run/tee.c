@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/diag.h"
+#include "base/text.h"
 #include "run/dealer.h"
 #include "run/limits.h"
 #include "slots/slots.h"
@@ -152,7 +153,7 @@ int tee_connect(struct tee *tee, uint64_t job, struct child_config *config) {
 	}
 	config->stdin_fd = open(tee->path, O_RDONLY | O_CLOEXEC);
 	if (config->stdin_fd < 0) {
-		diag_error("cannot open '%s': %s", diag_shows(tee->path), strerror(errno));
+		diag_error("cannot open '%s': %s", text_shows(tee->path), strerror(errno));
 		return -1;
 	}
 	return 0;

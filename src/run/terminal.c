@@ -5,9 +5,10 @@
 #include "base/alloc.h"
 #include "base/diag.h"
 #include "base/io.h"
-#include "base/screen.h"
+#include "base/text.h"
 #include "process/signals.h"
-#include "run/telling.h"
+#include "run/publish.h"
+#include "term/screen.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -145,7 +146,7 @@ static void give_foreground(const struct terminal *terminal, pid_t group) {
 void terminal_take_back(struct run *run, const struct result *result) {
 	give_foreground(run->terminal, getpgrp());
 	if (result->outcome == OUTCOME_SIGNAL && (result->term_signal == SIGINT || result->term_signal == SIGQUIT)) {
-		telling_cut(run, signals_name(result->term_signal));
+		publish_cut(run, signals_name(result->term_signal));
 		pool_shutdown(run->pool, POOL_CANCELLING); // at once: the event loop may hear of it behind the next start
 		kill(getpid(), result->term_signal);
 	}
@@ -162,7 +163,7 @@ static const char *stop_cause(int signal) {
 
 static void note_stop(void *arg, const struct child_view *view) {
 	struct run *run = arg;
-	diag_note("stopped: job %s: %s (SIG%s)", diag_shows(view->label), stop_cause(view->stop_signal),
+	diag_note("stopped: job %s: %s (SIG%s)", text_shows(view->label), stop_cause(view->stop_signal),
 	          signal_name(view->stop_signal) ? signal_name(view->stop_signal) : "STOP");
 	if (view->stop_signal != SIGTSTP || tcgetpgrp(run->terminal->fd) != view->pid) {
 		return;

@@ -17,6 +17,7 @@
 #include "base/alloc.h"
 #include "base/diag.h"
 #include "base/sync.h"
+#include "base/text.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -62,7 +63,7 @@ static void close_fd(int *fd) {
 
 static int fail(const struct semaphore *s, struct buf *error, const char *what) {
 	int cause = errno;
-	buf_printf(error, "semaphore: cannot %s '%s': %s", what, diag_shows(buf_str(&s->path)), strerror(cause));
+	buf_printf(error, "semaphore: cannot %s '%s': %s", what, text_shows(buf_str(&s->path)), strerror(cause));
 	return -1;
 }
 
@@ -84,11 +85,11 @@ static int enter(struct semaphore *s, const char *name, bool private, struct buf
 	close_fd(&s->parent_fd);
 	s->parent_fd = fd;
 	if (st.st_uid != geteuid()) {
-		buf_printf(error, "semaphore: '%s' belongs to another user: is HOME yours?", diag_shows(s->path.data));
+		buf_printf(error, "semaphore: '%s' belongs to another user: is HOME yours?", text_shows(s->path.data));
 		return -1;
 	}
 	if (st.st_mode & (private ? 077 : 022)) {
-		buf_printf(error, "semaphore: '%s' is open to other users: chmod 700 closes it", diag_shows(s->path.data));
+		buf_printf(error, "semaphore: '%s' is open to other users: chmod 700 closes it", text_shows(s->path.data));
 		return -1;
 	}
 	return 0;
@@ -133,7 +134,7 @@ static int set_name(struct semaphore *s, const char *name, struct buf *error) {
 	if (strlen(s->name) <= NAME_MAX) {
 		return 0;
 	}
-	buf_printf(error, "semaphore: the name '%s' is too long", diag_shows(name));
+	buf_printf(error, "semaphore: the name '%s' is too long", text_shows(name));
 	return -1;
 }
 
@@ -396,7 +397,7 @@ static int line_up(struct semaphore *s, char kind, struct buf *error) {
 		result = look_around(s, &others, error);
 	}
 	if (result == 0 && others.last == UINT_MAX) {
-		buf_printf(error, "semaphore: '%s' has no more numbers", diag_shows(buf_str(&s->path)));
+		buf_printf(error, "semaphore: '%s' has no more numbers", text_shows(buf_str(&s->path)));
 		result = -1;
 	} else if (result == 0) {
 		result = make_file(s, kind, others.last + 1, error);

@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/diag.h"
+#include "base/text.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -265,7 +266,7 @@ static int read_word(const char *path, const char *option, char *word, size_t si
 		if (file) {
 			fclose(file);
 		}
-		return fail(ret_error, "cannot read '%s' for %s: %s", diag_shows(path), option, strerror(error));
+		return fail(ret_error, "cannot read '%s' for %s: %s", text_shows(path), option, strerror(error));
 	}
 	fclose(file);
 	text[len] = '\0';
@@ -289,13 +290,13 @@ int slots_parse(const char *text, unsigned long nofile, unsigned *ret_slots, cha
 	}
 	if (!is_file(text)) {
 		return fail(ret_error, "--jobs must be N, +N, -N, N%% or the name of a file that holds one of these, not '%s'",
-		            diag_shows(text));
+		            text_shows(text));
 	}
 	if (read_word(text, "--jobs", word, sizeof(word), ret_error) != 0) {
 		return -1;
 	}
 	if (parse_form(word, strlen(word), nofile, ret_slots) != 0) {
-		return fail(ret_error, "'%s', named by --jobs, must hold N, +N, -N or N%%, and nothing else", diag_shows(text));
+		return fail(ret_error, "'%s', named by --jobs, must hold N, +N, -N or N%%, and nothing else", text_shows(text));
 	}
 	return 0;
 }
@@ -325,38 +326,38 @@ int load_parse(const char *text, double *ret_load, char **ret_error) {
 	}
 	if (!is_file(text)) {
 		return fail(ret_error, "--load must be N, +N, -N, N%% or the name of a file that holds one of these, not '%s'",
-		            diag_shows(text));
+		            text_shows(text));
 	}
 	if (read_word(text, "--load", word, sizeof(word), ret_error) != 0) {
 		return -1;
 	}
 	if (parse_load_form(word, ret_load) != 0) {
-		return fail(ret_error, "'%s', named by --load, must hold N, +N, -N or N%%, and nothing else", diag_shows(text));
+		return fail(ret_error, "'%s', named by --load, must hold N, +N, -N or N%%, and nothing else", text_shows(text));
 	}
 	return 0;
 }
 
 // ---- a file that changes ----
 
-void slots_watch_open(struct slots_watch *watch, const char *text) {
+void slots_watch_open(struct slots_watch *status_display, const char *text) {
 	double ignored;
 	unsigned slots;
 	bool is_value = parse_form(text, strlen(text), /* nofile */ 1024, &slots) == 0 || parse_load_form(text, &ignored) == 0;
-	*watch = (struct slots_watch){.path = NULL};
-	if (!is_value && stat(text, &watch->seen) == 0) {
-		watch->path = text;
+	*status_display = (struct slots_watch){.path = NULL};
+	if (!is_value && stat(text, &status_display->seen) == 0) {
+		status_display->path = text;
 	}
 }
 
-bool slots_watch_changed(struct slots_watch *watch) {
+bool slots_watch_changed(struct slots_watch *status_display) {
 	struct stat now;
-	if (!watch->path || stat(watch->path, &now) != 0) {
+	if (!status_display->path || stat(status_display->path, &now) != 0) {
 		return false;
 	}
-	const struct stat *seen = &watch->seen;
+	const struct stat *seen = &status_display->seen;
 	// the kernel's clock for files is coarse: two changes in one tick differ at least in what they have written
 	bool changed = now.st_mtim.tv_sec != seen->st_mtim.tv_sec || now.st_mtim.tv_nsec != seen->st_mtim.tv_nsec
 		|| now.st_size != seen->st_size || now.st_ino != seen->st_ino;
-	watch->seen = now;
+	status_display->seen = now;
 	return changed;
 }

@@ -2,17 +2,17 @@
 //
 // A composition root of its own beside run/setup.c: the same pool, workers and children, but one queue, no output of ours, and
 // xargs' rules of reading, stopping and exit status. The main thread reads and packs (plan/xargs_words.c) a little ahead
-// of the workers, which run the command lines (xargs_job.c). That it reads ahead is not to be seen: an error in the input
+// of the workers, which run the command lines (job.c). That it reads ahead is not to be seen: an error in the input
 // is told only when all lines before it were started, and a run that stops leaves the input where xargs would have.
 
 #include "xargs/xargs.h"
 
 #include "base/alloc.h"
 #include "base/diag.h"
-#include "plan/xargs_words.h"
 #include "process/signals.h"
 #include "slots/slots.h"
-#include "xargs/xargs_job.h"
+#include "xargs/job.h"
+#include "xargs/words.h"
 
 #include <errno.h>
 #include <fcntl.h>

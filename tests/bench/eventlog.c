@@ -2,14 +2,14 @@
 //
 //	eventlog DIRECTORY [JOBS]    prints nanoseconds of CPU and writes for each event
 //
-// A run tells of the start of each job and writes at once, and leaves the end of it to the next start (eventlog_later()).
+// A run tells of the start of each job and writes at once, and leaves the end of it to the next start (event_log_later()).
 // "write(2)" is the same lines, each written by itself and without the log: what promptness costs without fairpar.
 
 #include "base/alloc.h"
 #include "base/diag.h"
 #include "base/sync.h"
-#include "report/eventline.h"
-#include "report/eventlog.h"
+#include "log/encode.h"
+#include "log/event_log.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
@@ -70,8 +70,8 @@ static uint64_t encode(void) {
 	for (int i = 0; i < jobs; ++i) {
 		struct event first = make_start((uint64_t)i), last = make_end((uint64_t)i);
 		buf_reset(&line);
-		eventline_add(&line, &first, 1);
-		eventline_add(&line, &last, 1);
+		event_encode(&line, &first, 1);
+		event_encode(&line, &last, 1);
 	}
 	uint64_t ns = cpu_ns() - start;
 	buf_fini(&line);
@@ -81,9 +81,9 @@ static uint64_t encode(void) {
 static uint64_t write_bare(void) {
 	struct buf lines[2] = {BUF_INIT, BUF_INIT};
 	struct event first = make_start(12345), last = make_end(12345);
-	eventline_add(&lines[0], &first, 1);
-	eventline_add(&lines[1], &last, 1);
-	int fd = eventlog_create(path.data);
+	event_encode(&lines[0], &first, 1);
+	event_encode(&lines[1], &last, 1);
+	int fd = event_log_create(path.data);
 	verify(fd >= 0);
 	uint64_t start = cpu_ns();
 	for (int i = 0; i < 2 * jobs; ++i) {
@@ -98,28 +98,28 @@ static uint64_t write_bare(void) {
 
 struct worker {
 	thread thread;
-	struct eventlog *log;
+	struct event_log *log;
 	int jobs;
 };
 
-// Tells as run/telling.c does.
+// Tells as run/publish.c does.
 static void *worker_main(void *arg) {
 	struct worker *worker = arg;
 	for (int i = 0; i < worker->jobs; ++i) {
 		struct event start = make_start((uint64_t)i);
-		eventlog_tell(worker->log, &start);
-		eventlog_flush(worker->log, /* may_wait */ true);
+		event_log_on_event(worker->log, &start);
+		event_log_flush(worker->log, /* may_wait */ true);
 		struct event end = make_end((uint64_t)i);
-		eventlog_tell(worker->log, &end);
+		event_log_on_event(worker->log, &end);
 		bool left;
-		eventlog_later(worker->log, WORKERS, &left);
+		event_log_later(worker->log, WORKERS, &left);
 	}
 	return NULL;
 }
 
 static uint64_t tell(int workers) {
 	struct worker all[WORKERS];
-	struct eventlog *log = eventlog_open(&(struct eventlog_config){.fd = eventlog_create(path.data)});
+	struct event_log *log = event_log_open(&(struct event_log_config){.fd = event_log_create(path.data)});
 	verify(log);
 	uint64_t start = cpu_ns();
 	for (int i = 0; i < workers; ++i) {
@@ -130,7 +130,7 @@ static uint64_t tell(int workers) {
 		thread_join(all[i].thread);
 	}
 	uint64_t ns = cpu_ns() - start;
-	verify(eventlog_close(log) == 0);
+	verify(event_log_close(log) == 0);
 	return ns;
 }
 

@@ -4,7 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/diag.h"
-#include "plan/manifest.h"
+#include "manifest/manifest.h"
 
 #include <inttypes.h>
 #include <sys/resource.h>

@@ -7,7 +7,7 @@
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/diag.h"
-#include "plan/blocks.h"
+#include "input/records.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -32,7 +32,7 @@ static void check_block(struct carver *carver, const struct carver_config *confi
 	buf_fini(&block);
 }
 
-// As src/run/blockfeed.c does it: reads what is wanted, takes off blocks, keeps the rest.
+// As src/run/block_feed.c does it: reads what is wanted, takes off blocks, keeps the rest.
 static void check_cuts(const struct carver_config *config, const char *data, size_t size) {
 	char *error = NULL;
 	struct carver *carver = carver_create(config, &error);

@@ -7,7 +7,7 @@
 
 #include "base/alloc.h"
 #include "base/diag.h"
-#include "plan/columns.h"
+#include "input/columns.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

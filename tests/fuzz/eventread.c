@@ -4,9 +4,9 @@
 #include "base/alloc.h"
 #include "base/diag.h"
 #include "base/io.h"
-#include "report/eventread.h"
+#include "log/decode.h"
 #include "report/explain.h"
-#include "report/story.h"
+#include "report/run_stats.h"
 #include "report/summary.h"
 
 #include <sys/mman.h>
@@ -14,7 +14,7 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 struct told {
-	struct story *story;
+	struct run_stats *story;
 	struct explain *explain;
 	uint64_t n;
 	size_t bytes; // touched, so that what is told can be read
@@ -32,7 +32,7 @@ static void tell(void *arg, const struct event *event) {
 	} else if (event->kind == EVENT_OUTPUT) {
 		verify(event->u.output.data[event->u.output.len] == '\0');
 	}
-	story_tell(told->story, event);
+	stats_on_event(told->story, event);
 	explain_tell(told->explain, event);
 }
 
@@ -43,10 +43,10 @@ static void check_text(const struct buf *text) {
 }
 
 static int read_log(int fd, struct told *told, struct buf *messages) {
-	told->story = story_new();
+	told->story = stats_new();
 	told->explain = explain_new(NULL);
 	int result = eventread(fd, "log", tell, told, messages);
-	story_finish(told->story, told->story->last);
+	stats_finish(told->story, told->story->last);
 	verify(told->story->busy >= 0 && told->story->busy <= 1);
 	struct buf text = BUF_INIT;
 	summary_add(&text, told->story, &(struct summary_form){.width = 40, .table = true});
@@ -77,8 +77,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
 		verify(file == 0 && by_file.n == by_pipe.n && by_file.bytes == by_pipe.bytes);
 		verify(by_file.story->total.ok == by_pipe.story->total.ok);
 	}
-	story_free(by_file.story);
-	story_free(by_pipe.story);
+	stats_free(by_file.story);
+	stats_free(by_pipe.story);
 	buf_fini(&messages);
 	return 0;
 }

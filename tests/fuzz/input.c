@@ -6,7 +6,7 @@
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/diag.h"
-#include "plan/input.h"
+#include "input/input.h"
 
 #include <fcntl.h>
 #include <poll.h>

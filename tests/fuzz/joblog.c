@@ -7,9 +7,9 @@
 #include "base/buf.h"
 #include "base/diag.h"
 #include "base/sync.h"
-#include "job/logline.h"
-#include "plan/resume.h"
-#include "report/joblog.h"
+#include "job/joblog_columns.h"
+#include "log/joblog.h"
+#include "log/resume.h"
 
 #include <stdio.h>
 #include <sys/mman.h>

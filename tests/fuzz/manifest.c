@@ -3,7 +3,7 @@
 
 #include "base/alloc.h"
 #include "base/diag.h"
-#include "plan/manifest.h"
+#include "manifest/manifest.h"
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size);
 

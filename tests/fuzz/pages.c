@@ -6,9 +6,9 @@
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/diag.h"
-#include "report/figures.h"
-#include "report/page.h"
-#include "report/svg.h"
+#include "base/markup.h"
+#include "draw/html.h"
+#include "draw/svg.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -187,7 +187,7 @@ static void check_utf8(const struct buf *text) {
 // ---- the drawing, as run/pictures.c does it ----
 
 struct drawing {
-	struct story *story;
+	struct run_stats *story;
 	struct attempts *attempts;
 	struct timeline timeline;
 	struct rows rows;
@@ -195,7 +195,7 @@ struct drawing {
 
 static void tell_both(void *arg, const struct event *event) {
 	struct drawing *drawing = arg;
-	story_tell(drawing->story, event);
+	stats_on_event(drawing->story, event);
 	attempts_tell(drawing->attempts, event);
 }
 
@@ -213,10 +213,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
 	survey = (struct survey){.failed = 0};
 	struct palette palette;
 	struct attempts first = {.fn = survey_add, .arg = &survey};
-	struct drawing drawing = {.story = story_new(), .attempts = &first};
+	struct drawing drawing = {.story = stats_new(), .attempts = &first};
 	tell_run(&(struct bytes){data, data + size}, tell_both, &drawing);
 	attempts_finish(&first, first.last);
-	story_finish(drawing.story, first.last);
+	stats_finish(drawing.story, first.last);
 	palette_init(&palette, drawing.story);
 	timeline_init(&drawing.timeline, &palette, &survey, &first);
 	rows_init(&drawing.rows, &palette, &survey);
@@ -225,7 +225,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
 	tell_run(&(struct bytes){data, data + size}, tell_rows, &drawing);
 	attempts_finish(&second, second.last);
 	struct buf page = BUF_INIT, svg = BUF_INIT;
-	page_draw(&page, &drawing.timeline, &drawing.rows);
+	html_draw(&page, &drawing.timeline, &drawing.rows);
 	svg_draw(&svg, &drawing.timeline, SVG_FILE);
 	verify(strlen(buf_str(&page)) == page.len && strlen(buf_str(&svg)) == svg.len);
 	check_well_formed(page.data);
@@ -237,6 +237,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
 	rows_fini(&drawing.rows);
 	timeline_fini(&drawing.timeline);
 	palette_fini(&palette);
-	story_free(drawing.story);
+	stats_free(drawing.story);
 	return 0;
 }

@@ -6,9 +6,9 @@
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/diag.h"
-#include "plan/input.h"
-#include "plan/shell.h"
-#include "plan/template.h"
+#include "input/input.h"
+#include "shell/shell.h"
+#include "template/template.h"
 
 #include <stdio.h>
 

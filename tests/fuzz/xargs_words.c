@@ -4,7 +4,7 @@
 
 #include "base/buf.h"
 #include "base/diag.h"
-#include "plan/xargs_words.h"
+#include "xargs/words.h"
 
 #include <string.h>
 

@@ -28,7 +28,7 @@
 mtype = { NEW, QUEUED, RUNNING, DONE, DOOMED, DROPPED };
 mtype item[ITEMS] = NEW;
 
-// Under the lock, named as in inside.h
+// Under the lock, named as in internal.h
 byte backlog[2];
 byte running[2];
 byte pins[2];                 // of the queues

@@ -2,7 +2,7 @@
 
 #include "base/alloc.h"
 #include "base/arena.h"
-#include "base/distance.h"
+#include "base/edit_distance.h"
 #include "base/map.h"
 #include "test.h"
 

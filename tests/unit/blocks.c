@@ -1,6 +1,6 @@
 // Tests of plan/blocks.h: where data is cut, over all sizes of blocks and of reads, and what is removed from it.
 
-#include "plan/blocks.h"
+#include "input/records.h"
 
 #include "base/alloc.h"
 #include "base/buf.h"

@@ -6,8 +6,8 @@
 #include "base/buf.h"
 #include "base/sync.h"
 #include "process/children.h"
-#include "process/family.h"
 #include "process/guardian.h"
+#include "process/proctree.h"
 #include "process/signals.h"
 #include "test.h"
 
@@ -16,6 +16,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/prctl.h>
+#include <sys/signalfd.h>
 #include <sys/stat.h>
 
 #ifdef FAIRPAR_FAULTS
@@ -38,6 +39,7 @@ struct world {
 	bool keeps_terminating; // children_terminate() once the child has said something
 	bool says;              // reports what it hears on said[1]
 	int said[2];
+	int signal_fd;          // tells of nothing but what children_reap_strays() asks for
 	struct result result;
 	struct spawn_error error;
 };
@@ -86,6 +88,10 @@ static void world_open_seq(struct world *world, const char *seq_text) {
 	world->stack = spawn_stack_create(&world->stack_top);
 	check(world->stack);
 	check_equal(pipe2(world->said, O_CLOEXEC), 0);
+	sigset_t none;
+	sigemptyset(&none);
+	world->signal_fd = signalfd(-1, &none, SFD_CLOEXEC | SFD_NONBLOCK);
+	check(world->signal_fd >= 0);
 	world->drain = (struct drain){.readable = hear, .arg = world};
 	world->config = (struct child_config){
 		.env = world->context->env,
@@ -111,6 +117,7 @@ static void world_close(struct world *world) {
 	buf_fini(&world->err);
 	close(world->said[0]);
 	close(world->said[1]);
+	close(world->signal_fd);
 }
 
 static const struct result *run_path(struct world *world, const char *path, const char *first, const char *second) {
@@ -494,7 +501,7 @@ static void test_timeout_escalates(void) {
 	check_equal(w.result.term_signal, SIGKILL);
 	pid_t group = (pid_t)strtol(buf_str(&w.out), NULL, 10);
 	do {
-		children_reap_strays(w.children);
+		children_reap_strays(w.children, w.signal_fd);
 	} while (kill(-group, 0) == 0); // its members are dying of SIGKILL
 	check_equal(errno, ESRCH);
 	world_close(&w);
@@ -679,7 +686,7 @@ static void test_terminate_race(void) {
 			check_equal(thread_start(&threads[i], storm_thread, &storm, 256 * 1024), 0);
 		}
 		while (atomic_load_relaxed(&storm.ran) < round) {
-			children_reap_strays(storm.world.children);
+			children_reap_strays(storm.world.children, storm.world.signal_fd);
 		}
 		children_terminate(storm.world.children);
 		for (unsigned i = 0; i < 4; ++i) {
@@ -962,7 +969,7 @@ static void test_orphans(void) {
 	run(&w, "sleep 0 >&- 2>&- & echo $!");
 	pid_t pid = (pid_t)strtol(buf_str(&w.out), NULL, 10);
 	check(ends(pid));
-	children_reap_strays(w.children);
+	children_reap_strays(w.children, w.signal_fd);
 	check(kill(pid, 0) != 0 && errno == ESRCH);
 	run(&w, "setsid sh -c 'setsid sleep 1000 & echo $!; exec sleep 1000' 2>&- & read x; exit 0");
 	pid = (pid_t)strtol(buf_str(&w.out), NULL, 10);

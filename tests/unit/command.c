@@ -1,10 +1,10 @@
 // Tests of plan/command.h: which commands run directly and which by the shell, and what execve() gets.
 
-#include "plan/command.h"
+#include "template/command.h"
 
 #include "base/alloc.h"
 #include "base/sync.h"
-#include "plan/shell.h"
+#include "shell/shell.h"
 #include "shells.h"
 
 #include <errno.h>

@@ -4,7 +4,7 @@
 #ifndef FAIRPAR_TESTS_UNIT_CSV_REFERENCE_H
 #define FAIRPAR_TESTS_UNIT_CSV_REFERENCE_H
 
-#include "plan/csv.h"
+#include "input/csv.h"
 
 #include "test.h"
 

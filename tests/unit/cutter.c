@@ -1,15 +1,15 @@
 // Tests of plan/cutter.h: lines out of pieces, however they are cut.
 
-#include "plan/cutter.h"
+#include "input/line_buffer.h"
 
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "test.h"
 
 // Appends all lines that are there as <line>, bad ones as !line!.
-static void take(struct cutter *cutter, struct buf *out) {
+static void take(struct line_buffer *cutter, struct buf *out) {
 	struct line line;
-	while (cutter_next(cutter, &line)) {
+	while (line_buffer_next(cutter, &line)) {
 		check(line.text[line.len] == '\0' && strlen(line.text) == line.len);
 		buf_addc(out, line.bad ? '!' : '<');
 		buf_add(out, line.text, line.len);
@@ -23,106 +23,106 @@ static void test_pieces(void) {
 	static const char text[] = "one\n\n  three \nfo\0ur\nfive\r\n\nlast";
 	for (size_t first = 0; first < sizeof(text); ++first) {
 		for (size_t second = first; second < sizeof(text); ++second) {
-			struct cutter cutter = CUTTER_INIT('\n');
+			struct line_buffer cutter = CUTTER_INIT('\n');
 			struct buf out = BUF_INIT;
-			cutter_add(&cutter, text, first);
+			line_buffer_add(&cutter, text, first);
 			take(&cutter, &out);
-			cutter_add(&cutter, text + first, second - first);
+			line_buffer_add(&cutter, text + first, second - first);
 			take(&cutter, &out);
-			cutter_add(&cutter, text + second, sizeof(text) - 1 - second);
+			line_buffer_add(&cutter, text + second, sizeof(text) - 1 - second);
 			take(&cutter, &out);
 			check(!strstr(out.data, "last"));
-			cutter_end(&cutter);
+			line_buffer_end(&cutter);
 			take(&cutter, &out);
 			check_string(buf_str(&out), "<one><><  three >!fo!<five\r><><last>");
 			buf_fini(&out);
-			cutter_fini(&cutter);
+			line_buffer_fini(&cutter);
 		}
 	}
 }
 
 static void test_bytes(void) {
-	struct cutter cutter = CUTTER_INIT('\n');
+	struct line_buffer cutter = CUTTER_INIT('\n');
 	struct buf out = BUF_INIT;
 	for (size_t i = 0; i < 300000; ++i) {
-		cutter_add(&cutter, i % 7 == 6 ? "\n" : "x", 1);
+		line_buffer_add(&cutter, i % 7 == 6 ? "\n" : "x", 1);
 		take(&cutter, &out);
 	}
 	check_equal(out.len, 300000 / 7 * 8);
 	check(cutter.cap <= 64 << 10);
 	buf_fini(&out);
-	cutter_fini(&cutter);
+	line_buffer_fini(&cutter);
 }
 
 static void test_nul(void) {
-	struct cutter cutter = CUTTER_INIT('\0');
+	struct line_buffer cutter = CUTTER_INIT('\0');
 	struct buf out = BUF_INIT;
-	cutter_add(&cutter, PIECE("a\nb\0\0c"));
-	cutter_end(&cutter);
+	line_buffer_add(&cutter, PIECE("a\nb\0\0c"));
+	line_buffer_end(&cutter);
 	take(&cutter, &out);
 	check_string(buf_str(&out), "<a\nb><><c>");
 	buf_fini(&out);
-	cutter_fini(&cutter);
-	cutter = (struct cutter)CUTTER_INIT('\n');
+	line_buffer_fini(&cutter);
+	cutter = (struct line_buffer)CUTTER_INIT('\n');
 	struct line line;
-	cutter_add(&cutter, PIECE("a\0b\nc\n"));
-	check(cutter_next(&cutter, &line) && line.bad && strstr(line.bad, "NUL byte"));
-	check(cutter_next(&cutter, &line) && !line.bad);
-	cutter_add(&cutter, PIECE("\0"));
-	cutter_end(&cutter);
-	check(cutter_next(&cutter, &line) && line.bad && line.len == 0);
-	check(!cutter_next(&cutter, &line));
-	cutter_fini(&cutter);
+	line_buffer_add(&cutter, PIECE("a\0b\nc\n"));
+	check(line_buffer_next(&cutter, &line) && line.bad && strstr(line.bad, "NUL byte"));
+	check(line_buffer_next(&cutter, &line) && !line.bad);
+	line_buffer_add(&cutter, PIECE("\0"));
+	line_buffer_end(&cutter);
+	check(line_buffer_next(&cutter, &line) && line.bad && line.len == 0);
+	check(!line_buffer_next(&cutter, &line));
+	line_buffer_fini(&cutter);
 }
 
 static void test_end(void) {
-	struct cutter cutter = CUTTER_INIT('\n');
+	struct line_buffer cutter = CUTTER_INIT('\n');
 	struct line line;
-	check(!cutter_next(&cutter, &line));
-	cutter_end(&cutter);
-	check(!cutter_next(&cutter, &line));
-	cutter_reset(&cutter);
-	cutter_add(&cutter, PIECE("a\nb"));
-	cutter_reset(&cutter); // a failed attempt
-	cutter_add(&cutter, PIECE("c\n"));
-	cutter_end(&cutter);
-	check(cutter_next(&cutter, &line));
+	check(!line_buffer_next(&cutter, &line));
+	line_buffer_end(&cutter);
+	check(!line_buffer_next(&cutter, &line));
+	line_buffer_reset(&cutter);
+	line_buffer_add(&cutter, PIECE("a\nb"));
+	line_buffer_reset(&cutter); // a failed attempt
+	line_buffer_add(&cutter, PIECE("c\n"));
+	line_buffer_end(&cutter);
+	check(line_buffer_next(&cutter, &line));
 	check_string(line.text, "c");
-	check(!cutter_next(&cutter, &line));
-	cutter_fini(&cutter);
+	check(!line_buffer_next(&cutter, &line));
+	line_buffer_fini(&cutter);
 }
 
 // Lines around the limit, in pieces of `step` bytes.
 static void check_long(size_t size, size_t step) {
-	struct cutter cutter = CUTTER_INIT('\n');
+	struct line_buffer cutter = CUTTER_INIT('\n');
 	struct line line;
 	char *piece = xmalloc(step);
 	size_t left = size, n = 0;
 	memset(piece, 'x', step);
 	while (left > 0) {
 		size_t len = left < step ? left : step;
-		cutter_add(&cutter, piece, len);
+		line_buffer_add(&cutter, piece, len);
 		left -= len;
-		while (cutter_next(&cutter, &line)) {
+		while (line_buffer_next(&cutter, &line)) {
 			++n;
 		}
 	}
 	check_equal(n, size > CUTTER_LINE_MAX); // told at once, the rest is skipped
 	check(cutter.cap <= 2 * (size_t)CUTTER_LINE_MAX + step);
-	cutter_add(&cutter, PIECE("\nnext\n"));
+	line_buffer_add(&cutter, PIECE("\nnext\n"));
 	if (n == 0) {
-		check(cutter_next(&cutter, &line) && !line.bad && line.len == size);
+		check(line_buffer_next(&cutter, &line) && !line.bad && line.len == size);
 	} else {
 		check(line.bad && strstr(line.bad, "longer than 16 MiB") && line.len == 80);
 	}
-	check(cutter_next(&cutter, &line));
+	check(line_buffer_next(&cutter, &line));
 	check_string(line.text, "next");
-	check(!cutter_next(&cutter, &line));
-	cutter_add(&cutter, PIECE("x"));
-	cutter_end(&cutter);
-	check(cutter_next(&cutter, &line) && line.len == 1);
+	check(!line_buffer_next(&cutter, &line));
+	line_buffer_add(&cutter, PIECE("x"));
+	line_buffer_end(&cutter);
+	check(line_buffer_next(&cutter, &line) && line.len == 1);
 	free(piece);
-	cutter_fini(&cutter);
+	line_buffer_fini(&cutter);
 }
 
 static void test_long(void) {
@@ -131,19 +131,19 @@ static void test_long(void) {
 		check_long(sizes[i], 65536);
 		check_long(sizes[i], 999983);
 	}
-	struct cutter cutter = CUTTER_INIT('\n');
+	struct line_buffer cutter = CUTTER_INIT('\n');
 	struct line line;
 	char *large = xmalloc((size_t)CUTTER_LINE_MAX + 1);
 	memset(large, 'x', (size_t)CUTTER_LINE_MAX + 1);
-	cutter_add(&cutter, large, (size_t)CUTTER_LINE_MAX + 1);
-	cutter_end(&cutter); // the last line, and too long
-	check(cutter_next(&cutter, &line) && line.bad);
-	check(!cutter_next(&cutter, &line));
-	cutter_reset(&cutter);
-	cutter_add(&cutter, PIECE("x\n"));
-	check(cutter_next(&cutter, &line) && cutter.cap <= 64 << 10); // the memory of a long line is given back
+	line_buffer_add(&cutter, large, (size_t)CUTTER_LINE_MAX + 1);
+	line_buffer_end(&cutter); // the last line, and too long
+	check(line_buffer_next(&cutter, &line) && line.bad);
+	check(!line_buffer_next(&cutter, &line));
+	line_buffer_reset(&cutter);
+	line_buffer_add(&cutter, PIECE("x\n"));
+	check(line_buffer_next(&cutter, &line) && cutter.cap <= 64 << 10); // the memory of a long line is given back
 	free(large);
-	cutter_fini(&cutter);
+	line_buffer_fini(&cutter);
 }
 
 int main(int argc, char *argv[]) {

@@ -1,6 +1,6 @@
 // What becomes of jobs' output: whole, in order, never lost, whatever the reader and the disk do.
 
-#include "output/emit.h"
+#include "output/writer.h"
 
 #include "base/alloc.h"
 #include "base/buf.h"
@@ -112,29 +112,29 @@ static void note_failure(void *arg, int stream, int error) {
 }
 
 struct bench {
-	struct emit *emit;
-	struct emit_config config;
-	enum emit_mode mode;    // of its jobs
+	struct writer *writer;
+	struct writer_config config;
+	enum writer_mode mode;    // of its jobs
 	struct reader out, err;
 	struct failure failure;
 };
 
-static void bench_open(struct bench *bench, enum emit_mode mode, bool keep_order, size_t spool_mem, bool go) {
+static void bench_open(struct bench *bench, enum writer_mode mode, bool keep_order, size_t spool_mem, bool go) {
 	memset(bench, 0, sizeof(*bench));
 	bench->mode = mode;
 	reader_open(&bench->out, go, 0);
 	reader_open(&bench->err, go, 0);
-	bench->config = (struct emit_config){
+	bench->config = (struct writer_config){
 		.keep_order = keep_order, .spool_mem = spool_mem, .spool_dir = "/tmp",
 		.out_fd = bench->out.write_fd, .err_fd = bench->err.write_fd, .failed = note_failure, .arg = &bench->failure,
 	};
-	bench->emit = emit_create(&bench->config);
+	bench->writer = writer_create(&bench->config);
 }
 
 static void bench_end(struct bench *bench, int result) {
 	reader_go(&bench->out);
 	reader_go(&bench->err);
-	check_equal(emit_destroy(bench->emit), result);
+	check_equal(writer_destroy(bench->writer), result);
 	reader_end(&bench->out);
 	reader_end(&bench->err);
 }
@@ -149,8 +149,8 @@ static void bench_close(struct bench *bench) {
 	bench_free(bench);
 }
 
-static struct spool *job_open(struct bench *bench, struct emit_lane *lane, uint64_t order) {
-	return spool_open(bench->emit, lane, order, bench->mode, NULL, 0);
+static struct spool *job_open(struct bench *bench, struct writer_lane *lane, uint64_t order) {
+	return spool_open(bench->writer, lane, order, bench->mode, NULL, 0);
 }
 
 // Bytes a job writes, through a pipe as a child does.
@@ -221,7 +221,7 @@ enum { LANES = 3 };
 
 struct crowd {
 	struct bench *bench;
-	struct emit_lane *lane[LANES];
+	struct writer_lane *lane[LANES];
 	mutex lock;
 	uint64_t next[LANES];
 	uint64_t jobs;          // in each lane
@@ -324,7 +324,7 @@ static void run_crowd(bool ordered, size_t spool_mem, bool reader_waits, int fla
 	struct crowd crowd = {.bench = &bench, .jobs = 40, .seed = spool_mem + ordered};
 	mutex_init(&crowd.lock);
 	for (int i = 0; i < LANES; ++i) {
-		crowd.lane[i] = emit_lane_open(bench.emit);
+		crowd.lane[i] = writer_lane_open(bench.writer);
 	}
 	thread workers[6];
 	for (int i = 0; i < 6; ++i) {
@@ -333,9 +333,9 @@ static void run_crowd(bool ordered, size_t spool_mem, bool reader_waits, int fla
 	for (int i = 0; i < 6; ++i) {
 		thread_join(workers[i]); // also when nobody reads: nothing here waits for the reader
 	}
-	check(store_mem(emit_store(bench.emit)) <= spool_mem + BLOCK_SIZE);
+	check(store_mem(writer_store(bench.writer)) <= spool_mem + BLOCK_SIZE);
 	for (int i = 0; i < LANES; ++i) {
-		emit_lane_close(bench.emit, crowd.lane[i]);
+		writer_lane_close(bench.writer, crowd.lane[i]);
 	}
 	bench_end(&bench, 0);
 	check_crowd(&crowd, &bench.out, 0, ordered);
@@ -374,7 +374,7 @@ static void test_crowd_nonblocking(void) {
 static void test_streams_apart(void) {
 	struct bench bench;
 	bench_open(&bench, EMIT_GROUP, false, 1 << 20, true);
-	struct emit_lane *lane = emit_lane_open(bench.emit);
+	struct writer_lane *lane = writer_lane_open(bench.writer);
 	struct spool *spool = job_open(&bench, lane, 1);
 	job_writes(spool, 1, "e1");
 	job_writes(spool, 0, "o1");
@@ -382,7 +382,7 @@ static void test_streams_apart(void) {
 	job_writes(spool, 0, "o2");
 	spool_finish(spool);
 	reader_wait(&bench.out, 4); // at once, not at the end of the run
-	emit_lane_close(bench.emit, lane);
+	writer_lane_close(bench.writer, lane);
 	bench_end(&bench, 0);
 	check_got(&bench.out, "o1o2");
 	check_got(&bench.err, "e1e2\n");
@@ -392,27 +392,27 @@ static void test_streams_apart(void) {
 static void test_out_before_err(void) {
 	struct reader both;
 	reader_open(&both, true, 0);
-	struct emit *emit = emit_create(&(struct emit_config){.spool_dir = "/tmp",
+	struct writer *writer = writer_create(&(struct writer_config){.spool_dir = "/tmp",
 		.out_fd = both.write_fd, .err_fd = both.write_fd});
 	for (uint64_t i = 1; i <= 2; ++i) {
-		struct spool *spool = spool_open(emit, emit_lane_open(emit), i, EMIT_GROUP, NULL, 0);
+		struct spool *spool = spool_open(writer, writer_lane_open(writer), i, EMIT_GROUP, NULL, 0);
 		job_writes(spool, 1, "err\n");
 		job_writes(spool, 0, "out\n");
 		spool_finish(spool);
 	}
-	check_equal(emit_destroy(emit), 0);
+	check_equal(writer_destroy(writer), 0);
 	reader_end(&both);
 	check_got(&both, "out\nerr\nout\nerr\n");
 	reader_free(&both);
 }
 
 // A hundred thousand held jobs: memory, descriptors and order.
-static void hold_many(enum emit_mode mode) {
+static void hold_many(enum writer_mode mode) {
 	enum { JOBS = 100000, SPOOL_MEM = 300000 };
 	check(setrlimit(RLIMIT_NOFILE, &(struct rlimit){16, 16}) == 0);
 	struct bench bench;
 	bench_open(&bench, mode, true, SPOOL_MEM, true);
-	struct emit_lane *lane = emit_lane_open(bench.emit);
+	struct writer_lane *lane = writer_lane_open(bench.writer);
 	struct spool *first = job_open(&bench, lane, 1);
 	job_writes(first, 0, "held up\n");
 	struct buf expect = BUF_INIT;
@@ -420,7 +420,7 @@ static void hold_many(enum emit_mode mode) {
 	char text[64];
 	for (uint64_t i = 2; i <= JOBS; ++i) {
 		if (i % 5 == 0) {
-			emit_skip(bench.emit, lane, i);
+			writer_skip(bench.writer, lane, i);
 			continue;
 		}
 		struct spool *spool = job_open(&bench, lane, i);
@@ -431,10 +431,10 @@ static void hold_many(enum emit_mode mode) {
 		}
 		spool_finish(spool);
 	}
-	check(store_mem(emit_store(bench.emit)) <= SPOOL_MEM + BLOCK_SIZE);
+	check(store_mem(writer_store(bench.writer)) <= SPOOL_MEM + BLOCK_SIZE);
 	job_writes(first, 0, "at last\n");
 	spool_finish(first);
-	emit_lane_close(bench.emit, lane);
+	writer_lane_close(bench.writer, lane);
 	bench_end(&bench, 0);
 	check_equal(bench.out.got.len, expect.len);
 	check(memcmp(bench.out.got.data, expect.data, expect.len) == 0);
@@ -454,7 +454,7 @@ static void test_hold_many_big(void) {
 	check(setrlimit(RLIMIT_NOFILE, &(struct rlimit){16, 16}) == 0);
 	struct bench bench;
 	bench_open(&bench, EMIT_GROUP, true, 1 << 20, true);
-	struct emit_lane *lane = emit_lane_open(bench.emit);
+	struct writer_lane *lane = writer_lane_open(bench.writer);
 	enum { JOBS = 200, SIZE = 150000 };
 	char *mem = xmalloc(SIZE);
 	for (uint64_t i = JOBS; i >= 1; --i) {
@@ -463,7 +463,7 @@ static void test_hold_many_big(void) {
 		job_write(spool, i % 2 == 0, mem, SIZE);
 		spool_finish(spool);
 	}
-	emit_lane_close(bench.emit, lane);
+	writer_lane_close(bench.writer, lane);
 	bench_end(&bench, 0);
 	check_equal(bench.out.got.len, JOBS / 2 * SIZE);
 	for (uint64_t i = 1; i <= JOBS; ++i) {
@@ -499,14 +499,14 @@ static void never_fails(void *arg FP_UNUSED, int stream FP_UNUSED, int error) {
 
 // Jobs that end in any order, those with odd numbers by more than a block: each receipt comes behind the output of its
 // job, in the order of the output.
-static void check_receipts(enum emit_mode mode, bool keep_order, size_t spool_mem) {
+static void check_receipts(enum writer_mode mode, bool keep_order, size_t spool_mem) {
 	enum { JOBS = 600 };
 	struct receipts receipts = {.fd = memfd_create("out", MFD_CLOEXEC), .got = BUF_INIT};
 	check(receipts.fd >= 0);
-	struct emit *emit = emit_create(&(struct emit_config){.keep_order = keep_order, .spool_mem = spool_mem,
+	struct writer *writer = writer_create(&(struct writer_config){.keep_order = keep_order, .spool_mem = spool_mem,
 		.spool_dir = "/tmp", .out_fd = receipts.fd, .err_fd = receipts.fd, .failed = never_fails,
 		.written = note_receipts, .arg = &receipts});
-	struct emit_lane *lane = emit_lane_open(emit);
+	struct writer_lane *lane = writer_lane_open(writer);
 	char *line = xmalloc(BLOCK_SIZE), text[32];
 	memset(line, 'x', BLOCK_SIZE - 1);
 	line[BLOCK_SIZE - 1] = '\n';
@@ -514,7 +514,7 @@ static void check_receipts(enum emit_mode mode, bool keep_order, size_t spool_me
 	size_t total = 0, begun = 0;
 	struct spool *spools[8];
 	for (uint64_t i = 1; i <= JOBS; ++i) {
-		struct spool *spool = spools[begun++] = spool_open(emit, lane, i, mode, NULL, 0);
+		struct spool *spool = spools[begun++] = spool_open(writer, lane, i, mode, NULL, 0);
 		size_t len = i % 64 == 1 ? BLOCK_SIZE : 3 + i % 7;
 		spool_add(spool, i % 3 == 0, line + BLOCK_SIZE - len, len);
 		total += len;
@@ -525,8 +525,8 @@ static void check_receipts(enum emit_mode mode, bool keep_order, size_t spool_me
 			spool_finish(spools[--begun]); // the newest first
 		}
 	}
-	emit_lane_close(emit, lane);
-	check_equal(emit_destroy(emit), 0);
+	writer_lane_close(writer, lane);
+	check_equal(writer_destroy(writer), 0);
 	check_equal(receipts.got.len, expect.len);
 	check(!keep_order || memcmp(receipts.got.data, expect.data, expect.len) == 0);
 	free(line);
@@ -553,19 +553,19 @@ static void test_receipt_of_slow_reader(void) {
 	struct reader out;
 	atomic_int n = 0;
 	reader_open(&out, false, 0);
-	struct emit *emit = emit_create(&(struct emit_config){.spool_mem = 1 << 20, .spool_dir = "/tmp",
+	struct writer *writer = writer_create(&(struct writer_config){.spool_mem = 1 << 20, .spool_dir = "/tmp",
 		.out_fd = out.write_fd, .err_fd = out.write_fd, .failed = never_fails, .written = count_receipts, .arg = &n});
 	char *mem = xmalloc(1 << 18);
 	memset(mem, '\n', 1 << 18);
 	for (uint64_t i = 1; i <= 3; ++i) { // the first does not fit into the pipe, and the others wait behind it
-		struct spool *spool = spool_open(emit, NULL, 0, i == 2 ? EMIT_LINE_BUFFER : EMIT_GROUP, NULL, 0);
+		struct spool *spool = spool_open(writer, NULL, 0, i == 2 ? EMIT_LINE_BUFFER : EMIT_GROUP, NULL, 0);
 		spool_add(spool, 0, mem, i == 1 ? 1 << 18 : 1);
 		spool_set_receipt(spool, "x", 1);
 		spool_finish(spool);
 	}
 	check_equal(atomic_load_relaxed(&n), 0);
 	reader_go(&out);
-	check_equal(emit_destroy(emit), 0);
+	check_equal(writer_destroy(writer), 0);
 	check_equal(atomic_load_relaxed(&n), 3);
 	reader_end(&out);
 	check_equal(out.got.len, (1 << 18) + 2);
@@ -576,7 +576,7 @@ static void test_receipt_of_slow_reader(void) {
 static void test_lanes_apart(void) {
 	struct bench bench;
 	bench_open(&bench, EMIT_GROUP, true, 1 << 20, true);
-	struct emit_lane *a = emit_lane_open(bench.emit), *b = emit_lane_open(bench.emit);
+	struct writer_lane *a = writer_lane_open(bench.writer), *b = writer_lane_open(bench.writer);
 	struct spool *a1 = job_open(&bench, a, 1);
 	struct spool *a2 = job_open(&bench, a, 2);
 	struct spool *b1 = job_open(&bench, b, 1);
@@ -588,12 +588,12 @@ static void test_lanes_apart(void) {
 	job_writes(b1, 0, "b1\n");
 	spool_finish(b1);
 	reader_wait(&bench.out, 3); // a1 holds up a2, not b1
-	emit_skip(bench.emit, b, 2);
+	writer_skip(bench.writer, b, 2);
 	reader_wait(&bench.out, 6);
 	job_writes(a1, 0, "a1\n");
 	spool_finish(a1);
-	emit_lane_close(bench.emit, a);
-	emit_lane_close(bench.emit, b);
+	writer_lane_close(bench.writer, a);
+	writer_lane_close(bench.writer, b);
 	bench_end(&bench, 0);
 	check_got(&bench.out, "b1\nb3\na1\na2\n");
 	bench_free(&bench);
@@ -602,7 +602,7 @@ static void test_lanes_apart(void) {
 static void test_end_writes_held(void) {
 	struct bench bench;
 	bench_open(&bench, EMIT_GROUP, true, 1 << 20, true);
-	struct emit_lane *lane = emit_lane_open(bench.emit);
+	struct writer_lane *lane = writer_lane_open(bench.writer);
 	struct spool *spool = job_open(&bench, lane, 5);
 	job_writes(spool, 0, "five");
 	spool_finish(spool);
@@ -616,7 +616,7 @@ static void test_end_writes_held(void) {
 static void test_line_order(void) {
 	struct bench bench;
 	bench_open(&bench, EMIT_LINE_BUFFER, false, 1 << 20, true);
-	struct emit_lane *lane = emit_lane_open(bench.emit);
+	struct writer_lane *lane = writer_lane_open(bench.writer);
 	struct spool *a = job_open(&bench, lane, 1), *b = job_open(&bench, lane, 2);
 	job_writes(a, 0, "a1\na");
 	reader_wait(&bench.out, 3);
@@ -635,7 +635,7 @@ static void test_line_order(void) {
 static void test_line_keep_order(void) {
 	struct bench bench;
 	bench_open(&bench, EMIT_LINE_BUFFER, true, 1 << 20, true);
-	struct emit_lane *lane = emit_lane_open(bench.emit);
+	struct writer_lane *lane = writer_lane_open(bench.writer);
 	struct spool *spool[5];
 	for (uint64_t i = 1; i <= 4; ++i) {
 		spool[i] = job_open(&bench, lane, i);
@@ -654,7 +654,7 @@ static void test_line_keep_order(void) {
 	job_writes(spool[3], 0, "c\n");
 	reader_wait(&bench.out, 14);
 	spool_finish(spool[3]);
-	emit_lane_close(bench.emit, lane);
+	writer_lane_close(bench.writer, lane);
 	bench_end(&bench, 0);
 	check_got(&bench.out, "1a\n1b2\n3a\n3bc\n4\n");
 	bench_free(&bench);
@@ -665,7 +665,7 @@ static void test_line_long(void) {
 	for (int i = 0; i < 2; ++i) {
 		struct bench bench;
 		bench_open(&bench, EMIT_LINE_BUFFER, true, i == 0 ? 1 << 20 : 0, true);
-		struct emit_lane *lane = emit_lane_open(bench.emit);
+		struct writer_lane *lane = writer_lane_open(bench.writer);
 		struct spool *first = job_open(&bench, lane, 1), *second = job_open(&bench, lane, 2);
 		enum { SIZE = 300000 };
 		struct buf text = BUF_INIT;
@@ -688,7 +688,7 @@ static void test_line_long(void) {
 		buf_add(&text, text.data, SIZE);
 		spool_finish(second);
 		reader_wait(&bench.out, text.len);
-		emit_lane_close(bench.emit, lane);
+		writer_lane_close(bench.writer, lane);
 		bench_end(&bench, 0);
 		check_equal(bench.out.got.len, text.len);
 		check(memcmp(bench.out.got.data, text.data, text.len) == 0);
@@ -740,7 +740,7 @@ static void *liner_main(void *arg) {
 static void run_lines(bool ordered, size_t spool_mem, bool go) {
 	struct bench bench;
 	bench_open(&bench, EMIT_LINE_BUFFER, ordered, spool_mem, go);
-	struct emit_lane *lane = emit_lane_open(bench.emit);
+	struct writer_lane *lane = writer_lane_open(bench.writer);
 	struct liner liners[LINE_WORKERS];
 	thread threads[LINE_WORKERS];
 	for (int i = 0; i < LINE_WORKERS; ++i) {
@@ -751,7 +751,7 @@ static void run_lines(bool ordered, size_t spool_mem, bool go) {
 	for (int i = 0; i < LINE_WORKERS; ++i) {
 		thread_join(threads[i]);
 	}
-	emit_lane_close(bench.emit, lane);
+	writer_lane_close(bench.writer, lane);
 	bench_end(&bench, 0);
 	int next[LINE_WORKERS] = {0};
 	const char *at = bench.out.got.data, *end = at + bench.out.got.len;
@@ -793,10 +793,10 @@ static void test_lines_ordered(void) {
 static void test_modes_in_order(void) {
 	struct bench bench;
 	bench_open(&bench, EMIT_GROUP, true, 1 << 20, true);
-	struct emit_lane *lane = emit_lane_open(bench.emit);
+	struct writer_lane *lane = writer_lane_open(bench.writer);
 	struct spool *spool[5];
 	for (uint64_t i = 1; i <= 4; ++i) {
-		spool[i] = spool_open(bench.emit, lane, i, i % 2 ? EMIT_GROUP : EMIT_LINE_BUFFER, NULL, 0);
+		spool[i] = spool_open(bench.writer, lane, i, i % 2 ? EMIT_GROUP : EMIT_LINE_BUFFER, NULL, 0);
 	}
 	job_writes(spool[2], 0, "2a\n2b");
 	job_writes(spool[4], 0, "4a\n");
@@ -812,7 +812,7 @@ static void test_modes_in_order(void) {
 	spool_finish(spool[2]);
 	reader_wait(&bench.out, 22); // the group behind it, and the line behind that
 	spool_finish(spool[4]);
-	emit_lane_close(bench.emit, lane);
+	writer_lane_close(bench.writer, lane);
 	bench_end(&bench, 0);
 	check_got(&bench.out, "1a\n1b\n2a\n2bc\n2d\n3a\n4a\n");
 	bench_free(&bench);
@@ -821,9 +821,9 @@ static void test_modes_in_order(void) {
 static void test_modes_as_they_come(void) {
 	struct bench bench;
 	bench_open(&bench, EMIT_GROUP, false, 1 << 20, true);
-	struct emit_lane *lane = emit_lane_open(bench.emit);
-	struct spool *group = spool_open(bench.emit, lane, 1, EMIT_GROUP, NULL, 0);
-	struct spool *lines = spool_open(bench.emit, lane, 2, EMIT_LINE_BUFFER, NULL, 0);
+	struct writer_lane *lane = writer_lane_open(bench.writer);
+	struct spool *group = spool_open(bench.writer, lane, 1, EMIT_GROUP, NULL, 0);
+	struct spool *lines = spool_open(bench.writer, lane, 2, EMIT_LINE_BUFFER, NULL, 0);
 	job_writes(group, 0, "g1\n");
 	job_writes(lines, 0, "l1\nl");
 	reader_wait(&bench.out, 3);
@@ -842,9 +842,9 @@ static void test_modes_as_they_come(void) {
 static void test_modes_live(void) {
 	struct bench bench;
 	bench_open(&bench, EMIT_GROUP, false, 1 << 20, true);
-	struct emit_lane *lane = emit_lane_open(bench.emit);
-	struct spool *group = spool_open(bench.emit, lane, 1, EMIT_GROUP, NULL, 0);
-	struct spool *lines = spool_open(bench.emit, lane, 2, EMIT_LINE_BUFFER, NULL, 0);
+	struct writer_lane *lane = writer_lane_open(bench.writer);
+	struct spool *group = spool_open(bench.writer, lane, 1, EMIT_GROUP, NULL, 0);
+	struct spool *lines = spool_open(bench.writer, lane, 2, EMIT_LINE_BUFFER, NULL, 0);
 	spool_set_live(group);
 	spool_set_live(lines); // means nothing
 	char mem[100000];
@@ -867,7 +867,7 @@ enum { MIXERS = 8, MIX_LINES = 100 };
 
 struct mixer {
 	struct spool *spool;
-	enum emit_mode mode;
+	enum writer_mode mode;
 	int number, lane;   // lane -1: no place in an order
 	char tag[8];
 };
@@ -935,7 +935,7 @@ static void run_mix(bool ordered, bool tagged, size_t spool_mem, bool go) {
 	static const int lanes[MIXERS] = {0, 0, 0, 1, 1, 1, -1, -1};
 	struct bench bench;
 	bench_open(&bench, EMIT_GROUP, ordered, spool_mem, go);
-	struct emit_lane *lane[2] = {emit_lane_open(bench.emit), emit_lane_open(bench.emit)};
+	struct writer_lane *lane[2] = {writer_lane_open(bench.writer), writer_lane_open(bench.writer)};
 	uint64_t order[2] = {0, 0};
 	struct mixer mixers[MIXERS];
 	thread threads[MIXERS];
@@ -944,7 +944,7 @@ static void run_mix(bool ordered, bool tagged, size_t spool_mem, bool go) {
 		*mixer = (struct mixer){.mode = i % 2 ? EMIT_GROUP : EMIT_LINE_BUFFER, .number = i, .lane = lanes[i]};
 		snprintf(mixer->tag, sizeof(mixer->tag), "%d\t", i);
 		bool has_place = lanes[i] >= 0;
-		mixer->spool = spool_open(bench.emit, has_place ? lane[lanes[i]] : NULL, has_place ? ++order[lanes[i]] : 0,
+		mixer->spool = spool_open(bench.writer, has_place ? lane[lanes[i]] : NULL, has_place ? ++order[lanes[i]] : 0,
 		                          mixer->mode, mixer->tag, tagged ? strlen(mixer->tag) : 0);
 	}
 	for (int i = 0; i < MIXERS; ++i) {
@@ -953,8 +953,8 @@ static void run_mix(bool ordered, bool tagged, size_t spool_mem, bool go) {
 	for (int i = 0; i < MIXERS; ++i) {
 		thread_join(threads[i]); // also when nobody reads
 	}
-	emit_lane_close(bench.emit, lane[0]);
-	emit_lane_close(bench.emit, lane[1]);
+	writer_lane_close(bench.writer, lane[0]);
+	writer_lane_close(bench.writer, lane[1]);
 	bench_end(&bench, 0);
 	check_equal(bench.failure.calls, 0);
 	check_mix(mixers, &bench.out, ordered, tagged);
@@ -980,7 +980,7 @@ enum { SOAK_WORKERS = 6, SOAK_JOBS = 40, SOAK_LANES = 3 }; // the last lane is n
 
 struct soak {
 	struct bench *bench;
-	struct emit_lane *lane[SOAK_LANES];
+	struct writer_lane *lane[SOAK_LANES];
 	mutex lock;
 	uint64_t jobs;             // begun
 	uint64_t next[SOAK_LANES];
@@ -988,7 +988,7 @@ struct soak {
 	bool rests;                // attempts fail, and jobs wait between steps
 };
 
-static enum emit_mode soak_mode(uint64_t job) {
+static enum writer_mode soak_mode(uint64_t job) {
 	return job % 3 ? EMIT_LINE_BUFFER : EMIT_GROUP;
 }
 
@@ -1048,9 +1048,9 @@ static void *soak_main(void *arg) {
 		uint64_t lane = job % SOAK_LANES, order = ++soak->next[lane];
 		struct spool *spool = NULL;
 		if (job <= SOAK_JOBS && job % 10 == 7 && soak->lane[lane]) {
-			emit_skip(soak->bench->emit, soak->lane[lane], order);
+			writer_skip(soak->bench->writer, soak->lane[lane], order);
 		} else if (job <= SOAK_JOBS) {
-			spool = spool_open(soak->bench->emit, soak->lane[lane], order, soak_mode(job), "T", job % 5 == 0);
+			spool = spool_open(soak->bench->writer, soak->lane[lane], order, soak_mode(job), "T", job % 5 == 0);
 		}
 		mutex_unlock(&soak->lock);
 		if (job > SOAK_JOBS) {
@@ -1115,7 +1115,7 @@ static void run_soak(bool ordered, bool rests, size_t spool_mem, bool go) {
 	struct soak soak = {.bench = &bench, .seed = spool_mem, .rests = rests};
 	mutex_init(&soak.lock);
 	for (int i = 0; i < SOAK_LANES - 1; ++i) {
-		soak.lane[i] = emit_lane_open(bench.emit);
+		soak.lane[i] = writer_lane_open(bench.writer);
 	}
 	thread threads[SOAK_WORKERS];
 	for (int i = 0; i < SOAK_WORKERS; ++i) {
@@ -1125,7 +1125,7 @@ static void run_soak(bool ordered, bool rests, size_t spool_mem, bool go) {
 		thread_join(threads[i]);
 	}
 	for (int i = 0; i < SOAK_LANES - 1; ++i) {
-		emit_lane_close(bench.emit, soak.lane[i]);
+		writer_lane_close(bench.writer, soak.lane[i]);
 	}
 	bench_end(&bench, 0);
 	check_equal(bench.failure.calls, 0);
@@ -1146,7 +1146,7 @@ static void test_stderr_only(void) {
 	for (int i = 0; i < 8; ++i) {
 		struct bench bench;
 		bench_open(&bench, i & 1 ? EMIT_LINE_BUFFER : EMIT_GROUP, i & 2, 1 << 20, true);
-		struct emit_lane *lane = emit_lane_open(bench.emit);
+		struct writer_lane *lane = writer_lane_open(bench.writer);
 		struct spool *first = job_open(&bench, lane, 1), *second = job_open(&bench, lane, 2);
 		spool_suspend(first);
 		check(!first->block); // nothing is held for a job that has written nothing
@@ -1164,7 +1164,7 @@ static void test_stderr_only(void) {
 		check_equal(spool_bytes(second, 1), size);
 		spool_finish(second);
 		spool_finish(first);
-		emit_lane_close(bench.emit, lane);
+		writer_lane_close(bench.writer, lane);
 		bench_end(&bench, 0);
 		check_equal(bench.out.got.len, 0);
 		check_equal(bench.err.got.len, size);
@@ -1176,10 +1176,10 @@ static void test_stderr_only(void) {
 
 // ---- tags
 
-static void check_tagged(enum emit_mode mode, const char *tag, const char *const *pieces, const char *expect) {
+static void check_tagged(enum writer_mode mode, const char *tag, const char *const *pieces, const char *expect) {
 	struct bench bench;
 	bench_open(&bench, mode, false, 1 << 20, true);
-	struct spool *spool = spool_open(bench.emit, emit_lane_open(bench.emit), 1, bench.mode, tag, strlen(tag));
+	struct spool *spool = spool_open(bench.writer, writer_lane_open(bench.writer), 1, bench.mode, tag, strlen(tag));
 	for (; *pieces; ++pieces) {
 		job_writes(spool, 0, *pieces);
 	}
@@ -1193,7 +1193,7 @@ static void check_tagged(enum emit_mode mode, const char *tag, const char *const
 
 // Expected: what GNU parallel 20221122 --tag wrote for the same bytes.
 static void test_tags(void) {
-	for (enum emit_mode mode = EMIT_GROUP; mode <= EMIT_LINE_BUFFER; ++mode) {
+	for (enum writer_mode mode = EMIT_GROUP; mode <= EMIT_LINE_BUFFER; ++mode) {
 		check_tagged(mode, "x\t", PIECES("a\nb"), "x\ta\nx\tb");
 		check_tagged(mode, "x\t", PIECES("a\nb\n"), "x\ta\nx\tb\n");
 		check_tagged(mode, "x\t", PIECES("a", "b", "\n", "c"), "x\tab\nx\tc");
@@ -1211,13 +1211,13 @@ static void test_tags_large(void) {
 	// a tag longer than any buffer, and lines that cross all of them
 	struct bench bench;
 	bench_open(&bench, EMIT_GROUP, true, 100000, true);
-	struct emit_lane *lane = emit_lane_open(bench.emit);
+	struct writer_lane *lane = writer_lane_open(bench.writer);
 	struct buf tag = BUF_INIT, expect = BUF_INIT, text = BUF_INIT;
 	for (int i = 0; i < 100000; ++i) {
 		buf_addc(&tag, 't');
 	}
 	struct spool *first = job_open(&bench, lane, 1);
-	struct spool *second = spool_open(bench.emit, lane, 2, bench.mode, tag.data, tag.len);
+	struct spool *second = spool_open(bench.writer, lane, 2, bench.mode, tag.data, tag.len);
 	for (int i = 0; i < 5; ++i) {
 		size_t from = text.len;
 		for (int k = 0; k < 33333; ++k) {
@@ -1230,7 +1230,7 @@ static void test_tags_large(void) {
 	job_write(second, 0, text.data, text.len);
 	spool_finish(second);
 	spool_finish(first);
-	emit_lane_close(bench.emit, lane);
+	writer_lane_close(bench.writer, lane);
 	bench_end(&bench, 0);
 	check_equal(bench.out.got.len, expect.len);
 	check(memcmp(bench.out.got.data, expect.data, expect.len) == 0);
@@ -1243,16 +1243,16 @@ static void test_tags_large(void) {
 static void test_tags_both_streams(void) {
 	struct bench bench;
 	bench_open(&bench, EMIT_GROUP, true, 1 << 20, true);
-	struct emit_lane *lane = emit_lane_open(bench.emit);
-	struct spool *first = spool_open(bench.emit, lane, 1, bench.mode, "1\t", 2);
-	struct spool *second = spool_open(bench.emit, lane, 2, bench.mode, "2\t", 2);
+	struct writer_lane *lane = writer_lane_open(bench.writer);
+	struct spool *first = spool_open(bench.writer, lane, 1, bench.mode, "1\t", 2);
+	struct spool *second = spool_open(bench.writer, lane, 2, bench.mode, "2\t", 2);
 	job_writes(second, 0, "o\n");
 	job_writes(second, 1, "e\n");
 	spool_finish(second); // held in a pack
 	job_writes(first, 1, "e");
 	job_writes(first, 0, "o\n");
 	spool_finish(first);
-	emit_lane_close(bench.emit, lane);
+	writer_lane_close(bench.writer, lane);
 	bench_end(&bench, 0);
 	check_got(&bench.out, "1\to\n2\to\n");
 	check_got(&bench.err, "1\te2\te\n");
@@ -1268,8 +1268,8 @@ static void test_bytes_of_all_values(void) {
 	}
 	for (int mode = EMIT_GROUP; mode <= EMIT_LINE_BUFFER; ++mode) {
 		struct bench bench;
-		bench_open(&bench, (enum emit_mode)mode, false, 1 << 20, true);
-		struct spool *spool = job_open(&bench, emit_lane_open(bench.emit), 1);
+		bench_open(&bench, (enum writer_mode)mode, false, 1 << 20, true);
+		struct spool *spool = job_open(&bench, writer_lane_open(bench.writer), 1);
 		job_write(spool, 0, all, sizeof(all));
 		job_write(spool, 1, all, sizeof(all));
 		spool_finish(spool);
@@ -1284,7 +1284,7 @@ static void test_reset(void) {
 	for (int order = 0; order < 4; ++order) {
 		struct bench bench;
 		bench_open(&bench, order & 2 ? EMIT_LINE_BUFFER : EMIT_GROUP, order & 1, 200000, true);
-		struct emit_lane *lane = emit_lane_open(bench.emit);
+		struct writer_lane *lane = writer_lane_open(bench.writer);
 		struct spool *first = job_open(&bench, lane, 1);
 		struct spool *spool = job_open(&bench, lane, 2);
 		char *mem = xcalloc(1, 500000);
@@ -1295,7 +1295,7 @@ static void test_reset(void) {
 		job_writes(spool, 0, "kept");
 		spool_finish(spool);
 		spool_finish(first);
-		emit_lane_close(bench.emit, lane);
+		writer_lane_close(bench.writer, lane);
 		bench_end(&bench, 0);
 		check_got(&bench.out, "kept");
 		check_equal(bench.err.got.len, 0);
@@ -1305,10 +1305,10 @@ static void test_reset(void) {
 }
 
 // Steps and attempts: what a step keeps, with lines that go on from one to the next, short and long.
-static void run_marks(enum emit_mode mode, bool keep_order, bool first_is_slow, size_t size) {
+static void run_marks(enum writer_mode mode, bool keep_order, bool first_is_slow, size_t size) {
 	struct bench bench;
 	bench_open(&bench, mode, keep_order, 200000, true);
-	struct emit_lane *lane = emit_lane_open(bench.emit);
+	struct writer_lane *lane = writer_lane_open(bench.writer);
 	struct spool *first = job_open(&bench, lane, 1);
 	if (!first_is_slow) {
 		spool_finish(first);
@@ -1344,7 +1344,7 @@ static void run_marks(enum emit_mode mode, bool keep_order, bool first_is_slow, 
 	if (first_is_slow) {
 		spool_finish(first);
 	}
-	emit_lane_close(bench.emit, lane);
+	writer_lane_close(bench.writer, lane);
 	bench_end(&bench, 0);
 	check_equal(bench.out.got.len, expect.len);
 	check(memcmp(bench.out.got.data, expect.data, expect.len) == 0);
@@ -1366,7 +1366,7 @@ static void test_marks(void) {
 static void test_marks_live(void) {
 	struct bench bench;
 	bench_open(&bench, EMIT_GROUP, false, 1 << 20, true);
-	struct emit_lane *lane = emit_lane_open(bench.emit);
+	struct writer_lane *lane = writer_lane_open(bench.writer);
 	struct spool *spool = job_open(&bench, lane, 1);
 	spool_set_live(spool);
 	char *mem = xmalloc(1000000);
@@ -1391,8 +1391,8 @@ static void test_marks_live(void) {
 static void test_no_order(void) {
 	for (int mode = EMIT_GROUP; mode <= EMIT_LINE_BUFFER; ++mode) {
 		struct bench bench;
-		bench_open(&bench, (enum emit_mode)mode, true, 1 << 20, true);
-		struct emit_lane *lane = emit_lane_open(bench.emit);
+		bench_open(&bench, (enum writer_mode)mode, true, 1 << 20, true);
+		struct writer_lane *lane = writer_lane_open(bench.writer);
 		struct spool *first = job_open(&bench, lane, 1);
 		struct spool *second = job_open(&bench, lane, 2);
 		struct spool *hook = job_open(&bench, NULL, 0);
@@ -1402,7 +1402,7 @@ static void test_no_order(void) {
 		spool_finish(hook);
 		reader_wait(&bench.out, 5);
 		spool_finish(first);
-		emit_lane_close(bench.emit, lane);
+		writer_lane_close(bench.writer, lane);
 		bench_end(&bench, 0);
 		check_got(&bench.out, "hook\nsecond\n");
 		bench_free(&bench);
@@ -1413,8 +1413,8 @@ static void test_live(void) {
 	for (int tagged = 0; tagged < 2; ++tagged) {
 		struct bench bench;
 		bench_open(&bench, EMIT_GROUP, false, 1 << 20, true);
-		struct emit_lane *lane = emit_lane_open(bench.emit);
-		struct spool *spool = spool_open(bench.emit, lane, 1, bench.mode, "T\t", tagged ? 2 : 0);
+		struct writer_lane *lane = writer_lane_open(bench.writer);
+		struct spool *spool = spool_open(bench.writer, lane, 1, bench.mode, "T\t", tagged ? 2 : 0);
 		struct spool *other = job_open(&bench, lane, 2);
 		spool_set_live(spool);
 		enum { SIZE = 3000000 };
@@ -1444,7 +1444,7 @@ static void test_live(void) {
 static void test_live_end(void) {
 	struct bench bench;
 	bench_open(&bench, EMIT_GROUP, false, 1 << 20, false);
-	struct emit_lane *lane = emit_lane_open(bench.emit);
+	struct writer_lane *lane = writer_lane_open(bench.writer);
 	struct spool *spool = job_open(&bench, lane, 1);
 	spool_set_live(spool);
 	char *mem = xcalloc(1, 65536);
@@ -1475,14 +1475,14 @@ static void test_large(void) {
 	int before = count_fds();
 	struct bench bench;
 	bench_open(&bench, EMIT_GROUP, false, 1 << 20, false);
-	struct emit_lane *lane = emit_lane_open(bench.emit);
+	struct writer_lane *lane = writer_lane_open(bench.writer);
 	enum { SIZE = 20000000 };
 	char *mem = xmalloc(SIZE);
 	noise(mem, SIZE, 1);
 	for (uint64_t i = 1; i <= 3; ++i) {
 		struct spool *spool = job_open(&bench, lane, i);
 		job_write(spool, 0, mem, SIZE);
-		check(store_mem(emit_store(bench.emit)) <= 1 << 20);
+		check(store_mem(writer_store(bench.writer)) <= 1 << 20);
 		spool_finish(spool);
 	}
 	bench_end(&bench, 0);
@@ -1500,17 +1500,17 @@ static void test_no_temporary_file(void) {
 	check(mkdtemp(dir));
 	struct bench bench;
 	bench_open(&bench, EMIT_GROUP, true, 0, true);
-	check_equal(emit_destroy(bench.emit), 0);
+	check_equal(writer_destroy(bench.writer), 0);
 	bench.config.spool_dir = dir;
-	bench.emit = emit_create(&bench.config);
-	struct emit_lane *lane = emit_lane_open(bench.emit);
+	bench.writer = writer_create(&bench.config);
+	struct writer_lane *lane = writer_lane_open(bench.writer);
 	struct spool *spool = job_open(&bench, lane, 1);
 	char *mem = xcalloc(1, 200000);
 	job_write(spool, 0, mem, 200000);
-	check(store_units(emit_store(bench.emit)) > 0);
+	check(store_units(writer_store(bench.writer)) > 0);
 	check(rmdir(dir) == 0); // nothing has a name in it
 	spool_finish(spool);
-	emit_lane_close(bench.emit, lane);
+	writer_lane_close(bench.writer, lane);
 	bench_close(&bench);
 	free(mem);
 }
@@ -1523,11 +1523,11 @@ static void test_full_stdout(void) {
 	int full = open("/dev/full", O_WRONLY | O_CLOEXEC);
 	check(full >= 0);
 	struct failure failure = {0};
-	struct emit *emit = emit_create(&(struct emit_config){.spool_dir = "/tmp", .out_fd = full,
+	struct writer *writer = writer_create(&(struct writer_config){.spool_dir = "/tmp", .out_fd = full,
 		.err_fd = err.write_fd, .failed = note_failure, .arg = &failure});
-	struct emit_lane *lane = emit_lane_open(emit);
+	struct writer_lane *lane = writer_lane_open(writer);
 	for (uint64_t i = 1; i <= 3; ++i) {
-		struct spool *spool = spool_open(emit, lane, i, EMIT_GROUP, NULL, 0);
+		struct spool *spool = spool_open(writer, lane, i, EMIT_GROUP, NULL, 0);
 		job_writes(spool, 0, "out");
 		job_writes(spool, 1, "err");
 		spool_finish(spool);
@@ -1535,7 +1535,7 @@ static void test_full_stdout(void) {
 	check_equal(failure.calls, 1);
 	check_equal(failure.stream, 0);
 	check_equal(failure.error, ENOSPC);
-	check_equal(emit_destroy(emit), -1);
+	check_equal(writer_destroy(writer), -1);
 	check_equal(failure.calls, 1);
 	reader_end(&err);
 	check_got(&err, "errerrerr");
@@ -1550,12 +1550,12 @@ static void test_closed_stdout(void) {
 		check(pipe2(ends, O_CLOEXEC) == 0);
 		close(ends[0]);
 		struct failure failure = {0};
-		struct emit *emit = emit_create(&(struct emit_config){.spool_dir = "/tmp",
+		struct writer *writer = writer_create(&(struct writer_config){.spool_dir = "/tmp",
 			.out_fd = ends[1], .err_fd = ends[1], .failed = note_failure, .arg = &failure});
-		struct emit_lane *lane = emit_lane_open(emit);
+		struct writer_lane *lane = writer_lane_open(writer);
 		char *mem = xcalloc(1, 1000000);
 		for (uint64_t i = 1; i <= 2; ++i) {
-			struct spool *spool = spool_open(emit, lane, i, EMIT_GROUP, NULL, 0);
+			struct spool *spool = spool_open(writer, lane, i, EMIT_GROUP, NULL, 0);
 			if (live) {
 				spool_set_live(spool);
 			}
@@ -1563,7 +1563,7 @@ static void test_closed_stdout(void) {
 			job_writes(spool, 1, "err");
 			spool_finish(spool);
 		}
-		check_equal(emit_destroy(emit), -1);
+		check_equal(writer_destroy(writer), -1);
 		check_equal(failure.calls, 1);
 		check_equal(failure.error, EPIPE);
 		free(mem);
@@ -1572,13 +1572,13 @@ static void test_closed_stdout(void) {
 }
 
 // Without a disk a lone job, and the one whose turn it is, lose nothing.
-static void no_disk(bool keep_order, enum emit_mode mode, int stream) {
+static void no_disk(bool keep_order, enum writer_mode mode, int stream) {
 	struct bench bench;
 	bench_open(&bench, mode, keep_order, 100000, true);
-	check_equal(emit_destroy(bench.emit), 0);
+	check_equal(writer_destroy(bench.writer), 0);
 	bench.config.spool_dir = "/nonexistent";
-	bench.emit = emit_create(&bench.config);
-	struct emit_lane *lane = emit_lane_open(bench.emit);
+	bench.writer = writer_create(&bench.config);
+	struct writer_lane *lane = writer_lane_open(bench.writer);
 	enum { SIZE = 1000000 };
 	char *mem = xmalloc(SIZE);
 	noise(mem, SIZE, 3);
@@ -1587,7 +1587,7 @@ static void no_disk(bool keep_order, enum emit_mode mode, int stream) {
 		job_write(spool, stream, mem, SIZE);
 		spool_finish(spool);
 	}
-	emit_lane_close(bench.emit, lane);
+	writer_lane_close(bench.writer, lane);
 	bench_end(&bench, 0);
 	check_equal(bench.failure.calls, 0);
 	struct reader *reader = stream ? &bench.err : &bench.out;
@@ -1603,18 +1603,18 @@ static void test_no_disk(void) {
 	}
 }
 
-struct later {
+struct retry_queue {
 	struct bench *bench;
-	struct emit_lane *lane;
+	struct writer_lane *lane;
 	const char *mem;
 	size_t size;
 	struct spool *spool;
 };
 
 static void *later_main(void *arg) {
-	struct later *later = arg;
-	job_write(later->spool, 0, later->mem, later->size);
-	spool_finish(later->spool);
+	struct retry_queue *retry_queue = arg;
+	job_write(retry_queue->spool, 0, retry_queue->mem, retry_queue->size);
+	spool_finish(retry_queue->spool);
 	return NULL;
 }
 
@@ -1622,28 +1622,28 @@ static void *later_main(void *arg) {
 static void test_no_disk_waits(void) {
 	for (int mode = EMIT_GROUP; mode <= EMIT_LINE_BUFFER; ++mode) {
 		struct bench bench;
-		bench_open(&bench, (enum emit_mode)mode, true, 200000, true);
-		check_equal(emit_destroy(bench.emit), 0);
+		bench_open(&bench, (enum writer_mode)mode, true, 200000, true);
+		check_equal(writer_destroy(bench.writer), 0);
 		bench.config.spool_dir = "/nonexistent";
-		bench.emit = emit_create(&bench.config);
-		struct emit_lane *lane = emit_lane_open(bench.emit);
+		bench.writer = writer_create(&bench.config);
+		struct writer_lane *lane = writer_lane_open(bench.writer);
 		enum { SIZE = 2000000, WORKERS = 3 };
 		char *mem = xmalloc(SIZE);
 		noise(mem, SIZE, 4);
-		struct later later[WORKERS];
+		struct retry_queue retry_queue[WORKERS];
 		thread threads[WORKERS];
 		struct spool *first = job_open(&bench, lane, 1);
 		for (int i = 0; i < WORKERS; ++i) {
 			struct spool *spool = job_open(&bench, lane, (uint64_t)i + 2);
-			later[i] = (struct later){&bench, lane, mem, SIZE, spool};
-			check_equal(thread_start(&threads[i], later_main, &later[i], 1 << 17), 0);
+			retry_queue[i] = (struct retry_queue){&bench, lane, mem, SIZE, spool};
+			check_equal(thread_start(&threads[i], later_main, &retry_queue[i], 1 << 17), 0);
 		}
 		job_writes(first, 0, "first\n");
 		spool_finish(first);
 		for (int i = 0; i < WORKERS; ++i) {
 			thread_join(threads[i]);
 		}
-		emit_lane_close(bench.emit, lane);
+		writer_lane_close(bench.writer, lane);
 		bench_end(&bench, 0);
 		check_equal(bench.failure.calls, 0);
 		check_equal(bench.out.got.len, 6 + WORKERS * SIZE);
@@ -1660,10 +1660,10 @@ static void test_no_disk_waits(void) {
 static void test_no_disk_lost(void) {
 	struct bench bench;
 	bench_open(&bench, EMIT_GROUP, true, 100000, true);
-	check_equal(emit_destroy(bench.emit), 0);
+	check_equal(writer_destroy(bench.writer), 0);
 	bench.config.spool_dir = "/nonexistent";
-	bench.emit = emit_create(&bench.config);
-	struct emit_lane *lane = emit_lane_open(bench.emit);
+	bench.writer = writer_create(&bench.config);
+	struct writer_lane *lane = writer_lane_open(bench.writer);
 	struct spool *first = job_open(&bench, lane, 1);
 	spool_suspend(first); // waits to be tried again, which needs a slot
 	struct spool *second = job_open(&bench, lane, 2);
@@ -1673,7 +1673,7 @@ static void test_no_disk_lost(void) {
 	spool_finish(second);
 	job_writes(first, 0, "first");
 	spool_finish(first);
-	emit_lane_close(bench.emit, lane);
+	writer_lane_close(bench.writer, lane);
 	bench_end(&bench, -1);
 	check_equal(bench.failure.calls, 1);
 	check_equal(bench.failure.stream, 2);
@@ -1689,10 +1689,10 @@ static void test_no_disk_lost(void) {
 static void test_no_disk_live(void) {
 	struct bench bench;
 	bench_open(&bench, EMIT_GROUP, true, 100000, true);
-	check_equal(emit_destroy(bench.emit), 0);
+	check_equal(writer_destroy(bench.writer), 0);
 	bench.config.spool_dir = "/nonexistent";
-	bench.emit = emit_create(&bench.config);
-	struct emit_lane *lane = emit_lane_open(bench.emit);
+	bench.writer = writer_create(&bench.config);
+	struct writer_lane *lane = writer_lane_open(bench.writer);
 	struct spool *first = job_open(&bench, lane, 1), *second = job_open(&bench, lane, 2);
 	spool_suspend(first);
 	char *mem = xmalloc(1000000);
@@ -1704,7 +1704,7 @@ static void test_no_disk_live(void) {
 	memset(mem, 'y', 1000000);
 	job_write(second, 0, mem, 1000000); // is read to its end nevertheless
 	spool_finish(second);
-	emit_lane_close(bench.emit, lane);
+	writer_lane_close(bench.writer, lane);
 	bench_end(&bench, -1);
 	check_equal(bench.failure.calls, 1);
 	check(bench.out.got.len > 50000 && bench.out.got.len < 1000000);
@@ -1719,22 +1719,22 @@ static void test_disk_full(void) {
 	check(setrlimit(RLIMIT_FSIZE, &(struct rlimit){1000000, 1000000}) == 0);
 	struct bench bench;
 	bench_open(&bench, EMIT_GROUP, true, 100000, true);
-	struct emit_lane *lane = emit_lane_open(bench.emit);
+	struct writer_lane *lane = writer_lane_open(bench.writer);
 	enum { SIZE = 3000000, WORKERS = 3 };
 	char *mem = xmalloc(SIZE);
 	noise(mem, SIZE, 5);
-	struct later later[WORKERS];
+	struct retry_queue retry_queue[WORKERS];
 	thread threads[WORKERS];
 	for (int i = 0; i < WORKERS; ++i) {
-		later[i] = (struct later){&bench, lane, mem, SIZE, job_open(&bench, lane, (uint64_t)i + 1)};
+		retry_queue[i] = (struct retry_queue){&bench, lane, mem, SIZE, job_open(&bench, lane, (uint64_t)i + 1)};
 	}
 	for (int i = WORKERS - 1; i >= 0; --i) {
-		check_equal(thread_start(&threads[i], later_main, &later[i], 1 << 17), 0);
+		check_equal(thread_start(&threads[i], later_main, &retry_queue[i], 1 << 17), 0);
 	}
 	for (int i = 0; i < WORKERS; ++i) {
 		thread_join(threads[i]);
 	}
-	emit_lane_close(bench.emit, lane);
+	writer_lane_close(bench.writer, lane);
 	bench_end(&bench, 0);
 	check_equal(bench.failure.calls, 0);
 	check_equal(bench.out.got.len, WORKERS * SIZE);
@@ -1750,7 +1750,7 @@ static void test_disk_full_small(void) {
 	check(setrlimit(RLIMIT_FSIZE, &(struct rlimit){1000000, 1000000}) == 0);
 	struct bench bench;
 	bench_open(&bench, EMIT_GROUP, true, 100000, true);
-	struct emit_lane *lane = emit_lane_open(bench.emit);
+	struct writer_lane *lane = writer_lane_open(bench.writer);
 	enum { JOBS = 500, SIZE = 10000 };
 	char *mem = xmalloc(SIZE);
 	noise(mem, SIZE, 6);
@@ -1759,7 +1759,7 @@ static void test_disk_full_small(void) {
 		job_write(spool, 0, mem, SIZE);
 		spool_finish(spool); // nothing else runs: held beyond the bound
 	}
-	emit_lane_close(bench.emit, lane);
+	writer_lane_close(bench.writer, lane);
 	bench_end(&bench, 0);
 	check_equal(bench.failure.calls, 0);
 	check_equal(bench.out.got.len, JOBS * SIZE);
@@ -1818,14 +1818,14 @@ static void test_faults(void) {
 static void lose_by_read(void) {
 	struct bench bench;
 	bench_open(&bench, EMIT_GROUP, true, 100000, true);
-	struct emit_lane *lane = emit_lane_open(bench.emit);
+	struct writer_lane *lane = writer_lane_open(bench.writer);
 	char *mem = xcalloc(1, 1000000);
 	for (uint64_t i = 20; i >= 1; --i) {
 		struct spool *spool = job_open(&bench, lane, i);
 		job_write(spool, 0, mem, i % 2 ? 1000000 : 20000);
 		spool_finish(spool);
 	}
-	emit_lane_close(bench.emit, lane);
+	writer_lane_close(bench.writer, lane);
 	bench_end(&bench, -1);
 	check_equal(bench.failure.calls, 1);
 	check_equal(bench.failure.stream, 2);
@@ -1843,12 +1843,12 @@ static void test_read_faults(void) {
 static void blocked_without_thread(void) {
 	struct bench bench;
 	bench_open(&bench, EMIT_GROUP, false, 100000, true);
-	struct emit_lane *lane = emit_lane_open(bench.emit);
+	struct writer_lane *lane = writer_lane_open(bench.writer);
 	char *mem = xcalloc(1, 1000000);
 	struct spool *spool = job_open(&bench, lane, 1);
 	job_write(spool, 0, mem, 1000000);
 	spool_finish(spool);
-	check_equal(emit_destroy(bench.emit), 0);
+	check_equal(writer_destroy(bench.writer), 0);
 	reader_end(&bench.out);
 	reader_end(&bench.err);
 	check_equal(bench.out.got.len, 1000000);

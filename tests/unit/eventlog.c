@@ -1,10 +1,10 @@
 // The log of events: its lines, byte by byte, and where they go when readers are slow, gone or stopped.
 
-#include "report/eventlog.h"
+#include "log/event_log.h"
 
 #include "base/sync.h"
-#include "report/eventline.h"
-#include "report/eventread.h"
+#include "log/decode.h"
+#include "log/encode.h"
 
 #include "test.h"
 
@@ -19,7 +19,7 @@ static struct buf line = BUF_INIT;
 static const char *encode(struct event event, uint64_t us) {
 	buf_reset(&line);
 	event.at = BASE + us * 1000 + 999; // cut off
-	eventline_add(&line, &event, BASE);
+	event_encode(&line, &event, BASE);
 	return line.data;
 }
 
@@ -150,15 +150,15 @@ static void test_back(void) {
 	char path[] = "/tmp/fairpar-eventlog-XXXXXX";
 	int fd = mkstemp(path);
 	check(fd >= 0);
-	struct eventlog *log = eventlog_open(&(struct eventlog_config){.fd = dup(fd)});
-	eventlog_tell(log, &(struct event){.kind = EVENT_RUN_START, .at = BASE, .u.run_start = {
+	struct event_log *log = event_log_open(&(struct event_log_config){.fd = dup(fd)});
+	event_log_on_event(log, &(struct event){.kind = EVENT_RUN_START, .at = BASE, .u.run_start = {
 		.run = "R", .version = "", .host = bytes, .cwd = bytes, .slots = 1,
 	}});
-	eventlog_tell(log, &(struct event){.kind = EVENT_JOB_START, .at = BASE + 1000, .u.job_start = {
+	event_log_on_event(log, &(struct event){.kind = EVENT_JOB_START, .at = BASE + 1000, .u.job_start = {
 		.id = {.batch = bytes, .number = UINT64_MAX, .seq = 1, .attempt = 1, .slot = 1}, .nslots = 1, .source = FROM_OWN,
 		.lag = -12.5, .command = bytes, .command_len = 256, .args = bytes, .nargs = 1,
 	}});
-	check_equal(eventlog_close(log), 0);
+	check_equal(event_log_close(log), 0);
 	struct buf messages = BUF_INIT;
 	check_equal(eventread(fd, "log", note, NULL, &messages), 0);
 	check_string(seen_batch, bytes);
@@ -171,36 +171,36 @@ static void test_back(void) {
 
 // ---- where to ----
 
-static struct eventlog *open_pipe(int *ret_reader, size_t pending_max, uint64_t patience) {
+static struct event_log *open_pipe(int *ret_reader, size_t pending_max, uint64_t patience) {
 	int ends[2];
 	check_equal(pipe(ends), 0);
 	signal(SIGPIPE, SIG_IGN);
 	*ret_reader = ends[0];
-	struct eventlog *log = eventlog_open(&(struct eventlog_config){
+	struct event_log *log = event_log_open(&(struct event_log_config){
 		.fd = ends[1], .pending_max = pending_max, .patience = patience,
 	});
 	check(log);
 	return log;
 }
 
-static void tell_output(struct eventlog *log, size_t len) {
+static void tell_output(struct event_log *log, size_t len) {
 	char *data = malloc(len);
 	memset(data, 'x', len);
-	eventlog_tell(log, &(struct event){.kind = EVENT_OUTPUT, .at = BASE, .u.output = {third, 1, data, len}});
+	event_log_on_event(log, &(struct event){.kind = EVENT_OUTPUT, .at = BASE, .u.output = {third, 1, data, len}});
 	free(data);
 }
 
 static void test_idle(void) {
 	int reader;
-	struct eventlog *log = open_pipe(&reader, 0, 0);
+	struct event_log *log = open_pipe(&reader, 0, 0);
 	char got[1000];
 	for (int i = 0; i < 100; ++i) { // nothing is held back until there is more
 		tell_output(log, 10);
-		eventlog_flush(log, true);
+		event_log_flush(log, true);
 		ssize_t n = read(reader, got, sizeof(got));
 		check(n > 100 && got[n - 1] == '\n');
 	}
-	check_equal(eventlog_close(log), 0);
+	check_equal(event_log_close(log), 0);
 }
 
 static void *read_all(void *arg) {
@@ -218,15 +218,15 @@ static void *read_all(void *arg) {
 // Lines longer than a pipe holds, and more than may gather: who tells waits, and all arrives.
 static void test_slow(void) {
 	int reader;
-	struct eventlog *log = open_pipe(&reader, 100 * 1000, 0);
+	struct event_log *log = open_pipe(&reader, 100 * 1000, 0);
 	pthread_t other;
 	check_equal(pthread_create(&other, NULL, read_all, &reader), 0);
 	for (int i = 0; i < 50; ++i) {
 		tell_output(log, 200 * 1000);
-		eventlog_flush(log, true);
+		event_log_flush(log, true);
 	}
-	check_equal(eventlog_error(log), 0);
-	check_equal(eventlog_close(log), 0);
+	check_equal(event_log_error(log), 0);
+	check_equal(event_log_close(log), 0);
 	void *lines;
 	pthread_join(other, &lines);
 	check_equal(*(size_t *)lines, 50);
@@ -234,45 +234,45 @@ static void test_slow(void) {
 
 static void test_gone(void) {
 	int reader;
-	struct eventlog *log = open_pipe(&reader, 0, 0);
+	struct event_log *log = open_pipe(&reader, 0, 0);
 	close(reader);
 	tell_output(log, 10);
-	eventlog_flush(log, true);
+	event_log_flush(log, true);
 	errno = 0;
-	check_equal(eventlog_close(log), -1);
+	check_equal(event_log_close(log), -1);
 	check_equal(errno, EPIPE);
 }
 
 static void test_stopped(void) {
 	int reader;
-	struct eventlog *log = open_pipe(&reader, 1000, UINT64_C(50) * NS_PER_MS);
+	struct event_log *log = open_pipe(&reader, 1000, UINT64_C(50) * NS_PER_MS);
 	for (int i = 0; i < 10; ++i) {
 		tell_output(log, 100 * 1000);
-		eventlog_flush(log, true); // waits once
+		event_log_flush(log, true); // waits once
 	}
-	check_equal(eventlog_error(log), ETIMEDOUT);
-	check_equal(eventlog_close(log), -1);
+	check_equal(event_log_error(log), ETIMEDOUT);
+	check_equal(event_log_close(log), -1);
 	check_equal(errno, ETIMEDOUT);
 }
 
 // The reader of the end may have stopped, too.
 static void test_stopped_late(void) {
 	int reader;
-	struct eventlog *log = open_pipe(&reader, 0, UINT64_C(50) * NS_PER_MS);
+	struct event_log *log = open_pipe(&reader, 0, UINT64_C(50) * NS_PER_MS);
 	tell_output(log, 1000 * 1000);
-	eventlog_flush(log, true);
-	check_equal(eventlog_close(log), -1);
+	event_log_flush(log, true);
+	check_equal(event_log_close(log), -1);
 	check_equal(errno, ETIMEDOUT);
 }
 
 static void test_full(void) {
 	int fd = open("/dev/full", O_WRONLY);
 	check(fd >= 0);
-	struct eventlog *log = eventlog_open(&(struct eventlog_config){.fd = fd});
+	struct event_log *log = event_log_open(&(struct event_log_config){.fd = fd});
 	tell_output(log, 10);
-	eventlog_flush(log, true);
-	check_equal(eventlog_error(log), ENOSPC);
-	check_equal(eventlog_close(log), -1);
+	event_log_flush(log, true);
+	check_equal(event_log_error(log), ENOSPC);
+	check_equal(event_log_close(log), -1);
 	check_equal(errno, ENOSPC);
 }
 
@@ -280,14 +280,14 @@ static void test_full(void) {
 
 enum { TELLERS = 8, EACH = 2000 };
 
-static mutex telling = MUTEX_INIT;
+static mutex publisher = MUTEX_INIT;
 
 static void *tell_many(void *arg) {
 	for (int i = 0; i < EACH; ++i) {
-		mutex_lock(&telling);
+		mutex_lock(&publisher);
 		tell_output(arg, 20);
-		mutex_unlock(&telling);
-		eventlog_flush(arg, true);
+		mutex_unlock(&publisher);
+		event_log_flush(arg, true);
 	}
 	return NULL;
 }
@@ -296,8 +296,8 @@ static void test_many(void) {
 	char path[] = "/tmp/fairpar-eventlog-XXXXXX";
 	int fd = mkstemp(path);
 	close(fd);
-	fd = eventlog_create(path);
-	struct eventlog *log = eventlog_open(&(struct eventlog_config){.fd = fd});
+	fd = event_log_create(path);
+	struct event_log *log = event_log_open(&(struct event_log_config){.fd = fd});
 	pthread_t threads[TELLERS];
 	for (int i = 0; i < TELLERS; ++i) {
 		check_equal(pthread_create(&threads[i], NULL, tell_many, log), 0);
@@ -307,7 +307,7 @@ static void test_many(void) {
 	}
 	buf_reset(&line);
 	tell_output(log, 20); // its length
-	check_equal(eventlog_close(log), 0);
+	check_equal(event_log_close(log), 0);
 	off_t end = 0;
 	fd = open(path, O_RDONLY);
 	end = lseek(fd, 0, SEEK_END);
@@ -319,27 +319,27 @@ static void test_many(void) {
 static void test_later(void) {
 	char path[] = "/tmp/fairpar-eventlog-XXXXXX";
 	close(mkstemp(path));
-	int fd = eventlog_create(path);
+	int fd = event_log_create(path);
 	int reader = open(path, O_RDONLY);
-	struct eventlog *log = eventlog_open(&(struct eventlog_config){.fd = fd});
+	struct event_log *log = event_log_open(&(struct event_log_config){.fd = fd});
 	bool left;
 	for (int i = 0; i < 2; ++i) {
 		tell_output(log, 10);
-		check_equal(eventlog_later(log, 2, &left), 0);
+		check_equal(event_log_later(log, 2, &left), 0);
 		check(left);
 		check_equal(lseek(reader, 0, SEEK_END), 0);
 	}
 	tell_output(log, 10);
-	check_equal(eventlog_later(log, 2, &left), 0);
+	check_equal(event_log_later(log, 2, &left), 0);
 	check(!left);
 	off_t three = lseek(reader, 0, SEEK_END);
 	check(three > 0 && three % 3 == 0);
 	tell_output(log, 10);
-	check_equal(eventlog_later(log, 2, &left), 0);
+	check_equal(event_log_later(log, 2, &left), 0);
 	check(left);
-	check_equal(eventlog_flush(log, true), 0);
+	check_equal(event_log_flush(log, true), 0);
 	check_equal(lseek(reader, 0, SEEK_END), three / 3 * 4);
-	check_equal(eventlog_close(log), 0);
+	check_equal(event_log_close(log), 0);
 	close(reader);
 	unlink(path);
 }

@@ -1,10 +1,11 @@
 // Logs of events, read back: whole, from a newer fairpar, cut off, damaged and hostile.
 
-#include "report/eventread.h"
+#include "base/temp_file.h"
+#include "log/decode.h"
 
 #include "base/buf.h"
 #include "base/io.h"
-#include "report/jsonread.h"
+#include "base/json_read.h"
 
 #include "test.h"
 

@@ -1,12 +1,12 @@
 // When a run will be done.
 
-#include "report/forecast.h"
+#include "report/eta.h"
 
 #include "base/sync.h"
 
 #include "test.h"
 
-static struct forecast *forecast;
+static struct eta *forecast;
 
 static void tell(event_fn *fn, struct event event, uint64_t s) {
 	event.at = (s + 1) * NS_PER_S;
@@ -43,78 +43,78 @@ static void run_job(event_fn *fn, const char *batch, uint64_t number, unsigned s
 	end_job(fn, batch, number, slot, from, to);
 }
 
-static uint64_t eta(uint64_t s, unsigned slots, struct forecast_batch *batches, size_t n) {
-	uint64_t ns = forecast_eta(forecast, (s + 1) * NS_PER_S, slots, batches, n);
+static uint64_t eta(uint64_t s, unsigned slots, struct eta_batch *batches, size_t n) {
+	uint64_t ns = eta_at(forecast, (s + 1) * NS_PER_S, slots, batches, n);
 	return ns == FORECAST_UNKNOWN ? ns : ns / NS_PER_S;
 }
 
 static void test_not_too_early(void) {
-	forecast = forecast_new();
-	begin(forecast_tell, 1);
-	struct forecast_batch batches[] = {{.name = "a", .jobs = 10}};
+	forecast = eta_new();
+	begin(eta_on_event, 1);
+	struct eta_batch batches[] = {{.name = "a", .jobs = 10}};
 	check(eta(5, 1, batches, 1) == FORECAST_UNKNOWN);
-	check(forecast_mean(forecast) == FORECAST_UNKNOWN);
+	check(eta_mean(forecast) == FORECAST_UNKNOWN);
 	for (uint64_t i = 0; i < 3; ++i) {
 		check(eta(i, 1, batches, 1) == FORECAST_UNKNOWN);
-		run_job(forecast_tell, "a", i + 1, 1, i, i + 1);
+		run_job(eta_on_event, "a", i + 1, 1, i, i + 1);
 	}
 	check_equal(eta(3, 1, batches, 1), 7);
-	check_equal(forecast_mean(forecast), NS_PER_S);
-	check_equal(forecast_started(forecast), 3);
-	forecast_free(forecast);
+	check_equal(eta_mean(forecast), NS_PER_S);
+	check_equal(eta_started(forecast), 3);
+	eta_free(forecast);
 }
 
 static void test_means(void) {
-	forecast = forecast_new();
-	begin(forecast_tell, 2);
+	forecast = eta_new();
+	begin(eta_on_event, 2);
 	for (uint64_t i = 1; i <= 4; ++i) {
-		run_job(forecast_tell, "short", i, 1, 10 * i, 10 * i + 1);
-		run_job(forecast_tell, "long", i, 2, 10 * i, 10 * i + 10);
+		run_job(eta_on_event, "short", i, 1, 10 * i, 10 * i + 1);
+		run_job(eta_on_event, "long", i, 2, 10 * i, 10 * i + 10);
 	}
-	struct forecast_batch batches[] = {{.name = "short", .jobs = 14}, {.name = "long", .jobs = 9}, {.name = "new", .jobs = 0}};
+	struct eta_batch batches[] = {{.name = "short", .jobs = 14}, {.name = "long", .jobs = 9}, {.name = "new", .jobs = 0}};
 	check_equal(eta(50, 2, batches, 3), (10 * 1 + 5 * 10) / 2);
 	check_equal(batches[0].work, 10 * NS_PER_S);
 	check_equal(batches[0].eta / NS_PER_S, 30); // turn by turn, an eleventh of the time on the slots until the long ones end
 	check_equal(batches[1].eta / 100000000, 275);
-	start_job(forecast_tell, "long", 5, 2, 50); // 4 s of its 10 have passed
+	start_job(eta_on_event, "long", 5, 2, 50); // 4 s of its 10 have passed
 	check_equal(eta(54, 2, batches, 3), (10 + 40 + 6) / 2);
 	batches[1].jobs = 5;
 	batches[0].jobs = 4;
 	check_equal(eta(54, 2, batches, 3), 6); // alone
 	check(eta(70, 2, batches, 3) == FORECAST_UNKNOWN); // it should be done
 	struct event event = {.kind = EVENT_BATCH_START, .u.batch = {.batch = "short", .max_parallel = 1}};
-	tell(forecast_tell, event, 54);
+	tell(eta_on_event, event, 54);
 	batches[0].jobs = 34;
 	check_equal(eta(54, 10, batches, 3), 30); // one at a time
-	forecast_free(forecast);
+	eta_free(forecast);
 }
 
 static void test_fair_time(void) {
-	forecast = forecast_new();
-	tell(forecast_tell, (struct event){.kind = EVENT_RUN_START, .u.run_start = {.slots = 2, .fair_time = true}}, 0);
+	forecast = eta_new();
+	tell(eta_on_event, (struct event){.kind = EVENT_RUN_START, .u.run_start = {.slots = 2, .fair_time = true}}, 0);
 	for (uint64_t i = 1; i <= 4; ++i) {
-		run_job(forecast_tell, "short", i, 1, 10 * i, 10 * i + 1);
-		run_job(forecast_tell, "long", i, 2, 10 * i, 10 * i + 10);
+		run_job(eta_on_event, "short", i, 1, 10 * i, 10 * i + 1);
+		run_job(eta_on_event, "long", i, 2, 10 * i, 10 * i + 10);
 	}
-	struct forecast_batch batches[] = {{.name = "short", .jobs = 14}, {.name = "long", .jobs = 9}};
+	struct eta_batch batches[] = {{.name = "short", .jobs = 14}, {.name = "long", .jobs = 9}};
 	check_equal(eta(50, 2, batches, 2), 30);
 	check_equal(batches[0].eta / NS_PER_S, 10); // half of the slots
 	check_equal(batches[1].eta / NS_PER_S, 30);
 	struct event event = {.kind = EVENT_BATCH_START, .u.batch = {.batch = "short", .weight = 3}};
-	tell(forecast_tell, event, 50);
+	tell(eta_on_event, event, 50);
 	check_equal(eta(50, 2, batches, 2), 30);
 	check_equal(batches[0].eta / 100000000, 66); // three quarters of them
-	forecast_free(forecast);
+	eta_free(forecast);
 }
 
 static void test_needs(void) {
-	forecast = forecast_new();
-	begin(forecast_tell, 4);
+	forecast = eta_new();
+	begin(eta_on_event, 4);
 	for (uint64_t i = 1; i <= 4; ++i) {
-		run_job(forecast_tell, "a", i, 1, 5 * i, 5 * i + 5);
+		run_job(eta_on_event, "a", i, 1, 5 * i, 5 * i + 5);
 	}
 	static const uint32_t first[] = {0}, both[] = {0, 1};
-	struct forecast_batch batches[] = {
+	struct eta_batch batches[] = {
 		{.name = "a", .jobs = 12}, {.name = "b", .jobs = 1, .needs = first, .nneeds = 1},
 		{.name = "c", .jobs = 8, .needs = both, .nneeds = 2},
 	};
@@ -123,150 +123,150 @@ static void test_needs(void) {
 	check_equal(batches[1].eta / NS_PER_S, 15);
 	check_equal(batches[2].eta / NS_PER_S, 25);
 	struct event event = {.kind = EVENT_LOST, .u.lost = {.batch = "b", .jobs = 1}};
-	tell(forecast_tell, event, 25);
+	tell(eta_on_event, event, 25);
 	check_equal(eta(25, 4, batches, 3), 10 + 10);
-	forecast_free(forecast);
+	eta_free(forecast);
 }
 
 static void test_pauses(void) {
-	forecast = forecast_new();
-	begin(forecast_tell, 1);
+	forecast = eta_new();
+	begin(eta_on_event, 1);
 	for (uint64_t i = 1; i <= 3; ++i) {
-		run_job(forecast_tell, "a", i, 1, i, i + 1);
+		run_job(eta_on_event, "a", i, 1, i, i + 1);
 	}
-	start_job(forecast_tell, "a", 4, 1, 4);
+	start_job(eta_on_event, "a", 4, 1, 4);
 	struct event event = {.kind = EVENT_JOB_END, .u.job_end = {
 		.id = id_of("a", 4, 1), .nslots = 1, .next = NEXT_RETRY, .result = {.start = 5 * NS_PER_S, .end = 6 * NS_PER_S},
 	}};
-	struct forecast_batch batches[] = {{.name = "a", .jobs = 4}, {.name = "b", .jobs = 0}};
-	tell(forecast_tell, event, 5);
+	struct eta_batch batches[] = {{.name = "a", .jobs = 4}, {.name = "b", .jobs = 0}};
+	tell(eta_on_event, event, 5);
 	check_equal(eta(5, 1, batches, 2), 1); // its next attempt
 	event.kind = EVENT_WAIT;
 	event.u.wait = (struct event_wait){.batch = "a", .number = 4, .why = WHY_RETRY, .until = (35 + 1) * NS_PER_S};
-	tell(forecast_tell, event, 5);
+	tell(eta_on_event, event, 5);
 	check_equal(eta(5, 1, batches, 2), 31);
 	batches[1].jobs = 7; // others use the time
 	check_equal(eta(5, 1, batches, 2), 31);
 	batches[1].jobs = 0;
 	event.kind = EVENT_WAIT_END;
-	tell(forecast_tell, event, 36);
+	tell(eta_on_event, event, 36);
 	check_equal(eta(36, 1, batches, 2), 1);
 	event = (struct event){.kind = EVENT_JOB_START, .u.job_start = {.id = id_of("a", 4, 1), .nslots = 1}};
 	event.u.job_start.id.attempt = 2;
-	tell(forecast_tell, event, 40);
+	tell(eta_on_event, event, 40);
 	check_equal(eta(40, 1, batches, 2), 1);
-	end_job(forecast_tell, "a", 4, 1, 40, 41);
+	end_job(eta_on_event, "a", 4, 1, 40, 41);
 	check_equal(eta(41, 1, batches, 2), 0);
-	forecast_free(forecast);
+	eta_free(forecast);
 }
 
 static void test_very_many(void) {
-	static struct forecast_batch batches[1000];
+	static struct eta_batch batches[1000];
 	static char names[1000][8];
-	forecast = forecast_new();
-	begin(forecast_tell, 4);
+	forecast = eta_new();
+	begin(eta_on_event, 4);
 	for (size_t i = 0; i < 1000; ++i) {
 		snprintf(names[i], sizeof(names[i]), "b%zu", i);
-		run_job(forecast_tell, names[i], 1, 1, i, i + 1);
-		batches[i] = (struct forecast_batch){.name = names[i], .jobs = 5};
+		run_job(eta_on_event, names[i], 1, 1, i, i + 1);
+		batches[i] = (struct eta_batch){.name = names[i], .jobs = 5};
 	}
 	check_equal(eta(1000, 4, batches, 1000), 1000); // in all, but not of each
 	check(batches[0].eta == FORECAST_UNKNOWN);
-	forecast_free(forecast);
+	eta_free(forecast);
 }
 
 static void test_lost(void) {
-	forecast = forecast_new();
-	begin(forecast_tell, 1);
+	forecast = eta_new();
+	begin(eta_on_event, 1);
 	for (uint64_t i = 1; i <= 3; ++i) {
-		run_job(forecast_tell, "a", i, 1, i, i + 1);
+		run_job(eta_on_event, "a", i, 1, i, i + 1);
 	}
 	struct event event = {.kind = EVENT_LOST, .u.lost = {.batch = "a", .jobs = 5}};
-	tell(forecast_tell, event, 4);
-	struct forecast_batch batches[] = {{.name = "a", .jobs = 10}};
+	tell(eta_on_event, event, 4);
+	struct eta_batch batches[] = {{.name = "a", .jobs = 10}};
 	check_equal(eta(4, 1, batches, 1), 2);
-	forecast_free(forecast);
+	eta_free(forecast);
 }
 
 // A former run in which job n took n seconds.
 static void learn(uint64_t jobs) {
-	forecast = forecast_new();
-	begin(forecast_learn, 1);
+	forecast = eta_new();
+	begin(eta_learn, 1);
 	for (uint64_t i = 1; i <= jobs; ++i) {
-		run_job(forecast_learn, "a", i, 1, 100 * i, 101 * i);
+		run_job(eta_learn, "a", i, 1, 100 * i, 101 * i);
 	}
 }
 
 static void test_former_run(void) {
 	learn(10);
-	begin(forecast_tell, 1);
-	struct forecast_batch batches[] = {{.name = "a", .jobs = 10}};
+	begin(eta_on_event, 1);
+	struct eta_batch batches[] = {{.name = "a", .jobs = 10}};
 	check_equal(eta(0, 1, batches, 1), 55);
-	start_job(forecast_tell, "a", 10, 1, 0); // the longest first
+	start_job(eta_on_event, "a", 10, 1, 0); // the longest first
 	check_equal(eta(0, 1, batches, 1), 55);
 	check_equal(eta(4, 1, batches, 1), 51);
-	end_job(forecast_tell, "a", 10, 1, 0, 10);
+	end_job(eta_on_event, "a", 10, 1, 0, 10);
 	check_equal(eta(10, 1, batches, 1), 45);
 	batches[0].jobs = 19; // nine more than there were: as those that are to come
 	check_equal(eta(10, 1, batches, 1), 90);
-	forecast_free(forecast);
+	eta_free(forecast);
 }
 
 static void test_no_guide(void) {
 	learn(20);
-	begin(forecast_tell, 1);
-	run_job(forecast_tell, "a", 1, 1, 0, 14);
-	struct forecast_batch batches[] = {{.name = "a", .jobs = 20}};
+	begin(eta_on_event, 1);
+	run_job(eta_on_event, "a", 1, 1, 0, 14);
+	struct eta_batch batches[] = {{.name = "a", .jobs = 20}};
 	check_equal(eta(14, 1, batches, 1), 209);
-	run_job(forecast_tell, "a", 2, 1, 14, 30); // in place of 1 and 2 seconds, 14 and 16
-	run_job(forecast_tell, "a", 3, 1, 30, 60);
+	run_job(eta_on_event, "a", 2, 1, 14, 30); // in place of 1 and 2 seconds, 14 and 16
+	run_job(eta_on_event, "a", 3, 1, 30, 60);
 	check_equal(eta(60, 1, batches, 1), 17 * 20);
-	forecast_free(forecast);
+	eta_free(forecast);
 }
 
 static void test_steps(void) {
-	forecast = forecast_new();
-	begin(forecast_tell, 1);
+	forecast = eta_new();
+	begin(eta_on_event, 1);
 	for (uint64_t i = 1; i <= 3; ++i) {
-		start_job(forecast_tell, "a", i, 1, 10 * i);
+		start_job(eta_on_event, "a", i, 1, 10 * i);
 		struct event event = {.kind = EVENT_JOB_END, .u.job_end = {
 			.id = id_of("a", i, 1), .next = NEXT_STEP, .result = {.start = (10 * i + 1) * NS_PER_S, .end = (10 * i + 5) * NS_PER_S},
 		}};
-		tell(forecast_tell, event, 10 * i + 4);
+		tell(eta_on_event, event, 10 * i + 4);
 		event.kind = EVENT_JOB_START;
 		event.u.job_start = (struct event_job_start){.id = id_of("a", i, 1), .command = "then", .command_len = 4};
 		event.u.job_start.id.step = 1;
-		tell(forecast_tell, event, 10 * i + 4);
-		end_job(forecast_tell, "a", i, 1, 10 * i + 4, 10 * i + 10);
+		tell(eta_on_event, event, 10 * i + 4);
+		end_job(eta_on_event, "a", i, 1, 10 * i + 4, 10 * i + 10);
 	}
-	check_equal(forecast_started(forecast), 3);
-	check_equal(forecast_mean(forecast) / NS_PER_S, 10);
-	forecast_free(forecast);
+	check_equal(eta_started(forecast), 3);
+	check_equal(eta_mean(forecast) / NS_PER_S, 10);
+	eta_free(forecast);
 }
 
 static void test_rate(void) {
-	forecast = forecast_new();
-	begin(forecast_tell, 4);
-	check(forecast_rate(forecast) < 0);
+	forecast = eta_new();
+	begin(eta_on_event, 4);
+	check(eta_rate(forecast) < 0);
 	for (uint64_t i = 1; i <= 9; ++i) {
-		run_job(forecast_tell, "a", i, 1, 2 * i, 2 * i + 2);
+		run_job(eta_on_event, "a", i, 1, 2 * i, 2 * i + 2);
 	}
-	check(forecast_rate(forecast) > 0.499 && forecast_rate(forecast) < 0.501);
-	forecast_free(forecast);
+	check(eta_rate(forecast) > 0.499 && eta_rate(forecast) < 0.501);
+	eta_free(forecast);
 }
 
 static void test_many_batches(void) {
-	forecast = forecast_new();
-	begin(forecast_tell, 1);
+	forecast = eta_new();
+	begin(eta_on_event, 1);
 	for (uint64_t i = 0; i < 3000; ++i) {
 		char name[20];
 		snprintf(name, sizeof(name), "b%llu", (unsigned long long)i);
-		run_job(forecast_tell, name, 1, 1, i, i + 1);
+		run_job(eta_on_event, name, 1, 1, i, i + 1);
 	}
-	struct forecast_batch batches[] = {{.name = "", .jobs = 5000}};
+	struct eta_batch batches[] = {{.name = "", .jobs = 5000}};
 	check_equal(eta(3000, 1, batches, 1), 3000);
-	check(forecast_started(forecast) == 3000);
-	forecast_free(forecast);
+	check(eta_started(forecast) == 3000);
+	eta_free(forecast);
 }
 
 int main(int argc, char *argv[]) {

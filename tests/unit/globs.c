@@ -1,6 +1,6 @@
 // Tests of plan/globs.h: patterns as bash's globstar has them, errors instead of gaps, the process's directory untouched.
 
-#include "plan/globs.h"
+#include "input/glob.h"
 
 #include "base/alloc.h"
 #include "shells.h"
@@ -75,7 +75,7 @@ static int add_path(void *arg, const char *path) {
 static char *expand(const char *dir, const char *pattern) {
 	struct buf paths = BUF_INIT;
 	char *error;
-	int result = globs_expand(dir, pattern, add_path, &paths, &error);
+	int result = glob_expand(dir, pattern, add_path, &paths, &error);
 	if (result != 0) {
 		fprintf(stderr, "# %s\n", error);
 	}
@@ -178,7 +178,7 @@ static void run_here(void) {
 static void check_error(const char *dir, const char *pattern, const char *expected) {
 	struct buf paths = BUF_INIT;
 	char *error = NULL;
-	check_equal(globs_expand(dir, pattern, add_path, &paths, &error), -1);
+	check_equal(glob_expand(dir, pattern, add_path, &paths, &error), -1);
 	check_string(error, expected);
 	check(paths.len == 0);
 	free(error);
@@ -192,7 +192,7 @@ static void run_errors(void) {
 	memcpy(name, "*/", 2);
 	struct buf paths = BUF_INIT;
 	char *error = NULL;
-	check(globs_expand(root, name, add_path, &paths, &error) == -1 && strstr(error, strerror(ENAMETOOLONG)));
+	check(glob_expand(root, name, add_path, &paths, &error) == -1 && strstr(error, strerror(ENAMETOOLONG)));
 	free(error);
 	// root reads everything
 	bool is_root = geteuid() == 0;
@@ -218,7 +218,7 @@ static int stop_at_second(void *arg, const char *path) {
 static void run_stop(void) {
 	int n = 0;
 	char *error;
-	check_equal(globs_expand(root, "?.c", stop_at_second, &n, &error), 3);
+	check_equal(glob_expand(root, "?.c", stop_at_second, &n, &error), 3);
 	check(n == 2 && !error);
 }
 

@@ -1,6 +1,6 @@
 // Tests of plan/input.h: splitting, products, links, columns, headers, and what cannot be read.
 
-#include "plan/input.h"
+#include "input/input.h"
 
 #include "base/alloc.h"
 #include "base/buf.h"
@@ -419,8 +419,8 @@ static void test_cannot_read(void) {
 	struct source_config sources[] = {{.kind = FROM_STDIN}, {.kind = FROM_FILE, .path = "/dev/null"}};
 	check_read(sources, 1, "error: cannot read stdin: Bad file descriptor\n");
 	check_read(sources, 2, "error: cannot read stdin: Bad file descriptor\n");
-	struct source_config later[] = {sources[1], sources[0]};
-	check_read(later, 2, "error: cannot read stdin: Bad file descriptor\n");
+	struct source_config retry_queue[] = {sources[1], sources[0]};
+	check_read(retry_queue, 2, "error: cannot read stdin: Bad file descriptor\n");
 }
 
 static void test_keeps_what_was_read(void) {

@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/sync.h"
+#include "base/temp_file.h"
 #include "test.h"
 
 #include <errno.h>

@@ -14,7 +14,7 @@ static struct item_view written(struct buf *bytes, const struct item_view *view)
 	check_equal(at % 8, 0);
 	item_read(&got, bytes->data + at, bytes->len - at);
 	check_equal(got.item.seq, view->item.seq);
-	check_equal(got.item.recipe, view->item.recipe);
+	check_equal(got.item.spec, view->item.spec);
 	check_equal(got.record.nargs, view->record.nargs);
 	check_equal(got.record.size, view->record.size);
 	check(memcmp(got.record.args, view->record.args, view->record.size) == 0);
@@ -23,7 +23,7 @@ static struct item_view written(struct buf *bytes, const struct item_view *view)
 
 static void test_bare(void) {
 	struct buf bytes = BUF_INIT;
-	struct item_view view = {.item = {.seq = 7, .number = 3, .nargs = 2, .recipe = (1 << 27) - 1}, .record = two};
+	struct item_view view = {.item = {.seq = 7, .number = 3, .nargs = 2, .spec = (1 << 27) - 1}, .record = two};
 	struct item_view got = written(&bytes, &view);
 	check(!got.reason);
 	check_equal(got.stamp.queued, 0);

@@ -1,24 +1,24 @@
 // The last line of a job's output: looked at while it runs, and all that EMIT_LATEST writes of it.
 
 #include "base/buf.h"
-#include "output/emit.h"
+#include "output/writer.h"
 #include "test.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
 
-static struct emit *emit;
-static struct emit_lane *lane;
+static struct writer *writer;
+static struct writer_lane *lane;
 static FILE *out;
 
-static struct spool *open_spool(enum emit_mode mode, bool keep_order, const char *tag) {
+static struct spool *open_spool(enum writer_mode mode, bool keep_order, const char *tag) {
 	out = tmpfile();
 	check(out != NULL);
-	emit = emit_create(&(struct emit_config){
+	writer = writer_create(&(struct writer_config){
 		.keep_order = keep_order, .spool_mem = 1 << 20, .spool_dir = "/tmp", .out_fd = fileno(out), .err_fd = fileno(out),
 	});
-	lane = emit_lane_open(emit);
-	return spool_open(emit, lane, 1, mode, tag, tag ? strlen(tag) : 0);
+	lane = writer_lane_open(writer);
+	return spool_open(writer, lane, 1, mode, tag, tag ? strlen(tag) : 0);
 }
 
 // As a child writes: through a pipe.
@@ -42,8 +42,8 @@ static void check_last(struct spool *spool, const char *expected) {
 static void check_written(struct spool *spool, const char *expected) {
 	char text[200000];
 	spool_finish(spool);
-	emit_lane_close(emit, lane);
-	check(emit_destroy(emit) == 0);
+	writer_lane_close(writer, lane);
+	check(writer_destroy(writer) == 0);
 	rewind(out);
 	size_t len = fread(text, 1, sizeof(text) - 1, out);
 	text[len] = '\0';
@@ -51,7 +51,7 @@ static void check_written(struct spool *spool, const char *expected) {
 	fclose(out);
 }
 
-static void look(enum emit_mode mode, bool keep_order, const char *written) {
+static void look(enum writer_mode mode, bool keep_order, const char *written) {
 	struct spool *spool = open_spool(mode, keep_order, NULL);
 	check_last(spool, "");
 	job_writes(spool, 0, "one\ntwo\n");

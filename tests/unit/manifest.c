@@ -4,9 +4,9 @@
 // are written anew, as are the schema and the lists in the manual page, to be looked at before they are committed.
 
 #include "base/alloc.h"
-#include "plan/manifest.h"
-#include "plan/manifest_keys.h"
-#include "plan/manifest_values.h"
+#include "manifest/keys.h"
+#include "manifest/manifest.h"
+#include "manifest/values.h"
 #include "slots/slots.h"
 #include "test.h"
 

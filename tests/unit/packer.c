@@ -1,6 +1,6 @@
 // Tests of plan/packer.h: command lines that are exactly full, items that are carried, replacement.
 
-#include "plan/packer.h"
+#include "xargs/packer.h"
 
 #include "base/buf.h"
 #include "test.h"

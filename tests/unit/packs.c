@@ -1,6 +1,6 @@
 // Tests of packs (plan/packs.h): what fits into a command, what is full, what stands alone, and how the rest is spread.
 
-#include "plan/packs.h"
+#include "template/packs.h"
 
 #include "test.h"
 

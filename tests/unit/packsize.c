@@ -1,6 +1,6 @@
 // Tests of the size of packs (job/packsize.h), with numbers for times.
 
-#include "job/packsize.h"
+#include "job/pack_size.h"
 
 #include "test.h"
 

@@ -1,6 +1,6 @@
 // Tests of plan/pathname.h and base/sha256.h: names of files that are made of items.
 
-#include "plan/pathname.h"
+#include "base/pathname.h"
 
 #include "base/sha256.h"
 #include "test.h"

@@ -1,9 +1,9 @@
 // Pictures of a run: numbers and foreign text, lanes, bars and columns, the drawing, the page and the trace.
 
-#include "report/chrome.h"
-#include "report/figures.h"
-#include "report/page.h"
-#include "report/svg.h"
+#include "base/markup.h"
+#include "draw/chrome_trace.h"
+#include "draw/html.h"
+#include "draw/svg.h"
 
 #include "base/alloc.h"
 #include "base/sync.h"
@@ -16,7 +16,7 @@ enum { MS = 1000000 };
 #define START (UINT64_C(1) << 40) // event time
 
 struct sample {
-	struct story *story;
+	struct run_stats *story;
 	struct survey survey;
 	struct palette palette;
 	struct timeline timeline;
@@ -26,13 +26,13 @@ struct sample {
 };
 
 struct listeners {
-	struct story *story;
+	struct run_stats *story;
 	struct attempts *attempts;
 };
 
 static void tell_both(void *arg, const struct event *event) {
 	struct listeners *listeners = arg;
-	story_tell(listeners->story, event);
+	stats_on_event(listeners->story, event);
 	attempts_tell(listeners->attempts, event);
 }
 
@@ -41,12 +41,12 @@ static void take_trace(void *arg, const char *text, size_t len) {
 }
 
 static void sample_make(struct sample *sample, void (*tell)(event_fn *fn, void *arg)) {
-	*sample = (struct sample){.story = story_new(), .trace = BUF_INIT};
+	*sample = (struct sample){.story = stats_new(), .trace = BUF_INIT};
 	struct attempts first = {.fn = survey_add, .arg = &sample->survey};
 	struct listeners listeners = {sample->story, &first};
 	tell(tell_both, &listeners);
 	attempts_finish(&first, first.last);
-	story_finish(sample->story, first.last);
+	stats_finish(sample->story, first.last);
 	palette_init(&sample->palette, sample->story);
 	timeline_init(&sample->timeline, &sample->palette, &sample->survey, &first);
 	rows_init(&sample->rows, &sample->palette, &sample->survey);
@@ -63,7 +63,7 @@ static void sample_free(struct sample *sample) {
 	rows_fini(&sample->rows);
 	timeline_fini(&sample->timeline);
 	palette_fini(&sample->palette);
-	story_free(sample->story);
+	stats_free(sample->story);
 	buf_fini(&sample->trace);
 }
 
@@ -310,7 +310,7 @@ static void test_empty(void) {
 	struct sample sample;
 	sample_make(&sample, tell_nothing);
 	struct buf buf = BUF_INIT;
-	page_draw(&buf, &sample.timeline, &sample.rows);
+	html_draw(&buf, &sample.timeline, &sample.rows);
 	check(strstr(buf_str(&buf), "<svg ") && !strstr(buf_str(&buf), "id=\"jobs\""));
 	check(!strstr(buf_str(&buf), "nan"));
 	buf_fini(&buf);
@@ -357,7 +357,7 @@ static void test_page(void) {
 	struct sample sample;
 	sample_make(&sample, tell_small);
 	struct buf buf = BUF_INIT;
-	page_draw(&buf, &sample.timeline, &sample.rows);
+	html_draw(&buf, &sample.timeline, &sample.rows);
 	const char *text = buf_str(&buf);
 	check_equal(strlen(text), buf.len); // no NUL
 	check_equal(count(text, "<script"), 1);
@@ -367,7 +367,7 @@ static void test_page(void) {
 	check_equal(count(text, "http:"), 1); // the name space of SVG
 	check_equal(count(text, "https:"), 0);
 	check_equal(count(text, "://"), 1);
-	check(strstr(text, page_script_hash));
+	check(strstr(text, html_script_hash));
 	check(strstr(text, "default-src 'none'"));
 	check(strstr(text, "&quot;&gt;&lt;img src=x onerror=alert(1)&gt;&lt;/script&gt;\xE2\x90\x81\xEF\xBF\xBD&#39;&amp;"));
 	check(strstr(text, "red &lt;/pre&gt;&lt;script&gt;\n"));

@@ -1,38 +1,38 @@
 // What /proc tells of load, memory and swapping, and the rules that are made of it.
 
-#include "process/pressure.h"
+#include "process/sysload.h"
 
 #include "test.h"
 
 static void test_load(void) {
 	uint64_t load;
-	check(pressure_parse_load("cpu  1 2 3\nintr 5\nprocesses 9\nprocs_running 4\nprocs_blocked 2\nsoftirq 1\n", &load));
+	check(sysload_parse_load("cpu  1 2 3\nintr 5\nprocesses 9\nprocs_running 4\nprocs_blocked 2\nsoftirq 1\n", &load));
 	check_equal(load, 5);
-	check(pressure_parse_load("procs_running 1\nprocs_blocked 0", &load));
+	check(sysload_parse_load("procs_running 1\nprocs_blocked 0", &load));
 	check_equal(load, 0);
-	check(pressure_parse_load("procs_running 0\nprocs_blocked 1\n", &load));
+	check(sysload_parse_load("procs_running 0\nprocs_blocked 1\n", &load));
 	check_equal(load, 1);
-	check(!pressure_parse_load("", &load));
-	check(!pressure_parse_load("procs_running 1\n", &load));
-	check(!pressure_parse_load("procs_running x\nprocs_blocked 1\n", &load));
-	check(!pressure_parse_load("xprocs_running 1\nprocs_blocked 1\n", &load));
+	check(!sysload_parse_load("", &load));
+	check(!sysload_parse_load("procs_running 1\n", &load));
+	check(!sysload_parse_load("procs_running x\nprocs_blocked 1\n", &load));
+	check(!sysload_parse_load("xprocs_running 1\nprocs_blocked 1\n", &load));
 }
 
 static void test_swapped(void) {
 	struct swapped swapped;
-	check(pressure_parse_swapped("pgpgin 1\npswpin 10\npswpout 18446744073709551615\n", &swapped));
+	check(sysload_parse_swapped("pgpgin 1\npswpin 10\npswpout 18446744073709551615\n", &swapped));
 	check_equal(swapped.in, 10);
 	check(swapped.out == UINT64_MAX);
-	check(!pressure_parse_swapped("pswpin 10\n", &swapped));
-	check(!pressure_parse_swapped("", &swapped));
+	check(!sysload_parse_swapped("pswpin 10\n", &swapped));
+	check(!sysload_parse_swapped("", &swapped));
 }
 
 static void test_swapping(void) {
 	struct swapped before = {10, 20};
-	check(!pressure_is_swapping(&before, &before));
-	check(!pressure_is_swapping(&before, &(struct swapped){11, 20}));
-	check(!pressure_is_swapping(&before, &(struct swapped){10, 21}));
-	check(pressure_is_swapping(&before, &(struct swapped){11, 21}));
+	check(!sysload_is_swapping(&before, &before));
+	check(!sysload_is_swapping(&before, &(struct swapped){11, 20}));
+	check(!sysload_is_swapping(&before, &(struct swapped){10, 21}));
+	check(sysload_is_swapping(&before, &(struct swapped){11, 21}));
 }
 
 // int(1/(2-free/limit)) is the last index of those that run in GNU parallel 20221122, suspend_young_if_not_enough_mem().
@@ -42,16 +42,16 @@ static void test_may_run(void) {
 		{200, 9, 9}, {1000, 9, 9}, {0, 1, 1}, {150, 2, 2}, {0, 0, 0}, {300, 0, 0},
 	};
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); ++i) {
-		check_equal(pressure_may_run(cases[i].bytes, 100, cases[i].n), cases[i].may);
+		check_equal(sysload_may_run(cases[i].bytes, 100, cases[i].n), cases[i].may);
 	}
 }
 
 static void test_kernel(void) {
 	uint64_t load, bytes;
 	struct swapped swapped;
-	check(pressure_load(&load));
-	check(pressure_free(&bytes) && bytes > 0);
-	(void)!pressure_swapped(&swapped); // not in every kernel
+	check(sysload_load(&load));
+	check(sysload_free(&bytes) && bytes > 0);
+	(void)!sysload_swapped(&swapped); // not in every kernel
 }
 
 int main(int argc, char *argv[]) {

@@ -1,8 +1,8 @@
 // Tests of plan/resume.c: which jobs a joblog says are done.
 
-#include "plan/resume.h"
+#include "log/resume.h"
 
-#include "job/logline.h"
+#include "job/joblog_columns.h"
 #include "test.h"
 
 #include <stdlib.h>
@@ -185,15 +185,15 @@ static const char *write_log(const char *text, size_t len) {
 	return path;
 }
 
-static const char whole_log[] = JOBLOG_HEADER
+static const char atomic_file_log[] = JOBLOG_HEADER
 	"2\t:\t1795218632.014\t     0.005\t0\t0\t0\t0\techo 12\n"
 	"1\t:\t1795218632.014\t     0.005\t0\t0\t3\t0\techo 1\n"
 	"3\t:\t1795218632.014\t     0.005\t0\t0\t0\t0\techo 123\n";
 
 // At whatever byte the log is cut, only whole rows count.
 static void test_every_cut(void) {
-	for (size_t len = 0; len < sizeof(whole_log); ++len) {
-		const char *path = write_log(whole_log, len), *error;
+	for (size_t len = 0; len < sizeof(atomic_file_log); ++len) {
+		const char *path = write_log(atomic_file_log, len), *error;
 		uint64_t strange;
 		begin();
 		check(resume_load(resume, path, &strange, &error) == 0);
@@ -201,7 +201,7 @@ static void test_every_cut(void) {
 		resume_prepare(resume, false);
 		size_t rows = 0;
 		for (size_t i = sizeof(JOBLOG_HEADER) - 1; i < len; ++i) {
-			rows += whole_log[i] == '\n';
+			rows += atomic_file_log[i] == '\n';
 		}
 		check_equal(take(1, "echo 1"), rows >= 2);
 		check_equal(take(2, "echo 12"), rows >= 1);

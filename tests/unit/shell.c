@@ -1,6 +1,6 @@
 // Tests of plan/shell.h: quoting that every shell reads back, what needs a shell, programs and shells found.
 
-#include "plan/shell.h"
+#include "shell/shell.h"
 
 #include "base/alloc.h"
 #include "shells.h"

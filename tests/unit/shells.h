@@ -4,7 +4,7 @@
 #define FAIRPAR_TESTS_UNIT_SHELLS_H
 
 #include "base/buf.h"
-#include "plan/shell.h"
+#include "shell/shell.h"
 #include "test.h"
 
 #include <fcntl.h>

@@ -264,23 +264,23 @@ static void test_load(void) {
 static void test_watch(void) {
 	make_root();
 	check(chdir(root) == 0);
-	struct slots_watch watch;
-	slots_watch_open(&watch, "4");
-	check(!watch.path && !slots_watch_changed(&watch));
-	slots_watch_open(&watch, "2.5");
-	check(!watch.path);
+	struct slots_watch status_display;
+	slots_watch_open(&status_display, "4");
+	check(!status_display.path && !slots_watch_changed(&status_display));
+	slots_watch_open(&status_display, "2.5");
+	check(!status_display.path);
 	FILE *file = fopen("jobs", "w");
 	check(file && fputs("1\n", file) >= 0 && fclose(file) == 0);
-	slots_watch_open(&watch, "jobs");
-	check(watch.path && !slots_watch_changed(&watch));
+	slots_watch_open(&status_display, "jobs");
+	check(status_display.path && !slots_watch_changed(&status_display));
 	file = fopen("jobs", "w");
 	check(file && fputs("10\n", file) >= 0 && fclose(file) == 0);
-	check(slots_watch_changed(&watch));
-	check(!slots_watch_changed(&watch));
-	check(unlink("jobs") == 0 && !slots_watch_changed(&watch)); // it is being replaced
+	check(slots_watch_changed(&status_display));
+	check(!slots_watch_changed(&status_display));
+	check(unlink("jobs") == 0 && !slots_watch_changed(&status_display)); // it is being replaced
 	file = fopen("jobs", "w");
 	check(file && fputs("2\n", file) >= 0 && fclose(file) == 0);
-	check(slots_watch_changed(&watch));
+	check(slots_watch_changed(&status_display));
 }
 
 int main(int argc, char *argv[]) {

@@ -1,6 +1,6 @@
 // The status line: text from numbers.
 
-#include "report/status.h"
+#include "report/status_line.h"
 
 #include "base/sync.h"
 

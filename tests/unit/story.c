@@ -1,6 +1,6 @@
 // The numbers of a run, against those worked out by hand.
 
-#include "report/story.h"
+#include "report/run_stats.h"
 
 #include "base/sync.h"
 
@@ -9,18 +9,18 @@
 #define S NS_PER_S
 #define MS ((uint64_t)NS_PER_MS)
 
-static struct story *story;
+static struct run_stats *story;
 static uint64_t origin = 7 * S + 123; // the clock may stand anywhere
 
 static void begin(unsigned slots) {
-	story = story_new();
+	story = stats_new();
 	const char *argv[] = {"fairpar", "-f", "x.yaml", NULL};
 	struct event event = {
 		.kind = EVENT_RUN_START,
 		.at = origin,
 		.u.run_start = {.run = "01RUN", .version = "0.1.0", .host = "h", .cwd = "/", .argv = argv, .slots = slots},
 	};
-	story_tell(story, &event);
+	stats_on_event(story, &event);
 }
 
 static void batch(const char *name, int64_t jobs, bool is_long) {
@@ -28,7 +28,7 @@ static void batch(const char *name, int64_t jobs, bool is_long) {
 		.kind = EVENT_BATCH_START, .at = origin,
 		.u.batch = {.batch = name, .weight = 1, .jobs = jobs, .long_running = is_long},
 	};
-	story_tell(story, &event);
+	stats_on_event(story, &event);
 }
 
 static void start(const char *name, uint64_t number, uint64_t from, unsigned attempt) {
@@ -36,7 +36,7 @@ static void start(const char *name, uint64_t number, uint64_t from, unsigned att
 		.kind = EVENT_JOB_START, .at = origin + from,
 		.u.job_start = {.id = {.batch = name, .number = number, .attempt = attempt, .slot = 1}, .nslots = 1, .command = ""},
 	};
-	story_tell(story, &event);
+	stats_on_event(story, &event);
 }
 
 // The end of what ran from `from` to `to`.
@@ -56,13 +56,13 @@ static struct event ended(const char *name, uint64_t number, uint64_t from, uint
 static void job(const char *name, uint64_t number, uint64_t from, uint64_t to, enum outcome outcome) {
 	start(name, number, from, 1);
 	struct event event = ended(name, number, from, to, outcome);
-	story_tell(story, &event);
+	stats_on_event(story, &event);
 }
 
 static void end(uint64_t at) {
 	struct event event = {.kind = EVENT_RUN_END, .at = origin + at};
-	story_tell(story, &event);
-	story_finish(story, origin + at);
+	stats_on_event(story, &event);
+	stats_finish(story, origin + at);
 }
 
 static void test_two_batches(void) {
@@ -75,7 +75,7 @@ static void test_two_batches(void) {
 	job("a", 3, 2 * S, 4 * S, OUTCOME_SIGNAL);
 	end(5 * S);
 	check_equal(story->nbatches, 2);
-	const struct story_batch *a = &story->batches[0], *b = &story->batches[1];
+	const struct stats_batch *a = &story->batches[0], *b = &story->batches[1];
 	check_string(a->name, "a");
 	check_equal(a->jobs, 3);
 	check_equal(b->jobs, -1);
@@ -101,7 +101,7 @@ static void test_two_batches(void) {
 	check_string(story->failures[1].command, "true");
 	check(story->has_end && story->end - story->start == 5 * S);
 	check_string(story->argv[2], "x.yaml");
-	story_free(story);
+	stats_free(story);
 }
 
 static void test_retries_and_steps(void) {
@@ -109,22 +109,22 @@ static void test_retries_and_steps(void) {
 	start("a", 1, 0, 1);
 	struct event event = ended("a", 1, 0, 1 * S, OUTCOME_FAILED);
 	event.u.job_end.next = NEXT_RETRY;
-	story_tell(story, &event);
+	stats_on_event(story, &event);
 	check_equal(story->batches[0].failed, 0);
 	start("a", 1, 1 * S, 2);
 	event = ended("a", 1, 1 * S, 2 * S, OUTCOME_OK);
 	event.u.job_end.id.attempt = 2;
 	event.u.job_end.next = NEXT_STEP;
-	story_tell(story, &event);
+	stats_on_event(story, &event);
 	check_equal(story->batches[0].ok, 0);
 	event = ended("a", 1, 2 * S, 3 * S, OUTCOME_FAILED); // its second step is tried again too: still one job
 	event.u.job_end.id.step = 1;
 	event.u.job_end.next = NEXT_RETRY;
-	story_tell(story, &event);
+	stats_on_event(story, &event);
 	event = ended("a", 1, 3 * S, 4 * S, OUTCOME_FAILED);
 	event.u.job_end.id.step = 1;
 	event.u.job_end.id.attempt = 2;
-	story_tell(story, &event);
+	stats_on_event(story, &event);
 	end(4 * S);
 	check_equal(story->batches[0].retried, 1);
 	check_equal(story->total.retried, 1);
@@ -133,7 +133,7 @@ static void test_retries_and_steps(void) {
 	check_equal(story->failures[0].attempts, 2);
 	check_equal(story->failures[0].step, 1);
 	check_equal(story->batches[0].running, 0);
-	story_free(story);
+	stats_free(story);
 }
 
 static void test_beside_the_items(void) {
@@ -141,16 +141,16 @@ static void test_beside_the_items(void) {
 	job("a", 1, 0, 1 * S, OUTCOME_OK);
 	struct event event = ended("a", 0, 1 * S, 4 * S, OUTCOME_FAILED);
 	event.u.job_end.id.role = ROLE_FINALLY;
-	story_tell(story, &event);
+	stats_on_event(story, &event);
 	check_equal(story->total.failed, 0);
 	event.u.job_end.id.role = ROLE_LISTING; // without it there are no items: counted by the exit status too
-	story_tell(story, &event);
+	stats_on_event(story, &event);
 	end(4 * S);
 	check_equal(story->total.failed, 1);
 	check_equal(story->total.ok, 1);
 	check_equal(story->total.slot_time, 7 * S);
 	check_equal(story->total.max, 1 * S);
-	story_free(story);
+	stats_free(story);
 }
 
 static void test_items_of_a_process(void) {
@@ -159,17 +159,17 @@ static void test_items_of_a_process(void) {
 	check(!story->counts_items);
 	struct event event = ended("a", 2, 0, 1 * S, OUTCOME_OK);
 	event.u.job_end.along = 99;
-	story_tell(story, &event);
+	stats_on_event(story, &event);
 	event = ended("a", 102, 1 * S, 2 * S, OUTCOME_FAILED);
 	event.u.job_end.along = 9;
 	event.u.job_end.next = NEXT_RETRY;
-	story_tell(story, &event);
+	stats_on_event(story, &event);
 	event.u.job_end.id.attempt = 2;
 	event.u.job_end.next = NEXT_NOTHING;
-	story_tell(story, &event);
+	stats_on_event(story, &event);
 	event = ended("b", 1, 2 * S, 3 * S, OUTCOME_CANCELLED);
 	event.u.job_end.along = 4;
-	story_tell(story, &event);
+	stats_on_event(story, &event);
 	end(3 * S);
 	check(story->counts_items);
 	check_equal(story->total.ok, 101);
@@ -181,22 +181,22 @@ static void test_items_of_a_process(void) {
 	check_equal(story->total.attempts, 5); // of processes
 	check_equal(story->nfailures, 1);
 	check_equal(story->failures[0].items, 10);
-	story_free(story);
+	stats_free(story);
 }
 
 static void test_what_is_not_run(void) {
 	begin(1);
 	struct event lost = {.kind = EVENT_LOST, .at = origin, .u.lost = {.batch = "b", .outcome = OUTCOME_SKIPPED, .jobs = 7}};
-	story_tell(story, &lost);
+	stats_on_event(story, &lost);
 	lost.u.lost.outcome = OUTCOME_CANCELLED;
-	story_tell(story, &lost);
+	stats_on_event(story, &lost);
 	struct event event = ended("a", 1, 0, 0, OUTCOME_OK);
 	event.u.job_end.current = true;
 	event.u.job_end.result.start = event.u.job_end.result.end = 0;
-	story_tell(story, &event);
+	stats_on_event(story, &event);
 	event = ended("a", 2, 0, 1 * S, OUTCOME_FAILED);
 	event.u.job_end.allowed = true;
-	story_tell(story, &event);
+	stats_on_event(story, &event);
 	end(1 * S);
 	check_equal(story->total.skipped, 7);
 	check_equal(story->total.cancelled, 7);
@@ -206,7 +206,7 @@ static void test_what_is_not_run(void) {
 	check_equal(story->total.failed, 1);
 	check_equal(story->total.allowed, 1);
 	check(story->failures[0].allowed);
-	story_free(story);
+	stats_free(story);
 }
 
 static void test_slots(void) {
@@ -215,16 +215,16 @@ static void test_slots(void) {
 	job("long", 1, 0, 10 * S, OUTCOME_OK);
 	struct event event = ended("wide", 1, 0, 5 * S, OUTCOME_OK);
 	event.u.job_end.nslots = 3;
-	story_tell(story, &event);
+	stats_on_event(story, &event);
 	struct event slots = {.kind = EVENT_SLOTS, .at = origin + 5 * S, .u.slots = {.slots = 2}};
-	story_tell(story, &slots);
+	stats_on_event(story, &slots);
 	end(10 * S);
 	check_equal(story->batches[0].slot_time, 0);
 	check_equal(story->batches[0].long_time, 10 * S);
 	check_equal(story->batches[1].slot_time, 15 * S);
 	check(story->batches[1].share == 1);
 	check(story->busy == 0.5); // 15 of 4 × 5 + 2 × 5
-	story_free(story);
+	stats_free(story);
 }
 
 // Against the plain way: sort all of them.
@@ -237,7 +237,7 @@ static void test_median_of_many(void) {
 		random = random * 1664525 + 1013904223;
 		values[i] = (uint64_t)(random >> 8) % 3000000 * 1000 + (i % 10 == 0 ? 60 * S : 0); // up to 3 s, and some of a minute
 		struct event event = ended("a", i + 1, 0, values[i], OUTCOME_OK);
-		story_tell(story, &event);
+		stats_on_event(story, &event);
 	}
 	end(100 * S);
 	uint64_t below = 0, p50 = story->batches[0].p50;
@@ -256,7 +256,7 @@ static void test_median_of_many(void) {
 		check(a->end - a->start >= b->end - b->start);
 	}
 	check_equal(story->slowest[0].result.end - story->slowest[0].result.start, story->batches[0].max);
-	story_free(story);
+	stats_free(story);
 }
 
 static void test_many_batches(void) {
@@ -273,7 +273,7 @@ static void test_many_batches(void) {
 	check_equal(story->hidden_batches, 500);
 	check_equal(story->batches[STORY_BATCHES].ok, 500);
 	check_equal(story->total.ok, STORY_BATCHES + 500);
-	story_free(story);
+	stats_free(story);
 }
 
 // A log that was damaged: ends without starts, starts without ends, twice the same, time that runs back.
@@ -283,9 +283,9 @@ static void test_damage(void) {
 	start("a", 1, 5 * S, 1);
 	for (unsigned i = 0; i < 5; ++i) {
 		struct event event = ended("b", 1, 4 * S, 3 * S, OUTCOME_OK);
-		story_tell(story, &event);
+		stats_on_event(story, &event);
 	}
-	story_finish(story, story->last);
+	stats_finish(story, story->last);
 	check_equal(story->total.running, 0);
 	check_equal(story->batches[0].running, 2); // still
 	check_equal(story->batches[1].running, 0);
@@ -293,14 +293,14 @@ static void test_damage(void) {
 	check_equal(story->last, origin + 5 * S);
 	check(!story->has_end && story->end == 0);
 	check(story->busy == 0);
-	story_free(story);
-	story = story_new(); // without its beginning
+	stats_free(story);
+	story = stats_new(); // without its beginning
 	struct event event = ended("b", 1, 4 * S, 5 * S, OUTCOME_OK);
-	story_tell(story, &event);
-	story_finish(story, 0);
+	stats_on_event(story, &event);
+	stats_finish(story, 0);
 	check_equal(story->total.ok, 1);
-	story_free(story);
-	story_free(NULL);
+	stats_free(story);
+	stats_free(NULL);
 }
 
 // Times that the log cannot hold make no difference.
@@ -312,7 +312,7 @@ static void test_microseconds(void) {
 	check_equal(story->batches[0].first_start, origin + 1000);
 	check_equal(story->batches[0].last_end, origin + 1 * S + 1000); // as the log has it: start and duration
 	check_equal(story->end - story->start, 2 * S);
-	story_free(story);
+	stats_free(story);
 }
 
 int main(int argc, char *argv[]) {

@@ -3,20 +3,20 @@
 #include "report/summary.h"
 
 #include "base/sync.h"
-#include "report/plain.h"
+#include "base/text.h"
 
 #include "test.h"
 
 #define S NS_PER_S
 
-static struct story *story;
+static struct run_stats *story;
 
 static void tell(struct event event) {
-	story_tell(story, &event);
+	stats_on_event(story, &event);
 }
 
 static void begin(const char *const *argv, const char *joblog) {
-	story = story_new();
+	story = stats_new();
 	tell((struct event){.kind = EVENT_RUN_START, .at = S, .u.run_start = {.run = "R", .slots = 2, .argv = argv, .joblog = joblog}});
 }
 
@@ -39,10 +39,10 @@ static const char *show(uint64_t end_ms, const struct summary_form *form) {
 	if (end_ms > 0) {
 		tell((struct event){.kind = EVENT_RUN_END, .at = S + end_ms * NS_PER_MS});
 	}
-	story_finish(story, story->last);
+	stats_finish(story, story->last);
 	buf_reset(&text);
 	summary_add(&text, story, form);
-	story_free(story);
+	stats_free(story);
 	return buf_str(&text);
 }
 
@@ -192,7 +192,7 @@ static void test_times(void) {
 	};
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); ++i) {
 		struct buf buf = BUF_INIT;
-		plain_add_time(&buf, cases[i].us * 1000 + 999);
+		text_add_time(&buf, cases[i].us * 1000 + 999);
 		check_string(buf_str(&buf), cases[i].text);
 		buf_fini(&buf);
 	}
@@ -200,7 +200,7 @@ static void test_times(void) {
 
 static void check_text(const char *text, size_t columns, const char *expected) {
 	struct buf buf = BUF_INIT;
-	plain_add_text(&buf, text, strlen(text), columns);
+	text_add_text(&buf, text, strlen(text), columns);
 	check_string(buf_str(&buf), expected);
 	buf_fini(&buf);
 }
@@ -217,7 +217,7 @@ static void test_text(void) {
 	for (int i = 0; i < 100000; ++i) {
 		buf_addc(&line, '\t');
 	}
-	plain_add_output(&buf, line.data, line.len, 100);
+	text_add_output(&buf, line.data, line.len, 100);
 	check_equal(buf.len, 100);
 	buf_fini(&buf);
 	buf_fini(&line);

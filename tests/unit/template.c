@@ -1,6 +1,6 @@
 // Tests of plan/template.h: replacement strings as GNU parallel has them, words, and quoting inside quotes.
 
-#include "plan/template.h"
+#include "template/template.h"
 
 #include "base/alloc.h"
 #include "shells.h"

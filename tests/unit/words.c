@@ -1,6 +1,6 @@
 // Tests of plan/words.h: words as a shell splits them, and nothing else that a shell does.
 
-#include "plan/words.h"
+#include "shell/split.h"
 
 #include "base/alloc.h"
 #include "shells.h"

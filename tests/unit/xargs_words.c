@@ -1,6 +1,6 @@
 // Tests of plan/xargs_words.h: items, quotes, lines and the end-of-file string, wherever the reads cut the input.
 
-#include "plan/xargs_words.h"
+#include "xargs/words.h"
 
 #include "base/buf.h"
 #include "test.h"

@@ -1,0 +1,235 @@
+// A file that appears whole or not at all: written in the same directory without a name, or under one of its own, then put
+// in place.
+
+#include "base/atomic_file.h"
+
+#include "base/alloc.h"
+#include "base/buf.h"
+#include "base/diag.h"
+#include "base/io.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/stat.h>
+
+struct atomic_file {
+	int fd;
+	int error;          // errno of the first failure, or 0
+	char *path;         // what is replaced; NULL: it was written to at once
+	char *temporary;    // its name meanwhile, or NULL: it has none
+	sigset_t mask;      // of signals, while there is that name
+};
+
+// The path without symbolic links where there is something, or as it is. The caller frees it.
+static char *resolve(const char *path) {
+	char *real = realpath(path, NULL);
+	return real ? real : xstrdup(path);
+}
+
+// The directory of a path, with its slash; "" for the current one. The caller frees it.
+static char *directory(const char *path) {
+	const char *slash = strrchr(path, '/');
+	return xmemdup(path, slash ? (size_t)(slash - path) + 1 : 0);
+}
+
+int atomic_file_check(const char *path) {
+	struct stat st;
+	if (stat(path, &st) == 0 && !S_ISREG(st.st_mode)) {
+		errno = EISDIR;
+		return S_ISDIR(st.st_mode) ? -1 : access(path, W_OK);
+	}
+	char *real = resolve(path), *dir = directory(real);
+	int result = access(*dir != '\0' ? dir : ".", W_OK | X_OK);
+	int error = errno;
+	free(real);
+	free(dir);
+	errno = error;
+	return result;
+}
+
+// Holds off the signals that would end the process, and leave its file with a name that is in the way.
+static void hold_signals(struct atomic_file *whole) {
+	sigset_t deadly;
+	sigemptyset(&deadly);
+	sigaddset(&deadly, SIGINT);
+	sigaddset(&deadly, SIGTERM);
+	sigaddset(&deadly, SIGHUP);
+	sigaddset(&deadly, SIGQUIT);
+	verify(pthread_sigmask(SIG_BLOCK, &deadly, &whole->mask) == 0);
+}
+
+static void let_signals(const struct atomic_file *whole) {
+	verify(pthread_sigmask(SIG_SETMASK, &whole->mask, NULL) == 0);
+}
+
+static void print_own_path(struct buf *path, int fd) {
+	buf_printf(path, "/proc/self/fd/%d", fd);
+}
+
+// Creates a file without a name in the directory of `path`, one that can get a name later. Returns its descriptor, or -1.
+static int create_nameless(const char *path) {
+	char *dir = directory(path);
+	struct buf own = BUF_INIT;
+	int fd = open(*dir != '\0' ? dir : ".", O_RDWR | O_TMPFILE | O_CLOEXEC, 0666);
+	print_own_path(&own, fd);
+	if (fd >= 0 && access(buf_str(&own), F_OK) != 0) { // no /proc, by which it gets its name
+		close(fd);
+		fd = -1;
+	}
+	buf_fini(&own);
+	free(dir);
+	return fd;
+}
+
+// Gives the file a name: linkat() with AT_EMPTY_PATH would need a privilege (open(2), O_TMPFILE). Returns 0, or -1 with errno.
+static int link_nameless(int fd, const char *name) {
+	struct buf own = BUF_INIT;
+	print_own_path(&own, fd);
+	int result = linkat(AT_FDCWD, buf_str(&own), AT_FDCWD, name, AT_SYMLINK_FOLLOW);
+	int error = errno;
+	buf_fini(&own);
+	errno = error;
+	return result;
+}
+
+// Finds a name beside `path` that nobody has, and creates a file of that name, or gives it to the one of `nameless` if that
+// is no -1. Returns the descriptor, or -1 with errno.
+static int name_beside(const char *path, int nameless, char **ret_name) {
+	char *dir = directory(path);
+	struct buf name = BUF_INIT;
+	int fd = -1;
+	for (unsigned n = 0; n < 1000; ++n) { // others may be left from a process of that number that was killed
+		buf_reset(&name);
+		buf_printf(&name, "%s.fairpar-%ld-%u", dir, (long)getpid(), n);
+		if (nameless < 0) {
+			fd = open(buf_str(&name), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+		} else {
+			fd = link_nameless(nameless, buf_str(&name)) == 0 ? nameless : -1;
+		}
+		if (fd >= 0 || errno != EEXIST) {
+			break;
+		}
+	}
+	int error = errno;
+	free(dir);
+	*ret_name = fd >= 0 ? buf_take(&name) : NULL;
+	buf_fini(&name);
+	errno = error;
+	return fd;
+}
+
+// Opens the file that is to come in the place of `path`. Returns its descriptor, or -1 with errno.
+static int create_beside(struct atomic_file *whole) {
+	int fd = create_nameless(whole->path);
+	if (fd >= 0) {
+		return fd;
+	}
+	hold_signals(whole); // not every file system has files without names
+	fd = name_beside(whole->path, -1, &whole->temporary);
+	if (fd < 0) {
+		int error = errno;
+		let_signals(whole);
+		errno = error;
+	}
+	return fd;
+}
+
+struct atomic_file *atomic_file_open(const char *path) {
+	struct atomic_file *whole = NEW(struct atomic_file);
+	struct stat st;
+	bool exists = stat(path, &st) == 0;
+	if (exists && !S_ISREG(st.st_mode)) {
+		whole->fd = open(path, O_WRONLY | O_CLOEXEC);
+	} else {
+		whole->path = resolve(path);
+		whole->fd = create_beside(whole);
+	}
+	if (whole->fd < 0) {
+		int error = errno;
+		free(whole->path);
+		free(whole);
+		errno = error;
+		return NULL;
+	}
+	if (exists && whole->path && fchmod(whole->fd, st.st_mode & 07777) != 0) {
+		whole->error = errno;
+	}
+	return whole;
+}
+
+void atomic_file_write(struct atomic_file *whole, const void *mem, size_t len) {
+	if (!whole->error && write_all(whole->fd, mem, len) != 0) {
+		whole->error = errno;
+	}
+}
+
+// Makes a file of its own of what the nameless one holds, where a link is refused. Returns 0, or an errno.
+static int copy_beside(const struct atomic_file *whole, char **ret_name) {
+	char piece[16 * 1024];
+	struct stat st;
+	int fd = name_beside(whole->path, -1, ret_name);
+	int error = fd < 0 || fstat(whole->fd, &st) != 0 || fchmod(fd, st.st_mode & 07777) != 0 ? errno : 0;
+	ssize_t n = 1;
+	for (off_t at = 0; !error && n > 0; at += n) {
+		n = pread(whole->fd, piece, sizeof(piece), at);
+		error = n < 0 || (n > 0 && write_all(fd, piece, (size_t)n) != 0) ? errno : 0;
+	}
+	if (fd >= 0 && close(fd) != 0 && !error) {
+		error = errno;
+	}
+	if (fd >= 0 && error) {
+		unlink(*ret_name); // best effort: it is only in the way
+	}
+	return error;
+}
+
+// Puts a nameless file in its place. Returns 0, or an errno.
+static int place_nameless(struct atomic_file *whole) {
+	if (link_nameless(whole->fd, whole->path) == 0) {
+		return 0;
+	}
+	bool copies = call_is_refused(errno);
+	if (errno != EEXIST && !copies) {
+		return errno;
+	}
+	char *name = NULL;
+	hold_signals(whole);
+	int error = copies ? copy_beside(whole, &name) : name_beside(whole->path, whole->fd, &name) < 0 ? errno : 0;
+	if (!error && rename(name, whole->path) != 0) {
+		error = errno;
+		unlink(name); // best effort: it is only in the way
+	}
+	free(name);
+	let_signals(whole);
+	return error;
+}
+
+// Puts a file that has a name in its place, or removes it. Returns 0, or an errno.
+static int place_named(struct atomic_file *whole, bool keep) {
+	int error = keep && rename(whole->temporary, whole->path) != 0 ? errno : 0;
+	if (error || !keep) {
+		unlink(whole->temporary); // best effort: it is only in the way
+	}
+	let_signals(whole);
+	return error;
+}
+
+int atomic_file_close(struct atomic_file *whole, bool keep) {
+	int error = whole->error;
+	if (whole->path && !whole->temporary && keep && !error) {
+		error = place_nameless(whole); // as long as it is open
+	}
+	if (close(whole->fd) != 0 && !error) {
+		error = errno;
+	}
+	if (whole->temporary) {
+		int placed = place_named(whole, keep && !error);
+		error = error ? error : placed;
+	}
+	free(whole->temporary);
+	free(whole->path);
+	free(whole);
+	errno = error;
+	return error ? -1 : 0;
+}

@@ -1,0 +1,59 @@
+// Reading JSON text: the members of one object, as a log has one on each line.
+//
+// Strict (RFC 8259) and without memory of its own but for lists: strings are decoded where they stand. Nesting is bounded.
+
+#ifndef FAIRPAR_BASE_JSON_READ_H
+#define FAIRPAR_BASE_JSON_READ_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum json_kind {
+	JSON_NONE,    // no such member
+	JSON_NULL,
+	JSON_FALSE,
+	JSON_TRUE,
+	JSON_NUMBER,  // `text` is as written
+	JSON_STRING,  // `text` is decoded, with a NUL behind it; it may hold NULs
+	JSON_LIST,    // of strings and nulls: `len` elements from reader.items[first] on
+	JSON_OTHER,   // an object, or a list of other things: passed over
+};
+
+struct json_value {
+	enum json_kind kind;
+	const char *text;
+	size_t len;
+	size_t first;
+};
+
+// Zeroed, it is ready for json_begin(); it may be used again for other texts.
+struct json_reader {
+	char *at, *end;
+	bool is_first;
+	const char *error;       // what is wrong, or NULL
+	struct json_value *items; // elements of the lists so far
+	size_t nitems, items_cap;
+};
+
+void json_reader_fini(struct json_reader *reader);
+
+// Begins the object in `text`, which is changed by what follows and must stay. Errors show in reader->error.
+void json_begin(struct json_reader *reader, char *text, size_t len);
+
+// Gives the next member. Returns false at the end of the object, behind which only blanks may be, or at an error. The
+// values are good until the next json_begin().
+bool json_next(struct json_reader *reader, struct json_value *ret_key, struct json_value *ret_value);
+
+// The value as a number of that kind. Return false if it is none, or out of range. Seconds may have a fraction, of which
+// nine digits count, but no exponent and no sign; up to 10^9.
+bool json_to_u64(const struct json_value *value, uint64_t *ret_number);
+bool json_to_i64(const struct json_value *value, int64_t *ret_number);
+bool json_to_ns(const struct json_value *value, uint64_t *ret_ns);
+bool json_to_double(const struct json_value *value, double *ret_number);
+
+// Decodes base64 (RFC 4648 §4, with its padding) in `len` bytes into `to`, which may be where they stand and has room for
+// len / 4 * 3 bytes. Returns the number of bytes, or SIZE_MAX.
+size_t base64_decode(char *to, const char *text, size_t len);
+
+#endif

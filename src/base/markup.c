@@ -1,0 +1,109 @@
+// Numbers and foreign text in HTML, XML and JSON; see text.h for those of plain text.
+
+#include "base/markup.h"
+
+#include <stdbool.h>
+
+#define REPLACEMENT "\xEF\xBF\xBD" // U+FFFD
+
+void figures_add_count(struct buf *buf, uint64_t n) {
+	uint64_t thousands = 1;
+	while (n / thousands >= 1000) {
+		thousands *= 1000;
+	}
+	buf_printf(buf, "%llu", (unsigned long long)(n / thousands));
+	for (; thousands > 1; thousands /= 1000) {
+		buf_printf(buf, ",%03llu", (unsigned long long)(n % thousands / (thousands / 1000)));
+	}
+}
+
+void figures_add_cut(struct buf *buf, const char *text, size_t len, size_t max) {
+	if (len <= max) {
+		buf_add(buf, text, len);
+		return;
+	}
+	for (size_t back = 0; back < 4 && back < max; ++back) { // a character has at most four bytes
+		if (((unsigned char)text[max - back] & 0xC0) != 0x80) {
+			max -= back;
+			break;
+		}
+	}
+	buf_add(buf, text, max);
+	buf_adds(buf, "…");
+}
+
+// Appends what stands for an ASCII byte.
+static void add_ascii(struct buf *buf, char c, bool tabs) {
+	unsigned char byte = (unsigned char)c;
+	switch (c) {
+	case '&': buf_adds(buf, "&amp;"); break;
+	case '<': buf_adds(buf, "&lt;"); break;
+	case '>': buf_adds(buf, "&gt;"); break;
+	case '"': buf_adds(buf, "&quot;"); break;
+	case '\'': buf_adds(buf, "&#39;"); break;
+	case '\n': buf_addc(buf, c); break;
+	default:
+		if (byte == 0x7F) {
+			buf_adds(buf, "\xE2\x90\xA1"); // U+2421
+		} else if (byte < 0x20 && !(tabs && c == '\t')) {
+			const char picture[] = {'\xE2', '\x90', (char)(0x80 + byte)}; // U+2400 on
+			buf_add(buf, picture, 3);
+		} else {
+			buf_addc(buf, c);
+		}
+	}
+}
+
+// True for a valid character of two to four bytes that must not stand in a page as it is: C1 controls, U+FFFE and U+FFFF
+// (XML 1.0 §2.2), and what turns the direction of the text behind it (UAX #9 §2).
+static bool is_bad(const char *s, size_t n) {
+	const unsigned char *u = (const unsigned char *)s;
+	if (n == 2) {
+		return u[0] == 0xC2 && u[1] < 0xA0;
+	}
+	if (n != 3) {
+		return false;
+	}
+	return (u[0] == 0xEF && u[1] == 0xBF && u[2] >= 0xBE) ||
+		(u[0] == 0xE2 && u[1] == 0x80 && u[2] >= 0xAA && u[2] <= 0xAE) ||
+		(u[0] == 0xE2 && u[1] == 0x81 && u[2] >= 0xA6 && u[2] <= 0xA9);
+}
+
+static size_t add_char(struct buf *buf, const char *s, size_t len, bool tabs) {
+	if ((unsigned char)*s < 0x80) {
+		add_ascii(buf, *s, tabs);
+		return 1;
+	}
+	size_t n = utf8_length(s, len);
+	if (n == 0 || is_bad(s, n)) {
+		buf_adds(buf, REPLACEMENT);
+		return n ? n : 1;
+	}
+	buf_add(buf, s, n);
+	return n;
+}
+
+void figures_add_escaped(struct buf *buf, const char *text, size_t len) {
+	for (size_t i = 0; i < len;) {
+		i += add_char(buf, text + i, len - i, false);
+	}
+}
+
+// Length of the control sequence at `s` (ECMA-48 §5.4), or 0.
+static size_t sequence_length(const char *s, size_t len) {
+	if (len < 3 || s[0] != '\033' || s[1] != '[') {
+		return 0;
+	}
+	size_t n = 2;
+	while (n < len && s[n] >= 0x20 && s[n] <= 0x3F) {
+		++n;
+	}
+	return n < len && s[n] >= 0x40 && s[n] <= 0x7E ? n + 1 : 0;
+}
+
+void figures_add_output(struct buf *buf, const char *text, size_t len) {
+	for (size_t i = 0; i < len;) {
+		size_t n = sequence_length(text + i, len - i);
+		i += n ? n : add_char(buf, text + i, len - i, true);
+	}
+}

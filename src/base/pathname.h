@@ -1,0 +1,27 @@
+// What --results makes names of: whatever is in an item, it is one name of a directory, and two items have two names.
+//
+// As GNU parallel has them: a backslash is \\, a tab \t, a slash \_. Of fairpar alone, with what can follow no backslash
+// there: '.' is \., '..' is \.., nothing is \0, and a name that is too long is its beginning, \# and the SHA-256 of it all.
+
+#ifndef FAIRPAR_BASE_PATHNAME_H
+#define FAIRPAR_BASE_PATHNAME_H
+
+#include "base/buf.h"
+
+#include <stdint.h>
+
+// Appends an item, a part of one, or the name of a column, of any length.
+void pathname_add(struct buf *buf, const char *text, size_t len);
+
+// Appends a path for these arguments, as GNU parallel makes it: NAME/ARGUMENT for each of them, sorted by name (1, 2, 3, …
+// where `names` is NULL), a slash behind each. Packed items have `columns` arguments each, and are counted and sorted one
+// by one; 0: there is one item. `args`: `nargs` strings one after the other.
+void pathname_add_items(struct buf *buf, const char *args, uint32_t nargs, uint32_t columns, char *const *names,
+                        size_t nnames);
+
+// Shortens what is too long for the name of a file, in the path from `below` on. If the path is that of a file (without
+// a slash at its end) there is room for .err and .seq, and no other item's name is this one's with that behind it: the
+// last `tail` bytes are the same for all items.
+void pathname_fit(struct buf *path, size_t below, size_t tail);
+
+#endif

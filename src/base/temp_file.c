@@ -1,0 +1,41 @@
+// Unlinked temporary files.
+
+#include "base/temp_file.h"
+
+#include "base/alloc.h"
+#include "base/buf.h"
+#include "base/fault.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/auxv.h>
+#include <unistd.h>
+
+int tmpfile_open(const char *dir) {
+	int error = fault_errno("tmpfile");
+	if (error) {
+		errno = error;
+		return -1;
+	}
+	int fd = open(dir, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+	if (fd >= 0 || (errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL && errno != ENOENT)) {
+		return fd;
+	}
+	// a file system or kernel without O_TMPFILE
+	struct buf name = BUF_INIT;
+	buf_printf(&name, "%s/fairpar.XXXXXX", dir);
+	fd = mkostemp(name.data, O_CLOEXEC);
+	if (fd >= 0 && unlink(name.data) != 0) {
+		int saved = errno;
+		close(fd);
+		errno = saved;
+		fd = -1;
+	}
+	buf_fini(&name);
+	return fd;
+}
+
+const char *tmpfile_dir(const char *fallback) {
+	const char *dir = getauxval(AT_SECURE) ? NULL : getenv("TMPDIR");
+	return dir && *dir ? dir : fallback;
+}

@@ -1,0 +1,15 @@
+// Unlinked temporary files.
+
+#ifndef FAIRPAR_BASE_TEMP_FILE_H
+#define FAIRPAR_BASE_TEMP_FILE_H
+
+#include "base/attr.h"
+
+// Opens a file in `dir` that has no name and that nobody else can open (O_TMPFILE, else mkstemp and unlink), 0600,
+// close-on-exec, read-write. Returns the descriptor, or -1 with errno.
+int tmpfile_open(const char *dir) FP_NODISCARD;
+
+// $TMPDIR if it is set and not empty (and the process is not set-id), else `fallback`. Borrowed.
+const char *tmpfile_dir(const char *fallback);
+
+#endif

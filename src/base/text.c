@@ -1,0 +1,208 @@
+// Numbers, and text of others, as plain text: nothing in it drives a terminal.
+
+#include "base/text.h"
+
+#include "base/alloc.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+void text_add_time(struct buf *buf, uint64_t ns) {
+	unsigned long long us = ns / 1000, s = us / 1000000;
+	if (us < 1000) {
+		buf_printf(buf, us > 0 ? "%lluus" : "0s", us);
+	} else if (us < 100000) {
+		buf_printf(buf, "%llu.%llums", us / 1000, us / 100 % 10);
+	} else if (s < 10) {
+		buf_printf(buf, "%llu.%02llus", s, us / 10000 % 100);
+	} else if (s < 120) {
+		buf_printf(buf, "%llu.%llus", s, us / 100000 % 10);
+	} else if (s < 7200) {
+		buf_printf(buf, "%llum%02llus", s / 60, s % 60);
+	} else if (s < 172800) {
+		buf_printf(buf, "%lluh%02llum", s / 3600, s / 60 % 60);
+	} else {
+		buf_printf(buf, "%llud%02lluh", s / 86400, s / 3600 % 24);
+	}
+}
+
+// ---- columns ----
+
+static uint32_t decode(const char *s, size_t n) {
+	const unsigned char *bytes = (const unsigned char *)s;
+	static const unsigned char first[] = {0, 0x7F, 0x1F, 0x0F, 0x07};
+	uint32_t c = bytes[0] & first[n];
+	for (size_t i = 1; i < n; ++i) {
+		c = c << 6 | (bytes[i] & 0x3F);
+	}
+	return c;
+}
+
+struct range {
+	uint32_t first, last;
+};
+
+static int is_in(uint32_t c, const struct range *ranges, size_t n) {
+	for (size_t i = 0; i < n; ++i) {
+		if (c >= ranges[i].first && c <= ranges[i].last) {
+			return 1;
+		}
+	}
+	return 0;
+}
+
+// Unicode's East Asian Width W and F, and the marks that stand on other characters, in ranges that are large enough to
+// matter.
+static size_t columns_of(uint32_t c) {
+	static const struct range wide[] = {
+		{0x1100, 0x115F}, {0x231A, 0x231B}, {0x23E9, 0x23EC}, {0x2614, 0x2615}, {0x26A1, 0x26A1}, {0x2705, 0x2705},
+		{0x274C, 0x274E}, {0x2753, 0x2757}, {0x2E80, 0x303E}, {0x3041, 0x33FF}, {0x3400, 0x4DBF}, {0x4E00, 0xA4CF},
+		{0xA960, 0xA97F}, {0xAC00, 0xD7A3}, {0xF900, 0xFAFF}, {0xFE30, 0xFE6F}, {0xFF00, 0xFF60}, {0xFFE0, 0xFFE6},
+		{0x1F300, 0x1F64F}, {0x1F680, 0x1F6FF}, {0x1F900, 0x1F9FF}, {0x20000, 0x3FFFD},
+	};
+	static const struct range none[] = {
+		{0x0300, 0x036F}, {0x0483, 0x0489}, {0x0591, 0x05BD}, {0x064B, 0x065F}, {0x0E34, 0x0E3A}, {0x0E47, 0x0E4E},
+		{0x1AB0, 0x1AFF}, {0x1DC0, 0x1DFF}, {0x200B, 0x200F}, {0x202A, 0x202E}, {0x2060, 0x2064}, {0x20D0, 0x20FF},
+		{0x302A, 0x302F}, {0xFE00, 0xFE0F}, {0xFE20, 0xFE2F}, {0xFEFF, 0xFEFF}, {0xE0100, 0xE01EF},
+	};
+	if (c < 0x300) {
+		return 1;
+	}
+	if (is_in(c, none, sizeof(none) / sizeof(none[0]))) {
+		return 0;
+	}
+	return is_in(c, wide, sizeof(wide) / sizeof(wide[0])) ? 2 : 1;
+}
+
+// The length of the character at `s`, and its columns.
+static size_t step(const char *s, size_t len, size_t *ret_columns) {
+	size_t n = utf8_length(s, len);
+	*ret_columns = n > 1 ? columns_of(decode(s, n)) : 1;
+	return n > 0 ? n : 1;
+}
+
+size_t text_columns(const char *text, size_t len) {
+	size_t columns = 0, more;
+	for (size_t i = 0; i < len; columns += more) {
+		i += step(text + i, len - i, &more);
+	}
+	return columns;
+}
+
+void text_add_text(struct buf *buf, const char *text, size_t len, size_t columns) {
+	size_t from = buf->len;
+	// what is escaped gets longer, never shorter; a character has at most 4 bytes
+	bool is_long = columns < SIZE_MAX / 4 && len > columns * 4;
+	buf_add_escaped(buf, text, is_long ? columns * 4 : len, SIZE_MAX);
+	if (!is_long && text_columns(buf_str(buf) + from, buf->len - from) <= columns) {
+		return;
+	}
+	size_t room = columns > 3 ? columns - 3 : 0, more;
+	size_t at = from;
+	for (size_t taken = 0; at < buf->len; taken += more) {
+		size_t n = step(buf->data + at, buf->len - at, &more);
+		if (taken + more > room) {
+			break;
+		}
+		at += n;
+	}
+	buf->len = at;
+	buf_add(buf, "...", columns < 3 ? columns : 3);
+}
+
+static size_t skip_blanks(const char *text, size_t len, size_t at) {
+	while (at < len && (text[at] == ' ' || text[at] == '\t' || text[at] == '\n')) {
+		++at;
+	}
+	return at;
+}
+
+void text_add_command(struct buf *buf, const char *command, size_t len, size_t columns) {
+	size_t from = skip_blanks(command, len, 0);
+	const char *newline = memchr(command + from, '\n', len - from);
+	size_t end = newline ? (size_t)(newline - command) : len;
+	bool goes_on = skip_blanks(command, len, end) < len;
+	struct buf line = BUF_INIT;
+	buf_add(&line, command + from, end - from);
+	buf_adds(&line, goes_on ? " ..." : "");
+	text_add_text(buf, buf_str(&line), line.len, columns);
+	buf_fini(&line);
+}
+
+// ---- output ----
+
+// The length of a sequence that sets colours and the like (ECMA-48 CSI … m and K), or 0.
+static size_t style_length(const char *s, size_t len) {
+	if (len < 3 || s[0] != '\033' || s[1] != '[') {
+		return 0;
+	}
+	size_t i = 2;
+	while (i < len && ((s[i] >= '0' && s[i] <= '9') || s[i] == ';' || s[i] == ':')) {
+		++i;
+	}
+	return i < len && (s[i] == 'm' || s[i] == 'K') ? i + 1 : 0;
+}
+
+void text_add_output(struct buf *buf, const char *line, size_t len, size_t columns) {
+	struct buf shown = BUF_INIT;
+	while (len > 0 && line[len - 1] == '\r') {
+		--len;
+	}
+	const char *from = len > 0 ? memrchr(line, '\r', len) : NULL;
+	if (from) {
+		len -= (size_t)(from + 1 - line);
+		line = from + 1;
+	}
+	len = columns < SIZE_MAX / 4 - 1 && len > columns * 4 + 4 ? columns * 4 + 4 : len;
+	for (size_t i = 0; i < len;) {
+		size_t style = style_length(line + i, len - i);
+		if (style > 0) {
+			i += style;
+			continue;
+		}
+		if (line[i] == '\t') {
+			buf_add(&shown, "        ", 8 - text_columns(buf_str(&shown), shown.len) % 8);
+		} else {
+			buf_addc(&shown, line[i]);
+		}
+		++i;
+	}
+	text_add_text(buf, buf_str(&shown), shown.len, columns);
+	buf_fini(&shown);
+}
+
+static void add_job(struct buf *buf, const char *batch, uint64_t number, uint64_t seq, size_t columns) {
+	bool is_default = number > 0 && seq > 0 && strcmp(batch, "default") == 0;
+	if (!is_default) {
+		text_add_text(buf, batch, strlen(batch), columns);
+	}
+	if (number > 0) {
+		buf_printf(buf, "#%llu", (unsigned long long)(is_default ? seq : number));
+	}
+}
+
+void text_add_job(struct buf *buf, const char *batch, uint64_t number, uint64_t seq) {
+	add_job(buf, batch, number, seq, 60);
+}
+
+void text_add_whole_job(struct buf *buf, const char *batch, uint64_t number, uint64_t seq) {
+	add_job(buf, batch, number, seq, SIZE_MAX);
+}
+
+// ---- for messages ----
+
+const char *text_show(const char *mem, size_t len) {
+	static _Thread_local struct { char text[512]; } shown[4];
+	static _Thread_local unsigned turn;
+	char *text = shown[turn++ % 4].text;
+	struct buf buf = BUF_INIT;
+	buf_add_escaped(&buf, mem, len, 80);
+	snprintf(text, sizeof(shown[0].text), "%s", buf_str(&buf));
+	buf_fini(&buf);
+	return text;
+}
+
+const char *text_shows(const char *s) {
+	return text_show(s, strlen(s));
+}

@@ -1,0 +1,39 @@
+// Numbers, and text of others, as plain text: nothing in it drives a terminal.
+
+#ifndef FAIRPAR_BASE_TEXT_H
+#define FAIRPAR_BASE_TEXT_H
+
+#include "base/buf.h"
+
+#include <stdint.h>
+
+// "420us", "4.2ms", "0.42s", "42.0s", "4m20s", "4h20m", "4d20h": cut off, not rounded.
+void text_add_time(struct buf *buf, uint64_t ns);
+
+// Columns that the text takes on a terminal: UTF-8 without control characters, wide characters two, combining ones none.
+// Not by the locale, so that the same text is the same everywhere.
+size_t text_columns(const char *text, size_t len);
+
+// Appends the text, control characters and bytes that are not UTF-8 escaped, in at most so many columns: where it is
+// longer, it ends in "..." .
+void text_add_text(struct buf *buf, const char *text, size_t len, size_t columns);
+
+// As text_add_text(), of a command of several lines the first that is not blank, and "..." for the others.
+void text_add_command(struct buf *buf, const char *command, size_t len, size_t columns);
+
+// Appends a line of a job's output as a terminal would show it: without colours, tabs as blanks, after a carriage return
+// only what follows; else as text_add_text().
+void text_add_output(struct buf *buf, const char *line, size_t len, size_t columns);
+
+// "tests#3"; "#17" by its number in the run in the batch "default"; "tests" for what is no item of it (number 0). The batch
+// in at most 60 columns;
+void text_add_job(struct buf *buf, const char *batch, uint64_t number, uint64_t seq);
+// or whole.
+void text_add_whole_job(struct buf *buf, const char *batch, uint64_t number, uint64_t seq);
+
+// The bytes escaped for a person, cut after 80 bytes, in one of four rotating buffers of the thread: for the arguments of
+// diag_error() and the like. text_shows() takes a string.
+const char *text_show(const char *mem, size_t len);
+const char *text_shows(const char *s);
+
+#endif

@@ -1,0 +1,133 @@
+// What may be meant by a name that no option has: one with few edits, one that begins so, or another program's word.
+
+#include "cli/suggest.h"
+
+#include "base/edit_distance.h"
+
+#include <string.h>
+
+enum { LONGEST = 64 }; // distance(): longer ones are near to nothing
+
+// Words of make, xargs, ninja, CI systems and thread pools, and what fairpar calls it.
+static const struct { const char *words, *name; } others[] = {
+	{"workers threads parallel parallelism concurrency slots procs processes cores cpus num-jobs max-jobs njobs", "jobs"},
+	{"ordered order", "keep-order"},
+	{"print0 null0 zero", "null"},
+	{"fail-fast failfast bail stop-on-error exit-on-error", "halt"},
+	{"retry attempts", "retries"},
+	{"cwd chdir working-dir working-directory directory", "workdir"},
+	{"input input-file", "arg-file"},
+	{"output output-dir outdir", "results"},
+	{"simulate just-print what-if noop no-op", "dry-run"},
+	{"queue", "batch"},
+	{"config", "manifest"},
+	{"no-summary nosummary", "summary=never"},
+	{"no-progress noprogress no-status", "progress=none"},
+};
+
+// The same for what is no option here.
+static const struct { const char *words, *instead; } foreign[] = {
+	{"no-color nocolor no-colour", "set NO_COLOR=1 in the environment"},
+};
+
+static bool is_listed(const char *list, const char *name, size_t len) {
+	size_t word_len;
+	for (const char *word; (word = option_next_word(&list, &word_len));) {
+		if (word_len == len && memcmp(word, name, len) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static size_t edits_of_aliases(const char *list, const char *name, size_t len) {
+	size_t least = DISTANCE_NEAR + 1;
+	size_t alias_len;
+	for (const char *alias; (alias = option_next_word(&list, &alias_len));) {
+		size_t edits = alias_len > 2 ? distance(name, len, alias, alias_len) : least; // "cf" is near to anything
+		least = edits < least ? edits : least;
+	}
+	return least;
+}
+
+// True if both have the same letters: two of them have changed places.
+static bool has_same_letters(const char *name, size_t len, const char *other) {
+	int counts[256] = {0};
+	bool same = strlen(other) == len;
+	for (size_t i = 0; i < len && same; ++i) {
+		++counts[(unsigned char)name[i]];
+		--counts[(unsigned char)other[i]];
+	}
+	for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); ++i) {
+		same = same && counts[i] == 0;
+	}
+	return same;
+}
+
+// One that begins like this, else one with few edits; NULL if none is near.
+static const char *find_alike(const char *name, size_t len) {
+	const char *near = NULL;
+	size_t least = DISTANCE_NEAR + 1;
+	for (int id = 0; id < NOPTIONS; ++id) {
+		const struct option_info *option = &option_table[id];
+		if (len > 1 && strncmp(option->name, name, len) == 0) {
+			return option->name;
+		}
+		size_t edits = distance(name, len, option->name, strlen(option->name));
+		size_t others_edits = edits_of_aliases(option->aliases, name, len);
+		edits = others_edits < edits ? others_edits : edits;
+		bool is_nearer = edits < least || (edits == least && has_same_letters(name, len, option->name));
+		if (is_nearer && edits <= DISTANCE_NEAR && edits * 2 <= len) { // not by replacing most of it
+			least = edits;
+			near = option->name;
+		}
+	}
+	return near;
+}
+
+// "--j4", "--jobs4": the option, and its value.
+static const char *find_joined(const char *name, size_t len) {
+	size_t letters = len;
+	while (letters > 0 && name[letters - 1] >= '0' && name[letters - 1] <= '9') {
+		--letters;
+	}
+	if (letters == len || letters == 0) {
+		return NULL;
+	}
+	enum option_id id;
+	const char *instead;
+	bool found = letters == 1 ? option_find_short(name[0], &id, &instead) == MATCH_OPTION : option_is_name(name, letters, &id);
+	return found ? option_table[id].name : NULL;
+}
+
+enum option_match option_near(const char *name, size_t len, const char **ret_near) {
+	char plain[LONGEST]; // in small letters, with dashes
+	*ret_near = NULL;
+	if (len > LONGEST) {
+		return MATCH_NONE;
+	}
+	for (size_t i = 0; i < len; ++i) {
+		plain[i] = name[i] == '_' ? '-' : name[i] >= 'A' && name[i] <= 'Z' ? (char)(name[i] - 'A' + 'a') : name[i];
+	}
+	for (size_t i = 0; i < sizeof(foreign) / sizeof(foreign[0]); ++i) {
+		if (is_listed(foreign[i].words, plain, len)) {
+			*ret_near = foreign[i].instead;
+			return MATCH_FOREIGN;
+		}
+	}
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); ++i) {
+		if (is_listed(others[i].words, plain, len)) {
+			*ret_near = others[i].name;
+			return MATCH_NEAR;
+		}
+	}
+	enum option_id id;
+	size_t no = len > 3 && memcmp(plain, "no-", 3) == 0 ? 3 : len > 2 && memcmp(plain, "no", 2) == 0 ? 2 : 0;
+	if (no > 0 && option_is_name(plain + no, len - no, &id)) {
+		*ret_near = option_table[id].name;
+		return MATCH_NEGATED;
+	}
+	*ret_near = find_joined(plain, len);
+	*ret_near = *ret_near ? *ret_near : find_alike(plain, len);
+	return *ret_near ? MATCH_NEAR : MATCH_NONE;
+}

@@ -1,0 +1,490 @@
+// A run as Chrome trace events (--trace): JSON that Perfetto and speedscope open.
+//
+// The format: "Trace Event Format", Google, 2016. It demands no order, but readers hold less in memory with one.
+
+#include "draw/chrome_trace.h"
+
+#include "base/alloc.h"
+#include "base/json.h"
+#include "base/markup.h"
+#include "base/text.h"
+
+enum {
+	FLUSH_BYTES = 64 * 1024,
+	COMMAND_BYTES = 1000,
+	PID = 1,                 // the number of the session: a nested fairpar has a log of its own
+};
+
+// Where an arrow can come from: the last attempt of an item.
+struct origin {
+	uint64_t seq;            // 0: none
+	uint64_t from, to;       // event time; to 0: it runs
+	unsigned tid;
+};
+
+// The arrow to what now runs on a track, from its item's attempt before.
+struct arrow {
+	const char *name;        // NULL: none
+	uint64_t at;             // where it comes from
+	unsigned tid;
+};
+
+// Arrows from what now runs on a track, whose ends there are not written yet: only its end tells where it is drawn.
+struct tails {
+	struct tail {
+		uint64_t id, at;
+	} *tails;
+	size_t n, cap;
+};
+
+struct chrome {
+	const struct palette *palette;
+	chrome_write_fn *write;
+	void *arg;
+	struct buf buf;
+	uint64_t start, span;    // event time of the run, and its length
+	uint64_t interval;       // of samples
+	struct attempts attempts;
+	unsigned nslots, ntracks; // tids are 1 to ntracks: slots first
+	struct arrow *arrows;    // of each track
+	struct tails *tails;     // of each track
+	size_t ntails;           // of all
+	struct origin *origins;  // by seq
+	uint64_t ids;            // of arrows and waits so far
+	uint64_t now;            // event time
+	uint64_t running[PALETTE_CLASSES];
+	uint64_t last_sample;    // of `running`
+	bool has_sample, dirty;  // … and it has changed since
+	int32_t (*queues)[CHROME_SAMPLES + 1]; // [class][sample]: change of the length
+	bool first;              // nothing was written yet
+};
+
+static void flush(struct chrome *chrome) {
+	chrome->write(chrome->arg, buf_str(&chrome->buf), chrome->buf.len);
+	buf_reset(&chrome->buf);
+}
+
+// ---- pieces ----
+
+// Begins an event: its kind, its track and its time; `tid` 0 is the process.
+static struct buf *begin(struct chrome *chrome, const char *kind, unsigned tid, uint64_t at) {
+	struct buf *buf = &chrome->buf;
+	uint64_t ns = at > chrome->start ? at - chrome->start : 0;
+	buf_printf(buf, "%s{\"ph\":\"%s\",\"pid\":%d,\"tid\":%u,\"ts\":%llu.%03u", chrome->first ? "" : ",\n", kind, PID, tid,
+	           (unsigned long long)(ns / 1000), (unsigned)(ns % 1000));
+	chrome->first = false;
+	return buf;
+}
+
+static void end(struct chrome *chrome) {
+	buf_addc(&chrome->buf, '}');
+	if (chrome->buf.len >= FLUSH_BYTES) {
+		flush(chrome);
+	}
+}
+
+static void add_name(struct buf *buf, const char *name) {
+	buf_addc(buf, ',');
+	json_add_string(buf, "name", name, strlen(name));
+}
+
+static const char *class_name(const struct chrome *chrome, unsigned class) {
+	return class < chrome->palette->nclasses ? chrome->palette->owners[class]->name : "other batches";
+}
+
+static bool is_used(const struct chrome *chrome, unsigned class) {
+	return class < chrome->palette->nclasses || (class == PALETTE_OTHERS && chrome->palette->nothers > 0);
+}
+
+static unsigned tid_of(const struct chrome *chrome, const struct attempt *attempt) {
+	unsigned tid = (attempt->beside ? chrome->nslots : 0) + attempt->lane + 1;
+	return tid < chrome->ntracks ? tid : chrome->ntracks;
+}
+
+// ---- the head ----
+
+static void add_metadata(struct chrome *chrome, const char *what, unsigned tid, const char *name) {
+	struct buf *buf = begin(chrome, "M", tid, chrome->start);
+	buf_printf(buf, ",\"name\":\"%s\",\"args\":{", what);
+	json_add_string(buf, "name", name, strlen(name));
+	buf_addc(buf, '}');
+	end(chrome);
+}
+
+static void add_track(struct chrome *chrome, unsigned tid) {
+	char name[40];
+	bool slot = tid <= chrome->nslots;
+	snprintf(name, sizeof(name), "%s %u", slot ? "slot" : "long-running", slot ? tid : tid - chrome->nslots);
+	add_metadata(chrome, "thread_name", tid, name);
+	buf_printf(begin(chrome, "M", tid, chrome->start), ",\"name\":\"thread_sort_index\",\"args\":{\"sort_index\":%u}", tid);
+	end(chrome);
+}
+
+static void add_head(struct chrome *chrome) {
+	const struct run_stats *story = chrome->palette->story;
+	struct buf *buf = &chrome->buf, name = BUF_INIT;
+	buf_adds(buf, "{\"displayTimeUnit\":\"ms\",\"otherData\":{");
+	json_add_string(buf, "version", story->version ? story->version : "", story->version ? strlen(story->version) : 0);
+	buf_addc(buf, ',');
+	json_add_string(buf, "run", story->run ? story->run : "", story->run ? strlen(story->run) : 0);
+	buf_adds(buf, ",\"argv\":[");
+	if (story->name) {
+		buf_printf(&name, "%s: ", story->name);
+	}
+	for (char **word = story->argv; word && *word; ++word) {
+		buf_adds(buf, word > story->argv ? "," : "");
+		json_add_text(buf, *word, strlen(*word));
+		buf_adds(&name, word > story->argv ? " " : "");
+		buf_adds(&name, *word);
+	}
+	buf_adds(buf, "]},\"traceEvents\":[\n");
+	add_metadata(chrome, "process_name", 0, name.len > 0 ? buf_str(&name) : "fairpar");
+	for (unsigned tid = 1; tid <= chrome->ntracks; ++tid) {
+		add_track(chrome, tid);
+	}
+	buf_fini(&name);
+}
+
+// ---- counters ----
+
+static void sample_running(struct chrome *chrome, uint64_t at) {
+	struct buf *buf = begin(chrome, "C", 0, at);
+	buf_adds(buf, ",\"name\":\"running\",\"args\":{");
+	bool more = false;
+	for (unsigned class = 0; class < PALETTE_CLASSES; ++class) {
+		if (is_used(chrome, class)) {
+			const char *name = class_name(chrome, class);
+			buf_adds(buf, more ? "," : "");
+			json_add_text(buf, name, strlen(name));
+			buf_printf(buf, ":%llu", (unsigned long long)chrome->running[class]);
+			more = true;
+		}
+	}
+	buf_addc(buf, '}');
+	end(chrome);
+	chrome->last_sample = at;
+	chrome->has_sample = true;
+	chrome->dirty = false;
+}
+
+// Something starts (1) or ends (-1) now. Not each change is a sample, but none is held back for longer than an interval.
+static void count_running(struct chrome *chrome, unsigned class, int change) {
+	uint64_t due = chrome->has_sample ? chrome->last_sample + chrome->interval : 0;
+	if (chrome->dirty && due < chrome->now) {
+		sample_running(chrome, due);
+		due += chrome->interval;
+	}
+	if (change > 0 || chrome->running[class] > 0) {
+		chrome->running[class] += (uint64_t)(int64_t)change;
+	}
+	chrome->dirty = true;
+	if (due <= chrome->now) {
+		sample_running(chrome, chrome->now);
+	}
+}
+
+static size_t sample_of(const struct chrome *chrome, uint64_t at) {
+	uint64_t ns = at > chrome->start ? at - chrome->start : 0;
+	uint64_t sample = ns / chrome->interval;
+	return sample < CHROME_SAMPLES ? (size_t)sample : CHROME_SAMPLES;
+}
+
+// An item was in the queue of its batch for so long.
+static void count_queued(struct chrome *chrome, unsigned class, uint64_t from, uint64_t queued) {
+	++chrome->queues[class][sample_of(chrome, from > queued ? from - queued : 0)];
+	--chrome->queues[class][sample_of(chrome, from)];
+}
+
+static void add_queue(struct chrome *chrome, unsigned class) {
+	struct buf name = BUF_INIT;
+	int64_t length = 0;
+	buf_printf(&name, "queue %s", class_name(chrome, class));
+	for (size_t i = 0; i <= CHROME_SAMPLES; ++i) {
+		int32_t change = chrome->queues[class][i];
+		if (change != 0 || i == 0) {
+			length += change;
+			struct buf *buf = begin(chrome, "C", 0, chrome->start + i * chrome->interval);
+			add_name(buf, buf_str(&name));
+			buf_printf(buf, ",\"args\":{\"jobs\":%lld}", (long long)length);
+			end(chrome);
+		}
+	}
+	buf_fini(&name);
+}
+
+// ---- arrows ----
+
+static struct origin *origin_of(struct chrome *chrome, uint64_t seq) {
+	return &chrome->origins[seq % CHROME_ORIGINS];
+}
+
+static void note_origin(struct chrome *chrome, const struct attempt *attempt, unsigned tid) {
+	if (attempt->id.seq > 0) {
+		*origin_of(chrome, attempt->id.seq) = (struct origin){
+			.seq = attempt->id.seq,
+			.from = attempt->from,
+			.to = attempt->phase == ATTEMPT_STARTED ? 0 : attempt->to,
+			.tid = tid,
+		};
+	}
+}
+
+// The moment within a slice, which does not contain its end.
+static uint64_t within(uint64_t at, uint64_t from, uint64_t to) {
+	uint64_t last = to >= from + 2000 ? to - 1000 : from;
+	return at > last ? last : at < from ? from : at;
+}
+
+static void add_tail(struct chrome *chrome, unsigned tid, uint64_t at, uint64_t id, const char *name) {
+	buf_printf(begin(chrome, "s", tid, at), ",\"id\":%llu,\"cat\":\"flow\",\"name\":\"%s\"", (unsigned long long)id, name);
+	end(chrome);
+}
+
+static void add_head_of_arrow(struct chrome *chrome, unsigned tid, uint64_t at, uint64_t id, const char *name) {
+	buf_printf(begin(chrome, "f", tid, at), ",\"bp\":\"e\",\"id\":%llu,\"cat\":\"flow\",\"name\":\"%s\"", (unsigned long long)id, name);
+	end(chrome);
+}
+
+// Notes where the arrow to what starts on this track comes from, before its item's origin is that.
+static void note_arrow(struct chrome *chrome, const struct attempt *attempt, unsigned tid) {
+	const struct event_job *id = &attempt->id;
+	const struct origin *origin = origin_of(chrome, id->seq);
+	struct arrow *arrow = &chrome->arrows[tid];
+	*arrow = (struct arrow){0};
+	if ((id->attempt > 1 || id->step > 0 || id->role == ROLE_ON_FAILURE) && id->seq > 0 && origin->seq == id->seq && origin->to > 0) {
+		arrow->name = id->role == ROLE_ON_FAILURE ? "on_failure" : id->attempt > 1 ? "retry" : "then";
+		arrow->at = within(origin->to, origin->from, origin->to);
+		arrow->tid = origin->tid;
+	}
+}
+
+// The arrow to an item from the job that emitted it, which may still run.
+static void add_emission(struct chrome *chrome, const struct attempt *attempt, unsigned tid) {
+	uint64_t seq = attempt->start ? attempt->start->from : 0;
+	const struct origin *origin = origin_of(chrome, seq);
+	if (seq == 0 || origin->seq != seq || attempt->id.step > 0 || attempt->id.attempt > 1 || attempt->id.role != ROLE_JOB) {
+		return;
+	}
+	uint64_t at = attempt->from > attempt->queued ? attempt->from - attempt->queued : 0;
+	if (origin->to > 0) {
+		add_tail(chrome, origin->tid, within(at, origin->from, origin->to), ++chrome->ids, "emits");
+	} else if (chrome->ntails < CHROME_ORIGINS) {
+		struct tails *tails = &chrome->tails[origin->tid];
+		grow_array(&tails->tails, &tails->cap, tails->n + 1, sizeof(*tails->tails));
+		tails->tails[tails->n++] = (struct tail){.id = ++chrome->ids, .at = at};
+		++chrome->ntails;
+	} else {
+		return;
+	}
+	add_head_of_arrow(chrome, tid, attempt->from, chrome->ids, "emits");
+}
+
+// What ends on this track: the arrows to it, and the other ends of those from it.
+static void add_arrows(struct chrome *chrome, const struct attempt *attempt, unsigned tid) {
+	struct arrow *arrow = &chrome->arrows[tid];
+	if (arrow->name) {
+		add_tail(chrome, arrow->tid, arrow->at, ++chrome->ids, arrow->name);
+		add_head_of_arrow(chrome, tid, attempt->from, chrome->ids, arrow->name);
+		arrow->name = NULL;
+	}
+	add_emission(chrome, attempt, tid);
+	struct tails *tails = &chrome->tails[tid];
+	for (size_t i = 0; i < tails->n; ++i) {
+		add_tail(chrome, tid, within(tails->tails[i].at, attempt->from, attempt->to), tails->tails[i].id, "emits");
+	}
+	chrome->ntails -= tails->n;
+	tails->n = 0;
+}
+
+// ---- slices ----
+
+static void add_title(struct buf *buf, const struct event_job *id) {
+	static const char *const roles[] = {
+		[ROLE_JOB] = "", [ROLE_ON_FAILURE] = " on_failure", [ROLE_FINALLY] = " finally", [ROLE_LISTING] = " args_from",
+	};
+	text_add_job(buf, id->batch, id->number, id->seq);
+	buf_adds(buf, roles[id->role]);
+	if (id->step > 0) {
+		buf_printf(buf, " then %u", id->step);
+	}
+}
+
+static double milliseconds(const struct timeval *time) {
+	return (double)time->tv_sec * 1e3 + (double)time->tv_usec * 1e-3;
+}
+
+static void add_args(struct buf *buf, const struct attempt *attempt) {
+	static const char *const sources[] = {
+		[FROM_OWN] = "own", [FROM_STOLEN] = "stolen", [FROM_QUEUE] = "queue", [FROM_LENT] = "lent", [FROM_LONG] = "long",
+	};
+	const struct event_job_end *end_event = attempt->end;
+	const char *command = end_event && end_event->command ? end_event->command : attempt->start ? attempt->start->command : NULL;
+	size_t len = !command ? 0 : end_event && end_event->command ? end_event->command_len : attempt->start->command_len;
+	struct buf text = BUF_INIT;
+	if (len > 0) {
+		figures_add_cut(&text, command, len, COMMAND_BYTES);
+	}
+	buf_adds(buf, ",\"args\":{");
+	json_add_string(buf, "cmd", buf_str(&text), text.len);
+	buf_fini(&text);
+	buf_printf(buf, ",\"attempt\":%u,\"source\":\"%s\",\"queued_ms\":%.3f", attempt->id.attempt, sources[attempt->source],
+	           (double)attempt->queued * 1e-6);
+	if (attempt->nslots > 1) {
+		buf_printf(buf, ",\"nslots\":%u", attempt->nslots);
+	}
+	if (attempt->start) {
+		buf_printf(buf, ",\"lag\":%.6f", attempt->start->lag);
+	}
+	if (end_event) {
+		const struct result *result = &end_event->result;
+		buf_printf(buf, ",\"status\":\"%s\",\"exit\":%d,\"signal\":%d,\"user_ms\":%.3f,\"sys_ms\":%.3f,\"maxrss\":%lld",
+		           outcome_name(result->outcome), result->exit_code, result->term_signal, milliseconds(&result->usage.ru_utime),
+		           milliseconds(&result->usage.ru_stime), (long long)result->usage.ru_maxrss * 1024);
+	}
+	buf_addc(buf, '}');
+}
+
+static bool has_failed(const struct attempt *attempt) {
+	return attempt->end && outcome_is_failure(attempt->end->result.outcome);
+}
+
+static void add_slice(struct chrome *chrome, const struct attempt *attempt, unsigned tid) {
+	struct buf title = BUF_INIT, category = BUF_INIT;
+	add_title(&title, &attempt->id);
+	buf_adds(&category, attempt->id.batch);
+	bool cancelled = attempt->end && attempt->end->result.outcome == OUTCOME_CANCELLED;
+	buf_adds(&category, has_failed(attempt) ? ",failed" : cancelled ? ",cancelled" : "");
+	uint64_t ns = attempt->to - attempt->from;
+	struct buf *buf = begin(chrome, "X", tid, attempt->from);
+	buf_printf(buf, ",\"dur\":%llu.%03u,", (unsigned long long)(ns / 1000), (unsigned)(ns % 1000));
+	json_add_string(buf, "name", buf_str(&title), title.len);
+	buf_addc(buf, ',');
+	json_add_string(buf, "cat", buf_str(&category), category.len);
+	add_args(buf, attempt);
+	end(chrome);
+	if (has_failed(attempt)) {
+		char how[80];
+		buf = begin(chrome, "i", tid, attempt->to);
+		buf_adds(buf, ",\"s\":\"t\",\"cat\":\"failed\"");
+		add_name(buf, result_describe(&attempt->end->result, how, sizeof(how)));
+		end(chrome);
+	}
+	buf_fini(&title);
+	buf_fini(&category);
+}
+
+static void add_attempt(void *arg, const struct attempt *attempt) {
+	struct chrome *chrome = arg;
+	unsigned tid = tid_of(chrome, attempt), class = palette_class(chrome->palette, attempt->id.batch);
+	if (attempt->phase == ATTEMPT_STARTED) {
+		count_running(chrome, class, 1);
+		note_arrow(chrome, attempt, tid);
+		note_origin(chrome, attempt, tid);
+		return;
+	}
+	if (attempt->phase == ATTEMPT_ENDED && attempt->start) {
+		count_running(chrome, class, -1);
+	}
+	if (attempt->id.role == ROLE_JOB && attempt->id.step == 0 && attempt->id.attempt <= 1) {
+		count_queued(chrome, class, attempt->from, attempt->queued);
+	}
+	add_slice(chrome, attempt, tid);
+	add_arrows(chrome, attempt, tid);
+	note_origin(chrome, attempt, tid);
+}
+
+// ---- the rest ----
+
+static void add_wait(struct chrome *chrome, const struct event_wait *wait, uint64_t until) {
+	static const char *const whys[] = {
+		[WHY_TURN] = "turn", [WHY_LIMIT] = "limit", [WHY_LOAD] = "load", [WHY_MEMORY] = "memory", [WHY_DELAY] = "delay",
+		[WHY_NEEDS] = "needs", [WHY_RETRY] = "retry", [WHY_RESERVE] = "reserve", [WHY_SUSPEND] = "suspend",
+	};
+	struct buf name = BUF_INIT;
+	buf_printf(&name, "%s waits: %s%s%s", wait->batch ? wait->batch : "all", whys[wait->why], wait->what ? ", " : "",
+	           wait->what ? wait->what : "");
+	unsigned long long id = (unsigned long long)++chrome->ids;
+	for (int last = 0; last <= 1; ++last) {
+		struct buf *buf = begin(chrome, last ? "e" : "b", 0, last ? until : wait->since);
+		buf_printf(buf, ",\"id\":%llu,\"cat\":\"wait\"", id);
+		add_name(buf, buf_str(&name));
+		end(chrome);
+	}
+	buf_fini(&name);
+}
+
+static void add_slots(struct chrome *chrome, unsigned slots, uint64_t at) {
+	buf_printf(begin(chrome, "C", 0, at), ",\"name\":\"slots\",\"args\":{\"slots\":%u}", slots);
+	end(chrome);
+}
+
+static void add_run_end(struct chrome *chrome, const struct event_run_end *run_end) {
+	if (run_end->signal != 0) {
+		char name[60];
+		const char *signal = signal_name(run_end->signal);
+		snprintf(name, sizeof(name), "fairpar was ended by signal %d%s%s", run_end->signal, signal ? " " : "", signal ? signal : "");
+		buf_adds(begin(chrome, "i", 0, chrome->now), ",\"s\":\"g\",\"cat\":\"signal\"");
+		add_name(&chrome->buf, name);
+		end(chrome);
+	}
+}
+
+struct chrome *chrome_new(const struct palette *palette, const struct survey *survey, const struct attempts *all,
+                          chrome_write_fn *write, void *arg) {
+	const struct run_stats *story = palette->story;
+	struct chrome *chrome = NEW(struct chrome);
+	chrome->palette = palette;
+	chrome->write = write;
+	chrome->arg = arg;
+	chrome->first = true;
+	chrome->start = survey->first > 0 && (survey->first < story->start || story->start == 0) ? survey->first : story->start;
+	uint64_t last = story->end > survey->last ? story->end : survey->last;
+	chrome->span = last > chrome->start ? last - chrome->start : 1;
+	chrome->interval = chrome->span / CHROME_SAMPLES + 1;
+	chrome->attempts = (struct attempts){.fn = add_attempt, .arg = chrome};
+	chrome->nslots = all->nslots > story->slots ? all->nslots : story->slots;
+	chrome->ntracks = chrome->nslots + all->nbeside;
+	chrome->ntracks = chrome->ntracks ? chrome->ntracks : 1;
+	chrome->arrows = xcalloc(chrome->ntracks + 1, sizeof(*chrome->arrows));
+	chrome->tails = xcalloc(chrome->ntracks + 1, sizeof(*chrome->tails));
+	chrome->origins = xcalloc(CHROME_ORIGINS, sizeof(*chrome->origins));
+	chrome->queues = xcalloc(PALETTE_CLASSES, sizeof(*chrome->queues));
+	add_head(chrome);
+	add_slots(chrome, story->slots, chrome->start);
+	return chrome;
+}
+
+void chrome_tell(void *arg, const struct event *event) {
+	struct chrome *chrome = arg;
+	chrome->now = event->at > chrome->now ? event->at : chrome->now;
+	attempts_tell(&chrome->attempts, event);
+	switch (event->kind) {
+	case EVENT_WAIT_END: add_wait(chrome, &event->u.wait, event->at); break;
+	case EVENT_SLOTS: add_slots(chrome, event->u.slots.slots, event->at); break;
+	case EVENT_RUN_END: add_run_end(chrome, &event->u.run_end); break;
+	default: break;
+	}
+}
+
+void chrome_finish(struct chrome *chrome) {
+	attempts_finish(&chrome->attempts, chrome->now);
+	if (chrome->dirty) {
+		sample_running(chrome, chrome->now);
+	}
+	for (unsigned class = 0; class < PALETTE_CLASSES; ++class) {
+		if (is_used(chrome, class)) {
+			add_queue(chrome, class);
+		}
+	}
+	buf_adds(&chrome->buf, "\n]}\n");
+	flush(chrome);
+	buf_fini(&chrome->buf);
+	for (unsigned tid = 0; tid <= chrome->ntracks; ++tid) {
+		free(chrome->tails[tid].tails);
+	}
+	free(chrome->tails);
+	free(chrome->arrows);
+	free(chrome->origins);
+	free(chrome->queues);
+	free(chrome);
+}

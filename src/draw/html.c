@@ -1,0 +1,519 @@
+// A run as one HTML page that needs nothing else: the drawing, the batches, what failed, and the jobs.
+
+#include "draw/html.h"
+
+#include "base/alloc.h"
+#include "base/markup.h"
+#include "base/text.h"
+#include "draw/svg.h"
+
+// The page is whole without it: it makes the heads of the table into buttons that sort, and adds a field to filter by.
+const char html_script[] =
+	"'use strict';\n"
+	"(function () {\n"
+	"  var table = document.getElementById('jobs');\n"
+	"  if (!table) return;\n"
+	"  var body = table.tBodies[0], rows = Array.from(body.rows), heads = Array.from(table.tHead.rows[0].cells);\n"
+	"  var order = new Intl.Collator(undefined, {numeric: true});\n"
+	"  function value(row, i) {\n"
+	"    var text = row.cells[i].textContent;\n"
+	"    if (!heads[i].classList.contains('n')) return text;\n"
+	"    var number = parseFloat(text);\n"
+	"    return isNaN(number) ? -1 : number;\n"
+	"  }\n"
+	"  function sort(i) {\n"
+	"    var numeric = heads[i].classList.contains('n');\n"
+	"    var was = heads[i].getAttribute('aria-sort');\n"
+	"    var down = was ? was === 'ascending' : numeric && i > 3;\n"
+	"    heads.forEach(function (head) { head.removeAttribute('aria-sort'); });\n"
+	"    heads[i].setAttribute('aria-sort', down ? 'descending' : 'ascending');\n"
+	"    var keyed = rows.map(function (row, n) { return {row: row, key: value(row, i), n: n}; });\n"
+	"    keyed.sort(function (a, b) {\n"
+	"      var d = numeric ? a.key - b.key : order.compare(a.key, b.key);\n"
+	"      return (down ? -d : d) || a.n - b.n;\n"
+	"    });\n"
+	"    var all = document.createDocumentFragment();\n"
+	"    keyed.forEach(function (k) { all.appendChild(k.row); });\n"
+	"    body.appendChild(all);\n"
+	"  }\n"
+	"  heads.forEach(function (head, i) {\n"
+	"    var button = document.createElement('button');\n"
+	"    button.type = 'button';\n"
+	"    button.textContent = head.textContent;\n"
+	"    button.addEventListener('click', function () { sort(i); });\n"
+	"    head.textContent = '';\n"
+	"    head.appendChild(button);\n"
+	"  });\n"
+	"  var label = document.createElement('label'), field = document.createElement('input');\n"
+	"  var found = document.createElement('output');\n"
+	"  field.type = 'search';\n"
+	"  label.className = 'filter';\n"
+	"  label.append('Show only jobs with ', field, ' ', found);\n"
+	"  field.addEventListener('input', function () {\n"
+	"    var text = field.value.toLowerCase(), n = 0;\n"
+	"    rows.forEach(function (row) {\n"
+	"      row.hidden = row.textContent.toLowerCase().indexOf(text) < 0;\n"
+	"      if (!row.hidden) n++;\n"
+	"    });\n"
+	"    found.textContent = text ? n + (n === 1 ? ' job' : ' jobs') : '';\n"
+	"  });\n"
+	"  table.parentNode.insertBefore(label, table);\n"
+	"})();\n";
+
+const char html_script_hash[] = "sha256-vqoCGL+GNd8U3Q+rj5sYVbFndr3ZqIXj0dSSdsxcFyI=";
+
+static const char style[] =
+	":root{color-scheme:light dark;--fg:#222;--dim:#5c5c5c;--bg:#fff;--line:#ddd;--card:#f5f5f5;--bad:#b00020}"
+	"@media(prefers-color-scheme:dark){:root{--fg:#ddd;--dim:#a5a5a5;--bg:#111;--line:#333;--card:#1b1b1b;--bad:#ff6b6b}}"
+	"*{box-sizing:border-box}"
+	"body{margin:0 auto;padding:1.5rem 1rem 3rem;max-width:1140px;background:var(--bg);color:var(--fg);"
+	"font:15px/1.45 system-ui,sans-serif}"
+	"h1{font-size:1.5rem;margin:0 0 .2rem}h2{font-size:1.15rem;margin:2.2rem 0 .6rem}"
+	"code,pre{font:13px/1.4 ui-monospace,monospace;overflow-wrap:anywhere}"
+	"a{color:inherit}.dim{color:var(--dim)}.bad{color:var(--bad)}"
+	".facts{display:flex;flex-wrap:wrap;gap:.6rem;margin:1rem 0}"
+	".facts div{background:var(--card);border-radius:8px;padding:.5rem .9rem;display:flex;flex-direction:column-reverse}"
+	".facts dt{color:var(--dim);font-size:.8rem}.facts dd{margin:0;font-size:1.25rem;font-weight:600}"
+	"figure{margin:1rem 0;overflow-x:auto}figure svg{display:block;width:100%;min-width:760px;height:auto}"
+	"table{border-collapse:collapse;width:100%}"
+	"caption{text-align:left;color:var(--dim);padding:0 0 .4rem}"
+	"th,td{padding:.25rem .6rem;text-align:left;border-bottom:1px solid var(--line);vertical-align:top;white-space:nowrap}"
+	"tbody th,td.end{white-space:normal;overflow-wrap:anywhere;min-width:7rem}td.end{min-width:4.5rem;max-width:16rem}"
+	"thead th{position:sticky;top:0;background:var(--bg);font-weight:600}tbody th{font-weight:400}"
+	// a box that scrolls is what its head sticks to; so only where the table would not fit
+	"@media screen and (max-width:70rem){.scroll{overflow:auto;max-height:75vh}}"
+	"tfoot th,tfoot td{font-weight:600}"
+	".n{text-align:right;font-variant-numeric:tabular-nums}"
+	"td.cmd{white-space:normal;min-width:14rem}"
+	"th button{font:inherit;color:inherit;background:none;border:0;padding:0;cursor:pointer;text-decoration:underline dotted}"
+	"th[aria-sort=ascending] button::after{content:' \\2191'}th[aria-sort=descending] button::after{content:' \\2193'}"
+	".filter{display:block;margin:0 0 .6rem}.filter input{font:inherit;width:16rem;max-width:100%}"
+	"i.s{display:inline-block;width:.8em;height:.8em;border-radius:2px;margin-right:.45em}"
+	".share{display:inline-block;width:6rem;height:.7em;background:var(--line);border-radius:2px;overflow:hidden;margin-left:.5em}"
+	".share b{display:block;height:100%}"
+	"pre{background:var(--card);border-radius:8px;padding:.6rem .9rem;margin:.4rem 0 0;white-space:pre-wrap}"
+	"article{border-left:3px solid var(--bad);padding-left:.9rem;margin:0 0 1.2rem}article p{margin:0}"
+	"footer{margin-top:2.5rem;color:var(--dim);font-size:.85rem}"
+	"@media print{thead th{position:static}}";
+
+static void add_text(struct buf *buf, const char *text) {
+	figures_add_escaped(buf, text, strlen(text));
+}
+
+// A batch's name, spelled as in the names of its jobs.
+static void add_name(struct buf *buf, const char *batch) {
+	struct buf name = BUF_INIT;
+	text_add_text(&name, batch, strlen(batch), SIZE_MAX);
+	figures_add_escaped(buf, buf_str(&name), name.len);
+	buf_fini(&name);
+}
+
+// The colours of the batches, for what is not drawn.
+static void add_colours(struct buf *buf, const struct palette *palette) {
+	for (unsigned class = 0; class < PALETTE_CLASSES; ++class) {
+		if (class < palette->nclasses && class >= PALETTE_COLOURS) {
+			buf_printf(buf, ".s%u{background:radial-gradient(#fff 30%%,transparent 35%%) 0 0/5px 5px %s}", class, palette_colour(class));
+		} else {
+			buf_printf(buf, ".s%u{background:%s}", class, palette_colour(class));
+		}
+	}
+}
+
+static void add_head(struct buf *buf, const struct run_stats *story, const struct palette *palette) {
+	buf_printf(buf, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+	           "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; "
+	           "script-src '%s'; base-uri 'none'; form-action 'none'\">\n"
+	           "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n"
+	           "<meta name=\"color-scheme\" content=\"light dark\">\n<meta name=\"generator\" content=\"fairpar\">\n<title>",
+	           html_script_hash);
+	svg_add_title(buf, story);
+	buf_adds(buf, "</title>\n<style>");
+	buf_adds(buf, style);
+	add_colours(buf, palette);
+	buf_adds(buf, "</style>\n</head>\n<body>\n");
+}
+
+// The command line, each word that has a blank in quotes.
+static void add_argv(struct buf *buf, const struct run_stats *story) {
+	for (char **word = story->argv; word && *word; ++word) {
+		const char *quote = **word == '\0' || strpbrk(*word, " \t\n|&;<>()$\"'*?") ? "'" : "";
+		buf_printf(buf, "%s%s", word > story->argv ? " " : "", *quote ? "&#39;" : "");
+		add_text(buf, *word);
+		buf_adds(buf, *quote ? "&#39;" : "");
+	}
+}
+
+static void open_fact(struct buf *buf, const char *name) {
+	buf_printf(buf, "<div><dt>%s</dt><dd>", name);
+}
+
+static void add_fact(struct buf *buf, const char *name, uint64_t n, bool bad) {
+	open_fact(buf, name);
+	if (bad) {
+		buf_adds(buf, "<a class=\"bad\" href=\"#failed\">");
+	}
+	figures_add_count(buf, n);
+	buf_adds(buf, bad ? "</a></dd></div>\n" : "</dd></div>\n");
+}
+
+static void add_facts(struct buf *buf, const struct timeline *timeline) {
+	const struct run_stats *story = timeline->palette->story;
+	const struct stats_batch *total = &story->total;
+	buf_adds(buf, "<dl class=\"facts\">\n");
+	add_fact(buf, story->counts_items ? "items" : "jobs", stats_jobs(total), false);
+	add_fact(buf, "ok", total->ok, false);
+	add_fact(buf, "failed", total->failed, total->failed > 0);
+	if (total->cancelled > 0) {
+		add_fact(buf, "cancelled", total->cancelled, false);
+	}
+	if (total->skipped > 0) {
+		add_fact(buf, "skipped", total->skipped, false);
+	}
+	if (total->retried > 0) {
+		add_fact(buf, "retried", total->retried, false);
+	}
+	if (story->has_end && story->run_end.resumed > 0) {
+		add_fact(buf, "done before", story->run_end.resumed, false);
+	}
+	if (total->current > 0) {
+		add_fact(buf, "up to date", total->current, false);
+	}
+	open_fact(buf, "time");
+	uint64_t end = story->end > 0 ? story->end : story->last;
+	text_add_time(buf, end > story->start ? end - story->start : 0);
+	buf_adds(buf, "</dd></div>\n");
+	if (story->slots > 0) { // else the log has lost its first line
+		add_fact(buf, "slots", story->slots, false);
+		open_fact(buf, "busy");
+		buf_printf(buf, "%u%%</dd></div>\n", (unsigned)(story->busy * 100));
+	}
+	buf_adds(buf, "</dl>\n");
+}
+
+static void add_header(struct buf *buf, const struct timeline *timeline) {
+	const struct run_stats *story = timeline->palette->story;
+	buf_adds(buf, "<header>\n<h1>");
+	svg_add_title(buf, story);
+	buf_adds(buf, "</h1>\n");
+	if (story->argv) {
+		buf_adds(buf, "<code class=\"dim\">");
+		add_argv(buf, story);
+		buf_adds(buf, "</code>\n");
+	}
+	if (!story->has_end) {
+		buf_adds(buf, "<p class=\"bad\">The log ends before the run did: fairpar was killed, or still runs.</p>\n");
+	}
+	add_facts(buf, timeline);
+	buf_adds(buf, "</header>\n");
+}
+
+// ---- batches, as in the summary (summary.c) ----
+
+static void add_time_cell(struct buf *buf, uint64_t ns, bool is_known) {
+	buf_adds(buf, "<td class=\"n\">");
+	if (is_known) {
+		text_add_time(buf, ns);
+	} else {
+		buf_adds(buf, "–");
+	}
+	buf_adds(buf, "</td>");
+}
+
+static void add_count_cell(struct buf *buf, uint64_t n, bool bad) {
+	buf_printf(buf, "<td class=\"n%s\">", bad && n > 0 ? " bad" : "");
+	figures_add_count(buf, n);
+	buf_adds(buf, "</td>");
+}
+
+// Which columns there are, by the totals.
+struct columns {
+	bool cancelled, skipped, running, beside;
+};
+
+static struct columns choose_columns(const struct run_stats *story) {
+	const struct stats_batch *total = &story->total;
+	return (struct columns){
+		.cancelled = total->cancelled > 0,
+		.skipped = total->skipped > 0,
+		.running = !story->has_end && total->running > 0,
+		.beside = total->long_time > 0,
+	};
+}
+
+static void add_batch_cells(struct buf *buf, const struct columns *columns, const struct stats_batch *batch) {
+	add_count_cell(buf, stats_jobs(batch), false);
+	add_count_cell(buf, batch->ok, false);
+	add_count_cell(buf, batch->failed, true);
+	if (columns->cancelled) {
+		add_count_cell(buf, batch->cancelled, false);
+	}
+	if (columns->skipped) {
+		add_count_cell(buf, batch->skipped, false);
+	}
+	if (columns->running) {
+		add_count_cell(buf, batch->running, false);
+	}
+	add_count_cell(buf, batch->retried, false);
+	bool has_run = batch->attempts > 0;
+	add_time_cell(buf, batch->last_end - batch->first_start, batch->first_start > 0 && batch->last_end >= batch->first_start);
+	add_time_cell(buf, batch->slot_time, has_run && (batch->long_time == 0 || batch->slot_time > 0));
+	if (columns->beside) {
+		add_time_cell(buf, batch->long_time, batch->long_time > 0);
+	}
+}
+
+static void add_batch(struct buf *buf, const struct palette *palette, const struct columns *columns, size_t index) {
+	const struct run_stats *story = palette->story;
+	const struct stats_batch *batch = &story->batches[index];
+	unsigned class = palette->class_of[index];
+	buf_printf(buf, "<tr><th scope=\"row\"><i class=\"s s%u\"></i>", class);
+	if (batch->name[0] != '\0') {
+		add_name(buf, batch->name);
+	} else {
+		figures_add_count(buf, story->hidden_batches);
+		buf_adds(buf, " more");
+	}
+	buf_adds(buf, "</th>");
+	add_batch_cells(buf, columns, batch);
+	if (batch->slot_time > 0) {
+		buf_printf(buf, "<td class=\"n\">%u%%<span class=\"share\"><b class=\"s%u\" style=\"width:%.1f%%\"></b></span></td>",
+		           (unsigned)(batch->share * 100 + 0.5), class, batch->share * 100);
+	} else {
+		buf_adds(buf, "<td class=\"n\">–<span class=\"share\"></span></td>");
+	}
+	add_time_cell(buf, batch->p50, batch->attempts > 0);
+	add_time_cell(buf, batch->max, batch->attempts > 0);
+	buf_adds(buf, "</tr>\n");
+}
+
+static void add_heads(struct buf *buf, const struct columns *columns) {
+	const struct { const char *name; bool is_shown; } heads[] = {
+		{"jobs", true}, {"ok", true}, {"failed", true}, {"cancelled", columns->cancelled}, {"skipped", columns->skipped},
+		{"running", columns->running}, {"retried", true}, {"wall", true}, {"slot-time", true}, {"beside", columns->beside},
+		{"share", true}, {"p50", true}, {"max", true},
+	};
+	buf_adds(buf, "<thead><tr><th scope=\"col\">batch</th>");
+	for (size_t i = 0; i < sizeof(heads) / sizeof(heads[0]); ++i) {
+		if (heads[i].is_shown) {
+			buf_printf(buf, "<th scope=\"col\" class=\"n\">%s</th>", heads[i].name);
+		}
+	}
+	buf_adds(buf, "</tr></thead>\n");
+}
+
+static void add_batches(struct buf *buf, const struct palette *palette) {
+	const struct run_stats *story = palette->story;
+	struct columns columns = choose_columns(story);
+	buf_adds(buf, "<h2>Batches</h2>\n<div class=\"scroll\"><table id=\"batches\">\n");
+	add_heads(buf, &columns);
+	buf_adds(buf, "<tbody>\n");
+	for (size_t i = 0; i < story->nbatches; ++i) {
+		add_batch(buf, palette, &columns, i);
+	}
+	buf_adds(buf, "</tbody>\n");
+	if (story->nbatches > 1) {
+		buf_adds(buf, "<tfoot><tr><th scope=\"row\">all</th>");
+		add_batch_cells(buf, &columns, &story->total);
+		buf_adds(buf, "<td></td><td></td>");
+		add_time_cell(buf, story->total.max, story->total.attempts > 0);
+		buf_adds(buf, "</tr></tfoot>\n");
+	}
+	buf_adds(buf, "</table></div>\n");
+}
+
+// ---- jobs by name ----
+
+static void add_job_name(struct buf *buf, const struct stats_job *job) {
+	struct buf name = BUF_INIT;
+	text_add_whole_job(&name, job->batch, job->number, job->seq);
+	figures_add_escaped(buf, buf_str(&name), name.len);
+	buf_fini(&name);
+}
+
+static uint64_t time_of(const struct result *result) {
+	return result->end > result->start ? result->end - result->start : 0;
+}
+
+static void add_failure(struct buf *buf, const struct stats_job *job) {
+	char how[80];
+	buf_adds(buf, "<article>\n<p><strong>");
+	add_job_name(buf, job);
+	buf_adds(buf, "</strong> <span class=\"bad\">");
+	add_text(buf, job->why ? job->why : result_describe(&job->result, how, sizeof(how)));
+	buf_adds(buf, "</span>");
+	if (job->step > 0) {
+		buf_printf(buf, " at step %u", job->step + 1);
+	}
+	if (job->attempts > 1) {
+		buf_printf(buf, " after %u attempts", job->attempts);
+	}
+	if (job->result.start > 0) {
+		buf_adds(buf, ", ");
+		text_add_time(buf, time_of(&job->result));
+	}
+	buf_printf(buf, "%s</p>\n<code>", job->allowed ? " <span class=\"dim\">(allowed to)</span>" : "");
+	figures_add_escaped(buf, job->command ? job->command : "", job->command_len);
+	buf_adds(buf, "</code>\n");
+	if (job->tail_len > 0) {
+		buf_adds(buf, "<pre>");
+		figures_add_output(buf, job->tail, job->tail_len);
+		buf_adds(buf, "</pre>\n");
+	}
+	buf_adds(buf, "</article>\n");
+}
+
+static void add_failures(struct buf *buf, const struct run_stats *story) {
+	if (story->nfailures == 0) {
+		return;
+	}
+	buf_adds(buf, "<h2 id=\"failed\">Failed</h2>\n");
+	for (size_t i = 0; i < story->nfailures; ++i) {
+		add_failure(buf, &story->failures[i]);
+	}
+	uint64_t failed = story->total.failed - story->total.along_failed;
+	if (failed > story->nfailures) {
+		buf_adds(buf, "<p class=\"dim\">… and ");
+		figures_add_count(buf, failed - story->nfailures);
+		buf_adds(buf, " more.</p>\n");
+	}
+}
+
+static void add_losses(struct buf *buf, const struct run_stats *story) {
+	buf_adds(buf, story->nlosses > 0 ? "<h2>Not run</h2>\n" : "");
+	for (size_t i = 0; i < story->nlosses; ++i) {
+		const struct stats_loss *loss = &story->losses[i];
+		buf_adds(buf, "<p>");
+		if (loss->batch) {
+			buf_adds(buf, "<strong>");
+			add_name(buf, loss->batch);
+			buf_adds(buf, "</strong> ");
+		}
+		figures_add_count(buf, loss->jobs);
+		buf_printf(buf, " job%s %s: ", loss->jobs == 1 ? "" : "s", outcome_name(loss->outcome));
+		add_text(buf, loss->why);
+		buf_adds(buf, "</p>\n");
+	}
+}
+
+static void add_slowest(struct buf *buf, const struct palette *palette) {
+	const struct run_stats *story = palette->story;
+	if (story->nslowest == 0) {
+		return;
+	}
+	buf_adds(buf, "<h2>Slowest</h2>\n<div class=\"scroll\"><table>\n<thead><tr><th scope=\"col\">job</th>"
+	         "<th scope=\"col\" class=\"n\">time</th><th scope=\"col\">command</th></tr></thead>\n<tbody>\n");
+	for (size_t i = 0; i < story->nslowest; ++i) {
+		const struct stats_job *job = &story->slowest[i];
+		buf_printf(buf, "<tr><th scope=\"row\"><i class=\"s s%u\"></i>", palette_class(palette, job->batch));
+		add_job_name(buf, job);
+		buf_adds(buf, "</th>");
+		add_time_cell(buf, time_of(&job->result), true);
+		buf_adds(buf, "<td class=\"cmd\"><code>");
+		figures_add_escaped(buf, job->command ? job->command : "", job->command_len);
+		buf_adds(buf, "</code></td></tr>\n");
+	}
+	buf_adds(buf, "</tbody>\n</table></div>\n");
+}
+
+// ---- all jobs ----
+
+// Seconds as a number that sorts.
+static void add_seconds(struct buf *buf, uint64_t ns) {
+	buf_printf(buf, "<td class=\"n\">%llu.%03llu</td>", (unsigned long long)(ns / 1000000000), (unsigned long long)(ns / 1000000 % 1000));
+}
+
+static void add_row(struct buf *buf, const struct row *row, uint64_t start) {
+	char how[80];
+	bool fine = row->result.outcome == OUTCOME_OK, bad = !fine && row->result.outcome != OUTCOME_CANCELLED;
+	buf_printf(buf, "<tr><th scope=\"row\"><i class=\"s s%u\"></i>", row->class);
+	add_text(buf, row->name);
+	buf_printf(buf, "</th><td class=\"end%s\">", bad ? " bad" : "");
+	add_text(buf, fine ? "ok" : row->why ? row->why : result_describe(&row->result, how, sizeof(how)));
+	if (row->step > 0 && !fine) {
+		buf_printf(buf, " at step %u", row->step + 1);
+	}
+	buf_printf(buf, "%s</td><td class=\"n\">%u</td>", row->allowed ? " (allowed to)" : "", row->attempts);
+	if (row->slot > 0) {
+		buf_printf(buf, "<td class=\"n\">%u</td>", row->slot);
+	} else {
+		buf_adds(buf, "<td class=\"n\">–</td>");
+	}
+	add_seconds(buf, row->queued);
+	add_seconds(buf, row->from > start ? row->from - start : 0);
+	add_seconds(buf, row->to - row->from);
+	add_seconds(buf, row->cpu);
+	buf_printf(buf, "<td class=\"n\">%.1f</td><td class=\"cmd\"><code>", (double)row->maxrss / 1e6);
+	figures_add_escaped(buf, row->command, row->command_len);
+	buf_adds(buf, "</code></td></tr>\n");
+}
+
+// Which jobs these are, if not all.
+static void add_choice(struct buf *buf, const struct rows *rows) {
+	figures_add_count(buf, rows->n);
+	if (rows->stride == 0) {
+		buf_adds(buf, rows->n == 1 ? " job that ran" : " jobs that ran");
+		return;
+	}
+	buf_adds(buf, " of the ");
+	figures_add_count(buf, rows->jobs);
+	buf_printf(buf, " jobs that ran: those that failed (the first %d) or were tried again (the first %d), the slowest, and one of ",
+	           ROWS_FAILED, ROWS_RETRIED);
+	figures_add_count(buf, rows->stride);
+	buf_adds(buf, " of the others. The log has all.");
+}
+
+static void add_rows(struct buf *buf, const struct rows *rows, uint64_t start) {
+	static const struct { const char *name; bool number; } heads[] = {
+		{"job", false}, {"end", false}, {"attempts", true}, {"slot", true}, {"waited, s", true}, {"start, s", true},
+		{"time, s", true}, {"CPU, s", true}, {"memory, MB", true}, {"command", false},
+	};
+	if (rows->n == 0) {
+		return;
+	}
+	buf_adds(buf, "<h2>Jobs</h2>\n<div class=\"scroll\"><table id=\"jobs\">\n<caption>");
+	add_choice(buf, rows);
+	buf_adds(buf, "</caption>\n<thead><tr>");
+	for (size_t i = 0; i < sizeof(heads) / sizeof(heads[0]); ++i) {
+		buf_printf(buf, "<th scope=\"col\"%s>%s</th>", heads[i].number ? " class=\"n\"" : "", heads[i].name);
+	}
+	buf_adds(buf, "</tr></thead>\n<tbody>\n");
+	for (size_t i = 0; i < rows->n; ++i) {
+		add_row(buf, &rows->rows[i], start);
+	}
+	buf_adds(buf, "</tbody>\n</table></div>\n");
+}
+
+static void add_footer(struct buf *buf, const struct run_stats *story) {
+	buf_adds(buf, "<footer>fairpar");
+	const struct { const char *before, *text; } facts[] = {
+		{" ", story->version}, {" on ", story->host}, {" in ", story->cwd}, {", run ", story->run},
+	};
+	for (size_t i = 0; i < sizeof(facts) / sizeof(facts[0]); ++i) {
+		if (facts[i].text && facts[i].text[0] != '\0') {
+			buf_adds(buf, facts[i].before);
+			add_text(buf, facts[i].text);
+		}
+	}
+	buf_printf(buf, "; batches took turns by %s</footer>\n", story->fair_time ? "time" : "jobs");
+}
+
+void html_draw(struct buf *buf, const struct timeline *timeline, const struct rows *rows) {
+	const struct palette *palette = timeline->palette;
+	add_head(buf, palette->story, palette);
+	add_header(buf, timeline);
+	buf_adds(buf, "<figure>\n");
+	svg_draw(buf, timeline, SVG_INLINE);
+	if (timeline->merged > 0) {
+		buf_adds(buf, "<figcaption class=\"dim\">");
+		figures_add_count(buf, timeline->merged);
+		buf_adds(buf, " short jobs are drawn as columns: how much of the time each batch had.</figcaption>\n");
+	}
+	buf_adds(buf, "</figure>\n");
+	add_batches(buf, palette);
+	add_failures(buf, palette->story);
+	add_losses(buf, palette->story);
+	add_slowest(buf, palette);
+	add_rows(buf, rows, timeline->start);
+	add_footer(buf, palette->story);
+	buf_printf(buf, "<script>%s</script>\n</body>\n</html>\n", html_script);
+}

@@ -1,0 +1,17 @@
+// A run as one HTML page that needs nothing else: the drawing, the batches, what failed, and the jobs.
+
+#ifndef FAIRPAR_DRAW_HTML_H
+#define FAIRPAR_DRAW_HTML_H
+
+#include "base/buf.h"
+#include "draw/rows.h"
+#include "draw/timeline.h"
+
+// Appends the page. All of it can be read without scripts; with them the table of jobs can be sorted and filtered. A
+// policy in it forbids the network, and any script but its own.
+void html_draw(struct buf *buf, const struct timeline *timeline, const struct rows *rows);
+
+// Its script, and "sha256-…" of that, which the policy names.
+extern const char html_script[], html_script_hash[];
+
+#endif

@@ -1,0 +1,119 @@
+// The jobs of a run, one row each: all of them, or of many those that matter and a sample.
+
+#include "draw/rows.h"
+
+#include "base/alloc.h"
+#include "base/markup.h"
+#include "base/text.h"
+
+enum { COMMAND_BYTES = 240 };
+
+void rows_init(struct rows *rows, const struct palette *palette, const struct survey *survey) {
+	*rows = (struct rows){.palette = palette, .jobs = survey->jobs, .texts = ARENA_INIT};
+	if (survey->jobs > ROWS_ALL) {
+		rows->stride = survey->jobs / ROWS_SAMPLE;
+		rows->slow = survey_longest(survey, ROWS_SLOWEST);
+	}
+}
+
+void rows_fini(struct rows *rows) {
+	free(rows->rows);
+	running_table_fini(&rows->going_on);
+	arena_fini(&rows->texts);
+	*rows = (struct rows){0};
+}
+
+static bool is_wanted(struct rows *rows, const struct row *row) {
+	if (rows->stride == 0 || rows->seen++ % rows->stride == 0) {
+		return true;
+	}
+	if (row->result.outcome != OUTCOME_OK && rows->failed++ < ROWS_FAILED) {
+		return true;
+	}
+	if (row->attempts > 1 && rows->retried++ < ROWS_RETRIED) {
+		return true;
+	}
+	return rows->slow > 0 && row->to - row->from >= rows->slow;
+}
+
+static uint64_t timeval_ns(const struct timeval *time) {
+	return (uint64_t)time->tv_sec * 1000000000 + (uint64_t)time->tv_usec * 1000;
+}
+
+// What all attempts at all steps were so far, but for the texts.
+static struct row sum_up(const struct event_job_end *end, const struct running *before) {
+	const struct result *result = &end->result;
+	struct row row = {
+		.allowed = end->allowed,
+		.result = *result,
+		.from = before ? before->at : result->start,
+		.to = result->end > 0 ? result->end : before ? before->so_far.end : 0,
+		.queued = end->queued + (before ? before->start.queued : 0),
+		.cpu = timeval_ns(&result->usage.ru_utime) + timeval_ns(&result->usage.ru_stime) + (before ? before->so_far.cpu : 0),
+		.maxrss = (uint64_t)result->usage.ru_maxrss * 1024,
+		.seq = end->id.seq,
+		.out_bytes = end->out_bytes + end->err_bytes,
+		.attempts = before ? before->so_far.attempts + (result->start > 0 && end->id.attempt > 1) : end->id.attempt,
+		.step = end->id.step,
+		.slot = end->source == FROM_LONG ? 0 : end->id.slot,
+	};
+	row.maxrss = before && before->so_far.maxrss > row.maxrss ? before->so_far.maxrss : row.maxrss;
+	row.to = row.to > row.from ? row.to : row.from;
+	return row;
+}
+
+// The job goes on: keeps what it was so far, and the command of its first step.
+static void keep(struct rows *rows, const struct event_job_end *end, const struct running *before) {
+	struct row row = sum_up(end, before);
+	struct event_job_start start = {
+		.id = {.batch = end->id.batch, .number = end->id.number},
+		.queued = row.queued,
+		.command = before ? before->start.command : end->command ? end->command : "",
+		.command_len = before ? before->start.command_len : end->command ? end->command_len : 0,
+	};
+	struct running *kept = running_add(&rows->going_on, &start, row.from);
+	if (kept) {
+		kept->so_far = (struct running_sum){.end = row.to, .cpu = row.cpu, .maxrss = row.maxrss, .attempts = row.attempts};
+	}
+}
+
+static void add(struct rows *rows, const struct event_job_end *end, const struct running *before) {
+	struct row row = sum_up(end, before);
+	if (!is_wanted(rows, &row)) {
+		return;
+	}
+	struct buf name = BUF_INIT, command = BUF_INIT;
+	text_add_whole_job(&name, end->id.batch, end->id.number, end->id.seq);
+	if (end->command && (!before || row.result.outcome != OUTCOME_OK)) { // of the step that failed
+		figures_add_cut(&command, end->command, end->command_len, COMMAND_BYTES);
+	} else if (before) {
+		figures_add_cut(&command, before->start.command, before->start.command_len, COMMAND_BYTES);
+	}
+	row.class = (unsigned char)palette_class(rows->palette, end->id.batch);
+	row.name = arena_text(&rows->texts, name.data, name.len);
+	row.why = end->why ? arena_text(&rows->texts, end->why, strlen(end->why)) : NULL;
+	row.command = arena_text(&rows->texts, buf_str(&command), command.len);
+	row.command_len = command.len;
+	grow_array(&rows->rows, &rows->cap, rows->n + 1, sizeof(*rows->rows));
+	rows->rows[rows->n++] = row;
+	buf_fini(&name);
+	buf_fini(&command);
+}
+
+void rows_tell(void *arg, const struct event *event) {
+	struct rows *rows = arg;
+	const struct event_job_end *end = &event->u.job_end;
+	if (event->kind != EVENT_JOB_END || end->id.role != ROLE_JOB) {
+		return;
+	}
+	struct running *before = running_take(&rows->going_on, &(struct event_job){.batch = end->id.batch, .number = end->id.number});
+	if (!before && end->result.start == 0) {
+		return; // it never ran
+	}
+	if (end->next != NEXT_NOTHING) {
+		keep(rows, end, before);
+	} else {
+		add(rows, end, before);
+	}
+	free(before);
+}

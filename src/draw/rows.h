@@ -1,0 +1,55 @@
+// The jobs of a run, one row each: all of them, or of many those that matter and a sample.
+
+#ifndef FAIRPAR_DRAW_ROWS_H
+#define FAIRPAR_DRAW_ROWS_H
+
+#include "base/arena.h"
+#include "draw/palette.h"
+#include "report/survey.h"
+
+enum {
+	ROWS_ALL = 5000,        // up to so many jobs, each has a row
+	ROWS_FAILED = 1500,     // of more: so many that failed, the first ones
+	ROWS_RETRIED = 500,     // … succeeded, but not at once
+	ROWS_SLOWEST = 500,     // … about, of all attempts
+	ROWS_SAMPLE = 2000,     // … about, of the rest
+};
+
+// A job: all attempts at all its steps.
+struct row {
+	unsigned char class;    // of its batch
+	bool allowed;           // it may fail
+	const char *name;       // "thumbs#17", any bytes
+	struct result result;   // of the last one
+	const char *why;        // of that: it could not be started; or NULL
+	uint64_t from, to;      // event time: start of the first, end of the last
+	uint64_t queued, cpu;   // nanoseconds, of all
+	uint64_t maxrss;        // bytes, of the largest
+	uint64_t seq, out_bytes;
+	unsigned attempts;      // 1, and one more for each time that a step was tried again
+	unsigned step;          // the last
+	unsigned slot;          // the last; 0: none, or it is long-running
+	const char *command;    // the first step's, or that which failed; cut, any bytes
+	size_t command_len;
+};
+
+struct rows {
+	const struct palette *palette;
+	uint64_t jobs;          // that there are
+	uint64_t stride;        // 0: all are here; else each of so many is in the sample
+	uint64_t slow;          // nanoseconds from which on a job counts as slow
+	uint64_t seen, failed, retried; // so far
+	struct row *rows;       // in the order of their ends
+	size_t n, cap;
+	struct running_table going_on; // jobs that have ended an attempt and will have another
+	struct arena texts;
+};
+
+// Prepares for the jobs that the survey has seen. What is given is borrowed.
+void rows_init(struct rows *rows, const struct palette *palette, const struct survey *survey);
+void rows_fini(struct rows *rows);
+
+// An event_fn: `arg` are the rows.
+void rows_tell(void *arg, const struct event *event);
+
+#endif

@@ -1,0 +1,468 @@
+// The drawing of a run: bars in lanes, a legend, an axis, and the strip of shares, as SVG.
+
+#include "draw/svg.h"
+
+#include "base/alloc.h"
+#include "base/markup.h"
+#include "base/sync.h"
+#include "base/text.h"
+
+#include <time.h>
+
+enum {
+	LEFT = 70, RIGHT = 20,       // margins, in pixels
+	WIDTH = LEFT + TIMELINE_WIDTH + RIGHT,
+	STRIP = 80,                  // height of the strip of shares
+	LANES_HEIGHT = 480,          // of all lanes, from the number on where they get narrower
+	NAME_COLUMNS = 40,           // of a batch in the legend
+	LEAD_MIN = 6,                // pixels of waiting that are worth a line: not the time that it takes to begin
+};
+
+// What is where.
+struct sheet {
+	struct buf *buf;
+	const struct timeline *timeline;
+	double top;                  // of the first lane
+	double pitch, bar;           // of the lanes of slots; height of a bar
+	double beside, beside_bar;   // of those beside
+	double strip;                // top of the strip
+};
+
+static double lane_y(const struct sheet *sheet, unsigned lane) {
+	unsigned nbeside = sheet->timeline->nbeside;
+	double y = sheet->top + (lane < nbeside ? lane : nbeside) * sheet->beside;
+	return lane < nbeside ? y : y + (lane - nbeside) * sheet->pitch;
+}
+
+static double lane_bar(const struct sheet *sheet, unsigned lane) {
+	return lane < sheet->timeline->nbeside ? sheet->beside_bar : sheet->bar;
+}
+
+static double bar_x(const struct sheet *sheet, uint64_t at) {
+	return LEFT + timeline_x(sheet->timeline, at);
+}
+
+void svg_add_title(struct buf *buf, const struct run_stats *story) {
+	if (story->name) {
+		struct buf name = BUF_INIT;
+		text_add_text(&name, story->name, strlen(story->name), NAME_COLUMNS);
+		figures_add_escaped(buf, buf_str(&name), name.len);
+		buf_adds(buf, ", ");
+		buf_fini(&name);
+	}
+	buf_adds(buf, "fairpar run");
+	time_t seconds = (time_t)(story->time_ns / NS_PER_S);
+	struct tm tm;
+	char text[64];
+	if (story->time_ns > 0 && localtime_r(&seconds, &tm) && strftime(text, sizeof(text), " %Y-%m-%d %H:%M", &tm) > 0) {
+		buf_adds(buf, text);
+	}
+}
+
+void svg_add_figures(struct buf *buf, const struct run_stats *story) {
+	const struct stats_batch *total = &story->total;
+	uint64_t jobs = total->ok + total->failed + total->cancelled + total->skipped;
+	figures_add_count(buf, jobs);
+	buf_printf(buf, " %s%s · ", story->counts_items ? "item" : "job", jobs == 1 ? "" : "s");
+	if (total->failed > 0) {
+		figures_add_count(buf, total->failed);
+		buf_adds(buf, " failed · ");
+	}
+	uint64_t end = story->end > 0 ? story->end : story->last;
+	text_add_time(buf, end > story->start ? end - story->start : 0);
+	if (story->slots > 0) { // else the log has lost its first line
+		buf_printf(buf, " · %u slot%s · %u%% busy", story->slots, story->slots == 1 ? "" : "s", (unsigned)(story->busy * 100));
+	}
+}
+
+// ---- style ----
+
+// The rules come in the order light, dark: viewers that know no media queries show the first.
+static void add_style(const struct sheet *sheet) {
+	struct buf *buf = sheet->buf;
+	buf_adds(buf, "<style>.fp text{fill:#222}.fp .bg{fill:#fff}.fp .ax{stroke:#888;stroke-width:.5}.fp .q{fill:#777}"
+	         ".fp .f{fill:none;stroke:#d00;stroke-width:2}.fp .ft{fill:#d00}.fp .x{stroke:#000;stroke-width:1.8;fill:none}"
+	         ".fp .xo{stroke:#fff;stroke-width:4.2;fill:none}.fp .m{fill:#000;fill-opacity:.85}.fp .h{fill:url(#fp-h)}.fp .o{fill:none;stroke:#222;stroke-dasharray:3 2}"
+	         ".fp .k{fill:none;stroke:#666;stroke-width:1.5;stroke-dasharray:2 2}.fp .ax,.fp .h,.fp .m,.fp .x,.fp .xo{pointer-events:none}"
+	         ".fp .w{opacity:.6}.fp .b:hover{opacity:.75}.fp .lane{fill:#f3f3f3}");
+	for (unsigned class = 0; class < PALETTE_CLASSES; ++class) {
+		if (class < PALETTE_COLOURS || class == PALETTE_OTHERS) {
+			buf_printf(buf, ".fp .c%u{fill:%s}", class, palette_colour(class));
+		} else if (class < sheet->timeline->palette->nclasses) {
+			buf_printf(buf, ".fp .c%u{fill:url(#fp-%u)}", class, class);
+		}
+	}
+	buf_adds(buf, "@media(prefers-color-scheme:dark){.fp text{fill:#ddd}.fp .bg{fill:#111}.fp .f{stroke:#ff4d4d}"
+	         ".fp .ft{fill:#ff4d4d}.fp .o{stroke:#ddd}.fp .k{stroke:#aaa}.fp .lane{fill:#1b1b1b}}</style>");
+}
+
+static void add_patterns(const struct sheet *sheet) {
+	struct buf *buf = sheet->buf;
+	buf_adds(buf, "<defs><pattern id=\"fp-h\" width=\"6\" height=\"6\" patternUnits=\"userSpaceOnUse\" "
+	         "patternTransform=\"rotate(45)\"><path d=\"M0 0v6\" stroke=\"#000\" stroke-opacity=\".7\" stroke-width=\"3\"/></pattern>");
+	for (unsigned class = PALETTE_COLOURS; class < sheet->timeline->palette->nclasses; ++class) {
+		buf_printf(buf, "<pattern id=\"fp-%u\" width=\"6\" height=\"6\" patternUnits=\"userSpaceOnUse\"><path d=\"M0 0h6v6h-6z\" "
+		           "fill=\"%s\"/><circle cx=\"2\" cy=\"2\" r=\"1.1\" fill=\"#fff\"/><circle cx=\"5\" cy=\"5\" r=\"1.1\" fill=\"#111\" fill-opacity=\".55\"/></pattern>",
+		           class, palette_colour(class));
+	}
+	buf_adds(buf, "</defs>");
+}
+
+// ---- the legend ----
+
+// Characters take about so much at 12 pixels; those beyond Latin are wider.
+static double text_width(const char *text, size_t len) {
+	double width = 0;
+	for (size_t i = 0; i < len; ++i) {
+		unsigned char c = (unsigned char)text[i];
+		width += c < 0x80 ? 6.7 : c >= 0xC0 ? c >= 0xE2 ? 12 : 7 : 0;
+	}
+	return width;
+}
+
+struct legend {
+	double x, y;
+};
+
+// Where the next entry goes; `text` may be cut already.
+static void place(struct legend *legend, const char *text, size_t len) {
+	if (legend->x > LEFT && legend->x + 17 + text_width(text, len) > WIDTH - RIGHT) {
+		legend->x = LEFT;
+		legend->y += 20;
+	}
+}
+
+static void add_entry(const struct sheet *sheet, struct legend *legend, const char *shape, const char *text, size_t len) {
+	place(legend, text, len);
+	buf_printf(sheet->buf, "<g transform=\"translate(%.0f %.0f)\">%s<text x=\"17\" y=\"11\">", legend->x, legend->y, shape);
+	figures_add_escaped(sheet->buf, text, len);
+	buf_adds(sheet->buf, "</text></g>\n");
+	legend->x += 17 + text_width(text, len) + 20;
+}
+
+static void add_class(const struct sheet *sheet, struct legend *legend, unsigned class, const char *name) {
+	struct buf text = BUF_INIT, shape = BUF_INIT;
+	text_add_text(&text, name, strlen(name), NAME_COLUMNS);
+	buf_printf(&shape, "<rect class=\"c%u\" width=\"12\" height=\"12\" rx=\"2\"/>", class);
+	add_entry(sheet, legend, buf_str(&shape), buf_str(&text), text.len);
+	buf_fini(&text);
+	buf_fini(&shape);
+}
+
+static bool has_leads(const struct timeline *timeline) {
+	for (size_t i = 0; i < timeline->nbars; ++i) {
+		if (timeline_x(timeline, timeline->bars[i].from) - timeline_x(timeline, timeline->bars[i].lead) >= LEAD_MIN) {
+			return true;
+		}
+	}
+	return false;
+}
+
+#define BLOCK "<rect width=\"12\" height=\"12\" rx=\"2\" fill=\"#8a8a8a\"/>"
+
+static void add_marks(const struct sheet *sheet, struct legend *legend) {
+	static const struct { unsigned flag; const char *shape, *name; } marks[] = {
+		{BAR_FAILED, "<rect class=\"f\" x=\"1\" y=\"1\" width=\"10\" height=\"10\"/>", "failed"},
+		{BAR_RETRIED, BLOCK "<rect class=\"h\" width=\"12\" height=\"12\"/>", "another attempt"},
+		{BAR_STOLEN, BLOCK "<path class=\"m\" d=\"M0 0h7l-7 7z\"/>", "stolen"},
+		{BAR_LENT, BLOCK "<path class=\"m\" d=\"M0 12h7l-7-7z\"/>", "lent slot"},
+		{BAR_CANCELLED, "<rect class=\"k\" x=\"1\" y=\"1\" width=\"10\" height=\"10\"/>", "cancelled"},
+		{BAR_OPEN, "<rect class=\"o\" x=\".5\" y=\".5\" width=\"11\" height=\"11\"/>", "not ended"},
+	};
+	for (size_t i = 0; i < sizeof(marks) / sizeof(marks[0]); ++i) {
+		if (sheet->timeline->seen & marks[i].flag) {
+			add_entry(sheet, legend, marks[i].shape, marks[i].name, strlen(marks[i].name));
+		}
+	}
+	if (has_leads(sheet->timeline)) {
+		add_entry(sheet, legend, "<path class=\"q\" d=\"M0 4.5h12v3h-12z\"/>", "waiting", 7);
+	}
+}
+
+// Returns the y below it.
+static double add_legend(const struct sheet *sheet, double y) {
+	const struct palette *palette = sheet->timeline->palette;
+	struct legend legend = {.x = LEFT, .y = y};
+	for (unsigned class = 0; class < palette->nclasses; ++class) {
+		add_class(sheet, &legend, class, palette->owners[class]->name);
+	}
+	if (palette->nothers > 0) {
+		char text[64];
+		snprintf(text, sizeof(text), "%zu more batch%s", palette->nothers, palette->nothers == 1 ? "" : "es");
+		add_class(sheet, &legend, PALETTE_OTHERS, text);
+	}
+	add_marks(sheet, &legend);
+	return legend.y + 20;
+}
+
+// ---- the lanes ----
+
+static void add_lanes(const struct sheet *sheet) {
+	const struct timeline *timeline = sheet->timeline;
+	unsigned step = 1;
+	while (step * sheet->pitch < 13) {
+		++step;
+	}
+	unsigned step_beside = sheet->beside < 13 ? step : 1;
+	buf_adds(sheet->buf, "<g text-anchor=\"end\">\n");
+	for (unsigned lane = 0; lane < timeline->nlanes; ++lane) {
+		bool beside = lane < timeline->nbeside;
+		unsigned number = beside ? lane : lane - timeline->nbeside;
+		double y = lane_y(sheet, lane), bar = lane_bar(sheet, lane);
+		buf_printf(sheet->buf, "<rect class=\"lane\" x=\"%d\" y=\"%.1f\" width=\"%d\" height=\"%.1f\"/>", LEFT, y,
+		           TIMELINE_WIDTH, bar);
+		if (number % (beside ? step_beside : step) == 0) {
+			buf_printf(sheet->buf, "<text x=\"%d\" y=\"%.1f\">%s %u</text>\n", LEFT - 8, y + bar / 2 + 4,
+			           beside ? "long" : "slot", number * (beside ? 1 : timeline->group) + 1);
+		}
+	}
+	buf_adds(sheet->buf, "</g>\n");
+}
+
+// What a class has of merged columns: a path of boxes, each over as many columns as are alike.
+struct run_of_columns {
+	double x, width, y, height;
+};
+
+static void end_run(struct buf *path, struct run_of_columns *run) {
+	if (run->width > 0 && run->height >= 0.05) {
+		buf_printf(path, "M%.6g %.5gh%.5gv%.3gh-%.5gz", run->x, run->y, run->width, run->height, run->width);
+	}
+	run->width = 0;
+}
+
+static void add_lane_cells(const struct sheet *sheet, unsigned lane, struct buf paths[PALETTE_CLASSES], struct buf *failures) {
+	const struct timeline *timeline = sheet->timeline;
+	const struct cell *cells = &timeline->cells[lane * timeline->columns];
+	double width = (double)TIMELINE_WIDTH / (double)timeline->columns, bar = lane_bar(sheet, lane), bottom = lane_y(sheet, lane) + bar;
+	struct run_of_columns runs[PALETTE_CLASSES] = {0};
+	for (size_t column = 0; column < timeline->columns; ++column) {
+		double x = LEFT + (double)column * width, y = bottom;
+		for (unsigned class = 0; class < PALETTE_CLASSES; ++class) {
+			double part = (double)cells[column].part[class];
+			double height = (int)((part < 1 ? part : 1) * bar * 5 + 0.5) / 5.0; // in fifths of a pixel
+			struct run_of_columns *run = &runs[class];
+			y -= height;
+			if (run->width <= 0 || run->y != y || run->height != height) {
+				end_run(&paths[class], run);
+				*run = (struct run_of_columns){.x = x, .y = y, .height = height};
+			}
+			run->width += width;
+		}
+		if (cells[column].failed) {
+			buf_printf(failures, "M%.6g %.5gh%.3gv%.3gh-%.3gz", x, bottom - bar, width, bar > 5 ? bar / 5 : 1, width);
+		}
+	}
+	for (unsigned class = 0; class < PALETTE_CLASSES; ++class) {
+		end_run(&paths[class], &runs[class]);
+	}
+}
+
+static void add_cells(const struct sheet *sheet) {
+	struct buf paths[PALETTE_CLASSES] = {{NULL, 0, 0}}, failures = BUF_INIT;
+	for (unsigned lane = 0; sheet->timeline->cells && lane < sheet->timeline->nlanes; ++lane) {
+		add_lane_cells(sheet, lane, paths, &failures);
+	}
+	for (unsigned class = 0; class < PALETTE_CLASSES; ++class) {
+		if (paths[class].len > 0) {
+			buf_printf(sheet->buf, "<path class=\"c%u\" d=\"%s\"/>\n", class, buf_str(&paths[class]));
+		}
+		buf_fini(&paths[class]);
+	}
+	if (failures.len > 0) {
+		buf_printf(sheet->buf, "<path class=\"ft\" d=\"%s\"/>\n", buf_str(&failures));
+	}
+	buf_fini(&failures);
+}
+
+// Outlines and signs on a bar that is wide enough for them.
+static void add_signs(const struct sheet *sheet, const struct bar *bar, double x, double y, double width) {
+	struct buf *buf = sheet->buf;
+	double height = lane_bar(sheet, bar->lane);
+	if ((bar->flags & BAR_RETRIED) && width >= 2) {
+		buf_printf(buf, "<rect class=\"h\" x=\"%.1f\" y=\"%.1f\" width=\"%.2f\" height=\"%.1f\"/>", x, y, width, height);
+	}
+	if ((bar->flags & (BAR_STOLEN | BAR_LENT)) && width >= 8 && height >= 9) {
+		bool lent = bar->flags & BAR_LENT;
+		buf_printf(buf, "<path class=\"m\" d=\"M%.1f %.1fh6l-6 %sz\"/>", x, lent ? y + height : y, lent ? "-6" : "6");
+	}
+	const char *class = bar->flags & BAR_FAILED ? "f" : bar->flags & BAR_CANCELLED ? "k" : bar->flags & BAR_OPEN ? "o" : NULL;
+	bool is_marked = width >= 10 && height >= 9; // there is room for a frame and a cross in it
+	if (class && (bar->flags & BAR_FAILED ? is_marked : width >= 5 && height >= 5)) {
+		buf_printf(buf, "<rect class=\"%s\" x=\"%.1f\" y=\"%.1f\" width=\"%.2f\" height=\"%.1f\"/>", class, x + 1, y + 1,
+		           width - 2, height - 2);
+	} else if (bar->flags & BAR_FAILED) {
+		buf_printf(buf, "<rect class=\"ft\" x=\"%.1f\" y=\"%.1f\" width=\"%.2f\" height=\"%.1f\"/>", x, y - 1,
+		           width < 2 ? 2 : width, height + 2);
+	}
+	for (unsigned i = 0; i < 2 && is_marked && (bar->flags & BAR_FAILED); ++i) { // on its rim, it is seen on any colour
+		double half = width >= 16 && height >= 12 ? 3 : 1.8, whole = 2 * half;
+		buf_printf(buf, "<path class=\"%s\" d=\"M%.1f %.1fl%.1f %.1fm-%.1f 0l%.1f-%.1f\"/>", i == 0 ? "xo" : "x", x + width / 2 - half,
+		           y + height / 2 - half, whole, whole, whole, whole, whole);
+	}
+}
+
+static void add_bar(const struct sheet *sheet, const struct bar *bar) {
+	struct buf *buf = sheet->buf;
+	double x = bar_x(sheet, bar->from), width = bar_x(sheet, bar->to) - x, y = lane_y(sheet, bar->lane);
+	double height = lane_bar(sheet, bar->lane);
+	double lead = bar_x(sheet, bar->lead);
+	width = width > 3 ? width - 0.6 : width < 0.3 ? 0.3 : width; // a gap to the next one
+	bool more = bar->flags & BAR_MORE, grouped = (bar->flags && !more) || x - lead >= LEAD_MIN;
+	buf_adds(buf, grouped ? "<g class=\"b\"><title>" : "");
+	if (grouped) {
+		figures_add_escaped(buf, bar->text, bar->text_len);
+		buf_adds(buf, "</title>");
+	}
+	if (x - lead >= LEAD_MIN) {
+		buf_printf(buf, "<rect class=\"q\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.3g\"/>", lead,
+		           y + height / 2 - (height < 3 ? height : 3) / 2, x - lead - 0.6, height < 3 ? height : 3);
+	}
+	buf_printf(buf, "<rect class=\"c%u%s\" x=\"%.1f\" y=\"%.1f\" width=\"%.2f\" height=\"%.1f\"", bar->class,
+	           more ? " b w" : grouped ? "" : " b", x, y, width, height);
+	if (grouped) {
+		buf_adds(buf, "/>");
+		add_signs(sheet, bar, x, y, width);
+		buf_adds(buf, "</g>\n");
+	} else {
+		buf_adds(buf, "><title>");
+		figures_add_escaped(buf, bar->text, bar->text_len);
+		buf_adds(buf, "</title></rect>\n");
+	}
+}
+
+// What has failed comes last, so that no neighbour covers its outline.
+static void add_bars(const struct sheet *sheet) {
+	const struct timeline *timeline = sheet->timeline;
+	for (int failed = 0; failed <= 1; ++failed) {
+		for (size_t i = 0; i < timeline->nbars; ++i) {
+			if (!(timeline->bars[i].flags & BAR_FAILED) == !failed) {
+				add_bar(sheet, &timeline->bars[i]);
+			}
+		}
+	}
+}
+
+// ---- axis and strip ----
+
+// In the unit of the ticks, but parts of a second in seconds where the axis is longer than one.
+static void add_tick_label(struct buf *buf, uint64_t at, uint64_t tick, uint64_t span) {
+	static const struct { uint64_t ns; const char *name; } units[] = {
+		{86400 * NS_PER_S, "d"}, {3600 * NS_PER_S, "h"}, {60 * NS_PER_S, "min"}, {NS_PER_S, "s"}, {NS_PER_MS, "ms"}, {1000, "µs"},
+	};
+	size_t unit = 0;
+	while (unit + 1 < sizeof(units) / sizeof(units[0]) && tick % units[unit].ns != 0) {
+		++unit;
+	}
+	if (at == 0) {
+		buf_addc(buf, '0');
+	} else if (tick < NS_PER_S && span >= NS_PER_S) { // a tenth or more: there are few ticks
+		buf_printf(buf, "%llu.%llu s", (unsigned long long)(at / NS_PER_S), (unsigned long long)(at / (NS_PER_S / 10) % 10));
+	} else {
+		buf_printf(buf, "%llu %s", (unsigned long long)(at / units[unit].ns), units[unit].name);
+	}
+}
+
+static void add_axis(const struct sheet *sheet, double bottom) {
+	const struct timeline *timeline = sheet->timeline;
+	uint64_t span = timeline->end - timeline->start, tick = timeline_tick(timeline, 12);
+	double y = lane_y(sheet, timeline->nlanes);
+	buf_adds(sheet->buf, "<g text-anchor=\"middle\">\n");
+	for (uint64_t at = 0; at <= span; at += tick) {
+		double x = bar_x(sheet, timeline->start + at);
+		buf_printf(sheet->buf, "<path class=\"ax\" d=\"M%.1f %.1fV%.1fM%.1f %.1fV%.1f\"/><text x=\"%.1f\" y=\"%.1f\">", x,
+		           sheet->top - 1, y + 3, x, sheet->strip, bottom, x, y + 15);
+		add_tick_label(sheet->buf, at, tick, span);
+		buf_adds(sheet->buf, "</text>\n");
+	}
+	buf_adds(sheet->buf, "</g>\n");
+}
+
+// The area of a class: along its upper edge, and back along the lower one.
+static void add_share(const struct sheet *sheet, unsigned class, const double *lower, const double *upper) {
+	struct buf *buf = sheet->buf;
+	double width = (double)TIMELINE_WIDTH / TIMELINE_SHARES, bottom = sheet->strip + STRIP;
+	bool any = false;
+	for (unsigned i = 0; i < TIMELINE_SHARES; ++i) {
+		any = any || upper[i] - lower[i] > 0.001;
+	}
+	if (!any) {
+		return;
+	}
+	buf_printf(buf, "<path class=\"c%u b\" d=\"M%d %.1f", class, LEFT, bottom - upper[0] * STRIP);
+	for (unsigned i = 1; i < TIMELINE_SHARES; ++i) {
+		if (upper[i] != upper[i - 1]) {
+			buf_printf(buf, "H%.5gV%.4g", LEFT + i * width, bottom - upper[i] * STRIP);
+		}
+	}
+	buf_printf(buf, "H%dV%.1f", LEFT + TIMELINE_WIDTH, bottom - lower[TIMELINE_SHARES - 1] * STRIP);
+	for (unsigned i = TIMELINE_SHARES - 1; i > 0; --i) {
+		if (lower[i] != lower[i - 1]) {
+			buf_printf(buf, "H%.5gV%.4g", LEFT + i * width, bottom - lower[i - 1] * STRIP);
+		}
+	}
+	buf_printf(buf, "H%dz\"><title>", LEFT);
+	const struct palette *palette = sheet->timeline->palette;
+	if (class == PALETTE_OTHERS) {
+		buf_adds(buf, "other batches");
+	} else {
+		const struct stats_batch *owner = palette->owners[class];
+		figures_add_escaped(buf, owner->name, strlen(owner->name));
+		buf_printf(buf, ": %u%% of the slot-time", (unsigned)(owner->share * 100 + 0.5));
+	}
+	buf_adds(buf, "</title></path>\n");
+}
+
+static void add_strip(const struct sheet *sheet) {
+	double lower[TIMELINE_SHARES] = {0}, upper[TIMELINE_SHARES];
+	buf_printf(sheet->buf, "<rect class=\"lane\" x=\"%d\" y=\"%.1f\" width=\"%d\" height=\"%d\"/><g text-anchor=\"end\">"
+	           "<text x=\"%d\" y=\"%.1f\">share of</text><text x=\"%d\" y=\"%.1f\">slots</text></g>\n", LEFT, sheet->strip,
+	           TIMELINE_WIDTH, STRIP, LEFT - 8, sheet->strip + STRIP / 2 - 3, LEFT - 8, sheet->strip + STRIP / 2 + 11);
+	for (unsigned class = 0; class < PALETTE_CLASSES; ++class) {
+		for (unsigned i = 0; i < TIMELINE_SHARES; ++i) {
+			double sum = lower[i] + (double)sheet->timeline->shares[i][class];
+			upper[i] = sum < 1 ? sum : 1;
+		}
+		add_share(sheet, class, lower, upper);
+		memcpy(lower, upper, sizeof(lower));
+	}
+}
+
+void svg_draw(struct buf *buf, const struct timeline *timeline, enum svg_use use) {
+	const struct run_stats *story = timeline->palette->story;
+	struct sheet sheet = {.buf = buf, .timeline = timeline};
+	double pitch = (double)LANES_HEIGHT / timeline->nlanes;
+	sheet.pitch = pitch > 22 ? 22 : pitch < 3 ? 3 : pitch;
+	sheet.bar = sheet.pitch >= 10 ? sheet.pitch - 3 : sheet.pitch * 0.85;
+	bool few = timeline->nbeside * 14 < LANES_HEIGHT;
+	sheet.beside = few && sheet.pitch < 14 ? 14 : sheet.pitch;
+	sheet.beside_bar = sheet.beside >= 10 ? sheet.beside - 3 : sheet.beside * 0.85;
+	struct buf head = BUF_INIT, body = BUF_INIT;
+	sheet.buf = &body;
+	sheet.top = add_legend(&sheet, use == SVG_FILE ? 34 : 4) + 11;
+	sheet.strip = lane_y(&sheet, timeline->nlanes) + 36;
+	double height = sheet.strip + STRIP + 14;
+	add_lanes(&sheet);
+	add_cells(&sheet);
+	add_bars(&sheet);
+	add_strip(&sheet);
+	add_axis(&sheet, sheet.strip + STRIP);
+	svg_add_title(&head, story);
+	buf_adds(&head, " · ");
+	svg_add_figures(&head, story);
+	buf_printf(buf, "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"fp\" viewBox=\"0 0 %d %.0f\" width=\"%d\" height=\"%.0f\" "
+	           "font-family=\"system-ui,sans-serif\" font-size=\"12\" role=\"img\" aria-label=\"", WIDTH, height, WIDTH, height);
+	buf_add(buf, head.data, head.len);
+	buf_adds(buf, "\">\n");
+	sheet.buf = buf;
+	add_style(&sheet);
+	add_patterns(&sheet);
+	buf_printf(buf, "<rect class=\"bg\" width=\"%d\" height=\"%.0f\" fill=\"#fff\"/>\n", WIDTH, height);
+	if (use == SVG_FILE) {
+		buf_printf(buf, "<text x=\"%d\" y=\"20\" font-size=\"15\" font-weight=\"600\">%s</text>\n", LEFT, buf_str(&head));
+	}
+	buf_add(buf, buf_str(&body), body.len);
+	buf_adds(buf, "</svg>\n");
+	buf_fini(&head);
+	buf_fini(&body);
+}

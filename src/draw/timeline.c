@@ -1,0 +1,239 @@
+// A run as bars in lanes, and the share that each batch had of the slots: what the pictures draw, in bounded memory.
+
+#include "draw/timeline.h"
+
+#include "base/alloc.h"
+#include "base/buf.h"
+#include "base/markup.h"
+#include "base/text.h"
+
+
+enum { TEXT_COMMAND = 160 }; // bytes of a command that a bar shows
+
+static void choose_lanes(struct timeline *timeline, const struct attempts *all) {
+	unsigned slots = all->nslots > timeline->slots ? all->nslots : timeline->slots;
+	timeline->slots = slots ? slots : 1;
+	timeline->group = (timeline->slots + TIMELINE_LANES - 1) / TIMELINE_LANES;
+	timeline->nbeside = all->nbeside;
+	timeline->nlanes = timeline->nbeside + (timeline->slots + timeline->group - 1) / timeline->group;
+}
+
+// What is merged: nothing, or what is too narrow to be seen, and the shortest of what is too much.
+static void choose_shortest(struct timeline *timeline, const struct survey *survey) {
+	if (timeline->group > 1) {
+		timeline->shortest = UINT64_MAX; // bars would overlap
+	} else if (survey->bars > TIMELINE_ALL) {
+		uint64_t half_pixel = (timeline->end - timeline->start) / (2 * TIMELINE_WIDTH);
+		uint64_t longest = survey_longest(survey, TIMELINE_BARS);
+		timeline->shortest = half_pixel > longest ? half_pixel : longest;
+	}
+	if (timeline->shortest > 0) {
+		timeline->columns = TIMELINE_CELLS / timeline->nlanes;
+		timeline->columns = timeline->columns > TIMELINE_WIDTH ? TIMELINE_WIDTH : timeline->columns;
+		timeline->cells = xcalloc(timeline->columns * timeline->nlanes, sizeof(*timeline->cells));
+	}
+}
+
+void timeline_init(struct timeline *timeline, const struct palette *palette, const struct survey *survey,
+                   const struct attempts *all) {
+	const struct run_stats *story = palette->story;
+	*timeline = (struct timeline){.palette = palette, .slots = story->slots, .texts = ARENA_INIT};
+	timeline->start = story->start ? story->start : survey->first;
+	if (survey->first > 0 && survey->first < timeline->start) {
+		timeline->start = survey->first;
+	}
+	timeline->end = story->end > survey->last ? story->end : survey->last;
+	if (timeline->end <= timeline->start) {
+		timeline->end = timeline->start + 1;
+	}
+	choose_lanes(timeline, all);
+	choose_shortest(timeline, survey);
+	timeline->lane_ends = xcalloc(timeline->nlanes, sizeof(*timeline->lane_ends));
+	timeline->lane_opens = xcalloc(timeline->nlanes, sizeof(*timeline->lane_opens));
+}
+
+void timeline_fini(struct timeline *timeline) {
+	free(timeline->bars);
+	free(timeline->cells);
+	free(timeline->lane_ends);
+	free(timeline->lane_opens);
+	arena_fini(&timeline->texts);
+	*timeline = (struct timeline){0};
+}
+
+double timeline_x(const struct timeline *timeline, uint64_t at) {
+	if (at <= timeline->start) {
+		return 0;
+	}
+	double x = (double)(at - timeline->start) / (double)(timeline->end - timeline->start) * TIMELINE_WIDTH;
+	return x < TIMELINE_WIDTH ? x : TIMELINE_WIDTH;
+}
+
+static unsigned flags_of(const struct attempt *attempt) {
+	unsigned flags = (attempt->id.attempt > 1 ? BAR_RETRIED : 0U) | (attempt->source == FROM_STOLEN ? BAR_STOLEN : 0U) |
+		(attempt->source == FROM_LENT ? BAR_LENT : 0U);
+	if (!attempt->end) {
+		return flags | BAR_OPEN;
+	}
+	enum outcome outcome = attempt->end->result.outcome;
+	return flags | (outcome == OUTCOME_CANCELLED ? BAR_CANCELLED : outcome != OUTCOME_OK ? BAR_FAILED : 0U);
+}
+
+// Adds the time to the columns it touches: `weight` for a whole one.
+static void spread(float *first, size_t stride, size_t columns, double from, double to, double weight) {
+	size_t column = (size_t)from;
+	for (; column < columns && (double)column < to; ++column) {
+		double left = from > (double)column ? from : (double)column;
+		double right = to < (double)column + 1 ? to : (double)column + 1;
+		float *part = (float *)(void *)((char *)first + column * stride);
+		*part += (float)((right - left) * weight);
+	}
+}
+
+static void merge(struct timeline *timeline, unsigned lane, unsigned class, unsigned flags, double from, double to) {
+	struct cell *cells = &timeline->cells[lane * timeline->columns];
+	double scale = (double)timeline->columns / TIMELINE_WIDTH;
+	spread(&cells[0].part[class], sizeof(*cells), timeline->columns, from * scale, to * scale, 1.0 / timeline->group);
+	size_t column = (size_t)(to * scale);
+	if ((flags & (BAR_FAILED | BAR_MORE)) == BAR_FAILED) {
+		cells[column < timeline->columns ? column : timeline->columns - 1].failed = true;
+	}
+	timeline->merged += !(flags & BAR_MORE);
+}
+
+static const char *const why_names[] = {
+	[WHY_TURN] = "for its turn", [WHY_LIMIT] = "for a place in its batch", [WHY_LOAD] = "for less load",
+	[WHY_MEMORY] = "for memory", [WHY_DELAY] = "for --delay", [WHY_NEEDS] = "for another batch",
+	[WHY_RETRY] = "before its next attempt", [WHY_RESERVE] = "for more slots", [WHY_SUSPEND] = "for memory",
+};
+
+static void add_name(struct buf *buf, const struct event_job *id) {
+	static const char *const roles[] = {
+		[ROLE_JOB] = "", [ROLE_ON_FAILURE] = " on_failure", [ROLE_FINALLY] = " finally", [ROLE_LISTING] = " args_from",
+	};
+	text_add_whole_job(buf, id->batch, id->number, id->seq);
+	buf_adds(buf, roles[id->role]);
+	if (id->step > 0) {
+		buf_printf(buf, " then %u", id->step);
+	}
+}
+
+// The lines of a bar: name, end and time; where it came from and what it waited for; the command.
+static void add_text(struct buf *buf, const struct attempt *attempt) {
+	char how[80];
+	add_name(buf, &attempt->id);
+	buf_printf(buf, " · %s · ", attempt->end ? result_describe(&attempt->end->result, how, sizeof(how)) : "still running");
+	text_add_time(buf, attempt->to - attempt->from);
+	if (attempt->id.attempt > 1) {
+		buf_printf(buf, " · attempt %u", attempt->id.attempt);
+	}
+	if (attempt->nslots > 1) {
+		buf_printf(buf, " · %u slots", attempt->nslots);
+	}
+	buf_adds(buf, attempt->source == FROM_STOLEN ? " · stolen" : attempt->source == FROM_LENT ? " · lent" :
+	         attempt->source == FROM_LONG ? " · long-running" : "");
+	if (attempt->queued >= 1000000) {
+		buf_adds(buf, "\nwaited ");
+		text_add_time(buf, attempt->queued);
+		if (attempt->start) {
+			buf_printf(buf, " %s", why_names[attempt->start->why]);
+		}
+	}
+	const char *command = attempt->end && attempt->end->command ? attempt->end->command : attempt->start ? attempt->start->command : NULL;
+	size_t len = !command ? 0 : attempt->end && attempt->end->command ? attempt->end->command_len : attempt->start->command_len;
+	if (len > 0) {
+		buf_addc(buf, '\n');
+		figures_add_cut(buf, command, len, TEXT_COMMAND);
+	}
+}
+
+static void add_bar(struct timeline *timeline, unsigned lane, unsigned class, unsigned flags, const struct attempt *attempt) {
+	grow_array(&timeline->bars, &timeline->bar_cap, timeline->nbars + 1, sizeof(*timeline->bars));
+	struct bar *bar = &timeline->bars[timeline->nbars++];
+	struct buf text = BUF_INIT;
+	add_text(&text, attempt);
+	uint64_t queued = attempt->from > attempt->queued ? attempt->from - attempt->queued : 0;
+	uint64_t before = timeline->lane_ends[lane] > timeline->start ? timeline->lane_ends[lane] : timeline->start;
+	*bar = (struct bar){
+		.lane = lane,
+		.class = (unsigned char)class,
+		.flags = (unsigned char)flags,
+		.from = attempt->from,
+		.to = attempt->to,
+		.lead = flags & BAR_MORE ? attempt->from : queued > before ? queued : before,
+		.text = arena_text(&timeline->texts, buf_str(&text), text.len),
+		.text_len = text.len,
+	};
+	bar->lead = bar->lead > bar->from ? bar->from : bar->lead;
+	buf_fini(&text);
+}
+
+// Into a lane, as a bar or merged.
+static void put(struct timeline *timeline, unsigned lane, unsigned class, unsigned flags, const struct attempt *attempt) {
+	if (timeline->shortest > 0 && attempt->to - attempt->from < timeline->shortest) {
+		merge(timeline, lane, class, flags, timeline_x(timeline, attempt->from), timeline_x(timeline, attempt->to));
+	} else {
+		add_bar(timeline, lane, class, flags, attempt);
+	}
+	timeline->lane_ends[lane] = attempt->to;
+}
+
+// A job of several slots: the log says one, the others are lanes in which nothing ran meanwhile.
+static void put_more(struct timeline *timeline, unsigned own, unsigned class, unsigned flags, const struct attempt *attempt) {
+	unsigned left = attempt->nslots - 1;
+	for (unsigned lane = timeline->nbeside; lane < timeline->nlanes && left > 0; ++lane) {
+		uint64_t open = timeline->lane_opens[lane];
+		if (lane != own && timeline->lane_ends[lane] <= attempt->from && (open == 0 || open >= attempt->to)) {
+			put(timeline, lane, class, flags | BAR_MORE, attempt);
+			--left;
+		}
+	}
+}
+
+void timeline_add(void *arg, const struct attempt *attempt) {
+	struct timeline *timeline = arg;
+	unsigned lane = attempt->beside ? attempt->lane : timeline->nbeside + attempt->lane / timeline->group;
+	lane = lane < timeline->nlanes ? lane : timeline->nlanes - 1; // the log has grown since the survey
+	timeline->lane_opens[lane] = attempt->phase == ATTEMPT_STARTED ? attempt->from : 0;
+	if (attempt->phase == ATTEMPT_STARTED) {
+		return;
+	}
+	unsigned class = palette_class(timeline->palette, attempt->id.batch), flags = flags_of(attempt);
+	if (!attempt->beside) {
+		double scale = (double)TIMELINE_SHARES / TIMELINE_WIDTH;
+		double from = timeline_x(timeline, attempt->from), to = timeline_x(timeline, attempt->to);
+		unsigned nslots = attempt->nslots > 1 ? attempt->nslots : 1;
+		spread(&timeline->shares[0][class], sizeof(timeline->shares[0]), TIMELINE_SHARES, from * scale, to * scale,
+		       (double)(nslots < timeline->slots ? nslots : timeline->slots) / timeline->slots);
+	}
+	timeline->seen |= flags;
+	put(timeline, lane, class, flags, attempt);
+	if (!attempt->beside && attempt->nslots > 1 && timeline->group == 1) {
+		put_more(timeline, lane, class, flags, attempt);
+	}
+}
+
+uint64_t timeline_tick(const struct timeline *timeline, unsigned most) {
+	static const uint64_t units[] = {1, 60, 3600, 86400}; // seconds
+	static const unsigned steps[][6] = {{1, 2, 5, 10, 15, 30}, {1, 2, 5, 10, 15, 30}, {1, 2, 3, 4, 6, 12}};
+	uint64_t span = timeline->end - timeline->start, ns = UINT64_C(1000000000);
+	for (uint64_t tick = 1000; tick < ns; tick *= 10) { // from a microsecond
+		for (unsigned step = 1; step <= 5; step += step == 2 ? 3 : 1) {
+			if (span / (tick * step) < most) {
+				return tick * step;
+			}
+		}
+	}
+	for (unsigned unit = 0; unit < 3; ++unit) {
+		for (unsigned step = 0; step < 6; ++step) {
+			if (span / (units[unit] * steps[unit][step] * ns) < most) {
+				return units[unit] * steps[unit][step] * ns;
+			}
+		}
+	}
+	uint64_t days = units[3] * ns;
+	while (span / days >= most) {
+		days *= 2;
+	}
+	return days;
+}

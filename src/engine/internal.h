@@ -1,0 +1,348 @@
+// The inside of the pool, shared by the files of this room. Everything here is under pool->lock unless it says otherwise.
+//
+//	pool.c    the calls from outside, and the design
+//	worker.c  threads: look for work, park, wake, run
+//	registry.c   queues by name: open, close, remove, remember
+//	view.c    what each queue waits for, for who asks
+//	queue.c    the items a queue holds: chunks in memory and on disk, local lists
+
+#ifndef FAIRPAR_ENGINE_INTERNAL_H
+#define FAIRPAR_ENGINE_INTERNAL_H
+
+#include "base/attr.h"
+#include "base/list.h"
+#include "base/median.h"
+#include "base/sync.h"
+#include "engine/fair.h"
+#include "engine/pool.h"
+#include "engine/record.h"
+#include "engine/spill.h"
+
+enum {
+	MAX_TYPES = 64,  // at most 256: record.type
+	HEAD_EVERY = 16, // each 16th pick of a queue takes its head first
+	LENGTHS = 15,    // items of late whose median length is expected of the next
+};
+
+// MEMORY -written-> WRITING -> DISK -needed soon-> LOADING -> MEMORY
+enum chunk_state { CHUNK_MEMORY, CHUNK_WRITING, CHUNK_DISK, CHUNK_LOADING };
+
+// NONE -pool_queue_finally()-> KEPT -closed, all else gone-> DUE -taken-> HAD
+enum finale_state { FINALE_NONE, FINALE_KEPT, FINALE_DUE, FINALE_HAD };
+
+// Some records of a queue, oldest first.
+struct chunk {
+	struct chunk *next;
+	struct list spillable;   // in pool->spillable while it is full, in memory, and neither head nor tail
+	char *data;              // NULL on disk
+	uint32_t cap, begin, end; // bytes: of data; of the first record not taken; behind the last
+	uint32_t place_len;      // bytes of the place it has on disk; 0: none
+	uint64_t place;          // its offset in the spill file; the records stand at place + begin
+	uint8_t state;           // enum chunk_state
+	uint8_t refs;            // the queue's, and one for each thread that reads or writes it without the lock
+};
+
+// The items that one worker's items submitted to their own queue.
+struct local {
+	struct lane lane;
+	struct list link;        // in queue->locals while it is not empty
+};
+
+// One of two kinds of workers, with the queues they serve: slots, or dedicated threads.
+struct side {
+	struct fair fair;
+	unsigned goal;           // slots
+	unsigned running;        // slots taken by running items
+	unsigned lent;           // of these, by items that wait inside pool_wait_idle(): others may run meanwhile
+	struct worker *holder;   // has taken a wide item that waits for its slots; nothing else is dispatched [E9]
+	unsigned nthreads;
+	unsigned thread_limit;   // no more can be started
+	bool waking;             // a worker was woken or started and has not had the lock since
+	struct worker *idle;     // stack of parked workers
+	uint64_t *numbers;       // bit set: those of the running items, from 1
+	size_t nwords, nwords_cap;
+};
+
+struct worker {
+	struct pool *pool;
+	struct side *side;
+	struct worker *below;    // in the idle stack
+	cond wake;
+	bool woken;
+	bool parked;
+	bool started;            // `thread` is to be joined
+	unsigned index;          // from 0
+	thread thread;
+	void *scratch;           // of the pool's owner; only the worker touches it
+	void (*scratch_fini)(void *);
+	// the running item; read by the worker without the lock
+	struct queue *queue;     // NULL: none
+	const struct work_type *type;
+	void *data;              // `data_cap` bytes
+	size_t data_cap, size;
+	void *context;
+	unsigned number, slot;   // of its side; a dedicated thread's slot is a lane above the slots
+	uint64_t start;
+	uint64_t picked;         // when its turn came; not long before `start`, but for a wide one that was held
+	uint32_t width;          // slots it takes; while it is held: would take
+	uint32_t extra;          // slots beyond the first that it is charged for in the fair choice
+	struct queue *held;      // of an item that was taken and waits for its slots, so that `queue` is NULL; NULL: none
+	uint8_t flags;           // its record's
+	// of the running item too; only with pool->tells
+	uint64_t id;
+	struct facts facts;
+	bool gated;              // it has waited for start_interval
+	bool unsettled;          // hooks.settle is due when there is no work; only the worker touches it
+	struct fair_job job;     // under fair time: of the running item
+};
+
+struct queue {
+	struct fair_queue fair;
+	struct pool *pool;
+	struct side *side;
+	struct queue_attrs attrs;
+	void *user;
+	atomic_uint_least64_t keep; // the owner's
+	uint64_t hash;           // of the name
+	struct list link;        // in pool->queues, or pool->zombies
+	struct queue *next_removed; // in errands.removed
+	uint32_t opens;          // pool_queue_open() without pool_queue_close()
+	uint32_t pins;           // threads that use it without the lock
+	bool closed;             // no more work from outside
+	bool removed;
+	bool low_armed;
+	uint8_t finale_state;    // enum finale_state
+	uint8_t picks;
+	uint64_t submitted;
+	uint64_t limit_left;     // see struct facts
+	size_t bytes;            // of items queued
+	struct chunk *head, *tail;
+	uint64_t head_id, tail_id; // ids of the item taken last and of the one appended last
+	uint64_t nlocal;         // items in local lists
+	struct list locals;      // local lists that are not empty; thieves begin with the first and move it to the end
+	struct local **local_of; // by worker->index, as far as it goes
+	unsigned nlocal_of;
+	struct median *lengths;  // of its items of late; NULL until one has ended under fair time
+	struct finale *finale;   // NULL unless KEPT or DUE; then it counts as waiting, but is in no chunk
+	char name[];
+};
+
+// The last item of a queue.
+struct finale {
+	struct record record;    // of the data behind it
+	char data[];
+};
+
+// What a removed queue leaves behind: 24 bytes, as there may be a million.
+struct past {
+	uint64_t hash;           // of the name, 56 bits, then the 8 of fair_tag.tier; 0: an empty place
+	uint64_t virt, keep;
+};
+
+struct pool {
+	mutex lock;
+	struct pool_config config; // constant but for slots, which is in sides[0].goal
+	struct side sides[2];    // slots, dedicated threads
+	enum pool_stage stage;
+	bool started, paused, quit;
+	bool needs_clock;
+	bool tells;              // facts are asked for, or there is a trace
+	bool idle_claimed;       // somebody calls hooks.idle
+	bool idle;               // hooks.idle has returned
+	cond idle_cond;          // `idle`, `guests` and what pool_wait_idle() inside an item waits for
+	unsigned guests;         // threads from outside with errands
+	unsigned waiting_inside; // slots of items in pool_wait_idle()
+	struct side *thread_retry; // has work, and no thread could be started for it
+	struct worker *gate;     // the one that waits for next_start
+	uint64_t next_start;
+	uint64_t queued;         // items that have not started
+	uint64_t dispatched, wakes;
+	unsigned most_slots;     // greatest goal of the slots so far: lanes lie above it
+	struct worker **workers; // by index
+	size_t workers_cap;
+	unsigned nworkers;
+
+	struct list queues, zombies; // zombies: removed, but somebody has them open still
+	uint64_t nqueues;        // queues whose hooks.removed has not returned
+	uint64_t nopen;          // queues not closed
+	uint64_t nbusy;          // calls of drop and of hooks.removed under way
+	struct queue **names;    // hash table
+	size_t names_cap, nnames;
+	struct past *pasts;      // hash table
+	size_t pasts_cap, npasts;
+
+	const struct work_type *types[MAX_TYPES]; // by record.type; an entry never changes once it is there
+	unsigned ntypes;
+	struct spill spill;
+	struct list spillable;   // chunks, the one filled last at the end
+	size_t item_mem;         // bytes of memory for queued items
+	size_t struct_mem;       // bytes of memory for the queues themselves
+	uint64_t spilled;        // bytes of items on disk
+	size_t full_need;        // bytes that were refused; hooks.low(NULL) is due when they fit; 0: not armed
+	bool troubled_spill, troubled_threads; // hooks.trouble was called
+};
+
+// What is left to do once the lock is given back.
+struct errands {
+	bool any;                // one of the others is set
+	struct worker *wake[2], *start[2]; // by side
+	struct queue *removed;
+	struct queue *low;
+	bool low_all;
+	bool settle;             // for hooks.settle
+	struct queue *reserving; // pinned; for the hook of that name:
+	uint64_t reserving_id;
+	unsigned reserving_width;
+	struct queue *load_queue; // pinned
+	struct chunk *load;
+	int close_fd;            // -1: none
+	int spill_error;         // for hooks.trouble
+};
+
+#define ERRANDS_INIT {.close_fd = -1}
+
+// Does them; without the lock. They may lead to others, which are done too.
+void errands_run(struct pool *pool, struct errands *errands);
+
+// Gives the lock back and does the errands; for threads from outside.
+void pool_leave(struct pool *pool, struct errands *errands);
+
+// The time, if anything depends on it; else 0.
+uint64_t pool_clock(const struct pool *pool);
+
+static inline uint64_t pool_now(const struct pool *pool) {
+	return pool->needs_clock ? pool_clock(pool) : 0;
+}
+
+// The type's place in pool->types.
+uint8_t pool_type(struct pool *pool, const struct work_type *type);
+
+// Notices that there is room again, or that what items wait for inside has happened.
+void pool_notice_now(struct pool *pool, struct errands *errands);
+
+static inline void pool_notice(struct pool *pool, struct errands *errands) {
+	if (pool->full_need > 0 || pool->waiting_inside > 0) {
+		pool_notice_now(pool, errands);
+	}
+}
+
+// ---- worker.c ----
+
+// An item takes no more slots than there are, so that it can start some time.
+static inline uint32_t side_cut(const struct side *side, uint32_t width) {
+	return width <= side->goal ? width : side->goal > 0 ? side->goal : 1;
+}
+
+static inline bool side_has_room(const struct side *side, uint32_t width) {
+	return side->running + side_cut(side, width) <= side->goal + side->lent;
+}
+
+static inline bool side_has_work(const struct pool *pool, const struct side *side) {
+	return (fair_is_eligible(&side->fair) || side->holder) && side->running < side->goal + side->lent && pool->started &&
+	       !pool->paused && (!side->holder || side_has_room(side, side->holder->width));
+}
+
+// Chooses a worker to wake or to start if one is needed [E3].
+void side_wake_now(struct pool *pool, struct side *side, struct errands *errands);
+
+static inline void side_wake(struct pool *pool, struct side *side, struct errands *errands) {
+	if (!side->waking && side_has_work(pool, side)) {
+		side_wake_now(pool, side, errands);
+	}
+}
+
+void sides_wake(struct pool *pool, struct errands *errands);
+
+// The queue's item that a worker has taken and that waits for its slots, if it may be cancelled; else NULL.
+static inline struct worker *queue_holder(const struct queue *queue) {
+	struct worker *holder = queue->side->holder;
+	return holder && holder->held == queue && !(holder->flags & RECORD_FINALE) ? holder : NULL;
+}
+
+// Takes that item away from its worker, who need not know: it looks for other work. Its turns are given back. The
+// record's data and context are the caller's to free.
+void holder_rob(struct worker *holder, struct record *ret_record, struct errands *errands);
+
+// Starts the thread of a worker that side_wake() chose; without the lock.
+void worker_start(struct worker *worker);
+void worker_free(struct worker *worker);
+
+// ---- registry.c ----
+
+// Removes the queue if it is closed, empty and unused [E5]; but first has its last item run if it has one [E10].
+void queue_check_removal_now(struct queue *queue, struct errands *errands);
+
+static inline void queue_check_removal(struct queue *queue, struct errands *errands) {
+	if (queue->closed && queue->fair.backlog == 0 && queue->fair.running == 0) {
+		queue_check_removal_now(queue, errands);
+	}
+}
+
+// Closes the queue, whoever has it open.
+void queue_shut(struct queue *queue, struct errands *errands);
+
+// Calls hooks.removed, then hooks.idle if that was the last; without the lock.
+void queue_remove(struct pool *pool, struct queue *queue);
+
+// Calls hooks.idle; without the lock. Only for who has set idle_claimed.
+void pool_become_idle(struct pool *pool);
+void names_fini(struct pool *pool);
+
+// ---- queue.c ----
+
+// Adds an item. `from`: to that worker's local list; NULL: to the tail.
+void queue_append(struct queue *queue, const struct record *record, struct worker *from);
+
+// Takes an item for the worker. The record's data is the worker's.
+enum work_source queue_take(struct queue *queue, struct worker *worker, struct record *ret_record, struct errands *errands);
+
+// The item that stands next in the queue's chunks, if that is in memory. Returns the bytes of its record, or 0. Its data
+// is borrowed, until the next call that takes something.
+size_t queue_peek(const struct queue *queue, struct record *ret_record);
+
+// Takes that item, whose record has so many bytes. Its data must not be looked at any more.
+void queue_skip(struct queue *queue, const struct record *record, size_t bytes, struct errands *errands);
+
+// Blocks the queue in the fair choice while its next item is not in memory, and unblocks it.
+static inline void queue_reach(struct queue *queue) {
+	bool blocked = queue->head && !queue->head->data && queue->nlocal == 0 && queue->finale_state != FINALE_DUE;
+	if (blocked != queue->fair.blocked) {
+		fair_block(&queue->side->fair, &queue->fair, blocked, pool_now(queue->pool));
+	}
+}
+
+// Makes room for `need` bytes by spilling; gives the lock back meanwhile. Returns false if there is none.
+bool hold_make_room(struct pool *pool, size_t need, struct errands *errands);
+
+// True if `need` more bytes may be queued now, or could be after spilling.
+bool hold_has_room(const struct pool *pool, size_t need);
+
+// Reads a chunk back that queue_take() wants; without the lock.
+void hold_load(struct pool *pool, struct queue *queue, struct chunk *chunk, struct errands *errands);
+
+// All items of a queue, taken away from it.
+struct doomed {
+	struct queue *queue;     // pinned
+	struct chunk *chunks;
+	uint64_t head_id;
+	struct list locals;
+	bool has_held;
+	struct record held;      // if so, the one that waited for its slots; its data are owned
+	uint64_t nitems;
+};
+
+// True if there is anything that queue_doom() would take.
+static inline bool queue_can_doom(const struct queue *queue) {
+	return queue->fair.backlog > (queue->finale_state == FINALE_DUE) || queue_holder(queue);
+}
+
+void queue_doom(struct queue *queue, struct doomed *ret_doomed, struct errands *errands);
+
+// Drops them; without the lock.
+void doomed_drop(struct pool *pool, struct doomed *doomed);
+
+// Calls drop for one item, with a copy that is aligned for any object, and lets its context go; without the lock.
+void record_drop(struct pool *pool, struct queue *queue, const struct record *record);
+void queue_free(struct queue *queue);
+
+#endif

@@ -1,0 +1,610 @@
+// The items a queue holds: chunks in memory and on disk, local lists.
+//
+// A queue is a row of chunks. The head is read, the tail is written; they stay in memory. When memory is short, full
+// chunks between them go to the spill file, the one filled last first, as it is needed last. The chunk behind the head
+// is read back by the worker that sees the head half empty, before it runs its item. If a queue gets there first, it is
+// blocked in the fair choice (and keeps its place) until the chunk has come.
+//
+// The first chunk of a queue is small and the next ones grow, so that a million queues of one item are cheap; where
+// there are many queues they grow less, as each has a head and a tail in memory.
+
+#include "engine/internal.h"
+
+#include "base/alloc.h"
+#include "base/diag.h"
+
+#include <unistd.h>
+
+enum {
+	FIRST_BYTES = 256,
+	GROWTH = 4,
+	LEAST_BYTES = 2048,        // of a full-grown chunk
+	MOST_BYTES = SPILL_PLACE,
+	SPILL_BYTES = 1024,        // of a chunk that is worth a place on disk
+};
+
+static size_t mem_used(const struct pool *pool) {
+	return pool->item_mem + pool->struct_mem;
+}
+
+// ---- chunks ----
+
+// Heads and tails together must not take more than half of the memory.
+static uint32_t chunk_most(const struct pool *pool) {
+	size_t each = pool->config.queue_mem / (4 * (pool->nqueues ? pool->nqueues : 1));
+	return (uint32_t)(each < LEAST_BYTES ? LEAST_BYTES : each > MOST_BYTES ? MOST_BYTES : each);
+}
+
+static struct chunk *chunk_create(struct pool *pool, size_t cap) {
+	verify(cap <= UINT32_MAX);
+	struct chunk *chunk = NEW(struct chunk);
+	list_init(&chunk->spillable);
+	chunk->cap = (uint32_t)cap;
+	chunk->refs = 1;
+	if (cap > 0) {
+		chunk->data = xmalloc(cap);
+	}
+	pool->item_mem += sizeof(*chunk) + cap;
+	return chunk;
+}
+
+static void chunk_forget_data(struct pool *pool, struct chunk *chunk) {
+	free(chunk->data);
+	chunk->data = NULL;
+	pool->item_mem -= chunk->cap;
+	chunk->cap = 0;
+}
+
+static void chunk_give_place(struct pool *pool, struct chunk *chunk, struct errands *errands) {
+	if (chunk->place_len > 0) {
+		int fd = spill_give(&pool->spill, chunk->place, chunk->place_len);
+		if (fd >= 0) {
+			errands->close_fd = fd;
+			errands->any = true;
+		}
+		chunk->place_len = 0;
+	}
+}
+
+static void chunk_unref(struct pool *pool, struct chunk *chunk, struct errands *errands) {
+	if (--chunk->refs > 0) {
+		return;
+	}
+	list_remove(&chunk->spillable);
+	chunk_give_place(pool, chunk, errands);
+	chunk_forget_data(pool, chunk);
+	pool->item_mem -= sizeof(*chunk);
+	free(chunk);
+}
+
+// ---- in ----
+
+static void append_tail(struct queue *queue, const struct record *record) {
+	struct pool *pool = queue->pool;
+	size_t bytes = record_bytes(record, queue->tail_id);
+	struct chunk *tail = queue->tail;
+	if (!tail || tail->cap - tail->end < bytes) {
+		size_t cap = tail ? (size_t)tail->cap * GROWTH : FIRST_BYTES;
+		if (tail && tail->begin == tail->end) { // kept from before, and too small
+			struct errands none = ERRANDS_INIT;
+			chunk_unref(pool, tail, &none);
+			tail = NULL;
+		}
+		size_t most = chunk_most(pool);
+		cap = cap > most ? most : cap;
+		struct chunk *chunk = chunk_create(pool, cap < bytes ? bytes : cap);
+		if (!tail) {
+			queue->head = chunk;
+		} else {
+			tail->next = chunk;
+			if (tail != queue->head && tail->end >= SPILL_BYTES) {
+				list_push_back(&pool->spillable, &tail->spillable);
+			}
+		}
+		queue->tail = tail = chunk;
+	}
+	tail->end += (uint32_t)record_encode(record, queue->tail_id, tail->data + tail->end);
+	queue->tail_id = record->id;
+}
+
+static struct local *local_get(struct queue *queue, const struct worker *worker) {
+	struct pool *pool = queue->pool;
+	if (worker->index >= queue->nlocal_of) {
+		unsigned n = pool->nworkers;
+		queue->local_of = xrealloc(queue->local_of, n * sizeof(queue->local_of[0]));
+		memset(queue->local_of + queue->nlocal_of, 0, (n - queue->nlocal_of) * sizeof(queue->local_of[0]));
+		pool->struct_mem += (n - queue->nlocal_of) * sizeof(queue->local_of[0]);
+		queue->nlocal_of = n;
+	}
+	struct local **at = &queue->local_of[worker->index];
+	if (!*at) {
+		*at = NEW(struct local);
+		list_init(&(*at)->link);
+		pool->struct_mem += sizeof(**at);
+	}
+	return *at;
+}
+
+void queue_append(struct queue *queue, const struct record *record, struct worker *from) {
+	struct pool *pool = queue->pool;
+	if (from) {
+		struct local *local = local_get(queue, from);
+		pool->item_mem += lane_growth(&local->lane, record);
+		lane_push(&local->lane, record);
+		if (list_is_empty(&local->link)) {
+			list_push_back(&queue->locals, &local->link);
+		}
+		++queue->nlocal;
+	} else {
+		append_tail(queue, record);
+	}
+	queue->bytes += RECORD_HEAD + record->size;
+	++queue->submitted;
+	++pool->queued;
+}
+
+// ---- out ----
+
+static bool head_is_ready(const struct queue *queue) {
+	return queue->head && queue->head->data && queue->head->begin < queue->head->end;
+}
+
+// Has the chunk read back by this thread, once it has given back the lock.
+static void want_chunk(struct queue *queue, struct chunk *chunk, struct errands *errands) {
+	if (chunk->state == CHUNK_DISK) {
+		verify(!errands->load);
+		chunk->state = CHUNK_LOADING;
+		++chunk->refs;
+		++queue->pins;
+		errands->load = chunk;
+		errands->load_queue = queue;
+		errands->any = true;
+	}
+}
+
+static void want_more(struct queue *queue, struct errands *errands) {
+	struct chunk *head = queue->head;
+	if (!head) {
+		return;
+	}
+	if (!head->data) {
+		want_chunk(queue, head, errands);
+	} else if (head->next && !head->next->data && head->end - head->begin < head->cap / 2) {
+		want_chunk(queue, head->next, errands);
+	}
+}
+
+// Goes on to the next chunk, or uses the only one again from the start.
+static void head_is_done(struct queue *queue, struct errands *errands) {
+	struct pool *pool = queue->pool;
+	struct chunk *head = queue->head, *next = head->next;
+	bool tight = mem_used(pool) > pool->config.queue_mem / 4;
+	if (!next && (head->cap <= FIRST_BYTES * GROWTH || (head->cap <= MOST_BYTES && !tight))) {
+		head->begin = head->end = 0;
+		return;
+	}
+	queue->head = next;
+	if (!next) {
+		queue->tail = NULL;
+	} else {
+		list_remove(&next->spillable);
+		if (next->state == CHUNK_WRITING) {
+			next->state = CHUNK_MEMORY; // whoever writes it sees that, and gives the place back
+		}
+	}
+	chunk_unref(pool, head, errands);
+}
+
+// The record's data must outlive the chunk: copied to the worker.
+static void keep_data(struct worker *worker, struct record *record) {
+	if (record->size > worker->data_cap) {
+		free(worker->data);
+		worker->data_cap = record->size < 256 ? 256 : (size_t)record->size * 2;
+		worker->data = xmalloc(worker->data_cap);
+	}
+	if (record->size > 0) {
+		memcpy(worker->data, record->data, record->size);
+	}
+	record->data = worker->data;
+}
+
+static void take_head(struct queue *queue, struct worker *worker, struct record *record, struct errands *errands) {
+	struct chunk *head = queue->head;
+	head->begin += (uint32_t)record_decode(head->data + head->begin, queue->head_id, record);
+	queue->head_id = record->id;
+	keep_data(worker, record);
+	if (head->begin == head->end) {
+		head_is_done(queue, errands);
+	}
+}
+
+static enum work_source take_local(struct queue *queue, struct worker *worker, struct record *record) {
+	struct local *local = worker->index < queue->nlocal_of ? queue->local_of[worker->index] : NULL;
+	enum work_source source = SOURCE_OWN;
+	if (local && local->lane.nitems > 0) {
+		lane_take_newest(&local->lane, record);
+	} else {
+		local = list_entry(queue->locals.next, struct local, link);
+		list_remove(&local->link);
+		list_push_back(&queue->locals, &local->link); // the next thief begins with the next one
+		lane_take_oldest(&local->lane, record);
+		source = SOURCE_STOLEN;
+	}
+	keep_data(worker, record);
+	--queue->nlocal;
+	if (local->lane.nitems == 0) {
+		list_remove(&local->link);
+		if (local->lane.cap > MOST_BYTES) {
+			queue->pool->item_mem -= local->lane.cap;
+			lane_fini(&local->lane);
+		}
+	}
+	return source;
+}
+
+// Its last item, which is in no chunk so that nobody cancels it.
+static void take_finale(struct queue *queue, struct worker *worker, struct record *record) {
+	struct finale *finale = queue->finale;
+	*record = finale->record;
+	record->data = finale->data;
+	record->flags |= RECORD_FINALE;
+	keep_data(worker, record);
+	queue->pool->struct_mem -= sizeof(*finale) + record->size;
+	free(finale);
+	queue->finale = NULL;
+	queue->finale_state = FINALE_HAD;
+	--queue->pool->queued;
+	queue_reach(queue);
+}
+
+enum work_source queue_take(struct queue *queue, struct worker *worker, struct record *ret_record, struct errands *errands) {
+	enum work_source source = SOURCE_QUEUE;
+	if (queue->finale_state == FINALE_DUE) {
+		take_finale(queue, worker, ret_record);
+		return source;
+	}
+	bool head_first = ++queue->picks % HEAD_EVERY == 0;
+	if (queue->nlocal > 0 && !(head_first && head_is_ready(queue))) {
+		source = take_local(queue, worker, ret_record);
+	} else {
+		take_head(queue, worker, ret_record, errands);
+	}
+	queue->bytes -= RECORD_HEAD + ret_record->size;
+	--queue->pool->queued;
+	want_more(queue, errands);
+	queue_reach(queue);
+	return source;
+}
+
+size_t queue_peek(const struct queue *queue, struct record *ret_record) {
+	if (!head_is_ready(queue)) {
+		return 0;
+	}
+	return record_decode(queue->head->data + queue->head->begin, queue->head_id, ret_record);
+}
+
+void queue_skip(struct queue *queue, const struct record *record, size_t bytes, struct errands *errands) {
+	struct chunk *head = queue->head;
+	head->begin += (uint32_t)bytes;
+	queue->head_id = record->id;
+	if (head->begin == head->end) {
+		head_is_done(queue, errands);
+	}
+	queue->bytes -= RECORD_HEAD + record->size;
+	--queue->pool->queued;
+	want_more(queue, errands);
+}
+
+// ---- to disk ----
+
+static bool can_spill(const struct pool *pool) {
+	return !list_is_empty(&pool->spillable) && spill_has_room(&pool->spill, 1);
+}
+
+bool hold_has_room(const struct pool *pool, size_t need) {
+	// a pool with nothing queued takes anything: no room would come from waiting
+	return pool->queued == 0 || mem_used(pool) + need <= pool->config.queue_mem || can_spill(pool);
+}
+
+// The file's descriptor, opened by this thread if need be; gives the lock back meanwhile. Returns -errno.
+static int spill_descriptor(struct pool *pool) {
+	if (pool->spill.fd >= 0) {
+		return pool->spill.fd;
+	}
+	mutex_unlock(&pool->lock);
+	int fd = spill_open(&pool->spill);
+	mutex_lock(&pool->lock);
+	if (fd < 0) {
+		return fd;
+	}
+	if (pool->spill.fd >= 0) {
+		close(fd); // somebody was faster
+	} else {
+		pool->spill.fd = fd;
+	}
+	return pool->spill.fd;
+}
+
+// Writes one chunk; gives the lock back meanwhile. Returns 0 or -errno.
+static int spill_chunk(struct pool *pool, struct chunk *chunk, struct errands *errands) {
+	size_t len = chunk->end - chunk->begin;
+	const char *data = chunk->data + chunk->begin; // `begin` changes if the queue gets here meanwhile
+	uint64_t place = spill_take(&pool->spill, len);
+	list_remove(&chunk->spillable);
+	chunk->state = CHUNK_WRITING;
+	++chunk->refs;
+	int error = spill_descriptor(pool);
+	if (error >= 0) {
+		int fd = error;
+		mutex_unlock(&pool->lock);
+		error = spill_write(fd, data, len, place);
+		mutex_lock(&pool->lock);
+	}
+	bool wanted = chunk->state == CHUNK_WRITING; // neither begun nor cancelled meanwhile
+	int fd = -1;
+	if (error < 0) {
+		fd = spill_lose(&pool->spill, place, len, -error);
+		if (wanted) {
+			list_push_back(&pool->spillable, &chunk->spillable);
+		}
+		chunk->state = CHUNK_MEMORY;
+	} else if (wanted) {
+		chunk_forget_data(pool, chunk);
+		chunk->state = CHUNK_DISK;
+		chunk->place = place;
+		chunk->place_len = chunk->end = (uint32_t)len;
+		chunk->begin = 0;
+		pool->spilled += len;
+	} else {
+		fd = spill_give(&pool->spill, place, len);
+		chunk->state = CHUNK_MEMORY;
+	}
+	if (fd >= 0) {
+		errands->close_fd = fd;
+		errands->any = true;
+	}
+	chunk_unref(pool, chunk, errands);
+	return error;
+}
+
+bool hold_make_room(struct pool *pool, size_t need, struct errands *errands) {
+	while (pool->queued > 0 && mem_used(pool) + need > pool->config.queue_mem) {
+		if (!can_spill(pool)) {
+			return false;
+		}
+		struct chunk *last = list_entry(pool->spillable.prev, struct chunk, spillable);
+		if (!spill_has_room(&pool->spill, last->end - last->begin)) {
+			return false;
+		}
+		int error = spill_chunk(pool, last, errands);
+		if (error < 0) {
+			errands->spill_error = pool->troubled_spill ? 0 : -error;
+			errands->any = true;
+			pool->troubled_spill = true;
+		}
+	}
+	return true;
+}
+
+// ---- from disk ----
+
+// Reads as many whole records as fit in `most` bytes, at least one. Returns the bytes; *ret_data is the caller's.
+static uint32_t read_records(int fd, const struct chunk *chunk, uint32_t most, char **ret_data) {
+	uint32_t left = chunk->end - chunk->begin;
+	for (uint32_t want = left < most ? left : most;; want = left) {
+		char *data = xmalloc(want);
+		int error = spill_read(fd, data, want, chunk->place + chunk->begin);
+		if (error < 0) {
+			diag_die("cannot read the spill file: %s", strerror(-error)); // the items are gone: no run can make up for that
+		}
+		uint32_t whole = 0;
+		for (size_t bytes; whole < want && (bytes = record_peek(data + whole, want - whole)) > 0;) {
+			whole += (uint32_t)bytes;
+		}
+		if (whole > 0) {
+			*ret_data = data;
+			return whole;
+		}
+		free(data);
+		verify(want < left);
+	}
+}
+
+void hold_load(struct pool *pool, struct queue *queue, struct chunk *chunk, struct errands *errands) {
+	mutex_lock(&pool->lock);
+	int fd = pool->spill.fd;
+	uint32_t most = chunk_most(pool);
+	mutex_unlock(&pool->lock);
+	char *data;
+	uint32_t len = read_records(fd, chunk, most, &data); // begin and end do not change while it is LOADING
+	mutex_lock(&pool->lock);
+	if (chunk->state != CHUNK_LOADING) { // cancelled meanwhile
+		free(data);
+	} else {
+		if (chunk->begin + len < chunk->end) {
+			struct chunk *rest = chunk_create(pool, 0);
+			rest->state = CHUNK_DISK;
+			rest->place = chunk->place;
+			rest->place_len = chunk->place_len;
+			rest->begin = chunk->begin + len;
+			rest->end = chunk->end;
+			rest->next = chunk->next;
+			chunk->next = rest;
+			chunk->place_len = 0;
+		}
+		chunk_give_place(pool, chunk, errands);
+		chunk->data = data;
+		chunk->begin = 0;
+		chunk->end = chunk->cap = len;
+		chunk->state = CHUNK_MEMORY;
+		pool->item_mem += len;
+		pool->spilled -= len;
+	}
+	chunk_unref(pool, chunk, errands);
+	--queue->pins;
+	want_more(queue, errands);
+	queue_reach(queue);
+	queue_check_removal(queue, errands);
+	pool_notice(pool, errands);
+	side_wake(pool, queue->side, errands);
+	mutex_unlock(&pool->lock);
+}
+
+// ---- cancelled ----
+
+void queue_doom(struct queue *queue, struct doomed *ret_doomed, struct errands *errands) {
+	struct pool *pool = queue->pool;
+	uint64_t waiting = queue->fair.backlog - (queue->finale_state == FINALE_DUE);
+	*ret_doomed = (struct doomed){
+		.queue = queue,
+		.chunks = queue->head,
+		.head_id = queue->head_id,
+		.nitems = waiting,
+	};
+	struct worker *holder = queue_holder(queue);
+	if (holder) {
+		++ret_doomed->nitems;
+		ret_doomed->has_held = true;
+		holder_rob(holder, &ret_doomed->held, errands);
+	}
+	list_init(&ret_doomed->locals);
+	list_for_each(&queue->locals, at) {
+		list_remove(at);
+		list_push_back(&ret_doomed->locals, at);
+	}
+	for (unsigned i = 0; i < queue->nlocal_of; ++i) {
+		struct local *local = queue->local_of[i];
+		if (local && local->lane.nitems > 0) {
+			queue->local_of[i] = NULL; // now the doomed have it
+		}
+	}
+	for (struct chunk *chunk = queue->head; chunk; chunk = chunk->next) {
+		list_remove(&chunk->spillable);
+		// who is writing or reading it sees by the state that it must leave it alone
+		chunk->state = chunk->data ? CHUNK_MEMORY : CHUNK_DISK;
+	}
+	queue->head = queue->tail = NULL;
+	queue->head_id = queue->tail_id;
+	queue->nlocal = 0;
+	queue->bytes = 0;
+	pool->queued -= waiting;
+	++queue->pins;
+	++pool->nbusy;
+	fair_withdraw(&queue->side->fair, &queue->fair, waiting, pool_now(pool));
+	queue_reach(queue);
+}
+
+void record_drop(struct pool *pool, struct queue *queue, const struct record *record) {
+	const struct work_type *type = pool->types[record->type]; // read without the lock: it was there when we had it
+	if (type->drop) {
+		void *copy = xmemdup(record->data, record->size);
+		type->drop(queue, copy, record->size);
+		free(copy);
+	}
+	if (record->context && pool->config.hooks.context_unref) {
+		mutex_lock(&pool->lock);
+		pool->config.hooks.context_unref(record->context);
+		mutex_unlock(&pool->lock);
+	}
+}
+
+static uint64_t drop_bytes(struct pool *pool, struct doomed *doomed, const char *data, size_t len) {
+	struct record record;
+	uint64_t n = 0;
+	for (size_t at = 0; at < len; ++n) {
+		at += record_decode(data + at, doomed->head_id, &record);
+		doomed->head_id = record.id;
+		record_drop(pool, doomed->queue, &record);
+	}
+	return n;
+}
+
+static uint64_t drop_chunk(struct pool *pool, struct doomed *doomed, struct chunk *chunk) {
+	if (chunk->data) {
+		return drop_bytes(pool, doomed, chunk->data + chunk->begin, chunk->end - chunk->begin);
+	}
+	mutex_lock(&pool->lock);
+	int fd = pool->spill.fd;
+	mutex_unlock(&pool->lock);
+	char *data;
+	uint32_t len = read_records(fd, chunk, UINT32_MAX, &data);
+	uint64_t n = drop_bytes(pool, doomed, data, len);
+	free(data);
+	mutex_lock(&pool->lock);
+	pool->spilled -= len;
+	mutex_unlock(&pool->lock);
+	return n;
+}
+
+static uint64_t drop_local(struct pool *pool, struct doomed *doomed, struct local *local) {
+	uint64_t n = local->lane.nitems;
+	while (local->lane.nitems > 0) {
+		struct record record;
+		lane_take_oldest(&local->lane, &record);
+		record_drop(pool, doomed->queue, &record);
+	}
+	return n;
+}
+
+void doomed_drop(struct pool *pool, struct doomed *doomed) {
+	struct queue *queue = doomed->queue;
+	uint64_t n = doomed->has_held;
+	struct errands errands = ERRANDS_INIT;
+	if (doomed->has_held) {
+		record_drop(pool, queue, &doomed->held);
+		free((void *)doomed->held.data);
+	}
+	while (doomed->chunks) {
+		struct chunk *chunk = doomed->chunks;
+		n += drop_chunk(pool, doomed, chunk);
+		doomed->chunks = chunk->next;
+		mutex_lock(&pool->lock);
+		chunk_unref(pool, chunk, &errands);
+		mutex_unlock(&pool->lock);
+	}
+	list_for_each(&doomed->locals, at) {
+		struct local *local = list_entry(at, struct local, link);
+		n += drop_local(pool, doomed, local);
+		mutex_lock(&pool->lock);
+		pool->item_mem -= local->lane.cap;
+		pool->struct_mem -= sizeof(*local);
+		mutex_unlock(&pool->lock);
+		lane_fini(&local->lane);
+		free(local);
+	}
+	verify(n == doomed->nitems);
+	mutex_lock(&pool->lock);
+	--queue->pins;
+	--pool->nbusy;
+	if (!queue->removed && queue->low_armed && queue->bytes < queue->attrs.low_water && !queue->closed) {
+		queue->low_armed = false;
+		++queue->pins;
+		errands.low = queue;
+		errands.any = true;
+	}
+	queue_check_removal(queue, &errands);
+	pool_notice(pool, &errands);
+	pool_leave(pool, &errands);
+}
+
+void queue_free(struct queue *queue) {
+	struct pool *pool = queue->pool;
+	struct errands errands = ERRANDS_INIT;
+	verify(queue->fair.backlog == 0 && (!queue->head || !queue->head->next));
+	if (queue->head) {
+		chunk_unref(pool, queue->head, &errands);
+	}
+	for (unsigned i = 0; i < queue->nlocal_of; ++i) {
+		struct local *local = queue->local_of[i];
+		if (local) {
+			pool->item_mem -= local->lane.cap;
+			pool->struct_mem -= sizeof(*local);
+			lane_fini(&local->lane);
+			free(local);
+		}
+	}
+	pool->struct_mem -= queue->nlocal_of * sizeof(queue->local_of[0]);
+	free(queue->local_of);
+	free(queue->lengths);
+	free(queue);
+}

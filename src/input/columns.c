@@ -1,0 +1,337 @@
+// Splitting a line into columns: --colsep and --trim.
+
+#include "input/columns.h"
+
+#include "base/alloc.h"
+
+#include <ctype.h>
+#include <stdio.h>
+
+// ---- Perl's expressions as POSIX has them ----
+
+// What stands for a class, outside of brackets and inside.
+static const struct { char letter; const char *outside, *inside; } CLASSES[] = {
+	{'t', "\t", "\t"}, {'n', "\n", "\n"}, {'r', "\r", "\r"}, {'f', "\f", "\f"}, {'v', "\v", "\v"}, {'a', "\a", "\a"},
+	{'e', "\033", "\033"},
+	{'s', "[[:space:]]", "[:space:]"}, {'d', "[0-9]", "0-9"}, {'w', "[[:alnum:]_]", "[:alnum:]_"},
+	{'S', "[^[:space:]]", NULL}, {'D', "[^0-9]", NULL}, {'W', "[^[:alnum:]_]", NULL},
+	{'h', "[[:blank:]]", "[:blank:]"},
+};
+
+static bool is_special(char c) {
+	return c != '\0' && strchr("\\.[()*+?{|^$", c);
+}
+
+// A byte that stands for itself, given by its number; outside of brackets it is escaped if it must be.
+static void add_byte(struct buf *out, unsigned long byte, bool inside) {
+	if (!inside && is_special((char)byte)) {
+		buf_addc(out, '\\');
+	}
+	buf_addc(out, (char)byte);
+}
+
+// Translates the escape that starts at `at` (a backslash). Returns what is behind it, or NULL with a message.
+static const char *translate_escape(const char *at, bool inside, struct buf *out, struct buf *error) {
+	char c = at[1];
+	for (size_t i = 0; i < sizeof(CLASSES) / sizeof(CLASSES[0]); ++i) {
+		const char *text = inside ? CLASSES[i].inside : CLASSES[i].outside;
+		if (CLASSES[i].letter == c && text) {
+			buf_adds(out, text);
+			return at + 2;
+		}
+	}
+	if (c == 'x' && isxdigit((unsigned char)at[2]) && isxdigit((unsigned char)at[3])) {
+		char digits[] = {at[2], at[3], '\0'};
+		unsigned long byte = strtoul(digits, NULL, 16);
+		if (byte != 0) {
+			add_byte(out, byte, inside);
+			return at + 4;
+		}
+	}
+	if (c == '\0' || isalnum((unsigned char)c)) {
+		buf_printf(error, "\\%.1s is not supported", at + 1);
+		return NULL;
+	}
+	add_byte(out, (unsigned char)c, inside);
+	return at + 2;
+}
+
+// Translates the bracket expression at `at`. In Perl a backslash escapes inside brackets too, in POSIX it is a
+// character (XBD 9.3.5): so `]`, `^` and `-` that were escaped have to go where they stand for themselves.
+static const char *translate_bracket(const char *at, struct buf *out, struct buf *error) {
+	struct buf set = BUF_INIT;
+	bool closing = false, dash = false, caret = false;
+	bool negated = *++at == '^';
+	at += negated;
+	for (bool first = true; *at != '\0' && (*at != ']' || first); first = false) {
+		const char *named = at[0] == '[' && at[1] == ':' ? strstr(at, ":]") : NULL;
+		if (named) {
+			buf_add(&set, at, (size_t)(named + 2 - at));
+			at = named + 2;
+		} else if (*at == ']' || (*at == '\\' && at[1] == ']')) {
+			closing = true;
+			at += *at == '\\' ? 2 : 1;
+		} else if (*at == '\\' && (at[1] == '-' || at[1] == '^')) {
+			*(at[1] == '-' ? &dash : &caret) = true;
+			at += 2;
+		} else if (*at == '\\') {
+			at = translate_escape(at, true, &set, error);
+			if (!at) {
+				buf_fini(&set);
+				return NULL;
+			}
+		} else {
+			buf_addc(&set, *at++);
+		}
+	}
+	if (caret && set.len == 0 && !closing && !negated) { // a ^ alone is no set
+		buf_adds(out, dash ? "[-^]" : "\\^");
+	} else {
+		buf_printf(out, "[%s%s%s%s%s]", negated ? "^" : "", closing ? "]" : "", buf_str(&set), caret ? "^" : "",
+		           dash ? "-" : "");
+	}
+	buf_fini(&set);
+	if (*at == '\0') {
+		buf_adds(error, "[ without ]");
+		return NULL;
+	}
+	return at + 1;
+}
+
+int perl_translate(const char *at, struct buf *out, struct buf *error) {
+	while (*at != '\0') {
+		if (*at == '\\') {
+			at = translate_escape(at, false, out, error);
+		} else if (*at == '[') {
+			at = translate_bracket(at, out, error);
+		} else if (strncmp(at, "(?:", 3) == 0) {
+			buf_addc(out, '(');
+			at += 3;
+		} else if (strchr("*+?}", *at) && (at[1] == '?' || at[1] == '+')) {
+			buf_printf(error, "%.2s is not supported", at);
+			return -1;
+		} else if (strncmp(at, "(?", 2) == 0) {
+			buf_adds(error, "(? is not supported");
+			return -1;
+		} else {
+			buf_addc(out, *at++);
+		}
+		if (!at) {
+			return -1;
+		}
+	}
+	return 0;
+}
+
+int regex_compile(regex_t *regex, const char *expression, struct buf *error) {
+	int code = regcomp(regex, expression, REG_EXTENDED);
+	if (code != 0) {
+		char *end = buf_reserve(error, 200);
+		regerror(code, regex, end, 200);
+		error->len += strlen(end);
+		return -1;
+	}
+	return 0;
+}
+
+char *colsep_translate(const char *perl, char **ret_error) {
+	struct buf out = BUF_INIT, cause = BUF_INIT;
+	regex_t regex;
+	if (perl_translate(perl, &out, &cause) == 0 && regex_compile(&regex, buf_str(&out), &cause) == 0) {
+		regfree(&regex);
+		buf_fini(&cause);
+		return buf_take(&out);
+	}
+	struct buf error = BUF_INIT;
+	buf_adds(&error, "cannot use '");
+	buf_add_escaped(&error, perl, strlen(perl), 200);
+	buf_printf(&error, "' as a column separator: %s", buf_str(&cause));
+	buf_fini(&cause);
+	buf_fini(&out);
+	*ret_error = buf_take(&error);
+	return NULL;
+}
+
+// ---- the splitter ----
+
+// The length of the set that `expression` starts with: one character that stands for itself, or a bracket expression
+// that is not negated. 0 if it is something else.
+static size_t set_length(const char *expression) {
+	if (expression[0] == '\\' && is_special(expression[1])) {
+		return 2;
+	}
+	if (expression[0] != '[') {
+		return expression[0] != '\0' && !is_special(expression[0]) ? 1 : 0;
+	}
+	if (expression[1] == '^') {
+		return 0;
+	}
+	const char *at = expression + 1;
+	at += *at == ']';
+	while (*at != '\0' && *at != ']') {
+		const char *named = at[0] == '[' && at[1] != '\0' && strchr(":.=", at[1]) ? strstr(at + 2, (char[]){at[1], ']', '\0'}) : NULL;
+		at = named ? named + 2 : at + 1;
+	}
+	return *at == ']' ? (size_t)(at + 1 - expression) : 0;
+}
+
+// Most separators are a byte, or one of a few: for them a table does, which regexec() itself fills.
+static void find_shortcut(struct splitter *splitter, const char *expression) {
+	size_t len = set_length(expression);
+	bool joins = len > 0 && strcmp(expression + len, "+") == 0;
+	if (len == 0 || (expression[len] != '\0' && !joins)) {
+		return;
+	}
+	splitter->joins = joins;
+	unsigned n = 0;
+	for (unsigned byte = 1; byte < 256; ++byte) {
+		char text[] = {(char)byte, '\0'};
+		splitter->in_set[byte] = regexec(&splitter->regex, text, 0, NULL, 0) == 0;
+		if (splitter->in_set[byte]) {
+			splitter->byte = text[0];
+			++n;
+		}
+	}
+	splitter->kind = n == 1 && !joins ? SPLIT_BYTE : SPLIT_SET;
+}
+
+int splitter_init(struct splitter *splitter, const char *colsep, enum input_trim trim, struct buf *error) {
+	*splitter = (struct splitter){.kind = SPLIT_NOT, .trim = trim};
+	if (!colsep) {
+		return 0;
+	}
+	if (regex_compile(&splitter->regex, colsep, error) != 0) {
+		return -1;
+	}
+	splitter->has_regex = true;
+	splitter->kind = SPLIT_REGEX;
+	find_shortcut(splitter, colsep);
+	return 0;
+}
+
+void splitter_fini(struct splitter *splitter) {
+	if (splitter->has_regex) {
+		regfree(&splitter->regex);
+		splitter->has_regex = false;
+	}
+}
+
+// \s of Perl for bytes (perlrecharclass)
+static bool is_blank(char c) {
+	return c == ' ' || (c >= '\t' && c <= '\r');
+}
+
+static void trim(enum input_trim how, const char **text, size_t *len) {
+	while (how != TRIM_RIGHT && *len > 0 && is_blank((*text)[0])) {
+		++*text;
+		--*len;
+	}
+	while (how != TRIM_LEFT && *len > 0 && is_blank((*text)[*len - 1])) {
+		--*len;
+	}
+}
+
+void column_trim(enum input_trim how, struct buf *out, size_t start) {
+	const char *text = out->data + start;
+	size_t len = out->len - start;
+	if (how != TRIM_NONE && len > 0) {
+		trim(how, &text, &len);
+		memmove(out->data + start, text, len);
+		out->len = start + len;
+	}
+}
+
+// Puts one argument to `out`, which may be where it is or before that. Returns where the next one goes.
+static char *put(const struct splitter *splitter, char *out, const char *text, size_t len) {
+	if (splitter->trim != TRIM_NONE) {
+		trim(splitter->trim, &text, &len);
+	}
+	if (out != text) {
+		memmove(out, text, len);
+	}
+	out[len] = '\0';
+	return out + len + 1;
+}
+
+static struct record split_bytes(const struct splitter *splitter, char *text, size_t len) {
+	const char *end = text + len;
+	char *out = text;
+	uint32_t n = 1;
+	for (const char *at = text;; ++n) {
+		const char *stop = memchr(at, splitter->byte, (size_t)(end - at));
+		out = put(splitter, out, at, (size_t)((stop ? stop : end) - at));
+		if (!stop) {
+			return (struct record){.args = text, .size = (size_t)(out - text), .nargs = n};
+		}
+		at = stop + 1;
+	}
+}
+
+static struct record split_sets(const struct splitter *splitter, char *text, size_t len) {
+	const char *end = text + len;
+	char *out = text;
+	uint32_t n = 1;
+	for (const char *at = text;; ++n) {
+		const char *stop = at;
+		while (stop < end && !splitter->in_set[(unsigned char)*stop]) {
+			++stop;
+		}
+		const char *next = stop + 1;
+		while (splitter->joins && next < end && splitter->in_set[(unsigned char)*next]) {
+			++next;
+		}
+		out = put(splitter, out, at, (size_t)(stop - at));
+		if (stop == end) {
+			return (struct record){.args = text, .size = (size_t)(out - text), .nargs = n};
+		}
+		at = next;
+	}
+}
+
+// As Perl's split(/…/, $line, -1): an empty match separates characters, and never makes an empty first column.
+static struct record split_regex(const struct splitter *splitter, const char *text, size_t len, struct buf *scratch) {
+	uint32_t n = 1;
+	const char *column = text, *end = text + len;
+	for (const char *from = text; column < end && from <= end;) {
+		regmatch_t match;
+		if (regexec(&splitter->regex, from, 1, &match, from > text ? REG_NOTBOL : 0) != 0) {
+			break;
+		}
+		const char *start = from + match.rm_so, *stop = from + match.rm_eo;
+		if (stop == column) {
+			++from;
+			continue;
+		}
+		size_t size = (size_t)(start - column);
+		char *out = buf_reserve(scratch, size + 1);
+		scratch->len += (size_t)(put(splitter, out, column, size) - out);
+		++n;
+		column = from = stop;
+	}
+	char *out = buf_reserve(scratch, (size_t)(end - column) + 1);
+	scratch->len += (size_t)(put(splitter, out, column, (size_t)(end - column)) - out);
+	return (struct record){.args = scratch->data, .size = scratch->len, .nargs = n};
+}
+
+struct record splitter_split(const struct splitter *splitter, char *text, size_t len, bool may_change,
+                             struct buf *scratch) {
+	if (splitter->kind == SPLIT_NOT && splitter->trim == TRIM_NONE) {
+		return (struct record){.args = text, .size = len + 1, .nargs = 1};
+	}
+	buf_reset(scratch);
+	if (splitter->kind == SPLIT_REGEX && len > 0) {
+		return split_regex(splitter, text, len, scratch);
+	}
+	if (!may_change) {
+		buf_add(scratch, text, len);
+		text = scratch->data;
+	}
+	if (splitter->kind == SPLIT_BYTE) {
+		return split_bytes(splitter, text, len);
+	}
+	if (splitter->kind == SPLIT_SET) {
+		return split_sets(splitter, text, len);
+	}
+	size_t size = (size_t)(put(splitter, text, text, len) - text);
+	return (struct record){.args = text, .size = size, .nargs = 1};
+}

@@ -1,0 +1,449 @@
+// The input of one batch source: records from stdin, files and argument lists, by product or link, split into columns.
+//
+// States, each with its lawful successors:
+//   HEADER -> LOADING      the first line of each source, if they hold the names
+//   LOADING -> STREAMING   every source but the first is read to its end and kept
+//   STREAMING -> ENDED     the first source is read on; each item of it meets every combination of the others
+//   any -> ENDED           after an error
+//
+// Sources form groups: a source and those linked to it. A group has as many items as its shortest source; the groups
+// are multiplied, the last varying fastest. With --link there is one group, as long as its longest source.
+
+#include "input/input.h"
+
+#include "base/alloc.h"
+#include "base/buf.h"
+#include "base/diag.h"
+#include "input/columns.h"
+#include "input/csv.h"
+#include "input/lines.h"
+#include "input/read_all.h"
+
+#include <stdio.h>
+
+// An item that is kept, already split.
+struct kept {
+	size_t offset, size;
+	uint32_t nargs;
+	const char *bad; // or NULL
+};
+
+struct source {
+	struct lines lines;
+	bool linked;         // in step with the source before it
+	struct buf joined;   // lines that are one item; to be emptied when that was taken
+	bool is_joined;      // the current item is there
+	struct buf bytes;    // of the items that are kept
+	struct kept *kept;
+	size_t nkept, kept_cap;
+	size_t at;           // the item that is in the next record; unused for the first source
+	size_t count;        // of its group; valid in the group's first source, once loaded
+};
+
+struct input {
+	enum { HEADER, LOADING, STREAMING, ENDED } state;
+	struct source *sources;
+	size_t n;
+	size_t current;      // HEADER, LOADING: the source that is read
+	bool header, link, joins;
+	bool is_simple;      // one source: its records are the input's
+	struct splitter splitter;
+	char csv;            // its separator; or 0
+	bool is_gathered;    // all is in `gathered`
+	struct gathered gathered;
+	struct buf scratch;  // of the splitter
+	struct buf record;   // the record, where it is put together
+	struct buf error;
+	uint32_t nnames;     // HEADER: in `record`
+	size_t ntaken;       // STREAMING: items of the first source so far
+	struct record first; // the current one of the first source
+	const char *first_bad;
+	bool combining;      // there are combinations of it left
+};
+
+// ---- opening and closing ----
+
+static void set_rules(struct lines *lines, const struct input_config *config, bool is_first) {
+	lines->skip_first = config->skip_first && is_first;
+	lines->skip_blank = config->skip_blank;
+	lines->csv = config->csv;
+	lines->end = config->end;
+	lines->has_rules = lines->skip_first || lines->skip_blank || lines->csv || lines->end;
+}
+
+struct input *input_open(const struct input_config *config, char **ret_error) {
+	struct input *input = NEW(struct input);
+	input->header = config->header;
+	input->link = config->link;
+	input->joins = config->joins;
+	input->state = config->header ? HEADER : LOADING;
+	input->is_simple = config->nsources == 1;
+	input->current = config->header ? 0 : 1;
+	input->sources = xcalloc(config->nsources, sizeof(*input->sources));
+	const char *colsep = config->colsep || !config->header ? config->colsep : "\t"; // as GNU parallel's --header
+	input->csv = config->csv;
+	bool failed = splitter_init(&input->splitter, config->csv ? NULL : colsep, config->trim, &input->error) != 0;
+	size_t nstdin = 0;
+	for (size_t i = 0; i < config->nsources && !failed; ++i) {
+		const struct source_config *source = &config->sources[i];
+		nstdin += source->kind == FROM_STDIN;
+		if (nstdin > 1) {
+			buf_adds(&input->error, "stdin is named as input twice, but can be read only once");
+			failed = true;
+			break;
+		}
+		failed = lines_open(&input->sources[i].lines, source, config->delimiter, config->delimiter_text,
+		                    &input->error) != 0;
+		input->sources[i].linked = i > 0 && (source->linked || config->link);
+		set_rules(&input->sources[i].lines, config, i == 0);
+		input->n += !failed;
+	}
+	if (failed) {
+		*ret_error = buf_take(&input->error);
+		input_close(input);
+		return NULL;
+	}
+	return input;
+}
+
+void input_close(struct input *input) {
+	if (!input) {
+		return;
+	}
+	for (size_t i = 0; i < input->n; ++i) {
+		lines_close(&input->sources[i].lines);
+		buf_fini(&input->sources[i].bytes);
+		buf_fini(&input->sources[i].joined);
+		free(input->sources[i].kept);
+	}
+	free(input->sources);
+	splitter_fini(&input->splitter);
+	gathered_fini(&input->gathered);
+	buf_fini(&input->scratch);
+	buf_fini(&input->record);
+	buf_fini(&input->error);
+	free(input);
+}
+
+// ---- one source ----
+
+// As GNU parallel's read_arg_from_fh(): the blank stays, and the last line may end with one.
+static enum input_status next_joined(struct input *input, struct source *source, struct line *ret_line) {
+	struct buf *joined = &source->joined;
+	enum input_status status;
+	if (source->is_joined) {
+		buf_reset(joined);
+		source->is_joined = false;
+	}
+	while ((status = lines_next(&source->lines, ret_line, &input->error)) == INPUT_RECORD) {
+		char last = ret_line->len > 0 ? ret_line->text[ret_line->len - 1] : '\0';
+		bool goes_on = (last == ' ' || (last >= '\t' && last <= '\r')) && !ret_line->bad;
+		if (ret_line->bad || (joined->len == 0 && !goes_on)) {
+			return status; // a bad one breaks the line
+		}
+		goes_on |= ret_line->len == 0; // the blank before it still ends the line
+		buf_add(joined, ret_line->text, ret_line->len);
+		if (joined->len > INPUT_LINE_MAX) {
+			ret_line->bad = "longer than 16 MiB";
+			goes_on = false;
+		}
+		if (!goes_on) {
+			break;
+		}
+	}
+	if (status == INPUT_WAIT || status == INPUT_ERROR || joined->len == 0) {
+		return status;
+	}
+	ret_line->text = joined->data;
+	ret_line->len = joined->len;
+	ret_line->bad = status == INPUT_END ? NULL : ret_line->bad;
+	source->is_joined = true;
+	return INPUT_RECORD;
+}
+
+// The next item of a source, split.
+static enum input_status next_item(struct input *input, struct source *source, struct record *ret_item,
+                                   const char **ret_bad) {
+	struct line line;
+	enum input_status status = input->joins ? next_joined(input, source, &line)
+	                                        : lines_next(&source->lines, &line, &input->error);
+	if (status != INPUT_RECORD) {
+		return status;
+	}
+	*ret_bad = line.bad;
+	if (line.bad) {
+		*ret_item = (struct record){.args = line.text, .size = line.len + 1, .nargs = 1};
+	} else if (input->csv) {
+		*ret_bad = csv_split(line.text, line.len, input->csv, input->splitter.trim, &input->scratch, ret_item);
+	} else {
+		bool may_change = source->lines.config->kind != FROM_ARGS || source->is_joined;
+		*ret_item = splitter_split(&input->splitter, line.text, line.len, may_change, &input->scratch);
+	}
+	return INPUT_RECORD;
+}
+
+static void keep(struct source *source, const struct record *item, const char *bad) {
+	grow_array(&source->kept, &source->kept_cap, source->nkept + 1, sizeof(source->kept[0]));
+	source->kept[source->nkept++] = (struct kept){source->bytes.len, item->size, item->nargs, bad};
+	buf_add(&source->bytes, item->args, item->size);
+}
+
+// ---- the header ----
+
+// Adds the names in one line: as Perl's split() without a limit, empty ones at the end do not count.
+static void add_names(struct input *input, const struct line *line) {
+	size_t len = line->len;
+	len -= len > 0 && line->text[len - 1] == '\r';
+	char *text = xmemdup(line->text, len);
+	enum input_trim trim = input->splitter.trim;
+	input->splitter.trim = TRIM_NONE;
+	struct record names;
+	if (!input->csv || csv_split(text, len, input->csv, TRIM_NONE, &input->scratch, &names) != NULL) {
+		names = splitter_split(&input->splitter, text, len, true, &input->scratch);
+	}
+	input->splitter.trim = trim;
+	while (names.nargs > 0 && (names.size == 1 || names.args[names.size - 2] == '\0')) {
+		--names.size;
+		--names.nargs;
+	}
+	buf_add(&input->record, names.args, names.size);
+	input->nnames += names.nargs;
+	free(text);
+}
+
+static enum input_status read_header(struct input *input, struct record *ret_record) {
+	for (; input->current < input->n; ++input->current) {
+		struct source *source = &input->sources[input->current];
+		struct line line;
+		enum input_status status = lines_next(&source->lines, &line, &input->error);
+		if (status == INPUT_RECORD && line.bad) {
+			buf_printf(&input->error, "the header cannot be used: %s", line.bad);
+			return INPUT_ERROR;
+		}
+		if (status == INPUT_RECORD) {
+			add_names(input, &line);
+		} else if (status != INPUT_END) {
+			return status;
+		}
+	}
+	input->state = LOADING;
+	input->current = 1;
+	const struct buf *names = &input->record;
+	*ret_record = (struct record){.args = buf_str(names), .size = names->len, .nargs = input->nnames};
+	return INPUT_HEADER;
+}
+
+// ---- the product ----
+
+// Items that a kept source has in the product: a source without any counts as one empty item.
+static size_t effective(const struct source *source) {
+	return source->nkept > 0 ? source->nkept : 1;
+}
+
+// Sets the counts of all groups; that of the first is without its first source, which is still to be read.
+static void count_groups(struct input *input) {
+	struct source *group = &input->sources[0];
+	group->count = input->link ? 0 : SIZE_MAX;
+	for (size_t i = 1; i < input->n; ++i) {
+		struct source *source = &input->sources[i];
+		size_t n = effective(source);
+		if (!source->linked) {
+			group = source;
+			group->count = n;
+		} else if (input->link ? n > group->count : n < group->count) {
+			group->count = n;
+		}
+	}
+}
+
+static enum input_status load(struct input *input) {
+	for (; input->current < input->n; ++input->current) {
+		struct source *source = &input->sources[input->current];
+		struct record item;
+		const char *bad;
+		enum input_status status;
+		while ((status = next_item(input, source, &item, &bad)) == INPUT_RECORD) {
+			keep(source, &item, bad);
+		}
+		if (status != INPUT_END) {
+			return status;
+		}
+		lines_close(&source->lines);
+	}
+	count_groups(input);
+	input->state = STREAMING;
+	return INPUT_RECORD;
+}
+
+// Sets the current item of the first source; INPUT_END when there is none.
+static enum input_status take_first(struct input *input) {
+	struct source *first = &input->sources[0];
+	if (!input->link && input->ntaken == first->count) {
+		return INPUT_END;
+	}
+	enum input_status status = next_item(input, first, &input->first, &input->first_bad);
+	if (status == INPUT_RECORD && input->link && input->ntaken < first->count) {
+		keep(first, &input->first, input->first_bad); // for when the others are longer
+	}
+	if (status != INPUT_END) {
+		return status;
+	}
+	bool has_others = false;
+	for (size_t i = 1; i < input->n; ++i) {
+		has_others = has_others || input->sources[i].nkept > 0;
+	}
+	if (!has_others || input->ntaken >= (input->link ? first->count : 1)) {
+		return INPUT_END;
+	}
+	input->first = (struct record){.args = "", .size = 1, .nargs = 1};
+	input->first_bad = NULL;
+	if (first->nkept > 0) {
+		const struct kept *again = &first->kept[input->ntaken % first->nkept];
+		input->first = (struct record){first->bytes.data + again->offset, again->size, again->nargs};
+		input->first_bad = again->bad;
+	}
+	return INPUT_RECORD;
+}
+
+// Puts the record of the current combination together. Returns why it is a bad one, or NULL.
+static const char *combine(struct input *input, struct record *ret_record) {
+	buf_reset(&input->record);
+	buf_add(&input->record, input->first.args, input->first.size);
+	uint32_t nargs = input->first.nargs;
+	const char *bad = input->first_bad;
+	for (size_t i = 1; i < input->n; ++i) {
+		const struct source *source = &input->sources[i];
+		if (source->nkept == 0) {
+			buf_add(&input->record, "", 1);
+			++nargs;
+			continue;
+		}
+		const struct kept *item = &source->kept[source->at % source->nkept];
+		buf_add(&input->record, source->bytes.data + item->offset, item->size);
+		nargs += item->nargs;
+		bad = bad ? bad : item->bad;
+	}
+	*ret_record = (struct record){.args = input->record.data, .size = input->record.len, .nargs = nargs};
+	return bad;
+}
+
+// Goes on to the next combination of all groups but the first. Returns false after the last.
+static bool advance(struct input *input) {
+	for (size_t i = input->n; i-- > 1;) {
+		struct source *group = &input->sources[i];
+		if (group->linked) {
+			continue;
+		}
+		size_t at = group->at + 1 < group->count ? group->at + 1 : 0;
+		for (size_t k = i; k < input->n && (k == i || input->sources[k].linked); ++k) {
+			input->sources[k].at = at;
+		}
+		if (at > 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static enum input_status next_combination(struct input *input, struct record *ret_record, const char **ret_error) {
+	if (!input->combining) {
+		enum input_status status = take_first(input);
+		if (status != INPUT_RECORD) {
+			return status;
+		}
+		for (size_t i = 1; i < input->n && input->sources[i].linked; ++i) {
+			input->sources[i].at = input->ntaken;
+		}
+		++input->ntaken;
+	}
+	const char *bad = combine(input, ret_record);
+	input->combining = advance(input);
+	*ret_error = bad;
+	return bad ? INPUT_BAD : INPUT_RECORD;
+}
+
+// ---- all of it ----
+
+static enum input_status next_stage(struct input *input, struct record *ret_record, const char **ret_error) {
+	if (input->state == HEADER) {
+		return read_header(input, ret_record);
+	}
+	if (input->state == LOADING) {
+		enum input_status status = load(input);
+		if (status != INPUT_RECORD) {
+			return status;
+		}
+	}
+	return next_combination(input, ret_record, ret_error);
+}
+
+static enum input_status next_gathered(struct input *input, struct record *ret_record, const char **ret_error) {
+	const char *bad;
+	if (gathered_next(&input->gathered, ret_record, &bad)) {
+		*ret_error = bad;
+		return bad ? INPUT_BAD : INPUT_RECORD;
+	}
+	if (input->error.len > 0 && input->state != ENDED) { // what stopped the reading
+		input->state = ENDED;
+		*ret_error = buf_str(&input->error);
+		return INPUT_ERROR;
+	}
+	input->state = ENDED;
+	return INPUT_END;
+}
+
+enum input_status input_gather(struct input *input, bool shuffle) {
+	while (!input->is_gathered) {
+		struct record record;
+		const char *error = NULL;
+		enum input_status status = input_next(input, &record, &error);
+		switch (status) {
+		case INPUT_RECORD: gathered_add(&input->gathered, &record, NULL); break;
+		case INPUT_BAD: gathered_add(&input->gathered, &record, error); break;
+		case INPUT_WAIT: return status;
+		case INPUT_ERROR: input->state = STREAMING; input->is_gathered = true; break; // is told behind the records
+		case INPUT_HEADER: break;
+		case INPUT_END: input->is_gathered = true; break;
+		}
+	}
+	if (shuffle) {
+		gathered_shuffle(&input->gathered);
+	}
+	return INPUT_END;
+}
+
+uint64_t input_gathered(const struct input *input) {
+	return input->gathered.n;
+}
+
+enum input_status input_next(struct input *input, struct record *ret_record, const char **ret_error) {
+	enum input_status status;
+	if (input->is_gathered) {
+		return next_gathered(input, ret_record, ret_error);
+	}
+	if (input->is_simple && input->state != HEADER) {
+		if (input->state == ENDED) {
+			return INPUT_END;
+		}
+		const char *bad;
+		status = next_item(input, &input->sources[0], ret_record, &bad);
+		if (status == INPUT_RECORD && bad) {
+			*ret_error = bad;
+			return INPUT_BAD;
+		}
+	} else {
+		status = input->state == ENDED || input->n == 0 ? INPUT_END : next_stage(input, ret_record, ret_error);
+	}
+	if (status == INPUT_ERROR) {
+		*ret_error = buf_str(&input->error);
+	}
+	if (status == INPUT_ERROR || status == INPUT_END) {
+		input->state = ENDED;
+	}
+	return status;
+}
+
+int input_fd(const struct input *input) {
+	size_t at = input->state == STREAMING || input->current >= input->n ? 0 : input->current;
+	return input->n > 0 ? input->sources[at].lines.fd : -1;
+}

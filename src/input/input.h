@@ -1,0 +1,86 @@
+// The input of one batch source: records from stdin, files and argument lists, by product or link, split into columns.
+
+#ifndef FAIRPAR_INPUT_INPUT_H
+#define FAIRPAR_INPUT_INPUT_H
+
+#include "base/attr.h"
+#include "input/line_buffer.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+// One input item: its arguments ({1}, {2}, … or just {}) as NUL-terminated strings one after the other.
+struct record {
+	const char *args;      // borrowed
+	size_t size;           // bytes of all of them, the NULs included
+	uint32_t nargs;        // at least 1 (0 only for INPUT_HEADER of input without any line)
+};
+
+struct source_config {
+	enum { FROM_STDIN, FROM_FILE, FROM_ARGS } kind;
+	const char *path;          // FROM_FILE ("-" has become FROM_STDIN)
+	char *const *args;         // FROM_ARGS
+	size_t nargs;
+	bool linked;               // :::+ or ::::+ : goes in step with the source before it
+};
+
+// --trim. TRIM_BOTH is 1, so a bool will do.
+enum input_trim { TRIM_NONE, TRIM_BOTH, TRIM_LEFT, TRIM_RIGHT };
+
+struct input_config {
+	const struct source_config *sources; // borrowed for the life of the input
+	size_t nsources;
+	char delimiter;            // '\n', or what -d and -0 say
+	const char *delimiter_text; // if it is more than a byte; else NULL
+	const char *colsep;        // extended regular expression (translated), or NULL
+	bool header;               // --header : the first record of each source holds the names; implies colsep "\t"
+	char csv;                  // the separator of RFC 4180 records, which may go on over several lines; or 0
+	const char *end;           // an item like this ends its source; or NULL. Borrowed for the life of the input
+	bool skip_blank;           // items of nothing but blanks are none
+	bool skip_first;           // the first line of the first source is none
+	bool joins;                // -L: a line that ends with a blank goes on in the next one
+	bool link;                 // --link: all sources in step, shorter ones again from their start
+	enum input_trim trim;      // blanks around arguments; with --colsep GNU parallel's default is TRIM_BOTH
+};
+
+struct input; // see the source for the state machine; all its memory is its own
+
+// The longest record that is taken as one; a longer one is INPUT_BAD.
+enum { INPUT_LINE_MAX = CUTTER_LINE_MAX };
+
+// Opens all its files, a fifo without waiting for its writer. Several sources give their product, the last varying
+// fastest; linked ones go in step and stop at the shortest. The first source is streamed, the others are read once and
+// kept. A source without records counts as one empty item, unless all are without (as in GNU parallel).
+// Returns NULL with a message ("cannot open 'FILE': CAUSE") in *ret_error, which the caller frees.
+struct input *input_open(const struct input_config *config, char **ret_error);
+void input_close(struct input *input);
+
+enum input_status {
+	INPUT_RECORD,   // *ret_record is the next one, borrowed until the next call
+	INPUT_HEADER,   // *ret_record holds the names; once, first, with config.header
+	INPUT_BAD,      // a record that cannot be one (NUL inside, too long): *ret_record what is known, *ret_error why
+	INPUT_WAIT,     // nothing there yet: poll input_fd() for input, then call again
+	INPUT_END,
+	INPUT_ERROR,    // reading failed: *ret_error says so; what was read before stays good; then INPUT_END
+};
+
+// The next record; never blocks on a pipe, a fifo or a terminal (it polls first). *ret_error is borrowed.
+enum input_status input_next(struct input *input, struct record *ret_record, const char **ret_error);
+
+// Reads on, up to the end, and keeps the records for input_next(), in random order if asked for. Call it until it returns
+// INPUT_END, after INPUT_WAIT as input_next(); with config.header, that has to have given the names before.
+enum input_status input_gather(struct input *input, bool shuffle);
+
+// How many records input_gather() has found.
+uint64_t input_gathered(const struct input *input);
+
+// Descriptor to poll after INPUT_WAIT.
+int input_fd(const struct input *input);
+
+// Translates \t \s \d \w \S \n and their kin of Perl, also inside brackets, and (?:…) into a POSIX extended
+// expression and checks it. Groups only group: unlike Perl's split() they add no columns. The caller frees the result.
+// Returns NULL with *ret_error (caller frees).
+char *colsep_translate(const char *perl, char **ret_error);
+
+#endif

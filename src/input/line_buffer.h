@@ -1,0 +1,53 @@
+// Cuts a stream of bytes that comes in pieces into lines: what is read from a file, and what a job emits.
+
+#ifndef FAIRPAR_INPUT_LINE_BUFFER_H
+#define FAIRPAR_INPUT_LINE_BUFFER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+// The longest line that can be a record; a longer one comes out as a bad one, and is not kept.
+enum { CUTTER_LINE_MAX = 16 << 20 };
+
+// A line is the cutter's own memory, NUL-terminated, valid until the next call that adds bytes or takes a line; its
+// bytes may be changed.
+struct line {
+	char *text;
+	size_t len;
+	const char *bad;   // why it cannot be a record (static text; `text` is its beginning), or NULL
+};
+
+// Its memory is one buffer, which grows only while a single line, or what is added at once, needs it.
+struct line_buffer {
+	char delimiter;    // the last byte of it, if `longer` says all of them
+	const char *longer; // a delimiter of several bytes without NUL, borrowed; or NULL
+	bool ended;        // no more bytes come: what is left is the last line
+	bool skipping;     // inside a line that was too long
+	bool may_hold_nul; // a NUL is somewhere in the buffer (and no delimiter)
+	char *data;        // `cap` bytes and one more, for the NUL behind a last line without its delimiter
+	size_t cap, start, end;
+	size_t searched;   // bytes from `start` that hold no delimiter
+};
+
+#define CUTTER_INIT(delimiter) {(delimiter), NULL, false, false, false, NULL, 0, 0, 0, 0}
+void line_buffer_fini(struct line_buffer *cutter);
+
+// Adds bytes, which are copied. Take all lines before the next are added: then a long line costs its length once, and the
+// memory is at most CUTTER_LINE_MAX and what was added at once.
+void line_buffer_add(struct line_buffer *cutter, const char *mem, size_t len);
+
+// The same without a copy: where at least one byte more can be read into, and how many (*ret_room); then
+// line_buffer_added() with how many there came.
+char *line_buffer_room(struct line_buffer *cutter, size_t *ret_room);
+void line_buffer_added(struct line_buffer *cutter, size_t len);
+
+// Says that no more bytes come. What is left, if anything, is then a line without its delimiter.
+void line_buffer_end(struct line_buffer *cutter);
+
+// Forgets all, and begins anew (what a failed attempt has emitted is not kept). The memory stays.
+void line_buffer_reset(struct line_buffer *cutter);
+
+// The next line that is there in whole; look at ret_line->bad. Returns false if more bytes are needed, or at the end.
+bool line_buffer_next(struct line_buffer *cutter, struct line *ret_line);
+
+#endif

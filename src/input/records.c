@@ -1,0 +1,513 @@
+// Where a stream of bytes is cut into blocks: on the borders of records, exactly where GNU parallel --pipe cuts it.
+//
+// GNU parallel 20221122 is the measure, in its odd corners too (its spreadstdin(), pass(), pass_n() and
+// pass_n_line_records()): with -N a border right at the beginning of what is left is none; what is looked at together
+// grows by 30 % when no record ends in it; at the end of the stream the rest is one block, however many records it has.
+
+#include "input/records.h"
+
+#include "base/alloc.h"
+#include "input/columns.h"
+
+#include <regex.h>
+
+enum {
+	WINDOW = 4096,             // bytes that are first looked at by a regular expression
+	MOST_BLOCK = INT32_MAX,    // GNU parallel grows no block beyond 2 GiB - 1
+};
+
+struct carver {
+	size_t block;
+	struct buf start, end;     // literal
+	struct buf border;         // end and start together
+	bool regexp;
+	regex_t border_regex;      // (end)(start)
+	regex_t start_regex, end_regex;
+	uint64_t records, lines;
+	bool begun;                // -N with regexp: what stands before the first record was dealt with
+	struct buf scratch;        // regexec() wants a string
+};
+
+// ---- fixed borders ----
+
+// Takes the escapes that GNU parallel takes: \0 \r \n \t \' \" \\; others stay.
+static void add_unescaped(struct buf *buf, const char *text) {
+	static const char names[] = "0rnt'\"\\", bytes[] = "\0\r\n\t'\"\\";
+	for (; text && *text; ++text) {
+		const char *name = *text == '\\' && text[1] ? strchr(names, text[1]) : NULL;
+		buf_addc(buf, name ? bytes[name - names] : *text);
+		text += name != NULL;
+	}
+}
+
+// The last place of the (not empty) text in the bytes, or NULL.
+static const char *find_last(const char *bytes, size_t len, const struct buf *text) {
+	if (len < text->len) {
+		return NULL;
+	}
+	size_t left = len - text->len + 1;
+	const char *at;
+	while (left > 0 && (at = memrchr(bytes, text->data[0], left))) {
+		if (memcmp(at, text->data, text->len) == 0) {
+			return at;
+		}
+		left = (size_t)(at - bytes);
+	}
+	return NULL;
+}
+
+// The first place of the (not empty) text from `from` on, as an offset; SIZE_MAX: none.
+static size_t find_next(const char *bytes, size_t len, size_t from, const struct buf *text) {
+	const char *at = NULL;
+	if (from < len && text->len == 1) { // nearly always, and memmem() takes three times as long
+		at = memchr(bytes + from, text->data[0], len - from);
+	} else if (from < len) {
+		at = memmem(bytes + from, len - from, text->data, text->len);
+	}
+	return at ? (size_t)(at - bytes) : SIZE_MAX;
+}
+
+// The end of as many records as fit.
+static size_t cut_last(const struct carver *carver, const char *bytes, size_t len) {
+	if (carver->border.len == 0) {
+		return len;
+	}
+	const char *at = find_last(bytes, len, &carver->border);
+	return at ? (size_t)(at - bytes) + carver->end.len : 0;
+}
+
+// The end of the first `records` records. A border at the very beginning is not looked for: a start that stands there
+// is the first record's.
+static size_t cut_records(const struct carver *carver, const char *bytes, size_t len) {
+	if (carver->border.len == 0) {
+		return carver->records < len ? (size_t)carver->records : len;
+	}
+	size_t at = 0;
+	for (uint64_t n = 0; n < carver->records; ++n) {
+		at = find_next(bytes, len, at + 1, &carver->border);
+		if (at == SIZE_MAX) {
+			return 0;
+		}
+	}
+	return at + carver->end.len;
+}
+
+// The end of the last line whose number is a multiple of `lines`.
+static size_t cut_lines(const struct carver *carver, const char *bytes, size_t len) {
+	uint64_t n = 0;
+	size_t cut = 0;
+	const char *at = bytes;
+	while ((at = memchr(at, '\n', len - (size_t)(at - bytes)))) {
+		++at;
+		if (++n % carver->lines == 0) {
+			cut = (size_t)(at - bytes);
+		}
+	}
+	return cut;
+}
+
+// ---- regular expressions ----
+
+// Appends a group of the expression in POSIX's words: a dot of Perl is no newline. Sets *anchored if it has ^ or $.
+static void add_group(struct buf *out, const char *posix, bool *anchored) {
+	bool in_brackets = false;
+	buf_addc(out, '(');
+	for (const char *at = posix; *at; ++at) {
+		if (in_brackets) {
+			in_brackets = *at != ']';
+			buf_addc(out, *at);
+		} else if (*at == '\\' && at[1]) {
+			buf_add(out, at++, 2);
+		} else if (*at == '.') {
+			buf_adds(out, "[^\n]");
+		} else {
+			*anchored = *anchored || *at == '^' || *at == '$';
+			in_brackets = *at == '[';
+			buf_addc(out, *at);
+			for (size_t n = 1; in_brackets && n <= 2; ++n) { // a bracket that comes first stands for itself
+				if ((n == 1 && at[1] == '^') || at[1] == ']') {
+					buf_addc(out, *++at);
+				}
+			}
+		}
+	}
+	buf_addc(out, ')');
+}
+
+// Compiles PREFIX(first)(second). Returns 0, or -1 with *ret_error.
+static int compile(regex_t *regex, const char *prefix, const char *first, const char *second, char **ret_error) {
+	struct buf text = BUF_INIT, part = BUF_INIT, cause = BUF_INIT;
+	const char *parts[] = {first, second};
+	bool anchored = false;
+	buf_adds(&text, prefix);
+	int code = 0;
+	for (size_t i = 0; code == 0 && i < 2; ++i) {
+		buf_reset(&part);
+		if (parts[i] && *parts[i] && perl_translate(parts[i], &part, &cause) != 0) {
+			code = -1;
+		}
+		add_group(&text, buf_str(&part), &anchored);
+	}
+	// anchors are those of lines, as under Perl's /m; the price is that [^x] is no newline then
+	if (code == 0 && (code = regcomp(regex, buf_str(&text), REG_EXTENDED | (anchored ? REG_NEWLINE : 0))) != 0) {
+		regerror(code, regex, buf_reserve(&cause, 200), 200);
+		cause.len += strlen(cause.data + cause.len);
+	}
+	if (code != 0) {
+		*ret_error = buf_take(&cause);
+	}
+	buf_fini(&text);
+	buf_fini(&part);
+	buf_fini(&cause);
+	return code != 0 ? -1 : 0;
+}
+
+// Makes the bytes from `from` to `to` what match() searches.
+static void load(struct carver *carver, const char *bytes, size_t from, size_t to) {
+	buf_reset(&carver->scratch);
+	// the byte before tells whether a line begins here
+	buf_addc(&carver->scratch, from > 0 ? bytes[from - 1] : '\n');
+	buf_add(&carver->scratch, bytes + from, to - from);
+}
+
+// A match, and the border in it.
+struct found {
+	size_t start, cut, end;
+};
+
+// The first match in what is loaded, from `at` on; no NUL is in it.
+static bool match(struct carver *carver, const regex_t *regex, size_t at, struct found *ret_found) {
+	const char *text = carver->scratch.data + 1;
+	size_t len = carver->scratch.len - 1;
+	while (at <= len) {
+		regmatch_t groups[2];
+		if (regexec(regex, text + at, 2, groups, text[(ptrdiff_t)at - 1] == '\n' ? 0 : REG_NOTBOL) == 0) {
+			ret_found->start = at + (size_t)groups[0].rm_so;
+			ret_found->cut = at + (size_t)groups[1].rm_eo;
+			ret_found->end = at + (size_t)groups[0].rm_eo;
+			return true;
+		}
+		at += strlen(text + at) + 1;
+	}
+	return false;
+}
+
+// The end of as many records as fit: the last match, looked for in a window at the end that grows to the front.
+static size_t regex_cut_last(struct carver *carver, const char *bytes, size_t len) {
+	for (size_t window = WINDOW;; window *= 2) {
+		size_t from = window < len ? len - window : 0;
+		size_t cut = SIZE_MAX;
+		struct found found;
+		load(carver, bytes, from, len);
+		for (size_t at = 0; match(carver, &carver->border_regex, at, &found); at = found.start + 1) {
+			cut = found.cut;
+		}
+		if (cut != SIZE_MAX) {
+			return from + cut;
+		}
+		if (from == 0) {
+			return 0;
+		}
+	}
+}
+
+// The next match from `from` on, in a window that grows to the end.
+static bool regex_find(struct carver *carver, const regex_t *regex, const char *bytes, size_t len, size_t from,
+                       struct found *ret_found) {
+	for (size_t window = WINDOW; from <= len; window *= 2) {
+		size_t to = window < len - from ? from + window : len;
+		struct found found;
+		load(carver, bytes, from, to);
+		// a match that ends with the window might be longer
+		if (match(carver, regex, 0, &found) && (from + found.end < to || to == len)) {
+			*ret_found = (struct found){from + found.start, from + found.cut, from + found.end};
+			return true;
+		}
+		if (to == len) {
+			break;
+		}
+	}
+	return false;
+}
+
+// The next border from `from` on; SIZE_MAX: none.
+static size_t regex_border(struct carver *carver, const char *bytes, size_t len, size_t from) {
+	struct found found;
+	return regex_find(carver, &carver->border_regex, bytes, len, from, &found) ? found.cut : SIZE_MAX;
+}
+
+// The length of the start of a record at `from`; SIZE_MAX: there is none.
+static size_t regex_start(struct carver *carver, const char *bytes, size_t len, size_t from) {
+	struct found found;
+	load(carver, bytes, from, WINDOW < len - from ? from + WINDOW : len);
+	return match(carver, &carver->start_regex, 0, &found) && found.start == 0 ? found.end : SIZE_MAX;
+}
+
+// The end of the first `records` records. What stands before the first one is a block of its own, once.
+static size_t regex_cut_records(struct carver *carver, const char *bytes, size_t len) {
+	size_t at = 0, begins = regex_start(carver, bytes, len, 0);
+	bool is_first = !carver->begun;
+	carver->begun = true;
+	if (is_first && begins == SIZE_MAX) {
+		at = regex_border(carver, bytes, len, 0);
+		return at == SIZE_MAX ? 0 : at;
+	}
+	for (uint64_t n = 0; n < carver->records; ++n) {
+		begins = n == 0 ? begins : regex_start(carver, bytes, len, at);
+		at = begins == SIZE_MAX ? SIZE_MAX : regex_border(carver, bytes, len, at + begins);
+		if (at == SIZE_MAX) {
+			return 0;
+		}
+	}
+	return at;
+}
+
+// ---- the carver ----
+
+// Returns 0, or -1 with *ret_error and nothing compiled.
+static int compile_all(struct carver *carver, const struct carver_config *config, char **ret_error) {
+	if (compile(&carver->start_regex, "", config->start, NULL, ret_error) != 0) {
+		return -1;
+	}
+	if (compile(&carver->end_regex, "", config->end, NULL, ret_error) != 0) {
+		regfree(&carver->start_regex);
+		return -1;
+	}
+	if (compile(&carver->border_regex, "", config->end, config->start, ret_error) != 0) {
+		regfree(&carver->start_regex);
+		regfree(&carver->end_regex);
+		return -1;
+	}
+	return 0;
+}
+
+struct carver *carver_create(const struct carver_config *config, char **ret_error) {
+	struct carver *carver = NEW(struct carver);
+	carver->block = config->block < MOST_BLOCK ? config->block : MOST_BLOCK;
+	carver->records = config->records;
+	carver->lines = config->lines;
+	bool is_empty = !(config->start && *config->start) && !(config->end && *config->end);
+	carver->regexp = config->regexp && !is_empty;
+	if (!carver->regexp) {
+		add_unescaped(&carver->start, config->start);
+		add_unescaped(&carver->end, config->end);
+		buf_add(&carver->border, buf_str(&carver->end), carver->end.len);
+		buf_add(&carver->border, buf_str(&carver->start), carver->start.len);
+	} else if (compile_all(carver, config, ret_error) != 0) {
+		free(carver);
+		return NULL;
+	}
+	return carver;
+}
+
+void carver_destroy(struct carver *carver) {
+	if (!carver) {
+		return;
+	}
+	if (carver->regexp) {
+		regfree(&carver->border_regex);
+		regfree(&carver->start_regex);
+		regfree(&carver->end_regex);
+	}
+	buf_fini(&carver->start);
+	buf_fini(&carver->end);
+	buf_fini(&carver->border);
+	buf_fini(&carver->scratch);
+	free(carver);
+}
+
+size_t carver_want(const struct carver *carver, size_t len) {
+	return carver->block - len % carver->block;
+}
+
+size_t carver_cut(struct carver *carver, const char *bytes, size_t len, bool first, bool ended) {
+	if (len == 0) {
+		return 0;
+	}
+	if (carver->records > 0) {
+		return carver->regexp ? regex_cut_records(carver, bytes, len) : cut_records(carver, bytes, len);
+	}
+	if (!first) {
+		return 0;
+	}
+	if (carver->lines > 0) {
+		return cut_lines(carver, bytes, len);
+	}
+	if (ended) {
+		return 0;
+	}
+	return carver->regexp ? regex_cut_last(carver, bytes, len) : cut_last(carver, bytes, len);
+}
+
+size_t carver_grow(struct carver *carver) {
+	size_t more = carver->block + carver->block * 3 / 10 + 1 + (carver->block * 3 % 10 > 0); // ceil(1.3 block + 1)
+	carver->block = more < MOST_BLOCK ? more : MOST_BLOCK;
+	return carver->block;
+}
+
+size_t carver_find(struct carver *carver, const char *bytes, size_t len) {
+	if (carver->regexp) {
+		size_t cut = regex_cut_last(carver, bytes, len);
+		return cut > 0 ? cut : SIZE_MAX;
+	}
+	size_t at = find_next(bytes, len, 0, &carver->border);
+	return at == SIZE_MAX ? at : at + carver->end.len;
+}
+
+bool carver_is_free(const struct carver *carver) {
+	return !carver->regexp && carver->border.len == 0;
+}
+
+size_t carver_overlap(const struct carver *carver) {
+	return carver->regexp ? SIZE_MAX : carver->border.len > 0 ? carver->border.len - 1 : 0;
+}
+
+// ---- --remove-rec-sep ----
+
+static void remove_range(struct buf *block, size_t from, size_t to) {
+	memmove(block->data + from, block->data + to, block->len - to + 1);
+	block->len -= to - from;
+}
+
+static void regex_strip(struct carver *carver, struct buf *block) {
+	struct buf out = BUF_INIT;
+	struct found found;
+	size_t from = 0;
+	for (size_t at = 0; regex_find(carver, &carver->border_regex, block->data, block->len, at, &found);) {
+		buf_add(&out, block->data + from, found.start - from);
+		from = found.end;
+		at = found.end > found.start ? found.end : found.end + 1;
+	}
+	buf_add(&out, block->data + from, block->len - from);
+	size_t begins = regex_start(carver, out.data, out.len, 0);
+	if (begins != SIZE_MAX) {
+		remove_range(&out, 0, begins);
+	}
+	for (size_t at = 0; regex_find(carver, &carver->end_regex, out.data, out.len, at, &found); at = found.start + 1) {
+		// Perl's $ is also before a newline at the very end
+		if (found.end == out.len || (found.end + 1 == out.len && out.data[found.end] == '\n')) {
+			remove_range(&out, found.start, found.end);
+			break;
+		}
+	}
+	buf_fini(block);
+	*block = out;
+}
+
+void carver_strip(struct carver *carver, struct buf *block) {
+	if (block->len == 0 || carver_is_free(carver)) {
+		return;
+	}
+	if (carver->regexp) {
+		regex_strip(carver, block);
+		return;
+	}
+	size_t from = 0, to = 0, at;
+	char *data = block->data;
+	while ((at = find_next(data, block->len, from, &carver->border)) != SIZE_MAX) {
+		memmove(data + to, data + from, at - from);
+		to += at - from;
+		from = at + carver->border.len;
+	}
+	memmove(data + to, data + from, block->len - from + 1);
+	block->len = to + block->len - from;
+	const struct buf *start = &carver->start, *end = &carver->end;
+	if (start->len > 0 && block->len >= start->len && memcmp(data, start->data, start->len) == 0) {
+		remove_range(block, 0, start->len);
+	}
+	// Perl's $ is also before a newline at the very end
+	for (size_t newline = 2; end->len > 0 && newline-- > 0;) {
+		size_t tail = end->len + newline;
+		if (block->len >= tail && memcmp(data + block->len - tail, end->data, end->len) == 0
+		    && (newline == 0 || data[block->len - 1] == '\n')) {
+			remove_range(block, block->len - tail, block->len - newline);
+			break;
+		}
+	}
+}
+
+// ---- blank lines ----
+
+static bool is_blank(char c) {
+	return c == ' ' || c == '\t' || c == '\r' || c == '\f' || c == '\v';
+}
+
+size_t blanks_drop(struct blanks *blanks, const char *bytes, size_t len, struct buf *to) {
+	struct buf *begun = &blanks->begun;
+	size_t before = to->len;
+	const char *at = bytes, *end = bytes + len, *from;
+	while (at < end) {
+		from = at;
+		if (blanks->in_line) {
+			const char *newline = memchr(at, '\n', (size_t)(end - at));
+			blanks->in_line = !newline;
+			at = newline ? newline + 1 : end;
+			buf_add(to, from, (size_t)(at - from));
+			continue;
+		}
+		while (at < end && is_blank(*at)) {
+			++at;
+		}
+		buf_add(begun, from, (size_t)(at - from));
+		if (at < end) {
+			blanks->in_line = *at != '\n';
+			buf_add(to, buf_str(begun), blanks->in_line ? begun->len : 0);
+			buf_reset(begun);
+			at += !blanks->in_line;
+		}
+	}
+	if (len == 0) { // without a newline they are no line
+		buf_add(to, buf_str(begun), begun->len);
+		buf_reset(begun);
+	}
+	return to->len - before;
+}
+
+// ---- the header ----
+
+struct header_rule {
+	uint64_t lines;       // of which it consists, or
+	bool has_regex;       // the expression says
+	regex_t regex;
+};
+
+struct header_rule *header_create(const char *text, char **ret_error) {
+	struct header_rule *rule = NEW(struct header_rule);
+	if (strcmp(text, ":") == 0 || strcmp(text, ".*\\n") == 0 || strcmp(text, ".*\n") == 0) {
+		rule->lines = 1;
+	} else if (*text && strspn(text, "0123456789") == strlen(text) && strlen(text) < 10) {
+		rule->lines = strtoull(text, NULL, 10);
+	} else if (compile(&rule->regex, "^", text, NULL, ret_error) != 0) {
+		free(rule);
+		return NULL;
+	} else {
+		rule->has_regex = true;
+	}
+	return rule;
+}
+
+void header_destroy(struct header_rule *rule) {
+	if (rule && rule->has_regex) {
+		regfree(&rule->regex);
+	}
+	free(rule);
+}
+
+size_t header_find(const struct header_rule *rule, const char *bytes, size_t len) {
+	size_t at = 0;
+	for (uint64_t n = 0; n < rule->lines; ++n) {
+		const char *newline = at < len ? memchr(bytes + at, '\n', len - at) : NULL;
+		if (!newline) {
+			return SIZE_MAX;
+		}
+		at = (size_t)(newline - bytes) + 1;
+	}
+	if (!rule->has_regex) {
+		return at;
+	}
+	regmatch_t whole;
+	char *text = xmemdup(bytes, len);
+	bool found = regexec(&rule->regex, text, 1, &whole, 0) == 0 && whole.rm_so == 0;
+	free(text);
+	return found ? (size_t)whole.rm_eo : SIZE_MAX;
+}

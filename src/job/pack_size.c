@@ -1,0 +1,36 @@
+// How many items go into one process, by the time that items have taken so far (--pack=auto). Pure: no clock.
+//
+// What an item takes is estimated by all that processes took, divided by their items: so the cost of starting a process
+// is in it, which falls as there are more items in one, and the size settles where a process takes its 200 ms. Each
+// process halves the weight of those before it: a change of the items' cost shows after a few, and one slow item, which
+// a process of many others outweighs, does little.
+//
+// At the end each process takes a share of what is left: with S slots the Sth part of it, rounded up. Processes so become
+// smaller and smaller, and a slow one does not hold up the end, for the others take what it would have had (guided
+// self-scheduling: Polychronopoulos and Kuck, IEEE Trans. Computers 36, 1987).
+
+#include "job/pack_size.h"
+
+static double clamp(double n, double least, double most) {
+	return n < least ? least : n > most ? most : n;
+}
+
+void packsize_note(struct packsize *size, uint32_t items, uint64_t ns) {
+	size->items = size->items / 2 + items;
+	size->ns = size->ns / 2 + (double)(ns > 0 ? ns : 1);
+	size->most = items > size->most ? items : size->most;
+	double in_ms = size->items / size->ns * 1e6;
+	double grown = (double)size->most * PACKSIZE_GROWTH;
+	size->want = (uint32_t)clamp(in_ms * PACKSIZE_TARGET_MS, 1, clamp(grown, 1, INT32_MAX));
+	size->least = (uint32_t)clamp(in_ms * PACKSIZE_LEAST_MS, 1, size->want);
+}
+
+uint64_t packsize_share(uint32_t want, uint32_t least, uint64_t waiting, unsigned slots, bool ended) {
+	uint64_t n = want > 0 ? want : 1;
+	if (ended && slots > 0) {
+		uint64_t share = waiting / slots + (waiting % slots > 0);
+		share = share > least ? share : least;
+		n = n < share ? n : share;
+	}
+	return n > 0 ? n : 1;
+}

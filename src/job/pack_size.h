@@ -1,0 +1,30 @@
+// How many items go into one process, by the time that items have taken so far (--pack=auto). Pure: no clock.
+
+#ifndef FAIRPAR_JOB_PACK_SIZE_H
+#define FAIRPAR_JOB_PACK_SIZE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum {
+	PACKSIZE_TARGET_MS = 200, // that a process takes, about
+	PACKSIZE_LEAST_MS = 10,   // that is worth a process of its own
+	PACKSIZE_GROWTH = 4,      // no process has more times as many items than any before
+};
+
+// What the items of a batch have taken. Zeroed, nothing is known.
+struct packsize {
+	double items, ns;   // of its processes; of an older one, half as much counts each time
+	uint32_t most;      // items that a process has had
+	uint32_t want;      // for the next process; 0: nothing is known, so 1
+	uint32_t least;     // of those, that are worth a process: the last items are not spread any thinner
+};
+
+// Adds a process that took so many nanoseconds for so many items (at least 1).
+void packsize_note(struct packsize *size, uint32_t items, uint64_t ns);
+
+// Items for a process that is to have `want`, when so many wait, its first one included: where no more will come
+// (`ended`) a share of what is left, so that the last processes end together on all slots. At least 1.
+uint64_t packsize_share(uint32_t want, uint32_t least, uint64_t waiting, unsigned slots, bool ended);
+
+#endif

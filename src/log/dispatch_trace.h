@@ -1,0 +1,37 @@
+// The service trace (--trace-service): one JSON line for each dispatch, in exact order.
+
+#ifndef FAIRPAR_LOG_DISPATCH_TRACE_H
+#define FAIRPAR_LOG_DISPATCH_TRACE_H
+
+#include "base/attr.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct trace;
+
+// One dispatch.
+struct trace_line {
+	uint64_t n;          // dispatches so far, from 1
+	double seconds;      // since the start of the run
+	const char *batch;
+	uint64_t job;        // number within the batch
+	const char *source;  // own, stolen, queue, lent, long or pack
+	unsigned slot;
+	double virt, lag;    // turns, or seconds of slot-time, per weight
+};
+
+// Creates the file. Returns NULL with errno.
+struct trace *trace_open(const char *path);
+
+// Adds a line to memory; does no I/O, so it may be called under a lock. The calls are serialised by the caller.
+// Returns true when it is time to call trace_flush().
+bool trace_add(struct trace *trace, const struct trace_line *line);
+
+// Writes what was added. Returns 0, or -1 with errno; what could not be written is lost and later lines are too.
+int trace_flush(struct trace *trace) FP_NODISCARD;
+
+// Flushes and closes. Returns 0, or -1 with errno if anything was lost since the start.
+int trace_close(struct trace *trace) FP_NODISCARD;
+
+#endif

@@ -1,0 +1,299 @@
+// The log of events (--log): JSON Lines, made as things happen.
+
+#include "log/event_log.h"
+
+#include "base/alloc.h"
+#include "base/diag.h"
+#include "base/io.h"
+#include "base/sync.h"
+#include "log/encode.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum {
+	PENDING_MAX = 16 << 20,
+	PATIENCE_S = 30,
+	KEPT_BYTES = 256 * 1024, // of a buffer from one write to the next
+	STACK_BYTES = 64 * 1024,
+};
+
+struct event_log {
+	struct event_log_config config;
+	uint64_t base;           // the start of the run
+	mutex lock;              // guards all down to `moved`; never held across a write
+	struct buf added;
+	unsigned lines;          // in it
+	size_t writing;          // bytes that are being written, out of `written`; whose is the one who set it
+	int error;               // errno, or 0
+	cond change;             // for the thread: there is work; for others: it has done some
+	bool over;               // nothing is added any more
+	bool asleep;             // the thread
+	bool gone;               // the thread has ended
+	uint64_t moved;          // when the reader last took something, or nothing was left to take
+	struct buf written;      // of who writes
+	bool has_thread;
+	thread thread;
+};
+
+int event_log_create(const char *path) {
+	const int flags = O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC | O_NOCTTY;
+	struct stat stat_;
+	bool is_file = stat(path, &stat_) != 0 || S_ISREG(stat_.st_mode);
+	int fd = is_file ? open(path, flags | O_RDWR, 0666) : -1;
+	return fd >= 0 ? fd : open(path, flags | O_WRONLY, 0666);
+}
+
+// ---- writing ----
+
+// Takes over what was added; with the lock. The caller is the one who writes now.
+static void take_added(struct event_log *log) {
+	struct buf lines = log->added;
+	log->added = log->written;
+	log->written = lines;
+	log->writing = lines.len;
+	log->lines = 0;
+}
+
+static void forget_written(struct event_log *log) {
+	if (log->written.cap > KEPT_BYTES) {
+		buf_fini(&log->written);
+	}
+	buf_reset(&log->written);
+}
+
+// Writes all that was added. With the lock, which is given back meanwhile.
+static void write_added(struct event_log *log) {
+	while (log->writing == 0 && log->added.len > 0) {
+		int error = log->error;
+		take_added(log);
+		mutex_unlock(&log->lock);
+		if (error) {
+			// nothing is written behind a gap
+		} else if (log->config.fd < 0) {
+			log->config.put(log->config.arg, log->written.data, log->written.len);
+		} else if (write_all(log->config.fd, log->written.data, log->written.len) != 0) {
+			error = errno;
+		}
+		forget_written(log);
+		mutex_lock(&log->lock);
+		log->error = log->error ? log->error : error;
+		log->writing = 0;
+	}
+}
+
+// ---- what a reader can hold up ----
+
+// As many whole lines as a pipe takes at once without mixing them with others' (POSIX: PIPE_BUF bytes), or a part of one
+// that is longer.
+static size_t next_piece(const char *lines, size_t len) {
+	if (len <= PIPE_BUF) {
+		return len;
+	}
+	const char *newline = memrchr(lines, '\n', PIPE_BUF);
+	return newline ? (size_t)(newline - lines) + 1 : PIPE_BUF;
+}
+
+// Waits for the reader and writes a piece. Returns the bytes that are gone, or 0 if it is all over.
+static size_t write_piece(struct event_log *log, const char *lines, size_t len) {
+	struct pollfd fds = {.fd = log->config.fd, .events = POLLOUT};
+	ssize_t n = -1;
+	errno = EAGAIN;
+	if (poll(&fds, 1, -1) > 0 && event_log_error(log) == 0) { // it may have been given up meanwhile
+		n = write(fds.fd, lines, next_piece(lines, len));
+	}
+	int error = n < 0 && errno != EINTR && errno != EAGAIN ? errno : 0;
+	mutex_lock(&log->lock);
+	log->error = log->error ? log->error : error;
+	log->writing -= n > 0 ? (size_t)n : 0;
+	log->moved = now_ns();
+	bool failed = log->error;
+	cond_broadcast(&log->change);
+	mutex_unlock(&log->lock);
+	return failed ? 0 : n > 0 ? (size_t)n : SIZE_MAX;
+}
+
+static void write_pieces(struct event_log *log) {
+	const char *at = log->written.data;
+	size_t left = log->written.len;
+	while (left > 0) {
+		size_t n = write_piece(log, at, left);
+		if (n == 0) {
+			break;
+		}
+		n = n == SIZE_MAX ? 0 : n;
+		at += n;
+		left -= n;
+	}
+}
+
+static void *thread_main(void *arg) {
+	struct event_log *log = arg;
+	mutex_lock(&log->lock);
+	while (!log->over || log->added.len > 0) {
+		if (log->added.len == 0) {
+			log->asleep = true;
+			cond_wait(&log->change, &log->lock);
+			log->asleep = false;
+			continue;
+		}
+		take_added(log);
+		bool failed = log->error;
+		mutex_unlock(&log->lock);
+		if (!failed) {
+			write_pieces(log);
+		}
+		forget_written(log);
+		mutex_lock(&log->lock);
+		log->writing = 0;
+		cond_broadcast(&log->change);
+	}
+	log->gone = true;
+	cond_broadcast(&log->change);
+	mutex_unlock(&log->lock);
+	return NULL;
+}
+
+static bool is_stalled(const struct event_log *log) {
+	return now_ns() - log->moved >= log->config.patience;
+}
+
+// With the lock: waits while more than `limit` bytes are to be written and the reader takes some.
+static void wait_for_reader(struct event_log *log, size_t limit) {
+	while (log->added.len + log->writing > limit && !log->error) {
+		if (is_stalled(log)) {
+			log->error = ETIMEDOUT;
+			cond_broadcast(&log->change);
+			return;
+		}
+		cond_wait_until(&log->change, &log->lock, log->moved + log->config.patience);
+	}
+}
+
+static void wake_thread(struct event_log *log, bool may_wait) {
+	if (log->added.len > 0 && log->asleep) {
+		log->moved = now_ns();
+		log->asleep = false;
+		cond_broadcast(&log->change);
+	}
+	if (may_wait) {
+		wait_for_reader(log, log->config.pending_max);
+	}
+}
+
+// ---- the calls ----
+
+static bool needs_thread(int fd) {
+	struct stat stat;
+	return fd >= 0 && fstat(fd, &stat) == 0
+		&& (S_ISFIFO(stat.st_mode) || S_ISSOCK(stat.st_mode) || (S_ISCHR(stat.st_mode) && isatty(fd)));
+}
+
+struct event_log *event_log_open(const struct event_log_config *config) {
+	struct event_log *log = NEW(struct event_log);
+	log->config = *config;
+	log->config.pending_max = config->pending_max ? config->pending_max : PENDING_MAX;
+	log->config.patience = config->patience ? config->patience : PATIENCE_S * NS_PER_S;
+	mutex_init(&log->lock);
+	cond_init(&log->change);
+	log->moved = now_ns();
+	log->has_thread = needs_thread(config->fd);
+	int error = log->has_thread ? thread_start(&log->thread, thread_main, log, STACK_BYTES) : 0;
+	if (error) {
+		mutex_fini(&log->lock);
+		cond_fini(&log->change);
+		free(log);
+		errno = error;
+		return NULL;
+	}
+	return log;
+}
+
+void event_log_on_event(void *arg, const struct event *event) {
+	struct event_log *log = arg;
+	mutex_lock(&log->lock);
+	if (event->kind == EVENT_RUN_START) {
+		log->base = event->at;
+	}
+	if (!log->error) {
+		event_encode(&log->added, event, log->base);
+		++log->lines;
+	}
+	mutex_unlock(&log->lock);
+}
+
+// With the lock.
+static void flush(struct event_log *log, bool may_wait) {
+	if (log->has_thread) {
+		wake_thread(log, may_wait);
+	} else {
+		write_added(log);
+	}
+}
+
+int event_log_flush(struct event_log *log, bool may_wait) {
+	mutex_lock(&log->lock);
+	flush(log, may_wait);
+	int error = log->error;
+	mutex_unlock(&log->lock);
+	return error;
+}
+
+int event_log_later(struct event_log *log, unsigned most, bool *ret_left) {
+	mutex_lock(&log->lock);
+	*ret_left = !log->has_thread && log->lines <= most;
+	if (!*ret_left) {
+		flush(log, /* may_wait */ true);
+	}
+	int error = log->error;
+	mutex_unlock(&log->lock);
+	return error;
+}
+
+int event_log_error(struct event_log *log) {
+	mutex_lock(&log->lock);
+	int error = log->error;
+	mutex_unlock(&log->lock);
+	return error;
+}
+
+// Returns false if the thread is left behind, within a write that nobody can end.
+static bool end_thread(struct event_log *log) {
+	mutex_lock(&log->lock);
+	log->over = true;
+	wake_thread(log, /* may_wait */ false);
+	cond_broadcast(&log->change);
+	wait_for_reader(log, 0);
+	uint64_t deadline = now_ns() + (log->error == ETIMEDOUT ? 0 : log->config.patience);
+	while (!log->gone && cond_wait_until(&log->change, &log->lock, deadline)) {
+	}
+	bool gone = log->gone;
+	mutex_unlock(&log->lock);
+	if (gone) {
+		thread_join(log->thread);
+	}
+	return gone;
+}
+
+int event_log_close(struct event_log *log) {
+	if (log->has_thread && !end_thread(log)) {
+		errno = ETIMEDOUT;
+		return -1; // it is the thread's for the moments that this process has left
+	}
+	event_log_flush(log, /* may_wait */ false);
+	int error = log->error;
+	if (log->config.fd >= 0 && close(log->config.fd) != 0 && !error) {
+		error = errno;
+	}
+	buf_fini(&log->added);
+	buf_fini(&log->written);
+	cond_fini(&log->change);
+	mutex_fini(&log->lock);
+	free(log);
+	errno = error;
+	return error ? -1 : 0;
+}

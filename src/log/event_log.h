@@ -1,0 +1,55 @@
+// The log of events (--log): JSON Lines, made as things happen.
+//
+// Each event is a line, and each line is written before the call that told it has returned from event_log_flush(), but a few:
+// event_log_later() leaves lines to the next call. So whatever happens to fairpar at most as many of the last lines are
+// lost as it may leave. Files get their lines from whoever has told something; one
+// write at a time, of all that has come meanwhile. What a reader can hold up (pipes, sockets, terminals) gets them from a
+// thread: then no job waits for a slow reader before PENDING_MAX bytes have gathered, and none for one that takes nothing
+// at all for `patience`: that log is given up.
+
+#ifndef FAIRPAR_LOG_EVENT_LOG_H
+#define FAIRPAR_LOG_EVENT_LOG_H
+
+#include "base/attr.h"
+#include "base/buf.h"
+#include "job/event.h"
+
+#include <stdbool.h>
+
+struct event_log;
+
+struct event_log_config {
+	int fd;                 // closed by event_log_close(); or -1:
+	void (*put)(void *arg, const char *lines, size_t len); // takes whole lines; one call at a time, any thread
+	void *arg;
+	size_t pending_max;     // bytes that wait for a slow reader before who tells waits too; 0: 16 MiB
+	uint64_t patience;      // nanoseconds; 0: 30 s
+};
+
+// Begins a log. Returns NULL with errno if it needs a thread and there is none: the descriptor is not closed then.
+struct event_log *event_log_open(const struct event_log_config *config);
+
+// Creates or empties the file, to be appended to and, where that is allowed, read back. Waits for the reader of a FIFO.
+// Returns the descriptor, or -1 with errno.
+int event_log_create(const char *path) FP_NODISCARD;
+
+// An event_fn: adds the event; `arg` is the log. Writes nothing, so it may be called under a lock. EVENT_RUN_START comes
+// first: times count from it.
+void event_log_on_event(void *arg, const struct event *event);
+
+// Writes what was added, or sees to it that it is. With `may_wait` it waits for a slow reader when too much has gathered.
+// Returns event_log_error().
+int event_log_flush(struct event_log *log, bool may_wait);
+
+// The same, if more than `most` lines are to be written, or if a thread writes; else these go with the next one, and the
+// caller sees to it that there is a call of event_log_flush() soon. *ret_left says whether lines were left.
+int event_log_later(struct event_log *log, unsigned most, bool *ret_left);
+
+// errno of the first failure to write, after which nothing is written any more, or 0. ETIMEDOUT: the reader took nothing.
+int event_log_error(struct event_log *log);
+
+// Writes the rest, closes the descriptor and frees the log. Returns 0, or -1 with errno if anything was lost since the
+// start.
+int event_log_close(struct event_log *log) FP_NODISCARD;
+
+#endif

@@ -1,0 +1,114 @@
+// The joblog (--joblog): GNU parallel's nine columns, one row for each job that has ended, one write for each row.
+
+#include "log/joblog.h"
+
+#include "base/alloc.h"
+#include "base/atomic.h"
+#include "base/io.h"
+#include "base/sync.h"
+#include "job/joblog_columns.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+struct joblog {
+	int fd;
+	atomic_int error;   // errno of the first write that failed, or 0
+};
+
+// ---- a row ----
+
+int joblog_exitval(const struct result *result) {
+	return result->outcome == OUTCOME_TIMEOUT ? -1 : result->term_signal > 0 ? 0 : result->exit_code;
+}
+
+double joblog_wall_seconds(uint64_t at) {
+	struct timespec wall;
+	clock_gettime(CLOCK_REALTIME, &wall);
+	double since = (double)(now_ns() - at) / 1e9;
+	return (double)wall.tv_sec + (double)wall.tv_nsec / 1e9 - since;
+}
+
+double joblog_runtime(const struct joblog_row *row) {
+	uint64_t end = row->result->end;
+	return end > row->start ? (double)(end - row->start) / 1e9 : 0;
+}
+
+void joblog_format(const struct joblog_row *row, struct buf *buf) {
+	buf_printf(buf, "%llu\t:\t%.3f\t%10.3f\t%llu\t%llu\t%d\t%d\t", (unsigned long long)row->seq,
+	           joblog_wall_seconds(row->start), joblog_runtime(row), (unsigned long long)row->sent,
+	           (unsigned long long)row->received,
+	           joblog_exitval(row->result), row->result->term_signal);
+	char *command = buf_reserve(buf, row->command_len + 1);
+	memcpy(command, row->command, row->command_len);
+	for (char *at = command; (at = memchr(at, '\n', (size_t)(command + row->command_len - at)));) {
+		*at = '\0';
+	}
+	command[row->command_len] = '\n';
+	command[row->command_len + 1] = '\0';
+	buf->len += row->command_len + 1;
+}
+
+// ---- the file ----
+
+static void put(struct joblog *joblog, const char *mem, size_t len) {
+	if (len > 0 && atomic_load_relaxed(&joblog->error) == 0 && write_all(joblog->fd, mem, len) != 0) {
+		int none = 0;
+		atomic_compare_exchange_strong(&joblog->error, &none, errno);
+	}
+}
+
+// Makes what is there end with a whole line, and begin with a header.
+static void mend(struct joblog *joblog, size_t size) {
+	static const char header[] = JOBLOG_HEADER;
+	char head[sizeof(header)], last = '\n';
+	size_t len = size < sizeof(header) - 1 ? size : sizeof(header) - 1;
+	bool is_known = pread_all(joblog->fd, head, len, 0) == len && pread_all(joblog->fd, &last, 1, size - 1) == 1;
+	if (is_known && memcmp(head, header, len) == 0 && len < sizeof(header) - 1) {
+		put(joblog, header + len, sizeof(header) - 1 - len);
+	} else if (is_known && last != '\n') {
+		put(joblog, JOBLOG_CUT "\n", strlen(JOBLOG_CUT "\n"));
+	}
+}
+
+struct joblog *joblog_open(const char *path, bool append) {
+	int flags = O_CREAT | O_APPEND | O_CLOEXEC | (append ? 0 : O_TRUNC);
+	int fd = append ? open(path, O_RDWR | flags, 0666) : -1; // its end is looked at
+	if (fd < 0) {
+		fd = open(path, O_WRONLY | flags, 0666);
+	}
+	if (fd < 0) {
+		return NULL;
+	}
+	struct joblog *joblog = NEW(struct joblog);
+	joblog->fd = fd;
+	struct stat stat;
+	bool has_content = fstat(fd, &stat) == 0 && S_ISREG(stat.st_mode) && stat.st_size > 0;
+	if (has_content) {
+		mend(joblog, (size_t)stat.st_size);
+	} else {
+		put(joblog, JOBLOG_HEADER, strlen(JOBLOG_HEADER));
+	}
+	return joblog;
+}
+
+void joblog_add(struct joblog *joblog, const char *rows, size_t len) {
+	put(joblog, rows, len);
+}
+
+int joblog_error(struct joblog *joblog) {
+	return atomic_load_relaxed(&joblog->error);
+}
+
+int joblog_close(struct joblog *joblog) {
+	int error = joblog_error(joblog);
+	if (close(joblog->fd) != 0 && error == 0) {
+		error = errno;
+	}
+	free(joblog);
+	errno = error;
+	return error ? -1 : 0;
+}

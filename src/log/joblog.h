@@ -1,0 +1,52 @@
+// The joblog (--joblog): GNU parallel's nine columns, one row for each job that has ended, one write for each row.
+//
+// Byte for byte as GNU parallel 20221122 writes it, so that its users' scripts and it itself read it: Host is ":", Send is
+// 0, a job that a signal killed has Exitval 0, one whose time was up has -1, a newline in the command is a NUL.
+
+#ifndef FAIRPAR_LOG_JOBLOG_H
+#define FAIRPAR_LOG_JOBLOG_H
+
+#include "base/attr.h"
+#include "base/buf.h"
+#include "job/job.h"
+
+#include <stdbool.h>
+
+struct joblog;
+
+struct joblog_row {
+	uint64_t seq;
+	const struct result *result;
+	uint64_t start;         // now_ns() time of its first step's last attempt
+	uint64_t sent;          // bytes of its block
+	uint64_t received;      // bytes of its output
+	const char *command;
+	size_t command_len;
+};
+
+// What a result is in the columns Exitval and Signal.
+int joblog_exitval(const struct result *result);
+
+// Starttime: seconds since 1970 at that now_ns() time, by the wall clock of now.
+double joblog_wall_seconds(uint64_t at);
+
+// JobRuntime, in seconds.
+double joblog_runtime(const struct joblog_row *row);
+
+// Appends the row as text, with its newline.
+void joblog_format(const struct joblog_row *row, struct buf *buf);
+
+// Opens the file, made anew or to be appended to. A header is written unless there is one; a last line that was cut off is ended so that it is taken for what it is.
+// Returns NULL with errno if it cannot be opened. What cannot be written shows in joblog_error().
+struct joblog *joblog_open(const char *path, bool append);
+
+// Adds rows with one write. From any thread. After an error nothing more is written: a hole would not show.
+void joblog_add(struct joblog *joblog, const char *rows, size_t len);
+
+// errno of the first error, or 0.
+int joblog_error(struct joblog *joblog);
+
+// Closes the file. Returns 0, or -1 with errno if a row was lost since the start.
+int joblog_close(struct joblog *joblog) FP_NODISCARD;
+
+#endif

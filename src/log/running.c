@@ -1,0 +1,112 @@
+// The attempts that run: what was known at their start, for those who are told only of their end.
+
+#include "log/running.h"
+
+#include "base/alloc.h"
+
+// FNV-1a (Fowler, Noll, Vo) of the batch, then mixed with the rest. Names chosen to collide would need the seed.
+static size_t hash_of(const struct running_table *table, const struct event_job *id) {
+	uint64_t hash = UINT64_C(14695981039346656037) ^ table->seed;
+	for (const char *s = id->batch; *s != '\0'; ++s) {
+		hash = (hash ^ (unsigned char)*s) * UINT64_C(1099511628211);
+	}
+	hash = (hash ^ id->number) * UINT64_C(0x9E3779B97F4A7C15); // the golden ratio (Knuth, TAOCP vol. 3, 6.4)
+	hash ^= (uint64_t)id->role << 1 ^ (uint64_t)id->step << 3;
+	return (size_t)(hash ^ hash >> 32);
+}
+
+static bool is_same(const struct event_job *a, const struct event_job *b) {
+	return a->number == b->number && a->role == b->role && a->step == b->step && strcmp(a->batch, b->batch) == 0;
+}
+
+void running_table_fini(struct running_table *table) {
+	for (size_t i = 0; i < table->cap; ++i) {
+		while (table->heads[i]) {
+			struct running *next = table->heads[i]->next;
+			free(table->heads[i]);
+			table->heads[i] = next;
+		}
+	}
+	free(table->heads);
+	*table = (struct running_table){0};
+}
+
+static struct running **find(struct running_table *table, const struct event_job *id) {
+	struct running **link = &table->heads[hash_of(table, id) & (table->cap - 1)];
+	while (*link && !is_same(&(*link)->start.id, id)) {
+		link = &(*link)->next;
+	}
+	return link;
+}
+
+static void grow(struct running_table *table) {
+	struct running_table old = *table;
+	table->cap = old.cap > 0 ? old.cap * 4 : 64;
+	table->heads = xcalloc(table->cap, sizeof(*table->heads));
+	table->seed = old.heads ? old.seed : (uint64_t)(uintptr_t)table->heads;
+	for (size_t i = 0; i < old.cap; ++i) {
+		for (struct running *at = old.heads[i], *next; at; at = next) {
+			next = at->next;
+			struct running **head = &table->heads[hash_of(table, &at->start.id) & (table->cap - 1)];
+			at->next = *head;
+			*head = at;
+		}
+	}
+	free(old.heads);
+}
+
+struct running *running_add(struct running_table *table, const struct event_job_start *start, uint64_t at) {
+	free(running_take(table, &start->id));
+	size_t name = strlen(start->id.batch) + 1;
+	if (table->n >= RUNNING_MAX || table->bytes + name + start->command_len > RUNNING_BYTES) {
+		return NULL;
+	}
+	if (table->n >= table->cap) {
+		grow(table);
+	}
+	struct running *running = xmalloc(sizeof(*running) + name + start->command_len + 1);
+	char *text = (char *)(running + 1);
+	*running = (struct running){.at = at, .start = *start};
+	memcpy(text, start->id.batch, name);
+	running->start.id.batch = text;
+	text += name;
+	if (start->command_len > 0) {
+		memcpy(text, start->command, start->command_len);
+	}
+	text[start->command_len] = '\0';
+	running->start.command = text;
+	running->start.args = NULL;
+	running->start.nargs = 0;
+	struct running **head = &table->heads[hash_of(table, &start->id) & (table->cap - 1)];
+	running->next = *head;
+	*head = running;
+	++table->n;
+	table->bytes += name + start->command_len;
+	return running;
+}
+
+struct running *running_take(struct running_table *table, const struct event_job *id) {
+	if (table->n == 0) {
+		return NULL;
+	}
+	struct running **link = find(table, id);
+	struct running *running = *link;
+	if (running) {
+		*link = running->next;
+		--table->n;
+		table->bytes -= strlen(running->start.id.batch) + 1 + running->start.command_len;
+	}
+	return running;
+}
+
+const struct running *running_next(const struct running_table *table, const struct running *running) {
+	if (running && running->next) {
+		return running->next;
+	}
+	for (size_t i = running ? (hash_of(table, &running->start.id) & (table->cap - 1)) + 1 : 0; i < table->cap; ++i) {
+		if (table->heads[i]) {
+			return table->heads[i];
+		}
+	}
+	return NULL;
+}

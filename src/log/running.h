@@ -1,0 +1,49 @@
+// The attempts that run: what was known at their start, for those who are told only of their end.
+
+#ifndef FAIRPAR_LOG_RUNNING_H
+#define FAIRPAR_LOG_RUNNING_H
+
+#include "job/event.h"
+
+// Attempts remembered at once, and bytes of their commands. More than can run: what lies beyond is the noise of a
+// damaged log.
+enum { RUNNING_MAX = 1 << 17, RUNNING_BYTES = 64 << 20 };
+
+// What a job's attempts were so far, for who adds them up; zero after running_add().
+struct running_sum {
+	uint64_t end;           // event time, of the last
+	uint64_t cpu;           // nanoseconds
+	uint64_t maxrss;        // bytes
+	unsigned attempts;
+};
+
+// An attempt.
+struct running {
+	struct running *next;   // with the same hash; running_table's own
+	uint64_t at;            // event time of its start
+	struct running_sum so_far;
+	struct event_job_start start; // with copies of batch and command; args is NULL
+};
+
+// Zeroed it is empty.
+struct running_table {
+	struct running **heads;
+	size_t cap, n;
+	size_t bytes;           // of names and commands
+	uint64_t seed;
+};
+
+void running_table_fini(struct running_table *table);
+
+// Adds the attempt; one of the same step that is there already is forgotten. Returns it, as long as it is there; NULL if
+// there are too many.
+struct running *running_add(struct running_table *table, const struct event_job_start *start, uint64_t at);
+
+// Takes out the attempt at that step of that job, whatever its number. The caller frees it with free(). NULL if there
+// is none.
+struct running *running_take(struct running_table *table, const struct event_job *id);
+
+// All of them, one after the other, in no order: the one after `running`, or the first; NULL at the end.
+const struct running *running_next(const struct running_table *table, const struct running *running);
+
+#endif

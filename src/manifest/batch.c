@@ -1,0 +1,144 @@
+// One batch of a manifest: its keys, and its run or commands.
+
+#include "manifest/internal.h"
+
+#include "base/alloc.h"
+
+enum { MOST_NAME = 200 }; // bytes of a batch's name: it goes into FAIRPAR_JOB, logs and the status line
+
+static void check_name(struct loader *loader, const struct node *name) {
+	bool is_plain = true;
+	for (uint32_t i = 0; i < name->n; ++i) {
+		is_plain = is_plain && (unsigned char)name->text[i] >= ' ' && name->text[i] != 0x7F;
+	}
+	if (name->n == 0 || name->n > MOST_NAME || !is_plain) {
+		diagnostic_error(loader->diagnostics, node_place(name), "the name of a batch is a line of 1 to %d bytes%s", MOST_NAME,
+		              is_plain ? "" : " without control characters");
+	}
+}
+
+// A key that the batch has, or the defaults.
+static const struct node *inherited(const struct loader *loader, const struct found *found, enum key_id id) {
+	return found->at[id] ? found->at[id] : loader->base_found.at[id];
+}
+
+// The commands of an entry, under its own shell; those that it inherits too, if that is not the batch's.
+static void check_entry_words(struct loader *loader, const struct found *found, const struct found *batch_found,
+                              const char *shell) {
+	static const enum key_id ids[] = {KEY_RUN, KEY_THEN, KEY_ON_FAILURE};
+	for (size_t i = 0; i < sizeof(ids) / sizeof(ids[0]); ++i) {
+		const struct node *node = found->at[ids[i]];
+		load_check_words(loader, shell, node || !found->at[KEY_SHELL] ? node : inherited(loader, batch_found, ids[i]));
+	}
+}
+
+static void check_batch_words(struct loader *loader, const struct found *found, const char *shell) {
+	static const enum key_id ids[] = {KEY_RUN, KEY_THEN, KEY_ON_FAILURE, KEY_FINALLY};
+	for (size_t i = 0; i < sizeof(ids) / sizeof(ids[0]); ++i) {
+		load_check_words(loader, shell, inherited(loader, found, ids[i]));
+	}
+}
+
+static void load_entry(struct loader *loader, struct node *node, const struct found *batch_found,
+                       const struct manifest_batch *batch, struct manifest_command *command) {
+	const struct key *run = &key_table[KEY_RUN];
+	*command = (struct manifest_command){.job = batch->job, .line = node->line};
+	if (node_is_missing(node)) {
+		diagnostic_error(loader->diagnostics, node_place(node), "an entry of 'commands' has no value");
+		return;
+	}
+	if (node->kind != NODE_MAP) {
+		command->run = load_text(loader, run, node);
+		load_check_comment(loader, node);
+		load_check_words(loader, batch->job->shell, node);
+		return;
+	}
+	struct found found;
+	keys_find(node, IN_COMMAND, batch->name, loader->diagnostics, &found);
+	struct node *text = found.at[KEY_RUN];
+	if (text) {
+		command->run = load_text(loader, run, text);
+		load_check_comment(loader, text);
+	} else if (node->is_flow && node->n <= 1 && (node->n == 0 || node_is_missing(node->pairs[0].value))) {
+		load_refuse(loader, run, node);
+	} else {
+		diagnostic_error(loader->diagnostics, node_place(node), "an entry of 'commands' lacks 'run'");
+	}
+	load_fields(loader, &found, NULL, &command->job);
+	check_entry_words(loader, &found, batch_found, command->job->shell);
+}
+
+static void load_commands(struct loader *loader, const struct found *found, struct manifest_batch *batch) {
+	const struct node *node = found->at[KEY_COMMANDS];
+	if (node->kind != NODE_LIST) {
+		load_refuse(loader, &key_table[KEY_COMMANDS], node);
+		return;
+	}
+	if (!load_count(loader, node, node->n)) {
+		return;
+	}
+	struct manifest_command *commands = arena_alloc(&loader->manifest->arena, node->n * sizeof(*commands));
+	for (uint32_t i = 0; i < node->n && !diagnostics_are_full(loader->diagnostics) && !loader->overrun; ++i) {
+		size_t nvalues = node->items[i]->kind == NODE_MAP ? node->items[i]->n : 0;
+		if (nvalues == 0 || load_count(loader, node->items[i], nvalues)) {
+			load_entry(loader, node->items[i], found, batch, &commands[i]);
+		}
+	}
+	batch->commands = commands;
+	batch->ncommands = node->n;
+}
+
+static void load_run(struct loader *loader, const struct found *found, struct manifest_batch *batch) {
+	struct node *run = found->at[KEY_RUN];
+	const struct node *commands = found->at[KEY_COMMANDS];
+	if (run && commands) {
+		const struct node *second = run->line > commands->line ? run : commands;
+		diagnostic_error(loader->diagnostics, node_place(second), "batch '%s' has both 'run' and 'commands'", batch->name);
+	} else if (commands) {
+		load_commands(loader, found, batch);
+	} else if (run) {
+		batch->run = load_text(loader, &key_table[KEY_RUN], run);
+		load_check_comment(loader, run);
+	}
+}
+
+// What `run: a b` would have been, for a batch that is only a text.
+static void refuse_batch(struct loader *loader, const struct node *name, const struct node *value) {
+	if (node_is_missing(value)) {
+		diagnostic_hint(diagnostic_error(loader->diagnostics, node_place(name), "batch '%s' is empty", name->text),
+		             "it wants 'run' or 'commands', indented below its name");
+		return;
+	}
+	struct diagnostic *diagnostic = diagnostic_error(loader->diagnostics, node_place(value),
+		"batch '%s' must be a mapping, not a %s", name->text, value->kind == NODE_LIST ? "list" : "text");
+	diagnostic_hint(diagnostic, "write '%s: ...' below the name", value->kind == NODE_LIST ? "commands" : "run");
+}
+
+void load_batch(struct loader *loader, const struct pair *from, struct manifest_batch *batch) {
+	const struct node *name = from->key, *value = from->value;
+	*batch = loader->base;
+	batch->name = name->text;
+	batch->line = name->line;
+	check_name(loader, name);
+	if (value->kind != NODE_MAP) {
+		refuse_batch(loader, name, value);
+		return;
+	}
+	if (!load_count(loader, value, value->n)) {
+		return;
+	}
+	struct found found;
+	size_t nerrors = loader->diagnostics->nerrors;
+	keys_find(value, IN_BATCH, name->text, loader->diagnostics, &found);
+	if (!found.at[KEY_RUN] && !found.at[KEY_COMMANDS] && nerrors == loader->diagnostics->nerrors) {
+		diagnostic_error(loader->diagnostics, node_place(name), "batch '%s' has neither 'run' nor 'commands'", name->text);
+	}
+	load_fields(loader, &found, batch, &batch->job);
+	load_run(loader, &found, batch);
+	load_items(loader, &found, batch);
+	check_batch_words(loader, &found, batch->job->shell);
+	if (found.at[KEY_NEEDS] || found.at[KEY_EMITS]) {
+		grow_array(&loader->links, &loader->links_cap, loader->nlinks + 1, sizeof(loader->links[0]));
+		loader->links[loader->nlinks++] = (struct link){batch, found.at[KEY_NEEDS], found.at[KEY_EMITS]};
+	}
+}

@@ -1,0 +1,290 @@
+// What is wrong in a manifest: collected, then shown in the order of the file with the line and a caret.
+
+#include "manifest/diagnostics.h"
+
+#include "base/alloc.h"
+#include "manifest/manifest.h"
+
+#include <stdarg.h>
+
+enum {
+	EXCERPT = 100,  // columns shown of a line
+	BEFORE = 60,    // of them before the caret, at most
+	REPEATS = 100,
+};
+
+void diagnostics_init(struct diagnostics *diagnostics, const char *path, const char *data, size_t len) {
+	*diagnostics = (struct diagnostics){.path = path, .data = data, .len = len};
+}
+
+static void diagnostic_fini(struct diagnostic *diagnostic) {
+	free(diagnostic->text);
+	free(diagnostic->note);
+	free(diagnostic->hint);
+	*diagnostic = (struct diagnostic){.text = NULL};
+}
+
+void diagnostics_fini(struct diagnostics *diagnostics) {
+	for (size_t i = 0; i < diagnostics->n; ++i) {
+		diagnostic_fini(&diagnostics->at[i]);
+	}
+	diagnostic_fini(&diagnostics->spare);
+	free(diagnostics->at);
+	*diagnostics = (struct diagnostics){.n = 0};
+}
+
+bool diagnostics_are_full(const struct diagnostics *diagnostics) {
+	return diagnostics->nerrors > MANIFEST_ERRORS || diagnostics->nrepeats > REPEATS;
+}
+
+static bool is_known(const struct diagnostics *diagnostics, struct place place, const char *format) {
+	for (size_t i = 0; i < diagnostics->n; ++i) {
+		const struct diagnostic *diagnostic = &diagnostics->at[i];
+		if (diagnostic->place.line == place.line && diagnostic->place.column == place.column &&
+		    diagnostic->format == format) {
+			return true;
+		}
+	}
+	return false;
+}
+
+// What an alias or a merge brings in twice is wrong only once.
+FP_PRINTF(4, 0)
+static struct diagnostic *add(struct diagnostics *diagnostics, struct place place, bool is_warning, const char *format,
+                           va_list args) {
+	struct buf text = BUF_INIT;
+	buf_vprintf(&text, format, args);
+	bool known = is_known(diagnostics, place, format);
+	size_t *n = is_warning ? &diagnostics->nwarnings : &diagnostics->nerrors;
+	bool kept = !known && *n < MANIFEST_ERRORS;
+	*n += !known;
+	diagnostics->nrepeats += known && !is_warning;
+	struct diagnostic *diagnostic = &diagnostics->spare;
+	if (kept) {
+		grow_array(&diagnostics->at, &diagnostics->cap, diagnostics->n + 1, sizeof(diagnostics->at[0]));
+		diagnostic = &diagnostics->at[diagnostics->n++];
+		*diagnostic = (struct diagnostic){.order = diagnostics->n};
+	}
+	free(diagnostics->spare.text);
+	diagnostics->spare.text = NULL;
+	diagnostic->place = place;
+	diagnostic->is_warning = is_warning;
+	diagnostic->format = format;
+	diagnostic->text = buf_take(&text);
+	return diagnostic;
+}
+
+struct diagnostic *diagnostic_error(struct diagnostics *diagnostics, struct place place, const char *format, ...) {
+	va_list args;
+	va_start(args, format);
+	struct diagnostic *diagnostic = add(diagnostics, place, false, format, args);
+	va_end(args);
+	return diagnostic;
+}
+
+struct diagnostic *diagnostic_warning(struct diagnostics *diagnostics, struct place place, const char *format, ...) {
+	va_list args;
+	va_start(args, format);
+	struct diagnostic *diagnostic = add(diagnostics, place, true, format, args);
+	va_end(args);
+	return diagnostic;
+}
+
+FP_PRINTF(2, 0)
+static void set_text(char **text, const char *format, va_list args) {
+	struct buf buf = BUF_INIT;
+	buf_vprintf(&buf, format, args);
+	free(*text);
+	*text = buf_take(&buf);
+}
+
+void diagnostic_note(struct diagnostic *diagnostic, const char *format, ...) {
+	va_list args;
+	va_start(args, format);
+	set_text(&diagnostic->note, format, args);
+	va_end(args);
+}
+
+void diagnostic_hint(struct diagnostic *diagnostic, const char *format, ...) {
+	va_list args;
+	va_start(args, format);
+	set_text(&diagnostic->hint, format, args);
+	va_end(args);
+}
+
+// ---- lines ----
+
+// The bytes of the line end at `s`, of which `len` (> 0) may be read; 0 if it is none.
+static size_t break_length(const char *s, size_t len) {
+	if (*s == '\r') {
+		return len > 1 && s[1] == '\n' ? 2 : 1;
+	}
+	if (*s == '\n') {
+		return 1;
+	}
+	if (len > 1 && memcmp(s, "\xC2\x85", 2) == 0) {
+		return 2;
+	}
+	return len > 2 && (memcmp(s, "\xE2\x80\xA8", 3) == 0 || memcmp(s, "\xE2\x80\xA9", 3) == 0) ? 3 : 0;
+}
+
+static size_t bom_length(const char *data, size_t len) {
+	return len >= 3 && memcmp(data, "\xEF\xBB\xBF", 3) == 0 ? 3 : 0;
+}
+
+struct place place_of_byte(const char *data, size_t len, size_t offset) {
+	struct place place = {1, 1, 1};
+	for (size_t at = bom_length(data, len); at < offset;) {
+		size_t n = break_length(data + at, len - at);
+		if (n > 0) {
+			++place.line;
+			place.column = 1;
+		} else {
+			n = utf8_length(data + at, len - at);
+			n += n == 0;
+			++place.column;
+		}
+		at += n;
+	}
+	return place;
+}
+
+// Goes forward through the file, as the mistakes do once they are in order.
+struct cursor {
+	size_t at;      // where its line begins
+	uint32_t line;
+};
+
+static size_t line_end(const struct diagnostics *diagnostics, size_t at) {
+	while (at < diagnostics->len && break_length(diagnostics->data + at, diagnostics->len - at) == 0) {
+		++at;
+	}
+	return at;
+}
+
+static void seek(const struct diagnostics *diagnostics, struct cursor *cursor, uint32_t line) {
+	for (; cursor->line < line; ++cursor->line) {
+		cursor->at = line_end(diagnostics, cursor->at);
+		if (cursor->at < diagnostics->len) {
+			cursor->at += break_length(diagnostics->data + cursor->at, diagnostics->len - cursor->at);
+		}
+	}
+}
+
+// ---- the excerpt ----
+
+// Columns that a terminal needs for the character of `len` bytes: a coarse form of Unicode's East Asian Width, without
+// the locale that wcwidth() depends on.
+static size_t width_of(const char *s, size_t len) {
+	if (len < 2) {
+		return 1;
+	}
+	uint32_t c = (unsigned char)s[0] & (0xFFU >> (len + 1));
+	for (size_t i = 1; i < len; ++i) {
+		c = c << 6 | ((unsigned char)s[i] & 0x3F);
+	}
+	if ((c >= 0x300 && c <= 0x36F) || (c >= 0x200B && c <= 0x200F) || (c >= 0xFE00 && c <= 0xFE0F)) {
+		return 0;
+	}
+	bool is_wide = (c >= 0x1100 && c <= 0x115F) || (c >= 0x2E80 && c <= 0xA4CF) || (c >= 0xAC00 && c <= 0xD7A3) ||
+	               (c >= 0xF900 && c <= 0xFAFF) || (c >= 0xFE30 && c <= 0xFE6F) || (c >= 0xFF00 && c <= 0xFF60) ||
+	               (c >= 0xFFE0 && c <= 0xFFE6) || (c >= 0x1F300 && c <= 0x1FAFF) || (c >= 0x20000 && c <= 0x3FFFD);
+	return is_wide ? 2 : 1;
+}
+
+// Appends one character so that it is safe to look at, and to `under` what keeps the same width. Returns its bytes.
+static size_t add_character(const char *s, size_t len, char mark, struct buf *line, struct buf *under) {
+	size_t n = utf8_length(s, len);
+	if (*s == '\t') {
+		buf_addc(line, '\t');
+		buf_addc(under, mark == ' ' ? '\t' : mark);
+		return 1;
+	}
+	size_t before = line->len;
+	bool is_shown = n > 1 ? n != 2 || memcmp(s, "\xC2\xA0", 2) >= 0 : n == 1 && *s >= ' ' && *s != 0x7F;
+	if (is_shown) {
+		buf_add(line, s, n);
+	} else {
+		buf_add_escaped(line, s, n > 0 ? n : 1, 16);
+	}
+	size_t width = is_shown ? width_of(s, n) : line->len - before;
+	for (size_t i = 0; i < width; ++i) {
+		buf_addc(under, mark);
+	}
+	return n > 0 ? n : 1;
+}
+
+static void add_excerpt(const struct diagnostics *diagnostics, const struct diagnostic *diagnostic, struct cursor *cursor,
+                        struct buf *buf) {
+	const struct place *place = &diagnostic->place;
+	seek(diagnostics, cursor, place->line);
+	size_t at = cursor->at, end = line_end(diagnostics, at);
+	at += at == 0 ? bom_length(diagnostics->data, diagnostics->len) : 0;
+	struct buf line = BUF_INIT, under = BUF_INIT;
+	uint32_t from = place->column > BEFORE ? place->column - BEFORE : 1;
+	if (from > 1) {
+		buf_adds(&line, "...");
+		buf_adds(&under, "   ");
+	}
+	for (uint32_t column = 1; at < end && column < from + EXCERPT; ++column) {
+		if (column < from) {
+			size_t n = utf8_length(diagnostics->data + at, end - at);
+			at += n > 0 ? n : 1;
+			continue;
+		}
+		bool is_marked = column >= place->column && column - place->column < place->width;
+		at += add_character(diagnostics->data + at, end - at, is_marked ? '^' : ' ', &line, &under);
+	}
+	buf_adds(&line, at < end ? "..." : "");
+	if (!under.data || !strchr(under.data, '^')) { // at the end of the line
+		buf_addc(&under, '^');
+	}
+	while (under.data[under.len - 1] == ' ' || under.data[under.len - 1] == '\t') {
+		under.data[--under.len] = '\0';
+	}
+	char number[16];
+	int gutter = snprintf(number, sizeof(number), "%u", place->line);
+	if (line.len > 0) {
+		buf_printf(buf, "%*s |\n%s | %s\n%*s | %s", gutter, "", number, buf_str(&line), gutter, "", buf_str(&under));
+		buf_printf(buf, "%s%s\n", diagnostic->note ? " " : "", diagnostic->note ? diagnostic->note : "");
+	}
+	if (diagnostic->hint) {
+		buf_printf(buf, "%*s = hint: %s\n", gutter, "", diagnostic->hint);
+	}
+	buf_fini(&line);
+	buf_fini(&under);
+}
+
+static int compare(const void *a, const void *b) {
+	const struct place *x = &((const struct diagnostic *)a)->place, *y = &((const struct diagnostic *)b)->place;
+	if (x->line != y->line) {
+		return x->line < y->line ? -1 : 1;
+	}
+	if (x->column != y->column) {
+		return x->column < y->column ? -1 : 1;
+	}
+	return ((const struct diagnostic *)a)->order < ((const struct diagnostic *)b)->order ? -1 : 1;
+}
+
+void diagnostics_show(struct diagnostics *diagnostics, struct buf *buf) {
+	if (diagnostics->n > 1) {
+		qsort(diagnostics->at, diagnostics->n, sizeof(diagnostics->at[0]), compare);
+	}
+	struct cursor cursor = {0, 1};
+	for (size_t i = 0; i < diagnostics->n; ++i) {
+		const struct diagnostic *diagnostic = &diagnostics->at[i];
+		const struct place *place = &diagnostic->place;
+		buf_add_escaped(buf, diagnostics->path, strlen(diagnostics->path), SIZE_MAX);
+		buf_printf(buf, ":%u:%u: %s: %s\n", place->line, place->column,
+		           diagnostic->is_warning ? "warning" : "error", diagnostic->text);
+		add_excerpt(diagnostics, diagnostic, &cursor, buf);
+	}
+	if (diagnostics->nerrors == 0) {
+		return;
+	}
+	bool more = diagnostics->nerrors > MANIFEST_ERRORS;
+	size_t n = more ? MANIFEST_ERRORS : diagnostics->nerrors;
+	buf_printf(buf, "fairpar: %s%zu error%s in ", more ? "more than " : "", n, n > 1 ? "s" : "");
+	buf_add_escaped(buf, diagnostics->path, strlen(diagnostics->path), SIZE_MAX);
+	buf_adds(buf, ", nothing was run\n");
+}

@@ -1,0 +1,413 @@
+// The values of a manifest's keys: read into typed fields, or refused with what was meant.
+
+#include "manifest/internal.h"
+
+#include "base/alloc.h"
+#include "base/edit_distance.h"
+#include "manifest/values.h"
+
+#include <errno.h>
+#include <strings.h>
+
+#define HOUR UINT64_C(3600000000000)
+
+enum { LONGEST_NUMBER = 64 }; // bytes
+
+static bool count(struct loader *loader, const struct node *node, size_t n) {
+	loader->nvisits += n;
+	if (loader->nvisits > MANIFEST_VALUES && !loader->overrun) {
+		loader->overrun = true;
+		diagnostic_error(loader->diagnostics, node_place(node), "more than %d values, counting each alias", MANIFEST_VALUES);
+	}
+	return !loader->overrun;
+}
+
+bool load_count(struct loader *loader, const struct node *node, size_t n) {
+	return count(loader, node, n + 1);
+}
+
+bool load_weigh(struct loader *loader, const struct node *node) {
+	return count(loader, node, node->n / 256);
+}
+
+// ---- single values ----
+
+// "yes" and its kin, which YAML 1.1 takes for booleans.
+static void guess_bool(struct diagnostic *diagnostic, const char *text) {
+	static const char *const words[] = {"yes", "no", "on", "off", "true", "false", "y", "n", "1", "0"};
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); ++i) {
+		if (strcasecmp(text, words[i]) == 0) {
+			diagnostic_note(diagnostic, "did you mean %s?", i % 2 == 0 ? "true" : "false");
+		}
+	}
+}
+
+// "10 min", "5sec", "2H", "1:30"
+static void guess_duration(struct diagnostic *diagnostic, const char *text) {
+	static const struct { const char *word, *unit; } units[] = {
+		{"ms", "ms"}, {"mil", "ms"}, {"s", "s"}, {"m", "m"}, {"h", "h"}, {"d", "d"},
+	};
+	int digits = (int)strspn(text, "0123456789.");
+	const char *rest = text + digits + strspn(text + digits, " ");
+	if (digits > 0 && digits < 12 && *rest == ':' && rest[1 + strspn(rest + 1, "0123456789")] == '\0') {
+		rest += 1 + (rest[1] == '0');
+		diagnostic_note(diagnostic, "did you mean %.*sm%ss?", digits, text, rest);
+		return;
+	}
+	for (size_t i = 0; digits > 0 && digits < 12 && i < sizeof(units) / sizeof(units[0]); ++i) {
+		bool is_right = rest == text + digits && strcmp(rest, units[i].unit) == 0; // but too long
+		if (strncasecmp(rest, units[i].word, strlen(units[i].word)) == 0 && !strpbrk(rest, "0123456789") && !is_right) {
+			diagnostic_note(diagnostic, "did you mean %.*s%s?", digits, text, units[i].unit);
+			return;
+		}
+	}
+}
+
+static void guess_size(struct diagnostic *diagnostic, const char *text) {
+	int digits = (int)strspn(text, "0123456789.");
+	const char *unit = text + digits + strspn(text + digits, " ");
+	if (digits > 0 && digits < 20 && *unit && strchr("kmgtKMGT", *unit)) {
+		char right[24];
+		snprintf(right, sizeof(right), "%.*s%c", digits, text, *unit >= 'a' ? *unit - 'a' + 'A' : *unit);
+		if (strcmp(right, text) != 0) { // else it is too large
+			diagnostic_note(diagnostic, "did you mean %s?", right);
+		}
+	}
+}
+
+static void guess_choice(struct diagnostic *diagnostic, const struct key *key, const char *text) {
+	char word[32];
+	struct nearest nearest = NEAREST_INIT(text, strlen(text));
+	for (const char *at = key->choices; *at && !nearest.found; at += strspn(at, " ")) {
+		int len = (int)strcspn(at, " ");
+		snprintf(word, sizeof(word), "%.*s", len, at);
+		nearest_offer(&nearest, word);
+		at += len;
+	}
+	if (nearest.found) {
+		diagnostic_note(diagnostic, "did you mean '%s'?", word);
+	}
+}
+
+// What the user may have meant, where a good guess is at hand.
+static void guess(struct diagnostic *diagnostic, const struct key *key, const char *text) {
+	switch (key->type) {
+	case TYPE_BOOL:
+		guess_bool(diagnostic, text);
+		return;
+	case TYPE_TRUE:
+		if (strcmp(text, "false") != 0 && strcmp(text, "no") != 0 && strcmp(text, "off") != 0 && strcmp(text, "0") != 0) {
+			guess_bool(diagnostic, text);
+			return;
+		}
+		diagnostic_hint(diagnostic, "'%s: true' is all it can say; without it, leave the key out", key->name);
+		return;
+	case TYPE_DURATION:
+	case TYPE_RETRY_DELAY:
+		guess_duration(diagnostic, text);
+		return;
+	case TYPE_SIZE:
+		guess_size(diagnostic, text);
+		return;
+	case TYPE_CHOICE:
+		guess_choice(diagnostic, key, text);
+		return;
+	case TYPE_SHELL:
+		if (strpbrk(text, " \t")) {
+			diagnostic_hint(diagnostic, "its options are set in the command: 'set -e' as the first line below 'run: |'");
+		}
+		return;
+	case TYPE_INT:
+		if (text[0] == '0' && text[1] != '\0' && text[strspn(text, "0123456789")] == '\0') {
+			diagnostic_note(diagnostic, "without leading zeros");
+		}
+		return;
+	default:
+		return;
+	}
+}
+
+// {} and {/.} without quotes look like mappings, [ like a list.
+static void hint_quotes(struct diagnostic *diagnostic, const struct node *node) {
+	const struct node *name = node->kind == NODE_MAP && node->n == 1 ? node->pairs[0].key : NULL;
+	bool is_string = node->kind == NODE_MAP && (node->n == 0 || (name && node_is_missing(node->pairs[0].value)));
+	if (node->is_flow && is_string && (!name || name->n < 40)) {
+		diagnostic_hint(diagnostic, "a value that starts with '{' must be quoted: '{%s}'", name ? name->text : "");
+	} else if (node->is_flow) {
+		diagnostic_hint(diagnostic, "a value that starts with '%c' must be quoted", node->kind == NODE_LIST ? '[' : '{');
+	}
+}
+
+void load_refuse_item(struct loader *loader, const char *key, const struct node *node) {
+	struct diagnostic *diagnostic = diagnostic_error(loader->diagnostics, node_place(node), "an item of '%s' must be text, not a %s", key,
+	                                        node->kind == NODE_LIST ? "list" : "mapping");
+	hint_quotes(diagnostic, node);
+}
+
+struct diagnostic *load_refuse(struct loader *loader, const struct key *key, const struct node *node) {
+	char wants[96];
+	key_wants(key, wants, sizeof(wants));
+	if (node->kind == NODE_TEXT) {
+		struct buf shown = BUF_INIT;
+		buf_add_escaped(&shown, node->text, node->n, 40);
+		struct diagnostic *diagnostic = diagnostic_error(loader->diagnostics, node_place(node), "'%s' must be %s, not '%s'", key->name,
+		                                        wants, buf_str(&shown));
+		buf_fini(&shown);
+		guess(diagnostic, key, node->text);
+		return diagnostic;
+	}
+	struct diagnostic *diagnostic = diagnostic_error(loader->diagnostics, node_place(node), "'%s' must be %s, not a %s", key->name,
+	                                        wants, node->kind == NODE_LIST ? "list" : "mapping");
+	bool wants_text = key->type == TYPE_TEXT || key->type == TYPE_COMMAND || key->type == TYPE_NAME;
+	if (key->type == TYPE_COMMAND && node->kind == NODE_LIST && !node->is_flow) {
+		diagnostic_hint(diagnostic, "several lines below '%s: |' are one script; 'commands' is a list of jobs", key->name);
+	} else if (key == &key_table[KEY_GLOB] && node->kind == NODE_LIST && node->n > 1) {
+		diagnostic_hint(diagnostic, "it is one pattern; 'command' lists what several find, as in command: printf '%%s\\n' *.c *.h");
+	} else if (key == &key_table[KEY_EMITS] && node->kind == NODE_LIST && node->n != 1) {
+		diagnostic_hint(diagnostic, "a batch emits into one other, which may emit on");
+	} else if (wants_text) {
+		hint_quotes(diagnostic, node);
+	}
+	return diagnostic;
+}
+
+static bool is_blank(const char *text) {
+	while (*text == ' ' || *text == '\t' || *text == '\n') {
+		++text;
+	}
+	return *text == '\0';
+}
+
+const char *load_text(struct loader *loader, const struct key *key, const struct node *node) {
+	if (node->kind != NODE_TEXT) {
+		load_refuse(loader, key, node);
+		return NULL;
+	}
+	if (!load_weigh(loader, node)) {
+		return NULL;
+	}
+	if (is_blank(node->text)) {
+		diagnostic_error(loader->diagnostics, node_place(node), "'%s' is empty", key->name);
+		return NULL;
+	}
+	return node->text;
+}
+
+void load_check_comment(struct loader *loader, struct node *node) {
+	if (node->kind != NODE_TEXT || node->comment == 0 || loader->diagnostics->nwarnings >= MANIFEST_ERRORS) {
+		return;
+	}
+	const char *comment = loader->data + node->comment;
+	size_t len = strcspn(comment, "\r\n");
+	struct place place = place_of_byte(loader->data, loader->len, node->comment);
+	place.width = (uint32_t)len;
+	struct buf shown = BUF_INIT;
+	buf_add_escaped(&shown, comment, len, 40);
+	struct diagnostic *diagnostic = diagnostic_warning(loader->diagnostics, place, "'%s' is a comment, and not part of the value",
+	                                          buf_str(&shown));
+	node->comment = 0; // said once, whatever aliases there are
+	diagnostic_hint(diagnostic, "quote the value; or, for a comment, write two blanks before the '#' and one behind it");
+	buf_fini(&shown);
+}
+
+static bool set_number(struct loader *loader, const struct key *key, const struct node *node, void *field) {
+	if (node->kind != NODE_TEXT || node->n > LONGEST_NUMBER) {
+		return false;
+	}
+	const char *text = node->text;
+	bool is_set = false;
+	switch (key->type) {
+	case TYPE_BOOL:
+		is_set = strcmp(text, "true") == 0 || strcmp(text, "false") == 0;
+		if (is_set) {
+			*(bool *)field = text[0] == 't';
+		}
+		break;
+	case TYPE_INT:
+		is_set = value_int(text, key->least, key->most, field);
+		break;
+	case TYPE_DURATION:
+		return value_duration(text, field);
+	case TYPE_SIZE:
+		return value_size(text, field);
+	case TYPE_UMASK:
+		return value_umask(text, field);
+	case TYPE_FACTOR:
+		is_set = value_factor(text, field);
+		break;
+	default:
+		return false;
+	}
+	if (is_set && !node->is_plain) { // so says the schema too
+		diagnostic_error(loader->diagnostics, node_place(node), "'%s' must be written without quotes", key->name);
+	}
+	return is_set;
+}
+
+static bool set_choice(const struct key *key, const struct node *node, int *field) {
+	int number = 0;
+	for (const char *at = key->choices; node->kind == NODE_TEXT && *at; ++number) {
+		size_t len = strcspn(at, " ");
+		if (node->n == len && memcmp(at, node->text, len) == 0) {
+			*field = number;
+			return true;
+		}
+		at += len + strspn(at + len, " ");
+	}
+	return false;
+}
+
+// ---- texts, variables, pauses ----
+
+static void set_texts(struct loader *loader, const struct key *key, struct node *node,
+                      struct manifest_texts *field) {
+	if (key->type == TYPE_STEPS && node->kind == NODE_TEXT) {
+		const char **one = arena_alloc(&loader->manifest->arena, sizeof(*one));
+		one[0] = load_text(loader, key, node);
+		load_check_comment(loader, node);
+		*field = (struct manifest_texts){one, one[0] ? 1 : 0};
+		return;
+	}
+	if (node->kind != NODE_LIST) {
+		load_refuse(loader, key, node);
+		return;
+	}
+	if (!load_count(loader, node, node->n)) {
+		return;
+	}
+	const char **texts = arena_alloc(&loader->manifest->arena, node->n * sizeof(*texts));
+	for (uint32_t i = 0; i < node->n && !diagnostics_are_full(loader->diagnostics); ++i) {
+		struct node *item = node->items[i];
+		if (node_is_missing(item)) {
+			diagnostic_hint(diagnostic_error(loader->diagnostics, node_place(item), "an item of '%s' has no value", key->name),
+			             "write \"\" for an empty text");
+		} else if (item->kind != NODE_TEXT) {
+			load_refuse_item(loader, key->name, item);
+		} else {
+			load_check_comment(loader, item);
+			texts[i] = key->type == TYPE_STEPS ? load_text(loader, key, item) : item->text;
+		}
+	}
+	*field = (struct manifest_texts){texts, node->n};
+}
+
+static void set_env(struct loader *loader, const struct key *key, const struct node *node,
+                    const struct manifest_env **field) {
+	if (node->kind != NODE_MAP) {
+		struct diagnostic *diagnostic = load_refuse(loader, key, node);
+		if (node->kind == NODE_LIST) {
+			diagnostic_hint(diagnostic, "write each as 'NAME: value'");
+		}
+		return;
+	}
+	if (!load_count(loader, node, node->n)) {
+		return;
+	}
+	struct manifest_env *env = arena_alloc(&loader->manifest->arena, sizeof(*env));
+	struct manifest_pair *pairs = arena_alloc(&loader->manifest->arena, node->n * sizeof(*pairs));
+	*env = (struct manifest_env){*field, pairs, node->n};
+	for (uint32_t i = 0; i < node->n && !diagnostics_are_full(loader->diagnostics); ++i) {
+		const struct node *name = node->pairs[i].key, *value = node->pairs[i].value;
+		pairs[i] = (struct manifest_pair){name->text, value->kind == NODE_TEXT ? value->text : ""};
+		if (name->n == 0 || strchr(name->text, '=')) {
+			diagnostic_error(loader->diagnostics, node_place(name), "'%s' cannot name a variable", name->text);
+		} else if (node_is_missing(value)) {
+			diagnostic_hint(diagnostic_error(loader->diagnostics, node_place(name), "the variable '%s' has no value", name->text),
+			             "write \"\" for an empty one");
+		} else if (value->kind != NODE_TEXT) {
+			load_refuse(loader, &(struct key){.name = name->text, .type = TYPE_TEXT}, value);
+		}
+	}
+	*field = env;
+}
+
+static void set_retry_delay(struct loader *loader, const struct key *key, const struct node *node,
+                            struct manifest_delay *field) {
+	uint64_t ns;
+	if (node->kind == NODE_TEXT && node->n <= LONGEST_NUMBER && value_duration(node->text, &ns)) {
+		*field = (struct manifest_delay){ns, ns, 1};
+		return;
+	}
+	if (node->kind != NODE_MAP) {
+		load_refuse(loader, key, node);
+		return;
+	}
+	struct found found;
+	keys_find(node, IN_RETRY_DELAY, NULL, loader->diagnostics, &found);
+	struct manifest_delay delay = {0, HOUR, 2};
+	void *const fields[] = {&delay.first_ns, &delay.factor, &delay.max_ns};
+	bool is_set[] = {false, true, true};
+	for (int i = 0; i < 3; ++i) {
+		const struct node *value = found.at[KEY_FIRST + i];
+		is_set[i] = value ? set_number(loader, &key_table[KEY_FIRST + i], value, fields[i]) : is_set[i];
+		if (value && !is_set[i]) {
+			load_refuse(loader, &key_table[KEY_FIRST + i], value);
+		}
+	}
+	if (!found.at[KEY_FIRST]) {
+		diagnostic_error(loader->diagnostics, node_place(node), "'retry_delay' lacks 'first', the first pause");
+	} else if (is_set[0] && is_set[2] && delay.max_ns < delay.first_ns) {
+		const struct node *max = found.at[KEY_MAX];
+		diagnostic_error(loader->diagnostics, node_place(max ? max : node), "'max' (%s) is less than 'first'",
+		              max ? max->text : "1h");
+	}
+	*field = delay;
+}
+
+// ---- fields ----
+
+static void set_field(struct loader *loader, const struct key *key, struct node *node, void *field) {
+	switch (key->type) {
+	case TYPE_TEXT:
+	case TYPE_COMMAND:
+	case TYPE_SHELL:
+	case TYPE_SLOTS: {
+		const char *text = load_text(loader, key, node);
+		bool is_good = text && (key->type == TYPE_SHELL ? !strpbrk(text, " \t\n") : key->type != TYPE_SLOTS || value_is_slots(text));
+		if (text && !is_good) {
+			load_refuse(loader, key, node);
+		}
+		if (key->type == TYPE_COMMAND) {
+			load_check_comment(loader, node);
+		}
+		*(const char **)field = text;
+		return;
+	}
+	case TYPE_CHOICE:
+		if (!set_choice(key, node, field)) {
+			load_refuse(loader, key, node);
+		}
+		return;
+	case TYPE_TEXTS:
+	case TYPE_STEPS:
+		set_texts(loader, key, node, field);
+		return;
+	case TYPE_ENV:
+		set_env(loader, key, node, field);
+		return;
+	case TYPE_RETRY_DELAY:
+		set_retry_delay(loader, key, node, field);
+		return;
+	default:
+		if (!set_number(loader, key, node, field)) {
+			load_refuse(loader, key, node);
+		}
+	}
+}
+
+void load_fields(struct loader *loader, const struct found *found, void *base, const struct manifest_job **job) {
+	struct manifest_job *own = NULL;
+	for (size_t i = 0; i < found->n; ++i) {
+		const struct key *key = &key_table[found->ids[i]];
+		if (key->field < 0) {
+			continue;
+		}
+		bool is_of_job = (key->places & IN_COMMAND) != 0;
+		if (is_of_job && !own) {
+			own = arena_alloc(&loader->manifest->arena, sizeof(*own));
+			*own = **job;
+			*job = own;
+		}
+		set_field(loader, key, found->at[found->ids[i]], (char *)(is_of_job ? own : base) + key->field);
+	}
+}

@@ -1,0 +1,279 @@
+// What the batches of a manifest are to each other: needs, emits, circles, and which of them a run selects.
+
+#include "manifest/internal.h"
+
+#include "base/alloc.h"
+#include "base/edit_distance.h"
+
+enum { MOST_CANDIDATES = 10000 }; // looked at for "did you mean"
+
+struct manifest_batch *manifest_find(const struct manifest *manifest, const char *name) {
+	uint32_t number = manifest->index ? map_get(manifest->index, name, strlen(name)) : MAP_NONE;
+	return number != MAP_NONE && number < manifest->nbatches ? &manifest->batches[number] : NULL;
+}
+
+static const char *find_near(const struct manifest *manifest, const char *name) {
+	struct nearest nearest = NEAREST_INIT(name, strlen(name));
+	for (size_t i = 0; i < manifest->nbatches && i < MOST_CANDIDATES; ++i) {
+		nearest_offer(&nearest, manifest->batches[i].name);
+	}
+	return nearest.found;
+}
+
+static struct manifest_batch *resolve(struct loader *loader, const struct key *key, const struct node *node) {
+	const char *name = load_text(loader, key, node);
+	struct manifest_batch *batch = name ? manifest_find(loader->manifest, name) : NULL;
+	if (name && !batch) {
+		struct buf shown = BUF_INIT;
+		buf_add_escaped(&shown, name, node->n, 60);
+		struct diagnostic *diagnostic = diagnostic_error(loader->diagnostics, node_place(node), "'%s' names '%s', and no batch has that name",
+		                                        key->name, buf_str(&shown));
+		bool is_shown = diagnostic != &loader->diagnostics->spare;
+		const char *near = is_shown ? find_near(loader->manifest, name) : NULL;
+		if (near) {
+			diagnostic_note(diagnostic, "did you mean '%s'?", near);
+		}
+		buf_fini(&shown);
+	}
+	return batch;
+}
+
+static void resolve_needs(struct loader *loader, const struct node *node, struct manifest_batch *batch) {
+	const struct key *key = &key_table[KEY_NEEDS];
+	bool is_one = node->kind == NODE_TEXT;
+	if (node->kind == NODE_MAP) {
+		load_refuse(loader, key, node);
+		return;
+	}
+	size_t n = is_one ? 1 : node->n;
+	if (!load_count(loader, node, n)) {
+		return;
+	}
+	struct manifest_batch **needs = arena_alloc(&loader->manifest->arena, n * sizeof(struct manifest_batch *));
+	batch->nneeds = 0;
+	for (size_t i = 0; i < n && !diagnostics_are_full(loader->diagnostics); ++i) {
+		struct manifest_batch *need = resolve(loader, &key_table[KEY_NEEDS], is_one ? node : node->items[i]);
+		if (need) {
+			needs[batch->nneeds++] = need;
+		}
+	}
+	batch->needs = needs;
+}
+
+static void resolve_feeders(struct loader *loader) {
+	struct manifest *manifest = loader->manifest;
+	for (size_t i = 0; i < manifest->nbatches; ++i) {
+		if (manifest->batches[i].emits) {
+			++manifest->batches[i].emits->nfeeders;
+		}
+	}
+	struct manifest_batch **all = arena_alloc(&manifest->arena, manifest->nbatches * sizeof(struct manifest_batch *));
+	size_t used = 0;
+	for (size_t i = 0; i < manifest->nbatches; ++i) {
+		struct manifest_batch *batch = &manifest->batches[i];
+		batch->feeders = all + used;
+		used += batch->nfeeders;
+		batch->nfeeders = 0;
+	}
+	for (size_t i = 0; i < manifest->nbatches; ++i) {
+		struct manifest_batch *target = manifest->batches[i].emits;
+		if (target) {
+			all[(size_t)(target->feeders - all) + target->nfeeders++] = &manifest->batches[i];
+		}
+	}
+}
+
+// ---- circles ----
+//
+// A batch starts after what it needs has ended, and ends after all that emit into it have ended. So it waits for both;
+// a circle of waiting never ends. (Into itself a batch may emit: it ends when nothing of it is left.)
+
+struct visit {
+	struct manifest_batch *batch;
+	size_t next;     // edge to look at
+};
+
+struct walk {
+	struct loader *loader;
+	struct visit *path;
+	size_t n, cap;
+	unsigned char *state; // of each batch
+};
+
+enum { UNSEEN, ON_PATH, DONE };
+
+static size_t number_of(const struct walk *walk, const struct manifest_batch *batch) {
+	return (size_t)(batch - walk->loader->manifest->batches);
+}
+
+// What the batch waits for, one after the other; NULL at the end.
+static struct manifest_batch *next_edge(struct visit *visit, bool *ret_is_need) {
+	const struct manifest_batch *batch = visit->batch;
+	size_t i = visit->next++;
+	*ret_is_need = i < batch->nneeds;
+	if (i < batch->nneeds) {
+		return batch->needs[i];
+	}
+	i -= batch->nneeds;
+	return i < batch->nfeeders ? batch->feeders[i] : NULL;
+}
+
+// The circle from its first batch on the path to the end of the path.
+static void report_circle(struct walk *walk, size_t from) {
+	enum { SHOWN = 12 };
+	struct buf names = BUF_INIT;
+	size_t nneeds = 0, nemits = 0;
+	for (size_t i = from; i < walk->n; ++i) {
+		const struct visit *visit = &walk->path[i];
+		++*(visit->next - 1 < visit->batch->nneeds ? &nneeds : &nemits);
+		if (i - from < SHOWN || i + 1 == walk->n) {
+			buf_printf(&names, "%s → ", visit->batch->name);
+		} else if (i - from == SHOWN) {
+			buf_adds(&names, "… → ");
+		}
+	}
+	const struct manifest_batch *first = walk->path[from].batch, *last = walk->path[walk->n - 1].batch;
+	buf_adds(&names, first->name);
+	const struct pair *origin = &walk->loader->pairs[number_of(walk, last)];
+	bool is_need = walk->path[walk->n - 1].next - 1 < last->nneeds;
+	if (nneeds > 0 && nemits > 0) {
+		for (size_t i = from; i < walk->n && last->nneeds == 0; ++i) {
+			last = walk->path[i].batch;
+			origin = &walk->loader->pairs[number_of(walk, last)];
+		}
+		is_need = true;
+	}
+	struct found found;
+	keys_look(origin->value, IN_BATCH, &found);
+	const struct node *node = found.at[is_need ? KEY_NEEDS : KEY_EMITS];
+	struct place place = node_place(node ? node : origin->key);
+	if (nemits == 0 && walk->n - from == 1) {
+		diagnostic_error(walk->loader->diagnostics, place, "batch '%s' needs itself", first->name);
+	} else if (nemits == 0) {
+		diagnostic_error(walk->loader->diagnostics, place, "batches need each other: %s", buf_str(&names));
+	} else {
+		struct diagnostic *diagnostic = diagnostic_error(walk->loader->diagnostics, place, "batches wait for each other: %s", buf_str(&names));
+		diagnostic_hint(diagnostic, "a batch waits for what it needs, and for what emits into it%s",
+		             nneeds == 0 ? "; only into itself can a batch emit in a circle" : "");
+	}
+	buf_fini(&names);
+}
+
+static void enter(struct walk *walk, struct manifest_batch *batch) {
+	walk->state[number_of(walk, batch)] = ON_PATH;
+	grow_array(&walk->path, &walk->cap, walk->n + 1, sizeof(struct visit));
+	walk->path[walk->n++] = (struct visit){batch, 0};
+}
+
+static void walk_from(struct walk *walk, struct manifest_batch *batch) {
+	enter(walk, batch);
+	while (walk->n > 0 && !diagnostics_are_full(walk->loader->diagnostics)) {
+		struct visit *visit = &walk->path[walk->n - 1];
+		bool is_need;
+		struct manifest_batch *next = next_edge(visit, &is_need);
+		if (!next) {
+			walk->state[number_of(walk, visit->batch)] = DONE;
+			--walk->n;
+		} else if (next == visit->batch && !is_need) {
+			continue;
+		} else if (walk->state[number_of(walk, next)] == UNSEEN) {
+			enter(walk, next);
+		} else if (walk->state[number_of(walk, next)] == ON_PATH) {
+			size_t from = walk->n - 1;
+			while (walk->path[from].batch != next) {
+				--from;
+			}
+			report_circle(walk, from);
+		}
+	}
+}
+
+static void check_circles(struct loader *loader) {
+	struct manifest *manifest = loader->manifest;
+	struct walk walk = {.loader = loader, .state = xcalloc(manifest->nbatches, 1)};
+	for (size_t i = 0; i < manifest->nbatches && !diagnostics_are_full(loader->diagnostics); ++i) {
+		if (walk.state[i] == UNSEEN) {
+			walk_from(&walk, &manifest->batches[i]);
+		}
+	}
+	free(walk.path);
+	free(walk.state);
+}
+
+void load_graph(struct loader *loader) {
+	for (size_t i = 0; i < loader->nlinks && !diagnostics_are_full(loader->diagnostics); ++i) {
+		const struct link *link = &loader->links[i];
+		if (link->needs) {
+			resolve_needs(loader, link->needs, link->batch);
+		}
+		if (link->emits) {
+			link->batch->emits = resolve(loader, &key_table[KEY_EMITS], link->emits);
+		}
+	}
+	if (loader->nlinks > 0) {
+		resolve_feeders(loader);
+		check_circles(loader);
+	}
+}
+
+// ---- selecting ----
+
+// The batches that are selected, to be looked at.
+struct selection {
+	const struct manifest *manifest;
+	bool *is_whole;                // by batch: it was named or is needed, so all its items are wanted
+	struct manifest_batch **queue; // each batch twice at most: when it is selected, and when it becomes whole
+	size_t n;
+};
+
+static void select_one(struct selection *selection, struct manifest_batch *batch, bool whole) {
+	bool *is_whole = &selection->is_whole[batch - selection->manifest->batches];
+	if (!batch->selected || (whole && !*is_whole)) {
+		batch->selected = true;
+		*is_whole = whole;
+		selection->queue[selection->n++] = batch;
+	}
+}
+
+static void select_from(struct selection *selection, const struct manifest_batch *batch) {
+	for (size_t i = 0; i < batch->nneeds; ++i) {
+		select_one(selection, batch->needs[i], true);
+	}
+	if (batch->emits) {
+		select_one(selection, batch->emits, false);
+	}
+	bool wants_feeders = batch->source == MANIFEST_NONE && selection->is_whole[batch - selection->manifest->batches];
+	for (size_t i = 0; wants_feeders && i < batch->nfeeders; ++i) {
+		select_one(selection, batch->feeders[i], true);
+	}
+}
+
+int manifest_select(struct manifest *manifest, const char *const *names, size_t n, struct buf *error) {
+	for (size_t i = 0; i < n; ++i) {
+		if (manifest_find(manifest, names[i])) {
+			continue;
+		}
+		const char *near = find_near(manifest, names[i]);
+		buf_adds(error, "no batch is called '");
+		buf_add_escaped(error, names[i], strlen(names[i]), 60);
+		buf_printf(error, "' in %s%s%s%s", manifest->path, near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+		return -1;
+	}
+	struct selection selection = {
+		.manifest = manifest,
+		.is_whole = xcalloc(manifest->nbatches, sizeof(bool)),
+		.queue = xcalloc(2 * manifest->nbatches, sizeof(struct manifest_batch *)),
+	};
+	for (size_t i = 0; i < manifest->nbatches; ++i) {
+		manifest->batches[i].selected = n == 0;
+	}
+	for (size_t i = 0; i < n; ++i) {
+		select_one(&selection, manifest_find(manifest, names[i]), true);
+	}
+	for (size_t at = 0; at < selection.n; ++at) {
+		select_from(&selection, selection.queue[at]);
+	}
+	free(selection.is_whole);
+	free(selection.queue);
+	return 0;
+}

@@ -1,0 +1,93 @@
+// The loader of a manifest as its files see it: manifest.c (the top), fields.c (values of keys), batch.c (a batch), items.c (its
+// items), templates.c (its templates), no_shell.c (its commands without a shell), graph.c (what batches
+// are to each other).
+
+#ifndef FAIRPAR_MANIFEST_INTERNAL_H
+#define FAIRPAR_MANIFEST_INTERNAL_H
+
+#include "manifest/keys.h"
+#include "manifest/manifest.h"
+#include "manifest/tree.h"
+
+// A batch that is bound to others.
+struct link {
+	struct manifest_batch *batch;
+	const struct node *needs, *emits; // or NULL
+};
+
+struct loader {
+	struct manifest *manifest;     // being made
+	struct diagnostics *diagnostics;
+	struct tree *tree;
+	const char *data;              // the file, a NUL behind it
+	size_t len;
+	size_t nvisits;                // values seen, each alias followed; against MANIFEST_VALUES
+	bool overrun;                  // nvisits is too large: an error was added, nothing more is read
+	struct manifest_batch base;    // what every batch begins with
+	const struct pair *pairs;      // of each batch: its name and its mapping
+	struct link *links;
+	size_t nlinks, links_cap;
+	struct found base_found;       // the keys of `defaults`
+	bool base_has_string;          // its `creates` has a replacement string
+	const struct node *stdin_node; // the first `stdin: true`
+};
+
+// Counts the values of a list or a mapping that is about to be read. Returns false if it is no use.
+bool load_count(struct loader *loader, const struct node *node, size_t n);
+
+// Counts a text whose bytes are about to be looked at: an alias makes a long one longer.
+bool load_weigh(struct loader *loader, const struct node *node);
+
+// Adds "'KEY' must be …, not …" for a value of that key.
+struct diagnostic *load_refuse(struct loader *loader, const struct key *key, const struct node *node);
+
+// The same for an item of a list that is no text.
+void load_refuse_item(struct loader *loader, const char *key, const struct node *node);
+
+// The text of a value that must be one and not be empty, or NULL after an error.
+const char *load_text(struct loader *loader, const struct key *key, const struct node *node);
+
+// Warns if a comment cuts the plain text short: `run: echo a #b`.
+void load_check_comment(struct loader *loader, struct node *node);
+
+// Sets the fields of `base` (a struct manifest or manifest_batch) from the values. Those of a job go into a copy of *job,
+// which then points to it; without one *job stays.
+void load_fields(struct loader *loader, const struct found *found, void *base, const struct manifest_job **job);
+
+// ---- batch.c ----
+
+// Makes the batch from loader->base, and its name and mapping in `from`.
+void load_batch(struct loader *loader, const struct pair *from, struct manifest_batch *batch);
+
+
+// ---- items.c ----
+
+// args, args_from or matrix.
+void load_items(struct loader *loader, const struct found *found, struct manifest_batch *batch);
+
+// ---- templates.c ----
+
+// True if the text has a replacement string that stands for an item or a number.
+bool text_has_string(const char *text);
+
+// Checks the replacement strings of a batch whose feeders are known.
+void load_check_texts(struct loader *loader, const struct manifest_batch *batch, const struct pair *from);
+
+// Warns of a replacement string in a `finally`, which never has an item. `node` may be NULL.
+void load_check_finally(struct loader *loader, const struct manifest_batch *batch, const struct node *node);
+
+// The place of a part of the text, where the text stands in the file as it is; else of the whole.
+struct place text_place(const struct loader *loader, const struct node *node, const char *part, size_t len);
+
+// ---- no_shell.c ----
+
+// Checks a command, or a list of them, that `shell` (NULL: the usual one) is going to run: with "none" that it can be
+// split into words. Warns once if it holds what only a shell understands. `node` may be NULL.
+void load_check_words(struct loader *loader, const char *shell, const struct node *node);
+
+// ---- graph.c ----
+
+// Resolves needs and emits, and looks for circles.
+void load_graph(struct loader *loader);
+
+#endif

@@ -1,0 +1,213 @@
+// The table of keys as data: what each is called, where it may stand, what its value is, and what others call it.
+
+#include "manifest/keys.h"
+
+#include "base/alloc.h"
+#include "base/edit_distance.h"
+#include "manifest/manifest.h"
+
+#include <ctype.h>
+#include <limits.h>
+
+#define TOP_(field) (int)offsetof(struct manifest, field)
+#define BATCH_(field) (int)offsetof(struct manifest_batch, field)
+#define JOB(field) (int)offsetof(struct manifest_job, field)
+#define NOWHERE (-1)
+
+#define KEY(id, name, places, type, field, least, most, choices, value, example, text) \
+	[id] = {name, places, type, field, least, most, choices, value, example, text},
+#define FOREIGN(...)
+const struct key key_table[NKEYS] = {
+#include "manifest/keys.def"
+};
+
+#define KEY(id, name, ...) [id] = sizeof(name) - 1,
+#define FOREIGN(...)
+static const unsigned char key_lengths[NKEYS] = {
+#include "manifest/keys.def"
+};
+
+struct foreign {
+	const char *word;
+	unsigned places;
+	const char *key, *whose, *more;
+};
+
+#define KEY(...)
+#define FOREIGN(...) {__VA_ARGS__},
+static const struct foreign foreign_words[] = {
+#include "manifest/keys.def"
+};
+
+static const struct key *find(const char *name, size_t len, unsigned places) {
+	const unsigned char *at = key_lengths, *end = key_lengths + NKEYS;
+	for (; len <= UCHAR_MAX && (at = memchr(at, (int)len, (size_t)(end - at))); ++at) {
+		const struct key *key = &key_table[at - key_lengths];
+		if ((key->places & places) && memcmp(key->name, name, len) == 0) {
+			return key;
+		}
+	}
+	return NULL;
+}
+
+// "continue-on-error", "continueOnError" and "Continue On Error" as continue_on_error.
+static void spell(const char *name, size_t len, struct buf *ret_name) {
+	for (size_t i = 0; i < len && i < 64; ++i) {
+		char c = name[i];
+		if (isupper((unsigned char)c) && i > 0 && islower((unsigned char)name[i - 1])) {
+			buf_addc(ret_name, '_');
+		}
+		buf_addc(ret_name, c == '-' || c == ' ' || c == '.' ? '_' : (char)tolower((unsigned char)c));
+	}
+}
+
+static const struct foreign *find_foreign(const char *name, unsigned place) {
+	for (size_t i = 0; i < sizeof(foreign_words) / sizeof(foreign_words[0]); ++i) {
+		if ((foreign_words[i].places & place) && strcmp(foreign_words[i].word, name) == 0) {
+			return &foreign_words[i];
+		}
+	}
+	return NULL;
+}
+
+// Where the keys of that place stand, for hints.
+static const char *place_words(unsigned places) {
+	return places & IN_TOP ? "at the top of the file" : places & IN_BATCH ? "in a batch, below 'batches'" :
+	       places & IN_ARGS_FROM ? "below 'args_from'" : "below 'retry_delay'";
+}
+
+static void hint_foreign(struct diagnostic *diagnostic, const struct foreign *word, const char *typed, enum key_place place) {
+	if (word->key[0] == '\0') {
+		diagnostic_hint(diagnostic, "%s", word->more);
+		return;
+	}
+	struct buf where = BUF_INIT;
+	const struct key *key = find(word->key, strlen(word->key), place);
+	if (!key) {
+		key = find(word->key, strlen(word->key), ~0U);
+		buf_printf(&where, ", %s", place_words(key->places));
+	}
+	const char *more = word->more[0] ? word->more : buf_str(&where);
+	diagnostic_hint(diagnostic, "%s%s'%s' is called '%s' here%s%s", word->whose, word->whose[0] ? " " : "", typed, word->key,
+	             word->more[0] ? ": " : "", more);
+	buf_fini(&where);
+}
+
+static const char *find_near(const char *name, size_t len, enum key_place place) {
+	struct nearest nearest = NEAREST_INIT(name, len);
+	for (int id = 0; id < NKEYS; ++id) {
+		if (key_table[id].places & place) {
+			nearest_offer(&nearest, key_table[id].name);
+		}
+	}
+	return nearest.found;
+}
+
+static void refuse(const struct node *node, enum key_place place, const char *batch, struct diagnostics *diagnostics) {
+	struct buf shown = BUF_INIT, spelt = BUF_INIT, where = BUF_INIT;
+	buf_adds(&where, place == IN_TOP ? "at the top" : place == IN_DEFAULTS ? "in 'defaults'" :
+	         place == IN_ARGS_FROM ? "in 'args_from'" : place == IN_RETRY_DELAY ? "in 'retry_delay'" :
+	         place == IN_COMMAND ? "in an entry of 'commands' of batch '" : "in batch '");
+	if (batch) {
+		buf_add_escaped(&where, batch, strlen(batch), 60);
+		buf_addc(&where, '\'');
+	}
+	buf_add_escaped(&shown, node->text, node->n, 60);
+	spell(node->text, node->n, &spelt);
+	const char *name = buf_str(&spelt);
+	const struct key *misplaced = find(name, spelt.len, ~0U);
+	const struct foreign *foreign = find_foreign(name, place);
+	const char *near = find_near(name, spelt.len, place);
+	struct diagnostic *diagnostic = diagnostic_error(diagnostics, node_place(node), "unknown key '%s' %s", buf_str(&shown), buf_str(&where));
+	if (find(name, spelt.len, place)) {
+		diagnostic_note(diagnostic, "it is written '%s'", name);
+	} else if (foreign) {
+		hint_foreign(diagnostic, foreign, buf_str(&shown), place);
+	} else if (misplaced && place == IN_COMMAND && (misplaced->places & IN_BATCH)) {
+		diagnostic_hint(diagnostic, "'%s' is for a whole batch, beside 'commands'", misplaced->name);
+	} else if (misplaced && !(place & (IN_ARGS_FROM | IN_RETRY_DELAY))) {
+		diagnostic_hint(diagnostic, "'%s' stands %s", misplaced->name, place_words(misplaced->places));
+	} else if (near) {
+		diagnostic_note(diagnostic, "did you mean '%s'?", near);
+	}
+	if (strstr(node->text, "\xC2\xA0")) {
+		diagnostic_hint(diagnostic, "there is a no-break space in it (U+00A0); in YAML only plain spaces indent");
+	}
+	buf_fini(&shown);
+	buf_fini(&spelt);
+	buf_fini(&where);
+}
+
+static void refuse_missing(const struct node *name, enum key_place place, const struct key *key, struct diagnostics *diagnostics) {
+	enum key_id id = (enum key_id)(key - key_table);
+	bool is_required = id == KEY_VERSION || id == KEY_BATCHES || id == KEY_RUN || id == KEY_FIRST || place == IN_ARGS_FROM;
+	diagnostic_hint(diagnostic_error(diagnostics, node_place(name), "'%s' has no value", key->name), "as in '%s: %s'%s", key->name,
+	             key->example, is_required ? "" : "; or leave the key out");
+}
+
+void keys_look(const struct node *map, enum key_place place, struct found *ret_found) {
+	memset(ret_found->at, 0, sizeof(ret_found->at));
+	for (uint32_t i = 0; map->kind == NODE_MAP && i < map->n; ++i) {
+		const struct key *key = find(map->pairs[i].key->text, map->pairs[i].key->n, place);
+		if (key && !node_is_missing(map->pairs[i].value)) {
+			ret_found->at[key - key_table] = map->pairs[i].value;
+		}
+	}
+}
+
+void keys_find(const struct node *map, enum key_place place, const char *batch, struct diagnostics *diagnostics,
+               struct found *ret_found) {
+	memset(ret_found->at, 0, sizeof(ret_found->at));
+	ret_found->n = 0;
+	for (uint32_t i = 0; i < map->n && !diagnostics_are_full(diagnostics); ++i) {
+		const struct node *name = map->pairs[i].key;
+		struct node *value = map->pairs[i].value;
+		const struct key *key = find(name->text, name->n, place);
+		if (key && node_is_missing(value)) {
+			refuse_missing(name, place, key, diagnostics);
+		} else if (key) {
+			ret_found->at[key - key_table] = value;
+			ret_found->ids[ret_found->n++] = (enum key_id)(key - key_table);
+		} else if (place != IN_TOP || strncmp(name->text, "x-", 2) != 0) {
+			refuse(name, place, batch, diagnostics);
+		}
+	}
+}
+
+const char *key_wants(const struct key *key, char *text, size_t size) {
+	static const char *const words[] = {
+		[TYPE_VERSION] = "1", [TYPE_TEXT] = "text", [TYPE_COMMAND] = "a command", [TYPE_SHELL] = "one program",
+		[TYPE_SLOTS] = "a number of slots such as 8, -1 or 50%", [TYPE_NAME] = "the name of a batch",
+		[TYPE_BOOL] = "true or false", [TYPE_TRUE] = "true", [TYPE_FACTOR] = "a number from 1 to 1000",
+		[TYPE_DURATION] = "a duration such as 90, 10m or 1h30m", [TYPE_SIZE] = "a size such as 512M or 2G",
+		[TYPE_UMASK] = "an octal number such as 022", [TYPE_TEXTS] = "a list of texts",
+		[TYPE_NAMES] = "a list of batches", [TYPE_STEPS] = "a command or a list of commands",
+		[TYPE_ENV] = "a mapping of names to values", [TYPE_RETRY_DELAY] = "a duration, or a mapping of first, factor and max",
+		[TYPE_COMMANDS] = "a list of commands", [TYPE_ARGS_FROM] = "a mapping with one of file, file0, glob, command and stdin",
+		[TYPE_MATRIX] = "a mapping of names to lists of values", [TYPE_DEFAULTS] = "a mapping of keys to values",
+		[TYPE_BATCHES] = "a mapping of names to batches",
+	};
+	if (key->type == TYPE_CHOICE) {
+		snprintf(text, size, "one of: %s", key->choices);
+	} else if (key->type != TYPE_INT) {
+		snprintf(text, size, "%s", words[key->type]);
+	} else if (key->most == INT_MAX) {
+		snprintf(text, size, key->least < 0 ? "a whole number" : "a whole number, at least %d", key->least);
+	} else {
+		snprintf(text, size, "a whole number from %d to %d", key->least, key->most);
+	}
+	return text;
+}
+
+const char *key_type_name(enum key_type type) {
+	static const char *const names[] = {
+		[TYPE_VERSION] = "1", [TYPE_TEXT] = "text", [TYPE_COMMAND] = "command", [TYPE_SHELL] = "program",
+		[TYPE_SLOTS] = "slots", [TYPE_NAME] = "batch", [TYPE_BOOL] = "true | false", [TYPE_TRUE] = "true",
+		[TYPE_INT] = "number", [TYPE_FACTOR] = "number", [TYPE_DURATION] = "duration", [TYPE_SIZE] = "size",
+		[TYPE_UMASK] = "octal number", [TYPE_CHOICE] = "word", [TYPE_TEXTS] = "list of texts",
+		[TYPE_NAMES] = "list of batches", [TYPE_STEPS] = "command | list of commands", [TYPE_ENV] = "mapping of texts",
+		[TYPE_RETRY_DELAY] = "duration | mapping", [TYPE_COMMANDS] = "list of commands", [TYPE_ARGS_FROM] = "mapping",
+		[TYPE_MATRIX] = "mapping of lists", [TYPE_DEFAULTS] = "mapping", [TYPE_BATCHES] = "mapping of batches",
+	};
+	return names[type];
+}

@@ -1,0 +1,65 @@
+// The table of keys as data: what each is called, where it may stand, what its value is, and what others call it.
+
+#ifndef FAIRPAR_MANIFEST_KEYS_H
+#define FAIRPAR_MANIFEST_KEYS_H
+
+#include "manifest/diagnostics.h"
+#include "manifest/tree.h"
+
+enum key_place {
+	IN_TOP = 1 << 0,
+	IN_DEFAULTS = 1 << 1,
+	IN_BATCH = 1 << 2,
+	IN_COMMAND = 1 << 3,      // an entry of `commands`
+	IN_ARGS_FROM = 1 << 4,
+	IN_RETRY_DELAY = 1 << 5,
+};
+
+enum key_type {
+	TYPE_VERSION, TYPE_TEXT, TYPE_COMMAND, TYPE_SHELL, TYPE_SLOTS, TYPE_NAME, TYPE_BOOL, TYPE_TRUE, TYPE_INT, TYPE_FACTOR,
+	TYPE_DURATION, TYPE_SIZE, TYPE_UMASK, TYPE_CHOICE, TYPE_TEXTS, TYPE_NAMES, TYPE_STEPS, TYPE_ENV, TYPE_RETRY_DELAY,
+	TYPE_COMMANDS, TYPE_ARGS_FROM, TYPE_MATRIX, TYPE_DEFAULTS, TYPE_BATCHES,
+};
+
+#define KEY(id, ...) id,
+#define FOREIGN(...)
+enum key_id {
+#include "manifest/keys.def"
+	NKEYS
+};
+
+// One row; see keys.def for what the columns hold.
+struct key {
+	const char *name;
+	unsigned places;          // enum key_place
+	enum key_type type;
+	int field;                // offset, or -1
+	int least, most;
+	const char *choices, *value, *example, *text;
+};
+
+extern const struct key key_table[NKEYS];
+
+// The values that a mapping gives to its keys; NULL where it has none.
+struct found {
+	struct node *at[NKEYS];
+	enum key_id ids[NKEYS];   // of those it has, in their order in the file
+	size_t n;
+};
+
+// Finds the keys of a mapping that stands in that place. Adds an error for each that may not be there, with the nearest
+// or what it is called here. `batch` is the name of the batch that it stands in, or NULL.
+void keys_find(const struct node *map, enum key_place place, const char *batch, struct diagnostics *diagnostics,
+               struct found *ret_found);
+
+// The same for a mapping that keys_find() has seen, with no word about its mistakes; or none for what is no mapping. Only
+// ret_found->at is set.
+void keys_look(const struct node *map, enum key_place place, struct found *ret_found);
+
+// "text", "a duration such as 90, 10m or 1h30m": what a value of that key must be, into `text`, returned.
+const char *key_wants(const struct key *key, char *text, size_t size);
+
+// What a type is called in documents: "text", "number", "duration", …
+const char *key_type_name(enum key_type type);
+
+#endif

@@ -1,0 +1,168 @@
+// What is asked of a loaded manifest: lists of its batches, pauses, variables.
+
+#include "manifest/manifest.h"
+
+#include "base/alloc.h"
+#include "base/map.h"
+
+#include <inttypes.h>
+
+size_t manifest_batch_jobs(const struct manifest_batch *batch) {
+	switch (batch->source) {
+	case MANIFEST_NONE:
+		return batch->run ? batch->nfeeders == 0 : batch->ncommands;
+	case MANIFEST_ARGS:
+		return batch->args.n;
+	case MANIFEST_MATRIX:
+		return batch->matrix.nrows;
+	default:
+		return SIZE_MAX;
+	}
+}
+
+uint64_t manifest_delay_ns(const struct manifest_delay *delay, unsigned n) {
+	double ns = (double)delay->first_ns;
+	for (unsigned i = 1; i < n && ns < (double)delay->max_ns && delay->factor > 1; ++i) {
+		ns *= delay->factor;
+	}
+	return ns < (double)delay->max_ns ? (uint64_t)ns : delay->max_ns;
+}
+
+size_t manifest_env_pairs(const struct manifest_env *env, struct manifest_pair **ret_pairs) {
+	const struct manifest_env *layers[4]; // of the top, the defaults, the batch, the entry
+	size_t nlayers = 0, n = 0, most = 0;
+	for (; env; env = env->under) {
+		layers[nlayers++] = env;
+		most += env->n;
+	}
+	struct manifest_pair *pairs = xcalloc(most + 1, sizeof(*pairs));
+	struct map numbers = MAP_INIT;
+	while (nlayers > 0) {
+		const struct manifest_env *layer = layers[--nlayers];
+		for (size_t i = 0; i < layer->n; ++i) {
+			uint32_t had = map_add(&numbers, layer->pairs[i].name, strlen(layer->pairs[i].name), (uint32_t)n);
+			pairs[had != MAP_NONE ? had : n++] = layer->pairs[i];
+		}
+	}
+	map_fini(&numbers);
+	*ret_pairs = pairs;
+	return n;
+}
+
+static void list_names(const struct manifest *manifest, struct buf *buf) {
+	for (size_t i = 0; i < manifest->nbatches; ++i) {
+		if (manifest->batches[i].selected) {
+			buf_printf(buf, "%s\n", manifest->batches[i].name);
+		}
+	}
+}
+
+// Characters, for lining up.
+static size_t count_characters(const char *text) {
+	size_t n = 0;
+	for (; *text; ++text) {
+		n += ((unsigned char)*text & 0xC0) != 0x80;
+	}
+	return n;
+}
+
+static void list_batch(const struct manifest_batch *batch, size_t width, struct buf *buf) {
+	char jobs[32];
+	size_t n = manifest_batch_jobs(batch);
+	if (n == SIZE_MAX) {
+		snprintf(jobs, sizeof(jobs), "? jobs");
+	} else {
+		snprintf(jobs, sizeof(jobs), "%zu%s job%s", n, batch->nfeeders > 0 ? "+" : "", n == 1 && batch->nfeeders == 0 ? "" : "s");
+	}
+	size_t len = count_characters(batch->name);
+	buf_printf(buf, "%s%*s  %s", batch->name, (int)(len < width ? width - len : 0), "", jobs);
+	for (size_t i = 0; i < batch->nneeds; ++i) {
+		buf_printf(buf, "%s%s", i == 0 ? ", needs " : " ", batch->needs[i]->name);
+	}
+	bool has_own = batch->source != MANIFEST_NONE;
+	for (size_t i = 0, n_shown = 0; !has_own && i < batch->nfeeders; ++i) {
+		if (batch->feeders[i] != batch) {
+			buf_printf(buf, "%s%s", n_shown++ == 0 ? ", items from " : " ", batch->feeders[i]->name);
+		}
+	}
+	if (batch->emits) {
+		buf_printf(buf, ", emits into %s", batch->emits->name);
+	}
+	if (batch->description) {
+		buf_adds(buf, ": ");
+		buf_add_escaped(buf, batch->description, strcspn(batch->description, "\n"), 200);
+	}
+	buf_addc(buf, '\n');
+}
+
+static void list_plain(const struct manifest *manifest, struct buf *buf) {
+	size_t width = 0;
+	for (size_t i = 0; i < manifest->nbatches; ++i) {
+		size_t len = count_characters(manifest->batches[i].name);
+		if (manifest->batches[i].selected && len > width && len <= 40) {
+			width = len;
+		}
+	}
+	for (size_t i = 0; i < manifest->nbatches; ++i) {
+		if (manifest->batches[i].selected) {
+			list_batch(&manifest->batches[i], width, buf);
+		}
+	}
+}
+
+// A quoted ID of the DOT language.
+static void add_dot_name(const char *name, struct buf *buf) {
+	buf_addc(buf, '"');
+	for (; *name; ++name) {
+		if (*name == '"' || *name == '\\') {
+			buf_addc(buf, '\\');
+		}
+		buf_addc(buf, *name);
+	}
+	buf_addc(buf, '"');
+}
+
+static void add_dot_edge(const struct manifest_batch *from, const struct manifest_batch *to, const char *style,
+                         struct buf *buf) {
+	buf_addc(buf, '\t');
+	add_dot_name(from->name, buf);
+	buf_adds(buf, " -> ");
+	add_dot_name(to->name, buf);
+	buf_printf(buf, "%s;\n", style);
+}
+
+static void list_dot(const struct manifest *manifest, struct buf *buf) {
+	buf_adds(buf, "digraph ");
+	add_dot_name(manifest->name ? manifest->name : "batches", buf);
+	buf_adds(buf, " {\n\trankdir=LR;\n");
+	for (size_t i = 0; i < manifest->nbatches; ++i) {
+		const struct manifest_batch *batch = &manifest->batches[i];
+		if (!batch->selected) {
+			continue;
+		}
+		buf_addc(buf, '\t');
+		add_dot_name(batch->name, buf);
+		buf_adds(buf, ";\n");
+		for (size_t k = 0; k < batch->nneeds; ++k) {
+			add_dot_edge(batch->needs[k], batch, "", buf);
+		}
+		if (batch->emits) {
+			add_dot_edge(batch, batch->emits, " [style=dashed]", buf);
+		}
+	}
+	buf_adds(buf, "}\n");
+}
+
+void manifest_list(const struct manifest *manifest, enum manifest_listing listing, struct buf *buf) {
+	switch (listing) {
+	case MANIFEST_PLAIN:
+		list_plain(manifest, buf);
+		return;
+	case MANIFEST_NAMES:
+		list_names(manifest, buf);
+		return;
+	case MANIFEST_DOT:
+		list_dot(manifest, buf);
+		return;
+	}
+}

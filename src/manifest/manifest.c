@@ -1,0 +1,224 @@
+// Loads a manifest: from the file to typed batches, or to all its mistakes.
+
+#include "manifest/internal.h"
+
+#include "base/alloc.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+
+// ---- the top ----
+
+static void load_version(struct loader *loader, const struct node *root, const struct node *version) {
+	if (!version) {
+		struct place place = node_place(root->n > 0 ? root->pairs[0].key : root);
+		diagnostic_hint(diagnostic_error(loader->diagnostics, place, "'version' is missing"), "write 'version: 1' at the top");
+	} else if (version->kind != NODE_TEXT || strcmp(version->text, "1") != 0) {
+		load_refuse(loader, &key_table[KEY_VERSION], version);
+	}
+}
+
+static void load_defaults(struct loader *loader, const struct node *defaults) {
+	struct manifest_job *job = arena_alloc(&loader->manifest->arena, sizeof(*job));
+	*job = (struct manifest_job){.umask = -1, .slots_per_job = 1, .retry_delay = {0, 0, 1}, .env = loader->manifest->env};
+	loader->base = (struct manifest_batch){.job = job, .weight = 1, .selected = true};
+	if (!defaults) {
+		return;
+	}
+	if (defaults->kind != NODE_MAP) {
+		load_refuse(loader, &key_table[KEY_DEFAULTS], defaults);
+		return;
+	}
+	keys_find(defaults, IN_DEFAULTS, NULL, loader->diagnostics, &loader->base_found);
+	load_fields(loader, &loader->base_found, &loader->base, &loader->base.job);
+	loader->base_has_string = text_has_string(loader->base.job->creates);
+}
+
+// Finds the numbers of the batches by their names. The tree had to map the keys of its largest map already: of the
+// batches, if they are many.
+static void make_index(struct loader *loader, const struct node *batches) {
+	struct map *index = NEW(struct map);
+	loader->manifest->index = index;
+	if (loader->tree->indexed == batches) {
+		*index = loader->tree->index;
+		loader->tree->index = (struct map)MAP_INIT;
+		return;
+	}
+	for (uint32_t i = 0; i < batches->n; ++i) {
+		const struct node *name = batches->pairs[i].key;
+		map_add(index, name->text, name->n, i);
+	}
+}
+
+static void load_batches(struct loader *loader, const struct node *root, const struct node *batches) {
+	struct manifest *manifest = loader->manifest;
+	if (!batches) {
+		struct place place = node_place(root->n > 0 ? root->pairs[0].key : root);
+		diagnostic_hint(diagnostic_error(loader->diagnostics, place, "'batches' is missing"),
+		             "as in 'batches: {hello: {run: echo hello}}'");
+		return;
+	}
+	if (batches->kind != NODE_MAP) {
+		load_refuse(loader, &key_table[KEY_BATCHES], batches);
+		return;
+	}
+	if (batches->n == 0) {
+		diagnostic_error(loader->diagnostics, node_place(batches), "'batches' is empty: nothing to run");
+		return;
+	}
+	if (!load_count(loader, batches, batches->n)) {
+		return;
+	}
+	manifest->batches = arena_alloc(&manifest->arena, batches->n * sizeof(manifest->batches[0]));
+	make_index(loader, batches);
+	loader->pairs = batches->pairs;
+	for (uint32_t i = 0; i < batches->n && !diagnostics_are_full(loader->diagnostics) && !loader->overrun; ++i) {
+		load_batch(loader, &batches->pairs[i], &manifest->batches[i]);
+		manifest->nbatches = i + 1;
+	}
+}
+
+static void load_top(struct loader *loader, const struct node *root) {
+	if (!root || node_is_missing(root)) {
+		struct place place = {1, 1, 1};
+		diagnostic_hint(diagnostic_error(loader->diagnostics, place, "the manifest is empty"),
+		             "a small one has the lines 'version: 1' and 'batches: {hello: {run: echo hello}}'");
+		return;
+	}
+	if (root->kind != NODE_MAP) {
+		diagnostic_error(loader->diagnostics, node_place(root), "a manifest must be a mapping with 'version' and 'batches'");
+		return;
+	}
+	struct found found;
+	keys_find(root, IN_TOP, NULL, loader->diagnostics, &found);
+	load_version(loader, root, found.at[KEY_VERSION]);
+	load_fields(loader, &found, loader->manifest, NULL);
+	load_defaults(loader, found.at[KEY_DEFAULTS]);
+	load_batches(loader, root, found.at[KEY_BATCHES]);
+	if (loader->manifest->nbatches > 0 && !diagnostics_are_full(loader->diagnostics) && !loader->overrun) {
+		load_graph(loader);
+		load_check_finally(loader, &loader->base, loader->base_found.at[KEY_FINALLY]);
+		for (size_t i = 0; i < loader->manifest->nbatches; ++i) {
+			load_check_texts(loader, &loader->manifest->batches[i], &loader->pairs[i]);
+		}
+	}
+}
+
+static struct manifest *manifest_create(const char *path) {
+	struct manifest *manifest = NEW(struct manifest);
+	const char *slash = strrchr(path, '/');
+	manifest->path = arena_text(&manifest->arena, path, strlen(path));
+	manifest->dir = !slash ? "." : slash == path ? "/" : arena_text(&manifest->arena, path, (size_t)(slash - path));
+	return manifest;
+}
+
+// `data` has a NUL behind its `len` bytes.
+static struct manifest *parse(const char *path, const char *data, size_t len, struct buf *messages) {
+	struct manifest *manifest = manifest_create(path);
+	struct diagnostics diagnostics;
+	struct tree tree;
+	diagnostics_init(&diagnostics, path, data, len);
+	tree_init(&tree, &diagnostics, &manifest->arena);
+	struct loader loader = {.manifest = manifest, .diagnostics = &diagnostics, .tree = &tree, .data = data, .len = len};
+	if (tree_read(&tree, data, len) == 0) {
+		load_top(&loader, tree.root);
+	}
+	free(loader.links);
+	diagnostics_show(&diagnostics, messages);
+	bool failed = diagnostics.nerrors > 0;
+	tree_fini(&tree);
+	diagnostics_fini(&diagnostics);
+	if (failed) {
+		manifest_free(manifest);
+		return NULL;
+	}
+	return manifest;
+}
+
+struct manifest *manifest_parse(const char *path, const char *data, size_t len, struct buf *messages) {
+	char *copy = xmemdup(data, len);
+	struct manifest *manifest = parse(path, copy, len, messages);
+	free(copy);
+	return manifest;
+}
+
+// ---- the file ----
+
+static void fail_file(const char *path, const char *verb, const char *cause, struct buf *messages) {
+	buf_printf(messages, "fairpar: error: %s '", verb);
+	buf_add_escaped(messages, path, strlen(path), SIZE_MAX);
+	buf_printf(messages, "': %s\n", cause);
+}
+
+// Reads to the end, or to one byte more than a manifest may have. Returns -1 with errno.
+static int read_all(int fd, struct buf *data) {
+	for (size_t step = 1 << 16; data->len <= MANIFEST_BYTES; step *= 2) {
+		size_t room = (size_t)MANIFEST_BYTES + 1 - data->len;
+		ssize_t n = read(fd, buf_reserve(data, step < room ? step : room), step < room ? step : room);
+		if (n == 0) {
+			break;
+		}
+		if (n < 0 && errno != EINTR) {
+			return -1;
+		}
+		data->len += n > 0 ? (size_t)n : 0;
+	}
+	buf_reserve(data, 0);
+	data->data[data->len] = '\0';
+	return 0;
+}
+
+// True for /dev/stdin, /dev/fd/N and /proc/PID/fd/N: names of what fairpar was handed, whatever it is.
+static bool names_descriptor(const char *path) {
+	if (strcmp(path, "/dev/stdin") == 0 || strncmp(path, "/dev/fd/", 8) == 0) {
+		return true;
+	}
+	const char *rest = strncmp(path, "/proc/", 6) == 0 ? strchr(path + 6, '/') : NULL;
+	return rest && (strncmp(rest, "/fd/", 4) == 0 || (strncmp(rest, "/task/", 6) == 0 && strstr(rest, "/fd/")));
+}
+
+// True if the manifest stands in a directory, from which it may see others: as from a file, not as from a pipe.
+static bool is_at_home(int fd, const char *path) {
+	struct stat status;
+	return !names_descriptor(path) && fstat(fd, &status) == 0 && S_ISREG(status.st_mode);
+}
+
+struct manifest *manifest_load(const char *path, struct buf *messages) {
+	bool is_stdin = strcmp(path, "-") == 0;
+	int fd = is_stdin ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	if (fd < 0) {
+		fail_file(path, "cannot open", strerror(errno), messages);
+		return NULL;
+	}
+	struct buf data = BUF_INIT;
+	struct manifest *manifest = NULL;
+	if (read_all(fd, &data) != 0) {
+		fail_file(path, "cannot read", strerror(errno), messages);
+	} else if (data.len > MANIFEST_BYTES) {
+		fail_file(path, "cannot take", "a manifest has at most 64 MiB", messages);
+	} else {
+		manifest = parse(path, data.data, data.len, messages);
+	}
+	if (manifest && !is_at_home(fd, path)) {
+		manifest->dir = ".";
+	}
+	buf_fini(&data);
+	if (!is_stdin) {
+		close(fd);
+	}
+	return manifest;
+}
+
+void manifest_free(struct manifest *manifest) {
+	if (!manifest) {
+		return;
+	}
+	if (manifest->index) {
+		map_fini(manifest->index);
+		free(manifest->index);
+	}
+	struct arena arena = manifest->arena;
+	free(manifest);
+	arena_fini(&arena);
+}

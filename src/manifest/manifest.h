@@ -1,0 +1,192 @@
+// A manifest: named batches read from a YAML file, checked in full before anything runs.
+//
+// What the keys mean to a user is in src/manifest/keys.def and fairpar-manifest(5). Here they are typed, with the
+// defaults laid under them, so that who runs a manifest never asks whether a key was written.
+//
+// Replacement strings: in a batch that has items (manifest_batch_has_items()), `run`, `then`, `on_failure`, `creates` and the
+// values of `env` are templates; the axes of a matrix are the named columns, in their order. In a batch without items
+// all is taken as it is written. `finally` and the rest are never templates.
+//
+// Paths: `working_dir` is relative to the manifest's directory (manifest->dir), as written. Everything else that a
+// batch names (file, file0, glob, command, creates) is seen from its working directory.
+
+#ifndef FAIRPAR_MANIFEST_MANIFEST_H
+#define FAIRPAR_MANIFEST_MANIFEST_H
+
+#include "base/arena.h"
+#include "base/buf.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+	MANIFEST_VERSION = 1,
+	MANIFEST_DEPTH = 64,         // levels of nesting
+	MANIFEST_BYTES = 64 << 20,   // of a file
+	MANIFEST_VALUES = 1000000,   // values in a file, and again with each alias followed; and combinations of a matrix
+	MANIFEST_ERRORS = 20,        // shown at once
+};
+
+struct manifest_texts {
+	const char *const *at;
+	size_t n;
+};
+
+struct manifest_pair {
+	const char *name, *value;
+};
+
+// Variables, laid over those of `under` (the batch's, the defaults', the top's): a name found here hides it there.
+struct manifest_env {
+	const struct manifest_env *under;   // or NULL
+	const struct manifest_pair *pairs;  // no name twice
+	size_t n;
+};
+
+// Pauses before extra attempts: `first_ns`, then each `factor` times the one before, at most `max_ns`.
+struct manifest_delay {
+	uint64_t first_ns, max_ns;          // first_ns 0: no pause
+	double factor;                      // 1 or more
+};
+
+enum manifest_fair { MANIFEST_TURNS, MANIFEST_TIME };
+enum manifest_output { MANIFEST_GROUP, MANIFEST_LINE, MANIFEST_RAW };
+
+// What a job runs with: of the whole batch, or of one entry of `commands`.
+struct manifest_job {
+	struct manifest_texts then;         // the steps after it
+	const char *on_failure;             // or NULL
+	const char *creates;                // or NULL
+	const struct manifest_env *env;     // or NULL
+	const char *working_dir;            // or NULL: where fairpar was started
+	const char *shell;                  // a program, or NULL: /bin/sh; "none": no shell, words_split() takes the commands
+	uint64_t timeout_ns;                // of an attempt of a step; 0: none
+	uint64_t memory;                    // bytes; 0: no limit
+	struct manifest_delay retry_delay;
+	int umask;                          // or -1: as fairpar's
+	int nice;                           // added to fairpar's
+	int retries;                        // attempts after the first
+	int slots_per_job;
+};
+
+struct manifest_command {
+	const char *run;
+	const struct manifest_job *job;     // the batch's, unless the entry has keys of its own
+	uint32_t line;
+};
+
+enum manifest_source {
+	MANIFEST_NONE,                      // one job, or `commands`; or only what other batches emit
+	MANIFEST_ARGS,
+	MANIFEST_MATRIX,
+	MANIFEST_FILE,                      // lines
+	MANIFEST_FILE0,                     // ended by NUL
+	MANIFEST_GLOB,                      // see glob_expand()
+	MANIFEST_COMMAND,                   // lines that a command prints; the batch's shell runs it
+	MANIFEST_STDIN,                     // lines; at most one batch has it
+};
+
+struct manifest_axis {
+	const char *name;                   // [A-Za-z_][A-Za-z0-9_]*
+	struct manifest_texts values;
+};
+
+// Combinations of the axes' values, the last axis varying fastest, without those excluded; never empty.
+struct manifest_matrix {
+	const struct manifest_axis *axes;
+	size_t naxes;
+	const uint32_t *rows;               // numbers of combinations, see manifest_matrix_value()
+	size_t nrows;
+};
+
+struct manifest_batch {
+	const struct manifest_job *job;     // that of other batches too, unless it has keys of its own
+	const char *name;
+	const char *description;            // or NULL
+	const char *run;                    // or NULL: `commands` has the jobs
+	const struct manifest_command *commands;
+	size_t ncommands;
+	enum manifest_source source;
+	const char *source_text;            // the file, pattern or command of `args_from`
+	struct manifest_texts args;
+	struct manifest_matrix matrix;
+	struct manifest_batch *const *needs;    // met by a failed one if that has allow_failure
+	size_t nneeds;
+	struct manifest_batch *emits;           // or NULL
+	struct manifest_batch *const *feeders;  // the batches that emit into this one (itself too)
+	size_t nfeeders;
+	const char *finally;                // or NULL
+	int weight, priority;
+	int max_parallel;                   // 0: no limit
+	int output;                         // enum manifest_output
+	bool long_running, prefer_fairness, allow_failure;
+	bool selected;                      // see manifest_select(); all are at first
+	uint32_t line;                      // where it stands in the file
+};
+
+struct manifest {
+	const char *path;                   // as given, for messages
+	const char *dir;                    // its directory: "." if the path names none, or no regular file (a pipe, /dev/fd/N)
+	const char *name;                   // or NULL
+	const char *slots;                  // text for -j, or NULL
+	int fair;                           // enum manifest_fair
+	bool fail_fast;
+	const struct manifest_env *env;     // of the top; every batch has it underneath
+	struct manifest_batch *batches;     // in the order of the file; at least one
+	size_t nbatches;
+	struct map *index;                  // batches by name
+	struct arena arena;                 // owns all of it
+};
+
+// Reads and checks the file ("-" is stdin). Returns the manifest, or NULL; `messages` gets what is to be shown to the
+// user, complete lines: warnings, or errors that end with "fairpar: N errors in FILE, nothing was run". Does nothing
+// else: no file that the manifest names is looked at.
+struct manifest *manifest_load(const char *path, struct buf *messages);
+
+// The same for bytes in memory, which are not kept; `path` is for messages.
+struct manifest *manifest_parse(const char *path, const char *data, size_t len, struct buf *messages);
+
+void manifest_free(struct manifest *manifest);
+
+// The batch of that name, or NULL.
+struct manifest_batch *manifest_find(const struct manifest *manifest, const char *name);
+
+// Selects the batches named, and what these need and emit into, and so on; with a batch that
+// is named or needed and has no items of its own also the batches that emit into it, for they are what it is made from.
+// Returns 0; or -1 for an unknown name, with a message
+// (no newline) appended to `error` and nothing selected anew.
+int manifest_select(struct manifest *manifest, const char *const *names, size_t n, struct buf *error);
+
+// True if its jobs come from items, its own or emitted ones: then its texts are templates.
+bool manifest_batch_has_items(const struct manifest_batch *batch);
+
+// How many jobs it has without those emitted into it; SIZE_MAX if only a run can tell.
+size_t manifest_batch_jobs(const struct manifest_batch *batch);
+
+// The value of that axis in that row.
+const char *manifest_matrix_value(const struct manifest_matrix *matrix, size_t row, size_t axis);
+
+// The pause before the extra attempt `n` (from 1), in nanoseconds.
+uint64_t manifest_delay_ns(const struct manifest_delay *delay, unsigned n);
+
+// All pairs that hold, the names of the lowest layer first and none twice. Returns their number; the caller frees the
+// array, which borrows its texts.
+size_t manifest_env_pairs(const struct manifest_env *env, struct manifest_pair **ret_pairs);
+
+enum manifest_listing {
+	MANIFEST_PLAIN,  // a line for each batch: name, jobs, what it waits for, description
+	MANIFEST_NAMES,  // a name on each line
+	MANIFEST_DOT,    // a graph for graphviz: needs, and dashed what is emitted
+};
+
+// Appends the list of the selected batches.
+void manifest_list(const struct manifest *manifest, enum manifest_listing listing, struct buf *buf);
+
+// Appends the JSON Schema (draft-07) of a manifest.
+void manifest_schema(struct buf *buf);
+
+// Appends the mdoc lists of the keys for fairpar-manifest(5).
+void manifest_mdoc(struct buf *buf);
+
+#endif

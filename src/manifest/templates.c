@@ -1,0 +1,378 @@
+// Replacement strings in the texts of a batch: that there are some where items want them, and that all are known.
+//
+// plan/template.c leaves braces that it does not know as they are, for any command line may hold some. In a manifest
+// {name} that is not known is a mistake, unless it is ${name} or has blanks inside.
+
+#include "manifest/internal.h"
+
+#include "base/alloc.h"
+#include "base/edit_distance.h"
+#include "template/template.h"
+
+bool manifest_batch_has_items(const struct manifest_batch *batch) {
+	return batch->source != MANIFEST_NONE || batch->nfeeders > 0;
+}
+
+static bool is_digit(char c) {
+	return c >= '0' && c <= '9';
+}
+
+static bool is_letter(char c) {
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+}
+
+// The length of the suffix and the closing brace: } .} /} //} /.}; or 0.
+static size_t form_length(const char *at) {
+	static const char *const forms[] = {"}", ".}", "/}", "//}", "/.}"};
+	for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); ++i) {
+		size_t len = strlen(forms[i]);
+		if (strncmp(at, forms[i], len) == 0) {
+			return len;
+		}
+	}
+	return 0;
+}
+
+struct string {
+	enum { NO_STRING, ITEM_STRING, NUMBER_STRING, COLUMN_STRING, NAME_STRING } kind;
+	size_t len;     // with its braces
+	long column;    // of a COLUMN_STRING
+	size_t nname;   // bytes of a NAME_STRING's name, behind the brace
+};
+
+// The replacement string at `at`, a brace.
+static struct string read_string(const char *at) {
+	size_t n = form_length(at + 1);
+	if (n > 0) {
+		return (struct string){.kind = ITEM_STRING, .len = 1 + n};
+	}
+	if ((at[1] == '#' || at[1] == '%') && at[2] == '}') {
+		return (struct string){.kind = NUMBER_STRING, .len = 3};
+	}
+	size_t sign = at[1] == '-', end = 1 + sign;
+	long column = 0;
+	while (is_digit(at[end])) {
+		column = column < 1000000 ? column * 10 + (at[end] - '0') : column;
+		++end;
+	}
+	if (end > 1 + sign) {
+		n = form_length(at + end);
+		return (struct string){.kind = n > 0 ? COLUMN_STRING : NO_STRING, .len = end + n, .column = sign ? -column : column};
+	}
+	for (end = 1; is_letter(at[end]) || (end > 1 && is_digit(at[end])); ++end) {}
+	n = end > 1 ? form_length(at + end) : 0;
+	return (struct string){.kind = n > 0 ? NAME_STRING : NO_STRING, .len = end + n, .nname = end - 1};
+}
+
+// The line of the file of that number, from 1; its end in *ret_end.
+static const char *find_line(const struct loader *loader, uint32_t line, const char **ret_end) {
+	const char *at = loader->data, *end = loader->data + loader->len;
+	for (uint32_t i = 1; i < line && at < end; ++i) {
+		const char *next = memchr(at, '\n', (size_t)(end - at));
+		at = next ? next + 1 : end;
+	}
+	const char *next = memchr(at, '\n', (size_t)(end - at));
+	*ret_end = next ? next : end;
+	while (*ret_end > at && (*ret_end)[-1] == '\r') {
+		--*ret_end;
+	}
+	return at;
+}
+
+// The place of a part of a text below '|': its lines follow in the file, each behind blanks. Returns false if it is not so.
+static bool find_below(const struct loader *loader, const struct node *node, const char *part, size_t len, struct place *ret_place) {
+	const char *first = node->text;
+	uint32_t line = node->line + 1;
+	for (const char *next; (next = memchr(first, '\n', (size_t)(part - first))); first = next + 1) {
+		++line;
+	}
+	size_t n = strcspn(first, "\n");
+	const char *end, *at = find_line(loader, line, &end);
+	size_t indent = (size_t)(end - at) - n;
+	if ((size_t)(end - at) < n || strspn(at, " ") < indent || memcmp(at + indent, first, n) != 0) {
+		return false;
+	}
+	*ret_place = (struct place){line, (uint32_t)indent + 1, 1};
+	for (const char *c = first; c < part + len && c < first + n; c += utf8_length(c, (size_t)(first + n - c))) {
+		ret_place->column += c < part;
+		ret_place->width += c > part;
+	}
+	return true;
+}
+
+struct place text_place(const struct loader *loader, const struct node *node, const char *part, size_t len) {
+	struct place place = node_place(node);
+	size_t quote = place.width == node->n + 2 ? 1 : 0;
+	if (place.width == node->n + 2 * quote) {
+		place.column += (uint32_t)(quote + (size_t)(part - node->text));
+		place.width = (uint32_t)len;
+	} else {
+		(void)find_below(loader, node, part, len, &place);
+	}
+	return place;
+}
+
+struct check {
+	struct loader *loader;
+	const struct manifest_batch *batch;
+	bool has_items;
+	bool has_string;   // seen in one of the texts, or what was meant as one
+};
+
+static bool matrix_has(const struct manifest_batch *batch, const char *name, size_t len) {
+	for (size_t i = 0; i < batch->matrix.naxes; ++i) {
+		const char *axis = batch->matrix.axes[i].name;
+		if (strlen(axis) == len && memcmp(axis, name, len) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static void refuse_name(const struct check *check, const struct node *node, const char *at, struct string string) {
+	const struct manifest_batch *batch = check->batch;
+	struct place place = text_place(check->loader, node, at, string.len);
+	int n = (int)string.nname;
+	struct nearest nearest = NEAREST_INIT(at + 1, string.nname);
+	for (size_t i = 0; i < batch->matrix.naxes; ++i) {
+		nearest_offer(&nearest, batch->matrix.axes[i].name);
+	}
+	struct diagnostic *diagnostic = diagnostic_error(check->loader->diagnostics, place, "nothing in batch '%s' is called '{%.*s}'",
+	                                        batch->name, n, at + 1);
+	if (nearest.found) {
+		diagnostic_note(diagnostic, "did you mean '{%s}'?", nearest.found);
+	} else if (batch->matrix.naxes == 0) {
+		diagnostic_note(diagnostic, "the item is '{}'");
+	}
+	diagnostic_hint(diagnostic, "braces that are not meant for fairpar stay as they are with blanks inside: '{ %.*s }'", n, at + 1);
+}
+
+// One string of a text that is a template.
+static void check_string(struct check *check, const struct node *node, const char *at, struct string string) {
+	const struct manifest_batch *batch = check->batch;
+	bool has_dollar = at > node->text && at[-1] == '$';
+	long ncolumns = batch->matrix.naxes > 0 ? (long)batch->matrix.naxes : 1;
+	bool is_name = string.kind == NAME_STRING;
+	if (is_name && !matrix_has(batch, at + 1, string.nname)) {
+		if (!has_dollar) {
+			refuse_name(check, node, at, string);
+			check->has_string = true;
+		}
+		return;
+	}
+	check->has_string = true;
+	if (has_dollar) {
+		struct diagnostic *diagnostic = diagnostic_error(check->loader->diagnostics, text_place(check->loader, node, at - 1, string.len + 1),
+			"'$%.*s' is a variable of the shell and a replacement string at once", (int)string.len, at);
+		if (is_name) {
+			diagnostic_hint(diagnostic, "write $%.*s for the variable, or %.*s for the value", (int)string.nname, at + 1,
+			             (int)string.len, at);
+		}
+	} else if (string.kind == COLUMN_STRING && (string.column > ncolumns || -string.column > ncolumns)) {
+		diagnostic_error(check->loader->diagnostics, text_place(check->loader, node, at, string.len), "'%.*s': an item here has %ld part%s",
+		              (int)string.len, at, ncolumns, ncolumns > 1 ? "s" : "");
+	}
+}
+
+static void check_text(struct check *check, const struct node *node) {
+	if (!load_weigh(check->loader, node)) {
+		return;
+	}
+	const struct manifest_batch *batch = check->batch;
+	for (const char *at = node->text; (at = strchr(at, '{')) && !diagnostics_are_full(check->loader->diagnostics);) {
+		struct string string = read_string(at);
+		if (at > node->text && at[-1] == '$' && at[1] == '{') {
+			struct diagnostic *diagnostic = diagnostic_error(check->loader->diagnostics, text_place(check->loader, node, at - 1, 3),
+			                                        "'${{' begins an expression of GitHub's, which fairpar does not have");
+			diagnostic_hint(diagnostic, batch->matrix.naxes > 0 ? "the matrix's values are {%s} and the like" : "an item is {}%.0s",
+			             batch->matrix.naxes > 0 ? batch->matrix.axes[0].name : "");
+			check->has_string = true;
+			return;
+		}
+		if (string.kind == NO_STRING || !check->has_items) {
+			++at;
+			continue;
+		}
+		check_string(check, node, at, string);
+		at += string.len;
+	}
+}
+
+static void check_node(struct check *check, const struct node *node) {
+	if (!node || diagnostics_are_full(check->loader->diagnostics)) {
+		return;
+	}
+	switch (node->kind) {
+	case NODE_TEXT:
+		check_text(check, node);
+		return;
+	case NODE_LIST:
+		for (uint32_t i = 0; i < node->n; ++i) {
+			if (node->items[i]->kind == NODE_TEXT) {
+				check_text(check, node->items[i]);
+			}
+		}
+		return;
+	default:
+		for (uint32_t i = 0; i < node->n; ++i) {
+			if (node->pairs[i].value->kind == NODE_TEXT) {
+				check_text(check, node->pairs[i].value);
+			}
+		}
+	}
+}
+
+bool text_has_string(const char *text) {
+	for (const char *at = text; at && (at = strchr(at, '{')); ++at) {
+		struct string string = read_string(at);
+		if (string.kind != NO_STRING && string.kind != NAME_STRING) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static void check_feeding(struct loader *loader, const struct manifest_batch *batch, const struct found *found) {
+	if (batch->nfeeders == 0) {
+		return;
+	}
+	const char *feeder = batch->feeders[0]->name;
+	if (batch->source == MANIFEST_NONE && batch->nfeeders == 1 && batch->feeders[0] == batch && batch->run) {
+		diagnostic_hint(diagnostic_error(loader->diagnostics, node_place(found->at[KEY_EMITS]),
+		                           "batch '%s' emits into itself only, and has no item to begin with", batch->name),
+		             "give it the first ones by 'args' or 'args_from'");
+	} else if (batch->ncommands > 0) {
+		diagnostic_error(loader->diagnostics, node_place(found->at[KEY_COMMANDS]), "'commands' takes no items, but batch '%s' emits into '%s'",
+		              feeder, batch->name);
+	} else if (batch->source == MANIFEST_MATRIX) {
+		diagnostic_error(loader->diagnostics, node_place(found->at[KEY_MATRIX]), "a matrix takes no other items, but batch '%s' emits into '%s'",
+		              feeder, batch->name);
+	}
+}
+
+// ---- texts that are no templates ----
+
+// True where {} is likely to be meant for the command itself: find -exec, xargs -I, GNU parallel.
+static bool has_braces_of_its_own(const char *text) {
+	return strstr(text, "-exec") || strstr(text, "-ok") || strstr(text, "xargs") || strstr(text, "parallel");
+}
+
+// The first replacement string that is not between single quotes; NULL if there is none. {2} behind a letter or a bracket
+// is part of a regular expression.
+static const char *find_lost(const struct manifest_batch *batch, const char *text, size_t *ret_len) {
+	bool in_single = false, in_double = false;
+	for (const char *at = text; *at; ++at) {
+		if (*at == '\\' && at[1] && !in_single) {
+			++at;
+		} else if (*at == '\'' && !in_double) {
+			in_single = !in_single;
+		} else if (*at == '"' && !in_single) {
+			in_double = !in_double;
+		}
+		if (*at != '{' || in_single || (at > text && (at[-1] == '$' || at[-1] == '\\'))) {
+			continue;
+		}
+		struct string string = read_string(at);
+		bool is_known = string.kind == ITEM_STRING || string.kind == NUMBER_STRING;
+		if (string.kind == COLUMN_STRING) {
+			is_known = string.column > 0 && (at == text || strchr(" \t\n\"=", at[-1]));
+		} else if (string.kind == NAME_STRING) {
+			is_known = matrix_has(batch, at + 1, string.nname);
+		}
+		if (is_known) {
+			*ret_len = string.len;
+			return at;
+		}
+	}
+	return NULL;
+}
+
+// Says nothing beside errors: the items may be what they are about.
+static void warn_of_lost(struct loader *loader, const struct manifest_batch *batch, const struct node *node, bool is_finally) {
+	size_t len;
+	if (!node || node->kind != NODE_TEXT || loader->diagnostics->nerrors > 0 ||
+	    loader->diagnostics->nwarnings >= MANIFEST_ERRORS || !load_weigh(loader, node) ||
+	    !memchr(node->text, '{', node->n) || has_braces_of_its_own(node->text)) {
+		return;
+	}
+	const char *at = find_lost(batch, node->text, &len);
+	if (at && is_finally) {
+		diagnostic_warning(loader->diagnostics, text_place(loader, node, at, len), "'%.*s' is only text here: a 'finally' has no item",
+		                (int)len, at);
+	} else if (at) {
+		diagnostic_warning(loader->diagnostics, text_place(loader, node, at, len), "'%.*s' is only text here: batch '%s' has no items",
+		                (int)len, at, batch->name);
+	}
+}
+
+void load_check_finally(struct loader *loader, const struct manifest_batch *batch, const struct node *node) {
+	warn_of_lost(loader, batch, node, true);
+}
+
+// The texts of a batch without items. Not those of env: {} is there often JSON.
+static void check_plain_texts(struct loader *loader, const struct manifest_batch *batch, const struct found *found) {
+	static const enum key_id ids[] = {KEY_RUN, KEY_THEN, KEY_ON_FAILURE, KEY_CREATES, KEY_COMMANDS};
+	for (size_t i = 0; i < sizeof(ids) / sizeof(ids[0]); ++i) {
+		const struct node *node = found->at[ids[i]];
+		warn_of_lost(loader, batch, node, false);
+		for (uint32_t k = 0; node && node->kind == NODE_LIST && k < node->n; ++k) {
+			const struct node *item = node->items[k];
+			warn_of_lost(loader, batch, item->kind == NODE_MAP ? node_get(item, "run") : item, false);
+		}
+	}
+}
+
+// The places of items in a command that a shell reads, or in a list of them. `node` may be NULL.
+static void check_places(struct check *check, const struct node *node) {
+	struct loader *loader = check->loader;
+	const struct manifest_matrix *matrix = &check->batch->matrix;
+	for (uint32_t i = 0; node && node->kind == NODE_LIST && i < node->n; ++i) {
+		check_places(check, node->items[i]);
+	}
+	if (!node || node->kind != NODE_TEXT || diagnostics_are_full(loader->diagnostics) || !load_weigh(loader, node)) {
+		return;
+	}
+	check->has_string = check->has_string || strstr(node->text, "FAIRPAR_ITEM");
+	struct names names = {.names = xcalloc(matrix->naxes, sizeof(char *)), .n = matrix->naxes};
+	for (size_t i = 0; i < matrix->naxes; ++i) {
+		names.names[i] = (char *)(uintptr_t)matrix->axes[i].name;
+	}
+	struct template_refusal refusal;
+	if (template_is_refused(node->text, &names, &refusal)) {
+		struct diagnostic *diagnostic = diagnostic_error(loader->diagnostics, text_place(loader, node, node->text + refusal.at, refusal.len),
+		                                        "an item cannot stand here: %s", refusal.reason);
+		diagnostic_hint(diagnostic, "%s; \"$FAIRPAR_ITEM\" holds the item, too", refusal.advice);
+	}
+	free(names.names);
+}
+
+void load_check_texts(struct loader *loader, const struct manifest_batch *batch, const struct pair *from) {
+	struct check check = {loader, batch, manifest_batch_has_items(batch), false};
+	struct found found;
+	keys_look(from->value, IN_BATCH, &found);
+	check_feeding(loader, batch, &found);
+	load_check_finally(loader, batch, found.at[KEY_FINALLY]);
+	if (!check.has_items) {
+		check_plain_texts(loader, batch, &found);
+	}
+	if (batch->source == MANIFEST_MATRIX && batch->matrix.nrows == 0) {
+		return; // the names are not known
+	}
+	static const enum key_id ids[] = {KEY_RUN, KEY_THEN, KEY_ON_FAILURE, KEY_CREATES, KEY_ENV, KEY_COMMANDS};
+	for (size_t i = 0; i < sizeof(ids) / sizeof(ids[0]); ++i) {
+		check_node(&check, found.at[ids[i]]);
+	}
+	static const enum key_id commands[] = {KEY_RUN, KEY_THEN, KEY_ON_FAILURE};
+	bool has_shell = !batch->job->shell || strcmp(batch->job->shell, "none") != 0;
+	for (size_t i = 0; check.has_items && has_shell && i < sizeof(commands) / sizeof(commands[0]); ++i) {
+		const struct node *own = found.at[commands[i]];
+		check_places(&check, own ? own : loader->base_found.at[commands[i]]);
+	}
+	bool is_used = check.has_string || (loader->base_has_string && !found.at[KEY_CREATES]);
+	if (check.has_items && batch->run && !is_used && !diagnostics_are_full(loader->diagnostics)) {
+		struct diagnostic *diagnostic = diagnostic_error(loader->diagnostics, node_place(found.at[KEY_RUN]),
+		                                        "'run' of batch '%s' has items, but no replacement string", batch->name);
+		diagnostic_hint(diagnostic, batch->matrix.naxes > 0 ? "the values of the matrix are {%s} and so on" : "the item is {}%.0s",
+		             batch->matrix.naxes > 0 ? batch->matrix.axes[0].name : "");
+	}
+}

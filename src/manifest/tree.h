@@ -1,0 +1,81 @@
+// The values of a YAML document with their places: built from events, with caps, aliases shared and merges done.
+
+#ifndef FAIRPAR_MANIFEST_TREE_H
+#define FAIRPAR_MANIFEST_TREE_H
+
+#include "base/arena.h"
+#include "base/map.h"
+#include "manifest/diagnostics.h"
+
+enum node_kind { NODE_TEXT, NODE_LIST, NODE_MAP };
+
+// One value. The graph of them has no cycle, but a node may be reached in several ways.
+struct node {
+	uint32_t line, column;
+	uint16_t width;       // for a caret
+	uint8_t kind;         // enum node_kind
+	bool is_plain;        // text without quotes, which others may read as a number or a boolean
+	bool is_flow;         // [ ] or { }
+	bool is_open;         // not read to its end yet
+	uint32_t comment;     // of a plain text: the offset of a comment that may have been meant as part of it, or 0
+	uint32_t n;           // bytes of the text, items, or pairs
+	union {
+		const char *text;    // no NUL inside
+		struct node **items;
+		struct pair *pairs;  // no key twice
+	};
+};
+
+struct pair {
+	struct node *key;     // a text
+	struct node *value;
+};
+
+// A tree being built. Every call that adds something takes an anchor, or NULL; and returns 0, or -1 if it is no use
+// to go on.
+struct tree {
+	struct node *root;    // NULL for an empty document
+	struct diagnostics *diagnostics; // borrowed
+	struct arena *texts;  // borrowed: texts outlive the tree
+	struct arena nodes;
+	struct node **stack;  // complete nodes whose parent is not complete
+	size_t nstack, stack_cap;
+	struct frame {
+		struct node *node;
+		size_t from;         // its first child on the stack
+	} *frames;            // lists and maps being read
+	size_t nframes, frames_cap;
+	struct map anchors;   // to numbers in `anchored`
+	struct node **anchored;
+	size_t nanchored, anchored_cap;
+	struct pair *pairs;   // of the map that is being closed
+	size_t pairs_cap;
+	struct map index;     // of the largest map: its keys, mapped to the positions of their pairs
+	const struct node *indexed; // that map, or NULL
+	size_t nvalues;       // so far; against MANIFEST_VALUES
+};
+
+void tree_init(struct tree *tree, struct diagnostics *diagnostics, struct arena *texts);
+void tree_fini(struct tree *tree);
+
+int tree_add_text(struct tree *tree, struct place place, const char *text, size_t len, const char *anchor,
+                  struct node **ret_node);
+int tree_add_alias(struct tree *tree, struct place place, const char *name);
+int tree_open(struct tree *tree, struct place place, enum node_kind kind, const char *anchor, struct node **ret_node);
+
+// Ends the innermost list or map: keys twice are errors, << is replaced by what it merges.
+int tree_close(struct tree *tree);
+
+struct place node_place(const struct node *node);
+
+// True for a value that was not written: `key:` and nothing behind it.
+bool node_is_missing(const struct node *node);
+
+// The value of the key, or NULL.
+struct node *node_get(const struct node *map, const char *key);
+
+// Reads the only document of a file into the tree. Returns 0, also with mistakes that do not hide others; or -1 with a
+// mistake added. Of the files of this room, only this function's knows libyaml.
+int tree_read(struct tree *tree, const char *data, size_t len);
+
+#endif

@@ -1,0 +1,476 @@
+// Reads YAML by libyaml's events, and words its complaints for people who write manifests.
+//
+// Facts of libyaml 0.2.5 that shape this file: its time grows with the square of the nesting, and of the number of %TAG
+// lines, so both are refused before they reach it; it says nothing of keys twice; a NUL, a lone carriage return or a
+// bad byte is better reported by place; marks count characters from 0, without a byte order mark.
+
+#include "base/text.h"
+#include "manifest/tree.h"
+
+#include "base/alloc.h"
+#include "base/diag.h"
+
+#include <yaml.h>
+
+// Where the events are in the file: yaml_mark_t counts characters.
+struct reader {
+	yaml_parser_t parser;
+	struct tree *tree;
+	const char *data;   // without the byte order mark
+	size_t len;
+	size_t bom;         // its bytes
+	bool is_ascii;      // a character is a byte
+	size_t character, byte; // one position in both counts, moving forward
+};
+
+static struct place place_of(const yaml_mark_t *start, const yaml_mark_t *end) {
+	struct place place = {(uint32_t)start->line + 1, (uint32_t)start->column + 1, 1};
+	if (end && end->line == start->line && end->column > start->column) {
+		place.width = (uint32_t)(end->column - start->column);
+	}
+	return place;
+}
+
+// The offset of the byte at the mark, which is not before the one of the last call.
+static size_t byte_of(struct reader *reader, const yaml_mark_t *mark) {
+	if (reader->is_ascii) {
+		return mark->index;
+	}
+	while (reader->character < mark->index && reader->byte < reader->len) {
+		reader->byte += utf8_length(reader->data + reader->byte, reader->len - reader->byte);
+		++reader->character;
+	}
+	return reader->byte;
+}
+
+// ---- before libyaml ----
+
+static int refuse(struct reader *reader, size_t offset, const char *text, const char *hint) {
+	const char *data = reader->data - reader->bom;
+	struct place place = place_of_byte(data, reader->len + reader->bom, offset + reader->bom);
+	struct diagnostic *diagnostic = diagnostic_error(reader->tree->diagnostics, place, "%s", text);
+	if (hint) {
+		diagnostic_hint(diagnostic, "%s", hint);
+	}
+	return -1;
+}
+
+static int check_mark(struct reader *reader) {
+	const unsigned char *bytes = (const unsigned char *)reader->data;
+	bool has_two = reader->len >= 2;
+	if (has_two && ((bytes[0] == 0xFF && bytes[1] == 0xFE) || (bytes[0] == 0xFE && bytes[1] == 0xFF) ||
+	                (bytes[0] != 0 && bytes[1] == 0) || (bytes[0] == 0 && bytes[1] != 0))) {
+		return refuse(reader, 0, "the file is UTF-16", "save it as UTF-8");
+	}
+	if (reader->len >= 3 && memcmp(bytes, "\xEF\xBB\xBF", 3) == 0) {
+		reader->bom = 3;
+		reader->data += 3;
+		reader->len -= 3;
+	}
+	return 0;
+}
+
+// YAML 1.1 §5.1: the characters that a document may hold.
+static int check_character(struct reader *reader, size_t at, size_t *ret_len) {
+	const char *s = reader->data + at;
+	unsigned char c = (unsigned char)*s;
+	size_t n = utf8_length(s, reader->len - at);
+	*ret_len = n;
+	char text[64];
+	if (c == '\0') {
+		return refuse(reader, at, "a NUL byte", "a manifest is text");
+	}
+	if (c == '\r' && (at + 1 == reader->len || s[1] != '\n')) {
+		return refuse(reader, at, "a carriage return that ends no line", "lines end with a newline");
+	}
+	if (n == 0) {
+		snprintf(text, sizeof(text), "the byte 0x%02X is not UTF-8", c);
+		return refuse(reader, at, text, "save the file as UTF-8");
+	}
+	bool is_control = (c < ' ' && c != '\t' && c != '\r' && c != '\n') || c == 0x7F ||
+	                  (n == 2 && c == 0xC2 && (unsigned char)s[1] < 0xA0 && (unsigned char)s[1] != 0x85);
+	if (is_control || (n == 3 && (memcmp(s, "\xEF\xBB\xBF", 3) == 0 || memcmp(s, "\xEF\xBF\xBE", 3) == 0 ||
+	                              memcmp(s, "\xEF\xBF\xBF", 3) == 0))) {
+		return refuse(reader, at, is_control ? "a control character" : "a byte order mark inside the file",
+		              is_control ? "inside double quotes it can be written as \\e or \\x1b" : NULL);
+	}
+	return 0;
+}
+
+enum { STRETCH = 32 }; // bytes that the compiler can look at together
+
+// True if the next STRETCH bytes are printable ASCII, newlines and tabs: nearly always.
+static bool is_harmless(const char *data) {
+	unsigned bad = 0;
+	for (int i = 0; i < STRETCH; ++i) {
+		unsigned char c = (unsigned char)data[i];
+		bad |= (unsigned)((c < ' ') & (c != '\n') & (c != '\t')) | (unsigned)(c >= 0x7F);
+	}
+	return bad == 0;
+}
+
+static int check_characters(struct reader *reader) {
+	reader->is_ascii = true;
+	for (size_t at = 0; at < reader->len;) {
+		if (reader->len - at >= STRETCH && is_harmless(reader->data + at)) {
+			at += STRETCH;
+			continue;
+		}
+		unsigned char c = (unsigned char)reader->data[at];
+		size_t n = 1;
+		if (c >= 0x7F || (c < ' ' && c != '\n' && c != '\t')) {
+			if (check_character(reader, at, &n) != 0) {
+				return -1;
+			}
+			reader->is_ascii = reader->is_ascii && c < 0x80;
+		}
+		at += n;
+	}
+	return 0;
+}
+
+// Looks at the lines from `at` on that are blank, comments or (below the document) its end "...". Returns the first
+// other one, or the end.
+static size_t skip_idle_lines(const struct reader *reader, size_t at, bool below) {
+	while (at < reader->len) {
+		size_t start = at + strspn(reader->data + at, " \t\r");
+		if (below && strncmp(reader->data + at, "...", 3) == 0) {
+			start = at + 3 + strspn(reader->data + at + 3, " \t\r");
+		}
+		if (start < reader->len && reader->data[start] != '\n' && reader->data[start] != '#') {
+			return at;
+		}
+		const char *end = memchr(reader->data + start, '\n', reader->len - start);
+		at = end ? (size_t)(end - reader->data) + 1 : reader->len;
+	}
+	return at;
+}
+
+// The line "%YAML 1.1" or "%YAML 1.2" at `at`: a manifest means the same by both. Returns what comes behind it and the idle
+// lines, or `at` if it is none.
+static size_t skip_version(const struct reader *reader, size_t at) {
+	static const char start[] = "%YAML 1.";
+	const char *line = reader->data + at, *rest = line + sizeof(start);
+	if (strncmp(line, start, sizeof(start) - 1) != 0 || (rest[-1] != '1' && rest[-1] != '2') || !strchr(" \t\r\n", *rest)) {
+		return at;
+	}
+	size_t behind = at + sizeof(start), next = skip_idle_lines(reader, behind, false);
+	return next > behind ? next : at;
+}
+
+// YAML 1.2.2 §6.8: directives stand in front of the document, which then begins with "---".
+static int check_directives(struct reader *reader) {
+	size_t first = skip_idle_lines(reader, 0, false), at = first < reader->len ? skip_version(reader, first) : first;
+	if (at < reader->len && reader->data[at] == '%') {
+		return refuse(reader, at, "a line that starts with '%' is a directive of YAML: a manifest has '%YAML 1.2' alone, once", NULL);
+	}
+	if (at > first && (at == reader->len || strncmp(reader->data + at, "---", 3) != 0)) {
+		return refuse(reader, first, "behind '%YAML' a manifest begins with a line '---'", NULL);
+	}
+	return 0;
+}
+
+// ---- what libyaml says, in other words ----
+
+// The line of the mark, without the blanks in front.
+static const char *line_at(const struct reader *reader, const yaml_mark_t *mark) {
+	const char *at = reader->data, *end = reader->data + reader->len;
+	for (size_t i = 0; i < mark->line && at < end; ++i) {
+		const char *next = memchr(at, '\n', (size_t)(end - at));
+		at = next ? next + 1 : end;
+	}
+	return at + strspn(at, " ");
+}
+
+// The value in that line: behind "key: " and "- ".
+static const char *value_in(const struct reader *reader, const yaml_mark_t *mark) {
+	const char *line = line_at(reader, mark);
+	while (line[0] == '-' && line[1] == ' ') {
+		line += 1 + strspn(line + 1, " ");
+	}
+	size_t key = strcspn(line, ":\n\"'{[#");
+	if (line[key] == ':' && line[key + 1] == ' ') {
+		line += key + 1 + strspn(line + key + 1, " ");
+	}
+	return line;
+}
+
+static char byte_at_problem(const struct reader *reader) {
+	const yaml_mark_t *mark = &reader->parser.problem_mark;
+	const char *line = line_at(reader, mark);
+	while (line > reader->data && line[-1] == ' ') {
+		--line;
+	}
+	for (size_t i = 0; i < mark->column && *line && *line != '\n'; ++i) {
+		size_t n = utf8_length(line, reader->len - (size_t)(line - reader->data));
+		line += n > 0 ? n : 1;
+	}
+	return *line;
+}
+
+// True if the last line above the mark that is not blank opens a text by '|' or '>'.
+static bool is_below_block(const struct reader *reader, const yaml_mark_t *mark) {
+	const char *at = line_at(reader, mark);
+	while (at > reader->data && at[-1] == ' ') {
+		--at;
+	}
+	while (at > reader->data && strchr(" \t\r\n", at[-1])) {
+		--at;
+	}
+	if (at > reader->data && (at[-1] == '-' || at[-1] == '+')) {
+		--at;
+	}
+	return at - reader->data > 2 && (at[-1] == '|' || at[-1] == '>') && at[-2] == ' ' && (at[-3] == ':' || at[-3] == '-');
+}
+
+// libyaml's words (context, problem), where NULL stands for any, and ours.
+struct wording {
+	const char *context, *problem, *text, *hint;
+	bool at_context; // the place is where the thing began
+};
+
+static const struct wording wordings[] = {
+	{NULL, "found a tab character", "a tab cannot indent YAML; use spaces", NULL, false},
+	{NULL, "mapping values are not allowed", "': ' inside an unquoted value",
+	 "quote the value, or write it below 'run: |'; or the line above lacks its ':', or begins in another column", false},
+	{NULL, "block sequence entries are not allowed", "a list item cannot begin here",
+	 "begin the list in the next line, each item with '- '", false},
+	{"while scanning an alias", NULL, "a value that starts with '*' must be quoted", NULL, true},
+	{"while scanning an anchor", NULL, "a value that starts with '&' must be quoted", NULL, true},
+	{"while scanning a tag", NULL, "a value that starts with '!' must be quoted", NULL, true},
+	{NULL, "found undefined tag handle", "a value that starts with '!' must be quoted", NULL, true},
+	{NULL, "found unknown escape character", "there is no such escape inside double quotes",
+	 "in single quotes a backslash is itself", false},
+	{NULL, "did not find expected hexdecimal number", "this escape wants hexadecimal digits",
+	 "in single quotes a backslash is itself", false},
+	{"while scanning a quoted scalar", NULL, "the quote that opens here is never closed", NULL, true},
+	{"while scanning a block scalar", "did not find expected comment or line break",
+	 "the text of '|' or '>' begins in the next line", "quote a value that starts with '|' or '>'", false},
+	{"while scanning a simple key", NULL, "a line that is neither 'key: value' nor '- item'",
+	 "perhaps ': ' is missing, or the line is indented in another way than the text it continues", true},
+	{NULL, "did not find expected ',' or ']'", "the list that opens here wants ',' or ']' further on",
+	 "inside [ ] a text with '{', '[' or ', ' must be quoted", true},
+	{NULL, "did not find expected ',' or '}'", "the mapping that opens here wants ',' or '}' further on",
+	 "inside { } a text with '{', '[' or ', ' must be quoted", true},
+	{"while parsing a flow", NULL, "a value is missing here", NULL, false},
+	{"while parsing a block collection", NULL, "this is no item of the list above: items begin with '- ', in one column",
+	 NULL, false},
+	{"while parsing a block mapping", NULL, "this is no key of the mapping above: keys of one mapping begin in one column",
+	 NULL, false},
+	{NULL, "did not find expected <document start>", "this belongs to nothing above: wrong indentation?", NULL, false},
+	{NULL, "did not find expected node content", "a value is missing here", NULL, false},
+};
+
+static bool fits(const char *pattern, const char *text) {
+	return !pattern || (text && strncmp(text, pattern, strlen(pattern)) == 0);
+}
+
+static struct diagnostic *add_problem(struct reader *reader, bool at_context, const char *text, const char *hint) {
+	const yaml_parser_t *parser = &reader->parser;
+	bool has_context = parser->context && at_context;
+	struct diagnostic *diagnostic = diagnostic_error(reader->tree->diagnostics,
+		place_of(has_context ? &parser->context_mark : &parser->problem_mark, NULL), "%s", text);
+	if (hint) {
+		diagnostic_hint(diagnostic, "%s", hint);
+	}
+	return diagnostic;
+}
+
+// The bracket that a text inside { } or [ ] runs into, as in {run: echo {}}. The place is the bracket's own: where the
+// mapping opened is no help to who sees nothing wrong with that.
+static bool complain_of_bracket(struct reader *reader) {
+	const yaml_parser_t *parser = &reader->parser;
+	char c = byte_at_problem(reader);
+	if (!fits("did not find expected ',' or", parser->problem) || (c != '{' && c != '[')) {
+		return false;
+	}
+	bool is_map = fits("while parsing a flow mapping", parser->context);
+	char text[64], hint[128];
+	snprintf(text, sizeof(text), "'%c' inside an unquoted value", c);
+	snprintf(hint, sizeof(hint), "inside %s a text with '{', '[' or ', ' must be quoted%s", is_map ? "{ }" : "[ ]",
+	         is_map ? ": {run: 'echo {}'}" : "");
+	add_problem(reader, false, text, hint);
+	return true;
+}
+
+// What cannot start a value, or cannot follow one.
+static bool complain_of_start(struct reader *reader) {
+	const yaml_parser_t *parser = &reader->parser;
+	char text[96];
+	if (fits("found character that cannot start any token", parser->problem)) {
+		char c = byte_at_problem(reader);
+		snprintf(text, sizeof(text), "a value that starts with '%c' must be quoted", c);
+		add_problem(reader, false, c == '\t' ? "a tab cannot indent YAML; use spaces" : text, NULL);
+		return true;
+	}
+	bool ends_early = fits("while parsing a block", parser->context) || fits("did not find expected <doc", parser->problem) ||
+	                  fits("while scanning a block scalar", parser->context);
+	const char *value = ends_early ? value_in(reader, &parser->problem_mark) : "";
+	if (*value == '{' || *value == '[') {
+		snprintf(text, sizeof(text), "a value that starts with '%c' must be quoted", *value);
+		refuse(reader, (size_t)(value - reader->data), text, *value == '{' ? "as in run: '{} ...'" : NULL);
+		return true;
+	}
+	if (*value == '"' || *value == '\'') {
+		add_problem(reader, false, "nothing can follow the closing quote", "put quotes around the whole value");
+		return true;
+	}
+	return false;
+}
+
+static int complain(struct reader *reader) {
+	const yaml_parser_t *parser = &reader->parser;
+	if (parser->error == YAML_MEMORY_ERROR) {
+		diag_die("out of memory while reading the manifest");
+	}
+	if (fits("while scanning a simple key", parser->context) && is_below_block(reader, &parser->context_mark)) {
+		add_problem(reader, true, "the text of '|' or '>' must be indented", "indent the text below 'run: |' deeper than 'run'");
+		return -1;
+	}
+	if (complain_of_start(reader) || complain_of_bracket(reader)) {
+		return -1;
+	}
+	for (size_t i = 0; i < sizeof(wordings) / sizeof(wordings[0]); ++i) {
+		const struct wording *wording = &wordings[i];
+		if (fits(wording->context, parser->context) && fits(wording->problem, parser->problem)) {
+			add_problem(reader, wording->at_context, wording->text, wording->hint);
+			return -1;
+		}
+	}
+	struct buf text = BUF_INIT;
+	buf_printf(&text, "this is not YAML: %s", parser->problem ? parser->problem : "unknown error");
+	add_problem(reader, false, buf_str(&text), NULL);
+	buf_fini(&text);
+	return -1;
+}
+
+// ---- events ----
+
+// !!str is the only tag: it makes a text of what is one here anyway. Returns false after an error.
+static bool check_tag(struct reader *reader, const yaml_event_t *event, const yaml_char_t *tag, bool is_text) {
+	bool is_known = !tag || (is_text && strcmp((const char *)tag, YAML_STR_TAG) == 0);
+	if (!is_known) {
+		const char *name = (const char *)tag;
+		size_t prefix = strlen("tag:yaml.org,2002:");
+		bool is_short = strncmp(name, "tag:yaml.org,2002:", prefix) == 0;
+		struct diagnostic *diagnostic = diagnostic_error(reader->tree->diagnostics, place_of(&event->start_mark, NULL),
+		                                        "tags (here '%s%s') are not used in a manifest", is_short ? "!!" : "",
+		                                        text_shows(is_short ? name + prefix : name));
+		diagnostic_hint(diagnostic, "a value that starts with '!' must be quoted");
+	}
+	return is_known;
+}
+
+// The comment behind a plain text that ends at `end`, unless it stands as comments do (yamllint's default): two blanks,
+// '#', a blank. Returns its offset in the file, or 0.
+static uint32_t find_comment(const struct reader *reader, size_t end) {
+	const char *at = reader->data + end;
+	if (*at != ' ' && *at != '\t') { // nearly always
+		return 0;
+	}
+	size_t blanks = strspn(at, " \t");
+	if (at[blanks] != '#' || (blanks > 1 && strchr(" \t\r\n", at[blanks + 1]))) {
+		return 0;
+	}
+	return (uint32_t)(end + blanks + reader->bom);
+}
+
+static int take_text(struct reader *reader, const yaml_event_t *event) {
+	struct node *node;
+	bool is_plain = event->data.scalar.style == YAML_PLAIN_SCALAR_STYLE;
+	bool is_tagged = !check_tag(reader, event, event->data.scalar.tag, true);
+	if (tree_add_text(reader->tree, place_of(&event->start_mark, &event->end_mark),
+	                  (const char *)event->data.scalar.value, event->data.scalar.length,
+	                  (const char *)event->data.scalar.anchor, &node) != 0) {
+		return -1;
+	}
+	node->is_plain = is_plain && (event->data.scalar.plain_implicit || is_tagged); // one error is enough
+	if (is_plain) {
+		node->comment = find_comment(reader, byte_of(reader, &event->end_mark));
+	}
+	return 0;
+}
+
+static int take_start(struct reader *reader, const yaml_event_t *event) {
+	struct place place = place_of(&event->start_mark, NULL);
+	struct node *node;
+	if (event->type == YAML_SEQUENCE_START_EVENT) {
+		(void)check_tag(reader, event, event->data.sequence_start.tag, false);
+		if (tree_open(reader->tree, place, NODE_LIST, (const char *)event->data.sequence_start.anchor, &node) != 0) {
+			return -1;
+		}
+		node->is_flow = event->data.sequence_start.style == YAML_FLOW_SEQUENCE_STYLE;
+		return 0;
+	}
+	(void)check_tag(reader, event, event->data.mapping_start.tag, false);
+	if (tree_open(reader->tree, place, NODE_MAP, (const char *)event->data.mapping_start.anchor, &node) != 0) {
+		return -1;
+	}
+	node->is_flow = event->data.mapping_start.style == YAML_FLOW_MAPPING_STYLE;
+	return 0;
+}
+
+// A second document. libyaml is not asked: it would read its directives.
+static int check_rest(struct reader *reader, const yaml_event_t *end) {
+	size_t at = byte_of(reader, &end->start_mark);
+	if (end->start_mark.column > 0) { // the end of the file, in the last line of the document
+		at += strcspn(reader->data + at, "\n");
+	}
+	at = skip_idle_lines(reader, at, true);
+	return at < reader->len ? refuse(reader, at, "a second document: a manifest is one", NULL) : 0;
+}
+
+// Returns 1 at the end of the document, 0 to go on, or -1.
+static int take_event(struct reader *reader, const yaml_event_t *event) {
+	switch (event->type) {
+	case YAML_NO_EVENT:
+	case YAML_STREAM_START_EVENT:
+	case YAML_DOCUMENT_START_EVENT:
+		return 0;
+	case YAML_STREAM_END_EVENT:
+		return 1;
+	case YAML_DOCUMENT_END_EVENT:
+		return check_rest(reader, event) == 0 ? 1 : -1;
+	case YAML_ALIAS_EVENT:
+		return tree_add_alias(reader->tree, place_of(&event->start_mark, &event->end_mark),
+		                      (const char *)event->data.alias.anchor);
+	case YAML_SCALAR_EVENT:
+		return take_text(reader, event);
+	case YAML_SEQUENCE_START_EVENT:
+	case YAML_MAPPING_START_EVENT:
+		return take_start(reader, event);
+	case YAML_SEQUENCE_END_EVENT:
+	case YAML_MAPPING_END_EVENT:
+		return tree_close(reader->tree);
+	}
+	return 0;
+}
+
+static int read_events(struct reader *reader) {
+	for (;;) {
+		yaml_event_t event;
+		if (!yaml_parser_parse(&reader->parser, &event)) {
+			return complain(reader);
+		}
+		int status = take_event(reader, &event);
+		yaml_event_delete(&event);
+		if (status != 0 || diagnostics_are_full(reader->tree->diagnostics)) {
+			return status > 0 ? 0 : -1;
+		}
+	}
+}
+
+int tree_read(struct tree *tree, const char *data, size_t len) {
+	struct reader reader = {.tree = tree, .data = data, .len = len};
+	if (check_mark(&reader) != 0 || check_characters(&reader) != 0 || check_directives(&reader) != 0) {
+		return -1;
+	}
+	if (!yaml_parser_initialize(&reader.parser)) {
+		diag_die("out of memory while reading the manifest");
+	}
+	yaml_parser_set_encoding(&reader.parser, YAML_UTF8_ENCODING);
+	yaml_parser_set_input_string(&reader.parser, (const unsigned char *)reader.data, reader.len);
+	int status = read_events(&reader);
+	yaml_parser_delete(&reader.parser);
+	return status;
+}

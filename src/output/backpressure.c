@@ -1,0 +1,82 @@
+// Jobs that wait for room: memory and disk are full, and something must be written before more can be held.
+//
+// They wait for `changed`, with the lock, until something is released, or it is their turn, or nobody is left who could
+// release anything. Whatever changes one of these broadcasts it.
+
+#include "output/internal.h"
+
+// On the stack of the thread that waits.
+struct waiter {
+	struct list link;
+	const struct spool *spool;
+};
+
+void note_release_locked(struct writer *writer) {
+	++writer->released;
+	if (writer->waiting > 0) {
+		cond_broadcast(&writer->changed);
+	}
+}
+
+void note_release(struct writer *writer) {
+	mutex_lock(&writer->lock);
+	note_release_locked(writer);
+	mutex_unlock(&writer->lock);
+}
+
+uint64_t writer_released(struct writer *writer) {
+	mutex_lock(&writer->lock);
+	uint64_t released = writer->released;
+	mutex_unlock(&writer->lock);
+	return released;
+}
+
+// Whether something can make room for a job that may not be written now: somebody is writing; or a job runs that does
+// not wait itself, so it may end; or one waits whose turn it is, so it will go through.
+static bool can_release(const struct spool *spool) {
+	struct writer *writer = spool->writer;
+	if (!turn_is_free(writer) || writer->waiting < writer->open - writer->idle) {
+		return true;
+	}
+	bool someone_next = false;
+	list_for_each(&writer->waiters, at) {
+		someone_next = someone_next || spool_is_next(list_entry(at, struct waiter, link)->spool);
+	}
+	return someone_next;
+}
+
+enum room writer_wait(struct spool *spool, uint64_t seen, bool take_turn) {
+	struct writer *writer = spool->writer;
+	struct waiter waiter = {.spool = spool};
+	enum room room = ROOM_AGAIN;
+	mutex_lock(&writer->lock);
+	list_push_back(&writer->waiters, &waiter.link);
+	++writer->waiting;
+	cond_broadcast(&writer->changed); // this may have been the last one that the others could hope for
+	while (writer->released == seen && room == ROOM_AGAIN) {
+		if (turn_is_free(writer) && spool_is_next(spool)) {
+			room = ROOM_THROUGH;
+		} else if (!can_release(spool)) {
+			room = ROOM_NEVER;
+		} else {
+			cond_wait(&writer->changed, &writer->lock);
+		}
+	}
+	if (room == ROOM_THROUGH && take_turn) {
+		turn_take(writer);
+		spool->has_turn = true;
+	}
+	--writer->waiting;
+	list_remove(&waiter.link);
+	mutex_unlock(&writer->lock);
+	return room;
+}
+
+void writer_set_idle(struct spool *spool, bool idle) {
+	struct writer *writer = spool->writer;
+	mutex_lock(&writer->lock);
+	spool->idle = idle;
+	writer->idle += idle ? 1 : (size_t)-1;
+	note_release_locked(writer); // what it held is gone, and who waited for it must think again
+	mutex_unlock(&writer->lock);
+}

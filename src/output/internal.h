@@ -1,0 +1,177 @@
+// The inside of the writer, shared by the files of this room that order and write spools. Everything here is under
+// emit->lock unless it says otherwise.
+//
+//	writer.c        the whole, and what jobs leave: spools opened, written at once or held, finished
+//	order.c       the order: what waits in each lane, and which lane is next
+//	turn.c        who has the turn to write, and the thread that waits for a slow reader
+//	turn_write.c  what the one who has it does without the lock: bytes into the sinks
+//	backpressure.c        jobs that wait for room, and when there is no sense in it
+//
+// Whoever has the turn writes, without the lock, until nothing more may be written; nobody else touches the sinks,
+// `current` and `unpacked`. The turn is taken under the lock (turn_take()), given up under the lock when nothing is left,
+// or handed over to the flusher as it is, with `current` half written:
+//
+//	free -turn_take()-> a worker -turn_work()-> free, or, when the reader is slow or the stint long, the flusher's
+//	free -turn_take()-> a job that streams (has_turn) -writer_drop_turn() or spool_finish()-> its worker, as above
+//	the flusher -turn_work()-> free
+
+#ifndef FAIRPAR_OUTPUT_INTERNAL_H
+#define FAIRPAR_OUTPUT_INTERNAL_H
+
+#include "output/writer.h"
+
+#include "base/atomic.h"
+#include "base/buf.h"
+#include "base/diag.h"
+#include "base/list.h"
+#include "base/sync.h"
+#include "output/spool.h"
+#include "output/store.h"
+#include "output/streams.h"
+
+// What stands for a job in a lane: 0 not finished, REF_DONE nothing to write, a pack reference, a pointer to its spool,
+// or REF_OPEN with a pointer to the spool that is still being filled (EMIT_LINE_BUFFER).
+enum { REF_NONE = 0, REF_DONE = 1, REF_OPEN = 3 };
+
+// References by number, from first to end; those never set are REF_NONE.
+struct ring {
+	uint64_t *slot;   // by number modulo cap
+	uint64_t cap;     // a power of two, or 0
+	uint64_t first, end;
+};
+
+struct writer_lane {
+	struct list all;     // in emit.lanes
+	struct list ready;   // in emit.ready, while something of it may be written
+	struct ring queue;
+	struct ring window;
+	bool is_ready;
+	bool closed;         // to be freed when all is written
+};
+
+enum flusher { FLUSHER_NONE, FLUSHER_RUNS, FLUSHER_IMPOSSIBLE };
+
+struct writer {
+	struct writer_config config;
+	struct store *store;
+	struct streams *streams;
+
+	mutex lock;
+	cond changed;            // something was released, or the turn was given up
+	cond handed_over;
+	struct list lanes;
+	struct list ready;
+	struct writer_lane arrival; // order of arrival, for all lanes of a run without keep_order
+	struct spool *spare;     // free list, with their blocks
+	size_t nspare;
+	bool writing;            // somebody has the turn
+	uint64_t released;
+	size_t open, idle;       // spools not finished; those of them between two attempts
+	atomic_int wide_pipes;
+	size_t waiting;          // threads in writer_wait()
+	struct list waiters;     // they, as struct waiter of backpressure.c
+	bool lost;               // something of the output, and that was reported
+
+	thread flusher;
+	enum flusher flusher_state;
+	bool handed;             // the turn is the flusher's
+	bool stop;
+
+	// of whoever has the turn
+	struct spool *current;
+	struct spool unpacked;   // stands for a record of a pack
+	uint64_t unpacked_ref;   // to be taken, or 0
+	char *unpack_buf;        // PACK_MAX bytes
+	char *scratch;           // BLOCK_SIZE bytes, for bytes read back
+	struct record record;    // what `unpacked` stands for
+	struct buf receipts;     // of what is gathered in the sinks, or written
+};
+
+static inline uint64_t spool_ref(const struct spool *spool) {
+	return (uint64_t)(uintptr_t)spool;
+}
+
+static inline struct spool *ref_spool(uint64_t ref) {
+	return (struct spool *)(uintptr_t)(ref & ~(uint64_t)PACK_REF_MASK);
+}
+
+// False without keep_order, and for a job that has no place in the order. Never changes: with or without the lock.
+static inline bool spool_is_ordered(const struct spool *spool) {
+	return spool->lane != &spool->writer->arrival;
+}
+
+// True if what this job writes may be written now, were the turn free.
+static inline bool spool_is_next(const struct spool *spool) {
+	return !spool_is_ordered(spool) || spool->order == spool->lane->window.first;
+}
+
+static inline bool turn_is_free(const struct writer *writer) {
+	return !writer->writing && list_is_empty(&writer->ready);
+}
+
+// Takes the turn, which nobody has. The caller writes, and then calls turn_work(), or sets has_turn of a spool.
+static inline void turn_take(struct writer *writer) {
+	verify(!writer->writing);
+	writer->writing = true;
+}
+
+// ---- writer.c
+
+// A spool without output, from the free list.
+struct spool *spool_new_locked(struct writer *writer);
+
+// Keeps the spool for the next job, with its block and the memory of its tag.
+void spool_recycle_locked(struct spool *spool);
+
+// A new spool with what is ready of this one, which goes on being filled.
+struct spool *spool_split_locked(struct spool *spool);
+
+// ---- order.c
+
+// Makes an empty lane. Returns it.
+struct writer_lane *writer_lane_init(struct writer_lane *lane);
+
+// Takes it out of its lists, and frees what it holds but not the lane.
+void writer_lane_fini(struct writer_lane *lane);
+
+// Puts the reference behind all else that may be written of the lane. To be followed by writer_lane_refresh().
+void writer_lane_push(struct writer_lane *lane, uint64_t ref);
+
+// Puts the reference in the place of job `order`, which has not had its turn. To be followed by writer_lane_refresh(),
+// unless it is REF_OPEN.
+void writer_lane_place(struct writer_lane *lane, uint64_t order, uint64_t ref);
+
+// Brings the lane's place among the ready ones up to date after any change; at the end of a closed lane frees it.
+void writer_lane_refresh(struct writer *writer, struct writer_lane *lane);
+
+// The next reference that may be written, of the lane that has waited longest; all lanes take turns. One is ready.
+uint64_t lanes_pop(struct writer *writer);
+
+// ---- turn.c
+
+// Writes what may be written and gives up the turn, or hands it over. With `wait` false it never waits for a reader.
+// Called with the lock held and the turn taken; returns with the lock held.
+void turn_work(struct writer *writer, bool wait);
+
+// Starts writing if nobody does. Releases the lock meanwhile.
+void turn_pump(struct writer *writer);
+
+// Ends the flusher, if there is one, which has nothing to do any more. No lock held.
+void flusher_end(struct writer *writer);
+
+// ---- turn_write.c: with the turn, no lock held
+
+// Writes what is ready of both streams, and keeps the receipt for turn_flush(). Returns false if it would block, with the
+// rest ready.
+bool turn_write(struct writer *writer, struct spool *spool, bool wait);
+
+// Writes what was gathered, and says of which jobs that was all. Returns false if it would block.
+bool turn_flush(struct writer *writer, bool wait);
+
+// ---- backpressure.c
+
+// Held memory or file space is free again: those who wait look again.
+void note_release_locked(struct writer *writer);
+void note_release(struct writer *writer); // no lock held
+
+#endif

@@ -1,0 +1,279 @@
+// The two descriptors that output goes to, and the one buffer in which small pieces gather and tags are put in.
+
+#include "output/streams.h"
+
+#include "base/alloc.h"
+#include "base/buf.h"
+#include "base/io.h"
+#include "term/screen.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#ifndef RWF_NOWAIT
+#define RWF_NOWAIT 8 // linux/fs.h; not in every libc's sys/uio.h
+#endif
+
+enum {
+	GATHER_SIZE = 64 * 1024,
+	GATHER_MAX = 8 * 1024,   // longer pieces are written from where they are
+	SPLICE_MAX = 1 << 20,
+};
+
+struct sink {
+	int fd;
+	bool nowait;        // a pipe or socket, and the kernel knows RWF_NOWAIT for it
+	bool splice;        // splice(2) is worth a try
+	bool dead;          // failed: everything is discarded
+	bool is_tty;
+};
+
+struct streams {
+	struct sink sink[2];
+	void (*failed)(void *arg, int stream, int error);
+	void *arg;
+	char *gather;       // GATHER_SIZE bytes, or NULL: not yet needed
+	size_t start, len;  // gathered bytes from start to len
+	int stream;         // theirs
+	struct buf shown;   // a tag as a terminal gets it
+};
+
+static struct sink sink_make(int fd) {
+	struct stat st;
+	bool blocks = fstat(fd, &st) == 0 && (S_ISFIFO(st.st_mode) || S_ISSOCK(st.st_mode));
+	return (struct sink){.fd = fd, .nowait = blocks, .splice = true, .is_tty = isatty(fd) == 1};
+}
+
+struct streams *streams_create(int out_fd, int err_fd, void (*failed)(void *arg, int stream, int error), void *arg) {
+	struct streams *streams = NEW(struct streams);
+	streams->sink[0] = sink_make(out_fd);
+	streams->sink[1] = sink_make(err_fd);
+	streams->failed = failed;
+	streams->arg = arg;
+	return streams;
+}
+
+void streams_destroy(struct streams *streams) {
+	free(streams->gather);
+	buf_fini(&streams->shown);
+	free(streams);
+}
+
+// Waits until the descriptor takes bytes or fails; the next write finds out.
+static void wait_writable(int fd) {
+	struct pollfd room = {.fd = fd, .events = POLLOUT};
+	while (poll(&room, 1, -1) < 0 && errno == EINTR) {
+	}
+}
+
+// A write that does not block although the descriptor may: O_NONBLOCK would change it for everybody who shares the open
+// file. By system call because not every libc has the function (pwritev2(2), position -1: the file's own).
+static ssize_t write_nowait(int fd, const char *mem, size_t len) {
+#ifdef SYS_pwritev2
+	struct iovec iov = {.iov_base = (void *)(size_t)mem, .iov_len = len};
+	return syscall(SYS_pwritev2, fd, &iov, 1L, -1L, -1L, RWF_NOWAIT);
+#else
+	(void)fd, (void)mem, (void)len;
+	errno = ENOSYS;
+	return -1;
+#endif
+}
+
+static void sink_fail(struct streams *streams, int stream, int error) {
+	streams->sink[stream].dead = true;
+	streams->failed(streams->arg, stream, error);
+}
+
+// As streams_put(), past the gathering.
+static size_t sink_write_some(struct streams *streams, int stream, const char *mem, size_t len, bool wait) {
+	struct sink *sink = &streams->sink[stream];
+	while (!sink->dead) {
+		bool nowait = !wait && sink->nowait;
+		ssize_t n = nowait ? write_nowait(sink->fd, mem, len) : write(sink->fd, mem, len);
+		if (n > 0) {
+			return (size_t)n;
+		}
+		if (n < 0 && errno == EINTR) {
+			continue;
+		}
+		if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
+			if (!wait) {
+				return 0;
+			}
+			wait_writable(sink->fd);
+		} else if (n < 0 && nowait && call_is_refused(errno)) {
+			sink->nowait = false; // an older kernel, or a filter that does not know the call
+		} else {
+			sink_fail(streams, stream, n == 0 ? EIO : errno);
+		}
+	}
+	return len;
+}
+
+static size_t sink_write(struct streams *streams, int stream, const char *mem, size_t len, bool wait) {
+	int fd = streams->sink[stream].fd;
+	screen_enter(fd);
+	size_t n = sink_write_some(streams, stream, mem, len, wait);
+	screen_leave(fd, n > 0 ? mem[n - 1] : -1);
+	return n;
+}
+
+bool streams_pending(const struct streams *streams) {
+	return streams->start < streams->len;
+}
+
+bool streams_flush(struct streams *streams, bool wait) {
+	while (streams_pending(streams)) {
+		size_t n = sink_write(streams, streams->stream, streams->gather + streams->start, streams->len - streams->start, wait);
+		if (n == 0) {
+			return false;
+		}
+		streams->start += n;
+	}
+	streams->start = streams->len = 0;
+	return true;
+}
+
+size_t streams_put(struct streams *streams, int stream, const char *mem, size_t len, bool wait) {
+	if (streams->sink[stream].dead) {
+		return len;
+	}
+	if (streams_pending(streams) && (streams->stream != stream || len > GATHER_SIZE - streams->len || len > GATHER_MAX)) {
+		if (!streams_flush(streams, wait)) {
+			return 0;
+		}
+	}
+	if (len > GATHER_MAX) {
+		return sink_write(streams, stream, mem, len, wait);
+	}
+	if (!streams->gather) {
+		streams->gather = xmalloc(GATHER_SIZE);
+	}
+	memcpy(streams->gather + streams->len, mem, len);
+	streams->len += len;
+	streams->stream = stream;
+	return len;
+}
+
+// Walks over the ends of lines, each byte looked at once for each of the two kinds.
+struct line_ends {
+	const char *end;
+	const char *newline, *cr;   // the next of each from where the walk is, or `end`
+};
+
+static const char *find(const char *at, const char *end, char c) {
+	const char *found = memchr(at, c, (size_t)(end - at));
+	return found ? found : end;
+}
+
+// Returns the first byte behind the line that starts at `at`.
+static const char *line_end(struct line_ends *ends, const char *at) {
+	if (ends->newline < at) {
+		ends->newline = find(at, ends->end, '\n');
+	}
+	if (ends->cr < at) {
+		ends->cr = find(at, ends->end, '\r');
+	}
+	const char *first = ends->newline < ends->cr ? ends->newline : ends->cr;
+	return first < ends->end ? first + 1 : first;
+}
+
+// The tag without the control bytes that an item may have brought; what is escaped already stays as it is. One that is two
+// has colours of fairpar's own. Sets *ret_len.
+static const char *tag_for(struct streams *streams, int stream, const char *tag, size_t tag_len, size_t *ret_len) {
+	*ret_len = tag_len;
+	if (!streams->sink[stream].is_tty || find(tag, tag + tag_len, '\0') < tag + tag_len) {
+		return tag;
+	}
+	buf_reset(&streams->shown);
+	buf_add_for(&streams->shown, streams->sink[stream].fd, tag, tag_len);
+	*ret_len = streams->shown.len;
+	return buf_str(&streams->shown);
+}
+
+size_t streams_put_tagged(struct streams *streams, int stream, const char *tag, size_t tag_len, struct tag_state *state,
+                        const char *mem, size_t len, bool wait) {
+	const char *at = mem, *end = mem + len;
+	tag = tag_for(streams, stream, tag, tag_len, &tag_len);
+	struct line_ends ends = {end, find(mem, end, '\n'), find(mem, end, '\r')};
+	const char *tail = find(tag, tag + tag_len, '\0');
+	size_t head_len = (size_t)(tail - tag), tail_len = tag_len - head_len;
+	tail += tail_len > 0;
+	tail_len -= tail_len > 0;
+	while (at < end) {
+		if (!state->in_line && state->at < head_len) {
+			size_t n = streams_put(streams, stream, tag + state->at, head_len - state->at, wait);
+			if (n == 0) {
+				break;
+			}
+			state->at += n;
+			continue;
+		}
+		state->in_line = true;
+		const char *until = line_end(&ends, at);
+		bool ends_here = until[-1] == '\n' || until[-1] == '\r';
+		if (ends_here && state->tail_at < tail_len && until - at == 1) {
+			size_t n = streams_put(streams, stream, tail + state->tail_at, tail_len - state->tail_at, wait);
+			if (n == 0) {
+				break;
+			}
+			state->tail_at += n;
+			continue;
+		}
+		until -= ends_here && state->tail_at < tail_len; // the tail comes first
+		size_t n = streams_put(streams, stream, at, (size_t)(until - at), wait);
+		if (n == 0) {
+			break;
+		}
+		at += n;
+		if (at[-1] == '\n' || at[-1] == '\r') {
+			*state = (struct tag_state){.in_line = false};
+		}
+	}
+	return (size_t)(at - mem);
+}
+
+static ssize_t sink_splice(struct streams *streams, int stream, int fd) {
+	struct sink *sink = &streams->sink[stream];
+	while (sink->splice && !sink->dead) {
+		ssize_t n = splice(fd, NULL, sink->fd, NULL, SPLICE_MAX, SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
+		if (n >= 0) {
+			return n;
+		}
+		if (errno == EINTR) {
+			continue;
+		}
+		if (errno != EAGAIN) {
+			sink->splice = false; // not between these two (a terminal, O_APPEND), or a failure that write will name
+			break;
+		}
+		// EAGAIN is said of either end, of a full one even at end of file
+		struct pollfd there = {.fd = fd, .events = POLLIN};
+		int ready = poll(&there, 1, 0);
+		if (ready == 0) {
+			errno = EAGAIN;
+			return -1;
+		}
+		if (ready > 0 && !(there.revents & POLLIN)) {
+			return 0;
+		}
+		wait_writable(sink->fd);
+	}
+	errno = ENOTSUP;
+	return -1;
+}
+
+ssize_t streams_splice(struct streams *streams, int stream, int fd) {
+	int to = streams->sink[stream].fd;
+	screen_enter(to);
+	ssize_t n = sink_splice(streams, stream, fd);
+	int error = errno;
+	screen_leave(to, -1);
+	errno = error;
+	return n;
+}

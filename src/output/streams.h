@@ -1,0 +1,48 @@
+// The two descriptors that output goes to, and the one buffer in which small pieces gather and tags are put in.
+//
+// Used by one thread at a time: the one that has the turn to write (turn.c). What would block is left to a thread that
+// may: with `wait` false nothing here blocks on a pipe or a socket.
+
+#ifndef FAIRPAR_OUTPUT_STREAMS_H
+#define FAIRPAR_OUTPUT_STREAMS_H
+
+#include "base/attr.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+struct streams;
+
+// Where in a line the tagged stream is; all zero: at the start of one.
+struct tag_state {
+	bool in_line;
+	size_t at;          // bytes of the tag that are already put
+	size_t tail_at;     // and of what comes before the end of the line
+};
+
+// `failed` is called at each sink's first failure, with the stream and errno; that stream is discarded from then on.
+struct streams *streams_create(int out_fd, int err_fd, void (*failed)(void *arg, int stream, int error), void *arg);
+void streams_destroy(struct streams *streams);
+
+// Takes bytes of the stream (0 stdout, 1 stderr), gathered or written. Returns how many, all or fewer; 0 only if it
+// would block and `wait` is false.
+size_t streams_put(struct streams *streams, int stream, const char *mem, size_t len, bool wait);
+
+// The same with the tag in front of every line. As in GNU parallel a carriage return ends a line too, an empty stream
+// has no tag, and a last line without a newline gets none. A tag that holds a NUL is two: what is behind it is put before
+// each end of a line.
+size_t streams_put_tagged(struct streams *streams, int stream, const char *tag, size_t tag_len, struct tag_state *state,
+                        const char *mem, size_t len, bool wait);
+
+// True if gathered bytes are not yet written.
+bool streams_pending(const struct streams *streams);
+
+// Writes what was gathered. Returns false if it would block, with the rest kept.
+bool streams_flush(struct streams *streams, bool wait);
+
+// Moves what is in the pipe `fd` to the stream without copying, waiting for the reader. Only when nothing is pending.
+// Returns the bytes, 0 at end of file, or -1 with errno: EAGAIN nothing is there now, ENOTSUP has to be read and put.
+ssize_t streams_splice(struct streams *streams, int stream, int fd);
+
+#endif

@@ -1,0 +1,332 @@
+// The writer as jobs see it: opens their spools, writes what they leave or holds it for later, and ends the whole.
+//
+// internal.h says what is under the lock, and who has the turn to write.
+
+#include "output/internal.h"
+
+#include "base/alloc.h"
+
+enum { SPARE_SPOOLS = 8 }; // kept beyond one for each open spool
+
+// ---- small questions
+
+struct store *writer_store(struct writer *writer) {
+	return writer->store;
+}
+
+atomic_int *writer_wide_pipes(struct writer *writer) {
+	return &writer->wide_pipes;
+}
+
+bool spool_is_line_ordered(const struct spool *spool) {
+	return spool_is_line_buffered(spool) && spool_is_ordered(spool);
+}
+
+// ---- spools, old and new
+
+struct spool *spool_new_locked(struct writer *writer) {
+	struct spool *spool = writer->spare;
+	if (spool) {
+		writer->spare = spool->next;
+		--writer->nspare;
+	} else {
+		spool = NEW(struct spool);
+		spool->writer = writer;
+		mutex_init(&spool->look);
+	}
+	return spool;
+}
+
+void spool_recycle_locked(struct spool *spool) {
+	struct writer *writer = spool->writer;
+	for (int i = 0; i < STREAMS; ++i) {
+		rope_clear(writer->store, &spool->stream[i].rope); // has no bytes, but may have a piece that a full disk left
+		rope_clear(writer->store, &spool->stream[i].line);
+		spool->stream[i] = (struct stream){.len = 0};
+	}
+	spool->tag_len = spool->noted_len = spool->receipt_len = 0;
+	spool->has_turn = spool->idle = spool->lost = spool->busy = false;
+	atomic_store_relaxed(&spool->live, false);
+	if (writer->nspare >= writer->open + SPARE_SPOOLS) {
+		spool_clear(spool);
+		spool_free(spool);
+		return;
+	}
+	spool->next = writer->spare;
+	writer->spare = spool;
+	++writer->nspare;
+}
+
+struct spool *spool_split_locked(struct spool *spool) {
+	struct spool *part = spool_new_locked(spool->writer);
+	part->lane = spool->lane;
+	spool_move_ready(part, spool);
+	return part;
+}
+
+// ---- what jobs leave
+
+// Holds what is ready of the spool for later: in a pack, or as a spool, which is `spool` itself if the job has ended.
+// Returns its reference. Blocks as spool_make_room() does, but loses nothing. Called and returns with the lock held;
+// releases it.
+static uint64_t spool_park_locked(struct spool *spool, bool ended) {
+	struct writer *writer = spool->writer;
+	struct record record;
+	struct spool *part = spool;
+	bool packs = spool_record(spool, &record);
+	if (!packs && !ended) {
+		part = spool_split_locked(spool);
+	}
+	mutex_unlock(&writer->lock);
+	uint64_t ref = 0, seen = 0;
+	for (bool again = true; again && !ref;) {
+		seen = writer_released(writer);
+		if (packs) {
+			ref = pack_add(writer->store, &record);
+		} else if (spool_settle(part)) {
+			ref = spool_ref(part);
+		}
+		again = !ref && writer_wait(spool, seen, false) == ROOM_AGAIN;
+	}
+	mutex_lock(&writer->lock);
+	if (packs && ref) {
+		for (int i = 0; i < STREAMS; ++i) {
+			spool->stream[i].start = spool->stream[i].ready;
+		}
+		spool_compact(spool);
+		return ref;
+	}
+	if (!ref && packs && !ended) {
+		part = spool_split_locked(spool);
+	}
+	return spool_ref(part); // settled, or with its block beyond the bound
+}
+
+void writer_lines(struct spool *spool) {
+	struct writer *writer = spool->writer;
+	mutex_lock(&writer->lock);
+	while (!spool->has_turn && spool_is_ready(spool) && spool_is_next(spool)) {
+		if (turn_is_free(writer)) {
+			turn_take(writer);
+			mutex_unlock(&writer->lock);
+			bool done = turn_write(writer, spool, false);
+			mutex_lock(&writer->lock);
+			writer->current = done ? NULL : spool_split_locked(spool);
+			spool_compact(spool);
+			turn_work(writer, false);
+		} else {
+			struct writer_lane *lane = spool->lane;
+			writer_lane_push(lane, spool_park_locked(spool, false));
+			writer_lane_refresh(writer, lane);
+			turn_pump(writer);
+		}
+	}
+	mutex_unlock(&writer->lock);
+}
+
+void writer_enter(struct spool *spool) {
+	mutex_lock(&spool->writer->lock);
+	spool->busy = true;
+	mutex_unlock(&spool->writer->lock);
+}
+
+void writer_leave(struct spool *spool) {
+	struct writer *writer = spool->writer;
+	mutex_lock(&writer->lock);
+	while (!spool->has_turn && spool_is_ready(spool) && spool_is_next(spool)) {
+		mutex_unlock(&writer->lock);
+		writer_lines(spool);
+		mutex_lock(&writer->lock);
+	}
+	spool->busy = false;
+	mutex_unlock(&writer->lock);
+}
+
+size_t writer_find_last(struct spool *spool, char *text, size_t size) {
+	mutex_lock(&spool->writer->lock);
+	size_t n = spool->busy ? 0 : spool_find_last(spool, text, size);
+	mutex_unlock(&spool->writer->lock);
+	return n;
+}
+
+struct spool *spool_open(struct writer *writer, struct writer_lane *lane, uint64_t order, enum writer_mode mode,
+                         const char *tag, size_t tag_len) {
+	mutex_lock(&writer->lock);
+	struct spool *spool = spool_new_locked(writer);
+	spool->lane = lane ? lane : &writer->arrival;
+	spool->order = order;
+	spool->mode = mode;
+	++writer->open;
+	if (spool_is_line_ordered(spool)) {
+		writer_lane_place(lane, order, spool_ref(spool) | REF_OPEN);
+	}
+	mutex_unlock(&writer->lock);
+	spool_set_tag(spool, tag, tag ? tag_len : 0);
+	return spool;
+}
+
+// Takes the lane past the job, whose output is written by the caller or was empty.
+static void lane_done(struct spool *spool) {
+	if (spool_is_ordered(spool)) {
+		writer_lane_place(spool->lane, spool->order, REF_DONE);
+	}
+	writer_lane_refresh(spool->writer, spool->lane);
+}
+
+// Writes an ended spool as the first thing of a turn.
+static void finish_now(struct spool *spool) {
+	struct writer *writer = spool->writer;
+	if (!spool->has_turn) {
+		turn_take(writer);
+	}
+	writer->current = spool;
+	lane_done(spool);
+	turn_work(writer, false);
+}
+
+// Holds what is ready of an ended spool until its turn comes.
+static void finish_later(struct spool *spool) {
+	struct writer *writer = spool->writer;
+	struct writer_lane *lane = spool->lane;
+	uint64_t ref = spool_park_locked(spool, true);
+	--writer->open;
+	if (spool_is_ordered(spool)) {
+		writer_lane_place(lane, spool->order, ref);
+	} else {
+		writer_lane_push(lane, ref);
+	}
+	if (ref != spool_ref(spool)) {
+		spool_recycle_locked(spool);
+	}
+	writer_lane_refresh(writer, lane);
+	turn_pump(writer);
+}
+
+void spool_finish(struct spool *spool) {
+	struct writer *writer = spool->writer;
+	spool_narrow(spool);
+	if (spool->mode == EMIT_LATEST) {
+		spool_keep_latest(spool);
+	}
+	if (spool_is_line_ordered(spool)) {
+		writer_enter(spool); // for good
+	}
+	for (int i = 0; i < STREAMS; ++i) {
+		spool_end_line(spool, i, spool->stream[i].len);
+	}
+	mutex_lock(&writer->lock);
+	writer->idle -= spool->idle;
+	spool->idle = false;
+	bool has_rest = spool_is_ready(spool) || spool->receipt_len > 0; // its lines may still wait to be written
+	if (spool->has_turn || (has_rest && spool_is_next(spool) && turn_is_free(writer))) {
+		--writer->open;
+		finish_now(spool);
+	} else if (has_rest) {
+		finish_later(spool);
+	} else {
+		--writer->open;
+		lane_done(spool);
+		spool_recycle_locked(spool);
+		turn_pump(writer);
+	}
+	mutex_unlock(&writer->lock);
+}
+
+void writer_skip(struct writer *writer, struct writer_lane *lane, uint64_t order) {
+	if (!writer->config.keep_order) {
+		return;
+	}
+	mutex_lock(&writer->lock);
+	writer_lane_place(lane, order, REF_DONE);
+	writer_lane_refresh(writer, lane);
+	turn_pump(writer);
+	mutex_unlock(&writer->lock);
+}
+
+// ---- the whole
+
+void writer_fail(struct writer *writer, int stream, int error) {
+	mutex_lock(&writer->lock);
+	bool first = !writer->lost;
+	writer->lost = true;
+	mutex_unlock(&writer->lock);
+	if (first && writer->config.failed) {
+		writer->config.failed(writer->config.arg, stream, error);
+	}
+}
+
+static void sink_failed(void *arg, int stream, int error) {
+	writer_fail(arg, stream, error);
+}
+
+struct writer *writer_create(const struct writer_config *config) {
+	struct writer *writer = NEW(struct writer);
+	writer->config = *config;
+	writer->store = store_create(config->spool_mem, config->spool_dir);
+	writer->streams = streams_create(config->out_fd, config->err_fd, sink_failed, writer);
+	mutex_init(&writer->lock);
+	cond_init(&writer->changed);
+	cond_init(&writer->handed_over);
+	list_init(&writer->waiters);
+	list_init(&writer->lanes);
+	list_init(&writer->ready);
+	writer_lane_init(&writer->arrival);
+	return writer;
+}
+
+struct writer_lane *writer_lane_open(struct writer *writer) {
+	if (!writer->config.keep_order) {
+		return &writer->arrival;
+	}
+	struct writer_lane *lane = writer_lane_init(NEW(struct writer_lane));
+	mutex_lock(&writer->lock);
+	list_push_back(&writer->lanes, &lane->all);
+	mutex_unlock(&writer->lock);
+	return lane;
+}
+
+void writer_lane_close(struct writer *writer, struct writer_lane *lane) {
+	if (lane == &writer->arrival) {
+		return;
+	}
+	mutex_lock(&writer->lock);
+	lane->closed = true;
+	writer_lane_refresh(writer, lane);
+	turn_pump(writer);
+	mutex_unlock(&writer->lock);
+}
+
+int writer_destroy(struct writer *writer) {
+	mutex_lock(&writer->lock);
+	verify(writer->open == 0);
+	list_for_each(&writer->lanes, at) {
+		struct writer_lane *lane = list_entry(at, struct writer_lane, all);
+		lane->closed = true; // numbers that never came hold nobody up any more
+		writer_lane_refresh(writer, lane);
+	}
+	turn_pump(writer);
+	while (writer->writing) {
+		cond_wait(&writer->changed, &writer->lock);
+	}
+	verify(list_is_empty(&writer->lanes) && list_is_empty(&writer->ready));
+	bool lost = writer->lost;
+	mutex_unlock(&writer->lock);
+	flusher_end(writer);
+	while (writer->spare) {
+		struct spool *spool = writer->spare;
+		writer->spare = spool->next;
+		spool_clear(spool);
+		spool_free(spool);
+	}
+	writer_lane_fini(&writer->arrival);
+	streams_destroy(writer->streams);
+	store_destroy(writer->store);
+	free(writer->unpack_buf);
+	buf_fini(&writer->receipts);
+	free(writer->scratch);
+	cond_fini(&writer->changed);
+	cond_fini(&writer->handed_over);
+	mutex_fini(&writer->lock);
+	free(writer);
+	return lost ? -1 : 0;
+}

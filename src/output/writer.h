@@ -1,0 +1,135 @@
+// What becomes of a job's output: spooled (in memory, then on disk) and written to stdout and stderr in the promised
+// order, whole: grouped, line by line, in input order, tagged.
+//
+// P1 and P7 hold here: every byte a job wrote is written or its loss is an error of the run; one job's output is never
+// mixed, cut or reordered within itself.
+//
+// One thread at a time has the turn to write. A worker that finds it taken leaves its output with those that wait for
+// their turn and goes on with its next job; a worker that has it never blocks on a pipe or a socket: what these do not
+// take at once, and long outputs, are left to a thread that is started when it is first needed. So a slow reader holds
+// up no slot.
+//
+// Held output lies in memory up to `spool_mem`, then in one unlinked file in `spool_dir`. When that file cannot be
+// opened or written:
+//   1. a job that may be written now, when nobody else is being written, goes straight through from there on (what was
+//      written is not taken back by spool_reset());
+//   2. any other waits, its pipe is not read, as long as something that is being written, or running (its spool is
+//      open and not suspended) without waiting itself, can make room;
+//   3. else its further output is lost: `failed` is called with stream 2.
+// A small output of a job that has ended is held beyond the bound rather than lost.
+//
+// The caller ignores or blocks SIGPIPE.
+
+#ifndef FAIRPAR_OUTPUT_WRITER_H
+#define FAIRPAR_OUTPUT_WRITER_H
+
+#include "base/attr.h"
+#include "base/buf.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+// How one job is shown. Jobs of both modes live beside each other in a run, and in a lane: what is written of a job at
+// once (EMIT_GROUP: all of it, EMIT_LINE_BUFFER: whole lines) is never cut by another's.
+enum writer_mode {
+	EMIT_GROUP,        // a job's stdout, then its stderr, when it has ended
+	EMIT_LINE_BUFFER,  // whole lines as they come (a line ends with a newline), the rest of the last line when the job has
+	                   // ended; with keep_order while it is the oldest of its lane, held before
+	EMIT_LATEST,       // when a job has ended the last line of both streams, on stdout, and nothing else; as EMIT_GROUP
+};
+
+struct writer_config {
+	bool keep_order;          // by sequence within each lane (batch)
+	size_t spool_mem;         // bytes of held output in memory, over all jobs; beyond it unlinked files
+	const char *spool_dir;
+	int out_fd, err_fd;       // 1 and 2
+	// Called once, at the first failure to write: stream 0 stdout, 1 stderr, 2 spool; errno in `error`. Any thread, no
+	// lock held. EPIPE on stdout is the caller's to answer quietly. Output to that stream after it is discarded, the
+	// other stream's is still written.
+	void (*failed)(void *arg, int stream, int error);
+	// Called with the receipts of jobs, one behind the other, once all of their output has been written (or has failed).
+	// Any thread, but one at a time; no lock held.
+	void (*written)(void *arg, const char *receipts, size_t len);
+	void *arg;
+};
+
+struct writer;       // the writer, one for the run
+struct writer_lane;  // an order of its own: a batch
+struct spool;      // the captured output of one job, all its attempts and steps
+
+struct writer *writer_create(const struct writer_config *config);
+// Writes what is still held. Returns 0, or -1 if anything was lost since the start.
+int writer_destroy(struct writer *writer) FP_NODISCARD;
+
+struct writer_lane *writer_lane_open(struct writer *writer);
+void writer_lane_close(struct writer *writer, struct writer_lane *lane); // after its last spool was finished
+
+// Opens the spool of the job with number `order` (from 1, without gaps) in its lane, to be shown as `mode` says; with
+// lane NULL it has no place in the order, and waits for nobody. Costs next to nothing until a byte comes. `tag`, if not
+// NULL, is put in front of every line of both streams (copied, `tag_len` bytes), as GNU parallel does: a carriage return
+// ends a line too, an empty output has no tag, a last line without a newline gets none. Memory of finished spools is used
+// again. A spool is used by one thread at a time.
+struct spool *spool_open(struct writer *writer, struct writer_lane *lane, uint64_t order, enum writer_mode mode,
+                         const char *tag, size_t tag_len);
+
+// Reads what is there from the non-blocking pipe (stream 0 or 1) into the spool, or right through; as
+// struct drain.readable of process/child.h: bytes taken, 0 at end, -1 with errno. Blocks in two cases only: the job
+// streams live and the reader of stdout is slow, or the disk is full (see above).
+ssize_t spool_readable(struct spool *spool, int stream, int fd);
+
+// Adds bytes to a stream, as if the job had written them.
+void spool_add(struct spool *spool, int stream, const void *mem, size_t len);
+
+// What was written so far stays, whatever is reset later: the next step of the job begins.
+void spool_mark(struct spool *spool);
+
+// From any thread: the job is alone. Nothing else runs or will be written before it, and no retry will take its output
+// back. EMIT_GROUP then streams a stdout that is longer than a small one straight through, and nobody else writes
+// until it has ended. For EMIT_LINE_BUFFER it means nothing.
+void spool_set_live(struct spool *spool);
+
+// Throws away what was written since the last mark: the next attempt begins. What EMIT_LINE_BUFFER has already passed
+// on is not taken back.
+void spool_reset(struct spool *spool);
+
+// The job waits, without a worker, for its next attempt or step. Until the next call for it nobody else waits for it to
+// make room, and what it was allowed to stream is no longer its turn.
+void spool_suspend(struct spool *spool);
+
+// EMIT_GROUP, for a job that has ended and was not live: puts `before` in front of each line, tag and all, and `after`
+// before its end, which the last line gets if it has none. For EMIT_LINE_BUFFER it means nothing.
+void spool_frame_lines(struct spool *spool, const char *before, const char *after);
+
+// Ends the last line of stdout, if its newline is missing; for a job that has ended and was not live.
+void spool_complete(struct spool *spool);
+
+// The last line that the job has written so far, of either stream (a carriage return ends one, too), into `text` of `size`
+// bytes, without its end; `tagged`: behind the tag. Returns its length, cut to the size, or 0 if there is none or its
+// thread is just reading. From any thread, until spool_finish(). Does not wait for a reader.
+size_t spool_last_line(struct spool *spool, bool tagged, char *text, size_t size);
+
+// Bytes of each stream so far, without those taken back by spool_reset().
+uint64_t spool_bytes(const struct spool *spool, int stream);
+
+// Appends the last `n` bytes of the stream that are still held, at most: what has been written is not among them.
+void spool_tail(struct spool *spool, int stream, size_t n, struct buf *buf);
+
+// What config.written() is to be told when this job's output is written: goes with a job that has ended, right before
+// spool_finish(). Copied.
+void spool_set_receipt(struct spool *spool, const char *mem, size_t len);
+
+// From now on `recent` gets a copy of the newest bytes of both streams, SPOOL_RECENT of them or more: what is written line
+// by line is not held to its end. NULL: not any more. Borrowed until then.
+enum { SPOOL_RECENT = 4096 };
+void spool_watch(struct spool *spool, struct buf *recent);
+
+// The job has ended: its output is written now, or when its turn in the lane comes. The spool is gone.
+void spool_finish(struct spool *spool);
+
+// The job with this number in the lane has no spool and never will (cancelled before it started, or its output is not
+// captured). With keep_order those behind it wait for this call.
+void writer_skip(struct writer *writer, struct writer_lane *lane, uint64_t order);
+
+#endif

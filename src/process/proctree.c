@@ -1,0 +1,328 @@
+// Who descends from whom, from /proc: for what a signal to the job's process group does not reach.
+
+#include "process/proctree.h"
+
+#include "base/alloc.h"
+#include "base/io.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <sys/syscall.h>
+#include <time.h>
+
+enum { KILL_PAUSE_MS = 5 }; // who has been killed needs a moment to be gone
+
+int pidfd_open_pid(pid_t pid) {
+	return (int)syscall(SYS_pidfd_open, pid, 0U);
+}
+
+void proctree_fini(struct proctree *family) {
+	free(family->pids);
+	*family = (struct proctree)FAMILY_INIT;
+}
+
+// Each once: where pids are reused while we read, the tree may seem to have a circle.
+static void proctree_add(struct proctree *family, pid_t pid) {
+	for (size_t i = 0; i < family->n; ++i) {
+		if (family->pids[i] == pid) {
+			return;
+		}
+	}
+	grow_array(&family->pids, &family->cap, family->n + 1, sizeof(*family->pids));
+	family->pids[family->n++] = pid;
+}
+
+int proc_read(int dir_fd, const char *path, struct buf *buf) {
+	int fd = openat(dir_fd, path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0) {
+		return -1;
+	}
+	ssize_t n;
+	do {
+		char *end = buf_reserve(buf, 4096);
+		n = read(fd, end, 4096);
+		buf->len += n > 0 ? (size_t)n : 0;
+		buf->data[buf->len] = '\0';
+	} while (n > 0 || (n < 0 && errno == EINTR));
+	close(fd);
+	return (int)n;
+}
+
+// The number that the name of an entry of /proc is, or 0.
+static pid_t entry_pid(const struct dirent *entry) {
+	char *end;
+	long pid = strtol(entry->d_name, &end, 10);
+	return *end == '\0' && pid > 0 ? (pid_t)pid : 0;
+}
+
+// Appends what /proc/PID/task/TID/children lists (proc(5)). Returns -1 if there is no such file.
+static int add_children_of_thread(struct proctree *family, pid_t pid, pid_t tid) {
+	char path[64];
+	snprintf(path, sizeof(path), "/proc/%ld/task/%ld/children", (long)pid, (long)tid);
+	struct buf text = BUF_INIT;
+	int rc = proc_read(AT_FDCWD, path, &text);
+	const char *at = rc == 0 ? buf_str(&text) : "";
+	char *end;
+	for (long child; (child = strtol(at, &end, 10)) > 0 && end != at; at = end) {
+		proctree_add(family, (pid_t)child);
+	}
+	buf_fini(&text);
+	return rc;
+}
+
+// The fields of /proc/PID/stat that follow the name, which may hold anything (proc(5)).
+struct stat_fields {
+	char state;
+	pid_t parent, group;
+	unsigned long long start; // in ticks since boot: with the number, it tells one process from all others
+};
+
+// Returns false if there is no such process.
+static bool read_stat(pid_t pid, struct stat_fields *ret_stat) {
+	char path[64];
+	snprintf(path, sizeof(path), "/proc/%ld/stat", (long)pid);
+	struct buf text = BUF_INIT;
+	const char *name_end = proc_read(AT_FDCWD, path, &text) == 0 ? strrchr(buf_str(&text), ')') : NULL;
+	long parent, group;
+	bool ok = name_end && sscanf(name_end, ") %c %ld %ld %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu",
+	                             &ret_stat->state, &parent, &group, &ret_stat->start) == 4;
+	if (ok) {
+		ret_stat->parent = (pid_t)parent;
+		ret_stat->group = (pid_t)group;
+	}
+	buf_fini(&text);
+	return ok;
+}
+
+// The parent of a process, or 0.
+static pid_t parent_of(pid_t pid) {
+	struct stat_fields stat;
+	return read_stat(pid, &stat) ? stat.parent : 0;
+}
+
+// For a kernel without CONFIG_PROC_CHILDREN: asks all processes for their parent.
+static void add_children_by_scan(struct proctree *family, pid_t pid) {
+	DIR *dir = opendir("/proc");
+	for (struct dirent *entry; dir && (entry = readdir(dir));) {
+		pid_t other = entry_pid(entry);
+		if (other > 0 && parent_of(other) == pid) {
+			proctree_add(family, other);
+		}
+	}
+	if (dir) {
+		closedir(dir);
+	}
+}
+
+void proctree_add_children(struct proctree *family, pid_t pid) {
+	char path[64];
+	snprintf(path, sizeof(path), "/proc/%ld/task", (long)pid);
+	DIR *dir = opendir(path);
+	for (struct dirent *entry; dir && (entry = readdir(dir));) {
+		pid_t tid = entry_pid(entry);
+		// the first thread is always there while the process is, so its missing file is a missing feature
+		if (tid > 0 && add_children_of_thread(family, pid, tid) != 0 && tid == pid && errno == ENOENT) {
+			add_children_by_scan(family, pid);
+			break;
+		}
+	}
+	if (dir) {
+		closedir(dir);
+	}
+}
+
+void proctree_add_tree(struct proctree *family, pid_t root) {
+	size_t at = family->n;
+	proctree_add(family, root);
+	for (; at < family->n; ++at) {
+		proctree_add_children(family, family->pids[at]);
+	}
+}
+
+static int compare_pids(const void *left, const void *right) {
+	pid_t a = *(const pid_t *)left, b = *(const pid_t *)right;
+	return (a > b) - (a < b);
+}
+
+bool proctree_has(const struct proctree *family, pid_t pid) {
+	return family->n > 0 && bsearch(&pid, family->pids, family->n, sizeof(pid), compare_pids);
+}
+
+int proctree_add_living(struct proctree *family) {
+	DIR *dir = opendir("/proc");
+	if (!dir) {
+		return -1;
+	}
+	for (struct dirent *entry; (entry = readdir(dir));) {
+		pid_t pid = entry_pid(entry);
+		struct stat_fields stat;
+		if (pid > 0 && read_stat(pid, &stat) && !strchr("ZXx", stat.state)) {
+			grow_array(&family->pids, &family->cap, family->n + 2, sizeof(*family->pids));
+			family->pids[family->n++] = pid;
+			family->pids[family->n++] = -stat.group;
+		}
+	}
+	closedir(dir);
+	if (family->n == 0) {
+		return -1; // it is not mounted
+	}
+	qsort(family->pids, family->n, sizeof(*family->pids), compare_pids);
+	return 0;
+}
+
+uint64_t proctree_memory(pid_t root) {
+	struct proctree family = FAMILY_INIT;
+	uint64_t pages = 0;
+	proctree_add_tree(&family, root);
+	for (size_t i = 0; i < family.n; ++i) {
+		char path[64];
+		struct buf text = BUF_INIT;
+		snprintf(path, sizeof(path), "/proc/%ld/statm", (long)family.pids[i]);
+		unsigned long long size, resident, shared; // proc(5); a process that has gone has none
+		if (proc_read(AT_FDCWD, path, &text) == 0
+		    && sscanf(buf_str(&text), "%llu %llu %llu", &size, &resident, &shared) == 3 && resident > shared) {
+			pages += resident - shared;
+		}
+		buf_fini(&text);
+	}
+	proctree_fini(&family);
+	return pages * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+void escapees_fini(struct escapees *escapees) {
+	for (size_t i = 0; i < escapees->n; ++i) {
+		if (escapees->list[i].pidfd >= 0) {
+			close(escapees->list[i].pidfd);
+		}
+	}
+	free(escapees->list);
+	*escapees = (struct escapees)ESCAPEES_INIT;
+}
+
+static bool escapees_has(const struct escapees *escapees, pid_t pid) {
+	for (size_t i = 0; i < escapees->n; ++i) {
+		if (escapees->list[i].pid == pid) {
+			return true;
+		}
+	}
+	return false;
+}
+
+// Adds the process, if `is_meant` says so of what is held on to now: since the pid was listed it may have become another's.
+static void escapees_add_one(struct escapees *escapees, pid_t pid, bool (*is_meant)(pid_t pid, const void *arg),
+                             const void *arg) {
+	if (escapees_has(escapees, pid)) {
+		return;
+	}
+	struct escapee one = {.pid = pid, .pidfd = pidfd_open_pid(pid)};
+	struct stat_fields stat = {.start = 0};
+	bool held = one.pidfd >= 0 || (call_is_refused(errno) && read_stat(pid, &stat));
+	one.start = stat.start;
+	if (!held || !is_meant(pid, arg)) {
+		if (one.pidfd >= 0) {
+			close(one.pidfd);
+		}
+		return;
+	}
+	grow_array(&escapees->list, &escapees->cap, escapees->n + 1, sizeof(*escapees->list));
+	escapees->list[escapees->n++] = one;
+}
+
+static bool is_child_of(pid_t pid, const void *parent) {
+	return parent_of(pid) == *(const pid_t *)parent;
+}
+
+void escapees_add(struct escapees *escapees, pid_t root) {
+	struct proctree family = FAMILY_INIT;
+	proctree_add(&family, root);
+	for (size_t i = 0; i < family.n; ++i) {
+		pid_t parent = family.pids[i];
+		size_t child = family.n;
+		proctree_add_children(&family, parent);
+		for (; child < family.n; ++child) {
+			if (getpgid(family.pids[child]) != root) {
+				escapees_add_one(escapees, family.pids[child], is_child_of, &parent);
+			}
+		}
+	}
+	proctree_fini(&family);
+}
+
+void escapees_signal(const struct escapees *escapees, int signal) {
+	for (size_t i = 0; i < escapees->n; ++i) {
+		const struct escapee *one = &escapees->list[i];
+		struct stat_fields stat;
+		if (one->pidfd >= 0 && (syscall(SYS_pidfd_send_signal, one->pidfd, signal, NULL, 0U) == 0 || errno == ESRCH)) {
+			continue;
+		}
+		// a sandbox refuses such calls
+		if (one->pidfd >= 0 || (read_stat(one->pid, &stat) && stat.start == one->start)) {
+			kill(one->pid, signal);
+		}
+	}
+}
+
+static bool has_cookie(pid_t pid, const void *cookie) {
+	char path[64];
+	struct buf environment = BUF_INIT;
+	snprintf(path, sizeof(path), "/proc/%ld/environ", (long)pid);
+	// refused where the process is another user's, or has secrets of its own (proc(5))
+	bool has = proc_read(AT_FDCWD, path, &environment) == 0
+		&& memmem(buf_str(&environment), environment.len, cookie, strlen(cookie) + 1);
+	buf_fini(&environment);
+	return has;
+}
+
+size_t proctree_signal_marked(const char *cookie, int signal) {
+	struct escapees marked = ESCAPEES_INIT;
+	DIR *dir = opendir("/proc");
+	for (struct dirent *entry; dir && (entry = readdir(dir));) {
+		pid_t pid = entry_pid(entry);
+		if (pid > 0 && pid != getpid() && has_cookie(pid, cookie)) {
+			escapees_add_one(&marked, pid, has_cookie, cookie);
+		}
+	}
+	if (dir) {
+		closedir(dir);
+	}
+	escapees_signal(&marked, signal);
+	size_t n = marked.n;
+	escapees_fini(&marked);
+	return n;
+}
+
+bool proctree_kill_marked(const char *cookie, unsigned most_ms) {
+	for (unsigned waited = 0; proctree_signal_marked(cookie, SIGKILL) > 0; waited += KILL_PAUSE_MS) {
+		if (waited >= most_ms) {
+			return false;
+		}
+		nanosleep(&(struct timespec){.tv_nsec = KILL_PAUSE_MS * 1000000L}, NULL);
+	}
+	return true;
+}
+
+int proctree_open_orphan(pid_t group) {
+	struct proctree orphans = FAMILY_INIT;
+	int pidfd = -1;
+	// orphans go to the first living thread of the subreaper (find_new_reaper() in the kernel's exit.c): the main one
+	if (add_children_of_thread(&orphans, getpid(), getpid()) != 0) {
+		orphans.n = 0;
+	}
+	for (size_t i = 0; i < orphans.n && pidfd < 0; ++i) {
+		if (orphans.pids[i] == group || getpgid(orphans.pids[i]) != group) {
+			continue;
+		}
+		pidfd = pidfd_open_pid(orphans.pids[i]);
+		// asked again, now that the descriptor holds on to one process
+		if (pidfd >= 0 && getpgid(orphans.pids[i]) != group) {
+			close(pidfd);
+			pidfd = -1;
+		}
+	}
+	proctree_fini(&orphans);
+	return pidfd;
+}

@@ -1,0 +1,79 @@
+// Who descends from whom, from /proc: for what a signal to the job's process group does not reach.
+
+#ifndef FAIRPAR_PROCESS_PROCTREE_H
+#define FAIRPAR_PROCESS_PROCTREE_H
+
+#include "base/attr.h"
+
+#include "base/buf.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct proctree {
+	pid_t *pids;
+	size_t n, cap;
+};
+
+#define FAMILY_INIT {NULL, 0, 0}
+
+void proctree_fini(struct proctree *family);
+
+// Appends the children of the process, zombies included. Where processes start and end meanwhile some may be missing.
+void proctree_add_children(struct proctree *family, pid_t pid);
+
+// Appends the process itself and all its descendants, each behind its parent.
+void proctree_add_tree(struct proctree *family, pid_t root);
+
+// Appends, in rising order, what kill(2) takes for the processes that run, zombies being none: the number of each, and
+// less than 0 that of its group. Returns 0, or -1 if /proc cannot be read.
+int proctree_add_living(struct proctree *family) FP_NODISCARD;
+
+// Is it in the list, which is in rising order?
+bool proctree_has(const struct proctree *family, pid_t pid);
+
+// Bytes of memory that the process and its descendants have to themselves: not of files, not shared.
+uint64_t proctree_memory(pid_t root);
+
+// Appends what a file of /proc or of a cgroup holds; `path` is relative to `dir_fd`. Returns 0, or -1 with errno.
+int proc_read(int dir_fd, const char *path, struct buf *buf) FP_NODISCARD;
+
+// Processes that are signalled one by one: by a descriptor that cannot come to mean another, or, where the kernel refuses
+// those (-1), by a pid whose process has not started at another time.
+struct escapee {
+	pid_t pid;
+	int pidfd;
+	unsigned long long start;
+};
+
+struct escapees {
+	struct escapee *list;
+	size_t n, cap;
+};
+
+#define ESCAPEES_INIT {NULL, 0, 0}
+
+void escapees_fini(struct escapees *escapees);
+
+// Adds the descendants of `root`, the leader of its process group, that are in another group (setsid, daemons).
+void escapees_add(struct escapees *escapees, pid_t root);
+void escapees_signal(const struct escapees *escapees, int signal);
+
+// Sends the signal (0: none) to all processes but this one that have `cookie`, "NAME=VALUE", in their environment: what has
+// left its group and lost its parents too, but not what is another user's or was given another environment. Returns how
+// many there were, without zombies.
+size_t proctree_signal_marked(const char *cookie, int signal);
+
+// KILLs them until none is left, but not for longer than `most_ms`. Returns whether none is.
+bool proctree_kill_marked(const char *cookie, unsigned most_ms);
+
+// A pidfd of an orphan that this process, as the subreaper, has as a child (a zombie, too) and that is in the process
+// group, but not its leader; or -1 if there is none. The leader must not have been reaped. The caller closes it.
+int proctree_open_orphan(pid_t group);
+
+// pidfd_open(2), which has no name in older C libraries.
+int pidfd_open_pid(pid_t pid);
+
+#endif

@@ -1,0 +1,88 @@
+// How hard the machine is pressed: its load, its free memory and its swapping, as the kernel tells them in /proc.
+
+#include "process/sysload.h"
+
+#include "base/buf.h"
+#include "process/memory.h"
+#include "process/proctree.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+// The number in the line "NAME N".
+static bool find_number(const char *text, const char *name, uint64_t *ret_value) {
+	size_t len = strlen(name);
+	for (const char *line = text; line; line = strchr(line, '\n')) {
+		line += *line == '\n';
+		if (strncmp(line, name, len) == 0 && line[len] == ' ') {
+			return sscanf(line + len, " %" SCNu64, ret_value) == 1;
+		}
+	}
+	return false;
+}
+
+bool sysload_parse_load(const char *text, uint64_t *ret_load) {
+	uint64_t running, blocked;
+	if (!find_number(text, "procs_running", &running) || !find_number(text, "procs_blocked", &blocked)) {
+		return false;
+	}
+	*ret_load = (running > 0 ? running - 1 : 0) + blocked; // whoever reads it runs
+	return true;
+}
+
+bool sysload_parse_swapped(const char *text, struct swapped *ret_swapped) {
+	return find_number(text, "pswpin", &ret_swapped->in) && find_number(text, "pswpout", &ret_swapped->out);
+}
+
+bool sysload_is_swapping(const struct swapped *before, const struct swapped *after) {
+	return after->in > before->in && after->out > before->out;
+}
+
+unsigned sysload_may_run(uint64_t free_bytes, uint64_t limit, unsigned n) {
+	double ratio = (double)free_bytes / (double)limit;
+	if (ratio >= 2) {
+		return n;
+	}
+	double most = 1 / (2 - ratio) + 1; // one more than parallel's $run, which is the last index
+	unsigned may = most < (double)n ? (unsigned)most : n;
+	return may;
+}
+
+// ---- the kernel ----
+
+static bool read_file(const char *path, const char *override FP_UNUSED, struct buf *text) {
+#ifdef FAIRPAR_FAULTS
+	const char *other = getenv(override);
+	path = other ? other : path;
+#endif
+	errno = 0;
+	bool done = proc_read(AT_FDCWD, path, text) == 0;
+	errno = done ? 0 : errno;
+	return done;
+}
+
+bool sysload_load(uint64_t *ret_load) {
+	struct buf text = BUF_INIT;
+	bool known = read_file("/proc/stat", "FAIRPAR_STAT", &text) && sysload_parse_load(buf_str(&text), ret_load);
+	buf_fini(&text);
+	return known;
+}
+
+bool sysload_swapped(struct swapped *ret_swapped) {
+	struct buf text = BUF_INIT;
+	bool known = read_file("/proc/vmstat", "FAIRPAR_VMSTAT", &text) && sysload_parse_swapped(buf_str(&text), ret_swapped);
+	buf_fini(&text);
+	return known;
+}
+
+bool sysload_free(uint64_t *ret_bytes) {
+	struct buf text = BUF_INIT;
+	bool known = read_file("/proc/meminfo", "FAIRPAR_MEMINFO", &text)
+		&& meminfo_find(buf_str(&text), "MemAvailable", ret_bytes);
+	buf_fini(&text);
+	return known;
+}

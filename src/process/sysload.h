@@ -1,0 +1,39 @@
+// How hard the machine is pressed: its load, its free memory and its swapping, as the kernel tells them in /proc.
+
+#ifndef FAIRPAR_PROCESS_SYSLOAD_H
+#define FAIRPAR_PROCESS_SYSLOAD_H
+
+#include "base/attr.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+// ---- what the texts say; false if they do not ----
+
+// Text of /proc/stat: the threads that run or wait for a processor or a disk now, without the one that asks. As with GNU
+// parallel no average over minutes, so that each start is seen at the next one.
+bool sysload_parse_load(const char *text, uint64_t *ret_load) FP_NODISCARD;
+
+// Pages swapped so far.
+struct swapped {
+	uint64_t in, out;
+};
+// Text of /proc/vmstat.
+bool sysload_parse_swapped(const char *text, struct swapped *ret_swapped) FP_NODISCARD;
+
+// Whether the machine was swapping between the two: in and out, for pages that only go out, or only come back, are those
+// of programs that nobody uses, or uses again. GNU parallel's rule.
+bool sysload_is_swapping(const struct swapped *before, const struct swapped *after);
+
+// How many of `n` jobs may run with so many bytes free, under --memsuspend LIMIT: one below the limit, two from it on,
+// three from 1.5 times it, five from 1.75 times it, and so on; all from twice it. GNU parallel's rule.
+unsigned sysload_may_run(uint64_t free_bytes, uint64_t limit, unsigned n);
+
+// ---- what the kernel says now; false, with errno (0: the file does not hold it), if it does not ----
+
+bool sysload_load(uint64_t *ret_load) FP_NODISCARD;
+bool sysload_swapped(struct swapped *ret_swapped) FP_NODISCARD;
+// Bytes that new programs can have without swapping (proc(5), MemAvailable).
+bool sysload_free(uint64_t *ret_bytes) FP_NODISCARD;
+
+#endif

@@ -1,0 +1,104 @@
+// The story of a run: its numbers, gathered from its events, live or read back from a log. The end summary, the report,
+// the trace and the status line all take their numbers from here, so they agree.
+//
+// Moments and durations are cut to whole microseconds, as in the log.
+//
+// Its memory is bounded whatever the number of jobs: totals and a histogram for each batch up to STORY_BATCHES (those
+// that come later share one entry), the slowest jobs, the first failures.
+
+#ifndef FAIRPAR_REPORT_RUN_STATS_H
+#define FAIRPAR_REPORT_RUN_STATS_H
+
+#include "job/event.h"
+
+enum {
+	STORY_BATCHES = 1000,
+	STORY_SLOWEST = 10,
+	STORY_FAILURES = 20,
+	STORY_LOSSES = 20,
+};
+
+struct stats_batch {
+	char *name;             // "" for the entry that later batches share
+	uint32_t weight;
+	int64_t jobs;           // known, or -1
+	uint64_t ok, failed, cancelled, skipped; // jobs that have ended
+	uint64_t along_failed;  // of failed: items beyond the first of their process
+	uint64_t current, allowed; // of ok: up to date; of failed: that may
+	uint64_t retried;       // jobs with more than one attempt at a step
+	uint64_t attempts;      // that have ended
+	uint64_t running;       // attempts now
+	uint64_t first_start, last_end; // event time; 0: none
+	uint64_t slot_time;     // nanoseconds times slots, of attempts that have ended; not of long-running ones
+	uint64_t long_time;     // nanoseconds of long-running attempts
+	uint64_t longest_wait;  // nanoseconds that it had a job to start and got no turn, at most; known from its end on
+	uint64_t p50, max;      // nanoseconds of an attempt; p50 within 3 %, by stats_finish()
+	double share;           // of all slot-time, 0 to 1, by stats_finish()
+};
+
+// A job by name, for the lists.
+struct stats_job {
+	char *batch;
+	uint64_t number, seq;
+	unsigned attempts;      // at the step that ended it
+	unsigned step;
+	uint64_t items;         // that it had
+	struct result result;
+	char *command;
+	size_t command_len;
+	char *why;              // it could not be started, or a batch could not begin; or NULL
+	char *tail;             // last lines of its output; NULL if there is none
+	size_t tail_len;
+	size_t tail_out;        // of that, what is known to come from stdout; it is first
+	bool allowed;
+};
+
+// Jobs that never started, for the same reason.
+struct stats_loss {
+	char *batch;            // NULL: of several
+	char *why;
+	enum outcome outcome;   // skipped: of one batch; cancelled
+	uint64_t jobs;
+};
+
+struct run_stats {
+	char *run;              // ULID
+	char *version, *host, *cwd, *manifest, *joblog;
+	char *name;             // that the manifest gives the whole, or NULL
+	char **argv;            // NULL at its end; or NULL
+	uint64_t time_ns;       // since 1970, of its start
+	uint64_t start, end;    // event time; end 0: the log is cut off, or it still runs
+	uint64_t last;          // event time of the last event: the end of a log that is cut off
+	unsigned slots;         // at the start
+	bool fair_time;
+	bool counts_items;      // jobs are processes of many items (--pack=auto): what counts jobs counts items
+	struct stats_batch *batches; // in the order of their first event
+	size_t nbatches;
+	uint64_t hidden_batches;     // of the shared entry
+	struct stats_batch total;    // sums; name NULL
+	struct stats_job slowest[STORY_SLOWEST]; // longest attempt first
+	size_t nslowest;
+	struct stats_job failures[STORY_FAILURES]; // in order of their end
+	size_t nfailures;       // listed; total.failed is the number
+	struct stats_loss losses[STORY_LOSSES]; // those whose reason is known, the first ones
+	size_t nlosses;
+	bool has_end;           // EVENT_RUN_END came
+	struct event_run_end run_end;
+	double busy;            // slot-time by slots × wall, 0 to 1, by stats_finish()
+	struct stats_private *inside;
+};
+
+struct run_stats *stats_new(void);
+void stats_free(struct run_stats *story);
+
+// An event_fn: adds the event. `arg` is the story; copies what it keeps.
+void stats_on_event(void *arg, const struct event *event);
+
+// How many jobs of the batch are told of: the sum of its parts. What was known of it at its start may have been done
+// before the run (--resume), or be in a queue when the log was cut off.
+uint64_t stats_jobs(const struct stats_batch *batch);
+
+// Works out shares, medians and the like as of the event time `now`; may be called again after more events.
+void stats_finish(struct run_stats *story, uint64_t now);
+
+#endif

@@ -1,0 +1,537 @@
+// What is said of a run while it goes, in one line: text from numbers, without a clock and without a terminal.
+
+#include "report/status_line.h"
+
+#include "base/alloc.h"
+#include "base/sync.h"
+
+#include <stdio.h>
+#include <wchar.h>
+
+static const char red[] = "\033[31m", reverse[] = "\033[7m", plain[] = "\033[m";
+
+enum { ITEM_COLUMNS = 8 }; // of the bar's item, unless it is shorter
+
+static unsigned long long ull(uint64_t n) {
+	return n;
+}
+
+// ---- columns ----
+
+// The bytes of the character at `at`, and the columns it takes.
+static size_t step(const char *at, bool utf8, unsigned *ret_columns) {
+	size_t len = utf8 ? utf8_length(at, strlen(at)) : 1;
+	*ret_columns = 1;
+	if (at[0] == '\033') { // a colour
+		const char *end = strchr(at, 'm');
+		*ret_columns = 0;
+		return end ? (size_t)(end - at) + 1 : strlen(at);
+	}
+	if (len <= 1) {
+		return 1;
+	}
+	// RFC 3629 §3; wchar_t is ISO 10646 with every libc that fairpar knows
+	static const unsigned char masks[] = {0, 0, 0x1f, 0x0f, 0x07};
+	wchar_t c = (unsigned char)at[0] & masks[len];
+	for (size_t i = 1; i < len; ++i) {
+		c = (wchar_t)(c << 6) | ((unsigned char)at[i] & 0x3f);
+	}
+	int columns = c == 0xFE0F ? 1 : wcwidth(c); // some terminals draw what stands before it two columns wide
+	*ret_columns = columns >= 0 ? (unsigned)columns : 1; // newer than the tables of the libc
+	return len;
+}
+
+unsigned status_columns(const char *text, bool utf8) {
+	unsigned columns = 0, more;
+	while (*text) {
+		text += step(text, utf8, &more);
+		columns += more;
+	}
+	return columns;
+}
+
+void status_cut(struct buf *text, unsigned columns, bool utf8) {
+	unsigned all = status_columns(buf_str(text), utf8), more;
+	if (all <= columns) {
+		return;
+	}
+	struct buf cut = BUF_INIT;
+	unsigned dots = columns < 3 ? columns : 3, side = (columns - dots) / 2, at = 0;
+	const char *from = buf_str(text);
+	for (size_t len; (len = step(from, utf8, &more)), at + more <= side; from += len, at += more) {
+		buf_add(&cut, from, len);
+	}
+	buf_add(&cut, "...", dots);
+	for (; all - at > side; at += more) {
+		from += step(from, utf8, &more);
+	}
+	while (*from && (step(from, utf8, &more), more == 0)) { // belongs to what was taken out
+		from += step(from, utf8, &more);
+	}
+	buf_adds(&cut, from);
+	buf_reset(text);
+	buf_add(text, buf_str(&cut), cut.len);
+	buf_fini(&cut);
+}
+
+void status_add_text(struct buf *buf, const char *text, bool utf8) {
+	size_t from = buf->len;
+	buf_add_escaped(buf, text, strlen(text), SIZE_MAX);
+	for (size_t i = from; !utf8 && i < buf->len; ++i) {
+		if ((unsigned char)buf->data[i] >= 0x80) {
+			buf->data[i] = '?';
+		}
+	}
+}
+
+// ---- parts ----
+
+void status_add_time(struct buf *buf, uint64_t ns) {
+	uint64_t s = ns == STATUS_UNKNOWN ? 0 : (ns + NS_PER_S / 2) / NS_PER_S;
+	if (ns == STATUS_UNKNOWN) {
+		buf_addc(buf, '?');
+	} else if (s < 60) {
+		buf_printf(buf, "%llus", ull(s));
+	} else if (s < 595) { // exactly it is not known
+		buf_printf(buf, "%llum%02llus", ull((s + 5) / 10 / 6), ull((s + 5) / 10 % 6 * 10));
+	} else if (s < 5970) {
+		buf_printf(buf, "~%llum", ull((s + 30) / 60));
+	} else if (s < UINT64_C(48) * 3600) {
+		buf_printf(buf, "~%lluh", ull((s + 1800) / 3600));
+	} else {
+		buf_printf(buf, "~%llud", ull((s + 43200) / 86400));
+	}
+}
+
+int status_percent(const struct status *status) {
+	if (status->open || status->jobs == 0) {
+		return -1;
+	}
+	return status->finished >= status->jobs ? 100 : (int)(100 * status->finished / status->jobs);
+}
+
+static uint64_t minus(uint64_t a, uint64_t b) {
+	return a > b ? a - b : 0;
+}
+
+// Parts of the line that may be left out.
+enum {
+	MEAN = 1 << 0, LEFT = 1 << 1, BATCHES = 1 << 2, RUNNING = 1 << 3, TIME = 1 << 4, FAILED = 1 << 5,
+	PERCENT = 1 << 6,      // and its brackets
+	NUMBERS = 1 << 7,      // but for the percentage
+	TIMES = 1 << 8,        // of the batches, which are there only with all of these
+};
+
+// The line is the first of these that there is room for: a part is there as a whole or not at all.
+static const unsigned less[] = {
+	0,
+	TIMES,
+	MEAN,
+	MEAN | LEFT,
+	MEAN | LEFT | BATCHES,
+	MEAN | LEFT | BATCHES | RUNNING,
+	MEAN | LEFT | BATCHES | RUNNING | PERCENT,
+	MEAN | LEFT | BATCHES | RUNNING | TIME,
+	MEAN | LEFT | BATCHES | RUNNING | TIME | PERCENT,
+	MEAN | LEFT | BATCHES | RUNNING | TIME | FAILED,
+	MEAN | LEFT | BATCHES | RUNNING | TIME | FAILED | PERCENT,
+	MEAN | LEFT | BATCHES | RUNNING | TIME | FAILED | NUMBERS,
+};
+
+// The line, being put together.
+struct line {
+	struct buf text;
+	const struct status *status;
+	const struct status_form *form;
+	unsigned without;
+	size_t nparts;
+	bool is_short;         // of batches that are to be there
+};
+
+static const char *separator(const struct status_form *form) {
+	return form->utf8 ? " · " : ", ";
+}
+
+static void begin_part(struct line *line) {
+	if (line->nparts++ > 0) {
+		bool brackets = line->nparts == 2 && !(line->without & PERCENT);
+		buf_adds(&line->text, brackets ? " " : separator(line->form));
+	}
+}
+
+static void add_count(struct line *line) {
+	const struct status *status = line->status;
+	int percent = status_percent(status), digits = snprintf(NULL, 0, "%llu", ull(status->jobs));
+	bool brackets = !(line->without & PERCENT);
+	begin_part(line);
+	if ((line->without & NUMBERS) && percent < 0) {
+		buf_printf(&line->text, "%llu", ull(status->finished));
+	} else if (line->without & NUMBERS) {
+		buf_printf(&line->text, "%d%%", percent);
+	} else if (percent < 0) {
+		const char *jobs = status->open ? "?" : "0";
+		buf_printf(&line->text, brackets ? "[%llu/%s]" : "%llu/%s", ull(status->finished), jobs);
+	} else if (brackets) {
+		buf_printf(&line->text, "[%*llu/%llu %2d%%]", digits, ull(status->finished), ull(status->jobs), percent);
+	} else {
+		buf_printf(&line->text, "%llu/%llu", ull(status->finished), ull(status->jobs));
+	}
+}
+
+static void add_batch(struct buf *buf, const struct status_batch *batch, const struct line *line) {
+	status_add_text(buf, batch->name, line->form->utf8);
+	if (batch->open) {
+		buf_printf(buf, " %llu/?", ull(batch->finished));
+	} else {
+		buf_printf(buf, " %llu/%llu", ull(batch->finished), ull(batch->jobs));
+	}
+	if (line->without == 0 && batch->eta >= NS_PER_S / 2 && batch->eta != STATUS_UNKNOWN) {
+		buf_addc(buf, ' ');
+		status_add_time(buf, batch->eta);
+	}
+}
+
+// What stands behind the batches.
+static void add_tail(struct line *line) {
+	const struct status *status = line->status;
+	bool details = line->form->details;
+	if (status->failed > 0 && !(line->without & FAILED)) {
+		begin_part(line);
+		bool colour = line->form->colour;
+		buf_printf(&line->text, "%s%llu failed%s", colour ? red : "", ull(status->failed), colour ? plain : "");
+	}
+	if ((status->eta != STATUS_UNKNOWN || details) && !(line->without & TIME)) {
+		begin_part(line);
+		buf_adds(&line->text, "ETA ");
+		status_add_time(&line->text, status->eta);
+	}
+	if (details && !status->open && !(line->without & LEFT)) {
+		begin_part(line);
+		buf_printf(&line->text, "%llu left", ull(minus(status->jobs, status->finished)));
+	}
+	if (details && status->mean != STATUS_UNKNOWN && !(line->without & MEAN)) {
+		begin_part(line);
+		buf_printf(&line->text, "%.2fs each", (double)status->mean / 1e9);
+	}
+}
+
+// True if the line is to name it: it is at work.
+static bool is_of_interest(const struct status *status, const struct status_batch *batch) {
+	bool begun = batch->finished > 0 || batch->running > 0, ended = !batch->open && batch->finished >= batch->jobs;
+	return status->nbatches > 1 && begun && (!ended || batch->running > 0);
+}
+
+// Appends batches as long as there is room for them beside `taken` columns, and for the number of the others. Returns it.
+static size_t add_some_batches(struct line *line, unsigned taken, bool counts_others) {
+	const struct status *status = line->status;
+	const struct status_form *form = line->form;
+	size_t left = 0;
+	for (size_t i = 0; i < status->nbatches; ++i) {
+		left += is_of_interest(status, &status->batches[i]);
+	}
+	struct buf one = BUF_INIT;
+	for (size_t i = 0; i < status->nbatches && left > 0; ++i) {
+		if (!is_of_interest(status, &status->batches[i])) {
+			continue;
+		}
+		buf_reset(&one);
+		buf_adds(&one, separator(form));
+		add_batch(&one, &status->batches[i], line);
+		unsigned columns = status_columns(buf_str(&one), form->utf8);
+		unsigned more = counts_others ? (unsigned)snprintf(NULL, 0, ", +%zu more", left - 1) + form->utf8 : 0;
+		if (form->width > 0 && taken + columns + more > form->width) {
+			break;
+		}
+		taken += columns;
+		--left;
+		buf_add(&line->text, one.data, one.len);
+	}
+	buf_fini(&one);
+	return left;
+}
+
+static void add_batches(struct line *line, unsigned taken) {
+	size_t before = line->text.len, left = add_some_batches(line, taken, /* counts_others */ false);
+	if (left > 0 && line->without == 0) {
+		line->is_short = true; // rather all of them, without their times
+	} else if (left > 0) {
+		line->text.len = before;
+		left = add_some_batches(line, taken, /* counts_others */ true);
+		buf_printf(&line->text, "%s+%zu more", separator(line->form), left);
+	}
+}
+
+static void add_parts(struct line *line) {
+	struct line tail = {.status = line->status, .form = line->form, .without = line->without};
+	add_count(line);
+	if (!(line->without & RUNNING)) {
+		begin_part(line);
+		buf_printf(&line->text, "%llu running", ull(line->status->running));
+	}
+	tail.nparts = line->nparts;
+	add_tail(&tail);
+	if (!(line->without & BATCHES)) {
+		bool utf8 = line->form->utf8;
+		add_batches(line, status_columns(buf_str(&line->text), utf8) + status_columns(buf_str(&tail.text), utf8));
+	}
+	buf_add(&line->text, buf_str(&tail.text), tail.text.len);
+	buf_fini(&tail.text);
+}
+
+// Moves the text behind what is in the buffer, cut to the width.
+static void add_cut(struct buf *buf, struct buf *text, const struct status_form *form) {
+	if (form->width > 0) {
+		status_cut(text, form->width, form->utf8);
+	}
+	buf_add(buf, buf_str(text), text->len);
+	buf_fini(text);
+}
+
+void status_add_line(struct buf *buf, const struct status *status, const struct status_form *form) {
+	struct line line = {.text = BUF_INIT, .status = status, .form = form};
+	for (size_t i = 0; i < sizeof(less) / sizeof(less[0]); ++i) {
+		buf_reset(&line.text);
+		line.nparts = 0;
+		line.is_short = false;
+		line.without = less[i];
+		add_parts(&line);
+		if (form->width == 0 || (!line.is_short && status_columns(buf_str(&line.text), form->utf8) <= form->width)) {
+			break;
+		}
+	}
+	add_cut(buf, &line.text, form);
+}
+
+// ---- the bar ----
+
+// Appends the text, padded with blanks to the width, with its first `done` columns in reverse video.
+static void add_reversed(struct buf *buf, const struct buf *text, unsigned done, const struct status_form *form) {
+	const char *from = buf_str(text);
+	unsigned at = 0, more = 1;
+	buf_adds(buf, reverse);
+	for (bool is_done = true; at < form->width; at += more) {
+		if (is_done && at >= done) {
+			buf_adds(buf, plain);
+			is_done = false;
+		}
+		size_t len = *from ? step(from, form->utf8, &more) : 0;
+		more = len > 0 ? more : 1;
+		buf_add(buf, len > 0 ? from : " ", len > 0 ? len : 1);
+		from += len;
+	}
+	buf_adds(buf, plain);
+}
+
+// Appends what the bar says but for the item, the parts that there is room for. Returns true if that was for all.
+static bool add_numbers(struct buf *text, const struct status *status, const struct status_form *form) {
+	int percent = status_percent(status);
+	struct buf more = BUF_INIT;
+	if (percent < 0) {
+		buf_adds(text, "?%");
+		buf_printf(&more, " %llu:?", ull(status->finished));
+	} else {
+		buf_printf(text, "%d%%", percent);
+		buf_printf(&more, " %llu:%llu", ull(status->finished), ull(minus(status->jobs, status->finished)));
+	}
+	int part = 0;
+	for (; part < 2 && (form->width == 0 || text->len + more.len <= form->width); ++part) { // ASCII
+		buf_add(text, more.data, more.len);
+		buf_reset(&more);
+		buf_addc(&more, '=');
+		status_add_time(&more, status->eta);
+	}
+	buf_fini(&more);
+	return part == 2;
+}
+
+// Appends the item that started last, cut if need be, or nothing if too little of it would be left.
+static void add_item(struct buf *text, const struct status *status, const struct status_form *form) {
+	struct buf item = BUF_INIT;
+	status_add_text(&item, status->item, form->utf8);
+	unsigned room = form->width > text->len ? form->width - (unsigned)text->len - 1 : 0;
+	if (form->width > 0 && room >= ITEM_COLUMNS) {
+		status_cut(&item, room, form->utf8);
+	}
+	if (item.len > 0 && (form->width == 0 || status_columns(item.data, form->utf8) <= room)) {
+		buf_addc(text, ' ');
+		buf_add(text, item.data, item.len);
+	}
+	buf_fini(&item);
+}
+
+void status_add_bar(struct buf *buf, const struct status *status, const struct status_form *form) {
+	struct buf text = BUF_INIT;
+	int percent = status_percent(status);
+	unsigned done = percent < 0 ? 0 : (unsigned)percent;
+	if (!form->colour && form->width >= 30) {
+		unsigned cells = form->width / 3;
+		buf_addc(&text, '[');
+		for (unsigned i = 0; i < cells; ++i) {
+			buf_addc(&text, i < cells * done / 100 ? '#' : ' ');
+		}
+		buf_adds(&text, "] ");
+	}
+	if (add_numbers(&text, status, form) && status->item) {
+		add_item(&text, status, form);
+	}
+	if (form->width > 0) {
+		status_cut(&text, form->width, form->utf8);
+	}
+	if (form->colour && form->width > 0) {
+		add_reversed(buf, &text, form->width * done / 100, form);
+		buf_fini(&text);
+	} else {
+		add_cut(buf, &text, form);
+	}
+}
+
+// ---- ninja's letters ----
+
+static const char letters[] = "stpruofceEwWP%";
+
+// The next letter that is none of them, or NULL: `at` its %. Sets the length of the two, 1 at the end of the format.
+static const char *bad_letter(const char *at, size_t *ret_len) {
+	for (; (at = strchr(at, '%')); at += 2) {
+		if (at[1] == '\0' || !strchr(letters, at[1])) {
+			size_t len = at[1] ? utf8_length(at + 1, strlen(at + 1)) : 0;
+			*ret_len = at[1] && len == 0 ? 2 : 1 + len; // bytes that are no character
+			return at;
+		}
+	}
+	return NULL;
+}
+
+void status_add_bad_letters(struct buf *buf, const char *format, bool utf8) {
+	size_t from = buf->len, len;
+	struct buf one = BUF_INIT;
+	for (const char *at = format; (at = bad_letter(at, &len)); at += len) {
+		char *letter = xmemdup(at, len);
+		buf_reset(&one);
+		buf_addc(&one, '\'');
+		status_add_text(&one, letter, utf8);
+		buf_addc(&one, '\'');
+		free(letter);
+		if (buf->len == from || !strstr(buf->data + from, one.data)) {
+			buf_printf(buf, "%s%s", buf->len > from ? ", " : "", one.data);
+		}
+	}
+	buf_fini(&one);
+}
+
+bool status_says_something(const char *format) {
+	size_t len;
+	const char *at = format, *bad = bad_letter(at, &len);
+	if (!bad) {
+		return true;
+	}
+	for (; bad; at = bad + len, bad = bad_letter(at, &len)) {
+		if (at + strspn(at, " ") < bad) {
+			return true;
+		}
+	}
+	return at[strspn(at, " ")] != '\0';
+}
+
+bool status_tells_time(const char *format) {
+	for (; *format; ++format) {
+		if (*format == '%' && *++format && strchr("oceEwWP", *format)) {
+			return true;
+		}
+		if (!*format) {
+			break;
+		}
+	}
+	return false;
+}
+
+static void add_seconds(struct buf *buf, uint64_t ns) {
+	if (ns == STATUS_UNKNOWN) {
+		buf_addc(buf, '?');
+	} else {
+		buf_printf(buf, "%.3f", (double)ns / 1e9);
+	}
+}
+
+// MM:SS, or H:MM:SS for both times if one of them has hours.
+static void add_clock(struct buf *buf, const struct status *status, uint64_t ns) {
+	const uint64_t hour = UINT64_C(3600) * NS_PER_S;
+	uint64_t s = ns / NS_PER_S;
+	bool hours = status->elapsed >= hour || (status->eta != STATUS_UNKNOWN && status->eta >= hour);
+	if (ns == STATUS_UNKNOWN) {
+		buf_addc(buf, '?');
+	} else if (hours) {
+		buf_printf(buf, "%llu:%02llu:%02llu", ull(s / 3600), ull(s / 60 % 60), ull(s % 60));
+	} else {
+		buf_printf(buf, "%02llu:%02llu", ull(s / 60), ull(s % 60));
+	}
+}
+
+static void add_rate(struct buf *buf, double rate) {
+	if (rate < 0) {
+		buf_addc(buf, '?');
+	} else {
+		buf_printf(buf, "%.1f", rate);
+	}
+}
+
+static void add_percent(struct buf *buf, int percent) {
+	if (percent < 0) {
+		buf_adds(buf, "  ?%");
+	} else {
+		buf_printf(buf, "%3d%%", percent);
+	}
+}
+
+// How much of the time that it will take has passed.
+static int percent_of_time(const struct status *status) {
+	if (status->eta == STATUS_UNKNOWN) {
+		return -1;
+	}
+	uint64_t all = status->elapsed + status->eta;
+	return all > 0 ? (int)(100 * (double)status->elapsed / (double)all) : 0;
+}
+
+static void add_number(struct buf *buf, uint64_t number, bool known) {
+	if (known) {
+		buf_printf(buf, "%llu", ull(number));
+	} else {
+		buf_addc(buf, '?');
+	}
+}
+
+static void add_letter(struct buf *buf, char letter, const struct status *status) {
+	switch (letter) {
+	case 's': add_number(buf, status->started, true); break;
+	case 't': add_number(buf, status->jobs, !status->open); break;
+	case 'p': add_percent(buf, status->jobs == 0 && !status->open ? 0 : status_percent(status)); break;
+	case 'r': add_number(buf, status->running, true); break;
+	case 'u': add_number(buf, minus(status->jobs, status->started), !status->open); break;
+	case 'f': add_number(buf, status->finished, true); break;
+	case 'o': add_rate(buf, status->elapsed > 0 ? (double)status->finished / ((double)status->elapsed / 1e9) : -1); break;
+	case 'c': add_rate(buf, status->rate); break;
+	case 'e': add_seconds(buf, status->elapsed); break;
+	case 'E': add_seconds(buf, status->eta); break;
+	case 'w': add_clock(buf, status, status->elapsed); break;
+	case 'W': add_clock(buf, status, status->eta); break;
+	case 'P': add_percent(buf, percent_of_time(status)); break;
+	case '%': buf_addc(buf, '%'); break;
+	default: buf_printf(buf, "%%%c", letter); break; // who wrote it sees where
+	}
+}
+
+void status_add_format(struct buf *buf, const char *format, const struct status *status, const struct status_form *form) {
+	struct buf text = BUF_INIT, expanded = BUF_INIT;
+	for (; *format; ++format) {
+		if (*format == '%' && format[1]) {
+			add_letter(&expanded, *++format, status);
+		} else {
+			buf_addc(&expanded, *format);
+		}
+	}
+	status_add_text(&text, buf_str(&expanded), form->utf8); // control characters of the variable, too
+	buf_fini(&expanded);
+	if (status->latest) {
+		status_add_text(&text, status->latest, form->utf8);
+	}
+	add_cut(buf, &text, form);
+}

@@ -1,0 +1,232 @@
+// What runs for a batch beside its items: on-failure and finally commands, and the listing of its items.
+
+#include "run/batch_commands.h"
+
+#include "base/alloc.h"
+#include "base/diag.h"
+#include "base/text.h"
+#include "input/glob.h"
+#include "run/attempt.h"
+#include "run/dag.h"
+#include "run/job_run.h"
+#include "run/log_sink.h"
+#include "run/publish.h"
+#include "run/start_order.h"
+
+// The end of the attempt and of its output.
+static void finish(struct desk *desk, struct job *job, const struct result *result) {
+	if (desk->run->publisher) {
+		publish_look(desk, job, result, NEXT_NOTHING);
+	}
+	if (job->spool) {
+		if (log_sink_is_on_stdout(desk->run)) {
+			spool_complete(job->spool);
+		}
+		spool_finish(job->spool);
+		job->spool = NULL;
+	}
+	if (desk->run->publisher) {
+		publish_job_end(desk, job, result, NEXT_NOTHING);
+	}
+}
+
+// ---- on-failure ----
+
+// A job that failed for good, and how: what its on-failure command is about.
+struct failure {
+	struct job *job;
+	struct result result;
+};
+
+static void failure_free(struct failure *failure) {
+	free(failure->job->owned);
+	free(failure->job);
+	free(failure);
+}
+
+static enum work_status run_on_failure(struct worker *worker, struct queue *queue FP_UNUSED, void *data,
+                                       size_t size FP_UNUSED) {
+	struct failure *failure = *(struct failure **)data;
+	struct job *job = failure->job;
+	struct run *run = job->batch->run;
+	struct desk *desk = desk_of(run, worker);
+	start_order_pass(run, worker_slot(worker));
+	struct attempt attempt = {
+		.template = job->spec->on_failure, .slot = worker_slot(worker), .ended = &failure->result,
+	};
+	struct result result;
+	attempt_run(desk, job, &attempt, &result);
+	finish(desk, job, &result);
+	if (outcome_is_failure(result.outcome)) {
+		char how[80];
+		diag_warn("job %s: its on-failure command failed too: %s", desk_label(desk, job),
+		          result_describe(&result, how, sizeof(how)));
+	}
+	failure_free(failure);
+	return WORK_OK;
+}
+
+static void drop_on_failure(struct queue *queue FP_UNUSED, void *data, size_t size FP_UNUSED) {
+	failure_free(*(struct failure **)data);
+}
+
+static const struct work_type work_on_failure = {.name = "on-failure", .run = run_on_failure, .drop = drop_on_failure};
+
+void batch_command_on_failure(struct worker *worker, struct queue *queue, struct job *failed, const struct result *result) {
+	struct failure *failure = NEW(struct failure);
+	*failure = (struct failure){.job = failed, .result = *result};
+	struct work work = {
+		.type = &work_on_failure,
+		.data = &failure,
+		.size = sizeof(failure),
+		.flags = WORK_LOCAL,
+		.id = failed->item.number,
+	};
+	if (pool_submit(failed->batch->run->pool, queue, worker, &work, 1) != SUBMIT_OK) {
+		failure_free(failure);
+	}
+}
+
+// ---- finally ----
+
+static enum work_status run_finally(struct worker *worker, struct queue *queue, void *data, size_t size FP_UNUSED) {
+	struct dag_node *stage = *(struct dag_node **)data;
+	struct batch *batch = queue_user(queue);
+	struct desk *desk = desk_of(batch->run, worker);
+	start_order_pass(batch->run, worker_slot(worker));
+	struct result ended = dag_node_result(stage);
+	struct job job = {
+		.batch = batch,
+		.spec = batch->finally,
+		.record = {.args = "", .size = 1, .nargs = 1},
+		.name = "finally",
+		.role = ROLE_FINALLY,
+		.attempt = 1,
+	};
+	struct attempt attempt = {
+		.template = job.spec->command, .slot = worker_slot(worker), .ended = &ended, .cleanup = true,
+	};
+	struct result result;
+	attempt_run(desk, &job, &attempt, &result);
+	finish(desk, &job, &result);
+	if (result.outcome != OUTCOME_OK) {
+		char how[80];
+		diag_warn("batch '%s': its finally command: %s", text_shows(batch->name),
+		          result_describe(&result, how, sizeof(how)));
+	}
+	return WORK_OK;
+}
+
+static const struct work_type work_finally = {.name = "finally", .run = run_finally};
+
+void batch_command_finally(struct run *run, struct queue *queue, struct dag_node *stage) {
+	struct work work = {.type = &work_finally, .data = &stage, .size = sizeof(stage)};
+	pool_queue_finally(run->pool, queue, &work);
+}
+
+// ---- listing ----
+
+static int found_path(void *arg, const char *path) {
+	line_items_add(arg, path);
+	return 0;
+}
+
+// With the directory in which it was looked for: that is the user's, not the manifest's.
+static void warn_nothing(const struct run *run, const struct batch *batch, const char *pattern, const char *dir) {
+	struct buf where = BUF_INIT;
+	if (pattern[0] != '/') {
+		buf_printf(&where, " in '%s", dir[0] == '/' ? "" : run->cwd);
+		buf_printf(&where, "%s%s'", dir[0] == '/' || dir[0] == '\0' ? "" : "/", dir);
+	}
+	diag_warn("batch '%s': glob '%s' matches nothing%s", text_shows(batch->name), text_shows(pattern),
+	          text_shows(buf_str(&where)));
+	buf_fini(&where);
+}
+
+static void list_by_pattern(struct desk *desk, struct worker *worker, struct queue *queue, const char *pattern,
+                            const char *dir) {
+	char *error;
+	line_items_begin(&desk->emission, worker, queue, /* from */ 0, /* hold */ false);
+	desk->emission.flags = 0; // in this order
+	int failed = glob_expand(dir, pattern, found_path, &desk->emission, &error);
+	line_items_end(&desk->emission, /* keep */ true);
+	struct batch *batch = queue_user(queue);
+	if (!failed && desk->emission.n == 0) {
+		warn_nothing(desk->run, batch, pattern, dir ? dir : "");
+	}
+	if (failed && desk->run->options->dry_run) { // an earlier batch may be going to make it
+		diag_note("batch '%s': its items cannot be told yet: glob '%s': %s", text_shows(batch->name), text_shows(pattern),
+		          error);
+		free(error);
+	} else if (failed) {
+		struct buf why = BUF_INIT;
+		buf_printf(&why, "glob '%s': %s", text_shows(pattern), error);
+		diag_error("batch '%s': %s", text_shows(batch->name), buf_str(&why));
+		if (batch->news) {
+			publish_lost_why(batch, buf_str(&why));
+		}
+		buf_fini(&why);
+		free(error);
+		work_count_trouble(batch, "its items could not be listed", NULL);
+	}
+}
+
+static void list_by_command(struct desk *desk, struct worker *worker, struct queue *queue, const struct job_spec *spec) {
+	struct batch *batch = queue_user(queue);
+	struct job job = {
+		.batch = batch,
+		.spec = spec,
+		.record = {.args = "", .size = 1, .nargs = 1},
+		.name = "args_from",
+		.role = ROLE_LISTING,
+		.attempt = 1,
+	};
+	struct attempt attempt = {
+		.template = spec->command, .slot = worker_slot(worker), .emission = &desk->emission,
+	};
+	struct result result;
+	line_items_begin(&desk->emission, worker, queue, /* from */ 0, /* hold */ false);
+	desk->emission.flags = 0; // in this order
+	attempt_run(desk, &job, &attempt, &result);
+	line_items_end(&desk->emission, /* keep */ true);
+	finish(desk, &job, &result);
+	if (result.outcome == OUTCOME_CANCELLED) {
+		submission_count_lost(batch, 1);
+		dag_node_job_failed(batch->stage, &result);
+	} else if (result.outcome != OUTCOME_OK) {
+		char how[80];
+		struct buf what = BUF_INIT;
+		buf_printf(&what, "args_from: %s", result_describe(&result, how, sizeof(how)));
+		work_count_trouble(batch, buf_str(&what), &result);
+		buf_fini(&what);
+	}
+}
+
+static enum work_status run_listing(struct worker *worker, struct queue *queue, void *data, size_t size FP_UNUSED) {
+	struct dag_node *stage = *(struct dag_node **)data;
+	struct batch *batch = queue_user(queue);
+	struct run *run = batch->run;
+	struct desk *desk = desk_of(run, worker);
+	start_order_pass(run, worker_slot(worker));
+	const struct manifest_batch *plan = dag_node_plan(stage);
+	if (plan->source == MANIFEST_GLOB) {
+		list_by_pattern(desk, worker, queue, plan->source_text, batch->specs[0]->context->cwd);
+	} else if (run->options->dry_run) {
+		diag_note("batch '%s': its items come from a command, which is not run: %s", text_shows(batch->name),
+		          text_shows(plan->source_text));
+	} else {
+		list_by_command(desk, worker, queue, batch->listing);
+	}
+	return WORK_OK;
+}
+
+static void drop_listing(struct queue *queue, void *data FP_UNUSED, size_t size FP_UNUSED) {
+	submission_count_lost(queue_user(queue), 1);
+}
+
+static const struct work_type work_listing = {.name = "listing", .run = run_listing, .drop = drop_listing};
+
+enum submit_status batch_command_listing(struct run *run, struct queue *queue, struct dag_node *stage) {
+	struct work work = {.type = &work_listing, .data = &stage, .size = sizeof(stage)};
+	return pool_submit(run->pool, queue, NULL, &work, 1);
+}

@@ -1,0 +1,210 @@
+// What is said at the end of a run: the summary, and the one last line.
+//
+// A summary costs lines that somebody has to read, so what is known anyway is left out: the jobs of a single batch on the
+// command line are the run, so of those that failed there is a line for each, and output only where it has not been seen.
+
+#include "run/end_summary.h"
+
+#include "base/alloc.h"
+#include "base/diag.h"
+#include "base/io.h"
+#include "base/text.h"
+#include "cli/option_again.h"
+#include "cli/option_log.h"
+#include "report/summary.h"
+#include "run/publish.h"
+#include "shell/shell.h"
+#include "term/colour.h"
+
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+
+struct end_summary {
+	struct run_stats *story;
+	bool listed;        // the jobs that failed stand in the lines above the last
+	atomic_int trouble; // enum trouble, of the first job that had one
+	struct buf unknown; // the program that it did not find, if that is known; written by who has set `trouble`
+};
+
+// What a shell may have to say about a command.
+enum trouble { TROUBLE_NONE, TROUBLE_SYNTAX, TROUBLE_NOT_FOUND };
+
+static bool is_quiet(const struct options *options) {
+	return options->summary == SUMMARY_NEVER || (options->quiet && options->summary != SUMMARY_ALWAYS);
+}
+
+void end_summary_listen(struct run *run) {
+	const struct options *options = run->options;
+	if (is_quiet(options) || options->sem.is_on) {
+		return;
+	}
+	run->end_summary = NEW(struct end_summary);
+	run->end_summary->story = stats_new();
+	publish_listen(run, stats_on_event, run->end_summary->story, /* wants */ 0);
+}
+
+void end_summary_close(struct run *run) {
+	if (run->end_summary) {
+		stats_free(run->end_summary->story);
+		buf_fini(&run->end_summary->unknown);
+		free(run->end_summary);
+		run->end_summary = NULL;
+	}
+}
+
+// ---- the summary ----
+
+static unsigned width_of(int fd) {
+	struct winsize size;
+	return ioctl(fd, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+}
+
+static void add(struct buf *buf, const struct run_stats *story, int fd, struct summary_form form) {
+	form.width = width_of(fd);
+	form.colour = colour_wanted(fd);
+	struct buf again = BUF_INIT;
+	if (story->joblog && story->argv && option_add_again(&again, story->argv, story->joblog, story->manifest != NULL)) {
+		form.again = buf_str(&again);
+	}
+	summary_add(buf, story, &form);
+	buf_fini(&again);
+}
+
+void end_summary_add_story(struct buf *buf, const struct run_stats *story, int fd) {
+	add(buf, story, fd, (struct summary_form){.table = true});
+	size_t before = buf->len;
+	buf_adds(buf, "fairpar: ");
+	size_t from = buf->len;
+	summary_add_story_last(buf, story);
+	if (buf->len > from) {
+		buf_addc(buf, '\n');
+	} else {
+		buf->len = before;
+	}
+}
+
+// Whether what is written to the one is seen where the other goes.
+static bool is_same_place(int fd, int other) {
+	struct stat a, b;
+	return (isatty(fd) == 1 && isatty(other) == 1) ||
+	       (fstat(fd, &a) == 0 && fstat(other, &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino);
+}
+
+// The form for a single batch of the command line.
+static struct summary_form brief(const struct options *options) {
+	bool err_seen = !options->show.latest_line && !(options->results && option_results_is_table(options->results));
+	bool out_seen = err_seen && !options->files && is_same_place(STDOUT_FILENO, STDERR_FILENO);
+	return (struct summary_form){.out_seen = out_seen, .err_seen = err_seen};
+}
+
+static void print_summary(const struct run *run) {
+	const struct options *options = run->options;
+	struct run_stats *story = run->end_summary->story;
+	stats_finish(story, story->last);
+	const struct stats_batch *total = &story->total;
+	uint64_t jobs = total->ok + total->failed + total->cancelled + total->skipped;
+	bool always = options->summary == SUMMARY_ALWAYS || run->manifest, many = story->nbatches > 1;
+	bool failed = total->failed > 0 && jobs > 1;
+	if (!always && !failed && !(many && isatty(STDERR_FILENO) == 1)) {
+		return;
+	}
+	struct buf text = BUF_INIT;
+	bool whole = always || many;
+	add(&text, story, STDERR_FILENO, whole ? (struct summary_form){.table = true} : brief(options));
+	run->end_summary->listed = !whole;
+	diag_text(buf_str(&text), text.len);
+	buf_fini(&text);
+}
+
+// ---- the last line ----
+
+// With --pack=auto it counts items (DESIGN §15).
+static void print_last_line(const struct run *run) {
+	const struct tally *tally = &run->tally;
+	struct buf line = BUF_INIT;
+	bool is_packed = run->options->packing.by_time, listed = run->end_summary && run->end_summary->listed;
+	uint64_t processes = tally->failed + run->allowed, failed = processes + run->along.failed;
+	uint64_t cancelled = tally->cancelled + run->along.cancelled;
+	summary_add_last(&line, &(struct summary_counts){
+		.jobs = tally->ok + run->along.ok + failed + cancelled + tally->skipped,
+		.failed = failed,
+		.allowed = run->allowed,
+		.skipped = tally->skipped,
+		.cancelled = cancelled,
+		.current = run->current,
+		.resumed = run->resumed,
+		.unit = is_packed ? "items" : "jobs",
+		.failures = listed ? NULL : buf_str(&run->failures),
+		.unnamed = processes - run->nfailures,
+		.unnamed_what = is_packed ? " processes" : "",
+	});
+	if (line.len > 0) {
+		diag_note("%s", line.data);
+	}
+	buf_fini(&line);
+}
+
+// ---- hints ----
+
+static bool is_called(const char *path, const char *name) {
+	const char *slash = path ? strrchr(path, '/') : NULL;
+	return path && strcmp(slash ? slash + 1 : path, name) == 0;
+}
+
+// A line of the shell itself: "/bin/sh: 1: Syntax error: …" (dash), "/bin/sh: -c: line 1: syntax error …" (bash), or
+// "bad substitution".
+static bool is_syntax_error(const char *tail, const char *shell) {
+	const char *line = strstr(tail, shell), *error = line ? strstr(line, "yntax error") : NULL;
+	error = line && !error ? strstr(line, "ad substitution") : error;
+	return error && !memchr(line, '\n', (size_t)(error - line));
+}
+
+void end_summary_look(struct desk *desk, const struct result *result) {
+	struct end_summary *end_summary = desk->run->end_summary;
+	if (!end_summary || desk->run->manifest || result->outcome != OUTCOME_FAILED || !desk->command.by_shell) {
+		return; // the shell of a manifest is the same everywhere
+	}
+	enum trouble trouble = result->exit_code == 127 ? TROUBLE_NOT_FOUND
+		: is_syntax_error(buf_str(&desk->told.tail), desk->command.argv[0]) ? TROUBLE_SYNTAX : TROUBLE_NONE;
+	int none = TROUBLE_NONE;
+	if (trouble == TROUBLE_NONE || !atomic_compare_exchange_strong(&end_summary->trouble, &none, trouble)) {
+		return;
+	}
+	const char *name = buf_str(&desk->text);
+	size_t len = strcspn(name, " \t\n;&|<>()$`'\"\\");
+	buf_add(&end_summary->unknown, name, len);
+	if (len == 0 || shell_has_syntax(name, len) || program_find(buf_str(&end_summary->unknown))) {
+		buf_reset(&end_summary->unknown);
+	}
+}
+
+// All jobs have ended.
+static void print_hint(const struct run *run) {
+	enum trouble trouble = (enum trouble)atomic_load(&run->end_summary->trouble);
+	bool can_serve;
+	const char *shell = shell_passed_over(run->options->shell, &can_serve), *unknown = buf_str(&run->end_summary->unknown);
+	if (trouble == TROUBLE_NONE) {
+		return;
+	}
+	if (shell && can_serve) {
+		diag_note("hint: /bin/sh ran the commands, and not $SHELL, '%s': --shell %s has it run them", text_shows(shell), text_shows(shell));
+	} else if (shell) {
+		diag_note("hint: /bin/sh ran the commands, and not $SHELL, '%s', which does not read the quotes of items: write them for sh, "
+		          "or for a shell that --shell names", text_shows(shell));
+	} else if (trouble == TROUBLE_NOT_FOUND && is_called(getenv("SHELL"), "bash")) {
+		bool known = unknown[0] != '\0';
+		diag_note("hint: %s%s%s was not found: jobs know a function of bash once it is exported, by export -f %s", known ? "'" : "a command",
+		          text_shows(unknown), known ? "'" : "", known ? text_shows(unknown) : "NAME");
+	}
+}
+
+void end_summary_print(struct run *run) {
+	if (run->end_summary) {
+		print_summary(run);
+		print_hint(run);
+	}
+	if (!run->options->quiet) {
+		print_last_line(run);
+	}
+}

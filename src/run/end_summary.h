@@ -1,0 +1,27 @@
+// What is said at the end of a run: the summary, and the one last line.
+
+#ifndef FAIRPAR_RUN_END_SUMMARY_H
+#define FAIRPAR_RUN_END_SUMMARY_H
+
+#include "report/run_stats.h"
+#include "run/attempt.h"
+
+struct end_summary;
+
+// Listens for what a summary would say, if there may be one. With run->manifest and run->slots; before publish_begin().
+void end_summary_listen(struct run *run);
+
+// A job has ended like this: looks whether a hint would have helped. Behind publish_look(). From any thread.
+void end_summary_look(struct desk *desk, const struct result *result);
+
+// Prints the summary, a hint and the last line, as they are due. After publish_end().
+void end_summary_print(struct run *run);
+
+// Frees run->end_summary, or does nothing.
+void end_summary_close(struct run *run);
+
+// Appends the whole summary of a finished story, for that descriptor: as wide as its terminal, and with colours if it
+// takes them.
+void end_summary_add_story(struct buf *buf, const struct run_stats *story, int fd);
+
+#endif

@@ -1,0 +1,215 @@
+// Why jobs have not started, said while the run goes: --explain and SIGUSR1.
+//
+// What a batch waits for on slots the pool knows at any moment; what it waits for elsewhere (other batches, the load,
+// memory, the next attempt) was told as it began.
+
+#include "run/explain_live.h"
+
+#include "base/alloc.h"
+#include "base/diag.h"
+#include "base/text.h"
+#include "run/publish.h"
+
+enum {
+	WAITS_MAX = 1000,    // kept; each is one that lasts
+	LINES_MAX = 30,      // printed of each kind
+};
+
+struct lasting {
+	char *batch;             // NULL: all of them
+	uint64_t number;         // of the job, or 0
+	enum event_why why;
+	char *what;              // or NULL
+	uint64_t since;
+};
+
+struct explain_live {
+	mutex lock;
+	struct lasting waits[WAITS_MAX]; // guarded by the lock
+	size_t nwaits;
+};
+
+static void lasting_fini(struct lasting *wait) {
+	free(wait->batch);
+	free(wait->what);
+}
+
+static bool is_same(const struct lasting *wait, const struct event_wait *event) {
+	bool same_batch = event->batch ? wait->batch && strcmp(wait->batch, event->batch) == 0 : !wait->batch;
+	return same_batch && wait->number == event->number && wait->why == event->why;
+}
+
+static void begin(struct explain_live *explain_live, const struct event_wait *event, uint64_t at) {
+	if (explain_live->nwaits < WAITS_MAX) {
+		explain_live->waits[explain_live->nwaits++] = (struct lasting){
+			.batch = event->batch ? xstrdup(event->batch) : NULL,
+			.number = event->number,
+			.why = event->why,
+			.what = event->what ? xstrdup(event->what) : NULL,
+			.since = at,
+		};
+	}
+}
+
+static void end(struct explain_live *explain_live, const struct event_wait *event) {
+	for (size_t i = 0; i < explain_live->nwaits; ++i) {
+		if (is_same(&explain_live->waits[i], event)) {
+			lasting_fini(&explain_live->waits[i]);
+			memmove(&explain_live->waits[i], &explain_live->waits[i + 1], (--explain_live->nwaits - i) * sizeof(explain_live->waits[0]));
+			return;
+		}
+	}
+}
+
+// A pause ends with the next attempt.
+static void end_pause(struct explain_live *explain_live, const struct event_job *id) {
+	if (explain_live->nwaits > 0 && id->role == ROLE_JOB) {
+		end(explain_live, &(struct event_wait){.batch = id->batch, .number = id->number, .why = WHY_RETRY});
+	}
+}
+
+static void hear(void *arg, const struct event *event) {
+	struct explain_live *explain_live = arg;
+	mutex_lock(&explain_live->lock);
+	switch (event->kind) {
+	case EVENT_WAIT:
+		begin(explain_live, &event->u.wait, event->at);
+		break;
+	case EVENT_WAIT_END:
+		end(explain_live, &event->u.wait);
+		break;
+	case EVENT_JOB_START:
+		end_pause(explain_live, &event->u.job_start.id);
+		break;
+	default:
+		break;
+	}
+	mutex_unlock(&explain_live->lock);
+}
+
+void explain_live_listen(struct run *run) {
+	if (run->options->explain) {
+		run->explain_live = NEW(struct explain_live);
+		mutex_init(&run->explain_live->lock);
+		publish_listen(run, hear, run->explain_live, /* wants */ 0);
+	}
+}
+
+void explain_live_close(struct run *run) {
+	struct explain_live *explain_live = run->explain_live;
+	if (explain_live) {
+		for (size_t i = 0; i < explain_live->nwaits; ++i) {
+			lasting_fini(&explain_live->waits[i]);
+		}
+		mutex_fini(&explain_live->lock);
+		free(explain_live);
+		run->explain_live = NULL;
+	}
+}
+
+// ---- printing ----
+
+// What is to be printed: put together while the pool's lock is held, and written then.
+struct lines {
+	struct run *run;
+	struct buf text;
+	size_t n;
+};
+
+static void add_line(struct lines *lines, const struct buf *line) {
+	if (++lines->n <= LINES_MAX) {
+		buf_printf(&lines->text, "%s: %s\n", diag_name(), buf_str(line));
+	}
+}
+
+static void flush(struct lines *lines, const char *what) {
+	if (lines->n > LINES_MAX) {
+		buf_printf(&lines->text, "%s: and %zu more %s\n", diag_name(), lines->n - LINES_MAX, what);
+	}
+	diag_text(buf_str(&lines->text), lines->text.len);
+	buf_fini(&lines->text);
+	lines->n = 0;
+}
+
+static void add_reason(struct buf *line, const struct queue_view *view) {
+	switch (view->wait) {
+	case QUEUE_NEXT:
+		buf_adds(line, "the next is about to start");
+		break;
+	case QUEUE_PAUSED:
+		buf_adds(line, "they wait for the batch to begin");
+		break;
+	case QUEUE_LIMIT:
+		buf_printf(line, "the next waits for its limit of %u at once", (unsigned)view->limit);
+		break;
+	case QUEUE_SLOTS:
+		buf_printf(line, view->is_long ? "the next waits for one of %u long-running jobs to end (--max-long)"
+		                               : "the next waits for its turn: all %u slots are taken", view->slots);
+		break;
+	case QUEUE_GATHERS:
+		buf_printf(line, "the next needs %u slots at once, which are being kept for it", view->width);
+		break;
+	case QUEUE_BEHIND:
+		buf_printf(line, "the next waits behind a job that needs %u slots at once", view->width);
+		break;
+	case QUEUE_START:
+		buf_adds(line, "the next waits for --delay");
+		break;
+	case QUEUE_DISK:
+		buf_adds(line, "the next is being read back from disk");
+		break;
+	}
+}
+
+static void show_queue(void *arg, const struct queue_view *view) {
+	struct lines *lines = arg;
+	struct buf line = BUF_INIT;
+	buf_printf(&line, "batch '%s': %llu queued, %llu running; ", text_shows(view->name), (unsigned long long)view->queued,
+	           (unsigned long long)view->running);
+	add_reason(&line, view);
+	add_line(lines, &line);
+	buf_fini(&line);
+}
+
+static void show_wait(struct lines *lines, const struct lasting *wait, uint64_t now) {
+	struct buf line = BUF_INIT;
+	const char *what = wait->what ? text_shows(wait->what) : "";
+	switch (wait->why) {
+	case WHY_NEEDS:
+		buf_printf(&line, "batch '%s': waits for %s", wait->batch ? text_shows(wait->batch) : "", what);
+		break;
+	case WHY_RETRY:
+		buf_printf(&line, "job %s#%llu: waits for %s", wait->batch ? text_shows(wait->batch) : "",
+		           (unsigned long long)wait->number, what);
+		break;
+	case WHY_SUSPEND:
+		buf_printf(&line, "stopped: %s", what);
+		break;
+	case WHY_RESERVE: // the pool has more to say of it
+		return;
+	case WHY_TURN:
+	case WHY_LIMIT:
+	case WHY_LOAD:
+	case WHY_MEMORY:
+	case WHY_DELAY:
+		buf_printf(&line, "no job starts: %s", what);
+		break;
+	}
+	buf_printf(&line, ", for %.1fs so far", (double)(now > wait->since ? now - wait->since : 0) / 1e9);
+	add_line(lines, &line);
+	buf_fini(&line);
+}
+
+void explain_live_print(struct run *run) {
+	struct explain_live *explain_live = run->explain_live;
+	struct lines lines = {.run = run, .text = BUF_INIT};
+	uint64_t now = now_ns();
+	mutex_lock(&explain_live->lock);
+	for (size_t i = 0; i < explain_live->nwaits; ++i) {
+		show_wait(&lines, &explain_live->waits[i], now);
+	}
+	mutex_unlock(&explain_live->lock);
+	flush(&lines, "that wait");
+	pool_each_queue(run->pool, show_queue, &lines);
+	flush(&lines, "batches");
+}

@@ -1,0 +1,15 @@
+// Why jobs have not started, said while the run goes: --explain and SIGUSR1.
+
+#ifndef FAIRPAR_RUN_EXPLAIN_LIVE_H
+#define FAIRPAR_RUN_EXPLAIN_LIVE_H
+
+#include "run/run.h"
+
+// Listens for what lasts, as run->explain_live. Before publish_begin().
+void explain_live_listen(struct run *run);
+void explain_live_close(struct run *run); // or does nothing
+
+// Prints for each batch that has work why its next job has not started. From the event loop, with run->explain_live.
+void explain_live_print(struct run *run);
+
+#endif

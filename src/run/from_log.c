@@ -1,0 +1,135 @@
+// What the log of a run tells, without running anything: --from-log.
+
+#include "run/from_log.h"
+
+#include "base/buf.h"
+#include "base/diag.h"
+#include "base/io.h"
+#include "base/temp_file.h"
+#include "base/text.h"
+#include "log/decode.h"
+#include "process/signals.h"
+#include "report/explain.h"
+#include "report/run_stats.h"
+#include "run/end_summary.h"
+#include "run/pictures.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { FLUSH_BYTES = 64 * 1024 };
+
+// Who hears the log.
+struct retelling {
+	struct run_stats *story;
+	struct explain *explain; // or NULL
+	int error;               // errno of what could not be written, or 0
+};
+
+static void write_text(struct retelling *retelling, struct buf *text) {
+	if (!retelling->error && text->len > 0 && write_all(STDOUT_FILENO, text->data, text->len) != 0) {
+		retelling->error = errno;
+	}
+	buf_reset(text);
+}
+
+static void hear(void *arg, const struct event *event) {
+	struct retelling *retelling = arg;
+	stats_on_event(retelling->story, event);
+	if (retelling->explain) {
+		explain_tell(retelling->explain, event);
+		if (explain_text(retelling->explain)->len >= FLUSH_BYTES) {
+			write_text(retelling, explain_text(retelling->explain));
+		}
+	}
+}
+
+// Opens the log; as a file, if it is to be read more than once. Returns the descriptor, or -1 after a message.
+static int open_log(const struct options *options) {
+	bool is_stdin = strcmp(options->from_log, "-") == 0;
+	int fd = is_stdin ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3) : open(options->from_log, O_RDONLY | O_CLOEXEC);
+	struct stat st;
+	if (fd >= 0 && pictures_wanted(options) && fstat(fd, &st) == 0 && !S_ISREG(st.st_mode)) {
+		int copy = pictures_spool(fd, tmpfile_dir("/tmp"));
+		int error = errno;
+		close(fd);
+		errno = error;
+		fd = copy;
+	}
+	if (fd < 0) {
+		diag_error("cannot read '%s': %s", text_shows(options->from_log), strerror(errno));
+	}
+	return fd;
+}
+
+static const char *log_name(const struct options *options) {
+	return strcmp(options->from_log, "-") == 0 ? "standard input" : options->from_log;
+}
+
+// Reads the log. Returns 0, or -1 after a message.
+static int read_log(const struct options *options, int fd, struct retelling *retelling) {
+	struct buf messages = BUF_INIT;
+	int result = eventread(fd, log_name(options), hear, retelling, &messages);
+	if (messages.len > 0 && write_all(STDERR_FILENO, messages.data, messages.len) != 0) {
+		result = -1;
+	}
+	buf_fini(&messages);
+	return result;
+}
+
+static int finish(const struct options *options, struct retelling *retelling) {
+	struct buf text = BUF_INIT;
+	int result = 0;
+	if (retelling->explain) {
+		uint64_t lines = explain_finish(retelling->explain, retelling->story->last);
+		write_text(retelling, explain_text(retelling->explain));
+		if (lines == 0 && options->explained) {
+			diag_error("there is no job '%s' in '%s'", text_shows(options->explained), text_shows(options->from_log));
+			result = -1;
+		}
+	}
+	bool is_asked = options->summary_given ? options->summary != SUMMARY_NEVER : !options->explain;
+	if (is_asked) {
+		stats_finish(retelling->story, retelling->story->last);
+		end_summary_add_story(&text, retelling->story, STDOUT_FILENO);
+		write_text(retelling, &text);
+	}
+	if (retelling->error && retelling->error != EPIPE) { // whoever reads by head has seen enough of it
+		diag_error("cannot write to stdout: %s", strerror(retelling->error));
+	}
+	buf_fini(&text);
+	return retelling->error ? -1 : result;
+}
+
+// Prints what is asked for. Returns 0, or -1 after a message.
+static int print(const struct options *options, int fd) {
+	struct retelling retelling = {
+		.story = stats_new(),
+		.explain = options->explain ? explain_new(options->explained) : NULL,
+	};
+	int result = read_log(options, fd, &retelling);
+	if (result == 0) {
+		result = finish(options, &retelling);
+	}
+	stats_free(retelling.story);
+	explain_free(retelling.explain);
+	return result;
+}
+
+int show_log(const struct options *options) {
+	signals_spare_writes();
+	int fd = pictures_check(options) == 0 ? open_log(options) : -1;
+	if (fd < 0) {
+		return EXIT_TROUBLE;
+	}
+	bool draws = pictures_wanted(options), prints = !draws || options->explain || options->summary_given;
+	int result = prints ? print(options, fd) : 0;
+	if (result == 0 && draws) {
+		result = pictures_draw(options, fd, log_name(options), /* said */ prints);
+	}
+	close(fd);
+	return result == 0 ? 0 : EXIT_TROUBLE;
+}

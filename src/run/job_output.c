@@ -1,0 +1,162 @@
+// Where the output of a job goes: into its spool, the files of --results, or the items of another batch; and who sees it.
+
+#include "run/job_output.h"
+
+#include "base/alloc.h"
+#include "base/diag.h"
+#include "run/log_sink.h"
+#include "run/status_display.h"
+#include "run/publish.h"
+#include "run/result_files.h"
+#include "term/screen.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { TAP_BYTES = 64 * 1024 };
+
+// ---- the spool ----
+
+void job_open_spool(struct desk *desk, struct job *job, unsigned slot) {
+	struct run *run = desk->run;
+	enum output_kind output = run->options->dry_run ? OUTPUT_GROUP : job->spec->output;
+	if (output == OUTPUT_UNGROUP && job->batch->emits) {
+		output = OUTPUT_LINE_BUFFER; // where stdout is read, stderr is too
+	}
+	bool in_table = result_files_is_table(run);
+	if (!run->writer || job->spool || output == OUTPUT_UNGROUP || (in_table && job->item.order == 0)) {
+		return;
+	}
+	struct buf tag = BUF_INIT;
+	if (job->spec->tag && !in_table) {
+		struct expansion x = job_expansion(job, slot);
+		struct buf raw = BUF_INIT;
+		template_expand(job->spec->tag, &x, &raw);
+		if (isatty(STDOUT_FILENO)) {
+			buf_add_escaped(&tag, buf_str(&raw), raw.len, SIZE_MAX);
+		} else {
+			buf_add(&tag, buf_str(&raw), raw.len);
+		}
+		buf_addc(&tag, '\t');
+		buf_fini(&raw);
+	}
+	// what is no item (order 0) has no place in the order
+	struct writer_lane *lane = job->item.order ? job->batch->lane : NULL;
+	enum writer_mode mode = output == OUTPUT_LINE_BUFFER ? EMIT_LINE_BUFFER : EMIT_GROUP;
+	mode = run->options->show.latest_line && !run->options->dry_run ? EMIT_LATEST : mode;
+	job->spool = spool_open(run->writer, lane, job->item.order, mode, tag.data, tag.len);
+	buf_fini(&tag);
+}
+
+void job_output_let_through(struct run *run, const struct job *job) {
+	const struct job_spec *spec = job->spec;
+	if (!job->spool || !atomic_load_relaxed(&run->all_read) || spec->attempts > 1 || spec->nthen > 0) {
+		return;
+	}
+	if (run->options->color_failed || log_sink_is_on_stdout(run)) {
+		return; // its end decides what becomes of all of it
+	}
+	if (run->options->sem.is_on && !run->options->sem.foreground) {
+		return; // others like it write to the same place
+	}
+	struct pool_stat stat;
+	pool_stat(run->pool, &stat);
+	if (stat.queued == 0 && stat.running + stat.running_long == 1) {
+		spool_set_live(job->spool);
+	}
+}
+
+void job_output_add_shown(struct spool *spool, const char *mem, size_t len) {
+	struct buf shown = BUF_INIT;
+	buf_add_for(&shown, STDOUT_FILENO, mem, len);
+	spool_add(spool, 0, buf_str(&shown), shown.len);
+	buf_fini(&shown);
+}
+
+static int show_at_once(const struct buf *text) {
+	struct buf shown = BUF_INIT;
+	buf_add_for(&shown, STDOUT_FILENO, text->data, text->len);
+	int result = screen_write(STDOUT_FILENO, shown.data, shown.len);
+	int error = errno;
+	buf_fini(&shown);
+	errno = error;
+	return result;
+}
+
+void job_output_show_command(struct desk *desk, const struct job *job) {
+	buf_addc(&desk->text, '\n');
+	if (job->results && results_takes(job->results, 0)) {
+		results_add(job->results, 0, desk->text.data, desk->text.len);
+	} else if (job->spool) {
+		job_output_add_shown(job->spool, desk->text.data, desk->text.len);
+	} else if (show_at_once(&desk->text) != 0) {
+		if (errno != EPIPE) {
+			diag_error("cannot write to standard output: %s", strerror(errno));
+		}
+		atomic_store_relaxed(&desk->run->trouble, true);
+	}
+	desk->text.data[--desk->text.len] = '\0';
+}
+
+// ---- what the child writes ----
+
+// Reads for those who want to see it, and passes it on.
+static ssize_t drain_told(const struct job_output *outlet, enum child_stream stream, int fd) {
+	struct desk *desk = outlet->desk;
+	if (!desk->tap) {
+		desk->tap = xmalloc(TAP_BYTES);
+	}
+	ssize_t n = read(fd, desk->tap, TAP_BYTES);
+	if (n <= 0) {
+		return n;
+	}
+	publish_output(desk, outlet->job, (int)stream, desk->tap, (size_t)n);
+	if (stream == STREAM_OUT && outlet->emission) {
+		line_items_take(outlet->emission, desk->tap, (size_t)n);
+	} else if (outlet->results && results_takes(outlet->results, (int)stream)) {
+		results_add(outlet->results, (int)stream, desk->tap, (size_t)n);
+	} else {
+		spool_add(outlet->spool, (int)stream, desk->tap, (size_t)n);
+	}
+	return n;
+}
+
+static ssize_t drain_readable(void *arg, enum child_stream stream, int fd) {
+	struct job_output *outlet = arg;
+	ssize_t n;
+	if (outlet->told) {
+		n = drain_told(outlet, stream, fd);
+	} else if (stream == STREAM_OUT && outlet->emission) {
+		n = line_items_readable(outlet->emission, fd);
+	} else if (outlet->results && results_takes(outlet->results, (int)stream)) {
+		n = results_readable(outlet->results, (int)stream, fd);
+	} else {
+		n = spool_readable(outlet->spool, (int)stream, fd);
+	}
+	if (outlet->run->status_display && n > 0) {
+		status_display_output(outlet->run);
+	}
+	if (n < 0 && errno != EAGAIN && errno != EINTR) {
+		int error = errno;
+		diag_error("cannot read the output of a job: %s", strerror(error));
+		atomic_store_relaxed(&outlet->run->trouble, true);
+		errno = error;
+	}
+	return n;
+}
+
+// With --latest-line as it is shown: behind the job's tag.
+static size_t drain_last_line(void *arg, char *text, size_t size) {
+	const struct job_output *outlet = arg;
+	bool tagged = outlet->run->options->show.latest_line;
+	return outlet->spool ? spool_last_line(outlet->spool, tagged, text, size) : 0;
+}
+
+void job_output_open(struct job_output *outlet, struct desk *desk, const struct job *job, struct line_items *emission) {
+	*outlet = (struct job_output){
+		.run = desk->run, .desk = desk, .job = job, .spool = job->spool, .results = job->results, .emission = emission,
+		.told = publish_wants(desk->run, TELL_OUTPUT),
+		.drain = {.readable = drain_readable, .last_line = drain_last_line, .arg = outlet},
+	};
+}

@@ -1,0 +1,258 @@
+// What of a run is kept for the next one: the joblog, and what --resume and its kin take from it.
+//
+// Items that are done are left out where they get their numbers (submission.c), so they cost no slot and no turn.
+
+#include "run/job_records.h"
+
+#include "base/alloc.h"
+#include "base/diag.h"
+#include "base/io.h"
+#include "base/text.h"
+#include "job/joblog_columns.h"
+#include "log/joblog.h"
+#include "log/resume.h"
+#include "run/job_output.h"
+#include "run/result_files.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+enum { SLOTS_TRIED = 256 }; // values of {%} that a logged command is compared with
+
+struct job_records {
+	struct joblog *joblog;        // NULL: to stdout, or no log is written
+	bool to_stdout;
+	atomic_bool said;             // that the log cannot be written
+	mutex lock;                   // guards resume
+	struct resume *resume;        // or NULL
+	atomic_uint_least64_t done;
+	struct logged_jobs retried;   // --retry-failed, and these as a source:
+	char **args;
+	struct source_config source;
+};
+
+// ---- the log ----
+
+// Rows on stdout are output like that of jobs: whole, and not within another's.
+static void put_on_stdout(struct run *run, const char *mem, size_t len) {
+	if (run->writer) {
+		struct spool *spool = spool_open(run->writer, NULL, 0, EMIT_GROUP, NULL, 0);
+		job_output_add_shown(spool, mem, len);
+		spool_finish(spool);
+	} else if (write_all(STDOUT_FILENO, mem, len) != 0 && !atomic_exchange(&run->trouble, true)) {
+		diag_error("cannot write the joblog to stdout: %s", strerror(errno));
+	}
+}
+
+// The jobs go on: their output is worth more than their rows. But the run does not end with 0.
+static void check_log(struct run *run) {
+	struct job_records *job_records = run->job_records;
+	int error = joblog_error(job_records->joblog);
+	if (error && !atomic_exchange(&job_records->said, true)) {
+		diag_error("cannot write the joblog '%s': %s", text_shows(run->options->joblog), strerror(error));
+		atomic_store_relaxed(&run->trouble, true);
+	}
+}
+
+static int open_log(struct run *run) {
+	const struct options *options = run->options;
+	struct job_records *job_records = run->job_records;
+	job_records->to_stdout = strcmp(options->joblog, "-") == 0 && !options->joblog_append;
+	if (job_records->to_stdout) {
+		put_on_stdout(run, JOBLOG_HEADER, strlen(JOBLOG_HEADER));
+		return 0;
+	}
+	job_records->joblog = joblog_open(options->joblog, options->joblog_append || options->resume != RESUME_NOT);
+	if (!job_records->joblog) {
+		diag_error("cannot write the joblog '%s': %s", text_shows(options->joblog), strerror(errno));
+		return -1;
+	}
+	check_log(run);
+	return 0;
+}
+
+static void add_command(const struct job_spec *spec, const struct expansion *x, struct buf *buf) {
+	command_text(spec->command, x, &spec->by, buf);
+}
+
+// A job whose output is lost has no row: --resume is to run it again.
+void job_records_written(void *arg, const char *rows, size_t len) {
+	struct run *run = arg;
+	if (!atomic_load_relaxed(&run->output_failed)) {
+		joblog_add(run->job_records->joblog, rows, len);
+		check_log(run);
+	}
+}
+
+bool job_records_add(struct desk *desk, const struct job *job, unsigned slot, const struct result *result,
+                uint64_t received, struct spool *spool) {
+	struct run *run = desk->run;
+	struct job_records *job_records = run->job_records;
+	if (!job_records || (!job_records->joblog && !job_records->to_stdout)) {
+		return true;
+	}
+	if (spool && (job_records->to_stdout || (spool_bytes(spool, 0) == 0 && spool_bytes(spool, 1) == 0))) {
+		return false;
+	}
+	struct expansion x = {.record = &job->record, .seq = job->item.seq, .slot = slot};
+	buf_reset(&desk->row);
+	add_command(job->spec, &x, &desk->row);
+	struct joblog_row row = {
+		.seq = job->item.seq,
+		.result = result,
+		.start = job->start ? job->start : result->start,
+		.sent = job_sent(job),
+		.received = received,
+		.command = buf_str(&desk->row),
+		.command_len = desk->row.len,
+	};
+	struct buf line = BUF_INIT;
+	joblog_format(&row, &line);
+	if (spool) {
+		spool_set_receipt(spool, line.data, line.len);
+	} else if (job_records->to_stdout) {
+		put_on_stdout(run, line.data, line.len);
+	} else {
+		job_records_written(run, line.data, line.len);
+	}
+	buf_fini(&line);
+	return true;
+}
+
+// ---- what was done ----
+
+static void warn_strange(const struct run *run, uint64_t strange) {
+	if (strange > 0 && !run->options->quiet) {
+		diag_warn("the joblog '%s' has %llu line%s that cannot be read; their jobs do not count as done",
+		          text_shows(run->options->joblog), (unsigned long long)strange, strange == 1 ? "" : "s");
+	}
+}
+
+static int load(struct run *run) {
+	const struct options *options = run->options;
+	struct job_records *job_records = run->job_records;
+	const char *error;
+	uint64_t strange;
+	int result;
+	if (options->resume == RESUME_RETRY) {
+		result = resume_load_failed(&job_records->retried, options->joblog, &strange, &error);
+	} else {
+		job_records->resume = resume_create();
+		result = resume_load(job_records->resume, options->joblog, &strange, &error);
+		resume_prepare(job_records->resume, /* ok_only */ options->resume == RESUME_FAILED);
+	}
+	if (result != 0) {
+		diag_error("--joblog '%s': %s", text_shows(options->joblog), error);
+		return -1;
+	}
+	warn_strange(run, strange);
+	job_records->args = xcalloc(job_records->retried.n, sizeof(*job_records->args));
+	for (size_t i = 0; i < job_records->retried.n; ++i) {
+		job_records->args[i] = job_records->retried.jobs[i].command;
+	}
+	job_records->source = (struct source_config){
+		.kind = FROM_ARGS, .args = job_records->args, .nargs = job_records->retried.n,
+	};
+	return 0;
+}
+
+int job_records_open(struct run *run) {
+	const struct options *options = run->options;
+	if (!options->joblog && options->resume == RESUME_NOT) {
+		return 0;
+	}
+	run->job_records = NEW(struct job_records);
+	mutex_init(&run->job_records->lock);
+	if (options->joblog && options->resume != RESUME_NOT && load(run) != 0) {
+		return -1;
+	}
+	return options->dry_run || !options->joblog ? 0 : open_log(run);
+}
+
+const struct source_config *job_records_source(const struct run *run) {
+	return run->options->resume == RESUME_RETRY ? &run->job_records->source : NULL;
+}
+
+uint64_t job_records_seq(const struct run *run, uint64_t n) {
+	const struct job_records *job_records = run->job_records;
+	return job_records && n >= 1 && n <= job_records->retried.n ? job_records->retried.jobs[n - 1].seq : n;
+}
+
+// The command as the log may have it: where it depends on the slot, in the form that fits.
+static void find_form(struct job_records *job_records, const struct job_spec *spec, struct expansion *x, struct buf *text) {
+	struct buf other = BUF_INIT;
+	x->slot = 1;
+	add_command(spec, x, text);
+	for (x->slot = 2; x->slot <= SLOTS_TRIED && !resume_matches(job_records->resume, x->seq, buf_str(text), text->len);) {
+		buf_reset(&other);
+		add_command(spec, x, &other);
+		if (x->slot++ == 2 && other.len == text->len && memcmp(buf_str(&other), buf_str(text), text->len) == 0) {
+			break;
+		}
+		struct buf swapped = *text;
+		*text = other;
+		other = swapped;
+	}
+	buf_fini(&other);
+}
+
+// Asks the log for the item, and uses up the row that says that it is done.
+static enum past find_past(struct run *run, const struct job_spec *spec, const struct record *record, uint64_t seq) {
+	struct job_records *job_records = run->job_records;
+	struct expansion x = {.record = record, .seq = seq};
+	struct buf text = BUF_INIT;
+	if (!job_records->resume) {
+		return result_files_is_done(run, record, seq) ? PAST_DONE : PAST_UNKNOWN;
+	}
+	mutex_lock(&job_records->lock);
+	find_form(job_records, spec, &x, &text);
+	bool done = resume_take(job_records->resume, seq, buf_str(&text), text.len);
+	bool other = !done && resume_is_other(job_records->resume, seq, buf_str(&text), text.len);
+	mutex_unlock(&job_records->lock);
+	buf_fini(&text);
+	return done ? PAST_DONE : other ? PAST_CHANGED : PAST_UNKNOWN;
+}
+
+bool job_records_leave_out(struct batch *batch, const struct record *record, struct item *item) {
+	struct run *run = batch->run;
+	struct job_records *job_records = run->job_records;
+	if (!job_records) {
+		return false;
+	}
+	struct record bare = *record;
+	if (run->blocks) {
+		bare.size = strlen(bare.args) + 1; // without where the block is
+	}
+	bool again = batch->again || item->past == PAST_CHANGED;
+	enum past past = again ? PAST_CHANGED : find_past(run, batch->specs[item->spec], &bare, item->seq);
+	item->past = past & 3;
+	if (past != PAST_DONE || batch->emits) {
+		return false;
+	}
+	atomic_add_relaxed(&job_records->done, 1);
+	if (batch->lane) {
+		writer_skip(run->writer, batch->lane, item->order);
+	}
+	return true;
+}
+
+uint64_t job_records_done(const struct run *run) {
+	return run->job_records ? atomic_load_relaxed(&run->job_records->done) : 0;
+}
+
+void job_records_close(struct run *run) {
+	struct job_records *job_records = run->job_records;
+	if (!job_records) {
+		return;
+	}
+	if (job_records->joblog && joblog_close(job_records->joblog) != 0 && !atomic_exchange(&job_records->said, true)) {
+		diag_error("cannot write the joblog '%s': %s", text_shows(run->options->joblog), strerror(errno));
+		atomic_store_relaxed(&run->trouble, true);
+	}
+	resume_free(job_records->resume);
+	resume_free_jobs(&job_records->retried);
+	free(job_records->args);
+	mutex_fini(&job_records->lock);
+	free(job_records);
+	run->job_records = NULL;
+}

@@ -1,0 +1,570 @@
+// The life of one job on a worker: run it, and decide: again, the next step, or the end.
+//
+// An item's chain (the command, then each step of `then`) is one job: one sequence number, one group of output, counted
+// once. Each attempt and each step is a turn of its batch, for it goes through the pool: the first as the queued item,
+// the others as continuations on the worker's own list, or after a pause at the end of the batch's queue (retry_queue.c).
+//
+//   queued -> what it creates is there: ended, its turn given back
+//          -> attempt -> failed, tries left -> attempt       (WORK_LOCAL, or later)
+//                     -> ok, steps left     -> next step     (WORK_LOCAL)
+//                     -> end: output is finished, the tally counts it, the halt is asked, on-failure is queued
+//   queued -> dropped: cancelled, or skipped with its batch
+//
+// When a run is cut short, what is to follow an attempt cannot: then the job ends with what it has come to, as if it had
+// had no tries left. It has failed where its attempt had, and was cancelled between two steps.
+
+#include "run/job_run.h"
+
+#include "base/alloc.h"
+#include "base/diag.h"
+#include "base/text.h"
+#include "run/admission.h"
+#include "run/attempt.h"
+#include "run/autopack.h"
+#include "run/batch_commands.h"
+#include "run/created_files.h"
+#include "run/dag.h"
+#include "run/end_summary.h"
+#include "run/job_records.h"
+#include "run/log_sink.h"
+#include "run/status_display.h"
+#include "run/publish.h"
+#include "run/result_files.h"
+#include "run/retry_queue.h"
+#include "run/start_order.h"
+#include "run/tee.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static struct run *run_of(struct queue *queue) {
+	const struct batch *batch = queue_user(queue);
+	return batch->run;
+}
+
+// ---- counting ----
+
+static void note_failure(struct run *run, const char *label, const char *how) {
+	if (run->nfailures >= FAILURES_NAMED) {
+		return;
+	}
+	buf_adds(&run->failures, run->nfailures > 0 ? ", " : "");
+	buf_add_escaped(&run->failures, label, strlen(label), SIZE_MAX);
+	buf_printf(&run->failures, " (%s)", how);
+	++run->nfailures;
+}
+
+// Adds to the tally. Returns true if it makes the run stop. The run's lock is held.
+static bool tally_job(struct run *run, const struct result *result) {
+	tally_add(&run->tally, result);
+	bool stop = !run->halted && result->outcome != OUTCOME_CANCELLED && halt_is_met(&run->halt, &run->tally);
+	if (stop) {
+		run->halted = true;
+		run->halted_by = *result;
+	}
+	return stop;
+}
+
+// Counts the items that went along with the job. The run's lock is held.
+static void count_along(struct run *run, const struct job *job, enum outcome outcome) {
+	uint64_t *count = outcome == OUTCOME_OK ? &run->along.ok
+		: outcome == OUTCOME_CANCELLED ? &run->along.cancelled : &run->along.failed;
+	*count += job->along;
+}
+
+// Counts the end of the job. Returns true if it makes the run stop.
+static bool count(struct desk *desk, const struct job *job, const struct result *result, bool current) {
+	struct run *run = desk->run;
+	bool failed = outcome_is_failure(result->outcome);
+	char how[120];
+	bool stop = false;
+	result_describe(result, how, sizeof(how));
+	if (failed && job->along > 0) {
+		size_t len = strlen(how);
+		snprintf(how + len, sizeof(how) - len, ", %llu items", (unsigned long long)job->along + 1);
+	}
+	mutex_lock(&run->lock);
+	count_along(run, job, result->outcome);
+	if (failed) {
+		note_failure(run, desk_label(desk, job), how);
+	}
+	if (failed && job->batch->allow_failure) {
+		++run->allowed;
+	} else {
+		run->current += current;
+		stop = tally_job(run, result);
+	}
+	mutex_unlock(&run->lock);
+	if (job->batch->stage && result->outcome != OUTCOME_OK) {
+		dag_node_job_failed(job->batch->stage, result);
+	}
+	return stop;
+}
+
+void work_count_trouble(struct batch *batch, const char *what, const struct result *how) {
+	struct run *run = batch->run;
+	struct result result;
+	if (how) {
+		result = *how;
+	} else {
+		result_cannot_start(&result, 126);
+	}
+	bool stop = false;
+	mutex_lock(&run->lock);
+	note_failure(run, batch->name, what);
+	if (batch->allow_failure) {
+		++run->allowed;
+	} else {
+		stop = tally_job(run, &result);
+	}
+	mutex_unlock(&run->lock);
+	if (batch->news && !how) {
+		publish_trouble(batch, &result, what);
+	}
+	dag_node_job_failed(batch->stage, &result);
+	if (stop) {
+		work_stop_run(run);
+	}
+}
+
+static void tell_halt(struct run *run) {
+	struct buf why = BUF_INIT;
+	if (run->manifest && run->manifest->fail_fast && !run->options->halt_given) {
+		buf_adds(&why, "fail_fast");
+	} else {
+		buf_adds(&why, "--halt ");
+		halt_add(&why, &run->halt);
+	}
+	publish_cut(run, why.data);
+	buf_fini(&why);
+}
+
+void work_stop_run(struct run *run) {
+	tell_halt(run);
+	if (run->halt.when == HALT_NOW) {
+		atomic_store_release(&run->halt_now, true); // pairs with the event loop's load after the wake
+	}
+	retry_queue_stop(run); // first: a `finally` is to know how these have ended
+	pool_shutdown(run->pool, POOL_CANCELLING);
+	if (run->admission) {
+		admission_stop(run);
+	}
+	run_wake(run);
+}
+
+// ---- what a job creates ----
+
+// Returns true if the product is there. What is there but is none, a link to nowhere, is not the job's.
+static bool find_product(struct desk *desk, struct job *job, unsigned slot) {
+	struct stat stat;
+	const char *path = job_product(job, slot, &desk->path);
+	if (access(path, F_OK) == 0) {
+		return true;
+	}
+	job->makes_product = lstat(path, &stat) != 0 && !desk->run->options->dry_run;
+	if (job->makes_product) {
+		created_files_begin(desk->run->created_files, path);
+	}
+	return false;
+}
+
+// The job has ended. One that did not succeed may have left half of its product, which would be taken for the whole at
+// the next run.
+static void settle_product(struct job *job, unsigned slot, bool ok) {
+	struct buf path = BUF_INIT, label = BUF_INIT;
+	if (!job->makes_product) {
+		return;
+	}
+	job->makes_product = false;
+	job_product(job, slot, &path);
+	bool is_alone = created_files_end(job->batch->run->created_files, path.data, ok);
+	if (!ok && is_alone && unlink(path.data) != 0 && errno != ENOENT && errno != ENOTDIR && rmdir(path.data) != 0) {
+		int error = errno;
+		job_label(job, &label);
+		diag_warn("job %s: cannot remove what it left, '%s': %s", buf_str(&label), text_shows(path.data), strerror(error));
+	}
+	buf_fini(&path);
+	buf_fini(&label);
+}
+
+// ---- the end of a job ----
+
+// There is no output for the item's place in the order.
+static void skip_output(struct batch *batch, const struct item *item) {
+	if (batch->lane && item->order > 0) {
+		writer_skip(batch->run->writer, batch->lane, item->order);
+	}
+}
+
+// Bytes of its output as GNU parallel counts them: of its stdout, but line by line of both streams.
+static uint64_t count_output(const struct job *job) {
+	uint64_t n = 0;
+	for (int stream = 0; stream <= (job->spec->output == OUTPUT_LINE_BUFFER); ++stream) {
+		bool kept = job->results && results_takes(job->results, stream);
+		n += kept ? results_bytes(job->results, stream) : job->spool ? spool_bytes(job->spool, stream) : 0;
+	}
+	return n;
+}
+
+// Ends the job's output, and logs it. A job that was cancelled, or whose output is lost, has no row: --resume is to run it
+// again. The row comes after the output, for the same reason.
+static void end_output(struct desk *desk, struct job *job, unsigned slot, const struct result *result,
+                       uint64_t received) {
+	bool logged = result->outcome == OUTCOME_CANCELLED || atomic_load_relaxed(&desk->run->output_failed);
+	if (job->spool) {
+		if (log_sink_is_on_stdout(desk->run)) {
+			spool_complete(job->spool);
+		}
+		logged = logged || job_records_add(desk, job, slot, result, received, job->spool);
+		spool_finish(job->spool);
+		job->spool = NULL;
+	} else {
+		skip_output(job->batch, &job->item);
+	}
+	if (!logged) {
+		job_records_add(desk, job, slot, result, received, /* spool */ NULL);
+	}
+}
+
+// Lets go of what the job has kept.
+static void job_release(struct job *job) {
+	if (job->block) {
+		block_free(job->block);
+	}
+	if (job->batch->run->tee) {
+		tee_leave(job->batch->run->tee, job->item.number);
+	}
+	free(job->owned);
+}
+
+// All but what only its worker can do.
+static void job_close(struct desk *desk, struct job *job, unsigned slot, const struct result *result) {
+	struct run *run = desk->run;
+	bool failed = outcome_is_failure(result->outcome);
+	uint64_t received = count_output(job);
+	if (run->publisher) {
+		publish_look(desk, job, result, NEXT_NOTHING);
+		end_summary_look(desk, result);
+	}
+	result_files_end(run, job, slot, result, received);
+	if (job->spool && failed && run->options->color_failed && !result_files_is_table(run)) {
+		// white on red, and to the end of the line, as GNU parallel has it
+		spool_frame_lines(job->spool, "\033[48;5;196;38;5;231m\033[K", "\033[m");
+	}
+	settle_product(job, slot, result->outcome == OUTCOME_OK);
+	end_output(desk, job, slot, result, received);
+	if (run->publisher) {
+		publish_job_end(desk, job, result, NEXT_NOTHING);
+	}
+	if (count(desk, job, result, /* current */ false)) {
+		work_stop_run(run);
+	}
+}
+
+static enum work_status job_end(struct desk *desk, struct job *job, unsigned slot, const struct result *result) {
+	job_close(desk, job, slot, result);
+	if (outcome_is_failure(result->outcome) && job->spec->on_failure) {
+		// work_failed() comes next on this worker; the record lives at least as long
+		desk->failed = *job;
+		desk->failed_result = *result;
+		return WORK_FAILED;
+	}
+	job_release(job);
+	return WORK_OK;
+}
+
+// What the job creates is there: it is done without having been anything (DESIGN §2, hot path).
+static enum work_status job_is_current(struct desk *desk, struct job *job) {
+	static const struct result ok = {.outcome = OUTCOME_OK};
+	skip_output(job->batch, &job->item);
+	if (job->batch->news) {
+		publish_current(job->batch, job);
+	}
+	if (count(desk, job, &ok, /* current */ true)) {
+		work_stop_run(desk->run);
+	}
+	return WORK_NOT_RUN;
+}
+
+// ---- continuations ----
+
+static enum work_status run_again(struct worker *worker, struct queue *queue, void *data, size_t size);
+static void drop_again(struct queue *queue, void *data, size_t size);
+static const struct work_type work_again = {.name = "continuation", .run = run_again, .drop = drop_again};
+
+// Moves the job to the heap, for it outlives this item.
+static struct job *job_keep(const struct job *job) {
+	struct job *kept = NEW(struct job);
+	*kept = *job;
+	if (!kept->owned) {
+		size_t reason = job->reason ? strlen(job->reason) + 1 : 0;
+		kept->owned = xmalloc(job->record.size + reason);
+		memcpy(kept->owned, job->record.args, job->record.size);
+		kept->record.args = kept->owned;
+		if (reason > 0) {
+			memcpy(kept->owned + job->record.size, job->reason, reason);
+			kept->reason = kept->owned + job->record.size;
+		}
+	}
+	return kept;
+}
+
+static enum submit_status submit_again(struct run *run, struct queue *queue, struct worker *worker, struct job *kept) {
+	struct work work = {
+		.type = &work_again,
+		.data = &kept,
+		.size = sizeof(kept),
+		.flags = WORK_LOCAL,
+		.id = kept->item.number,
+		.width = kept->spec->width,
+	};
+	return pool_submit(run->pool, queue, worker, &work, 1);
+}
+
+// The template of the job's step; NULL: the record is the command.
+static const struct template *step_template(const struct job *job) {
+	return job->step == 0 ? job->spec->command : job->spec->then[job->step - 1];
+}
+
+// Ends the job, which is handed over, because what was to follow its last attempt cannot. With the desk of the worker that
+// ran that, or NULL.
+static void cut_off(struct desk *own, struct job *job) {
+	struct desk *desk = own ? own : desk_new(job->batch->run, NULL);
+	struct result result = job->result;
+	job->unmade = job->pending;
+	if (job->pending == NEXT_RETRY) {
+		--job->attempt;
+	} else {
+		result.outcome = OUTCOME_CANCELLED;
+	}
+	work_end_pause(job);
+	if (!own) {
+		struct expansion x = job_expansion(job, job->slot);
+		command_text(step_template(job), &x, &job->spec->by, &desk->text);
+	}
+	job_close(desk, job, job->slot, &result);
+	job_release(job);
+	free(job);
+	if (!own) {
+		desk_free(desk);
+	}
+}
+
+void work_end_pause(struct job *job) {
+	if (job->pauses) {
+		job->pauses = false;
+		publish_wait_end(job->batch->run, job->batch, job->item.number, WHY_RETRY, job->queued);
+	}
+}
+
+// Tells the end of the job's attempt, and queues what follows it: `job`, after a pause of so many nanoseconds.
+static void go_on(struct desk *desk, struct worker *worker, struct queue *queue, struct job *job, uint64_t pause) {
+	struct run *run = desk->run;
+	if (job->spool) {
+		spool_suspend(job->spool);
+	}
+	if (run->publisher) {
+		job->queued = now_ns();
+		job->pause = pause;
+		job->pauses = pause > 0;
+	}
+	if (job->pauses) {
+		publish_pause(job, pause);
+	}
+	struct job *kept = job_keep(job);
+	bool taken = pause > 0 ? retry_queue_add(run, queue, kept, now_ns() + pause)
+	                       : submit_again(run, queue, worker, kept) == SUBMIT_OK;
+	if (!taken) {
+		cut_off(desk, kept);
+	}
+}
+
+bool work_resume(struct queue *queue, struct job *job) {
+	switch (submit_again(run_of(queue), queue, NULL, job)) {
+	case SUBMIT_FULL: return false;
+	case SUBMIT_CLOSED: cut_off(NULL, job); break;
+	case SUBMIT_OK: break;
+	}
+	return true;
+}
+
+// A record that cannot be an item fails as a job, and says why.
+static enum work_status fail_bad_item(struct desk *desk, unsigned slot, struct job *job) {
+	struct result result;
+	result_cannot_start(&result, 126);
+	if (desk->run->publisher) {
+		publish_attempt(desk);
+		buf_reset(&desk->text);
+		buf_adds(&desk->text, job->record.args);
+	}
+	job_open_spool(desk, job, slot);
+	attempt_complain(desk, job, "%s: '%s'", job->reason, text_shows(job->record.args));
+	return job_end(desk, job, slot, &result);
+}
+
+// Runs the job's step. Its first one may send its lines into another batch.
+static void job_attempt(struct desk *desk, struct worker *worker, struct job *job, struct result *ret_result) {
+	const struct job_spec *spec = job->spec;
+	bool emits = job->batch->emits && job->step == 0;
+	struct attempt attempt = {
+		.template = step_template(job),
+		.slot = worker_slot(worker),
+		.emission = emits ? &desk->emission : NULL,
+	};
+	if (job->batch->stage && job->item.past != PAST_DONE) {
+		dag_node_job_runs(job->batch->stage);
+	}
+	if (emits) {
+		line_items_begin(&desk->emission, worker, job->batch->emits, job->item.seq, /* hold */ spec->attempts > 1);
+		desk->emission.parcel.again = job->item.past == PAST_CHANGED;
+	}
+	attempt_run(desk, job, &attempt, ret_result);
+	if (emits) {
+		line_items_end(&desk->emission, ret_result->outcome == OUTCOME_OK || spec->attempts == 1);
+	}
+}
+
+static enum work_status job_step(struct worker *worker, struct queue *queue, struct job *job) {
+	const struct job_spec *spec = job->spec;
+	struct desk *desk = desk_of(run_of(queue), worker);
+	unsigned slot = worker_slot(worker);
+	struct result result;
+	if (job->item.bad) {
+		return fail_bad_item(desk, slot, job);
+	}
+	job_attempt(desk, worker, job, &result);
+	if (job->batch->autopack && job->step == 0 && job->attempt == 1) {
+		autopack_note(job, &result);
+	}
+	job->start = job->step == 0 ? result.start : job->start;
+	if (result.outcome == OUTCOME_CANCELLED) {
+		return job_end(desk, job, slot, &result);
+	}
+	bool retries = result.outcome != OUTCOME_OK && job->attempt < spec->attempts;
+	if (!retries && (result.outcome != OUTCOME_OK || job->step == spec->nthen)) {
+		return job_end(desk, job, slot, &result);
+	}
+	uint64_t pause = retries && spec->delay.first_ns > 0 ? manifest_delay_ns(&spec->delay, job->attempt) : 0;
+	job->pending = retries ? NEXT_RETRY : NEXT_STEP;
+	job->result = result;
+	job->slot = slot;
+	if (desk->run->publisher) { // before what is next can begin
+		publish_look(desk, job, &result, job->pending);
+		publish_job_end(desk, job, &result, job->pending);
+	}
+	job->step += !retries;
+	job->attempt = retries ? job->attempt + 1 : 1;
+	go_on(desk, worker, queue, job, pause);
+	return WORK_OK;
+}
+
+static enum work_status run_again(struct worker *worker, struct queue *queue, void *data, size_t size) {
+	verify(size == sizeof(struct job *));
+	struct job *kept = *(struct job **)data;
+	struct job job = *kept;
+	free(kept);
+	if (job.results) {
+		(job.attempt > 1 ? results_reset : results_mark)(job.results);
+	}
+	if (job.spool && job.attempt > 1) {
+		spool_reset(job.spool); // only the last attempt is shown, as GNU parallel does
+	} else if (job.spool) {
+		spool_mark(job.spool);  // the steps before this one stay
+	}
+	enum work_status status = job_step(worker, queue, &job);
+	start_order_pass(run_of(queue), worker_slot(worker));
+	return status;
+}
+
+void work_cut_off(struct job *job) {
+	cut_off(NULL, job);
+}
+
+static void drop_again(struct queue *queue FP_UNUSED, void *data, size_t size FP_UNUSED) {
+	cut_off(NULL, *(struct job **)data);
+}
+
+// ---- the queued item ----
+
+// All but its recipe, which there is none of before the batch has begun.
+static void job_read(struct job *ret_job, struct batch *batch, const void *data, size_t size) {
+	struct item_view view;
+	item_read(&view, data, size);
+	*ret_job = (struct job){
+		.batch = batch,
+		.item = view.item,
+		.record = view.record,
+		.reason = view.reason,
+		.attempt = 1,
+		.queued = view.stamp.queued,
+		.from = view.stamp.from,
+	};
+	if (batch->run->blocks) {
+		ret_job->block = block_of(&ret_job->record);
+		ret_job->record.size = strlen(ret_job->record.args) + 1; // without where the block is
+	}
+}
+
+// A queued item turns out to have been done before: it is in no count but that.
+static void forget(struct batch *batch) {
+	struct run *run = batch->run;
+	mutex_lock(&run->lock);
+	--run->tally.total;
+	mutex_unlock(&run->lock);
+	if (run->status_display) {
+		status_display_queued(run, batch, -1);
+	}
+}
+
+static enum work_status run_item(struct worker *worker, struct queue *queue, void *data, size_t size) {
+	struct run *run = run_of(queue);
+	unsigned slot = worker_slot(worker);
+	struct job job;
+	job_read(&job, queue_user(queue), data, size);
+	job.spec = job.batch->specs[job.item.spec];
+	bool current = false;
+	if (job.batch->is_fed && !job.item.bad && job_records_leave_out(job.batch, &job.record, &job.item)) {
+		forget(job.batch);
+		job_release(&job);
+		start_order_pass(run, slot);
+		return WORK_NOT_RUN;
+	}
+	if (job.batch->autopack && !job.item.bad) {
+		autopack_adopt(desk_of(run, worker), &job);
+	}
+	if (job.spec->creates && !job.item.bad) {
+		current = find_product(desk_of(run, worker), &job, slot);
+	}
+	enum work_status status = current ? job_is_current(desk_of(run, worker), &job) : job_step(worker, queue, &job);
+	start_order_pass(run, slot);
+	return status;
+}
+
+static void drop_item(struct queue *queue, void *data, size_t size) {
+	struct batch *batch = queue_user(queue);
+	struct job job;
+	job_read(&job, batch, data, size);
+	skip_output(batch, &job.item);
+	submission_count_lost(batch, 1);
+	job_release(&job);
+}
+
+const struct work_type work_item = {.name = "item", .run = run_item, .drop = drop_item, .pack = autopack_take};
+
+// ---- on-failure ----
+
+void work_failed(void *arg, struct worker *worker, struct queue *queue) {
+	struct desk *desk = desk_of(arg, worker);
+	struct job *kept = job_keep(&desk->failed);
+	kept->spool = NULL;
+	kept->results = NULL;
+	kept->item.order = 0; // it is no item: its output has no place in the order
+	kept->step = 0;
+	kept->role = ROLE_ON_FAILURE;
+	kept->queued = desk->run->publisher ? now_ns() : 0;
+	kept->pause = kept->from = 0;
+	batch_command_on_failure(worker, queue, kept, &desk->failed_result);
+}

@@ -1,0 +1,74 @@
+// How the items of a batch become jobs: texts parsed, contexts and environments put together, once for many jobs.
+
+#ifndef FAIRPAR_RUN_JOB_SPEC_H
+#define FAIRPAR_RUN_JOB_SPEC_H
+
+#include "cli/options.h"
+#include "manifest/manifest.h"
+#include "process/context.h"
+#include "template/command.h"
+#include "template/template.h"
+
+// A variable whose value is expanded for each job.
+struct variable {
+	char *name;
+	struct template *value;
+};
+
+struct job_spec {
+	struct template *command;    // NULL: the record is the command: a line, or without a shell its words
+	struct template **then;      // the steps after it
+	size_t nthen;
+	struct template *on_failure; // or NULL
+	struct template *tag;        // or NULL
+	struct template *workdir;    // directory of the job, made if it is missing, or NULL: that of the context
+	char *start;                 // with workdir: the directory of this process
+	struct template *creates;    // path seen from the job's directory, or NULL
+	struct interpreter by;       // what runs the commands
+	char *shell;                 // owner of by.shell
+	struct context *context;     // what the jobs run with; a reference
+	char **env;                  // of the jobs, without what is set for each; its array is the recipe's
+	size_t nenv;
+	struct buf strings;          // of `env`, those that are not the caller's
+	struct variable *vars;
+	size_t nvars;
+	uint64_t timeout;            // nanoseconds, 0: none
+	unsigned attempts;           // in all, of each step; UINT_MAX: without end
+	struct manifest_delay delay; // before further attempts
+	uint64_t memory;             // bytes, 0: no limit
+	unsigned width;              // slots
+	enum output_kind output;
+};
+
+// What the command line says, for columns of these names. `shell` is handed over. Returns 0, or -1 after a message;
+// job_spec_fini() in both cases.
+int job_spec_from_options(struct job_spec *ret_recipe, const struct options *options, struct context *context, char *shell,
+                        const struct names *names) FP_NODISCARD;
+
+// A job of a manifest.
+struct job_texts {
+	const struct manifest *manifest;
+	const struct manifest_batch *batch;
+	const struct manifest_job *job; // the batch's, or that of an entry of `commands`
+	const char *command;            // or NULL: the record is the command
+	bool templates;                 // replacement strings mean something
+};
+
+// What a manifest says of a job, whose columns have these names. Returns 0, or -1 after a message; job_spec_fini() in
+// both cases.
+int job_spec_from_job(struct job_spec *ret_recipe, const struct options *options, struct context *context,
+                    const struct job_texts *texts, const struct names *names) FP_NODISCARD;
+
+// The program that runs a manifest's commands with shell syntax: `shell` as the manifest names it (NULL: /bin/sh, not
+// "none"). Where there are items, it must read the quotes of a Bourne shell. The caller frees the path. Returns NULL with
+// *ret_error (static text).
+char *job_spec_shell(const char *shell, bool has_items, const char **ret_error);
+
+void job_spec_fini(struct job_spec *spec);
+void job_spec_free(struct job_spec *spec); // the same, and its memory; or NULL
+
+// Parses one text of the command line. Returns NULL with *ret_failed true after a message.
+struct template *job_spec_parse(const char *const *words, size_t n, unsigned flags, const struct names *names,
+                              bool *ret_failed);
+
+#endif

@@ -1,0 +1,40 @@
+// The lines that a job writes to its stdout, as items of a batch.
+
+#ifndef FAIRPAR_RUN_LINE_ITEMS_H
+#define FAIRPAR_RUN_LINE_ITEMS_H
+
+#include "input/line_buffer.h"
+#include "run/submission.h"
+
+// Kept by a worker from job to job.
+struct line_items {
+	struct submission parcel;      // its queue is NULL while nobody emits
+	struct worker *worker;
+	struct line_buffer cutter;
+	struct buf held;           // bytes of an attempt that may yet be taken back
+	bool hold;
+	bool closed;               // the run takes no more items: the rest is not looked at
+	unsigned flags;            // of the items: WORK_LOCAL, or 0
+	uint64_t n;                // lines so far
+	uint64_t bytes;            // of the stream so far
+};
+
+// Begins: lines become items of the batch of that queue, submitted by this worker's running item. With `hold` they wait
+// for line_items_end(). The queue is open, or the running item's own. `from`: seq of the job whose lines they are, or 0.
+void line_items_begin(struct line_items *emission, struct worker *worker, struct queue *queue, uint64_t from, bool hold);
+
+// Reads what is there from the pipe; as struct drain.readable.
+ssize_t line_items_readable(struct line_items *emission, int fd);
+
+// The same with bytes that were read already.
+void line_items_take(struct line_items *emission, const char *mem, size_t len);
+
+// Adds one item that is no line of a stream.
+void line_items_add(struct line_items *emission, const char *text);
+
+// The stream has ended: submits what is left, or with `keep` false throws away what was held.
+void line_items_end(struct line_items *emission, bool keep);
+
+void line_items_fini(struct line_items *emission);
+
+#endif

@@ -1,0 +1,164 @@
+// The pool and the writer of a run, and what they call back.
+//
+// The calls come from any thread, without the locks of who calls. What concerns the whole run is left in flags for the
+// event loop, which is woken.
+
+#include "run/pool_callbacks.h"
+
+#include "base/diag.h"
+#include "run/dag.h"
+#include "run/job_run.h"
+#include "run/job_records.h"
+#include "run/log_sink.h"
+#include "run/publish.h"
+#include "run/result_files.h"
+#include "run/start_order.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+	SPOOL_MEM = 8 * 1024 * 1024,   // held output in memory, over all jobs (DESIGN §8, P7: 16 MiB in all)
+	WORKER_STACK = 256 * 1024,     // a slot is a thread: small stacks (DESIGN §15)
+};
+
+// ---- the pool ----
+
+static void on_idle(void *arg) {
+	struct run *run = arg;
+	atomic_store_release(&run->idle, true); // pairs with the load in run_loop()
+	run_wake(run);
+}
+
+static void on_low(void *arg, struct queue *queue FP_UNUSED) {
+	run_wake(arg);
+}
+
+static void on_removed(void *arg, struct queue *queue, uint64_t submitted FP_UNUSED) {
+	struct run *run = arg;
+	struct batch *batch = queue_user(queue);
+	struct dag_node *stage = batch->stage;
+	if (batch->news) {
+		publish_longest_wait(batch, queue_longest_wait(queue));
+	}
+	batch_bury(batch);
+	if (stage) { // behind the above, so that its end is told before others begin
+		dag_node_ended(stage);
+	} else if (run->publisher) {
+		run_wake(run);
+	}
+}
+
+static void on_dispatch(void *arg, const struct service *service) {
+	struct run *run = arg;
+	if (service->source != SOURCE_PACKED) { // those have their place with the one that took them along
+		start_order_add(run, service->slot);
+	}
+	if (!run->trace) {
+		return;
+	}
+	static const char *const sources[] = {
+		[SOURCE_OWN] = "own", [SOURCE_STOLEN] = "stolen", [SOURCE_QUEUE] = "queue",
+		[SOURCE_LENT] = "lent", [SOURCE_LONG] = "long", [SOURCE_PACKED] = "pack",
+	};
+	struct trace_line line = {
+		.n = service->n,
+		.seconds = (double)(service->now - run->start) / 1e9,
+		.batch = service->batch,
+		.job = service->id,
+		.source = sources[service->source],
+		.slot = service->slot,
+		.virt = service->virt,
+		.lag = service->lag,
+	};
+	if (trace_add(run->trace, &line)) {
+		run_wake(run);
+	}
+}
+
+static void on_reserving(void *arg, struct queue *queue, uint64_t id, unsigned width) {
+	char what[40];
+	snprintf(what, sizeof(what), "%u free slots", width);
+	publish_wait(arg, queue_user(queue), id, WHY_RESERVE, what);
+}
+
+static void on_settle(void *arg) {
+	log_sink_flush(arg, /* may_wait */ true);
+}
+
+static void on_pool_trouble(void *arg, const char *what, int error) {
+	struct run *run = arg;
+	diag_warn("%s: %s", what, strerror(error));
+	if (run->tee && error == EAGAIN) { // fewer threads than jobs: those that run would wait for ever for the others
+		diag_error("--tee: not all jobs can run at once");
+		atomic_store_relaxed(&run->trouble, true);
+		atomic_store_release(&run->halt_now, true); // pairs with the event loop's load after the wake
+		run_wake(run);
+	}
+}
+
+struct pool *make_pool(struct run *run, unsigned slots) {
+	const struct options *options = run->options;
+	run->fair_time = options->fair_time;
+	if (run->manifest && !options->fair_given) {
+		run->fair_time = run->manifest->fair == MANIFEST_TIME;
+	}
+	struct pool_config config = {
+		.slots = slots,
+		.max_long = options->max_long,
+		.fair_time = run->fair_time,
+		.facts = run->publisher != NULL,
+		.queue_mem = options->queue_mem,
+		.spill_dir = run->temp_dir,
+		.start_interval = options->delay_auto ? 0 : options->delay,
+		.stack_bytes = WORKER_STACK,
+		.hooks = {
+			.idle = on_idle,
+			.low = on_low,
+			.failed = work_failed,
+			.removed = on_removed,
+			.trace = run->trace || run->start_order ? on_dispatch : NULL,
+			.settle = run->log ? on_settle : NULL,
+			.reserving = run->publisher ? on_reserving : NULL,
+			.trouble = on_pool_trouble,
+			.arg = run,
+		},
+	};
+	return pool_create(&config);
+}
+
+// ---- the writer ----
+
+// Output that cannot be written makes the rest of the run pointless: it starts nothing more (see stop_for_output()).
+static void on_output_failed(void *arg, int stream, int error) {
+	struct run *run = arg;
+	const char *const names[] = {result_files_name(run), "standard error", "a temporary file for output"};
+	if (stream != 0 || error != EPIPE) {
+		diag_error("cannot write to %s: %s", names[stream], strerror(error));
+	}
+	atomic_store_relaxed(&run->trouble, true);
+	int none = 0;
+	atomic_compare_exchange_strong(&run->output_error, &none, error);
+	atomic_store_release(&run->output_failed, true); // pairs with the load in stop_for_output()
+	run_wake(run);
+}
+
+struct writer *make_writer(struct run *run) {
+	const struct options *options = run->options;
+	if (options->output == OUTPUT_UNGROUP && !options->dry_run && !run->manifest) {
+		return NULL;
+	}
+	struct writer_config config = {
+		.keep_order = options->keep_order || options->dry_run,
+		.spool_mem = SPOOL_MEM,
+		.spool_dir = run->temp_dir,
+		.out_fd = result_files_fd(run),
+		.err_fd = STDERR_FILENO,
+		.failed = on_output_failed,
+		.written = job_records_written,
+		.arg = run,
+	};
+	return writer_create(&config);
+}

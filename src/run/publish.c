@@ -1,0 +1,650 @@
+// Tells what happens in the run to all who listen: the log, the story, the status line.
+
+#include "run/publish.h"
+
+#include "base/alloc.h"
+#include "base/diag.h"
+#include "process/memory.h"
+#include "run/dag.h"
+#include "run/log_sink.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/random.h>
+#include <time.h>
+#include <unistd.h>
+
+#ifndef FAIRPAR_VERSION
+#define FAIRPAR_VERSION "unknown"
+#endif
+
+enum {
+	LISTENERS = 8,
+	FEW_TAILS = 20,        // as many failures as a summary shows
+	TAIL_LINES = 10,
+	TAIL_BYTES = 4096,
+	ULID_LEN = 26,
+	HOST_LEN = 256,
+};
+
+static const uint64_t WORTH_A_REASON = NS_PER_MS; // a wait as long as this has one
+
+// What is known of a batch only for who listens.
+struct news {
+	struct queue_attrs attrs;
+	int64_t jobs;
+	bool started;          // EVENT_BATCH_START was told; of the event loop, as all up to here
+	uint64_t begun;        // when it left off waiting for others, or 0; set before any of it is dispatched
+	char *why;             // its jobs are lost; or NULL. Set before any is
+	struct event_batch_end counts; // under the lock
+};
+
+struct publisher {
+	mutex lock;
+	struct { event_fn *fn; void *arg; unsigned wants; } listeners[LISTENERS];
+	size_t n;
+	unsigned wants;        // of all
+	struct event_lost lost;        // jobs is 0: nothing to tell; under the lock
+	const struct batch *lost_batch;
+	char *cut;                     // why the run is cut short, or NULL; under the lock, and kept from then on
+	uint64_t slot_time;            // nanoseconds times slots so far; under the lock
+	atomic_uint_least64_t tails;   // taken so far
+	char run[ULID_LEN + 1];
+};
+
+// ---- listeners ----
+
+void publish_listen(struct run *run, event_fn *fn, void *arg, unsigned wants) {
+	if (!run->publisher) {
+		run->publisher = NEW(struct publisher);
+		mutex_init(&run->publisher->lock);
+	}
+	struct publisher *publisher = run->publisher;
+	verify(publisher->n < LISTENERS);
+	publisher->listeners[publisher->n].fn = fn;
+	publisher->listeners[publisher->n].arg = arg;
+	publisher->listeners[publisher->n++].wants = wants;
+	publisher->wants |= wants;
+}
+
+bool publish_wants(const struct run *run, enum publish_wants want) {
+	return run->publisher && (run->publisher->wants & want);
+}
+
+const char *publish_run(const struct run *run) {
+	return run->publisher ? run->publisher->run : "";
+}
+
+// With the lock.
+static void call(struct publisher *publisher, const struct event *event) {
+	for (size_t i = 0; i < publisher->n; ++i) {
+		if (event->kind != EVENT_OUTPUT || publisher->listeners[i].wants & TELL_OUTPUT) {
+			publisher->listeners[i].fn(publisher->listeners[i].arg, event);
+		}
+	}
+}
+
+// With the lock: what was put together goes first.
+static void flush_lost(struct publisher *publisher) {
+	if (publisher->lost_batch) {
+		struct event event = {.kind = EVENT_LOST, .at = now_ns(), .u.lost = publisher->lost};
+		publisher->lost_batch = NULL;
+		call(publisher, &event);
+	}
+}
+
+// With the lock. The time is that of the telling, so that events are in the order of their times.
+static void tell_now(struct publisher *publisher, struct event *event) {
+	flush_lost(publisher);
+	event->at = now_ns();
+	call(publisher, event);
+}
+
+static void flush_log(struct run *run, bool may_wait) {
+	if (run->log) {
+		log_sink_flush(run, may_wait);
+	}
+}
+
+static void tell(struct run *run, struct event *event) {
+	struct publisher *publisher = run->publisher;
+	mutex_lock(&publisher->lock);
+	tell_now(publisher, event);
+	mutex_unlock(&publisher->lock);
+	// a worker may be held up by who reads the log, the event loop may not
+	flush_log(run, event->kind == EVENT_JOB_START || event->kind == EVENT_OUTPUT);
+}
+
+void publish_tick(struct run *run) {
+	struct publisher *publisher = run->publisher;
+	mutex_lock(&publisher->lock);
+	flush_lost(publisher);
+	mutex_unlock(&publisher->lock);
+	flush_log(run, /* may_wait */ false);
+}
+
+// ---- the run ----
+
+// 48 bits of milliseconds, 80 of chance, in Crockford's base 32 (github.com/ulid/spec).
+static void make_ulid(char ret_text[ULID_LEN + 1], uint64_t time_ns) {
+	static const char digits[] = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
+	unsigned char bytes[16];
+	uint64_t ms = time_ns / NS_PER_MS;
+	for (int i = 0; i < 6; ++i) {
+		bytes[i] = (unsigned char)(ms >> (40 - 8 * i));
+	}
+	if (getrandom(bytes + 6, 10, GRND_NONBLOCK) != 10) { // early at boot: what else differs from run to run
+		uint64_t other[2] = {now_ns(), (uint64_t)getpid()};
+		memcpy(bytes + 6, (char *)other, 6);
+		memcpy(bytes + 12, (char *)other + 8, 4);
+	}
+	for (int i = 0; i < ULID_LEN; ++i) {
+		unsigned value = 0;
+		for (int bit = 0; bit < 5; ++bit) {
+			int at = i * 5 + bit - 2; // 130 bits for 128: the first two are 0
+			unsigned byte = at < 0 ? 0 : bytes[at / 8];
+			value = value << 1 | (byte >> (7 - (at & 7)) & 1U);
+		}
+		ret_text[i] = digits[value];
+	}
+	ret_text[ULID_LEN] = '\0';
+}
+
+static uint64_t time_since_1970(void) {
+	struct timespec now;
+	verify(clock_gettime(CLOCK_REALTIME, &now) == 0);
+	return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
+}
+
+// "RUN/BATCH#n" of the job that this process belongs to, or NULL. The caller frees it.
+static char *find_parent(void) {
+	const char *run = getenv("FAIRPAR_RUN"), *job = getenv("FAIRPAR_JOB");
+	struct buf buf = BUF_INIT;
+	if (!run || !job) {
+		return NULL;
+	}
+	buf_printf(&buf, "%s/%s", run, job);
+	return buf_take(&buf);
+}
+
+void publish_begin(struct run *run) {
+	struct publisher *publisher = run->publisher;
+	const struct options *options = run->options;
+	char host[HOST_LEN] = "";
+	char *cwd = getcwd(NULL, 0), *parent = find_parent();
+	// POSIX leaves open whether a name that was cut ends with a NUL
+	if (gethostname(host, sizeof(host) - 1) != 0) {
+		host[0] = '\0';
+	}
+	uint64_t time_ns = time_since_1970() - (now_ns() - run->start);
+	make_ulid(publisher->run, time_ns);
+	struct event event = {
+		.kind = EVENT_RUN_START,
+		.at = run->start,
+		.u.run_start = {
+			.run = publisher->run,
+			.version = FAIRPAR_VERSION,
+			.host = host,
+			.cwd = cwd ? cwd : "",
+			.manifest = run->manifest ? options->manifest : NULL,
+			.name = run->manifest ? run->manifest->name : NULL,
+			.joblog = options->joblog && strcmp(options->joblog, "-") != 0 && !options->packing.by_time ? options->joblog : NULL,
+			.parent = parent,
+			.argv = (const char *const *)options->argv,
+			.time_ns = time_ns,
+			.pid = run->pid,
+			.slots = options->tty ? 1 : run->slots,
+			.fair_time = run->fair_time,
+		},
+	};
+	mutex_lock(&publisher->lock);
+	call(publisher, &event);
+	mutex_unlock(&publisher->lock);
+	flush_log(run, /* may_wait */ false);
+	free(cwd);
+	free(parent);
+}
+
+void publish_slots(struct run *run, unsigned slots, const char *why) {
+	tell(run, &(struct event){.kind = EVENT_SLOTS, .u.slots = {.slots = slots, .why = why}});
+}
+
+void publish_end(struct run *run, int exit_status, int signal) {
+	if (run->publisher->run[0] == '\0') {
+		return; // it has not begun
+	}
+	mutex_lock(&run->lock);
+	const struct tally *tally = &run->tally;
+	struct event event = {
+		.kind = EVENT_RUN_END,
+		.u.run_end = {
+			.ok = tally->ok + run->along.ok,
+			.failed = tally->failed + run->allowed + run->along.failed,
+			.cancelled = tally->cancelled + run->along.cancelled,
+			.skipped = tally->skipped,
+			.allowed = run->allowed,
+			.current = run->current,
+			.resumed = run->resumed,
+			.slot_time = run->publisher->slot_time,
+			.exit_status = exit_status,
+			.signal = signal,
+		},
+	};
+	mutex_unlock(&run->lock);
+	tell(run, &event);
+}
+
+void publish_close(struct run *run) {
+	if (run->publisher) {
+		mutex_fini(&run->publisher->lock);
+		free(run->publisher->cut);
+		free(run->publisher);
+		run->publisher = NULL;
+	}
+}
+
+// ---- batches ----
+
+void publish_meet(struct batch *batch, const struct queue_attrs *attrs, int64_t jobs) {
+	batch->news = NEW(struct news);
+	batch->news->attrs = *attrs;
+	batch->news->jobs = jobs;
+}
+
+void publish_batch_start(struct batch *batch) {
+	struct news *news = batch->news;
+	if (news->started) {
+		return;
+	}
+	news->started = true;
+	tell(batch->run, &(struct event){
+		.kind = EVENT_BATCH_START,
+		.u.batch = {
+			.batch = batch->name,
+			.weight = news->attrs.weight,
+			.priority = news->attrs.priority,
+			.max_parallel = news->attrs.max_parallel,
+			.long_running = news->attrs.long_running,
+			.jobs = news->jobs,
+		},
+	});
+}
+
+void publish_batch_begun(struct batch *batch) {
+	batch->news->begun = now_ns();
+}
+
+void publish_longest_wait(struct batch *batch, uint64_t ns) {
+	struct publisher *publisher = batch->run->publisher;
+	mutex_lock(&publisher->lock);
+	batch->news->counts.longest_wait = ns;
+	mutex_unlock(&publisher->lock);
+}
+
+void publish_batch_end(struct batch *batch) {
+	struct news *news = batch->news;
+	if (news->started) {
+		struct publisher *publisher = batch->run->publisher;
+		mutex_lock(&publisher->lock);
+		struct event event = {.kind = EVENT_BATCH_END, .u.batch_end = news->counts};
+		event.u.batch_end.batch = batch->name;
+		tell_now(publisher, &event);
+		mutex_unlock(&publisher->lock);
+		flush_log(batch->run, /* may_wait */ false);
+	}
+	free(news->why);
+	free(news);
+	batch->news = NULL;
+}
+
+// With the lock.
+static void count(struct news *news, enum outcome outcome, uint64_t jobs) {
+	struct event_batch_end *counts = &news->counts;
+	switch (outcome) {
+	case OUTCOME_OK: counts->ok += jobs; break;
+	case OUTCOME_CANCELLED: counts->cancelled += jobs; break;
+	case OUTCOME_SKIPPED: counts->skipped += jobs; break;
+	default: counts->failed += jobs; break;
+	}
+}
+
+void publish_lost(struct batch *batch, enum outcome outcome, uint64_t jobs) {
+	struct publisher *publisher = batch->run->publisher;
+	struct news *news = batch->news;
+	publish_batch_start(batch);
+	mutex_lock(&publisher->lock);
+	if (publisher->lost_batch != batch || publisher->lost.outcome != outcome) {
+		flush_lost(publisher);
+		publisher->lost_batch = batch;
+		const char *why = !news->why && outcome == OUTCOME_CANCELLED ? publisher->cut : news->why;
+		publisher->lost = (struct event_lost){.batch = batch->name, .outcome = outcome, .why = why};
+	}
+	publisher->lost.jobs += jobs;
+	count(news, outcome, jobs);
+	mutex_unlock(&publisher->lock);
+}
+
+void publish_lost_why(struct batch *batch, const char *why) {
+	struct publisher *publisher = batch->run->publisher;
+	mutex_lock(&publisher->lock);
+	flush_lost(publisher); // it may have the reason before
+	free(batch->news->why);
+	batch->news->why = xstrdup(why);
+	mutex_unlock(&publisher->lock);
+}
+
+void publish_cut(struct run *run, const char *why) {
+	struct publisher *publisher = run->publisher;
+	if (!publisher) {
+		return;
+	}
+	mutex_lock(&publisher->lock);
+	if (!publisher->cut) {
+		flush_lost(publisher);
+		publisher->cut = xstrdup(why);
+	}
+	mutex_unlock(&publisher->lock);
+}
+
+void publish_wait(struct run *run, const struct batch *batch, uint64_t number, enum event_why why, const char *what) {
+	tell(run, &(struct event){
+		.kind = EVENT_WAIT,
+		.u.wait = {.batch = batch ? batch->name : NULL, .number = number, .why = why, .what = what},
+	});
+}
+
+void publish_wait_end(struct run *run, const struct batch *batch, uint64_t number, enum event_why why, uint64_t since) {
+	tell(run, &(struct event){
+		.kind = EVENT_WAIT_END,
+		.u.wait = {.batch = batch ? batch->name : NULL, .number = number, .why = why, .since = since},
+	});
+}
+
+void publish_pause(const struct job *job, uint64_t pause) {
+	char what[60];
+	snprintf(what, sizeof(what), "its next attempt in %.3gs", (double)pause / (double)NS_PER_S);
+	tell(job->batch->run, &(struct event){
+		.kind = EVENT_WAIT,
+		.u.wait = {
+			.batch = job->batch->name, .number = job->item.number, .why = WHY_RETRY, .what = what, .until = job->queued + pause,
+		},
+	});
+}
+
+// ---- attempts ----
+
+void publish_attempt(struct desk *desk) {
+	desk->told = (struct told){.why = desk->told.why, .tail = desk->told.tail, .recent = desk->told.recent};
+	buf_reset(&desk->told.why);
+	buf_reset(&desk->told.tail);
+	buf_reset(&desk->told.recent);
+}
+
+void publish_admitted(struct desk *desk, enum event_why why, uint64_t ns) {
+	if (ns > desk->told.admission) {
+		desk->told.admission = ns;
+		desk->told.admission_why = why;
+	}
+}
+
+static uint64_t minus(uint64_t a, uint64_t b) {
+	return a > b ? a - b : 0;
+}
+
+// What took most of the time that it was queued for: `since` to `now`.
+static enum event_why reason(const struct desk *desk, const struct job *job, uint64_t since, uint64_t now) {
+	const struct facts *facts = worker_facts(desk->worker);
+	uint64_t start = worker_start_time(desk->worker);
+	uint64_t begun = job->batch->news->begun;
+	uint64_t parts[] = {
+		[WHY_NEEDS] = minus(begun, since),
+		[WHY_RETRY] = job->pause,
+		[WHY_RESERVE] = worker_width(desk->worker) > 1 ? minus(start, facts->picked) : 0,
+		[WHY_SUSPEND] = 0,
+	};
+	parts[desk->told.admission_why] += desk->told.admission;
+	uint64_t free_since = since + parts[WHY_RETRY] > begun ? since + parts[WHY_RETRY] : begun;
+	parts[WHY_LIMIT] = minus(facts->limit_left, free_since);
+	uint64_t known = 0;
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); ++i) {
+		known += parts[i];
+	}
+	parts[facts->gated ? WHY_DELAY : WHY_TURN] += minus(now - since, known);
+	enum event_why most = WHY_TURN;
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); ++i) {
+		most = parts[i] > parts[most] ? (enum event_why)i : most;
+	}
+	return most;
+}
+
+static struct event_job identify(const struct desk *desk, const struct job *job) {
+	return (struct event_job){
+		.batch = job->batch->name,
+		.number = job->item.number,
+		.seq = job->item.seq,
+		.role = job->role,
+		.step = job->role == ROLE_JOB ? job->step : 0,
+		.attempt = job->role == ROLE_JOB ? job->attempt : 1,
+		.slot = desk->worker ? worker_slot(desk->worker) : 0,
+	};
+}
+
+static enum event_source source_of(const struct desk *desk) {
+	static const enum event_source sources[] = {
+		[SOURCE_OWN] = FROM_OWN, [SOURCE_STOLEN] = FROM_STOLEN, [SOURCE_QUEUE] = FROM_QUEUE,
+		[SOURCE_LENT] = FROM_LENT, [SOURCE_LONG] = FROM_LONG,
+	};
+	return desk->worker ? sources[worker_facts(desk->worker)->source] : FROM_QUEUE;
+}
+
+// Its slots were kept for it from when its turn came.
+static void end_reserve(const struct desk *desk, const struct job *job) {
+	uint64_t picked = worker_facts(desk->worker)->picked;
+	if (worker_width(desk->worker) > 1 && worker_start_time(desk->worker) > picked && job->role == ROLE_JOB) {
+		publish_wait_end(desk->run, job->batch, job->item.number, WHY_RESERVE, picked);
+	}
+}
+
+void publish_memory(struct desk *desk, const struct job *job, bool waits) {
+	struct told *told = &desk->told;
+	uint64_t since = told->memory_since, now = now_ns();
+	if (waits && since == 0) {
+		told->memory_since = now;
+		struct buf what = BUF_INIT;
+		buf_printf(&what, "%s of memory", memory_show(job->spec->memory));
+		publish_wait(desk->run, job->batch, job->item.number, WHY_MEMORY, buf_str(&what));
+		buf_fini(&what);
+	} else if (!waits && since > 0) {
+		told->memory_since = 0;
+		publish_admitted(desk, WHY_MEMORY, now - since);
+		publish_wait_end(desk->run, job->batch, job->item.number, WHY_MEMORY, since);
+	}
+}
+
+void publish_job_start(struct desk *desk, const struct job *job, int pid, uint64_t start) {
+	struct told *told = &desk->told;
+	told->started = true;
+	told->queued = job->queued ? minus(start, job->queued) : 0;
+	end_reserve(desk, job);
+	tell(desk->run, &(struct event){
+		.kind = EVENT_JOB_START,
+		.u.job_start = {
+			.id = identify(desk, job),
+			.nslots = worker_width(desk->worker),
+			.pid = pid,
+			.source = source_of(desk),
+			.lag = worker_facts(desk->worker)->lag,
+			.queued = told->queued,
+			.why = told->queued >= WORTH_A_REASON ? reason(desk, job, job->queued, start) : WHY_TURN,
+			.from = job->from,
+			.command = buf_str(&desk->text),
+			.command_len = desk->text.len,
+			.args = job->record.args,
+			.nargs = job->record.nargs,
+		},
+	});
+}
+
+void publish_output(struct desk *desk, const struct job *job, int stream, const char *data, size_t len) {
+	tell(desk->run, &(struct event){
+		.kind = EVENT_OUTPUT,
+		.u.output = {.id = identify(desk, job), .stream = stream + 1, .data = data, .len = len},
+	});
+}
+
+// The last lines of what was put together in `tail`: cuts the front off, and returns how many bytes that were.
+static size_t cut_tail(struct buf *tail) {
+	size_t end = tail->len, at = end > TAIL_BYTES ? end - TAIL_BYTES : 0;
+	size_t from = end;
+	unsigned lines = 0;
+	while (from > at && (from == end || tail->data[from - 1] != '\n' || ++lines < TAIL_LINES)) {
+		--from;
+	}
+	while (from == at && from > 0 && from < end && ((unsigned char)tail->data[from] & 0xC0) == 0x80) {
+		++from; // not within a character
+	}
+	memmove(tail->data, tail->data + from, end - from);
+	tail->len = end - from;
+	tail->data[tail->len] = '\0';
+	return from;
+}
+
+static bool is_counted(const struct job *job) {
+	return job->role == ROLE_JOB || job->role == ROLE_LISTING;
+}
+
+static void take_tail(struct desk *desk, const struct job *job) {
+	struct publisher *publisher = desk->run->publisher;
+	struct buf *tail = &desk->told.tail;
+	if (atomic_add_relaxed(&publisher->tails, 1) >= FEW_TAILS && !(publisher->wants & TELL_TAILS)) {
+		return;
+	}
+	buf_add(tail, buf_str(&desk->told.recent), desk->told.recent.len);
+	for (int stream = 0; stream < 2 && desk->told.recent.len == 0; ++stream) {
+		size_t before = tail->len;
+		if (job->results && results_takes(job->results, stream)) {
+			results_tail(job->results, stream, TAIL_BYTES, tail);
+		} else if (job->spool) {
+			spool_tail(job->spool, stream, TAIL_BYTES, tail);
+		}
+		if (tail->len > before && tail->data[tail->len - 1] != '\n') {
+			buf_addc(tail, '\n');
+		}
+		desk->told.tail_out = stream == 0 ? tail->len : desk->told.tail_out;
+	}
+	size_t cut = tail->len > 0 ? cut_tail(tail) : 0;
+	desk->told.tail_out = desk->told.tail_out > cut ? desk->told.tail_out - cut : 0;
+}
+
+static uint64_t bytes_of(const struct desk *desk, const struct job *job, int stream) {
+	bool kept = job->results && results_takes(job->results, stream);
+	bool emits = stream == 0 && (job->role == ROLE_LISTING || (job->role == ROLE_JOB && job->step == 0 && job->batch->emits));
+	uint64_t n = kept ? results_bytes(job->results, stream) : job->spool ? spool_bytes(job->spool, stream) : 0;
+	return n + (emits ? desk->emission.bytes : 0);
+}
+
+void publish_look(struct desk *desk, const struct job *job, const struct result *result, enum event_next next) {
+	desk->told.out_bytes = bytes_of(desk, job, 0);
+	desk->told.err_bytes = bytes_of(desk, job, 1);
+	if (next == NEXT_NOTHING && outcome_is_failure(result->outcome)) {
+		take_tail(desk, job);
+	}
+}
+
+// An attempt or step that was announced did not come, for the run took no more work: nothing ran.
+static void end_unmade(struct event_job_end *end) {
+	end->id.slot = 0;
+	end->queued = 0;
+	end->result.start = end->result.end = 0;
+	memset(&end->result.usage, 0, sizeof(end->result.usage));
+}
+
+// Cut off as the log has it, so that who adds it up comes to the same.
+static uint64_t slot_time_of(const struct event_job_end *end) {
+	return event_us(minus(end->result.end, end->result.start)) * 1000 * end->nslots;
+}
+
+void publish_job_end(struct desk *desk, const struct job *job, const struct result *result, enum event_next next) {
+	struct publisher *publisher = desk->run->publisher;
+	struct told *told = &desk->told;
+	bool failed = outcome_is_failure(result->outcome);
+	if (result->outcome == OUTCOME_SPAWN_ERROR && !told->started && job->unmade == NEXT_NOTHING) {
+		publish_job_start(desk, job, 0, now_ns());
+	}
+	struct event event = {
+		.kind = EVENT_JOB_END,
+		.u.job_end = {
+			.id = identify(desk, job),
+			.result = *result,
+			.queued = told->queued,
+			.nslots = desk->worker ? worker_width(desk->worker) : job->spec->width,
+			.source = source_of(desk),
+			.next = next,
+			.along = job->along,
+			.allowed = failed && next == NEXT_NOTHING && is_counted(job) && job->batch->allow_failure,
+			.out_bytes = told->out_bytes,
+			.err_bytes = told->err_bytes,
+			.why = result->outcome == OUTCOME_SPAWN_ERROR && told->why.len > 0 ? told->why.data : NULL,
+			.tail = told->tail.len > 0 ? told->tail.data : NULL,
+			.tail_len = told->tail.len,
+			.tail_out = told->tail_out,
+			.command = buf_str(&desk->text),
+			.command_len = desk->text.len,
+		},
+	};
+	if (job->unmade != NEXT_NOTHING) {
+		end_unmade(&event.u.job_end);
+	}
+	mutex_lock(&publisher->lock);
+	tell_now(publisher, &event);
+	if (event.u.job_end.source != FROM_LONG) {
+		publisher->slot_time += slot_time_of(&event.u.job_end);
+	}
+	if (next == NEXT_NOTHING && is_counted(job) && (job->role == ROLE_JOB || failed)) { // a listing only if it fails
+		count(job->batch->news, result->outcome, 1 + job->along);
+	}
+	mutex_unlock(&publisher->lock);
+	if (!desk->worker) {
+		flush_log(desk->run, /* may_wait */ false);
+	} else if (desk->run->log && log_sink_later(desk->run)) {
+		worker_unsettle(desk->worker);
+	}
+}
+
+// The end of what had no attempt.
+static void end_without(struct batch *batch, struct event_job_end end) {
+	struct publisher *publisher = batch->run->publisher;
+	struct event event = {.kind = EVENT_JOB_END, .u.job_end = end};
+	event.u.job_end.id.batch = batch->name;
+	event.u.job_end.id.attempt = 1;
+	mutex_lock(&publisher->lock);
+	tell_now(publisher, &event);
+	count(batch->news, end.result.outcome, 1);
+	mutex_unlock(&publisher->lock);
+	flush_log(batch->run, /* may_wait */ false);
+}
+
+void publish_current(struct batch *batch, const struct job *job) {
+	end_without(batch, (struct event_job_end){
+		.id = {.number = job->item.number, .seq = job->item.seq},
+		.result = {.outcome = OUTCOME_OK},
+		.nslots = 1,
+		.source = FROM_QUEUE,
+		.current = true,
+	});
+}
+
+void publish_trouble(struct batch *batch, const struct result *result, const char *what) {
+	struct result unmade = *result;
+	unmade.start = unmade.end = 0;
+	end_without(batch, (struct event_job_end){
+		.id = {.role = ROLE_LISTING},
+		.result = unmade,
+		.nslots = 1,
+		.source = FROM_QUEUE,
+		.allowed = batch->allow_failure,
+		.why = batch->news->why,
+		.tail = what,
+		.tail_len = strlen(what),
+	});
+}

@@ -1,0 +1,90 @@
+// Tells what happens in the run to all who listen: the log, the story, the status line.
+//
+// Listeners are called one at a time, with one order of events for all, from whatever thread something happens on; with
+// the lock of telling held, and none of the pool's, of output or of run.h. So they may ask run->pool and take locks that
+// are held for moments, and must not wait, write, or tell.
+//
+// Without a listener run->publisher is NULL, no event is built, and queued items carry no stamp: each place that tells
+// tests that pointer, or batch->news.
+
+#ifndef FAIRPAR_RUN_PUBLISH_H
+#define FAIRPAR_RUN_PUBLISH_H
+
+#include "job/event.h"
+#include "run/attempt.h"
+
+enum publish_wants {
+	TELL_OUTPUT = 1 << 0,  // EVENT_OUTPUT too, as jobs write
+	TELL_TAILS = 1 << 1,   // event_job_end.tail of every job that fails, not only of the first
+};
+
+// Adds a listener. Between setup_open()'s begin and publish_begin(). `arg` lives until publish_end() has returned.
+void publish_listen(struct run *run, event_fn *fn, void *arg, unsigned wants);
+
+// True if somebody wants that.
+bool publish_wants(const struct run *run, enum publish_wants want);
+
+// ---- for run.c. All but publish_close() only with run->publisher
+
+void publish_begin(struct run *run);
+// Tells what was put together and not told yet. From the event loop, whenever it wakes.
+void publish_tick(struct run *run);
+void publish_slots(struct run *run, unsigned slots, const char *why);
+// The end of the run, with its exit status and the signal that ends it, or 0.
+void publish_end(struct run *run, int exit_status, int signal);
+void publish_close(struct run *run);
+
+// The run's ULID; "" before publish_begin().
+const char *publish_run(const struct run *run);
+
+// ---- batches
+
+// The longest that it waited for a turn (queue_longest_wait()); before its end.
+void publish_longest_wait(struct batch *batch, uint64_t ns);
+
+// Makes batch->news. `jobs`: known number of them, or -1.
+void publish_meet(struct batch *batch, const struct queue_attrs *attrs, int64_t jobs);
+void publish_batch_start(struct batch *batch); // the first time; later calls do nothing
+// It may begin now: what was queued before did not wait for its turn.
+void publish_batch_begun(struct batch *batch);
+// Nobody knows of the batch any more. Frees batch->news.
+void publish_batch_end(struct batch *batch);
+
+// Jobs of it that never start. Calls for the same batch in a row make one event.
+void publish_lost(struct batch *batch, enum outcome outcome, uint64_t jobs);
+// What publish_lost() and publish_trouble() will say why. Copied.
+void publish_lost_why(struct batch *batch, const char *why);
+// The same of all batches without a reason of their own: why the run is cut short. Copied; the first one counts. Before the
+// jobs are lost; does nothing without run->publisher.
+void publish_cut(struct run *run, const char *why);
+
+// Something begins or ends to wait; `number` of a job, or 0; `batch` NULL: all of them.
+void publish_wait(struct run *run, const struct batch *batch, uint64_t number, enum event_why why, const char *what);
+void publish_wait_end(struct run *run, const struct batch *batch, uint64_t number, enum event_why why, uint64_t since);
+
+// A job was queued again, for an attempt in so many nanoseconds.
+void publish_pause(const struct job *job, uint64_t pause);
+
+// ---- attempts
+
+// An attempt begins on this worker; before anything is told of it.
+void publish_attempt(struct desk *desk);
+// The job was let in after so many nanoseconds in admission, or in waiting for memory.
+void publish_admitted(struct desk *desk, enum event_why why, uint64_t ns);
+// It waits for the memory it has declared, or does no longer, if it did.
+void publish_memory(struct desk *desk, const struct job *job, bool waits);
+// Its process runs, since `start`; pid 0: it could not be started.
+void publish_job_start(struct desk *desk, const struct job *job, int pid, uint64_t start);
+// What it wrote just now; if somebody wants TELL_OUTPUT.
+void publish_output(struct desk *desk, const struct job *job, int stream, const char *data, size_t len);
+// Looks at its output before that is let go of: bytes, and where it has failed for good the tail.
+void publish_look(struct desk *desk, const struct job *job, const struct result *result, enum event_next next);
+// After publish_look(): the end of the attempt. With job->unmade the end of the job, whose last attempt's end was told
+// already, with what was to follow; also on a desk without a worker.
+void publish_job_end(struct desk *desk, const struct job *job, const struct result *result, enum event_next next);
+// What the job creates was there.
+void publish_current(struct batch *batch, const struct job *job);
+// A failure of a batch that was no job's.
+void publish_trouble(struct batch *batch, const struct result *result, const char *what);
+
+#endif

@@ -1,0 +1,337 @@
+// Puts the output of jobs where the user wants it instead of stdout: --results and --files.
+//
+// Rows of a table are the output of run->writer, which writes to the table's file: so they are whole, and with -k in order.
+
+#include "run/result_files.h"
+
+#include "base/alloc.h"
+#include "base/diag.h"
+#include "base/io.h"
+#include "base/pathname.h"
+#include "base/temp_file.h"
+#include "base/text.h"
+#include "cli/option_log.h"
+#include "log/results_table.h"
+#include "output/results.h"
+#include "run/job_output.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <strings.h>
+#include <unistd.h>
+
+enum result_files_kind { SHELF_DIR, SHELF_TABLE, SHELF_TEMP };
+
+struct result_files {
+	enum result_files_kind kind;
+	enum table_kind table;
+	int fd;                     // of the table, or -1
+	struct template *path;      // SHELF_DIR
+	size_t head, tail;          // of its text: what stands before and behind the replacement strings
+	atomic_int dir;             // what the files are below, or -1 until the first one
+	struct names names;         // of the columns
+	bool has_head;
+	atomic_uint columns;        // of an item, where they are packed; else 0
+	atomic_bool said;           // that something cannot be written
+};
+
+// ---- the run's ----
+
+static bool has_ending(const char *path, const char *end_summary) {
+	size_t len = strlen(path), end_summary_len = strlen(end_summary);
+	return len >= end_summary_len && strcasecmp(path + len - end_summary_len, end_summary) == 0;
+}
+
+static int open_table(struct run *run, const char *path) {
+	struct result_files *result_files = run->result_files;
+	result_files->table = has_ending(path, ".csv") ? TABLE_CSV : has_ending(path, ".tsv") ? TABLE_TSV : TABLE_JSON;
+	if (path[0] == '-' && path[1] == '.') {
+		return 0; // to stdout
+	}
+	result_files->fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+	if (result_files->fd < 0) {
+		diag_error("cannot write '%s': %s", text_shows(path), strerror(errno));
+		return -1;
+	}
+	return 0;
+}
+
+// The files are the record of what is done.
+static bool is_record(const struct options *options) {
+	return options->resume != RESUME_NOT && !options->joblog;
+}
+
+int result_files_open(struct run *run) {
+	const struct options *options = run->options;
+	if ((!options->results && !options->files) || (options->dry_run && !is_record(options))) {
+		return 0;
+	}
+	struct result_files *result_files = run->result_files = NEW(struct result_files);
+	result_files->fd = -1;
+	atomic_init(&result_files->dir, -1);
+	result_files->kind = !options->results ? SHELF_TEMP : option_results_is_table(options->results) ? SHELF_TABLE : SHELF_DIR;
+	return result_files->kind == SHELF_TABLE ? open_table(run, options->results) : 0;
+}
+
+int result_files_fd(const struct run *run) {
+	return run->result_files && run->result_files->fd >= 0 ? run->result_files->fd : STDOUT_FILENO;
+}
+
+bool result_files_is_table(const struct run *run) {
+	return run->result_files && run->result_files->kind == SHELF_TABLE;
+}
+
+const char *result_files_name(const struct run *run) {
+	return run->result_files && run->result_files->fd >= 0 ? text_shows(run->options->results) : "standard output";
+}
+
+int result_files_parse(struct run *run, const struct names *names) {
+	struct result_files *result_files = run->result_files;
+	bool failed = false;
+	if (!result_files) {
+		return 0;
+	}
+	if (result_files->kind == SHELF_DIR) {
+		result_files->path = job_spec_parse(&run->options->results, 1, TEMPLATE_RAW | TEMPLATE_PATH, names, &failed);
+	}
+	if (result_files->path) {
+		template_ends(result_files->path, &result_files->head, &result_files->tail);
+	}
+	result_files->names.names = xcalloc(names->n, sizeof(*result_files->names.names));
+	for (; result_files->names.n < names->n; ++result_files->names.n) {
+		result_files->names.names[result_files->names.n] = xstrdup(names->names[result_files->names.n]);
+	}
+	return failed ? -1 : 0;
+}
+
+// Lines of the table.
+static void put(struct run *run, struct spool *spool, const struct buf *text) {
+	if (run->result_files->fd < 0) {
+		job_output_add_shown(spool, text->data, text->len);
+	} else {
+		spool_add(spool, 0, text->data, text->len);
+	}
+}
+
+void result_files_head(struct run *run, const struct record *record) {
+	struct result_files *result_files = run->result_files;
+	if (result_files->kind != SHELF_TABLE || result_files->has_head) {
+		return;
+	}
+	result_files->has_head = true;
+	struct buf line = BUF_INIT;
+	table_add_header(&line, result_files->table, record->nargs, result_files->names.names, result_files->names.n);
+	if (line.len > 0) {
+		struct spool *spool = spool_open(run->writer, NULL, 0, EMIT_GROUP, NULL, 0);
+		put(run, spool, &line);
+		spool_finish(spool);
+	}
+	buf_fini(&line);
+}
+
+void result_files_note_item(struct run *run, const struct record *record) {
+	if (run->result_files) {
+		atomic_store_relaxed(&run->result_files->columns, record->nargs);
+	}
+}
+
+void result_files_close(struct run *run) {
+	struct result_files *result_files = run->result_files;
+	if (!result_files) {
+		return;
+	}
+	if (result_files->fd >= 0 && close(result_files->fd) != 0 && !atomic_exchange(&run->trouble, true)) {
+		diag_error("cannot write '%s': %s", text_shows(run->options->results), strerror(errno));
+	}
+	for (size_t i = 0; i < result_files->names.n; ++i) {
+		free(result_files->names.names[i]);
+	}
+	free(result_files->names.names);
+	if (atomic_load_relaxed(&result_files->dir) >= 0) {
+		close(atomic_load_relaxed(&result_files->dir));
+	}
+	template_free(result_files->path);
+	free(result_files);
+	run->result_files = NULL;
+}
+
+// ---- a job's ----
+
+// As with output that stdout does not take: the run starts nothing more, and does not end with 0.
+static int cannot_write(struct run *run, const char *path, int error) {
+	if (!atomic_exchange(&run->result_files->said, true)) {
+		diag_error("cannot write '%s': %s", text_shows(path),
+		           error == ELOOP ? "a symbolic link below the directory of --results is not followed" : strerror(error));
+	}
+	atomic_store_relaxed(&run->trouble, true);
+	int none = 0;
+	atomic_compare_exchange_strong(&run->output_error, &none, error == EPIPE ? EIO : error); // the reader of stdout is there
+	atomic_store_release(&run->output_failed, true); // pairs with the load in stop_for_output()
+	run_wake(run);
+	return -1;
+}
+
+static struct expansion expansion_of(const struct job *job, unsigned slot) {
+	return (struct expansion){.record = &job->record, .seq = job->item.seq, .slot = slot};
+}
+
+// The path of the job: a directory with a slash at its end, or a file. Sets *ret_below to where that begins which is below
+// the user's own directory. A block of --pipe has its number for an item.
+static void make_path(struct run *run, const struct expansion *x, struct buf *path, size_t *ret_below) {
+	const struct result_files *result_files = run->result_files;
+	template_expand(result_files->path, x, path);
+	bool is_plain = result_files->head == path->len;
+	if (is_plain) {
+		struct buf number = BUF_INIT;
+		buf_printf(&number, "%llu", (unsigned long long)x->seq);
+		buf_addc(path, '/');
+		*ret_below = path->len;
+		pathname_add_items(path, run->blocks ? number.data : x->record->args, run->blocks ? 1 : x->record->nargs,
+		                   atomic_load_relaxed(&result_files->columns), result_files->names.names, result_files->names.n);
+		buf_fini(&number);
+	} else {
+		for (*ret_below = result_files->head; *ret_below > 0 && path->data[*ret_below - 1] != '/';) {
+			--*ret_below;
+		}
+	}
+	pathname_fit(path, *ret_below, is_plain ? 0 : result_files->tail);
+}
+
+// Opens the directory once; `path` begins with it. Returns it, or -1 with errno.
+static int open_dir(struct result_files *result_files, const char *path, size_t below, bool makes) {
+	int none = -1, dir = atomic_load_acquire(&result_files->dir);
+	if (dir >= 0) {
+		return dir;
+	}
+	char *name = xmemdup(path, below);
+	dir = results_open_dir(name, makes);
+	free(name);
+	if (dir >= 0 && !atomic_compare_exchange_strong(&result_files->dir, &none, dir)) {
+		close(dir); // another job was faster
+		dir = none;
+	}
+	return dir;
+}
+
+static int begin_in_dir(struct run *run, struct job *job, unsigned slot) {
+	struct expansion x = expansion_of(job, slot);
+	struct buf path = BUF_INIT, failed = BUF_INIT;
+	size_t below;
+	int result = 0;
+	make_path(run, &x, &path, &below);
+	int dir = open_dir(run->result_files, path.data, below, /* makes */ true);
+	if (dir < 0) {
+		path.data[strrchr(path.data, '/') - path.data + 1] = '\0';
+		result = cannot_write(run, path.data, errno);
+	} else if (!(job->results = results_in_files(dir, path.data, below, &failed))) {
+		result = cannot_write(run, failed.data, errno);
+	}
+	buf_fini(&path);
+	buf_fini(&failed);
+	return result;
+}
+
+bool result_files_is_done(struct run *run, const struct record *record, uint64_t seq) {
+	struct expansion x = {.record = record, .seq = seq};
+	struct buf path = BUF_INIT;
+	size_t below;
+	if (!run->result_files || run->result_files->kind != SHELF_DIR || !is_record(run->options)) {
+		return false;
+	}
+	make_path(run, &x, &path, &below);
+	int dir = open_dir(run->result_files, path.data, below, /* makes */ false);
+	bool is_done = dir >= 0 && results_are_complete(dir, path.data + below);
+	buf_fini(&path);
+	return is_done;
+}
+
+// The name of the file that holds stdout, as a line of output.
+static void show_name(struct run *run, struct job *job) {
+	const char *path = results_path(job->results);
+	if (job->spool && path) {
+		job_output_add_shown(job->spool, path, strlen(path));
+		spool_add(job->spool, 0, run->options->files_nul ? "" : "\n", 1);
+	}
+}
+
+int result_files_begin(struct desk *desk, struct job *job, unsigned slot) {
+	struct run *run = desk->run;
+	struct result_files *result_files = run->result_files;
+	const struct options *options = run->options;
+	if (!result_files || job->results || job->item.order == 0) { // what is no item has no place there
+		return 0;
+	}
+	if (result_files->kind == SHELF_TABLE) {
+		job->results = results_in_memory();
+		return 0;
+	}
+	if (result_files->kind == SHELF_DIR) {
+		if (begin_in_dir(run, job, slot) != 0) {
+			return -1;
+		}
+	} else if (options->output != OUTPUT_UNGROUP) {
+		const char *dir = options->tmpdir ? options->tmpdir : tmpfile_dir("/tmp");
+		job->results = results_in_temp(dir);
+		if (!job->results) {
+			return cannot_write(run, dir, errno);
+		}
+	}
+	if (options->output == OUTPUT_LINE_BUFFER) {
+		show_name(run, job);
+	}
+	return 0;
+}
+
+static void add_row(struct run *run, struct job *job, unsigned slot, const struct result *result, uint64_t received) {
+	struct expansion x = expansion_of(job, slot);
+	struct buf command = BUF_INIT, tag = BUF_INIT, line = BUF_INIT;
+	command_text(job->spec->command, &x, &job->spec->by, &command);
+	if (job->spec->tag) {
+		template_expand(job->spec->tag, &x, &tag);
+		buf_addc(&tag, '\t');
+	}
+	struct table_row row = {
+		.log = {
+			.seq = job->item.seq,
+			.result = result,
+			.start = job->start ? job->start : result->start,
+			.sent = job_sent(job),
+			.received = received,
+			.command = buf_str(&command),
+			.command_len = command.len,
+		},
+		.args = job->record.args,
+		.nargs = job->record.nargs,
+		.output = {results_memory(job->results, 0), results_memory(job->results, 1)},
+		.tag = tag.data,
+		.tag_len = tag.len,
+	};
+	table_add_row(&line, run->result_files->table, &row);
+	put(run, job->spool, &line);
+	buf_fini(&command);
+	buf_fini(&tag);
+	buf_fini(&line);
+}
+
+void result_files_end(struct run *run, struct job *job, unsigned slot, const struct result *result, uint64_t received) {
+	const char *failed;
+	if (!job->results) {
+		return;
+	}
+	results_end(job->results);
+	int error = results_error(job->results, &failed);
+	if (error) {
+		cannot_write(run, failed, error);
+	}
+	bool cut = !result || result->outcome == OUTCOME_CANCELLED;
+	if (!cut && !error && results_complete(job->results, job->item.seq, &failed) != 0) {
+		cannot_write(run, failed, errno);
+	}
+	if (!cut && run->result_files->kind == SHELF_TABLE && job->spool) {
+		add_row(run, job, slot, result, received);
+	} else if (!cut && run->options->files && run->options->output != OUTPUT_LINE_BUFFER) {
+		show_name(run, job);
+	}
+	results_free(job->results, /* unlink_files */ cut && run->result_files->kind == SHELF_TEMP);
+	job->results = NULL;
+}

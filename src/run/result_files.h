@@ -1,0 +1,44 @@
+// Puts the output of jobs where the user wants it instead of stdout: --results and --files.
+
+#ifndef FAIRPAR_RUN_RESULT_FILES_H
+#define FAIRPAR_RUN_RESULT_FILES_H
+
+#include "run/attempt.h"
+
+struct result_files;
+
+// Does what the options say: opens the file of a table. run->result_files stays NULL if they say nothing. Returns 0, or -1
+// after a message. Before run->writer is made.
+int result_files_open(struct run *run);
+
+// What run->writer writes to: the table, or else stdout.
+int result_files_fd(const struct run *run);
+
+// True if rows of a table take the place of output.
+bool result_files_is_table(const struct run *run);
+
+// The words for messages about what result_files_fd() is.
+const char *result_files_name(const struct run *run);
+
+// Parses the path, for columns of these names. Returns 0, or -1 after a message.
+int result_files_parse(struct run *run, const struct names *names);
+
+// From now on jobs are packed of items like this one.
+void result_files_note_item(struct run *run, const struct record *record);
+
+// The table's first line, once: before the first item is queued, which may be this one.
+void result_files_head(struct run *run, const struct record *record);
+
+// True if --results DIR is the record of what is done (--resume without --joblog), and says that this item is.
+bool result_files_is_done(struct run *run, const struct record *record, uint64_t seq);
+
+// Opens what takes the job's output, before its first attempt. Returns 0, or -1 after a message.
+int result_files_begin(struct desk *desk, struct job *job, unsigned slot);
+
+// The job has ended, or with `result` NULL was cut off; its spool is still open. `received`: bytes of its output.
+void result_files_end(struct run *run, struct job *job, unsigned slot, const struct result *result, uint64_t received);
+
+// After run->writer was closed.
+void result_files_close(struct run *run);
+
+#endif

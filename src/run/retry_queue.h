@@ -1,0 +1,23 @@
+// Jobs that wait for the time of their next attempt, without a slot.
+
+#ifndef FAIRPAR_RUN_RETRY_QUEUE_H
+#define FAIRPAR_RUN_RETRY_QUEUE_H
+
+#include "run/run.h"
+
+struct job;
+
+struct retry_queue *retry_queue_create(void);
+void retry_queue_destroy(struct retry_queue *retry_queue); // empty
+
+// Keeps the job until `due` (now_ns() time), and its queue open; from the worker whose item it is. The job is handed
+// over. Returns false, with nothing done, if the run takes no more work.
+bool retry_queue_add(struct run *run, const struct queue *queue, struct job *job, uint64_t due);
+
+// Queues the jobs whose time has come; when the next comes, or TIME_NEVER. From the event loop.
+uint64_t retry_queue_submit(struct run *run, uint64_t now);
+
+// Ends all that wait, which had failed, and takes no more. From any thread.
+void retry_queue_stop(struct run *run);
+
+#endif

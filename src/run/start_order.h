@@ -1,0 +1,25 @@
+// The order in which jobs were dispatched, for what is to be said and asked in it though each worker says it for itself:
+// the commands of -t, the questions of -p.
+//
+// A worker that has been given an item is in the line until it has passed, at the latest when its item has ended.
+
+#ifndef FAIRPAR_RUN_START_ORDER_H
+#define FAIRPAR_RUN_START_ORDER_H
+
+#include "run/run.h"
+
+// Makes run->start_order if the options need it.
+void start_order_open(struct run *run);
+// NULL-safe in run->start_order, as all the following.
+void start_order_close(struct run *run);
+
+// From the pool's trace hook, under its lock: the worker with that slot has got an item.
+void start_order_add(struct run *run, unsigned slot);
+
+// Waits until all that came before have passed. Whoever has passed need not wait.
+void start_order_wait(struct run *run, unsigned slot);
+
+// Lets the next one go on. Once is enough, more does no harm.
+void start_order_pass(struct run *run, unsigned slot);
+
+#endif

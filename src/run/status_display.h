@@ -1,0 +1,37 @@
+// What is shown of a run while it goes: the status line on a terminal, or now and then a line elsewhere.
+
+#ifndef FAIRPAR_RUN_STATUS_DISPLAY_H
+#define FAIRPAR_RUN_STATUS_DISPLAY_H
+
+#include "run/run.h"
+
+// Makes run->status_display if there is something to show, and listens. Before publish_begin(). Returns 0, or -1 after a message.
+int status_display_open(struct run *run);
+
+// Shows nothing any more. From the event loop, when that has ended. NULL-safe in run->status_display, as are those below.
+void status_display_end(struct run *run);
+// Behind publish_end().
+void status_display_close(struct run *run);
+
+// Draws what is due. From the event loop, whenever it wakes. Returns when to call again, now_ns() time, or TIME_NEVER.
+uint64_t status_display_tick(struct run *run, uint64_t now);
+
+// For the event loop: this process is about to be stopped, it goes on in whatever place, the terminal has another size.
+void status_display_suspend(struct run *run);
+void status_display_resume(struct run *run);
+void status_display_resized(struct run *run);
+// Switches the status line off, and on again.
+void status_display_toggle(struct run *run);
+
+// Appends ", ETA 21s" if it is known when the batch will be done.
+void status_display_add_eta(const struct run *run, const char *batch, struct buf *buf);
+
+// ---- from any thread; only with run->status_display
+
+// So many jobs were queued in the batch; or, with -1, one of them is to be forgotten.
+void status_display_queued(struct run *run, const struct batch *batch, ssize_t jobs);
+
+// A job has written something.
+void status_display_output(struct run *run);
+
+#endif

@@ -1,0 +1,136 @@
+// How an item is spelled in shell text so that it stays one.
+
+#include "shell/quoting.h"
+
+#include "base/alloc.h"
+#include "shell/shell.h"
+
+// Would the item, spelled with backslashes, be read otherwise where two bytes can be one character?
+static bool is_unsafe_in_double(unsigned place, const char *item, size_t len) {
+	bool has_high = place & PLACE_AFTER_HIGH, has_special = false;
+	for (size_t i = 0; i < len; ++i) {
+		has_high = has_high || (item[i] & 0x80);
+		has_special = has_special || item[i] == '"' || item[i] == '$' || item[i] == '`' || item[i] == '\\';
+	}
+	bool ends_high = len > 0 ? item[len - 1] & 0x80 : place & PLACE_AFTER_HIGH;
+	return (has_high && has_special) || (ends_high && (place & PLACE_BEFORE_TAIL));
+}
+
+bool quoting_needs_variable(unsigned place, const char *item, size_t len) {
+	unsigned kind = place & PLACE_KINDS;
+	if (!(place & PLACE_VARIABLE)) {
+		return kind == PLACE_DOUBLE && ((place & PLACE_APART) || is_unsafe_in_double(place, item, len));
+	}
+	// in a here-document a plain item could be the delimiter
+	bool is_apart = kind == PLACE_DOCUMENT || ((place & PLACE_APART) && kind == PLACE_DOUBLE);
+	return kind != PLACE_LITERAL_DOCUMENT && (is_apart || !shell_is_plain(item, len));
+}
+
+void quoting_add_assignment(struct buf *buf, unsigned n, const char *item, size_t len) {
+	buf_printf(buf, "_item%u=", n);
+	shell_quote(buf, item, len);
+	buf_adds(buf, "; ");
+}
+
+// What keeps the backslash or the $ that stands before apart from what comes.
+static const char *separation(unsigned place) {
+	unsigned kind = place & PLACE_KINDS;
+	if (place & PLACE_ESCAPED) {
+		// in "…" a backslash that escapes nothing is one; elsewhere the two vanish as a continued line (XCU 2.2.1).
+		// Inside backticks \\ is \ to the command (XCU 2.6.3)
+		const char *one = place & PLACE_BACKTICKS ? "\\\\\\" : "\\";
+		return kind == PLACE_DOUBLE || kind == PLACE_DOCUMENT || kind == PLACE_ANSI ? one : "\n";
+	}
+	if (place & PLACE_DOLLAR) {
+		// $$, $(…) and $'…' must not come about; here-documents have no quotes, but an empty substitution
+		return kind == PLACE_DOCUMENT ? "``" : kind == PLACE_PLAIN || kind == PLACE_DOUBLE ? "\"\"" : "";
+	}
+	return "";
+}
+
+void quoting_add_variable(struct buf *buf, unsigned place, unsigned n) {
+	buf_adds(buf, separation(place));
+	switch (place & PLACE_KINDS) {
+	case PLACE_SINGLE:
+		buf_printf(buf, "'\"${_item%u}\"'", n);
+		return;
+	case PLACE_ANSI:
+		buf_printf(buf, "'\"${_item%u}\"$'", n);
+		return;
+	case PLACE_DOUBLE:
+	case PLACE_DOCUMENT:
+		buf_printf(buf, "${_item%u}", n);
+		return;
+	default:
+		buf_printf(buf, "\"${_item%u}\"", n);
+	}
+}
+
+// Puts a backslash before what means something inside double quotes (XCU 2.2.3).
+static void add_double(struct buf *buf, const char *item, size_t len) {
+	char *out = buf_reserve(buf, 2 * len);
+	const char *const start = out;
+	for (size_t i = 0; i < len; ++i) {
+		if (item[i] == '"' || item[i] == '$' || item[i] == '`' || item[i] == '\\') {
+			*out++ = '\\';
+		}
+		*out++ = item[i];
+	}
+	*out = '\0';
+	buf->len += (size_t)(out - start);
+}
+
+static void add_single(struct buf *buf, const char *item, size_t len) {
+	for (const char *end = item + len; item < end;) {
+		const char *stop = memchr(item, '\'', (size_t)(end - item));
+		buf_add(buf, item, (size_t)((stop ? stop : end) - item));
+		if (!stop) {
+			break;
+		}
+		buf_adds(buf, "'\"'\"'");
+		item = stop + 1;
+	}
+}
+
+// On one line.
+static void add_line(struct buf *buf, const char *item, size_t len) {
+	size_t start = buf->len;
+	buf_add(buf, item, len);
+	for (size_t i = start; i < buf->len; ++i) {
+		buf->data[i] = buf->data[i] == '\n' ? ' ' : buf->data[i];
+	}
+}
+
+static void add_special(struct buf *buf, unsigned place, const char *item, size_t len) {
+	buf_adds(buf, separation(place));
+	switch (place & PLACE_KINDS) {
+	case PLACE_SINGLE:
+		add_single(buf, item, len);
+		return;
+	case PLACE_DOUBLE:
+		add_double(buf, item, len);
+		return;
+	case PLACE_COMMENT:
+	case PLACE_LITERAL_DOCUMENT: // nothing can be escaped here, so nothing else keeps the delimiter away
+		add_line(buf, item, len);
+		return;
+	default:
+		shell_quote(buf, item, len);
+	}
+}
+
+void quoting_add(struct buf *buf, unsigned place, const char *item, size_t len) {
+	if (place == PLACE_PLAIN) {
+		shell_quote(buf, item, len);
+	} else if (!shell_is_plain(item, len)) {
+		add_special(buf, place, item, len);
+	} else if ((place & (PLACE_NUMBER | PLACE_APART)) && !(place & (PLACE_ESCAPED | PLACE_DOLLAR))) {
+		buf_addc(buf, '\'');
+		buf_add(buf, item, len);
+		buf_addc(buf, '\'');
+	} else {
+		bool would_escape = (place & PLACE_KINDS) == PLACE_ANSI; // $'\n'
+		buf_adds(buf, would_escape ? separation(place) : "");
+		buf_add(buf, item, len);
+	}
+}

@@ -1,0 +1,741 @@
+// Reads shell text: words, quotes, expansions and arithmetic (POSIX XCU 2.2, 2.3, 2.6, and what bash, zsh and ksh add).
+
+#include "shell/reader_internal.h"
+
+#include "base/alloc.h"
+
+#include <string.h>
+
+// ---- items ----
+
+static void refuse(struct reader *r, size_t at, const char *why, const char *advice, size_t cause) {
+	struct reading *reading = r->reading;
+	if (!reading->refusal) {
+		reading->refusal = why;
+		reading->advice = advice;
+		reading->refused_at = at;
+		reading->cause = cause;
+	}
+}
+
+void reader_doubt(struct reader *r, const char *why, const char *advice) {
+	if (!r->doubt) {
+		r->doubt = why;
+		r->doubt_advice = advice;
+		r->doubt_at = reader_place(r, r->at);
+	}
+}
+
+void reader_use(struct reader *r, size_t i) {
+	struct read_item *item = &r->reading->items[i];
+	item->is_read = true;
+	if (r->ban) {
+		refuse(r, item->at, r->ban, r->ban_advice, item->at);
+	} else if (r->doubt && !item->is_reference) {
+		refuse(r, item->at, r->doubt, r->doubt_advice, r->doubt_at);
+	} else if (item->at > r->multibyte_at && !item->is_reference) {
+		refuse(r, item->at, "the locale's characters may contain ASCII bytes, so that this byte may be syntax or half a character",
+		       "write the command in ASCII, or run fairpar in a UTF-8 locale", r->multibyte_at);
+	}
+	if (item->at > r->continued_at && !item->is_reference) {
+		refuse(r, item->at, "a line goes on in the next in the middle of an operator or a name", "write it on one line", r->continued_at);
+	}
+	unsigned needs = r->needs | (item->at < r->subscript_end ? NEED_INTEGER : 0);
+	if (needs & ~item->needs) {
+		item->cause = r->needs ? r->cause : item->at;
+	}
+	item->needs |= needs;
+	if (r->delimiter) {
+		memcpy(item->delimiter, r->delimiter->delimiter, sizeof(item->delimiter));
+	}
+	if (r->flow) {
+		flow_add(r, r->flow, i);
+	}
+}
+
+bool reader_item(struct reader *r, unsigned place) {
+	char c = r->text[r->at];
+	size_t at = reader_place(r, r->at), i = 0;
+	struct reading *reading = r->reading;
+	while ((c == READ_ITEM || c == READ_NUMBER) && i < reading->nitems &&
+	       (reading->items[i].is_reference || reading->items[i].at != at)) {
+		++i;
+	}
+	if ((c != READ_ITEM && c != READ_NUMBER) || i == reading->nitems) {
+		return false;
+	}
+	struct read_item *item = &reading->items[i];
+	if (r->base && (place & (PLACE_ESCAPED | PLACE_DOLLAR)) && (r->is_nested || (place & PLACE_KINDS) == PLACE_DOCUMENT)) {
+		refuse(r, at, "a $ or a \\ before an item in so many quotes cannot be kept apart from it", "write $( ) for the backticks", at);
+	}
+	item->place = place | r->base | (r->at == r->apart_at ? PLACE_APART : 0);
+	item->place |= reading->is_multibyte || (r->at > 0 && (r->text[r->at - 1] & 0x80)) ? PLACE_AFTER_HIGH : 0;
+	if ((place & PLACE_KINDS) != PLACE_DOUBLE) {
+		item->place &= ~(unsigned)PLACE_AFTER_HIGH;
+	}
+	++r->at;
+	// what a byte at the end of the item could take for the second half of a character, and would be missed
+	item->place |= (place & PLACE_KINDS) == PLACE_DOUBLE && strchr("\\`[]{}|~^", reader_peek(r, 0)) ? PLACE_BEFORE_TAIL : 0;
+	item->is_read = true;
+	if (!item->is_number) {
+		reader_use(r, i);
+	}
+	return true;
+}
+
+// ---- constructs ----
+
+void reader_mark(struct reader *r, unsigned mark) {
+	if (r->reading->marks && r->at <= r->len) {
+		r->reading->marks[reader_place(r, r->at)] |= (unsigned char)mark;
+	}
+}
+
+static void set_region(struct reader *r, unsigned region) {
+	size_t end = reader_place(r, r->at);
+	for (; r->reading->regions && r->marked < end; ++r->marked) {
+		r->reading->regions[r->marked] = r->region;
+	}
+	r->region = region;
+}
+
+static struct surroundings enter_quotes(struct reader *r, bool in_document) {
+	struct surroundings saved = {r->needs, r->cause, r->flow, r->ban, r->ban_advice, r->region};
+	r->nregions += 2;
+	set_region(r, r->nregions | in_document);
+	if (++r->depth > READER_DEPTH) {
+		reader_doubt(r, "so many constructs inside one another are not followed", "write a script");
+		r->at = r->len;
+	}
+	return saved;
+}
+
+struct surroundings reader_enter(struct reader *r, bool in_document) {
+	struct surroundings saved = enter_quotes(r, in_document);
+	r->needs = 0;
+	r->flow = r->ban = NULL;
+	return saved;
+}
+
+void reader_leave(struct reader *r, struct surroundings saved) {
+	set_region(r, saved.region);
+	--r->depth;
+	r->needs = saved.needs;
+	r->cause = saved.cause;
+	r->flow = saved.flow;
+	r->ban = saved.ban;
+	r->ban_advice = saved.ban_advice;
+}
+
+// Goes on behind the byte that has to end a construct.
+static void expect(struct reader *r, char c) {
+	if (r->at < r->len && r->text[r->at] == c) {
+		++r->at;
+	} else {
+		reader_doubt(r, "a quote or a parenthesis before it is not closed", "close it");
+	}
+}
+
+bool reader_is_name(char c) {
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+}
+
+static void add_literal(struct reader *r, struct word *word) {
+	char c = r->text[r->at];
+	++r->at;
+	if (!word) {
+		return;
+	}
+	if (c == '=' && word->may_assign && !word->is_open) {
+		word->may_assign = false;
+		reader_assign(r, word);
+	}
+	if (c == '[' && r->needs & NEED_NAME) { // read 'a[…]': a subscript, which is arithmetic
+		r->needs = (r->needs & ~(unsigned)NEED_NAME) | NEED_INTEGER;
+	}
+	if (word->len < sizeof(word->text) - 1) {
+		word->text[word->len++] = c;
+		word->text[word->len] = '\0';
+	} else {
+		word->is_open = true;
+	}
+}
+
+// A backslash outside of quotes, or in double quotes.
+static void read_backslash(struct reader *r, unsigned place, struct word *word) {
+	if (r->reading->is_yen && reader_peek(r, 1) != '\0' && strchr("'\"`$\\\n()#;&|<>", reader_peek(r, 1))) {
+		reader_doubt(r, "a \\ is another character in the locale SHIFT_JIS", "use single quotes, or run fairpar in a UTF-8 locale");
+	}
+	++r->at;
+	if (reader_is_over(r)) {
+		return;
+	}
+	reader_mark(r, READ_ESCAPED);
+	if (reader_item(r, place | PLACE_ESCAPED)) {
+		if (word) {
+			word->is_open = word->has_item = true;
+		}
+	} else if (r->text[r->at] == '\n') {
+		++r->at;
+	} else {
+		add_literal(r, word);
+	}
+}
+
+static void read_single(struct reader *r, struct word *word) {
+	struct surroundings saved = enter_quotes(r, false);
+	++r->at;
+	while (!reader_is_over(r) && r->text[r->at] != '\'') {
+		if (reader_item(r, PLACE_SINGLE)) {
+			if (word) {
+				word->is_open = word->has_item = true;
+			}
+		} else {
+			add_literal(r, word);
+		}
+	}
+	expect(r, '\'');
+	reader_leave(r, saved);
+}
+
+// $'…', which dash takes for a $ before '…'
+static void read_ansi(struct reader *r, struct word *word) {
+	struct surroundings saved = enter_quotes(r, false);
+	r->at += 2;
+	while (!reader_is_over(r) && r->text[r->at] != '\'') {
+		bool is_escaped = r->text[r->at] == '\\';
+		if (is_escaped && (reader_peek(r, 1) == '\'' || reader_peek(r, 1) == 'c')) {
+			reader_doubt(r, "shells do not agree where $'…' with this backslash ends", "use '…' or \"…\"");
+		}
+		r->at += is_escaped;
+		if (!reader_is_over(r) && !reader_item(r, PLACE_ANSI | (is_escaped ? PLACE_ESCAPED : 0))) {
+			++r->at;
+		}
+	}
+	if (word) {
+		word->is_open = true;
+	}
+	expect(r, '\'');
+	reader_leave(r, saved);
+}
+
+static void read_double(struct reader *r, struct word *word) {
+	struct surroundings saved = enter_quotes(r, false);
+	++r->at;
+	while (!reader_is_over(r) && r->text[r->at] != '"') {
+		switch (r->text[r->at]) {
+		case '\\':
+			read_backslash(r, PLACE_DOUBLE, word);
+			break;
+		case '$':
+			reader_dollar(r, PLACE_DOUBLE, word);
+			break;
+		case '`':
+			reader_backticks(r, PLACE_DOUBLE, word);
+			break;
+		default:
+			if (!reader_item(r, PLACE_DOUBLE)) {
+				add_literal(r, word);
+			} else if (word) {
+				word->is_open = word->has_item = true;
+			}
+		}
+	}
+	expect(r, '"');
+	reader_leave(r, saved);
+}
+
+// ---- expansions ----
+
+// $( ), <( )
+static void read_substitution(struct reader *r) {
+	struct surroundings saved = reader_enter(r, false);
+	++r->substitutions;
+	++r->at;
+	reader_mark(r, READ_OPERATOR);
+	++r->at;
+	reader_list(r, ')');
+	--r->substitutions;
+	reader_mark(r, READ_OPERATOR);
+	expect(r, ')');
+	reader_leave(r, saved);
+}
+
+// The commands between backticks: POSIX XCU 2.6.3. The first backtick without a backslash ends them, and of the
+// backslashes inside only those before others than $, ` and \ (and ", in "…") reach the command.
+void reader_backticks(struct reader *r, unsigned place, struct word *word) {
+	size_t end = r->at + 1, n = 0;
+	while (end < r->len && r->text[end] != '`') {
+		end += r->text[end] == '\\' ? 2 : 1;
+	}
+	if (word) {
+		word->is_open = true;
+	}
+	if (end >= r->len) {
+		reader_doubt(r, "a ` before it is not closed", "close it, or write $( )");
+		r->at = r->len;
+		return;
+	}
+	if (place == PLACE_DOCUMENT && memchr(r->text + r->at, '"', end - r->at)) {
+		reader_doubt(r, "shells do not agree about quotes between backticks in a here-document", "write $( )");
+	}
+	char *inner = xmalloc(end - r->at);
+	size_t *map = xcalloc(end - r->at + 1, sizeof(*map));
+	for (size_t i = r->at + 1; i < end; ++i) {
+		bool drops = r->text[i] == '\\' && (strchr("$`\\", r->text[i + 1]) || (place == PLACE_DOUBLE && r->text[i + 1] == '"'));
+		i += drops && r->text[i + 1] != '\0' ? 1 : 0;
+		map[n] = reader_place(r, i);
+		inner[n++] = r->text[i];
+	}
+	map[n] = reader_place(r, end);
+	struct reader outer = *r;
+	++r->at;
+	struct surroundings saved = reader_enter(r, false);
+	r->text = inner;
+	r->map = map;
+	r->len = n;
+	r->at = r->apart_at = 0;
+	r->is_nested = r->base != 0;
+	r->base |= PLACE_BACKTICKS;
+	reader_mark(r, READ_OPERATOR);
+	reader_list(r, '\0');
+	r->text = outer.text;
+	r->map = outer.map;
+	r->len = outer.len;
+	r->at = end;
+	r->base = outer.base;
+	r->is_nested = outer.is_nested;
+	reader_mark(r, READ_OPERATOR);
+	++r->at;
+	reader_leave(r, saved);
+	free(inner);
+	free(map);
+}
+
+// Does the quote here end before anything else that means something, inside "${…}"? There shells disagree about quotes.
+static bool is_simple_quote(const struct reader *r) {
+	size_t i = r->at + 1;
+	while (i < r->len && !strchr("'\"}{\\`()", r->text[i])) { // the NUL of an item is among them
+		++i;
+	}
+	return i < r->len && r->text[i] == r->text[r->at];
+}
+
+// What follows the operator in ${x-…}.
+static void read_operand(struct reader *r, unsigned place, bool is_quoted) {
+	while (!reader_is_over(r) && r->text[r->at] != '}') {
+		char c = r->text[r->at];
+		if (c == '\\') {
+			read_backslash(r, place, NULL);
+		} else if (c == '$') {
+			reader_dollar(r, is_quoted ? PLACE_DOUBLE : PLACE_PLAIN, NULL);
+		} else if (c == '`') {
+			reader_backticks(r, is_quoted ? PLACE_DOUBLE : PLACE_PLAIN, NULL);
+		} else if ((c == '\'' || c == '"') && is_quoted) {
+			if (!is_simple_quote(r)) {
+				reader_doubt(r, "shells do not agree about quotes inside \"${…}\"", "set a variable first");
+			}
+			++r->at;
+		} else if (c == '\'') {
+			read_single(r, NULL);
+		} else if (c == '"') {
+			read_double(r, NULL);
+		} else if (!reader_item(r, place)) {
+			if (c == '{') {
+				reader_doubt(r, "shells do not agree which } ends a ${…} with another { in it", "set a variable first");
+			}
+			++r->at;
+		}
+	}
+}
+
+static void ban(struct reader *r, const char *why, const char *advice) {
+	if (!r->ban) {
+		r->ban = why;
+		r->ban_advice = advice;
+	}
+}
+
+static const char again[] = "a shell reads again what comes out of this expansion";
+
+// The name in ${…}, and its subscript. Returns the length of the name.
+static size_t read_parameter_name(struct reader *r) {
+	bool is_indirect = r->text[r->at] == '!' && reader_is_name(reader_peek(r, 1));
+	if (strchr("#!^=+~", r->text[r->at]) && r->text[r->at] != '\0' && reader_is_name(reader_peek(r, 1))) {
+		++r->at;
+	}
+	size_t start = r->at;
+	while (reader_is_name(reader_peek(r, 0))) {
+		++r->at;
+	}
+	size_t len = r->at - start;
+	unsigned needs = r->needs;
+	if (is_indirect) {
+		r->needs |= NEED_NAME;
+		r->cause = reader_place(r, start);
+	}
+	if (reader_peek(r, 0) == '@' && (reader_peek(r, 1) == '\0' || !strchr("QULuK}", reader_peek(r, 1)))) {
+		ban(r, again, "use the variable as it is");
+	}
+	reader_name(r, start, len > 0 || reader_is_over(r) ? len : 1, true);
+	r->needs = needs;
+	const char *old = r->ban;
+	ban(r, "an item is no name of a variable", "use the item itself, or x={} and ${#x}");
+	if (!reader_is_over(r) && !reader_item(r, PLACE_PLAIN) && len == 0 && r->text[r->at] != '}') {
+		++r->at;
+		reader_item(r, PLACE_PLAIN);
+	}
+	r->ban = old;
+	if (reader_peek(r, 0) == '[') {
+		++r->at;
+		r->needs = NEED_INTEGER;
+		r->cause = reader_place(r, start);
+		reader_arithmetic(r, "]");
+		r->needs = needs;
+	}
+	return len;
+}
+
+// ${…}
+static void read_parameter(struct reader *r, unsigned place) {
+	struct surroundings saved = enter_quotes(r, false);
+	bool is_quoted = place == PLACE_DOUBLE || place == PLACE_DOCUMENT;
+	size_t start = r->at;
+	r->at += 2;
+	char c = reader_peek(r, 0);
+	if (c == ' ' || c == '\t' || c == '\n' || c == '|') {
+		reader_doubt(r, "some shells run what is in ${ }", "write $( )");
+		reader_list(r, '}');
+	} else if (c == '(') {
+		ban(r, again, "use the variable without flags");
+		while (!reader_is_over(r) && !strchr(")}", r->text[r->at])) {
+			++r->at;
+		}
+		r->at += reader_peek(r, 0) == ')';
+	}
+	char name[NAME_LEN] = "";
+	size_t name_at = r->at + (reader_peek(r, 0) == '!' || reader_peek(r, 0) == '#');
+	size_t len = reader_is_over(r) ? 0 : read_parameter_name(r);
+	if (len < sizeof(name) && name_at + len <= r->len) {
+		memcpy(name, r->text + name_at, len);
+	}
+	bool has_colon = reader_peek(r, 0) == ':';
+	char op = reader_peek(r, has_colon);
+	r->at += has_colon;
+	if (has_colon && (op == '\0' || !strchr("-=?+", op))) {
+		r->needs = NEED_INTEGER;
+		r->cause = reader_place(r, start);
+		reader_arithmetic(r, "}");
+		reader_leave(r, saved);
+		return;
+	}
+	bool is_pattern = strchr("#%/^,", op) && op != '\0';
+	if (is_pattern) {
+		ban(r, "shells do not agree about quotes in the patterns of ${…}", "take a replacement string such as {.}");
+	}
+	r->flow = op == '=' ? name : r->flow;
+	r->at += op != '\0' && strchr("-=?+#%/^,", op) && !reader_is_over(r);
+	read_operand(r, is_quoted ? place : PLACE_PLAIN, is_quoted);
+	expect(r, '}');
+	reader_leave(r, saved);
+}
+
+// In zsh $x[…] has a subscript without braces. Finds where that would end.
+static size_t subscript_end(const struct reader *r) {
+	size_t i = r->at + 1;
+	while (i < r->len && (r->text[i] == '\0' || !strchr("]\"' \t\n", r->text[i]))) {
+		++i;
+	}
+	return i < r->len && r->text[i] == ']' ? reader_place(r, i) : 0;
+}
+
+void reader_dollar(struct reader *r, unsigned place, struct word *word) {
+	bool is_quoted = place == PLACE_DOUBLE || place == PLACE_DOCUMENT;
+	char c = reader_peek(r, 1);
+	size_t start = r->at;
+	if (word) {
+		word->is_open = true;
+	}
+	if ((c == '(' && reader_peek(r, 2) == '(') || c == '[') {
+		struct surroundings saved = reader_enter(r, false);
+		r->needs = NEED_INTEGER;
+		r->cause = reader_place(r, r->at);
+		r->at += c == '(' ? 3 : 2;
+		if (!reader_arithmetic(r, c == '(' ? "))" : "]") && c == '(') {
+			reader_doubt(r, "$(( begins arithmetic in one shell and commands in another", "write $( ( with a blank");
+		}
+		reader_leave(r, saved);
+	} else if (c == '(') {
+		read_substitution(r);
+	} else if (c == '{') {
+		read_parameter(r, place);
+	} else if (c == '\'' && !is_quoted) {
+		read_ansi(r, word);
+	} else if (reader_is_name(c) || (c != '\0' && strchr("@*#?-$!", c))) {
+		bool is_special = !reader_is_name(c) || (c >= '0' && c <= '9');
+		for (r->at += is_special ? 2 : 1; !is_special && reader_is_name(reader_peek(r, 0)); ++r->at) {
+		}
+		reader_name(r, start + 1, r->at - start - 1, true);
+		r->apart_at = reader_peek(r, 0) == ':' ? r->at + 1 : r->at;
+		r->subscript_end = reader_peek(r, 0) == '[' ? subscript_end(r) : r->subscript_end;
+	} else {
+		++r->at;
+		if (r->at < r->len && reader_item(r, place | PLACE_DOLLAR) && word) {
+			word->has_item = true;
+		}
+	}
+}
+
+// ---- arithmetic ----
+
+// A quote or a backslash in arithmetic. Subscripts may have them: ${a["key"]}.
+static void read_arithmetic_quote(struct reader *r, const char *closing) {
+	if (*closing == ')' && !(r->text[r->at] == '\\' && reader_peek(r, 1) == '\n')) {
+		reader_doubt(r, "shells do not agree about quotes in arithmetic", "leave them out");
+	}
+	if (r->text[r->at] == '"') {
+		read_double(r, NULL);
+	} else if (r->text[r->at] == '\'') {
+		read_single(r, NULL);
+	} else {
+		read_backslash(r, PLACE_PLAIN, NULL);
+	}
+}
+
+bool reader_arithmetic(struct reader *r, const char *closing) {
+	unsigned nested = 0;
+	const char opening = *closing == ')' ? '(' : *closing == ']' ? '[' : '\0';
+	while (!reader_is_over(r)) {
+		char c = r->text[r->at];
+		if (c == *closing && nested == 0) {
+			bool is_end = closing[1] == '\0' || reader_peek(r, 1) == closing[1];
+			r->at += is_end ? strlen(closing) : 1;
+			return is_end;
+		}
+		if (reader_item(r, PLACE_DOUBLE)) {
+			continue;
+		}
+		if (reader_is_name(c)) {
+			size_t start = r->at;
+			while (reader_is_name(reader_peek(r, 0))) {
+				++r->at;
+			}
+			reader_name(r, start, r->at - start, false);
+			continue;
+		}
+		if (c == '$') {
+			reader_dollar(r, PLACE_DOUBLE, NULL);
+		} else if (c == '`') {
+			reader_backticks(r, PLACE_DOUBLE, NULL);
+		} else if (c == '\'' || c == '"' || c == '\\') {
+			read_arithmetic_quote(r, closing);
+		} else {
+			nested += c == opening && opening != '\0' ? 1 : 0;
+			nested -= c == *closing ? 1 : 0;
+			++r->at;
+		}
+	}
+	return false;
+}
+
+// ---- words ----
+
+// x=(…), @(…) of bash and ksh, *(…) of zsh: words, too, but no commands.
+static void read_group(struct reader *r, bool is_array) {
+	struct surroundings saved = enter_quotes(r, false);
+	r->needs = is_array ? r->group_needs : r->needs;
+	++r->at;
+	if (reader_peek(r, 0) == '#') {
+		reader_doubt(r, "shells do not agree whether (# begins a comment", "write a blank or a quote between them");
+		++r->at;
+	}
+	while (!reader_is_over(r) && r->text[r->at] != ')') {
+		char c = r->text[r->at];
+		if (c == '#' && is_array) {
+			reader_doubt(r, "shells do not agree about comments among the words of an array", "put the comment elsewhere");
+			++r->at;
+		} else if (c == '(') {
+			read_group(r, is_array);
+		} else if (strchr(" \t\n;&|", c) && c != '\0') {
+			++r->at;
+		} else if ((c == '<' || c == '>') && reader_peek(r, 1) != '(') {
+			++r->at;
+		} else {
+			struct word word = {.in_array = is_array};
+			reader_word(r, &word);
+		}
+	}
+	expect(r, ')');
+	reader_leave(r, saved);
+}
+
+// A parenthesis in a word. Returns false if it ends the word, as in name().
+static bool read_parenthesis(struct reader *r, struct word *word) {
+	size_t next = 1;
+	while (reader_peek(r, next) == ' ' || reader_peek(r, next) == '\t') {
+		++next;
+	}
+	char before = r->at > word->start ? r->text[r->at - 1] : '\0';
+	if (before == '\0' || (reader_peek(r, next) == ')' && !strchr("=?*+@!", before))) {
+		return false;
+	}
+	word->is_open = true;
+	read_group(r, before == '=');
+	return true;
+}
+
+// name[…]= and [ ]= in arrays
+static bool is_subscript(const struct reader *r, const struct word *word) {
+	if (word->in_array && r->at == word->start) {
+		return true;
+	}
+	bool is_name = word->may_assign && word->len > 0 && !word->is_open && !word->is_quoted;
+	for (size_t i = 0; is_name && i < word->len; ++i) {
+		is_name = reader_is_name(word->text[i]);
+	}
+	return is_name;
+}
+
+static void read_subscript(struct reader *r) {
+	unsigned needs = r->needs;
+	r->needs = NEED_INTEGER;
+	r->cause = reader_place(r, r->at);
+	++r->at;
+	reader_arithmetic(r, "]");
+	r->needs = needs;
+}
+
+// A byte that is part of a word. Returns false at one that ends it.
+static bool read_part(struct reader *r, struct word *word) {
+	switch (r->text[r->at]) {
+	case ' ': case '\t': case '\n': case ';': case '&': case '|': case ')':
+		return false;
+	case '<': case '>':
+		if (reader_peek(r, 1) != '(') {
+			return false;
+		}
+		word->is_open = true;
+		read_substitution(r);
+		return true;
+	case '(':
+		return read_parenthesis(r, word);
+	case '\\':
+		word->is_quoted = word->is_quoted || reader_peek(r, 1) != '\n';
+		read_backslash(r, PLACE_PLAIN, word);
+		return true;
+	case '\'':
+		word->is_quoted = true;
+		read_single(r, word);
+		return true;
+	case '"':
+		word->is_quoted = true;
+		read_double(r, word);
+		return true;
+	case '$':
+		reader_dollar(r, PLACE_PLAIN, word);
+		return true;
+	case '`':
+		reader_backticks(r, PLACE_PLAIN, word);
+		return true;
+	case '[':
+		if (is_subscript(r, word)) {
+			read_subscript(r);
+			return true;
+		}
+		break;
+	}
+	if (reader_item(r, PLACE_PLAIN)) {
+		word->is_open = word->has_item = true;
+	} else {
+		add_literal(r, word);
+	}
+	return true;
+}
+
+void reader_word(struct reader *r, struct word *word) {
+	word->start = r->at;
+	while (!reader_is_over(r) && read_part(r, word)) {
+	}
+	// a name in arithmetic needs no $
+	for (size_t i = word->start; (r->needs & NEED_INTEGER) && i < r->at; ++i) {
+		size_t start = i;
+		while (i < r->at && reader_is_name(r->text[i])) {
+			++i;
+		}
+		reader_name(r, start, i - start, false);
+	}
+}
+
+// ---- the whole ----
+
+// Text in which items had better be variables.
+static bool is_intricate(const struct reading *reading) {
+	bool is_escaped = false;
+	char before = '\0';
+	for (size_t i = 0; i < reading->len; ++i) {
+		char c = reading->text[i];
+		if (c == '`' || (before == '$' && (c == '{' || c == '\'')) || (before == '<' && c == '<')) {
+			return true;
+		}
+		is_escaped = c == '\\' && !is_escaped;
+		before = is_escaped ? '\0' : c;
+	}
+	return memmem(reading->text, reading->len, "esac", 4) != NULL;
+}
+
+// The first byte that may be half a character.
+static size_t find_multibyte(const struct reading *reading) {
+	for (size_t i = 1; reading->is_multibyte && i < reading->len; ++i) {
+		if ((reading->text[i - 1] & 0x80) && reading->text[i] != '\0' && strchr("\\`[]{}|~^", reading->text[i])) {
+			return i;
+		}
+	}
+	return SIZE_MAX;
+}
+
+// The first line that goes on in the next (POSIX XCU 2.2.1) where an operator or the name of a variable may go on, too.
+static size_t find_continuation(const struct reading *reading) {
+	const char *text = reading->text;
+	for (size_t i = 1; i + 2 < reading->len; ++i) {
+		if (text[i] != '\\' || text[i + 1] != '\n' || (text[i + 2] != '\0' && strchr(" \t\n", text[i + 2]))) {
+			continue;
+		}
+		size_t start = i;
+		while (start > 0 && reader_is_name(text[start - 1])) {
+			--start;
+		}
+		if (start > 0 && text[start - 1] != '\0' && strchr(start == i ? "$<>&|;({[#!?*@-" : "$", text[start - 1])) {
+			return i;
+		}
+	}
+	return SIZE_MAX;
+}
+
+void reader_read(struct reading *reading) {
+	struct reader r = {0};
+	reading->is_intricate = is_intricate(reading);
+	for (int pass = 0; pass < 2 && !reading->refusal; ++pass) { // what is set behind its use is known to the second
+		r = (struct reader){
+			.reading = reading, .text = reading->text, .len = reading->len, .multibyte_at = find_multibyte(reading),
+			.continued_at = find_continuation(reading),
+			.flows = r.flows, .nflows = r.nflows, .flows_cap = r.flows_cap,
+			.known = r.known, .nknown = r.nknown, .known_cap = r.known_cap, .apart_at = SIZE_MAX,
+		};
+		reader_list(&r, '\0');
+		set_region(&r, 0);
+		for (size_t i = 0; i < reading->nitems; ++i) {
+			const struct read_item *item = &reading->items[i];
+			if (!item->is_read) { // behind what the reader could not end
+				refuse(&r, item->at, "the text before it cannot be followed to this place", "write a script", item->at);
+			}
+		}
+	}
+	free(r.flows);
+	free(r.known);
+}
+
+void reading_fini(struct reading *reading) {
+	free(reading->items);
+	reading->items = NULL;
+	reading->nitems = reading->items_cap = 0;
+}

@@ -1,0 +1,66 @@
+// Reads shell text once, when a template is parsed, and says of each replacement string where it stands: in which quotes,
+// and whether a shell evaluates there what it finds.
+//
+// All Bourne shells are meant at once, for /bin/sh may be any of them. Where they read a text in different ways, or where
+// one of them evaluates text that has come out of an expansion in a way that nothing can prevent, the item is refused.
+
+#ifndef FAIRPAR_SHELL_READER_H
+#define FAIRPAR_SHELL_READER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+// What an item must be where it stands.
+enum need {
+	NEED_INTEGER = 1 << 0,   // arithmetic
+	NEED_NUMBER = 1 << 1,    // printf %d, [ -eq ]: an integer or a decimal fraction
+	NEED_NAME = 1 << 2,      // printf -v, read: a plain name
+	NEED_LINE = 1 << 3,      // in a here-document that expands nothing: one line
+	NEED_OTHER_LINE = 1 << 4, // … that may not be the delimiter
+	NEED_NO_TAB = 1 << 5,    // … and loses the tabs that it begins with (<<-)
+	NEED_NO_PATTERN = 1 << 6, // the right side of == in [[ ]], where busybox and others see patterns in spite of quotes
+};
+
+// What stands for replacement strings in the text that is read: an item, and a number of fairpar's own.
+#define READ_ITEM '\0'
+#define READ_NUMBER '\1'
+
+struct read_item {
+	size_t at;            // where it stands in the text
+	bool is_number;       // {#}: of fairpar's own, and allowed everywhere
+	bool is_reference;    // $FAIRPAR_ITEM: found by the reader
+	bool is_read;
+	int column;           // of a reference: FAIRPAR_ITEM_2; 0: all of the record
+	unsigned place;       // enum place of plan/quoting.h
+	unsigned needs;       // enum need
+	size_t cause;         // where the construct begins that needs it
+	char delimiter[64];   // NEED_OTHER_LINE: what the line must not be
+};
+
+enum { READ_ESCAPED = 1, READ_OPERATOR = 2 };
+
+struct reading {
+	const char *text;
+	size_t len;
+	struct read_item *items; // those of the caller in their order, then the references; owned by the reading
+	size_t nitems, items_cap;
+	bool is_multibyte;       // characters of the locale may contain ASCII bytes
+	bool is_yen;             // the byte of the backslash is none in the locale (SHIFT_JIS)
+	bool is_intricate;       // has places where items had better be variables
+	// for each byte, or NULL: what it is, and a number for what it stands in; the caller's
+	unsigned char *marks;
+	unsigned *regions;       // that of a here-document is odd, all others are even
+	// why a replacement string cannot stand where it does; or NULL
+	const char *refusal;
+	const char *advice;      // what to do instead
+	size_t refused_at;
+	size_t cause;            // where what is to blame stands, or the same
+};
+
+// Reads the text with its items; `items` holds those of the caller, with `at` and `is_number`. Sets the rest of them, and
+// adds the references.
+void reader_read(struct reading *reading);
+void reading_fini(struct reading *reading);
+
+#endif

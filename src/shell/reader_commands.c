@@ -1,0 +1,486 @@
+// Reads lists of commands: keywords, redirections, here-documents (POSIX XCU 2.4, 2.7, 2.9, and what bash, zsh and ksh add).
+
+#include "shell/reader_internal.h"
+
+#include <string.h>
+
+static bool is_blank(char c) {
+	return c == ' ' || c == '\t';
+}
+
+static void skip_blanks(struct reader *r) {
+	while (!reader_is_over(r)) {
+		if (is_blank(r->text[r->at])) {
+			++r->at;
+		} else if (r->text[r->at] == '\\' && r->at + 1 < r->len && r->text[r->at + 1] == '\n') {
+			r->at += 2;
+		} else {
+			return;
+		}
+	}
+}
+
+// ---- comments and here-documents ----
+
+static void read_comment(struct reader *r) {
+	const char *old = r->ban;
+	if (r->substitutions > 0 && !r->ban) {
+		r->ban = "shells do not agree where a $( ) ends that has a comment";
+		r->ban_advice = "leave the comment out";
+	}
+	while (!reader_is_over(r) && r->text[r->at] != '\n') {
+		if (r->substitutions > 0 && r->text[r->at] != '\0' && strchr("()'\"`", r->text[r->at])) {
+			reader_doubt(r, "shells do not agree where a $( ) ends that has this in a comment", "leave the comment out");
+		}
+		if (!reader_item(r, PLACE_COMMENT)) {
+			++r->at;
+		}
+	}
+	r->ban = old;
+}
+
+// The word behind <<.
+static void read_delimiter(struct reader *r, bool strips_tabs) {
+	struct document document = {.strips_tabs = strips_tabs};
+	char quote = '\0';
+	for (; !reader_is_over(r); ++r->at) {
+		char c = r->text[r->at];
+		if (quote == '\0' && c != '\0' && strchr(" \t\n;&|()<>", c)) {
+			break;
+		}
+		if (quote != '\0' ? c == quote : c == '\'' || c == '"') {
+			quote = quote == '\0' ? c : '\0';
+			document.is_literal = true;
+		} else if (quote == '\0' && c == '\\') {
+			document.is_literal = true;
+		} else {
+			if (c == READ_ITEM || c == READ_NUMBER || c == '$' || c == '`' || c == '\\' || c == '\n' || (c & 0x80) ||
+			    document.len == sizeof(document.delimiter) || r->ndocuments == DOCUMENTS) {
+				reader_doubt(r, "this delimiter of a here-document is not followed", "take a word of letters");
+				const char *old = r->ban;
+				r->ban = old ? old : r->doubt;
+				r->ban_advice = old ? r->ban_advice : r->doubt_advice;
+				bool was_item = reader_item(r, PLACE_PLAIN);
+				r->at -= was_item;
+				r->ban = old;
+				continue;
+			}
+			document.delimiter[document.len++] = c;
+		}
+	}
+	if (r->ndocuments < DOCUMENTS) {
+		r->documents[r->ndocuments++] = document;
+	}
+}
+
+// Does the line at `at` end the document? Sets what is behind it.
+static bool is_delimiter(struct reader *r, const struct document *document, size_t at, size_t *ret_next) {
+	while (document->strips_tabs && at < r->len && r->text[at] == '\t') {
+		++at;
+	}
+	if (r->len - at < document->len || memcmp(r->text + at, document->delimiter, document->len) != 0) {
+		return false;
+	}
+	at += document->len;
+	if (at < r->len && r->text[at] == ')' && r->substitutions > 0) {
+		reader_doubt(r, "shells do not agree whether this line ends the here-document", "write the ) on a line of its own");
+	}
+	*ret_next = at < r->len ? at + 1 : at;
+	return at >= r->len || r->text[at] == '\n';
+}
+
+// Reads lines in which nothing is expanded.
+static void read_literal(struct reader *r, const struct document *document, size_t end) {
+	bool is_other_line = false; // whatever comes, it cannot be the delimiter
+	size_t matched = 0;
+	r->delimiter = document;
+	for (; r->at < end && !r->reading->refusal; ++r->at) {
+		char c = r->text[r->at];
+		r->needs = NEED_LINE | (is_other_line ? 0 : NEED_OTHER_LINE | (document->strips_tabs ? NEED_NO_TAB : 0));
+		if (reader_item(r, PLACE_LITERAL_DOCUMENT)) {
+			matched = document->len; // nobody knows
+			--r->at;
+		} else if (c == '\n') {
+			is_other_line = false;
+			matched = 0;
+		} else if (matched < document->len && document->delimiter[matched] == c) {
+			++matched;
+		} else if (matched == 0 ? c != '\t' || !document->strips_tabs : matched < document->len) {
+			is_other_line = true;
+		}
+	}
+	r->delimiter = NULL;
+}
+
+static void read_expanding(struct reader *r, size_t end) {
+	while (r->at < end && !r->reading->refusal) {
+		char c = r->text[r->at];
+		if (c == '$') {
+			reader_dollar(r, PLACE_DOCUMENT, NULL);
+		} else if (c == '`') {
+			reader_backticks(r, PLACE_DOCUMENT, NULL);
+		} else if (c == '\\') {
+			++r->at;
+			if (reader_peek(r, 0) == '\n') {
+				reader_doubt(r, "shells do not agree about a continued line in a here-document", "write one line");
+			}
+			if (r->at < end && !reader_item(r, PLACE_DOCUMENT | PLACE_ESCAPED)) {
+				++r->at;
+			}
+		} else if (!reader_item(r, PLACE_DOCUMENT)) {
+			++r->at;
+		}
+	}
+}
+
+static void read_document(struct reader *r, const struct document *document) {
+	size_t end = r->at, next = r->len;
+	while (end < r->len && !is_delimiter(r, document, end, &next)) {
+		const char *newline = memchr(r->text + end, '\n', r->len - end);
+		end = newline ? (size_t)(newline - r->text) + 1 : r->len;
+		next = end;
+	}
+	struct surroundings saved = reader_enter(r, /* in_document */ true);
+	size_t len = r->len;
+	r->len = end;
+	r->flow = "<";
+	if (document->is_literal) {
+		read_literal(r, document, end);
+	} else {
+		read_expanding(r, end);
+	}
+	r->len = len;
+	r->at = r->at > end ? r->at : next;
+	reader_leave(r, saved);
+}
+
+void reader_documents(struct reader *r) {
+	unsigned n = r->ndocuments;
+	r->ndocuments = 0;
+	for (unsigned i = 0; i < n; ++i) {
+		struct document document = r->documents[i];
+		read_document(r, &document);
+	}
+}
+
+// ---- redirections ----
+
+static void read_redirection(struct reader *r) {
+	struct surroundings saved = {r->needs, r->cause, r->flow, r->ban, r->ban_advice, r->region};
+	bool is_document = r->text[r->at] == '<' && reader_peek(r, 1) == '<' && reader_peek(r, 2) != '<';
+	bool is_string = r->text[r->at] == '<' && reader_peek(r, 1) == '<' && !is_document;
+	r->needs = 0;
+	r->flow = is_string ? "<" : NULL;
+	if (is_document) {
+		bool strips_tabs = reader_peek(r, 2) == '-';
+		r->at += strips_tabs ? 3 : 2;
+		skip_blanks(r);
+		read_delimiter(r, strips_tabs);
+	} else {
+		bool is_both = r->text[r->at] == '&';
+		char direction = r->text[r->at];
+		++r->at;
+		while (r->at < r->len && (r->text[r->at] == '<' || r->text[r->at] == '>' || r->text[r->at] == '|') && reader_peek(r, 1) != '(') {
+			++r->at;
+		}
+		if (reader_peek(r, 0) == '&' && !is_both) {
+			++r->at;
+			r->ban = "bash expands twice what stands behind >& and <&, so that an item could be code";
+			r->ban_advice = direction == '>' ? "write >{} 2>&1" : "write <{}";
+		}
+		skip_blanks(r);
+		struct word word = {.may_assign = false};
+		reader_word(r, &word);
+	}
+	r->needs = saved.needs;
+	r->cause = saved.cause;
+	r->flow = saved.flow;
+	r->ban = saved.ban;
+	r->ban_advice = saved.ban_advice;
+}
+
+// ---- commands ----
+
+static bool is_word(const struct word *word, const char *list) {
+	if (word->is_quoted || word->is_open || word->len == 0) {
+		return false;
+	}
+	for (const char *at = list; *at; at += strspn(at, " ")) {
+		size_t len = strcspn(at, " ");
+		if (len == word->len && memcmp(at, word->text, len) == 0) {
+			return true;
+		}
+		at += len;
+	}
+	return false;
+}
+
+static void skip_lines(struct reader *r) {
+	for (;;) {
+		skip_blanks(r);
+		if (reader_is_over(r)) {
+			return;
+		}
+		if (r->text[r->at] == '#') {
+			read_comment(r);
+		} else if (r->text[r->at] == '\n') {
+			++r->at;
+			reader_documents(r);
+		} else {
+			return;
+		}
+	}
+}
+
+// What stands behind `case`.
+static void read_case(struct reader *r) {
+	struct word word = {.may_assign = false};
+	skip_blanks(r);
+	reader_word(r, &word);
+	skip_lines(r);
+	word = (struct word){.may_assign = false};
+	reader_word(r, &word);
+	if (!is_word(&word, "in {")) {
+		reader_doubt(r, "this case is not followed", "write: case WORD in (PATTERN) … ;; esac");
+		return;
+	}
+	while (!reader_is_over(r)) {
+		skip_lines(r);
+		bool is_opened = reader_peek(r, 0) == '(';
+		r->at += is_opened && !reader_is_over(r);
+		for (bool first = true; !reader_is_over(r); first = false) {
+			skip_blanks(r);
+			word = (struct word){.may_assign = false};
+			reader_word(r, &word);
+			if (first && !is_opened && is_word(&word, "esac }")) {
+				return;
+			}
+			skip_blanks(r);
+			if (reader_peek(r, 0) != '|' || reader_is_over(r)) {
+				break;
+			}
+			++r->at;
+		}
+		if (reader_is_over(r) || r->text[r->at] != ')') {
+			reader_doubt(r, "this case is not followed", "write: case WORD in (PATTERN) … ;; esac");
+			return;
+		}
+		++r->at;
+		if (r->substitutions > 0 && !is_opened) {
+			reader_doubt(r, "some shells end the $( ) at the ) of this case's pattern", "open the pattern, too: (PATTERN)");
+		}
+		r->ended_by_esac = false;
+		reader_list(r, ';');
+		if (r->ended_by_esac || reader_is_over(r)) {
+			r->ended_by_esac = false;
+			return;
+		}
+		r->at += 2;
+		r->at += !reader_is_over(r) && strchr("&|", r->text[r->at - 1]) == NULL && reader_peek(r, 0) == '&';
+	}
+}
+
+// What stands behind `for` and `select`.
+static void read_for(struct reader *r) {
+	skip_blanks(r);
+	if (reader_peek(r, 0) == '(' && reader_peek(r, 1) == '(') {
+		r->needs = NEED_INTEGER;
+		r->cause = reader_place(r, r->at);
+		r->at += 2;
+		if (!reader_arithmetic(r, "))")) {
+			reader_doubt(r, "this (( has no ))", "close it");
+		}
+		r->needs = 0;
+		return;
+	}
+	struct word name = {.may_assign = false};
+	r->needs = NEED_NAME;
+	r->cause = reader_place(r, r->at);
+	reader_word(r, &name);
+	r->needs = 0;
+	skip_lines(r);
+	size_t at = r->at;
+	struct word in = {.may_assign = false};
+	if (reader_peek(r, 0) != '(') {
+		reader_word(r, &in);
+	}
+	if (!is_word(&in, "in") && reader_peek(r, 0) != '(') { // the positional parameters
+		r->at = at;
+		flow_copy(r, name.text, "@");
+		return;
+	}
+	r->flow = name.text;
+	while (!reader_is_over(r) && !strchr(";\n)", r->text[r->at] ? r->text[r->at] : 'x')) {
+		struct word word = {.may_assign = false};
+		skip_blanks(r);
+		r->at += reader_peek(r, 0) == '(' || reader_peek(r, 0) == '&' || reader_peek(r, 0) == '|';
+		size_t before = r->at;
+		reader_word(r, &word);
+		skip_blanks(r);
+		if (r->at == before && !reader_is_over(r) && strchr("<>", r->text[r->at])) {
+			++r->at;
+		}
+	}
+	r->at += reader_peek(r, 0) == ')' && !reader_is_over(r);
+	r->flow = NULL;
+}
+
+// An open parenthesis where a word may begin.
+static void read_open(struct reader *r, struct command_words *command) {
+	bool is_start = command->n == 0;
+	if (is_start && reader_peek(r, 1) == '(') {
+		struct surroundings saved = reader_enter(r, false);
+		r->needs = NEED_INTEGER;
+		r->cause = reader_place(r, r->at);
+		r->at += 2;
+		if (!reader_arithmetic(r, "))")) {
+			reader_doubt(r, "(( begins arithmetic in one shell and commands in another", "write ( ( with a blank");
+		}
+		reader_leave(r, saved);
+		return;
+	}
+	size_t next = 1;
+	while (is_blank(reader_peek(r, next))) {
+		++next;
+	}
+	if (!is_start && reader_peek(r, next) == ')') { // name()
+		if (command->n == 1) {
+			known_add(r, KNOWN_FUNCTION, command->first, 0);
+		}
+		r->at += next + 1;
+		*command = (struct command_words){.n = 0};
+		return;
+	}
+	struct surroundings saved = reader_enter(r, false);
+	reader_mark(r, READ_OPERATOR);
+	++r->at;
+	if (reader_peek(r, 0) == '#' && !is_start) {
+		reader_doubt(r, "shells do not agree whether (# begins a comment", "write a blank or a quote between them");
+	}
+	reader_list(r, ')');
+	if (reader_is_over(r) || r->text[r->at] != ')') {
+		reader_doubt(r, "a ( before it is not closed", "close it");
+	} else {
+		reader_mark(r, READ_OPERATOR);
+		++r->at;
+	}
+	reader_leave(r, saved);
+}
+
+// A word where a command begins. Returns false at what ends a list.
+static bool read_start(struct reader *r, struct command_words *command, const struct word *word, char end) {
+	if (!command->is_prefixed) {
+		if (is_word(word, "esac") && end == ';') {
+			r->ended_by_esac = true;
+			return false;
+		}
+		if (is_word(word, "}") && end == '}') {
+			--r->at;
+			return false;
+		}
+		if (is_word(word, "case")) {
+			read_case(r);
+			return true;
+		}
+		if (is_word(word, "for select foreach")) {
+			read_for(r);
+			return true;
+		}
+		if (is_word(word, "function")) {
+			struct word name = {.may_assign = false};
+			skip_blanks(r);
+			reader_word(r, &name);
+			known_add(r, KNOWN_FUNCTION, name.text, 0);
+			r->at += reader_peek(r, 0) == '(' && reader_peek(r, 1) == ')' ? 2 : 0;
+			return true;
+		}
+		if (is_word(word, "{ } ! if then else elif fi while until do done esac always")) {
+			return true;
+		}
+		if (is_word(word, "coproc")) {
+			reader_doubt(r, "the word behind coproc is a name or a command", "use a pipe or $FAIRPAR_ITEM");
+			return true;
+		}
+	}
+	command_named(r, command, word);
+	return true;
+}
+
+static bool read_argument(struct reader *r, struct command_words *command, char end) {
+	struct word word = {.may_assign = command->n == 0};
+	unsigned needs = r->needs;
+	const char *flow = r->flow, *banned = r->ban, *advice = r->ban_advice;
+	if (command->n == 0 && r->text[r->at] == '{' && reader_peek(r, 1) != ' ') { // zsh needs no blank behind it
+		++r->at;
+		return true;
+	}
+	command_before(r, command, &word);
+	reader_word(r, &word);
+	r->needs = needs;
+	r->flow = flow;
+	r->ban = banned;
+	r->ban_advice = advice;
+	if (r->at == word.start && !reader_is_over(r)) {
+		++r->at; // nothing that begins a word
+		return true;
+	}
+	if (command->n > 0) {
+		command_after(r, command, &word);
+	} else if (word.name[0] == '\0') {
+		return read_start(r, command, &word, end);
+	}
+	return true;
+}
+
+// An operator or a newline. Returns false at what ends a list.
+static bool read_operator(struct reader *r, struct command_words *command, char end) {
+	char c = r->text[r->at], next = reader_peek(r, 1);
+	if (c == ';' && end == ';' && (next == ';' || next == '&' || next == '|')) {
+		return false;
+	}
+	bool in_condition = command->in_condition;
+	if (!in_condition) {
+		command_over(r, command, c == '|' && next != '|');
+	}
+	reader_mark(r, READ_OPERATOR);
+	++r->at;
+	if (c == '\n') {
+		reader_documents(r);
+	}
+	return true;
+}
+
+void reader_list(struct reader *r, char end) {
+	struct command_words command = {.n = 0};
+	while (skip_blanks(r), !reader_is_over(r)) {
+		char c = r->text[r->at], next = reader_peek(r, 1);
+		bool is_redirection = (c == '<' || c == '>') && next != '(';
+		if (c == ')' && end == ')' && !command.in_condition) {
+			break;
+		} else if (c == ')' && command.nparentheses == 0) {
+			reader_doubt(r, "nothing opened the ) before it", "quote it");
+			++r->at;
+			command = (struct command_words){.n = 0};
+		} else if (command.in_condition && c != '\0' && strchr("()<>&|\n", c) && !(next == '(' && (c == '<' || c == '>'))) {
+			command.nparentheses += c == '(';
+			command.nparentheses -= c == ')';
+			++r->at;
+		} else if (c == '#') {
+			read_comment(r);
+		} else if (is_redirection || (c == '&' && next == '>')) {
+			read_redirection(r);
+		} else if (c == '\n' || c == ';' || c == '&' || c == '|') {
+			if (!read_operator(r, &command, end)) {
+				break;
+			}
+		} else if (c == '(') {
+			read_open(r, &command);
+		} else if (!read_argument(r, &command, end)) {
+			break;
+		}
+	}
+	command_over(r, &command, false);
+	if (r->ndocuments > 0 && (r->substitutions > 0 || r->base)) {
+		reader_doubt(r, "shells do not agree about a here-document that begins in the last line of a $( )", "end that line first");
+	}
+}

@@ -1,0 +1,176 @@
+// The inside of the reader of shell text, shared by reader.c (quotes and expansions), reader_commands.c (lists of commands
+// and here-documents) and reader_words.c (what commands do with their words, and what flows through variables).
+
+#ifndef FAIRPAR_SHELL_READER_INTERNAL_H
+#define FAIRPAR_SHELL_READER_INTERNAL_H
+
+#include "shell/quoting.h"
+#include "shell/reader.h"
+
+enum { READER_DEPTH = 64, NAME_LEN = 64, DOCUMENTS = 8 };
+
+// A name and the item that it may hold.
+struct flow {
+	char name[NAME_LEN];
+	size_t item;
+};
+
+// A name of the text: a function, a variable that holds integers; or the place of a left side of -eq.
+struct known {
+	enum { KNOWN_FUNCTION, KNOWN_INTEGER, KNOWN_LEFT_SIDE } kind;
+	char name[NAME_LEN];
+	size_t at;
+};
+
+struct document {
+	char delimiter[NAME_LEN];
+	size_t len;
+	bool is_literal, strips_tabs;
+};
+
+// A word that is being read: its literal bytes without the quotes.
+struct word {
+	size_t start;         // where it begins in the text
+	char text[NAME_LEN];
+	size_t len;
+	bool is_quoted;       // quotes or backslashes are in it
+	bool is_open;         // so are expansions or items, or it is too long
+	bool has_item;
+	bool may_assign;      // NAME= at its beginning is an assignment
+	bool in_array;        // [ at its beginning is a subscript
+	char name[NAME_LEN];  // of the variable that it assigns to
+};
+
+struct reader {
+	struct reading *reading;
+	const char *text;     // the text being read: the whole, or what is between backticks without its backslashes
+	size_t len, at;
+	const size_t *map;    // where the bytes of that stand in the whole, or NULL
+	unsigned depth;       // nested constructs
+	unsigned substitutions; // of these, $(…)
+	unsigned base;        // PLACE_BACKTICKS inside of them
+	bool is_nested;       // backticks in backticks
+	size_t apart_at;      // an item here would go on with the name before it
+	size_t subscript_end; // of $x[…], which has a subscript in zsh; in the whole text
+	size_t multibyte_at;  // the first byte that may be half a character, or SIZE_MAX
+	size_t continued_at;  // a \ and a newline in the middle of something, or SIZE_MAX
+	unsigned value_needs; // of a value behind NAME= (declare -i)
+	unsigned group_needs; // … and of words in NAME=( )
+	unsigned needs;       // enum need, of what is read
+	size_t cause;         // … and where that begins
+	const char *flow;     // the variable that gets it, or NULL
+	const char *ban, *ban_advice; // why no item may stand here; its references neither
+	const char *doubt, *doubt_advice; // why no place is certain from here on
+	size_t doubt_at;
+	struct document documents[DOCUMENTS];
+	unsigned ndocuments;
+	const struct document *delimiter; // of the document that expands nothing, while that is read
+	bool ended_by_esac;   // the list of commands
+	struct flow *flows;
+	size_t nflows, flows_cap;
+	struct known *known;
+	size_t nknown, known_cap;
+	unsigned region, nregions;
+	size_t marked;
+};
+
+// What is in force around a part of the text, to be put back behind it.
+struct surroundings {
+	unsigned needs;
+	size_t cause;
+	const char *flow, *ban, *ban_advice;
+	unsigned region;
+};
+
+// ---- reader.c ----
+
+static inline char reader_peek(const struct reader *r, size_t n) {
+	return r->at + n < r->len ? r->text[r->at + n] : '\n'; // where it ends, a line does
+}
+
+static inline bool reader_is_over(const struct reader *r) {
+	return r->at >= r->len || r->reading->refusal;
+}
+
+static inline size_t reader_place(const struct reader *r, size_t at) {
+	return r->map ? r->map[at] : at;
+}
+
+bool reader_is_name(char c);
+
+// Notes why no item behind this place can be placed, if it is the first such reason.
+void reader_doubt(struct reader *r, const char *why, const char *advice);
+
+// Begins and ends a construct in which nothing of what is outside counts: $( ), a function.
+struct surroundings reader_enter(struct reader *r, bool in_document);
+void reader_leave(struct reader *r, struct surroundings saved);
+
+// Marks the byte here (READ_OPERATOR) for -X.
+void reader_mark(struct reader *r, unsigned mark);
+
+// Notes the item here, and goes on behind it. Returns false if the byte is no item.
+bool reader_item(struct reader *r, unsigned place);
+
+// Item number `i` is used here, or a variable that holds it.
+void reader_use(struct reader *r, size_t i);
+
+// Reads on from a $ or a backtick in a place of that kind, in the word or NULL.
+void reader_dollar(struct reader *r, unsigned place, struct word *word);
+void reader_backticks(struct reader *r, unsigned place, struct word *word);
+
+// Reads behind the )) or ] or } that ends arithmetic. Returns false if there was another end.
+bool reader_arithmetic(struct reader *r, const char *closing);
+
+// Reads a word up to what ends it.
+void reader_word(struct reader *r, struct word *word);
+
+// ---- reader_commands.c ----
+
+// Reads commands up to `end`, which is not read: ')', '}'; ';' for those of a case; or 0.
+void reader_list(struct reader *r, char end);
+
+// Reads the here-documents that were announced; the newline before them has been read.
+void reader_documents(struct reader *r);
+
+// ---- reader_words.c ----
+
+// A command, as far as it has been read.
+struct command_words {
+	unsigned n;               // words, with its name
+	const struct builtin *builtin; // what it is, or NULL
+	char first[NAME_LEN];     // its name
+	bool is_function;         // of the text
+	unsigned nparentheses;    // open in [[
+	unsigned nformat, nargs;  // printf: conversions of the format; words behind it
+	char format[NAME_LEN];    // printf: 'd' or 's' for each of these
+	bool has_format;
+	bool in_condition;        // [[ has not been closed
+	bool is_integer;          // declare -i
+	bool is_special;          // declare with other options that make more of a value than text
+	bool is_prefixed;         // by command, builtin and the like: what comes is no keyword
+	char target[NAME_LEN];    // printf -v: the variable
+	size_t last_start;        // of the word before
+	char last[8];             // that word, if it is short
+};
+
+// Before a word is read: what its items must be, and where they flow.
+void command_before(struct reader *r, struct command_words *command, struct word *word);
+// … and behind it.
+void command_after(struct reader *r, struct command_words *command, const struct word *word);
+// Is it known to be the name of a command that counts?
+void command_named(struct reader *r, struct command_words *command, const struct word *word);
+// An operator ends the command.
+void command_over(struct reader *r, struct command_words *command, bool is_piped);
+
+// The word is NAME or NAME+ before a =: the value that comes flows there.
+void reader_assign(struct reader *r, struct word *word);
+
+// A name is expanded (`is_expanded`), or stands where a shell may take it for a variable.
+void reader_name(struct reader *r, size_t at, size_t len, bool is_expanded);
+
+void flow_add(struct reader *r, const char *to, size_t item);
+void flow_copy(struct reader *r, const char *to, const char *from);
+void known_add(struct reader *r, unsigned kind, const char *name, size_t at);
+bool known_has(const struct reader *r, unsigned kind, const char *name, size_t at);
+
+#endif

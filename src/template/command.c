@@ -1,0 +1,190 @@
+// From a template (or a line that is a whole command) to what execve() wants.
+
+#include "template/command.h"
+
+#include "base/alloc.h"
+#include "shell/shell.h"
+
+#include <errno.h>
+
+// The most that execve() takes as one string, its NUL included (Linux, MAX_ARG_STRLEN: 32 pages of 4 KiB).
+enum { STRING_MAX = 131072 };
+
+void command_fini(struct command *command) {
+	free(command->argv);
+	buf_fini(&command->words);
+	buf_fini(&command->text);
+	*command = (struct command)COMMAND_INIT;
+}
+
+// Lets argv point to the `n` strings in command->words. Returns 0, or -1 with errno E2BIG.
+static int set_argv(struct command *command, size_t n) {
+	grow_array(&command->argv, &command->argv_cap, n + 1, sizeof(command->argv[0]));
+	char *word = command->words.data;
+	for (size_t i = 0; i < n; ++i) {
+		size_t size = strlen(word) + 1;
+		command->argv[i] = word; // a message may show the first one, also after an error
+		if (size > STRING_MAX) {
+			errno = E2BIG;
+			return -1;
+		}
+		word += size;
+	}
+	command->argv[n] = NULL;
+	return 0;
+}
+
+// The arguments of the record as one line.
+static void add_line(const struct record *record, struct buf *buf) {
+	const char *at = record->args;
+	for (uint32_t i = 0; i < record->nargs; ++i) {
+		size_t len = strlen(at);
+		buf_adds(buf, i > 0 ? " " : "");
+		buf_add(buf, at, len);
+		at += len + 1;
+	}
+	buf_reserve(buf, 0);
+}
+
+// Splits a line without shell syntax at its blanks. Returns the number of words.
+static size_t split_line(const char *line, size_t len, struct buf *words) {
+	char *out = buf_reserve(words, len + 1);
+	const char *const start = out;
+	size_t n = 0;
+	bool in_word = false;
+	for (size_t i = 0; i < len; ++i) {
+		if (line[i] != ' ' && line[i] != '\t') {
+			in_word = true;
+			*out++ = line[i];
+		} else if (in_word) {
+			in_word = false;
+			*out++ = '\0';
+			++n;
+		}
+	}
+	if (in_word) {
+		*out++ = '\0';
+		++n;
+	}
+	words->len += (size_t)(out - start);
+	return n;
+}
+
+// What the shell has as a builtin under the name of a program, and does otherwise: GNU echo obeys a single option of
+// these, the builtins print it.
+static bool is_special_case(char *const *argv) {
+	return strcmp(argv[0], "echo") == 0 && argv[1] && !argv[2] &&
+	       (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "--version") == 0);
+}
+
+// Fills in what was split into words. Returns 1; 0 if a shell must do it after all; or -1 with errno.
+static int build_direct(struct command *command, size_t nwords, const struct interpreter *by) {
+	if (nwords == 0 || set_argv(command, nwords) != 0) {
+		return nwords == 0 ? 0 : -1;
+	}
+	if (is_special_case(command->argv) || (by->path && !strchr(command->argv[0], '/'))) {
+		return 0;
+	}
+	// not there: the shell words it, and its status is 127
+	command->path = program_find_direct(command->argv[0]);
+	return command->path ? 1 : 0;
+}
+
+// `shell -c TEXT`, for the text in command->text.
+static int build_shell(struct command *command, const char *shell) {
+	const struct buf *text = &command->text;
+	if (shell_uses_function(buf_str(text), text->len)) {
+		const char *slash = strrchr(shell, '/');
+		const char *bash = strcmp(slash ? slash + 1 : shell, "bash") == 0 ? NULL : program_find("bash");
+		shell = bash ? bash : shell;
+	}
+	struct buf *words = &command->words;
+	buf_reset(words);
+	buf_add(words, shell, strlen(shell) + 1);
+	buf_add(words, "-c", sizeof("-c"));
+	if (text->len > 0 && (text->data[0] == '-' || text->data[0] == '+')) {
+		buf_addc(words, ' '); // not an option of the shell
+	}
+	buf_add(words, buf_str(text), text->len + 1);
+	command->path = shell;
+	command->by_shell = true;
+	return set_argv(command, 3);
+}
+
+// Executes the words, whatever they are. A script without #! is run by /bin/sh, as execvp() does (process/spawn.h).
+static int build_bare(struct command *command, size_t nwords, const struct interpreter *by) {
+	if (set_argv(command, nwords) != 0) {
+		return -1;
+	}
+	if (nwords == 0) {
+		errno = ENOENT;
+		return -1;
+	}
+	const char *name = command->argv[0];
+	if (strchr(name, '/')) {
+		command->path = name;
+	} else if (by->path) {
+		command->path = program_search(by->path, name, &command->text) == 0 ? command->text.data : NULL;
+	} else {
+		command->path = program_find(name);
+	}
+	return command->path ? 0 : -1;
+}
+
+// Adds the record's arguments as words. Returns their number.
+static size_t add_args(const struct record *record, struct buf *words) {
+	buf_add(words, record->args, record->nargs > 0 ? record->size : 0);
+	return record->nargs;
+}
+
+int command_build(struct command *command, const struct template *template, const struct expansion *x,
+                  const struct interpreter *by) {
+	struct buf *text = &command->text, *words = &command->words;
+	buf_reset(words);
+	buf_reset(text);
+	command->by_shell = false;
+	if (!by->shell) {
+		return build_bare(command, template ? template_expand_words(template, x, words) : add_args(x->record, words), by);
+	}
+	size_t nwords = 0;
+	if (template && template_is_direct(template)) {
+		nwords = template_expand_words(template, x, words);
+	} else if (!template) {
+		add_line(x->record, text);
+		bool needs_shell = shell_is_needed(text->data, text->len);
+		nwords = needs_shell ? 0 : split_line(text->data, text->len, words);
+	}
+	int built = build_direct(command, nwords, by);
+	if (built != 0) {
+		return built > 0 ? 0 : -1;
+	}
+	if (template) {
+		if (template_is_direct(template) && !template_permits(template, x, text)) { // no such program: so far nobody asked
+			errno = EINVAL;
+			return -1;
+		}
+		template_expand(template, x, text);
+	}
+	return build_shell(command, by->shell);
+}
+
+static void add_quoted(const struct record *record, struct buf *buf) {
+	const char *at = record->args;
+	for (uint32_t i = 0; i < record->nargs; ++i) {
+		size_t len = strlen(at);
+		buf_adds(buf, i > 0 ? " " : "");
+		shell_quote(buf, at, len);
+		at += len + 1;
+	}
+}
+
+void command_text(const struct template *template, const struct expansion *x, const struct interpreter *by,
+                  struct buf *buf) {
+	if (template) {
+		template_expand(template, x, buf);
+	} else if (by->shell) {
+		add_line(x->record, buf);
+	} else {
+		add_quoted(x->record, buf);
+	}
+}

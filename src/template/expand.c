@@ -1,0 +1,365 @@
+// Expands a parsed template for a record: as text for a shell, or as words.
+
+#include "template/internal.h"
+
+#include "base/pathname.h"
+#include "shell/quoting.h"
+#include "shell/shell.h"
+
+#include <string.h>
+
+// What becomes of an argument. `scratch` is used for each anew.
+struct slice part_apply(const struct part *part, struct slice item, struct buf *scratch) {
+	return part->replacement ? replacement_apply(part->replacement, item, scratch) : form_apply(part->form, item);
+}
+
+struct slice record_next_arg(const struct record *record, const char **at) {
+	struct slice arg = {*at, 0};
+	// the NUL of a single argument is known to be the last byte
+	arg.len = record->nargs == 1 ? record->size - 1 : strlen(*at);
+	*at += arg.len + 1;
+	return arg;
+}
+
+// The argument that a COLUMN names. Returns false if there is none.
+bool part_find_column(const struct part *part, const struct record *record, struct slice *ret_arg) {
+	int64_t n = part->column > 0 ? part->column : part->column < 0 ? (int64_t)record->nargs + part->column + 1 : 0;
+	if (n < 1 || n > record->nargs) {
+		return false;
+	}
+	const char *at = record->args;
+	for (int64_t i = 0; i < n; ++i) {
+		*ret_arg = record_next_arg(record, &at);
+	}
+	return true;
+}
+
+static size_t print_number(char *end, uint64_t n) {
+	size_t len = 0;
+	do {
+		*--end = (char)('0' + n % 10);
+		++len;
+	} while (n /= 10);
+	return len;
+}
+
+struct slice part_number(const struct part *part, const struct expansion *x, char digits[20]) {
+	uint64_t n = part->kind == SEQ ? x->seq : part->kind == SLOT ? x->slot : x->total;
+	size_t len = print_number(digits + 20, n);
+	for (uint64_t most = part->kind == SEQ ? x->total : x->slots; part->is_padded && most >= 10; most /= 10) {
+		n /= 10;
+		if (n == 0) {
+			digits[20 - ++len] = '0';
+		}
+	}
+	return (struct slice){digits + 20 - len, len};
+}
+
+// What is being written.
+struct writer {
+	struct buf *buf;
+	struct buf scratch;
+	unsigned nvariables;
+	bool assigns; // the assignments in front; then the text
+	bool is_path; // TEMPLATE_PATH
+};
+
+static void add_value(struct writer *writer, const struct part *part, unsigned place, struct slice value) {
+	if (!part->is_raw && quoting_needs_variable(place, value.text, value.len)) {
+		++writer->nvariables;
+		if (writer->assigns) {
+			quoting_add_assignment(writer->buf, writer->nvariables, value.text, value.len);
+		} else {
+			quoting_add_variable(writer->buf, place, writer->nvariables);
+		}
+	} else if (writer->assigns) {
+		return;
+	} else if (writer->is_path) {
+		pathname_add(writer->buf, value.text, value.len);
+	} else if (part->is_raw) {
+		buf_add(writer->buf, value.text, value.len);
+	} else {
+		quoting_add(writer->buf, place, value.text, value.len);
+	}
+}
+
+static void expand_item(struct writer *writer, const struct part *part, const struct record *record) {
+	const char *at = record->args;
+	unsigned place = part->place;
+	if (record->nargs == 0 && (place & (PLACE_ESCAPED | PLACE_DOLLAR))) {
+		add_value(writer, part, place, (struct slice){"", 0});
+	}
+	for (uint32_t i = 0; i < record->nargs; ++i) {
+		if (i > 0 && !writer->assigns) {
+			buf_addc(writer->buf, ' ');
+		}
+		add_value(writer, part, place, part_apply(part, record_next_arg(record, &at), &writer->scratch));
+		place &= ~(unsigned)(PLACE_ESCAPED | PLACE_DOLLAR); // now a blank stands before
+	}
+}
+
+static void expand_part(struct writer *writer, const struct part *part, const struct expansion *x) {
+	struct slice arg;
+	char digits[20];
+	switch (part->kind) {
+	case LITERAL:
+		if (!writer->assigns) {
+			buf_add(writer->buf, part->text, part->len);
+		}
+		return;
+	case BREAK:
+	case GROUP:
+		return;
+	case ITEM:
+		expand_item(writer, part, x->record);
+		return;
+	case COLUMN:
+		if (part_find_column(part, x->record, &arg)) {
+			add_value(writer, part, part->place, part_apply(part, arg, &writer->scratch));
+		} else if (writer->is_path || (part->place & (PLACE_ESCAPED | PLACE_DOLLAR))) {
+			add_value(writer, part, part->place, (struct slice){"", 0});
+		}
+		return;
+	case SEQ:
+	case SLOT:
+	case TOTAL:
+		add_value(writer, part, part->place, part_number(part, x, digits));
+		return;
+	}
+}
+
+// The `n` parts once for each argument; without any, once.
+static void expand_group(struct writer *writer, const struct part *parts, size_t n, const struct expansion *x) {
+	const char *at = x->record->args;
+	for (uint32_t k = 0; k == 0 || k < x->record->nargs; ++k) {
+		struct record one = {.args = at, .nargs = x->record->nargs > 0};
+		one.size = one.nargs > 0 ? record_next_arg(x->record, &at).len + 1 : 0;
+		if (k > 0 && !writer->assigns) {
+			buf_addc(writer->buf, ' ');
+		}
+		for (size_t i = 0; i < n; ++i) {
+			if (parts[i].kind == ITEM) {
+				expand_item(writer, &parts[i], &one);
+			} else {
+				expand_part(writer, &parts[i], x);
+			}
+		}
+	}
+}
+
+static void expand_parts(struct writer *writer, const struct parts *parts, const struct expansion *x) {
+	for (size_t i = 0; i < parts->n; ++i) {
+		const struct part *part = &parts->at[i];
+		if (part->kind == GROUP) {
+			expand_group(writer, part + 1, part->len, x);
+			i += part->len;
+		} else {
+			expand_part(writer, part, x);
+		}
+	}
+}
+
+// -q: each word quoted as a whole, so that a shell reads the words again.
+static void expand_quoted(const struct template *template, const struct expansion *x, struct buf *buf) {
+	struct buf words = BUF_INIT;
+	size_t n = template_expand_words(template, x, &words);
+	const char *word = words.data;
+	for (size_t i = 0; i < n; ++i) {
+		size_t len = strlen(word);
+		buf_adds(buf, i > 0 ? " " : "");
+		shell_quote(buf, word, len);
+		word += len + 1;
+	}
+	buf_fini(&words);
+}
+
+void template_expand(const struct template *template, const struct expansion *x, struct buf *buf) {
+	if (template->flags & TEMPLATE_QUOTE) {
+		expand_quoted(template, x, buf);
+		return;
+	}
+	buf_reserve(buf, 0);
+	size_t start = buf->len;
+	struct writer writer = {.buf = buf, .is_path = template->flags & TEMPLATE_PATH};
+	expand_parts(&writer, &template->parts, x);
+	if (writer.nvariables > 0) {
+		struct buf text = BUF_INIT;
+		buf_add(&text, buf->data + start, buf->len - start);
+		buf->len = start;
+		struct writer assigner = {.buf = buf, .assigns = true};
+		expand_parts(&assigner, &template->parts, x);
+		buf_add(buf, text.data, text.len);
+		buf_fini(&assigner.scratch);
+		buf_fini(&text);
+	}
+	buf_fini(&writer.scratch);
+}
+
+bool template_is_direct(const struct template *template) {
+	return template->is_direct;
+}
+
+void template_ends(const struct template *template, size_t *ret_head, size_t *ret_tail) {
+	const struct parts *parts = &template->parts;
+	size_t first = 0;
+	*ret_head = *ret_tail = 0;
+	for (; first < parts->n && parts->at[first].kind == LITERAL; ++first) {
+		*ret_head += parts->at[first].len;
+	}
+	for (size_t i = parts->n; i > first && parts->at[i - 1].kind == LITERAL; --i) {
+		*ret_tail += parts->at[i - 1].len;
+	}
+}
+
+bool template_needs_total(const struct template *template) {
+	return template->needs_total;
+}
+
+static bool parts_have_columns(const struct parts *parts) {
+	bool found = false;
+	for (size_t i = 0; i < parts->n && !found; ++i) {
+		found = parts->at[i].kind == COLUMN;
+	}
+	return found;
+}
+
+bool template_has_columns(const struct template *template) {
+	return parts_have_columns(&template->parts) || parts_have_columns(&template->words);
+}
+
+// Would GNU parallel put it into quotes? (shell_quote_scalar_default() of its source)
+static bool is_quoted_there(struct slice value) {
+	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.+/";
+	for (size_t i = 0; i < value.len; ++i) {
+		if (!memchr(plain, value.text[i], sizeof(plain) - 1)) {
+			return true;
+		}
+	}
+	return value.len == 0;
+}
+
+bool template_spells_otherwise(const struct template *template, const struct expansion *x) {
+	struct buf scratch = BUF_INIT;
+	bool differs = false;
+	for (size_t i = 0; i < template->parts.n && !(template->flags & TEMPLATE_QUOTE); ++i) {
+		const struct part *part = &template->parts.at[i];
+		unsigned place = part->place & PLACE_KINDS;
+		if ((part->kind != ITEM && part->kind != COLUMN) || part->is_raw || (place != PLACE_SINGLE && place != PLACE_DOUBLE)) {
+			continue;
+		}
+		struct slice arg;
+		const char *at = x->record->args;
+		for (uint32_t k = 0; part->kind == ITEM && k < x->record->nargs; ++k) {
+			differs = differs || is_quoted_there(part_apply(part, record_next_arg(x->record, &at), &scratch));
+		}
+		if (part->kind == COLUMN && part_find_column(part, x->record, &arg)) {
+			differs = differs || is_quoted_there(part_apply(part, arg, &scratch));
+		}
+	}
+	buf_fini(&scratch);
+	return differs;
+}
+
+bool template_skips(const struct template *template, const struct record *record) {
+	return (template->chooses && !arguments_rise(record->args, record->nargs)) ||
+	       (template->is_unique && !arguments_are_unique(record->args, record->nargs));
+}
+
+// Words being written.
+struct word_writer {
+	struct buf *buf;
+	struct buf scratch;
+	size_t n;        // ended
+	bool is_word;    // there is one to be ended
+	bool always;     // -q: an empty one too
+};
+
+static void word_end(struct word_writer *writer) {
+	if (writer->is_word) {
+		buf_add(writer->buf, "", 1);
+		++writer->n;
+	}
+	writer->is_word = writer->always;
+}
+
+static void word_add(struct word_writer *writer, struct slice value) {
+	buf_add(writer->buf, value.text, value.len);
+	writer->is_word = true;
+}
+
+static void expand_item_words(struct word_writer *writer, const struct part *part, const struct record *record) {
+	const char *at = record->args;
+	for (uint32_t i = 0; i < record->nargs; ++i) {
+		if (i > 0) {
+			word_end(writer);
+		}
+		word_add(writer, part_apply(part, record_next_arg(record, &at), &writer->scratch));
+	}
+}
+
+static void expand_part_words(struct word_writer *writer, const struct part *part, const struct expansion *x) {
+	struct slice value;
+	char digits[20];
+	switch (part->kind) {
+	case BREAK:
+		word_end(writer);
+		return;
+	case GROUP:
+		return;
+	case ITEM:
+		expand_item_words(writer, part, x->record);
+		return;
+	case COLUMN:
+		if (part_find_column(part, x->record, &value)) { // else nothing, not an empty word
+			word_add(writer, part_apply(part, value, &writer->scratch));
+		}
+		return;
+	case SEQ:
+	case SLOT:
+	case TOTAL:
+		word_add(writer, part_number(part, x, digits));
+		return;
+	case LITERAL:
+		word_add(writer, (struct slice){part->text, part->len});
+		return;
+	}
+}
+
+// As expand_group().
+static void expand_group_words(struct word_writer *writer, const struct part *parts, size_t n,
+                               const struct expansion *x) {
+	const char *at = x->record->args;
+	for (uint32_t k = 0; k == 0 || k < x->record->nargs; ++k) {
+		struct record one = {.args = at, .nargs = x->record->nargs > 0};
+		one.size = one.nargs > 0 ? record_next_arg(x->record, &at).len + 1 : 0;
+		if (k > 0) {
+			word_end(writer);
+		}
+		for (size_t i = 0; i < n; ++i) {
+			if (parts[i].kind == ITEM) {
+				expand_item_words(writer, &parts[i], &one);
+			} else {
+				expand_part_words(writer, &parts[i], x);
+			}
+		}
+	}
+}
+
+size_t template_expand_words(const struct template *template, const struct expansion *x, struct buf *buf) {
+	bool always = template->flags & TEMPLATE_QUOTE;
+	struct word_writer writer = {.buf = buf, .is_word = always, .always = always};
+	for (size_t i = 0; i < template->words.n; ++i) {
+		const struct part *part = &template->words.at[i];
+		if (part->kind == GROUP) {
+			expand_group_words(&writer, part + 1, part->len, x);
+			i += part->len;
+		} else {
+			expand_part_words(&writer, part, x);
+		}
+	}
+	if (template->words.n > 0) {
+		word_end(&writer);
+	}
+	buf_fini(&writer.scratch);
+	return writer.n;
+}

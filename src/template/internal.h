@@ -1,0 +1,94 @@
+// The inside of a template, shared by the files that parse, group, measure and expand it.
+
+#ifndef FAIRPAR_TEMPLATE_INTERNAL_H
+#define FAIRPAR_TEMPLATE_INTERNAL_H
+
+#include "template/template.h"
+
+
+struct part {
+	enum { LITERAL, BREAK, GROUP, ITEM, COLUMN, SEQ, SLOT, TOTAL } kind;
+	enum form form;
+	const struct replacement *replacement; // in place of `form`, or NULL
+	unsigned place;    // enum place
+	bool is_raw;       // not quoted
+	bool is_padded;    // SEQ, SLOT: with zeros in front
+	int column;        // COLUMN: from 1, or from the end: -1; 0 is never there
+	const char *text;  // borrowed from template->text
+	size_t len;        // its bytes; GROUP: parts behind it that are there once for each argument
+};
+
+// What a part must be, each time.
+struct requirement {
+	struct part part;
+	unsigned needs;      // enum need of plan/reader.h
+	char delimiter[64];  // NEED_OTHER_LINE
+};
+
+struct parts {
+	struct part *at;
+	size_t n, cap;
+};
+
+struct template {
+	char *text;
+	unsigned flags;
+	bool is_direct;
+	bool is_intricate;  // items go into variables, see plan/quoting.h
+	bool names_item;    // $FAIRPAR_ITEM
+	bool needs_total;
+	bool chooses, is_unique; // leaves items out
+	struct replacement **replacements; // of its parts
+	size_t nreplacements, replacements_cap;
+	struct buf error;
+	struct parts parts; // of the text
+	struct parts words; // of a direct template: with a BREAK between words
+	struct template_measure measure;
+	struct requirement *requirements;
+	size_t nrequirements, requirements_cap;
+	// with TEMPLATE_CONTEXT, for each byte of the text with one byte for each replacement string (plan/reader.h)
+	unsigned char *marks;
+	unsigned *regions;
+	// an item cannot stand where it does; also said in `error`
+	struct template_refusal refusal;
+};
+
+static inline bool template_is_blank(char c) {
+	return c == ' ' || c == '\t';
+}
+
+// ---- template.c ----
+
+struct part *parts_add(struct parts *parts, struct part part);
+void parts_add_literal(struct parts *parts, const char *text, size_t len);
+
+// ---- read.c ----
+
+// Sets the places of the parts, what they must be, and the refusal.
+void template_read(struct template *template);
+
+// ---- repeat.c ----
+
+// With TEMPLATE_CONTEXT: puts a GROUP in front of what is there once for each argument.
+void template_group(struct template *template);
+
+// ---- measure.c ----
+
+// Counts the parts as they were written, before they are grouped.
+void template_measure_parts(struct template *template, const struct parts *parts);
+
+// ---- expand.c ----
+
+// What becomes of an argument. `scratch` is used for each anew.
+struct slice part_apply(const struct part *part, struct slice item, struct buf *scratch);
+
+// The next of the record's arguments, at `*at`.
+struct slice record_next_arg(const struct record *record, const char **at);
+
+// The argument that a COLUMN names. Returns false if there is none.
+bool part_find_column(const struct part *part, const struct record *record, struct slice *ret_arg);
+
+// The digits of a SEQ, SLOT or TOTAL.
+struct slice part_number(const struct part *part, const struct expansion *x, char digits[20]);
+
+#endif

@@ -1,0 +1,335 @@
+// Where the items of a template stand in what a shell reads, and what they must be there.
+
+#include "template/internal.h"
+
+#include "base/alloc.h"
+#include "shell/quoting.h"
+#include "shell/reader.h"
+
+#include <langinfo.h>
+#include <locale.h>
+#include <string.h>
+
+static const char ITEM_VARIABLE[] = "FAIRPAR_ITEM";
+
+// ---- reading ----
+
+// Do digits and items go on until a < or >? Then a number here would be a descriptor (POSIX XCU 2.10.1, IO_NUMBER).
+static bool is_before_redirection(const struct parts *parts, size_t i) {
+	for (++i; i < parts->n; ++i) {
+		const struct part *part = &parts->at[i];
+		for (size_t k = 0; part->kind == LITERAL && k < part->len; ++k) {
+			if (part->text[k] < '0' || part->text[k] > '9') {
+				return part->text[k] == '<' || part->text[k] == '>';
+			}
+		}
+	}
+	return false;
+}
+
+// Does the text set a locale other than C and those of UTF-8?
+static bool sets_locale(const char *text) {
+	static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG="};
+	bool found = false;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); ++i) {
+		for (const char *at = text; (at = strstr(at, names[i]));) {
+			at += strlen(names[i]);
+			at += *at == '=';
+			size_t len = strcspn(at, " \t\n;&|)");
+			bool is_c = (len == 1 && *at == 'C') || (len == 5 && memcmp(at, "POSIX", 5) == 0);
+			found = found || !(is_c || memmem(at, len, "UTF-8", 5) || memmem(at, len, "utf8", 4));
+		}
+	}
+	return found;
+}
+
+// Could a shell take a byte of ASCII for the second half of a character, or a backslash for another character? Not in UTF-8
+// and in most others; and not known where the command sets a locale of its own.
+static bool is_multibyte(const char *text, bool *ret_is_yen) {
+	static const char *const unsafe[] = {"GB", "BIG5", "SHIFT_JIS", "SJIS", "EUC-JISX0213", "UHC", "CP9", "IBM9", "JOHAB", "EUC-TW", "WINDOWS-31J"};
+	locale_t locale = newlocale(LC_CTYPE_MASK, "", (locale_t)0);
+	const char *codeset = locale ? nl_langinfo_l(CODESET, locale) : "";
+	bool found = false;
+	for (size_t i = 0; i < sizeof(unsafe) / sizeof(unsafe[0]); ++i) {
+		found = found || strncasecmp(codeset, unsafe[i], strlen(unsafe[i])) == 0;
+	}
+	*ret_is_yen = strncasecmp(codeset, "SHIFT", 5) == 0 || strncasecmp(codeset, "SJIS", 4) == 0 || strcmp(codeset, "WINDOWS-31J") == 0;
+	if (locale) {
+		freelocale(locale);
+	}
+	return found || sets_locale(text);
+}
+
+// The text with a byte for each item; `items` gets one for each.
+static void join_parts(const struct template *template, struct buf *text, struct reading *reading) {
+	const struct parts *parts = &template->parts;
+	for (size_t i = 0; i < parts->n; ++i) {
+		const struct part *part = &parts->at[i];
+		if (part->kind == LITERAL) {
+			buf_add(text, part->text, part->len);
+			continue;
+		}
+		bool is_number = part->kind == SEQ || part->kind == SLOT || part->kind == TOTAL || part->is_raw;
+		grow_array(&reading->items, &reading->items_cap, reading->nitems + 1, sizeof(reading->items[0]));
+		reading->items[reading->nitems++] = (struct read_item){.at = text->len, .is_number = is_number};
+		buf_addc(text, is_number ? READ_NUMBER : READ_ITEM);
+	}
+}
+
+// The same for -q: each word in quotes. What is read there are only the words of builtins.
+static void join_words(const struct template *template, struct buf *text, struct reading *reading) {
+	const struct parts *words = &template->words;
+	bool is_first = true, was_break = true;
+	for (size_t i = 0; i < words->n; ++i) {
+		const struct part *part = &words->at[i];
+		if (part->kind == GROUP) {
+			continue;
+		}
+		if (was_break || part->kind == BREAK) {
+			buf_adds(text, part->kind == BREAK ? (is_first ? " " : "' ") : is_first ? "" : "'");
+			is_first = is_first && part->kind != BREAK;
+		}
+		was_break = part->kind == BREAK;
+		for (size_t k = 0; part->kind == LITERAL && k < part->len; ++k) {
+			buf_addc(text, part->text[k] == '\'' ? '"' : part->text[k]);
+		}
+		if (part->kind == ITEM || part->kind == COLUMN) {
+			grow_array(&reading->items, &reading->items_cap, reading->nitems + 1, sizeof(reading->items[0]));
+			reading->items[reading->nitems++] = (struct read_item){.at = text->len};
+			buf_addc(text, READ_ITEM);
+		}
+	}
+	buf_adds(text, is_first ? "" : "'");
+}
+
+static void add_requirement(struct template *template, const struct part *part, const struct read_item *item) {
+	grow_array(&template->requirements, &template->requirements_cap, template->nrequirements + 1,
+	           sizeof(template->requirements[0]));
+	struct requirement *requirement = &template->requirements[template->nrequirements++];
+	*requirement = (struct requirement){.needs = item->needs, .part = {.kind = item->column > 0 ? COLUMN : ITEM, .column = item->column}};
+	if (part) {
+		requirement->part = *part;
+	}
+	memcpy(requirement->delimiter, item->delimiter, sizeof(requirement->delimiter));
+}
+
+// ---- refusals ----
+
+// Appends the line of the text that has the byte, and a line with carets below `len` bytes of it.
+static void show_line(struct buf *buf, const char *text, size_t at, size_t len) {
+	size_t start = at, end = at;
+	while (start > 0 && text[start - 1] != '\n') {
+		--start;
+	}
+	end += strcspn(text + at, "\n");
+	buf_adds(buf, "\n    ");
+	buf_add_escaped(buf, text + start, end - start, SIZE_MAX);
+	buf_adds(buf, "\n    ");
+	struct buf before = BUF_INIT;
+	buf_add_escaped(&before, text + start, at - start, SIZE_MAX);
+	for (size_t i = 0; i < before.len; ++i) {
+		bool is_inner = (before.data[i] & 0xC0) == 0x80;
+		buf_adds(buf, is_inner ? "" : before.data[i] == '\t' ? "\t" : " ");
+	}
+	buf_fini(&before);
+	for (size_t i = 0; i < len; ++i) {
+		buf_addc(buf, '^');
+	}
+}
+
+// The part that a byte of the joined text comes from.
+static const struct part *find_part(const struct template *template, size_t at) {
+	const struct part *part = template->parts.at;
+	for (size_t joined = 0, i = 0; i < template->parts.n; ++i) {
+		part = &template->parts.at[i];
+		joined += part->kind == LITERAL ? part->len : 1;
+		if (at < joined) {
+			break;
+		}
+	}
+	return part;
+}
+
+static void refuse(struct template *template, const struct reading *reading) {
+	const struct part *part = find_part(template, reading->refused_at);
+	size_t at, len;
+	if (part->kind != LITERAL) {
+		at = (size_t)(part->text - template->text);
+		len = part->len;
+	} else { // $FAIRPAR_ITEM
+		const char *name = strstr(part->text, ITEM_VARIABLE);
+		at = (size_t)((name ? name : part->text) - template->text);
+		len = strcspn(template->text + at, " \t\n\"';|&<>()}");
+	}
+	template->refusal = (struct template_refusal){reading->refusal, reading->advice, at, len};
+	buf_printf(&template->error, "an item cannot stand here: %s", reading->refusal);
+	show_line(&template->error, template->text, at, len > 0 && at + len <= strlen(template->text) ? len : 1);
+	buf_printf(&template->error, "\n  %s%s", reading->advice,
+	           strstr(reading->advice, ITEM_VARIABLE) ? "" : "; or write \"$FAIRPAR_ITEM\", which holds the item");
+}
+
+// ---- the whole ----
+
+// Does the text name the variable? Sets up which ones the job gets.
+static void find_references(struct template *template) {
+	const char *at = template->text;
+	size_t len = sizeof(ITEM_VARIABLE) - 1;
+	if (template->flags & (TEMPLATE_LITERAL | TEMPLATE_RAW)) {
+		return;
+	}
+	for (size_t i = 0; i < template->words.n && (template->flags & TEMPLATE_QUOTE); ++i) {
+		const struct part *part = &template->words.at[i];
+		template->names_item |= part->kind == LITERAL && part->len >= len && memmem(part->text, part->len, ITEM_VARIABLE, len);
+	}
+	template->names_item |= !(template->flags & TEMPLATE_QUOTE) && strstr(at, ITEM_VARIABLE) != NULL;
+}
+
+void template_read(struct template *template) {
+	bool is_quoted = template->flags & TEMPLATE_QUOTE;
+	struct parts *parts = &template->parts;
+	struct buf text = BUF_INIT;
+	struct reading reading = {.marks = template->marks, .regions = template->regions};
+	find_references(template);
+	if (is_quoted) {
+		join_words(template, &text, &reading);
+	} else {
+		join_parts(template, &text, &reading);
+	}
+	reading.text = buf_str(&text);
+	reading.len = text.len;
+	reading.is_multibyte = !is_quoted && (is_multibyte(template->text, &reading.is_yen) || (template->flags & TEMPLATE_OWN_LOCALE));
+	reader_read(&reading);
+	size_t k = 0;
+	struct parts *of = is_quoted ? &template->words : parts;
+	for (size_t i = 0; i < of->n; ++i) {
+		struct part *part = &of->at[i];
+		bool has_item = is_quoted ? part->kind == ITEM || part->kind == COLUMN : part->kind != LITERAL;
+		if (!has_item) {
+			continue;
+		}
+		const struct read_item *item = &reading.items[k++];
+		part->place = is_quoted ? 0 : item->place;
+		if (item->needs && !item->is_number) {
+			add_requirement(template, part, item);
+		}
+		if (!is_quoted && (part->place & PLACE_KINDS) == PLACE_PLAIN && is_before_redirection(parts, i)) {
+			part->place |= PLACE_NUMBER;
+		}
+	}
+	for (; k < reading.nitems; ++k) {
+		if (reading.items[k].needs) {
+			add_requirement(template, NULL, &reading.items[k]);
+		}
+	}
+	if (reading.refusal && !template->is_direct && !is_quoted) {
+		refuse(template, &reading);
+	}
+	template->is_intricate = reading.is_intricate && !template->is_direct; // plain words, whatever they look like
+	reading_fini(&reading);
+	buf_fini(&text);
+}
+
+// ---- what items are ----
+
+static bool is_digit(char c) {
+	return c >= '0' && c <= '9';
+}
+
+// Decimal, octal, hexadecimal, with a sign.
+static bool is_integer(struct slice item) {
+	size_t i = item.len > 0 && (item.text[0] == '-' || item.text[0] == '+');
+	bool is_hexadecimal = item.len > i + 2 && item.text[i] == '0' && (item.text[i + 1] | 0x20) == 'x';
+	i += is_hexadecimal ? 2 : 0;
+	bool is_right = i < item.len;
+	char most = i + 1 < item.len && item.text[i] == '0' && !is_hexadecimal ? '7' : '9';
+	for (; i < item.len; ++i) {
+		char lower = (char)(item.text[i] | 0x20);
+		is_right = is_right && (item.text[i] <= most || is_hexadecimal);
+		is_right = is_right && (is_digit(item.text[i]) || (is_hexadecimal && lower >= 'a' && lower <= 'f'));
+	}
+	return is_right;
+}
+
+// Also with a fraction and an exponent.
+static bool is_number(struct slice item) {
+	size_t i = item.len > 0 && (item.text[0] == '-' || item.text[0] == '+');
+	bool has_digit = false, has_point = false;
+	for (; i < item.len && (is_digit(item.text[i]) || (item.text[i] == '.' && !has_point)); ++i) {
+		has_point = has_point || item.text[i] == '.';
+		has_digit = has_digit || is_digit(item.text[i]);
+	}
+	bool has_exponent = has_digit && i + 1 < item.len && (item.text[i] | 0x20) == 'e';
+	return (has_digit && i == item.len) || is_integer(item) ||
+	       (has_exponent && is_integer((struct slice){item.text + i + 1, item.len - i - 1}));
+}
+
+// A name, but none of the variables that hold items.
+static bool is_name(struct slice item) {
+	bool is_right = item.len > 0 && !is_digit(item.text[0]);
+	for (size_t i = 0; i < item.len; ++i) {
+		char c = item.text[i];
+		is_right = is_right && (is_digit(c) || c == '_' || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z' && c > '@'));
+	}
+	bool is_own = (item.len >= 5 && memcmp(item.text, "_item", 5) == 0) ||
+	              (item.len >= 12 && memcmp(item.text, ITEM_VARIABLE, 12) == 0);
+	return is_right && !is_own;
+}
+
+// Could a line with the item in it be the delimiter?
+static bool may_delimit(struct slice item, const char *delimiter) {
+	while (item.len > 0 && *item.text == '\t') {
+		++item.text;
+		--item.len;
+	}
+	return item.len > 0 && memmem(delimiter, strlen(delimiter), item.text, item.len);
+}
+
+static bool has_pattern(struct slice item) {
+	return memchr(item.text, '\\', item.len) || memchr(item.text, '[', item.len) || memchr(item.text, '*', item.len) ||
+	       memchr(item.text, '?', item.len);
+}
+
+static bool is_met(const struct requirement *requirement, struct slice item, struct buf *why) {
+	unsigned needs = requirement->needs;
+	const char *problem =
+		(needs & NEED_INTEGER) && !is_integer(item)   ? "is no integer, but stands in arithmetic, which a shell evaluates"
+		: (needs & NEED_NUMBER) && !is_number(item)   ? "is no number, but stands where a command takes one, which some shells evaluate"
+		: (needs & NEED_NAME) && !is_name(item)       ? "is no plain name, but stands where a shell takes the name of a variable"
+		: (needs & NEED_LINE) && memchr(item.text, '\n', item.len)
+			? "has more than one line, but stands in a here-document whose delimiter is quoted"
+		: (needs & NEED_NO_TAB) && item.len > 0 && *item.text == '\t' ? "would lose a tab in the here-document that it stands in"
+		: (needs & NEED_NO_PATTERN) && has_pattern(item) ? "is a pattern, but stands where some shells read one; write [ a = b ]"
+		: (needs & NEED_OTHER_LINE) && may_delimit(item, requirement->delimiter)
+			? "would end the here-document that it stands in"
+			: NULL;
+	if (problem) {
+		buf_adds(why, "the item '");
+		buf_add_escaped(why, item.text, item.len, 80);
+		buf_printf(why, "' %s", problem);
+	}
+	return !problem;
+}
+
+bool template_permits(const struct template *template, const struct expansion *x, struct buf *ret_why) {
+	struct buf scratch = BUF_INIT;
+	bool is_right = true;
+	for (size_t i = 0; i < template->nrequirements && is_right; ++i) {
+		const struct requirement *requirement = &template->requirements[i];
+		const struct part *part = &requirement->part;
+		const char *at = x->record->args;
+		struct slice arg;
+		if (part->kind == COLUMN) {
+			is_right = !part_find_column(part, x->record, &arg) || is_met(requirement, part_apply(part, arg, &scratch), ret_why);
+			continue;
+		}
+		for (uint32_t k = 0; k < x->record->nargs && is_right; ++k) {
+			is_right = is_met(requirement, part_apply(part, record_next_arg(x->record, &at), &scratch), ret_why);
+		}
+	}
+	buf_fini(&scratch);
+	return is_right;
+}
+
+bool template_names_item(const struct template *template) {
+	return template->names_item;
+}

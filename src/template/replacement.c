@@ -1,0 +1,396 @@
+// Replacement strings: what they are called, and what each makes of an argument.
+//
+// The forms are those of GNU parallel 20221122 (%Global::replace and %Global::plus of its source), bytes for bytes, with
+// extended regular expressions in place of Perl's. Where Perl takes the leftmost alternative POSIX takes the longest.
+
+#include "template/replacement.h"
+
+#include "base/alloc.h"
+#include "input/columns.h"
+
+#include <ctype.h>
+
+const struct tokens tokens_default = {.name = {"{}", "{.}", "{/}", "{//}", "{/.}", "{#}", "{%}"}};
+
+// ---- names ----
+
+// Those that hold nothing of the user's.
+static const struct { const char *name; enum plus plus; enum form form; size_t n; } FIXED[] = {
+	{"..}", PLUS_FORM, FORM_NO_EXTENSIONS, 2},
+	{"...}", PLUS_FORM, FORM_NO_EXTENSIONS, 3},
+	{"/..}", PLUS_FORM, FORM_BASENAME_NO_EXTENSIONS, 2},
+	{"/...}", PLUS_FORM, FORM_BASENAME_NO_EXTENSIONS, 3},
+	{"+/}", PLUS_FORM, FORM_DIRECTORY, 0},
+	{"+.}", PLUS_FORM, FORM_EXTENSIONS, 1},
+	{"+..}", PLUS_FORM, FORM_EXTENSIONS, 2},
+	{"+...}", PLUS_FORM, FORM_EXTENSIONS, 3},
+	{"##}", PLUS_TOTAL, FORM_WHOLE, 0},
+	{"0#}", PLUS_PADDED_SEQ, FORM_WHOLE, 0},
+	{"0%}", PLUS_PADDED_SLOT, FORM_WHOLE, 0},
+	{"slot}", PLUS_SLOT, FORM_WHOLE, 0},
+	{"choose_k}", PLUS_CHOOSE, FORM_WHOLE, 0},
+	{"uniq}", PLUS_UNIQUE, FORM_WHOLE, 0},
+	{"host}", PLUS_HERE, FORM_WHOLE, 0},
+	{"sshlogin}", PLUS_HERE, FORM_WHOLE, 0},
+	{"hgrp}", PLUS_NOTHING, FORM_WHOLE, 0},
+	{"agrp}", PLUS_NOTHING, FORM_WHOLE, 0},
+};
+
+static bool is_digit(char c) {
+	return c >= '0' && c <= '9';
+}
+
+// {:from} and {:from:n}
+static const char *parse_numbers(const char *at, struct replacement *replacement) {
+	size_t *const numbers[] = {&replacement->from, &replacement->n};
+	replacement->form = FORM_FROM;
+	for (size_t i = 0; i < 2; ++i) {
+		if (!is_digit(*at)) {
+			return NULL;
+		}
+		for (*numbers[i] = 0; is_digit(*at); ++at) {
+			*numbers[i] = *numbers[i] < 100000000 ? *numbers[i] * 10 + (size_t)(*at - '0') : *numbers[i];
+		}
+		if (*at == '}') {
+			replacement->form = i == 0 ? FORM_FROM : FORM_PART;
+			return at + 1;
+		}
+		if (*at++ != ':') {
+			return NULL;
+		}
+	}
+	return NULL;
+}
+
+// Prepares the expression, between `before` and `after`. Returns 0, or -1 with the message appended to `error`.
+static int set_regex(struct replacement *replacement, const char *before, const char *perl, size_t len,
+                     const char *after, struct buf *error) {
+	struct buf text = BUF_INIT, cause = BUF_INIT;
+	char *expression = xmemdup(perl, len);
+	buf_adds(&text, before);
+	int result = perl_translate(expression, &text, &cause);
+	buf_adds(&text, after);
+	if (result == 0) {
+		result = regex_compile(&replacement->regex, buf_str(&text), &cause);
+	}
+	replacement->has_regex = result == 0;
+	if (result != 0) {
+		buf_adds(error, "cannot use '");
+		buf_add_escaped(error, expression, len, 200);
+		buf_printf(error, "' as a regular expression: %s", buf_str(&cause));
+	}
+	free(expression);
+	buf_fini(&text);
+	buf_fini(&cause);
+	return result;
+}
+
+// The names that hold an expression, the longer ones before those that they begin with. The first byte of the
+// expression may not be one of `not_first`.
+static const struct { const char *prefix, *not_first; enum form form; const char *before, *after; } EXPRESSIONS[] = {
+	{"##", "#", FORM_NO_PREFIX, "^(", ")"},
+	{"#", "#", FORM_NO_SHORT_PREFIX, "^(", ")$"},
+	{"%%", "", FORM_NO_SUFFIX, "(", ")$"},
+	{"%", "", FORM_NO_SHORT_SUFFIX, "^(", ")$"},
+	{"^^", "", FORM_UPPER_ALL, "(", ")"},
+	{"^", "", FORM_UPPER, "^(", ")"},
+	{",,", "", FORM_LOWER_ALL, "(", ")"},
+	{",", "", FORM_LOWER, "^(", ")"},
+};
+
+// Those with an expression, a slash and a text.
+static const struct { const char *prefix; enum form form; const char *before, *after; } SUBSTITUTIONS[] = {
+	{"/#", FORM_REPLACE_ALL, "^(", ")"},
+	{"/%", FORM_REPLACE_ALL, "(", ")$"},
+	{"//", FORM_REPLACE_ALL, "(", ")"},
+	{"/", FORM_REPLACE, "(", ")"},
+};
+
+static enum plus parse_expression(const char *at, const char *end, struct replacement *replacement, struct buf *error) {
+	for (size_t i = 0; i < sizeof(EXPRESSIONS) / sizeof(EXPRESSIONS[0]); ++i) {
+		size_t len = strlen(EXPRESSIONS[i].prefix);
+		const char *from = at + len;
+		if (strncmp(at, EXPRESSIONS[i].prefix, len) == 0 && from < end && !strchr(EXPRESSIONS[i].not_first, *from)) {
+			replacement->form = EXPRESSIONS[i].form;
+			int result = set_regex(replacement, EXPRESSIONS[i].before, from, (size_t)(end - from), EXPRESSIONS[i].after, error);
+			return result == 0 ? PLUS_FORM : PLUS_BAD;
+		}
+	}
+	return PLUS_NONE;
+}
+
+static enum plus parse_substitution(const char *at, const char *end, struct replacement *replacement, struct buf *error) {
+	for (size_t i = 0; i < sizeof(SUBSTITUTIONS) / sizeof(SUBSTITUTIONS[0]); ++i) {
+		size_t len = strlen(SUBSTITUTIONS[i].prefix);
+		const char *from = at + len;
+		if (strncmp(at, SUBSTITUTIONS[i].prefix, len) != 0 || from >= end) {
+			continue;
+		}
+		const char *slash = memchr(from + 1, '/', (size_t)(end - from - 1));
+		if (slash) {
+			replacement->form = SUBSTITUTIONS[i].form;
+			replacement->text = xmemdup(slash + 1, (size_t)(end - slash - 1));
+			int result = set_regex(replacement, SUBSTITUTIONS[i].before, from, (size_t)(slash - from), SUBSTITUTIONS[i].after, error);
+			return result == 0 ? PLUS_FORM : PLUS_BAD;
+		}
+	}
+	return PLUS_NONE;
+}
+
+enum plus plus_parse(const char *at, struct replacement *ret_replacement, const char **ret_end, struct buf *error) {
+	*ret_replacement = (struct replacement){.form = FORM_WHOLE};
+	for (size_t i = 0; i < sizeof(FIXED) / sizeof(FIXED[0]); ++i) {
+		size_t len = strlen(FIXED[i].name);
+		if (strncmp(at, FIXED[i].name, len) == 0) {
+			ret_replacement->form = FIXED[i].form;
+			ret_replacement->n = FIXED[i].n;
+			*ret_end = at + len;
+			return FIXED[i].plus;
+		}
+	}
+	const char *end = strchr(at, '}');
+	if (!end) {
+		return PLUS_NONE;
+	}
+	*ret_end = end + 1;
+	if (at[0] == ':' && at[1] == '-') {
+		ret_replacement->form = FORM_DEFAULT;
+		ret_replacement->text = xmemdup(at + 2, (size_t)(end - at - 2));
+		return end > at + 2 ? PLUS_FORM : PLUS_NONE;
+	}
+	if (at[0] == ':') {
+		return parse_numbers(at + 1, ret_replacement) ? PLUS_FORM : PLUS_NONE;
+	}
+	if (at[0] == '/') {
+		return parse_substitution(at, end, ret_replacement, error);
+	}
+	return parse_expression(at, end, ret_replacement, error);
+}
+
+void replacement_fini(struct replacement *replacement) {
+	free(replacement->text);
+	if (replacement->has_regex) {
+		regfree(&replacement->regex);
+	}
+	*replacement = (struct replacement){.form = FORM_WHOLE};
+}
+
+// ---- parts of paths ----
+
+// What is behind the last slash.
+static struct slice cut_directory(struct slice item) {
+	const char *slash = memrchr(item.text, '/', item.len);
+	size_t skip = slash ? (size_t)(slash + 1 - item.text) : 0;
+	return (struct slice){item.text + skip, item.len - skip};
+}
+
+// Where the last dot is, or SIZE_MAX if there is none behind the last slash.
+static size_t last_dot(struct slice item) {
+	size_t i = item.len;
+	while (i > 0 && item.text[i - 1] != '.' && item.text[i - 1] != '/') {
+		--i;
+	}
+	return i > 0 && item.text[i - 1] == '.' ? i - 1 : SIZE_MAX;
+}
+
+// Without the last dot and what is behind it, unless that has a slash: s:\.[^/.]*$:: (GNU parallel, {.}).
+static struct slice cut_extension(struct slice item) {
+	size_t dot = last_dot(item);
+	item.len = dot != SIZE_MAX ? dot : item.len;
+	return item;
+}
+
+// Where the last `n` extensions begin, with their dot, or SIZE_MAX if there are less.
+static size_t find_extensions(struct slice item, size_t n) {
+	size_t dot = item.len;
+	for (; n > 0 && dot != SIZE_MAX; --n) {
+		dot = last_dot((struct slice){item.text, dot});
+	}
+	return dot;
+}
+
+static struct slice cut_extensions(struct slice item, size_t n) {
+	size_t dot = find_extensions(item, n);
+	item.len = dot != SIZE_MAX ? dot : item.len;
+	return item;
+}
+
+// The last `n` extensions. A single one may hold slashes, as {+.} of GNU parallel does: s:.*\.::.
+static struct slice cut_to_extensions(struct slice item, size_t n) {
+	const char *dot = memrchr(item.text, '.', item.len);
+	size_t at = n > 1 ? find_extensions(item, n) : dot ? (size_t)(dot - item.text) : SIZE_MAX;
+	return at == SIZE_MAX ? (struct slice){"", 0} : (struct slice){item.text + at + 1, item.len - at - 1};
+}
+
+// As dirname(1).
+static struct slice cut_basename(struct slice item) {
+	size_t len = item.len;
+	while (len > 0 && item.text[len - 1] == '/') {
+		--len;
+	}
+	if (len == 0) {
+		return item.len > 0 ? (struct slice){"/", 1} : (struct slice){".", 1};
+	}
+	while (len > 0 && item.text[len - 1] != '/') {
+		--len;
+	}
+	if (len == 0) {
+		return (struct slice){".", 1};
+	}
+	while (len > 0 && item.text[len - 1] == '/') {
+		--len;
+	}
+	return len > 0 ? (struct slice){item.text, len} : (struct slice){"/", 1};
+}
+
+struct slice form_apply(enum form form, struct slice argument) {
+	switch (form) {
+	case FORM_NO_EXTENSION: return cut_extension(argument);
+	case FORM_BASENAME: return cut_directory(argument);
+	case FORM_DIRNAME: return cut_basename(argument);
+	case FORM_BASENAME_NO_EXTENSION: return cut_extension(cut_directory(argument));
+	default: return argument;
+	}
+}
+
+// ---- expressions ----
+
+// {#re}: the shortest beginning that the whole of the expression matches. POSIX finds only the longest.
+static struct slice cut_short_prefix(const regex_t *regex, struct slice item, struct buf *scratch) {
+	buf_reset(scratch);
+	buf_add(scratch, item.text, item.len);
+	char *text = buf_reserve(scratch, 1) - item.len;
+	text[item.len] = '\0';
+	for (size_t n = 0; n <= item.len; ++n) {
+		char kept = text[n];
+		text[n] = '\0';
+		bool matches = regexec(regex, text, 0, NULL, 0) == 0;
+		text[n] = kept;
+		if (matches) {
+			return (struct slice){item.text + n, item.len - n};
+		}
+	}
+	return item;
+}
+
+// {%re}
+static struct slice cut_short_suffix(const regex_t *regex, struct slice item) {
+	for (size_t n = item.len + 1; n-- > 0;) {
+		if (regexec(regex, item.text + n, 0, NULL, 0) == 0) {
+			return (struct slice){item.text, n};
+		}
+	}
+	return item;
+}
+
+static struct slice cut_match(const regex_t *regex, struct slice item, bool is_prefix) {
+	regmatch_t match;
+	if (regexec(regex, item.text, 1, &match, 0) != 0) {
+		return item;
+	}
+	size_t end = (size_t)match.rm_eo;
+	return is_prefix ? (struct slice){item.text + end, item.len - end} : (struct slice){item.text, (size_t)match.rm_so};
+}
+
+// Appends what takes the place of a match.
+static void add_instead(const struct replacement *replacement, const char *match, size_t len, struct buf *buf) {
+	bool upper = replacement->form == FORM_UPPER || replacement->form == FORM_UPPER_ALL;
+	if (replacement->text) {
+		buf_adds(buf, replacement->text);
+		return;
+	}
+	for (size_t i = 0; i < len; ++i) { // of bytes, as in GNU parallel: only ASCII has cases
+		unsigned char c = (unsigned char)match[i];
+		buf_addc(buf, (char)(c >= 128 ? c : upper ? toupper(c) : tolower(c)));
+	}
+}
+
+// As s/// of Perl: an empty match goes on behind the next byte.
+static struct slice substitute(const struct replacement *replacement, struct slice item, bool all, struct buf *scratch) {
+	size_t at = 0;
+	buf_reset(scratch);
+	buf_reserve(scratch, 0);
+	do {
+		regmatch_t match;
+		if (regexec(&replacement->regex, item.text + at, 1, &match, at > 0 ? REG_NOTBOL : 0) != 0) {
+			break;
+		}
+		size_t start = at + (size_t)match.rm_so, end = at + (size_t)match.rm_eo;
+		buf_add(scratch, item.text + at, start - at);
+		add_instead(replacement, item.text + start, end - start, scratch);
+		if (end == start && end < item.len && all) {
+			buf_addc(scratch, item.text[end++]);
+		} else if (end == start && all) {
+			++end;
+		}
+		at = end;
+	} while (all && at <= item.len);
+	if (at < item.len) {
+		buf_add(scratch, item.text + at, item.len - at);
+	}
+	return (struct slice){buf_str(scratch), scratch->len};
+}
+
+static struct slice cut_part(const struct replacement *replacement, struct slice item) {
+	size_t from = replacement->from < item.len ? replacement->from : item.len;
+	size_t n = item.len - from;
+	if (replacement->form == FORM_PART && replacement->n < n) {
+		n = replacement->n;
+	}
+	return (struct slice){item.text + from, n};
+}
+
+// ---- all of them ----
+
+struct slice replacement_apply(const struct replacement *replacement, struct slice argument, struct buf *scratch) {
+	switch (replacement->form) {
+	case FORM_NO_EXTENSIONS: return cut_extensions(argument, replacement->n);
+	case FORM_BASENAME_NO_EXTENSIONS: return cut_extensions(cut_directory(argument), replacement->n);
+	case FORM_DIRECTORY: {
+		const char *slash = memrchr(argument.text, '/', argument.len);
+		return (struct slice){argument.text, slash ? (size_t)(slash - argument.text) : 0};
+	}
+	case FORM_EXTENSIONS: return cut_to_extensions(argument, replacement->n);
+	case FORM_DEFAULT: {
+		bool is_false = argument.len == 0 || (argument.len == 1 && argument.text[0] == '0'); // to Perl
+		return is_false ? (struct slice){replacement->text, strlen(replacement->text)} : argument;
+	}
+	case FORM_FROM:
+	case FORM_PART: return cut_part(replacement, argument);
+	case FORM_NO_SHORT_PREFIX: return cut_short_prefix(&replacement->regex, argument, scratch);
+	case FORM_NO_PREFIX: return cut_match(&replacement->regex, argument, true);
+	case FORM_NO_SHORT_SUFFIX: return cut_short_suffix(&replacement->regex, argument);
+	case FORM_NO_SUFFIX: return cut_match(&replacement->regex, argument, false);
+	case FORM_REPLACE:
+	case FORM_UPPER:
+	case FORM_LOWER: return substitute(replacement, argument, false, scratch);
+	case FORM_REPLACE_ALL:
+	case FORM_UPPER_ALL:
+	case FORM_LOWER_ALL: return substitute(replacement, argument, true, scratch);
+	default: return form_apply(replacement->form, argument);
+	}
+}
+
+bool arguments_are_unique(const char *args, size_t n) {
+	const char *a = args;
+	for (size_t i = 1; i < n; ++i, a += strlen(a) + 1) {
+		const char *b = a + strlen(a) + 1;
+		for (size_t k = i; k < n; ++k, b += strlen(b) + 1) {
+			if (strcmp(a, b) == 0) {
+				return false;
+			}
+		}
+	}
+	return true;
+}
+
+bool arguments_rise(const char *args, size_t n) {
+	for (size_t i = 1; i < n; ++i) {
+		const char *next = args + strlen(args) + 1;
+		if (strcmp(args, next) >= 0) {
+			return false;
+		}
+		args = next;
+	}
+	return true;
+}

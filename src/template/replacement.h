@@ -1,0 +1,104 @@
+// Replacement strings: what they are called, and what each makes of an argument.
+
+#ifndef FAIRPAR_TEMPLATE_REPLACEMENT_H
+#define FAIRPAR_TEMPLATE_REPLACEMENT_H
+
+#include "base/buf.h"
+
+#include <regex.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+// The seven that GNU parallel always has.
+enum token {
+	TOKEN_ITEM,                   // {}
+	TOKEN_NO_EXTENSION,           // {.}
+	TOKEN_BASENAME,               // {/}
+	TOKEN_DIRNAME,                // {//}
+	TOKEN_BASENAME_NO_EXTENSION,  // {/.}
+	TOKEN_SEQ,                    // {#}
+	TOKEN_SLOT,                   // {%}
+	NTOKENS
+};
+
+// Their names: -I, --er, --bnr and their kin give others. An argument by its number is named by a token that begins with
+// a brace, with the number behind the brace.
+struct tokens {
+	const char *name[NTOKENS];    // borrowed; not empty
+	bool plus;                    // --plus: many more
+};
+
+extern const struct tokens tokens_default;
+
+// What is made of an argument.
+enum form {
+	FORM_WHOLE,
+	FORM_NO_EXTENSION,            // in the order of enum token up to here
+	FORM_BASENAME,
+	FORM_DIRNAME,
+	FORM_BASENAME_NO_EXTENSION,
+	FORM_NO_EXTENSIONS,           // {..} {...} {/..} {/...}: without the last `n`, if it has so many
+	FORM_BASENAME_NO_EXTENSIONS,
+	FORM_DIRECTORY,               // {+/}: what is before the last slash, or nothing
+	FORM_EXTENSIONS,              // {+.} {+..} {+...}: the last `n`, or nothing
+	FORM_DEFAULT,                 // {:-text}: the text instead of nothing and of 0
+	FORM_FROM,                    // {:from}
+	FORM_PART,                    // {:from:n}
+	FORM_NO_SHORT_PREFIX,         // {#re}
+	FORM_NO_PREFIX,               // {##re}
+	FORM_NO_SHORT_SUFFIX,         // {%re}
+	FORM_NO_SUFFIX,               // {%%re}
+	FORM_REPLACE,                 // {/re/text}
+	FORM_REPLACE_ALL,             // {//re/text}; {/#re/text} and {/%re/text} have the # and the % in the expression
+	FORM_UPPER,                   // {^re}
+	FORM_UPPER_ALL,               // {^^re}
+	FORM_LOWER,                   // {,re}
+	FORM_LOWER_ALL,               // {,,re}
+};
+
+// A form with what it was given. Read only once parsed, so several threads may use it.
+struct replacement {
+	enum form form;
+	size_t from, n;
+	char *text;                   // or NULL; owned
+	bool has_regex;
+	regex_t regex;
+};
+
+// What a name of --plus stands for.
+enum plus {
+	PLUS_NONE,                    // no such name
+	PLUS_FORM,                    // *ret_replacement
+	PLUS_TOTAL,                   // {##}
+	PLUS_PADDED_SEQ,              // {0#}
+	PLUS_PADDED_SLOT,             // {0%}
+	PLUS_SLOT,                    // {slot}
+	PLUS_CHOOSE,                  // {choose_k}: the item, if its arguments are in rising order
+	PLUS_UNIQUE,                  // {uniq}: the item, if no two of its arguments are the same
+	PLUS_HERE,                    // {host} {sshlogin}: all jobs run here, which GNU parallel calls ":"
+	PLUS_NOTHING,                 // {hgrp} {agrp}: groups of hosts
+	PLUS_BAD,                     // an expression that cannot be used: the reason was appended to the error
+};
+
+// Looks for a name of --plus at `at`, behind the brace (and the number, where only forms and {choose_k} and {uniq} make
+// sense). Sets *ret_end behind the closing brace. The replacement is the caller's, for replacement_fini().
+enum plus plus_parse(const char *at, struct replacement *ret_replacement, const char **ret_end, struct buf *error);
+void replacement_fini(struct replacement *replacement);
+
+struct slice {
+	const char *text;
+	size_t len;
+};
+
+// What the form, one of those up to FORM_BASENAME_NO_EXTENSION, makes of an argument: a part of it, or static text.
+struct slice form_apply(enum form form, struct slice argument);
+
+// What a replacement makes of an argument, which must end with a NUL: a part of it, or of the replacement, or of
+// `scratch`, which is used anew.
+struct slice replacement_apply(const struct replacement *replacement, struct slice argument, struct buf *scratch);
+
+// The words of a list of NUL-terminated arguments: no two are the same; each is greater than the one before it.
+bool arguments_are_unique(const char *args, size_t n);
+bool arguments_rise(const char *args, size_t n);
+
+#endif

@@ -1,0 +1,420 @@
+// A command template, parsed once and expanded for each record.
+
+#include "template/internal.h"
+
+#include "base/alloc.h"
+#include "shell/quoting.h"
+#include "shell/shell.h"
+
+#include <stdio.h>
+
+// ---- tokens ----
+
+struct part *parts_add(struct parts *parts, struct part part) {
+	grow_array(&parts->at, &parts->cap, parts->n + 1, sizeof(parts->at[0]));
+	parts->at[parts->n++] = part;
+	return &parts->at[parts->n - 1];
+}
+
+static struct replacement *keep_replacement(struct template *template, const struct replacement *replacement) {
+	grow_array(&template->replacements, &template->replacements_cap, template->nreplacements + 1,
+	           sizeof(template->replacements[0]));
+	struct replacement *kept = NEW(struct replacement);
+	*kept = *replacement;
+	template->replacements[template->nreplacements++] = kept;
+	return kept;
+}
+
+static bool is_digit(char c) {
+	return c >= '0' && c <= '9';
+}
+
+// The longest token at `at`; behind a number, the part of its name behind the brace. Returns NTOKENS if there is none.
+static enum token find_token(const struct tokens *tokens, const char *at, bool is_numbered, size_t *ret_len) {
+	enum token found = NTOKENS;
+	*ret_len = 0;
+	for (unsigned i = 0; i < (is_numbered ? TOKEN_SEQ : NTOKENS); ++i) {
+		const char *name = tokens->name[i];
+		if (is_numbered && *name++ != '{') {
+			continue;
+		}
+		size_t len = strlen(name);
+		if (len > *ret_len && strncmp(at, name, len) == 0) {
+			found = (enum token)i;
+			*ret_len = len;
+		}
+	}
+	return found;
+}
+
+static void set_token(struct part *part, enum token token) {
+	if (token == TOKEN_SEQ || token == TOKEN_SLOT) {
+		part->kind = token == TOKEN_SEQ ? SEQ : SLOT;
+	} else {
+		part->form = (enum form)token;
+	}
+}
+
+// A name of --plus at `at`, behind the brace or the number. Returns what is behind it, or NULL.
+static const char *parse_plus(struct template *template, const char *at, struct part *part) {
+	struct replacement replacement;
+	const char *end = NULL;
+	enum plus plus = plus_parse(at, &replacement, &end, &template->error);
+	if (plus == PLUS_FORM) {
+		part->replacement = keep_replacement(template, &replacement);
+		return end;
+	}
+	replacement_fini(&replacement);
+	switch (plus) {
+	case PLUS_CHOOSE: template->chooses = true; return end;
+	case PLUS_UNIQUE: template->is_unique = true; return end;
+	case PLUS_NONE: return NULL;
+	case PLUS_BAD: return end;
+	default: break;
+	}
+	if (part->kind == COLUMN) {
+		return NULL;
+	}
+	part->is_padded = plus == PLUS_PADDED_SEQ || plus == PLUS_PADDED_SLOT;
+	part->kind = plus == PLUS_TOTAL ? TOTAL : plus == PLUS_PADDED_SEQ ? SEQ : SLOT;
+	template->needs_total |= plus == PLUS_TOTAL || plus == PLUS_PADDED_SEQ;
+	if (plus == PLUS_HERE || plus == PLUS_NOTHING) {
+		*part = (struct part){.kind = LITERAL, .text = ":", .len = plus == PLUS_HERE};
+	}
+	return end;
+}
+
+// {3} {-1} {2//}: GNU parallel allows blanks behind the number, and takes {0} as {}.
+static const char *parse_position(struct template *template, const struct tokens *tokens, const char *at,
+                                  struct part *part) {
+	bool from_end = *at == '-';
+	const char *digits = at + from_end;
+	int n = 0;
+	for (at = digits; is_digit(*at); ++at) {
+		n = n < 100000000 ? n * 10 + (*at - '0') : n;
+	}
+	if (at == digits) {
+		return NULL;
+	}
+	part->kind = n == 0 && !from_end && at == digits + 1 ? ITEM : COLUMN;
+	part->column = from_end ? -n : n;
+	while (*at == ' ' || (*at >= '\t' && *at <= '\r')) {
+		++at;
+	}
+	size_t len;
+	enum token token = find_token(tokens, at, true, &len);
+	if (token != NTOKENS) {
+		set_token(part, token);
+		return at + len;
+	}
+	return tokens->plus ? parse_plus(template, at, part) : NULL;
+}
+
+// A name as it stands in the header, or without the blanks around it.
+static const char *parse_name(const char *at, const struct names *names, struct part *part) {
+	for (int trimmed = 0; trimmed < 2; ++trimmed) {
+		for (size_t i = 0; names && i < names->n; ++i) {
+			const char *name = names->names[i];
+			size_t len = strlen(name);
+			while (trimmed && *name == ' ') {
+				++name;
+				--len;
+			}
+			while (trimmed && len > 0 && name[len - 1] == ' ') {
+				--len;
+			}
+			if (len == 0 || strncmp(at, name, len) != 0) {
+				continue;
+			}
+			size_t suffix;
+			enum token token = find_token(&tokens_default, at + len, true, &suffix);
+			if (token != NTOKENS) {
+				set_token(part, token);
+				part->kind = COLUMN;
+				part->column = (int)i + 1;
+				return at + len + suffix;
+			}
+		}
+	}
+	return NULL;
+}
+
+// The replacement string at `at`. Returns what is behind it, or NULL if it is none.
+static const char *parse_token(struct template *template, const char *at, const struct names *names,
+                               struct part *ret_part) {
+	const struct tokens *tokens = names && names->tokens ? names->tokens : &tokens_default;
+	*ret_part = (struct part){.kind = ITEM};
+	const char *end = *at == '{' ? parse_name(at + 1, names, ret_part) : NULL;
+	if (end) {
+		return end;
+	}
+	size_t len;
+	enum token token = find_token(tokens, at, false, &len);
+	if (token != NTOKENS) {
+		set_token(ret_part, token);
+		return at + len;
+	}
+	if (*at != '{') {
+		return NULL;
+	}
+	end = parse_position(template, tokens, at + 1, ret_part);
+	if (end || !tokens->plus) {
+		return end;
+	}
+	*ret_part = (struct part){.kind = ITEM};
+	return parse_plus(template, at + 1, ret_part);
+}
+
+// Where the next replacement string may be, or NULL.
+static const char *next_token(const struct names *names, const char *at) {
+	for (unsigned i = 0; names && names->tokens && i < NTOKENS; ++i) {
+		if (names->tokens->name[i][0] != '{') { // may begin with anything
+			return *at != '\0' ? at : NULL;
+		}
+	}
+	return strchr(at, '{');
+}
+
+void parts_add_literal(struct parts *parts, const char *text, size_t len) {
+	if (len > 0) {
+		parts_add(parts, (struct part){.kind = LITERAL, .text = text, .len = len});
+	}
+}
+
+// Parses text up to its NUL. Returns true if there was a replacement string, or there can be none.
+static bool parse_text(struct template *template, struct parts *parts, const char *text,
+                       const struct names *names) {
+	if (template->flags & TEMPLATE_LITERAL) {
+		parts_add_literal(parts, text, strlen(text));
+		return true;
+	}
+	bool found = false;
+	const char *from = text;
+	for (const char *at = text; (at = next_token(names, at));) {
+		struct part part;
+		const char *end = parse_token(template, at, names, &part);
+		if (!end) {
+			++at;
+			continue;
+		}
+		parts_add_literal(parts, from, (size_t)(at - from));
+		if (part.kind != LITERAL) { // for messages
+			part.text = at;
+			part.len = (size_t)(end - at);
+		}
+		parts_add(parts, part);
+		found = true;
+		from = at = end;
+	}
+	parts_add_literal(parts, from, strlen(from));
+	return found;
+}
+
+// ---- what surrounds the items ----
+
+static void find_places(struct template *template) {
+	struct parts *parts = &template->parts;
+	bool is_read = !(template->flags & (TEMPLATE_RAW | TEMPLATE_GNU_QUOTES));
+	for (size_t i = 0; i < parts->n; ++i) {
+		// the command itself: to be read by the shell
+		parts->at[i].is_raw = parts->at[i].kind != LITERAL && ((template->flags & TEMPLATE_RAW) || i == 0);
+	}
+	if (template->flags & TEMPLATE_CONTEXT) {
+		size_t len = 1;
+		for (size_t i = 0; i < parts->n; ++i) {
+			len += parts->at[i].kind == LITERAL ? parts->at[i].len : 1;
+		}
+		template->marks = xcalloc(len, sizeof(*template->marks));
+		template->regions = xcalloc(len, sizeof(*template->regions));
+	}
+	if (is_read) {
+		template_read(template);
+	}
+	for (size_t i = 0; i < parts->n; ++i) {
+		struct part *part = &parts->at[i];
+		if (is_read && template->is_intricate && !part->is_raw) {
+			part->place |= PLACE_VARIABLE;
+		}
+	}
+}
+
+// ---- direct templates ----
+
+// Could the text with its items be split at its blanks, as a shell would, and nothing else?
+static bool has_plain_words(const struct parts *parts) {
+	struct buf probe = BUF_INIT;
+	size_t first_item = SIZE_MAX;
+	for (size_t i = 0; i < parts->n; ++i) {
+		const struct part *part = &parts->at[i];
+		if (part->kind == LITERAL) {
+			buf_add(&probe, part->text, part->len);
+			continue;
+		}
+		first_item = first_item < probe.len ? first_item : probe.len;
+		buf_addc(&probe, 'x');
+	}
+	size_t start = 0;
+	while (start < probe.len && template_is_blank(probe.data[start])) {
+		++start;
+	}
+	size_t end = start;
+	while (end < probe.len && !template_is_blank(probe.data[end])) {
+		++end;
+	}
+	bool is_plain = !shell_has_syntax(buf_str(&probe), probe.len);
+	if (first_item < end) { // with a slash before the item it names a file, whatever the item is
+		is_plain = is_plain && first_item > start && memchr(probe.data + start, '/', first_item - start);
+	}
+	buf_fini(&probe);
+	return is_plain;
+}
+
+static void split_words(struct template *template) {
+	for (size_t i = 0; i < template->parts.n; ++i) {
+		const struct part *part = &template->parts.at[i];
+		if (part->kind != LITERAL) {
+			parts_add(&template->words, *part);
+			continue;
+		}
+		const char *end = part->text + part->len;
+		for (const char *at = part->text; at < end;) {
+			const char *from = at;
+			bool space = template_is_blank(*at);
+			while (at < end && template_is_blank(*at) == space) {
+				++at;
+			}
+			struct part literal = {.kind = LITERAL, .text = from, .len = (size_t)(at - from)};
+			parts_add(&template->words, space ? (struct part){.kind = BREAK} : literal);
+		}
+	}
+}
+
+// ---- parsing ----
+
+static bool has_perl(const char *text) {
+	const char *open = strstr(text, "{=");
+	return open && strstr(open + 2, "=}");
+}
+
+// -q: the words as they are. A word that a shell has to run, such as cd, stays one for it.
+static bool parse_quoted(struct template *template, const char *const *words, size_t nwords,
+                         const struct names *names) {
+	bool found = false;
+	char *text = template->text;
+	for (size_t i = 0; i < nwords; ++i) {
+		size_t len = strlen(words[i]);
+		memcpy(text, words[i], len + 1);
+		if (i > 0) {
+			parts_add(&template->words, (struct part){.kind = BREAK});
+		}
+		size_t before = template->words.n;
+		found |= parse_text(template, &template->words, text, names);
+		if (template->words.n == before) {
+			parts_add(&template->words, (struct part){.kind = LITERAL, .text = text});
+		}
+		text += len + 1;
+	}
+	if (!found && (template->flags & TEMPLATE_APPEND)) {
+		parts_add(&template->words, (struct part){.kind = BREAK});
+		parts_add(&template->words, (struct part){.kind = ITEM});
+	}
+	template_measure_parts(template, &template->words);
+	template_group(template);
+	const struct part *first = &template->words.at[template->words.n > 0 && template->words.at[0].kind == GROUP];
+	bool is_direct = nwords > 0 && !(first->kind == LITERAL && shell_is_plain(first->text, first->len) &&
+	                                 shell_has_syntax(first->text, first->len));
+	if (!is_direct) {
+		template_read(template);
+	}
+	return is_direct;
+}
+
+static void parse_joined(struct template *template, const char *const *words, size_t nwords,
+                         const struct names *names) {
+	struct buf text = BUF_INIT;
+	for (size_t i = 0; i < nwords; ++i) {
+		buf_adds(&text, i > 0 ? " " : "");
+		buf_adds(&text, words[i]);
+	}
+	free(template->text);
+	template->text = buf_take(&text);
+	bool has_item = strstr(template->text, "FAIRPAR_ITEM") != NULL;
+	if (!parse_text(template, &template->parts, template->text, names) && (template->flags & TEMPLATE_APPEND) && !has_item) {
+		parts_add_literal(&template->parts, " ", 1);
+		parts_add(&template->parts, (struct part){.kind = ITEM});
+	}
+	template->is_direct = !(template->flags & TEMPLATE_RAW) && has_plain_words(&template->parts);
+	find_places(template);
+	template_measure_parts(template, &template->parts);
+	if (template->is_direct) {
+		split_words(template);
+	}
+	template_group(template);
+}
+
+static struct template *parse(const char *const *words, size_t nwords, unsigned flags, const struct names *names,
+                              struct buf *text) {
+	struct template *template = NEW(struct template);
+	template->flags = flags;
+	template->text = buf_take(text);
+	if (flags & TEMPLATE_QUOTE) {
+		template->is_direct = parse_quoted(template, words, nwords, names);
+	} else {
+		parse_joined(template, words, nwords, names);
+	}
+	template->measure.repeats = flags & TEMPLATE_CONTEXT;
+	template->measure.is_quoted = flags & TEMPLATE_QUOTE;
+	template->measure.is_direct = template->is_direct;
+	return template;
+}
+
+struct template *template_parse(const char *const *words, size_t nwords, unsigned flags, const struct names *names,
+                                char **ret_error) {
+	struct buf text = BUF_INIT;
+	for (size_t i = 0; i < nwords; ++i) {
+		buf_adds(&text, words[i]);
+		buf_addc(&text, ' ');
+	}
+	if (!(flags & TEMPLATE_LITERAL) && has_perl(buf_str(&text))) {
+		buf_reset(&text);
+		buf_adds(&text, "Perl expressions {= =} are not in fairpar; use --plus ({/re/text}, {%re}, {:2:3} and more), or a "
+		                "command that makes the change");
+		*ret_error = buf_take(&text);
+		return NULL;
+	}
+	struct template *template = parse(words, nwords, flags, names, &text);
+	if (template->error.len > 0) {
+		*ret_error = buf_take(&template->error);
+		template_free(template);
+		return NULL;
+	}
+	return template;
+}
+
+bool template_is_refused(const char *text, const struct names *names, struct template_refusal *ret_refusal) {
+	struct buf copy = BUF_INIT;
+	buf_adds(&copy, text);
+	struct template *template = parse(&text, 1, 0, names, &copy);
+	bool is_refused = template->refusal.reason != NULL;
+	*ret_refusal = template->refusal;
+	template_free(template);
+	return is_refused;
+}
+
+void template_free(struct template *template) {
+	if (template) {
+		free(template->text);
+		free(template->parts.at);
+		free(template->words.at);
+		for (size_t i = 0; i < template->nreplacements; ++i) {
+			replacement_fini(template->replacements[i]);
+			free(template->replacements[i]);
+		}
+		free(template->replacements);
+		free(template->requirements);
+		free(template->marks);
+		free(template->regions);
+		buf_fini(&template->error);
+		free(template);
+	}
+}

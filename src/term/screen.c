@@ -1,0 +1,311 @@
+// The lines at the bottom of the terminal that are fairpar's own: taken away before anything else is written there.
+//
+//   GONE --screen_draw()--> SHOWN --screen_enter(), screen_clear()--> GONE
+//
+// `busy` stands for the write that leads from one to the other: who finds it set waits. `writers` counts those between
+// screen_enter() and screen_leave(); while there are any, nothing is drawn. A writer that leaves draws the text of before
+// once more by itself, so that it does not flicker where output comes often; new text comes by screen_draw() alone.
+
+#include "term/screen.h"
+
+#include "base/alloc.h"
+#include "base/atomic.h"
+#include "base/buf.h"
+#include "base/io.h"
+#include "base/sync.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <sys/stat.h>
+#include <termios.h>
+#include <unistd.h>
+
+enum {
+	PIPE_MS = 100,  // what reads a pipe (tee, cat) has written it to the terminal by then, as a rule
+};
+
+static atomic_bool is_open;
+
+static struct {
+	mutex lock;
+	cond free;             // not busy any more
+	int fd;
+	bool disturbed[3];     // by what is written to this descriptor
+	bool tells[3];         // … which ends up here at once, so that its last byte says where the cursor is
+	bool busy;
+	bool shown;
+	bool in_line;          // the cursor is behind text
+	bool resized;          // since the last drawing
+	bool wants;            // there are own lines, though they may be gone
+	unsigned writers;
+	struct buf text;       // of the own lines, as last drawn
+	unsigned rows;         // of it
+	uint64_t cleared;      // when they were taken away; 0: they are shown, or nobody wants them
+	bool called;           // `changed`, since then
+	uint64_t rest;         // not before
+	void (*changed)(void *arg);
+	void *arg;
+} screen = {.lock = MUTEX_INIT};
+
+// The thread is between lock and unlock: a message of its own, that something failed there, goes past.
+static _Thread_local bool is_inside;
+
+static void lock(void) {
+	mutex_lock(&screen.lock);
+	is_inside = true;
+}
+
+static void unlock(void) {
+	is_inside = false;
+	mutex_unlock(&screen.lock);
+}
+
+void screen_open(int fd, void (*changed)(void *arg), void *arg) {
+	struct stat out, own;
+	bool out_known = fstat(STDOUT_FILENO, &out) == 0, same = fstat(fd, &own) == 0 && out_known && own.st_rdev == out.st_rdev;
+	bool out_is_tty = isatty(STDOUT_FILENO) == 1;
+	cond_init(&screen.free);
+	screen.fd = fd;
+	screen.changed = changed;
+	screen.arg = arg;
+	screen.disturbed[STDERR_FILENO] = screen.tells[STDERR_FILENO] = true;
+	screen.disturbed[STDOUT_FILENO] = out_is_tty || (out_known && (S_ISFIFO(out.st_mode) || S_ISSOCK(out.st_mode)));
+	screen.tells[STDOUT_FILENO] = out_is_tty && same;
+	atomic_store_release(&is_open, true); // pairs with the acquire in disturbs()
+}
+
+void screen_open_quiet(int fd) {
+	if (isatty(fd) == 1) {
+		screen_open(fd, NULL, NULL); // `wants` is never set, so nothing is called
+		screen.disturbed[STDOUT_FILENO] = screen.tells[STDOUT_FILENO]; // a pipe costs nothing
+	}
+}
+
+// ---- drawing ----
+
+// Waits until nobody draws. The lock is held.
+static void wait_free(void) {
+	while (screen.busy) {
+		cond_wait(&screen.free, &screen.lock);
+	}
+}
+
+// Writes with the lock given back; nobody else draws meanwhile. A terminal that has gone is no trouble: what matters is
+// written by others, who will find out.
+static void put_locked(const struct buf *bytes) {
+	screen.busy = true;
+	unlock();
+	int error = errno;
+	(void)!write_all(screen.fd, buf_str(bytes), bytes->len);
+	errno = error;
+	lock();
+	screen.busy = false;
+	cond_broadcast(&screen.free);
+}
+
+// Own lines are taken away from the cursor down where they may be more rows than they were drawn in.
+static const char *erasure(void) {
+	return screen.rows > 1 || screen.resized ? "\r\033[J" : "\r\033[K";
+}
+
+// The lock is held, and given back meanwhile.
+static void clear_locked(const char *last) {
+	struct buf bytes = BUF_INIT;
+	if (screen.shown) {
+		buf_adds(&bytes, erasure());
+	}
+	if (last) {
+		buf_adds(&bytes, last);
+	}
+	if (screen.shown && screen.wants) {
+		screen.cleared = now_ns();
+	}
+	screen.shown = screen.resized = false;
+	if (bytes.len > 0) {
+		put_locked(&bytes);
+	}
+	buf_fini(&bytes);
+}
+
+bool screen_is_foreign(void) {
+	pid_t group = tcgetpgrp(screen.fd);
+	return group >= 0 && group != getpgrp(); // -1: not the terminal of this session, where everybody may write
+}
+
+// A terminal that was stopped (Ctrl-S) takes nothing; who only wants to draw does not wait for it.
+static bool takes_bytes(void) {
+	struct pollfd room = {.fd = screen.fd, .events = POLLOUT};
+	return poll(&room, 1, 0) == 1 && (room.revents & POLLOUT);
+}
+
+static bool may_draw(void) {
+	return screen.writers == 0 && !screen.in_line && !screen.busy;
+}
+
+// Draws screen.text over the `old_rows` rows that may be shown. The lock is held, and given back meanwhile.
+static void draw_locked(const char *prefix, unsigned old_rows) {
+	struct buf bytes = BUF_INIT;
+	buf_adds(&bytes, prefix ? prefix : "");
+	buf_adds(&bytes, screen.shown && screen.resized ? "\r\033[J" : "\r");
+	for (const char *at = buf_str(&screen.text); *at;) {
+		size_t len = strcspn(at, "\n");
+		buf_add(&bytes, at, len);
+		at += len + (at[len] == '\n');
+		buf_adds(&bytes, *at ? "\033[K\r\n" : "\033[K");
+	}
+	buf_adds(&bytes, screen.shown && old_rows > screen.rows ? "\033[J\r" : "\r");
+	if (screen.rows > 1) {
+		buf_printf(&bytes, "\033[%uA", screen.rows - 1);
+	}
+	screen.shown = true;
+	screen.resized = false;
+	screen.cleared = 0;
+	put_locked(&bytes);
+	buf_fini(&bytes);
+}
+
+bool screen_draw(const char *prefix, const char *text, unsigned rows) {
+	bool can = !screen_is_foreign() && takes_bytes();
+	lock();
+	screen.called = false; // of what takes the lines away from now on, or keeps them away, `changed` hears
+	can = can && may_draw();
+	if (can && (prefix || !screen.shown || screen.resized || strcmp(buf_str(&screen.text), text) != 0)) {
+		unsigned old_rows = screen.rows;
+		buf_reset(&screen.text);
+		buf_adds(&screen.text, text);
+		screen.rows = rows;
+		screen.wants = true;
+		draw_locked(prefix, old_rows);
+	}
+	unlock();
+	return can;
+}
+
+void screen_clear(const char *last) {
+	lock();
+	wait_free();
+	screen.wants = screen.called = false;
+	screen.cleared = 0;
+	clear_locked(last);
+	unlock();
+}
+
+void screen_resized(void) {
+	lock();
+	screen.resized = true;
+	unlock();
+}
+
+uint64_t screen_rest(void) {
+	lock();
+	uint64_t rest = screen.rest;
+	unlock();
+	return rest;
+}
+
+uint64_t screen_cleared(void) {
+	lock();
+	uint64_t cleared = may_draw() ? screen.cleared : 0;
+	unlock();
+	return cleared;
+}
+
+void screen_close(void) {
+	if (!atomic_load_relaxed(&is_open)) {
+		return;
+	}
+	screen_clear(NULL);
+	atomic_store_release(&is_open, false);
+	buf_fini(&screen.text);
+	cond_fini(&screen.free);
+}
+
+// ---- writing ----
+
+static bool disturbs(int fd) {
+	return atomic_load_acquire(&is_open) && !is_inside && fd <= STDERR_FILENO && screen.disturbed[fd]; // pairs with the release in screen_open()
+}
+
+void screen_enter(int fd) {
+	if (!disturbs(fd)) {
+		return;
+	}
+	lock();
+	wait_free();
+	++screen.writers;
+	if (screen.shown) {
+		clear_locked(NULL);
+	}
+	unlock();
+}
+
+void screen_leave(int fd, int last) {
+	if (!disturbs(fd)) {
+		return;
+	}
+	int error = errno;
+	bool again = false;
+	lock();
+	--screen.writers;
+	if (screen.tells[fd] && last >= 0) {
+		screen.in_line = last != '\n';
+	}
+	if (!screen.tells[fd]) {
+		screen.rest = now_ns() + (uint64_t)PIPE_MS * NS_PER_MS;
+	}
+	if (screen.wants && !screen.shown && !screen.called && may_draw()) {
+		again = screen.called = true; // what the lines said is out of date
+	}
+	unlock();
+	if (again) {
+		screen.changed(screen.arg);
+	}
+	errno = error;
+}
+
+int screen_write(int fd, const void *mem, size_t len) {
+	screen_enter(fd);
+	int result = write_all(fd, mem, len);
+	screen_leave(fd, result == 0 && len > 0 ? ((const char *)mem)[len - 1] : -1);
+	return result;
+}
+
+void screen_begin_line(void) {
+	if (!disturbs(STDERR_FILENO)) {
+		return;
+	}
+	lock();
+	bool in_line = screen.in_line;
+	screen.in_line = false; // of two who say something at a time one ends the line
+	unlock();
+	if (in_line) {
+		(void)!write_all(STDERR_FILENO, "\n", 1); // what fails here fails again with what follows
+	}
+}
+
+int screen_say(const void *mem, size_t len) {
+	screen_enter(STDERR_FILENO);
+	screen_begin_line();
+	int result = write_all(STDERR_FILENO, mem, len);
+	screen_leave(STDERR_FILENO, result == 0 && len > 0 ? ((const char *)mem)[len - 1] : -1);
+	return result;
+}
+
+void screen_echoed(void) {
+	struct termios settings;
+	const tcflag_t echo = ECHO | ECHOCTL;
+	if (!disturbs(STDERR_FILENO) || tcgetattr(screen.fd, &settings) != 0 || (settings.c_lflag & echo) != echo) {
+		return;
+	}
+	lock();
+	screen.in_line = screen.in_line || !screen.shown; // it is within the own lines, and goes with them
+	unlock();
+}
+
+void screen_forget(void) {
+	if (disturbs(STDERR_FILENO)) {
+		lock();
+		screen.in_line = false;
+		unlock();
+	}
+}

@@ -1,0 +1,357 @@
+// One command line of the xargs personality on a worker: asked for, shown, run, judged.
+//
+// The words of the messages and the exit statuses are those of findutils' xargs 4.9:
+//   exit 1 to 254: go on, 123 at the end     exit 255: stop, 124     killed by a signal: stop, 125
+//   cannot be run: stop, 126                 not found: stop, 127    too long for the system: half of it at a time
+
+#include "xargs/job.h"
+
+#include "base/alloc.h"
+#include "base/diag.h"
+#include "base/io.h"
+#include "shell/shell.h"
+#include "xargs/show.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+// What a worker keeps from job to job.
+struct desk {
+	struct xargs_run *run;
+	const struct xargs_line *waiting; // the line that is being run, until its first process has started
+	struct child_scratch *scratch;
+	const char **argv;
+	size_t argv_cap;
+	struct buf text;
+	char **env;          // with --process-slot-var, else NULL
+	char *slot_entry;    // "VAR=3", owned
+};
+
+static void desk_free(void *arg) {
+	struct desk *desk = arg;
+	child_scratch_destroy(desk->scratch);
+	buf_fini(&desk->text);
+	free(desk->argv);
+	free(desk->env);
+	free(desk->slot_entry);
+	free(desk);
+}
+
+static struct desk *desk_of(struct worker *worker) {
+	void **kept = worker_scratch(worker, desk_free);
+	if (!*kept) {
+		struct desk *desk = NEW(struct desk);
+		desk->scratch = child_scratch_create();
+		*kept = desk;
+	}
+	return *kept;
+}
+
+// ---- lines ----
+
+void xargs_wake(struct xargs_run *run) {
+	uint64_t one = 1;
+	ssize_t n;
+	do {
+		n = write(run->wake_fd, &one, sizeof(one));
+	} while (n < 0 && errno == EINTR);
+	verify(n == sizeof(one) || errno == EAGAIN); // EAGAIN: a wake-up is pending
+}
+
+struct xargs_line *xargs_line_get(struct xargs_run *run) {
+	mutex_lock(&run->lock);
+	struct xargs_line *line = run->free;
+	run->free = line ? line->next : NULL;
+	mutex_unlock(&run->lock);
+	return line ? line : NEW(struct xargs_line);
+}
+
+void xargs_line_put(struct xargs_run *run, struct xargs_line *line) {
+	mutex_lock(&run->lock);
+	line->next = run->free;
+	run->free = line;
+	mutex_unlock(&run->lock);
+}
+
+// A queued line was started by a worker, or dropped.
+static void line_left(struct xargs_run *run, const struct xargs_line *line, bool dropped) {
+	mutex_lock(&run->lock);
+	--run->queued;
+	run->queued_bytes -= xargs_line_bytes(line);
+	if (dropped && (run->dropped_at < 0 || line->read_to < run->dropped_at)) {
+		run->dropped_at = line->read_to;
+	}
+	bool wake = run->wants_room && (run->queued == 0 || run->queued_bytes < XARGS_AHEAD / 2);
+	run->wants_room = run->wants_room && !wake;
+	mutex_unlock(&run->lock);
+	if (wake) {
+		xargs_wake(run);
+	}
+}
+
+// The first process of a desk's line runs, or it is known that there will be none.
+static void line_started(struct desk *desk) {
+	if (desk->waiting) {
+		line_left(desk->run, desk->waiting, /* dropped */ false);
+		desk->waiting = NULL;
+	}
+}
+
+static void on_started(void *arg, pid_t pid FP_UNUSED, uint64_t start FP_UNUSED) {
+	line_started(arg);
+}
+
+// ---- judging ----
+
+// Ends the run with that status, unless another job was faster. Returns whether it was this one.
+static bool stop(struct xargs_run *run, int code) {
+	mutex_lock(&run->lock);
+	bool first = run->stop_code == 0;
+	if (first) {
+		run->stop_code = code;
+	}
+	mutex_unlock(&run->lock);
+	if (first) {
+		pool_shutdown(run->pool, POOL_CANCELLING);
+		xargs_wake(run);
+	}
+	return first;
+}
+
+// The job could not be started.
+static void judge_start(struct xargs_run *run, const char *name, const struct spawn_error *error) {
+	if (error->step != SPAWN_EXEC) {
+		if (stop(run, XARGS_FAILURE)) {
+			diag_note("cannot start %s: %s: %s", name, spawn_step_name(error->step), strerror(error->error));
+		}
+	} else if (stop(run, error->error == ENOENT ? 127 : 126)) {
+		diag_note("%s: %s", name, strerror(error->error));
+	}
+}
+
+static void judge(struct xargs_run *run, const char *name, const struct result *result) {
+	if (result->outcome == OUTCOME_SIGNAL) {
+		if (stop(run, 125)) {
+			diag_note("%s: terminated by signal %d", name, result->term_signal);
+		}
+	} else if (result->outcome == OUTCOME_FAILED && result->exit_code == 255) {
+		if (stop(run, 124)) {
+			diag_note("%s: exited with status 255; aborting", name);
+		}
+	} else if (result->outcome == OUTCOME_FAILED) {
+		mutex_lock(&run->lock);
+		run->failed = true;
+		mutex_unlock(&run->lock);
+	}
+}
+
+// ---- asking and showing ----
+
+// Takes the terminal for a question, so that two are not asked at once.
+static void begin_question(struct xargs_run *run) {
+	mutex_lock(&run->lock);
+	while (run->asking) {
+		cond_wait(&run->asked, &run->lock);
+	}
+	run->asking = true;
+	mutex_unlock(&run->lock);
+}
+
+static void end_question(struct xargs_run *run) {
+	mutex_lock(&run->lock);
+	run->asking = false;
+	cond_signal(&run->asked);
+	mutex_unlock(&run->lock);
+}
+
+// Asks, and reads a line of the terminal. Returns whether it says yes.
+static bool read_answer(struct xargs_run *run) {
+	if (run->tty_fd < 0) {
+		run->tty_fd = open("/dev/tty", O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	}
+	if (run->tty_fd < 0) {
+		int error = errno;
+		if (stop(run, XARGS_FAILURE)) {
+			diag_note("failed to open /dev/tty for reading: %s", strerror(error));
+		}
+		return false;
+	}
+	if (write_all(STDERR_FILENO, "?...", 4) != 0) {
+		stop(run, XARGS_FAILURE);
+		return false;
+	}
+	char first = '\n', c = '\n';
+	for (size_t i = 0;; ++i) {
+		ssize_t n;
+		do {
+			n = read(run->tty_fd, &c, 1);
+		} while (n < 0 && errno == EINTR);
+		first = i == 0 && n > 0 ? c : first;
+		if (n <= 0 || c == '\n') {
+			return first == 'y' || first == 'Y';
+		}
+	}
+}
+
+// Prints the command line. Returns false if stderr does not take it.
+static bool show(struct xargs_run *run, struct desk *desk, size_t argc, const char *end) {
+	buf_reset(&desk->text);
+	for (size_t i = 0; i < argc; ++i) {
+		buf_adds(&desk->text, i > 0 ? " " : "");
+		xargs_show(&desk->text, desk->argv[i], strlen(desk->argv[i]));
+	}
+	buf_adds(&desk->text, end);
+	if (write_all(STDERR_FILENO, desk->text.data, desk->text.len) == 0) {
+		return true;
+	}
+	stop(run, XARGS_FAILURE); // and nowhere to say why
+	return false;
+}
+
+// Shows and asks, as the options say. Returns whether the command is to be run.
+static bool is_wanted(struct xargs_run *run, struct desk *desk, size_t argc) {
+	if (!run->options->ask) {
+		return !run->options->verbose || show(run, desk, argc, "\n");
+	}
+	begin_question(run);
+	bool wanted = show(run, desk, argc, "") && read_answer(run);
+	end_question(run);
+	return wanted;
+}
+
+// ---- running ----
+
+// The environment of the jobs, with the slot's number in it where that is asked for.
+static char *const *make_env(const struct xargs_run *run, struct desk *desk, unsigned slot) {
+	char **all = run->context->env;
+	const char *name = run->options->slot_var;
+	if (!name) {
+		return all;
+	}
+	if (!desk->env) {
+		size_t n = 0, len = strlen(name), out = 0;
+		while (all[n]) {
+			++n;
+		}
+		desk->env = xcalloc(n + 2, sizeof(*desk->env));
+		for (size_t i = 0; i < n; ++i) {
+			if (strncmp(all[i], name, len) != 0 || all[i][len] != '=') {
+				desk->env[++out] = all[i];
+			}
+		}
+	}
+	struct buf entry = BUF_INIT;
+	buf_printf(&entry, "%s=%u", name, slot - 1);
+	free(desk->slot_entry);
+	desk->env[0] = desk->slot_entry = buf_take(&entry);
+	return desk->env;
+}
+
+// The jobs' standard input: /dev/null, with -a ours, with -o the terminal. `*ret_owned` is to be closed, or -1.
+static int open_stdin(const struct xargs_options *options, int *ret_owned) {
+	*ret_owned = -1;
+	if (options->open_tty) {
+		*ret_owned = open("/dev/tty", O_RDONLY | O_CLOEXEC | O_NOCTTY);
+		if (*ret_owned < 0) {
+			int error = errno; // not fatal in GNU xargs either: the job reads nothing
+			diag_note("%s: %s", xargs_quoted("/dev/tty"), strerror(error));
+		}
+		return *ret_owned;
+	}
+	return options->arg_file && strcmp(options->arg_file, "-") != 0 ? STDIN_FILENO : -1;
+}
+
+// Runs the command line in desk->argv. Returns false if it is too long for the system.
+static bool run_argv(struct xargs_run *run, struct desk *desk, size_t argc, unsigned slot) {
+	const char *name = desk->argv[0];
+	struct spawn_error error = {.step = SPAWN_EXEC, .error = ENOENT};
+	if (!is_wanted(run, desk, argc)) {
+		return true;
+	}
+	const char *path = strchr(name, '/') ? name : *name ? program_find(name) : NULL;
+	if (!path) {
+		error.error = *name ? errno : ENOENT;
+		judge_start(run, name, &error);
+		return true;
+	}
+	int owned;
+	struct child_config config = {
+		.path = path,
+		.argv = (char *const *)(uintptr_t)desk->argv, // execve(2) changes nothing
+		.env = make_env(run, desk, slot),
+		.context = run->context,
+		.stdin_fd = open_stdin(run->options, &owned),
+		.scratch = desk->scratch,
+		.started = on_started,
+		.started_arg = desk,
+	};
+	struct result result;
+	child_run(run->children, &config, &result, &error);
+	if (owned >= 0) {
+		close(owned);
+	}
+	if (result.outcome != OUTCOME_SPAWN_ERROR) {
+		judge(run, name, &result);
+	} else if (error.step == SPAWN_EXEC && error.error == E2BIG) {
+		return false;
+	} else {
+		judge_start(run, name, &error);
+	}
+	return true;
+}
+
+static bool is_stopped(struct xargs_run *run) {
+	mutex_lock(&run->lock);
+	bool stopped = run->stop_code != 0;
+	mutex_unlock(&run->lock);
+	return stopped;
+}
+
+// Runs the line, in pieces if it is too long for the system: the limit counts the pointers too, so it is not known.
+static void run_line(struct xargs_run *run, struct desk *desk, const struct xargs_line *line, unsigned slot) {
+	const struct xargs_options *options = run->options;
+	size_t ninitial = options->replace ? 0 : options->ncommand, done = 0, piece = line->args.nargs;
+	do {
+		size_t n = line->args.nargs - done < piece ? line->args.nargs - done : piece;
+		grow_array(&desk->argv, &desk->argv_cap, ninitial + n + 1, sizeof(*desk->argv));
+		for (size_t i = 0; i < ninitial; ++i) {
+			desk->argv[i] = options->command[i];
+		}
+		for (size_t i = 0; i < n; ++i) {
+			desk->argv[ninitial + i] = line->args.bytes + line->args.starts[done + i];
+		}
+		desk->argv[ninitial + n] = NULL;
+		if (run_argv(run, desk, ninitial + n, slot)) {
+			done += n;
+		} else if (n > 1 && !options->replace) {
+			piece = (n + 1) / 2;
+		} else if (stop(run, XARGS_FAILURE)) {
+			diag_note("can't call exec() due to argument size restrictions");
+		}
+	} while (done < line->args.nargs && !is_stopped(run));
+}
+
+// What is queued is the pointer; the run is the queue's user.
+static enum work_status run_item(struct worker *worker, struct queue *queue, void *data, size_t size) {
+	struct xargs_run *run = queue_user(queue);
+	struct xargs_line *line = *(struct xargs_line **)data;
+	verify(size == sizeof(line));
+	struct desk *desk = desk_of(worker);
+	desk->run = run;
+	// not left before: what the input is blamed for comes behind what is said of the start of the lines before it
+	desk->waiting = line;
+	run_line(run, desk, line, worker_slot(worker));
+	line_started(desk);
+	xargs_line_put(run, line);
+	return WORK_OK;
+}
+
+static void drop_item(struct queue *queue, void *data, size_t size FP_UNUSED) {
+	struct xargs_run *run = queue_user(queue);
+	struct xargs_line *line = *(struct xargs_line **)data;
+	line_left(run, line, /* dropped */ true);
+	xargs_line_put(run, line);
+}
+
+const struct work_type xargs_work = {.name = "command line", .run = run_item, .drop = drop_item};

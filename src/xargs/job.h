@@ -1,0 +1,60 @@
+// One command line of the xargs personality on a worker: asked for, shown, run, judged.
+
+#ifndef FAIRPAR_XARGS_JOB_H
+#define FAIRPAR_XARGS_JOB_H
+
+#include "base/atomic.h"
+#include "base/sync.h"
+#include "engine/pool.h"
+#include "process/child.h"
+#include "xargs/options.h"
+#include "xargs/packer.h"
+
+#include <sys/types.h>
+
+// A command line on its way to a worker. Whoever has it frees it, or gives it back to the run.
+struct xargs_line {
+	struct packed args;        // behind the initial arguments, or with -I all of them
+	off_t read_to;             // bytes of input that were read for it and those before it
+	struct xargs_line *next;   // in xargs_run.free
+};
+
+struct xargs_run {
+	const struct xargs_options *options;
+	struct context *context;   // what the jobs run with
+	struct children *children;
+	struct pool *pool;
+	struct queue *queue;
+	int wake_fd;               // an eventfd: the loop has something to look at
+	atomic_bool idle;
+
+	mutex lock;                // of all down to stop_code
+	cond asked;                // the terminal is free for the next question
+	bool asking;
+	int tty_fd;                // to read the answers from, or -1
+	struct xargs_line *free;
+	size_t queued;             // lines that no worker has started yet
+	size_t queued_bytes;       // of them, by xargs_line_bytes()
+	bool wants_room;           // the reader waits for room, or for the last queued line to be started
+	off_t dropped_at;          // read_to of the first line that never ran, or -1
+	bool failed;               // a job has failed
+	int stop_code;             // exit status that a job has stopped the run with, or 0
+};
+
+enum { XARGS_AHEAD = 64 * 1024 }; // bytes of queued lines at which the reader waits
+
+// What a line costs while it is queued.
+static inline size_t xargs_line_bytes(const struct xargs_line *line) {
+	return line->args.len + 512; // about what a short one takes in all
+}
+
+extern const struct work_type xargs_work;
+
+// Wakes the loop.
+void xargs_wake(struct xargs_run *run);
+
+// A line to fill, new or used before; and back.
+struct xargs_line *xargs_line_get(struct xargs_run *run);
+void xargs_line_put(struct xargs_run *run, struct xargs_line *line);
+
+#endif

@@ -1,0 +1,458 @@
+// The options of the xargs personality: those of GNU xargs, with its rules and its words.
+//
+// A table and a parser of its own, for nearly nothing is as in fairpar's: optional arguments of short options, long
+// options abbreviated as getopt_long() does, and messages that scripts compare. Texts as of findutils 4.9 where tests
+// and scripts look at them.
+
+#include "xargs/options.h"
+
+#include "base/alloc.h"
+#include "base/buf.h"
+#include "base/diag.h"
+#include "base/io.h"
+#include "cli/option_table.h"
+
+#include <errno.h>
+#include <langinfo.h>
+#include <limits.h>
+#include <locale.h>
+#include <stdio.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#ifndef FAIRPAR_VERSION
+#define FAIRPAR_VERSION "unknown"
+#endif
+
+enum { NO_ARG, NEEDS_ARG, MAY_HAVE_ARG };
+enum { LONG_ONLY = 256, SHOW_LIMITS, SLOT_VAR, HELP, VERSION };
+
+// In the order in which an ambiguous abbreviation lists them.
+static const struct {
+	const char *name; // or NULL: a short one only
+	int key;          // the letter, or above
+	int arg;
+} table[] = {
+	{"null", '0', NO_ARG},
+	{"arg-file", 'a', NEEDS_ARG},
+	{"delimiter", 'd', NEEDS_ARG},
+	{"eof", 'e', MAY_HAVE_ARG},
+	{"replace", 'i', MAY_HAVE_ARG},
+	{"max-lines", 'l', MAY_HAVE_ARG},
+	{"max-args", 'n', NEEDS_ARG},
+	{"open-tty", 'o', NO_ARG},
+	{"interactive", 'p', NO_ARG},
+	{"no-run-if-empty", 'r', NO_ARG},
+	{"max-chars", 's', NEEDS_ARG},
+	{"verbose", 't', NO_ARG},
+	{"show-limits", SHOW_LIMITS, NO_ARG},
+	{"exit", 'x', NO_ARG},
+	{"max-procs", 'P', NEEDS_ARG},
+	{"process-slot-var", SLOT_VAR, NEEDS_ARG},
+	{"version", VERSION, NO_ARG},
+	{"help", HELP, NO_ARG},
+	{NULL, 'E', NEEDS_ARG},
+	{NULL, 'I', NEEDS_ARG},
+	{NULL, 'L', NEEDS_ARG},
+};
+enum { NKEYS = sizeof(table) / sizeof(table[0]) };
+
+static const char help_text[] =
+"Usage: %s [OPTION]... COMMAND [INITIAL-ARGS]...\n"
+"Run COMMAND with arguments INITIAL-ARGS and more arguments read from input.\n"
+"\n"
+"Mandatory and optional arguments to long options are also\n"
+"mandatory or optional for the corresponding short option.\n"
+"  -0, --null                   items end with a NUL byte; quotes, backslashes\n"
+"                                 and -E mean nothing\n"
+"  -a, --arg-file=FILE          read items from FILE, and leave standard input\n"
+"                                 to the commands\n"
+"  -d, --delimiter=CHARACTER    items end with CHARACTER, or an escape like \\n,\n"
+"                                 \\054, \\x2c; quotes, backslashes and -E mean\n"
+"                                 nothing\n"
+"  -E END                       an item END ends the input\n"
+"  -e, --eof[=END]              the same; without END nothing does\n"
+"  -I R                         same as --replace=R\n"
+"  -i, --replace[=R]            run a command for each line, which takes the\n"
+"                                 place of each R in INITIAL-ARGS; R is {} if\n"
+"                                 missing\n"
+"  -L, --max-lines=MAX-LINES    at most MAX-LINES non-blank lines of input per\n"
+"                                 command line\n"
+"  -l[MAX-LINES]                the same; 1 if MAX-LINES is missing\n"
+"  -n, --max-args=MAX-ARGS      at most MAX-ARGS items per command line\n"
+"  -o, --open-tty               give the commands /dev/tty as standard input\n"
+"  -P, --max-procs=MAX-PROCS    run at most MAX-PROCS processes at a time; 0: as\n"
+"                                 many as possible\n"
+"  -p, --interactive            ask before each command\n"
+"      --process-slot-var=VAR   set environment variable VAR to the number of the\n"
+"                                 command's slot, from 0\n"
+"  -r, --no-run-if-empty        run nothing if there are no items; else COMMAND\n"
+"                                 is run once\n"
+"  -s, --max-chars=MAX-CHARS    at most MAX-CHARS bytes per command line\n"
+"      --show-limits            show the limits of command lines\n"
+"  -t, --verbose                print each command before it is run\n"
+"  -x, --exit                   exit if the size (see -s) is exceeded\n"
+"      --help                   display this help and exit\n"
+"      --version                output version information and exit\n"
+"\n"
+"Exit status: 0; 123 if a command failed; 124 if one exited with 255, which stops\n"
+"the run, as do 125: one was killed by a signal, 126: COMMAND cannot be run, 127:\n"
+"it is not found; 1: anything else.\n"
+"\n"
+"SIGUSR1 and SIGUSR2 to a running one: one process more, or fewer, at a time.\n"
+"This is fairpar as xargs: see fairpar-xargs(1).\n";
+
+const char *xargs_quoted(const char *text) {
+	static struct buf quoted;
+	bool utf8 = setlocale(LC_CTYPE, "") && strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
+	buf_reset(&quoted);
+	buf_printf(&quoted, utf8 ? "\xe2\x80\x98%s\xe2\x80\x99" : "'%s'", text);
+	return buf_str(&quoted);
+}
+
+// ---- limits ----
+
+// What execve(2) takes: a quarter of the stack's limit, at least 128 KiB (ARG_MAX), at most 6 MiB.
+static size_t arg_max(void) {
+	enum { LEAST = 128 * 1024, MOST = 6 * 1024 * 1024 };
+	struct rlimit stack;
+	if (getrlimit(RLIMIT_STACK, &stack) != 0 || stack.rlim_cur / 4 < LEAST) {
+		return LEAST;
+	}
+	return stack.rlim_cur / 4 > MOST ? MOST : (size_t)stack.rlim_cur / 4;
+}
+
+// Returns false if there is no room for a command line.
+static bool find_limits(struct xargs_options *options, char *const *env) {
+	enum { HEADROOM = 2048, DEFAULT = 128 * 1024 }; // POSIX xargs, and GNU's default of -s
+	struct xargs_limits *limits = &options->limits;
+	for (; env && *env; ++env) {
+		limits->env_bytes += strlen(*env) + 1;
+	}
+	if (limits->env_bytes + HEADROOM >= arg_max()) {
+		return false;
+	}
+	limits->max = arg_max() - HEADROOM - limits->env_bytes;
+	options->max_chars = limits->max < DEFAULT ? limits->max : DEFAULT;
+	return true;
+}
+
+static void show_limits(const struct xargs_options *options) {
+	const struct xargs_limits *limits = &options->limits;
+	fprintf(stderr, "Your environment variables take up %zu bytes\n", limits->env_bytes);
+	fprintf(stderr, "POSIX upper limit on argument length (this system): %zu\n", limits->max);
+	fprintf(stderr, "POSIX smallest allowable upper limit on argument length (all systems): %d\n", _POSIX_ARG_MAX);
+	fprintf(stderr, "Maximum length of command we could actually use: %zu\n",
+	        limits->max > limits->env_bytes ? limits->max - limits->env_bytes : 0); // twice less it, as GNU xargs
+	fprintf(stderr, "Size of command buffer we are actually using: %zu\n", options->max_chars);
+	fprintf(stderr, "Maximum parallelism (--max-procs must be no greater): %d\n", INT_MAX);
+	if (isatty(STDIN_FILENO)) {
+		fprintf(stderr, "\nExecution of %s will continue now, and it will try to read its input and run commands; if this "
+		        "is not what you wanted to happen, please type the end-of-file keystroke.\n", diag_name());
+		if (!options->no_run_if_empty) {
+			fprintf(stderr, "Warning: %s will be run at least once.  If you do not want that to happen, then press the "
+			        "interrupt keystroke.\n", options->command[0]);
+		}
+	}
+}
+
+// ---- arguments of options ----
+
+struct parsing {
+	struct xargs_options *options;
+	bool show_limits;
+	bool done;   // print nothing more, exit with options->status
+};
+
+static void give_up(struct parsing *parsing) {
+	parsing->done = true;
+	parsing->options->status = XARGS_FAILURE;
+}
+
+static void refuse(struct parsing *parsing) {
+	fprintf(stderr, "Try '%s --help' for more information.\n", diag_name());
+	give_up(parsing);
+}
+
+// A number from `min` to `max` (negative: any). One out of bounds is refused, or with `bend` only complained about.
+static long parse_number(struct parsing *parsing, const char *text, int key, long min, long max, bool bend) {
+	char *end;
+	long value = strtol(text, &end, 10);
+	if (end == text || *end) {
+		diag_note("invalid number \"%s\" for -%c option", text, key);
+		refuse(parsing);
+		return min;
+	}
+	bool below = value < min;
+	if (!below && (max < 0 || value <= max)) {
+		return value;
+	}
+	long bound = below ? min : max;
+	diag_note("value %s for -%c option should be %s %ld", text, key, below ? ">=" : "<=", bound);
+	if (!bend) {
+		refuse(parsing);
+	}
+	return bound;
+}
+
+// \054 or \x2c
+static char parse_code(struct parsing *parsing, const char *text) {
+	bool hex = text[1] == 'x';
+	char *end;
+	unsigned long code = strtoul(text + (hex ? 2 : 1), &end, hex ? 16 : 8);
+	if (code > UCHAR_MAX) {
+		diag_note("Invalid escape sequence %s in input delimiter specification; character values must not exceed %s.", text,
+		          hex ? "ff" : "377");
+		give_up(parsing);
+	} else if (*end) {
+		diag_note("Invalid escape sequence %s in input delimiter specification; trailing characters %s not recognised.", text,
+		          end);
+		give_up(parsing);
+	}
+	return (char)code;
+}
+
+static char parse_delimiter(struct parsing *parsing, const char *text) {
+	static const char letters[] = "abfnrtv\\", codes[] = "\a\b\f\n\r\t\v\\";
+	if (text[0] && !text[1]) {
+		return text[0];
+	}
+	if (text[0] != '\\') {
+		diag_note("Invalid input delimiter specification %s: the delimiter must be either a single character or an escape "
+		          "sequence starting with \\.", text);
+		give_up(parsing);
+		return '\0';
+	}
+	if (text[1] == 'x' || (text[1] >= '0' && text[1] <= '9')) {
+		return parse_code(parsing, text);
+	}
+	const char *letter = strchr(letters, text[1]);
+	if (!letter) {
+		diag_note("Invalid escape sequence %s in input delimiter specification.", text);
+		give_up(parsing);
+		return '\0';
+	}
+	return codes[letter - letters];
+}
+
+// -L, -I and -n exclude each other: the last one counts. `name` is how the new one is called.
+static void warn_exclusive(const char *before, const char *name) {
+	diag_note("warning: options --%s and %s are mutually exclusive, ignoring previous --%s value", before, name, before);
+}
+
+// Takes back what the new option, of the three that exclude each other, excludes.
+static void exclude(struct xargs_options *options, const char *name, const void *keep) {
+	if (options->max_lines > 0 && keep != &options->max_lines) {
+		warn_exclusive("max-lines", name);
+		options->max_lines = 0;
+	}
+	if (options->max_args > 0 && keep != &options->max_args) {
+		warn_exclusive("max-args", name);
+		options->max_args = 0;
+	}
+	if (options->replace && keep != &options->replace) {
+		warn_exclusive("replace", name);
+		options->replace = NULL;
+	}
+}
+
+static void set_lines(struct parsing *parsing, int key, const char *value) {
+	struct xargs_options *options = parsing->options;
+	size_t lines = value ? (size_t)parse_number(parsing, value, key, 1, -1, false) : 1;
+	if (!parsing->done) {
+		exclude(options, key == 'L' ? "-L" : "--max-lines/-l", &options->max_lines);
+		options->max_lines = lines;
+	}
+}
+
+static void set_args(struct parsing *parsing, const char *value) {
+	struct xargs_options *options = parsing->options;
+	size_t args = (size_t)parse_number(parsing, value, 'n', 1, -1, false);
+	if (parsing->done || (args == 1 && options->replace)) { // -I has one item a line anyway
+		return;
+	}
+	exclude(options, "--max-args/-n", &options->max_args);
+	options->max_args = args;
+}
+
+static void print_version(void) {
+	printf("xargs (fairpar) %s\nThe xargs personality of fairpar, with the options of GNU xargs 4.9.\n", FAIRPAR_VERSION);
+}
+
+static void take(struct parsing *parsing, int key, const char *value) {
+	struct xargs_options *options = parsing->options;
+	switch (key) {
+	case '0': options->literal = true; options->delimiter = '\0'; break;
+	case 'a': options->arg_file = value; break;
+	case 'd': options->literal = true; options->delimiter = parse_delimiter(parsing, value); break;
+	case 'E':
+	case 'e': options->eof = value && *value ? value : NULL; break;
+	case 'I':
+	case 'i':
+		exclude(options, "--replace/-I/-i", &options->replace);
+		options->replace = value ? value : "{}";
+		break;
+	case 'L':
+	case 'l': set_lines(parsing, key, value); break;
+	case 'n': set_args(parsing, value); break;
+	case 'o': options->open_tty = true; break;
+	case 'p': options->ask = true; break;
+	case 'r': options->no_run_if_empty = true; break;
+	case 's':
+		options->max_chars = (size_t)parse_number(parsing, value, 's', 1, (long)options->limits.max, true);
+		break;
+	case 't': options->verbose = true; break;
+	case 'x': options->exact = true; break;
+	case 'P': options->max_procs = parse_number(parsing, value, 'P', 0, INT_MAX, false); break;
+	case SHOW_LIMITS: parsing->show_limits = true; break;
+	case SLOT_VAR:
+		options->slot_var = value;
+		if (strchr(value, '=')) {
+			diag_note("option --process-slot-var may not be set to a value which includes `='");
+			give_up(parsing);
+		} else if (!*value) {
+			diag_note("failed to unset environment variable : %s", strerror(EINVAL));
+			give_up(parsing);
+		}
+		break;
+	case HELP: printf(help_text, diag_name()); parsing->done = true; break;
+	case VERSION: print_version(); parsing->done = true; break;
+	default: break;
+	}
+}
+
+// ---- argv ----
+
+// Finds the long option of that name or unambiguous prefix. Returns its index, or -1 after a message.
+static int find_long(struct parsing *parsing, const char *name, size_t len) {
+	int found = -1;
+	struct buf all = BUF_INIT;
+	unsigned n = 0;
+	for (int i = 0; i < NKEYS; ++i) {
+		if (!table[i].name || strncmp(table[i].name, name, len) != 0) {
+			continue;
+		}
+		found = i;
+		++n;
+		buf_printf(&all, " '--%s'", table[i].name);
+		if (!table[i].name[len]) {
+			n = 1;
+			break;
+		}
+	}
+	if (n == 0) {
+		enum option_id id;
+		char *names = NULL;
+		const char *near;
+		diag_note("unrecognized option '--%s'", name);
+		parsing->options->is_foreign = option_find_long(name, len, &id, &names, &near) == MATCH_OPTION;
+		free(names);
+	} else if (n > 1) {
+		diag_note("option '--%s' is ambiguous; possibilities:%s", name, buf_str(&all));
+	}
+	buf_fini(&all);
+	if (n != 1) {
+		refuse(parsing);
+		return -1;
+	}
+	return found;
+}
+
+// Takes the long option argv[i]. Returns the index behind it and its argument.
+static int take_long(struct parsing *parsing, int argc, char *argv[], int i) {
+	const char *name = argv[i] + 2, *equals = strchr(name, '=');
+	int found = find_long(parsing, name, equals ? (size_t)(equals - name) : strlen(name));
+	if (found < 0) {
+		return i;
+	}
+	const char *value = equals ? equals + 1 : NULL;
+	++i;
+	if (table[found].arg == NO_ARG && value) {
+		diag_note("option '--%s' doesn't allow an argument", table[found].name);
+		refuse(parsing);
+	} else if (table[found].arg == NEEDS_ARG && !value && i == argc) {
+		diag_note("option '--%s' requires an argument", table[found].name);
+		refuse(parsing);
+	} else {
+		if (table[found].arg == NEEDS_ARG && !value) {
+			value = argv[i++];
+		}
+		take(parsing, table[found].key, value);
+	}
+	return i;
+}
+
+// Takes the short options that are bundled in argv[i].
+static int take_short(struct parsing *parsing, int argc, char *argv[], int i) {
+	const char *at = argv[i++] + 1;
+	while (*at && !parsing->done) {
+		int key = *at++, found = -1;
+		for (int k = 0; k < NKEYS; ++k) {
+			found = table[k].key == key ? k : found;
+		}
+		if (found < 0) {
+			enum option_id id;
+			const char *instead;
+			diag_note("invalid option -- '%c'", key);
+			parsing->options->is_foreign = option_find_short((char)key, &id, &instead) == MATCH_OPTION;
+			refuse(parsing);
+		} else if (table[found].arg == NO_ARG) {
+			take(parsing, key, NULL);
+		} else {
+			const char *value = *at ? at : NULL;
+			if (!value && table[found].arg == NEEDS_ARG) {
+				if (i == argc) {
+					diag_note("option requires an argument -- '%c'", key);
+					refuse(parsing);
+					break;
+				}
+				value = argv[i++];
+			}
+			take(parsing, key, value);
+			break;
+		}
+	}
+	return i;
+}
+
+static int take_options(struct parsing *parsing, int argc, char *argv[]) {
+	int i = 1;
+	while (i < argc && !parsing->done && argv[i][0] == '-' && argv[i][1]) {
+		if (strcmp(argv[i], "--") == 0) {
+			return i + 1;
+		}
+		i = argv[i][1] == '-' ? take_long(parsing, argc, argv, i) : take_short(parsing, argc, argv, i);
+	}
+	return i;
+}
+
+enum xargs_mode xargs_parse(struct xargs_options *ret_options, int argc, char *argv[], char *const *env) {
+	static const char *const echo[] = {"echo"};
+	*ret_options = (struct xargs_options){.command = echo, .ncommand = 1, .max_procs = 1};
+	struct parsing parsing = {.options = ret_options};
+	if (!find_limits(ret_options, env)) {
+		diag_note("environment is too large for exec");
+		ret_options->status = XARGS_FAILURE;
+		return XARGS_EXIT;
+	}
+	int i = take_options(&parsing, argc, argv);
+	if (parsing.done) {
+		if (fflush(stdout) != 0 || ferror(stdout)) {
+			diag_note("write error: %s", strerror(errno));
+			ret_options->status = XARGS_FAILURE;
+		}
+		return XARGS_EXIT;
+	}
+	if (i < argc) {
+		ret_options->command = (const char *const *)argv + i;
+		ret_options->ncommand = (size_t)(argc - i);
+	}
+	if (ret_options->eof && ret_options->literal) {
+		diag_note("warning: the -E option has no effect if -0 or -d is used.\n");
+	}
+	if (parsing.show_limits) {
+		show_limits(ret_options);
+	}
+	ret_options->exact |= ret_options->replace || ret_options->max_lines > 0;
+	return XARGS_RUN;
+}

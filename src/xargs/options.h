@@ -1,0 +1,49 @@
+// The options of the xargs personality: those of GNU xargs, with its rules and its words.
+
+#ifndef FAIRPAR_XARGS_OPTIONS_H
+#define FAIRPAR_XARGS_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+// The sizes of command lines, as POSIX has xargs compute them.
+struct xargs_limits {
+	size_t env_bytes;      // of the environment: strings with their NULs
+	size_t max;            // ARG_MAX less the environment and a headroom of 2048 bytes
+};
+
+struct xargs_options {
+	const char *const *command; // words, in argv; "echo" if there are none
+	size_t ncommand;
+	bool literal;          // -0, -d
+	char delimiter;
+	const char *arg_file;  // -a, or NULL: stdin
+	const char *eof;       // -E, or NULL
+	const char *replace;   // -I, or NULL
+	size_t max_lines;      // -L, or 0
+	size_t max_args;       // -n, or 0
+	size_t max_chars;      // -s, or the default
+	struct xargs_limits limits;
+	long max_procs;        // -P; 0: as many as possible
+	const char *slot_var;  // --process-slot-var, or NULL
+	bool open_tty;         // -o
+	bool ask;              // -p
+	bool verbose;          // -t
+	bool no_run_if_empty;  // -r
+	bool exact;            // -x
+	int status;            // of XARGS_EXIT
+	bool is_foreign;       // an option was refused that fairpar has outside of this personality
+};
+
+enum xargs_mode { XARGS_RUN, XARGS_EXIT };
+
+enum { XARGS_FAILURE = 1 }; // exit status of whatever is wrong with xargs itself (POSIX: 1 to 125)
+
+// Parses argv[1…]. `env` is what the jobs get. Prints help, limits, warnings and errors itself; messages begin with
+// the name set by diag_set_name(). argv must live as long as the options.
+enum xargs_mode xargs_parse(struct xargs_options *ret_options, int argc, char *argv[], char *const *env);
+
+// The text in the quotes of the locale: ‘text’ where that is UTF-8, else 'text'. Borrowed until the next call.
+const char *xargs_quoted(const char *text);
+
+#endif

@@ -1,0 +1,316 @@
+// Reads items from bytes by the rules of xargs, and packs them into command lines.
+//
+// The rules of POSIX, and where it says nothing those that findutils' xargs 4.9 was seen to follow:
+// - items end at blanks and newlines, with -I only at newlines, and then without the blanks before them;
+// - '…' and "…" hold anything but newlines, \ takes the next byte literally, a newline too;
+// - a line that ends in a blank goes on in the next one (-L), also where a backslash stands before the blank;
+// - a quote that the end of the input leaves open is an error, unless nothing is behind it;
+// - the end-of-file string counts at the end of an item that has a delimiter, and at the very end of the input only if
+//   it is the first of its line.
+
+#include "xargs/words.h"
+
+#include "base/diag.h"
+
+#include <string.h>
+
+#define QUOTES_ARE_SPECIAL " quote; by default quotes are special to xargs unless you use the -0 option"
+
+// White space, as isspace() has it in the POSIX locale: is skipped before an item. Only blanks and newlines end one.
+static bool is_space(char c) {
+	return c == ' ' || (c >= '\t' && c <= '\r');
+}
+
+static bool is_blank(char c) {
+	return c == ' ' || c == '\t';
+}
+
+void xargs_words_init(struct xargs_words *words, const struct xargs_words_config *config, struct packer *packer) {
+	*words = (struct xargs_words){.config = *config, .packer = packer, .state = IN_SPACE, .first = true};
+}
+
+// ---- lines ----
+
+static enum words_status line_done(struct xargs_words *words) {
+	++words->nmade;
+	return WORDS_LINE;
+}
+
+// What is there when the input has ended, or an error ends it.
+static enum words_status finish(struct xargs_words *words, const char **ret_error) {
+	struct packer *packer = words->packer;
+	words->ended = true;
+	packer->item = 0;
+	if (words->error) {
+		bool run = packer->line.nargs > 0 && !packer->replace && !packer->limits.exact;
+		if (run) {
+			return line_done(words);
+		}
+		*ret_error = words->error;
+		return WORDS_ERROR;
+	}
+	bool pending = packer->line.nargs > 0 || (words->config.run_empty && words->nmade == 0);
+	if (pending && !packer->replace) {
+		return line_done(words);
+	}
+	return WORDS_END;
+}
+
+static enum words_status fail(struct xargs_words *words, const char *error, const char **ret_error) {
+	words->error = error;
+	return finish(words, ret_error);
+}
+
+// An error of the packer: what was packed is not run.
+static enum words_status fail_at_once(struct xargs_words *words, const char *error, const char **ret_error) {
+	words->packer->line.nargs = 0;
+	return fail(words, error, ret_error);
+}
+
+// Adds the item that was written. WORDS_MORE: go on reading.
+static enum words_status add_item(struct xargs_words *words, bool line_ends, const char **ret_error) {
+	const char *error = NULL;
+	words->carried = false;
+	switch (packer_add(words->packer, &error)) {
+	case PACK_CARRY:
+		words->carried = true;
+		words->line_ends = line_ends;
+		return line_done(words);
+	case PACK_ERROR:
+		return fail_at_once(words, error, ret_error);
+	case PACK_FULL:
+		if (line_ends && words->packer->limits.lines > 0 && words->lines >= words->packer->limits.lines) {
+			words->lines = 0;
+		}
+		return line_done(words);
+	case PACK_MORE:
+		break;
+	}
+	if (line_ends && words->packer->limits.lines > 0 && words->lines >= words->packer->limits.lines) {
+		words->lines = 0;
+		return line_done(words);
+	}
+	return WORDS_MORE;
+}
+
+// True if the item that was written is the end-of-file string.
+static bool is_eof(const struct xargs_words *words) {
+	const char *eof = words->config.eof;
+	if (!eof) {
+		return false;
+	}
+	char *item = packer_room(words->packer, 0) - words->packer->item;
+	item[words->packer->item] = '\0';
+	return strcmp(item, eof) == 0;
+}
+
+// ---- literal items ----
+
+// Copies bytes to the item. Returns false if it gets too long.
+static bool write_item(struct xargs_words *words, const char *mem, size_t len) {
+	struct packer *packer = words->packer;
+	if (len > packer_item_max(packer) - packer->item) {
+		return false;
+	}
+	memcpy(packer_room(packer, len), mem, len);
+	packer->item += len;
+	return true;
+}
+
+static enum words_status next_literal(struct xargs_words *words, const char *mem, size_t len, size_t *ret_used,
+                                      const char **ret_error) {
+	const char *at = mem, *end = mem + len;
+	enum words_status status = WORDS_MORE;
+	while (status == WORDS_MORE && at < end) {
+		const char *stop = memchr(at, words->config.delimiter, (size_t)(end - at));
+		if (!write_item(words, at, (size_t)((stop ? stop : end) - at))) {
+			status = fail(words, "argument line too long", ret_error);
+			at = end;
+		} else if (stop) {
+			++words->lines;
+			at = stop + 1;
+			status = add_item(words, /* line_ends */ true, ret_error);
+		} else {
+			at = end;
+		}
+	}
+	*ret_used = (size_t)(at - mem);
+	return status;
+}
+
+// ---- quoted items ----
+
+// What ends a run of bytes that mean themselves.
+enum { PLAIN, SPECIAL };
+static const unsigned char classes[256] = {
+	['\0'] = SPECIAL, ['\t'] = SPECIAL, ['\n'] = SPECIAL, [' '] = SPECIAL, ['\''] = SPECIAL, ['"'] = SPECIAL,
+	['\\'] = SPECIAL,
+};
+
+static void begin_item(struct xargs_words *words, bool first) {
+	words->state = IN_SPACE;
+	words->first = first;
+	words->seen = false;
+}
+
+// The item has ended at a delimiter.
+static enum words_status end_item(struct xargs_words *words, bool line_ends, const char **ret_error) {
+	if (is_eof(words)) {
+		return finish(words, ret_error);
+	}
+	begin_item(words, line_ends);
+	return add_item(words, line_ends, ret_error);
+}
+
+// A newline outside of quotes.
+static enum words_status end_line(struct xargs_words *words, const char **ret_error) {
+	if (!is_blank(words->before)) {
+		++words->lines;
+	}
+	if (words->packer->item == 0 && !words->seen) {
+		words->state = IN_SPACE; // a line without items
+		return WORDS_MORE;
+	}
+	return end_item(words, /* line_ends */ true, ret_error);
+}
+
+static enum words_status fail_quote(struct xargs_words *words, const char **ret_error) {
+	return fail(words, words->quote == '"' ? "unmatched double" QUOTES_ARE_SPECIAL : "unmatched single" QUOTES_ARE_SPECIAL,
+	            ret_error);
+}
+
+static enum words_status write_byte(struct xargs_words *words, char c, const char **ret_error) {
+	if (!write_item(words, &c, 1)) {
+		return fail(words, "argument line too long", ret_error);
+	}
+	words->before = c;
+	words->seen = true;
+	if (c == '\0' && !words->warned) {
+		words->warned = true;
+		return WORDS_NUL;
+	}
+	return WORDS_MORE;
+}
+
+// One byte that is, or may be, special.
+static enum words_status take_byte(struct xargs_words *words, char c, const char **ret_error) {
+	switch (words->state) {
+	case IN_BACKSLASH:
+		words->state = IN_NORMAL;
+		break;
+	case IN_QUOTE:
+		if (c == '\n') {
+			return fail_quote(words, ret_error);
+		}
+		if (c == words->quote) {
+			words->state = IN_NORMAL;
+			words->before = c;
+			return WORDS_MORE;
+		}
+		break;
+	case IN_SPACE:
+		if (is_space(c)) {
+			words->before = c;
+			return WORDS_MORE;
+		}
+		words->state = IN_NORMAL;
+		// fall through
+	case IN_NORMAL:
+		if (c == '\n') {
+			enum words_status status = end_line(words, ret_error);
+			words->before = c;
+			return status;
+		}
+		words->seen = true;
+		if (is_blank(c) && !words->packer->replace) {
+			words->before = c;
+			return end_item(words, /* line_ends */ false, ret_error);
+		}
+		if (c == '\\' || c == '\'' || c == '"') {
+			words->state = c == '\\' ? IN_BACKSLASH : IN_QUOTE;
+			words->quote = c;
+			words->before = c;
+			return WORDS_MORE;
+		}
+		break;
+	}
+	return write_byte(words, c, ret_error);
+}
+
+// Copies the bytes up to the next that is special. Returns how many; 0 also if the item gets too long.
+static size_t take_plain(struct xargs_words *words, const char *at, const char *end) {
+	struct packer *packer = words->packer;
+	size_t room = packer_item_max(packer) - packer->item;
+	size_t max = (size_t)(end - at) < room ? (size_t)(end - at) : room;
+	enum { AT_ONCE = 256 }; // so that room is made once for many short items
+	max = max < AT_ONCE ? max : AT_ONCE;
+	char *out = packer_room(packer, AT_ONCE);
+	size_t n = 0;
+	while (n < max && classes[(unsigned char)at[n]] == PLAIN) {
+		out[n] = at[n];
+		++n;
+	}
+	packer->item += n;
+	if (n > 0) {
+		words->before = at[n - 1];
+		words->seen = true;
+	}
+	return n;
+}
+
+static enum words_status next_quoted(struct xargs_words *words, const char *mem, size_t len, size_t *ret_used,
+                                     const char **ret_error) {
+	const char *at = mem, *end = mem + len;
+	enum words_status status = WORDS_MORE;
+	while (status == WORDS_MORE && at < end) {
+		if (words->state == IN_SPACE && classes[(unsigned char)*at] == PLAIN && !is_space(*at)) {
+			words->state = IN_NORMAL;
+		}
+		size_t n = words->state == IN_NORMAL || words->state == IN_QUOTE ? take_plain(words, at, end) : 0;
+		at += n;
+		if (n == 0) {
+			status = take_byte(words, *at++, ret_error);
+		}
+	}
+	*ret_used = (size_t)(at - mem);
+	return status;
+}
+
+// ---- the end ----
+
+// The bytes have ended, maybe inside an item.
+static enum words_status end_input(struct xargs_words *words, const char **ret_error) {
+	struct packer *packer = words->packer;
+	bool nothing = packer->item == 0;
+	words->ended = true;
+	if (nothing) {
+		return finish(words, ret_error);
+	}
+	if (!words->config.literal && words->state == IN_QUOTE) {
+		return fail_quote(words, ret_error);
+	}
+	if (!words->config.literal && words->first && is_eof(words)) {
+		return finish(words, ret_error);
+	}
+	enum words_status status = add_item(words, /* line_ends */ true, ret_error);
+	return status == WORDS_MORE ? finish(words, ret_error) : status;
+}
+
+enum words_status xargs_words_next(struct xargs_words *words, const char *mem, size_t len, size_t *ret_used,
+                                   const char **ret_error) {
+	*ret_used = 0;
+	if (words->carried) {
+		enum words_status status = add_item(words, words->line_ends, ret_error);
+		if (status != WORDS_MORE) {
+			return status;
+		}
+	}
+	if (words->ended) {
+		return finish(words, ret_error);
+	}
+	if (len == 0) {
+		return end_input(words, ret_error);
+	}
+	return words->config.literal ? next_literal(words, mem, len, ret_used, ret_error)
+	                             : next_quoted(words, mem, len, ret_used, ret_error);
+}

@@ -265,6 +265,13 @@ j]"
 	assert_contains "$(cat err)" "/dev/tty"
 }
 
+@test "-o -P without a terminal: each job that has none says so, whole" {
+	need setsid
+	seq 200 >in
+	LC_ALL=C setsid -w xargs -o -P4 -n1 true <in 2>err
+	assert_eq "$(sort err | uniq -c | sed 's/^ *//')" "200 xargs: '/dev/tty': No such device or address"
+}
+
 @test "-P runs that many at once, --process-slot-var numbers them from 0" {
 	make_fifo a b
 	printf 'a\nb\n' | timeout "$patience" xargs -P2 -n1 --process-slot-var=SLOT sh -c 'echo "$SLOT" >"$0"' 3>&- &

@@ -255,7 +255,9 @@ static int open_stdin(const struct xargs_options *options, int *ret_owned) {
 		*ret_owned = open("/dev/tty", O_RDONLY | O_CLOEXEC | O_NOCTTY);
 		if (*ret_owned < 0) {
 			int error = errno; // not fatal in GNU xargs either: the job reads nothing
-			diag_note("%s: %s", xargs_quoted("/dev/tty"), strerror(error));
+			struct buf name = BUF_INIT;
+			diag_note("%s: %s", xargs_quoted(&name, "/dev/tty"), strerror(error));
+			buf_fini(&name);
 		}
 		return *ret_owned;
 	}

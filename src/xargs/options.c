@@ -15,7 +15,6 @@
 #include <errno.h>
 #include <langinfo.h>
 #include <limits.h>
-#include <locale.h>
 #include <stdio.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -102,12 +101,11 @@ static const char help_text[] =
 "SIGUSR1 and SIGUSR2 to a running one: one process more, or fewer, at a time.\n"
 "This is fairpar as xargs: see fairpar-xargs(1).\n";
 
-const char *xargs_quoted(const char *text) {
-	static struct buf quoted;
-	bool utf8 = setlocale(LC_CTYPE, "") && strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
-	buf_reset(&quoted);
-	buf_printf(&quoted, utf8 ? "\xe2\x80\x98%s\xe2\x80\x99" : "'%s'", text);
-	return buf_str(&quoted);
+const char *xargs_quoted(struct buf *buf, const char *text) {
+	bool utf8 = strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
+	buf_reset(buf);
+	buf_printf(buf, utf8 ? "\xe2\x80\x98%s\xe2\x80\x99" : "'%s'", text);
+	return buf_str(buf);
 }
 
 // ---- limits ----

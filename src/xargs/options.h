@@ -3,6 +3,8 @@
 #ifndef FAIRPAR_XARGS_OPTIONS_H
 #define FAIRPAR_XARGS_OPTIONS_H
 
+#include "base/buf.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -43,7 +45,8 @@ enum { XARGS_FAILURE = 1 }; // exit status of whatever is wrong with xargs itsel
 // the name set by diag_set_name(). argv must live as long as the options.
 enum xargs_mode xargs_parse(struct xargs_options *ret_options, int argc, char *argv[], char *const *env);
 
-// The text in the quotes of the locale: ‘text’ where that is UTF-8, else 'text'. Borrowed until the next call.
-const char *xargs_quoted(const char *text);
+// Puts the text in the quotes of the process's locale into the caller's buffer, in place of what is there: ‘text’ where
+// the locale is UTF-8, else 'text'. Returns the buffer's string. From any thread; xargs_main() has set the locale.
+const char *xargs_quoted(struct buf *buf, const char *text);
 
 #endif

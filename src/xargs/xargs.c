@@ -65,7 +65,9 @@ static int reader_open(struct reader *reader, const struct xargs_options *option
 		reader->fd = open(options->arg_file, O_RDONLY | O_CLOEXEC);
 		if (reader->fd < 0) {
 			int error = errno;
-			diag_note("Cannot open input file %s: %s", xargs_quoted(options->arg_file), strerror(error));
+			struct buf name = BUF_INIT;
+			diag_note("Cannot open input file %s: %s", xargs_quoted(&name, options->arg_file), strerror(error));
+			buf_fini(&name);
 			return -1;
 		}
 	}
@@ -435,9 +437,8 @@ int xargs_main(int argc, char *argv[], struct context *context) {
 	if (mode == XARGS_EXIT) {
 		return options.status;
 	}
-	if (options.verbose || options.ask) {
-		setlocale(LC_CTYPE, ""); // what can be printed
-	}
+	// What can be printed, and the quotes of messages. Set before there are threads: setlocale() is not safe with others.
+	setlocale(LC_CTYPE, "");
 	struct xargs xargs = {
 		.run = {.options = &options, .context = context, .wake_fd = -1, .tty_fd = -1, .dropped_at = -1},
 		.signal_fd = -1,

@@ -33,7 +33,6 @@ struct batch_setting {
 	enum setting what;
 	char *pattern;       // batch name or glob; owned
 	long value;          // in the range of struct queue_attrs; 1 for the two that have none
-	bool used;           // set by batch_override() when a batch matched; see batches_warn_unused()
 };
 
 // Semaphore mode; see option_semaphore.c.

@@ -78,13 +78,13 @@ void batches_reap(struct run *run) {
 	}
 }
 
-void batch_override(const struct run *run, const char *name, struct queue_attrs *attrs) {
+void batch_override(struct run *run, const char *name, struct queue_attrs *attrs) {
 	for (size_t i = 0; i < run->options->nsettings; ++i) {
-		struct batch_setting *setting = &run->options->settings[i];
+		const struct batch_setting *setting = &run->options->settings[i];
 		if (fnmatch(setting->pattern, name, 0) != 0) {
 			continue;
 		}
-		setting->used = true;
+		run->settings_used[i] = true;
 		switch (setting->what) {
 		case SET_WEIGHT: attrs->weight = (uint32_t)setting->value; break;
 		case SET_MAX_PARALLEL: attrs->max_parallel = (uint32_t)setting->value; break;
@@ -95,14 +95,15 @@ void batch_override(const struct run *run, const char *name, struct queue_attrs 
 	}
 }
 
-void batches_warn_unused(const struct options *options) {
+void batches_warn_unused(const struct run *run) {
+	const struct options *options = run->options;
 	static const char *const names[] = {
 		[SET_WEIGHT] = "weight", [SET_MAX_PARALLEL] = "max-parallel", [SET_PRIORITY] = "priority",
 		[SET_LONG_RUNNING] = "long-running", [SET_PREFER_FAIRNESS] = "prefer-fairness",
 	};
 	for (size_t i = 0; i < options->nsettings; ++i) {
 		const struct batch_setting *setting = &options->settings[i];
-		if (!setting->used && strcmp(setting->pattern, "*") != 0) {
+		if (!run->settings_used[i] && strcmp(setting->pattern, "*") != 0) {
 			diag_warn(options->manifest ? "--%s: no batch that runs is called '%s'" : "--%s: there was no batch '%s'",
 			          names[setting->what], text_shows(setting->pattern));
 		}

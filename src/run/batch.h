@@ -56,10 +56,11 @@ void batch_bury(struct batch *batch);
 // Lets go of the batches whose queues are gone. On the thread that opens queues: what it finds open stays its own.
 void batches_reap(struct run *run);
 
-// The attributes that the options give to a batch of that name, over those in *attrs; later settings win.
-void batch_override(const struct run *run, const char *name, struct queue_attrs *attrs);
+// Writes the attributes that the options give to a batch of that name over those in *attrs; later settings win. Marks
+// those settings as used, in run->settings_used. On the thread that opens queues.
+void batch_override(struct run *run, const char *name, struct queue_attrs *attrs);
 
 // Warns of settings that no batch had a name for, but for `*`. At the end of the run, or once a manifest's are opened.
-void batches_warn_unused(const struct options *options);
+void batches_warn_unused(const struct run *run);
 
 #endif

@@ -626,7 +626,7 @@ void dag_advance(struct run *run) {
 
 // ---- open and close ----
 
-static struct queue_attrs attrs_of(const struct run *run, const struct manifest_batch *plan) {
+static struct queue_attrs attrs_of(struct run *run, const struct manifest_batch *plan) {
 	struct queue_attrs attrs = {
 		.weight = (uint32_t)plan->weight,
 		.priority = plan->priority,

@@ -340,9 +340,10 @@ int run_all(const struct options *options, struct context *context) {
 	}
 	mutex_init(&run.lock);
 	run.file_sources = xcalloc(options->nbatch_files, sizeof(*run.file_sources));
+	run.settings_used = xcalloc(options->nsettings, sizeof(*run.settings_used));
 	bool opened = setup_open(&run) == 0;
 	if (opened && options->manifest && !options->quiet) {
-		batches_warn_unused(options); // all are known
+		batches_warn_unused(&run); // all are known
 	}
 	if (opened) {
 		run_loop(&run);
@@ -357,7 +358,7 @@ int run_all(const struct options *options, struct context *context) {
 	log_sink_close(&run); // if there was none to tell
 	if (opened && !reader_gone) {
 		if (!run.signal && !options->quiet && !options->manifest) {
-			batches_warn_unused(options);
+			batches_warn_unused(&run);
 		}
 		end_summary_print(&run);
 	}
@@ -365,6 +366,7 @@ int run_all(const struct options *options, struct context *context) {
 	end_summary_close(&run);
 	explain_live_close(&run);
 	status_display_close(&run);
+	free(run.settings_used);
 	buf_fini(&run.failures);
 	mutex_fini(&run.lock);
 	if (run.signal) {

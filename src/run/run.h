@@ -74,6 +74,7 @@ struct run {
 	int pid;                   // of this process, for $PARALLEL_PID of each job
 	const char *temp_dir;      // for spilled items and held output
 	struct source_config *file_sources; // of --batch NAME=FILE
+	bool *settings_used;       // by number in options->settings: there was a batch of that name; owned
 	atomic_uint_least64_t seq; // {#} of the item that came last
 	atomic_bool quotes_explained; // --dry-run: the hint was given
 	uint64_t total;            // items of all inputs, where all were read before the first job; else 0

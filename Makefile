@@ -196,7 +196,7 @@ check:
 	$(submake) $(profile_stress) stresses
 	@$(if $(FUZZING),MAKE='$(MAKE)' tests/fuzz/run --build)
 	$(run_tests) $(MODELLING) 'tests/torture/run --short 1' 'tests/torture/kills --short 1' 'tests/torture/ends --short 1' \
-		'tests/property/run $(PROPERTY) --runs=2000 --seed=1' $(STRESSING) $(FUZZING) tests/lint/run $(BATS) $(UNITS) $(FAULTY_UNITS)
+		'tests/property/run $(PROPERTY) --runs=3000 --seed=6' $(STRESSING) $(FUZZING) tests/lint/run $(BATS) $(UNITS) $(FAULTY_UNITS)
 
 check-unit:
 	$(submake) units

@@ -172,7 +172,7 @@ static void write_items(char *const *items, unsigned nitems) {
 
 static void write_manifest(const struct shell *shell, const char *template) {
 	struct text text = {0};
-	text_addf(&text, "version: 1\nbatches:\n  b:\n    args_from: {file0: ../items}\n    timeout: 20s\n    shell: %s\n    run: \"", shell->path);
+	text_addf(&text, "version: 1\nbatches:\n  b:\n    args_from: {file0: ../items}\n    timeout: 5s\n    shell: %s\n    run: \"", shell->path);
 	for (const char *at = template; *at; ++at) {
 		static const char names[] = "n\nt\t\\\\\"\"";
 		const char *escape = NULL;
@@ -208,7 +208,7 @@ void start_fairpar(const struct shell *shell, const char *locale, enum form form
 		argv[argc++] = "../manifest.yaml";
 	} else {
 		argv[argc++] = "--timeout";
-		argv[argc++] = "20s";
+		argv[argc++] = "5s";
 		argv[argc++] = "--shell";
 		argv[argc++] = shell->path;
 		if (form == FORM_FILE) {

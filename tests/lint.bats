@@ -170,3 +170,13 @@ text_finds() {
 	printf '// FIX%s: later\n' ME >x.c
 	text_finds marks 'x.c:1:'
 }
+
+@test "the text checks find a tag that is defined twice, in one file or two" {
+	printf 'struct a { int x; };\nstruct a *f(struct a *b) {\n}\n' >y.c
+	printf 'enum b {\n\tC,\n};\nstruct a {\n\tstruct d { int e; } *d;\n};\n' >x.c
+	"$lint/text" tags x.c
+	run "$lint/text" tags y.c x.c
+	assert_eq "$status $output" "1 x.c:4: the tag a is defined in y.c:1 too"
+	printf 'union d {\n\tint e;\n};\n' >>x.c
+	text_finds tags 'x.c:7: the tag d is defined in x.c:5 too'
+}

@@ -12,7 +12,7 @@
 
 enum fate { KEPT, DROPPED, REFUSED };
 
-struct walk {
+struct argv_walk {
 	char *const *at;
 	bool has_manifest;
 	bool is_ended;           // the options, by "--"
@@ -96,15 +96,15 @@ static enum fate fate_of_option(enum option_id id, const char *value) {
 	return value && is_passing(value) ? REFUSED : KEPT;
 }
 
-static enum fate fate_of(const struct walk *walk, enum option_id id, const char *value) {
+static enum fate fate_of(const struct argv_walk *walk, enum option_id id, const char *value) {
 	return walk->has_manifest ? fate_with_manifest(id, value) : fate_of_option(id, value);
 }
 
-static const char *next_word(struct walk *walk) {
+static const char *next_word(struct argv_walk *walk) {
 	return *walk->at ? *walk->at++ : NULL;
 }
 
-static bool take_long(struct walk *walk, const char *word) {
+static bool take_long(struct argv_walk *walk, const char *word) {
 	const char *value = strchr(word, '='), *near, *next = NULL;
 	size_t len = value ? (size_t)(value++ - word) - 2 : strlen(word) - 2;
 	char *names = NULL;
@@ -123,7 +123,7 @@ static bool take_long(struct walk *walk, const char *word) {
 }
 
 // `own`: the value was a word of its own.
-static bool add_letter(struct walk *walk, enum option_id id, char letter, const char *value, bool own) {
+static bool add_letter(struct argv_walk *walk, enum option_id id, char letter, const char *value, bool own) {
 	enum fate fate = fate_of(walk, id, value);
 	if (fate != KEPT) {
 		return fate == DROPPED;
@@ -140,7 +140,7 @@ static bool is_number(const char *text) {
 	return digits > 0 && text[digits] == '\0';
 }
 
-static bool take_letters(struct walk *walk, const char *letter) {
+static bool take_letters(struct argv_walk *walk, const char *letter) {
 	for (; *letter; ++letter) {
 		enum option_id id;
 		const char *instead, *value = NULL;
@@ -168,7 +168,7 @@ static bool take_letters(struct walk *walk, const char *letter) {
 	return true;
 }
 
-static bool take_options(struct walk *walk) {
+static bool take_options(struct argv_walk *walk) {
 	while (*walk->at && (*walk->at)[0] == '-' && (*walk->at)[1] != '\0') {
 		const char *word = *walk->at;
 		if (strcmp(word, "--") == 0) {
@@ -183,7 +183,7 @@ static bool take_options(struct walk *walk) {
 	return true;
 }
 
-static bool take_all(struct walk *walk, const char *joblog) {
+static bool take_all(struct argv_walk *walk, const char *joblog) {
 	bool ok = !is_passing(joblog) && *walk->at && add_word(walk->line, next_word(walk));
 	if (ok && walk->has_manifest) {
 		buf_adds(walk->line, " --resume-failed");
@@ -200,7 +200,7 @@ static bool take_all(struct walk *walk, const char *joblog) {
 
 bool option_add_again(struct buf *buf, char *const *argv, const char *joblog, bool has_manifest) {
 	struct buf line = BUF_INIT;
-	struct walk walk = {.at = argv, .has_manifest = has_manifest, .line = &line};
+	struct argv_walk walk = {.at = argv, .has_manifest = has_manifest, .line = &line};
 	bool ok = take_all(&walk, joblog);
 	if (ok) {
 		buf_add(buf, line.data, line.len);

@@ -96,7 +96,7 @@ static bool is_used(const struct chrome *chrome, unsigned class) {
 	return class < chrome->palette->nclasses || (class == PALETTE_OTHERS && chrome->palette->nothers > 0);
 }
 
-static unsigned tid_of(const struct chrome *chrome, const struct attempt *attempt) {
+static unsigned tid_of(const struct chrome *chrome, const struct attempt_span *attempt) {
 	unsigned tid = (attempt->beside ? chrome->nslots : 0) + attempt->lane + 1;
 	return tid < chrome->ntracks ? tid : chrome->ntracks;
 }
@@ -218,7 +218,7 @@ static struct origin *origin_of(struct chrome *chrome, uint64_t seq) {
 	return &chrome->origins[seq % CHROME_ORIGINS];
 }
 
-static void note_origin(struct chrome *chrome, const struct attempt *attempt, unsigned tid) {
+static void note_origin(struct chrome *chrome, const struct attempt_span *attempt, unsigned tid) {
 	if (attempt->id.seq > 0) {
 		*origin_of(chrome, attempt->id.seq) = (struct origin){
 			.seq = attempt->id.seq,
@@ -246,7 +246,7 @@ static void add_head_of_arrow(struct chrome *chrome, unsigned tid, uint64_t at, 
 }
 
 // Notes where the arrow to what starts on this track comes from, before its item's origin is that.
-static void note_arrow(struct chrome *chrome, const struct attempt *attempt, unsigned tid) {
+static void note_arrow(struct chrome *chrome, const struct attempt_span *attempt, unsigned tid) {
 	const struct event_job *id = &attempt->id;
 	const struct origin *origin = origin_of(chrome, id->seq);
 	struct arrow *arrow = &chrome->arrows[tid];
@@ -259,7 +259,7 @@ static void note_arrow(struct chrome *chrome, const struct attempt *attempt, uns
 }
 
 // The arrow to an item from the job that emitted it, which may still run.
-static void add_emission(struct chrome *chrome, const struct attempt *attempt, unsigned tid) {
+static void add_emission(struct chrome *chrome, const struct attempt_span *attempt, unsigned tid) {
 	uint64_t seq = attempt->start ? attempt->start->from : 0;
 	const struct origin *origin = origin_of(chrome, seq);
 	if (seq == 0 || origin->seq != seq || attempt->id.step > 0 || attempt->id.attempt > 1 || attempt->id.role != ROLE_JOB) {
@@ -280,7 +280,7 @@ static void add_emission(struct chrome *chrome, const struct attempt *attempt, u
 }
 
 // What ends on this track: the arrows to it, and the other ends of those from it.
-static void add_arrows(struct chrome *chrome, const struct attempt *attempt, unsigned tid) {
+static void add_arrows(struct chrome *chrome, const struct attempt_span *attempt, unsigned tid) {
 	struct arrow *arrow = &chrome->arrows[tid];
 	if (arrow->name) {
 		add_tail(chrome, arrow->tid, arrow->at, ++chrome->ids, arrow->name);
@@ -313,7 +313,7 @@ static double milliseconds(const struct timeval *time) {
 	return (double)time->tv_sec * 1e3 + (double)time->tv_usec * 1e-3;
 }
 
-static void add_args(struct buf *buf, const struct attempt *attempt) {
+static void add_args(struct buf *buf, const struct attempt_span *attempt) {
 	static const char *const sources[] = {
 		[FROM_OWN] = "own", [FROM_STOLEN] = "stolen", [FROM_QUEUE] = "queue", [FROM_LENT] = "lent", [FROM_LONG] = "long",
 	};
@@ -344,11 +344,11 @@ static void add_args(struct buf *buf, const struct attempt *attempt) {
 	buf_addc(buf, '}');
 }
 
-static bool has_failed(const struct attempt *attempt) {
+static bool has_failed(const struct attempt_span *attempt) {
 	return attempt->end && outcome_is_failure(attempt->end->result.outcome);
 }
 
-static void add_slice(struct chrome *chrome, const struct attempt *attempt, unsigned tid) {
+static void add_slice(struct chrome *chrome, const struct attempt_span *attempt, unsigned tid) {
 	struct buf title = BUF_INIT, category = BUF_INIT;
 	add_title(&title, &attempt->id);
 	buf_adds(&category, attempt->id.batch);
@@ -373,7 +373,7 @@ static void add_slice(struct chrome *chrome, const struct attempt *attempt, unsi
 	buf_fini(&category);
 }
 
-static void add_attempt(void *arg, const struct attempt *attempt) {
+static void add_attempt(void *arg, const struct attempt_span *attempt) {
 	struct chrome *chrome = arg;
 	unsigned tid = tid_of(chrome, attempt), class = palette_class(chrome->palette, attempt->id.batch);
 	if (attempt->phase == ATTEMPT_STARTED) {

@@ -41,7 +41,7 @@ static uint64_t timeval_ns(const struct timeval *time) {
 }
 
 // What all attempts at all steps were so far, but for the texts.
-static struct row sum_up(const struct event_job_end *end, const struct running *before) {
+static struct row sum_up(const struct event_job_end *end, const struct running_attempt *before) {
 	const struct result *result = &end->result;
 	struct row row = {
 		.allowed = end->allowed,
@@ -63,7 +63,7 @@ static struct row sum_up(const struct event_job_end *end, const struct running *
 }
 
 // The job goes on: keeps what it was so far, and the command of its first step.
-static void keep(struct rows *rows, const struct event_job_end *end, const struct running *before) {
+static void keep(struct rows *rows, const struct event_job_end *end, const struct running_attempt *before) {
 	struct row row = sum_up(end, before);
 	struct event_job_start start = {
 		.id = {.batch = end->id.batch, .number = end->id.number},
@@ -71,13 +71,13 @@ static void keep(struct rows *rows, const struct event_job_end *end, const struc
 		.command = before ? before->start.command : end->command ? end->command : "",
 		.command_len = before ? before->start.command_len : end->command ? end->command_len : 0,
 	};
-	struct running *kept = running_add(&rows->going_on, &start, row.from);
+	struct running_attempt *kept = running_add(&rows->going_on, &start, row.from);
 	if (kept) {
 		kept->so_far = (struct running_sum){.end = row.to, .cpu = row.cpu, .maxrss = row.maxrss, .attempts = row.attempts};
 	}
 }
 
-static void add(struct rows *rows, const struct event_job_end *end, const struct running *before) {
+static void add(struct rows *rows, const struct event_job_end *end, const struct running_attempt *before) {
 	struct row row = sum_up(end, before);
 	if (!is_wanted(rows, &row)) {
 		return;
@@ -106,7 +106,7 @@ void rows_tell(void *arg, const struct event *event) {
 	if (event->kind != EVENT_JOB_END || end->id.role != ROLE_JOB) {
 		return;
 	}
-	struct running *before = running_take(&rows->going_on, &(struct event_job){.batch = end->id.batch, .number = end->id.number});
+	struct running_attempt *before = running_take(&rows->going_on, &(struct event_job){.batch = end->id.batch, .number = end->id.number});
 	if (!before && end->result.start == 0) {
 		return; // it never ran
 	}

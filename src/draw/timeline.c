@@ -69,7 +69,7 @@ double timeline_x(const struct timeline *timeline, uint64_t at) {
 	return x < TIMELINE_WIDTH ? x : TIMELINE_WIDTH;
 }
 
-static unsigned flags_of(const struct attempt *attempt) {
+static unsigned flags_of(const struct attempt_span *attempt) {
 	unsigned flags = (attempt->id.attempt > 1 ? BAR_RETRIED : 0U) | (attempt->source == FROM_STOLEN ? BAR_STOLEN : 0U) |
 		(attempt->source == FROM_LENT ? BAR_LENT : 0U);
 	if (!attempt->end) {
@@ -119,7 +119,7 @@ static void add_name(struct buf *buf, const struct event_job *id) {
 }
 
 // The lines of a bar: name, end and time; where it came from and what it waited for; the command.
-static void add_text(struct buf *buf, const struct attempt *attempt) {
+static void add_text(struct buf *buf, const struct attempt_span *attempt) {
 	char how[80];
 	add_name(buf, &attempt->id);
 	buf_printf(buf, " · %s · ", attempt->end ? result_describe(&attempt->end->result, how, sizeof(how)) : "still running");
@@ -147,7 +147,7 @@ static void add_text(struct buf *buf, const struct attempt *attempt) {
 	}
 }
 
-static void add_bar(struct timeline *timeline, unsigned lane, unsigned class, unsigned flags, const struct attempt *attempt) {
+static void add_bar(struct timeline *timeline, unsigned lane, unsigned class, unsigned flags, const struct attempt_span *attempt) {
 	grow_array(&timeline->bars, &timeline->bar_cap, timeline->nbars + 1, sizeof(*timeline->bars));
 	struct bar *bar = &timeline->bars[timeline->nbars++];
 	struct buf text = BUF_INIT;
@@ -169,7 +169,7 @@ static void add_bar(struct timeline *timeline, unsigned lane, unsigned class, un
 }
 
 // Into a lane, as a bar or merged.
-static void put(struct timeline *timeline, unsigned lane, unsigned class, unsigned flags, const struct attempt *attempt) {
+static void put(struct timeline *timeline, unsigned lane, unsigned class, unsigned flags, const struct attempt_span *attempt) {
 	if (timeline->shortest > 0 && attempt->to - attempt->from < timeline->shortest) {
 		merge(timeline, lane, class, flags, timeline_x(timeline, attempt->from), timeline_x(timeline, attempt->to));
 	} else {
@@ -179,7 +179,7 @@ static void put(struct timeline *timeline, unsigned lane, unsigned class, unsign
 }
 
 // A job of several slots: the log says one, the others are lanes in which nothing ran meanwhile.
-static void put_more(struct timeline *timeline, unsigned own, unsigned class, unsigned flags, const struct attempt *attempt) {
+static void put_more(struct timeline *timeline, unsigned own, unsigned class, unsigned flags, const struct attempt_span *attempt) {
 	unsigned left = attempt->nslots - 1;
 	for (unsigned lane = timeline->nbeside; lane < timeline->nlanes && left > 0; ++lane) {
 		uint64_t open = timeline->lane_opens[lane];
@@ -190,7 +190,7 @@ static void put_more(struct timeline *timeline, unsigned own, unsigned class, un
 	}
 }
 
-void timeline_add(void *arg, const struct attempt *attempt) {
+void timeline_add(void *arg, const struct attempt_span *attempt) {
 	struct timeline *timeline = arg;
 	unsigned lane = attempt->beside ? attempt->lane : timeline->nbeside + attempt->lane / timeline->group;
 	lane = lane < timeline->nlanes ? lane : timeline->nlanes - 1; // the log has grown since the survey

@@ -71,7 +71,7 @@ void timeline_init(struct timeline *timeline, const struct palette *palette, con
 void timeline_fini(struct timeline *timeline);
 
 // An attempt_fn: `arg` is the timeline.
-void timeline_add(void *arg, const struct attempt *attempt);
+void timeline_add(void *arg, const struct attempt_span *attempt);
 
 // Where event time `at` is, in pixels: 0 to TIMELINE_WIDTH.
 double timeline_x(const struct timeline *timeline, uint64_t at);

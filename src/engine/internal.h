@@ -129,7 +129,7 @@ struct queue {
 
 // The last item of a queue.
 struct finale {
-	struct record record;    // of the data behind it
+	struct item_record record;    // of the data behind it
 	char data[];
 };
 
@@ -261,7 +261,7 @@ static inline struct worker *queue_holder(const struct queue *queue) {
 
 // Takes that item away from its worker, who need not know: it looks for other work. Its turns are given back. The
 // record's data and context are the caller's to free.
-void holder_rob(struct worker *holder, struct record *ret_record, struct errands *errands);
+void holder_rob(struct worker *holder, struct item_record *ret_record, struct errands *errands);
 
 // Starts the thread of a worker that side_wake() chose; without the lock.
 void worker_start(struct worker *worker);
@@ -291,17 +291,17 @@ void names_fini(struct pool *pool);
 // ---- queue.c ----
 
 // Adds an item. `from`: to that worker's local list; NULL: to the tail.
-void queue_append(struct queue *queue, const struct record *record, struct worker *from);
+void queue_append(struct queue *queue, const struct item_record *record, struct worker *from);
 
 // Takes an item for the worker. The record's data is the worker's.
-enum work_source queue_take(struct queue *queue, struct worker *worker, struct record *ret_record, struct errands *errands);
+enum work_source queue_take(struct queue *queue, struct worker *worker, struct item_record *ret_record, struct errands *errands);
 
 // The item that stands next in the queue's chunks, if that is in memory. Returns the bytes of its record, or 0. Its data
 // is borrowed, until the next call that takes something.
-size_t queue_peek(const struct queue *queue, struct record *ret_record);
+size_t queue_peek(const struct queue *queue, struct item_record *ret_record);
 
 // Takes that item, whose record has so many bytes. Its data must not be looked at any more.
-void queue_skip(struct queue *queue, const struct record *record, size_t bytes, struct errands *errands);
+void queue_skip(struct queue *queue, const struct item_record *record, size_t bytes, struct errands *errands);
 
 // Blocks the queue in the fair choice while its next item is not in memory, and unblocks it.
 static inline void queue_reach(struct queue *queue) {
@@ -327,7 +327,7 @@ struct doomed {
 	uint64_t head_id;
 	struct list locals;
 	bool has_held;
-	struct record held;      // if so, the one that waited for its slots; its data are owned
+	struct item_record held;      // if so, the one that waited for its slots; its data are owned
 	uint64_t nitems;
 };
 
@@ -342,7 +342,7 @@ void queue_doom(struct queue *queue, struct doomed *ret_doomed, struct errands *
 void doomed_drop(struct pool *pool, struct doomed *doomed);
 
 // Calls drop for one item, with a copy that is aligned for any object, and lets its context go; without the lock.
-void record_drop(struct pool *pool, struct queue *queue, const struct record *record);
+void record_drop(struct pool *pool, struct queue *queue, const struct item_record *record);
 void queue_free(struct queue *queue);
 
 #endif

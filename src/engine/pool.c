@@ -276,8 +276,8 @@ static bool queue_takes(const struct queue *queue, const struct worker *from) {
 	return queue == from->queue || !queue->closed || queue->opens > 0;
 }
 
-static struct record make_record(struct pool *pool, const struct work *work, const struct worker *from) {
-	struct record record = {
+static struct item_record make_record(struct pool *pool, const struct work *work, const struct worker *from) {
+	struct item_record record = {
 		.data = work->data,
 		.size = (uint32_t)work->size,
 		.type = pool_type(pool, work->type),
@@ -298,7 +298,7 @@ static void append_all(struct pool *pool, struct queue *queue, struct worker *fr
 	bool local = from && from->queue == queue && !queue->attrs.prefer_fairness &&
 	             pool->item_mem + pool->struct_mem < pool->config.queue_mem;
 	for (size_t i = 0; i < n; ++i) {
-		struct record record = make_record(pool, &works[i], from);
+		struct item_record record = make_record(pool, &works[i], from);
 		queue_append(queue, &record, local && (works[i].flags & WORK_LOCAL) ? from : NULL);
 	}
 }

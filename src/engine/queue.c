@@ -79,7 +79,7 @@ static void chunk_unref(struct pool *pool, struct chunk *chunk, struct errands *
 
 // ---- in ----
 
-static void append_tail(struct queue *queue, const struct record *record) {
+static void append_tail(struct queue *queue, const struct item_record *record) {
 	struct pool *pool = queue->pool;
 	size_t bytes = record_bytes(record, queue->tail_id);
 	struct chunk *tail = queue->tail;
@@ -125,7 +125,7 @@ static struct local *local_get(struct queue *queue, const struct worker *worker)
 	return *at;
 }
 
-void queue_append(struct queue *queue, const struct record *record, struct worker *from) {
+void queue_append(struct queue *queue, const struct item_record *record, struct worker *from) {
 	struct pool *pool = queue->pool;
 	if (from) {
 		struct local *local = local_get(queue, from);
@@ -196,7 +196,7 @@ static void head_is_done(struct queue *queue, struct errands *errands) {
 }
 
 // The record's data must outlive the chunk: copied to the worker.
-static void keep_data(struct worker *worker, struct record *record) {
+static void keep_data(struct worker *worker, struct item_record *record) {
 	if (record->size > worker->data_cap) {
 		free(worker->data);
 		worker->data_cap = record->size < 256 ? 256 : (size_t)record->size * 2;
@@ -208,7 +208,7 @@ static void keep_data(struct worker *worker, struct record *record) {
 	record->data = worker->data;
 }
 
-static void take_head(struct queue *queue, struct worker *worker, struct record *record, struct errands *errands) {
+static void take_head(struct queue *queue, struct worker *worker, struct item_record *record, struct errands *errands) {
 	struct chunk *head = queue->head;
 	head->begin += (uint32_t)record_decode(head->data + head->begin, queue->head_id, record);
 	queue->head_id = record->id;
@@ -218,7 +218,7 @@ static void take_head(struct queue *queue, struct worker *worker, struct record 
 	}
 }
 
-static enum work_source take_local(struct queue *queue, struct worker *worker, struct record *record) {
+static enum work_source take_local(struct queue *queue, struct worker *worker, struct item_record *record) {
 	struct local *local = worker->index < queue->nlocal_of ? queue->local_of[worker->index] : NULL;
 	enum work_source source = SOURCE_OWN;
 	if (local && local->lane.nitems > 0) {
@@ -243,7 +243,7 @@ static enum work_source take_local(struct queue *queue, struct worker *worker, s
 }
 
 // Its last item, which is in no chunk so that nobody cancels it.
-static void take_finale(struct queue *queue, struct worker *worker, struct record *record) {
+static void take_finale(struct queue *queue, struct worker *worker, struct item_record *record) {
 	struct finale *finale = queue->finale;
 	*record = finale->record;
 	record->data = finale->data;
@@ -257,7 +257,7 @@ static void take_finale(struct queue *queue, struct worker *worker, struct recor
 	queue_reach(queue);
 }
 
-enum work_source queue_take(struct queue *queue, struct worker *worker, struct record *ret_record, struct errands *errands) {
+enum work_source queue_take(struct queue *queue, struct worker *worker, struct item_record *ret_record, struct errands *errands) {
 	enum work_source source = SOURCE_QUEUE;
 	if (queue->finale_state == FINALE_DUE) {
 		take_finale(queue, worker, ret_record);
@@ -276,14 +276,14 @@ enum work_source queue_take(struct queue *queue, struct worker *worker, struct r
 	return source;
 }
 
-size_t queue_peek(const struct queue *queue, struct record *ret_record) {
+size_t queue_peek(const struct queue *queue, struct item_record *ret_record) {
 	if (!head_is_ready(queue)) {
 		return 0;
 	}
 	return record_decode(queue->head->data + queue->head->begin, queue->head_id, ret_record);
 }
 
-void queue_skip(struct queue *queue, const struct record *record, size_t bytes, struct errands *errands) {
+void queue_skip(struct queue *queue, const struct item_record *record, size_t bytes, struct errands *errands) {
 	struct chunk *head = queue->head;
 	head->begin += (uint32_t)bytes;
 	queue->head_id = record->id;
@@ -494,7 +494,7 @@ void queue_doom(struct queue *queue, struct doomed *ret_doomed, struct errands *
 	queue_reach(queue);
 }
 
-void record_drop(struct pool *pool, struct queue *queue, const struct record *record) {
+void record_drop(struct pool *pool, struct queue *queue, const struct item_record *record) {
 	const struct work_type *type = pool->types[record->type]; // read without the lock: it was there when we had it
 	if (type->drop) {
 		void *copy = xmemdup(record->data, record->size);
@@ -509,7 +509,7 @@ void record_drop(struct pool *pool, struct queue *queue, const struct record *re
 }
 
 static uint64_t drop_bytes(struct pool *pool, struct doomed *doomed, const char *data, size_t len) {
-	struct record record;
+	struct item_record record;
 	uint64_t n = 0;
 	for (size_t at = 0; at < len; ++n) {
 		at += record_decode(data + at, doomed->head_id, &record);
@@ -539,7 +539,7 @@ static uint64_t drop_chunk(struct pool *pool, struct doomed *doomed, struct chun
 static uint64_t drop_local(struct pool *pool, struct doomed *doomed, struct local *local) {
 	uint64_t n = local->lane.nitems;
 	while (local->lane.nitems > 0) {
-		struct record record;
+		struct item_record record;
 		lane_take_oldest(&local->lane, &record);
 		record_drop(pool, doomed->queue, &record);
 	}

@@ -21,7 +21,7 @@ struct head {
 
 _Static_assert(sizeof(struct head) == RECORD_HEAD, "the header has no holes");
 
-static uint8_t extras(const struct record *record, uint64_t prev) {
+static uint8_t extras(const struct item_record *record, uint64_t prev) {
 	return (uint8_t)((record->context ? HAS_CONTEXT : 0) | (record->id != prev + 1 ? HAS_ID : 0));
 }
 
@@ -29,11 +29,11 @@ static size_t extra_bytes(unsigned flags) {
 	return ((flags & HAS_CONTEXT) ? sizeof(void *) : 0) + ((flags & HAS_ID) ? sizeof(uint64_t) : 0);
 }
 
-size_t record_bytes(const struct record *record, uint64_t prev) {
+size_t record_bytes(const struct item_record *record, uint64_t prev) {
 	return RECORD_HEAD + extra_bytes(extras(record, prev)) + record->size;
 }
 
-size_t record_encode(const struct record *record, uint64_t prev, char *to) {
+size_t record_encode(const struct item_record *record, uint64_t prev, char *to) {
 	struct head head = {.size = record->size, .width = record->width, .type = record->type};
 	head.flags = (uint8_t)(record->flags | extras(record, prev));
 	char *at = to;
@@ -53,12 +53,12 @@ size_t record_encode(const struct record *record, uint64_t prev, char *to) {
 	return (size_t)(at - to) + record->size;
 }
 
-size_t record_decode(const char *from, uint64_t prev, struct record *ret_record) {
+size_t record_decode(const char *from, uint64_t prev, struct item_record *ret_record) {
 	struct head head;
 	const char *at = from;
 	memcpy(&head, at, sizeof(head));
 	at += sizeof(head);
-	*ret_record = (struct record){.size = head.size, .width = head.width, .type = head.type, .id = prev + 1};
+	*ret_record = (struct item_record){.size = head.size, .width = head.width, .type = head.type, .id = prev + 1};
 	ret_record->flags = (uint8_t)(head.flags & ~HAS_ALL);
 	if (head.flags & HAS_CONTEXT) {
 		memcpy(&ret_record->context, at, sizeof(ret_record->context));
@@ -95,7 +95,7 @@ enum {
 	ID_NONE = 0,               // the ids in a list do not follow from one another: always encoded
 };
 
-static size_t lane_need(const struct record *record) {
+static size_t lane_need(const struct item_record *record) {
 	return RECORD_HEAD + (record->context ? sizeof(void *) : 0) + sizeof(uint64_t) + record->size + TAIL;
 }
 
@@ -107,7 +107,7 @@ static size_t lane_cap(const struct lane *lane, size_t need) {
 	return cap;
 }
 
-size_t lane_growth(const struct lane *lane, const struct record *record) {
+size_t lane_growth(const struct lane *lane, const struct item_record *record) {
 	size_t need = lane_need(record);
 	if (lane->begin + lane->len + need <= lane->cap) {
 		return 0;
@@ -119,7 +119,7 @@ size_t lane_growth(const struct lane *lane, const struct record *record) {
 	return lane_cap(lane, need) - lane->cap;
 }
 
-void lane_push(struct lane *lane, const struct record *record) {
+void lane_push(struct lane *lane, const struct item_record *record) {
 	size_t need = lane_need(record);
 	if (lane->begin + lane->len + need > lane->cap) {
 		if (lane->len + need <= lane->cap / 2) {
@@ -138,7 +138,7 @@ void lane_push(struct lane *lane, const struct record *record) {
 	++lane->nitems;
 }
 
-void lane_take_newest(struct lane *lane, struct record *ret_record) {
+void lane_take_newest(struct lane *lane, struct item_record *ret_record) {
 	verify(lane->nitems > 0);
 	uint32_t len;
 	const char *end = lane->data + lane->begin + lane->len;
@@ -151,7 +151,7 @@ void lane_take_newest(struct lane *lane, struct record *ret_record) {
 	}
 }
 
-void lane_take_oldest(struct lane *lane, struct record *ret_record) {
+void lane_take_oldest(struct lane *lane, struct item_record *ret_record) {
 	verify(lane->nitems > 0);
 	size_t len = record_decode(lane->data + lane->begin, ID_NONE, ret_record) + TAIL;
 	lane->begin += len;

@@ -18,7 +18,7 @@ enum {
 };
 
 // An item, as it is encoded and decoded. `data` is borrowed.
-struct record {
+struct item_record {
 	const void *data;
 	uint32_t size;
 	uint16_t width;   // slots it takes
@@ -29,13 +29,13 @@ struct record {
 };
 
 // Bytes of the record behind one with the id `prev`.
-size_t record_bytes(const struct record *record, uint64_t prev);
+size_t record_bytes(const struct item_record *record, uint64_t prev);
 
 // Writes it to `to` and returns its bytes.
-size_t record_encode(const struct record *record, uint64_t prev, char *to);
+size_t record_encode(const struct item_record *record, uint64_t prev, char *to);
 
 // Reads the record at `from`, behind one with the id `prev`. Returns its bytes; record->data points into `from`.
-size_t record_decode(const char *from, uint64_t prev, struct record *ret_record);
+size_t record_decode(const char *from, uint64_t prev, struct item_record *ret_record);
 
 // Bytes of the record at `from`, of which `len` can be read; 0 if it is longer than that.
 size_t record_peek(const char *from, size_t len);
@@ -48,12 +48,12 @@ struct lane {
 };
 
 // Bytes that lane_push() would allocate.
-size_t lane_growth(const struct lane *lane, const struct record *record);
-void lane_push(struct lane *lane, const struct record *record);
+size_t lane_growth(const struct lane *lane, const struct item_record *record);
+void lane_push(struct lane *lane, const struct item_record *record);
 
 // Take a record out of a list that is not empty. ret_record->data points into the list, until the next push.
-void lane_take_newest(struct lane *lane, struct record *ret_record);
-void lane_take_oldest(struct lane *lane, struct record *ret_record);
+void lane_take_newest(struct lane *lane, struct item_record *ret_record);
+void lane_take_oldest(struct lane *lane, struct item_record *ret_record);
 void lane_fini(struct lane *lane);
 
 #endif

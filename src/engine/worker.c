@@ -140,7 +140,7 @@ static struct queue *worker_take(struct worker *worker, uint64_t now, struct err
 		worker->facts.lag = fair_lag(&side->fair, fair_peek(&side->fair, now), now);
 	}
 	struct queue *queue = list_entry(fair_pick(&side->fair, now), struct queue, fair);
-	struct record record;
+	struct item_record record;
 	enum work_source source = queue_take(queue, worker, &record, errands);
 	worker->type = pool->types[record.type];
 	worker->size = record.size;
@@ -227,7 +227,7 @@ static void worker_begin(struct worker *worker, struct queue *queue, uint64_t no
 }
 
 // The item has been taken along: it is charged, and traced, as any other.
-static void pack_one(struct worker *worker, struct queue *queue, const struct record *record, uint64_t now) {
+static void pack_one(struct worker *worker, struct queue *queue, const struct item_record *record, uint64_t now) {
 	struct pool *pool = worker->pool;
 	struct fair *fair = &worker->side->fair;
 	const struct pool_hooks *hooks = &pool->config.hooks;
@@ -254,7 +254,7 @@ static void worker_pack(struct worker *worker, struct queue *queue, uint64_t now
 		.closed = queue->closed,
 	};
 	bool more = type->pack(worker, queue, &view, worker->data, worker->size);
-	struct record record;
+	struct item_record record;
 	uint64_t n = 0;
 	for (size_t bytes; more && (bytes = queue_peek(queue, &record)) > 0; ++n) {
 		view.taken = n + 1;
@@ -276,12 +276,12 @@ static void worker_pack(struct worker *worker, struct queue *queue, uint64_t now
 	}
 }
 
-void holder_rob(struct worker *holder, struct record *ret_record, struct errands *errands) {
+void holder_rob(struct worker *holder, struct item_record *ret_record, struct errands *errands) {
 	struct pool *pool = holder->pool;
 	struct side *side = holder->side;
 	struct queue *queue = holder->held;
 	uint64_t now = pool_now(pool);
-	*ret_record = (struct record){.data = holder->data, .size = (uint32_t)holder->size, .context = holder->context};
+	*ret_record = (struct item_record){.data = holder->data, .size = (uint32_t)holder->size, .context = holder->context};
 	ret_record->type = pool_type(pool, holder->type);
 	worker_charge(holder, queue, 0, now);
 	fair_give_back(&side->fair, &queue->fair, holder->picked, now);

@@ -25,7 +25,7 @@ struct component {
 	char *text;
 };
 
-struct walk {
+struct glob_walk {
 	const char *dir;             // what relative paths are seen from, or NULL: the process's directory
 	int base;                    // the same as a descriptor
 	struct component *components;
@@ -42,7 +42,7 @@ struct walk {
 // ---- errors ----
 
 // Always returns -1.
-static int fail(struct walk *walk, const char *verb, const char *path, int error) {
+static int fail(struct glob_walk *walk, const char *verb, const char *path, int error) {
 	struct buf message = BUF_INIT, full = BUF_INIT;
 	if (walk->dir && path[0] != '/') {
 		buf_printf(&full, "%s/", walk->dir);
@@ -65,7 +65,7 @@ static bool is_absence(int error) {
 
 // ---- the pattern ----
 
-static void add_component(struct walk *walk, const char *text, size_t len) {
+static void add_component(struct glob_walk *walk, const char *text, size_t len) {
 	struct component component = {.kind = TEXT, .text = xmemdup(text, len)};
 	if (strcmp(component.text, "**") == 0) {
 		component.kind = DIRECTORIES;
@@ -81,7 +81,7 @@ static void add_component(struct walk *walk, const char *text, size_t len) {
 	walk->components[walk->n++] = component;
 }
 
-static void parse(struct walk *walk, const char *pattern) {
+static void parse(struct glob_walk *walk, const char *pattern) {
 	if (*pattern == '/') {
 		buf_adds(&walk->path, "/");
 	}
@@ -143,7 +143,7 @@ static int read_entries(int fd, struct listing *listing) {
 }
 
 // The entries of the directory of the path; none if that is none. Returns 0, or -1 after fail().
-static int list(struct walk *walk, struct listing *ret_listing) {
+static int list(struct glob_walk *walk, struct listing *ret_listing) {
 	*ret_listing = (struct listing){.names = BUF_INIT};
 	const char *path = buf_str(&walk->path);
 	int fd = openat(walk->base, *path ? path : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
@@ -159,7 +159,7 @@ static int list(struct walk *walk, struct listing *ret_listing) {
 // ---- matches ----
 
 // The path is a match, if it is there. What a directory was just seen to hold is (`is_seen`).
-static int add_match(struct walk *walk, bool is_seen) {
+static int add_match(struct glob_walk *walk, bool is_seen) {
 	struct stat stat;
 	if (walk->wants_directories) { // the slash makes this follow links, and fail for all but directories
 		buf_addc(&walk->path, '/');
@@ -174,10 +174,10 @@ static int add_match(struct walk *walk, bool is_seen) {
 	return 0;
 }
 
-static int walk_from(struct walk *walk, size_t i);
+static int walk_from(struct glob_walk *walk, size_t i);
 
 // Goes on behind component `i`, which the name matches, of an entry that was seen or one that the pattern spells out.
-static int enter(struct walk *walk, size_t i, const char *name, bool is_seen) {
+static int enter(struct glob_walk *walk, size_t i, const char *name, bool is_seen) {
 	size_t before = walk->path.len;
 	int result;
 	buf_adds(&walk->path, name);
@@ -198,7 +198,7 @@ static bool may_lead_on(const struct entry *entry) {
 }
 
 // Matches component `i`, a pattern, with what is in the directory of the path.
-static int match_entries(struct walk *walk, size_t i, const struct listing *listing) {
+static int match_entries(struct glob_walk *walk, size_t i, const struct listing *listing) {
 	int result = 0;
 	bool is_last = i + 1 == walk->n && !walk->wants_directories;
 	for (size_t k = 0; k < listing->n && result == 0; ++k) {
@@ -210,7 +210,7 @@ static int match_entries(struct walk *walk, size_t i, const struct listing *list
 	return result;
 }
 
-static int walk_pattern(struct walk *walk, size_t i) {
+static int walk_pattern(struct glob_walk *walk, size_t i) {
 	struct listing listing;
 	int result = list(walk, &listing);
 	if (result == 0) {
@@ -220,7 +220,7 @@ static int walk_pattern(struct walk *walk, size_t i) {
 	return result;
 }
 
-static bool is_directory(const struct walk *walk, const struct entry *entry, const char *name) {
+static bool is_directory(const struct glob_walk *walk, const struct entry *entry, const char *name) {
 	struct stat stat;
 	if (entry->type != DT_UNKNOWN) {
 		return entry->type == DT_DIR;
@@ -233,7 +233,7 @@ static bool is_directory(const struct walk *walk, const struct entry *entry, con
 }
 
 // What follows the ** here, and in every directory below.
-static int walk_directories(struct walk *walk, size_t i) {
+static int walk_directories(struct glob_walk *walk, size_t i) {
 	struct listing listing;
 	if (walk->depth >= MOST_DEPTH) {
 		return fail(walk, "go into", buf_str(&walk->path), ENAMETOOLONG);
@@ -261,7 +261,7 @@ static int walk_directories(struct walk *walk, size_t i) {
 }
 
 // Matches the components from `i` on below the path. Returns 0, or -1 after fail().
-static int walk_from(struct walk *walk, size_t i) {
+static int walk_from(struct glob_walk *walk, size_t i) {
 	switch (walk->components[i].kind) {
 	case TEXT:
 		return enter(walk, i, walk->components[i].text, false);
@@ -279,7 +279,7 @@ static int compare(const void *a, const void *b) {
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-static int tell(struct walk *walk, int (*found)(void *arg, const char *path), void *arg) {
+static int tell(struct glob_walk *walk, int (*found)(void *arg, const char *path), void *arg) {
 	if (walk->nmatches > 1) {
 		qsort(walk->matches, walk->nmatches, sizeof(walk->matches[0]), compare);
 	}
@@ -293,7 +293,7 @@ static int tell(struct walk *walk, int (*found)(void *arg, const char *path), vo
 	return 0;
 }
 
-static int expand(struct walk *walk, const char *dir) {
+static int expand(struct glob_walk *walk, const char *dir) {
 	if (dir && walk->path.len == 0) {
 		walk->dir = dir;
 		walk->base = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -311,7 +311,7 @@ static int expand(struct walk *walk, const char *dir) {
 
 int glob_expand(const char *dir, const char *pattern, int (*found)(void *arg, const char *path), void *arg,
                  char **ret_error) {
-	struct walk walk = {.base = AT_FDCWD, .path = BUF_INIT};
+	struct glob_walk walk = {.base = AT_FDCWD, .path = BUF_INIT};
 	parse(&walk, pattern);
 	int result = expand(&walk, dir);
 	if (result == 0) {

@@ -22,7 +22,7 @@
 #include <stdio.h>
 
 // An item that is kept, already split.
-struct kept {
+struct kept_item {
 	size_t offset, size;
 	uint32_t nargs;
 	const char *bad; // or NULL
@@ -34,7 +34,7 @@ struct source {
 	struct buf joined;   // lines that are one item; to be emptied when that was taken
 	bool is_joined;      // the current item is there
 	struct buf bytes;    // of the items that are kept
-	struct kept *kept;
+	struct kept_item *kept;
 	size_t nkept, kept_cap;
 	size_t at;           // the item that is in the next record; unused for the first source
 	size_t count;        // of its group; valid in the group's first source, once loaded
@@ -184,7 +184,7 @@ static enum input_status next_item(struct input *input, struct source *source, s
 
 static void keep(struct source *source, const struct record *item, const char *bad) {
 	grow_array(&source->kept, &source->kept_cap, source->nkept + 1, sizeof(source->kept[0]));
-	source->kept[source->nkept++] = (struct kept){source->bytes.len, item->size, item->nargs, bad};
+	source->kept[source->nkept++] = (struct kept_item){source->bytes.len, item->size, item->nargs, bad};
 	buf_add(&source->bytes, item->args, item->size);
 }
 
@@ -298,7 +298,7 @@ static enum input_status take_first(struct input *input) {
 	input->first = (struct record){.args = "", .size = 1, .nargs = 1};
 	input->first_bad = NULL;
 	if (first->nkept > 0) {
-		const struct kept *again = &first->kept[input->ntaken % first->nkept];
+		const struct kept_item *again = &first->kept[input->ntaken % first->nkept];
 		input->first = (struct record){first->bytes.data + again->offset, again->size, again->nargs};
 		input->first_bad = again->bad;
 	}
@@ -318,7 +318,7 @@ static const char *combine(struct input *input, struct record *ret_record) {
 			++nargs;
 			continue;
 		}
-		const struct kept *item = &source->kept[source->at % source->nkept];
+		const struct kept_item *item = &source->kept[source->at % source->nkept];
 		buf_add(&input->record, source->bytes.data + item->offset, item->size);
 		nargs += item->nargs;
 		bad = bad ? bad : item->bad;

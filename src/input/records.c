@@ -171,12 +171,12 @@ static void load(struct carver *carver, const char *bytes, size_t from, size_t t
 }
 
 // A match, and the border in it.
-struct found {
+struct regex_match {
 	size_t start, cut, end;
 };
 
 // The first match in what is loaded, from `at` on; no NUL is in it.
-static bool match(struct carver *carver, const regex_t *regex, size_t at, struct found *ret_found) {
+static bool match(struct carver *carver, const regex_t *regex, size_t at, struct regex_match *ret_found) {
 	const char *text = carver->scratch.data + 1;
 	size_t len = carver->scratch.len - 1;
 	while (at <= len) {
@@ -197,7 +197,7 @@ static size_t regex_cut_last(struct carver *carver, const char *bytes, size_t le
 	for (size_t window = WINDOW;; window *= 2) {
 		size_t from = window < len ? len - window : 0;
 		size_t cut = SIZE_MAX;
-		struct found found;
+		struct regex_match found;
 		load(carver, bytes, from, len);
 		for (size_t at = 0; match(carver, &carver->border_regex, at, &found); at = found.start + 1) {
 			cut = found.cut;
@@ -213,14 +213,14 @@ static size_t regex_cut_last(struct carver *carver, const char *bytes, size_t le
 
 // The next match from `from` on, in a window that grows to the end.
 static bool regex_find(struct carver *carver, const regex_t *regex, const char *bytes, size_t len, size_t from,
-                       struct found *ret_found) {
+                       struct regex_match *ret_found) {
 	for (size_t window = WINDOW; from <= len; window *= 2) {
 		size_t to = window < len - from ? from + window : len;
-		struct found found;
+		struct regex_match found;
 		load(carver, bytes, from, to);
 		// a match that ends with the window might be longer
 		if (match(carver, regex, 0, &found) && (from + found.end < to || to == len)) {
-			*ret_found = (struct found){from + found.start, from + found.cut, from + found.end};
+			*ret_found = (struct regex_match){from + found.start, from + found.cut, from + found.end};
 			return true;
 		}
 		if (to == len) {
@@ -232,13 +232,13 @@ static bool regex_find(struct carver *carver, const regex_t *regex, const char *
 
 // The next border from `from` on; SIZE_MAX: none.
 static size_t regex_border(struct carver *carver, const char *bytes, size_t len, size_t from) {
-	struct found found;
+	struct regex_match found;
 	return regex_find(carver, &carver->border_regex, bytes, len, from, &found) ? found.cut : SIZE_MAX;
 }
 
 // The length of the start of a record at `from`; SIZE_MAX: there is none.
 static size_t regex_start(struct carver *carver, const char *bytes, size_t len, size_t from) {
-	struct found found;
+	struct regex_match found;
 	load(carver, bytes, from, WINDOW < len - from ? from + WINDOW : len);
 	return match(carver, &carver->start_regex, 0, &found) && found.start == 0 ? found.end : SIZE_MAX;
 }
@@ -371,7 +371,7 @@ static void remove_range(struct buf *block, size_t from, size_t to) {
 
 static void regex_strip(struct carver *carver, struct buf *block) {
 	struct buf out = BUF_INIT;
-	struct found found;
+	struct regex_match found;
 	size_t from = 0;
 	for (size_t at = 0; regex_find(carver, &carver->border_regex, block->data, block->len, at, &found);) {
 		buf_add(&out, block->data + from, found.start - from);

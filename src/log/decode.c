@@ -28,13 +28,13 @@ enum {
 	X(items) X(current) X(allowed) X(tail) X(for) X(since) X(ok) X(failed) X(cancelled) X(skipped) X(resumed)
 
 #define X(name) KEY_##name,
-enum key { KEYS(X) NKEYS };
+enum event_key { KEYS(X) NKEYS };
 #undef X
 #define X(name) #name,
 static const char *const key_names[] = {KEYS(X)};
 #undef X
 
-struct reader {
+struct log_reader {
 	const char *name;
 	int fd;
 	event_fn *fn;
@@ -66,7 +66,7 @@ struct reader {
 
 // ---- messages ----
 
-FP_PRINTF(3, 4) static void message(struct reader *reader, const char *kind, const char *format, ...) {
+FP_PRINTF(3, 4) static void message(struct log_reader *reader, const char *kind, const char *format, ...) {
 	va_list args;
 	buf_add_escaped(reader->messages, reader->name, strlen(reader->name), 4096);
 	if (reader->line > 0) {
@@ -80,7 +80,7 @@ FP_PRINTF(3, 4) static void message(struct reader *reader, const char *kind, con
 }
 
 // Notes what is wrong with the line, once.
-FP_PRINTF(2, 3) static void spoil(struct reader *reader, const char *format, ...) {
+FP_PRINTF(2, 3) static void spoil(struct log_reader *reader, const char *format, ...) {
 	if (reader->error[0] == '\0') {
 		va_list args;
 		va_start(args, format);
@@ -92,7 +92,7 @@ FP_PRINTF(2, 3) static void spoil(struct reader *reader, const char *format, ...
 // ---- lines ----
 
 // Reads more. Returns 1, 0 at the end, or -1 with errno.
-static int fill(struct reader *reader) {
+static int fill(struct log_reader *reader) {
 	if (reader->at > 0) {
 		memmove(reader->block, reader->block + reader->at, reader->end - reader->at);
 		reader->end -= reader->at;
@@ -117,7 +117,7 @@ static int fill(struct reader *reader) {
 }
 
 // What a crash of the machine, or a file that was emptied while it was written to, leaves in the place of lines.
-static void skip_nuls(struct reader *reader) {
+static void skip_nuls(struct log_reader *reader) {
 	for (; reader->at < reader->end && reader->block[reader->at] == '\0'; ++reader->at) {
 		reader->has_nuls = true;
 	}
@@ -125,7 +125,7 @@ static void skip_nuls(struct reader *reader) {
 
 // The next line without its newline, NUL behind it, good until the next call. Returns NULL at the end, or after a
 // message with *ret_failed true.
-static char *next_line(struct reader *reader, size_t *ret_len, bool *ret_failed) {
+static char *next_line(struct log_reader *reader, size_t *ret_len, bool *ret_failed) {
 	size_t seen = 0;
 	++reader->line;
 	reader->has_nuls = reader->is_overlong = false;
@@ -170,7 +170,7 @@ static bool is_run_start(const char *line, size_t len) {
 }
 
 // Finds the last run of a file that was appended to, and goes there. Returns 0, or -1 after a message.
-static int find_last_run(struct reader *reader) {
+static int find_last_run(struct log_reader *reader) {
 	uint64_t found = 0, found_line = 0;
 	bool failed = false;
 	size_t len;
@@ -190,7 +190,7 @@ static int find_last_run(struct reader *reader) {
 // ---- the values of a line ----
 
 // Takes the members apart.
-static void take_members(struct reader *reader, char *line, size_t len) {
+static void take_members(struct log_reader *reader, char *line, size_t len) {
 	struct json_value key, value;
 	memset(reader->values, 0, sizeof(reader->values));
 	memset(reader->exact, 0, sizeof(reader->exact));
@@ -212,12 +212,12 @@ static void take_members(struct reader *reader, char *line, size_t len) {
 	}
 }
 
-static bool has(const struct reader *reader, enum key key) {
+static bool has(const struct log_reader *reader, enum event_key key) {
 	return reader->values[key].kind > JSON_NULL;
 }
 
 // Puts the exact bytes in the place of a string that could not hold them. Returns false if there is no string.
-static bool restore(struct reader *reader, struct json_value *value, struct json_value *exact, enum key key) {
+static bool restore(struct log_reader *reader, struct json_value *value, struct json_value *exact, enum event_key key) {
 	if (value->kind != JSON_STRING) {
 		spoil(reader, "\"%s\" is no string", key_names[key]);
 		return false;
@@ -237,7 +237,7 @@ static bool restore(struct reader *reader, struct json_value *value, struct json
 }
 
 // Any bytes; NULL if there are none.
-static const char *get_bytes(struct reader *reader, enum key key, size_t *ret_len) {
+static const char *get_bytes(struct log_reader *reader, enum event_key key, size_t *ret_len) {
 	*ret_len = 0;
 	if (!has(reader, key) || !restore(reader, &reader->values[key], &reader->exact[key], key)) {
 		return NULL;
@@ -247,7 +247,7 @@ static const char *get_bytes(struct reader *reader, enum key key, size_t *ret_le
 }
 
 // Bytes without a NUL; NULL if there are none.
-static const char *get_text(struct reader *reader, enum key key) {
+static const char *get_text(struct log_reader *reader, enum event_key key) {
 	size_t len;
 	const char *text = get_bytes(reader, key, &len);
 	if (text && strlen(text) != len) {
@@ -256,7 +256,7 @@ static const char *get_text(struct reader *reader, enum key key) {
 	return text;
 }
 
-static uint64_t get_u64(struct reader *reader, enum key key, uint64_t max, uint64_t otherwise) {
+static uint64_t get_u64(struct log_reader *reader, enum event_key key, uint64_t max, uint64_t otherwise) {
 	uint64_t number;
 	if (!has(reader, key)) {
 		return otherwise;
@@ -268,11 +268,11 @@ static uint64_t get_u64(struct reader *reader, enum key key, uint64_t max, uint6
 	return number;
 }
 
-static unsigned get_unsigned(struct reader *reader, enum key key, unsigned max, unsigned otherwise) {
+static unsigned get_unsigned(struct log_reader *reader, enum event_key key, unsigned max, unsigned otherwise) {
 	return (unsigned)get_u64(reader, key, max, otherwise);
 }
 
-static uint64_t get_ns(struct reader *reader, enum key key) {
+static uint64_t get_ns(struct log_reader *reader, enum event_key key) {
 	uint64_t ns = 0;
 	if (has(reader, key) && !json_to_ns(&reader->values[key], &ns)) {
 		spoil(reader, "\"%s\" is no number of seconds", key_names[key]);
@@ -281,17 +281,17 @@ static uint64_t get_ns(struct reader *reader, enum key key) {
 	return ns;
 }
 
-static struct timeval get_timeval(struct reader *reader, enum key key) {
+static struct timeval get_timeval(struct log_reader *reader, enum event_key key) {
 	uint64_t ns = get_ns(reader, key);
 	return (struct timeval){.tv_sec = (time_t)(ns / 1000000000), .tv_usec = (suseconds_t)(ns / 1000 % 1000000)};
 }
 
-static bool get_flag(const struct reader *reader, enum key key) {
+static bool get_flag(const struct log_reader *reader, enum event_key key) {
 	return reader->values[key].kind == JSON_TRUE;
 }
 
 // The number of the word among `n` names, or `otherwise` for one that is not known, or is not there.
-static unsigned get_word(const struct reader *reader, enum key key, const char *const *names, unsigned n, unsigned otherwise) {
+static unsigned get_word(const struct log_reader *reader, enum event_key key, const char *const *names, unsigned n, unsigned otherwise) {
 	const struct json_value *value = &reader->values[key];
 	for (unsigned i = 0; value->kind == JSON_STRING && i < n; ++i) {
 		if (strcmp(value->text, names[i]) == 0) {
@@ -302,7 +302,7 @@ static unsigned get_word(const struct reader *reader, enum key key, const char *
 }
 
 // The strings of a list one after the other, each with a NUL behind it, in reader->text. Returns their number.
-static uint32_t get_list(struct reader *reader, enum key key) {
+static uint32_t get_list(struct log_reader *reader, enum event_key key) {
 	struct json_value *list = &reader->values[key], *exact = &reader->exact[key];
 	buf_reset(&reader->text);
 	if (!has(reader, key)) {
@@ -345,7 +345,7 @@ enum { NWHYS = sizeof(why_names) / sizeof(why_names[0]) };
 // ---- events ----
 
 // The batch, which has to be there.
-static const char *get_batch(struct reader *reader) {
+static const char *get_batch(struct log_reader *reader) {
 	const char *batch = get_text(reader, KEY_batch);
 	if (!batch) {
 		spoil(reader, "\"batch\" is missing");
@@ -354,7 +354,7 @@ static const char *get_batch(struct reader *reader) {
 }
 
 // The number behind the batch's name: 3 of "BATCH#3"; 0 of what is no item. Before the batch's exact bytes are restored.
-static uint64_t get_number(const struct reader *reader) {
+static uint64_t get_number(const struct log_reader *reader) {
 	const struct json_value *job = &reader->values[KEY_job], *batch = &reader->values[KEY_batch];
 	uint64_t number = 0;
 	if (job->kind != JSON_STRING || batch->kind != JSON_STRING || job->len < batch->len + 2 ||
@@ -365,7 +365,7 @@ static uint64_t get_number(const struct reader *reader) {
 	return json_to_u64(&digits, &number) ? number : 0;
 }
 
-static void read_job(struct reader *reader, struct event_job *ret_id) {
+static void read_job(struct log_reader *reader, struct event_job *ret_id) {
 	uint64_t number = get_number(reader);
 	*ret_id = (struct event_job){
 		.number = number,
@@ -403,7 +403,7 @@ static uint64_t read_time(const char *text) {
 	return (uint64_t)seconds * 1000000000 + (uint64_t)ms * 1000000;
 }
 
-static bool read_run_start(struct reader *reader, struct event *event) {
+static bool read_run_start(struct log_reader *reader, struct event *event) {
 	if (reader->has_start) {
 		reader->is_fatal = true;
 		spoil(reader, "a second run begins here, and only of a file the last one can be found");
@@ -442,7 +442,7 @@ static bool read_run_start(struct reader *reader, struct event *event) {
 	return false;
 }
 
-static bool read_batch_start(struct reader *reader, struct event *event) {
+static bool read_batch_start(struct log_reader *reader, struct event *event) {
 	int64_t priority = 0;
 	if (has(reader, KEY_priority) && (!json_to_i64(&reader->values[KEY_priority], &priority) ||
 	                                  priority > INT32_MAX || priority < INT32_MIN)) {
@@ -460,7 +460,7 @@ static bool read_batch_start(struct reader *reader, struct event *event) {
 	return true;
 }
 
-static bool read_job_start(struct reader *reader, struct event *event) {
+static bool read_job_start(struct log_reader *reader, struct event *event) {
 	struct event_job_start *start = &event->u.job_start;
 	read_job(reader, &start->id);
 	start->nslots = get_unsigned(reader, KEY_nslots, MAX_SLOT, 1);
@@ -485,12 +485,12 @@ static bool read_job_start(struct reader *reader, struct event *event) {
 }
 
 // The signal as a number, or by its name.
-static int get_signal(struct reader *reader) {
+static int get_signal(struct log_reader *reader) {
 	const struct json_value *value = &reader->values[KEY_signal];
 	return value->kind == JSON_STRING ? signal_number(value->text, value->len) : (int)get_u64(reader, KEY_signal, 127, 0);
 }
 
-static void read_result(struct reader *reader, struct result *ret_result) {
+static void read_result(struct log_reader *reader, struct result *ret_result) {
 	enum { NOUTCOMES = OUTCOME_SKIPPED + 1 };
 	const char *names[NOUTCOMES];
 	for (unsigned i = 0; i < NOUTCOMES; ++i) {
@@ -518,7 +518,7 @@ static void read_result(struct reader *reader, struct result *ret_result) {
 	ret_result->end = ret_result->start > 0 ? ret_result->start + get_ns(reader, KEY_wall) : 0;
 }
 
-static bool read_job_end(struct reader *reader, struct event *event) {
+static bool read_job_end(struct log_reader *reader, struct event *event) {
 	struct event_job_end *end = &event->u.job_end;
 	read_job(reader, &end->id);
 	read_result(reader, &end->result);
@@ -537,7 +537,7 @@ static bool read_job_end(struct reader *reader, struct event *event) {
 	if (reader->error[0] != '\0') {
 		return false;
 	}
-	struct running *running = running_take(&reader->running, &end->id);
+	struct running_attempt *running = running_take(&reader->running, &end->id);
 	if (running) {
 		end->command = running->start.command;
 		end->command_len = running->start.command_len;
@@ -552,7 +552,7 @@ static bool read_job_end(struct reader *reader, struct event *event) {
 	return false;
 }
 
-static bool read_output(struct reader *reader, struct event *event) {
+static bool read_output(struct log_reader *reader, struct event *event) {
 	struct event_output *output = &event->u.output;
 	read_job(reader, &output->id);
 	const char *stream = get_text(reader, KEY_stream);
@@ -561,7 +561,7 @@ static bool read_output(struct reader *reader, struct event *event) {
 	return output->data;
 }
 
-static bool read_lost(struct reader *reader, struct event *event) {
+static bool read_lost(struct log_reader *reader, struct event *event) {
 	const char *status = get_text(reader, KEY_status);
 	event->u.lost = (struct event_lost){
 		.batch = get_batch(reader),
@@ -572,7 +572,7 @@ static bool read_lost(struct reader *reader, struct event *event) {
 	return true;
 }
 
-static bool read_wait(struct reader *reader, struct event *event) {
+static bool read_wait(struct log_reader *reader, struct event *event) {
 	unsigned why = get_word(reader, KEY_why, why_names, NWHYS, NWHYS);
 	uint64_t number = get_number(reader);
 	event->u.wait = (struct event_wait){
@@ -585,7 +585,7 @@ static bool read_wait(struct reader *reader, struct event *event) {
 	return why < NWHYS; // a reason that is not known is for a newer fairpar
 }
 
-static bool read_slots(struct reader *reader, struct event *event) {
+static bool read_slots(struct log_reader *reader, struct event *event) {
 	event->u.slots = (struct event_slots){
 		.slots = get_unsigned(reader, KEY_slots, MAX_SLOT, 1),
 		.why = get_text(reader, KEY_why),
@@ -593,7 +593,7 @@ static bool read_slots(struct reader *reader, struct event *event) {
 	return true;
 }
 
-static bool read_batch_end(struct reader *reader, struct event *event) {
+static bool read_batch_end(struct log_reader *reader, struct event *event) {
 	event->u.batch_end = (struct event_batch_end){
 		.batch = get_batch(reader),
 		.ok = get_u64(reader, KEY_ok, UINT64_MAX, 0),
@@ -605,7 +605,7 @@ static bool read_batch_end(struct reader *reader, struct event *event) {
 	return true;
 }
 
-static bool read_run_end(struct reader *reader, struct event *event) {
+static bool read_run_end(struct log_reader *reader, struct event *event) {
 	event->u.run_end = (struct event_run_end){
 		.ok = get_u64(reader, KEY_ok, UINT64_MAX, 0),
 		.failed = get_u64(reader, KEY_failed, UINT64_MAX, 0),
@@ -622,7 +622,7 @@ static bool read_run_end(struct reader *reader, struct event *event) {
 
 static const struct {
 	const char *name;
-	bool (*read)(struct reader *reader, struct event *event); // returns true if it is to be told
+	bool (*read)(struct log_reader *reader, struct event *event); // returns true if it is to be told
 } kinds[] = {
 	[EVENT_RUN_START] = {"run_start", read_run_start},
 	[EVENT_BATCH_START] = {"batch_start", read_batch_start},
@@ -638,7 +638,7 @@ static const struct {
 };
 
 // An event comes, and its run has begun in a line that is damaged: then what that line said is not known.
-static void begin_without(struct reader *reader) {
+static void begin_without(struct log_reader *reader) {
 	static const char *const no_words[] = {NULL};
 	struct event event = {.kind = EVENT_RUN_START, .at = TIME_BASE, .u.run_start = {.run = "", .argv = no_words}};
 	reader->has_start = true;
@@ -646,7 +646,7 @@ static void begin_without(struct reader *reader) {
 }
 
 // Tells the event of the line. What is wrong with it is then in reader->error.
-static void read_line(struct reader *reader, char *line, size_t len) {
+static void read_line(struct log_reader *reader, char *line, size_t len) {
 	reader->error[0] = '\0';
 	if (reader->is_overlong) {
 		spoil(reader, "the line is longer than %d MiB", EVENTREAD_LINE_MAX >> 20);
@@ -684,7 +684,7 @@ static void read_line(struct reader *reader, char *line, size_t len) {
 	}
 }
 
-static void note_damage(struct reader *reader, const char *what) {
+static void note_damage(struct log_reader *reader, const char *what) {
 	if (reader->ndamaged++ == 0) {
 		reader->first_damaged = reader->line;
 		snprintf(reader->damage, sizeof(reader->damage), "%s", what);
@@ -692,7 +692,7 @@ static void note_damage(struct reader *reader, const char *what) {
 }
 
 // What is to be said when all lines have been read. Returns 0, or -1 if there was no run.
-static int conclude(struct reader *reader) {
+static int conclude(struct log_reader *reader) {
 	reader->line = reader->first_damaged; // 0: none
 	if (!reader->has_start) {
 		message(reader, "error", "%s", reader->ndamaged > 0 ? reader->damage : "there is no run in it");
@@ -707,7 +707,7 @@ static int conclude(struct reader *reader) {
 }
 
 // Reads all lines. Returns 0, or -1 after a message.
-static int read_lines(struct reader *reader) {
+static int read_lines(struct log_reader *reader) {
 	bool failed = false;
 	size_t len;
 	if (reader->is_file && find_last_run(reader) != 0) {
@@ -731,7 +731,7 @@ static int read_lines(struct reader *reader) {
 
 int eventread(int fd, const char *name, event_fn *fn, void *arg, struct buf *messages) {
 	struct stat stat;
-	struct reader reader = {.name = name, .fd = fd, .fn = fn, .arg = arg, .messages = messages, .keys = MAP_INIT};
+	struct log_reader reader = {.name = name, .fd = fd, .fn = fn, .arg = arg, .messages = messages, .keys = MAP_INIT};
 	reader.is_file = fstat(fd, &stat) == 0 && S_ISREG(stat.st_mode);
 	map_reserve(&reader.keys, NKEYS);
 	for (uint32_t i = 0; i < NKEYS; ++i) {

@@ -20,7 +20,7 @@ enum {
 	SEQ_MAX = 1 << 28,       // above it numbers are taken for garbage where they would cost memory
 };
 
-struct row {
+struct resume_row {
 	uint64_t hash;           // of the command
 	uint64_t seq;
 	uint32_t next;           // first the row's place in the log, then the first row from here on that is free
@@ -28,7 +28,7 @@ struct row {
 };
 
 struct resume {
-	struct row *rows;
+	struct resume_row *rows;
 	size_t n, cap;
 	uint64_t key[2];
 	uint64_t *seqs;          // bit set: numbers that have a row
@@ -163,7 +163,7 @@ static bool parse_row(const char *line, size_t len, struct parsed *ret_row) {
 
 static void add_row(struct resume *resume, const struct parsed *parsed) {
 	grow_array(&resume->rows, &resume->cap, resume->n + 1, sizeof(resume->rows[0]));
-	resume->rows[resume->n] = (struct row){
+	resume->rows[resume->n] = (struct resume_row){
 		.hash = hash_command(resume, parsed->command, parsed->len),
 		.seq = parsed->seq,
 		.next = (uint32_t)resume->n,
@@ -183,7 +183,7 @@ bool resume_add(struct resume *resume, const char *line, size_t len) {
 
 // ---- a file ----
 
-struct reader {
+struct joblog_reader {
 	int fd;
 	char *data;
 	size_t cap, start, end;
@@ -193,7 +193,7 @@ struct reader {
 };
 
 // The next whole line, NUL in place of its newline. Returns 1, 0 at the end, or -1 with errno.
-static int next_line(struct reader *reader, char **ret_line, size_t *ret_len) {
+static int next_line(struct joblog_reader *reader, char **ret_line, size_t *ret_len) {
 	size_t searched = reader->start;
 	for (;;) {
 		char *newline = reader->end > searched
@@ -224,7 +224,7 @@ static int next_line(struct reader *reader, char **ret_line, size_t *ret_len) {
 }
 
 // The next row. Returns as next_line().
-static int next_row(struct reader *reader, struct parsed *ret_row) {
+static int next_row(struct joblog_reader *reader, struct parsed *ret_row) {
 	char *line = NULL;
 	size_t len = 0;
 	int got;
@@ -243,9 +243,9 @@ static int next_row(struct reader *reader, struct parsed *ret_row) {
 }
 
 // Opens the log for next_row(). Returns 1, 0 if there is none, or -1 with *ret_error.
-static int reader_open(struct reader *reader, const char *path, const char **ret_error) {
+static int reader_open(struct joblog_reader *reader, const char *path, const char **ret_error) {
 	struct stat stat;
-	*reader = (struct reader){.fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
+	*reader = (struct joblog_reader){.fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
 	if (reader->fd < 0 && errno == ENOENT) {
 		return 0;
 	}
@@ -265,7 +265,7 @@ static int reader_open(struct reader *reader, const char *path, const char **ret
 }
 
 // Returns what resume_load() does; `got` is that of the last next_row().
-static int reader_close(struct reader *reader, int got, uint64_t *ret_strange, const char **ret_error) {
+static int reader_close(struct joblog_reader *reader, int got, uint64_t *ret_strange, const char **ret_error) {
 	int result = got;
 	if (got < 0) {
 		*ret_error = strerror(errno);
@@ -280,7 +280,7 @@ static int reader_close(struct reader *reader, int got, uint64_t *ret_strange, c
 }
 
 int resume_load(struct resume *resume, const char *path, uint64_t *ret_strange, const char **ret_error) {
-	struct reader reader;
+	struct joblog_reader reader;
 	struct parsed row;
 	*ret_strange = 0;
 	int got = reader_open(&reader, path, ret_error);
@@ -296,7 +296,7 @@ int resume_load(struct resume *resume, const char *path, uint64_t *ret_strange, 
 // ---- the set ----
 
 static int compare_rows(const void *a_row, const void *b_row) {
-	const struct row *a = a_row, *b = b_row;
+	const struct resume_row *a = a_row, *b = b_row;
 	if (a->hash != b->hash) {
 		return a->hash < b->hash ? -1 : 1;
 	}
@@ -329,7 +329,7 @@ void resume_prepare(struct resume *resume, bool ok_only) {
 		qsort(resume->rows, resume->n, sizeof(resume->rows[0]), compare_rows);
 	}
 	for (size_t i = 0; i < resume->n; ++i) {
-		struct row row = resume->rows[i];
+		struct resume_row row = resume->rows[i];
 		bool last = i + 1 == resume->n || resume->rows[i + 1].hash != row.hash || resume->rows[i + 1].seq != row.seq;
 		note_seq(resume, row.seq);
 		resume->last = row.seq > resume->last ? row.seq : resume->last;
@@ -358,7 +358,7 @@ static size_t find_row(const struct resume *resume, uint64_t hash, uint64_t seq)
 	size_t low = 0, high = resume->n;
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
-		const struct row *row = &resume->rows[middle];
+		const struct resume_row *row = &resume->rows[middle];
 		if (row->hash < hash || (row->hash == hash && row->seq < seq)) {
 			low = middle + 1;
 		} else {
@@ -423,7 +423,7 @@ static char *command_of(const struct parsed *row) {
 }
 
 // Lists what failed in the end, by the same rules as --resume-failed.
-static int list_failed(struct logged_jobs *jobs, struct resume *done, struct reader *reader) {
+static int list_failed(struct logged_jobs *jobs, struct resume *done, struct joblog_reader *reader) {
 	struct parsed row;
 	int got;
 	while ((got = next_row(reader, &row)) > 0) {
@@ -440,7 +440,7 @@ static int list_failed(struct logged_jobs *jobs, struct resume *done, struct rea
 }
 
 int resume_load_failed(struct logged_jobs *ret_jobs, const char *path, uint64_t *ret_strange, const char **ret_error) {
-	struct reader reader;
+	struct joblog_reader reader;
 	struct resume *done = resume_create();
 	*ret_jobs = (struct logged_jobs){.n = 0};
 	int result = resume_load(done, path, ret_strange, ret_error);

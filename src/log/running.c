@@ -22,7 +22,7 @@ static bool is_same(const struct event_job *a, const struct event_job *b) {
 void running_table_fini(struct running_table *table) {
 	for (size_t i = 0; i < table->cap; ++i) {
 		while (table->heads[i]) {
-			struct running *next = table->heads[i]->next;
+			struct running_attempt *next = table->heads[i]->next;
 			free(table->heads[i]);
 			table->heads[i] = next;
 		}
@@ -31,8 +31,8 @@ void running_table_fini(struct running_table *table) {
 	*table = (struct running_table){0};
 }
 
-static struct running **find(struct running_table *table, const struct event_job *id) {
-	struct running **link = &table->heads[hash_of(table, id) & (table->cap - 1)];
+static struct running_attempt **find(struct running_table *table, const struct event_job *id) {
+	struct running_attempt **link = &table->heads[hash_of(table, id) & (table->cap - 1)];
 	while (*link && !is_same(&(*link)->start.id, id)) {
 		link = &(*link)->next;
 	}
@@ -45,9 +45,9 @@ static void grow(struct running_table *table) {
 	table->heads = xcalloc(table->cap, sizeof(*table->heads));
 	table->seed = old.heads ? old.seed : (uint64_t)(uintptr_t)table->heads;
 	for (size_t i = 0; i < old.cap; ++i) {
-		for (struct running *at = old.heads[i], *next; at; at = next) {
+		for (struct running_attempt *at = old.heads[i], *next; at; at = next) {
 			next = at->next;
-			struct running **head = &table->heads[hash_of(table, &at->start.id) & (table->cap - 1)];
+			struct running_attempt **head = &table->heads[hash_of(table, &at->start.id) & (table->cap - 1)];
 			at->next = *head;
 			*head = at;
 		}
@@ -55,7 +55,7 @@ static void grow(struct running_table *table) {
 	free(old.heads);
 }
 
-struct running *running_add(struct running_table *table, const struct event_job_start *start, uint64_t at) {
+struct running_attempt *running_add(struct running_table *table, const struct event_job_start *start, uint64_t at) {
 	free(running_take(table, &start->id));
 	size_t name = strlen(start->id.batch) + 1;
 	if (table->n >= RUNNING_MAX || table->bytes + name + start->command_len > RUNNING_BYTES) {
@@ -64,9 +64,9 @@ struct running *running_add(struct running_table *table, const struct event_job_
 	if (table->n >= table->cap) {
 		grow(table);
 	}
-	struct running *running = xmalloc(sizeof(*running) + name + start->command_len + 1);
+	struct running_attempt *running = xmalloc(sizeof(*running) + name + start->command_len + 1);
 	char *text = (char *)(running + 1);
-	*running = (struct running){.at = at, .start = *start};
+	*running = (struct running_attempt){.at = at, .start = *start};
 	memcpy(text, start->id.batch, name);
 	running->start.id.batch = text;
 	text += name;
@@ -77,7 +77,7 @@ struct running *running_add(struct running_table *table, const struct event_job_
 	running->start.command = text;
 	running->start.args = NULL;
 	running->start.nargs = 0;
-	struct running **head = &table->heads[hash_of(table, &start->id) & (table->cap - 1)];
+	struct running_attempt **head = &table->heads[hash_of(table, &start->id) & (table->cap - 1)];
 	running->next = *head;
 	*head = running;
 	++table->n;
@@ -85,12 +85,12 @@ struct running *running_add(struct running_table *table, const struct event_job_
 	return running;
 }
 
-struct running *running_take(struct running_table *table, const struct event_job *id) {
+struct running_attempt *running_take(struct running_table *table, const struct event_job *id) {
 	if (table->n == 0) {
 		return NULL;
 	}
-	struct running **link = find(table, id);
-	struct running *running = *link;
+	struct running_attempt **link = find(table, id);
+	struct running_attempt *running = *link;
 	if (running) {
 		*link = running->next;
 		--table->n;
@@ -99,7 +99,7 @@ struct running *running_take(struct running_table *table, const struct event_job
 	return running;
 }
 
-const struct running *running_next(const struct running_table *table, const struct running *running) {
+const struct running_attempt *running_next(const struct running_table *table, const struct running_attempt *running) {
 	if (running && running->next) {
 		return running->next;
 	}

@@ -18,8 +18,8 @@ struct running_sum {
 };
 
 // An attempt.
-struct running {
-	struct running *next;   // with the same hash; running_table's own
+struct running_attempt {
+	struct running_attempt *next;   // with the same hash; running_table's own
 	uint64_t at;            // event time of its start
 	struct running_sum so_far;
 	struct event_job_start start; // with copies of batch and command; args is NULL
@@ -27,7 +27,7 @@ struct running {
 
 // Zeroed it is empty.
 struct running_table {
-	struct running **heads;
+	struct running_attempt **heads;
 	size_t cap, n;
 	size_t bytes;           // of names and commands
 	uint64_t seed;
@@ -37,13 +37,13 @@ void running_table_fini(struct running_table *table);
 
 // Adds the attempt; one of the same step that is there already is forgotten. Returns it, as long as it is there; NULL if
 // there are too many.
-struct running *running_add(struct running_table *table, const struct event_job_start *start, uint64_t at);
+struct running_attempt *running_add(struct running_table *table, const struct event_job_start *start, uint64_t at);
 
 // Takes out the attempt at that step of that job, whatever its number. The caller frees it with free(). NULL if there
 // is none.
-struct running *running_take(struct running_table *table, const struct event_job *id);
+struct running_attempt *running_take(struct running_table *table, const struct event_job *id);
 
 // All of them, one after the other, in no order: the one after `running`, or the first; NULL at the end.
-const struct running *running_next(const struct running_table *table, const struct running *running);
+const struct running_attempt *running_next(const struct running_table *table, const struct running_attempt *running);
 
 #endif

@@ -37,7 +37,7 @@ bool diagnostics_are_full(const struct diagnostics *diagnostics) {
 	return diagnostics->nerrors > MANIFEST_ERRORS || diagnostics->nrepeats > REPEATS;
 }
 
-static bool is_known(const struct diagnostics *diagnostics, struct place place, const char *format) {
+static bool is_known(const struct diagnostics *diagnostics, struct source_span place, const char *format) {
 	for (size_t i = 0; i < diagnostics->n; ++i) {
 		const struct diagnostic *diagnostic = &diagnostics->at[i];
 		if (diagnostic->place.line == place.line && diagnostic->place.column == place.column &&
@@ -50,7 +50,7 @@ static bool is_known(const struct diagnostics *diagnostics, struct place place, 
 
 // What an alias or a merge brings in twice is wrong only once.
 FP_PRINTF(4, 0)
-static struct diagnostic *add(struct diagnostics *diagnostics, struct place place, bool is_warning, const char *format,
+static struct diagnostic *add(struct diagnostics *diagnostics, struct source_span place, bool is_warning, const char *format,
                            va_list args) {
 	struct buf text = BUF_INIT;
 	buf_vprintf(&text, format, args);
@@ -74,7 +74,7 @@ static struct diagnostic *add(struct diagnostics *diagnostics, struct place plac
 	return diagnostic;
 }
 
-struct diagnostic *diagnostic_error(struct diagnostics *diagnostics, struct place place, const char *format, ...) {
+struct diagnostic *diagnostic_error(struct diagnostics *diagnostics, struct source_span place, const char *format, ...) {
 	va_list args;
 	va_start(args, format);
 	struct diagnostic *diagnostic = add(diagnostics, place, false, format, args);
@@ -82,7 +82,7 @@ struct diagnostic *diagnostic_error(struct diagnostics *diagnostics, struct plac
 	return diagnostic;
 }
 
-struct diagnostic *diagnostic_warning(struct diagnostics *diagnostics, struct place place, const char *format, ...) {
+struct diagnostic *diagnostic_warning(struct diagnostics *diagnostics, struct source_span place, const char *format, ...) {
 	va_list args;
 	va_start(args, format);
 	struct diagnostic *diagnostic = add(diagnostics, place, true, format, args);
@@ -132,8 +132,8 @@ static size_t bom_length(const char *data, size_t len) {
 	return len >= 3 && memcmp(data, "\xEF\xBB\xBF", 3) == 0 ? 3 : 0;
 }
 
-struct place place_of_byte(const char *data, size_t len, size_t offset) {
-	struct place place = {1, 1, 1};
+struct source_span place_of_byte(const char *data, size_t len, size_t offset) {
+	struct source_span place = {1, 1, 1};
 	for (size_t at = bom_length(data, len); at < offset;) {
 		size_t n = break_length(data + at, len - at);
 		if (n > 0) {
@@ -216,7 +216,7 @@ static size_t add_character(const char *s, size_t len, char mark, struct buf *li
 
 static void add_excerpt(const struct diagnostics *diagnostics, const struct diagnostic *diagnostic, struct cursor *cursor,
                         struct buf *buf) {
-	const struct place *place = &diagnostic->place;
+	const struct source_span *place = &diagnostic->place;
 	seek(diagnostics, cursor, place->line);
 	size_t at = cursor->at, end = line_end(diagnostics, at);
 	at += at == 0 ? bom_length(diagnostics->data, diagnostics->len) : 0;
@@ -256,7 +256,7 @@ static void add_excerpt(const struct diagnostics *diagnostics, const struct diag
 }
 
 static int compare(const void *a, const void *b) {
-	const struct place *x = &((const struct diagnostic *)a)->place, *y = &((const struct diagnostic *)b)->place;
+	const struct source_span *x = &((const struct diagnostic *)a)->place, *y = &((const struct diagnostic *)b)->place;
 	if (x->line != y->line) {
 		return x->line < y->line ? -1 : 1;
 	}
@@ -273,7 +273,7 @@ void diagnostics_show(struct diagnostics *diagnostics, struct buf *buf) {
 	struct cursor cursor = {0, 1};
 	for (size_t i = 0; i < diagnostics->n; ++i) {
 		const struct diagnostic *diagnostic = &diagnostics->at[i];
-		const struct place *place = &diagnostic->place;
+		const struct source_span *place = &diagnostic->place;
 		buf_add_escaped(buf, diagnostics->path, strlen(diagnostics->path), SIZE_MAX);
 		buf_printf(buf, ":%u:%u: %s: %s\n", place->line, place->column,
 		           diagnostic->is_warning ? "warning" : "error", diagnostic->text);

@@ -11,13 +11,13 @@
 #include <stdint.h>
 
 // A part of a line: libyaml counts characters and takes NEL, LS and PS for line ends too (YAML 1.1 §5.4).
-struct place {
+struct source_span {
 	uint32_t line, column;  // from 1
 	uint32_t width;         // characters, at least 1
 };
 
 struct diagnostic {
-	struct place place;
+	struct source_span place;
 	bool is_warning;
 	size_t order;           // of its discovery
 	const char *format;     // of the text: twice at one place, it is the same mistake
@@ -42,8 +42,8 @@ void diagnostics_init(struct diagnostics *diagnostics, const char *path, const c
 void diagnostics_fini(struct diagnostics *diagnostics);
 
 // Adds an error or a warning. The result takes one diagnostic_note() and one diagnostic_hint(), before the next is added.
-struct diagnostic *diagnostic_error(struct diagnostics *diagnostics, struct place place, const char *format, ...) FP_PRINTF(3, 4);
-struct diagnostic *diagnostic_warning(struct diagnostics *diagnostics, struct place place, const char *format, ...) FP_PRINTF(3, 4);
+struct diagnostic *diagnostic_error(struct diagnostics *diagnostics, struct source_span place, const char *format, ...) FP_PRINTF(3, 4);
+struct diagnostic *diagnostic_warning(struct diagnostics *diagnostics, struct source_span place, const char *format, ...) FP_PRINTF(3, 4);
 void diagnostic_note(struct diagnostic *diagnostic, const char *format, ...) FP_PRINTF(2, 3);
 void diagnostic_hint(struct diagnostic *diagnostic, const char *format, ...) FP_PRINTF(2, 3);
 
@@ -54,6 +54,6 @@ bool diagnostics_are_full(const struct diagnostics *diagnostics);
 void diagnostics_show(struct diagnostics *diagnostics, struct buf *buf);
 
 // The place of the byte at `offset`.
-struct place place_of_byte(const char *data, size_t len, size_t offset);
+struct source_span place_of_byte(const char *data, size_t len, size_t offset);
 
 #endif

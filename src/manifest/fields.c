@@ -199,7 +199,7 @@ void load_check_comment(struct loader *loader, struct node *node) {
 	}
 	const char *comment = loader->data + node->comment;
 	size_t len = strcspn(comment, "\r\n");
-	struct place place = place_of_byte(loader->data, loader->len, node->comment);
+	struct source_span place = place_of_byte(loader->data, loader->len, node->comment);
 	place.width = (uint32_t)len;
 	struct buf shown = BUF_INIT;
 	buf_add_escaped(&shown, comment, len, 40);

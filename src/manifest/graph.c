@@ -93,7 +93,7 @@ struct visit {
 	size_t next;     // edge to look at
 };
 
-struct walk {
+struct graph_walk {
 	struct loader *loader;
 	struct visit *path;
 	size_t n, cap;
@@ -102,7 +102,7 @@ struct walk {
 
 enum { UNSEEN, ON_PATH, DONE };
 
-static size_t number_of(const struct walk *walk, const struct manifest_batch *batch) {
+static size_t number_of(const struct graph_walk *walk, const struct manifest_batch *batch) {
 	return (size_t)(batch - walk->loader->manifest->batches);
 }
 
@@ -119,7 +119,7 @@ static struct manifest_batch *next_edge(struct visit *visit, bool *ret_is_need) 
 }
 
 // The circle from its first batch on the path to the end of the path.
-static void report_circle(struct walk *walk, size_t from) {
+static void report_circle(struct graph_walk *walk, size_t from) {
 	enum { SHOWN = 12 };
 	struct buf names = BUF_INIT;
 	size_t nneeds = 0, nemits = 0;
@@ -146,7 +146,7 @@ static void report_circle(struct walk *walk, size_t from) {
 	struct found found;
 	keys_look(origin->value, IN_BATCH, &found);
 	const struct node *node = found.at[is_need ? KEY_NEEDS : KEY_EMITS];
-	struct place place = node_place(node ? node : origin->key);
+	struct source_span place = node_place(node ? node : origin->key);
 	if (nemits == 0 && walk->n - from == 1) {
 		diagnostic_error(walk->loader->diagnostics, place, "batch '%s' needs itself", first->name);
 	} else if (nemits == 0) {
@@ -159,13 +159,13 @@ static void report_circle(struct walk *walk, size_t from) {
 	buf_fini(&names);
 }
 
-static void enter(struct walk *walk, struct manifest_batch *batch) {
+static void enter(struct graph_walk *walk, struct manifest_batch *batch) {
 	walk->state[number_of(walk, batch)] = ON_PATH;
 	grow_array(&walk->path, &walk->cap, walk->n + 1, sizeof(struct visit));
 	walk->path[walk->n++] = (struct visit){batch, 0};
 }
 
-static void walk_from(struct walk *walk, struct manifest_batch *batch) {
+static void walk_from(struct graph_walk *walk, struct manifest_batch *batch) {
 	enter(walk, batch);
 	while (walk->n > 0 && !diagnostics_are_full(walk->loader->diagnostics)) {
 		struct visit *visit = &walk->path[walk->n - 1];
@@ -190,7 +190,7 @@ static void walk_from(struct walk *walk, struct manifest_batch *batch) {
 
 static void check_circles(struct loader *loader) {
 	struct manifest *manifest = loader->manifest;
-	struct walk walk = {.loader = loader, .state = xcalloc(manifest->nbatches, 1)};
+	struct graph_walk walk = {.loader = loader, .state = xcalloc(manifest->nbatches, 1)};
 	for (size_t i = 0; i < manifest->nbatches && !diagnostics_are_full(loader->diagnostics); ++i) {
 		if (walk.state[i] == UNSEEN) {
 			walk_from(&walk, &manifest->batches[i]);

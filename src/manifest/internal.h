@@ -77,7 +77,7 @@ void load_check_texts(struct loader *loader, const struct manifest_batch *batch,
 void load_check_finally(struct loader *loader, const struct manifest_batch *batch, const struct node *node);
 
 // The place of a part of the text, where the text stands in the file as it is; else of the whole.
-struct place text_place(const struct loader *loader, const struct node *node, const char *part, size_t len);
+struct source_span text_place(const struct loader *loader, const struct node *node, const char *part, size_t len);
 
 // ---- no_shell.c ----
 

@@ -12,7 +12,7 @@
 
 static void load_version(struct loader *loader, const struct node *root, const struct node *version) {
 	if (!version) {
-		struct place place = node_place(root->n > 0 ? root->pairs[0].key : root);
+		struct source_span place = node_place(root->n > 0 ? root->pairs[0].key : root);
 		diagnostic_hint(diagnostic_error(loader->diagnostics, place, "'version' is missing"), "write 'version: 1' at the top");
 	} else if (version->kind != NODE_TEXT || strcmp(version->text, "1") != 0) {
 		load_refuse(loader, &key_table[KEY_VERSION], version);
@@ -54,7 +54,7 @@ static void make_index(struct loader *loader, const struct node *batches) {
 static void load_batches(struct loader *loader, const struct node *root, const struct node *batches) {
 	struct manifest *manifest = loader->manifest;
 	if (!batches) {
-		struct place place = node_place(root->n > 0 ? root->pairs[0].key : root);
+		struct source_span place = node_place(root->n > 0 ? root->pairs[0].key : root);
 		diagnostic_hint(diagnostic_error(loader->diagnostics, place, "'batches' is missing"),
 		             "as in 'batches: {hello: {run: echo hello}}'");
 		return;
@@ -81,7 +81,7 @@ static void load_batches(struct loader *loader, const struct node *root, const s
 
 static void load_top(struct loader *loader, const struct node *root) {
 	if (!root || node_is_missing(root)) {
-		struct place place = {1, 1, 1};
+		struct source_span place = {1, 1, 1};
 		diagnostic_hint(diagnostic_error(loader->diagnostics, place, "the manifest is empty"),
 		             "a small one has the lines 'version: 1' and 'batches: {hello: {run: echo hello}}'");
 		return;

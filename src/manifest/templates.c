@@ -80,7 +80,7 @@ static const char *find_line(const struct loader *loader, uint32_t line, const c
 }
 
 // The place of a part of a text below '|': its lines follow in the file, each behind blanks. Returns false if it is not so.
-static bool find_below(const struct loader *loader, const struct node *node, const char *part, size_t len, struct place *ret_place) {
+static bool find_below(const struct loader *loader, const struct node *node, const char *part, size_t len, struct source_span *ret_place) {
 	const char *first = node->text;
 	uint32_t line = node->line + 1;
 	for (const char *next; (next = memchr(first, '\n', (size_t)(part - first))); first = next + 1) {
@@ -92,7 +92,7 @@ static bool find_below(const struct loader *loader, const struct node *node, con
 	if ((size_t)(end - at) < n || strspn(at, " ") < indent || memcmp(at + indent, first, n) != 0) {
 		return false;
 	}
-	*ret_place = (struct place){line, (uint32_t)indent + 1, 1};
+	*ret_place = (struct source_span){line, (uint32_t)indent + 1, 1};
 	for (const char *c = first; c < part + len && c < first + n; c += utf8_length(c, (size_t)(first + n - c))) {
 		ret_place->column += c < part;
 		ret_place->width += c > part;
@@ -100,8 +100,8 @@ static bool find_below(const struct loader *loader, const struct node *node, con
 	return true;
 }
 
-struct place text_place(const struct loader *loader, const struct node *node, const char *part, size_t len) {
-	struct place place = node_place(node);
+struct source_span text_place(const struct loader *loader, const struct node *node, const char *part, size_t len) {
+	struct source_span place = node_place(node);
 	size_t quote = place.width == node->n + 2 ? 1 : 0;
 	if (place.width == node->n + 2 * quote) {
 		place.column += (uint32_t)(quote + (size_t)(part - node->text));
@@ -131,7 +131,7 @@ static bool matrix_has(const struct manifest_batch *batch, const char *name, siz
 
 static void refuse_name(const struct check *check, const struct node *node, const char *at, struct string string) {
 	const struct manifest_batch *batch = check->batch;
-	struct place place = text_place(check->loader, node, at, string.len);
+	struct source_span place = text_place(check->loader, node, at, string.len);
 	int n = (int)string.nname;
 	struct nearest nearest = NEAREST_INIT(at + 1, string.nname);
 	for (size_t i = 0; i < batch->matrix.naxes; ++i) {

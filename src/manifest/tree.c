@@ -28,8 +28,8 @@ void tree_fini(struct tree *tree) {
 	*tree = (struct tree){.root = NULL};
 }
 
-struct place node_place(const struct node *node) {
-	return (struct place){node->line, node->column, node->width};
+struct source_span node_place(const struct node *node) {
+	return (struct source_span){node->line, node->column, node->width};
 }
 
 bool node_is_missing(const struct node *node) {
@@ -47,7 +47,7 @@ struct node *node_get(const struct node *map, const char *key) {
 	return NULL;
 }
 
-static int count(struct tree *tree, struct place place, size_t n) {
+static int count(struct tree *tree, struct source_span place, size_t n) {
 	tree->nvalues += n;
 	if (tree->nvalues <= MANIFEST_VALUES) {
 		return 0;
@@ -72,7 +72,7 @@ static void remember(struct tree *tree, const char *anchor, struct node *node) {
 	map_set(&tree->anchors, arena_text(&tree->nodes, anchor, len), len, (uint32_t)tree->nanchored++);
 }
 
-static struct node *add_node(struct tree *tree, struct place place, enum node_kind kind, const char *anchor) {
+static struct node *add_node(struct tree *tree, struct source_span place, enum node_kind kind, const char *anchor) {
 	if (count(tree, place, 1) != 0) {
 		return NULL;
 	}
@@ -87,7 +87,7 @@ static struct node *add_node(struct tree *tree, struct place place, enum node_ki
 	return node;
 }
 
-int tree_add_text(struct tree *tree, struct place place, const char *text, size_t len, const char *anchor,
+int tree_add_text(struct tree *tree, struct source_span place, const char *text, size_t len, const char *anchor,
                   struct node **ret_node) {
 	struct node *node = add_node(tree, place, NODE_TEXT, anchor);
 	if (!node) {
@@ -104,7 +104,7 @@ int tree_add_text(struct tree *tree, struct place place, const char *text, size_
 	return 0;
 }
 
-int tree_add_alias(struct tree *tree, struct place place, const char *name) {
+int tree_add_alias(struct tree *tree, struct source_span place, const char *name) {
 	uint32_t number = map_get(&tree->anchors, name, strlen(name));
 	struct node *node = number != MAP_NONE ? tree->anchored[number] : NULL;
 	if (!node || node->is_open) {
@@ -119,7 +119,7 @@ int tree_add_alias(struct tree *tree, struct place place, const char *name) {
 	return count(tree, place, 1);
 }
 
-int tree_open(struct tree *tree, struct place place, enum node_kind kind, const char *anchor, struct node **ret_node) {
+int tree_open(struct tree *tree, struct source_span place, enum node_kind kind, const char *anchor, struct node **ret_node) {
 	if (tree->nframes >= MANIFEST_DEPTH) {
 		diagnostic_error(tree->diagnostics, place, "nested deeper than %d levels", MANIFEST_DEPTH);
 		return -1;

@@ -58,15 +58,15 @@ struct tree {
 void tree_init(struct tree *tree, struct diagnostics *diagnostics, struct arena *texts);
 void tree_fini(struct tree *tree);
 
-int tree_add_text(struct tree *tree, struct place place, const char *text, size_t len, const char *anchor,
+int tree_add_text(struct tree *tree, struct source_span place, const char *text, size_t len, const char *anchor,
                   struct node **ret_node);
-int tree_add_alias(struct tree *tree, struct place place, const char *name);
-int tree_open(struct tree *tree, struct place place, enum node_kind kind, const char *anchor, struct node **ret_node);
+int tree_add_alias(struct tree *tree, struct source_span place, const char *name);
+int tree_open(struct tree *tree, struct source_span place, enum node_kind kind, const char *anchor, struct node **ret_node);
 
 // Ends the innermost list or map: keys twice are errors, << is replaced by what it merges.
 int tree_close(struct tree *tree);
 
-struct place node_place(const struct node *node);
+struct source_span node_place(const struct node *node);
 
 // True for a value that was not written: `key:` and nothing behind it.
 bool node_is_missing(const struct node *node);

@@ -13,7 +13,7 @@
 #include <yaml.h>
 
 // Where the events are in the file: yaml_mark_t counts characters.
-struct reader {
+struct yaml_reader {
 	yaml_parser_t parser;
 	struct tree *tree;
 	const char *data;   // without the byte order mark
@@ -23,8 +23,8 @@ struct reader {
 	size_t character, byte; // one position in both counts, moving forward
 };
 
-static struct place place_of(const yaml_mark_t *start, const yaml_mark_t *end) {
-	struct place place = {(uint32_t)start->line + 1, (uint32_t)start->column + 1, 1};
+static struct source_span place_of(const yaml_mark_t *start, const yaml_mark_t *end) {
+	struct source_span place = {(uint32_t)start->line + 1, (uint32_t)start->column + 1, 1};
 	if (end && end->line == start->line && end->column > start->column) {
 		place.width = (uint32_t)(end->column - start->column);
 	}
@@ -32,7 +32,7 @@ static struct place place_of(const yaml_mark_t *start, const yaml_mark_t *end) {
 }
 
 // The offset of the byte at the mark, which is not before the one of the last call.
-static size_t byte_of(struct reader *reader, const yaml_mark_t *mark) {
+static size_t byte_of(struct yaml_reader *reader, const yaml_mark_t *mark) {
 	if (reader->is_ascii) {
 		return mark->index;
 	}
@@ -45,9 +45,9 @@ static size_t byte_of(struct reader *reader, const yaml_mark_t *mark) {
 
 // ---- before libyaml ----
 
-static int refuse(struct reader *reader, size_t offset, const char *text, const char *hint) {
+static int refuse(struct yaml_reader *reader, size_t offset, const char *text, const char *hint) {
 	const char *data = reader->data - reader->bom;
-	struct place place = place_of_byte(data, reader->len + reader->bom, offset + reader->bom);
+	struct source_span place = place_of_byte(data, reader->len + reader->bom, offset + reader->bom);
 	struct diagnostic *diagnostic = diagnostic_error(reader->tree->diagnostics, place, "%s", text);
 	if (hint) {
 		diagnostic_hint(diagnostic, "%s", hint);
@@ -55,7 +55,7 @@ static int refuse(struct reader *reader, size_t offset, const char *text, const 
 	return -1;
 }
 
-static int check_mark(struct reader *reader) {
+static int check_mark(struct yaml_reader *reader) {
 	const unsigned char *bytes = (const unsigned char *)reader->data;
 	bool has_two = reader->len >= 2;
 	if (has_two && ((bytes[0] == 0xFF && bytes[1] == 0xFE) || (bytes[0] == 0xFE && bytes[1] == 0xFF) ||
@@ -71,7 +71,7 @@ static int check_mark(struct reader *reader) {
 }
 
 // YAML 1.1 §5.1: the characters that a document may hold.
-static int check_character(struct reader *reader, size_t at, size_t *ret_len) {
+static int check_character(struct yaml_reader *reader, size_t at, size_t *ret_len) {
 	const char *s = reader->data + at;
 	unsigned char c = (unsigned char)*s;
 	size_t n = utf8_length(s, reader->len - at);
@@ -109,7 +109,7 @@ static bool is_harmless(const char *data) {
 	return bad == 0;
 }
 
-static int check_characters(struct reader *reader) {
+static int check_characters(struct yaml_reader *reader) {
 	reader->is_ascii = true;
 	for (size_t at = 0; at < reader->len;) {
 		if (reader->len - at >= STRETCH && is_harmless(reader->data + at)) {
@@ -131,7 +131,7 @@ static int check_characters(struct reader *reader) {
 
 // Looks at the lines from `at` on that are blank, comments or (below the document) its end "...". Returns the first
 // other one, or the end.
-static size_t skip_idle_lines(const struct reader *reader, size_t at, bool below) {
+static size_t skip_idle_lines(const struct yaml_reader *reader, size_t at, bool below) {
 	while (at < reader->len) {
 		size_t start = at + strspn(reader->data + at, " \t\r");
 		if (below && strncmp(reader->data + at, "...", 3) == 0) {
@@ -148,7 +148,7 @@ static size_t skip_idle_lines(const struct reader *reader, size_t at, bool below
 
 // The line "%YAML 1.1" or "%YAML 1.2" at `at`: a manifest means the same by both. Returns what comes behind it and the idle
 // lines, or `at` if it is none.
-static size_t skip_version(const struct reader *reader, size_t at) {
+static size_t skip_version(const struct yaml_reader *reader, size_t at) {
 	static const char start[] = "%YAML 1.";
 	const char *line = reader->data + at, *rest = line + sizeof(start);
 	if (strncmp(line, start, sizeof(start) - 1) != 0 || (rest[-1] != '1' && rest[-1] != '2') || !strchr(" \t\r\n", *rest)) {
@@ -159,7 +159,7 @@ static size_t skip_version(const struct reader *reader, size_t at) {
 }
 
 // YAML 1.2.2 §6.8: directives stand in front of the document, which then begins with "---".
-static int check_directives(struct reader *reader) {
+static int check_directives(struct yaml_reader *reader) {
 	size_t first = skip_idle_lines(reader, 0, false), at = first < reader->len ? skip_version(reader, first) : first;
 	if (at < reader->len && reader->data[at] == '%') {
 		return refuse(reader, at, "a line that starts with '%' is a directive of YAML: a manifest has '%YAML 1.2' alone, once", NULL);
@@ -173,7 +173,7 @@ static int check_directives(struct reader *reader) {
 // ---- what libyaml says, in other words ----
 
 // The line of the mark, without the blanks in front.
-static const char *line_at(const struct reader *reader, const yaml_mark_t *mark) {
+static const char *line_at(const struct yaml_reader *reader, const yaml_mark_t *mark) {
 	const char *at = reader->data, *end = reader->data + reader->len;
 	for (size_t i = 0; i < mark->line && at < end; ++i) {
 		const char *next = memchr(at, '\n', (size_t)(end - at));
@@ -183,7 +183,7 @@ static const char *line_at(const struct reader *reader, const yaml_mark_t *mark)
 }
 
 // The value in that line: behind "key: " and "- ".
-static const char *value_in(const struct reader *reader, const yaml_mark_t *mark) {
+static const char *value_in(const struct yaml_reader *reader, const yaml_mark_t *mark) {
 	const char *line = line_at(reader, mark);
 	while (line[0] == '-' && line[1] == ' ') {
 		line += 1 + strspn(line + 1, " ");
@@ -195,7 +195,7 @@ static const char *value_in(const struct reader *reader, const yaml_mark_t *mark
 	return line;
 }
 
-static char byte_at_problem(const struct reader *reader) {
+static char byte_at_problem(const struct yaml_reader *reader) {
 	const yaml_mark_t *mark = &reader->parser.problem_mark;
 	const char *line = line_at(reader, mark);
 	while (line > reader->data && line[-1] == ' ') {
@@ -209,7 +209,7 @@ static char byte_at_problem(const struct reader *reader) {
 }
 
 // True if the last line above the mark that is not blank opens a text by '|' or '>'.
-static bool is_below_block(const struct reader *reader, const yaml_mark_t *mark) {
+static bool is_below_block(const struct yaml_reader *reader, const yaml_mark_t *mark) {
 	const char *at = line_at(reader, mark);
 	while (at > reader->data && at[-1] == ' ') {
 		--at;
@@ -265,7 +265,7 @@ static bool fits(const char *pattern, const char *text) {
 	return !pattern || (text && strncmp(text, pattern, strlen(pattern)) == 0);
 }
 
-static struct diagnostic *add_problem(struct reader *reader, bool at_context, const char *text, const char *hint) {
+static struct diagnostic *add_problem(struct yaml_reader *reader, bool at_context, const char *text, const char *hint) {
 	const yaml_parser_t *parser = &reader->parser;
 	bool has_context = parser->context && at_context;
 	struct diagnostic *diagnostic = diagnostic_error(reader->tree->diagnostics,
@@ -278,7 +278,7 @@ static struct diagnostic *add_problem(struct reader *reader, bool at_context, co
 
 // The bracket that a text inside { } or [ ] runs into, as in {run: echo {}}. The place is the bracket's own: where the
 // mapping opened is no help to who sees nothing wrong with that.
-static bool complain_of_bracket(struct reader *reader) {
+static bool complain_of_bracket(struct yaml_reader *reader) {
 	const yaml_parser_t *parser = &reader->parser;
 	char c = byte_at_problem(reader);
 	if (!fits("did not find expected ',' or", parser->problem) || (c != '{' && c != '[')) {
@@ -294,7 +294,7 @@ static bool complain_of_bracket(struct reader *reader) {
 }
 
 // What cannot start a value, or cannot follow one.
-static bool complain_of_start(struct reader *reader) {
+static bool complain_of_start(struct yaml_reader *reader) {
 	const yaml_parser_t *parser = &reader->parser;
 	char text[96];
 	if (fits("found character that cannot start any token", parser->problem)) {
@@ -318,7 +318,7 @@ static bool complain_of_start(struct reader *reader) {
 	return false;
 }
 
-static int complain(struct reader *reader) {
+static int complain(struct yaml_reader *reader) {
 	const yaml_parser_t *parser = &reader->parser;
 	if (parser->error == YAML_MEMORY_ERROR) {
 		diag_die("out of memory while reading the manifest");
@@ -347,7 +347,7 @@ static int complain(struct reader *reader) {
 // ---- events ----
 
 // !!str is the only tag: it makes a text of what is one here anyway. Returns false after an error.
-static bool check_tag(struct reader *reader, const yaml_event_t *event, const yaml_char_t *tag, bool is_text) {
+static bool check_tag(struct yaml_reader *reader, const yaml_event_t *event, const yaml_char_t *tag, bool is_text) {
 	bool is_known = !tag || (is_text && strcmp((const char *)tag, YAML_STR_TAG) == 0);
 	if (!is_known) {
 		const char *name = (const char *)tag;
@@ -363,7 +363,7 @@ static bool check_tag(struct reader *reader, const yaml_event_t *event, const ya
 
 // The comment behind a plain text that ends at `end`, unless it stands as comments do (yamllint's default): two blanks,
 // '#', a blank. Returns its offset in the file, or 0.
-static uint32_t find_comment(const struct reader *reader, size_t end) {
+static uint32_t find_comment(const struct yaml_reader *reader, size_t end) {
 	const char *at = reader->data + end;
 	if (*at != ' ' && *at != '\t') { // nearly always
 		return 0;
@@ -375,7 +375,7 @@ static uint32_t find_comment(const struct reader *reader, size_t end) {
 	return (uint32_t)(end + blanks + reader->bom);
 }
 
-static int take_text(struct reader *reader, const yaml_event_t *event) {
+static int take_text(struct yaml_reader *reader, const yaml_event_t *event) {
 	struct node *node;
 	bool is_plain = event->data.scalar.style == YAML_PLAIN_SCALAR_STYLE;
 	bool is_tagged = !check_tag(reader, event, event->data.scalar.tag, true);
@@ -391,8 +391,8 @@ static int take_text(struct reader *reader, const yaml_event_t *event) {
 	return 0;
 }
 
-static int take_start(struct reader *reader, const yaml_event_t *event) {
-	struct place place = place_of(&event->start_mark, NULL);
+static int take_start(struct yaml_reader *reader, const yaml_event_t *event) {
+	struct source_span place = place_of(&event->start_mark, NULL);
 	struct node *node;
 	if (event->type == YAML_SEQUENCE_START_EVENT) {
 		(void)check_tag(reader, event, event->data.sequence_start.tag, false);
@@ -411,7 +411,7 @@ static int take_start(struct reader *reader, const yaml_event_t *event) {
 }
 
 // A second document. libyaml is not asked: it would read its directives.
-static int check_rest(struct reader *reader, const yaml_event_t *end) {
+static int check_rest(struct yaml_reader *reader, const yaml_event_t *end) {
 	size_t at = byte_of(reader, &end->start_mark);
 	if (end->start_mark.column > 0) { // the end of the file, in the last line of the document
 		at += strcspn(reader->data + at, "\n");
@@ -421,7 +421,7 @@ static int check_rest(struct reader *reader, const yaml_event_t *end) {
 }
 
 // Returns 1 at the end of the document, 0 to go on, or -1.
-static int take_event(struct reader *reader, const yaml_event_t *event) {
+static int take_event(struct yaml_reader *reader, const yaml_event_t *event) {
 	switch (event->type) {
 	case YAML_NO_EVENT:
 	case YAML_STREAM_START_EVENT:
@@ -446,7 +446,7 @@ static int take_event(struct reader *reader, const yaml_event_t *event) {
 	return 0;
 }
 
-static int read_events(struct reader *reader) {
+static int read_events(struct yaml_reader *reader) {
 	for (;;) {
 		yaml_event_t event;
 		if (!yaml_parser_parse(&reader->parser, &event)) {
@@ -461,7 +461,7 @@ static int read_events(struct reader *reader) {
 }
 
 int tree_read(struct tree *tree, const char *data, size_t len) {
-	struct reader reader = {.tree = tree, .data = data, .len = len};
+	struct yaml_reader reader = {.tree = tree, .data = data, .len = len};
 	if (check_mark(&reader) != 0 || check_characters(&reader) != 0 || check_directives(&reader) != 0) {
 		return -1;
 	}

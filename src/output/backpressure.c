@@ -6,7 +6,7 @@
 #include "output/internal.h"
 
 // On the stack of the thread that waits.
-struct waiter {
+struct spool_waiter {
 	struct list link;
 	const struct spool *spool;
 };
@@ -40,14 +40,14 @@ static bool can_release(const struct spool *spool) {
 	}
 	bool someone_next = false;
 	list_for_each(&writer->waiters, at) {
-		someone_next = someone_next || spool_is_next(list_entry(at, struct waiter, link)->spool);
+		someone_next = someone_next || spool_is_next(list_entry(at, struct spool_waiter, link)->spool);
 	}
 	return someone_next;
 }
 
 enum room writer_wait(struct spool *spool, uint64_t seen, bool take_turn) {
 	struct writer *writer = spool->writer;
-	struct waiter waiter = {.spool = spool};
+	struct spool_waiter waiter = {.spool = spool};
 	enum room room = ROOM_AGAIN;
 	mutex_lock(&writer->lock);
 	list_push_back(&writer->waiters, &waiter.link);

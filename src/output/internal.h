@@ -83,7 +83,7 @@ struct writer {
 	uint64_t unpacked_ref;   // to be taken, or 0
 	char *unpack_buf;        // PACK_MAX bytes
 	char *scratch;           // BLOCK_SIZE bytes, for bytes read back
-	struct record record;    // what `unpacked` stands for
+	struct output_record record;    // what `unpacked` stands for
 	struct buf receipts;     // of what is gathered in the sinks, or written
 };
 

@@ -20,7 +20,7 @@ enum {
 	TEMP_TRIES = 100,
 };
 
-struct kept {
+struct kept_stream {
 	bool takes;
 	int fd;               // -1: in memory, or closed
 	char *path;
@@ -29,7 +29,7 @@ struct kept {
 };
 
 struct results {
-	struct kept stream[2];
+	struct kept_stream stream[2];
 	char *block;          // READ_BYTES, once needed
 	int dir;              // borrowed
 	size_t below;         // of paths: what is below `dir` begins there
@@ -183,7 +183,7 @@ struct results *results_in_files(int dir, const char *path, size_t below, struct
 	buf_adds(failed, results->seq);
 	bool ok = forget_seq(dir, results->seq + below) == 0;
 	for (int i = 0; i < 2 && ok; ++i) {
-		struct kept *kept = &results->stream[i];
+		struct kept_stream *kept = &results->stream[i];
 		buf_reset(failed);
 		buf_printf(failed, "%s%s", path, endings[i]);
 		kept->fd = open_below(dir, failed->data + below, O_RDWR | O_CREAT | O_TRUNC | O_APPEND);
@@ -247,7 +247,7 @@ struct results *results_in_temp(const char *dir) {
 		return NULL;
 	}
 	struct results *results = results_new();
-	results->stream[0] = (struct kept){.takes = true, .fd = fd, .path = buf_take(&path)};
+	results->stream[0] = (struct kept_stream){.takes = true, .fd = fd, .path = buf_take(&path)};
 	return results;
 }
 
@@ -257,7 +257,7 @@ bool results_takes(const struct results *results, int stream) {
 	return results->stream[stream].takes;
 }
 
-static void note_error(struct results *results, const struct kept *kept, int error) {
+static void note_error(struct results *results, const struct kept_stream *kept, int error) {
 	if (!results->error) {
 		results->error = error;
 		results->error_path = kept->path;
@@ -265,7 +265,7 @@ static void note_error(struct results *results, const struct kept *kept, int err
 }
 
 void results_add(struct results *results, int stream, const void *mem, size_t len) {
-	struct kept *kept = &results->stream[stream];
+	struct kept_stream *kept = &results->stream[stream];
 	kept->bytes += len;
 	if (!kept->path) {
 		buf_add(&kept->memory, mem, len);
@@ -279,7 +279,7 @@ void results_add(struct results *results, int stream, const void *mem, size_t le
 }
 
 ssize_t results_readable(struct results *results, int stream, int fd) {
-	struct kept *kept = &results->stream[stream];
+	struct kept_stream *kept = &results->stream[stream];
 	if (kept->path && !results->block) {
 		results->block = xmalloc(READ_BYTES);
 	}
@@ -306,7 +306,7 @@ void results_mark(struct results *results) {
 
 void results_reset(struct results *results) {
 	for (int i = 0; i < 2; ++i) {
-		struct kept *kept = &results->stream[i];
+		struct kept_stream *kept = &results->stream[i];
 		if (kept->fd >= 0 && kept->bytes > kept->mark && ftruncate(kept->fd, (off_t)kept->mark) != 0) {
 			note_error(results, kept, errno);
 		}
@@ -326,7 +326,7 @@ const struct buf *results_memory(const struct results *results, int stream) {
 }
 
 void results_tail(const struct results *results, int stream, size_t n, struct buf *buf) {
-	const struct kept *kept = &results->stream[stream];
+	const struct kept_stream *kept = &results->stream[stream];
 	uint64_t from = kept->bytes > n ? kept->bytes - n : 0;
 	size_t len = (size_t)(kept->bytes - from);
 	if (!kept->path) {
@@ -350,7 +350,7 @@ int results_error(const struct results *results, const char **ret_path) {
 
 void results_end(struct results *results) {
 	for (int i = 0; i < 2; ++i) {
-		struct kept *kept = &results->stream[i];
+		struct kept_stream *kept = &results->stream[i];
 		if (kept->fd >= 0 && close(kept->fd) != 0) {
 			note_error(results, kept, errno);
 		}
@@ -361,7 +361,7 @@ void results_end(struct results *results) {
 void results_free(struct results *results, bool unlink_files) {
 	results_end(results);
 	for (int i = 0; i < 2; ++i) {
-		struct kept *kept = &results->stream[i];
+		struct kept_stream *kept = &results->stream[i];
 		if (unlink_files && kept->path && unlink(kept->path) != 0) {
 			note_error(results, kept, errno); // nobody asks any more: there is nothing to be done about it
 		}

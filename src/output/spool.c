@@ -110,8 +110,8 @@ void spool_move_ready(struct spool *to, struct spool *from) {
 	}
 }
 
-bool spool_record(const struct spool *spool, struct record *ret_record) {
-	struct record record = {
+bool spool_record(const struct spool *spool, struct output_record *ret_record) {
+	struct output_record record = {
 		.tag = spool->tag, .tag_len = (uint32_t)spool->tag_len,
 		.receipt = spool->receipt, .receipt_len = (uint32_t)spool->receipt_len,
 	};

@@ -114,7 +114,7 @@ void spool_keep_latest(struct spool *spool);
 size_t spool_find_last(const struct spool *spool, char *text, size_t size);
 
 // The ready bytes as a record. False if they are too many for one, in a rope, or the rest of a line with a tag.
-bool spool_record(const struct spool *spool, struct record *ret_record);
+bool spool_record(const struct spool *spool, struct output_record *ret_record);
 
 // Moves the areas' ready bytes to the ropes, and gives the block back if nothing is left in it. False with errno if
 // there is no room for all.

@@ -29,7 +29,7 @@ struct piece {
 	size_t start, len, cap; // bytes in use from start to len
 };
 
-struct pack {
+struct record_pack {
 	struct list sealed;     // in store.sealed while it is full and in memory only
 	size_t id;
 	char *mem;              // a block, or NULL: in the file
@@ -54,11 +54,11 @@ struct store {
 	size_t units_peak;
 	bool punch;             // the file system can give space back
 
-	struct pack **packs;    // by id; NULL: free
+	struct record_pack **packs;    // by id; NULL: free
 	size_t npacks, packs_cap;
 	size_t *free_ids;
 	size_t nfree_ids, free_ids_cap;
-	struct pack *open;      // records go here
+	struct record_pack *open;      // records go here
 	struct list sealed;     // newest first
 
 	char *cache;            // the pack of the file that was read last; of the one thread that takes
@@ -468,11 +468,11 @@ struct record_head {
 	uint32_t receipt_len;
 };
 
-static size_t record_size(const struct record *record) {
+static size_t record_size(const struct output_record *record) {
 	return sizeof(struct record_head) + record->tag_len + record->len[0] + record->len[1] + record->receipt_len;
 }
 
-bool record_fits(const struct record *record) {
+bool record_fits(const struct output_record *record) {
 	return record->tag_len <= PACK_MAX && record->len[0] <= PACK_MAX && record->len[1] <= PACK_MAX &&
 	       record->receipt_len <= PACK_MAX && record_size(record) <= PACK_MAX;
 }
@@ -481,8 +481,8 @@ static uint64_t pack_ref(size_t id, size_t offset) {
 	return (uint64_t)id << 18 | (uint64_t)offset << 2 | PACK_REF;
 }
 
-static struct pack *pack_create_locked(struct store *store, char *block) {
-	struct pack *pack = NEW(struct pack);
+static struct record_pack *pack_create_locked(struct store *store, char *block) {
+	struct record_pack *pack = NEW(struct record_pack);
 	list_init(&pack->sealed);
 	pack->mem = block;
 	if (store->nfree_ids > 0) {
@@ -499,7 +499,7 @@ static struct pack *pack_create_locked(struct store *store, char *block) {
 
 // Frees a pack that is empty and complete. Called with the lock held, returns with it held; file space is given back
 // without it.
-static void pack_free_locked(struct store *store, struct pack *pack) {
+static void pack_free_locked(struct store *store, struct record_pack *pack) {
 	list_remove(&pack->sealed);
 	store->packs[pack->id] = NULL;
 	store->free_ids[store->nfree_ids++] = pack->id;
@@ -515,7 +515,7 @@ static void pack_free_locked(struct store *store, struct pack *pack) {
 
 // Moves a full pack to the file and leaves its memory to others. Lock as above. Returns 0, or -1 with errno and nothing
 // changed.
-static int pack_move_locked(struct store *store, struct pack *pack) {
+static int pack_move_locked(struct store *store, struct record_pack *pack) {
 	list_remove(&pack->sealed);
 	pack->moving = true;
 	mutex_unlock(&store->lock);
@@ -549,7 +549,7 @@ static int pack_move_locked(struct store *store, struct pack *pack) {
 static int pack_make_room_locked(struct store *store, size_t need) {
 	while (!store->open || BLOCK_SIZE - store->open->used < need) {
 		if (store->open) {
-			struct pack *full = store->open;
+			struct record_pack *full = store->open;
 			store->open = NULL;
 			list_push_front(&store->sealed, &full->sealed);
 			if (full->live == 0) {
@@ -559,7 +559,7 @@ static int pack_make_room_locked(struct store *store, size_t need) {
 		}
 		if (store->used + BLOCK_SIZE > store->bound && !list_is_empty(&store->sealed)) {
 			// the newest is needed last
-			struct pack *newest = list_entry(store->sealed.next, struct pack, sealed);
+			struct record_pack *newest = list_entry(store->sealed.next, struct record_pack, sealed);
 			if (pack_move_locked(store, newest) != 0) {
 				return -1;
 			}
@@ -570,14 +570,14 @@ static int pack_make_room_locked(struct store *store, size_t need) {
 	return 0;
 }
 
-uint64_t pack_add(struct store *store, const struct record *record) {
+uint64_t pack_add(struct store *store, const struct output_record *record) {
 	size_t size = record_size(record);
 	mutex_lock(&store->lock);
 	if (pack_make_room_locked(store, size) != 0) {
 		mutex_unlock(&store->lock);
 		return 0;
 	}
-	struct pack *pack = store->open;
+	struct record_pack *pack = store->open;
 	uint64_t ref = pack_ref(pack->id, pack->used);
 	struct record_head head = {record->tag_len, {record->len[0], record->len[1]}, record->receipt_len};
 	char *to = pack->mem + pack->used;
@@ -598,12 +598,12 @@ uint64_t pack_add(struct store *store, const struct record *record) {
 }
 
 // Copies the record at `from` to `buf`, where *ret_record then points.
-static void record_copy(const char *from, char *buf, struct record *ret_record) {
+static void record_copy(const char *from, char *buf, struct output_record *ret_record) {
 	struct record_head head;
 	memcpy(&head, from, sizeof(head));
 	from += sizeof(head);
 	size_t data = head.tag_len, receipt = data + head.len[0] + head.len[1];
-	*ret_record = (struct record){
+	*ret_record = (struct output_record){
 		.tag = buf, .tag_len = head.tag_len,
 		.data = {buf + data, buf + data + head.len[0]}, .len = {head.len[0], head.len[1]},
 		.receipt = buf + receipt, .receipt_len = head.receipt_len,
@@ -612,7 +612,7 @@ static void record_copy(const char *from, char *buf, struct record *ret_record) 
 }
 
 // Reads the pack into the cache. Only the thread that takes calls this, and only it can end the pack's life meanwhile.
-static int pack_load(struct store *store, const struct pack *pack) {
+static int pack_load(struct store *store, const struct record_pack *pack) {
 	if (store->cached == pack->id + 1) {
 		return 0;
 	}
@@ -627,11 +627,11 @@ static int pack_load(struct store *store, const struct pack *pack) {
 	return 0;
 }
 
-int pack_take(struct store *store, uint64_t ref, char *buf, struct record *ret_record) {
+int pack_take(struct store *store, uint64_t ref, char *buf, struct output_record *ret_record) {
 	size_t offset = ref >> 2 & (BLOCK_SIZE - 1);
 	int result = 0;
 	mutex_lock(&store->lock);
-	struct pack *pack = store->packs[ref >> 18];
+	struct record_pack *pack = store->packs[ref >> 18];
 	if (pack->mem) {
 		record_copy(pack->mem + offset, buf, ret_record);
 	} else {

@@ -70,7 +70,7 @@ void rope_tail(struct store *store, const struct rope *rope, size_t n, struct bu
 void rope_cut(struct store *store, struct rope *rope, uint64_t len);
 
 // What a small job wrote.
-struct record {
+struct output_record {
 	const char *tag;
 	const char *data[2];  // stdout, stderr
 	const char *receipt;  // what is to be said when they are written
@@ -80,16 +80,16 @@ struct record {
 };
 
 // True if the record fits into a pack.
-bool record_fits(const struct record *record);
+bool record_fits(const struct output_record *record);
 
 // Copies the record into a pack. Returns its number (low two bits PACK_REF), or 0 with errno: memory is used up and the
 // file cannot be written.
 enum { PACK_REF = 2, PACK_REF_MASK = 3 };
-uint64_t pack_add(struct store *store, const struct record *record);
+uint64_t pack_add(struct store *store, const struct output_record *record);
 
 // Takes the record out: copies it to `buf` (PACK_MAX bytes), where *ret_record then points. By one thread at a time.
 // Returns 0, or -1 with errno if it cannot be read back: it is gone then.
-int pack_take(struct store *store, uint64_t ref, char *buf, struct record *ret_record) FP_NODISCARD;
+int pack_take(struct store *store, uint64_t ref, char *buf, struct output_record *ret_record) FP_NODISCARD;
 
 // Bytes that count against the bound now, and the 64 KiB units of the file in use: for tests.
 size_t store_mem(struct store *store);

@@ -65,7 +65,7 @@ static void turn_unpack(struct writer *writer) {
 	}
 	struct spool *spool = &writer->unpacked;
 	if (pack_take(writer->store, writer->unpacked_ref, writer->unpack_buf, &writer->record) != 0) {
-		writer->record = (struct record){.tag_len = 0};
+		writer->record = (struct output_record){.tag_len = 0};
 		writer_fail(writer, 2, errno);
 	}
 	writer->unpacked_ref = 0;

@@ -71,7 +71,7 @@ struct spool *spool_split_locked(struct spool *spool) {
 // releases it.
 static uint64_t spool_park_locked(struct spool *spool, bool ended) {
 	struct writer *writer = spool->writer;
-	struct record record;
+	struct output_record record;
 	struct spool *part = spool;
 	bool packs = spool_record(spool, &record);
 	if (!packs && !ended) {

@@ -48,7 +48,7 @@ void child_scratch_destroy(struct child_scratch *scratch) {
 enum child_state { CHILD_STARTING, CHILD_RUNNING, CHILD_TIMED_OUT, CHILD_CANCELLED, CHILD_EXITED, CHILD_DRAINED };
 
 struct child {
-	struct running running;
+	struct running_child running;
 	struct children *children;
 	const struct child_config *config;
 	enum child_state state;

@@ -163,11 +163,11 @@ void children_last_words(void) {
 }
 
 // What kill(2) takes for all of the child.
-static pid_t running_target(const struct running *running) {
+static pid_t running_target(const struct running_child *running) {
 	return running->own_group ? -running->pid : running->pid;
 }
 
-void running_signal_step(const struct running *running, int signal) {
+void running_signal_step(const struct running_child *running, int signal) {
 	kill(running_target(running), signal);
 	if (signal != SIGKILL && signal != SIGSTOP && signal != SIGTSTP) {
 		kill(running_target(running), SIGCONT);
@@ -175,13 +175,13 @@ void running_signal_step(const struct running *running, int signal) {
 }
 
 // True if the child is a zombie: what it did it did of its own accord.
-static bool running_has_ended(const struct running *running) {
+static bool running_has_ended(const struct running_child *running) {
 	siginfo_t info = {.si_pid = 0};
 	return waitid(P_PID, (id_t)running->pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid != 0;
 }
 
 // Sends a signal of the sequence, under the lock.
-static void running_cancel(struct running *running, int signal) {
+static void running_cancel(struct running_child *running, int signal) {
 	if (!running->cancelled && running_has_ended(running)) {
 		return;
 	}
@@ -189,7 +189,7 @@ static void running_cancel(struct running *running, int signal) {
 	running_signal_step(running, signal);
 }
 
-atomic_int *children_reserve(struct children *children, struct running *running) {
+atomic_int *children_reserve(struct children *children, struct running_child *running) {
 	struct group_table *table = children->guardian.table;
 	mutex_lock(&children->lock);
 	unsigned used = atomic_load_relaxed(&table->used);
@@ -202,19 +202,19 @@ atomic_int *children_reserve(struct children *children, struct running *running)
 	return &table->targets[running->slot];
 }
 
-static void slot_free(struct children *children, const struct running *running) {
+static void slot_free(struct children *children, const struct running_child *running) {
 	atomic_store_release(&children->guardian.table->targets[running->slot], 0);
 	grow_array(&children->free_slots, &children->free_cap, children->nfree + 1, sizeof(*children->free_slots));
 	children->free_slots[children->nfree++] = running->slot;
 }
 
-void children_release(struct children *children, const struct running *running) {
+void children_release(struct children *children, const struct running_child *running) {
 	mutex_lock(&children->lock);
 	slot_free(children, running);
 	mutex_unlock(&children->lock);
 }
 
-void children_list(struct children *children, struct running *running) {
+void children_list(struct children *children, struct running_child *running) {
 	mutex_lock(&children->lock);
 	list_push_back(&children->list, &running->link);
 	++children->nrunning;
@@ -224,7 +224,7 @@ void children_list(struct children *children, struct running *running) {
 	mutex_unlock(&children->lock);
 }
 
-bool children_unlist(struct children *children, struct running *running, bool timed_out) {
+bool children_unlist(struct children *children, struct running_child *running, bool timed_out) {
 	mutex_lock(&children->lock);
 	bool cancelled = running->cancelled;
 	if ((cancelled || timed_out || running->condemned) && running->own_group) {
@@ -243,14 +243,14 @@ bool children_unlist(struct children *children, struct running *running, bool ti
 	return cancelled;
 }
 
-bool children_is_cancelled(struct children *children, const struct running *running) {
+bool children_is_cancelled(struct children *children, const struct running_child *running) {
 	mutex_lock(&children->lock);
 	bool cancelled = running->cancelled;
 	mutex_unlock(&children->lock);
 	return cancelled;
 }
 
-void children_note_stopped(struct children *children, const struct running *running) {
+void children_note_stopped(struct children *children, const struct running_child *running) {
 	siginfo_t info = {.si_pid = 0};
 	int got = waitid(P_PID, (id_t)running->pid, &info, WSTOPPED | WNOHANG | WNOWAIT);
 	bool stopped = got == 0 && info.si_pid != 0 && (info.si_status == SIGTTIN || info.si_status == SIGTTOU);
@@ -297,7 +297,7 @@ unsigned children_signal(struct children *children, int signal) {
 	mutex_lock(&children->lock);
 	list_for_each(&children->list, at) {
 		// a job that handles SIGTSTP could not be told from one that has stopped
-		struct running *running = list_entry(at, struct running, link);
+		struct running_child *running = list_entry(at, struct running_child, link);
 		kill(running_target(running), signal == SIGTSTP ? SIGSTOP : signal);
 		running->held = running->held && signal != SIGCONT;
 	}
@@ -311,7 +311,7 @@ static void send_step(struct children *children, unsigned step, uint64_t now) {
 	children->step = step;
 	children->term_due = now + (uint64_t)children->seq.steps[step].pause_ms * NS_PER_MS;
 	list_for_each(&children->list, at) {
-		struct running *running = list_entry(at, struct running, link);
+		struct running_child *running = list_entry(at, struct running_child, link);
 		if (atomic_load_relaxed(children_refusal(children, running->cleanup))) {
 			running_cancel(running, children->seq.steps[step].signal);
 		}
@@ -354,7 +354,7 @@ uint64_t children_term_step(struct children *children, uint64_t now) {
 // ---- one child and not all ----
 
 // Sends a step to a condemned child, under the lock.
-static void condemned_send(const struct children *children, struct running *running, unsigned step, uint64_t now) {
+static void condemned_send(const struct children *children, struct running_child *running, unsigned step, uint64_t now) {
 	running->step = step;
 	running->step_due = step + 1 < children->seq.nsteps
 		? now + (uint64_t)children->seq.steps[step].pause_ms * NS_PER_MS : TIME_NEVER;
@@ -363,7 +363,7 @@ static void condemned_send(const struct children *children, struct running *runn
 }
 
 // Begins to end the child, under the lock. Returns false if it is ending anyway.
-static bool condemn(struct children *children, struct running *running, enum condemnation why, uint64_t now) {
+static bool condemn(struct children *children, struct running_child *running, enum condemnation why, uint64_t now) {
 	if (running->condemned || running->cancelled || running_has_ended(running)) {
 		return false;
 	}
@@ -378,7 +378,7 @@ char *children_evict_youngest(struct children *children) {
 	mutex_lock(&children->lock);
 	// listed as they start, the youngest last
 	for (struct list *at = children->list.prev; at != &children->list && !label; at = at->prev) {
-		struct running *running = list_entry(at, struct running, link);
+		struct running_child *running = list_entry(at, struct running_child, link);
 		if (!running->cleanup && condemn(children, running, CONDEMNED_MEMORY, now_ns())) {
 			label = xstrdup(running->label ? running->label : "");
 		}
@@ -391,7 +391,7 @@ uint64_t children_expire(struct children *children, uint64_t limit, uint64_t now
 	uint64_t next = TIME_NEVER;
 	mutex_lock(&children->lock);
 	list_for_each(&children->list, at) {
-		struct running *running = list_entry(at, struct running, link);
+		struct running_child *running = list_entry(at, struct running_child, link);
 		uint64_t due = running->start + limit;
 		if (running->cleanup || running->condemned) {
 			continue;
@@ -410,7 +410,7 @@ uint64_t children_condemned_step(struct children *children, uint64_t now) {
 	uint64_t next = TIME_NEVER;
 	mutex_lock(&children->lock);
 	for (struct list *at = children->list.next; children->ncondemned > 0 && at != &children->list; at = at->next) {
-		struct running *running = list_entry(at, struct running, link);
+		struct running_child *running = list_entry(at, struct running_child, link);
 		if (!running->condemned) {
 			continue;
 		}
@@ -427,7 +427,7 @@ unsigned children_hold_young(struct children *children, unsigned most) {
 	unsigned n = 0, nheld = 0;
 	mutex_lock(&children->lock);
 	list_for_each(&children->list, at) {
-		struct running *running = list_entry(at, struct running, link);
+		struct running_child *running = list_entry(at, struct running_child, link);
 		if (running->cleanup || running->condemned || running->cancelled) {
 			continue;
 		}
@@ -453,21 +453,21 @@ bool children_have_ended(struct children *children) {
 	bool ended = true;
 	mutex_lock(&children->lock);
 	list_for_each(&children->list, at) {
-		ended = ended && running_has_ended(list_entry(at, struct running, link));
+		ended = ended && running_has_ended(list_entry(at, struct running_child, link));
 	}
 	mutex_unlock(&children->lock);
 	return ended;
 }
 
 // The signal that has stopped the child since this was last asked, or 0; under the lock.
-static int running_take_stop(const struct running *running) {
+static int running_take_stop(const struct running_child *running) {
 	siginfo_t info = {.si_pid = 0};
 	bool stopped = waitid(P_PID, (id_t)running->pid, &info, WSTOPPED | WNOHANG) == 0 && info.si_pid != 0;
 	return stopped && !running->held ? info.si_status : 0;
 }
 
 // A copy of the last line of its output, or NULL; under the lock, so that the child is there.
-static char *running_last_line(const struct running *running) {
+static char *running_last_line(const struct running_child *running) {
 	char text[LAST_LINE];
 	const struct drain *drain = running->drain;
 	size_t len = drain && drain->last_line ? drain->last_line(drain->arg, text, sizeof(text)) : 0;
@@ -481,7 +481,7 @@ static void visit(struct children *children, bool stopped_only, void (*fn)(void 
 	mutex_lock(&children->lock);
 	grow_array(&views, &cap, children->nrunning, sizeof(*views));
 	list_for_each(&children->list, at) {
-		const struct running *running = list_entry(at, struct running, link);
+		const struct running_child *running = list_entry(at, struct running_child, link);
 		int stop_signal = stopped_only ? running_take_stop(running) : 0;
 		if (stopped_only && stop_signal == 0) {
 			continue;
@@ -513,7 +513,7 @@ void children_each_stopped(struct children *children, void (*fn)(void *arg, cons
 
 // ---- orphans ----
 
-void children_note_old(struct children *children, struct running *running) {
+void children_note_old(struct children *children, struct running_child *running) {
 	mutex_lock(&children->lock);
 	running->old = true;
 	++children->nold;

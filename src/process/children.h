@@ -26,7 +26,7 @@ enum condemnation { NOT_CONDEMNED, CONDEMNED_MEMORY, CONDEMNED_TIME };
 enum { OLD_MS = 100 };
 
 // An entry, in the memory of its child_run().
-struct running {
+struct running_child {
 	struct list link;
 	pid_t pid;
 	bool own_group;
@@ -76,33 +76,33 @@ struct children {
 };
 
 // Sends the signal of a step, and SIGCONT behind it: a stopped process takes no other signal than SIGKILL.
-void running_signal_step(const struct running *running, int signal);
+void running_signal_step(const struct running_child *running, int signal);
 
 // Reserves a place in the guardian's table, for spawn_config.listed; and gives it back for a child that did not start:
 // before it is reaped.
-atomic_int *children_reserve(struct children *children, struct running *running);
-void children_release(struct children *children, const struct running *running);
+atomic_int *children_reserve(struct children *children, struct running_child *running);
+void children_release(struct children *children, const struct running_child *running);
 
 // Starts the guardian, on a worker's thread, if none was started yet.
 void children_start_guardian(struct children *children, void *stack_top);
 
 // Lists a child that was just started; it is signalled at once if termination has begun.
-void children_list(struct children *children, struct running *running);
+void children_list(struct children *children, struct running_child *running);
 
 // Unlists a child that has ended and was not reaped yet. If it was cancelled, condemned, or `timed_out`, what is left of
 // its group is killed. Returns whether it was cancelled.
-bool children_unlist(struct children *children, struct running *running, bool timed_out);
+bool children_unlist(struct children *children, struct running_child *running, bool timed_out);
 
 // The child, which is listed, has lived for OLD_MS: from now on its orphans are watched for.
-void children_note_old(struct children *children, struct running *running);
+void children_note_old(struct children *children, struct running_child *running);
 
 // A child has ended: wakes the event loop if it has not looked for orphans for OLD_MS.
 void children_note_end(struct children *children, uint64_t now);
 
 // Says so, once in a run, if the child has been stopped because it used the terminal, which is not its.
-void children_note_stopped(struct children *children, const struct running *running);
+void children_note_stopped(struct children *children, const struct running_child *running);
 
-bool children_is_cancelled(struct children *children, const struct running *running);
+bool children_is_cancelled(struct children *children, const struct running_child *running);
 
 // How long a start that found no room has been tried.
 struct patience {

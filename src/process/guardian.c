@@ -262,14 +262,14 @@ static bool any_left(struct group_table *table) {
 }
 
 // A file to unlink once the job that makes it has ended.
-struct product {
+struct unlink_target {
 	int target;
 	char *path; // NULL: done with
 };
 
 // Looked up before the groups are ended: any_left() forgets them.
-static struct product *find_products(const struct group_table *table, int table_fd, size_t *ret_n) {
-	struct product *created_files = NULL;
+static struct unlink_target *find_products(const struct group_table *table, int table_fd, size_t *ret_n) {
+	struct unlink_target *created_files = NULL;
 	size_t n = 0, cap = 0;
 	unsigned used = atomic_load_acquire(&table->used);
 	char path[PATH_MAX];
@@ -278,14 +278,14 @@ static struct product *find_products(const struct group_table *table, int table_
 		ssize_t len = target ? pread(table_fd, path, sizeof(path), path_offset(i)) : 0;
 		if (len > 0 && path[0] == '/' && memchr(path, '\0', (size_t)len)) {
 			grow_array(&created_files, &cap, n + 1, sizeof(*created_files));
-			created_files[n++] = (struct product){.target = target, .path = xstrdup(path)};
+			created_files[n++] = (struct unlink_target){.target = target, .path = xstrdup(path)};
 		}
 	}
 	*ret_n = n;
 	return created_files;
 }
 
-static void unlink_product(struct product *product) {
+static void unlink_product(struct unlink_target *product) {
 	struct stat st;
 	if (lstat(product->path, &st) == 0 && S_ISREG(st.st_mode)) {
 		(void)!unlink(product->path); // nobody is left to be told
@@ -295,7 +295,7 @@ static void unlink_product(struct product *product) {
 }
 
 // Each as soon as nobody is left who could write it; in the end those whose group cannot be killed.
-static void unlink_products(struct product *created_files, size_t n) {
+static void unlink_products(struct unlink_target *created_files, size_t n) {
 	bool left = n > 0;
 	for (int waited = 0; left; waited += 10) {
 		struct proctree living = find_living();
@@ -320,7 +320,7 @@ static size_t signal_marked(const struct group_table *table, int signal) {
 
 static void end_all(struct group_table *table, int table_fd) {
 	size_t n;
-	struct product *created_files = find_products(table, table_fd, &n);
+	struct unlink_target *created_files = find_products(table, table_fd, &n);
 	const int polite[] = {SIGTERM, SIGCONT}; // a stopped job takes no SIGTERM
 	for (int i = 0; i < 2; ++i) {
 		group_table_kill(table, polite[i]);

@@ -58,7 +58,7 @@ static unsigned beside_lane(struct attempts *all, uint64_t user, uint64_t from) 
 }
 
 // Puts it in its lane, behind what was there before.
-static void put(struct attempts *all, struct attempt *attempt) {
+static void put(struct attempts *all, struct attempt_span *attempt) {
 	attempt->beside = !takes_slot(&attempt->id, attempt->source);
 	uint64_t *end;
 	if (attempt->beside) {
@@ -78,8 +78,8 @@ static void put(struct attempts *all, struct attempt *attempt) {
 	}
 }
 
-static struct attempt from_running(const struct running *running, enum attempt_phase phase, uint64_t now) {
-	return (struct attempt){
+static struct attempt_span from_running(const struct running_attempt *running, enum attempt_phase phase, uint64_t now) {
+	return (struct attempt_span){
 		.phase = phase,
 		.id = running->start.id,
 		.nslots = running->start.nslots,
@@ -93,17 +93,17 @@ static struct attempt from_running(const struct running *running, enum attempt_p
 
 static void tell_start(struct attempts *all, const struct event_job_start *start, uint64_t at) {
 	running_add(&all->running, start, at);
-	struct running here = {.at = at, .start = *start};
-	struct attempt attempt = from_running(&here, ATTEMPT_STARTED, at);
+	struct running_attempt here = {.at = at, .start = *start};
+	struct attempt_span attempt = from_running(&here, ATTEMPT_STARTED, at);
 	put(all, &attempt);
 	all->fn(all->arg, &attempt);
 }
 
 static void tell_end(struct attempts *all, const struct event_job_end *end, uint64_t at) {
-	struct running *running = running_take(&all->running, &end->id);
+	struct running_attempt *running = running_take(&all->running, &end->id);
 	const struct result *result = &end->result;
 	if (running || result->start > 0) { // else it never ran
-		struct attempt attempt = {
+		struct attempt_span attempt = {
 			.phase = ATTEMPT_ENDED,
 			.id = end->id,
 			.nslots = running ? running->start.nslots : end->nslots,
@@ -131,9 +131,9 @@ void attempts_tell(void *arg, const struct event *event) {
 }
 
 void attempts_finish(struct attempts *all, uint64_t now) {
-	const struct running *running = NULL;
+	const struct running_attempt *running = NULL;
 	while ((running = running_next(&all->running, running)) != NULL) {
-		struct attempt attempt = from_running(running, ATTEMPT_LEFT, now);
+		struct attempt_span attempt = from_running(running, ATTEMPT_LEFT, now);
 		put(all, &attempt);
 		all->fn(all->arg, &attempt);
 	}

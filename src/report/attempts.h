@@ -18,7 +18,7 @@ enum attempt_phase {
 	ATTEMPT_LEFT,            // it still ran when the log ended; `end` is NULL
 };
 
-struct attempt {
+struct attempt_span {
 	enum attempt_phase phase;
 	struct event_job id;
 	bool beside;             // in a lane beside the slots
@@ -32,7 +32,7 @@ struct attempt {
 };
 
 // Borrowed for the call.
-typedef void attempt_fn(void *arg, const struct attempt *attempt);
+typedef void attempt_fn(void *arg, const struct attempt_span *attempt);
 
 // Zeroed but for fn and arg it is ready.
 struct attempts {

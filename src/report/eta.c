@@ -23,7 +23,7 @@ struct sum {
 	uint64_t time, n;
 };
 
-struct batch {
+struct batch_history {
 	char *name;
 	struct sum seen;         // jobs of this run that have ended; time also of the steps of those that have not
 	struct sum before;       // of the former run
@@ -43,7 +43,7 @@ struct batch {
 };
 
 // A command of the former run.
-struct known {
+struct known_command {
 	char *key;               // batch, newline, command
 	struct sum sum;
 };
@@ -58,10 +58,10 @@ struct busy {
 
 struct eta {
 	struct map by_name;
-	struct batch *batches;
+	struct batch_history *batches;
 	size_t nbatches, batches_cap;
 	struct map by_key;
-	struct known *known;
+	struct known_command *known;
 	size_t nknown, known_cap;
 	struct map by_job;       // of the former run: "BATCH#n" to its place in `known`
 	char **jobs;             // what by_job borrows
@@ -128,14 +128,14 @@ static uint32_t batch_number(struct eta *forecast, const char *name) {
 		return number;
 	}
 	grow_array(&forecast->batches, &forecast->batches_cap, forecast->nbatches + 1, sizeof(*forecast->batches));
-	struct batch *batch = &forecast->batches[forecast->nbatches];
-	*batch = (struct batch){.name = xstrdup(name), .weight = 1, .width = 1};
+	struct batch_history *batch = &forecast->batches[forecast->nbatches];
+	*batch = (struct batch_history){.name = xstrdup(name), .weight = 1, .width = 1};
 	map_add(&forecast->by_name, batch->name, strlen(name), (uint32_t)forecast->nbatches);
 	return (uint32_t)forecast->nbatches++;
 }
 
 // The same as a pointer, good until the next new batch.
-static struct batch *batch_of(struct eta *forecast, const char *name) {
+static struct batch_history *batch_of(struct eta *forecast, const char *name) {
 	uint32_t number = batch_number(forecast, name);
 	return &forecast->batches[number];
 }
@@ -172,8 +172,8 @@ static void learn_start(struct eta *forecast, const struct event_job_start *star
 		const struct buf *key = &forecast->key;
 		number = (uint32_t)forecast->nknown;
 		grow_array(&forecast->known, &forecast->known_cap, forecast->nknown + 1, sizeof(*forecast->known));
-		struct known *known = &forecast->known[forecast->nknown++];
-		*known = (struct known){.key = xmemdup(buf_str(key), key->len)};
+		struct known_command *known = &forecast->known[forecast->nknown++];
+		*known = (struct known_command){.key = xmemdup(buf_str(key), key->len)};
 		map_add(&forecast->by_key, known->key, key->len, number);
 	}
 	struct buf text = BUF_INIT;
@@ -196,7 +196,7 @@ static void learn_end(struct eta *forecast, const struct event_job_end *end) {
 	if (end->id.role != ROLE_JOB || end->current || end->result.outcome == OUTCOME_CANCELLED) {
 		return;
 	}
-	struct batch *batch = batch_of(forecast, end->id.batch);
+	struct batch_history *batch = batch_of(forecast, end->id.batch);
 	bool is_end = end->next == NEXT_NOTHING;
 	uint64_t time = time_of(end);
 	batch->before.time += time;
@@ -242,7 +242,7 @@ static struct busy *busy_of(struct eta *forecast, unsigned slot) {
 }
 
 // A job of the batch has started. Returns what it took the last time.
-static uint64_t take_known(struct eta *forecast, struct batch *batch, const struct event_job_start *start) {
+static uint64_t take_known(struct eta *forecast, struct batch_history *batch, const struct event_job_start *start) {
 	if (forecast->nknown == 0 || !start->command) {
 		return FORECAST_UNKNOWN;
 	}
@@ -258,7 +258,7 @@ static uint64_t take_known(struct eta *forecast, struct batch *batch, const stru
 static void job_starts(struct eta *forecast, const struct event *event) {
 	const struct event_job_start *start = &event->u.job_start;
 	uint32_t number = batch_number(forecast, start->id.batch);
-	struct batch *batch = &forecast->batches[number];
+	struct batch_history *batch = &forecast->batches[number];
 	struct busy *busy = busy_of(forecast, start->id.slot);
 	uint64_t expected = FORECAST_UNKNOWN;
 	if (start->id.role == ROLE_JOB && start->id.step == 0 && start->id.attempt <= 1) {
@@ -276,7 +276,7 @@ static void job_starts(struct eta *forecast, const struct event *event) {
 
 static void job_ends(struct eta *forecast, const struct event *event) {
 	const struct event_job_end *end = &event->u.job_end;
-	struct batch *batch = batch_of(forecast, end->id.batch);
+	struct batch_history *batch = batch_of(forecast, end->id.batch);
 	struct busy *busy = end->current ? NULL : busy_of(forecast, end->id.slot);
 	if (end->id.role == ROLE_JOB && end->current) {
 		++batch->started;
@@ -307,7 +307,7 @@ static void pauses(struct eta *forecast, const struct event_wait *wait, bool end
 	if (wait->why != WHY_RETRY || !wait->batch) {
 		return;
 	}
-	struct batch *batch = batch_of(forecast, wait->batch);
+	struct batch_history *batch = batch_of(forecast, wait->batch);
 	if (!ends) {
 		++batch->paused;
 		batch->pause_end = wait->until > batch->pause_end ? wait->until : batch->pause_end;
@@ -318,7 +318,7 @@ static void pauses(struct eta *forecast, const struct event_wait *wait, bool end
 
 void eta_on_event(void *arg, const struct event *event) {
 	struct eta *forecast = arg;
-	struct batch *batch;
+	struct batch_history *batch;
 	switch (event->kind) {
 	case EVENT_RUN_START:
 		run_starts(forecast, event);
@@ -397,7 +397,7 @@ static uint64_t first_known(const uint64_t *times, size_t n) {
 }
 
 // What a job of the batch that has not started takes: the best that is known.
-static uint64_t takes_of(const struct batch *batch, uint64_t guess, bool trusts) {
+static uint64_t takes_of(const struct batch_history *batch, uint64_t guess, bool trusts) {
 	uint64_t takes[] = {
 		trusts ? mean(&batch->to_come) : FORECAST_UNKNOWN, mean(&batch->seen),
 		trusts ? mean(&batch->before) : FORECAST_UNKNOWN, guess,
@@ -416,7 +416,7 @@ static uint64_t sum_rests(struct eta *forecast, uint64_t now, uint64_t guess, bo
 		if (busy->batch == MAP_NONE) {
 			continue;
 		}
-		struct batch *batch = &forecast->batches[busy->batch];
+		struct batch_history *batch = &forecast->batches[busy->batch];
 		uint64_t takes[] = {trusts ? busy->expected : FORECAST_UNKNOWN, mean(&batch->seen), trusts ? mean(&batch->before) : FORECAST_UNKNOWN, guess};
 		uint64_t all = first_known(takes, 4) / busy->nslots, age = now > busy->start ? now - busy->start : 0;
 		uint64_t rest = all > age ? all - age : 0;
@@ -541,7 +541,7 @@ static uint64_t run_courses(struct course *courses, struct eta_batch *batches, s
 // ---- the time that is left ----
 
 // What is known of one batch.
-static void look_at(const struct eta *forecast, const struct batch *batch, struct eta_batch *ret_batch, struct course *ret_course,
+static void look_at(const struct eta *forecast, const struct batch_history *batch, struct eta_batch *ret_batch, struct course *ret_course,
                     uint64_t now, uint64_t takes) {
 	uint64_t left = ret_batch->jobs > batch->started ? ret_batch->jobs - batch->started : 0;
 	uint64_t jobs = left + batch->again + batch->nrunning;
@@ -582,7 +582,7 @@ uint64_t eta_at(struct eta *forecast, uint64_t now, unsigned slots, struct eta_b
 	struct course *courses = xcalloc(n + 1, sizeof(struct course));
 	slots = slots > 0 ? slots : 1;
 	for (size_t i = 0; i < n; ++i) {
-		const struct batch *batch = batch_of(forecast, batches[i].name);
+		const struct batch_history *batch = batch_of(forecast, batches[i].name);
 		look_at(forecast, batch, &batches[i], &courses[i], now, takes_of(batch, guess, trusts));
 		all += batch->apart ? 0 : batches[i].work;
 		uint64_t own = batches[i].work / (uint64_t)courses[i].most;

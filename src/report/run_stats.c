@@ -99,14 +99,14 @@ static uint64_t histogram_median(const struct histogram *histogram) {
 // ---- the story ----
 
 // What belongs to batches[i].
-struct side {
+struct batch_extra {
 	struct histogram durations;
 	bool long_running;
 };
 
 struct stats_private {
 	size_t cap;             // of story.batches
-	struct side *sides;
+	struct batch_extra *sides;
 	size_t sides_cap;
 	struct map names;       // number of a batch
 	struct running_table retried; // jobs counted in stats_batch.retried that have not ended
@@ -186,7 +186,7 @@ static size_t add_batch(struct run_stats *story, const char *name) {
 	grow_array(&story->batches, &inside->cap, i + 1, sizeof(*story->batches));
 	grow_array(&inside->sides, &inside->sides_cap, i + 1, sizeof(*inside->sides));
 	story->batches[i] = (struct stats_batch){.name = xstrdup(name), .weight = 1, .jobs = -1};
-	inside->sides[i] = (struct side){.long_running = false};
+	inside->sides[i] = (struct batch_extra){.long_running = false};
 	return i;
 }
 
@@ -342,7 +342,7 @@ static void note_slow(struct run_stats *story, const struct event_job_end *end, 
 // The job has had another attempt: counted once, whatever follows and at however many of its steps.
 static void note_retry(struct run_stats *story, struct stats_batch *batch, const struct event_job *id) {
 	const struct event_job_start job = {.id = {.batch = id->batch, .number = id->number}, .command = ""};
-	struct running *before = running_take(&story->inside->retried, &job.id);
+	struct running_attempt *before = running_take(&story->inside->retried, &job.id);
 	if (!before) {
 		++batch->retried;
 		++story->total.retried;

@@ -139,7 +139,7 @@ static const unsigned less[] = {
 };
 
 // The line, being put together.
-struct line {
+struct line_builder {
 	struct buf text;
 	const struct status *status;
 	const struct status_form *form;
@@ -152,14 +152,14 @@ static const char *separator(const struct status_form *form) {
 	return form->utf8 ? " · " : ", ";
 }
 
-static void begin_part(struct line *line) {
+static void begin_part(struct line_builder *line) {
 	if (line->nparts++ > 0) {
 		bool brackets = line->nparts == 2 && !(line->without & PERCENT);
 		buf_adds(&line->text, brackets ? " " : separator(line->form));
 	}
 }
 
-static void add_count(struct line *line) {
+static void add_count(struct line_builder *line) {
 	const struct status *status = line->status;
 	int percent = status_percent(status), digits = snprintf(NULL, 0, "%llu", ull(status->jobs));
 	bool brackets = !(line->without & PERCENT);
@@ -178,7 +178,7 @@ static void add_count(struct line *line) {
 	}
 }
 
-static void add_batch(struct buf *buf, const struct status_batch *batch, const struct line *line) {
+static void add_batch(struct buf *buf, const struct status_batch *batch, const struct line_builder *line) {
 	status_add_text(buf, batch->name, line->form->utf8);
 	if (batch->open) {
 		buf_printf(buf, " %llu/?", ull(batch->finished));
@@ -192,7 +192,7 @@ static void add_batch(struct buf *buf, const struct status_batch *batch, const s
 }
 
 // What stands behind the batches.
-static void add_tail(struct line *line) {
+static void add_tail(struct line_builder *line) {
 	const struct status *status = line->status;
 	bool details = line->form->details;
 	if (status->failed > 0 && !(line->without & FAILED)) {
@@ -222,7 +222,7 @@ static bool is_of_interest(const struct status *status, const struct status_batc
 }
 
 // Appends batches as long as there is room for them beside `taken` columns, and for the number of the others. Returns it.
-static size_t add_some_batches(struct line *line, unsigned taken, bool counts_others) {
+static size_t add_some_batches(struct line_builder *line, unsigned taken, bool counts_others) {
 	const struct status *status = line->status;
 	const struct status_form *form = line->form;
 	size_t left = 0;
@@ -250,7 +250,7 @@ static size_t add_some_batches(struct line *line, unsigned taken, bool counts_ot
 	return left;
 }
 
-static void add_batches(struct line *line, unsigned taken) {
+static void add_batches(struct line_builder *line, unsigned taken) {
 	size_t before = line->text.len, left = add_some_batches(line, taken, /* counts_others */ false);
 	if (left > 0 && line->without == 0) {
 		line->is_short = true; // rather all of them, without their times
@@ -261,8 +261,8 @@ static void add_batches(struct line *line, unsigned taken) {
 	}
 }
 
-static void add_parts(struct line *line) {
-	struct line tail = {.status = line->status, .form = line->form, .without = line->without};
+static void add_parts(struct line_builder *line) {
+	struct line_builder tail = {.status = line->status, .form = line->form, .without = line->without};
 	add_count(line);
 	if (!(line->without & RUNNING)) {
 		begin_part(line);
@@ -288,7 +288,7 @@ static void add_cut(struct buf *buf, struct buf *text, const struct status_form 
 }
 
 void status_add_line(struct buf *buf, const struct status *status, const struct status_form *form) {
-	struct line line = {.text = BUF_INIT, .status = status, .form = form};
+	struct line_builder line = {.text = BUF_INIT, .status = status, .form = form};
 	for (size_t i = 0; i < sizeof(less) / sizeof(less[0]); ++i) {
 		buf_reset(&line.text);
 		line.nparts = 0;

@@ -118,12 +118,12 @@ static const char *const headings[NCOLUMNS] = {
 	"p50", "max", "waited",
 };
 
-struct row {
+struct summary_row {
 	struct buf cells[NCOLUMNS];
 };
 
 struct table {
-	struct row *rows;       // the first one has the headings
+	struct summary_row *rows;       // the first one has the headings
 	size_t nrows;
 	size_t widths[NCOLUMNS];
 	bool is_shown[NCOLUMNS];
@@ -141,11 +141,11 @@ static void choose_columns(struct table *table, const struct run_stats *story) {
 	table->is_shown[COLUMN_BESIDE] = total->long_time > 0;
 }
 
-static void add_number(struct row *row, enum column column, uint64_t n) {
+static void add_number(struct summary_row *row, enum column column, uint64_t n) {
 	buf_printf(&row->cells[column], "%llu", ull(n));
 }
 
-static void add_time(struct row *row, enum column column, uint64_t ns, bool is_known) {
+static void add_time(struct summary_row *row, enum column column, uint64_t ns, bool is_known) {
 	if (is_known) {
 		text_add_time(&row->cells[column], ns);
 	} else {
@@ -153,7 +153,7 @@ static void add_time(struct row *row, enum column column, uint64_t ns, bool is_k
 	}
 }
 
-static void fill_row(struct row *row, const struct stats_batch *batch) {
+static void fill_row(struct summary_row *row, const struct stats_batch *batch) {
 	bool has_run = batch->attempts > 0;
 	text_add_text(&row->cells[COLUMN_BATCH], batch->name, strlen(batch->name), NAME_COLUMNS);
 	add_number(row, COLUMN_JOBS, stats_jobs(batch));
@@ -204,7 +204,7 @@ static void merge(struct stats_batch *into, const struct stats_batch *batch) {
 	into->last_end = batch->last_end > into->last_end ? batch->last_end : into->last_end;
 }
 
-static struct row *next_row(struct table *table) {
+static struct summary_row *next_row(struct table *table) {
 	return &table->rows[table->nrows++];
 }
 
@@ -222,7 +222,7 @@ static void fill_table(struct table *table, const struct run_stats *story) {
 		named += is_named[at];
 	}
 	table->rows = xcalloc(n + 2, sizeof(*table->rows));
-	struct row *head = next_row(table);
+	struct summary_row *head = next_row(table);
 	for (size_t i = 0; i < NCOLUMNS; ++i) {
 		buf_adds(&head->cells[i], i == COLUMN_JOBS && story->counts_items ? "items" : headings[i]);
 	}
@@ -238,7 +238,7 @@ static void fill_table(struct table *table, const struct run_stats *story) {
 		nothers += batch->name[0] != '\0';
 	}
 	if (nothers > 0) {
-		struct row *row = next_row(table);
+		struct summary_row *row = next_row(table);
 		fill_row(row, &others);
 		buf_printf(&row->cells[COLUMN_BATCH], "(%llu more)", ull(nothers));
 		buf_reset(&row->cells[COLUMN_P50]);

@@ -21,7 +21,7 @@ static uint64_t shortest(unsigned bucket) {
 	return (SURVEY_STEPS + (uint64_t)(bucket % SURVEY_STEPS)) << (high - 3);
 }
 
-void survey_add(void *arg, const struct attempt *attempt) {
+void survey_add(void *arg, const struct attempt_span *attempt) {
 	struct survey *survey = arg;
 	if (attempt->phase == ATTEMPT_STARTED) {
 		return;

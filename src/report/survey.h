@@ -22,7 +22,7 @@ struct survey {
 };
 
 // An attempt_fn: `arg` is the survey.
-void survey_add(void *arg, const struct attempt *attempt);
+void survey_add(void *arg, const struct attempt_span *attempt);
 
 // The smallest length (nanoseconds) of which, and longer, there are at most `most`; 0 if that are all.
 uint64_t survey_longest(const struct survey *survey, uint64_t most);

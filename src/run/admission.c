@@ -59,7 +59,7 @@ struct admission {
 	atomic_bool look_soon;   // a child has ended
 };
 
-struct waiter {
+struct admission_waiter {
 	struct list link;
 	cond turn;
 };
@@ -189,7 +189,7 @@ static void look_at_swap(struct run *run, struct buf *why) {
 // With the lock.
 static void wake_first(struct admission *admission) {
 	if (!list_is_empty(&admission->waiting)) {
-		cond_signal(&list_entry(admission->waiting.next, struct waiter, link)->turn);
+		cond_signal(&list_entry(admission->waiting.next, struct admission_waiter, link)->turn);
 	}
 }
 
@@ -240,7 +240,7 @@ static uint64_t look(struct run *run, uint64_t *ret_ended) {
 }
 
 // With the lock. Returns false if the run was cut short.
-static bool wait_turn(struct run *run, struct waiter *waiter) {
+static bool wait_turn(struct run *run, struct admission_waiter *waiter) {
 	struct admission *admission = run->admission;
 	while (!admission->stopped) {
 		if (admission->waiting.next != &waiter->link || admission->starting) {
@@ -260,7 +260,7 @@ static bool wait_turn(struct run *run, struct waiter *waiter) {
 
 bool admission_enter(struct run *run, unsigned slot, bool must, struct admission_wait *ret_wait) {
 	struct admission *admission = run->admission;
-	struct waiter waiter;
+	struct admission_waiter waiter;
 	uint64_t since = run->publisher ? now_ns() : 0;
 	if (!admission->gates) {
 		return true;
@@ -303,7 +303,7 @@ void admission_stop(struct run *run) {
 	mutex_lock(&admission->lock);
 	admission->stopped = true;
 	list_for_each(&admission->waiting, at) {
-		cond_signal(&list_entry(at, struct waiter, link)->turn);
+		cond_signal(&list_entry(at, struct admission_waiter, link)->turn);
 	}
 	mutex_unlock(&admission->lock);
 }

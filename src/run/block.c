@@ -114,7 +114,7 @@ static void input_failed(const struct block_input *input, const char *path, cons
 // Pours the block into the pipe: what is in memory from there; else the header of the file, and the part of it.
 static ssize_t pour_block(void *arg, int fd) {
 	struct block_input *input = arg;
-	const struct part *part = input->block->part;
+	const struct file_part *part = input->block->part;
 	if (input->head == 0 && input->offset == input->block->offset && input->left > PIPE_LEAST) {
 		(void)fcntl(fd, F_SETPIPE_SZ, PIPE_BYTES); // fewer turns of reader and writer; refused to who has too many
 	}
@@ -142,7 +142,7 @@ static ssize_t pour_block(void *arg, int fd) {
 // Gets the bytes of a part into memory, for a job that wants a name. Returns 0, or -1 after a message.
 static int block_fill(struct block_input *input) {
 	struct block *block = input->block;
-	const struct part *part = block->part;
+	const struct file_part *part = block->part;
 	// what an attempt that failed has left is written over
 	if (lseek(block->fd, 0, SEEK_SET) != 0 || write_all(block->fd, part->head, part->head_len) != 0) {
 		diag_error("%s: %s", BLOCK_NOT_KEPT, strerror(errno));

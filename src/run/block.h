@@ -33,14 +33,14 @@ struct block {
 	struct blocks *blocks;
 	int fd;                  // of its bytes in memory, or -1: they are in the file
 	bool filled;             // the bytes are there; else its worker gets them from the file
-	struct part *part;       // the file that it is a part of, or NULL
+	struct file_part *part;       // the file that it is a part of, or NULL
 	struct hand *hand;       // of --round-robin: what its job gets, this block first; or NULL
 	struct buf bytes;        // of --round-robin: a small block, which needs no file
 	uint64_t offset, size;   // in the file, without header; in memory from 0, with it
 };
 
 // A file of --pipe-part, or a large one that is stdin.
-struct part {
+struct file_part {
 	const char *path;
 	bool is_stdin;           // of --pipe
 	int fd;

@@ -67,8 +67,8 @@ struct blockfeed {
 	size_t len;              // of its data, behind the header
 
 	bool from_file;          // the blocks are parts of the file that is stdin:
-	struct part source;      // … this one
-	struct part *parts;
+	struct file_part source;      // … this one
+	struct file_part *parts;
 	size_t nparts, part;     // files, and which is the one
 
 	struct buf record;       // of the item
@@ -360,7 +360,7 @@ static enum block_status stream_step(struct blockfeed *feed, struct record *ret_
 // ---- a file as stdin ----
 
 // Notes how long the file is now. Returns 0, or -1 with errno.
-static int file_measure(struct part *source) {
+static int file_measure(struct file_part *source) {
 	struct stat stat;
 	if (fstat(source->fd, &stat) != 0) {
 		return -1;
@@ -372,7 +372,7 @@ static int file_measure(struct part *source) {
 // Finds the end of the records that are whole in the next `len` bytes: nearly always it is in the last few of them. 0: there
 // is none, or *ret_shrunk: the file has become shorter. Returns 0, or -1 with errno.
 static int file_cut(struct blockfeed *feed, size_t len, size_t *ret_cut, bool *ret_shrunk) {
-	struct part *source = &feed->source;
+	struct file_part *source = &feed->source;
 	*ret_cut = carver_is_free(feed->carver) ? len : 0;
 	*ret_shrunk = false;
 	for (size_t window = WINDOW; *ret_cut == 0; window *= 4) {
@@ -395,7 +395,7 @@ static int file_cut(struct blockfeed *feed, size_t len, size_t *ret_cut, bool *r
 }
 
 static enum block_status file_step(struct blockfeed *feed, struct record *ret_record) {
-	struct part *source = &feed->source;
+	struct file_part *source = &feed->source;
 	size_t want = carver_want(feed->carver, 0), cut;
 	bool shrunk;
 	// the end is where it is when we come to it
@@ -433,7 +433,7 @@ static enum block_status file_step(struct blockfeed *feed, struct record *ret_re
 
 // Reads into feed->data until the rule for a header finds one at part->from. Returns 0 with its length, or SIZE_MAX if
 // there is none; -1 with errno.
-static int part_find_header(struct blockfeed *feed, const struct part *part, const char *text, size_t *ret_len) {
+static int part_find_header(struct blockfeed *feed, const struct file_part *part, const char *text, size_t *ret_len) {
 	char *error = NULL;
 	struct header_rule *rule = header_create(text, &error); // checked before
 	verify(rule);
@@ -451,7 +451,7 @@ static int part_find_header(struct blockfeed *feed, const struct part *part, con
 }
 
 // Passes by the line that is none, and takes the header. Returns 0, or -1 with errno.
-static int part_header(struct blockfeed *feed, struct part *part) {
+static int part_header(struct blockfeed *feed, struct file_part *part) {
 	const struct options *options = feed->run->options;
 	size_t len = 0;
 	if (options->skip_first && part_find_header(feed, part, "1", &len) != 0) {
@@ -471,14 +471,14 @@ static int part_header(struct blockfeed *feed, struct part *part) {
 }
 
 // Begins the next block of the file: its end is looked for a block further on.
-static void part_begin(struct blockfeed *feed, struct part *part) {
+static void part_begin(struct blockfeed *feed, struct file_part *part) {
 	part->scan = part->base = part->from + part->block;
 	part->end = 0;
 	buf_reset(&feed->data);
 }
 
 // Looks for the end of the block. Returns BLOCK_READY with part->end, BLOCK_AGAIN or BLOCK_ERROR.
-static enum block_status part_find(struct blockfeed *feed, struct part *part) {
+static enum block_status part_find(struct blockfeed *feed, struct file_part *part) {
 	struct buf *data = &feed->data;
 	for (size_t pass = 0; part->scan < part->size; pass += PIECE) {
 		if (carver_is_free(feed->carver)) {
@@ -515,7 +515,7 @@ static enum block_status part_find(struct blockfeed *feed, struct part *part) {
 }
 
 static enum block_status parts_step(struct blockfeed *feed, struct record *ret_record) {
-	struct part *part = &feed->parts[feed->part];
+	struct file_part *part = &feed->parts[feed->part];
 	if (part->from >= part->size) {
 		feed->done = ++feed->part == feed->nparts;
 		if (!feed->done) {
@@ -646,7 +646,7 @@ int blockfeed_fd(const struct blockfeed *feed) {
 // ---- opening and closing ----
 
 // Opens the file. Returns 0, or -1 after a message.
-static int part_open(struct blockfeed *feed, struct part *part) {
+static int part_open(struct blockfeed *feed, struct file_part *part) {
 	struct stat stat;
 	part->fd = open(part->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (part->fd < 0 || fstat(part->fd, &stat) != 0) {
@@ -672,7 +672,7 @@ static int parts_open(struct blockfeed *feed) {
 	feed->parts = xcalloc(options->nsources, sizeof(*feed->parts));
 	uint64_t total = 0;
 	for (; feed->nparts < options->nsources; ++feed->nparts) {
-		struct part *part = &feed->parts[feed->nparts];
+		struct file_part *part = &feed->parts[feed->nparts];
 		part->path = options->sources[feed->nparts].path;
 		if (part_open(feed, part) != 0) {
 			++feed->nparts;
@@ -704,7 +704,7 @@ static void stream_open(struct blockfeed *feed) {
 	// a file that tells more than it has (/sys) is small
 	if (is_simple && from >= 0 && (uint64_t)stat.st_size >= (uint64_t)from + LARGE_FILE) {
 		feed->from_file = true;
-		feed->source = (struct part){.path = "the standard input", .is_stdin = true, .fd = STDIN_FILENO, .from = (uint64_t)from,
+		feed->source = (struct file_part){.path = "the standard input", .is_stdin = true, .fd = STDIN_FILENO, .from = (uint64_t)from,
 		                             .size = (uint64_t)stat.st_size};
 	}
 	if (feed->how == BY_SPLICE) {

@@ -10,7 +10,7 @@
 
 #include <stdint.h>
 
-struct product {
+struct created_file {
 	uint64_t hash;     // 0: an empty place
 	uint32_t running;  // jobs that are making it
 	bool made;
@@ -18,7 +18,7 @@ struct product {
 
 struct created_files {
 	mutex lock;
-	struct product *places; // linear probing
+	struct created_file *places; // linear probing
 	size_t cap, n;
 };
 
@@ -45,7 +45,7 @@ static uint64_t hash_path(const char *path) {
 	return hash | (hash == 0);
 }
 
-static struct product *find(struct created_files *created_files, uint64_t hash) {
+static struct created_file *find(struct created_files *created_files, uint64_t hash) {
 	size_t mask = created_files->cap - 1;
 	size_t i = (size_t)(hash >> 16) & mask;
 	while (created_files->places[i].hash != 0 && created_files->places[i].hash != hash) {
@@ -58,7 +58,7 @@ static void grow(struct created_files *created_files) {
 	if ((created_files->n + 1) * 4 <= created_files->cap * 3) {
 		return;
 	}
-	struct product *old = created_files->places;
+	struct created_file *old = created_files->places;
 	size_t old_cap = created_files->cap;
 	created_files->cap = old_cap ? old_cap * 2 : 64;
 	created_files->places = xcalloc(created_files->cap, sizeof(created_files->places[0]));
@@ -74,7 +74,7 @@ void created_files_begin(struct created_files *created_files, const char *path) 
 	uint64_t hash = hash_path(path);
 	mutex_lock(&created_files->lock);
 	grow(created_files);
-	struct product *product = find(created_files, hash);
+	struct created_file *product = find(created_files, hash);
 	created_files->n += product->hash == 0;
 	product->hash = hash;
 	++product->running;
@@ -84,7 +84,7 @@ void created_files_begin(struct created_files *created_files, const char *path) 
 bool created_files_end(struct created_files *created_files, const char *path, bool ok) {
 	uint64_t hash = hash_path(path);
 	mutex_lock(&created_files->lock);
-	struct product *product = find(created_files, hash);
+	struct created_file *product = find(created_files, hash);
 	--product->running;
 	product->made |= ok;
 	bool alone = product->running == 0 && !product->made;

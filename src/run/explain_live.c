@@ -110,19 +110,19 @@ void explain_live_close(struct run *run) {
 // ---- printing ----
 
 // What is to be printed: put together while the pool's lock is held, and written then.
-struct lines {
+struct explain_lines {
 	struct run *run;
 	struct buf text;
 	size_t n;
 };
 
-static void add_line(struct lines *lines, const struct buf *line) {
+static void add_line(struct explain_lines *lines, const struct buf *line) {
 	if (++lines->n <= LINES_MAX) {
 		buf_printf(&lines->text, "%s: %s\n", diag_name(), buf_str(line));
 	}
 }
 
-static void flush(struct lines *lines, const char *what) {
+static void flush(struct explain_lines *lines, const char *what) {
 	if (lines->n > LINES_MAX) {
 		buf_printf(&lines->text, "%s: and %zu more %s\n", diag_name(), lines->n - LINES_MAX, what);
 	}
@@ -162,7 +162,7 @@ static void add_reason(struct buf *line, const struct queue_view *view) {
 }
 
 static void show_queue(void *arg, const struct queue_view *view) {
-	struct lines *lines = arg;
+	struct explain_lines *lines = arg;
 	struct buf line = BUF_INIT;
 	buf_printf(&line, "batch '%s': %llu queued, %llu running; ", text_shows(view->name), (unsigned long long)view->queued,
 	           (unsigned long long)view->running);
@@ -171,7 +171,7 @@ static void show_queue(void *arg, const struct queue_view *view) {
 	buf_fini(&line);
 }
 
-static void show_wait(struct lines *lines, const struct lasting *wait, uint64_t now) {
+static void show_wait(struct explain_lines *lines, const struct lasting *wait, uint64_t now) {
 	struct buf line = BUF_INIT;
 	const char *what = wait->what ? text_shows(wait->what) : "";
 	switch (wait->why) {
@@ -202,7 +202,7 @@ static void show_wait(struct lines *lines, const struct lasting *wait, uint64_t 
 
 void explain_live_print(struct run *run) {
 	struct explain_live *explain_live = run->explain_live;
-	struct lines lines = {.run = run, .text = BUF_INIT};
+	struct explain_lines lines = {.run = run, .text = BUF_INIT};
 	uint64_t now = now_ns();
 	mutex_lock(&explain_live->lock);
 	for (size_t i = 0; i < explain_live->nwaits; ++i) {

@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 // What the joblog says of an item that runs; see job_records_leave_out().
-enum past {
+enum past_outcome {
 	PAST_UNKNOWN,         // nothing, or that it failed; or there is nothing to resume
 	PAST_CHANGED,         // it was another one, or what it depends on runs again: so does what it emits
 	PAST_DONE,            // it was done, and runs for what it emits
@@ -23,7 +23,7 @@ struct item {
 	uint64_t order;       // of its output within its batch, from 1; 0: it has no place in the order
 	uint32_t nargs;
 	uint32_t spec : 27; // of its batch
-	uint32_t past : 2;    // enum past
+	uint32_t past : 2;    // enum past_outcome
 	uint32_t bad : 1;     // cannot be run: fails with the reason
 	uint32_t stamped : 1;
 	uint32_t measured : 1;

@@ -197,7 +197,7 @@ static void find_form(struct job_records *job_records, const struct job_spec *sp
 }
 
 // Asks the log for the item, and uses up the row that says that it is done.
-static enum past find_past(struct run *run, const struct job_spec *spec, const struct record *record, uint64_t seq) {
+static enum past_outcome find_past(struct run *run, const struct job_spec *spec, const struct record *record, uint64_t seq) {
 	struct job_records *job_records = run->job_records;
 	struct expansion x = {.record = record, .seq = seq};
 	struct buf text = BUF_INIT;
@@ -224,7 +224,7 @@ bool job_records_leave_out(struct batch *batch, const struct record *record, str
 		bare.size = strlen(bare.args) + 1; // without where the block is
 	}
 	bool again = batch->again || item->past == PAST_CHANGED;
-	enum past past = again ? PAST_CHANGED : find_past(run, batch->specs[item->spec], &bare, item->seq);
+	enum past_outcome past = again ? PAST_CHANGED : find_past(run, batch->specs[item->spec], &bare, item->seq);
 	item->past = past & 3;
 	if (past != PAST_DONE || batch->emits) {
 		return false;

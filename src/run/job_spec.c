@@ -28,7 +28,7 @@ struct template *job_spec_parse(const char *const *words, size_t n, unsigned fla
 }
 
 // How the texts of one recipe are read.
-struct reading {
+struct spec_parse {
 	const struct names *names;
 	unsigned flags;
 	const char *slot_var; // set for each job, or NULL
@@ -36,7 +36,7 @@ struct reading {
 	bool failed;
 };
 
-static struct template *parse_text(struct reading *reading, const char *text) {
+static struct template *parse_text(struct spec_parse *reading, const char *text) {
 	if (!text) {
 		return NULL;
 	}
@@ -63,7 +63,7 @@ static struct template *parse_text(struct reading *reading, const char *text) {
 	return template;
 }
 
-static void parse_then(struct job_spec *spec, struct reading *reading, const char *const *texts, size_t n) {
+static void parse_then(struct job_spec *spec, struct spec_parse *reading, const char *const *texts, size_t n) {
 	spec->then = xcalloc(n, sizeof(*spec->then));
 	for (; spec->nthen < n; ++spec->nthen) {
 		spec->then[spec->nthen] = parse_text(reading, texts[spec->nthen]);
@@ -71,7 +71,7 @@ static void parse_then(struct job_spec *spec, struct reading *reading, const cha
 }
 
 // `item` is what --tag puts in front of the lines.
-static void parse_tag(struct job_spec *spec, const struct options *options, const char *item, struct reading *reading) {
+static void parse_tag(struct job_spec *spec, const struct options *options, const char *item, struct spec_parse *reading) {
 	const char *tag = options->tagstring ? options->tagstring : options->tag ? item : NULL;
 	if (tag) {
 		spec->tag = job_spec_parse(&tag, 1, TEMPLATE_RAW | (reading->flags & TEMPLATE_CONTEXT), reading->names, &reading->failed);
@@ -104,7 +104,7 @@ static bool is_hidden(const char *entry, const struct manifest_pair *pairs, size
 
 // The variables that fairpar has, under those of the manifest.
 static void make_env(struct job_spec *spec, char *const *all, const struct manifest_pair *pairs, size_t npairs,
-                     struct reading *reading) {
+                     struct spec_parse *reading) {
 	size_t nall = 0;
 	struct manifest_pair slot_var = {.name = (char *)(uintptr_t)reading->slot_var};
 	size_t nslot_var = reading->slot_var ? 1 : 0;
@@ -157,7 +157,7 @@ static char *current_dir(void) {
 int job_spec_from_options(struct job_spec *ret_recipe, const struct options *options, struct context *context, char *shell,
                         const struct names *names) {
 	unsigned repeats = options->packing.repeats ? TEMPLATE_CONTEXT : 0;
-	struct reading reading = {.names = names, .flags = TEMPLATE_APPEND | repeats, .slot_var = options->slot_var};
+	struct spec_parse reading = {.names = names, .flags = TEMPLATE_APPEND | repeats, .slot_var = options->slot_var};
 	*ret_recipe = (struct job_spec){
 		.shell = shell,
 		.by = {.shell = shell},
@@ -227,7 +227,7 @@ int job_spec_from_job(struct job_spec *ret_recipe, const struct options *options
 		[MANIFEST_GROUP] = OUTPUT_GROUP, [MANIFEST_LINE] = OUTPUT_LINE_BUFFER, [MANIFEST_RAW] = OUTPUT_UNGROUP,
 	};
 	const struct manifest_job *job = texts->job;
-	struct reading reading = {.names = names, .flags = texts->templates ? 0 : TEMPLATE_LITERAL,
+	struct spec_parse reading = {.names = names, .flags = texts->templates ? 0 : TEMPLATE_LITERAL,
 	                          .slot_var = options->slot_var};
 	*ret_recipe = (struct job_spec){
 		.context = make_context(context, texts->manifest, job),

@@ -6,7 +6,7 @@
 #include "base/diag.h"
 #include "base/list.h"
 
-struct place {
+struct queued_start {
 	struct list link;
 	cond turn;
 };
@@ -14,7 +14,7 @@ struct place {
 struct start_order {
 	mutex lock;             // taken under the pool's; nothing is locked under it
 	struct list places;     // in order of dispatch
-	struct place **by_slot; // of a slot, or NULL: it is not in the line
+	struct queued_start **by_slot; // of a slot, or NULL: it is not in the line
 	size_t nslots;
 };
 
@@ -40,7 +40,7 @@ void start_order_close(struct run *run) {
 }
 
 // With the lock.
-static struct place **place_of(struct start_order *start_order, unsigned slot) {
+static struct queued_start **place_of(struct start_order *start_order, unsigned slot) {
 	size_t had = start_order->nslots;
 	if (slot >= had) {
 		grow_array(&start_order->by_slot, &start_order->nslots, (size_t)slot + 1, sizeof(*start_order->by_slot));
@@ -54,10 +54,10 @@ void start_order_add(struct run *run, unsigned slot) {
 	if (!start_order) {
 		return;
 	}
-	struct place *place = NEW(struct place);
+	struct queued_start *place = NEW(struct queued_start);
 	cond_init(&place->turn);
 	mutex_lock(&start_order->lock);
-	struct place **at = place_of(start_order, slot);
+	struct queued_start **at = place_of(start_order, slot);
 	verify(!*at);
 	*at = place;
 	list_push_back(&start_order->places, &place->link);
@@ -70,7 +70,7 @@ void start_order_wait(struct run *run, unsigned slot) {
 		return;
 	}
 	mutex_lock(&start_order->lock);
-	struct place *place = *place_of(start_order, slot);
+	struct queued_start *place = *place_of(start_order, slot);
 	while (place && start_order->places.next != &place->link) {
 		cond_wait(&place->turn, &start_order->lock);
 	}
@@ -83,7 +83,7 @@ void start_order_pass(struct run *run, unsigned slot) {
 		return;
 	}
 	mutex_lock(&start_order->lock);
-	struct place **at = place_of(start_order, slot), *place = *at;
+	struct queued_start **at = place_of(start_order, slot), *place = *at;
 	*at = NULL;
 	if (place) {
 		list_remove(&place->link);
@@ -91,7 +91,7 @@ void start_order_pass(struct run *run, unsigned slot) {
 		free(place);
 	}
 	if (place && !list_is_empty(&start_order->places)) {
-		cond_signal(&list_entry(start_order->places.next, struct place, link)->turn);
+		cond_signal(&list_entry(start_order->places.next, struct queued_start, link)->turn);
 	}
 	mutex_unlock(&start_order->lock);
 }

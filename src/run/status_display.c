@@ -352,14 +352,14 @@ static void measure(unsigned *ret_columns, unsigned *ret_rows) {
 	*ret_rows = known && size.ws_row > 1 ? size.ws_row : 24;
 }
 
-struct rows {
+struct job_rows {
 	struct status_display *status_display;
 	struct buf *text;
 	unsigned columns, room, n;
 };
 
 static void add_row(void *arg, const struct child_view *view) {
-	struct rows *rows = arg;
+	struct job_rows *rows = arg;
 	if (rows->n >= rows->room) {
 		return;
 	}
@@ -395,7 +395,7 @@ static bool wants_line(const struct status_display *status_display, uint64_t now
 
 static void draw(struct status_display *status_display, uint64_t now) {
 	struct buf text = BUF_INIT;
-	struct rows rows = {.status_display = status_display, .text = &text};
+	struct job_rows rows = {.status_display = status_display, .text = &text};
 	struct status status;
 	locale_t old = status_display->locale ? uselocale(status_display->locale) : (locale_t)0;
 	measure(&rows.columns, &rows.room);

@@ -16,7 +16,7 @@ struct flow {
 };
 
 // A name of the text: a function, a variable that holds integers; or the place of a left side of -eq.
-struct known {
+struct known_name {
 	enum { KNOWN_FUNCTION, KNOWN_INTEGER, KNOWN_LEFT_SIDE } kind;
 	char name[NAME_LEN];
 	size_t at;
@@ -68,7 +68,7 @@ struct reader {
 	bool ended_by_esac;   // the list of commands
 	struct flow *flows;
 	size_t nflows, flows_cap;
-	struct known *known;
+	struct known_name *known;
 	size_t nknown, known_cap;
 	unsigned region, nregions;
 	size_t marked;

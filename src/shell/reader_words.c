@@ -47,7 +47,7 @@ static void flow_end(struct reader *r, const char *name) {
 void known_add(struct reader *r, unsigned kind, const char *name, size_t at) {
 	if (!known_has(r, kind, name, at)) {
 		grow_array(&r->known, &r->known_cap, r->nknown + 1, sizeof(r->known[0]));
-		r->known[r->nknown] = (struct known){.kind = kind, .at = at};
+		r->known[r->nknown] = (struct known_name){.kind = kind, .at = at};
 		copy_name(r->known[r->nknown++].name, name);
 	}
 }

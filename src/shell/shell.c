@@ -98,20 +98,20 @@ static const char *const SHELL_WORDS[] = {
 	"whence", "while",
 };
 
-struct word {
+struct command_word {
 	const char *text;
 	size_t len;
 };
 
 static int compare_word(const void *key, const void *entry) {
-	const struct word *word = key;
+	const struct command_word *word = key;
 	const char *text = *(const char *const *)entry;
 	int order = strncmp(word->text, text, word->len);
 	return order != 0 ? order : text[word->len] == '\0' ? 0 : -1;
 }
 
 static bool is_shell_word(const char *text, size_t len) {
-	struct word word = {text, len};
+	struct command_word word = {text, len};
 	size_t n = sizeof(SHELL_WORDS) / sizeof(SHELL_WORDS[0]);
 	return len < 12 && bsearch(&word, SHELL_WORDS, n, sizeof(SHELL_WORDS[0]), compare_word);
 }
@@ -408,7 +408,7 @@ const char *program_find_direct(const char *name) {
 // ---- which commands need a shell ----
 
 // The first word, and whether the text is free of syntax but for what that word may be.
-static bool scan(const char *command, size_t len, struct word *ret_first) {
+static bool scan(const char *command, size_t len, struct command_word *ret_first) {
 	size_t i = 0;
 	while (i < len && class_of(command[i]) == BLANK) {
 		++i;
@@ -417,7 +417,7 @@ static bool scan(const char *command, size_t len, struct word *ret_first) {
 	while (i < len && (class_of(command[i]) & (META | ASSIGNING | BLANK)) == 0) {
 		++i;
 	}
-	*ret_first = (struct word){command + first, i - first};
+	*ret_first = (struct command_word){command + first, i - first};
 	if (i == first || class_of(command[first]) == LEADING || (i < len && class_of(command[i]) != BLANK)) {
 		return false;
 	}
@@ -434,17 +434,17 @@ static bool scan(const char *command, size_t len, struct word *ret_first) {
 	return true;
 }
 
-static bool is_own_word(const struct word *word) {
+static bool is_own_word(const struct command_word *word) {
 	return is_shell_word(word->text, word->len) || shell_function_exists(word->text, word->len);
 }
 
 bool shell_has_syntax(const char *command, size_t len) {
-	struct word first;
+	struct command_word first;
 	return !scan(command, len, &first) || is_own_word(&first);
 }
 
 bool shell_is_needed(const char *command, size_t len) {
-	struct word first;
+	struct command_word first;
 	if (!scan(command, len, &first) || is_own_word(&first)) {
 		return true;
 	}

@@ -9,7 +9,7 @@ struct scanner {
 	char quote;            // that it is inside of: ', " or 0
 };
 
-enum token {
+enum split_token {
 	TOKEN_BLANK,
 	TOKEN_BYTE,            // may mean something to a shell
 	TOKEN_DOUBLE_BYTE,     // only to its expansions: inside "…"
@@ -20,7 +20,7 @@ enum token {
 	TOKEN_ERROR,
 };
 
-static enum token scan_backslash(struct scanner *scanner, char *ret_byte) {
+static enum split_token scan_backslash(struct scanner *scanner, char *ret_byte) {
 	char next = *scanner->at;
 	if (next == '\n') {
 		++scanner->at;
@@ -39,7 +39,7 @@ static enum token scan_backslash(struct scanner *scanner, char *ret_byte) {
 	return TOKEN_PLAIN_BYTE;
 }
 
-static enum token scan(struct scanner *scanner, char *ret_byte) {
+static enum split_token scan(struct scanner *scanner, char *ret_byte) {
 	char c = *scanner->at;
 	if (c == '\0') {
 		return scanner->quote ? TOKEN_ERROR : TOKEN_END;
@@ -62,7 +62,7 @@ static enum token scan(struct scanner *scanner, char *ret_byte) {
 int words_split(const char *text, struct buf *words, size_t *ret_n, const char **ret_error) {
 	struct scanner scanner = {text, '\0'};
 	size_t before = words->len, n = 0;
-	enum token token;
+	enum split_token token;
 	bool in_word = false;
 	char byte;
 	do {

@@ -56,7 +56,7 @@ struct slice part_number(const struct part *part, const struct expansion *x, cha
 }
 
 // What is being written.
-struct writer {
+struct expand_writer {
 	struct buf *buf;
 	struct buf scratch;
 	unsigned nvariables;
@@ -64,7 +64,7 @@ struct writer {
 	bool is_path; // TEMPLATE_PATH
 };
 
-static void add_value(struct writer *writer, const struct part *part, unsigned place, struct slice value) {
+static void add_value(struct expand_writer *writer, const struct part *part, unsigned place, struct slice value) {
 	if (!part->is_raw && quoting_needs_variable(place, value.text, value.len)) {
 		++writer->nvariables;
 		if (writer->assigns) {
@@ -83,7 +83,7 @@ static void add_value(struct writer *writer, const struct part *part, unsigned p
 	}
 }
 
-static void expand_item(struct writer *writer, const struct part *part, const struct record *record) {
+static void expand_item(struct expand_writer *writer, const struct part *part, const struct record *record) {
 	const char *at = record->args;
 	unsigned place = part->place;
 	if (record->nargs == 0 && (place & (PLACE_ESCAPED | PLACE_DOLLAR))) {
@@ -98,7 +98,7 @@ static void expand_item(struct writer *writer, const struct part *part, const st
 	}
 }
 
-static void expand_part(struct writer *writer, const struct part *part, const struct expansion *x) {
+static void expand_part(struct expand_writer *writer, const struct part *part, const struct expansion *x) {
 	struct slice arg;
 	char digits[20];
 	switch (part->kind) {
@@ -129,7 +129,7 @@ static void expand_part(struct writer *writer, const struct part *part, const st
 }
 
 // The `n` parts once for each argument; without any, once.
-static void expand_group(struct writer *writer, const struct part *parts, size_t n, const struct expansion *x) {
+static void expand_group(struct expand_writer *writer, const struct part *parts, size_t n, const struct expansion *x) {
 	const char *at = x->record->args;
 	for (uint32_t k = 0; k == 0 || k < x->record->nargs; ++k) {
 		struct record one = {.args = at, .nargs = x->record->nargs > 0};
@@ -147,7 +147,7 @@ static void expand_group(struct writer *writer, const struct part *parts, size_t
 	}
 }
 
-static void expand_parts(struct writer *writer, const struct parts *parts, const struct expansion *x) {
+static void expand_parts(struct expand_writer *writer, const struct parts *parts, const struct expansion *x) {
 	for (size_t i = 0; i < parts->n; ++i) {
 		const struct part *part = &parts->at[i];
 		if (part->kind == GROUP) {
@@ -180,13 +180,13 @@ void template_expand(const struct template *template, const struct expansion *x,
 	}
 	buf_reserve(buf, 0);
 	size_t start = buf->len;
-	struct writer writer = {.buf = buf, .is_path = template->flags & TEMPLATE_PATH};
+	struct expand_writer writer = {.buf = buf, .is_path = template->flags & TEMPLATE_PATH};
 	expand_parts(&writer, &template->parts, x);
 	if (writer.nvariables > 0) {
 		struct buf text = BUF_INIT;
 		buf_add(&text, buf->data + start, buf->len - start);
 		buf->len = start;
-		struct writer assigner = {.buf = buf, .assigns = true};
+		struct expand_writer assigner = {.buf = buf, .assigns = true};
 		expand_parts(&assigner, &template->parts, x);
 		buf_add(buf, text.data, text.len);
 		buf_fini(&assigner.scratch);

@@ -17,7 +17,7 @@ static void parts_group(struct parts *parts, size_t first) {
 }
 
 // A word being read.
-struct context {
+struct word_context {
 	const struct template *template;
 	struct parts *out;
 	size_t at;               // in the text with one byte for each replacement string
@@ -26,13 +26,13 @@ struct context {
 	unsigned region;         // that it begins in
 };
 
-static void context_begin(struct context *context) {
+static void context_begin(struct word_context *context) {
 	context->first = context->out->n;
 	context->has_item = false;
 	context->region = context->template->regions[context->at];
 }
 
-static void context_end(struct context *context) {
+static void context_end(struct word_context *context) {
 	unsigned region = context->template->regions[context->at];
 	bool is_closed = region == context->region && !(context->template->marks[context->at] & READ_ESCAPED);
 	if (context->has_item && is_closed && region % 2 == 0) {
@@ -40,7 +40,7 @@ static void context_end(struct context *context) {
 	}
 }
 
-static void context_add_literal(struct context *context, const struct part *part) {
+static void context_add_literal(struct word_context *context, const struct part *part) {
 	const char *from = part->text;
 	for (size_t i = 0; i < part->len; ++i, ++context->at) {
 		const char *at = part->text + i;
@@ -61,7 +61,7 @@ static void context_add_literal(struct context *context, const struct part *part
 
 static void group_text(struct template *template) {
 	struct parts out = {NULL, 0, 0};
-	struct context context = {.template = template, .out = &out};
+	struct word_context context = {.template = template, .out = &out};
 	for (size_t i = 0; i < template->parts.n; ++i) {
 		const struct part *part = &template->parts.at[i];
 		if (part->kind == LITERAL) {

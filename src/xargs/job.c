@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 // What a worker keeps from job to job.
-struct desk {
+struct xargs_worker {
 	struct xargs_run *run;
 	const struct xargs_line *waiting; // the line that is being run, until its first process has started
 	struct child_scratch *scratch;
@@ -29,7 +29,7 @@ struct desk {
 };
 
 static void desk_free(void *arg) {
-	struct desk *desk = arg;
+	struct xargs_worker *desk = arg;
 	child_scratch_destroy(desk->scratch);
 	buf_fini(&desk->text);
 	free(desk->argv);
@@ -38,10 +38,10 @@ static void desk_free(void *arg) {
 	free(desk);
 }
 
-static struct desk *desk_of(struct worker *worker) {
+static struct xargs_worker *desk_of(struct worker *worker) {
 	void **kept = worker_scratch(worker, desk_free);
 	if (!*kept) {
-		struct desk *desk = NEW(struct desk);
+		struct xargs_worker *desk = NEW(struct xargs_worker);
 		desk->scratch = child_scratch_create();
 		*kept = desk;
 	}
@@ -91,7 +91,7 @@ static void line_left(struct xargs_run *run, const struct xargs_line *line, bool
 }
 
 // The first process of a desk's line runs, or it is known that there will be none.
-static void line_started(struct desk *desk) {
+static void line_started(struct xargs_worker *desk) {
 	if (desk->waiting) {
 		line_left(desk->run, desk->waiting, /* dropped */ false);
 		desk->waiting = NULL;
@@ -195,7 +195,7 @@ static bool read_answer(struct xargs_run *run) {
 }
 
 // Prints the command line. Returns false if stderr does not take it.
-static bool show(struct xargs_run *run, struct desk *desk, size_t argc, const char *end) {
+static bool show(struct xargs_run *run, struct xargs_worker *desk, size_t argc, const char *end) {
 	buf_reset(&desk->text);
 	for (size_t i = 0; i < argc; ++i) {
 		buf_adds(&desk->text, i > 0 ? " " : "");
@@ -210,7 +210,7 @@ static bool show(struct xargs_run *run, struct desk *desk, size_t argc, const ch
 }
 
 // Shows and asks, as the options say. Returns whether the command is to be run.
-static bool is_wanted(struct xargs_run *run, struct desk *desk, size_t argc) {
+static bool is_wanted(struct xargs_run *run, struct xargs_worker *desk, size_t argc) {
 	if (!run->options->ask) {
 		return !run->options->verbose || show(run, desk, argc, "\n");
 	}
@@ -223,7 +223,7 @@ static bool is_wanted(struct xargs_run *run, struct desk *desk, size_t argc) {
 // ---- running ----
 
 // The environment of the jobs, with the slot's number in it where that is asked for.
-static char *const *make_env(const struct xargs_run *run, struct desk *desk, unsigned slot) {
+static char *const *make_env(const struct xargs_run *run, struct xargs_worker *desk, unsigned slot) {
 	char **all = run->context->env;
 	const char *name = run->options->slot_var;
 	if (!name) {
@@ -265,7 +265,7 @@ static int open_stdin(const struct xargs_options *options, int *ret_owned) {
 }
 
 // Runs the command line in desk->argv. Returns false if it is too long for the system.
-static bool run_argv(struct xargs_run *run, struct desk *desk, size_t argc, unsigned slot) {
+static bool run_argv(struct xargs_run *run, struct xargs_worker *desk, size_t argc, unsigned slot) {
 	const char *name = desk->argv[0];
 	struct spawn_error error = {.step = SPAWN_EXEC, .error = ENOENT};
 	if (!is_wanted(run, desk, argc)) {
@@ -311,7 +311,7 @@ static bool is_stopped(struct xargs_run *run) {
 }
 
 // Runs the line, in pieces if it is too long for the system: the limit counts the pointers too, so it is not known.
-static void run_line(struct xargs_run *run, struct desk *desk, const struct xargs_line *line, unsigned slot) {
+static void run_line(struct xargs_run *run, struct xargs_worker *desk, const struct xargs_line *line, unsigned slot) {
 	const struct xargs_options *options = run->options;
 	size_t ninitial = options->replace ? 0 : options->ncommand, done = 0, piece = line->args.nargs;
 	do {
@@ -339,7 +339,7 @@ static enum work_status run_item(struct worker *worker, struct queue *queue, voi
 	struct xargs_run *run = queue_user(queue);
 	struct xargs_line *line = *(struct xargs_line **)data;
 	verify(size == sizeof(line));
-	struct desk *desk = desk_of(worker);
+	struct xargs_worker *desk = desk_of(worker);
 	desk->run = run;
 	// not left before: what the input is blamed for comes behind what is said of the start of the lines before it
 	desk->waiting = line;

@@ -91,7 +91,7 @@ static const char *expand(const struct packer *packer, const char *text, const c
 	return NULL;
 }
 
-static enum pack_status add_replaced(struct packer *packer, const char **ret_error) {
+static enum packer_status add_replaced(struct packer *packer, const char **ret_error) {
 	struct packed *line = &packer->line;
 	struct packed item = *line, made = {.bytes = NULL}, arg = {.bytes = NULL};
 	const char *error = NULL;
@@ -115,7 +115,7 @@ static enum pack_status add_replaced(struct packer *packer, const char **ret_err
 
 // ---- appending ----
 
-enum pack_status packer_add(struct packer *packer, const char **ret_error) {
+enum packer_status packer_add(struct packer *packer, const char **ret_error) {
 	struct packed *line = &packer->line;
 	const struct packer_limits *limits = &packer->limits;
 	if (packer->replace) {

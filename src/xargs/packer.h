@@ -36,7 +36,7 @@ struct packer {
 };
 
 // What adding an item came to.
-enum pack_status {
+enum packer_status {
 	PACK_MORE,      // there is room for more
 	PACK_FULL,      // the line is done: take it
 	PACK_CARRY,     // the line was done before this item, which is still in packer->item: take it, then add the item again
@@ -57,7 +57,7 @@ char *packer_room(struct packer *packer, size_t more);
 
 // Adds the item that was written as the next argument of the line; with `replace` the line becomes the initial
 // arguments with the item in its places, and PACK_FULL is returned.
-enum pack_status packer_add(struct packer *packer, const char **ret_error);
+enum packer_status packer_add(struct packer *packer, const char **ret_error);
 
 // Hands the line over, in exchange for the memory in *line; the item that is being written stays.
 void packer_take(struct packer *packer, struct packed *line);

@@ -28,7 +28,7 @@ enum {
 };
 
 // The reader.
-struct reader {
+struct input_reader {
 	int fd;
 	char *chunk;
 	size_t at, end;       // what of the chunk is still to be looked at
@@ -44,7 +44,7 @@ struct reader {
 
 struct xargs {
 	struct xargs_run run;
-	struct reader reader;
+	struct input_reader reader;
 	int signal_fd;
 	int signal;           // that ends the run, or 0
 	bool killing;         // a second one came
@@ -59,7 +59,7 @@ static bool reader_is_stdin(const struct xargs_options *options) {
 }
 
 // Opens the input and packs the initial arguments. Returns 0, or -1 after a message.
-static int reader_open(struct reader *reader, const struct xargs_options *options) {
+static int reader_open(struct input_reader *reader, const struct xargs_options *options) {
 	reader->fd = STDIN_FILENO;
 	if (!reader_is_stdin(options)) {
 		reader->fd = open(options->arg_file, O_RDONLY | O_CLOEXEC);
@@ -95,7 +95,7 @@ static int reader_open(struct reader *reader, const struct xargs_options *option
 }
 
 // Reads more, if there is some now. Returns false if there is not.
-static bool reader_read(struct reader *reader) {
+static bool reader_read(struct input_reader *reader) {
 	struct pollfd ready = {.fd = reader->fd, .events = POLLIN};
 	// a pipe that is written slowly must not keep us from answering signals
 	if (poll(&ready, 1, 0) == 0) {
@@ -119,7 +119,7 @@ static bool reader_read(struct reader *reader) {
 }
 
 // Leaves a file that is standard input where xargs would leave it: behind what was used.
-static void reader_give_back(struct reader *reader, off_t dropped_at) {
+static void reader_give_back(struct input_reader *reader, off_t dropped_at) {
 	off_t used = reader->read - (off_t)(reader->end - reader->at);
 	used = dropped_at >= 0 && dropped_at < used ? dropped_at : used;
 	if (reader->fd == STDIN_FILENO && used < reader->read) {
@@ -132,7 +132,7 @@ static void reader_give_back(struct reader *reader, off_t dropped_at) {
 // Hands over the line that is packed. Returns false if the pool takes nothing any more.
 static bool submit(struct xargs *xargs) {
 	struct xargs_run *run = &xargs->run;
-	struct reader *reader = &xargs->reader;
+	struct input_reader *reader = &xargs->reader;
 	struct xargs_line *line = xargs_line_get(run);
 	packer_take(&reader->packer, &line->args);
 	line->read_to = reader->read - (off_t)(reader->end - reader->at);
@@ -173,7 +173,7 @@ static bool is_stopping(struct xargs *xargs) {
 // The input has ended, or is no good: says so, once all that was before it was started. A line that could not be has
 // stopped the run, and xargs would not have got here.
 static void end_input(struct xargs *xargs) {
-	struct reader *reader = &xargs->reader;
+	struct input_reader *reader = &xargs->reader;
 	if ((reader->fault || reader->error) && is_ahead(&xargs->run, /* all */ true)) {
 		return;
 	}
@@ -194,7 +194,7 @@ static void end_input(struct xargs *xargs) {
 // Packs what was read, reads what there is, until there is enough to do. Returns true if it should be called again at
 // once: signals are to be answered in between.
 static bool fill(struct xargs *xargs) {
-	struct reader *reader = &xargs->reader;
+	struct input_reader *reader = &xargs->reader;
 	reader->waiting = false;
 	for (unsigned left = 1024; left > 0; --left) {
 		if (is_ahead(&xargs->run, /* all */ false)) {

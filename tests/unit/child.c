@@ -709,7 +709,7 @@ static void test_terminate_late(void) {
 			sigsuspend(&none);
 		}
 	}
-	struct running running = {.pid = pid, .own_group = false};
+	struct running_child running = {.pid = pid, .own_group = false};
 	children_reserve(w.children, &running);
 	children_list(w.children, &running);
 	int status;

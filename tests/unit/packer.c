@@ -27,7 +27,7 @@ static void write_item(struct packer *packer, const char *item) {
 }
 
 // Writes the item, and adds it.
-static enum pack_status add(struct packer *packer, const char *item, const char **ret_error) {
+static enum packer_status add(struct packer *packer, const char *item, const char **ret_error) {
 	write_item(packer, item);
 	return packer_add(packer, ret_error);
 }
@@ -163,7 +163,7 @@ static void test_replacement_limit(void) {
 		const char *error = NULL;
 		struct packer_limits limits = {.bytes = bytes, .argc = 10};
 		check(packer_init(&packer, &limits, places, 4, "{}") == NULL);
-		enum pack_status status = add(&packer, "i", &error);
+		enum packer_status status = add(&packer, "i", &error);
 		check_equal(status, bytes < 12 ? PACK_ERROR : PACK_FULL);
 		check((error != NULL) == (status == PACK_ERROR) && packer.item == 0);
 		packer_fini(&packer);

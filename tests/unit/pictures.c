@@ -320,7 +320,7 @@ static void test_empty(void) {
 static void test_longest(void) {
 	static struct survey survey;
 	for (uint64_t ns = 1; ns <= 1000; ++ns) {
-		struct attempt attempt = {.phase = ATTEMPT_LEFT, .from = 5, .to = 5 + ns * ns};
+		struct attempt_span attempt = {.phase = ATTEMPT_LEFT, .from = 5, .to = 5 + ns * ns};
 		survey_add(&survey, &attempt);
 	}
 	check_equal(survey_longest(&survey, 1000), 0);

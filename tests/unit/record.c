@@ -16,8 +16,8 @@ static uint64_t roll(uint64_t *state) {
 }
 
 // A record that follows from its number alone.
-static struct record make(uint64_t n, char *data) {
-	struct record record = {.data = data, .size = (uint32_t)(n * 31 % 200), .flags = n % 8, .id = n};
+static struct item_record make(uint64_t n, char *data) {
+	struct item_record record = {.data = data, .size = (uint32_t)(n * 31 % 200), .flags = n % 8, .id = n};
 	record.type = (uint8_t)(n % 251);
 	record.width = (uint16_t)(1 + n * 7 % UINT16_MAX);
 	record.context = n % 3 == 0 ? data : NULL;
@@ -25,8 +25,8 @@ static struct record make(uint64_t n, char *data) {
 	return record;
 }
 
-static void check_same(const struct record *record, uint64_t n, char *data) {
-	struct record want = make(n, data);
+static void check_same(const struct item_record *record, uint64_t n, char *data) {
+	struct item_record want = make(n, data);
 	check_equal(record->id, want.id);
 	check_equal(record->size, want.size);
 	check_equal(record->type, want.type);
@@ -38,11 +38,11 @@ static void check_same(const struct record *record, uint64_t n, char *data) {
 
 static void test_codec(void) {
 	char data[256], bytes[512];
-	struct record got;
+	struct item_record got;
 	for (uint64_t n = 0; n < 1000; ++n) {
 		uint64_t prevs[] = {n - 1, 0, n, 77};
 		for (size_t i = 0; i < 4; ++i) {
-			struct record record = make(n, data);
+			struct item_record record = make(n, data);
 			size_t len = record_encode(&record, prevs[i], bytes);
 			check_equal(len, record_bytes(&record, prevs[i]));
 			check_equal(record_decode(bytes, prevs[i], &got), len);
@@ -51,7 +51,7 @@ static void test_codec(void) {
 			check_equal(record_peek(bytes, len - 1), 0);
 		}
 	}
-	struct record record = {.data = data, .size = 10, .id = 5};
+	struct item_record record = {.data = data, .size = 10, .id = 5};
 	check_equal(record_bytes(&record, 4), RECORD_HEAD + 10); // an id that follows costs nothing
 }
 
@@ -63,7 +63,7 @@ static void test_local_list(void) {
 		uint64_t held[4096], n = 0, next = 0, first = 0; // held[first .. n)
 		size_t growth = 0;
 		for (int step = 0; step < 3000; ++step) {
-			struct record record;
+			struct item_record record;
 			unsigned what = (unsigned)(roll(&dice) % (round % 2 ? 4 : 5));
 			if (what < 2 && n < 4096) {
 				record = make(next, data);

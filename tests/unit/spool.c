@@ -86,7 +86,7 @@ static void run_packs(size_t bound) {
 	size_t held = 0;
 	for (int step = 0; step < 20000; ++step) {
 		size_t i = below(RECORDS);
-		struct record record = {.tag = mem, .tag_len = (uint32_t)(i % 7), .data = {mem + 10, mem + 20},
+		struct output_record record = {.tag = mem, .tag_len = (uint32_t)(i % 7), .data = {mem + 10, mem + 20},
 			.len = {(uint32_t)(i % 3 ? i : i * 10), (uint32_t)(i % 5)}};
 		memset(mem, (int)i, PACK_MAX);
 		check(record_fits(&record));
@@ -96,7 +96,7 @@ static void run_packs(size_t bound) {
 			++held;
 			continue;
 		}
-		struct record found;
+		struct output_record found;
 		check_equal(pack_take(store, refs[i], buf, &found), 0);
 		refs[i] = 0;
 		--held;
@@ -109,7 +109,7 @@ static void run_packs(size_t bound) {
 		check(store_mem(store) <= bound + BLOCK_SIZE);
 	}
 	for (size_t i = 0; i < RECORDS; ++i) {
-		struct record found;
+		struct output_record found;
 		check(refs[i] == 0 || pack_take(store, refs[i], buf, &found) == 0);
 	}
 	check(store_mem(store) <= BLOCK_SIZE); // the open pack
@@ -127,9 +127,9 @@ static void test_packs(void) {
 }
 
 static void test_too_long_for_pack(void) {
-	struct record record = {.len = {PACK_MAX, 0}};
+	struct output_record record = {.len = {PACK_MAX, 0}};
 	check(!record_fits(&record));
-	record = (struct record){.tag_len = UINT32_MAX, .len = {UINT32_MAX, UINT32_MAX}};
+	record = (struct output_record){.tag_len = UINT32_MAX, .len = {UINT32_MAX, UINT32_MAX}};
 	check(!record_fits(&record));
 }
 

@@ -213,3 +213,13 @@ unread() {
 @test "SIGTERM twice does so too, while a job's output goes through at once" {
 	unread 2 --line-buffer 'yes & echo >started; wait; : {}' ::: 1
 }
+
+@test "a signal to fairpar's process group does not kill a job that is just leaving it" {
+	need strace
+	for signal in INT TERM HUP QUIT; do
+		# the child is in the group of fairpar until setpgid
+		traced -f -qq -o /dev/null -e trace=setpgid -e inject=setpgid:signal=SIG$signal:when=1 "$FAIRPAR" --joblog rows 'echo {}; true' ::: 1 >out 2>err ||
+			fail "$signal: $(cat err rows)"
+		assert_eq "$(cat out)" 1
+	done
+}

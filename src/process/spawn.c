@@ -66,6 +66,11 @@ const char *spawn_step_name(enum spawn_step step) {
 
 void spawn_world_init(struct spawn_world *world) {
 	world->pid = getpid();
+	static const int deadly[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGALRM};
+	sigemptyset(&world->deadly);
+	for (size_t i = 0; i < sizeof(deadly) / sizeof(deadly[0]); ++i) {
+		sigaddset(&world->deadly, deadly[i]);
+	}
 	signals_get_ignored(&world->ignored);
 	context_get_nofile(&world->nofile);
 }
@@ -103,8 +108,10 @@ UNCHECKED static int fail(struct exchange *x, enum spawn_step step, int error) {
 	return -1;
 }
 
-// An order of our own group, given before we left it, must not stop us here for ever, with the parent asleep until we
-// execute: the SIGCONT after it would no longer reach us. Generating SIGCONT discards pending stops (POSIX, 2.4.1).
+// A signal to fairpar's group that came before we left it is fairpar's to answer. A stop would keep us here for ever, with
+// the parent asleep until we execute, for the SIGCONT after it would no longer reach us: generating SIGCONT discards pending
+// stops (POSIX, 2.4.1). The others are pending, as they are blocked: of INT, say, the job would die at once as if by itself,
+// and not be one that the end of the run cut off.
 UNCHECKED static int child_group(struct exchange *x) {
 	if (!x->config->own_group) {
 		return 0;
@@ -113,6 +120,9 @@ UNCHECKED static int child_group(struct exchange *x) {
 		return fail(x, SPAWN_GROUP, errno);
 	}
 	syscall(SYS_kill, 0, SIGCONT);
+	const struct timespec at_once = {0};
+	while (syscall(SYS_rt_sigtimedwait, &x->config->world->deadly, NULL, &at_once, _NSIG / 8) > 0) {
+	}
 	return 0;
 }
 

@@ -29,6 +29,7 @@ const char *spawn_step_name(enum spawn_step step);
 // What this process is like where a child may have to differ: then, and only then, the child spends a system call.
 struct spawn_world {
 	pid_t pid;
+	sigset_t deadly;         // what may have been sent to fairpar's process group, to be answered by fairpar alone
 	sigset_t ignored;
 	struct rlimit nofile;
 };

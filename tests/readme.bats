@@ -123,3 +123,21 @@ run_block() {
 	grep -q 'make check-sanitized' "$readme"
 	tr '\n' ' ' <"$readme" | grep -q 'sh packaging/setup.sh --test-deps'
 }
+
+@test "CONTRIBUTING.md is linked from the README, and each file and make target that it names is there" {
+	root=$BATS_TEST_DIRNAME/..
+	guide=$root/CONTRIBUTING.md
+	grep -qF '](CONTRIBUTING.md)' "$readme"
+	mapfile -t files < <(grep -oE '`?(src|tests|man|completions|packaging|\.ci)/[A-Za-z0-9_./*-]*|\]\([^)]*' "$guide" | tr -d '`](' | sort -u)
+	((${#files[@]} > 30)) || fail "it names few files: ${files[*]}"
+	for file in "${files[@]}"; do
+		compgen -G "$root/$file" >/dev/null || fail "there is no $file"
+	done
+	mapfile -t targets < <(grep -oE '`make [a-z-]+' "$guide" | sed 's/.* //' | sort -u)
+	for target in "${targets[@]}"; do
+		grep -qE "^([a-z -]+ )?$target( [a-z -]+)?:" "$root/Makefile" "$root"/tests/bench/bench.mk || fail "there is no target $target"
+	done
+	while read -r name; do
+		grep -rqF "$name" "$root/src" || fail "the source has no $name"
+	done < <(grep -oE '`(struct [a-z_]+|[a-z_]+\(\)|[a-z]+_kind)`' "$guide" | tr -d '`()' | sort -u)
+}

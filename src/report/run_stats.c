@@ -479,7 +479,8 @@ static void tell_lost(struct run_stats *story, const struct event_lost *lost) {
 }
 
 static void tell_batch_end(struct run_stats *story, const struct event_batch_end *end) {
-	struct stats_batch *batch = &story->batches[batch_of(story, end->batch)], *total = &story->total;
+	size_t i = batch_of(story, end->batch); // may move the batches
+	struct stats_batch *batch = &story->batches[i], *total = &story->total;
 	batch->longest_wait = end->longest_wait > batch->longest_wait ? end->longest_wait : batch->longest_wait;
 	total->longest_wait = batch->longest_wait > total->longest_wait ? batch->longest_wait : total->longest_wait;
 }

@@ -24,7 +24,11 @@ void buf_reset(struct buf *buf) {
 
 char *buf_reserve(struct buf *buf, size_t more) {
 	verify(more < SIZE_MAX - buf->len - 1);
+	bool is_new = !buf->data;
 	grow_array(&buf->data, &buf->cap, buf->len + more + 1, 1);
+	if (is_new) {
+		buf->data[0] = '\0';
+	}
 	return buf->data + buf->len;
 }
 

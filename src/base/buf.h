@@ -8,7 +8,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 
-// Any bytes, NUL included; `data[len]` is always NUL once something was appended.
+// Any bytes, NUL included; `data[len]` is always NUL once there is memory.
 struct buf {
 	char *data;  // NULL until the first append
 	size_t len;  // bytes in use

@@ -261,6 +261,25 @@ same_as_parallel() {
 	assert_eq "$output" ""
 }
 
+@test "--resume-failed runs the very job that failed, also where others have the same command" {
+	run_fairpar --joblog log true ::: 1
+	row() { printf '%s\t:\t1795218632.014\t     0.005\t0\t0\t%s\t0\t%s\n' "$@"; }
+	{ head -n 1 log; row 1 1 'echo same'; row 2 0 'echo same'; } >duplicates
+	run_fairpar -j1 --joblog duplicates --resume-failed echo ::: same same
+	assert_eq "$output" same
+	assert_eq "$(tail -n 1 duplicates | cut -f 1)" 1
+	run_fairpar -j1 --joblog duplicates --resume-failed echo ::: same same
+	assert_eq "$output" ""
+}
+
+@test "--resume-failed leaves out a job that failed in one slot and was done in another" {
+	run_fairpar --joblog log true ::: 1
+	row() { printf '%s\t:\t1795218632.014\t     0.005\t0\t0\t%s\t0\t%s\n' "$@"; }
+	{ head -n 1 log; row 1 1 'echo 1 a'; row 1 0 'echo 2 a'; row 2 1 'echo 2 b'; } >slots
+	run_fairpar -j2 --joblog slots --resume-failed echo {%} {} ::: a b
+	assert_eq "$output" '1 b'
+}
+
 @test "--retry-failed runs the failed commands of the log under their numbers" {
 	same_as_parallel -j1 --joblog log 'test {} = 1 || exit {}' ::: 1 2 3
 	run_fairpar 2 -j1 --joblog log --retry-failed echo ignored ::: x

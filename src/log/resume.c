@@ -372,9 +372,10 @@ static bool row_is(const struct resume *resume, size_t at, uint64_t hash, uint64
 	return at < resume->n && resume->rows[at].hash == hash && resume->rows[at].seq == seq;
 }
 
-bool resume_matches(const struct resume *resume, uint64_t seq, const char *command, size_t len) {
+enum resume_match resume_match(const struct resume *resume, uint64_t seq, const char *command, size_t len) {
 	uint64_t hash = hash_command(resume, command, len);
-	return row_is(resume, find_row(resume, hash, seq), hash, seq);
+	size_t at = find_row(resume, hash, seq);
+	return !row_is(resume, at, hash, seq) ? RESUME_NO_ROW : resume->ok_only && resume->rows[at].failed ? RESUME_FAILED_ROW : RESUME_DONE_ROW;
 }
 
 bool resume_is_other(const struct resume *resume, uint64_t seq, const char *command, size_t len) {
@@ -388,11 +389,14 @@ bool resume_take(struct resume *resume, uint64_t seq, const char *command, size_
 	uint64_t hash = hash_command(resume, command, len);
 	size_t at = find_row(resume, hash, seq);
 	bool same = row_is(resume, at, hash, seq);
+	if (same && resume->ok_only && resume->rows[at].failed) {
+		return false; // it is this job that failed: the row of another with the same command does not stand for it
+	}
 	if (same && resume->rows[at].next == at) {
 		resume->rows[at].next = (uint32_t)at + 1;
 		return true;
 	}
-	if ((!same || (resume->ok_only && resume->rows[at].failed)) && has_seq(resume, seq)) {
+	if (!same && has_seq(resume, seq)) {
 		resume->moved = true;
 	}
 	at = find_free(resume, find_row(resume, hash, 0));

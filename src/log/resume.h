@@ -39,9 +39,10 @@ bool resume_take(struct resume *resume, uint64_t seq, const char *command, size_
 // a row, is not what the log has.
 bool resume_is_other(const struct resume *resume, uint64_t seq, const char *command, size_t len);
 
-// True if there is a row of just this number and command, used up or not: for a command that may differ from run to run
-// ({%}), to find the form to take.
-bool resume_matches(const struct resume *resume, uint64_t seq, const char *command, size_t len);
+// What the log has of just this number and command, used up or not: for a command that may differ from run to run ({%}),
+// to find the form to take, which is that with the greatest value. RESUME_FAILED_ROW only with `ok_only`.
+enum resume_match { RESUME_NO_ROW, RESUME_FAILED_ROW, RESUME_DONE_ROW };
+enum resume_match resume_match(const struct resume *resume, uint64_t seq, const char *command, size_t len);
 
 // Reads a joblog for --retry-failed: its failed jobs, each with its number and command, in the order of their numbers.
 // Returns as resume_load() does; the caller frees the list with resume_free_jobs() in both cases.

@@ -178,20 +178,23 @@ uint64_t job_records_seq(const struct run *run, uint64_t n) {
 	return job_records && n >= 1 && n <= job_records->retried.n ? job_records->retried.jobs[n - 1].seq : n;
 }
 
-// The command as the log may have it: where it depends on the slot, in the form that fits.
+// The command as the log may have it: where it depends on the slot, in the form that fits, one that is done before others.
 static void find_form(struct job_records *job_records, const struct job_spec *spec, struct expansion *x, struct buf *text) {
 	struct buf other = BUF_INIT;
-	x->slot = 1;
-	add_command(spec, x, text);
-	for (x->slot = 2; x->slot <= SLOTS_TRIED && !resume_matches(job_records->resume, x->seq, buf_str(text), text->len);) {
+	enum resume_match best = RESUME_NO_ROW;
+	for (x->slot = 1; x->slot <= SLOTS_TRIED && best != RESUME_DONE_ROW; ++x->slot) {
 		buf_reset(&other);
 		add_command(spec, x, &other);
-		if (x->slot++ == 2 && other.len == text->len && memcmp(buf_str(&other), buf_str(text), text->len) == 0) {
+		if (x->slot == 2 && other.len == text->len && memcmp(buf_str(&other), buf_str(text), text->len) == 0) {
 			break;
 		}
-		struct buf swapped = *text;
-		*text = other;
-		other = swapped;
+		enum resume_match match = resume_match(job_records->resume, x->seq, buf_str(&other), other.len);
+		if (x->slot == 1 || match > best) {
+			struct buf swapped = *text;
+			*text = other;
+			other = swapped;
+			best = match;
+		}
 	}
 	buf_fini(&other);
 }

@@ -44,10 +44,10 @@ static uint64_t take_rows(const char *bytes, size_t size, struct resume *resume,
 			size_t len = (size_t)(line + (end - at) - command);
 			uint64_t seq = strtoull(line, NULL, 10);
 			resume_prepare(alone, false);
-			verify(resume_matches(alone, seq, command, len) && resume_take(alone, seq, command, len));
+			verify(resume_match(alone, seq, command, len) == RESUME_DONE_ROW && resume_take(alone, seq, command, len));
 			verify(!resume_take(alone, seq, command, len));
 			*ret_taken += resume_take(resume, seq, command, len);
-			verify(resume_matches(resume, seq, command, len));
+			verify(resume_match(resume, seq, command, len) == RESUME_DONE_ROW);
 			++rows;
 		} else {
 			bool is_header = (size_t)(end - at) == strlen(JOBLOG_HEADER) - 1 && memcmp(line, JOBLOG_HEADER, (size_t)(end - at)) == 0;
@@ -79,7 +79,9 @@ static void check_any(const char *bytes, size_t size) {
 	for (size_t i = 0; i < failed.n; ++i) {
 		verify(failed.jobs[i].seq >= last);
 		last = failed.jobs[i].seq;
-		verify(!resume_matches(ok, failed.jobs[i].seq, failed.jobs[i].command, strlen(failed.jobs[i].command)));
+		const char *command = failed.jobs[i].command;
+		verify(resume_match(ok, last, command, strlen(command)) == RESUME_FAILED_ROW);
+		verify(!resume_take(ok, last, command, strlen(command)) && !resume_is_other(ok, last, command, strlen(command)));
 	}
 	verify(result != 0 || failed.n <= taken);
 	resume_free_jobs(&failed);

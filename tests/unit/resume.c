@@ -55,6 +55,20 @@ static void test_failed(void) {
 	resume_free(resume);
 }
 
+static void test_failed_like_another(void) {
+	begin();
+	add_row(1, 1, "echo a");
+	add_row(2, 0, "echo a");
+	resume_prepare(resume, true);
+	check_equal(resume_match(resume, 1, "echo a", 6), RESUME_FAILED_ROW);
+	check(!take(1, "echo a"));
+	check_equal(resume_match(resume, 2, "echo a", 6), RESUME_DONE_ROW);
+	check(take(2, "echo a"));
+	check_equal(resume_match(resume, 3, "echo a", 6), RESUME_NO_ROW);
+	check(!take(3, "echo a"));
+	resume_free(resume);
+}
+
 static void test_other_job(void) {
 	begin();
 	add_row(1, 0, "echo a");
@@ -169,8 +183,8 @@ static void test_lengths(void) {
 	}
 	resume_prepare(resume, false);
 	for (size_t len = 0; len < 40; ++len) {
-		check(resume_matches(resume, len + 1, text, len));
-		check(!resume_matches(resume, len + 2, text, len));
+		check_equal(resume_match(resume, len + 1, text, len), RESUME_DONE_ROW);
+		check_equal(resume_match(resume, len + 2, text, len), RESUME_NO_ROW);
 		check(resume_take(resume, len + 1, text, len));
 		check(!resume_take(resume, len + 1, text, len));
 	}
@@ -260,6 +274,7 @@ int main(int argc, char *argv[]) {
 		TEST("a line that is no whole row marks nothing as done", test_garbage),
 		TEST("a newline in a command is the NUL of the log", test_newline),
 		TEST("commands of any length are told apart", test_lengths),
+		TEST("a job that failed runs again, and none of the same command for it", test_failed_like_another),
 		TEST("a job that was not in the log is told from one that failed, moved or was cut off", test_other_job),
 		TEST("a log cut at any byte counts its whole rows", test_every_cut),
 		TEST("what is no joblog is refused, and none is an empty one", test_no_log),

@@ -3,6 +3,7 @@
 #include "template/internal.h"
 
 #include "base/alloc.h"
+#include "base/text.h"
 #include "shell/quoting.h"
 #include "shell/reader.h"
 
@@ -115,57 +116,68 @@ static void add_requirement(struct template *template, const struct part *part, 
 
 // ---- refusals ----
 
-// Appends the line of the text that has the byte, and a line with carets below `len` bytes of it.
+// Appends the line of the text that has the `len` bytes at `at`, cut where it is long, and a line with carets below them.
 static void show_line(struct buf *buf, const char *text, size_t at, size_t len) {
-	size_t start = at, end = at;
+	enum { COLUMNS_BEFORE = 60, COLUMNS = 100 };
+	size_t start = at, end = at + strcspn(text + at, "\n");
 	while (start > 0 && text[start - 1] != '\n') {
 		--start;
 	}
-	end += strcspn(text + at, "\n");
-	buf_adds(buf, "\n    ");
-	buf_add_escaped(buf, text + start, end - start, SIZE_MAX);
-	buf_adds(buf, "\n    ");
-	struct buf before = BUF_INIT;
-	buf_add_escaped(&before, text + start, at - start, SIZE_MAX);
-	for (size_t i = 0; i < before.len; ++i) {
-		bool is_inner = (before.data[i] & 0xC0) == 0x80;
-		buf_adds(buf, is_inner ? "" : before.data[i] == '\t' ? "\t" : " ");
+	bool is_cut = at - start > COLUMNS_BEFORE;
+	for (start = is_cut ? at - COLUMNS_BEFORE : start; start < at && is_cut && (text[start] & 0xC0) == 0x80; ++start) {
 	}
-	buf_fini(&before);
-	for (size_t i = 0; i < len; ++i) {
+	struct buf shown = BUF_INIT;
+	buf_adds(&shown, is_cut ? "..." : "");
+	buf_add_escaped(&shown, text + start, at - start, SIZE_MAX);
+	size_t before = shown.len, columns = text_columns(buf_str(&shown), before);
+	text_add_text(&shown, text + at, end - at, COLUMNS);
+	buf_printf(buf, "\n    %s\n    ", buf_str(&shown));
+	for (size_t i = 0; i < columns; ++i) {
+		buf_addc(buf, ' ');
+	}
+	columns = text_columns(buf_str(&shown) + before, shown.len - before);
+	buf_reset(&shown);
+	buf_add_escaped(&shown, text + at, len, SIZE_MAX);
+	size_t carets = text_columns(buf_str(&shown), shown.len);
+	carets = carets < columns ? carets : columns;
+	for (size_t i = 0; i == 0 || i < carets; ++i) {
 		buf_addc(buf, '^');
 	}
+	buf_fini(&shown);
 }
 
-// The part that a byte of the joined text comes from.
-static const struct part *find_part(const struct template *template, size_t at) {
-	const struct part *part = template->parts.at;
-	for (size_t joined = 0, i = 0; i < template->parts.n; ++i) {
-		part = &template->parts.at[i];
-		joined += part->kind == LITERAL ? part->len : 1;
-		if (at < joined) {
-			break;
+// What of the text a byte of the joined text comes from: the replacement string, or the name FAIRPAR_ITEM. *ret_len is 0,
+// at the end of the text, for the item that was appended.
+static size_t find_source(const struct template *template, size_t refused_at, size_t *ret_len) {
+	size_t joined = 0;
+	*ret_len = 0;
+	for (size_t i = 0; i < template->parts.n; ++i) {
+		const struct part *part = &template->parts.at[i];
+		size_t len = part->kind == LITERAL ? part->len : 1;
+		if (refused_at < joined + len && part->kind != LITERAL && part->text) {
+			*ret_len = part->len;
+			return (size_t)(part->text - template->text);
 		}
+		if (refused_at < joined + len && part->kind == LITERAL) {
+			const char *name = part->text + (refused_at - joined);
+			*ret_len = strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789");
+			return (size_t)(name - template->text);
+		}
+		joined += len;
 	}
-	return part;
+	return strlen(template->text);
 }
 
 static void refuse(struct template *template, const struct reading *reading) {
-	const struct part *part = find_part(template, reading->refused_at);
-	size_t at, len;
-	if (part->kind != LITERAL) {
-		at = (size_t)(part->text - template->text);
-		len = part->len;
-	} else { // $FAIRPAR_ITEM
-		const char *name = strstr(part->text, ITEM_VARIABLE);
-		at = (size_t)((name ? name : part->text) - template->text);
-		len = strcspn(template->text + at, " \t\n\"';|&<>()}");
-	}
+	size_t len, at = find_source(template, reading->refused_at, &len);
+	struct buf text = BUF_INIT;
 	template->refusal = (struct template_refusal){reading->refusal, reading->advice, at, len};
+	buf_printf(&text, "%s%s", template->text, len == 0 ? " {}" : "");
 	buf_printf(&template->error, "an item cannot stand here: %s", reading->refusal);
-	show_line(&template->error, template->text, at, len > 0 && at + len <= strlen(template->text) ? len : 1);
+	show_line(&template->error, buf_str(&text), at + (len == 0), len == 0 ? 2 : len);
 	buf_printf(&template->error, "\n  %s%s", reading->advice,
 	           strstr(reading->advice, ITEM_VARIABLE) ? "" : "; or write \"$FAIRPAR_ITEM\", which holds the item");
+	buf_fini(&text);
 }
 
 // ---- the whole ----

@@ -1,6 +1,7 @@
 // Fuzz target: templates and quoting. The first line is the template, the others are the arguments of a record.
 //
-// A direct template expanded into words and the same one expanded into text and split as a shell would must agree.
+// A direct template expanded into words and the same one expanded into text and split as a shell would must agree. An
+// item of letters is put in as it is. A template is refused with a message that shows the place in one safe line.
 // What becomes of items in real shells is the property test's.
 
 #include "base/alloc.h"
@@ -58,6 +59,48 @@ static void check_same_words(const struct template *template, const struct expan
 	buf_fini(&split);
 }
 
+// Without here-documents, and with no backslash, dollar or byte that is not ASCII before it, an item of letters needs no quotes.
+static void check_harmless(const char *text) {
+	struct template *template = NULL;
+	char *error = NULL;
+	if (strpbrk(text, "\\$") || strstr(text, "<<")) {
+		return;
+	}
+	struct buf expected = BUF_INIT, out = BUF_INIT;
+	for (const char *at = text; *at; ++at) {
+		bool is_item = at[0] == '{' && at[1] == '}';
+		if ((*at & 0x80) || (*at == '{' && !is_item)) {
+			buf_fini(&expected);
+			return;
+		}
+		buf_add(&expected, is_item ? "harmless" : at, is_item ? 8 : 1);
+		at += is_item;
+	}
+	template = template_parse(&text, 1, 0, NULL, &error);
+	if (template) {
+		struct record record = {.args = "harmless", .size = 9, .nargs = 1};
+		template_expand(template, &(struct expansion){.record = &record, .seq = 1, .slot = 1}, &out);
+		verify(strcmp(buf_str(&out), buf_str(&expected)) == 0);
+	}
+	free(error);
+	template_free(template);
+	buf_fini(&expected);
+	buf_fini(&out);
+}
+
+// Four lines: the reason, the place, carets, the advice; nothing in them drives a terminal.
+static void check_message(const char *error) {
+	verify(error && error[0]);
+	for (const char *at = error; *at; ++at) {
+		verify((unsigned char)*at >= ' ' || *at == '\n');
+	}
+	if (strncmp(error, "an item cannot stand here: ", 27) == 0) {
+		const char *place = strchr(error, '\n'), *carets = place ? strchr(place + 1, '\n') : NULL;
+		const char *advice = carets ? strchr(carets + 1, '\n') : NULL;
+		verify(advice && !strchr(advice + 1, '\n') && advice[-1] == '^' && strspn(carets + 1, " ^") == (size_t)(advice - carets) - 1);
+	}
+}
+
 static void check_item(const struct record *record) {
 	struct buf quoted = BUF_INIT, words = BUF_INIT;
 	shell_quote(&quoted, record->args, record->size - 1);
@@ -108,7 +151,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
 	const char *words[] = {buf_str(&text), "tail"};
 	char *error = NULL;
 	struct template *template = template_parse(words, data[0] & 32 ? 2 : 1, flags, &header, &error);
-	if (template) {
+	check_harmless(buf_str(&text));
+	if (!template) {
+		check_message(error);
+	} else {
 		struct expansion x = {.record = &record, .seq = 12345, .slot = 2, .slots = 12, .total = 100000};
 		template_skips(template, &record);
 		if (template_is_direct(template) && !(flags & TEMPLATE_QUOTE)) {

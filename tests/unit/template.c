@@ -439,6 +439,40 @@ static void test_literal(void) {
 	buf_fini(&words);
 }
 
+// The last two lines of a refusal but one, which show the place.
+static void check_refusal(const char *text, const char *expected) {
+	char *error = NULL;
+	check(!template_parse(&text, 1, TEMPLATE_APPEND, NULL, &error));
+	const char *shown = strchr(error, '\n'), *advice = strrchr(error, '\n');
+	check(shown && strncmp(error, "an item cannot stand here: ", 27) == 0);
+	char *place = xmemdup(shown, (size_t)(advice - shown));
+	check_string(place, expected);
+	free(place);
+	free(error);
+}
+
+static void test_nothing(void) {
+	check_expand("", 0, "", "a");
+	check_expand("{2}", 0, "", "a");
+}
+
+static void test_refusals(void) {
+	check_refusal("sh `z ${a:-", "\n    sh `z ${a:- {}\n                ^^"); // the item is appended
+	check_refusal("a\n`b {}\nc", "\n    `b {}\n       ^^");
+	check_refusal("\xE6\x97\xA5\t\xFD\x01 `{/.}", "\n    \xE6\x97\xA5\\t\\xFD\\x01 `{/.}\n                  ^^^^");
+	check_refusal("x=$FAIRPAR_ITEM; eval a$FAIRPAR_ITEM\n",
+	              "\n    x=$FAIRPAR_ITEM; eval a$FAIRPAR_ITEM\n                            ^^^^^^^^^^^^");
+	char text[2000];
+	memset(text, 'x', sizeof(text));
+	memcpy(text + 1000, " `{}", 4);
+	memcpy(text + sizeof(text) - 2, "\n", 2);
+	char *error = NULL;
+	check(!template_parse((const char *const[]){text}, 1, 0, NULL, &error));
+	check(strstr(error, "\n    ...xxxx") && strstr(error, "xx `{}xxx") && strstr(error, "xxx...\n"));
+	check(strlen(error) < 500);
+	free(error);
+}
+
 int main(int argc, char *argv[]) {
 	static const struct test tests[] = {
 		TEST("paths are cut as GNU parallel cuts them", test_forms),
@@ -457,6 +491,8 @@ int main(int argc, char *argv[]) {
 		TEST("a number before a redirection stays an argument", test_redirection),
 		TEST("items go into variables where text is intricate", test_variables),
 		TEST("GNU parallel's quotes are to be had", test_gnu_quotes),
+		TEST("what expands to nothing is the empty string", test_nothing),
+		TEST("a refusal shows the place in a line that is safe and not too long", test_refusals),
 		TEST("a literal template has no replacement strings", test_literal),
 	};
 	return test_main(tests, sizeof(tests) / sizeof(tests[0]), argc, argv);

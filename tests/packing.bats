@@ -248,6 +248,17 @@ packs() {
 	tr ' ' '\n' <"$BATS_TEST_TMPDIR/stdout" | cmp - items
 }
 
+@test "nothing is allocated or formatted while the pool's lock is held: packs, the trace, the order of -t" {
+	use_faults # stops at what is
+	seq 3000 >items
+	run_fairpar -j4 -k --pack=auto --trace-service trace echo <items
+	tr ' ' '\n' <"$BATS_TEST_TMPDIR/stdout" | cmp - items
+	(($(wc -l <trace) == 3000))
+	run_fairpar -j3 -t --trace-service trace true ::: {1..100}
+	(($(grep -c '^true' "$BATS_TEST_TMPDIR/stderr") == 100))
+	(($(wc -l <trace) == 100))
+}
+
 @test "by time, -n and -s are upper bounds" {
 	seq 2000 >items
 	run_fairpar -j2 -k --pack=auto -n7 echo <items

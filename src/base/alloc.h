@@ -27,6 +27,16 @@ void *xmemdup(const void *mem, size_t size) FP_MALLOC;
 // Makes room for at least `need` elements in the array `*mem` of `*cap` elements of `size` bytes, at least doubling.
 void grow_array(void *mem, size_t *cap, size_t need, size_t size);
 
+// Forbids (+1) this thread to allocate or format, or takes one such ban back (-1): for what is called back under a lock
+// that many wait for. Builds with faults stop in an allocation that is forbidden; elsewhere the call is nothing.
+#ifdef FAIRPAR_FAULTS
+void alloc_forbid(int change);
+void alloc_check(void);
+#else
+#define alloc_forbid(change) ((void)(change))
+#define alloc_check() ((void)0)
+#endif
+
 #include "base/banned.h"
 
 #endif

@@ -58,7 +58,8 @@ struct work_type {
 	// then for those next in its queue as long as it returns true and they have the same type and context and take one
 	// slot; none is skipped. Each that goes along is a turn of its queue but part of the running item: it is neither run
 	// nor dropped, so what is needed of its data (not aligned) must have been copied. Under the pool's lock: must not
-	// block, nor call the pool but for what belongs to the worker (worker_scratch() and its kin).
+	// block, allocate, format, nor call the pool but for what belongs to the worker (worker_scratch(), which `started`
+	// has filled).
 	bool (*pack)(struct worker *worker, struct queue *queue, const struct pack_view *view, const void *data, size_t size);
 };
 
@@ -106,7 +107,8 @@ struct service {
 
 // What the pool calls. All may be NULL. Unless it says otherwise, no lock is held and the call may use the pool.
 struct pool_hooks {
-	// Nothing is queued, running or open any more: reached exactly once, after the last queue was removed. Last call.
+	// Nothing is queued, running or open any more: reached exactly once, after the last queue was removed. Last call,
+	// but for `started`.
 	// So whoever is going to open queues keeps one open until then (a pool without any becomes idle by pool_shutdown()).
 	void (*idle)(void *arg);
 	// The queue has fewer than its low_water bytes queued, or (queue NULL) there is room again after SUBMIT_FULL.
@@ -118,7 +120,10 @@ struct pool_hooks {
 	// The queue was closed and its last item is done. `submitted` items in all. The queue is gone after the call.
 	// May cancel and close other queues; those that this removes are not reported before it has returned.
 	void (*removed)(void *arg, struct queue *queue, uint64_t submitted);
-	// Under the pool's lock: must not call the pool.
+	// Once for each worker, on its thread, before it takes its first item: prepares what callbacks under the pool's lock
+	// need. May come after `idle`, but not after pool_destroy() has returned.
+	void (*started)(void *arg, struct worker *worker);
+	// Under the pool's lock: must not call the pool, block, allocate or format.
 	void (*trace)(void *arg, const struct service *service);
 	// An item with that id was taken and waits for `width` slots, until it starts or is dropped.
 	void (*reserving)(void *arg, struct queue *queue, uint64_t id, unsigned width);
@@ -264,7 +269,7 @@ struct queue_view {
 
 typedef void queue_view_fn(void *arg, const struct queue_view *view);
 
-// Shows each queue that has an item that has not started. Under the pool's lock: `fn` must not call the pool.
+// Shows each queue that has an item that has not started, as they all were at one moment. `fn` is called without a lock.
 void pool_each_queue(struct pool *pool, queue_view_fn *fn, void *arg);
 
 struct pool_stat {

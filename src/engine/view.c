@@ -2,6 +2,8 @@
 
 #include "engine/internal.h"
 
+#include "base/alloc.h"
+
 // In the order in which worker.c and fair.c decide.
 static enum queue_wait wait_of(const struct pool *pool, const struct queue *queue) {
 	const struct side *side = queue->side;
@@ -24,26 +26,62 @@ static enum queue_wait wait_of(const struct pool *pool, const struct queue *queu
 	return fair->blocked ? QUEUE_DISK : QUEUE_NEXT;
 }
 
-void pool_each_queue(struct pool *pool, queue_view_fn *fn, void *arg) {
+// Fills in what there is to show of the queue. Returns false if nothing of it waits.
+static bool view_fill(const struct pool *pool, const struct queue *queue, struct queue_view *ret_view) {
+	const struct worker *holder = queue->side->holder;
+	bool holds = holder && holder->held == queue;
+	*ret_view = (struct queue_view){
+		.name = queue->name,
+		.queued = queue->fair.backlog + holds,
+		.running = queue->fair.running - holds,
+		.wait = wait_of(pool, queue),
+		.is_long = queue->side == &pool->sides[1],
+		.limit = queue->fair.limit,
+		.slots = queue->side->goal,
+		.width = holder ? side_cut(queue->side, holder->width) : 1,
+	};
+	return ret_view->queued > 0;
+}
+
+// Views that are copied under the lock into memory that was allocated before.
+struct views {
+	struct queue_view *all;
+	char *names;         // of them, one behind the other with their NULs
+	size_t n, cap;
+	size_t bytes, bytes_cap;
+};
+
+// Returns false if there are more than fit: n and bytes tell how many.
+static bool views_copy(struct pool *pool, struct views *views) {
+	views->n = views->bytes = 0;
 	mutex_lock(&pool->lock);
 	list_for_each(&pool->queues, at) {
 		const struct queue *queue = list_entry(at, struct queue, link);
-		const struct worker *holder = queue->side->holder;
-		uint64_t queued = queue->fair.backlog + (holder && holder->held == queue);
-		if (queued == 0) {
+		struct queue_view view;
+		if (!view_fill(pool, queue, &view)) {
 			continue;
 		}
-		struct queue_view view = {
-			.name = queue->name,
-			.queued = queued,
-			.running = queue->fair.running - (holder && holder->held == queue),
-			.wait = wait_of(pool, queue),
-			.is_long = queue->side == &pool->sides[1],
-			.limit = queue->fair.limit,
-			.slots = queue->side->goal,
-			.width = holder ? side_cut(queue->side, holder->width) : 1,
-		};
-		fn(arg, &view);
+		size_t len = strlen(queue->name) + 1;
+		if (views->n < views->cap && views->bytes + len <= views->bytes_cap) {
+			view.name = memcpy(views->names + views->bytes, queue->name, len);
+			views->all[views->n] = view;
+		}
+		++views->n;
+		views->bytes += len;
 	}
 	mutex_unlock(&pool->lock);
+	return views->n <= views->cap && views->bytes <= views->bytes_cap;
+}
+
+void pool_each_queue(struct pool *pool, queue_view_fn *fn, void *arg) {
+	struct views views = {0};
+	while (!views_copy(pool, &views)) { // twice what there was: more may come meanwhile
+		grow_array(&views.all, &views.cap, 2 * views.n, sizeof(views.all[0]));
+		grow_array(&views.names, &views.bytes_cap, 2 * views.bytes, 1);
+	}
+	for (size_t i = 0; i < views.n; ++i) {
+		fn(arg, &views.all[i]);
+	}
+	free(views.all);
+	free(views.names);
 }

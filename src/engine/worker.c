@@ -120,7 +120,9 @@ static void trace_dispatch(const struct worker *worker, uint64_t id, enum work_s
 		.virt = fair_virt(&queue->side->fair, &queue->fair, worker->start),
 		.lag = lag,
 	};
+	alloc_forbid(+1);
 	pool->config.hooks.trace(pool->config.hooks.arg, &service);
+	alloc_forbid(-1);
 }
 
 static void note_low(struct queue *queue, struct errands *errands) {
@@ -242,6 +244,15 @@ static void pack_one(struct worker *worker, struct queue *queue, const struct it
 	}
 }
 
+// Asks the type whether the item goes along.
+static bool pack_takes(struct worker *worker, struct queue *queue, const struct pack_view *view, const void *data,
+                       size_t size) {
+	alloc_forbid(+1);
+	bool takes = worker->type->pack(worker, queue, view, data, size);
+	alloc_forbid(-1);
+	return takes;
+}
+
 // Takes those next in the queue along with the item that begins, as its type decides [E11].
 static void worker_pack(struct worker *worker, struct queue *queue, uint64_t now, struct errands *errands) {
 	struct pool *pool = worker->pool;
@@ -253,14 +264,14 @@ static void worker_pack(struct worker *worker, struct queue *queue, uint64_t now
 		.slots = limit > 0 && limit < side->goal ? limit : side->goal,
 		.closed = queue->closed,
 	};
-	bool more = type->pack(worker, queue, &view, worker->data, worker->size);
+	bool more = pack_takes(worker, queue, &view, worker->data, worker->size);
 	struct item_record record;
 	uint64_t n = 0;
 	for (size_t bytes; more && (bytes = queue_peek(queue, &record)) > 0; ++n) {
 		view.taken = n + 1;
 		bool alike = (record.flags & WORK_PACKS) && record.width == 1 && record.context == worker->context &&
 		             pool->types[record.type] == type;
-		if (!alike || !type->pack(worker, queue, &view, record.data, record.size)) {
+		if (!alike || !pack_takes(worker, queue, &view, record.data, record.size)) {
 			break;
 		}
 		queue_skip(queue, &record, bytes, errands);
@@ -430,6 +441,9 @@ static void *worker_main(void *arg) {
 	struct worker *worker = arg;
 	struct pool *pool = worker->pool;
 	struct errands errands = ERRANDS_INIT;
+	if (pool->config.hooks.started) {
+		pool->config.hooks.started(pool->config.hooks.arg, worker);
+	}
 	mutex_lock(&pool->lock);
 	worker->side->waking = false;
 	while (worker_look(worker, &errands)) {

@@ -3,6 +3,7 @@
 #include "log/dispatch_trace.h"
 
 #include "base/alloc.h"
+#include "base/atomic.h"
 #include "base/buf.h"
 #include "base/io.h"
 #include "base/json.h"
@@ -12,14 +13,19 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-enum { FLUSH_BYTES = 64 * 1024 };
+enum {
+	DUE_BYTES = 64 * 1024,
+	RESERVED_BYTES = 1024 * 1024, // for lines that come before they are written
+};
 
 struct trace {
 	int fd;
 	int error;           // errno of the first failed write, or 0; only the flushing thread
+	atomic_bool due;
 	mutex lock;          // guards added
-	struct buf added;
-	struct buf written;  // the flushing thread's half of the two buffers
+	struct buf added;    // lines as struct trace_line, each with the bytes of its name and a NUL behind it
+	struct buf taken;    // the flushing thread's half of the two buffers
+	struct buf text;     // the same as text
 };
 
 struct trace *trace_open(const char *path) {
@@ -30,31 +36,58 @@ struct trace *trace_open(const char *path) {
 	struct trace *trace = NEW(struct trace);
 	trace->fd = fd;
 	mutex_init(&trace->lock);
+	buf_reserve(&trace->added, RESERVED_BYTES);
+	buf_reserve(&trace->taken, RESERVED_BYTES);
 	return trace;
 }
 
-bool trace_add(struct trace *trace, const struct trace_line *line) {
+void trace_add(struct trace *trace, const struct trace_line *line) {
+	size_t len = strlen(line->batch) + 1;
 	mutex_lock(&trace->lock);
 	struct buf *buf = &trace->added;
-	buf_printf(buf, "{\"v\":1,\"ev\":\"dispatch\",\"n\":%llu,\"t\":%.6f,", (unsigned long long)line->n, line->seconds);
-	json_add_string(buf, "batch", line->batch, strlen(line->batch));
-	buf_printf(buf, ",\"job\":%llu,\"source\":\"%s\",\"slot\":%u,\"virt\":%.6f,\"lag\":%.6f}\n",
-	           (unsigned long long)line->job, line->source, line->slot, line->virt, line->lag);
-	bool full = buf->len >= FLUSH_BYTES;
+	bool fits = sizeof(*line) + len < buf->cap - buf->len;
+	alloc_forbid(fits ? 0 : -1); // who flushes is thousands of lines behind: better slow than a gap
+	buf_add(buf, line, sizeof(*line));
+	buf_add(buf, line->batch, len);
+	alloc_forbid(fits ? 0 : +1);
+	if (buf->len >= DUE_BYTES) {
+		atomic_store_relaxed(&trace->due, true);
+	}
 	mutex_unlock(&trace->lock);
-	return full;
+}
+
+bool trace_is_due(const struct trace *trace) {
+	return atomic_load_relaxed(&trace->due);
+}
+
+// Formats the line at *data. Returns the bytes that it takes there.
+static size_t format_line(struct buf *text, const char *data) {
+	struct trace_line line;
+	memcpy(&line, data, sizeof(line));
+	const char *name = data + sizeof(line);
+	size_t len = strlen(name);
+	buf_printf(text, "{\"v\":1,\"ev\":\"dispatch\",\"n\":%llu,\"t\":%.6f,", (unsigned long long)line.n, line.seconds);
+	json_add_string(text, "batch", name, len);
+	buf_printf(text, ",\"job\":%llu,\"source\":\"%s\",\"slot\":%u,\"virt\":%.6f,\"lag\":%.6f}\n",
+	           (unsigned long long)line.job, line.source, line.slot, line.virt, line.lag);
+	return sizeof(line) + len + 1;
 }
 
 int trace_flush(struct trace *trace) {
 	mutex_lock(&trace->lock);
 	struct buf full = trace->added;
-	trace->added = trace->written;
-	trace->written = full;
+	trace->added = trace->taken;
+	trace->taken = full;
+	atomic_store_relaxed(&trace->due, false);
 	mutex_unlock(&trace->lock);
-	if (!trace->error && write_all(trace->fd, buf_str(&full), full.len) != 0) {
+	for (size_t at = 0; at < full.len;) {
+		at += format_line(&trace->text, full.data + at);
+	}
+	buf_reset(&trace->taken);
+	if (!trace->error && write_all(trace->fd, buf_str(&trace->text), trace->text.len) != 0) {
 		trace->error = errno;
 	}
-	buf_reset(&trace->written);
+	buf_reset(&trace->text);
 	errno = trace->error;
 	return trace->error ? -1 : 0;
 }
@@ -65,7 +98,8 @@ int trace_close(struct trace *trace) {
 		error = errno;
 	}
 	buf_fini(&trace->added);
-	buf_fini(&trace->written);
+	buf_fini(&trace->taken);
+	buf_fini(&trace->text);
 	mutex_fini(&trace->lock);
 	free(trace);
 	errno = error;

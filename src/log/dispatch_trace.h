@@ -24,11 +24,15 @@ struct trace_line {
 // Creates the file. Returns NULL with errno.
 struct trace *trace_open(const char *path);
 
-// Adds a line to memory; does no I/O, so it may be called under a lock. The calls are serialised by the caller.
-// Returns true when it is time to call trace_flush().
-bool trace_add(struct trace *trace, const struct trace_line *line);
+// Keeps the line's numbers and a copy of its batch's name in memory reserved before; `source` is a constant. Formats and
+// writes nothing, and allocates only when thousands of lines wait, so it may be called under a lock. The calls are
+// serialised by the caller.
+void trace_add(struct trace *trace, const struct trace_line *line);
 
-// Writes what was added. Returns 0, or -1 with errno; what could not be written is lost and later lines are too.
+// True when it is time to call trace_flush(). Any thread.
+bool trace_is_due(const struct trace *trace);
+
+// Formats and writes what was added; one thread at a time. Returns 0, or -1 with errno; what could not be written is lost and later lines are too.
 int trace_flush(struct trace *trace) FP_NODISCARD;
 
 // Flushes and closes. Returns 0, or -1 with errno if anything was lost since the start.

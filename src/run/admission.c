@@ -328,6 +328,7 @@ static void reread_jobs(struct run *run) {
 	}
 	unsigned limit = slots_limit(nofile);
 	slots = slots < limit ? slots : limit;
+	start_order_reserve(run, slots);
 	pool_set_slots(run->pool, slots);
 	if (run->publisher) {
 		publish_slots(run, slots, "-j");

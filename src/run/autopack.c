@@ -11,6 +11,8 @@
 #include "job/pack_size.h"
 #include "template/packs.h"
 
+enum { ROOM_BYTES = 128 * 1024 }; // for the arguments of a pack: what execve() takes as one string (Linux); and for orders
+
 struct autopack {
 	struct packsize size;              // the run's lock guards it
 	atomic_uint_least32_t want, least; // of it, for those who must not wait for that lock
@@ -18,6 +20,12 @@ struct autopack {
 
 struct autopack *autopack_create(void) {
 	return NEW(struct autopack);
+}
+
+void autopack_prepare(struct run *run, struct worker *worker) {
+	struct along *along = &desk_of(run, worker)->along;
+	buf_reserve(&along->args, ROOM_BYTES);
+	buf_reserve(&along->orders, ROOM_BYTES);
 }
 
 // Items for the process that begins.
@@ -29,9 +37,14 @@ static uint64_t choose_most(const struct batch *batch, const struct pack_view *v
 	return limits->items > 0 && most > limits->items ? limits->items : most;
 }
 
+// Under the pool's lock nothing is allocated: a pack ends where the memory reserved for it does.
+static bool has_room(const struct buf *buf, size_t size) {
+	return size < buf->cap - buf->len; // a NUL stands behind the bytes
+}
+
 bool autopack_take(struct worker *worker, struct queue *queue, const struct pack_view *view, const void *data, size_t size) {
 	const struct batch *batch = queue_user(queue);
-	struct along *along = &desk_of(batch->run, worker)->along;
+	struct along *along = &desk_of(batch->run, worker)->along; // autopack_prepare() has made it
 	struct item_view one;
 	if (view->taken == 0) {
 		along->n = 1;
@@ -47,6 +60,9 @@ bool autopack_take(struct worker *worker, struct queue *queue, const struct pack
 	item_read(&one, data, size);
 	uint32_t nargs = along->record.nargs + one.record.nargs;
 	if (view->taken > 0 && !packs_fit(batch->run->packs, nargs, along->size + one.measured)) {
+		return false;
+	}
+	if (!has_room(&along->args, one.record.size) || !has_room(&along->orders, sizeof(one.item.order))) {
 		return false;
 	}
 	buf_add(&along->args, one.record.args, one.record.size);

@@ -8,6 +8,9 @@
 // What is known of the items of a batch; freed with free().
 struct autopack *autopack_create(void);
 
+// Prepares a worker of a run with run->packs for autopack_take(), which must not allocate. Before its first item.
+void autopack_prepare(struct run *run, struct worker *worker);
+
 // work_type.pack of items: as many as take 200 ms by what is known, within run->packs.
 bool autopack_take(struct worker *worker, struct queue *queue, const struct pack_view *view, const void *data, size_t size);
 

@@ -540,6 +540,9 @@ static enum work_status run_item(struct worker *worker, struct queue *queue, voi
 	}
 	enum work_status status = current ? job_is_current(desk_of(run, worker), &job) : job_step(worker, queue, &job);
 	start_order_pass(run, slot);
+	if (run->trace && trace_is_due(run->trace)) {
+		run_wake(run);
+	}
 	return status;
 }
 

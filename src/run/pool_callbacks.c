@@ -6,6 +6,7 @@
 #include "run/pool_callbacks.h"
 
 #include "base/diag.h"
+#include "run/autopack.h"
 #include "run/dag.h"
 #include "run/job_run.h"
 #include "run/job_records.h"
@@ -51,6 +52,13 @@ static void on_removed(void *arg, struct queue *queue, uint64_t submitted FP_UNU
 	}
 }
 
+static void on_worker_started(void *arg, struct worker *worker) {
+	struct run *run = arg;
+	if (run->packs) {
+		autopack_prepare(run, worker);
+	}
+}
+
 static void on_dispatch(void *arg, const struct service *service) {
 	struct run *run = arg;
 	if (service->source != SOURCE_PACKED) { // those have their place with the one that took them along
@@ -73,9 +81,7 @@ static void on_dispatch(void *arg, const struct service *service) {
 		.virt = service->virt,
 		.lag = service->lag,
 	};
-	if (trace_add(run->trace, &line)) {
-		run_wake(run);
-	}
+	trace_add(run->trace, &line); // run_item() wakes who writes it
 }
 
 static void on_reserving(void *arg, struct queue *queue, uint64_t id, unsigned width) {
@@ -119,6 +125,7 @@ struct pool *make_pool(struct run *run, unsigned slots) {
 			.low = on_low,
 			.failed = work_failed,
 			.removed = on_removed,
+			.started = on_worker_started,
 			.trace = run->trace || run->start_order ? on_dispatch : NULL,
 			.settle = run->log ? on_settle : NULL,
 			.reserving = run->publisher ? on_reserving : NULL,
@@ -126,6 +133,7 @@ struct pool *make_pool(struct run *run, unsigned slots) {
 			.arg = run,
 		},
 	};
+	start_order_reserve(run, slots);
 	return pool_create(&config);
 }
 

@@ -9,12 +9,14 @@
 struct queued_start {
 	struct list link;
 	cond turn;
+	bool waits; // it is in the line
 };
 
 struct start_order {
+	mutex reserving;        // held while by_slot is made longer; taken before `lock`
 	mutex lock;             // taken under the pool's; nothing is locked under it
 	struct list places;     // in order of dispatch
-	struct queued_start **by_slot; // of a slot, or NULL: it is not in the line
+	struct queued_start **by_slot; // from slot 0 on, which none has
 	size_t nslots;
 };
 
@@ -24,6 +26,7 @@ void start_order_open(struct run *run) {
 		return;
 	}
 	struct start_order *start_order = run->start_order = NEW(struct start_order);
+	mutex_init(&start_order->reserving);
 	mutex_init(&start_order->lock);
 	list_init(&start_order->places);
 }
@@ -33,20 +36,45 @@ void start_order_close(struct run *run) {
 	if (start_order) {
 		verify(list_is_empty(&start_order->places));
 		mutex_fini(&start_order->lock);
+		mutex_fini(&start_order->reserving);
+		for (size_t i = 0; i < start_order->nslots; ++i) {
+			cond_fini(&start_order->by_slot[i]->turn);
+			free(start_order->by_slot[i]);
+		}
 		free(start_order->by_slot);
 		free(start_order);
 		run->start_order = NULL;
 	}
 }
 
-// With the lock.
-static struct queued_start **place_of(struct start_order *start_order, unsigned slot) {
-	size_t had = start_order->nslots;
-	if (slot >= had) {
-		grow_array(&start_order->by_slot, &start_order->nslots, (size_t)slot + 1, sizeof(*start_order->by_slot));
-		memset(start_order->by_slot + had, 0, (start_order->nslots - had) * sizeof(*start_order->by_slot));
+void start_order_reserve(struct run *run, unsigned slots) {
+	struct start_order *start_order = run->start_order;
+	if (!start_order) {
+		return;
 	}
-	return &start_order->by_slot[slot];
+	mutex_lock(&start_order->reserving);
+	size_t want = (size_t)slots + run->options->max_long + 1, n = start_order->nslots;
+	if (want > n) {
+		struct queued_start **by_slot = xcalloc(want, sizeof(by_slot[0])), **old = start_order->by_slot;
+		for (size_t i = 0; i < want; ++i) {
+			by_slot[i] = i < n ? old[i] : NEW(struct queued_start);
+			if (i >= n) {
+				cond_init(&by_slot[i]->turn);
+			}
+		}
+		mutex_lock(&start_order->lock);
+		start_order->by_slot = by_slot;
+		start_order->nslots = want;
+		mutex_unlock(&start_order->lock);
+		free(old);
+	}
+	mutex_unlock(&start_order->reserving);
+}
+
+// With the lock.
+static struct queued_start *place_of(struct start_order *start_order, unsigned slot) {
+	verify(slot < start_order->nslots);
+	return start_order->by_slot[slot];
 }
 
 void start_order_add(struct run *run, unsigned slot) {
@@ -54,12 +82,10 @@ void start_order_add(struct run *run, unsigned slot) {
 	if (!start_order) {
 		return;
 	}
-	struct queued_start *place = NEW(struct queued_start);
-	cond_init(&place->turn);
 	mutex_lock(&start_order->lock);
-	struct queued_start **at = place_of(start_order, slot);
-	verify(!*at);
-	*at = place;
+	struct queued_start *place = place_of(start_order, slot);
+	verify(!place->waits);
+	place->waits = true;
 	list_push_back(&start_order->places, &place->link);
 	mutex_unlock(&start_order->lock);
 }
@@ -70,8 +96,8 @@ void start_order_wait(struct run *run, unsigned slot) {
 		return;
 	}
 	mutex_lock(&start_order->lock);
-	struct queued_start *place = *place_of(start_order, slot);
-	while (place && start_order->places.next != &place->link) {
+	struct queued_start *place = place_of(start_order, slot);
+	while (place->waits && start_order->places.next != &place->link) {
 		cond_wait(&place->turn, &start_order->lock);
 	}
 	mutex_unlock(&start_order->lock);
@@ -83,14 +109,13 @@ void start_order_pass(struct run *run, unsigned slot) {
 		return;
 	}
 	mutex_lock(&start_order->lock);
-	struct queued_start **at = place_of(start_order, slot), *place = *at;
-	*at = NULL;
-	if (place) {
+	struct queued_start *place = place_of(start_order, slot);
+	bool waited = place->waits;
+	if (waited) {
+		place->waits = false;
 		list_remove(&place->link);
-		cond_fini(&place->turn);
-		free(place);
 	}
-	if (place && !list_is_empty(&start_order->places)) {
+	if (waited && !list_is_empty(&start_order->places)) {
 		cond_signal(&list_entry(start_order->places.next, struct queued_start, link)->turn);
 	}
 	mutex_unlock(&start_order->lock);

@@ -13,7 +13,10 @@ void start_order_open(struct run *run);
 // NULL-safe in run->start_order, as all the following.
 void start_order_close(struct run *run);
 
-// From the pool's trace hook, under its lock: the worker with that slot has got an item.
+// Has room for that many slots, and for the dedicated threads above them, before the pool is told of the slots.
+void start_order_reserve(struct run *run, unsigned slots);
+
+// From the pool's trace hook, under its lock: the worker with that slot has got an item. Allocates nothing.
 void start_order_add(struct run *run, unsigned slot);
 
 // Waits until all that came before have passed. Whoever has passed need not wait.

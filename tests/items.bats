@@ -119,6 +119,13 @@ refused() {
 	[[ $output == *2*3* && ! -e PWN && $stderr == *'is no integer'* ]]
 }
 
+@test "an item is refused in a here-document without expansion between backticks" {
+	run_fairpar 255 $'cat <<E1\n`cat <<\'E2\'\na {}\nE2\n`\nE1' ::: x '`'
+	assert_contains "$stderr" 'what stands between backticks is read twice'
+	run_fairpar $'cat <<\'E2\'\na {}\nE2' ::: '`'
+	assert_lines 'a `'
+}
+
 @test "an item does not end the here-document that it stands in" {
 	for shell in $(shells); do
 		run_fairpar any -k --shell "$shell" $'cat <<E\n{}\nE\ncat <<\\E\nx{}\nE' ::: E 'E

@@ -130,9 +130,10 @@ await_children() {
 
 @test "short jobs do not wake the event loop when they end" {
 	need strace
-	traced -f -qq -o calls -e trace=poll,ppoll "$FAIRPAR" -j1 true ::: {1..1000}
+	traced -f -qq -o calls -e trace=poll,ppoll "$FAIRPAR" -j1 --joblog rows true ::: {1..1000}
 	# the first process that is named is the main thread
 	main=$(head -n 1 calls) main=${main%% *}
 	((n = $(grep -c "^$main .*poll(" calls))) || :
-	((n < 500)) || fail "$n of 1000 ends were waited for by the main thread"
+	slow=$(awk '$4 >= 0.05' rows | wc -l) # on a busy machine: these are no short ones
+	((n < 500 + 2 * slow)) || fail "$n of 1000 ends were waited for by the main thread, $slow of long jobs"
 }

@@ -144,6 +144,10 @@ static void read_document(struct reader *r, const struct document *document) {
 	size_t len = r->len;
 	r->len = end;
 	r->flow = "<";
+	if (document->is_literal && r->map) {
+		r->ban = "what stands between backticks is read twice, so that no quote keeps an item in this here-document";
+		r->ban_advice = "write $( ) for the backticks";
+	}
 	if (document->is_literal) {
 		read_literal(r, document, end);
 	} else {

@@ -188,30 +188,36 @@ interrupted_by() {
 	assert_eq "$(cat out)" 1
 }
 
-# unread SIGNALS JOB: sends SIGTERM so often while nobody reads a full stdout, and waits for the end.
+# unread SIGNALS ARGUMENT …: sends SIGTERM so often while nobody reads a full stdout, and waits for the end. The job names by
+# `started` a process that sleeps once nothing takes what it writes, or 0.
 unread() {
 	mkfifo unread
 	exec 5<>unread
 	make_fifo started
-	env "$FAIRPAR" -j1 "${@:2}" >unread 2>err 5>&- 3>&- &
+	env "$FAIRPAR" --log log -j1 "${@:2}" >unread 2>err 5>&- 3>&- &
 	fairpar_pid=$! status=0
 	await started
+	while head -c 4096 /dev/zero | dd of=unread bs=4096 iflag=fullblock oflag=nonblock conv=notrunc 2>dd; do :; done
+	until [[ $line == 0 || $(ps -o stat= -p "$line") == S* ]]; do :; done
 	for ((i = 0; i < $1; i++)); do
 		kill -TERM "$fairpar_pid"
 		until grep -q stopping err; do :; done
 	done
 	wait "$fairpar_pid" || status=$?
 	exec 5>&-
+	cat err
 	assert_eq "$status" 143
-	assert_contains "$(cat err)" 'output was not written: nobody reads it'
+	[[ $(cat err) =~ 'output was not written: nobody reads standard output: '[1-9][0-9]*' bytes are lost' ]]
+	assert_contains "$(cat err)" 'ended by SIGTERM'
+	assert_contains "$(tail -n 1 log)" '"ev":"run_end"'
 }
 
 @test "SIGTERM ends a run whose output nobody reads" {
-	unread 1 'head -c 1000000 /dev/zero; echo >started; : {}' ::: 1 2
+	unread 1 --summary=always 'head -c 1000000 /dev/zero; echo 0 >started; : {}' ::: 1 2
 }
 
 @test "SIGTERM twice does so too, while a job's output goes through at once" {
-	unread 2 --line-buffer 'yes & echo >started; wait; : {}' ::: 1
+	unread 2 --summary=always --line-buffer 'yes & echo $! >started; wait; : {}' ::: 1
 }
 
 @test "a signal to fairpar's process group does not kill a job that is just leaving it" {

@@ -3,13 +3,18 @@
 #include "output/streams.h"
 
 #include "base/alloc.h"
+#include "base/atomic.h"
 #include "base/buf.h"
+#include "base/diag.h"
 #include "base/io.h"
+#include "base/sync.h"
 #include "term/screen.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
+#include <sys/eventfd.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -23,10 +28,12 @@ enum {
 	GATHER_SIZE = 64 * 1024,
 	GATHER_MAX = 8 * 1024,   // longer pieces are written from where they are
 	SPLICE_MAX = 1 << 20,
+	LOOK_MS = 250,           // at the limit, where no descriptor could be had to be woken by
 };
 
 struct sink {
 	int fd;
+	bool is_fifo;
 	bool nowait;        // a pipe or socket, and the kernel knows RWF_NOWAIT for it
 	bool splice;        // splice(2) is worth a try
 	bool dead;          // failed: everything is discarded
@@ -40,13 +47,17 @@ struct streams {
 	char *gather;       // GATHER_SIZE bytes, or NULL: not yet needed
 	size_t start, len;  // gathered bytes from start to len
 	int stream;         // theirs
+	atomic_uint_least64_t limit; // of the waiting for readers, or TIME_NEVER; any thread
+	atomic_int wake_fd; // wakes who waits when the limit changes; -1: nobody has waited yet
+	uint64_t unread;    // bytes that the limit has cost
+	bool gave_up;
 	struct buf shown;   // a tag as a terminal gets it
 };
 
 static struct sink sink_make(int fd) {
 	struct stat st;
 	bool blocks = fstat(fd, &st) == 0 && (S_ISFIFO(st.st_mode) || S_ISSOCK(st.st_mode));
-	return (struct sink){.fd = fd, .nowait = blocks, .splice = true, .is_tty = isatty(fd) == 1};
+	return (struct sink){.fd = fd, .is_fifo = blocks && S_ISFIFO(st.st_mode), .nowait = blocks, .splice = true, .is_tty = isatty(fd) == 1};
 }
 
 struct streams *streams_create(int out_fd, int err_fd, void (*failed)(void *arg, int stream, int error), void *arg) {
@@ -55,20 +66,32 @@ struct streams *streams_create(int out_fd, int err_fd, void (*failed)(void *arg,
 	streams->sink[1] = sink_make(err_fd);
 	streams->failed = failed;
 	streams->arg = arg;
+	atomic_store(&streams->limit, TIME_NEVER);
+	atomic_store(&streams->wake_fd, -1);
 	return streams;
 }
 
+void streams_limit(struct streams *streams, uint64_t limit) {
+	uint64_t old = atomic_load(&streams->limit), one = 1;
+	while (limit < old && !atomic_compare_exchange_weak(&streams->limit, &old, limit)) {
+	}
+	// seq_cst: who is about to wait sees the limit, or its descriptor is seen here
+	int wake_fd = limit < old ? atomic_load(&streams->wake_fd) : -1;
+	ssize_t n = wake_fd >= 0 ? write(wake_fd, &one, sizeof(one)) : 0;
+	verify(n >= 0 || errno == EAGAIN || errno == EINTR);
+}
+
+uint64_t streams_unread(const struct streams *streams) {
+	return streams->unread;
+}
+
 void streams_destroy(struct streams *streams) {
+	if (atomic_load(&streams->wake_fd) >= 0) {
+		close(atomic_load(&streams->wake_fd));
+	}
 	free(streams->gather);
 	buf_fini(&streams->shown);
 	free(streams);
-}
-
-// Waits until the descriptor takes bytes or fails; the next write finds out.
-static void wait_writable(int fd) {
-	struct pollfd room = {.fd = fd, .events = POLLOUT};
-	while (poll(&room, 1, -1) < 0 && errno == EINTR) {
-	}
 }
 
 // A write that does not block although the descriptor may: O_NONBLOCK would change it for everybody who shares the open
@@ -89,12 +112,51 @@ static void sink_fail(struct streams *streams, int stream, int error) {
 	streams->failed(streams->arg, stream, error);
 }
 
+// Waits until the descriptor takes bytes or fails, which the next write finds out, or the limit has passed: then it is dead.
+static void wait_writable(struct streams *streams, int stream) {
+	if (atomic_load(&streams->wake_fd) < 0) {
+		atomic_store(&streams->wake_fd, eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+	}
+	struct pollfd fds[] = {
+		{.fd = streams->sink[stream].fd, .events = POLLOUT},
+		{.fd = atomic_load(&streams->wake_fd), .events = POLLIN},
+	};
+	for (;;) {
+		uint64_t limit = atomic_load(&streams->limit), now = limit == TIME_NEVER ? 0 : now_ns();
+		if (limit <= now) {
+			streams->gave_up = true;
+			sink_fail(streams, stream, ETIME);
+			return;
+		}
+		uint64_t ms = limit == TIME_NEVER ? 0 : (limit - now) / NS_PER_MS + 1;
+		int ready = poll(fds, 2, fds[1].fd < 0 ? LOOK_MS : limit == TIME_NEVER || ms > INT32_MAX ? -1 : (int)ms);
+		if (ready > 0 && fds[0].revents) {
+			return;
+		}
+		uint64_t count;
+		(void)!(ready > 0 && read(fds[1].fd, &count, sizeof(count))); // EAGAIN: there is no other reader
+	}
+}
+
 // As streams_put(), past the gathering.
 static size_t sink_write_some(struct streams *streams, int stream, const char *mem, size_t len, bool wait) {
 	struct sink *sink = &streams->sink[stream];
 	while (!sink->dead) {
-		bool nowait = !wait && sink->nowait;
-		ssize_t n = nowait ? write_nowait(sink->fd, mem, len) : write(sink->fd, mem, len);
+		bool nowait = sink->nowait, by_page = !nowait && sink->is_fifo;
+		if (by_page) {
+			// pipe(7): when it is writable there is room for PIPE_BUF bytes, unless others write to it too
+			struct pollfd room = {.fd = sink->fd, .events = POLLOUT};
+			if (!wait && poll(&room, 1, 0) == 0) {
+				return 0;
+			}
+			if (wait) {
+				wait_writable(streams, stream);
+			}
+			if (sink->dead) {
+				break;
+			}
+		}
+		ssize_t n = nowait ? write_nowait(sink->fd, mem, len) : write(sink->fd, mem, by_page && len > PIPE_BUF ? PIPE_BUF : len);
 		if (n > 0) {
 			return (size_t)n;
 		}
@@ -105,13 +167,14 @@ static size_t sink_write_some(struct streams *streams, int stream, const char *m
 			if (!wait) {
 				return 0;
 			}
-			wait_writable(sink->fd);
+			wait_writable(streams, stream);
 		} else if (n < 0 && nowait && call_is_refused(errno)) {
 			sink->nowait = false; // an older kernel, or a filter that does not know the call
 		} else {
 			sink_fail(streams, stream, n == 0 ? EIO : errno);
 		}
 	}
+	streams->unread += streams->gave_up ? len : 0;
 	return len;
 }
 
@@ -141,6 +204,7 @@ bool streams_flush(struct streams *streams, bool wait) {
 
 size_t streams_put(struct streams *streams, int stream, const char *mem, size_t len, bool wait) {
 	if (streams->sink[stream].dead) {
+		streams->unread += streams->gave_up ? len : 0;
 		return len;
 	}
 	if (streams_pending(streams) && (streams->stream != stream || len > GATHER_SIZE - streams->len || len > GATHER_MAX)) {
@@ -262,7 +326,7 @@ static ssize_t sink_splice(struct streams *streams, int stream, int fd) {
 		if (ready > 0 && !(there.revents & POLLIN)) {
 			return 0;
 		}
-		wait_writable(sink->fd);
+		wait_writable(streams, stream);
 	}
 	errno = ENOTSUP;
 	return -1;

@@ -10,6 +10,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 struct streams;
@@ -24,6 +25,13 @@ struct tag_state {
 // `failed` is called at each sink's first failure, with the stream and errno; that stream is discarded from then on.
 struct streams *streams_create(int out_fd, int err_fd, void (*failed)(void *arg, int stream, int error), void *arg);
 void streams_destroy(struct streams *streams);
+
+// From `limit` (now_ns() time) on a pipe or socket that takes nothing has failed with ETIME. The earliest limit holds. From
+// any thread.
+void streams_limit(struct streams *streams, uint64_t limit);
+
+// How many bytes were discarded for that.
+uint64_t streams_unread(const struct streams *streams);
 
 // Takes bytes of the stream (0 stdout, 1 stderr), gathered or written. Returns how many, all or fewer; 0 only if it
 // would block and `wait` is false.

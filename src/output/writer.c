@@ -296,7 +296,11 @@ void writer_lane_close(struct writer *writer, struct writer_lane *lane) {
 	mutex_unlock(&writer->lock);
 }
 
-int writer_destroy(struct writer *writer) {
+void writer_limit(struct writer *writer, uint64_t limit) {
+	streams_limit(writer->streams, limit);
+}
+
+void writer_finish(struct writer *writer) {
 	mutex_lock(&writer->lock);
 	verify(writer->open == 0);
 	list_for_each(&writer->lanes, at) {
@@ -309,9 +313,19 @@ int writer_destroy(struct writer *writer) {
 		cond_wait(&writer->changed, &writer->lock);
 	}
 	verify(list_is_empty(&writer->lanes) && list_is_empty(&writer->ready));
+	mutex_unlock(&writer->lock);
+}
+
+int writer_destroy(struct writer *writer) {
+	writer_finish(writer);
+	mutex_lock(&writer->lock);
 	bool lost = writer->lost;
 	mutex_unlock(&writer->lock);
 	flusher_end(writer);
+	uint64_t unread = streams_unread(writer->streams);
+	if (unread > 0 && writer->config.unread) {
+		writer->config.unread(writer->config.arg, unread);
+	}
 	while (writer->spare) {
 		struct spool *spool = writer->spare;
 		writer->spare = spool->next;

@@ -153,7 +153,10 @@ void signals_die_within(unsigned seconds, int signal, void (*last_words)(void)) 
 	}
 }
 
+static void (*hurries)(void);
+
 static void release_all(int signal FP_UNUSED) {
+	hurries();
 	if (dies_by) {
 		alarm(1); // as after a second signal that came earlier
 	}
@@ -165,7 +168,8 @@ static void release_all(int signal FP_UNUSED) {
 	}
 }
 
-void signals_release_second(void) {
+void signals_release_second(void (*hurry)(void)) {
+	hurries = hurry;
 	struct sigaction action = {.sa_handler = release_all, .sa_flags = SA_RESTART};
 	sigemptyset(&action.sa_mask);
 	for (size_t i = 0; i < sizeof(deadly) / sizeof(deadly[0]); ++i) {

@@ -46,9 +46,9 @@ void signals_spare_writes(void);
 // be ended first, but a reader or a writer may be waited for who never comes.
 void signals_release(void);
 
-// The same, but for the next of them, which does nothing: it was sent to end what has ended by itself meanwhile. Calls that
-// it interrupts go on.
-void signals_release_second(void);
+// The same, but for the next of them, which only calls `hurry` in a signal handler: it was sent to end what has ended by itself
+// meanwhile. Calls that it interrupts go on.
+void signals_release_second(void (*hurry)(void));
 
 // Blocks again what signals_open() has blocked.
 void signals_hold(void);

@@ -16,6 +16,7 @@
 #include "run/start_order.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -143,7 +144,8 @@ struct pool *make_pool(struct run *run, unsigned slots) {
 static void on_output_failed(void *arg, int stream, int error) {
 	struct run *run = arg;
 	const char *const names[] = {result_files_name(run), "standard error", "a temporary file for output"};
-	if (stream != 0 || error != EPIPE) {
+	bool unread = error == ETIME; // the limit of run_limit_end(): on_unread() says so
+	if ((stream != 0 || error != EPIPE) && !unread) {
 		diag_error("cannot write to %s: %s", names[stream], strerror(error));
 	}
 	atomic_store_relaxed(&run->trouble, true);
@@ -151,6 +153,11 @@ static void on_output_failed(void *arg, int stream, int error) {
 	atomic_compare_exchange_strong(&run->output_error, &none, error);
 	atomic_store_release(&run->output_failed, true); // pairs with the load in stop_for_output()
 	run_wake(run);
+}
+
+static void on_unread(void *arg, uint64_t bytes) {
+	const struct run *run = arg;
+	diag_error("output was not written: nobody reads %s: %" PRIu64 " bytes are lost", result_files_name(run), bytes);
 }
 
 struct writer *make_writer(struct run *run) {
@@ -166,6 +173,7 @@ struct writer *make_writer(struct run *run) {
 		.err_fd = STDERR_FILENO,
 		.failed = on_output_failed,
 		.written = job_records_written,
+		.unread = on_unread,
 		.arg = run,
 	};
 	return writer_create(&config);

@@ -71,9 +71,11 @@ void run_stop(struct run *run) {
 static void terminate(struct run *run) {
 	if (!run->terminating) {
 		run->terminating = true;
-		children_terminate(run->children); // first: to drop what is queued may take a while
+		pool_pause(run->pool, true); // a slot that becomes free takes nothing more
+		children_terminate(run->children); // at once: to drop what is queued may take a while
+		run_stop(run);
+		pool_pause(run->pool, false);
 	}
-	run_stop(run);
 }
 
 static void list_child(void *arg, const struct child_view *view) {
@@ -227,8 +229,16 @@ static void say_unread(void) {
 }
 
 void run_limit_end(struct run *run) {
+	if (atomic_load_relaxed(&run->output_error) == ETIME && !run->extended) {
+		run->extended = true; // nobody waits for that reader any more
+		signals_die_within(0, 0, NULL);
+	}
 	if (children_have_ended(run->children)) {
-		signals_die_within(run->killing ? KILLED_WAIT_S : READER_WAIT_S, run->signal, say_unread);
+		unsigned limit = run->killing ? KILLED_WAIT_S : READER_WAIT_S;
+		if (run->writer) { // a little earlier, for then the run gets its end
+			writer_limit(run->writer, now_ns() + limit * NS_PER_S * (run->killing ? 2 : 4) / 5);
+		}
+		signals_die_within(limit, run->signal, say_unread);
 	}
 }
 

@@ -106,6 +106,7 @@ struct run {
 	int signal_fd;
 	int signal;                // that ends the run, or 0
 	bool killing;              // a second one came
+	bool extended;             // the time to the end began anew: see run_limit_end()
 	bool stopping;             // no input any more, nothing new is started
 	bool terminating;          // running jobs are being ended
 	uint64_t start;            // of the run, now_ns() time

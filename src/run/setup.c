@@ -191,6 +191,16 @@ int setup_open(struct run *run) {
 	return feeds_open(run);
 }
 
+static struct writer *_Atomic ending_writer; // for hurry_writer()
+
+// In a signal handler.
+static void hurry_writer(void) {
+	struct writer *writer = ending_writer;
+	if (writer) {
+		writer_limit(writer, now_ns() + NS_PER_S / 2);
+	}
+}
+
 void setup_close(struct run *run) {
 	if (run->pool) {
 		run_stop(run); // a halt has stopped the pool alone
@@ -214,17 +224,29 @@ void setup_close(struct run *run) {
 		}
 		run_limit_end(run);
 		// two that come together are one wish; the third takes the end from a reader who does not read
-		(run->killing ? signals_release : signals_release_second)();
+		ending_writer = run->writer;
+		if (run->killing) {
+			signals_release();
+		} else {
+			signals_release_second(hurry_writer);
+		}
 	}
 	retry_queue_destroy(run->retry_queue);
 	created_files_destroy(run->created_files);
 	admission_close(run);
 	start_order_close(run);
 	terminal_close(run);
-	if (run->writer && writer_destroy(run->writer) != 0) {
-		atomic_store_relaxed(&run->trouble, true);
+	if (run->writer) {
+		writer_finish(run->writer);
+		ending_writer = NULL;
+		if (writer_destroy(run->writer) != 0) {
+			atomic_store_relaxed(&run->trouble, true);
+		}
+		run->writer = NULL;
 	}
-	run->writer = NULL;
+	if (run->signal) {
+		run_limit_end(run);
+	}
 	job_records_close(run); // after the output, for rows come behind it
 	result_files_close(run);
 	signals_die_within(0, 0, NULL);

@@ -1,11 +1,15 @@
 // The inside of the writer, shared by the files of this room that order and write spools. Everything here is under
-// emit->lock unless it says otherwise.
+// writer->lock unless it says otherwise.
 //
+//	spool_fill.c    a job's thread fills its spool
 //	writer.c        the whole, and what jobs leave: spools opened, written at once or held, finished
-//	order.c       the order: what waits in each lane, and which lane is next
-//	turn.c        who has the turn to write, and the thread that waits for a slow reader
-//	turn_write.c  what the one who has it does without the lock: bytes into the sinks
-//	backpressure.c        jobs that wait for room, and when there is no sense in it
+//	turn.c          who has the turn to write, and the thread that waits for a slow reader
+//	turn_write.c    what the one who has it does without the lock: bytes into the sinks
+//	order.c         the order: what waits in each lane, and which lane is next
+//	backpressure.c  jobs that wait for room, and when there is no sense in it
+//	spool.c         the bytes that a spool holds, and spools for reuse
+//
+// Each calls only those below it.
 //
 // Whoever has the turn writes, without the lock, until nothing more may be written; nobody else touches the sinks,
 // `current` and `unpacked`. The turn is taken under the lock (turn_take()), given up under the lock when nothing is left,
@@ -115,7 +119,7 @@ static inline void turn_take(struct writer *writer) {
 	writer->writing = true;
 }
 
-// ---- writer.c
+// ---- spool.c
 
 // A spool without output, from the free list.
 struct spool *spool_new_locked(struct writer *writer);

@@ -1,5 +1,5 @@
-// The captured output of one job, and what the two halves of this room ask of each other: spool.c fills spools; writer.c
-// and its kin (internal.h) order and write them.
+// The captured output of one job, and what the two halves of this room ask of each other: spool_fill.c fills spools; writer.c
+// and the files that internal.h names order and write them.
 //
 // A spool has one block of memory, its slot's: small outputs never leave it. Each stream is two ropes of older bytes (held
 // by store.c, in memory or in the file) followed by the newest ones in the stream's part of the block, its area:
@@ -87,6 +87,10 @@ static inline bool spool_is_line_buffered(const struct spool *spool) {
 	return spool->mode == EMIT_LINE_BUFFER;
 }
 
+static inline size_t area_size(int stream) {
+	return stream == 0 ? AREA_OUT : AREA_ERR;
+}
+
 static inline char *spool_area(const struct spool *spool, int stream) {
 	return spool->block + (stream == 0 ? 0 : AREA_OUT);
 }
@@ -107,6 +111,9 @@ void spool_move_ready(struct spool *to, struct spool *from);
 // True for EMIT_LINE_BUFFER with a place in an order: the spool is shared with lane_promote().
 bool spool_is_line_ordered(const struct spool *spool);
 
+// EMIT_LATEST: leaves of the stream its last line with an end, and what has begun behind it; too long a one is cut.
+void stream_keep_latest(struct spool *spool, int i);
+
 // EMIT_LATEST: only the last line is left, as output of EMIT_GROUP.
 void spool_keep_latest(struct spool *spool);
 
@@ -116,11 +123,18 @@ size_t spool_find_last(const struct spool *spool, char *text, size_t size);
 // The ready bytes as a record. False if they are too many for one, in a rope, or the rest of a line with a tag.
 bool spool_record(const struct spool *spool, struct output_record *ret_record);
 
+// Moves bytes of the area up to `until` to the ropes; with `force` also beyond the store's bounds. False with errno if
+// there is no room for all.
+bool stream_settle(struct spool *spool, int i, size_t until, bool force);
+
+// Keeps the last line of the area for spool_find_last(), before its bytes leave the area.
+void spool_note_line(struct spool *spool, int i);
+
 // Moves the areas' ready bytes to the ropes, and gives the block back if nothing is left in it. False with errno if
 // there is no room for all.
 bool spool_settle(struct spool *spool);
 
-// ---- writer.c, turn.c, turn_write.c, backpressure.c
+// ---- what spool_fill.c asks of writer.c, turn.c, turn_write.c, backpressure.c
 
 struct store *writer_store(struct writer *writer);
 

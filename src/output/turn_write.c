@@ -8,6 +8,16 @@
 
 #include <errno.h>
 
+void writer_fail(struct writer *writer, int stream, int error) {
+	mutex_lock(&writer->lock);
+	bool first = !writer->lost;
+	writer->lost = true;
+	mutex_unlock(&writer->lock);
+	if (first && writer->config.failed) {
+		writer->config.failed(writer->config.arg, stream, error);
+	}
+}
+
 // Writes from one place in memory. Returns the bytes taken, 0 if it would block.
 static size_t turn_put(struct writer *writer, struct spool *spool, int i, const char *mem, size_t len, bool wait) {
 	if (spool->tag_len == 0) {

@@ -6,64 +6,6 @@
 
 #include "base/alloc.h"
 
-enum { SPARE_SPOOLS = 8 }; // kept beyond one for each open spool
-
-// ---- small questions
-
-struct store *writer_store(struct writer *writer) {
-	return writer->store;
-}
-
-atomic_int *writer_wide_pipes(struct writer *writer) {
-	return &writer->wide_pipes;
-}
-
-bool spool_is_line_ordered(const struct spool *spool) {
-	return spool_is_line_buffered(spool) && spool_is_ordered(spool);
-}
-
-// ---- spools, old and new
-
-struct spool *spool_new_locked(struct writer *writer) {
-	struct spool *spool = writer->spare;
-	if (spool) {
-		writer->spare = spool->next;
-		--writer->nspare;
-	} else {
-		spool = NEW(struct spool);
-		spool->writer = writer;
-		mutex_init(&spool->look);
-	}
-	return spool;
-}
-
-void spool_recycle_locked(struct spool *spool) {
-	struct writer *writer = spool->writer;
-	for (int i = 0; i < STREAMS; ++i) {
-		rope_clear(writer->store, &spool->stream[i].rope); // has no bytes, but may have a piece that a full disk left
-		rope_clear(writer->store, &spool->stream[i].line);
-		spool->stream[i] = (struct stream){.len = 0};
-	}
-	spool->tag_len = spool->noted_len = spool->receipt_len = 0;
-	spool->has_turn = spool->idle = spool->lost = spool->busy = false;
-	atomic_store_relaxed(&spool->live, false);
-	if (writer->nspare >= writer->open + SPARE_SPOOLS) {
-		spool_clear(spool);
-		spool_free(spool);
-		return;
-	}
-	spool->next = writer->spare;
-	writer->spare = spool;
-	++writer->nspare;
-}
-
-struct spool *spool_split_locked(struct spool *spool) {
-	struct spool *part = spool_new_locked(spool->writer);
-	part->lane = spool->lane;
-	spool_move_ready(part, spool);
-	return part;
-}
-
 // ---- what jobs leave
 
 // Holds what is ready of the spool for later: in a pack, or as a spool, which is `spool` itself if the job has ended.
@@ -244,16 +186,6 @@ void writer_skip(struct writer *writer, struct writer_lane *lane, uint64_t order
 }
 
 // ---- the whole
-
-void writer_fail(struct writer *writer, int stream, int error) {
-	mutex_lock(&writer->lock);
-	bool first = !writer->lost;
-	writer->lost = true;
-	mutex_unlock(&writer->lock);
-	if (first && writer->config.failed) {
-		writer->config.failed(writer->config.arg, stream, error);
-	}
-}
 
 static void sink_failed(void *arg, int stream, int error) {
 	writer_fail(arg, stream, error);

@@ -1,0 +1,384 @@
+// Fills spools on the job's thread: reads its pipes, finds its lines, and makes room where a job writes much.
+
+#include "output/spool.h"
+
+#include "base/alloc.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+enum {
+	WIDE_PIPE = 1 << 20,
+	WIDE_PIPES = 16,    // at once: a quarter of what a user may have before the kernel shrinks all new ones (pipe(7))
+};
+
+size_t spool_last_line(struct spool *spool, bool tagged, char *text, size_t size) {
+	size_t tag = tagged && spool->tag_len < size ? spool->tag_len : 0, len = 0;
+	if (spool_is_line_ordered(spool)) {
+		len = writer_find_last(spool, text + tag, size - tag);
+	} else if (mutex_try_lock(&spool->look)) {
+		len = spool_find_last(spool, text + tag, size - tag);
+		mutex_unlock(&spool->look);
+	}
+	if (len > 0 && tag > 0) {
+		memcpy(text, spool->tag, tag); // which stays as long as the job runs
+	}
+	return len > 0 ? tag + len : 0;
+}
+
+// With the turn: the job's output goes straight through from here on.
+static void spool_pass(struct spool *spool) {
+	for (int i = 0; i < STREAMS; ++i) {
+		spool->stream[i].pass = true;
+		writer_pass(spool, i);
+	}
+}
+
+// Nothing can hold more of this job's output, and it may not be written now: what comes is lost.
+static void spool_lose(struct spool *spool, int error) {
+	for (int i = 0; i < STREAMS; ++i) {
+		stream_settle(spool, i, spool->stream[i].len, true);
+	}
+	spool->lost = true;
+	spool_compact(spool);
+	writer_fail(spool->writer, 2, error);
+}
+
+// Moves bytes of the area up to `until` to the rope. If memory and disk are full, waits until some is free, or finds
+// another way for them; the caller looks again.
+static void spool_settle_or_wait(struct spool *spool, int i, size_t until) {
+	if (stream_settle(spool, i, until, false)) {
+		return;
+	}
+	uint64_t seen = writer_released(spool->writer);
+	if (stream_settle(spool, i, until, false)) {
+		return;
+	}
+	int error = errno;
+	enum room room = spool->has_turn ? ROOM_THROUGH : writer_wait(spool, seen, /* take_turn */ true);
+	if (room == ROOM_THROUGH) {
+		spool_pass(spool);
+	} else if (room == ROOM_NEVER) {
+		spool_lose(spool, error);
+	}
+}
+
+// Makes room in the area, of at least a half. May block as the above.
+static void spool_make_room(struct spool *spool, int i) {
+	struct stream *stream = &spool->stream[i];
+	if (spool->mode == EMIT_LATEST) {
+		return; // stream_keep_latest() leaves at least half
+	}
+	if (stream->len > area_size(i) / 2) {
+		spool_note_line(spool, i);
+	}
+	while (stream->len > area_size(i) / 2 && !spool->lost) {
+		if (spool_is_line_buffered(spool)) {
+			writer_lines(spool);
+			if (stream->len <= area_size(i) / 2) {
+				return;
+			}
+		}
+		// only whole lines where there are any: the incomplete one is short then, and may stay
+		spool_settle_or_wait(spool, i, stream->ready > stream->start ? stream->ready : stream->len);
+		spool_compact(spool);
+	}
+}
+
+static void keep_recent(struct buf *recent, const char *data, size_t len) {
+	if (recent->len + len > (size_t)2 * SPOOL_RECENT && recent->len > SPOOL_RECENT) {
+		memmove(recent->data, recent->data + recent->len - SPOOL_RECENT, SPOOL_RECENT);
+		recent->len = SPOOL_RECENT;
+	}
+	size_t n = len < SPOOL_RECENT ? len : SPOOL_RECENT;
+	buf_add(recent, data + len - n, n);
+}
+
+void spool_watch(struct spool *spool, struct buf *recent) {
+	spool->recent = recent;
+}
+
+// Takes note of `n` bytes that were put behind stream->len.
+static void spool_took(struct spool *spool, int i, size_t n) {
+	struct stream *stream = &spool->stream[i];
+	if (spool->lost) {
+		return;
+	}
+	if (spool->recent) {
+		keep_recent(spool->recent, spool_area(spool, i) + stream->len, n);
+	}
+	stream->bytes += n;
+	stream->last = spool_area(spool, i)[stream->len + n - 1];
+	spool->latest = i;
+	if (spool->mode == EMIT_LATEST) {
+		stream->len += n;
+		stream_keep_latest(spool, i);
+		return;
+	}
+	if (stream->pass || !spool_is_line_buffered(spool)) {
+		stream->len += n;
+		stream->ready = stream->len;
+		if (stream->pass) {
+			spool_note_line(spool, i);
+			writer_pass(spool, i);
+		}
+		return;
+	}
+	const char *from = spool_area(spool, i) + stream->len;
+	const char *newline = memrchr(from, '\n', n);
+	if (newline) {
+		spool_end_line(spool, i, stream->len + (size_t)(newline - from) + 1);
+	}
+	stream->len += n;
+	if (newline) {
+		spool_note_line(spool, i);
+		writer_lines(spool);
+	}
+}
+
+// Before the job's thread touches its spool.
+static void spool_enter(struct spool *spool) {
+	if (spool_is_line_ordered(spool)) {
+		writer_enter(spool);
+	}
+	if (spool->idle) {
+		writer_set_idle(spool, false);
+	}
+}
+
+// A job that is alone and writes much streams its stdout through: only then, so that a small output stays one write.
+// Not what follows a loss: it would look as if nothing were missing.
+static bool spool_goes_live(struct spool *spool, int i) {
+	if (i != 0 || spool->lost || spool->mode != EMIT_GROUP || spool->stream[0].bytes < AREA_OUT / 2 ||
+	    !atomic_load_relaxed(&spool->live)) {
+		return false;
+	}
+	if (!spool->has_turn && !writer_take_turn(spool)) {
+		return false;
+	}
+	spool->stream[0].pass = true;
+	writer_pass(spool, 0);
+	return true;
+}
+
+// Fewer switches between the job and this thread. That the kernel refuses it does not matter.
+static void stream_widen(struct spool *spool, struct stream *stream, int fd) {
+	atomic_int *wide = writer_wide_pipes(spool->writer);
+	if (stream->wide) {
+		return;
+	}
+	stream->wide = true;
+	if (atomic_add_relaxed(wide, 1) < WIDE_PIPES && fcntl(fd, F_SETPIPE_SZ, WIDE_PIPE) >= 0) {
+		++spool->wide_pipes;
+	} else {
+		atomic_add_relaxed(wide, -1);
+	}
+}
+
+static ssize_t spool_read(struct spool *spool, int i, int fd) {
+	struct stream *stream = &spool->stream[i];
+	if (stream->pass || spool_goes_live(spool, i)) {
+		stream_widen(spool, stream, fd);
+		if (spool->tag_len == 0) {
+			ssize_t n = writer_splice(spool, i, fd);
+			if (n >= 0) {
+				stream->bytes += (uint64_t)n;
+				return n;
+			}
+			if (errno != ENOTSUP) {
+				return -1;
+			}
+		}
+	}
+	spool_make_room(spool, i);
+	size_t room = area_size(i) - stream->len;
+	ssize_t n;
+	do {
+		n = read(fd, spool_area(spool, i) + stream->len, room);
+	} while (n < 0 && errno == EINTR);
+	if (n <= 0) {
+		return n;
+	}
+	if ((size_t)n == room) {
+		stream_widen(spool, stream, fd);
+	}
+	spool_took(spool, i, (size_t)n);
+	return n;
+}
+
+static void spool_leave(struct spool *spool) {
+	if (spool_is_line_ordered(spool)) {
+		writer_leave(spool);
+	}
+}
+
+static void spool_need_block(struct spool *spool) {
+	if (!spool->block) {
+		spool->block = store_block_get(writer_store(spool->writer));
+	}
+}
+
+ssize_t spool_readable(struct spool *spool, int stream, int fd) {
+	mutex_lock(&spool->look);
+	spool_enter(spool);
+	spool_need_block(spool);
+	ssize_t n = spool_read(spool, stream, fd);
+	int error = errno;
+	spool_leave(spool);
+	mutex_unlock(&spool->look);
+	errno = error;
+	return n;
+}
+
+void spool_frame_lines(struct spool *spool, const char *before, const char *after) {
+	if (spool_is_line_buffered(spool)) {
+		return;
+	}
+	if (spool->mode == EMIT_LATEST) {
+		spool_keep_latest(spool);
+	}
+	for (int i = 0; i < STREAMS; ++i) {
+		if (spool->stream[i].bytes > 0 && spool->stream[i].last != '\n') {
+			spool_add(spool, i, "\n", 1);
+		}
+	}
+	struct buf tag = BUF_INIT;
+	buf_adds(&tag, before);
+	buf_add(&tag, spool->tag, spool->tag_len);
+	buf_addc(&tag, '\0');
+	buf_adds(&tag, after);
+	spool_set_tag(spool, tag.data, tag.len);
+	buf_fini(&tag);
+}
+
+void spool_complete(struct spool *spool) {
+	if (spool->stream[0].bytes > 0 && spool->stream[0].last != '\n') {
+		spool_add(spool, 0, "\n", 1);
+	}
+}
+
+void spool_add(struct spool *spool, int stream, const void *mem, size_t len) {
+	const char *from = mem;
+	if (len == 0) {
+		return;
+	}
+	mutex_lock(&spool->look);
+	spool_enter(spool);
+	spool_need_block(spool);
+	while (len > 0) {
+		spool_make_room(spool, stream);
+		struct stream *to = &spool->stream[stream];
+		size_t room = area_size(stream) - to->len;
+		size_t n = len < room ? len : room;
+		memcpy(spool_area(spool, stream) + to->len, from, n);
+		spool_took(spool, stream, n);
+		from += n;
+		len -= n;
+	}
+	spool_leave(spool);
+	mutex_unlock(&spool->look);
+}
+
+// The bytes that neither were written nor left to somebody who will.
+static uint64_t stream_held(const struct stream *stream) {
+	return stream->rope.len + stream->line.len + (stream->len - stream->start);
+}
+
+static uint64_t minus(uint64_t a, uint64_t b) {
+	return a > b ? a - b : 0;
+}
+
+// Forgets the held bytes behind the mark.
+static void stream_cut(struct spool *spool, int i) {
+	struct stream *stream = &spool->stream[i];
+	struct store *store = writer_store(spool->writer);
+	if (spool->mode == EMIT_LATEST) {
+		stream->len = 0;
+		stream->bytes = stream->mark;
+		return;
+	}
+	uint64_t passed = stream->bytes - stream_held(stream);
+	uint64_t keep = minus(stream->mark, passed), ready = minus(stream->mark_ready, passed);
+	stream->bytes = passed + keep;
+	uint64_t in_line = minus(keep, stream->rope.len), in_area = minus(in_line, stream->line.len);
+	if (in_area > 0) {
+		stream->len = stream->start + (size_t)in_area;
+		if (stream->line.len == 0) {
+			stream->ready = stream->start + (size_t)minus(ready, stream->rope.len);
+		}
+		return;
+	}
+	stream->start = stream->ready = stream->len = 0;
+	rope_cut(store, &stream->line, in_line);
+	if (in_line > 0) {
+		return;
+	}
+	rope_cut(store, &stream->rope, keep);
+	if (ready < keep) { // a rope is not taken apart within a piece: all of it waits for the end of this line
+		stream->line = stream->rope;
+		stream->rope = (struct rope){.len = 0};
+	}
+}
+
+// Gives up what the attempt had: its pipes are gone, and nobody is to wait for its successor.
+static void spool_rest(struct spool *spool) {
+	spool_narrow(spool);
+	for (int i = 0; i < STREAMS; ++i) {
+		spool->stream[i].wide = spool->stream[i].pass = false;
+	}
+	if (spool->has_turn) {
+		writer_drop_turn(spool);
+	}
+}
+
+void spool_suspend(struct spool *spool) {
+	spool_rest(spool);
+	if (!spool->idle) {
+		writer_set_idle(spool, true);
+	}
+}
+
+void spool_mark(struct spool *spool) {
+	spool_enter(spool);
+	for (int i = 0; i < STREAMS; ++i) {
+		struct stream *stream = &spool->stream[i];
+		stream->mark = stream->bytes;
+		stream->mark_ready = stream->bytes - stream->line.len - (stream->len - stream->ready);
+	}
+	spool_leave(spool);
+}
+
+void spool_reset(struct spool *spool) {
+	spool_enter(spool);
+	for (int i = 0; i < STREAMS; ++i) {
+		stream_cut(spool, i);
+	}
+	spool->lost = false;
+	spool->noted_len = 0;
+	spool_leave(spool);
+	spool_rest(spool);
+}
+
+uint64_t spool_bytes(const struct spool *spool, int stream) {
+	return spool->stream[stream].bytes;
+}
+
+void spool_tail(struct spool *spool, int i, size_t n, struct buf *buf) {
+	spool_enter(spool);
+	const struct stream *stream = &spool->stream[i];
+	size_t in_area = stream->len - stream->start;
+	size_t from_area = in_area < n ? in_area : n;
+	size_t before = n - from_area;
+	size_t from_line = stream->line.len < before ? (size_t)stream->line.len : before;
+	rope_tail(writer_store(spool->writer), &stream->rope, before - from_line, buf);
+	rope_tail(writer_store(spool->writer), &stream->line, from_line, buf);
+	if (from_area > 0) {
+		buf_add(buf, spool_area(spool, i) + stream->len - from_area, from_area);
+	}
+	spool_leave(spool);
+}
+
+void spool_set_live(struct spool *spool) {
+	atomic_store_relaxed(&spool->live, true);
+}

@@ -177,6 +177,11 @@ void pool_destroy(struct pool *pool);
 struct queue *pool_queue_open(struct pool *pool, const char *name, const struct queue_attrs *attrs, void *user);
 void pool_queue_close(struct pool *pool, struct queue *queue);
 
+// Opens an open or running queue once more, for another owner, who closes it with pool_queue_close(). The caller has the
+// queue open, or runs an item of it. Returns false, having done nothing, when the pool no longer takes submissions from
+// outside.
+bool queue_ref(struct pool *pool, struct queue *queue) FP_NODISCARD;
+
 // Changes the attributes. An item that was taken before and waits for the slots it needs starts, even if the queue is
 // paused now. A paused queue may be cancelled, closed and removed as any other, but is not removed while it has items.
 void queue_set(struct pool *pool, struct queue *queue, const struct queue_attrs *attrs);

@@ -172,6 +172,14 @@ static struct queue *queue_create(struct pool *pool, uint64_t hash, const char *
 	return queue;
 }
 
+static void open_once_more(struct queue *queue) {
+	if (queue->closed) {
+		queue->closed = false;
+		++queue->pool->nopen;
+	}
+	++queue->opens;
+}
+
 struct queue *pool_queue_open(struct pool *pool, const char *name, const struct queue_attrs *attrs, void *user) {
 	uint64_t hash = name_hash(name, strlen(name)) | UINT64_C(1) << 63; // never 0, also in a past
 	mutex_lock(&pool->lock);
@@ -187,13 +195,20 @@ struct queue *pool_queue_open(struct pool *pool, const char *name, const struct 
 		++pool->nnames;
 	}
 	struct queue *queue = *at;
-	if (queue->closed) {
-		queue->closed = false;
-		++pool->nopen;
-	}
-	++queue->opens;
+	open_once_more(queue);
 	mutex_unlock(&pool->lock);
 	return queue;
+}
+
+bool queue_ref(struct pool *pool, struct queue *queue) {
+	mutex_lock(&pool->lock);
+	bool takes = pool->stage == POOL_OPEN;
+	if (takes) {
+		verify(!queue->removed);
+		open_once_more(queue);
+	}
+	mutex_unlock(&pool->lock);
+	return takes;
 }
 
 // ---- close and remove ----

@@ -248,10 +248,10 @@ static void feed_finish(struct run *run, struct feed *feed) {
 // Makes the parcel of a stage. Returns false if the run was cut short.
 static bool feed_begin(struct run *run, struct feed *feed) {
 	if (!feed->parcel) {
-		const struct queue_attrs nothing_new = {.weight = 1};
-		struct queue *queue = pool_queue_open(run->pool, queue_name(dag_node_queue(feed->stage)), &nothing_new, NULL);
-		run->feeds->stopped |= !queue;
-		feed->parcel = queue ? feed_parcel_open(run->feeds, queue, 0) : NULL;
+		struct queue *queue = dag_node_queue(feed->stage);
+		bool held = queue_ref(run->pool, queue);
+		run->feeds->stopped |= !held;
+		feed->parcel = held ? feed_parcel_open(run->feeds, queue, 0) : NULL;
 	}
 	return feed->parcel;
 }

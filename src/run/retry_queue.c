@@ -72,12 +72,9 @@ static struct waiting pop(struct retry_queue *retry_queue) {
 
 // ---- the calls ----
 
-bool retry_queue_add(struct run *run, const struct queue *queue, struct job *job, uint64_t due) {
+bool retry_queue_add(struct run *run, struct queue *queue, struct job *job, uint64_t due) {
 	struct retry_queue *retry_queue = run->retry_queue;
-	static const struct queue_attrs nothing_new = {.weight = 1};
-	// its running item keeps it, so it is found, and this open keeps it from now on
-	struct queue *held = pool_queue_open(run->pool, queue_name(queue), &nothing_new, NULL);
-	if (!held) {
+	if (!queue_ref(run->pool, queue)) { // its running item has kept it so far
 		return false;
 	}
 	mutex_lock(&retry_queue->lock);
@@ -85,11 +82,11 @@ bool retry_queue_add(struct run *run, const struct queue *queue, struct job *job
 	bool first = retry_queue->nheap == 0 || due < retry_queue->heap[0].due;
 	if (taken) {
 		batch_ref(job->batch);
-		push(retry_queue, (struct waiting){.due = due, .n = retry_queue->n++, .queue = held, .job = job});
+		push(retry_queue, (struct waiting){.due = due, .n = retry_queue->n++, .queue = queue, .job = job});
 	}
 	mutex_unlock(&retry_queue->lock);
 	if (!taken) {
-		pool_queue_close(run->pool, held);
+		pool_queue_close(run->pool, queue);
 	} else if (first) {
 		run_wake(run);
 	}

@@ -80,6 +80,41 @@ static void test_reopen(void) {
 	check_equal(atomic_load_relaxed(&seen.ran), 2);
 }
 
+// A reference that a running item takes keeps the queue after its opener has closed it.
+static _Atomic(struct queue *) referred;
+
+static enum work_status refer_run(struct worker *worker, struct queue *queue, void *data, size_t size) {
+	(void)worker, (void)data, (void)size;
+	check(queue_ref(pool, queue));
+	atomic_store(&referred, queue);
+	return WORK_OK;
+}
+
+static const struct work_type refer_type = {.name = "refer", .run = refer_run};
+
+static void test_ref(void) {
+	open_pool(1);
+	struct queue *keeper = open_queue("k", NULL), *a = open_queue("a", NULL);
+	check(queue_ref(pool, a));
+	pool_queue_close(pool, a);
+	submit(a, &refer_type, 1);
+	pool_queue_close(pool, a); // closed, and its item opens it again
+	pool_start(pool);
+	while (!atomic_load(&referred)) {
+		sched_yield();
+	}
+	pool_queue_close(pool, keeper);
+	check(atomic_load(&referred) == a);
+	check_equal(atomic_load_relaxed(&seen.removed), 1);
+	submit(a, &count_type, 1); // still taken
+	pool_shutdown(pool, POOL_DRAINING);
+	check(!queue_ref(pool, a));
+	pool_queue_close(pool, a);
+	close_pool();
+	check_equal(atomic_load_relaxed(&seen.removed), 2);
+	check_equal(atomic_load_relaxed(&seen.ran), 1);
+}
+
 static void test_million_names(void) {
 	// by turns opened, fed and closed: only what must be remembered is
 	open_pool(1);
@@ -632,6 +667,7 @@ int main(int argc, char *argv[]) {
 	static const struct test tests[] = {
 		TEST("a queue is removed once, under concurrent adds", test_close_once),
 		TEST("an empty queue is removed by its last close", test_close_empty),
+		TEST("a reference keeps a queue open, also one that its running item takes", test_ref),
 		TEST("a name keeps its number, and a closed queue with work can be opened again", test_reopen),
 		TEST("100,000 names that came and went are remembered", test_million_names),
 		TEST("cancel drops what is queued, once, and leaves what runs", test_cancel),

@@ -28,6 +28,7 @@
 #include "cli/option_take.h"
 #include "cli/option_values.h"
 #include "cli/suggest.h"
+#include "engine/fair.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -37,10 +38,7 @@
 #define FAIRPAR_VERSION "unknown"
 #endif
 
-enum {
-	MOST_WEIGHT = 1000, // struct queue_attrs
-	MOST_LONG = 10000,
-};
+enum { MOST_LONG = 10000 };
 
 struct parser {
 	struct options *options;
@@ -160,7 +158,7 @@ static int take_batch_option(struct parser *p, enum option_id id, const char *va
 	switch (id) {
 	case OPT_BATCH: return add_batch(p, value);
 	case OPT_BATCH_BY: return option_take_text(id, value, &o->batch_by);
-	case OPT_WEIGHT: return add_number_setting(p, id, SET_WEIGHT, value, 1, MOST_WEIGHT);
+	case OPT_WEIGHT: return add_number_setting(p, id, SET_WEIGHT, value, 1, FAIR_MOST_WEIGHT);
 	case OPT_MAX_PARALLEL: return add_number_setting(p, id, SET_MAX_PARALLEL, value, 1, INT_MAX);
 	case OPT_PRIORITY: return add_number_setting(p, id, SET_PRIORITY, value, -INT_MAX, INT_MAX);
 	case OPT_LONG_RUNNING: return add_switch_setting(p, id, SET_LONG_RUNNING, value);

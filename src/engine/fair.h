@@ -27,6 +27,8 @@
 // the others carry their remainder along.
 #define FAIR_TURN UINT64_C(720720)
 
+enum { FAIR_MOST_WEIGHT = 1000 }; // of a queue; the least is 1
+
 struct fair_tier;
 
 // An item that runs, for the slot-time it is still expected to take. The caller keeps it while the item runs.
@@ -125,7 +127,7 @@ struct fair_tag {
 void fair_init(struct fair *fair, bool time, bool track_lag);
 void fair_fini(struct fair *fair);
 
-// Adds a queue without items. weight 1 to 1000. `tag` of an earlier life, or NULL. Allocates.
+// Adds a queue without items. weight 1 to FAIR_MOST_WEIGHT. `tag` of an earlier life, or NULL. Allocates.
 void fair_add(struct fair *fair, struct fair_queue *queue, uint32_t weight, int32_t priority, uint32_t limit,
               const struct fair_tag *tag);
 

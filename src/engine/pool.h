@@ -152,7 +152,7 @@ struct pool_config {
 
 // Attributes of a queue; may be changed while it works.
 struct queue_attrs {
-	uint32_t weight;           // 1 to 1000: turns in a round
+	uint32_t weight;           // 1 to FAIR_MOST_WEIGHT (engine/fair.h): turns in a round; cut to that
 	int32_t priority;          // higher first; lower ones still move (a sixteenth, in turn)
 	uint32_t max_parallel;     // running items at most; 0 = no limit
 	bool long_running;         // each item on a dedicated thread, without a slot, uncharged; fixed by the first open

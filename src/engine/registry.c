@@ -146,7 +146,7 @@ static struct fair_tag past_recall(const struct pool *pool, struct queue *queue)
 // ---- open ----
 
 static uint32_t attrs_weight(const struct queue_attrs *attrs) {
-	return attrs->weight < 1 ? 1 : attrs->weight > 1000 ? 1000 : attrs->weight;
+	return attrs->weight < 1 ? 1 : attrs->weight > FAIR_MOST_WEIGHT ? FAIR_MOST_WEIGHT : attrs->weight;
 }
 
 static struct queue *queue_create(struct pool *pool, uint64_t hash, const char *name, const struct queue_attrs *attrs,

@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/edit_distance.h"
+#include "engine/fair.h"
 #include "manifest/manifest.h"
 
 #include <ctype.h>

@@ -1,4 +1,4 @@
-// Reads a log of events (--log) back and tells them again.
+// Reads a log of events (--log) back, and passes each event to a function.
 
 #include "log/decode.h"
 

@@ -1,4 +1,4 @@
-// An event as a line of the log: JSON, by the form that fairpar-events(5) tells.
+// An event as a line of the log: JSON, in the form that fairpar-events(5) describes.
 //
 // It is made for each start and end of a job, so without printf(): room for all that has a bound is reserved at once, and
 // bytes are put behind each other.

@@ -1,4 +1,4 @@
-// An event as a line of the log: JSON, by the form that fairpar-events(5) tells.
+// An event as a line of the log: JSON, in the form that fairpar-events(5) describes.
 
 #ifndef FAIRPAR_LOG_ENCODE_H
 #define FAIRPAR_LOG_ENCODE_H

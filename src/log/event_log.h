@@ -1,8 +1,8 @@
 // The log of events (--log): JSON Lines, made as things happen.
 //
-// Each event is a line, and each line is written before the call that told it has returned from event_log_flush(), but a few:
+// Each event is a line, and each line is written before event_log_flush() returns to whoever added it, but a few:
 // event_log_later() leaves lines to the next call. So whatever happens to fairpar at most as many of the last lines are
-// lost as it may leave. Files get their lines from whoever has told something; one
+// lost as it may leave. Files get their lines from the thread that added an event; one
 // write at a time, of all that has come meanwhile. What a reader can hold up (pipes, sockets, terminals) gets them from a
 // thread: then no job waits for a slow reader before PENDING_MAX bytes have gathered, and none for one that takes nothing
 // at all for `patience`: that log is given up.
@@ -22,7 +22,7 @@ struct event_log_config {
 	int fd;                 // closed by event_log_close(); or -1:
 	void (*put)(void *arg, const char *lines, size_t len); // takes whole lines; one call at a time, any thread
 	void *arg;
-	size_t pending_max;     // bytes that wait for a slow reader before who tells waits too; 0: 16 MiB
+	size_t pending_max;     // bytes that wait for a slow reader before event_log_flush() waits for it; 0: 16 MiB
 	uint64_t patience;      // nanoseconds; 0: 30 s
 };
 

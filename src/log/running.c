@@ -1,4 +1,4 @@
-// The attempts that run: what was known at their start, for those who are told only of their end.
+// The attempts that run: what their start said, for subscribers that see only the event of their end.
 
 #include "log/running.h"
 

@@ -1,4 +1,4 @@
-// The story of a run: its numbers, gathered from its events, live or read back from a log.
+// The statistics of a run, gathered from its events, live or read back from a log.
 //
 // All times are kept in whole microseconds, as the log has them, and moments as those since the run's start: so the
 // numbers of a run and of its log are the same.

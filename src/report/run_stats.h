@@ -1,4 +1,4 @@
-// The story of a run: its numbers, gathered from its events, live or read back from a log. The end summary, the report,
+// The statistics of a run, gathered from its events, live or read back from a log. The end summary, the report,
 // the trace and the status line all take their numbers from here, so they agree.
 //
 // Moments and durations are cut to whole microseconds, as in the log.
@@ -91,7 +91,7 @@ struct run_stats {
 struct run_stats *stats_new(void);
 void stats_free(struct run_stats *story);
 
-// An event_fn: adds the event. `arg` is the story; copies what it keeps.
+// An event_fn: adds the event. `arg` is the struct run_stats; copies what it keeps.
 void stats_on_event(void *arg, const struct event *event);
 
 // How many jobs of the batch are told of: the sum of its parts. What was known of it at its start may have been done

@@ -22,7 +22,7 @@ struct summary_form {
 	const char *again;       // the command line that runs again what failed, or NULL
 };
 
-// What the last line tells.
+// What the last line says.
 struct summary_counts {
 	uint64_t jobs;           // that have ended, or never will
 	uint64_t failed, allowed, skipped, cancelled, current, resumed; // allowed: of failed
@@ -36,10 +36,10 @@ struct summary_counts {
 // done. Appends nothing if nothing does.
 void summary_add_last(struct buf *buf, const struct summary_counts *counts);
 
-// The same of a story.
+// The same of the statistics of a run.
 void summary_add_story_last(struct buf *buf, const struct run_stats *story);
 
-// Appends the summary of a finished story (stats_finish()), line by line, each with its newline.
+// Appends the summary of finished statistics (stats_finish()), line by line, each with its newline.
 void summary_add(struct buf *buf, const struct run_stats *story, const struct summary_form *form);
 
 #endif

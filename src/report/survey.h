@@ -1,4 +1,4 @@
-// What a first look at a run's attempts tells of their number and length, so that a second one can draw them in bounded
+// The number and length of a run's attempts, counted in a first pass over its log, so that a second one can draw them in bounded
 // memory.
 
 #ifndef FAIRPAR_REPORT_SURVEY_H

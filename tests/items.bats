@@ -83,11 +83,36 @@ refused() {
 	assert_eq "$output $(cat x.log)" 'a b'
 }
 
-@test "what evaluates its words again is refused, and an item as the whole of it is meant" {
+@test "what evaluates its words again is refused, however its name is written" {
+	local command
+	for command in 'eval echo {}' 'eval echo "{}"' 'eval -- echo {}' 'X=1 eval echo {}' 'command eval echo {}' 'builtin eval echo {}' \
+		'time eval echo {}' '\eval echo {}' "e'val' echo {}" '"eval" echo {}' 'echo "$(eval echo {})"' 'if eval test -n {}; then :; fi' \
+		'eval "x=1" {}' 'eval {}' 'eval "{}"' 'eval "$(echo {})"' 'x={}; eval echo $x' 'f() { eval "$@"; }; f {}' ': ; - eval echo {}' \
+		'trap {} EXIT' 'trap -- {} 0' 'trap "{}" EXIT' 'trap $x {} EXIT'; do
+		refused "$command" bash
+		[[ $stderr == *"eval reads its words"* || $stderr == *'trap reads its action'* ]]
+		run_fairpar any --then "$command" true ::: 'a$(touch PWN)'
+		[[ $status == 255 && ! -e PWN ]] || fail "--then: $command"
+		run_fairpar any --on-failure "$command" false ::: 'a$(touch PWN)'
+		[[ $status == 255 && ! -e PWN ]] || fail "--on-failure: $command"
+	done
+	refused 'eval echo' bash
+	for command in '-q eval echo {}' '-X eval echo' '-q eval echo' '-q trap {} EXIT' '-q -X command eval echo {}'; do
+		# shellcheck disable=SC2086 # words
+		run_fairpar any $command ::: 'a$(touch PWN)'
+		[[ $status == 255 && ! -e PWN && $stderr == *'an item cannot stand here: '* ]] || fail "$command: $stderr"
+	done
+	no_code 'trap - {}' 'a[$(touch PWN)]'
+	no_code "trap : {}" '$(touch PWN)'
+	run_fairpar "eval 'echo \"\$FAIRPAR_ITEM\"'" ::: 'a$(touch PWN)'
+	assert_lines 'a$(touch PWN)'
+}
+
+@test "what reads its words as commands is refused" {
 	refused 'eval "echo {}"'
 	refused 'trap "rm -f {}.tmp" EXIT; x'
 	refused 'alias x={}; y {}'
-	run_fairpar -k 'true; eval {}' ::: 'echo a; echo b' 'x=1; echo $x'
+	run_fairpar -k '{}' ::: 'echo a; echo b' 'x=1; echo $x'
 	assert_lines a b 1
 	run_fairpar "trap 'echo \"\$FAIRPAR_ITEM\"' EXIT; true" ::: 'a $(touch PWN)'
 	assert_lines 'a $(touch PWN)'

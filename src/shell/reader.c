@@ -29,6 +29,11 @@ void reader_doubt(struct reader *r, const char *why, const char *advice) {
 void reader_use(struct reader *r, size_t i) {
 	struct read_item *item = &r->reading->items[i];
 	item->is_read = true;
+	for (const struct outer *outer = r->outer; outer; outer = outer->next) {
+		if (outer->ban) {
+			refuse(r, item->at, outer->ban, outer->ban_advice, item->at);
+		}
+	}
 	if (r->ban) {
 		refuse(r, item->at, r->ban, r->ban_advice, item->at);
 	} else if (r->doubt && !item->is_reference) {
@@ -247,9 +252,19 @@ static void read_double(struct reader *r, struct word *word) {
 
 // ---- expansions ----
 
+static const char patterns[] = "shells do not agree about quotes in the patterns of ${…}";
+
+// What a command substitution that begins here stands in.
+static struct outer outer_of(const struct reader *r) {
+	bool is_pattern = r->ban == patterns; // which the output of a command is, whatever its quotes are
+	return (struct outer){r->flow, is_pattern ? NULL : r->ban, r->ban_advice, r->needs, r->cause, r->outer};
+}
+
 // $( ), <( )
 static void read_substitution(struct reader *r) {
+	struct outer outer = outer_of(r);
 	struct surroundings saved = reader_enter(r, false);
+	r->outer = &outer;
 	++r->substitutions;
 	++r->at;
 	reader_mark(r, READ_OPERATOR);
@@ -258,6 +273,7 @@ static void read_substitution(struct reader *r) {
 	--r->substitutions;
 	reader_mark(r, READ_OPERATOR);
 	expect(r, ')');
+	r->outer = outer.next;
 	reader_leave(r, saved);
 }
 
@@ -289,6 +305,8 @@ void reader_backticks(struct reader *r, unsigned place, struct word *word) {
 	}
 	map[n] = reader_place(r, end);
 	struct reader outer = *r;
+	struct outer around = outer_of(r);
+	r->outer = &around;
 	++r->at;
 	struct surroundings saved = reader_enter(r, false);
 	r->text = inner;
@@ -305,6 +323,7 @@ void reader_backticks(struct reader *r, unsigned place, struct word *word) {
 	r->at = end;
 	r->base = outer.base;
 	r->is_nested = outer.is_nested;
+	r->outer = outer.outer;
 	reader_mark(r, READ_OPERATOR);
 	++r->at;
 	reader_leave(r, saved);
@@ -431,7 +450,7 @@ static void read_parameter(struct reader *r, unsigned place) {
 	}
 	bool is_pattern = strchr("#%/^,", op) && op != '\0';
 	if (is_pattern) {
-		ban(r, "shells do not agree about quotes in the patterns of ${…}", "take a replacement string such as {.}");
+		ban(r, patterns, "take a replacement string such as {.}");
 	}
 	r->flow = op == '=' ? name : r->flow;
 	r->at += op != '\0' && strchr("-=?+#%/^,", op) && !reader_is_over(r);

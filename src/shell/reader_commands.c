@@ -193,8 +193,11 @@ static void read_redirection(struct reader *r) {
 			r->ban_advice = direction == '>' ? "write >{} 2>&1" : "write <{}";
 		}
 		skip_blanks(r);
+		const struct outer *outer = r->outer;
+		r->outer = is_string ? outer : NULL; // the name of a file does not go to the output
 		struct word word = {.may_assign = false};
 		reader_word(r, &word);
+		r->outer = outer;
 	}
 	r->needs = saved.needs;
 	r->cause = saved.cause;

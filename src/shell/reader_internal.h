@@ -41,6 +41,14 @@ struct word {
 	char name[NAME_LEN];  // of the variable that it assigns to
 };
 
+// What a command substitution stands in: its output goes there, and is made of the items among its words.
+struct outer {
+	const char *flow, *ban, *ban_advice;
+	unsigned needs;
+	size_t cause;
+	const struct outer *next; // or NULL
+};
+
 struct reader {
 	struct reading *reading;
 	const char *text;     // the text being read: the whole, or what is between backticks without its backslashes
@@ -60,6 +68,7 @@ struct reader {
 	size_t cause;         // … and where that begins
 	const char *flow;     // the variable that gets it, or NULL
 	const char *ban, *ban_advice; // why no item may stand here; its references neither
+	const struct outer *outer; // the innermost, or NULL
 	const char *doubt, *doubt_advice; // why no place is certain from here on
 	size_t doubt_at;
 	struct document documents[DOCUMENTS];
@@ -144,6 +153,7 @@ struct command_words {
 	unsigned nformat, nargs;  // printf: conversions of the format; words behind it
 	char format[NAME_LEN];    // printf: 'd' or 's' for each of these
 	bool has_format;
+	bool has_action;          // trap: what comes are signals
 	bool in_condition;        // [[ has not been closed
 	bool is_integer;          // declare -i
 	bool is_special;          // declare with other options that make more of a value than text

@@ -154,6 +154,7 @@ struct builtin {
 		PRINT,
 		SET,       // the positional parameters
 		CODE,      // … are read as commands
+		TRAP,      // … so is the first of them; names of signals
 		PREFIX,    // a command comes
 		REPEAT,    // a number, then a command
 		UNSAFE,    // it may change how shells read
@@ -167,7 +168,7 @@ static const struct builtin builtins[] = {
 	{"wait", INTEGERS}, {"vared", NAMES}, {"read", READ}, {"declare", DECLARE}, {"typeset", DECLARE}, {"local", DECLARE},
 	{"export", DECLARE}, {"readonly", DECLARE}, {"nameref", DECLARE_INTEGERS}, {"integer", DECLARE_INTEGERS},
 	{"float", DECLARE_INTEGERS}, {"[[", TEST}, {"[", TEST}, {"test", TEST}, {"printf", PRINTF}, {"print", PRINT},
-	{"echo", PRINT}, {"set", SET}, {"eval", CODE}, {"trap", CODE}, {"command", PREFIX}, {"builtin", PREFIX}, {"exec", PREFIX},
+	{"echo", PRINT}, {"set", SET}, {"eval", CODE}, {"trap", TRAP}, {"command", PREFIX}, {"-", PREFIX}, {"builtin", PREFIX}, {"exec", PREFIX},
 	{"time", PREFIX}, {"noglob", PREFIX}, {"nocorrect", PREFIX}, {"repeat", REPEAT}, {"alias", UNSAFE}, {"emulate", UNSAFE},
 	{"setopt", OPTIONS}, {"unsetopt", OPTIONS},
 };
@@ -242,13 +243,6 @@ static void before_printf(struct reader *r, const struct command_words *command)
 	}
 }
 
-// Is the word nothing but an item? Then that is what the command reads: `eval {}`.
-static bool is_whole_item(const struct reader *r) {
-	bool is_quoted = reader_peek(r, 0) == '"' || reader_peek(r, 0) == '\'';
-	char end = reader_peek(r, 1u + is_quoted);
-	return reader_peek(r, is_quoted) == '\0' && (is_quoted ? end == reader_peek(r, 0) : end != '\0' && strchr(" \t\n;&|)", end));
-}
-
 void command_before(struct reader *r, struct command_words *command, struct word *word) {
 	if (command->is_function) {
 		r->flow = "@";
@@ -286,8 +280,14 @@ void command_before(struct reader *r, struct command_words *command, struct word
 		r->flow = "@";
 		break;
 	case CODE:
-		if (!is_whole_item(r)) {
-			r->ban = "this command reads its words as commands, whatever their quotes are";
+		r->ban = "eval reads its words as commands, whatever their quotes are";
+		r->ban_advice = "write the command itself in place of eval, or '… \"$FAIRPAR_ITEM\" …', in single quotes";
+		break;
+	case TRAP:
+		if (command->has_action) {
+			r->needs = NEED_NAME;
+		} else {
+			r->ban = "trap reads its action as commands, whatever its quotes are";
 			r->ban_advice = "write '… \"$FAIRPAR_ITEM\" …', in single quotes";
 		}
 		break;
@@ -377,6 +377,9 @@ void command_after(struct reader *r, struct command_words *command, const struct
 		break;
 	case PRINTF:
 		after_printf(command, word);
+		break;
+	case TRAP: // $x could be nothing
+		command->has_action = command->has_action || word->is_quoted || (!word->is_open && (word->text[0] != '-' || word->len == 1));
 		break;
 	case REPEAT:
 		*command = (struct command_words){.n = 0};

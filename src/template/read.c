@@ -168,7 +168,25 @@ static size_t find_source(const struct template *template, size_t refused_at, si
 	return strlen(template->text);
 }
 
+// The words of -q as they are read, and what is refused in them.
+static void refuse_word(struct template *template, const struct reading *reading) {
+	struct buf shown = BUF_INIT;
+	size_t at = 0;
+	for (size_t i = 0; i < reading->len; ++i) {
+		at = i == reading->refused_at ? shown.len : at;
+		buf_add(&shown, reading->text[i] == READ_ITEM ? "{}" : &reading->text[i], reading->text[i] == READ_ITEM ? 2 : 1);
+	}
+	buf_printf(&template->error, "an item cannot stand here: %s", reading->refusal);
+	show_line(&template->error, buf_str(&shown), at, 2);
+	buf_printf(&template->error, "\n  %s", reading->advice);
+	buf_fini(&shown);
+}
+
 static void refuse(struct template *template, const struct reading *reading) {
+	if (template->flags & TEMPLATE_QUOTE) {
+		refuse_word(template, reading);
+		return;
+	}
 	size_t len, at = find_source(template, reading->refused_at, &len);
 	struct buf text = BUF_INIT;
 	template->refusal = (struct template_refusal){reading->refusal, reading->advice, at, len};
@@ -233,7 +251,7 @@ void template_read(struct template *template) {
 			add_requirement(template, NULL, &reading.items[k]);
 		}
 	}
-	if (reading.refusal && !template->is_direct && !is_quoted) {
+	if (reading.refusal && !template->is_direct) {
 		refuse(template, &reading);
 	}
 	template->is_intricate = reading.is_intricate && !template->is_direct; // plain words, whatever they look like

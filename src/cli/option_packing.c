@@ -52,7 +52,7 @@ static int take_max_chars(struct packing *packing, const char *text) {
 	return 0;
 }
 
-// Prints the longest line, or with the most that is used of it, as GNU parallel does. What they are, plan/packs.h says.
+// Prints the longest line, or with the most that is used of it, as GNU parallel does. What they are, template/packs.h says.
 static int print_limits(size_t used) {
 	struct buf text = BUF_INIT;
 	if (used > 0) {

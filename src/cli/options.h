@@ -70,7 +70,7 @@ enum resume_kind {
 	RESUME_RETRY,                    // --retry-failed: the commands come from the log
 };
 
-// How many records go into one job. The limits of a pack are made from it: plan/packs.h.
+// How many records go into one job. The limits of a pack are made from it: template/packs.h.
 struct packing {
 	bool on;             // not one record, one job
 	bool fills;          // as many as fit: -X, -m, --xargs

@@ -1,6 +1,6 @@
 // Replacement strings in the texts of a batch: that there are some where items want them, and that all are known.
 //
-// plan/template.c leaves braces that it does not know as they are, for any command line may hold some. In a manifest
+// template/template.c leaves braces that it does not know as they are, for any command line may hold some. In a manifest
 // {name} that is not known is a mistake, unless it is ${name} or has blanks inside.
 
 #include "manifest/internal.h"

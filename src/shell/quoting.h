@@ -1,4 +1,4 @@
-// How an item is spelled in shell text so that it stays one, by the place that it stands in (plan/reader.h).
+// How an item is spelled in shell text so that it stays one, by the place that it stands in (shell/reader.h).
 //
 // GNU parallel spells an item in one way wherever it stands: inside '…' of the template its quotes then end the
 // quotes, and a file named `;reboot` is a command. Here an item is spelled for the quotes around it. Where a template has

@@ -32,7 +32,7 @@ struct read_item {
 	bool is_reference;    // $FAIRPAR_ITEM: found by the reader
 	bool is_read;
 	int column;           // of a reference: FAIRPAR_ITEM_2; 0: all of the record
-	unsigned place;       // enum place of plan/quoting.h
+	unsigned place;       // enum place of shell/quoting.h
 	unsigned needs;       // enum need
 	size_t cause;         // where the construct begins that needs it
 	char delimiter[64];   // NEED_OTHER_LINE: what the line must not be

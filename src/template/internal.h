@@ -21,7 +21,7 @@ struct part {
 // What a part must be, each time.
 struct requirement {
 	struct part part;
-	unsigned needs;      // enum need of plan/reader.h
+	unsigned needs;      // enum need of shell/reader.h
 	char delimiter[64];  // NEED_OTHER_LINE
 };
 
@@ -34,7 +34,7 @@ struct template {
 	char *text;
 	unsigned flags;
 	bool is_direct;
-	bool is_intricate;  // items go into variables, see plan/quoting.h
+	bool is_intricate;  // items go into variables, see shell/quoting.h
 	bool names_item;    // $FAIRPAR_ITEM
 	bool needs_total;
 	bool chooses, is_unique; // leaves items out
@@ -46,7 +46,7 @@ struct template {
 	struct template_measure measure;
 	struct requirement *requirements;
 	size_t nrequirements, requirements_cap;
-	// with TEMPLATE_CONTEXT, for each byte of the text with one byte for each replacement string (plan/reader.h)
+	// with TEMPLATE_CONTEXT, for each byte of the text with one byte for each replacement string (shell/reader.h)
 	unsigned char *marks;
 	unsigned *regions;
 	// an item cannot stand where it does; also said in `error`

@@ -25,7 +25,7 @@ enum template_flags {
 	TEMPLATE_LITERAL = 1 << 4, // no replacement strings: braces are text, nothing is refused, nothing is appended
 	TEMPLATE_OWN_LOCALE = 1 << 7, // the job gets another locale, in which two bytes, one of them ASCII, may be a character
 	TEMPLATE_CONTEXT = 1 << 5, // -X: a word with a {} is there once for each argument; see the source
-	TEMPLATE_PATH = 1 << 6,    // with TEMPLATE_RAW: what is put in is part of one name of a file (plan/pathname.h)
+	TEMPLATE_PATH = 1 << 6,    // with TEMPLATE_RAW: what is put in is part of one name of a file (base/pathname.h)
 };
 
 // Parses the words, joined by blanks as GNU parallel does. `names` may be NULL. Returns NULL with *ret_error (caller

@@ -1,7 +1,7 @@
 // The xargs personality: `fairpar --xargs …`, or called by the name xargs.
 //
 // A composition root of its own beside run/setup.c: the same pool, workers and children, but one queue, no output of ours, and
-// xargs' rules of reading, stopping and exit status. The main thread reads and packs (plan/xargs_words.c) a little ahead
+// xargs' rules of reading, stopping and exit status. The main thread reads and packs (xargs/words.c) a little ahead
 // of the workers, which run the command lines (job.c). That it reads ahead is not to be seen: an error in the input
 // is told only when all lines before it were started, and a run that stops leaves the input where xargs would have.
 

@@ -33,7 +33,7 @@ static void check_quoted(const char *text, size_t len, char separator) {
 	buf_fini(&out);
 }
 
-// Perl's split(/…/, $text, -1), the slow way; see plan/columns.c.
+// Perl's split(/…/, $text, -1), the slow way; see input/columns.c.
 static void split_slowly(const regex_t *regex, const char *text, struct buf *out) {
 	const char *column = text;
 	for (const char *from = text; *column;) {

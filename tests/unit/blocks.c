@@ -1,4 +1,4 @@
-// Tests of plan/blocks.h: where data is cut, over all sizes of blocks and of reads, and what is removed from it.
+// Tests of input/records.h: where data is cut, over all sizes of blocks and of reads, and what is removed from it.
 
 #include "input/records.h"
 

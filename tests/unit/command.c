@@ -1,4 +1,4 @@
-// Tests of plan/command.h: which commands run directly and which by the shell, and what execve() gets.
+// Tests of template/command.h: which commands run directly and which by the shell, and what execve() gets.
 
 #include "template/command.h"
 

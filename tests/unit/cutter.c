@@ -1,4 +1,4 @@
-// Tests of plan/cutter.h: lines out of pieces, however they are cut.
+// Tests of input/line_buffer.h: lines out of pieces, however they are cut.
 
 #include "input/line_buffer.h"
 

@@ -1,4 +1,4 @@
-// Tests of plan/globs.h: patterns as bash's globstar has them, errors instead of gaps, the process's directory untouched.
+// Tests of input/glob.h: patterns as bash's globstar has them, errors instead of gaps, the process's directory untouched.
 
 #include "input/glob.h"
 

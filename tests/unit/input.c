@@ -1,4 +1,4 @@
-// Tests of plan/input.h: splitting, products, links, columns, headers, and what cannot be read.
+// Tests of input/input.h: splitting, products, links, columns, headers, and what cannot be read.
 
 #include "input/input.h"
 

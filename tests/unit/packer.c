@@ -1,4 +1,4 @@
-// Tests of plan/packer.h: command lines that are exactly full, items that are carried, replacement.
+// Tests of xargs/packer.h: command lines that are exactly full, items that are carried, replacement.
 
 #include "xargs/packer.h"
 

@@ -1,4 +1,4 @@
-// Tests of packs (plan/packs.h): what fits into a command, what is full, what stands alone, and how the rest is spread.
+// Tests of packs (template/packs.h): what fits into a command, what is full, what stands alone, and how the rest is spread.
 
 #include "template/packs.h"
 

@@ -1,4 +1,4 @@
-// Tests of plan/pathname.h and base/sha256.h: names of files that are made of items.
+// Tests of base/pathname.h and base/sha256.h: names of files that are made of items.
 
 #include "base/pathname.h"
 

@@ -1,4 +1,4 @@
-// Tests of plan/resume.c: which jobs a joblog says are done.
+// Tests of log/resume.c: which jobs a joblog says are done.
 
 #include "log/resume.h"
 

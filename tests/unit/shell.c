@@ -1,4 +1,4 @@
-// Tests of plan/shell.h: quoting that every shell reads back, what needs a shell, programs and shells found.
+// Tests of shell/shell.h: quoting that every shell reads back, what needs a shell, programs and shells found.
 
 #include "shell/shell.h"
 

@@ -1,4 +1,4 @@
-// Tests of plan/template.h: replacement strings as GNU parallel has them, words, and quoting inside quotes.
+// Tests of template/template.h: replacement strings as GNU parallel has them, words, and quoting inside quotes.
 
 #include "template/template.h"
 

@@ -1,4 +1,4 @@
-// Tests of plan/words.h: words as a shell splits them, and nothing else that a shell does.
+// Tests of shell/split.h: words as a shell splits them, and nothing else that a shell does.
 
 #include "shell/split.h"
 

@@ -1,4 +1,4 @@
-// Tests of plan/xargs_words.h: items, quotes, lines and the end-of-file string, wherever the reads cut the input.
+// Tests of xargs/words.h: items, quotes, lines and the end-of-file string, wherever the reads cut the input.
 
 #include "xargs/words.h"
 

@@ -53,6 +53,20 @@ hints() {
 	assert_eq "$(hints)" ''
 }
 
+@test "a command that /bin/sh could not run because \$SHELL is not set is told, with --shell bash" {
+	need bash
+	[[ $(readlink -f /bin/sh) != */bash ]] || skip 'sh is bash'
+	for state in unset empty; do
+		[[ $state == empty ]] && export SHELL= || unset SHELL
+		run_fairpar any '[[ {} = a ]]' ::: a
+		assert_eq "$(hints)" 'fairpar: hint: /bin/sh ran the commands, for $SHELL is not set: --shell bash has bash run them'
+		run_fairpar any --shell sh '[[ {} = a ]]' ::: a
+		assert_eq "$(hints)" ''
+		run_fairpar any 'exit 3; {}' ::: a
+		assert_eq "$(hints)" ''
+	done
+}
+
 @test "a function of bash that is not exported is answered with export -f" {
 	need bash
 	SHELL=$(command -v bash)

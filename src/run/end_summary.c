@@ -179,6 +179,12 @@ void end_summary_look(struct desk *desk, const struct result *result) {
 	}
 }
 
+// Has nobody named a shell, not even the login?
+static bool is_shell_unsaid(const struct options *options) {
+	const char *by, *shell = getenv("SHELL");
+	return !shell_named(options->shell, &by) && (!shell || shell[0] == '\0');
+}
+
 // All jobs have ended.
 static void print_hint(const struct run *run) {
 	enum trouble trouble = (enum trouble)atomic_load(&run->end_summary->trouble);
@@ -196,6 +202,8 @@ static void print_hint(const struct run *run) {
 		bool known = unknown[0] != '\0';
 		diag_note("hint: %s%s%s was not found: jobs know a function of bash once it is exported, by export -f %s", known ? "'" : "a command",
 		          text_shows(unknown), known ? "'" : "", known ? text_shows(unknown) : "NAME");
+	} else if (is_shell_unsaid(run->options) && program_find("bash")) {
+		diag_note("hint: /bin/sh ran the commands, for $SHELL is not set: --shell bash has bash run them");
 	}
 }
 

@@ -300,6 +300,64 @@ same_as_parallel() {
 	assert_lines new more
 }
 
+@test "an item that the command gets by a variable tells the job from others, and is there when it is run again" {
+	run_fairpar -k --joblog log 'echo "$FAIRPAR_ITEM"' ::: a b c
+	assert_eq "$(rows | cut -d '|' -f 9)" "$(printf 'export FAIRPAR_ITEM=%s; echo "$FAIRPAR_ITEM"\n' a b c)"
+	run_fairpar -k --joblog log --resume 'echo "$FAIRPAR_ITEM"' ::: x a y c new
+	assert_lines x y new
+	run_fairpar 3 -j1 --joblog log 'printf "item=<%s>\n" "$FAIRPAR_ITEM"; [ "$FAIRPAR_ITEM" = a ]' ::: a "b's" $'c  d\\n' '$(touch PWN)'
+	run_fairpar 3 -j1 --joblog log --retry-failed
+	assert_lines "item=<b's>" 'item=<c  d\n>' 'item=<$(touch PWN)>'
+	[ ! -e PWN ]
+	run_fairpar -k --joblog log --colsep , 'echo "$FAIRPAR_ITEM_2" $FAIRPAR_ITEM_1' ::: 'a,b c' 'a b,c' 1
+	run_fairpar -k --joblog log --resume --colsep , 'echo "$FAIRPAR_ITEM_2" $FAIRPAR_ITEM_1' ::: 'a,b c' 'a b,c' 2 'a,b,c' 1
+	assert_lines ' 2' 'b a'
+}
+
+@test "two lines of an item in a variable stay two when it is run again" {
+	printf 'a\nb\0' | run_fairpar 1 -0 --joblog log 'echo "$FAIRPAR_ITEM"; false'
+	run_fairpar 1 --joblog log --retry-failed
+	assert_lines a b
+}
+
+@test "an item that only a later step names tells the job from others" {
+	printf 'version: 1\nbatches:\n  c: {args: [a, b], run: ":", then: ["echo {}"]}\n' >m.yaml
+	run_fairpar -k --joblog log -f m.yaml
+	sed -i 's/a, b/p, q, r/' m.yaml
+	run_fairpar -k --joblog log --resume -f m.yaml
+	assert_set p q r
+}
+
+@test "a variable of a manifest that the item makes tells the job from others" {
+	printf 'version: 1\nbatches:\n  c: {args: [a, b], run: "echo $V", env: {V: "{}"}}\n' >m.yaml
+	run_fairpar -k --joblog log -f m.yaml
+	assert_eq "$(rows | cut -d '|' -f 9 | sort)" "$(printf 'export V=%s; echo $V\n' a b)"
+	sed -i 's/a, b/a, q, r/' m.yaml
+	run_fairpar -k --joblog log --resume -f m.yaml
+	assert_set q r
+	printf 'version: 1\nbatches:\n  c: {args: [a], shell: none, run: "printenv V nothing", env: {V: "<{}>", W: "x"}}\n' >m.yaml
+	rm log
+	run_fairpar any --joblog log -f m.yaml
+	run_fairpar 1 --joblog log --retry-failed
+	assert_lines '<a>'
+}
+
+@test "an item that was refused is never read by a shell when the job is run again" {
+	need bash
+	for command in 'echo $(( {} + 1 ))' 'test -v {}' 'test -v "{}"'; do
+		run_fairpar 1 --shell bash --joblog log "$command" ::: 'a[$(touch PWN)]'
+		run_fairpar 1 --shell bash --joblog log --retry-failed
+		assert_contains "$stderr" 'refused: '
+		assert_eq "$(cut -f 7 log | xargs)" 'Exitval 126 126'
+		run_fairpar 1 --shell bash --joblog log --resume-failed "$command" ::: 'a[$(touch PWN)]'
+		run_fairpar --shell bash --joblog log --resume "$command" ::: 'a[$(touch PWN)]'
+		[ ! -e PWN ] || fail "$command"
+	done
+	printf 'touch PWN #\0\n' | run_fairpar any --joblog log
+	run_fairpar any --joblog log --retry-failed
+	[ ! -e PWN ] || fail 'a line that is no item'
+}
+
 @test "input that begins later or was sorted is known by its commands" {
 	run_fairpar --joblog log echo ::: a b c d
 	run_fairpar --joblog log --resume echo ::: b c d

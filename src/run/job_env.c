@@ -54,15 +54,17 @@ static void build_vars(struct buf *vars, const struct job *job, const struct att
 	}
 	struct expansion x = job_expansion(job, attempt->slot);
 	for (size_t i = 0; i < job->spec->nvars; ++i) {
-		buf_printf(vars, "%s=", job->spec->vars[i].name);
-		template_expand(job->spec->vars[i].value, &x, vars);
-		buf_addc(vars, '\0');
+		job_env_add_variable(vars, &job->spec->vars[i], &x);
 	}
 }
 
-// $FAIRPAR_ITEM, FAIRPAR_ITEM_1 and so on: the bytes of the item, for a command that names them. The record's arguments are
-// joined by blanks, as by {}. Returns how many variables that are.
-static size_t add_item(struct buf *vars, const struct record *record) {
+void job_env_add_variable(struct buf *vars, const struct variable *variable, const struct expansion *x) {
+	buf_printf(vars, "%s=", variable->name);
+	template_expand(variable->value, x, vars);
+	buf_addc(vars, '\0');
+}
+
+size_t job_env_add_item(struct buf *vars, const struct record *record) {
 	const char *at = record->args;
 	buf_adds(vars, "FAIRPAR_ITEM=");
 	for (uint32_t i = 0; i < record->nargs; ++i, at += strlen(at) + 1) {
@@ -98,7 +100,7 @@ void job_env_build(struct desk *desk, const struct job *job, const struct attemp
 	if (spec->start && desk->context && desk->context->cwd) {
 		add_dir(vars, spec, desk->context->cwd);
 	}
-	size_t nitem = attempt->template && template_names_item(attempt->template) ? add_item(vars, &job->record) : 0;
+	size_t nitem = attempt->template && template_names_item(attempt->template) ? job_env_add_item(vars, &job->record) : 0;
 	grow_array(&desk->env, &desk->env_cap, spec->nenv + spec->nvars + NVARS + nitem + 1, sizeof(*desk->env));
 	memcpy(desk->env, spec->env, spec->nenv * sizeof(*desk->env));
 	char **env = desk->env + spec->nenv;

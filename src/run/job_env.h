@@ -8,4 +8,11 @@
 // Fills desk->env, for the attempt; borrowed from the desk and from the job's recipe, until the next call.
 void job_env_build(struct desk *desk, const struct job *job, const struct attempt *attempt);
 
+// Appends "NAME=VALUE" and a NUL: a variable of the recipe as one job has it.
+void job_env_add_variable(struct buf *vars, const struct variable *variable, const struct expansion *x);
+
+// Appends so FAIRPAR_ITEM, FAIRPAR_ITEM_1 and so on: the bytes of the item, for a command that names them. The record's
+// arguments are joined by blanks, as by {}. Returns how many variables that are.
+size_t job_env_add_item(struct buf *vars, const struct record *record);
+
 #endif

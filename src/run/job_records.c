@@ -11,13 +11,18 @@
 #include "job/joblog_columns.h"
 #include "log/joblog.h"
 #include "log/resume.h"
+#include "run/job_env.h"
 #include "run/job_output.h"
 #include "run/result_files.h"
+#include "shell/shell.h"
 
 #include <errno.h>
 #include <unistd.h>
 
 enum { SLOTS_TRIED = 256 }; // values of {%} that a logged command is compared with
+
+// What names of variables are made of in a shell (POSIX XBD 3.216).
+#define NAME_BYTES "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_"
 
 struct job_records {
 	struct joblog *joblog;        // NULL: to stdout, or no log is written
@@ -71,8 +76,71 @@ static int open_log(struct run *run) {
 	return 0;
 }
 
-static void add_command(const struct job_spec *spec, const struct expansion *x, struct buf *buf) {
-	command_text(spec->command, x, &spec->by, buf);
+// Adds "NAME=VALUE" entries, a NUL behind each, as shells assign them. A name that is none in a shell cannot be exported;
+// it is said all the same, for the value tells jobs apart.
+static void add_assignments(const struct buf *vars, struct buf *buf) {
+	const char *before = "";
+	for (const char *at = vars->data; at && at < vars->data + vars->len; at += strlen(at) + 1) {
+		const char *value = strchr(at, '=') + 1;
+		size_t len = (size_t)(value - at) - 1;
+		bool is_name = strspn(at, NAME_BYTES) == len && strchr("0123456789", at[0]) == NULL;
+		const char *verb = is_name ? "export" : ":";
+		buf_printf(buf, "%s%s ", strcmp(before, verb) == 0 ? "" : before[0] ? "; " : "", strcmp(before, verb) == 0 ? "" : verb);
+		shell_quote(buf, at, len);
+		buf_addc(buf, '=');
+		shell_quote(buf, value, strlen(value));
+		before = verb;
+	}
+	buf_adds(buf, before[0] ? "; " : "");
+}
+
+// Does the command say its item only by $FAIRPAR_ITEM, or only in a later step?
+static bool needs_item(const struct job_spec *spec) {
+	bool needed = spec->command && template_names_item(spec->command), is_said = !spec->command || template_has_strings(spec->command);
+	for (size_t i = 0; i < spec->nthen; ++i) {
+		const struct template *step = spec->then[i];
+		needed = needed || template_names_item(step) || (!is_said && template_has_strings(step));
+	}
+	return needed;
+}
+
+// The variables that are in the command's environment by its item.
+static void add_variables(const struct job_spec *spec, const struct expansion *x, const struct buf *command, struct buf *buf) {
+	struct buf vars = BUF_INIT;
+	for (size_t i = 0; i < spec->nvars; ++i) {
+		if (template_has_strings(spec->vars[i].value)) {
+			job_env_add_variable(&vars, &spec->vars[i], x);
+		}
+	}
+	if (needs_item(spec)) {
+		size_t before = vars.len;
+		job_env_add_item(&vars, x->record);
+		if (x->record->nargs == 1 && !strstr(buf_str(command), "FAIRPAR_ITEM_")) { // FAIRPAR_ITEM_1 would only repeat it
+			vars.len = before + strlen(vars.data + before) + 1;
+		}
+	}
+	add_assignments(&vars, buf);
+	buf_fini(&vars);
+}
+
+// What tells the job from others, and what --retry-failed runs: its command, with what it gets of its item by variables in
+// front. Where the item must not be read by a shell, that command is only text of one that fails as the job has failed.
+static void add_command(const struct job_spec *spec, const struct expansion *x, bool is_bad, struct buf *buf) {
+	const struct template *template = spec->command;
+	struct buf text = BUF_INIT, why = BUF_INIT;
+	command_text(template, x, &spec->by, &text);
+	bool is_permitted = !template || template_permits(template, x, &why);
+	if (is_bad || (!is_permitted && !template_is_direct(template))) {
+		buf_adds(buf, "printf 'refused: %s\\n' ");
+		shell_quote(buf, buf_str(&text), text.len);
+		buf_adds(buf, " >&2; exit 126");
+	} else {
+		add_variables(spec, x, &text, buf);
+		buf_adds(buf, is_permitted ? "" : "env "); // the program, as it has run, and not what a shell has of that name
+		buf_add(buf, buf_str(&text), text.len);
+	}
+	buf_fini(&text);
+	buf_fini(&why);
 }
 
 // A job whose output is lost has no row: --resume is to run it again.
@@ -96,7 +164,7 @@ bool job_records_add(struct desk *desk, const struct job *job, unsigned slot, co
 	}
 	struct expansion x = {.record = &job->record, .seq = job->item.seq, .slot = slot};
 	buf_reset(&desk->row);
-	add_command(job->spec, &x, &desk->row);
+	add_command(job->spec, &x, job->item.bad, &desk->row);
 	struct joblog_row row = {
 		.seq = job->item.seq,
 		.result = result,
@@ -184,7 +252,7 @@ static void find_form(struct job_records *job_records, const struct job_spec *sp
 	enum resume_match best = RESUME_NO_ROW;
 	for (x->slot = 1; x->slot <= SLOTS_TRIED && best != RESUME_DONE_ROW; ++x->slot) {
 		buf_reset(&other);
-		add_command(spec, x, &other);
+		add_command(spec, x, /* is_bad */ false, &other);
 		if (x->slot == 2 && other.len == text->len && memcmp(buf_str(&other), buf_str(text), text->len) == 0) {
 			break;
 		}

@@ -211,6 +211,18 @@ void template_ends(const struct template *template, size_t *ret_head, size_t *re
 	}
 }
 
+static bool parts_have_strings(const struct parts *parts) {
+	bool found = false;
+	for (size_t i = 0; i < parts->n && !found; ++i) {
+		found = parts->at[i].kind > GROUP;
+	}
+	return found;
+}
+
+bool template_has_strings(const struct template *template) {
+	return parts_have_strings(&template->parts) || parts_have_strings(&template->words);
+}
+
 bool template_needs_total(const struct template *template) {
 	return template->needs_total;
 }

@@ -63,6 +63,9 @@ void template_ends(const struct template *template, size_t *ret_head, size_t *re
 // Else appends the reason, which names the item.
 bool template_permits(const struct template *template, const struct expansion *x, struct buf *ret_why);
 
+// True if there is a replacement string in it, of any kind.
+bool template_has_strings(const struct template *template);
+
 // True if the text names the variable FAIRPAR_ITEM, or FAIRPAR_ITEM_1 and so on: the job has them in its environment.
 bool template_names_item(const struct template *template);
 

@@ -2,6 +2,11 @@
 
 load helper
 
+setup() {
+	helper_setup
+	[[ ${FAIRPAR_PROFILE-} != tsan ]] || skip "ThreadSanitizer itself cannot do without these calls"
+}
+
 # Those that fairpar has another way for.
 optional=(splice sendfile memfd_create pwritev2 pidfd_open pidfd_send_signal close_range prctl linkat getrandom fallocate
 	fadvise64 sched_getaffinity sysinfo fstatfs openat2)

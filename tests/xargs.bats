@@ -273,13 +273,16 @@ j]"
 }
 
 @test "-P runs that many at once, --process-slot-var numbers them from 0" {
-	make_fifo a b
-	printf 'a\nb\n' | timeout "$patience" xargs -P2 -n1 --process-slot-var=SLOT sh -c 'echo "$SLOT" >"$0"' 3>&- &
+	make_fifo a b go_a go_b
+	printf 'a\nb\n' | timeout "$patience" xargs -P2 -n1 --process-slot-var=SLOT \
+		sh -c 'echo "$SLOT" >"$0"; read -r x <"go_$0"' 3>&- &
 	local slots
 	await a
 	slots=$line
 	await b
 	assert_eq "$(printf '%s\n' "$slots" "$line" | sort | xargs)" "0 1"
+	release go_a
+	release go_b
 	wait
 }
 

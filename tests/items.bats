@@ -73,6 +73,30 @@ refused() {
 	done
 }
 
+@test "a value that is made of an item is evaluated only if nothing in the item could be code" {
+	command -v bash >/dev/null || skip "no bash"
+	local command
+	for command in 'x=$(basename {} .txt); echo $((x+1))' '[[ $(basename {} .txt) -gt 5 ]]' 'x=`echo {}`; ((x++))' \
+		'n=$(sed s/x/y/ <<< {}); echo $((n))' 'read a b < <(echo 1 {.}); ((b))' 'mapfile -t x <<< {}; ((x))' 'mapfile <<<{}; ((MAPFILE))' \
+		'printf -v "$(basename {})" x' 'x={}; y=x; echo $((y))' 'f={}; n=${f:0:30}; echo $((n))' 'n=${FAIRPAR_ITEM#x}; ((n))' \
+		'IFS=_ read -r a b <<< {}; echo $((a))' 'read <<<{}; ((REPLY))' 'basename {} | { read n; ((n)); }' 'echo $(( $(echo {}) ))'; do
+		run_fairpar any --shell bash "$command" ::: 'a[$(touch PWN)]'
+		[ ! -e PWN ] || fail "bash ran the item of: $command"
+		[[ $stderr == *'job #1: the item '* ]] || fail "no message for: $command: $stderr"
+	done
+	run_fairpar any --shell bash 'z={2}; n={1}; n=${n#_}; ((n))' ::: _z ::: 'a[$(touch PWN)]'
+	[ ! -e PWN ]
+	run_fairpar -k --shell bash 'f={}; n=${#f}; echo $((n + 1))' ::: '$(x)'
+	assert_lines 5
+	run_fairpar -k --shell bash 'f={}; y=${f:5:3}; echo $((10#$y))' ::: file_007.txt
+	assert_lines 7
+	run_fairpar -k --shell bash 'f={}; n=${f##*_}; n=${n%.*}; echo $((10#$n)); IFS=_. read -r a b c <<< {}; echo $((10#$b + 1))' ::: 'my file_008.txt'
+	assert_lines 8 9
+	echo a >"it's [1].txt"
+	run_fairpar -k --shell bash 'n=$(wc -l <{}); echo $((n + 1))' ::: "it's [1].txt"
+	assert_lines 2
+}
+
 @test ">& and <& are refused with the way to write it" {
 	refused 'make >&{}.log' bash
 	refused 'make 1>&{}' bash

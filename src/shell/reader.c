@@ -26,13 +26,31 @@ void reader_doubt(struct reader *r, const char *why, const char *advice) {
 	}
 }
 
-void reader_use(struct reader *r, size_t i) {
+// What an item must be if a value that is made of it has to be what `needs` says.
+static unsigned derived_needs(unsigned needs) {
+	unsigned strict = needs & (NEED_INTEGER | NEED_NUMBER | NEED_NAME);
+	return (needs & ~strict) | (strict ? NEED_DERIVED : 0u);
+}
+
+static void use_outside(struct reader *r, const struct outer *outer, size_t i) {
+	struct read_item *item = &r->reading->items[i];
+	if (outer->ban) {
+		refuse(r, item->at, outer->ban, outer->ban_advice, item->at);
+	}
+	if (derived_needs(outer->needs) & NEED_DERIVED) {
+		item->cause = item->needs & NEED_DERIVED ? item->cause : outer->cause;
+		item->needs |= NEED_DERIVED;
+	}
+	if (outer->flow) {
+		flow_add(r, outer->flow, i, true);
+	}
+}
+
+void reader_use(struct reader *r, size_t i, bool is_derived) {
 	struct read_item *item = &r->reading->items[i];
 	item->is_read = true;
 	for (const struct outer *outer = r->outer; outer; outer = outer->next) {
-		if (outer->ban) {
-			refuse(r, item->at, outer->ban, outer->ban_advice, item->at);
-		}
+		use_outside(r, outer, i);
 	}
 	if (r->ban) {
 		refuse(r, item->at, r->ban, r->ban_advice, item->at);
@@ -46,6 +64,7 @@ void reader_use(struct reader *r, size_t i) {
 		refuse(r, item->at, "a line goes on in the next in the middle of an operator or a name", "write it on one line", r->continued_at);
 	}
 	unsigned needs = r->needs | (item->at < r->subscript_end ? NEED_INTEGER : 0);
+	needs = is_derived ? derived_needs(needs) : needs;
 	if (needs & ~item->needs) {
 		item->cause = r->needs ? r->cause : item->at;
 	}
@@ -54,7 +73,7 @@ void reader_use(struct reader *r, size_t i) {
 		memcpy(item->delimiter, r->delimiter->delimiter, sizeof(item->delimiter));
 	}
 	if (r->flow) {
-		flow_add(r, r->flow, i);
+		flow_add(r, r->flow, i, is_derived || r->flow_derives);
 	}
 }
 
@@ -83,7 +102,7 @@ bool reader_item(struct reader *r, unsigned place) {
 	item->place |= (place & PLACE_KINDS) == PLACE_DOUBLE && strchr("\\`[]{}|~^", reader_peek(r, 0)) ? PLACE_BEFORE_TAIL : 0;
 	item->is_read = true;
 	if (!item->is_number) {
-		reader_use(r, i);
+		reader_use(r, i, false);
 	}
 	return true;
 }
@@ -379,6 +398,7 @@ static const char again[] = "a shell reads again what comes out of this expansio
 
 // The name in ${…}, and its subscript. Returns the length of the name.
 static size_t read_parameter_name(struct reader *r) {
+	bool is_length = r->text[r->at] == '#';
 	bool is_indirect = r->text[r->at] == '!' && reader_is_name(reader_peek(r, 1));
 	if (strchr("#!^=+~", r->text[r->at]) && r->text[r->at] != '\0' && reader_is_name(reader_peek(r, 1))) {
 		++r->at;
@@ -396,7 +416,12 @@ static size_t read_parameter_name(struct reader *r) {
 	if (reader_peek(r, 0) == '@' && (reader_peek(r, 1) == '\0' || !strchr("QULuK}", reader_peek(r, 1)))) {
 		ban(r, again, "use the variable as it is");
 	}
-	reader_name(r, start, len > 0 || reader_is_over(r) ? len : 1, true);
+	if (!is_length || reader_peek(r, 0) != '}') { // the length is a number
+		char op = reader_peek(r, reader_peek(r, 0) == ':');
+		r->derives = op == '\0' || !strchr("}-=?+[", op);
+		reader_name(r, start, len > 0 || reader_is_over(r) ? len : 1, true);
+		r->derives = false;
+	}
 	r->needs = needs;
 	const char *old = r->ban;
 	ban(r, "an item is no name of a variable", "use the item itself, or x={} and ${#x}");
@@ -675,6 +700,15 @@ void reader_word(struct reader *r, struct word *word) {
 	word->start = r->at;
 	while (!reader_is_over(r) && read_part(r, word)) {
 	}
+	for (size_t i = 0; r->flow && !word->is_open && i < word->len; ++i) { // y=x: arithmetic takes the value of x for that of y
+		size_t n = 0;
+		char name[NAME_LEN];
+		while (reader_is_name(word->text[i])) {
+			name[n++] = word->text[i++];
+		}
+		name[n] = '\0';
+		flow_copy(r, r->flow, name, true);
+	}
 	// a name in arithmetic needs no $
 	for (size_t i = word->start; (r->needs & NEED_INTEGER) && i < r->at; ++i) {
 		size_t start = i;
@@ -748,6 +782,16 @@ void reader_read(struct reading *reading) {
 				refuse(&r, item->at, "the text before it cannot be followed to this place", "write a script", item->at);
 			}
 		}
+	}
+	bool is_derived = false;
+	for (size_t i = 0; i < reading->nitems; ++i) {
+		is_derived = is_derived || (reading->items[i].needs & NEED_DERIVED);
+	}
+	for (size_t i = 0; is_derived && i < r.nflows; ++i) { // a value that is derived may name any variable
+		reading->items[r.flows[i].item].needs |= reader_is_name(r.flows[i].name[0]) ? NEED_DERIVED : 0u;
+	}
+	for (size_t i = 0; is_derived && i < reading->nitems; ++i) {
+		reading->items[i].needs |= reading->items[i].is_reference ? NEED_DERIVED : 0u;
 	}
 	free(r.flows);
 	free(r.known);

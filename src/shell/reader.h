@@ -19,6 +19,7 @@ enum need {
 	NEED_LINE = 1 << 3,      // in a here-document that expands nothing: one line
 	NEED_OTHER_LINE = 1 << 4, // … that may not be the delimiter
 	NEED_NO_TAB = 1 << 5,    // … and loses the tabs that it begins with (<<-)
+	NEED_DERIVED = 1 << 7,   // a value made of it stands where NEED_INTEGER, NEED_NUMBER or NEED_NAME would be
 	NEED_NO_PATTERN = 1 << 6, // the right side of == in [[ ]], where busybox and others see patterns in spite of quotes
 };
 

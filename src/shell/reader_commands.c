@@ -195,9 +195,14 @@ static void read_redirection(struct reader *r) {
 		skip_blanks(r);
 		const struct outer *outer = r->outer;
 		r->outer = is_string ? outer : NULL; // the name of a file does not go to the output
+		bool is_process = reader_peek(r, 0) == '<' && reader_peek(r, 1) == '('; // < <( )
+		r->flow = is_process ? "<" : r->flow;
 		struct word word = {.may_assign = false};
 		reader_word(r, &word);
 		r->outer = outer;
+	}
+	if (is_document || is_string) { // the output of the command may be made of it
+		flow_copy(r, "|", "<", true);
 	}
 	r->needs = saved.needs;
 	r->cause = saved.cause;
@@ -313,7 +318,7 @@ static void read_for(struct reader *r) {
 	}
 	if (!is_word(&in, "in") && reader_peek(r, 0) != '(') { // the positional parameters
 		r->at = at;
-		flow_copy(r, name.text, "@");
+		flow_copy(r, name.text, "@", false);
 		return;
 	}
 	r->flow = name.text;
@@ -425,6 +430,7 @@ static bool read_argument(struct reader *r, struct command_words *command, char 
 	reader_word(r, &word);
 	r->needs = needs;
 	r->flow = flow;
+	r->flow_derives = false;
 	r->ban = banned;
 	r->ban_advice = advice;
 	if (r->at == word.start && !reader_is_over(r)) {

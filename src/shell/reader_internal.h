@@ -13,6 +13,7 @@ enum { READER_DEPTH = 64, NAME_LEN = 64, DOCUMENTS = 8 };
 struct flow {
 	char name[NAME_LEN];
 	size_t item;
+	bool is_derived; // a part of it, or the output of a command that has it
 };
 
 // A name of the text: a function, a variable that holds integers; or the place of a left side of -eq.
@@ -67,6 +68,8 @@ struct reader {
 	unsigned needs;       // enum need, of what is read
 	size_t cause;         // … and where that begins
 	const char *flow;     // the variable that gets it, or NULL
+	bool derives;         // what is expanded is a part of the variable: ${x#…}
+	bool flow_derives;    // what flows is made of it
 	const char *ban, *ban_advice; // why no item may stand here; its references neither
 	const struct outer *outer; // the innermost, or NULL
 	const char *doubt, *doubt_advice; // why no place is certain from here on
@@ -120,8 +123,8 @@ void reader_mark(struct reader *r, unsigned mark);
 // Notes the item here, and goes on behind it. Returns false if the byte is no item.
 bool reader_item(struct reader *r, unsigned place);
 
-// Item number `i` is used here, or a variable that holds it.
-void reader_use(struct reader *r, size_t i);
+// Item number `i` is used here, or a variable that holds it, or something that is made of it (`is_derived`).
+void reader_use(struct reader *r, size_t i, bool is_derived);
 
 // Reads on from a $ or a backtick in a place of that kind, in the word or NULL.
 void reader_dollar(struct reader *r, unsigned place, struct word *word);
@@ -178,8 +181,8 @@ void reader_assign(struct reader *r, struct word *word);
 // A name is expanded (`is_expanded`), or stands where a shell may take it for a variable.
 void reader_name(struct reader *r, size_t at, size_t len, bool is_expanded);
 
-void flow_add(struct reader *r, const char *to, size_t item);
-void flow_copy(struct reader *r, const char *to, const char *from);
+void flow_add(struct reader *r, const char *to, size_t item, bool is_derived);
+void flow_copy(struct reader *r, const char *to, const char *from, bool is_derived);
 void known_add(struct reader *r, unsigned kind, const char *name, size_t at);
 bool known_has(const struct reader *r, unsigned kind, const char *name, size_t at);
 

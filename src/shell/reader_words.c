@@ -15,22 +15,22 @@ static void copy_name(char *to, const char *from) {
 	to[len] = '\0';
 }
 
-void flow_add(struct reader *r, const char *to, size_t item) {
+void flow_add(struct reader *r, const char *to, size_t item, bool is_derived) {
 	for (size_t i = 0; i < r->nflows; ++i) {
-		if (r->flows[i].item == item && strcmp(r->flows[i].name, to) == 0) {
+		if (r->flows[i].item == item && r->flows[i].is_derived == is_derived && strcmp(r->flows[i].name, to) == 0) {
 			return;
 		}
 	}
 	grow_array(&r->flows, &r->flows_cap, r->nflows + 1, sizeof(r->flows[0]));
 	struct flow *flow = &r->flows[r->nflows++];
-	*flow = (struct flow){.item = item};
+	*flow = (struct flow){.item = item, .is_derived = is_derived};
 	copy_name(flow->name, to);
 }
 
-void flow_copy(struct reader *r, const char *to, const char *from) {
+void flow_copy(struct reader *r, const char *to, const char *from, bool is_derived) {
 	for (size_t i = 0; i < r->nflows; ++i) {
 		if (strcmp(r->flows[i].name, from) == 0) {
-			flow_add(r, to, r->flows[i].item);
+			flow_add(r, to, r->flows[i].item, is_derived || r->flows[i].is_derived);
 		}
 	}
 }
@@ -71,13 +71,13 @@ static void use_reference(struct reader *r, size_t at, const char *digits, size_
 	at = reader_place(r, at);
 	for (size_t i = 0; i < reading->nitems; ++i) {
 		if (reading->items[i].is_reference && reading->items[i].at == at) {
-			reader_use(r, i);
+			reader_use(r, i, r->derives);
 			return;
 		}
 	}
 	grow_array(&reading->items, &reading->items_cap, reading->nitems + 1, sizeof(reading->items[0]));
 	reading->items[reading->nitems++] = (struct read_item){.at = at, .is_reference = true, .column = column};
-	reader_use(r, reading->nitems - 1);
+	reader_use(r, reading->nitems - 1, r->derives);
 }
 
 void reader_name(struct reader *r, size_t at, size_t len, bool is_expanded) {
@@ -102,7 +102,7 @@ void reader_name(struct reader *r, size_t at, size_t len, bool is_expanded) {
 	}
 	for (size_t i = 0; i < r->nflows; ++i) {
 		if (strcmp(r->flows[i].name, text) == 0) {
-			reader_use(r, r->flows[i].item);
+			reader_use(r, r->flows[i].item, r->derives || r->flows[i].is_derived);
 		}
 	}
 }
@@ -197,6 +197,9 @@ void command_named(struct reader *r, struct command_words *command, const struct
 	command->is_integer = builtin && builtin->kind == DECLARE_INTEGERS;
 	command->last_start = word->start;
 	command->last[0] = '\0';
+	if (builtin && (builtin->kind == READ || builtin->kind == NAMES)) { // without a name
+		flow_copy(r, builtin->kind == READ ? "REPLY" : "MAPFILE", "<", builtin->kind == NAMES);
+	}
 	if (builtin && builtin->kind == UNSAFE) {
 		reader_doubt(r, "behind this command shells may read in another way", "do without it");
 	}
@@ -246,6 +249,10 @@ static void before_printf(struct reader *r, const struct command_words *command)
 void command_before(struct reader *r, struct command_words *command, struct word *word) {
 	if (command->is_function) {
 		r->flow = "@";
+	}
+	if (command->n > 0 && !r->flow && !(command->builtin && command->builtin->kind != PREFIX)) {
+		r->flow = "|"; // its output may be made of its words
+		r->flow_derives = true;
 	}
 	if (command->n == 0 || !command->builtin) {
 		r->value_needs = r->group_needs = 0;
@@ -334,6 +341,18 @@ static void after_declare(struct reader *r, struct command_words *command, const
 	}
 }
 
+static void after_read(struct reader *r, struct command_words *command, const struct word *word) {
+	if (word->is_open || word->text[0] == '-') {
+		return;
+	}
+	bool is_part = command->target[0] != '\0'; // the line is split among several
+	for (size_t i = 0; i < r->nflows && is_part; ++i) {
+		r->flows[i].is_derived = r->flows[i].is_derived || strcmp(r->flows[i].name, command->target) == 0;
+	}
+	flow_copy(r, word->text, "<", is_part);
+	copy_name(command->target, word->text);
+}
+
 static void after_printf(struct command_words *command, const struct word *word) {
 	if (strcmp(command->last, "-v") == 0) {
 		copy_name(command->target, word->is_open ? "" : word->text);
@@ -362,8 +381,11 @@ void command_after(struct reader *r, struct command_words *command, const struct
 	}
 	switch (command->builtin ? command->builtin->kind : PREFIX) {
 	case READ:
+		after_read(r, command, word);
+		break;
+	case NAMES: // mapfile
 		if (!word->is_open && word->text[0] != '-') {
-			flow_copy(r, word->text, "<");
+			flow_copy(r, word->text, "<", true);
 		}
 		break;
 	case DECLARE:
@@ -401,7 +423,7 @@ void command_after(struct reader *r, struct command_words *command, const struct
 
 void command_over(struct reader *r, struct command_words *command, bool is_piped) {
 	if (is_piped) {
-		flow_copy(r, "<", "|");
+		flow_copy(r, "<", "|", false);
 	}
 	flow_end(r, "|");
 	*command = (struct command_words){.n = 0};

@@ -319,12 +319,42 @@ static bool has_pattern(struct slice item) {
 	       memchr(item.text, '?', item.len);
 }
 
+static bool is_high_or_letter(char c) {
+	return (c & 0x80) || c == '_' || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z' && c > '@');
+}
+
+// Is nothing in it by which arithmetic runs commands or sets variables, and does it name none that holds an item?
+static bool is_harmless(struct slice item) {
+	bool is_right = !memmem(item.text, item.len, "_item", 5) && !memmem(item.text, item.len, ITEM_VARIABLE, sizeof(ITEM_VARIABLE) - 1);
+	for (size_t i = 0; i < item.len && is_right; ++i) {
+		char c = item.text[i];
+		is_right = is_high_or_letter(c) || is_digit(c) || (c != '\0' && strchr("./,:@%+-~# \t", c));
+		if ((c == '+' || c == '-') && i + 1 < item.len && item.text[i + 1] == c) { // ++ and -- at a name
+			size_t before = i, after = i + 2;
+			while (before > 0 && template_is_blank(item.text[before - 1])) {
+				--before;
+			}
+			while (after < item.len && template_is_blank(item.text[after])) {
+				++after;
+			}
+			while (before > 0 && is_digit(item.text[before - 1])) {
+				--before;
+			}
+			is_right = is_right && !(before > 0 && is_high_or_letter(item.text[before - 1])) &&
+			           !(after < item.len && is_high_or_letter(item.text[after]));
+		}
+	}
+	return is_right;
+}
+
 static bool is_met(const struct requirement *requirement, struct slice item, struct buf *why) {
 	unsigned needs = requirement->needs;
 	const char *problem =
 		(needs & NEED_INTEGER) && !is_integer(item)   ? "is no integer, but stands in arithmetic, which a shell evaluates"
 		: (needs & NEED_NUMBER) && !is_number(item)   ? "is no number, but stands where a command takes one, which some shells evaluate"
 		: (needs & NEED_NAME) && !is_name(item)       ? "is no plain name, but stands where a shell takes the name of a variable"
+		: (needs & NEED_DERIVED) && !is_harmless(item)
+			? "has a byte that arithmetic could take for code, and a value made of it stands where a shell evaluates it"
 		: (needs & NEED_LINE) && memchr(item.text, '\n', item.len)
 			? "has more than one line, but stands in a here-document whose delimiter is quoted"
 		: (needs & NEED_NO_TAB) && item.len > 0 && *item.text == '\t' ? "would lose a tab in the here-document that it stands in"

@@ -446,8 +446,8 @@ static void use_rule(struct builder *builder, const struct rule *rule, struct pa
 	for (unsigned i = 0; i < nparts; ++i) {
 		part_free(&parts[i]);
 	}
-	if (part->text.data && strstr(part->text.data, "$((") && rule->wanted != WANTS_INTEGER) {
-		command->contexts[CONTEXT_AMBIGUOUS] = true; // also $( with a command behind it that begins with (
+	if (part->text.data && strstr(part->text.data, "((") && rule->wanted != WANTS_INTEGER) {
+		command->contexts[CONTEXT_AMBIGUOUS] = true; // also ( and $( with a command behind it that begins with (
 	}
 	--builder->depth;
 }

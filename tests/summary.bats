@@ -109,12 +109,33 @@ brief() {
 	assert_contains "$again" ' --retry-failed --joblog log -j1'
 	assert_eq "$(sh -c "$again" 2>/dev/null </dev/null)" "it's"
 	rm ok
-	run_fairpar 1 --joblog log -j1 --halt now,fail=1 'echo {}; test -e ok || test {} != b' ::: a b c d
+	printf '%s\n' a b c d | run_fairpar 1 --joblog log -j1 --halt now,fail=1 'echo {}; test -e ok || test {} != b'
 	touch ok
 	again=$(sed -n 's/^  again, only these: //p' <<<"$stderr")
 	assert_eq "$(sh -c "$again" 2>/dev/null </dev/null)" b
 	run_fairpar 2 -j1 false ::: a b
 	[[ $stderr != *again* ]] || fail "there is no joblog"
+}
+
+@test "what is not done of items that can be read again can be run by the line that says so" {
+	printf '%s\n' c d >items
+	for input in '-a items ::: a b' '--batch x=items --batch y=items' ':::: items'; do
+		rm -f ok log
+		read -ra options <<<"${input%%:::*}"
+		read -ra items <<<"${input#"${input%%:::*}"}"
+		run_fairpar 1 --joblog log --log run.jsonl -j1 --halt now,fail=1 "${options[@]}" 'echo {}; test -e ok || false' "${items[@]}"
+		first=$output
+		touch ok
+		again=$(sed -n 's/^  again, what is not done: //p' <<<"$stderr")
+		assert_contains "$again" ' --resume-failed --joblog log -j1 --halt now,fail=1 '
+		sh -c "$again" >rest 2>/dev/null </dev/null || fail "$again"
+		assert_contains "$(cat rest)" "$first"
+		"$FAIRPAR" "${options[@]}" 'echo {}' "${items[@]}" >all 2>/dev/null
+		assert_eq "$(sort rest)" "$(sort all)"
+	done
+	rm ok
+	run_fairpar any --joblog log -j1 --halt now,fail=1 'test -e ok' :::: - <items
+	assert_contains "$stderr" '  again, only these: '
 }
 
 @test "what is not done of a manifest can be run by the line that says so" {

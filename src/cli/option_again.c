@@ -12,9 +12,13 @@
 
 enum fate { KEPT, DROPPED, REFUSED };
 
+enum { REST_MAX = 2000 }; // bytes of a line with items that somebody would copy
+
 struct argv_walk {
 	char *const *at;
 	bool has_manifest;
+	bool is_rest;            // the same command line, for what is not done
+	bool has_source;         // items come from what can be read again
 	bool is_ended;           // the options, by "--"
 	struct buf *line;
 };
@@ -96,7 +100,21 @@ static enum fate fate_of_option(enum option_id id, const char *value) {
 	return value && is_passing(value) ? REFUSED : KEPT;
 }
 
-static enum fate fate_of(const struct argv_walk *walk, enum option_id id, const char *value) {
+// The same command line: what can be read again, and tells the jobs of this run by their rows.
+static enum fate fate_with_input(struct argv_walk *walk, enum option_id id, const char *value) {
+	static const enum option_id refused[] = {OPT_RETRY_FAILED, OPT_PACK, OPT_ARG_SEP, OPT_ARG_FILE_SEP};
+	const char *file = value && id == OPT_BATCH ? strchr(value, '=') : NULL;
+	walk->has_source = walk->has_source || id == OPT_ARG_FILE || file;
+	if (IS_AMONG(id, refused) || option_table[id].group == GROUP_PIPE || (id == OPT_JOBLOG && value && value[0] == '+')) {
+		return REFUSED;
+	}
+	return id == OPT_HALT ? KEPT : fate_with_manifest(id, file ? file + 1 : value);
+}
+
+static enum fate fate_of(struct argv_walk *walk, enum option_id id, const char *value) {
+	if (walk->is_rest) {
+		return fate_with_input(walk, id, value);
+	}
 	return walk->has_manifest ? fate_with_manifest(id, value) : fate_of_option(id, value);
 }
 
@@ -183,9 +201,23 @@ static bool take_options(struct argv_walk *walk) {
 	return true;
 }
 
+// The command and its items.
+static bool take_command(struct argv_walk *walk) {
+	bool names_files = false, ok = true;
+	while (ok && *walk->at) {
+		const char *word = next_word(walk);
+		size_t colons = strspn(word, ":");
+		bool is_separator = (colons == 3 || colons == 4) && (word[colons] == '\0' || strcmp(word + colons, "+") == 0);
+		names_files = is_separator ? colons == 4 : names_files;
+		walk->has_source = walk->has_source || is_separator;
+		ok = !(names_files && is_passing(word)) && add_word(walk->line, word);
+	}
+	return ok && walk->has_source && walk->line->len <= REST_MAX;
+}
+
 static bool take_all(struct argv_walk *walk, const char *joblog) {
 	bool ok = !is_passing(joblog) && *walk->at && add_word(walk->line, next_word(walk));
-	if (ok && walk->has_manifest) {
+	if (ok && (walk->has_manifest || walk->is_rest)) {
 		buf_adds(walk->line, " --resume-failed");
 	} else if (ok) {
 		buf_adds(walk->line, " --retry-failed --joblog");
@@ -195,16 +227,24 @@ static bool take_all(struct argv_walk *walk, const char *joblog) {
 	while (ok && walk->has_manifest && *walk->at) { // names of batches, and options among them
 		ok = add_word(walk->line, next_word(walk)) && (walk->is_ended || take_options(walk));
 	}
-	return ok;
+	return ok && (!walk->is_rest || take_command(walk));
 }
 
-bool option_add_again(struct buf *buf, char *const *argv, const char *joblog, bool has_manifest) {
+static bool add_line(struct buf *buf, struct argv_walk walk, const char *joblog) {
 	struct buf line = BUF_INIT;
-	struct argv_walk walk = {.at = argv, .has_manifest = has_manifest, .line = &line};
+	walk.line = &line;
 	bool ok = take_all(&walk, joblog);
 	if (ok) {
 		buf_add(buf, line.data, line.len);
 	}
 	buf_fini(&line);
 	return ok;
+}
+
+bool option_add_again(struct buf *buf, char *const *argv, const char *joblog, bool has_manifest) {
+	return add_line(buf, (struct argv_walk){.at = argv, .has_manifest = has_manifest}, joblog);
+}
+
+bool option_add_rest(struct buf *buf, char *const *argv, const char *joblog) {
+	return add_line(buf, (struct argv_walk){.at = argv, .is_rest = true}, joblog);
 }

@@ -13,4 +13,8 @@
 // would write over the logs of this run is left out. Returns false, and nothing is appended, where no such line works.
 bool option_add_again(struct buf *buf, char *const *argv, const char *joblog, bool has_manifest);
 
+// The same for what is not done of a run without manifest, some of which was cancelled: its command line with
+// --resume-failed. Returns false, and nothing is appended, where the items cannot be read again or are too many to show.
+bool option_add_rest(struct buf *buf, char *const *argv, const char *joblog);
+
 #endif

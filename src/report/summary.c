@@ -514,7 +514,7 @@ static void add_again(struct buf *buf, const struct run_stats *story, const stru
 	if (!form->again) {
 		return;
 	}
-	if (story->manifest && total->failed + total->cancelled + total->skipped + total->running > 0) {
+	if ((story->manifest || form->again_rest) && total->failed + total->cancelled + total->skipped + total->running > 0) {
 		buf_printf(buf, "  again, what is not done: %s\n", form->again);
 	} else if (!story->manifest && total->failed > 0) {
 		buf_printf(buf, "  again, only these: %s\n", form->again);

@@ -20,6 +20,7 @@ struct summary_form {
 	bool table;              // totals, the table of batches, the slowest, the hint; else SUMMARY_BRIEF of what failed only
 	bool out_seen, err_seen; // what jobs wrote on stdout, stderr has just been shown there: it is not repeated
 	const char *again;       // the command line that runs again what failed, or NULL
+	bool again_rest;         // … and what was cancelled
 };
 
 // What the last line says.

@@ -64,8 +64,11 @@ static void add(struct buf *buf, const struct run_stats *story, int fd, struct s
 	form.width = width_of(fd);
 	form.colour = colour_wanted(fd);
 	struct buf again = BUF_INIT;
-	if (story->joblog && story->argv && option_add_again(&again, story->argv, story->joblog, story->manifest != NULL)) {
-		form.again = buf_str(&again);
+	if (story->joblog && story->argv) {
+		bool is_cut = !story->manifest && story->total.cancelled + story->total.running > 0;
+		form.again_rest = is_cut && option_add_rest(&again, story->argv, story->joblog);
+		bool works = form.again_rest || option_add_again(&again, story->argv, story->joblog, story->manifest != NULL);
+		form.again = works ? buf_str(&again) : NULL;
 	}
 	summary_add(buf, story, &form);
 	buf_fini(&again);

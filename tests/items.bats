@@ -97,6 +97,16 @@ refused() {
 	assert_lines 2
 }
 
+@test "a variable of a manifest's env that holds an item is one to the command" {
+	for run in 'echo $((N + 1))' 'x=$N; echo $(($x))' 'echo $(basename $N) $((N))'; do
+		printf 'version: 1\nbatches:\n  b: {args: ["1", "a[$(touch PWN)]"], env: {N: "{}"}, run: "%s #{}"}\n' "$run" >m.yaml
+		run_fairpar any -k -f m.yaml
+		[[ ! -e PWN && $stderr == *"the item 'a["* ]] || fail "$run: $stderr"
+	done
+	refused 'BASH_ENV={} bash -c true'
+	refused 'ENV={} sh -c true'
+}
+
 @test ">& and <& are refused with the way to write it" {
 	refused 'make >&{}.log' bash
 	refused 'make 1>&{}' bash

@@ -84,7 +84,7 @@ static struct dag_node *dag_node_of(const struct run *run, const struct manifest
 // ---- recipes ----
 
 static void names_of(const struct manifest_batch *plan, struct names *ret_names) {
-	*ret_names = (struct names){xcalloc(plan->matrix.naxes, sizeof(char *)), plan->matrix.naxes, NULL};
+	*ret_names = (struct names){.names = xcalloc(plan->matrix.naxes, sizeof(char *)), .n = plan->matrix.naxes};
 	for (size_t i = 0; i < plan->matrix.naxes; ++i) {
 		ret_names->names[i] = (char *)plan->matrix.axes[i].name;
 	}

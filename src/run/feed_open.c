@@ -126,7 +126,7 @@ static int read_headers(struct run *run, struct names *names) {
 	bool first = true;
 	list_for_each(&run->feeds->active, at) {
 		struct feed *feed = list_entry(at, struct feed, link);
-		struct names more = {NULL, 0, NULL};
+		struct names more = {.n = 0};
 		if (read_names(run, feed, first ? names : &more) != 0) {
 			return -1;
 		}
@@ -238,7 +238,7 @@ static int read_all_records(struct run *run) {
 // Opens the data of --pipe and --pipe-part. Returns 0, or -1 after a message.
 static int open_blocks(struct run *run) {
 	const struct options *options = run->options;
-	const struct names none = {NULL, 0, &options->tokens};
+	const struct names none = {.tokens = &options->tokens};
 	run->blocks = blockfeed_open(run);
 	if (!run->blocks || parse_templates(run, &none) != 0) {
 		return -1;
@@ -302,7 +302,7 @@ int feeds_open(struct run *run) {
 	if (open_inputs(run) != 0) {
 		return -1;
 	}
-	struct names names = {NULL, 0, &options->tokens};
+	struct names names = {.tokens = &options->tokens};
 	int result = options->header ? read_headers(run, &names) : 0;
 	name_files(options, &names);
 	if (result == 0) {

@@ -250,9 +250,19 @@ int job_spec_from_job(struct job_spec *ret_recipe, const struct options *options
 		bool is_locale = strncmp(pairs[i].name, "LC_", 3) == 0 || strcmp(pairs[i].name, "LANG") == 0;
 		reading.flags |= is_locale ? TEMPLATE_OWN_LOCALE : 0;
 	}
+	struct names own = names ? *names : (struct names){.n = 0};
+	own.variables = xcalloc(npairs, sizeof(char *));
+	for (size_t i = 0; i < npairs && texts->templates; ++i) {
+		if (strchr(pairs[i].value, '{')) {
+			own.variables[own.nvariables++] = (char *)(uintptr_t)pairs[i].name;
+		}
+	}
+	reading.names = &own;
 	ret_recipe->command = parse_text(&reading, texts->command);
 	parse_then(ret_recipe, &reading, job->then.at, job->then.n);
 	ret_recipe->on_failure = parse_text(&reading, job->on_failure);
+	reading.names = names;
+	free(own.variables);
 	if (job->creates) {
 		ret_recipe->creates = job_spec_parse(&job->creates, 1, TEMPLATE_RAW | reading.flags, names, &reading.failed);
 	}

@@ -765,8 +765,11 @@ static size_t find_continuation(const struct reading *reading) {
 }
 
 void reader_read(struct reading *reading) {
-	struct reader r = {0};
+	struct reader r = {.reading = reading};
 	reading->is_intricate = is_intricate(reading);
+	for (size_t i = 0; i < reading->nvariables; ++i) {
+		reader_variable(&r, reading->variables[i]);
+	}
 	for (int pass = 0; pass < 2 && !reading->refusal; ++pass) { // what is set behind its use is known to the second
 		r = (struct reader){
 			.reading = reading, .text = reading->text, .len = reading->len, .multibyte_at = find_multibyte(reading),

@@ -80,6 +80,13 @@ static void use_reference(struct reader *r, size_t at, const char *digits, size_
 	reader_use(r, reading->nitems - 1, r->derives);
 }
 
+void reader_variable(struct reader *r, const char *name) {
+	struct reading *reading = r->reading;
+	grow_array(&reading->items, &reading->items_cap, reading->nitems + 1, sizeof(reading->items[0]));
+	reading->items[reading->nitems++] = (struct read_item){.at = SIZE_MAX, .is_reference = true, .is_read = true};
+	flow_add(r, name, reading->nitems - 1, true);
+}
+
 void reader_name(struct reader *r, size_t at, size_t len, bool is_expanded) {
 	static const char own[] = "FAIRPAR_ITEM";
 	const char *name = r->text + at;
@@ -132,8 +139,9 @@ void reader_assign(struct reader *r, struct word *word) {
 	r->group_needs = is_integer ? NEED_INTEGER : r->group_needs;
 	r->cause = reader_place(r, word->start);
 	r->flow = word->name;
-	if (strcmp(word->name, "PS4") == 0 || strcmp(word->name, "PROMPT4") == 0) {
-		r->ban = "shells expand the value of this variable again";
+	static const char evaluated[] = " PS4 PROMPT4 PS1 PS2 PROMPT_COMMAND ENV BASH_ENV SHELLOPTS BASHOPTS IFS ";
+	if (strstr(evaluated, padded) || strncmp(word->name, "BASH_FUNC_", 10) == 0) {
+		r->ban = "shells evaluate the value of this variable";
 		r->ban_advice = "take another one";
 	}
 }

@@ -64,8 +64,8 @@ void parts_add_literal(struct parts *parts, const char *text, size_t len);
 
 // ---- read.c ----
 
-// Sets the places of the parts, what they must be, and the refusal.
-void template_read(struct template *template);
+// Sets the places of the parts, what they must be, and the refusal. `names` may be NULL.
+void template_read(struct template *template, const struct names *names);
 
 // ---- repeat.c ----
 

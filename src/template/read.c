@@ -214,7 +214,7 @@ static void find_references(struct template *template) {
 	template->names_item |= !(template->flags & TEMPLATE_QUOTE) && strstr(at, ITEM_VARIABLE) != NULL;
 }
 
-void template_read(struct template *template) {
+void template_read(struct template *template, const struct names *names) {
 	bool is_quoted = template->flags & TEMPLATE_QUOTE;
 	struct parts *parts = &template->parts;
 	struct buf text = BUF_INIT;
@@ -225,6 +225,8 @@ void template_read(struct template *template) {
 	} else {
 		join_parts(template, &text, &reading);
 	}
+	reading.variables = names ? names->variables : NULL;
+	reading.nvariables = names ? names->nvariables : 0;
 	reading.text = buf_str(&text);
 	reading.len = text.len;
 	reading.is_multibyte = !is_quoted && (is_multibyte(template->text, &reading.is_yen) || (template->flags & TEMPLATE_OWN_LOCALE));

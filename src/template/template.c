@@ -212,7 +212,7 @@ static bool parse_text(struct template *template, struct parts *parts, const cha
 
 // ---- what surrounds the items ----
 
-static void find_places(struct template *template) {
+static void find_places(struct template *template, const struct names *names) {
 	struct parts *parts = &template->parts;
 	bool is_read = !(template->flags & (TEMPLATE_RAW | TEMPLATE_GNU_QUOTES));
 	for (size_t i = 0; i < parts->n; ++i) {
@@ -228,7 +228,7 @@ static void find_places(struct template *template) {
 		template->regions = xcalloc(len, sizeof(*template->regions));
 	}
 	if (is_read) {
-		template_read(template);
+		template_read(template, names);
 	}
 	for (size_t i = 0; i < parts->n; ++i) {
 		struct part *part = &parts->at[i];
@@ -324,7 +324,7 @@ static bool parse_quoted(struct template *template, const char *const *words, si
 	bool is_direct = nwords > 0 && !(first->kind == LITERAL && shell_is_plain(first->text, first->len) &&
 	                                 shell_has_syntax(first->text, first->len));
 	if (!is_direct) {
-		template_read(template);
+		template_read(template, names);
 	}
 	return is_direct;
 }
@@ -344,7 +344,7 @@ static void parse_joined(struct template *template, const char *const *words, si
 		parts_add(&template->parts, (struct part){.kind = ITEM});
 	}
 	template->is_direct = !(template->flags & TEMPLATE_RAW) && has_plain_words(&template->parts);
-	find_places(template);
+	find_places(template, names);
 	template_measure_parts(template, &template->parts);
 	if (template->is_direct) {
 		split_words(template);

@@ -15,6 +15,8 @@ struct names {
 	char **names;
 	size_t n;
 	const struct tokens *tokens; // borrowed for the parsing
+	char **variables;            // of the job's environment, whose values hold items; borrowed, too
+	size_t nvariables;
 };
 
 enum template_flags {

@@ -147,7 +147,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
 	static const struct tokens plus = {{"{}", "{.}", "{/}", "{//}", "{/.}", "{#}", "{%}"}, .plus = true};
 	static const struct tokens renamed = {{"x", "xx", "{/}", "%", "{/.}", "{#", "{%}"}, .plus = true};
 	bool has_names = data[0] & 128;
-	struct names header = {names, data[0] & 16 ? 3 : 0, has_names ? &renamed : data[0] & 64 ? &plus : NULL};
+	struct names header = {.names = names, .n = data[0] & 16 ? 3 : 0, .tokens = has_names ? &renamed : data[0] & 64 ? &plus : NULL};
 	const char *words[] = {buf_str(&text), "tail"};
 	char *error = NULL;
 	struct template *template = template_parse(words, data[0] & 32 ? 2 : 1, flags, &header, &error);

@@ -136,7 +136,7 @@ static void test_raw(void) {
 
 static void test_names(void) {
 	char *list[] = {(char[]){"a"}, (char[]){"e-mail addr"}, (char[]){" b "}, (char[]){""}, (char[]){"#"}, (char[]){"2"}};
-	struct names names = {list, 6, NULL};
+	struct names names = {.names = list, .n = 6};
 	const char *const args[] = {"d/x.y", "m", "n", "o", "p", "q", NULL};
 	static const struct { const char *text, *expected; } cases[] = {
 		{"e {a} {a.} {a/} {a//} {a/.}", "e d/x.y d/x x.y d x"}, {"e {e-mail addr} {b} { b } {b/}", "e m n n n"},
@@ -152,7 +152,7 @@ static void test_names(void) {
 // What GNU parallel 20221122 makes of them.
 static void test_plus(void) {
 	static const struct tokens tokens = {{"{}", "{.}", "{/}", "{//}", "{/.}", "{#}", "{%}"}, .plus = true};
-	struct names names = {NULL, 0, &tokens};
+	struct names names = {.tokens = &tokens};
 	static const struct { const char *text, *item, *expected; } table[] = {
 		{"{..} {...} {/..} {/...}", "a/b.c/d.tar.gz.x", "a/b.c/d.tar a/b.c/d d.tar d"},
 		{"{..} {...} {/..} {+/}|{+.}|{+..}", "x", "x x x ||"},
@@ -193,7 +193,7 @@ static void test_plus(void) {
 
 static void test_choosing(void) {
 	static const struct tokens tokens = {{"{}", "{.}", "{/}", "{//}", "{/.}", "{#}", "{%}"}, .plus = true};
-	struct names names = {NULL, 0, &tokens};
+	struct names names = {.tokens = &tokens};
 	struct template *rise = parse("e {choose_k}", 0, &names), *unique = parse("e {uniq}", 0, &names);
 	static const struct { const char *args[4]; bool rises, is_unique; } table[] = {
 		{{"a", "b", "c"}, true, true}, {{"b", "a"}, false, true}, {{"a", "b", "a"}, false, false}, {{"a", "a"}, false, false},
@@ -212,7 +212,7 @@ static void test_choosing(void) {
 
 static void test_renamed(void) {
 	static const struct tokens tokens = {{",,", "{x}", "BASE", "//", "{/.}", "{#}", "%"}, .plus = false};
-	struct names names = {NULL, 0, &tokens};
+	struct names names = {.tokens = &tokens};
 	char *out = expand("e ,,- {x} BASE // % {1} {1x} {-1/.} {} {.}", 0, &names, (const char *const[]){"d/a.b", NULL});
 	check_string(out, "e d/a.b- d/a a.b d 3 {1} d/a a {} {.}");
 	free(out);

@@ -59,11 +59,12 @@ static void check_same_words(const struct template *template, const struct expan
 	buf_fini(&split);
 }
 
-// With no redirection, and no backslash, dollar or byte that is not ASCII before it, an item of letters needs no quotes.
+// With no redirection, and no backslash, dollar, backtick or byte that is not ASCII before it, an item of letters needs no
+// quotes and no variable.
 static void check_harmless(const char *text) {
 	struct template *template = NULL;
 	char *error = NULL;
-	if (strpbrk(text, "\\$<>")) {
+	if (strpbrk(text, "\\$<>`")) {
 		return;
 	}
 	struct buf expected = BUF_INIT, out = BUF_INIT;

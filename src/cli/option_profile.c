@@ -43,7 +43,8 @@ static bool file_has_options(const char *path) {
 	bool found = false;
 	if (fd >= 0 && fstat(fd, &stat) == 0 && S_ISREG(stat.st_mode)) {
 		struct buf text = BUF_INIT;
-		text.len += pread_all(fd, buf_reserve(&text, ENOUGH), ENOUGH, 0);
+		text.len = pread_all(fd, buf_reserve(&text, ENOUGH), ENOUGH, 0);
+		text.data[text.len] = '\0';
 		found = has_options(buf_str(&text));
 		buf_fini(&text);
 	}

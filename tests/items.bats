@@ -165,6 +165,8 @@ refused() {
 		run_fairpar any -k --shell "$shell" "printf '<%s>' \"\$(case x in (x) printf %s '{}' ;; esac)\" {}" ::: 'a b;c' "it's"
 		assert_eq "$output" "<a b;c><a b;c><it's><it's>"
 	done
+	refused $'cat <<E\n$(cat <<\'F\'\n{}\nF\n)\nE' # some take a \ at the end of the item's line away
+	refused $'echo "`cat <\\\\\n<E\n{}\nE\n`"'    # the operator goes on in the next line, once the backticks are read
 }
 
 @test "in a manifest the refusal has the line, and nothing runs" {
@@ -239,5 +241,10 @@ touch PWN' $'\tE'
 			cmp got expected || fail "$shell in $locale: $(cat err)"
 			[ ! -e PWN ]
 		done
+	done
+	local command
+	for command in $'cat <<E\n\\`{}\\`\nE' 'echo "`echo \\$x {}`"'; do # a yen sign escapes nothing
+		LOCPATH=$PWD/loc LC_ALL=ja_JP.SHIFT_JIS run_fairpar any "$command" ::: x
+		assert_eq "$status$output" 255
 	done
 }

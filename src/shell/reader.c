@@ -185,11 +185,15 @@ static void add_literal(struct reader *r, struct word *word) {
 	}
 }
 
-// A backslash outside of quotes, or in double quotes.
-static void read_backslash(struct reader *r, unsigned place, struct word *word) {
-	if (r->reading->is_yen && reader_peek(r, 1) != '\0' && strchr("'\"`$\\\n()#;&|<>", reader_peek(r, 1))) {
+void reader_doubt_yen(struct reader *r, char next) {
+	if (r->reading->is_yen && next != '\0' && strchr("'\"`$\\\n()#;&|<>", next)) {
 		reader_doubt(r, "a \\ is another character in the locale SHIFT_JIS", "use single quotes, or run fairpar in a UTF-8 locale");
 	}
+}
+
+// A backslash outside of quotes, or in double quotes.
+static void read_backslash(struct reader *r, unsigned place, struct word *word) {
+	reader_doubt_yen(r, reader_peek(r, 1));
 	++r->at;
 	if (reader_is_over(r)) {
 		return;
@@ -318,6 +322,12 @@ void reader_backticks(struct reader *r, unsigned place, struct word *word) {
 	size_t *map = xcalloc(end - r->at + 1, sizeof(*map));
 	for (size_t i = r->at + 1; i < end; ++i) {
 		bool drops = r->text[i] == '\\' && (strchr("$`\\", r->text[i + 1]) || (place == PLACE_DOUBLE && r->text[i + 1] == '"'));
+		if (drops) {
+			reader_doubt_yen(r, r->text[i + 1]);
+		}
+		if (drops && r->text[i + 1] == '\\' && r->text[i + 2] == '\n') {
+			reader_doubt(r, "a line goes on in the next, between backticks", "write $( )");
+		}
 		i += drops && r->text[i + 1] != '\0' ? 1 : 0;
 		map[n] = reader_place(r, i);
 		inner[n++] = r->text[i];

@@ -120,6 +120,7 @@ static void read_expanding(struct reader *r, size_t end) {
 		} else if (c == '`') {
 			reader_backticks(r, PLACE_DOCUMENT, NULL);
 		} else if (c == '\\') {
+			reader_doubt_yen(r, reader_peek(r, 1));
 			++r->at;
 			if (reader_peek(r, 0) == '\n') {
 				reader_doubt(r, "shells do not agree about a continued line in a here-document", "write one line");
@@ -147,11 +148,16 @@ static void read_document(struct reader *r, const struct document *document) {
 	if (document->is_literal && r->map) {
 		r->ban = "what stands between backticks is read twice, so that no quote keeps an item in this here-document";
 		r->ban_advice = "write $( ) for the backticks";
+	} else if (document->is_literal && r->in_documents > 0) {
+		r->ban = "some shells take a \\ at the end of a line away, within a here-document, before they read the one that is inside";
+		r->ban_advice = "leave the inner delimiter without quotes";
 	}
 	if (document->is_literal) {
 		read_literal(r, document, end);
 	} else {
+		++r->in_documents;
 		read_expanding(r, end);
+		--r->in_documents;
 	}
 	r->len = len;
 	r->at = r->at > end ? r->at : next;

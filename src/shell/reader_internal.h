@@ -57,6 +57,7 @@ struct reader {
 	const size_t *map;    // where the bytes of that stand in the whole, or NULL
 	unsigned depth;       // nested constructs
 	unsigned substitutions; // of these, $(…)
+	unsigned in_documents; // of these, here-documents that expand
 	unsigned base;        // PLACE_BACKTICKS inside of them
 	bool is_nested;       // backticks in backticks
 	size_t apart_at;      // an item here would go on with the name before it
@@ -112,6 +113,9 @@ bool reader_is_name(char c);
 
 // Notes why no item behind this place can be placed, if it is the first such reason.
 void reader_doubt(struct reader *r, const char *why, const char *advice);
+
+// The same, if the byte of the backslash before `next` is another character in the locale.
+void reader_doubt_yen(struct reader *r, char next);
 
 // Begins and ends a construct in which nothing of what is outside counts: $( ), a function.
 struct surroundings reader_enter(struct reader *r, bool in_document);

@@ -121,6 +121,29 @@ static bool shell_knows(const struct pair *pair) {
 	return same;
 }
 
+// What one shell cannot do in a context of the command, whatever the quotes are: ksh93 reads [[ x == ']]' ]] otherwise,
+// expands braces in the value of a variable, and mistakes a pattern behind bytes that are no characters.
+static void add_special(const struct pair *pair, const char *item, struct text *text, struct text *expected) {
+	const char *print = pair->shell->features & HAS_PRINT ? "print -rn -- " : "printf %s ";
+	if (pair->command.contexts[CONTEXT_GLOB] && !(pair->shell->features & LACKS_GLOB)) {
+		text_addf(text, "; f() { %s\"$1\"; }; f \"$v\"*.none", print);
+		text_adds(expected, item);
+		text_adds(expected, "*.none");
+	}
+	if (pair->command.contexts[CONTEXT_BRACES]) {
+		text_addf(text, "; set -- \"\"{\"$v\",}; %s\"$1\"", print);
+		text_adds(expected, item);
+	}
+	if (pair->command.contexts[CONTEXT_BRACKETS] && !strchr(item, '\'')) {
+		text_adds(text, "; [[ '");
+		text_adds(text, item);
+		text_adds(text, "' == '");
+		text_adds(text, item);
+		text_addf(text, "' ]]; %s=", print);
+		text_adds(expected, "=");
+	}
+}
+
 // Can the shell, in this locale, carry the bytes of the item through a variable, words and a substitution at all?
 static bool shell_carries(const struct pair *pair, const char *item) {
 	const char *print = pair->shell->features & HAS_PRINT ? "print -rn -- " : "printf %s ";
@@ -137,6 +160,7 @@ static bool shell_carries(const struct pair *pair, const char *item) {
 	text_adds(&expected, "\n");
 	text_adds(&expected, item);
 	text_adds(&expected, "\\==");
+	add_special(pair, item, &text, &expected);
 	start_shell(pair->shell, pair->locale, text.data, item, &control);
 	bool same = expected.len == control.out.len && memcmp(expected.data, control.out.data, expected.len) == 0;
 	text_free(&text);

@@ -134,7 +134,8 @@ static void look_around(struct result *result) {
 
 static void start(const char *path, char *const *argv, char *const *envp, struct result *result) {
 	int out_fd = memfd_create("out", MFD_CLOEXEC), err_fd = memfd_create("err", MFD_CLOEXEC); // anew: of a run before, something may still write
-	must(out_fd >= 0 && err_fd >= 0, "memfd_create");
+	// threads that write at the same time must not write to the same place, as they do here without O_APPEND
+	must(out_fd >= 0 && err_fd >= 0 && fcntl(out_fd, F_SETFL, O_APPEND) == 0 && fcntl(err_fd, F_SETFL, O_APPEND) == 0, "memfd_create");
 	posix_spawn_file_actions_t actions;
 	posix_spawnattr_t attributes;
 	sigset_t none;

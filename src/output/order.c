@@ -1,4 +1,4 @@
-// The order of output: what waits in each lane to be written, and which lane is next. All of it under emit->lock.
+// The order of output: what waits in each lane to be written, and which lane is next. All of it under writer->lock.
 //
 // A lane holds what waits to be written as references, one number for each job:
 //	queue   what may be written, in this order (the lane `arrival` of a run without keep_order uses only this)

@@ -166,6 +166,16 @@ use() {
 	assert_eq "$(ls work)" ''
 }
 
+@test "a dry run shows batches that run long in the order of turns, too" {
+	{
+		printf 'version: 1\nbatches:\n'
+		printf '  %s: {long_running: true, args_from: {file: items}, run: "echo {}"}\n' a b c d
+	} >long.yaml
+	seq 200 >items
+	run_fairpar --dry-run -f long.yaml
+	assert_eq "$output" "$(for i in {1..200}; do printf "# batch %s\necho $i\n" a b c d; done)"
+}
+
 @test "the first manifest of the tutorial runs as it says" {
 	cat >first.yaml <<-'EOF'
 		version: 1

@@ -415,9 +415,10 @@ deals() {
 	run_fairpar 1 --pipe --round-robin -j2 'head -n 1' < <(yes)
 	assert_lines y y
 	assert_contains "$stderr" "no job reads any more: the rest of the data is not read"
-	# what was given to a job is the job's affair
-	run_fairpar 0 --pipe --round-robin -k -j2 -N1 'head -n 1' < <(seq 10)
-	assert_lines 1 2
+	# what was given to a job is the job's affair: the first ends when the other one has seen the end of all data
+	make_fifo dealt
+	run_fairpar 0 --pipe --round-robin -k -j2 -N1 'if [ {#} = 1 ]; then cat dealt; head -n 1; else tail -n 1; echo all >dealt; fi' < <(seq 10)
+	assert_lines all 1 10
 }
 
 @test "what a job of --round-robin was dealt and has not seen goes to another" {

@@ -326,7 +326,7 @@ static void quote_text(struct desk *desk, unsigned times) {
 	}
 }
 
-// Of a manifest that is only looked at: whose the next commands are. One worker shows them all, see setup.c.
+// Of a manifest that is only looked at: whose the next commands are. One thread shows them all (run_is_serial()).
 static void show_batch(const struct job *job) {
 	struct run *run = job->batch->run;
 	struct buf line = BUF_INIT;

@@ -93,6 +93,9 @@ void batch_override(struct run *run, const char *name, struct queue_attrs *attrs
 		case SET_PREFER_FAIRNESS: attrs->prefer_fairness = setting->value; break;
 		}
 	}
+	if (run_is_serial(run)) {
+		attrs->long_running = false; // it would have threads of its own
+	}
 }
 
 void batches_warn_unused(const struct run *run) {

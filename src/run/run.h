@@ -132,4 +132,9 @@ void run_limit_end(struct run *run);
 // Waits until the descriptor can be read. Returns false if a signal ends the run first.
 bool run_wait_input(struct run *run, int fd);
 
+// Does one thread run all jobs? --dry-run shows them in the order of turns, and a terminal has one foreground for --tty.
+static inline bool run_is_serial(const struct run *run) {
+	return run->options->dry_run || run->options->tty;
+}
+
 #endif

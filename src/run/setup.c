@@ -183,8 +183,7 @@ int setup_open(struct run *run) {
 		return -1;
 	}
 	signals_hold();
-	bool alone = options->dry_run || options->tty; // shows the order of turns; has one foreground
-	run->pool = make_pool(run, alone ? 1 : run->slots);
+	run->pool = make_pool(run, run_is_serial(run) ? 1 : run->slots);
 	if (run->publisher) {
 		publish_begin(run);
 	}

@@ -31,6 +31,24 @@ refused() {
 	[ ! -e PWN ]
 }
 
+@test "an item is no reserved word and no operator of [[ ]]" {
+	local shell command
+	for shell in $(shells); do
+		for command in 'case x in {1}) echo no;; *) echo yes;; esac' 'case x in (a|{1}) echo no;; *) echo yes;; esac' \
+			'case esac in e{2}) echo yes;; esac' '{ true && {1} x || echo yes; } 2>/dev/null' '{ e{2} a || echo yes; } 2>/dev/null'; do
+			run_fairpar --colsep , --shell "$shell" "$command" ::: {esac,if,then,fi,do,done,while,case,time},sac
+			assert_eq "$output" "$(printf 'yes\n%.0s' {1..9})"
+		done
+	done
+	for shell in bash zsh ksh93 mksh; do
+		command -v "$shell" >/dev/null || continue
+		for command in '[[ {} = Q* ]] || echo yes' '[[ ( {} = Q* ) ]] || echo yes' '[[ {} ]] && echo yes'; do
+			run_fairpar --shell "$shell" "$command" ::: -e -f -n a
+			assert_lines yes yes yes yes
+		done
+	done
+}
+
 @test "in arithmetic an item is an integer, or its job fails by name and the others run" {
 	for command in 'echo $(( {} + 1 ))' 'echo $((1+$(echo 2)+{}))' 'x={}; echo $((x + 1))' 'x={}; y=$x; echo $(( $y ))' \
 		'set -- {}; echo $(( $1 + 1 ))' 'f() { echo $(($1)); }; f {}' '[ {} -eq 1 ]' 'exit {}' 'printf %d {}' \

@@ -119,12 +119,27 @@ static void add_special(struct buf *buf, unsigned place, const char *item, size_
 	}
 }
 
+// A word that one of the shells has reserved: POSIX XCU 2.4, and the manuals of bash, zsh and ksh93.
+static bool is_reserved(const char *item, size_t len) {
+	static const char *const reserved[] = {
+		"case", "coproc", "do", "done", "elif", "else", "end", "esac", "fi", "for", "foreach", "function", "if", "in",
+		"namespace", "nocorrect", "repeat", "select", "then", "time", "until", "while",
+	};
+	for (size_t i = 0; i < sizeof(reserved) / sizeof(reserved[0]); ++i) {
+		if (strlen(reserved[i]) == len && memcmp(reserved[i], item, len) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
 void quoting_add(struct buf *buf, unsigned place, const char *item, size_t len) {
 	if (place == PLACE_PLAIN) {
 		shell_quote(buf, item, len);
 	} else if (!shell_is_plain(item, len)) {
 		add_special(buf, place, item, len);
-	} else if ((place & (PLACE_NUMBER | PLACE_APART)) && !(place & (PLACE_ESCAPED | PLACE_DOLLAR))) {
+	} else if (((place & PLACE_APART) || ((place & PLACE_QUOTED) && is_reserved(item, len))) &&
+	           !(place & (PLACE_ESCAPED | PLACE_DOLLAR))) {
 		buf_addc(buf, '\'');
 		buf_add(buf, item, len);
 		buf_addc(buf, '\'');

@@ -26,10 +26,10 @@ enum place {
 	// … with any of these
 	PLACE_ESCAPED = 1 << 4,   // behind a backslash
 	PLACE_DOLLAR = 1 << 5,    // behind a $: a name is a variable, but nothing else may become syntax
-	PLACE_NUMBER = 1 << 6,    // before < or >, where digits would be a descriptor
+	PLACE_QUOTED = 1 << 6,    // a reserved word like `esac` would be one here: it gets quotes
 	PLACE_BACKTICKS = 1 << 7, // inside `…`
 	PLACE_VARIABLE = 1 << 8,  // in an intricate template
-	PLACE_APART = 1 << 9,     // behind $NAME: the item must not become part of the name
+	PLACE_APART = 1 << 9,     // behind $NAME, before < or >, in [[ ]]: a plain item gets quotes, too, or it could be part of these
 	// in PLACE_DOUBLE, where a byte that is not ASCII and the next one may be one character in some locales (GBK, SJIS):
 	PLACE_AFTER_HIGH = 1 << 10,  // behind such a byte
 	PLACE_BEFORE_TAIL = 1 << 11, // before a byte that may be the second one

@@ -97,6 +97,11 @@ bool reader_item(struct reader *r, unsigned place) {
 	if ((place & PLACE_KINDS) != PLACE_DOUBLE) {
 		item->place &= ~(unsigned)PLACE_AFTER_HIGH;
 	}
+	if ((place & PLACE_KINDS) == PLACE_PLAIN && r->quoted) { // what stands beside it may make a reserved word of it
+		char before = r->at > 0 ? r->text[r->at - 1] : ' ', behind = reader_peek(r, 1);
+		bool is_beside = (before >= 'a' && before <= 'z') || (behind >= 'a' && behind <= 'z') || behind == READ_ITEM;
+		item->place |= is_beside ? PLACE_APART : r->quoted;
+	}
 	++r->at;
 	// what a byte at the end of the item could take for the second half of a character, and would be missed
 	item->place |= (place & PLACE_KINDS) == PLACE_DOUBLE && strchr("\\`[]{}|~^", reader_peek(r, 0)) ? PLACE_BEFORE_TAIL : 0;

@@ -269,7 +269,9 @@ static void read_case(struct reader *r) {
 		for (bool first = true; !reader_is_over(r); first = false) {
 			skip_blanks(r);
 			word = (struct word){.may_assign = false};
+			r->quoted = PLACE_QUOTED;
 			reader_word(r, &word);
+			r->quoted = 0;
 			if (first && !is_opened && is_word(&word, "esac }")) {
 				return;
 			}
@@ -433,7 +435,10 @@ static bool read_argument(struct reader *r, struct command_words *command, char 
 		return true;
 	}
 	command_before(r, command, &word);
+	bool may_be_reserved = command->n == 0 || strcmp(command->first, "time") == 0;
+	r->quoted = command->in_condition ? PLACE_APART : may_be_reserved ? PLACE_QUOTED : 0;
 	reader_word(r, &word);
+	r->quoted = 0;
 	r->needs = needs;
 	r->flow = flow;
 	r->flow_derives = false;

@@ -59,6 +59,7 @@ struct reader {
 	unsigned substitutions; // of these, $(…)
 	unsigned in_documents; // of these, here-documents that expand
 	unsigned base;        // PLACE_BACKTICKS inside of them
+	unsigned quoted;      // PLACE_QUOTED in a word that may be reserved, PLACE_APART in one of [[ ]], or 0
 	bool is_nested;       // backticks in backticks
 	size_t apart_at;      // an item here would go on with the name before it
 	size_t subscript_end; // of $x[…], which has a subscript in zsh; in the whole text

@@ -245,7 +245,7 @@ void template_read(struct template *template, const struct names *names) {
 			add_requirement(template, part, item);
 		}
 		if (!is_quoted && (part->place & PLACE_KINDS) == PLACE_PLAIN && is_before_redirection(parts, i)) {
-			part->place |= PLACE_NUMBER;
+			part->place |= PLACE_APART;
 		}
 	}
 	for (; k < reading.nitems; ++k) {

@@ -149,7 +149,7 @@ static bool shell_carries(const struct pair *pair, const char *item) {
 	const char *print = pair->shell->features & HAS_PRINT ? "print -rn -- " : "printf %s ";
 	struct text text = {0}, expected = {0};
 	text_addf(&text, "v=$FAIRPAR_ITEM; %s\"a${v}b$(%s\"$v\"; %s.)\"; for v in \"$v\"; do cat <<E\n$v\nE\ndone", print, print, print);
-	text_addf(&text, "; set -- \"$v\"\\\\; %s\"$1\"", print);
+	text_addf(&text, "; set -- \"$v\"\\\\; %s\"$1\"; set -- \"a$v$(%s\"$v\")\"; %s\"$1\"", print, print, print);
 	text_addf(&text, "; case $v in \"$FAIRPAR_ITEM\") %s\"=${v#\"$v\"}\";; esac; case a$v in a\"$v\") %s=; esac", print, print);
 	text_adds(&expected, "a");
 	text_adds(&expected, item);
@@ -159,7 +159,10 @@ static bool shell_carries(const struct pair *pair, const char *item) {
 	text_adds(&expected, item);
 	text_adds(&expected, "\n");
 	text_adds(&expected, item);
-	text_adds(&expected, "\\==");
+	text_adds(&expected, "\\a");
+	text_adds(&expected, item);
+	text_adds(&expected, item);
+	text_adds(&expected, "==");
 	add_special(pair, item, &text, &expected);
 	start_shell(pair->shell, pair->locale, text.data, item, &control);
 	bool same = expected.len == control.out.len && memcmp(expected.data, control.out.data, expected.len) == 0;

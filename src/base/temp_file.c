@@ -5,10 +5,12 @@
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/fault.h"
+#include "base/io.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/auxv.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 int tmpfile_open(const char *dir) {
@@ -33,6 +35,11 @@ int tmpfile_open(const char *dir) {
 	}
 	buf_fini(&name);
 	return fd;
+}
+
+int tmpfile_open_in_memory(const char *name, const char *dir) {
+	int fd = memfd_create(name, MFD_CLOEXEC);
+	return fd < 0 && call_is_refused(errno) ? tmpfile_open(dir) : fd;
 }
 
 const char *tmpfile_dir(const char *fallback) {

@@ -9,6 +9,9 @@
 // close-on-exec, read-write. Returns the descriptor, or -1 with errno.
 int tmpfile_open(const char *dir) FP_NODISCARD;
 
+// The same in memory (memfd_create(2)), or where the system refuses that in `dir`. `name` is for who looks at the descriptors.
+int tmpfile_open_in_memory(const char *name, const char *dir) FP_NODISCARD;
+
 // $TMPDIR if it is set and not empty (and the process is not set-id), else `fallback`. Borrowed.
 const char *tmpfile_dir(const char *fallback);
 

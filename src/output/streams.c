@@ -8,13 +8,13 @@
 #include "base/diag.h"
 #include "base/io.h"
 #include "base/sync.h"
+#include "base/wakeup.h"
 #include "term/screen.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
-#include <sys/eventfd.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -72,13 +72,14 @@ struct streams *streams_create(int out_fd, int err_fd, void (*failed)(void *arg,
 }
 
 void streams_limit(struct streams *streams, uint64_t limit) {
-	uint64_t old = atomic_load(&streams->limit), one = 1;
+	uint64_t old = atomic_load(&streams->limit);
 	while (limit < old && !atomic_compare_exchange_weak(&streams->limit, &old, limit)) {
 	}
 	// seq_cst: who is about to wait sees the limit, or its descriptor is seen here
 	int wake_fd = limit < old ? atomic_load(&streams->wake_fd) : -1;
-	ssize_t n = wake_fd >= 0 ? write(wake_fd, &one, sizeof(one)) : 0;
-	verify(n >= 0 || errno == EAGAIN || errno == EINTR);
+	if (wake_fd >= 0) {
+		wakeup_post(wake_fd);
+	}
 }
 
 uint64_t streams_unread(const struct streams *streams) {
@@ -115,7 +116,7 @@ static void sink_fail(struct streams *streams, int stream, int error) {
 // Waits until the descriptor takes bytes or fails, which the next write finds out, or the limit has passed: then it is dead.
 static void wait_writable(struct streams *streams, int stream) {
 	if (atomic_load(&streams->wake_fd) < 0) {
-		atomic_store(&streams->wake_fd, eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+		atomic_store(&streams->wake_fd, wakeup_open());
 	}
 	struct pollfd fds[] = {
 		{.fd = streams->sink[stream].fd, .events = POLLOUT},
@@ -133,8 +134,9 @@ static void wait_writable(struct streams *streams, int stream) {
 		if (ready > 0 && fds[0].revents) {
 			return;
 		}
-		uint64_t count;
-		(void)!(ready > 0 && read(fds[1].fd, &count, sizeof(count))); // EAGAIN: there is no other reader
+		if (ready > 0) {
+			wakeup_clear(fds[1].fd);
+		}
 	}
 }
 

@@ -12,7 +12,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/sendfile.h>
 #include <unistd.h>
 
@@ -75,10 +74,7 @@ void block_free(struct block *block) {
 // ---- one ----
 
 int block_open(struct block *block) {
-	block->fd = memfd_create("fairpar-block", MFD_CLOEXEC);
-	if (block->fd < 0 && call_is_refused(errno)) {
-		block->fd = tmpfile_open(block->blocks->run->temp_dir);
-	}
+	block->fd = tmpfile_open_in_memory("fairpar-block", block->blocks->run->temp_dir);
 	return block->fd < 0 ? -1 : 0;
 }
 

@@ -11,11 +11,11 @@
 #include "base/diag.h"
 #include "base/io.h"
 #include "base/list.h"
+#include "base/wakeup.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <sys/eventfd.h>
 #include <unistd.h>
 
 enum {
@@ -43,11 +43,11 @@ struct hand {
 	bool wakes;           // the event loop's own: it is to be woken
 	struct dealer *dealer;
 	struct pour pour;
-	bool asked;           // the next three are its worker's own: it was told to wait for the eventfd
+	bool asked;           // the next three are its worker's own: it was told to wait for pour.more_fd
 	uint64_t sent;
 	struct share mine;    // is being poured
 	struct share next;    // this and what follows is guarded by the lock
-	bool waiting;         // wants a write to the eventfd
+	bool waiting;         // is to be woken by pour.more_fd
 	bool gone;
 };
 
@@ -132,13 +132,11 @@ static void pour_closed(void *arg) {
 }
 
 static void wake(const struct hand *hand) {
-	uint64_t one = 1;
-	ssize_t n = write(hand->pour.more_fd, &one, sizeof(one));
-	verify(n == sizeof(one)); // a counter that is far from full
+	wakeup_post(hand->pour.more_fd);
 }
 
 struct hand *dealer_add(struct dealer *dealer) {
-	int fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	int fd = wakeup_open();
 	if (fd < 0) {
 		return NULL;
 	}
@@ -309,7 +307,7 @@ void dealer_end(struct dealer *dealer) {
 	bool ended = dealer->ended;
 	dealer->ended = true;
 	mutex_unlock(&dealer->lock);
-	// who does not wait finds a count in an eventfd that it no longer looks at
+	// who does not wait no longer looks at pour.more_fd
 	for (struct hand *hand = ended ? NULL : dealer->newest; hand; hand = hand->older) {
 		wake(hand);
 	}
@@ -339,9 +337,8 @@ static bool take_next(struct hand *hand) {
 static ssize_t pour_share(void *arg, int fd) {
 	struct hand *hand = arg;
 	struct share *share = &hand->mine;
-	uint64_t count;
-	if (hand->asked && read(hand->pour.more_fd, &count, sizeof(count)) < 0 && errno != EAGAIN) {
-		return -1;
+	if (hand->asked) {
+		wakeup_clear(hand->pour.more_fd);
 	}
 	hand->asked = false;
 	if (!share->portion && !take_next(hand)) {

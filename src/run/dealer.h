@@ -1,7 +1,7 @@
 // Data that goes to running jobs as it comes, through the pipes that are their standard inputs: --round-robin, --tee.
 //
 // The event loop deals out portions of it: to the job whose turn it is, or to all. The worker of a job pours what its job
-// has been given into the pipe, and sleeps on an eventfd where there is nothing. A job holds two portions at most, the one
+// has been given into the pipe, and sleeps (base/wakeup.h) where there is nothing. A job holds two portions at most, the one
 // that is poured and the next, so memory is bounded, and who is slow is dealt less. A job that reads no more is passed
 // over; what it was dealt and has not seen any of goes to another.
 

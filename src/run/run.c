@@ -13,6 +13,7 @@
 #include "base/alloc.h"
 #include "base/diag.h"
 #include "base/text.h"
+#include "base/wakeup.h"
 #include "process/context.h"
 #include "process/signals.h"
 #include "run/admission.h"
@@ -42,15 +43,6 @@ enum {
 	READER_WAIT_S = 5,  // after a signal and the end of the last job, for a reader who does not read (DESIGN §15)
 	KILLED_WAIT_S = 1,  // the same, after a second signal
 };
-
-void run_wake(struct run *run) {
-	uint64_t one = 1;
-	ssize_t n;
-	do {
-		n = write(run->wake_fd, &one, sizeof(one));
-	} while (n < 0 && errno == EINTR);
-	verify(n == sizeof(one) || errno == EAGAIN); // EAGAIN: the counter is full, so a wake-up is pending
-}
 
 // ---- the loop ----
 
@@ -197,10 +189,8 @@ static void loop_poll(struct run *run, int timeout_ms) {
 	}
 	int ready = poll(run->fds, (nfds_t)n, timeout_ms);
 	verify(ready >= 0 || errno == EINTR || errno == ENOMEM);
-	uint64_t count;
 	if (ready > 0 && (run->fds[1].revents & POLLIN)) {
-		ssize_t got = read(run->wake_fd, &count, sizeof(count));
-		verify(got == sizeof(count) || errno == EAGAIN || errno == EINTR);
+		wakeup_clear(run->wake_fd);
 	}
 	if (ready > 0 && (run->fds[2].revents & POLLERR)) {
 		children_revive_guardian(run->children);
@@ -278,25 +268,6 @@ static void run_loop(struct run *run) {
 		}
 		dag_advance(run);
 		again = !run->stopping && feeds_fill(run);
-	}
-}
-
-bool run_wait_input(struct run *run, int fd) {
-	struct pollfd fds[] = {{.fd = fd, .events = POLLIN}, {.fd = run->signal_fd, .events = POLLIN}};
-	for (;;) {
-		int ready = poll(fds, 2, -1);
-		verify(ready >= 0 || errno == EINTR);
-		if (ready > 0 && fds[1].revents) {
-			int signal = signals_next(run->signal_fd);
-			if (signal == SIGTSTP) {
-				signals_stop_self();
-			} else if (signal == SIGINT || signal == SIGTERM || signal == SIGHUP || signal == SIGQUIT) {
-				run->signal = signal;
-				return false;
-			}
-		} else if (ready > 0) {
-			return true;
-		}
 	}
 }
 

@@ -7,6 +7,7 @@
 #include "base/io.h"
 #include "base/temp_file.h"
 #include "base/text.h"
+#include "base/wakeup.h"
 #include "process/signals.h"
 #include "run/admission.h"
 #include "run/block_feed.h"
@@ -32,7 +33,6 @@
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <unistd.h>
 
 // Loads the manifest, and takes from it what the command line does not say. Returns 0, or -1 after a message.
@@ -131,7 +131,7 @@ static int open_wake_ups(struct run *run) {
 		diag_error("cannot set up signals: signalfd: %s", strerror(errno));
 		return -1;
 	}
-	run->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	run->wake_fd = wakeup_open();
 	if (run->wake_fd < 0) {
 		diag_error("cannot set up signals: eventfd: %s", strerror(errno));
 	}

@@ -6,6 +6,7 @@
 #include "base/diag.h"
 #include "base/io.h"
 #include "base/text.h"
+#include "base/wakeup.h"
 #include "process/signals.h"
 #include "run/publish.h"
 #include "term/screen.h"
@@ -14,7 +15,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <sys/eventfd.h>
 #include <unistd.h>
 
 struct terminal {
@@ -37,7 +37,7 @@ int terminal_open(struct run *run) {
 	}
 	struct terminal *terminal = run->terminal = NEW(struct terminal);
 	terminal->fd = fd;
-	terminal->cancel_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	terminal->cancel_fd = wakeup_open();
 	if (terminal->cancel_fd < 0) {
 		diag_error("cannot set up the terminal: %s", strerror(errno));
 		return -1;
@@ -60,10 +60,8 @@ void terminal_close(struct run *run) {
 // ---- questions ----
 
 void terminal_cancel(struct run *run) {
-	uint64_t one = 1;
 	if (run->terminal) {
-		ssize_t n = write(run->terminal->cancel_fd, &one, sizeof(one));
-		verify(n == sizeof(one) || errno == EAGAIN); // EAGAIN: it is readable
+		wakeup_post(run->terminal->cancel_fd);
 	}
 }
 

@@ -9,6 +9,7 @@
 #include "base/alloc.h"
 #include "base/diag.h"
 #include "base/io.h"
+#include "base/wakeup.h"
 #include "shell/shell.h"
 #include "xargs/show.h"
 
@@ -51,12 +52,7 @@ static struct xargs_worker *desk_of(struct worker *worker) {
 // ---- lines ----
 
 void xargs_wake(struct xargs_run *run) {
-	uint64_t one = 1;
-	ssize_t n;
-	do {
-		n = write(run->wake_fd, &one, sizeof(one));
-	} while (n < 0 && errno == EINTR);
-	verify(n == sizeof(one) || errno == EAGAIN); // EAGAIN: a wake-up is pending
+	wakeup_post(run->wake_fd);
 }
 
 struct xargs_line *xargs_line_get(struct xargs_run *run) {

@@ -25,7 +25,7 @@ struct xargs_run {
 	struct children *children;
 	struct pool *pool;
 	struct queue *queue;
-	int wake_fd;               // an eventfd: the loop has something to look at
+	int wake_fd;               // wakes the loop (base/wakeup.h)
 	atomic_bool idle;
 
 	mutex lock;                // of all down to stop_code

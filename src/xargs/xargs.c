@@ -9,6 +9,7 @@
 
 #include "base/alloc.h"
 #include "base/diag.h"
+#include "base/wakeup.h"
 #include "process/signals.h"
 #include "slots/slots.h"
 #include "xargs/job.h"
@@ -19,7 +20,6 @@
 #include <limits.h>
 #include <locale.h>
 #include <poll.h>
-#include <sys/eventfd.h>
 #include <unistd.h>
 
 enum {
@@ -286,10 +286,8 @@ static void loop_poll(struct xargs *xargs, int timeout_ms) {
 	};
 	int ready = poll(fds, sizeof(fds) / sizeof(fds[0]), timeout_ms);
 	verify(ready >= 0 || errno == EINTR || errno == ENOMEM);
-	uint64_t count;
 	if (ready > 0 && (fds[1].revents & POLLIN)) {
-		ssize_t got = read(run->wake_fd, &count, sizeof(count));
-		verify(got == sizeof(count) || errno == EAGAIN || errno == EINTR);
+		wakeup_clear(run->wake_fd);
 	}
 	if (ready > 0 && (fds[3].revents & POLLERR)) {
 		children_revive_guardian(run->children);
@@ -347,7 +345,7 @@ static int xargs_open(struct xargs *xargs) {
 		return -1;
 	}
 	xargs->signal_fd = signals_open();
-	run->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	run->wake_fd = wakeup_open();
 	if (xargs->signal_fd < 0 || run->wake_fd < 0 || signals_add(xargs->signal_fd, SIGUSR1) != 0
 	    || signals_add(xargs->signal_fd, SIGUSR2) != 0) {
 		diag_note("cannot set up signals: %s", strerror(errno));

@@ -120,15 +120,6 @@ int run_all(const struct options *options, struct context *context);
 // Wakes the event loop. From any thread.
 void run_wake(struct run *run);
 
-// Starts nothing more; running jobs go on. On the event loop's thread.
-void run_stop(struct run *run);
-
-// Does what the signals that have come ask for. On the event loop's thread.
-void run_answer_signals(struct run *run);
-
-// After a signal: sets a time to the wait for who reads the output, once no job runs.
-void run_limit_end(struct run *run);
-
 // Waits until the descriptor can be read. Returns false if a signal ends the run first.
 bool run_wait_input(struct run *run, int fd);
 

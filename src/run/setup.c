@@ -26,6 +26,7 @@
 #include "run/result_files.h"
 #include "run/retry_queue.h"
 #include "run/start_order.h"
+#include "run/stop.h"
 #include "run/tee.h"
 #include "run/terminal.h"
 #include "slots/slots.h"

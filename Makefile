@@ -119,8 +119,8 @@ $O/fairpar: $O/src/main.o $O/libfairpar.a
 $O/libfairpar.a: $(LIB_OBJ)
 	$Q rm -f $@.$$$$ && $(AR) rcs $@.$$$$ $^ && mv -f $@.$$$$ $@
 
-$O/src/cli/options.o $O/src/run/publish.o $O/src/xargs/options.o: FP_CPPFLAGS += -DFAIRPAR_VERSION='"$(VERSION)"'
-$O/src/cli/options.o $O/src/run/publish.o $O/src/xargs/options.o: $O/version
+$O/src/cli/option_special.o $O/src/run/publish.o $O/src/xargs/options.o: FP_CPPFLAGS += -DFAIRPAR_VERSION='"$(VERSION)"'
+$O/src/cli/option_special.o $O/src/run/publish.o $O/src/xargs/options.o: $O/version
 
 $O/%.o: %.c $O/flags
 	$(say) CC $@

@@ -98,6 +98,13 @@ topics() {
 	assert_eq "$(grep -oE 'Fl -[a-z0-9-]+' "$man" | sed 's/Fl -/--/' | sort -u | grep -vxF -e -- -f <(spellings))" ''
 }
 
+@test "README names no option that there is not" {
+	grep -oE -e '(^|[ `(])--[a-z][a-z0-9-]+' "$top/README.md" | tr -d ' `(' | sort -u >named
+	[[ $(wc -l <named) -gt 20 ]] || fail "the options are not read"
+	printf '%s\n' --no-install --test-deps >of_setup # .ci/setup.sh
+	assert_eq "$(grep -vxF -e --xargs -f <(spellings) named | grep -vxF -f of_setup)" ''
+}
+
 # The table and the list of fairpar-parallel(7): the options of both, as words.
 listed() {
 	sed -n "/^\.Ss Options that are $1/,/^\.El/p" "$top/man/fairpar-parallel.7" |
@@ -106,8 +113,11 @@ listed() {
 
 # The names of each option that GNU parallel has, and the letters and names that xargs has, a line for each.
 names_of_parallel() {
-	sed -n '/ gnu_options\[\] = {/,/^};/s/^\t{"\([^"]*\)".*/\1/p' "$top/src/cli/option_table.c" | grep -vx unknown |
-		sed -E 's/(^| )/\1--/g'
+	{
+		awk -F '"' '/^OPTION\(OPT_/ && !/, OWN,/ { print $2, $4, $10 }' "$table"
+		printf '%s\n' max-procs open-tty compress gnu silent # which GNU parallel has as options of their own
+		sed -n '/^FOREIGN(/,/)$/p' "$table" | tr -d '\n' | sed 's/FOREIGN(/\n/g' | sed 's/", ".*//; s/"[ \t]*"//g; s/"//; s/  /\n/g'
+	} | grep . | sed -E 's/ +/ /g; s/ $//; s/(^| )/\1--/g'
 }
 
 names_of_xargs() {

@@ -6,44 +6,84 @@
 #include "base/buf.h"
 #include "base/diag.h"
 #include "base/text.h"
-#include "cli/option_log.h"
+#include "cli/option_files.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-int option_pairs_check(const struct options *options, const bool given[NOPTIONS]) {
-	// the first three as in GNU parallel, which lets no other order of them win either
-	static const enum option_id pairs[][2] = {
-		{OPT_GROUP, OPT_UNGROUP},
-		{OPT_GROUP, OPT_LINE_BUFFER},
-		{OPT_UNGROUP, OPT_LINE_BUFFER},
-		{OPT_LATEST_LINE, OPT_GROUP},
-		{OPT_LATEST_LINE, OPT_UNGROUP},
-		{OPT_NULL, OPT_DELIMITER},
-		{OPT_CAT, OPT_FIFO},
-		{OPT_CHECK, OPT_LIST},
-		{OPT_CHECK, OPT_DRY_RUN},
-		{OPT_LIST, OPT_DRY_RUN},
-		{OPT_RETRY_FAILED, OPT_RESUME},
-		{OPT_RETRY_FAILED, OPT_RESUME_FAILED},
-		{OPT_RETRY_FAILED, OPT_BATCH},
-		{OPT_RETRY_FAILED, OPT_BATCH_BY},
-		{OPT_RETRY_FAILED, OPT_THEN},
-		{OPT_RETRY_FAILED, OPT_ON_FAILURE},
-	};
-	for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); ++i) {
-		enum option_id a = pairs[i][0], b = pairs[i][1];
-		if (given[a] && given[b]) {
-			diag_error("--%s cannot be combined with --%s", option_table[a].name, option_table[b].name);
-			return -1;
+// ---- the rules of the table ----
+
+#define ALWAYS NOPTIONS // an option that is never given: it would lift the rule
+
+static const struct { enum option_id id, unless; const char *reason; const enum option_id *others; } exclusions[] = {
+#define EXCLUDES(id, unless, reason, ...) {id, unless, reason, (const enum option_id[]){__VA_ARGS__, NOPTIONS}},
+#include "cli/options.def"
+};
+
+static const struct { enum option_id id, other; const char *what; } needs[] = {
+#define NEEDS(id, other, what) {id, other, what},
+#include "cli/options.def"
+};
+
+// What counts for the rules: --pipe is any option that means blocks. A semaphore has no blocks and no manifest, and the
+// commands of --retry-failed are complete.
+static void fill_counting(const struct parser *parser, bool on[NOPTIONS + 1]) {
+	const struct options *o = parser->options;
+	for (int id = 0; id < NOPTIONS; ++id) {
+		enum option_group group = option_table[id].group;
+		on[id] = parser->given[id] && !(o->sem.is_on && (group == GROUP_PIPE || group == GROUP_MANIFEST));
+	}
+	on[ALWAYS] = false;
+	on[OPT_PIPE] = o->pipe != PIPE_NOT && !o->sem.is_on;
+	on[OPT_PACK] = on[OPT_PACK] && o->resume != RESUME_RETRY && !o->sem.is_on;
+}
+
+int option_rules_check(const struct parser *parser) {
+	bool on[NOPTIONS + 1];
+	fill_counting(parser, on);
+	for (size_t i = 0; i < sizeof(needs) / sizeof(needs[0]); ++i) {
+		if (on[needs[i].id] && !on[needs[i].other]) {
+			return option_fail(needs[i].id, "needs %s", needs[i].what);
 		}
 	}
-	if (options->batch && options->batch_by) {
-		diag_error("--batch %s cannot be combined with --batch-by: each names the batch of the same items",
-		           text_shows(options->batch));
+	for (size_t i = 0; i < sizeof(exclusions) / sizeof(exclusions[0]); ++i) {
+		enum option_id id = exclusions[i].id;
+		const char *reason = exclusions[i].reason;
+		const enum option_id *other = exclusions[i].others;
+		while (on[id] && !on[exclusions[i].unless] && *other != NOPTIONS && !on[*other]) {
+			++other;
+		}
+		if (on[id] && !on[exclusions[i].unless] && *other != NOPTIONS) {
+			id = id == OPT_PIPE && on[OPT_PIPE_PART] ? OPT_PIPE_PART : id;
+			return option_fail(*other, "cannot be combined with --%s%s%s", option_table[id].name, *reason ? ": " : "", reason);
+		}
+	}
+	const struct options *o = parser->options;
+	if (o->batch && o->batch_by) {
+		diag_error("--batch %s cannot be combined with --batch-by: each names the batch of the same items", text_shows(o->batch));
+		return -1;
+	}
+	return 0;
+}
+
+// ---- more than a pair of options ----
+
+int option_look_check(const struct parser *parser, bool words) {
+	const struct options *o = parser->options;
+	if (!o->from_log || o->manifest) { // with a manifest it is refused as every such option is
+		if (o->explained) {
+			diag_error("--explain=%s is for a run that has ended: name its log with --from-log FILE", text_shows(o->explained));
+			return -1;
+		}
+		return 0;
+	}
+	for (int id = 0; id < NOPTIONS; ++id) {
+		if (parser->given[id] && option_table[id].group != GROUP_LOOK && id != OPT_QUIET) {
+			return option_fail((enum option_id)id, "cannot be combined with --from-log, which runs nothing");
+		}
+	}
+	if (words) {
+		diag_error("--from-log runs nothing: a command or names of batches do not belong behind it");
 		return -1;
 	}
 	return 0;
@@ -64,6 +104,52 @@ int option_batches_check(const struct options *options) {
 	return 0;
 }
 
+static bool is_stdout(const char *log) {
+	size_t at;
+	return log && (strcmp(log, "-") == 0 || option_log_fd(log, &at) == STDOUT_FILENO);
+}
+
+// A row holds the whole output of a job.
+static int check_table(const struct options *options) {
+	if (!options->results || !option_results_is_table(options->results) || options->dry_run) {
+		return 0;
+	}
+	const char *other = options->output == OUTPUT_UNGROUP ? "ungroup" : options->output == OUTPUT_LINE_BUFFER ? "line-buffer"
+		: options->files ? "files" : is_stdout(options->log) ? "log -" : options->joblog && strcmp(options->joblog, "-") == 0 ? "joblog -" : NULL;
+	if (other) {
+		diag_error("--results %s cannot be combined with --%s: each row holds the whole output of a job",
+		           text_shows(options->results), other);
+		return -1;
+	}
+	return 0;
+}
+
+int option_log_check(const struct options *options) {
+	static const enum option_id ids[] = {
+		[RESUME_SEEN] = OPT_RESUME, [RESUME_FAILED] = OPT_RESUME_FAILED, [RESUME_RETRY] = OPT_RETRY_FAILED,
+	};
+	if (check_table(options) != 0) {
+		return -1;
+	}
+	if (options->resume == RESUME_NOT) {
+		return 0;
+	}
+	const char *name = option_table[ids[options->resume]].name;
+	bool has_dir = options->results && !option_results_is_table(options->results);
+	if (!options->joblog && has_dir && options->resume == RESUME_SEEN) {
+		return 0;
+	}
+	if (!options->joblog) {
+		diag_error("--%s needs the log of the run before: name it with --joblog FILE%s", name,
+		           has_dir ? "; --results does not say what failed" : "");
+	} else if (strcmp(options->joblog, "-") == 0) {
+		diag_error("--%s needs a joblog in a file, not on stdout", name);
+	} else {
+		return 0;
+	}
+	return -1;
+}
+
 // ---- what has no effect ----
 
 // What keeps anything from running, or NULL.
@@ -72,245 +158,42 @@ static const char *name_of_idler(const struct options *options) {
 	return shows ? (options->check ? "check" : "list") : options->shell_quotes > 0 ? "shell-quote" : options->dry_run ? "dry-run" : NULL;
 }
 
-// "--NAME, --NAME and --NAME have no effect …"
-static void warn_idle(const enum option_id *ids, size_t n, const char *beside, const char *other) {
+// Whether an option that has a file written does so although nothing runs.
+static bool is_written(const struct options *o, enum option_id id) {
+	bool is_record = o->resume != RESUME_NOT && id == (o->joblog ? OPT_JOBLOG : OPT_RESULTS);
+	return (o->dry_run && (id == OPT_TRACE_SERVICE || is_record)) || (id == OPT_SUMMARY && o->summary != SUMMARY_ALWAYS);
+}
+
+// "--NAME, --NAME and --NAME have no effect …", of those that are given.
+static void warn_idle(const struct parser *parser, const enum option_id *ids, const char *beside, const char *other) {
 	struct buf names = BUF_INIT;
-	for (size_t i = 0; i < n; ++i) {
-		buf_printf(&names, "%s--%s", i == 0 ? "" : i + 1 < n ? ", " : " and ", option_table[ids[i]].name);
+	size_t n = 0, last = 0;
+	for (; *ids != NOPTIONS; ++ids) {
+		if (parser->given[*ids] && !is_written(parser->options, *ids)) {
+			last = names.len;
+			buf_printf(&names, "%s--%s", n++ > 0 ? ", " : "", option_table[*ids].name);
+		}
 	}
-	if (n > 0) {
-		diag_warn("%s ha%s no effect %s --%s", buf_str(&names), n > 1 ? "ve" : "s", beside, other);
+	if (n > 1) {
+		diag_warn("%.*s and %s have no effect %s --%s", (int)last, buf_str(&names), buf_str(&names) + last + strlen(", "), beside, other);
+	} else if (n > 0) {
+		diag_warn("%s has no effect %s --%s", buf_str(&names), beside, other);
 	}
 	buf_fini(&names);
 }
 
-static void warn_of_files(const struct options *options, const bool given[NOPTIONS]) {
+void option_idle_warn(const struct parser *parser) {
 	static const enum option_id writing[] = {
 		OPT_TRACE_SERVICE, OPT_JOBLOG, OPT_LOG, OPT_LOG_OUTPUT, OPT_RESULTS, OPT_FILES, OPT_FILES0, OPT_SUMMARY, OPT_REPORT,
-		OPT_TRACE,
+		OPT_TRACE, NOPTIONS,
 	};
-	const size_t n = sizeof(writing) / sizeof(writing[0]);
-	const char *idler = name_of_idler(options);
-	enum option_id idle[sizeof(writing) / sizeof(writing[0])];
-	size_t nidle = 0;
-	for (size_t i = 0; idler && i < n; ++i) {
-		enum option_id id = writing[i];
-		bool is_record = options->resume != RESUME_NOT && id == (options->joblog ? OPT_JOBLOG : OPT_RESULTS);
-		bool works = options->dry_run && (id == OPT_TRACE_SERVICE || is_record);
-		works = works || (id == OPT_SUMMARY && options->summary != SUMMARY_ALWAYS);
-		if (given[id] && !works) {
-			idle[nidle++] = id;
-		}
+	static const enum option_id of_blocks[] = {OPT_BLOCK, OPT_RECEND, OPT_RECSTART, OPT_REGEXP, OPT_REMOVE_REC_SEP, NOPTIONS};
+	const struct options *o = parser->options;
+	const char *idler = name_of_idler(o);
+	if (idler && !parser->given[OPT_QUIET]) {
+		warn_idle(parser, writing, "with", idler);
 	}
-	warn_idle(idle, nidle, "with", idler);
-}
-
-static void warn_of_blocks(const struct options *options, const bool given[NOPTIONS]) {
-	static const enum option_id of_blocks[] = {OPT_BLOCK, OPT_RECEND, OPT_RECSTART, OPT_REGEXP, OPT_REMOVE_REC_SEP};
-	enum option_id idle[sizeof(of_blocks) / sizeof(of_blocks[0])];
-	size_t nidle = 0;
-	for (size_t i = 0; i < sizeof(of_blocks) / sizeof(of_blocks[0]); ++i) {
-		if (given[of_blocks[i]]) {
-			idle[nidle++] = of_blocks[i];
-		}
+	if (o->pipe == PIPE_NOT && !o->sem.is_on && !parser->given[OPT_QUIET]) {
+		warn_idle(parser, of_blocks, "without", "pipe");
 	}
-	warn_idle(idle, options->pipe == PIPE_NOT && !options->sem.is_on ? nidle : 0, "without", "pipe");
-}
-
-void option_idle_warn(const struct options *options, const bool given[NOPTIONS]) {
-	if (!given[OPT_QUIET]) {
-		warn_of_files(options, given);
-		warn_of_blocks(options, given);
-	}
-}
-
-// ---- files ----
-
-// A file that is written for an option, or read.
-struct named_file {
-	enum option_id option;     // that writes it; else
-	const char *read_as;       // what it is called
-	const char *path;          // NULL: stdin
-	bool is_found, is_regular;
-	dev_t dev;
-	ino_t ino;
-};
-
-// What is not there yet is in its directory, by its name.
-static int stat_directory(const char *path, struct stat *ret_stat) {
-	const char *slash = strrchr(path, '/');
-	char *directory = slash ? xmemdup(path, (size_t)(slash - path) + 1) : NULL;
-	int result = stat(directory ? directory : ".", ret_stat);
-	free(directory);
-	return result;
-}
-
-static void look_at(struct named_file *file) {
-	struct stat found;
-	size_t at;
-	int fd = !file->path ? STDIN_FILENO : file->option == OPT_LOG && !file->read_as ? option_log_fd(file->path, &at) : -1;
-	file->is_found = (fd >= 0 ? fstat(fd, &found) : stat(file->path, &found)) == 0;
-	if (file->is_found || (fd < 0 && stat_directory(file->path, &found) == 0)) {
-		file->is_regular = file->is_found && S_ISREG(found.st_mode);
-		file->dev = found.st_dev;
-		file->ino = found.st_ino;
-	}
-}
-
-static const char *last_part(const char *path) {
-	const char *slash = path ? strrchr(path, '/') : NULL;
-	return slash ? slash + 1 : path ? path : "";
-}
-
-// True if both are one file; a device or a FIFO may be shared.
-static bool is_same_file(const struct named_file *a, const struct named_file *b) {
-	if (a->is_found != b->is_found || a->dev != b->dev || a->ino != b->ino) {
-		return false;
-	}
-	return a->is_found ? a->is_regular : strcmp(last_part(a->path), last_part(b->path)) == 0;
-}
-
-static bool is_stdout(const struct named_file *file) {
-	if (file->read_as) {
-		return false;
-	}
-	bool has_ending = file->option == OPT_REPORT || file->option == OPT_RESULTS; // "-.svg", "-.csv"
-	return strcmp(file->path, "-") == 0 || (has_ending && strncmp(file->path, "-.", 2) == 0);
-}
-
-// Lines of a log and rows of a joblog may go to stdout, among the output of jobs; what must be whole may not.
-static bool is_whole(const struct named_file *file) {
-	return file->option == OPT_TRACE || file->option == OPT_REPORT || file->option == OPT_RESULTS;
-}
-
-static bool clashes(const struct named_file *a, const struct named_file *b) {
-	if (a->read_as && b->read_as) {
-		return false;
-	}
-	if (is_stdout(a) || is_stdout(b)) {
-		return is_stdout(a) && is_stdout(b) && is_whole(a) && is_whole(b);
-	}
-	const struct named_file *read = a->read_as ? a : b, *written = a->read_as ? b : a;
-	bool is_next = read->read_as && read->option == OPT_ETA && written->option == OPT_LOG; // which is emptied when it has been read
-	return !is_next && is_same_file(a, b);
-}
-
-static const char *called(const struct named_file *file, char name[static 40]) {
-	if (file->read_as) {
-		return file->read_as;
-	}
-	snprintf(name, 40, "--%s", option_table[file->option].name);
-	return name;
-}
-
-static int refuse_same(const struct named_file *a, const struct named_file *b) {
-	char first[40], second[40];
-	diag_error("%s and %s are the same file, '%s'", called(a, first), called(b, second),
-	           text_shows(a->path ? a->path : b->path));
-	return -1;
-}
-
-// ---- those of an option ----
-
-struct file_list {
-	struct named_file *files;
-	size_t n, cap;
-};
-
-static void add_file(struct file_list *list, enum option_id option, const char *read_as, const char *path) {
-	grow_array(&list->files, &list->cap, list->n + 1, sizeof(*list->files));
-	list->files[list->n] = (struct named_file){.option = option, .read_as = read_as, .path = path};
-	if (read_as && path && strcmp(path, "-") == 0) {
-		list->files[list->n].path = NULL;
-		list->files[list->n].read_as = "standard input";
-	}
-	if (!is_stdout(&list->files[list->n])) {
-		look_at(&list->files[list->n]);
-	}
-	++list->n;
-}
-
-static void add_written(struct file_list *list, const struct options *options) {
-	bool has_table = options->results && option_results_is_table(options->results);
-	const struct { enum option_id id; const char *path; } written[] = {
-		{OPT_TRACE_SERVICE, options->trace_service}, {OPT_JOBLOG, options->joblog}, {OPT_LOG, options->log},
-		{OPT_RESULTS, has_table ? options->results : NULL}, {OPT_TRACE, options->trace},
-	};
-	for (size_t i = 0; i < sizeof(written) / sizeof(written[0]); ++i) {
-		if (written[i].path) {
-			add_file(list, written[i].id, NULL, written[i].path);
-		}
-	}
-	for (size_t i = 0; i < options->nreports; ++i) {
-		add_file(list, OPT_REPORT, NULL, options->reports[i]);
-	}
-}
-
-static void add_read(struct file_list *list, const struct options *options) {
-	const struct { enum option_id id; const char *name, *path; } read[] = {
-		{OPT_FROM_LOG, "--from-log", options->from_log}, {OPT_ETA, "--eta", options->show.eta_log},
-		{OPT_MANIFEST, "--manifest", options->manifest}, {OPT_ARG_FILE, "the file of --pipe-part", options->tee_file},
-		{OPT_ARG_FILE, "--arg-file", options->sem.input}, {OPT_PIPE, "--pipe", options->pipe == PIPE_STREAM ? "-" : NULL},
-	};
-	for (size_t i = 0; i < sizeof(read) / sizeof(read[0]); ++i) {
-		if (read[i].path) {
-			add_file(list, read[i].id, read[i].name, read[i].path);
-		}
-	}
-	for (size_t i = 0; i < options->nsources; ++i) {
-		if (options->sources[i].kind != FROM_ARGS) {
-			bool is_file = options->sources[i].kind == FROM_FILE;
-			add_file(list, OPT_ARG_FILE, "a file of items", is_file ? options->sources[i].path : "-");
-		}
-	}
-	for (size_t i = 0; i < options->nbatch_files; ++i) {
-		add_file(list, OPT_BATCH, "a file of items", options->batch_files[i].path);
-	}
-}
-
-// Each of those from `first` on is compared with all that are written, which are in front of it.
-static int compare(const struct file_list *list, size_t first, size_t nwritten) {
-	for (size_t i = first; i < list->n; ++i) {
-		for (size_t j = 0; j < i && j < nwritten; ++j) {
-			if (clashes(&list->files[j], &list->files[i])) {
-				return refuse_same(&list->files[j], &list->files[i]);
-			}
-		}
-	}
-	return 0;
-}
-
-int option_files_check(const struct options *options) {
-	struct file_list list = {0};
-	add_written(&list, options);
-	size_t nwritten = list.n;
-	if (nwritten > 0) { // what is only read needs no look
-		add_read(&list, options);
-	}
-	int result = compare(&list, 0, nwritten);
-	free(list.files);
-	return result;
-}
-
-int option_file_check_read(const struct options *options, const char *name, const char *path) {
-	struct file_list list = {0};
-	add_written(&list, options);
-	size_t nwritten = list.n;
-	if (nwritten > 0) {
-		add_file(&list, OPT_ARG_FILE, name, path);
-	}
-	int result = compare(&list, nwritten, nwritten);
-	free(list.files);
-	return result;
-}
-
-bool option_log_is_eta(const struct options *options) {
-	if (!options->log || !options->show.eta_log) {
-		return false;
-	}
-	struct named_file log = {.option = OPT_LOG, .path = options->log};
-	struct named_file eta = {.option = OPT_ETA, .read_as = "--eta", .path = options->show.eta_log};
-	look_at(&log);
-	look_at(&eta);
-	return !is_stdout(&log) && is_same_file(&log, &eta);
 }

@@ -1,10 +1,10 @@
 // Which command line runs again what failed in a run, by the joblog that it left.
 //
-// The words are walked as options.c takes them, but nothing is checked: they have been good once.
+// The words are read as options.c reads them, but nothing is checked: they have been good once.
 
 #include "cli/option_again.h"
 
-#include "cli/option_table.h"
+#include "cli/option_words.h"
 
 #include <stdint.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@ enum fate { KEPT, DROPPED, REFUSED };
 enum { REST_MAX = 2000 }; // bytes of a line with items that somebody would copy
 
 struct argv_walk {
-	char *const *at;
+	struct option_reader words;
 	bool has_manifest;
 	bool is_rest;            // the same command line, for what is not done
 	bool has_source;         // items come from what can be read again
@@ -118,93 +118,44 @@ static enum fate fate_of(struct argv_walk *walk, enum option_id id, const char *
 	return walk->has_manifest ? fate_with_manifest(id, value) : fate_of_option(id, value);
 }
 
-static const char *next_word(struct argv_walk *walk) {
-	return *walk->at ? *walk->at++ : NULL;
-}
-
-static bool take_long(struct argv_walk *walk, const char *word) {
-	const char *value = strchr(word, '='), *near, *next = NULL;
-	size_t len = value ? (size_t)(value++ - word) - 2 : strlen(word) - 2;
-	char *names = NULL;
-	enum option_id id;
-	if (option_find_long(word + 2, len, &id, &names, &near) != MATCH_OPTION) {
-		free(names);
-		return false;
-	}
-	const struct option_info *option = &option_table[id];
-	bool follows = option_value_may_follow(option) && *walk->at && (*walk->at)[0] != '-';
-	if (!value && option_takes_value(option) && (!option_value_is_optional(option) || follows)) {
-		next = next_word(walk);
-	}
-	enum fate fate = fate_of(walk, id, next ? next : value);
-	return fate == DROPPED || (fate == KEPT && add_word(walk->line, word) && (!next || add_word(walk->line, next)));
-}
-
-// `own`: the value was a word of its own.
-static bool add_letter(struct argv_walk *walk, enum option_id id, char letter, const char *value, bool own) {
-	enum fate fate = fate_of(walk, id, value);
+// Appends the option as it was given, if it stays; a letter apart from those around it. Returns false if it cannot be.
+static bool add_option(struct argv_walk *walk, const struct option_word *option) {
+	enum fate fate = fate_of(walk, option->id, option->value);
 	if (fate != KEPT) {
 		return fate == DROPPED;
 	}
 	struct buf word = BUF_INIT;
-	buf_printf(&word, "-%c%s", letter, value && !own ? value : "");
-	bool ok = add_word(walk->line, buf_str(&word)) && (!own || add_word(walk->line, value));
+	if (option->letter != '\0') {
+		buf_printf(&word, "-%c%s", option->letter, option->value && !option->is_apart ? option->value : "");
+	} else {
+		buf_adds(&word, option->word);
+	}
+	bool ok = add_word(walk->line, buf_str(&word)) && (!option->is_apart || add_word(walk->line, option->value));
 	buf_fini(&word);
 	return ok;
 }
 
-static bool is_number(const char *text) {
-	size_t digits = strspn(text, "0123456789");
-	return digits > 0 && text[digits] == '\0';
-}
-
-static bool take_letters(struct argv_walk *walk, const char *letter) {
-	for (; *letter; ++letter) {
-		enum option_id id;
-		const char *instead, *value = NULL;
-		if (option_find_short(*letter, &id, &instead) != MATCH_OPTION) {
-			return false;
-		}
-		const struct option_info *option = &option_table[id];
-		bool is_last = option_takes_value(option), may_lack = option_value_may_follow(option) && *letter >= 'a';
-		if (option_value_is_optional(option) && !option_value_may_follow(option)) { // a number: -l5, -l 5
-			value = is_number(letter + 1) ? letter + 1 : letter[1] == '\0' && *walk->at && is_number(*walk->at) ? next_word(walk) : NULL;
-			is_last = value != NULL;
-		} else if (is_last && letter[1]) {
-			value = letter + 1;
-		} else if (is_last && (!may_lack || (*walk->at && (*walk->at)[0] != '-'))) {
-			value = next_word(walk);
-		}
-		bool own = value && value != letter + 1;
-		if (!add_letter(walk, id, *letter, value, own)) {
-			return false;
-		}
-		if (is_last) {
-			break;
-		}
-	}
-	return true;
-}
-
 static bool take_options(struct argv_walk *walk) {
-	while (*walk->at && (*walk->at)[0] == '-' && (*walk->at)[1] != '\0') {
-		const char *word = *walk->at;
-		if (strcmp(word, "--") == 0) {
-			walk->is_ended = true;
-			break;
-		}
-		++walk->at;
-		if (!(word[1] == '-' ? take_long(walk, word) : take_letters(walk, word + 1))) {
+	struct option_word option;
+	enum option_reading reading;
+	while ((reading = option_read(&walk->words, &option)) == READ_OPTION) {
+		if (!add_option(walk, &option)) {
 			return false;
 		}
 	}
-	return true;
+	walk->is_ended = walk->is_ended || reading == READ_DASHES;
+	bool goes_on = walk->has_manifest || walk->is_rest; // with the words behind the options
+	return reading != READ_ERROR && (reading != READ_DASHES || !goes_on || add_word(walk->line, "--"));
+}
+
+static const char *next_word(struct argv_walk *walk) {
+	return *walk->words.at ? *walk->words.at++ : NULL;
 }
 
 // The command and its items.
 static bool take_command(struct argv_walk *walk) {
 	bool names_files = false, ok = true;
-	while (ok && *walk->at) {
+	while (ok && *walk->words.at) {
 		const char *word = next_word(walk);
 		size_t colons = strspn(word, ":");
 		bool is_separator = (colons == 3 || colons == 4) && (word[colons] == '\0' || strcmp(word + colons, "+") == 0);
@@ -216,7 +167,7 @@ static bool take_command(struct argv_walk *walk) {
 }
 
 static bool take_all(struct argv_walk *walk, const char *joblog) {
-	bool ok = !is_passing(joblog) && *walk->at && add_word(walk->line, next_word(walk));
+	bool ok = !is_passing(joblog) && *walk->words.at && add_word(walk->line, next_word(walk));
 	if (ok && (walk->has_manifest || walk->is_rest)) {
 		buf_adds(walk->line, " --resume-failed");
 	} else if (ok) {
@@ -224,7 +175,7 @@ static bool take_all(struct argv_walk *walk, const char *joblog) {
 		ok = add_word(walk->line, joblog);
 	}
 	ok = ok && take_options(walk);
-	while (ok && walk->has_manifest && *walk->at) { // names of batches, and options among them
+	while (ok && walk->has_manifest && *walk->words.at) { // names of batches, and options among them
 		ok = add_word(walk->line, next_word(walk)) && (walk->is_ended || take_options(walk));
 	}
 	return ok && (!walk->is_rest || take_command(walk));
@@ -242,9 +193,9 @@ static bool add_line(struct buf *buf, struct argv_walk walk, const char *joblog)
 }
 
 bool option_add_again(struct buf *buf, char *const *argv, const char *joblog, bool has_manifest) {
-	return add_line(buf, (struct argv_walk){.at = argv, .has_manifest = has_manifest}, joblog);
+	return add_line(buf, (struct argv_walk){.words = {.at = argv, .is_quiet = true}, .has_manifest = has_manifest}, joblog);
 }
 
 bool option_add_rest(struct buf *buf, char *const *argv, const char *joblog) {
-	return add_line(buf, (struct argv_walk){.at = argv, .is_rest = true}, joblog);
+	return add_line(buf, (struct argv_walk){.words = {.at = argv, .is_quiet = true}, .is_rest = true}, joblog);
 }

@@ -8,17 +8,14 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+// Each reader of the table defines the macros of the rows that it wants; the others are nothing.
 #define GROUP(id, ...) id,
-#define OPTION(...)
-#define EVERYDAY(...)
 enum option_group {
 #include "cli/options.def"
 	NGROUPS
 };
 
-#define GROUP(...)
 #define OPTION(id, ...) id,
-#define EVERYDAY(...)
 enum option_id {
 #include "cli/options.def"
 	NOPTIONS
@@ -31,6 +28,7 @@ enum option_id {
 // One row; see options.def for what the columns hold.
 struct option_info {
 	const char *name, *aliases, *shorts, *arg;
+	const char *spellings;      // more that GNU parallel calls it; NULL: it has no such option
 	enum option_group group;
 	const char *complete, *instead, *brief, *text;
 };

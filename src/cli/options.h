@@ -48,12 +48,14 @@ struct semaphore_options {
 };
 
 // What is shown while it runs.
-enum progress { PROGRESS_AUTO, PROGRESS_TTY, PROGRESS_PLAIN, PROGRESS_NONE };
+enum progress {
+	PROGRESS_AUTO, PROGRESS_TTY, PROGRESS_PLAIN, PROGRESS_NONE, // in the order of the words of --progress
+	PROGRESS_ALWAYS,                                            // --progress without one: tty or plain
+};
 
 struct status_options {
 	bool progress_given;             // so that it wins over FAIRPAR_PROGRESS
 	enum progress progress;
-	bool progress_always;            // --progress without HOW: tty or plain
 	bool bar;
 	bool eta;                        // --eta, with
 	const char *eta_log;             // LOG, or NULL
@@ -73,16 +75,13 @@ enum resume_kind {
 // How many records go into one job. The limits of a pack are made from it: template/packs.h.
 struct packing {
 	bool on;             // not one record, one job
-	bool fills;          // as many as fit: -X, -m, --xargs
-	bool spreads;        // … the last ones over the slots: -X, -m
-	bool is_list;        // -m, --xargs
+	bool spreads;        // the last ones over the slots: -X, -m
 	bool repeats;        // the word around {}: -X, -N, -L
 	bool joins;          // lines that end with a blank: -L, -l
 	bool inserts_none;   // -N0
 	bool exits;          // -x
 	bool by_time;        // --pack=auto: put together when a job starts; `on` is not set, `items` is the upper bound
-	bool has_max_args, has_max_replace, has_lines, has_max_lines;
-	uint32_t max_args, max_replace, lines, max_lines; // -n, -N, -L, -l as given
+	uint32_t max_args, max_replace, lines, max_lines; // -n, -N, -L, -l as given; else 0
 	uint32_t items;      // at most, 0: no limit
 	size_t chars;        // --max-chars, 0: the default
 };
@@ -92,7 +91,7 @@ struct options {
 	char **argv;                     // main's
 
 	// what to run
-	char **command;                  // template words, in argv; ncommand 0: each record is a command
+	char *const *command;            // template words, in argv; ncommand 0: each record is a command
 	size_t ncommand;
 	const char **then;               // --then, in order
 	size_t nthen;
@@ -117,6 +116,8 @@ struct options {
 	size_t nsources;
 	char delimiter;
 	char *delimiter_text;            // if it is more than a byte; else NULL
+	const char *arg_sep, *arg_file_sep; // what stands for ::: and ::::
+	const char *colsep_given;        // --colsep as given, or NULL
 	char *colsep;                    // translated; or NULL. With header alone a tab, as in GNU parallel
 	enum input_trim trim;            // --trim, or both sides with -C
 	bool header;

@@ -25,8 +25,8 @@ struct source_config {
 	bool linked;               // :::+ or ::::+ : goes in step with the source before it
 };
 
-// --trim. TRIM_BOTH is 1, so a bool will do.
-enum input_trim { TRIM_NONE, TRIM_BOTH, TRIM_LEFT, TRIM_RIGHT };
+// --trim, in the order of its words.
+enum input_trim { TRIM_NONE, TRIM_LEFT, TRIM_RIGHT, TRIM_BOTH };
 
 struct input_config {
 	const struct source_config *sources; // borrowed for the life of the input

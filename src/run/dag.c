@@ -16,7 +16,7 @@
 #include "base/alloc.h"
 #include "base/diag.h"
 #include "base/text.h"
-#include "cli/conflicts.h"
+#include "cli/option_files.h"
 #include "run/batch_commands.h"
 #include "run/feed.h"
 #include "run/job_run.h"

@@ -10,7 +10,7 @@
 #include "base/io.h"
 #include "base/text.h"
 #include "cli/option_again.h"
-#include "cli/option_log.h"
+#include "cli/option_files.h"
 #include "report/summary.h"
 #include "run/publish.h"
 #include "shell/shell.h"

@@ -7,7 +7,7 @@
 #include "base/io.h"
 #include "base/temp_file.h"
 #include "base/text.h"
-#include "cli/option_log.h"
+#include "cli/option_files.h"
 #include "log/event_log.h"
 #include "run/publish.h"
 #include "run/result_files.h"

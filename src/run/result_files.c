@@ -10,7 +10,7 @@
 #include "base/pathname.h"
 #include "base/temp_file.h"
 #include "base/text.h"
-#include "cli/option_log.h"
+#include "cli/option_files.h"
 #include "log/results_table.h"
 #include "output/results.h"
 #include "run/job_output.h"

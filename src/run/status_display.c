@@ -14,8 +14,8 @@
 #include "base/io.h"
 #include "base/map.h"
 #include "base/text.h"
-#include "cli/conflicts.h"
-#include "cli/option_status.h"
+#include "cli/option_files.h"
+#include "cli/option_store.h"
 #include "log/decode.h"
 #include "process/signals.h"
 #include "report/eta.h"
@@ -605,10 +605,12 @@ static bool choose(struct status_display *status_display) {
 	const struct status_options *show = &options->show;
 	const char *term = getenv("TERM"), *env = getenv("FAIRPAR_PROGRESS");
 	bool terminal = isatty(STDERR_FILENO) && term && *term && strcmp(term, "dumb") != 0;
-	enum progress how = show->progress;
-	status_display->asked = show->bar || show->eta || show->progress_always || (show->progress_given && how == PROGRESS_TTY);
+	enum progress how = show->progress == PROGRESS_ALWAYS ? PROGRESS_AUTO : show->progress;
+	status_display->asked = show->bar || show->eta || show->progress == PROGRESS_ALWAYS || (show->progress_given && how == PROGRESS_TTY);
 	if (!show->progress_given && !status_display->asked) {
-		if (env && *env && option_progress_parse(env, &how) != 0) {
+		int choice = env && *env ? option_choice(OPT_PROGRESS, env) : PROGRESS_AUTO;
+		how = choice >= 0 ? (enum progress)choice : how;
+		if (choice < 0) {
 			diag_warn("FAIRPAR_PROGRESS must be auto, tty, plain or none, not '%s'", text_shows(env));
 		}
 		status_display->asked = how == PROGRESS_TTY;

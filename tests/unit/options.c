@@ -296,6 +296,37 @@ static void test_every_name(void) {
 	}
 }
 
+// The column VALUE of each row.
+enum test_kind { HAS_NONE = 1, HAS_ONE, MAY_HAVE_ONE, HAS_WORDS, ANY };
+#define GIVEN ANY
+#define FLAG(...) HAS_NONE
+#define SET(...) HAS_NONE
+#define TEXT(...) MAY_HAVE_ONE
+#define ANY_TEXT(...) MAY_HAVE_ONE
+#define LIST(...) HAS_ONE
+#define NUMBER(...) HAS_ONE
+#define COUNT(...) MAY_HAVE_ONE
+#define SIZE(...) HAS_ONE
+#define CHOICE(...) HAS_WORDS
+#define SETTING(...) HAS_ONE
+#define SWITCH(...) MAY_HAVE_ONE
+#define CALL(...) ANY
+#define OPTION(id, name, aliases, shorts, arg, spellings, group, value, ...) [id] = value,
+static const enum test_kind kinds[NOPTIONS] = {
+#include "cli/options.def"
+};
+
+// An argument that a row names is stored by its kind, and a kind that stores one has a row which names it.
+static void test_every_kind(void) {
+	for (int id = 0; id < NOPTIONS; ++id) {
+		const struct option_info *option = &option_table[id];
+		check(kinds[id] != 0);
+		check(kinds[id] == ANY || option_takes_value(option) == (kinds[id] != HAS_NONE));
+		check(kinds[id] != HAS_ONE || !option_value_is_optional(option));
+		check(kinds[id] != HAS_WORDS || strchr(option->complete, ' '));
+	}
+}
+
 static void test_replacement(void) {
 	RUNS("-I", ",,", "--plus", "-q", "x");
 	check_string(o.tokens.name[TOKEN_ITEM], ",,");
@@ -707,7 +738,7 @@ static void test_shows(void) {
 	check_equal(o.listing, MANIFEST_NAMES);
 	SHOWS("-f", "m", "--list=dot");
 	check_equal(o.listing, MANIFEST_DOT);
-	REFUSED("--list must be alone, =names or =dot, not '=x'", "-f", "m", "--list=x");
+	REFUSED("--list must be names or dot, not 'x'", "-f", "m", "--list=x");
 	REFUSED("--check needs a manifest: name it with -f FILE", "--check", "m");
 	REFUSED("--list needs a manifest: name it with -f FILE", "--list");
 	REFUSED("--check cannot be combined with --list", "-f", "m", "--check", "--list");
@@ -824,6 +855,7 @@ int main(int argc, char *argv[]) {
 		TEST("--round-robin, and what does not go with it", test_round_robin),
 		TEST("only GNU parallel's unique prefixes are taken", test_prefixes),
 		TEST("every row of the table is found under each of its names", test_every_name),
+		TEST("every row has a kind that fits its argument", test_every_kind),
 		TEST("delimiters, columns and headers", test_input),
 		TEST("which items there are", test_items),
 		TEST("what replacement strings are called", test_replacement),

@@ -1,18 +1,13 @@
-// What the values of options say: numbers, durations, sizes, escapes.
+// Numbers, durations, sizes and escapes, read from text.
 
-#include "cli/option_values.h"
-
-#include "base/diag.h"
-#include "base/text.h"
+#include "base/units.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-int option_long(const char *text, long least, long most, long *ret_value) {
+int parse_number(const char *text, long least, long most, long *ret_value) {
 	char *end;
 	errno = 0;
 	long value = strtol(text, &end, 10);
@@ -26,7 +21,7 @@ int option_long(const char *text, long least, long most, long *ret_value) {
 
 // Digits with, at most, a point among them. Returns what follows, or NULL. By hand: strtod() takes "inf", "0x1p3", and
 // under some locales a comma.
-static const char *parse_decimal(const char *text, double *ret_value) {
+static const char *read_decimal(const char *text, double *ret_value) {
 	double value = 0, scale = 1;
 	bool any = false, fraction = false;
 	for (; (*text >= '0' && *text <= '9') || (*text == '.' && !fraction); ++text) {
@@ -52,9 +47,9 @@ static double unit_seconds(char unit) {
 	}
 }
 
-int option_duration(const char *text, uint64_t *ret_ns) {
+int parse_duration(const char *text, uint64_t *ret_ns) {
 	double seconds = 0, value;
-	const char *at = parse_decimal(text, &value);
+	const char *at = read_decimal(text, &value);
 	if (at && *at == '\0') {
 		seconds = value;
 	}
@@ -67,7 +62,7 @@ int option_duration(const char *text, uint64_t *ret_ns) {
 		if (*at == '\0') {
 			break;
 		}
-		at = parse_decimal(at, &value);
+		at = read_decimal(at, &value);
 		if (!at || *at == '\0') { // what goes on after a unit ends with one
 			return -1;
 		}
@@ -79,9 +74,9 @@ int option_duration(const char *text, uint64_t *ret_ns) {
 	return 0;
 }
 
-int option_percent(const char *text, double *ret_percent) {
+int parse_percent(const char *text, double *ret_percent) {
 	double value;
-	const char *at = parse_decimal(text, &value);
+	const char *at = read_decimal(text, &value);
 	if (!at || strcmp(at, "%") != 0 || !(value > 0) || value > 1e9) {
 		return -1;
 	}
@@ -89,10 +84,10 @@ int option_percent(const char *text, double *ret_percent) {
 	return 0;
 }
 
-int option_size(const char *text, size_t *ret_bytes) {
+int parse_size(const char *text, size_t *ret_bytes) {
 	static const char units[] = "KMGT", small_units[] = "kmgt";
 	double value;
-	const char *at = parse_decimal(text, &value);
+	const char *at = read_decimal(text, &value);
 	const char *unit = at && *at ? strchr(units, *at) : NULL, *small = at && *at ? strchr(small_units, *at) : NULL;
 	for (long n = unit ? unit - units : small ? small - small_units : -1; n >= 0; --n) {
 		value *= unit ? 1024 : 1000;
@@ -104,11 +99,11 @@ int option_size(const char *text, size_t *ret_bytes) {
 	return 0;
 }
 
-const char *option_excess(const char *text) {
+const char *unit_excess(const char *text) {
 	static const char units[] = "KMGTkmgtdDhHsS";
 	enum { MUCH = 1000000000 }; // more than a time, or a count, can be
 	double value;
-	const char *at = parse_decimal(text, &value);
+	const char *at = read_decimal(text, &value);
 	if (!at || (*at && (!strchr(units, *at) || at[1]))) {
 		return "";
 	}
@@ -131,7 +126,7 @@ static size_t scan_digits(const char *text, unsigned base, size_t most, unsigned
 	return n;
 }
 
-int option_unescape(struct buf *buf, const char *text) {
+int parse_escapes(struct buf *buf, const char *text) {
 	static const char letters[] = "abfnrtv\\", bytes[] = "\a\b\f\n\r\t\v\\";
 	int result = 0;
 	while (*text) {
@@ -155,21 +150,4 @@ int option_unescape(struct buf *buf, const char *text) {
 		}
 	}
 	return result;
-}
-
-char *option_own_workdir(void) {
-	char host[HOST_NAME_MAX + 1];
-	const char *home = getenv("HOME");
-	if (!home || home[0] != '/' || strpbrk(home, "{}")) {
-		diag_error("--workdir ... makes directories below $HOME, which is '%s'", text_shows(home ? home : ""));
-		return NULL;
-	}
-	if (gethostname(host, sizeof(host)) != 0) {
-		diag_error("--workdir ... needs the name of this machine: %s", strerror(errno));
-		return NULL;
-	}
-	host[sizeof(host) - 1] = '\0';
-	struct buf dir = BUF_INIT;
-	buf_printf(&dir, "%s/.parallel/tmp/%.*s-%ld-{#}", home, (int)strcspn(host, ".{}"), host, (long)getpid());
-	return buf_take(&dir);
 }

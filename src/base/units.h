@@ -1,0 +1,33 @@
+// Numbers, durations, sizes and escapes, read from text.
+//
+// The parsers return 0, or -1 for a text that is none, with *ret_… unchanged; none prints.
+
+#ifndef FAIRPAR_BASE_UNITS_H
+#define FAIRPAR_BASE_UNITS_H
+
+#include "base/attr.h"
+#include "base/buf.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+// A decimal number from `least` to `most`.
+int parse_number(const char *text, long least, long most, long *ret_value) FP_NODISCARD;
+
+// GNU parallel's durations: seconds, or a sum such as 1d3.5h16.6m4s, in either case.
+int parse_duration(const char *text, uint64_t *ret_ns) FP_NODISCARD;
+
+// A percentage above 0: N% or N.N%.
+int parse_percent(const char *text, double *ret_percent) FP_NODISCARD;
+
+// Bytes: K, M, G, T are powers of 1024, k, m, g, t of 1000, as in GNU parallel.
+int parse_size(const char *text, size_t *ret_bytes) FP_NODISCARD;
+
+// What the message that refuses a number, a size or a time adds behind it: that it is too much or too little, or "".
+const char *unit_excess(const char *text);
+
+// Appends the text with its escapes translated, as printf(1) understands them: \n and its kin, \NNN, \0NNN, \xHH.
+// One that is none stays as it is, and -1 is returned.
+int parse_escapes(struct buf *buf, const char *text);
+
+#endif

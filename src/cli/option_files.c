@@ -1,0 +1,226 @@
+// The files that options name: no file is written for two of them, or read and written.
+
+#include "cli/option_files.h"
+
+#include "base/alloc.h"
+#include "base/diag.h"
+#include "base/text.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+int option_log_fd(const char *name, size_t *ret_at) {
+	int number = 0;
+	*ret_at = 0;
+	if (strncmp(name, "fd:", 3) != 0) {
+		return -1;
+	}
+	const char *at = name + 3;
+	for (; *at >= '0' && *at <= '9' && at < name + 3 + 9; ++at) {
+		number = number * 10 + (*at - '0');
+	}
+	*ret_at = (size_t)(at - name);
+	return *at == '\0' && at > name + 3 ? number : -1;
+}
+
+static bool has_ending(const char *path, const char *suffix) {
+	size_t len = strlen(path), suffix_len = strlen(suffix);
+	return len >= suffix_len && strcasecmp(path + len - suffix_len, suffix) == 0;
+}
+
+bool option_results_is_table(const char *path) {
+	return has_ending(path, ".csv") || has_ending(path, ".tsv") || has_ending(path, ".json");
+}
+
+// A file that is written for an option, or read.
+struct named_file {
+	enum option_id option;     // that writes it; else
+	const char *read_as;       // what it is called
+	const char *path;          // NULL: stdin
+	bool is_found, is_regular;
+	dev_t dev;
+	ino_t ino;
+};
+
+// What is not there yet is in its directory, by its name.
+static int stat_directory(const char *path, struct stat *ret_stat) {
+	const char *slash = strrchr(path, '/');
+	char *directory = slash ? xmemdup(path, (size_t)(slash - path) + 1) : NULL;
+	int result = stat(directory ? directory : ".", ret_stat);
+	free(directory);
+	return result;
+}
+
+static void look_at(struct named_file *file) {
+	struct stat found;
+	size_t at;
+	int fd = !file->path ? STDIN_FILENO : file->option == OPT_LOG && !file->read_as ? option_log_fd(file->path, &at) : -1;
+	file->is_found = (fd >= 0 ? fstat(fd, &found) : stat(file->path, &found)) == 0;
+	if (file->is_found || (fd < 0 && stat_directory(file->path, &found) == 0)) {
+		file->is_regular = file->is_found && S_ISREG(found.st_mode);
+		file->dev = found.st_dev;
+		file->ino = found.st_ino;
+	}
+}
+
+static const char *last_part(const char *path) {
+	const char *slash = path ? strrchr(path, '/') : NULL;
+	return slash ? slash + 1 : path ? path : "";
+}
+
+// True if both are one file; a device or a FIFO may be shared.
+static bool is_same_file(const struct named_file *a, const struct named_file *b) {
+	if (a->is_found != b->is_found || a->dev != b->dev || a->ino != b->ino) {
+		return false;
+	}
+	return a->is_found ? a->is_regular : strcmp(last_part(a->path), last_part(b->path)) == 0;
+}
+
+static bool is_stdout(const struct named_file *file) {
+	if (file->read_as) {
+		return false;
+	}
+	bool has_ending = file->option == OPT_REPORT || file->option == OPT_RESULTS; // "-.svg", "-.csv"
+	return strcmp(file->path, "-") == 0 || (has_ending && strncmp(file->path, "-.", 2) == 0);
+}
+
+// Lines of a log and rows of a joblog may go to stdout, among the output of jobs; what must be whole may not.
+static bool is_whole(const struct named_file *file) {
+	return file->option == OPT_TRACE || file->option == OPT_REPORT || file->option == OPT_RESULTS;
+}
+
+static bool clashes(const struct named_file *a, const struct named_file *b) {
+	if (a->read_as && b->read_as) {
+		return false;
+	}
+	if (is_stdout(a) || is_stdout(b)) {
+		return is_stdout(a) && is_stdout(b) && is_whole(a) && is_whole(b);
+	}
+	const struct named_file *read = a->read_as ? a : b, *written = a->read_as ? b : a;
+	bool is_next = read->read_as && read->option == OPT_ETA && written->option == OPT_LOG; // which is emptied when it has been read
+	return !is_next && is_same_file(a, b);
+}
+
+static const char *called(const struct named_file *file, char name[static 40]) {
+	if (file->read_as) {
+		return file->read_as;
+	}
+	snprintf(name, 40, "--%s", option_table[file->option].name);
+	return name;
+}
+
+static int refuse_same(const struct named_file *a, const struct named_file *b) {
+	char first[40], second[40];
+	diag_error("%s and %s are the same file, '%s'", called(a, first), called(b, second),
+	           text_shows(a->path ? a->path : b->path));
+	return -1;
+}
+
+// ---- those of an option ----
+
+struct file_list {
+	struct named_file *files;
+	size_t n, cap;
+};
+
+static void add_file(struct file_list *list, enum option_id option, const char *read_as, const char *path) {
+	grow_array(&list->files, &list->cap, list->n + 1, sizeof(*list->files));
+	list->files[list->n] = (struct named_file){.option = option, .read_as = read_as, .path = path};
+	if (read_as && path && strcmp(path, "-") == 0) {
+		list->files[list->n].path = NULL;
+		list->files[list->n].read_as = "standard input";
+	}
+	if (!is_stdout(&list->files[list->n])) {
+		look_at(&list->files[list->n]);
+	}
+	++list->n;
+}
+
+static void add_written(struct file_list *list, const struct options *options) {
+	bool has_table = options->results && option_results_is_table(options->results);
+	const struct { enum option_id id; const char *path; } written[] = {
+		{OPT_TRACE_SERVICE, options->trace_service}, {OPT_JOBLOG, options->joblog}, {OPT_LOG, options->log},
+		{OPT_RESULTS, has_table ? options->results : NULL}, {OPT_TRACE, options->trace},
+	};
+	for (size_t i = 0; i < sizeof(written) / sizeof(written[0]); ++i) {
+		if (written[i].path) {
+			add_file(list, written[i].id, NULL, written[i].path);
+		}
+	}
+	for (size_t i = 0; i < options->nreports; ++i) {
+		add_file(list, OPT_REPORT, NULL, options->reports[i]);
+	}
+}
+
+static void add_read(struct file_list *list, const struct options *options) {
+	const struct { enum option_id id; const char *name, *path; } read[] = {
+		{OPT_FROM_LOG, "--from-log", options->from_log}, {OPT_ETA, "--eta", options->show.eta_log},
+		{OPT_MANIFEST, "--manifest", options->manifest}, {OPT_ARG_FILE, "the file of --pipe-part", options->tee_file},
+		{OPT_ARG_FILE, "--arg-file", options->sem.input}, {OPT_PIPE, "--pipe", options->pipe == PIPE_STREAM ? "-" : NULL},
+	};
+	for (size_t i = 0; i < sizeof(read) / sizeof(read[0]); ++i) {
+		if (read[i].path) {
+			add_file(list, read[i].id, read[i].name, read[i].path);
+		}
+	}
+	for (size_t i = 0; i < options->nsources; ++i) {
+		if (options->sources[i].kind != FROM_ARGS) {
+			bool is_file = options->sources[i].kind == FROM_FILE;
+			add_file(list, OPT_ARG_FILE, "a file of items", is_file ? options->sources[i].path : "-");
+		}
+	}
+	for (size_t i = 0; i < options->nbatch_files; ++i) {
+		add_file(list, OPT_BATCH, "a file of items", options->batch_files[i].path);
+	}
+}
+
+// Each of those from `first` on is compared with all that are written, which are in front of it.
+static int compare(const struct file_list *list, size_t first, size_t nwritten) {
+	for (size_t i = first; i < list->n; ++i) {
+		for (size_t j = 0; j < i && j < nwritten; ++j) {
+			if (clashes(&list->files[j], &list->files[i])) {
+				return refuse_same(&list->files[j], &list->files[i]);
+			}
+		}
+	}
+	return 0;
+}
+
+int option_files_check(const struct options *options) {
+	struct file_list list = {0};
+	add_written(&list, options);
+	size_t nwritten = list.n;
+	if (nwritten > 0) { // what is only read needs no look
+		add_read(&list, options);
+	}
+	int result = compare(&list, 0, nwritten);
+	free(list.files);
+	return result;
+}
+
+int option_file_check_read(const struct options *options, const char *name, const char *path) {
+	struct file_list list = {0};
+	add_written(&list, options);
+	size_t nwritten = list.n;
+	if (nwritten > 0) {
+		add_file(&list, OPT_ARG_FILE, name, path);
+	}
+	int result = compare(&list, nwritten, nwritten);
+	free(list.files);
+	return result;
+}
+
+bool option_log_is_eta(const struct options *options) {
+	if (!options->log || !options->show.eta_log) {
+		return false;
+	}
+	struct named_file log = {.option = OPT_LOG, .path = options->log};
+	struct named_file eta = {.option = OPT_ETA, .read_as = "--eta", .path = options->show.eta_log};
+	look_at(&log);
+	look_at(&eta);
+	return !is_stdout(&log) && is_same_file(&log, &eta);
+}

@@ -1,0 +1,398 @@
+// What all options together mean, when all of them are known.
+
+#include "cli/option_settle.h"
+
+#include "base/alloc.h"
+#include "base/buf.h"
+#include "base/diag.h"
+#include "base/io.h"
+#include "base/text.h"
+#include "base/units.h"
+#include "cli/conflicts.h"
+#include "cli/help.h"
+#include "cli/option_special.h"
+#include "shell/shell.h"
+#include "template/packs.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <string.h>
+#include <unistd.h>
+
+void settle_options(struct parser *p) {
+	struct options *o = p->options;
+	const bool *given = p->given;
+	o->list = given[OPT_LIST];
+	o->fair_given = given[OPT_FAIR];
+	o->halt_given = given[OPT_HALT];
+	o->summary_given = given[OPT_SUMMARY];
+	o->explain = given[OPT_EXPLAIN];
+	o->show.eta = given[OPT_ETA];
+	o->show.progress_given = given[OPT_PROGRESS];
+	o->attempts = o->attempts > 0 ? o->attempts : UINT_MAX;
+	o->files = o->files || o->files_nul;
+	o->pipe = given[OPT_PIPE_PART] ? PIPE_PART : given[OPT_PIPE] || o->cat ? PIPE_STREAM : PIPE_NOT;
+	o->resume = given[OPT_RETRY_FAILED] ? RESUME_RETRY : given[OPT_RESUME_FAILED] ? RESUME_FAILED
+	          : given[OPT_RESUME] ? RESUME_SEEN : RESUME_NOT;
+}
+
+// ---- items ----
+
+// Decides whether stdin is a source (DESIGN §15): where nothing else gives items.
+static int settle_sources(struct parser *p) {
+	struct options *o = p->options;
+	if (o->resume == RESUME_RETRY) { // as in GNU parallel: what else is said of commands and items does not matter
+		o->ncommand = o->nsources = 0;
+		o->header = false;
+		return 0;
+	}
+	if (o->nsources == 0 && o->nbatch_files > 0 && (o->batch || o->batch_by)) {
+		diag_error("--%s has no items: beside --batch NAME=FILE, stdin is read by '--arg-file -' only",
+		           o->batch ? "batch NAME" : "batch-by");
+		return -1;
+	}
+	if (o->nsources > 0 || o->nbatch_files > 0) {
+		return 0;
+	}
+	bool is_terminal = isatty(STDIN_FILENO) == 1;
+	if (is_terminal && o->ncommand == 0) {
+		struct buf text = BUF_INIT;
+		help_concise(&text);
+		int result = write_all(STDERR_FILENO, buf_str(&text), text.len);
+		(void)result; // there is nowhere else to say so
+		buf_fini(&text);
+		return -1;
+	}
+	if (is_terminal && !o->quiet) {
+		diag_warn("reading items from the terminal: end them with Ctrl-D, or give them behind ':::'");
+	}
+	add_source(o);
+	return 0;
+}
+
+// --colsep with --csv: the byte that separates columns.
+static int settle_csv(struct options *o) {
+	struct buf bytes = BUF_INIT;
+	o->csv = ',';
+	int result = o->colsep_given ? parse_escapes(&bytes, o->colsep_given) : 0;
+	if (o->colsep_given && (result != 0 || bytes.len != 1 || strchr("\"\r\n", bytes.data[0]))) {
+		result = option_fail(OPT_COLSEP, "must be one byte with --csv, not '%s'", text_shows(o->colsep_given));
+	} else if (o->colsep_given) {
+		o->csv = bytes.data[0];
+	}
+	buf_fini(&bytes);
+	return result;
+}
+
+// How items are split and trimmed. As GNU parallel: a tab with --header, blanks off with --colsep.
+static int settle_items(struct parser *p) {
+	struct options *o = p->options;
+	o->delimiter = p->given[OPT_NULL] ? '\0' : o->delimiter;
+	o->end = o->end && *o->end ? o->end : NULL;
+	o->trim = o->trim > TRIM_BOTH || (o->colsep_given && !p->given[OPT_TRIM]) ? TRIM_BOTH : o->trim; // rl is lr
+	const char *colsep = o->colsep_given ? o->colsep_given : o->header || o->header_files ? "\\t" : NULL;
+	if (p->given[OPT_CSV]) {
+		return settle_csv(o);
+	}
+	char *error;
+	o->colsep = colsep ? colsep_translate(colsep, &error) : NULL;
+	if (colsep && !o->colsep) {
+		diag_error("--colsep: %s", error);
+		free(error);
+		return -1;
+	}
+	return 0;
+}
+
+// The directories of --workdir ..., a new one for each job, which are left there: where GNU parallel has them. A template
+// with GNU parallel's own {#}.
+static int settle_workdir(struct options *o) {
+	char host[HOST_NAME_MAX + 1];
+	const char *home = getenv("HOME");
+	if (!o->workdir || strcmp(o->workdir, "...") != 0) {
+		return 0;
+	}
+	if (!home || home[0] != '/' || strpbrk(home, "{}")) {
+		diag_error("--workdir ... makes directories below $HOME, which is '%s'", text_shows(home ? home : ""));
+		return -1;
+	}
+	if (gethostname(host, sizeof(host)) != 0) {
+		diag_error("--workdir ... needs the name of this machine: %s", strerror(errno));
+		return -1;
+	}
+	host[sizeof(host) - 1] = '\0';
+	struct buf dir = BUF_INIT;
+	buf_printf(&dir, "%s/.parallel/tmp/%.*s-%ld-{#}", home, (int)strcspn(host, ".{}"), host, (long)getpid());
+	o->workdir = o->own_workdir = buf_take(&dir);
+	return 0;
+}
+
+// ---- packing ----
+
+static int check_pack(const struct parser *p) {
+	const struct options *o = p->options;
+	const char *error = NULL;
+	if (p->given[OPT_MAX_ARGS] && o->packing.max_args == 0) {
+		error = "--max-args 0 cannot be combined with --pack: a process would have no items";
+	} else if (o->ncommand == 0) {
+		error = "--pack needs a command that takes items; here each line is a command";
+	} else if (o->halt.percent > 0) {
+		error = "--halt with a percentage cannot be combined with --pack: how many processes there will be is not known";
+	} else if (o->timeout_percent > 0) {
+		error = "--timeout with a percentage cannot be combined with --pack: processes have different numbers of items";
+	}
+	if (error) {
+		diag_error("%s", error);
+	}
+	return error ? -1 : 0;
+}
+
+// Decides which of -n, -N, -L and -l counts, as GNU parallel's parse_options() has it.
+static int settle_packing(struct parser *p) {
+	const bool *given = p->given;
+	struct packing *packing = &p->options->packing;
+	bool is_list = given[OPT_M] || given[OPT_XARGS], has_n = given[OPT_MAX_REPLACE_ARGS];
+	uint32_t items = has_n ? packing->max_replace : packing->max_args;
+	packing->spreads = given[OPT_X] || given[OPT_M];
+	packing->joins = given[OPT_LINES] || given[OPT_MAX_LINES];
+	if (!has_n && items == 0) {
+		uint32_t max_lines = packing->max_lines > 0 ? packing->max_lines : 1;
+		items = given[OPT_MAX_LINES] ? max_lines : packing->lines;
+	}
+	packing->inserts_none = items == 0 && (has_n || given[OPT_MAX_ARGS] || given[OPT_LINES]);
+	packing->repeats = given[OPT_X] || has_n || (given[OPT_LINES] && !is_list);
+	bool fills = packing->spreads || given[OPT_XARGS];
+	packing->items = items > 0 ? items : fills && !packing->inserts_none ? 0 : 1;
+	packing->by_time = packing->by_time && p->options->resume != RESUME_RETRY; // whose commands are complete
+	if (packing->by_time) {
+		packing->items = packing->max_args;
+		return check_pack(p);
+	}
+	packing->on = fills || packing->items > 1 || packing->inserts_none || packing->chars > 0;
+	return 0;
+}
+
+// ---- blocks ----
+
+// --pipe, or what means it.
+static enum option_id pipe_as_given(const struct parser *p) {
+	return p->given[OPT_PIPE_PART] ? OPT_PIPE_PART : p->given[OPT_PIPE] ? OPT_PIPE : p->given[OPT_CAT] ? OPT_CAT : OPT_FIFO;
+}
+
+static int settle_tee(struct parser *p) {
+	struct options *o = p->options;
+	if (o->pipe == PIPE_STREAM) {
+		return o->nsources > 0 ? 0 : option_fail(OPT_TEE, "needs items, one for each job, as in --pipe --tee cmd ::: a b");
+	}
+	if (o->nsources == 0 || o->sources[0].kind != FROM_FILE) {
+		return option_fail(OPT_PIPE_PART, "needs a file: name it with --arg-file FILE");
+	}
+	o->tee_file = o->sources[0].path; // the others are of items, as in GNU parallel
+	memmove(o->sources, o->sources + 1, --o->nsources * sizeof(*o->sources));
+	return 0;
+}
+
+// The sources of --pipe-part are files; --pipe has stdin.
+static int check_block_sources(const struct parser *p) {
+	const struct options *o = p->options;
+	if (o->pipe == PIPE_STREAM && o->nsources > 0) {
+		return option_fail(pipe_as_given(p), "cannot be combined with %s: it reads its data from stdin, as in --pipe < FILE",
+		                   p->given[OPT_ARG_FILE] ? "--arg-file" : "items");
+	}
+	for (size_t i = 0; i < o->nsources; ++i) {
+		if (o->sources[i].kind != FROM_FILE) {
+			return option_fail(OPT_PIPE_PART, "needs files that can be read anywhere; --pipe reads stdin");
+		}
+	}
+	return o->nsources > 0 || o->pipe == PIPE_STREAM ? 0 : option_fail(OPT_PIPE_PART, "needs a file: name it with --arg-file FILE");
+}
+
+// How many records a block has: as in GNU parallel -N before -n, and -L before -l, in any order.
+static int settle_records(struct parser *p) {
+	struct options *o = p->options;
+	const struct packing *counts = &o->packing;
+	enum option_id records_by = p->given[OPT_MAX_REPLACE_ARGS] ? OPT_MAX_REPLACE_ARGS : OPT_MAX_ARGS;
+	enum option_id lines_by = p->given[OPT_LINES] ? OPT_LINES : OPT_MAX_LINES;
+	uint32_t max_lines = !p->given[OPT_MAX_LINES] ? 0 : counts->max_lines > 0 ? counts->max_lines : 1;
+	o->records = records_by == OPT_MAX_REPLACE_ARGS ? counts->max_replace : counts->max_args;
+	o->lines = lines_by == OPT_LINES ? counts->lines : max_lines;
+	if (o->pipe == PIPE_PART && (o->records > 0 || o->lines > 0)) {
+		return option_fail(o->records > 0 ? records_by : lines_by,
+		                   "cannot be combined with --pipe-part: records are not counted there; --pipe < FILE counts them");
+	}
+	o->records *= o->records > 0 && o->lines > 0 ? o->lines : 1; // as in GNU parallel
+	return 0;
+}
+
+static int settle_blocks(struct parser *p) {
+	struct options *o = p->options;
+	if (o->ncommand == 0) {
+		return option_fail(pipe_as_given(p), "needs a command to pipe into, such as 'cat'");
+	}
+	for (int id = 0; id < NOPTIONS; ++id) {
+		bool counts = id == OPT_MAX_ARGS || id == OPT_MAX_REPLACE_ARGS || id == OPT_LINES || id == OPT_MAX_LINES;
+		if (p->given[id] && option_table[id].group == GROUP_PACKING && id != OPT_SHOW_LIMITS && !counts) {
+			return option_fail((enum option_id)id, "packs items, and --pipe has blocks instead: see --block");
+		}
+	}
+	if (o->nbatch_files > 0) {
+		return option_fail(OPT_BATCH, "NAME=FILE cannot be combined with --%s: it has one batch, of blocks",
+		                   o->pipe == PIPE_PART ? "pipe-part" : "pipe");
+	}
+	if (o->tee) {
+		return settle_tee(p);
+	}
+	if (p->given[OPT_NULL] && !p->given[OPT_RECEND] && !p->given[OPT_RECSTART]) {
+		o->recend = "\\0";
+	}
+	if (o->block_parts > 0 && o->pipe == PIPE_STREAM) {
+		return option_fail(OPT_BLOCK, "-%u is for --pipe-part: the length of stdin is not known", o->block_parts);
+	}
+	if (o->block == 0 && o->block_parts == 0) {
+		o->block = (uint64_t)1 << 20;
+		o->block_parts = o->pipe == PIPE_PART ? 10 : 0; // GNU parallel's defaults
+	}
+	o->header = o->header_files = false; // it says something else here
+	return settle_records(p) != 0 ? -1 : check_block_sources(p);
+}
+
+// ---- output ----
+
+// What does nothing beside something else: taken, as GNU parallel takes it, but not in silence.
+static void settle_output(struct parser *p) {
+	static const enum option_id idle[] = {OPT_KEEP_ORDER, OPT_TAG, OPT_TAGSTRING, OPT_COLOR_FAILED};
+	struct options *o = p->options;
+	const bool *given = p->given;
+	if (o->tty && !given[OPT_GROUP] && !given[OPT_LINE_BUFFER]) {
+		o->output = OUTPUT_UNGROUP; // an editor draws on the terminal
+	}
+	o->keep_order = o->keep_order && !given[OPT_NO_KEEP_ORDER]; // in any order, as with GNU parallel
+	o->output_given = o->dry_run || o->tty || given[OPT_GROUP] || given[OPT_LINE_BUFFER] || given[OPT_UNGROUP];
+	if (o->dry_run) {
+		o->output = OUTPUT_GROUP; // as in GNU parallel: there is nothing but the command to write
+	}
+	if (o->output != OUTPUT_UNGROUP) {
+		return;
+	}
+	for (size_t i = 0; i < sizeof(idle) / sizeof(idle[0]); ++i) {
+		if (given[idle[i]] && !o->quiet) {
+			diag_warn("--%s has no effect with --ungroup", option_table[idle[i]].name);
+		}
+	}
+	o->keep_order = o->tag = false;
+	free(o->tagstring);
+	o->tagstring = NULL;
+}
+
+// ---- what is run ----
+
+int settle_command(struct parser *p) {
+	struct options *o = p->options;
+	o->header_files = o->header_text && strcmp(o->header_text, "0") == 0;
+	o->header = o->header_text && !o->header_files; // one line whatever it says, as in GNU parallel without --pipe
+	if (o->packing.chars > PACK_CHARS_MAX) {
+		diag_warn("--max-chars: taking %d, the most there is", PACK_CHARS_MAX);
+		o->packing.chars = PACK_CHARS_MAX;
+	}
+	if (option_rules_check(p) != 0 || option_log_check(o) != 0 || option_batches_check(o) != 0 ||
+	    (o->pipe && settle_blocks(p) != 0) || (o->pipe == PIPE_STREAM && claim_stdin(p, "--pipe") != 0) ||
+	    ((!o->pipe || o->tee) && o->pipe != PIPE_STREAM && settle_sources(p) != 0) || settle_items(p) != 0 ||
+	    settle_workdir(o) != 0 || (p->given[OPT_SHOW_LIMITS] && packing_show_limits(&o->packing) != 0) ||
+	    (!o->pipe && settle_packing(p) != 0)) {
+		return -1;
+	}
+	settle_output(p);
+	return 0;
+}
+
+// What is said of all batches on a command line has its place in the manifest, where it can be said of each.
+int settle_manifest(struct parser *p) {
+	for (int id = 0; id < NOPTIONS; ++id) {
+		if (p->given[id] && !option_goes_with_manifest(&option_table[id])) {
+			return option_fail((enum option_id)id, "cannot be combined with -f: %s", option_table[id].instead);
+		}
+	}
+	if (option_rules_check(p) != 0 || option_log_check(p->options) != 0) {
+		return -1;
+	}
+	if (!p->given[OPT_TERM_SEQ]) {
+		set_default_term_seq(p->options, "TERM,10000,KILL,25"); // DESIGN §15: such jobs are larger, and have more to put in order
+	}
+	settle_output(p);
+	return 0;
+}
+
+void set_default_term_seq(struct options *options, const char *text) {
+	const char *error;
+	verify(term_seq_parse(text, &options->term_seq, &error) == 0);
+}
+
+// ---- semaphores ----
+
+bool is_called_sem(const char *program) {
+	const char *slash = strrchr(program, '/');
+	return strcmp(slash ? slash + 1 : program, "sem") == 0;
+}
+
+static void join_words(struct options *options, char *const *words, size_t nwords) {
+	struct buf line = BUF_INIT;
+	for (size_t i = 0; i < nwords; ++i) {
+		if (i > 0) {
+			buf_addc(&line, ' ');
+		}
+		if (options->quote) {
+			shell_quote(&line, words[i], strlen(words[i]));
+		} else {
+			buf_adds(&line, words[i]);
+		}
+	}
+	options->sem.line = buf_take(&line);
+}
+
+static int check_semaphore(const struct options *options, size_t nwords) {
+	const char *error = NULL;
+	if (nwords == 0) {
+		error = "a semaphore needs a command to run, or --wait";
+	} else if (options->interactive && !options->sem.foreground) {
+		error = "--interactive needs --fg: a job in the background cannot ask";
+	} else if (options->batch || options->batch_by || options->nbatch_files > 0) {
+		error = "--batch and --batch-by cannot be combined with a semaphore: it runs one command";
+	} else if (options->nsources > 1) {
+		error = "a semaphore's command has one standard input: give --arg-file once";
+	}
+	if (error) {
+		diag_error("%s", error);
+	}
+	return error ? -1 : 0;
+}
+
+int settle_semaphore(struct parser *p, char *const *words, size_t nwords) {
+	struct options *o = p->options;
+	struct semaphore_options *sem = &o->sem;
+	if (option_rules_check(p) != 0 || option_log_check(o) != 0) {
+		return -1;
+	}
+	if (!sem->name) { // `tty` is what GNU parallel asks, and so scripts without a terminal share one semaphore
+		const char *tty = ttyname(STDIN_FILENO);
+		sem->name = tty ? tty : "not a tty";
+	}
+	if (!sem->waits) {
+		if (check_semaphore(o, nwords) != 0) {
+			return -1;
+		}
+		if (o->nsources == 1 && o->sources[0].kind == FROM_FILE) {
+			sem->input = o->sources[0].path; // the file of -a is the command's standard input
+		}
+		join_words(o, words, nwords);
+		bool plain = !o->tag && !o->keep_order && o->output == OUTPUT_GROUP && !o->dry_run;
+		// a program that asks, or draws, needs the terminal itself: it gets it as with --tty
+		o->tty = o->tty || (sem->foreground && plain && !sem->input && isatty(STDIN_FILENO) == 1);
+		o->nsources = 0;
+		*add_source(o) = (struct source_config){.kind = FROM_ARGS, .args = &sem->line, .nargs = 1};
+		o->pipe = PIPE_NOT; // --pipe is what GNU parallel's manual asks for, lest it keeps stdin for itself
+		o->quiet = true; // whoever waits for its status knows which job that was
+		o->exit_scheme = EXIT_FIRST;
+	}
+	settle_output(p);
+	return 0;
+}

@@ -1,0 +1,380 @@
+// Options whose arguments are more than a value for a field: those with CALL in options.def.
+
+#include "cli/option_special.h"
+
+#include "base/alloc.h"
+#include "base/buf.h"
+#include "base/diag.h"
+#include "base/io.h"
+#include "base/text.h"
+#include "base/units.h"
+#include "cli/help.h"
+#include "cli/option_files.h"
+#include "slots/slots.h"
+#include "template/packs.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <string.h>
+#include <unistd.h>
+
+#ifndef FAIRPAR_VERSION
+#define FAIRPAR_VERSION "unknown"
+#endif
+
+// ---- input ----
+
+int claim_stdin(struct parser *parser, const char *reader) {
+	if (parser->stdin_for) {
+		diag_error("stdin can be read only once, not by %s and by %s", parser->stdin_for, reader);
+		return -1;
+	}
+	parser->stdin_for = reader;
+	return 0;
+}
+
+struct source_config *add_source(struct options *o) {
+	o->sources = xrealloc(o->sources, (o->nsources + 1) * sizeof(*o->sources));
+	o->sources[o->nsources] = (struct source_config){.kind = FROM_STDIN};
+	return &o->sources[o->nsources++];
+}
+
+int add_file_source(struct parser *parser, const char *path, bool linked, const char *reader) {
+	if (*path == '\0') {
+		diag_error("%s names a file without a name", reader);
+		return -1;
+	}
+	struct source_config *source = add_source(parser->options);
+	source->linked = linked;
+	if (strcmp(path, "-") == 0) {
+		return claim_stdin(parser, reader);
+	}
+	source->kind = FROM_FILE;
+	source->path = path;
+	return 0;
+}
+
+int take_arg_file(struct parser *parser, enum option_id id, const char *value) {
+	(void)id;
+	return add_file_source(parser, value, /* linked */ false, "--arg-file");
+}
+
+int take_delimiter(struct parser *parser, enum option_id id, const char *value) {
+	struct options *o = parser->options;
+	struct buf bytes = BUF_INIT;
+	int result = parse_escapes(&bytes, value);
+	free(o->delimiter_text);
+	o->delimiter_text = NULL;
+	if (result != 0) {
+		option_fail(id, "has an unknown escape: '%s'", text_shows(value));
+	} else if (bytes.len == 0 || (bytes.len > 1 && memchr(bytes.data, '\0', bytes.len))) {
+		result = option_fail(id, "must be one byte or more, or an escape such as \\n, \\0 or \\x2c, not '%s'", text_shows(value));
+	} else {
+		o->delimiter = bytes.data[bytes.len - 1];
+		o->delimiter_text = bytes.len > 1 ? buf_take(&bytes) : NULL;
+	}
+	buf_fini(&bytes);
+	return result;
+}
+
+int take_replace(struct parser *parser, enum option_id id, const char *value) {
+	(void)id;
+	if (value && *value) { // else it stays {}
+		parser->options->tokens.name[TOKEN_ITEM] = value;
+	}
+	return 0;
+}
+
+int take_shell_quote(struct parser *parser, enum option_id id, const char *value) {
+	(void)id, (void)value;
+	++parser->options->shell_quotes;
+	parser->options->dry_run = true;
+	return 0;
+}
+
+// ---- batches and manifests ----
+
+int take_batch(struct parser *parser, enum option_id id, const char *value) {
+	struct options *o = parser->options;
+	const char *equals = strchr(value, '=');
+	size_t len = equals ? (size_t)(equals - value) : strlen(value);
+	if (len == 0 || (equals && equals[1] == '\0')) {
+		return option_fail(id, "must be NAME or NAME=FILE, not '%s'", text_shows(value));
+	}
+	if (!equals) {
+		if (o->batch && strcmp(o->batch, value) != 0) {
+			return option_fail(id, "names this input's batch twice: '%s' and '%s'", text_shows(o->batch), text_shows(value));
+		}
+		o->batch = value;
+		return 0;
+	}
+	o->batch_files = xrealloc(o->batch_files, (o->nbatch_files + 1) * sizeof(*o->batch_files));
+	o->batch_files[o->nbatch_files++] = (struct batch_file){.name = xmemdup(value, len), .path = equals + 1};
+	return strcmp(equals + 1, "-") == 0 ? claim_stdin(parser, "--batch") : 0;
+}
+
+int take_manifest(struct parser *parser, enum option_id id, const char *value) {
+	struct options *o = parser->options;
+	if (o->manifest) {
+		return option_fail(id, "names two files, '%s' and '%s': run one, then the other", text_shows(o->manifest),
+		                   text_shows(value));
+	}
+	if (*value == '\0') {
+		return option_fail(id, "must not be empty");
+	}
+	o->manifest = value;
+	return strcmp(value, "-") == 0 ? claim_stdin(parser, "--manifest") : 0;
+}
+
+// ---- blocks and packing ----
+
+// SIZE, or -N for so many parts for each slot.
+int take_block(struct parser *parser, enum option_id id, const char *value) {
+	long parts;
+	size_t bytes = 0;
+	parser->options->block_parts = 0;
+	if (value[0] == '-' && parse_number(value + 1, 1, INT_MAX, &parts) == 0) {
+		parser->options->block_parts = (unsigned)parts;
+		return 0;
+	}
+	if (strcmp(value, "0") != 0 && parse_size(value, &bytes) != 0) {
+		return option_fail(id, "must be a size such as 500k or 64M, not '%s'%s", text_shows(value), unit_excess(value));
+	}
+	parser->options->block = bytes; // 0 is the default, as in GNU parallel
+	return 0;
+}
+
+int take_pack(struct parser *parser, enum option_id id, const char *value) {
+	parser->options->packing.by_time = true;
+	if (strcmp(value, "auto") != 0) {
+		return option_fail(id, "must be auto, not '%s'; a number of items is given by --max-args", text_shows(value));
+	}
+	return 0;
+}
+
+// ---- what prints ----
+
+// Writes the text to stdout, and frees it; an error there is one of the program.
+static int print_text(struct buf *text) {
+	int result = write_all(STDOUT_FILENO, buf_str(text), text->len);
+	if (result != 0 && errno != EPIPE) {
+		diag_error("cannot write to stdout: %s", strerror(errno));
+	}
+	buf_fini(text);
+	return result;
+}
+
+static int print_and_exit(struct parser *parser, struct buf *text) {
+	parser->done = true;
+	return print_text(text);
+}
+
+// Both as GNU parallel prints them. What they are, template/packs.h says.
+int take_max_line_length(struct parser *parser, enum option_id id, const char *value) {
+	(void)id, (void)value;
+	struct buf text = BUF_INIT;
+	buf_printf(&text, "%d\n", PACK_LINE_MAX);
+	return print_and_exit(parser, &text);
+}
+
+int packing_show_limits(const struct packing *packing) {
+	struct buf text = BUF_INIT;
+	buf_printf(&text, "Maximal size of command: %d\nMaximal usable size of command: %zu\n\n"
+	           "Execution will continue now, and it will try to read its input\n"
+	           "and run commands; if this is not what you wanted to happen, please\n"
+	           "press CTRL-D or CTRL-C\n", PACK_LINE_MAX, packing->chars > 0 ? packing->chars : PACK_CHARS_MAX);
+	return print_text(&text);
+}
+
+int take_schema(struct parser *parser, enum option_id id, const char *value) {
+	(void)id, (void)value;
+	struct buf text = BUF_INIT;
+	manifest_schema(&text);
+	return print_and_exit(parser, &text);
+}
+
+int take_help(struct parser *parser, enum option_id id, const char *value) {
+	struct buf text = BUF_INIT;
+	if (value && help_topic(&text, value) != 0) {
+		return option_fail(id, "has no topic '%s', but %s", text_shows(value), option_topics);
+	}
+	if (!value) {
+		(parser->by_letter ? help_short : help_long)(&text);
+	}
+	return print_and_exit(parser, &text);
+}
+
+int take_version(struct parser *parser, enum option_id id, const char *value) {
+	(void)id, (void)value;
+	struct buf text = BUF_INIT;
+	buf_adds(&text, "fairpar " FAIRPAR_VERSION "\nMIT License; there is no warranty, to the extent permitted by law\n");
+	return print_and_exit(parser, &text);
+}
+
+int take_completions(struct parser *parser, enum option_id id, const char *value) {
+	struct buf text = BUF_INIT;
+	if (completions_print(&text, value) != 0) {
+		return option_fail(id, "must be bash, zsh or fish, not '%s'", text_shows(value));
+	}
+	return print_and_exit(parser, &text);
+}
+
+int take_citation(struct parser *parser, enum option_id id, const char *value) {
+	(void)id, (void)value;
+	parser->done = true;
+	return 0;
+}
+
+// ---- jobs and when they start ----
+
+// Frees the message of a parser that has one for the whole option. Returns -1.
+static int fail_with(char *error) {
+	diag_error("%s", error);
+	free(error);
+	return -1;
+}
+
+int take_jobs(struct parser *parser, enum option_id id, const char *value) {
+	(void)id;
+	// Parsed for good once the limits are raised; here so that a mistake is told with the others.
+	unsigned slots;
+	char *error;
+	parser->options->jobs = value;
+	return slots_parse(value, /* nofile */ 1024, &slots, &error) == 0 ? 0 : fail_with(error);
+}
+
+int take_load(struct parser *parser, enum option_id id, const char *value) {
+	(void)id;
+	double load;
+	char *error;
+	parser->options->load = value;
+	return load_parse(value, &load, &error) == 0 ? 0 : fail_with(error);
+}
+
+// TIME or N%
+int take_timeout(struct parser *parser, enum option_id id, const char *value) {
+	struct options *o = parser->options;
+	o->timeout_percent = 0;
+	o->timeout = 0;
+	if (parse_percent(value, &o->timeout_percent) != 0 && parse_duration(value, &o->timeout) != 0) {
+		return option_fail(id, "must be seconds, a time such as 1h30m or 2.5s, or a percentage such as 200%%, not '%s'%s",
+		                   text_shows(value), unit_excess(value));
+	}
+	return 0;
+}
+
+// TIME or TIMEauto
+int take_delay(struct parser *parser, enum option_id id, const char *value) {
+	struct options *o = parser->options;
+	size_t len = strlen(value);
+	o->delay_auto = len >= 4 && strcmp(value + len - 4, "auto") == 0;
+	char *time = xmemdup(value, len - (o->delay_auto ? 4 : 0));
+	int result = 0;
+	if (o->delay_auto && *time == '\0') {
+		o->delay = 0; // nothing to adapt, as in GNU parallel
+	} else if (parse_duration(time, &o->delay) != 0) {
+		result = option_fail(id, "must be seconds, or a time such as 1h30m or 2.5s, and may end with auto, not '%s'%s",
+		                     text_shows(value), unit_excess(value));
+	}
+	free(time);
+	return result;
+}
+
+int take_term_seq(struct parser *parser, enum option_id id, const char *value) {
+	const char *error;
+	bool is_good = term_seq_parse(value, &parser->options->term_seq, &error) == 0;
+	return is_good ? 0 : option_fail(id, "cannot be '%s': %s", text_shows(value), error);
+}
+
+int take_slot_var(struct parser *parser, enum option_id id, const char *value) {
+	parser->options->slot_var = value;
+	bool is_good = *value != '\0' && !strchr(value, '=');
+	return is_good ? 0 : option_fail(id, "must be the name of a variable, not '%s'", text_shows(value));
+}
+
+// SECS: above 0 the semaphore is taken by force then, below 0 it is given up. 0 is no limit, as in GNU parallel.
+int take_semaphore_timeout(struct parser *parser, enum option_id id, const char *value) {
+	struct semaphore_options *sem = &parser->options->sem;
+	sem->gives_up = value[0] == '-';
+	if (parse_duration(value + sem->gives_up, &sem->timeout) == 0) {
+		return 0;
+	}
+	return option_fail(id, "must be seconds, or a time such as 1m30s, below 0 to give up then, not '%s'", text_shows(value));
+}
+
+// ---- output, outcome and logs ----
+
+int take_tagstring(struct parser *parser, enum option_id id, const char *value) {
+	struct options *o = parser->options;
+	struct buf bytes = BUF_INIT;
+	int ignored = parse_escapes(&bytes, value); // what is no escape stays as it is, as in GNU parallel
+	(void)ignored;
+	if (memchr(buf_str(&bytes), '\0', bytes.len)) {
+		buf_fini(&bytes);
+		return option_fail(id, "must not hold NUL");
+	}
+	free(o->tagstring);
+	o->tagstring = bytes.len > 0 ? buf_take(&bytes) : NULL; // empty: no tag, and no tab
+	o->tag = o->tagstring != NULL;
+	return 0;
+}
+
+int take_halt(struct parser *parser, enum option_id id, const char *value) {
+	const char *error;
+	bool is_good = halt_parse(value, &parser->options->halt, &error) == 0;
+	return is_good ? 0 : option_fail(id, "'%s' %s", text_shows(value), error);
+}
+
+int take_joblog(struct parser *parser, enum option_id id, const char *value) {
+	struct options *o = parser->options;
+	o->joblog_append = value[0] == '+';
+	o->joblog = value + o->joblog_append;
+	return *o->joblog ? 0 : option_fail(id, "must not be empty");
+}
+
+static int refuse_fd(const char *name, size_t at) {
+	if (name[at] == '\0') {
+		diag_error("--log %s: position %zu: the number of a descriptor is missing (a file: './%s')", name, at + 1, name);
+	} else if (name[at] >= '0' && name[at] <= '9') {
+		diag_error("--log %s: position %zu: no descriptor has such a number (a file: './%s')", text_shows(name), at + 1,
+		           text_shows(name));
+	} else {
+		diag_error("--log %s: position %zu: '%s' is no digit (a file: './%s')", text_shows(name), at + 1,
+		           text_show(name + at, 1), text_shows(name));
+	}
+	return -1;
+}
+
+// Here, where nothing has been opened yet: the number of one that the caller has not opened would be that of a file of
+// fairpar's own.
+int take_log(struct parser *parser, enum option_id id, const char *value) {
+	size_t at;
+	int fd = option_log_fd(value, &at);
+	if (fd < 0 && at > 0) {
+		return refuse_fd(value, at);
+	}
+	int flags = fd >= 0 ? fcntl(fd, F_GETFL) : 0;
+	if (flags < 0 || (fd >= 0 && (flags & O_ACCMODE) == O_RDONLY)) {
+		diag_error("cannot write the log '%s': descriptor %d is %s", value, fd, flags < 0 ? "not open" : "open for reading only");
+		return -1;
+	}
+	parser->options->log = value;
+	return *value ? 0 : option_fail(id, "must not be empty");
+}
+
+static bool name_ends(const char *path, const char *suffix) {
+	size_t len = strlen(path), suffix_len = strlen(suffix);
+	return len >= suffix_len && strcmp(path + len - suffix_len, suffix) == 0;
+}
+
+int take_report(struct parser *parser, enum option_id id, const char *value) {
+	struct options *o = parser->options;
+	(void)id;
+	if (strcmp(value, "-") != 0 && !name_ends(value, ".html") && !name_ends(value, ".htm") && !name_ends(value, ".svg")) {
+		diag_error("--report: the name '%s' must end in .html or .svg, which says what to make", text_shows(value));
+		return -1;
+	}
+	option_add_text(&o->reports, &o->nreports, value);
+	return 0;
+}

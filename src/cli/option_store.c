@@ -1,0 +1,192 @@
+// Puts the arguments of options where the table says, or refuses them with a message.
+
+#include "cli/option_store.h"
+
+#include "base/alloc.h"
+#include "base/buf.h"
+#include "base/diag.h"
+#include "base/text.h"
+#include "base/units.h"
+#include "cli/option_special.h"
+#include "engine/fair.h"
+
+#include <limits.h>
+#include <stdarg.h>
+#include <string.h>
+
+enum { MOST_LONG = 10000 };
+
+enum value_kind {
+	KIND_GIVEN, KIND_SET, KIND_TEXT, KIND_LIST, KIND_NUMBER, KIND_COUNT, KIND_SIZE, KIND_CHOICE, KIND_SETTING, KIND_SWITCH,
+	KIND_CALL,
+};
+
+// The column VALUE of options.def.
+struct value_info {
+	enum value_kind kind;
+	size_t at, size;         // the field: its place in struct options, and its bytes
+	long least, most;        // bounds; of others what the macros below say
+	int (*take)(struct parser *parser, enum option_id id, const char *value);
+};
+
+#define FIELD(field) .at = offsetof(struct options, field), .size = sizeof(((struct options *)NULL)->field)
+#define GIVEN .kind = KIND_GIVEN
+#define SET(field, value) .kind = KIND_SET, FIELD(field), .least = (value)
+#define FLAG(field) SET(field, true)
+#define TEXT(field) .kind = KIND_TEXT, FIELD(field), .least = 1 // byte
+#define ANY_TEXT(field) .kind = KIND_TEXT, FIELD(field)
+#define LIST(field, count) .kind = KIND_LIST, FIELD(field), .least = 1, .most = offsetof(struct options, count)
+#define NUMBER(field, min, max) .kind = KIND_NUMBER, FIELD(field), .least = (min), .most = (max)
+#define COUNT(field, min) .kind = KIND_COUNT, FIELD(field), .least = (min)
+#define SIZE(field, min) .kind = KIND_SIZE, FIELD(field), .least = (min)
+#define CHOICE(field, first, without) .kind = KIND_CHOICE, FIELD(field), .least = (first), .most = (without)
+#define SETTING(what, min, max) .kind = KIND_SETTING, .at = (what), .least = (min), .most = (max)
+#define SWITCH(what) .kind = KIND_SWITCH, .at = (what)
+#define CALL(function) .kind = KIND_CALL, .take = (function)
+#define OPTION(id, name, aliases, shorts, arg, spellings, group, value, ...) [id] = {value},
+static const struct value_info values[NOPTIONS] = {
+#include "cli/options.def"
+};
+
+int option_fail(enum option_id id, const char *format, ...) {
+	struct buf text = BUF_INIT;
+	va_list args;
+	va_start(args, format);
+	buf_vprintf(&text, format, args);
+	va_end(args);
+	diag_error("--%s %s", option_table[id].name, buf_str(&text));
+	buf_fini(&text);
+	return -1;
+}
+
+void option_add_text(const char ***list, size_t *n, const char *text) {
+	*list = xrealloc(*list, (*n + 1) * sizeof(**list));
+	(*list)[(*n)++] = text;
+}
+
+static void store_integer(char *field, size_t size, long value) {
+	if (size == sizeof(bool)) {
+		*(bool *)(void *)field = value != 0;
+	} else if (size == sizeof(int)) {
+		int number = (int)value;
+		memcpy(field, &number, sizeof(number));
+	} else {
+		verify(size == sizeof(long));
+		memcpy(field, &value, sizeof(value));
+	}
+}
+
+static int store_text(const struct value_info *info, enum option_id id, char *field, const char *text) {
+	if (text && *text == '\0' && info->least > 0) {
+		return option_value_is_optional(&option_table[id])
+			? option_fail(id, "is followed by = and nothing: leave the = out, or give it a value")
+			: option_fail(id, "must not be empty");
+	}
+	if (info->kind == KIND_LIST) {
+		option_add_text((const char ***)(void *)field, (size_t *)(void *)(field - info->at + info->most), text);
+	} else {
+		memcpy(field, &text, sizeof(text));
+	}
+	return 0;
+}
+
+static int store_number(const struct value_info *info, enum option_id id, char *field, const char *text) {
+	long value;
+	if (parse_number(text, info->least, info->most, &value) == 0) {
+		store_integer(field, info->size, value);
+		return 0;
+	}
+	if (info->most == LONG_MAX) {
+		return option_fail(id, "must be a number from %ld on, not '%s'%s", info->least, text_shows(text), unit_excess(text));
+	}
+	return option_fail(id, "must be a number from %ld to %ld, not '%s'", info->least, info->most, text_shows(text));
+}
+
+// Bytes, or a number in their notation. 0 is none, as what is left out, and no size.
+static int store_size(const struct value_info *info, enum option_id id, char *field, const char *text) {
+	size_t n = 0;
+	bool is_count = info->kind == KIND_COUNT;
+	bool is_good = !text || strcmp(text, "0") == 0 ? is_count || info->least == 0 : parse_size(text, &n) == 0;
+	if (!is_good || (is_count && n > INT_MAX)) {
+		return option_fail(id, "must be a %s, not '%s'%s", is_count ? "number such as 10 or 2k" : "size such as 500k or 64M",
+		                   text_shows(text), unit_excess(text));
+	}
+	if (n < (size_t)info->least) {
+		return option_fail(id, "must be at least %ld", info->least);
+	}
+	store_integer(field, info->size, (long)n);
+	return 0;
+}
+
+int option_choice(enum option_id id, const char *text) {
+	const char *words = option_table[id].complete;
+	size_t len, text_len = strlen(text);
+	int i = 0;
+	for (const char *word; (word = option_next_word(&words, &len)); ++i) {
+		if (len == text_len && memcmp(word, text, len) == 0) {
+			return i;
+		}
+	}
+	return -1;
+}
+
+static int store_choice(const struct value_info *info, enum option_id id, char *field, const char *text) {
+	int chosen = text ? option_choice(id, text) : 0;
+	if (chosen >= 0) {
+		store_integer(field, info->size, text ? info->least + chosen : info->most);
+		return 0;
+	}
+	const char *words = option_table[id].complete;
+	size_t len;
+	struct buf list = BUF_INIT;
+	for (const char *word; (word = option_next_word(&words, &len));) {
+		buf_printf(&list, "%s%.*s", list.len == 0 ? "" : *words ? ", " : " or ", (int)len, word);
+	}
+	option_fail(id, "must be %s, not '%s'", buf_str(&list), text_shows(text));
+	buf_fini(&list);
+	return -1;
+}
+
+static void add_setting(struct options *options, enum setting what, const char *pattern, size_t len, long value) {
+	options->settings = xrealloc(options->settings, (options->nsettings + 1) * sizeof(*options->settings));
+	struct batch_setting *setting = &options->settings[options->nsettings++];
+	*setting = (struct batch_setting){.what = what, .pattern = xmemdup(pattern, len), .value = value};
+}
+
+// B=N; a name may have a "=" of its own, a number has none.
+static int store_setting(const struct value_info *info, enum option_id id, struct options *options, const char *text) {
+	const char *equals = strrchr(text, '=');
+	long value;
+	if (!equals || equals == text || parse_number(equals + 1, info->least, info->most, &value) != 0) {
+		return option_fail(id, "must be BATCH=N with N from %ld to %ld, not '%s'", info->least, info->most, text_shows(text));
+	}
+	add_setting(options, (enum setting)info->at, text, (size_t)(equals - text), value);
+	return 0;
+}
+
+static int store_switch(const struct value_info *info, enum option_id id, struct options *options, const char *pattern) {
+	if (pattern && *pattern == '\0') {
+		return option_fail(id, "must name a batch behind the '='");
+	}
+	add_setting(options, (enum setting)info->at, pattern ? pattern : "*", pattern ? strlen(pattern) : 1, 1);
+	return 0;
+}
+
+int option_store(struct parser *parser, enum option_id id, const char *value) {
+	const struct value_info *info = &values[id];
+	char *field = (char *)parser->options + info->at;
+	parser->given[id] = true;
+	switch (info->kind) {
+	case KIND_SET: store_integer(field, info->size, info->least); return 0;
+	case KIND_TEXT:
+	case KIND_LIST: return store_text(info, id, field, value);
+	case KIND_NUMBER: return store_number(info, id, field, value);
+	case KIND_COUNT:
+	case KIND_SIZE: return store_size(info, id, field, value);
+	case KIND_CHOICE: return store_choice(info, id, field, value);
+	case KIND_SETTING: return store_setting(info, id, parser->options, value);
+	case KIND_SWITCH: return store_switch(info, id, parser->options, value);
+	case KIND_CALL: return info->take(parser, id, value);
+	default: return 0; // KIND_GIVEN
+	}
+}

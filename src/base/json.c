@@ -2,6 +2,9 @@
 
 #include "base/json.h"
 
+#include <stdint.h>
+#include <string.h>
+
 char *json_put_base64(char *to, const char *mem, size_t len) {
 	static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 	const unsigned char *s = (const unsigned char *)mem;
@@ -16,36 +19,88 @@ char *json_put_base64(char *to, const char *mem, size_t len) {
 	return to;
 }
 
-// Appends the character at `s`. Returns its length, or 0 if it is no UTF-8 (one byte is then replaced).
-static size_t add_char(struct buf *buf, const unsigned char *s, size_t len) {
-	if (*s == '"' || *s == '\\') {
-		buf_addc(buf, '\\');
-		buf_addc(buf, (char)*s);
-		return 1;
+// Puts the character at `text` that cannot stand as it is, or is no ASCII, and sets *ret_n to its length.
+static char *put_special(char *to, const char *text, size_t len, size_t *ret_n, bool *ret_exact) {
+	static const char hex[] = "0123456789abcdef";
+	unsigned char c = (unsigned char)*text;
+	*ret_n = 1;
+	if (c == '"' || c == '\\' || c == '\n' || c == '\t') {
+		*to++ = '\\';
+		*to++ = c == '\n' ? 'n' : c == '\t' ? 't' : (char)c;
+		return to;
 	}
-	if (*s < 0x20 || *s == 0x7F) {
-		buf_printf(buf, "\\u%04x", *s);
-		return 1;
+	if (c < 0x80) {
+		memcpy(to, "\\u00", 4);
+		to[4] = hex[c >> 4];
+		to[5] = hex[c & 15];
+		return to + JSON_BYTE_MAX;
 	}
-	size_t n = utf8_length((const char *)s, len);
+	size_t n = utf8_length(text, len);
 	if (n == 0) {
-		buf_adds(buf, "\xEF\xBF\xBD");
-		return 0;
+		*ret_exact = false;
+		memcpy(to, "\xEF\xBF\xBD", 3);
+		return to + 3;
 	}
-	buf_add(buf, s, n);
+	memcpy(to, text, n);
+	*ret_n = n;
+	return to + n;
+}
+
+static bool is_plain(char c) {
+	return c >= 0x20 && c < 0x7F && c != '"' && c != '\\';
+}
+
+// Whether all of eight bytes are plain. The top bit of a byte is set where that is below 0x20, is a quote or a backslash, is
+// 0x7F or above; a carry into the next byte comes only from one that is not plain (Warren, Hacker's Delight, 6-1).
+static bool are_plain(uint64_t bytes) {
+	const uint64_t ones = UINT64_C(0x0101010101010101);
+	uint64_t quotes = bytes ^ ones * '"', backslashes = bytes ^ ones * '\\';
+	uint64_t marks = (bytes - ones * 0x20) | (quotes - ones) | (backslashes - ones) | (bytes + ones) | bytes;
+	return !(marks & ones * 0x80);
+}
+
+// Copies the plain bytes at the front. Returns how many they are.
+static size_t copy_plain(char *to, const char *text, size_t len) {
+	size_t n = 0;
+	for (uint64_t eight; len - n >= sizeof(eight); n += sizeof(eight)) {
+		memcpy(&eight, text + n, sizeof(eight));
+		if (!are_plain(eight)) {
+			break;
+		}
+		memcpy(to + n, &eight, sizeof(eight));
+	}
+	uint32_t four;
+	if (len - n >= sizeof(four) && (memcpy(&four, text + n, sizeof(four)), are_plain(four * UINT64_C(0x100000001)))) {
+		memcpy(to + n, &four, sizeof(four));
+		n += sizeof(four);
+	}
+	for (; n < len && is_plain(text[n]); ++n) {
+		to[n] = text[n];
+	}
 	return n;
 }
 
-bool json_add_text(struct buf *buf, const char *text, size_t len) {
-	const unsigned char *s = (const unsigned char *)text;
-	bool exact = true;
-	buf_addc(buf, '"');
-	for (size_t i = 0; i < len;) {
-		size_t n = add_char(buf, s + i, len - i);
-		exact = exact && n > 0;
-		i += n ? n : 1;
+char *json_put_text(char *to, const char *text, size_t len, bool *ret_exact) {
+	*to++ = '"';
+	for (size_t i = 0;;) {
+		size_t n = copy_plain(to, text + i, len - i);
+		to += n;
+		i += n;
+		if (i == len) {
+			break;
+		}
+		to = put_special(to, text + i, len - i, &n, ret_exact);
+		i += n;
 	}
-	buf_addc(buf, '"');
+	*to++ = '"';
+	return to;
+}
+
+bool json_add_text(struct buf *buf, const char *text, size_t len) {
+	bool exact = true;
+	char *end = json_put_text(buf_reserve(buf, len * JSON_BYTE_MAX + 2), text, len, &exact);
+	*end = '\0';
+	buf->len = (size_t)(end - buf->data);
 	return exact;
 }
 

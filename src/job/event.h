@@ -16,6 +16,7 @@ static inline uint64_t event_us(uint64_t ns) {
 	return ns / 1000;
 }
 
+// The events of the log. A new one, or a new key, goes into the table log/events.def too.
 enum event_kind {
 	EVENT_RUN_START,
 	EVENT_BATCH_START,  // its first item was queued, or the manifest names it
@@ -56,6 +57,8 @@ enum event_why {
 	WHY_RESERVE,        // a wide job waits for as many slots
 	WHY_SUSPEND,        // --memsuspend: a running job was stopped
 };
+
+enum { EVENT_WORTH_A_REASON = 1000000 }; // nanoseconds: a job that was queued as long has a reason for it
 
 struct event_run_start {
 	const char *run;        // ULID: 26 characters
@@ -100,7 +103,7 @@ struct event_job_start {
 	enum event_source source;
 	double lag;             // what its batch was owed, in turns or seconds; see --trace-service
 	uint64_t queued;        // nanoseconds it was queued before
-	enum event_why why;     // what it last waited for, if queued is not next to nothing
+	enum event_why why;     // what it last waited for, if it was queued for EVENT_WORTH_A_REASON
 	uint64_t from;          // seq of the job that emitted it, or 0
 	const char *command;    // as people read it
 	size_t command_len;

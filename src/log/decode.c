@@ -3,9 +3,11 @@
 #include "log/decode.h"
 
 #include "base/alloc.h"
+#include "base/diag.h"
 #include "base/io.h"
 #include "base/json_read.h"
 #include "base/map.h"
+#include "log/event_table.h"
 #include "log/running.h"
 
 #include <errno.h>
@@ -15,24 +17,11 @@
 
 enum {
 	BLOCK = 64 * 1024,
-	MAX_SLOT = 1000000,
 };
 #define TIME_BASE UINT64_C(1000000000) // event time of the run's start
 
-// The keys that are read.
-#define KEYS(X) \
-	X(v) X(ev) X(t) X(time) X(run) X(version) X(host) X(pid) X(slots) X(fair) X(argv) X(cwd) X(manifest) X(name) X(joblog) X(parent) \
-	X(batch) X(weight) X(priority) X(max_parallel) X(long_running) X(jobs) X(job) X(seq) X(role) X(step) X(attempt) \
-	X(slot) X(nslots) X(source) X(lag) X(longest_wait) X(queued) X(why) X(from) X(cmd) X(args) X(stream) X(data) X(status) X(exit) \
-	X(signal) X(oom) X(start) X(wall) X(user) X(sys) X(maxrss) X(nvcsw) X(nivcsw) X(out_bytes) X(err_bytes) X(next) \
-	X(items) X(current) X(allowed) X(tail) X(for) X(since) X(ok) X(failed) X(cancelled) X(skipped) X(resumed)
-
-#define X(name) KEY_##name,
-enum event_key { KEYS(X) NKEYS };
-#undef X
-#define X(name) #name,
-static const char *const key_names[] = {KEYS(X)};
-#undef X
+// Keys are numbered: these, and those of the table.
+enum { KEY_V, KEY_EV, KEY_T, KEYS_MAX = 128 };
 
 struct log_reader {
 	const char *name;
@@ -51,11 +40,15 @@ struct log_reader {
 	bool has_nuls;           // in front of it, taken away
 	bool is_overlong;        // only its end is there
 
-	struct map keys;
+	struct map keys;         // numbers of keys
+	const char *names[KEYS_MAX];
+	unsigned nkeys, key_batch;
+	uint8_t field_keys[EVENT_KINDS][EVENT_KEYS_MAX]; // of the fields of each kind
 	struct json_reader json;
-	struct json_value values[NKEYS], exact[NKEYS]; // exact: of KEY_b64
+	struct json_value values[KEYS_MAX], exact[KEYS_MAX]; // exact: of KEY_b64
 	char error[160];         // of the line
 	struct buf text;         // lists of strings
+	const char **argv;
 	struct running_table running;
 	bool has_start;
 	bool is_fatal;           // what is wrong with the line: it is not damaged, but does not belong there
@@ -192,8 +185,8 @@ static int find_last_run(struct log_reader *reader) {
 // Takes the members apart.
 static void take_members(struct log_reader *reader, char *line, size_t len) {
 	struct json_value key, value;
-	memset(reader->values, 0, sizeof(reader->values));
-	memset(reader->exact, 0, sizeof(reader->exact));
+	memset(reader->values, 0, reader->nkeys * sizeof(reader->values[0]));
+	memset(reader->exact, 0, reader->nkeys * sizeof(reader->exact[0]));
 	json_begin(&reader->json, line, len);
 	while (json_next(&reader->json, &key, &value)) {
 		bool is_exact = key.len > 4 && memcmp(key.text + key.len - 4, "_b64", 4) == 0;
@@ -203,7 +196,7 @@ static void take_members(struct log_reader *reader, char *line, size_t len) {
 		}
 		struct json_value *place = is_exact ? &reader->exact[number] : &reader->values[number];
 		if (place->kind != JSON_NONE) {
-			spoil(reader, "the key \"%s\" is there twice", key_names[number]);
+			spoil(reader, "the key \"%s\" is there twice", reader->names[number]);
 		}
 		*place = value;
 	}
@@ -212,21 +205,21 @@ static void take_members(struct log_reader *reader, char *line, size_t len) {
 	}
 }
 
-static bool has(const struct log_reader *reader, enum event_key key) {
+static bool has(const struct log_reader *reader, unsigned key) {
 	return reader->values[key].kind > JSON_NULL;
 }
 
 // Puts the exact bytes in the place of a string that could not hold them. Returns false if there is no string.
-static bool restore(struct log_reader *reader, struct json_value *value, struct json_value *exact, enum event_key key) {
+static bool restore(struct log_reader *reader, struct json_value *value, struct json_value *exact, unsigned key) {
 	if (value->kind != JSON_STRING) {
-		spoil(reader, "\"%s\" is no string", key_names[key]);
+		spoil(reader, "\"%s\" is no string", reader->names[key]);
 		return false;
 	}
 	if (exact->kind == JSON_STRING) {
 		char *to = (char *)exact->text; // of the line, which is ours
 		size_t n = base64_decode(to, exact->text, exact->len);
 		if (n == SIZE_MAX) {
-			spoil(reader, "\"%s_b64\" is no base64", key_names[key]);
+			spoil(reader, "\"%s_b64\" is no base64", reader->names[key]);
 			return false;
 		}
 		to[n] = '\0';
@@ -237,7 +230,7 @@ static bool restore(struct log_reader *reader, struct json_value *value, struct 
 }
 
 // Any bytes; NULL if there are none.
-static const char *get_bytes(struct log_reader *reader, enum event_key key, size_t *ret_len) {
+static const char *get_bytes(struct log_reader *reader, unsigned key, size_t *ret_len) {
 	*ret_len = 0;
 	if (!has(reader, key) || !restore(reader, &reader->values[key], &reader->exact[key], key)) {
 		return NULL;
@@ -247,69 +240,95 @@ static const char *get_bytes(struct log_reader *reader, enum event_key key, size
 }
 
 // Bytes without a NUL; NULL if there are none.
-static const char *get_text(struct log_reader *reader, enum event_key key) {
+static const char *get_text(struct log_reader *reader, unsigned key) {
 	size_t len;
 	const char *text = get_bytes(reader, key, &len);
 	if (text && strlen(text) != len) {
-		spoil(reader, "\"%s\" has a NUL in it", key_names[key]);
+		spoil(reader, "\"%s\" has a NUL in it", reader->names[key]);
 	}
 	return text;
 }
 
-static uint64_t get_u64(struct log_reader *reader, enum event_key key, uint64_t max, uint64_t otherwise) {
+static uint64_t get_u64(struct log_reader *reader, unsigned key, uint64_t max, uint64_t otherwise) {
 	uint64_t number;
 	if (!has(reader, key)) {
 		return otherwise;
 	}
 	if (!json_to_u64(&reader->values[key], &number) || number > max) {
-		spoil(reader, "\"%s\" is no such number as it should be", key_names[key]);
+		spoil(reader, "\"%s\" is no such number as it should be", reader->names[key]);
 		return otherwise;
 	}
 	return number;
 }
 
-static unsigned get_unsigned(struct log_reader *reader, enum event_key key, unsigned max, unsigned otherwise) {
-	return (unsigned)get_u64(reader, key, max, otherwise);
+static int32_t get_i32(struct log_reader *reader, unsigned key) {
+	int64_t number = 0;
+	if (has(reader, key) && (!json_to_i64(&reader->values[key], &number) || number > INT32_MAX || number < INT32_MIN)) {
+		spoil(reader, "\"%s\" is no such number as it should be", reader->names[key]);
+		return 0;
+	}
+	return (int32_t)number;
 }
 
-static uint64_t get_ns(struct log_reader *reader, enum event_key key) {
+// The signal as a number, or by its name.
+static int get_signal(struct log_reader *reader, unsigned key, uint64_t max) {
+	const struct json_value *value = &reader->values[key];
+	return value->kind == JSON_STRING ? signal_number(value->text, value->len) : (int)get_u64(reader, key, max, 0);
+}
+
+static double get_double(struct log_reader *reader, unsigned key) {
+	double number = 0;
+	if (has(reader, key) && !json_to_double(&reader->values[key], &number)) {
+		spoil(reader, "\"%s\" is no number", reader->names[key]);
+	}
+	return number;
+}
+
+static uint64_t get_ns(struct log_reader *reader, unsigned key) {
 	uint64_t ns = 0;
 	if (has(reader, key) && !json_to_ns(&reader->values[key], &ns)) {
-		spoil(reader, "\"%s\" is no number of seconds", key_names[key]);
+		spoil(reader, "\"%s\" is no number of seconds", reader->names[key]);
 		return 0;
 	}
 	return ns;
 }
 
-static struct timeval get_timeval(struct log_reader *reader, enum event_key key) {
+static struct timeval get_timeval(struct log_reader *reader, unsigned key) {
 	uint64_t ns = get_ns(reader, key);
 	return (struct timeval){.tv_sec = (time_t)(ns / 1000000000), .tv_usec = (suseconds_t)(ns / 1000 % 1000000)};
 }
 
-static bool get_flag(const struct log_reader *reader, enum event_key key) {
-	return reader->values[key].kind == JSON_TRUE;
-}
-
-// The number of the word among `n` names, or `otherwise` for one that is not known, or is not there.
-static unsigned get_word(const struct log_reader *reader, enum event_key key, const char *const *names, unsigned n, unsigned otherwise) {
+// The number of the word, or what it is otherwise for one that is not known, or is not there.
+static uint64_t get_word(const struct log_reader *reader, unsigned key, const struct event_field *field) {
 	const struct json_value *value = &reader->values[key];
-	for (unsigned i = 0; value->kind == JSON_STRING && i < n; ++i) {
-		if (strcmp(value->text, names[i]) == 0) {
+	for (unsigned i = 0; value->kind == JSON_STRING && i < field->most; ++i) {
+		if (field->words[i] && strcmp(value->text, field->words[i]) == 0) {
 			return i;
 		}
 	}
-	return otherwise;
+	return (uint64_t)field->otherwise;
+}
+
+static enum outcome get_outcome(struct log_reader *reader, unsigned key) {
+	const struct json_value *value = &reader->values[key];
+	for (int i = OUTCOME_OK; value->kind == JSON_STRING && i <= OUTCOME_SKIPPED; ++i) {
+		if (strcmp(value->text, outcome_name((enum outcome)i)) == 0) {
+			return (enum outcome)i;
+		}
+	}
+	spoil(reader, "\"%s\" is none that a job can have", reader->names[key]);
+	return OUTCOME_OK;
 }
 
 // The strings of a list one after the other, each with a NUL behind it, in reader->text. Returns their number.
-static uint32_t get_list(struct log_reader *reader, enum event_key key) {
+static uint32_t get_list(struct log_reader *reader, unsigned key) {
 	struct json_value *list = &reader->values[key], *exact = &reader->exact[key];
 	buf_reset(&reader->text);
 	if (!has(reader, key)) {
 		return 0;
 	}
 	if (list->kind != JSON_LIST || list->len > UINT32_MAX) {
-		spoil(reader, "\"%s\" is no list of strings", key_names[key]);
+		spoil(reader, "\"%s\" is no list of strings", reader->names[key]);
 		return 0;
 	}
 	for (size_t i = 0; i < list->len; ++i) {
@@ -319,7 +338,7 @@ static uint32_t get_list(struct log_reader *reader, enum event_key key) {
 			return 0;
 		}
 		if (strlen(item->text) != item->len) {
-			spoil(reader, "\"%s\" has a NUL in it", key_names[key]);
+			spoil(reader, "\"%s\" has a NUL in it", reader->names[key]);
 			return 0;
 		}
 		buf_add(&reader->text, item->text, item->len + 1);
@@ -327,58 +346,30 @@ static uint32_t get_list(struct log_reader *reader, enum event_key key) {
 	return (uint32_t)list->len;
 }
 
-// ---- words ----
-
-static const char *const role_names[] = {
-	[ROLE_JOB] = "job", [ROLE_ON_FAILURE] = "on_failure", [ROLE_FINALLY] = "finally", [ROLE_LISTING] = "listing",
-};
-static const char *const source_names[] = {
-	[FROM_OWN] = "own", [FROM_STOLEN] = "stolen", [FROM_QUEUE] = "queue", [FROM_LENT] = "lent", [FROM_LONG] = "long",
-};
-static const char *const next_names[] = {[NEXT_NOTHING] = "", [NEXT_RETRY] = "retry", [NEXT_STEP] = "then"};
-static const char *const why_names[] = {
-	[WHY_TURN] = "turn", [WHY_LIMIT] = "limit", [WHY_LOAD] = "load", [WHY_MEMORY] = "memory", [WHY_DELAY] = "delay",
-	[WHY_NEEDS] = "needs", [WHY_RETRY] = "retry", [WHY_RESERVE] = "reserve", [WHY_SUSPEND] = "suspend",
-};
-enum { NWHYS = sizeof(why_names) / sizeof(why_names[0]) };
-
-// ---- events ----
-
-// The batch, which has to be there.
-static const char *get_batch(struct log_reader *reader) {
-	const char *batch = get_text(reader, KEY_batch);
-	if (!batch) {
-		spoil(reader, "\"batch\" is missing");
+// The same as an array with NULL at its end.
+static const char *const *get_argv(struct log_reader *reader, unsigned key) {
+	uint32_t n = get_list(reader, key);
+	const char *at = buf_str(&reader->text);
+	reader->argv = xrealloc(reader->argv, ((size_t)n + 1) * sizeof(*reader->argv));
+	for (uint32_t i = 0; i < n; ++i) {
+		reader->argv[i] = at;
+		at += strlen(at) + 1;
 	}
-	return batch ? batch : "";
+	reader->argv[n] = NULL;
+	return reader->argv;
 }
 
-// The number behind the batch's name: 3 of "BATCH#3"; 0 of what is no item. Before the batch's exact bytes are restored.
-static uint64_t get_number(const struct log_reader *reader) {
-	const struct json_value *job = &reader->values[KEY_job], *batch = &reader->values[KEY_batch];
+// The number behind the batch's name: 3 of "BATCH#3"; 0 of what is no item.
+static uint64_t get_job(struct log_reader *reader, unsigned key) {
+	struct json_value *job = &reader->values[key], *batch = &reader->values[reader->key_batch];
 	uint64_t number = 0;
-	if (job->kind != JSON_STRING || batch->kind != JSON_STRING || job->len < batch->len + 2 ||
+	if (job->kind != JSON_STRING || batch->kind != JSON_STRING || !restore(reader, job, &reader->exact[key], key) ||
+	    !restore(reader, batch, &reader->exact[reader->key_batch], reader->key_batch) || job->len < batch->len + 2 ||
 	    memcmp(job->text, batch->text, batch->len) != 0 || job->text[batch->len] != '#') {
 		return 0;
 	}
 	struct json_value digits = {.kind = JSON_NUMBER, .text = job->text + batch->len + 1, .len = job->len - batch->len - 1};
 	return json_to_u64(&digits, &number) ? number : 0;
-}
-
-static void read_job(struct log_reader *reader, struct event_job *ret_id) {
-	uint64_t number = get_number(reader);
-	*ret_id = (struct event_job){
-		.number = number,
-		.batch = get_batch(reader),
-		.seq = get_u64(reader, KEY_seq, UINT64_MAX, 0),
-		.role = (enum event_role)get_word(reader, KEY_role, role_names, 4, ROLE_JOB),
-		.step = get_unsigned(reader, KEY_step, UINT_MAX, 0),
-		.attempt = get_unsigned(reader, KEY_attempt, UINT_MAX, 1),
-		.slot = get_unsigned(reader, KEY_slot, MAX_SLOT, 0),
-	};
-	if (reader->values[KEY_job].kind != JSON_STRING) {
-		spoil(reader, "\"job\" is missing");
-	}
 }
 
 // Days since 1970 of a date in the Gregorian calendar (Hinnant, "chrono-Compatible Low-Level Date Algorithms").
@@ -390,7 +381,7 @@ static int64_t days_from_civil(int64_t year, int64_t month, int64_t day) {
 }
 
 // "2026-11-21T07:59:39.123Z" (RFC 3339) in nanoseconds since 1970; 0 if it is no such time.
-static uint64_t read_time(const char *text) {
+static uint64_t parse_date(const char *text) {
 	int year, month, day, hour, minute, second, ms = 0, n = 0;
 	if (!text || sscanf(text, "%4d-%2d-%2dT%2d:%2d:%2d%n", &year, &month, &day, &hour, &minute, &second, &n) != 6 ||
 	    year < 1970 || year > 2500 || month < 1 || month > 12 || hour < 0 || minute < 0 || second < 0 || day < 1) {
@@ -403,239 +394,152 @@ static uint64_t read_time(const char *text) {
 	return (uint64_t)seconds * 1000000000 + (uint64_t)ms * 1000000;
 }
 
-static bool read_run_start(struct log_reader *reader, struct event *event) {
-	if (reader->has_start) {
-		reader->is_fatal = true;
-		spoil(reader, "a second run begins here, and only of a file the last one can be found");
+// ---- the table ----
+
+// Stores an integer or an enum, or NULL, in a member of that size.
+static void store(void *member, size_t size, uint64_t number) {
+	uint32_t half = (uint32_t)number;
+	switch (size) {
+	case sizeof(uint64_t): memcpy(member, &number, sizeof(number)); break;
+	case sizeof(uint32_t): memcpy(member, &half, sizeof(half)); break;
+	default: *(bool *)member = number != 0; break;
 	}
-	uint32_t nargs = get_list(reader, KEY_argv);
-	const char **argv = xcalloc((size_t)nargs + 1, sizeof(*argv));
-	const char *at = buf_str(&reader->text);
-	for (uint32_t i = 0; i < nargs; ++i) {
-		argv[i] = at;
-		at += strlen(at) + 1;
-	}
-	const char *fair = get_text(reader, KEY_fair);
-	event->u.run_start = (struct event_run_start){
-		.run = get_text(reader, KEY_run),
-		.version = get_text(reader, KEY_version),
-		.host = get_text(reader, KEY_host),
-		.cwd = get_text(reader, KEY_cwd),
-		.manifest = get_text(reader, KEY_manifest),
-		.name = get_text(reader, KEY_name),
-		.joblog = get_text(reader, KEY_joblog),
-		.parent = get_text(reader, KEY_parent),
-		.argv = argv,
-		.time_ns = read_time(get_text(reader, KEY_time)),
-		.pid = (int)get_u64(reader, KEY_pid, INT_MAX, 0),
-		.slots = get_unsigned(reader, KEY_slots, MAX_SLOT, 1),
-		.fair_time = fair && strcmp(fair, "time") == 0,
-	};
-	if (!event->u.run_start.run) {
-		spoil(reader, "\"run\" is missing");
-	}
-	if (reader->error[0] == '\0') {
-		reader->has_start = true;
-		reader->fn(reader->arg, event);
-	}
-	free(argv);
-	return false;
 }
 
-static bool read_batch_start(struct log_reader *reader, struct event *event) {
-	int64_t priority = 0;
-	if (has(reader, KEY_priority) && (!json_to_i64(&reader->values[KEY_priority], &priority) ||
-	                                  priority > INT32_MAX || priority < INT32_MIN)) {
-		spoil(reader, "\"priority\" is no such number as it should be");
-		priority = 0;
-	}
-	event->u.batch = (struct event_batch){
-		.batch = get_batch(reader),
-		.weight = get_unsigned(reader, KEY_weight, UINT32_MAX, 1),
-		.priority = (int32_t)priority,
-		.max_parallel = get_unsigned(reader, KEY_max_parallel, UINT32_MAX, 0),
-		.long_running = get_flag(reader, KEY_long_running),
-		.jobs = has(reader, KEY_jobs) ? (int64_t)get_u64(reader, KEY_jobs, INT64_MAX, 0) : -1,
-	};
-	return true;
+static uint64_t get_moment(struct log_reader *reader, unsigned key, const struct event_field *field) {
+	return has(reader, key) || field->written != FIELD_OR_NULL ? TIME_BASE + get_ns(reader, key) : 0;
 }
 
-static bool read_job_start(struct log_reader *reader, struct event *event) {
-	struct event_job_start *start = &event->u.job_start;
-	read_job(reader, &start->id);
-	start->nslots = get_unsigned(reader, KEY_nslots, MAX_SLOT, 1);
-	start->pid = (int)get_u64(reader, KEY_pid, INT_MAX, 0);
-	start->source = (enum event_source)get_word(reader, KEY_source, source_names, 5, FROM_QUEUE);
-	if (has(reader, KEY_lag) && !json_to_double(&reader->values[KEY_lag], &start->lag)) {
-		spoil(reader, "\"lag\" is no number");
-	}
-	start->queued = get_ns(reader, KEY_queued);
-	start->why = (enum event_why)get_word(reader, KEY_why, why_names, NWHYS, WHY_TURN);
-	start->from = get_u64(reader, KEY_from, UINT64_MAX, 0);
-	start->command = get_bytes(reader, KEY_cmd, &start->command_len);
-	start->nargs = get_list(reader, KEY_args);
-	start->args = buf_str(&reader->text);
-	if (!start->command) {
-		start->command = "";
-	}
-	if (reader->error[0] == '\0') {
-		running_add(&reader->running, start, event->at);
-	}
-	return true;
+static uint64_t get_and_one(struct log_reader *reader, unsigned key, uint64_t max) {
+	uint64_t number = get_u64(reader, key, max, 1);
+	return number > 0 ? number - 1 : 0;
 }
 
-// The signal as a number, or by its name.
-static int get_signal(struct log_reader *reader) {
-	const struct json_value *value = &reader->values[KEY_signal];
-	return value->kind == JSON_STRING ? signal_number(value->text, value->len) : (int)get_u64(reader, KEY_signal, 127, 0);
+// Reads the value of the key into the member; `with` is the one that goes with it.
+static void read_value(struct log_reader *reader, const struct event_field *field, unsigned key, void *member, void *with) {
+	uint64_t otherwise = (uint64_t)field->otherwise, since;
+	switch ((enum field_type)field->type) {
+	case FIELD_NUMBER:
+	case FIELD_EXIT: store(member, field->size, get_u64(reader, key, field->most, otherwise)); break;
+	case FIELD_INTEGER: *(int32_t *)member = get_i32(reader, key); break;
+	case FIELD_KILOBYTES: *(long *)member = (long)(get_u64(reader, key, field->most, 0) / 1024); break;
+	case FIELD_AND_ONE: *(uint64_t *)member = get_and_one(reader, key, field->most); break;
+	case FIELD_SIGNAL: *(int *)member = get_signal(reader, key, field->most); break;
+	case FIELD_FLAG: *(bool *)member = reader->values[key].kind == JSON_TRUE; break;
+	case FIELD_WORD: store(member, field->size, get_word(reader, key, field)); break;
+	case FIELD_OUTCOME: *(enum outcome *)member = get_outcome(reader, key); break;
+	case FIELD_SECONDS: *(uint64_t *)member = get_ns(reader, key); break;
+	case FIELD_TIMEVAL: *(struct timeval *)member = get_timeval(reader, key); break;
+	case FIELD_MOMENT: *(uint64_t *)member = get_moment(reader, key, field); break;
+	case FIELD_SPAN:
+		since = *(const uint64_t *)with;
+		*(uint64_t *)member = since > 0 ? since + get_ns(reader, key) : 0;
+		break;
+	case FIELD_DOUBLE: *(double *)member = get_double(reader, key); break;
+	case FIELD_DATE: *(uint64_t *)member = parse_date(get_text(reader, key)); break;
+	case FIELD_JOB: *(uint64_t *)member = get_job(reader, key); break;
+	case FIELD_TEXT: *(const char **)member = get_text(reader, key); break;
+	case FIELD_BYTES: *(const char **)member = get_bytes(reader, key, with); break;
+	case FIELD_STRINGS:
+		*(uint32_t *)with = get_list(reader, key);
+		*(const char **)member = buf_str(&reader->text);
+		break;
+	case FIELD_ARGV: *(const char *const **)member = get_argv(reader, key); break;
+	}
 }
 
-static void read_result(struct log_reader *reader, struct result *ret_result) {
-	enum { NOUTCOMES = OUTCOME_SKIPPED + 1 };
-	const char *names[NOUTCOMES];
-	for (unsigned i = 0; i < NOUTCOMES; ++i) {
-		names[i] = outcome_name((enum outcome)i);
+static void read_fields(struct log_reader *reader, struct event *event) {
+	const struct event_layout *layout = &event_layouts[event->kind];
+	for (size_t i = 0; i < layout->n; ++i) {
+		const struct event_field *field = &layout->fields[i];
+		unsigned key = reader->field_keys[event->kind][i];
+		if (field->written != FIELD_DERIVED) {
+			read_value(reader, field, key, (char *)event + field->at, (char *)event + field->with);
+		}
+		if (field->written == FIELD_REQUIRED && reader->values[key].kind != JSON_STRING) {
+			spoil(reader, "\"%s\" is missing", field->key);
+		}
 	}
-	unsigned status = get_word(reader, KEY_status, names, NOUTCOMES, NOUTCOMES);
-	if (status == NOUTCOMES) {
-		spoil(reader, "\"status\" is none that a job can have");
-		status = OUTCOME_OK;
-	}
-	*ret_result = (struct result){
-		.outcome = (enum outcome)status,
-		.exit_code = (int)get_u64(reader, KEY_exit, 255, 0),
-		.term_signal = get_signal(reader),
-		.out_of_memory = get_flag(reader, KEY_oom),
-		.start = has(reader, KEY_start) ? TIME_BASE + get_ns(reader, KEY_start) : 0,
-		.usage = {
-			.ru_utime = get_timeval(reader, KEY_user),
-			.ru_stime = get_timeval(reader, KEY_sys),
-			.ru_maxrss = (long)(get_u64(reader, KEY_maxrss, INT64_MAX, 0) / 1024),
-			.ru_nvcsw = (long)get_u64(reader, KEY_nvcsw, LONG_MAX, 0),
-			.ru_nivcsw = (long)get_u64(reader, KEY_nivcsw, LONG_MAX, 0),
-		},
-	};
-	ret_result->end = ret_result->start > 0 ? ret_result->start + get_ns(reader, KEY_wall) : 0;
 }
 
-static bool read_job_end(struct log_reader *reader, struct event *event) {
+// Numbers the keys of the table.
+static void number_keys(struct log_reader *reader) {
+	static const char *const first[] = {[KEY_V] = "v", [KEY_EV] = "ev", [KEY_T] = "t"};
+	for (unsigned i = 0; i <= KEY_T; ++i) {
+		map_add(&reader->keys, first[i], strlen(first[i]), i);
+		reader->names[reader->nkeys++] = first[i];
+	}
+	for (unsigned kind = 0; kind < EVENT_KINDS; ++kind) {
+		const struct event_layout *layout = &event_layouts[kind];
+		verify(layout->n <= EVENT_KEYS_MAX);
+		for (size_t i = 0; i < layout->n; ++i) {
+			const char *key = layout->fields[i].key;
+			uint32_t number = map_add(&reader->keys, key, strlen(key), reader->nkeys);
+			if (number == MAP_NONE) {
+				verify(reader->nkeys < KEYS_MAX);
+				number = reader->nkeys++;
+				reader->names[number] = key;
+			}
+			reader->field_keys[kind][i] = (uint8_t)number;
+		}
+	}
+	reader->key_batch = map_get(&reader->keys, "batch", strlen("batch"));
+}
+
+// ---- events ----
+
+// The end of an attempt, with what its start said.
+static void publish_job_end(struct log_reader *reader, struct event *event) {
 	struct event_job_end *end = &event->u.job_end;
-	read_job(reader, &end->id);
-	read_result(reader, &end->result);
-	end->queued = get_ns(reader, KEY_queued);
-	end->next = (enum event_next)get_word(reader, KEY_next, next_names, 3, NEXT_NOTHING);
-	uint64_t items = get_u64(reader, KEY_items, UINT64_MAX, 1);
-	end->along = items > 0 ? items - 1 : 0;
-	end->current = get_flag(reader, KEY_current);
-	end->allowed = get_flag(reader, KEY_allowed);
-	end->out_bytes = get_u64(reader, KEY_out_bytes, UINT64_MAX, 0);
-	end->err_bytes = get_u64(reader, KEY_err_bytes, UINT64_MAX, 0);
-	end->why = get_text(reader, KEY_why);
-	end->tail = get_bytes(reader, KEY_tail, &end->tail_len);
-	end->nslots = 1;
-	end->source = FROM_QUEUE;
-	if (reader->error[0] != '\0') {
-		return false;
-	}
 	struct running_attempt *running = running_take(&reader->running, &end->id);
+	end->nslots = running ? running->start.nslots : 1;
+	end->source = running ? running->start.source : FROM_QUEUE;
 	if (running) {
 		end->command = running->start.command;
 		end->command_len = running->start.command_len;
-		end->nslots = running->start.nslots;
-		end->source = running->start.source;
 	}
 	reader->fn(reader->arg, event);
 	if (running && end->next == NEXT_RETRY) { // its job may yet end without that
 		running_add(&reader->running, &running->start, event->at);
 	}
 	free(running);
-	return false;
 }
 
-static bool read_output(struct log_reader *reader, struct event *event) {
-	struct event_output *output = &event->u.output;
-	read_job(reader, &output->id);
-	const char *stream = get_text(reader, KEY_stream);
-	output->stream = stream && strcmp(stream, "stderr") == 0 ? 2 : 1;
-	output->data = get_bytes(reader, KEY_data, &output->len);
-	return output->data;
+// Passes the event on, which has been read.
+static void publish(struct log_reader *reader, struct event *event) {
+	switch (event->kind) {
+	case EVENT_RUN_START:
+		reader->has_start = true;
+		break;
+	case EVENT_JOB_START:
+		if (!event->u.job_start.command) {
+			event->u.job_start.command = "";
+		}
+		running_add(&reader->running, &event->u.job_start, event->at);
+		break;
+	case EVENT_JOB_END:
+		publish_job_end(reader, event);
+		return;
+	case EVENT_OUTPUT:
+		if (!event->u.output.data) {
+			return;
+		}
+		break;
+	case EVENT_WAIT:
+	case EVENT_WAIT_END:
+		if ((int)event->u.wait.why == NO_WHY) { // it is for a newer fairpar
+			return;
+		}
+		break;
+	case EVENT_BATCH_START:
+	case EVENT_LOST:
+	case EVENT_SLOTS:
+	case EVENT_BATCH_END:
+	case EVENT_RUN_END:
+		break;
+	}
+	reader->fn(reader->arg, event);
 }
-
-static bool read_lost(struct log_reader *reader, struct event *event) {
-	const char *status = get_text(reader, KEY_status);
-	event->u.lost = (struct event_lost){
-		.batch = get_batch(reader),
-		.outcome = status && strcmp(status, "skipped") == 0 ? OUTCOME_SKIPPED : OUTCOME_CANCELLED,
-		.jobs = get_u64(reader, KEY_jobs, UINT64_MAX, 0),
-		.why = get_text(reader, KEY_why),
-	};
-	return true;
-}
-
-static bool read_wait(struct log_reader *reader, struct event *event) {
-	unsigned why = get_word(reader, KEY_why, why_names, NWHYS, NWHYS);
-	uint64_t number = get_number(reader);
-	event->u.wait = (struct event_wait){
-		.batch = get_text(reader, KEY_batch),
-		.number = number,
-		.why = why < NWHYS ? (enum event_why)why : WHY_TURN,
-		.what = get_text(reader, KEY_for),
-		.since = event->kind == EVENT_WAIT_END ? TIME_BASE + get_ns(reader, KEY_since) : 0,
-	};
-	return why < NWHYS; // a reason that is not known is for a newer fairpar
-}
-
-static bool read_slots(struct log_reader *reader, struct event *event) {
-	event->u.slots = (struct event_slots){
-		.slots = get_unsigned(reader, KEY_slots, MAX_SLOT, 1),
-		.why = get_text(reader, KEY_why),
-	};
-	return true;
-}
-
-static bool read_batch_end(struct log_reader *reader, struct event *event) {
-	event->u.batch_end = (struct event_batch_end){
-		.batch = get_batch(reader),
-		.ok = get_u64(reader, KEY_ok, UINT64_MAX, 0),
-		.failed = get_u64(reader, KEY_failed, UINT64_MAX, 0),
-		.cancelled = get_u64(reader, KEY_cancelled, UINT64_MAX, 0),
-		.skipped = get_u64(reader, KEY_skipped, UINT64_MAX, 0),
-		.longest_wait = get_ns(reader, KEY_longest_wait),
-	};
-	return true;
-}
-
-static bool read_run_end(struct log_reader *reader, struct event *event) {
-	event->u.run_end = (struct event_run_end){
-		.ok = get_u64(reader, KEY_ok, UINT64_MAX, 0),
-		.failed = get_u64(reader, KEY_failed, UINT64_MAX, 0),
-		.cancelled = get_u64(reader, KEY_cancelled, UINT64_MAX, 0),
-		.skipped = get_u64(reader, KEY_skipped, UINT64_MAX, 0),
-		.allowed = get_u64(reader, KEY_allowed, UINT64_MAX, 0),
-		.current = get_u64(reader, KEY_current, UINT64_MAX, 0),
-		.resumed = get_u64(reader, KEY_resumed, UINT64_MAX, 0),
-		.exit_status = (int)get_u64(reader, KEY_exit, 255, 0),
-		.signal = get_signal(reader),
-	};
-	return true;
-}
-
-static const struct {
-	const char *name;
-	bool (*read)(struct log_reader *reader, struct event *event); // returns true if it is to be told
-} kinds[] = {
-	[EVENT_RUN_START] = {"run_start", read_run_start},
-	[EVENT_BATCH_START] = {"batch_start", read_batch_start},
-	[EVENT_JOB_START] = {"job_start", read_job_start},
-	[EVENT_OUTPUT] = {"output", read_output},
-	[EVENT_JOB_END] = {"job_end", read_job_end},
-	[EVENT_LOST] = {"lost", read_lost},
-	[EVENT_WAIT] = {"wait", read_wait},
-	[EVENT_WAIT_END] = {"wait_end", read_wait},
-	[EVENT_SLOTS] = {"slots", read_slots},
-	[EVENT_BATCH_END] = {"batch_end", read_batch_end},
-	[EVENT_RUN_END] = {"run_end", read_run_end},
-};
 
 // An event comes, and its run has begun in a line that is damaged: then what that line said is not known.
 static void begin_without(struct log_reader *reader) {
@@ -645,7 +549,35 @@ static void begin_without(struct log_reader *reader) {
 	reader->fn(reader->arg, &event);
 }
 
-// Tells the event of the line. What is wrong with it is then in reader->error.
+// Reads the event of that name from the members of the line, and passes it on. One of another name is for a newer fairpar.
+static void read_event(struct log_reader *reader, const char *name, uint64_t at) {
+	struct event event;
+	unsigned kind = 0;
+	while (kind < EVENT_KINDS && strcmp(event_layouts[kind].name, name) != 0) {
+		++kind;
+	}
+	if (kind == EVENT_KINDS) {
+		return;
+	}
+	if (!reader->has_start && kind != EVENT_RUN_START && reader->ndamaged > 0) {
+		begin_without(reader);
+	}
+	reader->is_fatal = reader->has_start == (kind == EVENT_RUN_START);
+	if (reader->is_fatal) {
+		spoil(reader, reader->has_start ? "a second run begins here, and only of a file the last one can be found"
+		                                : "this is not the beginning of a log");
+		return;
+	}
+	memset(&event, 0, sizeof(event));
+	event.kind = (enum event_kind)kind;
+	event.at = at;
+	read_fields(reader, &event);
+	if (reader->error[0] == '\0') {
+		publish(reader, &event);
+	}
+}
+
+// Reads a line and passes its event on. What is wrong with it is then in reader->error.
 static void read_line(struct log_reader *reader, char *line, size_t len) {
 	reader->error[0] = '\0';
 	if (reader->is_overlong) {
@@ -658,29 +590,17 @@ static void read_line(struct log_reader *reader, char *line, size_t len) {
 	if (reader->error[0] != '\0') {
 		return;
 	}
-	if (get_u64(reader, KEY_v, UINT64_MAX, 0) != 1) {
-		spoil(reader, has(reader, KEY_v) ? "its version is not 1: a newer fairpar may read it" : "this is no event of fairpar");
+	if (get_u64(reader, KEY_V, UINT64_MAX, 0) != 1) {
+		spoil(reader, has(reader, KEY_V) ? "its version is not 1: a newer fairpar may read it" : "this is no event of fairpar");
 		return;
 	}
-	const char *name = get_text(reader, KEY_ev);
-	struct event event = {.at = TIME_BASE + get_ns(reader, KEY_t)};
-	if (!name || !has(reader, KEY_t)) {
+	const char *name = get_text(reader, KEY_EV);
+	uint64_t at = TIME_BASE + get_ns(reader, KEY_T);
+	if (!name || !has(reader, KEY_T)) {
 		spoil(reader, "\"%s\" is missing", name ? "t" : "ev");
 	}
-	for (size_t i = 0; reader->error[0] == '\0' && i < sizeof(kinds) / sizeof(kinds[0]); ++i) {
-		if (strcmp(kinds[i].name, name) != 0) {
-			continue;
-		}
-		event.kind = (enum event_kind)i;
-		if (!reader->has_start && event.kind != EVENT_RUN_START && reader->ndamaged > 0) {
-			begin_without(reader);
-		}
-		if (!reader->has_start && event.kind != EVENT_RUN_START) {
-			reader->is_fatal = true;
-			spoil(reader, "this is not the beginning of a log");
-		} else if (kinds[i].read(reader, &event) && reader->error[0] == '\0') {
-			reader->fn(reader->arg, &event);
-		}
+	if (reader->error[0] == '\0') {
+		read_event(reader, name, at);
 	}
 }
 
@@ -733,16 +653,15 @@ int eventread(int fd, const char *name, event_fn *fn, void *arg, struct buf *mes
 	struct stat stat;
 	struct log_reader reader = {.name = name, .fd = fd, .fn = fn, .arg = arg, .messages = messages, .keys = MAP_INIT};
 	reader.is_file = fstat(fd, &stat) == 0 && S_ISREG(stat.st_mode);
-	map_reserve(&reader.keys, NKEYS);
-	for (uint32_t i = 0; i < NKEYS; ++i) {
-		map_add(&reader.keys, key_names[i], strlen(key_names[i]), i);
-	}
+	map_reserve(&reader.keys, KEYS_MAX);
+	number_keys(&reader);
 	grow_array(&reader.block, &reader.cap, BLOCK, 1);
 	int result = read_lines(&reader);
 	map_fini(&reader.keys);
 	json_reader_fini(&reader.json);
 	running_table_fini(&reader.running);
 	buf_fini(&reader.text);
+	free(reader.argv);
 	free(reader.block);
 	return result;
 }

@@ -1,11 +1,12 @@
 // An event as a line of the log: JSON, in the form that fairpar-events(5) describes.
 //
-// It is made for each start and end of a job, so without printf(): room for all that has a bound is reserved at once, and
-// bytes are put behind each other.
+// Lines are made from the table log/events.def. One is made for each start and end of a job, so without printf(): room for
+// all that has a bound is reserved at once, and bytes are put behind each other.
 
 #include "log/encode.h"
 
 #include "base/json.h"
+#include "log/event_table.h"
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -34,16 +35,20 @@ static char *put_pair(char *at, uint64_t value) {
 	return at + 2;
 }
 
-static char *put_u64(char *at, uint64_t value) {
-	if (value < 10) { // most are
+static char *put_digits(char *at, uint64_t value) {
+	if (value < 10) {
 		*at = (char)('0' + value);
 		return at + 1;
 	}
-	if (value < 100) {
-		return put_pair(at, value);
+	return put_pair(value < 100 ? at : put_digits(at, value / 100), value % 100);
+}
+
+FP_ALWAYS_INLINE static char *put_u64(char *at, uint64_t value) {
+	if (value < 10) { // most are: without a call
+		*at = (char)('0' + value);
+		return at + 1;
 	}
-	at = put_u64(at, value / 100);
-	return put_pair(at, value % 100);
+	return put_digits(at, value);
 }
 
 static char *put_i64(char *at, int64_t value) {
@@ -99,482 +104,222 @@ static char *put_double(char *at, double value) {
 	return at;
 }
 
-// ---- strings ----
-
-// Puts the bytes between quotes. Returns whether they are UTF-8; what is not has become U+FFFD. Up to six bytes for one.
-static bool put_string(char **at, const char *text, size_t len) {
-	static const char hex[] = "0123456789abcdef";
-	char *to = *at;
-	bool exact = true;
-	*to++ = '"';
-	for (size_t i = 0; i < len;) {
-		unsigned char c = (unsigned char)text[i];
-		if (c >= 0x20 && c < 0x7F && c != '"' && c != '\\') {
-			*to++ = (char)c;
-			++i;
-		} else if (c == '"' || c == '\\') {
-			*to++ = '\\';
-			*to++ = (char)c;
-			++i;
-		} else if (c == '\n' || c == '\t') {
-			*to++ = '\\';
-			*to++ = c == '\n' ? 'n' : 't';
-			++i;
-		} else if (c < 0x80) {
-			to = PUT(to, "\\u00");
-			*to++ = hex[c >> 4];
-			*to++ = hex[c & 15];
-			++i;
-		} else {
-			size_t n = utf8_length(text + i, len - i);
-			memcpy(to, n > 0 ? text + i : "\xEF\xBF\xBD", n > 0 ? n : 3);
-			to += n > 0 ? n : 3;
-			exact = exact && n > 0;
-			i += n > 0 ? n : 1;
-		}
-	}
-	*to++ = '"';
-	*at = to;
-	return exact;
-}
-
-// The line as it is made: `at` is where the next byte goes, with at least FIXED_BYTES - `used` behind it.
-struct pen {
-	struct buf *buf;
-	char *at;
-};
-
-static void pen_room(struct pen *pen, size_t more) {
-	pen->buf->len = (size_t)(pen->at - pen->buf->data);
-	pen->at = buf_reserve(pen->buf, more + FIXED_BYTES);
-}
-
-// `,"KEY":"TEXT"`, and `,"KEY_b64":"…"` if that is not all of it. `key` comes with its quotes, comma and colon.
-static void pen_string(struct pen *pen, const char *key, const char *text, size_t len) {
-	pen_room(pen, len * 6);
-	pen->at = put_word(pen->at, key);
-	if (!put_string(&pen->at, text, len)) {
-		pen_room(pen, (len + 2) / 3 * 4);
-		size_t name = strlen(key) - 2; // without the quote and the colon
-		memcpy(pen->at, key, name);
-		pen->at = PUT(pen->at + name, "_b64\":\"");
-		pen->at = json_put_base64(pen->at, text, len);
-		*pen->at++ = '"';
-	}
-}
-
-static void pen_text(struct pen *pen, const char *key, const char *text) {
-	pen_string(pen, key, text, strlen(text));
-}
-
-static void pen_text_or_null(struct pen *pen, const char *key, const char *text) {
-	if (text) {
-		pen_text(pen, key, text);
-	} else {
-		pen->at = put_word(pen->at, key);
-		pen->at = PUT(pen->at, "null");
-	}
-}
-
-// A list of `n` strings, one after the other, and if one of them is no UTF-8 a second list with the exact bytes of those.
-static void pen_list(struct pen *pen, const char *key, const char *texts, size_t n) {
-	const char *at = texts;
-	bool exact = true;
-	pen->at = put_word(pen->at, key);
-	*pen->at++ = '[';
-	for (size_t i = 0; i < n; ++i) {
-		size_t len = strlen(at);
-		pen_room(pen, len * 6);
-		if (i > 0) {
-			*pen->at++ = ',';
-		}
-		exact &= put_string(&pen->at, at, len);
-		at += len + 1;
-	}
-	*pen->at++ = ']';
-	if (exact) {
-		return;
-	}
-	size_t name = strlen(key) - 2;
-	memcpy(pen->at, key, name);
-	pen->at = PUT(pen->at + name, "_b64\":[");
-	at = texts;
-	for (size_t i = 0; i < n; ++i) {
-		size_t len = strlen(at);
-		pen_room(pen, len * 6);
-		if (i > 0) {
-			*pen->at++ = ',';
-		}
-		char *string = pen->at;
-		if (put_string(&string, at, len)) {
-			pen->at = PUT(pen->at, "null");
-		} else {
-			*pen->at++ = '"';
-			pen->at = json_put_base64(pen->at, at, len);
-			*pen->at++ = '"';
-		}
-		at += len + 1;
-	}
-	*pen->at++ = ']';
-}
-
-#define PEN(pen, literal) ((pen)->at = PUT((pen)->at, literal))
-
-static void pen_u64(struct pen *pen, uint64_t value) {
-	pen->at = put_u64(pen->at, value);
-}
-
-// ---- words ----
-
-static const char *const role_keys[] = {
-	[ROLE_JOB] = "", [ROLE_ON_FAILURE] = ",\"role\":\"on_failure\"", [ROLE_FINALLY] = ",\"role\":\"finally\"",
-	[ROLE_LISTING] = ",\"role\":\"listing\"",
-};
-static const char *const source_names[] = {
-	[FROM_OWN] = "own", [FROM_STOLEN] = "stolen", [FROM_QUEUE] = "queue", [FROM_LENT] = "lent", [FROM_LONG] = "long",
-};
-static const char *const why_names[] = {
-	[WHY_TURN] = "turn", [WHY_LIMIT] = "limit", [WHY_LOAD] = "load", [WHY_MEMORY] = "memory", [WHY_DELAY] = "delay",
-	[WHY_NEEDS] = "needs", [WHY_RETRY] = "retry", [WHY_RESERVE] = "reserve", [WHY_SUSPEND] = "suspend",
-};
-static const uint64_t WORTH_A_REASON = 1000000; // nanoseconds queued: as in publish.c
-
-// ---- the run ----
-
-static void add_argv(struct pen *pen, const char *const *argv) {
-	struct buf texts = BUF_INIT;
-	size_t n = 0;
-	for (; argv && argv[n]; ++n) {
-		buf_add(&texts, argv[n], strlen(argv[n]) + 1);
-	}
-	pen_list(pen, ",\"argv\":", buf_str(&texts), n);
-	buf_fini(&texts);
-}
-
-static void add_run_start(struct pen *pen, const struct event_run_start *run) {
-	time_t seconds = (time_t)(run->time_ns / 1000000000);
+static char *put_date(char *at, uint64_t ns) {
+	time_t seconds = (time_t)(ns / 1000000000);
 	struct tm tm = {.tm_year = 70};
 	gmtime_r(&seconds, &tm); // fails only for years that no int holds
-	size_t n = strftime(pen->at, 64, ",\"time\":\"%Y-%m-%dT%H:%M:%S", &tm);
-	n += (size_t)snprintf(pen->at + n, 16, ".%03uZ\"", (unsigned)(run->time_ns / 1000000 % 1000));
-	pen->at += n;
-	pen_text(pen, ",\"run\":", run->run);
-	pen_text(pen, ",\"version\":", run->version);
-	pen_text(pen, ",\"host\":", run->host);
-	PEN(pen, ",\"pid\":");
-	pen_u64(pen, (uint64_t)run->pid);
-	PEN(pen, ",\"slots\":");
-	pen_u64(pen, run->slots);
-	pen->at = put_word(pen->at, run->fair_time ? ",\"fair\":\"time\"" : ",\"fair\":\"turns\"");
-	add_argv(pen, run->argv);
-	pen_text(pen, ",\"cwd\":", run->cwd);
-	pen_text_or_null(pen, ",\"manifest\":", run->manifest);
-	pen_text_or_null(pen, ",\"name\":", run->name);
-	pen_text_or_null(pen, ",\"joblog\":", run->joblog);
-	pen_text_or_null(pen, ",\"parent\":", run->parent);
+	at += strftime(at, 64, "\"%Y-%m-%dT%H:%M:%S", &tm);
+	return at + snprintf(at, 16, ".%03uZ\"", (unsigned)(ns / 1000000 % 1000));
 }
 
-static void add_slots(struct pen *pen, const struct event_slots *slots) {
-	PEN(pen, ",\"slots\":");
-	pen_u64(pen, slots->slots);
-	pen_text_or_null(pen, ",\"why\":", slots->why);
+// ---- strings ----
+
+// The line as it is made. Functions take where its next byte goes, and return where the next one after theirs goes; there
+// is room for what has a bound behind it.
+struct log_line {
+	struct buf *buf;
+	const char *end;         // of its memory
+	const struct event *event;
+	uint64_t base;
+};
+
+static char *line_grow(struct log_line *line, char *at, size_t more) {
+	line->buf->len = (size_t)(at - line->buf->data);
+	at = buf_reserve(line->buf, more + FIXED_BYTES);
+	line->end = line->buf->data + line->buf->cap;
+	return at;
 }
 
-// Their counts in the order of struct event_batch_end.
-static void add_counts(struct pen *pen, uint64_t ok, uint64_t failed, uint64_t cancelled, uint64_t skipped) {
-	PEN(pen, ",\"ok\":");
-	pen_u64(pen, ok);
-	PEN(pen, ",\"failed\":");
-	pen_u64(pen, failed);
-	PEN(pen, ",\"cancelled\":");
-	pen_u64(pen, cancelled);
-	PEN(pen, ",\"skipped\":");
-	pen_u64(pen, skipped);
+// Makes room for `more` bytes, and for what has a bound behind them.
+static char *line_reserve(struct log_line *line, char *at, size_t more) {
+	return (size_t)(line->end - at) > more + FIXED_BYTES ? at : line_grow(line, at, more);
 }
 
-static void add_signal(struct pen *pen, int signal) {
-	PEN(pen, ",\"signal\":");
-	if (signal) {
-		pen_u64(pen, (uint64_t)signal);
-	} else {
-		PEN(pen, "null");
+static char *put_key(char *at, const struct event_field *field) {
+	memcpy(at, field->text, FIELD_TEXT_BYTES); // more than the key, but always as many: no call
+	return at + field->text_len;
+}
+
+// `,"KEY_b64":`
+static char *put_exact_key(char *at, const struct event_field *field) {
+	at = put_key(at, field);
+	return PUT(at - 2, "_b64\":"); // in the place of the quote and the colon
+}
+
+static char *put_base64(char *at, const char *text, size_t len) {
+	*at++ = '"';
+	at = json_put_base64(at, text, len);
+	*at++ = '"';
+	return at;
+}
+
+// The string, and if it is not UTF-8 its exact bytes behind that.
+static char *put_string(struct log_line *line, char *at, const struct event_field *field, const char *text, size_t len) {
+	bool exact = true;
+	at = json_put_text(line_reserve(line, at, len * JSON_BYTE_MAX), text, len, &exact);
+	if (!exact) {
+		at = put_exact_key(line_reserve(line, at, (len + 2) / 3 * 4), field);
+		at = put_base64(at, text, len);
 	}
-}
-
-static void add_run_end(struct pen *pen, const struct event *event, uint64_t base) {
-	const struct event_run_end *end = &event->u.run_end;
-	add_counts(pen, end->ok, end->failed, end->cancelled, end->skipped);
-	PEN(pen, ",\"allowed\":");
-	pen_u64(pen, end->allowed);
-	PEN(pen, ",\"current\":");
-	pen_u64(pen, end->current);
-	PEN(pen, ",\"resumed\":");
-	pen_u64(pen, end->resumed);
-	PEN(pen, ",\"wall\":");
-	pen->at = put_moment(pen->at, event->at, base);
-	PEN(pen, ",\"slot_time\":");
-	pen->at = put_seconds(pen->at, end->slot_time);
-	PEN(pen, ",\"exit\":");
-	pen_u64(pen, (uint64_t)end->exit_status);
-	add_signal(pen, end->signal);
-}
-
-// ---- batches ----
-
-static void add_batch_start(struct pen *pen, const struct event_batch *batch) {
-	pen_text(pen, ",\"batch\":", batch->batch);
-	PEN(pen, ",\"weight\":");
-	pen_u64(pen, batch->weight);
-	PEN(pen, ",\"priority\":");
-	pen->at = put_i64(pen->at, batch->priority);
-	PEN(pen, ",\"max_parallel\":");
-	if (batch->max_parallel > 0) {
-		pen_u64(pen, batch->max_parallel);
-	} else {
-		PEN(pen, "null");
-	}
-	if (batch->long_running) {
-		PEN(pen, ",\"long_running\":true");
-	}
-	PEN(pen, ",\"jobs\":");
-	if (batch->jobs >= 0) {
-		pen_u64(pen, (uint64_t)batch->jobs);
-	} else {
-		PEN(pen, "null");
-	}
-}
-
-static void add_batch_end(struct pen *pen, const struct event_batch_end *end) {
-	pen_text(pen, ",\"batch\":", end->batch);
-	add_counts(pen, end->ok, end->failed, end->cancelled, end->skipped);
-	PEN(pen, ",\"longest_wait\":");
-	pen->at = put_seconds(pen->at, end->longest_wait);
-}
-
-static void add_lost(struct pen *pen, const struct event_lost *lost) {
-	pen_text(pen, ",\"batch\":", lost->batch);
-	PEN(pen, ",\"status\":\"");
-	pen->at = put_word(pen->at, outcome_name(lost->outcome));
-	PEN(pen, "\",\"jobs\":");
-	pen_u64(pen, lost->jobs);
-	pen_text_or_null(pen, ",\"why\":", lost->why);
+	return at;
 }
 
 // "BATCH#7"
-static void add_name(struct pen *pen, const char *batch, uint64_t number) {
-	struct buf name = BUF_INIT;
-	char digits[24];
-	char *end = put_u64(digits, number);
+static char *put_job(struct log_line *line, char *at, const struct event_field *field, const char *batch, uint64_t number) {
+	size_t len = strlen(batch);
+	bool exact = true;
+	char *start = line_reserve(line, at, len * JSON_BYTE_MAX);
+	at = json_put_text(start, batch, len, &exact) - 1; // without the quote
+	*at++ = '#';
+	char *digits = at;
+	at = put_u64(at, number);
+	if (exact) {
+		*at++ = '"';
+		return at;
+	}
+	struct buf name = BUF_INIT; // rare: the long way
 	buf_adds(&name, batch);
 	buf_addc(&name, '#');
-	buf_add(&name, digits, (size_t)(end - digits));
-	pen_string(pen, ",\"job\":", name.data, name.len);
+	buf_add(&name, digits, (size_t)(at - digits));
+	at = put_string(line, start, field, name.data, name.len);
 	buf_fini(&name);
+	return at;
 }
 
-static void add_wait(struct pen *pen, const struct event *event, uint64_t base) {
-	const struct event_wait *wait = &event->u.wait;
-	pen_text_or_null(pen, ",\"batch\":", wait->batch);
-	if (wait->number > 0 && wait->batch) {
-		add_name(pen, wait->batch, wait->number);
-	} else {
-		PEN(pen, ",\"job\":null");
+// Strings: `n` one behind the other in `texts`, or the first `n` of `argv`, if that is not NULL.
+struct strings {
+	const char *const *argv;
+	const char *texts;
+	size_t n;
+};
+
+// Puts the list; with `exact` those that are not UTF-8 as base64, and null for the others. Sets *ret_exact to false if some
+// are not.
+static char *put_elements(struct log_line *line, char *at, const struct strings *strings, bool exact, bool *ret_exact) {
+	const char *text = strings->texts;
+	*at++ = '[';
+	for (size_t i = 0; i < strings->n; ++i) {
+		text = strings->argv ? strings->argv[i] : text;
+		size_t len = strlen(text);
+		bool is_utf8 = true;
+		at = line_reserve(line, at, len * JSON_BYTE_MAX);
+		if (i > 0) {
+			*at++ = ',';
+		}
+		char *end = json_put_text(at, text, len, &is_utf8);
+		at = !exact ? end : is_utf8 ? PUT(at, "null") : put_base64(at, text, len);
+		*ret_exact = *ret_exact && is_utf8;
+		text += len + 1;
 	}
-	PEN(pen, ",\"why\":\"");
-	pen->at = put_word(pen->at, why_names[wait->why]);
-	*pen->at++ = '"';
-	pen_text_or_null(pen, ",\"for\":", wait->what);
-	if (event->kind == EVENT_WAIT_END) {
-		PEN(pen, ",\"since\":");
-		pen->at = put_moment(pen->at, wait->since, base);
-		PEN(pen, ",\"wall\":");
-		pen->at = put_moment(pen->at, event->at, wait->since);
-	}
+	*at++ = ']';
+	return at;
 }
 
-// ---- attempts ----
-
-// The name of the job and of its batch: the same bytes but for the number.
-static void add_names(struct pen *pen, const struct event_job *id) {
-	size_t len = strlen(id->batch);
-	pen_room(pen, len * 12);
-	PEN(pen, ",\"job\":");
-	char *name = pen->at;
-	bool exact = put_string(&pen->at, id->batch, len);
-	size_t quoted = (size_t)(pen->at - name) - 1; // without the quote behind it
-	--pen->at;
-	*pen->at++ = '#';
-	pen->at = put_u64(pen->at, id->number);
-	*pen->at++ = '"';
-	if (!exact) { // rare: the long way
-		pen->at = name - sizeof(",\"job\":") + 1;
-		add_name(pen, id->batch, id->number);
-		pen_text(pen, ",\"batch\":", id->batch);
-		return;
-	}
-	PEN(pen, ",\"batch\":");
-	memcpy(pen->at, name, quoted);
-	pen->at += quoted;
-	*pen->at++ = '"';
+static char *put_strings(struct log_line *line, char *at, const struct event_field *field, const struct strings *strings) {
+	bool exact = true;
+	at = put_elements(line, at, strings, /* exact */ false, &exact);
+	return exact ? at : put_elements(line, put_exact_key(at, field), strings, /* exact */ true, &exact);
 }
 
-static void add_id(struct pen *pen, const struct event_job *id) {
-	add_names(pen, id);
-	PEN(pen, ",\"seq\":");
-	pen_u64(pen, id->seq);
-	pen->at = put_word(pen->at, role_keys[id->role]);
-	if (id->step > 0) {
-		PEN(pen, ",\"step\":");
-		pen_u64(pen, id->step);
+static char *put_argv(struct log_line *line, char *at, const struct event_field *field, const char *const *argv) {
+	struct strings strings = {.argv = argv};
+	while (argv && argv[strings.n]) {
+		++strings.n;
 	}
-	PEN(pen, ",\"attempt\":");
-	pen_u64(pen, id->attempt);
-	PEN(pen, ",\"slot\":");
-	pen_u64(pen, id->slot);
+	return put_strings(line, at, field, &strings);
 }
 
-static void add_job_start(struct pen *pen, const struct event_job_start *start) {
-	add_id(pen, &start->id);
-	PEN(pen, ",\"nslots\":");
-	pen_u64(pen, start->nslots);
-	PEN(pen, ",\"pid\":");
-	if (start->pid > 0) {
-		pen_u64(pen, (uint64_t)start->pid);
-	} else {
-		PEN(pen, "null");
+// ---- the table ----
+
+// The integer, enum, bool or pointer of that size. Of a pointer it matters only whether it is NULL.
+FP_ALWAYS_INLINE static uint64_t load(const void *member, size_t size) {
+	uint64_t number = 0;
+	uint32_t half;
+	if (size == sizeof(number)) {
+		memcpy(&number, member, sizeof(number));
+	} else if (size == sizeof(half)) {
+		memcpy(&half, member, sizeof(half));
+		number = half;
+	} else if (size == sizeof(bool)) {
+		number = *(const bool *)member;
 	}
-	PEN(pen, ",\"source\":\"");
-	pen->at = put_word(pen->at, source_names[start->source]);
-	PEN(pen, "\",\"lag\":");
-	pen->at = put_double(pen->at, start->lag);
-	PEN(pen, ",\"queued\":");
-	pen->at = put_seconds(pen->at, start->queued);
-	if (start->queued >= WORTH_A_REASON) {
-		PEN(pen, ",\"why\":\"");
-		pen->at = put_word(pen->at, why_names[start->why]);
-		*pen->at++ = '"';
-	}
-	if (start->from > 0) {
-		PEN(pen, ",\"from\":");
-		pen_u64(pen, start->from);
-	}
-	pen_string(pen, ",\"cmd\":", start->command, start->command_len);
-	pen_list(pen, ",\"args\":", start->args, start->nargs);
+	return number;
 }
 
-// What the kernel counted.
-static void add_usage(struct pen *pen, const struct rusage *usage) {
-	PEN(pen, ",\"user\":");
-	pen->at = put_timeval(pen->at, usage->ru_utime);
-	PEN(pen, ",\"sys\":");
-	pen->at = put_timeval(pen->at, usage->ru_stime);
-	PEN(pen, ",\"maxrss\":");
-	pen_u64(pen, (uint64_t)usage->ru_maxrss * 1024); // getrusage(2): kilobytes
-	PEN(pen, ",\"nvcsw\":");
-	pen_u64(pen, (uint64_t)usage->ru_nvcsw);
-	PEN(pen, ",\"nivcsw\":");
-	pen_u64(pen, (uint64_t)usage->ru_nivcsw);
-}
-
-// Its exit status: none if a signal ended it, or if it never ran because the run was cut short.
-static void add_exit(struct pen *pen, const struct result *result) {
+// Null for what a signal ended, and for what never ran because the run was cut short.
+static char *put_exit(char *at, const struct result *result) {
 	bool never = result->start == 0 && (result->outcome == OUTCOME_CANCELLED || result->outcome == OUTCOME_SKIPPED);
-	PEN(pen, ",\"exit\":");
-	if (result->term_signal || never) {
-		PEN(pen, "null");
-	} else {
-		pen_u64(pen, (uint64_t)result->exit_code);
-	}
-	add_signal(pen, result->term_signal);
-	if (result->out_of_memory) {
-		PEN(pen, ",\"oom\":true");
-	}
+	return result->term_signal || never ? PUT(at, "null") : put_u64(at, (uint64_t)result->exit_code);
 }
 
-static void add_times(struct pen *pen, const struct event_job_end *end, uint64_t base) {
-	const struct result *result = &end->result;
-	PEN(pen, ",\"queued\":");
-	pen->at = put_seconds(pen->at, end->queued);
-	PEN(pen, ",\"start\":");
-	if (result->start > 0) {
-		pen->at = put_moment(pen->at, result->start, base);
-	} else {
-		PEN(pen, "null");
-	}
-	PEN(pen, ",\"wall\":");
-	pen->at = put_moment(pen->at, result->end, result->start);
+static char *put_quoted(char *at, const char *word) {
+	*at++ = '"';
+	at = put_word(at, word);
+	*at++ = '"';
+	return at;
 }
 
-static void add_job_end(struct pen *pen, const struct event_job_end *end, uint64_t base) {
-	add_id(pen, &end->id);
-	PEN(pen, ",\"status\":\"");
-	pen->at = put_word(pen->at, outcome_name(end->result.outcome));
-	*pen->at++ = '"';
-	add_exit(pen, &end->result);
-	add_times(pen, end, base);
-	add_usage(pen, &end->result.usage);
-	PEN(pen, ",\"out_bytes\":");
-	pen_u64(pen, end->out_bytes);
-	PEN(pen, ",\"err_bytes\":");
-	pen_u64(pen, end->err_bytes);
-	if (end->next != NEXT_NOTHING) {
-		pen->at = put_word(pen->at, end->next == NEXT_RETRY ? ",\"next\":\"retry\"" : ",\"next\":\"then\"");
+// Puts the value of the field at `member`, which is `number` if it is one. It is inlined where the field is a constant, and
+// of all this only what that field needs is left.
+FP_ALWAYS_INLINE static char *put_value(struct log_line *line, char *at, const struct event_field *field, const void *member, uint64_t number) {
+	const void *with = (const char *)line->event + field->with;
+	const char *const *text = member;
+	switch ((enum field_type)field->type) {
+	case FIELD_NUMBER:
+	case FIELD_SIGNAL: return put_u64(at, number);
+	case FIELD_INTEGER: return put_i64(at, *(const int32_t *)member);
+	case FIELD_KILOBYTES: return put_u64(at, number * 1024);
+	case FIELD_AND_ONE: return put_u64(at, number + 1);
+	case FIELD_EXIT: return put_exit(at, &line->event->u.job_end.result);
+	case FIELD_FLAG: return PUT(at, "true");
+	case FIELD_WORD: return put_quoted(at, field->words[number]);
+	case FIELD_OUTCOME: return put_quoted(at, outcome_name((enum outcome)number));
+	case FIELD_SECONDS: return put_seconds(at, number);
+	case FIELD_TIMEVAL: return put_timeval(at, *(const struct timeval *)member);
+	case FIELD_MOMENT: return put_moment(at, number, line->base);
+	case FIELD_SPAN: return put_moment(at, number, *(const uint64_t *)with);
+	case FIELD_DOUBLE: return put_double(at, *(const double *)member);
+	case FIELD_DATE: return put_date(at, number);
+	case FIELD_JOB: return put_job(line, at, field, *(const char *const *)with, number);
+	case FIELD_TEXT: return put_string(line, at, field, *text, strlen(*text));
+	case FIELD_BYTES: return put_string(line, at, field, *text, *(const size_t *)with);
+	case FIELD_STRINGS: return put_strings(line, at, field, &(struct strings){.texts = *text, .n = *(const uint32_t *)with});
+	case FIELD_ARGV: return put_argv(line, at, field, *(const char *const *const *)member);
 	}
-	if (end->along > 0) {
-		PEN(pen, ",\"items\":");
-		pen_u64(pen, end->along + 1);
-	}
-	if (end->current) {
-		PEN(pen, ",\"current\":true");
-	}
-	if (end->allowed) {
-		PEN(pen, ",\"allowed\":true");
-	}
-	if (end->why) {
-		pen_text(pen, ",\"why\":", end->why);
-	}
-	if (end->tail) {
-		pen_string(pen, ",\"tail\":", end->tail, end->tail_len);
-	}
+	return at;
 }
 
-static void add_output(struct pen *pen, const struct event_output *output) {
-	add_id(pen, &output->id);
-	pen->at = put_word(pen->at, output->stream == 2 ? ",\"stream\":\"stderr\"" : ",\"stream\":\"stdout\"");
-	pen_string(pen, ",\"data\":", output->data, output->len);
-}
-
-// ---- the line ----
-
-static void add_event(struct pen *pen, const struct event *event, uint64_t base) {
-	switch (event->kind) {
-	case EVENT_RUN_START: add_run_start(pen, &event->u.run_start); break;
-	case EVENT_BATCH_START: add_batch_start(pen, &event->u.batch); break;
-	case EVENT_JOB_START: add_job_start(pen, &event->u.job_start); break;
-	case EVENT_OUTPUT: add_output(pen, &event->u.output); break;
-	case EVENT_JOB_END: add_job_end(pen, &event->u.job_end, base); break;
-	case EVENT_LOST: add_lost(pen, &event->u.lost); break;
-	case EVENT_WAIT:
-	case EVENT_WAIT_END: add_wait(pen, event, base); break;
-	case EVENT_SLOTS: add_slots(pen, &event->u.slots); break;
-	case EVENT_BATCH_END: add_batch_end(pen, &event->u.batch_end); break;
-	case EVENT_RUN_END: add_run_end(pen, event, base); break;
+FP_ALWAYS_INLINE static char *put_field(struct log_line *line, char *at, const struct event_field *field) {
+	const char *member = (const char *)line->event + field->at;
+	uint64_t number = load(member, field->size);
+	if (field->written >= FIELD_OR_NULL) {
+		bool is_otherwise = field->written == FIELD_IF_WAITED ? line->event->u.job_start.queued < EVENT_WORTH_A_REASON
+		                                                      : number == (uint64_t)field->otherwise;
+		if (is_otherwise && field->written == FIELD_OR_NULL) {
+			at = put_key(at, field);
+			return PUT(at, "null");
+		}
+		if (is_otherwise) {
+			return at;
+		}
 	}
+	return put_value(line, put_key(at, field), field, member, number);
 }
 
 void event_encode(struct buf *buf, const struct event *event, uint64_t base) {
-	static const char *const names[] = {
-		[EVENT_RUN_START] = "run_start\",\"t\":", [EVENT_BATCH_START] = "batch_start\",\"t\":",
-		[EVENT_JOB_START] = "job_start\",\"t\":", [EVENT_OUTPUT] = "output\",\"t\":", [EVENT_JOB_END] = "job_end\",\"t\":",
-		[EVENT_LOST] = "lost\",\"t\":", [EVENT_WAIT] = "wait\",\"t\":", [EVENT_WAIT_END] = "wait_end\",\"t\":",
-		[EVENT_SLOTS] = "slots\",\"t\":", [EVENT_BATCH_END] = "batch_end\",\"t\":", [EVENT_RUN_END] = "run_end\",\"t\":",
-	};
-	struct pen pen = {.buf = buf, .at = buf_reserve(buf, FIXED_BYTES)};
-	PEN(&pen, "{\"v\":1,\"ev\":\"");
-	pen.at = put_word(pen.at, names[event->kind]);
-	pen.at = put_moment(pen.at, event->at, base);
-	add_event(&pen, event, base);
-	PEN(&pen, "}\n");
-	*pen.at = '\0';
-	buf->len = (size_t)(pen.at - buf->data);
+	struct log_line line = {.buf = buf, .event = event, .base = base};
+	char *at = buf_reserve(buf, FIXED_BYTES);
+	line.end = buf->data + buf->cap;
+	at = PUT(at, "{\"v\":1,\"ev\":\"");
+	at = put_word(at, event_layouts[event->kind].name);
+	at = PUT(at, "\",\"t\":");
+	at = put_moment(at, event->at, base);
+	switch (event->kind) {
+#define FIELD(...) at = put_field(&line, at, &(const struct event_field)EVENT_FIELD(__VA_ARGS__));
+#define EVENT(KIND, NAME, ...) case KIND: __VA_ARGS__ break;
+#include "log/events.def"
+	}
+	at = PUT(at, "}\n");
+	*at = '\0';
+	buf->len = (size_t)(at - buf->data);
 }

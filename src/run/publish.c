@@ -27,8 +27,6 @@ enum {
 	HOST_LEN = 256,
 };
 
-static const uint64_t WORTH_A_REASON = NS_PER_MS; // a wait as long as this has one
-
 // What is known of a batch only for who listens.
 struct news {
 	struct queue_attrs attrs;
@@ -475,7 +473,7 @@ void publish_job_start(struct desk *desk, const struct job *job, int pid, uint64
 			.source = source_of(desk),
 			.lag = worker_facts(desk->worker)->lag,
 			.queued = told->queued,
-			.why = told->queued >= WORTH_A_REASON ? reason(desk, job, job->queued, start) : WHY_TURN,
+			.why = told->queued >= EVENT_WORTH_A_REASON ? reason(desk, job, job->queued, start) : WHY_TURN,
 			.from = job->from,
 			.command = buf_str(&desk->text),
 			.command_len = desk->text.len,

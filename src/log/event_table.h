@@ -1,0 +1,100 @@
+// The table of the log's events (log/events.def), for who writes and reads them.
+
+#ifndef FAIRPAR_LOG_EVENT_TABLE_H
+#define FAIRPAR_LOG_EVENT_TABLE_H
+
+#include "job/event.h"
+
+#include <limits.h>
+
+enum {
+	EVENT_KINDS = EVENT_RUN_END + 1,
+	EVENT_KEYS_MAX = 32,       // of one kind
+	EVENT_SLOT_MAX = 1000000,
+	NO_WHY = WHY_SUSPEND + 1,  // a reason that this version does not know
+	FIELD_TEXT_BYTES = 16,
+};
+
+// What the JSON of a value is, and of which C type the member that holds it.
+enum field_type {
+	FIELD_NUMBER,     // any integer or enum: itself; at most DETAIL
+	FIELD_INTEGER,    // int32_t: itself
+	FIELD_KILOBYTES,  // long: that many times 1024 (getrusage(2): ru_maxrss)
+	FIELD_AND_ONE,    // uint64_t: one more than that
+	FIELD_EXIT,       // int, of a struct result: itself; null if a signal ended the job or it never ran
+	FIELD_SIGNAL,     // int: itself; a name ("KILL") is read too
+	FIELD_FLAG,       // bool: true
+	FIELD_WORD,       // any integer or enum: that of the words in DETAIL; one that is not known is read as OTHERWISE
+	FIELD_OUTCOME,    // enum outcome: outcome_name(); a line without one that is known is damaged
+	FIELD_SECONDS,    // uint64_t, nanoseconds: seconds
+	FIELD_TIMEVAL,    // struct timeval: seconds
+	FIELD_MOMENT,     // uint64_t, an event time: seconds since the start of the run
+	FIELD_SPAN,       // uint64_t, an event time: seconds since that in DETAIL; if that is 0 it is read as 0
+	FIELD_DOUBLE,     // double: itself
+	FIELD_DATE,       // uint64_t, nanoseconds since 1970: "2026-11-21T08:00:00.123Z"
+	FIELD_JOB,        // uint64_t, a job's number: "BATCH#number", with the batch in DETAIL
+	FIELD_TEXT,       // const char *: a string
+	FIELD_BYTES,      // const char *: a string of as many bytes as the size_t in DETAIL says
+	FIELD_STRINGS,    // const char *: a list of as many strings, one behind the other, as the uint32_t in DETAIL says
+	FIELD_ARGV,       // const char *const *: a list of strings, up to NULL
+};
+
+enum field_written { FIELD_ALWAYS, FIELD_REQUIRED, FIELD_DERIVED, FIELD_OR_NULL, FIELD_OPTIONAL, FIELD_IF_WAITED };
+
+// A key of an event.
+struct event_field {
+	char text[FIELD_TEXT_BYTES + 1]; // `,"KEY":`
+	uint8_t text_len;
+	uint8_t type;              // enum field_type
+	uint8_t written;           // enum field_written
+	uint8_t size;              // of the member
+	uint16_t at, with;         // offsets in struct event: of the member, and of the one that WITH() names
+	int32_t otherwise;
+	uint64_t most;             // the largest number; of words, how many there are
+	const char *const *words;  // NULL is none
+	const char *key;
+};
+
+// The C type that a member has to have: the compiler refuses a row with another.
+#define C_NUMBER default
+#define C_INTEGER int32_t
+#define C_KILOBYTES long
+#define C_AND_ONE uint64_t
+#define C_EXIT int
+#define C_SIGNAL int
+#define C_FLAG bool
+#define C_WORD default
+#define C_OUTCOME enum outcome
+#define C_SECONDS uint64_t
+#define C_TIMEVAL struct timeval
+#define C_MOMENT uint64_t
+#define C_SPAN uint64_t
+#define C_DOUBLE double
+#define C_DATE uint64_t
+#define C_JOB uint64_t
+#define C_TEXT const char *
+#define C_BYTES const char *
+#define C_STRINGS const char *
+#define C_ARGV const char *const *
+
+// The row as an initializer of a struct event_field.
+#define MEMBER_OF_EVENT(MEMBER) ((struct event *)0)->MEMBER
+#define EVENT_FIELD(KEY, TYPE, MEMBER, WRITTEN, OTHERWISE, ...) { \
+	.text = ",\"" KEY "\":", .text_len = sizeof(KEY) + 3, .key = KEY, \
+	.type = _Generic(MEMBER_OF_EVENT(MEMBER), C_##TYPE: FIELD_##TYPE), .written = FIELD_##WRITTEN, \
+	.at = offsetof(struct event, MEMBER), .size = sizeof(MEMBER_OF_EVENT(MEMBER)), .otherwise = (OTHERWISE), __VA_ARGS__}
+
+struct event_layout {
+	const char *name;
+	const struct event_field *fields;
+	size_t n;
+};
+
+// The words of the table.
+extern const char *const event_roles[ROLE_LISTING + 1], *const event_sources[FROM_LONG + 1], *const event_whys[NO_WHY],
+	*const event_nexts[NEXT_STEP + 1], *const event_losses[OUTCOME_SKIPPED + 1], *const event_fairness[2], *const event_streams[3];
+
+// By enum event_kind.
+extern const struct event_layout event_layouts[EVENT_KINDS];
+
+#endif

@@ -58,20 +58,22 @@ static inline bool entry_before(const struct fair_entry *a, const struct fair_en
 	return a->queue->seq < b->queue->seq;
 }
 
-static inline void heap_put(struct fair_heap *heap, size_t at, struct fair_entry entry) {
+// `by` is constant in each call: inlined, as these are a good part of what a pick costs.
+
+static FP_INLINE void heap_put(struct fair_heap *heap, int by, size_t at, struct fair_entry entry) {
 	heap->entries[at] = entry;
-	entry.queue->heap_at[heap->by] = (uint32_t)(at + 1);
+	entry.queue->heap_at[by] = (uint32_t)(at + 1);
 }
 
-static void heap_up(struct fair_heap *heap, size_t at, struct fair_entry entry) {
+static FP_INLINE void heap_up(struct fair_heap *heap, int by, size_t at, struct fair_entry entry) {
 	while (at > 0 && entry_before(&entry, &heap->entries[(at - 1) / 2])) {
-		heap_put(heap, at, heap->entries[(at - 1) / 2]);
+		heap_put(heap, by, at, heap->entries[(at - 1) / 2]);
 		at = (at - 1) / 2;
 	}
-	heap_put(heap, at, entry);
+	heap_put(heap, by, at, entry);
 }
 
-static void heap_down(struct fair_heap *heap, size_t at, struct fair_entry entry) {
+static FP_INLINE void heap_down(struct fair_heap *heap, int by, size_t at, struct fair_entry entry) {
 	for (;;) {
 		size_t child = 2 * at + 1;
 		if (child >= heap->n) {
@@ -83,28 +85,30 @@ static void heap_down(struct fair_heap *heap, size_t at, struct fair_entry entry
 		if (!entry_before(&heap->entries[child], &entry)) {
 			break;
 		}
-		heap_put(heap, at, heap->entries[child]);
+		heap_put(heap, by, at, heap->entries[child]);
 		at = child;
 	}
-	heap_put(heap, at, entry);
+	heap_put(heap, by, at, entry);
 }
 
-static void heap_add(struct fair_heap *heap, struct fair_queue *queue, uint64_t key) {
+static FP_INLINE void heap_add(struct fair_tier *tier, int by, struct fair_queue *queue, uint64_t key) {
+	struct fair_heap *heap = &tier->heaps[by];
 	++heap->n;
-	heap_up(heap, heap->n - 1, (struct fair_entry){key, queue});
+	heap_up(heap, by, heap->n - 1, (struct fair_entry){key, queue});
 }
 
-static void heap_remove(struct fair_heap *heap, struct fair_queue *queue) {
-	size_t at = queue->heap_at[heap->by] - 1;
-	queue->heap_at[heap->by] = 0;
+static FP_INLINE void heap_remove(struct fair_tier *tier, int by, struct fair_queue *queue) {
+	struct fair_heap *heap = &tier->heaps[by];
+	size_t at = queue->heap_at[by] - 1;
+	queue->heap_at[by] = 0;
 	struct fair_entry last = heap->entries[--heap->n];
 	if (last.queue == queue) {
 		return;
 	}
 	if (at > 0 && entry_before(&last, &heap->entries[(at - 1) / 2])) {
-		heap_up(heap, at, last);
+		heap_up(heap, by, at, last);
 	} else {
-		heap_down(heap, at, last);
+		heap_down(heap, by, at, last);
 	}
 }
 
@@ -375,7 +379,7 @@ static void place(struct fair *fair, struct fair_queue *queue, uint64_t now) {
 	bool eligible = queue->wants && !queue->blocked;
 	bool moving = fair->time && queue->running > 0;
 	if (eligible && !moving) {
-		heap_add(&tier->heaps[BY_VIRT], queue, queue->virt);
+		heap_add(tier, BY_VIRT, queue, queue->virt);
 		lag_account(fair, tier, queue, /* added */ true);
 	}
 	if (moving || (queue->wants && !eligible)) {
@@ -406,7 +410,7 @@ static void unplace(struct fair *fair, struct fair_queue *queue, uint64_t now) {
 	tier->wanting -= queue->wants ? queue->weight : 0;
 	tier->busy -= fair->time ? queue->running + queue->extra : 0;
 	if (queue->heap_at[BY_VIRT]) {
-		heap_remove(&tier->heaps[BY_VIRT], queue);
+		heap_remove(tier, BY_VIRT, queue);
 		lag_account(fair, tier, queue, /* added */ false);
 	}
 	list_remove(&queue->special);
@@ -446,7 +450,6 @@ static struct fair_tier *tier_find(struct fair *fair, int32_t priority) {
 	tier->priority = priority;
 	tier->number = fair->ntiers < UINT8_MAX ? ++fair->ntiers : 0;
 	list_init(&tier->special);
-	tier->heaps[BY_MEDIAN].by = BY_MEDIAN;
 	tier->next = *at;
 	*at = tier;
 	return tier;
@@ -464,14 +467,14 @@ static void tier_join(const struct fair *fair, struct fair_tier *tier, struct fa
 	}
 	queue->tier = tier;
 	if (queue->median > 0) {
-		heap_add(&tier->heaps[BY_MEDIAN], queue, 0 - queue->median);
+		heap_add(tier, BY_MEDIAN, queue, 0 - queue->median);
 	}
 }
 
 static void tier_leave(struct fair_queue *queue) {
 	struct fair_tier *tier = queue->tier;
 	if (queue->heap_at[BY_MEDIAN]) {
-		heap_remove(&tier->heaps[BY_MEDIAN], queue);
+		heap_remove(tier, BY_MEDIAN, queue);
 	}
 	--tier->nqueues;
 	queue->tier = NULL;
@@ -616,12 +619,21 @@ struct fair_queue *fair_peek(struct fair *fair, uint64_t now) {
 	return best;
 }
 
-// The common case of turns: the queue stays at the root's place or sinks. Returns false if it must be placed anew.
-static bool pick_in_place(const struct fair *fair, struct fair_queue *queue) {
-	struct fair_tier *tier = queue->tier;
-	if (fair->time || fair->track_lag || queue->backlog == 1 || (queue->limit && queue->running + 1 >= queue->limit) ||
-	    !list_is_empty(&tier->special)) {
-		return false;
+// The common case: turns in one tier of which no queue is in the list, and the first of the heap goes on wanting. It stays
+// in the heap, where it sinks. Returns NULL in all other cases.
+static struct fair_queue *pick_in_place(struct fair *fair, uint64_t now) {
+	struct fair_tier *tier = fair->tiers;
+	if (fair->time || fair->track_lag || !tier || tier->next || !list_is_empty(&tier->special) || tier->heaps[BY_VIRT].n == 0) {
+		return NULL;
+	}
+	struct fair_heap *heap = &tier->heaps[BY_VIRT];
+	struct fair_queue *queue = heap->entries[0].queue;
+	if (queue->backlog == 1 || (queue->limit && queue->running + 1 >= queue->limit)) {
+		return NULL;
+	}
+	queue->served = tier->served = ++fair->npicks;
+	if (now > 0) {
+		wait_ends(queue, now);
 	}
 	--queue->backlog;
 	++queue->running;
@@ -629,11 +641,10 @@ static bool pick_in_place(const struct fair *fair, struct fair_queue *queue) {
 	if (before(tier->greatest, queue->virt)) {
 		tier->greatest = queue->virt;
 	}
-	struct fair_heap *heap = &tier->heaps[BY_VIRT];
-	heap_down(heap, queue->heap_at[BY_VIRT] - 1, (struct fair_entry){queue->virt, queue});
+	heap_down(heap, BY_VIRT, 0, (struct fair_entry){queue->virt, queue});
 	clock_turn(tier);
 	clock_keep_within(tier, heap->entries[0].key, FAIR_TURN);
-	return true;
+	return queue;
 }
 
 // Under turns, a queue of the tier is about to be served.
@@ -644,7 +655,11 @@ static void tokens_turn(struct fair *fair, const struct fair_tier *tier, uint64_
 }
 
 struct fair_queue *fair_pick(struct fair *fair, uint64_t now) {
-	struct fair_queue *queue = fair_peek(fair, now);
+	struct fair_queue *queue = pick_in_place(fair, now);
+	if (queue) {
+		return queue;
+	}
+	queue = fair_peek(fair, now);
 	if (!queue) {
 		return NULL;
 	}
@@ -652,9 +667,6 @@ struct fair_queue *fair_pick(struct fair *fair, uint64_t now) {
 	queue->served = queue->tier->served = ++fair->npicks;
 	if (now > 0) {
 		wait_ends(queue, now);
-	}
-	if (pick_in_place(fair, queue)) {
-		return queue;
 	}
 	unplace(fair, queue, now);
 	--queue->backlog;
@@ -721,14 +733,13 @@ void fair_widen_back(struct fair *fair, struct fair_queue *queue, uint32_t extra
 }
 
 void fair_learn(struct fair *fair, struct fair_queue *queue, uint64_t median) {
-	struct fair_heap *heap = &queue->tier->heaps[BY_MEDIAN];
 	if (fair->time && median != queue->median) {
 		if (queue->heap_at[BY_MEDIAN]) {
-			heap_remove(heap, queue);
+			heap_remove(queue->tier, BY_MEDIAN, queue);
 		}
 		queue->median = median;
 		if (median > 0) {
-			heap_add(heap, queue, 0 - median);
+			heap_add(queue->tier, BY_MEDIAN, queue, 0 - median);
 		}
 		clock_clamp(fair, queue->tier);
 	}

@@ -76,7 +76,6 @@ enum { BY_VIRT, BY_MEDIAN, HEAPS };
 struct fair_heap {
 	struct fair_entry *entries;
 	size_t n, cap;
-	uint8_t by;
 };
 
 // The queues of one priority. For fair.c and its tests.

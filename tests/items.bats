@@ -251,7 +251,7 @@ touch PWN' $'\tE'
 	local locale shell
 	mkdir loc
 	for locale in zh_CN.GBK zh_CN.GB18030 zh_TW.BIG5 ja_JP.SHIFT_JIS; do
-		localedef -c -i "${locale%.*}" -f "${locale#*.}" "loc/$locale" 2>/dev/null || [ -d "loc/$locale" ] || skip "no sources of locales"
+		localedef -c -i "${locale%.*}" -f "${locale#*.}" "loc/$locale" 2>/dev/null || [ -e "loc/$locale/LC_CTYPE" ] || skip "no sources of locales"
 		for shell in $(shells yash); do
 			printf 'A\x81$(touch PWN)\nB\x81\n\x95\\"x\n' >items
 			printf 'x A\x81$(touch PWN) y|A\x81$(touch PWN)|x B\x81 y|B\x81|x \x95\\"x y|\x95\\"x|' >expected

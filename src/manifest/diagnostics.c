@@ -3,6 +3,7 @@
 #include "manifest/diagnostics.h"
 
 #include "base/alloc.h"
+#include "base/text.h"
 #include "manifest/manifest.h"
 
 #include <stdarg.h>
@@ -173,25 +174,6 @@ static void seek(const struct diagnostics *diagnostics, struct cursor *cursor, u
 
 // ---- the excerpt ----
 
-// Columns that a terminal needs for the character of `len` bytes: a coarse form of Unicode's East Asian Width, without
-// the locale that wcwidth() depends on.
-static size_t width_of(const char *s, size_t len) {
-	if (len < 2) {
-		return 1;
-	}
-	uint32_t c = (unsigned char)s[0] & (0xFFU >> (len + 1));
-	for (size_t i = 1; i < len; ++i) {
-		c = c << 6 | ((unsigned char)s[i] & 0x3F);
-	}
-	if ((c >= 0x300 && c <= 0x36F) || (c >= 0x200B && c <= 0x200F) || (c >= 0xFE00 && c <= 0xFE0F)) {
-		return 0;
-	}
-	bool is_wide = (c >= 0x1100 && c <= 0x115F) || (c >= 0x2E80 && c <= 0xA4CF) || (c >= 0xAC00 && c <= 0xD7A3) ||
-	               (c >= 0xF900 && c <= 0xFAFF) || (c >= 0xFE30 && c <= 0xFE6F) || (c >= 0xFF00 && c <= 0xFF60) ||
-	               (c >= 0xFFE0 && c <= 0xFFE6) || (c >= 0x1F300 && c <= 0x1FAFF) || (c >= 0x20000 && c <= 0x3FFFD);
-	return is_wide ? 2 : 1;
-}
-
 // Appends one character so that it is safe to look at, and to `under` what keeps the same width. Returns its bytes.
 static size_t add_character(const char *s, size_t len, char mark, struct buf *line, struct buf *under) {
 	size_t n = utf8_length(s, len);
@@ -207,7 +189,7 @@ static size_t add_character(const char *s, size_t len, char mark, struct buf *li
 	} else {
 		buf_add_escaped(line, s, n > 0 ? n : 1, 16);
 	}
-	size_t width = is_shown ? width_of(s, n) : line->len - before;
+	size_t width = is_shown ? text_columns(s, n) : line->len - before;
 	for (size_t i = 0; i < width; ++i) {
 		buf_addc(under, mark);
 	}

@@ -34,13 +34,17 @@ static int set_argv(struct command *command, size_t n) {
 	return 0;
 }
 
-// The arguments of the record as one line.
-static void add_line(const struct record *record, struct buf *buf) {
+// The arguments of the record as one line, each quoted for the shell if `quoted` says so.
+static void add_line(const struct record *record, bool quoted, struct buf *buf) {
 	const char *at = record->args;
 	for (uint32_t i = 0; i < record->nargs; ++i) {
 		size_t len = strlen(at);
 		buf_adds(buf, i > 0 ? " " : "");
-		buf_add(buf, at, len);
+		if (quoted) {
+			shell_quote(buf, at, len);
+		} else {
+			buf_add(buf, at, len);
+		}
 		at += len + 1;
 	}
 	buf_reserve(buf, 0);
@@ -150,7 +154,7 @@ int command_build(struct command *command, const struct template *template, cons
 	if (template && template_is_direct(template)) {
 		nwords = template_expand_words(template, x, words);
 	} else if (!template) {
-		add_line(x->record, text);
+		add_line(x->record, /* quoted */ false, text);
 		bool needs_shell = shell_is_needed(text->data, text->len);
 		nwords = needs_shell ? 0 : split_line(text->data, text->len, words);
 	}
@@ -168,23 +172,11 @@ int command_build(struct command *command, const struct template *template, cons
 	return build_shell(command, by->shell);
 }
 
-static void add_quoted(const struct record *record, struct buf *buf) {
-	const char *at = record->args;
-	for (uint32_t i = 0; i < record->nargs; ++i) {
-		size_t len = strlen(at);
-		buf_adds(buf, i > 0 ? " " : "");
-		shell_quote(buf, at, len);
-		at += len + 1;
-	}
-}
-
 void command_text(const struct template *template, const struct expansion *x, const struct interpreter *by,
                   struct buf *buf) {
 	if (template) {
 		template_expand(template, x, buf);
-	} else if (by->shell) {
-		add_line(x->record, buf);
 	} else {
-		add_quoted(x->record, buf);
+		add_line(x->record, !by->shell, buf);
 	}
 }

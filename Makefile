@@ -41,13 +41,14 @@ endif
 
 ROOMS := base term job shell input template engine slots process output log report draw manifest cli run xargs
 LIB_SRC := $(wildcard $(ROOMS:%=src/%/*.c))
+LIB_DATA := $(wildcard $(ROOMS:%=src/%/*.css) $(ROOMS:%=src/%/*.js))
 UNIT_SRC := $(wildcard tests/unit/*.c)
 FUZZ_SRC := $(wildcard tests/fuzz/*.c)
 STRESS_SRC := $(wildcard tests/stress/*.c)
 PROPERTY_SRC := $(wildcard tests/property/*.c)
 BATS := $(wildcard tests/$(or $T,*).bats)
 
-LIB_OBJ := $(LIB_SRC:%.c=$O/%.o)
+LIB_OBJ := $(LIB_SRC:%.c=$O/%.o) $(LIB_DATA:%=$O/%.o)
 UNITS := $(UNIT_SRC:%.c=$O/%)
 FUZZERS := $(FUZZ_SRC:%.c=$O/%)
 STRESSES := $(STRESS_SRC:%.c=$O/%)
@@ -126,6 +127,16 @@ $O/%.o: %.c $O/flags
 	$(say) CC $@
 	$Q mkdir -p $(@D)
 	$Q$(CC) -MMD -MP $(FP_CPPFLAGS) $(CPPFLAGS) $(FP_CFLAGS) $(CFLAGS) -c -o $@ $<
+
+# A file of data becomes a string of its name: src/draw/html.css is `const char html_css[]`.
+$(LIB_DATA:%=$O/%.c): $O/%.c: %
+	$Q mkdir -p $(@D)
+	$Q{ echo 'const char $(subst .,_,$(<F))[] = {' && od -An -v -td1 $< | sed 's/[-0-9]\{1,\}/&,/g' && echo '0};'; } >$@.tmp \
+		&& mv -f $@.tmp $@
+
+$(LIB_DATA:%=$O/%.o): %.o: %.c $O/flags
+	$(say) CC $@
+	$Q$(CC) $(FP_CPPFLAGS) $(CPPFLAGS) $(FP_CFLAGS) $(CFLAGS) -c -o $@ $<
 
 link_test = $(CC) $(FP_CFLAGS) $(CFLAGS) $(FP_LDFLAGS) $(LDFLAGS) -o $@ $^ $(YAML_LIBS) $(LDLIBS)
 

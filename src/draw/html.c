@@ -7,94 +7,8 @@
 #include "base/text.h"
 #include "draw/svg.h"
 
-// The page is whole without it: it makes the heads of the table into buttons that sort, and adds a field to filter by.
-const char html_script[] =
-	"'use strict';\n"
-	"(function () {\n"
-	"  var table = document.getElementById('jobs');\n"
-	"  if (!table) return;\n"
-	"  var body = table.tBodies[0], rows = Array.from(body.rows), heads = Array.from(table.tHead.rows[0].cells);\n"
-	"  var order = new Intl.Collator(undefined, {numeric: true});\n"
-	"  function value(row, i) {\n"
-	"    var text = row.cells[i].textContent;\n"
-	"    if (!heads[i].classList.contains('n')) return text;\n"
-	"    var number = parseFloat(text);\n"
-	"    return isNaN(number) ? -1 : number;\n"
-	"  }\n"
-	"  function sort(i) {\n"
-	"    var numeric = heads[i].classList.contains('n');\n"
-	"    var was = heads[i].getAttribute('aria-sort');\n"
-	"    var down = was ? was === 'ascending' : numeric && i > 3;\n"
-	"    heads.forEach(function (head) { head.removeAttribute('aria-sort'); });\n"
-	"    heads[i].setAttribute('aria-sort', down ? 'descending' : 'ascending');\n"
-	"    var keyed = rows.map(function (row, n) { return {row: row, key: value(row, i), n: n}; });\n"
-	"    keyed.sort(function (a, b) {\n"
-	"      var d = numeric ? a.key - b.key : order.compare(a.key, b.key);\n"
-	"      return (down ? -d : d) || a.n - b.n;\n"
-	"    });\n"
-	"    var all = document.createDocumentFragment();\n"
-	"    keyed.forEach(function (k) { all.appendChild(k.row); });\n"
-	"    body.appendChild(all);\n"
-	"  }\n"
-	"  heads.forEach(function (head, i) {\n"
-	"    var button = document.createElement('button');\n"
-	"    button.type = 'button';\n"
-	"    button.textContent = head.textContent;\n"
-	"    button.addEventListener('click', function () { sort(i); });\n"
-	"    head.textContent = '';\n"
-	"    head.appendChild(button);\n"
-	"  });\n"
-	"  var label = document.createElement('label'), field = document.createElement('input');\n"
-	"  var found = document.createElement('output');\n"
-	"  field.type = 'search';\n"
-	"  label.className = 'filter';\n"
-	"  label.append('Show only jobs with ', field, ' ', found);\n"
-	"  field.addEventListener('input', function () {\n"
-	"    var text = field.value.toLowerCase(), n = 0;\n"
-	"    rows.forEach(function (row) {\n"
-	"      row.hidden = row.textContent.toLowerCase().indexOf(text) < 0;\n"
-	"      if (!row.hidden) n++;\n"
-	"    });\n"
-	"    found.textContent = text ? n + (n === 1 ? ' job' : ' jobs') : '';\n"
-	"  });\n"
-	"  table.parentNode.insertBefore(label, table);\n"
-	"})();\n";
-
+// "openssl dgst -sha256 -binary src/draw/html.js | openssl base64" prints it.
 const char html_script_hash[] = "sha256-vqoCGL+GNd8U3Q+rj5sYVbFndr3ZqIXj0dSSdsxcFyI=";
-
-static const char style[] =
-	":root{color-scheme:light dark;--fg:#222;--dim:#5c5c5c;--bg:#fff;--line:#ddd;--card:#f5f5f5;--bad:#b00020}"
-	"@media(prefers-color-scheme:dark){:root{--fg:#ddd;--dim:#a5a5a5;--bg:#111;--line:#333;--card:#1b1b1b;--bad:#ff6b6b}}"
-	"*{box-sizing:border-box}"
-	"body{margin:0 auto;padding:1.5rem 1rem 3rem;max-width:1140px;background:var(--bg);color:var(--fg);"
-	"font:15px/1.45 system-ui,sans-serif}"
-	"h1{font-size:1.5rem;margin:0 0 .2rem}h2{font-size:1.15rem;margin:2.2rem 0 .6rem}"
-	"code,pre{font:13px/1.4 ui-monospace,monospace;overflow-wrap:anywhere}"
-	"a{color:inherit}.dim{color:var(--dim)}.bad{color:var(--bad)}"
-	".facts{display:flex;flex-wrap:wrap;gap:.6rem;margin:1rem 0}"
-	".facts div{background:var(--card);border-radius:8px;padding:.5rem .9rem;display:flex;flex-direction:column-reverse}"
-	".facts dt{color:var(--dim);font-size:.8rem}.facts dd{margin:0;font-size:1.25rem;font-weight:600}"
-	"figure{margin:1rem 0;overflow-x:auto}figure svg{display:block;width:100%;min-width:760px;height:auto}"
-	"table{border-collapse:collapse;width:100%}"
-	"caption{text-align:left;color:var(--dim);padding:0 0 .4rem}"
-	"th,td{padding:.25rem .6rem;text-align:left;border-bottom:1px solid var(--line);vertical-align:top;white-space:nowrap}"
-	"tbody th,td.end{white-space:normal;overflow-wrap:anywhere;min-width:7rem}td.end{min-width:4.5rem;max-width:16rem}"
-	"thead th{position:sticky;top:0;background:var(--bg);font-weight:600}tbody th{font-weight:400}"
-	// a box that scrolls is what its head sticks to; so only where the table would not fit
-	"@media screen and (max-width:70rem){.scroll{overflow:auto;max-height:75vh}}"
-	"tfoot th,tfoot td{font-weight:600}"
-	".n{text-align:right;font-variant-numeric:tabular-nums}"
-	"td.cmd{white-space:normal;min-width:14rem}"
-	"th button{font:inherit;color:inherit;background:none;border:0;padding:0;cursor:pointer;text-decoration:underline dotted}"
-	"th[aria-sort=ascending] button::after{content:' \\2191'}th[aria-sort=descending] button::after{content:' \\2193'}"
-	".filter{display:block;margin:0 0 .6rem}.filter input{font:inherit;width:16rem;max-width:100%}"
-	"i.s{display:inline-block;width:.8em;height:.8em;border-radius:2px;margin-right:.45em}"
-	".share{display:inline-block;width:6rem;height:.7em;background:var(--line);border-radius:2px;overflow:hidden;margin-left:.5em}"
-	".share b{display:block;height:100%}"
-	"pre{background:var(--card);border-radius:8px;padding:.6rem .9rem;margin:.4rem 0 0;white-space:pre-wrap}"
-	"article{border-left:3px solid var(--bad);padding-left:.9rem;margin:0 0 1.2rem}article p{margin:0}"
-	"footer{margin-top:2.5rem;color:var(--dim);font-size:.85rem}"
-	"@media print{thead th{position:static}}";
 
 static void add_text(struct buf *buf, const char *text) {
 	figures_add_escaped(buf, text, strlen(text));
@@ -128,7 +42,7 @@ static void add_head(struct buf *buf, const struct run_stats *story, const struc
 	           html_script_hash);
 	svg_add_title(buf, story);
 	buf_adds(buf, "</title>\n<style>");
-	buf_adds(buf, style);
+	buf_adds(buf, html_css);
 	add_colours(buf, palette);
 	buf_adds(buf, "</style>\n</head>\n<body>\n");
 }
@@ -515,5 +429,5 @@ void html_draw(struct buf *buf, const struct timeline *timeline, const struct ro
 	add_slowest(buf, palette);
 	add_rows(buf, rows, timeline->start);
 	add_footer(buf, palette->story);
-	buf_printf(buf, "<script>%s</script>\n</body>\n</html>\n", html_script);
+	buf_printf(buf, "<script>%s</script>\n</body>\n</html>\n", html_js);
 }

@@ -11,7 +11,9 @@
 // policy in it forbids the network, and any script but its own.
 void html_draw(struct buf *buf, const struct timeline *timeline, const struct rows *rows);
 
-// Its script, and "sha256-…" of that, which the policy names.
-extern const char html_script[], html_script_hash[];
+// Its style and its script, from the files html.css and html.js, and "sha256-…" of the script, which the policy names.
+// The page is whole without the script: that makes the heads of the table into buttons that sort, and adds a field to
+// filter by.
+extern const char html_css[], html_js[], html_script_hash[];
 
 #endif

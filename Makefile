@@ -123,6 +123,15 @@ $O/libfairpar.a: $(LIB_OBJ)
 $O/src/cli/option_special.o $O/src/run/publish.o $O/src/xargs/options.o: FP_CPPFLAGS += -DFAIRPAR_VERSION='"$(VERSION)"'
 $O/src/cli/option_special.o $O/src/run/publish.o $O/src/xargs/options.o: $O/version
 
+# A file of text as a string of C.
+$O/data/%: %
+	$(say) DATA $@
+	$Q mkdir -p $(@D)
+	$Q sed 's/[\\"]/\\&/g; s/.*/"&\\n"/' $< >$@
+
+$O/src/cli/completions.o: $(addprefix $O/data/,$(wildcard completions/skeleton.*))
+$O/src/cli/completions.o: FP_CPPFLAGS += -I$O
+
 $O/%.o: %.c $O/flags
 	$(say) CC $@
 	$Q mkdir -p $(@D)

@@ -121,7 +121,7 @@ names_of_parallel() {
 }
 
 names_of_xargs() {
-	sed -n "s/^\t{\"\([^\"]*\)\", .*_ARG},/--\1/p" "$top/src/xargs/options.c"
+	sed -n "s/^\t{\"\([^\"]*\)\", .*_argument, .*/--\1/p" "$top/src/xargs/options.c"
 }
 
 @test "what fairpar-parallel(7) lists as taken is taken, and what it lists as left out is refused with what to do" {

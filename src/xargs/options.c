@@ -1,8 +1,7 @@
 // The options of the xargs personality: those of GNU xargs, with its rules and its words.
 //
-// A table and a parser of its own, for nearly nothing is as in fairpar's: optional arguments of short options, long
-// options abbreviated as getopt_long() does, and messages that scripts compare. Texts as of findutils 4.9 where tests
-// and scripts look at them.
+// By getopt_long(), for nearly nothing is as in fairpar's table: optional arguments of short options, abbreviations, and
+// messages that scripts compare. Texts as of findutils 4.9 where tests and scripts look at them.
 
 #include "xargs/options.h"
 
@@ -13,8 +12,10 @@
 #include "cli/option_table.h"
 
 #include <errno.h>
+#include <getopt.h>
 #include <langinfo.h>
 #include <limits.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -23,38 +24,32 @@
 #define FAIRPAR_VERSION "unknown"
 #endif
 
-enum { NO_ARG, NEEDS_ARG, MAY_HAVE_ARG };
 enum { LONG_ONLY = 256, SHOW_LIMITS, SLOT_VAR, HELP, VERSION };
 
+static const char short_options[] = "+0a:d:E:e::I:i::L:l::n:oprs:txP:"; // + is to stop at the first word that is no option
+
 // In the order in which an ambiguous abbreviation lists them.
-static const struct {
-	const char *name; // or NULL: a short one only
-	int key;          // the letter, or above
-	int arg;
-} table[] = {
-	{"null", '0', NO_ARG},
-	{"arg-file", 'a', NEEDS_ARG},
-	{"delimiter", 'd', NEEDS_ARG},
-	{"eof", 'e', MAY_HAVE_ARG},
-	{"replace", 'i', MAY_HAVE_ARG},
-	{"max-lines", 'l', MAY_HAVE_ARG},
-	{"max-args", 'n', NEEDS_ARG},
-	{"open-tty", 'o', NO_ARG},
-	{"interactive", 'p', NO_ARG},
-	{"no-run-if-empty", 'r', NO_ARG},
-	{"max-chars", 's', NEEDS_ARG},
-	{"verbose", 't', NO_ARG},
-	{"show-limits", SHOW_LIMITS, NO_ARG},
-	{"exit", 'x', NO_ARG},
-	{"max-procs", 'P', NEEDS_ARG},
-	{"process-slot-var", SLOT_VAR, NEEDS_ARG},
-	{"version", VERSION, NO_ARG},
-	{"help", HELP, NO_ARG},
-	{NULL, 'E', NEEDS_ARG},
-	{NULL, 'I', NEEDS_ARG},
-	{NULL, 'L', NEEDS_ARG},
+static const struct option long_options[] = {
+	{"null", no_argument, NULL, '0'},
+	{"arg-file", required_argument, NULL, 'a'},
+	{"delimiter", required_argument, NULL, 'd'},
+	{"eof", optional_argument, NULL, 'e'},
+	{"replace", optional_argument, NULL, 'i'},
+	{"max-lines", optional_argument, NULL, 'l'},
+	{"max-args", required_argument, NULL, 'n'},
+	{"open-tty", no_argument, NULL, 'o'},
+	{"interactive", no_argument, NULL, 'p'},
+	{"no-run-if-empty", no_argument, NULL, 'r'},
+	{"max-chars", required_argument, NULL, 's'},
+	{"verbose", no_argument, NULL, 't'},
+	{"show-limits", no_argument, NULL, SHOW_LIMITS},
+	{"exit", no_argument, NULL, 'x'},
+	{"max-procs", required_argument, NULL, 'P'},
+	{"process-slot-var", required_argument, NULL, SLOT_VAR},
+	{"version", no_argument, NULL, VERSION},
+	{"help", no_argument, NULL, HELP},
+	{NULL, 0, NULL, 0},
 };
-enum { NKEYS = sizeof(table) / sizeof(table[0]) };
 
 static const char help_text[] =
 "Usage: %s [OPTION]... COMMAND [INITIAL-ARGS]...\n"
@@ -321,107 +316,37 @@ static void take(struct parsing *parsing, int key, const char *value) {
 
 // ---- argv ----
 
-// Finds the long option of that name or unambiguous prefix. Returns its index, or -1 after a message.
-static int find_long(struct parsing *parsing, const char *name, size_t len) {
-	int found = -1;
-	struct buf all = BUF_INIT;
-	unsigned n = 0;
-	for (int i = 0; i < NKEYS; ++i) {
-		if (!table[i].name || strncmp(table[i].name, name, len) != 0) {
-			continue;
-		}
-		found = i;
-		++n;
-		buf_printf(&all, " '--%s'", table[i].name);
-		if (!table[i].name[len]) {
-			n = 1;
-			break;
-		}
+// Is the option that getopt_long() has just refused unknown to it, and one that fairpar has outside of this personality?
+static bool is_foreign(const char *word) {
+	enum option_id id;
+	const char *near;
+	char *names = NULL;
+	if (optopt != 0) { // a letter, or what was wrong is the argument of a known option
+		return optopt < LONG_ONLY && !strchr(short_options, optopt) && option_find_short((char)optopt, &id, &near) == MATCH_OPTION;
 	}
-	if (n == 0) {
-		enum option_id id;
-		char *names = NULL;
-		const char *near;
-		diag_note("unrecognized option '--%s'", name);
-		parsing->options->is_foreign = option_find_long(name, len, &id, &names, &near) == MATCH_OPTION;
-		free(names);
-	} else if (n > 1) {
-		diag_note("option '--%s' is ambiguous; possibilities:%s", name, buf_str(&all));
+	size_t len = strcspn(word + 2, "=");
+	bool found = option_find_long(word + 2, len, &id, &names, &near) == MATCH_OPTION;
+	for (const struct option *option = long_options; option->name; ++option) {
+		found = found && strncmp(option->name, word + 2, len) != 0; // it may be several of them
 	}
-	buf_fini(&all);
-	if (n != 1) {
-		refuse(parsing);
-		return -1;
-	}
+	free(names);
 	return found;
 }
 
-// Takes the long option argv[i]. Returns the index behind it and its argument.
-static int take_long(struct parsing *parsing, int argc, char *argv[], int i) {
-	const char *name = argv[i] + 2, *equals = strchr(name, '=');
-	int found = find_long(parsing, name, equals ? (size_t)(equals - name) : strlen(name));
-	if (found < 0) {
-		return i;
-	}
-	const char *value = equals ? equals + 1 : NULL;
-	++i;
-	if (table[found].arg == NO_ARG && value) {
-		diag_note("option '--%s' doesn't allow an argument", table[found].name);
-		refuse(parsing);
-	} else if (table[found].arg == NEEDS_ARG && !value && i == argc) {
-		diag_note("option '--%s' requires an argument", table[found].name);
-		refuse(parsing);
-	} else {
-		if (table[found].arg == NEEDS_ARG && !value) {
-			value = argv[i++];
-		}
-		take(parsing, table[found].key, value);
-	}
-	return i;
-}
-
-// Takes the short options that are bundled in argv[i].
-static int take_short(struct parsing *parsing, int argc, char *argv[], int i) {
-	const char *at = argv[i++] + 1;
-	while (*at && !parsing->done) {
-		int key = *at++, found = -1;
-		for (int k = 0; k < NKEYS; ++k) {
-			found = table[k].key == key ? k : found;
-		}
-		if (found < 0) {
-			enum option_id id;
-			const char *instead;
-			diag_note("invalid option -- '%c'", key);
-			parsing->options->is_foreign = option_find_short((char)key, &id, &instead) == MATCH_OPTION;
-			refuse(parsing);
-		} else if (table[found].arg == NO_ARG) {
-			take(parsing, key, NULL);
-		} else {
-			const char *value = *at ? at : NULL;
-			if (!value && table[found].arg == NEEDS_ARG) {
-				if (i == argc) {
-					diag_note("option requires an argument -- '%c'", key);
-					refuse(parsing);
-					break;
-				}
-				value = argv[i++];
-			}
-			take(parsing, key, value);
-			break;
-		}
-	}
-	return i;
-}
-
+// Returns the index of the first word that is no option.
 static int take_options(struct parsing *parsing, int argc, char *argv[]) {
-	int i = 1;
-	while (i < argc && !parsing->done && argv[i][0] == '-' && argv[i][1]) {
-		if (strcmp(argv[i], "--") == 0) {
-			return i + 1;
+	int key;
+	optind = 0;
+	argv[0] = (char *)(uintptr_t)diag_name(); // getopt_long() prints its own messages
+	while (!parsing->done && (key = getopt_long(argc, argv, short_options, long_options, NULL)) != -1) {
+		if (key == '?') {
+			parsing->options->is_foreign = is_foreign(argv[optind - 1]);
+			refuse(parsing);
+		} else {
+			take(parsing, key, optarg);
 		}
-		i = argv[i][1] == '-' ? take_long(parsing, argc, argv, i) : take_short(parsing, argc, argv, i);
 	}
-	return i;
+	return optind;
 }
 
 enum xargs_mode xargs_parse(struct xargs_options *ret_options, int argc, char *argv[], char *const *env) {

@@ -41,7 +41,7 @@ endif
 
 ROOMS := base term job shell input template engine slots process output log report draw manifest cli run xargs
 LIB_SRC := $(wildcard $(ROOMS:%=src/%/*.c))
-LIB_DATA := $(wildcard $(ROOMS:%=src/%/*.css) $(ROOMS:%=src/%/*.js))
+LIB_DATA := $(wildcard $(ROOMS:%=src/%/*.css) $(ROOMS:%=src/%/*.js) completions/skeleton.*)
 UNIT_SRC := $(wildcard tests/unit/*.c)
 FUZZ_SRC := $(wildcard tests/fuzz/*.c)
 STRESS_SRC := $(wildcard tests/stress/*.c)
@@ -122,15 +122,6 @@ $O/libfairpar.a: $(LIB_OBJ)
 
 $O/src/cli/option_special.o $O/src/run/publish.o $O/src/xargs/options.o: FP_CPPFLAGS += -DFAIRPAR_VERSION='"$(VERSION)"'
 $O/src/cli/option_special.o $O/src/run/publish.o $O/src/xargs/options.o: $O/version
-
-# A file of text as a string of C.
-$O/data/%: %
-	$(say) DATA $@
-	$Q mkdir -p $(@D)
-	$Q sed 's/[\\"]/\\&/g; s/.*/"&\\n"/' $< >$@
-
-$O/src/cli/completions.o: $(addprefix $O/data/,$(wildcard completions/skeleton.*))
-$O/src/cli/completions.o: FP_CPPFLAGS += -I$O
 
 $O/%.o: %.c $O/flags
 	$(say) CC $@

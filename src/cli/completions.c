@@ -192,20 +192,16 @@ static void add_manifest(struct buf *text, const struct option_info *option) {
 	}
 }
 
-// A script without what the table says of each option: that takes the place of these words in it.
+// The skeletons, as the Makefile puts them into the program. What the table says of each option takes the place of words.
+extern const char skeleton_bash[], skeleton_zsh[], skeleton_fish[];
 static const struct {
 	const char *shell, *skeleton;
 	struct { const char *word; void (*add)(struct buf *text, const struct option_info *option); } places[4];
 } scripts[] = {
-	{"bash",
-#include <data/completions/skeleton.bash>
-	 , {{"@OPTIONS@\n", add_bash_line}, {"@VALUED@", add_valued}, {"@MANIFESTS@", add_manifest}, {"@VALUES@\n", add_bash_value}}},
-	{"zsh",
-#include <data/completions/skeleton.zsh>
-	 , {{"@OPTIONS@\n", add_zsh_option}}},
-	{"fish",
-#include <data/completions/skeleton.fish>
-	 , {{"@VALUED@", add_valued}, {"@MANIFESTS@", add_manifest}, {"@OPTIONS@\n", add_fish_option}}},
+	{"bash", skeleton_bash, {{"@OPTIONS@\n", add_bash_line}, {"@VALUED@", add_valued}, {"@MANIFESTS@", add_manifest},
+	                         {"@VALUES@\n", add_bash_value}}},
+	{"zsh", skeleton_zsh, {{"@OPTIONS@\n", add_zsh_option}}},
+	{"fish", skeleton_fish, {{"@VALUED@", add_valued}, {"@MANIFESTS@", add_manifest}, {"@OPTIONS@\n", add_fish_option}}},
 };
 
 int completions_print(struct buf *text, const char *shell) {

@@ -192,6 +192,11 @@ interrupted_by() {
 	assert_eq "$(cat out)" 1
 }
 
+# fill FIFO: so that it takes no byte more; somebody has it open for reading.
+fill() {
+	while head -c 4096 /dev/zero | dd of="$1" bs=4096 iflag=fullblock oflag=nonblock conv=notrunc 2>dd; do :; done
+}
+
 # unread SIGNALS ARGUMENT …: sends SIGTERM so often while nobody reads a full stdout, and waits for the end. The job names by
 # `started` a process that sleeps once nothing takes what it writes, or 0.
 unread() {
@@ -201,7 +206,7 @@ unread() {
 	env "$FAIRPAR" --log log -j1 "${@:2}" >unread 2>err 5>&- 3>&- &
 	fairpar_pid=$! status=0
 	await started
-	while head -c 4096 /dev/zero | dd of=unread bs=4096 iflag=fullblock oflag=nonblock conv=notrunc 2>dd; do :; done
+	fill unread
 	until [[ $line == 0 || $(ps -o stat= -p "$line") == S* ]]; do :; done
 	for ((i = 0; i < $1; i++)); do
 		kill -TERM "$fairpar_pid"
@@ -222,6 +227,115 @@ unread() {
 
 @test "SIGTERM twice does so too, while a job's output goes through at once" {
 	unread 2 --summary=always --line-buffer 'yes & echo $! >started; wait; : {}' ::: 1
+}
+
+# stop_twice: SIGTERM, and once it is answered again, which leaves a reader a second.
+stop_twice() {
+	kill -TERM "$fairpar_pid"
+	until grep -q stopping "$BATS_TEST_TMPDIR/stderr"; do :; done
+	kill -TERM "$fairpar_pid" 2>/dev/null || : # it may have ended
+	end_fairpar 143
+}
+
+@test "SIGTERM ends a run whose pictures nobody reads, and says so" {
+	make_fifo started r.svg
+	for option in --report --trace; do
+		start_fairpar "$option" r.svg 'echo >started; sleep 1000 #' ::: 1
+		await started
+		stop_twice
+		assert_contains "$stderr" "cannot write 'r.svg': nobody reads it"
+		assert_contains "$stderr" 'fairpar: jobs: 1 cancelled'
+	done
+}
+
+@test "SIGTERM ends a run whose picture somebody has opened and does not read" {
+	make_fifo started r.html
+	exec 5<>r.html
+	fill r.html
+	start_fairpar --report r.html 'echo >started; sleep 1000 #' ::: 1 5>&-
+	await started
+	stop_twice
+	exec 5<&-
+	assert_contains "$stderr" "cannot write 'r.html': nobody reads it"
+}
+
+@test "SIGTERM ends a run whose joblog nobody reads, and says how many rows are lost" {
+	make_fifo started rows go
+	exec 5<>rows
+	start_fairpar --log log --joblog rows 'echo $$ >started; read -r _ <go #' ::: 1 5>&-
+	await started
+	fill rows
+	release go
+	while kill -0 "$line" 2>/dev/null; do :; done
+	stop_twice
+	exec 5<&-
+	assert_contains "$stderr" "the joblog 'rows' was not written to its end: nobody reads it: 1 row is lost"
+	assert_contains "$(tail -n 1 log)" '"ev":"run_end"'
+}
+
+@test "SIGTERM ends a run whose log nobody reads, and says how much of it is lost" {
+	make_fifo started log
+	exec 5<>log
+	fill log
+	start_fairpar --log log 'echo >started; sleep 1000 #' ::: 1 5>&-
+	await started
+	stop_twice
+	exec 5<&-
+	[[ $stderr =~ "the log 'log' ends before the run: its reader has stopped reading: "[1-9]' lines are lost, run_end among them' ]]
+	assert_contains "$stderr" 'fairpar: jobs: 1 cancelled'
+}
+
+# full FD ARGUMENT …: starts fairpar with that descriptor on a pipe that takes nothing.
+full() {
+	[[ -p full ]] || mkfifo full
+	exec 5<>full
+	fill full
+	local -a run=(env "$FAIRPAR" --log log "${@:2}")
+	touch "$BATS_TEST_TMPDIR"/std{out,err}
+	if (($1 == 1)); then
+		"${run[@]}" >full 2>"$BATS_TEST_TMPDIR/stderr" 5>&- 3>&- &
+	else
+		"${run[@]}" >"$BATS_TEST_TMPDIR/stdout" 2>full 5>&- 3>&- &
+	fi
+	fairpar_pid=$!
+}
+
+@test "SIGTERM ends the jobs, and then the run, while nobody reads a full stderr" {
+	make_fifo started
+	full 2 'echo >started; sleep 1000 #' ::: 1
+	await started
+	kill -TERM "$fairpar_pid"
+	end_fairpar 143
+	assert_contains "$(tail -n 1 log)" '"ev":"run_end"'
+}
+
+@test "SIGTERM ends a run that has no job left, but output that nobody reads" {
+	full 1 echo ::: 1
+	until grep -qs '"ev":"batch_end"' log; do :; done
+	kill -TERM "$fairpar_pid"
+	end_fairpar 143
+	assert_contains "$stderr" 'nobody reads standard output: 2 bytes are lost'
+	[[ $(tail -n 1 log) == *'"ev":"run_end"'*'"signal":15'* ]] || fail "$(tail -n 1 log)"
+}
+
+@test "SIGTERM ends a run whose summary nobody reads" {
+	full 2 --summary=always echo ::: 1
+	until grep -qs '"ev":"run_end"' log; do :; done
+	kill -TERM "$fairpar_pid"
+	end_fairpar 143
+}
+
+@test "SIGTERM ends xargs, whose -t nobody reads, as it ends GNU xargs" {
+	mkfifo full
+	exec 5<>full
+	fill full
+	env "$FAIRPAR" --xargs -n1 -t true <<<"1 2" 2>full 5>&- 3>&- &
+	fairpar_pid=$!
+	# a worker waits, and the thread that reads
+	until [[ $(ps -L -o stat= -p "$fairpar_pid") =~ ^S[^R]*S[^R]*$ ]]; do :; done
+	kill -TERM "$fairpar_pid"
+	touch "$BATS_TEST_TMPDIR"/std{out,err}
+	end_fairpar 143
 }
 
 @test "a signal to fairpar's process group does not kill a job that is just leaving it" {

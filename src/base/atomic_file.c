@@ -7,6 +7,7 @@
 #include "base/buf.h"
 #include "base/diag.h"
 #include "base/io.h"
+#include "base/write_limit.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -140,7 +141,7 @@ struct atomic_file *atomic_file_open(const char *path) {
 	struct stat st;
 	bool exists = stat(path, &st) == 0;
 	if (exists && !S_ISREG(st.st_mode)) {
-		whole->fd = open(path, O_WRONLY | O_CLOEXEC);
+		whole->fd = write_open(path);
 	} else {
 		whole->path = resolve(path);
 		whole->fd = create_beside(whole);
@@ -159,7 +160,7 @@ struct atomic_file *atomic_file_open(const char *path) {
 }
 
 void atomic_file_write(struct atomic_file *whole, const void *mem, size_t len) {
-	if (!whole->error && write_all(whole->fd, mem, len) != 0) {
+	if (!whole->error && write_limited(whole->fd, mem, len) != 0) {
 		whole->error = errno;
 	}
 }

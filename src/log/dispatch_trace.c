@@ -5,9 +5,9 @@
 #include "base/alloc.h"
 #include "base/atomic.h"
 #include "base/buf.h"
-#include "base/io.h"
 #include "base/json.h"
 #include "base/sync.h"
+#include "base/write_limit.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -84,7 +84,7 @@ int trace_flush(struct trace *trace) {
 		at += format_line(&trace->text, full.data + at);
 	}
 	buf_reset(&trace->taken);
-	if (!trace->error && write_all(trace->fd, buf_str(&trace->text), trace->text.len) != 0) {
+	if (!trace->error && write_limited(trace->fd, buf_str(&trace->text), trace->text.len) != 0) {
 		trace->error = errno;
 	}
 	buf_reset(&trace->text);

@@ -6,6 +6,7 @@
 #include "base/diag.h"
 #include "base/io.h"
 #include "base/sync.h"
+#include "base/write_limit.h"
 #include "log/encode.h"
 
 #include <errno.h>
@@ -28,6 +29,7 @@ struct event_log {
 	mutex lock;              // guards all down to `moved`; never held across a write
 	struct buf added;
 	unsigned lines;          // in it
+	uint64_t lost;           // lines that will not be written, after an error
 	size_t writing;          // bytes that are being written, out of `written`; whose is the one who set it
 	int error;               // errno, or 0
 	cond change;             // for the thread: there is work; for others: it has done some
@@ -131,6 +133,16 @@ static void write_pieces(struct event_log *log) {
 	}
 }
 
+// Of those in `written`; with the lock.
+static uint64_t unwritten_lines(const struct event_log *log) {
+	const char *end = buf_str(&log->written) + log->written.len, *at = end - log->writing;
+	uint64_t n = 0;
+	for (; (at = memchr(at, '\n', (size_t)(end - at))); ++at) {
+		++n;
+	}
+	return n;
+}
+
 static void *thread_main(void *arg) {
 	struct event_log *log = arg;
 	mutex_lock(&log->lock);
@@ -147,8 +159,9 @@ static void *thread_main(void *arg) {
 		if (!failed) {
 			write_pieces(log);
 		}
-		forget_written(log);
 		mutex_lock(&log->lock);
+		log->lost += unwritten_lines(log);
+		forget_written(log);
 		log->writing = 0;
 		cond_broadcast(&log->change);
 	}
@@ -158,19 +171,21 @@ static void *thread_main(void *arg) {
 	return NULL;
 }
 
-static bool is_stalled(const struct event_log *log) {
-	return now_ns() - log->moved >= log->config.patience;
+// Until when what reads it is waited for.
+static uint64_t patience_end(const struct event_log *log) {
+	uint64_t end = log->moved + log->config.patience, limit = write_limit();
+	return end < limit ? end : limit;
 }
 
 // With the lock: waits while more than `limit` bytes are to be written and the reader takes some.
 static void wait_for_reader(struct event_log *log, size_t limit) {
 	while (log->added.len + log->writing > limit && !log->error) {
-		if (is_stalled(log)) {
+		if (now_ns() >= patience_end(log)) {
 			log->error = ETIMEDOUT;
 			cond_broadcast(&log->change);
 			return;
 		}
-		cond_wait_until(&log->change, &log->lock, log->moved + log->config.patience);
+		cond_wait_until(&log->change, &log->lock, patience_end(log));
 	}
 }
 
@@ -222,6 +237,8 @@ void event_log_on_event(void *arg, const struct event *event) {
 	if (!log->error) {
 		event_encode(&log->added, event, log->base);
 		++log->lines;
+	} else {
+		++log->lost;
 	}
 	mutex_unlock(&log->lock);
 }
@@ -229,6 +246,9 @@ void event_log_on_event(void *arg, const struct event *event) {
 // With the lock.
 static void flush(struct event_log *log, bool may_wait) {
 	if (log->has_thread) {
+		if (write_limit() != TIME_NEVER) {
+			cond_broadcast(&log->change); // who waits for the reader has not seen that limit yet
+		}
 		wake_thread(log, may_wait);
 	} else {
 		write_added(log);
@@ -279,8 +299,14 @@ static bool end_thread(struct event_log *log) {
 	return gone;
 }
 
-int event_log_close(struct event_log *log) {
-	if (log->has_thread && !end_thread(log)) {
+int event_log_close(struct event_log *log, uint64_t *ret_lost) {
+	bool gone = !log->has_thread || end_thread(log);
+	if (ret_lost) {
+		mutex_lock(&log->lock);
+		*ret_lost = log->lost + (gone ? 0 : log->lines + unwritten_lines(log));
+		mutex_unlock(&log->lock);
+	}
+	if (!gone) {
 		errno = ETIMEDOUT;
 		return -1; // it is the thread's for the moments that this process has left
 	}

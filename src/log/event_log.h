@@ -48,8 +48,8 @@ int event_log_later(struct event_log *log, unsigned most, bool *ret_left);
 // errno of the first failure to write, after which nothing is written any more, or 0. ETIMEDOUT: the reader took nothing.
 int event_log_error(struct event_log *log);
 
-// Writes the rest, closes the descriptor and frees the log. Returns 0, or -1 with errno if anything was lost since the
-// start.
-int event_log_close(struct event_log *log) FP_NODISCARD;
+// Writes the rest, closes the descriptor and frees the log. *ret_lost (or NULL): the lines that its reader has not
+// taken. Returns 0, or -1 with errno if anything was lost since the start.
+int event_log_close(struct event_log *log, uint64_t *ret_lost) FP_NODISCARD;
 
 #endif

@@ -6,6 +6,7 @@
 #include "base/atomic.h"
 #include "base/io.h"
 #include "base/sync.h"
+#include "base/write_limit.h"
 #include "job/joblog_columns.h"
 
 #include <errno.h>
@@ -17,6 +18,8 @@
 struct joblog {
 	int fd;
 	atomic_int error;   // errno of the first write that failed, or 0
+	bool is_file;
+	atomic_uint_least64_t lost; // rows, since then
 };
 
 // ---- a row ----
@@ -55,9 +58,13 @@ void joblog_format(const struct joblog_row *row, struct buf *buf) {
 // ---- the file ----
 
 static void put(struct joblog *joblog, const char *mem, size_t len) {
-	if (len > 0 && atomic_load_relaxed(&joblog->error) == 0 && write_all(joblog->fd, mem, len) != 0) {
-		int none = 0;
-		atomic_compare_exchange_strong(&joblog->error, &none, errno);
+	int none = 0, error = atomic_load_relaxed(&joblog->error);
+	if (!error && len > 0 && (joblog->is_file ? write_all(joblog->fd, mem, len) : write_limited(joblog->fd, mem, len)) != 0) {
+		error = errno;
+		atomic_compare_exchange_strong(&joblog->error, &none, error);
+	}
+	for (const char *at = mem; error && (at = memchr(at, '\n', (size_t)(mem + len - at))); ++at) {
+		atomic_add_relaxed(&joblog->lost, 1);
 	}
 }
 
@@ -86,7 +93,8 @@ struct joblog *joblog_open(const char *path, bool append) {
 	struct joblog *joblog = NEW(struct joblog);
 	joblog->fd = fd;
 	struct stat stat;
-	bool has_content = fstat(fd, &stat) == 0 && S_ISREG(stat.st_mode) && stat.st_size > 0;
+	joblog->is_file = fstat(fd, &stat) == 0 && S_ISREG(stat.st_mode);
+	bool has_content = joblog->is_file && stat.st_size > 0;
 	if (has_content) {
 		mend(joblog, (size_t)stat.st_size);
 	} else {
@@ -101,6 +109,10 @@ void joblog_add(struct joblog *joblog, const char *rows, size_t len) {
 
 int joblog_error(struct joblog *joblog) {
 	return atomic_load_relaxed(&joblog->error);
+}
+
+uint64_t joblog_lost(struct joblog *joblog) {
+	return atomic_load_relaxed(&joblog->lost);
 }
 
 int joblog_close(struct joblog *joblog) {

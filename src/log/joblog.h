@@ -46,6 +46,9 @@ void joblog_add(struct joblog *joblog, const char *rows, size_t len);
 // errno of the first error, or 0.
 int joblog_error(struct joblog *joblog);
 
+// How many rows are lost for that.
+uint64_t joblog_lost(struct joblog *joblog);
+
 // Closes the file. Returns 0, or -1 with errno if a row was lost since the start.
 int joblog_close(struct joblog *joblog) FP_NODISCARD;
 

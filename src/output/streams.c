@@ -3,12 +3,11 @@
 #include "output/streams.h"
 
 #include "base/alloc.h"
-#include "base/atomic.h"
 #include "base/buf.h"
 #include "base/diag.h"
 #include "base/io.h"
 #include "base/sync.h"
-#include "base/wakeup.h"
+#include "base/write_limit.h"
 #include "term/screen.h"
 
 #include <errno.h>
@@ -28,7 +27,6 @@ enum {
 	GATHER_SIZE = 64 * 1024,
 	GATHER_MAX = 8 * 1024,   // longer pieces are written from where they are
 	SPLICE_MAX = 1 << 20,
-	LOOK_MS = 250,           // at the limit, where no descriptor could be had to be woken by
 };
 
 struct sink {
@@ -37,7 +35,7 @@ struct sink {
 	bool nowait;        // a pipe or socket, and the kernel knows RWF_NOWAIT for it
 	bool splice;        // splice(2) is worth a try
 	bool dead;          // failed: everything is discarded
-	bool is_tty;
+	bool is_tty;        // which stops taking bytes at Ctrl-S
 };
 
 struct streams {
@@ -47,9 +45,7 @@ struct streams {
 	char *gather;       // GATHER_SIZE bytes, or NULL: not yet needed
 	size_t start, len;  // gathered bytes from start to len
 	int stream;         // theirs
-	atomic_uint_least64_t limit; // of the waiting for readers, or TIME_NEVER; any thread
-	atomic_int wake_fd; // wakes who waits when the limit changes; -1: nobody has waited yet
-	uint64_t unread;    // bytes that the limit has cost
+	uint64_t unread;    // bytes that the limit (base/write_limit.h) has cost
 	bool gave_up;
 	struct buf shown;   // a tag as a terminal gets it
 };
@@ -66,20 +62,7 @@ struct streams *streams_create(int out_fd, int err_fd, void (*failed)(void *arg,
 	streams->sink[1] = sink_make(err_fd);
 	streams->failed = failed;
 	streams->arg = arg;
-	atomic_store(&streams->limit, TIME_NEVER);
-	atomic_store(&streams->wake_fd, -1);
 	return streams;
-}
-
-void streams_limit(struct streams *streams, uint64_t limit) {
-	uint64_t old = atomic_load(&streams->limit);
-	while (limit < old && !atomic_compare_exchange_weak(&streams->limit, &old, limit)) {
-	}
-	// seq_cst: who is about to wait sees the limit, or its descriptor is seen here
-	int wake_fd = limit < old ? atomic_load(&streams->wake_fd) : -1;
-	if (wake_fd >= 0) {
-		wakeup_post(wake_fd);
-	}
 }
 
 uint64_t streams_unread(const struct streams *streams) {
@@ -87,9 +70,6 @@ uint64_t streams_unread(const struct streams *streams) {
 }
 
 void streams_destroy(struct streams *streams) {
-	if (atomic_load(&streams->wake_fd) >= 0) {
-		close(atomic_load(&streams->wake_fd));
-	}
 	free(streams->gather);
 	buf_fini(&streams->shown);
 	free(streams);
@@ -115,28 +95,9 @@ static void sink_fail(struct streams *streams, int stream, int error) {
 
 // Waits until the descriptor takes bytes or fails, which the next write finds out, or the limit has passed: then it is dead.
 static void wait_writable(struct streams *streams, int stream) {
-	if (atomic_load(&streams->wake_fd) < 0) {
-		atomic_store(&streams->wake_fd, wakeup_open());
-	}
-	struct pollfd fds[] = {
-		{.fd = streams->sink[stream].fd, .events = POLLOUT},
-		{.fd = atomic_load(&streams->wake_fd), .events = POLLIN},
-	};
-	for (;;) {
-		uint64_t limit = atomic_load(&streams->limit), now = limit == TIME_NEVER ? 0 : now_ns();
-		if (limit <= now) {
-			streams->gave_up = true;
-			sink_fail(streams, stream, ETIME);
-			return;
-		}
-		uint64_t ms = limit == TIME_NEVER ? 0 : (limit - now) / NS_PER_MS + 1;
-		int ready = poll(fds, 2, fds[1].fd < 0 ? LOOK_MS : limit == TIME_NEVER || ms > INT32_MAX ? -1 : (int)ms);
-		if (ready > 0 && fds[0].revents) {
-			return;
-		}
-		if (ready > 0) {
-			wakeup_clear(fds[1].fd);
-		}
+	if (write_wait(streams->sink[stream].fd) != 0) {
+		streams->gave_up = true;
+		sink_fail(streams, stream, errno);
 	}
 }
 
@@ -144,7 +105,7 @@ static void wait_writable(struct streams *streams, int stream) {
 static size_t sink_write_some(struct streams *streams, int stream, const char *mem, size_t len, bool wait) {
 	struct sink *sink = &streams->sink[stream];
 	while (!sink->dead) {
-		bool nowait = sink->nowait, by_page = !nowait && sink->is_fifo;
+		bool nowait = sink->nowait, by_page = !nowait && (sink->is_fifo || sink->is_tty);
 		if (by_page) {
 			// pipe(7): when it is writable there is room for PIPE_BUF bytes, unless others write to it too
 			struct pollfd room = {.fd = sink->fd, .events = POLLOUT};

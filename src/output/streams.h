@@ -26,11 +26,7 @@ struct tag_state {
 struct streams *streams_create(int out_fd, int err_fd, void (*failed)(void *arg, int stream, int error), void *arg);
 void streams_destroy(struct streams *streams);
 
-// From `limit` (now_ns() time) on a pipe or socket that takes nothing has failed with ETIME. The earliest limit holds. From
-// any thread.
-void streams_limit(struct streams *streams, uint64_t limit);
-
-// How many bytes were discarded for that.
+// How many bytes were discarded because nobody has read them until write_limit().
 uint64_t streams_unread(const struct streams *streams);
 
 // Takes bytes of the stream (0 stdout, 1 stderr), gathered or written. Returns how many, all or fewer; 0 only if it

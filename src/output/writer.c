@@ -228,10 +228,6 @@ void writer_lane_close(struct writer *writer, struct writer_lane *lane) {
 	mutex_unlock(&writer->lock);
 }
 
-void writer_limit(struct writer *writer, uint64_t limit) {
-	streams_limit(writer->streams, limit);
-}
-
 void writer_finish(struct writer *writer) {
 	mutex_lock(&writer->lock);
 	verify(writer->open == 0);

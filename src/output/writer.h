@@ -52,7 +52,7 @@ struct writer_config {
 	// Called with the receipts of jobs, one behind the other, once all of their output has been written (or has failed).
 	// Any thread, but one at a time; no lock held.
 	void (*written)(void *arg, const char *receipts, size_t len);
-	// Called by writer_destroy() with how many bytes were not written for writer_limit(), if there were any; or NULL.
+	// Called by writer_destroy() with how many bytes were not written because nobody has read them until write_limit(), if there were any; or NULL.
 	void (*unread)(void *arg, uint64_t bytes);
 	void *arg;
 };
@@ -62,9 +62,6 @@ struct writer_lane;  // an order of its own: a batch
 struct spool;      // the captured output of one job, all its attempts and steps
 
 struct writer *writer_create(const struct writer_config *config);
-// From `limit` (now_ns() time) on nobody waits for a pipe or socket that takes nothing: `failed` is called with ETIME, and
-// what is left for it is discarded. The earliest limit holds. From any thread.
-void writer_limit(struct writer *writer, uint64_t limit);
 // Writes what is still held, after the last spool was finished.
 void writer_finish(struct writer *writer);
 // Does so, and ends. Returns 0, or -1 if anything was lost since the start.

@@ -153,43 +153,54 @@ void signals_die_within(unsigned seconds, int signal, void (*last_words)(void)) 
 	}
 }
 
-static void (*hurries)(void);
-
-static void release_all(int signal FP_UNUSED) {
-	hurries();
-	if (dies_by) {
-		alarm(1); // as after a second signal that came earlier
-	}
-	for (size_t i = 0; i < sizeof(deadly) / sizeof(deadly[0]); ++i) {
-		if (sigismember(&wanted, deadly[i]) == 1) {
-			struct sigaction action = {.sa_handler = SIG_DFL};
-			(void)sigaction(deadly[i], &action, NULL); // of these it cannot fail
-		}
-	}
-}
-
-void signals_release_second(void (*hurry)(void)) {
-	hurries = hurry;
-	struct sigaction action = {.sa_handler = release_all, .sa_flags = SA_RESTART};
+// Sets what those do that were not ignored at the start.
+static void set_deadly(void (*handler)(int)) {
+	struct sigaction action = {.sa_handler = handler, .sa_flags = SA_RESTART};
 	sigemptyset(&action.sa_mask);
 	for (size_t i = 0; i < sizeof(deadly) / sizeof(deadly[0]); ++i) {
 		sigaddset(&action.sa_mask, deadly[i]); // none comes before all have their default action again
 	}
 	for (size_t i = 0; i < sizeof(deadly) / sizeof(deadly[0]); ++i) {
-		if (sigismember(&wanted, deadly[i]) == 1) { // else it was ignored at the start
-			verify(sigaction(deadly[i], &action, NULL) == 0);
+		if (sigismember(&wanted, deadly[i]) == 1) {
+			(void)sigaction(deadly[i], &action, NULL); // of these it cannot fail
 		}
 	}
-	signals_release();
 }
 
-void signals_release(void) {
+static void unblock_deadly(void) {
 	sigset_t set;
 	sigemptyset(&set);
 	for (size_t i = 0; i < sizeof(deadly) / sizeof(deadly[0]); ++i) {
 		sigaddset(&set, deadly[i]);
 	}
 	verify(pthread_sigmask(SIG_UNBLOCK, &set, NULL) == 0);
+}
+
+static void (*hurries)(void);
+static volatile sig_atomic_t hurried_by;
+
+static void release_all(int signal) {
+	hurried_by = signal;
+	hurries();
+	if (dies_by) {
+		alarm(1); // as after a second signal that came earlier
+	}
+	set_deadly(SIG_DFL);
+}
+
+void signals_release_second(void (*hurry)(void)) {
+	hurries = hurry;
+	set_deadly(release_all);
+	unblock_deadly();
+}
+
+int signals_hurried(void) {
+	return hurried_by;
+}
+
+void signals_release(void) {
+	set_deadly(SIG_DFL);
+	unblock_deadly();
 }
 
 void signals_hold(void) {

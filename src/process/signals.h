@@ -50,6 +50,9 @@ void signals_release(void);
 // meanwhile. Calls that it interrupts go on.
 void signals_release_second(void (*hurry)(void));
 
+// The signal that has called `hurry`, or 0.
+int signals_hurried(void);
+
 // Blocks again what signals_open() has blocked.
 void signals_hold(void);
 

@@ -6,8 +6,8 @@
 
 #include "base/alloc.h"
 #include "base/diag.h"
-#include "base/io.h"
 #include "base/text.h"
+#include "base/write_limit.h"
 #include "job/joblog_columns.h"
 #include "log/joblog.h"
 #include "log/resume.h"
@@ -17,6 +17,7 @@
 #include "shell/shell.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <unistd.h>
 
 enum { SLOTS_TRIED = 256 }; // values of {%} that a logged command is compared with
@@ -44,7 +45,7 @@ static void put_on_stdout(struct run *run, const char *mem, size_t len) {
 		struct spool *spool = spool_open(run->writer, NULL, 0, EMIT_GROUP, NULL, 0);
 		job_output_add_shown(spool, mem, len);
 		spool_finish(spool);
-	} else if (write_all(STDOUT_FILENO, mem, len) != 0 && !atomic_exchange(&run->trouble, true)) {
+	} else if (write_limited(STDOUT_FILENO, mem, len) != 0 && !atomic_exchange(&run->trouble, true)) {
 		diag_error("cannot write the joblog to stdout: %s", strerror(errno));
 	}
 }
@@ -53,7 +54,7 @@ static void put_on_stdout(struct run *run, const char *mem, size_t len) {
 static void check_log(struct run *run) {
 	struct job_records *job_records = run->job_records;
 	int error = joblog_error(job_records->joblog);
-	if (error && !atomic_exchange(&job_records->said, true)) {
+	if (error && error != ETIME && !atomic_exchange(&job_records->said, true)) {
 		diag_error("cannot write the joblog '%s': %s", text_shows(run->options->joblog), strerror(error));
 		atomic_store_relaxed(&run->trouble, true);
 	}
@@ -316,8 +317,14 @@ void job_records_close(struct run *run) {
 	if (!job_records) {
 		return;
 	}
+	uint64_t lost = job_records->joblog ? joblog_lost(job_records->joblog) : 0;
 	if (job_records->joblog && joblog_close(job_records->joblog) != 0 && !atomic_exchange(&job_records->said, true)) {
-		diag_error("cannot write the joblog '%s': %s", text_shows(run->options->joblog), strerror(errno));
+		if (errno == ETIME) {
+			diag_error("the joblog '%s' was not written to its end: nobody reads it: %" PRIu64 " row%s lost",
+			           text_shows(run->options->joblog), lost, lost == 1 ? " is" : "s are");
+		} else {
+			diag_error("cannot write the joblog '%s': %s", text_shows(run->options->joblog), strerror(errno));
+		}
 		atomic_store_relaxed(&run->trouble, true);
 	}
 	resume_free(job_records->resume);

@@ -4,9 +4,9 @@
 
 #include "base/alloc.h"
 #include "base/diag.h"
-#include "base/io.h"
 #include "base/temp_file.h"
 #include "base/text.h"
+#include "base/write_limit.h"
 #include "cli/option_files.h"
 #include "log/event_log.h"
 #include "run/publish.h"
@@ -14,6 +14,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -80,7 +81,7 @@ static void put_on_stdout(void *arg, const char *lines, size_t len) {
 		struct spool *spool = spool_open(run->writer, NULL, 0, EMIT_GROUP, NULL, 0);
 		spool_add(spool, 0, lines, len);
 		spool_finish(spool);
-	} else if (write_all(log->fd, lines, len) != 0 && !atomic_exchange(&log->said, true)) { // at the very end
+	} else if (write_limited(log->fd, lines, len) != 0 && !atomic_exchange(&log->said, true)) { // at the very end
 		cannot_write(run->options->log, errno);
 		atomic_store_relaxed(&run->trouble, true);
 	}
@@ -182,11 +183,23 @@ bool log_sink_is_on_stdout(const struct run *run) {
 	return run->log && run->log->on_stdout;
 }
 
+static void close_log(struct run *run) {
+	struct log_sink *log = run->log;
+	uint64_t lost;
+	int error = event_log_close(log->log, &lost) != 0 ? errno : 0;
+	if (error == ETIMEDOUT && !atomic_exchange(&log->said, true)) {
+		diag_error("the log '%s' ends before the run: its reader has stopped reading: %" PRIu64 " line%s lost, run_end "
+		           "among them", text_shows(run->options->log), lost, lost == 1 ? " is" : "s are");
+		atomic_store_relaxed(&run->trouble, true);
+	}
+	check(run, error, /* is_kept */ false);
+}
+
 void log_sink_let_go(struct run *run) {
 	struct log_sink *log = run->log;
 	bool is_kept = log && log->kept_fd >= 0 && !log->kept;
 	if (log && log->log && !is_kept) {
-		check(run, event_log_close(log->log) != 0 ? errno : 0, /* is_kept */ false);
+		close_log(run);
 		log->log = NULL;
 	}
 }
@@ -197,10 +210,10 @@ void log_sink_close(struct run *run) {
 		return;
 	}
 	if (log->log) {
-		check(run, event_log_close(log->log) != 0 ? errno : 0, /* is_kept */ false);
+		close_log(run);
 	}
 	if (log->kept) {
-		check(run, event_log_close(log->kept) != 0 ? errno : 0, /* is_kept */ true);
+		check(run, event_log_close(log->kept, NULL) != 0 ? errno : 0, /* is_kept */ true);
 	} else if (log->kept_fd >= 0 && !log->log) {
 		close(log->kept_fd);
 	}

@@ -11,6 +11,7 @@
 #include "base/io.h"
 #include "base/temp_file.h"
 #include "base/text.h"
+#include "base/write_limit.h"
 #include "draw/chrome_trace.h"
 #include "draw/html.h"
 #include "draw/svg.h"
@@ -63,12 +64,16 @@ struct target {
 	int error;                 // of stdout
 };
 
+static const char *why(int error) {
+	return error == ETIME ? "nobody reads it" : strerror(error);
+}
+
 static int target_open(struct target *target, const char *path) {
 	*target = (struct target){.path = path};
 	if (is_stdout(path) || (target->file = atomic_file_open(path))) {
 		return 0;
 	}
-	diag_error("cannot write '%s': %s", text_shows(path), strerror(errno));
+	diag_error("cannot write '%s': %s", text_shows(path), why(errno));
 	return -1;
 }
 
@@ -76,7 +81,7 @@ static void target_write(void *arg, const char *text, size_t len) {
 	struct target *target = arg;
 	if (target->file) {
 		atomic_file_write(target->file, text, len);
-	} else if (!target->error && write_all(STDOUT_FILENO, text, len) != 0) {
+	} else if (!target->error && write_limited(STDOUT_FILENO, text, len) != 0) {
 		target->error = errno;
 	}
 }
@@ -87,7 +92,7 @@ static int target_close(struct target *target, bool keep) {
 		return 0;
 	}
 	if (target->file || error != EPIPE) { // a reader who has seen enough is no mistake
-		diag_error("cannot write '%s': %s", target->file ? text_shows(target->path) : "standard output", strerror(error));
+		diag_error("cannot write '%s': %s", target->file ? text_shows(target->path) : "standard output", why(error));
 	}
 	return -1;
 }
@@ -113,7 +118,7 @@ static void hear_second(void *arg, const struct event *event) {
 static int read_log(struct drawing *drawing, int fd, event_fn *hear, bool speak) {
 	struct buf messages = BUF_INIT;
 	int result = eventread(fd, drawing->name, hear, drawing, &messages);
-	if (speak && messages.len > 0 && write_all(STDERR_FILENO, messages.data, messages.len) != 0) {
+	if (speak && messages.len > 0 && write_limited(STDERR_FILENO, messages.data, messages.len) != 0) {
 		result = -1;
 	}
 	buf_fini(&messages);

@@ -127,7 +127,9 @@ static void draw_pictures(struct run *run) {
 	if (fd < 0 || !pictures_wanted(run->options) || publish_run(run)[0] == '\0') { // nothing was told
 		return;
 	}
-	signals_release(); // it may take long, and a FIFO may have no reader
+	if (!run->signal) {
+		signals_release(); // it may take long, and a FIFO may have no reader
+	}
 	if (pictures_draw(run->options, fd, "the log of this run", /* said */ false) != 0) {
 		atomic_store_relaxed(&run->trouble, true);
 	}
@@ -172,12 +174,15 @@ int run_all(const struct options *options, struct context *context) {
 	}
 	status_display_end(&run);
 	setup_close(&run);
-	int status = opened ? run_status(&run) : EXIT_TROUBLE;
+	int status = opened ? run_status(&run) : EXIT_TROUBLE, signal = run.signal ? run.signal : signals_hurried();
 	bool reader_gone = run.output_error == EPIPE; // `| head`: not a word
 	if (run.publisher) {
-		status = end_telling(&run, status, run.signal ? run.signal : reader_gone ? SIGPIPE : 0);
+		status = end_telling(&run, status, signal ? signal : reader_gone ? SIGPIPE : 0);
 	}
 	log_sink_close(&run); // if there was none to tell
+	if (!signal) {
+		signals_release(); // nobody may read what is said now
+	}
 	if (opened && !reader_gone) {
 		if (!run.signal && !options->quiet && !options->manifest) {
 			batches_warn_unused(&run);
@@ -191,8 +196,8 @@ int run_all(const struct options *options, struct context *context) {
 	free(run.settings_used);
 	buf_fini(&run.failures);
 	mutex_fini(&run.lock);
-	if (run.signal) {
-		signals_die(run.signal);
+	if (signal) {
+		signals_die(signal);
 	}
 	if (reader_gone) {
 		signals_die(SIGPIPE);

@@ -8,6 +8,7 @@
 #include "base/temp_file.h"
 #include "base/text.h"
 #include "base/wakeup.h"
+#include "base/write_limit.h"
 #include "process/signals.h"
 #include "run/admission.h"
 #include "run/block_feed.h"
@@ -133,6 +134,7 @@ static int open_wake_ups(struct run *run) {
 		return -1;
 	}
 	run->wake_fd = wakeup_open();
+	write_limit_watch(run->signal_fd);
 	if (run->wake_fd < 0) {
 		diag_error("cannot set up signals: eventfd: %s", strerror(errno));
 	}
@@ -191,14 +193,14 @@ int setup_open(struct run *run) {
 	return feeds_open(run);
 }
 
-static struct writer *_Atomic ending_writer; // for hurry_writer()
+// In a signal handler, the second signal.
+static void hurry_writes(void) {
+	write_limit_set(now_ns() + NS_PER_S / 2);
+}
 
-// In a signal handler.
-static void hurry_writer(void) {
-	struct writer *writer = ending_writer;
-	if (writer) {
-		writer_limit(writer, now_ns() + NS_PER_S / 2);
-	}
+// In a signal handler, the first signal, which finds no job left.
+static void limit_writes(void) {
+	write_limit_set(now_ns() + 4 * NS_PER_S);
 }
 
 void setup_close(struct run *run) {
@@ -224,12 +226,13 @@ void setup_close(struct run *run) {
 		}
 		run_limit_end(run);
 		// two that come together are one wish; the third takes the end from a reader who does not read
-		ending_writer = run->writer;
 		if (run->killing) {
 			signals_release();
 		} else {
-			signals_release_second(hurry_writer);
+			signals_release_second(hurry_writes);
 		}
+	} else {
+		signals_release_second(limit_writes);
 	}
 	retry_queue_destroy(run->retry_queue);
 	created_files_destroy(run->created_files);
@@ -238,7 +241,6 @@ void setup_close(struct run *run) {
 	terminal_close(run);
 	if (run->writer) {
 		writer_finish(run->writer);
-		ending_writer = NULL;
 		if (writer_destroy(run->writer) != 0) {
 			atomic_store_relaxed(&run->trouble, true);
 		}

@@ -8,6 +8,7 @@
 
 #include "base/diag.h"
 #include "base/text.h"
+#include "base/write_limit.h"
 #include "process/signals.h"
 #include "run/admission.h"
 #include "run/dag.h"
@@ -121,11 +122,12 @@ static void answer_signal(struct run *run, int signal) {
 		if (signals_typed()) {
 			screen_echoed();
 		}
+		write_limit_hasten();
+		publish_cut(run, signals_name(signal));
+		terminate(run);
 		if (!run->options->quiet) {
 			diag_note("stopping: the running jobs get SIGTERM; once more and they are killed");
 		}
-		publish_cut(run, signals_name(signal));
-		terminate(run);
 		break;
 	default:
 		break;
@@ -176,9 +178,8 @@ void run_limit_end(struct run *run) {
 	}
 	if (children_have_ended(run->children)) {
 		unsigned limit = run->killing ? KILLED_WAIT_S : READER_WAIT_S;
-		if (run->writer) { // a little earlier, for then the run gets its end
-			writer_limit(run->writer, now_ns() + limit * NS_PER_S * (run->killing ? 2 : 4) / 5);
-		}
+		// a little earlier, for then the run gets its end
+		write_limit_set(now_ns() + limit * NS_PER_S * (run->killing ? 2 : 4) / 5);
 		signals_die_within(limit, run->signal, say_unread);
 	}
 }

@@ -11,8 +11,8 @@
 #include "base/alloc.h"
 #include "base/atomic.h"
 #include "base/buf.h"
-#include "base/io.h"
 #include "base/sync.h"
+#include "base/write_limit.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -96,7 +96,7 @@ static void put_locked(const struct buf *bytes) {
 	screen.busy = true;
 	unlock();
 	int error = errno;
-	(void)!write_all(screen.fd, buf_str(bytes), bytes->len);
+	(void)!write_limited(screen.fd, buf_str(bytes), bytes->len);
 	errno = error;
 	lock();
 	screen.busy = false;
@@ -265,7 +265,7 @@ void screen_leave(int fd, int last) {
 
 int screen_write(int fd, const void *mem, size_t len) {
 	screen_enter(fd);
-	int result = write_all(fd, mem, len);
+	int result = write_limited(fd, mem, len);
 	screen_leave(fd, result == 0 && len > 0 ? ((const char *)mem)[len - 1] : -1);
 	return result;
 }
@@ -279,14 +279,14 @@ void screen_begin_line(void) {
 	screen.in_line = false; // of two who say something at a time one ends the line
 	unlock();
 	if (in_line) {
-		(void)!write_all(STDERR_FILENO, "\n", 1); // what fails here fails again with what follows
+		(void)!write_limited(STDERR_FILENO, "\n", 1); // what fails here fails again with what follows
 	}
 }
 
 int screen_say(const void *mem, size_t len) {
 	screen_enter(STDERR_FILENO);
 	screen_begin_line();
-	int result = write_all(STDERR_FILENO, mem, len);
+	int result = write_limited(STDERR_FILENO, mem, len);
 	screen_leave(STDERR_FILENO, result == 0 && len > 0 ? ((const char *)mem)[len - 1] : -1);
 	return result;
 }

@@ -8,8 +8,8 @@
 
 #include "base/alloc.h"
 #include "base/diag.h"
-#include "base/io.h"
 #include "base/wakeup.h"
+#include "base/write_limit.h"
 #include "shell/shell.h"
 #include "xargs/show.h"
 
@@ -173,7 +173,7 @@ static bool read_answer(struct xargs_run *run) {
 		}
 		return false;
 	}
-	if (write_all(STDERR_FILENO, "?...", 4) != 0) {
+	if (write_limited(STDERR_FILENO, "?...", 4) != 0) {
 		stop(run, XARGS_FAILURE);
 		return false;
 	}
@@ -198,7 +198,7 @@ static bool show(struct xargs_run *run, struct xargs_worker *desk, size_t argc, 
 		xargs_show(&desk->text, desk->argv[i], strlen(desk->argv[i]));
 	}
 	buf_adds(&desk->text, end);
-	if (write_all(STDERR_FILENO, desk->text.data, desk->text.len) == 0) {
+	if (write_limited(STDERR_FILENO, desk->text.data, desk->text.len) == 0) {
 		return true;
 	}
 	stop(run, XARGS_FAILURE); // and nowhere to say why

@@ -10,6 +10,7 @@
 #include "base/alloc.h"
 #include "base/diag.h"
 #include "base/wakeup.h"
+#include "base/write_limit.h"
 #include "process/signals.h"
 #include "slots/slots.h"
 #include "xargs/job.h"
@@ -268,6 +269,7 @@ static void answer_signal(struct xargs *xargs, int signal) {
 			break;
 		}
 		xargs->signal = signal;
+		write_limit_set(now_ns()); // xargs itself would have died
 		pool_shutdown(run->pool, POOL_CANCELLING);
 		children_terminate(run->children);
 		break;
@@ -346,6 +348,7 @@ static int xargs_open(struct xargs *xargs) {
 	}
 	xargs->signal_fd = signals_open();
 	run->wake_fd = wakeup_open();
+	write_limit_watch(xargs->signal_fd);
 	if (xargs->signal_fd < 0 || run->wake_fd < 0 || signals_add(xargs->signal_fd, SIGUSR1) != 0
 	    || signals_add(xargs->signal_fd, SIGUSR2) != 0) {
 		diag_note("cannot set up signals: %s", strerror(errno));

@@ -130,7 +130,7 @@ static uint64_t tell(int workers) {
 		thread_join(all[i].thread);
 	}
 	uint64_t ns = cpu_ns() - start;
-	verify(event_log_close(log) == 0);
+	verify(event_log_close(log, NULL) == 0);
 	return ns;
 }
 

@@ -158,7 +158,7 @@ static void test_back(void) {
 		.id = {.batch = bytes, .number = UINT64_MAX, .seq = 1, .attempt = 1, .slot = 1}, .nslots = 1, .source = FROM_OWN,
 		.lag = -12.5, .command = bytes, .command_len = 256, .args = bytes, .nargs = 1,
 	}});
-	check_equal(event_log_close(log), 0);
+	check_equal(event_log_close(log, NULL), 0);
 	struct buf messages = BUF_INIT;
 	check_equal(eventread(fd, "log", note, NULL, &messages), 0);
 	check_string(seen_batch, bytes);
@@ -200,7 +200,7 @@ static void test_idle(void) {
 		ssize_t n = read(reader, got, sizeof(got));
 		check(n > 100 && got[n - 1] == '\n');
 	}
-	check_equal(event_log_close(log), 0);
+	check_equal(event_log_close(log, NULL), 0);
 }
 
 static void *read_all(void *arg) {
@@ -226,7 +226,7 @@ static void test_slow(void) {
 		event_log_flush(log, true);
 	}
 	check_equal(event_log_error(log), 0);
-	check_equal(event_log_close(log), 0);
+	check_equal(event_log_close(log, NULL), 0);
 	void *lines;
 	pthread_join(other, &lines);
 	check_equal(*(size_t *)lines, 50);
@@ -239,7 +239,7 @@ static void test_gone(void) {
 	tell_output(log, 10);
 	event_log_flush(log, true);
 	errno = 0;
-	check_equal(event_log_close(log), -1);
+	check_equal(event_log_close(log, NULL), -1);
 	check_equal(errno, EPIPE);
 }
 
@@ -251,7 +251,7 @@ static void test_stopped(void) {
 		event_log_flush(log, true); // waits once
 	}
 	check_equal(event_log_error(log), ETIMEDOUT);
-	check_equal(event_log_close(log), -1);
+	check_equal(event_log_close(log, NULL), -1);
 	check_equal(errno, ETIMEDOUT);
 }
 
@@ -261,7 +261,7 @@ static void test_stopped_late(void) {
 	struct event_log *log = open_pipe(&reader, 0, UINT64_C(50) * NS_PER_MS);
 	tell_output(log, 1000 * 1000);
 	event_log_flush(log, true);
-	check_equal(event_log_close(log), -1);
+	check_equal(event_log_close(log, NULL), -1);
 	check_equal(errno, ETIMEDOUT);
 }
 
@@ -272,7 +272,7 @@ static void test_full(void) {
 	tell_output(log, 10);
 	event_log_flush(log, true);
 	check_equal(event_log_error(log), ENOSPC);
-	check_equal(event_log_close(log), -1);
+	check_equal(event_log_close(log, NULL), -1);
 	check_equal(errno, ENOSPC);
 }
 
@@ -307,7 +307,7 @@ static void test_many(void) {
 	}
 	buf_reset(&line);
 	tell_output(log, 20); // its length
-	check_equal(event_log_close(log), 0);
+	check_equal(event_log_close(log, NULL), 0);
 	off_t end = 0;
 	fd = open(path, O_RDONLY);
 	end = lseek(fd, 0, SEEK_END);
@@ -339,7 +339,7 @@ static void test_later(void) {
 	check(left);
 	check_equal(event_log_flush(log, true), 0);
 	check_equal(lseek(reader, 0, SEEK_END), three / 3 * 4);
-	check_equal(event_log_close(log), 0);
+	check_equal(event_log_close(log, NULL), 0);
 	close(reader);
 	unlink(path);
 }

@@ -1,0 +1,162 @@
+// How long a write waits for a reader who does not read: for ever, until a signal has ended the run (DESIGN §15).
+
+#include "base/write_limit.h"
+
+#include "base/atomic.h"
+#include "base/diag.h"
+#include "base/io.h"
+#include "base/sync.h"
+#include "base/wakeup.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum {
+	LOOK_MS = 250, // where nothing tells that the limit has changed
+	OPEN_MS = 20,  // nothing tells that a FIFO has got a reader
+};
+
+static atomic_uint_least64_t limit_at = TIME_NEVER;
+static atomic_int wake_fd = -1;              // wakes who waits when there is a limit; -1: nobody has waited yet
+static _Thread_local int signals_fd = -1;    // write_limit_watch()
+static _Thread_local bool is_hastened;
+
+void write_limit_set(uint64_t limit) {
+	uint64_t old = atomic_load(&limit_at);
+	int error = errno;
+	while (limit < old && !atomic_compare_exchange_weak(&limit_at, &old, limit)) {
+	}
+	// seq_cst: who is about to wait sees the limit, or its descriptor is seen here
+	int fd = limit < old ? atomic_load(&wake_fd) : -1;
+	if (fd >= 0) {
+		wakeup_post(fd);
+	}
+	errno = error;
+}
+
+uint64_t write_limit(void) {
+	return atomic_load(&limit_at);
+}
+
+void write_limit_watch(int signal_fd) {
+	signals_fd = signal_fd;
+}
+
+void write_limit_hasten(void) {
+	is_hastened = true;
+}
+
+// The descriptor that tells of a limit, never read: from then on it is not looked at. -1 if none is to be had.
+static int limit_fd(void) {
+	int fd = atomic_load(&wake_fd), none = -1;
+	if (fd < 0) {
+		fd = wakeup_open();
+		if (fd >= 0 && !atomic_compare_exchange_strong(&wake_fd, &none, fd)) {
+			close(fd);
+			fd = none;
+		}
+	}
+	return fd;
+}
+
+static bool is_deadly_pending(void) {
+	sigset_t set;
+	return sigpending(&set) == 0 && (sigismember(&set, SIGINT) == 1 || sigismember(&set, SIGTERM) == 1 || sigismember(&set, SIGHUP) == 1
+	                                 || sigismember(&set, SIGQUIT) == 1);
+}
+
+// Milliseconds for poll() up to the limit, or that of this thread alone: *own is when it began to wait in haste, or 0.
+// Returns 0 if it has passed.
+static int time_left(uint64_t *own, bool has_fd) {
+	uint64_t limit = write_limit();
+	if (limit == TIME_NEVER && (is_hastened || (signals_fd >= 0 && is_deadly_pending()))) {
+		*own = *own ? *own : now_ns();
+		limit = *own + NS_PER_S;
+	}
+	if (limit == TIME_NEVER) {
+		return has_fd ? -1 : LOOK_MS;
+	}
+	uint64_t now = now_ns(), left = limit > now ? (limit - now) / NS_PER_MS + 1 : 0;
+	return left < LOOK_MS ? (int)left : LOOK_MS; // an earlier limit may come
+}
+
+int write_wait(int fd) {
+	int wake = limit_fd();
+	for (uint64_t own = 0;;) {
+		int ms = time_left(&own, wake >= 0);
+		if (ms == 0) {
+			errno = ETIME;
+			return -1;
+		}
+		bool is_told = ms < 0;
+		struct pollfd fds[] = {
+			{.fd = fd, .events = POLLOUT},
+			{.fd = is_told ? wake : -1, .events = POLLIN},
+			{.fd = is_told ? signals_fd : -1, .events = POLLIN},
+		};
+		int ready = poll(fds, 3, ms);
+		if (ready > 0 && fds[0].revents) {
+			return 0;
+		}
+		if (ready > 0 && fds[2].revents && !is_deadly_pending() && poll(fds, 1, LOOK_MS) > 0) {
+			return 0; // another signal, which is answered later
+		}
+	}
+}
+
+// As many whole lines as a pipe takes at once without mixing them with others' (POSIX: PIPE_BUF bytes), or a part of one
+// that is longer.
+static size_t next_piece(const char *lines, size_t len) {
+	const char *newline = len <= PIPE_BUF ? NULL : memrchr(lines, '\n', PIPE_BUF);
+	return len <= PIPE_BUF ? len : newline ? (size_t)(newline - lines) + 1 : PIPE_BUF;
+}
+
+int write_limited(int fd, const void *mem, size_t len) {
+	struct stat stat;
+	if (fstat(fd, &stat) == 0 && S_ISREG(stat.st_mode)) {
+		return write_all(fd, mem, len);
+	}
+	for (const char *at = mem; len > 0;) {
+		if (write_wait(fd) != 0) {
+			return -1;
+		}
+		// pipe(7): when it is writable there is room for PIPE_BUF bytes, unless others write to it too
+		ssize_t n = write(fd, at, next_piece(at, len));
+		if (n > 0) {
+			at += n;
+			len -= (size_t)n;
+		} else if (n == 0) {
+			errno = EIO;
+			return -1;
+		} else if (errno != EINTR && errno != EAGAIN) {
+			return -1;
+		}
+	}
+	return 0;
+}
+
+int write_open(const char *path) {
+	const int flags = O_WRONLY | O_CLOEXEC;
+	if (write_limit() == TIME_NEVER) {
+		return open(path, flags);
+	}
+	// fifo(7): without a reader ENXIO
+	for (int fd = -1;;) {
+		fd = open(path, flags | O_NONBLOCK);
+		int status = fd >= 0 ? fcntl(fd, F_GETFL) : -1;
+		if (fd >= 0 && status >= 0 && fcntl(fd, F_SETFL, status & ~O_NONBLOCK) == 0) {
+			return fd;
+		}
+		if (fd >= 0 || errno != ENXIO || now_ns() >= write_limit()) {
+			errno = fd < 0 && errno == ENXIO ? ETIME : errno;
+			return -1;
+		}
+		(void)!poll(NULL, 0, OPEN_MS);
+	}
+}

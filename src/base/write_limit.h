@@ -1,0 +1,36 @@
+// How long a write waits for a reader who does not read: for ever, until a signal has ended the run (DESIGN §15).
+
+#ifndef FAIRPAR_BASE_WRITE_LIMIT_H
+#define FAIRPAR_BASE_WRITE_LIMIT_H
+
+#include "base/attr.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+// From `limit` (now_ns() time) on no write of this process waits. The earliest limit holds. From any thread, and from a
+// signal handler.
+void write_limit_set(uint64_t limit);
+
+// That time, or TIME_NEVER.
+uint64_t write_limit(void);
+
+// The calling thread answers the signals that `signal_fd` tells of: while one of those that end a run is pending, it waits
+// for a reader for a second at most, as long as there is no limit.
+void write_limit_watch(int signal_fd);
+
+// The calling thread has answered one: it has to time the end of the jobs, so that second is all that it waits from now on.
+void write_limit_hasten(void);
+
+// Waits until the descriptor takes bytes or fails, which the next write finds out. Returns 0, or -1 with ETIME.
+int write_wait(int fd) FP_NODISCARD;
+
+// As write_all(), but fails with ETIME where nobody reads a pipe, socket or terminal until the limit.
+int write_limited(int fd, const void *mem, size_t len) FP_NODISCARD;
+
+// Opens for writing what exists and is no regular file. Returns the descriptor, or -1 with errno, ETIME where nobody has
+// opened a FIFO for reading until the limit. A limit that is set only meanwhile is not seen.
+int write_open(const char *path) FP_NODISCARD;
+
+#endif

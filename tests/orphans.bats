@@ -137,3 +137,19 @@ await_children() {
 	slow=$(awk '$4 >= 0.05' rows | wc -l) # on a busy machine: these are no short ones
 	((n < 500 + 2 * slow)) || fail "$n of 1000 ends were waited for by the main thread, $slow of long jobs"
 }
+
+@test "a job that leaves more helpers behind than processes are allowed runs to its end" {
+	need setpriv
+	[[ $(id -u) == 0 ]] || skip "needs root, to become a user without processes"
+	[[ ${FAIRPAR_PROFILE-} != tsan ]] || skip "ThreadSanitizer has a thread of its own"
+	local dir status=0
+	dir=$(mktemp -d /tmp/fairpar-limit.XXXXXX) # where another user may look
+	chmod 755 "$dir"
+	cp "$FAIRPAR" "$dir/fairpar"
+	cd "$dir"
+	# bash tries again where there is no process to be had; the number is a user's who has none
+	timeout "$patience" setpriv --reuid $((100000 + $$)) --clear-groups env TMPDIR=/tmp bash -c 'ulimit -u 150; exec "$@"' _ \
+		./fairpar --quiet --shell bash -j1 'for i in {1..600}; do (sleep 0 &); done; echo {}' ::: ended >"$BATS_TEST_TMPDIR/out" 2>&1 || status=$?
+	cd / && rm -r "$dir"
+	assert_eq "$status $(tail -n 1 "$BATS_TEST_TMPDIR/out")" '0 ended'
+}

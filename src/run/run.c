@@ -147,6 +147,11 @@ static int end_telling(struct run *run, int status, int signal) {
 	return atomic_load_relaxed(&run->trouble) ? EXIT_TROUBLE : status;
 }
 
+// What ended the run, or came when no job was left.
+static int ending_signal(const struct run *run) {
+	return run->signal ? run->signal : signals_hurried();
+}
+
 int run_all(const struct options *options, struct context *context) {
 	struct run run = {
 		.options = options,
@@ -174,13 +179,13 @@ int run_all(const struct options *options, struct context *context) {
 	}
 	status_display_end(&run);
 	setup_close(&run);
-	int status = opened ? run_status(&run) : EXIT_TROUBLE, signal = run.signal ? run.signal : signals_hurried();
+	int status = opened ? run_status(&run) : EXIT_TROUBLE;
 	bool reader_gone = run.output_error == EPIPE; // `| head`: not a word
 	if (run.publisher) {
-		status = end_telling(&run, status, signal ? signal : reader_gone ? SIGPIPE : 0);
+		status = end_telling(&run, status, ending_signal(&run) ? ending_signal(&run) : reader_gone ? SIGPIPE : 0);
 	}
 	log_sink_close(&run); // if there was none to tell
-	if (!signal) {
+	if (!ending_signal(&run)) {
 		signals_release(); // nobody may read what is said now
 	}
 	if (opened && !reader_gone) {
@@ -196,8 +201,8 @@ int run_all(const struct options *options, struct context *context) {
 	free(run.settings_used);
 	buf_fini(&run.failures);
 	mutex_fini(&run.lock);
-	if (signal) {
-		signals_die(signal);
+	if (ending_signal(&run)) {
+		signals_die(ending_signal(&run));
 	}
 	if (reader_gone) {
 		signals_die(SIGPIPE);

@@ -1492,7 +1492,12 @@ static void test_large(void) {
 	}
 	free(mem);
 	bench_free(&bench);
-	check_equal(count_fds(), before);
+	int kept = count_fds() - before; // once for all, for base/write_limit.h; the other descriptors come with each writer
+	check(kept == 0 || kept == 1);
+	bench_open(&bench, EMIT_GROUP, false, 1 << 20, false);
+	bench_end(&bench, 0);
+	bench_free(&bench);
+	check_equal(count_fds() - before, kept);
 }
 
 static void test_no_temporary_file(void) {

@@ -3,7 +3,7 @@
 #include "base/diag.h"
 
 #include "base/atomic.h"
-#include "base/write_limit.h"
+#include "base/io.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -17,7 +17,7 @@ static atomic_int lost;
 static void (*last_words)(void);
 
 static int write_stderr(const void *mem, size_t len) {
-	return write_limited(STDERR_FILENO, mem, len);
+	return write_all(STDERR_FILENO, mem, len);
 }
 
 static int (*writer)(const void *mem, size_t len) = write_stderr;

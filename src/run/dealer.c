@@ -204,10 +204,10 @@ static bool put(struct dealer *dealer, struct hand *hand, const struct share *sh
 	}
 	list_remove(&hand->link);
 	list_push_back(&dealer->turns, &hand->link);
-	bool retry_queue = hand->next.portion->fd < 0 && hand->next.portion->bytes.len < WAKING_BYTES;
-	dealer->due |= retry_queue && hand->waiting;
-	bool wakes = hand->waiting && !retry_queue;
-	hand->waiting = hand->waiting && retry_queue;
+	bool too_little = hand->next.portion->fd < 0 && hand->next.portion->bytes.len < WAKING_BYTES;
+	dealer->due |= too_little && hand->waiting;
+	bool wakes = hand->waiting && !too_little;
+	hand->waiting = hand->waiting && too_little;
 	return wakes;
 }
 

@@ -123,13 +123,6 @@ static int listen_kept(struct run *run) {
 	return 0;
 }
 
-int log_sink_listen(struct run *run) {
-	struct log_sink *log = run->log;
-	if (log && run->options->log && listen_log(run) != 0) {
-		return -1;
-	}
-	return log && log->keeps && log->kept_fd < 0 ? listen_kept(run) : 0;
-}
 
 // Jobs go on: their output is worth more than the log. But the run does not end with 0.
 static void check(struct run *run, int error, bool is_kept) {
@@ -157,18 +150,36 @@ void log_sink_flush(struct run *run, bool may_wait) {
 	}
 }
 
-bool log_sink_later(struct run *run) {
+static void flush(void *arg, bool may_wait) {
+	log_sink_flush(arg, may_wait);
+}
+
+// The end of a job is left to the next start that can take its line with it.
+static bool flush_later(void *arg) {
+	struct run *run = arg;
 	struct log_sink *log = run->log;
 	const struct options *options = run->options;
 	// nothing but the start of a process is between the jobs of a slot
-	bool retry_queue = log->log && !log->on_stdout && !run->admission && options->delay == 0 && !options->show_commands &&
+	bool later = log->log && !log->on_stdout && !run->admission && options->delay == 0 && !options->show_commands &&
 		!options->print_commands && !run->manifest;
-	if (retry_queue) { // one for each slot: another start takes them along, and each slot's own comes soon
-		check(run, event_log_later(log->log, run->slots, &retry_queue), /* is_kept */ false);
+	if (later) { // one for each slot: another start takes them along, and each slot's own comes soon
+		check(run, event_log_later(log->log, run->slots, &later), /* is_kept */ false);
 	} else {
 		log_sink_flush(run, /* may_wait */ true);
 	}
-	return retry_queue;
+	return later;
+}
+
+int log_sink_listen(struct run *run) {
+	struct log_sink *log = run->log;
+	if (!log) {
+		return 0;
+	}
+	if ((run->options->log && listen_log(run) != 0) || (log->keeps && log->kept_fd < 0 && listen_kept(run) != 0)) {
+		return -1;
+	}
+	publish_set_flush(run, &(struct publish_flush){.now = flush, .later = flush_later, .arg = run});
+	return 0;
 }
 
 // ---- the end ----

@@ -19,10 +19,6 @@ int log_sink_listen(struct run *run);
 // With run->log: writes what was told. Workers wait for a slow reader, the event loop does not.
 void log_sink_flush(struct run *run, bool may_wait);
 
-// At the end of a job: where one starts at once whose line can take this one with it, it is left to that one, and true is
-// returned: then the worker is to flush before it sleeps.
-bool log_sink_later(struct run *run);
-
 // The log that was kept, to be read from its start: after publish_end(), until log_sink_close(). -1 if there is none, or
 // it could not be written.
 int log_sink_fd(const struct run *run);

@@ -5,8 +5,6 @@
 #include "base/alloc.h"
 #include "base/diag.h"
 #include "process/memory.h"
-#include "run/dag.h"
-#include "run/log_sink.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -42,6 +40,7 @@ struct publisher {
 	struct { event_fn *fn; void *arg; unsigned wants; } listeners[LISTENERS];
 	size_t n;
 	unsigned wants;        // of all
+	struct publish_flush flush;    // its functions may be NULL
 	struct event_lost lost;        // jobs is 0: nothing to tell; under the lock
 	const struct batch *lost_batch;
 	char *cut;                     // why the run is cut short, or NULL; under the lock, and kept from then on
@@ -63,6 +62,10 @@ void publish_listen(struct run *run, event_fn *fn, void *arg, unsigned wants) {
 	publisher->listeners[publisher->n].arg = arg;
 	publisher->listeners[publisher->n++].wants = wants;
 	publisher->wants |= wants;
+}
+
+void publish_set_flush(struct run *run, const struct publish_flush *flush) {
+	run->publisher->flush = *flush;
 }
 
 bool publish_wants(const struct run *run, enum publish_wants want) {
@@ -98,9 +101,10 @@ static void tell_now(struct publisher *publisher, struct event *event) {
 	call(publisher, event);
 }
 
-static void flush_log(struct run *run, bool may_wait) {
-	if (run->log) {
-		log_sink_flush(run, may_wait);
+// Without the lock.
+static void flush(const struct publisher *publisher, bool may_wait) {
+	if (publisher->flush.now) {
+		publisher->flush.now(publisher->flush.arg, may_wait);
 	}
 }
 
@@ -110,7 +114,7 @@ static void tell(struct run *run, struct event *event) {
 	tell_now(publisher, event);
 	mutex_unlock(&publisher->lock);
 	// a worker may be held up by who reads the log, the event loop may not
-	flush_log(run, event->kind == EVENT_JOB_START || event->kind == EVENT_OUTPUT);
+	flush(publisher, event->kind == EVENT_JOB_START || event->kind == EVENT_OUTPUT);
 }
 
 void publish_tick(struct run *run) {
@@ -118,7 +122,7 @@ void publish_tick(struct run *run) {
 	mutex_lock(&publisher->lock);
 	flush_lost(publisher);
 	mutex_unlock(&publisher->lock);
-	flush_log(run, /* may_wait */ false);
+	flush(publisher, /* may_wait */ false);
 }
 
 // ---- the run ----
@@ -198,7 +202,7 @@ void publish_begin(struct run *run) {
 	mutex_lock(&publisher->lock);
 	call(publisher, &event);
 	mutex_unlock(&publisher->lock);
-	flush_log(run, /* may_wait */ false);
+	flush(publisher, /* may_wait */ false);
 	free(cwd);
 	free(parent);
 }
@@ -288,7 +292,7 @@ void publish_batch_end(struct batch *batch) {
 		event.u.batch_end.batch = batch->name;
 		tell_now(publisher, &event);
 		mutex_unlock(&publisher->lock);
-		flush_log(batch->run, /* may_wait */ false);
+		flush(publisher, /* may_wait */ false);
 	}
 	free(news->why);
 	free(news);
@@ -603,8 +607,8 @@ void publish_job_end(struct desk *desk, const struct job *job, const struct resu
 	}
 	mutex_unlock(&publisher->lock);
 	if (!desk->worker) {
-		flush_log(desk->run, /* may_wait */ false);
-	} else if (desk->run->log && log_sink_later(desk->run)) {
+		flush(publisher, /* may_wait */ false);
+	} else if (publisher->flush.later && publisher->flush.later(publisher->flush.arg)) {
 		worker_unsettle(desk->worker);
 	}
 }
@@ -619,7 +623,7 @@ static void end_without(struct batch *batch, struct event_job_end end) {
 	tell_now(publisher, &event);
 	count(batch->news, end.result.outcome, 1);
 	mutex_unlock(&publisher->lock);
-	flush_log(batch->run, /* may_wait */ false);
+	flush(publisher, /* may_wait */ false);
 }
 
 void publish_current(struct batch *batch, const struct job *job) {

@@ -21,6 +21,17 @@ enum publish_wants {
 // Adds a listener. Between setup_open()'s begin and publish_begin(). `arg` lives until publish_end() has returned.
 void publish_listen(struct run *run, event_fn *fn, void *arg, unsigned wants);
 
+// How a listener that gathers what it hears is told to write it: behind an event, without the lock of telling.
+struct publish_flush {
+	void (*now)(void *arg, bool may_wait); // a worker may be held up by a slow reader, the event loop may not
+	bool (*later)(void *arg);              // at the end of a job: as `now`, or leaves it to the next event and returns true;
+	                                       // then the worker is unsettled (worker_unsettle())
+	void *arg;
+};
+
+// Sets the one that there is. As publish_listen().
+void publish_set_flush(struct run *run, const struct publish_flush *flush);
+
 // True if somebody wants that.
 bool publish_wants(const struct run *run, enum publish_wants want);
 

@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/diag.h"
+#include "base/sync.h"
 
 #include <assert.h>
 #include <signal.h>
@@ -110,4 +111,9 @@ int result_code(const struct result *result) {
 		return 128 + result->term_signal;
 	}
 	return result->exit_code > 0 ? result->exit_code : 1;
+}
+
+void result_cannot_start(struct result *ret_result, int exit_code) {
+	uint64_t now = now_ns();
+	*ret_result = (struct result){.outcome = OUTCOME_SPAWN_ERROR, .exit_code = exit_code, .start = now, .end = now};
 }

@@ -39,6 +39,9 @@ struct result {
 	struct rusage usage;   // of the child and its waited-for children
 };
 
+// Fills in the result of a job that never ran.
+void result_cannot_start(struct result *ret_result, int exit_code);
+
 // "exit 3", "signal 9 (KILL)", "signal 9 (KILL), out of memory", "timeout", "not found", … for a message; into `text` of
 // `size` bytes, returned.
 const char *result_describe(const struct result *result, char *text, size_t size);

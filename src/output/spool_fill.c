@@ -382,3 +382,10 @@ void spool_tail(struct spool *spool, int i, size_t n, struct buf *buf) {
 void spool_set_live(struct spool *spool) {
 	atomic_store_relaxed(&spool->live, true);
 }
+
+void spool_add_shown(struct spool *spool, const char *mem, size_t len) {
+	struct buf shown = BUF_INIT;
+	buf_add_for(&shown, STDOUT_FILENO, mem, len);
+	spool_add(spool, 0, buf_str(&shown), shown.len);
+	buf_fini(&shown);
+}

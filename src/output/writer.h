@@ -86,6 +86,9 @@ ssize_t spool_readable(struct spool *spool, int stream, int fd);
 // Adds bytes to a stream, as if the job had written them.
 void spool_add(struct spool *spool, int stream, const void *mem, size_t len);
 
+// Adds text of fairpar's own to what goes to stdout: on a terminal its control bytes are escaped.
+void spool_add_shown(struct spool *spool, const char *mem, size_t len);
+
 // What was written so far stays, whatever is reset later: the next step of the job begins.
 void spool_mark(struct spool *spool);
 

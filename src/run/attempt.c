@@ -1,4 +1,4 @@
-// One attempt at one step of a job: its command, its directory, its child; and the desk that a worker has for it.
+// One attempt at one step of a job: its command, its directory, its child.
 
 #include "run/attempt.h"
 
@@ -21,75 +21,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-// ---- desk ----
-
-void desk_free(void *arg) {
-	struct desk *desk = arg;
-	child_scratch_destroy(desk->scratch);
-	command_fini(&desk->command);
-	line_items_fini(&desk->emission);
-	buf_fini(&desk->along.args);
-	buf_fini(&desk->along.orders);
-	buf_fini(&desk->text);
-	buf_fini(&desk->label);
-	buf_fini(&desk->vars);
-	buf_fini(&desk->path);
-	buf_fini(&desk->row);
-	buf_fini(&desk->told.why);
-	buf_fini(&desk->told.tail);
-	buf_fini(&desk->told.recent);
-	free(desk->tap);
-	context_unref(desk->context);
-	free(desk->env);
-	free(desk);
-}
-
-struct desk *desk_new(struct run *run, struct worker *worker) {
-	struct desk *desk = NEW(struct desk);
-	desk->run = run;
-	desk->worker = worker;
-	desk->scratch = child_scratch_create();
-	return desk;
-}
-
-struct desk *desk_of(struct run *run, struct worker *worker) {
-	void **kept = worker_scratch(worker, desk_free);
-	if (!*kept) {
-		*kept = desk_new(run, worker);
-	}
-	return *kept;
-}
-
-void job_label(const struct job *job, struct buf *buf) {
-	const struct batch *batch = job->batch;
-	bool is_default = !batch->stage && strcmp(batch->name, "default") == 0;
-	if (!is_default) {
-		buf_add_escaped(buf, batch->name, strlen(batch->name), 80);
-	}
-	if (job->name) {
-		buf_printf(buf, " %s", job->name);
-	} else {
-		buf_printf(buf, "#%llu", (unsigned long long)(is_default ? job->item.seq : job->item.number));
-	}
-}
-
-const char *desk_label(struct desk *desk, const struct job *job) {
-	buf_reset(&desk->label);
-	job_label(job, &desk->label);
-	return buf_str(&desk->label);
-}
-
-struct expansion job_expansion(const struct job *job, unsigned slot) {
-	const struct run *run = job->batch->run;
-	return (struct expansion){
-		.record = &job->record,
-		.seq = job->item.seq,
-		.slot = slot,
-		.slots = run->slots,
-		.total = run->total,
-	};
-}
-
 static void print_command(struct desk *desk) {
 	struct buf line = BUF_INIT;
 	if (isatty(STDERR_FILENO)) {
@@ -105,20 +36,6 @@ static void print_command(struct desk *desk) {
 }
 
 // ---- the attempt ----
-
-void result_cannot_start(struct result *ret_result, int exit_code) {
-	uint64_t now = now_ns();
-	*ret_result = (struct result){.outcome = OUTCOME_SPAWN_ERROR, .exit_code = exit_code, .start = now, .end = now};
-}
-
-void attempt_complain(struct desk *desk, const struct job *job, const char *format, ...) {
-	va_list args;
-	buf_reset(&desk->told.why);
-	va_start(args, format);
-	buf_vprintf(&desk->told.why, format, args);
-	va_end(args);
-	diag_error("job %s: %s", desk_label(desk, job), buf_str(&desk->told.why));
-}
 
 // Says why the job could not be started.
 static void explain(struct desk *desk, const struct job *job, const struct spawn_error *error) {
@@ -263,27 +180,6 @@ static void run_child(struct desk *desk, const struct job *job, const struct att
 	}
 }
 
-uint64_t job_sent(const struct job *job) {
-	const struct tee *tee = job->batch->run->tee;
-	return tee ? tee_sent(tee, job->item.number) : job->block ? block_sent(job->block) : 0;
-}
-
-const char *job_product(const struct job *job, unsigned slot, struct buf *path) {
-	const struct job_spec *spec = job->spec;
-	struct expansion x = job_expansion(job, slot);
-	struct buf name = BUF_INIT;
-	template_expand(spec->creates, &x, &name);
-	const char *dir = spec->context->cwd ? spec->context->cwd : "";
-	buf_reset(path);
-	if (buf_str(&name)[0] != '/') {
-		buf_printf(path, "%s/", dir[0] == '/' ? "" : job->batch->run->cwd);
-		buf_printf(path, "%s%s", dir, dir[0] ? "/" : "");
-	}
-	buf_adds(path, buf_str(&name));
-	buf_fini(&name);
-	return buf_str(path);
-}
-
 // Waits until the child may start, and runs it.
 static void admit_child(struct desk *desk, const struct job *job, const struct attempt *attempt,
                         struct result *ret_result) {
@@ -333,7 +229,7 @@ static void show_batch(const struct job *job) {
 	if (run->manifest && run->shown != job->batch) {
 		run->shown = job->batch;
 		buf_printf(&line, "# batch %s\n", job->batch->name);
-		job_output_add_shown(job->spool, line.data, line.len);
+		spool_add_shown(job->spool, line.data, line.len);
 	}
 	buf_fini(&line);
 }
@@ -381,7 +277,7 @@ void attempt_run(struct desk *desk, struct job *job, const struct attempt *attem
 		}
 		buf_addc(&desk->text, '\n');
 		show_batch(job);
-		job_output_add_shown(job->spool, desk->text.data, desk->text.len);
+		spool_add_shown(job->spool, desk->text.data, desk->text.len);
 		return;
 	}
 	if (run->result_files && result_files_begin(desk, job, attempt->slot) != 0) {

@@ -3,7 +3,7 @@
 #ifndef FAIRPAR_RUN_AUTOPACK_H
 #define FAIRPAR_RUN_AUTOPACK_H
 
-#include "run/attempt.h"
+#include "run/worker_state.h"
 
 // What is known of the items of a batch; freed with free().
 struct autopack *autopack_create(void);

@@ -4,7 +4,7 @@
 #define FAIRPAR_RUN_END_SUMMARY_H
 
 #include "report/run_stats.h"
-#include "run/attempt.h"
+#include "run/worker_state.h"
 
 struct end_summary;
 

@@ -67,13 +67,6 @@ void job_output_let_through(struct run *run, const struct job *job) {
 	}
 }
 
-void job_output_add_shown(struct spool *spool, const char *mem, size_t len) {
-	struct buf shown = BUF_INIT;
-	buf_add_for(&shown, STDOUT_FILENO, mem, len);
-	spool_add(spool, 0, buf_str(&shown), shown.len);
-	buf_fini(&shown);
-}
-
 static int show_at_once(const struct buf *text) {
 	struct buf shown = BUF_INIT;
 	buf_add_for(&shown, STDOUT_FILENO, text->data, text->len);
@@ -89,7 +82,7 @@ void job_output_show_command(struct desk *desk, const struct job *job) {
 	if (job->results && results_takes(job->results, 0)) {
 		results_add(job->results, 0, desk->text.data, desk->text.len);
 	} else if (job->spool) {
-		job_output_add_shown(job->spool, desk->text.data, desk->text.len);
+		spool_add_shown(job->spool, desk->text.data, desk->text.len);
 	} else if (show_at_once(&desk->text) != 0) {
 		if (errno != EPIPE) {
 			diag_error("cannot write to standard output: %s", strerror(errno));

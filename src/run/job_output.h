@@ -3,7 +3,7 @@
 #ifndef FAIRPAR_RUN_JOB_OUTPUT_H
 #define FAIRPAR_RUN_JOB_OUTPUT_H
 
-#include "run/attempt.h"
+#include "run/worker_state.h"
 
 // The output of a running child.
 struct job_output {
@@ -17,6 +17,9 @@ struct job_output {
 	struct drain drain;          // for child_run()
 };
 
+// Opens the job's spool, with its tag, before its first attempt.
+void job_open_spool(struct desk *desk, struct job *job, unsigned slot);
+
 // For an attempt of a job that has a spool or results; `emission` takes the lines of its stdout, or is NULL. The outlet
 // stays where it is until the child has ended.
 void job_output_open(struct job_output *outlet, struct desk *desk, const struct job *job, struct line_items *emission);
@@ -24,9 +27,6 @@ void job_output_open(struct job_output *outlet, struct desk *desk, const struct 
 // Lets the output of a job that is the last one and alone go straight through, if nothing can take it back: there is
 // nobody whose output it could mix with or hold up.
 void job_output_let_through(struct run *run, const struct job *job);
-
-// Adds text of fairpar's own to what goes to stdout: on a terminal its control bytes are escaped.
-void job_output_add_shown(struct spool *spool, const char *mem, size_t len);
 
 // Shows desk->text, its command, as part of the job's output, before the rest of it.
 void job_output_show_command(struct desk *desk, const struct job *job);

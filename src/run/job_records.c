@@ -43,7 +43,7 @@ struct job_records {
 static void put_on_stdout(struct run *run, const char *mem, size_t len) {
 	if (run->writer) {
 		struct spool *spool = spool_open(run->writer, NULL, 0, EMIT_GROUP, NULL, 0);
-		job_output_add_shown(spool, mem, len);
+		spool_add_shown(spool, mem, len);
 		spool_finish(spool);
 	} else if (write_limited(STDOUT_FILENO, mem, len) != 0 && !atomic_exchange(&run->trouble, true)) {
 		diag_error("cannot write the joblog to stdout: %s", strerror(errno));

@@ -3,7 +3,7 @@
 #ifndef FAIRPAR_RUN_JOB_RECORDS_H
 #define FAIRPAR_RUN_JOB_RECORDS_H
 
-#include "run/attempt.h"
+#include "run/worker_state.h"
 
 struct job_records;
 

@@ -25,6 +25,7 @@
 #include "run/created_files.h"
 #include "run/dag.h"
 #include "run/end_summary.h"
+#include "run/job_output.h"
 #include "run/job_records.h"
 #include "run/log_sink.h"
 #include "run/status_display.h"

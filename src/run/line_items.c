@@ -93,8 +93,3 @@ void line_items_end(struct line_items *emission, bool keep) {
 	emission->parcel.queue = NULL;
 }
 
-void line_items_fini(struct line_items *emission) {
-	line_buffer_fini(&emission->cutter);
-	buf_fini(&emission->held);
-	buf_fini(&emission->parcel.bytes);
-}

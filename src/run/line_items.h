@@ -35,6 +35,10 @@ void line_items_add(struct line_items *emission, const char *text);
 // The stream has ended: submits what is left, or with `keep` false throws away what was held.
 void line_items_end(struct line_items *emission, bool keep);
 
-void line_items_fini(struct line_items *emission);
+static inline void line_items_fini(struct line_items *emission) {
+	line_buffer_fini(&emission->cutter);
+	buf_fini(&emission->held);
+	buf_fini(&emission->parcel.bytes);
+}
 
 #endif

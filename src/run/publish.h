@@ -11,7 +11,7 @@
 #define FAIRPAR_RUN_PUBLISH_H
 
 #include "job/event.h"
-#include "run/attempt.h"
+#include "run/worker_state.h"
 
 enum publish_wants {
 	TELL_OUTPUT = 1 << 0,  // EVENT_OUTPUT too, as jobs write

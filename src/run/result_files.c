@@ -107,7 +107,7 @@ int result_files_parse(struct run *run, const struct names *names) {
 // Lines of the table.
 static void put(struct run *run, struct spool *spool, const struct buf *text) {
 	if (run->result_files->fd < 0) {
-		job_output_add_shown(spool, text->data, text->len);
+		spool_add_shown(spool, text->data, text->len);
 	} else {
 		spool_add(spool, 0, text->data, text->len);
 	}
@@ -249,7 +249,7 @@ bool result_files_is_done(struct run *run, const struct record *record, uint64_t
 static void show_name(struct run *run, struct job *job) {
 	const char *path = results_path(job->results);
 	if (job->spool && path) {
-		job_output_add_shown(job->spool, path, strlen(path));
+		spool_add_shown(job->spool, path, strlen(path));
 		spool_add(job->spool, 0, run->options->files_nul ? "" : "\n", 1);
 	}
 }

@@ -3,7 +3,7 @@
 #ifndef FAIRPAR_RUN_RESULT_FILES_H
 #define FAIRPAR_RUN_RESULT_FILES_H
 
-#include "run/attempt.h"
+#include "run/worker_state.h"
 
 struct result_files;
 

@@ -5,8 +5,8 @@
 #include "run/retry_queue.h"
 
 #include "base/alloc.h"
-#include "run/attempt.h"
 #include "run/job_run.h"
+#include "run/job_state.h"
 
 struct waiting {
 	uint64_t due;

@@ -1,0 +1,52 @@
+// A job that has begun, and what can be said of it.
+
+#include "run/job_state.h"
+
+#include "run/tee.h"
+
+#include <string.h>
+
+void job_label(const struct job *job, struct buf *buf) {
+	const struct batch *batch = job->batch;
+	bool is_default = !batch->stage && strcmp(batch->name, "default") == 0;
+	if (!is_default) {
+		buf_add_escaped(buf, batch->name, strlen(batch->name), 80);
+	}
+	if (job->name) {
+		buf_printf(buf, " %s", job->name);
+	} else {
+		buf_printf(buf, "#%llu", (unsigned long long)(is_default ? job->item.seq : job->item.number));
+	}
+}
+
+struct expansion job_expansion(const struct job *job, unsigned slot) {
+	const struct run *run = job->batch->run;
+	return (struct expansion){
+		.record = &job->record,
+		.seq = job->item.seq,
+		.slot = slot,
+		.slots = run->slots,
+		.total = run->total,
+	};
+}
+
+uint64_t job_sent(const struct job *job) {
+	const struct tee *tee = job->batch->run->tee;
+	return tee ? tee_sent(tee, job->item.number) : job->block ? block_sent(job->block) : 0;
+}
+
+const char *job_product(const struct job *job, unsigned slot, struct buf *path) {
+	const struct job_spec *spec = job->spec;
+	struct expansion x = job_expansion(job, slot);
+	struct buf name = BUF_INIT;
+	template_expand(spec->creates, &x, &name);
+	const char *dir = spec->context->cwd ? spec->context->cwd : "";
+	buf_reset(path);
+	if (buf_str(&name)[0] != '/') {
+		buf_printf(path, "%s/", dir[0] == '/' ? "" : job->batch->run->cwd);
+		buf_printf(path, "%s%s", dir, dir[0] ? "/" : "");
+	}
+	buf_adds(path, buf_str(&name));
+	buf_fini(&name);
+	return buf_str(path);
+}

@@ -7,8 +7,8 @@
 #include "base/text.h"
 #include "input/glob.h"
 #include "run/attempt.h"
+#include "run/counts.h"
 #include "run/dag.h"
-#include "run/job_run.h"
 #include "run/log_sink.h"
 #include "run/publish.h"
 #include "run/start_order.h"
@@ -167,7 +167,7 @@ static void list_by_pattern(struct desk *desk, struct worker *worker, struct que
 		}
 		buf_fini(&why);
 		free(error);
-		work_count_trouble(batch, "its items could not be listed", NULL);
+		counts_trouble(batch, "its items could not be listed", NULL);
 	}
 }
 
@@ -191,13 +191,13 @@ static void list_by_command(struct desk *desk, struct worker *worker, struct que
 	line_items_end(&desk->emission, /* keep */ true);
 	finish(desk, &job, &result);
 	if (result.outcome == OUTCOME_CANCELLED) {
-		submission_count_lost(batch, 1);
+		counts_lost(batch, 1);
 		dag_node_job_failed(batch->stage, &result);
 	} else if (result.outcome != OUTCOME_OK) {
 		char how[80];
 		struct buf what = BUF_INIT;
 		buf_printf(&what, "args_from: %s", result_describe(&result, how, sizeof(how)));
-		work_count_trouble(batch, buf_str(&what), &result);
+		counts_trouble(batch, buf_str(&what), &result);
 		buf_fini(&what);
 	}
 }
@@ -221,7 +221,7 @@ static enum work_status run_listing(struct worker *worker, struct queue *queue, 
 }
 
 static void drop_listing(struct queue *queue, void *data FP_UNUSED, size_t size FP_UNUSED) {
-	submission_count_lost(queue_user(queue), 1);
+	counts_lost(queue_user(queue), 1);
 }
 
 static const struct work_type work_listing = {.name = "listing", .run = run_listing, .drop = drop_listing};

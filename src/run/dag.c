@@ -18,8 +18,8 @@
 #include "base/text.h"
 #include "cli/option_files.h"
 #include "run/batch_commands.h"
+#include "run/counts.h"
 #include "run/feed.h"
-#include "run/job_run.h"
 #include "run/status_display.h"
 #include "run/publish.h"
 #include "shell/split.h"
@@ -302,7 +302,7 @@ static void settle(struct dag_node *stage) {
 }
 
 void dag_node_count_lost(struct dag_node *stage, size_t n) {
-	submission_count_lost(stage->batch, n);
+	counts_lost(stage->batch, n);
 }
 
 void dag_node_fed(struct dag_node *stage) {
@@ -349,7 +349,7 @@ static int begin_source(struct dag_node *stage) {
 	case MANIFEST_GLOB:
 	case MANIFEST_COMMAND:
 		if (batch_command_listing(run, stage->queue, stage) != SUBMIT_OK) {
-			submission_count_lost(stage->batch, 1);
+			counts_lost(stage->batch, 1);
 		}
 		dag_node_fed(stage);
 		return 0;
@@ -415,7 +415,7 @@ static void begin(struct dag_node *stage) {
 		stage->state = STAGE_SKIPPED; // what is emitted into it goes nowhere
 		atomic_store_relaxed(&stage->skipped, true);
 		pool_cancel(run->pool, stage->queue);
-		work_count_trouble(stage->batch, "could not begin", NULL);
+		counts_trouble(stage->batch, "could not begin", NULL);
 		dag_node_fed(stage);
 	}
 }
@@ -495,7 +495,7 @@ static void skip_one(struct casualties *casualties, struct dag_node *stage, cons
 		tell_skip(stage, why, because);
 	}
 	pool_cancel(run->pool, stage->queue);
-	submission_count_lost(stage->batch, known_jobs(stage->plan));
+	counts_lost(stage->batch, known_jobs(stage->plan));
 	add_casualty(casualties, stage);
 }
 
@@ -768,7 +768,7 @@ void dag_stop(struct run *run) {
 	for (size_t i = 0; i < dag->n; ++i) {
 		struct dag_node *stage = &dag->all[i];
 		if (stage->plan && stage->state == STAGE_WAITING) {
-			submission_count_lost(stage->batch, known_jobs(stage->plan));
+			counts_lost(stage->batch, known_jobs(stage->plan));
 		}
 	}
 }

@@ -5,6 +5,7 @@
 // of the input. Where the batches are found in the input itself (--batch-by) it is read as far ahead as the pool takes
 // it (--queue-mem, then the spill file): only so does a batch that comes late in the input get its turn at once.
 
+#include "run/counts.h"
 #include "run/feed_internal.h"
 
 #include "base/alloc.h"
@@ -12,7 +13,6 @@
 #include "run/block.h"
 #include "run/block_feed.h"
 #include "run/dag.h"
-#include "run/job_run.h"
 #include "run/tee.h"
 
 #include <unistd.h>
@@ -40,7 +40,7 @@ static void count_all(struct run *run) {
 	}
 	mutex_unlock(&run->lock);
 	if (stop) {
-		work_stop_run(run);
+		run_halt(run);
 	}
 }
 
@@ -121,7 +121,7 @@ static void count_rest(struct run *run, struct feed *feed) {
 	mutex_lock(&run->lock);
 	++run->tally.total;
 	mutex_unlock(&run->lock);
-	submission_count_lost(feed->parcel->batch, 1);
+	counts_lost(feed->parcel->batch, 1);
 }
 
 // The halt was met: nothing is started any more.
@@ -320,7 +320,7 @@ void feeds_stop(struct run *run) {
 	feeds->stopped = true;
 	stop_data(run);
 	for (size_t i = 0; i < feeds->nparcels; ++i) {
-		submission_count_lost(feeds->parcels[i]->batch, feeds->parcels[i]->n);
+		counts_lost(feeds->parcels[i]->batch, feeds->parcels[i]->n);
 		feed_parcel_close(run, feeds->parcels[i]);
 	}
 	feeds->nparcels = 0;
@@ -331,7 +331,7 @@ void feeds_stop(struct run *run) {
 		}
 		if (feed->parcel) {
 			uint64_t packs = (feed->pack.nitems > 0) + (feed->by_key ? feeds->packing.n : 0);
-			submission_count_lost(feed->parcel->batch, feed->parcel->n + (feed->pending && !feed->stage) + packs);
+			counts_lost(feed->parcel->batch, feed->parcel->n + (feed->pending && !feed->stage) + packs);
 			feed_parcel_close(run, feed->parcel);
 		}
 		feed_free(feed);

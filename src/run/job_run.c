@@ -22,6 +22,7 @@
 #include "run/attempt.h"
 #include "run/autopack.h"
 #include "run/batch_commands.h"
+#include "run/counts.h"
 #include "run/created_files.h"
 #include "run/dag.h"
 #include "run/end_summary.h"
@@ -44,116 +45,6 @@
 static struct run *run_of(struct queue *queue) {
 	const struct batch *batch = queue_user(queue);
 	return batch->run;
-}
-
-// ---- counting ----
-
-static void note_failure(struct run *run, const char *label, const char *how) {
-	if (run->nfailures >= FAILURES_NAMED) {
-		return;
-	}
-	buf_adds(&run->failures, run->nfailures > 0 ? ", " : "");
-	buf_add_escaped(&run->failures, label, strlen(label), SIZE_MAX);
-	buf_printf(&run->failures, " (%s)", how);
-	++run->nfailures;
-}
-
-// Adds to the tally. Returns true if it makes the run stop. The run's lock is held.
-static bool tally_job(struct run *run, const struct result *result) {
-	tally_add(&run->tally, result);
-	bool stop = !run->halted && result->outcome != OUTCOME_CANCELLED && halt_is_met(&run->halt, &run->tally);
-	if (stop) {
-		run->halted = true;
-		run->halted_by = *result;
-	}
-	return stop;
-}
-
-// Counts the items that went along with the job. The run's lock is held.
-static void count_along(struct run *run, const struct job *job, enum outcome outcome) {
-	uint64_t *count = outcome == OUTCOME_OK ? &run->along.ok
-		: outcome == OUTCOME_CANCELLED ? &run->along.cancelled : &run->along.failed;
-	*count += job->along;
-}
-
-// Counts the end of the job. Returns true if it makes the run stop.
-static bool count(struct desk *desk, const struct job *job, const struct result *result, bool current) {
-	struct run *run = desk->run;
-	bool failed = outcome_is_failure(result->outcome);
-	char how[120];
-	bool stop = false;
-	result_describe(result, how, sizeof(how));
-	if (failed && job->along > 0) {
-		size_t len = strlen(how);
-		snprintf(how + len, sizeof(how) - len, ", %llu items", (unsigned long long)job->along + 1);
-	}
-	mutex_lock(&run->lock);
-	count_along(run, job, result->outcome);
-	if (failed) {
-		note_failure(run, desk_label(desk, job), how);
-	}
-	if (failed && job->batch->allow_failure) {
-		++run->allowed;
-	} else {
-		run->current += current;
-		stop = tally_job(run, result);
-	}
-	mutex_unlock(&run->lock);
-	if (job->batch->stage && result->outcome != OUTCOME_OK) {
-		dag_node_job_failed(job->batch->stage, result);
-	}
-	return stop;
-}
-
-void work_count_trouble(struct batch *batch, const char *what, const struct result *how) {
-	struct run *run = batch->run;
-	struct result result;
-	if (how) {
-		result = *how;
-	} else {
-		result_cannot_start(&result, 126);
-	}
-	bool stop = false;
-	mutex_lock(&run->lock);
-	note_failure(run, batch->name, what);
-	if (batch->allow_failure) {
-		++run->allowed;
-	} else {
-		stop = tally_job(run, &result);
-	}
-	mutex_unlock(&run->lock);
-	if (batch->news && !how) {
-		publish_trouble(batch, &result, what);
-	}
-	dag_node_job_failed(batch->stage, &result);
-	if (stop) {
-		work_stop_run(run);
-	}
-}
-
-static void tell_halt(struct run *run) {
-	struct buf why = BUF_INIT;
-	if (run->manifest && run->manifest->fail_fast && !run->options->halt_given) {
-		buf_adds(&why, "fail_fast");
-	} else {
-		buf_adds(&why, "--halt ");
-		halt_add(&why, &run->halt);
-	}
-	publish_cut(run, why.data);
-	buf_fini(&why);
-}
-
-void work_stop_run(struct run *run) {
-	tell_halt(run);
-	if (run->halt.when == HALT_NOW) {
-		atomic_store_release(&run->halt_now, true); // pairs with the event loop's load after the wake
-	}
-	retry_queue_stop(run); // first: a `finally` is to know how these have ended
-	pool_shutdown(run->pool, POOL_CANCELLING);
-	if (run->admission) {
-		admission_stop(run);
-	}
-	run_wake(run);
 }
 
 // ---- what a job creates ----
@@ -260,8 +151,8 @@ static void job_close(struct desk *desk, struct job *job, unsigned slot, const s
 	if (run->publisher) {
 		publish_job_end(desk, job, result, NEXT_NOTHING);
 	}
-	if (count(desk, job, result, /* current */ false)) {
-		work_stop_run(run);
+	if (counts_job(desk, job, result, /* current */ false)) {
+		run_halt(run);
 	}
 }
 
@@ -284,8 +175,8 @@ static enum work_status job_is_current(struct desk *desk, struct job *job) {
 	if (job->batch->news) {
 		publish_current(job->batch, job);
 	}
-	if (count(desk, job, &ok, /* current */ true)) {
-		work_stop_run(desk->run);
+	if (counts_job(desk, job, &ok, /* current */ true)) {
+		run_halt(desk->run);
 	}
 	return WORK_NOT_RUN;
 }
@@ -330,6 +221,14 @@ static const struct template *step_template(const struct job *job) {
 	return job->step == 0 ? job->spec->command : job->spec->then[job->step - 1];
 }
 
+// Its pause before the next attempt is over, or cut off: tells so, if that has not been told.
+static void end_pause(struct job *job) {
+	if (job->pauses) {
+		job->pauses = false;
+		publish_wait_end(job->batch->run, job->batch, job->item.number, WHY_RETRY, job->queued);
+	}
+}
+
 // Ends the job, which is handed over, because what was to follow its last attempt cannot. With the desk of the worker that
 // ran that, or NULL.
 static void cut_off(struct desk *own, struct job *job) {
@@ -341,7 +240,7 @@ static void cut_off(struct desk *own, struct job *job) {
 	} else {
 		result.outcome = OUTCOME_CANCELLED;
 	}
-	work_end_pause(job);
+	end_pause(job);
 	if (!own) {
 		struct expansion x = job_expansion(job, job->slot);
 		command_text(step_template(job), &x, &job->spec->by, &desk->text);
@@ -351,13 +250,6 @@ static void cut_off(struct desk *own, struct job *job) {
 	free(job);
 	if (!own) {
 		desk_free(desk);
-	}
-}
-
-void work_end_pause(struct job *job) {
-	if (job->pauses) {
-		job->pauses = false;
-		publish_wait_end(job->batch->run, job->batch, job->item.number, WHY_RETRY, job->queued);
 	}
 }
 
@@ -383,7 +275,8 @@ static void go_on(struct desk *desk, struct worker *worker, struct queue *queue,
 	}
 }
 
-bool work_resume(struct queue *queue, struct job *job) {
+static bool resume(struct queue *queue, struct job *job) {
+	end_pause(job);
 	switch (submit_again(run_of(queue), queue, NULL, job)) {
 	case SUBMIT_FULL: return false;
 	case SUBMIT_CLOSED: cut_off(NULL, job); break;
@@ -391,6 +284,12 @@ bool work_resume(struct queue *queue, struct job *job) {
 	}
 	return true;
 }
+
+static void cut_off_waiting(struct job *job) {
+	cut_off(NULL, job);
+}
+
+const struct retry_calls work_retries = {.resume = resume, .cut_off = cut_off_waiting};
 
 // A record that cannot be an item fails as a job, and says why.
 static enum work_status fail_bad_item(struct desk *desk, unsigned slot, struct job *job) {
@@ -480,10 +379,6 @@ static enum work_status run_again(struct worker *worker, struct queue *queue, vo
 	return status;
 }
 
-void work_cut_off(struct job *job) {
-	cut_off(NULL, job);
-}
-
 static void drop_again(struct queue *queue FP_UNUSED, void *data, size_t size FP_UNUSED) {
 	cut_off(NULL, *(struct job **)data);
 }
@@ -552,7 +447,7 @@ static void drop_item(struct queue *queue, void *data, size_t size) {
 	struct job job;
 	job_read(&job, batch, data, size);
 	skip_output(batch, &job.item);
-	submission_count_lost(batch, 1);
+	counts_lost(batch, 1);
 	job_release(&job);
 }
 

@@ -3,7 +3,6 @@
 #include "run/line_items.h"
 
 #include "base/alloc.h"
-#include "run/job_run.h"
 
 #include <unistd.h>
 

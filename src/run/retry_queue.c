@@ -5,7 +5,6 @@
 #include "run/retry_queue.h"
 
 #include "base/alloc.h"
-#include "run/job_run.h"
 #include "run/job_state.h"
 
 struct waiting {
@@ -16,6 +15,7 @@ struct waiting {
 };
 
 struct retry_queue {
+	const struct retry_calls *calls;
 	mutex lock;
 	struct waiting *heap;
 	size_t nheap, cap;
@@ -23,8 +23,9 @@ struct retry_queue {
 	bool stopped;
 };
 
-struct retry_queue *retry_queue_create(void) {
+struct retry_queue *retry_queue_create(const struct retry_calls *calls) {
 	struct retry_queue *retry_queue = NEW(struct retry_queue);
+	retry_queue->calls = calls;
 	mutex_init(&retry_queue->lock);
 	return retry_queue;
 }
@@ -107,8 +108,7 @@ uint64_t retry_queue_submit(struct run *run, uint64_t now) {
 			return next;
 		}
 		struct batch *batch = waiting.job->batch;
-		work_end_pause(waiting.job);
-		if (!work_resume(waiting.queue, waiting.job)) {
+		if (!retry_queue->calls->resume(waiting.queue, waiting.job)) {
 			mutex_lock(&retry_queue->lock);
 			bool kept = !retry_queue->stopped;
 			if (kept) {
@@ -118,7 +118,7 @@ uint64_t retry_queue_submit(struct run *run, uint64_t now) {
 			if (kept) {
 				return TIME_NEVER; // the pool wakes the loop when it has room
 			}
-			work_cut_off(waiting.job);
+			retry_queue->calls->cut_off(waiting.job);
 		}
 		pool_queue_close(run->pool, waiting.queue);
 		batch_unref(batch);
@@ -137,7 +137,7 @@ void retry_queue_stop(struct run *run) {
 			return;
 		}
 		struct batch *batch = waiting.job->batch;
-		work_cut_off(waiting.job);
+		retry_queue->calls->cut_off(waiting.job);
 		pool_queue_close(run->pool, waiting.queue);
 		batch_unref(batch);
 	}

@@ -7,7 +7,13 @@
 
 struct job;
 
-struct retry_queue *retry_queue_create(void);
+// What becomes of a job that has waited.
+struct retry_calls {
+	bool (*resume)(struct queue *queue, struct job *job); // its time has come: queues it; false: there is no room now
+	void (*cut_off)(struct job *job);                     // its time will not come: ends it
+};
+
+struct retry_queue *retry_queue_create(const struct retry_calls *calls); // `calls` outlives it
 void retry_queue_destroy(struct retry_queue *retry_queue); // empty
 
 // Keeps the job until `due` (now_ns() time), and its queue open; from the worker whose item it is. The job is handed

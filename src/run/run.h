@@ -49,6 +49,7 @@ struct run {
 	unsigned long nofile;      // the limit of descriptors
 	bool fair_time;            // slot-time is shared, not turns
 	struct pool *pool;
+	const struct work_type *item_work; // of each queued item (job_run.c)
 	struct admission *admission; // or NULL: nothing to wait for
 	struct start_order *start_order;     // of -t and -p, or NULL
 	struct terminal *terminal; // of -o and -p, or NULL

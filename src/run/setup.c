@@ -14,6 +14,7 @@
 #include "run/block_feed.h"
 #include "run/created_files.h"
 #include "run/dag.h"
+#include "run/job_run.h"
 #include "run/limits.h"
 #include "run/end_summary.h"
 #include "run/explain_live.h"
@@ -177,7 +178,8 @@ int setup_open(struct run *run) {
 		return -1;
 	}
 	start_order_open(run);
-	run->retry_queue = retry_queue_create();
+	run->retry_queue = retry_queue_create(&work_retries);
+	run->item_work = &work_item;
 	run->created_files = run->manifest ? created_files_create() : NULL;
 	if (job_records_open(run) != 0) {
 		return -1;

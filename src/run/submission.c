@@ -3,8 +3,8 @@
 #include "run/submission.h"
 
 #include "base/alloc.h"
+#include "run/counts.h"
 #include "run/dag.h"
-#include "run/job_run.h"
 #include "run/job_records.h"
 #include "run/status_display.h"
 #include "run/publish.h"
@@ -44,20 +44,6 @@ void submission_add(struct submission *parcel, const struct record *record, unsi
 	++parcel->n;
 }
 
-void submission_count_lost(struct batch *batch, uint64_t n) {
-	struct run *run = batch->run;
-	bool skipped = batch->stage && dag_node_is_skipped(batch->stage);
-	mutex_lock(&run->lock);
-	*(skipped ? &run->tally.skipped : &run->tally.cancelled) += n;
-	mutex_unlock(&run->lock);
-	if (batch->news && n > 0) {
-		publish_lost(batch, skipped ? OUTCOME_SKIPPED : OUTCOME_CANCELLED, n);
-	}
-	if (batch->stage && !skipped && n > 0 && !dag_node_has_failed(batch->stage)) {
-		dag_node_job_failed(batch->stage, &(struct result){.outcome = OUTCOME_CANCELLED});
-	}
-}
-
 static void count_total(struct run *run, uint64_t n) {
 	mutex_lock(&run->lock);
 	run->tally.total += n;
@@ -72,7 +58,7 @@ static void drop_all(struct submission *parcel) {
 		item_read(&view, parcel->bytes.data + parcel->items[i].at, parcel->items[i].size);
 		writer_skip(batch->run->writer, batch->lane, view.item.order);
 	}
-	submission_count_lost(batch, parcel->n);
+	counts_lost(batch, parcel->n);
 }
 
 enum submit_status submission_submit(struct submission *parcel, struct worker *from, unsigned flags) {
@@ -91,7 +77,7 @@ enum submit_status submission_submit(struct submission *parcel, struct worker *f
 	}
 	for (size_t i = 0; i < parcel->n; ++i) {
 		works[i] = (struct work){
-			.type = &work_item,
+			.type = run->item_work,
 			.data = parcel->bytes.data + parcel->items[i].at,
 			.size = parcel->items[i].size,
 			.flags = flags | parcel->items[i].flags,

@@ -36,7 +36,4 @@ static inline bool submission_is_full(const struct submission *parcel) {
 // counted as never started.
 enum submit_status submission_submit(struct submission *parcel, struct worker *from, unsigned flags);
 
-// Counts items that will never start: as cancelled, or as skipped if that is the fate of their batch.
-void submission_count_lost(struct batch *batch, uint64_t n);
-
 #endif

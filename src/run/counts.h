@@ -1,0 +1,22 @@
+// What has become of the jobs so far. From any thread, without run->lock.
+
+#ifndef FAIRPAR_RUN_COUNTS_H
+#define FAIRPAR_RUN_COUNTS_H
+
+#include "run/worker_state.h"
+
+// Counts the end of the job; `current`: what it creates was there. Returns true if that makes the run halt: then the caller
+// calls run_halt().
+bool counts_job(struct desk *desk, const struct job *job, const struct result *result, bool current) FP_NODISCARD;
+
+// Counts a failure that was no job's: `what` the batch could not do, as the last line has it in brackets; `how` the
+// result of its command, or NULL if there was none. Halts the run if that follows.
+void counts_trouble(struct batch *batch, const char *what, const struct result *how);
+
+// Counts items that will never start: as skipped if their batch is, else as cancelled.
+void counts_lost(struct batch *batch, uint64_t n);
+
+// Starts nothing more, because --halt was met.
+void run_halt(struct run *run);
+
+#endif

@@ -8,7 +8,7 @@
 #include "input/glob.h"
 #include "run/attempt.h"
 #include "run/counts.h"
-#include "run/dag.h"
+#include "run/dag_node.h"
 #include "run/log_sink.h"
 #include "run/publish.h"
 #include "run/start_order.h"

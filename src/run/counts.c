@@ -3,7 +3,7 @@
 #include "run/counts.h"
 
 #include "run/admission.h"
-#include "run/dag.h"
+#include "run/dag_node.h"
 #include "run/publish.h"
 #include "run/retry_queue.h"
 

@@ -11,7 +11,7 @@
 // Workers only post that a job failed or a queue was removed; what follows is decided by the event loop's thread, which
 // alone changes states. So there is no recursion, however long the chain of batches.
 
-#include "run/dag.h"
+#include "run/dag_internal.h"
 
 #include "base/alloc.h"
 #include "base/diag.h"
@@ -22,209 +22,11 @@
 #include "run/feed.h"
 #include "run/status_display.h"
 #include "run/publish.h"
-#include "shell/split.h"
 
 #include <errno.h>
 #include <unistd.h>
 
 enum { SKIPS_NAMED = 20 }; // batches skipped because of one, in messages
-
-enum dag_node_state { STAGE_WAITING, STAGE_RUNNING, STAGE_ENDED, STAGE_SKIPPED };
-
-struct dag_node {
-	struct run *run;
-	const struct manifest_batch *plan; // NULL: not selected
-	struct queue *queue;         // held open, or NULL
-	struct batch *batch;         // a reference, as long as the queue is held; it owns what its jobs are made from
-	enum dag_node_state state;
-	atomic_bool skipped;         // the same, for the workers
-	atomic_bool has_failed;      // as `failed`, to be asked without the lock
-	atomic_bool has_run;         // a job of it has, and not just for what it emits
-	bool again;                  // something that it needs has
-	bool fed_again;              // or something that emits into it
-	size_t unmet;                // needs that have not ended well yet, and one if it has to wait for a feeder
-	bool awaits_feeder;          // all its items are emitted, and no batch that does so has begun
-	struct dag_node *next_ready;
-	size_t nfeeders;             // other batches that may still emit into it
-	bool fed;                    // its own items are queued
-	struct dag_node **dependents;   // the batches that need it
-	size_t ndependents, dependents_cap;
-	struct queue_attrs attrs;
-
-	// its items
-	size_t next;                 // of its list
-	struct source_config source; // of its items, if they are read: its input borrows it to the end,
-	char *path;                  // and the name of the file
-	struct buf words;            // scratch of dag_node_next()
-
-	// posted by workers, under the lock of stages
-	bool failed, ended;
-	struct result first;         // failure
-	bool is_posted;
-	struct dag_node *next_posted;
-	bool failure_seen;           // the event loop knows of it
-	uint64_t waits_since;        // for others, and that was told; 0: not
-	bool is_tainted;             // a batch that emits into it failed or was skipped: it may lack items
-};
-
-struct dag {
-	struct dag_node *all;           // as manifest->batches
-	size_t n;
-	size_t nwaiting;             // stages in STAGE_WAITING
-	bool stopped;
-	struct dag_node *ready, **ready_end; // nothing keeps them from beginning
-	mutex lock;                  // guards what workers post
-	struct dag_node *posted, **posted_end;
-};
-
-static struct dag_node *dag_node_of(const struct run *run, const struct manifest_batch *plan) {
-	return &run->dag->all[plan - run->manifest->batches];
-}
-
-// ---- recipes ----
-
-static void names_of(const struct manifest_batch *plan, struct names *ret_names) {
-	*ret_names = (struct names){.names = xcalloc(plan->matrix.naxes, sizeof(char *)), .n = plan->matrix.naxes};
-	for (size_t i = 0; i < plan->matrix.naxes; ++i) {
-		ret_names->names[i] = (char *)plan->matrix.axes[i].name;
-	}
-}
-
-static unsigned cut_width(const struct dag_node *stage, unsigned width) {
-	unsigned slots = stage->run->slots;
-	if (width <= slots) {
-		return width;
-	}
-	diag_warn("batch '%s': slots_per_job: %u is cut to the %u slot%s there %s", text_shows(stage->plan->name), width,
-	          slots, slots == 1 ? "" : "s", slots == 1 ? "is" : "are");
-	return slots;
-}
-
-// Returns NULL after a message.
-static struct job_spec *make_recipe(struct dag_node *stage, const struct manifest_job *job, const char *command,
-                                  bool templates) {
-	struct run *run = stage->run;
-	struct job_spec *spec = NEW(struct job_spec);
-	struct names names;
-	names_of(stage->plan, &names);
-	struct job_texts texts = {
-		.manifest = run->manifest, .batch = stage->plan, .job = job, .command = command, .templates = templates,
-	};
-	int failed = job_spec_from_job(spec, run->options, run->context, &texts, &names);
-	free(names.names);
-	if (failed) {
-		job_spec_free(spec);
-		return NULL;
-	}
-	spec->width = job == stage->plan->job ? stage->batch->width : cut_width(stage, spec->width);
-	return spec;
-}
-
-// For a command that is no item of the batch: it has the batch's context, and nothing that follows from a job.
-static struct job_spec *make_plain_recipe(struct dag_node *stage, const char *command) {
-	struct manifest_job job = *stage->plan->job;
-	job.then = (struct manifest_texts){NULL, 0};
-	job.on_failure = job.creates = NULL;
-	job.retries = 0;
-	job.slots_per_job = 1;
-	return make_recipe(stage, &job, command, /* templates */ false);
-}
-
-static int make_recipes(struct dag_node *stage) {
-	const struct manifest_batch *plan = stage->plan;
-	struct batch *batch = stage->batch;
-	bool has_items = manifest_batch_has_items(plan);
-	batch->nspecs = plan->ncommands + 1; // its own, then those of `commands` with keys of their own
-	batch->specs = xcalloc(batch->nspecs, sizeof(*batch->specs));
-	batch->specs[0] = make_recipe(stage, plan->job, has_items ? plan->run : NULL, has_items);
-	bool failed = !batch->specs[0];
-	if (plan->finally) {
-		batch->finally = make_plain_recipe(stage, plan->finally);
-		failed |= !batch->finally;
-	}
-	if (plan->source == MANIFEST_COMMAND) {
-		batch->listing = make_plain_recipe(stage, plan->source_text);
-		failed |= !batch->listing;
-	}
-	return failed ? -1 : 0;
-}
-
-// ---- the items that the manifest holds ----
-
-static size_t list_length(const struct manifest_batch *plan) {
-	switch (plan->source) {
-	case MANIFEST_ARGS: return plan->args.n;
-	case MANIFEST_MATRIX: return plan->matrix.nrows;
-	case MANIFEST_NONE: return plan->nfeeders > 0 ? 0 : plan->run ? 1 : plan->ncommands;
-	default: return 0;
-	}
-}
-
-size_t dag_node_left(const struct dag_node *stage) {
-	return list_length(stage->plan) - stage->next;
-}
-
-// A record that is a command: a line, or without a shell its words.
-static void command_record(struct dag_node *stage, const char *text, unsigned spec, struct record *ret_record,
-                           const char **ret_bad) {
-	*ret_record = (struct record){.args = text, .size = strlen(text) + 1, .nargs = 1};
-	if (stage->batch->specs[spec]->by.shell) {
-		return;
-	}
-	size_t n;
-	buf_reset(&stage->words);
-	if (words_split(text, &stage->words, &n, ret_bad) == 0) {
-		*ret_record = (struct record){.args = buf_str(&stage->words), .size = stage->words.len, .nargs = (uint32_t)n};
-	}
-}
-
-static void entry_record(struct dag_node *stage, size_t i, struct record *ret_record, unsigned *ret_recipe,
-                         const char **ret_bad) {
-	const struct manifest_command *entry = &stage->plan->commands[i];
-	if (entry->job != stage->plan->job) {
-		*ret_recipe = (unsigned)i + 1;
-		stage->batch->specs[i + 1] = make_recipe(stage, entry->job, NULL, /* templates */ false);
-		if (!stage->batch->specs[i + 1]) {
-			*ret_recipe = 0;
-			*ret_record = (struct record){.args = entry->run, .size = strlen(entry->run) + 1, .nargs = 1};
-			*ret_bad = "cannot be set up";
-			return;
-		}
-	}
-	command_record(stage, entry->run, *ret_recipe, ret_record, ret_bad);
-}
-
-static void row_record(struct dag_node *stage, size_t row, struct record *ret_record) {
-	const struct manifest_matrix *matrix = &stage->plan->matrix;
-	buf_reset(&stage->words);
-	for (size_t axis = 0; axis < matrix->naxes; ++axis) {
-		const char *value = manifest_matrix_value(matrix, row, axis);
-		buf_add(&stage->words, value, strlen(value) + 1);
-	}
-	*ret_record = (struct record){
-		.args = buf_str(&stage->words), .size = stage->words.len, .nargs = (uint32_t)matrix->naxes,
-	};
-}
-
-bool dag_node_next(struct dag_node *stage, struct record *ret_record, unsigned *ret_recipe, const char **ret_bad) {
-	const struct manifest_batch *plan = stage->plan;
-	if (dag_node_left(stage) == 0) {
-		return false;
-	}
-	size_t i = stage->next++;
-	*ret_recipe = 0;
-	*ret_bad = NULL;
-	if (plan->source == MANIFEST_ARGS) {
-		*ret_record = (struct record){.args = plan->args.at[i], .size = strlen(plan->args.at[i]) + 1, .nargs = 1};
-	} else if (plan->source == MANIFEST_MATRIX) {
-		row_record(stage, i, ret_record);
-	} else if (plan->run) {
-		command_record(stage, plan->run, 0, ret_record, ret_bad);
-	} else {
-		entry_record(stage, i, ret_record, ret_recipe, ret_bad);
-	}
-	return true;
-}
 
 // ---- telling ----
 
@@ -280,35 +82,6 @@ static void tell_waited(struct dag_node *stage) {
 }
 
 // ---- begin ----
-
-static void release(struct dag_node *stage) {
-	struct queue *queue = stage->queue;
-	struct batch *batch = stage->batch;
-	stage->queue = NULL;
-	stage->batch = NULL;
-	pool_queue_close(stage->run->pool, queue);
-	batch_unref(batch);
-}
-
-// Lets go of the queue, if nothing comes from outside any more.
-static void settle(struct dag_node *stage) {
-	if (!stage->queue || !stage->fed || stage->nfeeders > 0) {
-		return;
-	}
-	if (stage->state == STAGE_SKIPPED) {
-		pool_cancel(stage->run->pool, stage->queue); // what was emitted into it meanwhile
-	}
-	release(stage);
-}
-
-void dag_node_count_lost(struct dag_node *stage, size_t n) {
-	counts_lost(stage->batch, n);
-}
-
-void dag_node_fed(struct dag_node *stage) {
-	stage->fed = true;
-	settle(stage);
-}
 
 // A file that the batch names is seen from its working directory. The caller frees it.
 static char *path_from(const struct job_spec *spec, const char *path) {
@@ -402,7 +175,7 @@ static void begin(struct dag_node *stage) {
 		publish_batch_begun(stage->batch);
 	}
 	stage->batch->again = stage->again;
-	bool failed = make_recipes(stage) != 0;
+	bool failed = dag_node_make_specs(stage) != 0;
 	if (!failed) {
 		stage->attrs.paused = false;
 		queue_set(run->pool, stage->queue, &stage->attrs);
@@ -527,60 +300,7 @@ static void skip_after(struct dag_node *stage) {
 	free(casualties.at);
 }
 
-// ---- what workers post ----
-
-// Under the lock of stages.
-static void post(struct dag_node *stage) {
-	struct dag *dag = stage->run->dag;
-	if (!stage->is_posted) {
-		stage->is_posted = true;
-		stage->next_posted = NULL;
-		*dag->posted_end = stage;
-		dag->posted_end = &stage->next_posted;
-	}
-}
-
-void dag_node_job_failed(struct dag_node *stage, const struct result *result) {
-	struct dag *dag = stage->run->dag;
-	mutex_lock(&dag->lock);
-	bool first = !stage->failed;
-	if (first) {
-		stage->failed = true;
-		atomic_store_relaxed(&stage->has_failed, true); // only spares others the lock
-		stage->first = *result;
-		post(stage);
-	}
-	mutex_unlock(&dag->lock);
-	if (first) {
-		run_wake(stage->run);
-	}
-}
-
-void dag_node_ended(struct dag_node *stage) {
-	struct dag *dag = stage->run->dag;
-	mutex_lock(&dag->lock);
-	stage->ended = true;
-	post(stage);
-	mutex_unlock(&dag->lock);
-	run_wake(stage->run);
-}
-
-// The next stage that something was posted for, with what; NULL if there is none.
-static struct dag_node *take_posted(struct dag *dag, bool *ret_failed, bool *ret_ended) {
-	mutex_lock(&dag->lock);
-	struct dag_node *stage = dag->posted;
-	if (stage) {
-		dag->posted = stage->next_posted;
-		if (!dag->posted) {
-			dag->posted_end = &dag->posted;
-		}
-		stage->is_posted = false;
-		*ret_failed = stage->failed;
-		*ret_ended = stage->ended;
-	}
-	mutex_unlock(&dag->lock);
-	return stage;
-}
+// ---- what workers have posted ----
 
 static void end(struct dag_node *stage, bool failed) {
 	if (stage->state == STAGE_RUNNING) {
@@ -591,7 +311,7 @@ static void end(struct dag_node *stage, bool failed) {
 	if (target && target != stage) {
 		target->fed_again |= again;
 		--target->nfeeders;
-		settle(target);
+		dag_node_settle(target);
 	}
 	if (stage->state != STAGE_ENDED || stage->is_tainted || (failed && !stage->plan->allow_failure)) {
 		return; // skip_after() was called for it
@@ -613,7 +333,7 @@ void dag_advance(struct run *run) {
 	struct dag *dag = run->dag;
 	bool failed, ended;
 	struct dag_node *stage;
-	while (dag && !dag->stopped && (stage = take_posted(dag, &failed, &ended))) {
+	while (dag && !dag->stopped && (stage = dag_take_posted(dag, &failed, &ended))) {
 		if (failed) {
 			see_failure(stage);
 		}
@@ -647,7 +367,7 @@ static void open_one(struct run *run, struct dag_node *stage, const struct manif
 	stage->batch = batch_new(run, plan->name);
 	stage->batch->stage = stage;
 	stage->batch->allow_failure = plan->allow_failure;
-	stage->batch->width = cut_width(stage, (unsigned)plan->job->slots_per_job);
+	stage->batch->width = dag_node_width(stage, (unsigned)plan->job->slots_per_job);
 	stage->queue = pool_queue_open(run->pool, plan->name, &stage->attrs, stage->batch);
 	verify(stage->queue); // nothing has begun, so nothing was cut short
 	batch_ref(stage->batch);
@@ -759,7 +479,7 @@ void dag_stop(struct run *run) {
 	if (!dag || dag->stopped) {
 		return;
 	}
-	while ((posted = take_posted(dag, &failed, &ended))) {
+	while ((posted = dag_take_posted(dag, &failed, &ended))) {
 		if (failed) { // what needs these is skipped, the rest is cancelled
 			see_failure(posted);
 		}
@@ -780,7 +500,7 @@ void dag_close(struct run *run) {
 	}
 	for (size_t i = 0; i < dag->n; ++i) {
 		if (dag->all[i].queue) {
-			release(&dag->all[i]);
+			dag_node_release(&dag->all[i]);
 		}
 		buf_fini(&dag->all[i].words);
 		free(dag->all[i].dependents);
@@ -792,40 +512,3 @@ void dag_close(struct run *run) {
 	run->dag = NULL;
 }
 
-// ---- asked by others ----
-
-struct queue *dag_node_queue(const struct dag_node *stage) {
-	return stage->queue;
-}
-
-bool dag_node_is_skipped(const struct dag_node *stage) {
-	return atomic_load_relaxed(&stage->skipped);
-}
-
-void dag_node_job_runs(struct dag_node *stage) {
-	if (!atomic_load_relaxed(&stage->has_run)) {
-		atomic_store_relaxed(&stage->has_run, true);
-	}
-}
-
-bool dag_node_has_failed(const struct dag_node *stage) {
-	return atomic_load_relaxed(&stage->has_failed);
-}
-
-struct result dag_node_result(const struct dag_node *stage) {
-	struct dag *dag = stage->run->dag;
-	mutex_lock(&dag->lock);
-	struct result result = stage->failed ? stage->first : (struct result){.outcome = OUTCOME_OK};
-	mutex_unlock(&dag->lock);
-	return result;
-}
-
-const struct manifest_batch *dag_node_plan(const struct dag_node *stage) {
-	return stage->plan;
-}
-
-void dag_node_lost_why(struct dag_node *stage, const char *why) {
-	if (stage->run->publisher) {
-		publish_lost_why(stage->batch, why);
-	}
-}

@@ -6,6 +6,7 @@
 // it (--queue-mem, then the spill file): only so does a batch that comes late in the input get its turn at once.
 
 #include "run/counts.h"
+#include "run/dag_node.h"
 #include "run/feed_internal.h"
 
 #include "base/alloc.h"
@@ -17,13 +18,7 @@
 
 #include <unistd.h>
 
-enum {
-	HIGH_BYTES = 64 * 1024,      // queued bytes of a batch at which its input is left alone
-	PASS_ITEMS = 16 * 1024,      // items between two looks at the signals
-	PACKED = 8,                  // as many times the bytes when items are packed: a job has up to 64 KiB of them,
-	AHEAD_BYTES = 8 * 1024 * 1024, // … and with --pack=auto for each slot, but no more than this: packs are made of
-	                             // what is queued
-};
+enum { PASS_ITEMS = 16 * 1024 }; // items between two looks at the signals
 
 // ---- the end of input ----
 
@@ -42,21 +37,6 @@ static void count_all(struct run *run) {
 	if (stop) {
 		run_halt(run);
 	}
-}
-
-// Jobs that run get no more data.
-static void stop_data(struct run *run) {
-	if (run->blocks) {
-		blockfeed_stop(run->blocks);
-	}
-	if (run->tee) {
-		tee_stop(run->tee);
-	}
-}
-
-void feeds_cut_short(struct run *run) {
-	run->feeds->stopped = true;
-	stop_data(run);
 }
 
 // ---- reading ----
@@ -91,16 +71,6 @@ static bool feed_read(struct run *run, struct feed *feed) {
 	}
 	feed->ended = true;
 	return false;
-}
-
-size_t feed_high_water(const struct run *run) {
-	const struct packing *packing = &run->options->packing;
-	size_t packed = (size_t)HIGH_BYTES * PACKED;
-	if (!packing->by_time) {
-		return packing->on ? packed : HIGH_BYTES;
-	}
-	size_t most = run->options->queue_mem / 4 < AHEAD_BYTES ? run->options->queue_mem / 4 : AHEAD_BYTES;
-	return run->slots < most / packed ? packed * run->slots : most > HIGH_BYTES ? most : HIGH_BYTES;
 }
 
 // True if the feed's batch has enough to do for now; the pool then calls when it has not.
@@ -318,7 +288,7 @@ int feeds_poll_fd(struct run *run, const struct list **at) {
 void feeds_stop(struct run *run) {
 	struct feeds *feeds = run->feeds;
 	feeds->stopped = true;
-	stop_data(run);
+	feeds_stop_data(run);
 	for (size_t i = 0; i < feeds->nparcels; ++i) {
 		counts_lost(feeds->parcels[i]->batch, feeds->parcels[i]->n);
 		feed_parcel_close(run, feeds->parcels[i]);
@@ -327,7 +297,7 @@ void feeds_stop(struct run *run) {
 	list_for_each(&feeds->active, at) {
 		struct feed *feed = list_entry(at, struct feed, link);
 		if (feed->stage) {
-			dag_node_count_lost(feed->stage, feed->pending + (feed->input ? 0 : dag_node_left(feed->stage)));
+			counts_lost(dag_node_batch(feed->stage), feed->pending + (feed->input ? 0 : dag_node_left(feed->stage)));
 		}
 		if (feed->parcel) {
 			uint64_t packs = (feed->pack.nitems > 0) + (feed->by_key ? feeds->packing.n : 0);

@@ -52,15 +52,18 @@ struct feeds {
 	size_t nfree;
 };
 
-// ---- feed.c
-
-// The run takes nothing any more.
-void feeds_cut_short(struct run *run);
+// ---- feed_open.c
 
 // Queued bytes of a batch at which its input is left alone.
 size_t feed_high_water(const struct run *run);
 
 // ---- feed_route.c
+
+// The run takes nothing any more.
+void feeds_cut_short(struct run *run);
+
+// Jobs that run get no more data.
+void feeds_stop_data(struct run *run);
 
 // Submits what is in the parcel. Returns false if the pool has no room: then it is still in the parcel.
 bool feed_submit(struct run *run, struct submission *parcel);

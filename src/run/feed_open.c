@@ -2,18 +2,35 @@
 // headers, which the templates need, and with some options all of it.
 
 #include "base/text.h"
+#include "run/dag_node.h"
 #include "run/feed_internal.h"
 
 #include "base/alloc.h"
 #include "base/diag.h"
 #include "run/block_feed.h"
-#include "run/dag.h"
 #include "run/job_records.h"
 #include "run/result_files.h"
 #include "run/tee.h"
 #include "shell/shell.h"
 
 #include <errno.h>
+
+enum {
+	HIGH_BYTES = 64 * 1024,      // queued bytes of a batch at which its input is left alone
+	PACKED = 8,                  // as many times the bytes when items are packed: a job has up to 64 KiB of them,
+	AHEAD_BYTES = 8 * 1024 * 1024, // … and with --pack=auto for each slot, but no more than this: packs are made of
+	                             // what is queued
+};
+
+size_t feed_high_water(const struct run *run) {
+	const struct packing *packing = &run->options->packing;
+	size_t packed = (size_t)HIGH_BYTES * PACKED;
+	if (!packing->by_time) {
+		return packing->on ? packed : HIGH_BYTES;
+	}
+	size_t most = run->options->queue_mem / 4 < AHEAD_BYTES ? run->options->queue_mem / 4 : AHEAD_BYTES;
+	return run->slots < most / packed ? packed * run->slots : most > HIGH_BYTES ? most : HIGH_BYTES;
+}
 
 // A feed for the queue of that parcel, which it takes over; both are its stage's business if the parcel is NULL.
 static struct feed *feed_add(struct feeds *feeds, struct input *input, struct submission *parcel) {
@@ -291,7 +308,7 @@ int feeds_open(struct run *run) {
 	list_init(&feeds->active);
 	list_init(&feeds->packing.used);
 	if (run->manifest) {
-		return dag_open(run);
+		return 0; // dag_open() adds what its batches read
 	}
 	if (job_records_source(run) && !open_sources(run, job_records_source(run), 1, "default")) {
 		return -1;

@@ -4,12 +4,28 @@
 // their packs are few, too, and the one longest left alone goes first.
 
 #include "base/text.h"
+#include "run/block_feed.h"
 #include "run/feed_internal.h"
 
 #include "base/alloc.h"
 #include "base/diag.h"
 #include "run/publish.h"
 #include "run/result_files.h"
+#include "run/tee.h"
+
+void feeds_stop_data(struct run *run) {
+	if (run->blocks) {
+		blockfeed_stop(run->blocks);
+	}
+	if (run->tee) {
+		tee_stop(run->tee);
+	}
+}
+
+void feeds_cut_short(struct run *run) {
+	run->feeds->stopped = true;
+	feeds_stop_data(run);
+}
 
 // ---- parcels ----
 

@@ -24,7 +24,7 @@
 #include "run/batch_commands.h"
 #include "run/counts.h"
 #include "run/created_files.h"
-#include "run/dag.h"
+#include "run/dag_node.h"
 #include "run/end_summary.h"
 #include "run/job_output.h"
 #include "run/job_records.h"

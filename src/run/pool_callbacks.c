@@ -7,7 +7,7 @@
 
 #include "base/diag.h"
 #include "run/autopack.h"
-#include "run/dag.h"
+#include "run/dag_node.h"
 #include "run/job_run.h"
 #include "run/job_records.h"
 #include "run/log_sink.h"

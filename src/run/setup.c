@@ -192,7 +192,7 @@ int setup_open(struct run *run) {
 	if (run->publisher) {
 		publish_begin(run);
 	}
-	return feeds_open(run);
+	return feeds_open(run) != 0 ? -1 : run->manifest ? dag_open(run) : 0;
 }
 
 // In a signal handler, the second signal.

@@ -4,7 +4,7 @@
 
 #include "base/alloc.h"
 #include "run/counts.h"
-#include "run/dag.h"
+#include "run/dag_node.h"
 #include "run/job_records.h"
 #include "run/status_display.h"
 #include "run/publish.h"

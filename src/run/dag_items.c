@@ -1,0 +1,155 @@
+// What a manifest says of a batch's jobs: the specs that they are made from, and the items that it lists itself.
+
+#include "run/dag_internal.h"
+
+#include "base/alloc.h"
+#include "base/diag.h"
+#include "base/text.h"
+#include "shell/split.h"
+
+#include <string.h>
+
+// ---- specs ----
+
+static void names_of(const struct manifest_batch *plan, struct names *ret_names) {
+	*ret_names = (struct names){.names = xcalloc(plan->matrix.naxes, sizeof(char *)), .n = plan->matrix.naxes};
+	for (size_t i = 0; i < plan->matrix.naxes; ++i) {
+		ret_names->names[i] = (char *)plan->matrix.axes[i].name;
+	}
+}
+
+unsigned dag_node_width(const struct dag_node *stage, unsigned width) {
+	unsigned slots = stage->run->slots;
+	if (width <= slots) {
+		return width;
+	}
+	diag_warn("batch '%s': slots_per_job: %u is cut to the %u slot%s there %s", text_shows(stage->plan->name), width,
+	          slots, slots == 1 ? "" : "s", slots == 1 ? "is" : "are");
+	return slots;
+}
+
+// Returns NULL after a message.
+static struct job_spec *make_spec(struct dag_node *stage, const struct manifest_job *job, const char *command,
+                                  bool templates) {
+	struct run *run = stage->run;
+	struct job_spec *spec = NEW(struct job_spec);
+	struct names names;
+	names_of(stage->plan, &names);
+	struct job_texts texts = {
+		.manifest = run->manifest, .batch = stage->plan, .job = job, .command = command, .templates = templates,
+	};
+	int failed = job_spec_from_job(spec, run->options, run->context, &texts, &names);
+	free(names.names);
+	if (failed) {
+		job_spec_free(spec);
+		return NULL;
+	}
+	spec->width = job == stage->plan->job ? stage->batch->width : dag_node_width(stage, spec->width);
+	return spec;
+}
+
+// For a command that is no item of the batch: it has the batch's context, and nothing that follows from a job.
+static struct job_spec *make_plain_spec(struct dag_node *stage, const char *command) {
+	struct manifest_job job = *stage->plan->job;
+	job.then = (struct manifest_texts){NULL, 0};
+	job.on_failure = job.creates = NULL;
+	job.retries = 0;
+	job.slots_per_job = 1;
+	return make_spec(stage, &job, command, /* templates */ false);
+}
+
+int dag_node_make_specs(struct dag_node *stage) {
+	const struct manifest_batch *plan = stage->plan;
+	struct batch *batch = stage->batch;
+	bool has_items = manifest_batch_has_items(plan);
+	batch->nspecs = plan->ncommands + 1; // its own, then those of `commands` with keys of their own
+	batch->specs = xcalloc(batch->nspecs, sizeof(*batch->specs));
+	batch->specs[0] = make_spec(stage, plan->job, has_items ? plan->run : NULL, has_items);
+	bool failed = !batch->specs[0];
+	if (plan->finally) {
+		batch->finally = make_plain_spec(stage, plan->finally);
+		failed |= !batch->finally;
+	}
+	if (plan->source == MANIFEST_COMMAND) {
+		batch->listing = make_plain_spec(stage, plan->source_text);
+		failed |= !batch->listing;
+	}
+	return failed ? -1 : 0;
+}
+
+// ---- items ----
+
+static size_t list_length(const struct manifest_batch *plan) {
+	switch (plan->source) {
+	case MANIFEST_ARGS: return plan->args.n;
+	case MANIFEST_MATRIX: return plan->matrix.nrows;
+	case MANIFEST_NONE: return plan->nfeeders > 0 ? 0 : plan->run ? 1 : plan->ncommands;
+	default: return 0;
+	}
+}
+
+size_t dag_node_left(const struct dag_node *stage) {
+	return list_length(stage->plan) - stage->next;
+}
+
+// A record that is a command: a line, or without a shell its words.
+static void command_record(struct dag_node *stage, const char *text, unsigned spec, struct record *ret_record,
+                           const char **ret_bad) {
+	*ret_record = (struct record){.args = text, .size = strlen(text) + 1, .nargs = 1};
+	if (stage->batch->specs[spec]->by.shell) {
+		return;
+	}
+	size_t n;
+	buf_reset(&stage->words);
+	if (words_split(text, &stage->words, &n, ret_bad) == 0) {
+		*ret_record = (struct record){.args = buf_str(&stage->words), .size = stage->words.len, .nargs = (uint32_t)n};
+	}
+}
+
+static void entry_record(struct dag_node *stage, size_t i, struct record *ret_record, unsigned *ret_spec,
+                         const char **ret_bad) {
+	const struct manifest_command *entry = &stage->plan->commands[i];
+	if (entry->job != stage->plan->job) {
+		*ret_spec = (unsigned)i + 1;
+		stage->batch->specs[i + 1] = make_spec(stage, entry->job, NULL, /* templates */ false);
+		if (!stage->batch->specs[i + 1]) {
+			*ret_spec = 0;
+			*ret_record = (struct record){.args = entry->run, .size = strlen(entry->run) + 1, .nargs = 1};
+			*ret_bad = "cannot be set up";
+			return;
+		}
+	}
+	command_record(stage, entry->run, *ret_spec, ret_record, ret_bad);
+}
+
+static void row_record(struct dag_node *stage, size_t row, struct record *ret_record) {
+	const struct manifest_matrix *matrix = &stage->plan->matrix;
+	buf_reset(&stage->words);
+	for (size_t axis = 0; axis < matrix->naxes; ++axis) {
+		const char *value = manifest_matrix_value(matrix, row, axis);
+		buf_add(&stage->words, value, strlen(value) + 1);
+	}
+	*ret_record = (struct record){
+		.args = buf_str(&stage->words), .size = stage->words.len, .nargs = (uint32_t)matrix->naxes,
+	};
+}
+
+bool dag_node_next(struct dag_node *stage, struct record *ret_record, unsigned *ret_spec, const char **ret_bad) {
+	const struct manifest_batch *plan = stage->plan;
+	if (dag_node_left(stage) == 0) {
+		return false;
+	}
+	size_t i = stage->next++;
+	*ret_spec = 0;
+	*ret_bad = NULL;
+	if (plan->source == MANIFEST_ARGS) {
+		*ret_record = (struct record){.args = plan->args.at[i], .size = strlen(plan->args.at[i]) + 1, .nargs = 1};
+	} else if (plan->source == MANIFEST_MATRIX) {
+		row_record(stage, i, ret_record);
+	} else if (plan->run) {
+		command_record(stage, plan->run, 0, ret_record, ret_bad);
+	} else {
+		entry_record(stage, i, ret_record, ret_spec, ret_bad);
+	}
+	return true;
+}

@@ -22,14 +22,16 @@
 //   manifest/    manifest_load()    a YAML file: typed batches, or all of its mistakes with their places
 //   cli/         options_parse()    the one option table (options.def): struct options, --help, completions
 //   xargs/       xargs_main()       `fairpar --xargs`, or called xargs: a run of its own kind
-//   run/         run_all()          the event loop: input, signals, the end
+//   run/         run_all()          the event loop: input, wake-ups; stop.c: signals, what ends a run
 //     setup.c             composition root: what a run is put together from (pool_callbacks.c: pool and writer)
 //     batch.c             the batches of a run, counted, and what the command line says of each
 //     feed.c              inputs, just ahead of need, into the queues of their batches (feed_open.c, feed_route.c)
-//     dag.c               a manifest's batches: which wait, which run, which are skipped
+//     dag.c               a manifest's batches: which wait, which run, which are skipped (dag_node.c, dag_items.c: one of them)
 //     job_spec.c          how the items of a batch become jobs: templates, context, environment
 //     item.c              an item as bytes, between its queueing (submission.c) and its job
-//     job_run.c           the life of a job on a worker: run, retry (retry_queue.c), then, count
+//     job_run.c           the life of a job on a worker: run, retry (retry_queue.c), then
+//     job_state.c         what is known of a job that has begun; worker_state.c: what its worker keeps from job to job
+//     counts.c            what has become of the jobs so far, and the halt that follows
 //     attempt.c           one attempt: command, environment (job_env.c), child
 //     job_output.c        where a job's output goes: spool, files (result_files.c), or items (line_items.c)
 //     batch_commands.c    what runs for a batch beside its items: on-failure, finally, listings

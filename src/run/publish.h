@@ -23,9 +23,11 @@ void publish_listen(struct run *run, event_fn *fn, void *arg, unsigned wants);
 
 // How a listener that gathers what it hears is told to write it: behind an event, without the lock of telling.
 struct publish_flush {
-	void (*now)(void *arg, bool may_wait); // a worker may be held up by a slow reader, the event loop may not
-	bool (*later)(void *arg);              // at the end of a job: as `now`, or leaves it to the next event and returns true;
-	                                       // then the worker is unsettled (worker_unsettle())
+	// A worker may be held up by a slow reader, the event loop may not.
+	void (*now)(void *arg, bool may_wait);
+	// At the end of a job: does the same, or leaves it to the next event and returns true. Then the worker flushes before it
+	// sleeps (worker_unsettle()).
+	bool (*later)(void *arg);
 	void *arg;
 };
 

@@ -115,6 +115,78 @@ refused() {
 	assert_lines 2
 }
 
+@test "what comes through a pipe or a here-document to a variable is the item's, wherever the shell reads it" {
+	local command
+	for command in 'echo {} | { x=$(cat); echo $((x+1)); }' 'echo {} | { x=`cat`; echo $((x+1)); }' '{ echo {}; } | { read x; echo $((x)); }' \
+		'(echo {}; true) | while read x; do echo $((x)); done' 'for i in {}; do echo $i; done | { read x; echo $((x)); }' \
+		'echo {} $(true) | { read x; echo $((x)); }' 'f() { x=$(cat); echo $((x)); }; echo {} | f' 'f() { echo {}; }; x=$(f); echo $((x))' \
+		'f() { echo {}; }; f | { read x; echo $((x)); }' $'exec <<E\n{}\nE\nx=$(cat); echo $((x))' $'exec 3<<E\n{}\nE\nread x <&3; echo $((x))' \
+		$'echo {} |\n\n while read x; do echo $((x)); done' 'true {}; x=$_; echo $((x))' 'set -- -a {}; getopts a: o; echo $((OPTARG))'; do
+		no_code "$command" 'a[$(touch PWN)]'
+	done
+	command -v bash >/dev/null || skip "no bash"
+	for command in 'while x=$(head -n 1); [ "$x" ]; do ((x)); done <<< {}' 'f() { cat; }; x=$(f <<< {}); ((x))' 'read "a[1]" <<< {}; ((a[1]))' \
+		'select x in a; do ((REPLY)); break; done <<< {}' '[[ {} =~ (.*) ]]; ((${BASH_REMATCH[1]}))' 'echo {} > >(read x; ((x)))' \
+		'exec 3<<< {}; x=$(</dev/fd/3); ((x))' 'printf -v "x[0]" %s {}; ((x[0]))'; do
+		run_fairpar any --shell bash "$command" ::: 'a[$(touch PWN)]'
+		[[ ! -e PWN && $stderr == *'job #1: the item '* ]] || fail "$command: $stderr"
+	done
+}
+
+@test "arithmetic beside an item that does not flow there takes any item" {
+	local command
+	echo a >"it's [1].txt"
+	for command in 't=$(date +%s); cat {}; echo $(($(date +%s) - t))' 'seq 3 | while read i; do echo {} $((i + 1)); done' \
+		"printf '%s\n' {} | while read -r f; do n=\$(wc -l <\"\$f\"); echo \$((n)); done" 'cat {} | sort; n=$(ls | wc -l); echo $((n))' \
+		'i=0; for x in a b; do i=$((i + 1)); echo {} $i; done' 'x=$(mktemp -p .); cp {} "$x"; s=$(stat -c %s "$x"); echo $((s / 2))'; do
+		run_fairpar --shell sh "$command" ::: "it's [1].txt"
+	done
+}
+
+@test "a command whose name is not known before it runs gets no item as a word, but a program named by the environment does" {
+	local command
+	for command in '{eval,echo} {}' 'e=eval; $e {}' '"$(echo eval)" {}' '$(echo eval) echo {}' 'ev$x {}' '${x:-eval} {}' 'set -- eval; "$@" {}' \
+		'f() { "$@"; }; f eval {}' 'x={}; $x' '$(basename {})' '$FAIRPAR_ITEM' 'true; ev{1} {2}' '2>/dev/null eval {}' '{fd}>/dev/null eval {}'; do
+		run_fairpar any --shell bash "$command" ::: 'eval touch PWN' ::: 'x;touch PWN'
+		[[ $status == 255 && ! -e PWN && $stderr == *'an item cannot stand here: '* ]] || fail "$command: $stderr"
+	done
+	run_fairpar any --shell bash 'true; {1} {2}' ::: eval trap command echo :::+ 'touch PWN' 'touch PWN' eval 'a b'
+	[[ ! -e PWN && $output == 'a b' && $stderr == *"job #1: the item 'eval' is the name of a command by which"*'job #3: '* ]] || fail "$stderr"
+	E=echo run_fairpar '"$PWD"/none {} 2>/dev/null || ${E:-echo} {}; cd . && ${FAIRPAR_NONE-echo} {}' ::: 'x;touch PWN'
+	assert_lines 'x;touch PWN' 'x;touch PWN'
+}
+
+@test "what the shell reads as commands from its input or from a list of completions is refused" {
+	local command
+	for command in '. <(echo {})' 'source <(echo {})' 'source /dev/stdin <<< {}' 'echo {} | . /dev/stdin' $'. /dev/fd/0 <<E\n{}\nE' \
+		'eval "$(cat)" <<< {}' 'echo {} | { x=$(cat); eval "$x"; }' 'echo {} | while read x; do eval "$x"; done' 'compgen -W {} x' \
+		'compgen -C {} x' 'mapfile -C {} -c 1 a <<< x' 'history -s {}; fc -s' "eval 'eval \"\$FAIRPAR_ITEM\"'" "trap 'eval \"\$FAIRPAR_ITEM\"' EXIT"; do
+		refused "$command" bash
+	done
+	no_code "x={}; eval 'echo \$((x))'" 'a[$(touch PWN)]'
+	no_code 'eval "echo \$((FAIRPAR_ITEM))"' 'a[$(touch PWN)]'
+	no_code "trap 'echo \$((FAIRPAR_ITEM))' EXIT; true" 'a[$(touch PWN)]'
+	printf 'echo "$1"\n' >lib.sh
+	run_fairpar '. ./lib.sh; echo {}' ::: 'a b'
+	assert_lines '' 'a b'
+}
+
+@test "the operator of a test and the format of printf are not made of an item that would have others evaluated" {
+	refused '[ 1 {} "a[x]" ]'
+	refused 'test "$a" {}'
+	no_code 'op=-eq; [ {} $op 1 ]' 'a[$(touch PWN)]'
+	no_code 'printf {1} {1}' '%d a[$(touch PWN)]'
+	no_code 'fmt=%d; printf "$fmt" {}' 'a[$(touch PWN)]'
+	no_code "printf '%1\$d' {}" 'a[$(touch PWN)]'
+	for shell in zsh ksh93 mksh; do
+		command -v "$shell" >/dev/null || continue
+		run_fairpar any --shell "$shell" 'print -f %d {}' ::: 'a[$(touch PWN)]'
+		[[ ! -e PWN && $stderr == *'job #1: the item '* ]] || fail "$shell: $stderr"
+	done
+	run_fairpar 'printf {}; [ -e {} -o ! {} = x ] && printf "$none%s" {}' ::: 'a b'
+	assert_eq "$output" 'a ba b'
+}
+
 @test "a variable of a manifest's env that holds an item is one to the command" {
 	for run in 'echo $((N + 1))' 'x=$N; echo $(($x))' 'echo $(basename $N) $((N))'; do
 		printf 'version: 1\nbatches:\n  b: {args: ["1", "a[$(touch PWN)]"], env: {N: "{}"}, run: "%s #{}"}\n' "$run" >m.yaml

@@ -49,6 +49,8 @@ static void use_outside(struct reader *r, const struct outer *outer, size_t i) {
 void reader_use(struct reader *r, size_t i, bool is_derived) {
 	struct read_item *item = &r->reading->items[i];
 	item->is_read = true;
+	++r->nuses;
+	r->last_used = i;
 	for (const struct outer *outer = r->outer; outer; outer = outer->next) {
 		use_outside(r, outer, i);
 	}
@@ -75,6 +77,11 @@ void reader_use(struct reader *r, size_t i, bool is_derived) {
 	if (r->flow) {
 		flow_add(r, r->flow, i, is_derived || r->flow_derives);
 	}
+}
+
+void reader_refuse_used(struct reader *r, const char *why, const char *advice) {
+	size_t at = r->reading->items[r->last_used].at;
+	refuse(r, at, why, advice, at);
 }
 
 bool reader_item(struct reader *r, unsigned place) {
@@ -294,6 +301,9 @@ static void read_substitution(struct reader *r) {
 	struct surroundings saved = reader_enter(r, false);
 	r->outer = &outer;
 	++r->substitutions;
+	if (r->text[r->at] == '>') { // it reads the output of the command whose word it is
+		flow_copy(r, FLOW_INPUT, FLOW_OUTPUT, true);
+	}
 	++r->at;
 	reader_mark(r, READ_OPERATOR);
 	++r->at;
@@ -303,6 +313,26 @@ static void read_substitution(struct reader *r) {
 	expect(r, ')');
 	r->outer = outer.next;
 	reader_leave(r, saved);
+}
+
+// Reads the text as commands, whose bytes stand where `map` says. Frees both.
+static void read_inner(struct reader *r, char *inner, size_t *map, size_t n) {
+	const char *text = r->text;
+	const size_t *outer_map = r->map;
+	size_t len = r->len;
+	struct surroundings saved = reader_enter(r, false);
+	r->text = inner;
+	r->map = map;
+	r->len = n;
+	r->at = r->apart_at = 0;
+	reader_mark(r, READ_OPERATOR);
+	reader_list(r, '\0');
+	r->text = text;
+	r->map = outer_map;
+	r->len = len;
+	reader_leave(r, saved);
+	free(inner);
+	free(map);
 }
 
 // The commands between backticks: POSIX XCU 2.6.3. The first backtick without a backslash ends them, and of the
@@ -338,31 +368,51 @@ void reader_backticks(struct reader *r, unsigned place, struct word *word) {
 		inner[n++] = r->text[i];
 	}
 	map[n] = reader_place(r, end);
-	struct reader outer = *r;
 	struct outer around = outer_of(r);
 	r->outer = &around;
-	++r->at;
-	struct surroundings saved = reader_enter(r, false);
-	r->text = inner;
-	r->map = map;
-	r->len = n;
-	r->at = r->apart_at = 0;
-	r->is_nested = r->base != 0;
+	unsigned base = r->base;
+	bool is_nested = r->is_nested;
+	r->is_nested = base != 0;
 	r->base |= PLACE_BACKTICKS;
-	reader_mark(r, READ_OPERATOR);
-	reader_list(r, '\0');
-	r->text = outer.text;
-	r->map = outer.map;
-	r->len = outer.len;
+	++r->at;
+	read_inner(r, inner, map, n);
+	r->base = base;
+	r->is_nested = is_nested;
+	r->outer = around.next;
 	r->at = end;
-	r->base = outer.base;
-	r->is_nested = outer.is_nested;
-	r->outer = outer.outer;
 	reader_mark(r, READ_OPERATOR);
 	++r->at;
-	reader_leave(r, saved);
-	free(inner);
-	free(map);
+}
+
+void reader_code(struct reader *r, size_t start) {
+	size_t end = r->at, n = 0;
+	char *inner = xmalloc(end - start + 1), quote = '\0';
+	size_t *map = xcalloc(end - start + 1, sizeof(*map));
+	for (size_t i = start; i < end; ++i) {
+		char c = r->text[i];
+		if (quote != '\0' ? c == quote : c == '\'' || c == '"') {
+			quote = quote == '\0' ? c : '\0';
+			continue;
+		}
+		bool is_escape = c == '\\' && quote != '\'' && i + 1 < end &&
+		                 (quote == '\0' || (r->text[i + 1] != '\0' && strchr("$`\"\\\n", r->text[i + 1])));
+		i += is_escape;
+		map[n] = reader_place(r, i);
+		inner[n++] = r->text[i];
+	}
+	map[n] = reader_place(r, end);
+	const char *doubt = r->doubt;
+	unsigned ndocuments = r->ndocuments, *regions = r->reading->regions;
+	unsigned char *marks = r->reading->marks;
+	r->ndocuments = 0;
+	r->reading->regions = NULL; // to -X it is one word
+	r->reading->marks = NULL;
+	read_inner(r, inner, map, n);
+	r->reading->regions = regions;
+	r->reading->marks = marks;
+	r->ndocuments = ndocuments;
+	r->doubt = doubt; // there are no items in it that depend on quotes
+	r->at = end;
 }
 
 // Does the quote here end before anything else that means something, inside "${…}"? There shells disagree about quotes.
@@ -431,7 +481,7 @@ static size_t read_parameter_name(struct reader *r) {
 	if (reader_peek(r, 0) == '@' && (reader_peek(r, 1) == '\0' || !strchr("QULuK}", reader_peek(r, 1)))) {
 		ban(r, again, "use the variable as it is");
 	}
-	if (!is_length || reader_peek(r, 0) != '}') { // the length is a number
+	if (!is_length || len == 0 || (reader_peek(r, 0) != '}' && reader_peek(r, 0) != '[')) { // the length is a number
 		char op = reader_peek(r, reader_peek(r, 0) == ':');
 		r->derives = op == '\0' || !strchr("}-=?+[", op);
 		reader_name(r, start, len > 0 || reader_is_over(r) ? len : 1, true);
@@ -790,7 +840,7 @@ void reader_read(struct reading *reading) {
 			.reading = reading, .text = reading->text, .len = reading->len, .multibyte_at = find_multibyte(reading),
 			.continued_at = find_continuation(reading),
 			.flows = r.flows, .nflows = r.nflows, .flows_cap = r.flows_cap,
-			.known = r.known, .nknown = r.nknown, .known_cap = r.known_cap, .apart_at = SIZE_MAX,
+			.known = r.known, .nknown = r.nknown, .known_cap = r.known_cap, .apart_at = SIZE_MAX, .statement = 1,
 		};
 		reader_list(&r, '\0');
 		set_region(&r, 0);

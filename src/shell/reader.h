@@ -20,6 +20,7 @@ enum need {
 	NEED_OTHER_LINE = 1 << 4, // … that may not be the delimiter
 	NEED_NO_TAB = 1 << 5,    // … and loses the tabs that it begins with (<<-)
 	NEED_DERIVED = 1 << 7,   // a value made of it stands where NEED_INTEGER, NEED_NUMBER or NEED_NAME would be
+	NEED_PROGRAM = 1 << 8,   // a command's name: none of those by which the shell evaluates the words that follow
 	NEED_NO_PATTERN = 1 << 6, // the right side of == in [[ ]], where busybox and others see patterns in spite of quotes
 };
 
@@ -65,5 +66,11 @@ struct reading {
 // adds the references.
 void reader_read(struct reading *reading);
 void reading_fini(struct reading *reading);
+
+// True for the name of a variable whose value shells run, expand or read as syntax: BASH_ENV, PS4, IFS.
+bool shell_evaluates_variable(const char *name);
+
+// True for the name of a command of shells that evaluates its words as code, arithmetic or names: eval, let, read.
+bool shell_evaluates_words(const char *name, size_t len);
 
 #endif

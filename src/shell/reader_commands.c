@@ -41,7 +41,7 @@ static void read_comment(struct reader *r) {
 
 // The word behind <<.
 static void read_delimiter(struct reader *r, bool strips_tabs) {
-	struct document document = {.strips_tabs = strips_tabs};
+	struct document document = {.strips_tabs = strips_tabs, .feeds_all = r->feeds_all, .statement = r->statement};
 	char quote = '\0';
 	for (; !reader_is_over(r); ++r->at) {
 		char c = r->text[r->at];
@@ -143,8 +143,12 @@ static void read_document(struct reader *r, const struct document *document) {
 	}
 	struct surroundings saved = reader_enter(r, /* in_document */ true);
 	size_t len = r->len;
+	unsigned statement = r->statement;
+	bool feeds_all = r->feeds_all;
 	r->len = end;
-	r->flow = "<";
+	r->flow = FLOW_INPUT;
+	r->statement = document->statement;
+	r->feeds_all = document->feeds_all;
 	if (document->is_literal && r->map) {
 		r->ban = "what stands between backticks is read twice, so that no quote keeps an item in this here-document";
 		r->ban_advice = "write $( ) for the backticks";
@@ -161,6 +165,8 @@ static void read_document(struct reader *r, const struct document *document) {
 	}
 	r->len = len;
 	r->at = r->at > end ? r->at : next;
+	r->statement = statement;
+	r->feeds_all = feeds_all;
 	reader_leave(r, saved);
 }
 
@@ -175,12 +181,26 @@ void reader_documents(struct reader *r) {
 
 // ---- redirections ----
 
-static void read_redirection(struct reader *r) {
+// The standard input of the command is a file, unless that is one of the names of the input it had.
+static void read_input(struct reader *r, struct command_words *command, size_t start, const struct word *word) {
+	bool has_number = start > 0 && (reader_is_name(r->text[start - 1]) || r->text[start - 1] == '}');
+	bool is_again = strncmp(word->text, "/dev/", 5) == 0 || strncmp(word->text, "/proc/", 6) == 0;
+	if (r->text[start] == '<' && is_again && strcmp(word->text, "/dev/null") != 0) {
+		flow_use(r, FLOW_INPUT); // $(</dev/stdin)
+	} else if (r->text[start] == '<' && !has_number && reader_peek(r, 0) != '&') {
+		command->has_input = true;
+	}
+}
+
+static void read_redirection(struct reader *r, struct command_words *command) {
+	size_t start = r->at;
+	bool feeds_all = r->feeds_all;
+	r->feeds_all = feeds_all || command->is_prefixed; // exec <<E
 	struct surroundings saved = {r->needs, r->cause, r->flow, r->ban, r->ban_advice, r->region};
 	bool is_document = r->text[r->at] == '<' && reader_peek(r, 1) == '<' && reader_peek(r, 2) != '<';
 	bool is_string = r->text[r->at] == '<' && reader_peek(r, 1) == '<' && !is_document;
 	r->needs = 0;
-	r->flow = is_string ? "<" : NULL;
+	r->flow = is_string ? FLOW_INPUT : NULL;
 	if (is_document) {
 		bool strips_tabs = reader_peek(r, 2) == '-';
 		r->at += strips_tabs ? 3 : 2;
@@ -193,7 +213,8 @@ static void read_redirection(struct reader *r) {
 		while (r->at < r->len && (r->text[r->at] == '<' || r->text[r->at] == '>' || r->text[r->at] == '|') && reader_peek(r, 1) != '(') {
 			++r->at;
 		}
-		if (reader_peek(r, 0) == '&' && !is_both) {
+		bool is_copy = reader_peek(r, 0) == '&' && !is_both;
+		if (is_copy) {
 			++r->at;
 			r->ban = "bash expands twice what stands behind >& and <&, so that an item could be code";
 			r->ban_advice = direction == '>' ? "write >{} 2>&1" : "write <{}";
@@ -202,14 +223,18 @@ static void read_redirection(struct reader *r) {
 		const struct outer *outer = r->outer;
 		r->outer = is_string ? outer : NULL; // the name of a file does not go to the output
 		bool is_process = reader_peek(r, 0) == '<' && reader_peek(r, 1) == '('; // < <( )
-		r->flow = is_process ? "<" : r->flow;
+		r->flow = is_process ? FLOW_INPUT : r->flow;
 		struct word word = {.may_assign = false};
 		reader_word(r, &word);
 		r->outer = outer;
+		if (!is_copy && !is_process && !is_string && r->text[start] == '<') {
+			read_input(r, command, start, &word);
+		}
 	}
 	if (is_document || is_string) { // the output of the command may be made of it
-		flow_copy(r, "|", "<", true);
+		flow_copy(r, FLOW_OUTPUT, FLOW_INPUT, true);
 	}
+	r->feeds_all = feeds_all;
 	r->needs = saved.needs;
 	r->cause = saved.cause;
 	r->flow = saved.flow;
@@ -324,6 +349,7 @@ static void read_for(struct reader *r) {
 	if (reader_peek(r, 0) != '(') {
 		reader_word(r, &in);
 	}
+	known_add(r, KNOWN_ASSIGNED, name.text, 0);
 	if (!is_word(&in, "in") && reader_peek(r, 0) != '(') { // the positional parameters
 		r->at = at;
 		flow_copy(r, name.text, "@", false);
@@ -366,6 +392,7 @@ static void read_open(struct reader *r, struct command_words *command) {
 	if (!is_start && reader_peek(r, next) == ')') { // name()
 		if (command->n == 1) {
 			known_add(r, KNOWN_FUNCTION, command->first, 0);
+			r->in_function = true;
 		}
 		r->at += next + 1;
 		*command = (struct command_words){.n = 0};
@@ -399,10 +426,14 @@ static bool read_start(struct reader *r, struct command_words *command, const st
 			return false;
 		}
 		if (is_word(word, "case")) {
+			++r->nesting;
 			read_case(r);
+			--r->nesting;
 			return true;
 		}
 		if (is_word(word, "for select foreach")) {
+			++r->nesting;
+			flow_copy(r, "REPLY", FLOW_INPUT, true);
 			read_for(r);
 			return true;
 		}
@@ -411,10 +442,13 @@ static bool read_start(struct reader *r, struct command_words *command, const st
 			skip_blanks(r);
 			reader_word(r, &name);
 			known_add(r, KNOWN_FUNCTION, name.text, 0);
+			r->in_function = true;
 			r->at += reader_peek(r, 0) == '(' && reader_peek(r, 1) == ')' ? 2 : 0;
 			return true;
 		}
 		if (is_word(word, "{ } ! if then else elif fi while until do done esac always")) {
+			r->nesting += is_word(word, "{ if while until");
+			r->nesting -= is_word(word, "} fi done") && r->nesting > 0;
 			return true;
 		}
 		if (is_word(word, "coproc")) {
@@ -426,14 +460,41 @@ static bool read_start(struct reader *r, struct command_words *command, const st
 	return true;
 }
 
+// Words that begin with { where a command may begin: {a,b} is expanded, {n}>x is the variable of a redirection, and zsh needs
+// no blank behind the { of a list. Returns true if it has been read.
+static bool read_brace(struct reader *r) {
+	size_t len = 1;
+	while (r->at + len < r->len && !(r->text[r->at + len] != '\0' && strchr(" \t\n;&|<>()", r->text[r->at + len]))) {
+		++len;
+	}
+	const char *text = r->text + r->at;
+	char next = reader_peek(r, len);
+	if (text[len - 1] == '}' && (next == '<' || next == '>')) {
+		r->at += len;
+		return true;
+	}
+	if (memchr(text, ',', len) || memmem(text, len, "..", 2) || (len == 1 && strchr(" \t\n", next))) {
+		return false;
+	}
+	++r->at;
+	++r->nesting;
+	return true;
+}
+
+// The number in front of a redirection (POSIX XCU 2.10.1, IO_NUMBER).
+static bool is_descriptor(const struct reader *r, const struct word *word) {
+	return word->len > 0 && !word->is_quoted && !word->is_open && strspn(word->text, "0123456789") == word->len &&
+	       (reader_peek(r, 0) == '<' || reader_peek(r, 0) == '>');
+}
+
 static bool read_argument(struct reader *r, struct command_words *command, char end) {
 	struct word word = {.may_assign = command->n == 0};
 	unsigned needs = r->needs;
 	const char *flow = r->flow, *banned = r->ban, *advice = r->ban_advice;
-	if (command->n == 0 && r->text[r->at] == '{' && reader_peek(r, 1) != ' ') { // zsh needs no blank behind it
-		++r->at;
+	if (command->n == 0 && r->text[r->at] == '{' && read_brace(r)) {
 		return true;
 	}
+	command->nuses_before = r->nuses;
 	command_before(r, command, &word);
 	bool may_be_reserved = command->n == 0 || strcmp(command->first, "time") == 0;
 	r->quoted = command->in_condition ? PLACE_APART : may_be_reserved ? PLACE_QUOTED : 0;
@@ -446,6 +507,9 @@ static bool read_argument(struct reader *r, struct command_words *command, char 
 	r->ban_advice = advice;
 	if (r->at == word.start && !reader_is_over(r)) {
 		++r->at; // nothing that begins a word
+		return true;
+	}
+	if (is_descriptor(r, &word) && !command->in_condition) {
 		return true;
 	}
 	if (command->n > 0) {
@@ -462,12 +526,25 @@ static bool read_operator(struct reader *r, struct command_words *command, char 
 	if (c == ';' && end == ';' && (next == ';' || next == '&' || next == '|')) {
 		return false;
 	}
-	bool in_condition = command->in_condition;
-	if (!in_condition) {
-		command_over(r, command, c == '|' && next != '|');
+	bool is_and_or = (c == '&' || c == '|') && next == c, is_pipe = c == '|' && next != '|', is_both = is_pipe && next == '&';
+	bool goes_on = is_and_or || is_pipe || (c == '\n' && command->n == 0 && command->goes_on);
+	bool is_fed = is_pipe || (c == '\n' && command->n == 0 && command->is_fed);
+	if (!command->in_condition) {
+		bool feeds_all = r->feeds_all;
+		r->feeds_all = feeds_all || is_both; // a coprocess of ksh
+		command_over(r, command, is_pipe);
+		r->feeds_all = feeds_all;
+		command->goes_on = goes_on;
+		command->is_fed = is_fed;
 	}
-	reader_mark(r, READ_OPERATOR);
-	++r->at;
+	for (int i = 0; i < 1 + (is_and_or || is_both); ++i) {
+		reader_mark(r, READ_OPERATOR);
+		++r->at;
+	}
+	if (!goes_on && r->depth == 0 && r->nesting == 0) {
+		++r->statement;
+		r->in_function = false;
+	}
 	if (c == '\n') {
 		reader_documents(r);
 	}
@@ -476,6 +553,7 @@ static bool read_operator(struct reader *r, struct command_words *command, char 
 
 void reader_list(struct reader *r, char end) {
 	struct command_words command = {.n = 0};
+	unsigned nesting = r->nesting;
 	while (skip_blanks(r), !reader_is_over(r)) {
 		char c = r->text[r->at], next = reader_peek(r, 1);
 		bool is_redirection = (c == '<' || c == '>') && next != '(';
@@ -492,7 +570,7 @@ void reader_list(struct reader *r, char end) {
 		} else if (c == '#') {
 			read_comment(r);
 		} else if (is_redirection || (c == '&' && next == '>')) {
-			read_redirection(r);
+			read_redirection(r, &command);
 		} else if (c == '\n' || c == ';' || c == '&' || c == '|') {
 			if (!read_operator(r, &command, end)) {
 				break;
@@ -504,6 +582,7 @@ void reader_list(struct reader *r, char end) {
 		}
 	}
 	command_over(r, &command, false);
+	r->nesting = nesting;
 	if (r->ndocuments > 0 && (r->substitutions > 0 || r->base)) {
 		reader_doubt(r, "shells do not agree about a here-document that begins in the last line of a $( )", "end that line first");
 	}

@@ -14,11 +14,18 @@ struct flow {
 	char name[NAME_LEN];
 	size_t item;
 	bool is_derived; // a part of it, or the output of a command that has it
+	size_t at;       // of FLOW_OUTPUT: where
+	unsigned statement; // of FLOW_INPUT and FLOW_OUTPUT: the one in which it goes there, or 0: any
 };
+
+// What is not the name of a variable, but gets items as one does: the standard input and output of the commands of a
+// statement, that is of all from one ; or newline to the next that is in no compound command.
+#define FLOW_INPUT "<"
+#define FLOW_OUTPUT "|"
 
 // A name of the text: a function, a variable that holds integers; or the place of a left side of -eq.
 struct known_name {
-	enum { KNOWN_FUNCTION, KNOWN_INTEGER, KNOWN_LEFT_SIDE } kind;
+	enum { KNOWN_FUNCTION, KNOWN_INTEGER, KNOWN_ASSIGNED, KNOWN_LEFT_SIDE } kind;
 	char name[NAME_LEN];
 	size_t at;
 };
@@ -27,6 +34,8 @@ struct document {
 	char delimiter[NAME_LEN];
 	size_t len;
 	bool is_literal, strips_tabs;
+	bool feeds_all;       // of exec, or a function
+	unsigned statement;   // where it was announced
 };
 
 // A word that is being read: its literal bytes without the quotes.
@@ -80,6 +89,11 @@ struct reader {
 	unsigned ndocuments;
 	const struct document *delimiter; // of the document that expands nothing, while that is read
 	bool ended_by_esac;   // the list of commands
+	unsigned statement;   // from 1
+	unsigned nesting;     // compound commands that are open in it: keywords, not parentheses
+	bool feeds_all;       // what flows to an input or output may be read in any statement
+	bool in_function;     // the statement defines one, which may be called in any
+	size_t nuses, last_used; // items that were used, in any way; the last of them
 	struct flow *flows;
 	size_t nflows, flows_cap;
 	struct known_name *known;
@@ -131,6 +145,12 @@ bool reader_item(struct reader *r, unsigned place);
 // Item number `i` is used here, or a variable that holds it, or something that is made of it (`is_derived`).
 void reader_use(struct reader *r, size_t i, bool is_derived);
 
+// Refuses the item that was used last.
+void reader_refuse_used(struct reader *r, const char *why, const char *advice);
+
+// Reads the word of eval or trap from `start` up to here once more, as the commands that it stands for.
+void reader_code(struct reader *r, size_t start);
+
 // Reads on from a $ or a backtick in a place of that kind, in the word or NULL.
 void reader_dollar(struct reader *r, unsigned place, struct word *word);
 void reader_backticks(struct reader *r, unsigned place, struct word *word);
@@ -157,6 +177,15 @@ struct command_words {
 	const struct builtin *builtin; // what it is, or NULL
 	char first[NAME_LEN];     // its name
 	bool is_function;         // of the text
+	bool is_generated;        // its name comes out of an expansion
+	bool is_fed;              // stands behind a |
+	bool goes_on;             // behind | or && or ||: a newline ends nothing
+	bool has_input;           // its standard input is a file's
+	bool is_operator_next;    // [: the next word is one
+	bool is_last_compared;    // … and was one of numbers, or one that is not known
+	size_t nuses_before;      // of items, in the words before the last one
+	size_t name_item;         // the item that is its name, and 1; or 0
+	size_t nuses_named;
 	unsigned nparentheses;    // open in [[
 	unsigned nformat, nargs;  // printf: conversions of the format; words behind it
 	char format[NAME_LEN];    // printf: 'd' or 's' for each of these
@@ -191,6 +220,10 @@ void reader_variable(struct reader *r, const char *name);
 
 void flow_add(struct reader *r, const char *to, size_t item, bool is_derived);
 void flow_copy(struct reader *r, const char *to, const char *from, bool is_derived);
+// Behind a |: what went to the output before it is the input.
+void flow_pipe(struct reader *r);
+// The command here reads what flows to `from`, and its own output is made of it.
+void flow_use(struct reader *r, const char *from);
 void known_add(struct reader *r, unsigned kind, const char *name, size_t at);
 bool known_has(const struct reader *r, unsigned kind, const char *name, size_t at);
 

@@ -15,33 +15,59 @@ static void copy_name(char *to, const char *from) {
 	to[len] = '\0';
 }
 
+static bool is_stream(const char *name) {
+	return name[0] == FLOW_INPUT[0] || name[0] == FLOW_OUTPUT[0];
+}
+
 void flow_add(struct reader *r, const char *to, size_t item, bool is_derived) {
+	bool is_any = !is_stream(to) || r->feeds_all || (r->in_function && to[0] == FLOW_OUTPUT[0]);
+	struct flow flow = {.item = item, .is_derived = is_derived, .at = reader_place(r, r->at), .statement = is_any ? 0 : r->statement};
+	copy_name(flow.name, to);
+	for (size_t i = 1; reader_is_name(flow.name[0]) && flow.name[i] != '\0'; ++i) { // read 'a[1]', read x?prompt
+		flow.name[i] = reader_is_name(flow.name[i]) ? flow.name[i] : '\0';
+	}
 	for (size_t i = 0; i < r->nflows; ++i) {
-		if (r->flows[i].item == item && r->flows[i].is_derived == is_derived && strcmp(r->flows[i].name, to) == 0) {
+		struct flow *old = &r->flows[i];
+		if (old->item == item && old->is_derived == is_derived && old->statement == flow.statement && strcmp(old->name, flow.name) == 0) {
+			old->at = old->at < flow.at ? old->at : flow.at;
 			return;
 		}
 	}
 	grow_array(&r->flows, &r->flows_cap, r->nflows + 1, sizeof(r->flows[0]));
-	struct flow *flow = &r->flows[r->nflows++];
-	*flow = (struct flow){.item = item, .is_derived = is_derived};
-	copy_name(flow->name, to);
+	r->flows[r->nflows++] = flow;
+}
+
+// Does it hold something of the name, here?
+static bool is_flow_of(const struct reader *r, const struct flow *flow, const char *name) {
+	bool is_here = !is_stream(name) || flow->statement == 0 || flow->statement == r->statement || r->in_function;
+	return is_here && strcmp(flow->name, name) == 0;
 }
 
 void flow_copy(struct reader *r, const char *to, const char *from, bool is_derived) {
 	for (size_t i = 0; i < r->nflows; ++i) {
-		if (strcmp(r->flows[i].name, from) == 0) {
+		if (is_flow_of(r, &r->flows[i], from)) {
 			flow_add(r, to, r->flows[i].item, is_derived || r->flows[i].is_derived);
 		}
 	}
 }
 
-static void flow_end(struct reader *r, const char *name) {
+void flow_pipe(struct reader *r) {
 	for (size_t i = 0; i < r->nflows; ++i) {
-		if (strcmp(r->flows[i].name, name) == 0) {
-			r->flows[i] = r->flows[--r->nflows];
-			--i;
+		if (is_flow_of(r, &r->flows[i], FLOW_OUTPUT) && (r->flows[i].statement == 0 || r->flows[i].at <= reader_place(r, r->at))) {
+			flow_add(r, FLOW_INPUT, r->flows[i].item, r->flows[i].is_derived);
 		}
 	}
+}
+
+void flow_use(struct reader *r, const char *from) {
+	const char *flow = r->flow;
+	r->flow = flow ? flow : FLOW_OUTPUT;
+	for (size_t i = 0; i < r->nflows; ++i) {
+		if (is_flow_of(r, &r->flows[i], from) && (from[0] != FLOW_OUTPUT[0] || r->flows[i].statement == 0)) {
+			reader_use(r, r->flows[i].item, true);
+		}
+	}
+	r->flow = flow;
 }
 
 void known_add(struct reader *r, unsigned kind, const char *name, size_t at) {
@@ -107,11 +133,32 @@ void reader_name(struct reader *r, size_t at, size_t len, bool is_expanded) {
 		memcpy(text, name, len);
 		text[len] = '\0';
 	}
+	if (strcmp(text, "OPTARG") == 0) {
+		copy_name(text, "@");
+	} else if (strcmp(text, "MATCH") == 0 || strcmp(text, "match") == 0) { // of zsh; .sh.match of ksh
+		copy_name(text, "BASH_REMATCH");
+	}
+	for (size_t i = 0; i < r->reading->nitems && strcmp(text, "_") == 0; ++i) { // the last word of the command before
+		if (!r->reading->items[i].is_number && r->reading->items[i].at != SIZE_MAX) {
+			reader_use(r, i, true);
+		}
+	}
 	for (size_t i = 0; i < r->nflows; ++i) {
 		if (strcmp(r->flows[i].name, text) == 0) {
 			reader_use(r, r->flows[i].item, r->derives || r->flows[i].is_derived);
 		}
 	}
+}
+
+bool shell_evaluates_variable(const char *name) {
+	static const char list[] =
+		" PS0 PS1 PS2 PS3 PS4 PROMPT PROMPT2 PROMPT3 PROMPT4 RPROMPT RPS1 RPS2 SPROMPT PROMPT_COMMAND ENV BASH_ENV ZDOTDIR "
+		"FCEDIT SHELLOPTS BASHOPTS IFS ";
+	char padded[NAME_LEN + 2] = " ";
+	size_t len = strnlen(name, NAME_LEN - 1);
+	memcpy(padded + 1, name, len);
+	memcpy(padded + 1 + len, " ", 2);
+	return strstr(list, padded) || strncmp(name, "BASH_FUNC_", 10) == 0;
 }
 
 void reader_assign(struct reader *r, struct word *word) {
@@ -139,8 +186,8 @@ void reader_assign(struct reader *r, struct word *word) {
 	r->group_needs = is_integer ? NEED_INTEGER : r->group_needs;
 	r->cause = reader_place(r, word->start);
 	r->flow = word->name;
-	static const char evaluated[] = " PS4 PROMPT4 PS1 PS2 PROMPT_COMMAND ENV BASH_ENV SHELLOPTS BASHOPTS IFS ";
-	if (strstr(evaluated, padded) || strncmp(word->name, "BASH_FUNC_", 10) == 0) {
+	known_add(r, KNOWN_ASSIGNED, word->name, 0);
+	if (shell_evaluates_variable(word->name)) {
 		r->ban = "shells evaluate the value of this variable";
 		r->ban_advice = "take another one";
 	}
@@ -162,11 +209,13 @@ struct builtin {
 		PRINT,
 		SET,       // the positional parameters
 		CODE,      // … are read as commands
+		COMPLETION, // … are expanded, or run
+		SOURCE,    // the first of them is a file of commands
 		TRAP,      // … so is the first of them; names of signals
 		PREFIX,    // a command comes
 		REPEAT,    // a number, then a command
 		UNSAFE,    // it may change how shells read
-		OPTIONS,   // … the option …quotes
+		OPTIONS,   // … the options …quotes and promptsubst
 	} kind;
 };
 
@@ -176,7 +225,9 @@ static const struct builtin builtins[] = {
 	{"wait", INTEGERS}, {"vared", NAMES}, {"read", READ}, {"declare", DECLARE}, {"typeset", DECLARE}, {"local", DECLARE},
 	{"export", DECLARE}, {"readonly", DECLARE}, {"nameref", DECLARE_INTEGERS}, {"integer", DECLARE_INTEGERS},
 	{"float", DECLARE_INTEGERS}, {"[[", TEST}, {"[", TEST}, {"test", TEST}, {"printf", PRINTF}, {"print", PRINT},
-	{"echo", PRINT}, {"set", SET}, {"eval", CODE}, {"trap", TRAP}, {"command", PREFIX}, {"-", PREFIX}, {"builtin", PREFIX}, {"exec", PREFIX},
+	{"echo", PRINT}, {"set", SET}, {"eval", CODE}, {"trap", TRAP}, {".", SOURCE}, {"source", SOURCE},
+	{"compgen", COMPLETION}, {"complete", COMPLETION}, {"bind", COMPLETION}, {"fc", COMPLETION}, {"history", COMPLETION}, {"sched", COMPLETION},
+	{"zpty", COMPLETION}, {"command", PREFIX}, {"-", PREFIX}, {"builtin", PREFIX}, {"exec", PREFIX},
 	{"time", PREFIX}, {"noglob", PREFIX}, {"nocorrect", PREFIX}, {"repeat", REPEAT}, {"alias", UNSAFE}, {"emulate", UNSAFE},
 	{"setopt", OPTIONS}, {"unsetopt", OPTIONS},
 };
@@ -188,6 +239,59 @@ static const struct builtin *find_builtin(const struct word *word) {
 		}
 	}
 	return NULL;
+}
+
+bool shell_evaluates_words(const char *name, size_t len) {
+	struct word word = {.len = len};
+	memcpy(word.text, name, len < sizeof(word.text) ? len : 0);
+	return len < sizeof(word.text) && find_builtin(&word) && strcmp(word.text, "echo") != 0;
+}
+
+// Is it the expansion of a variable that the command does not set, but the environment: "$CC", ${CC:-cc}? Its value and its
+// default are not known to be those of eval. `text` is changed.
+static bool is_foreign_variable(const struct reader *r, char *text) {
+	static const char name_bytes[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz0123456789";
+	size_t len = strlen(text);
+	if (len > 2 && *text == '"' && text[len - 1] == '"') {
+		text[len - 1] = '\0';
+		++text;
+		len -= 2;
+	}
+	bool is_braced = len > 3 && text[1] == '{' && text[len - 1] == '}';
+	if (*text != '$' || (text[1] >= '0' && text[1] <= '9')) {
+		return false;
+	}
+	text[is_braced ? len - 1 : len] = '\0';
+	text += 1 + is_braced;
+	char *rest = text + strspn(text, name_bytes);
+	char other[NAME_LEN] = "";
+	bool has_default = is_braced && rest > text && (*rest == '-' || (*rest == ':' && rest[1] == '-'));
+	if (has_default) {
+		copy_name(other, rest + 1 + (*rest == ':'));
+	}
+	bool is_plain = strspn(other, name_bytes) == strlen(other);
+	bool is_whole = rest > text && (has_default || *rest == '\0');
+	*rest = '\0';
+	return is_whole && is_plain && !shell_evaluates_words(other, strlen(other)) && !known_has(r, KNOWN_ASSIGNED, text, 0);
+}
+
+// Could the name be that of eval? It comes out of an expansion, and is no path.
+static bool is_generated(const struct reader *r, const struct word *word) {
+	bool has_braces = strchr(word->text, '{') && (strchr(word->text, ',') || strstr(word->text, ".."));
+	bool has_pattern = strpbrk(word->text, "*?[") && word->len > 2;
+	if (strchr(word->text, '/') || (!word->is_open && (word->is_quoted || !(has_braces || has_pattern)))) {
+		return false;
+	}
+	char text[NAME_LEN] = "";
+	size_t len = r->at - word->start;
+	if (r->text[word->start] == READ_NUMBER) { // an item that the command begins with
+		return false;
+	}
+	if (len >= sizeof(text) || memchr(r->text + word->start, '\0', len)) {
+		return true;
+	}
+	memcpy(text, r->text + word->start, len);
+	return !is_foreign_variable(r, text);
 }
 
 void command_named(struct reader *r, struct command_words *command, const struct word *word) {
@@ -205,8 +309,17 @@ void command_named(struct reader *r, struct command_words *command, const struct
 	command->is_integer = builtin && builtin->kind == DECLARE_INTEGERS;
 	command->last_start = word->start;
 	command->last[0] = '\0';
+	bool is_used = r->nuses > command->nuses_before;
+	bool is_item = word->has_item && word->len == 0 && r->nuses == command->nuses_before + 1;
+	command->name_item = is_item ? r->last_used + 1 : 0;
+	command->nuses_named = r->nuses;
+	command->is_generated = !is_item && (is_generated(r, word) || (is_used && !strchr(word->text, '/')));
 	if (builtin && (builtin->kind == READ || builtin->kind == NAMES)) { // without a name
-		flow_copy(r, builtin->kind == READ ? "REPLY" : "MAPFILE", "<", builtin->kind == NAMES);
+		flow_copy(r, builtin->kind == READ ? "REPLY" : "MAPFILE", FLOW_INPUT, builtin->kind == NAMES);
+	}
+	if (is_used && command->is_generated && !word->has_item && !word->is_quoted) {
+		reader_refuse_used(r, "the shell splits what comes out of this expansion into a command and its words, whatever they are",
+		                   "quote it, so that it is the name of a program; or let the command begin with {}");
 	}
 	if (builtin && builtin->kind == UNSAFE) {
 		reader_doubt(r, "behind this command shells may read in another way", "do without it");
@@ -230,22 +343,41 @@ static bool is_comparison(const char *text) {
 static void before_test(struct reader *r, const struct command_words *command) {
 	if (strcmp(command->last, "-v") == 0 || strcmp(command->last, "-R") == 0) {
 		r->needs = NEED_NAME;
-	} else if (is_comparison(command->last) || strcmp(command->last, "-t") == 0 ||
+	} else if (command->is_last_compared || strcmp(command->last, "-t") == 0 ||
 	           known_has(r, KNOWN_LEFT_SIDE, "", reader_place(r, r->at))) {
 		r->needs = command->in_condition ? NEED_INTEGER : NEED_NUMBER; // [ ] knows no octal numbers
 	} else if (command->in_condition && (strcmp(command->last, "==") == 0 || strcmp(command->last, "=") == 0 || strcmp(command->last, "!=") == 0)) {
 		r->needs = NEED_NO_PATTERN;
 	}
+	if (command->in_condition) {
+		r->flow = "BASH_REMATCH";
+		r->flow_derives = true;
+	} else if (command->is_operator_next) {
+		r->ban = "an item here would be an operator to the test, and some of them evaluate their operands";
+		r->ban_advice = "write the operator itself, and one word on each of its sides";
+	}
+}
+
+// In [ ] an operand is followed by an operator, whatever it looks like.
+static void after_test(struct reader *r, struct command_words *command, const struct word *word) {
+	const char *text = word->is_open ? "" : word->text;
+	bool is_binary = command->in_condition || command->is_operator_next;
+	command->is_last_compared = is_binary && (is_comparison(text) || (word->is_open && !command->in_condition));
+	if (command->is_last_compared) {
+		known_add(r, KNOWN_LEFT_SIDE, "", reader_place(r, command->last_start));
+	}
+	bool is_unary = !word->is_open && ((text[0] == '-' && word->len == 2) || strcmp(text, "!") == 0 || strcmp(text, "(") == 0);
+	command->is_operator_next = !command->in_condition && (command->is_operator_next ? strcmp(text, ")") == 0 : !is_unary);
 }
 
 static void before_printf(struct reader *r, const struct command_words *command) {
 	if (strcmp(command->last, "-v") == 0) {
 		r->needs = NEED_NAME;
-	} else if (strcmp(command->first, "printf") != 0 || !command->has_format) {
-		r->flow = command->target[0] ? command->target : "|";
+	} else if (!command->has_format) {
+		r->flow = command->target[0] ? command->target : FLOW_OUTPUT;
 		r->needs = reader_peek(r, 0) == '-' && reader_peek(r, 1) == 'v' ? NEED_NAME : 0;
 	} else {
-		r->flow = command->target[0] ? command->target : "|";
+		r->flow = command->target[0] ? command->target : FLOW_OUTPUT;
 		bool is_number = command->nformat > 0 && command->format[command->nargs % command->nformat] == 'd';
 		// the number of a character: printf %d "'x"
 		bool is_character = reader_peek(r, 0) != '\0' && strchr("\\\"", reader_peek(r, 0)) && reader_peek(r, 1) != '\0' &&
@@ -254,13 +386,48 @@ static void before_printf(struct reader *r, const struct command_words *command)
 	}
 }
 
+static const char sourced[] = "the shell reads what comes here as commands";
+
+static void ban_words(struct reader *r, const char *why) {
+	r->ban = why;
+	r->ban_advice = "write '… \"$FAIRPAR_ITEM\" …', in single quotes";
+}
+
+// The words of what runs them.
+static void before_code(struct reader *r, const struct command_words *command) {
+	switch (command->builtin->kind) {
+	case CODE:
+		ban_words(r, "eval reads its words as commands, whatever their quotes are");
+		r->ban_advice = "write the command itself in place of eval, or '… \"$FAIRPAR_ITEM\" …', in single quotes";
+		break;
+	case SOURCE:
+		if ((reader_peek(r, 0) == '<' || reader_peek(r, 0) == '=') && reader_peek(r, 1) == '(') {
+			ban_words(r, sourced);
+		}
+		break;
+	case TRAP:
+		if (command->has_action) {
+			r->needs = NEED_NAME;
+		} else {
+			ban_words(r, "trap reads its action as commands, whatever its quotes are");
+		}
+		break;
+	default:
+		ban_words(r, "this command of the shell runs or expands its words once more");
+	}
+}
+
 void command_before(struct reader *r, struct command_words *command, struct word *word) {
 	if (command->is_function) {
 		r->flow = "@";
 	}
 	if (command->n > 0 && !r->flow && !(command->builtin && command->builtin->kind != PREFIX)) {
-		r->flow = "|"; // its output may be made of its words
+		r->flow = FLOW_OUTPUT; // its output may be made of its words
 		r->flow_derives = true;
+	}
+	if (command->n > 0 && command->is_generated) {
+		r->ban = "the name of this command comes out of an expansion, and could be that of eval";
+		r->ban_advice = "write the name itself";
 	}
 	if (command->n == 0 || !command->builtin) {
 		r->value_needs = r->group_needs = 0;
@@ -276,6 +443,9 @@ void command_before(struct reader *r, struct command_words *command, struct word
 	case NAMES:
 	case READ:
 		r->needs = NEED_NAME;
+		if (strcmp(command->last, "-C") == 0) { // mapfile
+			ban_words(r, "mapfile reads this word as a command");
+		}
 		break;
 	case DECLARE:
 	case DECLARE_INTEGERS:
@@ -295,16 +465,10 @@ void command_before(struct reader *r, struct command_words *command, struct word
 		r->flow = "@";
 		break;
 	case CODE:
-		r->ban = "eval reads its words as commands, whatever their quotes are";
-		r->ban_advice = "write the command itself in place of eval, or '… \"$FAIRPAR_ITEM\" …', in single quotes";
-		break;
+	case COMPLETION:
+	case SOURCE:
 	case TRAP:
-		if (command->has_action) {
-			r->needs = NEED_NAME;
-		} else {
-			r->ban = "trap reads its action as commands, whatever its quotes are";
-			r->ban_advice = "write '… \"$FAIRPAR_ITEM\" …', in single quotes";
-		}
+		before_code(r, command);
 		break;
 	case PREFIX:
 	case UNSAFE:
@@ -332,7 +496,7 @@ static void read_format(struct command_words *command, const char *at) {
 			return;
 		}
 		if (*at != '%') {
-			command->format[command->nformat++] = strchr("diouxXeEfFgGaA(", *at) ? 'd' : 's';
+			command->format[command->nformat++] = strchr("csbqQPRHn", *at) ? 's' : 'd'; // bash wants a name for %n, and checks it
 		}
 		++at;
 	}
@@ -340,12 +504,12 @@ static void read_format(struct command_words *command, const char *at) {
 
 static void after_declare(struct reader *r, struct command_words *command, const struct word *word) {
 	if ((word->text[0] == '-' || word->text[0] == '+') && !word->is_open) {
-		command->is_integer = command->is_integer || strpbrk(word->text, "iEF");
+		command->is_integer = command->is_integer || strpbrk(word->text, "iEFn");
 		command->is_special = command->is_special || strpbrk(word->text, "aAnTCM");
 	} else if (command->is_integer && word->text[0] != '\0') {
 		char name[NAME_LEN];
 		copy_name(name, word->name[0] ? word->name : word->text);
-		known_add(r, KNOWN_INTEGER, name, 0);
+		known_add(r, KNOWN_INTEGER, name, 0); // or a reference, by whose value a variable is named
 	}
 }
 
@@ -357,24 +521,48 @@ static void after_read(struct reader *r, struct command_words *command, const st
 	for (size_t i = 0; i < r->nflows && is_part; ++i) {
 		r->flows[i].is_derived = r->flows[i].is_derived || strcmp(r->flows[i].name, command->target) == 0;
 	}
-	flow_copy(r, word->text, "<", is_part);
+	known_add(r, KNOWN_ASSIGNED, word->text, 0);
+	flow_copy(r, word->text, FLOW_INPUT, is_part);
 	copy_name(command->target, word->text);
 }
 
-static void after_printf(struct command_words *command, const struct word *word) {
+static void after_printf(struct reader *r, struct command_words *command, const struct word *word) {
+	bool is_option = word->text[0] == '-' && !word->is_open;
 	if (strcmp(command->last, "-v") == 0) {
 		copy_name(command->target, word->is_open ? "" : word->text);
+		known_add(r, KNOWN_ASSIGNED, command->target, 0);
 	} else if (command->has_format) {
 		++command->nargs;
-	} else if (word->text[0] != '-' || word->is_open) {
+	} else if (command->builtin->kind == PRINT) { // print -f FORMAT
+		const char *format = is_option ? strchr(word->text, 'f') : NULL;
+		bool is_format = command->last[0] == '-' && strchr(command->last, 'f') == command->last + strlen(command->last) - 1;
+		if ((format && format[1] != '\0') || is_format) {
+			read_format(command, format ? format + 1 : word->text);
+		}
+	} else if (!is_option) {
 		read_format(command, word->text);
+		// a conversion that is not known may be one of numbers
+		bool is_unknown = word->is_open && (command->nformat == 0 || r->nuses > command->nuses_before);
+		command->nformat = is_unknown ? 1 : command->nformat;
+		command->format[0] = is_unknown ? 'd' : command->format[0];
 	}
 }
 
-// "rcquotes", "NO_RC_QUOTES"
+static void after_source(struct reader *r, const struct word *word) {
+	bool is_input = strncmp(word->text, "/dev/", 5) == 0 || strncmp(word->text, "/proc/", 6) == 0 || strcmp(word->text, "-") == 0;
+	if (word->is_open || is_input) {
+		const char *old = r->ban, *old_advice = r->ban_advice;
+		ban_words(r, sourced);
+		flow_use(r, FLOW_INPUT);
+		r->ban = old;
+		r->ban_advice = old_advice;
+	}
+}
+
+// "rcquotes", "NO_RC_QUOTES", "promptsubst"
 static bool names_quotes(const char *text) {
 	for (; *text; ++text) {
-		if (strncasecmp(text, "quotes", 6) == 0) {
+		if (strncasecmp(text, "quotes", 6) == 0 || strncasecmp(text, "subst", 5) == 0) {
 			return true;
 		}
 	}
@@ -382,6 +570,8 @@ static bool names_quotes(const char *text) {
 }
 
 void command_after(struct reader *r, struct command_words *command, const struct word *word) {
+	const struct builtin *as_command = command->is_function ? find_builtin(word) : NULL; // for f() { "$@"; }
+	command->is_generated = command->is_generated || (as_command && (as_command->kind == CODE || as_command->kind == TRAP));
 	++command->n;
 	if (command->in_condition && strcmp(word->text, "]]") == 0 && !word->is_quoted) {
 		command->in_condition = false;
@@ -393,7 +583,8 @@ void command_after(struct reader *r, struct command_words *command, const struct
 		break;
 	case NAMES: // mapfile
 		if (!word->is_open && word->text[0] != '-') {
-			flow_copy(r, word->text, "<", true);
+			known_add(r, KNOWN_ASSIGNED, word->text, 0);
+			flow_copy(r, word->text, FLOW_INPUT, true);
 		}
 		break;
 	case DECLARE:
@@ -401,18 +592,27 @@ void command_after(struct reader *r, struct command_words *command, const struct
 		after_declare(r, command, word);
 		break;
 	case TEST:
-		if (is_comparison(word->text) && !word->is_open) {
-			known_add(r, KNOWN_LEFT_SIDE, "", reader_place(r, command->last_start));
-		}
+		after_test(r, command, word);
 		break;
 	case PRINTF:
-		after_printf(command, word);
+	case PRINT:
+		after_printf(r, command, word);
+		break;
+	case SOURCE:
+		after_source(r, word);
+		break;
+	case CODE:
+		reader_code(r, word->start);
 		break;
 	case TRAP: // $x could be nothing
+		if (!command->has_action) {
+			reader_code(r, word->start);
+		}
 		command->has_action = command->has_action || word->is_quoted || (!word->is_open && (word->text[0] != '-' || word->len == 1));
 		break;
 	case REPEAT:
 		*command = (struct command_words){.n = 0};
+		++r->nesting; // until its done, if it has one
 		return;
 	case OPTIONS:
 		if (names_quotes(word->text)) {
@@ -430,9 +630,17 @@ void command_after(struct reader *r, struct command_words *command, const struct
 }
 
 void command_over(struct reader *r, struct command_words *command, bool is_piped) {
-	if (is_piped) {
-		flow_copy(r, "<", "|", false);
+	if (command->name_item && r->nuses > command->nuses_named) { // items as its words, too
+		r->reading->items[command->name_item - 1].needs |= NEED_PROGRAM;
 	}
-	flow_end(r, "|");
+	if (command->n > 0 && !command->builtin && !command->has_input && !command->is_fed) {
+		flow_use(r, FLOW_INPUT);
+	}
+	if (command->is_function) {
+		flow_use(r, FLOW_OUTPUT);
+	}
+	if (is_piped) {
+		flow_pipe(r);
+	}
 	*command = (struct command_words){.n = 0};
 }

@@ -355,6 +355,8 @@ static bool is_met(const struct requirement *requirement, struct slice item, str
 		(needs & NEED_INTEGER) && !is_integer(item)   ? "is no integer, but stands in arithmetic, which a shell evaluates"
 		: (needs & NEED_NUMBER) && !is_number(item)   ? "is no number, but stands where a command takes one, which some shells evaluate"
 		: (needs & NEED_NAME) && !is_name(item)       ? "is no plain name, but stands where a shell takes the name of a variable"
+		: (needs & NEED_PROGRAM) && shell_evaluates_words(item.text, item.len)
+			? "is the name of a command by which the shell evaluates the words that follow"
 		: (needs & NEED_DERIVED) && !is_harmless(item)
 			? "has a byte that arithmetic could take for code, and a value made of it stands where a shell evaluates it"
 		: (needs & NEED_LINE) && memchr(item.text, '\n', item.len)

@@ -1,0 +1,1 @@
+cat: 'it'\''s [1].txt': No such file or directory

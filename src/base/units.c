@@ -6,6 +6,11 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
+
+#define SECOND UINT64_C(1000000000)
+#define CENTURY (SECOND * 86400 * 36500)
+#define LONGEST (SECOND * 1000000000) // 30 years, as GNU parallel's options have always had here
 
 int parse_number(const char *text, long least, long most, long *ret_value) {
 	char *end;
@@ -19,64 +24,75 @@ int parse_number(const char *text, long least, long most, long *ret_value) {
 	return 0;
 }
 
-// Digits with, at most, a point among them. Returns what follows, or NULL. By hand: strtod() takes "inf", "0x1p3", and
-// under some locales a comma.
-static const char *read_decimal(const char *text, double *ret_value) {
-	double value = 0, scale = 1;
-	bool any = false, fraction = false;
-	for (; (*text >= '0' && *text <= '9') || (*text == '.' && !fraction); ++text) {
-		if (*text == '.') {
-			fraction = true;
-			continue;
-		}
-		any = true;
-		scale *= fraction ? 10 : 1;
-		value = value * 10 + (*text - '0');
+const char *read_decimal(const char *text, enum notation notation, struct decimal *ret_decimal) {
+	struct decimal decimal = {0};
+	const char *at = text;
+	bool has_digits = false;
+	for (; *at >= '0' && *at <= '9'; ++at) {
+		has_digits = true;
+		bool is_too_much = decimal.whole > UINT64_MAX / 10 - 1;
+		decimal.whole = is_too_much ? UINT64_MAX : decimal.whole * 10 + (uint64_t)(*at - '0');
 	}
-	*ret_value = value / scale;
-	return any ? text : NULL;
+	if (*at == '.' && (notation == PARALLEL_UNITS || (has_digits && at[1] >= '0' && at[1] <= '9'))) {
+		double place = 1, digits = 0;
+		for (++at; *at >= '0' && *at <= '9'; ++at) {
+			has_digits = true;
+			digits = digits * 10 + (*at - '0');
+			place *= 10;
+		}
+		decimal.has_point = true;
+		decimal.fraction = digits / place;
+	}
+	*ret_decimal = decimal;
+	return has_digits ? at : NULL;
 }
 
-static double unit_seconds(char unit) {
-	switch (unit) {
-	case 'd': case 'D': return 86400;
-	case 'h': case 'H': return 3600;
-	case 'm': case 'M': return 60;
-	case 's': case 'S': return 1;
-	default: return 0;
-	}
-}
-
-int parse_duration(const char *text, uint64_t *ret_ns) {
-	double seconds = 0, value;
-	const char *at = read_decimal(text, &value);
-	if (at && *at == '\0') {
-		seconds = value;
-	}
-	while (at && *at) {
-		double unit = unit_seconds(*at++);
-		if (unit == 0) {
-			return -1;
-		}
-		seconds += value * unit;
-		if (*at == '\0') {
-			break;
-		}
-		at = read_decimal(at, &value);
-		if (!at || *at == '\0') { // what goes on after a unit ends with one
-			return -1;
-		}
-	}
-	if (!at || !(seconds <= 1e9)) { // 30 years: far from where nanoseconds overflow
+// The decimal times the unit, or -1 above the limit.
+static int scale(const struct decimal *decimal, uint64_t unit, double rounding, uint64_t most, uint64_t *ret_value) {
+	if (decimal->whole > most / unit) {
 		return -1;
 	}
-	*ret_ns = (uint64_t)(seconds * 1e9 + 0.5);
+	uint64_t value = decimal->whole * unit + (uint64_t)(decimal->fraction * (double)unit + rounding);
+	if (value > most) {
+		return -1;
+	}
+	*ret_value = value;
+	return 0;
+}
+
+int parse_duration(const char *text, enum notation notation, uint64_t *ret_ns) {
+	static const struct { const char *name; uint64_t ns; } units[] = {
+		{"d", 86400 * SECOND}, {"h", 3600 * SECOND}, {"m", 60 * SECOND}, {"s", SECOND}, {"ms", SECOND / 1000},
+	};
+	bool strict = notation == MANIFEST_UNITS;
+	size_t nunits = sizeof(units) / sizeof(units[0]) - !strict, next = 0; // strict: a smaller unit must follow
+	uint64_t sum = 0, ns;
+	const char *at = text;
+	do {
+		struct decimal decimal;
+		const char *unit = read_decimal(at, notation, &decimal);
+		size_t len = unit ? strcspn(unit, "0123456789.") : 0, i = strict ? next : 0;
+		while (unit && i < nunits && (strlen(units[i].name) != len ||
+		                              (strict ? memcmp(units[i].name, unit, len) : strncasecmp(units[i].name, unit, len)) != 0)) {
+			++i;
+		}
+		bool is_bare = unit && at == text && *unit == '\0', is_mixed = unit && decimal.has_point && (at != text || unit[len]);
+		if (!unit || (i == nunits && !is_bare) || (strict && is_mixed) ||
+		    scale(&decimal, is_bare ? SECOND : units[i].ns, 0.5, (strict ? CENTURY : LONGEST) - sum, &ns) != 0) {
+			return -1;
+		}
+		sum += ns;
+		next = i + 1;
+		at = unit + len;
+	} while (*at);
+	*ret_ns = sum;
 	return 0;
 }
 
 int parse_percent(const char *text, double *ret_percent) {
-	double value;
-	const char *at = read_decimal(text, &value);
+	struct decimal decimal;
+	const char *at = read_decimal(text, PARALLEL_UNITS, &decimal);
+	double value = (double)decimal.whole + decimal.fraction;
 	if (!at || strcmp(at, "%") != 0 || !(value > 0) || value > 1e9) {
 		return -1;
 	}
@@ -84,31 +100,36 @@ int parse_percent(const char *text, double *ret_percent) {
 	return 0;
 }
 
-int parse_size(const char *text, size_t *ret_bytes) {
-	static const char units[] = "KMGT", small_units[] = "kmgt";
-	double value;
-	const char *at = read_decimal(text, &value);
-	const char *unit = at && *at ? strchr(units, *at) : NULL, *small = at && *at ? strchr(small_units, *at) : NULL;
-	for (long n = unit ? unit - units : small ? small - small_units : -1; n >= 0; --n) {
-		value *= unit ? 1024 : 1000;
-	}
-	if (!at || (*at && !unit && !small) || (*at && at[1]) || value < 1 || value >= (double)(SIZE_MAX / 2)) {
+int parse_size(const char *text, enum notation notation, uint64_t *ret_bytes) {
+	static const char units[] = "KMGTkmgt";
+	bool strict = notation == MANIFEST_UNITS;
+	struct decimal decimal;
+	const char *at = read_decimal(text, notation, &decimal), *unit = at && *at ? strchr(units, *at) : NULL;
+	if (!at || (*at && (!unit || at[1] || (strict && unit >= units + 4))) || (strict && !unit && decimal.has_point)) {
 		return -1;
 	}
-	*ret_bytes = (size_t)value;
+	uint64_t bytes = 1, value;
+	for (long n = unit ? (unit - units) % 4 : -1; n >= 0; --n) {
+		bytes *= unit < units + 4 ? 1024 : 1000;
+	}
+	if (scale(&decimal, bytes, strict ? 0.5 : 0, INT64_MAX, &value) != 0 || (!strict && value == 0)) {
+		return -1;
+	}
+	*ret_bytes = value;
 	return 0;
 }
 
 const char *unit_excess(const char *text) {
 	static const char units[] = "KMGTkmgtdDhHsS";
 	enum { MUCH = 1000000000 }; // more than a time, or a count, can be
-	double value;
-	const char *at = read_decimal(text, &value);
+	struct decimal decimal;
+	const char *at = read_decimal(text, PARALLEL_UNITS, &decimal);
 	if (!at || (*at && (!strchr(units, *at) || at[1]))) {
 		return "";
 	}
 	bool of_counts = *at && strchr("GTgt", *at);
-	return value >= MUCH || (of_counts && value >= 1) ? ", which is too much" : value == 0 ? ", which is too little" : "";
+	bool is_none = decimal.whole == 0 && decimal.fraction == 0;
+	return decimal.whole >= MUCH || (of_counts && decimal.whole >= 1) ? ", which is too much" : is_none ? ", which is too little" : "";
 }
 
 // How many of the next characters, at most `most`, are digits of that base; their value in *ret_value.

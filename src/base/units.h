@@ -8,20 +8,36 @@
 #include "base/attr.h"
 #include "base/buf.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 // A decimal number from `least` to `most`.
 int parse_number(const char *text, long least, long most, long *ret_value) FP_NODISCARD;
 
-// GNU parallel's durations: seconds, or a sum such as 1d3.5h16.6m4s, in either case.
-int parse_duration(const char *text, uint64_t *ret_ns) FP_NODISCARD;
+// How numbers and units are written: as GNU parallel takes them, or as a manifest has them.
+enum notation { PARALLEL_UNITS, MANIFEST_UNITS };
+
+// A number with decimals, by hand: strtod() takes "inf", hexadecimal, and the comma of the locale.
+struct decimal {
+	uint64_t whole;     // UINT64_MAX for what is too much
+	double fraction;    // below 1
+	bool has_point;
+};
+
+// Reads digits with, at most, a point: between digits in a manifest, else anywhere. Returns what follows, or NULL if there
+// are no digits.
+const char *read_decimal(const char *text, enum notation notation, struct decimal *ret_decimal);
+
+// GNU parallel's durations: seconds, or a sum such as 1d3.5h16.6m4s, in either case. A manifest's: 90, 90s, 1.5h, 100ms, 1d;
+// or whole numbers with units from large to small, 1h30m, at most 100 years.
+int parse_duration(const char *text, enum notation notation, uint64_t *ret_ns) FP_NODISCARD;
 
 // A percentage above 0: N% or N.N%.
 int parse_percent(const char *text, double *ret_percent) FP_NODISCARD;
 
-// Bytes: K, M, G, T are powers of 1024, k, m, g, t of 1000, as in GNU parallel.
-int parse_size(const char *text, size_t *ret_bytes) FP_NODISCARD;
+// Bytes, below 2^63: K, M, G, T are powers of 1024; k, m, g, t of 1000 as in GNU parallel, where a size is at least 1.
+int parse_size(const char *text, enum notation notation, uint64_t *ret_bytes) FP_NODISCARD;
 
 // What the message that refuses a number, a size or a time adds behind it: that it is too much or too little, or "".
 const char *unit_excess(const char *text);

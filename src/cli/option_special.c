@@ -132,13 +132,13 @@ int take_manifest(struct parser *parser, enum option_id id, const char *value) {
 // SIZE, or -N for so many parts for each slot.
 int take_block(struct parser *parser, enum option_id id, const char *value) {
 	long parts;
-	size_t bytes = 0;
+	uint64_t bytes = 0;
 	parser->options->block_parts = 0;
 	if (value[0] == '-' && parse_number(value + 1, 1, INT_MAX, &parts) == 0) {
 		parser->options->block_parts = (unsigned)parts;
 		return 0;
 	}
-	if (strcmp(value, "0") != 0 && parse_size(value, &bytes) != 0) {
+	if (strcmp(value, "0") != 0 && parse_size(value, PARALLEL_UNITS, &bytes) != 0) {
 		return option_fail(id, "must be a size such as 500k or 64M, not '%s'%s", text_shows(value), unit_excess(value));
 	}
 	parser->options->block = bytes; // 0 is the default, as in GNU parallel
@@ -257,7 +257,7 @@ int take_timeout(struct parser *parser, enum option_id id, const char *value) {
 	struct options *o = parser->options;
 	o->timeout_percent = 0;
 	o->timeout = 0;
-	if (parse_percent(value, &o->timeout_percent) != 0 && parse_duration(value, &o->timeout) != 0) {
+	if (parse_percent(value, &o->timeout_percent) != 0 && parse_duration(value, PARALLEL_UNITS, &o->timeout) != 0) {
 		return option_fail(id, "must be seconds, a time such as 1h30m or 2.5s, or a percentage such as 200%%, not '%s'%s",
 		                   text_shows(value), unit_excess(value));
 	}
@@ -273,7 +273,7 @@ int take_delay(struct parser *parser, enum option_id id, const char *value) {
 	int result = 0;
 	if (o->delay_auto && *time == '\0') {
 		o->delay = 0; // nothing to adapt, as in GNU parallel
-	} else if (parse_duration(time, &o->delay) != 0) {
+	} else if (parse_duration(time, PARALLEL_UNITS, &o->delay) != 0) {
 		result = option_fail(id, "must be seconds, or a time such as 1h30m or 2.5s, and may end with auto, not '%s'%s",
 		                     text_shows(value), unit_excess(value));
 	}
@@ -297,7 +297,7 @@ int take_slot_var(struct parser *parser, enum option_id id, const char *value) {
 int take_semaphore_timeout(struct parser *parser, enum option_id id, const char *value) {
 	struct semaphore_options *sem = &parser->options->sem;
 	sem->gives_up = value[0] == '-';
-	if (parse_duration(value + sem->gives_up, &sem->timeout) == 0) {
+	if (parse_duration(value + sem->gives_up, PARALLEL_UNITS, &sem->timeout) == 0) {
 		return 0;
 	}
 	return option_fail(id, "must be seconds, or a time such as 1m30s, below 0 to give up then, not '%s'", text_shows(value));

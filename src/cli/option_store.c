@@ -104,14 +104,14 @@ static int store_number(const struct value_info *info, enum option_id id, char *
 
 // Bytes, or a number in their notation. 0 is none, as what is left out, and no size.
 static int store_size(const struct value_info *info, enum option_id id, char *field, const char *text) {
-	size_t n = 0;
+	uint64_t n = 0;
 	bool is_count = info->kind == KIND_COUNT;
-	bool is_good = !text || strcmp(text, "0") == 0 ? is_count || info->least == 0 : parse_size(text, &n) == 0;
+	bool is_good = !text || strcmp(text, "0") == 0 ? is_count || info->least == 0 : parse_size(text, PARALLEL_UNITS, &n) == 0;
 	if (!is_good || (is_count && n > INT_MAX)) {
 		return option_fail(id, "must be a %s, not '%s'%s", is_count ? "number such as 10 or 2k" : "size such as 500k or 64M",
 		                   text_shows(text), unit_excess(text));
 	}
-	if (n < (size_t)info->least) {
+	if (n < (uint64_t)info->least) {
 		return option_fail(id, "must be at least %ld", info->least);
 	}
 	store_integer(field, info->size, (long)n);

@@ -21,16 +21,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static void print_command(struct desk *desk) {
+static void print_command(struct worker_state *state) {
 	struct buf line = BUF_INIT;
 	if (isatty(STDERR_FILENO)) {
-		buf_add_escaped(&line, buf_str(&desk->text), desk->text.len, SIZE_MAX);
+		buf_add_escaped(&line, buf_str(&state->text), state->text.len, SIZE_MAX);
 	} else {
-		buf_add(&line, buf_str(&desk->text), desk->text.len);
+		buf_add(&line, buf_str(&state->text), state->text.len);
 	}
 	buf_addc(&line, '\n');
 	if (screen_say(line.data, line.len) != 0) {
-		atomic_store_relaxed(&desk->run->trouble, true);
+		atomic_store_relaxed(&state->run->trouble, true);
 	}
 	buf_fini(&line);
 }
@@ -38,18 +38,18 @@ static void print_command(struct desk *desk) {
 // ---- the attempt ----
 
 // Says why the job could not be started.
-static void explain(struct desk *desk, const struct job *job, const struct spawn_error *error) {
-	const char *first = desk->command.argv && desk->command.argv[0] ? desk->command.argv[0] : buf_str(&desk->text);
-	const char *dir = desk->context ? desk->context->cwd : job->spec->context->cwd;
+static void explain(struct worker_state *state, const struct job *job, const struct spawn_error *error) {
+	const char *first = state->command.argv && state->command.argv[0] ? state->command.argv[0] : buf_str(&state->text);
+	const char *dir = state->context ? state->context->cwd : job->spec->context->cwd;
 	if (error->step == SPAWN_CHDIR && dir) {
-		attempt_complain(desk, job, "cannot start in '%s': %s", text_shows(dir), strerror(error->error));
+		attempt_complain(state, job, "cannot start in '%s': %s", text_shows(dir), strerror(error->error));
 	} else if (error->step != SPAWN_EXEC) {
-		attempt_complain(desk, job, "cannot start '%s': %s: %s", text_shows(first), spawn_step_name(error->step),
+		attempt_complain(state, job, "cannot start '%s': %s: %s", text_shows(first), spawn_step_name(error->step),
 		                 strerror(error->error));
 	} else if (error->error == ENOENT) {
-		attempt_complain(desk, job, "'%s': command not found", text_shows(first));
+		attempt_complain(state, job, "'%s': command not found", text_shows(first));
 	} else {
-		attempt_complain(desk, job, "cannot start '%s': %s", text_shows(first), strerror(error->error));
+		attempt_complain(state, job, "cannot start '%s': %s", text_shows(first), strerror(error->error));
 	}
 }
 
@@ -67,10 +67,10 @@ static int make_dirs(char *path) {
 }
 
 // The job's own directory, if it has one. Returns 0, or -1 after a message.
-static int enter_workdir(struct desk *desk, const struct job *job, unsigned slot) {
+static int enter_workdir(struct worker_state *state, const struct job *job, unsigned slot) {
 	const struct job_spec *spec = job->spec;
-	context_unref(desk->context);
-	desk->context = NULL;
+	context_unref(state->context);
+	state->context = NULL;
 	if (!spec->workdir) {
 		return 0;
 	}
@@ -79,9 +79,9 @@ static int enter_workdir(struct desk *desk, const struct job *job, unsigned slot
 	template_expand(spec->workdir, &x, &dir);
 	int result = dir.len > 0 && access(dir.data, F_OK) != 0 ? make_dirs(dir.data) : 0;
 	if (result != 0) {
-		attempt_complain(desk, job, "cannot make the directory '%s': %s", text_shows(dir.data), strerror(errno));
+		attempt_complain(state, job, "cannot make the directory '%s': %s", text_shows(dir.data), strerror(errno));
 	} else {
-		desk->context = context_derive(spec->context, dir.len > 0 ? dir.data : NULL, /* umask */ -1, /* nice */ 0);
+		state->context = context_derive(spec->context, dir.len > 0 ? dir.data : NULL, /* umask */ -1, /* nice */ 0);
 	}
 	buf_fini(&dir);
 	return result;
@@ -94,52 +94,52 @@ static int stdin_of(const struct run *run) {
 
 // A child that is about to run.
 struct starting {
-	struct desk *desk;
+	struct worker_state *state;
 	const struct job *job;
 	const struct attempt *attempt;
 };
 
 static void child_waits(void *arg) {
 	const struct starting *starting = arg;
-	publish_memory(starting->desk, starting->job, /* waits */ true);
+	publish_memory(starting->state, starting->job, /* waits */ true);
 }
 
 static void child_started(void *arg, pid_t pid, uint64_t start) {
 	const struct starting *starting = arg;
-	struct run *run = starting->desk->run;
+	struct run *run = starting->state->run;
 	if (run->admission && !starting->attempt->cleanup) {
 		admission_started(run);
 	}
 	if (run->publisher) {
-		publish_memory(starting->desk, starting->job, /* waits */ false);
-		publish_job_start(starting->desk, starting->job, (int)pid, start);
+		publish_memory(starting->state, starting->job, /* waits */ false);
+		publish_job_start(starting->state, starting->job, (int)pid, start);
 	}
 }
 
-static void run_child(struct desk *desk, const struct job *job, const struct attempt *attempt,
+static void run_child(struct worker_state *state, const struct job *job, const struct attempt *attempt,
                       struct result *ret_result) {
-	struct run *run = desk->run;
+	struct run *run = state->run;
 	const struct job_spec *spec = job->spec;
-	struct job_output outlet;
-	job_output_open(&outlet, desk, job, attempt->emission);
-	struct starting starting = {.desk = desk, .job = job, .attempt = attempt};
+	struct job_output output;
+	job_output_open(&output, state, job, attempt->line_items);
+	struct starting starting = {.state = state, .job = job, .attempt = attempt};
 	struct child_config config = {
-		.path = desk->command.path,
-		.argv = desk->command.argv,
-		.env = desk->env,
-		.context = desk->context ? desk->context : spec->context,
+		.path = state->command.path,
+		.argv = state->command.argv,
+		.env = state->env,
+		.context = state->context ? state->context : spec->context,
 		.stdin_fd = stdin_of(run),
-		.drain = job->spool || job->results ? &outlet.drain : NULL,
+		.drain = job->spool || job->results ? &output.drain : NULL,
 		.timeout = spec->timeout,
 		.memory = spec->memory,
-		.label = buf_str(&desk->label),
+		.label = buf_str(&state->label),
 		// the guardian of a semaphore's command holds the semaphore until that has ended
-		.forks = desk->command.by_shell || run->options->sem.is_on,
+		.forks = state->command.by_shell || run->options->sem.is_on,
 		.own_group = true,
 		.foreground = terminal_fd(run) >= 0 && terminal_is_ours(run),
 		.cleanup = attempt->cleanup,
-		.unlink_path = job->makes_product && !attempt->ended ? job_product(job, attempt->slot, &desk->path) : NULL,
-		.scratch = desk->scratch,
+		.unlink_path = job->makes_product && !attempt->ended ? job_product(job, attempt->slot, &state->path) : NULL,
+		.scratch = state->scratch,
 		.started = run->publisher || (run->admission && !attempt->cleanup) ? child_started : NULL,
 		.waits = run->publisher ? child_waits : NULL,
 		.started_arg = &starting,
@@ -157,14 +157,14 @@ static void run_child(struct desk *desk, const struct job *job, const struct att
 	}
 	bool watched = run->publisher && job->spool && spec->output == OUTPUT_LINE_BUFFER;
 	if (watched) {
-		spool_watch(job->spool, &desk->told.recent);
+		spool_watch(job->spool, &state->stats.recent);
 	}
 	child_run(run->children, &config, ret_result, &error);
 	if (watched) {
 		spool_watch(job->spool, NULL);
 	}
 	if (run->publisher) {
-		publish_memory(desk, job, /* waits */ false);
+		publish_memory(state, job, /* waits */ false);
 	}
 	if (run->tee) {
 		tee_disconnect(run->tee, &config);
@@ -176,26 +176,26 @@ static void run_child(struct desk *desk, const struct job *job, const struct att
 		screen_leave(STDERR_FILENO, -1);
 	}
 	if (ret_result->outcome == OUTCOME_SPAWN_ERROR) {
-		explain(desk, job, &error);
+		explain(state, job, &error);
 	}
 }
 
 // Waits until the child may start, and runs it.
-static void admit_child(struct desk *desk, const struct job *job, const struct attempt *attempt,
+static void admit_child(struct worker_state *state, const struct job *job, const struct attempt *attempt,
                         struct result *ret_result) {
-	struct run *run = desk->run;
+	struct run *run = state->run;
 	*ret_result = (struct result){.outcome = OUTCOME_CANCELLED};
 	struct admission_wait wait = {.ns = 0};
 	if (!admission_enter(run, attempt->slot, /* must */ attempt->ended != NULL, &wait)) {
 		return;
 	}
 	if (wait.ns > 0) {
-		publish_admitted(desk, wait.why, wait.ns);
+		publish_admitted(state, wait.why, wait.ns);
 	}
 	bool asks = run->options->interactive && !attempt->ended;
-	if (!asks || terminal_confirm(run, buf_str(&desk->text))) {
+	if (!asks || terminal_confirm(run, buf_str(&state->text))) {
 		job_output_let_through(run, job);
-		run_child(desk, job, attempt, ret_result);
+		run_child(state, job, attempt, ret_result);
 	}
 	admission_leave(run, ret_result);
 }
@@ -213,12 +213,12 @@ static void explain_quotes(struct run *run, const struct template *template, con
 }
 
 // --shell-quote: what a shell reads as the text.
-static void quote_text(struct desk *desk, unsigned times) {
+static void quote_text(struct worker_state *state, unsigned times) {
 	for (; times > 0; --times) {
 		struct buf quoted = BUF_INIT;
-		shell_quote(&quoted, buf_str(&desk->text), desk->text.len);
-		buf_fini(&desk->text);
-		desk->text = quoted;
+		shell_quote(&quoted, buf_str(&state->text), state->text.len);
+		buf_fini(&state->text);
+		state->text = quoted;
 	}
 }
 
@@ -235,7 +235,7 @@ static void show_batch(const struct job *job) {
 }
 
 // May the items stand where the command has them, and can its environment hold them? Else says why not.
-static bool is_permitted(struct desk *desk, const struct job *job, const struct template *template,
+static bool is_permitted(struct worker_state *state, const struct job *job, const struct template *template,
                          const struct expansion *x) {
 	struct buf why = BUF_INIT;
 	// the limit of execve() for one string (Linux, MAX_ARG_STRLEN: 32 pages of 4 KiB)
@@ -248,74 +248,74 @@ static bool is_permitted(struct desk *desk, const struct job *job, const struct 
 		template_permits(template, x, &why);
 	}
 	if (why.len > 0) {
-		diag_error("job %s: %s", desk_label(desk, job), why.data);
+		diag_error("job %s: %s", worker_state_label(state, job), why.data);
 	}
 	bool is_right = why.len == 0;
 	buf_fini(&why);
 	return is_right;
 }
 
-void attempt_run(struct desk *desk, struct job *job, const struct attempt *attempt, struct result *ret_result) {
-	struct run *run = desk->run;
+void attempt_run(struct worker_state *state, struct job *job, const struct attempt *attempt, struct result *ret_result) {
+	struct run *run = state->run;
 	struct expansion x = job_expansion(job, attempt->slot);
 	*ret_result = (struct result){.outcome = OUTCOME_OK};
 	if (run->publisher) {
-		publish_attempt(desk);
+		publish_attempt(state);
 	}
-	job_open_spool(desk, job, attempt->slot);
-	if (!is_permitted(desk, job, attempt->template, &x)) {
+	job_open_spool(state, job, attempt->slot);
+	if (!is_permitted(state, job, attempt->template, &x)) {
 		result_cannot_start(ret_result, 126);
 		return;
 	}
-	buf_reset(&desk->text);
-	command_text(attempt->template, &x, &job->spec->by, &desk->text);
+	buf_reset(&state->text);
+	command_text(attempt->template, &x, &job->spec->by, &state->text);
 	if (run->options->dry_run) {
 		explain_quotes(run, attempt->template, &x);
-		quote_text(desk, run->options->shell_quotes);
+		quote_text(state, run->options->shell_quotes);
 		if (run->options->print_commands) {
-			print_command(desk);
+			print_command(state);
 		}
-		buf_addc(&desk->text, '\n');
+		buf_addc(&state->text, '\n');
 		show_batch(job);
-		spool_add_shown(job->spool, desk->text.data, desk->text.len);
+		spool_add_shown(job->spool, state->text.data, state->text.len);
 		return;
 	}
-	if (run->result_files && result_files_begin(desk, job, attempt->slot) != 0) {
+	if (run->result_files && result_files_begin(state, job, attempt->slot) != 0) {
 		result_cannot_start(ret_result, 126);
 		return;
 	}
 	start_order_wait(run, attempt->slot);
 	if (run->options->print_commands) {
-		print_command(desk);
+		print_command(state);
 	}
 	if (!run->options->interactive) {
 		start_order_pass(run, attempt->slot);
 	}
 	if (run->options->show_commands) {
-		job_output_show_command(desk, job);
+		job_output_show_command(state, job);
 	}
-	if (enter_workdir(desk, job, attempt->slot) != 0) {
+	if (enter_workdir(state, job, attempt->slot) != 0) {
 		result_cannot_start(ret_result, 126);
 		return;
 	}
-	if (command_build(&desk->command, attempt->template, &x, &job->spec->by) != 0) {
+	if (command_build(&state->command, attempt->template, &x, &job->spec->by) != 0) {
 		struct spawn_error error = {.step = SPAWN_EXEC, .error = errno};
 		result_cannot_start(ret_result, error.error == ENOENT ? 127 : 126);
 		if (error.error == EINVAL) {
-			diag_error("job %s: %s", desk_label(desk, job), buf_str(&desk->command.text));
+			diag_error("job %s: %s", worker_state_label(state, job), buf_str(&state->command.text));
 			return;
 		}
-		explain(desk, job, &error);
+		explain(state, job, &error);
 		return;
 	}
-	desk_label(desk, job);
-	buf_addc(&desk->label, ' ');
-	buf_add(&desk->label, buf_str(&desk->text), desk->text.len);
-	job_env_build(desk, job, attempt);
+	worker_state_label(state, job);
+	buf_addc(&state->label, ' ');
+	buf_add(&state->label, buf_str(&state->text), state->text.len);
+	job_env_build(state, job, attempt);
 	if (run->admission && !attempt->cleanup) {
-		admit_child(desk, job, attempt, ret_result);
+		admit_child(state, job, attempt, ret_result);
 		return;
 	}
 	job_output_let_through(run, job);
-	run_child(desk, job, attempt, ret_result);
+	run_child(state, job, attempt, ret_result);
 }

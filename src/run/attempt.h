@@ -8,12 +8,12 @@
 struct attempt {
 	const struct template *template; // NULL: the record is the command
 	unsigned slot;
-	const struct result *ended;      // what an on-failure command is told of, or NULL
-	struct line_items *emission;       // takes the lines of its stdout, or NULL
-	bool cleanup;                    // a `finally`: also after a cancel
+	const struct result *ended;    // what an on-failure command is told of, or NULL
+	struct line_items *line_items; // takes the lines of its stdout, or NULL
+	bool cleanup;                  // a `finally`: also after a cancel
 };
 
 // Makes one attempt and waits for its end.
-void attempt_run(struct desk *desk, struct job *job, const struct attempt *attempt, struct result *ret_result);
+void attempt_run(struct worker_state *state, struct job *job, const struct attempt *attempt, struct result *ret_result);
 
 #endif

@@ -23,7 +23,7 @@ struct autopack *autopack_create(void) {
 }
 
 void autopack_prepare(struct run *run, struct worker *worker) {
-	struct along *along = &desk_of(run, worker)->along;
+	struct along *along = &worker_state_of(run, worker)->along;
 	buf_reserve(&along->args, ROOM_BYTES);
 	buf_reserve(&along->orders, ROOM_BYTES);
 }
@@ -44,7 +44,7 @@ static bool has_room(const struct buf *buf, size_t size) {
 
 bool autopack_take(struct worker *worker, struct queue *queue, const struct pack_view *view, const void *data, size_t size) {
 	const struct batch *batch = queue_user(queue);
-	struct along *along = &desk_of(batch->run, worker)->along; // autopack_prepare() has made it
+	struct along *along = &worker_state_of(batch->run, worker)->along; // autopack_prepare() has made it
 	struct item_view one;
 	if (view->taken == 0) {
 		along->n = 1;
@@ -75,8 +75,8 @@ bool autopack_take(struct worker *worker, struct queue *queue, const struct pack
 	return true;
 }
 
-void autopack_adopt(struct desk *desk, struct job *job) {
-	struct along *along = &desk->along;
+void autopack_adopt(struct worker_state *state, struct job *job) {
+	struct along *along = &state->along;
 	if (along->n <= 1) {
 		return;
 	}

@@ -16,7 +16,7 @@ bool autopack_take(struct worker *worker, struct queue *queue, const struct pack
 
 // Gives to the job that begins on this worker the items that autopack_take() has taken for it. They are the worker's
 // until its next job.
-void autopack_adopt(struct desk *desk, struct job *job);
+void autopack_adopt(struct worker_state *state, struct job *job);
 
 // Notes what the job's first attempt has taken.
 void autopack_note(const struct job *job, const struct result *result);

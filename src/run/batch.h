@@ -11,7 +11,7 @@
 #include <stdbool.h>
 
 struct autopack;
-struct news;
+struct batch_stats;
 struct job_spec;
 struct run;
 struct dag_node;
@@ -20,28 +20,28 @@ struct dag_node;
 // queues at once, whoever still holds them open. Each of these has one reference:
 //	the queue, from batch_new() until the event loop has seen that it was removed (batches_reap()): so what is queued
 //	    in it or runs, with its steps, its on_failure, finally and listing, needs none of its own
-//	its stage in a manifest, as long as that holds the queue open
-//	a parcel, from when it is given the batch until it is closed: those of the feeds, and that of a job that emits
+//	its node in a manifest, as long as that holds the queue open
+//	a submission, from when it is given the batch until it is closed: those of the feeds, and that of a job that emits
 //	a job that waits for its next attempt (retry_queue.c)
-// Nothing else keeps the pointer, or one to a recipe. Who lets go of the last reference frees the batch and its recipes.
+// Nothing else keeps the pointer, or one to a spec. Who lets go of the last reference frees the batch and its specs.
 struct batch {
 	struct run *run;
 	atomic_int refs;
-	struct dag_node *stage;       // of the manifest; NULL: its items come from the command line's input
-	struct job_spec **specs;   // by item.recipe; once the stage has begun
-	size_t nspecs;           // owned, NULL for entries without a key of their own; 0: they are the run's
+	struct dag_node *node;              // of the manifest; NULL: its items come from the command line's input
+	struct job_spec **specs;            // by item.spec; once the node has begun
+	size_t nspecs;                      // owned, NULL for entries without a key of their own; 0: they are the run's
 	struct job_spec *finally, *listing; // of the commands that are no items; owned, or NULL
 	struct batch *next_dead;
-	unsigned width;            // slots of an item of the first recipe, also before there is one
-	char *name;                // owned
-	struct queue *emits;       // gets the lines of its jobs' stdout as items, or NULL
-	bool is_fed;               // batches emit into it, perhaps before it has begun
-	bool again;                // what it needs runs again: so do all its jobs. Set when it begins
-	bool allow_failure;        // a failed job is only reported
+	unsigned width;              // slots of an item of the first spec, also before there is one
+	char *name;                  // owned
+	struct queue *emits;         // gets the lines of its jobs' stdout as items, or NULL
+	bool is_fed;                 // batches emit into it, perhaps before it has begun
+	bool again;                  // what it needs runs again: so do all its jobs. Set when it begins
+	bool allow_failure;          // a failed job is only reported
 	struct writer_lane *lane;    // its order of output, or NULL without --keep-order
 	atomic_uint_least64_t order; // items given an order so far
-	struct news *news;         // for who listens; NULL if nobody does (publish.h)
-	struct autopack *autopack; // of --pack=auto, or NULL
+	struct batch_stats *stats;   // for who listens; NULL if nobody does (publish.h)
+	struct autopack *autopack;   // of --pack=auto, or NULL
 };
 
 // A batch of that name with one reference, to become its queue's user. Its lane is opened when it has.

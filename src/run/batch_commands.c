@@ -14,19 +14,19 @@
 #include "run/start_order.h"
 
 // The end of the attempt and of its output.
-static void finish(struct desk *desk, struct job *job, const struct result *result) {
-	if (desk->run->publisher) {
-		publish_look(desk, job, result, NEXT_NOTHING);
+static void finish(struct worker_state *state, struct job *job, const struct result *result) {
+	if (state->run->publisher) {
+		publish_look(state, job, result, NEXT_NOTHING);
 	}
 	if (job->spool) {
-		if (log_sink_is_on_stdout(desk->run)) {
+		if (log_sink_is_on_stdout(state->run)) {
 			spool_complete(job->spool);
 		}
 		spool_finish(job->spool);
 		job->spool = NULL;
 	}
-	if (desk->run->publisher) {
-		publish_job_end(desk, job, result, NEXT_NOTHING);
+	if (state->run->publisher) {
+		publish_job_end(state, job, result, NEXT_NOTHING);
 	}
 }
 
@@ -49,17 +49,17 @@ static enum work_status run_on_failure(struct worker *worker, struct queue *queu
 	struct failure *failure = *(struct failure **)data;
 	struct job *job = failure->job;
 	struct run *run = job->batch->run;
-	struct desk *desk = desk_of(run, worker);
+	struct worker_state *state = worker_state_of(run, worker);
 	start_order_pass(run, worker_slot(worker));
 	struct attempt attempt = {
 		.template = job->spec->on_failure, .slot = worker_slot(worker), .ended = &failure->result,
 	};
 	struct result result;
-	attempt_run(desk, job, &attempt, &result);
-	finish(desk, job, &result);
+	attempt_run(state, job, &attempt, &result);
+	finish(state, job, &result);
 	if (outcome_is_failure(result.outcome)) {
 		char how[80];
-		diag_warn("job %s: its on-failure command failed too: %s", desk_label(desk, job),
+		diag_warn("job %s: its on-failure command failed too: %s", worker_state_label(state, job),
 		          result_describe(&result, how, sizeof(how)));
 	}
 	failure_free(failure);
@@ -90,11 +90,11 @@ void batch_command_on_failure(struct worker *worker, struct queue *queue, struct
 // ---- finally ----
 
 static enum work_status run_finally(struct worker *worker, struct queue *queue, void *data, size_t size FP_UNUSED) {
-	struct dag_node *stage = *(struct dag_node **)data;
+	struct dag_node *node = *(struct dag_node **)data;
 	struct batch *batch = queue_user(queue);
-	struct desk *desk = desk_of(batch->run, worker);
+	struct worker_state *state = worker_state_of(batch->run, worker);
 	start_order_pass(batch->run, worker_slot(worker));
-	struct result ended = dag_node_result(stage);
+	struct result ended = dag_node_result(node);
 	struct job job = {
 		.batch = batch,
 		.spec = batch->finally,
@@ -107,8 +107,8 @@ static enum work_status run_finally(struct worker *worker, struct queue *queue, 
 		.template = job.spec->command, .slot = worker_slot(worker), .ended = &ended, .cleanup = true,
 	};
 	struct result result;
-	attempt_run(desk, &job, &attempt, &result);
-	finish(desk, &job, &result);
+	attempt_run(state, &job, &attempt, &result);
+	finish(state, &job, &result);
 	if (result.outcome != OUTCOME_OK) {
 		char how[80];
 		diag_warn("batch '%s': its finally command: %s", text_shows(batch->name),
@@ -119,8 +119,8 @@ static enum work_status run_finally(struct worker *worker, struct queue *queue, 
 
 static const struct work_type work_finally = {.name = "finally", .run = run_finally};
 
-void batch_command_finally(struct run *run, struct queue *queue, struct dag_node *stage) {
-	struct work work = {.type = &work_finally, .data = &stage, .size = sizeof(stage)};
+void batch_command_finally(struct run *run, struct queue *queue, struct dag_node *node) {
+	struct work work = {.type = &work_finally, .data = &node, .size = sizeof(node)};
 	pool_queue_finally(run->pool, queue, &work);
 }
 
@@ -143,18 +143,18 @@ static void warn_nothing(const struct run *run, const struct batch *batch, const
 	buf_fini(&where);
 }
 
-static void list_by_pattern(struct desk *desk, struct worker *worker, struct queue *queue, const char *pattern,
+static void list_by_pattern(struct worker_state *state, struct worker *worker, struct queue *queue, const char *pattern,
                             const char *dir) {
 	char *error;
-	line_items_begin(&desk->emission, worker, queue, /* from */ 0, /* hold */ false);
-	desk->emission.flags = 0; // in this order
-	int failed = glob_expand(dir, pattern, found_path, &desk->emission, &error);
-	line_items_end(&desk->emission, /* keep */ true);
+	line_items_begin(&state->line_items, worker, queue, /* from */ 0, /* hold */ false);
+	state->line_items.flags = 0; // in this order
+	int failed = glob_expand(dir, pattern, found_path, &state->line_items, &error);
+	line_items_end(&state->line_items, /* keep */ true);
 	struct batch *batch = queue_user(queue);
-	if (!failed && desk->emission.n == 0) {
-		warn_nothing(desk->run, batch, pattern, dir ? dir : "");
+	if (!failed && state->line_items.n == 0) {
+		warn_nothing(state->run, batch, pattern, dir ? dir : "");
 	}
-	if (failed && desk->run->options->dry_run) { // an earlier batch may be going to make it
+	if (failed && state->run->options->dry_run) { // an earlier batch may be going to make it
 		diag_note("batch '%s': its items cannot be told yet: glob '%s': %s", text_shows(batch->name), text_shows(pattern),
 		          error);
 		free(error);
@@ -162,7 +162,7 @@ static void list_by_pattern(struct desk *desk, struct worker *worker, struct que
 		struct buf why = BUF_INIT;
 		buf_printf(&why, "glob '%s': %s", text_shows(pattern), error);
 		diag_error("batch '%s': %s", text_shows(batch->name), buf_str(&why));
-		if (batch->news) {
+		if (batch->stats) {
 			publish_lost_why(batch, buf_str(&why));
 		}
 		buf_fini(&why);
@@ -171,7 +171,7 @@ static void list_by_pattern(struct desk *desk, struct worker *worker, struct que
 	}
 }
 
-static void list_by_command(struct desk *desk, struct worker *worker, struct queue *queue, const struct job_spec *spec) {
+static void list_by_command(struct worker_state *state, struct worker *worker, struct queue *queue, const struct job_spec *spec) {
 	struct batch *batch = queue_user(queue);
 	struct job job = {
 		.batch = batch,
@@ -182,17 +182,17 @@ static void list_by_command(struct desk *desk, struct worker *worker, struct que
 		.attempt = 1,
 	};
 	struct attempt attempt = {
-		.template = spec->command, .slot = worker_slot(worker), .emission = &desk->emission,
+		.template = spec->command, .slot = worker_slot(worker), .line_items = &state->line_items,
 	};
 	struct result result;
-	line_items_begin(&desk->emission, worker, queue, /* from */ 0, /* hold */ false);
-	desk->emission.flags = 0; // in this order
-	attempt_run(desk, &job, &attempt, &result);
-	line_items_end(&desk->emission, /* keep */ true);
-	finish(desk, &job, &result);
+	line_items_begin(&state->line_items, worker, queue, /* from */ 0, /* hold */ false);
+	state->line_items.flags = 0; // in this order
+	attempt_run(state, &job, &attempt, &result);
+	line_items_end(&state->line_items, /* keep */ true);
+	finish(state, &job, &result);
 	if (result.outcome == OUTCOME_CANCELLED) {
 		counts_lost(batch, 1);
-		dag_node_job_failed(batch->stage, &result);
+		dag_node_job_failed(batch->node, &result);
 	} else if (result.outcome != OUTCOME_OK) {
 		char how[80];
 		struct buf what = BUF_INIT;
@@ -203,19 +203,19 @@ static void list_by_command(struct desk *desk, struct worker *worker, struct que
 }
 
 static enum work_status run_listing(struct worker *worker, struct queue *queue, void *data, size_t size FP_UNUSED) {
-	struct dag_node *stage = *(struct dag_node **)data;
+	struct dag_node *node = *(struct dag_node **)data;
 	struct batch *batch = queue_user(queue);
 	struct run *run = batch->run;
-	struct desk *desk = desk_of(run, worker);
+	struct worker_state *state = worker_state_of(run, worker);
 	start_order_pass(run, worker_slot(worker));
-	const struct manifest_batch *plan = dag_node_plan(stage);
+	const struct manifest_batch *plan = dag_node_plan(node);
 	if (plan->source == MANIFEST_GLOB) {
-		list_by_pattern(desk, worker, queue, plan->source_text, batch->specs[0]->context->cwd);
+		list_by_pattern(state, worker, queue, plan->source_text, batch->specs[0]->context->cwd);
 	} else if (run->options->dry_run) {
 		diag_note("batch '%s': its items come from a command, which is not run: %s", text_shows(batch->name),
 		          text_shows(plan->source_text));
 	} else {
-		list_by_command(desk, worker, queue, batch->listing);
+		list_by_command(state, worker, queue, batch->listing);
 	}
 	return WORK_OK;
 }
@@ -226,7 +226,7 @@ static void drop_listing(struct queue *queue, void *data FP_UNUSED, size_t size 
 
 static const struct work_type work_listing = {.name = "listing", .run = run_listing, .drop = drop_listing};
 
-enum submit_status batch_command_listing(struct run *run, struct queue *queue, struct dag_node *stage) {
-	struct work work = {.type = &work_listing, .data = &stage, .size = sizeof(stage)};
+enum submit_status batch_command_listing(struct run *run, struct queue *queue, struct dag_node *node) {
+	struct work work = {.type = &work_listing, .data = &node, .size = sizeof(node)};
 	return pool_submit(run->pool, queue, NULL, &work, 1);
 }

@@ -63,8 +63,8 @@ void run_halt(struct run *run) {
 	run_wake(run);
 }
 
-bool counts_job(struct desk *desk, const struct job *job, const struct result *result, bool current) {
-	struct run *run = desk->run;
+bool counts_job(struct worker_state *state, const struct job *job, const struct result *result, bool current) {
+	struct run *run = state->run;
 	bool failed = outcome_is_failure(result->outcome);
 	char how[120];
 	bool stop = false;
@@ -76,7 +76,7 @@ bool counts_job(struct desk *desk, const struct job *job, const struct result *r
 	mutex_lock(&run->lock);
 	count_along(run, job, result->outcome);
 	if (failed) {
-		note_failure(run, desk_label(desk, job), how);
+		note_failure(run, worker_state_label(state, job), how);
 	}
 	if (failed && job->batch->allow_failure) {
 		++run->allowed;
@@ -85,8 +85,8 @@ bool counts_job(struct desk *desk, const struct job *job, const struct result *r
 		stop = tally_job(run, result);
 	}
 	mutex_unlock(&run->lock);
-	if (job->batch->stage && result->outcome != OUTCOME_OK) {
-		dag_node_job_failed(job->batch->stage, result);
+	if (job->batch->node && result->outcome != OUTCOME_OK) {
+		dag_node_job_failed(job->batch->node, result);
 	}
 	return stop;
 }
@@ -108,10 +108,10 @@ void counts_trouble(struct batch *batch, const char *what, const struct result *
 		stop = tally_job(run, &result);
 	}
 	mutex_unlock(&run->lock);
-	if (batch->news && !how) {
+	if (batch->stats && !how) {
 		publish_trouble(batch, &result, what);
 	}
-	dag_node_job_failed(batch->stage, &result);
+	dag_node_job_failed(batch->node, &result);
 	if (stop) {
 		run_halt(run);
 	}
@@ -119,14 +119,14 @@ void counts_trouble(struct batch *batch, const char *what, const struct result *
 
 void counts_lost(struct batch *batch, uint64_t n) {
 	struct run *run = batch->run;
-	bool skipped = batch->stage && dag_node_is_skipped(batch->stage);
+	bool skipped = batch->node && dag_node_is_skipped(batch->node);
 	mutex_lock(&run->lock);
 	*(skipped ? &run->tally.skipped : &run->tally.cancelled) += n;
 	mutex_unlock(&run->lock);
-	if (batch->news && n > 0) {
+	if (batch->stats && n > 0) {
 		publish_lost(batch, skipped ? OUTCOME_SKIPPED : OUTCOME_CANCELLED, n);
 	}
-	if (batch->stage && !skipped && n > 0 && !dag_node_has_failed(batch->stage)) {
-		dag_node_job_failed(batch->stage, &(struct result){.outcome = OUTCOME_CANCELLED});
+	if (batch->node && !skipped && n > 0 && !dag_node_has_failed(batch->node)) {
+		dag_node_job_failed(batch->node, &(struct result){.outcome = OUTCOME_CANCELLED});
 	}
 }

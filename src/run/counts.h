@@ -7,7 +7,7 @@
 
 // Counts the end of the job; `current`: what it creates was there. Returns true if that makes the run halt: then the caller
 // calls run_halt().
-bool counts_job(struct desk *desk, const struct job *job, const struct result *result, bool current) FP_NODISCARD;
+bool counts_job(struct worker_state *state, const struct job *job, const struct result *result, bool current) FP_NODISCARD;
 
 // Counts a failure that was no job's: `what` the batch could not do, as the last line has it in brackets; `how` the
 // result of its command, or NULL if there was none. Halts the run if that follows.

@@ -4,7 +4,7 @@
 //           -> a need failed, or no batch is left to emit into it -> SKIPPED
 //
 // Each batch has its queue from the start, so that the order of the file is the order of turns. The queue of one that
-// waits is paused: what others emit into it stays there. A stage holds its queue open until its own items are queued
+// waits is paused: what others emit into it stays there. A node holds its queue open until its own items are queued
 // and the batches that emit into it have ended; then the pool removes it when its last item is done, which is the end
 // of the batch.
 //
@@ -32,17 +32,17 @@ enum { SKIPS_NAMED = 20 }; // batches skipped because of one, in messages
 
 void dag_show(const struct run *run) {
 	static const char *const words[] = {
-		[STAGE_WAITING] = "waits", [STAGE_RUNNING] = "running", [STAGE_ENDED] = "done", [STAGE_SKIPPED] = "skipped",
+		[NODE_WAITING] = "waits", [NODE_RUNNING] = "running", [NODE_ENDED] = "done", [NODE_SKIPPED] = "skipped",
 	};
 	struct buf text = BUF_INIT;
 	for (size_t i = 0; run->dag && i < run->dag->n; ++i) {
-		const struct dag_node *stage = &run->dag->all[i];
-		if (stage->plan) {
+		const struct dag_node *node = &run->dag->all[i];
+		if (node->plan) {
 			buf_adds(&text, text.len > 0 ? "; " : "batches: ");
-			buf_add_escaped(&text, stage->plan->name, strlen(stage->plan->name), 80);
-			buf_printf(&text, " %s", words[stage->state]);
-			if (stage->state == STAGE_RUNNING || stage->state == STAGE_WAITING) {
-				status_display_add_eta(run, stage->plan->name, &text);
+			buf_add_escaped(&text, node->plan->name, strlen(node->plan->name), 80);
+			buf_printf(&text, " %s", words[node->state]);
+			if (node->state == NODE_RUNNING || node->state == NODE_WAITING) {
+				status_display_add_eta(run, node->plan->name, &text);
 			}
 		}
 	}
@@ -52,32 +52,32 @@ void dag_show(const struct run *run) {
 	buf_fini(&text);
 }
 
-static void tell_met(struct dag_node *stage) {
-	size_t jobs = manifest_batch_jobs(stage->plan);
-	bool known = jobs != SIZE_MAX && stage->plan->nfeeders == 0;
-	publish_meet(stage->batch, &stage->attrs, known ? (int64_t)jobs : -1);
-	publish_batch_start(stage->batch);
+static void tell_met(struct dag_node *node) {
+	size_t jobs = manifest_batch_jobs(node->plan);
+	bool known = jobs != SIZE_MAX && node->plan->nfeeders == 0;
+	publish_meet(node->batch, &node->attrs, known ? (int64_t)jobs : -1);
+	publish_batch_start(node->batch);
 }
 
-// What the stage waits for: its needs, or those that have its items.
-static void tell_waits(struct dag_node *stage) {
-	const struct manifest_batch *plan = stage->plan;
+// What the node waits for: its needs, or those that have its items.
+static void tell_waits(struct dag_node *node) {
+	const struct manifest_batch *plan = node->plan;
 	struct buf names = BUF_INIT;
 	for (size_t i = 0; i < plan->nneeds; ++i) {
 		buf_printf(&names, "%s%s", names.len > 0 ? ", " : "", plan->needs[i]->name);
 	}
-	for (size_t i = 0; i < plan->nfeeders && stage->awaits_feeder && plan->nneeds == 0; ++i) {
+	for (size_t i = 0; i < plan->nfeeders && node->awaits_feeder && plan->nneeds == 0; ++i) {
 		buf_printf(&names, "%s%s", names.len > 0 ? ", " : "", plan->feeders[i]->name);
 	}
-	stage->waits_since = now_ns();
-	publish_wait(stage->run, stage->batch, 0, WHY_NEEDS, buf_str(&names));
+	node->waits_since = now_ns();
+	publish_wait(node->run, node->batch, 0, WHY_NEEDS, buf_str(&names));
 	buf_fini(&names);
 }
 
-static void tell_waited(struct dag_node *stage) {
-	if (stage->waits_since > 0) {
-		publish_wait_end(stage->run, stage->batch, 0, WHY_NEEDS, stage->waits_since);
-		stage->waits_since = 0;
+static void tell_waited(struct dag_node *node) {
+	if (node->waits_since > 0) {
+		publish_wait_end(node->run, node->batch, 0, WHY_NEEDS, node->waits_since);
+		node->waits_since = 0;
 	}
 }
 
@@ -114,95 +114,95 @@ int dag_check_files(const struct run *run) {
 	return result;
 }
 
-static int begin_source(struct dag_node *stage) {
-	const struct manifest_batch *plan = stage->plan;
-	struct run *run = stage->run;
+static int begin_source(struct dag_node *node) {
+	const struct manifest_batch *plan = node->plan;
+	struct run *run = node->run;
 	char delimiter = plan->source == MANIFEST_FILE0 ? '\0' : '\n';
 	switch (plan->source) {
 	case MANIFEST_GLOB:
 	case MANIFEST_COMMAND:
-		if (batch_command_listing(run, stage->queue, stage) != SUBMIT_OK) {
-			counts_lost(stage->batch, 1);
+		if (batch_command_listing(run, node->queue, node) != SUBMIT_OK) {
+			counts_lost(node->batch, 1);
 		}
-		dag_node_fed(stage);
+		dag_node_fed(node);
 		return 0;
 	case MANIFEST_FILE:
 	case MANIFEST_FILE0:
-		stage->path = path_from(stage->batch->specs[0], plan->source_text);
-		stage->source = (struct source_config){.kind = FROM_FILE, .path = stage->path};
-		if (run->options->dry_run && access(stage->path, R_OK) != 0) { // an earlier batch may be going to make it
+		node->path = path_from(node->batch->specs[0], plan->source_text);
+		node->source = (struct source_config){.kind = FROM_FILE, .path = node->path};
+		if (run->options->dry_run && access(node->path, R_OK) != 0) { // an earlier batch may be going to make it
 			diag_note("batch '%s': its items cannot be told yet: '%s': %s", text_shows(plan->name),
-			          text_shows(stage->path), strerror(errno));
-			dag_node_fed(stage);
+			          text_shows(node->path), strerror(errno));
+			dag_node_fed(node);
 			return 0;
 		}
-		return feeds_add_stage(run, stage, &stage->source, delimiter);
+		return feeds_add_node(run, node, &node->source, delimiter);
 	case MANIFEST_STDIN:
-		stage->source = (struct source_config){.kind = FROM_STDIN};
-		return feeds_add_stage(run, stage, &stage->source, delimiter);
+		node->source = (struct source_config){.kind = FROM_STDIN};
+		return feeds_add_node(run, node, &node->source, delimiter);
 	case MANIFEST_NONE:
 	case MANIFEST_ARGS:
 	case MANIFEST_MATRIX:
 		break;
 	}
-	if (dag_node_left(stage) == 0) {
-		dag_node_fed(stage);
+	if (dag_node_left(node) == 0) {
+		dag_node_fed(node);
 		return 0;
 	}
-	return feeds_add_stage(run, stage, NULL, delimiter);
+	return feeds_add_node(run, node, NULL, delimiter);
 }
 
-// One thing less that the stage waits for.
-static void meet(struct dag_node *stage) {
-	struct dag *dag = stage->run->dag;
-	if (--stage->unmet == 0 && stage->state == STAGE_WAITING) {
-		*dag->ready_end = stage;
-		dag->ready_end = &stage->next_ready;
+// One thing less that the node waits for.
+static void meet(struct dag_node *node) {
+	struct dag *dag = node->run->dag;
+	if (--node->unmet == 0 && node->state == NODE_WAITING) {
+		*dag->ready_end = node;
+		dag->ready_end = &node->next_ready;
 	}
 }
 
-static void begin(struct dag_node *stage) {
-	struct run *run = stage->run;
-	struct dag_node *target = stage->plan->emits ? dag_node_of(run, stage->plan->emits) : NULL;
+static void begin(struct dag_node *node) {
+	struct run *run = node->run;
+	struct dag_node *target = node->plan->emits ? dag_node_of(run, node->plan->emits) : NULL;
 	if (target && target->awaits_feeder) {
 		target->awaits_feeder = false;
 		meet(target);
 	}
 	--run->dag->nwaiting;
-	stage->state = STAGE_RUNNING;
+	node->state = NODE_RUNNING;
 	if (run->publisher) {
-		tell_waited(stage);
-		publish_batch_begun(stage->batch);
+		tell_waited(node);
+		publish_batch_begun(node->batch);
 	}
-	stage->batch->again = stage->again;
-	bool failed = dag_node_make_specs(stage) != 0;
+	node->batch->again = node->again;
+	bool failed = dag_node_make_specs(node) != 0;
 	if (!failed) {
-		stage->attrs.paused = false;
-		queue_set(run->pool, stage->queue, &stage->attrs);
-		if (stage->batch->finally) {
-			batch_command_finally(run, stage->queue, stage);
+		node->attrs.paused = false;
+		queue_set(run->pool, node->queue, &node->attrs);
+		if (node->batch->finally) {
+			batch_command_finally(run, node->queue, node);
 		}
-		failed = begin_source(stage) != 0;
+		failed = begin_source(node) != 0;
 	}
 	if (failed) {
-		stage->state = STAGE_SKIPPED; // what is emitted into it goes nowhere
-		atomic_store_relaxed(&stage->skipped, true);
-		pool_cancel(run->pool, stage->queue);
-		counts_trouble(stage->batch, "could not begin", NULL);
-		dag_node_fed(stage);
+		node->state = NODE_SKIPPED; // what is emitted into it goes nowhere
+		atomic_store_relaxed(&node->skipped, true);
+		pool_cancel(run->pool, node->queue);
+		counts_trouble(node->batch, "could not begin", NULL);
+		dag_node_fed(node);
 	}
 }
 
 static void begin_ready(struct run *run) {
 	struct dag *dag = run->dag;
 	while (dag->ready) {
-		struct dag_node *stage = dag->ready;
-		dag->ready = stage->next_ready;
+		struct dag_node *node = dag->ready;
+		dag->ready = node->next_ready;
 		if (!dag->ready) {
 			dag->ready_end = &dag->ready;
 		}
-		if (stage->state == STAGE_WAITING) {
-			begin(stage);
+		if (node->state == NODE_WAITING) {
+			begin(node);
 		}
 	}
 }
@@ -215,130 +215,130 @@ static size_t known_jobs(const struct manifest_batch *plan) {
 }
 
 // Was everything that would have emitted into the batch skipped? Then nothing is done by doing nothing.
-static bool is_starved(const struct dag_node *stage) {
-	const struct manifest_batch *plan = stage->plan;
+static bool is_starved(const struct dag_node *node) {
+	const struct manifest_batch *plan = node->plan;
 	bool all = plan->source == MANIFEST_NONE && plan->nfeeders > 0;
 	for (size_t i = 0; i < plan->nfeeders; ++i) {
-		const struct dag_node *feeder = dag_node_of(stage->run, plan->feeders[i]);
-		all = all && (feeder == stage || !feeder->plan || feeder->state == STAGE_SKIPPED);
+		const struct dag_node *feeder = dag_node_of(node->run, plan->feeders[i]);
+		all = all && (feeder == node || !feeder->plan || feeder->state == NODE_SKIPPED);
 	}
 	return all;
 }
 
-// Stages that others cannot follow any more, to be looked at; in the order of a stack.
-struct casualties {
+// Nodes that others cannot follow any more, to be looked at; in the order of a stack.
+struct worklist {
 	struct dag_node **at;
 	size_t n, cap;
 	size_t skipped;
 };
 
-static void add_casualty(struct casualties *casualties, struct dag_node *stage) {
-	grow_array(&casualties->at, &casualties->cap, casualties->n + 1, sizeof(casualties->at[0]));
-	casualties->at[casualties->n++] = stage;
+static void worklist_add(struct worklist *worklist, struct dag_node *node) {
+	grow_array(&worklist->at, &worklist->cap, worklist->n + 1, sizeof(worklist->at[0]));
+	worklist->at[worklist->n++] = node;
 }
 
 // What became of the one because of which others are skipped.
 static const char *fate(const struct dag_node *because) {
-	return because->state == STAGE_SKIPPED && !because->failure_seen ? "is skipped"
+	return because->state == NODE_SKIPPED && !because->failure_seen ? "is skipped"
 		: because->is_tainted ? "lacks items" : "failed";
 }
 
-static void tell_skip(struct dag_node *stage, const char *why, const struct dag_node *because) {
+static void tell_skip(struct dag_node *node, const char *why, const struct dag_node *because) {
 	struct buf text = BUF_INIT;
 	buf_printf(&text, "%s '%s', which %s", why, because->plan->name, fate(because));
-	tell_waited(stage);
-	publish_lost_why(stage->batch, buf_str(&text));
+	tell_waited(node);
+	publish_lost_why(node->batch, buf_str(&text));
 	buf_fini(&text);
 }
 
-// Skips the stage if it waits.
-static void skip_one(struct casualties *casualties, struct dag_node *stage, const char *why, const struct dag_node *because) {
-	struct run *run = stage->run;
-	if (stage->state != STAGE_WAITING) {
+// Skips the node if it waits.
+static void skip_one(struct worklist *worklist, struct dag_node *node, const char *why, const struct dag_node *because) {
+	struct run *run = node->run;
+	if (node->state != NODE_WAITING) {
 		return;
 	}
 	--run->dag->nwaiting;
-	stage->state = STAGE_SKIPPED;
-	atomic_store_relaxed(&stage->skipped, true); // what is counted by it is counted under the run's lock
-	if (++casualties->skipped <= SKIPS_NAMED && !run->options->quiet) {
-		diag_note("batch '%s' is skipped: %s '%s', which %s", text_shows(stage->plan->name), why,
+	node->state = NODE_SKIPPED;
+	atomic_store_relaxed(&node->skipped, true); // what is counted by it is counted under the run's lock
+	if (++worklist->skipped <= SKIPS_NAMED && !run->options->quiet) {
+		diag_note("batch '%s' is skipped: %s '%s', which %s", text_shows(node->plan->name), why,
 		          text_shows(because->plan->name), fate(because));
 	}
 	if (run->publisher) {
-		tell_skip(stage, why, because);
+		tell_skip(node, why, because);
 	}
-	pool_cancel(run->pool, stage->queue);
-	counts_lost(stage->batch, known_jobs(stage->plan));
-	add_casualty(casualties, stage);
+	pool_cancel(run->pool, node->queue);
+	counts_lost(node->batch, known_jobs(node->plan));
+	worklist_add(worklist, node);
 }
 
-// Skips all that cannot be any more, because this stage is skipped or a job of it failed. What it emits into goes on with
+// Skips all that cannot be any more, because this node is skipped or a job of it failed. What it emits into goes on with
 // what it got, but nothing may follow that, as if it were whole.
-static void skip_after(struct dag_node *stage) {
-	struct casualties casualties = {.at = NULL};
-	add_casualty(&casualties, stage);
-	while (casualties.n > 0) {
-		struct dag_node *at = casualties.at[--casualties.n];
+static void skip_after(struct dag_node *node) {
+	struct worklist worklist = {.at = NULL};
+	worklist_add(&worklist, node);
+	while (worklist.n > 0) {
+		struct dag_node *at = worklist.at[--worklist.n];
 		struct dag_node *target = at->plan->emits ? dag_node_of(at->run, at->plan->emits) : NULL;
 		for (size_t i = 0; i < at->ndependents; ++i) {
-			skip_one(&casualties, at->dependents[i], "it needs", at);
+			skip_one(&worklist, at->dependents[i], "it needs", at);
 		}
 		if (target && is_starved(target)) {
-			skip_one(&casualties, target, "its items come from", at);
+			skip_one(&worklist, target, "its items come from", at);
 		} else if (target && target != at && !target->is_tainted) {
 			target->is_tainted = true;
-			add_casualty(&casualties, target);
+			worklist_add(&worklist, target);
 		}
-		if (at->state == STAGE_SKIPPED) {
+		if (at->state == NODE_SKIPPED) {
 			dag_node_fed(at);
 		}
 	}
-	if (casualties.skipped > SKIPS_NAMED && !stage->run->options->quiet) {
-		diag_note("and %zu more batches are skipped, down from '%s'", casualties.skipped - SKIPS_NAMED,
-		          text_shows(stage->plan->name));
+	if (worklist.skipped > SKIPS_NAMED && !node->run->options->quiet) {
+		diag_note("and %zu more batches are skipped, down from '%s'", worklist.skipped - SKIPS_NAMED,
+		          text_shows(node->plan->name));
 	}
-	free(casualties.at);
+	free(worklist.at);
 }
 
 // ---- what workers have posted ----
 
-static void end(struct dag_node *stage, bool failed) {
-	if (stage->state == STAGE_RUNNING) {
-		stage->state = STAGE_ENDED;
+static void end(struct dag_node *node, bool failed) {
+	if (node->state == NODE_RUNNING) {
+		node->state = NODE_ENDED;
 	}
-	struct dag_node *target = stage->plan->emits ? dag_node_of(stage->run, stage->plan->emits) : NULL;
-	bool again = stage->again || stage->fed_again || atomic_load_relaxed(&stage->has_run); // the pool's lock was between
-	if (target && target != stage) {
+	struct dag_node *target = node->plan->emits ? dag_node_of(node->run, node->plan->emits) : NULL;
+	bool again = node->again || node->fed_again || atomic_load_relaxed(&node->has_run); // the pool's lock was between
+	if (target && target != node) {
 		target->fed_again |= again;
 		--target->nfeeders;
 		dag_node_settle(target);
 	}
-	if (stage->state != STAGE_ENDED || stage->is_tainted || (failed && !stage->plan->allow_failure)) {
+	if (node->state != NODE_ENDED || node->is_tainted || (failed && !node->plan->allow_failure)) {
 		return; // skip_after() was called for it
 	}
-	for (size_t i = 0; i < stage->ndependents; ++i) {
-		stage->dependents[i]->again |= again;
-		meet(stage->dependents[i]);
+	for (size_t i = 0; i < node->ndependents; ++i) {
+		node->dependents[i]->again |= again;
+		meet(node->dependents[i]);
 	}
 }
 
-static void see_failure(struct dag_node *stage) {
-	if (!stage->plan->allow_failure && !stage->failure_seen) {
-		stage->failure_seen = true;
-		skip_after(stage);
+static void see_failure(struct dag_node *node) {
+	if (!node->plan->allow_failure && !node->failure_seen) {
+		node->failure_seen = true;
+		skip_after(node);
 	}
 }
 
 void dag_advance(struct run *run) {
 	struct dag *dag = run->dag;
 	bool failed, ended;
-	struct dag_node *stage;
-	while (dag && !dag->stopped && (stage = dag_take_posted(dag, &failed, &ended))) {
+	struct dag_node *node;
+	while (dag && !dag->stopped && (node = dag_take_posted(dag, &failed, &ended))) {
 		if (failed) {
-			see_failure(stage);
+			see_failure(node);
 		}
 		if (ended) {
-			end(stage, failed);
+			end(node, failed);
 		}
 		begin_ready(run);
 	}
@@ -360,38 +360,38 @@ static struct queue_attrs attrs_of(struct run *run, const struct manifest_batch 
 	return attrs;
 }
 
-static void open_one(struct run *run, struct dag_node *stage, const struct manifest_batch *plan) {
-	stage->run = run;
-	stage->plan = plan;
-	stage->attrs = attrs_of(run, plan);
-	stage->batch = batch_new(run, plan->name);
-	stage->batch->stage = stage;
-	stage->batch->allow_failure = plan->allow_failure;
-	stage->batch->width = dag_node_width(stage, (unsigned)plan->job->slots_per_job);
-	stage->queue = pool_queue_open(run->pool, plan->name, &stage->attrs, stage->batch);
-	verify(stage->queue); // nothing has begun, so nothing was cut short
-	batch_ref(stage->batch);
-	batch_open_lane(stage->batch);
+static void open_one(struct run *run, struct dag_node *node, const struct manifest_batch *plan) {
+	node->run = run;
+	node->plan = plan;
+	node->attrs = attrs_of(run, plan);
+	node->batch = batch_new(run, plan->name);
+	node->batch->node = node;
+	node->batch->allow_failure = plan->allow_failure;
+	node->batch->width = dag_node_width(node, (unsigned)plan->job->slots_per_job);
+	node->queue = pool_queue_open(run->pool, plan->name, &node->attrs, node->batch);
+	verify(node->queue); // nothing has begun, so nothing was cut short
+	batch_ref(node->batch);
+	batch_open_lane(node->batch);
 	if (run->publisher) {
-		tell_met(stage);
+		tell_met(node);
 	}
 	++run->dag->nwaiting;
 }
 
-static void connect(struct dag_node *stage) {
-	const struct manifest_batch *plan = stage->plan;
-	stage->unmet += plan->nneeds + 1; // one until all are connected
+static void connect(struct dag_node *node) {
+	const struct manifest_batch *plan = node->plan;
+	node->unmet += plan->nneeds + 1; // one until all are connected
 	for (size_t i = 0; i < plan->nneeds; ++i) {
-		struct dag_node *needed = dag_node_of(stage->run, plan->needs[i]);
+		struct dag_node *needed = dag_node_of(node->run, plan->needs[i]);
 		grow_array(&needed->dependents, &needed->dependents_cap, needed->ndependents + 1, sizeof(needed->dependents[0]));
-		needed->dependents[needed->ndependents++] = stage;
+		needed->dependents[needed->ndependents++] = node;
 	}
 	if (plan->emits) {
-		struct dag_node *target = dag_node_of(stage->run, plan->emits);
-		stage->batch->emits = target->queue;
+		struct dag_node *target = dag_node_of(node->run, plan->emits);
+		node->batch->emits = target->queue;
 		target->batch->is_fed = true;
-		target->nfeeders += target != stage;
-		if (target != stage && plan->emits->source == MANIFEST_NONE && !target->awaits_feeder) {
+		target->nfeeders += target != node;
+		if (target != node && plan->emits->source == MANIFEST_NONE && !target->awaits_feeder) {
 			target->awaits_feeder = true;
 			++target->unmet;
 		}
@@ -461,7 +461,7 @@ int dag_open(struct run *run) {
 	}
 	begin_ready(run);
 	for (size_t i = 0; i < dag->n && run->publisher; ++i) {
-		if (dag->all[i].plan && dag->all[i].state == STAGE_WAITING) {
+		if (dag->all[i].plan && dag->all[i].state == NODE_WAITING) {
 			tell_waits(&dag->all[i]);
 		}
 	}
@@ -486,9 +486,9 @@ void dag_stop(struct run *run) {
 	}
 	dag->stopped = true;
 	for (size_t i = 0; i < dag->n; ++i) {
-		struct dag_node *stage = &dag->all[i];
-		if (stage->plan && stage->state == STAGE_WAITING) {
-			counts_lost(stage->batch, known_jobs(stage->plan));
+		struct dag_node *node = &dag->all[i];
+		if (node->plan && node->state == NODE_WAITING) {
+			counts_lost(node->batch, known_jobs(node->plan));
 		}
 	}
 }

@@ -18,25 +18,25 @@ static void names_of(const struct manifest_batch *plan, struct names *ret_names)
 	}
 }
 
-unsigned dag_node_width(const struct dag_node *stage, unsigned width) {
-	unsigned slots = stage->run->slots;
+unsigned dag_node_width(const struct dag_node *node, unsigned width) {
+	unsigned slots = node->run->slots;
 	if (width <= slots) {
 		return width;
 	}
-	diag_warn("batch '%s': slots_per_job: %u is cut to the %u slot%s there %s", text_shows(stage->plan->name), width,
+	diag_warn("batch '%s': slots_per_job: %u is cut to the %u slot%s there %s", text_shows(node->plan->name), width,
 	          slots, slots == 1 ? "" : "s", slots == 1 ? "is" : "are");
 	return slots;
 }
 
 // Returns NULL after a message.
-static struct job_spec *make_spec(struct dag_node *stage, const struct manifest_job *job, const char *command,
+static struct job_spec *make_spec(struct dag_node *node, const struct manifest_job *job, const char *command,
                                   bool templates) {
-	struct run *run = stage->run;
+	struct run *run = node->run;
 	struct job_spec *spec = NEW(struct job_spec);
 	struct names names;
-	names_of(stage->plan, &names);
+	names_of(node->plan, &names);
 	struct job_texts texts = {
-		.manifest = run->manifest, .batch = stage->plan, .job = job, .command = command, .templates = templates,
+		.manifest = run->manifest, .batch = node->plan, .job = job, .command = command, .templates = templates,
 	};
 	int failed = job_spec_from_job(spec, run->options, run->context, &texts, &names);
 	free(names.names);
@@ -44,34 +44,34 @@ static struct job_spec *make_spec(struct dag_node *stage, const struct manifest_
 		job_spec_free(spec);
 		return NULL;
 	}
-	spec->width = job == stage->plan->job ? stage->batch->width : dag_node_width(stage, spec->width);
+	spec->width = job == node->plan->job ? node->batch->width : dag_node_width(node, spec->width);
 	return spec;
 }
 
 // For a command that is no item of the batch: it has the batch's context, and nothing that follows from a job.
-static struct job_spec *make_plain_spec(struct dag_node *stage, const char *command) {
-	struct manifest_job job = *stage->plan->job;
+static struct job_spec *make_plain_spec(struct dag_node *node, const char *command) {
+	struct manifest_job job = *node->plan->job;
 	job.then = (struct manifest_texts){NULL, 0};
 	job.on_failure = job.creates = NULL;
 	job.retries = 0;
 	job.slots_per_job = 1;
-	return make_spec(stage, &job, command, /* templates */ false);
+	return make_spec(node, &job, command, /* templates */ false);
 }
 
-int dag_node_make_specs(struct dag_node *stage) {
-	const struct manifest_batch *plan = stage->plan;
-	struct batch *batch = stage->batch;
+int dag_node_make_specs(struct dag_node *node) {
+	const struct manifest_batch *plan = node->plan;
+	struct batch *batch = node->batch;
 	bool has_items = manifest_batch_has_items(plan);
 	batch->nspecs = plan->ncommands + 1; // its own, then those of `commands` with keys of their own
 	batch->specs = xcalloc(batch->nspecs, sizeof(*batch->specs));
-	batch->specs[0] = make_spec(stage, plan->job, has_items ? plan->run : NULL, has_items);
+	batch->specs[0] = make_spec(node, plan->job, has_items ? plan->run : NULL, has_items);
 	bool failed = !batch->specs[0];
 	if (plan->finally) {
-		batch->finally = make_plain_spec(stage, plan->finally);
+		batch->finally = make_plain_spec(node, plan->finally);
 		failed |= !batch->finally;
 	}
 	if (plan->source == MANIFEST_COMMAND) {
-		batch->listing = make_plain_spec(stage, plan->source_text);
+		batch->listing = make_plain_spec(node, plan->source_text);
 		failed |= !batch->listing;
 	}
 	return failed ? -1 : 0;
@@ -88,68 +88,68 @@ static size_t list_length(const struct manifest_batch *plan) {
 	}
 }
 
-size_t dag_node_left(const struct dag_node *stage) {
-	return list_length(stage->plan) - stage->next;
+size_t dag_node_left(const struct dag_node *node) {
+	return list_length(node->plan) - node->next;
 }
 
 // A record that is a command: a line, or without a shell its words.
-static void command_record(struct dag_node *stage, const char *text, unsigned spec, struct record *ret_record,
+static void command_record(struct dag_node *node, const char *text, unsigned spec, struct record *ret_record,
                            const char **ret_bad) {
 	*ret_record = (struct record){.args = text, .size = strlen(text) + 1, .nargs = 1};
-	if (stage->batch->specs[spec]->by.shell) {
+	if (node->batch->specs[spec]->by.shell) {
 		return;
 	}
 	size_t n;
-	buf_reset(&stage->words);
-	if (words_split(text, &stage->words, &n, ret_bad) == 0) {
-		*ret_record = (struct record){.args = buf_str(&stage->words), .size = stage->words.len, .nargs = (uint32_t)n};
+	buf_reset(&node->words);
+	if (words_split(text, &node->words, &n, ret_bad) == 0) {
+		*ret_record = (struct record){.args = buf_str(&node->words), .size = node->words.len, .nargs = (uint32_t)n};
 	}
 }
 
-static void entry_record(struct dag_node *stage, size_t i, struct record *ret_record, unsigned *ret_spec,
+static void entry_record(struct dag_node *node, size_t i, struct record *ret_record, unsigned *ret_spec,
                          const char **ret_bad) {
-	const struct manifest_command *entry = &stage->plan->commands[i];
-	if (entry->job != stage->plan->job) {
+	const struct manifest_command *entry = &node->plan->commands[i];
+	if (entry->job != node->plan->job) {
 		*ret_spec = (unsigned)i + 1;
-		stage->batch->specs[i + 1] = make_spec(stage, entry->job, NULL, /* templates */ false);
-		if (!stage->batch->specs[i + 1]) {
+		node->batch->specs[i + 1] = make_spec(node, entry->job, NULL, /* templates */ false);
+		if (!node->batch->specs[i + 1]) {
 			*ret_spec = 0;
 			*ret_record = (struct record){.args = entry->run, .size = strlen(entry->run) + 1, .nargs = 1};
 			*ret_bad = "cannot be set up";
 			return;
 		}
 	}
-	command_record(stage, entry->run, *ret_spec, ret_record, ret_bad);
+	command_record(node, entry->run, *ret_spec, ret_record, ret_bad);
 }
 
-static void row_record(struct dag_node *stage, size_t row, struct record *ret_record) {
-	const struct manifest_matrix *matrix = &stage->plan->matrix;
-	buf_reset(&stage->words);
+static void row_record(struct dag_node *node, size_t row, struct record *ret_record) {
+	const struct manifest_matrix *matrix = &node->plan->matrix;
+	buf_reset(&node->words);
 	for (size_t axis = 0; axis < matrix->naxes; ++axis) {
 		const char *value = manifest_matrix_value(matrix, row, axis);
-		buf_add(&stage->words, value, strlen(value) + 1);
+		buf_add(&node->words, value, strlen(value) + 1);
 	}
 	*ret_record = (struct record){
-		.args = buf_str(&stage->words), .size = stage->words.len, .nargs = (uint32_t)matrix->naxes,
+		.args = buf_str(&node->words), .size = node->words.len, .nargs = (uint32_t)matrix->naxes,
 	};
 }
 
-bool dag_node_next(struct dag_node *stage, struct record *ret_record, unsigned *ret_spec, const char **ret_bad) {
-	const struct manifest_batch *plan = stage->plan;
-	if (dag_node_left(stage) == 0) {
+bool dag_node_next(struct dag_node *node, struct record *ret_record, unsigned *ret_spec, const char **ret_bad) {
+	const struct manifest_batch *plan = node->plan;
+	if (dag_node_left(node) == 0) {
 		return false;
 	}
-	size_t i = stage->next++;
+	size_t i = node->next++;
 	*ret_spec = 0;
 	*ret_bad = NULL;
 	if (plan->source == MANIFEST_ARGS) {
 		*ret_record = (struct record){.args = plan->args.at[i], .size = strlen(plan->args.at[i]) + 1, .nargs = 1};
 	} else if (plan->source == MANIFEST_MATRIX) {
-		row_record(stage, i, ret_record);
+		row_record(node, i, ret_record);
 	} else if (plan->run) {
-		command_record(stage, plan->run, 0, ret_record, ret_bad);
+		command_record(node, plan->run, 0, ret_record, ret_bad);
 	} else {
-		entry_record(stage, i, ret_record, ret_spec, ret_bad);
+		entry_record(node, i, ret_record, ret_spec, ret_bad);
 	}
 	return true;
 }

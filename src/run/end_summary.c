@@ -163,18 +163,18 @@ static bool is_syntax_error(const char *tail, const char *shell) {
 	return error && !memchr(line, '\n', (size_t)(error - line));
 }
 
-void end_summary_look(struct desk *desk, const struct result *result) {
-	struct end_summary *end_summary = desk->run->end_summary;
-	if (!end_summary || desk->run->manifest || result->outcome != OUTCOME_FAILED || !desk->command.by_shell) {
+void end_summary_look(struct worker_state *state, const struct result *result) {
+	struct end_summary *end_summary = state->run->end_summary;
+	if (!end_summary || state->run->manifest || result->outcome != OUTCOME_FAILED || !state->command.by_shell) {
 		return; // the shell of a manifest is the same everywhere
 	}
 	enum trouble trouble = result->exit_code == 127 ? TROUBLE_NOT_FOUND
-		: is_syntax_error(buf_str(&desk->told.tail), desk->command.argv[0]) ? TROUBLE_SYNTAX : TROUBLE_NONE;
+		: is_syntax_error(buf_str(&state->stats.tail), state->command.argv[0]) ? TROUBLE_SYNTAX : TROUBLE_NONE;
 	int none = TROUBLE_NONE;
 	if (trouble == TROUBLE_NONE || !atomic_compare_exchange_strong(&end_summary->trouble, &none, trouble)) {
 		return;
 	}
-	const char *name = buf_str(&desk->text);
+	const char *name = buf_str(&state->text);
 	size_t len = strcspn(name, " \t\n;&|<>()$`'\"\\");
 	buf_add(&end_summary->unknown, name, len);
 	if (len == 0 || shell_has_syntax(name, len) || program_find(buf_str(&end_summary->unknown))) {

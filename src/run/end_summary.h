@@ -12,7 +12,7 @@ struct end_summary;
 void end_summary_listen(struct run *run);
 
 // A job has ended like this: looks whether a hint would have helped. Behind publish_look(). From any thread.
-void end_summary_look(struct desk *desk, const struct result *result);
+void end_summary_look(struct worker_state *state, const struct result *result);
 
 // Prints the summary, a hint and the last line, as they are due. After publish_end().
 void end_summary_print(struct run *run);

@@ -45,7 +45,7 @@ static void count_all(struct run *run) {
 static bool feed_read(struct run *run, struct feed *feed) {
 	const char *error = NULL;
 	if (!feed->input) {
-		feed->pending = dag_node_next(feed->stage, &feed->record, &feed->spec, &feed->bad);
+		feed->pending = dag_node_next(feed->node, &feed->record, &feed->spec, &feed->bad);
 		feed->ended = !feed->pending;
 		return feed->pending;
 	}
@@ -76,10 +76,10 @@ static bool feed_read(struct run *run, struct feed *feed) {
 // True if the feed's batch has enough to do for now; the pool then calls when it has not.
 static bool feed_is_ahead(struct run *run, struct feed *feed) {
 	bool to_the_end = feed->by_key || run->halt.percent > 0; // N% is of all jobs: they must be known
-	if (to_the_end || pool_queue_bytes(run->pool, feed->parcel->queue) < feed_high_water(run)) {
+	if (to_the_end || pool_queue_bytes(run->pool, feed->submission->queue) < feed_high_water(run)) {
 		return false;
 	}
-	pool_queue_want(run->pool, feed->parcel->queue);
+	pool_queue_want(run->pool, feed->submission->queue);
 	return true;
 }
 
@@ -91,7 +91,7 @@ static void count_rest(struct run *run, struct feed *feed) {
 	mutex_lock(&run->lock);
 	++run->tally.total;
 	mutex_unlock(&run->lock);
-	counts_lost(feed->parcel->batch, 1);
+	counts_lost(feed->submission->batch, 1);
 }
 
 // The halt was met: nothing is started any more.
@@ -108,16 +108,16 @@ static bool feed_fill_blocks(struct run *run, struct feed *feed) {
 	if (is_halted(run)) { // blocks go to jobs that run, too, without a word of the pool
 		feeds_cut_short(run);
 	}
-	if (run->feeds->stopped || feed->ended || !feed_submit(run, feed->parcel)) {
+	if (run->feeds->stopped || feed->ended || !feed_submit(run, feed->submission)) {
 		return false;
 	}
 	switch (blockfeed_step(run->blocks, &feed->record)) {
 	case BLOCK_READY:
-		submission_add(feed->parcel, &feed->record, /* spec */ 0, /* bad */ NULL);
-		if (feed->parcel->n == 0) { // --resume: it is done
+		submission_add(feed->submission, &feed->record, /* spec */ 0, /* bad */ NULL);
+		if (feed->submission->n == 0) { // --resume: it is done
 			block_free(block_of(&feed->record));
 		}
-		return feed_submit(run, feed->parcel);
+		return feed_submit(run, feed->submission);
 	case BLOCK_AGAIN:
 		return true;
 	case BLOCK_WAIT:
@@ -176,7 +176,7 @@ static bool feed_fill(struct run *run, struct feed *feed) {
 		if (left == 0) {
 			return true;
 		}
-		if (left % PARCEL_ITEMS == 0 && feed_is_ahead(run, feed)) {
+		if (left % SUBMISSION_ITEMS == 0 && feed_is_ahead(run, feed)) {
 			break;
 		}
 		if ((feed->pending || feed_read(run, feed)) ? !feed_record(run, feed) : feed->waiting) {
@@ -200,30 +200,30 @@ static void feed_free(struct feed *feed) {
 
 // Closes the queue of an input that has ended, once all its items are in the pool.
 static void feed_finish(struct run *run, struct feed *feed) {
-	bool gone = feed->by_key ? run->feeds->nparcels == 0 : feed_submit(run, feed->parcel);
+	bool gone = feed->by_key ? run->feeds->nsubmissions == 0 : feed_submit(run, feed->submission);
 	gone = gone && !feed_has_packs(run, feed);
 	if (!feed->ended || feed->pending || !gone) {
 		return;
 	}
 	if (run->tee && feed->kind == FEED_ITEMS) {
-		tee_begin(run->tee, atomic_load_relaxed(queue_keep(feed->parcel->queue)));
+		tee_begin(run->tee, atomic_load_relaxed(queue_keep(feed->submission->queue)));
 	}
-	feed_parcel_close(run, feed->parcel);
-	if (feed->stage) {
-		dag_node_fed(feed->stage);
+	feed_submission_close(run, feed->submission);
+	if (feed->node) {
+		dag_node_fed(feed->node);
 	}
 	feed_free(feed);
 }
 
-// Makes the parcel of a stage. Returns false if the run was cut short.
+// Makes the submission of a node. Returns false if the run was cut short.
 static bool feed_begin(struct run *run, struct feed *feed) {
-	if (!feed->parcel) {
-		struct queue *queue = dag_node_queue(feed->stage);
+	if (!feed->submission) {
+		struct queue *queue = dag_node_queue(feed->node);
 		bool held = queue_ref(run->pool, queue);
 		run->feeds->stopped |= !held;
-		feed->parcel = held ? feed_parcel_open(run->feeds, queue, 0) : NULL;
+		feed->submission = held ? feed_submission_open(run->feeds, queue, 0) : NULL;
 	}
-	return feed->parcel;
+	return feed->submission;
 }
 
 // Nothing will be added any more, but by what runs.
@@ -244,13 +244,13 @@ bool feeds_fill(struct run *run) {
 		struct feed *feed = list_entry(at, struct feed, link);
 		if (!feeds->stopped && feed_begin(run, feed)) {
 			again |= feed_fill(run, feed);
-			if (feed->stage) { // at once: there may be very many
+			if (feed->node) { // at once: there may be very many
 				feed_finish(run, feed);
 			}
 		}
 	}
 	if (!feeds->stopped) {
-		feeds_flush_parcels(run);
+		feeds_flush_submissions(run);
 	}
 	if (!feeds->all_counted && all_is_read(run)) {
 		feeds->all_counted = true;
@@ -258,7 +258,7 @@ bool feeds_fill(struct run *run) {
 	}
 	list_for_each(&feeds->active, at) {
 		struct feed *feed = list_entry(at, struct feed, link);
-		if (!feeds->stopped && !feed->stage) {
+		if (!feeds->stopped && !feed->node) {
 			feed_finish(run, feed);
 		}
 	}
@@ -289,20 +289,20 @@ void feeds_stop(struct run *run) {
 	struct feeds *feeds = run->feeds;
 	feeds->stopped = true;
 	feeds_stop_data(run);
-	for (size_t i = 0; i < feeds->nparcels; ++i) {
-		counts_lost(feeds->parcels[i]->batch, feeds->parcels[i]->n);
-		feed_parcel_close(run, feeds->parcels[i]);
+	for (size_t i = 0; i < feeds->nsubmissions; ++i) {
+		counts_lost(feeds->submissions[i]->batch, feeds->submissions[i]->n);
+		feed_submission_close(run, feeds->submissions[i]);
 	}
-	feeds->nparcels = 0;
+	feeds->nsubmissions = 0;
 	list_for_each(&feeds->active, at) {
 		struct feed *feed = list_entry(at, struct feed, link);
-		if (feed->stage) {
-			counts_lost(dag_node_batch(feed->stage), feed->pending + (feed->input ? 0 : dag_node_left(feed->stage)));
+		if (feed->node) {
+			counts_lost(dag_node_batch(feed->node), feed->pending + (feed->input ? 0 : dag_node_left(feed->node)));
 		}
-		if (feed->parcel) {
+		if (feed->submission) {
 			uint64_t packs = (feed->pack.nitems > 0) + (feed->by_key ? feeds->packing.n : 0);
-			counts_lost(feed->parcel->batch, feed->parcel->n + (feed->pending && !feed->stage) + packs);
-			feed_parcel_close(run, feed->parcel);
+			counts_lost(feed->submission->batch, feed->submission->n + (feed->pending && !feed->node) + packs);
+			feed_submission_close(run, feed->submission);
 		}
 		feed_free(feed);
 	}

@@ -14,7 +14,7 @@ int feeds_open(struct run *run);
 
 // Begins to feed a batch of the manifest with its own items, from `source` or, with NULL, from dag_node_next(). When all
 // are queued dag_node_fed() is called. Returns 0, or -1 after a message.
-int feeds_add_stage(struct run *run, struct dag_node *stage, const struct source_config *source, char delimiter);
+int feeds_add_node(struct run *run, struct dag_node *node, const struct source_config *source, char delimiter);
 
 // Moves records from the inputs that have some into queues that want some; never blocks. Returns true if it should be
 // called again at once (it stops now and then, so that signals are answered).

@@ -1,7 +1,7 @@
 // The inside of the feeds, shared by three files. Only the feeding thread, which is the event loop's, touches any of it.
 //
 //	feed.c        reads what is there, just ahead of need, and closes what has ended
-//	feed_route.c  where a record goes: the parcel or the pack of its batch
+//	feed_route.c  where a record goes: the submission or the pack of its batch
 //	feed_open.c   opens the inputs, and reads what must be known before the first job
 
 #ifndef FAIRPAR_RUN_FEED_INTERNAL_H
@@ -13,42 +13,42 @@
 #include "run/packing.h"
 #include "run/submission.h"
 
-enum { PARCELS = 256 }; // batches between two flushes, with --batch-by
+enum { SUBMISSIONS = 256 }; // batches between two flushes, with --batch-by
 
 enum feed_kind {
-	FEED_ITEMS,  // records of `input`, or, if that is NULL, of a list that its stage holds
+	FEED_ITEMS,  // records of `input`, or, if that is NULL, of a list that its node holds
 	FEED_BLOCKS, // of run->blocks
 	FEED_TEE,    // all data to all jobs: run->tee
 };
 
 struct feed {
-	struct list link;                // in feeds->active until it is finished
+	struct list link; // in feeds->active until it is finished
 	enum feed_kind kind;
-	struct input *input;             // or NULL
-	struct dag_node *stage;             // of a manifest, or NULL
-	struct submission *parcel;           // of its batch; with --batch-by of "default", held open until the input has ended,
-	                                 // for a pool without an open queue would be done; of a stage: NULL before its turn
-	bool by_key;                     // --batch-by names the batch of each record
-	bool waiting;                    // for its descriptor
-	bool ended;                      // everything was read
-	bool pending;                    // `record` was read, but there was no room for it yet
+	struct input *input;           // or NULL
+	struct dag_node *node;         // of a manifest, or NULL
+	struct submission *submission; // of its batch; with --batch-by of "default", held open until the input has ended,
+	                               // for a pool without an open queue would be done; of a node: NULL before its turn
+	bool by_key;                   // --batch-by names the batch of each record
+	bool waiting;                  // for its descriptor
+	bool ended;                    // everything was read
+	bool pending;                  // `record` was read, but there was no room for it yet
 	struct record record;
-	struct pack pack;                // being filled, if records are packed; with --batch-by they are in feeds->packing
-	unsigned spec;                 // of the pending record
-	const char *bad;                 // why the pending record cannot be an item, or NULL
+	struct pack pack; // being filled, if records are packed; with --batch-by they are in feeds->packing
+	unsigned spec;    // of the pending record
+	const char *bad;  // why the pending record cannot be an item, or NULL
 };
 
 struct feeds {
 	struct list active;
-	size_t n;                        // of the command line
-	bool full;                       // the pool had no room: its call is awaited
-	bool stopped;                    // the pool takes nothing any more
-	bool all_counted;                // all input was read, and the tally knows
-	struct buf key;                  // scratch: an expanded --batch-by
+	size_t n;         // of the command line
+	bool full;        // the pool had no room: its call is awaited
+	bool stopped;     // the pool takes nothing any more
+	bool all_counted; // all input was read, and the tally knows
+	struct buf key;   // scratch: an expanded --batch-by
 	struct packing_state packing;
-	struct submission *parcels[PARCELS]; // with --batch-by: of the batches met since the last flush, in that order
-	size_t nparcels;
-	struct submission *free[PARCELS];
+	struct submission *submissions[SUBMISSIONS]; // with --batch-by: of the batches met since the last flush, in that order
+	size_t nsubmissions;
+	struct submission *free[SUBMISSIONS];
 	size_t nfree;
 };
 
@@ -65,20 +65,20 @@ void feeds_cut_short(struct run *run);
 // Jobs that run get no more data.
 void feeds_stop_data(struct run *run);
 
-// Submits what is in the parcel. Returns false if the pool has no room: then it is still in the parcel.
-bool feed_submit(struct run *run, struct submission *parcel);
+// Submits what is in the submission. Returns false if the pool has no room: then it is still in the submission.
+bool feed_submit(struct run *run, struct submission *submission);
 
-// A parcel for the queue, which it keeps open.
-struct submission *feed_parcel_open(struct feeds *feeds, struct queue *queue, uint64_t hash);
+// A submission for the queue, which it keeps open.
+struct submission *feed_submission_open(struct feeds *feeds, struct queue *queue, uint64_t hash);
 
-// A parcel for the batch of the name, whose queue it opens. Returns NULL when the pool takes nothing any more.
-struct submission *feed_parcel_open_batch(struct run *run, const char *name, uint64_t hash, size_t low_water);
+// A submission for the batch of the name, whose queue it opens. Returns NULL when the pool takes nothing any more.
+struct submission *feed_submission_open_batch(struct run *run, const char *name, uint64_t hash, size_t low_water);
 
-// Closes the queue, and keeps the memory of the parcel. What is in it is not submitted.
-void feed_parcel_close(struct run *run, struct submission *parcel);
+// Closes the queue, and keeps the memory of the submission. What is in it is not submitted.
+void feed_submission_close(struct run *run, struct submission *submission);
 
-// Submits and closes all parcels of batches found in the input. Returns false if the pool has no room for one of them.
-bool feeds_flush_parcels(struct run *run);
+// Submits and closes all submissions of batches found in the input. Returns false if the pool has no room for one of them.
+bool feeds_flush_submissions(struct run *run);
 
 // Lets go of the feed's packs after its last record. Returns false if there is no room for them now.
 bool feed_flush_packs(struct run *run, struct feed *feed);

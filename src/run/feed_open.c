@@ -32,22 +32,22 @@ size_t feed_high_water(const struct run *run) {
 	return run->slots < most / packed ? packed * run->slots : most > HIGH_BYTES ? most : HIGH_BYTES;
 }
 
-// A feed for the queue of that parcel, which it takes over; both are its stage's business if the parcel is NULL.
-static struct feed *feed_add(struct feeds *feeds, struct input *input, struct submission *parcel) {
+// A feed for the queue of that submission, which it takes over; both are its node's business if the submission is NULL.
+static struct feed *feed_add(struct feeds *feeds, struct input *input, struct submission *submission) {
 	struct feed *feed = NEW(struct feed);
 	feed->input = input;
-	feed->parcel = parcel;
+	feed->submission = submission;
 	list_push_back(&feeds->active, &feed->link);
 	return feed;
 }
 
-// `stage` is that of a manifest whose items these are, or NULL.
-static struct input *open_input(const struct input_config *config, struct dag_node *stage) {
+// `node` is that of a manifest whose items these are, or NULL.
+static struct input *open_input(const struct input_config *config, struct dag_node *node) {
 	char *error;
 	struct input *input = input_open(config, &error);
-	if (!input && stage) {
-		diag_error("batch '%s': %s", text_shows(dag_node_plan(stage)->name), error);
-		dag_node_lost_why(stage, error);
+	if (!input && node) {
+		diag_error("batch '%s': %s", text_shows(dag_node_plan(node)->name), error);
+		dag_node_lost_why(node, error);
 		free(error);
 	} else if (!input) {
 		diag_error("%s", error);
@@ -75,24 +75,24 @@ static struct feed *open_sources(struct run *run, const struct source_config *so
 		.skip_first = options->skip_first,
 		.joins = options->packing.joins,
 	};
-	struct input *input = open_input(&config, /* stage */ NULL);
+	struct input *input = open_input(&config, /* node */ NULL);
 	if (!input) {
 		return NULL;
 	}
 	++run->feeds->n;
-	return feed_add(run->feeds, input, feed_parcel_open_batch(run, name, 0, feed_high_water(run) / 2));
+	return feed_add(run->feeds, input, feed_submission_open_batch(run, name, 0, feed_high_water(run) / 2));
 }
 
-int feeds_add_stage(struct run *run, struct dag_node *stage, const struct source_config *source, char delimiter) {
+int feeds_add_node(struct run *run, struct dag_node *node, const struct source_config *source, char delimiter) {
 	struct input *input = NULL;
 	if (source) {
 		struct input_config config = {.sources = source, .nsources = 1, .delimiter = delimiter};
-		input = open_input(&config, stage);
+		input = open_input(&config, node);
 		if (!input) {
 			return -1;
 		}
 	}
-	feed_add(run->feeds, input, NULL)->stage = stage;
+	feed_add(run->feeds, input, NULL)->node = node;
 	return 0;
 }
 
@@ -262,7 +262,7 @@ static int open_blocks(struct run *run) {
 	}
 	const char *name = options->batch ? options->batch : "default";
 	++run->feeds->n;
-	feed_add(run->feeds, NULL, feed_parcel_open_batch(run, name, 0, /* low_water */ 0))->kind = FEED_BLOCKS;
+	feed_add(run->feeds, NULL, feed_submission_open_batch(run, name, 0, /* low_water */ 0))->kind = FEED_BLOCKS;
 	return 0;
 }
 
@@ -273,7 +273,7 @@ static int open_tee(struct run *run) {
 	if (!run->tee || tee_expect(run->tee, run->total) != 0) {
 		return -1;
 	}
-	feed_add(run->feeds, NULL, feed_parcel_open_batch(run, name, 0, /* low_water */ 0))->kind = FEED_TEE;
+	feed_add(run->feeds, NULL, feed_submission_open_batch(run, name, 0, /* low_water */ 0))->kind = FEED_TEE;
 	return 0;
 }
 

@@ -1,6 +1,6 @@
-// Where a record goes: into the parcel of its batch, or into a pack on its way there; --batch-by says which batch.
+// Where a record goes: into the submission of its batch, or into a pack on its way there; --batch-by says which batch.
 //
-// A parcel keeps the queue of its batch open. Those of batches that --batch-by names are few, and closed with each flush;
+// A submission keeps the queue of its batch open. Those of batches that --batch-by names are few, and closed with each flush;
 // their packs are few, too, and the one longest left alone goes first.
 
 #include "base/text.h"
@@ -27,10 +27,10 @@ void feeds_cut_short(struct run *run) {
 	feeds_stop_data(run);
 }
 
-// ---- parcels ----
+// ---- submissions ----
 
-bool feed_submit(struct run *run, struct submission *parcel) {
-	switch (submission_submit(parcel, NULL, 0)) {
+bool feed_submit(struct run *run, struct submission *submission) {
+	switch (submission_submit(submission, NULL, 0)) {
 	case SUBMIT_FULL: run->feeds->full = true; return false;
 	case SUBMIT_CLOSED: feeds_cut_short(run); break; // while these were on their way
 	case SUBMIT_OK: break;
@@ -38,15 +38,15 @@ bool feed_submit(struct run *run, struct submission *parcel) {
 	return true;
 }
 
-struct submission *feed_parcel_open(struct feeds *feeds, struct queue *queue, uint64_t hash) {
-	struct submission *parcel = feeds->nfree > 0 ? feeds->free[--feeds->nfree] : NEW(struct submission);
-	parcel->queue = queue;
-	parcel->batch = batch_ref(queue_user(queue));
-	parcel->hash = hash;
-	return parcel;
+struct submission *feed_submission_open(struct feeds *feeds, struct queue *queue, uint64_t hash) {
+	struct submission *submission = feeds->nfree > 0 ? feeds->free[--feeds->nfree] : NEW(struct submission);
+	submission->queue = queue;
+	submission->batch = batch_ref(queue_user(queue));
+	submission->hash = hash;
+	return submission;
 }
 
-struct submission *feed_parcel_open_batch(struct run *run, const char *name, uint64_t hash, size_t low_water) {
+struct submission *feed_submission_open_batch(struct run *run, const char *name, uint64_t hash, size_t low_water) {
 	struct queue_attrs attrs = {.weight = 1, .low_water = low_water};
 	batch_override(run, name, &attrs);
 	struct batch *fresh = batch_new(run, name);
@@ -63,32 +63,32 @@ struct submission *feed_parcel_open_batch(struct run *run, const char *name, uin
 		feeds_cut_short(run);
 		return NULL;
 	}
-	return feed_parcel_open(run->feeds, queue, hash);
+	return feed_submission_open(run->feeds, queue, hash);
 }
 
-void feed_parcel_close(struct run *run, struct submission *parcel) {
-	pool_queue_close(run->pool, parcel->queue);
-	batch_unref(parcel->batch);
-	buf_fini(&parcel->bytes);
-	parcel->n = parcel->counted = 0;
-	if (run->feeds->nfree < PARCELS) {
-		run->feeds->free[run->feeds->nfree++] = parcel;
+void feed_submission_close(struct run *run, struct submission *submission) {
+	pool_queue_close(run->pool, submission->queue);
+	batch_unref(submission->batch);
+	buf_fini(&submission->bytes);
+	submission->n = submission->counted = 0;
+	if (run->feeds->nfree < SUBMISSIONS) {
+		run->feeds->free[run->feeds->nfree++] = submission;
 	} else {
-		free(parcel);
+		free(submission);
 	}
 }
 
 // ---- batches found in the input ----
 
-bool feeds_flush_parcels(struct run *run) {
+bool feeds_flush_submissions(struct run *run) {
 	struct feeds *feeds = run->feeds;
 	size_t done = 0;
-	while (done < feeds->nparcels && feed_submit(run, feeds->parcels[done])) {
-		feed_parcel_close(run, feeds->parcels[done++]);
+	while (done < feeds->nsubmissions && feed_submit(run, feeds->submissions[done])) {
+		feed_submission_close(run, feeds->submissions[done++]);
 	}
-	feeds->nparcels -= done;
-	memmove(feeds->parcels, feeds->parcels + done, feeds->nparcels * sizeof(feeds->parcels[0]));
-	return feeds->nparcels == 0;
+	feeds->nsubmissions -= done;
+	memmove(feeds->submissions, feeds->submissions + done, feeds->nsubmissions * sizeof(feeds->submissions[0]));
+	return feeds->nsubmissions == 0;
 }
 
 // FNV-1a (Fowler, Noll, Vo), 64 bits
@@ -116,32 +116,32 @@ static const char *find_name(struct run *run, const struct record *record, uint6
 	return name;
 }
 
-// The parcel of that batch. Returns NULL if the pool takes nothing any more, or has no room for those that had to go
+// The submission of that batch. Returns NULL if the pool takes nothing any more, or has no room for those that had to go
 // before.
-static struct submission *find_parcel(struct run *run, const char *name, uint64_t hash) {
+static struct submission *find_submission(struct run *run, const char *name, uint64_t hash) {
 	struct feeds *feeds = run->feeds;
-	for (size_t i = feeds->nparcels; i-- > 0;) { // input is often sorted: the last one first
-		struct submission *parcel = feeds->parcels[i];
-		if (parcel->hash == hash && strcmp(parcel->batch->name, name) == 0) {
-			return parcel;
+	for (size_t i = feeds->nsubmissions; i-- > 0;) { // input is often sorted: the last one first
+		struct submission *submission = feeds->submissions[i];
+		if (submission->hash == hash && strcmp(submission->batch->name, name) == 0) {
+			return submission;
 		}
 	}
-	if (feeds->nparcels == PARCELS && !feeds_flush_parcels(run)) {
+	if (feeds->nsubmissions == SUBMISSIONS && !feeds_flush_submissions(run)) {
 		return NULL;
 	}
-	struct submission *parcel = feed_parcel_open_batch(run, name, hash, 0);
-	if (parcel) {
-		feeds->parcels[feeds->nparcels++] = parcel;
+	struct submission *submission = feed_submission_open_batch(run, name, hash, 0);
+	if (submission) {
+		feeds->submissions[feeds->nsubmissions++] = submission;
 	}
-	return parcel;
+	return submission;
 }
 
 // ---- packs ----
 
 // Lets the pack go, spread over so many slots (0: as it is). Returns false if there is no room for it now.
 static bool give_keyed(struct run *run, struct keyed_pack *keyed, unsigned slots) {
-	struct submission *parcel = find_parcel(run, keyed->name, keyed->hash);
-	return parcel && packing_give(&keyed->pack, slots, run, parcel, feed_submit);
+	struct submission *submission = find_submission(run, keyed->name, keyed->hash);
+	return submission && packing_give(&keyed->pack, slots, run, submission, feed_submit);
 }
 
 // Lets go of all keyed packs but the newest `n`. At the end of the input (`slots`) they are spread, where there are more
@@ -167,7 +167,7 @@ bool feed_flush_packs(struct run *run, struct feed *feed) {
 	if (feed->by_key) {
 		return shrink_packs(run, 0, slots);
 	}
-	return feed->pack.nitems == 0 || packing_give(&feed->pack, slots, run, feed->parcel, feed_submit);
+	return feed->pack.nitems == 0 || packing_give(&feed->pack, slots, run, feed->submission, feed_submit);
 }
 
 bool feed_has_packs(const struct run *run, const struct feed *feed) {
@@ -175,13 +175,13 @@ bool feed_has_packs(const struct run *run, const struct feed *feed) {
 }
 
 // A record that cannot be packed fails as a job; or, with --exit, nothing behind it is read.
-static bool feed_alone(struct run *run, struct feed *feed, struct submission *parcel, const char *bad) {
-	if (!parcel || (submission_is_full(parcel) && !feed_submit(run, parcel))) {
+static bool feed_alone(struct run *run, struct feed *feed, struct submission *submission, const char *bad) {
+	if (!submission || (submission_is_full(submission) && !feed_submit(run, submission))) {
 		return false;
 	}
 	feed->pending = false;
 	if (!run->options->packing.exits || feed->bad) {
-		submission_add(parcel, &feed->record, feed->spec, bad);
+		submission_add(submission, &feed->record, feed->spec, bad);
 		return true;
 	}
 	diag_error("%s: '%s'", bad, text_show(feed->record.args, feed->record.size - 1));
@@ -210,16 +210,16 @@ static bool feed_packed(struct run *run, struct feed *feed) {
 		const char *bad;
 		switch (packs_add(pack, &packing->limits, &feed->record, feed->bad, atomic_load_relaxed(&run->seq) + 1, &bad)) {
 		case PACK_ALONE:
-			return feed_alone(run, feed, keyed ? find_parcel(run, keyed->name, keyed->hash) : feed->parcel, bad);
+			return feed_alone(run, feed, keyed ? find_submission(run, keyed->name, keyed->hash) : feed->submission, bad);
 		case PACK_TAKEN:
 			feed->pending = false;
 			if (!packs_is_complete(pack, &packing->limits)) {
 				return true;
 			}
 			// without room it stays as it is, and goes before the next record
-			return keyed ? give_keyed(run, keyed, 0) : packing_give(pack, 0, run, feed->parcel, feed_submit);
+			return keyed ? give_keyed(run, keyed, 0) : packing_give(pack, 0, run, feed->submission, feed_submit);
 		case PACK_FULL:
-			if (!(keyed ? give_keyed(run, keyed, 0) : packing_give(pack, 0, run, feed->parcel, feed_submit))) {
+			if (!(keyed ? give_keyed(run, keyed, 0) : packing_give(pack, 0, run, feed->submission, feed_submit))) {
 				return false;
 			}
 		}
@@ -230,7 +230,7 @@ static bool feed_packed(struct run *run, struct feed *feed) {
 
 // {choose_k} and {uniq} of the command line.
 static bool is_left_out(const struct run *run, const struct feed *feed) {
-	const struct template *command = feed->stage ? NULL : run->spec.command;
+	const struct template *command = feed->node ? NULL : run->spec.command;
 	return command && template_skips(command, &feed->record);
 }
 
@@ -244,21 +244,21 @@ bool feed_record(struct run *run, struct feed *feed) {
 	if (run->options->packing.on) {
 		return feed_packed(run, feed);
 	}
-	struct submission *parcel = feed->parcel;
+	struct submission *submission = feed->submission;
 	if (feed->by_key) {
 		uint64_t hash;
 		const char *name = find_name(run, &feed->record, &hash);
-		parcel = find_parcel(run, name, hash);
+		submission = find_submission(run, name, hash);
 	}
-	if (!parcel || (submission_is_full(parcel) && !feed_submit(run, parcel))) {
+	if (!submission || (submission_is_full(submission) && !feed_submit(run, submission))) {
 		return false;
 	}
 	const char *bad;
 	uint64_t seq = atomic_load_relaxed(&run->seq) + 1;
-	if (run->packs && !feed->bad && !packs_measure(run->packs, &feed->record, seq, &parcel->measured, &bad)) {
-		return feed_alone(run, feed, parcel, bad);
+	if (run->packs && !feed->bad && !packs_measure(run->packs, &feed->record, seq, &submission->measured, &bad)) {
+		return feed_alone(run, feed, submission, bad);
 	}
-	submission_add(parcel, &feed->record, feed->spec, feed->bad);
+	submission_add(submission, &feed->record, feed->spec, feed->bad);
 	feed->pending = false;
 	return true;
 }

@@ -1,4 +1,4 @@
-// The variables of a job's environment: those of its recipe, and those that differ from job to job.
+// The variables of a job's environment: those of its spec, and those that differ from job to job.
 
 #include "run/job_env.h"
 
@@ -27,7 +27,7 @@ static void add_text(struct buf *buf, const char *name, const char *value) {
 	buf_addc(buf, '\0');
 }
 
-// What DESIGN §8 and peers' scripts expect for each job, and the recipe's variables that differ from job to job.
+// What DESIGN §8 and peers' scripts expect for each job, and the spec's variables that differ from job to job.
 static void build_vars(struct buf *vars, const struct job *job, const struct attempt *attempt) {
 	const struct options *options = job->batch->run->options;
 	buf_reset(vars);
@@ -93,17 +93,17 @@ static void add_dir(struct buf *vars, const struct job_spec *spec, const char *d
 	buf_addc(vars, '\0');
 }
 
-void job_env_build(struct desk *desk, const struct job *job, const struct attempt *attempt) {
+void job_env_build(struct worker_state *state, const struct job *job, const struct attempt *attempt) {
 	const struct job_spec *spec = job->spec;
-	struct buf *vars = &desk->vars;
+	struct buf *vars = &state->vars;
 	build_vars(vars, job, attempt);
-	if (spec->start && desk->context && desk->context->cwd) {
-		add_dir(vars, spec, desk->context->cwd);
+	if (spec->start && state->context && state->context->cwd) {
+		add_dir(vars, spec, state->context->cwd);
 	}
 	size_t nitem = attempt->template && template_names_item(attempt->template) ? job_env_add_item(vars, &job->record) : 0;
-	grow_array(&desk->env, &desk->env_cap, spec->nenv + spec->nvars + NVARS + nitem + 1, sizeof(*desk->env));
-	memcpy(desk->env, spec->env, spec->nenv * sizeof(*desk->env));
-	char **env = desk->env + spec->nenv;
+	grow_array(&state->env, &state->env_cap, spec->nenv + spec->nvars + NVARS + nitem + 1, sizeof(*state->env));
+	memcpy(state->env, spec->env, spec->nenv * sizeof(*state->env));
+	char **env = state->env + spec->nenv;
 	for (const char *at = vars->data; at < vars->data + vars->len; at += strlen(at) + 1) {
 		*env++ = (char *)at;
 	}

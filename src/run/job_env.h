@@ -5,10 +5,10 @@
 
 #include "run/attempt.h"
 
-// Fills desk->env, for the attempt; borrowed from the desk and from the job's recipe, until the next call.
-void job_env_build(struct desk *desk, const struct job *job, const struct attempt *attempt);
+// Fills state->env, for the attempt; borrowed from the state and from the job's spec, until the next call.
+void job_env_build(struct worker_state *state, const struct job *job, const struct attempt *attempt);
 
-// Appends "NAME=VALUE" and a NUL: a variable of the recipe as one job has it.
+// Appends "NAME=VALUE" and a NUL: a variable of the spec as one job has it.
 void job_env_add_variable(struct buf *vars, const struct variable *variable, const struct expansion *x);
 
 // Appends so FAIRPAR_ITEM, FAIRPAR_ITEM_1 and so on: the bytes of the item, for a command that names them. The record's

@@ -18,8 +18,8 @@ enum { TAP_BYTES = 64 * 1024 };
 
 // ---- the spool ----
 
-void job_open_spool(struct desk *desk, struct job *job, unsigned slot) {
-	struct run *run = desk->run;
+void job_open_spool(struct worker_state *state, struct job *job, unsigned slot) {
+	struct run *run = state->run;
 	enum output_kind output = run->options->dry_run ? OUTPUT_GROUP : job->spec->output;
 	if (output == OUTPUT_UNGROUP && job->batch->emits) {
 		output = OUTPUT_LINE_BUFFER; // where stdout is read, stderr is too
@@ -77,63 +77,63 @@ static int show_at_once(const struct buf *text) {
 	return result;
 }
 
-void job_output_show_command(struct desk *desk, const struct job *job) {
-	buf_addc(&desk->text, '\n');
+void job_output_show_command(struct worker_state *state, const struct job *job) {
+	buf_addc(&state->text, '\n');
 	if (job->results && results_takes(job->results, 0)) {
-		results_add(job->results, 0, desk->text.data, desk->text.len);
+		results_add(job->results, 0, state->text.data, state->text.len);
 	} else if (job->spool) {
-		spool_add_shown(job->spool, desk->text.data, desk->text.len);
-	} else if (show_at_once(&desk->text) != 0) {
+		spool_add_shown(job->spool, state->text.data, state->text.len);
+	} else if (show_at_once(&state->text) != 0) {
 		if (errno != EPIPE) {
 			diag_error("cannot write to standard output: %s", strerror(errno));
 		}
-		atomic_store_relaxed(&desk->run->trouble, true);
+		atomic_store_relaxed(&state->run->trouble, true);
 	}
-	desk->text.data[--desk->text.len] = '\0';
+	state->text.data[--state->text.len] = '\0';
 }
 
 // ---- what the child writes ----
 
 // Reads for those who want to see it, and passes it on.
-static ssize_t drain_told(const struct job_output *outlet, enum child_stream stream, int fd) {
-	struct desk *desk = outlet->desk;
-	if (!desk->tap) {
-		desk->tap = xmalloc(TAP_BYTES);
+static ssize_t drain_told(const struct job_output *output, enum child_stream stream, int fd) {
+	struct worker_state *state = output->state;
+	if (!state->tap) {
+		state->tap = xmalloc(TAP_BYTES);
 	}
-	ssize_t n = read(fd, desk->tap, TAP_BYTES);
+	ssize_t n = read(fd, state->tap, TAP_BYTES);
 	if (n <= 0) {
 		return n;
 	}
-	publish_output(desk, outlet->job, (int)stream, desk->tap, (size_t)n);
-	if (stream == STREAM_OUT && outlet->emission) {
-		line_items_take(outlet->emission, desk->tap, (size_t)n);
-	} else if (outlet->results && results_takes(outlet->results, (int)stream)) {
-		results_add(outlet->results, (int)stream, desk->tap, (size_t)n);
+	publish_output(state, output->job, (int)stream, state->tap, (size_t)n);
+	if (stream == STREAM_OUT && output->line_items) {
+		line_items_take(output->line_items, state->tap, (size_t)n);
+	} else if (output->results && results_takes(output->results, (int)stream)) {
+		results_add(output->results, (int)stream, state->tap, (size_t)n);
 	} else {
-		spool_add(outlet->spool, (int)stream, desk->tap, (size_t)n);
+		spool_add(output->spool, (int)stream, state->tap, (size_t)n);
 	}
 	return n;
 }
 
 static ssize_t drain_readable(void *arg, enum child_stream stream, int fd) {
-	struct job_output *outlet = arg;
+	struct job_output *output = arg;
 	ssize_t n;
-	if (outlet->told) {
-		n = drain_told(outlet, stream, fd);
-	} else if (stream == STREAM_OUT && outlet->emission) {
-		n = line_items_readable(outlet->emission, fd);
-	} else if (outlet->results && results_takes(outlet->results, (int)stream)) {
-		n = results_readable(outlet->results, (int)stream, fd);
+	if (output->told) {
+		n = drain_told(output, stream, fd);
+	} else if (stream == STREAM_OUT && output->line_items) {
+		n = line_items_readable(output->line_items, fd);
+	} else if (output->results && results_takes(output->results, (int)stream)) {
+		n = results_readable(output->results, (int)stream, fd);
 	} else {
-		n = spool_readable(outlet->spool, (int)stream, fd);
+		n = spool_readable(output->spool, (int)stream, fd);
 	}
-	if (outlet->run->status_display && n > 0) {
-		status_display_output(outlet->run);
+	if (output->run->status_display && n > 0) {
+		status_display_output(output->run);
 	}
 	if (n < 0 && errno != EAGAIN && errno != EINTR) {
 		int error = errno;
 		diag_error("cannot read the output of a job: %s", strerror(error));
-		atomic_store_relaxed(&outlet->run->trouble, true);
+		atomic_store_relaxed(&output->run->trouble, true);
 		errno = error;
 	}
 	return n;
@@ -141,15 +141,15 @@ static ssize_t drain_readable(void *arg, enum child_stream stream, int fd) {
 
 // With --latest-line as it is shown: behind the job's tag.
 static size_t drain_last_line(void *arg, char *text, size_t size) {
-	const struct job_output *outlet = arg;
-	bool tagged = outlet->run->options->show.latest_line;
-	return outlet->spool ? spool_last_line(outlet->spool, tagged, text, size) : 0;
+	const struct job_output *output = arg;
+	bool tagged = output->run->options->show.latest_line;
+	return output->spool ? spool_last_line(output->spool, tagged, text, size) : 0;
 }
 
-void job_output_open(struct job_output *outlet, struct desk *desk, const struct job *job, struct line_items *emission) {
-	*outlet = (struct job_output){
-		.run = desk->run, .desk = desk, .job = job, .spool = job->spool, .results = job->results, .emission = emission,
-		.told = publish_wants(desk->run, TELL_OUTPUT),
-		.drain = {.readable = drain_readable, .last_line = drain_last_line, .arg = outlet},
+void job_output_open(struct job_output *output, struct worker_state *state, const struct job *job, struct line_items *line_items) {
+	*output = (struct job_output){
+		.run = state->run, .state = state, .job = job, .spool = job->spool, .results = job->results, .line_items = line_items,
+		.told = publish_wants(state->run, TELL_OUTPUT),
+		.drain = {.readable = drain_readable, .last_line = drain_last_line, .arg = output},
 	};
 }

@@ -8,27 +8,27 @@
 // The output of a running child.
 struct job_output {
 	struct run *run;
-	struct desk *desk;
+	struct worker_state *state;
 	const struct job *job;
-	bool told;                   // somebody wants to see it
+	bool told; // somebody wants to see it
 	struct spool *spool;
 	struct results *results;
-	struct line_items *emission;
-	struct drain drain;          // for child_run()
+	struct line_items *line_items;
+	struct drain drain; // for child_run()
 };
 
 // Opens the job's spool, with its tag, before its first attempt.
-void job_open_spool(struct desk *desk, struct job *job, unsigned slot);
+void job_open_spool(struct worker_state *state, struct job *job, unsigned slot);
 
-// For an attempt of a job that has a spool or results; `emission` takes the lines of its stdout, or is NULL. The outlet
+// For an attempt of a job that has a spool or results; `line_items` takes the lines of its stdout, or is NULL. The output
 // stays where it is until the child has ended.
-void job_output_open(struct job_output *outlet, struct desk *desk, const struct job *job, struct line_items *emission);
+void job_output_open(struct job_output *output, struct worker_state *state, const struct job *job, struct line_items *line_items);
 
 // Lets the output of a job that is the last one and alone go straight through, if nothing can take it back: there is
 // nobody whose output it could mix with or hold up.
 void job_output_let_through(struct run *run, const struct job *job);
 
-// Shows desk->text, its command, as part of the job's output, before the rest of it.
-void job_output_show_command(struct desk *desk, const struct job *job);
+// Shows state->text, its command, as part of the job's output, before the rest of it.
+void job_output_show_command(struct worker_state *state, const struct job *job);
 
 #endif

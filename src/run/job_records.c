@@ -153,9 +153,9 @@ void job_records_written(void *arg, const char *rows, size_t len) {
 	}
 }
 
-bool job_records_add(struct desk *desk, const struct job *job, unsigned slot, const struct result *result,
+bool job_records_add(struct worker_state *state, const struct job *job, unsigned slot, const struct result *result,
                 uint64_t received, struct spool *spool) {
-	struct run *run = desk->run;
+	struct run *run = state->run;
 	struct job_records *job_records = run->job_records;
 	if (!job_records || (!job_records->joblog && !job_records->to_stdout)) {
 		return true;
@@ -164,16 +164,16 @@ bool job_records_add(struct desk *desk, const struct job *job, unsigned slot, co
 		return false;
 	}
 	struct expansion x = {.record = &job->record, .seq = job->item.seq, .slot = slot};
-	buf_reset(&desk->row);
-	add_command(job->spec, &x, job->item.bad, &desk->row);
+	buf_reset(&state->row);
+	add_command(job->spec, &x, job->item.bad, &state->row);
 	struct joblog_row row = {
 		.seq = job->item.seq,
 		.result = result,
 		.start = job->start ? job->start : result->start,
 		.sent = job_sent(job),
 		.received = received,
-		.command = buf_str(&desk->row),
-		.command_len = desk->row.len,
+		.command = buf_str(&state->row),
+		.command_len = state->row.len,
 	};
 	struct buf line = BUF_INIT;
 	joblog_format(&row, &line);

@@ -50,15 +50,15 @@ static struct run *run_of(struct queue *queue) {
 // ---- what a job creates ----
 
 // Returns true if the product is there. What is there but is none, a link to nowhere, is not the job's.
-static bool find_product(struct desk *desk, struct job *job, unsigned slot) {
+static bool find_product(struct worker_state *state, struct job *job, unsigned slot) {
 	struct stat stat;
-	const char *path = job_product(job, slot, &desk->path);
+	const char *path = job_product(job, slot, &state->path);
 	if (access(path, F_OK) == 0) {
 		return true;
 	}
-	job->makes_product = lstat(path, &stat) != 0 && !desk->run->options->dry_run;
+	job->makes_product = lstat(path, &stat) != 0 && !state->run->options->dry_run;
 	if (job->makes_product) {
-		created_files_begin(desk->run->created_files, path);
+		created_files_begin(state->run->created_files, path);
 	}
 	return false;
 }
@@ -103,21 +103,21 @@ static uint64_t count_output(const struct job *job) {
 
 // Ends the job's output, and logs it. A job that was cancelled, or whose output is lost, has no row: --resume is to run it
 // again. The row comes after the output, for the same reason.
-static void end_output(struct desk *desk, struct job *job, unsigned slot, const struct result *result,
+static void end_output(struct worker_state *state, struct job *job, unsigned slot, const struct result *result,
                        uint64_t received) {
-	bool logged = result->outcome == OUTCOME_CANCELLED || atomic_load_relaxed(&desk->run->output_failed);
+	bool logged = result->outcome == OUTCOME_CANCELLED || atomic_load_relaxed(&state->run->output_failed);
 	if (job->spool) {
-		if (log_sink_is_on_stdout(desk->run)) {
+		if (log_sink_is_on_stdout(state->run)) {
 			spool_complete(job->spool);
 		}
-		logged = logged || job_records_add(desk, job, slot, result, received, job->spool);
+		logged = logged || job_records_add(state, job, slot, result, received, job->spool);
 		spool_finish(job->spool);
 		job->spool = NULL;
 	} else {
 		skip_output(job->batch, &job->item);
 	}
 	if (!logged) {
-		job_records_add(desk, job, slot, result, received, /* spool */ NULL);
+		job_records_add(state, job, slot, result, received, /* spool */ NULL);
 	}
 }
 
@@ -133,13 +133,13 @@ static void job_release(struct job *job) {
 }
 
 // All but what only its worker can do.
-static void job_close(struct desk *desk, struct job *job, unsigned slot, const struct result *result) {
-	struct run *run = desk->run;
+static void job_close(struct worker_state *state, struct job *job, unsigned slot, const struct result *result) {
+	struct run *run = state->run;
 	bool failed = outcome_is_failure(result->outcome);
 	uint64_t received = count_output(job);
 	if (run->publisher) {
-		publish_look(desk, job, result, NEXT_NOTHING);
-		end_summary_look(desk, result);
+		publish_look(state, job, result, NEXT_NOTHING);
+		end_summary_look(state, result);
 	}
 	result_files_end(run, job, slot, result, received);
 	if (job->spool && failed && run->options->color_failed && !result_files_is_table(run)) {
@@ -147,21 +147,21 @@ static void job_close(struct desk *desk, struct job *job, unsigned slot, const s
 		spool_frame_lines(job->spool, "\033[48;5;196;38;5;231m\033[K", "\033[m");
 	}
 	settle_product(job, slot, result->outcome == OUTCOME_OK);
-	end_output(desk, job, slot, result, received);
+	end_output(state, job, slot, result, received);
 	if (run->publisher) {
-		publish_job_end(desk, job, result, NEXT_NOTHING);
+		publish_job_end(state, job, result, NEXT_NOTHING);
 	}
-	if (counts_job(desk, job, result, /* current */ false)) {
+	if (counts_job(state, job, result, /* current */ false)) {
 		run_halt(run);
 	}
 }
 
-static enum work_status job_end(struct desk *desk, struct job *job, unsigned slot, const struct result *result) {
-	job_close(desk, job, slot, result);
+static enum work_status job_end(struct worker_state *state, struct job *job, unsigned slot, const struct result *result) {
+	job_close(state, job, slot, result);
 	if (outcome_is_failure(result->outcome) && job->spec->on_failure) {
 		// work_failed() comes next on this worker; the record lives at least as long
-		desk->failed = *job;
-		desk->failed_result = *result;
+		state->failed = *job;
+		state->failed_result = *result;
 		return WORK_FAILED;
 	}
 	job_release(job);
@@ -169,14 +169,14 @@ static enum work_status job_end(struct desk *desk, struct job *job, unsigned slo
 }
 
 // What the job creates is there: it is done without having been anything (DESIGN §2, hot path).
-static enum work_status job_is_current(struct desk *desk, struct job *job) {
+static enum work_status job_is_current(struct worker_state *state, struct job *job) {
 	static const struct result ok = {.outcome = OUTCOME_OK};
 	skip_output(job->batch, &job->item);
-	if (job->batch->news) {
+	if (job->batch->stats) {
 		publish_current(job->batch, job);
 	}
-	if (counts_job(desk, job, &ok, /* current */ true)) {
-		run_halt(desk->run);
+	if (counts_job(state, job, &ok, /* current */ true)) {
+		run_halt(state->run);
 	}
 	return WORK_NOT_RUN;
 }
@@ -229,10 +229,10 @@ static void end_pause(struct job *job) {
 	}
 }
 
-// Ends the job, which is handed over, because what was to follow its last attempt cannot. With the desk of the worker that
+// Ends the job, which is handed over, because what was to follow its last attempt cannot. With the state of the worker that
 // ran that, or NULL.
-static void cut_off(struct desk *own, struct job *job) {
-	struct desk *desk = own ? own : desk_new(job->batch->run, NULL);
+static void cut_off(struct worker_state *own, struct job *job) {
+	struct worker_state *state = own ? own : worker_state_new(job->batch->run, NULL);
 	struct result result = job->result;
 	job->unmade = job->pending;
 	if (job->pending == NEXT_RETRY) {
@@ -243,19 +243,19 @@ static void cut_off(struct desk *own, struct job *job) {
 	end_pause(job);
 	if (!own) {
 		struct expansion x = job_expansion(job, job->slot);
-		command_text(step_template(job), &x, &job->spec->by, &desk->text);
+		command_text(step_template(job), &x, &job->spec->by, &state->text);
 	}
-	job_close(desk, job, job->slot, &result);
+	job_close(state, job, job->slot, &result);
 	job_release(job);
 	free(job);
 	if (!own) {
-		desk_free(desk);
+		worker_state_free(state);
 	}
 }
 
 // Tells the end of the job's attempt, and queues what follows it: `job`, after a pause of so many nanoseconds.
-static void go_on(struct desk *desk, struct worker *worker, struct queue *queue, struct job *job, uint64_t pause) {
-	struct run *run = desk->run;
+static void go_on(struct worker_state *state, struct worker *worker, struct queue *queue, struct job *job, uint64_t pause) {
+	struct run *run = state->run;
 	if (job->spool) {
 		spool_suspend(job->spool);
 	}
@@ -271,7 +271,7 @@ static void go_on(struct desk *desk, struct worker *worker, struct queue *queue,
 	bool taken = pause > 0 ? retry_queue_add(run, queue, kept, now_ns() + pause)
 	                       : submit_again(run, queue, worker, kept) == SUBMIT_OK;
 	if (!taken) {
-		cut_off(desk, kept);
+		cut_off(state, kept);
 	}
 }
 
@@ -292,72 +292,72 @@ static void cut_off_waiting(struct job *job) {
 const struct retry_calls work_retries = {.resume = resume, .cut_off = cut_off_waiting};
 
 // A record that cannot be an item fails as a job, and says why.
-static enum work_status fail_bad_item(struct desk *desk, unsigned slot, struct job *job) {
+static enum work_status fail_bad_item(struct worker_state *state, unsigned slot, struct job *job) {
 	struct result result;
 	result_cannot_start(&result, 126);
-	if (desk->run->publisher) {
-		publish_attempt(desk);
-		buf_reset(&desk->text);
-		buf_adds(&desk->text, job->record.args);
+	if (state->run->publisher) {
+		publish_attempt(state);
+		buf_reset(&state->text);
+		buf_adds(&state->text, job->record.args);
 	}
-	job_open_spool(desk, job, slot);
-	attempt_complain(desk, job, "%s: '%s'", job->reason, text_shows(job->record.args));
-	return job_end(desk, job, slot, &result);
+	job_open_spool(state, job, slot);
+	attempt_complain(state, job, "%s: '%s'", job->reason, text_shows(job->record.args));
+	return job_end(state, job, slot, &result);
 }
 
 // Runs the job's step. Its first one may send its lines into another batch.
-static void job_attempt(struct desk *desk, struct worker *worker, struct job *job, struct result *ret_result) {
+static void job_attempt(struct worker_state *state, struct worker *worker, struct job *job, struct result *ret_result) {
 	const struct job_spec *spec = job->spec;
 	bool emits = job->batch->emits && job->step == 0;
 	struct attempt attempt = {
 		.template = step_template(job),
 		.slot = worker_slot(worker),
-		.emission = emits ? &desk->emission : NULL,
+		.line_items = emits ? &state->line_items : NULL,
 	};
-	if (job->batch->stage && job->item.past != PAST_DONE) {
-		dag_node_job_runs(job->batch->stage);
+	if (job->batch->node && job->item.past != PAST_DONE) {
+		dag_node_job_runs(job->batch->node);
 	}
 	if (emits) {
-		line_items_begin(&desk->emission, worker, job->batch->emits, job->item.seq, /* hold */ spec->attempts > 1);
-		desk->emission.parcel.again = job->item.past == PAST_CHANGED;
+		line_items_begin(&state->line_items, worker, job->batch->emits, job->item.seq, /* hold */ spec->attempts > 1);
+		state->line_items.submission.again = job->item.past == PAST_CHANGED;
 	}
-	attempt_run(desk, job, &attempt, ret_result);
+	attempt_run(state, job, &attempt, ret_result);
 	if (emits) {
-		line_items_end(&desk->emission, ret_result->outcome == OUTCOME_OK || spec->attempts == 1);
+		line_items_end(&state->line_items, ret_result->outcome == OUTCOME_OK || spec->attempts == 1);
 	}
 }
 
 static enum work_status job_step(struct worker *worker, struct queue *queue, struct job *job) {
 	const struct job_spec *spec = job->spec;
-	struct desk *desk = desk_of(run_of(queue), worker);
+	struct worker_state *state = worker_state_of(run_of(queue), worker);
 	unsigned slot = worker_slot(worker);
 	struct result result;
 	if (job->item.bad) {
-		return fail_bad_item(desk, slot, job);
+		return fail_bad_item(state, slot, job);
 	}
-	job_attempt(desk, worker, job, &result);
+	job_attempt(state, worker, job, &result);
 	if (job->batch->autopack && job->step == 0 && job->attempt == 1) {
 		autopack_note(job, &result);
 	}
 	job->start = job->step == 0 ? result.start : job->start;
 	if (result.outcome == OUTCOME_CANCELLED) {
-		return job_end(desk, job, slot, &result);
+		return job_end(state, job, slot, &result);
 	}
 	bool retries = result.outcome != OUTCOME_OK && job->attempt < spec->attempts;
 	if (!retries && (result.outcome != OUTCOME_OK || job->step == spec->nthen)) {
-		return job_end(desk, job, slot, &result);
+		return job_end(state, job, slot, &result);
 	}
 	uint64_t pause = retries && spec->delay.first_ns > 0 ? manifest_delay_ns(&spec->delay, job->attempt) : 0;
 	job->pending = retries ? NEXT_RETRY : NEXT_STEP;
 	job->result = result;
 	job->slot = slot;
-	if (desk->run->publisher) { // before what is next can begin
-		publish_look(desk, job, &result, job->pending);
-		publish_job_end(desk, job, &result, job->pending);
+	if (state->run->publisher) { // before what is next can begin
+		publish_look(state, job, &result, job->pending);
+		publish_job_end(state, job, &result, job->pending);
 	}
 	job->step += !retries;
 	job->attempt = retries ? job->attempt + 1 : 1;
-	go_on(desk, worker, queue, job, pause);
+	go_on(state, worker, queue, job, pause);
 	return WORK_OK;
 }
 
@@ -385,7 +385,7 @@ static void drop_again(struct queue *queue FP_UNUSED, void *data, size_t size FP
 
 // ---- the queued item ----
 
-// All but its recipe, which there is none of before the batch has begun.
+// All but its spec, which there is none of before the batch has begun.
 static void job_read(struct job *ret_job, struct batch *batch, const void *data, size_t size) {
 	struct item_view view;
 	item_read(&view, data, size);
@@ -429,12 +429,12 @@ static enum work_status run_item(struct worker *worker, struct queue *queue, voi
 		return WORK_NOT_RUN;
 	}
 	if (job.batch->autopack && !job.item.bad) {
-		autopack_adopt(desk_of(run, worker), &job);
+		autopack_adopt(worker_state_of(run, worker), &job);
 	}
 	if (job.spec->creates && !job.item.bad) {
-		current = find_product(desk_of(run, worker), &job, slot);
+		current = find_product(worker_state_of(run, worker), &job, slot);
 	}
-	enum work_status status = current ? job_is_current(desk_of(run, worker), &job) : job_step(worker, queue, &job);
+	enum work_status status = current ? job_is_current(worker_state_of(run, worker), &job) : job_step(worker, queue, &job);
 	start_order_pass(run, slot);
 	if (run->trace && trace_is_due(run->trace)) {
 		run_wake(run);
@@ -456,14 +456,14 @@ const struct work_type work_item = {.name = "item", .run = run_item, .drop = dro
 // ---- on-failure ----
 
 void work_failed(void *arg, struct worker *worker, struct queue *queue) {
-	struct desk *desk = desk_of(arg, worker);
-	struct job *kept = job_keep(&desk->failed);
+	struct worker_state *state = worker_state_of(arg, worker);
+	struct job *kept = job_keep(&state->failed);
 	kept->spool = NULL;
 	kept->results = NULL;
 	kept->item.order = 0; // it is no item: its output has no place in the order
 	kept->step = 0;
 	kept->role = ROLE_ON_FAILURE;
-	kept->queued = desk->run->publisher ? now_ns() : 0;
+	kept->queued = state->run->publisher ? now_ns() : 0;
 	kept->pause = kept->from = 0;
-	batch_command_on_failure(worker, queue, kept, &desk->failed_result);
+	batch_command_on_failure(worker, queue, kept, &state->failed_result);
 }

@@ -27,7 +27,7 @@ struct template *job_spec_parse(const char *const *words, size_t n, unsigned fla
 	return template;
 }
 
-// How the texts of one recipe are read.
+// How the texts of one spec are read.
 struct spec_parse {
 	const struct names *names;
 	unsigned flags;

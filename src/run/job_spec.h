@@ -27,7 +27,7 @@ struct job_spec {
 	struct interpreter by;       // what runs the commands
 	char *shell;                 // owner of by.shell
 	struct context *context;     // what the jobs run with; a reference
-	char **env;                  // of the jobs, without what is set for each; its array is the recipe's
+	char **env;                  // of the jobs, without what is set for each; its array is the spec's
 	size_t nenv;
 	struct buf strings;          // of `env`, those that are not the caller's
 	struct variable *vars;

@@ -8,7 +8,7 @@
 
 void job_label(const struct job *job, struct buf *buf) {
 	const struct batch *batch = job->batch;
-	bool is_default = !batch->stage && strcmp(batch->name, "default") == 0;
+	bool is_default = !batch->node && strcmp(batch->name, "default") == 0;
 	if (!is_default) {
 		buf_add_escaped(buf, batch->name, strlen(batch->name), 80);
 	}

@@ -14,27 +14,27 @@ struct job {
 	const struct job_spec *spec;
 	struct item item;
 	struct record record;
-	struct block *block;       // of --pipe: its standard input; or NULL
-	const char *reason;        // item.bad: why
-	const char *name;          // of what is no item ("finally"), or NULL
+	struct block *block; // of --pipe: its standard input; or NULL
+	const char *reason;  // item.bad: why
+	const char *name;    // of what is no item ("finally"), or NULL
 	enum event_role role;
-	bool makes_product;        // what it creates was not there when it began
-	unsigned step;             // 0: the command; n: the nth of recipe->then
-	unsigned attempt;          // of this step, from 1
-	uint64_t start;            // of its first step's last attempt, now_ns() time; 0 before
-	uint64_t along;            // items that went along with it (--pack=auto): their arguments are in `record`
-	enum event_next pending;   // what it was queued again for; and of the attempt before:
+	bool makes_product;      // what it creates was not there when it began
+	unsigned step;           // 0: the command; n: the nth of spec->then
+	unsigned attempt;        // of this step, from 1
+	uint64_t start;          // of its first step's last attempt, now_ns() time; 0 before
+	uint64_t along;          // items that went along with it (--pack=auto): their arguments are in `record`
+	enum event_next pending; // what it was queued again for; and of the attempt before:
 	struct result result;
 	unsigned slot;
-	struct spool *spool;       // of all its output; NULL if it is ungrouped
-	struct results *results;   // takes its output instead (--results), or NULL
-	char *owned;               // its own copy of the record, once it has left the worker; else NULL
+	struct spool *spool;     // of all its output; NULL if it is ungrouped
+	struct results *results; // takes its output instead (--results), or NULL
+	char *owned;             // its own copy of the record, once it has left the worker; else NULL
 	// for who listens
-	uint64_t queued;           // when this attempt was queued, now_ns() time; 0: it was not, or nobody listens
-	uint64_t pause;            // of the time since, nanoseconds that it had to wait before its next attempt
-	uint64_t from;             // seq of the job that emitted the item, or 0
-	bool pauses;               // that it waits was told, and not yet that it does no longer
-	enum event_next unmade;    // what the attempt before was to be followed by, and cannot be any more
+	uint64_t queued;        // when this attempt was queued, now_ns() time; 0: it was not, or nobody listens
+	uint64_t pause;         // of the time since, nanoseconds that it had to wait before its next attempt
+	uint64_t from;          // seq of the job that emitted the item, or 0
+	bool pauses;            // that it waits was told, and not yet that it does no longer
+	enum event_next unmade; // what the attempt before was to be followed by, and cannot be any more
 };
 
 // Appends how messages call the job: "BATCH#7", "#7" in the default batch, or "BATCH finally".
@@ -45,7 +45,7 @@ struct expansion job_expansion(const struct job *job, unsigned slot);
 // Bytes of data that the job was given on its standard input (--pipe).
 uint64_t job_sent(const struct job *job);
 
-// The absolute path that the recipe says the job creates; put into `path` and borrowed from it.
+// The absolute path that the spec says the job creates; put into `path` and borrowed from it.
 const char *job_product(const struct job *job, unsigned slot, struct buf *path);
 
 #endif

@@ -8,87 +8,87 @@
 
 enum { READ_BYTES = 64 * 1024 };
 
-void line_items_begin(struct line_items *emission, struct worker *worker, struct queue *queue, uint64_t from, bool hold) {
-	emission->parcel.queue = queue;
-	emission->parcel.batch = batch_ref(queue_user(queue));
-	emission->parcel.from = from;
-	emission->parcel.again = false;
-	emission->worker = worker;
-	emission->hold = hold;
-	emission->flags = WORK_LOCAL; // counts for the worker's own queue only
-	emission->closed = false;
-	emission->n = emission->bytes = 0;
-	emission->cutter.delimiter = '\n';
-	line_buffer_reset(&emission->cutter);
+void line_items_begin(struct line_items *line_items, struct worker *worker, struct queue *queue, uint64_t from, bool hold) {
+	line_items->submission.queue = queue;
+	line_items->submission.batch = batch_ref(queue_user(queue));
+	line_items->submission.from = from;
+	line_items->submission.again = false;
+	line_items->worker = worker;
+	line_items->hold = hold;
+	line_items->flags = WORK_LOCAL; // counts for the worker's own queue only
+	line_items->closed = false;
+	line_items->n = line_items->bytes = 0;
+	line_items->line_buffer.delimiter = '\n';
+	line_buffer_reset(&line_items->line_buffer);
 }
 
-static void submit(struct line_items *emission) {
+static void submit(struct line_items *line_items) {
 	// nested work is never refused for room; what is refused was counted
-	emission->closed |= submission_submit(&emission->parcel, emission->worker, emission->flags) == SUBMIT_CLOSED;
+	line_items->closed |= submission_submit(&line_items->submission, line_items->worker, line_items->flags) == SUBMIT_CLOSED;
 }
 
-static void add_item(struct line_items *emission, const struct record *record, const char *bad) {
-	if (submission_is_full(&emission->parcel)) {
-		submit(emission);
+static void add_item(struct line_items *line_items, const struct record *record, const char *bad) {
+	if (submission_is_full(&line_items->submission)) {
+		submit(line_items);
 	}
-	++emission->n;
-	submission_add(&emission->parcel, record, 0, bad);
+	++line_items->n;
+	submission_add(&line_items->submission, record, 0, bad);
 }
 
-void line_items_add(struct line_items *emission, const char *text) {
-	add_item(emission, &(struct record){.args = text, .size = strlen(text) + 1, .nargs = 1}, NULL);
+void line_items_add(struct line_items *line_items, const char *text) {
+	add_item(line_items, &(struct record){.args = text, .size = strlen(text) + 1, .nargs = 1}, NULL);
 }
 
-static void add_lines(struct line_items *emission) {
+static void add_lines(struct line_items *line_items) {
 	struct line line;
-	while (line_buffer_next(&emission->cutter, &line) && !emission->closed) {
+	while (line_buffer_next(&line_items->line_buffer, &line) && !line_items->closed) {
 		// of a bad one its beginning, as a string
 		size_t size = line.bad ? strlen(line.text) + 1 : line.len + 1;
-		add_item(emission, &(struct record){.args = line.text, .size = size, .nargs = 1}, line.bad);
+		add_item(line_items, &(struct record){.args = line.text, .size = size, .nargs = 1}, line.bad);
 	}
 }
 
-ssize_t line_items_readable(struct line_items *emission, int fd) {
-	if (emission->hold) {
-		ssize_t n = read(fd, buf_reserve(&emission->held, READ_BYTES), READ_BYTES);
-		emission->held.len += n > 0 ? (size_t)n : 0;
-		emission->bytes += n > 0 ? (uint64_t)n : 0;
+ssize_t line_items_readable(struct line_items *line_items, int fd) {
+	if (line_items->hold) {
+		ssize_t n = read(fd, buf_reserve(&line_items->held, READ_BYTES), READ_BYTES);
+		line_items->held.len += n > 0 ? (size_t)n : 0;
+		line_items->bytes += n > 0 ? (uint64_t)n : 0;
 		return n;
 	}
 	size_t room;
-	char *at = line_buffer_room(&emission->cutter, &room);
+	char *at = line_buffer_room(&line_items->line_buffer, &room);
 	ssize_t n = read(fd, at, room);
 	if (n > 0) {
-		emission->bytes += (uint64_t)n;
-		line_buffer_added(&emission->cutter, (size_t)n);
-		add_lines(emission);
-		submit(emission); // while the job goes on
+		line_items->bytes += (uint64_t)n;
+		line_buffer_added(&line_items->line_buffer, (size_t)n);
+		add_lines(line_items);
+		submit(line_items); // while the job goes on
 	}
 	return n;
 }
 
-void line_items_take(struct line_items *emission, const char *mem, size_t len) {
-	emission->bytes += len;
-	if (emission->hold) {
-		buf_add(&emission->held, mem, len);
+void line_items_take(struct line_items *line_items, const char *mem, size_t len) {
+	line_items->bytes += len;
+	if (line_items->hold) {
+		buf_add(&line_items->held, mem, len);
 		return;
 	}
-	line_buffer_add(&emission->cutter, mem, len);
-	add_lines(emission);
-	submit(emission);
+	line_buffer_add(&line_items->line_buffer, mem, len);
+	add_lines(line_items);
+	submit(line_items);
 }
 
-void line_items_end(struct line_items *emission, bool keep) {
+void line_items_end(struct line_items *line_items, bool keep) {
 	if (keep) {
-		line_buffer_add(&emission->cutter, buf_str(&emission->held), emission->held.len);
+		line_buffer_add(&line_items->line_buffer, buf_str(&line_items->held), line_items->held.len);
 	}
-	if (keep || !emission->hold) {
-		line_buffer_end(&emission->cutter);
-		add_lines(emission);
-		submit(emission);
+	if (keep || !line_items->hold) {
+		line_buffer_end(&line_items->line_buffer);
+		add_lines(line_items);
+		submit(line_items);
 	}
-	buf_reset(&emission->held);
-	batch_unref(emission->parcel.batch);
-	emission->parcel.queue = NULL;
+	buf_reset(&line_items->held);
+	batch_unref(line_items->submission.batch);
+	line_items->submission.queue = NULL;
 }
 

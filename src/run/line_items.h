@@ -8,37 +8,37 @@
 
 // Kept by a worker from job to job.
 struct line_items {
-	struct submission parcel;      // its queue is NULL while nobody emits
+	struct submission submission; // its queue is NULL while nobody emits
 	struct worker *worker;
-	struct line_buffer cutter;
-	struct buf held;           // bytes of an attempt that may yet be taken back
+	struct line_buffer line_buffer;
+	struct buf held; // bytes of an attempt that may yet be taken back
 	bool hold;
-	bool closed;               // the run takes no more items: the rest is not looked at
-	unsigned flags;            // of the items: WORK_LOCAL, or 0
-	uint64_t n;                // lines so far
-	uint64_t bytes;            // of the stream so far
+	bool closed;    // the run takes no more items: the rest is not looked at
+	unsigned flags; // of the items: WORK_LOCAL, or 0
+	uint64_t n;     // lines so far
+	uint64_t bytes; // of the stream so far
 };
 
 // Begins: lines become items of the batch of that queue, submitted by this worker's running item. With `hold` they wait
 // for line_items_end(). The queue is open, or the running item's own. `from`: seq of the job whose lines they are, or 0.
-void line_items_begin(struct line_items *emission, struct worker *worker, struct queue *queue, uint64_t from, bool hold);
+void line_items_begin(struct line_items *line_items, struct worker *worker, struct queue *queue, uint64_t from, bool hold);
 
 // Reads what is there from the pipe; as struct drain.readable.
-ssize_t line_items_readable(struct line_items *emission, int fd);
+ssize_t line_items_readable(struct line_items *line_items, int fd);
 
 // The same with bytes that were read already.
-void line_items_take(struct line_items *emission, const char *mem, size_t len);
+void line_items_take(struct line_items *line_items, const char *mem, size_t len);
 
 // Adds one item that is no line of a stream.
-void line_items_add(struct line_items *emission, const char *text);
+void line_items_add(struct line_items *line_items, const char *text);
 
 // The stream has ended: submits what is left, or with `keep` false throws away what was held.
-void line_items_end(struct line_items *emission, bool keep);
+void line_items_end(struct line_items *line_items, bool keep);
 
-static inline void line_items_fini(struct line_items *emission) {
-	line_buffer_fini(&emission->cutter);
-	buf_fini(&emission->held);
-	buf_fini(&emission->parcel.bytes);
+static inline void line_items_fini(struct line_items *line_items) {
+	line_buffer_fini(&line_items->line_buffer);
+	buf_fini(&line_items->held);
+	buf_fini(&line_items->submission.bytes);
 }
 
 #endif

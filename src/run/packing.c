@@ -92,18 +92,18 @@ void packing_remove(struct packing_state *packing, struct keyed_pack *keyed) {
 	free(keyed);
 }
 
-bool packing_give(struct pack *pack, unsigned slots, struct run *run, struct submission *parcel,
-                  bool (*submit)(struct run *run, struct submission *parcel)) {
+bool packing_give(struct pack *pack, unsigned slots, struct run *run, struct submission *submission,
+                  bool (*submit)(struct run *run, struct submission *submission)) {
 	if (pack->each == 0) {
 		pack->each = slots > 0 ? packs_spread(pack, slots) : pack->nitems;
 	}
 	while (pack->given < pack->nitems) {
-		if (submission_is_full(parcel) && !submit(run, parcel)) {
+		if (submission_is_full(submission) && !submit(run, submission)) {
 			return false;
 		}
 		uint32_t to = pack->nitems - pack->given > pack->each ? pack->given + pack->each : pack->nitems;
 		struct record record = pack->each >= pack->nitems ? packs_record(pack) : packs_slice(pack, pack->given, to);
-		submission_add(parcel, &record, 0, pack->bad);
+		submission_add(submission, &record, 0, pack->bad);
 		pack->given = to;
 	}
 	packs_reset(pack);

@@ -28,7 +28,7 @@ struct packing_state {
 	struct keyed_pack *buckets[PACKING_OPEN];
 };
 
-// Sets the limits by the options, for the recipe of the command line; with --pack=auto they are also run->packs. Returns 0,
+// Sets the limits by the options, for the spec of the command line; with --pack=auto they are also run->packs. Returns 0,
 // or -1 after a message.
 int packing_init(struct packing_state *packing, struct run *run);
 
@@ -39,9 +39,9 @@ struct keyed_pack *packing_find(struct packing_state *packing, const char *name,
 struct keyed_pack *packing_oldest(struct packing_state *packing);
 void packing_remove(struct packing_state *packing, struct keyed_pack *keyed);
 
-// Puts the pack, spread over so many slots (0: as it is), into the parcel, which `submit` empties when it is full. Returns
+// Puts the pack, spread over so many slots (0: as it is), into the submission, which `submit` empties when it is full. Returns
 // false if that has no room: then it is to be called again. The pack is empty afterwards.
-bool packing_give(struct pack *pack, unsigned slots, struct run *run, struct submission *parcel,
-                  bool (*submit)(struct run *run, struct submission *parcel));
+bool packing_give(struct pack *pack, unsigned slots, struct run *run, struct submission *submission,
+                  bool (*submit)(struct run *run, struct submission *submission));
 
 #endif

@@ -41,13 +41,13 @@ static void on_low(void *arg, struct queue *queue FP_UNUSED) {
 static void on_removed(void *arg, struct queue *queue, uint64_t submitted FP_UNUSED) {
 	struct run *run = arg;
 	struct batch *batch = queue_user(queue);
-	struct dag_node *stage = batch->stage;
-	if (batch->news) {
+	struct dag_node *node = batch->node;
+	if (batch->stats) {
 		publish_longest_wait(batch, queue_longest_wait(queue));
 	}
 	batch_bury(batch);
-	if (stage) { // behind the above, so that its end is told before others begin
-		dag_node_ended(stage);
+	if (node) { // behind the above, so that its end is told before others begin
+		dag_node_ended(node);
 	} else if (run->publisher) {
 		run_wake(run);
 	}

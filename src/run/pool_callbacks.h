@@ -6,7 +6,7 @@
 #include "run/run.h"
 
 // A pool of that many slots by the options and the manifest, which has not started. Behind whatever its calls go to:
-// stages and feeds come later, but before its start.
+// nodes and feeds come later, but before its start.
 struct pool *make_pool(struct run *run, unsigned slots);
 
 // The writer, or NULL if all jobs write for themselves. Behind result_files_open().

@@ -26,7 +26,7 @@ enum {
 };
 
 // What is known of a batch only for who listens.
-struct news {
+struct batch_stats {
 	struct queue_attrs attrs;
 	int64_t jobs;
 	bool started;          // EVENT_BATCH_START was told; of the event loop, as all up to here
@@ -248,60 +248,60 @@ void publish_close(struct run *run) {
 // ---- batches ----
 
 void publish_meet(struct batch *batch, const struct queue_attrs *attrs, int64_t jobs) {
-	batch->news = NEW(struct news);
-	batch->news->attrs = *attrs;
-	batch->news->jobs = jobs;
+	batch->stats = NEW(struct batch_stats);
+	batch->stats->attrs = *attrs;
+	batch->stats->jobs = jobs;
 }
 
 void publish_batch_start(struct batch *batch) {
-	struct news *news = batch->news;
-	if (news->started) {
+	struct batch_stats *stats = batch->stats;
+	if (stats->started) {
 		return;
 	}
-	news->started = true;
+	stats->started = true;
 	tell(batch->run, &(struct event){
 		.kind = EVENT_BATCH_START,
 		.u.batch = {
 			.batch = batch->name,
-			.weight = news->attrs.weight,
-			.priority = news->attrs.priority,
-			.max_parallel = news->attrs.max_parallel,
-			.long_running = news->attrs.long_running,
-			.jobs = news->jobs,
+			.weight = stats->attrs.weight,
+			.priority = stats->attrs.priority,
+			.max_parallel = stats->attrs.max_parallel,
+			.long_running = stats->attrs.long_running,
+			.jobs = stats->jobs,
 		},
 	});
 }
 
 void publish_batch_begun(struct batch *batch) {
-	batch->news->begun = now_ns();
+	batch->stats->begun = now_ns();
 }
 
 void publish_longest_wait(struct batch *batch, uint64_t ns) {
 	struct publisher *publisher = batch->run->publisher;
 	mutex_lock(&publisher->lock);
-	batch->news->counts.longest_wait = ns;
+	batch->stats->counts.longest_wait = ns;
 	mutex_unlock(&publisher->lock);
 }
 
 void publish_batch_end(struct batch *batch) {
-	struct news *news = batch->news;
-	if (news->started) {
+	struct batch_stats *stats = batch->stats;
+	if (stats->started) {
 		struct publisher *publisher = batch->run->publisher;
 		mutex_lock(&publisher->lock);
-		struct event event = {.kind = EVENT_BATCH_END, .u.batch_end = news->counts};
+		struct event event = {.kind = EVENT_BATCH_END, .u.batch_end = stats->counts};
 		event.u.batch_end.batch = batch->name;
 		tell_now(publisher, &event);
 		mutex_unlock(&publisher->lock);
 		flush(publisher, /* may_wait */ false);
 	}
-	free(news->why);
-	free(news);
-	batch->news = NULL;
+	free(stats->why);
+	free(stats);
+	batch->stats = NULL;
 }
 
 // With the lock.
-static void count(struct news *news, enum outcome outcome, uint64_t jobs) {
-	struct event_batch_end *counts = &news->counts;
+static void count(struct batch_stats *stats, enum outcome outcome, uint64_t jobs) {
+	struct event_batch_end *counts = &stats->counts;
 	switch (outcome) {
 	case OUTCOME_OK: counts->ok += jobs; break;
 	case OUTCOME_CANCELLED: counts->cancelled += jobs; break;
@@ -312,17 +312,17 @@ static void count(struct news *news, enum outcome outcome, uint64_t jobs) {
 
 void publish_lost(struct batch *batch, enum outcome outcome, uint64_t jobs) {
 	struct publisher *publisher = batch->run->publisher;
-	struct news *news = batch->news;
+	struct batch_stats *stats = batch->stats;
 	publish_batch_start(batch);
 	mutex_lock(&publisher->lock);
 	if (publisher->lost_batch != batch || publisher->lost.outcome != outcome) {
 		flush_lost(publisher);
 		publisher->lost_batch = batch;
-		const char *why = !news->why && outcome == OUTCOME_CANCELLED ? publisher->cut : news->why;
+		const char *why = !stats->why && outcome == OUTCOME_CANCELLED ? publisher->cut : stats->why;
 		publisher->lost = (struct event_lost){.batch = batch->name, .outcome = outcome, .why = why};
 	}
 	publisher->lost.jobs += jobs;
-	count(news, outcome, jobs);
+	count(stats, outcome, jobs);
 	mutex_unlock(&publisher->lock);
 }
 
@@ -330,8 +330,8 @@ void publish_lost_why(struct batch *batch, const char *why) {
 	struct publisher *publisher = batch->run->publisher;
 	mutex_lock(&publisher->lock);
 	flush_lost(publisher); // it may have the reason before
-	free(batch->news->why);
-	batch->news->why = xstrdup(why);
+	free(batch->stats->why);
+	batch->stats->why = xstrdup(why);
 	mutex_unlock(&publisher->lock);
 }
 
@@ -375,17 +375,17 @@ void publish_pause(const struct job *job, uint64_t pause) {
 
 // ---- attempts ----
 
-void publish_attempt(struct desk *desk) {
-	desk->told = (struct told){.why = desk->told.why, .tail = desk->told.tail, .recent = desk->told.recent};
-	buf_reset(&desk->told.why);
-	buf_reset(&desk->told.tail);
-	buf_reset(&desk->told.recent);
+void publish_attempt(struct worker_state *state) {
+	state->stats = (struct attempt_stats){.why = state->stats.why, .tail = state->stats.tail, .recent = state->stats.recent};
+	buf_reset(&state->stats.why);
+	buf_reset(&state->stats.tail);
+	buf_reset(&state->stats.recent);
 }
 
-void publish_admitted(struct desk *desk, enum event_why why, uint64_t ns) {
-	if (ns > desk->told.admission) {
-		desk->told.admission = ns;
-		desk->told.admission_why = why;
+void publish_admitted(struct worker_state *state, enum event_why why, uint64_t ns) {
+	if (ns > state->stats.admission) {
+		state->stats.admission = ns;
+		state->stats.admission_why = why;
 	}
 }
 
@@ -394,17 +394,17 @@ static uint64_t minus(uint64_t a, uint64_t b) {
 }
 
 // What took most of the time that it was queued for: `since` to `now`.
-static enum event_why reason(const struct desk *desk, const struct job *job, uint64_t since, uint64_t now) {
-	const struct facts *facts = worker_facts(desk->worker);
-	uint64_t start = worker_start_time(desk->worker);
-	uint64_t begun = job->batch->news->begun;
+static enum event_why reason(const struct worker_state *state, const struct job *job, uint64_t since, uint64_t now) {
+	const struct facts *facts = worker_facts(state->worker);
+	uint64_t start = worker_start_time(state->worker);
+	uint64_t begun = job->batch->stats->begun;
 	uint64_t parts[] = {
 		[WHY_NEEDS] = minus(begun, since),
 		[WHY_RETRY] = job->pause,
-		[WHY_RESERVE] = worker_width(desk->worker) > 1 ? minus(start, facts->picked) : 0,
+		[WHY_RESERVE] = worker_width(state->worker) > 1 ? minus(start, facts->picked) : 0,
 		[WHY_SUSPEND] = 0,
 	};
-	parts[desk->told.admission_why] += desk->told.admission;
+	parts[state->stats.admission_why] += state->stats.admission;
 	uint64_t free_since = since + parts[WHY_RETRY] > begun ? since + parts[WHY_RETRY] : begun;
 	parts[WHY_LIMIT] = minus(facts->limit_left, free_since);
 	uint64_t known = 0;
@@ -419,7 +419,7 @@ static enum event_why reason(const struct desk *desk, const struct job *job, uin
 	return most;
 }
 
-static struct event_job identify(const struct desk *desk, const struct job *job) {
+static struct event_job identify(const struct worker_state *state, const struct job *job) {
 	return (struct event_job){
 		.batch = job->batch->name,
 		.number = job->item.number,
@@ -427,70 +427,70 @@ static struct event_job identify(const struct desk *desk, const struct job *job)
 		.role = job->role,
 		.step = job->role == ROLE_JOB ? job->step : 0,
 		.attempt = job->role == ROLE_JOB ? job->attempt : 1,
-		.slot = desk->worker ? worker_slot(desk->worker) : 0,
+		.slot = state->worker ? worker_slot(state->worker) : 0,
 	};
 }
 
-static enum event_source source_of(const struct desk *desk) {
+static enum event_source source_of(const struct worker_state *state) {
 	static const enum event_source sources[] = {
 		[SOURCE_OWN] = FROM_OWN, [SOURCE_STOLEN] = FROM_STOLEN, [SOURCE_QUEUE] = FROM_QUEUE,
 		[SOURCE_LENT] = FROM_LENT, [SOURCE_LONG] = FROM_LONG,
 	};
-	return desk->worker ? sources[worker_facts(desk->worker)->source] : FROM_QUEUE;
+	return state->worker ? sources[worker_facts(state->worker)->source] : FROM_QUEUE;
 }
 
 // Its slots were kept for it from when its turn came.
-static void end_reserve(const struct desk *desk, const struct job *job) {
-	uint64_t picked = worker_facts(desk->worker)->picked;
-	if (worker_width(desk->worker) > 1 && worker_start_time(desk->worker) > picked && job->role == ROLE_JOB) {
-		publish_wait_end(desk->run, job->batch, job->item.number, WHY_RESERVE, picked);
+static void end_reserve(const struct worker_state *state, const struct job *job) {
+	uint64_t picked = worker_facts(state->worker)->picked;
+	if (worker_width(state->worker) > 1 && worker_start_time(state->worker) > picked && job->role == ROLE_JOB) {
+		publish_wait_end(state->run, job->batch, job->item.number, WHY_RESERVE, picked);
 	}
 }
 
-void publish_memory(struct desk *desk, const struct job *job, bool waits) {
-	struct told *told = &desk->told;
-	uint64_t since = told->memory_since, now = now_ns();
+void publish_memory(struct worker_state *state, const struct job *job, bool waits) {
+	struct attempt_stats *stats = &state->stats;
+	uint64_t since = stats->memory_since, now = now_ns();
 	if (waits && since == 0) {
-		told->memory_since = now;
+		stats->memory_since = now;
 		struct buf what = BUF_INIT;
 		buf_printf(&what, "%s of memory", memory_show(job->spec->memory));
-		publish_wait(desk->run, job->batch, job->item.number, WHY_MEMORY, buf_str(&what));
+		publish_wait(state->run, job->batch, job->item.number, WHY_MEMORY, buf_str(&what));
 		buf_fini(&what);
 	} else if (!waits && since > 0) {
-		told->memory_since = 0;
-		publish_admitted(desk, WHY_MEMORY, now - since);
-		publish_wait_end(desk->run, job->batch, job->item.number, WHY_MEMORY, since);
+		stats->memory_since = 0;
+		publish_admitted(state, WHY_MEMORY, now - since);
+		publish_wait_end(state->run, job->batch, job->item.number, WHY_MEMORY, since);
 	}
 }
 
-void publish_job_start(struct desk *desk, const struct job *job, int pid, uint64_t start) {
-	struct told *told = &desk->told;
-	told->started = true;
-	told->queued = job->queued ? minus(start, job->queued) : 0;
-	end_reserve(desk, job);
-	tell(desk->run, &(struct event){
+void publish_job_start(struct worker_state *state, const struct job *job, int pid, uint64_t start) {
+	struct attempt_stats *stats = &state->stats;
+	stats->started = true;
+	stats->queued = job->queued ? minus(start, job->queued) : 0;
+	end_reserve(state, job);
+	tell(state->run, &(struct event){
 		.kind = EVENT_JOB_START,
 		.u.job_start = {
-			.id = identify(desk, job),
-			.nslots = worker_width(desk->worker),
+			.id = identify(state, job),
+			.nslots = worker_width(state->worker),
 			.pid = pid,
-			.source = source_of(desk),
-			.lag = worker_facts(desk->worker)->lag,
-			.queued = told->queued,
-			.why = told->queued >= EVENT_WORTH_A_REASON ? reason(desk, job, job->queued, start) : WHY_TURN,
+			.source = source_of(state),
+			.lag = worker_facts(state->worker)->lag,
+			.queued = stats->queued,
+			.why = stats->queued >= EVENT_WORTH_A_REASON ? reason(state, job, job->queued, start) : WHY_TURN,
 			.from = job->from,
-			.command = buf_str(&desk->text),
-			.command_len = desk->text.len,
+			.command = buf_str(&state->text),
+			.command_len = state->text.len,
 			.args = job->record.args,
 			.nargs = job->record.nargs,
 		},
 	});
 }
 
-void publish_output(struct desk *desk, const struct job *job, int stream, const char *data, size_t len) {
-	tell(desk->run, &(struct event){
+void publish_output(struct worker_state *state, const struct job *job, int stream, const char *data, size_t len) {
+	tell(state->run, &(struct event){
 		.kind = EVENT_OUTPUT,
-		.u.output = {.id = identify(desk, job), .stream = stream + 1, .data = data, .len = len},
+		.u.output = {.id = identify(state, job), .stream = stream + 1, .data = data, .len = len},
 	});
 }
 
@@ -515,14 +515,14 @@ static bool is_counted(const struct job *job) {
 	return job->role == ROLE_JOB || job->role == ROLE_LISTING;
 }
 
-static void take_tail(struct desk *desk, const struct job *job) {
-	struct publisher *publisher = desk->run->publisher;
-	struct buf *tail = &desk->told.tail;
+static void take_tail(struct worker_state *state, const struct job *job) {
+	struct publisher *publisher = state->run->publisher;
+	struct buf *tail = &state->stats.tail;
 	if (atomic_add_relaxed(&publisher->tails, 1) >= FEW_TAILS && !(publisher->wants & TELL_TAILS)) {
 		return;
 	}
-	buf_add(tail, buf_str(&desk->told.recent), desk->told.recent.len);
-	for (int stream = 0; stream < 2 && desk->told.recent.len == 0; ++stream) {
+	buf_add(tail, buf_str(&state->stats.recent), state->stats.recent.len);
+	for (int stream = 0; stream < 2 && state->stats.recent.len == 0; ++stream) {
 		size_t before = tail->len;
 		if (job->results && results_takes(job->results, stream)) {
 			results_tail(job->results, stream, TAIL_BYTES, tail);
@@ -532,24 +532,24 @@ static void take_tail(struct desk *desk, const struct job *job) {
 		if (tail->len > before && tail->data[tail->len - 1] != '\n') {
 			buf_addc(tail, '\n');
 		}
-		desk->told.tail_out = stream == 0 ? tail->len : desk->told.tail_out;
+		state->stats.tail_out = stream == 0 ? tail->len : state->stats.tail_out;
 	}
 	size_t cut = tail->len > 0 ? cut_tail(tail) : 0;
-	desk->told.tail_out = desk->told.tail_out > cut ? desk->told.tail_out - cut : 0;
+	state->stats.tail_out = state->stats.tail_out > cut ? state->stats.tail_out - cut : 0;
 }
 
-static uint64_t bytes_of(const struct desk *desk, const struct job *job, int stream) {
+static uint64_t bytes_of(const struct worker_state *state, const struct job *job, int stream) {
 	bool kept = job->results && results_takes(job->results, stream);
 	bool emits = stream == 0 && (job->role == ROLE_LISTING || (job->role == ROLE_JOB && job->step == 0 && job->batch->emits));
 	uint64_t n = kept ? results_bytes(job->results, stream) : job->spool ? spool_bytes(job->spool, stream) : 0;
-	return n + (emits ? desk->emission.bytes : 0);
+	return n + (emits ? state->line_items.bytes : 0);
 }
 
-void publish_look(struct desk *desk, const struct job *job, const struct result *result, enum event_next next) {
-	desk->told.out_bytes = bytes_of(desk, job, 0);
-	desk->told.err_bytes = bytes_of(desk, job, 1);
+void publish_look(struct worker_state *state, const struct job *job, const struct result *result, enum event_next next) {
+	state->stats.out_bytes = bytes_of(state, job, 0);
+	state->stats.err_bytes = bytes_of(state, job, 1);
 	if (next == NEXT_NOTHING && outcome_is_failure(result->outcome)) {
-		take_tail(desk, job);
+		take_tail(state, job);
 	}
 }
 
@@ -566,32 +566,32 @@ static uint64_t slot_time_of(const struct event_job_end *end) {
 	return event_us(minus(end->result.end, end->result.start)) * 1000 * end->nslots;
 }
 
-void publish_job_end(struct desk *desk, const struct job *job, const struct result *result, enum event_next next) {
-	struct publisher *publisher = desk->run->publisher;
-	struct told *told = &desk->told;
+void publish_job_end(struct worker_state *state, const struct job *job, const struct result *result, enum event_next next) {
+	struct publisher *publisher = state->run->publisher;
+	struct attempt_stats *stats = &state->stats;
 	bool failed = outcome_is_failure(result->outcome);
-	if (result->outcome == OUTCOME_SPAWN_ERROR && !told->started && job->unmade == NEXT_NOTHING) {
-		publish_job_start(desk, job, 0, now_ns());
+	if (result->outcome == OUTCOME_SPAWN_ERROR && !stats->started && job->unmade == NEXT_NOTHING) {
+		publish_job_start(state, job, 0, now_ns());
 	}
 	struct event event = {
 		.kind = EVENT_JOB_END,
 		.u.job_end = {
-			.id = identify(desk, job),
+			.id = identify(state, job),
 			.result = *result,
-			.queued = told->queued,
-			.nslots = desk->worker ? worker_width(desk->worker) : job->spec->width,
-			.source = source_of(desk),
+			.queued = stats->queued,
+			.nslots = state->worker ? worker_width(state->worker) : job->spec->width,
+			.source = source_of(state),
 			.next = next,
 			.along = job->along,
 			.allowed = failed && next == NEXT_NOTHING && is_counted(job) && job->batch->allow_failure,
-			.out_bytes = told->out_bytes,
-			.err_bytes = told->err_bytes,
-			.why = result->outcome == OUTCOME_SPAWN_ERROR && told->why.len > 0 ? told->why.data : NULL,
-			.tail = told->tail.len > 0 ? told->tail.data : NULL,
-			.tail_len = told->tail.len,
-			.tail_out = told->tail_out,
-			.command = buf_str(&desk->text),
-			.command_len = desk->text.len,
+			.out_bytes = stats->out_bytes,
+			.err_bytes = stats->err_bytes,
+			.why = result->outcome == OUTCOME_SPAWN_ERROR && stats->why.len > 0 ? stats->why.data : NULL,
+			.tail = stats->tail.len > 0 ? stats->tail.data : NULL,
+			.tail_len = stats->tail.len,
+			.tail_out = stats->tail_out,
+			.command = buf_str(&state->text),
+			.command_len = state->text.len,
 		},
 	};
 	if (job->unmade != NEXT_NOTHING) {
@@ -603,13 +603,13 @@ void publish_job_end(struct desk *desk, const struct job *job, const struct resu
 		publisher->slot_time += slot_time_of(&event.u.job_end);
 	}
 	if (next == NEXT_NOTHING && is_counted(job) && (job->role == ROLE_JOB || failed)) { // a listing only if it fails
-		count(job->batch->news, result->outcome, 1 + job->along);
+		count(job->batch->stats, result->outcome, 1 + job->along);
 	}
 	mutex_unlock(&publisher->lock);
-	if (!desk->worker) {
+	if (!state->worker) {
 		flush(publisher, /* may_wait */ false);
 	} else if (publisher->flush.later && publisher->flush.later(publisher->flush.arg)) {
-		worker_unsettle(desk->worker);
+		worker_unsettle(state->worker);
 	}
 }
 
@@ -621,7 +621,7 @@ static void end_without(struct batch *batch, struct event_job_end end) {
 	event.u.job_end.id.attempt = 1;
 	mutex_lock(&publisher->lock);
 	tell_now(publisher, &event);
-	count(batch->news, end.result.outcome, 1);
+	count(batch->stats, end.result.outcome, 1);
 	mutex_unlock(&publisher->lock);
 	flush(publisher, /* may_wait */ false);
 }
@@ -645,7 +645,7 @@ void publish_trouble(struct batch *batch, const struct result *result, const cha
 		.nslots = 1,
 		.source = FROM_QUEUE,
 		.allowed = batch->allow_failure,
-		.why = batch->news->why,
+		.why = batch->stats->why,
 		.tail = what,
 		.tail_len = strlen(what),
 	});

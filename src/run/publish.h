@@ -5,7 +5,7 @@
 // are held for moments, and must not wait, write, or tell.
 //
 // Without a listener run->publisher is NULL, no event is built, and queued items carry no stamp: each place that tells
-// tests that pointer, or batch->news.
+// tests that pointer, or batch->stats.
 
 #ifndef FAIRPAR_RUN_PUBLISH_H
 #define FAIRPAR_RUN_PUBLISH_H
@@ -55,12 +55,12 @@ const char *publish_run(const struct run *run);
 // The longest that it waited for a turn (queue_longest_wait()); before its end.
 void publish_longest_wait(struct batch *batch, uint64_t ns);
 
-// Makes batch->news. `jobs`: known number of them, or -1.
+// Makes batch->stats. `jobs`: known number of them, or -1.
 void publish_meet(struct batch *batch, const struct queue_attrs *attrs, int64_t jobs);
 void publish_batch_start(struct batch *batch); // the first time; later calls do nothing
 // It may begin now: what was queued before did not wait for its turn.
 void publish_batch_begun(struct batch *batch);
-// Nobody knows of the batch any more. Frees batch->news.
+// Nobody knows of the batch any more. Frees batch->stats.
 void publish_batch_end(struct batch *batch);
 
 // Jobs of it that never start. Calls for the same batch in a row make one event.
@@ -81,20 +81,20 @@ void publish_pause(const struct job *job, uint64_t pause);
 // ---- attempts
 
 // An attempt begins on this worker; before anything is told of it.
-void publish_attempt(struct desk *desk);
+void publish_attempt(struct worker_state *state);
 // The job was let in after so many nanoseconds in admission, or in waiting for memory.
-void publish_admitted(struct desk *desk, enum event_why why, uint64_t ns);
+void publish_admitted(struct worker_state *state, enum event_why why, uint64_t ns);
 // It waits for the memory it has declared, or does no longer, if it did.
-void publish_memory(struct desk *desk, const struct job *job, bool waits);
+void publish_memory(struct worker_state *state, const struct job *job, bool waits);
 // Its process runs, since `start`; pid 0: it could not be started.
-void publish_job_start(struct desk *desk, const struct job *job, int pid, uint64_t start);
+void publish_job_start(struct worker_state *state, const struct job *job, int pid, uint64_t start);
 // What it wrote just now; if somebody wants TELL_OUTPUT.
-void publish_output(struct desk *desk, const struct job *job, int stream, const char *data, size_t len);
+void publish_output(struct worker_state *state, const struct job *job, int stream, const char *data, size_t len);
 // Looks at its output before that is let go of: bytes, and where it has failed for good the tail.
-void publish_look(struct desk *desk, const struct job *job, const struct result *result, enum event_next next);
+void publish_look(struct worker_state *state, const struct job *job, const struct result *result, enum event_next next);
 // After publish_look(): the end of the attempt. With job->unmade the end of the job, whose last attempt's end was told
-// already, with what was to follow; also on a desk without a worker.
-void publish_job_end(struct desk *desk, const struct job *job, const struct result *result, enum event_next next);
+// already, with what was to follow; also on a state without a worker.
+void publish_job_end(struct worker_state *state, const struct job *job, const struct result *result, enum event_next next);
 // What the job creates was there.
 void publish_current(struct batch *batch, const struct job *job);
 // A failure of a batch that was no job's.

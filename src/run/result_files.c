@@ -254,8 +254,8 @@ static void show_name(struct run *run, struct job *job) {
 	}
 }
 
-int result_files_begin(struct desk *desk, struct job *job, unsigned slot) {
-	struct run *run = desk->run;
+int result_files_begin(struct worker_state *state, struct job *job, unsigned slot) {
+	struct run *run = state->run;
 	struct result_files *result_files = run->result_files;
 	const struct options *options = run->options;
 	if (!result_files || job->results || job->item.order == 0) { // what is no item has no place there

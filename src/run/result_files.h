@@ -33,7 +33,7 @@ void result_files_head(struct run *run, const struct record *record);
 bool result_files_is_done(struct run *run, const struct record *record, uint64_t seq);
 
 // Opens what takes the job's output, before its first attempt. Returns 0, or -1 after a message.
-int result_files_begin(struct desk *desk, struct job *job, unsigned slot);
+int result_files_begin(struct worker_state *state, struct job *job, unsigned slot);
 
 // The job has ended, or with `result` NULL was cut off; its spool is still open. `received`: bytes of its output.
 void result_files_end(struct run *run, struct job *job, unsigned slot, const struct result *result, uint64_t received);

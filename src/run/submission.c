@@ -10,19 +10,19 @@
 #include "run/publish.h"
 #include "run/result_files.h"
 
-void submission_add(struct submission *parcel, const struct record *record, unsigned spec, const char *bad) {
-	struct batch *batch = parcel->batch;
+void submission_add(struct submission *submission, const struct record *record, unsigned spec, const char *bad) {
+	struct batch *batch = submission->batch;
 	bool packs = batch->run->packs && !bad;
 	struct item item = {
 		// relaxed: numbers only have to differ, and what they count is handed over by the pool
 		.seq = job_records_seq(batch->run, atomic_add_relaxed(&batch->run->seq, 1) + 1),
-		.number = atomic_add_relaxed(queue_keep(parcel->queue), 1) + 1,
+		.number = atomic_add_relaxed(queue_keep(submission->queue), 1) + 1,
 		.order = atomic_add_relaxed(&batch->order, 1) + 1,
 		.nargs = record->nargs,
 		.spec = spec & (INT32_MAX >> 4),
-		.past = parcel->again ? PAST_CHANGED : PAST_UNKNOWN,
+		.past = submission->again ? PAST_CHANGED : PAST_UNKNOWN,
 		.bad = bad != NULL,
-		.stamped = batch->news != NULL,
+		.stamped = batch->stats != NULL,
 		.measured = packs,
 	};
 	if (batch->run->result_files) {
@@ -31,17 +31,17 @@ void submission_add(struct submission *parcel, const struct record *record, unsi
 	if (!bad && !batch->is_fed && job_records_leave_out(batch, record, &item)) {
 		return;
 	}
-	struct item_view view = {.item = item, .record = *record, .reason = bad, .measured = parcel->measured};
+	struct item_view view = {.item = item, .record = *record, .reason = bad, .measured = submission->measured};
 	if (item.stamped) {
-		view.stamp = (struct stamp){.queued = now_ns(), .from = parcel->from};
+		view.stamp = (struct stamp){.queued = now_ns(), .from = submission->from};
 	}
-	size_t at = item_write(&parcel->bytes, &view);
-	parcel->items[parcel->n].at = at;
-	parcel->items[parcel->n].flags = packs ? WORK_PACKS : 0;
-	parcel->items[parcel->n].size = parcel->bytes.len - at;
-	parcel->items[parcel->n].number = item.number;
-	parcel->items[parcel->n].width = spec == 0 ? batch->width : batch->specs[spec]->width;
-	++parcel->n;
+	size_t at = item_write(&submission->bytes, &view);
+	submission->items[submission->n].at = at;
+	submission->items[submission->n].flags = packs ? WORK_PACKS : 0;
+	submission->items[submission->n].size = submission->bytes.len - at;
+	submission->items[submission->n].number = item.number;
+	submission->items[submission->n].width = spec == 0 ? batch->width : batch->specs[spec]->width;
+	++submission->n;
 }
 
 static void count_total(struct run *run, uint64_t n) {
@@ -51,48 +51,48 @@ static void count_total(struct run *run, uint64_t n) {
 }
 
 // The numbers that were given to them are nobody's.
-static void drop_all(struct submission *parcel) {
-	struct batch *batch = parcel->batch;
-	for (size_t i = 0; batch->lane && i < parcel->n; ++i) {
+static void drop_all(struct submission *submission) {
+	struct batch *batch = submission->batch;
+	for (size_t i = 0; batch->lane && i < submission->n; ++i) {
 		struct item_view view;
-		item_read(&view, parcel->bytes.data + parcel->items[i].at, parcel->items[i].size);
+		item_read(&view, submission->bytes.data + submission->items[i].at, submission->items[i].size);
 		writer_skip(batch->run->writer, batch->lane, view.item.order);
 	}
-	counts_lost(batch, parcel->n);
+	counts_lost(batch, submission->n);
 }
 
-enum submit_status submission_submit(struct submission *parcel, struct worker *from, unsigned flags) {
-	struct work works[PARCEL_ITEMS];
-	struct run *run = parcel->batch->run;
-	if (parcel->n == 0) {
+enum submit_status submission_submit(struct submission *submission, struct worker *from, unsigned flags) {
+	struct work works[SUBMISSION_ITEMS];
+	struct run *run = submission->batch->run;
+	if (submission->n == 0) {
 		return SUBMIT_OK;
 	}
-	count_total(run, parcel->n - parcel->counted);
+	count_total(run, submission->n - submission->counted);
 	if (run->status_display) {
-		status_display_queued(run, parcel->batch, (ssize_t)(parcel->n - parcel->counted));
+		status_display_queued(run, submission->batch, (ssize_t)(submission->n - submission->counted));
 	}
-	parcel->counted = parcel->n;
-	if (parcel->batch->news) {
-		publish_batch_start(parcel->batch);
+	submission->counted = submission->n;
+	if (submission->batch->stats) {
+		publish_batch_start(submission->batch);
 	}
-	for (size_t i = 0; i < parcel->n; ++i) {
+	for (size_t i = 0; i < submission->n; ++i) {
 		works[i] = (struct work){
 			.type = run->item_work,
-			.data = parcel->bytes.data + parcel->items[i].at,
-			.size = parcel->items[i].size,
-			.flags = flags | parcel->items[i].flags,
-			.id = parcel->items[i].number,
-			.width = parcel->items[i].width,
+			.data = submission->bytes.data + submission->items[i].at,
+			.size = submission->items[i].size,
+			.flags = flags | submission->items[i].flags,
+			.id = submission->items[i].number,
+			.width = submission->items[i].width,
 		};
 	}
-	enum submit_status status = pool_submit(run->pool, parcel->queue, from, works, parcel->n);
+	enum submit_status status = pool_submit(run->pool, submission->queue, from, works, submission->n);
 	if (status == SUBMIT_FULL) {
 		return status;
 	}
 	if (status == SUBMIT_CLOSED) {
-		drop_all(parcel);
+		drop_all(submission);
 	}
-	parcel->n = parcel->counted = 0;
-	buf_reset(&parcel->bytes);
+	submission->n = submission->counted = 0;
+	buf_reset(&submission->bytes);
 	return status;
 }

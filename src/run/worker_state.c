@@ -7,54 +7,54 @@
 
 #include <stdarg.h>
 
-void desk_free(void *arg) {
-	struct desk *desk = arg;
-	child_scratch_destroy(desk->scratch);
-	command_fini(&desk->command);
-	line_items_fini(&desk->emission);
-	buf_fini(&desk->along.args);
-	buf_fini(&desk->along.orders);
-	buf_fini(&desk->text);
-	buf_fini(&desk->label);
-	buf_fini(&desk->vars);
-	buf_fini(&desk->path);
-	buf_fini(&desk->row);
-	buf_fini(&desk->told.why);
-	buf_fini(&desk->told.tail);
-	buf_fini(&desk->told.recent);
-	free(desk->tap);
-	context_unref(desk->context);
-	free(desk->env);
-	free(desk);
+void worker_state_free(void *arg) {
+	struct worker_state *state = arg;
+	child_scratch_destroy(state->scratch);
+	command_fini(&state->command);
+	line_items_fini(&state->line_items);
+	buf_fini(&state->along.args);
+	buf_fini(&state->along.orders);
+	buf_fini(&state->text);
+	buf_fini(&state->label);
+	buf_fini(&state->vars);
+	buf_fini(&state->path);
+	buf_fini(&state->row);
+	buf_fini(&state->stats.why);
+	buf_fini(&state->stats.tail);
+	buf_fini(&state->stats.recent);
+	free(state->tap);
+	context_unref(state->context);
+	free(state->env);
+	free(state);
 }
 
-struct desk *desk_new(struct run *run, struct worker *worker) {
-	struct desk *desk = NEW(struct desk);
-	desk->run = run;
-	desk->worker = worker;
-	desk->scratch = child_scratch_create();
-	return desk;
+struct worker_state *worker_state_new(struct run *run, struct worker *worker) {
+	struct worker_state *state = NEW(struct worker_state);
+	state->run = run;
+	state->worker = worker;
+	state->scratch = child_scratch_create();
+	return state;
 }
 
-struct desk *desk_of(struct run *run, struct worker *worker) {
-	void **kept = worker_scratch(worker, desk_free);
+struct worker_state *worker_state_of(struct run *run, struct worker *worker) {
+	void **kept = worker_scratch(worker, worker_state_free);
 	if (!*kept) {
-		*kept = desk_new(run, worker);
+		*kept = worker_state_new(run, worker);
 	}
 	return *kept;
 }
 
-const char *desk_label(struct desk *desk, const struct job *job) {
-	buf_reset(&desk->label);
-	job_label(job, &desk->label);
-	return buf_str(&desk->label);
+const char *worker_state_label(struct worker_state *state, const struct job *job) {
+	buf_reset(&state->label);
+	job_label(job, &state->label);
+	return buf_str(&state->label);
 }
 
-void attempt_complain(struct desk *desk, const struct job *job, const char *format, ...) {
+void attempt_complain(struct worker_state *state, const struct job *job, const char *format, ...) {
 	va_list args;
-	buf_reset(&desk->told.why);
+	buf_reset(&state->stats.why);
 	va_start(args, format);
-	buf_vprintf(&desk->told.why, format, args);
+	buf_vprintf(&state->stats.why, format, args);
 	va_end(args);
-	diag_error("job %s: %s", desk_label(desk, job), buf_str(&desk->told.why));
+	diag_error("job %s: %s", worker_state_label(state, job), buf_str(&state->stats.why));
 }

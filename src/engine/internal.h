@@ -1,10 +1,18 @@
 // The inside of the pool, shared by the files of this room. Everything here is under pool->lock unless it says otherwise.
 //
-//	pool.c    the calls from outside, and the design
-//	worker.c  threads: look for work, park, wake, run
-//	registry.c   queues by name: open, close, remove, remember
-//	view.c    what each queue waits for, for who asks
-//	queue.c    the items a queue holds: chunks in memory and on disk, local lists
+// Each file calls only those above it:
+//
+//	fair.c      whose turn it is
+//	record.c    items as bytes; local lists
+//	spill.c     blocks of a file on disk
+//	group.c     which worker is woken or started
+//	queue.c     the items that a queue holds: chunks in memory and on disk, local lists
+//	registry.c  queues by name: open, remove, remember
+//	deferred.c  what is done once the lock was given back
+//	worker.c    a worker's thread: find an item, park, run
+//	cancel.c    cancel and shut down
+//	pool.c      the other calls from outside, and the design
+//	view.c      what each queue waits for, for who asks
 
 #ifndef FAIRPAR_ENGINE_INTERNAL_H
 #define FAIRPAR_ENGINE_INTERNAL_H
@@ -144,6 +152,7 @@ struct pool {
 	struct pool_config config; // constant but for slots, which is in sides[0].goal
 	struct side sides[2];    // slots, dedicated threads
 	enum pool_stage stage;
+	void *(*worker_main)(void *); // what a worker's thread does: worker.c's, which stands above who starts it
 	bool started, paused, quit;
 	bool needs_clock;
 	bool tells;              // facts are asked for, or there is a trace
@@ -201,12 +210,6 @@ struct errands {
 
 #define ERRANDS_INIT {.close_fd = -1}
 
-// Does them; without the lock. They may lead to others, which are done too.
-void errands_run(struct pool *pool, struct errands *errands);
-
-// Gives the lock back and does the errands; for threads from outside.
-void pool_leave(struct pool *pool, struct errands *errands);
-
 // The time, if anything depends on it; else 0.
 uint64_t pool_clock(const struct pool *pool);
 
@@ -214,19 +217,7 @@ static inline uint64_t pool_now(const struct pool *pool) {
 	return pool->needs_clock ? pool_clock(pool) : 0;
 }
 
-// The type's place in pool->types.
-uint8_t pool_type(struct pool *pool, const struct work_type *type);
-
-// Notices that there is room again, or that what items wait for inside has happened.
-void pool_notice_now(struct pool *pool, struct errands *errands);
-
-static inline void pool_notice(struct pool *pool, struct errands *errands) {
-	if (pool->full_need > 0 || pool->waiting_inside > 0) {
-		pool_notice_now(pool, errands);
-	}
-}
-
-// ---- worker.c ----
+// ---- group.c ----
 
 // An item takes no more slots than there are, so that it can start some time.
 static inline uint32_t side_cut(const struct side *side, uint32_t width) {
@@ -253,40 +244,12 @@ static inline void side_wake(struct pool *pool, struct side *side, struct errand
 
 void sides_wake(struct pool *pool, struct errands *errands);
 
-// The queue's item that a worker has taken and that waits for its slots, if it may be cancelled; else NULL.
-static inline struct worker *queue_holder(const struct queue *queue) {
-	struct worker *holder = queue->side->holder;
-	return holder && holder->held == queue && !(holder->flags & RECORD_FINALE) ? holder : NULL;
-}
-
-// Takes that item away from its worker, who need not know: it looks for other work. Its turns are given back. The
-// record's data and context are the caller's to free.
-void holder_rob(struct worker *holder, struct item_record *ret_record, struct errands *errands);
+// Puts a parked worker on top of the stack.
+void idle_push(struct worker *worker);
 
 // Starts the thread of a worker that side_wake() chose; without the lock.
-void worker_start(struct worker *worker);
+void worker_start(struct worker *worker, struct errands *errands);
 void worker_free(struct worker *worker);
-
-// ---- registry.c ----
-
-// Removes the queue if it is closed, empty and unused [E5]; but first has its last item run if it has one [E10].
-void queue_check_removal_now(struct queue *queue, struct errands *errands);
-
-static inline void queue_check_removal(struct queue *queue, struct errands *errands) {
-	if (queue->closed && queue->fair.backlog == 0 && queue->fair.running == 0) {
-		queue_check_removal_now(queue, errands);
-	}
-}
-
-// Closes the queue, whoever has it open.
-void queue_shut(struct queue *queue, struct errands *errands);
-
-// Calls hooks.removed, then hooks.idle if that was the last; without the lock.
-void queue_remove(struct pool *pool, struct queue *queue);
-
-// Calls hooks.idle; without the lock. Only for who has set idle_claimed.
-void pool_become_idle(struct pool *pool);
-void names_fini(struct pool *pool);
 
 // ---- queue.c ----
 
@@ -317,32 +280,85 @@ bool hold_make_room(struct pool *pool, size_t need, struct errands *errands);
 // True if `need` more bytes may be queued now, or could be after spilling.
 bool hold_has_room(const struct pool *pool, size_t need);
 
-// Reads a chunk back that queue_take() wants; without the lock.
-void hold_load(struct pool *pool, struct queue *queue, struct chunk *chunk, struct errands *errands);
-
-// All items of a queue, taken away from it.
-struct doomed {
-	struct queue *queue;     // pinned
-	struct chunk *chunks;
-	uint64_t head_id;
-	struct list locals;
-	bool has_held;
-	struct item_record held;      // if so, the one that waited for its slots; its data are owned
-	uint64_t nitems;
+// What a chunk that queue_take() wants was read into.
+struct chunk_loaded {
+	char *data;              // its first records, as many as are to be in memory
+	uint32_t len;            // bytes of them
+	struct chunk *rest;      // for the records behind them; NULL: there are none
 };
 
-// True if there is anything that queue_doom() would take.
-static inline bool queue_can_doom(const struct queue *queue) {
-	return queue->fair.backlog > (queue->finale_state == FINALE_DUE) || queue_holder(queue);
+// Reads the chunk, which is LOADING; without the lock.
+struct chunk_loaded chunk_read(struct pool *pool, const struct chunk *chunk);
+
+// Puts it into its queue, unless that was cancelled meanwhile. What it does not take, the caller frees.
+void queue_load(struct queue *queue, struct chunk *chunk, struct chunk_loaded *loaded, struct errands *errands);
+
+// Reads all records of a chunk on disk; without the lock. Returns the bytes; *ret_data is the caller's.
+uint32_t chunk_read_all(struct pool *pool, const struct chunk *chunk, char **ret_data);
+
+void chunk_unref(struct pool *pool, struct chunk *chunk, struct errands *errands);
+
+void queue_free(struct queue *queue);
+
+// ---- registry.c ----
+
+static inline uint32_t attrs_weight(const struct queue_attrs *attrs) {
+	return attrs->weight < 1 ? 1 : attrs->weight > FAIR_MOST_WEIGHT ? FAIR_MOST_WEIGHT : attrs->weight;
 }
 
-void queue_doom(struct queue *queue, struct doomed *ret_doomed, struct errands *errands);
+// The type's place in pool->types.
+uint8_t pool_type(struct pool *pool, const struct work_type *type);
 
-// Drops them; without the lock.
-void doomed_drop(struct pool *pool, struct doomed *doomed);
+// Removes the queue if it is closed, empty and unused [E5]; but first has its last item run if it has one [E10].
+void queue_check_removal_now(struct queue *queue, struct errands *errands);
+
+static inline void queue_check_removal(struct queue *queue, struct errands *errands) {
+	if (queue->closed && queue->fair.backlog == 0 && queue->fair.running == 0) {
+		queue_check_removal_now(queue, errands);
+	}
+}
+
+// Closes the queue, whoever has it open.
+void queue_shut(struct queue *queue, struct errands *errands);
+
+// Frees a removed queue that nobody has open any more.
+void queue_bury(struct queue *queue);
+void names_fini(struct pool *pool);
+
+// ---- deferred.c ----
+
+// Does them; without the lock. They may lead to others, which are done too.
+void errands_run(struct pool *pool, struct errands *errands);
+
+// Gives the lock back and does the errands; for threads from outside.
+void pool_leave(struct pool *pool, struct errands *errands);
+
+// Nothing is left but items that wait for just that.
+static inline bool idle_inside(const struct pool *pool) {
+	return pool->nopen == 0 && pool->queued == 0 && pool->nbusy == 0 &&
+	       pool->sides[0].running + pool->sides[1].running == pool->waiting_inside;
+}
+
+// Notices that there is room again, or that what items wait for inside has happened.
+void pool_notice_now(struct pool *pool, struct errands *errands);
+
+static inline void pool_notice(struct pool *pool, struct errands *errands) {
+	if (pool->full_need > 0 || pool->waiting_inside > 0) {
+		pool_notice_now(pool, errands);
+	}
+}
+
+// Calls hooks.idle; without the lock. Only for who has set idle_claimed.
+void pool_become_idle(struct pool *pool);
+
+// ---- worker.c ----
+
+// The thread of a worker.
+void *worker_main(void *arg);
+
+// ---- cancel.c ----
 
 // Calls drop for one item, with a copy that is aligned for any object, and lets its context go; without the lock.
 void record_drop(struct pool *pool, struct queue *queue, const struct item_record *record);
-void queue_free(struct queue *queue);
 
 #endif

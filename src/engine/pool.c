@@ -50,142 +50,6 @@
 #include "base/alloc.h"
 #include "base/diag.h"
 
-#include <errno.h>
-#include <unistd.h>
-
-uint64_t pool_clock(const struct pool *pool) {
-	return pool->config.now ? pool->config.now(pool->config.hooks.arg) : now_ns();
-}
-
-// ---- errands ----
-
-static void errand_low(struct pool *pool, struct queue *queue) {
-	const struct pool_hooks *hooks = &pool->config.hooks;
-	if (hooks->low) {
-		hooks->low(hooks->arg, queue);
-	}
-	struct errands more = ERRANDS_INIT;
-	mutex_lock(&pool->lock);
-	--queue->pins;
-	queue_check_removal(queue, &more);
-	mutex_unlock(&pool->lock);
-	errands_run(pool, &more);
-}
-
-static void errand_reserving(struct pool *pool, const struct errands *errands) {
-	const struct pool_hooks *hooks = &pool->config.hooks;
-	struct queue *queue = errands->reserving;
-	hooks->reserving(hooks->arg, queue, errands->reserving_id, errands->reserving_width);
-	struct errands more = ERRANDS_INIT;
-	mutex_lock(&pool->lock);
-	--queue->pins;
-	queue_check_removal(queue, &more);
-	mutex_unlock(&pool->lock);
-	errands_run(pool, &more);
-}
-
-// What a thread has to report to hooks.removed.
-struct removal {
-	struct pool *pool;
-	struct queue *queues;
-};
-
-static void remove_all(struct pool *pool, struct queue *queues) {
-	static _Thread_local struct removal *current;
-	if (current && current->pool == pool) { // we are inside hooks.removed: later [E5]
-		struct queue *last = queues;
-		while (last->next_removed) {
-			last = last->next_removed;
-		}
-		last->next_removed = current->queues;
-		current->queues = queues;
-		return;
-	}
-	struct removal mine = {.pool = pool, .queues = queues}, *outer = current;
-	current = &mine;
-	while (mine.queues) {
-		struct queue *queue = mine.queues;
-		mine.queues = queue->next_removed; // before the queue is freed
-		queue_remove(pool, queue);
-	}
-	current = outer;
-}
-
-static void errands_call(struct pool *pool, const struct errands *errands) {
-	const struct pool_hooks *hooks = &pool->config.hooks;
-	if (errands->spill_error && hooks->trouble) {
-		hooks->trouble(hooks->arg, "spill", errands->spill_error);
-	}
-	if (errands->low) {
-		errand_low(pool, errands->low);
-	}
-	if (errands->settle && hooks->settle) {
-		hooks->settle(hooks->arg);
-	}
-	if (errands->reserving) {
-		errand_reserving(pool, errands);
-	}
-	if (errands->low_all && hooks->low) {
-		hooks->low(hooks->arg, NULL);
-	}
-	if (errands->removed) {
-		remove_all(pool, errands->removed);
-	}
-}
-
-void errands_run(struct pool *pool, struct errands *errands) {
-	while (errands->any) {
-		struct errands now = *errands;
-		*errands = (struct errands)ERRANDS_INIT;
-		for (int side = 0; side < 2; ++side) {
-			if (now.wake[side]) {
-				cond_signal(&now.wake[side]->wake);
-			}
-			if (now.start[side]) {
-				worker_start(now.start[side]);
-			}
-		}
-		if (now.close_fd >= 0) {
-			close(now.close_fd);
-		}
-		if (now.load) {
-			hold_load(pool, now.load_queue, now.load, errands);
-		}
-		errands_call(pool, &now);
-	}
-}
-
-void pool_leave(struct pool *pool, struct errands *errands) {
-	if (!errands->any) {
-		mutex_unlock(&pool->lock);
-		return;
-	}
-	++pool->guests; // [E7]
-	mutex_unlock(&pool->lock);
-	errands_run(pool, errands);
-	mutex_lock(&pool->lock);
-	if (--pool->guests == 0 && pool->quit) {
-		cond_broadcast(&pool->idle_cond);
-	}
-	mutex_unlock(&pool->lock);
-}
-
-// Nothing is left but items that wait for just that.
-static bool idle_inside(const struct pool *pool) {
-	return pool->nopen == 0 && pool->queued == 0 && pool->nbusy == 0 &&
-	       pool->sides[0].running + pool->sides[1].running == pool->waiting_inside;
-}
-
-void pool_notice_now(struct pool *pool, struct errands *errands) {
-	if (pool->full_need > 0 && hold_has_room(pool, pool->full_need)) {
-		pool->full_need = 0;
-		errands->low_all = errands->any = true;
-	}
-	if (pool->waiting_inside > 0 && idle_inside(pool)) {
-		cond_broadcast(&pool->idle_cond);
-	}
-}
-
 // ---- life ----
 
 struct pool *pool_create(const struct pool_config *config) {
@@ -204,6 +68,7 @@ struct pool *pool_create(const struct pool_config *config) {
 	list_init(&pool->queues);
 	list_init(&pool->zombies);
 	list_init(&pool->spillable);
+	pool->worker_main = worker_main;
 	spill_init(&pool->spill, config->spill_dir);
 	return pool;
 }
@@ -252,17 +117,6 @@ void pool_destroy(struct pool *pool) {
 }
 
 // ---- submit ----
-
-uint8_t pool_type(struct pool *pool, const struct work_type *type) {
-	for (unsigned i = 0; i < pool->ntypes; ++i) {
-		if (pool->types[i] == type) {
-			return (uint8_t)i;
-		}
-	}
-	verify(pool->ntypes < MAX_TYPES);
-	pool->types[pool->ntypes] = type;
-	return (uint8_t)pool->ntypes++;
-}
 
 static bool queue_takes(const struct queue *queue, const struct worker *from) {
 	if (queue->removed || queue->pool->stage >= POOL_CANCELLING) {
@@ -374,83 +228,22 @@ size_t pool_queue_bytes(struct pool *pool, struct queue *queue) {
 	return bytes;
 }
 
-// ---- cancel and shut down ----
+// ---- close, wait ----
 
-// Dooms the queued items of all queues, or of one. Returns how many queues; the caller frees the array.
-static size_t doom_all(struct pool *pool, struct queue *only, struct doomed **ret_doomed, struct errands *errands) {
-	size_t n = 0;
-	struct doomed *doomed = NULL;
-	if (only) {
-		doomed = NEW(struct doomed);
-		if (!only->removed && queue_can_doom(only)) {
-			queue_doom(only, &doomed[n++], errands);
-		}
-	} else if (pool->queued > 0) {
-		doomed = xcalloc(pool->nqueues, sizeof(doomed[0]));
-		list_for_each(&pool->queues, at) {
-			struct queue *queue = list_entry(at, struct queue, link);
-			if (queue_can_doom(queue)) {
-				queue_doom(queue, &doomed[n++], errands);
-			}
-		}
-	}
-	*ret_doomed = doomed;
-	return n;
-}
-
-static uint64_t drop_all(struct pool *pool, struct doomed *doomed, size_t n) {
-	uint64_t dropped = 0;
-	for (size_t i = 0; i < n; ++i) {
-		dropped += doomed[i].nitems;
-		doomed_drop(pool, &doomed[i]);
-	}
-	free(doomed);
-	return dropped;
-}
-
-uint64_t pool_cancel(struct pool *pool, struct queue *queue) {
+void pool_queue_close(struct pool *pool, struct queue *queue) {
 	struct errands errands = ERRANDS_INIT;
-	struct doomed *doomed;
 	mutex_lock(&pool->lock);
-	size_t n = doom_all(pool, queue, &doomed, &errands);
-	pool_leave(pool, &errands);
-	return drop_all(pool, doomed, n);
-}
-
-uint64_t pool_shutdown(struct pool *pool, enum pool_stage stage) {
-	struct errands errands = ERRANDS_INIT;
-	struct doomed *doomed = NULL;
-	size_t n = 0;
-	mutex_lock(&pool->lock);
-	if (stage > POOL_CANCELLING) {
-		stage = POOL_CANCELLING; // CLOSED is reached, not asked for
-	}
-	if (stage > pool->stage) {
-		pool->stage = stage;
-		if (stage == POOL_CANCELLING) {
-			n = doom_all(pool, /* only */ NULL, &doomed, &errands);
+	verify(queue->opens > 0);
+	--queue->opens;
+	if (queue->opens == 0) {
+		if (queue->removed && queue->next_removed == queue) {
+			queue_bury(queue);
+		} else {
+			queue_shut(queue, &errands);
 		}
-		list_for_each(&pool->queues, at) {
-			queue_shut(list_entry(at, struct queue, link), &errands);
-		}
-	}
-	bool last = pool->nqueues == 0 && pool->stage != POOL_OPEN && !pool->idle_claimed;
-	if (last) {
-		pool->idle_claimed = true;
-		pool->stage = POOL_CLOSED;
 	}
 	pool_notice(pool, &errands);
-	++pool->guests; // [E7], also while dropping
 	pool_leave(pool, &errands);
-	uint64_t dropped = drop_all(pool, doomed, n);
-	if (last) {
-		pool_become_idle(pool);
-	}
-	mutex_lock(&pool->lock);
-	--pool->guests;
-	cond_broadcast(&pool->idle_cond);
-	mutex_unlock(&pool->lock);
-	return dropped;
 }
 
 bool pool_wait_idle(struct pool *pool, struct worker *self, uint64_t deadline) {
@@ -501,6 +294,23 @@ void pool_set_slots(struct pool *pool, unsigned slots) {
 	pool->sides[0].goal = pool->sides[0].fair.slots = slots;
 	pool->most_slots = slots > pool->most_slots ? slots : pool->most_slots;
 	sides_wake(pool, &errands);
+	pool_leave(pool, &errands);
+}
+
+void queue_set(struct pool *pool, struct queue *queue, const struct queue_attrs *attrs) {
+	struct errands errands = ERRANDS_INIT;
+	mutex_lock(&pool->lock);
+	bool long_running = queue->attrs.long_running; // its items are on the way to one side
+	queue->attrs = *attrs;
+	queue->attrs.long_running = long_running;
+	if (!queue->removed) {
+		uint64_t now = pool_now(pool);
+		struct fair *fair = &queue->side->fair;
+		queue->attrs.paused &= queue->finale_state != FINALE_DUE; // that one runs nevertheless
+		fair_set(fair, &queue->fair, attrs_weight(attrs), attrs->priority, attrs->max_parallel, now);
+		fair_pause(fair, &queue->fair, queue->attrs.paused, now);
+		side_wake(pool, queue->side, &errands);
+	}
 	pool_leave(pool, &errands);
 }
 

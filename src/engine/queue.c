@@ -35,7 +35,8 @@ static uint32_t chunk_most(const struct pool *pool) {
 	return (uint32_t)(each < LEAST_BYTES ? LEAST_BYTES : each > MOST_BYTES ? MOST_BYTES : each);
 }
 
-static struct chunk *chunk_create(struct pool *pool, size_t cap) {
+// Needs no lock; whoever has it counts its bytes in pool->item_mem.
+static struct chunk *chunk_new(size_t cap) {
 	verify(cap <= UINT32_MAX);
 	struct chunk *chunk = NEW(struct chunk);
 	list_init(&chunk->spillable);
@@ -44,7 +45,6 @@ static struct chunk *chunk_create(struct pool *pool, size_t cap) {
 	if (cap > 0) {
 		chunk->data = xmalloc(cap);
 	}
-	pool->item_mem += sizeof(*chunk) + cap;
 	return chunk;
 }
 
@@ -66,7 +66,7 @@ static void chunk_give_place(struct pool *pool, struct chunk *chunk, struct erra
 	}
 }
 
-static void chunk_unref(struct pool *pool, struct chunk *chunk, struct errands *errands) {
+void chunk_unref(struct pool *pool, struct chunk *chunk, struct errands *errands) {
 	if (--chunk->refs > 0) {
 		return;
 	}
@@ -92,7 +92,8 @@ static void append_tail(struct queue *queue, const struct item_record *record) {
 		}
 		size_t most = chunk_most(pool);
 		cap = cap > most ? most : cap;
-		struct chunk *chunk = chunk_create(pool, cap < bytes ? bytes : cap);
+		struct chunk *chunk = chunk_new(cap < bytes ? bytes : cap);
+		pool->item_mem += sizeof(*chunk) + chunk->cap;
 		if (!tail) {
 			queue->head = chunk;
 		} else {
@@ -410,181 +411,52 @@ static uint32_t read_records(int fd, const struct chunk *chunk, uint32_t most, c
 	}
 }
 
-void hold_load(struct pool *pool, struct queue *queue, struct chunk *chunk, struct errands *errands) {
+struct chunk_loaded chunk_read(struct pool *pool, const struct chunk *chunk) {
 	mutex_lock(&pool->lock);
 	int fd = pool->spill.fd;
 	uint32_t most = chunk_most(pool);
 	mutex_unlock(&pool->lock);
-	char *data;
-	uint32_t len = read_records(fd, chunk, most, &data); // begin and end do not change while it is LOADING
-	mutex_lock(&pool->lock);
-	if (chunk->state != CHUNK_LOADING) { // cancelled meanwhile
-		free(data);
-	} else {
-		if (chunk->begin + len < chunk->end) {
-			struct chunk *rest = chunk_create(pool, 0);
+	struct chunk_loaded loaded;
+	loaded.len = read_records(fd, chunk, most, &loaded.data); // begin and end do not change while it is LOADING
+	loaded.rest = chunk->begin + loaded.len < chunk->end ? chunk_new(0) : NULL;
+	return loaded;
+}
+
+void queue_load(struct queue *queue, struct chunk *chunk, struct chunk_loaded *loaded, struct errands *errands) {
+	struct pool *pool = queue->pool;
+	if (chunk->state == CHUNK_LOADING) { // not cancelled meanwhile
+		struct chunk *rest = loaded->rest;
+		if (rest) {
+			pool->item_mem += sizeof(*rest);
 			rest->state = CHUNK_DISK;
 			rest->place = chunk->place;
 			rest->place_len = chunk->place_len;
-			rest->begin = chunk->begin + len;
+			rest->begin = chunk->begin + loaded->len;
 			rest->end = chunk->end;
 			rest->next = chunk->next;
 			chunk->next = rest;
 			chunk->place_len = 0;
 		}
 		chunk_give_place(pool, chunk, errands);
-		chunk->data = data;
+		chunk->data = loaded->data;
 		chunk->begin = 0;
-		chunk->end = chunk->cap = len;
+		chunk->end = chunk->cap = loaded->len;
 		chunk->state = CHUNK_MEMORY;
-		pool->item_mem += len;
-		pool->spilled -= len;
+		pool->item_mem += loaded->len;
+		pool->spilled -= loaded->len;
+		loaded->data = NULL;
+		loaded->rest = NULL;
 	}
 	chunk_unref(pool, chunk, errands);
-	--queue->pins;
 	want_more(queue, errands);
 	queue_reach(queue);
-	queue_check_removal(queue, errands);
-	pool_notice(pool, errands);
-	side_wake(pool, queue->side, errands);
-	mutex_unlock(&pool->lock);
 }
 
-// ---- cancelled ----
-
-void queue_doom(struct queue *queue, struct doomed *ret_doomed, struct errands *errands) {
-	struct pool *pool = queue->pool;
-	uint64_t waiting = queue->fair.backlog - (queue->finale_state == FINALE_DUE);
-	*ret_doomed = (struct doomed){
-		.queue = queue,
-		.chunks = queue->head,
-		.head_id = queue->head_id,
-		.nitems = waiting,
-	};
-	struct worker *holder = queue_holder(queue);
-	if (holder) {
-		++ret_doomed->nitems;
-		ret_doomed->has_held = true;
-		holder_rob(holder, &ret_doomed->held, errands);
-	}
-	list_init(&ret_doomed->locals);
-	list_for_each(&queue->locals, at) {
-		list_remove(at);
-		list_push_back(&ret_doomed->locals, at);
-	}
-	for (unsigned i = 0; i < queue->nlocal_of; ++i) {
-		struct local *local = queue->local_of[i];
-		if (local && local->lane.nitems > 0) {
-			queue->local_of[i] = NULL; // now the doomed have it
-		}
-	}
-	for (struct chunk *chunk = queue->head; chunk; chunk = chunk->next) {
-		list_remove(&chunk->spillable);
-		// who is writing or reading it sees by the state that it must leave it alone
-		chunk->state = chunk->data ? CHUNK_MEMORY : CHUNK_DISK;
-	}
-	queue->head = queue->tail = NULL;
-	queue->head_id = queue->tail_id;
-	queue->nlocal = 0;
-	queue->bytes = 0;
-	pool->queued -= waiting;
-	++queue->pins;
-	++pool->nbusy;
-	fair_withdraw(&queue->side->fair, &queue->fair, waiting, pool_now(pool));
-	queue_reach(queue);
-}
-
-void record_drop(struct pool *pool, struct queue *queue, const struct item_record *record) {
-	const struct work_type *type = pool->types[record->type]; // read without the lock: it was there when we had it
-	if (type->drop) {
-		void *copy = xmemdup(record->data, record->size);
-		type->drop(queue, copy, record->size);
-		free(copy);
-	}
-	if (record->context && pool->config.hooks.context_unref) {
-		mutex_lock(&pool->lock);
-		pool->config.hooks.context_unref(record->context);
-		mutex_unlock(&pool->lock);
-	}
-}
-
-static uint64_t drop_bytes(struct pool *pool, struct doomed *doomed, const char *data, size_t len) {
-	struct item_record record;
-	uint64_t n = 0;
-	for (size_t at = 0; at < len; ++n) {
-		at += record_decode(data + at, doomed->head_id, &record);
-		doomed->head_id = record.id;
-		record_drop(pool, doomed->queue, &record);
-	}
-	return n;
-}
-
-static uint64_t drop_chunk(struct pool *pool, struct doomed *doomed, struct chunk *chunk) {
-	if (chunk->data) {
-		return drop_bytes(pool, doomed, chunk->data + chunk->begin, chunk->end - chunk->begin);
-	}
+uint32_t chunk_read_all(struct pool *pool, const struct chunk *chunk, char **ret_data) {
 	mutex_lock(&pool->lock);
 	int fd = pool->spill.fd;
 	mutex_unlock(&pool->lock);
-	char *data;
-	uint32_t len = read_records(fd, chunk, UINT32_MAX, &data);
-	uint64_t n = drop_bytes(pool, doomed, data, len);
-	free(data);
-	mutex_lock(&pool->lock);
-	pool->spilled -= len;
-	mutex_unlock(&pool->lock);
-	return n;
-}
-
-static uint64_t drop_local(struct pool *pool, struct doomed *doomed, struct local *local) {
-	uint64_t n = local->lane.nitems;
-	while (local->lane.nitems > 0) {
-		struct item_record record;
-		lane_take_oldest(&local->lane, &record);
-		record_drop(pool, doomed->queue, &record);
-	}
-	return n;
-}
-
-void doomed_drop(struct pool *pool, struct doomed *doomed) {
-	struct queue *queue = doomed->queue;
-	uint64_t n = doomed->has_held;
-	struct errands errands = ERRANDS_INIT;
-	if (doomed->has_held) {
-		record_drop(pool, queue, &doomed->held);
-		free((void *)doomed->held.data);
-	}
-	while (doomed->chunks) {
-		struct chunk *chunk = doomed->chunks;
-		n += drop_chunk(pool, doomed, chunk);
-		doomed->chunks = chunk->next;
-		mutex_lock(&pool->lock);
-		chunk_unref(pool, chunk, &errands);
-		mutex_unlock(&pool->lock);
-	}
-	list_for_each(&doomed->locals, at) {
-		struct local *local = list_entry(at, struct local, link);
-		n += drop_local(pool, doomed, local);
-		mutex_lock(&pool->lock);
-		pool->item_mem -= local->lane.cap;
-		pool->struct_mem -= sizeof(*local);
-		mutex_unlock(&pool->lock);
-		lane_fini(&local->lane);
-		free(local);
-	}
-	verify(n == doomed->nitems);
-	mutex_lock(&pool->lock);
-	--queue->pins;
-	--pool->nbusy;
-	if (!queue->removed && queue->low_armed && queue->bytes < queue->attrs.low_water && !queue->closed) {
-		queue->low_armed = false;
-		++queue->pins;
-		errands.low = queue;
-		errands.any = true;
-	}
-	queue_check_removal(queue, &errands);
-	pool_notice(pool, &errands);
-	pool_leave(pool, &errands);
+	return read_records(fd, chunk, UINT32_MAX, ret_data);
 }
 
 void queue_free(struct queue *queue) {

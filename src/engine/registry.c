@@ -1,4 +1,4 @@
-// Queues by name: open, close, remove, and remember.
+// What the pool knows by name or number: queues, what removed queues leave behind, types of work.
 
 #include "engine/internal.h"
 
@@ -143,11 +143,20 @@ static struct fair_tag past_recall(const struct pool *pool, struct queue *queue)
 	return tag;
 }
 
-// ---- open ----
+// ---- work types by number ----
 
-static uint32_t attrs_weight(const struct queue_attrs *attrs) {
-	return attrs->weight < 1 ? 1 : attrs->weight > FAIR_MOST_WEIGHT ? FAIR_MOST_WEIGHT : attrs->weight;
+uint8_t pool_type(struct pool *pool, const struct work_type *type) {
+	for (unsigned i = 0; i < pool->ntypes; ++i) {
+		if (pool->types[i] == type) {
+			return (uint8_t)i;
+		}
+	}
+	verify(pool->ntypes < MAX_TYPES);
+	pool->types[pool->ntypes] = type;
+	return (uint8_t)pool->ntypes++;
 }
+
+// ---- open ----
 
 static struct queue *queue_create(struct pool *pool, uint64_t hash, const char *name, const struct queue_attrs *attrs,
                                   void *user) {
@@ -257,63 +266,11 @@ void queue_shut(struct queue *queue, struct errands *errands) {
 }
 
 // The last one of those who know a removed queue.
-static void queue_bury(struct queue *queue) {
+void queue_bury(struct queue *queue) {
 	struct pool *pool = queue->pool;
 	list_remove(&queue->link);
 	pool->struct_mem -= sizeof(*queue) + strlen(queue->name) + 1 + sizeof(void *) * 4;
 	queue_free(queue);
-}
-
-void queue_remove(struct pool *pool, struct queue *queue) {
-	if (pool->config.hooks.removed) {
-		pool->config.hooks.removed(pool->config.hooks.arg, queue, queue->submitted);
-	}
-	mutex_lock(&pool->lock);
-	--pool->nbusy;
-	--pool->nqueues;
-	bool last = pool->nqueues == 0 && !pool->idle_claimed;
-	if (last) {
-		pool->idle_claimed = true;
-		pool->stage = POOL_CLOSED;
-	}
-	if (queue->opens == 0) {
-		queue_bury(queue);
-	} else {
-		queue->pins = 0;
-		queue->next_removed = queue; // its hook has returned: the last close buries it
-	}
-	struct errands errands = ERRANDS_INIT;
-	pool_notice(pool, &errands);
-	pool_leave(pool, &errands);
-	if (last) {
-		pool_become_idle(pool);
-	}
-}
-
-void pool_become_idle(struct pool *pool) {
-	if (pool->config.hooks.idle) {
-		pool->config.hooks.idle(pool->config.hooks.arg);
-	}
-	mutex_lock(&pool->lock);
-	pool->idle = true;
-	cond_broadcast(&pool->idle_cond);
-	mutex_unlock(&pool->lock);
-}
-
-void pool_queue_close(struct pool *pool, struct queue *queue) {
-	struct errands errands = ERRANDS_INIT;
-	mutex_lock(&pool->lock);
-	verify(queue->opens > 0);
-	--queue->opens;
-	if (queue->opens == 0) {
-		if (queue->removed && queue->next_removed == queue) {
-			queue_bury(queue);
-		} else {
-			queue_shut(queue, &errands);
-		}
-	}
-	pool_notice(pool, &errands);
-	pool_leave(pool, &errands);
 }
 
 void names_fini(struct pool *pool) {
@@ -323,25 +280,6 @@ void names_fini(struct pool *pool) {
 	verify(list_is_empty(&pool->queues));
 	free(pool->names);
 	free(pool->pasts);
-}
-
-// ---- attributes ----
-
-void queue_set(struct pool *pool, struct queue *queue, const struct queue_attrs *attrs) {
-	struct errands errands = ERRANDS_INIT;
-	mutex_lock(&pool->lock);
-	bool long_running = queue->attrs.long_running; // its items are on the way to one side
-	queue->attrs = *attrs;
-	queue->attrs.long_running = long_running;
-	if (!queue->removed) {
-		uint64_t now = pool_now(pool);
-		struct fair *fair = &queue->side->fair;
-		queue->attrs.paused &= queue->finale_state != FINALE_DUE; // that one runs nevertheless
-		fair_set(fair, &queue->fair, attrs_weight(attrs), attrs->priority, attrs->max_parallel, now);
-		fair_pause(fair, &queue->fair, queue->attrs.paused, now);
-		side_wake(pool, queue->side, &errands);
-	}
-	pool_leave(pool, &errands);
 }
 
 uint64_t queue_longest_wait(const struct queue *queue) {

@@ -28,54 +28,6 @@ static void number_give(struct side *side, unsigned number) {
 	side->numbers[(number - 1) / 64] &= ~(UINT64_C(1) << ((number - 1) % 64));
 }
 
-// ---- wake ----
-
-static struct worker *worker_create(struct pool *pool, struct side *side) {
-	struct worker *worker = NEW(struct worker);
-	worker->pool = pool;
-	worker->side = side;
-	worker->index = pool->nworkers;
-	worker->started = true;
-	cond_init(&worker->wake);
-	grow_array(&pool->workers, &pool->workers_cap, pool->nworkers + 1, sizeof(pool->workers[0]));
-	pool->workers[pool->nworkers++] = worker;
-	return worker;
-}
-
-void side_wake_now(struct pool *pool, struct side *side, struct errands *errands) {
-	if (pool->gate) {
-		return;
-	}
-	size_t kind = side == &pool->sides[1];
-	struct worker *worker = side->holder ? side->holder : side->idle;
-	if (side->holder && !worker->parked) {
-		return; // it will look by itself
-	}
-	if (worker) {
-		side->idle = side->holder ? side->idle : worker->below;
-		worker->woken = true;
-		++pool->wakes;
-		errands->wake[kind] = worker;
-	} else if (side->nthreads < side->goal + side->lent && side->nthreads < side->thread_limit) {
-		++side->nthreads;
-		errands->start[kind] = worker_create(pool, side);
-	} else {
-		return;
-	}
-	side->waking = true;
-	errands->any = true;
-}
-
-void sides_wake(struct pool *pool, struct errands *errands) {
-	side_wake(pool, &pool->sides[0], errands);
-	side_wake(pool, &pool->sides[1], errands);
-}
-
-static void idle_push(struct worker *worker) {
-	worker->below = worker->side->idle;
-	worker->side->idle = worker;
-}
-
 // On top of the idle stack, so that the one with the warmest cache is woken first, until it is woken or all is over.
 // Who holds a wide item is not in the stack: it is woken for that item.
 static void worker_park(struct worker *worker) {
@@ -287,27 +239,6 @@ static void worker_pack(struct worker *worker, struct queue *queue, uint64_t now
 	}
 }
 
-void holder_rob(struct worker *holder, struct item_record *ret_record, struct errands *errands) {
-	struct pool *pool = holder->pool;
-	struct side *side = holder->side;
-	struct queue *queue = holder->held;
-	uint64_t now = pool_now(pool);
-	*ret_record = (struct item_record){.data = holder->data, .size = (uint32_t)holder->size, .context = holder->context};
-	ret_record->type = pool_type(pool, holder->type);
-	worker_charge(holder, queue, 0, now);
-	fair_give_back(&side->fair, &queue->fair, holder->picked, now);
-	holder->data = NULL;
-	holder->data_cap = 0;
-	holder->context = NULL;
-	holder->held = NULL;
-	side->holder = NULL;
-	--pool->queued;
-	if (holder->parked && !holder->woken) {
-		idle_push(holder);
-	}
-	side_wake(pool, side, errands);
-}
-
 // While somebody holds a wide item there is work for nobody else on that side.
 static bool worker_has_work(const struct worker *worker) {
 	const struct side *side = worker->side;
@@ -437,7 +368,7 @@ static enum work_status worker_run(struct worker *worker) {
 	return status;
 }
 
-static void *worker_main(void *arg) {
+void *worker_main(void *arg) {
 	struct worker *worker = arg;
 	struct pool *pool = worker->pool;
 	struct errands errands = ERRANDS_INIT;
@@ -469,53 +400,7 @@ static void *worker_main(void *arg) {
 	return NULL;
 }
 
-// ---- threads ----
-
-// EAGAIN: there are as many threads as there can be, which is no failure as long as the side has one. If it has none, it
-// tries again each time an item of the other side ends.
-static void worker_not_started(struct worker *worker, int error) {
-	struct pool *pool = worker->pool;
-	struct side *side = worker->side;
-	struct errands errands = ERRANDS_INIT;
-	mutex_lock(&pool->lock);
-	worker->started = false;
-	side->waking = false;
-	--side->nthreads;
-	bool alone = side->nthreads == 0;
-	if (!alone) {
-		side->thread_limit = side->nthreads;
-		side_wake(pool, side, &errands); // a worker may have parked while this start was on its way
-	} else {
-		pool->thread_retry = side;
-		alone = pool->sides[0].running + pool->sides[1].running == 0 && !pool->sides[0].holder;
-	}
-	bool first = !pool->troubled_threads;
-	pool->troubled_threads = true;
-	mutex_unlock(&pool->lock);
-	if (alone) {
-		diag_die("cannot start a thread: %s", strerror(error));
-	}
-	errands_run(pool, &errands);
-	if (first && pool->config.hooks.trouble) {
-		pool->config.hooks.trouble(pool->config.hooks.arg, "threads", error);
-	}
-}
-
-void worker_start(struct worker *worker) {
-	int error = thread_start(&worker->thread, worker_main, worker, worker->pool->config.stack_bytes);
-	if (error) {
-		worker_not_started(worker, error);
-	}
-}
-
-void worker_free(struct worker *worker) {
-	if (worker->scratch && worker->scratch_fini) {
-		worker->scratch_fini(worker->scratch);
-	}
-	cond_fini(&worker->wake);
-	free(worker->data);
-	free(worker);
-}
+// ---- what callers may ask ----
 
 struct pool *worker_pool(const struct worker *worker) {
 	return worker->pool;

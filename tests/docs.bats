@@ -66,9 +66,11 @@ topics() {
 @test "-h has the thirty options of every day on a screen, as the table marks them, and the topics of --help" {
 	run_fairpar -h
 	[[ ${#lines[@]} -le 45 ]] || fail "${#lines[@]} lines"
-	assert_eq "$(grep -oE '^  (-.,|   ) --[a-z0-9-]+' <<<"$output" | tr -d ' ')" "$(awk -F '[(),"]+' '
+	assert_eq "$(grep -oE '^  (-.,|   ) --[a-z0-9-]+' <<<"$output" | tr -d ' ')" "$(awk '
 		/^OPTION\(/ { split($0, part, "\""); name[$2] = (part[6] == "" ? "" : "-" substr(part[6], 1, 1) ",") "--" part[2] }
-		/^EVERYDAY\(/ { print name[$2] }' "$table")"
+		/^EVERYDAY\(/ { everyday = 1 }
+		everyday { for (i = 1; i <= NF; i++) if ($i in name) print name[$i] }
+		/\)$/ { everyday = 0 }' FS='[(),"[:space:]]+' "$table")"
 	assert_eq "$(grep -cE '^  (-.,|   ) --' <<<"$output")" 30
 	assert_contains "$(tr '\n' ' ' <<<"$output")" "--help=TOPIC some of them: $(topics | tr '\n' ' ')"
 }
@@ -96,6 +98,13 @@ topics() {
 
 @test "the manual names no option that there is not" {
 	assert_eq "$(grep -oE 'Fl -[a-z0-9-]+' "$man" | sed 's/Fl -/--/' | sort -u | grep -vxF -e -- -f <(spellings))" ''
+}
+
+@test "a key of the manifest that an option names is there" {
+	local keys
+	keys=$(grep -oE 'MANIFEST_KEY\("[a-z_]+"' "$table" | cut -d '"' -f 2)
+	[[ $(wc -w <<<"$keys") -ge 6 ]] || fail "the keys are not read"
+	assert_eq "$(grep -vxF -f <(sed -n 's/^KEY([A-Z_]*, "\([a-z_]*\)".*/\1/p' "$top/src/manifest/keys.def") <<<"$keys")" ''
 }
 
 @test "README names no option that there is not" {

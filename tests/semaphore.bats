@@ -37,6 +37,14 @@ hold() {
 	run_fairpar 137 --fg --id test 'kill -9 $$' </dev/null
 }
 
+@test "a semaphore runs its command whatever is said of items, for it has none" {
+	for option in '--header :' --skip-first-line '-E echo' '--pipe --tee' --csv '-C c' -r; do
+		# shellcheck disable=SC2086 # options and their words
+		run_fairpar --semaphore --fg --id items $option echo
+		[[ $(wc -c <"$BATS_TEST_TMPDIR/stdout") == 1 ]] || fail "$option: the command was not run"
+	done
+}
+
 @test "a link named sem is --semaphore, and runs in the background" {
 	ln -s "$FAIRPAR" sem
 	make_fifo in go

@@ -389,6 +389,8 @@ int settle_semaphore(struct parser *p, char *const *words, size_t nwords) {
 		o->tty = o->tty || (sem->foreground && plain && !sem->input && isatty(STDIN_FILENO) == 1);
 		o->nsources = 0;
 		*add_source(o) = (struct source_config){.kind = FROM_ARGS, .args = &sem->line, .nargs = 1};
+		o->end = NULL; // what is said of items and blocks is not of the command
+		o->skip_first = o->tee = false;
 		o->pipe = PIPE_NOT; // --pipe is what GNU parallel's manual asks for, lest it keeps stdin for itself
 		o->quiet = true; // whoever waits for its status knows which job that was
 		o->exit_scheme = EXIT_FIRST;

@@ -55,21 +55,20 @@ int add_file_source(struct parser *parser, const char *path, bool linked, const 
 	return 0;
 }
 
-int take_arg_file(struct parser *parser, enum option_id id, const char *value) {
-	(void)id;
+int take_arg_file(struct parser *parser, const char *value) {
 	return add_file_source(parser, value, /* linked */ false, "--arg-file");
 }
 
-int take_delimiter(struct parser *parser, enum option_id id, const char *value) {
+int take_delimiter(struct parser *parser, const char *value) {
 	struct options *o = parser->options;
 	struct buf bytes = BUF_INIT;
 	int result = parse_escapes(&bytes, value);
 	free(o->delimiter_text);
 	o->delimiter_text = NULL;
 	if (result != 0) {
-		option_fail(id, "has an unknown escape: '%s'", text_shows(value));
+		option_fail(parser->id, "has an unknown escape: '%s'", text_shows(value));
 	} else if (bytes.len == 0 || (bytes.len > 1 && memchr(bytes.data, '\0', bytes.len))) {
-		result = option_fail(id, "must be one byte or more, or an escape such as \\n, \\0 or \\x2c, not '%s'", text_shows(value));
+		result = option_fail(parser->id, "must be one byte or more, or an escape such as \\n, \\0 or \\x2c, not '%s'", text_shows(value));
 	} else {
 		o->delimiter = bytes.data[bytes.len - 1];
 		o->delimiter_text = bytes.len > 1 ? buf_take(&bytes) : NULL;
@@ -78,16 +77,15 @@ int take_delimiter(struct parser *parser, enum option_id id, const char *value) 
 	return result;
 }
 
-int take_replace(struct parser *parser, enum option_id id, const char *value) {
-	(void)id;
+int take_replace(struct parser *parser, const char *value) {
 	if (value && *value) { // else it stays {}
 		parser->options->tokens.name[TOKEN_ITEM] = value;
 	}
 	return 0;
 }
 
-int take_shell_quote(struct parser *parser, enum option_id id, const char *value) {
-	(void)id, (void)value;
+int take_shell_quote(struct parser *parser, const char *value) {
+	(void)value;
 	++parser->options->shell_quotes;
 	parser->options->dry_run = true;
 	return 0;
@@ -95,16 +93,16 @@ int take_shell_quote(struct parser *parser, enum option_id id, const char *value
 
 // ---- batches and manifests ----
 
-int take_batch(struct parser *parser, enum option_id id, const char *value) {
+int take_batch(struct parser *parser, const char *value) {
 	struct options *o = parser->options;
 	const char *equals = strchr(value, '=');
 	size_t len = equals ? (size_t)(equals - value) : strlen(value);
 	if (len == 0 || (equals && equals[1] == '\0')) {
-		return option_fail(id, "must be NAME or NAME=FILE, not '%s'", text_shows(value));
+		return option_fail(parser->id, "must be NAME or NAME=FILE, not '%s'", text_shows(value));
 	}
 	if (!equals) {
 		if (o->batch && strcmp(o->batch, value) != 0) {
-			return option_fail(id, "names this input's batch twice: '%s' and '%s'", text_shows(o->batch), text_shows(value));
+			return option_fail(parser->id, "names this input's batch twice: '%s' and '%s'", text_shows(o->batch), text_shows(value));
 		}
 		o->batch = value;
 		return 0;
@@ -114,14 +112,14 @@ int take_batch(struct parser *parser, enum option_id id, const char *value) {
 	return strcmp(equals + 1, "-") == 0 ? claim_stdin(parser, "--batch") : 0;
 }
 
-int take_manifest(struct parser *parser, enum option_id id, const char *value) {
+int take_manifest(struct parser *parser, const char *value) {
 	struct options *o = parser->options;
 	if (o->manifest) {
-		return option_fail(id, "names two files, '%s' and '%s': run one, then the other", text_shows(o->manifest),
+		return option_fail(parser->id, "names two files, '%s' and '%s': run one, then the other", text_shows(o->manifest),
 		                   text_shows(value));
 	}
 	if (*value == '\0') {
-		return option_fail(id, "must not be empty");
+		return option_fail(parser->id, "must not be empty");
 	}
 	o->manifest = value;
 	return strcmp(value, "-") == 0 ? claim_stdin(parser, "--manifest") : 0;
@@ -130,7 +128,7 @@ int take_manifest(struct parser *parser, enum option_id id, const char *value) {
 // ---- blocks and packing ----
 
 // SIZE, or -N for so many parts for each slot.
-int take_block(struct parser *parser, enum option_id id, const char *value) {
+int take_block(struct parser *parser, const char *value) {
 	long parts;
 	uint64_t bytes = 0;
 	parser->options->block_parts = 0;
@@ -139,16 +137,16 @@ int take_block(struct parser *parser, enum option_id id, const char *value) {
 		return 0;
 	}
 	if (strcmp(value, "0") != 0 && parse_size(value, PARALLEL_UNITS, &bytes) != 0) {
-		return option_fail(id, "must be a size such as 500k or 64M, not '%s'%s", text_shows(value), unit_excess(value));
+		return option_fail(parser->id, "must be a size such as 500k or 64M, not '%s'%s", text_shows(value), unit_excess(value));
 	}
 	parser->options->block = bytes; // 0 is the default, as in GNU parallel
 	return 0;
 }
 
-int take_pack(struct parser *parser, enum option_id id, const char *value) {
+int take_pack(struct parser *parser, const char *value) {
 	parser->options->packing.by_time = true;
 	if (strcmp(value, "auto") != 0) {
-		return option_fail(id, "must be auto, not '%s'; a number of items is given by --max-args", text_shows(value));
+		return option_fail(parser->id, "must be auto, not '%s'; a number of items is given by --max-args", text_shows(value));
 	}
 	return 0;
 }
@@ -171,8 +169,8 @@ static int print_and_exit(struct parser *parser, struct buf *text) {
 }
 
 // Both as GNU parallel prints them. What they are, template/packs.h says.
-int take_max_line_length(struct parser *parser, enum option_id id, const char *value) {
-	(void)id, (void)value;
+int take_max_line_length(struct parser *parser, const char *value) {
+	(void)value;
 	struct buf text = BUF_INIT;
 	buf_printf(&text, "%d\n", PACK_LINE_MAX);
 	return print_and_exit(parser, &text);
@@ -187,17 +185,17 @@ int packing_show_limits(const struct packing *packing) {
 	return print_text(&text);
 }
 
-int take_schema(struct parser *parser, enum option_id id, const char *value) {
-	(void)id, (void)value;
+int take_schema(struct parser *parser, const char *value) {
+	(void)value;
 	struct buf text = BUF_INIT;
 	manifest_schema(&text);
 	return print_and_exit(parser, &text);
 }
 
-int take_help(struct parser *parser, enum option_id id, const char *value) {
+int take_help(struct parser *parser, const char *value) {
 	struct buf text = BUF_INIT;
 	if (value && help_topic(&text, value) != 0) {
-		return option_fail(id, "has no topic '%s', but %s", text_shows(value), option_topics);
+		return option_fail(parser->id, "has no topic '%s', but %s", text_shows(value), option_topics);
 	}
 	if (!value) {
 		(parser->by_letter ? help_short : help_long)(&text);
@@ -205,23 +203,23 @@ int take_help(struct parser *parser, enum option_id id, const char *value) {
 	return print_and_exit(parser, &text);
 }
 
-int take_version(struct parser *parser, enum option_id id, const char *value) {
-	(void)id, (void)value;
+int take_version(struct parser *parser, const char *value) {
+	(void)value;
 	struct buf text = BUF_INIT;
 	buf_adds(&text, "fairpar " FAIRPAR_VERSION "\nMIT License; there is no warranty, to the extent permitted by law\n");
 	return print_and_exit(parser, &text);
 }
 
-int take_completions(struct parser *parser, enum option_id id, const char *value) {
+int take_completions(struct parser *parser, const char *value) {
 	struct buf text = BUF_INIT;
 	if (completions_print(&text, value) != 0) {
-		return option_fail(id, "must be bash, zsh or fish, not '%s'", text_shows(value));
+		return option_fail(parser->id, "must be bash, zsh or fish, not '%s'", text_shows(value));
 	}
 	return print_and_exit(parser, &text);
 }
 
-int take_citation(struct parser *parser, enum option_id id, const char *value) {
-	(void)id, (void)value;
+int take_citation(struct parser *parser, const char *value) {
+	(void)value;
 	parser->done = true;
 	return 0;
 }
@@ -235,8 +233,7 @@ static int fail_with(char *error) {
 	return -1;
 }
 
-int take_jobs(struct parser *parser, enum option_id id, const char *value) {
-	(void)id;
+int take_jobs(struct parser *parser, const char *value) {
 	// Parsed for good once the limits are raised; here so that a mistake is told with the others.
 	unsigned slots;
 	char *error;
@@ -244,8 +241,7 @@ int take_jobs(struct parser *parser, enum option_id id, const char *value) {
 	return slots_parse(value, /* nofile */ 1024, &slots, &error) == 0 ? 0 : fail_with(error);
 }
 
-int take_load(struct parser *parser, enum option_id id, const char *value) {
-	(void)id;
+int take_load(struct parser *parser, const char *value) {
 	double load;
 	char *error;
 	parser->options->load = value;
@@ -253,19 +249,19 @@ int take_load(struct parser *parser, enum option_id id, const char *value) {
 }
 
 // TIME or N%
-int take_timeout(struct parser *parser, enum option_id id, const char *value) {
+int take_timeout(struct parser *parser, const char *value) {
 	struct options *o = parser->options;
 	o->timeout_percent = 0;
 	o->timeout = 0;
 	if (parse_percent(value, &o->timeout_percent) != 0 && parse_duration(value, PARALLEL_UNITS, &o->timeout) != 0) {
-		return option_fail(id, "must be seconds, a time such as 1h30m or 2.5s, or a percentage such as 200%%, not '%s'%s",
+		return option_fail(parser->id, "must be seconds, a time such as 1h30m or 2.5s, or a percentage such as 200%%, not '%s'%s",
 		                   text_shows(value), unit_excess(value));
 	}
 	return 0;
 }
 
 // TIME or TIMEauto
-int take_delay(struct parser *parser, enum option_id id, const char *value) {
+int take_delay(struct parser *parser, const char *value) {
 	struct options *o = parser->options;
 	size_t len = strlen(value);
 	o->delay_auto = len >= 4 && strcmp(value + len - 4, "auto") == 0;
@@ -274,45 +270,45 @@ int take_delay(struct parser *parser, enum option_id id, const char *value) {
 	if (o->delay_auto && *time == '\0') {
 		o->delay = 0; // nothing to adapt, as in GNU parallel
 	} else if (parse_duration(time, PARALLEL_UNITS, &o->delay) != 0) {
-		result = option_fail(id, "must be seconds, or a time such as 1h30m or 2.5s, and may end with auto, not '%s'%s",
+		result = option_fail(parser->id, "must be seconds, or a time such as 1h30m or 2.5s, and may end with auto, not '%s'%s",
 		                     text_shows(value), unit_excess(value));
 	}
 	free(time);
 	return result;
 }
 
-int take_term_seq(struct parser *parser, enum option_id id, const char *value) {
+int take_term_seq(struct parser *parser, const char *value) {
 	const char *error;
 	bool is_good = term_seq_parse(value, &parser->options->term_seq, &error) == 0;
-	return is_good ? 0 : option_fail(id, "cannot be '%s': %s", text_shows(value), error);
+	return is_good ? 0 : option_fail(parser->id, "cannot be '%s': %s", text_shows(value), error);
 }
 
-int take_slot_var(struct parser *parser, enum option_id id, const char *value) {
+int take_slot_var(struct parser *parser, const char *value) {
 	parser->options->slot_var = value;
 	bool is_good = *value != '\0' && !strchr(value, '=');
-	return is_good ? 0 : option_fail(id, "must be the name of a variable, not '%s'", text_shows(value));
+	return is_good ? 0 : option_fail(parser->id, "must be the name of a variable, not '%s'", text_shows(value));
 }
 
 // SECS: above 0 the semaphore is taken by force then, below 0 it is given up. 0 is no limit, as in GNU parallel.
-int take_semaphore_timeout(struct parser *parser, enum option_id id, const char *value) {
+int take_semaphore_timeout(struct parser *parser, const char *value) {
 	struct semaphore_options *sem = &parser->options->sem;
 	sem->gives_up = value[0] == '-';
 	if (parse_duration(value + sem->gives_up, PARALLEL_UNITS, &sem->timeout) == 0) {
 		return 0;
 	}
-	return option_fail(id, "must be seconds, or a time such as 1m30s, below 0 to give up then, not '%s'", text_shows(value));
+	return option_fail(parser->id, "must be seconds, or a time such as 1m30s, below 0 to give up then, not '%s'", text_shows(value));
 }
 
 // ---- output, outcome and logs ----
 
-int take_tagstring(struct parser *parser, enum option_id id, const char *value) {
+int take_tagstring(struct parser *parser, const char *value) {
 	struct options *o = parser->options;
 	struct buf bytes = BUF_INIT;
 	int ignored = parse_escapes(&bytes, value); // what is no escape stays as it is, as in GNU parallel
 	(void)ignored;
 	if (memchr(buf_str(&bytes), '\0', bytes.len)) {
 		buf_fini(&bytes);
-		return option_fail(id, "must not hold NUL");
+		return option_fail(parser->id, "must not hold NUL");
 	}
 	free(o->tagstring);
 	o->tagstring = bytes.len > 0 ? buf_take(&bytes) : NULL; // empty: no tag, and no tab
@@ -320,17 +316,17 @@ int take_tagstring(struct parser *parser, enum option_id id, const char *value) 
 	return 0;
 }
 
-int take_halt(struct parser *parser, enum option_id id, const char *value) {
+int take_halt(struct parser *parser, const char *value) {
 	const char *error;
 	bool is_good = halt_parse(value, &parser->options->halt, &error) == 0;
-	return is_good ? 0 : option_fail(id, "'%s' %s", text_shows(value), error);
+	return is_good ? 0 : option_fail(parser->id, "'%s' %s", text_shows(value), error);
 }
 
-int take_joblog(struct parser *parser, enum option_id id, const char *value) {
+int take_joblog(struct parser *parser, const char *value) {
 	struct options *o = parser->options;
 	o->joblog_append = value[0] == '+';
 	o->joblog = value + o->joblog_append;
-	return *o->joblog ? 0 : option_fail(id, "must not be empty");
+	return *o->joblog ? 0 : option_fail(parser->id, "must not be empty");
 }
 
 static int refuse_fd(const char *name, size_t at) {
@@ -348,7 +344,7 @@ static int refuse_fd(const char *name, size_t at) {
 
 // Here, where nothing has been opened yet: the number of one that the caller has not opened would be that of a file of
 // fairpar's own.
-int take_log(struct parser *parser, enum option_id id, const char *value) {
+int take_log(struct parser *parser, const char *value) {
 	size_t at;
 	int fd = option_log_fd(value, &at);
 	if (fd < 0 && at > 0) {
@@ -360,7 +356,7 @@ int take_log(struct parser *parser, enum option_id id, const char *value) {
 		return -1;
 	}
 	parser->options->log = value;
-	return *value ? 0 : option_fail(id, "must not be empty");
+	return *value ? 0 : option_fail(parser->id, "must not be empty");
 }
 
 static bool name_ends(const char *path, const char *suffix) {
@@ -368,9 +364,8 @@ static bool name_ends(const char *path, const char *suffix) {
 	return len >= suffix_len && strcmp(path + len - suffix_len, suffix) == 0;
 }
 
-int take_report(struct parser *parser, enum option_id id, const char *value) {
+int take_report(struct parser *parser, const char *value) {
 	struct options *o = parser->options;
-	(void)id;
 	if (strcmp(value, "-") != 0 && !name_ends(value, ".html") && !name_ends(value, ".htm") && !name_ends(value, ".svg")) {
 		diag_error("--report: the name '%s' must end in .html or .svg, which says what to make", text_shows(value));
 		return -1;

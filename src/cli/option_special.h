@@ -5,8 +5,8 @@
 
 #include "cli/option_store.h"
 
-// Takes the argument of an option. Returns 0, or -1 after a message.
-typedef int option_taker(struct parser *parser, enum option_id id, const char *value);
+// Takes the argument of the option parser->id, or NULL where there is none. Returns 0, or -1 after a message.
+typedef int option_taker(struct parser *parser, const char *value);
 
 option_taker take_arg_file, take_delimiter, take_replace, take_shell_quote, take_pack, take_max_line_length, take_batch,
 	take_manifest, take_schema, take_block, take_jobs, take_timeout, take_term_seq, take_slot_var, take_load, take_delay,

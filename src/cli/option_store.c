@@ -26,7 +26,7 @@ struct value_info {
 	enum value_kind kind;
 	size_t at, size;         // the field: its place in struct options, and its bytes
 	long least, most;        // bounds; of others what the macros below say
-	int (*take)(struct parser *parser, enum option_id id, const char *value);
+	option_taker *take;
 };
 
 #define FIELD(field) .at = offsetof(struct options, field), .size = sizeof(((struct options *)NULL)->field)
@@ -176,6 +176,7 @@ int option_store(struct parser *parser, enum option_id id, const char *value) {
 	const struct value_info *info = &values[id];
 	char *field = (char *)parser->options + info->at;
 	parser->given[id] = true;
+	parser->id = id;
 	switch (info->kind) {
 	case KIND_SET: store_integer(field, info->size, info->least); return 0;
 	case KIND_TEXT:
@@ -186,7 +187,7 @@ int option_store(struct parser *parser, enum option_id id, const char *value) {
 	case KIND_CHOICE: return store_choice(info, id, field, value);
 	case KIND_SETTING: return store_setting(info, id, parser->options, value);
 	case KIND_SWITCH: return store_switch(info, id, parser->options, value);
-	case KIND_CALL: return info->take(parser, id, value);
+	case KIND_CALL: return info->take(parser, value);
 	default: return 0; // KIND_GIVEN
 	}
 }

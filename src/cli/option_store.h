@@ -11,7 +11,8 @@
 struct parser {
 	struct options *options;
 	bool given[NOPTIONS];
-	bool by_letter;          // the option that is taken
+	enum option_id id;       // the option that is taken
+	bool by_letter;          // it was given as a letter
 	const char *stdin_for;   // what reads stdin, or NULL
 	bool done;               // --help and the like: nothing is left to do but to exit with options->status
 };

@@ -25,7 +25,7 @@ const struct option_section option_sections[NGROUPS] = {
 #include "cli/options.def"
 };
 
-#define EVERYDAY(id) id,
+#define EVERYDAY(...) __VA_ARGS__
 const enum option_id options_of_every_day[] = {
 #include "cli/options.def"
 };

@@ -194,19 +194,6 @@ bool halt_is_met(const struct halt *halt, const struct tally *tally) {
 	return n > 0 && tally->total_is_final && (double)n * 100 >= halt->percent * (double)tally->total;
 }
 
-int exit_scheme_parse(const char *text, enum exit_scheme *ret_scheme) {
-	static const char *const names[] = {
-		[EXIT_GNU] = "gnu", [EXIT_XARGS] = "xargs", [EXIT_FIRST] = "first", [EXIT_MAX] = "max", [EXIT_ANY] = "any",
-	};
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); ++i) {
-		if (strcmp(text, names[i]) == 0) {
-			*ret_scheme = (enum exit_scheme)i;
-			return 0;
-		}
-	}
-	return -1;
-}
-
 static int gnu_status(const struct tally *tally, const struct halt *halt, bool halted, const struct result *halted_by) {
 	if (halted && halted_by && halt->why == HALT_ON_FAIL && halt->percent == 0 && halt->count == 1) {
 		return failure_code(halted_by);

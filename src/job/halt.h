@@ -46,9 +46,6 @@ bool halt_is_met(const struct halt *halt, const struct tally *tally);
 
 enum exit_scheme { EXIT_GNU, EXIT_XARGS, EXIT_FIRST, EXIT_MAX, EXIT_ANY };
 
-// Parses "gnu", "xargs", "first", "max", "any". Returns 0, or -1.
-int exit_scheme_parse(const char *text, enum exit_scheme *ret_scheme) FP_NODISCARD;
-
 // The exit status of a run that was not interrupted, by DESIGN §8: `halted` if the rule was met, with the job that met
 // it (else NULL). 0 only if nothing failed, was cancelled or skipped, but for a rule on success or done, by which the
 // user asked for that.

@@ -254,17 +254,6 @@ static void test_xargs_codes(void) {
 	check_equal(xargs_of(exited(125)), 124); // 123, but for the third
 }
 
-static void test_scheme_names(void) {
-	static const char *const names[] = {"gnu", "xargs", "first", "max", "any"};
-	for (int i = 0; i < 5; ++i) {
-		enum exit_scheme scheme;
-		check_equal(exit_scheme_parse(names[i], &scheme), 0);
-		check_equal(scheme, i);
-		check_equal(exit_scheme_parse("GNU", &scheme), -1);
-		check_equal(exit_scheme_parse("", &scheme), -1);
-	}
-}
-
 static void test_tally(void) {
 	struct tally tally = {0};
 	for (int outcome = OUTCOME_OK; outcome <= OUTCOME_SKIPPED; ++outcome) {
@@ -293,7 +282,6 @@ int main(int argc, char *argv[]) {
 		TEST("fail=1 passes on the job's own code", test_own_code),
 		TEST("the schemes first, max and any", test_schemes),
 		TEST("the xargs scheme is that of the first job that stops xargs", test_xargs_codes),
-		TEST("scheme names", test_scheme_names),
 		TEST("the tally counts each outcome where it belongs", test_tally),
 	};
 	return test_main(tests, sizeof(tests) / sizeof(tests[0]), argc, argv);

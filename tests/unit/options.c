@@ -327,6 +327,31 @@ static void test_every_kind(void) {
 	}
 }
 
+// The words of a choice stand in the order of its values.
+static void test_choices(void) {
+	static const struct { const char *option; int values[5]; } choices[] = {
+		{"exit-status gnu xargs first max any", {EXIT_GNU, EXIT_XARGS, EXIT_FIRST, EXIT_MAX, EXIT_ANY}},
+		{"trim n l r lr rl", {TRIM_NONE, TRIM_LEFT, TRIM_RIGHT, TRIM_BOTH, TRIM_BOTH}},
+		{"summary auto always never", {SUMMARY_AUTO, SUMMARY_ALWAYS, SUMMARY_NEVER}},
+		{"progress auto tty plain none", {PROGRESS_AUTO, PROGRESS_TTY, PROGRESS_PLAIN, PROGRESS_NONE}},
+	};
+	for (size_t i = 0; i < sizeof(choices) / sizeof(choices[0]); ++i) {
+		const char *words = choices[i].option;
+		size_t name_len, len;
+		const char *name = option_next_word(&words, &name_len);
+		for (int n = 0; option_next_word(&words, &len); ++n) {
+			struct buf word = BUF_INIT;
+			buf_printf(&word, "--%.*s=%.*s", (int)name_len, name, (int)len, words - len);
+			RUNS(buf_str(&word), "x");
+			int value = i == 0 ? (int)o.exit_scheme : i == 1 ? (int)o.trim : i == 2 ? (int)o.summary : (int)o.show.progress;
+			check_equal(value, choices[i].values[n]);
+			buf_fini(&word);
+		}
+	}
+	REFUSED("--exit-status must be gnu, xargs, first, max or any, not 'GNU'", "--exit-status", "GNU", "x");
+	REFUSED("--exit-status must be gnu, xargs, first, max or any, not ''", "--exit-status", "", "x");
+}
+
 static void test_replacement(void) {
 	RUNS("-I", ",,", "--plus", "-q", "x");
 	check_string(o.tokens.name[TOKEN_ITEM], ",,");
@@ -856,6 +881,7 @@ int main(int argc, char *argv[]) {
 		TEST("only GNU parallel's unique prefixes are taken", test_prefixes),
 		TEST("every row of the table is found under each of its names", test_every_name),
 		TEST("every row has a kind that fits its argument", test_every_kind),
+		TEST("words to choose from are the values that they name", test_choices),
 		TEST("delimiters, columns and headers", test_input),
 		TEST("which items there are", test_items),
 		TEST("what replacement strings are called", test_replacement),

@@ -150,7 +150,7 @@ refused() {
 		run_fairpar any --shell bash "$command" ::: 'eval touch PWN' ::: 'x;touch PWN'
 		[[ $status == 255 && ! -e PWN && $stderr == *'an item cannot stand here: '* ]] || fail "$command: $stderr"
 	done
-	run_fairpar any --shell bash 'true; {1} {2}' ::: eval trap command echo :::+ 'touch PWN' 'touch PWN' eval 'a b'
+	run_fairpar any -j1 --shell bash 'true; {1} {2}' ::: eval trap command echo :::+ 'touch PWN' 'touch PWN' eval 'a b'
 	[[ ! -e PWN && $output == 'a b' && $stderr == *"job #1: the item 'eval' is the name of a command by which"*'job #3: '* ]] || fail "$stderr"
 	E=echo run_fairpar '"$PWD"/none {} 2>/dev/null || ${E:-echo} {}; cd . && ${FAIRPAR_NONE-echo} {}' ::: 'x;touch PWN'
 	assert_lines 'x;touch PWN' 'x;touch PWN'
@@ -193,8 +193,30 @@ refused() {
 		run_fairpar any -k -f m.yaml
 		[[ ! -e PWN && $stderr == *"the item 'a["* ]] || fail "$run: $stderr"
 	done
+	printf 'version: 1\nbatches:\n  b: {args: ["1", abc], env: {N: "{}", abc: "7"}, run: "echo $((N + 1))"}\n' >m.yaml
+	run_fairpar any -k -f m.yaml
+	assert_lines 2
+	[[ $stderr == *"the item 'abc' is no integer"* ]]
 	refused 'BASH_ENV={} bash -c true'
 	refused 'ENV={} sh -c true'
+}
+
+@test "a manifest's variable that the shell or the loader obeys holds no item" {
+	local name
+	for name in BASH_ENV ENV PS4 PROMPT_COMMAND BASH_FUNC_x%% SHELLOPTS IFS ZDOTDIR LD_PRELOAD LD_LIBRARY_PATH PATH; do
+		printf 'version: 1\nbatches:\n  b:\n    args: [x]\n    env:\n      "%s": "a{}"\n    run: echo {}\n' "$name" >m.yaml
+		run_fairpar 255 -f m.yaml --check
+		[[ $stderr == "m.yaml:6:"*"error: an item cannot stand here: "*"'$name'"*'^^'* ]] || fail "$name: $stderr"
+	done
+	printf 'version: 1\nenv: {ENV: "{}"}\nbatches: {b: {args: [x], run: "echo {}"}}\n' >m.yaml
+	run_fairpar 255 -f m.yaml --check
+	[[ $stderr == 'm.yaml:2:13: error: '* ]]
+	printf 'version: 1\nbatches:\n  b: {matrix: {v: [a, b]}, env: {PATH: "/opt/{v}/bin:/usr/bin:/bin"}, run: "echo {v} $PATH"}\n' >m.yaml
+	run_fairpar -k -f m.yaml
+	assert_lines 'a /opt/a/bin:/usr/bin:/bin' 'b /opt/b/bin:/usr/bin:/bin'
+	printf 'version: 1\nbatches:\n  b: {args: [x], env: {N: "{}"}, run: '"'eval \"\$N\"'"', then: "eval $N"}\n' >m.yaml
+	run_fairpar 255 -f m.yaml --check
+	[[ $stderr == *'eval reads its words'*'eval reads its words'* ]] || fail "$stderr"
 }
 
 @test ">& and <& are refused with the way to write it" {

@@ -28,6 +28,7 @@ struct loader {
 	struct link *links;
 	size_t nlinks, links_cap;
 	struct found base_found;       // the keys of `defaults`
+	const struct node *env;        // that of the top, or NULL
 	bool base_has_string;          // its `creates` has a replacement string
 	const struct node *stdin_node; // the first `stdin: true`
 };

@@ -15,6 +15,7 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
+#include "template/template.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -173,6 +174,9 @@ uint64_t manifest_delay_ns(const struct manifest_delay *delay, unsigned n);
 // All pairs that hold, the names of the lowest layer first and none twice. Returns their number; the caller frees the
 // array, which borrows its texts.
 size_t manifest_env_pairs(const struct manifest_env *env, struct manifest_pair **ret_pairs);
+
+// Sets the variables of the names to those of the pairs whose values hold items; the caller frees the array.
+void manifest_env_variables(const struct manifest_pair *pairs, size_t npairs, struct names *names);
 
 enum manifest_listing {
 	MANIFEST_PLAIN,  // a line for each batch: name, jobs, what it waits for, description

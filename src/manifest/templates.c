@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "base/edit_distance.h"
+#include "shell/reader.h"
 #include "template/template.h"
 
 bool manifest_batch_has_items(const struct manifest_batch *batch) {
@@ -337,6 +338,9 @@ static void check_places(struct check *check, const struct node *node) {
 	for (size_t i = 0; i < matrix->naxes; ++i) {
 		names.names[i] = (char *)(uintptr_t)matrix->axes[i].name;
 	}
+	struct manifest_pair *pairs;
+	size_t npairs = manifest_env_pairs(check->batch->job->env, &pairs);
+	manifest_env_variables(pairs, npairs, &names);
 	struct template_refusal refusal;
 	if (template_is_refused(node->text, &names, &refusal)) {
 		struct diagnostic *diagnostic = diagnostic_error(loader->diagnostics, text_place(loader, node, node->text + refusal.at, refusal.len),
@@ -344,6 +348,41 @@ static void check_places(struct check *check, const struct node *node) {
 		diagnostic_hint(diagnostic, "%s; \"$FAIRPAR_ITEM\" holds the item, too", refusal.advice);
 	}
 	free(names.names);
+	free(names.variables);
+	free(pairs);
+}
+
+// Is it one by which the loader finds what runs (ld.so(8))? A matrix may choose directories: its values are the manifest's.
+static bool finds_programs(const struct manifest_batch *batch, const char *name) {
+	static const char *const paths[] = {"PATH", "LD_LIBRARY_PATH", "FPATH", "BASH_LOADABLES_PATH"};
+	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); ++i) {
+		if (strcmp(name, paths[i]) == 0) {
+			return batch->source != MANIFEST_MATRIX;
+		}
+	}
+	return strncmp(name, "LD_", 3) == 0;
+}
+
+// The variables of `env` that hold items. `node` may be NULL.
+static void check_env(struct check *check, const struct node *node) {
+	for (uint32_t i = 0; node && node->kind == NODE_MAP && i < node->n; ++i) {
+		const struct node *value = node->pairs[i].value;
+		const char *name = node->pairs[i].key->text;
+		bool evaluates = shell_evaluates_variable(name);
+		if (value->kind != NODE_TEXT || diagnostics_are_full(check->loader->diagnostics) ||
+		    !(evaluates || finds_programs(check->batch, name))) {
+			continue;
+		}
+		for (const char *at = value->text; (at = strchr(at, '{')); ++at) {
+			struct string string = read_string(at);
+			if (string.kind == ITEM_STRING || string.kind == COLUMN_STRING || string.kind == NAME_STRING) {
+				struct diagnostic *diagnostic = diagnostic_error(check->loader->diagnostics, text_place(check->loader, value, at, string.len),
+					"an item cannot stand here: %s '%s'", evaluates ? "shells evaluate the value of" : "what runs is found by", name);
+				diagnostic_hint(diagnostic, "give the item to a variable of your own");
+				break;
+			}
+		}
+	}
 }
 
 void load_check_texts(struct loader *loader, const struct manifest_batch *batch, const struct pair *from) {
@@ -367,6 +406,11 @@ void load_check_texts(struct loader *loader, const struct manifest_batch *batch,
 	for (size_t i = 0; check.has_items && has_shell && i < sizeof(commands) / sizeof(commands[0]); ++i) {
 		const struct node *own = found.at[commands[i]];
 		check_places(&check, own ? own : loader->base_found.at[commands[i]]);
+	}
+	if (check.has_items) {
+		check_env(&check, found.at[KEY_ENV]);
+		check_env(&check, loader->base_found.at[KEY_ENV]);
+		check_env(&check, loader->env);
 	}
 	bool is_used = check.has_string || (loader->base_has_string && !found.at[KEY_CREATES]);
 	if (check.has_items && batch->run && !is_used && !diagnostics_are_full(loader->diagnostics)) {

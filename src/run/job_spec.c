@@ -251,12 +251,7 @@ int job_spec_from_job(struct job_spec *ret_recipe, const struct options *options
 		reading.flags |= is_locale ? TEMPLATE_OWN_LOCALE : 0;
 	}
 	struct names own = names ? *names : (struct names){.n = 0};
-	own.variables = xcalloc(npairs, sizeof(char *));
-	for (size_t i = 0; i < npairs && texts->templates; ++i) {
-		if (strchr(pairs[i].value, '{')) {
-			own.variables[own.nvariables++] = (char *)(uintptr_t)pairs[i].name;
-		}
-	}
+	manifest_env_variables(pairs, texts->templates ? npairs : 0, &own);
 	reading.names = &own;
 	ret_recipe->command = parse_text(&reading, texts->command);
 	parse_then(ret_recipe, &reading, job->then.at, job->then.n);

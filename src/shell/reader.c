@@ -833,7 +833,7 @@ void reader_read(struct reading *reading) {
 	struct reader r = {.reading = reading};
 	reading->is_intricate = is_intricate(reading);
 	for (size_t i = 0; i < reading->nvariables; ++i) {
-		reader_variable(&r, reading->variables[i]);
+		reader_variable(&r, reading->variables[i], i >= reading->nwhole);
 	}
 	for (int pass = 0; pass < 2 && !reading->refusal; ++pass) { // what is set behind its use is known to the second
 		r = (struct reader){

@@ -48,7 +48,7 @@ struct reading {
 	struct read_item *items; // those of the caller in their order, then the references; owned by the reading
 	size_t nitems, items_cap;
 	char **variables;        // of the environment that hold items, or parts of them
-	size_t nvariables;
+	size_t nvariables, nwhole; // the first of them hold the whole item
 	bool is_multibyte;       // characters of the locale may contain ASCII bytes
 	bool is_yen;             // the byte of the backslash is none in the locale (SHIFT_JIS)
 	bool is_intricate;       // has places where items had better be variables

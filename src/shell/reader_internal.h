@@ -215,8 +215,8 @@ void reader_assign(struct reader *r, struct word *word);
 // A name is expanded (`is_expanded`), or stands where a shell may take it for a variable.
 void reader_name(struct reader *r, size_t at, size_t len, bool is_expanded);
 
-// A variable of the environment is made of the items.
-void reader_variable(struct reader *r, const char *name);
+// A variable of the environment holds the item, or is made of it.
+void reader_variable(struct reader *r, const char *name, bool is_derived);
 
 void flow_add(struct reader *r, const char *to, size_t item, bool is_derived);
 void flow_copy(struct reader *r, const char *to, const char *from, bool is_derived);

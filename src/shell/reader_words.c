@@ -106,11 +106,11 @@ static void use_reference(struct reader *r, size_t at, const char *digits, size_
 	reader_use(r, reading->nitems - 1, r->derives);
 }
 
-void reader_variable(struct reader *r, const char *name) {
+void reader_variable(struct reader *r, const char *name, bool is_derived) {
 	struct reading *reading = r->reading;
 	grow_array(&reading->items, &reading->items_cap, reading->nitems + 1, sizeof(reading->items[0]));
 	reading->items[reading->nitems++] = (struct read_item){.at = SIZE_MAX, .is_reference = true, .is_read = true};
-	flow_add(r, name, reading->nitems - 1, true);
+	flow_add(r, name, reading->nitems - 1, is_derived);
 }
 
 void reader_name(struct reader *r, size_t at, size_t len, bool is_expanded) {

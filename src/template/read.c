@@ -227,6 +227,7 @@ void template_read(struct template *template, const struct names *names) {
 	}
 	reading.variables = names ? names->variables : NULL;
 	reading.nvariables = names ? names->nvariables : 0;
+	reading.nwhole = names ? names->nwhole : 0;
 	reading.text = buf_str(&text);
 	reading.len = text.len;
 	reading.is_multibyte = !is_quoted && (is_multibyte(template->text, &reading.is_yen) || (template->flags & TEMPLATE_OWN_LOCALE));

@@ -16,7 +16,7 @@ struct names {
 	size_t n;
 	const struct tokens *tokens; // borrowed for the parsing
 	char **variables;            // of the job's environment, whose values hold items; borrowed, too
-	size_t nvariables;
+	size_t nvariables, nwhole;   // the first of them hold nothing but the item
 };
 
 enum template_flags {

@@ -128,3 +128,27 @@ warnings() {
 	run_fairpar --xargs echo <<<a
 	assert_eq "$stderr" ''
 }
+
+@test "a topic of --help, and a batch, that is not known: the near one is named, or all that there are" {
+	run_fairpar 255 --help=inputs
+	assert_contains "$stderr" "--help has no topic 'inputs'; did you mean 'input'?"
+	run_fairpar 255 --help=zzzzz
+	assert_contains "$stderr" "has no topic 'zzzzz', but input replacement"
+	printf '%s\n' 'version: 1' 'batches:' '  alpha: {run: "true {}", args: [1]}' '  beta: {run: "true {}", args: [1]}' >m.yaml
+	run_fairpar 255 -f m.yaml nosuch
+	assert_contains "$stderr" "no batch is called 'nosuch' in m.yaml; it has alpha, beta"
+	run_fairpar 255 -f m.yaml alhpa
+	assert_contains "$stderr" "did you mean 'alpha'?"
+}
+
+@test "a shell that is many programs in one: how to name it" {
+	need busybox
+	run_fairpar 255 --shell busybox 'echo {} | cat' ::: 1
+	assert_contains "$stderr" '--shell ./ash'
+	ln -s "$(command -v busybox)" ash
+	run_fairpar --shell ./ash 'echo {} | cat' ::: 1
+	assert_lines 1
+	printf '%s\n' 'version: 1' 'batches:' '  b: {run: "true {} | cat", args: [1], shell: busybox}' >m.yaml
+	run_fairpar 255 -f m.yaml
+	assert_contains "$stderr" 'called ash'
+}

@@ -599,3 +599,13 @@ feeder() {
 	run_fairpar --joblog log --resume -f m.yaml
 	assert_eq "$(sort ran | xargs)" 'after c'
 }
+
+@test "the number of all jobs stands in the logged command, and is the same for --retry-failed" {
+	run_fairpar 3 --plus --joblog log 'echo {##}; false #' ::: a b c
+	assert_eq "$(cut -f 9 log | grep -c '^echo 3;')" 3
+	run_fairpar 3 --retry-failed --joblog log
+	assert_lines 3 3 3
+	run_fairpar --plus --joblog other 'echo {##} {} #' ::: a b c
+	run_fairpar --plus --joblog other --resume 'echo {##} {} #' ::: a b c
+	assert_eq "$output" ""
+}

@@ -105,6 +105,21 @@ load helper
 	FAIRPAR_FAULT=tmpfile:1+:ENOSPC run_fairpar --queue-mem 64k --batch-by '{1}' --colsep ' ' --dry-run echo {2} <items
 	assert_eq "$(wc -l <"$BATS_TEST_TMPDIR/stdout")" 20000
 	assert_eq "$(grep -c 'No space left' "$BATS_TEST_TMPDIR/stderr")" 1
+	assert_contains "$stderr" "items cannot be put into a temporary file in '$TMPDIR': No space left on device: they are read only as jobs take them, and none is lost"
+}
+
+@test "the limit of descriptors that is said to be enough is so, whatever was open before" {
+	need prlimit
+	local n enough
+	exec 10</dev/null 12</dev/null 17</dev/null
+	for n in 10 12 16; do
+		prlimit --nofile=$n:$n "$FAIRPAR" -j1 echo ::: 1 2>err 3>&- 4>&- && fail "$n are enough"
+		enough=$(grep -o 'it must be [0-9]*' err | grep -o '[0-9]*')
+		assert_eq "$n: $(prlimit --nofile="$enough:$enough" "$FAIRPAR" -j1 echo ::: 1 3>&- 4>&-)" "$n: 1"
+		((--enough))
+		prlimit --nofile="$enough:$enough" "$FAIRPAR" -j1 echo ::: 1 2>err 3>&- 4>&- && fail "so are $enough"
+	done
+	exec 10<&- 12<&- 17<&-
 }
 
 @test "items beyond --queue-mem are spilled and come back whole, in order" {

@@ -2,6 +2,7 @@
 
 #include "cli/help.h"
 
+#include "base/edit_distance.h"
 #include "base/alloc.h"
 #include "cli/option_table.h"
 
@@ -133,6 +134,14 @@ int help_topic(struct buf *text, const char *topic) {
 		}
 	}
 	return -1;
+}
+
+const char *help_near_topic(const char *topic) {
+	struct nearest nearest = NEAREST_INIT(topic, strlen(topic));
+	for (int group = 0; group < NGROUPS; ++group) {
+		nearest_offer(&nearest, option_sections[group].topic);
+	}
+	return nearest.found;
 }
 
 void help_concise(struct buf *text) {

@@ -13,6 +13,9 @@ void help_concise(struct buf *text);
 // Appends the section of --help that the topic names, or returns -1 if there is none.
 int help_topic(struct buf *text, const char *topic);
 
+// The topic that may be meant by a name that is none, or NULL.
+const char *help_near_topic(const char *topic);
+
 // Appends the completion script of the shell: "bash", "zsh" or "fish". Returns 0, or -1 for any other.
 int completions_print(struct buf *text, const char *shell) FP_NODISCARD;
 

@@ -195,7 +195,9 @@ int take_schema(struct parser *parser, const char *value) {
 int take_help(struct parser *parser, const char *value) {
 	struct buf text = BUF_INIT;
 	if (value && help_topic(&text, value) != 0) {
-		return option_fail(parser->id, "has no topic '%s', but %s", text_shows(value), option_topics);
+		const char *near = help_near_topic(value);
+		return near ? option_fail(parser->id, "has no topic '%s'; did you mean '%s'?", text_shows(value), near)
+			: option_fail(parser->id, "has no topic '%s', but %s", text_shows(value), option_topics);
 	}
 	if (!value) {
 		(parser->by_letter ? help_short : help_long)(&text);

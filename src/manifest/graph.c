@@ -5,7 +5,10 @@
 #include "base/alloc.h"
 #include "base/edit_distance.h"
 
-enum { MOST_CANDIDATES = 10000 }; // looked at for "did you mean"
+enum {
+	MOST_CANDIDATES = 10000, // looked at for "did you mean"
+	MOST_NAMED = 10,
+};
 
 struct manifest_batch *manifest_find(const struct manifest *manifest, const char *name) {
 	uint32_t number = manifest->index ? map_get(manifest->index, name, strlen(name)) : MAP_NONE;
@@ -248,6 +251,14 @@ static void select_from(struct selection *selection, const struct manifest_batch
 	}
 }
 
+// Adds "; it has a, b", of the first few batches.
+static void add_names(const struct manifest *manifest, struct buf *error) {
+	for (size_t i = 0; i < manifest->nbatches && i < MOST_NAMED; ++i) {
+		buf_printf(error, "%s%s", i == 0 ? "; it has " : ", ", manifest->batches[i].name);
+	}
+	buf_adds(error, manifest->nbatches > MOST_NAMED ? " …" : "");
+}
+
 int manifest_select(struct manifest *manifest, const char *const *names, size_t n, struct buf *error) {
 	for (size_t i = 0; i < n; ++i) {
 		if (manifest_find(manifest, names[i])) {
@@ -257,6 +268,9 @@ int manifest_select(struct manifest *manifest, const char *const *names, size_t 
 		buf_adds(error, "no batch is called '");
 		buf_add_escaped(error, names[i], strlen(names[i]), 60);
 		buf_printf(error, "' in %s%s%s%s", manifest->path, near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+		if (!near) {
+			add_names(manifest, error);
+		}
 		return -1;
 	}
 	struct selection selection = {

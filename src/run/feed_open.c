@@ -182,6 +182,9 @@ static char *choose_shell(const struct options *options) {
 		if (error == ENOTSUP) {
 			diag_error("%s: '%s' does not read the quotes of a Bourne shell; take sh, bash, dash, ksh, zsh or their kin", by,
 			           name);
+		} else if (error == EMULTIHOP) {
+			diag_error("%s: '%s' is many programs, told apart by the name that they are called by: make a link to it, by "
+			           "ln -s \"$(command -v %s)\" ash, and take that, by --shell ./ash", by, name, name);
 		} else {
 			diag_error("%s: there is no program '%s'", by, name);
 		}

@@ -163,7 +163,7 @@ bool job_records_add(struct worker_state *state, const struct job *job, unsigned
 	if (spool && (job_records->to_stdout || (spool_bytes(spool, 0) == 0 && spool_bytes(spool, 1) == 0))) {
 		return false;
 	}
-	struct expansion x = {.record = &job->record, .seq = job->item.seq, .slot = slot};
+	struct expansion x = {.record = &job->record, .seq = job->item.seq, .slot = slot, .total = run->total};
 	buf_reset(&state->row);
 	add_command(job->spec, &x, job->item.bad, &state->row);
 	struct joblog_row row = {
@@ -271,7 +271,7 @@ static void find_form(struct job_records *job_records, const struct job_spec *sp
 // Asks the log for the item, and uses up the row that says that it is done.
 static enum past_outcome find_past(struct run *run, const struct job_spec *spec, const struct record *record, uint64_t seq) {
 	struct job_records *job_records = run->job_records;
-	struct expansion x = {.record = record, .seq = seq};
+	struct expansion x = {.record = record, .seq = seq, .total = run->total};
 	struct buf text = BUF_INIT;
 	if (!job_records->resume) {
 		return result_files_is_done(run, record, seq) ? PAST_DONE : PAST_UNKNOWN;

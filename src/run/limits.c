@@ -8,6 +8,7 @@
 #include "base/sync.h"
 #include "run/pictures.h"
 
+#include <fcntl.h>
 #include <sys/resource.h>
 
 enum {
@@ -41,8 +42,11 @@ int limits_check(const struct options *options, unsigned long nofile) {
 	if (left >= needed) {
 		return 0;
 	}
-	diag_error("a limit of %lu descriptors leaves no room for a job: it must be %lu or more, by ulimit -n", nofile,
-	           nofile + needed - left);
+	unsigned long enough = nofile;
+	for (; left < needed; ++enough) { // what was opened before the limit was lowered is in the way
+		left += fcntl((int)enough, F_GETFD) < 0;
+	}
+	diag_error("a limit of %lu descriptors leaves no room for a job: it must be %lu or more, by ulimit -n", nofile, enough);
 	return -1;
 }
 

@@ -6,6 +6,7 @@
 #include "run/pool_callbacks.h"
 
 #include "base/diag.h"
+#include "base/text.h"
 #include "run/autopack.h"
 #include "run/dag_node.h"
 #include "run/job_run.h"
@@ -97,7 +98,12 @@ static void on_settle(void *arg) {
 
 static void on_pool_trouble(void *arg, const char *what, int error) {
 	struct run *run = arg;
-	diag_warn("%s: %s", what, strerror(error));
+	if (strcmp(what, "spill") == 0) {
+		diag_warn("items cannot be put into a temporary file in '%s': %s: they are read only as jobs take them, and none is lost",
+		          text_shows(run->temp_dir), strerror(error));
+	} else {
+		diag_warn("%s: %s", what, strerror(error));
+	}
 	if (run->tee && error == EAGAIN) { // fewer threads than jobs: those that run would wait for ever for the others
 		diag_error("--tee: not all jobs can run at once");
 		atomic_store_relaxed(&run->trouble, true);
@@ -143,9 +149,12 @@ struct pool *make_pool(struct run *run, unsigned slots) {
 // Output that cannot be written makes the rest of the run pointless: it starts nothing more (see stop_for_output()).
 static void on_output_failed(void *arg, int stream, int error) {
 	struct run *run = arg;
-	const char *const names[] = {result_files_name(run), "standard error", "a temporary file for output"};
+	const char *const names[] = {result_files_name(run), "standard error"};
 	bool unread = error == ETIME; // the limit of run_limit_end(): on_unread() says so
-	if ((stream != 0 || error != EPIPE) && !unread) {
+	if (stream == 2) {
+		diag_error("cannot write to a temporary file for output in '%s': %s: output of jobs is lost, and no more are started",
+		           text_shows(run->temp_dir), strerror(error));
+	} else if ((stream != 0 || error != EPIPE) && !unread) {
 		diag_error("cannot write to %s: %s", names[stream], strerror(error));
 	}
 	atomic_store_relaxed(&run->trouble, true);

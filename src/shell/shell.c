@@ -503,12 +503,21 @@ const char *shell_named(const char *option, const char **ret_by) {
 	return name;
 }
 
+static bool is_multi_call(const char *path) {
+	static const char *const names[] = {"busybox", "toybox"};
+	return is_called(path, names, sizeof(names) / sizeof(names[0]));
+}
+
 char *shell_choose(const char *option) {
 	const char *by;
 	const char *name = shell_named(option, &by);
 	const char *path;
 	if (name && is_foreign(name)) {
 		errno = ENOTSUP;
+		return NULL;
+	}
+	if (name && is_multi_call(name)) {
+		errno = EMULTIHOP;
 		return NULL;
 	}
 	if (name) {

@@ -14,7 +14,7 @@ const char *shell_named(const char *option, const char **ret_by);
 
 // Chooses by DESIGN §4 and §15: what shell_named() says, else $SHELL if it is a Bourne shell, else /bin/sh. Returns a path
 // that the caller frees, or NULL with errno when what is named cannot serve: ENOTSUP (it does not read the quotes of a
-// Bourne shell), else there is no such program.
+// Bourne shell), EMULTIHOP (it is many programs in one, and none by that name), else there is no such program.
 char *shell_choose(const char *option);
 
 // The value of $SHELL, borrowed, if only for its kind shell_choose() has not taken it; else NULL. *ret_can_serve: it could

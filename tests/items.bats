@@ -360,3 +360,18 @@ touch PWN' $'\tE'
 		assert_eq "$status$output" 255
 	done
 }
+
+@test "a job that its item forbids is not tried again, and the summary says so" {
+	run_fairpar 1 --retries 3 --summary=always 'return {}' ::: a
+	assert_eq "$(grep -c "job #1: the item 'a' is no integer" <<<"$stderr")" 1
+	[[ $stderr == *'FAILED #1: '*'the item'* && $stderr != *attempts* && $stderr != *'cannot run'* ]]
+	run_fairpar 1 'printf %d {}' ::: a
+	[[ $stderr == *'is no number, but stands where a command takes one'*'#1 (its item is refused)'* ]]
+}
+
+@test "yash runs no job with an item that it cannot read" {
+	command -v yash >/dev/null || skip "no yash"
+	LC_ALL=C.UTF-8 run_fairpar 1 -k --shell yash 'printf "<%s>" {}' ::: $'a\xffb' 'é b'
+	assert_eq "$output" '<é b>'
+	[[ $stderr == *'job #1: yash takes only characters of the locale'* ]]
+}

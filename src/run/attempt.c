@@ -17,6 +17,7 @@
 #include "template/command.h"
 #include "term/screen.h"
 
+#include <locale.h>
 #include <errno.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -234,6 +235,25 @@ static void show_batch(const struct job *job) {
 	buf_fini(&line);
 }
 
+// yash turns its arguments into wide characters, and those that it cannot turn are empty to it.
+static bool is_text_to_shell(const char *shell, const struct record *record) {
+	size_t len = shell ? strlen(shell) : 0;
+	if (len < 4 || strcmp(shell + len - 4, "yash") != 0) {
+		return true;
+	}
+	locale_t locale = newlocale(LC_CTYPE_MASK, "", (locale_t)0), old = locale ? uselocale(locale) : (locale_t)0;
+	const char *at = record->args;
+	bool is_text = true;
+	for (uint32_t i = 0; i < record->nargs && is_text; ++i, at += strlen(at) + 1) {
+		is_text = mbstowcs(NULL, at, 0) != (size_t)-1;
+	}
+	if (locale) {
+		uselocale(old);
+		freelocale(locale);
+	}
+	return is_text;
+}
+
 // May the items stand where the command has them, and can its environment hold them? Else says why not.
 static bool is_permitted(struct worker_state *state, const struct job *job, const struct template *template,
                          const struct expansion *x) {
@@ -245,10 +265,12 @@ static bool is_permitted(struct worker_state *state, const struct job *job, cons
 			buf_printf(&why, "an item of %zu bytes is too long for $FAIRPAR_ITEM, which holds 128 KiB", job->record.size - 1);
 		}
 	} else if (!template_is_direct(template)) {
-		template_permits(template, x, &why);
+		if (template_permits(template, x, &why) && !is_text_to_shell(job->spec->by.shell, &job->record)) {
+			buf_adds(&why, "yash takes only characters of the locale, and would run the command with an empty item: use another --shell");
+		}
 	}
 	if (why.len > 0) {
-		diag_error("job %s: %s", worker_state_label(state, job), why.data);
+		attempt_complain(state, job, "%s", why.data);
 	}
 	bool is_right = why.len == 0;
 	buf_fini(&why);
@@ -265,6 +287,7 @@ void attempt_run(struct worker_state *state, struct job *job, const struct attem
 	job_open_spool(state, job, attempt->slot);
 	if (!is_permitted(state, job, attempt->template, &x)) {
 		result_cannot_start(ret_result, 126);
+		ret_result->is_refused = true;
 		return;
 	}
 	buf_reset(&state->text);

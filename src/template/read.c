@@ -353,13 +353,13 @@ static bool is_harmless(struct slice item) {
 static bool is_met(const struct requirement *requirement, struct slice item, struct buf *why) {
 	unsigned needs = requirement->needs;
 	const char *problem =
-		(needs & NEED_INTEGER) && !is_integer(item)   ? "is no integer, but stands in arithmetic, which a shell evaluates"
-		: (needs & NEED_NUMBER) && !is_number(item)   ? "is no number, but stands where a command takes one, which some shells evaluate"
+		(needs & NEED_INTEGER) && !is_integer(item)   ? "is no integer, but stands where a shell takes a number and evaluates it as arithmetic (for the key of an array take {#})"
+		: (needs & NEED_NUMBER) && !is_number(item)   ? "is no number, but stands where a command takes one, which some shells evaluate as arithmetic"
 		: (needs & NEED_NAME) && !is_name(item)       ? "is no plain name, but stands where a shell takes the name of a variable"
 		: (needs & NEED_PROGRAM) && shell_evaluates_words(item.text, item.len)
 			? "is the name of a command by which the shell evaluates the words that follow"
 		: (needs & NEED_DERIVED) && !is_harmless(item)
-			? "has a byte that arithmetic could take for code, and a value made of it stands where a shell evaluates it"
+			? "has a byte that arithmetic could take for code, and a value made of it stands where a shell evaluates it: have a program reckon, expr or awk, or give the command that sets the value </dev/null"
 		: (needs & NEED_LINE) && memchr(item.text, '\n', item.len)
 			? "has more than one line, but stands in a here-document whose delimiter is quoted"
 		: (needs & NEED_NO_TAB) && item.len > 0 && *item.text == '\t' ? "would lose a tab in the here-document that it stands in"

@@ -38,11 +38,13 @@ killed_with() {
 }
 
 @test "kill -9 leaves no job that is stopped, and none that ignores TERM" {
-	killed_with 'trap "" TERM; sh -c "kill -STOP \$\$" & echo >started; sleep 1000; : {}' ::: 1
+	need setsid
+	killed_with 'trap "" TERM; sh -c "kill -STOP \$\$" & setsid sh -c "echo >started; kill -STOP \$\$" & sleep 1000; : {}' ::: 1
 }
 
 @test "kill -9 leaves no job that writes without end" {
-	killed_with 'trap "" PIPE; echo >started; while :; do cat /dev/zero 2>/dev/null; done; : {}' ::: 1
+	need timeout
+	killed_with 'trap "" PIPE; timeout 500 sh -c "echo >started; while :; do cat /dev/zero 2>/dev/null; done" & while :; do cat /dev/zero 2>/dev/null; done; : {}' ::: 1
 }
 
 @test "a guardian that was killed is started again, and does its work" {

@@ -86,7 +86,7 @@ int main(int argc, char *argv[]) {
 	case MODE_RUN: status = run_all(&options, context); break;
 	case MODE_SEM: status = sem_run(&options, context); break;
 	case MODE_SHOW: status = show_manifest(&options); break;
-	case MODE_RETELL: status = show_log(&options); break;
+	case MODE_FROM_LOG: status = show_log(&options); break;
 	case MODE_EXIT: status = options.status; break;
 	case MODE_ERROR: break;
 	}

@@ -60,7 +60,8 @@ int option_rules_check(const struct parser *parser) {
 	}
 	const struct options *o = parser->options;
 	if (o->batch && o->batch_by) {
-		diag_error("--batch %s cannot be combined with --batch-by: each names the batch of the same items", text_shows(o->batch));
+		diag_error("--batch %s cannot be combined with --batch-by: each names the batch of the same items",
+		           text_shows(o->batch));
 		return -1;
 	}
 	return 0;
@@ -68,7 +69,7 @@ int option_rules_check(const struct parser *parser) {
 
 // ---- more than a pair of options ----
 
-int option_look_check(const struct parser *parser, bool words) {
+int option_from_log_check(const struct parser *parser, bool words) {
 	const struct options *o = parser->options;
 	if (!o->from_log || o->manifest) { // with a manifest it is refused as every such option is
 		if (o->explained) {
@@ -78,7 +79,7 @@ int option_look_check(const struct parser *parser, bool words) {
 		return 0;
 	}
 	for (int id = 0; id < NOPTIONS; ++id) {
-		if (parser->given[id] && option_table[id].group != GROUP_LOOK && id != OPT_QUIET) {
+		if (parser->given[id] && option_table[id].group != GROUP_REPORT && id != OPT_QUIET) {
 			return option_fail((enum option_id)id, "cannot be combined with --from-log, which runs nothing");
 		}
 	}
@@ -175,7 +176,8 @@ static void warn_idle(const struct parser *parser, const enum option_id *ids, co
 		}
 	}
 	if (n > 1) {
-		diag_warn("%.*s and %s have no effect %s --%s", (int)last, buf_str(&names), buf_str(&names) + last + strlen(", "), beside, other);
+		diag_warn("%.*s and %s have no effect %s --%s", (int)last, buf_str(&names), buf_str(&names) + last + strlen(", "),
+		          beside, other);
 	} else if (n > 0) {
 		diag_warn("%s has no effect %s --%s", buf_str(&names), beside, other);
 	}

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum fate { KEPT, DROPPED, REFUSED };
+enum use { KEPT, DROPPED, REFUSED }; // of an option; REFUSED: no such line works
 
 enum { REST_MAX = 2000 }; // bytes of a line with items that somebody would copy
 
@@ -73,7 +73,7 @@ static bool is_among(enum option_id id, const enum option_id *ids, size_t n) {
 #define IS_AMONG(id, ids) is_among(id, ids, sizeof(ids) / sizeof((ids)[0]))
 
 // What a manifest's run is told again, but for what it says of a whole run, or writes a file of its own.
-static enum fate fate_with_manifest(enum option_id id, const char *value) {
+static enum use use_with_manifest(enum option_id id, const char *value) {
 	static const enum option_id dropped[] = {
 		OPT_HALT, OPT_TRACE_SERVICE, OPT_LOG, OPT_LOG_OUTPUT, OPT_REPORT, OPT_TRACE, OPT_RESUME, OPT_RESUME_FAILED,
 	};
@@ -84,7 +84,7 @@ static enum fate fate_with_manifest(enum option_id id, const char *value) {
 }
 
 // What matters for commands that are complete; what gets its input from fairpar, or has steps, is more than its command.
-static enum fate fate_of_option(enum option_id id, const char *value) {
+static enum use use_without_input(enum option_id id, const char *value) {
 	static const enum option_id kept[] = {
 		OPT_JOBS, OPT_SHELL, OPT_TIMEOUT, OPT_RETRIES, OPT_NICE, OPT_WORKDIR, OPT_TMPDIR, OPT_SLOT_VAR, OPT_LOAD,
 		OPT_MEMFREE, OPT_DELAY, OPT_TTY, OPT_LINE_BUFFER, OPT_UNGROUP, OPT_KEEP_ORDER, OPT_EXIT_STATUS,
@@ -101,28 +101,28 @@ static enum fate fate_of_option(enum option_id id, const char *value) {
 }
 
 // The same command line: what can be read again, and tells the jobs of this run by their rows.
-static enum fate fate_with_input(struct argv_walk *walk, enum option_id id, const char *value) {
+static enum use use_with_input(struct argv_walk *walk, enum option_id id, const char *value) {
 	static const enum option_id refused[] = {OPT_RETRY_FAILED, OPT_PACK, OPT_ARG_SEP, OPT_ARG_FILE_SEP};
 	const char *file = value && id == OPT_BATCH ? strchr(value, '=') : NULL;
 	walk->has_source = walk->has_source || id == OPT_ARG_FILE || file;
 	if (IS_AMONG(id, refused) || option_table[id].group == GROUP_PIPE || (id == OPT_JOBLOG && value && value[0] == '+')) {
 		return REFUSED;
 	}
-	return id == OPT_HALT ? KEPT : fate_with_manifest(id, file ? file + 1 : value);
+	return id == OPT_HALT ? KEPT : use_with_manifest(id, file ? file + 1 : value);
 }
 
-static enum fate fate_of(struct argv_walk *walk, enum option_id id, const char *value) {
+static enum use use_of(struct argv_walk *walk, enum option_id id, const char *value) {
 	if (walk->is_rest) {
-		return fate_with_input(walk, id, value);
+		return use_with_input(walk, id, value);
 	}
-	return walk->has_manifest ? fate_with_manifest(id, value) : fate_of_option(id, value);
+	return walk->has_manifest ? use_with_manifest(id, value) : use_without_input(id, value);
 }
 
 // Appends the option as it was given, if it stays; a letter apart from those around it. Returns false if it cannot be.
 static bool add_option(struct argv_walk *walk, const struct option_word *option) {
-	enum fate fate = fate_of(walk, option->id, option->value);
-	if (fate != KEPT) {
-		return fate == DROPPED;
+	enum use use = use_of(walk, option->id, option->value);
+	if (use != KEPT) {
+		return use == DROPPED;
 	}
 	struct buf word = BUF_INIT;
 	if (option->letter != '\0') {
@@ -135,7 +135,7 @@ static bool add_option(struct argv_walk *walk, const struct option_word *option)
 	return ok;
 }
 
-static bool take_options(struct argv_walk *walk) {
+static bool add_options(struct argv_walk *walk) {
 	struct option_word option;
 	enum option_reading reading;
 	while ((reading = option_read(&walk->words, &option)) == READ_OPTION) {
@@ -153,7 +153,7 @@ static const char *next_word(struct argv_walk *walk) {
 }
 
 // The command and its items.
-static bool take_command(struct argv_walk *walk) {
+static bool add_command(struct argv_walk *walk) {
 	bool names_files = false, ok = true;
 	while (ok && *walk->words.at) {
 		const char *word = next_word(walk);
@@ -166,7 +166,7 @@ static bool take_command(struct argv_walk *walk) {
 	return ok && walk->has_source && walk->line->len <= REST_MAX;
 }
 
-static bool take_all(struct argv_walk *walk, const char *joblog) {
+static bool add_all(struct argv_walk *walk, const char *joblog) {
 	bool ok = !is_passing(joblog) && *walk->words.at && add_word(walk->line, next_word(walk));
 	if (ok && (walk->has_manifest || walk->is_rest)) {
 		buf_adds(walk->line, " --resume-failed");
@@ -174,17 +174,17 @@ static bool take_all(struct argv_walk *walk, const char *joblog) {
 		buf_adds(walk->line, " --retry-failed --joblog");
 		ok = add_word(walk->line, joblog);
 	}
-	ok = ok && take_options(walk);
+	ok = ok && add_options(walk);
 	while (ok && walk->has_manifest && *walk->words.at) { // names of batches, and options among them
-		ok = add_word(walk->line, next_word(walk)) && (walk->is_ended || take_options(walk));
+		ok = add_word(walk->line, next_word(walk)) && (walk->is_ended || add_options(walk));
 	}
-	return ok && (!walk->is_rest || take_command(walk));
+	return ok && (!walk->is_rest || add_command(walk));
 }
 
 static bool add_line(struct buf *buf, struct argv_walk walk, const char *joblog) {
 	struct buf line = BUF_INIT;
 	walk.line = &line;
-	bool ok = take_all(&walk, joblog);
+	bool ok = add_all(&walk, joblog);
 	if (ok) {
 		buf_add(buf, line.data, line.len);
 	}

@@ -55,11 +55,11 @@ int add_file_source(struct parser *parser, const char *path, bool linked, const 
 	return 0;
 }
 
-int take_arg_file(struct parser *parser, const char *value) {
+int opt_arg_file(struct parser *parser, const char *value) {
 	return add_file_source(parser, value, /* linked */ false, "--arg-file");
 }
 
-int take_delimiter(struct parser *parser, const char *value) {
+int opt_delimiter(struct parser *parser, const char *value) {
 	struct options *o = parser->options;
 	struct buf bytes = BUF_INIT;
 	int result = parse_escapes(&bytes, value);
@@ -77,14 +77,14 @@ int take_delimiter(struct parser *parser, const char *value) {
 	return result;
 }
 
-int take_replace(struct parser *parser, const char *value) {
+int opt_replace(struct parser *parser, const char *value) {
 	if (value && *value) { // else it stays {}
 		parser->options->tokens.name[TOKEN_ITEM] = value;
 	}
 	return 0;
 }
 
-int take_shell_quote(struct parser *parser, const char *value) {
+int opt_shell_quote(struct parser *parser, const char *value) {
 	(void)value;
 	++parser->options->shell_quotes;
 	parser->options->dry_run = true;
@@ -93,7 +93,7 @@ int take_shell_quote(struct parser *parser, const char *value) {
 
 // ---- batches and manifests ----
 
-int take_batch(struct parser *parser, const char *value) {
+int opt_batch(struct parser *parser, const char *value) {
 	struct options *o = parser->options;
 	const char *equals = strchr(value, '=');
 	size_t len = equals ? (size_t)(equals - value) : strlen(value);
@@ -112,7 +112,7 @@ int take_batch(struct parser *parser, const char *value) {
 	return strcmp(equals + 1, "-") == 0 ? claim_stdin(parser, "--batch") : 0;
 }
 
-int take_manifest(struct parser *parser, const char *value) {
+int opt_manifest(struct parser *parser, const char *value) {
 	struct options *o = parser->options;
 	if (o->manifest) {
 		return option_fail(parser->id, "names two files, '%s' and '%s': run one, then the other", text_shows(o->manifest),
@@ -128,7 +128,7 @@ int take_manifest(struct parser *parser, const char *value) {
 // ---- blocks and packing ----
 
 // SIZE, or -N for so many parts for each slot.
-int take_block(struct parser *parser, const char *value) {
+int opt_block(struct parser *parser, const char *value) {
 	long parts;
 	uint64_t bytes = 0;
 	parser->options->block_parts = 0;
@@ -143,7 +143,7 @@ int take_block(struct parser *parser, const char *value) {
 	return 0;
 }
 
-int take_pack(struct parser *parser, const char *value) {
+int opt_pack(struct parser *parser, const char *value) {
 	parser->options->packing.by_time = true;
 	if (strcmp(value, "auto") != 0) {
 		return option_fail(parser->id, "must be auto, not '%s'; a number of items is given by --max-args", text_shows(value));
@@ -169,7 +169,7 @@ static int print_and_exit(struct parser *parser, struct buf *text) {
 }
 
 // Both as GNU parallel prints them. What they are, template/packs.h says.
-int take_max_line_length(struct parser *parser, const char *value) {
+int opt_max_line_length(struct parser *parser, const char *value) {
 	(void)value;
 	struct buf text = BUF_INIT;
 	buf_printf(&text, "%d\n", PACK_LINE_MAX);
@@ -185,14 +185,14 @@ int packing_show_limits(const struct packing *packing) {
 	return print_text(&text);
 }
 
-int take_schema(struct parser *parser, const char *value) {
+int opt_schema(struct parser *parser, const char *value) {
 	(void)value;
 	struct buf text = BUF_INIT;
 	manifest_schema(&text);
 	return print_and_exit(parser, &text);
 }
 
-int take_help(struct parser *parser, const char *value) {
+int opt_help(struct parser *parser, const char *value) {
 	struct buf text = BUF_INIT;
 	if (value && help_topic(&text, value) != 0) {
 		const char *near = help_near_topic(value);
@@ -205,14 +205,14 @@ int take_help(struct parser *parser, const char *value) {
 	return print_and_exit(parser, &text);
 }
 
-int take_version(struct parser *parser, const char *value) {
+int opt_version(struct parser *parser, const char *value) {
 	(void)value;
 	struct buf text = BUF_INIT;
 	buf_adds(&text, "fairpar " FAIRPAR_VERSION "\nMIT License; there is no warranty, to the extent permitted by law\n");
 	return print_and_exit(parser, &text);
 }
 
-int take_completions(struct parser *parser, const char *value) {
+int opt_completions(struct parser *parser, const char *value) {
 	struct buf text = BUF_INIT;
 	if (completions_print(&text, value) != 0) {
 		return option_fail(parser->id, "must be bash, zsh or fish, not '%s'", text_shows(value));
@@ -220,7 +220,7 @@ int take_completions(struct parser *parser, const char *value) {
 	return print_and_exit(parser, &text);
 }
 
-int take_citation(struct parser *parser, const char *value) {
+int opt_citation(struct parser *parser, const char *value) {
 	(void)value;
 	parser->done = true;
 	return 0;
@@ -235,7 +235,7 @@ static int fail_with(char *error) {
 	return -1;
 }
 
-int take_jobs(struct parser *parser, const char *value) {
+int opt_jobs(struct parser *parser, const char *value) {
 	// Parsed for good once the limits are raised; here so that a mistake is told with the others.
 	unsigned slots;
 	char *error;
@@ -243,7 +243,7 @@ int take_jobs(struct parser *parser, const char *value) {
 	return slots_parse(value, /* nofile */ 1024, &slots, &error) == 0 ? 0 : fail_with(error);
 }
 
-int take_load(struct parser *parser, const char *value) {
+int opt_load(struct parser *parser, const char *value) {
 	double load;
 	char *error;
 	parser->options->load = value;
@@ -251,7 +251,7 @@ int take_load(struct parser *parser, const char *value) {
 }
 
 // TIME or N%
-int take_timeout(struct parser *parser, const char *value) {
+int opt_timeout(struct parser *parser, const char *value) {
 	struct options *o = parser->options;
 	o->timeout_percent = 0;
 	o->timeout = 0;
@@ -263,7 +263,7 @@ int take_timeout(struct parser *parser, const char *value) {
 }
 
 // TIME or TIMEauto
-int take_delay(struct parser *parser, const char *value) {
+int opt_delay(struct parser *parser, const char *value) {
 	struct options *o = parser->options;
 	size_t len = strlen(value);
 	o->delay_auto = len >= 4 && strcmp(value + len - 4, "auto") == 0;
@@ -279,20 +279,20 @@ int take_delay(struct parser *parser, const char *value) {
 	return result;
 }
 
-int take_term_seq(struct parser *parser, const char *value) {
+int opt_term_seq(struct parser *parser, const char *value) {
 	const char *error;
 	bool is_good = term_seq_parse(value, &parser->options->term_seq, &error) == 0;
 	return is_good ? 0 : option_fail(parser->id, "cannot be '%s': %s", text_shows(value), error);
 }
 
-int take_slot_var(struct parser *parser, const char *value) {
+int opt_slot_var(struct parser *parser, const char *value) {
 	parser->options->slot_var = value;
 	bool is_good = *value != '\0' && !strchr(value, '=');
 	return is_good ? 0 : option_fail(parser->id, "must be the name of a variable, not '%s'", text_shows(value));
 }
 
 // SECS: above 0 the semaphore is taken by force then, below 0 it is given up. 0 is no limit, as in GNU parallel.
-int take_semaphore_timeout(struct parser *parser, const char *value) {
+int opt_semaphore_timeout(struct parser *parser, const char *value) {
 	struct semaphore_options *sem = &parser->options->sem;
 	sem->gives_up = value[0] == '-';
 	if (parse_duration(value + sem->gives_up, PARALLEL_UNITS, &sem->timeout) == 0) {
@@ -303,7 +303,7 @@ int take_semaphore_timeout(struct parser *parser, const char *value) {
 
 // ---- output, outcome and logs ----
 
-int take_tagstring(struct parser *parser, const char *value) {
+int opt_tagstring(struct parser *parser, const char *value) {
 	struct options *o = parser->options;
 	struct buf bytes = BUF_INIT;
 	int ignored = parse_escapes(&bytes, value); // what is no escape stays as it is, as in GNU parallel
@@ -318,13 +318,13 @@ int take_tagstring(struct parser *parser, const char *value) {
 	return 0;
 }
 
-int take_halt(struct parser *parser, const char *value) {
+int opt_halt(struct parser *parser, const char *value) {
 	const char *error;
 	bool is_good = halt_parse(value, &parser->options->halt, &error) == 0;
 	return is_good ? 0 : option_fail(parser->id, "'%s' %s", text_shows(value), error);
 }
 
-int take_joblog(struct parser *parser, const char *value) {
+int opt_joblog(struct parser *parser, const char *value) {
 	struct options *o = parser->options;
 	o->joblog_append = value[0] == '+';
 	o->joblog = value + o->joblog_append;
@@ -346,7 +346,7 @@ static int refuse_fd(const char *name, size_t at) {
 
 // Here, where nothing has been opened yet: the number of one that the caller has not opened would be that of a file of
 // fairpar's own.
-int take_log(struct parser *parser, const char *value) {
+int opt_log(struct parser *parser, const char *value) {
 	size_t at;
 	int fd = option_log_fd(value, &at);
 	if (fd < 0 && at > 0) {
@@ -366,7 +366,7 @@ static bool name_ends(const char *path, const char *suffix) {
 	return len >= suffix_len && strcmp(path + len - suffix_len, suffix) == 0;
 }
 
-int take_report(struct parser *parser, const char *value) {
+int opt_report(struct parser *parser, const char *value) {
 	struct options *o = parser->options;
 	if (strcmp(value, "-") != 0 && !name_ends(value, ".html") && !name_ends(value, ".htm") && !name_ends(value, ".svg")) {
 		diag_error("--report: the name '%s' must end in .html or .svg, which says what to make", text_shows(value));

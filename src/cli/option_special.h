@@ -8,10 +8,10 @@
 // Takes the argument of the option parser->id, or NULL where there is none. Returns 0, or -1 after a message.
 typedef int option_taker(struct parser *parser, const char *value);
 
-option_taker take_arg_file, take_delimiter, take_replace, take_shell_quote, take_pack, take_max_line_length, take_batch,
-	take_manifest, take_schema, take_block, take_jobs, take_timeout, take_term_seq, take_slot_var, take_load, take_delay,
-	take_tagstring, take_halt, take_joblog, take_log, take_report, take_semaphore_timeout, take_help, take_version,
-	take_completions, take_citation;
+option_taker opt_arg_file, opt_delimiter, opt_replace, opt_shell_quote, opt_pack, opt_max_line_length, opt_batch,
+	opt_manifest, opt_schema, opt_block, opt_jobs, opt_timeout, opt_term_seq, opt_slot_var, opt_load, opt_delay,
+	opt_tagstring, opt_halt, opt_joblog, opt_log, opt_report, opt_semaphore_timeout, opt_help, opt_version,
+	opt_completions, opt_citation;
 
 // Notes that stdin is read. Only one may: two readers would each get a part of it, by chance. Returns 0, or -1 after a
 // message.

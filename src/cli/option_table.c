@@ -144,7 +144,7 @@ enum option_match option_find_long(const char *name, size_t len, enum option_id 
 		}
 	}
 	enum option_match match = len > 0 ? find_by_prefix(name, len, ret_id, ret_names, ret_near) : MATCH_NONE;
-	return match == MATCH_NONE ? option_near(name, len, ret_near) : match;
+	return match == MATCH_NONE ? option_suggest(name, len, ret_near) : match;
 }
 
 bool option_is_meant(const char *word, size_t len, enum option_id *ret_id) {

@@ -68,7 +68,7 @@ enum option_match {
 	MATCH_OPTION,    // *ret_id
 	MATCH_FOREIGN,   // an option that others have, and fairpar has not: *ret_near says what to do
 	MATCH_AMBIGUOUS, // a prefix of several of GNU parallel's names: *ret_names (caller frees) has those that it may be here
-	MATCH_NEAR,      // none, but *ret_near (static) is nearly the same
+	MATCH_SIMILAR,      // none, but *ret_near (static) is nearly the same
 	MATCH_NEGATED,   // "no" and *ret_near, an option
 	MATCH_NONE,
 };

@@ -18,7 +18,7 @@ static void refuse_name(enum option_match match, const char *shown, char *names,
 	switch (match) {
 	case MATCH_FOREIGN: diag_error("%s is not in fairpar; %s", shown, near); break;
 	case MATCH_AMBIGUOUS: diag_error("%s may be %s: write the name in full", shown, names); break;
-	case MATCH_NEAR: diag_error("unknown option %s; did you mean --%s?", shown, near); break;
+	case MATCH_SIMILAR: diag_error("unknown option %s; did you mean --%s?", shown, near); break;
 	case MATCH_NEGATED: diag_error("unknown option %s; leave out --%s", shown, near); break;
 	default: diag_error("unknown option %s; 'fairpar --help' lists them all", shown); break;
 	}
@@ -65,9 +65,9 @@ static enum option_reading read_name(struct option_reader *reader, struct option
 	const struct option_info *info = &option_table[option->id];
 	if (match == MATCH_OPTION && value && !option_takes_value(info)) {
 		enum option_id other;
-		bool is_near = !option_is_name(name, len, &other) && option_near(name, len, &near) == MATCH_NEAR &&
+		bool is_near = !option_is_name(name, len, &other) && option_suggest(name, len, &near) == MATCH_SIMILAR &&
 		               option_is_name(near, strlen(near), &other) && option_takes_value(&option_table[other]);
-		match = is_near ? MATCH_NEAR : match; // not the one that begins so
+		match = is_near ? MATCH_SIMILAR : match; // not the one that begins so
 		if (!is_near && !reader->is_quiet) {
 			diag_error("--%s takes no value ('%s')", info->name, text_shows(option->word));
 		}

@@ -23,7 +23,7 @@ struct command_line {
 	bool is_ended;           // the options, by "--"
 };
 
-static int take_options(struct command_line *line) {
+static int parse_options(struct command_line *line) {
 	struct option_word option;
 	enum option_reading reading = READ_OPTION;
 	while (!line->parser.done && (reading = option_read(&line->words, &option)) == READ_OPTION) {
@@ -49,8 +49,8 @@ static bool is_separator(const struct options *o, const char *word) {
 	return is_this_separator(word, o->arg_sep) || is_this_separator(word, o->arg_file_sep);
 }
 
-// Takes the words up to the next separator. Returns how many there are.
-static size_t take_words(struct command_line *line) {
+// Skips the words up to the next separator. Returns how many there are.
+static size_t skip_words(struct command_line *line) {
 	char *const *start = line->words.at;
 	while (*line->words.at && !is_separator(line->parser.options, *line->words.at)) {
 		++line->words.at;
@@ -59,11 +59,11 @@ static size_t take_words(struct command_line *line) {
 }
 
 // One of ::: :::: :::+ ::::+ and the words up to the next one.
-static int take_group(struct command_line *line) {
+static int parse_group(struct command_line *line) {
 	struct options *o = line->parser.options;
 	const char *separator = *line->words.at++;
 	char *const *words = line->words.at;
-	size_t n = take_words(line);
+	size_t n = skip_words(line);
 	bool names_files = is_this_separator(separator, o->arg_file_sep);
 	bool links = separator[strlen(names_files ? o->arg_file_sep : o->arg_sep)] == '+'; // to the source before, if there is one
 	if (!names_files) {
@@ -84,12 +84,12 @@ static int take_group(struct command_line *line) {
 	return 0;
 }
 
-static int take_command(struct command_line *line) {
+static int parse_command(struct command_line *line) {
 	struct options *o = line->parser.options;
 	o->command = line->words.at;
-	o->ncommand = take_words(line);
+	o->ncommand = skip_words(line);
 	while (*line->words.at) {
-		if (take_group(line) != 0) {
+		if (parse_group(line) != 0) {
 			return -1;
 		}
 	}
@@ -98,12 +98,12 @@ static int take_command(struct command_line *line) {
 
 // With a manifest the words are names of its batches. A name is no command that could have options of its own, so options
 // may stand between the names and behind them.
-static int take_names(struct command_line *line) {
+static int parse_names(struct command_line *line) {
 	struct options *o = line->parser.options;
 	while (!line->parser.done && *line->words.at) {
 		const char *word = *line->words.at;
 		if (!line->is_ended && word[0] == '-' && word[1] != '\0') {
-			if (take_options(line) != 0) {
+			if (parse_options(line) != 0) {
 				return -1;
 			}
 			continue;
@@ -123,9 +123,9 @@ static int take_names(struct command_line *line) {
 }
 
 // All words are the command; ':::' in it is most likely a mistake.
-static int take_semaphore_command(struct command_line *line) {
+static int parse_semaphore_command(struct command_line *line) {
 	char *const *words = line->words.at;
-	size_t n = take_words(line);
+	size_t n = skip_words(line);
 	if (line->parser.options->manifest) {
 		diag_error("--manifest cannot be combined with a semaphore: it runs one command");
 		return -1;
@@ -138,31 +138,31 @@ static int take_semaphore_command(struct command_line *line) {
 }
 
 // The words behind the options, and what all of them together mean.
-static enum mode take_rest(struct command_line *line) {
+static enum mode parse_rest(struct command_line *line) {
 	struct parser *parser = &line->parser;
 	const struct options *o = parser->options;
-	if (o->manifest && !o->sem.is_on && take_names(line) != 0) {
+	if (o->manifest && !o->sem.is_on && parse_names(line) != 0) {
 		return MODE_ERROR;
 	}
 	if (parser->done) {
 		return MODE_EXIT;
 	}
 	settle_options(parser);
-	if (option_look_check(parser, *line->words.at != NULL) != 0) {
+	if (option_from_log_check(parser, *line->words.at != NULL) != 0) {
 		return MODE_ERROR;
 	}
 	if (o->from_log && !o->manifest) { // with a manifest it is refused below
-		return MODE_RETELL;
+		return MODE_FROM_LOG;
 	}
 	if (o->sem.is_on) {
-		return take_semaphore_command(line) == 0 ? MODE_SEM : MODE_ERROR;
+		return parse_semaphore_command(line) == 0 ? MODE_SEM : MODE_ERROR;
 	}
 	if (o->sem.waits) {
 		option_fail(OPT_WAIT, "waits for the jobs of a semaphore: name it with --id, or add --semaphore");
 		return MODE_ERROR;
 	}
 	if (!o->manifest) {
-		return take_command(line) == 0 && settle_command(parser) == 0 ? MODE_RUN : MODE_ERROR;
+		return parse_command(line) == 0 && settle_command(parser) == 0 ? MODE_RUN : MODE_ERROR;
 	}
 	if (settle_manifest(parser) != 0) {
 		return MODE_ERROR;
@@ -184,10 +184,10 @@ enum mode options_parse(struct options *ret_options, int argc, char *argv[]) {
 	set_default_term_seq(ret_options, "TERM,200,TERM,100,TERM,50,KILL,25");
 	struct command_line line = {.parser.options = ret_options, .words.at = argv + (argc > 0 ? 1 : 0)};
 	ret_options->sem.is_on = argc > 0 && is_called_sem(argv[0]);
-	if (take_options(&line) != 0) {
+	if (parse_options(&line) != 0) {
 		return MODE_ERROR;
 	}
-	enum mode mode = line.parser.done ? MODE_EXIT : take_rest(&line);
+	enum mode mode = line.parser.done ? MODE_EXIT : parse_rest(&line);
 	if (mode == MODE_EXIT) {
 		return mode;
 	}

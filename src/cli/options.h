@@ -15,7 +15,7 @@ enum mode {
 	MODE_RUN,   // the command, or the manifest if there is one
 	MODE_SEM,   // a command behind a semaphore: sem_run()
 	MODE_SHOW,  // --check and --list: show_manifest()
-	MODE_RETELL, // --from-log: show_log()
+	MODE_FROM_LOG, // --from-log: show_log()
 	MODE_EXIT,  // --help, --version, --completions, --schema: printed; exit with options.status
 	MODE_ERROR, // a message was printed; exit with EXIT_TROUBLE
 };

@@ -100,7 +100,7 @@ static const char *find_joined(const char *name, size_t len) {
 	return found ? option_table[id].name : NULL;
 }
 
-enum option_match option_near(const char *name, size_t len, const char **ret_near) {
+enum option_match option_suggest(const char *name, size_t len, const char **ret_near) {
 	char plain[LONGEST]; // in small letters, with dashes
 	*ret_near = NULL;
 	if (len > LONGEST) {
@@ -118,7 +118,7 @@ enum option_match option_near(const char *name, size_t len, const char **ret_nea
 	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); ++i) {
 		if (is_listed(others[i].words, plain, len)) {
 			*ret_near = others[i].name;
-			return MATCH_NEAR;
+			return MATCH_SIMILAR;
 		}
 	}
 	enum option_id id;
@@ -129,5 +129,5 @@ enum option_match option_near(const char *name, size_t len, const char **ret_nea
 	}
 	*ret_near = find_joined(plain, len);
 	*ret_near = *ret_near ? *ret_near : find_alike(plain, len);
-	return *ret_near ? MATCH_NEAR : MATCH_NONE;
+	return *ret_near ? MATCH_SIMILAR : MATCH_NONE;
 }

@@ -5,8 +5,8 @@
 
 #include "cli/option_table.h"
 
-// Finds what is near to the name: MATCH_NEAR, MATCH_NEGATED, MATCH_FOREIGN (of another program), or MATCH_NONE with
+// Finds what is near to the name: MATCH_SIMILAR, MATCH_NEGATED, MATCH_FOREIGN (of another program), or MATCH_NONE with
 // *ret_near NULL. *ret_near is static.
-enum option_match option_near(const char *name, size_t len, const char **ret_near);
+enum option_match option_suggest(const char *name, size_t len, const char **ret_near);
 
 #endif

@@ -12,7 +12,7 @@
 //	printed   @1 to @9  the value of the first to the ninth of @w @d @h @c @C @b @U @D @S @B
 //	          @I  the item      @N  the item, a number, and 1      @( @)  a command substitution
 //
-// No rule builds a command that reads what it has built: eval, trap, sh -c and their kin run what they are given.
+// What another program reads as code (sh -c, echo {} | sh) is in no rule: it runs what it is given.
 
 #include "property.h"
 
@@ -237,6 +237,18 @@ static const struct rule commands[] = {
 	{HAS_INDIRECTION, CONTEXT_INDIRECT, NAME, MAYBE | EXTRA, "v=@s; (: ${!v}) 2>/dev/null; @C", "@1"},
 	{0, CONTEXT_AMBIGUOUS, ANY, 0, "((@C); @C)", "@1@2"},
 	{0, CONTEXT_NAME, NAME, 0, "(: \"${@s:=x}\"); @C", "@1"},
+	{0, CONTEXT_EVAL, ANY, 0, "(eval @q) >/dev/null 2>&1; @C", "@1"},
+	{0, CONTEXT_EVAL, ANY, 0, "(2>/dev/null eval \": @s\"); @C", "@1"},
+	{0, CONTEXT_EVAL, ANY, 0, "(@p@q | { read -r x; eval \"$x\"; }) >/dev/null 2>&1; @C", "@1"},
+	{0, CONTEXT_EVAL, ANY, 0, "(eval \"$(@p@q)\") >/dev/null 2>&1; @C", "@1"},
+	{0, CONTEXT_EVAL, ANY, 0, "(trap @q EXIT) >/dev/null 2>&1; @C", "@1"},
+	{0, CONTEXT_EVAL, ANY, 0, "(@p@q | . /dev/stdin) >/dev/null 2>&1; @C", "@1"},
+	{0, CONTEXT_EVAL, ANY, 0, "(e=eval; $e @q) >/dev/null 2>&1; @C", "@1"},
+	{HAS_PROCESSES, CONTEXT_EVAL, ANY, 0, "(. <(@p@q)) >/dev/null 2>&1; @C", "@1"},
+	{HAS_BRACES, CONTEXT_EVAL, ANY, 0, "({eval,:} @q) >/dev/null 2>&1; @C", "@1"},
+	{0, CONTEXT_VARIABLE, INT, MAYBE, "(@p@q | { x=$(cat); : $((x)); }) 2>/dev/null; @C", "@1"},
+	{0, CONTEXT_VARIABLE, INT, MAYBE, "({ @p@q; } | while read -r x; do : $((x)); done) 2>/dev/null; @C", "@1"},
+	{0, CONTEXT_VARIABLE, INT, MAYBE, "f() { x=$(cat); : $((x)); }; (@p@q | f) 2>/dev/null; @C", "@1"},
 };
 
 static const struct rule items[] = { // $FAIRPAR_ITEM in place of {}: words, then what is wanted
@@ -302,7 +314,7 @@ static bool may_use(const struct builder *builder, const struct rule *rule) {
 }
 
 static const struct rule *pick_rule(struct builder *builder, const struct rule *rules, size_t n) {
-	const struct rule *allowed[128];
+	const struct rule *allowed[192];
 	unsigned nallowed = 0;
 	for (size_t i = 0; i < n; ++i) {
 		if (may_use(builder, &rules[i])) {

@@ -74,7 +74,7 @@ enum {
 	X(UNSET, "unset") X(DECLARE, "declare, export") X(FUNSUB, "${ }") X(VARIABLE, "variable in arithmetic")        \
 	X(INTEGER, "integer variable") X(INDIRECT, "${!v}") X(NUMBER, "argument that is a number") X(ITEM, "$FAIRPAR_ITEM") \
 	X(AND_OR, "&& and ||") X(NEGATED, "!") X(SECOND, "two items in a word") X(LINE, "line continuation") \
-	X(AMBIGUOUS, "(( that is no arithmetic") X(NAME, "name")
+	X(AMBIGUOUS, "(( that is no arithmetic") X(NAME, "name") X(EVAL, "eval, trap, .")
 
 #define CONTEXT_NAME(name, text) CONTEXT_##name,
 enum context { CONTEXTS(CONTEXT_NAME) NCONTEXTS };

@@ -325,6 +325,30 @@ full() {
 	end_fairpar 143
 }
 
+@test "SIGTERM ends a run whose terminal was stopped, as by Ctrl-S" {
+	need python3
+	need_terminal
+	make_fifo started go
+	status=0
+	timeout "$patience" python3 - "$FAIRPAR" 3>&- <<'PY' || status=$?
+import fcntl, os, pty, signal, sys, termios
+master, terminal = pty.openpty()
+pid = os.fork()
+if pid == 0:
+    os.setsid()
+    fcntl.ioctl(terminal, termios.TIOCSCTTY, 0)
+    os.dup2(terminal, 1)
+    os.dup2(terminal, 2)
+    os.execv(sys.argv[1], [sys.argv[1], 'echo >started; read -r _ <go; seq 10000 #', ':::', '1'])
+open('started').read()
+termios.tcflow(terminal, termios.TCOOFF)
+open('go', 'w').write('\n')
+os.kill(pid, signal.SIGTERM)
+sys.exit(os.WTERMSIG(os.waitpid(pid, 0)[1]))
+PY
+	assert_eq "$status" 15
+}
+
 @test "SIGTERM ends xargs, whose -t nobody reads, as it ends GNU xargs" {
 	mkfifo full
 	exec 5<>full

@@ -19,33 +19,6 @@ char *json_put_base64(char *to, const char *mem, size_t len) {
 	return to;
 }
 
-// Puts the character at `text` that cannot stand as it is, or is no ASCII, and sets *ret_n to its length.
-static char *put_special(char *to, const char *text, size_t len, size_t *ret_n, bool *ret_exact) {
-	static const char hex[] = "0123456789abcdef";
-	unsigned char c = (unsigned char)*text;
-	*ret_n = 1;
-	if (c == '"' || c == '\\' || c == '\n' || c == '\t') {
-		*to++ = '\\';
-		*to++ = c == '\n' ? 'n' : c == '\t' ? 't' : (char)c;
-		return to;
-	}
-	if (c < 0x80) {
-		memcpy(to, "\\u00", 4);
-		to[4] = hex[c >> 4];
-		to[5] = hex[c & 15];
-		return to + JSON_BYTE_MAX;
-	}
-	size_t n = utf8_length(text, len);
-	if (n == 0) {
-		*ret_exact = false;
-		memcpy(to, "\xEF\xBF\xBD", 3);
-		return to + 3;
-	}
-	memcpy(to, text, n);
-	*ret_n = n;
-	return to + n;
-}
-
 static bool is_plain(char c) {
 	return c >= 0x20 && c < 0x7F && c != '"' && c != '\\';
 }
@@ -80,28 +53,46 @@ static size_t copy_plain(char *to, const char *text, size_t len) {
 	return n;
 }
 
-char *json_put_text(char *to, const char *text, size_t len, bool *ret_exact) {
+struct json_end json_put_text(char *to, const char *text, size_t len) {
+	static const char hex[] = "0123456789abcdef";
+	bool exact = true;
 	*to++ = '"';
-	for (size_t i = 0;;) {
-		size_t n = copy_plain(to, text + i, len - i);
+	for (size_t i = 0, n;; i += n) {
+		n = copy_plain(to, text + i, len - i);
 		to += n;
 		i += n;
 		if (i == len) {
 			break;
 		}
-		to = put_special(to, text + i, len - i, &n, ret_exact);
-		i += n;
+		unsigned char c = (unsigned char)text[i];
+		n = 1;
+		if (c == '"' || c == '\\' || c == '\n' || c == '\t') {
+			*to++ = '\\';
+			*to++ = c == '\n' ? 'n' : c == '\t' ? 't' : (char)c;
+		} else if (c < 0x80) {
+			memcpy(to, "\\u00", 4);
+			to[4] = hex[c >> 4];
+			to[5] = hex[c & 15];
+			to += JSON_BYTE_MAX;
+		} else if ((n = utf8_length(text + i, len - i)) > 0) {
+			memcpy(to, text + i, n);
+			to += n;
+		} else {
+			memcpy(to, "\xEF\xBF\xBD", 3);
+			to += 3;
+			n = 1;
+			exact = false;
+		}
 	}
 	*to++ = '"';
-	return to;
+	return (struct json_end){to, exact};
 }
 
 bool json_add_text(struct buf *buf, const char *text, size_t len) {
-	bool exact = true;
-	char *end = json_put_text(buf_reserve(buf, len * JSON_BYTE_MAX + 2), text, len, &exact);
-	*end = '\0';
-	buf->len = (size_t)(end - buf->data);
-	return exact;
+	struct json_end end = json_put_text(buf_reserve(buf, len * JSON_BYTE_MAX + 2), text, len);
+	*end.at = '\0';
+	buf->len = (size_t)(end.at - buf->data);
+	return end.exact;
 }
 
 void json_add_string(struct buf *buf, const char *key, const char *value, size_t len) {

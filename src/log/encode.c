@@ -155,25 +155,23 @@ static char *put_base64(char *at, const char *text, size_t len) {
 
 // The string, and if it is not UTF-8 its exact bytes behind that.
 static char *put_string(struct log_line *line, char *at, const struct event_field *field, const char *text, size_t len) {
-	bool exact = true;
-	at = json_put_text(line_reserve(line, at, len * JSON_BYTE_MAX), text, len, &exact);
-	if (!exact) {
-		at = put_exact_key(line_reserve(line, at, (len + 2) / 3 * 4), field);
-		at = put_base64(at, text, len);
+	struct json_end end = json_put_text(line_reserve(line, at, len * JSON_BYTE_MAX), text, len);
+	if (end.exact) {
+		return end.at;
 	}
-	return at;
+	at = put_exact_key(line_reserve(line, end.at, (len + 2) / 3 * 4), field);
+	return put_base64(at, text, len);
 }
 
 // "BATCH#7"
 static char *put_job(struct log_line *line, char *at, const struct event_field *field, const char *batch, uint64_t number) {
 	size_t len = strlen(batch);
-	bool exact = true;
 	char *start = line_reserve(line, at, len * JSON_BYTE_MAX);
-	at = json_put_text(start, batch, len, &exact) - 1; // without the quote
-	*at++ = '#';
-	char *digits = at;
-	at = put_u64(at, number);
-	if (exact) {
+	struct json_end end = json_put_text(start, batch, len);
+	end.at[-1] = '#'; // in the place of the quote
+	const char *digits = end.at;
+	at = put_u64(end.at, number);
+	if (end.exact) {
 		*at++ = '"';
 		return at;
 	}
@@ -193,32 +191,31 @@ struct strings {
 	size_t n;
 };
 
-// Puts the list; with `exact` those that are not UTF-8 as base64, and null for the others. Sets *ret_exact to false if some
-// are not.
-static char *put_elements(struct log_line *line, char *at, const struct strings *strings, bool exact, bool *ret_exact) {
+// Puts the list; with `exact` those that are not UTF-8 as base64, and null for the others. Returns its end, and whether all
+// are UTF-8.
+static struct json_end put_elements(struct log_line *line, char *at, const struct strings *strings, bool exact) {
 	const char *text = strings->texts;
+	bool all = true;
 	*at++ = '[';
 	for (size_t i = 0; i < strings->n; ++i) {
 		text = strings->argv ? strings->argv[i] : text;
 		size_t len = strlen(text);
-		bool is_utf8 = true;
 		at = line_reserve(line, at, len * JSON_BYTE_MAX);
 		if (i > 0) {
 			*at++ = ',';
 		}
-		char *end = json_put_text(at, text, len, &is_utf8);
-		at = !exact ? end : is_utf8 ? PUT(at, "null") : put_base64(at, text, len);
-		*ret_exact = *ret_exact && is_utf8;
+		struct json_end end = json_put_text(at, text, len);
+		at = !exact ? end.at : end.exact ? PUT(at, "null") : put_base64(at, text, len);
+		all = all && end.exact;
 		text += len + 1;
 	}
 	*at++ = ']';
-	return at;
+	return (struct json_end){at, all};
 }
 
 static char *put_strings(struct log_line *line, char *at, const struct event_field *field, const struct strings *strings) {
-	bool exact = true;
-	at = put_elements(line, at, strings, /* exact */ false, &exact);
-	return exact ? at : put_elements(line, put_exact_key(at, field), strings, /* exact */ true, &exact);
+	struct json_end end = put_elements(line, at, strings, /* exact */ false);
+	return end.exact ? end.at : put_elements(line, put_exact_key(end.at, field), strings, /* exact */ true).at;
 }
 
 static char *put_argv(struct log_line *line, char *at, const struct event_field *field, const char *const *argv) {

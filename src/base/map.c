@@ -4,13 +4,19 @@
 
 #include "base/alloc.h"
 
-// FNV-1a (Fowler, Noll, Vo), 64 bits, then mixed so that the low bits have all of it. Texts chosen to collide would need
-// the seed, which differs from run to run (an address of the heap).
-static uint32_t hash_text(const struct map *map, const char *text, size_t len) {
-	uint64_t hash = UINT64_C(14695981039346656037) ^ map->seed;
+uint64_t hash_bytes(const void *mem, size_t len, uint64_t seed) {
+	const unsigned char *bytes = mem;
+	uint64_t hash = UINT64_C(14695981039346656037) ^ seed;
 	for (size_t i = 0; i < len; ++i) {
-		hash = (hash ^ (unsigned char)text[i]) * UINT64_C(1099511628211);
+		hash = (hash ^ bytes[i]) * UINT64_C(1099511628211);
 	}
+	return hash;
+}
+
+// Mixed so that the low bits have all of it. Texts chosen to collide would need the seed, which differs from run to run (an
+// address of the heap).
+static uint32_t hash_text(const struct map *map, const char *text, size_t len) {
+	uint64_t hash = hash_bytes(text, len, map->seed);
 	hash = (hash ^ hash >> 32) * UINT64_C(0x9E3779B97F4A7C15); // the golden ratio (Knuth, TAOCP vol. 3, 6.4)
 	return (uint32_t)(hash >> 32);
 }

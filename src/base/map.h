@@ -7,6 +7,10 @@
 #include <stdint.h>
 
 // Open addressing, linear probing, at most half full. Texts are borrowed and must stay as long as the map.
+// FNV-1a (Fowler, Noll, Vo) of the bytes, 64 bits: for tables, not against who chooses texts that collide, but for who has a
+// secret `seed`.
+uint64_t hash_bytes(const void *mem, size_t len, uint64_t seed);
+
 struct map {
 	struct map_entry {
 		const char *text;  // NULL: free

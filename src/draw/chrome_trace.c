@@ -7,7 +7,7 @@
 #include "base/alloc.h"
 #include "base/json.h"
 #include "base/markup.h"
-#include "base/text.h"
+#include "log/event_table.h"
 
 enum {
 	FLUSH_BYTES = 64 * 1024,
@@ -298,36 +298,22 @@ static void add_arrows(struct chrome *chrome, const struct attempt_span *attempt
 
 // ---- slices ----
 
-static void add_title(struct buf *buf, const struct event_job *id) {
-	static const char *const roles[] = {
-		[ROLE_JOB] = "", [ROLE_ON_FAILURE] = " on_failure", [ROLE_FINALLY] = " finally", [ROLE_LISTING] = " args_from",
-	};
-	text_add_job(buf, id->batch, id->number, id->seq);
-	buf_adds(buf, roles[id->role]);
-	if (id->step > 0) {
-		buf_printf(buf, " then %u", id->step);
-	}
-}
-
 static double milliseconds(const struct timeval *time) {
 	return (double)time->tv_sec * 1e3 + (double)time->tv_usec * 1e-3;
 }
 
 static void add_args(struct buf *buf, const struct attempt_span *attempt) {
-	static const char *const sources[] = {
-		[FROM_OWN] = "own", [FROM_STOLEN] = "stolen", [FROM_QUEUE] = "queue", [FROM_LENT] = "lent", [FROM_LONG] = "long",
-	};
 	const struct event_job_end *end_event = attempt->end;
-	const char *command = end_event && end_event->command ? end_event->command : attempt->start ? attempt->start->command : NULL;
-	size_t len = !command ? 0 : end_event && end_event->command ? end_event->command_len : attempt->start->command_len;
 	struct buf text = BUF_INIT;
+	size_t len;
+	const char *command = attempt_command(attempt, &len);
 	if (len > 0) {
 		figures_add_cut(&text, command, len, COMMAND_BYTES);
 	}
 	buf_adds(buf, ",\"args\":{");
 	json_add_string(buf, "cmd", buf_str(&text), text.len);
 	buf_fini(&text);
-	buf_printf(buf, ",\"attempt\":%u,\"source\":\"%s\",\"queued_ms\":%.3f", attempt->id.attempt, sources[attempt->source],
+	buf_printf(buf, ",\"attempt\":%u,\"source\":\"%s\",\"queued_ms\":%.3f", attempt->id.attempt, event_sources[attempt->source],
 	           (double)attempt->queued * 1e-6);
 	if (attempt->nslots > 1) {
 		buf_printf(buf, ",\"nslots\":%u", attempt->nslots);
@@ -350,7 +336,7 @@ static bool has_failed(const struct attempt_span *attempt) {
 
 static void add_slice(struct chrome *chrome, const struct attempt_span *attempt, unsigned tid) {
 	struct buf title = BUF_INIT, category = BUF_INIT;
-	add_title(&title, &attempt->id);
+	attempt_add_title(&title, &attempt->id, /* whole */ false);
 	buf_adds(&category, attempt->id.batch);
 	bool cancelled = attempt->end && attempt->end->result.outcome == OUTCOME_CANCELLED;
 	buf_adds(&category, has_failed(attempt) ? ",failed" : cancelled ? ",cancelled" : "");
@@ -396,12 +382,8 @@ static void add_attempt(void *arg, const struct attempt_span *attempt) {
 // ---- the rest ----
 
 static void add_wait(struct chrome *chrome, const struct event_wait *wait, uint64_t until) {
-	static const char *const whys[] = {
-		[WHY_TURN] = "turn", [WHY_LIMIT] = "limit", [WHY_LOAD] = "load", [WHY_MEMORY] = "memory", [WHY_DELAY] = "delay",
-		[WHY_NEEDS] = "needs", [WHY_RETRY] = "retry", [WHY_RESERVE] = "reserve", [WHY_SUSPEND] = "suspend",
-	};
 	struct buf name = BUF_INIT;
-	buf_printf(&name, "%s waits: %s%s%s", wait->batch ? wait->batch : "all", whys[wait->why], wait->what ? ", " : "",
+	buf_printf(&name, "%s waits: %s%s%s", wait->batch ? wait->batch : "all", event_whys[wait->why], wait->what ? ", " : "",
 	           wait->what ? wait->what : "");
 	unsigned long long id = (unsigned long long)++chrome->ids;
 	for (int last = 0; last <= 1; ++last) {

@@ -107,21 +107,10 @@ static const char *const why_names[] = {
 	[WHY_RETRY] = "before its next attempt", [WHY_RESERVE] = "for more slots", [WHY_SUSPEND] = "for memory",
 };
 
-static void add_name(struct buf *buf, const struct event_job *id) {
-	static const char *const roles[] = {
-		[ROLE_JOB] = "", [ROLE_ON_FAILURE] = " on_failure", [ROLE_FINALLY] = " finally", [ROLE_LISTING] = " args_from",
-	};
-	text_add_whole_job(buf, id->batch, id->number, id->seq);
-	buf_adds(buf, roles[id->role]);
-	if (id->step > 0) {
-		buf_printf(buf, " then %u", id->step);
-	}
-}
-
 // The lines of a bar: name, end and time; where it came from and what it waited for; the command.
 static void add_text(struct buf *buf, const struct attempt_span *attempt) {
 	char how[80];
-	add_name(buf, &attempt->id);
+	attempt_add_title(buf, &attempt->id, /* whole */ true);
 	buf_printf(buf, " · %s · ", attempt->end ? result_describe(&attempt->end->result, how, sizeof(how)) : "still running");
 	text_add_time(buf, attempt->to - attempt->from);
 	if (attempt->id.attempt > 1) {
@@ -139,8 +128,8 @@ static void add_text(struct buf *buf, const struct attempt_span *attempt) {
 			buf_printf(buf, " %s", why_names[attempt->start->why]);
 		}
 	}
-	const char *command = attempt->end && attempt->end->command ? attempt->end->command : attempt->start ? attempt->start->command : NULL;
-	size_t len = !command ? 0 : attempt->end && attempt->end->command ? attempt->end->command_len : attempt->start->command_len;
+	size_t len;
+	const char *command = attempt_command(attempt, &len);
 	if (len > 0) {
 		buf_addc(buf, '\n');
 		figures_add_cut(buf, command, len, TEXT_COMMAND);

@@ -3,13 +3,11 @@
 #include "log/running.h"
 
 #include "base/alloc.h"
+#include "base/map.h"
 
-// FNV-1a (Fowler, Noll, Vo) of the batch, then mixed with the rest. Names chosen to collide would need the seed.
+// Names chosen to collide would need the seed.
 static size_t hash_of(const struct running_table *table, const struct event_job *id) {
-	uint64_t hash = UINT64_C(14695981039346656037) ^ table->seed;
-	for (const char *s = id->batch; *s != '\0'; ++s) {
-		hash = (hash ^ (unsigned char)*s) * UINT64_C(1099511628211);
-	}
+	uint64_t hash = hash_bytes(id->batch, strlen(id->batch), table->seed);
 	hash = (hash ^ id->number) * UINT64_C(0x9E3779B97F4A7C15); // the golden ratio (Knuth, TAOCP vol. 3, 6.4)
 	hash ^= (uint64_t)id->role << 1 ^ (uint64_t)id->step << 3;
 	return (size_t)(hash ^ hash >> 32);

@@ -3,24 +3,22 @@
 #include "report/attempts.h"
 
 #include "base/alloc.h"
+#include "base/map.h"
+#include "base/text.h"
 
 // A lane beside the slots.
-struct batch_command {
-	uint64_t user;       // key_of() who runs in it; 0: free
-	uint64_t end;        // of its last one
+struct beside_lane {
+	uint64_t user;       // key_of() the attempt that runs in it; 0: free
+	uint64_t end;        // event time, of the last attempt in it
 };
 
 static bool takes_slot(const struct event_job *id, enum event_source source) {
 	return id->slot > 0 && source != FROM_LONG;
 }
 
-// Tells attempts apart that run at once. FNV-1a (Fowler, Noll, Vo) of the batch, mixed with the rest; two that are taken
-// for one share a lane, no more.
+// Tells attempts apart that run at once. Two that have the same key share a lane, no more.
 static uint64_t key_of(const struct event_job *id) {
-	uint64_t hash = UINT64_C(14695981039346656037);
-	for (const char *s = id->batch; *s != '\0'; ++s) {
-		hash = (hash ^ (unsigned char)*s) * UINT64_C(1099511628211);
-	}
+	uint64_t hash = hash_bytes(id->batch, strlen(id->batch), 0);
 	hash ^= id->number << 8 ^ (uint64_t)id->role << 5 ^ id->step;
 	return hash ? hash : 1;
 }
@@ -36,17 +34,17 @@ static unsigned slot_lane(struct attempts *all, unsigned slot) {
 }
 
 // The lane of the user, else the first that is free and was so at `from`; it is the user's then.
-static unsigned beside_lane(struct attempts *all, uint64_t user, uint64_t from) {
+static unsigned take_beside_lane(struct attempts *all, uint64_t user, uint64_t from) {
 	if (!all->beside) {
 		all->beside = xcalloc(LANES_BESIDE, sizeof(*all->beside));
 	}
 	unsigned found = LANES_BESIDE;
 	for (unsigned i = 0; i < all->nbeside; ++i) {
-		const struct batch_command *beside = &all->beside[i];
-		if (beside->user == user) {
+		const struct beside_lane *lane = &all->beside[i];
+		if (lane->user == user) {
 			return i;
 		}
-		if (beside->user == 0 && beside->end <= from && found == LANES_BESIDE) {
+		if (lane->user == 0 && lane->end <= from && found == LANES_BESIDE) {
 			found = i;
 		}
 	}
@@ -62,7 +60,7 @@ static void put(struct attempts *all, struct attempt_span *attempt) {
 	attempt->beside = !takes_slot(&attempt->id, attempt->source);
 	uint64_t *end;
 	if (attempt->beside) {
-		attempt->lane = beside_lane(all, key_of(&attempt->id), attempt->from);
+		attempt->lane = take_beside_lane(all, key_of(&attempt->id), attempt->from);
 		end = &all->beside[attempt->lane].end;
 	} else {
 		attempt->lane = slot_lane(all, attempt->id.slot);
@@ -118,6 +116,23 @@ static void tell_end(struct attempts *all, const struct event_job_end *end, uint
 		all->fn(all->arg, &attempt);
 	}
 	free(running);
+}
+
+const char *attempt_command(const struct attempt_span *attempt, size_t *ret_len) {
+	bool in_end = attempt->end && attempt->end->command;
+	*ret_len = in_end ? attempt->end->command_len : attempt->start ? attempt->start->command_len : 0;
+	return in_end ? attempt->end->command : attempt->start ? attempt->start->command : NULL;
+}
+
+void attempt_add_title(struct buf *buf, const struct event_job *id, bool whole) {
+	static const char *const roles[] = {
+		[ROLE_JOB] = "", [ROLE_ON_FAILURE] = " on_failure", [ROLE_FINALLY] = " finally", [ROLE_LISTING] = " args_from",
+	};
+	(whole ? text_add_whole_job : text_add_job)(buf, id->batch, id->number, id->seq);
+	buf_adds(buf, roles[id->role]);
+	if (id->step > 0) {
+		buf_printf(buf, " then %u", id->step);
+	}
 }
 
 void attempts_tell(void *arg, const struct event *event) {

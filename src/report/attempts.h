@@ -5,6 +5,7 @@
 #ifndef FAIRPAR_REPORT_ATTEMPTS_H
 #define FAIRPAR_REPORT_ATTEMPTS_H
 
+#include "base/buf.h"
 #include "log/running.h"
 
 enum {
@@ -31,7 +32,14 @@ struct attempt_span {
 	const struct event_job_end *end;
 };
 
-// Borrowed for the call.
+// The command that the attempt ran, of *ret_len bytes; NULL and 0 if the log has lost it. Borrowed from the attempt.
+const char *attempt_command(const struct attempt_span *attempt, size_t *ret_len);
+
+// Appends the job with its role and step: "tests#3", "tests#3 on_failure", "tests#3 then 2"; the batch in at most 60 columns,
+// or whole.
+void attempt_add_title(struct buf *buf, const struct event_job *id, bool whole);
+
+// Takes an attempt, which is borrowed for the call: when it starts (ATTEMPT_STARTED), and when it has ended.
 typedef void attempt_fn(void *arg, const struct attempt_span *attempt);
 
 // Zeroed but for fn and arg it is ready.
@@ -43,7 +51,7 @@ struct attempts {
 	unsigned nslots, nbeside; // lanes in use so far
 	uint64_t *slot_ends;     // when each lane was last left
 	size_t slot_cap;
-	struct batch_command *beside;   // LANES_BESIDE
+	struct beside_lane *beside; // LANES_BESIDE of them
 };
 
 // An event_fn: `arg` is the struct attempts. What has neither start nor run time (up to date) is no attempt.

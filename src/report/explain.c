@@ -16,7 +16,6 @@ enum {
 	BATCHES_MAX = 1000,     // those that come later share an entry, without a name
 	CLAUSES_MAX = 8,        // attempts and steps told of one job
 	OTHERS_MAX = 3,         // batches named that had their turns before
-	SHORT = 1000000,        // nanoseconds that are no wait
 };
 
 struct batch_facts {
@@ -46,7 +45,7 @@ struct explain {
 	uint64_t which_number, which_seq; // 0: any
 	struct batch_facts *batches;
 	size_t nbatches, cap;
-	struct batch_facts retry_queue;
+	struct batch_facts later_batches; // those beyond BATCHES_MAX, together
 	struct map names;
 	void *jobs;             // a tree (tsearch) of struct job_line
 	size_t njobs;
@@ -106,7 +105,7 @@ static struct batch_facts *facts_of(struct explain *explain, const char *name) {
 		return &explain->batches[number];
 	}
 	if (explain->nbatches >= BATCHES_MAX) {
-		return &explain->retry_queue;
+		return &explain->later_batches;
 	}
 	grow_array(&explain->batches, &explain->cap, explain->nbatches + 1, sizeof(*explain->batches));
 	struct batch_facts *facts = &explain->batches[explain->nbatches];
@@ -192,7 +191,7 @@ void explain_free(struct explain *explain) {
 	for (size_t i = 0; i < explain->nbatches; ++i) {
 		facts_fini(&explain->batches[i]);
 	}
-	facts_fini(&explain->retry_queue);
+	facts_fini(&explain->later_batches);
 	free(explain->batches);
 	map_fini(&explain->names);
 	free(explain->which_batch);
@@ -242,7 +241,7 @@ static void add_others(struct explain *explain, struct buf *text, const char *ba
 
 static void add_wait(struct explain *explain, struct buf *text, const struct event_job_start *start, uint64_t at) {
 	struct batch_facts *facts = facts_of(explain, start->id.batch);
-	if (start->queued < SHORT) {
+	if (start->queued < EVENT_WORTH_A_REASON) {
 		return;
 	}
 	buf_adds(text, start->why == WHY_RETRY ? "paused for " : "waited ");

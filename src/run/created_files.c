@@ -6,6 +6,7 @@
 #include "run/created_files.h"
 
 #include "base/alloc.h"
+#include "base/map.h"
 #include "base/sync.h"
 
 #include <stdint.h>
@@ -36,12 +37,9 @@ void created_files_destroy(struct created_files *created_files) {
 	}
 }
 
-// FNV-1a (Fowler, Noll, Vo), 64 bits, never 0
+// Never 0.
 static uint64_t hash_path(const char *path) {
-	uint64_t hash = UINT64_C(14695981039346656037);
-	for (; *path; ++path) {
-		hash = (hash ^ (unsigned char)*path) * UINT64_C(1099511628211);
-	}
+	uint64_t hash = hash_bytes(path, strlen(path), 0);
 	return hash | (hash == 0);
 }
 

@@ -9,6 +9,7 @@
 
 #include "base/alloc.h"
 #include "base/diag.h"
+#include "base/map.h"
 #include "run/publish.h"
 #include "run/result_files.h"
 #include "run/tee.h"
@@ -91,15 +92,6 @@ bool feeds_flush_submissions(struct run *run) {
 	return feeds->nsubmissions == 0;
 }
 
-// FNV-1a (Fowler, Noll, Vo), 64 bits
-static uint64_t hash_name(const char *name) {
-	uint64_t hash = UINT64_C(14695981039346656037);
-	for (; *name; ++name) {
-		hash = (hash ^ (unsigned char)*name) * UINT64_C(1099511628211);
-	}
-	return hash;
-}
-
 // The name of the batch that --batch-by gives to the record.
 static const char *find_name(struct run *run, const struct record *record, uint64_t *ret_hash) {
 	struct feeds *feeds = run->feeds;
@@ -112,7 +104,7 @@ static const char *find_name(struct run *run, const struct record *record, uint6
 	buf_reset(&feeds->key);
 	template_expand(run->batch_by, &x, &feeds->key);
 	const char *name = feeds->key.len > 0 ? feeds->key.data : "default";
-	*ret_hash = hash_name(name);
+	*ret_hash = hash_bytes(name, strlen(name), 0);
 	return name;
 }
 

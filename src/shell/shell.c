@@ -3,6 +3,7 @@
 #include "shell/shell.h"
 
 #include "base/alloc.h"
+#include "base/map.h"
 #include "base/sync.h"
 
 #include <errno.h>
@@ -298,15 +299,6 @@ static void check_path(void) {
 	programs.path = xstrdup(path);
 }
 
-// FNV-1a (Fowler, Noll, Vo), 64 bits
-static uint64_t hash_name(const char *name, size_t len) {
-	uint64_t hash = UINT64_C(14695981039346656037);
-	for (size_t i = 0; i < len; ++i) {
-		hash = (hash ^ (unsigned char)name[i]) * UINT64_C(1099511628211);
-	}
-	return hash;
-}
-
 // The lock is held.
 static const struct program *lookup(const char *name, size_t len, uint64_t hash) {
 	for (const struct program *program = programs.buckets[hash % BUCKETS]; program; program = program->next) {
@@ -351,7 +343,7 @@ static const struct program *find(const char *name, size_t len) {
 		errno = ENOENT;
 		return NULL;
 	}
-	uint64_t hash = hash_name(name, len);
+	uint64_t hash = hash_bytes(name, len, 0);
 	const struct program *program = recall(name, len, hash);
 	if (program) {
 		return program;
@@ -362,7 +354,7 @@ static const struct program *find(const char *name, size_t len) {
 
 // True unless the file, a name with a slash, is there and no program that execve() takes.
 static bool is_direct_file(const char *name, size_t len) {
-	uint64_t hash = hash_name(name, len);
+	uint64_t hash = hash_bytes(name, len, 0);
 	if (recall(name, len, hash)) { // only direct ones are remembered: another may be written yet
 		return true;
 	}

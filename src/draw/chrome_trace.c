@@ -1,4 +1,4 @@
-// A run as Chrome trace events (--trace): JSON that Perfetto and speedscope open.
+// Writes a run as Chrome trace events (--trace): JSON that Perfetto and speedscope open.
 //
 // The format: "Trace Event Format", Google, 2016. It demands no order, but readers hold less in memory with one.
 
@@ -22,14 +22,14 @@ struct origin {
 	unsigned tid;
 };
 
-// The arrow to what now runs on a track, from its item's attempt before.
+// The arrow to the attempt that runs on a track, from the attempt of the same item before it.
 struct arrow {
 	const char *name;        // NULL: none
 	uint64_t at;             // where it comes from
 	unsigned tid;
 };
 
-// Arrows from what now runs on a track, whose ends there are not written yet: only its end tells where it is drawn.
+// The arrows from the attempt that runs on a track. Their tails are written when it ends, for only then its slice is known.
 struct tails {
 	struct tail {
 		uint64_t id, at;
@@ -121,20 +121,20 @@ static void add_track(struct chrome *chrome, unsigned tid) {
 }
 
 static void add_head(struct chrome *chrome) {
-	const struct run_stats *story = chrome->palette->story;
+	const struct run_stats *stats = chrome->palette->stats;
 	struct buf *buf = &chrome->buf, name = BUF_INIT;
 	buf_adds(buf, "{\"displayTimeUnit\":\"ms\",\"otherData\":{");
-	json_add_string(buf, "version", story->version ? story->version : "", story->version ? strlen(story->version) : 0);
+	json_add_string(buf, "version", stats->version ? stats->version : "", stats->version ? strlen(stats->version) : 0);
 	buf_addc(buf, ',');
-	json_add_string(buf, "run", story->run ? story->run : "", story->run ? strlen(story->run) : 0);
+	json_add_string(buf, "run", stats->run ? stats->run : "", stats->run ? strlen(stats->run) : 0);
 	buf_adds(buf, ",\"argv\":[");
-	if (story->name) {
-		buf_printf(&name, "%s: ", story->name);
+	if (stats->name) {
+		buf_printf(&name, "%s: ", stats->name);
 	}
-	for (char **word = story->argv; word && *word; ++word) {
-		buf_adds(buf, word > story->argv ? "," : "");
+	for (char **word = stats->argv; word && *word; ++word) {
+		buf_adds(buf, word > stats->argv ? "," : "");
 		json_add_text(buf, *word, strlen(*word));
-		buf_adds(&name, word > story->argv ? " " : "");
+		buf_adds(&name, word > stats->argv ? " " : "");
 		buf_adds(&name, *word);
 	}
 	buf_adds(buf, "]},\"traceEvents\":[\n");
@@ -413,18 +413,18 @@ static void add_run_end(struct chrome *chrome, const struct event_run_end *run_e
 
 struct chrome *chrome_new(const struct palette *palette, const struct survey *survey, const struct attempts *all,
                           chrome_write_fn *write, void *arg) {
-	const struct run_stats *story = palette->story;
+	const struct run_stats *stats = palette->stats;
 	struct chrome *chrome = NEW(struct chrome);
 	chrome->palette = palette;
 	chrome->write = write;
 	chrome->arg = arg;
 	chrome->first = true;
-	chrome->start = survey->first > 0 && (survey->first < story->start || story->start == 0) ? survey->first : story->start;
-	uint64_t last = story->end > survey->last ? story->end : survey->last;
+	chrome->start = survey->first > 0 && (survey->first < stats->start || stats->start == 0) ? survey->first : stats->start;
+	uint64_t last = stats->end > survey->last ? stats->end : survey->last;
 	chrome->span = last > chrome->start ? last - chrome->start : 1;
 	chrome->interval = chrome->span / CHROME_SAMPLES + 1;
 	chrome->attempts = (struct attempts){.fn = add_attempt, .arg = chrome};
-	chrome->nslots = all->nslots > story->slots ? all->nslots : story->slots;
+	chrome->nslots = all->nslots > stats->slots ? all->nslots : stats->slots;
 	chrome->ntracks = chrome->nslots + all->nbeside;
 	chrome->ntracks = chrome->ntracks ? chrome->ntracks : 1;
 	chrome->arrows = xcalloc(chrome->ntracks + 1, sizeof(*chrome->arrows));
@@ -432,14 +432,14 @@ struct chrome *chrome_new(const struct palette *palette, const struct survey *su
 	chrome->origins = xcalloc(CHROME_ORIGINS, sizeof(*chrome->origins));
 	chrome->queues = xcalloc(PALETTE_CLASSES, sizeof(*chrome->queues));
 	add_head(chrome);
-	add_slots(chrome, story->slots, chrome->start);
+	add_slots(chrome, stats->slots, chrome->start);
 	return chrome;
 }
 
-void chrome_tell(void *arg, const struct event *event) {
+void chrome_on_event(void *arg, const struct event *event) {
 	struct chrome *chrome = arg;
 	chrome->now = event->at > chrome->now ? event->at : chrome->now;
-	attempts_tell(&chrome->attempts, event);
+	attempts_on_event(&chrome->attempts, event);
 	switch (event->kind) {
 	case EVENT_WAIT_END: add_wait(chrome, &event->u.wait, event->at); break;
 	case EVENT_SLOTS: add_slots(chrome, event->u.slots.slots, event->at); break;

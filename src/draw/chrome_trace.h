@@ -1,4 +1,4 @@
-// A run as Chrome trace events (--trace): JSON that Perfetto and speedscope open.
+// Writes a run as Chrome trace events (--trace): JSON that Perfetto and speedscope open.
 //
 // A slice ("X") for each attempt, on a track for each slot; nothing overlaps on a track. Counters for what runs and for
 // the queue of each batch; arrows from a job to what it started: the items it emitted, its next step, its next attempt;
@@ -16,20 +16,20 @@ enum {
 	CHROME_ORIGINS = 1 << 17, // an arrow comes from one of about so many last items, or is left out
 };
 
-// Takes a part of the text; called from chrome_tell() and chrome_finish().
+// Takes a part of the text; called from chrome_on_event() and chrome_finish().
 typedef void chrome_write_fn(void *arg, const char *text, size_t len);
 
 struct chrome;
 
-// Begins the text. The counters are of the batches that have a colour of their own, and one for all others. `all` are the
-// attempts after attempts_finish(), of a first look. All are borrowed.
+// Begins the text. There is a counter for each batch that has a colour of its own, and one for all others. `all` are the
+// attempts of a first pass over the log, after attempts_finish(). All are borrowed until chrome_finish().
 struct chrome *chrome_new(const struct palette *palette, const struct survey *survey, const struct attempts *all,
                           chrome_write_fn *write, void *arg);
 
-// An event_fn: `arg` is the chrome.
-void chrome_tell(void *arg, const struct event *event);
+// An event_fn: adds the event; `arg` is the struct chrome.
+void chrome_on_event(void *arg, const struct event *event);
 
-// Ends the text and frees all.
+// Writes the end of the text, and frees the struct chrome.
 void chrome_finish(struct chrome *chrome);
 
 #endif

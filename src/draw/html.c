@@ -1,4 +1,4 @@
-// A run as one HTML page that needs nothing else: the drawing, the batches, what failed, and the jobs.
+// Writes a run as one HTML page that needs no other file: the drawing, the batches, the failed jobs, and all jobs.
 
 #include "draw/html.h"
 
@@ -33,14 +33,14 @@ static void add_colours(struct buf *buf, const struct palette *palette) {
 	}
 }
 
-static void add_head(struct buf *buf, const struct run_stats *story, const struct palette *palette) {
+static void add_head(struct buf *buf, const struct run_stats *stats, const struct palette *palette) {
 	buf_printf(buf, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
 	           "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; "
 	           "script-src '%s'; base-uri 'none'; form-action 'none'\">\n"
 	           "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n"
 	           "<meta name=\"color-scheme\" content=\"light dark\">\n<meta name=\"generator\" content=\"fairpar\">\n<title>",
 	           html_script_hash);
-	svg_add_title(buf, story);
+	svg_add_title(buf, stats);
 	buf_adds(buf, "</title>\n<style>");
 	buf_adds(buf, html_css);
 	add_colours(buf, palette);
@@ -48,10 +48,10 @@ static void add_head(struct buf *buf, const struct run_stats *story, const struc
 }
 
 // The command line, each word that has a blank in quotes.
-static void add_argv(struct buf *buf, const struct run_stats *story) {
-	for (char **word = story->argv; word && *word; ++word) {
+static void add_argv(struct buf *buf, const struct run_stats *stats) {
+	for (char **word = stats->argv; word && *word; ++word) {
 		const char *quote = **word == '\0' || strpbrk(*word, " \t\n|&;<>()$\"'*?") ? "'" : "";
-		buf_printf(buf, "%s%s", word > story->argv ? " " : "", *quote ? "&#39;" : "");
+		buf_printf(buf, "%s%s", word > stats->argv ? " " : "", *quote ? "&#39;" : "");
 		add_text(buf, *word);
 		buf_adds(buf, *quote ? "&#39;" : "");
 	}
@@ -71,10 +71,10 @@ static void add_fact(struct buf *buf, const char *name, uint64_t n, bool bad) {
 }
 
 static void add_facts(struct buf *buf, const struct timeline *timeline) {
-	const struct run_stats *story = timeline->palette->story;
-	const struct stats_batch *total = &story->total;
+	const struct run_stats *stats = timeline->palette->stats;
+	const struct stats_batch *total = &stats->total;
 	buf_adds(buf, "<dl class=\"facts\">\n");
-	add_fact(buf, story->counts_items ? "items" : "jobs", stats_jobs(total), false);
+	add_fact(buf, stats->counts_items ? "items" : "jobs", stats_jobs(total), false);
 	add_fact(buf, "ok", total->ok, false);
 	add_fact(buf, "failed", total->failed, total->failed > 0);
 	if (total->cancelled > 0) {
@@ -86,35 +86,35 @@ static void add_facts(struct buf *buf, const struct timeline *timeline) {
 	if (total->retried > 0) {
 		add_fact(buf, "retried", total->retried, false);
 	}
-	if (story->has_end && story->run_end.resumed > 0) {
-		add_fact(buf, "done before", story->run_end.resumed, false);
+	if (stats->has_end && stats->run_end.resumed > 0) {
+		add_fact(buf, "done before", stats->run_end.resumed, false);
 	}
 	if (total->current > 0) {
 		add_fact(buf, "up to date", total->current, false);
 	}
 	open_fact(buf, "time");
-	uint64_t end = story->end > 0 ? story->end : story->last;
-	text_add_time(buf, end > story->start ? end - story->start : 0);
+	uint64_t end = stats->end > 0 ? stats->end : stats->last;
+	text_add_time(buf, end > stats->start ? end - stats->start : 0);
 	buf_adds(buf, "</dd></div>\n");
-	if (story->slots > 0) { // else the log has lost its first line
-		add_fact(buf, "slots", story->slots, false);
+	if (stats->slots > 0) { // else the log has lost its first line
+		add_fact(buf, "slots", stats->slots, false);
 		open_fact(buf, "busy");
-		buf_printf(buf, "%u%%</dd></div>\n", (unsigned)(story->busy * 100));
+		buf_printf(buf, "%u%%</dd></div>\n", (unsigned)(stats->busy * 100));
 	}
 	buf_adds(buf, "</dl>\n");
 }
 
 static void add_header(struct buf *buf, const struct timeline *timeline) {
-	const struct run_stats *story = timeline->palette->story;
+	const struct run_stats *stats = timeline->palette->stats;
 	buf_adds(buf, "<header>\n<h1>");
-	svg_add_title(buf, story);
+	svg_add_title(buf, stats);
 	buf_adds(buf, "</h1>\n");
-	if (story->argv) {
+	if (stats->argv) {
 		buf_adds(buf, "<code class=\"dim\">");
-		add_argv(buf, story);
+		add_argv(buf, stats);
 		buf_adds(buf, "</code>\n");
 	}
-	if (!story->has_end) {
+	if (!stats->has_end) {
 		buf_adds(buf, "<p class=\"bad\">The log ends before the run did: fairpar was killed, or still runs.</p>\n");
 	}
 	add_facts(buf, timeline);
@@ -144,12 +144,12 @@ struct columns {
 	bool cancelled, skipped, running, beside;
 };
 
-static struct columns choose_columns(const struct run_stats *story) {
-	const struct stats_batch *total = &story->total;
+static struct columns choose_columns(const struct run_stats *stats) {
+	const struct stats_batch *total = &stats->total;
 	return (struct columns){
 		.cancelled = total->cancelled > 0,
 		.skipped = total->skipped > 0,
-		.running = !story->has_end && total->running > 0,
+		.running = !stats->has_end && total->running > 0,
 		.beside = total->long_time > 0,
 	};
 }
@@ -177,14 +177,14 @@ static void add_batch_cells(struct buf *buf, const struct columns *columns, cons
 }
 
 static void add_batch(struct buf *buf, const struct palette *palette, const struct columns *columns, size_t index) {
-	const struct run_stats *story = palette->story;
-	const struct stats_batch *batch = &story->batches[index];
+	const struct run_stats *stats = palette->stats;
+	const struct stats_batch *batch = &stats->batches[index];
 	unsigned class = palette->class_of[index];
 	buf_printf(buf, "<tr><th scope=\"row\"><i class=\"s s%u\"></i>", class);
 	if (batch->name[0] != '\0') {
 		add_name(buf, batch->name);
 	} else {
-		figures_add_count(buf, story->hidden_batches);
+		figures_add_count(buf, stats->hidden_batches);
 		buf_adds(buf, " more");
 	}
 	buf_adds(buf, "</th>");
@@ -216,20 +216,20 @@ static void add_heads(struct buf *buf, const struct columns *columns) {
 }
 
 static void add_batches(struct buf *buf, const struct palette *palette) {
-	const struct run_stats *story = palette->story;
-	struct columns columns = choose_columns(story);
+	const struct run_stats *stats = palette->stats;
+	struct columns columns = choose_columns(stats);
 	buf_adds(buf, "<h2>Batches</h2>\n<div class=\"scroll\"><table id=\"batches\">\n");
 	add_heads(buf, &columns);
 	buf_adds(buf, "<tbody>\n");
-	for (size_t i = 0; i < story->nbatches; ++i) {
+	for (size_t i = 0; i < stats->nbatches; ++i) {
 		add_batch(buf, palette, &columns, i);
 	}
 	buf_adds(buf, "</tbody>\n");
-	if (story->nbatches > 1) {
+	if (stats->nbatches > 1) {
 		buf_adds(buf, "<tfoot><tr><th scope=\"row\">all</th>");
-		add_batch_cells(buf, &columns, &story->total);
+		add_batch_cells(buf, &columns, &stats->total);
 		buf_adds(buf, "<td></td><td></td>");
-		add_time_cell(buf, story->total.max, story->total.attempts > 0);
+		add_time_cell(buf, stats->total.max, stats->total.attempts > 0);
 		buf_adds(buf, "</tr></tfoot>\n");
 	}
 	buf_adds(buf, "</table></div>\n");
@@ -276,26 +276,26 @@ static void add_failure(struct buf *buf, const struct stats_job *job) {
 	buf_adds(buf, "</article>\n");
 }
 
-static void add_failures(struct buf *buf, const struct run_stats *story) {
-	if (story->nfailures == 0) {
+static void add_failures(struct buf *buf, const struct run_stats *stats) {
+	if (stats->nfailures == 0) {
 		return;
 	}
 	buf_adds(buf, "<h2 id=\"failed\">Failed</h2>\n");
-	for (size_t i = 0; i < story->nfailures; ++i) {
-		add_failure(buf, &story->failures[i]);
+	for (size_t i = 0; i < stats->nfailures; ++i) {
+		add_failure(buf, &stats->failures[i]);
 	}
-	uint64_t failed = story->total.failed - story->total.along_failed;
-	if (failed > story->nfailures) {
+	uint64_t failed = stats->total.failed - stats->total.along_failed;
+	if (failed > stats->nfailures) {
 		buf_adds(buf, "<p class=\"dim\">… and ");
-		figures_add_count(buf, failed - story->nfailures);
+		figures_add_count(buf, failed - stats->nfailures);
 		buf_adds(buf, " more.</p>\n");
 	}
 }
 
-static void add_losses(struct buf *buf, const struct run_stats *story) {
-	buf_adds(buf, story->nlosses > 0 ? "<h2>Not run</h2>\n" : "");
-	for (size_t i = 0; i < story->nlosses; ++i) {
-		const struct stats_loss *loss = &story->losses[i];
+static void add_losses(struct buf *buf, const struct run_stats *stats) {
+	buf_adds(buf, stats->nlosses > 0 ? "<h2>Not run</h2>\n" : "");
+	for (size_t i = 0; i < stats->nlosses; ++i) {
+		const struct stats_loss *loss = &stats->losses[i];
 		buf_adds(buf, "<p>");
 		if (loss->batch) {
 			buf_adds(buf, "<strong>");
@@ -310,14 +310,14 @@ static void add_losses(struct buf *buf, const struct run_stats *story) {
 }
 
 static void add_slowest(struct buf *buf, const struct palette *palette) {
-	const struct run_stats *story = palette->story;
-	if (story->nslowest == 0) {
+	const struct run_stats *stats = palette->stats;
+	if (stats->nslowest == 0) {
 		return;
 	}
 	buf_adds(buf, "<h2>Slowest</h2>\n<div class=\"scroll\"><table>\n<thead><tr><th scope=\"col\">job</th>"
 	         "<th scope=\"col\" class=\"n\">time</th><th scope=\"col\">command</th></tr></thead>\n<tbody>\n");
-	for (size_t i = 0; i < story->nslowest; ++i) {
-		const struct stats_job *job = &story->slowest[i];
+	for (size_t i = 0; i < stats->nslowest; ++i) {
+		const struct stats_job *job = &stats->slowest[i];
 		buf_printf(buf, "<tr><th scope=\"row\"><i class=\"s s%u\"></i>", palette_class(palette, job->batch));
 		add_job_name(buf, job);
 		buf_adds(buf, "</th>");
@@ -397,10 +397,10 @@ static void add_rows(struct buf *buf, const struct rows *rows, uint64_t start) {
 	buf_adds(buf, "</tbody>\n</table></div>\n");
 }
 
-static void add_footer(struct buf *buf, const struct run_stats *story) {
+static void add_footer(struct buf *buf, const struct run_stats *stats) {
 	buf_adds(buf, "<footer>fairpar");
 	const struct { const char *before, *text; } facts[] = {
-		{" ", story->version}, {" on ", story->host}, {" in ", story->cwd}, {", run ", story->run},
+		{" ", stats->version}, {" on ", stats->host}, {" in ", stats->cwd}, {", run ", stats->run},
 	};
 	for (size_t i = 0; i < sizeof(facts) / sizeof(facts[0]); ++i) {
 		if (facts[i].text && facts[i].text[0] != '\0') {
@@ -408,12 +408,12 @@ static void add_footer(struct buf *buf, const struct run_stats *story) {
 			add_text(buf, facts[i].text);
 		}
 	}
-	buf_printf(buf, "; batches took turns by %s</footer>\n", story->fair_time ? "time" : "jobs");
+	buf_printf(buf, "; batches took turns by %s</footer>\n", stats->fair_time ? "time" : "jobs");
 }
 
 void html_draw(struct buf *buf, const struct timeline *timeline, const struct rows *rows) {
 	const struct palette *palette = timeline->palette;
-	add_head(buf, palette->story, palette);
+	add_head(buf, palette->stats, palette);
 	add_header(buf, timeline);
 	buf_adds(buf, "<figure>\n");
 	svg_draw(buf, timeline, SVG_INLINE);
@@ -424,10 +424,10 @@ void html_draw(struct buf *buf, const struct timeline *timeline, const struct ro
 	}
 	buf_adds(buf, "</figure>\n");
 	add_batches(buf, palette);
-	add_failures(buf, palette->story);
-	add_losses(buf, palette->story);
+	add_failures(buf, palette->stats);
+	add_losses(buf, palette->stats);
 	add_slowest(buf, palette);
 	add_rows(buf, rows, timeline->start);
-	add_footer(buf, palette->story);
+	add_footer(buf, palette->stats);
 	buf_printf(buf, "<script>%s</script>\n</body>\n</html>\n", html_js);
 }

@@ -1,4 +1,4 @@
-// A run as one HTML page that needs nothing else: the drawing, the batches, what failed, and the jobs.
+// Writes a run as one HTML page that needs no other file: the drawing, the batches, the failed jobs, and all jobs.
 
 #ifndef FAIRPAR_DRAW_HTML_H
 #define FAIRPAR_DRAW_HTML_H

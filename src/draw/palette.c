@@ -1,4 +1,4 @@
-// Which colour each batch has in a picture: the largest have one of their own, the others share one.
+// Gives each batch of a run a colour for the pictures.
 
 #include "draw/palette.h"
 
@@ -28,37 +28,37 @@ static int compare_times(const void *a, const void *b) {
 
 // Marks the batches that get a class: all, or those with most time.
 static void choose(struct palette *palette) {
-	const struct run_stats *story = palette->story;
-	size_t n = story->nbatches;
+	const struct run_stats *stats = palette->stats;
+	size_t n = stats->nbatches;
 	const struct stats_batch **ranked = xcalloc(n ? n : 1, sizeof(*ranked));
 	for (size_t i = 0; i < n; ++i) {
-		ranked[i] = &story->batches[i];
+		ranked[i] = &stats->batches[i];
 		palette->class_of[i] = PALETTE_OTHERS;
 	}
 	if (n > PALETTE_OTHERS) {
 		qsort(ranked, n, sizeof(*ranked), compare_times);
 	}
 	for (size_t i = 0; i < n && i < PALETTE_OTHERS; ++i) {
-		size_t batch = (size_t)(ranked[i] - story->batches);
-		if (story->batches[batch].name[0] != '\0') { // not what later batches share
+		size_t batch = (size_t)(ranked[i] - stats->batches);
+		if (stats->batches[batch].name[0] != '\0') { // not what later batches share
 			palette->class_of[batch] = 0;
 		}
 	}
 	free(ranked);
 }
 
-void palette_init(struct palette *palette, const struct run_stats *story) {
-	*palette = (struct palette){.story = story, .batches = MAP_INIT};
-	palette->class_of = xcalloc(story->nbatches ? story->nbatches : 1, 1);
+void palette_init(struct palette *palette, const struct run_stats *stats) {
+	*palette = (struct palette){.stats = stats, .batches = MAP_INIT};
+	palette->class_of = xcalloc(stats->nbatches ? stats->nbatches : 1, 1);
 	choose(palette);
-	map_reserve(&palette->batches, story->nbatches);
-	for (uint32_t i = 0; i < story->nbatches; ++i) {
-		const struct stats_batch *batch = &story->batches[i];
+	map_reserve(&palette->batches, stats->nbatches);
+	for (uint32_t i = 0; i < stats->nbatches; ++i) {
+		const struct stats_batch *batch = &stats->batches[i];
 		if (palette->class_of[i] != PALETTE_OTHERS) {
 			palette->class_of[i] = (unsigned char)palette->nclasses;
 			palette->owners[palette->nclasses++] = batch;
 		} else {
-			palette->nothers += batch->name[0] != '\0' ? 1 : story->hidden_batches;
+			palette->nothers += batch->name[0] != '\0' ? 1 : stats->hidden_batches;
 		}
 		if (batch->name[0] != '\0') {
 			map_add(&palette->batches, batch->name, strlen(batch->name), i);

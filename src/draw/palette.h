@@ -1,4 +1,4 @@
-// Which colour each batch has in a picture: the largest have one of their own, the others share one.
+// Gives each batch of a run a colour for the pictures: those with most time have one of their own, the others share one.
 
 #ifndef FAIRPAR_DRAW_PALETTE_H
 #define FAIRPAR_DRAW_PALETTE_H
@@ -13,22 +13,22 @@ enum {
 };
 
 struct palette {
-	const struct run_stats *story;  // borrowed
-	unsigned char *class_of;    // of each batch of the story
+	const struct run_stats *stats;  // borrowed
+	unsigned char *class_of;    // of each of stats->batches
 	unsigned nclasses;          // in use, without the others
 	size_t nothers;             // batches that share PALETTE_OTHERS
 	const struct stats_batch *owners[PALETTE_OTHERS]; // of each class in use
-	struct map batches;         // name: index in the story
+	struct map batches;         // name: index in stats->batches
 };
 
-// Gives the batches of a finished story their colours, in the order of the story.
-void palette_init(struct palette *palette, const struct run_stats *story);
+// Gives the batches their colours, in the order of stats->batches, after stats_finish(). `stats` is borrowed.
+void palette_init(struct palette *palette, const struct run_stats *stats);
 void palette_fini(struct palette *palette);
 
-// Index in the story of the batch of that name, or MAP_NONE.
+// The index in stats->batches of the batch of that name, or MAP_NONE.
 uint32_t palette_batch(const struct palette *palette, const char *batch);
 
-// Its class; PALETTE_OTHERS for one that the story does not name.
+// Its class; PALETTE_OTHERS for one that stats->batches does not name.
 unsigned palette_class(const struct palette *palette, const char *batch);
 
 // "#0072B2"

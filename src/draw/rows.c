@@ -1,4 +1,4 @@
-// The jobs of a run, one row each: all of them, or of many those that matter and a sample.
+// Collects a table of the run's jobs, one row each: all jobs, or those that matter and a sample of the others.
 
 #include "draw/rows.h"
 
@@ -100,7 +100,7 @@ static void add(struct rows *rows, const struct event_job_end *end, const struct
 	buf_fini(&command);
 }
 
-void rows_tell(void *arg, const struct event *event) {
+void rows_on_event(void *arg, const struct event *event) {
 	struct rows *rows = arg;
 	const struct event_job_end *end = &event->u.job_end;
 	if (event->kind != EVENT_JOB_END || end->id.role != ROLE_JOB) {

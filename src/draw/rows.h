@@ -1,4 +1,5 @@
-// The jobs of a run, one row each: all of them, or of many those that matter and a sample.
+// Collects a table of the run's jobs, one row each: all jobs, or if there are many, those that failed, were retried or were
+// slow, and a sample of the others.
 
 #ifndef FAIRPAR_DRAW_ROWS_H
 #define FAIRPAR_DRAW_ROWS_H
@@ -38,18 +39,18 @@ struct rows {
 	uint64_t jobs;          // that there are
 	uint64_t stride;        // 0: all are here; else each of so many is in the sample
 	uint64_t slow;          // nanoseconds from which on a job counts as slow
-	uint64_t seen, failed, retried; // so far
+	uint64_t seen, failed, retried; // jobs so far
 	struct row *rows;       // in the order of their ends
 	size_t n, cap;
 	struct running_table going_on; // jobs that have ended an attempt and will have another
 	struct arena texts;
 };
 
-// Prepares for the jobs that the survey has seen. What is given is borrowed.
+// Begins a table for the jobs that the survey has counted. `palette` is borrowed until rows_fini().
 void rows_init(struct rows *rows, const struct palette *palette, const struct survey *survey);
 void rows_fini(struct rows *rows);
 
-// An event_fn: `arg` are the rows.
-void rows_tell(void *arg, const struct event *event);
+// An event_fn: adds a row when a job ends; `arg` is the struct rows.
+void rows_on_event(void *arg, const struct event *event);
 
 #endif

@@ -1,4 +1,4 @@
-// The drawing of a run: bars in lanes, a legend, an axis, and the strip of shares, as SVG.
+// Writes the drawing of a run as SVG: bars in lanes, a legend, an axis, and a strip with the share of each batch.
 
 #include "draw/svg.h"
 
@@ -42,36 +42,36 @@ static double bar_x(const struct sheet *sheet, uint64_t at) {
 	return LEFT + timeline_x(sheet->timeline, at);
 }
 
-void svg_add_title(struct buf *buf, const struct run_stats *story) {
-	if (story->name) {
+void svg_add_title(struct buf *buf, const struct run_stats *stats) {
+	if (stats->name) {
 		struct buf name = BUF_INIT;
-		text_add_text(&name, story->name, strlen(story->name), NAME_COLUMNS);
+		text_add_text(&name, stats->name, strlen(stats->name), NAME_COLUMNS);
 		figures_add_escaped(buf, buf_str(&name), name.len);
 		buf_adds(buf, ", ");
 		buf_fini(&name);
 	}
 	buf_adds(buf, "fairpar run");
-	time_t seconds = (time_t)(story->time_ns / NS_PER_S);
+	time_t seconds = (time_t)(stats->time_ns / NS_PER_S);
 	struct tm tm;
 	char text[64];
-	if (story->time_ns > 0 && localtime_r(&seconds, &tm) && strftime(text, sizeof(text), " %Y-%m-%d %H:%M", &tm) > 0) {
+	if (stats->time_ns > 0 && localtime_r(&seconds, &tm) && strftime(text, sizeof(text), " %Y-%m-%d %H:%M", &tm) > 0) {
 		buf_adds(buf, text);
 	}
 }
 
-void svg_add_figures(struct buf *buf, const struct run_stats *story) {
-	const struct stats_batch *total = &story->total;
+void svg_add_figures(struct buf *buf, const struct run_stats *stats) {
+	const struct stats_batch *total = &stats->total;
 	uint64_t jobs = total->ok + total->failed + total->cancelled + total->skipped;
 	figures_add_count(buf, jobs);
-	buf_printf(buf, " %s%s · ", story->counts_items ? "item" : "job", jobs == 1 ? "" : "s");
+	buf_printf(buf, " %s%s · ", stats->counts_items ? "item" : "job", jobs == 1 ? "" : "s");
 	if (total->failed > 0) {
 		figures_add_count(buf, total->failed);
 		buf_adds(buf, " failed · ");
 	}
-	uint64_t end = story->end > 0 ? story->end : story->last;
-	text_add_time(buf, end > story->start ? end - story->start : 0);
-	if (story->slots > 0) { // else the log has lost its first line
-		buf_printf(buf, " · %u slot%s · %u%% busy", story->slots, story->slots == 1 ? "" : "s", (unsigned)(story->busy * 100));
+	uint64_t end = stats->end > 0 ? stats->end : stats->last;
+	text_add_time(buf, end > stats->start ? end - stats->start : 0);
+	if (stats->slots > 0) { // else the log has lost its first line
+		buf_printf(buf, " · %u slot%s · %u%% busy", stats->slots, stats->slots == 1 ? "" : "s", (unsigned)(stats->busy * 100));
 	}
 }
 
@@ -429,7 +429,7 @@ static void add_strip(const struct sheet *sheet) {
 }
 
 void svg_draw(struct buf *buf, const struct timeline *timeline, enum svg_use use) {
-	const struct run_stats *story = timeline->palette->story;
+	const struct run_stats *stats = timeline->palette->stats;
 	struct sheet sheet = {.buf = buf, .timeline = timeline};
 	double pitch = (double)LANES_HEIGHT / timeline->nlanes;
 	sheet.pitch = pitch > 22 ? 22 : pitch < 3 ? 3 : pitch;
@@ -447,9 +447,9 @@ void svg_draw(struct buf *buf, const struct timeline *timeline, enum svg_use use
 	add_bars(&sheet);
 	add_strip(&sheet);
 	add_axis(&sheet, sheet.strip + STRIP);
-	svg_add_title(&head, story);
+	svg_add_title(&head, stats);
 	buf_adds(&head, " · ");
-	svg_add_figures(&head, story);
+	svg_add_figures(&head, stats);
 	buf_printf(buf, "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"fp\" viewBox=\"0 0 %d %.0f\" width=\"%d\" height=\"%.0f\" "
 	           "font-family=\"system-ui,sans-serif\" font-size=\"12\" role=\"img\" aria-label=\"", WIDTH, height, WIDTH, height);
 	buf_add(buf, head.data, head.len);

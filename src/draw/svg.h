@@ -1,4 +1,4 @@
-// The drawing of a run: bars in lanes, a legend, an axis, and the strip of shares, as SVG.
+// Writes the drawing of a run as SVG: bars in lanes, a legend, an axis, and a strip with the share of each batch.
 
 #ifndef FAIRPAR_DRAW_SVG_H
 #define FAIRPAR_DRAW_SVG_H
@@ -11,13 +11,13 @@ enum svg_use {
 	SVG_INLINE,  // within a page
 };
 
-// Appends the drawing. Dark where the reader prefers it. Everything foreign in it is escaped.
+// Appends the drawing, with light and dark colours as the reader's system prefers. Names and commands in it are escaped.
 void svg_draw(struct buf *buf, const struct timeline *timeline, enum svg_use use);
 
-// Appends "204 jobs · 2 failed · 29.5 s · 8 slots · 97 % busy", the numbers of the story.
-void svg_add_figures(struct buf *buf, const struct run_stats *story);
+// Appends "204 jobs · 2 failed · 29.5 s · 8 slots · 97 % busy", the totals of the run.
+void svg_add_figures(struct buf *buf, const struct run_stats *stats);
 
 // Appends "nightly, fairpar run 2026-11-20 23:41": the manifest's name, and the local time of the start, as far as known.
-void svg_add_title(struct buf *buf, const struct run_stats *story);
+void svg_add_title(struct buf *buf, const struct run_stats *stats);
 
 #endif

@@ -1,4 +1,4 @@
-// A run as bars in lanes, and the share that each batch had of the slots: what the pictures draw, in bounded memory.
+// Computes the bars of a run's attempts in their lanes, and the share of the slots that each batch had over time.
 
 #include "draw/timeline.h"
 
@@ -36,13 +36,13 @@ static void choose_shortest(struct timeline *timeline, const struct survey *surv
 
 void timeline_init(struct timeline *timeline, const struct palette *palette, const struct survey *survey,
                    const struct attempts *all) {
-	const struct run_stats *story = palette->story;
-	*timeline = (struct timeline){.palette = palette, .slots = story->slots, .texts = ARENA_INIT};
-	timeline->start = story->start ? story->start : survey->first;
+	const struct run_stats *stats = palette->stats;
+	*timeline = (struct timeline){.palette = palette, .slots = stats->slots, .texts = ARENA_INIT};
+	timeline->start = stats->start ? stats->start : survey->first;
 	if (survey->first > 0 && survey->first < timeline->start) {
 		timeline->start = survey->first;
 	}
-	timeline->end = story->end > survey->last ? story->end : survey->last;
+	timeline->end = stats->end > survey->last ? stats->end : survey->last;
 	if (timeline->end <= timeline->start) {
 		timeline->end = timeline->start + 1;
 	}

@@ -1,7 +1,8 @@
-// A run as bars in lanes, and the share that each batch had of the slots: what the pictures draw, in bounded memory.
+// Computes the bars of a run's attempts in their lanes, and the share of the slots that each batch had over time, in bounded
+// memory, whatever draws them.
 //
-// Bars that would be narrower than half a pixel, where there are many, and the shortest beyond BARS_MAX, are merged:
-// each lane has columns that say how much of their time each class of batches had.
+// If there are more than TIMELINE_ALL bars, those narrower than half a pixel, and the shortest beyond TIMELINE_BARS, are
+// merged: each lane has columns, and a column says which part of its time each class of batches had.
 
 #ifndef FAIRPAR_DRAW_TIMELINE_H
 #define FAIRPAR_DRAW_TIMELINE_H
@@ -33,7 +34,7 @@ struct bar {
 	unsigned lane;
 	unsigned char class, flags;
 	uint64_t from, to;       // event time
-	uint64_t lead;           // its lane was empty from here to `from`, while it was queued
+	uint64_t lead;           // from here to `from` the job was queued and its lane empty
 	const char *text;        // what it is, in lines; any bytes
 	size_t text_len;
 };
@@ -64,8 +65,8 @@ struct timeline {
 	struct arena texts;
 };
 
-// Makes room for what the survey has seen, between two event times. All are borrowed. `all` are the attempts the survey
-// was made from, after attempts_finish().
+// Begins a timeline for the attempts that the survey has counted. `all` are the attempts that the survey was made from, after
+// attempts_finish(). All are borrowed until timeline_fini().
 void timeline_init(struct timeline *timeline, const struct palette *palette, const struct survey *survey,
                    const struct attempts *all);
 void timeline_fini(struct timeline *timeline);
@@ -73,10 +74,10 @@ void timeline_fini(struct timeline *timeline);
 // An attempt_fn: `arg` is the timeline.
 void timeline_add(void *arg, const struct attempt_span *attempt);
 
-// Where event time `at` is, in pixels: 0 to TIMELINE_WIDTH.
+// The place of the event time `at` on the axis in pixels, 0 to TIMELINE_WIDTH.
 double timeline_x(const struct timeline *timeline, uint64_t at);
 
-// A distance of marks on the axis that is round, and of which there are at most `most`, in nanoseconds.
+// A round distance in nanoseconds such that at most `most` marks fit on the axis.
 uint64_t timeline_tick(const struct timeline *timeline, unsigned most);
 
 #endif

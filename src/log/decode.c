@@ -1,4 +1,4 @@
-// Reads a log of events (--log) back, and passes each event to a function.
+// Reads a log of events (--log) back, by the table log/events.def, and passes each event to a function.
 
 #include "log/decode.h"
 
@@ -72,7 +72,7 @@ FP_PRINTF(3, 4) static void message(struct log_reader *reader, const char *kind,
 	buf_addc(reader->messages, '\n');
 }
 
-// Notes what is wrong with the line, once.
+// Notes what is wrong with the line; the first call for a line counts.
 FP_PRINTF(2, 3) static void spoil(struct log_reader *reader, const char *format, ...) {
 	if (reader->error[0] == '\0') {
 		va_list args;
@@ -109,7 +109,7 @@ static int fill(struct log_reader *reader) {
 	}
 }
 
-// What a crash of the machine, or a file that was emptied while it was written to, leaves in the place of lines.
+// NUL bytes stand in the place of lines after a crash of the machine, or in a file that was emptied while it was written to.
 static void skip_nuls(struct log_reader *reader) {
 	for (; reader->at < reader->end && reader->block[reader->at] == '\0'; ++reader->at) {
 		reader->has_nuls = true;
@@ -541,7 +541,7 @@ static void publish(struct log_reader *reader, struct event *event) {
 	reader->fn(reader->arg, event);
 }
 
-// An event comes, and its run has begun in a line that is damaged: then what that line said is not known.
+// Begins the run whose first line is damaged, without the facts of that line.
 static void begin_without(struct log_reader *reader) {
 	static const char *const no_words[] = {NULL};
 	struct event event = {.kind = EVENT_RUN_START, .at = TIME_BASE, .u.run_start = {.run = "", .argv = no_words}};
@@ -611,7 +611,7 @@ static void note_damage(struct log_reader *reader, const char *what) {
 	}
 }
 
-// What is to be said when all lines have been read. Returns 0, or -1 if there was no run.
+// Adds the messages about the whole log when all lines have been read. Returns 0, or -1 if there was no run.
 static int conclude(struct log_reader *reader) {
 	reader->line = reader->first_damaged; // 0: none
 	if (!reader->has_start) {

@@ -32,7 +32,8 @@ void trace_add(struct trace *trace, const struct trace_line *line);
 // True when it is time to call trace_flush(). Any thread.
 bool trace_is_due(const struct trace *trace);
 
-// Formats and writes what was added; one thread at a time. Returns 0, or -1 with errno; what could not be written is lost and later lines are too.
+// Formats and writes what was added; one thread at a time. Returns 0, or -1 with errno: then the lines of this call are lost,
+// and all later ones.
 int trace_flush(struct trace *trace) FP_NODISCARD;
 
 // Flushes and closes. Returns 0, or -1 with errno if anything was lost since the start.

@@ -6,7 +6,7 @@
 #include "base/buf.h"
 #include "job/event.h"
 
-// Appends the line; times count from `base`, the time of EVENT_RUN_START.
+// Appends the line of the event with its newline. Times in it count from `base`, the time of EVENT_RUN_START.
 void event_encode(struct buf *buf, const struct event *event, uint64_t base);
 
 #endif

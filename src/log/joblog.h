@@ -27,17 +27,18 @@ struct joblog_row {
 // What a result is in the columns Exitval and Signal.
 int joblog_exitval(const struct result *result);
 
-// Starttime: seconds since 1970 at that now_ns() time, by the wall clock of now.
+// The column Starttime: seconds since 1970 of a now_ns() time, by the wall clock as it is set now.
 double joblog_wall_seconds(uint64_t at);
 
-// JobRuntime, in seconds.
+// The column JobRuntime, in seconds.
 double joblog_runtime(const struct joblog_row *row);
 
 // Appends the row as text, with its newline.
 void joblog_format(const struct joblog_row *row, struct buf *buf);
 
-// Opens the file, made anew or to be appended to. A header is written unless there is one; a last line that was cut off is ended so that it is taken for what it is.
-// Returns NULL with errno if it cannot be opened. What cannot be written shows in joblog_error().
+// Opens the file, emptied or, with `append`, as it is. A header is written unless there is one; a last line that was cut off
+// gets a newline, so that it does not run into the first new row. Returns NULL with errno if the file cannot be opened;
+// joblog_close() frees the result. What cannot be written shows in joblog_error().
 struct joblog *joblog_open(const char *path, bool append);
 
 // Adds rows with one write. From any thread. After an error nothing more is written: a hole would not show.

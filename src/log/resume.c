@@ -1,4 +1,4 @@
-// Which jobs an earlier run has done, by its joblog: what --resume, --resume-failed and --retry-failed leave out.
+// Tells from the joblog of an earlier run which jobs it has done: for --resume, --resume-failed and --retry-failed.
 //
 // One entry of 24 bytes for each row, sorted by a hash of the command, then by number. Rows that were used up are
 // stepped over by links that are shortened as they are followed, so a million rows of the same command cost no more

@@ -1,4 +1,4 @@
-// Which jobs an earlier run has done, by its joblog: what --resume, --resume-failed and --retry-failed leave out.
+// Tells from the joblog of an earlier run which jobs it has done: for --resume, --resume-failed and --retry-failed.
 //
 // A job is known by its command, never by its number alone: where the input has changed, what is new has no row. A row
 // stands for one job. It is taken by the item of the same number and command; and by an item of the same command and

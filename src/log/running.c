@@ -1,4 +1,4 @@
-// The attempts that run: what their start said, for subscribers that see only the event of their end.
+// A table of the attempts that run, with the facts of their start, for subscribers that need them when the attempt ends.
 
 #include "log/running.h"
 

@@ -1,4 +1,4 @@
-// The attempts that run: what their start said, for subscribers that see only the event of their end.
+// A table of the attempts that run, with the facts of their start, for subscribers that need them when the attempt ends.
 
 #ifndef FAIRPAR_LOG_RUNNING_H
 #define FAIRPAR_LOG_RUNNING_H
@@ -9,7 +9,7 @@
 // damaged log.
 enum { RUNNING_MAX = 1 << 17, RUNNING_BYTES = 64 << 20 };
 
-// What a job's attempts were so far, for who adds them up; zero after running_add().
+// Sums over a job's attempts so far, for the caller's use; zero after running_add().
 struct running_sum {
 	uint64_t end;           // event time, of the last
 	uint64_t cpu;           // nanoseconds
@@ -35,8 +35,8 @@ struct running_table {
 
 void running_table_fini(struct running_table *table);
 
-// Adds the attempt; one of the same step that is there already is forgotten. Returns it, as long as it is there; NULL if
-// there are too many.
+// Adds the attempt, with copies of its batch and command, in the place of one of the same step that is there already. Returns
+// it, borrowed until it is taken out; NULL if there are too many.
 struct running_attempt *running_add(struct running_table *table, const struct event_job_start *start, uint64_t at);
 
 // Takes out the attempt at that step of that job, whatever its number. The caller frees it with free(). NULL if there

@@ -1,4 +1,4 @@
-// The attempts of a run, start and end put together, each in its lane: what pictures are drawn from.
+// Pairs the start and the end of each attempt, and gives the attempt a lane: pictures are drawn from that.
 
 #include "report/attempts.h"
 
@@ -135,7 +135,7 @@ void attempt_add_title(struct buf *buf, const struct event_job *id, bool whole) 
 	}
 }
 
-void attempts_tell(void *arg, const struct event *event) {
+void attempts_on_event(void *arg, const struct event *event) {
 	struct attempts *all = arg;
 	all->last = event->at > all->last ? event->at : all->last;
 	if (event->kind == EVENT_JOB_START) {

@@ -1,6 +1,7 @@
-// The attempts of a run, start and end put together, each in its lane: what pictures are drawn from.
+// Pairs the start and the end of each attempt, and gives the attempt a lane: pictures are drawn from that.
 //
-// A lane is a row in which nothing overlaps: one for each slot, and others beside them for what takes no slot.
+// A lane is a row in which no two attempts overlap. There is one for each slot, and others beside them for attempts that take
+// no slot (of long-running jobs).
 
 #ifndef FAIRPAR_REPORT_ATTEMPTS_H
 #define FAIRPAR_REPORT_ATTEMPTS_H
@@ -26,7 +27,7 @@ struct attempt_span {
 	unsigned lane;           // from 0, of its kind
 	unsigned nslots;
 	enum event_source source;
-	uint64_t from, to;       // event time; `to` is not before `from`, nor `from` before the end of what was there before
+	uint64_t from, to;       // event time; from <= to, and `from` is moved behind the attempt before it in the lane
 	uint64_t queued;         // nanoseconds before `from`
 	const struct event_job_start *start; // NULL if the log has lost it
 	const struct event_job_end *end;
@@ -42,7 +43,7 @@ void attempt_add_title(struct buf *buf, const struct event_job *id, bool whole);
 // Takes an attempt, which is borrowed for the call: when it starts (ATTEMPT_STARTED), and when it has ended.
 typedef void attempt_fn(void *arg, const struct attempt_span *attempt);
 
-// Zeroed but for fn and arg it is ready.
+// Ready with `fn` and `arg` set and the rest zero.
 struct attempts {
 	attempt_fn *fn;
 	void *arg;
@@ -54,10 +55,12 @@ struct attempts {
 	struct beside_lane *beside; // LANES_BESIDE of them
 };
 
-// An event_fn: `arg` is the struct attempts. What has neither start nor run time (up to date) is no attempt.
-void attempts_tell(void *arg, const struct event *event);
+// An event_fn: `arg` is the struct attempts. Calls `fn` for the attempt that the event starts or ends. A job that was up to
+// date or never ran has none.
+void attempts_on_event(void *arg, const struct event *event);
 
-// Gives out what is left as of `now`, and frees all.
+// Calls `fn` with ATTEMPT_LEFT for each attempt that has not ended, as if it ended at the event time `now`, and frees the
+// memory. nslots and nbeside stay.
 void attempts_finish(struct attempts *attempts, uint64_t now);
 
 #endif

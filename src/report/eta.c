@@ -1,4 +1,5 @@
-// When a run will be done: by what jobs of each batch have taken so far, and by what they took the last time.
+// Estimates when a run will be done, from the time that the jobs of each batch have taken so far, and from the log of a
+// former run.
 
 #include "report/eta.h"
 
@@ -11,14 +12,14 @@
 enum {
 	JOBS_KNOWN = 1 << 19,    // of a former run, by their commands; of more, the means of the batches
 	SLOTS_MAX = 1 << 20,
-	BATCHES = STORY_BATCHES, // those that come later share one entry, as in the story
+	BATCHES = STATS_BATCHES, // those that come later share one entry, as in struct run_stats
 	RATE_MAX = 1024,         // ends that the current rate looks back
 	ENOUGH_JOBS = 3,
-	COURSE_MAX = 256,        // batches whose course is worked out: it takes the square of their number
+	COURSE_MAX = 256,        // batches that are simulated one by one: that takes the square of their number
 	DOUBT_S = 15, DOUBT_PERCENT = 5, DOUBT_RATIO = 10, // when a former run is no guide: as ninja has it
 };
 
-// Time of jobs: of slots, so one of two slots counts twice.
+// Slot-time: a job on two slots counts twice.
 struct sum {
 	uint64_t time, n;
 };
@@ -27,18 +28,18 @@ struct batch_history {
 	char *name;
 	struct sum seen;         // jobs of this run that have ended; time also of the steps of those that have not
 	struct sum before;       // of the former run
-	struct sum to_come;      // of these, those that have not started now
-	uint64_t started;        // or never will
-	uint32_t most;           // at once, 0: no limit
+	struct sum to_come;      // of `before`: jobs that this run has not started yet
+	uint64_t started;        // jobs that have started, or never will
+	uint32_t most;           // max_parallel; 0: no limit
 	uint32_t weight;
 	unsigned width;          // slots of the job that started last
-	bool apart;              // takes no slots
-	uint64_t again;          // jobs between two attempts
-	uint64_t paused;         // of these
+	bool apart;              // long-running: takes no slots
+	uint64_t again;          // jobs that wait for their next attempt
+	uint64_t paused;         // of `again`: in the pause before it
 	uint64_t pause_end;      // of the last of the pauses
 	// scratch of eta_at()
-	uint64_t rest;           // of its running jobs
-	uint64_t longest;        // of these
+	uint64_t rest;           // expected slot-time until its running jobs have ended
+	uint64_t longest;        // the time of the one that ends last
 	uint64_t nrunning;
 };
 
@@ -48,12 +49,12 @@ struct known_command {
 	struct sum sum;
 };
 
-// What runs on a slot.
+// The job that runs on a slot.
 struct busy {
 	uint32_t batch;          // MAP_NONE: nothing
 	unsigned nslots;
 	uint64_t start;
-	uint64_t expected;       // by the former run, or FORECAST_UNKNOWN
+	uint64_t expected;       // by the former run, or ETA_UNKNOWN
 };
 
 struct eta {
@@ -77,81 +78,81 @@ struct eta {
 };
 
 struct eta *eta_new(void) {
-	struct eta *forecast = NEW(struct eta);
-	forecast->slots_now = 1;
-	return forecast;
+	struct eta *eta = NEW(struct eta);
+	eta->slots_now = 1;
+	return eta;
 }
 
-static void forget_jobs(struct eta *forecast) {
-	map_fini(&forecast->by_job);
-	for (size_t i = 0; i < forecast->njobs; ++i) {
-		free(forecast->jobs[i]);
+static void forget_jobs(struct eta *eta) {
+	map_fini(&eta->by_job);
+	for (size_t i = 0; i < eta->njobs; ++i) {
+		free(eta->jobs[i]);
 	}
-	free(forecast->jobs);
-	forecast->jobs = NULL;
-	forecast->njobs = forecast->jobs_cap = 0;
+	free(eta->jobs);
+	eta->jobs = NULL;
+	eta->njobs = eta->jobs_cap = 0;
 }
 
-void eta_free(struct eta *forecast) {
-	if (!forecast) {
+void eta_free(struct eta *eta) {
+	if (!eta) {
 		return;
 	}
-	forget_jobs(forecast);
-	map_fini(&forecast->by_name);
-	map_fini(&forecast->by_key);
-	for (size_t i = 0; i < forecast->nbatches; ++i) {
-		free(forecast->batches[i].name);
+	forget_jobs(eta);
+	map_fini(&eta->by_name);
+	map_fini(&eta->by_key);
+	for (size_t i = 0; i < eta->nbatches; ++i) {
+		free(eta->batches[i].name);
 	}
-	for (size_t i = 0; i < forecast->nknown; ++i) {
-		free(forecast->known[i].key);
+	for (size_t i = 0; i < eta->nknown; ++i) {
+		free(eta->known[i].key);
 	}
-	free(forecast->batches);
-	free(forecast->known);
-	free(forecast->slots);
-	buf_fini(&forecast->key);
-	free(forecast);
+	free(eta->batches);
+	free(eta->known);
+	free(eta->slots);
+	buf_fini(&eta->key);
+	free(eta);
 }
 
 static uint64_t mean(const struct sum *sum) {
-	return sum->n > 0 ? sum->time / sum->n : FORECAST_UNKNOWN;
+	return sum->n > 0 ? sum->time / sum->n : ETA_UNKNOWN;
 }
 
 // ---- batches and commands ----
 
-static uint32_t batch_number(struct eta *forecast, const char *name) {
-	uint32_t number = map_get(&forecast->by_name, name, strlen(name));
-	if (number == MAP_NONE && forecast->nbatches >= BATCHES) {
+static uint32_t batch_number(struct eta *eta, const char *name) {
+	uint32_t number = map_get(&eta->by_name, name, strlen(name));
+	if (number == MAP_NONE && eta->nbatches >= BATCHES) {
 		name = ""; // the one that the others share
-		number = map_get(&forecast->by_name, name, 0);
+		number = map_get(&eta->by_name, name, 0);
 	}
 	if (number != MAP_NONE) {
 		return number;
 	}
-	grow_array(&forecast->batches, &forecast->batches_cap, forecast->nbatches + 1, sizeof(*forecast->batches));
-	struct batch_history *batch = &forecast->batches[forecast->nbatches];
+	grow_array(&eta->batches, &eta->batches_cap, eta->nbatches + 1, sizeof(*eta->batches));
+	struct batch_history *batch = &eta->batches[eta->nbatches];
 	*batch = (struct batch_history){.name = xstrdup(name), .weight = 1, .width = 1};
-	map_add(&forecast->by_name, batch->name, strlen(name), (uint32_t)forecast->nbatches);
-	return (uint32_t)forecast->nbatches++;
+	map_add(&eta->by_name, batch->name, strlen(name), (uint32_t)eta->nbatches);
+	return (uint32_t)eta->nbatches++;
 }
 
 // The same as a pointer, good until the next new batch.
-static struct batch_history *batch_of(struct eta *forecast, const char *name) {
-	uint32_t number = batch_number(forecast, name);
-	return &forecast->batches[number];
+static struct batch_history *batch_of(struct eta *eta, const char *name) {
+	uint32_t number = batch_number(eta, name);
+	return &eta->batches[number];
 }
 
 // The key of the command in its batch; borrowed until the next one.
-static const struct buf *key_of(struct eta *forecast, const char *batch, const char *command, size_t len) {
-	buf_reset(&forecast->key);
-	buf_adds(&forecast->key, batch);
-	buf_addc(&forecast->key, '\n');
-	buf_add(&forecast->key, command, len);
-	return &forecast->key;
+static const struct buf *key_of(struct eta *eta, const char *batch, const char *command, size_t len) {
+	buf_reset(&eta->key);
+	buf_adds(&eta->key, batch);
+	buf_addc(&eta->key, '\n');
+	buf_add(&eta->key, command, len);
+	return &eta->key;
 }
 
-static uint32_t known_number(struct eta *forecast, const struct event_job_start *start) {
-	const struct buf *key = key_of(forecast, start->id.batch, start->command, start->command_len);
-	return map_get(&forecast->by_key, buf_str(key), key->len);
+static uint32_t known_number(struct eta *eta, const struct event_job_start *start) {
+	const struct buf *key = key_of(eta, start->id.batch, start->command, start->command_len);
+	return map_get(&eta->by_key, buf_str(key), key->len);
 }
 
 // ---- the former run ----
@@ -162,27 +163,27 @@ static void job_text(struct buf *buf, const struct event_job *id) {
 	buf_printf(buf, "%s#%llu", id->batch, (unsigned long long)id->number);
 }
 
-static void learn_start(struct eta *forecast, const struct event_job_start *start) {
-	if (start->id.role != ROLE_JOB || start->id.step > 0 || start->id.attempt > 1 || forecast->nknown >= JOBS_KNOWN
-	    || forecast->njobs >= JOBS_KNOWN || !start->command) {
+static void learn_start(struct eta *eta, const struct event_job_start *start) {
+	if (start->id.role != ROLE_JOB || start->id.step > 0 || start->id.attempt > 1 || eta->nknown >= JOBS_KNOWN
+	    || eta->njobs >= JOBS_KNOWN || !start->command) {
 		return;
 	}
-	uint32_t number = known_number(forecast, start);
+	uint32_t number = known_number(eta, start);
 	if (number == MAP_NONE) {
-		const struct buf *key = &forecast->key;
-		number = (uint32_t)forecast->nknown;
-		grow_array(&forecast->known, &forecast->known_cap, forecast->nknown + 1, sizeof(*forecast->known));
-		struct known_command *known = &forecast->known[forecast->nknown++];
+		const struct buf *key = &eta->key;
+		number = (uint32_t)eta->nknown;
+		grow_array(&eta->known, &eta->known_cap, eta->nknown + 1, sizeof(*eta->known));
+		struct known_command *known = &eta->known[eta->nknown++];
 		*known = (struct known_command){.key = xmemdup(buf_str(key), key->len)};
-		map_add(&forecast->by_key, known->key, key->len, number);
+		map_add(&eta->by_key, known->key, key->len, number);
 	}
 	struct buf text = BUF_INIT;
 	job_text(&text, &start->id);
-	if (map_get(&forecast->by_job, buf_str(&text), text.len) == MAP_NONE) {
+	if (map_get(&eta->by_job, buf_str(&text), text.len) == MAP_NONE) {
 		size_t len = text.len;
-		grow_array(&forecast->jobs, &forecast->jobs_cap, forecast->njobs + 1, sizeof(*forecast->jobs));
-		char *job = forecast->jobs[forecast->njobs++] = buf_take(&text);
-		map_add(&forecast->by_job, job, len, number);
+		grow_array(&eta->jobs, &eta->jobs_cap, eta->njobs + 1, sizeof(*eta->jobs));
+		char *job = eta->jobs[eta->njobs++] = buf_take(&text);
+		map_add(&eta->by_job, job, len, number);
 	}
 	buf_fini(&text);
 }
@@ -192,79 +193,79 @@ static uint64_t time_of(const struct event_job_end *end) {
 	return taken * (end->nslots > 0 ? end->nslots : 1);
 }
 
-static void learn_end(struct eta *forecast, const struct event_job_end *end) {
+static void learn_end(struct eta *eta, const struct event_job_end *end) {
 	if (end->id.role != ROLE_JOB || end->current || end->result.outcome == OUTCOME_CANCELLED) {
 		return;
 	}
-	struct batch_history *batch = batch_of(forecast, end->id.batch);
+	struct batch_history *batch = batch_of(eta, end->id.batch);
 	bool is_end = end->next == NEXT_NOTHING;
 	uint64_t time = time_of(end);
 	batch->before.time += time;
 	batch->before.n += is_end;
-	job_text(&forecast->key, &end->id);
-	uint32_t number = map_get(&forecast->by_job, buf_str(&forecast->key), forecast->key.len);
+	job_text(&eta->key, &end->id);
+	uint32_t number = map_get(&eta->by_job, buf_str(&eta->key), eta->key.len);
 	if (number != MAP_NONE) {
-		forecast->known[number].sum.time += time;
-		forecast->known[number].sum.n += is_end;
+		eta->known[number].sum.time += time;
+		eta->known[number].sum.n += is_end;
 	}
 }
 
 void eta_learn(void *arg, const struct event *event) {
-	struct eta *forecast = arg;
+	struct eta *eta = arg;
 	switch (event->kind) {
-	case EVENT_JOB_START: learn_start(forecast, &event->u.job_start); break;
-	case EVENT_JOB_END: learn_end(forecast, &event->u.job_end); break;
+	case EVENT_JOB_START: learn_start(eta, &event->u.job_start); break;
+	case EVENT_JOB_END: learn_end(eta, &event->u.job_end); break;
 	default: break;
 	}
 }
 
 // ---- this run ----
 
-static void run_starts(struct eta *forecast, const struct event *event) {
-	forecast->start = event->at;
-	forecast->slots_now = event->u.run_start.slots;
-	forecast->fair_time = event->u.run_start.fair_time;
-	forget_jobs(forecast);
-	for (size_t i = 0; i < forecast->nbatches; ++i) {
-		forecast->batches[i].to_come = forecast->batches[i].before;
+static void run_starts(struct eta *eta, const struct event *event) {
+	eta->start = event->at;
+	eta->slots_now = event->u.run_start.slots;
+	eta->fair_time = event->u.run_start.fair_time;
+	forget_jobs(eta);
+	for (size_t i = 0; i < eta->nbatches; ++i) {
+		eta->batches[i].to_come = eta->batches[i].before;
 	}
 }
 
-static struct busy *busy_of(struct eta *forecast, unsigned slot) {
+static struct busy *busy_of(struct eta *eta, unsigned slot) {
 	if (slot == 0 || slot > SLOTS_MAX) {
 		return NULL;
 	}
-	grow_array(&forecast->slots, &forecast->slots_cap, slot, sizeof(*forecast->slots));
-	for (; forecast->nslots < slot; ++forecast->nslots) {
-		forecast->slots[forecast->nslots] = (struct busy){.batch = MAP_NONE};
+	grow_array(&eta->slots, &eta->slots_cap, slot, sizeof(*eta->slots));
+	for (; eta->nslots < slot; ++eta->nslots) {
+		eta->slots[eta->nslots] = (struct busy){.batch = MAP_NONE};
 	}
-	return &forecast->slots[slot - 1];
+	return &eta->slots[slot - 1];
 }
 
 // A job of the batch has started. Returns what it took the last time.
-static uint64_t take_known(struct eta *forecast, struct batch_history *batch, const struct event_job_start *start) {
-	if (forecast->nknown == 0 || !start->command) {
-		return FORECAST_UNKNOWN;
+static uint64_t take_known(struct eta *eta, struct batch_history *batch, const struct event_job_start *start) {
+	if (eta->nknown == 0 || !start->command) {
+		return ETA_UNKNOWN;
 	}
-	uint32_t number = known_number(forecast, start);
-	uint64_t took = number == MAP_NONE ? FORECAST_UNKNOWN : mean(&forecast->known[number].sum);
-	if (took != FORECAST_UNKNOWN && batch->to_come.n > 0) {
+	uint32_t number = known_number(eta, start);
+	uint64_t took = number == MAP_NONE ? ETA_UNKNOWN : mean(&eta->known[number].sum);
+	if (took != ETA_UNKNOWN && batch->to_come.n > 0) {
 		--batch->to_come.n;
 		batch->to_come.time -= took < batch->to_come.time ? took : batch->to_come.time;
 	}
 	return took;
 }
 
-static void job_starts(struct eta *forecast, const struct event *event) {
+static void job_starts(struct eta *eta, const struct event *event) {
 	const struct event_job_start *start = &event->u.job_start;
-	uint32_t number = batch_number(forecast, start->id.batch);
-	struct batch_history *batch = &forecast->batches[number];
-	struct busy *busy = busy_of(forecast, start->id.slot);
-	uint64_t expected = FORECAST_UNKNOWN;
+	uint32_t number = batch_number(eta, start->id.batch);
+	struct batch_history *batch = &eta->batches[number];
+	struct busy *busy = busy_of(eta, start->id.slot);
+	uint64_t expected = ETA_UNKNOWN;
 	if (start->id.role == ROLE_JOB && start->id.step == 0 && start->id.attempt <= 1) {
 		++batch->started;
-		++forecast->started;
-		expected = take_known(forecast, batch, start);
+		++eta->started;
+		expected = take_known(eta, batch, start);
 	} else if (start->id.role == ROLE_JOB && start->id.attempt > 1 && batch->again > 0) {
 		--batch->again;
 	}
@@ -274,13 +275,13 @@ static void job_starts(struct eta *forecast, const struct event *event) {
 	}
 }
 
-static void job_ends(struct eta *forecast, const struct event *event) {
+static void job_ends(struct eta *eta, const struct event *event) {
 	const struct event_job_end *end = &event->u.job_end;
-	struct batch_history *batch = batch_of(forecast, end->id.batch);
-	struct busy *busy = end->current ? NULL : busy_of(forecast, end->id.slot);
+	struct batch_history *batch = batch_of(eta, end->id.batch);
+	struct busy *busy = end->current ? NULL : busy_of(eta, end->id.slot);
 	if (end->id.role == ROLE_JOB && end->current) {
 		++batch->started;
-		++forecast->started;
+		++eta->started;
 	} else if (end->id.role == ROLE_JOB && end->result.outcome == OUTCOME_CANCELLED) {
 		batch->again -= end->result.start == 0 && end->id.attempt > 1 && batch->again > 0; // it is not tried again after all
 	} else if (end->id.role == ROLE_JOB) {
@@ -289,12 +290,12 @@ static void job_ends(struct eta *forecast, const struct event *event) {
 		batch->again += end->next == NEXT_RETRY;
 		if (end->next == NEXT_NOTHING) {
 			++batch->seen.n;
-			forecast->ends[forecast->ended++ % RATE_MAX] = event->at;
+			eta->ends[eta->ended++ % RATE_MAX] = event->at;
 		}
-		if (busy && busy->batch != MAP_NONE && busy->expected != FORECAST_UNKNOWN) {
-			forecast->expected.time += busy->expected;
-			forecast->taken.time += time_of(end);
-			++forecast->expected.n;
+		if (busy && busy->batch != MAP_NONE && busy->expected != ETA_UNKNOWN) {
+			eta->expected.time += busy->expected;
+			eta->taken.time += time_of(end);
+			++eta->expected.n;
 		}
 	}
 	if (busy) {
@@ -303,11 +304,11 @@ static void job_ends(struct eta *forecast, const struct event *event) {
 }
 
 // A job of the batch waits for its next attempt, or does no longer.
-static void pauses(struct eta *forecast, const struct event_wait *wait, bool ends) {
+static void pauses(struct eta *eta, const struct event_wait *wait, bool ends) {
 	if (wait->why != WHY_RETRY || !wait->batch) {
 		return;
 	}
-	struct batch_history *batch = batch_of(forecast, wait->batch);
+	struct batch_history *batch = batch_of(eta, wait->batch);
 	if (!ends) {
 		++batch->paused;
 		batch->pause_end = wait->until > batch->pause_end ? wait->until : batch->pause_end;
@@ -317,33 +318,33 @@ static void pauses(struct eta *forecast, const struct event_wait *wait, bool end
 }
 
 void eta_on_event(void *arg, const struct event *event) {
-	struct eta *forecast = arg;
+	struct eta *eta = arg;
 	struct batch_history *batch;
 	switch (event->kind) {
 	case EVENT_RUN_START:
-		run_starts(forecast, event);
+		run_starts(eta, event);
 		break;
 	case EVENT_BATCH_START:
-		batch = batch_of(forecast, event->u.batch.batch);
+		batch = batch_of(eta, event->u.batch.batch);
 		batch->most = event->u.batch.max_parallel;
 		batch->apart = event->u.batch.long_running;
 		batch->weight = event->u.batch.weight > 0 ? event->u.batch.weight : 1;
 		break;
 	case EVENT_JOB_START:
-		job_starts(forecast, event);
+		job_starts(eta, event);
 		break;
 	case EVENT_JOB_END:
-		job_ends(forecast, event);
+		job_ends(eta, event);
 		break;
 	case EVENT_LOST:
-		batch_of(forecast, event->u.lost.batch)->started += event->u.lost.jobs;
+		batch_of(eta, event->u.lost.batch)->started += event->u.lost.jobs;
 		break;
 	case EVENT_SLOTS:
-		forecast->slots_now = event->u.slots.slots;
+		eta->slots_now = event->u.slots.slots;
 		break;
 	case EVENT_WAIT:
 	case EVENT_WAIT_END:
-		pauses(forecast, &event->u.wait, event->kind == EVENT_WAIT_END);
+		pauses(eta, &event->u.wait, event->kind == EVENT_WAIT_END);
 		break;
 	default:
 		break;
@@ -352,72 +353,72 @@ void eta_on_event(void *arg, const struct event *event) {
 
 // ---- the end ----
 
-uint64_t eta_started(const struct eta *forecast) {
-	return forecast->started;
+uint64_t eta_started(const struct eta *eta) {
+	return eta->started;
 }
 
-static struct sum sum_seen(const struct eta *forecast) {
+static struct sum sum_seen(const struct eta *eta) {
 	struct sum sum = {.n = 0};
-	for (size_t i = 0; i < forecast->nbatches; ++i) {
-		sum.time += forecast->batches[i].seen.time;
-		sum.n += forecast->batches[i].seen.n;
+	for (size_t i = 0; i < eta->nbatches; ++i) {
+		sum.time += eta->batches[i].seen.time;
+		sum.n += eta->batches[i].seen.n;
 	}
 	return sum;
 }
 
-uint64_t eta_mean(const struct eta *forecast) {
-	struct sum sum = sum_seen(forecast);
+uint64_t eta_mean(const struct eta *eta) {
+	struct sum sum = sum_seen(eta);
 	return mean(&sum);
 }
 
-double eta_rate(const struct eta *forecast) {
-	uint64_t n = forecast->slots_now < RATE_MAX ? forecast->slots_now : RATE_MAX;
-	n = n < forecast->ended ? n : forecast->ended;
+double eta_rate(const struct eta *eta) {
+	uint64_t n = eta->slots_now < RATE_MAX ? eta->slots_now : RATE_MAX;
+	n = n < eta->ended ? n : eta->ended;
 	if (n < 2) {
 		return -1;
 	}
-	uint64_t last = forecast->ends[(forecast->ended - 1) % RATE_MAX], first = forecast->ends[(forecast->ended - n) % RATE_MAX];
+	uint64_t last = eta->ends[(eta->ended - 1) % RATE_MAX], first = eta->ends[(eta->ended - n) % RATE_MAX];
 	return last > first ? (double)(n - 1) / ((double)(last - first) / 1e9) : -1;
 }
 
-// What the former run says is so far from this one that it is no guide.
-static bool is_doubtful(const struct eta *forecast, uint64_t now, uint64_t jobs) {
-	double was = (double)forecast->expected.time, is = (double)forecast->taken.time;
-	bool enough = now - forecast->start >= DOUBT_S * NS_PER_S && forecast->ended * 100 >= jobs * DOUBT_PERCENT;
-	return enough && forecast->expected.n > 0 && (was >= DOUBT_RATIO * is || is >= DOUBT_RATIO * was);
+// Whether the times of the former run are so far from those of this one that they are no guide.
+static bool is_doubtful(const struct eta *eta, uint64_t now, uint64_t jobs) {
+	double was = (double)eta->expected.time, is = (double)eta->taken.time;
+	bool enough = now - eta->start >= DOUBT_S * NS_PER_S && eta->ended * 100 >= jobs * DOUBT_PERCENT;
+	return enough && eta->expected.n > 0 && (was >= DOUBT_RATIO * is || is >= DOUBT_RATIO * was);
 }
 
 static uint64_t first_known(const uint64_t *times, size_t n) {
 	for (size_t i = 0; i < n; ++i) {
-		if (times[i] != FORECAST_UNKNOWN) {
+		if (times[i] != ETA_UNKNOWN) {
 			return times[i];
 		}
 	}
 	return 0;
 }
 
-// What a job of the batch that has not started takes: the best that is known.
+// The time of a job of the batch that has not started: the best estimate there is.
 static uint64_t takes_of(const struct batch_history *batch, uint64_t guess, bool trusts) {
 	uint64_t takes[] = {
-		trusts ? mean(&batch->to_come) : FORECAST_UNKNOWN, mean(&batch->seen),
-		trusts ? mean(&batch->before) : FORECAST_UNKNOWN, guess,
+		trusts ? mean(&batch->to_come) : ETA_UNKNOWN, mean(&batch->seen),
+		trusts ? mean(&batch->before) : ETA_UNKNOWN, guess,
 	};
 	return first_known(takes, 4);
 }
 
-// Adds up what is left of running jobs, by batch. Returns the longest.
-static uint64_t sum_rests(struct eta *forecast, uint64_t now, uint64_t guess, bool trusts) {
+// Adds up the expected rest of the running jobs by batch. Returns the longest.
+static uint64_t sum_rests(struct eta *eta, uint64_t now, uint64_t guess, bool trusts) {
 	uint64_t longest = 0;
-	for (size_t i = 0; i < forecast->nbatches; ++i) {
-		forecast->batches[i].rest = forecast->batches[i].longest = forecast->batches[i].nrunning = 0;
+	for (size_t i = 0; i < eta->nbatches; ++i) {
+		eta->batches[i].rest = eta->batches[i].longest = eta->batches[i].nrunning = 0;
 	}
-	for (size_t i = 0; i < forecast->nslots; ++i) {
-		const struct busy *busy = &forecast->slots[i];
+	for (size_t i = 0; i < eta->nslots; ++i) {
+		const struct busy *busy = &eta->slots[i];
 		if (busy->batch == MAP_NONE) {
 			continue;
 		}
-		struct batch_history *batch = &forecast->batches[busy->batch];
-		uint64_t takes[] = {trusts ? busy->expected : FORECAST_UNKNOWN, mean(&batch->seen), trusts ? mean(&batch->before) : FORECAST_UNKNOWN, guess};
+		struct batch_history *batch = &eta->batches[busy->batch];
+		uint64_t takes[] = {trusts ? busy->expected : ETA_UNKNOWN, mean(&batch->seen), trusts ? mean(&batch->before) : ETA_UNKNOWN, guess};
 		uint64_t all = first_known(takes, 4) / busy->nslots, age = now > busy->start ? now - busy->start : 0;
 		uint64_t rest = all > age ? all - age : 0;
 		batch->rest += rest * busy->nslots;
@@ -430,13 +431,13 @@ static uint64_t sum_rests(struct eta *forecast, uint64_t now, uint64_t guess, bo
 
 // ---- the course of the batches ----
 
-// What becomes of a batch: it waits, is worked off, rests until its running jobs and its pauses are over, and ends. Times are
-// nanoseconds from now, rates slots.
+// The rest of a batch's life, simulated: it waits for other batches, its work is done, it waits until its running jobs and
+// its pauses are over, and ends. Times are nanoseconds from now, rates are slots.
 struct course {
 	double work;             // left
-	double most;             // slots that it can use
+	double most;             // slots that it can use at once
 	double weight;           // its part of the slots, beside those of the others
-	double rest;             // the least that it takes, whatever the slots
+	double rest;             // the least time that it takes, however many slots there are
 	double begun;            // or -1
 	double end;              // or -1
 	double rate;
@@ -448,7 +449,7 @@ static bool is_at_work(const struct course *course) {
 	return course->begun >= 0 && course->work > 0;
 }
 
-// Shares the slots: each as its weight, none more than it can use, which is then for the others.
+// Shares the slots by weight. A batch gets no more than it can use; the others share what that leaves.
 static void set_rates(struct course *courses, size_t n, double slots) {
 	double weights = 0;
 	for (size_t i = 0; i < n; ++i) {
@@ -475,7 +476,7 @@ static void set_rates(struct course *courses, size_t n, double slots) {
 	}
 }
 
-// When the next batch is worked off or ends, not before `at`; or -1.
+// The time when the next batch has done its work or ends, not before `at`; or -1.
 static double next_change(const struct course *courses, size_t n, double at) {
 	double next = -1;
 	for (size_t i = 0; i < n; ++i) {
@@ -504,7 +505,7 @@ static void pass(struct course *courses, size_t n, double at, double next) {
 	}
 }
 
-// Begins what now waits for nothing more.
+// Begins the batches whose needs have ended.
 static void begin_batches(struct course *courses, const struct eta_batch *batches, size_t n, double at) {
 	for (size_t i = 0; i < n; ++i) {
 		bool waits = false;
@@ -532,7 +533,7 @@ static uint64_t run_courses(struct course *courses, struct eta_batch *batches, s
 	}
 	uint64_t last = 0;
 	for (size_t i = 0; i < n; ++i) {
-		batches[i].eta = courses[i].end >= 0 ? (uint64_t)(courses[i].end + 0.5) : FORECAST_UNKNOWN;
+		batches[i].eta = courses[i].end >= 0 ? (uint64_t)(courses[i].end + 0.5) : ETA_UNKNOWN;
 		last = courses[i].end >= 0 && batches[i].eta > last ? batches[i].eta : last;
 	}
 	return last;
@@ -540,8 +541,8 @@ static uint64_t run_courses(struct course *courses, struct eta_batch *batches, s
 
 // ---- the time that is left ----
 
-// What is known of one batch.
-static void look_at(const struct eta *forecast, const struct batch_history *batch, struct eta_batch *ret_batch, struct course *ret_course,
+// Works out what eta_at() needs of one batch.
+static void estimate_batch(const struct eta *eta, const struct batch_history *batch, struct eta_batch *ret_batch, struct course *ret_course,
                     uint64_t now, uint64_t takes) {
 	uint64_t left = ret_batch->jobs > batch->started ? ret_batch->jobs - batch->started : 0;
 	uint64_t jobs = left + batch->again + batch->nrunning;
@@ -550,7 +551,7 @@ static void look_at(const struct eta *forecast, const struct batch_history *batc
 	*ret_course = (struct course){
 		.work = (double)ret_batch->work,
 		.most = (double)(batch->most > 0 && batch->most < jobs ? batch->most : jobs > 0 ? jobs : 1) * batch->width,
-		.weight = batch->weight * (forecast->fair_time || takes == 0 ? 1 : (double)takes),
+		.weight = batch->weight * (eta->fair_time || takes == 0 ? 1 : (double)takes),
 		.rest = (double)(pause > batch->longest ? pause : batch->longest),
 		.begun = -1,
 		.end = -1,
@@ -558,39 +559,39 @@ static void look_at(const struct eta *forecast, const struct batch_history *batc
 	};
 }
 
-static bool is_busy(const struct eta *forecast) {
-	for (size_t i = 0; i < forecast->nslots; ++i) {
-		if (forecast->slots[i].batch != MAP_NONE) {
+static bool is_busy(const struct eta *eta) {
+	for (size_t i = 0; i < eta->nslots; ++i) {
+		if (eta->slots[i].batch != MAP_NONE) {
 			return true;
 		}
 	}
 	return false;
 }
 
-uint64_t eta_at(struct eta *forecast, uint64_t now, unsigned slots, struct eta_batch *batches, size_t n) {
+uint64_t eta_at(struct eta *eta, uint64_t now, unsigned slots, struct eta_batch *batches, size_t n) {
 	uint64_t jobs = 0, all = 0, bound = 0;
 	for (size_t i = 0; i < n; ++i) {
 		jobs += batches[i].jobs;
-		batches[i].eta = FORECAST_UNKNOWN;
+		batches[i].eta = ETA_UNKNOWN;
 	}
-	bool trusts = forecast->nknown > 0 && !is_doubtful(forecast, now, jobs);
-	bool enough = forecast->ended >= ENOUGH_JOBS && now - forecast->start >= FORECAST_FROM_S * NS_PER_S;
+	bool trusts = eta->nknown > 0 && !is_doubtful(eta, now, jobs);
+	bool enough = eta->ended >= ENOUGH_JOBS && now - eta->start >= ETA_FROM_S * NS_PER_S;
 	if (!enough && !trusts) {
-		return FORECAST_UNKNOWN;
+		return ETA_UNKNOWN;
 	}
-	uint64_t guess = eta_mean(forecast), longest = sum_rests(forecast, now, guess, trusts);
+	uint64_t guess = eta_mean(eta), longest = sum_rests(eta, now, guess, trusts);
 	struct course *courses = xcalloc(n + 1, sizeof(struct course));
 	slots = slots > 0 ? slots : 1;
 	for (size_t i = 0; i < n; ++i) {
-		const struct batch_history *batch = batch_of(forecast, batches[i].name);
-		look_at(forecast, batch, &batches[i], &courses[i], now, takes_of(batch, guess, trusts));
+		const struct batch_history *batch = batch_of(eta, batches[i].name);
+		estimate_batch(eta, batch, &batches[i], &courses[i], now, takes_of(batch, guess, trusts));
 		all += batch->apart ? 0 : batches[i].work;
 		uint64_t own = batches[i].work / (uint64_t)courses[i].most;
 		bound = own > bound ? own : bound;
 	}
-	uint64_t eta = n <= COURSE_MAX ? run_courses(courses, batches, n, slots) : all / slots;
+	uint64_t left = n <= COURSE_MAX ? run_courses(courses, batches, n, slots) : all / slots;
 	free(courses);
-	eta = bound > eta ? bound : eta;
-	eta = longest > eta ? longest : eta;
-	return eta > 0 || !is_busy(forecast) ? eta : FORECAST_UNKNOWN; // it may take as long again
+	left = bound > left ? bound : left;
+	left = longest > left ? longest : left;
+	return left > 0 || !is_busy(eta) ? left : ETA_UNKNOWN; // it may take as long again
 }

@@ -1,28 +1,32 @@
-// When a run will be done: by what jobs of each batch have taken so far, and by what they took the last time.
+// Estimates when a run will be done, from the time that the jobs of each batch have taken so far, and from the log of a
+// former run.
 //
-// With m the mean of a batch's jobs, its work left is W = (jobs that have not started, or are to be tried again)·m + the rest
-// of those that run; a job of which a former log is known has its own time in place of m. The batches that have begun share
-// the slots as the run does, each with at most max_parallel of them and as many as it has jobs; when one is done, those that
-// need it begin, and the others have its share. None is done before its running jobs and its pauses are over.
+// With m the mean time of a batch's jobs, the work left of the batch is (jobs that have not started or will be retried)·m,
+// plus the expected rest of the running jobs. A job that the former run had too has its time there in place of m. The
+// batches then share the slots by weight, as the run does; none gets more slots than max_parallel or its jobs can use. When
+// a batch is done, the batches that need it begin, and its slots go to the others. A batch is not done before its running
+// jobs have ended and its pauses between attempts are over.
 
 #ifndef FAIRPAR_REPORT_ETA_H
 #define FAIRPAR_REPORT_ETA_H
 
 #include "job/event.h"
 
-#define FORECAST_UNKNOWN UINT64_MAX
+#define ETA_UNKNOWN UINT64_MAX
 
-enum { FORECAST_FROM_S = 2 }; // of the run, before there is one without a former run
+enum { ETA_FROM_S = 2 }; // seconds of a run before there is an estimate without a former run
 
 struct eta;
 
+// The caller frees it with eta_free().
 struct eta *eta_new(void);
-void eta_free(struct eta *forecast);
+void eta_free(struct eta *eta);
 
-// An event_fn, `arg` is the forecast: of a former run, from its log. Before the first eta_on_event().
+// An event_fn, `arg` is the struct eta: adds an event of a former run, read from its log. All before the first
+// eta_on_event().
 void eta_learn(void *arg, const struct event *event);
 
-// An event_fn, `arg` is the forecast: of this run.
+// An event_fn, `arg` is the struct eta: adds an event of this run.
 void eta_on_event(void *arg, const struct event *event);
 
 // A batch whose end is asked for.
@@ -31,16 +35,17 @@ struct eta_batch {
 	uint64_t jobs;         // all that are known
 	const uint32_t *needs; // places of those that must be done before it begins, without circles; or NULL
 	size_t nneeds;
-	uint64_t eta;          // set by eta_at(): nanoseconds until it is done, or FORECAST_UNKNOWN (also if there are many)
+	uint64_t eta;          // set by eta_at(): nanoseconds until it is done, or ETA_UNKNOWN (also if there are many)
 	uint64_t work;         // its own: nanoseconds of slots
 };
 
-// Nanoseconds until the run is done, or FORECAST_UNKNOWN: all that is left runs longer than it should, or fewer than 3 jobs or FORECAST_FROM_S of it have been seen, and no former
-// run. All batches of the run in `batches`, and all their jobs known.
-uint64_t eta_at(struct eta *forecast, uint64_t now, unsigned slots, struct eta_batch *batches, size_t n);
+// Returns the nanoseconds until the run is done, and sets the results in `batches`, which are all batches of the run with all
+// their jobs known. ETA_UNKNOWN if all jobs left are running and take longer than expected, or if there is no former run to
+// go by and fewer than 3 jobs have ended or less than ETA_FROM_S has passed.
+uint64_t eta_at(struct eta *eta, uint64_t now, unsigned slots, struct eta_batch *batches, size_t n);
 
-uint64_t eta_started(const struct eta *forecast);   // jobs
-uint64_t eta_mean(const struct eta *forecast);      // nanoseconds of a job, or FORECAST_UNKNOWN
-double eta_rate(const struct eta *forecast);        // jobs that ended in a second, over the last `slots`; < 0: unknown
+uint64_t eta_started(const struct eta *eta);   // jobs that have started, or never will
+uint64_t eta_mean(const struct eta *eta);      // nanoseconds of a job so far, or ETA_UNKNOWN
+double eta_rate(const struct eta *eta);        // jobs that end in a second, by the last ones (as many as slots); < 0: unknown
 
 #endif

@@ -1,7 +1,7 @@
-// Why each job ran when and where it did, or why it did not, in one line, from the events of its run.
+// Says in one line for each job why it ran when and where it did, or why it did not run, from the events of its run.
 //
-// A line is put together while its job goes through its attempts and steps; so memory is that of the jobs between their
-// start and their end, and of the batches.
+// The line of a job grows with its attempts and steps, and is given out when the job ends. So memory is needed for the jobs
+// between their first start and their end, and for the batches.
 
 #include "report/explain.h"
 
@@ -15,7 +15,7 @@ enum {
 	JOBS_MAX = 1 << 17,     // between start and end at once: more is the noise of a damaged log
 	BATCHES_MAX = 1000,     // those that come later share an entry, without a name
 	CLAUSES_MAX = 8,        // attempts and steps told of one job
-	OTHERS_MAX = 3,         // batches named that had their turns before
+	OTHERS_MAX = 3,         // batches that are named because they had their turns before
 };
 
 struct batch_facts {
@@ -214,7 +214,7 @@ static bool begin_clause(struct job_line *job) {
 	return true;
 }
 
-// Who was served while it waited.
+// The other batches that had turns since then.
 static void add_others(struct explain *explain, struct buf *text, const char *batch, uint64_t since) {
 	size_t n = 0;
 	struct buf names = BUF_INIT;
@@ -353,7 +353,7 @@ static void tell_lost(struct explain *explain, const struct event_lost *lost) {
 	}
 }
 
-void explain_tell(void *arg, const struct event *event) {
+void explain_on_event(void *arg, const struct event *event) {
 	struct explain *explain = arg;
 	switch (event->kind) {
 	case EVENT_BATCH_START:

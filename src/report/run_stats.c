@@ -15,7 +15,7 @@ enum {
 	SUBS = 1 << SUB_BITS,
 	OCTAVES = 64 - SUB_BITS,
 	TEXT_MAX = 64 * 1024,   // of a command or a tail that is kept
-	SHARED = STORY_BATCHES, // the entry of later batches
+	SHARED = STATS_BATCHES, // the entry of later batches
 };
 
 // ---- the middle of many durations ----
@@ -96,18 +96,18 @@ static uint64_t histogram_median(const struct histogram *histogram) {
 	return histogram->max;
 }
 
-// ---- the story ----
+// ---- what is kept ----
 
-// What belongs to batches[i].
+// What is kept of run_stats.batches[i] besides.
 struct batch_extra {
 	struct histogram durations;
 	bool long_running;
 };
 
 struct stats_private {
-	size_t cap;             // of story.batches
-	struct batch_extra *sides;
-	size_t sides_cap;
+	size_t cap;             // of run_stats.batches
+	struct batch_extra *extras;
+	size_t extras_cap;
 	struct map names;       // number of a batch
 	struct running_table retried; // jobs counted in stats_batch.retried that have not ended
 	struct histogram durations; // of all
@@ -118,10 +118,10 @@ struct stats_private {
 };
 
 struct run_stats *stats_new(void) {
-	struct run_stats *story = NEW(struct run_stats);
-	story->inside = NEW(struct stats_private);
-	story->total.jobs = -1;
-	return story;
+	struct run_stats *stats = NEW(struct run_stats);
+	stats->inside = NEW(struct stats_private);
+	stats->total.jobs = -1;
+	return stats;
 }
 
 static void job_fini(struct stats_job *job) {
@@ -131,47 +131,47 @@ static void job_fini(struct stats_job *job) {
 	free(job->tail);
 }
 
-static void free_facts(struct run_stats *story) {
-	free(story->run);
-	free(story->version);
-	free(story->host);
-	free(story->cwd);
-	free(story->manifest);
-	free(story->joblog);
-	free(story->name);
-	for (char **arg = story->argv; arg && *arg; ++arg) {
+static void free_facts(struct run_stats *stats) {
+	free(stats->run);
+	free(stats->version);
+	free(stats->host);
+	free(stats->cwd);
+	free(stats->manifest);
+	free(stats->joblog);
+	free(stats->name);
+	for (char **arg = stats->argv; arg && *arg; ++arg) {
 		free(*arg);
 	}
-	free(story->argv);
+	free(stats->argv);
 }
 
-void stats_free(struct run_stats *story) {
-	if (!story) {
+void stats_free(struct run_stats *stats) {
+	if (!stats) {
 		return;
 	}
-	struct stats_private *inside = story->inside;
-	free_facts(story);
-	for (size_t i = 0; i < story->nbatches; ++i) {
-		free(story->batches[i].name);
-		histogram_fini(&inside->sides[i].durations);
+	struct stats_private *inside = stats->inside;
+	free_facts(stats);
+	for (size_t i = 0; i < stats->nbatches; ++i) {
+		free(stats->batches[i].name);
+		histogram_fini(&inside->extras[i].durations);
 	}
-	for (size_t i = 0; i < story->nslowest; ++i) {
-		job_fini(&story->slowest[i]);
+	for (size_t i = 0; i < stats->nslowest; ++i) {
+		job_fini(&stats->slowest[i]);
 	}
-	for (size_t i = 0; i < story->nfailures; ++i) {
-		job_fini(&story->failures[i]);
+	for (size_t i = 0; i < stats->nfailures; ++i) {
+		job_fini(&stats->failures[i]);
 	}
-	for (size_t i = 0; i < story->nlosses; ++i) {
-		free(story->losses[i].batch);
-		free(story->losses[i].why);
+	for (size_t i = 0; i < stats->nlosses; ++i) {
+		free(stats->losses[i].batch);
+		free(stats->losses[i].why);
 	}
-	free(story->batches);
-	free(inside->sides);
+	free(stats->batches);
+	free(inside->extras);
 	map_fini(&inside->names);
 	running_table_fini(&inside->retried);
 	histogram_fini(&inside->durations);
 	free(inside);
-	free(story);
+	free(stats);
 }
 
 static char *copy(const char *text) {
@@ -180,30 +180,30 @@ static char *copy(const char *text) {
 
 // ---- batches ----
 
-static size_t add_batch(struct run_stats *story, const char *name) {
-	struct stats_private *inside = story->inside;
-	size_t i = story->nbatches++;
-	grow_array(&story->batches, &inside->cap, i + 1, sizeof(*story->batches));
-	grow_array(&inside->sides, &inside->sides_cap, i + 1, sizeof(*inside->sides));
-	story->batches[i] = (struct stats_batch){.name = xstrdup(name), .weight = 1, .jobs = -1};
-	inside->sides[i] = (struct batch_extra){.long_running = false};
+static size_t add_batch(struct run_stats *stats, const char *name) {
+	struct stats_private *inside = stats->inside;
+	size_t i = stats->nbatches++;
+	grow_array(&stats->batches, &inside->cap, i + 1, sizeof(*stats->batches));
+	grow_array(&inside->extras, &inside->extras_cap, i + 1, sizeof(*inside->extras));
+	stats->batches[i] = (struct stats_batch){.name = xstrdup(name), .weight = 1, .jobs = -1};
+	inside->extras[i] = (struct batch_extra){.long_running = false};
 	return i;
 }
 
-// The number of the batch in story->batches.
-static size_t batch_of(struct run_stats *story, const char *name) {
-	struct stats_private *inside = story->inside;
+// The number of the batch in stats->batches.
+static size_t batch_of(struct run_stats *stats, const char *name) {
+	struct stats_private *inside = stats->inside;
 	uint32_t number = map_get(&inside->names, name, strlen(name));
 	if (number != MAP_NONE) {
 		return number;
 	}
-	if (story->nbatches < SHARED) {
-		size_t i = add_batch(story, name);
-		map_add(&inside->names, story->batches[i].name, strlen(name), (uint32_t)i);
+	if (stats->nbatches < SHARED) {
+		size_t i = add_batch(stats, name);
+		map_add(&inside->names, stats->batches[i].name, strlen(name), (uint32_t)i);
 		return i;
 	}
-	if (story->nbatches == SHARED) {
-		add_batch(story, "");
+	if (stats->nbatches == SHARED) {
+		add_batch(stats, "");
 	}
 	return SHARED;
 }
@@ -212,12 +212,12 @@ static void add_jobs(int64_t *sum, int64_t n) {
 	*sum = *sum < 0 ? n : *sum > INT64_MAX - n ? INT64_MAX : *sum + n;
 }
 
-static void tell_batch(struct run_stats *story, const struct event_batch *event) {
-	size_t i = batch_of(story, event->batch);
-	struct stats_batch *batch = &story->batches[i];
-	story->inside->sides[i].long_running = event->long_running;
+static void tell_batch(struct run_stats *stats, const struct event_batch *event) {
+	size_t i = batch_of(stats, event->batch);
+	struct stats_batch *batch = &stats->batches[i];
+	stats->inside->extras[i].long_running = event->long_running;
 	if (i == SHARED) {
-		++story->hidden_batches;
+		++stats->hidden_batches;
 		return;
 	}
 	batch->weight = event->weight;
@@ -228,39 +228,39 @@ static void tell_batch(struct run_stats *story, const struct event_batch *event)
 
 // ---- the run ----
 
-static void tell_start(struct run_stats *story, const struct event_run_start *event, uint64_t at) {
-	struct stats_private *inside = story->inside;
-	free_facts(story);
-	story->run = copy(event->run);
-	story->version = copy(event->version);
-	story->host = copy(event->host);
-	story->cwd = copy(event->cwd);
-	story->manifest = copy(event->manifest);
-	story->joblog = copy(event->joblog);
-	story->name = copy(event->name);
+static void tell_start(struct run_stats *stats, const struct event_run_start *event, uint64_t at) {
+	struct stats_private *inside = stats->inside;
+	free_facts(stats);
+	stats->run = copy(event->run);
+	stats->version = copy(event->version);
+	stats->host = copy(event->host);
+	stats->cwd = copy(event->cwd);
+	stats->manifest = copy(event->manifest);
+	stats->joblog = copy(event->joblog);
+	stats->name = copy(event->name);
 	size_t n = 0;
 	while (event->argv && event->argv[n]) {
 		++n;
 	}
-	story->argv = event->argv ? xcalloc(n + 1, sizeof(*story->argv)) : NULL;
+	stats->argv = event->argv ? xcalloc(n + 1, sizeof(*stats->argv)) : NULL;
 	for (size_t i = 0; i < n; ++i) {
-		story->argv[i] = xstrdup(event->argv[i]);
+		stats->argv[i] = xstrdup(event->argv[i]);
 	}
-	story->time_ns = event->time_ns;
-	story->slots = inside->slots = event->slots;
-	story->fair_time = event->fair_time;
-	story->start = inside->origin = at;
+	stats->time_ns = event->time_ns;
+	stats->slots = inside->slots = event->slots;
+	stats->fair_time = event->fair_time;
+	stats->start = inside->origin = at;
 }
 
 // Nanoseconds since the start, cut to microseconds.
-static uint64_t moment(const struct run_stats *story, uint64_t at) {
-	uint64_t origin = story->inside->origin;
+static uint64_t moment(const struct run_stats *stats, uint64_t at) {
+	uint64_t origin = stats->inside->origin;
 	return at > origin ? event_us(at - origin) * 1000 : 0;
 }
 
-// The event time of a moment: what the story shows.
-static uint64_t event_time(const struct run_stats *story, uint64_t since) {
-	return story->inside->origin + since;
+// The event time of a moment: what struct run_stats has.
+static uint64_t event_time(const struct run_stats *stats, uint64_t since) {
+	return stats->inside->origin + since;
 }
 
 static void count_capacity(struct stats_private *inside, uint64_t until) {
@@ -301,9 +301,9 @@ static uint64_t duration(const struct result *result) {
 }
 
 // Takes an attempt of the same job out of the list. Returns false if it took longer, and stays.
-static bool replace_slow(struct run_stats *story, const struct event_job *id, uint64_t wall) {
-	for (size_t i = 0; i < story->nslowest; ++i) {
-		struct stats_job *job = &story->slowest[i];
+static bool replace_slow(struct run_stats *stats, const struct event_job *id, uint64_t wall) {
+	for (size_t i = 0; i < stats->nslowest; ++i) {
+		struct stats_job *job = &stats->slowest[i];
 		if (job->number != id->number || strcmp(job->batch, id->batch) != 0) {
 			continue;
 		}
@@ -311,49 +311,49 @@ static bool replace_slow(struct run_stats *story, const struct event_job *id, ui
 			return false;
 		}
 		job_fini(job);
-		memmove(job, job + 1, (--story->nslowest - i) * sizeof(*job));
+		memmove(job, job + 1, (--stats->nslowest - i) * sizeof(*job));
 		return true;
 	}
 	return true;
 }
 
 // A job is listed once, by its longest attempt.
-static void note_slow(struct run_stats *story, const struct event_job_end *end, uint64_t wall) {
-	if ((end->id.attempt > 1 || end->id.step > 0) && !replace_slow(story, &end->id, wall)) {
+static void note_slow(struct run_stats *stats, const struct event_job_end *end, uint64_t wall) {
+	if ((end->id.attempt > 1 || end->id.step > 0) && !replace_slow(stats, &end->id, wall)) {
 		return;
 	}
-	size_t n = story->nslowest;
-	if (n == STORY_SLOWEST) {
-		if (wall <= duration(&story->slowest[n - 1].result)) {
+	size_t n = stats->nslowest;
+	if (n == STATS_SLOWEST) {
+		if (wall <= duration(&stats->slowest[n - 1].result)) {
 			return;
 		}
-		job_fini(&story->slowest[--n]);
+		job_fini(&stats->slowest[--n]);
 	}
 	size_t i = n;
-	for (; i > 0 && duration(&story->slowest[i - 1].result) < wall; --i) {
-		story->slowest[i] = story->slowest[i - 1];
+	for (; i > 0 && duration(&stats->slowest[i - 1].result) < wall; --i) {
+		stats->slowest[i] = stats->slowest[i - 1];
 	}
-	job_set(&story->slowest[i], end);
-	story->nslowest = n + 1;
+	job_set(&stats->slowest[i], end);
+	stats->nslowest = n + 1;
 }
 
 // ---- jobs ----
 
 // The job has had another attempt: counted once, whatever follows and at however many of its steps.
-static void note_retry(struct run_stats *story, struct stats_batch *batch, const struct event_job *id) {
+static void note_retry(struct run_stats *stats, struct stats_batch *batch, const struct event_job *id) {
 	const struct event_job_start job = {.id = {.batch = id->batch, .number = id->number}, .command = ""};
-	struct running_attempt *before = running_take(&story->inside->retried, &job.id);
+	struct running_attempt *before = running_take(&stats->inside->retried, &job.id);
 	if (!before) {
 		++batch->retried;
-		++story->total.retried;
+		++stats->total.retried;
 	}
 	free(before);
-	running_add(&story->inside->retried, &job, /* at */ 0);
+	running_add(&stats->inside->retried, &job, /* at */ 0);
 }
 
-static void forget_retry(struct run_stats *story, const struct event_job *id) {
+static void forget_retry(struct run_stats *stats, const struct event_job *id) {
 	const struct event_job job = {.batch = id->batch, .number = id->number};
-	free(running_take(&story->inside->retried, &job));
+	free(running_take(&stats->inside->retried, &job));
 }
 
 static void count_end(struct stats_batch *batch, const struct event_job_end *end) {
@@ -390,12 +390,12 @@ static void widen(struct stats_batch *batch, uint64_t from, uint64_t to) {
 }
 
 // An attempt that ran has ended.
-static void count_attempt(struct run_stats *story, size_t i, const struct event_job_end *end) {
-	struct stats_batch *batch = &story->batches[i], *total = &story->total;
-	uint64_t wall = duration(&end->result), from = event_time(story, moment(story, end->result.start));
+static void count_attempt(struct run_stats *stats, size_t i, const struct event_job_end *end) {
+	struct stats_batch *batch = &stats->batches[i], *total = &stats->total;
+	uint64_t wall = duration(&end->result), from = event_time(stats, moment(stats, end->result.start));
 	widen(batch, from, from + wall);
 	widen(total, from, from + wall);
-	bool is_long = end->source == FROM_LONG || story->inside->sides[i].long_running;
+	bool is_long = end->source == FROM_LONG || stats->inside->extras[i].long_running;
 	++batch->attempts;
 	++total->attempts;
 	if (is_long) {
@@ -408,44 +408,44 @@ static void count_attempt(struct run_stats *story, size_t i, const struct event_
 		total->slot_time += slot_time;
 	}
 	if (end->id.role == ROLE_JOB) {
-		histogram_add(&story->inside->sides[i].durations, wall);
-		histogram_add(&story->inside->durations, wall);
-		note_slow(story, end, wall);
+		histogram_add(&stats->inside->extras[i].durations, wall);
+		histogram_add(&stats->inside->durations, wall);
+		note_slow(stats, end, wall);
 	}
 }
 
-static void tell_end(struct run_stats *story, const struct event_job_end *end) {
-	size_t i = batch_of(story, end->id.batch);
-	struct stats_batch *batch = &story->batches[i], *total = &story->total;
+static void tell_end(struct run_stats *stats, const struct event_job_end *end) {
+	size_t i = batch_of(stats, end->id.batch);
+	struct stats_batch *batch = &stats->batches[i], *total = &stats->total;
 	bool failed = is_failure(end);
-	story->counts_items |= end->along > 0;
+	stats->counts_items |= end->along > 0;
 	if (end->id.slot > 0) { // else it was announced, and came to nothing
 		batch->running -= batch->running > 0;
 		total->running -= total->running > 0;
 	}
 	if (end->result.start > 0) {
-		count_attempt(story, i, end);
+		count_attempt(stats, i, end);
 	}
 	if (end->id.attempt == 2 && end->id.role == ROLE_JOB) {
-		note_retry(story, batch, &end->id);
+		note_retry(stats, batch, &end->id);
 	}
 	// a listing is no job, but one that fails is counted as such: its batch lacks its items
 	if (end->next != NEXT_NOTHING || !(end->id.role == ROLE_JOB || (end->id.role == ROLE_LISTING && failed))) {
 		return;
 	}
-	forget_retry(story, &end->id);
+	forget_retry(stats, &end->id);
 	count_end(batch, end);
 	count_end(total, end);
-	if (failed && story->nfailures < STORY_FAILURES) {
-		job_set(&story->failures[story->nfailures++], end);
+	if (failed && stats->nfailures < STATS_FAILURES) {
+		job_set(&stats->failures[stats->nfailures++], end);
 	}
 }
 
 // What cuts the run short is one reason for all batches.
-static void note_loss(struct run_stats *story, const struct event_lost *lost) {
+static void note_loss(struct run_stats *stats, const struct event_lost *lost) {
 	bool is_skipped = lost->outcome == OUTCOME_SKIPPED;
-	for (size_t i = 0; i < story->nlosses; ++i) {
-		struct stats_loss *loss = &story->losses[i];
+	for (size_t i = 0; i < stats->nlosses; ++i) {
+		struct stats_loss *loss = &stats->losses[i];
 		bool is_same_batch = loss->batch && strcmp(loss->batch, lost->batch) == 0;
 		if (loss->outcome == lost->outcome && strcmp(loss->why, lost->why) == 0 && (is_same_batch || !is_skipped)) {
 			loss->jobs += lost->jobs;
@@ -456,70 +456,70 @@ static void note_loss(struct run_stats *story, const struct event_lost *lost) {
 			return;
 		}
 	}
-	if (story->nlosses < STORY_LOSSES) {
-		story->losses[story->nlosses++] = (struct stats_loss){
+	if (stats->nlosses < STATS_LOSSES) {
+		stats->losses[stats->nlosses++] = (struct stats_loss){
 			.batch = xstrdup(lost->batch), .why = xstrdup(lost->why), .outcome = lost->outcome, .jobs = lost->jobs,
 		};
 	}
 }
 
-static void tell_lost(struct run_stats *story, const struct event_lost *lost) {
+static void tell_lost(struct run_stats *stats, const struct event_lost *lost) {
 	if (lost->why) {
-		note_loss(story, lost);
+		note_loss(stats, lost);
 	}
-	size_t i = batch_of(story, lost->batch);
-	struct stats_batch *batch = &story->batches[i];
+	size_t i = batch_of(stats, lost->batch);
+	struct stats_batch *batch = &stats->batches[i];
 	if (lost->outcome == OUTCOME_SKIPPED) {
 		batch->skipped += lost->jobs;
-		story->total.skipped += lost->jobs;
+		stats->total.skipped += lost->jobs;
 	} else {
 		batch->cancelled += lost->jobs;
-		story->total.cancelled += lost->jobs;
+		stats->total.cancelled += lost->jobs;
 	}
 }
 
-static void tell_batch_end(struct run_stats *story, const struct event_batch_end *end) {
-	size_t i = batch_of(story, end->batch); // may move the batches
-	struct stats_batch *batch = &story->batches[i], *total = &story->total;
+static void tell_batch_end(struct run_stats *stats, const struct event_batch_end *end) {
+	size_t i = batch_of(stats, end->batch); // may move the batches
+	struct stats_batch *batch = &stats->batches[i], *total = &stats->total;
 	batch->longest_wait = end->longest_wait > batch->longest_wait ? end->longest_wait : batch->longest_wait;
 	total->longest_wait = batch->longest_wait > total->longest_wait ? batch->longest_wait : total->longest_wait;
 }
 
 void stats_on_event(void *arg, const struct event *event) {
-	struct run_stats *story = arg;
-	struct stats_private *inside = story->inside;
+	struct run_stats *stats = arg;
+	struct stats_private *inside = stats->inside;
 	if (event->kind == EVENT_RUN_START) {
-		tell_start(story, &event->u.run_start, event->at);
+		tell_start(stats, &event->u.run_start, event->at);
 	}
-	uint64_t now = moment(story, event->at), at = event_time(story, now);
-	story->last = at > story->last ? at : story->last;
+	uint64_t now = moment(stats, event->at), at = event_time(stats, now);
+	stats->last = at > stats->last ? at : stats->last;
 	switch (event->kind) {
 	case EVENT_BATCH_START:
-		tell_batch(story, &event->u.batch);
+		tell_batch(stats, &event->u.batch);
 		break;
 	case EVENT_JOB_START: {
-		size_t i = batch_of(story, event->u.job_start.id.batch);
-		struct stats_batch *batch = &story->batches[i];
+		size_t i = batch_of(stats, event->u.job_start.id.batch);
+		struct stats_batch *batch = &stats->batches[i];
 		batch->first_start = batch->first_start > 0 ? batch->first_start : at;
-		story->total.first_start = story->total.first_start > 0 ? story->total.first_start : at;
+		stats->total.first_start = stats->total.first_start > 0 ? stats->total.first_start : at;
 		++batch->running;
-		++story->total.running;
+		++stats->total.running;
 		break;
 	}
 	case EVENT_JOB_END:
-		tell_end(story, &event->u.job_end);
+		tell_end(stats, &event->u.job_end);
 		break;
 	case EVENT_LOST:
-		tell_lost(story, &event->u.lost);
+		tell_lost(stats, &event->u.lost);
 		break;
 	case EVENT_SLOTS:
 		count_capacity(inside, now);
 		inside->slots = event->u.slots.slots;
 		break;
 	case EVENT_RUN_END:
-		story->has_end = true;
-		story->run_end = event->u.run_end;
-		story->end = at;
+		stats->has_end = true;
+		stats->run_end = event->u.run_end;
+		stats->end = at;
 		break;
 	case EVENT_RUN_START:
 	case EVENT_OUTPUT:
@@ -527,7 +527,7 @@ void stats_on_event(void *arg, const struct event *event) {
 	case EVENT_WAIT_END:
 		break;
 	case EVENT_BATCH_END:
-		tell_batch_end(story, &event->u.batch_end);
+		tell_batch_end(stats, &event->u.batch_end);
 		break;
 	}
 }
@@ -536,13 +536,13 @@ uint64_t stats_jobs(const struct stats_batch *batch) {
 	return batch->ok + batch->failed + batch->cancelled + batch->skipped + batch->running;
 }
 
-void stats_finish(struct run_stats *story, uint64_t now) {
-	struct stats_private *inside = story->inside;
-	struct stats_batch *total = &story->total;
-	total->jobs = story->nbatches > 0 ? 0 : -1;
-	for (size_t i = 0; i < story->nbatches; ++i) {
-		struct stats_batch *batch = &story->batches[i];
-		const struct histogram *durations = &inside->sides[i].durations;
+void stats_finish(struct run_stats *stats, uint64_t now) {
+	struct stats_private *inside = stats->inside;
+	struct stats_batch *total = &stats->total;
+	total->jobs = stats->nbatches > 0 ? 0 : -1;
+	for (size_t i = 0; i < stats->nbatches; ++i) {
+		struct stats_batch *batch = &stats->batches[i];
+		const struct histogram *durations = &inside->extras[i].durations;
 		batch->p50 = histogram_median(durations);
 		batch->max = durations->max;
 		batch->share = total->slot_time > 0 ? (double)batch->slot_time / (double)total->slot_time : 0;
@@ -555,7 +555,7 @@ void stats_finish(struct run_stats *story, uint64_t now) {
 	total->p50 = histogram_median(&inside->durations);
 	total->max = inside->durations.max;
 	total->share = total->slot_time > 0 ? 1 : 0;
-	count_capacity(inside, moment(story, story->end > 0 ? story->end : now));
-	story->busy = inside->capacity > 0 ? (double)total->slot_time / inside->capacity : 0;
-	story->busy = story->busy > 1 ? 1 : story->busy;
+	count_capacity(inside, moment(stats, stats->end > 0 ? stats->end : now));
+	stats->busy = inside->capacity > 0 ? (double)total->slot_time / inside->capacity : 0;
+	stats->busy = stats->busy > 1 ? 1 : stats->busy;
 }

@@ -3,7 +3,7 @@
 //
 // Moments and durations are cut to whole microseconds, as in the log.
 //
-// Its memory is bounded whatever the number of jobs: totals and a histogram for each batch up to STORY_BATCHES (those
+// Its memory is bounded whatever the number of jobs: totals and a histogram for each batch up to STATS_BATCHES (those
 // that come later share one entry), the slowest jobs, the first failures.
 
 #ifndef FAIRPAR_REPORT_RUN_STATS_H
@@ -12,10 +12,10 @@
 #include "job/event.h"
 
 enum {
-	STORY_BATCHES = 1000,
-	STORY_SLOWEST = 10,
-	STORY_FAILURES = 20,
-	STORY_LOSSES = 20,
+	STATS_BATCHES = 1000,
+	STATS_SLOWEST = 10,
+	STATS_FAILURES = 20,
+	STATS_LOSSES = 20,
 };
 
 struct stats_batch {
@@ -76,11 +76,11 @@ struct run_stats {
 	size_t nbatches;
 	uint64_t hidden_batches;     // of the shared entry
 	struct stats_batch total;    // sums; name NULL
-	struct stats_job slowest[STORY_SLOWEST]; // longest attempt first
+	struct stats_job slowest[STATS_SLOWEST]; // longest attempt first
 	size_t nslowest;
-	struct stats_job failures[STORY_FAILURES]; // in order of their end
+	struct stats_job failures[STATS_FAILURES]; // in order of their end
 	size_t nfailures;       // listed; total.failed is the number
-	struct stats_loss losses[STORY_LOSSES]; // those whose reason is known, the first ones
+	struct stats_loss losses[STATS_LOSSES]; // those whose reason is known, the first ones
 	size_t nlosses;
 	bool has_end;           // EVENT_RUN_END came
 	struct event_run_end run_end;
@@ -88,17 +88,19 @@ struct run_stats {
 	struct stats_private *inside;
 };
 
+// Empty statistics; the caller frees them with stats_free().
 struct run_stats *stats_new(void);
-void stats_free(struct run_stats *story);
+void stats_free(struct run_stats *stats);
 
-// An event_fn: adds the event. `arg` is the struct run_stats; copies what it keeps.
+// An event_fn: adds the event, and copies what it keeps; `arg` is the struct run_stats.
 void stats_on_event(void *arg, const struct event *event);
 
-// How many jobs of the batch are told of: the sum of its parts. What was known of it at its start may have been done
-// before the run (--resume), or be in a queue when the log was cut off.
+// The number of jobs of the batch that have an end or run: the sum of ok, failed, cancelled, skipped and running. `jobs` may
+// be more: jobs that were done before the run (--resume), or were queued when the log was cut off.
 uint64_t stats_jobs(const struct stats_batch *batch);
 
-// Works out shares, medians and the like as of the event time `now`; may be called again after more events.
-void stats_finish(struct run_stats *story, uint64_t now);
+// Sets the members that are worked out from the others (p50, max, share, busy, total), as of the event time `now`. May be
+// called again after more events.
+void stats_finish(struct run_stats *stats, uint64_t now);
 
 #endif

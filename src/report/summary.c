@@ -67,16 +67,16 @@ static void add_count(struct buf *buf, const struct summary_form *form, const ch
 	}
 }
 
-static void add_head(struct buf *buf, const struct run_stats *story, const struct summary_form *form) {
-	const struct stats_batch *total = &story->total;
+static void add_head(struct buf *buf, const struct run_stats *stats, const struct summary_form *form) {
+	const struct stats_batch *total = &stats->total;
 	uint64_t jobs = stats_jobs(total);
-	uint64_t end = story->end > 0 ? story->end : story->last;
-	if (story->name) {
-		text_add_text(buf, story->name, strlen(story->name), NAME_COLUMNS);
+	uint64_t end = stats->end > 0 ? stats->end : stats->last;
+	if (stats->name) {
+		text_add_text(buf, stats->name, strlen(stats->name), NAME_COLUMNS);
 		buf_adds(buf, ": ");
 	}
-	buf_printf(buf, "%llu %s%s in ", ull(jobs), story->counts_items ? "item" : "job", jobs == 1 ? "" : "s");
-	text_add_time(buf, end > story->start ? end - story->start : 0);
+	buf_printf(buf, "%llu %s%s in ", ull(jobs), stats->counts_items ? "item" : "job", jobs == 1 ? "" : "s");
+	text_add_time(buf, end > stats->start ? end - stats->start : 0);
 	add_count(buf, form, total->failed > 0 ? NULL : GREEN, ": ", total->ok, "ok", total->current, "up to date");
 	if (total->failed > 0) {
 		add_count(buf, form, RED, ", ", total->failed, "failed", total->allowed, "allowed to");
@@ -87,21 +87,21 @@ static void add_head(struct buf *buf, const struct run_stats *story, const struc
 	if (total->skipped > 0) {
 		add_count(buf, form, NULL, ", ", total->skipped, "skipped", 0, "");
 	}
-	if (story->has_end && story->run_end.resumed > 0) {
-		add_count(buf, form, NULL, ", ", story->run_end.resumed, "done before", 0, "");
+	if (stats->has_end && stats->run_end.resumed > 0) {
+		add_count(buf, form, NULL, ", ", stats->run_end.resumed, "done before", 0, "");
 	}
-	if (story->has_end && story->run_end.signal > 0) {
-		const char *name = signal_name(story->run_end.signal);
+	if (stats->has_end && stats->run_end.signal > 0) {
+		const char *name = signal_name(stats->run_end.signal);
 		buf_adds(buf, ", ended by ");
 		add_coloured(buf, form, YELLOW, "%s%s", name ? "SIG" : "a signal", name ? name : "");
 	}
-	if (!story->has_end && total->running > 0) {
+	if (!stats->has_end && total->running > 0) {
 		add_count(buf, form, YELLOW, ", ", total->running, "running when the log ends", 0, "");
-	} else if (!story->has_end) {
+	} else if (!stats->has_end) {
 		buf_adds(buf, ", and the log ends before the run");
 	}
-	if (story->slots > 0) { // else the log has lost its first line
-		buf_printf(buf, "; %u slot%s, %u%% busy", story->slots, story->slots == 1 ? "" : "s", (unsigned)(story->busy * 100));
+	if (stats->slots > 0) { // else the log has lost its first line
+		buf_printf(buf, "; %u slot%s, %u%% busy", stats->slots, stats->slots == 1 ? "" : "s", (unsigned)(stats->busy * 100));
 	}
 	buf_addc(buf, '\n');
 }
@@ -129,15 +129,15 @@ struct table {
 	bool is_shown[NCOLUMNS];
 };
 
-static void choose_columns(struct table *table, const struct run_stats *story) {
-	const struct stats_batch *total = &story->total;
+static void choose_columns(struct table *table, const struct run_stats *stats) {
+	const struct stats_batch *total = &stats->total;
 	for (size_t i = 0; i < NCOLUMNS; ++i) {
 		table->is_shown[i] = true;
 	}
 	table->is_shown[COLUMN_CANCELLED] = total->cancelled > 0;
 	table->is_shown[COLUMN_SKIPPED] = total->skipped > 0;
-	table->is_shown[COLUMN_RUNNING] = !story->has_end && total->running > 0;
-	table->is_shown[COLUMN_WAIT] = story->nbatches > 1 && total->longest_wait > 0;
+	table->is_shown[COLUMN_RUNNING] = !stats->has_end && total->running > 0;
+	table->is_shown[COLUMN_WAIT] = stats->nbatches > 1 && total->longest_wait > 0;
 	table->is_shown[COLUMN_BESIDE] = total->long_time > 0;
 }
 
@@ -181,7 +181,7 @@ static int by_slot_time(const void *a, const void *b) {
 	if (x->slot_time != y->slot_time) {
 		return x->slot_time > y->slot_time ? -1 : 1;
 	}
-	return x < y ? -1 : x > y; // the order of the story
+	return x < y ? -1 : x > y; // the order of stats->batches
 }
 
 // Adds the numbers of a batch that has no row of its own; it has no median of its own.
@@ -208,28 +208,28 @@ static struct summary_row *next_row(struct table *table) {
 	return &table->rows[table->nrows++];
 }
 
-static void fill_table(struct table *table, const struct run_stats *story) {
-	size_t n = story->nbatches;
+static void fill_table(struct table *table, const struct run_stats *stats) {
+	size_t n = stats->nbatches;
 	const struct stats_batch **order = xcalloc(n + 1, sizeof(*order));
 	bool *is_named = xcalloc(n + 1, sizeof(*is_named));
 	for (size_t i = 0; i < n; ++i) {
-		order[i] = &story->batches[i];
+		order[i] = &stats->batches[i];
 	}
 	qsort(order, n, sizeof(*order), by_slot_time);
 	for (size_t i = 0, named = 0; i < n && named < SUMMARY_BATCHES; ++i) {
-		size_t at = (size_t)(order[i] - story->batches);
-		is_named[at] = story->batches[at].name[0] != '\0'; // the shared entry never is
+		size_t at = (size_t)(order[i] - stats->batches);
+		is_named[at] = stats->batches[at].name[0] != '\0'; // the shared entry never is
 		named += is_named[at];
 	}
 	table->rows = xcalloc(n + 2, sizeof(*table->rows));
 	struct summary_row *head = next_row(table);
 	for (size_t i = 0; i < NCOLUMNS; ++i) {
-		buf_adds(&head->cells[i], i == COLUMN_JOBS && story->counts_items ? "items" : headings[i]);
+		buf_adds(&head->cells[i], i == COLUMN_JOBS && stats->counts_items ? "items" : headings[i]);
 	}
 	struct stats_batch others = {.name = ""};
-	uint64_t nothers = story->hidden_batches;
+	uint64_t nothers = stats->hidden_batches;
 	for (size_t i = 0; i < n; ++i) {
-		const struct stats_batch *batch = &story->batches[i];
+		const struct stats_batch *batch = &stats->batches[i];
 		if (is_named[i]) {
 			fill_row(next_row(table), batch);
 			continue;
@@ -271,7 +271,7 @@ static void add_cell(struct buf *buf, const struct table *table, size_t row, enu
 }
 
 // Leaves out columns until the table is no wider than the terminal: first what others tell nearly as well.
-static void fit_columns(struct table *table, const struct run_stats *story, unsigned width) {
+static void fit_columns(struct table *table, const struct run_stats *stats, unsigned width) {
 	static const enum column spare[] = {
 		COLUMN_RETRIED, COLUMN_WAIT, COLUMN_WALL, COLUMN_P50, COLUMN_SLOT_TIME, COLUMN_MAX, COLUMN_BESIDE, COLUMN_RETRIED, COLUMN_SHARE,
 		COLUMN_OK,
@@ -281,7 +281,7 @@ static void fit_columns(struct table *table, const struct run_stats *story, unsi
 		all += table->is_shown[i] ? table->widths[i] + 2 : 0;
 	}
 	for (size_t i = 0; i < sizeof(spare) / sizeof(spare[0]) && width > 0 && all > width; ++i) {
-		bool is_of_use = i == 0 && story->total.retried > 0; // else nothing is lost with it
+		bool is_of_use = i == 0 && stats->total.retried > 0; // else nothing is lost with it
 		if (table->is_shown[spare[i]] && !is_of_use) {
 			table->is_shown[spare[i]] = false;
 			all -= table->widths[spare[i]] + 2;
@@ -289,10 +289,10 @@ static void fit_columns(struct table *table, const struct run_stats *story, unsi
 	}
 }
 
-static void add_table(struct buf *buf, const struct run_stats *story, const struct summary_form *form) {
+static void add_table(struct buf *buf, const struct run_stats *stats, const struct summary_form *form) {
 	struct table table = {0};
-	choose_columns(&table, story);
-	fill_table(&table, story);
+	choose_columns(&table, stats);
+	fill_table(&table, stats);
 	for (size_t row = 0; row < table.nrows; ++row) {
 		for (size_t i = 0; i < NCOLUMNS; ++i) {
 			const struct buf *cell = &table.rows[row].cells[i];
@@ -300,7 +300,7 @@ static void add_table(struct buf *buf, const struct run_stats *story, const stru
 			table.widths[i] = columns > table.widths[i] ? columns : table.widths[i];
 		}
 	}
-	fit_columns(&table, story, form->width);
+	fit_columns(&table, stats, form->width);
 	for (size_t row = 0; row < table.nrows; ++row) {
 		if (row == 0) {
 			colour(buf, form, BOLD);
@@ -327,9 +327,9 @@ static uint64_t wall_of(const struct stats_job *job) {
 	return job->result.end > job->result.start ? job->result.end - job->result.start : 0;
 }
 
-static void add_slowest(struct buf *buf, const struct run_stats *story, const struct summary_form *form) {
-	for (size_t i = 0; i < story->nslowest && i < SLOWEST; ++i) {
-		const struct stats_job *job = &story->slowest[i];
+static void add_slowest(struct buf *buf, const struct run_stats *stats, const struct summary_form *form) {
+	for (size_t i = 0; i < stats->nslowest && i < SLOWEST; ++i) {
+		const struct stats_job *job = &stats->slowest[i];
 		size_t from = buf->len;
 		buf_adds(buf, i == 0 ? "  slowest: " : "           ");
 		text_add_job(buf, job->batch, job->number, job->seq);
@@ -414,12 +414,12 @@ static void add_failure(struct buf *buf, const struct stats_job *job, const stru
 	}
 }
 
-static void add_failures(struct buf *buf, const struct run_stats *story, const struct summary_form *form) {
-	size_t listed = !form->table && story->nfailures > SUMMARY_BRIEF ? SUMMARY_BRIEF : story->nfailures;
+static void add_failures(struct buf *buf, const struct run_stats *stats, const struct summary_form *form) {
+	size_t listed = !form->table && stats->nfailures > SUMMARY_BRIEF ? SUMMARY_BRIEF : stats->nfailures;
 	for (size_t i = 0; i < listed; ++i) {
-		add_failure(buf, &story->failures[i], form);
+		add_failure(buf, &stats->failures[i], form);
 	}
-	uint64_t failed = story->total.failed - story->total.along_failed;
+	uint64_t failed = stats->total.failed - stats->total.along_failed;
 	if (failed > listed) {
 		add_coloured(buf, form, RED, "  FAILED ");
 		buf_printf(buf, "and %llu more\n", ull(failed - listed));
@@ -428,9 +428,9 @@ static void add_failures(struct buf *buf, const struct run_stats *story, const s
 
 // ---- what never started ----
 
-static void add_losses(struct buf *buf, const struct run_stats *story, const struct summary_form *form) {
-	for (size_t i = 0; i < story->nlosses; ++i) {
-		const struct stats_loss *loss = &story->losses[i];
+static void add_losses(struct buf *buf, const struct run_stats *stats, const struct summary_form *form) {
+	for (size_t i = 0; i < stats->nlosses; ++i) {
+		const struct stats_loss *loss = &stats->losses[i];
 		add_coloured(buf, form, YELLOW, loss->outcome == OUTCOME_SKIPPED ? "  SKIPPED " : "  CANCELLED ");
 		if (loss->batch) {
 			text_add_text(buf, loss->batch, strlen(loss->batch), NAME_COLUMNS);
@@ -483,12 +483,12 @@ static void add_named(struct buf *buf, const struct stats_job *job) {
 	buf_addc(buf, ')');
 }
 
-void summary_add_story_last(struct buf *buf, const struct run_stats *story) {
-	const struct stats_batch *total = &story->total;
+void summary_add_stats_last(struct buf *buf, const struct run_stats *stats) {
+	const struct stats_batch *total = &stats->total;
 	struct buf failures = BUF_INIT;
-	for (size_t i = 0; i < story->nfailures; ++i) {
+	for (size_t i = 0; i < stats->nfailures; ++i) {
 		buf_adds(&failures, i > 0 ? ", " : "");
-		add_named(&failures, &story->failures[i]);
+		add_named(&failures, &stats->failures[i]);
 	}
 	summary_add_last(buf, &(struct summary_counts){
 		.jobs = total->ok + total->failed + total->cancelled + total->skipped,
@@ -497,11 +497,11 @@ void summary_add_story_last(struct buf *buf, const struct run_stats *story) {
 		.skipped = total->skipped,
 		.cancelled = total->cancelled,
 		.current = total->current,
-		.resumed = story->run_end.resumed,
-		.unit = story->counts_items ? "items" : "jobs",
+		.resumed = stats->run_end.resumed,
+		.unit = stats->counts_items ? "items" : "jobs",
 		.failures = buf_str(&failures),
-		.unnamed = total->failed - total->along_failed - story->nfailures,
-		.unnamed_what = story->counts_items ? " processes" : "",
+		.unnamed = total->failed - total->along_failed - stats->nfailures,
+		.unnamed_what = stats->counts_items ? " processes" : "",
 	});
 	buf_fini(&failures);
 }
@@ -509,14 +509,14 @@ void summary_add_story_last(struct buf *buf, const struct run_stats *story) {
 // ---- what to do next ----
 
 // How to run again what failed, which only a joblog makes possible.
-static void add_again(struct buf *buf, const struct run_stats *story, const struct summary_form *form) {
-	const struct stats_batch *total = &story->total;
+static void add_again(struct buf *buf, const struct run_stats *stats, const struct summary_form *form) {
+	const struct stats_batch *total = &stats->total;
 	if (!form->again) {
 		return;
 	}
-	if ((story->manifest || form->again_rest) && total->failed + total->cancelled + total->skipped + total->running > 0) {
+	if ((stats->manifest || form->again_rest) && total->failed + total->cancelled + total->skipped + total->running > 0) {
 		buf_printf(buf, "  again, what is not done: %s\n", form->again);
-	} else if (!story->manifest && total->failed > 0) {
+	} else if (!stats->manifest && total->failed > 0) {
 		buf_printf(buf, "  again, only these: %s\n", form->again);
 	}
 }
@@ -529,20 +529,20 @@ static uint64_t overlap(const struct stats_batch *a, const struct stats_batch *b
 
 // Equal turns are unequal time where one batch has long jobs: says so if it had three fifths of the slots' time by jobs
 // that took three times as long as those of the others, while others had work for half of its time.
-static void add_hint(struct buf *buf, const struct run_stats *story, const struct summary_form *form) {
-	const struct stats_batch *greedy = NULL, *total = &story->total;
-	for (size_t i = 0; i < story->nbatches; ++i) {
-		greedy = story->batches[i].share >= 0.6 && story->batches[i].name[0] != '\0' ? &story->batches[i] : greedy;
+static void add_hint(struct buf *buf, const struct run_stats *stats, const struct summary_form *form) {
+	const struct stats_batch *greedy = NULL, *total = &stats->total;
+	for (size_t i = 0; i < stats->nbatches; ++i) {
+		greedy = stats->batches[i].share >= 0.6 && stats->batches[i].name[0] != '\0' ? &stats->batches[i] : greedy;
 	}
-	if (!greedy || story->fair_time || greedy->attempts == total->attempts || story->busy < 0.5 ||
+	if (!greedy || stats->fair_time || greedy->attempts == total->attempts || stats->busy < 0.5 ||
 	    greedy->slot_time < WORTH_A_HINT) {
 		return;
 	}
 	double mean = (double)greedy->slot_time / (double)greedy->attempts;
 	double others = (double)(total->slot_time - greedy->slot_time) / (double)(total->attempts - greedy->attempts);
 	uint64_t shared = 0;
-	for (size_t i = 0; i < story->nbatches; ++i) {
-		uint64_t more = &story->batches[i] != greedy && story->batches[i].attempts > 1 ? overlap(greedy, &story->batches[i]) : 0;
+	for (size_t i = 0; i < stats->nbatches; ++i) {
+		uint64_t more = &stats->batches[i] != greedy && stats->batches[i].attempts > 1 ? overlap(greedy, &stats->batches[i]) : 0;
 		shared = more > shared ? more : shared;
 	}
 	if (mean < 3 * others || shared < (greedy->last_end - greedy->first_start) / 2) {
@@ -557,19 +557,19 @@ static void add_hint(struct buf *buf, const struct run_stats *story, const struc
 	           ull(total->ok + total->failed + total->cancelled + total->skipped));
 }
 
-void summary_add(struct buf *buf, const struct run_stats *story, const struct summary_form *form) {
+void summary_add(struct buf *buf, const struct run_stats *stats, const struct summary_form *form) {
 	if (form->table) {
 		buf_adds(buf, "fairpar: ");
-		add_head(buf, story, form);
-		if (story->nbatches > 0) {
-			add_table(buf, story, form);
+		add_head(buf, stats, form);
+		if (stats->nbatches > 0) {
+			add_table(buf, stats, form);
 		}
-		add_slowest(buf, story, form);
-		add_hint(buf, story, form);
+		add_slowest(buf, stats, form);
+		add_hint(buf, stats, form);
 	}
-	add_failures(buf, story, form);
+	add_failures(buf, stats, form);
 	if (form->table) {
-		add_losses(buf, story, form);
+		add_losses(buf, stats, form);
 	}
-	add_again(buf, story, form);
+	add_again(buf, stats, form);
 }

@@ -25,7 +25,7 @@ struct summary_form {
 
 // What the last line says.
 struct summary_counts {
-	uint64_t jobs;           // that have ended, or never will
+	uint64_t jobs;           // jobs that have ended, or never will
 	uint64_t failed, allowed, skipped, cancelled, current, resumed; // allowed: of failed
 	const char *unit;        // "jobs" or "items"
 	const char *failures;    // "#3 (exit 1), A#7 (signal 9)"; NULL: they stand above
@@ -33,14 +33,14 @@ struct summary_counts {
 	const char *unnamed_what; // " processes" or ""
 };
 
-// Appends the last line without its newline: how many jobs failed, and which, and what else keeps a run from being plainly
-// done. Appends nothing if nothing does.
+// Appends the last line of a run without its newline: how many jobs failed, and which; how many were cancelled, skipped or
+// done before. Appends nothing if all jobs ran and succeeded.
 void summary_add_last(struct buf *buf, const struct summary_counts *counts);
 
 // The same of the statistics of a run.
-void summary_add_story_last(struct buf *buf, const struct run_stats *story);
+void summary_add_stats_last(struct buf *buf, const struct run_stats *stats);
 
 // Appends the summary of finished statistics (stats_finish()), line by line, each with its newline.
-void summary_add(struct buf *buf, const struct run_stats *story, const struct summary_form *form);
+void summary_add(struct buf *buf, const struct run_stats *stats, const struct summary_form *form);
 
 #endif

@@ -1,4 +1,4 @@
-// The number and length of a run's attempts, counted in a first pass over its log, so that a second one can draw them in bounded
+// Counts the attempts of a run and their lengths in a first pass over its log, so that a second one can draw them in bounded
 // memory.
 
 #include "report/survey.h"

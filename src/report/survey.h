@@ -1,4 +1,4 @@
-// The number and length of a run's attempts, counted in a first pass over its log, so that a second one can draw them in bounded
+// Counts the attempts of a run and their lengths in a first pass over its log, so that a second one can draw them in bounded
 // memory.
 
 #ifndef FAIRPAR_REPORT_SURVEY_H
@@ -24,7 +24,7 @@ struct survey {
 // An attempt_fn: `arg` is the survey.
 void survey_add(void *arg, const struct attempt_span *attempt);
 
-// The smallest length (nanoseconds) of which, and longer, there are at most `most`; 0 if that are all.
+// The smallest length in nanoseconds such that at most `most` bars are as long or longer; 0 if there are no more than that.
 uint64_t survey_longest(const struct survey *survey, uint64_t most);
 
 #endif

@@ -21,7 +21,7 @@
 #include <sys/stat.h>
 
 struct end_summary {
-	struct run_stats *story;
+	struct run_stats *stats;
 	bool listed;        // the jobs that failed stand in the lines above the last
 	atomic_int trouble; // enum trouble, of the first job that had one
 	struct buf unknown; // the program that it did not find, if that is known; written by who has set `trouble`
@@ -40,13 +40,13 @@ void end_summary_listen(struct run *run) {
 		return;
 	}
 	run->end_summary = NEW(struct end_summary);
-	run->end_summary->story = stats_new();
-	publish_listen(run, stats_on_event, run->end_summary->story, /* wants */ 0);
+	run->end_summary->stats = stats_new();
+	publish_listen(run, stats_on_event, run->end_summary->stats, /* wants */ 0);
 }
 
 void end_summary_close(struct run *run) {
 	if (run->end_summary) {
-		stats_free(run->end_summary->story);
+		stats_free(run->end_summary->stats);
 		buf_fini(&run->end_summary->unknown);
 		free(run->end_summary);
 		run->end_summary = NULL;
@@ -60,26 +60,26 @@ static unsigned width_of(int fd) {
 	return ioctl(fd, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
 }
 
-static void add(struct buf *buf, const struct run_stats *story, int fd, struct summary_form form) {
+static void add(struct buf *buf, const struct run_stats *stats, int fd, struct summary_form form) {
 	form.width = width_of(fd);
 	form.colour = colour_wanted(fd);
 	struct buf again = BUF_INIT;
-	if (story->joblog && story->argv) {
-		bool is_cut = !story->manifest && story->total.cancelled + story->total.running > 0;
-		form.again_rest = is_cut && option_add_rest(&again, story->argv, story->joblog);
-		bool works = form.again_rest || option_add_again(&again, story->argv, story->joblog, story->manifest != NULL);
+	if (stats->joblog && stats->argv) {
+		bool is_cut = !stats->manifest && stats->total.cancelled + stats->total.running > 0;
+		form.again_rest = is_cut && option_add_rest(&again, stats->argv, stats->joblog);
+		bool works = form.again_rest || option_add_again(&again, stats->argv, stats->joblog, stats->manifest != NULL);
 		form.again = works ? buf_str(&again) : NULL;
 	}
-	summary_add(buf, story, &form);
+	summary_add(buf, stats, &form);
 	buf_fini(&again);
 }
 
-void end_summary_add_story(struct buf *buf, const struct run_stats *story, int fd) {
-	add(buf, story, fd, (struct summary_form){.table = true});
+void end_summary_add_stats(struct buf *buf, const struct run_stats *stats, int fd) {
+	add(buf, stats, fd, (struct summary_form){.table = true});
 	size_t before = buf->len;
 	buf_adds(buf, "fairpar: ");
 	size_t from = buf->len;
-	summary_add_story_last(buf, story);
+	summary_add_stats_last(buf, stats);
 	if (buf->len > from) {
 		buf_addc(buf, '\n');
 	} else {
@@ -103,18 +103,18 @@ static struct summary_form brief(const struct options *options) {
 
 static void print_summary(const struct run *run) {
 	const struct options *options = run->options;
-	struct run_stats *story = run->end_summary->story;
-	stats_finish(story, story->last);
-	const struct stats_batch *total = &story->total;
+	struct run_stats *stats = run->end_summary->stats;
+	stats_finish(stats, stats->last);
+	const struct stats_batch *total = &stats->total;
 	uint64_t jobs = total->ok + total->failed + total->cancelled + total->skipped;
-	bool always = options->summary == SUMMARY_ALWAYS || run->manifest, many = story->nbatches > 1;
+	bool always = options->summary == SUMMARY_ALWAYS || run->manifest, many = stats->nbatches > 1;
 	bool failed = total->failed > 0 && jobs > 1;
 	if (!always && !failed && !(many && isatty(STDERR_FILENO) == 1)) {
 		return;
 	}
 	struct buf text = BUF_INIT;
 	bool whole = always || many;
-	add(&text, story, STDERR_FILENO, whole ? (struct summary_form){.table = true} : brief(options));
+	add(&text, stats, STDERR_FILENO, whole ? (struct summary_form){.table = true} : brief(options));
 	run->end_summary->listed = !whole;
 	diag_text(buf_str(&text), text.len);
 	buf_fini(&text);

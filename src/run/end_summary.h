@@ -20,8 +20,8 @@ void end_summary_print(struct run *run);
 // Frees run->end_summary, or does nothing.
 void end_summary_close(struct run *run);
 
-// Appends the whole summary of a finished story, for that descriptor: as wide as its terminal, and with colours if it
+// Appends the whole summary of finished statistics (stats_finish()), for that descriptor: as wide as its terminal, and with colours if it
 // takes them.
-void end_summary_add_story(struct buf *buf, const struct run_stats *story, int fd);
+void end_summary_add_stats(struct buf *buf, const struct run_stats *stats, int fd);
 
 #endif

@@ -24,7 +24,7 @@ enum { FLUSH_BYTES = 64 * 1024 };
 
 // Who hears the log.
 struct retelling {
-	struct run_stats *story;
+	struct run_stats *stats;
 	struct explain *explain; // or NULL
 	int error;               // errno of what could not be written, or 0
 };
@@ -38,9 +38,9 @@ static void write_text(struct retelling *retelling, struct buf *text) {
 
 static void hear(void *arg, const struct event *event) {
 	struct retelling *retelling = arg;
-	stats_on_event(retelling->story, event);
+	stats_on_event(retelling->stats, event);
 	if (retelling->explain) {
-		explain_tell(retelling->explain, event);
+		explain_on_event(retelling->explain, event);
 		if (explain_text(retelling->explain)->len >= FLUSH_BYTES) {
 			write_text(retelling, explain_text(retelling->explain));
 		}
@@ -84,7 +84,7 @@ static int finish(const struct options *options, struct retelling *retelling) {
 	struct buf text = BUF_INIT;
 	int result = 0;
 	if (retelling->explain) {
-		uint64_t lines = explain_finish(retelling->explain, retelling->story->last);
+		uint64_t lines = explain_finish(retelling->explain, retelling->stats->last);
 		write_text(retelling, explain_text(retelling->explain));
 		if (lines == 0 && options->explained) {
 			diag_error("there is no job '%s' in '%s'", text_shows(options->explained), text_shows(options->from_log));
@@ -93,8 +93,8 @@ static int finish(const struct options *options, struct retelling *retelling) {
 	}
 	bool is_asked = options->summary_given ? options->summary != SUMMARY_NEVER : !options->explain;
 	if (is_asked) {
-		stats_finish(retelling->story, retelling->story->last);
-		end_summary_add_story(&text, retelling->story, STDOUT_FILENO);
+		stats_finish(retelling->stats, retelling->stats->last);
+		end_summary_add_stats(&text, retelling->stats, STDOUT_FILENO);
 		write_text(retelling, &text);
 	}
 	if (retelling->error && retelling->error != EPIPE) { // whoever reads by head has seen enough of it
@@ -107,14 +107,14 @@ static int finish(const struct options *options, struct retelling *retelling) {
 // Prints what is asked for. Returns 0, or -1 after a message.
 static int print(const struct options *options, int fd) {
 	struct retelling retelling = {
-		.story = stats_new(),
+		.stats = stats_new(),
 		.explain = options->explain ? explain_new(options->explained) : NULL,
 	};
 	int result = read_log(options, fd, &retelling);
 	if (result == 0) {
 		result = finish(options, &retelling);
 	}
-	stats_free(retelling.story);
+	stats_free(retelling.stats);
 	explain_free(retelling.explain);
 	return result;
 }

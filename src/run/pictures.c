@@ -1,6 +1,6 @@
 // The pictures of a run, made from its log: --report and --trace.
 //
-// The log is read twice: first for the story and for how many attempts there are, then to draw. So what is held in memory
+// The log is read twice: first for the statistics and the number of attempts, then to draw. So what is held in memory
 // does not grow with the run.
 
 #include "run/pictures.h"
@@ -19,10 +19,10 @@
 
 #include <errno.h>
 
-// What hears the log: the first time the story, and the second time what draws.
+// Who gets the events: the first time the statistics, the second time the drawings.
 struct drawing {
 	const char *name;          // of the log
-	struct run_stats *story;
+	struct run_stats *stats;
 	struct survey survey;
 	struct attempts attempts;  // of the reading that goes on
 	struct palette palette;
@@ -101,16 +101,16 @@ static int target_close(struct target *target, bool keep) {
 
 static void hear_first(void *arg, const struct event *event) {
 	struct drawing *drawing = arg;
-	stats_on_event(drawing->story, event);
-	attempts_tell(&drawing->attempts, event);
+	stats_on_event(drawing->stats, event);
+	attempts_on_event(&drawing->attempts, event);
 }
 
 static void hear_second(void *arg, const struct event *event) {
 	struct drawing *drawing = arg;
-	attempts_tell(&drawing->attempts, event);
-	rows_tell(&drawing->rows, event);
+	attempts_on_event(&drawing->attempts, event);
+	rows_on_event(&drawing->rows, event);
 	if (drawing->chrome) {
-		chrome_tell(drawing->chrome, event);
+		chrome_on_event(drawing->chrome, event);
 	}
 }
 
@@ -174,15 +174,15 @@ static int draw(struct drawing *drawing, const struct attempts *all, const struc
 }
 
 int pictures_draw(const struct options *options, int fd, const char *name, bool said) {
-	struct drawing drawing = {.name = name, .story = stats_new()};
+	struct drawing drawing = {.name = name, .stats = stats_new()};
 	drawing.attempts = (struct attempts){.fn = survey_add, .arg = &drawing.survey};
 	int result = read_log(&drawing, fd, hear_first, !said);
 	uint64_t last = drawing.attempts.last;
 	attempts_finish(&drawing.attempts, last);
 	if (result == 0) {
 		struct attempts all = drawing.attempts;
-		stats_finish(drawing.story, last);
-		palette_init(&drawing.palette, drawing.story);
+		stats_finish(drawing.stats, last);
+		palette_init(&drawing.palette, drawing.stats);
 		timeline_init(&drawing.timeline, &drawing.palette, &drawing.survey, &all);
 		rows_init(&drawing.rows, &drawing.palette, &drawing.survey);
 		result = draw(&drawing, &all, options, fd);
@@ -190,7 +190,7 @@ int pictures_draw(const struct options *options, int fd, const char *name, bool 
 		timeline_fini(&drawing.timeline);
 		palette_fini(&drawing.palette);
 	}
-	stats_free(drawing.story);
+	stats_free(drawing.stats);
 	return result;
 }
 

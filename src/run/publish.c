@@ -1,4 +1,4 @@
-// Tells what happens in the run to all who listen: the log, the story, the status line.
+// Publishes what happens in the run to its subscribers: the log, the statistics, the status line.
 
 #include "run/publish.h"
 

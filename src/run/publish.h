@@ -1,4 +1,4 @@
-// Tells what happens in the run to all who listen: the log, the story, the status line.
+// Publishes what happens in the run to its subscribers: the log, the statistics, the status line.
 //
 // Listeners are called one at a time, with one order of events for all, from whatever thread something happens on; with
 // the lock of telling held, and none of the pool's, of output or of run.h. So they may ask run->pool and take locks that

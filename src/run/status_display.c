@@ -85,10 +85,10 @@ struct status_display {
 	size_t needs_cap, needs_of_cap, nneeds_of;
 
 	mutex lock;            // guards the rest; told under the lock of telling
-	struct run_stats *story;
+	struct run_stats *stats;
 	struct eta *forecast;
 	struct map by_name;    // to places in `queued`
-	struct { char *name; uint64_t jobs; } *queued; // the first one is shared by the batches beyond STORY_BATCHES
+	struct { char *name; uint64_t jobs; } *queued; // the first one is shared by the batches beyond STATS_BATCHES
 	size_t nqueued, queued_cap;
 	struct buf latest, item; // the command that started last, and its first argument
 };
@@ -125,7 +125,7 @@ static void note_latest(struct status_display *status_display, const struct even
 static void status_display_tell(void *arg, const struct event *event) {
 	struct status_display *status_display = arg;
 	mutex_lock(&status_display->lock);
-	stats_on_event(status_display->story, event);
+	stats_on_event(status_display->stats, event);
 	eta_on_event(status_display->forecast, event);
 	if (event->kind == EVENT_JOB_START && (status_display->bar || status_display->format)) {
 		note_latest(status_display, &event->u.job_start);
@@ -146,7 +146,7 @@ static void status_display_tell(void *arg, const struct event *event) {
 // The place of the batch in `queued`; the lock is held.
 static size_t place_of(struct status_display *status_display, const char *name) {
 	uint32_t place = map_get(&status_display->by_name, name, strlen(name));
-	if (place != MAP_NONE || status_display->nqueued > STORY_BATCHES) {
+	if (place != MAP_NONE || status_display->nqueued > STATS_BATCHES) {
 		return place != MAP_NONE ? place : 0;
 	}
 	grow_array(&status_display->queued, &status_display->queued_cap, status_display->nqueued + 1, sizeof(*status_display->queued));
@@ -190,9 +190,9 @@ static void look_at_batch(struct status_display *status_display, const struct st
 	};
 }
 
-static uint32_t place_in_story(const struct run_stats *story, const char *name) {
-	for (size_t i = 0; i < story->nbatches; ++i) {
-		if (strcmp(story->batches[i].name, name) == 0) {
+static uint32_t place_in_stats(const struct run_stats *stats, const char *name) {
+	for (size_t i = 0; i < stats->nbatches; ++i) {
+		if (strcmp(stats->batches[i].name, name) == 0) {
 			return (uint32_t)i;
 		}
 	}
@@ -201,24 +201,24 @@ static uint32_t place_in_story(const struct run_stats *story, const char *name) 
 
 // Finds what the batches of a manifest need, once for as many as there are.
 static void find_needs(struct status_display *status_display) {
-	const struct run_stats *story = status_display->story;
-	if (!status_display->run->manifest || status_display->nneeds_of == story->nbatches + 1) {
+	const struct run_stats *stats = status_display->stats;
+	if (!status_display->run->manifest || status_display->nneeds_of == stats->nbatches + 1) {
 		return;
 	}
 	size_t n = 0;
-	grow_array(&status_display->needs_of, &status_display->needs_of_cap, story->nbatches + 1, sizeof(*status_display->needs_of));
-	for (size_t i = 0; i < story->nbatches; ++i) {
-		const struct manifest_batch *plan = manifest_find(status_display->run->manifest, story->batches[i].name);
+	grow_array(&status_display->needs_of, &status_display->needs_of_cap, stats->nbatches + 1, sizeof(*status_display->needs_of));
+	for (size_t i = 0; i < stats->nbatches; ++i) {
+		const struct manifest_batch *plan = manifest_find(status_display->run->manifest, stats->batches[i].name);
 		status_display->needs_of[i] = n;
 		for (size_t k = 0; plan && k < plan->nneeds; ++k) {
-			uint32_t place = place_in_story(story, plan->needs[k]->name);
+			uint32_t place = place_in_stats(stats, plan->needs[k]->name);
 			grow_array(&status_display->needs, &status_display->needs_cap, n + 1, sizeof(*status_display->needs));
 			status_display->needs[n] = place;
 			n += place != MAP_NONE;
 		}
 	}
-	status_display->needs_of[story->nbatches] = n;
-	status_display->nneeds_of = story->nbatches + 1;
+	status_display->needs_of[stats->nbatches] = n;
+	status_display->nneeds_of = stats->nbatches + 1;
 }
 
 static void guess(struct status_display *status_display, uint64_t now, struct status *status) {
@@ -226,12 +226,12 @@ static void guess(struct status_display *status_display, uint64_t now, struct st
 	find_needs(status_display);
 	for (size_t i = 0; i < status->nbatches; ++i) {
 		struct eta_batch *guess = &status_display->guesses[i];
-		*guess = (struct eta_batch){.name = status_display->story->batches[i].name, .jobs = status->batches[i].jobs};
+		*guess = (struct eta_batch){.name = status_display->stats->batches[i].name, .jobs = status->batches[i].jobs};
 		if (status_display->run->manifest) {
 			guess->needs = status_display->needs + status_display->needs_of[i];
 			guess->nneeds = status_display->needs_of[i + 1] - status_display->needs_of[i];
 		}
-		guess->eta = FORECAST_UNKNOWN;
+		guess->eta = ETA_UNKNOWN;
 	}
 	if (status->open || status->finished >= status->jobs) {
 		return;
@@ -240,38 +240,38 @@ static void guess(struct status_display *status_display, uint64_t now, struct st
 		status_display->guesses[0].jobs = status->jobs; // --total-jobs
 	}
 	uint64_t eta = eta_at(status_display->forecast, now, status_display->run->slots, status_display->guesses, status->nbatches);
-	status->eta = eta == FORECAST_UNKNOWN ? STATUS_UNKNOWN : eta;
+	status->eta = eta == ETA_UNKNOWN ? STATUS_UNKNOWN : eta;
 	for (size_t i = 0; i < status->nbatches; ++i) {
-		status_display->batches[i].eta = status_display->guesses[i].eta == FORECAST_UNKNOWN ? STATUS_UNKNOWN : status_display->guesses[i].eta;
+		status_display->batches[i].eta = status_display->guesses[i].eta == ETA_UNKNOWN ? STATUS_UNKNOWN : status_display->guesses[i].eta;
 	}
 }
 
 // The numbers of now; the lock is held, and what they borrow is good as long as it is.
 static void look(struct status_display *status_display, uint64_t now, struct status *ret_status) {
-	const struct run_stats *story = status_display->story;
+	const struct run_stats *stats = status_display->stats;
 	struct status status = {
 		.started = eta_started(status_display->forecast),
-		.failed = story->total.failed,
+		.failed = stats->total.failed,
 		.elapsed = now - status_display->run->start,
 		.eta = STATUS_UNKNOWN,
 		.rate = eta_rate(status_display->forecast),
-		.nbatches = story->nbatches,
+		.nbatches = stats->nbatches,
 		.latest = status_display->latest.len > 0 ? buf_str(&status_display->latest) : NULL,
 		.item = status_display->item.len > 0 ? buf_str(&status_display->item) : NULL,
 	};
 	uint64_t mean = eta_mean(status_display->forecast);
-	status.mean = mean == FORECAST_UNKNOWN ? STATUS_UNKNOWN : mean;
-	grow_array(&status_display->batches, &status_display->batches_cap, story->nbatches + 1, sizeof(*status_display->batches));
-	for (size_t i = 0; i < story->nbatches; ++i) {
+	status.mean = mean == ETA_UNKNOWN ? STATUS_UNKNOWN : mean;
+	grow_array(&status_display->batches, &status_display->batches_cap, stats->nbatches + 1, sizeof(*status_display->batches));
+	for (size_t i = 0; i < stats->nbatches; ++i) {
 		struct status_batch *batch = &status_display->batches[i];
-		look_at_batch(status_display, &story->batches[i], batch);
+		look_at_batch(status_display, &stats->batches[i], batch);
 		status.finished += batch->finished;
 		status.running += batch->running;
 		status.jobs += batch->jobs;
 		status.open = status.open || batch->open;
 	}
 	status.batches = status_display->batches;
-	status.open = status.open || (story->nbatches == 0 && !atomic_load_relaxed(&status_display->run->all_read));
+	status.open = status.open || (stats->nbatches == 0 && !atomic_load_relaxed(&status_display->run->all_read));
 	uint64_t total = (uint64_t)status_display->run->options->show.total_jobs;
 	if (status.open && total >= status.jobs && total > 0) {
 		status.jobs = total;
@@ -289,9 +289,9 @@ void status_display_add_eta(const struct run *run, const char *batch, struct buf
 	}
 	mutex_lock(&status_display->lock);
 	look(status_display, now_ns(), &status);
-	uint32_t place = place_in_story(status_display->story, batch);
-	uint64_t eta = place != MAP_NONE ? status_display->guesses[place].eta : FORECAST_UNKNOWN;
-	if (eta != FORECAST_UNKNOWN) {
+	uint32_t place = place_in_stats(status_display->stats, batch);
+	uint64_t eta = place != MAP_NONE ? status_display->guesses[place].eta : ETA_UNKNOWN;
+	if (eta != ETA_UNKNOWN) {
 		buf_adds(buf, ", ETA ");
 		status_add_time(buf, eta);
 	}
@@ -390,7 +390,7 @@ static void add_status(struct status_display *status_display, struct buf *text, 
 // True if the status line is to be there, and not only the jobs' latest lines.
 static bool wants_line(const struct status_display *status_display, uint64_t now) {
 	return status_display->line && (status_display->asked || now - status_display->run->start >= (uint64_t)LATE_MS * NS_PER_MS
-	                       || status_display->story->nbatches > 1 || status_display->run->manifest);
+	                       || status_display->stats->nbatches > 1 || status_display->run->manifest);
 }
 
 static void draw(struct status_display *status_display, uint64_t now) {
@@ -473,7 +473,7 @@ static uint64_t tick_plain(struct status_display *status_display, uint64_t now) 
 
 // When a line that tells time, or the terminal's progress, is to be drawn again.
 static uint64_t next_by_time(const struct status_display *status_display) {
-	uint64_t forecast = status_display->run->start + (uint64_t)FORECAST_FROM_S * NS_PER_S; // perhaps nothing else happens then
+	uint64_t forecast = status_display->run->start + (uint64_t)ETA_FROM_S * NS_PER_S; // perhaps nothing else happens then
 	uint64_t next = status_display->tells_time ? status_display->drawn + (uint64_t)TIME_MS * NS_PER_MS
 		: status_display->may_tell_time && status_display->drawn < forecast ? forecast : TIME_NEVER;
 	uint64_t title = status_display->title.len > 0 ? status_display->titled + TITLE_S * NS_PER_S : TIME_NEVER;
@@ -484,7 +484,7 @@ static uint64_t next_by_time(const struct status_display *status_display) {
 // The earliest drawing: what is over soon was not worth a line.
 static uint64_t show_from(struct status_display *status_display) {
 	mutex_lock(&status_display->lock);
-	bool soon = status_display->story->nbatches > 1 || status_display->run->manifest;
+	bool soon = status_display->stats->nbatches > 1 || status_display->run->manifest;
 	mutex_unlock(&status_display->lock);
 	bool at_once = status_display->asked || status_display->rows;
 	return status_display->run->start + (at_once ? 0 : (uint64_t)(soon ? SOON_MS : LATE_MS) * NS_PER_MS);
@@ -681,7 +681,7 @@ int status_display_open(struct run *run) {
 	}
 	choose_form(status_display);
 	mutex_init(&status_display->lock);
-	status_display->story = stats_new();
+	status_display->stats = stats_new();
 	status_display->forecast = eta_new();
 	(void)place_of(status_display, "");
 	run->status_display = status_display;
@@ -705,7 +705,7 @@ void status_display_close(struct run *run) {
 	}
 	status_display_end(run);
 	run->status_display = NULL;
-	stats_free(status_display->story);
+	stats_free(status_display->stats);
 	eta_free(status_display->forecast);
 	map_fini(&status_display->by_name);
 	for (size_t i = 0; i < status_display->nqueued; ++i) {

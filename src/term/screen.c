@@ -1,4 +1,4 @@
-// The lines at the bottom of the terminal that are fairpar's own: taken away before anything else is written there.
+// Keeps fairpar's own lines (the status line) at the bottom of the terminal.
 //
 //   GONE --screen_draw()--> SHOWN --screen_enter(), screen_clear()--> GONE
 //

@@ -1,10 +1,10 @@
-// The lines at the bottom of the terminal that are fairpar's own (the status line): who writes to the terminal takes them
-// away before, and they come back behind what was written.
+// Keeps fairpar's own lines (the status line) at the bottom of the terminal. Whoever else writes to the terminal does so
+// between screen_enter() and screen_leave(): the own lines are erased before, and drawn again below what was written.
 //
-// One screen in a process, and none without a terminal: then each call is a look at one flag. No lock is held while anything
-// is written: a writer waits only for a drawing that is under way. The cursor rests in the first column of the first own
-// line: so a terminal that wraps its lines anew when it is resized can be cleared from there, and an end by SIGKILL leaves
-// nothing but that text. The cursor is never hidden.
+// A process has one screen, or none without a terminal: then each call only tests a flag. No lock is held while anything is
+// written; a writer waits only for a drawing that is under way. The cursor rests in the first column of the first own line.
+// So a terminal that rewraps its lines when it is resized can be erased from there, and an end by SIGKILL leaves nothing but
+// the text of the lines. The cursor is never hidden.
 
 #ifndef FAIRPAR_TERM_SCREEN_H
 #define FAIRPAR_TERM_SCREEN_H
@@ -15,26 +15,25 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// Makes `fd` (a terminal: stderr) the screen. What goes to stdout disturbs it unless that is a regular file or a device
-// that is no terminal; through a pipe too, for its reader may write here. `changed` is called when own lines were taken
-// away and nothing has brought them back: from any thread, must not block. Before the first thread, or where no other
-// thread writes.
+// Makes `fd` (stderr, a terminal) the screen. Writes to stdout erase the own lines unless stdout is a regular file or a device
+// that is no terminal; a pipe counts as the terminal, since its reader may write there. `changed` is called when the own lines
+// were erased and have to be drawn again: from any thread, and it must not block. To be called before other threads write.
 void screen_open(int fd, void (*changed)(void *arg), void *arg);
 
-// Makes `fd` (stderr) the screen if it is a terminal, and draws nothing there: only so that screen_say() knows where the
-// cursor is. When as screen_open().
+// Makes `fd` (stderr) the screen if it is a terminal, without own lines: so that screen_say() knows where the cursor is. To be
+// called before other threads write.
 void screen_open_quiet(int fd);
 
-// Takes the own lines away; there is no screen any more. When no other thread writes.
+// Erases the own lines; there is no screen any more. To be called when no other thread writes.
 void screen_close(void);
 
-// Draws the own lines: `rows` of them in `text`, without control characters but for colours, "\n" between two, each
-// shorter than the terminal is wide. `prefix` (or NULL) goes before them: a sequence that moves nothing. Returns false if
-// they cannot be drawn now: somebody writes, the last line of the output has no end yet, the terminal takes nothing, or
-// this process is not in its foreground.
+// Draws the own lines: `rows` of them in `text`, "\n" between two, each shorter than the terminal is wide, without control
+// characters but for colours. `prefix` (or NULL) is written before them: a sequence that does not move the cursor. Returns
+// false if they cannot be drawn now: somebody writes, the last line of the output has no newline yet, the terminal is stopped
+// (Ctrl-S), or this process is not in its foreground.
 bool screen_draw(const char *prefix, const char *text, unsigned rows);
 
-// Takes the own lines away until the next screen_draw(), and writes `last` (or NULL) behind.
+// Erases the own lines until the next screen_draw(), and writes `last` (or NULL) in their place.
 void screen_clear(const char *last);
 
 // The terminal may have wrapped its lines anew.
@@ -43,32 +42,33 @@ void screen_resized(void);
 // When to draw next at the earliest (now_ns() time): what went through a pipe may still be on its way to the terminal.
 uint64_t screen_rest(void);
 
-// When a writer took lines away that are to come back (now_ns() time). 0: they are there, nobody wants them, or they cannot
-// be drawn yet.
+// When a writer erased lines that have to be drawn again (now_ns() time). 0: they are there, nobody wants them, or they
+// cannot be drawn yet.
 uint64_t screen_cleared(void);
 
 // True if screen_draw() failed only because this process is not in the foreground.
 bool screen_is_foreign(void);
 
-// Around everything that is written to `fd`: of 1 and 2 it may be the terminal; 2 also around what others write there.
-// `last` is the last byte, or -1 if there was none or it is not known. May be nested, on any thread.
+// To be called before and after everything that is written to `fd` (1 or 2, if that may be the terminal; 2 also around what
+// other processes write there). `last` is the last byte written, or -1 if there was none or it is not known. Calls may be
+// nested, on any thread.
 void screen_enter(int fd);
 void screen_leave(int fd, int last);
 
-// write_all() between the two.
+// write_all() between screen_enter() and screen_leave().
 int screen_write(int fd, const void *mem, size_t len) FP_NODISCARD;
 
-// The same to stderr for text of fairpar's own: if that is the screen, and the output there has no end of line, it is given
-// one first.
+// The same to stderr for messages of fairpar's own: if stderr is the screen, and the output there does not end in a newline,
+// one is written first.
 int screen_say(const void *mem, size_t len) FP_NODISCARD;
 
-// Does that alone. Between screen_enter(STDERR_FILENO) and screen_leave().
+// Writes only that newline. Between screen_enter(STDERR_FILENO) and screen_leave().
 void screen_begin_line(void);
 
-// The terminal has shown a key that was typed, as ^C, unless it is set not to.
+// The terminal has echoed a key that was typed, such as ^C, unless it is set not to.
 void screen_echoed(void);
 
-// Others had the terminal meanwhile: where the cursor is they know.
+// Other processes had the terminal meanwhile: its cursor is taken to be at the start of a line.
 void screen_forget(void);
 
 #endif

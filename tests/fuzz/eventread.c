@@ -14,7 +14,7 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 struct told {
-	struct run_stats *story;
+	struct run_stats *stats;
 	struct explain *explain;
 	uint64_t n;
 	size_t bytes; // touched, so that what is told can be read
@@ -32,8 +32,8 @@ static void tell(void *arg, const struct event *event) {
 	} else if (event->kind == EVENT_OUTPUT) {
 		verify(event->u.output.data[event->u.output.len] == '\0');
 	}
-	stats_on_event(told->story, event);
-	explain_tell(told->explain, event);
+	stats_on_event(told->stats, event);
+	explain_on_event(told->explain, event);
 }
 
 static void check_text(const struct buf *text) {
@@ -43,16 +43,16 @@ static void check_text(const struct buf *text) {
 }
 
 static int read_log(int fd, struct told *told, struct buf *messages) {
-	told->story = stats_new();
+	told->stats = stats_new();
 	told->explain = explain_new(NULL);
 	int result = eventread(fd, "log", tell, told, messages);
-	stats_finish(told->story, told->story->last);
-	verify(told->story->busy >= 0 && told->story->busy <= 1);
+	stats_finish(told->stats, told->stats->last);
+	verify(told->stats->busy >= 0 && told->stats->busy <= 1);
 	struct buf text = BUF_INIT;
-	summary_add(&text, told->story, &(struct summary_form){.width = 40, .table = true});
+	summary_add(&text, told->stats, &(struct summary_form){.width = 40, .table = true});
 	check_text(&text);
 	buf_fini(&text);
-	explain_finish(told->explain, told->story->last);
+	explain_finish(told->explain, told->stats->last);
 	check_text(explain_text(told->explain));
 	explain_free(told->explain);
 	return result;
@@ -75,10 +75,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
 	close(pipes[0]);
 	if (piped == 0) { // there is one run
 		verify(file == 0 && by_file.n == by_pipe.n && by_file.bytes == by_pipe.bytes);
-		verify(by_file.story->total.ok == by_pipe.story->total.ok);
+		verify(by_file.stats->total.ok == by_pipe.stats->total.ok);
 	}
-	stats_free(by_file.story);
-	stats_free(by_pipe.story);
+	stats_free(by_file.stats);
+	stats_free(by_pipe.stats);
 	buf_fini(&messages);
 	return 0;
 }

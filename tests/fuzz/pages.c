@@ -187,7 +187,7 @@ static void check_utf8(const struct buf *text) {
 // ---- the drawing, as run/pictures.c does it ----
 
 struct drawing {
-	struct run_stats *story;
+	struct run_stats *stats;
 	struct attempts *attempts;
 	struct timeline timeline;
 	struct rows rows;
@@ -195,14 +195,14 @@ struct drawing {
 
 static void tell_both(void *arg, const struct event *event) {
 	struct drawing *drawing = arg;
-	stats_on_event(drawing->story, event);
-	attempts_tell(drawing->attempts, event);
+	stats_on_event(drawing->stats, event);
+	attempts_on_event(drawing->attempts, event);
 }
 
 static void tell_rows(void *arg, const struct event *event) {
 	struct drawing *drawing = arg;
-	attempts_tell(drawing->attempts, event);
-	rows_tell(&drawing->rows, event);
+	attempts_on_event(drawing->attempts, event);
+	rows_on_event(&drawing->rows, event);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
@@ -213,11 +213,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
 	survey = (struct survey){.failed = 0};
 	struct palette palette;
 	struct attempts first = {.fn = survey_add, .arg = &survey};
-	struct drawing drawing = {.story = stats_new(), .attempts = &first};
+	struct drawing drawing = {.stats = stats_new(), .attempts = &first};
 	tell_run(&(struct bytes){data, data + size}, tell_both, &drawing);
 	attempts_finish(&first, first.last);
-	stats_finish(drawing.story, first.last);
-	palette_init(&palette, drawing.story);
+	stats_finish(drawing.stats, first.last);
+	palette_init(&palette, drawing.stats);
 	timeline_init(&drawing.timeline, &palette, &survey, &first);
 	rows_init(&drawing.rows, &palette, &survey);
 	struct attempts second = {.fn = timeline_add, .arg = &drawing.timeline};
@@ -237,6 +237,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
 	rows_fini(&drawing.rows);
 	timeline_fini(&drawing.timeline);
 	palette_fini(&palette);
-	stats_free(drawing.story);
+	stats_free(drawing.stats);
 	return 0;
 }

@@ -16,7 +16,7 @@ enum { MS = 1000000 };
 #define START (UINT64_C(1) << 40) // event time
 
 struct sample {
-	struct run_stats *story;
+	struct run_stats *stats;
 	struct survey survey;
 	struct palette palette;
 	struct timeline timeline;
@@ -26,14 +26,14 @@ struct sample {
 };
 
 struct listeners {
-	struct run_stats *story;
+	struct run_stats *stats;
 	struct attempts *attempts;
 };
 
 static void tell_both(void *arg, const struct event *event) {
 	struct listeners *listeners = arg;
-	stats_on_event(listeners->story, event);
-	attempts_tell(listeners->attempts, event);
+	stats_on_event(listeners->stats, event);
+	attempts_on_event(listeners->attempts, event);
 }
 
 static void take_trace(void *arg, const char *text, size_t len) {
@@ -41,21 +41,21 @@ static void take_trace(void *arg, const char *text, size_t len) {
 }
 
 static void sample_make(struct sample *sample, void (*tell)(event_fn *fn, void *arg)) {
-	*sample = (struct sample){.story = stats_new(), .trace = BUF_INIT};
+	*sample = (struct sample){.stats = stats_new(), .trace = BUF_INIT};
 	struct attempts first = {.fn = survey_add, .arg = &sample->survey};
-	struct listeners listeners = {sample->story, &first};
+	struct listeners listeners = {sample->stats, &first};
 	tell(tell_both, &listeners);
 	attempts_finish(&first, first.last);
-	stats_finish(sample->story, first.last);
-	palette_init(&sample->palette, sample->story);
+	stats_finish(sample->stats, first.last);
+	palette_init(&sample->palette, sample->stats);
 	timeline_init(&sample->timeline, &sample->palette, &sample->survey, &first);
 	rows_init(&sample->rows, &sample->palette, &sample->survey);
 	struct attempts second = {.fn = timeline_add, .arg = &sample->timeline};
-	tell(attempts_tell, &second);
-	tell(rows_tell, &sample->rows);
+	tell(attempts_on_event, &second);
+	tell(rows_on_event, &sample->rows);
 	attempts_finish(&second, second.last);
 	struct chrome *chrome = chrome_new(&sample->palette, &sample->survey, &first, take_trace, sample);
-	tell(chrome_tell, chrome);
+	tell(chrome_on_event, chrome);
 	chrome_finish(chrome);
 }
 
@@ -63,7 +63,7 @@ static void sample_free(struct sample *sample) {
 	rows_fini(&sample->rows);
 	timeline_fini(&sample->timeline);
 	palette_fini(&sample->palette);
-	stats_free(sample->story);
+	stats_free(sample->stats);
 	buf_fini(&sample->trace);
 }
 

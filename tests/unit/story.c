@@ -9,18 +9,18 @@
 #define S NS_PER_S
 #define MS ((uint64_t)NS_PER_MS)
 
-static struct run_stats *story;
+static struct run_stats *stats;
 static uint64_t origin = 7 * S + 123; // the clock may stand anywhere
 
 static void begin(unsigned slots) {
-	story = stats_new();
+	stats = stats_new();
 	const char *argv[] = {"fairpar", "-f", "x.yaml", NULL};
 	struct event event = {
 		.kind = EVENT_RUN_START,
 		.at = origin,
 		.u.run_start = {.run = "01RUN", .version = "0.1.0", .host = "h", .cwd = "/", .argv = argv, .slots = slots},
 	};
-	stats_on_event(story, &event);
+	stats_on_event(stats, &event);
 }
 
 static void batch(const char *name, int64_t jobs, bool is_long) {
@@ -28,7 +28,7 @@ static void batch(const char *name, int64_t jobs, bool is_long) {
 		.kind = EVENT_BATCH_START, .at = origin,
 		.u.batch = {.batch = name, .weight = 1, .jobs = jobs, .long_running = is_long},
 	};
-	stats_on_event(story, &event);
+	stats_on_event(stats, &event);
 }
 
 static void start(const char *name, uint64_t number, uint64_t from, unsigned attempt) {
@@ -36,7 +36,7 @@ static void start(const char *name, uint64_t number, uint64_t from, unsigned att
 		.kind = EVENT_JOB_START, .at = origin + from,
 		.u.job_start = {.id = {.batch = name, .number = number, .attempt = attempt, .slot = 1}, .nslots = 1, .command = ""},
 	};
-	stats_on_event(story, &event);
+	stats_on_event(stats, &event);
 }
 
 // The end of what ran from `from` to `to`.
@@ -56,13 +56,13 @@ static struct event ended(const char *name, uint64_t number, uint64_t from, uint
 static void job(const char *name, uint64_t number, uint64_t from, uint64_t to, enum outcome outcome) {
 	start(name, number, from, 1);
 	struct event event = ended(name, number, from, to, outcome);
-	stats_on_event(story, &event);
+	stats_on_event(stats, &event);
 }
 
 static void end(uint64_t at) {
 	struct event event = {.kind = EVENT_RUN_END, .at = origin + at};
-	stats_on_event(story, &event);
-	stats_finish(story, origin + at);
+	stats_on_event(stats, &event);
+	stats_finish(stats, origin + at);
 }
 
 static void test_two_batches(void) {
@@ -74,34 +74,34 @@ static void test_two_batches(void) {
 	job("a", 2, 1 * S, 4 * S, OUTCOME_OK);
 	job("a", 3, 2 * S, 4 * S, OUTCOME_SIGNAL);
 	end(5 * S);
-	check_equal(story->nbatches, 2);
-	const struct stats_batch *a = &story->batches[0], *b = &story->batches[1];
+	check_equal(stats->nbatches, 2);
+	const struct stats_batch *a = &stats->batches[0], *b = &stats->batches[1];
 	check_string(a->name, "a");
 	check_equal(a->jobs, 3);
 	check_equal(b->jobs, -1);
-	check_equal(story->total.jobs, -1);
+	check_equal(stats->total.jobs, -1);
 	check_equal(a->ok, 2);
 	check_equal(a->failed, 1);
 	check_equal(b->failed, 1);
 	check_equal(a->slot_time, 6 * S);
 	check_equal(b->slot_time, 2 * S);
 	check(a->share == 0.75 && b->share == 0.25);
-	check(story->busy == 0.8); // 8 s of 2 slots in 5 s
+	check(stats->busy == 0.8); // 8 s of 2 slots in 5 s
 	check_equal(a->p50, 2 * S);
 	check_equal(a->max, 3 * S);
-	check_equal(story->total.p50, 2 * S);
+	check_equal(stats->total.p50, 2 * S);
 	check_equal(a->first_start, origin);
 	check_equal(a->last_end - a->first_start, 4 * S);
-	check_equal(story->nslowest, 4);
-	check_equal(story->slowest[0].number, 2);
-	check_string(story->slowest[3].batch, "a");
-	check_equal(story->slowest[3].number, 1);
-	check_equal(story->nfailures, 2);
-	check_string(story->failures[0].batch, "b");
-	check_string(story->failures[1].command, "true");
-	check(story->has_end && story->end - story->start == 5 * S);
-	check_string(story->argv[2], "x.yaml");
-	stats_free(story);
+	check_equal(stats->nslowest, 4);
+	check_equal(stats->slowest[0].number, 2);
+	check_string(stats->slowest[3].batch, "a");
+	check_equal(stats->slowest[3].number, 1);
+	check_equal(stats->nfailures, 2);
+	check_string(stats->failures[0].batch, "b");
+	check_string(stats->failures[1].command, "true");
+	check(stats->has_end && stats->end - stats->start == 5 * S);
+	check_string(stats->argv[2], "x.yaml");
+	stats_free(stats);
 }
 
 static void test_retries_and_steps(void) {
@@ -109,31 +109,31 @@ static void test_retries_and_steps(void) {
 	start("a", 1, 0, 1);
 	struct event event = ended("a", 1, 0, 1 * S, OUTCOME_FAILED);
 	event.u.job_end.next = NEXT_RETRY;
-	stats_on_event(story, &event);
-	check_equal(story->batches[0].failed, 0);
+	stats_on_event(stats, &event);
+	check_equal(stats->batches[0].failed, 0);
 	start("a", 1, 1 * S, 2);
 	event = ended("a", 1, 1 * S, 2 * S, OUTCOME_OK);
 	event.u.job_end.id.attempt = 2;
 	event.u.job_end.next = NEXT_STEP;
-	stats_on_event(story, &event);
-	check_equal(story->batches[0].ok, 0);
+	stats_on_event(stats, &event);
+	check_equal(stats->batches[0].ok, 0);
 	event = ended("a", 1, 2 * S, 3 * S, OUTCOME_FAILED); // its second step is tried again too: still one job
 	event.u.job_end.id.step = 1;
 	event.u.job_end.next = NEXT_RETRY;
-	stats_on_event(story, &event);
+	stats_on_event(stats, &event);
 	event = ended("a", 1, 3 * S, 4 * S, OUTCOME_FAILED);
 	event.u.job_end.id.step = 1;
 	event.u.job_end.id.attempt = 2;
-	stats_on_event(story, &event);
+	stats_on_event(stats, &event);
 	end(4 * S);
-	check_equal(story->batches[0].retried, 1);
-	check_equal(story->total.retried, 1);
-	check_equal(story->batches[0].attempts, 4);
-	check_equal(story->batches[0].failed, 1);
-	check_equal(story->failures[0].attempts, 2);
-	check_equal(story->failures[0].step, 1);
-	check_equal(story->batches[0].running, 0);
-	stats_free(story);
+	check_equal(stats->batches[0].retried, 1);
+	check_equal(stats->total.retried, 1);
+	check_equal(stats->batches[0].attempts, 4);
+	check_equal(stats->batches[0].failed, 1);
+	check_equal(stats->failures[0].attempts, 2);
+	check_equal(stats->failures[0].step, 1);
+	check_equal(stats->batches[0].running, 0);
+	stats_free(stats);
 }
 
 static void test_beside_the_items(void) {
@@ -141,72 +141,72 @@ static void test_beside_the_items(void) {
 	job("a", 1, 0, 1 * S, OUTCOME_OK);
 	struct event event = ended("a", 0, 1 * S, 4 * S, OUTCOME_FAILED);
 	event.u.job_end.id.role = ROLE_FINALLY;
-	stats_on_event(story, &event);
-	check_equal(story->total.failed, 0);
+	stats_on_event(stats, &event);
+	check_equal(stats->total.failed, 0);
 	event.u.job_end.id.role = ROLE_LISTING; // without it there are no items: counted by the exit status too
-	stats_on_event(story, &event);
+	stats_on_event(stats, &event);
 	end(4 * S);
-	check_equal(story->total.failed, 1);
-	check_equal(story->total.ok, 1);
-	check_equal(story->total.slot_time, 7 * S);
-	check_equal(story->total.max, 1 * S);
-	stats_free(story);
+	check_equal(stats->total.failed, 1);
+	check_equal(stats->total.ok, 1);
+	check_equal(stats->total.slot_time, 7 * S);
+	check_equal(stats->total.max, 1 * S);
+	stats_free(stats);
 }
 
 static void test_items_of_a_process(void) {
 	begin(1);
 	job("a", 1, 0, 1 * S, OUTCOME_OK);
-	check(!story->counts_items);
+	check(!stats->counts_items);
 	struct event event = ended("a", 2, 0, 1 * S, OUTCOME_OK);
 	event.u.job_end.along = 99;
-	stats_on_event(story, &event);
+	stats_on_event(stats, &event);
 	event = ended("a", 102, 1 * S, 2 * S, OUTCOME_FAILED);
 	event.u.job_end.along = 9;
 	event.u.job_end.next = NEXT_RETRY;
-	stats_on_event(story, &event);
+	stats_on_event(stats, &event);
 	event.u.job_end.id.attempt = 2;
 	event.u.job_end.next = NEXT_NOTHING;
-	stats_on_event(story, &event);
+	stats_on_event(stats, &event);
 	event = ended("b", 1, 2 * S, 3 * S, OUTCOME_CANCELLED);
 	event.u.job_end.along = 4;
-	stats_on_event(story, &event);
+	stats_on_event(stats, &event);
 	end(3 * S);
-	check(story->counts_items);
-	check_equal(story->total.ok, 101);
-	check_equal(story->total.failed, 10);
-	check_equal(story->total.along_failed, 9);
-	check_equal(story->total.cancelled, 5);
-	check_equal(story->batches[0].ok, 101);
-	check_equal(story->total.retried, 1);
-	check_equal(story->total.attempts, 5); // of processes
-	check_equal(story->nfailures, 1);
-	check_equal(story->failures[0].items, 10);
-	stats_free(story);
+	check(stats->counts_items);
+	check_equal(stats->total.ok, 101);
+	check_equal(stats->total.failed, 10);
+	check_equal(stats->total.along_failed, 9);
+	check_equal(stats->total.cancelled, 5);
+	check_equal(stats->batches[0].ok, 101);
+	check_equal(stats->total.retried, 1);
+	check_equal(stats->total.attempts, 5); // of processes
+	check_equal(stats->nfailures, 1);
+	check_equal(stats->failures[0].items, 10);
+	stats_free(stats);
 }
 
 static void test_what_is_not_run(void) {
 	begin(1);
 	struct event lost = {.kind = EVENT_LOST, .at = origin, .u.lost = {.batch = "b", .outcome = OUTCOME_SKIPPED, .jobs = 7}};
-	stats_on_event(story, &lost);
+	stats_on_event(stats, &lost);
 	lost.u.lost.outcome = OUTCOME_CANCELLED;
-	stats_on_event(story, &lost);
+	stats_on_event(stats, &lost);
 	struct event event = ended("a", 1, 0, 0, OUTCOME_OK);
 	event.u.job_end.current = true;
 	event.u.job_end.result.start = event.u.job_end.result.end = 0;
-	stats_on_event(story, &event);
+	stats_on_event(stats, &event);
 	event = ended("a", 2, 0, 1 * S, OUTCOME_FAILED);
 	event.u.job_end.allowed = true;
-	stats_on_event(story, &event);
+	stats_on_event(stats, &event);
 	end(1 * S);
-	check_equal(story->total.skipped, 7);
-	check_equal(story->total.cancelled, 7);
-	check_equal(story->total.ok, 1);
-	check_equal(story->total.current, 1);
-	check_equal(story->total.attempts, 1);
-	check_equal(story->total.failed, 1);
-	check_equal(story->total.allowed, 1);
-	check(story->failures[0].allowed);
-	stats_free(story);
+	check_equal(stats->total.skipped, 7);
+	check_equal(stats->total.cancelled, 7);
+	check_equal(stats->total.ok, 1);
+	check_equal(stats->total.current, 1);
+	check_equal(stats->total.attempts, 1);
+	check_equal(stats->total.failed, 1);
+	check_equal(stats->total.allowed, 1);
+	check(stats->failures[0].allowed);
+	stats_free(stats);
 }
 
 static void test_slots(void) {
@@ -215,16 +215,16 @@ static void test_slots(void) {
 	job("long", 1, 0, 10 * S, OUTCOME_OK);
 	struct event event = ended("wide", 1, 0, 5 * S, OUTCOME_OK);
 	event.u.job_end.nslots = 3;
-	stats_on_event(story, &event);
+	stats_on_event(stats, &event);
 	struct event slots = {.kind = EVENT_SLOTS, .at = origin + 5 * S, .u.slots = {.slots = 2}};
-	stats_on_event(story, &slots);
+	stats_on_event(stats, &slots);
 	end(10 * S);
-	check_equal(story->batches[0].slot_time, 0);
-	check_equal(story->batches[0].long_time, 10 * S);
-	check_equal(story->batches[1].slot_time, 15 * S);
-	check(story->batches[1].share == 1);
-	check(story->busy == 0.5); // 15 of 4 × 5 + 2 × 5
-	stats_free(story);
+	check_equal(stats->batches[0].slot_time, 0);
+	check_equal(stats->batches[0].long_time, 10 * S);
+	check_equal(stats->batches[1].slot_time, 15 * S);
+	check(stats->batches[1].share == 1);
+	check(stats->busy == 0.5); // 15 of 4 × 5 + 2 × 5
+	stats_free(stats);
 }
 
 // Against the plain way: sort all of them.
@@ -237,10 +237,10 @@ static void test_median_of_many(void) {
 		random = random * 1664525 + 1013904223;
 		values[i] = (uint64_t)(random >> 8) % 3000000 * 1000 + (i % 10 == 0 ? 60 * S : 0); // up to 3 s, and some of a minute
 		struct event event = ended("a", i + 1, 0, values[i], OUTCOME_OK);
-		stats_on_event(story, &event);
+		stats_on_event(stats, &event);
 	}
 	end(100 * S);
-	uint64_t below = 0, p50 = story->batches[0].p50;
+	uint64_t below = 0, p50 = stats->batches[0].p50;
 	for (size_t i = 0; i < N; ++i) {
 		below += values[i] * 100 < p50 * 97;
 	}
@@ -250,30 +250,30 @@ static void test_median_of_many(void) {
 		below += values[i] * 100 <= p50 * 103;
 	}
 	check(below >= N / 2);
-	check_equal(story->nslowest, STORY_SLOWEST);
-	for (size_t i = 1; i < STORY_SLOWEST; ++i) {
-		const struct result *a = &story->slowest[i - 1].result, *b = &story->slowest[i].result;
+	check_equal(stats->nslowest, STATS_SLOWEST);
+	for (size_t i = 1; i < STATS_SLOWEST; ++i) {
+		const struct result *a = &stats->slowest[i - 1].result, *b = &stats->slowest[i].result;
 		check(a->end - a->start >= b->end - b->start);
 	}
-	check_equal(story->slowest[0].result.end - story->slowest[0].result.start, story->batches[0].max);
-	stats_free(story);
+	check_equal(stats->slowest[0].result.end - stats->slowest[0].result.start, stats->batches[0].max);
+	stats_free(stats);
 }
 
 static void test_many_batches(void) {
 	begin(1);
-	for (unsigned i = 0; i < STORY_BATCHES + 500; ++i) {
+	for (unsigned i = 0; i < STATS_BATCHES + 500; ++i) {
 		char name[24];
 		snprintf(name, sizeof(name), "batch%u", i);
 		batch(name, -1, false);
 		job(name, 1, i * MS, (i + 1) * MS, OUTCOME_OK);
 	}
-	end((STORY_BATCHES + 500) * MS);
-	check_equal(story->nbatches, STORY_BATCHES + 1);
-	check_string(story->batches[STORY_BATCHES].name, "");
-	check_equal(story->hidden_batches, 500);
-	check_equal(story->batches[STORY_BATCHES].ok, 500);
-	check_equal(story->total.ok, STORY_BATCHES + 500);
-	stats_free(story);
+	end((STATS_BATCHES + 500) * MS);
+	check_equal(stats->nbatches, STATS_BATCHES + 1);
+	check_string(stats->batches[STATS_BATCHES].name, "");
+	check_equal(stats->hidden_batches, 500);
+	check_equal(stats->batches[STATS_BATCHES].ok, 500);
+	check_equal(stats->total.ok, STATS_BATCHES + 500);
+	stats_free(stats);
 }
 
 // A log that was damaged: ends without starts, starts without ends, twice the same, time that runs back.
@@ -283,23 +283,23 @@ static void test_damage(void) {
 	start("a", 1, 5 * S, 1);
 	for (unsigned i = 0; i < 5; ++i) {
 		struct event event = ended("b", 1, 4 * S, 3 * S, OUTCOME_OK);
-		stats_on_event(story, &event);
+		stats_on_event(stats, &event);
 	}
-	stats_finish(story, story->last);
-	check_equal(story->total.running, 0);
-	check_equal(story->batches[0].running, 2); // still
-	check_equal(story->batches[1].running, 0);
-	check_equal(story->batches[1].max, 0);
-	check_equal(story->last, origin + 5 * S);
-	check(!story->has_end && story->end == 0);
-	check(story->busy == 0);
-	stats_free(story);
-	story = stats_new(); // without its beginning
+	stats_finish(stats, stats->last);
+	check_equal(stats->total.running, 0);
+	check_equal(stats->batches[0].running, 2); // still
+	check_equal(stats->batches[1].running, 0);
+	check_equal(stats->batches[1].max, 0);
+	check_equal(stats->last, origin + 5 * S);
+	check(!stats->has_end && stats->end == 0);
+	check(stats->busy == 0);
+	stats_free(stats);
+	stats = stats_new(); // without its beginning
 	struct event event = ended("b", 1, 4 * S, 5 * S, OUTCOME_OK);
-	stats_on_event(story, &event);
-	stats_finish(story, 0);
-	check_equal(story->total.ok, 1);
-	stats_free(story);
+	stats_on_event(stats, &event);
+	stats_finish(stats, 0);
+	check_equal(stats->total.ok, 1);
+	stats_free(stats);
 	stats_free(NULL);
 }
 
@@ -308,11 +308,11 @@ static void test_microseconds(void) {
 	begin(1);
 	job("a", 1, 1999, 1 * S + 2998, OUTCOME_OK); // 1.000000999 s
 	end(2 * S + 999);
-	check_equal(story->batches[0].max, 1 * S);
-	check_equal(story->batches[0].first_start, origin + 1000);
-	check_equal(story->batches[0].last_end, origin + 1 * S + 1000); // as the log has it: start and duration
-	check_equal(story->end - story->start, 2 * S);
-	stats_free(story);
+	check_equal(stats->batches[0].max, 1 * S);
+	check_equal(stats->batches[0].first_start, origin + 1000);
+	check_equal(stats->batches[0].last_end, origin + 1 * S + 1000); // as the log has it: start and duration
+	check_equal(stats->end - stats->start, 2 * S);
+	stats_free(stats);
 }
 
 int main(int argc, char *argv[]) {

@@ -9,14 +9,14 @@
 
 #define S NS_PER_S
 
-static struct run_stats *story;
+static struct run_stats *stats;
 
 static void tell(struct event event) {
-	stats_on_event(story, &event);
+	stats_on_event(stats, &event);
 }
 
 static void begin(const char *const *argv, const char *joblog) {
-	story = stats_new();
+	stats = stats_new();
 	tell((struct event){.kind = EVENT_RUN_START, .at = S, .u.run_start = {.run = "R", .slots = 2, .argv = argv, .joblog = joblog}});
 }
 
@@ -39,10 +39,10 @@ static const char *show(uint64_t end_ms, const struct summary_form *form) {
 	if (end_ms > 0) {
 		tell((struct event){.kind = EVENT_RUN_END, .at = S + end_ms * NS_PER_MS});
 	}
-	stats_finish(story, story->last);
+	stats_finish(stats, stats->last);
 	buf_reset(&text);
-	summary_add(&text, story, form);
-	stats_free(story);
+	summary_add(&text, stats, form);
+	stats_free(stats);
 	return buf_str(&text);
 }
 
@@ -111,7 +111,7 @@ static void test_narrow(void) {
 static void test_failures_only(void) {
 	begin(NULL, NULL);
 	job("default", 1, 0, 1000, 1, "1\n2\n3\n4\n5\n6\n7\n8\n9\n10\n\n\ttab\r\nold\rnew \033[31mred\033[m\n\033]0;title\a no end");
-	for (uint64_t i = 2; i <= STORY_FAILURES + 3; ++i) {
+	for (uint64_t i = 2; i <= STATS_FAILURES + 3; ++i) {
 		job("default", i, 0, 1, 1, NULL);
 	}
 	const char *text = show(1000, &short_one);

@@ -36,11 +36,17 @@ static char *put_pair(char *at, uint64_t value) {
 }
 
 static char *put_digits(char *at, uint64_t value) {
-	if (value < 10) {
+	if (value >= 10000) {
+		at = put_pair(put_digits(at, value / 10000), value / 100 % 100);
+	} else if (value >= 1000) {
+		at = put_pair(at, value / 100);
+	} else if (value >= 100) {
+		*at++ = (char)('0' + value / 100);
+	} else if (value < 10) {
 		*at = (char)('0' + value);
 		return at + 1;
 	}
-	return put_pair(value < 100 ? at : put_digits(at, value / 100), value % 100);
+	return put_pair(at, value % 100);
 }
 
 FP_ALWAYS_INLINE static char *put_u64(char *at, uint64_t value) {
@@ -307,13 +313,14 @@ void event_encode(struct buf *buf, const struct event *event, uint64_t base) {
 	struct log_line line = {.buf = buf, .event = event, .base = base};
 	char *at = buf_reserve(buf, FIXED_BYTES);
 	line.end = buf->data + buf->cap;
-	at = PUT(at, "{\"v\":1,\"ev\":\"");
-	at = put_word(at, event_layouts[event->kind].name);
-	at = PUT(at, "\",\"t\":");
-	at = put_moment(at, event->at, base);
 	switch (event->kind) {
 #define FIELD(...) at = put_field(&line, at, &(const struct event_field)EVENT_FIELD(__VA_ARGS__));
-#define EVENT(KIND, NAME, ...) case KIND: __VA_ARGS__ break;
+#define EVENT(KIND, NAME, ...) \
+	case KIND: \
+		at = PUT(at, "{\"v\":1,\"ev\":\"" NAME "\",\"t\":"); \
+		at = put_moment(at, event->at, base); \
+		__VA_ARGS__ \
+		break;
 #include "log/events.def"
 	}
 	at = PUT(at, "}\n");

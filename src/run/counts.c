@@ -11,30 +11,30 @@
 #include <string.h>
 
 static void note_failure(struct run *run, const char *label, const char *how) {
-	if (run->nfailures >= FAILURES_NAMED) {
+	if (run->counts.nfailures >= FAILURES_NAMED) {
 		return;
 	}
-	buf_adds(&run->failures, run->nfailures > 0 ? ", " : "");
-	buf_add_escaped(&run->failures, label, strlen(label), SIZE_MAX);
-	buf_printf(&run->failures, " (%s)", how);
-	++run->nfailures;
+	buf_adds(&run->counts.failures, run->counts.nfailures > 0 ? ", " : "");
+	buf_add_escaped(&run->counts.failures, label, strlen(label), SIZE_MAX);
+	buf_printf(&run->counts.failures, " (%s)", how);
+	++run->counts.nfailures;
 }
 
 // Adds to the tally. Returns true if it makes the run stop. The run's lock is held.
 static bool tally_job(struct run *run, const struct result *result) {
-	tally_add(&run->tally, result);
-	bool stop = !run->halted && result->outcome != OUTCOME_CANCELLED && halt_is_met(&run->halt, &run->tally);
+	tally_add(&run->counts.tally, result);
+	bool stop = !run->counts.halted && result->outcome != OUTCOME_CANCELLED && halt_is_met(&run->halt, &run->counts.tally);
 	if (stop) {
-		run->halted = true;
-		run->halted_by = *result;
+		run->counts.halted = true;
+		run->counts.halted_by = *result;
 	}
 	return stop;
 }
 
 // Counts the items that went along with the job. The run's lock is held.
 static void count_along(struct run *run, const struct job *job, enum outcome outcome) {
-	uint64_t *count = outcome == OUTCOME_OK ? &run->along.ok
-		: outcome == OUTCOME_CANCELLED ? &run->along.cancelled : &run->along.failed;
+	uint64_t *count = outcome == OUTCOME_OK ? &run->counts.along.ok
+		: outcome == OUTCOME_CANCELLED ? &run->counts.along.cancelled : &run->counts.along.failed;
 	*count += job->along;
 }
 
@@ -63,6 +63,53 @@ void run_halt(struct run *run) {
 	run_wake(run);
 }
 
+void counts_known(struct run *run, int64_t jobs) {
+	mutex_lock(&run->lock);
+	run->counts.tally.total += (uint64_t)jobs;
+	mutex_unlock(&run->lock);
+}
+
+void counts_all_known(struct run *run) {
+	struct counts *counts = &run->counts;
+	struct tally *tally = &counts->tally;
+	mutex_lock(&run->lock);
+	tally->total_is_final = true;
+	atomic_store_relaxed(&run->all_read, true);
+	bool stop = !counts->halted && tally->ok + tally->failed > 0 && halt_is_met(&run->halt, tally);
+	if (stop) {
+		counts->halted = true;
+		counts->halted_by = tally->first;
+	}
+	mutex_unlock(&run->lock);
+	if (stop) {
+		run_halt(run);
+	}
+}
+
+bool counts_halted(struct run *run) {
+	mutex_lock(&run->lock);
+	bool halted = run->counts.halted;
+	mutex_unlock(&run->lock);
+	return halted;
+}
+
+struct event_run_end counts_sum(struct run *run) {
+	const struct counts *counts = &run->counts;
+	const struct tally *tally = &counts->tally;
+	mutex_lock(&run->lock);
+	struct event_run_end sum = {
+		.ok = tally->ok + counts->along.ok,
+		.failed = tally->failed + counts->allowed + counts->along.failed,
+		.cancelled = tally->cancelled + counts->along.cancelled,
+		.skipped = tally->skipped,
+		.allowed = counts->allowed,
+		.current = counts->current,
+		.resumed = counts->resumed,
+	};
+	mutex_unlock(&run->lock);
+	return sum;
+}
+
 bool counts_job(struct worker_state *state, const struct job *job, const struct result *result, bool current) {
 	struct run *run = state->run;
 	bool failed = outcome_is_failure(result->outcome);
@@ -79,9 +126,9 @@ bool counts_job(struct worker_state *state, const struct job *job, const struct 
 		note_failure(run, worker_state_label(state, job), how);
 	}
 	if (failed && job->batch->allow_failure) {
-		++run->allowed;
+		++run->counts.allowed;
 	} else {
-		run->current += current;
+		run->counts.current += current;
 		stop = tally_job(run, result);
 	}
 	mutex_unlock(&run->lock);
@@ -103,7 +150,7 @@ void counts_trouble(struct batch *batch, const char *what, const struct result *
 	mutex_lock(&run->lock);
 	note_failure(run, batch->name, what);
 	if (batch->allow_failure) {
-		++run->allowed;
+		++run->counts.allowed;
 	} else {
 		stop = tally_job(run, &result);
 	}
@@ -121,7 +168,7 @@ void counts_lost(struct batch *batch, uint64_t n) {
 	struct run *run = batch->run;
 	bool skipped = batch->node && dag_node_is_skipped(batch->node);
 	mutex_lock(&run->lock);
-	*(skipped ? &run->tally.skipped : &run->tally.cancelled) += n;
+	*(skipped ? &run->counts.tally.skipped : &run->counts.tally.cancelled) += n;
 	mutex_unlock(&run->lock);
 	if (batch->stats && n > 0) {
 		publish_lost(batch, skipped ? OUTCOME_SKIPPED : OUTCOME_CANCELLED, n);

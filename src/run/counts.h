@@ -5,6 +5,18 @@
 
 #include "run/worker_state.h"
 
+// So many more jobs are known of; or, with -1, one was none.
+void counts_known(struct run *run, int64_t jobs);
+
+// All input was read: halts the run if a --halt of N% is met by what has ended meanwhile.
+void counts_all_known(struct run *run);
+
+// True if the halt was met: nothing is started any more.
+bool counts_halted(struct run *run);
+
+// The counts as the end of the run says them, without its status; with --pack=auto of items.
+struct event_run_end counts_sum(struct run *run);
+
 // Counts the end of the job; `current`: what it creates was there. Returns true if that makes the run halt: then the caller
 // calls run_halt().
 bool counts_job(struct worker_state *state, const struct job *job, const struct result *result, bool current) FP_NODISCARD;

@@ -12,6 +12,7 @@
 #include "cli/option_again.h"
 #include "cli/option_files.h"
 #include "report/summary.h"
+#include "run/counts.h"
 #include "run/publish.h"
 #include "shell/shell.h"
 #include "term/colour.h"
@@ -123,23 +124,21 @@ static void print_summary(const struct run *run) {
 // ---- the last line ----
 
 // With --pack=auto it counts items (DESIGN §15).
-static void print_last_line(const struct run *run) {
-	const struct tally *tally = &run->tally;
+static void print_last_line(struct run *run) {
+	struct event_run_end sum = counts_sum(run);
 	struct buf line = BUF_INIT;
 	bool is_packed = run->options->packing.by_time, listed = run->end_summary && run->end_summary->listed;
-	uint64_t processes = tally->failed + run->allowed, failed = processes + run->along.failed;
-	uint64_t cancelled = tally->cancelled + run->along.cancelled;
 	summary_add_last(&line, &(struct summary_counts){
-		.jobs = tally->ok + run->along.ok + failed + cancelled + tally->skipped,
-		.failed = failed,
-		.allowed = run->allowed,
-		.skipped = tally->skipped,
-		.cancelled = cancelled,
-		.current = run->current,
-		.resumed = run->resumed,
+		.jobs = sum.ok + sum.failed + sum.cancelled + sum.skipped,
+		.failed = sum.failed,
+		.allowed = sum.allowed,
+		.skipped = sum.skipped,
+		.cancelled = sum.cancelled,
+		.current = sum.current,
+		.resumed = sum.resumed,
 		.unit = is_packed ? "items" : "jobs",
-		.failures = listed ? NULL : buf_str(&run->failures),
-		.unnamed = processes - run->nfailures,
+		.failures = listed ? NULL : buf_str(&run->counts.failures),
+		.unnamed = run->counts.tally.failed + run->counts.allowed - run->counts.nfailures,
 		.unnamed_what = is_packed ? " processes" : "",
 	});
 	if (line.len > 0) {

@@ -20,25 +20,6 @@
 
 enum { PASS_ITEMS = 16 * 1024 }; // items between two looks at the signals
 
-// ---- the end of input ----
-
-// All input was read: a --halt of N% may have been met by what has ended meanwhile.
-static void count_all(struct run *run) {
-	mutex_lock(&run->lock);
-	struct tally *tally = &run->tally;
-	tally->total_is_final = true;
-	atomic_store_relaxed(&run->all_read, true);
-	bool stop = !run->halted && tally->ok + tally->failed > 0 && halt_is_met(&run->halt, tally);
-	if (stop) {
-		run->halted = true;
-		run->halted_by = tally->first;
-	}
-	mutex_unlock(&run->lock);
-	if (stop) {
-		run_halt(run);
-	}
-}
-
 // ---- reading ----
 
 // Reads the next record. Returns false if there is none now.
@@ -88,24 +69,14 @@ static void count_rest(struct run *run, struct feed *feed) {
 	if (!run->options->quiet) {
 		diag_warn("no job reads any more: the rest of the data is not read");
 	}
-	mutex_lock(&run->lock);
-	++run->tally.total;
-	mutex_unlock(&run->lock);
+	counts_known(run, 1);
 	counts_lost(feed->submission->batch, 1);
-}
-
-// The halt was met: nothing is started any more.
-static bool is_halted(struct run *run) {
-	mutex_lock(&run->lock);
-	bool halted = run->halted;
-	mutex_unlock(&run->lock);
-	return halted;
 }
 
 // Queues the next block at once. Returns true if there may be more.
 static bool feed_fill_blocks(struct run *run, struct feed *feed) {
 	feed->waiting = false;
-	if (is_halted(run)) { // blocks go to jobs that run, too, without a word of the pool
+	if (counts_halted(run)) { // blocks go to jobs that run, too, without a word of the pool
 		feeds_cut_short(run);
 	}
 	if (run->feeds->stopped || feed->ended || !feed_submit(run, feed->submission)) {
@@ -141,7 +112,7 @@ static bool feed_fill_blocks(struct run *run, struct feed *feed) {
 // Passes on some of the data. Returns true if there may be more.
 static bool feed_fill_tee(struct run *run, struct feed *feed) {
 	feed->waiting = false;
-	if (is_halted(run)) {
+	if (counts_halted(run)) {
 		feeds_cut_short(run);
 	}
 	if (run->feeds->stopped || feed->ended) {
@@ -254,7 +225,7 @@ bool feeds_fill(struct run *run) {
 	}
 	if (!feeds->all_counted && all_is_read(run)) {
 		feeds->all_counted = true;
-		count_all(run);
+		counts_all_known(run);
 	}
 	list_for_each(&feeds->active, at) {
 		struct feed *feed = list_entry(at, struct feed, link);

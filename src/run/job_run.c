@@ -407,9 +407,7 @@ static void job_read(struct job *ret_job, struct batch *batch, const void *data,
 // A queued item turns out to have been done before: it is in no count but that.
 static void forget(struct batch *batch) {
 	struct run *run = batch->run;
-	mutex_lock(&run->lock);
-	--run->tally.total;
-	mutex_unlock(&run->lock);
+	counts_known(run, -1);
 	if (run->status_display) {
 		status_display_queued(run, batch, -1);
 	}

@@ -211,28 +211,14 @@ void publish_slots(struct run *run, unsigned slots, const char *why) {
 	tell(run, &(struct event){.kind = EVENT_SLOTS, .u.slots = {.slots = slots, .why = why}});
 }
 
-void publish_end(struct run *run, int exit_status, int signal) {
+void publish_end(struct run *run, const struct event_run_end *counts, int exit_status, int signal) {
 	if (run->publisher->run[0] == '\0') {
 		return; // it has not begun
 	}
-	mutex_lock(&run->lock);
-	const struct tally *tally = &run->tally;
-	struct event event = {
-		.kind = EVENT_RUN_END,
-		.u.run_end = {
-			.ok = tally->ok + run->along.ok,
-			.failed = tally->failed + run->allowed + run->along.failed,
-			.cancelled = tally->cancelled + run->along.cancelled,
-			.skipped = tally->skipped,
-			.allowed = run->allowed,
-			.current = run->current,
-			.resumed = run->resumed,
-			.slot_time = run->publisher->slot_time,
-			.exit_status = exit_status,
-			.signal = signal,
-		},
-	};
-	mutex_unlock(&run->lock);
+	struct event event = {.kind = EVENT_RUN_END, .u.run_end = *counts};
+	event.u.run_end.slot_time = run->publisher->slot_time;
+	event.u.run_end.exit_status = exit_status;
+	event.u.run_end.signal = signal;
 	tell(run, &event);
 }
 

@@ -43,8 +43,8 @@ void publish_begin(struct run *run);
 // Tells what was put together and not told yet. From the event loop, whenever it wakes.
 void publish_tick(struct run *run);
 void publish_slots(struct run *run, unsigned slots, const char *why);
-// The end of the run, with its exit status and the signal that ends it, or 0.
-void publish_end(struct run *run, int exit_status, int signal);
+// The end of the run, with its counts, its exit status and the signal that ends it, or 0.
+void publish_end(struct run *run, const struct event_run_end *counts, int exit_status, int signal);
 void publish_close(struct run *run);
 
 // The run's ULID; "" before publish_begin().

@@ -15,6 +15,7 @@
 #include "process/context.h"
 #include "process/signals.h"
 #include "run/admission.h"
+#include "run/counts.h"
 #include "run/dag.h"
 #include "run/end_summary.h"
 #include "run/explain_live.h"
@@ -119,7 +120,7 @@ static int run_status(struct run *run) {
 	if (atomic_load_relaxed(&run->trouble) || diag_lost()) {
 		return EXIT_TROUBLE;
 	}
-	return exit_status(options->exit_scheme, &run->tally, &run->halt, run->halted, &run->halted_by);
+	return exit_status(options->exit_scheme, &run->counts.tally, &run->halt, run->counts.halted, &run->counts.halted_by);
 }
 
 static void draw_pictures(struct run *run) {
@@ -138,7 +139,8 @@ static void draw_pictures(struct run *run) {
 // Returns the exit status: that which was told, unless what listens has had trouble.
 static int end_telling(struct run *run, int status, int signal) {
 	if (!run->signal) { // else setup_close() has, before another signal can kill
-		publish_end(run, signal ? 128 + signal : status, signal);
+		struct event_run_end counts = counts_sum(run);
+		publish_end(run, &counts, signal ? 128 + signal : status, signal);
 	}
 	log_sink_let_go(run);
 	draw_pictures(run);
@@ -199,7 +201,7 @@ int run_all(const struct options *options, struct context *context) {
 	explain_live_close(&run);
 	status_display_close(&run);
 	free(run.settings_used);
-	buf_fini(&run.failures);
+	buf_fini(&run.counts.failures);
 	mutex_fini(&run.lock);
 	if (ending_signal(&run)) {
 		signals_die(ending_signal(&run));

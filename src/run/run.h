@@ -36,6 +36,19 @@ struct status_display;
 
 enum { FAILURES_NAMED = 20 };  // failed jobs named in the last line (issue text and DESIGN §8)
 
+// What has become of the jobs so far (counts.h).
+struct counts {
+	struct tally tally;
+	uint64_t allowed;         // failed jobs of batches that may fail; not in the tally
+	uint64_t current;         // jobs that had nothing to do, for what they create was there; part of tally.ok
+	uint64_t resumed;         // jobs that the joblog says are done; known at the end, in no other count
+	struct { uint64_t ok, failed, cancelled; } along; // --pack=auto: items of a process beyond its first, in no other count
+	bool halted;              // the halt was met
+	struct result halted_by;
+	struct buf failures;      // "#3 (exit 1), A#7 (signal 9)", up to FAILURES_NAMED
+	size_t nfailures;         // named there
+};
+
 struct run {
 	const struct options *options;
 	struct context *context;   // what fairpar was started with; borrowed from main
@@ -81,17 +94,8 @@ struct run {
 	uint64_t total;            // items of all inputs, where all were read before the first job; else 0
 
 	// what happened so far
-	mutex lock;                // guards tally to dead, and batch.autopack
-	struct tally tally;
-	uint64_t allowed;          // failed jobs of batches that may fail; not in the tally
-	uint64_t current;          // jobs that had nothing to do, for what they create was there; part of tally.ok
-	uint64_t resumed;          // jobs that the joblog says are done; known at the end, in no other count
-	struct { uint64_t ok, failed, cancelled; } along; // --pack=auto: items of a process beyond its first, in no other count
-	bool halted;               // the halt was met
-	struct result halted_by;
-	struct buf failures;       // "#3 (exit 1), A#7 (signal 9)", up to FAILURES_NAMED
-	size_t nfailures;          // named there
-
+	mutex lock;                // guards counts, dead, and batch.autopack
+	struct counts counts;
 	struct batch *dead;        // batches whose queues were removed, for the event loop to let go of
 	atomic_bool all_read;      // every input was read to its end
 

@@ -12,6 +12,7 @@
 #include "process/signals.h"
 #include "run/admission.h"
 #include "run/block_feed.h"
+#include "run/counts.h"
 #include "run/created_files.h"
 #include "run/dag.h"
 #include "run/job_run.h"
@@ -220,11 +221,12 @@ void setup_close(struct run *run) {
 		tee_close(run->tee);
 	}
 	batches_reap(run);
-	run->resumed = job_records_done(run);
+	run->counts.resumed = job_records_done(run);
 	if (run->signal) {
 		run_answer_signals(run); // one that came with the first is not to keep the end from being told
 		if (run->publisher) {
-			publish_end(run, 128 + run->signal, run->signal);
+			struct event_run_end counts = counts_sum(run);
+			publish_end(run, &counts, 128 + run->signal, run->signal);
 		}
 		run_limit_end(run);
 		// two that come together are one wish; the third takes the end from a reader who does not read

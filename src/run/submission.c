@@ -44,12 +44,6 @@ void submission_add(struct submission *submission, const struct record *record, 
 	++submission->n;
 }
 
-static void count_total(struct run *run, uint64_t n) {
-	mutex_lock(&run->lock);
-	run->tally.total += n;
-	mutex_unlock(&run->lock);
-}
-
 // The numbers that were given to them are nobody's.
 static void drop_all(struct submission *submission) {
 	struct batch *batch = submission->batch;
@@ -67,7 +61,7 @@ enum submit_status submission_submit(struct submission *submission, struct worke
 	if (submission->n == 0) {
 		return SUBMIT_OK;
 	}
-	count_total(run, submission->n - submission->counted);
+	counts_known(run, (int64_t)(submission->n - submission->counted));
 	if (run->status_display) {
 		status_display_queued(run, submission->batch, (ssize_t)(submission->n - submission->counted));
 	}

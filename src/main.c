@@ -14,7 +14,7 @@
 //   template/    template_expand()  commands with replacement strings, and what execve() gets: command_build()
 //   engine/      pool_submit()      named queues that take turns (fair.c) on slots, local lists, stealing
 //   slots/       slots_parse()      how many jobs at once; semaphores
-//   process/     child_run()        one child from start to end; contexts, signals, the guardian, cgroups
+//   process/     child_run()        one child from start to end; contexts, signals, the guardian, cgroups; executor.h: the seam
 //   output/      writer_create()    jobs' output: spooled, whole, in the promised order
 //   log/         event_encode()     the log of events and the joblog, written and read back
 //   report/      stats_on_event()   what is said of a run: statistics, summary, status line, --explain
@@ -83,7 +83,7 @@ int main(int argc, char *argv[]) {
 	}
 	struct options options;
 	switch (options_parse(&options, argc, argv)) {
-	case MODE_RUN: status = run_all(&options, context); break;
+	case MODE_RUN: status = run_all(&options, context, /* executor */ NULL); break;
 	case MODE_SEM: status = sem_run(&options, context); break;
 	case MODE_SHOW: status = show_manifest(&options); break;
 	case MODE_FROM_LOG: status = show_log(&options); break;

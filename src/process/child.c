@@ -6,6 +6,7 @@
 #include "base/diag.h"
 #include "base/fault.h"
 #include "process/children.h"
+#include "process/executor.h"
 #include "process/memory.h"
 #include "process/proctree.h"
 
@@ -509,4 +510,22 @@ void child_run(struct children *children, const struct child_config *config, str
 	bool ran_out = memory_claim_close(&children->memory, &child.claim);
 	ret_result->out_of_memory |= ran_out && (ret_result->outcome == OUTCOME_SIGNAL || ret_result->outcome == OUTCOME_FAILED);
 	escapees_fini(&child.escapees);
+}
+
+// ---- as an executor ----
+
+static void execute(void *arg, const struct child_config *config, struct result *ret_result, struct spawn_error *ret_error) {
+	child_run(arg, config, ret_result, ret_error);
+}
+
+static void terminate(void *arg) {
+	children_terminate(arg);
+}
+
+static void kill_all(void *arg) {
+	children_kill(arg);
+}
+
+struct executor children_executor(struct children *children) {
+	return (struct executor){.run = execute, .terminate = terminate, .kill = kill_all, .arg = children};
 }

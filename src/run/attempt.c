@@ -160,7 +160,7 @@ static void run_child(struct worker_state *state, const struct job *job, const s
 	if (watched) {
 		spool_watch(job->spool, &state->stats.recent);
 	}
-	child_run(run->children, &config, ret_result, &error);
+	run->executor.run(run->executor.arg, &config, ret_result, &error);
 	if (watched) {
 		spool_watch(job->spool, NULL);
 	}

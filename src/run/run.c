@@ -154,7 +154,7 @@ static int ending_signal(const struct run *run) {
 	return run->signal ? run->signal : signals_hurried();
 }
 
-int run_all(const struct options *options, struct context *context) {
+int run_all(const struct options *options, struct context *context, const struct executor *executor) {
 	struct run run = {
 		.options = options,
 		.context = context,
@@ -165,6 +165,9 @@ int run_all(const struct options *options, struct context *context) {
 		.pid = (int)getpid(),
 		.start = now_ns(),
 	};
+	if (executor) {
+		run.executor = *executor;
+	}
 	context->nice = options->nice;
 	if (options->tmpdir) {
 		context_set_env(context, "TMPDIR", options->tmpdir);

@@ -14,7 +14,7 @@
 #include "log/dispatch_trace.h"
 #include "manifest/manifest.h"
 #include "output/writer.h"
-#include "process/child.h"
+#include "process/executor.h"
 #include "run/batch.h"
 #include "run/job_spec.h"
 
@@ -68,6 +68,7 @@ struct run {
 	struct terminal *terminal; // of -o and -p, or NULL
 	struct status_display *status_display;       // the status line, or NULL
 	struct children *children;
+	struct executor executor;  // of each attempt: `children`, or what run_all() was given
 	struct writer *writer;         // NULL if all is ungrouped
 	struct trace *trace;       // --trace-service, or NULL
 	struct end_summary *end_summary;     // or NULL: no summary
@@ -119,8 +120,9 @@ struct run {
 	size_t fds_cap;
 };
 
-// Does what the options say, from the first record to the exit status.
-int run_all(const struct options *options, struct context *context);
+// Does what the options say, from the first record to the exit status. `executor` takes the place of child processes; NULL:
+// nothing does.
+int run_all(const struct options *options, struct context *context, const struct executor *executor);
 
 // Wakes the event loop. From any thread.
 void run_wake(struct run *run);

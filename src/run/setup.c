@@ -170,6 +170,9 @@ int setup_open(struct run *run) {
 		children_forgo_guardian(run->children);
 	}
 	children_set_wake(run->children, wake, run);
+	if (!run->executor.run) {
+		run->executor = children_executor(run->children);
+	}
 	diag_set_last_words(children_last_words);
 	if (result_files_open(run) != 0) {
 		return -1;

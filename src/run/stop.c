@@ -50,7 +50,7 @@ static void terminate(struct run *run) {
 	if (!run->terminating) {
 		run->terminating = true;
 		pool_pause(run->pool, true); // a slot that becomes free takes nothing more
-		children_terminate(run->children); // at once: to drop what is queued may take a while
+		run->executor.terminate(run->executor.arg); // at once: to drop what is queued may take a while
 		run_stop(run);
 		pool_pause(run->pool, false);
 	}
@@ -115,7 +115,7 @@ static void answer_signal(struct run *run, int signal) {
 		}
 		if (run->signal) {
 			run->killing = true;
-			children_kill(run->children);
+			run->executor.kill(run->executor.arg);
 			break;
 		}
 		run->signal = signal;

@@ -52,10 +52,8 @@
 #include "process/context.h"
 #include "process/guardian.h"
 #include "process/signals.h"
-#include "run/from_log.h"
-#include "run/manifest_mode.h"
+#include "run/modes.h"
 #include "run/run.h"
-#include "run/sem_mode.h"
 #include "term/screen.h"
 #include "xargs/xargs.h"
 

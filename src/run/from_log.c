@@ -1,6 +1,6 @@
 // What the log of a run tells, without running anything: --from-log.
 
-#include "run/from_log.h"
+#include "run/modes.h"
 
 #include "base/buf.h"
 #include "base/diag.h"

@@ -1,6 +1,6 @@
 // Showing a manifest without running it: --check and --list.
 
-#include "run/manifest_mode.h"
+#include "run/modes.h"
 
 #include "base/buf.h"
 #include "base/diag.h"

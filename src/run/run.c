@@ -46,24 +46,30 @@ static void flush_trace(struct run *run) {
 	}
 }
 
+// What the loop polls, kept from pass to pass.
+struct poll_set {
+	struct pollfd *at;
+	size_t cap;
+};
+
 // Polls for signals, wake-ups and the inputs that wait. `timeout_ms` as for poll().
-static void loop_poll(struct run *run, int timeout_ms) {
+static void loop_poll(struct run *run, struct poll_set *fds, int timeout_ms) {
 	size_t n = 3;
-	grow_array(&run->fds, &run->fds_cap, n, sizeof(*run->fds));
-	run->fds[0] = (struct pollfd){.fd = run->signal_fd, .events = POLLIN};
-	run->fds[1] = (struct pollfd){.fd = run->wake_fd, .events = POLLIN};
-	run->fds[2] = (struct pollfd){.fd = children_guardian_fd(run->children), .events = 0};
+	grow_array(&fds->at, &fds->cap, n, sizeof(*fds->at));
+	fds->at[0] = (struct pollfd){.fd = run->signal_fd, .events = POLLIN};
+	fds->at[1] = (struct pollfd){.fd = run->wake_fd, .events = POLLIN};
+	fds->at[2] = (struct pollfd){.fd = children_guardian_fd(run->children), .events = 0};
 	const struct list *at = NULL;
 	for (int fd; (fd = feeds_poll_fd(run, &at)) >= 0;) {
-		grow_array(&run->fds, &run->fds_cap, n + 1, sizeof(*run->fds));
-		run->fds[n++] = (struct pollfd){.fd = fd, .events = POLLIN};
+		grow_array(&fds->at, &fds->cap, n + 1, sizeof(*fds->at));
+		fds->at[n++] = (struct pollfd){.fd = fd, .events = POLLIN};
 	}
-	int ready = poll(run->fds, (nfds_t)n, timeout_ms);
+	int ready = poll(fds->at, (nfds_t)n, timeout_ms);
 	verify(ready >= 0 || errno == EINTR || errno == ENOMEM);
-	if (ready > 0 && (run->fds[1].revents & POLLIN)) {
+	if (ready > 0 && (fds->at[1].revents & POLLIN)) {
 		wakeup_clear(run->wake_fd);
 	}
-	if (ready > 0 && (run->fds[2].revents & POLLERR)) {
+	if (ready > 0 && (fds->at[2].revents & POLLERR)) {
 		children_revive_guardian(run->children);
 	}
 }
@@ -79,6 +85,7 @@ static int poll_timeout(uint64_t deadline) {
 }
 
 static void run_loop(struct run *run) {
+	struct poll_set fds = {.at = NULL};
 	bool again = feeds_fill(run);
 	pool_start(run->pool);
 	while (!atomic_load_acquire(&run->idle)) { // pairs with the store in on_idle()
@@ -100,7 +107,7 @@ static void run_loop(struct run *run) {
 			uint64_t due = status_display_tick(run, now_ns());
 			next = due < next ? due : next;
 		}
-		loop_poll(run, again ? 0 : poll_timeout(next));
+		loop_poll(run, &fds, again ? 0 : poll_timeout(next));
 		run_answer_signals(run);
 		run_answer_flags(run);
 		flush_trace(run);
@@ -111,6 +118,7 @@ static void run_loop(struct run *run) {
 		dag_advance(run);
 		again = !run->stopping && feeds_fill(run);
 	}
+	free(fds.at);
 }
 
 // ---- the end ----

@@ -116,8 +116,6 @@ struct run {
 	bool stopping;             // no input any more, nothing new is started
 	bool terminating;          // running jobs are being ended
 	uint64_t start;            // of the run, now_ns() time
-	struct pollfd *fds;        // scratch
-	size_t fds_cap;
 };
 
 // Does what the options say, from the first record to the exit status. `executor` takes the place of child processes; NULL:

@@ -4,7 +4,7 @@
 // does not have the file: a daemon that it leaves behind holds nothing. If fairpar is killed, the guardian ends the
 // command, and only then has the last process closed the file.
 
-#include "run/sem_mode.h"
+#include "run/modes.h"
 
 #include "base/alloc.h"
 #include "base/diag.h"

@@ -274,7 +274,6 @@ void setup_close(struct run *run) {
 	manifest_free(run->manifest);
 	free((char *)run->cwd);
 	free(run->file_sources);
-	free(run->fds);
 	if (run->wake_fd >= 0) {
 		close(run->wake_fd);
 	}

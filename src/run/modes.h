@@ -1,0 +1,21 @@
+// What fairpar does instead of a run, or around one. Each returns the exit status.
+
+#ifndef FAIRPAR_RUN_MODES_H
+#define FAIRPAR_RUN_MODES_H
+
+#include "cli/options.h"
+#include "process/context.h"
+
+// --check and --list: loads options->manifest and does what they ask: nothing more, or a list of the batches asked for on
+// stdout. Prints what is wrong with the manifest, or with the names of batches, on stderr. EXIT_TROUBLE if anything is wrong or
+// could not be written.
+int show_manifest(const struct options *options) FP_NODISCARD;
+
+// --from-log: reads options->from_log and writes what is asked for to stdout.
+int show_log(const struct options *options);
+
+// A command behind a semaphore: waits for the semaphore and runs the command, or with --wait only waits. In the background 0
+// once the command is being run. Call it before any thread is started.
+int sem_run(struct options *options, struct context *context);
+
+#endif

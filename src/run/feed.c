@@ -288,6 +288,8 @@ void feeds_close(struct run *run) {
 	for (size_t i = 0; i < feeds->nfree; ++i) {
 		free(feeds->free[i]);
 	}
+	template_free(feeds->batch_by);
+	free(feeds->file_sources);
 	buf_fini(&feeds->key);
 	free(feeds);
 	run->feeds = NULL;

@@ -40,11 +40,13 @@ struct feed {
 
 struct feeds {
 	struct list active;
-	size_t n;         // of the command line
-	bool full;        // the pool had no room: its call is awaited
-	bool stopped;     // the pool takes nothing any more
-	bool all_counted; // all input was read, and the tally knows
-	struct buf key;   // scratch: an expanded --batch-by
+	size_t n;                           // of the command line
+	bool full;                          // the pool had no room: its call is awaited
+	bool stopped;                       // the pool takes nothing any more
+	bool all_counted;                   // all input was read, and the tally knows
+	struct template *batch_by;          // --batch-by, or NULL
+	struct source_config *file_sources; // of --batch NAME=FILE: inputs borrow them
+	struct buf key;                     // scratch: an expanded --batch-by
 	struct packing_state packing;
 	struct submission *submissions[SUBMISSIONS]; // with --batch-by: of the batches met since the last flush, in that order
 	size_t nsubmissions;

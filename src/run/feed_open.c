@@ -195,8 +195,8 @@ static char *choose_shell(const struct options *options) {
 // What is taken for a column's name and is none leaves all items in one batch, and nobody would see why.
 static void warn_one_batch(const struct run *run) {
 	struct template_measure measure = {0};
-	if (run->batch_by && !run->options->quiet) {
-		template_measure(run->batch_by, &measure);
+	if (run->feeds->batch_by && !run->options->quiet) {
+		template_measure(run->feeds->batch_by, &measure);
 		if (measure.inserts == 0) {
 			diag_warn("--batch-by: '%s' has no replacement string, so all items are in one batch",
 			          text_shows(run->options->batch_by));
@@ -213,7 +213,7 @@ static int parse_templates(struct run *run, const struct names *names) {
 	}
 	bool failed = job_spec_from_options(&run->spec, options, run->context, shell, names) != 0;
 	if (options->batch_by) {
-		run->batch_by = job_spec_parse(&options->batch_by, 1, TEMPLATE_RAW, names, &failed);
+		run->feeds->batch_by = job_spec_parse(&options->batch_by, 1, TEMPLATE_RAW, names, &failed);
 		warn_one_batch(run);
 	}
 	return result_files_parse(run, names) != 0 || failed ? -1 : 0;
@@ -230,7 +230,7 @@ static bool total_is_needed(const struct run *run) {
 	for (size_t i = 0; i < spec->nthen; ++i) {
 		needed = needed || needs_total(spec->then[i]);
 	}
-	return needed || needs_total(run->batch_by);
+	return needed || needs_total(run->feeds->batch_by);
 }
 
 // Reads all input before the first job, where the command line says something of all items. Returns 0, or -1 after a
@@ -285,6 +285,7 @@ static int open_tee(struct run *run) {
 // Opens what the command line names as input. Returns 0, or -1 after a message.
 static int open_inputs(struct run *run) {
 	const struct options *options = run->options;
+	struct feeds *feeds = run->feeds;
 	if (options->nsources > 0) {
 		const char *name = options->batch ? options->batch : "default";
 		struct feed *feed = open_sources(run, options->sources, options->nsources, name);
@@ -293,12 +294,13 @@ static int open_inputs(struct run *run) {
 		}
 		feed->by_key = options->batch_by != NULL;
 	}
+	feeds->file_sources = xcalloc(options->nbatch_files, sizeof(*feeds->file_sources));
 	for (size_t i = 0; i < options->nbatch_files; ++i) {
 		const struct batch_file *file = &options->batch_files[i];
 		bool is_stdin = strcmp(file->path, "-") == 0;
 		struct source_config source = {.kind = is_stdin ? FROM_STDIN : FROM_FILE, .path = file->path};
-		run->file_sources[i] = source;
-		if (!open_sources(run, &run->file_sources[i], 1, file->name)) {
+		feeds->file_sources[i] = source;
+		if (!open_sources(run, &feeds->file_sources[i], 1, file->name)) {
 			return -1;
 		}
 	}

@@ -102,7 +102,7 @@ static const char *find_name(struct run *run, const struct record *record, uint6
 		.total = run->total,
 	};
 	buf_reset(&feeds->key);
-	template_expand(run->batch_by, &x, &feeds->key);
+	template_expand(feeds->batch_by, &x, &feeds->key);
 	const char *name = feeds->key.len > 0 ? feeds->key.data : "default";
 	*ret_hash = hash_bytes(name, strlen(name), 0);
 	return name;

@@ -181,7 +181,6 @@ int run_all(const struct options *options, struct context *context, const struct
 		context_set_env(context, "TMPDIR", options->tmpdir);
 	}
 	mutex_init(&run.lock);
-	run.file_sources = xcalloc(options->nbatch_files, sizeof(*run.file_sources));
 	run.settings_used = xcalloc(options->nsettings, sizeof(*run.settings_used));
 	bool opened = setup_open(&run) == 0;
 	if (opened && options->manifest && !options->quiet) {

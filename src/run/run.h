@@ -57,7 +57,6 @@ struct run {
 	struct halt halt;          // --halt, or what the manifest says
 	struct job_spec spec;      // of the command line
 	struct job_spec *specs[1];
-	struct template *batch_by; // or NULL
 	unsigned slots;
 	unsigned long nofile;      // the limit of descriptors
 	bool fair_time;            // slot-time is shared, not turns
@@ -85,10 +84,8 @@ struct run {
 	struct job_records *job_records;     // --joblog, or NULL
 	const struct batch *shown; // --dry-run: whose command was shown last
 	struct result_files *result_files;       // --results or --files, or NULL
-	bool guarded;              // there is room for the guardian
 	int pid;                   // of this process, for $PARALLEL_PID of each job
 	const char *temp_dir;      // for spilled items and held output
-	struct source_config *file_sources; // of --batch NAME=FILE
 	bool *settings_used;       // by number in options->settings: there was a batch of that name; owned
 	atomic_uint_least64_t seq; // {#} of the item that came last
 	atomic_bool quotes_explained; // --dry-run: the hint was given

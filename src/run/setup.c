@@ -68,8 +68,8 @@ static int load_manifest(struct run *run) {
 	return dag_check_files(run);
 }
 
-// The number of slots by -j, within the descriptors there are. Returns 0, or -1 after a message.
-static int count_slots(struct run *run, unsigned *ret_slots) {
+// The number of slots by -j, within the descriptors there are, and whether there is room for the guardian. Returns 0, or -1 after a message.
+static int count_slots(struct run *run, unsigned *ret_slots, bool *ret_guarded) {
 	const char *most = run->options->tee ? "0" : "100%"; // --tee: all at once, as in GNU parallel
 	const char *given = run->manifest && run->manifest->slots ? run->manifest->slots : most;
 	const char *jobs = run->options->jobs ? run->options->jobs : given;
@@ -88,7 +88,7 @@ static int count_slots(struct run *run, unsigned *ret_slots) {
 		diag_warn("-j %s: %lu descriptors are enough for %u job%s at once", jobs, run->nofile, limit, limit == 1 ? "" : "s");
 		*ret_slots = limit;
 	}
-	*ret_slots = limits_for_processes(*ret_slots, &run->guarded);
+	*ret_slots = limits_for_processes(*ret_slots, ret_guarded);
 	return 0;
 }
 
@@ -149,12 +149,13 @@ static void wake(void *run) {
 
 int setup_open(struct run *run) {
 	const struct options *options = run->options;
+	bool guarded;
 	run->nofile = (unsigned long)context_raise_nofile(run->context);
 	if (limits_check(options, run->nofile) != 0 || pictures_check(options) != 0 || open_wake_ups(run) != 0) {
 		return -1;
 	}
 	signals_release(); // what is opened may be a FIFO, whose other end never comes
-	if ((options->manifest && load_manifest(run) != 0) || count_slots(run, &run->slots) != 0) {
+	if ((options->manifest && load_manifest(run) != 0) || count_slots(run, &run->slots, &guarded) != 0) {
 		return -1;
 	}
 	if (options->trace_service && !(run->trace = trace_open(options->trace_service))) {
@@ -166,7 +167,7 @@ int setup_open(struct run *run) {
 	}
 	run->children = children_create(&options->term_seq);
 	children_mark(run->children, run->context);
-	if (!run->guarded) {
+	if (!guarded) {
 		children_forgo_guardian(run->children);
 	}
 	children_set_wake(run->children, wake, run);
@@ -270,10 +271,8 @@ void setup_close(struct run *run) {
 		diag_error("cannot write '%s': %s", text_shows(run->options->trace_service), strerror(errno));
 	}
 	job_spec_fini(&run->spec);
-	template_free(run->batch_by);
 	manifest_free(run->manifest);
 	free((char *)run->cwd);
-	free(run->file_sources);
 	if (run->wake_fd >= 0) {
 		close(run->wake_fd);
 	}

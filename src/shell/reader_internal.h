@@ -182,6 +182,8 @@ struct command_words {
 	bool goes_on;             // behind | or && or ||: a newline ends nothing
 	bool has_input;           // its standard input is a file's
 	bool is_operator_next;    // [: the next word is one
+	bool is_operator_item;    // … and the last one was, if another word follows
+	bool is_last_open;        // the last word has expansions
 	bool is_last_compared;    // … and was one of numbers, or one that is not known
 	size_t nuses_before;      // of items, in the words before the last one
 	size_t name_item;         // the item that is its name, and 1; or 0

@@ -340,6 +340,9 @@ static bool is_comparison(const char *text) {
 	return strstr(list, padded) != NULL;
 }
 
+static const char operators[] = "an item here would be an operator to the test, and some of them evaluate their operands";
+static const char operators_advice[] = "write the operator itself, and one word on each of its sides";
+
 static void before_test(struct reader *r, const struct command_words *command) {
 	if (strcmp(command->last, "-v") == 0 || strcmp(command->last, "-R") == 0) {
 		r->needs = NEED_NAME;
@@ -352,9 +355,9 @@ static void before_test(struct reader *r, const struct command_words *command) {
 	if (command->in_condition) {
 		r->flow = "BASH_REMATCH";
 		r->flow_derives = true;
-	} else if (command->is_operator_next) {
-		r->ban = "an item here would be an operator to the test, and some of them evaluate their operands";
-		r->ban_advice = "write the operator itself, and one word on each of its sides";
+	} else if (command->is_operator_next && command->is_last_open) { // behind what may be -v
+		r->ban = operators;
+		r->ban_advice = operators_advice;
 	}
 }
 
@@ -362,6 +365,11 @@ static void before_test(struct reader *r, const struct command_words *command) {
 static void after_test(struct reader *r, struct command_words *command, const struct word *word) {
 	const char *text = word->is_open ? "" : word->text;
 	bool is_binary = command->in_condition || command->is_operator_next;
+	if (command->is_operator_item && strcmp(text, "]") != 0 && !r->reading->refusal) {
+		reader_refuse_used(r, operators, operators_advice);
+	}
+	command->is_operator_item = command->is_operator_next && !command->in_condition && r->nuses > command->nuses_before;
+	command->is_last_open = word->is_open;
 	command->is_last_compared = is_binary && (is_comparison(text) || (word->is_open && !command->in_condition));
 	if (command->is_last_compared) {
 		known_add(r, KNOWN_LEFT_SIDE, "", reader_place(r, command->last_start));

@@ -1,6 +1,6 @@
 // Which options do not go together, and which do nothing beside another one.
 
-#include "cli/conflicts.h"
+#include "cli/parser.h"
 
 #include "base/alloc.h"
 #include "base/buf.h"

@@ -1,6 +1,6 @@
 // Options that GNU parallel would have taken from its environment.
 
-#include "cli/option_profile.h"
+#include "cli/parser.h"
 
 #include "base/alloc.h"
 #include "base/diag.h"
@@ -54,8 +54,8 @@ static bool file_has_options(const char *path) {
 	return found;
 }
 
-void option_profile_warn(const struct options *options, const bool given[NOPTIONS]) {
-	if (options->quiet || given[OPT_PLAIN] || getenv("FAIRPAR_JOB")) { // a nested one would say it again for each job
+void option_profile_warn(const struct parser *parser) {
+	if (parser->options->quiet || parser->given[OPT_PLAIN] || getenv("FAIRPAR_JOB")) { // a nested one would say it again for each job
 		return;
 	}
 	const char *variable = getenv("PARALLEL"), *own = getenv("PARALLEL_HOME"), *home = getenv("HOME");

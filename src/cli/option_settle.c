@@ -1,6 +1,6 @@
 // What all options together mean, when all of them are known.
 
-#include "cli/option_settle.h"
+#include "cli/parser.h"
 
 #include "base/alloc.h"
 #include "base/buf.h"
@@ -8,9 +8,7 @@
 #include "base/io.h"
 #include "base/text.h"
 #include "base/units.h"
-#include "cli/conflicts.h"
 #include "cli/help.h"
-#include "cli/option_special.h"
 #include "shell/shell.h"
 #include "template/packs.h"
 

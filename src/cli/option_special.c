@@ -1,6 +1,6 @@
 // Options whose arguments are more than a value for a field: those with CALL in options.def.
 
-#include "cli/option_special.h"
+#include "cli/parser.h"
 
 #include "base/alloc.h"
 #include "base/buf.h"

@@ -1,13 +1,12 @@
 // Puts the arguments of options where the table says, or refuses them with a message.
 
-#include "cli/option_store.h"
+#include "cli/parser.h"
 
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/diag.h"
 #include "base/text.h"
 #include "base/units.h"
-#include "cli/option_special.h"
 #include "engine/fair.h"
 
 #include <limits.h>
@@ -116,18 +115,6 @@ static int store_size(const struct value_info *info, enum option_id id, char *fi
 	}
 	store_integer(field, info->size, (long)n);
 	return 0;
-}
-
-int option_choice(enum option_id id, const char *text) {
-	const char *words = option_table[id].complete;
-	size_t len, text_len = strlen(text);
-	int i = 0;
-	for (const char *word; (word = option_next_word(&words, &len)); ++i) {
-		if (len == text_len && memcmp(word, text, len) == 0) {
-			return i;
-		}
-	}
-	return -1;
 }
 
 static int store_choice(const struct value_info *info, enum option_id id, char *field, const char *text) {

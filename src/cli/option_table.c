@@ -75,6 +75,18 @@ static bool is_gnu_prefix(const struct option_info *option, const char *name, si
 	                             find_word(option->spellings, name, len, /* is_prefix */ true, &word_len));
 }
 
+int option_choice(enum option_id id, const char *text) {
+	const char *words = option_table[id].complete;
+	size_t len, text_len = strlen(text);
+	int i = 0;
+	for (const char *word; (word = option_next_word(&words, &len)); ++i) {
+		if (len == text_len && memcmp(word, text, len) == 0) {
+			return i;
+		}
+	}
+	return -1;
+}
+
 bool option_is_name(const char *name, size_t len, enum option_id *ret_id) {
 	for (int id = 0; id < NOPTIONS; ++id) {
 		if (list_has(option_table[id].name, name, len) || list_has(option_table[id].aliases, name, len)) {

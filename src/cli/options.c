@@ -7,12 +7,9 @@
 
 #include "base/alloc.h"
 #include "base/diag.h"
-#include "cli/conflicts.h"
 #include "cli/option_files.h"
-#include "cli/option_profile.h"
-#include "cli/option_settle.h"
-#include "cli/option_special.h"
 #include "cli/option_words.h"
+#include "cli/parser.h"
 
 #include <string.h>
 
@@ -196,7 +193,7 @@ enum mode options_parse(struct options *ret_options, int argc, char *argv[]) {
 	}
 	option_idle_warn(&line.parser);
 	if ((mode == MODE_RUN && !ret_options->manifest) || mode == MODE_SEM) {
-		option_profile_warn(ret_options, line.parser.given);
+		option_profile_warn(&line.parser);
 	}
 	return mode;
 }

@@ -15,7 +15,7 @@
 #include "base/map.h"
 #include "base/text.h"
 #include "cli/option_files.h"
-#include "cli/option_store.h"
+#include "cli/option_table.h"
 #include "log/decode.h"
 #include "process/signals.h"
 #include "report/eta.h"

@@ -284,7 +284,7 @@ void attempt_run(struct worker_state *state, struct job *job, const struct attem
 	if (run->publisher) {
 		publish_attempt(state);
 	}
-	job_open_spool(state, job, attempt->slot);
+	job_output_open_spool(state, job, attempt->slot);
 	if (!is_permitted(state, job, attempt->template, &x)) {
 		result_cannot_start(ret_result, 126);
 		ret_result->is_refused = true;

@@ -58,7 +58,7 @@ void batch_unref(struct batch *batch) {
 	free(batch);
 }
 
-void batch_bury(struct batch *batch) {
+void batch_retire(struct batch *batch) {
 	struct run *run = batch->run;
 	mutex_lock(&run->lock);
 	batch->next_dead = run->dead;

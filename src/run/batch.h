@@ -40,7 +40,7 @@ struct batch {
 	bool allow_failure;          // a failed job is only reported
 	struct writer_lane *lane;    // its order of output, or NULL without --keep-order
 	atomic_uint_least64_t order; // items given an order so far
-	struct batch_stats *stats;   // for who listens; NULL if nobody does (publish.h)
+	struct batch_stats *stats;   // for subscribers; NULL if there is none (publish.h)
 	struct autopack *autopack;   // of --pack=auto, or NULL
 };
 
@@ -51,7 +51,7 @@ struct batch *batch_ref(struct batch *batch);
 void batch_unref(struct batch *batch);
 
 // The batch's queue is removed: its reference becomes one of run->dead. From any thread.
-void batch_bury(struct batch *batch);
+void batch_retire(struct batch *batch);
 
 // Lets go of the batches whose queues are gone. On the thread that opens queues: what it finds open stays its own.
 void batches_reap(struct run *run);

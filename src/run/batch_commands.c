@@ -16,7 +16,7 @@
 // The end of the attempt and of its output.
 static void finish(struct worker_state *state, struct job *job, const struct result *result) {
 	if (state->run->publisher) {
-		publish_look(state, job, result, NEXT_NOTHING);
+		publish_output_stats(state, job, result, NEXT_NOTHING);
 	}
 	if (job->spool) {
 		if (log_sink_is_on_stdout(state->run)) {

@@ -38,7 +38,7 @@ static void count_along(struct run *run, const struct job *job, enum outcome out
 	*count += job->along;
 }
 
-static void tell_halt(struct run *run) {
+static void publish_halt(struct run *run) {
 	struct buf why = BUF_INIT;
 	if (run->manifest && run->manifest->fail_fast && !run->options->halt_given) {
 		buf_adds(&why, "fail_fast");
@@ -51,7 +51,7 @@ static void tell_halt(struct run *run) {
 }
 
 void run_halt(struct run *run) {
-	tell_halt(run);
+	publish_halt(run);
 	if (run->halt.when == HALT_NOW) {
 		atomic_store_release(&run->halt_now, true); // pairs with the event loop's load after the wake
 	}

@@ -28,7 +28,7 @@
 
 enum { SKIPS_NAMED = 20 }; // batches skipped because of one, in messages
 
-// ---- telling ----
+// ---- events ----
 
 void dag_show(const struct run *run) {
 	static const char *const words[] = {
@@ -52,15 +52,15 @@ void dag_show(const struct run *run) {
 	buf_fini(&text);
 }
 
-static void tell_met(struct dag_node *node) {
+static void publish_known(struct dag_node *node) {
 	size_t jobs = manifest_batch_jobs(node->plan);
 	bool known = jobs != SIZE_MAX && node->plan->nfeeders == 0;
-	publish_meet(node->batch, &node->attrs, known ? (int64_t)jobs : -1);
+	publish_batch_known(node->batch, &node->attrs, known ? (int64_t)jobs : -1);
 	publish_batch_start(node->batch);
 }
 
 // What the node waits for: its needs, or those that have its items.
-static void tell_waits(struct dag_node *node) {
+static void publish_waiting(struct dag_node *node) {
 	const struct manifest_batch *plan = node->plan;
 	struct buf names = BUF_INIT;
 	for (size_t i = 0; i < plan->nneeds; ++i) {
@@ -74,7 +74,7 @@ static void tell_waits(struct dag_node *node) {
 	buf_fini(&names);
 }
 
-static void tell_waited(struct dag_node *node) {
+static void publish_waited(struct dag_node *node) {
 	if (node->waits_since > 0) {
 		publish_wait_end(node->run, node->batch, 0, WHY_NEEDS, node->waits_since);
 		node->waits_since = 0;
@@ -171,7 +171,7 @@ static void begin(struct dag_node *node) {
 	--run->dag->nwaiting;
 	node->state = NODE_RUNNING;
 	if (run->publisher) {
-		tell_waited(node);
+		publish_waited(node);
 		publish_batch_begun(node->batch);
 	}
 	node->batch->again = node->again;
@@ -243,10 +243,10 @@ static const char *fate(const struct dag_node *because) {
 		: because->is_tainted ? "lacks items" : "failed";
 }
 
-static void tell_skip(struct dag_node *node, const char *why, const struct dag_node *because) {
+static void publish_skipped(struct dag_node *node, const char *why, const struct dag_node *because) {
 	struct buf text = BUF_INIT;
 	buf_printf(&text, "%s '%s', which %s", why, because->plan->name, fate(because));
-	tell_waited(node);
+	publish_waited(node);
 	publish_lost_why(node->batch, buf_str(&text));
 	buf_fini(&text);
 }
@@ -265,7 +265,7 @@ static void skip_one(struct worklist *worklist, struct dag_node *node, const cha
 		          text_shows(because->plan->name), fate(because));
 	}
 	if (run->publisher) {
-		tell_skip(node, why, because);
+		publish_skipped(node, why, because);
 	}
 	pool_cancel(run->pool, node->queue);
 	counts_lost(node->batch, known_jobs(node->plan));
@@ -373,7 +373,7 @@ static void open_one(struct run *run, struct dag_node *node, const struct manife
 	batch_ref(node->batch);
 	batch_open_lane(node->batch);
 	if (run->publisher) {
-		tell_met(node);
+		publish_known(node);
 	}
 	++run->dag->nwaiting;
 }
@@ -462,7 +462,7 @@ int dag_open(struct run *run) {
 	begin_ready(run);
 	for (size_t i = 0; i < dag->n && run->publisher; ++i) {
 		if (dag->all[i].plan && dag->all[i].state == NODE_WAITING) {
-			tell_waits(&dag->all[i]);
+			publish_waiting(&dag->all[i]);
 		}
 	}
 	return 0;

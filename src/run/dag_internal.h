@@ -45,7 +45,7 @@ struct dag_node {
 	bool is_posted;
 	struct dag_node *next_posted;
 	bool failure_seen;    // the event loop knows of it
-	uint64_t waits_since; // for others, and that was told; 0: not
+	uint64_t waits_since; // for others, and that was published; 0: not
 	bool is_tainted;      // a batch that emits into it failed or was skipped: it may lack items
 };
 

@@ -42,6 +42,6 @@ bool dag_node_is_skipped(const struct dag_node *node);
 struct result dag_node_result(const struct dag_node *node);
 
 const struct manifest_batch *dag_node_plan(const struct dag_node *node);
-void dag_node_lost_why(struct dag_node *node, const char *why); // publish_lost_why() of its batch, if anybody listens
+void dag_node_lost_why(struct dag_node *node, const char *why); // publish_lost_why() of its batch, if there is a subscriber
 
 #endif

@@ -35,14 +35,14 @@ static bool is_quiet(const struct options *options) {
 	return options->summary == SUMMARY_NEVER || (options->quiet && options->summary != SUMMARY_ALWAYS);
 }
 
-void end_summary_listen(struct run *run) {
+void end_summary_subscribe(struct run *run) {
 	const struct options *options = run->options;
 	if (is_quiet(options) || options->sem.is_on) {
 		return;
 	}
 	run->end_summary = NEW(struct end_summary);
 	run->end_summary->stats = stats_new();
-	publish_listen(run, stats_on_event, run->end_summary->stats, /* wants */ 0);
+	publish_subscribe(run, stats_on_event, run->end_summary->stats, /* wants */ 0);
 }
 
 void end_summary_close(struct run *run) {
@@ -162,7 +162,7 @@ static bool is_syntax_error(const char *tail, const char *shell) {
 	return error && !memchr(line, '\n', (size_t)(error - line));
 }
 
-void end_summary_look(struct worker_state *state, const struct result *result) {
+void end_summary_note_failure(struct worker_state *state, const struct result *result) {
 	struct end_summary *end_summary = state->run->end_summary;
 	if (!end_summary || state->run->manifest || result->outcome != OUTCOME_FAILED || !state->command.by_shell) {
 		return; // the shell of a manifest is the same everywhere

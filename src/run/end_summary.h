@@ -8,11 +8,11 @@
 
 struct end_summary;
 
-// Listens for what a summary would say, if there may be one. With run->manifest and run->slots; before publish_begin().
-void end_summary_listen(struct run *run);
+// Subscribes to what a summary would say, if there may be one. With run->manifest and run->slots; before publish_begin().
+void end_summary_subscribe(struct run *run);
 
-// A job has ended like this: looks whether a hint would have helped. Behind publish_look(). From any thread.
-void end_summary_look(struct worker_state *state, const struct result *result);
+// A job has ended like this: notes whether a hint would have helped. Behind publish_output_stats(). From any thread.
+void end_summary_note_failure(struct worker_state *state, const struct result *result);
 
 // Prints the summary, a hint and the last line, as they are due. After publish_end().
 void end_summary_print(struct run *run);

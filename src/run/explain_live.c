@@ -68,7 +68,7 @@ static void end_pause(struct explain_live *explain_live, const struct event_job 
 	}
 }
 
-static void hear(void *arg, const struct event *event) {
+static void on_event(void *arg, const struct event *event) {
 	struct explain_live *explain_live = arg;
 	mutex_lock(&explain_live->lock);
 	switch (event->kind) {
@@ -87,11 +87,11 @@ static void hear(void *arg, const struct event *event) {
 	mutex_unlock(&explain_live->lock);
 }
 
-void explain_live_listen(struct run *run) {
+void explain_live_subscribe(struct run *run) {
 	if (run->options->explain) {
 		run->explain_live = NEW(struct explain_live);
 		mutex_init(&run->explain_live->lock);
-		publish_listen(run, hear, run->explain_live, /* wants */ 0);
+		publish_subscribe(run, on_event, run->explain_live, /* wants */ 0);
 	}
 }
 

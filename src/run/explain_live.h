@@ -5,8 +5,8 @@
 
 #include "run/run.h"
 
-// Listens for what lasts, as run->explain_live. Before publish_begin().
-void explain_live_listen(struct run *run);
+// Subscribes to what lasts, as run->explain_live. Before publish_begin().
+void explain_live_subscribe(struct run *run);
 void explain_live_close(struct run *run); // or does nothing
 
 // Prints for each batch that has work why its next job has not started. From the event loop, with run->explain_live.

@@ -1,4 +1,4 @@
-// What the log of a run tells, without running anything: --from-log.
+// What the log of a run says, without running anything: --from-log.
 
 #include "run/modes.h"
 
@@ -22,7 +22,7 @@
 
 enum { FLUSH_BYTES = 64 * 1024 };
 
-// Who hears the log.
+// The subscribers to the events of the log.
 struct retelling {
 	struct run_stats *stats;
 	struct explain *explain; // or NULL
@@ -36,7 +36,7 @@ static void write_text(struct retelling *retelling, struct buf *text) {
 	buf_reset(text);
 }
 
-static void hear(void *arg, const struct event *event) {
+static void on_event(void *arg, const struct event *event) {
 	struct retelling *retelling = arg;
 	stats_on_event(retelling->stats, event);
 	if (retelling->explain) {
@@ -72,7 +72,7 @@ static const char *log_name(const struct options *options) {
 // Reads the log. Returns 0, or -1 after a message.
 static int read_log(const struct options *options, int fd, struct retelling *retelling) {
 	struct buf messages = BUF_INIT;
-	int result = eventread(fd, log_name(options), hear, retelling, &messages);
+	int result = eventread(fd, log_name(options), on_event, retelling, &messages);
 	if (messages.len > 0 && write_all(STDERR_FILENO, messages.data, messages.len) != 0) {
 		result = -1;
 	}

@@ -29,7 +29,7 @@ struct item {
 	uint32_t measured : 1;
 };
 
-// What only listeners want to know of an item.
+// What only subscribers want to know of an item.
 struct stamp {
 	uint64_t queued;      // when, now_ns() time
 	uint64_t from;        // seq of the job that emitted it, or 0

@@ -18,7 +18,7 @@ enum { TAP_BYTES = 64 * 1024 };
 
 // ---- the spool ----
 
-void job_open_spool(struct worker_state *state, struct job *job, unsigned slot) {
+void job_output_open_spool(struct worker_state *state, struct job *job, unsigned slot) {
 	struct run *run = state->run;
 	enum output_kind output = run->options->dry_run ? OUTPUT_GROUP : job->spec->output;
 	if (output == OUTPUT_UNGROUP && job->batch->emits) {
@@ -95,7 +95,7 @@ void job_output_show_command(struct worker_state *state, const struct job *job) 
 // ---- what the child writes ----
 
 // Reads for those who want to see it, and passes it on.
-static ssize_t drain_told(const struct job_output *output, enum child_stream stream, int fd) {
+static ssize_t drain_shown(const struct job_output *output, enum child_stream stream, int fd) {
 	struct worker_state *state = output->state;
 	if (!state->tap) {
 		state->tap = xmalloc(TAP_BYTES);
@@ -118,8 +118,8 @@ static ssize_t drain_told(const struct job_output *output, enum child_stream str
 static ssize_t drain_readable(void *arg, enum child_stream stream, int fd) {
 	struct job_output *output = arg;
 	ssize_t n;
-	if (output->told) {
-		n = drain_told(output, stream, fd);
+	if (output->shown) {
+		n = drain_shown(output, stream, fd);
 	} else if (stream == STREAM_OUT && output->line_items) {
 		n = line_items_readable(output->line_items, fd);
 	} else if (output->results && results_takes(output->results, (int)stream)) {
@@ -149,7 +149,7 @@ static size_t drain_last_line(void *arg, char *text, size_t size) {
 void job_output_open(struct job_output *output, struct worker_state *state, const struct job *job, struct line_items *line_items) {
 	*output = (struct job_output){
 		.run = state->run, .state = state, .job = job, .spool = job->spool, .results = job->results, .line_items = line_items,
-		.told = publish_wants(state->run, TELL_OUTPUT),
+		.shown = publish_wants(state->run, WANTS_OUTPUT),
 		.drain = {.readable = drain_readable, .last_line = drain_last_line, .arg = output},
 	};
 }

@@ -10,7 +10,7 @@ struct job_output {
 	struct run *run;
 	struct worker_state *state;
 	const struct job *job;
-	bool told; // somebody wants to see it
+	bool shown; // a subscriber wants to see it
 	struct spool *spool;
 	struct results *results;
 	struct line_items *line_items;
@@ -18,7 +18,7 @@ struct job_output {
 };
 
 // Opens the job's spool, with its tag, before its first attempt.
-void job_open_spool(struct worker_state *state, struct job *job, unsigned slot);
+void job_output_open_spool(struct worker_state *state, struct job *job, unsigned slot);
 
 // For an attempt of a job that has a spool or results; `line_items` takes the lines of its stdout, or is NULL. The output
 // stays where it is until the child has ended.

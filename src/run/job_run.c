@@ -138,8 +138,8 @@ static void job_close(struct worker_state *state, struct job *job, unsigned slot
 	bool failed = outcome_is_failure(result->outcome);
 	uint64_t received = count_output(job);
 	if (run->publisher) {
-		publish_look(state, job, result, NEXT_NOTHING);
-		end_summary_look(state, result);
+		publish_output_stats(state, job, result, NEXT_NOTHING);
+		end_summary_note_failure(state, result);
 	}
 	result_files_end(run, job, slot, result, received);
 	if (job->spool && failed && run->options->color_failed && !result_files_is_table(run)) {
@@ -221,7 +221,7 @@ static const struct template *step_template(const struct job *job) {
 	return job->step == 0 ? job->spec->command : job->spec->then[job->step - 1];
 }
 
-// Its pause before the next attempt is over, or cut off: tells so, if that has not been told.
+// Its pause before the next attempt is over, or cut off: publishes so, if it has not been.
 static void end_pause(struct job *job) {
 	if (job->pauses) {
 		job->pauses = false;
@@ -253,7 +253,7 @@ static void cut_off(struct worker_state *own, struct job *job) {
 	}
 }
 
-// Tells the end of the job's attempt, and queues what follows it: `job`, after a pause of so many nanoseconds.
+// Publishes the end of the job's attempt, and queues what follows it: `job`, after a pause of so many nanoseconds.
 static void go_on(struct worker_state *state, struct worker *worker, struct queue *queue, struct job *job, uint64_t pause) {
 	struct run *run = state->run;
 	if (job->spool) {
@@ -300,7 +300,7 @@ static enum work_status fail_bad_item(struct worker_state *state, unsigned slot,
 		buf_reset(&state->text);
 		buf_adds(&state->text, job->record.args);
 	}
-	job_open_spool(state, job, slot);
+	job_output_open_spool(state, job, slot);
 	attempt_complain(state, job, "%s: '%s'", job->reason, text_shows(job->record.args));
 	return job_end(state, job, slot, &result);
 }
@@ -352,7 +352,7 @@ static enum work_status job_step(struct worker *worker, struct queue *queue, str
 	job->result = result;
 	job->slot = slot;
 	if (state->run->publisher) { // before what is next can begin
-		publish_look(state, job, &result, job->pending);
+		publish_output_stats(state, job, &result, job->pending);
 		publish_job_end(state, job, &result, job->pending);
 	}
 	job->step += !retries;

@@ -29,11 +29,11 @@ struct job {
 	struct spool *spool;     // of all its output; NULL if it is ungrouped
 	struct results *results; // takes its output instead (--results), or NULL
 	char *owned;             // its own copy of the record, once it has left the worker; else NULL
-	// for who listens
-	uint64_t queued;        // when this attempt was queued, now_ns() time; 0: it was not, or nobody listens
+	// for subscribers
+	uint64_t queued;        // when this attempt was queued, now_ns() time; 0: it was not, or there is no subscriber
 	uint64_t pause;         // of the time since, nanoseconds that it had to wait before its next attempt
 	uint64_t from;          // seq of the job that emitted the item, or 0
-	bool pauses;            // that it waits was told, and not yet that it does no longer
+	bool pauses;            // that it waits was published, and not yet that it does no longer
 	enum event_next unmade; // what the attempt before was to be followed by, and cannot be any more
 };
 

@@ -1,4 +1,4 @@
-// The logs among those who listen: --log, and one for what is made from a log at the end of the run.
+// The logs among the subscribers: --log, and one for what is made from a log at the end of the run.
 
 #include "run/log_sink.h"
 
@@ -87,7 +87,7 @@ static void put_on_stdout(void *arg, const char *lines, size_t len) {
 	}
 }
 
-static int listen_log(struct run *run) {
+static int subscribe_log(struct run *run) {
 	struct log_sink *log = run->log;
 	struct event_log_config config = {.fd = log->fd};
 	bool by_emit = log->on_stdout && run->writer && result_files_fd(run) == STDOUT_FILENO;
@@ -107,11 +107,11 @@ static int listen_log(struct run *run) {
 		bool readable = (fcntl(config.fd, F_GETFL) & O_ACCMODE) == O_RDWR;
 		log->kept_fd = is_file && readable ? config.fd : -1;
 	}
-	publish_listen(run, event_log_on_event, log->log, run->options->log_output ? TELL_OUTPUT | TELL_TAILS : TELL_TAILS);
+	publish_subscribe(run, event_log_on_event, log->log, run->options->log_output ? WANTS_OUTPUT | WANTS_TAILS : WANTS_TAILS);
 	return 0;
 }
 
-static int listen_kept(struct run *run) {
+static int subscribe_kept(struct run *run) {
 	struct log_sink *log = run->log;
 	log->kept_fd = tmpfile_open(run->temp_dir);
 	log->kept = log->kept_fd >= 0 ? event_log_open(&(struct event_log_config){.fd = log->kept_fd}) : NULL;
@@ -119,7 +119,7 @@ static int listen_kept(struct run *run) {
 		diag_error("cannot make a temporary file in '%s': %s", text_shows(run->temp_dir), strerror(errno));
 		return -1;
 	}
-	publish_listen(run, event_log_on_event, log->kept, TELL_TAILS);
+	publish_subscribe(run, event_log_on_event, log->kept, WANTS_TAILS);
 	return 0;
 }
 
@@ -170,12 +170,12 @@ static bool flush_later(void *arg) {
 	return later;
 }
 
-int log_sink_listen(struct run *run) {
+int log_sink_subscribe(struct run *run) {
 	struct log_sink *log = run->log;
 	if (!log) {
 		return 0;
 	}
-	if ((run->options->log && listen_log(run) != 0) || (log->keeps && log->kept_fd < 0 && listen_kept(run) != 0)) {
+	if ((run->options->log && subscribe_log(run) != 0) || (log->keeps && log->kept_fd < 0 && subscribe_kept(run) != 0)) {
 		return -1;
 	}
 	publish_set_flush(run, &(struct publish_flush){.now = flush, .later = flush_later, .arg = run});

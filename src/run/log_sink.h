@@ -1,4 +1,4 @@
-// The logs among those who listen: --log, and one for what is made from a log at the end of the run.
+// The logs among the subscribers: --log, and one for what is made from a log at the end of the run.
 
 #ifndef FAIRPAR_RUN_LOG_SINK_H
 #define FAIRPAR_RUN_LOG_SINK_H
@@ -11,12 +11,12 @@ struct log_sink;
 // a message.
 int log_sink_open(struct run *run);
 
-// Makes it listen. With log_sink_keep() before, if there is no --log that can be read back, there is a log in an unlinked
+// Subscribes it. With log_sink_keep() before, if there is no --log that can be read back, there is a log in an unlinked
 // file of the temporary directory. Returns 0, or -1 after a message.
 void log_sink_keep(struct run *run);
-int log_sink_listen(struct run *run);
+int log_sink_subscribe(struct run *run);
 
-// With run->log: writes what was told. Workers wait for a slow reader, the event loop does not.
+// With run->log: writes the events so far. Workers wait for a slow reader, the event loop does not.
 void log_sink_flush(struct run *run, bool may_wait);
 
 // The log that was kept, to be read from its start: after publish_end(), until log_sink_close(). -1 if there is none, or

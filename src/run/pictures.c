@@ -115,9 +115,9 @@ static void hear_second(void *arg, const struct event *event) {
 }
 
 // `speak` is for one of the readings: it would say the same twice.
-static int read_log(struct drawing *drawing, int fd, event_fn *hear, bool speak) {
+static int read_log(struct drawing *drawing, int fd, event_fn *on_event, bool speak) {
 	struct buf messages = BUF_INIT;
-	int result = eventread(fd, drawing->name, hear, drawing, &messages);
+	int result = eventread(fd, drawing->name, on_event, drawing, &messages);
 	if (speak && messages.len > 0 && write_limited(STDERR_FILENO, messages.data, messages.len) != 0) {
 		result = -1;
 	}

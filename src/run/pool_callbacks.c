@@ -46,7 +46,7 @@ static void on_removed(void *arg, struct queue *queue, uint64_t submitted FP_UNU
 	if (batch->stats) {
 		publish_longest_wait(batch, queue_longest_wait(queue));
 	}
-	batch_bury(batch);
+	batch_retire(batch);
 	if (node) { // behind the above, so that its end is told before others begin
 		dag_node_ended(node);
 	} else if (run->publisher) {

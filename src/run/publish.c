@@ -17,7 +17,7 @@
 #endif
 
 enum {
-	LISTENERS = 8,
+	SUBSCRIBERS = 8,
 	FEW_TAILS = 20,        // as many failures as a summary shows
 	TAIL_LINES = 10,
 	TAIL_BYTES = 4096,
@@ -25,11 +25,11 @@ enum {
 	HOST_LEN = 256,
 };
 
-// What is known of a batch only for who listens.
+// What is known of a batch only for subscribers.
 struct batch_stats {
 	struct queue_attrs attrs;
 	int64_t jobs;
-	bool started;          // EVENT_BATCH_START was told; of the event loop, as all up to here
+	bool started;          // EVENT_BATCH_START was published; of the event loop, as all up to here
 	uint64_t begun;        // when it left off waiting for others, or 0; set before any of it is dispatched
 	char *why;             // its jobs are lost; or NULL. Set before any is
 	struct event_batch_end counts; // under the lock
@@ -37,11 +37,11 @@ struct batch_stats {
 
 struct publisher {
 	mutex lock;
-	struct { event_fn *fn; void *arg; unsigned wants; } listeners[LISTENERS];
+	struct { event_fn *fn; void *arg; unsigned wants; } subscribers[SUBSCRIBERS];
 	size_t n;
 	unsigned wants;        // of all
 	struct publish_flush flush;    // its functions may be NULL
-	struct event_lost lost;        // jobs is 0: nothing to tell; under the lock
+	struct event_lost lost;        // jobs is 0: nothing to publish; under the lock
 	const struct batch *lost_batch;
 	char *cut;                     // why the run is cut short, or NULL; under the lock, and kept from then on
 	uint64_t slot_time;            // nanoseconds times slots so far; under the lock
@@ -49,18 +49,18 @@ struct publisher {
 	char run[ULID_LEN + 1];
 };
 
-// ---- listeners ----
+// ---- subscribers ----
 
-void publish_listen(struct run *run, event_fn *fn, void *arg, unsigned wants) {
+void publish_subscribe(struct run *run, event_fn *fn, void *arg, unsigned wants) {
 	if (!run->publisher) {
 		run->publisher = NEW(struct publisher);
 		mutex_init(&run->publisher->lock);
 	}
 	struct publisher *publisher = run->publisher;
-	verify(publisher->n < LISTENERS);
-	publisher->listeners[publisher->n].fn = fn;
-	publisher->listeners[publisher->n].arg = arg;
-	publisher->listeners[publisher->n++].wants = wants;
+	verify(publisher->n < SUBSCRIBERS);
+	publisher->subscribers[publisher->n].fn = fn;
+	publisher->subscribers[publisher->n].arg = arg;
+	publisher->subscribers[publisher->n++].wants = wants;
 	publisher->wants |= wants;
 }
 
@@ -77,10 +77,10 @@ const char *publish_run(const struct run *run) {
 }
 
 // With the lock.
-static void call(struct publisher *publisher, const struct event *event) {
+static void deliver(struct publisher *publisher, const struct event *event) {
 	for (size_t i = 0; i < publisher->n; ++i) {
-		if (event->kind != EVENT_OUTPUT || publisher->listeners[i].wants & TELL_OUTPUT) {
-			publisher->listeners[i].fn(publisher->listeners[i].arg, event);
+		if (event->kind != EVENT_OUTPUT || publisher->subscribers[i].wants & WANTS_OUTPUT) {
+			publisher->subscribers[i].fn(publisher->subscribers[i].arg, event);
 		}
 	}
 }
@@ -90,15 +90,15 @@ static void flush_lost(struct publisher *publisher) {
 	if (publisher->lost_batch) {
 		struct event event = {.kind = EVENT_LOST, .at = now_ns(), .u.lost = publisher->lost};
 		publisher->lost_batch = NULL;
-		call(publisher, &event);
+		deliver(publisher, &event);
 	}
 }
 
-// With the lock. The time is that of the telling, so that events are in the order of their times.
-static void tell_now(struct publisher *publisher, struct event *event) {
+// With the lock. Its time is that of its publishing, so that events are in the order of their times.
+static void publish_locked(struct publisher *publisher, struct event *event) {
 	flush_lost(publisher);
 	event->at = now_ns();
-	call(publisher, event);
+	deliver(publisher, event);
 }
 
 // Without the lock.
@@ -108,10 +108,10 @@ static void flush(const struct publisher *publisher, bool may_wait) {
 	}
 }
 
-static void tell(struct run *run, struct event *event) {
+static void publish_event(struct run *run, struct event *event) {
 	struct publisher *publisher = run->publisher;
 	mutex_lock(&publisher->lock);
-	tell_now(publisher, event);
+	publish_locked(publisher, event);
 	mutex_unlock(&publisher->lock);
 	// a worker may be held up by who reads the log, the event loop may not
 	flush(publisher, event->kind == EVENT_JOB_START || event->kind == EVENT_OUTPUT);
@@ -200,7 +200,7 @@ void publish_begin(struct run *run) {
 		},
 	};
 	mutex_lock(&publisher->lock);
-	call(publisher, &event);
+	deliver(publisher, &event);
 	mutex_unlock(&publisher->lock);
 	flush(publisher, /* may_wait */ false);
 	free(cwd);
@@ -208,7 +208,7 @@ void publish_begin(struct run *run) {
 }
 
 void publish_slots(struct run *run, unsigned slots, const char *why) {
-	tell(run, &(struct event){.kind = EVENT_SLOTS, .u.slots = {.slots = slots, .why = why}});
+	publish_event(run, &(struct event){.kind = EVENT_SLOTS, .u.slots = {.slots = slots, .why = why}});
 }
 
 void publish_end(struct run *run, const struct event_run_end *counts, int exit_status, int signal) {
@@ -219,7 +219,7 @@ void publish_end(struct run *run, const struct event_run_end *counts, int exit_s
 	event.u.run_end.slot_time = run->publisher->slot_time;
 	event.u.run_end.exit_status = exit_status;
 	event.u.run_end.signal = signal;
-	tell(run, &event);
+	publish_event(run, &event);
 }
 
 void publish_close(struct run *run) {
@@ -233,7 +233,7 @@ void publish_close(struct run *run) {
 
 // ---- batches ----
 
-void publish_meet(struct batch *batch, const struct queue_attrs *attrs, int64_t jobs) {
+void publish_batch_known(struct batch *batch, const struct queue_attrs *attrs, int64_t jobs) {
 	batch->stats = NEW(struct batch_stats);
 	batch->stats->attrs = *attrs;
 	batch->stats->jobs = jobs;
@@ -245,7 +245,7 @@ void publish_batch_start(struct batch *batch) {
 		return;
 	}
 	stats->started = true;
-	tell(batch->run, &(struct event){
+	publish_event(batch->run, &(struct event){
 		.kind = EVENT_BATCH_START,
 		.u.batch = {
 			.batch = batch->name,
@@ -276,7 +276,7 @@ void publish_batch_end(struct batch *batch) {
 		mutex_lock(&publisher->lock);
 		struct event event = {.kind = EVENT_BATCH_END, .u.batch_end = stats->counts};
 		event.u.batch_end.batch = batch->name;
-		tell_now(publisher, &event);
+		publish_locked(publisher, &event);
 		mutex_unlock(&publisher->lock);
 		flush(publisher, /* may_wait */ false);
 	}
@@ -335,14 +335,14 @@ void publish_cut(struct run *run, const char *why) {
 }
 
 void publish_wait(struct run *run, const struct batch *batch, uint64_t number, enum event_why why, const char *what) {
-	tell(run, &(struct event){
+	publish_event(run, &(struct event){
 		.kind = EVENT_WAIT,
 		.u.wait = {.batch = batch ? batch->name : NULL, .number = number, .why = why, .what = what},
 	});
 }
 
 void publish_wait_end(struct run *run, const struct batch *batch, uint64_t number, enum event_why why, uint64_t since) {
-	tell(run, &(struct event){
+	publish_event(run, &(struct event){
 		.kind = EVENT_WAIT_END,
 		.u.wait = {.batch = batch ? batch->name : NULL, .number = number, .why = why, .since = since},
 	});
@@ -351,7 +351,7 @@ void publish_wait_end(struct run *run, const struct batch *batch, uint64_t numbe
 void publish_pause(const struct job *job, uint64_t pause) {
 	char what[60];
 	snprintf(what, sizeof(what), "its next attempt in %.3gs", (double)pause / (double)NS_PER_S);
-	tell(job->batch->run, &(struct event){
+	publish_event(job->batch->run, &(struct event){
 		.kind = EVENT_WAIT,
 		.u.wait = {
 			.batch = job->batch->name, .number = job->item.number, .why = WHY_RETRY, .what = what, .until = job->queued + pause,
@@ -454,7 +454,7 @@ void publish_job_start(struct worker_state *state, const struct job *job, int pi
 	stats->started = true;
 	stats->queued = job->queued ? minus(start, job->queued) : 0;
 	end_reserve(state, job);
-	tell(state->run, &(struct event){
+	publish_event(state->run, &(struct event){
 		.kind = EVENT_JOB_START,
 		.u.job_start = {
 			.id = identify(state, job),
@@ -474,7 +474,7 @@ void publish_job_start(struct worker_state *state, const struct job *job, int pi
 }
 
 void publish_output(struct worker_state *state, const struct job *job, int stream, const char *data, size_t len) {
-	tell(state->run, &(struct event){
+	publish_event(state->run, &(struct event){
 		.kind = EVENT_OUTPUT,
 		.u.output = {.id = identify(state, job), .stream = stream + 1, .data = data, .len = len},
 	});
@@ -504,7 +504,7 @@ static bool is_counted(const struct job *job) {
 static void take_tail(struct worker_state *state, const struct job *job) {
 	struct publisher *publisher = state->run->publisher;
 	struct buf *tail = &state->stats.tail;
-	if (atomic_add_relaxed(&publisher->tails, 1) >= FEW_TAILS && !(publisher->wants & TELL_TAILS)) {
+	if (atomic_add_relaxed(&publisher->tails, 1) >= FEW_TAILS && !(publisher->wants & WANTS_TAILS)) {
 		return;
 	}
 	buf_add(tail, buf_str(&state->stats.recent), state->stats.recent.len);
@@ -531,7 +531,7 @@ static uint64_t bytes_of(const struct worker_state *state, const struct job *job
 	return n + (emits ? state->line_items.bytes : 0);
 }
 
-void publish_look(struct worker_state *state, const struct job *job, const struct result *result, enum event_next next) {
+void publish_output_stats(struct worker_state *state, const struct job *job, const struct result *result, enum event_next next) {
 	state->stats.out_bytes = bytes_of(state, job, 0);
 	state->stats.err_bytes = bytes_of(state, job, 1);
 	if (next == NEXT_NOTHING && outcome_is_failure(result->outcome)) {
@@ -584,7 +584,7 @@ void publish_job_end(struct worker_state *state, const struct job *job, const st
 		end_unmade(&event.u.job_end);
 	}
 	mutex_lock(&publisher->lock);
-	tell_now(publisher, &event);
+	publish_locked(publisher, &event);
 	if (event.u.job_end.source != FROM_LONG) {
 		publisher->slot_time += slot_time_of(&event.u.job_end);
 	}
@@ -606,7 +606,7 @@ static void end_without(struct batch *batch, struct event_job_end end) {
 	event.u.job_end.id.batch = batch->name;
 	event.u.job_end.id.attempt = 1;
 	mutex_lock(&publisher->lock);
-	tell_now(publisher, &event);
+	publish_locked(publisher, &event);
 	count(batch->stats, end.result.outcome, 1);
 	mutex_unlock(&publisher->lock);
 	flush(publisher, /* may_wait */ false);

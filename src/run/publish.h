@@ -1,10 +1,10 @@
 // Publishes what happens in the run to its subscribers: the log, the statistics, the status line.
 //
-// Listeners are called one at a time, with one order of events for all, from whatever thread something happens on; with
-// the lock of telling held, and none of the pool's, of output or of run.h. So they may ask run->pool and take locks that
-// are held for moments, and must not wait, write, or tell.
+// Subscribers are called one at a time, in the same order of events for all, on the thread on which something happens, with
+// the publisher's lock held and no other of the pool, the output or the run. So they may ask run->pool and take locks that are
+// held for moments; they must not wait, write, or publish.
 //
-// Without a listener run->publisher is NULL, no event is built, and queued items carry no stamp: each place that tells
+// Without a subscriber run->publisher is NULL, no event is built, and queued items carry no stamp: each place that publishes
 // tests that pointer, or batch->stats.
 
 #ifndef FAIRPAR_RUN_PUBLISH_H
@@ -14,14 +14,14 @@
 #include "run/worker_state.h"
 
 enum publish_wants {
-	TELL_OUTPUT = 1 << 0,  // EVENT_OUTPUT too, as jobs write
-	TELL_TAILS = 1 << 1,   // event_job_end.tail of every job that fails, not only of the first
+	WANTS_OUTPUT = 1 << 0,  // EVENT_OUTPUT too, as jobs write
+	WANTS_TAILS = 1 << 1,   // event_job_end.tail of every job that fails, not only of the first
 };
 
-// Adds a listener. Between setup_open()'s begin and publish_begin(). `arg` lives until publish_end() has returned.
-void publish_listen(struct run *run, event_fn *fn, void *arg, unsigned wants);
+// Adds a subscriber. Between setup_open()'s begin and publish_begin(). `arg` lives until publish_end() has returned.
+void publish_subscribe(struct run *run, event_fn *fn, void *arg, unsigned wants);
 
-// How a listener that gathers what it hears is told to write it: behind an event, without the lock of telling.
+// How a subscriber that gathers events is made to write them: behind an event, without the publisher's lock.
 struct publish_flush {
 	// A worker may be held up by a slow reader, the event loop may not.
 	void (*now)(void *arg, bool may_wait);
@@ -31,16 +31,16 @@ struct publish_flush {
 	void *arg;
 };
 
-// Sets the one that there is. As publish_listen().
+// Sets the one that there is. As publish_subscribe().
 void publish_set_flush(struct run *run, const struct publish_flush *flush);
 
-// True if somebody wants that.
+// True if a subscriber wants that.
 bool publish_wants(const struct run *run, enum publish_wants want);
 
 // ---- for run.c. All but publish_close() only with run->publisher
 
 void publish_begin(struct run *run);
-// Tells what was put together and not told yet. From the event loop, whenever it wakes.
+// Publishes what was put together and is not published yet. From the event loop, whenever it wakes.
 void publish_tick(struct run *run);
 void publish_slots(struct run *run, unsigned slots, const char *why);
 // The end of the run, with its counts, its exit status and the signal that ends it, or 0.
@@ -56,7 +56,7 @@ const char *publish_run(const struct run *run);
 void publish_longest_wait(struct batch *batch, uint64_t ns);
 
 // Makes batch->stats. `jobs`: known number of them, or -1.
-void publish_meet(struct batch *batch, const struct queue_attrs *attrs, int64_t jobs);
+void publish_batch_known(struct batch *batch, const struct queue_attrs *attrs, int64_t jobs);
 void publish_batch_start(struct batch *batch); // the first time; later calls do nothing
 // It may begin now: what was queued before did not wait for its turn.
 void publish_batch_begun(struct batch *batch);
@@ -80,7 +80,7 @@ void publish_pause(const struct job *job, uint64_t pause);
 
 // ---- attempts
 
-// An attempt begins on this worker; before anything is told of it.
+// An attempt begins on this worker; before any other event of it.
 void publish_attempt(struct worker_state *state);
 // The job was let in after so many nanoseconds in admission, or in waiting for memory.
 void publish_admitted(struct worker_state *state, enum event_why why, uint64_t ns);
@@ -88,12 +88,12 @@ void publish_admitted(struct worker_state *state, enum event_why why, uint64_t n
 void publish_memory(struct worker_state *state, const struct job *job, bool waits);
 // Its process runs, since `start`; pid 0: it could not be started.
 void publish_job_start(struct worker_state *state, const struct job *job, int pid, uint64_t start);
-// What it wrote just now; if somebody wants TELL_OUTPUT.
+// What it wrote just now; only if publish_wants(run, WANTS_OUTPUT).
 void publish_output(struct worker_state *state, const struct job *job, int stream, const char *data, size_t len);
-// Looks at its output before that is let go of: bytes, and where it has failed for good the tail.
-void publish_look(struct worker_state *state, const struct job *job, const struct result *result, enum event_next next);
-// After publish_look(): the end of the attempt. With job->unmade the end of the job, whose last attempt's end was told
-// already, with what was to follow; also on a state without a worker.
+// Keeps what the end says of its output, before that is let go of: bytes, and where it has failed for good the tail.
+void publish_output_stats(struct worker_state *state, const struct job *job, const struct result *result, enum event_next next);
+// After publish_output_stats(): the end of the attempt. With job->unmade the end of the job, whose last attempt's end was
+// published already, with what was to follow; also on a state without a worker.
 void publish_job_end(struct worker_state *state, const struct job *job, const struct result *result, enum event_next next);
 // What the job creates was there.
 void publish_current(struct batch *batch, const struct job *job);

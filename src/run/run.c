@@ -133,7 +133,7 @@ static int run_status(struct run *run) {
 
 static void draw_pictures(struct run *run) {
 	int fd = log_sink_fd(run);
-	if (fd < 0 || !pictures_wanted(run->options) || publish_run(run)[0] == '\0') { // nothing was told
+	if (fd < 0 || !pictures_wanted(run->options) || publish_run(run)[0] == '\0') { // nothing was published
 		return;
 	}
 	if (!run->signal) {
@@ -144,8 +144,8 @@ static void draw_pictures(struct run *run) {
 	}
 }
 
-// Returns the exit status: that which was told, unless what listens has had trouble.
-static int end_telling(struct run *run, int status, int signal) {
+// Returns the exit status: the one that was published, unless a subscriber has had trouble.
+static int end_events(struct run *run, int status, int signal) {
 	if (!run->signal) { // else setup_close() has, before another signal can kill
 		struct event_run_end counts = counts_sum(run);
 		publish_end(run, &counts, signal ? 128 + signal : status, signal);
@@ -194,9 +194,9 @@ int run_all(const struct options *options, struct context *context, const struct
 	int status = opened ? run_status(&run) : EXIT_TROUBLE;
 	bool reader_gone = run.output_error == EPIPE; // `| head`: not a word
 	if (run.publisher) {
-		status = end_telling(&run, status, ending_signal(&run) ? ending_signal(&run) : reader_gone ? SIGPIPE : 0);
+		status = end_events(&run, status, ending_signal(&run) ? ending_signal(&run) : reader_gone ? SIGPIPE : 0);
 	}
-	log_sink_close(&run); // if there was none to tell
+	log_sink_close(&run); // if nothing was published
 	if (!ending_signal(&run)) {
 		signals_release(); // nobody may read what is said now
 	}

@@ -72,7 +72,7 @@ struct run {
 	struct trace *trace;       // --trace-service, or NULL
 	struct end_summary *end_summary;     // or NULL: no summary
 	struct explain_live *explain_live; // --explain, or NULL
-	struct publisher *publisher;   // or NULL: nobody listens
+	struct publisher *publisher;   // or NULL: no subscriber
 	struct log_sink *log;   // of --log and what is made from a log, or NULL
 	const struct pack_limits *packs; // of --pack=auto, or NULL: items go alone, or were packed as they were read
 	struct feeds *feeds;
@@ -97,7 +97,7 @@ struct run {
 	struct batch *dead;        // batches whose queues were removed, for the event loop to let go of
 	atomic_bool all_read;      // every input was read to its end
 
-	// told to the event loop, with a write to wake_fd
+	// for the event loop, with run_wake()
 	int wake_fd;
 	atomic_bool idle;          // the pool's last call
 	atomic_bool halt_now;      // end the running jobs

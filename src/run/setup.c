@@ -115,17 +115,17 @@ static int choose_temp_dir(struct run *run) {
 	return 0;
 }
 
-// All who listen, before anything can be told. Returns 0, or -1 after a message.
-static int open_listeners(struct run *run) {
+// All subscribers, before anything can be published. Returns 0, or -1 after a message.
+static int open_subscribers(struct run *run) {
 	if (run->options->dry_run) {
 		return 0; // nothing happens
 	}
-	end_summary_listen(run);
-	explain_live_listen(run);
+	end_summary_subscribe(run);
+	explain_live_subscribe(run);
 	if (pictures_wanted(run->options)) {
 		log_sink_keep(run);
 	}
-	return log_sink_listen(run);
+	return log_sink_subscribe(run);
 }
 
 // What the event loop sleeps on. Returns 0, or -1 after a message.
@@ -189,7 +189,7 @@ int setup_open(struct run *run) {
 	if (job_records_open(run) != 0) {
 		return -1;
 	}
-	if (status_display_open(run) != 0 || log_sink_open(run) != 0 || open_listeners(run) != 0) { // what --eta reads, --log may empty
+	if (status_display_open(run) != 0 || log_sink_open(run) != 0 || open_subscribers(run) != 0) { // what --eta reads, --log may empty
 		return -1;
 	}
 	signals_hold();
@@ -227,7 +227,7 @@ void setup_close(struct run *run) {
 	batches_reap(run);
 	run->counts.resumed = job_records_done(run);
 	if (run->signal) {
-		run_answer_signals(run); // one that came with the first is not to keep the end from being told
+		run_answer_signals(run); // one that came with the first is not to keep the end from being published
 		if (run->publisher) {
 			struct event_run_end counts = counts_sum(run);
 			publish_end(run, &counts, 128 + run->signal, run->signal);

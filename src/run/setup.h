@@ -9,7 +9,7 @@
 // then is setup_close()'s to close, too.
 int setup_open(struct run *run);
 
-// Ends the jobs that run and closes all but what tells of the end: telling, its log, the summary, the status line.
+// Ends the jobs that run and closes all but what says how it ended: the publisher, the log, the summary, the status line.
 void setup_close(struct run *run);
 
 #endif

@@ -84,7 +84,7 @@ struct status_display {
 	size_t *needs_of;      // `needs_of` to that of the next one
 	size_t needs_cap, needs_of_cap, nneeds_of;
 
-	mutex lock;            // guards the rest; told under the lock of telling
+	mutex lock;            // guards the rest; events come under the publisher's lock
 	struct run_stats *stats;
 	struct eta *forecast;
 	struct map by_name;    // to places in `queued`
@@ -694,7 +694,7 @@ int status_display_open(struct run *run) {
 	} else {
 		screen_open_quiet(STDERR_FILENO);
 	}
-	publish_listen(run, status_display_tell, status_display, 0);
+	publish_subscribe(run, status_display_tell, status_display, 0);
 	return 0;
 }
 

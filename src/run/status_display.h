@@ -5,7 +5,7 @@
 
 #include "run/run.h"
 
-// Makes run->status_display if there is something to show, and listens. Before publish_begin(). Returns 0, or -1 after a message.
+// Makes run->status_display if there is something to show, and subscribes it. Before publish_begin(). Returns 0, or -1 after a message.
 int status_display_open(struct run *run);
 
 // Shows nothing any more. From the event loop, when that has ended. NULL-safe in run->status_display, as are those below.

@@ -36,7 +36,7 @@ struct worker_state {
 	struct worker *worker; // or NULL: a job is ended that none runs
 	struct child_scratch *scratch;
 	struct command command;
-	char *tap;       // READ_BYTES for what is told of output, once needed
+	char *tap;       // READ_BYTES for output that subscribers want, once needed
 	struct buf text; // the command for people
 	struct buf label;
 	struct buf vars;         // the variables of the job's environment, NUL behind each
@@ -61,7 +61,7 @@ void worker_state_free(void *state);
 // The same as a string: borrowed from the state until the next label.
 const char *worker_state_label(struct worker_state *state, const struct job *job);
 
-// Says why the job cannot run, and keeps it for who listens; since publish_attempt().
+// Says why the job cannot run, and keeps it for subscribers; since publish_attempt().
 FP_PRINTF(3, 4) void attempt_complain(struct worker_state *state, const struct job *job, const char *format, ...);
 
 #endif

@@ -8,6 +8,8 @@
 #include <errno.h>
 #include <limits.h>
 #include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -54,30 +56,110 @@ uint64_t now_ns(void) {
 	return (uint64_t)ts.tv_sec * NS_PER_S + (uint64_t)ts.tv_nsec;
 }
 
-void mutex_init(mutex *m) {
-	verify(pthread_mutex_init(m, NULL) == 0);
+// ---- mutexes, and the order in which they are taken ----
+
+#ifdef FAIRPAR_FAULTS
+static inline pthread_mutex_t *raw_mutex(mutex *m) {
+	return &m->raw;
+}
+
+static const char *const lock_names[] = {
+#define LOCK(id, where, guards) #id,
+#include "base/locks.def"
+#undef LOCK
+};
+
+enum { HELD_MOST = 16 };
+
+// What this thread has.
+static _Thread_local struct {
+	const mutex *all[HELD_MOST];
+	unsigned n;
+} held;
+
+// Not by diag_error(), which takes a mutex itself.
+static FP_NORETURN void order_broken(const char *what, const mutex *m, const mutex *other) {
+	dprintf(STDERR_FILENO, "%s %s while %s is held: see src/base/locks.def\n", what, lock_names[m->lock], lock_names[other->lock]);
+	abort();
+}
+
+static void order_check(const mutex *m) {
+	for (unsigned i = 0; i < held.n && m->lock != LOCK_OF_TEST; ++i) {
+		if (held.all[i]->lock != LOCK_OF_TEST && held.all[i]->lock >= m->lock) {
+			order_broken("locks", m, held.all[i]);
+		}
+	}
+}
+
+static void order_add(const mutex *m) {
+	verify(held.n < HELD_MOST);
+	held.all[held.n++] = m;
+}
+
+static void order_remove(const mutex *m) {
+	unsigned i = held.n;
+	do {
+		verify(i > 0);
+	} while (held.all[--i] != m);
+	held.all[i] = held.all[--held.n];
+}
+
+// The other mutex would be held for as long as the thread sleeps.
+static void order_check_wait(const mutex *m) {
+	for (unsigned i = 0; i < held.n; ++i) {
+		if (held.all[i] != m && held.all[i]->lock != LOCK_OF_TEST) {
+			order_broken("waits for a condition of", m, held.all[i]);
+		}
+	}
+}
+#else
+static inline pthread_mutex_t *raw_mutex(mutex *m) {
+	return m;
+}
+#define order_check(m) ((void)0)
+#define order_add(m) ((void)0)
+#define order_remove(m) ((void)0)
+#define order_check_wait(m) ((void)0)
+#endif
+
+void mutex_init(mutex *m, enum lock lock) {
+#ifdef FAIRPAR_FAULTS
+	m->lock = lock;
+#else
+	(void)lock;
+#endif
+	verify(pthread_mutex_init(raw_mutex(m), NULL) == 0);
 }
 
 void mutex_fini(mutex *m) {
-	verify(pthread_mutex_destroy(m) == 0);
+	verify(pthread_mutex_destroy(raw_mutex(m)) == 0);
 }
 
 void mutex_lock(mutex *m) {
 	yield();
-	verify(pthread_mutex_lock(m) == 0);
+	order_check(m);
+	verify(pthread_mutex_lock(raw_mutex(m)) == 0);
+	order_add(m);
 }
 
+// Who does not wait cannot be part of a deadlock: only what is taken meanwhile must come later.
 bool mutex_try_lock(mutex *m) {
 	yield();
-	int error = pthread_mutex_trylock(m);
+	int error = pthread_mutex_trylock(raw_mutex(m));
 	verify(error == 0 || error == EBUSY);
+	if (error == 0) {
+		order_add(m);
+	}
 	return error == 0;
 }
 
 void mutex_unlock(mutex *m) {
-	verify(pthread_mutex_unlock(m) == 0);
+	order_remove(m);
+	verify(pthread_mutex_unlock(raw_mutex(m)) == 0);
 	yield();
 }
+
+// ---- conditions ----
 
 void cond_init(cond *c) {
 	pthread_condattr_t attr;
@@ -93,7 +175,8 @@ void cond_fini(cond *c) {
 
 void cond_wait(cond *c, mutex *m) {
 	yield();
-	verify(pthread_cond_wait(c, m) == 0);
+	order_check_wait(m);
+	verify(pthread_cond_wait(c, raw_mutex(m)) == 0);
 }
 
 bool cond_wait_until(cond *c, mutex *m, uint64_t deadline) {
@@ -106,7 +189,8 @@ bool cond_wait_until(cond *c, mutex *m, uint64_t deadline) {
 		.tv_nsec = (long)(deadline % NS_PER_S),
 	};
 	yield();
-	int error = pthread_cond_timedwait(c, m, &ts);
+	order_check_wait(m);
+	int error = pthread_cond_timedwait(c, raw_mutex(m), &ts);
 	verify(error == 0 || error == ETIMEDOUT);
 	return error == 0;
 }

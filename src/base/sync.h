@@ -9,11 +9,29 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+// All mutexes of the program, in the order in which they may be taken: base/locks.def.
+enum lock {
+#define LOCK(id, where, guards) LOCK_##id,
+#include "base/locks.def"
+#undef LOCK
+	LOCKS,
+};
+
+// Builds with faults (make debug, the sanitizers, make stress) check that order: each mutex knows its place in it, and
+// who takes one while he has one of a later row, or of the same, stops with a message that names both. So does who waits
+// for a condition with another mutex than the condition's in his hands. Elsewhere a mutex is the system's.
+#ifdef FAIRPAR_FAULTS
+typedef struct {
+	pthread_mutex_t raw;
+	enum lock lock;
+} mutex;
+#define MUTEX_INIT(lock) {PTHREAD_MUTEX_INITIALIZER, lock}
+#else
 typedef pthread_mutex_t mutex;
+#define MUTEX_INIT(lock) PTHREAD_MUTEX_INITIALIZER
+#endif
 typedef pthread_cond_t cond; // waits by the monotonic clock
 typedef pthread_t thread;
-
-#define MUTEX_INIT PTHREAD_MUTEX_INITIALIZER
 
 // No deadline.
 #define TIME_NEVER UINT64_MAX
@@ -24,7 +42,7 @@ enum { NS_PER_MS = 1000000 };
 // Nanoseconds of CLOCK_MONOTONIC.
 uint64_t now_ns(void);
 
-void mutex_init(mutex *m);
+void mutex_init(mutex *m, enum lock lock);
 void mutex_fini(mutex *m);
 void mutex_lock(mutex *m);
 void mutex_unlock(mutex *m);

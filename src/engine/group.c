@@ -45,11 +45,6 @@ void side_wake_now(struct pool *pool, struct side *side, struct errands *errands
 	errands->any = true;
 }
 
-void sides_wake(struct pool *pool, struct errands *errands) {
-	side_wake(pool, &pool->sides[0], errands);
-	side_wake(pool, &pool->sides[1], errands);
-}
-
 void idle_push(struct worker *worker) {
 	worker->below = worker->side->idle;
 	worker->side->idle = worker;

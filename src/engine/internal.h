@@ -242,7 +242,10 @@ static inline void side_wake(struct pool *pool, struct side *side, struct errand
 	}
 }
 
-void sides_wake(struct pool *pool, struct errands *errands);
+static inline void sides_wake(struct pool *pool, struct errands *errands) {
+	side_wake(pool, &pool->sides[0], errands);
+	side_wake(pool, &pool->sides[1], errands);
+}
 
 // Puts a parked worker on top of the stack.
 void idle_push(struct worker *worker);
@@ -306,8 +309,18 @@ static inline uint32_t attrs_weight(const struct queue_attrs *attrs) {
 	return attrs->weight < 1 ? 1 : attrs->weight > FAIR_MOST_WEIGHT ? FAIR_MOST_WEIGHT : attrs->weight;
 }
 
+// Puts the type into pool->types. Returns its place.
+uint8_t pool_type_add(struct pool *pool, const struct work_type *type);
+
 // The type's place in pool->types.
-uint8_t pool_type(struct pool *pool, const struct work_type *type);
+static inline uint8_t pool_type(struct pool *pool, const struct work_type *type) {
+	for (unsigned i = 0; i < pool->ntypes; ++i) {
+		if (pool->types[i] == type) {
+			return (uint8_t)i;
+		}
+	}
+	return pool_type_add(pool, type);
+}
 
 // Removes the queue if it is closed, empty and unused [E5]; but first has its last item run if it has one [E10].
 void queue_check_removal_now(struct queue *queue, struct errands *errands);

@@ -56,7 +56,7 @@ struct pool *pool_create(const struct pool_config *config) {
 	struct pool *pool = NEW(struct pool);
 	verify(config->slots > 0);
 	pool->config = *config;
-	mutex_init(&pool->lock);
+	mutex_init(&pool->lock, LOCK_POOL);
 	cond_init(&pool->idle_cond);
 	pool->tells = config->facts || config->hooks.trace;
 	pool->needs_clock = config->fair_time || pool->tells || config->start_interval > 0;

@@ -145,12 +145,7 @@ static struct fair_tag past_recall(const struct pool *pool, struct queue *queue)
 
 // ---- work types by number ----
 
-uint8_t pool_type(struct pool *pool, const struct work_type *type) {
-	for (unsigned i = 0; i < pool->ntypes; ++i) {
-		if (pool->types[i] == type) {
-			return (uint8_t)i;
-		}
-	}
+uint8_t pool_type_add(struct pool *pool, const struct work_type *type) {
 	verify(pool->ntypes < MAX_TYPES);
 	pool->types[pool->ntypes] = type;
 	return (uint8_t)pool->ntypes++;

@@ -35,7 +35,7 @@ struct trace *trace_open(const char *path) {
 	}
 	struct trace *trace = NEW(struct trace);
 	trace->fd = fd;
-	mutex_init(&trace->lock);
+	mutex_init(&trace->lock, LOCK_DISPATCH_TRACE);
 	buf_reserve(&trace->added, RESERVED_BYTES);
 	buf_reserve(&trace->taken, RESERVED_BYTES);
 	return trace;

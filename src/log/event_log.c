@@ -213,7 +213,7 @@ struct event_log *event_log_open(const struct event_log_config *config) {
 	log->config = *config;
 	log->config.pending_max = config->pending_max ? config->pending_max : PENDING_MAX;
 	log->config.patience = config->patience ? config->patience : PATIENCE_S * NS_PER_S;
-	mutex_init(&log->lock);
+	mutex_init(&log->lock, LOCK_EVENT_LOG);
 	cond_init(&log->change);
 	log->moved = now_ns();
 	log->has_thread = needs_thread(config->fd);

@@ -259,7 +259,7 @@ struct spool *spool_new_locked(struct writer *writer) {
 	} else {
 		spool = NEW(struct spool);
 		spool->writer = writer;
-		mutex_init(&spool->look);
+		mutex_init(&spool->look, LOCK_SPOOL);
 	}
 	return spool;
 }

@@ -67,7 +67,7 @@ struct store {
 
 struct store *store_create(size_t bound, const char *dir) {
 	struct store *store = NEW(struct store);
-	mutex_init(&store->lock);
+	mutex_init(&store->lock, LOCK_STORE);
 	store->bound = bound;
 	store->dir = dir;
 	store->fd = -1;

@@ -196,7 +196,7 @@ struct writer *writer_create(const struct writer_config *config) {
 	writer->config = *config;
 	writer->store = store_create(config->spool_mem, config->spool_dir);
 	writer->streams = streams_create(config->out_fd, config->err_fd, sink_failed, writer);
-	mutex_init(&writer->lock);
+	mutex_init(&writer->lock, LOCK_WRITER);
 	cond_init(&writer->changed);
 	cond_init(&writer->handed_over);
 	list_init(&writer->waiters);

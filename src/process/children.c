@@ -80,7 +80,7 @@ int term_seq_parse(const char *text, struct term_seq *ret_seq, const char **ret_
 
 struct children *children_create(const struct term_seq *seq) {
 	struct children *children = NEW(struct children);
-	mutex_init(&children->lock);
+	mutex_init(&children->lock, LOCK_CHILDREN);
 	cond_init(&children->ended);
 	list_init(&children->list);
 	const char *error;

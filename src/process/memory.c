@@ -15,7 +15,7 @@
 
 void memory_init(struct memory *memory) {
 	*memory = (struct memory){.meminfo = "/proc/meminfo", .root = {.fd = -1}};
-	mutex_init(&memory->lock);
+	mutex_init(&memory->lock, LOCK_MEMORY);
 	cond_init(&memory->found);
 	list_init(&memory->waiting);
 	list_init(&memory->admitted);

@@ -77,8 +77,8 @@ int admission_open(struct run *run, const char *jobs) {
 		return 0;
 	}
 	struct admission *admission = run->admission = NEW(struct admission);
-	mutex_init(&admission->lock);
-	mutex_init(&admission->slots_lock);
+	mutex_init(&admission->lock, LOCK_ADMISSION);
+	mutex_init(&admission->slots_lock, LOCK_JOBS_FILE);
 	list_init(&admission->waiting);
 	admission->gates = gates;
 	admission->jobs_file = jobs_file;

@@ -24,7 +24,7 @@ enum {
 
 void blocks_init(struct blocks *blocks, struct run *run, bool named, size_t most) {
 	*blocks = (struct blocks){.run = run, .named = named, .most = most};
-	mutex_init(&blocks->lock);
+	mutex_init(&blocks->lock, LOCK_BLOCKS);
 	list_init(&blocks->all);
 }
 

@@ -25,7 +25,7 @@ struct created_files {
 
 struct created_files *created_files_create(void) {
 	struct created_files *created_files = NEW(struct created_files);
-	mutex_init(&created_files->lock);
+	mutex_init(&created_files->lock, LOCK_CREATED_FILES);
 	return created_files;
 }
 

@@ -443,7 +443,7 @@ int dag_open(struct run *run) {
 	dag->all = xcalloc(dag->n, sizeof(*dag->all));
 	dag->posted_end = &dag->posted;
 	dag->ready_end = &dag->ready;
-	mutex_init(&dag->lock);
+	mutex_init(&dag->lock, LOCK_DAG);
 	for (size_t i = 0; i < dag->n; ++i) {
 		if (manifest->batches[i].selected) {
 			open_one(run, &dag->all[i], &manifest->batches[i]);

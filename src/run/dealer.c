@@ -67,7 +67,7 @@ struct dealer {
 struct dealer *dealer_create(struct run *run) {
 	struct dealer *dealer = NEW(struct dealer);
 	dealer->run = run;
-	mutex_init(&dealer->lock);
+	mutex_init(&dealer->lock, LOCK_DEALER);
 	list_init(&dealer->turns);
 	return dealer;
 }

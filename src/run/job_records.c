@@ -231,7 +231,7 @@ int job_records_open(struct run *run) {
 		return 0;
 	}
 	run->job_records = NEW(struct job_records);
-	mutex_init(&run->job_records->lock);
+	mutex_init(&run->job_records->lock, LOCK_JOB_RECORDS);
 	if (options->joblog && options->resume != RESUME_NOT && load(run) != 0) {
 		return -1;
 	}

@@ -67,7 +67,7 @@ unsigned limits_for_processes(unsigned slots, bool *ret_spare) {
 	unsigned want = slots < TASKS_FEW / 2 ? slots * 2 + 1 : TASKS_FEW, n = 0;
 	thread *threads = xcalloc(want, sizeof(*threads));
 	mutex lock;
-	mutex_init(&lock);
+	mutex_init(&lock, LOCK_LIMITS);
 	mutex_lock(&lock);
 	while (n < want && thread_start(&threads[n], take_room, &lock, 0) == 0) {
 		++n;

@@ -54,7 +54,7 @@ struct publisher {
 void publish_subscribe(struct run *run, event_fn *fn, void *arg, unsigned wants) {
 	if (!run->publisher) {
 		run->publisher = NEW(struct publisher);
-		mutex_init(&run->publisher->lock);
+		mutex_init(&run->publisher->lock, LOCK_PUBLISHER);
 	}
 	struct publisher *publisher = run->publisher;
 	verify(publisher->n < SUBSCRIBERS);

@@ -26,7 +26,7 @@ struct retry_queue {
 struct retry_queue *retry_queue_create(const struct retry_calls *calls) {
 	struct retry_queue *retry_queue = NEW(struct retry_queue);
 	retry_queue->calls = calls;
-	mutex_init(&retry_queue->lock);
+	mutex_init(&retry_queue->lock, LOCK_RETRY_QUEUE);
 	return retry_queue;
 }
 

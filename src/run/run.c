@@ -180,7 +180,7 @@ int run_all(const struct options *options, struct context *context, const struct
 	if (options->tmpdir) {
 		context_set_env(context, "TMPDIR", options->tmpdir);
 	}
-	mutex_init(&run.lock);
+	mutex_init(&run.lock, LOCK_RUN);
 	run.settings_used = xcalloc(options->nsettings, sizeof(*run.settings_used));
 	bool opened = setup_open(&run) == 0;
 	if (opened && options->manifest && !options->quiet) {

@@ -26,8 +26,8 @@ void start_order_open(struct run *run) {
 		return;
 	}
 	struct start_order *start_order = run->start_order = NEW(struct start_order);
-	mutex_init(&start_order->reserving);
-	mutex_init(&start_order->lock);
+	mutex_init(&start_order->reserving, LOCK_START_ORDER_GROWTH);
+	mutex_init(&start_order->lock, LOCK_START_ORDER);
 	list_init(&start_order->places);
 }
 

@@ -680,7 +680,7 @@ int status_display_open(struct run *run) {
 		return 0;
 	}
 	choose_form(status_display);
-	mutex_init(&status_display->lock);
+	mutex_init(&status_display->lock, LOCK_STATUS_DISPLAY);
 	status_display->stats = stats_new();
 	status_display->forecast = eta_new();
 	(void)place_of(status_display, "");

@@ -190,7 +190,7 @@ static struct {
 	struct program *buckets[BUCKETS];
 	unsigned nfiles; // names with a slash among them
 	struct program *forgotten; // of another PATH; their paths may still be in use
-} programs = {.lock = MUTEX_INIT};
+} programs = {.lock = MUTEX_INIT(LOCK_SHELL_PROGRAMS)};
 
 // execve() runs ELF files and those that begin with #!; for other kinds (a script without it, what binfmt_misc knows)
 // a shell tries and then reads the file itself.

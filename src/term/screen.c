@@ -45,7 +45,7 @@ static struct {
 	uint64_t rest;         // not before
 	void (*changed)(void *arg);
 	void *arg;
-} screen = {.lock = MUTEX_INIT};
+} screen = {.lock = MUTEX_INIT(LOCK_SCREEN)};
 
 // The thread is between lock and unlock: a message of its own, that something failed there, goes past.
 static _Thread_local bool is_inside;

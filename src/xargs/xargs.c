@@ -444,7 +444,7 @@ int xargs_main(int argc, char *argv[], struct context *context) {
 		.run = {.options = &options, .context = context, .wake_fd = -1, .tty_fd = -1, .dropped_at = -1},
 		.signal_fd = -1,
 	};
-	mutex_init(&xargs.run.lock);
+	mutex_init(&xargs.run.lock, LOCK_XARGS);
 	cond_init(&xargs.run.asked);
 	int status = XARGS_FAILURE;
 	bool opened = xargs_open(&xargs) == 0;

@@ -47,7 +47,7 @@ static enum work_status tree_run(struct worker *worker, struct queue *queue, voi
 	return WORK_OK;
 }
 
-static mutex flag_lock = MUTEX_INIT;
+static mutex flag_lock = MUTEX_INIT(LOCK_OF_TEST);
 static cond flag_cond;
 static long flag_count;
 

@@ -529,7 +529,7 @@ static void round_end_suddenly(struct round *round, struct outsider *outsiders) 
 static void round_run(uint64_t *dice) {
 	struct round *round = NEW(struct round);
 	the_round = round;
-	mutex_init(&round->lone_lock);
+	mutex_init(&round->lone_lock, LOCK_OF_TEST);
 	cond_init(&round->lone_cond);
 	round_open(round, dice);
 	struct outsider outsiders[OUTSIDERS];

@@ -376,7 +376,7 @@ static void *cancel_now_and_then(void *arg) {
 
 // Three queues, three slots; one thread submits, another cancels and pauses.
 static void run_race(bool cut) {
-	mutex_init(&go.lock);
+	mutex_init(&go.lock, LOCK_OF_TEST);
 	cond_init(&go.changed);
 	config.queue_mem = 64 * 1024;
 	open_pool(3);

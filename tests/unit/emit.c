@@ -58,7 +58,7 @@ static void reader_open(struct reader *reader, bool go, int flags) {
 	check(pipe2(ends, O_CLOEXEC) == 0);
 	check(flags == 0 || fcntl(ends[1], F_SETFL, flags) == 0);
 	*reader = (struct reader){.fd = ends[0], .write_fd = ends[1], .go = go, .got = BUF_INIT};
-	mutex_init(&reader->lock);
+	mutex_init(&reader->lock, LOCK_OF_TEST);
 	cond_init(&reader->more);
 	check_equal(thread_start(&reader->thread, reader_main, reader, 1 << 16), 0);
 }
@@ -322,7 +322,7 @@ static void run_crowd(bool ordered, size_t spool_mem, bool reader_waits, int fla
 		check(fcntl(bench.out.write_fd, F_SETFL, flags) == 0);
 	}
 	struct crowd crowd = {.bench = &bench, .jobs = 40, .seed = spool_mem + ordered};
-	mutex_init(&crowd.lock);
+	mutex_init(&crowd.lock, LOCK_OF_TEST);
 	for (int i = 0; i < LANES; ++i) {
 		crowd.lane[i] = writer_lane_open(bench.writer);
 	}
@@ -1113,7 +1113,7 @@ static void run_soak(bool ordered, bool rests, size_t spool_mem, bool go) {
 	struct bench bench;
 	bench_open(&bench, EMIT_GROUP, ordered, spool_mem, go);
 	struct soak soak = {.bench = &bench, .seed = spool_mem, .rests = rests};
-	mutex_init(&soak.lock);
+	mutex_init(&soak.lock, LOCK_OF_TEST);
 	for (int i = 0; i < SOAK_LANES - 1; ++i) {
 		soak.lane[i] = writer_lane_open(bench.writer);
 	}

@@ -280,7 +280,7 @@ static void test_full(void) {
 
 enum { TELLERS = 8, EACH = 2000 };
 
-static mutex publisher = MUTEX_INIT;
+static mutex publisher = MUTEX_INIT(LOCK_OF_TEST);
 
 static void *tell_many(void *arg) {
 	for (int i = 0; i < EACH; ++i) {

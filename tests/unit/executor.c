@@ -85,7 +85,7 @@ static int run_with(int argc, char *argv[]) {
 	struct options options;
 	char name[] = "/tmp/fairpar-unit.XXXXXX";
 	signals_defer(&mask);
-	mutex_init(&fake.lock);
+	mutex_init(&fake.lock, LOCK_OF_TEST);
 	check(sem_init(&fake.begun, 0, 0) == 0 && sem_init(&fake.ended, 0, 0) == 0);
 	out_fd = mkstemp(name);
 	check(out_fd >= 0 && unlink(name) == 0);

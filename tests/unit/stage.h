@@ -109,11 +109,11 @@ static inline void context_unref(void *context) {
 
 static inline void open_pool(unsigned slots) {
 	for (int i = 0; i < 8; ++i) {
-		mutex_init(&gates[i].lock);
+		mutex_init(&gates[i].lock, LOCK_OF_TEST);
 		cond_init(&gates[i].changed);
 		gates[i].value = 0;
 	}
-	mutex_init(&seen.low_all.lock);
+	mutex_init(&seen.low_all.lock, LOCK_OF_TEST);
 	cond_init(&seen.low_all.changed);
 	plain = (struct queue_attrs){.weight = 1};
 	config.slots = slots;

@@ -11,12 +11,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 enum {
-	READ_BYTES = 256 * 1024,
 	SEQ_MAX = 1 << 28,       // above it numbers are taken for garbage where they would cost memory
 };
 
@@ -184,56 +184,36 @@ bool resume_add(struct resume *resume, const char *line, size_t len) {
 // ---- a file ----
 
 struct joblog_reader {
-	int fd;
-	char *data;
-	size_t cap, start, end;
-	bool first;           // no line was taken yet
+	FILE *file;
+	char *line;
+	size_t cap;
 	uint64_t rows, strange;
 	bool has_header;
 };
 
-// The next whole line, NUL in place of its newline. Returns 1, 0 at the end, or -1 with errno.
-static int next_line(struct joblog_reader *reader, char **ret_line, size_t *ret_len) {
-	size_t searched = reader->start;
-	for (;;) {
-		char *newline = reader->end > searched
-			? memchr(reader->data + searched, '\n', reader->end - searched) : NULL;
-		if (newline) {
-			*ret_line = reader->data + reader->start;
-			*ret_len = (size_t)(newline - *ret_line);
-			*newline = '\0';
-			reader->start = (size_t)(newline - reader->data) + 1;
-			return 1;
-		}
-		if (reader->start > 0) {
-			memmove(reader->data, reader->data + reader->start, reader->end - reader->start);
-		}
-		reader->end -= reader->start;
-		reader->start = 0;
-		searched = reader->end;
-		grow_array(&reader->data, &reader->cap, reader->end + READ_BYTES, 1);
-		ssize_t n;
-		do {
-			n = read(reader->fd, reader->data + reader->end, reader->cap - reader->end);
-		} while (n < 0 && errno == EINTR);
-		if (n <= 0) {
-			return (int)n;
-		}
-		reader->end += (size_t)n;
+// Reads the next line and puts NUL in place of its newline. Returns 1, 0 at the end, or -1 with errno. A line that was cut off
+// is the end.
+static int next_line(struct joblog_reader *reader, size_t *ret_len) {
+	errno = 0;
+	ssize_t n = getline(&reader->line, &reader->cap, reader->file);
+	if (n > 0 && reader->line[n - 1] == '\n') {
+		reader->line[n - 1] = '\0';
+		*ret_len = (size_t)n - 1;
+		return 1;
 	}
+	return ferror(reader->file) || errno == ENOMEM ? -1 : 0;
 }
 
 // The next row. Returns as next_line().
 static int next_row(struct joblog_reader *reader, struct parsed *ret_row) {
-	char *line = NULL;
-	size_t len = 0;
+	size_t len;
 	int got;
-	while ((got = next_line(reader, &line, &len)) > 0) {
-		if (parse_row(line, len, ret_row)) {
+	while ((got = next_line(reader, &len)) > 0) {
+		if (parse_row(reader->line, len, ret_row)) {
 			++reader->rows;
 			return 1;
 		}
-		if (len == strlen(JOBLOG_HEADER) - 1 && memcmp(line, JOBLOG_HEADER, len) == 0) {
+		if (len == strlen(JOBLOG_HEADER) - 1 && memcmp(reader->line, JOBLOG_HEADER, len) == 0) {
 			reader->has_header = true;
 		} else {
 			++reader->strange;
@@ -245,23 +225,24 @@ static int next_row(struct joblog_reader *reader, struct parsed *ret_row) {
 // Opens the log for next_row(). Returns 1, 0 if there is none, or -1 with *ret_error.
 static int reader_open(struct joblog_reader *reader, const char *path, const char **ret_error) {
 	struct stat stat;
-	*reader = (struct joblog_reader){.fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
-	if (reader->fd < 0 && errno == ENOENT) {
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	*reader = (struct joblog_reader){.line = NULL};
+	if (fd < 0 && errno == ENOENT) {
 		return 0;
 	}
-	if (reader->fd < 0 || fstat(reader->fd, &stat) != 0) {
+	if (fd < 0 || fstat(fd, &stat) != 0) {
 		*ret_error = strerror(errno);
-		if (reader->fd >= 0) {
-			close(reader->fd);
-		}
-		return -1;
-	}
-	if (!S_ISREG(stat.st_mode)) { // a pipe or a device remembers nothing
-		close(reader->fd);
+	} else if (!S_ISREG(stat.st_mode)) { // a pipe or a device remembers nothing
 		*ret_error = "not a regular file, so it cannot say what was done";
-		return -1;
+	} else if (!(reader->file = fdopen(fd, "r"))) {
+		*ret_error = strerror(errno);
+	} else {
+		return 1;
 	}
-	return 1;
+	if (fd >= 0) {
+		close(fd);
+	}
+	return -1;
 }
 
 // Returns what resume_load() does; `got` is that of the last next_row().
@@ -274,8 +255,8 @@ static int reader_close(struct joblog_reader *reader, int got, uint64_t *ret_str
 		result = -1;
 	}
 	*ret_strange = reader->strange;
-	close(reader->fd);
-	free(reader->data);
+	fclose(reader->file);
+	free(reader->line);
 	return result;
 }
 

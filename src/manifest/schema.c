@@ -5,6 +5,7 @@
 #include "manifest/keys.h"
 
 #include "base/alloc.h"
+#include "base/json.h"
 
 #include <limits.h>
 
@@ -18,14 +19,7 @@ struct json {
 };
 
 static void add_string(struct buf *buf, const char *text) {
-	buf_addc(buf, '"');
-	for (; *text; ++text) {
-		if (*text == '"' || *text == '\\') {
-			buf_addc(buf, '\\');
-		}
-		buf_addc(buf, *text);
-	}
-	buf_addc(buf, '"');
+	json_add_text(buf, text, strlen(text));
 }
 
 static void begin_line(struct json *json) {

@@ -93,8 +93,7 @@ static void add_facts(struct buf *buf, const struct timeline *timeline) {
 		add_fact(buf, "up to date", total->current, false);
 	}
 	open_fact(buf, "time");
-	uint64_t end = stats->end > 0 ? stats->end : stats->last;
-	text_add_time(buf, end > stats->start ? end - stats->start : 0);
+	text_add_time(buf, stats_wall(stats));
 	buf_adds(buf, "</dd></div>\n");
 	if (stats->slots > 0) { // else the log has lost its first line
 		add_fact(buf, "slots", stats->slots, false);
@@ -244,10 +243,6 @@ static void add_job_name(struct buf *buf, const struct stats_job *job) {
 	buf_fini(&name);
 }
 
-static uint64_t time_of(const struct result *result) {
-	return result->end > result->start ? result->end - result->start : 0;
-}
-
 static void add_failure(struct buf *buf, const struct stats_job *job) {
 	char how[80];
 	buf_adds(buf, "<article>\n<p><strong>");
@@ -263,7 +258,7 @@ static void add_failure(struct buf *buf, const struct stats_job *job) {
 	}
 	if (job->result.start > 0) {
 		buf_adds(buf, ", ");
-		text_add_time(buf, time_of(&job->result));
+		text_add_time(buf, result_wall(&job->result));
 	}
 	buf_printf(buf, "%s</p>\n<code>", job->allowed ? " <span class=\"dim\">(allowed to)</span>" : "");
 	figures_add_escaped(buf, job->command ? job->command : "", job->command_len);
@@ -321,7 +316,7 @@ static void add_slowest(struct buf *buf, const struct palette *palette) {
 		buf_printf(buf, "<tr><th scope=\"row\"><i class=\"s s%u\"></i>", palette_class(palette, job->batch));
 		add_job_name(buf, job);
 		buf_adds(buf, "</th>");
-		add_time_cell(buf, time_of(&job->result), true);
+		add_time_cell(buf, result_wall(&job->result), true);
 		buf_adds(buf, "<td class=\"cmd\"><code>");
 		figures_add_escaped(buf, job->command ? job->command : "", job->command_len);
 		buf_adds(buf, "</code></td></tr>\n");

@@ -61,15 +61,14 @@ void svg_add_title(struct buf *buf, const struct run_stats *stats) {
 
 void svg_add_figures(struct buf *buf, const struct run_stats *stats) {
 	const struct stats_batch *total = &stats->total;
-	uint64_t jobs = total->ok + total->failed + total->cancelled + total->skipped;
+	uint64_t jobs = stats_ended(total);
 	figures_add_count(buf, jobs);
 	buf_printf(buf, " %s%s · ", stats->counts_items ? "item" : "job", jobs == 1 ? "" : "s");
 	if (total->failed > 0) {
 		figures_add_count(buf, total->failed);
 		buf_adds(buf, " failed · ");
 	}
-	uint64_t end = stats->end > 0 ? stats->end : stats->last;
-	text_add_time(buf, end > stats->start ? end - stats->start : 0);
+	text_add_time(buf, stats_wall(stats));
 	if (stats->slots > 0) { // else the log has lost its first line
 		buf_printf(buf, " · %u slot%s · %u%% busy", stats->slots, stats->slots == 1 ? "" : "s", (unsigned)(stats->busy * 100));
 	}

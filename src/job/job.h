@@ -43,6 +43,11 @@ struct result {
 // Fills in the result of a job that never ran.
 void result_cannot_start(struct result *ret_result, int exit_code);
 
+// Nanoseconds that the attempt ran; 0 if it never did.
+static inline uint64_t result_wall(const struct result *result) {
+	return result->end > result->start ? result->end - result->start : 0;
+}
+
 // "exit 3", "signal 9 (KILL)", "signal 9 (KILL), out of memory", "timeout", "not found", … for a message; into `text` of
 // `size` bytes, returned.
 const char *result_describe(const struct result *result, char *text, size_t size);

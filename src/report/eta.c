@@ -189,8 +189,7 @@ static void learn_start(struct eta *eta, const struct event_job_start *start) {
 }
 
 static uint64_t time_of(const struct event_job_end *end) {
-	uint64_t taken = end->result.end > end->result.start ? end->result.end - end->result.start : 0;
-	return taken * (end->nslots > 0 ? end->nslots : 1);
+	return result_wall(&end->result) * (end->nslots > 0 ? end->nslots : 1);
 }
 
 static void learn_end(struct eta *eta, const struct event_job_end *end) {

@@ -297,7 +297,7 @@ static void job_set(struct stats_job *job, const struct event_job_end *end) {
 }
 
 static uint64_t duration(const struct result *result) {
-	return result->end > result->start ? event_us(result->end - result->start) * 1000 : 0;
+	return event_us(result_wall(result)) * 1000;
 }
 
 // Takes an attempt of the same job out of the list. Returns false if it took longer, and stays.
@@ -532,8 +532,17 @@ void stats_on_event(void *arg, const struct event *event) {
 	}
 }
 
+uint64_t stats_ended(const struct stats_batch *batch) {
+	return batch->ok + batch->failed + batch->cancelled + batch->skipped;
+}
+
 uint64_t stats_jobs(const struct stats_batch *batch) {
-	return batch->ok + batch->failed + batch->cancelled + batch->skipped + batch->running;
+	return stats_ended(batch) + batch->running;
+}
+
+uint64_t stats_wall(const struct run_stats *stats) {
+	uint64_t end = stats->end > 0 ? stats->end : stats->last;
+	return end > stats->start ? end - stats->start : 0;
 }
 
 void stats_finish(struct run_stats *stats, uint64_t now) {

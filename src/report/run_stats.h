@@ -95,9 +95,15 @@ void stats_free(struct run_stats *stats);
 // An event_fn: adds the event, and copies what it keeps; `arg` is the struct run_stats.
 void stats_on_event(void *arg, const struct event *event);
 
-// The number of jobs of the batch that have an end or run: the sum of ok, failed, cancelled, skipped and running. `jobs` may
+// The number of jobs of the batch that have ended, however.
+uint64_t stats_ended(const struct stats_batch *batch);
+
+// The number of jobs of the batch that have ended or run: the sum of ok, failed, cancelled, skipped and running. `jobs` may
 // be more: jobs that were done before the run (--resume), or were queued when the log was cut off.
 uint64_t stats_jobs(const struct stats_batch *batch);
+
+// Nanoseconds from the start of the run to its end, or to the last event of one that has none.
+uint64_t stats_wall(const struct run_stats *stats);
 
 // Sets the members that are worked out from the others (p50, max, share, busy, total), as of the event time `now`. May be
 // called again after more events.

@@ -70,13 +70,12 @@ static void add_count(struct buf *buf, const struct summary_form *form, const ch
 static void add_head(struct buf *buf, const struct run_stats *stats, const struct summary_form *form) {
 	const struct stats_batch *total = &stats->total;
 	uint64_t jobs = stats_jobs(total);
-	uint64_t end = stats->end > 0 ? stats->end : stats->last;
 	if (stats->name) {
 		text_add_text(buf, stats->name, strlen(stats->name), NAME_COLUMNS);
 		buf_adds(buf, ": ");
 	}
 	buf_printf(buf, "%llu %s%s in ", ull(jobs), stats->counts_items ? "item" : "job", jobs == 1 ? "" : "s");
-	text_add_time(buf, end > stats->start ? end - stats->start : 0);
+	text_add_time(buf, stats_wall(stats));
 	add_count(buf, form, total->failed > 0 ? NULL : GREEN, ": ", total->ok, "ok", total->current, "up to date");
 	if (total->failed > 0) {
 		add_count(buf, form, RED, ", ", total->failed, "failed", total->allowed, "allowed to");
@@ -323,10 +322,6 @@ static void add_table(struct buf *buf, const struct run_stats *stats, const stru
 
 // ---- the slowest ----
 
-static uint64_t wall_of(const struct stats_job *job) {
-	return job->result.end > job->result.start ? job->result.end - job->result.start : 0;
-}
-
 static void add_slowest(struct buf *buf, const struct run_stats *stats, const struct summary_form *form) {
 	for (size_t i = 0; i < stats->nslowest && i < SLOWEST; ++i) {
 		const struct stats_job *job = &stats->slowest[i];
@@ -334,7 +329,7 @@ static void add_slowest(struct buf *buf, const struct run_stats *stats, const st
 		buf_adds(buf, i == 0 ? "  slowest: " : "           ");
 		text_add_job(buf, job->batch, job->number, job->seq);
 		buf_addc(buf, ' ');
-		text_add_time(buf, wall_of(job));
+		text_add_time(buf, result_wall(&job->result));
 		size_t taken = text_columns(buf->data + from, buf->len - from) + 2;
 		size_t room = form->width > taken ? form->width - taken : form->width == 0 ? COMMAND_COLUMNS : 0;
 		if (room > 3 && job->command_len > 0) {
@@ -402,7 +397,7 @@ static void add_failure(struct buf *buf, const struct stats_job *job, const stru
 	}
 	if (job->result.start > 0 && job->result.outcome != OUTCOME_SPAWN_ERROR) {
 		buf_adds(buf, ", ");
-		text_add_time(buf, wall_of(job));
+		text_add_time(buf, result_wall(&job->result));
 	}
 	if (job->command_len > 0) {
 		buf_adds(buf, ": ");
@@ -491,7 +486,7 @@ void summary_add_stats_last(struct buf *buf, const struct run_stats *stats) {
 		add_named(&failures, &stats->failures[i]);
 	}
 	summary_add_last(buf, &(struct summary_counts){
-		.jobs = total->ok + total->failed + total->cancelled + total->skipped,
+		.jobs = stats_ended(total),
 		.failed = total->failed,
 		.allowed = total->allowed,
 		.skipped = total->skipped,
@@ -554,7 +549,7 @@ static void add_hint(struct buf *buf, const struct run_stats *stats, const struc
 	text_add_text(buf, greedy->name, strlen(greedy->name), NAME_COLUMNS);
 	buf_printf(buf, "' had %u%% of the slots' time with %llu of %llu jobs, for turns are shared, not time: see --fair=time\n",
 	           (unsigned)(greedy->share * 100 + 0.5), ull(stats_jobs(greedy)),
-	           ull(total->ok + total->failed + total->cancelled + total->skipped));
+	           ull(stats_ended(total)));
 }
 
 void summary_add(struct buf *buf, const struct run_stats *stats, const struct summary_form *form) {

@@ -107,7 +107,7 @@ static void print_summary(const struct run *run) {
 	struct run_stats *stats = run->end_summary->stats;
 	stats_finish(stats, stats->last);
 	const struct stats_batch *total = &stats->total;
-	uint64_t jobs = total->ok + total->failed + total->cancelled + total->skipped;
+	uint64_t jobs = stats_ended(total);
 	bool always = options->summary == SUMMARY_ALWAYS || run->manifest, many = stats->nbatches > 1;
 	bool failed = total->failed > 0 && jobs > 1;
 	if (!always && !failed && !(many && isatty(STDERR_FILENO) == 1)) {

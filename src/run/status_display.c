@@ -172,14 +172,10 @@ void status_display_output(struct run *run) {
 
 // ---- numbers ----
 
-static uint64_t jobs_ended(const struct stats_batch *batch) {
-	return batch->ok + batch->failed + batch->cancelled + batch->skipped;
-}
-
 // Fills in the batch. With --resume the jobs that a manifest has are not those that will run.
 static void look_at_batch(struct status_display *status_display, const struct stats_batch *batch, struct status_batch *ret_batch) {
 	bool known = batch->jobs >= 0 && status_display->run->options->resume == RESUME_NOT;
-	uint64_t queued = status_display->queued[place_of(status_display, batch->name)].jobs, ended = jobs_ended(batch);
+	uint64_t queued = status_display->queued[place_of(status_display, batch->name)].jobs, ended = stats_ended(batch);
 	uint64_t jobs = known ? (uint64_t)batch->jobs : queued;
 	*ret_batch = (struct status_batch){
 		.name = batch->name[0] ? batch->name : "others",

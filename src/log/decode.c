@@ -14,6 +14,7 @@
 #include <limits.h>
 #include <poll.h>
 #include <sys/stat.h>
+#include <time.h>
 
 enum {
 	BLOCK = 64 * 1024,
@@ -372,26 +373,21 @@ static uint64_t get_job(struct log_reader *reader, unsigned key) {
 	return json_to_u64(&digits, &number) ? number : 0;
 }
 
-// Days since 1970 of a date in the Gregorian calendar (Hinnant, "chrono-Compatible Low-Level Date Algorithms").
-static int64_t days_from_civil(int64_t year, int64_t month, int64_t day) {
-	year -= month <= 2;
-	int64_t era = year / 400, of_era = year - era * 400;
-	int64_t of_year = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1;
-	return era * 146097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719468;
-}
-
 // "2026-11-21T07:59:39.123Z" (RFC 3339) in nanoseconds since 1970; 0 if it is no such time.
 static uint64_t parse_date(const char *text) {
-	int year, month, day, hour, minute, second, ms = 0, n = 0;
-	if (!text || sscanf(text, "%4d-%2d-%2dT%2d:%2d:%2d%n", &year, &month, &day, &hour, &minute, &second, &n) != 6 ||
-	    year < 1970 || year > 2500 || month < 1 || month > 12 || hour < 0 || minute < 0 || second < 0 || day < 1) {
+	struct tm tm = {.tm_isdst = 0};
+	int ms = 0, n = 0;
+	if (!text || sscanf(text, "%4d-%2d-%2dT%2d:%2d:%2d%n", &tm.tm_year, &tm.tm_mon, &tm.tm_mday, &tm.tm_hour, &tm.tm_min, &tm.tm_sec, &n) != 6 ||
+	    tm.tm_year < 1970 || tm.tm_year > 2500 || tm.tm_mon < 1 || tm.tm_mon > 12 || tm.tm_hour < 0 || tm.tm_min < 0 || tm.tm_sec < 0 ||
+	    tm.tm_mday < 1) {
 		return 0;
 	}
 	if (text[n] == '.' && (sscanf(text + n + 1, "%3d", &ms) != 1 || ms < 0)) {
 		ms = 0;
 	}
-	int64_t seconds = days_from_civil(year, month, day) * 86400 + hour * 3600 + minute * 60 + second;
-	return (uint64_t)seconds * 1000000000 + (uint64_t)ms * 1000000;
+	tm.tm_year -= 1900;
+	--tm.tm_mon;
+	return (uint64_t)timegm(&tm) * 1000000000 + (uint64_t)ms * 1000000;
 }
 
 // ---- the table ----

@@ -42,6 +42,10 @@ int tmpfile_open_in_memory(const char *name, const char *dir) {
 	return fd < 0 && call_is_refused(errno) ? tmpfile_open(dir) : fd;
 }
 
+void tmpfile_add_name(struct buf *buf, int fd) {
+	buf_printf(buf, "/proc/%ld/fd/%d", (long)getpid(), fd);
+}
+
 const char *tmpfile_dir(const char *fallback) {
 	const char *dir = getauxval(AT_SECURE) ? NULL : getenv("TMPDIR");
 	return dir && *dir ? dir : fallback;

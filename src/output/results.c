@@ -12,7 +12,6 @@
 #include <stdio.h>
 #include <sys/random.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 enum {
@@ -39,26 +38,6 @@ struct results {
 };
 
 // ---- files below a directory ----
-
-// As struct open_how of openat2(2), which older headers do not have.
-struct how {
-	uint64_t flags, mode, resolve;
-};
-
-enum { RESOLVE_NO_LINKS_BENEATH = 0x04 | 0x08 }; // RESOLVE_NO_SYMLINKS | RESOLVE_BENEATH
-
-static int open_beneath(int dir, const char *path, int flags) {
-	struct how how = {
-		.flags = (unsigned)flags, .mode = flags & O_CREAT ? 0666 : 0, .resolve = RESOLVE_NO_LINKS_BENEATH,
-	};
-	errno = fault_errno("openat2");
-#ifdef SYS_openat2
-	return errno ? -1 : (int)syscall(SYS_openat2, dir, path, &how, sizeof(how));
-#else
-	errno = ENOSYS;
-	return -1;
-#endif
-}
 
 static bool is_link(int dir, const char *name) {
 	struct stat stat;

@@ -218,8 +218,7 @@ static void units_give(struct store *store, size_t unit, size_t n) {
 	mutex_unlock(&store->lock);
 	// before the units are free: afterwards somebody else's bytes may be there. What was never written to the disk need
 	// not be written any more then
-	bool refused = punch && fallocate(store->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
-	                                  (off_t)unit * UNIT_SIZE, (off_t)n * UNIT_SIZE) != 0 && errno != EINTR;
+	bool refused = punch && file_punch(store->fd, (off_t)unit * UNIT_SIZE, (off_t)n * UNIT_SIZE) != 0 && errno != EINTR;
 	mutex_lock(&store->lock);
 	if (refused) {
 		store->punch = false; // it is only that the file stays as large as it was

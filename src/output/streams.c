@@ -15,8 +15,6 @@
 #include <limits.h>
 #include <poll.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #ifndef RWF_NOWAIT
@@ -73,19 +71,6 @@ void streams_destroy(struct streams *streams) {
 	free(streams->gather);
 	buf_fini(&streams->shown);
 	free(streams);
-}
-
-// A write that does not block although the descriptor may: O_NONBLOCK would change it for everybody who shares the open
-// file. By system call because not every libc has the function (pwritev2(2), position -1: the file's own).
-static ssize_t write_nowait(int fd, const char *mem, size_t len) {
-#ifdef SYS_pwritev2
-	struct iovec iov = {.iov_base = (void *)(size_t)mem, .iov_len = len};
-	return syscall(SYS_pwritev2, fd, &iov, 1L, -1L, -1L, RWF_NOWAIT);
-#else
-	(void)fd, (void)mem, (void)len;
-	errno = ENOSYS;
-	return -1;
-#endif
 }
 
 static void sink_fail(struct streams *streams, int stream, int error) {
@@ -268,7 +253,7 @@ size_t streams_put_tagged(struct streams *streams, int stream, const char *tag, 
 static ssize_t sink_splice(struct streams *streams, int stream, int fd) {
 	struct sink *sink = &streams->sink[stream];
 	while (sink->splice && !sink->dead) {
-		ssize_t n = splice(fd, NULL, sink->fd, NULL, SPLICE_MAX, SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
+		ssize_t n = splice_pipe(fd, sink->fd, SPLICE_MAX);
 		if (n >= 0) {
 			return n;
 		}

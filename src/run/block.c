@@ -12,7 +12,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
-#include <sys/sendfile.h>
 #include <unistd.h>
 
 enum {
@@ -83,7 +82,7 @@ void block_record(struct block *block, struct buf *buf, struct record *ret_recor
 	if (block->blocks->named && block->hand) {
 		buf_adds(buf, "/dev/stdin");
 	} else if (block->blocks->named) {
-		buf_printf(buf, "/proc/%ld/fd/%d", (long)getpid(), block->fd);
+		tmpfile_add_name(buf, block->fd);
 	}
 	buf_addc(buf, '\0');
 	buf_add(buf, &block, sizeof(block));
@@ -147,7 +146,7 @@ static int block_fill(struct block_input *input) {
 	off_t offset = (off_t)block->offset;
 	for (uint64_t left = block->size; left > 0;) {
 		size_t want = left < FILL_BYTES ? (size_t)left : FILL_BYTES;
-		ssize_t n = sendfile(block->fd, part->fd, &offset, want);
+		ssize_t n = send_file(part->fd, &offset, block->fd, want);
 		if (n < 0 && call_is_refused(errno)) {
 			n = splice_file(part->fd, (uint64_t)offset, block->fd, want); // by way of memory: neither is a pipe
 			offset += n > 0 ? n : 0;

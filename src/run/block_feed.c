@@ -22,7 +22,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/mman.h>
-#include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -120,9 +119,9 @@ static ssize_t take(struct blockfeed *feed, size_t want) {
 		return n > 0 ? -1 : n;
 	}
 	if (feed->how == BY_SPLICE) {
-		n = splice(STDIN_FILENO, NULL, to, NULL, want, SPLICE_F_NONBLOCK | SPLICE_F_MOVE);
+		n = splice_pipe(STDIN_FILENO, to, want);
 	} else if (feed->how == BY_SENDFILE) {
-		n = sendfile(to, STDIN_FILENO, NULL, want);
+		n = send_file(STDIN_FILENO, NULL, to, want);
 	}
 	if (feed->how != BY_READ && (n >= 0 || !call_is_refused(errno))) {
 		return n;

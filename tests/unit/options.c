@@ -852,6 +852,8 @@ static void test_again(void) {
 	             "fairpar --retry-failed --joblog 'my log' -k -j4");
 	check_string(again("/bin/fairpar|--shell|it's|--report=r.html|cat", "log", false),
 	             "/bin/fairpar --retry-failed --joblog log --shell 'it'\\''s'");
+	check_string(again("fairpar|--max-lines|2|-l|3|-j4|cat", "log", false), "fairpar --retry-failed --joblog log -j4");
+	check_string(again("fairpar|-l2|-kj|4|--|cat", "log", false), "fairpar --retry-failed --joblog log -k -j 4");
 	check_string(again("fairpar|--pipe|cat", "log", false), "none");
 	check_string(again("fairpar|--then|x|cat", "log", false), "none");
 	check_string(again("fairpar|--joblog|+log|cat", "log", false), "none");

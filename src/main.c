@@ -16,7 +16,7 @@
 //   slots/       slots_parse()      how many jobs at once; semaphores
 //   process/     child_run()        one child from start to end; contexts, signals, the guardian, cgroups; executor.h: the seam
 //   output/      writer_create()    jobs' output: spooled, whole, in the promised order
-//   log/         event_encode()     the log of events and the joblog, written and read back
+//   log/         event_encode()     the log of events (one table: events.def) and the joblog, written and read back
 //   report/      stats_on_event()   what is said of a run: statistics, summary, status line, --explain
 //   draw/        html_draw()        the page, the timeline, Chrome's trace
 //   manifest/    manifest_load()    a YAML file: typed batches, or all of its mistakes with their places

@@ -264,7 +264,8 @@ static char *put_quoted(char *at, const char *word) {
 
 // Puts the value of the field at `member`, which is `number` if it is one. It is inlined where the field is a constant, and
 // of all this only what that field needs is left.
-FP_ALWAYS_INLINE static char *put_value(struct log_line *line, char *at, const struct event_field *field, const void *member, uint64_t number) {
+FP_ALWAYS_INLINE static char *put_value(struct log_line *line, char *at, const struct event_field *field, const void *member,
+                                        uint64_t number) {
 	const void *with = (const char *)line->event + field->with;
 	const char *const *text = member;
 	switch ((enum field_type)field->type) {
@@ -313,7 +314,7 @@ void event_encode(struct buf *buf, const struct event *event, uint64_t base) {
 	struct log_line line = {.buf = buf, .event = event, .base = base};
 	char *at = buf_reserve(buf, FIXED_BYTES);
 	line.end = buf->data + buf->cap;
-	switch (event->kind) {
+	switch (event->kind) { // a case for each event of the table, and in it the code for each of its keys
 #define FIELD(...) at = put_field(&line, at, &(const struct event_field)EVENT_FIELD(__VA_ARGS__));
 #define EVENT(KIND, NAME, ...) \
 	case KIND: \

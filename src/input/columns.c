@@ -123,8 +123,8 @@ int perl_translate(const char *at, struct buf *out, struct buf *error) {
 	return 0;
 }
 
-int regex_compile(regex_t *regex, const char *expression, struct buf *error) {
-	int code = regcomp(regex, expression, REG_EXTENDED);
+int regex_compile(regex_t *regex, const char *expression, int flags, struct buf *error) {
+	int code = regcomp(regex, expression, REG_EXTENDED | flags);
 	if (code != 0) {
 		char *end = buf_reserve(error, 200);
 		regerror(code, regex, end, 200);
@@ -137,7 +137,7 @@ int regex_compile(regex_t *regex, const char *expression, struct buf *error) {
 char *colsep_translate(const char *perl, char **ret_error) {
 	struct buf out = BUF_INIT, cause = BUF_INIT;
 	regex_t regex;
-	if (perl_translate(perl, &out, &cause) == 0 && regex_compile(&regex, buf_str(&out), &cause) == 0) {
+	if (perl_translate(perl, &out, &cause) == 0 && regex_compile(&regex, buf_str(&out), 0, &cause) == 0) {
 		regfree(&regex);
 		buf_fini(&cause);
 		return buf_take(&out);
@@ -200,7 +200,7 @@ int splitter_init(struct splitter *splitter, const char *colsep, enum input_trim
 	if (!colsep) {
 		return 0;
 	}
-	if (regex_compile(&splitter->regex, colsep, error) != 0) {
+	if (regex_compile(&splitter->regex, colsep, 0, error) != 0) {
 		return -1;
 	}
 	splitter->has_regex = true;
@@ -253,39 +253,34 @@ static char *put(const struct splitter *splitter, char *out, const char *text, s
 	return out + len + 1;
 }
 
-static struct record split_bytes(const struct splitter *splitter, char *text, size_t len) {
-	const char *end = text + len;
-	char *out = text;
-	uint32_t n = 1;
-	for (const char *at = text;; ++n) {
+// Returns where the column at `at` ends: before a separator, with *ret_next behind that, or at `end`.
+static const char *find_separator(const struct splitter *splitter, const char *at, const char *end, const char **ret_next) {
+	if (splitter->kind == SPLIT_BYTE) {
 		const char *stop = memchr(at, splitter->byte, (size_t)(end - at));
-		out = put(splitter, out, at, (size_t)((stop ? stop : end) - at));
-		if (!stop) {
-			return (struct record){.args = text, .size = (size_t)(out - text), .nargs = n};
-		}
-		at = stop + 1;
+		*ret_next = stop ? stop + 1 : end;
+		return stop ? stop : end;
 	}
+	while (at < end && !splitter->in_set[(unsigned char)*at]) {
+		++at;
+	}
+	const char *next = at + 1;
+	while (splitter->joins && next < end && splitter->in_set[(unsigned char)*next]) {
+		++next;
+	}
+	*ret_next = next;
+	return at;
 }
 
-static struct record split_sets(const struct splitter *splitter, char *text, size_t len) {
-	const char *end = text + len;
+static struct record split_at_bytes(const struct splitter *splitter, char *text, size_t len) {
+	const char *end = text + len, *next = text, *stop = NULL;
 	char *out = text;
-	uint32_t n = 1;
-	for (const char *at = text;; ++n) {
-		const char *stop = at;
-		while (stop < end && !splitter->in_set[(unsigned char)*stop]) {
-			++stop;
-		}
-		const char *next = stop + 1;
-		while (splitter->joins && next < end && splitter->in_set[(unsigned char)*next]) {
-			++next;
-		}
+	uint32_t n = 0;
+	for (; stop != end; ++n) {
+		const char *at = next;
+		stop = find_separator(splitter, at, end, &next);
 		out = put(splitter, out, at, (size_t)(stop - at));
-		if (stop == end) {
-			return (struct record){.args = text, .size = (size_t)(out - text), .nargs = n};
-		}
-		at = next;
 	}
+	return (struct record){.args = text, .size = (size_t)(out - text), .nargs = n};
 }
 
 // As Perl's split(/…/, $line, -1): an empty match separates characters, and never makes an empty first column.
@@ -326,11 +321,8 @@ struct record splitter_split(const struct splitter *splitter, char *text, size_t
 		buf_add(scratch, text, len);
 		text = scratch->data;
 	}
-	if (splitter->kind == SPLIT_BYTE) {
-		return split_bytes(splitter, text, len);
-	}
-	if (splitter->kind == SPLIT_SET) {
-		return split_sets(splitter, text, len);
+	if (splitter->kind == SPLIT_BYTE || splitter->kind == SPLIT_SET) {
+		return split_at_bytes(splitter, text, len);
 	}
 	size_t size = (size_t)(put(splitter, text, text, len) - text);
 	return (struct record){.args = text, .size = size, .nargs = 1};

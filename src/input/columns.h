@@ -13,8 +13,9 @@
 // appended to `error`.
 int perl_translate(const char *perl, struct buf *out, struct buf *error);
 
-// regcomp() with REG_EXTENDED. Returns 0, or -1 with the cause appended to `error`.
-int regex_compile(regex_t *regex, const char *expression, struct buf *error);
+// Compiles a POSIX extended expression as regcomp() does, with these flags more. Returns 0 and the caller regfree()s it; or
+// returns -1 with the cause appended to `error`, and nothing to be freed.
+int regex_compile(regex_t *regex, const char *expression, int flags, struct buf *error);
 
 // How lines are split, prepared once.
 struct splitter {

@@ -2,7 +2,8 @@
 //
 // The pattern's components are walked over with one path that grows and shrinks. A directory is read to its end and
 // closed before the walk goes deeper, so that descriptors are not held however deep it goes. glob(3) is not used: it has
-// no `**`, sees paths from the process's directory only, and its GLOB_ERR does not name what cannot be read.
+// no `**`, sees paths from the process's directory only, and its GLOB_ERR does not name what cannot be read. Nor is
+// fts(3), which musl does not have.
 
 #include "input/glob.h"
 
@@ -12,11 +13,9 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <fnmatch.h>
 #include <stdbool.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 enum { MOST_DEPTH = 256 }; // each level takes some 400 bytes of the stack, of which a worker has 256 KiB
 
@@ -26,12 +25,11 @@ struct component {
 };
 
 struct glob_walk {
-	const char *dir;             // what relative paths are seen from, or NULL: the process's directory
-	int base;                    // the same as a descriptor
 	struct component *components;
 	size_t n, cap;
-	bool wants_directories;      // a slash at the end
+	bool wants_directories;      // the pattern ends with a slash
 	struct buf path;             // so far: empty, or with a slash at its end
+	size_t ndir;                 // bytes of the path that name the caller's directory, and are no part of a match
 	unsigned depth;              // directories below a ** that are being gone through
 	struct arena texts;          // of the matches
 	const char **matches;
@@ -39,21 +37,19 @@ struct glob_walk {
 	char *error;                 // or NULL
 };
 
-// ---- errors ----
+static void cut_path(struct glob_walk *walk, size_t len) {
+	walk->path.len = len;
+	walk->path.data[len] = '\0';
+}
 
-// Always returns -1.
+// Notes the error. Always returns -1.
 static int fail(struct glob_walk *walk, const char *verb, const char *path, int error) {
-	struct buf message = BUF_INIT, full = BUF_INIT;
-	if (walk->dir && path[0] != '/') {
-		buf_printf(&full, "%s/", walk->dir);
-	}
-	buf_adds(&full, path);
-	full.len -= full.len > 1 && full.data[full.len - 1] == '/'; // of a directory that was to be gone through
+	struct buf message = BUF_INIT;
+	size_t len = strlen(path);
+	len -= len > 1 && path[len - 1] == '/'; // of a directory that was to be gone through
 	buf_printf(&message, "cannot %s '", verb);
-	buf_add_escaped(&message, buf_str(&full), full.len, 200);
+	buf_add_escaped(&message, path, len, 200);
 	buf_printf(&message, "': %s", strerror(error));
-	buf_fini(&full);
-	free(walk->error);
 	walk->error = buf_take(&message);
 	return -1;
 }
@@ -82,9 +78,6 @@ static void add_component(struct glob_walk *walk, const char *text, size_t len) 
 }
 
 static void parse(struct glob_walk *walk, const char *pattern) {
-	if (*pattern == '/') {
-		buf_adds(&walk->path, "/");
-	}
 	for (const char *at = pattern; *at;) {
 		at += strspn(at, "/");
 		size_t len = strcspn(at, "/");
@@ -101,76 +94,53 @@ static void parse(struct glob_walk *walk, const char *pattern) {
 
 // ---- directories ----
 
-struct entry {
-	size_t name;                 // offset in the names
-	unsigned char type;          // DT_*
-};
-
-struct listing {
-	struct buf names;
-	struct entry *entries;
-	size_t n, cap;
-};
-
-static void listing_fini(struct listing *listing) {
-	buf_fini(&listing->names);
-	free(listing->entries);
+static int is_entry(const struct dirent *entry) {
+	return strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0;
 }
 
-// Takes over the descriptor. Returns 0, or -1 with errno.
-static int read_entries(int fd, struct listing *listing) {
-	DIR *stream = fdopendir(fd);
-	if (!stream) {
-		int error = errno;
-		close(fd);
-		errno = error;
-		return -1;
-	}
-	const struct dirent *entry;
-	while (errno = 0, (entry = readdir(stream))) {
-		const char *name = entry->d_name;
-		if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0) {
-			continue;
-		}
-		grow_array(&listing->entries, &listing->cap, listing->n + 1, sizeof(listing->entries[0]));
-		listing->entries[listing->n++] = (struct entry){listing->names.len, entry->d_type};
-		buf_add(&listing->names, name, strlen(name) + 1);
-	}
-	int error = errno;
-	closedir(stream);
-	errno = error;
-	return error ? -1 : 0;
+// The entries of the directory of the path, none if that is none. Returns their number, or -1 after fail(). The caller
+// frees them with free_entries().
+static int read_entries(struct glob_walk *walk, struct dirent ***ret_entries) {
+	*ret_entries = NULL;
+	const char *path = walk->path.len > 0 ? walk->path.data : ".";
+	int n = scandir(path, ret_entries, is_entry, NULL);
+	return n >= 0 ? n : is_absence(errno) ? 0 : fail(walk, "read", path, errno);
 }
 
-// The entries of the directory of the path; none if that is none. Returns 0, or -1 after fail().
-static int list(struct glob_walk *walk, struct listing *ret_listing) {
-	*ret_listing = (struct listing){.names = BUF_INIT};
-	const char *path = buf_str(&walk->path);
-	int fd = openat(walk->base, *path ? path : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-	if (fd >= 0 && read_entries(fd, ret_listing) == 0) {
-		return 0;
+static void free_entries(struct dirent **entries, int n) {
+	for (int i = 0; i < n; ++i) {
+		free(entries[i]);
 	}
-	int error = errno;
-	listing_fini(ret_listing);
-	*ret_listing = (struct listing){.names = BUF_INIT};
-	return is_absence(error) ? 0 : fail(walk, "read", *path || walk->dir ? path : ".", error);
+	free(entries);
+}
+
+// Is the entry of the path's directory one itself, and no link to one?
+static bool is_directory(struct glob_walk *walk, const struct dirent *entry) {
+	if (entry->d_type != DT_UNKNOWN) {
+		return entry->d_type == DT_DIR;
+	}
+	struct stat stat;
+	size_t before = walk->path.len;
+	buf_adds(&walk->path, entry->d_name);
+	bool is_it = lstat(walk->path.data, &stat) == 0 && S_ISDIR(stat.st_mode);
+	cut_path(walk, before);
+	return is_it;
 }
 
 // ---- matches ----
 
-// The path is a match, if it is there. What a directory was just seen to hold is (`is_seen`).
+// Adds the path to the matches, if it is there. What a directory was just seen to hold is (`is_seen`).
 static int add_match(struct glob_walk *walk, bool is_seen) {
 	struct stat stat;
-	if (walk->wants_directories) { // the slash makes this follow links, and fail for all but directories
+	if (walk->wants_directories) { // the slash makes lstat() follow links, and fail for all but directories
 		buf_addc(&walk->path, '/');
 	}
-	if (!is_seen || walk->wants_directories) {
-		if (fstatat(walk->base, walk->path.data, &stat, AT_SYMLINK_NOFOLLOW) != 0) {
-			return is_absence(errno) ? 0 : fail(walk, "look at", walk->path.data, errno);
-		}
+	if ((!is_seen || walk->wants_directories) && lstat(walk->path.data, &stat) != 0) {
+		return is_absence(errno) ? 0 : fail(walk, "look at", walk->path.data, errno);
 	}
 	grow_array(&walk->matches, &walk->matches_cap, walk->nmatches + 1, sizeof(walk->matches[0]));
-	walk->matches[walk->nmatches++] = arena_text(&walk->texts, walk->path.data, walk->path.len);
+	walk->matches[walk->nmatches++] =
+		arena_text(&walk->texts, walk->path.data + walk->ndir, walk->path.len - walk->ndir);
 	return 0;
 }
 
@@ -187,76 +157,56 @@ static int enter(struct glob_walk *walk, size_t i, const char *name, bool is_see
 		buf_addc(&walk->path, '/');
 		result = walk_from(walk, i + 1);
 	}
-	walk->path.len = before;
-	walk->path.data[before] = '\0';
+	cut_path(walk, before);
 	return result;
 }
 
-// May the entry be a directory, or a link to one?
-static bool may_lead_on(const struct entry *entry) {
-	return entry->type == DT_DIR || entry->type == DT_LNK || entry->type == DT_UNKNOWN;
-}
-
-// Matches component `i`, a pattern, with what is in the directory of the path.
-static int match_entries(struct glob_walk *walk, size_t i, const struct listing *listing) {
+// Matches component `i`, a pattern, with the entries of the path's directory.
+static int match_entries(struct glob_walk *walk, size_t i, struct dirent **entries, int n) {
 	int result = 0;
 	bool is_last = i + 1 == walk->n && !walk->wants_directories;
-	for (size_t k = 0; k < listing->n && result == 0; ++k) {
-		const char *name = listing->names.data + listing->entries[k].name;
-		if ((is_last || may_lead_on(&listing->entries[k])) && fnmatch(walk->components[i].text, name, FNM_PERIOD) == 0) {
-			result = enter(walk, i, name, true);
+	for (int k = 0; k < n && result == 0; ++k) {
+		unsigned char type = entries[k]->d_type;
+		bool may_be_directory = type == DT_DIR || type == DT_LNK || type == DT_UNKNOWN;
+		if ((is_last || may_be_directory) && fnmatch(walk->components[i].text, entries[k]->d_name, FNM_PERIOD) == 0) {
+			result = enter(walk, i, entries[k]->d_name, true);
 		}
 	}
 	return result;
 }
 
 static int walk_pattern(struct glob_walk *walk, size_t i) {
-	struct listing listing;
-	int result = list(walk, &listing);
-	if (result == 0) {
-		result = match_entries(walk, i, &listing);
-	}
-	listing_fini(&listing);
+	struct dirent **entries;
+	int n = read_entries(walk, &entries);
+	int result = n < 0 ? -1 : match_entries(walk, i, entries, n);
+	free_entries(entries, n);
 	return result;
 }
 
-static bool is_directory(const struct glob_walk *walk, const struct entry *entry, const char *name) {
-	struct stat stat;
-	if (entry->type != DT_UNKNOWN) {
-		return entry->type == DT_DIR;
-	}
-	struct buf path = BUF_INIT;
-	buf_printf(&path, "%s%s", buf_str(&walk->path), name);
-	bool is_it = fstatat(walk->base, path.data, &stat, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(stat.st_mode);
-	buf_fini(&path);
-	return is_it;
-}
-
-// What follows the ** here, and in every directory below.
+// Matches what follows the ** here, and in every directory below.
 static int walk_directories(struct glob_walk *walk, size_t i) {
-	struct listing listing;
 	if (walk->depth >= MOST_DEPTH) {
 		return fail(walk, "go into", buf_str(&walk->path), ENAMETOOLONG);
 	}
 	++walk->depth;
-	int result = list(walk, &listing);
+	struct dirent **entries;
+	int n = read_entries(walk, &entries), result = n < 0 ? -1 : 0;
 	if (result == 0) { // never the last component; two in a row are one
 		bool is_pattern = walk->components[i + 1].kind == PATTERN;
-		result = is_pattern ? match_entries(walk, i + 1, &listing) : walk_from(walk, i + 1);
+		result = is_pattern ? match_entries(walk, i + 1, entries, n) : walk_from(walk, i + 1);
 	}
-	for (size_t k = 0; k < listing.n && result == 0; ++k) {
-		const char *name = listing.names.data + listing.entries[k].name;
-		if (name[0] != '.' && is_directory(walk, &listing.entries[k], name)) {
+	for (int k = 0; k < n && result == 0; ++k) {
+		const char *name = entries[k]->d_name;
+		if (name[0] != '.' && is_directory(walk, entries[k])) {
 			size_t before = walk->path.len;
 			buf_adds(&walk->path, name);
 			buf_addc(&walk->path, '/');
 			result = walk_directories(walk, i);
-			walk->path.len = before;
-			walk->path.data[before] = '\0';
+			cut_path(walk, before);
 		}
 	}
 	--walk->depth;
-	listing_fini(&listing);
+	free_entries(entries, n);
 	return result;
 }
 
@@ -279,7 +229,7 @@ static int compare(const void *a, const void *b) {
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-static int tell(struct glob_walk *walk, int (*found)(void *arg, const char *path), void *arg) {
+static int report_matches(struct glob_walk *walk, int (*found)(void *arg, const char *path), void *arg) {
 	if (walk->nmatches > 1) {
 		qsort(walk->matches, walk->nmatches, sizeof(walk->matches[0]), compare);
 	}
@@ -293,34 +243,42 @@ static int tell(struct glob_walk *walk, int (*found)(void *arg, const char *path
 	return 0;
 }
 
-static int expand(struct glob_walk *walk, const char *dir) {
-	if (dir && walk->path.len == 0) {
-		walk->dir = dir;
-		walk->base = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
-		if (walk->base < 0) {
-			walk->dir = NULL;
-			return fail(walk, "open", dir, errno);
+// Sets where the walk begins: the root, or `dir`, which must be there. Returns 0, or -1 after fail().
+static int set_start(struct glob_walk *walk, const char *dir, const char *pattern) {
+	if (*pattern == '/') {
+		buf_adds(&walk->path, "/");
+	} else if (dir) {
+		struct stat stat_;
+		int error = stat(dir, &stat_) != 0 ? errno : S_ISDIR(stat_.st_mode) ? 0 : ENOTDIR;
+		if (error != 0) {
+			return fail(walk, "open", dir, error);
 		}
+		buf_printf(&walk->path, "%s/", dir);
+		walk->ndir = walk->path.len;
 	}
+	return 0;
+}
+
+static int expand(struct glob_walk *walk) {
 	if (walk->n > 0) {
 		return walk_from(walk, 0);
 	}
 	walk->wants_directories = false; // "/" is what it is
-	return walk->path.len > 0 ? add_match(walk, true) : 0;
+	return walk->path.len > walk->ndir ? add_match(walk, true) : 0;
 }
 
 int glob_expand(const char *dir, const char *pattern, int (*found)(void *arg, const char *path), void *arg,
                  char **ret_error) {
-	struct glob_walk walk = {.base = AT_FDCWD, .path = BUF_INIT};
+	struct glob_walk walk = {.path = BUF_INIT};
 	parse(&walk, pattern);
-	int result = expand(&walk, dir);
+	int result = set_start(&walk, dir, pattern);
 	if (result == 0) {
-		result = tell(&walk, found, arg);
+		result = expand(&walk);
+	}
+	if (result == 0) {
+		result = report_matches(&walk, found, arg);
 	}
 	*ret_error = walk.error;
-	if (walk.base >= 0) {
-		close(walk.base);
-	}
 	for (size_t i = 0; i < walk.n; ++i) {
 		free(walk.components[i].text);
 	}

@@ -17,25 +17,16 @@
 #include "input/columns.h"
 #include "input/csv.h"
 #include "input/lines.h"
-#include "input/read_all.h"
+#include "input/record_list.h"
 
 #include <stdio.h>
-
-// An item that is kept, already split.
-struct kept_item {
-	size_t offset, size;
-	uint32_t nargs;
-	const char *bad; // or NULL
-};
 
 struct source {
 	struct lines lines;
 	bool linked;         // in step with the source before it
 	struct buf joined;   // lines that are one item; to be emptied when that was taken
 	bool is_joined;      // the current item is there
-	struct buf bytes;    // of the items that are kept
-	struct kept_item *kept;
-	size_t nkept, kept_cap;
+	struct record_list kept; // its items, where they are needed again
 	size_t at;           // the item that is in the next record; unused for the first source
 	size_t count;        // of its group; valid in the group's first source, once loaded
 };
@@ -49,8 +40,8 @@ struct input {
 	bool is_simple;      // one source: its records are the input's
 	struct splitter splitter;
 	char csv;            // its separator; or 0
-	bool is_gathered;    // all is in `gathered`
-	struct gathered gathered;
+	bool is_read;        // all of it is in `all`
+	struct record_list all;
 	struct buf scratch;  // of the splitter
 	struct buf record;   // the record, where it is put together
 	struct buf error;
@@ -112,13 +103,12 @@ void input_close(struct input *input) {
 	}
 	for (size_t i = 0; i < input->n; ++i) {
 		lines_close(&input->sources[i].lines);
-		buf_fini(&input->sources[i].bytes);
 		buf_fini(&input->sources[i].joined);
-		free(input->sources[i].kept);
+		record_list_fini(&input->sources[i].kept);
 	}
 	free(input->sources);
 	splitter_fini(&input->splitter);
-	gathered_fini(&input->gathered);
+	record_list_fini(&input->all);
 	buf_fini(&input->scratch);
 	buf_fini(&input->record);
 	buf_fini(&input->error);
@@ -182,12 +172,6 @@ static enum input_status next_item(struct input *input, struct source *source, s
 	return INPUT_RECORD;
 }
 
-static void keep(struct source *source, const struct record *item, const char *bad) {
-	grow_array(&source->kept, &source->kept_cap, source->nkept + 1, sizeof(source->kept[0]));
-	source->kept[source->nkept++] = (struct kept_item){source->bytes.len, item->size, item->nargs, bad};
-	buf_add(&source->bytes, item->args, item->size);
-}
-
 // ---- the header ----
 
 // Adds the names in one line: as Perl's split() without a limit, empty ones at the end do not count.
@@ -237,7 +221,7 @@ static enum input_status read_header(struct input *input, struct record *ret_rec
 
 // Items that a kept source has in the product: a source without any counts as one empty item.
 static size_t effective(const struct source *source) {
-	return source->nkept > 0 ? source->nkept : 1;
+	return source->kept.n > 0 ? source->kept.n : 1;
 }
 
 // Sets the counts of all groups; that of the first is without its first source, which is still to be read.
@@ -263,7 +247,7 @@ static enum input_status load(struct input *input) {
 		const char *bad;
 		enum input_status status;
 		while ((status = next_item(input, source, &item, &bad)) == INPUT_RECORD) {
-			keep(source, &item, bad);
+			record_list_add(&source->kept, &item, bad);
 		}
 		if (status != INPUT_END) {
 			return status;
@@ -283,24 +267,22 @@ static enum input_status take_first(struct input *input) {
 	}
 	enum input_status status = next_item(input, first, &input->first, &input->first_bad);
 	if (status == INPUT_RECORD && input->link && input->ntaken < first->count) {
-		keep(first, &input->first, input->first_bad); // for when the others are longer
+		record_list_add(&first->kept, &input->first, input->first_bad); // for when the others are longer
 	}
 	if (status != INPUT_END) {
 		return status;
 	}
 	bool has_others = false;
 	for (size_t i = 1; i < input->n; ++i) {
-		has_others = has_others || input->sources[i].nkept > 0;
+		has_others = has_others || input->sources[i].kept.n > 0;
 	}
 	if (!has_others || input->ntaken >= (input->link ? first->count : 1)) {
 		return INPUT_END;
 	}
 	input->first = (struct record){.args = "", .size = 1, .nargs = 1};
 	input->first_bad = NULL;
-	if (first->nkept > 0) {
-		const struct kept_item *again = &first->kept[input->ntaken % first->nkept];
-		input->first = (struct record){first->bytes.data + again->offset, again->size, again->nargs};
-		input->first_bad = again->bad;
+	if (first->kept.n > 0) {
+		input->first_bad = record_list_get(&first->kept, input->ntaken % first->kept.n, &input->first);
 	}
 	return INPUT_RECORD;
 }
@@ -313,15 +295,11 @@ static const char *combine(struct input *input, struct record *ret_record) {
 	const char *bad = input->first_bad;
 	for (size_t i = 1; i < input->n; ++i) {
 		const struct source *source = &input->sources[i];
-		if (source->nkept == 0) {
-			buf_add(&input->record, "", 1);
-			++nargs;
-			continue;
-		}
-		const struct kept_item *item = &source->kept[source->at % source->nkept];
-		buf_add(&input->record, source->bytes.data + item->offset, item->size);
-		nargs += item->nargs;
-		bad = bad ? bad : item->bad;
+		struct record item = {.args = "", .size = 1, .nargs = 1};
+		const char *why = source->kept.n > 0 ? record_list_get(&source->kept, source->at % source->kept.n, &item) : NULL;
+		buf_add(&input->record, item.args, item.size);
+		nargs += item.nargs;
+		bad = bad ? bad : why;
 	}
 	*ret_record = (struct record){.args = input->record.data, .size = input->record.len, .nargs = nargs};
 	return bad;
@@ -377,11 +355,10 @@ static enum input_status next_stage(struct input *input, struct record *ret_reco
 	return next_combination(input, ret_record, ret_error);
 }
 
-static enum input_status next_gathered(struct input *input, struct record *ret_record, const char **ret_error) {
-	const char *bad;
-	if (gathered_next(&input->gathered, ret_record, &bad)) {
-		*ret_error = bad;
-		return bad ? INPUT_BAD : INPUT_RECORD;
+static enum input_status next_of_all(struct input *input, struct record *ret_record, const char **ret_error) {
+	if (input->all.at < input->all.n) {
+		*ret_error = record_list_get(&input->all, input->all.at++, ret_record);
+		return *ret_error ? INPUT_BAD : INPUT_RECORD;
 	}
 	if (input->error.len > 0 && input->state != ENDED) { // what stopped the reading
 		input->state = ENDED;
@@ -392,34 +369,34 @@ static enum input_status next_gathered(struct input *input, struct record *ret_r
 	return INPUT_END;
 }
 
-enum input_status input_gather(struct input *input, bool shuffle) {
-	while (!input->is_gathered) {
+enum input_status input_read_all(struct input *input, bool shuffle) {
+	while (!input->is_read) {
 		struct record record;
 		const char *error = NULL;
 		enum input_status status = input_next(input, &record, &error);
 		switch (status) {
-		case INPUT_RECORD: gathered_add(&input->gathered, &record, NULL); break;
-		case INPUT_BAD: gathered_add(&input->gathered, &record, error); break;
+		case INPUT_RECORD: record_list_add(&input->all, &record, NULL); break;
+		case INPUT_BAD: record_list_add(&input->all, &record, error); break;
 		case INPUT_WAIT: return status;
-		case INPUT_ERROR: input->state = STREAMING; input->is_gathered = true; break; // is told behind the records
+		case INPUT_ERROR: input->state = STREAMING; input->is_read = true; break; // is reported behind the records
 		case INPUT_HEADER: break;
-		case INPUT_END: input->is_gathered = true; break;
+		case INPUT_END: input->is_read = true; break;
 		}
 	}
 	if (shuffle) {
-		gathered_shuffle(&input->gathered);
+		record_list_shuffle(&input->all);
 	}
 	return INPUT_END;
 }
 
-uint64_t input_gathered(const struct input *input) {
-	return input->gathered.n;
+uint64_t input_count(const struct input *input) {
+	return input->all.n;
 }
 
 enum input_status input_next(struct input *input, struct record *ret_record, const char **ret_error) {
 	enum input_status status;
-	if (input->is_gathered) {
-		return next_gathered(input, ret_record, ret_error);
+	if (input->is_read) {
+		return next_of_all(input, ret_record, ret_error);
 	}
 	if (input->is_simple && input->state != HEADER) {
 		if (input->state == ENDED) {

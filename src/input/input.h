@@ -47,7 +47,7 @@ struct input_config {
 struct input; // see the source for the state machine; all its memory is its own
 
 // The longest record that is taken as one; a longer one is INPUT_BAD.
-enum { INPUT_LINE_MAX = CUTTER_LINE_MAX };
+enum { INPUT_LINE_MAX = LINE_BUFFER_MAX };
 
 // Opens all its files, a fifo without waiting for its writer. Several sources give their product, the last varying
 // fastest; linked ones go in step and stop at the shortest. The first source is streamed, the others are read once and
@@ -68,12 +68,12 @@ enum input_status {
 // The next record; never blocks on a pipe, a fifo or a terminal (it polls first). *ret_error is borrowed.
 enum input_status input_next(struct input *input, struct record *ret_record, const char **ret_error);
 
-// Reads on, up to the end, and keeps the records for input_next(), in random order if asked for. Call it until it returns
-// INPUT_END, after INPUT_WAIT as input_next(); with config.header, that has to have given the names before.
-enum input_status input_gather(struct input *input, bool shuffle);
+// Reads on to the end and keeps the records for input_next(), in random order with `shuffle`. Returns INPUT_END; or
+// INPUT_WAIT: then poll input_fd() and call it again. With config.header, input_next() must have given the names before.
+enum input_status input_read_all(struct input *input, bool shuffle);
 
-// How many records input_gather() has found.
-uint64_t input_gathered(const struct input *input);
+// The number of records that input_read_all() has kept.
+uint64_t input_count(const struct input *input);
 
 // Descriptor to poll after INPUT_WAIT.
 int input_fd(const struct input *input);

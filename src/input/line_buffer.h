@@ -7,9 +7,9 @@
 #include <stddef.h>
 
 // The longest line that can be a record; a longer one comes out as a bad one, and is not kept.
-enum { CUTTER_LINE_MAX = 16 << 20 };
+enum { LINE_BUFFER_MAX = 16 << 20 };
 
-// A line is the cutter's own memory, NUL-terminated, valid until the next call that adds bytes or takes a line; its
+// A line is the buffer's own memory, NUL-terminated, valid until the next call that adds bytes or takes a line; its
 // bytes may be changed.
 struct line {
 	char *text;
@@ -29,25 +29,25 @@ struct line_buffer {
 	size_t searched;   // bytes from `start` that hold no delimiter
 };
 
-#define CUTTER_INIT(delimiter) {(delimiter), NULL, false, false, false, NULL, 0, 0, 0, 0}
-void line_buffer_fini(struct line_buffer *cutter);
+#define LINE_BUFFER_INIT(delimiter) {(delimiter), NULL, false, false, false, NULL, 0, 0, 0, 0}
+void line_buffer_fini(struct line_buffer *buffer);
 
 // Adds bytes, which are copied. Take all lines before the next are added: then a long line costs its length once, and the
-// memory is at most CUTTER_LINE_MAX and what was added at once.
-void line_buffer_add(struct line_buffer *cutter, const char *mem, size_t len);
+// memory is at most LINE_BUFFER_MAX and what was added at once.
+void line_buffer_add(struct line_buffer *buffer, const char *mem, size_t len);
 
 // The same without a copy: where at least one byte more can be read into, and how many (*ret_room); then
 // line_buffer_added() with how many there came.
-char *line_buffer_room(struct line_buffer *cutter, size_t *ret_room);
-void line_buffer_added(struct line_buffer *cutter, size_t len);
+char *line_buffer_room(struct line_buffer *buffer, size_t *ret_room);
+void line_buffer_added(struct line_buffer *buffer, size_t len);
 
 // Says that no more bytes come. What is left, if anything, is then a line without its delimiter.
-void line_buffer_end(struct line_buffer *cutter);
+void line_buffer_end(struct line_buffer *buffer);
 
 // Forgets all, and begins anew (what a failed attempt has emitted is not kept). The memory stays.
-void line_buffer_reset(struct line_buffer *cutter);
+void line_buffer_reset(struct line_buffer *buffer);
 
 // The next line that is there in whole; look at ret_line->bad. Returns false if more bytes are needed, or at the end.
-bool line_buffer_next(struct line_buffer *cutter, struct line *ret_line);
+bool line_buffer_next(struct line_buffer *buffer, struct line *ret_line);
 
 #endif

@@ -27,8 +27,8 @@ static void add_error(const struct lines *lines, const char *verb, int error, st
 
 int lines_open(struct lines *lines, const struct source_config *config, char delimiter, const char *delimiter_text,
                struct buf *error) {
-	*lines = (struct lines){.config = config, .fd = -1, .cutter = CUTTER_INIT(delimiter)};
-	lines->cutter.longer = delimiter_text;
+	*lines = (struct lines){.config = config, .fd = -1, .buffer = LINE_BUFFER_INIT(delimiter)};
+	lines->buffer.longer = delimiter_text;
 	if (config->kind == FROM_ARGS) {
 		return 0;
 	}
@@ -54,7 +54,7 @@ void lines_close(struct lines *lines) {
 	}
 	lines->fd = -1;
 	lines->next_arg = lines->config->nargs;
-	line_buffer_fini(&lines->cutter);
+	line_buffer_fini(&lines->buffer);
 	buf_fini(&lines->joined);
 }
 
@@ -77,7 +77,7 @@ static enum input_status fill(struct lines *lines, struct buf *error) {
 		return INPUT_WAIT;
 	}
 	size_t room;
-	char *at = line_buffer_room(&lines->cutter, &room);
+	char *at = line_buffer_room(&lines->buffer, &room);
 	ssize_t n;
 	do {
 		errno = fault_errno("input");
@@ -91,9 +91,9 @@ static enum input_status fill(struct lines *lines, struct buf *error) {
 		return INPUT_ERROR;
 	}
 	if (n > 0) {
-		line_buffer_added(&lines->cutter, (size_t)n);
+		line_buffer_added(&lines->buffer, (size_t)n);
 	} else {
-		line_buffer_end(&lines->cutter);
+		line_buffer_end(&lines->buffer);
 	}
 	return INPUT_RECORD;
 }
@@ -114,8 +114,8 @@ static enum input_status next_line(struct lines *lines, struct line *ret_line, s
 	if (lines->fd < 0) {
 		return INPUT_END;
 	}
-	while (!line_buffer_next(&lines->cutter, ret_line)) {
-		if (lines->cutter.ended) {
+	while (!line_buffer_next(&lines->buffer, ret_line)) {
+		if (lines->buffer.ended) {
 			return INPUT_END;
 		}
 		enum input_status status = fill(lines, error);
@@ -134,8 +134,8 @@ static bool join(struct lines *lines, struct line *line) {
 	if (!lines->is_open) {
 		buf_reset(joined);
 	} else {
-		buf_add(joined, lines->cutter.longer ? lines->cutter.longer : &lines->cutter.delimiter,
-		        lines->cutter.longer ? strlen(lines->cutter.longer) : 1);
+		buf_add(joined, lines->buffer.longer ? lines->buffer.longer : &lines->buffer.delimiter,
+		        lines->buffer.longer ? strlen(lines->buffer.longer) : 1);
 	}
 	lines->is_open = csv_is_open(line->text, line->len, lines->csv, lines->is_open);
 	buf_add(joined, line->text, line->len);

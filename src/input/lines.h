@@ -23,7 +23,7 @@ struct lines {
 	// of an open quote
 	bool is_open;
 	struct buf joined;
-	struct line_buffer cutter;
+	struct line_buffer buffer;
 };
 
 // Opens the source. Returns 0, or -1 with the message appended to `error` and nothing open.

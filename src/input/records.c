@@ -16,13 +16,15 @@ enum {
 	MOST_BLOCK = INT32_MAX,    // GNU parallel grows no block beyond 2 GiB - 1
 };
 
+enum { START, END, BORDER };
+
 struct carver {
 	size_t block;
 	struct buf start, end;     // literal
 	struct buf border;         // end and start together
 	bool regexp;
-	regex_t border_regex;      // (end)(start)
-	regex_t start_regex, end_regex;
+	regex_t regexes[3];        // with regexp: of the start, the end, and (end)(start)
+	size_t nregexes;           // of these, compiled
 	uint64_t records, lines;
 	bool begun;                // -N with regexp: what stands before the first record was dealt with
 	struct buf scratch;        // regexec() wants a string
@@ -139,27 +141,22 @@ static int compile(regex_t *regex, const char *prefix, const char *first, const 
 	struct buf text = BUF_INIT, part = BUF_INIT, cause = BUF_INIT;
 	const char *parts[] = {first, second};
 	bool anchored = false;
+	int result = 0;
 	buf_adds(&text, prefix);
-	int code = 0;
-	for (size_t i = 0; code == 0 && i < 2; ++i) {
+	for (size_t i = 0; result == 0 && i < 2; ++i) {
 		buf_reset(&part);
-		if (parts[i] && *parts[i] && perl_translate(parts[i], &part, &cause) != 0) {
-			code = -1;
-		}
+		result = parts[i] && *parts[i] ? perl_translate(parts[i], &part, &cause) : 0;
 		add_group(&text, buf_str(&part), &anchored);
 	}
 	// anchors are those of lines, as under Perl's /m; the price is that [^x] is no newline then
-	if (code == 0 && (code = regcomp(regex, buf_str(&text), REG_EXTENDED | (anchored ? REG_NEWLINE : 0))) != 0) {
-		regerror(code, regex, buf_reserve(&cause, 200), 200);
-		cause.len += strlen(cause.data + cause.len);
-	}
-	if (code != 0) {
+	if (result != 0 || regex_compile(regex, buf_str(&text), anchored ? REG_NEWLINE : 0, &cause) != 0) {
 		*ret_error = buf_take(&cause);
+		result = -1;
 	}
 	buf_fini(&text);
 	buf_fini(&part);
 	buf_fini(&cause);
-	return code != 0 ? -1 : 0;
+	return result;
 }
 
 // Makes the bytes from `from` to `to` what match() searches.
@@ -199,7 +196,7 @@ static size_t regex_cut_last(struct carver *carver, const char *bytes, size_t le
 		size_t cut = SIZE_MAX;
 		struct regex_match found;
 		load(carver, bytes, from, len);
-		for (size_t at = 0; match(carver, &carver->border_regex, at, &found); at = found.start + 1) {
+		for (size_t at = 0; match(carver, &carver->regexes[BORDER], at, &found); at = found.start + 1) {
 			cut = found.cut;
 		}
 		if (cut != SIZE_MAX) {
@@ -233,14 +230,14 @@ static bool regex_find(struct carver *carver, const regex_t *regex, const char *
 // The next border from `from` on; SIZE_MAX: none.
 static size_t regex_border(struct carver *carver, const char *bytes, size_t len, size_t from) {
 	struct regex_match found;
-	return regex_find(carver, &carver->border_regex, bytes, len, from, &found) ? found.cut : SIZE_MAX;
+	return regex_find(carver, &carver->regexes[BORDER], bytes, len, from, &found) ? found.cut : SIZE_MAX;
 }
 
 // The length of the start of a record at `from`; SIZE_MAX: there is none.
 static size_t regex_start(struct carver *carver, const char *bytes, size_t len, size_t from) {
 	struct regex_match found;
 	load(carver, bytes, from, WINDOW < len - from ? from + WINDOW : len);
-	return match(carver, &carver->start_regex, 0, &found) && found.start == 0 ? found.end : SIZE_MAX;
+	return match(carver, &carver->regexes[START], 0, &found) && found.start == 0 ? found.end : SIZE_MAX;
 }
 
 // The end of the first `records` records. What stands before the first one is a block of its own, once.
@@ -264,19 +261,14 @@ static size_t regex_cut_records(struct carver *carver, const char *bytes, size_t
 
 // ---- the carver ----
 
-// Returns 0, or -1 with *ret_error and nothing compiled.
+// Returns 0, or -1 with *ret_error.
 static int compile_all(struct carver *carver, const struct carver_config *config, char **ret_error) {
-	if (compile(&carver->start_regex, "", config->start, NULL, ret_error) != 0) {
-		return -1;
-	}
-	if (compile(&carver->end_regex, "", config->end, NULL, ret_error) != 0) {
-		regfree(&carver->start_regex);
-		return -1;
-	}
-	if (compile(&carver->border_regex, "", config->end, config->start, ret_error) != 0) {
-		regfree(&carver->start_regex);
-		regfree(&carver->end_regex);
-		return -1;
+	const char *parts[][2] = {[START] = {config->start, NULL}, [END] = {config->end, NULL}, [BORDER] = {config->end, config->start}};
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); ++i) {
+		if (compile(&carver->regexes[i], "", parts[i][0], parts[i][1], ret_error) != 0) {
+			return -1;
+		}
+		++carver->nregexes;
 	}
 	return 0;
 }
@@ -294,7 +286,7 @@ struct carver *carver_create(const struct carver_config *config, char **ret_erro
 		buf_add(&carver->border, buf_str(&carver->end), carver->end.len);
 		buf_add(&carver->border, buf_str(&carver->start), carver->start.len);
 	} else if (compile_all(carver, config, ret_error) != 0) {
-		free(carver);
+		carver_destroy(carver);
 		return NULL;
 	}
 	return carver;
@@ -304,10 +296,8 @@ void carver_destroy(struct carver *carver) {
 	if (!carver) {
 		return;
 	}
-	if (carver->regexp) {
-		regfree(&carver->border_regex);
-		regfree(&carver->start_regex);
-		regfree(&carver->end_regex);
+	for (size_t i = 0; i < carver->nregexes; ++i) {
+		regfree(&carver->regexes[i]);
 	}
 	buf_fini(&carver->start);
 	buf_fini(&carver->end);
@@ -373,7 +363,7 @@ static void regex_strip(struct carver *carver, struct buf *block) {
 	struct buf out = BUF_INIT;
 	struct regex_match found;
 	size_t from = 0;
-	for (size_t at = 0; regex_find(carver, &carver->border_regex, block->data, block->len, at, &found);) {
+	for (size_t at = 0; regex_find(carver, &carver->regexes[BORDER], block->data, block->len, at, &found);) {
 		buf_add(&out, block->data + from, found.start - from);
 		from = found.end;
 		at = found.end > found.start ? found.end : found.end + 1;
@@ -383,7 +373,7 @@ static void regex_strip(struct carver *carver, struct buf *block) {
 	if (begins != SIZE_MAX) {
 		remove_range(&out, 0, begins);
 	}
-	for (size_t at = 0; regex_find(carver, &carver->end_regex, out.data, out.len, at, &found); at = found.start + 1) {
+	for (size_t at = 0; regex_find(carver, &carver->regexes[END], out.data, out.len, at, &found); at = found.start + 1) {
 		// Perl's $ is also before a newline at the very end
 		if (found.end == out.len || (found.end + 1 == out.len && out.data[found.end] == '\n')) {
 			remove_range(&out, found.start, found.end);

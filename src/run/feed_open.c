@@ -243,12 +243,12 @@ static int read_all_records(struct run *run) {
 	run->total = 0;
 	list_for_each(&run->feeds->active, at) {
 		struct feed *feed = list_entry(at, struct feed, link);
-		while (input_gather(feed->input, options->shuffle) == INPUT_WAIT) {
+		while (input_read_all(feed->input, options->shuffle) == INPUT_WAIT) {
 			if (!run_wait_input(run, input_fd(feed->input))) {
 				return -1;
 			}
 		}
-		run->total += input_gathered(feed->input);
+		run->total += input_count(feed->input);
 	}
 	return 0;
 }

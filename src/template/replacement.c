@@ -71,7 +71,7 @@ static int set_regex(struct replacement *replacement, const char *before, const 
 	int result = perl_translate(expression, &text, &cause);
 	buf_adds(&text, after);
 	if (result == 0) {
-		result = regex_compile(&replacement->regex, buf_str(&text), &cause);
+		result = regex_compile(&replacement->regex, buf_str(&text), 0, &cause);
 	}
 	replacement->has_regex = result == 0;
 	if (result != 0) {

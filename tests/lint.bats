@@ -94,6 +94,17 @@ symbols_find() {
 	symbols_find 'src/high/b.c: getppid() is not for this file'
 }
 
+@test "one line keeps several calls, headers and paths to the same files" {
+	echo 'only getppid() getpgrp() stdio.h /proc/: src/low/a.c' >>src/LAYERS
+	printf '%s\n' '#include "low/a.h"' '#include <stdio.h>' 'const char *path(void) { return "/proc/self"; }' >src/low/a.c
+	printf '%s\n' '// /proc/ in a comment' 'const char *path = "/proc/self";' >>src/high/b.c
+	layers_find 'src/high/b.c:3: stdio.h is not for this file'
+	assert_contains "$output" 'src/high/b.c:5: /proc/ is not for this file'
+	[[ $output != *low/a.c* ]]
+	echo 'int getpgrp(void); int high(void); int high(void) { return getpgrp(); }' >src/high/b.c
+	symbols_find 'src/high/b.c: getpgrp() is not for this file'
+}
+
 @test "the check of symbols finds a circle of four files in a room" {
 	need cc
 	mkdir -p obj/src/low

@@ -16,13 +16,7 @@
 #elif defined(__has_feature)
 #if __has_feature(thread_sanitizer)
 #define FP_TSAN 1
-#define FP_ALWAYS_INLINE inline __attribute__((always_inline))
-
 #endif
-#define FP_ALWAYS_INLINE inline __attribute__((always_inline))
-
 #endif
-
-#define FP_ALWAYS_INLINE inline __attribute__((always_inline))
 
 #endif

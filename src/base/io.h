@@ -23,27 +23,6 @@ size_t pread_all(int fd, void *mem, size_t len, uint64_t offset) FP_NODISCARD;
 // for this kind of file? Then another way may be.
 bool call_is_refused(int error);
 
-// Moves up to `want` bytes of a file from `offset` on into a non-blocking pipe, by splice(2) or, where that is refused, by
-// way of memory. Returns the bytes moved, 0 at the end of the file, or -1 with errno.
-ssize_t splice_file(int from, uint64_t offset, int to, size_t want);
-
-// Moves up to `want` bytes between two descriptors, one of them a pipe, without waiting; as splice(2).
-ssize_t splice_pipe(int from, int to, size_t want);
-
-// Copies up to `want` bytes of a file, from *offset on, which is moved, or with NULL from its own position; as sendfile(2).
-ssize_t send_file(int from, off_t *offset, int to, size_t want);
-
-// A write that does not block although the descriptor may: O_NONBLOCK would change it for everybody who shares the open file.
-// Returns as write(2); ENOSYS, or what call_is_refused() knows, where it cannot be had.
-ssize_t write_nowait(int fd, const char *mem, size_t len);
-
-// Opens a file by a path that leads out of the directory neither by ".." nor by a symbolic link (openat2(2)). Returns the
-// descriptor, or -1 with errno; ELOOP for such a link, ENOSYS or what call_is_refused() knows where that cannot be had.
-int open_beneath(int dir, const char *path, int flags);
-
-// Gives the bytes of a file back to its file system; they read as zero. Returns 0, or -1 with errno.
-int file_punch(int fd, off_t offset, off_t len);
-
 // Makes sure that descriptors 0 to 2 are open, so that no file of fairpar's own ever gets one of these numbers: a
 // closed one is opened to /dev/null, in a direction that makes its use fail (as glibc does for set-id programs).
 // Returns a bit set of the descriptors that were closed (1 << fd), or -1 with errno.

@@ -49,7 +49,7 @@ static char *put_digits(char *at, uint64_t value) {
 	return put_pair(at, value % 100);
 }
 
-FP_ALWAYS_INLINE static char *put_u64(char *at, uint64_t value) {
+static FP_INLINE char *put_u64(char *at, uint64_t value) {
 	if (value < 10) { // most are: without a call
 		*at = (char)('0' + value);
 		return at + 1;
@@ -235,7 +235,7 @@ static char *put_argv(struct log_line *line, char *at, const struct event_field 
 // ---- the table ----
 
 // The integer, enum, bool or pointer of that size. Of a pointer it matters only whether it is NULL.
-FP_ALWAYS_INLINE static uint64_t load(const void *member, size_t size) {
+static FP_INLINE uint64_t load(const void *member, size_t size) {
 	uint64_t number = 0;
 	uint32_t half;
 	if (size == sizeof(number)) {
@@ -264,7 +264,7 @@ static char *put_quoted(char *at, const char *word) {
 
 // Puts the value of the field at `member`, which is `number` if it is one. It is inlined where the field is a constant, and
 // of all this only what that field needs is left.
-FP_ALWAYS_INLINE static char *put_value(struct log_line *line, char *at, const struct event_field *field, const void *member,
+static FP_INLINE char *put_value(struct log_line *line, char *at, const struct event_field *field, const void *member,
                                         uint64_t number) {
 	const void *with = (const char *)line->event + field->with;
 	const char *const *text = member;
@@ -293,7 +293,7 @@ FP_ALWAYS_INLINE static char *put_value(struct log_line *line, char *at, const s
 	return at;
 }
 
-FP_ALWAYS_INLINE static char *put_field(struct log_line *line, char *at, const struct event_field *field) {
+static FP_INLINE char *put_field(struct log_line *line, char *at, const struct event_field *field) {
 	const char *member = (const char *)line->event + field->at;
 	uint64_t number = load(member, field->size);
 	if (field->written >= FIELD_OR_NULL) {

@@ -7,12 +7,12 @@
 #include "log/resume.h"
 
 #include "base/alloc.h"
+#include "base/random.h"
 #include "job/joblog_columns.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -40,10 +40,7 @@ struct resume {
 
 struct resume *resume_create(void) {
 	struct resume *resume = NEW(struct resume);
-	if (getrandom(resume->key, sizeof(resume->key), GRND_NONBLOCK) < (ssize_t)sizeof(resume->key)) {
-		resume->key[0] = (uintptr_t)resume; // as good as nothing else that is at hand
-		resume->key[1] = (uint64_t)getpid();
-	}
+	random_bytes(resume->key, sizeof(resume->key));
 	return resume;
 }
 

@@ -3,14 +3,14 @@
 #include "output/results.h"
 
 #include "base/alloc.h"
+#include "base/beneath.h"
 #include "base/fault.h"
 #include "base/io.h"
-#include "base/sync.h"
+#include "base/random.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -37,76 +37,7 @@ struct results {
 	const char *error_path;
 };
 
-// ---- files below a directory ----
-
-static bool is_link(int dir, const char *name) {
-	struct stat stat;
-	return fstatat(dir, name, &stat, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(stat.st_mode);
-}
-
-// The directory of that name, which is made if it is missing and `makes`. Returns a descriptor, or -1 with errno.
-static int step_down(int dir, const char *name, bool makes) {
-	if (makes && mkdirat(dir, name, 0777) != 0 && errno != EEXIST) {
-		return -1;
-	}
-	int fd = openat(dir, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (fd < 0 && errno == ENOTDIR) {
-		errno = is_link(dir, name) ? ELOOP : ENOTDIR;
-	}
-	return fd;
-}
-
-// Opens a file below the directory, through no link; with O_CREAT the directories above it are made. What openat2() does
-// not know or not find is looked for step by step. Returns a descriptor, or -1 with errno, ELOOP for a link.
-static int open_below(int dir, const char *path, int flags) {
-	flags |= O_CLOEXEC | O_NOFOLLOW;
-	int fd = open_beneath(dir, path, flags), at = dir;
-	for (const char *slash; fd < 0 && at >= 0 && (slash = strchr(path, '/')); path = slash + 1) {
-		if (slash == path) {
-			continue;
-		}
-		char *name = xmemdup(path, (size_t)(slash - path));
-		int above = at;
-		at = step_down(above, name, flags & O_CREAT);
-		free(name);
-		if (above != dir) {
-			int error = errno;
-			close(above);
-			errno = error;
-		}
-	}
-	if (fd < 0 && at >= 0) {
-		fd = openat(at, path, flags, 0666);
-	}
-	if (at >= 0 && at != dir) {
-		int error = errno;
-		close(at);
-		errno = error;
-	}
-	return fd;
-}
-
-// Makes the directory, and those above it. Returns 0, or -1 with errno.
-static int make_dir(const char *path) {
-	char *copy = xstrdup(path);
-	int result = 0;
-	for (char *at = copy + 1; result == 0 && at[-1]; ++at) {
-		if (*at != '/' && *at != '\0') {
-			continue;
-		}
-		char was = *at;
-		*at = '\0';
-		result = mkdir(copy, 0777) != 0 && errno != EEXIST ? -1 : 0;
-		*at = was;
-	}
-	free(copy);
-	return result;
-}
-
-int results_open_dir(const char *path, bool makes) {
-	path = path[0] ? path : ".";
-	return makes && make_dir(path) != 0 ? -1 : open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-}
+// ---- opening ----
 
 static void add_seq_path(struct buf *buf, const char *path) {
 	size_t len = strlen(path);
@@ -117,7 +48,7 @@ bool results_are_complete(int dir, const char *path) {
 	struct buf seq = BUF_INIT;
 	struct stat stat;
 	add_seq_path(&seq, path);
-	int fd = open_below(dir, seq.data, O_PATH);
+	int fd = open_beneath(dir, seq.data, O_PATH);
 	bool found = fd >= 0 && fstat(fd, &stat) == 0 && S_ISREG(stat.st_mode) && stat.st_size > 0;
 	if (fd >= 0) {
 		close(fd);
@@ -125,8 +56,6 @@ bool results_are_complete(int dir, const char *path) {
 	buf_fini(&seq);
 	return found;
 }
-
-// ---- opening ----
 
 static struct results *results_new(void) {
 	struct results *results = NEW(struct results);
@@ -142,7 +71,7 @@ struct results *results_in_memory(void) {
 
 // A number that is there from an earlier run says no longer that all is there.
 static int forget_seq(int dir, const char *path) {
-	int fd = open_below(dir, path, O_WRONLY | O_TRUNC);
+	int fd = open_beneath(dir, path, O_WRONLY | O_TRUNC);
 	if (fd >= 0) {
 		close(fd);
 	}
@@ -165,7 +94,7 @@ struct results *results_in_files(int dir, const char *path, size_t below, struct
 		struct kept_stream *kept = &results->stream[i];
 		buf_reset(failed);
 		buf_printf(failed, "%s%s", path, endings[i]);
-		kept->fd = open_below(dir, failed->data + below, O_RDWR | O_CREAT | O_TRUNC | O_APPEND);
+		kept->fd = open_beneath(dir, failed->data + below, O_RDWR | O_CREAT | O_TRUNC | O_APPEND);
 		kept->takes = ok = kept->fd >= 0;
 		kept->path = xstrdup(failed->data);
 	}
@@ -185,7 +114,7 @@ int results_complete(struct results *results, uint64_t seq, const char **ret_pat
 	}
 	char text[24];
 	int len = snprintf(text, sizeof(text), "%llu", (unsigned long long)seq);
-	int fd = open_below(results->dir, results->seq + results->below, O_WRONLY | O_CREAT | O_TRUNC);
+	int fd = open_beneath(results->dir, results->seq + results->below, O_WRONLY | O_CREAT | O_TRUNC);
 	if (fd < 0) {
 		return -1;
 	}
@@ -200,11 +129,8 @@ int results_complete(struct results *results, uint64_t seq, const char **ret_pat
 // "parXXXXX.par", as GNU parallel calls them.
 static void add_temp_name(struct buf *path, const char *dir) {
 	static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_";
-	unsigned char bytes[5] = {0};
-	if (getrandom(bytes, sizeof(bytes), 0) < 0) {
-		uint64_t now = now_ns(); // the next try differs
-		memcpy(bytes, &now, sizeof(bytes));
-	}
+	unsigned char bytes[5];
+	random_bytes(bytes, sizeof(bytes));
 	buf_reset(path);
 	buf_printf(path, "%s/par", dir);
 	for (size_t i = 0; i < sizeof(bytes); ++i) {

@@ -13,10 +13,6 @@
 // The two streams of one job. Used by one thread at a time.
 struct results;
 
-// Opens the directory that files are made below, "" for the present one; with `makes` it is made, and those above it (by
-// the umask). Returns a descriptor that is good for results_in_files() only, or -1 with errno.
-int results_open_dir(const char *path, bool makes) FP_NODISCARD;
-
 // True if the files of that path below the directory are those of a job that has ended: results_complete().
 bool results_are_complete(int dir, const char *path);
 

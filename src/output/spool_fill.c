@@ -3,9 +3,9 @@
 #include "output/spool.h"
 
 #include "base/alloc.h"
+#include "base/transfer.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <unistd.h>
 
 enum {
@@ -169,7 +169,7 @@ static void stream_widen(struct spool *spool, struct stream *stream, int fd) {
 		return;
 	}
 	stream->wide = true;
-	if (atomic_add_relaxed(wide, 1) < WIDE_PIPES && fcntl(fd, F_SETPIPE_SZ, WIDE_PIPE) >= 0) {
+	if (atomic_add_relaxed(wide, 1) < WIDE_PIPES && pipe_widen(fd, WIDE_PIPE) == 0) {
 		++spool->wide_pipes;
 	} else {
 		atomic_add_relaxed(wide, -1);

@@ -9,9 +9,9 @@
 #include "base/list.h"
 #include "base/sync.h"
 #include "base/temp_file.h"
+#include "base/transfer.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <unistd.h>
 
 enum {

@@ -6,7 +6,7 @@
 #include "base/buf.h"
 #include "base/diag.h"
 #include "base/io.h"
-#include "base/sync.h"
+#include "base/transfer.h"
 #include "base/write_limit.h"
 #include "term/screen.h"
 
@@ -16,10 +16,6 @@
 #include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#ifndef RWF_NOWAIT
-#define RWF_NOWAIT 8 // linux/fs.h; not in every libc's sys/uio.h
-#endif
 
 enum {
 	GATHER_SIZE = 64 * 1024,

@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/diag.h"
+#include "base/random.h"
 #include "base/text.h"
 #include "process/proctree.h"
 #include "process/signals.h"
@@ -14,7 +15,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <sys/prctl.h>
-#include <sys/random.h>
 #include <sys/wait.h>
 
 enum { PAUSE_MIN_MS = 10, PAUSE_MAX_MS = 1000, PATIENCE_S = 10, OWN_PATIENCE_S = 1, STRAYS_S = 2, LAST_LINE = 1024, REST_MS = 50 };
@@ -107,8 +107,8 @@ struct children *children_create(const struct term_seq *seq) {
 }
 
 void children_mark(struct children *children, struct context *context) {
-	uint64_t bits[2] = {now_ns(), (uint64_t)getpid()};
-	(void)!getrandom(bits, sizeof(bits), GRND_NONBLOCK); // early at boot, or refused: what differs from run to run
+	uint64_t bits[2];
+	random_bytes(bits, sizeof(bits));
 	char value[40];
 	snprintf(value, sizeof(value), "%016llx%016llx", (unsigned long long)bits[0], (unsigned long long)bits[1]);
 	context_set_env(context, "FAIRPAR_COOKIE", value);

@@ -7,6 +7,7 @@
 #include "base/io.h"
 #include "base/temp_file.h"
 #include "base/text.h"
+#include "base/transfer.h"
 #include "run/dealer.h"
 
 #include <errno.h>
@@ -111,7 +112,7 @@ static ssize_t pour_block(void *arg, int fd) {
 	struct block_input *input = arg;
 	const struct file_part *part = input->block->part;
 	if (input->head == 0 && input->offset == input->block->offset && input->left > PIPE_LEAST) {
-		(void)fcntl(fd, F_SETPIPE_SZ, PIPE_BYTES); // fewer turns of reader and writer; refused to who has too many
+		(void)pipe_widen(fd, PIPE_BYTES); // fewer turns of reader and writer; refused to who has too many
 	}
 	if (part && input->head < part->head_len) {
 		ssize_t n = write(fd, part->head + input->head, part->head_len - input->head);

@@ -14,6 +14,7 @@
 #include "base/diag.h"
 #include "base/io.h"
 #include "base/text.h"
+#include "base/transfer.h"
 #include "input/records.h"
 #include "run/block.h"
 #include "run/dealer.h"
@@ -707,7 +708,7 @@ static void stream_open(struct blockfeed *feed) {
 		                             .size = (uint64_t)stat.st_size};
 	}
 	if (feed->how == BY_SPLICE) {
-		(void)fcntl(STDIN_FILENO, F_SETPIPE_SZ, PIPE_BYTES); // as in pour_block()
+		(void)pipe_widen(STDIN_FILENO, PIPE_BYTES); // as in pour_block()
 	}
 	begin_round(feed);
 }

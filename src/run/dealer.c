@@ -11,6 +11,7 @@
 #include "base/diag.h"
 #include "base/io.h"
 #include "base/list.h"
+#include "base/transfer.h"
 #include "base/wakeup.h"
 
 #include <errno.h>

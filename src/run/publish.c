@@ -4,11 +4,11 @@
 
 #include "base/alloc.h"
 #include "base/diag.h"
+#include "base/random.h"
 #include "process/memory.h"
 
 #include <errno.h>
 #include <stdlib.h>
-#include <sys/random.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -135,11 +135,7 @@ static void make_ulid(char ret_text[ULID_LEN + 1], uint64_t time_ns) {
 	for (int i = 0; i < 6; ++i) {
 		bytes[i] = (unsigned char)(ms >> (40 - 8 * i));
 	}
-	if (getrandom(bytes + 6, 10, GRND_NONBLOCK) != 10) { // early at boot: what else differs from run to run
-		uint64_t other[2] = {now_ns(), (uint64_t)getpid()};
-		memcpy(bytes + 6, (char *)other, 6);
-		memcpy(bytes + 12, (char *)other + 8, 4);
-	}
+	random_bytes(bytes + 6, 10);
 	for (int i = 0; i < ULID_LEN; ++i) {
 		unsigned value = 0;
 		for (int bit = 0; bit < 5; ++bit) {

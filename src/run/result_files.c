@@ -5,6 +5,7 @@
 #include "run/result_files.h"
 
 #include "base/alloc.h"
+#include "base/beneath.h"
 #include "base/diag.h"
 #include "base/io.h"
 #include "base/pathname.h"
@@ -204,7 +205,7 @@ static int open_dir(struct result_files *result_files, const char *path, size_t 
 		return dir;
 	}
 	char *name = xmemdup(path, below);
-	dir = results_open_dir(name, makes);
+	dir = open_base_dir(name, makes);
 	free(name);
 	if (dir >= 0 && !atomic_compare_exchange_strong(&result_files->dir, &none, dir)) {
 		close(dir); // another job was faster

@@ -1,0 +1,102 @@
+// Opening below a directory by openat2(2), or step by step.
+
+#include "base/beneath.h"
+
+#include "base/alloc.h"
+#include "base/fault.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+// As struct open_how of openat2(2), which older headers do not have.
+struct how {
+	uint64_t flags, mode, resolve;
+};
+
+enum { RESOLVE_NO_LINKS_BENEATH = 0x04 | 0x08 }; // RESOLVE_NO_SYMLINKS | RESOLVE_BENEATH
+
+// Opens the file by one call, openat2(2); ENOSYS where there is none.
+static int open_at_once(int dir, const char *path, int flags) {
+	struct how how = {
+		.flags = (unsigned)flags, .mode = flags & O_CREAT ? 0666 : 0, .resolve = RESOLVE_NO_LINKS_BENEATH,
+	};
+	errno = fault_errno("openat2");
+#ifdef SYS_openat2
+	return errno ? -1 : (int)syscall(SYS_openat2, dir, path, &how, sizeof(how));
+#else
+	errno = ENOSYS;
+	return -1;
+#endif
+}
+
+static bool is_link(int dir, const char *name) {
+	struct stat stat;
+	return fstatat(dir, name, &stat, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(stat.st_mode);
+}
+
+// The directory of that name, which is made if it is missing and `makes`. Returns a descriptor, or -1 with errno.
+static int step_down(int dir, const char *name, bool makes) {
+	if (makes && mkdirat(dir, name, 0777) != 0 && errno != EEXIST) {
+		return -1;
+	}
+	int fd = openat(dir, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0 && errno == ENOTDIR) {
+		errno = is_link(dir, name) ? ELOOP : ENOTDIR;
+	}
+	return fd;
+}
+
+// What openat2() does not know or not find is looked for step by step.
+int open_beneath(int dir, const char *path, int flags) {
+	flags |= O_CLOEXEC | O_NOFOLLOW;
+	int fd = open_at_once(dir, path, flags), at = dir;
+	for (const char *slash; fd < 0 && at >= 0 && (slash = strchr(path, '/')); path = slash + 1) {
+		if (slash == path) {
+			continue;
+		}
+		char *name = xmemdup(path, (size_t)(slash - path));
+		int above = at;
+		at = step_down(above, name, flags & O_CREAT);
+		free(name);
+		if (above != dir) {
+			int error = errno;
+			close(above);
+			errno = error;
+		}
+	}
+	if (fd < 0 && at >= 0) {
+		fd = openat(at, path, flags, 0666);
+	}
+	if (at >= 0 && at != dir) {
+		int error = errno;
+		close(at);
+		errno = error;
+	}
+	return fd;
+}
+
+// Makes the directory, and those above it. Returns 0, or -1 with errno.
+static int make_dir(const char *path) {
+	char *copy = xstrdup(path);
+	int result = 0;
+	for (char *at = copy + 1; result == 0 && at[-1]; ++at) {
+		if (*at != '/' && *at != '\0') {
+			continue;
+		}
+		char was = *at;
+		*at = '\0';
+		result = mkdir(copy, 0777) != 0 && errno != EEXIST ? -1 : 0;
+		*at = was;
+	}
+	free(copy);
+	return result;
+}
+
+int open_base_dir(const char *path, bool makes) {
+	path = path[0] ? path : ".";
+	return makes && make_dir(path) != 0 ? -1 : open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+}

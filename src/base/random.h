@@ -1,0 +1,16 @@
+// Random bytes to tell things apart: names, keys of hash tables, seeds.
+
+#ifndef FAIRPAR_BASE_RANDOM_H
+#define FAIRPAR_BASE_RANDOM_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+// Fills `mem` with `len` (at most 256) random bytes, without waiting. Early at boot, or where a filter of system calls refuses
+// getrandom(2), they follow from the clock and the process, and differ from call to call: nothing here guards a secret.
+void random_bytes(void *mem, size_t len);
+
+// The next of a series of pseudorandom numbers that follows from *state, any number at first.
+uint64_t random_next(uint64_t *state);
+
+#endif

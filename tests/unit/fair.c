@@ -1,10 +1,10 @@
 // Tests of the fair choice (engine/fair.h): golden traces, metamorphic tests, bounds, and a simulator with virtual time.
-// The search of small worlds and the naive reference are in worlds.c.
+// The search of small worlds and the naive reference are in fair_worlds.c.
 
 #include "engine/fair.h"
 
 #include "test.h"
-#include "world.h"
+#include "fair_world.h"
 
 // ---- golden traces ----
 

@@ -2,7 +2,7 @@
 
 #include "engine/pool.h"
 
-#include "stage.h"
+#include "pool_fixture.h"
 
 #include <errno.h>
 #include <sched.h>

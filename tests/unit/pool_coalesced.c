@@ -3,7 +3,7 @@
 
 #include "engine/pool.h"
 
-#include "stage.h"
+#include "pool_fixture.h"
 
 enum { MOST_ITEMS = 400000 };
 

@@ -1,4 +1,4 @@
-// Tests of the size of packs (job/packsize.h), with numbers for times.
+// Tests of the size of packs (job/pack_size.h), with numbers for times.
 
 #include "job/pack_size.h"
 

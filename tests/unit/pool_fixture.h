@@ -1,9 +1,9 @@
-// The stage for the tests of the pool: hooks that keep what they saw, kinds of items, and gates.
+// The fixture of the tests of the pool: hooks that keep what they saw, kinds of items, and gates.
 //
 // Items wait for one another through gates (a mutex and a condition), never by sleeping.
 
-#ifndef FAIRPAR_TESTS_UNIT_STAGE_H
-#define FAIRPAR_TESTS_UNIT_STAGE_H
+#ifndef FAIRPAR_TESTS_UNIT_POOL_FIXTURE_H
+#define FAIRPAR_TESTS_UNIT_POOL_FIXTURE_H
 
 #include "base/alloc.h"
 #include "base/atomic.h"

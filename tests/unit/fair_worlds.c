@@ -4,7 +4,7 @@
 #include "engine/fair.h"
 
 #include "test.h"
-#include "world.h"
+#include "fair_world.h"
 
 #include <limits.h>
 

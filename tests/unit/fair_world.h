@@ -1,7 +1,7 @@
 // A world of a few queues for the tests of the fair choice.
 
-#ifndef FAIRPAR_TESTS_UNIT_WORLD_H
-#define FAIRPAR_TESTS_UNIT_WORLD_H
+#ifndef FAIRPAR_TESTS_UNIT_FAIR_WORLD_H
+#define FAIRPAR_TESTS_UNIT_FAIR_WORLD_H
 
 #include "engine/fair.h"
 

@@ -15,7 +15,7 @@ void alloc_forbid(int change) {
 }
 
 void alloc_check(void) {
-	verify(bans == 0); // nothing allocates or formats under the pool's lock in what the pool calls back
+	verify(bans <= 0); // nothing allocates or formats under the pool's lock on the way of a job
 }
 #endif
 

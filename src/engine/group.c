@@ -37,7 +37,9 @@ void side_wake_now(struct pool *pool, struct side *side, struct errands *errands
 		errands->wake[kind] = worker;
 	} else if (side->nthreads < side->goal + side->lent && side->nthreads < side->thread_limit) {
 		++side->nthreads;
+		alloc_forbid(-1); // once for a worker
 		errands->start[kind] = worker_create(pool, side);
+		alloc_forbid(+1);
 	} else {
 		return;
 	}
@@ -94,5 +96,6 @@ void worker_free(struct worker *worker) {
 	}
 	cond_fini(&worker->wake);
 	free(worker->data);
+	free(worker->lengths);
 	free(worker);
 }

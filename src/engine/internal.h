@@ -102,6 +102,7 @@ struct worker {
 	bool gated;              // it has waited for start_interval
 	bool unsettled;          // hooks.settle is due when there is no work; only the worker touches it
 	struct fair_job job;     // under fair time: of the running item
+	struct median *lengths;  // under fair time: for a queue that has none yet
 };
 
 struct queue {
@@ -256,8 +257,13 @@ void worker_free(struct worker *worker);
 
 // ---- queue.c ----
 
-// Adds an item. `from`: to that worker's local list; NULL: to the tail.
-void queue_append(struct queue *queue, const struct item_record *record, struct worker *from);
+// A chunk for `need` bytes of records, if the tail has no room for them and they fit in one; else NULL. Gives the lock back
+// while it allocates. The caller frees what queue_append() leaves.
+struct chunk *queue_spare_chunk(struct queue *queue, size_t need);
+void chunk_free(struct chunk *chunk);
+
+// Adds an item. `from`: to that worker's local list; NULL: to the tail, or to *spare behind it, which is NULL then.
+void queue_append(struct queue *queue, const struct item_record *record, struct worker *from, struct chunk **spare);
 
 // Takes an item for the worker. The record's data is the worker's.
 enum work_source queue_take(struct queue *queue, struct worker *worker, struct item_record *ret_record, struct errands *errands);

@@ -130,7 +130,7 @@ static bool queue_takes(const struct queue *queue, const struct worker *from) {
 	return queue == from->queue || !queue->closed || queue->opens > 0;
 }
 
-static struct item_record make_record(struct pool *pool, const struct work *work, const struct worker *from) {
+static FP_INLINE struct item_record make_record(struct pool *pool, const struct work *work, const struct worker *from) {
 	struct item_record record = {
 		.data = work->data,
 		.size = (uint32_t)work->size,
@@ -148,13 +148,20 @@ static struct item_record make_record(struct pool *pool, const struct work *work
 	return record;
 }
 
-static void append_all(struct pool *pool, struct queue *queue, struct worker *from, const struct work *works, size_t n) {
-	bool local = from && from->queue == queue && !queue->attrs.prefer_fairness &&
-	             pool->item_mem + pool->struct_mem < pool->config.queue_mem;
+static bool goes_local(const struct queue *queue, const struct worker *from) {
+	const struct pool *pool = queue->pool;
+	return from && from->queue == queue && !queue->attrs.prefer_fairness &&
+	       pool->item_mem + pool->struct_mem < pool->config.queue_mem;
+}
+
+static void append_all(struct queue *queue, struct worker *from, const struct work *works, size_t n, struct chunk **spare) {
+	bool local = goes_local(queue, from);
+	alloc_forbid(+1);
 	for (size_t i = 0; i < n; ++i) {
-		struct item_record record = make_record(pool, &works[i], from);
-		queue_append(queue, &record, local && (works[i].flags & WORK_LOCAL) ? from : NULL);
+		struct item_record record = make_record(queue->pool, &works[i], from);
+		queue_append(queue, &record, local && (works[i].flags & WORK_LOCAL) ? from : NULL, spare);
 	}
+	alloc_forbid(-1);
 }
 
 enum submit_status pool_submit(struct pool *pool, struct queue *queue, struct worker *from, const struct work *works,
@@ -165,16 +172,20 @@ enum submit_status pool_submit(struct pool *pool, struct queue *queue, struct wo
 		need += works[i].size + RECORD_HEAD;
 	}
 	struct errands errands = ERRANDS_INIT;
+	struct chunk *spare = NULL;
 	enum submit_status status = SUBMIT_CLOSED;
 	mutex_lock(&pool->lock);
 	bool room = !queue_takes(queue, from) || hold_make_room(pool, need, &errands);
+	if (room && !goes_local(queue, from) && queue_takes(queue, from)) {
+		spare = queue_spare_chunk(queue, need + n * RECORD_EXTRA);
+	}
 	if (queue_takes(queue, from)) { // also after the lock was away
 		if (!room && !from) {
 			status = SUBMIT_FULL;
 			pool->full_need = need > pool->full_need ? need : pool->full_need;
 		} else {
 			status = SUBMIT_OK;
-			append_all(pool, queue, from, works, n);
+			append_all(queue, from, works, n, &spare);
 			queue_reach(queue);
 			fair_arrive(&queue->side->fair, &queue->fair, n, pool_now(pool));
 			queue->low_armed |= !from;
@@ -182,6 +193,7 @@ enum submit_status pool_submit(struct pool *pool, struct queue *queue, struct wo
 		}
 	}
 	pool_leave(pool, &errands);
+	chunk_free(spare);
 	return status;
 }
 

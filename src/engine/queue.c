@@ -79,20 +79,51 @@ void chunk_unref(struct pool *pool, struct chunk *chunk, struct errands *errands
 
 // ---- in ----
 
-static void append_tail(struct queue *queue, const struct item_record *record) {
+// How long a chunk behind the tail is.
+static size_t next_cap(const struct queue *queue) {
+	size_t cap = queue->tail ? (size_t)queue->tail->cap * GROWTH : FIRST_BYTES;
+	size_t most = chunk_most(queue->pool);
+	return cap > most ? most : cap;
+}
+
+struct chunk *queue_spare_chunk(struct queue *queue, size_t need) {
+	const struct chunk *tail = queue->tail;
+	if (need > MOST_BYTES || (tail && tail->cap - tail->end >= need)) {
+		return NULL;
+	}
+	size_t cap = next_cap(queue);
+	mutex_unlock(&queue->pool->lock);
+	struct chunk *chunk = chunk_new(cap < need ? need : cap);
+	mutex_lock(&queue->pool->lock);
+	return chunk;
+}
+
+void chunk_free(struct chunk *chunk) {
+	if (chunk) {
+		free(chunk->data);
+		free(chunk);
+	}
+}
+
+static void append_tail(struct queue *queue, const struct item_record *record, struct chunk **spare) {
 	struct pool *pool = queue->pool;
 	size_t bytes = record_bytes(record, queue->tail_id);
 	struct chunk *tail = queue->tail;
 	if (!tail || tail->cap - tail->end < bytes) {
-		size_t cap = tail ? (size_t)tail->cap * GROWTH : FIRST_BYTES;
+		size_t cap = next_cap(queue);
 		if (tail && tail->begin == tail->end) { // kept from before, and too small
 			struct errands none = ERRANDS_INIT;
 			chunk_unref(pool, tail, &none);
 			tail = NULL;
 		}
-		size_t most = chunk_most(pool);
-		cap = cap > most ? most : cap;
-		struct chunk *chunk = chunk_new(cap < bytes ? bytes : cap);
+		struct chunk *chunk = *spare;
+		*spare = NULL;
+		if (!chunk || chunk->cap < bytes) { // more than a chunk at once
+			chunk_free(chunk);
+			alloc_forbid(-1);
+			chunk = chunk_new(cap < bytes ? bytes : cap);
+			alloc_forbid(+1);
+		}
 		pool->item_mem += sizeof(*chunk) + chunk->cap;
 		if (!tail) {
 			queue->head = chunk;
@@ -126,18 +157,20 @@ static struct local *local_get(struct queue *queue, const struct worker *worker)
 	return *at;
 }
 
-void queue_append(struct queue *queue, const struct item_record *record, struct worker *from) {
+void queue_append(struct queue *queue, const struct item_record *record, struct worker *from, struct chunk **spare) {
 	struct pool *pool = queue->pool;
 	if (from) {
+		alloc_forbid(-1); // once for a worker and queue, and as the list doubles
 		struct local *local = local_get(queue, from);
 		pool->item_mem += lane_growth(&local->lane, record);
 		lane_push(&local->lane, record);
+		alloc_forbid(+1);
 		if (list_is_empty(&local->link)) {
 			list_push_back(&queue->locals, &local->link);
 		}
 		++queue->nlocal;
 	} else {
-		append_tail(queue, record);
+		append_tail(queue, record, spare);
 	}
 	queue->bytes += RECORD_HEAD + record->size;
 	++queue->submitted;
@@ -199,9 +232,11 @@ static void head_is_done(struct queue *queue, struct errands *errands) {
 // The record's data must outlive the chunk: copied to the worker.
 static void keep_data(struct worker *worker, struct item_record *record) {
 	if (record->size > worker->data_cap) {
+		alloc_forbid(-1); // some times in a worker's life, as it doubles
 		free(worker->data);
 		worker->data_cap = record->size < 256 ? 256 : (size_t)record->size * 2;
 		worker->data = xmalloc(worker->data_cap);
+		alloc_forbid(+1);
 	}
 	if (record->size > 0) {
 		memcpy(worker->data, record->data, record->size);

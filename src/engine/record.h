@@ -14,6 +14,7 @@
 
 enum {
 	RECORD_HEAD = 8,
+	RECORD_EXTRA = 16, // at most, for its context and its id
 	RECORD_FINALE = 1 << 5, // in the flags of a queue's last item, which nobody cancels; never encoded
 };
 

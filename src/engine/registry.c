@@ -100,7 +100,9 @@ static void pasts_grow(struct pool *pool) {
 		n += past_matters(pool, &old[i]);
 	}
 	pool->pasts_cap = old_cap == 0 ? 16 : n * 2 > old_cap ? old_cap * 2 : old_cap;
+	alloc_forbid(-1); // each time the table doubles or is cleared of half of it
 	pool->pasts = xcalloc(pool->pasts_cap, sizeof(pool->pasts[0]));
+	alloc_forbid(+1);
 	pool->npasts = n;
 	for (size_t i = 0; i < old_cap; ++i) {
 		if (past_matters(pool, &old[i])) {
@@ -153,10 +155,14 @@ uint8_t pool_type_add(struct pool *pool, const struct work_type *type) {
 
 // ---- open ----
 
-static struct queue *queue_create(struct pool *pool, uint64_t hash, const char *name, const struct queue_attrs *attrs,
-                                  void *user) {
-	size_t size = sizeof(struct queue) + strlen(name) + 1;
-	struct queue *queue = xcalloc(1, size);
+static size_t queue_bytes(const struct queue *queue) {
+	return sizeof(*queue) + strlen(queue->name) + 1 + sizeof(void *) * 4; // the heap's and the allocator's part
+}
+
+// Needs no lock.
+static struct queue *queue_new(struct pool *pool, uint64_t hash, const char *name, const struct queue_attrs *attrs,
+                               void *user) {
+	struct queue *queue = xcalloc(1, sizeof(struct queue) + strlen(name) + 1);
 	memcpy(queue->name, name, strlen(name) + 1);
 	queue->pool = pool;
 	queue->side = &pool->sides[attrs->long_running];
@@ -164,16 +170,25 @@ static struct queue *queue_create(struct pool *pool, uint64_t hash, const char *
 	queue->user = user;
 	queue->hash = hash;
 	list_init(&queue->locals);
+	return queue;
+}
+
+// The tables grow here, with the lock: seldom, and never on the way of a job.
+static void queue_insert(struct queue *queue) {
+	struct pool *pool = queue->pool;
+	const struct queue_attrs *attrs = &queue->attrs;
+	names_grow(pool);
+	*name_find(pool, queue->hash, queue->name) = queue;
+	++pool->nnames;
 	struct fair_tag tag = past_recall(pool, queue);
 	fair_add(&queue->side->fair, &queue->fair, attrs_weight(attrs), attrs->priority, attrs->max_parallel, &tag);
 	if (attrs->paused) {
 		fair_pause(&queue->side->fair, &queue->fair, true, pool_now(pool));
 	}
 	list_push_back(&pool->queues, &queue->link);
-	pool->struct_mem += size + sizeof(void *) * 4; // the heap's and the allocator's part
+	pool->struct_mem += queue_bytes(queue);
 	++pool->nqueues;
 	++pool->nopen;
-	return queue;
 }
 
 static void open_once_more(struct queue *queue) {
@@ -186,21 +201,29 @@ static void open_once_more(struct queue *queue) {
 
 struct queue *pool_queue_open(struct pool *pool, const char *name, const struct queue_attrs *attrs, void *user) {
 	uint64_t hash = name_hash(name, strlen(name)) | UINT64_C(1) << 63; // never 0, also in a past
+	struct queue *queue, *fresh = NULL;
 	mutex_lock(&pool->lock);
+	queue = pool->nnames > 0 ? *name_find(pool, hash, name) : NULL;
+	if (!queue && pool->stage == POOL_OPEN) {
+		mutex_unlock(&pool->lock);
+		fresh = queue_new(pool, hash, name, attrs, user);
+		mutex_lock(&pool->lock);
+		queue = pool->nnames > 0 ? *name_find(pool, hash, name) : NULL;
+	}
 	if (pool->stage != POOL_OPEN) {
 		mutex_unlock(&pool->lock);
+		free(fresh);
 		errno = ESHUTDOWN;
 		return NULL;
 	}
-	names_grow(pool);
-	struct queue **at = name_find(pool, hash, name);
-	if (!*at) {
-		*at = queue_create(pool, hash, name, attrs, user);
-		++pool->nnames;
+	if (!queue) {
+		queue = fresh;
+		fresh = NULL;
+		queue_insert(queue);
 	}
-	struct queue *queue = *at;
 	open_once_more(queue);
 	mutex_unlock(&pool->lock);
+	free(fresh);
 	return queue;
 }
 
@@ -264,7 +287,7 @@ void queue_shut(struct queue *queue, struct errands *errands) {
 void queue_bury(struct queue *queue) {
 	struct pool *pool = queue->pool;
 	list_remove(&queue->link);
-	pool->struct_mem -= sizeof(*queue) + strlen(queue->name) + 1 + sizeof(void *) * 4;
+	pool->struct_mem -= queue_bytes(queue);
 	queue_free(queue);
 }
 

@@ -16,7 +16,9 @@ static unsigned number_take(struct side *side) {
 		++word;
 	}
 	if (word == side->nwords) {
+		alloc_forbid(-1); // once for each 64 slots
 		grow_array(&side->numbers, &side->nwords_cap, word + 1, sizeof(side->numbers[0]));
+		alloc_forbid(+1);
 		side->numbers[side->nwords++] = 0;
 	}
 	unsigned bit = (unsigned)__builtin_ctzll(~side->numbers[word]);
@@ -319,7 +321,8 @@ static void worker_learn(struct worker *worker, struct queue *queue, enum work_s
 		return;
 	}
 	if (!queue->lengths) {
-		queue->lengths = median_new(LENGTHS);
+		queue->lengths = worker->lengths;
+		worker->lengths = NULL;
 	}
 	median_add(queue->lengths, now - worker->start);
 	fair_learn(&worker->side->fair, &queue->fair, median_get(queue->lengths));
@@ -360,12 +363,27 @@ static void worker_finish(struct worker *worker, enum work_status status, struct
 }
 
 static enum work_status worker_run(struct worker *worker) {
+	if (worker->side->fair.time && !worker->lengths) {
+		worker->lengths = median_new(LENGTHS);
+	}
 	const struct pool_hooks *hooks = &worker->pool->config.hooks;
 	enum work_status status = worker->type->run(worker, worker->queue, worker->data, worker->size);
 	if (status == WORK_FAILED && hooks->failed) {
 		hooks->failed(hooks->arg, worker, worker->queue);
 	}
 	return status;
+}
+
+// Others wait for the lock: nothing is allocated with it on the way of an item. The exceptions, which are bounded by the
+// number of workers, slots and queues or by doubling, take the ban back where they are.
+static void worker_lock(struct pool *pool) {
+	mutex_lock(&pool->lock);
+	alloc_forbid(+1);
+}
+
+static void worker_unlock(struct pool *pool) {
+	alloc_forbid(-1);
+	mutex_unlock(&pool->lock);
 }
 
 void *worker_main(void *arg) {
@@ -375,10 +393,10 @@ void *worker_main(void *arg) {
 	if (pool->config.hooks.started) {
 		pool->config.hooks.started(pool->config.hooks.arg, worker);
 	}
-	mutex_lock(&pool->lock);
+	worker_lock(pool);
 	worker->side->waking = false;
 	while (worker_look(worker, &errands)) {
-		mutex_unlock(&pool->lock);
+		worker_unlock(pool);
 		if (errands.any) {
 			errands_run(pool, &errands);
 		}
@@ -386,17 +404,17 @@ void *worker_main(void *arg) {
 		if (worker->queue) {
 			status = worker_run(worker);
 		}
-		mutex_lock(&pool->lock);
+		worker_lock(pool);
 		if (worker->queue) {
 			worker_finish(worker, status, &errands);
 		}
 		if (errands.any) { // before the next item, which may run for long
-			mutex_unlock(&pool->lock);
+			worker_unlock(pool);
 			errands_run(pool, &errands);
-			mutex_lock(&pool->lock);
+			worker_lock(pool);
 		}
 	}
-	mutex_unlock(&pool->lock);
+	worker_unlock(pool);
 	return NULL;
 }
 

@@ -6,79 +6,79 @@
 #include "base/diag.h"
 
 // All items of a queue, taken away from it.
-struct doomed {
+struct cancelled {
 	struct queue *queue;     // pinned
 	struct chunk *chunks;
 	uint64_t head_id;
 	struct list locals;
-	bool has_held;
-	struct item_record held;      // if so, the one that waited for its slots; its data are owned
+	bool has_reserved;
+	struct item_record reserved;      // if so, the one that waited for its slots; its data are owned
 	uint64_t nitems;
 };
 
 // The queue's item that a worker has taken and that waits for its slots, if it may be cancelled; else NULL.
-static struct worker *queue_holder(const struct queue *queue) {
-	struct worker *holder = queue->side->holder;
-	return holder && holder->held == queue && !(holder->flags & RECORD_FINALE) ? holder : NULL;
+static struct worker *queue_reserver(const struct queue *queue) {
+	struct worker *reserver = queue->group->reserver;
+	return reserver && reserver->reserved_queue == queue && !(reserver->flags & RECORD_LAST_ITEM) ? reserver : NULL;
 }
 
-// True if there is anything that queue_doom() would take.
-static bool queue_can_doom(const struct queue *queue) {
-	return queue->fair.backlog > (queue->finale_state == FINALE_DUE) || queue_holder(queue);
+// True if there is anything that queue_cancel() would take.
+static bool queue_can_cancel(const struct queue *queue) {
+	return queue->fair.backlog > (queue->last_state == LAST_DUE) || queue_reserver(queue);
 }
 
 // Takes the item that waits for its slots away from its worker, who need not know: it looks for other work. Its turns are
 // given back. The record's data and context are the caller's to free.
-static void holder_rob(struct worker *holder, struct item_record *ret_record, struct errands *errands) {
-	struct pool *pool = holder->pool;
-	struct side *side = holder->side;
-	struct queue *queue = holder->held;
+static void reservation_cancel(struct worker *reserver, struct item_record *ret_record, struct deferred *deferred) {
+	struct pool *pool = reserver->pool;
+	struct group *group = reserver->group;
+	struct queue *queue = reserver->reserved_queue;
 	uint64_t now = pool_now(pool);
-	*ret_record = (struct item_record){.data = holder->data, .size = (uint32_t)holder->size, .context = holder->context};
-	ret_record->type = pool_type(pool, holder->type);
-	if (holder->extra > 0) {
-		fair_widen_back(&side->fair, &queue->fair, holder->extra, now, now);
-		holder->extra = 0;
+	*ret_record = (struct item_record){.data = reserver->data, .size = (uint32_t)reserver->size, .context = reserver->context};
+	ret_record->type = pool_type(pool, reserver->type);
+	if (reserver->extra > 0) {
+		fair_widen_back(&group->fair, &queue->fair, reserver->extra, now, now);
+		reserver->extra = 0;
 	}
-	fair_give_back(&side->fair, &queue->fair, holder->picked, now);
-	holder->data = NULL;
-	holder->data_cap = 0;
-	holder->context = NULL;
-	holder->held = NULL;
-	side->holder = NULL;
+	fair_give_back(&group->fair, &queue->fair, reserver->picked, now);
+	reserver->data = NULL;
+	reserver->data_cap = 0;
+	reserver->context = NULL;
+	reserver->reserved_queue = NULL;
+	group->reserver = NULL;
 	--pool->queued;
-	if (holder->parked && !holder->woken) {
-		idle_push(holder);
+	if (reserver->parked && !reserver->woken) {
+		idle_push(reserver);
 	}
-	side_wake(pool, side, errands);
+	group_wake(pool, group, deferred);
 }
 
 // ---- cancelled ----
 
-static void queue_doom(struct queue *queue, struct doomed *ret_doomed, struct errands *errands) {
+static void queue_cancel(struct queue *queue, struct cancelled *ret_cancelled, struct deferred *deferred) {
 	struct pool *pool = queue->pool;
-	uint64_t waiting = queue->fair.backlog - (queue->finale_state == FINALE_DUE);
-	*ret_doomed = (struct doomed){
+	uint64_t waiting = queue->fair.backlog - (queue->last_state == LAST_DUE);
+	*ret_cancelled = (struct cancelled){
 		.queue = queue,
 		.chunks = queue->head,
 		.head_id = queue->head_id,
 		.nitems = waiting,
 	};
-	struct worker *holder = queue_holder(queue);
-	if (holder) {
-		++ret_doomed->nitems;
-		ret_doomed->has_held = true;
-		holder_rob(holder, &ret_doomed->held, errands);
+	struct worker *reserver = queue_reserver(queue);
+	if (reserver) {
+		++ret_cancelled->nitems;
+		ret_cancelled->has_reserved = true;
+		reservation_cancel(reserver, &ret_cancelled->reserved, deferred);
 	}
-	list_init(&ret_doomed->locals);
+	list_init(&ret_cancelled->locals);
 	list_for_each(&queue->locals, at) {
 		list_remove(at);
-		list_push_back(&ret_doomed->locals, at);
+		list_push_back(&ret_cancelled->locals, at);
 	}
 	for (unsigned i = 0; i < queue->nlocal_of; ++i) {
 		struct local *local = queue->local_of[i];
-		if (local && local->lane.nitems > 0) {
-			queue->local_of[i] = NULL; // now the doomed have it
+		if (local && local->deque.nitems > 0) {
+			queue->local_of[i] = NULL; // now the cancelled have it
 		}
 	}
 	for (struct chunk *chunk = queue->head; chunk; chunk = chunk->next) {
@@ -93,7 +93,7 @@ static void queue_doom(struct queue *queue, struct doomed *ret_doomed, struct er
 	pool->queued -= waiting;
 	++queue->pins;
 	++pool->nbusy;
-	fair_withdraw(&queue->side->fair, &queue->fair, waiting, pool_now(pool));
+	fair_withdraw(&queue->group->fair, &queue->fair, waiting, pool_now(pool));
 	queue_reach(queue);
 }
 
@@ -111,24 +111,24 @@ void record_drop(struct pool *pool, struct queue *queue, const struct item_recor
 	}
 }
 
-static uint64_t drop_bytes(struct pool *pool, struct doomed *doomed, const char *data, size_t len) {
+static uint64_t drop_bytes(struct pool *pool, struct cancelled *cancelled, const char *data, size_t len) {
 	struct item_record record;
 	uint64_t n = 0;
 	for (size_t at = 0; at < len; ++n) {
-		at += record_decode(data + at, doomed->head_id, &record);
-		doomed->head_id = record.id;
-		record_drop(pool, doomed->queue, &record);
+		at += record_decode(data + at, cancelled->head_id, &record);
+		cancelled->head_id = record.id;
+		record_drop(pool, cancelled->queue, &record);
 	}
 	return n;
 }
 
-static uint64_t drop_chunk(struct pool *pool, struct doomed *doomed, struct chunk *chunk) {
+static uint64_t drop_chunk(struct pool *pool, struct cancelled *cancelled, struct chunk *chunk) {
 	if (chunk->data) {
-		return drop_bytes(pool, doomed, chunk->data + chunk->begin, chunk->end - chunk->begin);
+		return drop_bytes(pool, cancelled, chunk->data + chunk->begin, chunk->end - chunk->begin);
 	}
 	char *data;
 	uint32_t len = chunk_read_all(pool, chunk, &data);
-	uint64_t n = drop_bytes(pool, doomed, data, len);
+	uint64_t n = drop_bytes(pool, cancelled, data, len);
 	free(data);
 	mutex_lock(&pool->lock);
 	pool->spilled -= len;
@@ -136,132 +136,132 @@ static uint64_t drop_chunk(struct pool *pool, struct doomed *doomed, struct chun
 	return n;
 }
 
-static uint64_t drop_local(struct pool *pool, struct doomed *doomed, struct local *local) {
-	uint64_t n = local->lane.nitems;
-	while (local->lane.nitems > 0) {
+static uint64_t drop_local(struct pool *pool, struct cancelled *cancelled, struct local *local) {
+	uint64_t n = local->deque.nitems;
+	while (local->deque.nitems > 0) {
 		struct item_record record;
-		lane_take_oldest(&local->lane, &record);
-		record_drop(pool, doomed->queue, &record);
+		deque_take_oldest(&local->deque, &record);
+		record_drop(pool, cancelled->queue, &record);
 	}
 	return n;
 }
 
 // Drops them; without the lock. Returns how many.
-static uint64_t doomed_drop(struct pool *pool, struct doomed *doomed) {
-	struct queue *queue = doomed->queue;
-	uint64_t n = doomed->has_held;
-	struct errands errands = ERRANDS_INIT;
-	if (doomed->has_held) {
-		record_drop(pool, queue, &doomed->held);
-		free((void *)doomed->held.data);
+static uint64_t cancelled_drop(struct pool *pool, struct cancelled *cancelled) {
+	struct queue *queue = cancelled->queue;
+	uint64_t n = cancelled->has_reserved;
+	struct deferred deferred = DEFERRED_INIT;
+	if (cancelled->has_reserved) {
+		record_drop(pool, queue, &cancelled->reserved);
+		free((void *)cancelled->reserved.data);
 	}
-	while (doomed->chunks) {
-		struct chunk *chunk = doomed->chunks;
-		n += drop_chunk(pool, doomed, chunk);
-		doomed->chunks = chunk->next;
+	while (cancelled->chunks) {
+		struct chunk *chunk = cancelled->chunks;
+		n += drop_chunk(pool, cancelled, chunk);
+		cancelled->chunks = chunk->next;
 		mutex_lock(&pool->lock);
-		chunk_unref(pool, chunk, &errands);
+		chunk_unref(pool, chunk, &deferred);
 		mutex_unlock(&pool->lock);
 	}
-	list_for_each(&doomed->locals, at) {
+	list_for_each(&cancelled->locals, at) {
 		struct local *local = list_entry(at, struct local, link);
-		n += drop_local(pool, doomed, local);
+		n += drop_local(pool, cancelled, local);
 		mutex_lock(&pool->lock);
-		pool->item_mem -= local->lane.cap;
+		pool->item_mem -= local->deque.cap;
 		pool->struct_mem -= sizeof(*local);
 		mutex_unlock(&pool->lock);
-		lane_fini(&local->lane);
+		deque_fini(&local->deque);
 		free(local);
 	}
-	verify(n == doomed->nitems);
+	verify(n == cancelled->nitems);
 	mutex_lock(&pool->lock);
 	--queue->pins;
 	--pool->nbusy;
 	if (!queue->removed && queue->low_armed && queue->bytes < queue->attrs.low_water && !queue->closed) {
 		queue->low_armed = false;
 		++queue->pins;
-		errands.low = queue;
-		errands.any = true;
+		deferred.low = queue;
+		deferred.any = true;
 	}
-	queue_check_removal(queue, &errands);
-	pool_notice(pool, &errands);
-	pool_leave(pool, &errands);
+	queue_check_removal(queue, &deferred);
+	pool_notice(pool, &deferred);
+	pool_leave(pool, &deferred);
 	return n;
 }
 
 // ---- cancel and shut down ----
 
 // Takes the queued items of all queues away from them. Returns how many queues have had some.
-static size_t doom_all(struct pool *pool, struct doomed *doomed, struct errands *errands) {
+static size_t cancel_queues(struct pool *pool, struct cancelled *cancelled, struct deferred *deferred) {
 	size_t n = 0;
 	list_for_each(&pool->queues, at) {
 		struct queue *queue = list_entry(at, struct queue, link);
-		if (queue_can_doom(queue)) {
-			queue_doom(queue, &doomed[n++], errands);
+		if (queue_can_cancel(queue)) {
+			queue_cancel(queue, &cancelled[n++], deferred);
 		}
 	}
 	return n;
 }
 
 // Drops them and frees the array; without the lock. Returns how many items.
-static uint64_t drop_all(struct pool *pool, struct doomed *doomed, size_t n) {
+static uint64_t drop_all(struct pool *pool, struct cancelled *cancelled, size_t n) {
 	uint64_t dropped = 0;
 	for (size_t i = 0; i < n; ++i) {
-		dropped += doomed_drop(pool, &doomed[i]);
+		dropped += cancelled_drop(pool, &cancelled[i]);
 	}
-	free(doomed);
+	free(cancelled);
 	return dropped;
 }
 
-// Takes the lock, with memory for what doom_all() returns. The caller frees it.
-static struct doomed *lock_to_doom(struct pool *pool) {
-	struct doomed *doomed = NULL;
+// Takes the lock, with memory for what cancel_queues() returns. The caller frees it.
+static struct cancelled *lock_to_cancel(struct pool *pool) {
+	struct cancelled *cancelled = NULL;
 	mutex_lock(&pool->lock);
 	for (size_t cap = 0; cap < pool->nqueues;) {
 		cap = pool->nqueues;
 		mutex_unlock(&pool->lock);
-		free(doomed);
-		doomed = xcalloc(cap, sizeof(doomed[0]));
+		free(cancelled);
+		cancelled = xcalloc(cap, sizeof(cancelled[0]));
 		mutex_lock(&pool->lock);
 	}
-	return doomed;
+	return cancelled;
 }
 
 static uint64_t cancel_all(struct pool *pool) {
-	struct errands errands = ERRANDS_INIT;
-	struct doomed *doomed = lock_to_doom(pool);
-	size_t n = doom_all(pool, doomed, &errands);
-	pool_leave(pool, &errands);
-	return drop_all(pool, doomed, n);
+	struct deferred deferred = DEFERRED_INIT;
+	struct cancelled *cancelled = lock_to_cancel(pool);
+	size_t n = cancel_queues(pool, cancelled, &deferred);
+	pool_leave(pool, &deferred);
+	return drop_all(pool, cancelled, n);
 }
 
 uint64_t pool_cancel(struct pool *pool, struct queue *queue) {
 	if (!queue) {
 		return cancel_all(pool);
 	}
-	struct errands errands = ERRANDS_INIT;
-	struct doomed doomed;
+	struct deferred deferred = DEFERRED_INIT;
+	struct cancelled cancelled;
 	mutex_lock(&pool->lock);
-	bool any = !queue->removed && queue_can_doom(queue);
+	bool any = !queue->removed && queue_can_cancel(queue);
 	if (any) {
-		queue_doom(queue, &doomed, &errands);
+		queue_cancel(queue, &cancelled, &deferred);
 	}
-	pool_leave(pool, &errands);
-	return any ? doomed_drop(pool, &doomed) : 0;
+	pool_leave(pool, &deferred);
+	return any ? cancelled_drop(pool, &cancelled) : 0;
 }
 
 uint64_t pool_shutdown(struct pool *pool, enum pool_stage stage) {
-	struct errands errands = ERRANDS_INIT;
+	struct deferred deferred = DEFERRED_INIT;
 	size_t n = 0;
 	if (stage > POOL_CANCELLING) {
 		stage = POOL_CANCELLING; // CLOSED is reached, not asked for
 	}
-	struct doomed *doomed = lock_to_doom(pool);
+	struct cancelled *cancelled = lock_to_cancel(pool);
 	if (stage > pool->stage) {
 		pool->stage = stage;
-		n = stage == POOL_CANCELLING ? doom_all(pool, doomed, &errands) : 0;
+		n = stage == POOL_CANCELLING ? cancel_queues(pool, cancelled, &deferred) : 0;
 		list_for_each(&pool->queues, at) {
-			queue_shut(list_entry(at, struct queue, link), &errands);
+			queue_shut(list_entry(at, struct queue, link), &deferred);
 		}
 	}
 	bool last = pool->nqueues == 0 && pool->stage != POOL_OPEN && !pool->idle_claimed;
@@ -269,15 +269,15 @@ uint64_t pool_shutdown(struct pool *pool, enum pool_stage stage) {
 		pool->idle_claimed = true;
 		pool->stage = POOL_CLOSED;
 	}
-	pool_notice(pool, &errands);
-	++pool->guests; // [E7], also while dropping
-	pool_leave(pool, &errands);
-	uint64_t dropped = drop_all(pool, doomed, n);
+	pool_notice(pool, &deferred);
+	++pool->callers; // [E7], also while dropping
+	pool_leave(pool, &deferred);
+	uint64_t dropped = drop_all(pool, cancelled, n);
 	if (last) {
 		pool_become_idle(pool);
 	}
 	mutex_lock(&pool->lock);
-	--pool->guests;
+	--pool->callers;
 	cond_broadcast(&pool->idle_cond);
 	mutex_unlock(&pool->lock);
 	return dropped;

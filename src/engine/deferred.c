@@ -7,10 +7,10 @@
 #include <unistd.h>
 
 // The queue was pinned for a hook that has returned.
-static void queue_unpin(struct queue *queue, struct errands *errands) {
+static void queue_unpin(struct queue *queue, struct deferred *deferred) {
 	mutex_lock(&queue->pool->lock);
 	--queue->pins;
-	queue_check_removal(queue, errands);
+	queue_check_removal(queue, deferred);
 	mutex_unlock(&queue->pool->lock);
 }
 
@@ -38,14 +38,14 @@ static void queue_remove(struct pool *pool, struct queue *queue) {
 		pool->stage = POOL_CLOSED;
 	}
 	if (queue->opens == 0) {
-		queue_bury(queue);
+		queue_retire(queue);
 	} else {
 		queue->pins = 0;
-		queue->next_removed = queue; // its hook has returned: the last close buries it
+		queue->next_removed = queue; // its hook has returned: the last close retires it
 	}
-	struct errands errands = ERRANDS_INIT;
-	pool_notice(pool, &errands);
-	pool_leave(pool, &errands);
+	struct deferred deferred = DEFERRED_INIT;
+	pool_notice(pool, &deferred);
+	pool_leave(pool, &deferred);
 	if (last) {
 		pool_become_idle(pool);
 	}
@@ -79,87 +79,87 @@ static void remove_all(struct pool *pool, struct queue *queues) {
 }
 
 // Calls the hooks; `more` is what that leads to.
-static void errands_call(struct pool *pool, const struct errands *errands, struct errands *more) {
+static void deferred_call(struct pool *pool, const struct deferred *deferred, struct deferred *more) {
 	const struct pool_hooks *hooks = &pool->config.hooks;
-	if (errands->spill_error && hooks->trouble) {
-		hooks->trouble(hooks->arg, "spill", errands->spill_error);
+	if (deferred->spill_error && hooks->trouble) {
+		hooks->trouble(hooks->arg, "spill", deferred->spill_error);
 	}
-	if (errands->low) {
+	if (deferred->low) {
 		if (hooks->low) {
-			hooks->low(hooks->arg, errands->low);
+			hooks->low(hooks->arg, deferred->low);
 		}
-		queue_unpin(errands->low, more);
+		queue_unpin(deferred->low, more);
 	}
-	if (errands->settle && hooks->settle) {
+	if (deferred->settle && hooks->settle) {
 		hooks->settle(hooks->arg);
 	}
-	if (errands->reserving) {
-		hooks->reserving(hooks->arg, errands->reserving, errands->reserving_id, errands->reserving_width);
-		queue_unpin(errands->reserving, more);
+	if (deferred->reserving) {
+		hooks->reserving(hooks->arg, deferred->reserving, deferred->reserving_id, deferred->reserving_width);
+		queue_unpin(deferred->reserving, more);
 	}
-	if (errands->low_all && hooks->low) {
+	if (deferred->low_all && hooks->low) {
 		hooks->low(hooks->arg, NULL);
 	}
-	if (errands->removed) {
-		remove_all(pool, errands->removed);
+	if (deferred->removed) {
+		remove_all(pool, deferred->removed);
 	}
 }
 
 // Reads a chunk back; what waited for it goes on.
-static void load_chunk(struct pool *pool, struct queue *queue, struct chunk *chunk, struct errands *errands) {
+static void load_chunk(struct pool *pool, struct queue *queue, struct chunk *chunk, struct deferred *deferred) {
 	struct chunk_loaded loaded = chunk_read(pool, chunk);
 	mutex_lock(&pool->lock);
-	queue_load(queue, chunk, &loaded, errands);
+	queue_load(queue, chunk, &loaded, deferred);
 	--queue->pins;
-	queue_check_removal(queue, errands);
-	pool_notice(pool, errands);
-	side_wake(pool, queue->side, errands);
+	queue_check_removal(queue, deferred);
+	pool_notice(pool, deferred);
+	group_wake(pool, queue->group, deferred);
 	mutex_unlock(&pool->lock);
 	free(loaded.rest);
 	free(loaded.data);
 }
 
-void errands_run(struct pool *pool, struct errands *errands) {
-	while (errands->any) {
-		struct errands now = *errands;
-		*errands = (struct errands)ERRANDS_INIT;
-		for (int side = 0; side < 2; ++side) {
-			if (now.wake[side]) {
-				cond_signal(&now.wake[side]->wake);
+void deferred_run(struct pool *pool, struct deferred *deferred) {
+	while (deferred->any) {
+		struct deferred now = *deferred;
+		*deferred = (struct deferred)DEFERRED_INIT;
+		for (int group = 0; group < 2; ++group) {
+			if (now.wake[group]) {
+				cond_signal(&now.wake[group]->wake);
 			}
-			if (now.start[side]) {
-				worker_start(now.start[side], errands);
+			if (now.start[group]) {
+				worker_start(now.start[group], deferred);
 			}
 		}
 		if (now.close_fd >= 0) {
 			close(now.close_fd);
 		}
 		if (now.load) {
-			load_chunk(pool, now.load_queue, now.load, errands);
+			load_chunk(pool, now.load_queue, now.load, deferred);
 		}
-		errands_call(pool, &now, errands);
+		deferred_call(pool, &now, deferred);
 	}
 }
 
-void pool_leave(struct pool *pool, struct errands *errands) {
-	if (!errands->any) {
+void pool_leave(struct pool *pool, struct deferred *deferred) {
+	if (!deferred->any) {
 		mutex_unlock(&pool->lock);
 		return;
 	}
-	++pool->guests; // [E7]
+	++pool->callers; // [E7]
 	mutex_unlock(&pool->lock);
-	errands_run(pool, errands);
+	deferred_run(pool, deferred);
 	mutex_lock(&pool->lock);
-	if (--pool->guests == 0 && pool->quit) {
+	if (--pool->callers == 0 && pool->quit) {
 		cond_broadcast(&pool->idle_cond);
 	}
 	mutex_unlock(&pool->lock);
 }
 
-void pool_notice_now(struct pool *pool, struct errands *errands) {
-	if (pool->full_need > 0 && hold_has_room(pool, pool->full_need)) {
+void pool_notice_now(struct pool *pool, struct deferred *deferred) {
+	if (pool->full_need > 0 && storage_has_room(pool, pool->full_need)) {
 		pool->full_need = 0;
-		errands->low_all = errands->any = true;
+		deferred->low_all = deferred->any = true;
 	}
 	if (pool->waiting_inside > 0 && idle_inside(pool)) {
 		cond_broadcast(&pool->idle_cond);

@@ -343,9 +343,9 @@ static inline void wait_ends(struct fair_queue *queue, uint64_t now) {
 }
 
 // It begins to have something that it may run, or that only its limit keeps it from running.
-static void begin(const struct fair *fair, struct fair_queue *queue, bool was_held) {
+static void begin(const struct fair *fair, struct fair_queue *queue, bool was_at_limit) {
 	uint64_t least = queue->tier->clock;
-	if (was_held) {
+	if (was_at_limit) {
 		least -= fair->time ? queue->median / queue->weight : queue->turn;
 	}
 	if (before(queue->virt, least)) {
@@ -365,11 +365,11 @@ static void count_eligible(struct fair *fair, struct fair_tier *tier, bool come)
 // Puts the queue where its state says it belongs [F1] [F2].
 static void place(struct fair *fair, struct fair_queue *queue, uint64_t now) {
 	struct fair_tier *tier = queue->tier;
-	bool has = queue->backlog > 0 && !queue->paused, was_held = queue->held, wanted = queue->wants;
-	queue->held = has && queue->limit > 0 && queue->running >= queue->limit;
-	queue->wants = has && !queue->held;
-	if (!wanted && (queue->wants || (queue->held && !was_held))) {
-		begin(fair, queue, was_held);
+	bool has = queue->backlog > 0 && !queue->paused, was_at_limit = queue->at_limit, wanted = queue->wants;
+	queue->at_limit = has && queue->limit > 0 && queue->running >= queue->limit;
+	queue->wants = has && !queue->at_limit;
+	if (!wanted && (queue->wants || (queue->at_limit && !was_at_limit))) {
+		begin(fair, queue, was_at_limit);
 	}
 	if (wanted && !queue->wants) {
 		wait_ends(queue, now);

@@ -53,7 +53,7 @@ struct fair_queue {
 	bool paused;             // out of the race, like a queue without work
 	bool blocked;            // out of reach for a moment, but keeps its place
 	bool wants;              // has work and may run it, or could but for `blocked`
-	bool held;               // has work, and only its limit keeps it from running it
+	bool at_limit;               // has work, and only its limit keeps it from running it
 	struct fair_tier *tier;
 	uint64_t seq;            // order of fair_add()
 	struct list special;     // in the tier's list of queues that need a look at each pick

@@ -9,10 +9,10 @@ uint64_t pool_clock(const struct pool *pool) {
 	return pool->config.now ? pool->config.now(pool->config.hooks.arg) : now_ns();
 }
 
-static struct worker *worker_create(struct pool *pool, struct side *side) {
+static struct worker *worker_create(struct pool *pool, struct group *group) {
 	struct worker *worker = NEW(struct worker);
 	worker->pool = pool;
-	worker->side = side;
+	worker->group = group;
 	worker->index = pool->nworkers;
 	worker->started = true;
 	cond_init(&worker->wake);
@@ -21,58 +21,58 @@ static struct worker *worker_create(struct pool *pool, struct side *side) {
 	return worker;
 }
 
-void side_wake_now(struct pool *pool, struct side *side, struct errands *errands) {
-	if (pool->gate) {
+void group_wake_now(struct pool *pool, struct group *group, struct deferred *deferred) {
+	if (pool->pacer) {
 		return;
 	}
-	size_t kind = side == &pool->sides[1];
-	struct worker *worker = side->holder ? side->holder : side->idle;
-	if (side->holder && !worker->parked) {
+	size_t kind = group == &pool->groups[1];
+	struct worker *worker = group->reserver ? group->reserver : group->idle;
+	if (group->reserver && !worker->parked) {
 		return; // it will look by itself
 	}
 	if (worker) {
-		side->idle = side->holder ? side->idle : worker->below;
+		group->idle = group->reserver ? group->idle : worker->below;
 		worker->woken = true;
 		++pool->wakes;
-		errands->wake[kind] = worker;
-	} else if (side->nthreads < side->goal + side->lent && side->nthreads < side->thread_limit) {
-		++side->nthreads;
+		deferred->wake[kind] = worker;
+	} else if (group->nthreads < group->capacity + group->lent && group->nthreads < group->thread_limit) {
+		++group->nthreads;
 		alloc_forbid(-1); // once for a worker
-		errands->start[kind] = worker_create(pool, side);
+		deferred->start[kind] = worker_create(pool, group);
 		alloc_forbid(+1);
 	} else {
 		return;
 	}
-	side->waking = true;
-	errands->any = true;
+	group->waking = true;
+	deferred->any = true;
 }
 
 void idle_push(struct worker *worker) {
-	worker->below = worker->side->idle;
-	worker->side->idle = worker;
+	worker->below = worker->group->idle;
+	worker->group->idle = worker;
 }
 
 // ---- threads ----
 
-// EAGAIN: there are as many threads as there can be, which is no failure as long as the side has one. If it has none, it
-// tries again each time an item of the other side ends.
-static void worker_not_started(struct worker *worker, int error, struct errands *errands) {
+// EAGAIN: there are as many threads as there can be, which is no failure as long as the group has one. If it has none, it
+// tries again each time an item of the other group ends.
+static void worker_not_started(struct worker *worker, int error, struct deferred *deferred) {
 	struct pool *pool = worker->pool;
-	struct side *side = worker->side;
+	struct group *group = worker->group;
 	mutex_lock(&pool->lock);
 	worker->started = false;
-	side->waking = false;
-	--side->nthreads;
-	bool alone = side->nthreads == 0;
+	group->waking = false;
+	--group->nthreads;
+	bool alone = group->nthreads == 0;
 	if (!alone) {
-		side->thread_limit = side->nthreads;
-		side_wake(pool, side, errands); // a worker may have parked while this start was on its way
+		group->thread_limit = group->nthreads;
+		group_wake(pool, group, deferred); // a worker may have parked while this start was on its way
 	} else {
-		pool->thread_retry = side;
-		alone = pool->sides[0].running + pool->sides[1].running == 0 && !pool->sides[0].holder;
+		pool->thread_retry = group;
+		alone = pool->groups[0].running + pool->groups[1].running == 0 && !pool->groups[0].reserver;
 	}
-	bool first = !pool->troubled_threads;
-	pool->troubled_threads = true;
+	bool first = !pool->warned_threads;
+	pool->warned_threads = true;
 	mutex_unlock(&pool->lock);
 	if (alone) {
 		diag_die("cannot start a thread: %s", strerror(error));
@@ -82,11 +82,11 @@ static void worker_not_started(struct worker *worker, int error, struct errands 
 	}
 }
 
-void worker_start(struct worker *worker, struct errands *errands) {
+void worker_start(struct worker *worker, struct deferred *deferred) {
 	struct pool *pool = worker->pool;
 	int error = thread_start(&worker->thread, pool->worker_main, worker, pool->config.stack_bytes);
 	if (error) {
-		worker_not_started(worker, error, errands);
+		worker_not_started(worker, error, deferred);
 	}
 }
 

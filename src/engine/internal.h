@@ -35,8 +35,8 @@ enum {
 // MEMORY -written-> WRITING -> DISK -needed soon-> LOADING -> MEMORY
 enum chunk_state { CHUNK_MEMORY, CHUNK_WRITING, CHUNK_DISK, CHUNK_LOADING };
 
-// NONE -pool_queue_finally()-> KEPT -closed, all else gone-> DUE -taken-> HAD
-enum finale_state { FINALE_NONE, FINALE_KEPT, FINALE_DUE, FINALE_HAD };
+// NONE -pool_queue_finally()-> SET -closed, all else gone-> DUE -taken-> TAKEN
+enum last_state { LAST_NONE, LAST_SET, LAST_DUE, LAST_TAKEN };
 
 // Some records of a queue, oldest first.
 struct chunk {
@@ -52,17 +52,17 @@ struct chunk {
 
 // The items that one worker's items submitted to their own queue.
 struct local {
-	struct lane lane;
+	struct deque deque;
 	struct list link;        // in queue->locals while it is not empty
 };
 
-// One of two kinds of workers, with the queues they serve: slots, or dedicated threads.
-struct side {
+// One of two groups of workers, with the queues they serve: those on slots, or dedicated threads.
+struct group {
 	struct fair fair;
-	unsigned goal;           // slots
+	unsigned capacity;       // slots
 	unsigned running;        // slots taken by running items
 	unsigned lent;           // of these, by items that wait inside pool_wait_idle(): others may run meanwhile
-	struct worker *holder;   // has taken a wide item that waits for its slots; nothing else is dispatched [E9]
+	struct worker *reserver; // has reserved the free slots for a wide item that it has taken; nothing else is dispatched [E9]
 	unsigned nthreads;
 	unsigned thread_limit;   // no more can be started
 	bool waking;             // a worker was woken or started and has not had the lock since
@@ -73,7 +73,7 @@ struct side {
 
 struct worker {
 	struct pool *pool;
-	struct side *side;
+	struct group *group;
 	struct worker *below;    // in the idle stack
 	cond wake;
 	bool woken;
@@ -89,17 +89,17 @@ struct worker {
 	void *data;              // `data_cap` bytes
 	size_t data_cap, size;
 	void *context;
-	unsigned number, slot;   // of its side; a dedicated thread's slot is a lane above the slots
+	unsigned number, slot;   // of its group; a dedicated thread's slot is a number above the slots
 	uint64_t start;
 	uint64_t picked;         // when its turn came; not long before `start`, but for a wide one that was held
 	uint32_t width;          // slots it takes; while it is held: would take
 	uint32_t extra;          // slots beyond the first that it is charged for in the fair choice
-	struct queue *held;      // of an item that was taken and waits for its slots, so that `queue` is NULL; NULL: none
+	struct queue *reserved_queue; // of an item that was taken and waits for its slots, so that `queue` is NULL; NULL: none
 	uint8_t flags;           // its record's
-	// of the running item too; only with pool->tells
+	// of the running item too; only with pool->wants_facts
 	uint64_t id;
 	struct facts facts;
-	bool gated;              // it has waited for start_interval
+	bool paced;              // it has waited for start_interval
 	bool unsettled;          // hooks.settle is due when there is no work; only the worker touches it
 	struct fair_job job;     // under fair time: of the running item
 	struct median *lengths;  // under fair time: for a queue that has none yet
@@ -108,19 +108,19 @@ struct worker {
 struct queue {
 	struct fair_queue fair;
 	struct pool *pool;
-	struct side *side;
+	struct group *group;
 	struct queue_attrs attrs;
 	void *user;
-	atomic_uint_least64_t keep; // the owner's
+	atomic_uint_least64_t user_count; // the owner's
 	uint64_t hash;           // of the name
 	struct list link;        // in pool->queues, or pool->zombies
-	struct queue *next_removed; // in errands.removed
+	struct queue *next_removed; // in deferred.removed
 	uint32_t opens;          // pool_queue_open() without pool_queue_close()
 	uint32_t pins;           // threads that use it without the lock
 	bool closed;             // no more work from outside
 	bool removed;
 	bool low_armed;
-	uint8_t finale_state;    // enum finale_state
+	uint8_t last_state;      // enum last_state
 	uint8_t picks;
 	uint64_t submitted;
 	uint64_t limit_left;     // see struct facts
@@ -132,42 +132,42 @@ struct queue {
 	struct local **local_of; // by worker->index, as far as it goes
 	unsigned nlocal_of;
 	struct median *lengths;  // of its items of late; NULL until one has ended under fair time
-	struct finale *finale;   // NULL unless KEPT or DUE; then it counts as waiting, but is in no chunk
+	struct last_item *last_item; // NULL unless SET or DUE; then it counts as waiting, but is in no chunk
 	char name[];
 };
 
 // The last item of a queue.
-struct finale {
-	struct item_record record;    // of the data behind it
+struct last_item {
+	struct item_record record; // of the data behind it
 	char data[];
 };
 
-// What a removed queue leaves behind: 24 bytes, as there may be a million.
-struct past {
+// A tombstone, what a removed queue leaves behind: 24 bytes, as there may be a million.
+struct tombstone {
 	uint64_t hash;           // of the name, 56 bits, then the 8 of fair_tag.tier; 0: an empty place
-	uint64_t virt, keep;
+	uint64_t virt, user_count;
 };
 
 struct pool {
 	mutex lock;
-	struct pool_config config; // constant but for slots, which is in sides[0].goal
-	struct side sides[2];    // slots, dedicated threads
+	struct pool_config config; // constant but for slots, which is in groups[0].capacity
+	struct group groups[2];  // slots, dedicated threads
 	enum pool_stage stage;
 	void *(*worker_main)(void *); // what a worker's thread does: worker.c's, which stands above who starts it
 	bool started, paused, quit;
 	bool needs_clock;
-	bool tells;              // facts are asked for, or there is a trace
+	bool wants_facts;        // facts are asked for, or there is a trace
 	bool idle_claimed;       // somebody calls hooks.idle
 	bool idle;               // hooks.idle has returned
-	cond idle_cond;          // `idle`, `guests` and what pool_wait_idle() inside an item waits for
-	unsigned guests;         // threads from outside with errands
+	cond idle_cond;          // `idle`, `callers` and what pool_wait_idle() inside an item waits for
+	unsigned callers;        // threads from outside that run deferred actions
 	unsigned waiting_inside; // slots of items in pool_wait_idle()
-	struct side *thread_retry; // has work, and no thread could be started for it
-	struct worker *gate;     // the one that waits for next_start
+	struct group *thread_retry; // has work, and no thread could be started for it
+	struct worker *pacer;    // waits for next_start, for all
 	uint64_t next_start;
 	uint64_t queued;         // items that have not started
 	uint64_t dispatched, wakes;
-	unsigned most_slots;     // greatest goal of the slots so far: lanes lie above it
+	unsigned most_slots;     // greatest capacity of the slots so far: dedicated threads are numbered above it
 	struct worker **workers; // by index
 	size_t workers_cap;
 	unsigned nworkers;
@@ -178,8 +178,8 @@ struct pool {
 	uint64_t nbusy;          // calls of drop and of hooks.removed under way
 	struct queue **names;    // hash table
 	size_t names_cap, nnames;
-	struct past *pasts;      // hash table
-	size_t pasts_cap, npasts;
+	struct tombstone *tombstones; // hash table
+	size_t tombstones_cap, ntombstones;
 
 	const struct work_type *types[MAX_TYPES]; // by record.type; an entry never changes once it is there
 	unsigned ntypes;
@@ -189,13 +189,13 @@ struct pool {
 	size_t struct_mem;       // bytes of memory for the queues themselves
 	uint64_t spilled;        // bytes of items on disk
 	size_t full_need;        // bytes that were refused; hooks.low(NULL) is due when they fit; 0: not armed
-	bool troubled_spill, troubled_threads; // hooks.trouble was called
+	bool warned_spill, warned_threads; // hooks.trouble was called
 };
 
-// What is left to do once the lock is given back.
-struct errands {
+// Deferred actions: what is left to do once the lock is given back.
+struct deferred {
 	bool any;                // one of the others is set
-	struct worker *wake[2], *start[2]; // by side
+	struct worker *wake[2], *start[2]; // by group
 	struct queue *removed;
 	struct queue *low;
 	bool low_all;
@@ -209,7 +209,7 @@ struct errands {
 	int spill_error;         // for hooks.trouble
 };
 
-#define ERRANDS_INIT {.close_fd = -1}
+#define DEFERRED_INIT {.close_fd = -1}
 
 // The time, if anything depends on it; else 0.
 uint64_t pool_clock(const struct pool *pool);
@@ -221,38 +221,38 @@ static inline uint64_t pool_now(const struct pool *pool) {
 // ---- group.c ----
 
 // An item takes no more slots than there are, so that it can start some time.
-static inline uint32_t side_cut(const struct side *side, uint32_t width) {
-	return width <= side->goal ? width : side->goal > 0 ? side->goal : 1;
+static inline uint32_t group_clamp(const struct group *group, uint32_t width) {
+	return width <= group->capacity ? width : group->capacity > 0 ? group->capacity : 1;
 }
 
-static inline bool side_has_room(const struct side *side, uint32_t width) {
-	return side->running + side_cut(side, width) <= side->goal + side->lent;
+static inline bool group_has_room(const struct group *group, uint32_t width) {
+	return group->running + group_clamp(group, width) <= group->capacity + group->lent;
 }
 
-static inline bool side_has_work(const struct pool *pool, const struct side *side) {
-	return (fair_is_eligible(&side->fair) || side->holder) && side->running < side->goal + side->lent && pool->started &&
-	       !pool->paused && (!side->holder || side_has_room(side, side->holder->width));
+static inline bool group_has_work(const struct pool *pool, const struct group *group) {
+	return (fair_is_eligible(&group->fair) || group->reserver) && group->running < group->capacity + group->lent && pool->started &&
+	       !pool->paused && (!group->reserver || group_has_room(group, group->reserver->width));
 }
 
 // Chooses a worker to wake or to start if one is needed [E3].
-void side_wake_now(struct pool *pool, struct side *side, struct errands *errands);
+void group_wake_now(struct pool *pool, struct group *group, struct deferred *deferred);
 
-static inline void side_wake(struct pool *pool, struct side *side, struct errands *errands) {
-	if (!side->waking && side_has_work(pool, side)) {
-		side_wake_now(pool, side, errands);
+static inline void group_wake(struct pool *pool, struct group *group, struct deferred *deferred) {
+	if (!group->waking && group_has_work(pool, group)) {
+		group_wake_now(pool, group, deferred);
 	}
 }
 
-static inline void sides_wake(struct pool *pool, struct errands *errands) {
-	side_wake(pool, &pool->sides[0], errands);
-	side_wake(pool, &pool->sides[1], errands);
+static inline void groups_wake(struct pool *pool, struct deferred *deferred) {
+	group_wake(pool, &pool->groups[0], deferred);
+	group_wake(pool, &pool->groups[1], deferred);
 }
 
 // Puts a parked worker on top of the stack.
 void idle_push(struct worker *worker);
 
-// Starts the thread of a worker that side_wake() chose; without the lock.
-void worker_start(struct worker *worker, struct errands *errands);
+// Starts the thread of a worker that group_wake() chose; without the lock.
+void worker_start(struct worker *worker, struct deferred *deferred);
 void worker_free(struct worker *worker);
 
 // ---- queue.c ----
@@ -266,28 +266,28 @@ void chunk_free(struct chunk *chunk);
 void queue_append(struct queue *queue, const struct item_record *record, struct worker *from, struct chunk **spare);
 
 // Takes an item for the worker. The record's data is the worker's.
-enum work_source queue_take(struct queue *queue, struct worker *worker, struct item_record *ret_record, struct errands *errands);
+enum work_source queue_take(struct queue *queue, struct worker *worker, struct item_record *ret_record, struct deferred *deferred);
 
 // The item that stands next in the queue's chunks, if that is in memory. Returns the bytes of its record, or 0. Its data
 // is borrowed, until the next call that takes something.
 size_t queue_peek(const struct queue *queue, struct item_record *ret_record);
 
 // Takes that item, whose record has so many bytes. Its data must not be looked at any more.
-void queue_skip(struct queue *queue, const struct item_record *record, size_t bytes, struct errands *errands);
+void queue_skip(struct queue *queue, const struct item_record *record, size_t bytes, struct deferred *deferred);
 
 // Blocks the queue in the fair choice while its next item is not in memory, and unblocks it.
 static inline void queue_reach(struct queue *queue) {
-	bool blocked = queue->head && !queue->head->data && queue->nlocal == 0 && queue->finale_state != FINALE_DUE;
+	bool blocked = queue->head && !queue->head->data && queue->nlocal == 0 && queue->last_state != LAST_DUE;
 	if (blocked != queue->fair.blocked) {
-		fair_block(&queue->side->fair, &queue->fair, blocked, pool_now(queue->pool));
+		fair_block(&queue->group->fair, &queue->fair, blocked, pool_now(queue->pool));
 	}
 }
 
 // Makes room for `need` bytes by spilling; gives the lock back meanwhile. Returns false if there is none.
-bool hold_make_room(struct pool *pool, size_t need, struct errands *errands);
+bool storage_make_room(struct pool *pool, size_t need, struct deferred *deferred);
 
 // True if `need` more bytes may be queued now, or could be after spilling.
-bool hold_has_room(const struct pool *pool, size_t need);
+bool storage_has_room(const struct pool *pool, size_t need);
 
 // What a chunk that queue_take() wants was read into.
 struct chunk_loaded {
@@ -300,12 +300,12 @@ struct chunk_loaded {
 struct chunk_loaded chunk_read(struct pool *pool, const struct chunk *chunk);
 
 // Puts it into its queue, unless that was cancelled meanwhile. What it does not take, the caller frees.
-void queue_load(struct queue *queue, struct chunk *chunk, struct chunk_loaded *loaded, struct errands *errands);
+void queue_load(struct queue *queue, struct chunk *chunk, struct chunk_loaded *loaded, struct deferred *deferred);
 
 // Reads all records of a chunk on disk; without the lock. Returns the bytes; *ret_data is the caller's.
 uint32_t chunk_read_all(struct pool *pool, const struct chunk *chunk, char **ret_data);
 
-void chunk_unref(struct pool *pool, struct chunk *chunk, struct errands *errands);
+void chunk_unref(struct pool *pool, struct chunk *chunk, struct deferred *deferred);
 
 void queue_free(struct queue *queue);
 
@@ -329,41 +329,41 @@ static inline uint8_t pool_type(struct pool *pool, const struct work_type *type)
 }
 
 // Removes the queue if it is closed, empty and unused [E5]; but first has its last item run if it has one [E10].
-void queue_check_removal_now(struct queue *queue, struct errands *errands);
+void queue_check_removal_now(struct queue *queue, struct deferred *deferred);
 
-static inline void queue_check_removal(struct queue *queue, struct errands *errands) {
+static inline void queue_check_removal(struct queue *queue, struct deferred *deferred) {
 	if (queue->closed && queue->fair.backlog == 0 && queue->fair.running == 0) {
-		queue_check_removal_now(queue, errands);
+		queue_check_removal_now(queue, deferred);
 	}
 }
 
 // Closes the queue, whoever has it open.
-void queue_shut(struct queue *queue, struct errands *errands);
+void queue_shut(struct queue *queue, struct deferred *deferred);
 
 // Frees a removed queue that nobody has open any more.
-void queue_bury(struct queue *queue);
+void queue_retire(struct queue *queue);
 void names_fini(struct pool *pool);
 
 // ---- deferred.c ----
 
-// Does them; without the lock. They may lead to others, which are done too.
-void errands_run(struct pool *pool, struct errands *errands);
+// Runs the deferred actions; without the lock. They may lead to others, which are run too.
+void deferred_run(struct pool *pool, struct deferred *deferred);
 
-// Gives the lock back and does the errands; for threads from outside.
-void pool_leave(struct pool *pool, struct errands *errands);
+// Gives the lock back and runs the deferred actions; for threads from outside.
+void pool_leave(struct pool *pool, struct deferred *deferred);
 
 // Nothing is left but items that wait for just that.
 static inline bool idle_inside(const struct pool *pool) {
 	return pool->nopen == 0 && pool->queued == 0 && pool->nbusy == 0 &&
-	       pool->sides[0].running + pool->sides[1].running == pool->waiting_inside;
+	       pool->groups[0].running + pool->groups[1].running == pool->waiting_inside;
 }
 
 // Notices that there is room again, or that what items wait for inside has happened.
-void pool_notice_now(struct pool *pool, struct errands *errands);
+void pool_notice_now(struct pool *pool, struct deferred *deferred);
 
-static inline void pool_notice(struct pool *pool, struct errands *errands) {
+static inline void pool_notice(struct pool *pool, struct deferred *deferred) {
 	if (pool->full_need > 0 || pool->waiting_inside > 0) {
-		pool_notice_now(pool, errands);
+		pool_notice_now(pool, deferred);
 	}
 }
 

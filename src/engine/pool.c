@@ -2,25 +2,25 @@
 //
 // One mutex guards everything; a critical section is a few dozen nanoseconds of pointer work, a thousandth of starting a
 // process. What needs the outside world (to signal, to start a thread, to read or write the disk, to call a hook) is
-// noted as an errand and done after the lock was given back.
+// noted as a deferred action and done after the lock was given back.
 //
 // [E1] An item that was taken is run once or dropped once, or goes along with one that is run [E11]. It is in one chunk
-//      or one local list until queue_take(), queue_skip() or queue_doom() takes it out, under the lock; nothing else
+//      or one local list until queue_take(), queue_skip() or queue_cancel() takes it out, under the lock; nothing else
 //      does.
 // [E2] An item is charged to its queue in the fair choice wherever it comes from, so local work cannot starve others;
 //      and each 16th pick of a queue takes its head, so it cannot starve its own queue. Enforced by worker_dispatch(),
 //      queue_take().
-// [E3] No lost wake-up. Call a side's state hungry when there is an eligible item, a free slot, and a worker parked or
-//      one that may be started; while a wide item is held [E9], when its slots are free and its holder is parked.
-//      Whenever the lock is given back in a hungry state, a wake is in flight (side->waking), or a thread will look
-//      again that has the lock's next turn coming (a worker that ends its item, or the gate's, or a holder with
-//      errands). Enforced: all that can make the state hungry calls side_wake() (submit, start, resume, more or fewer
-//      slots, slots lent, new attributes, a chunk read back, a held item cancelled), or is done by a worker that then
-//      looks itself; the woken worker clears `waking` and, having taken its item, calls side_wake(). So one wakes the
+// [E3] No lost wake-up. Call a group's state hungry when there is an eligible item, a free slot, and a worker parked or
+//      one that may be started; while slots are reserved [E9], when its slots are free and its reserver is parked.
+//      Whenever the lock is given back in a hungry state, a wake is in flight (group->waking), or a thread will look
+//      again that has the lock's next turn coming (a worker that ends its item, or the pacer's, or a reserver with
+//      deferred actions). Enforced: all that can make the state hungry calls group_wake() (submit, start, resume, more or
+//      fewer slots, slots lent, new attributes, a chunk read back, a reservation cancelled), or is done by a worker that
+//      then looks itself; the woken worker clears `waking` and, having taken its item, calls group_wake(). So one wakes the
 //      next, nobody is woken while a wake is in flight, and there is no herd. Who looks and finds that the work is the
-//      holder's calls side_wake() too: it may have freed the slots, or been woken before there was a holder.
-// [E4] The running items of a side take no more than `goal` slots, plus those of items that wait in pool_wait_idle(),
-//      which lend them; at most max_parallel items of a queue run. Enforced by side_has_work(), worker_widen(), fair.c.
+//      reserver's calls group_wake() too: it may have freed the slots, or been woken before there was a reserver.
+// [E4] The running items of a group take no more than `capacity` slots, plus those of items that wait in pool_wait_idle(),
+//      which lend them; at most max_parallel items of a queue run. Enforced by group_has_work(), worker_widen(), fair.c.
 // [E5] A queue is removed exactly once: when it is closed, and nothing of it is queued, runs or is in use (`pins`).
 //      Each event that ends one of these calls queue_check_removal(), which sets `removed` under the lock. Its memory
 //      lives until its openers have closed it too. A queue that is removed by what hooks.removed does is reported by
@@ -28,19 +28,19 @@
 // [E6] Idle exactly once, as the last call: `nqueues` counts a queue until its hook has returned, and an item's queue
 //      cannot be removed. So it reaches 0 when nothing is left; idle_claimed is set in the same critical section, and
 //      from then on no queue can be opened.
-// [E7] Nobody uses the pool after pool_destroy(): it joins all workers, and waits for `guests`, the threads from outside
-//      that still have errands to do.
+// [E7] Nobody uses the pool after pool_destroy(): it joins all workers, and waits for `callers`, the threads from outside
+//      that still have deferred actions to run.
 // [E8] Memory for queued items stays below queue_mem, plus what nested work needs when the disk is full. Enforced by
-//      hold_make_room(); a submission from outside is refused instead, and told when there is room by pool_notice().
-// [E9] A wide item whose turn has come starts next on its side. If its slots are not free, its worker holds it
-//      (side->holder, worker->held): it is picked in the fair choice, but counts as queued, takes no slot number and is
-//      not traced. Until it starts, side_has_work() is true for the holder alone, so the slots that become free stay
-//      free. Its width is cut to the slots there are each time it is looked at, and those who wait in pool_wait_idle()
-//      lend theirs, so it needs no more than that running items end. The holder parks outside of the idle stack;
-//      holder_rob(), which cancels the item, puts it there. One that is the queue's last item cannot be robbed.
+//      storage_make_room(); a submission from outside is refused instead, and told when there is room by pool_notice().
+// [E9] A wide item whose turn has come starts next in its group. If its slots are not free, its worker reserves them
+//      (group->reserver, worker->reserved_queue): the item is picked in the fair choice, but counts as queued, takes no
+//      slot number and is not traced. Until it starts, group_has_work() is true for the reserver alone, so the slots
+//      that become free stay free. Its width is cut to the slots there are each time it is looked at, and those who wait in pool_wait_idle()
+//      lend theirs, so it needs no more than that running items end. The reserver parks outside of the idle stack;
+//      reservation_cancel(), which cancels the item, puts it there. One that is the queue's last item cannot be cancelled.
 // [E10] A queue's last item (pool_queue_finally()) runs exactly once: it becomes due in queue_check_removal_now(), in
 //      place of the removal, and counts as waiting from then on, so that the queue cannot be removed before it has run.
-//      It lies in no chunk, and queue_doom() does not find it. Enforced by finale_state, which never goes back.
+//      It lies in no chunk, and queue_cancel() does not find it. Enforced by last_state, which never goes back.
 // [E11] Items that go along with another (WORK_PACKS) are taken in the same critical section as that one, so they stand
 //      behind it in the queue without a gap, and nobody is served between; each is charged a turn. From then on they
 //      are part of it: the running item keeps the queue from being removed, and nobody can cancel them by themselves.
@@ -58,13 +58,13 @@ struct pool *pool_create(const struct pool_config *config) {
 	pool->config = *config;
 	mutex_init(&pool->lock, LOCK_POOL);
 	cond_init(&pool->idle_cond);
-	pool->tells = config->facts || config->hooks.trace;
-	pool->needs_clock = config->fair_time || pool->tells || config->start_interval > 0;
-	fair_init(&pool->sides[0].fair, config->fair_time, pool->tells);
-	fair_init(&pool->sides[1].fair, /* time */ false, pool->tells);
-	pool->sides[0].goal = pool->sides[0].fair.slots = pool->most_slots = config->slots;
-	pool->sides[1].goal = config->max_long ? config->max_long : 1;
-	pool->sides[0].thread_limit = pool->sides[1].thread_limit = UINT32_MAX;
+	pool->wants_facts = config->facts || config->hooks.trace;
+	pool->needs_clock = config->fair_time || pool->wants_facts || config->start_interval > 0;
+	fair_init(&pool->groups[0].fair, config->fair_time, pool->wants_facts);
+	fair_init(&pool->groups[1].fair, /* time */ false, pool->wants_facts);
+	pool->groups[0].capacity = pool->groups[0].fair.slots = pool->most_slots = config->slots;
+	pool->groups[1].capacity = config->max_long ? config->max_long : 1;
+	pool->groups[0].thread_limit = pool->groups[1].thread_limit = UINT32_MAX;
 	list_init(&pool->queues);
 	list_init(&pool->zombies);
 	list_init(&pool->spillable);
@@ -74,11 +74,11 @@ struct pool *pool_create(const struct pool_config *config) {
 }
 
 void pool_start(struct pool *pool) {
-	struct errands errands = ERRANDS_INIT;
+	struct deferred deferred = DEFERRED_INIT;
 	mutex_lock(&pool->lock);
 	pool->started = true;
-	sides_wake(pool, &errands);
-	pool_leave(pool, &errands);
+	groups_wake(pool, &deferred);
+	pool_leave(pool, &deferred);
 }
 
 void pool_destroy(struct pool *pool) {
@@ -91,11 +91,11 @@ void pool_destroy(struct pool *pool) {
 	for (unsigned i = 0; i < pool->nworkers; ++i) {
 		cond_signal(&pool->workers[i]->wake);
 	}
-	while (pool->guests > 0) {
+	while (pool->callers > 0) {
 		cond_wait(&pool->idle_cond, &pool->lock);
 	}
 	mutex_unlock(&pool->lock);
-	// the array stays as it is: a worker that may start another one has errands of an earlier time
+	// the array stays as it is: a worker that may start another one has deferred actions of an earlier time
 	for (unsigned i = 0; i < pool->nworkers; ++i) {
 		if (pool->workers[i]->started) {
 			thread_join(pool->workers[i]->thread);
@@ -106,11 +106,11 @@ void pool_destroy(struct pool *pool) {
 		worker_free(pool->workers[i]);
 	}
 	free(pool->workers);
-	fair_fini(&pool->sides[0].fair);
-	fair_fini(&pool->sides[1].fair);
+	fair_fini(&pool->groups[0].fair);
+	fair_fini(&pool->groups[1].fair);
 	spill_fini(&pool->spill);
-	free(pool->sides[0].numbers);
-	free(pool->sides[1].numbers);
+	free(pool->groups[0].numbers);
+	free(pool->groups[1].numbers);
 	cond_fini(&pool->idle_cond);
 	mutex_fini(&pool->lock);
 	free(pool);
@@ -171,11 +171,11 @@ enum submit_status pool_submit(struct pool *pool, struct queue *queue, struct wo
 		verify(works[i].size < UINT32_MAX / 4);
 		need += works[i].size + RECORD_HEAD;
 	}
-	struct errands errands = ERRANDS_INIT;
+	struct deferred deferred = DEFERRED_INIT;
 	struct chunk *spare = NULL;
 	enum submit_status status = SUBMIT_CLOSED;
 	mutex_lock(&pool->lock);
-	bool room = !queue_takes(queue, from) || hold_make_room(pool, need, &errands);
+	bool room = !queue_takes(queue, from) || storage_make_room(pool, need, &deferred);
 	if (room && !goes_local(queue, from) && queue_takes(queue, from)) {
 		spare = queue_spare_chunk(queue, need + n * RECORD_EXTRA);
 	}
@@ -187,50 +187,50 @@ enum submit_status pool_submit(struct pool *pool, struct queue *queue, struct wo
 			status = SUBMIT_OK;
 			append_all(queue, from, works, n, &spare);
 			queue_reach(queue);
-			fair_arrive(&queue->side->fair, &queue->fair, n, pool_now(pool));
+			fair_arrive(&queue->group->fair, &queue->fair, n, pool_now(pool));
 			queue->low_armed |= !from;
-			side_wake(pool, queue->side, &errands);
+			group_wake(pool, queue->group, &deferred);
 		}
 	}
-	pool_leave(pool, &errands);
+	pool_leave(pool, &deferred);
 	chunk_free(spare);
 	return status;
 }
 
 void pool_queue_finally(struct pool *pool, struct queue *queue, const struct work *work) {
 	verify(work->size < UINT32_MAX / 4);
-	size_t bytes = sizeof(struct finale) + work->size;
-	struct finale *finale = xcalloc(1, bytes);
+	size_t bytes = sizeof(struct last_item) + work->size;
+	struct last_item *last_item = xcalloc(1, bytes);
 	if (work->size > 0) {
-		memcpy(finale->data, work->data, work->size);
+		memcpy(last_item->data, work->data, work->size);
 	}
 	mutex_lock(&pool->lock);
-	finale->record = make_record(pool, work, /* from */ NULL);
-	bool taken = !queue->removed && queue->finale_state == FINALE_NONE;
+	last_item->record = make_record(pool, work, /* from */ NULL);
+	bool taken = !queue->removed && queue->last_state == LAST_NONE;
 	if (taken) {
-		queue->finale = finale;
-		queue->finale_state = FINALE_KEPT;
+		queue->last_item = last_item;
+		queue->last_state = LAST_SET;
 		pool->struct_mem += bytes;
 	}
 	mutex_unlock(&pool->lock);
 	if (!taken) {
-		finale->record.data = finale->data;
-		record_drop(pool, queue, &finale->record);
-		free(finale);
+		last_item->record.data = last_item->data;
+		record_drop(pool, queue, &last_item->record);
+		free(last_item);
 	}
 }
 
 void pool_queue_want(struct pool *pool, struct queue *queue) {
-	struct errands errands = ERRANDS_INIT;
+	struct deferred deferred = DEFERRED_INIT;
 	mutex_lock(&pool->lock);
 	queue->low_armed = true;
 	if (!queue->removed && queue->bytes < queue->attrs.low_water) {
 		queue->low_armed = false;
 		++queue->pins;
-		errands.low = queue;
-		errands.any = true;
+		deferred.low = queue;
+		deferred.any = true;
 	}
-	pool_leave(pool, &errands);
+	pool_leave(pool, &deferred);
 }
 
 size_t pool_queue_bytes(struct pool *pool, struct queue *queue) {
@@ -243,23 +243,23 @@ size_t pool_queue_bytes(struct pool *pool, struct queue *queue) {
 // ---- close, wait ----
 
 void pool_queue_close(struct pool *pool, struct queue *queue) {
-	struct errands errands = ERRANDS_INIT;
+	struct deferred deferred = DEFERRED_INIT;
 	mutex_lock(&pool->lock);
 	verify(queue->opens > 0);
 	--queue->opens;
 	if (queue->opens == 0) {
 		if (queue->removed && queue->next_removed == queue) {
-			queue_bury(queue);
+			queue_retire(queue);
 		} else {
-			queue_shut(queue, &errands);
+			queue_shut(queue, &deferred);
 		}
 	}
-	pool_notice(pool, &errands);
-	pool_leave(pool, &errands);
+	pool_notice(pool, &deferred);
+	pool_leave(pool, &deferred);
 }
 
 bool pool_wait_idle(struct pool *pool, struct worker *self, uint64_t deadline) {
-	struct errands errands = ERRANDS_INIT;
+	struct deferred deferred = DEFERRED_INIT;
 	mutex_lock(&pool->lock);
 	if (!self) {
 		bool in_time = true;
@@ -272,65 +272,65 @@ bool pool_wait_idle(struct pool *pool, struct worker *self, uint64_t deadline) {
 	}
 	// it lends its slots to those it waits for
 	pool->waiting_inside += self->width;
-	self->side->lent += self->width;
-	side_wake(pool, self->side, &errands);
+	self->group->lent += self->width;
+	group_wake(pool, self->group, &deferred);
 	mutex_unlock(&pool->lock);
-	errands_run(pool, &errands);
+	deferred_run(pool, &deferred);
 	mutex_lock(&pool->lock);
 	bool in_time = true;
-	pool_notice(pool, &errands);
+	pool_notice(pool, &deferred);
 	while (!idle_inside(pool) && in_time) {
 		in_time = cond_wait_until(&pool->idle_cond, &pool->lock, deadline);
 	}
 	bool idle = idle_inside(pool);
 	pool->waiting_inside -= self->width;
-	self->side->lent -= self->width;
+	self->group->lent -= self->width;
 	mutex_unlock(&pool->lock);
-	errands_run(pool, &errands);
+	deferred_run(pool, &deferred);
 	return idle;
 }
 
 // ---- change and ask ----
 
 void pool_pause(struct pool *pool, bool paused) {
-	struct errands errands = ERRANDS_INIT;
+	struct deferred deferred = DEFERRED_INIT;
 	mutex_lock(&pool->lock);
 	pool->paused = paused;
-	sides_wake(pool, &errands);
-	pool_leave(pool, &errands);
+	groups_wake(pool, &deferred);
+	pool_leave(pool, &deferred);
 }
 
 void pool_set_slots(struct pool *pool, unsigned slots) {
-	struct errands errands = ERRANDS_INIT;
+	struct deferred deferred = DEFERRED_INIT;
 	mutex_lock(&pool->lock);
-	pool->sides[0].goal = pool->sides[0].fair.slots = slots;
+	pool->groups[0].capacity = pool->groups[0].fair.slots = slots;
 	pool->most_slots = slots > pool->most_slots ? slots : pool->most_slots;
-	sides_wake(pool, &errands);
-	pool_leave(pool, &errands);
+	groups_wake(pool, &deferred);
+	pool_leave(pool, &deferred);
 }
 
 void queue_set(struct pool *pool, struct queue *queue, const struct queue_attrs *attrs) {
-	struct errands errands = ERRANDS_INIT;
+	struct deferred deferred = DEFERRED_INIT;
 	mutex_lock(&pool->lock);
-	bool long_running = queue->attrs.long_running; // its items are on the way to one side
+	bool long_running = queue->attrs.long_running; // its items are on the way to one group
 	queue->attrs = *attrs;
 	queue->attrs.long_running = long_running;
 	if (!queue->removed) {
 		uint64_t now = pool_now(pool);
-		struct fair *fair = &queue->side->fair;
-		queue->attrs.paused &= queue->finale_state != FINALE_DUE; // that one runs nevertheless
+		struct fair *fair = &queue->group->fair;
+		queue->attrs.paused &= queue->last_state != LAST_DUE; // that one runs nevertheless
 		fair_set(fair, &queue->fair, attrs_weight(attrs), attrs->priority, attrs->max_parallel, now);
 		fair_pause(fair, &queue->fair, queue->attrs.paused, now);
-		side_wake(pool, queue->side, &errands);
+		group_wake(pool, queue->group, &deferred);
 	}
-	pool_leave(pool, &errands);
+	pool_leave(pool, &deferred);
 }
 
 // How many items run: they are numbered.
-static uint64_t side_items(const struct side *side) {
+static uint64_t group_items(const struct group *group) {
 	uint64_t n = 0;
-	for (size_t i = 0; i < side->nwords; ++i) {
-		n += (uint64_t)__builtin_popcountll(side->numbers[i]);
+	for (size_t i = 0; i < group->nwords; ++i) {
+		n += (uint64_t)__builtin_popcountll(group->numbers[i]);
 	}
 	return n;
 }
@@ -339,12 +339,12 @@ void pool_stat(struct pool *pool, struct pool_stat *ret_stat) {
 	mutex_lock(&pool->lock);
 	*ret_stat = (struct pool_stat){
 		.queued = pool->queued,
-		.running = side_items(&pool->sides[0]),
-		.running_long = pool->sides[1].running,
-		.slots_taken = pool->sides[0].running,
+		.running = group_items(&pool->groups[0]),
+		.running_long = pool->groups[1].running,
+		.slots_taken = pool->groups[0].running,
 		.dispatched = pool->dispatched,
 		.wakes = pool->wakes,
-		.threads = pool->sides[0].nthreads + pool->sides[1].nthreads,
+		.threads = pool->groups[0].nthreads + pool->groups[1].nthreads,
 		.mem_bytes = pool->item_mem,
 		.spilled_bytes = pool->spilled,
 	};

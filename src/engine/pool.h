@@ -89,7 +89,7 @@ struct facts {
 	double lag;                 // see struct service
 	uint64_t picked;            // when its turn came
 	uint64_t limit_left;        // when its queue last ran fewer than max_parallel after it had run so many; 0: never
-	bool gated;                 // it waited for start_interval
+	bool paced;                 // it waited for start_interval
 };
 
 // One line of the service trace. Passed in exact order of dispatch, under the pool's lock. Items that are taken along
@@ -170,7 +170,7 @@ void pool_destroy(struct pool *pool);
 
 // Opens the queue of that name, or finds it if it is open. Each open is matched by one pool_queue_close(); the queue is
 // closed by the last; one that is closed but still has work is simply open again. A name that was removed and is opened
-// again keeps its place in virtual time and its queue_keep(). The pointer is good until the opener's pool_queue_close(),
+// again keeps its place in virtual time and its queue_user_count(). The pointer is good until the opener's pool_queue_close(),
 // also when pool_shutdown() has closed the queue before (submissions are then refused).
 // `user` is returned by queue_user(); only the first open of a name sets it and `attrs`.
 // Returns NULL with errno ESHUTDOWN when the pool no longer takes submissions from outside.
@@ -194,7 +194,7 @@ void *queue_user(const struct queue *queue);
 
 // A number of the owner's that belongs to the name: 0 at first, and kept when the queue is removed and opened again.
 // While it is open, or one of its items runs.
-atomic_uint_least64_t *queue_keep(struct queue *queue);
+atomic_uint_least64_t *queue_user_count(struct queue *queue);
 
 // Asks for one call of hooks.low when less than low_water bytes are queued: at once if so now.
 void pool_queue_want(struct pool *pool, struct queue *queue);
@@ -291,7 +291,7 @@ struct pool_stat {
 void pool_stat(struct pool *pool, struct pool_stat *ret_stat);
 
 struct pool *worker_pool(const struct worker *worker);
-// The worker's slot: 1 to slots, the lowest that is free; for a dedicated thread a lane above the greatest number of slots
+// The worker's slot: 1 to slots, the lowest that is free; for a dedicated thread a number above the greatest number of slots
 // so far (an item that waits in pool_wait_idle() keeps its slot, so others may be above too). Stable while its item runs.
 unsigned worker_slot(const struct worker *worker);
 bool worker_is_long(const struct worker *worker);

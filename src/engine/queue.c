@@ -55,23 +55,23 @@ static void chunk_forget_data(struct pool *pool, struct chunk *chunk) {
 	chunk->cap = 0;
 }
 
-static void chunk_give_place(struct pool *pool, struct chunk *chunk, struct errands *errands) {
+static void chunk_give_place(struct pool *pool, struct chunk *chunk, struct deferred *deferred) {
 	if (chunk->place_len > 0) {
 		int fd = spill_give(&pool->spill, chunk->place, chunk->place_len);
 		if (fd >= 0) {
-			errands->close_fd = fd;
-			errands->any = true;
+			deferred->close_fd = fd;
+			deferred->any = true;
 		}
 		chunk->place_len = 0;
 	}
 }
 
-void chunk_unref(struct pool *pool, struct chunk *chunk, struct errands *errands) {
+void chunk_unref(struct pool *pool, struct chunk *chunk, struct deferred *deferred) {
 	if (--chunk->refs > 0) {
 		return;
 	}
 	list_remove(&chunk->spillable);
-	chunk_give_place(pool, chunk, errands);
+	chunk_give_place(pool, chunk, deferred);
 	chunk_forget_data(pool, chunk);
 	pool->item_mem -= sizeof(*chunk);
 	free(chunk);
@@ -112,7 +112,7 @@ static void append_tail(struct queue *queue, const struct item_record *record, s
 	if (!tail || tail->cap - tail->end < bytes) {
 		size_t cap = next_cap(queue);
 		if (tail && tail->begin == tail->end) { // kept from before, and too small
-			struct errands none = ERRANDS_INIT;
+			struct deferred none = DEFERRED_INIT;
 			chunk_unref(pool, tail, &none);
 			tail = NULL;
 		}
@@ -162,8 +162,8 @@ void queue_append(struct queue *queue, const struct item_record *record, struct 
 	if (from) {
 		alloc_forbid(-1); // once for a worker and queue, and as the list doubles
 		struct local *local = local_get(queue, from);
-		pool->item_mem += lane_growth(&local->lane, record);
-		lane_push(&local->lane, record);
+		pool->item_mem += deque_growth(&local->deque, record);
+		deque_push(&local->deque, record);
 		alloc_forbid(+1);
 		if (list_is_empty(&local->link)) {
 			list_push_back(&queue->locals, &local->link);
@@ -184,32 +184,32 @@ static bool head_is_ready(const struct queue *queue) {
 }
 
 // Has the chunk read back by this thread, once it has given back the lock.
-static void want_chunk(struct queue *queue, struct chunk *chunk, struct errands *errands) {
+static void want_chunk(struct queue *queue, struct chunk *chunk, struct deferred *deferred) {
 	if (chunk->state == CHUNK_DISK) {
-		verify(!errands->load);
+		verify(!deferred->load);
 		chunk->state = CHUNK_LOADING;
 		++chunk->refs;
 		++queue->pins;
-		errands->load = chunk;
-		errands->load_queue = queue;
-		errands->any = true;
+		deferred->load = chunk;
+		deferred->load_queue = queue;
+		deferred->any = true;
 	}
 }
 
-static void want_more(struct queue *queue, struct errands *errands) {
+static void want_more(struct queue *queue, struct deferred *deferred) {
 	struct chunk *head = queue->head;
 	if (!head) {
 		return;
 	}
 	if (!head->data) {
-		want_chunk(queue, head, errands);
+		want_chunk(queue, head, deferred);
 	} else if (head->next && !head->next->data && head->end - head->begin < head->cap / 2) {
-		want_chunk(queue, head->next, errands);
+		want_chunk(queue, head->next, deferred);
 	}
 }
 
 // Goes on to the next chunk, or uses the only one again from the start.
-static void head_is_done(struct queue *queue, struct errands *errands) {
+static void head_is_done(struct queue *queue, struct deferred *deferred) {
 	struct pool *pool = queue->pool;
 	struct chunk *head = queue->head, *next = head->next;
 	bool tight = mem_used(pool) > pool->config.queue_mem / 4;
@@ -226,11 +226,11 @@ static void head_is_done(struct queue *queue, struct errands *errands) {
 			next->state = CHUNK_MEMORY; // whoever writes it sees that, and gives the place back
 		}
 	}
-	chunk_unref(pool, head, errands);
+	chunk_unref(pool, head, deferred);
 }
 
 // The record's data must outlive the chunk: copied to the worker.
-static void keep_data(struct worker *worker, struct item_record *record) {
+static void copy_data(struct worker *worker, struct item_record *record) {
 	if (record->size > worker->data_cap) {
 		alloc_forbid(-1); // some times in a worker's life, as it doubles
 		free(worker->data);
@@ -244,70 +244,70 @@ static void keep_data(struct worker *worker, struct item_record *record) {
 	record->data = worker->data;
 }
 
-static void take_head(struct queue *queue, struct worker *worker, struct item_record *record, struct errands *errands) {
+static void take_head(struct queue *queue, struct worker *worker, struct item_record *record, struct deferred *deferred) {
 	struct chunk *head = queue->head;
 	head->begin += (uint32_t)record_decode(head->data + head->begin, queue->head_id, record);
 	queue->head_id = record->id;
-	keep_data(worker, record);
+	copy_data(worker, record);
 	if (head->begin == head->end) {
-		head_is_done(queue, errands);
+		head_is_done(queue, deferred);
 	}
 }
 
 static enum work_source take_local(struct queue *queue, struct worker *worker, struct item_record *record) {
 	struct local *local = worker->index < queue->nlocal_of ? queue->local_of[worker->index] : NULL;
 	enum work_source source = SOURCE_OWN;
-	if (local && local->lane.nitems > 0) {
-		lane_take_newest(&local->lane, record);
+	if (local && local->deque.nitems > 0) {
+		deque_take_newest(&local->deque, record);
 	} else {
 		local = list_entry(queue->locals.next, struct local, link);
 		list_remove(&local->link);
 		list_push_back(&queue->locals, &local->link); // the next thief begins with the next one
-		lane_take_oldest(&local->lane, record);
+		deque_take_oldest(&local->deque, record);
 		source = SOURCE_STOLEN;
 	}
-	keep_data(worker, record);
+	copy_data(worker, record);
 	--queue->nlocal;
-	if (local->lane.nitems == 0) {
+	if (local->deque.nitems == 0) {
 		list_remove(&local->link);
-		if (local->lane.cap > MOST_BYTES) {
-			queue->pool->item_mem -= local->lane.cap;
-			lane_fini(&local->lane);
+		if (local->deque.cap > MOST_BYTES) {
+			queue->pool->item_mem -= local->deque.cap;
+			deque_fini(&local->deque);
 		}
 	}
 	return source;
 }
 
 // Its last item, which is in no chunk so that nobody cancels it.
-static void take_finale(struct queue *queue, struct worker *worker, struct item_record *record) {
-	struct finale *finale = queue->finale;
-	*record = finale->record;
-	record->data = finale->data;
-	record->flags |= RECORD_FINALE;
-	keep_data(worker, record);
-	queue->pool->struct_mem -= sizeof(*finale) + record->size;
-	free(finale);
-	queue->finale = NULL;
-	queue->finale_state = FINALE_HAD;
+static void take_last_item(struct queue *queue, struct worker *worker, struct item_record *record) {
+	struct last_item *last_item = queue->last_item;
+	*record = last_item->record;
+	record->data = last_item->data;
+	record->flags |= RECORD_LAST_ITEM;
+	copy_data(worker, record);
+	queue->pool->struct_mem -= sizeof(*last_item) + record->size;
+	free(last_item);
+	queue->last_item = NULL;
+	queue->last_state = LAST_TAKEN;
 	--queue->pool->queued;
 	queue_reach(queue);
 }
 
-enum work_source queue_take(struct queue *queue, struct worker *worker, struct item_record *ret_record, struct errands *errands) {
+enum work_source queue_take(struct queue *queue, struct worker *worker, struct item_record *ret_record, struct deferred *deferred) {
 	enum work_source source = SOURCE_QUEUE;
-	if (queue->finale_state == FINALE_DUE) {
-		take_finale(queue, worker, ret_record);
+	if (queue->last_state == LAST_DUE) {
+		take_last_item(queue, worker, ret_record);
 		return source;
 	}
 	bool head_first = ++queue->picks % HEAD_EVERY == 0;
 	if (queue->nlocal > 0 && !(head_first && head_is_ready(queue))) {
 		source = take_local(queue, worker, ret_record);
 	} else {
-		take_head(queue, worker, ret_record, errands);
+		take_head(queue, worker, ret_record, deferred);
 	}
 	queue->bytes -= RECORD_HEAD + ret_record->size;
 	--queue->pool->queued;
-	want_more(queue, errands);
+	want_more(queue, deferred);
 	queue_reach(queue);
 	return source;
 }
@@ -319,16 +319,16 @@ size_t queue_peek(const struct queue *queue, struct item_record *ret_record) {
 	return record_decode(queue->head->data + queue->head->begin, queue->head_id, ret_record);
 }
 
-void queue_skip(struct queue *queue, const struct item_record *record, size_t bytes, struct errands *errands) {
+void queue_skip(struct queue *queue, const struct item_record *record, size_t bytes, struct deferred *deferred) {
 	struct chunk *head = queue->head;
 	head->begin += (uint32_t)bytes;
 	queue->head_id = record->id;
 	if (head->begin == head->end) {
-		head_is_done(queue, errands);
+		head_is_done(queue, deferred);
 	}
 	queue->bytes -= RECORD_HEAD + record->size;
 	--queue->pool->queued;
-	want_more(queue, errands);
+	want_more(queue, deferred);
 }
 
 // ---- to disk ----
@@ -337,7 +337,7 @@ static bool can_spill(const struct pool *pool) {
 	return !list_is_empty(&pool->spillable) && spill_has_room(&pool->spill, 1);
 }
 
-bool hold_has_room(const struct pool *pool, size_t need) {
+bool storage_has_room(const struct pool *pool, size_t need) {
 	// a pool with nothing queued takes anything: no room would come from waiting
 	return pool->queued == 0 || mem_used(pool) + need <= pool->config.queue_mem || can_spill(pool);
 }
@@ -362,7 +362,7 @@ static int spill_descriptor(struct pool *pool) {
 }
 
 // Writes one chunk; gives the lock back meanwhile. Returns 0 or -errno.
-static int spill_chunk(struct pool *pool, struct chunk *chunk, struct errands *errands) {
+static int spill_chunk(struct pool *pool, struct chunk *chunk, struct deferred *deferred) {
 	size_t len = chunk->end - chunk->begin;
 	const char *data = chunk->data + chunk->begin; // `begin` changes if the queue gets here meanwhile
 	uint64_t place = spill_take(&pool->spill, len);
@@ -396,14 +396,14 @@ static int spill_chunk(struct pool *pool, struct chunk *chunk, struct errands *e
 		chunk->state = CHUNK_MEMORY;
 	}
 	if (fd >= 0) {
-		errands->close_fd = fd;
-		errands->any = true;
+		deferred->close_fd = fd;
+		deferred->any = true;
 	}
-	chunk_unref(pool, chunk, errands);
+	chunk_unref(pool, chunk, deferred);
 	return error;
 }
 
-bool hold_make_room(struct pool *pool, size_t need, struct errands *errands) {
+bool storage_make_room(struct pool *pool, size_t need, struct deferred *deferred) {
 	while (pool->queued > 0 && mem_used(pool) + need > pool->config.queue_mem) {
 		if (!can_spill(pool)) {
 			return false;
@@ -412,11 +412,11 @@ bool hold_make_room(struct pool *pool, size_t need, struct errands *errands) {
 		if (!spill_has_room(&pool->spill, last->end - last->begin)) {
 			return false;
 		}
-		int error = spill_chunk(pool, last, errands);
+		int error = spill_chunk(pool, last, deferred);
 		if (error < 0) {
-			errands->spill_error = pool->troubled_spill ? 0 : -error;
-			errands->any = true;
-			pool->troubled_spill = true;
+			deferred->spill_error = pool->warned_spill ? 0 : -error;
+			deferred->any = true;
+			pool->warned_spill = true;
 		}
 	}
 	return true;
@@ -457,7 +457,7 @@ struct chunk_loaded chunk_read(struct pool *pool, const struct chunk *chunk) {
 	return loaded;
 }
 
-void queue_load(struct queue *queue, struct chunk *chunk, struct chunk_loaded *loaded, struct errands *errands) {
+void queue_load(struct queue *queue, struct chunk *chunk, struct chunk_loaded *loaded, struct deferred *deferred) {
 	struct pool *pool = queue->pool;
 	if (chunk->state == CHUNK_LOADING) { // not cancelled meanwhile
 		struct chunk *rest = loaded->rest;
@@ -472,7 +472,7 @@ void queue_load(struct queue *queue, struct chunk *chunk, struct chunk_loaded *l
 			chunk->next = rest;
 			chunk->place_len = 0;
 		}
-		chunk_give_place(pool, chunk, errands);
+		chunk_give_place(pool, chunk, deferred);
 		chunk->data = loaded->data;
 		chunk->begin = 0;
 		chunk->end = chunk->cap = loaded->len;
@@ -482,8 +482,8 @@ void queue_load(struct queue *queue, struct chunk *chunk, struct chunk_loaded *l
 		loaded->data = NULL;
 		loaded->rest = NULL;
 	}
-	chunk_unref(pool, chunk, errands);
-	want_more(queue, errands);
+	chunk_unref(pool, chunk, deferred);
+	want_more(queue, deferred);
 	queue_reach(queue);
 }
 
@@ -496,17 +496,17 @@ uint32_t chunk_read_all(struct pool *pool, const struct chunk *chunk, char **ret
 
 void queue_free(struct queue *queue) {
 	struct pool *pool = queue->pool;
-	struct errands errands = ERRANDS_INIT;
+	struct deferred deferred = DEFERRED_INIT;
 	verify(queue->fair.backlog == 0 && (!queue->head || !queue->head->next));
 	if (queue->head) {
-		chunk_unref(pool, queue->head, &errands);
+		chunk_unref(pool, queue->head, &deferred);
 	}
 	for (unsigned i = 0; i < queue->nlocal_of; ++i) {
 		struct local *local = queue->local_of[i];
 		if (local) {
-			pool->item_mem -= local->lane.cap;
+			pool->item_mem -= local->deque.cap;
 			pool->struct_mem -= sizeof(*local);
-			lane_fini(&local->lane);
+			deque_fini(&local->deque);
 			free(local);
 		}
 	}

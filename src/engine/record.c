@@ -95,74 +95,74 @@ enum {
 	ID_NONE = 0,               // the ids in a list do not follow from one another: always encoded
 };
 
-static size_t lane_need(const struct item_record *record) {
+static size_t deque_need(const struct item_record *record) {
 	return RECORD_HEAD + (record->context ? sizeof(void *) : 0) + sizeof(uint64_t) + record->size + TAIL;
 }
 
-static size_t lane_cap(const struct lane *lane, size_t need) {
-	size_t cap = lane->cap ? lane->cap : 128;
-	while (lane->begin + lane->len + need > cap) {
+static size_t deque_cap(const struct deque *deque, size_t need) {
+	size_t cap = deque->cap ? deque->cap : 128;
+	while (deque->begin + deque->len + need > cap) {
 		cap *= 2;
 	}
 	return cap;
 }
 
-size_t lane_growth(const struct lane *lane, const struct item_record *record) {
-	size_t need = lane_need(record);
-	if (lane->begin + lane->len + need <= lane->cap) {
+size_t deque_growth(const struct deque *deque, const struct item_record *record) {
+	size_t need = deque_need(record);
+	if (deque->begin + deque->len + need <= deque->cap) {
 		return 0;
 	}
 	// what thieves have taken from the front is used again before memory is asked for
-	if (lane->len + need <= lane->cap / 2) {
+	if (deque->len + need <= deque->cap / 2) {
 		return 0;
 	}
-	return lane_cap(lane, need) - lane->cap;
+	return deque_cap(deque, need) - deque->cap;
 }
 
-void lane_push(struct lane *lane, const struct item_record *record) {
-	size_t need = lane_need(record);
-	if (lane->begin + lane->len + need > lane->cap) {
-		if (lane->len + need <= lane->cap / 2) {
+void deque_push(struct deque *deque, const struct item_record *record) {
+	size_t need = deque_need(record);
+	if (deque->begin + deque->len + need > deque->cap) {
+		if (deque->len + need <= deque->cap / 2) {
 			// at least as much was taken as is moved, so a push costs constant time in the long run
-			memmove(lane->data, lane->data + lane->begin, lane->len);
-			lane->begin = 0;
+			memmove(deque->data, deque->data + deque->begin, deque->len);
+			deque->begin = 0;
 		} else {
-			lane->cap = lane_cap(lane, need);
-			lane->data = xrealloc(lane->data, lane->cap);
+			deque->cap = deque_cap(deque, need);
+			deque->data = xrealloc(deque->data, deque->cap);
 		}
 	}
-	char *at = lane->data + lane->begin + lane->len;
+	char *at = deque->data + deque->begin + deque->len;
 	uint32_t len = (uint32_t)record_encode(record, record->id, at); // an id never follows itself, so it is written
 	memcpy(at + len, &len, TAIL);
-	lane->len += len + TAIL;
-	++lane->nitems;
+	deque->len += len + TAIL;
+	++deque->nitems;
 }
 
-void lane_take_newest(struct lane *lane, struct item_record *ret_record) {
-	verify(lane->nitems > 0);
+void deque_take_newest(struct deque *deque, struct item_record *ret_record) {
+	verify(deque->nitems > 0);
 	uint32_t len;
-	const char *end = lane->data + lane->begin + lane->len;
+	const char *end = deque->data + deque->begin + deque->len;
 	memcpy(&len, end - TAIL, TAIL);
 	record_decode(end - TAIL - len, ID_NONE, ret_record);
-	lane->len -= len + TAIL;
-	--lane->nitems;
-	if (lane->nitems == 0) {
-		lane->begin = 0;
+	deque->len -= len + TAIL;
+	--deque->nitems;
+	if (deque->nitems == 0) {
+		deque->begin = 0;
 	}
 }
 
-void lane_take_oldest(struct lane *lane, struct item_record *ret_record) {
-	verify(lane->nitems > 0);
-	size_t len = record_decode(lane->data + lane->begin, ID_NONE, ret_record) + TAIL;
-	lane->begin += len;
-	lane->len -= len;
-	--lane->nitems;
-	if (lane->nitems == 0) {
-		lane->begin = 0;
+void deque_take_oldest(struct deque *deque, struct item_record *ret_record) {
+	verify(deque->nitems > 0);
+	size_t len = record_decode(deque->data + deque->begin, ID_NONE, ret_record) + TAIL;
+	deque->begin += len;
+	deque->len -= len;
+	--deque->nitems;
+	if (deque->nitems == 0) {
+		deque->begin = 0;
 	}
 }
 
-void lane_fini(struct lane *lane) {
-	free(lane->data);
-	*lane = (struct lane){0};
+void deque_fini(struct deque *deque) {
+	free(deque->data);
+	*deque = (struct deque){0};
 }

@@ -15,7 +15,7 @@
 enum {
 	RECORD_HEAD = 8,
 	RECORD_EXTRA = 16, // at most, for its context and its id
-	RECORD_FINALE = 1 << 5, // in the flags of a queue's last item, which nobody cancels; never encoded
+	RECORD_LAST_ITEM = 1 << 5, // in the flags of a queue's last item, which nobody cancels; never encoded
 };
 
 // An item, as it is encoded and decoded. `data` is borrowed.
@@ -42,19 +42,19 @@ size_t record_decode(const char *from, uint64_t prev, struct item_record *ret_re
 size_t record_peek(const char *from, size_t len);
 
 // A local list: records in a row, the oldest first. The owner takes the newest, thieves the oldest.
-struct lane {
+struct deque {
 	char *data;
 	size_t cap, begin, len; // begin: of the oldest; len: bytes in use
 	uint64_t nitems;
 };
 
-// Bytes that lane_push() would allocate.
-size_t lane_growth(const struct lane *lane, const struct item_record *record);
-void lane_push(struct lane *lane, const struct item_record *record);
+// Bytes that deque_push() would allocate.
+size_t deque_growth(const struct deque *deque, const struct item_record *record);
+void deque_push(struct deque *deque, const struct item_record *record);
 
 // Take a record out of a list that is not empty. ret_record->data points into the list, until the next push.
-void lane_take_newest(struct lane *lane, struct item_record *ret_record);
-void lane_take_oldest(struct lane *lane, struct item_record *ret_record);
-void lane_fini(struct lane *lane);
+void deque_take_newest(struct deque *deque, struct item_record *ret_record);
+void deque_take_oldest(struct deque *deque, struct item_record *ret_record);
+void deque_fini(struct deque *deque);
 
 #endif

@@ -53,7 +53,7 @@ static void names_grow(struct pool *pool) {
 	pool->struct_mem += (pool->names_cap - old_cap) * sizeof(pool->names[0]);
 }
 
-// Backward shift (Knuth, TAOCP 3, 6.4, algorithm R): no tombstones, so a million keys leave nothing here.
+// Backward shift (Knuth, TAOCP 3, 6.4, algorithm R): no deleted entries stay, so a million names leave nothing here.
 static void name_forget(struct pool *pool, const struct queue *queue) {
 	size_t mask = pool->names_cap - 1;
 	size_t hole = (size_t)(name_find(pool, queue->hash, queue->name) - pool->names);
@@ -68,78 +68,78 @@ static void name_forget(struct pool *pool, const struct queue *queue) {
 	--pool->nnames;
 }
 
-// ---- what removed queues leave behind ----
+// ---- tombstones: what removed queues leave behind ----
 
-static struct past *past_find(const struct pool *pool, uint64_t hash) {
-	size_t mask = pool->pasts_cap - 1;
+static struct tombstone *tombstone_find(const struct pool *pool, uint64_t hash) {
+	size_t mask = pool->tombstones_cap - 1;
 	for (size_t i = (size_t)(hash >> 8) & mask;; i = (i + 1) & mask) {
-		struct past *past = &pool->pasts[i];
-		if (past->hash == 0 || (past->hash ^ hash) >> 8 == 0) {
-			return past;
+		struct tombstone *tombstone = &pool->tombstones[i];
+		if (tombstone->hash == 0 || (tombstone->hash ^ hash) >> 8 == 0) {
+			return tombstone;
 		}
 	}
 }
 
-static struct fair_tag past_tag(const struct past *past) {
-	return (struct fair_tag){.virt = past->virt, .tier = (uint8_t)past->hash};
+static struct fair_tag tombstone_tag(const struct tombstone *tombstone) {
+	return (struct fair_tag){.virt = tombstone->virt, .tier = (uint8_t)tombstone->hash};
 }
 
 // Worth its place: the owner has left a number, or the name was ahead and has not been passed.
-static bool past_matters(const struct pool *pool, const struct past *past) {
-	return past->hash != 0 && (past->keep != 0 || !fair_has_passed(&pool->sides[0].fair, past_tag(past)));
+static bool tombstone_matters(const struct pool *pool, const struct tombstone *tombstone) {
+	return tombstone->hash != 0 && (tombstone->user_count != 0 || !fair_has_passed(&pool->groups[0].fair, tombstone_tag(tombstone)));
 }
 
 // Makes room for one more: throws away those that mean nothing any more, and grows if that is not half of them.
-static void pasts_grow(struct pool *pool) {
-	if ((pool->npasts + 1) * 8 <= pool->pasts_cap * 7) {
+static void tombstones_grow(struct pool *pool) {
+	if ((pool->ntombstones + 1) * 8 <= pool->tombstones_cap * 7) {
 		return;
 	}
-	struct past *old = pool->pasts;
-	size_t old_cap = pool->pasts_cap, n = 0;
+	struct tombstone *old = pool->tombstones;
+	size_t old_cap = pool->tombstones_cap, n = 0;
 	for (size_t i = 0; i < old_cap; ++i) {
-		n += past_matters(pool, &old[i]);
+		n += tombstone_matters(pool, &old[i]);
 	}
-	pool->pasts_cap = old_cap == 0 ? 16 : n * 2 > old_cap ? old_cap * 2 : old_cap;
+	pool->tombstones_cap = old_cap == 0 ? 16 : n * 2 > old_cap ? old_cap * 2 : old_cap;
 	alloc_forbid(-1); // each time the table doubles or is cleared of half of it
-	pool->pasts = xcalloc(pool->pasts_cap, sizeof(pool->pasts[0]));
+	pool->tombstones = xcalloc(pool->tombstones_cap, sizeof(pool->tombstones[0]));
 	alloc_forbid(+1);
-	pool->npasts = n;
+	pool->ntombstones = n;
 	for (size_t i = 0; i < old_cap; ++i) {
-		if (past_matters(pool, &old[i])) {
-			*past_find(pool, old[i].hash) = old[i];
+		if (tombstone_matters(pool, &old[i])) {
+			*tombstone_find(pool, old[i].hash) = old[i];
 		}
 	}
 	free(old);
 }
 
-// A past that means nothing is not kept. (Long-running items are not charged for slots.)
-static void past_keep(struct pool *pool, const struct queue *queue, struct fair_tag tag) {
-	if (queue->side == &pool->sides[1]) {
+// A tombstone that means nothing is not kept. (Long-running items are not charged for slots.)
+static void tombstone_add(struct pool *pool, const struct queue *queue, struct fair_tag tag) {
+	if (queue->group == &pool->groups[1]) {
 		tag.tier = 0;
 	}
-	if (queue->keep == 0 && tag.tier == 0 && pool->npasts == 0) {
+	if (queue->user_count == 0 && tag.tier == 0 && pool->ntombstones == 0) {
 		return;
 	}
-	pasts_grow(pool);
-	struct past *past = past_find(pool, queue->hash);
-	if (past->hash == 0) {
-		if (queue->keep == 0 && tag.tier == 0) {
+	tombstones_grow(pool);
+	struct tombstone *tombstone = tombstone_find(pool, queue->hash);
+	if (tombstone->hash == 0) {
+		if (queue->user_count == 0 && tag.tier == 0) {
 			return;
 		}
-		++pool->npasts;
+		++pool->ntombstones;
 	}
-	past->hash = (queue->hash & ~UINT64_C(0xFF)) | tag.tier;
-	past->virt = tag.virt;
-	past->keep = queue->keep;
+	tombstone->hash = (queue->hash & ~UINT64_C(0xFF)) | tag.tier;
+	tombstone->virt = tag.virt;
+	tombstone->user_count = queue->user_count;
 }
 
-static struct fair_tag past_recall(const struct pool *pool, struct queue *queue) {
+static struct fair_tag tombstone_recall(const struct pool *pool, struct queue *queue) {
 	struct fair_tag tag = {0};
-	if (pool->npasts > 0) {
-		const struct past *past = past_find(pool, queue->hash);
-		if (past->hash != 0) {
-			tag = queue->side == &pool->sides[0] ? past_tag(past) : tag;
-			queue->keep = past->keep;
+	if (pool->ntombstones > 0) {
+		const struct tombstone *tombstone = tombstone_find(pool, queue->hash);
+		if (tombstone->hash != 0) {
+			tag = queue->group == &pool->groups[0] ? tombstone_tag(tombstone) : tag;
+			queue->user_count = tombstone->user_count;
 		}
 	}
 	return tag;
@@ -165,7 +165,7 @@ static struct queue *queue_new(struct pool *pool, uint64_t hash, const char *nam
 	struct queue *queue = xcalloc(1, sizeof(struct queue) + strlen(name) + 1);
 	memcpy(queue->name, name, strlen(name) + 1);
 	queue->pool = pool;
-	queue->side = &pool->sides[attrs->long_running];
+	queue->group = &pool->groups[attrs->long_running];
 	queue->attrs = *attrs;
 	queue->user = user;
 	queue->hash = hash;
@@ -180,10 +180,10 @@ static void queue_insert(struct queue *queue) {
 	names_grow(pool);
 	*name_find(pool, queue->hash, queue->name) = queue;
 	++pool->nnames;
-	struct fair_tag tag = past_recall(pool, queue);
-	fair_add(&queue->side->fair, &queue->fair, attrs_weight(attrs), attrs->priority, attrs->max_parallel, &tag);
+	struct fair_tag tag = tombstone_recall(pool, queue);
+	fair_add(&queue->group->fair, &queue->fair, attrs_weight(attrs), attrs->priority, attrs->max_parallel, &tag);
 	if (attrs->paused) {
-		fair_pause(&queue->side->fair, &queue->fair, true, pool_now(pool));
+		fair_pause(&queue->group->fair, &queue->fair, true, pool_now(pool));
 	}
 	list_push_back(&pool->queues, &queue->link);
 	pool->struct_mem += queue_bytes(queue);
@@ -200,7 +200,7 @@ static void open_once_more(struct queue *queue) {
 }
 
 struct queue *pool_queue_open(struct pool *pool, const char *name, const struct queue_attrs *attrs, void *user) {
-	uint64_t hash = name_hash(name, strlen(name)) | UINT64_C(1) << 63; // never 0, also in a past
+	uint64_t hash = name_hash(name, strlen(name)) | UINT64_C(1) << 63; // never 0, also in a tombstone
 	struct queue *queue, *fresh = NULL;
 	mutex_lock(&pool->lock);
 	queue = pool->nnames > 0 ? *name_find(pool, hash, name) : NULL;
@@ -241,50 +241,50 @@ bool queue_ref(struct pool *pool, struct queue *queue) {
 // ---- close and remove ----
 
 // Everything else of the queue is done or dropped: its last item waits now, whether the queue is paused or not.
-static void finale_due(struct queue *queue, struct errands *errands) {
+static void last_item_due(struct queue *queue, struct deferred *deferred) {
 	struct pool *pool = queue->pool;
-	struct fair *fair = &queue->side->fair;
+	struct fair *fair = &queue->group->fair;
 	uint64_t now = pool_now(pool);
-	queue->finale_state = FINALE_DUE;
+	queue->last_state = LAST_DUE;
 	++queue->submitted;
 	++pool->queued;
 	queue->attrs.paused = false;
 	queue_reach(queue);
 	fair_pause(fair, &queue->fair, false, now);
 	fair_arrive(fair, &queue->fair, 1, now);
-	side_wake(pool, queue->side, errands);
+	group_wake(pool, queue->group, deferred);
 }
 
-void queue_check_removal_now(struct queue *queue, struct errands *errands) {
+void queue_check_removal_now(struct queue *queue, struct deferred *deferred) {
 	struct pool *pool = queue->pool;
 	if (queue->removed || queue->pins > 0) {
 		return;
 	}
-	if (queue->finale_state == FINALE_KEPT) {
-		finale_due(queue, errands);
+	if (queue->last_state == LAST_SET) {
+		last_item_due(queue, deferred);
 		return;
 	}
 	queue->removed = true;
 	name_forget(pool, queue);
-	past_keep(pool, queue, fair_remove(&queue->side->fair, &queue->fair, pool_now(pool)));
+	tombstone_add(pool, queue, fair_remove(&queue->group->fair, &queue->fair, pool_now(pool)));
 	list_remove(&queue->link);
 	list_push_back(&pool->zombies, &queue->link);
-	queue->next_removed = errands->removed;
-	errands->removed = queue;
-	errands->any = true;
+	queue->next_removed = deferred->removed;
+	deferred->removed = queue;
+	deferred->any = true;
 	++pool->nbusy;
 }
 
-void queue_shut(struct queue *queue, struct errands *errands) {
+void queue_shut(struct queue *queue, struct deferred *deferred) {
 	if (!queue->closed) {
 		queue->closed = true;
 		--queue->pool->nopen;
-		queue_check_removal(queue, errands);
+		queue_check_removal(queue, deferred);
 	}
 }
 
 // The last one of those who know a removed queue.
-void queue_bury(struct queue *queue) {
+void queue_retire(struct queue *queue) {
 	struct pool *pool = queue->pool;
 	list_remove(&queue->link);
 	pool->struct_mem -= queue_bytes(queue);
@@ -293,11 +293,11 @@ void queue_bury(struct queue *queue) {
 
 void names_fini(struct pool *pool) {
 	list_for_each(&pool->zombies, at) {
-		queue_bury(list_entry(at, struct queue, link));
+		queue_retire(list_entry(at, struct queue, link));
 	}
 	verify(list_is_empty(&pool->queues));
 	free(pool->names);
-	free(pool->pasts);
+	free(pool->tombstones);
 }
 
 uint64_t queue_longest_wait(const struct queue *queue) {
@@ -312,6 +312,6 @@ void *queue_user(const struct queue *queue) {
 	return queue->user;
 }
 
-atomic_uint_least64_t *queue_keep(struct queue *queue) {
-	return &queue->keep;
+atomic_uint_least64_t *queue_user_count(struct queue *queue) {
+	return &queue->user_count;
 }

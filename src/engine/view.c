@@ -6,10 +6,10 @@
 
 // In the order in which worker.c and fair.c decide.
 static enum queue_wait wait_of(const struct pool *pool, const struct queue *queue) {
-	const struct side *side = queue->side;
+	const struct group *group = queue->group;
 	const struct fair_queue *fair = &queue->fair;
-	if (side->holder) {
-		return side->holder->held == queue ? QUEUE_GATHERS : QUEUE_BEHIND;
+	if (group->reserver) {
+		return group->reserver->reserved_queue == queue ? QUEUE_GATHERS : QUEUE_BEHIND;
 	}
 	if (!pool->started || pool->paused || fair->paused) {
 		return QUEUE_PAUSED;
@@ -17,10 +17,10 @@ static enum queue_wait wait_of(const struct pool *pool, const struct queue *queu
 	if (fair->limit > 0 && fair->running >= fair->limit) {
 		return QUEUE_LIMIT;
 	}
-	if (!side_has_room(side, 1)) {
+	if (!group_has_room(group, 1)) {
 		return QUEUE_SLOTS;
 	}
-	if (pool->gate) {
+	if (pool->pacer) {
 		return QUEUE_START;
 	}
 	return fair->blocked ? QUEUE_DISK : QUEUE_NEXT;
@@ -28,17 +28,17 @@ static enum queue_wait wait_of(const struct pool *pool, const struct queue *queu
 
 // Fills in what there is to show of the queue. Returns false if nothing of it waits.
 static bool view_fill(const struct pool *pool, const struct queue *queue, struct queue_view *ret_view) {
-	const struct worker *holder = queue->side->holder;
-	bool holds = holder && holder->held == queue;
+	const struct worker *reserver = queue->group->reserver;
+	bool reserves = reserver && reserver->reserved_queue == queue;
 	*ret_view = (struct queue_view){
 		.name = queue->name,
-		.queued = queue->fair.backlog + holds,
-		.running = queue->fair.running - holds,
+		.queued = queue->fair.backlog + reserves,
+		.running = queue->fair.running - reserves,
 		.wait = wait_of(pool, queue),
-		.is_long = queue->side == &pool->sides[1],
+		.is_long = queue->group == &pool->groups[1],
 		.limit = queue->fair.limit,
-		.slots = queue->side->goal,
-		.width = holder ? side_cut(queue->side, holder->width) : 1,
+		.slots = queue->group->capacity,
+		.width = reserver ? group_clamp(queue->group, reserver->width) : 1,
 	};
 	return ret_view->queued > 0;
 }

@@ -9,33 +9,33 @@
 
 // ---- slot numbers ----
 
-// The lowest free number of the side, from 1.
-static unsigned number_take(struct side *side) {
+// The lowest free number of the group, from 1.
+static unsigned number_take(struct group *group) {
 	size_t word = 0;
-	while (word < side->nwords && ~side->numbers[word] == 0) {
+	while (word < group->nwords && ~group->numbers[word] == 0) {
 		++word;
 	}
-	if (word == side->nwords) {
+	if (word == group->nwords) {
 		alloc_forbid(-1); // once for each 64 slots
-		grow_array(&side->numbers, &side->nwords_cap, word + 1, sizeof(side->numbers[0]));
+		grow_array(&group->numbers, &group->nwords_cap, word + 1, sizeof(group->numbers[0]));
 		alloc_forbid(+1);
-		side->numbers[side->nwords++] = 0;
+		group->numbers[group->nwords++] = 0;
 	}
-	unsigned bit = (unsigned)__builtin_ctzll(~side->numbers[word]);
-	side->numbers[word] |= UINT64_C(1) << bit;
+	unsigned bit = (unsigned)__builtin_ctzll(~group->numbers[word]);
+	group->numbers[word] |= UINT64_C(1) << bit;
 	return (unsigned)word * 64 + bit + 1;
 }
 
-static void number_give(struct side *side, unsigned number) {
-	side->numbers[(number - 1) / 64] &= ~(UINT64_C(1) << ((number - 1) % 64));
+static void number_give(struct group *group, unsigned number) {
+	group->numbers[(number - 1) / 64] &= ~(UINT64_C(1) << ((number - 1) % 64));
 }
 
 // On top of the idle stack, so that the one with the warmest cache is woken first, until it is woken or all is over.
-// Who holds a wide item is not in the stack: it is woken for that item.
+// Who has reserved slots is not in the stack: it is woken for that item.
 static void worker_park(struct worker *worker) {
 	struct pool *pool = worker->pool;
-	struct side *side = worker->side;
-	if (side->holder != worker) {
+	struct group *group = worker->group;
+	if (group->reserver != worker) {
 		idle_push(worker);
 	}
 	worker->parked = true;
@@ -45,18 +45,18 @@ static void worker_park(struct worker *worker) {
 	worker->parked = false;
 	if (worker->woken) {
 		worker->woken = false;
-		side->waking = false;
+		group->waking = false;
 	}
 }
 
 // Waits until the next dispatch is allowed; the only one that does. The others park meanwhile.
-static void worker_keep_gate(struct worker *worker, uint64_t now) {
+static void worker_pace(struct worker *worker, uint64_t now) {
 	struct pool *pool = worker->pool;
 	uint64_t deadline = now_ns() + (pool->next_start - now); // of the real clock
-	pool->gate = worker;
+	pool->pacer = worker;
 	while (!pool->quit && cond_wait_until(&worker->wake, &pool->lock, deadline)) {
 	}
-	pool->gate = NULL;
+	pool->pacer = NULL;
 }
 
 // ---- dispatch ----
@@ -71,7 +71,7 @@ static void trace_dispatch(const struct worker *worker, uint64_t id, enum work_s
 		.id = id,
 		.source = source,
 		.slot = worker->slot,
-		.virt = fair_virt(&queue->side->fair, &queue->fair, worker->start),
+		.virt = fair_virt(&queue->group->fair, &queue->fair, worker->start),
 		.lag = lag,
 	};
 	alloc_forbid(+1);
@@ -79,46 +79,46 @@ static void trace_dispatch(const struct worker *worker, uint64_t id, enum work_s
 	alloc_forbid(-1);
 }
 
-static void note_low(struct queue *queue, struct errands *errands) {
+static void note_low(struct queue *queue, struct deferred *deferred) {
 	if (queue->low_armed && queue->bytes < queue->attrs.low_water && !queue->closed) {
 		queue->low_armed = false;
 		++queue->pins;
-		errands->low = queue;
-		errands->any = true;
+		deferred->low = queue;
+		deferred->any = true;
 	}
 }
 
 // Picks the queue whose turn it is and takes an item of it.
-static struct queue *worker_take(struct worker *worker, uint64_t now, struct errands *errands) {
+static struct queue *worker_take(struct worker *worker, uint64_t now, struct deferred *deferred) {
 	struct pool *pool = worker->pool;
-	struct side *side = worker->side;
-	if (pool->tells) {
-		worker->facts.lag = fair_lag(&side->fair, fair_peek(&side->fair, now), now);
+	struct group *group = worker->group;
+	if (pool->wants_facts) {
+		worker->facts.lag = fair_lag(&group->fair, fair_peek(&group->fair, now), now);
 	}
-	struct queue *queue = list_entry(fair_pick(&side->fair, now), struct queue, fair);
+	struct queue *queue = list_entry(fair_pick(&group->fair, now), struct queue, fair);
 	struct item_record record;
-	enum work_source source = queue_take(queue, worker, &record, errands);
+	enum work_source source = queue_take(queue, worker, &record, deferred);
 	worker->type = pool->types[record.type];
 	worker->size = record.size;
 	worker->context = record.context;
 	worker->width = record.width;
 	worker->flags = record.flags;
 	worker->picked = now;
-	if (pool->tells) {
+	if (pool->wants_facts) {
 		worker->facts.source = worker_is_long(worker) ? SOURCE_LONG : (record.flags & WORK_LENT) ? SOURCE_LENT : source;
 		worker->facts.picked = now;
 		worker->facts.limit_left = queue->limit_left;
-		worker->facts.gated = worker->gated;
-		worker->gated = false;
+		worker->facts.paced = worker->paced;
+		worker->paced = false;
 		worker->id = record.id;
 	}
-	note_low(queue, errands);
+	note_low(queue, deferred);
 	return queue;
 }
 
 // Brings what the item is charged for to `extra` slots beyond the first.
 static void worker_charge(struct worker *worker, struct queue *queue, uint32_t extra, uint64_t now) {
-	struct fair *fair = &worker->side->fair;
+	struct fair *fair = &worker->group->fair;
 	if (extra > worker->extra) {
 		fair_widen(fair, &queue->fair, extra - worker->extra, now);
 	} else if (extra < worker->extra) {
@@ -127,49 +127,49 @@ static void worker_charge(struct worker *worker, struct queue *queue, uint32_t e
 	worker->extra = extra;
 }
 
-// Cuts the width of the item taken to the slots there are. If they are not free it is held, and takes them as others end
+// Cuts the width of the item taken to the slots there are. If they are not free it reserves them, as others end
 // [E9]. Returns true if it can start.
-static bool worker_widen(struct worker *worker, struct queue *queue, uint64_t now, struct errands *errands) {
+static bool worker_widen(struct worker *worker, struct queue *queue, uint64_t now, struct deferred *deferred) {
 	struct pool *pool = worker->pool;
-	struct side *side = worker->side;
-	uint32_t width = worker_is_long(worker) ? 1 : side_cut(side, worker->width);
-	bool room = side_has_room(side, width);
+	struct group *group = worker->group;
+	uint32_t width = worker_is_long(worker) ? 1 : group_clamp(group, worker->width);
+	bool room = group_has_room(group, width);
 	// turns at the pick, so that who arrives meanwhile is not placed before them; slot-time only when the slots are used
-	if (room || !side->fair.time) {
+	if (room || !group->fair.time) {
 		worker_charge(worker, queue, width - 1, now);
 	}
 	if (room) {
 		worker->width = width;
 	}
-	if (room && worker->held) {
-		side->holder = NULL;
-		worker->held = NULL;
+	if (room && worker->reserved_queue) {
+		group->reserver = NULL;
+		worker->reserved_queue = NULL;
 		--pool->queued;
-	} else if (!room && !worker->held) {
-		side->holder = worker;
-		worker->held = queue;
+	} else if (!room && !worker->reserved_queue) {
+		group->reserver = worker;
+		worker->reserved_queue = queue;
 		++pool->queued;
 		if (pool->config.hooks.reserving) {
 			++queue->pins;
-			errands->reserving = queue;
-			errands->reserving_id = worker->id;
-			errands->reserving_width = width;
-			errands->any = true;
+			deferred->reserving = queue;
+			deferred->reserving_id = worker->id;
+			deferred->reserving_width = width;
+			deferred->any = true;
 		}
 	}
 	return room;
 }
 
 // The item taken starts.
-static void worker_begin(struct worker *worker, struct queue *queue, uint64_t now, struct errands *errands) {
+static void worker_begin(struct worker *worker, struct queue *queue, uint64_t now, struct deferred *deferred) {
 	struct pool *pool = worker->pool;
-	struct side *side = worker->side;
+	struct group *group = worker->group;
 	worker->queue = queue;
 	worker->start = now;
-	worker->number = number_take(side);
+	worker->number = number_take(group);
 	worker->slot = worker->number + (worker_is_long(worker) ? pool->most_slots : 0);
-	side->running += worker->width;
-	if (side->fair.time) {
+	group->running += worker->width;
+	if (group->fair.time) {
 		fair_expect(&queue->fair, &worker->job, worker->width, now);
 	}
 	++pool->dispatched;
@@ -179,13 +179,13 @@ static void worker_begin(struct worker *worker, struct queue *queue, uint64_t no
 	if (pool->config.hooks.trace) {
 		trace_dispatch(worker, worker->id, worker->facts.source, worker->facts.lag);
 	}
-	pool_notice(pool, errands);
+	pool_notice(pool, deferred);
 }
 
 // The item has been taken along: it is charged, and traced, as any other.
 static void pack_one(struct worker *worker, struct queue *queue, const struct item_record *record, uint64_t now) {
 	struct pool *pool = worker->pool;
-	struct fair *fair = &worker->side->fair;
+	struct fair *fair = &worker->group->fair;
 	const struct pool_hooks *hooks = &pool->config.hooks;
 	if (record->context && hooks->context_unref) {
 		hooks->context_unref(record->context); // the running item has one
@@ -208,14 +208,14 @@ static bool pack_takes(struct worker *worker, struct queue *queue, const struct 
 }
 
 // Takes those next in the queue along with the item that begins, as its type decides [E11].
-static void worker_pack(struct worker *worker, struct queue *queue, uint64_t now, struct errands *errands) {
+static void worker_pack(struct worker *worker, struct queue *queue, uint64_t now, struct deferred *deferred) {
 	struct pool *pool = worker->pool;
-	struct side *side = worker->side;
+	struct group *group = worker->group;
 	const struct work_type *type = worker->type;
 	uint32_t limit = queue->attrs.max_parallel;
 	struct pack_view view = {
 		.waiting = queue->fair.backlog - queue->nlocal,
-		.slots = limit > 0 && limit < side->goal ? limit : side->goal,
+		.slots = limit > 0 && limit < group->capacity ? limit : group->capacity,
 		.closed = queue->closed,
 	};
 	bool more = pack_takes(worker, queue, &view, worker->data, worker->size);
@@ -228,50 +228,50 @@ static void worker_pack(struct worker *worker, struct queue *queue, uint64_t now
 		if (!alike || !pack_takes(worker, queue, &view, record.data, record.size)) {
 			break;
 		}
-		queue_skip(queue, &record, bytes, errands);
+		queue_skip(queue, &record, bytes, deferred);
 		pack_one(worker, queue, &record, now);
 	}
 	if (n > 0) {
 		if (!pool->config.hooks.trace) {
-			fair_join(&side->fair, &queue->fair, n, now);
+			fair_join(&group->fair, &queue->fair, n, now);
 		}
 		queue_reach(queue);
-		note_low(queue, errands);
-		pool_notice(pool, errands);
+		note_low(queue, deferred);
+		pool_notice(pool, deferred);
 	}
 }
 
-// While somebody holds a wide item there is work for nobody else on that side.
+// While somebody holds a wide item there is work for nobody else on that group.
 static bool worker_has_work(const struct worker *worker) {
-	const struct side *side = worker->side;
-	return (!side->holder || side->holder == worker) && side_has_work(worker->pool, side);
+	const struct group *group = worker->group;
+	return (!group->reserver || group->reserver == worker) && group_has_work(worker->pool, group);
 }
 
 // Takes an item, unless it holds one, and begins it if its slots are free. Returns false if not.
-static bool worker_dispatch(struct worker *worker, uint64_t now, struct errands *errands) {
-	struct queue *queue = worker->held ? worker->held : worker_take(worker, now, errands);
-	if (worker->width > 1 && !worker_widen(worker, queue, now, errands)) {
+static bool worker_dispatch(struct worker *worker, uint64_t now, struct deferred *deferred) {
+	struct queue *queue = worker->reserved_queue ? worker->reserved_queue : worker_take(worker, now, deferred);
+	if (worker->width > 1 && !worker_widen(worker, queue, now, deferred)) {
 		return false;
 	}
-	worker_begin(worker, queue, now, errands);
+	worker_begin(worker, queue, now, deferred);
 	if ((worker->flags & WORK_PACKS) && worker->width <= 1) {
-		worker_pack(worker, queue, now, errands);
+		worker_pack(worker, queue, now, deferred);
 	}
 	return true;
 }
 
 // Finds an item to run, parking until there is one. Returns false when the pool is over; true also if there are only
-// errands to do.
-static bool worker_look(struct worker *worker, struct errands *errands) {
+// deferred actions to run.
+static bool worker_find(struct worker *worker, struct deferred *deferred) {
 	struct pool *pool = worker->pool;
 	while (!pool->quit) {
 		if (!worker_has_work(worker)) {
-			side_wake(pool, worker->side, errands); // the holder may be due, and this one have been woken in its place
+			group_wake(pool, worker->group, deferred); // the reserver may be due, and this one have been woken in its place
 			if (worker->unsettled) {
 				worker->unsettled = false;
-				errands->settle = errands->any = true;
+				deferred->settle = deferred->any = true;
 			}
-			if (errands->any) {
+			if (deferred->any) {
 				return true;
 			}
 			worker_park(worker);
@@ -279,23 +279,23 @@ static bool worker_look(struct worker *worker, struct errands *errands) {
 		}
 		uint64_t now = pool_now(pool);
 		if (pool->config.start_interval == 0 || now >= pool->next_start) {
-			bool begun = worker_dispatch(worker, now, errands);
-			sides_wake(pool, errands); // chain: one wakes the next, as long as there is more [E3]
-			if (begun || errands->any) {
+			bool begun = worker_dispatch(worker, now, deferred);
+			groups_wake(pool, deferred); // chain: one wakes the next, as long as there is more [E3]
+			if (begun || deferred->any) {
 				return true;
 			}
 			continue;
 		}
-		if (pool->gate) {
-			worker_park(worker); // who keeps the gate wakes the next when it has gone through
+		if (pool->pacer) {
+			worker_park(worker); // the pacer wakes the next when it has begun an item
 			continue;
 		}
-		worker_keep_gate(worker, now);
-		worker->gated = true;
+		worker_pace(worker, now);
+		worker->paced = true;
 		if (!worker_has_work(worker)) {
-			worker->gated = false;
-			sides_wake(pool, errands); // others may have waited for the gate
-			if (errands->any) {
+			worker->paced = false;
+			groups_wake(pool, deferred); // others may have waited for it
+			if (deferred->any) {
 				return true;
 			}
 		}
@@ -307,9 +307,9 @@ static bool worker_look(struct worker *worker, struct errands *errands) {
 
 static void worker_narrow(struct worker *worker, struct queue *queue, bool give_back, uint64_t now) {
 	if (give_back) {
-		fair_widen_back(&worker->side->fair, &queue->fair, worker->extra, worker->start, now);
+		fair_widen_back(&worker->group->fair, &queue->fair, worker->extra, worker->start, now);
 	} else {
-		fair_narrow(&worker->side->fair, &queue->fair, worker->extra, now);
+		fair_narrow(&worker->group->fair, &queue->fair, worker->extra, now);
 	}
 	worker->extra = 0;
 }
@@ -325,45 +325,45 @@ static void worker_learn(struct worker *worker, struct queue *queue, enum work_s
 		worker->lengths = NULL;
 	}
 	median_add(queue->lengths, now - worker->start);
-	fair_learn(&worker->side->fair, &queue->fair, median_get(queue->lengths));
+	fair_learn(&worker->group->fair, &queue->fair, median_get(queue->lengths));
 }
 
-static void worker_finish(struct worker *worker, enum work_status status, struct errands *errands) {
+static void worker_finish(struct worker *worker, enum work_status status, struct deferred *deferred) {
 	struct pool *pool = worker->pool;
-	struct side *side = worker->side;
+	struct group *group = worker->group;
 	struct queue *queue = worker->queue;
 	if (worker->context && pool->config.hooks.context_unref) {
 		pool->config.hooks.context_unref(worker->context);
 	}
 	worker->context = NULL;
 	worker->queue = NULL;
-	number_give(side, worker->number);
-	side->running -= worker->width;
+	number_give(group, worker->number);
+	group->running -= worker->width;
 	uint64_t now = pool_now(pool);
-	if (side->fair.time) {
+	if (group->fair.time) {
 		worker_learn(worker, queue, status, now);
 	}
 	if (worker->width > 1) {
 		worker_narrow(worker, queue, status == WORK_NOT_RUN, now);
 	}
-	if (pool->tells && queue->attrs.max_parallel > 0 && queue->fair.running >= queue->attrs.max_parallel) {
+	if (pool->wants_facts && queue->attrs.max_parallel > 0 && queue->fair.running >= queue->attrs.max_parallel) {
 		queue->limit_left = now;
 	}
 	if (status == WORK_NOT_RUN) {
-		fair_give_back(&side->fair, &queue->fair, worker->picked, now);
+		fair_give_back(&group->fair, &queue->fair, worker->picked, now);
 	} else {
-		fair_done(&side->fair, &queue->fair, now);
+		fair_done(&group->fair, &queue->fair, now);
 	}
 	if (pool->thread_retry) {
-		side_wake(pool, pool->thread_retry, errands);
+		group_wake(pool, pool->thread_retry, deferred);
 		pool->thread_retry = NULL;
 	}
-	queue_check_removal(queue, errands);
-	pool_notice(pool, errands);
+	queue_check_removal(queue, deferred);
+	pool_notice(pool, deferred);
 }
 
 static enum work_status worker_run(struct worker *worker) {
-	if (worker->side->fair.time && !worker->lengths) {
+	if (worker->group->fair.time && !worker->lengths) {
 		worker->lengths = median_new(LENGTHS);
 	}
 	const struct pool_hooks *hooks = &worker->pool->config.hooks;
@@ -389,16 +389,16 @@ static void worker_unlock(struct pool *pool) {
 void *worker_main(void *arg) {
 	struct worker *worker = arg;
 	struct pool *pool = worker->pool;
-	struct errands errands = ERRANDS_INIT;
+	struct deferred deferred = DEFERRED_INIT;
 	if (pool->config.hooks.started) {
 		pool->config.hooks.started(pool->config.hooks.arg, worker);
 	}
 	worker_lock(pool);
-	worker->side->waking = false;
-	while (worker_look(worker, &errands)) {
+	worker->group->waking = false;
+	while (worker_find(worker, &deferred)) {
 		worker_unlock(pool);
-		if (errands.any) {
-			errands_run(pool, &errands);
+		if (deferred.any) {
+			deferred_run(pool, &deferred);
 		}
 		enum work_status status = WORK_OK;
 		if (worker->queue) {
@@ -406,11 +406,11 @@ void *worker_main(void *arg) {
 		}
 		worker_lock(pool);
 		if (worker->queue) {
-			worker_finish(worker, status, &errands);
+			worker_finish(worker, status, &deferred);
 		}
-		if (errands.any) { // before the next item, which may run for long
+		if (deferred.any) { // before the next item, which may run for long
 			worker_unlock(pool);
-			errands_run(pool, &errands);
+			deferred_run(pool, &deferred);
 			worker_lock(pool);
 		}
 	}
@@ -429,7 +429,7 @@ unsigned worker_slot(const struct worker *worker) {
 }
 
 bool worker_is_long(const struct worker *worker) {
-	return worker->side == &worker->pool->sides[1];
+	return worker->group == &worker->pool->groups[1];
 }
 
 unsigned worker_width(const struct worker *worker) {

@@ -177,7 +177,7 @@ static void feed_finish(struct run *run, struct feed *feed) {
 		return;
 	}
 	if (run->tee && feed->kind == FEED_ITEMS) {
-		tee_begin(run->tee, atomic_load_relaxed(queue_keep(feed->submission->queue)));
+		tee_begin(run->tee, atomic_load_relaxed(queue_user_count(feed->submission->queue)));
 	}
 	feed_submission_close(run, feed->submission);
 	if (feed->node) {

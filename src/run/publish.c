@@ -393,7 +393,7 @@ static enum event_why reason(const struct worker_state *state, const struct job 
 	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); ++i) {
 		known += parts[i];
 	}
-	parts[facts->gated ? WHY_DELAY : WHY_TURN] += minus(now - since, known);
+	parts[facts->paced ? WHY_DELAY : WHY_TURN] += minus(now - since, known);
 	enum event_why most = WHY_TURN;
 	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); ++i) {
 		most = parts[i] > parts[most] ? (enum event_why)i : most;

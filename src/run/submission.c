@@ -16,7 +16,7 @@ void submission_add(struct submission *submission, const struct record *record, 
 	struct item item = {
 		// relaxed: numbers only have to differ, and what they count is handed over by the pool
 		.seq = job_records_seq(batch->run, atomic_add_relaxed(&batch->run->seq, 1) + 1),
-		.number = atomic_add_relaxed(queue_keep(submission->queue), 1) + 1,
+		.number = atomic_add_relaxed(queue_user_count(submission->queue), 1) + 1,
 		.order = atomic_add_relaxed(&batch->order, 1) + 1,
 		.nargs = record->nargs,
 		.spec = spec & (INT32_MAX >> 4),

@@ -352,7 +352,7 @@ static uint64_t small_key(const struct small *small, const struct variant *varia
 		key = mix(key, queue->rem | rank << 32 | (queue->served == 0 ? 1 : 0) | queue->seq << 40);
 		key = mix(key, queue->backlog | (uint64_t)queue->running << 8 | (uint64_t)queue->paused << 16 |
 		          (uint64_t)queue->blocked << 17 | (uint64_t)queue->wants << 18 | (uint64_t)small->closed[i] << 19 |
-		          (uint64_t)queue->held << 20);
+		          (uint64_t)queue->at_limit << 20);
 		for (int j = 0; variant->plain && small->late[i] && j < QUEUES; ++j) {
 			key = mix(key, 1 + small->passed[i][j]);
 		}

@@ -61,12 +61,12 @@ static void test_reopen(void) {
 	open_pool(1);
 	struct queue *keeper = open_queue("k", NULL);
 	struct queue *a = open_queue("a", NULL);
-	check_equal(*queue_keep(a), 0);
-	*queue_keep(a) = 17;
+	check_equal(*queue_user_count(a), 0);
+	*queue_user_count(a) = 17;
 	pool_queue_close(pool, a);
 	check_equal(atomic_load_relaxed(&seen.removed), 1);
 	a = open_queue("a", NULL);
-	check_equal(*queue_keep(a), 17);
+	check_equal(*queue_user_count(a), 17);
 	// closed with work still in it: simply open again
 	submit(a, &count_type, 1);
 	pool_queue_close(pool, a);
@@ -126,7 +126,7 @@ static void test_million_names(void) {
 	for (int i = 0; i < 100000; ++i) {
 		snprintf(name, sizeof(name), "%d", i);
 		struct queue *queue = open_queue(name, NULL);
-		*queue_keep(queue) = (uint64_t)i + 1;
+		*queue_user_count(queue) = (uint64_t)i + 1;
 		pool_queue_close(pool, queue);
 	}
 	pool_stat(pool, &after);
@@ -134,7 +134,7 @@ static void test_million_names(void) {
 	for (int i = 0; i < 100000; ++i) {
 		snprintf(name, sizeof(name), "%d", i);
 		struct queue *queue = open_queue(name, NULL);
-		check_equal(*queue_keep(queue), i + 1);
+		check_equal(*queue_user_count(queue), i + 1);
 		pool_queue_close(pool, queue);
 	}
 	pool_queue_close(pool, keeper);

@@ -59,7 +59,7 @@ static void test_local_list(void) {
 	uint64_t dice = 1;
 	char data[256];
 	for (int round = 0; round < 200; ++round) {
-		struct lane lane = {0};
+		struct deque deque = {0};
 		uint64_t held[4096], n = 0, next = 0, first = 0; // held[first .. n)
 		size_t growth = 0;
 		for (int step = 0; step < 3000; ++step) {
@@ -67,24 +67,24 @@ static void test_local_list(void) {
 			unsigned what = (unsigned)(roll(&dice) % (round % 2 ? 4 : 5));
 			if (what < 2 && n < 4096) {
 				record = make(next, data);
-				growth += lane_growth(&lane, &record);
-				lane_push(&lane, &record);
-				check_equal(lane.cap, growth); // what was announced
+				growth += deque_growth(&deque, &record);
+				deque_push(&deque, &record);
+				check_equal(deque.cap, growth); // what was announced
 				held[n++] = next++;
 			} else if (n > first && what == 2) {
-				lane_take_newest(&lane, &record);
+				deque_take_newest(&deque, &record);
 				check_same(&record, held[--n], data);
 			} else if (n > first) {
-				lane_take_oldest(&lane, &record);
+				deque_take_oldest(&deque, &record);
 				check_same(&record, held[first++], data);
 			}
-			check_equal(lane.nitems, n - first);
+			check_equal(deque.nitems, n - first);
 			if (first == n) {
 				first = n = 0;
 			}
 		}
-		check(lane.cap < 4096 * 256);
-		lane_fini(&lane);
+		check(deque.cap < 4096 * 256);
+		deque_fini(&deque);
 	}
 }
 

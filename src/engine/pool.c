@@ -148,18 +148,19 @@ static FP_INLINE struct item_record make_record(struct pool *pool, const struct 
 	return record;
 }
 
-static bool goes_local(const struct queue *queue, const struct worker *from) {
+static FP_INLINE bool goes_local(const struct queue *queue, const struct worker *from) {
 	const struct pool *pool = queue->pool;
 	return from && from->queue == queue && !queue->attrs.prefer_fairness &&
 	       pool->item_mem + pool->struct_mem < pool->config.queue_mem;
 }
 
-static void append_all(struct queue *queue, struct worker *from, const struct work *works, size_t n, struct chunk **spare) {
-	bool local = goes_local(queue, from);
+// `local`: the worker whose own list takes what asks for it, or NULL.
+static FP_INLINE void append_all(struct queue *queue, struct worker *from, struct worker *local, const struct work *works,
+                                 size_t n, struct chunk **spare) {
 	alloc_forbid(+1);
 	for (size_t i = 0; i < n; ++i) {
 		struct item_record record = make_record(queue->pool, &works[i], from);
-		queue_append(queue, &record, local && (works[i].flags & WORK_LOCAL) ? from : NULL, spare);
+		queue_append(queue, &record, (works[i].flags & WORK_LOCAL) ? local : NULL, spare);
 	}
 	alloc_forbid(-1);
 }
@@ -176,7 +177,8 @@ enum submit_status pool_submit(struct pool *pool, struct queue *queue, struct wo
 	enum submit_status status = SUBMIT_CLOSED;
 	mutex_lock(&pool->lock);
 	bool room = !queue_takes(queue, from) || storage_make_room(pool, need, &deferred);
-	if (room && !goes_local(queue, from) && queue_takes(queue, from)) {
+	struct worker *local = goes_local(queue, from) ? from : NULL;
+	if (room && !local) {
 		spare = queue_spare_chunk(queue, need + n * RECORD_EXTRA);
 	}
 	if (queue_takes(queue, from)) { // also after the lock was away
@@ -185,7 +187,7 @@ enum submit_status pool_submit(struct pool *pool, struct queue *queue, struct wo
 			pool->full_need = need > pool->full_need ? need : pool->full_need;
 		} else {
 			status = SUBMIT_OK;
-			append_all(queue, from, works, n, &spare);
+			append_all(queue, from, local, works, n, &spare);
 			queue_reach(queue);
 			fair_arrive(&queue->group->fair, &queue->fair, n, pool_now(pool));
 			queue->low_armed |= !from;

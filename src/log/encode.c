@@ -235,7 +235,7 @@ static char *put_argv(struct log_line *line, char *at, const struct event_field 
 // ---- the table ----
 
 // The integer, enum, bool or pointer of that size. Of a pointer it matters only whether it is NULL.
-static FP_INLINE uint64_t load(const void *member, size_t size) {
+static uint64_t load(const void *member, size_t size) {
 	uint64_t number = 0;
 	uint32_t half;
 	if (size == sizeof(number)) {
@@ -262,9 +262,8 @@ static char *put_quoted(char *at, const char *word) {
 	return at;
 }
 
-// Puts the value of the field at `member`, which is `number` if it is one. It is inlined where the field is a constant, and
-// of all this only what that field needs is left.
-static FP_INLINE char *put_value(struct log_line *line, char *at, const struct event_field *field, const void *member,
+// Puts the value of the field at `member`, which is `number` if it is one.
+static char *put_value(struct log_line *line, char *at, const struct event_field *field, const void *member,
                                         uint64_t number) {
 	const void *with = (const char *)line->event + field->with;
 	const char *const *text = member;
@@ -293,7 +292,7 @@ static FP_INLINE char *put_value(struct log_line *line, char *at, const struct e
 	return at;
 }
 
-static FP_INLINE char *put_field(struct log_line *line, char *at, const struct event_field *field) {
+static char *put_field(struct log_line *line, char *at, const struct event_field *field) {
 	const char *member = (const char *)line->event + field->at;
 	uint64_t number = load(member, field->size);
 	if (field->written >= FIELD_OR_NULL) {
@@ -312,17 +311,15 @@ static FP_INLINE char *put_field(struct log_line *line, char *at, const struct e
 
 void event_encode(struct buf *buf, const struct event *event, uint64_t base) {
 	struct log_line line = {.buf = buf, .event = event, .base = base};
+	const struct event_layout *layout = &event_layouts[event->kind];
 	char *at = buf_reserve(buf, FIXED_BYTES);
 	line.end = buf->data + buf->cap;
-	switch (event->kind) { // a case for each event of the table, and in it the code for each of its keys
-#define FIELD(...) at = put_field(&line, at, &(const struct event_field)EVENT_FIELD(__VA_ARGS__));
-#define EVENT(KIND, NAME, ...) \
-	case KIND: \
-		at = PUT(at, "{\"v\":1,\"ev\":\"" NAME "\",\"t\":"); \
-		at = put_moment(at, event->at, base); \
-		__VA_ARGS__ \
-		break;
-#include "log/events.def"
+	at = PUT(at, "{\"v\":1,\"ev\":\"");
+	at = put_word(at, layout->name);
+	at = PUT(at, "\",\"t\":");
+	at = put_moment(at, event->at, base);
+	for (size_t i = 0; i < layout->n; ++i) {
+		at = put_field(&line, at, &layout->fields[i]);
 	}
 	at = PUT(at, "}\n");
 	*at = '\0';

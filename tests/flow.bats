@@ -416,9 +416,9 @@ END
 }
 
 @test "a job may emit when the batch that it feeds has ended" {
-	make_fifo gone
+	make_fifo begun gone
 	manifest $'slots: 4\nfail_fast: true' <<'END'
-  list: {args: [1, 2], run: "[ {} = 1 ] && exit 1; read p <gone; while kill -0 $p; do :; done; sh -c \"echo x{}\"", emits: work}
+  list: {args: [1, 2], run: "[ {} = 1 ] && { read p <begun; exit 1; }; echo >begun; read p <gone; while kill -0 $p; do :; done; sh -c \"echo x{}\"", emits: work}
   work: {run: "true {}", finally: "echo $$ >gone"}
 END
 	run_fairpar 1 --joblog rows -f m.yaml

@@ -34,7 +34,7 @@
 #include "output/streams.h"
 
 // What stands for a job in a lane: 0 not finished, REF_DONE nothing to write, a pack reference, a pointer to its spool,
-// or REF_OPEN with a pointer to the spool that is still being filled (EMIT_LINE_BUFFER).
+// or REF_OPEN with a pointer to the spool that is still being filled (WRITER_LINE_BUFFER).
 enum { REF_NONE = 0, REF_DONE = 1, REF_OPEN = 3 };
 
 // References by number, from first to end; those never set are REF_NONE.
@@ -45,8 +45,8 @@ struct ring {
 };
 
 struct writer_lane {
-	struct list all;     // in emit.lanes
-	struct list ready;   // in emit.ready, while something of it may be written
+	struct list all;     // in writer.lanes
+	struct list ready;   // in writer.ready, while something of it may be written
 	struct ring queue;
 	struct ring window;
 	bool is_ready;

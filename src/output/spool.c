@@ -236,7 +236,7 @@ void stream_keep_latest(struct spool *spool, int i) {
 
 void spool_keep_latest(struct spool *spool) {
 	const struct stream *stream = &spool->stream[spool->latest];
-	spool->mode = EMIT_GROUP;
+	spool->mode = WRITER_GROUP;
 	if (!spool->block) {
 		return;
 	}

@@ -6,12 +6,12 @@
 //
 //	rope ................ | line ........ | area:  start ... ready ... len
 //
-// What is up to `ready` may be written; behind it is a line that is not complete (EMIT_LINE_BUFFER only). Where that is
+// What is up to `ready` may be written; behind it is a line that is not complete (WRITER_LINE_BUFFER only). Where that is
 // longer than the area it begins in `line`, and then nothing of the area may be written (ready == start).
 //
 // A spool is used by its job's thread until spool_finish(), then by whoever has the turn to write. The one exception is
-// EMIT_LINE_BUFFER with a place in an order: the lines of a job whose turn in its lane comes are taken by the thread that
-// ended the turn before it (lane_promote()), under the lock of emit and only while the job's own thread is not `busy`
+// WRITER_LINE_BUFFER with a place in an order: the lines of a job whose turn in its lane comes are taken by the thread that
+// ended the turn before it (lane_promote()), under the lock of the writer and only while the job's own thread is not `busy`
 // with it.
 
 #ifndef FAIRPAR_OUTPUT_SPOOL_H
@@ -68,7 +68,7 @@ struct spool {
 	bool has_turn;              // nobody else may write until this job ends
 	bool idle;                  // between two attempts: it cannot be what others wait for
 	bool lost;                  // nothing could hold its output: what comes is discarded
-	bool busy;                  // under the lock of emit: its own thread is at it
+	bool busy;                  // under the lock of the writer: its own thread is at it
 };
 
 // ---- spool.c
@@ -84,7 +84,7 @@ void spool_clear(struct spool *spool);
 void spool_free(struct spool *spool);
 
 static inline bool spool_is_line_buffered(const struct spool *spool) {
-	return spool->mode == EMIT_LINE_BUFFER;
+	return spool->mode == WRITER_LINE_BUFFER;
 }
 
 static inline size_t area_size(int stream) {
@@ -108,13 +108,13 @@ void spool_compact(struct spool *spool);
 // Moves all that may be written from `from` to the empty spool `to`; the incomplete lines stay.
 void spool_move_ready(struct spool *to, struct spool *from);
 
-// True for EMIT_LINE_BUFFER with a place in an order: the spool is shared with lane_promote().
+// True for WRITER_LINE_BUFFER with a place in an order: the spool is shared with lane_promote().
 bool spool_is_line_ordered(const struct spool *spool);
 
-// EMIT_LATEST: leaves of the stream its last line with an end, and what has begun behind it; too long a one is cut.
+// WRITER_LATEST: leaves of the stream its last line with an end, and what has begun behind it; too long a one is cut.
 void stream_keep_latest(struct spool *spool, int i);
 
-// EMIT_LATEST: only the last line is left, as output of EMIT_GROUP.
+// WRITER_LATEST: only the last line is left, as output of WRITER_GROUP.
 void spool_keep_latest(struct spool *spool);
 
 // The last line, for one who may look at the spool; as spool_last_line().
@@ -150,7 +150,7 @@ enum room writer_wait(struct spool *spool, uint64_t seen, bool take_turn);
 // Something of this run's output is lost: reports it, once. No lock held.
 void writer_fail(struct writer *writer, int stream, int error);
 
-// EMIT_LINE_BUFFER: writes or queues the ready lines if the job may be written now.
+// WRITER_LINE_BUFFER: writes or queues the ready lines if the job may be written now.
 void writer_lines(struct spool *spool);
 
 // If spool_is_line_ordered(): keeps lane_promote() away from the spool, or not any more.

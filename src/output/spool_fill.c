@@ -67,7 +67,7 @@ static void spool_settle_or_wait(struct spool *spool, int i, size_t until) {
 // Makes room in the area, of at least a half. May block as the above.
 static void spool_make_room(struct spool *spool, int i) {
 	struct stream *stream = &spool->stream[i];
-	if (spool->mode == EMIT_LATEST) {
+	if (spool->mode == WRITER_LATEST) {
 		return; // stream_keep_latest() leaves at least half
 	}
 	if (stream->len > area_size(i) / 2) {
@@ -111,7 +111,7 @@ static void spool_took(struct spool *spool, int i, size_t n) {
 	stream->bytes += n;
 	stream->last = spool_area(spool, i)[stream->len + n - 1];
 	spool->latest = i;
-	if (spool->mode == EMIT_LATEST) {
+	if (spool->mode == WRITER_LATEST) {
 		stream->len += n;
 		stream_keep_latest(spool, i);
 		return;
@@ -150,7 +150,7 @@ static void spool_enter(struct spool *spool) {
 // A job that is alone and writes much streams its stdout through: only then, so that a small output stays one write.
 // Not what follows a loss: it would look as if nothing were missing.
 static bool spool_goes_live(struct spool *spool, int i) {
-	if (i != 0 || spool->lost || spool->mode != EMIT_GROUP || spool->stream[0].bytes < AREA_OUT / 2 ||
+	if (i != 0 || spool->lost || spool->mode != WRITER_GROUP || spool->stream[0].bytes < AREA_OUT / 2 ||
 	    !atomic_load_relaxed(&spool->live)) {
 		return false;
 	}
@@ -235,7 +235,7 @@ void spool_frame_lines(struct spool *spool, const char *before, const char *afte
 	if (spool_is_line_buffered(spool)) {
 		return;
 	}
-	if (spool->mode == EMIT_LATEST) {
+	if (spool->mode == WRITER_LATEST) {
 		spool_keep_latest(spool);
 	}
 	for (int i = 0; i < STREAMS; ++i) {
@@ -293,7 +293,7 @@ static uint64_t minus(uint64_t a, uint64_t b) {
 static void stream_cut(struct spool *spool, int i) {
 	struct stream *stream = &spool->stream[i];
 	struct store *store = writer_store(spool->writer);
-	if (spool->mode == EMIT_LATEST) {
+	if (spool->mode == WRITER_LATEST) {
 		stream->len = 0;
 		stream->bytes = stream->mark;
 		return;

@@ -147,7 +147,7 @@ static void finish_later(struct spool *spool) {
 void spool_finish(struct spool *spool) {
 	struct writer *writer = spool->writer;
 	spool_narrow(spool);
-	if (spool->mode == EMIT_LATEST) {
+	if (spool->mode == WRITER_LATEST) {
 		spool_keep_latest(spool);
 	}
 	if (spool_is_line_ordered(spool)) {

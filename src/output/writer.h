@@ -32,12 +32,12 @@
 #include <sys/types.h>
 
 // How one job is shown. Jobs of both modes live beside each other in a run, and in a lane: what is written of a job at
-// once (EMIT_GROUP: all of it, EMIT_LINE_BUFFER: whole lines) is never cut by another's.
+// once (WRITER_GROUP: all of it, WRITER_LINE_BUFFER: whole lines) is never cut by another's.
 enum writer_mode {
-	EMIT_GROUP,        // a job's stdout, then its stderr, when it has ended
-	EMIT_LINE_BUFFER,  // whole lines as they come (a line ends with a newline), the rest of the last line when the job has
+	WRITER_GROUP,        // a job's stdout, then its stderr, when it has ended
+	WRITER_LINE_BUFFER,  // whole lines as they come (a line ends with a newline), the rest of the last line when the job has
 	                   // ended; with keep_order while it is the oldest of its lane, held before
-	EMIT_LATEST,       // when a job has ended the last line of both streams, on stdout, and nothing else; as EMIT_GROUP
+	WRITER_LATEST,       // when a job has ended the last line of both streams, on stdout, and nothing else; as WRITER_GROUP
 };
 
 struct writer_config {
@@ -93,11 +93,11 @@ void spool_add_shown(struct spool *spool, const char *mem, size_t len);
 void spool_mark(struct spool *spool);
 
 // From any thread: the job is alone. Nothing else runs or will be written before it, and no retry will take its output
-// back. EMIT_GROUP then streams a stdout that is longer than a small one straight through, and nobody else writes
-// until it has ended. For EMIT_LINE_BUFFER it means nothing.
+// back. WRITER_GROUP then streams a stdout that is longer than a small one straight through, and nobody else writes
+// until it has ended. For WRITER_LINE_BUFFER it means nothing.
 void spool_set_live(struct spool *spool);
 
-// Throws away what was written since the last mark: the next attempt begins. What EMIT_LINE_BUFFER has already passed
+// Throws away what was written since the last mark: the next attempt begins. What WRITER_LINE_BUFFER has already passed
 // on is not taken back.
 void spool_reset(struct spool *spool);
 
@@ -105,8 +105,8 @@ void spool_reset(struct spool *spool);
 // make room, and what it was allowed to stream is no longer its turn.
 void spool_suspend(struct spool *spool);
 
-// EMIT_GROUP, for a job that has ended and was not live: puts `before` in front of each line, tag and all, and `after`
-// before its end, which the last line gets if it has none. For EMIT_LINE_BUFFER it means nothing.
+// WRITER_GROUP, for a job that has ended and was not live: puts `before` in front of each line, tag and all, and `after`
+// before its end, which the last line gets if it has none. For WRITER_LINE_BUFFER it means nothing.
 void spool_frame_lines(struct spool *spool, const char *before, const char *after);
 
 // Ends the last line of stdout, if its newline is missing; for a job that has ended and was not live.

@@ -43,8 +43,8 @@ void job_output_open_spool(struct worker_state *state, struct job *job, unsigned
 	}
 	// what is no item (order 0) has no place in the order
 	struct writer_lane *lane = job->item.order ? job->batch->lane : NULL;
-	enum writer_mode mode = output == OUTPUT_LINE_BUFFER ? EMIT_LINE_BUFFER : EMIT_GROUP;
-	mode = run->options->show.latest_line && !run->options->dry_run ? EMIT_LATEST : mode;
+	enum writer_mode mode = output == OUTPUT_LINE_BUFFER ? WRITER_LINE_BUFFER : WRITER_GROUP;
+	mode = run->options->show.latest_line && !run->options->dry_run ? WRITER_LATEST : mode;
 	job->spool = spool_open(run->writer, lane, job->item.order, mode, tag.data, tag.len);
 	buf_fini(&tag);
 }

@@ -42,7 +42,7 @@ struct job_records {
 // Rows on stdout are output like that of jobs: whole, and not within another's.
 static void put_on_stdout(struct run *run, const char *mem, size_t len) {
 	if (run->writer) {
-		struct spool *spool = spool_open(run->writer, NULL, 0, EMIT_GROUP, NULL, 0);
+		struct spool *spool = spool_open(run->writer, NULL, 0, WRITER_GROUP, NULL, 0);
 		spool_add_shown(spool, mem, len);
 		spool_finish(spool);
 	} else if (write_limited(STDOUT_FILENO, mem, len) != 0 && !atomic_exchange(&run->trouble, true)) {

@@ -33,7 +33,7 @@ uint64_t job_records_done(const struct run *run);
 bool job_records_add(struct worker_state *state, const struct job *job, unsigned slot, const struct result *result,
                 uint64_t received, struct spool *spool);
 
-// emit's config.written(): these rows may be put into the log. `arg` is the run.
+// The writer's config.written(): these rows may be put into the log. `arg` is the run.
 void job_records_written(void *arg, const char *rows, size_t len);
 
 // Says what could not be written. After the last job, before the output is closed.

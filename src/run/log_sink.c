@@ -78,7 +78,7 @@ static void put_on_stdout(void *arg, const char *lines, size_t len) {
 	struct run *run = arg;
 	struct log_sink *log = run->log;
 	if (run->writer) {
-		struct spool *spool = spool_open(run->writer, NULL, 0, EMIT_GROUP, NULL, 0);
+		struct spool *spool = spool_open(run->writer, NULL, 0, WRITER_GROUP, NULL, 0);
 		spool_add(spool, 0, lines, len);
 		spool_finish(spool);
 	} else if (write_limited(log->fd, lines, len) != 0 && !atomic_exchange(&log->said, true)) { // at the very end
@@ -90,17 +90,17 @@ static void put_on_stdout(void *arg, const char *lines, size_t len) {
 static int subscribe_log(struct run *run) {
 	struct log_sink *log = run->log;
 	struct event_log_config config = {.fd = log->fd};
-	bool by_emit = log->on_stdout && run->writer && result_files_fd(run) == STDOUT_FILENO;
-	if (by_emit) {
+	bool by_writer = log->on_stdout && run->writer && result_files_fd(run) == STDOUT_FILENO;
+	if (by_writer) {
 		config = (struct event_log_config){.fd = -1, .put = put_on_stdout, .arg = run};
 	}
-	log->on_stdout = by_emit;
+	log->on_stdout = by_writer;
 	log->log = event_log_open(&config);
 	if (!log->log) {
 		return cannot_write(run->options->log, errno);
 	}
-	log->fd = by_emit ? log->fd : -1; // else it is the log's
-	if (!by_emit && log->keeps && fcntl(config.fd, F_GETFL) >= 0) {
+	log->fd = by_writer ? log->fd : -1; // else it is the log's
+	if (!by_writer && log->keeps && fcntl(config.fd, F_GETFL) >= 0) {
 		struct stat stat;
 		size_t at;
 		bool is_file = fstat(config.fd, &stat) == 0 && S_ISREG(stat.st_mode) && option_log_fd(run->options->log, &at) < 0;

@@ -123,7 +123,7 @@ void result_files_head(struct run *run, const struct record *record) {
 	struct buf line = BUF_INIT;
 	table_add_header(&line, result_files->table, record->nargs, result_files->names.names, result_files->names.n);
 	if (line.len > 0) {
-		struct spool *spool = spool_open(run->writer, NULL, 0, EMIT_GROUP, NULL, 0);
+		struct spool *spool = spool_open(run->writer, NULL, 0, WRITER_GROUP, NULL, 0);
 		put(run, spool, &line);
 		spool_finish(spool);
 	}

@@ -1,4 +1,4 @@
-// The last line of a job's output: looked at while it runs, and all that EMIT_LATEST writes of it.
+// The last line of a job's output: looked at while it runs, and all that WRITER_LATEST writes of it.
 
 #include "base/buf.h"
 #include "output/writer.h"
@@ -70,11 +70,11 @@ static void look(enum writer_mode mode, bool keep_order, const char *written) {
 }
 
 static void test_look(void) {
-	look(EMIT_GROUP, false, "one\ntwo\nthree\n10%\r20%\rerror\n\n");
-	look(EMIT_GROUP, true, "one\ntwo\nthree\n10%\r20%\rerror\n\n");
-	look(EMIT_LINE_BUFFER, false, "one\ntwo\nthree\nerror\n\n10%\r20%\r");
-	look(EMIT_LINE_BUFFER, true, "one\ntwo\nthree\nerror\n\n10%\r20%\r");
-	look(EMIT_LATEST, false, "20%\n");
+	look(WRITER_GROUP, false, "one\ntwo\nthree\n10%\r20%\rerror\n\n");
+	look(WRITER_GROUP, true, "one\ntwo\nthree\n10%\r20%\rerror\n\n");
+	look(WRITER_LINE_BUFFER, false, "one\ntwo\nthree\nerror\n\n10%\r20%\r");
+	look(WRITER_LINE_BUFFER, true, "one\ntwo\nthree\nerror\n\n10%\r20%\r");
+	look(WRITER_LATEST, false, "20%\n");
 }
 
 static void test_latest(void) {
@@ -82,14 +82,14 @@ static void test_latest(void) {
 		{"a\nb\n", "", "b\n"}, {"a\nb", "", "b\n"}, {"a\n\n\n", "", "a\n"}, {"", "", ""}, {"\n", "", ""}, {"a\n", "e\nf", "f\n"},
 	};
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); ++i) {
-		struct spool *spool = open_spool(EMIT_LATEST, false, NULL);
+		struct spool *spool = open_spool(WRITER_LATEST, false, NULL);
 		job_writes(spool, 0, cases[i].out);
 		if (cases[i].err[0]) {
 			job_writes(spool, 1, cases[i].err);
 		}
 		check_written(spool, cases[i].last);
 	}
-	struct spool *spool = open_spool(EMIT_LATEST, false, "tag\t");
+	struct spool *spool = open_spool(WRITER_LATEST, false, "tag\t");
 	job_writes(spool, 0, "a\nb\n");
 	char text[20];
 	size_t len = spool_last_line(spool, true, text, sizeof(text));
@@ -98,7 +98,7 @@ static void test_latest(void) {
 }
 
 static void test_again(void) {
-	struct spool *spool = open_spool(EMIT_LATEST, false, NULL);
+	struct spool *spool = open_spool(WRITER_LATEST, false, NULL);
 	job_writes(spool, 0, "first try\nhalf");
 	spool_suspend(spool);
 	spool_reset(spool);
@@ -109,7 +109,7 @@ static void test_again(void) {
 }
 
 static void test_much(void) {
-	struct spool *spool = open_spool(EMIT_LATEST, false, NULL);
+	struct spool *spool = open_spool(WRITER_LATEST, false, NULL);
 	struct buf expected = BUF_INIT;
 	char line[4000];
 	memset(line, 'x', sizeof(line) - 1);
@@ -133,7 +133,7 @@ static void test_much(void) {
 int main(int argc, char *argv[]) {
 	static const struct test tests[] = {
 		TEST("the last line can be looked at while the job writes", test_look),
-		TEST("EMIT_LATEST writes the last line of either stream and nothing else", test_latest),
+		TEST("WRITER_LATEST writes the last line of either stream and nothing else", test_latest),
 		TEST("the next attempt begins anew", test_again),
 		TEST("lines without end and many of them need little memory", test_much),
 	};

@@ -370,6 +370,14 @@ plain() { tr -d ,; }
 	assert_contains "$stderr" "are the same file"
 	cmp run.jsonl kept
 	assert_eq "$(echo *)" "kept link.html run.jsonl"
+	mkdir links # they lead to what is not there yet, and what is written is made behind them
+	ln -s ../x.log links/there
+	ln -s links/there y.log
+	run_fairpar 255 --log x.log --joblog y.log echo ::: a
+	assert_contains "$stderr" "--joblog and --log are the same file"
+	run_fairpar 255 --trace "$PWD/links/there" --log y.log echo ::: a
+	assert_contains "$stderr" "are the same file"
+	[[ ! -e x.log ]]
 	run_fairpar --log /dev/null --trace /dev/null true ::: 1
 	run_fairpar --log run.jsonl --results r/1 --joblog r.csv true ::: 1
 }

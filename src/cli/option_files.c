@@ -3,9 +3,11 @@
 #include "cli/option_files.h"
 
 #include "base/alloc.h"
+#include "base/buf.h"
 #include "base/diag.h"
 #include "base/text.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,6 +43,7 @@ struct named_file {
 	enum option_id option;     // that writes it; else
 	const char *read_as;       // what it is called
 	const char *path;          // NULL: stdin
+	char *ends_at;             // owned: where the links at its end lead, if it is not there yet; or NULL
 	bool is_found, is_regular;
 	dev_t dev;
 	ino_t ino;
@@ -55,21 +58,41 @@ static int stat_directory(const char *path, struct stat *ret_stat) {
 	return result;
 }
 
+// Returns, owned by the caller, the path at the end of symbolic links: what is not there yet is made behind them.
+static char *follow_links(const char *path) {
+	char *at = xstrdup(path), target[PATH_MAX];
+	for (unsigned links = 0; links < 40; ++links) { // as many as Linux follows (path_resolution(7))
+		ssize_t len = readlink(at, target, sizeof(target) - 1);
+		if (len < 0) {
+			break;
+		}
+		target[len] = '\0';
+		const char *slash = target[0] == '/' ? NULL : strrchr(at, '/');
+		struct buf next = BUF_INIT;
+		buf_add(&next, at, slash ? (size_t)(slash - at) + 1 : 0);
+		buf_adds(&next, target);
+		free(at);
+		at = buf_take(&next);
+	}
+	return at;
+}
+
 static void look_at(struct named_file *file) {
 	struct stat found;
 	size_t at;
 	int fd = !file->path ? STDIN_FILENO : file->option == OPT_LOG && !file->read_as ? option_log_fd(file->path, &at) : -1;
 	file->is_found = (fd >= 0 ? fstat(fd, &found) : stat(file->path, &found)) == 0;
-	if (file->is_found || (fd < 0 && stat_directory(file->path, &found) == 0)) {
+	file->ends_at = file->is_found || fd >= 0 ? NULL : follow_links(file->path);
+	if (file->is_found || (file->ends_at && stat_directory(file->ends_at, &found) == 0)) {
 		file->is_regular = file->is_found && S_ISREG(found.st_mode);
 		file->dev = found.st_dev;
 		file->ino = found.st_ino;
 	}
 }
 
-static const char *last_part(const char *path) {
-	const char *slash = path ? strrchr(path, '/') : NULL;
-	return slash ? slash + 1 : path ? path : "";
+static const char *last_part(const struct named_file *file) {
+	const char *slash = file->ends_at ? strrchr(file->ends_at, '/') : NULL;
+	return slash ? slash + 1 : file->ends_at ? file->ends_at : "";
 }
 
 // True if both are one file; a device or a FIFO may be shared.
@@ -77,7 +100,7 @@ static bool is_same_file(const struct named_file *a, const struct named_file *b)
 	if (a->is_found != b->is_found || a->dev != b->dev || a->ino != b->ino) {
 		return false;
 	}
-	return a->is_found ? a->is_regular : strcmp(last_part(a->path), last_part(b->path)) == 0;
+	return a->is_found ? a->is_regular : strcmp(last_part(a), last_part(b)) == 0;
 }
 
 static bool is_stdout(const struct named_file *file) {
@@ -190,6 +213,13 @@ static int compare(const struct file_list *list, size_t first, size_t nwritten) 
 	return 0;
 }
 
+static void free_files(struct file_list *list) {
+	for (size_t i = 0; i < list->n; ++i) {
+		free(list->files[i].ends_at);
+	}
+	free(list->files);
+}
+
 int option_files_check(const struct options *options) {
 	struct file_list list = {0};
 	add_written(&list, options);
@@ -198,7 +228,7 @@ int option_files_check(const struct options *options) {
 		add_read(&list, options);
 	}
 	int result = compare(&list, 0, nwritten);
-	free(list.files);
+	free_files(&list);
 	return result;
 }
 
@@ -210,7 +240,7 @@ int option_file_check_read(const struct options *options, const char *name, cons
 		add_file(&list, OPT_ARG_FILE, name, path);
 	}
 	int result = compare(&list, nwritten, nwritten);
-	free(list.files);
+	free_files(&list);
 	return result;
 }
 
@@ -222,5 +252,8 @@ bool option_log_is_eta(const struct options *options) {
 	struct named_file eta = {.option = OPT_ETA, .read_as = "--eta", .path = options->show.eta_log};
 	look_at(&log);
 	look_at(&eta);
-	return !is_stdout(&log) && is_same_file(&log, &eta);
+	bool is_same = !is_stdout(&log) && is_same_file(&log, &eta);
+	free(log.ends_at);
+	free(eta.ends_at);
+	return is_same;
 }

@@ -291,10 +291,29 @@ then a"
 @test "what cannot be made is named with the cause, and nothing runs" {
 	touch file
 	run_fairpar 255 --results file/x 'touch ran;' ::: a
-	assert_contains "$stderr" "cannot write 'file/x/1/a/': Not a directory"
+	assert_eq "$stderr" "fairpar: error: cannot write 'file/x/': Not a directory"
+	run_fairpar 255 --results 'file/{}/' 'touch ran;' ::: a
+	assert_eq "$stderr" "fairpar: error: cannot write 'file/': Not a directory"
 	run_fairpar 255 --results no/x.csv 'touch ran;' ::: a
 	assert_contains "$stderr" "cannot write 'no/x.csv': No such file or directory"
 	[[ ! -e ran ]]
+}
+
+@test "files that cannot be made while jobs run halt the run, and the row of the job says which and why" {
+	local i
+	mkdir -p out/1
+	touch out/1/{7..30}
+	for ((i = 0; i < 10; ++i)); do
+		run_fairpar 255 -j2 --results out 'echo x >>ran; :' ::: {1..30}
+		assert_eq "$(grep -cE "^  FAILED #([78]|9): cannot write 'out/1/[789]/seq': Not a directory: " <<<"$stderr")" "$(grep -c '^  FAILED ' <<<"$stderr")"
+		[[ $stderr =~ ([12])\ of\ 30\ jobs\ failed\;\ ([0-9]+)\ cancelled ]] || fail "$stderr"
+		((BASH_REMATCH[1] + BASH_REMATCH[2] + $(wc -l <ran) == 30)) || fail "$stderr"
+		rm ran
+	done
+	run_fairpar 255 -j1 --retries 3 --log log --results out 'echo ran;' ::: 7 8
+	assert_contains "$(cat log)" "cannot write 'out/1/7/seq': Not a directory"
+	assert_contains "$stderr" '1 of 2 jobs failed; 1 cancelled'
+	[[ $stderr != *'cannot run'* ]] || fail "$stderr"
 }
 
 @test "a dry run makes no files" {

@@ -88,7 +88,8 @@ const char *result_describe(const struct result *result, char *text, size_t size
 		describe_signal(result->term_signal, cause, text, size);
 		return text;
 	case OUTCOME_SPAWN_ERROR:
-		snprintf(text, size, "%s", result->is_refused ? "its item is refused" : result->exit_code == 127 ? "not found" : "cannot run");
+		snprintf(text, size, "%s", result->is_refused ? "its item is refused" : result->lacks_results ?
+		         "its output cannot be kept" : result->exit_code == 127 ? "not found" : "cannot run");
 		return text;
 	case OUTCOME_OK:
 	case OUTCOME_TIMEOUT:

@@ -35,6 +35,7 @@ struct result {
 	int exit_code;         // 0 to 255; 126 or 127 for OUTCOME_SPAWN_ERROR
 	int term_signal;       // the signal that killed it, or 0
 	bool is_refused;       // it never started, for its item cannot stand where the command has it: so with each attempt
+	bool lacks_results;    // it never started, for the files of --results cannot be made; the run starts nothing more
 	bool out_of_memory;    // it failed, and the kernel had killed of it at its memory limit
 	uint64_t start, end;   // now_ns() time; both 0 if it never started
 	struct rusage usage;   // of the child and its waited-for children

@@ -378,7 +378,7 @@ static void add_failure(struct buf *buf, const struct stats_job *job, const stru
 	add_coloured(buf, form, RED, "  FAILED ");
 	text_add_job(buf, job->batch, job->number, job->seq);
 	buf_adds(buf, ": ");
-	if (form->table && job->why) {
+	if (job->why && (form->table || job->result.lacks_results)) {
 		text_add_text(buf, job->why, strlen(job->why), COMMAND_COLUMNS);
 	} else {
 		buf_adds(buf, result_describe(&job->result, how, sizeof(how)));

@@ -303,8 +303,7 @@ void attempt_run(struct worker_state *state, struct job *job, const struct attem
 		spool_add_shown(job->spool, state->text.data, state->text.len);
 		return;
 	}
-	if (run->result_files && result_files_begin(state, job, attempt->slot) != 0) {
-		result_cannot_start(ret_result, 126);
+	if (run->result_files && !result_files_begin(state, job, attempt->slot, ret_result)) {
 		return;
 	}
 	start_order_wait(run, attempt->slot);

@@ -50,17 +50,21 @@ static void publish_halt(struct run *run) {
 	buf_fini(&why);
 }
 
-void run_halt(struct run *run) {
-	publish_halt(run);
-	if (run->halt.when == HALT_NOW) {
-		atomic_store_release(&run->halt_now, true); // pairs with the event loop's load after the wake
-	}
+void run_start_no_more(struct run *run) {
 	retry_queue_stop(run); // first: a `finally` is to know how these have ended
 	pool_shutdown(run->pool, POOL_CANCELLING);
 	if (run->admission) {
 		admission_stop(run);
 	}
 	run_wake(run);
+}
+
+void run_halt(struct run *run) {
+	publish_halt(run);
+	if (run->halt.when == HALT_NOW) {
+		atomic_store_release(&run->halt_now, true); // pairs with the event loop's load after the wake
+	}
+	run_start_no_more(run);
 }
 
 void counts_known(struct run *run, int64_t jobs) {

@@ -31,4 +31,7 @@ void counts_lost(struct batch *batch, uint64_t n);
 // Starts nothing more, because --halt was met.
 void run_halt(struct run *run);
 
+// Starts nothing more: what is queued is cancelled at once, what runs goes on. From any thread.
+void run_start_no_more(struct run *run);
+
 #endif

@@ -343,7 +343,8 @@ static enum work_status job_step(struct worker *worker, struct queue *queue, str
 	if (result.outcome == OUTCOME_CANCELLED) {
 		return job_end(state, job, slot, &result);
 	}
-	bool retries = result.outcome != OUTCOME_OK && !result.is_refused && job->attempt < spec->attempts;
+	bool is_final = result.outcome == OUTCOME_OK || result.is_refused || result.lacks_results;
+	bool retries = !is_final && job->attempt < spec->attempts;
 	if (!retries && (result.outcome != OUTCOME_OK || job->step == spec->nthen)) {
 		return job_end(state, job, slot, &result);
 	}

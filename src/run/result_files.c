@@ -14,7 +14,9 @@
 #include "cli/option_files.h"
 #include "log/results_table.h"
 #include "output/results.h"
+#include "run/counts.h"
 #include "run/job_output.h"
+#include "run/publish.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -86,6 +88,45 @@ const char *result_files_name(const struct run *run) {
 	return run->result_files && run->result_files->fd >= 0 ? text_shows(run->options->results) : "standard output";
 }
 
+// Opens the directory once; `path` begins with it. Returns it, or -1 with errno.
+static int open_dir(struct result_files *result_files, const char *path, size_t below, bool makes) {
+	int none = -1, dir = atomic_load_acquire(&result_files->dir);
+	if (dir >= 0) {
+		return dir;
+	}
+	char *name = xmemdup(path, below);
+	dir = open_base_dir(name, makes);
+	free(name);
+	if (dir >= 0 && !atomic_compare_exchange_strong(&result_files->dir, &none, dir)) {
+		close(dir); // another job was faster
+		dir = none;
+	}
+	return dir;
+}
+
+// Makes the directory that the files will be below, or finds it; they must be able to be made there. Returns 0, or -1 after a message.
+static int make_base_dir(struct run *run) {
+	struct result_files *result_files = run->result_files;
+	const struct expansion x = {.record = &(struct record){.args = "", .size = 1, .nargs = 1}};
+	struct buf path = BUF_INIT;
+	template_expand(result_files->path, &x, &path);
+	buf_adds(&path, template_has_strings(result_files->path) ? "" : "/");
+	size_t below = template_has_strings(result_files->path) ? result_files->head : path.len;
+	while (below > 0 && path.data[below - 1] != '/') {
+		--below;
+	}
+	int dir = open_dir(result_files, buf_str(&path), below, /* makes */ true);
+	// whoever goes on with what an earlier run has written may have nothing to write
+	bool ok = dir >= 0 && (run->options->resume != RESUME_NOT || faccessat(dir, ".", W_OK | X_OK, 0) == 0);
+	if (!ok) {
+		path.len = below;
+		path.data[below] = '\0';
+		diag_error("cannot write '%s': %s", text_shows(below > 0 ? path.data : "."), strerror(errno));
+	}
+	buf_fini(&path);
+	return ok ? 0 : -1;
+}
+
 int result_files_parse(struct run *run, const struct names *names) {
 	struct result_files *result_files = run->result_files;
 	bool failed = false;
@@ -97,6 +138,7 @@ int result_files_parse(struct run *run, const struct names *names) {
 	}
 	if (result_files->path) {
 		template_ends(result_files->path, &result_files->head, &result_files->tail);
+		failed = failed || (!run->options->dry_run && make_base_dir(run) != 0);
 	}
 	result_files->names.names = xcalloc(names->n, sizeof(*result_files->names.names));
 	for (; result_files->names.n < names->n; ++result_files->names.n) {
@@ -158,17 +200,25 @@ void result_files_close(struct run *run) {
 
 // ---- a job's ----
 
-// As with output that stdout does not take: the run starts nothing more, and does not end with 0.
-static int cannot_write(struct run *run, const char *path, int error) {
+// As with output that stdout does not take: the run starts nothing more, and does not end with 0. The cause is added to `why`,
+// if that is not NULL.
+static int cannot_write(struct run *run, const char *path, int error, struct buf *why) {
+	struct buf cause = BUF_INIT;
+	buf_printf(&cause, "cannot write '%s': %s", text_shows(path),
+	           error == ELOOP ? "a symbolic link below the directory of --results is not followed" : strerror(error));
 	if (!atomic_exchange(&run->result_files->said, true)) {
-		diag_error("cannot write '%s': %s", text_shows(path),
-		           error == ELOOP ? "a symbolic link below the directory of --results is not followed" : strerror(error));
+		diag_error("%s", cause.data);
+	}
+	if (why) {
+		buf_add(why, cause.data, cause.len);
 	}
 	atomic_store_relaxed(&run->trouble, true);
 	int none = 0;
 	atomic_compare_exchange_strong(&run->output_error, &none, error == EPIPE ? EIO : error); // the reader of stdout is there
 	atomic_store_release(&run->output_failed, true); // pairs with the load in stop_for_output()
-	run_wake(run);
+	publish_cut(run, cause.data);
+	run_start_no_more(run);
+	buf_fini(&cause);
 	return -1;
 }
 
@@ -198,23 +248,7 @@ static void make_path(struct run *run, const struct expansion *x, struct buf *pa
 	pathname_fit(path, *ret_below, is_plain ? 0 : result_files->tail);
 }
 
-// Opens the directory once; `path` begins with it. Returns it, or -1 with errno.
-static int open_dir(struct result_files *result_files, const char *path, size_t below, bool makes) {
-	int none = -1, dir = atomic_load_acquire(&result_files->dir);
-	if (dir >= 0) {
-		return dir;
-	}
-	char *name = xmemdup(path, below);
-	dir = open_base_dir(name, makes);
-	free(name);
-	if (dir >= 0 && !atomic_compare_exchange_strong(&result_files->dir, &none, dir)) {
-		close(dir); // another job was faster
-		dir = none;
-	}
-	return dir;
-}
-
-static int begin_in_dir(struct run *run, struct job *job, unsigned slot) {
+static int begin_in_dir(struct run *run, struct job *job, unsigned slot, struct buf *why) {
 	struct expansion x = expansion_of(job, slot);
 	struct buf path = BUF_INIT, failed = BUF_INIT;
 	size_t below;
@@ -223,9 +257,9 @@ static int begin_in_dir(struct run *run, struct job *job, unsigned slot) {
 	int dir = open_dir(run->result_files, path.data, below, /* makes */ true);
 	if (dir < 0) {
 		path.data[strrchr(path.data, '/') - path.data + 1] = '\0';
-		result = cannot_write(run, path.data, errno);
+		result = cannot_write(run, path.data, errno, why);
 	} else if (!(job->results = results_in_files(dir, path.data, below, &failed))) {
-		result = cannot_write(run, failed.data, errno);
+		result = cannot_write(run, failed.data, errno, why);
 	}
 	buf_fini(&path);
 	buf_fini(&failed);
@@ -255,32 +289,43 @@ static void show_name(struct run *run, struct job *job) {
 	}
 }
 
-int result_files_begin(struct worker_state *state, struct job *job, unsigned slot) {
-	struct run *run = state->run;
-	struct result_files *result_files = run->result_files;
+// Opens the files of one job. Returns 0, or -1 after a message, with the cause added to `why`.
+static int begin_in_files(struct run *run, struct job *job, unsigned slot, struct buf *why) {
 	const struct options *options = run->options;
-	if (!result_files || job->results || job->item.order == 0) { // what is no item has no place there
+	if (run->result_files->kind == SHELF_DIR) {
+		return begin_in_dir(run, job, slot, why);
+	}
+	if (options->output == OUTPUT_UNGROUP) {
 		return 0;
 	}
-	if (result_files->kind == SHELF_TABLE) {
+	const char *dir = options->tmpdir ? options->tmpdir : tmpfile_dir("/tmp");
+	job->results = results_in_temp(dir);
+	return job->results ? 0 : cannot_write(run, dir, errno, why);
+}
+
+bool result_files_begin(struct worker_state *state, struct job *job, unsigned slot, struct result *ret_result) {
+	struct run *run = state->run;
+	if (job->results || job->item.order == 0) { // what is no item has no place there
+		return true;
+	}
+	if (atomic_load_acquire(&run->output_failed)) {
+		*ret_result = (struct result){.outcome = OUTCOME_CANCELLED};
+		return false;
+	}
+	if (run->result_files->kind == SHELF_TABLE) {
 		job->results = results_in_memory();
-		return 0;
+		return true;
 	}
-	if (result_files->kind == SHELF_DIR) {
-		if (begin_in_dir(run, job, slot) != 0) {
-			return -1;
-		}
-	} else if (options->output != OUTPUT_UNGROUP) {
-		const char *dir = options->tmpdir ? options->tmpdir : tmpfile_dir("/tmp");
-		job->results = results_in_temp(dir);
-		if (!job->results) {
-			return cannot_write(run, dir, errno);
-		}
+	buf_reset(&state->stats.why);
+	if (begin_in_files(run, job, slot, &state->stats.why) != 0) {
+		result_cannot_start(ret_result, 126);
+		ret_result->lacks_results = true;
+		return false;
 	}
-	if (options->output == OUTPUT_LINE_BUFFER) {
+	if (run->options->output == OUTPUT_LINE_BUFFER) {
 		show_name(run, job);
 	}
-	return 0;
+	return true;
 }
 
 static void add_row(struct run *run, struct job *job, unsigned slot, const struct result *result, uint64_t received) {
@@ -322,11 +367,11 @@ void result_files_end(struct run *run, struct job *job, unsigned slot, const str
 	results_end(job->results);
 	int error = results_error(job->results, &failed);
 	if (error) {
-		cannot_write(run, failed, error);
+		cannot_write(run, failed, error, NULL);
 	}
 	bool cut = !result || result->outcome == OUTCOME_CANCELLED;
 	if (!cut && !error && results_complete(job->results, job->item.seq, &failed) != 0) {
-		cannot_write(run, failed, errno);
+		cannot_write(run, failed, errno, NULL);
 	}
 	if (!cut && run->result_files->kind == SHELF_TABLE && job->spool) {
 		add_row(run, job, slot, result, received);

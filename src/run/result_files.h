@@ -20,7 +20,7 @@ bool result_files_is_table(const struct run *run);
 // The words for messages about what result_files_fd() is.
 const char *result_files_name(const struct run *run);
 
-// Parses the path, for columns of these names. Returns 0, or -1 after a message.
+// Parses the path, for columns of these names, and makes the directory, before anything runs. Returns 0, or -1 after a message.
 int result_files_parse(struct run *run, const struct names *names);
 
 // From now on jobs are packed of items like this one.
@@ -32,8 +32,9 @@ void result_files_head(struct run *run, const struct record *record);
 // True if --results DIR is the record of what is done (--resume without --joblog), and says that this item is.
 bool result_files_is_done(struct run *run, const struct record *record, uint64_t seq);
 
-// Opens what takes the job's output, before its first attempt. Returns 0, or -1 after a message.
-int result_files_begin(struct worker_state *state, struct job *job, unsigned slot);
+// Opens what takes the job's output, before its first attempt. Returns false, with the result of the job, if that cannot be:
+// the first one fails after a message, and the run starts nothing more, so those that others are about to start are cancelled.
+bool result_files_begin(struct worker_state *state, struct job *job, unsigned slot, struct result *ret_result);
 
 // The job has ended, or with `result` NULL was cut off; its spool is still open. `received`: bytes of its output.
 void result_files_end(struct run *run, struct job *job, unsigned slot, const struct result *result, uint64_t received);

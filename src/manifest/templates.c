@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "base/edit_distance.h"
 #include "shell/reader.h"
+#include "shell/shell.h"
 #include "template/template.h"
 
 bool manifest_batch_has_items(const struct manifest_batch *batch) {
@@ -402,7 +403,8 @@ void load_check_texts(struct loader *loader, const struct manifest_batch *batch,
 		check_node(&check, found.at[ids[i]]);
 	}
 	static const enum key_id commands[] = {KEY_RUN, KEY_THEN, KEY_ON_FAILURE};
-	bool has_shell = !batch->job->shell || strcmp(batch->job->shell, "none") != 0;
+	const char *shell = batch->job->shell; // what takes no items at all is told later, with the other shells
+	bool has_shell = !shell || (strcmp(shell, "none") != 0 && !shell_is_foreign(shell));
 	for (size_t i = 0; check.has_items && has_shell && i < sizeof(commands) / sizeof(commands[0]); ++i) {
 		const struct node *own = found.at[commands[i]];
 		check_places(&check, own ? own : loader->base_found.at[commands[i]]);

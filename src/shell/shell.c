@@ -464,8 +464,7 @@ static bool is_bourne(const char *path) {
 	return is_called(path, names, sizeof(names) / sizeof(names[0]));
 }
 
-// True for what reads other quotes than those that items get: it could be made to run what a file name says.
-static bool is_foreign(const char *path) {
+bool shell_is_foreign(const char *path) {
 	static const char *const names[] = {
 		"fish", "csh", "tcsh", "rc", "es", "elvish", "nu", "pwsh", "xonsh", "perl", "python", "python3", "ruby", "node",
 	};
@@ -504,7 +503,7 @@ char *shell_choose(const char *option) {
 	const char *by;
 	const char *name = shell_named(option, &by);
 	const char *path;
-	if (name && is_foreign(name)) {
+	if (name && shell_is_foreign(name)) {
 		errno = ENOTSUP;
 		return NULL;
 	}
@@ -525,6 +524,6 @@ const char *shell_passed_over(const char *option, bool *ret_can_serve) {
 	if (shell_named(option, &by) || !name || is_bourne(name) || !program_find(name)) {
 		return NULL;
 	}
-	*ret_can_serve = !is_foreign(name);
+	*ret_can_serve = !shell_is_foreign(name);
 	return name;
 }

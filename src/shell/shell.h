@@ -17,6 +17,9 @@ const char *shell_named(const char *option, const char **ret_by);
 // Bourne shell), EMULTIHOP (it is many programs in one, and none by that name), else there is no such program.
 char *shell_choose(const char *option);
 
+// True for what reads other quotes than those that items get: it could be made to run what a file name says. By its name.
+bool shell_is_foreign(const char *path);
+
 // The value of $SHELL, borrowed, if only for its kind shell_choose() has not taken it; else NULL. *ret_can_serve: it could
 // be named.
 const char *shell_passed_over(const char *option, bool *ret_can_serve);

@@ -142,17 +142,6 @@ void mutex_lock(mutex *m) {
 	order_add(m);
 }
 
-// Who does not wait cannot be part of a deadlock: only what is taken meanwhile must come later.
-bool mutex_try_lock(mutex *m) {
-	yield();
-	int error = pthread_mutex_trylock(raw_mutex(m));
-	verify(error == 0 || error == EBUSY);
-	if (error == 0) {
-		order_add(m);
-	}
-	return error == 0;
-}
-
 void mutex_unlock(mutex *m) {
 	order_remove(m);
 	verify(pthread_mutex_unlock(raw_mutex(m)) == 0);

@@ -46,8 +46,6 @@ void mutex_init(mutex *m, enum lock lock);
 void mutex_fini(mutex *m);
 void mutex_lock(mutex *m);
 void mutex_unlock(mutex *m);
-// Returns false, without waiting, if somebody has it.
-bool mutex_try_lock(mutex *m) FP_NODISCARD;
 
 void cond_init(cond *c);
 void cond_fini(cond *c);

@@ -38,7 +38,7 @@ void spool_clear(struct spool *spool) {
 }
 
 void spool_free(struct spool *spool) {
-	mutex_fini(&spool->look);
+	mutex_fini(&spool->lock);
 	free(spool->tag);
 	free(spool->receipt);
 	free(spool);
@@ -259,7 +259,7 @@ struct spool *spool_new_locked(struct writer *writer) {
 	} else {
 		spool = NEW(struct spool);
 		spool->writer = writer;
-		mutex_init(&spool->look, LOCK_SPOOL);
+		mutex_init(&spool->lock, LOCK_SPOOL);
 	}
 	return spool;
 }

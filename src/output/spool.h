@@ -61,7 +61,8 @@ struct spool {
 	atomic_bool live;           // spool_set_live()
 	struct buf *recent;         // spool_watch(), or NULL
 	int wide_pipes;             // of this attempt
-	mutex look;                 // held while bytes are added; who else wants it, tries
+	mutex lock;                 // of `filling`; held while another thread looks for the last line, never for long
+	bool filling;               // the job's thread is adding bytes, or waits for room
 	int latest;                 // the stream that was written last
 	char noted[NOTED];          // the last line, where it is not in the area any more
 	size_t noted_len;

@@ -17,9 +17,10 @@ size_t spool_last_line(struct spool *spool, bool tagged, char *text, size_t size
 	size_t tag = tagged && spool->tag_len < size ? spool->tag_len : 0, len = 0;
 	if (spool_is_line_ordered(spool)) {
 		len = writer_find_last(spool, text + tag, size - tag);
-	} else if (mutex_try_lock(&spool->look)) {
-		len = spool_find_last(spool, text + tag, size - tag);
-		mutex_unlock(&spool->look);
+	} else {
+		mutex_lock(&spool->lock);
+		len = spool->filling ? 0 : spool_find_last(spool, text + tag, size - tag);
+		mutex_unlock(&spool->lock);
 	}
 	if (len > 0 && tag > 0) {
 		memcpy(text, spool->tag, tag); // which stays as long as the job runs
@@ -213,20 +214,31 @@ static void spool_leave(struct spool *spool) {
 	}
 }
 
-static void spool_need_block(struct spool *spool) {
+static void set_filling(struct spool *spool, bool filling) {
+	mutex_lock(&spool->lock);
+	spool->filling = filling;
+	mutex_unlock(&spool->lock);
+}
+
+// Before bytes are added, with the block that they go to.
+static void spool_begin_fill(struct spool *spool) {
+	set_filling(spool, true);
+	spool_enter(spool);
 	if (!spool->block) {
 		spool->block = store_block_get(writer_store(spool->writer));
 	}
 }
 
+static void spool_end_fill(struct spool *spool) {
+	spool_leave(spool);
+	set_filling(spool, false);
+}
+
 ssize_t spool_readable(struct spool *spool, int stream, int fd) {
-	mutex_lock(&spool->look);
-	spool_enter(spool);
-	spool_need_block(spool);
+	spool_begin_fill(spool);
 	ssize_t n = spool_read(spool, stream, fd);
 	int error = errno;
-	spool_leave(spool);
-	mutex_unlock(&spool->look);
+	spool_end_fill(spool);
 	errno = error;
 	return n;
 }
@@ -263,9 +275,7 @@ void spool_add(struct spool *spool, int stream, const void *mem, size_t len) {
 	if (len == 0) {
 		return;
 	}
-	mutex_lock(&spool->look);
-	spool_enter(spool);
-	spool_need_block(spool);
+	spool_begin_fill(spool);
 	while (len > 0) {
 		spool_make_room(spool, stream);
 		struct stream *to = &spool->stream[stream];
@@ -276,8 +286,7 @@ void spool_add(struct spool *spool, int stream, const void *mem, size_t len) {
 		from += n;
 		len -= n;
 	}
-	spool_leave(spool);
-	mutex_unlock(&spool->look);
+	spool_end_fill(spool);
 }
 
 // The bytes that neither were written nor left to somebody who will.

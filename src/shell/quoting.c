@@ -121,16 +121,8 @@ static void add_special(struct buf *buf, unsigned place, const char *item, size_
 
 // A word that one of the shells has reserved: POSIX XCU 2.4, and the manuals of bash, zsh and ksh93.
 static bool is_reserved(const char *item, size_t len) {
-	static const char *const reserved[] = {
-		"case", "coproc", "do", "done", "elif", "else", "end", "esac", "fi", "for", "foreach", "function", "if", "in",
-		"namespace", "nocorrect", "repeat", "select", "then", "time", "until", "while",
-	};
-	for (size_t i = 0; i < sizeof(reserved) / sizeof(reserved[0]); ++i) {
-		if (strlen(reserved[i]) == len && memcmp(reserved[i], item, len) == 0) {
-			return true;
-		}
-	}
-	return false;
+	return word_is_in("case coproc do done elif else end esac fi for foreach function if in namespace nocorrect repeat select "
+	                  "then time until while", item, len);
 }
 
 void quoting_add(struct buf *buf, unsigned place, const char *item, size_t len) {

@@ -8,13 +8,12 @@
 
 // ---- items ----
 
-static void refuse(struct reader *r, size_t at, const char *why, const char *advice, size_t cause) {
+static void refuse(struct reader *r, size_t at, const char *why, const char *advice) {
 	struct reading *reading = r->reading;
 	if (!reading->refusal) {
 		reading->refusal = why;
 		reading->advice = advice;
 		reading->refused_at = at;
-		reading->cause = cause;
 	}
 }
 
@@ -22,7 +21,6 @@ void reader_doubt(struct reader *r, const char *why, const char *advice) {
 	if (!r->doubt) {
 		r->doubt = why;
 		r->doubt_advice = advice;
-		r->doubt_at = reader_place(r, r->at);
 	}
 }
 
@@ -35,12 +33,9 @@ static unsigned derived_needs(unsigned needs) {
 static void use_outside(struct reader *r, const struct outer *outer, size_t i) {
 	struct read_item *item = &r->reading->items[i];
 	if (outer->ban) {
-		refuse(r, item->at, outer->ban, outer->ban_advice, item->at);
+		refuse(r, item->at, outer->ban, outer->ban_advice);
 	}
-	if (derived_needs(outer->needs) & NEED_DERIVED) {
-		item->cause = item->needs & NEED_DERIVED ? item->cause : outer->cause;
-		item->needs |= NEED_DERIVED;
-	}
+	item->needs |= derived_needs(outer->needs) & NEED_DERIVED;
 	if (outer->flow) {
 		flow_add(r, outer->flow, i, true);
 	}
@@ -55,22 +50,18 @@ void reader_use(struct reader *r, size_t i, bool is_derived) {
 		use_outside(r, outer, i);
 	}
 	if (r->ban) {
-		refuse(r, item->at, r->ban, r->ban_advice, item->at);
+		refuse(r, item->at, r->ban, r->ban_advice);
 	} else if (r->doubt && !item->is_reference) {
-		refuse(r, item->at, r->doubt, r->doubt_advice, r->doubt_at);
+		refuse(r, item->at, r->doubt, r->doubt_advice);
 	} else if (item->at > r->multibyte_at && !item->is_reference) {
 		refuse(r, item->at, "the locale's characters may contain ASCII bytes, so that this byte may be syntax or half a character",
-		       "write the command in ASCII, or run fairpar in a UTF-8 locale", r->multibyte_at);
+		       "write the command in ASCII, or run fairpar in a UTF-8 locale");
 	}
 	if (item->at > r->continued_at && !item->is_reference) {
-		refuse(r, item->at, "a line goes on in the next in the middle of an operator or a name", "write it on one line", r->continued_at);
+		refuse(r, item->at, "a line goes on in the next in the middle of an operator or a name", "write it on one line");
 	}
 	unsigned needs = r->needs | (item->at < r->subscript_end ? NEED_INTEGER : 0);
-	needs = is_derived ? derived_needs(needs) : needs;
-	if (needs & ~item->needs) {
-		item->cause = r->needs ? r->cause : item->at;
-	}
-	item->needs |= needs;
+	item->needs |= is_derived ? derived_needs(needs) : needs;
 	if (r->delimiter) {
 		memcpy(item->delimiter, r->delimiter->delimiter, sizeof(item->delimiter));
 	}
@@ -80,8 +71,7 @@ void reader_use(struct reader *r, size_t i, bool is_derived) {
 }
 
 void reader_refuse_used(struct reader *r, const char *why, const char *advice) {
-	size_t at = r->reading->items[r->last_used].at;
-	refuse(r, at, why, advice, at);
+	refuse(r, r->reading->items[r->last_used].at, why, advice);
 }
 
 bool reader_item(struct reader *r, unsigned place) {
@@ -97,7 +87,7 @@ bool reader_item(struct reader *r, unsigned place) {
 	}
 	struct read_item *item = &reading->items[i];
 	if (r->base && (place & (PLACE_ESCAPED | PLACE_DOLLAR)) && (r->is_nested || (place & PLACE_KINDS) == PLACE_DOCUMENT)) {
-		refuse(r, at, "a $ or a \\ before an item in so many quotes cannot be kept apart from it", "write $( ) for the backticks", at);
+		refuse(r, at, "a $ or a \\ before an item in so many quotes cannot be kept apart from it", "write $( ) for the backticks");
 	}
 	item->place = place | r->base | (r->at == r->apart_at ? PLACE_APART : 0);
 	item->place |= reading->is_multibyte || (r->at > 0 && (r->text[r->at - 1] & 0x80)) ? PLACE_AFTER_HIGH : 0;
@@ -135,8 +125,19 @@ static void set_region(struct reader *r, unsigned region) {
 	r->region = region;
 }
 
+struct surroundings reader_save(const struct reader *r) {
+	return (struct surroundings){r->needs, r->flow, r->ban, r->ban_advice, r->region};
+}
+
+void reader_restore(struct reader *r, struct surroundings saved) {
+	r->needs = saved.needs;
+	r->flow = saved.flow;
+	r->ban = saved.ban;
+	r->ban_advice = saved.ban_advice;
+}
+
 static struct surroundings enter_quotes(struct reader *r, bool in_document) {
-	struct surroundings saved = {r->needs, r->cause, r->flow, r->ban, r->ban_advice, r->region};
+	struct surroundings saved = reader_save(r);
 	r->nregions += 2;
 	set_region(r, r->nregions | in_document);
 	if (++r->depth > READER_DEPTH) {
@@ -156,11 +157,7 @@ struct surroundings reader_enter(struct reader *r, bool in_document) {
 void reader_leave(struct reader *r, struct surroundings saved) {
 	set_region(r, saved.region);
 	--r->depth;
-	r->needs = saved.needs;
-	r->cause = saved.cause;
-	r->flow = saved.flow;
-	r->ban = saved.ban;
-	r->ban_advice = saved.ban_advice;
+	reader_restore(r, saved);
 }
 
 // Goes on behind the byte that has to end a construct.
@@ -203,6 +200,15 @@ void reader_doubt_yen(struct reader *r, char next) {
 	}
 }
 
+// Notes the item here, as a part of the word. Returns false if the byte is no item.
+static bool read_item(struct reader *r, unsigned place, struct word *word) {
+	bool is_item = reader_item(r, place);
+	if (is_item && word) {
+		word->is_open = word->has_item = true;
+	}
+	return is_item;
+}
+
 // A backslash outside of quotes, or in double quotes.
 static void read_backslash(struct reader *r, unsigned place, struct word *word) {
 	reader_doubt_yen(r, reader_peek(r, 1));
@@ -211,11 +217,10 @@ static void read_backslash(struct reader *r, unsigned place, struct word *word) 
 		return;
 	}
 	reader_mark(r, READ_ESCAPED);
-	if (reader_item(r, place | PLACE_ESCAPED)) {
-		if (word) {
-			word->is_open = word->has_item = true;
-		}
-	} else if (r->text[r->at] == '\n') {
+	if (read_item(r, place | PLACE_ESCAPED, word)) {
+		return;
+	}
+	if (r->text[r->at] == '\n') {
 		++r->at;
 	} else {
 		add_literal(r, word);
@@ -226,11 +231,7 @@ static void read_single(struct reader *r, struct word *word) {
 	struct surroundings saved = enter_quotes(r, false);
 	++r->at;
 	while (!reader_is_over(r) && r->text[r->at] != '\'') {
-		if (reader_item(r, PLACE_SINGLE)) {
-			if (word) {
-				word->is_open = word->has_item = true;
-			}
-		} else {
+		if (!read_item(r, PLACE_SINGLE, word)) {
 			add_literal(r, word);
 		}
 	}
@@ -274,10 +275,8 @@ static void read_double(struct reader *r, struct word *word) {
 			reader_backticks(r, PLACE_DOUBLE, word);
 			break;
 		default:
-			if (!reader_item(r, PLACE_DOUBLE)) {
+			if (!read_item(r, PLACE_DOUBLE, word)) {
 				add_literal(r, word);
-			} else if (word) {
-				word->is_open = word->has_item = true;
 			}
 		}
 	}
@@ -292,7 +291,7 @@ static const char patterns[] = "shells do not agree about quotes in the patterns
 // What a command substitution that begins here stands in.
 static struct outer outer_of(const struct reader *r) {
 	bool is_pattern = r->ban == patterns; // which the output of a command is, whatever its quotes are
-	return (struct outer){r->flow, is_pattern ? NULL : r->ban, r->ban_advice, r->needs, r->cause, r->outer};
+	return (struct outer){r->flow, is_pattern ? NULL : r->ban, r->ban_advice, r->needs, r->outer};
 }
 
 // $( ), <( )
@@ -476,7 +475,6 @@ static size_t read_parameter_name(struct reader *r) {
 	unsigned needs = r->needs;
 	if (is_indirect) {
 		r->needs |= NEED_NAME;
-		r->cause = reader_place(r, start);
 	}
 	if (reader_peek(r, 0) == '@' && (reader_peek(r, 1) == '\0' || !strchr("QULuK}", reader_peek(r, 1)))) {
 		ban(r, again, "use the variable as it is");
@@ -498,7 +496,6 @@ static size_t read_parameter_name(struct reader *r) {
 	if (reader_peek(r, 0) == '[') {
 		++r->at;
 		r->needs = NEED_INTEGER;
-		r->cause = reader_place(r, start);
 		reader_arithmetic(r, "]");
 		r->needs = needs;
 	}
@@ -509,7 +506,6 @@ static size_t read_parameter_name(struct reader *r) {
 static void read_parameter(struct reader *r, unsigned place) {
 	struct surroundings saved = enter_quotes(r, false);
 	bool is_quoted = place == PLACE_DOUBLE || place == PLACE_DOCUMENT;
-	size_t start = r->at;
 	r->at += 2;
 	char c = reader_peek(r, 0);
 	if (c == ' ' || c == '\t' || c == '\n' || c == '|') {
@@ -533,7 +529,6 @@ static void read_parameter(struct reader *r, unsigned place) {
 	r->at += has_colon;
 	if (has_colon && (op == '\0' || !strchr("-=?+", op))) {
 		r->needs = NEED_INTEGER;
-		r->cause = reader_place(r, start);
 		reader_arithmetic(r, "}");
 		reader_leave(r, saved);
 		return;
@@ -568,7 +563,6 @@ void reader_dollar(struct reader *r, unsigned place, struct word *word) {
 	if ((c == '(' && reader_peek(r, 2) == '(') || c == '[') {
 		struct surroundings saved = reader_enter(r, false);
 		r->needs = NEED_INTEGER;
-		r->cause = reader_place(r, r->at);
 		r->at += c == '(' ? 3 : 2;
 		if (!reader_arithmetic(r, c == '(' ? "))" : "]") && c == '(') {
 			reader_doubt(r, "$(( begins arithmetic in one shell and commands in another", "write $( ( with a blank");
@@ -708,7 +702,6 @@ static bool is_subscript(const struct reader *r, const struct word *word) {
 static void read_subscript(struct reader *r) {
 	unsigned needs = r->needs;
 	r->needs = NEED_INTEGER;
-	r->cause = reader_place(r, r->at);
 	++r->at;
 	reader_arithmetic(r, "]");
 	r->needs = needs;
@@ -753,9 +746,7 @@ static bool read_part(struct reader *r, struct word *word) {
 		}
 		break;
 	}
-	if (reader_item(r, PLACE_PLAIN)) {
-		word->is_open = word->has_item = true;
-	} else {
+	if (!read_item(r, PLACE_PLAIN, word)) {
 		add_literal(r, word);
 	}
 	return true;
@@ -847,7 +838,7 @@ void reader_read(struct reading *reading) {
 		for (size_t i = 0; i < reading->nitems; ++i) {
 			const struct read_item *item = &reading->items[i];
 			if (!item->is_read) { // behind what the reader could not end
-				refuse(&r, item->at, "the text before it cannot be followed to this place", "write a script", item->at);
+				refuse(&r, item->at, "the text before it cannot be followed to this place", "write a script");
 			}
 		}
 	}

@@ -36,7 +36,6 @@ struct read_item {
 	int column;           // of a reference: FAIRPAR_ITEM_2; 0: all of the record
 	unsigned place;       // enum place of shell/quoting.h
 	unsigned needs;       // enum need
-	size_t cause;         // where the construct begins that needs it
 	char delimiter[64];   // NEED_OTHER_LINE: what the line must not be
 };
 
@@ -59,7 +58,6 @@ struct reading {
 	const char *refusal;
 	const char *advice;      // what to do instead
 	size_t refused_at;
-	size_t cause;            // where what is to blame stands, or the same
 };
 
 // Reads the text with its items; `items` holds those of the caller, with `at` and `is_number`. Sets the rest of them, and

@@ -2,6 +2,8 @@
 
 #include "shell/reader_internal.h"
 
+#include "shell/shell.h"
+
 #include <string.h>
 
 static bool is_blank(char c) {
@@ -196,7 +198,7 @@ static void read_redirection(struct reader *r, struct command_words *command) {
 	size_t start = r->at;
 	bool feeds_all = r->feeds_all;
 	r->feeds_all = feeds_all || command->is_prefixed; // exec <<E
-	struct surroundings saved = {r->needs, r->cause, r->flow, r->ban, r->ban_advice, r->region};
+	struct surroundings saved = reader_save(r);
 	bool is_document = r->text[r->at] == '<' && reader_peek(r, 1) == '<' && reader_peek(r, 2) != '<';
 	bool is_string = r->text[r->at] == '<' && reader_peek(r, 1) == '<' && !is_document;
 	r->needs = 0;
@@ -235,27 +237,13 @@ static void read_redirection(struct reader *r, struct command_words *command) {
 		flow_copy(r, FLOW_OUTPUT, FLOW_INPUT, true);
 	}
 	r->feeds_all = feeds_all;
-	r->needs = saved.needs;
-	r->cause = saved.cause;
-	r->flow = saved.flow;
-	r->ban = saved.ban;
-	r->ban_advice = saved.ban_advice;
+	reader_restore(r, saved);
 }
 
 // ---- commands ----
 
 static bool is_word(const struct word *word, const char *list) {
-	if (word->is_quoted || word->is_open || word->len == 0) {
-		return false;
-	}
-	for (const char *at = list; *at; at += strspn(at, " ")) {
-		size_t len = strcspn(at, " ");
-		if (len == word->len && memcmp(at, word->text, len) == 0) {
-			return true;
-		}
-		at += len;
-	}
-	return false;
+	return !word->is_quoted && !word->is_open && word_is_in(list, word->text, word->len);
 }
 
 static void skip_lines(struct reader *r) {
@@ -330,7 +318,6 @@ static void read_for(struct reader *r) {
 	skip_blanks(r);
 	if (reader_peek(r, 0) == '(' && reader_peek(r, 1) == '(') {
 		r->needs = NEED_INTEGER;
-		r->cause = reader_place(r, r->at);
 		r->at += 2;
 		if (!reader_arithmetic(r, "))")) {
 			reader_doubt(r, "this (( has no ))", "close it");
@@ -340,7 +327,6 @@ static void read_for(struct reader *r) {
 	}
 	struct word name = {.may_assign = false};
 	r->needs = NEED_NAME;
-	r->cause = reader_place(r, r->at);
 	reader_word(r, &name);
 	r->needs = 0;
 	skip_lines(r);
@@ -377,7 +363,6 @@ static void read_open(struct reader *r, struct command_words *command) {
 	if (is_start && reader_peek(r, 1) == '(') {
 		struct surroundings saved = reader_enter(r, false);
 		r->needs = NEED_INTEGER;
-		r->cause = reader_place(r, r->at);
 		r->at += 2;
 		if (!reader_arithmetic(r, "))")) {
 			reader_doubt(r, "(( begins arithmetic in one shell and commands in another", "write ( ( with a blank");
@@ -489,8 +474,7 @@ static bool is_descriptor(const struct reader *r, const struct word *word) {
 
 static bool read_argument(struct reader *r, struct command_words *command, char end) {
 	struct word word = {.may_assign = command->n == 0};
-	unsigned needs = r->needs;
-	const char *flow = r->flow, *banned = r->ban, *advice = r->ban_advice;
+	struct surroundings saved = reader_save(r);
 	if (command->n == 0 && r->text[r->at] == '{' && read_brace(r)) {
 		return true;
 	}
@@ -500,11 +484,8 @@ static bool read_argument(struct reader *r, struct command_words *command, char 
 	r->quoted = command->in_condition ? PLACE_APART : may_be_reserved ? PLACE_QUOTED : 0;
 	reader_word(r, &word);
 	r->quoted = 0;
-	r->needs = needs;
-	r->flow = flow;
 	r->flow_derives = false;
-	r->ban = banned;
-	r->ban_advice = advice;
+	reader_restore(r, saved);
 	if (r->at == word.start && !reader_is_over(r)) {
 		++r->at; // nothing that begins a word
 		return true;

@@ -55,7 +55,6 @@ struct word {
 struct outer {
 	const char *flow, *ban, *ban_advice;
 	unsigned needs;
-	size_t cause;
 	const struct outer *next; // or NULL
 };
 
@@ -77,14 +76,12 @@ struct reader {
 	unsigned value_needs; // of a value behind NAME= (declare -i)
 	unsigned group_needs; // … and of words in NAME=( )
 	unsigned needs;       // enum need, of what is read
-	size_t cause;         // … and where that begins
 	const char *flow;     // the variable that gets it, or NULL
 	bool derives;         // what is expanded is a part of the variable: ${x#…}
 	bool flow_derives;    // what flows is made of it
 	const char *ban, *ban_advice; // why no item may stand here; its references neither
 	const struct outer *outer; // the innermost, or NULL
 	const char *doubt, *doubt_advice; // why no place is certain from here on
-	size_t doubt_at;
 	struct document documents[DOCUMENTS];
 	unsigned ndocuments;
 	const struct document *delimiter; // of the document that expands nothing, while that is read
@@ -105,7 +102,6 @@ struct reader {
 // What is in force around a part of the text, to be put back behind it.
 struct surroundings {
 	unsigned needs;
-	size_t cause;
 	const char *flow, *ban, *ban_advice;
 	unsigned region;
 };
@@ -135,6 +131,10 @@ void reader_doubt_yen(struct reader *r, char next);
 // Begins and ends a construct in which nothing of what is outside counts: $( ), a function.
 struct surroundings reader_enter(struct reader *r, bool in_document);
 void reader_leave(struct reader *r, struct surroundings saved);
+
+// What is in force here, and the same put back: of the region only reader_leave() does.
+struct surroundings reader_save(const struct reader *r);
+void reader_restore(struct reader *r, struct surroundings saved);
 
 // Marks the byte here (READ_OPERATOR) for -X.
 void reader_mark(struct reader *r, unsigned mark);

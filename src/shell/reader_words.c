@@ -4,6 +4,7 @@
 #include "shell/reader_internal.h"
 
 #include "base/alloc.h"
+#include "shell/shell.h"
 
 #include <string.h>
 
@@ -151,20 +152,15 @@ void reader_name(struct reader *r, size_t at, size_t len, bool is_expanded) {
 }
 
 bool shell_evaluates_variable(const char *name) {
-	static const char list[] =
-		" PS0 PS1 PS2 PS3 PS4 PROMPT PROMPT2 PROMPT3 PROMPT4 RPROMPT RPS1 RPS2 SPROMPT PROMPT_COMMAND ENV BASH_ENV ZDOTDIR "
-		"FCEDIT SHELLOPTS BASHOPTS IFS ";
-	char padded[NAME_LEN + 2] = " ";
-	size_t len = strnlen(name, NAME_LEN - 1);
-	memcpy(padded + 1, name, len);
-	memcpy(padded + 1 + len, " ", 2);
-	return strstr(list, padded) || strncmp(name, "BASH_FUNC_", 10) == 0;
+	return strncmp(name, "BASH_FUNC_", 10) == 0 || word_is_in(
+		"PS0 PS1 PS2 PS3 PS4 PROMPT PROMPT2 PROMPT3 PROMPT4 RPROMPT RPS1 RPS2 SPROMPT PROMPT_COMMAND ENV BASH_ENV ZDOTDIR "
+		"FCEDIT SHELLOPTS BASHOPTS IFS", name, strlen(name));
 }
 
 void reader_assign(struct reader *r, struct word *word) {
 	static const char integers[] =
-		" RANDOM SRANDOM SECONDS LINENO OPTIND HISTCMD TMOUT MAILCHECK HISTSIZE SAVEHIST COLUMNS LINES UID GID EUID EGID ERRNO "
-		"KEYTIMEOUT LISTMAX DIRSTACKSIZE FUNCNEST SHLVL TTYIDLE ";
+		"RANDOM SRANDOM SECONDS LINENO OPTIND HISTCMD TMOUT MAILCHECK HISTSIZE SAVEHIST COLUMNS LINES UID GID EUID EGID ERRNO "
+		"KEYTIMEOUT LISTMAX DIRSTACKSIZE FUNCNEST SHLVL TTYIDLE";
 	char *bracket = strchr(word->text, '[');
 	size_t len = bracket ? (size_t)(bracket - word->text) : word->len;
 	len -= len > 0 && word->text[len - 1] == '+';
@@ -178,13 +174,9 @@ void reader_assign(struct reader *r, struct word *word) {
 	}
 	memcpy(word->name, word->text, len);
 	word->name[len] = '\0';
-	char padded[NAME_LEN + 2] = " ";
-	memcpy(padded + 1, word->text, len);
-	memcpy(padded + 1 + len, " ", 2);
-	bool is_integer = strstr(integers, padded) || known_has(r, KNOWN_INTEGER, word->name, 0);
+	bool is_integer = word_is_in(integers, word->name, len) || known_has(r, KNOWN_INTEGER, word->name, 0);
 	r->needs = (r->needs & ~(unsigned)NEED_NAME) | r->value_needs | (is_integer ? NEED_INTEGER : 0);
 	r->group_needs = is_integer ? NEED_INTEGER : r->group_needs;
-	r->cause = reader_place(r, word->start);
 	r->flow = word->name;
 	known_add(r, KNOWN_ASSIGNED, word->name, 0);
 	if (shell_evaluates_variable(word->name)) {
@@ -326,20 +318,6 @@ void command_named(struct reader *r, struct command_words *command, const struct
 	}
 }
 
-// [ -eq ] and its kin
-static bool is_comparison(const char *text) {
-	static const char list[] = " -eq -ne -lt -le -gt -ge ";
-	char padded[16];
-	size_t len = strlen(text);
-	if (len != 3) {
-		return false;
-	}
-	padded[0] = ' ';
-	memcpy(padded + 1, text, 3);
-	memcpy(padded + 4, " ", 2);
-	return strstr(list, padded) != NULL;
-}
-
 static const char operators[] = "an item here would be an operator to the test, and some of them evaluate their operands";
 static const char operators_advice[] = "write the operator itself, and one word on each of its sides";
 
@@ -370,7 +348,7 @@ static void after_test(struct reader *r, struct command_words *command, const st
 	}
 	command->is_operator_item = command->is_operator_next && !command->in_condition && r->nuses > command->nuses_before;
 	command->is_last_open = word->is_open;
-	command->is_last_compared = is_binary && (is_comparison(text) || (word->is_open && !command->in_condition));
+	command->is_last_compared = is_binary && (word_is_in("-eq -ne -lt -le -gt -ge", text, strlen(text)) || (word->is_open && !command->in_condition));
 	if (command->is_last_compared) {
 		known_add(r, KNOWN_LEFT_SIDE, "", reader_place(r, command->last_start));
 	}
@@ -441,7 +419,6 @@ void command_before(struct reader *r, struct command_words *command, struct word
 		r->value_needs = r->group_needs = 0;
 		return;
 	}
-	r->cause = reader_place(r, command->last_start);
 	switch (command->builtin->kind) {
 	case INTEGERS:
 	case INTEGER:

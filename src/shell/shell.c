@@ -38,6 +38,17 @@ static unsigned class_of(char c) {
 	return CLASS[(unsigned char)c];
 }
 
+bool word_is_in(const char *list, const char *word, size_t len) {
+	for (const char *at = list; len > 0 && *at; at += strspn(at, " ")) {
+		size_t n = strcspn(at, " ");
+		if (n == len && memcmp(at, word, len) == 0) {
+			return true;
+		}
+		at += n;
+	}
+	return false;
+}
+
 bool shell_is_plain(const char *word, size_t len) {
 	size_t i = 0;
 	while (i < len && class_of(word[i]) == PLAIN) {
@@ -117,34 +128,18 @@ static bool is_shell_word(const char *text, size_t len) {
 	return len < 12 && bsearch(&word, SHELL_WORDS, n, sizeof(SHELL_WORDS[0]), compare_word);
 }
 
-// The name of the function that an environment entry exports to bash (BASH_FUNC_name%%=… since its 4.3 patch 27,
-// BASH_FUNC_name()=… in some older ones), with its length; or NULL.
-static const char *exported_function(const char *entry, size_t *ret_len) {
-	static const char prefix[] = "BASH_FUNC_";
-	if (strncmp(entry, prefix, sizeof(prefix) - 1) != 0) {
-		return NULL;
-	}
-	const char *name = entry + sizeof(prefix) - 1;
-	*ret_len = strcspn(name, "%(=");
-	const char *rest = name + *ret_len;
-	return strncmp(rest, "%%=", 3) == 0 || strncmp(rest, "()=", 3) == 0 ? name : NULL;
-}
-
+// bash exports functions as BASH_FUNC_name%%=… since its 4.3 patch 27, in some older ones as BASH_FUNC_name()=….
 bool shell_function_exists(const char *name, size_t len) {
+	static const char prefix[] = "BASH_FUNC_";
 	for (char **entry = environ; entry && *entry; ++entry) {
-		size_t its_len;
-		const char *its_name = (*entry)[0] == 'B' ? exported_function(*entry, &its_len) : NULL;
-		if (its_name && its_len == len && memcmp(its_name, name, len) == 0) {
-			return true;
+		if ((*entry)[0] != 'B' || strncmp(*entry, prefix, sizeof(prefix) - 1) != 0) {
+			continue;
 		}
-	}
-	return false;
-}
-
-static bool any_function_exists(void) {
-	for (char **entry = environ; entry && *entry; ++entry) {
-		size_t len;
-		if ((*entry)[0] == 'B' && exported_function(*entry, &len)) {
+		const char *its_name = *entry + sizeof(prefix) - 1;
+		size_t its_len = strcspn(its_name, "%(=");
+		const char *rest = its_name + its_len;
+		bool is_function = strncmp(rest, "%%=", 3) == 0 || strncmp(rest, "()=", 3) == 0;
+		if (is_function && (!name || (its_len == len && memcmp(its_name, name, len) == 0))) {
 			return true;
 		}
 	}
@@ -152,7 +147,7 @@ static bool any_function_exists(void) {
 }
 
 bool shell_uses_function(const char *command, size_t len) {
-	if (!any_function_exists()) {
+	if (!shell_function_exists(NULL, 0)) {
 		return false;
 	}
 	for (size_t i = 0; i < len;) {
@@ -170,26 +165,23 @@ bool shell_uses_function(const char *command, size_t len) {
 
 // ---- programs ----
 
-// Found programs, by name. One that is not found is searched again each time: a job may install it.
+// Found programs. One that is not found is searched again each time: a job may install it. None is freed, for who asked
+// for it keeps its path.
 struct program {
-	struct program *next;
-	uint64_t hash;
 	const char *path;
 	bool is_direct; // execve() takes it
 	char name[];
 };
 
-enum {
-	BUCKETS = 256,
-	NAMED_FILES = 1024, // names with a slash that are remembered: they may come from items, without end
-};
+enum { NAMED_FILES = 1024 }; // names with a slash that are remembered: they may come from items, without end
 
 static struct {
 	mutex lock;
-	char *path; // PATH as it was searched
-	struct program *buckets[BUCKETS];
-	unsigned nfiles; // names with a slash among them
-	struct program *forgotten; // of another PATH; their paths may still be in use
+	char *path;          // PATH as it was searched
+	struct map numbers;  // in `all`, by the name: of those found in this PATH
+	struct program **all;
+	size_t n, cap;
+	unsigned nfiles;     // names with a slash among those in `numbers`
 } programs = {.lock = MUTEX_INIT(LOCK_SHELL_PROGRAMS)};
 
 // execve() runs ELF files and those that begin with #!; for other kinds (a script without it, what binfmt_misc knows)
@@ -280,53 +272,37 @@ static const char *search_path(void) {
 	return path ? path : "/bin:/usr/bin"; // as execvp() of glibc 2.24 and later
 }
 
-// Drops what was found in another PATH. The lock is held.
+// Forgets what was found in another PATH. The lock is held.
 static void check_path(void) {
 	const char *path = search_path();
-	if (programs.path && strcmp(programs.path, path) == 0) {
-		return;
+	if (!programs.path || strcmp(programs.path, path) != 0) {
+		map_fini(&programs.numbers);
+		programs.nfiles = 0;
+		free(programs.path);
+		programs.path = xstrdup(path);
 	}
-	for (size_t i = 0; i < BUCKETS; ++i) {
-		while (programs.buckets[i]) {
-			struct program *program = programs.buckets[i];
-			programs.buckets[i] = program->next;
-			program->next = programs.forgotten;
-			programs.forgotten = program;
-		}
-	}
-	programs.nfiles = 0;
-	free(programs.path);
-	programs.path = xstrdup(path);
 }
 
-// The lock is held.
-static const struct program *lookup(const char *name, size_t len, uint64_t hash) {
-	for (const struct program *program = programs.buckets[hash % BUCKETS]; program; program = program->next) {
-		if (program->hash == hash && strncmp(program->name, name, len) == 0 && program->name[len] == '\0') {
-			return program;
-		}
-	}
-	return NULL;
-}
-
-static const struct program *recall(const char *name, size_t len, uint64_t hash) {
+static const struct program *recall(const char *name, size_t len) {
 	mutex_lock(&programs.lock);
 	check_path();
-	const struct program *program = lookup(name, len, hash);
+	uint32_t number = map_get(&programs.numbers, name, len);
+	const struct program *program = number != MAP_NONE ? programs.all[number] : NULL;
 	mutex_unlock(&programs.lock);
 	return program;
 }
 
 // Takes `file` over. Another thread may have found the program meanwhile: then returns that.
-static const struct program *remember(const char *name, size_t len, uint64_t hash, char *file) {
+static const struct program *remember(const char *name, size_t len, char *file) {
 	struct program *program = xcalloc(1, sizeof(*program) + len + 1);
-	*program = (struct program){.hash = hash, .path = file, .is_direct = is_direct_program(file)};
+	*program = (struct program){.path = file, .is_direct = is_direct_program(file)};
 	memcpy(program->name, name, len);
 	mutex_lock(&programs.lock);
-	const struct program *known = lookup(name, len, hash);
+	uint32_t number = map_add(&programs.numbers, program->name, len, (uint32_t)programs.n);
+	const struct program *known = number != MAP_NONE ? programs.all[number] : NULL;
 	if (!known) {
-		program->next = programs.buckets[hash % BUCKETS];
-		programs.buckets[hash % BUCKETS] = program;
+		grow_array(&programs.all, &programs.cap, programs.n + 1, sizeof(programs.all[0]));
+		programs.all[programs.n++] = program;
 		programs.nfiles += memchr(name, '/', len) != NULL;
 	}
 	mutex_unlock(&programs.lock);
@@ -343,19 +319,17 @@ static const struct program *find(const char *name, size_t len) {
 		errno = ENOENT;
 		return NULL;
 	}
-	uint64_t hash = hash_bytes(name, len, 0);
-	const struct program *program = recall(name, len, hash);
+	const struct program *program = recall(name, len);
 	if (program) {
 		return program;
 	}
 	char *file = search(search_path(), name, len);
-	return file ? remember(name, len, hash, file) : NULL;
+	return file ? remember(name, len, file) : NULL;
 }
 
 // True unless the file, a name with a slash, is there and no program that execve() takes.
 static bool is_direct_file(const char *name, size_t len) {
-	uint64_t hash = hash_bytes(name, len, 0);
-	if (recall(name, len, hash)) { // only direct ones are remembered: another may be written yet
+	if (recall(name, len)) { // only direct ones are remembered: another may be written yet
 		return true;
 	}
 	char *file = xmemdup(name, len);
@@ -365,7 +339,7 @@ static bool is_direct_file(const char *name, size_t len) {
 	bool has_room = programs.nfiles < NAMED_FILES;
 	mutex_unlock(&programs.lock);
 	if (is_direct && has_room && stat(file, &stat_) == 0) {
-		remember(name, len, hash, file);
+		remember(name, len, file);
 	} else {
 		free(file);
 	}
@@ -449,39 +423,24 @@ bool shell_is_needed(const char *command, size_t len) {
 
 // ---- which shell ----
 
-static bool is_called(const char *path, const char *const *names, size_t n) {
+static bool is_called(const char *path, const char *names) {
 	const char *slash = strrchr(path, '/');
-	for (size_t i = 0; i < n; ++i) {
-		if (strcmp(slash ? slash + 1 : path, names[i]) == 0) {
-			return true;
-		}
-	}
-	return false;
+	const char *name = slash ? slash + 1 : path;
+	return word_is_in(names, name, strlen(name));
 }
 
 static bool is_bourne(const char *path) {
-	static const char *const names[] = {"sh", "dash", "bash", "ksh", "ash"};
-	return is_called(path, names, sizeof(names) / sizeof(names[0]));
+	return is_called(path, "sh dash bash ksh ash");
 }
 
 bool shell_is_foreign(const char *path) {
-	static const char *const names[] = {
-		"fish", "csh", "tcsh", "rc", "es", "elvish", "nu", "pwsh", "xonsh", "perl", "python", "python3", "ruby", "node",
-	};
-	return is_called(path, names, sizeof(names) / sizeof(names[0]));
+	return is_called(path, "fish csh tcsh rc es elvish nu pwsh xonsh perl python python3 ruby node");
 }
 
 // An empty variable is as good as none.
 static const char *variable(const char *name) {
 	const char *value = getenv(name);
 	return value && *value ? value : NULL;
-}
-
-// $SHELL is for people to type in, so what is no shell for jobs there is no mistake.
-static const char *login_shell(void) {
-	const char *name = variable("SHELL");
-	const char *path = name ? program_find(name) : NULL;
-	return path && is_bourne(path) ? path : NULL;
 }
 
 const char *shell_named(const char *option, const char **ret_by) {
@@ -494,29 +453,21 @@ const char *shell_named(const char *option, const char **ret_by) {
 	return name;
 }
 
-static bool is_multi_call(const char *path) {
-	static const char *const names[] = {"busybox", "toybox"};
-	return is_called(path, names, sizeof(names) / sizeof(names[0]));
-}
-
 char *shell_choose(const char *option) {
 	const char *by;
-	const char *name = shell_named(option, &by);
-	const char *path;
-	if (name && shell_is_foreign(name)) {
-		errno = ENOTSUP;
-		return NULL;
-	}
-	if (name && is_multi_call(name)) {
-		errno = EMULTIHOP;
+	const char *name = shell_named(option, &by), *path;
+	if (name && (shell_is_foreign(name) || is_called(name, "busybox toybox"))) {
+		errno = shell_is_foreign(name) ? ENOTSUP : EMULTIHOP;
 		return NULL;
 	}
 	if (name) {
 		path = program_find(name);
 		return path ? xstrdup(path) : NULL;
 	}
-	path = login_shell();
-	return xstrdup(path ? path : "/bin/sh");
+	// $SHELL is for people to type in, so what is no shell for jobs there is no mistake
+	name = variable("SHELL");
+	path = name ? program_find(name) : NULL;
+	return xstrdup(path && is_bourne(path) ? path : "/bin/sh");
 }
 
 const char *shell_passed_over(const char *option, bool *ret_can_serve) {

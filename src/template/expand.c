@@ -8,7 +8,6 @@
 
 #include <string.h>
 
-// What becomes of an argument. `scratch` is used for each anew.
 struct slice part_apply(const struct part *part, struct slice item, struct buf *scratch) {
 	return part->replacement ? replacement_apply(part->replacement, item, scratch) : form_apply(part->form, item);
 }
@@ -21,7 +20,6 @@ struct slice record_next_arg(const struct record *record, const char **at) {
 	return arg;
 }
 
-// The argument that a COLUMN names. Returns false if there is none.
 bool part_find_column(const struct part *part, const struct record *record, struct slice *ret_arg) {
 	int64_t n = part->column > 0 ? part->column : part->column < 0 ? (int64_t)record->nargs + part->column + 1 : 0;
 	if (n < 1 || n > record->nargs) {
@@ -55,24 +53,53 @@ struct slice part_number(const struct part *part, const struct expansion *x, cha
 	return (struct slice){digits + 20 - len, len};
 }
 
-// What is being written.
+// What a template is being expanded into: text for a shell, the assignments in front of that, or words for execve().
 struct expand_writer {
+	enum { TO_TEXT, TO_ASSIGNMENTS, TO_WORDS } target;
 	struct buf *buf;
 	struct buf scratch;
-	unsigned nvariables;
-	bool assigns; // the assignments in front; then the text
-	bool is_path; // TEMPLATE_PATH
+	unsigned nvariables; // items that are variables in the text
+	bool is_path;        // TEMPLATE_PATH
+	size_t nwords;       // TO_WORDS: ended so far
+	bool is_word;        // there is one to be ended
+	bool keeps_empty;    // -q: also an empty one is ended
 };
 
+static void end_word(struct expand_writer *writer) {
+	if (writer->is_word) {
+		buf_add(writer->buf, "", 1);
+		++writer->nwords;
+	}
+	writer->is_word = writer->keeps_empty;
+}
+
+static void add_literal(struct expand_writer *writer, const char *text, size_t len) {
+	if (writer->target != TO_ASSIGNMENTS) {
+		buf_add(writer->buf, text, len);
+		writer->is_word = true;
+	}
+}
+
+// Separates an argument from the one before it.
+static void add_separator(struct expand_writer *writer) {
+	if (writer->target == TO_WORDS) {
+		end_word(writer);
+	} else {
+		add_literal(writer, " ", 1);
+	}
+}
+
 static void add_value(struct expand_writer *writer, const struct part *part, unsigned place, struct slice value) {
-	if (!part->is_raw && quoting_needs_variable(place, value.text, value.len)) {
+	if (writer->target == TO_WORDS) {
+		add_literal(writer, value.text, value.len);
+	} else if (!part->is_raw && quoting_needs_variable(place, value.text, value.len)) {
 		++writer->nvariables;
-		if (writer->assigns) {
+		if (writer->target == TO_ASSIGNMENTS) {
 			quoting_add_assignment(writer->buf, writer->nvariables, value.text, value.len);
 		} else {
 			quoting_add_variable(writer->buf, place, writer->nvariables);
 		}
-	} else if (writer->assigns) {
+	} else if (writer->target == TO_ASSIGNMENTS) {
 		return;
 	} else if (writer->is_path) {
 		pathname_add(writer->buf, value.text, value.len);
@@ -90,8 +117,8 @@ static void expand_item(struct expand_writer *writer, const struct part *part, c
 		add_value(writer, part, place, (struct slice){"", 0});
 	}
 	for (uint32_t i = 0; i < record->nargs; ++i) {
-		if (i > 0 && !writer->assigns) {
-			buf_addc(writer->buf, ' ');
+		if (i > 0) {
+			add_separator(writer);
 		}
 		add_value(writer, part, place, part_apply(part, record_next_arg(record, &at), &writer->scratch));
 		place &= ~(unsigned)(PLACE_ESCAPED | PLACE_DOLLAR); // now a blank stands before
@@ -103,11 +130,11 @@ static void expand_part(struct expand_writer *writer, const struct part *part, c
 	char digits[20];
 	switch (part->kind) {
 	case LITERAL:
-		if (!writer->assigns) {
-			buf_add(writer->buf, part->text, part->len);
-		}
+		add_literal(writer, part->text, part->len);
 		return;
 	case BREAK:
+		end_word(writer);
+		return;
 	case GROUP:
 		return;
 	case ITEM:
@@ -134,8 +161,8 @@ static void expand_group(struct expand_writer *writer, const struct part *parts,
 	for (uint32_t k = 0; k == 0 || k < x->record->nargs; ++k) {
 		struct record one = {.args = at, .nargs = x->record->nargs > 0};
 		one.size = one.nargs > 0 ? record_next_arg(x->record, &at).len + 1 : 0;
-		if (k > 0 && !writer->assigns) {
-			buf_addc(writer->buf, ' ');
+		if (k > 0) {
+			add_separator(writer);
 		}
 		for (size_t i = 0; i < n; ++i) {
 			if (parts[i].kind == ITEM) {
@@ -157,6 +184,7 @@ static void expand_parts(struct expand_writer *writer, const struct parts *parts
 			expand_part(writer, part, x);
 		}
 	}
+	buf_fini(&writer->scratch);
 }
 
 // -q: each word quoted as a whole, so that a shell reads the words again.
@@ -180,19 +208,17 @@ void template_expand(const struct template *template, const struct expansion *x,
 	}
 	buf_reserve(buf, 0);
 	size_t start = buf->len;
-	struct expand_writer writer = {.buf = buf, .is_path = template->flags & TEMPLATE_PATH};
+	struct expand_writer writer = {.target = TO_TEXT, .buf = buf, .is_path = template->flags & TEMPLATE_PATH};
 	expand_parts(&writer, &template->parts, x);
 	if (writer.nvariables > 0) {
 		struct buf text = BUF_INIT;
 		buf_add(&text, buf->data + start, buf->len - start);
 		buf->len = start;
-		struct expand_writer assigner = {.buf = buf, .assigns = true};
+		struct expand_writer assigner = {.target = TO_ASSIGNMENTS, .buf = buf};
 		expand_parts(&assigner, &template->parts, x);
 		buf_add(buf, text.data, text.len);
-		buf_fini(&assigner.scratch);
 		buf_fini(&text);
 	}
-	buf_fini(&writer.scratch);
 }
 
 bool template_is_direct(const struct template *template) {
@@ -211,32 +237,29 @@ void template_ends(const struct template *template, size_t *ret_head, size_t *re
 	}
 }
 
-static bool parts_have_strings(const struct parts *parts) {
-	bool found = false;
-	for (size_t i = 0; i < parts->n && !found; ++i) {
-		found = parts->at[i].kind > GROUP;
+// True if there is a part of a kind from `least` to `most`.
+static bool has_kind(const struct template *template, unsigned least, unsigned most) {
+	const struct parts *const both[] = {&template->parts, &template->words};
+	for (size_t k = 0; k < 2; ++k) {
+		for (size_t i = 0; i < both[k]->n; ++i) {
+			if (both[k]->at[i].kind >= least && both[k]->at[i].kind <= most) {
+				return true;
+			}
+		}
 	}
-	return found;
+	return false;
 }
 
 bool template_has_strings(const struct template *template) {
-	return parts_have_strings(&template->parts) || parts_have_strings(&template->words);
+	return has_kind(template, ITEM, TOTAL);
+}
+
+bool template_has_columns(const struct template *template) {
+	return has_kind(template, COLUMN, COLUMN);
 }
 
 bool template_needs_total(const struct template *template) {
 	return template->needs_total;
-}
-
-static bool parts_have_columns(const struct parts *parts) {
-	bool found = false;
-	for (size_t i = 0; i < parts->n && !found; ++i) {
-		found = parts->at[i].kind == COLUMN;
-	}
-	return found;
-}
-
-bool template_has_columns(const struct template *template) {
-	return parts_have_columns(&template->parts) || parts_have_columns(&template->words);
 }
 
 // Would GNU parallel put it into quotes? (shell_quote_scalar_default() of its source)
@@ -277,101 +300,12 @@ bool template_skips(const struct template *template, const struct record *record
 	       (template->is_unique && !arguments_are_unique(record->args, record->nargs));
 }
 
-// Words being written.
-struct word_writer {
-	struct buf *buf;
-	struct buf scratch;
-	size_t n;        // ended
-	bool is_word;    // there is one to be ended
-	bool always;     // -q: an empty one too
-};
-
-static void word_end(struct word_writer *writer) {
-	if (writer->is_word) {
-		buf_add(writer->buf, "", 1);
-		++writer->n;
-	}
-	writer->is_word = writer->always;
-}
-
-static void word_add(struct word_writer *writer, struct slice value) {
-	buf_add(writer->buf, value.text, value.len);
-	writer->is_word = true;
-}
-
-static void expand_item_words(struct word_writer *writer, const struct part *part, const struct record *record) {
-	const char *at = record->args;
-	for (uint32_t i = 0; i < record->nargs; ++i) {
-		if (i > 0) {
-			word_end(writer);
-		}
-		word_add(writer, part_apply(part, record_next_arg(record, &at), &writer->scratch));
-	}
-}
-
-static void expand_part_words(struct word_writer *writer, const struct part *part, const struct expansion *x) {
-	struct slice value;
-	char digits[20];
-	switch (part->kind) {
-	case BREAK:
-		word_end(writer);
-		return;
-	case GROUP:
-		return;
-	case ITEM:
-		expand_item_words(writer, part, x->record);
-		return;
-	case COLUMN:
-		if (part_find_column(part, x->record, &value)) { // else nothing, not an empty word
-			word_add(writer, part_apply(part, value, &writer->scratch));
-		}
-		return;
-	case SEQ:
-	case SLOT:
-	case TOTAL:
-		word_add(writer, part_number(part, x, digits));
-		return;
-	case LITERAL:
-		word_add(writer, (struct slice){part->text, part->len});
-		return;
-	}
-}
-
-// As expand_group().
-static void expand_group_words(struct word_writer *writer, const struct part *parts, size_t n,
-                               const struct expansion *x) {
-	const char *at = x->record->args;
-	for (uint32_t k = 0; k == 0 || k < x->record->nargs; ++k) {
-		struct record one = {.args = at, .nargs = x->record->nargs > 0};
-		one.size = one.nargs > 0 ? record_next_arg(x->record, &at).len + 1 : 0;
-		if (k > 0) {
-			word_end(writer);
-		}
-		for (size_t i = 0; i < n; ++i) {
-			if (parts[i].kind == ITEM) {
-				expand_item_words(writer, &parts[i], &one);
-			} else {
-				expand_part_words(writer, &parts[i], x);
-			}
-		}
-	}
-}
-
 size_t template_expand_words(const struct template *template, const struct expansion *x, struct buf *buf) {
-	bool always = template->flags & TEMPLATE_QUOTE;
-	struct word_writer writer = {.buf = buf, .is_word = always, .always = always};
-	for (size_t i = 0; i < template->words.n; ++i) {
-		const struct part *part = &template->words.at[i];
-		if (part->kind == GROUP) {
-			expand_group_words(&writer, part + 1, part->len, x);
-			i += part->len;
-		} else {
-			expand_part_words(&writer, part, x);
-		}
-	}
+	bool is_quoted = template->flags & TEMPLATE_QUOTE;
+	struct expand_writer writer = {.target = TO_WORDS, .buf = buf, .is_word = is_quoted, .keeps_empty = is_quoted};
+	expand_parts(&writer, &template->words, x);
 	if (template->words.n > 0) {
-		word_end(&writer);
+		end_word(&writer);
 	}
-	buf_fini(&writer.scratch);
-	return writer.n;
+	return writer.nwords;
 }

@@ -41,25 +41,25 @@ static bool is_digit(char c) {
 }
 
 // {:from} and {:from:n}
-static const char *parse_numbers(const char *at, struct replacement *replacement) {
+static bool parse_numbers(const char *at, struct replacement *replacement) {
 	size_t *const numbers[] = {&replacement->from, &replacement->n};
 	replacement->form = FORM_FROM;
 	for (size_t i = 0; i < 2; ++i) {
 		if (!is_digit(*at)) {
-			return NULL;
+			return false;
 		}
 		for (*numbers[i] = 0; is_digit(*at); ++at) {
 			*numbers[i] = *numbers[i] < 100000000 ? *numbers[i] * 10 + (size_t)(*at - '0') : *numbers[i];
 		}
 		if (*at == '}') {
 			replacement->form = i == 0 ? FORM_FROM : FORM_PART;
-			return at + 1;
+			return true;
 		}
 		if (*at++ != ':') {
-			return NULL;
+			return false;
 		}
 	}
-	return NULL;
+	return false;
 }
 
 // Prepares the expression, between `before` and `after`. Returns 0, or -1 with the message appended to `error`.
@@ -85,54 +85,40 @@ static int set_regex(struct replacement *replacement, const char *before, const 
 	return result;
 }
 
-// The names that hold an expression, the longer ones before those that they begin with. The first byte of the
-// expression may not be one of `not_first`.
-static const struct { const char *prefix, *not_first; enum form form; const char *before, *after; } EXPRESSIONS[] = {
-	{"##", "#", FORM_NO_PREFIX, "^(", ")"},
-	{"#", "#", FORM_NO_SHORT_PREFIX, "^(", ")$"},
-	{"%%", "", FORM_NO_SUFFIX, "(", ")$"},
-	{"%", "", FORM_NO_SHORT_SUFFIX, "^(", ")$"},
-	{"^^", "", FORM_UPPER_ALL, "(", ")"},
-	{"^", "", FORM_UPPER, "^(", ")"},
-	{",,", "", FORM_LOWER_ALL, "(", ")"},
-	{",", "", FORM_LOWER, "^(", ")"},
-};
-
-// Those with an expression, a slash and a text.
-static const struct { const char *prefix; enum form form; const char *before, *after; } SUBSTITUTIONS[] = {
-	{"/#", FORM_REPLACE_ALL, "^(", ")"},
-	{"/%", FORM_REPLACE_ALL, "(", ")$"},
-	{"//", FORM_REPLACE_ALL, "(", ")"},
-	{"/", FORM_REPLACE, "(", ")"},
+// The names that hold an expression, and with `has_text` behind it a slash and a text; the longer names before those that
+// they begin with. The first byte of the expression may not be one of `not_first`.
+static const struct { const char *prefix, *not_first; bool has_text; enum form form; const char *before, *after; } EXPRESSIONS[] = {
+	{"##", "#", false, FORM_NO_PREFIX, "^(", ")"},
+	{"#", "#", false, FORM_NO_SHORT_PREFIX, "^(", ")$"},
+	{"%%", "", false, FORM_NO_SUFFIX, "(", ")$"},
+	{"%", "", false, FORM_NO_SHORT_SUFFIX, "^(", ")$"},
+	{"^^", "", false, FORM_UPPER_ALL, "(", ")"},
+	{"^", "", false, FORM_UPPER, "^(", ")"},
+	{",,", "", false, FORM_LOWER_ALL, "(", ")"},
+	{",", "", false, FORM_LOWER, "^(", ")"},
+	{"/#", "", true, FORM_REPLACE_ALL, "^(", ")"},
+	{"/%", "", true, FORM_REPLACE_ALL, "(", ")$"},
+	{"//", "", true, FORM_REPLACE_ALL, "(", ")"},
+	{"/", "", true, FORM_REPLACE, "(", ")"},
 };
 
 static enum plus parse_expression(const char *at, const char *end, struct replacement *replacement, struct buf *error) {
 	for (size_t i = 0; i < sizeof(EXPRESSIONS) / sizeof(EXPRESSIONS[0]); ++i) {
 		size_t len = strlen(EXPRESSIONS[i].prefix);
-		const char *from = at + len;
-		if (strncmp(at, EXPRESSIONS[i].prefix, len) == 0 && from < end && !strchr(EXPRESSIONS[i].not_first, *from)) {
-			replacement->form = EXPRESSIONS[i].form;
-			int result = set_regex(replacement, EXPRESSIONS[i].before, from, (size_t)(end - from), EXPRESSIONS[i].after, error);
-			return result == 0 ? PLUS_FORM : PLUS_BAD;
-		}
-	}
-	return PLUS_NONE;
-}
-
-static enum plus parse_substitution(const char *at, const char *end, struct replacement *replacement, struct buf *error) {
-	for (size_t i = 0; i < sizeof(SUBSTITUTIONS) / sizeof(SUBSTITUTIONS[0]); ++i) {
-		size_t len = strlen(SUBSTITUTIONS[i].prefix);
-		const char *from = at + len;
-		if (strncmp(at, SUBSTITUTIONS[i].prefix, len) != 0 || from >= end) {
+		const char *from = at + len, *to = end;
+		if (strncmp(at, EXPRESSIONS[i].prefix, len) != 0 || from >= end || strchr(EXPRESSIONS[i].not_first, *from)) {
 			continue;
 		}
-		const char *slash = memchr(from + 1, '/', (size_t)(end - from - 1));
-		if (slash) {
-			replacement->form = SUBSTITUTIONS[i].form;
-			replacement->text = xmemdup(slash + 1, (size_t)(end - slash - 1));
-			int result = set_regex(replacement, SUBSTITUTIONS[i].before, from, (size_t)(slash - from), SUBSTITUTIONS[i].after, error);
-			return result == 0 ? PLUS_FORM : PLUS_BAD;
+		if (EXPRESSIONS[i].has_text) {
+			to = memchr(from + 1, '/', (size_t)(end - from - 1));
+			if (!to) {
+				continue;
+			}
+			replacement->text = xmemdup(to + 1, (size_t)(end - to - 1));
 		}
+		replacement->form = EXPRESSIONS[i].form;
+		int result = set_regex(replacement, EXPRESSIONS[i].before, from, (size_t)(to - from), EXPRESSIONS[i].after, error);
+		return result == 0 ? PLUS_FORM : PLUS_BAD;
 	}
 	return PLUS_NONE;
 }
@@ -160,9 +146,6 @@ enum plus plus_parse(const char *at, struct replacement *ret_replacement, const 
 	}
 	if (at[0] == ':') {
 		return parse_numbers(at + 1, ret_replacement) ? PLUS_FORM : PLUS_NONE;
-	}
-	if (at[0] == '/') {
-		return parse_substitution(at, end, ret_replacement, error);
 	}
 	return parse_expression(at, end, ret_replacement, error);
 }

@@ -12,8 +12,8 @@ static void check_name(struct loader *loader, const struct node *name) {
 		is_plain = is_plain && (unsigned char)name->text[i] >= ' ' && name->text[i] != 0x7F;
 	}
 	if (name->n == 0 || name->n > MOST_NAME || !is_plain) {
-		diagnostic_error(loader->diagnostics, node_place(name), "the name of a batch is a line of 1 to %d bytes%s", MOST_NAME,
-		              is_plain ? "" : " without control characters");
+		load_error(loader, name, "the name of a batch is a line of 1 to %d bytes%s", MOST_NAME,
+		           is_plain ? "" : " without control characters");
 	}
 }
 
@@ -44,7 +44,7 @@ static void load_entry(struct loader *loader, struct node *node, const struct fo
 	const struct key *run = &key_table[KEY_RUN];
 	*command = (struct manifest_command){.job = batch->job, .line = node->line};
 	if (node_is_missing(node)) {
-		diagnostic_error(loader->diagnostics, node_place(node), "an entry of 'commands' has no value");
+		load_error(loader, node, "an entry of 'commands' has no value");
 		return;
 	}
 	if (node->kind != NODE_MAP) {
@@ -62,7 +62,7 @@ static void load_entry(struct loader *loader, struct node *node, const struct fo
 	} else if (node->is_flow && node->n <= 1 && (node->n == 0 || node_is_missing(node->pairs[0].value))) {
 		load_refuse(loader, run, node);
 	} else {
-		diagnostic_error(loader->diagnostics, node_place(node), "an entry of 'commands' lacks 'run'");
+		load_error(loader, node, "an entry of 'commands' lacks 'run'");
 	}
 	load_fields(loader, &found, NULL, &command->job);
 	check_entry_words(loader, &found, batch_found, command->job->shell);
@@ -93,7 +93,7 @@ static void load_run(struct loader *loader, const struct found *found, struct ma
 	const struct node *commands = found->at[KEY_COMMANDS];
 	if (run && commands) {
 		const struct node *second = run->line > commands->line ? run : commands;
-		diagnostic_error(loader->diagnostics, node_place(second), "batch '%s' has both 'run' and 'commands'", batch->name);
+		load_error(loader, second, "batch '%s' has both 'run' and 'commands'", batch->name);
 	} else if (commands) {
 		load_commands(loader, found, batch);
 	} else if (run) {
@@ -105,12 +105,12 @@ static void load_run(struct loader *loader, const struct found *found, struct ma
 // What `run: a b` would have been, for a batch that is only a text.
 static void refuse_batch(struct loader *loader, const struct node *name, const struct node *value) {
 	if (node_is_missing(value)) {
-		diagnostic_hint(diagnostic_error(loader->diagnostics, node_place(name), "batch '%s' is empty", name->text),
-		             "it wants 'run' or 'commands', indented below its name");
+		diagnostic_hint(load_error(loader, name, "batch '%s' is empty", name->text),
+		                "it wants 'run' or 'commands', indented below its name");
 		return;
 	}
-	struct diagnostic *diagnostic = diagnostic_error(loader->diagnostics, node_place(value),
-		"batch '%s' must be a mapping, not a %s", name->text, value->kind == NODE_LIST ? "list" : "text");
+	struct diagnostic *diagnostic = load_error(loader, value, "batch '%s' must be a mapping, not a %s", name->text,
+	                                           value->kind == NODE_LIST ? "list" : "text");
 	diagnostic_hint(diagnostic, "write '%s: ...' below the name", value->kind == NODE_LIST ? "commands" : "run");
 }
 
@@ -131,7 +131,7 @@ void load_batch(struct loader *loader, const struct pair *from, struct manifest_
 	size_t nerrors = loader->diagnostics->nerrors;
 	keys_find(value, IN_BATCH, name->text, loader->diagnostics, &found);
 	if (!found.at[KEY_RUN] && !found.at[KEY_COMMANDS] && nerrors == loader->diagnostics->nerrors) {
-		diagnostic_error(loader->diagnostics, node_place(name), "batch '%s' has neither 'run' nor 'commands'", name->text);
+		load_error(loader, name, "batch '%s' has neither 'run' nor 'commands'", name->text);
 	}
 	load_fields(loader, &found, batch, &batch->job);
 	load_run(loader, &found, batch);

@@ -133,6 +133,15 @@ static size_t bom_length(const char *data, size_t len) {
 	return len >= 3 && memcmp(data, "\xEF\xBB\xBF", 3) == 0 ? 3 : 0;
 }
 
+const char *find_line(const char *data, size_t len, size_t line) {
+	const char *at = data, *end = data + len;
+	for (size_t i = 1; i < line && at < end; ++i) {
+		const char *next = memchr(at, '\n', (size_t)(end - at));
+		at = next ? next + 1 : end;
+	}
+	return at;
+}
+
 struct source_span place_of_byte(const char *data, size_t len, size_t offset) {
 	struct source_span place = {1, 1, 1};
 	for (size_t at = bom_length(data, len); at < offset;) {

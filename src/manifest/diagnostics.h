@@ -53,6 +53,9 @@ bool diagnostics_are_full(const struct diagnostics *diagnostics);
 // Appends all in the order of the file, and the last line if there are errors.
 void diagnostics_show(struct diagnostics *diagnostics, struct buf *buf);
 
+// The start of the line of that number, from 1, where lines end with a newline; or the end of the data.
+const char *find_line(const char *data, size_t len, size_t line);
+
 // The place of the byte at `offset`.
 struct source_span place_of_byte(const char *data, size_t len, size_t offset);
 

@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/edit_distance.h"
+#include "base/units.h"
 #include "manifest/values.h"
 
 #include <errno.h>
@@ -17,7 +18,7 @@ static bool count(struct loader *loader, const struct node *node, size_t n) {
 	loader->nvisits += n;
 	if (loader->nvisits > MANIFEST_VALUES && !loader->overrun) {
 		loader->overrun = true;
-		diagnostic_error(loader->diagnostics, node_place(node), "more than %d values, counting each alias", MANIFEST_VALUES);
+		load_error(loader, node, "more than %d values, counting each alias", MANIFEST_VALUES);
 	}
 	return !loader->overrun;
 }
@@ -139,8 +140,8 @@ static void hint_quotes(struct diagnostic *diagnostic, const struct node *node) 
 }
 
 void load_refuse_item(struct loader *loader, const char *key, const struct node *node) {
-	struct diagnostic *diagnostic = diagnostic_error(loader->diagnostics, node_place(node), "an item of '%s' must be text, not a %s", key,
-	                                        node->kind == NODE_LIST ? "list" : "mapping");
+	struct diagnostic *diagnostic = load_error(loader, node, "an item of '%s' must be text, not a %s", key,
+	                                           node->kind == NODE_LIST ? "list" : "mapping");
 	hint_quotes(diagnostic, node);
 }
 
@@ -150,14 +151,14 @@ struct diagnostic *load_refuse(struct loader *loader, const struct key *key, con
 	if (node->kind == NODE_TEXT) {
 		struct buf shown = BUF_INIT;
 		buf_add_escaped(&shown, node->text, node->n, 40);
-		struct diagnostic *diagnostic = diagnostic_error(loader->diagnostics, node_place(node), "'%s' must be %s, not '%s'", key->name,
-		                                        wants, buf_str(&shown));
+		struct diagnostic *diagnostic = load_error(loader, node, "'%s' must be %s, not '%s'", key->name, wants,
+		                                           buf_str(&shown));
 		buf_fini(&shown);
 		guess(diagnostic, key, node->text);
 		return diagnostic;
 	}
-	struct diagnostic *diagnostic = diagnostic_error(loader->diagnostics, node_place(node), "'%s' must be %s, not a %s", key->name,
-	                                        wants, node->kind == NODE_LIST ? "list" : "mapping");
+	struct diagnostic *diagnostic = load_error(loader, node, "'%s' must be %s, not a %s", key->name, wants,
+	                                           node->kind == NODE_LIST ? "list" : "mapping");
 	bool wants_text = key->type == TYPE_TEXT || key->type == TYPE_COMMAND || key->type == TYPE_NAME;
 	if (key->type == TYPE_COMMAND && node->kind == NODE_LIST && !node->is_flow) {
 		diagnostic_hint(diagnostic, "several lines below '%s: |' are one script; 'commands' is a list of jobs", key->name);
@@ -187,7 +188,7 @@ const char *load_text(struct loader *loader, const struct key *key, const struct
 		return NULL;
 	}
 	if (is_blank(node->text)) {
-		diagnostic_error(loader->diagnostics, node_place(node), "'%s' is empty", key->name);
+		load_error(loader, node, "'%s' is empty", key->name);
 		return NULL;
 	}
 	return node->text;
@@ -227,9 +228,9 @@ static bool set_number(struct loader *loader, const struct key *key, const struc
 		is_set = value_int(text, key->least, key->most, field);
 		break;
 	case TYPE_DURATION:
-		return value_duration(text, field);
+		return parse_duration(text, MANIFEST_UNITS, field) == 0;
 	case TYPE_SIZE:
-		return value_size(text, field);
+		return parse_size(text, MANIFEST_UNITS, field) == 0;
 	case TYPE_UMASK:
 		return value_umask(text, field);
 	case TYPE_FACTOR:
@@ -239,7 +240,7 @@ static bool set_number(struct loader *loader, const struct key *key, const struc
 		return false;
 	}
 	if (is_set && !node->is_plain) { // so says the schema too
-		diagnostic_error(loader->diagnostics, node_place(node), "'%s' must be written without quotes", key->name);
+		load_error(loader, node, "'%s' must be written without quotes", key->name);
 	}
 	return is_set;
 }
@@ -279,8 +280,8 @@ static void set_texts(struct loader *loader, const struct key *key, struct node 
 	for (uint32_t i = 0; i < node->n && !diagnostics_are_full(loader->diagnostics); ++i) {
 		struct node *item = node->items[i];
 		if (node_is_missing(item)) {
-			diagnostic_hint(diagnostic_error(loader->diagnostics, node_place(item), "an item of '%s' has no value", key->name),
-			             "write \"\" for an empty text");
+			diagnostic_hint(load_error(loader, item, "an item of '%s' has no value", key->name),
+			                "write \"\" for an empty text");
 		} else if (item->kind != NODE_TEXT) {
 			load_refuse_item(loader, key->name, item);
 		} else {
@@ -310,10 +311,10 @@ static void set_env(struct loader *loader, const struct key *key, const struct n
 		const struct node *name = node->pairs[i].key, *value = node->pairs[i].value;
 		pairs[i] = (struct manifest_pair){name->text, value->kind == NODE_TEXT ? value->text : ""};
 		if (name->n == 0 || strchr(name->text, '=')) {
-			diagnostic_error(loader->diagnostics, node_place(name), "'%s' cannot name a variable", name->text);
+			load_error(loader, name, "'%s' cannot name a variable", name->text);
 		} else if (node_is_missing(value)) {
-			diagnostic_hint(diagnostic_error(loader->diagnostics, node_place(name), "the variable '%s' has no value", name->text),
-			             "write \"\" for an empty one");
+			diagnostic_hint(load_error(loader, name, "the variable '%s' has no value", name->text),
+			                "write \"\" for an empty one");
 		} else if (value->kind != NODE_TEXT) {
 			load_refuse(loader, &(struct key){.name = name->text, .type = TYPE_TEXT}, value);
 		}
@@ -324,7 +325,7 @@ static void set_env(struct loader *loader, const struct key *key, const struct n
 static void set_retry_delay(struct loader *loader, const struct key *key, const struct node *node,
                             struct manifest_delay *field) {
 	uint64_t ns;
-	if (node->kind == NODE_TEXT && node->n <= LONGEST_NUMBER && value_duration(node->text, &ns)) {
+	if (node->kind == NODE_TEXT && node->n <= LONGEST_NUMBER && parse_duration(node->text, MANIFEST_UNITS, &ns) == 0) {
 		*field = (struct manifest_delay){ns, ns, 1};
 		return;
 	}
@@ -345,11 +346,10 @@ static void set_retry_delay(struct loader *loader, const struct key *key, const 
 		}
 	}
 	if (!found.at[KEY_FIRST]) {
-		diagnostic_error(loader->diagnostics, node_place(node), "'retry_delay' lacks 'first', the first pause");
+		load_error(loader, node, "'retry_delay' lacks 'first', the first pause");
 	} else if (is_set[0] && is_set[2] && delay.max_ns < delay.first_ns) {
 		const struct node *max = found.at[KEY_MAX];
-		diagnostic_error(loader->diagnostics, node_place(max ? max : node), "'max' (%s) is less than 'first'",
-		              max ? max->text : "1h");
+		load_error(loader, max ? max : node, "'max' (%s) is less than 'first'", max ? max->text : "1h");
 	}
 	*field = delay;
 }

@@ -29,8 +29,8 @@ static struct manifest_batch *resolve(struct loader *loader, const struct key *k
 	if (name && !batch) {
 		struct buf shown = BUF_INIT;
 		buf_add_escaped(&shown, name, node->n, 60);
-		struct diagnostic *diagnostic = diagnostic_error(loader->diagnostics, node_place(node), "'%s' names '%s', and no batch has that name",
-		                                        key->name, buf_str(&shown));
+		struct diagnostic *diagnostic = load_error(loader, node, "'%s' names '%s', and no batch has that name",
+		                                           key->name, buf_str(&shown));
 		bool is_shown = diagnostic != &loader->diagnostics->spare;
 		const char *near = is_shown ? find_near(loader->manifest, name) : NULL;
 		if (near) {

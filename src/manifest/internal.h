@@ -39,6 +39,9 @@ bool load_count(struct loader *loader, const struct node *node, size_t n);
 // Counts a text whose bytes are about to be looked at: an alias makes a long one longer.
 bool load_weigh(struct loader *loader, const struct node *node);
 
+// Adds an error at the place of the node, as diagnostic_error() does.
+#define load_error(loader, node, ...) diagnostic_error((loader)->diagnostics, node_place(node), __VA_ARGS__)
+
 // Adds "'KEY' must be …, not …" for a value of that key.
 struct diagnostic *load_refuse(struct loader *loader, const struct key *key, const struct node *node);
 

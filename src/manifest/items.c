@@ -21,10 +21,9 @@ static void load_stdin(struct loader *loader, const struct node *node) {
 	if (node->kind != NODE_TEXT || strcmp(node->text, "true") != 0 || !node->is_plain) {
 		load_refuse(loader, &key_table[KEY_STDIN], node);
 	} else if (strcmp(loader->manifest->path, "-") == 0) {
-		diagnostic_error(loader->diagnostics, node_place(node), "stdin is the manifest itself");
+		load_error(loader, node, "stdin is the manifest itself");
 	} else if (loader->stdin_node) {
-		diagnostic_error(loader->diagnostics, node_place(node), "only one batch can read stdin; another does in line %u",
-		              loader->stdin_node->line);
+		load_error(loader, node, "only one batch can read stdin; another does in line %u", loader->stdin_node->line);
 	} else {
 		loader->stdin_node = node;
 	}
@@ -69,7 +68,7 @@ static void load_args_from(struct loader *loader, const struct node *node, struc
 			continue;
 		}
 		if (n++ > 0) {
-			diagnostic_error(loader->diagnostics, node_place(value), "'args_from' has more than one source");
+			load_error(loader, value, "'args_from' has more than one source");
 		}
 		batch->source = sources[i].source;
 		if (sources[i].source == MANIFEST_STDIN) {
@@ -84,7 +83,7 @@ static void load_args_from(struct loader *loader, const struct node *node, struc
 		}
 	}
 	if (n == 0 && nerrors == loader->diagnostics->nerrors) {
-		diagnostic_error(loader->diagnostics, node_place(node), "'args_from' is empty: it wants one of file, file0, glob, command, stdin");
+		load_error(loader, node, "'args_from' is empty: it wants one of file, file0, glob, command, stdin");
 	}
 }
 
@@ -129,10 +128,10 @@ static struct manifest_texts load_values(struct loader *loader, const struct nod
 			break;
 		}
 		if (node_is_missing(value)) {
-			diagnostic_hint(diagnostic_error(loader->diagnostics, node_place(value), "a value of '%s' is missing", name->text),
-			             "write \"\" for an empty one");
+			diagnostic_hint(load_error(loader, value, "a value of '%s' is missing", name->text),
+			                "write \"\" for an empty one");
 		} else if (map_add(&seen, value->text, value->n, i) != MAP_NONE) {
-			diagnostic_error(loader->diagnostics, node_place(value), "'%s' stands twice in '%s'", value->text, name->text);
+			load_error(loader, value, "'%s' stands twice in '%s'", value->text, name->text);
 		}
 		values[i] = value->text;
 	}
@@ -149,7 +148,7 @@ static void refuse_unknown(struct loader *loader, const struct node *node, const
 	for (size_t i = 0; i < n; ++i) {
 		nearest_offer(&nearest, candidates[i]);
 	}
-	struct diagnostic *diagnostic = diagnostic_error(loader->diagnostics, node_place(node), "%s '%s'", what, node->text);
+	struct diagnostic *diagnostic = load_error(loader, node, "%s '%s'", what, node->text);
 	if (nearest.found) {
 		diagnostic_note(diagnostic, "did you mean '%s'?", nearest.found);
 	}
@@ -174,7 +173,7 @@ static size_t find_axis(struct loader *loader, const struct node *name, const st
 static bool load_exclusion(struct loader *loader, const struct node *node, const struct manifest_matrix *matrix,
                            int *ret_values) {
 	if (node->kind != NODE_MAP || node->n == 0) {
-		diagnostic_error(loader->diagnostics, node_place(node), "an entry of 'exclude' must be a mapping of names to values");
+		load_error(loader, node, "an entry of 'exclude' must be a mapping of names to values");
 		return false;
 	}
 	for (size_t axis = 0; axis < matrix->naxes; ++axis) {
@@ -239,7 +238,7 @@ static void load_rows(struct loader *loader, const struct node *node, size_t tot
 	}
 	matrix->rows = rows;
 	if (matrix->nrows == 0) {
-		diagnostic_error(loader->diagnostics, node_place(node), "'exclude' leaves nothing of the matrix");
+		load_error(loader, node, "'exclude' leaves nothing of the matrix");
 	}
 }
 
@@ -249,7 +248,7 @@ static void load_excludes(struct loader *loader, const struct node *node, const 
 	for (size_t i = 0; i < matrix->naxes; ++i) {
 		total *= matrix->axes[i].values.n;
 		if (total > MANIFEST_VALUES) {
-			diagnostic_error(loader->diagnostics, node_place(node), "the matrix has more than %d combinations", MANIFEST_VALUES);
+			load_error(loader, node, "the matrix has more than %d combinations", MANIFEST_VALUES);
 			return;
 		}
 	}
@@ -257,11 +256,11 @@ static void load_excludes(struct loader *loader, const struct node *node, const 
 		return;
 	}
 	if (exclude && (exclude->kind != NODE_LIST || n == 0)) {
-		diagnostic_error(loader->diagnostics, node_place(exclude), "'exclude' must be a list of mappings");
+		load_error(loader, exclude, "'exclude' must be a list of mappings");
 		return;
 	}
 	if (n > 0 && (total * matrix->naxes > MOST_COMPARISONS / n || !load_count(loader, exclude, n))) {
-		diagnostic_error(loader->diagnostics, node_place(exclude), "too many exclusions for a matrix of %zu combinations", total);
+		load_error(loader, exclude, "too many exclusions for a matrix of %zu combinations", total);
 		return;
 	}
 	int *exclusions = xcalloc(n * matrix->naxes + 1, sizeof(*exclusions));
@@ -279,10 +278,10 @@ static void load_axis(struct loader *loader, const struct pair *pair, struct man
                       struct manifest_axis *axes) {
 	const struct node *name = pair->key;
 	if (!is_name(name)) {
-		diagnostic_error(loader->diagnostics, node_place(name), "a name in the matrix has letters, digits and '_' only, and no digit in front");
+		load_error(loader, name, "a name in the matrix has letters, digits and '_' only, and no digit in front");
 	} else if (strcmp(name->text, "include") == 0) {
-		diagnostic_hint(diagnostic_error(loader->diagnostics, node_place(name), "the matrix has no 'include'"),
-		             "what is not a combination goes into a batch of its own");
+		diagnostic_hint(load_error(loader, name, "the matrix has no 'include'"),
+		                "what is not a combination goes into a batch of its own");
 	} else {
 		struct manifest_texts values = load_values(loader, name, pair->value);
 		if (values.n > 0) {
@@ -315,7 +314,7 @@ static void load_matrix(struct loader *loader, const struct node *node, struct m
 		return;
 	}
 	if (matrix.naxes == 0) {
-		diagnostic_error(loader->diagnostics, node_place(node), "the matrix is empty");
+		load_error(loader, node, "the matrix is empty");
 		return;
 	}
 	load_excludes(loader, node, exclude, &matrix);
@@ -331,11 +330,10 @@ void load_items(struct loader *loader, const struct found *found, struct manifes
 			continue;
 		}
 		if (n++ > 0) {
-			diagnostic_error(loader->diagnostics, node_place(node), "batch '%s' has more than one of 'args', 'args_from' and 'matrix'",
-			              batch->name);
+			load_error(loader, node, "batch '%s' has more than one of 'args', 'args_from' and 'matrix'", batch->name);
 		} else if (found->at[KEY_COMMANDS] && !found->at[KEY_RUN]) {
-			struct diagnostic *diagnostic = diagnostic_error(loader->diagnostics, node_place(node), "'%s' goes with 'run', not with 'commands'",
-			                                        key_table[ids[i]].name);
+			struct diagnostic *diagnostic = load_error(loader, node, "'%s' goes with 'run', not with 'commands'",
+			                                           key_table[ids[i]].name);
 			diagnostic_hint(diagnostic, "commands are jobs as they stand; a template for items is 'run'");
 		}
 	}

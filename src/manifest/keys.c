@@ -175,40 +175,41 @@ void keys_find(const struct node *map, enum key_place place, const char *batch, 
 	}
 }
 
+const struct key_type_words key_types[] = {
+	[TYPE_VERSION] = {"1", "1", NULL},
+	[TYPE_TEXT] = {"text", "text", "text"},
+	[TYPE_COMMAND] = {"a command", "command", "text"},
+	[TYPE_SHELL] = {"one program", "program", NULL},
+	[TYPE_SLOTS] = {"a number of slots such as 8, -1 or 50%", "slots", "slots"},
+	[TYPE_NAME] = {"the name of a batch", "batch", "text"},
+	[TYPE_BOOL] = {"true or false", "true | false", NULL},
+	[TYPE_TRUE] = {"true", "true", NULL},
+	[TYPE_INT] = {"a whole number", "number", NULL},
+	[TYPE_FACTOR] = {"a number from 1 to 1000", "number", NULL},
+	[TYPE_DURATION] = {"a duration such as 90, 10m or 1h30m", "duration", "duration"},
+	[TYPE_SIZE] = {"a size such as 512M or 2G", "size", "size"},
+	[TYPE_UMASK] = {"an octal number such as 022", "octal number", "umask"},
+	[TYPE_CHOICE] = {"one of: ", "word", NULL},
+	[TYPE_TEXTS] = {"a list of texts", "list of texts", "texts"},
+	[TYPE_NAMES] = {"a list of batches", "list of batches", "names"},
+	[TYPE_STEPS] = {"a command or a list of commands", "command | list of commands", "steps"},
+	[TYPE_ENV] = {"a mapping of names to values", "mapping of texts", "env"},
+	[TYPE_RETRY_DELAY] = {"a duration, or a mapping of first, factor and max", "duration | mapping", "retry_delay"},
+	[TYPE_COMMANDS] = {"a list of commands", "list of commands", "commands"},
+	[TYPE_ARGS_FROM] = {"a mapping with one of file, file0, glob, command and stdin", "mapping", "args_from"},
+	[TYPE_MATRIX] = {"a mapping of names to lists of values", "mapping of lists", "matrix"},
+	[TYPE_DEFAULTS] = {"a mapping of keys to values", "mapping", "defaults"},
+	[TYPE_BATCHES] = {"a mapping of names to batches", "mapping of batches", "batches"},
+};
+
 const char *key_wants(const struct key *key, char *text, size_t size) {
-	static const char *const words[] = {
-		[TYPE_VERSION] = "1", [TYPE_TEXT] = "text", [TYPE_COMMAND] = "a command", [TYPE_SHELL] = "one program",
-		[TYPE_SLOTS] = "a number of slots such as 8, -1 or 50%", [TYPE_NAME] = "the name of a batch",
-		[TYPE_BOOL] = "true or false", [TYPE_TRUE] = "true", [TYPE_FACTOR] = "a number from 1 to 1000",
-		[TYPE_DURATION] = "a duration such as 90, 10m or 1h30m", [TYPE_SIZE] = "a size such as 512M or 2G",
-		[TYPE_UMASK] = "an octal number such as 022", [TYPE_TEXTS] = "a list of texts",
-		[TYPE_NAMES] = "a list of batches", [TYPE_STEPS] = "a command or a list of commands",
-		[TYPE_ENV] = "a mapping of names to values", [TYPE_RETRY_DELAY] = "a duration, or a mapping of first, factor and max",
-		[TYPE_COMMANDS] = "a list of commands", [TYPE_ARGS_FROM] = "a mapping with one of file, file0, glob, command and stdin",
-		[TYPE_MATRIX] = "a mapping of names to lists of values", [TYPE_DEFAULTS] = "a mapping of keys to values",
-		[TYPE_BATCHES] = "a mapping of names to batches",
-	};
-	if (key->type == TYPE_CHOICE) {
-		snprintf(text, size, "one of: %s", key->choices);
-	} else if (key->type != TYPE_INT) {
-		snprintf(text, size, "%s", words[key->type]);
+	const char *wants = key_types[key->type].wants;
+	if (key->type != TYPE_INT) {
+		snprintf(text, size, "%s%s", wants, key->type == TYPE_CHOICE ? key->choices : "");
 	} else if (key->most == INT_MAX) {
-		snprintf(text, size, key->least < 0 ? "a whole number" : "a whole number, at least %d", key->least);
+		snprintf(text, size, key->least < 0 ? "%s" : "%s, at least %d", wants, key->least);
 	} else {
-		snprintf(text, size, "a whole number from %d to %d", key->least, key->most);
+		snprintf(text, size, "%s from %d to %d", wants, key->least, key->most);
 	}
 	return text;
-}
-
-const char *key_type_name(enum key_type type) {
-	static const char *const names[] = {
-		[TYPE_VERSION] = "1", [TYPE_TEXT] = "text", [TYPE_COMMAND] = "command", [TYPE_SHELL] = "program",
-		[TYPE_SLOTS] = "slots", [TYPE_NAME] = "batch", [TYPE_BOOL] = "true | false", [TYPE_TRUE] = "true",
-		[TYPE_INT] = "number", [TYPE_FACTOR] = "number", [TYPE_DURATION] = "duration", [TYPE_SIZE] = "size",
-		[TYPE_UMASK] = "octal number", [TYPE_CHOICE] = "word", [TYPE_TEXTS] = "list of texts",
-		[TYPE_NAMES] = "list of batches", [TYPE_STEPS] = "command | list of commands", [TYPE_ENV] = "mapping of texts",
-		[TYPE_RETRY_DELAY] = "duration | mapping", [TYPE_COMMANDS] = "list of commands", [TYPE_ARGS_FROM] = "mapping",
-		[TYPE_MATRIX] = "mapping of lists", [TYPE_DEFAULTS] = "mapping", [TYPE_BATCHES] = "mapping of batches",
-	};
-	return names[type];
 }

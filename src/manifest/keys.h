@@ -56,10 +56,15 @@ void keys_find(const struct node *map, enum key_place place, const char *batch, 
 // ret_found->at is set.
 void keys_look(const struct node *map, enum key_place place, struct found *ret_found);
 
-// "text", "a duration such as 90, 10m or 1h30m": what a value of that key must be, into `text`, returned.
+// Puts what a value of that key must be ("a duration such as 90, 10m or 1h30m") into `text`, and returns that.
 const char *key_wants(const struct key *key, char *text, size_t size);
 
-// What a type is called in documents: "text", "number", "duration", …
-const char *key_type_name(enum key_type type);
+// What values of a type are: in a message ("must be …"), in the manual page, and as a definition of the schema (NULL: it has
+// none, but says it in place). By enum key_type.
+struct key_type_words {
+	const char *wants, *name, *definition;
+};
+
+extern const struct key_type_words key_types[];
 
 #endif

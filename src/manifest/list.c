@@ -3,7 +3,9 @@
 #include "manifest/manifest.h"
 
 #include "base/alloc.h"
+#include "base/json.h"
 #include "base/map.h"
+#include "base/text.h"
 
 #include <inttypes.h>
 
@@ -70,15 +72,6 @@ static void list_names(const struct manifest *manifest, struct buf *buf) {
 	}
 }
 
-// Characters, for lining up.
-static size_t count_characters(const char *text) {
-	size_t n = 0;
-	for (; *text; ++text) {
-		n += ((unsigned char)*text & 0xC0) != 0x80;
-	}
-	return n;
-}
-
 static void list_batch(const struct manifest_batch *batch, size_t width, struct buf *buf) {
 	char jobs[32];
 	size_t n = manifest_batch_jobs(batch);
@@ -87,7 +80,7 @@ static void list_batch(const struct manifest_batch *batch, size_t width, struct 
 	} else {
 		snprintf(jobs, sizeof(jobs), "%zu%s job%s", n, batch->nfeeders > 0 ? "+" : "", n == 1 && batch->nfeeders == 0 ? "" : "s");
 	}
-	size_t len = count_characters(batch->name);
+	size_t len = text_columns(batch->name, strlen(batch->name));
 	buf_printf(buf, "%s%*s  %s", batch->name, (int)(len < width ? width - len : 0), "", jobs);
 	for (size_t i = 0; i < batch->nneeds; ++i) {
 		buf_printf(buf, "%s%s", i == 0 ? ", needs " : " ", batch->needs[i]->name);
@@ -111,7 +104,7 @@ static void list_batch(const struct manifest_batch *batch, size_t width, struct 
 static void list_plain(const struct manifest *manifest, struct buf *buf) {
 	size_t width = 0;
 	for (size_t i = 0; i < manifest->nbatches; ++i) {
-		size_t len = count_characters(manifest->batches[i].name);
+		size_t len = text_columns(manifest->batches[i].name, strlen(manifest->batches[i].name));
 		if (manifest->batches[i].selected && len > width && len <= 40) {
 			width = len;
 		}
@@ -123,16 +116,9 @@ static void list_plain(const struct manifest *manifest, struct buf *buf) {
 	}
 }
 
-// A quoted ID of the DOT language.
+// Adds a quoted ID of the DOT language, in which " and \ are escaped as in JSON.
 static void add_dot_name(const char *name, struct buf *buf) {
-	buf_addc(buf, '"');
-	for (; *name; ++name) {
-		if (*name == '"' || *name == '\\') {
-			buf_addc(buf, '\\');
-		}
-		buf_addc(buf, *name);
-	}
-	buf_addc(buf, '"');
+	(void)json_add_text(buf, name, strlen(name));
 }
 
 static void add_dot_edge(const struct manifest_batch *from, const struct manifest_batch *to, const char *style,

@@ -64,7 +64,7 @@ static void load_batches(struct loader *loader, const struct node *root, const s
 		return;
 	}
 	if (batches->n == 0) {
-		diagnostic_error(loader->diagnostics, node_place(batches), "'batches' is empty: nothing to run");
+		load_error(loader, batches, "'batches' is empty: nothing to run");
 		return;
 	}
 	if (!load_count(loader, batches, batches->n)) {
@@ -87,7 +87,7 @@ static void load_top(struct loader *loader, const struct node *root) {
 		return;
 	}
 	if (root->kind != NODE_MAP) {
-		diagnostic_error(loader->diagnostics, node_place(root), "a manifest must be a mapping with 'version' and 'batches'");
+		load_error(loader, root, "a manifest must be a mapping with 'version' and 'batches'");
 		return;
 	}
 	struct found found;

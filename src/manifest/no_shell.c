@@ -23,8 +23,7 @@ static void check_command(struct loader *loader, const struct node *node) {
 	const char *error, *at;
 	size_t n;
 	if (words_split(node->text, &words, &n, &error) != 0) {
-		struct diagnostic *diagnostic = diagnostic_error(loader->diagnostics, node_place(node), "this command cannot be split into words: %s",
-		                                        error);
+		struct diagnostic *diagnostic = load_error(loader, node, "this command cannot be split into words: %s", error);
 		diagnostic_hint(diagnostic, "also with 'shell: none' quotes and backslashes are those of a shell");
 	} else if (loader->diagnostics->nwarnings < MANIFEST_ERRORS && words_find_syntax(node->text, &at, &n)) {
 		warn(loader, node, at, n);

@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/json.h"
+#include "base/json.h"
 
 #include <limits.h>
 
@@ -19,7 +20,7 @@ struct json {
 };
 
 static void add_string(struct buf *buf, const char *text) {
-	json_add_text(buf, text, strlen(text));
+	(void)json_add_text(buf, text, strlen(text)); // all of it is UTF-8
 }
 
 static void begin_line(struct json *json) {
@@ -70,14 +71,11 @@ static void add_text(struct json *json, const char *name, const char *text) {
 
 static void add_choices(struct json *json, const char *choices) {
 	begin_member(json, "enum");
-	const char *separator = "[";
-	for (const char *at = choices; *at; at += strspn(at, " ")) {
-		size_t len = strcspn(at, " ");
-		buf_printf(json->buf, "%s\"%.*s\"", separator, (int)len, at);
-		separator = ", ";
-		at += len;
+	buf_adds(json->buf, "[\"");
+	for (const char *at = choices; *at; ++at) {
+		buf_adds(json->buf, *at == ' ' ? "\", \"" : (char[]){*at, '\0'});
 	}
-	buf_addc(json->buf, ']');
+	buf_adds(json->buf, "\"]");
 }
 
 // ---- schema ----
@@ -114,14 +112,7 @@ static const struct { const char *name, *json; } definitions[] = {
 };
 
 static void add_type(struct json *json, const struct key *key) {
-	static const char *const references[] = {
-		[TYPE_TEXT] = "text", [TYPE_COMMAND] = "text", [TYPE_NAME] = "text", [TYPE_SLOTS] = "slots",
-		[TYPE_DURATION] = "duration", [TYPE_SIZE] = "size", [TYPE_UMASK] = "umask", [TYPE_TEXTS] = "texts",
-		[TYPE_NAMES] = "names", [TYPE_STEPS] = "steps", [TYPE_ENV] = "env", [TYPE_RETRY_DELAY] = "retry_delay",
-		[TYPE_COMMANDS] = "commands", [TYPE_ARGS_FROM] = "args_from", [TYPE_MATRIX] = "matrix",
-		[TYPE_DEFAULTS] = "defaults", [TYPE_BATCHES] = "batches",
-	};
-	const char *reference = key->type < sizeof(references) / sizeof(references[0]) ? references[key->type] : NULL;
+	const char *reference = key_types[key->type].definition;
 	char text[64];
 	if (reference) {
 		// draft-07 §8.3: beside $ref nothing else counts
@@ -286,7 +277,7 @@ static void add_item(struct buf *buf, const struct key *key) {
 		}
 		buf_addc(buf, '"');
 	} else {
-		add_argument(buf, key_type_name(key->type));
+		add_argument(buf, key_types[key->type].name);
 	}
 	buf_addc(buf, '\n');
 	add_sentences(buf, key->text);

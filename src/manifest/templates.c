@@ -66,21 +66,6 @@ static struct string read_string(const char *at) {
 	return (struct string){.kind = n > 0 ? NAME_STRING : NO_STRING, .len = end + n, .nname = end - 1};
 }
 
-// The line of the file of that number, from 1; its end in *ret_end.
-static const char *find_line(const struct loader *loader, uint32_t line, const char **ret_end) {
-	const char *at = loader->data, *end = loader->data + loader->len;
-	for (uint32_t i = 1; i < line && at < end; ++i) {
-		const char *next = memchr(at, '\n', (size_t)(end - at));
-		at = next ? next + 1 : end;
-	}
-	const char *next = memchr(at, '\n', (size_t)(end - at));
-	*ret_end = next ? next : end;
-	while (*ret_end > at && (*ret_end)[-1] == '\r') {
-		--*ret_end;
-	}
-	return at;
-}
-
 // The place of a part of a text below '|': its lines follow in the file, each behind blanks. Returns false if it is not so.
 static bool find_below(const struct loader *loader, const struct node *node, const char *part, size_t len, struct source_span *ret_place) {
 	const char *first = node->text;
@@ -89,7 +74,10 @@ static bool find_below(const struct loader *loader, const struct node *node, con
 		++line;
 	}
 	size_t n = strcspn(first, "\n");
-	const char *end, *at = find_line(loader, line, &end);
+	const char *at = find_line(loader->data, loader->len, line), *end = at + strcspn(at, "\n");
+	while (end > at && end[-1] == '\r') {
+		--end;
+	}
 	size_t indent = (size_t)(end - at) - n;
 	if ((size_t)(end - at) < n || strspn(at, " ") < indent || memcmp(at + indent, first, n) != 0) {
 		return false;
@@ -204,22 +192,14 @@ static void check_node(struct check *check, const struct node *node) {
 	if (!node || diagnostics_are_full(check->loader->diagnostics)) {
 		return;
 	}
-	switch (node->kind) {
-	case NODE_TEXT:
+	if (node->kind == NODE_TEXT) {
 		check_text(check, node);
 		return;
-	case NODE_LIST:
-		for (uint32_t i = 0; i < node->n; ++i) {
-			if (node->items[i]->kind == NODE_TEXT) {
-				check_text(check, node->items[i]);
-			}
-		}
-		return;
-	default:
-		for (uint32_t i = 0; i < node->n; ++i) {
-			if (node->pairs[i].value->kind == NODE_TEXT) {
-				check_text(check, node->pairs[i].value);
-			}
+	}
+	for (uint32_t i = 0; i < node->n; ++i) {
+		const struct node *value = node->kind == NODE_LIST ? node->items[i] : node->pairs[i].value;
+		if (value->kind == NODE_TEXT) {
+			check_text(check, value);
 		}
 	}
 }
@@ -240,15 +220,15 @@ static void check_feeding(struct loader *loader, const struct manifest_batch *ba
 	}
 	const char *feeder = batch->feeders[0]->name;
 	if (batch->source == MANIFEST_NONE && batch->nfeeders == 1 && batch->feeders[0] == batch && batch->run) {
-		diagnostic_hint(diagnostic_error(loader->diagnostics, node_place(found->at[KEY_EMITS]),
+		diagnostic_hint(load_error(loader, found->at[KEY_EMITS],
 		                           "batch '%s' emits into itself only, and has no item to begin with", batch->name),
-		             "give it the first ones by 'args' or 'args_from'");
+		                           "give it the first ones by 'args' or 'args_from'");
 	} else if (batch->ncommands > 0) {
-		diagnostic_error(loader->diagnostics, node_place(found->at[KEY_COMMANDS]), "'commands' takes no items, but batch '%s' emits into '%s'",
-		              feeder, batch->name);
+		load_error(loader, found->at[KEY_COMMANDS], "'commands' takes no items, but batch '%s' emits into '%s'", feeder,
+		           batch->name);
 	} else if (batch->source == MANIFEST_MATRIX) {
-		diagnostic_error(loader->diagnostics, node_place(found->at[KEY_MATRIX]), "a matrix takes no other items, but batch '%s' emits into '%s'",
-		              feeder, batch->name);
+		load_error(loader, found->at[KEY_MATRIX], "a matrix takes no other items, but batch '%s' emits into '%s'",
+		           feeder, batch->name);
 	}
 }
 
@@ -355,13 +335,8 @@ static void check_places(struct check *check, const struct node *node) {
 
 // Is it one by which the loader finds what runs (ld.so(8))? A matrix may choose directories: its values are the manifest's.
 static bool finds_programs(const struct manifest_batch *batch, const char *name) {
-	static const char *const paths[] = {"PATH", "LD_LIBRARY_PATH", "FPATH", "BASH_LOADABLES_PATH"};
-	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); ++i) {
-		if (strcmp(name, paths[i]) == 0) {
-			return batch->source != MANIFEST_MATRIX;
-		}
-	}
-	return strncmp(name, "LD_", 3) == 0;
+	bool is_path = word_is_in("PATH LD_LIBRARY_PATH FPATH BASH_LOADABLES_PATH", name, strlen(name));
+	return is_path ? batch->source != MANIFEST_MATRIX : strncmp(name, "LD_", 3) == 0;
 }
 
 // The variables of `env` that hold items. `node` may be NULL.
@@ -416,8 +391,8 @@ void load_check_texts(struct loader *loader, const struct manifest_batch *batch,
 	}
 	bool is_used = check.has_string || (loader->base_has_string && !found.at[KEY_CREATES]);
 	if (check.has_items && batch->run && !is_used && !diagnostics_are_full(loader->diagnostics)) {
-		struct diagnostic *diagnostic = diagnostic_error(loader->diagnostics, node_place(found.at[KEY_RUN]),
-		                                        "'run' of batch '%s' has items, but no replacement string", batch->name);
+		struct diagnostic *diagnostic = load_error(loader, found.at[KEY_RUN],
+		                                           "'run' of batch '%s' has items, but no replacement string", batch->name);
 		diagnostic_hint(diagnostic, batch->matrix.naxes > 0 ? "the values of the matrix are {%s} and so on" : "the item is {}%.0s",
 		             batch->matrix.naxes > 0 ? batch->matrix.axes[0].name : "");
 	}

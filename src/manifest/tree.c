@@ -87,11 +87,10 @@ static struct node *add_node(struct tree *tree, struct source_span place, enum n
 	return node;
 }
 
-int tree_add_text(struct tree *tree, struct source_span place, const char *text, size_t len, const char *anchor,
-                  struct node **ret_node) {
+struct node *tree_add_text(struct tree *tree, struct source_span place, const char *text, size_t len, const char *anchor) {
 	struct node *node = add_node(tree, place, NODE_TEXT, anchor);
 	if (!node) {
-		return -1;
+		return NULL;
 	}
 	if (memchr(text, '\0', len)) {
 		diagnostic_error(tree->diagnostics, place, "a NUL byte cannot be part of a text");
@@ -100,8 +99,7 @@ int tree_add_text(struct tree *tree, struct source_span place, const char *text,
 	node->text = arena_text(tree->texts, text, len);
 	node->n = (uint32_t)len;
 	push(tree, node);
-	*ret_node = node;
-	return 0;
+	return node;
 }
 
 int tree_add_alias(struct tree *tree, struct source_span place, const char *name) {
@@ -119,27 +117,21 @@ int tree_add_alias(struct tree *tree, struct source_span place, const char *name
 	return count(tree, place, 1);
 }
 
-int tree_open(struct tree *tree, struct source_span place, enum node_kind kind, const char *anchor, struct node **ret_node) {
+struct node *tree_open(struct tree *tree, struct source_span place, enum node_kind kind, const char *anchor) {
 	if (tree->nframes >= MANIFEST_DEPTH) {
 		diagnostic_error(tree->diagnostics, place, "nested deeper than %d levels", MANIFEST_DEPTH);
-		return -1;
+		return NULL;
 	}
 	struct node *node = add_node(tree, place, kind, anchor);
-	if (!node) {
-		return -1;
+	if (node) {
+		node->is_open = true;
+		grow_array(&tree->frames, &tree->frames_cap, tree->nframes + 1, sizeof(struct frame));
+		tree->frames[tree->nframes++] = (struct frame){node, tree->nstack};
 	}
-	node->is_open = true;
-	grow_array(&tree->frames, &tree->frames_cap, tree->nframes + 1, sizeof(struct frame));
-	tree->frames[tree->nframes++] = (struct frame){node, tree->nstack};
-	*ret_node = node;
-	return 0;
+	return node;
 }
 
 // ---- maps ----
-
-static bool is_text(const struct node *node, const char *text) {
-	return node->n == strlen(text) && memcmp(node->text, text, node->n) == 0;
-}
 
 // The pairs of a map while they are collected, in tree->pairs; `numbers` is used beyond FEW.
 struct collection {
@@ -224,7 +216,7 @@ static int merge(struct tree *tree, struct collection *pairs, const struct pair 
 }
 
 static bool is_merge(const struct node *key) {
-	return key->kind == NODE_TEXT && key->is_plain && is_text(key, "<<");
+	return key->kind == NODE_TEXT && key->is_plain && strcmp(key->text, "<<") == 0;
 }
 
 static int close_map(struct tree *tree, struct node *node, struct node *const *children, size_t n) {

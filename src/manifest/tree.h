@@ -31,8 +31,8 @@ struct pair {
 	struct node *value;
 };
 
-// A tree being built. Every call that adds something takes an anchor, or NULL; and returns 0, or -1 if it is no use
-// to go on.
+// A tree being built. Every call that adds something takes its anchor, or NULL; and returns the node or 0; or NULL or -1,
+// with an error added, if it is no use to go on.
 struct tree {
 	struct node *root;    // NULL for an empty document
 	struct diagnostics *diagnostics; // borrowed
@@ -58,10 +58,9 @@ struct tree {
 void tree_init(struct tree *tree, struct diagnostics *diagnostics, struct arena *texts);
 void tree_fini(struct tree *tree);
 
-int tree_add_text(struct tree *tree, struct source_span place, const char *text, size_t len, const char *anchor,
-                  struct node **ret_node);
+struct node *tree_add_text(struct tree *tree, struct source_span place, const char *text, size_t len, const char *anchor);
 int tree_add_alias(struct tree *tree, struct source_span place, const char *name);
-int tree_open(struct tree *tree, struct source_span place, enum node_kind kind, const char *anchor, struct node **ret_node);
+struct node *tree_open(struct tree *tree, struct source_span place, enum node_kind kind, const char *anchor);
 
 // Ends the innermost list or map: keys twice are errors, << is replaced by what it merges.
 int tree_close(struct tree *tree);

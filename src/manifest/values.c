@@ -1,4 +1,4 @@
-// Values of a manifest that are more than text: numbers, durations, sizes and the like.
+// Values of a manifest that are numbers; durations and sizes are read by base/units.h.
 
 #include "manifest/values.h"
 
@@ -14,14 +14,6 @@ bool value_int(const char *text, int least, int most, int *ret_value) {
 	}
 	*ret_value = (int)value;
 	return true;
-}
-
-bool value_duration(const char *text, uint64_t *ret_ns) {
-	return parse_duration(text, MANIFEST_UNITS, ret_ns) == 0;
-}
-
-bool value_size(const char *text, uint64_t *ret_bytes) {
-	return parse_size(text, MANIFEST_UNITS, ret_bytes) == 0;
 }
 
 bool value_umask(const char *text, int *ret_umask) {

@@ -174,12 +174,8 @@ static int check_directives(struct yaml_reader *reader) {
 
 // The line of the mark, without the blanks in front.
 static const char *line_at(const struct yaml_reader *reader, const yaml_mark_t *mark) {
-	const char *at = reader->data, *end = reader->data + reader->len;
-	for (size_t i = 0; i < mark->line && at < end; ++i) {
-		const char *next = memchr(at, '\n', (size_t)(end - at));
-		at = next ? next + 1 : end;
-	}
-	return at + strspn(at, " ");
+	const char *line = find_line(reader->data, reader->len, mark->line + 1);
+	return line + strspn(line, " ");
 }
 
 // The value in that line: behind "key: " and "- ".
@@ -376,12 +372,12 @@ static uint32_t find_comment(const struct yaml_reader *reader, size_t end) {
 }
 
 static int take_text(struct yaml_reader *reader, const yaml_event_t *event) {
-	struct node *node;
 	bool is_plain = event->data.scalar.style == YAML_PLAIN_SCALAR_STYLE;
 	bool is_tagged = !check_tag(reader, event, event->data.scalar.tag, true);
-	if (tree_add_text(reader->tree, place_of(&event->start_mark, &event->end_mark),
-	                  (const char *)event->data.scalar.value, event->data.scalar.length,
-	                  (const char *)event->data.scalar.anchor, &node) != 0) {
+	struct node *node = tree_add_text(reader->tree, place_of(&event->start_mark, &event->end_mark),
+	                                  (const char *)event->data.scalar.value, event->data.scalar.length,
+	                                  (const char *)event->data.scalar.anchor);
+	if (!node) {
 		return -1;
 	}
 	node->is_plain = is_plain && (event->data.scalar.plain_implicit || is_tagged); // one error is enough
@@ -392,21 +388,17 @@ static int take_text(struct yaml_reader *reader, const yaml_event_t *event) {
 }
 
 static int take_start(struct yaml_reader *reader, const yaml_event_t *event) {
-	struct source_span place = place_of(&event->start_mark, NULL);
-	struct node *node;
-	if (event->type == YAML_SEQUENCE_START_EVENT) {
-		(void)check_tag(reader, event, event->data.sequence_start.tag, false);
-		if (tree_open(reader->tree, place, NODE_LIST, (const char *)event->data.sequence_start.anchor, &node) != 0) {
-			return -1;
-		}
-		node->is_flow = event->data.sequence_start.style == YAML_FLOW_SEQUENCE_STYLE;
-		return 0;
-	}
-	(void)check_tag(reader, event, event->data.mapping_start.tag, false);
-	if (tree_open(reader->tree, place, NODE_MAP, (const char *)event->data.mapping_start.anchor, &node) != 0) {
+	bool is_list = event->type == YAML_SEQUENCE_START_EVENT;
+	const yaml_char_t *tag = is_list ? event->data.sequence_start.tag : event->data.mapping_start.tag;
+	const yaml_char_t *anchor = is_list ? event->data.sequence_start.anchor : event->data.mapping_start.anchor;
+	(void)check_tag(reader, event, tag, false);
+	struct node *node = tree_open(reader->tree, place_of(&event->start_mark, NULL), is_list ? NODE_LIST : NODE_MAP,
+	                              (const char *)anchor);
+	if (!node) {
 		return -1;
 	}
-	node->is_flow = event->data.mapping_start.style == YAML_FLOW_MAPPING_STYLE;
+	node->is_flow = is_list ? event->data.sequence_start.style == YAML_FLOW_SEQUENCE_STYLE
+	                        : event->data.mapping_start.style == YAML_FLOW_MAPPING_STYLE;
 	return 0;
 }
 

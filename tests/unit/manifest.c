@@ -6,6 +6,7 @@
 #include "base/alloc.h"
 #include "manifest/keys.h"
 #include "manifest/manifest.h"
+#include "base/units.h"
 #include "manifest/values.h"
 #include "slots/slots.h"
 #include "test.h"
@@ -458,7 +459,7 @@ static void test_examples(void) {
 
 static int64_t duration(const char *text) {
 	uint64_t ns;
-	return value_duration(text, &ns) ? (int64_t)(ns / 1000000) : -1;
+	return parse_duration(text, MANIFEST_UNITS, &ns) == 0 ? (int64_t)(ns / 1000000) : -1;
 }
 
 static void test_durations(void) {
@@ -481,7 +482,7 @@ static void test_sizes(void) {
 	};
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); ++i) {
 		uint64_t bytes;
-		check_equal(value_size(cases[i].text, &bytes) ? (int64_t)bytes : -1, cases[i].bytes);
+		check_equal(parse_size(cases[i].text, MANIFEST_UNITS, &bytes) == 0 ? (int64_t)bytes : -1, cases[i].bytes);
 	}
 }
 

@@ -51,6 +51,14 @@ write_manifest() {
 	((n > 80))
 }
 
+@test "no job loses by its environment the mark by which it is found when fairpar is killed" {
+	run_fairpar 255 --process-slot-var FAIRPAR_COOKIE 'touch ran;' ::: 1
+	assert_contains "$stderr" "--process-slot-var cannot be 'FAIRPAR_COOKIE', which fairpar itself sets"
+	printf 'version: 1\nbatches:\n  a:\n    env: {FAIRPAR_COOKIE: zzz}\n    run: touch ran\n' >m.yaml
+	run_fairpar 255 -f m.yaml
+	[[ $stderr == "m.yaml:4:11: error: fairpar itself sets the variable 'FAIRPAR_COOKIE'"* && ! -e ran ]] || fail "$stderr"
+}
+
 @test "a warning does not fail the check" {
 	printf 'version: 1\nbatches:\n  a:\n    run: echo a #b\n' >warned.yaml
 	run_fairpar -f warned.yaml --check

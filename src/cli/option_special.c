@@ -288,6 +288,9 @@ int opt_term_seq(struct parser *parser, const char *value) {
 int opt_slot_var(struct parser *parser, const char *value) {
 	parser->options->slot_var = value;
 	bool is_good = *value != '\0' && !strchr(value, '=');
+	if (manifest_env_is_set_for_each(value) || strcmp(value, "FAIRPAR_COOKIE") == 0) {
+		return option_fail(parser->id, "cannot be '%s', which fairpar itself sets", text_shows(value));
+	}
 	return is_good ? 0 : option_fail(parser->id, "must be the name of a variable, not '%s'", text_shows(value));
 }
 

@@ -312,6 +312,8 @@ static void set_env(struct loader *loader, const struct key *key, const struct n
 		pairs[i] = (struct manifest_pair){name->text, value->kind == NODE_TEXT ? value->text : ""};
 		if (name->n == 0 || strchr(name->text, '=')) {
 			load_error(loader, name, "'%s' cannot name a variable", name->text);
+		} else if (manifest_env_is_set_for_each(name->text) || strcmp(name->text, "FAIRPAR_COOKIE") == 0) {
+			load_error(loader, name, "fairpar itself sets the variable '%s'", name->text);
 		} else if (node_is_missing(value)) {
 			diagnostic_hint(load_error(loader, name, "the variable '%s' has no value", name->text),
 			                "write \"\" for an empty one");

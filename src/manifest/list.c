@@ -30,6 +30,19 @@ uint64_t manifest_delay_ns(const struct manifest_delay *delay, unsigned n) {
 	return ns < (double)delay->max_ns ? (uint64_t)ns : delay->max_ns;
 }
 
+bool manifest_env_is_set_for_each(const char *entry) {
+	static const char *const own[] = {
+		"FAIRPAR_BATCH", "FAIRPAR_JOB", "FAIRPAR_SEQ", "FAIRPAR_SLOT", "FAIRPAR_ATTEMPT", "FAIRPAR_EXIT", "FAIRPAR_OUTCOME",
+		"FAIRPAR_RUN", "PARALLEL_SEQ", "PARALLEL_JOBSLOT", "PARALLEL_PID", "FAIRPAR_ITEM",
+	};
+	size_t len = strcspn(entry, "=");
+	bool found = strncmp(entry, "FAIRPAR_ITEM_", 13) == 0;
+	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); ++i) {
+		found = found || (strlen(own[i]) == len && memcmp(entry, own[i], len) == 0);
+	}
+	return found;
+}
+
 size_t manifest_env_pairs(const struct manifest_env *env, struct manifest_pair **ret_pairs) {
 	const struct manifest_env *layers[4]; // of the top, the defaults, the batch, the entry
 	size_t nlayers = 0, n = 0, most = 0;

@@ -171,6 +171,9 @@ const char *manifest_matrix_value(const struct manifest_matrix *matrix, size_t r
 // The pause before the extra attempt `n` (from 1), in nanoseconds.
 uint64_t manifest_delay_ns(const struct manifest_delay *delay, unsigned n);
 
+// Is `entry`, "NAME" or "NAME=VALUE", one of the variables that fairpar sets for each job?
+bool manifest_env_is_set_for_each(const char *entry);
+
 // All pairs that hold, the names of the lowest layer first and none twice. Returns their number; the caller frees the
 // array, which borrows its texts.
 size_t manifest_env_pairs(const struct manifest_env *env, struct manifest_pair **ret_pairs);

@@ -98,7 +98,8 @@ static const struct { const char *name, *json; } definitions[] = {
 	          "{\"$ref\": \"#/definitions/text\"}}]}"},
 	{"names", "{\"anyOf\": [{\"$ref\": \"#/definitions/text\"}, {\"type\": \"array\", \"items\": "
 	          "{\"$ref\": \"#/definitions/text\"}}]}"},
-	{"env", "{\"type\": \"object\", \"propertyNames\": {\"pattern\": \"^[^=]+$\"}, \"additionalProperties\": "
+	{"env", "{\"type\": \"object\", \"propertyNames\": {\"pattern\": \"^[^=]+$\", \"not\": {\"pattern\": "
+	        "\"^(FAIRPAR_(BATCH|JOB|SEQ|SLOT|ATTEMPT|EXIT|OUTCOME|RUN|COOKIE|ITEM(_.*)?)|PARALLEL_(SEQ|JOBSLOT|PID))$\"}}, \"additionalProperties\": "
 	        "{\"$ref\": \"#/definitions/value\"}}"},
 	{"matrix", "{\"type\": \"object\", \"minProperties\": 1, \"properties\": {\"exclude\": {\"type\": \"array\", "
 	           "\"minItems\": 1, \"items\": {\"type\": \"object\", \"minProperties\": 1, \"additionalProperties\": "

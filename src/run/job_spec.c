@@ -80,19 +80,6 @@ static void parse_tag(struct job_spec *spec, const struct options *options, cons
 
 // ---- the environment ----
 
-// Is `entry`, "NAME=VALUE", one of the variables that are set for each job (attempt.c)?
-static bool is_set_for_each(const char *entry) {
-	static const char *const own[] = {
-		"FAIRPAR_BATCH=", "FAIRPAR_JOB=", "FAIRPAR_SEQ=", "FAIRPAR_SLOT=", "FAIRPAR_ATTEMPT=", "FAIRPAR_EXIT=",
-		"FAIRPAR_OUTCOME=", "FAIRPAR_RUN=", "PARALLEL_SEQ=", "PARALLEL_JOBSLOT=", "PARALLEL_PID=",
-	};
-	bool found = strncmp(entry, "FAIRPAR_ITEM", 12) == 0 && (entry[12] == '=' || entry[12] == '_');
-	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); ++i) {
-		found = found || strncmp(entry, own[i], strlen(own[i])) == 0;
-	}
-	return found;
-}
-
 static bool is_hidden(const char *entry, const struct manifest_pair *pairs, size_t n) {
 	bool hidden = false;
 	for (size_t i = 0; i < n; ++i) {
@@ -115,7 +102,7 @@ static void make_env(struct job_spec *spec, char *const *all, const struct manif
 	}
 	spec->env = xcalloc(nall + npairs + 2, sizeof(*spec->env));
 	for (size_t i = 0; i < nall; ++i) {
-		if (!is_set_for_each(all[i]) && !is_hidden(all[i], pairs, npairs)
+		if (!manifest_env_is_set_for_each(all[i]) && !is_hidden(all[i], pairs, npairs)
 		    && !is_hidden(all[i], &slot_var, nslot_var) && !is_hidden(all[i], dirs, ndirs)) {
 			spec->env[spec->nenv++] = all[i];
 		}

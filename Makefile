@@ -96,6 +96,7 @@ $(call remember,version,$(subst $() $(),_,$(VERSION)))
 include $O/probe.mk
 endif
 
+# Under a name of this process alone until it is whole: two makes may be here at once.
 $O/probe.mk: $O/flags
 	$(say) PROBE $@
 	$Q tmp=$$(mktemp -d) && trap 'rm -rf "$$tmp"' EXIT && echo 'int main(void) { return 0; }' >"$$tmp/x.c" && \
@@ -107,7 +108,7 @@ $O/probe.mk: $O/flags
 	case "$(FP_SANITIZE)$$macros" in \
 	*-fsanitize* | *_FORTIFY_SOURCE*) ;; \
 	*__OPTIMIZE__*) echo 'FP_CPPFLAGS += -D_FORTIFY_SOURCE=2' ;; \
-	esac; } >$@.tmp && mv -f $@.tmp $@
+	esac; } >$@.$$$$ && mv -f $@.$$$$ $@
 
 fairpar: $O/fairpar
 	$Q cp -f $< $@.tmp && mv -f $@.tmp $@

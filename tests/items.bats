@@ -152,7 +152,7 @@ refused() {
 	done
 	run_fairpar any -j1 --shell bash 'true; {1} {2}' ::: eval trap command echo :::+ 'touch PWN' 'touch PWN' eval 'a b'
 	[[ ! -e PWN && $output == 'a b' && $stderr == *"job #1: the item 'eval' is the name of a command by which"*'job #3: '* ]] || fail "$stderr"
-	E=echo run_fairpar '"$PWD"/none {} 2>/dev/null || ${E:-echo} {}; cd . && ${FAIRPAR_NONE-echo} {}' ::: 'x;touch PWN'
+	E="echo" run_fairpar '"$PWD"/none {} 2>/dev/null || ${E:-echo} {}; cd . && ${FAIRPAR_NONE-echo} {}' ::: 'x;touch PWN'
 	assert_lines 'x;touch PWN' 'x;touch PWN'
 }
 

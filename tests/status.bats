@@ -459,10 +459,9 @@ last_is() {
 		await go1
 		await go2
 		kill -USR1 "$fairpar_pid"
-		release f1 & # not before the list: it is made when the signal is answered
-		until grep -q '#2.*last of 2' "$BATS_TEST_TMPDIR/stderr"; do sleep 0.05; done
+		until grep -q '#1.*last of 1' "$BATS_TEST_TMPDIR/stderr" && grep -q '#2.*last of 2' "$BATS_TEST_TMPDIR/stderr"; do sleep 0.05; done
+		release f1
 		release f2
-		wait "$!"
 		end_fairpar
 		assert_eq "$(grep -oE '#[0-9] .*' "$BATS_TEST_TMPDIR/stderr" | sort | grep -c ': last of [12]$')" 2
 	done

@@ -10,6 +10,15 @@ load helper
 	assert_eq "$stderr" ""
 }
 
+@test "when no process can be started and none runs, it is said after a second what is waited for" {
+	use_faults
+	local faults
+	faults=$(printf 'spawn:1:EAGAIN,%.0s' {1..8}) # each from where the one before has ended; with pauses of 10 ms, then twice as long each time, up to 640 ms: 1.27 s
+	FAIRPAR_FAULT=${faults%,} run_fairpar -j1 echo ::: a b
+	assert_lines a b
+	assert_eq "$stderr" "fairpar: waiting for a process: Resource temporarily unavailable (ulimit -u)"
+}
+
 @test "no processes left: every item runs or is named" {
 	[[ $EUID == 0 ]] && need setpriv
 	seq 30 >items

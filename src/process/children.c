@@ -264,23 +264,33 @@ const atomic_bool *children_refusal(const struct children *children, bool cleanu
 	return cleanup ? &children->killing : &children->terminating;
 }
 
+// Says, once, that nothing runs because nothing can be started.
+static void tell_shortage(struct children *children, int error) {
+	const char *limit = error == EAGAIN ? " (ulimit -u)" : error == EMFILE ? " (ulimit -n)" : "";
+	if (!atomic_exchange(&children->has_told, true)) {
+		diag_note("waiting for a process: %s%s", strerror(error), limit);
+	}
+}
+
 bool children_wait_room(struct children *children, struct patience *patience, int error, const atomic_bool *refusal) {
 	uint64_t now = now_ns();
 	mutex_lock(&children->lock);
-	if (children->nrunning > 0) {
-		patience->alone_since = 0;
-	} else if (patience->alone_since == 0) {
-		patience->alone_since = now;
-	}
+	uint64_t seen = children->nended;
+	bool is_alone = children->nrunning == 0;
+	mutex_unlock(&children->lock);
+	patience->alone_since = !is_alone ? 0 : patience->alone_since ? patience->alone_since : now;
+	uint64_t alone_for = is_alone ? now - patience->alone_since : 0;
 	// only our own children give descriptors of this process back, those that end, and those that are just being started and
 	// have taken a part of what two would need; processes and memory are others' too
-	uint64_t limit = (error == EMFILE ? OWN_PATIENCE_S : PATIENCE_S) * NS_PER_S;
-	bool useful = patience->alone_since == 0 || now - patience->alone_since < limit;
+	bool useful = alone_for < (error == EMFILE ? OWN_PATIENCE_S : PATIENCE_S) * NS_PER_S;
 	patience->pause = patience->pause ? patience->pause * 2 : (uint64_t)PAUSE_MIN_MS * NS_PER_MS;
 	if (patience->pause > (uint64_t)PAUSE_MAX_MS * NS_PER_MS) {
 		patience->pause = (uint64_t)PAUSE_MAX_MS * NS_PER_MS; // others' processes end too, and nobody tells us
 	}
-	uint64_t seen = children->nended;
+	if (useful && alone_for >= NS_PER_S) {
+		tell_shortage(children, error);
+	}
+	mutex_lock(&children->lock);
 	++children->nwaiting;
 	while (useful && seen == children->nended && !atomic_load_relaxed(refusal)
 	       && cond_wait_until(&children->ended, &children->lock, now + patience->pause)) {

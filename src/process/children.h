@@ -72,6 +72,7 @@ struct children {
 	void (*wake)(void *arg); // the event loop, or NULL
 	void *wake_arg;
 	bool has_terminal;       // which could stop a job
+	atomic_bool has_told;    // that nothing runs because nothing can be started
 	atomic_bool has_stopped; // there was a message for one that it did stop
 };
 

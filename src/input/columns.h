@@ -1,4 +1,4 @@
-// Splitting a line into columns: --colsep and --trim.
+// Splitting a record into columns: --colsep, --csv and --trim.
 
 #ifndef FAIRPAR_INPUT_COLUMNS_H
 #define FAIRPAR_INPUT_COLUMNS_H
@@ -28,9 +28,6 @@ struct splitter {
 	regex_t regex;
 };
 
-// Trims what is in `out` from `start` on.
-void column_trim(enum input_trim trim, struct buf *out, size_t start);
-
 // Prepares for the (translated) expression, or NULL: do not split. Returns 0, or -1 with the message appended to
 // `error`.
 int splitter_init(struct splitter *splitter, const char *colsep, enum input_trim trim, struct buf *error);
@@ -40,5 +37,16 @@ void splitter_fini(struct splitter *splitter);
 // reset) where the text may not be changed or is not long enough.
 struct record splitter_split(const struct splitter *splitter, char *text, size_t len, bool may_change,
                              struct buf *scratch);
+
+// ---- comma-separated values (RFC 4180) ----
+
+// Is a line that ends here still inside quotes, so that its end belongs to a field and the record goes on? `inside` says
+// whether it began there.
+bool csv_is_open(const char *text, size_t len, char separator, bool inside);
+
+// Splits a record into its fields, without their quotes, which go to `out` (which is reset). A carriage return at its end
+// belongs to the line end. Returns NULL, or why it cannot be one (static text).
+const char *csv_split(const char *text, size_t len, char separator, enum input_trim trim, struct buf *out,
+                      struct record *ret_record);
 
 #endif

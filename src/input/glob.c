@@ -259,21 +259,16 @@ static int set_start(struct glob_walk *walk, const char *dir, const char *patter
 	return 0;
 }
 
-static int expand(struct glob_walk *walk) {
-	if (walk->n > 0) {
-		return walk_from(walk, 0);
-	}
-	walk->wants_directories = false; // "/" is what it is
-	return walk->path.len > walk->ndir ? add_match(walk, true) : 0;
-}
-
 int glob_expand(const char *dir, const char *pattern, int (*found)(void *arg, const char *path), void *arg,
                  char **ret_error) {
 	struct glob_walk walk = {.path = BUF_INIT};
 	parse(&walk, pattern);
 	int result = set_start(&walk, dir, pattern);
-	if (result == 0) {
-		result = expand(&walk);
+	if (result == 0 && walk.n > 0) {
+		result = walk_from(&walk, 0);
+	} else if (result == 0 && walk.path.len > walk.ndir) { // "/"
+		walk.wants_directories = false;
+		result = add_match(&walk, true);
 	}
 	if (result == 0) {
 		result = report_matches(&walk, found, arg);

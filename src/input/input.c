@@ -15,7 +15,6 @@
 #include "base/buf.h"
 #include "base/diag.h"
 #include "input/columns.h"
-#include "input/csv.h"
 #include "input/lines.h"
 #include "input/record_list.h"
 
@@ -54,14 +53,6 @@ struct input {
 
 // ---- opening and closing ----
 
-static void set_rules(struct lines *lines, const struct input_config *config, bool is_first) {
-	lines->skip_first = config->skip_first && is_first;
-	lines->skip_blank = config->skip_blank;
-	lines->csv = config->csv;
-	lines->end = config->end;
-	lines->has_rules = lines->skip_first || lines->skip_blank || lines->csv || lines->end;
-}
-
 struct input *input_open(const struct input_config *config, char **ret_error) {
 	struct input *input = NEW(struct input);
 	input->header = config->header;
@@ -83,10 +74,14 @@ struct input *input_open(const struct input_config *config, char **ret_error) {
 			failed = true;
 			break;
 		}
-		failed = lines_open(&input->sources[i].lines, source, config->delimiter, config->delimiter_text,
-		                    &input->error) != 0;
+		struct lines *lines = &input->sources[i].lines;
+		failed = lines_open(lines, source, config->delimiter, config->delimiter_text, &input->error) != 0;
 		input->sources[i].linked = i > 0 && (source->linked || config->link);
-		set_rules(&input->sources[i].lines, config, i == 0);
+		lines->skip_first = config->skip_first && i == 0;
+		lines->skip_blank = config->skip_blank;
+		lines->csv = config->csv;
+		lines->end = config->end;
+		lines->has_rules = lines->skip_first || lines->skip_blank || lines->csv || lines->end;
 		input->n += !failed;
 	}
 	if (failed) {
@@ -219,18 +214,13 @@ static enum input_status read_header(struct input *input, struct record *ret_rec
 
 // ---- the product ----
 
-// Items that a kept source has in the product: a source without any counts as one empty item.
-static size_t effective(const struct source *source) {
-	return source->kept.n > 0 ? source->kept.n : 1;
-}
-
 // Sets the counts of all groups; that of the first is without its first source, which is still to be read.
 static void count_groups(struct input *input) {
 	struct source *group = &input->sources[0];
 	group->count = input->link ? 0 : SIZE_MAX;
 	for (size_t i = 1; i < input->n; ++i) {
 		struct source *source = &input->sources[i];
-		size_t n = effective(source);
+		size_t n = source->kept.n > 0 ? source->kept.n : 1; // one that has none counts as one empty item
 		if (!source->linked) {
 			group = source;
 			group->count = n;

@@ -5,7 +5,7 @@
 #include "base/alloc.h"
 #include "base/diag.h"
 #include "base/fault.h"
-#include "input/csv.h"
+#include "input/columns.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -161,10 +161,6 @@ static enum input_status next_joined(struct lines *lines, struct line *ret_line,
 	}
 }
 
-static bool is_blank(const struct line *line) {
-	return !line->bad && strspn(line->text, " \t\n\v\f\r") == line->len;
-}
-
 enum input_status lines_next(struct lines *lines, struct line *ret_line, struct buf *error) {
 	if (!lines->has_rules) {
 		return next_line(lines, ret_line, error);
@@ -183,7 +179,7 @@ enum input_status lines_next(struct lines *lines, struct line *ret_line, struct 
 			lines_close(lines);
 			return INPUT_END;
 		}
-		if (!lines->skip_blank || !is_blank(ret_line)) {
+		if (!lines->skip_blank || ret_line->bad || strspn(ret_line->text, " \t\n\v\f\r") < ret_line->len) {
 			return INPUT_RECORD;
 		}
 	}

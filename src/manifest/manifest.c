@@ -179,12 +179,6 @@ static bool names_descriptor(const char *path) {
 	return rest && (strncmp(rest, "/fd/", 4) == 0 || (strncmp(rest, "/task/", 6) == 0 && strstr(rest, "/fd/")));
 }
 
-// True if the manifest stands in a directory, from which it may see others: as from a file, not as from a pipe.
-static bool is_at_home(int fd, const char *path) {
-	struct stat status;
-	return !names_descriptor(path) && fstat(fd, &status) == 0 && S_ISREG(status.st_mode);
-}
-
 struct manifest *manifest_load(const char *path, struct buf *messages) {
 	bool is_stdin = strcmp(path, "-") == 0;
 	int fd = is_stdin ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
@@ -201,7 +195,9 @@ struct manifest *manifest_load(const char *path, struct buf *messages) {
 	} else {
 		manifest = parse(path, data.data, data.len, messages);
 	}
-	if (manifest && !is_at_home(fd, path)) {
+	struct stat status;
+	bool has_directory = !names_descriptor(path) && fstat(fd, &status) == 0 && S_ISREG(status.st_mode);
+	if (manifest && !has_directory) {
 		manifest->dir = ".";
 	}
 	buf_fini(&data);

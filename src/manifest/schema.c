@@ -2,11 +2,10 @@
 
 #include "manifest/manifest.h"
 
-#include "manifest/keys.h"
-
 #include "base/alloc.h"
 #include "base/json.h"
-#include "base/json.h"
+#include "manifest/keys.h"
+#include "shell/shell.h"
 
 #include <limits.h>
 
@@ -157,20 +156,14 @@ static void add_type(struct json *json, const struct key *key) {
 	}
 }
 
-static bool is_true_or_number(const char *value) {
-	return strcmp(value, "true") == 0 || strcmp(value, "false") == 0 || value[strspn(value, "0123456789")] == '\0';
-}
-
 static void add_key(struct json *json, const struct key *key) {
 	open_object(json, key->name);
 	add_text(json, "description", key->text);
 	add_type(json, key);
-	if (key->value[0] != '\0' && strchr(key->value, ' ') == NULL && strchr(key->value, '\'') == NULL) {
-		if (is_true_or_number(key->value)) {
-			add_member(json, "default", key->value);
-		} else {
-			add_text(json, "default", key->value);
-		}
+	const char *value = key->value;
+	bool is_bare = word_is_in("true false", value, strlen(value)) || value[strspn(value, "0123456789")] == '\0';
+	if (value[0] != '\0' && !strpbrk(value, " '")) { // else it is a sentence
+		(is_bare ? add_member : add_text)(json, "default", value);
 	}
 	close_object(json);
 }

@@ -65,13 +65,6 @@ static void push(struct tree *tree, struct node *node) {
 	tree->stack[tree->nstack++] = node;
 }
 
-static void remember(struct tree *tree, const char *anchor, struct node *node) {
-	size_t len = strlen(anchor);
-	grow_array(&tree->anchored, &tree->anchored_cap, tree->nanchored + 1, sizeof(struct node *));
-	tree->anchored[tree->nanchored] = node;
-	map_set(&tree->anchors, arena_text(&tree->nodes, anchor, len), len, (uint32_t)tree->nanchored++);
-}
-
 static struct node *add_node(struct tree *tree, struct source_span place, enum node_kind kind, const char *anchor) {
 	if (count(tree, place, 1) != 0) {
 		return NULL;
@@ -82,7 +75,10 @@ static struct node *add_node(struct tree *tree, struct source_span place, enum n
 	node->width = place.width < UINT16_MAX ? (uint16_t)place.width : UINT16_MAX;
 	node->kind = (uint8_t)kind;
 	if (anchor) {
-		remember(tree, anchor, node);
+		size_t len = strlen(anchor);
+		grow_array(&tree->anchored, &tree->anchored_cap, tree->nanchored + 1, sizeof(struct node *));
+		tree->anchored[tree->nanchored] = node;
+		map_set(&tree->anchors, arena_text(&tree->nodes, anchor, len), len, (uint32_t)tree->nanchored++);
 	}
 	return node;
 }

@@ -119,18 +119,16 @@ static void add_special(struct buf *buf, unsigned place, const char *item, size_
 	}
 }
 
-// A word that one of the shells has reserved: POSIX XCU 2.4, and the manuals of bash, zsh and ksh93.
-static bool is_reserved(const char *item, size_t len) {
-	return word_is_in("case coproc do done elif else end esac fi for foreach function if in namespace nocorrect repeat select "
-	                  "then time until while", item, len);
-}
+// What one of the shells has reserved: POSIX XCU 2.4, and the manuals of bash, zsh and ksh93.
+static const char RESERVED[] = "case coproc do done elif else end esac fi for foreach function if in namespace nocorrect "
+                               "repeat select then time until while";
 
 void quoting_add(struct buf *buf, unsigned place, const char *item, size_t len) {
 	if (place == PLACE_PLAIN) {
 		shell_quote(buf, item, len);
 	} else if (!shell_is_plain(item, len)) {
 		add_special(buf, place, item, len);
-	} else if (((place & PLACE_APART) || ((place & PLACE_QUOTED) && is_reserved(item, len))) &&
+	} else if (((place & PLACE_APART) || ((place & PLACE_QUOTED) && word_is_in(RESERVED, item, len))) &&
 	           !(place & (PLACE_ESCAPED | PLACE_DOLLAR))) {
 		buf_addc(buf, '\'');
 		buf_add(buf, item, len);

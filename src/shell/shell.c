@@ -222,40 +222,19 @@ static const char *name_file(const char *dir, const char *name, size_t len, stru
 	return dir + n;
 }
 
-// The first program of that name in `path`, to be freed; or NULL with errno.
-static char *search(const char *path, const char *name, size_t len) {
-	struct buf file = BUF_INIT;
-	int error = ENOENT;
-	for (const char *dir = path;; ++dir) {
-		dir = name_file(dir, name, len, &file);
-		if (is_program(file.data, &error)) {
-			return buf_take(&file);
-		}
-		if (*dir == '\0') {
-			break;
-		}
-	}
-	buf_fini(&file);
-	errno = error;
-	return NULL;
-}
-
-int program_search(const char *path, const char *name, struct buf *ret_file) {
+// Puts the first program of that name in `path` into `ret_file`; with `is_absolute` as program_search() does. Returns 0, or
+// -1 with errno.
+static int search(const char *path, const char *name, size_t len, bool is_absolute, struct buf *ret_file) {
 	const char *relative = NULL;
-	size_t len = strlen(name);
 	int error = ENOENT;
-	for (const char *dir = path; len > 0; ++dir) {
-		const char *end = dir + strcspn(dir, ":");
-		if (*dir == '/') {
-			name_file(dir, name, len, ret_file);
-			if (is_program(ret_file->data, &error)) {
-				return 0;
-			}
-		} else if (!relative) {
-			relative = dir;
+	for (const char *dir = path, *end;; dir = end + 1) {
+		end = name_file(dir, name, len, ret_file);
+		if (is_absolute && *dir != '/') {
+			relative = relative ? relative : dir;
+		} else if (is_program(ret_file->data, &error)) {
+			return 0;
 		}
-		dir = end;
-		if (*dir == '\0') {
+		if (*end == '\0') {
 			break;
 		}
 	}
@@ -265,6 +244,11 @@ int program_search(const char *path, const char *name, struct buf *ret_file) {
 	}
 	errno = error;
 	return -1;
+}
+
+int program_search(const char *path, const char *name, struct buf *ret_file) {
+	errno = ENOENT;
+	return *name ? search(path, name, strlen(name), /* is_absolute */ true, ret_file) : -1;
 }
 
 static const char *search_path(void) {
@@ -323,8 +307,14 @@ static const struct program *find(const char *name, size_t len) {
 	if (program) {
 		return program;
 	}
-	char *file = search(search_path(), name, len);
-	return file ? remember(name, len, file) : NULL;
+	struct buf file = BUF_INIT;
+	if (search(search_path(), name, len, /* is_absolute */ false, &file) != 0) {
+		int error = errno;
+		buf_fini(&file);
+		errno = error;
+		return NULL;
+	}
+	return remember(name, len, buf_take(&file));
 }
 
 // True unless the file, a name with a slash, is there and no program that execve() takes.

@@ -135,22 +135,20 @@ static int build_bare(struct command *command, size_t nwords, const struct inter
 	return command->path ? 0 : -1;
 }
 
-// Adds the record's arguments as words. Returns their number.
-static size_t add_args(const struct record *record, struct buf *words) {
-	buf_add(words, record->args, record->nargs > 0 ? record->size : 0);
-	return record->nargs;
-}
-
 int command_build(struct command *command, const struct template *template, const struct expansion *x,
                   const struct interpreter *by) {
 	struct buf *text = &command->text, *words = &command->words;
 	buf_reset(words);
 	buf_reset(text);
 	command->by_shell = false;
-	if (!by->shell) {
-		return build_bare(command, template ? template_expand_words(template, x, words) : add_args(x->record, words), by);
-	}
 	size_t nwords = 0;
+	if (!by->shell && !template) {
+		buf_add(words, x->record->args, x->record->nargs > 0 ? x->record->size : 0);
+		return build_bare(command, x->record->nargs, by);
+	}
+	if (!by->shell) {
+		return build_bare(command, template_expand_words(template, x, words), by);
+	}
 	if (template && template_is_direct(template)) {
 		nwords = template_expand_words(template, x, words);
 	} else if (!template) {

@@ -32,6 +32,23 @@ bool part_find_column(const struct part *part, const struct record *record, stru
 	return true;
 }
 
+bool part_next_value(struct part_values *values, struct slice *ret_value) {
+	struct slice arg;
+	uint32_t i = values->n++;
+	if (values->part->kind == COLUMN) {
+		if (i > 0 || !part_find_column(values->part, values->record, &arg)) {
+			return false;
+		}
+	} else if (values->part->kind != ITEM || i == values->record->nargs) {
+		return false;
+	} else {
+		values->at = i == 0 ? values->record->args : values->at;
+		arg = record_next_arg(values->record, &values->at);
+	}
+	*ret_value = part_apply(values->part, arg, &values->scratch);
+	return true;
+}
+
 static size_t print_number(char *end, uint64_t n) {
 	size_t len = 0;
 	do {
@@ -274,24 +291,17 @@ static bool is_quoted_there(struct slice value) {
 }
 
 bool template_spells_otherwise(const struct template *template, const struct expansion *x) {
-	struct buf scratch = BUF_INIT;
 	bool differs = false;
-	for (size_t i = 0; i < template->parts.n && !(template->flags & TEMPLATE_QUOTE); ++i) {
+	for (size_t i = 0; i < template->parts.n && !differs && !(template->flags & TEMPLATE_QUOTE); ++i) {
 		const struct part *part = &template->parts.at[i];
 		unsigned place = part->place & PLACE_KINDS;
-		if ((part->kind != ITEM && part->kind != COLUMN) || part->is_raw || (place != PLACE_SINGLE && place != PLACE_DOUBLE)) {
-			continue;
+		struct part_values values = {.part = part, .record = x->record};
+		bool is_inside = !part->is_raw && (place == PLACE_SINGLE || place == PLACE_DOUBLE);
+		for (struct slice value; is_inside && !differs && part_next_value(&values, &value);) {
+			differs = is_quoted_there(value);
 		}
-		struct slice arg;
-		const char *at = x->record->args;
-		for (uint32_t k = 0; part->kind == ITEM && k < x->record->nargs; ++k) {
-			differs = differs || is_quoted_there(part_apply(part, record_next_arg(x->record, &at), &scratch));
-		}
-		if (part->kind == COLUMN && part_find_column(part, x->record, &arg)) {
-			differs = differs || is_quoted_there(part_apply(part, arg, &scratch));
-		}
+		buf_fini(&values.scratch);
 	}
-	buf_fini(&scratch);
 	return differs;
 }
 

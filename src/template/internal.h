@@ -5,7 +5,6 @@
 
 #include "template/template.h"
 
-
 struct part {
 	enum { LITERAL, BREAK, GROUP, ITEM, COLUMN, SEQ, SLOT, TOTAL } kind;
 	enum form form;
@@ -57,6 +56,10 @@ static inline bool template_is_blank(char c) {
 	return c == ' ' || c == '\t';
 }
 
+static inline bool is_digit(char c) {
+	return c >= '0' && c <= '9';
+}
+
 // ---- template.c ----
 
 struct part *parts_add(struct parts *parts, struct part part);
@@ -85,8 +88,21 @@ struct slice part_apply(const struct part *part, struct slice item, struct buf *
 // The next of the record's arguments, at `*at`.
 struct slice record_next_arg(const struct record *record, const char **at);
 
-// The argument that a COLUMN names. Returns false if there is none.
+// Sets *ret_arg to the argument that a COLUMN names. Returns false if the record does not have it.
 bool part_find_column(const struct part *part, const struct record *record, struct slice *ret_arg);
+
+// Goes through the arguments of the record that an ITEM or a COLUMN stands for. The rest begins zeroed; the caller frees
+// `scratch`.
+struct part_values {
+	const struct part *part;
+	const struct record *record;
+	uint32_t n;         // seen so far
+	const char *at;
+	struct buf scratch;
+};
+
+// Sets *ret_value to what becomes of the next argument, borrowed until the next call. Returns false behind the last one.
+bool part_next_value(struct part_values *values, struct slice *ret_value);
 
 // The digits of a SEQ, SLOT or TOTAL.
 struct slice part_number(const struct part *part, const struct expansion *x, char digits[20]);

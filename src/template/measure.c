@@ -74,32 +74,16 @@ static size_t quoted_len(struct slice value, bool is_raw) {
 // What GNU parallel counts for a replacement string: {2} is the second argument of the record, wherever that comes to
 // stand, and a number counts once for each record.
 static size_t part_chars(const struct part *part, const struct expansion *x, bool is_raw) {
-	struct slice arg;
 	char digits[20];
-	struct buf scratch = BUF_INIT;
+	if (part->kind == SEQ || part->kind == SLOT || part->kind == TOTAL) {
+		return part_number(part, x, digits).len;
+	}
 	size_t chars = 0;
-	switch (part->kind) {
-	case LITERAL:
-	case BREAK:
-	case GROUP:
-		break;
-	case ITEM: {
-		const char *at = x->record->args;
-		for (uint32_t i = 0; i < x->record->nargs; ++i) {
-			chars += quoted_len(part_apply(part, record_next_arg(x->record, &at), &scratch), is_raw);
-		}
-		break;
+	struct part_values values = {.part = part, .record = x->record};
+	for (struct slice value; part_next_value(&values, &value);) {
+		chars += quoted_len(value, is_raw);
 	}
-	case COLUMN:
-		chars = part_find_column(part, x->record, &arg) ? quoted_len(part_apply(part, arg, &scratch), is_raw) : 0;
-		break;
-	case SEQ:
-	case SLOT:
-	case TOTAL:
-		chars = part_number(part, x, digits).len;
-		break;
-	}
-	buf_fini(&scratch);
+	buf_fini(&values.scratch);
 	return chars;
 }
 

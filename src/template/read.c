@@ -264,10 +264,6 @@ void template_read(struct template *template, const struct names *names) {
 
 // ---- what items are ----
 
-static bool is_digit(char c) {
-	return c >= '0' && c <= '9';
-}
-
 // Decimal, octal, hexadecimal, with a sign.
 static bool is_integer(struct slice item) {
 	size_t i = item.len > 0 && (item.text[0] == '-' || item.text[0] == '+');
@@ -350,7 +346,7 @@ static bool is_harmless(struct slice item) {
 	return is_right;
 }
 
-static bool is_met(const struct requirement *requirement, struct slice item, struct buf *why) {
+static bool is_satisfied(const struct requirement *requirement, struct slice item, struct buf *why) {
 	unsigned needs = requirement->needs;
 	const char *problem =
 		(needs & NEED_INTEGER) && !is_integer(item)   ? "is no integer, but stands where a shell takes a number and evaluates it as arithmetic (for the key of an array take {#})"
@@ -376,22 +372,15 @@ static bool is_met(const struct requirement *requirement, struct slice item, str
 }
 
 bool template_permits(const struct template *template, const struct expansion *x, struct buf *ret_why) {
-	struct buf scratch = BUF_INIT;
 	bool is_right = true;
 	for (size_t i = 0; i < template->nrequirements && is_right; ++i) {
 		const struct requirement *requirement = &template->requirements[i];
-		const struct part *part = &requirement->part;
-		const char *at = x->record->args;
-		struct slice arg;
-		if (part->kind == COLUMN) {
-			is_right = !part_find_column(part, x->record, &arg) || is_met(requirement, part_apply(part, arg, &scratch), ret_why);
-			continue;
+		struct part_values values = {.part = &requirement->part, .record = x->record};
+		for (struct slice value; is_right && part_next_value(&values, &value);) {
+			is_right = is_satisfied(requirement, value, ret_why);
 		}
-		for (uint32_t k = 0; k < x->record->nargs && is_right; ++k) {
-			is_right = is_met(requirement, part_apply(part, record_next_arg(x->record, &at), &scratch), ret_why);
-		}
+		buf_fini(&values.scratch);
 	}
-	buf_fini(&scratch);
 	return is_right;
 }
 

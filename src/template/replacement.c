@@ -3,7 +3,7 @@
 // The forms are those of GNU parallel 20221122 (%Global::replace and %Global::plus of its source), bytes for bytes, with
 // extended regular expressions in place of Perl's. Where Perl takes the leftmost alternative POSIX takes the longest.
 
-#include "template/replacement.h"
+#include "template/internal.h"
 
 #include "base/alloc.h"
 #include "input/columns.h"
@@ -35,10 +35,6 @@ static const struct { const char *name; enum plus plus; enum form form; size_t n
 	{"hgrp}", PLUS_NOTHING, FORM_WHOLE, 0},
 	{"agrp}", PLUS_NOTHING, FORM_WHOLE, 0},
 };
-
-static bool is_digit(char c) {
-	return c >= '0' && c <= '9';
-}
 
 // {:from} and {:from:n}
 static bool parse_numbers(const char *at, struct replacement *replacement) {

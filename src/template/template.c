@@ -25,10 +25,6 @@ static struct replacement *keep_replacement(struct template *template, const str
 	return kept;
 }
 
-static bool is_digit(char c) {
-	return c >= '0' && c <= '9';
-}
-
 // The longest token at `at`; behind a number, the part of its name behind the brace. Returns NTOKENS if there is none.
 static enum token find_token(const struct tokens *tokens, const char *at, bool is_numbered, size_t *ret_len) {
 	enum token found = NTOKENS;
@@ -291,11 +287,6 @@ static void split_words(struct template *template) {
 
 // ---- parsing ----
 
-static bool has_perl(const char *text) {
-	const char *open = strstr(text, "{=");
-	return open && strstr(open + 2, "=}");
-}
-
 // -q: the words as they are. A word that a shell has to run, such as cd, stays one for it.
 static bool parse_quoted(struct template *template, const char *const *words, size_t nwords,
                          const struct names *names) {
@@ -375,7 +366,8 @@ struct template *template_parse(const char *const *words, size_t nwords, unsigne
 		buf_adds(&text, words[i]);
 		buf_addc(&text, ' ');
 	}
-	if (!(flags & TEMPLATE_LITERAL) && has_perl(buf_str(&text))) {
+	const char *perl = flags & TEMPLATE_LITERAL ? NULL : strstr(buf_str(&text), "{=");
+	if (perl && strstr(perl + 2, "=}")) {
 		buf_reset(&text);
 		buf_adds(&text, "Perl expressions {= =} are not in fairpar; use --plus ({/re/text}, {%re}, {:2:3} and more), or a "
 		                "command that makes the change");

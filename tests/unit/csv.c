@@ -1,4 +1,4 @@
-// Tests of input/csv.h: every short text over the bytes that matter is cut and split as a slow reference does it.
+// Tests of input/columns.h: every short text over the bytes that matter is cut and split as a slow reference does it.
 
 #include "csv_reference.h"
 

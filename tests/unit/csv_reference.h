@@ -1,10 +1,10 @@
-// Comma-separated values as RFC 4180 has them, read byte by byte: what input/csv.h is compared with, by its unit test and its
+// Comma-separated values as RFC 4180 has them, read byte by byte: what input/columns.h is compared with, by its unit test and its
 // fuzz target.
 
 #ifndef FAIRPAR_TESTS_UNIT_CSV_REFERENCE_H
 #define FAIRPAR_TESTS_UNIT_CSV_REFERENCE_H
 
-#include "input/csv.h"
+#include "input/columns.h"
 
 #include "test.h"
 

@@ -7,7 +7,7 @@
 #include "manifest/keys.h"
 #include "manifest/manifest.h"
 #include "base/units.h"
-#include "manifest/values.h"
+#include "manifest/internal.h"
 #include "slots/slots.h"
 #include "test.h"
 

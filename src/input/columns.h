@@ -9,43 +9,45 @@
 
 #include <regex.h>
 
-// Appends an expression of Perl as a POSIX extended one, as colsep_translate() says. Returns 0, or -1 with the cause
-// appended to `error`.
+// Appends a regular expression of Perl to `out` as a POSIX extended one, as colsep_translate() does. Returns 0, or -1 with
+// the cause appended to `error`.
 int perl_translate(const char *perl, struct buf *out, struct buf *error);
 
 // Compiles a POSIX extended expression as regcomp() does, with these flags more. Returns 0 and the caller regfree()s it; or
 // returns -1 with the cause appended to `error`, and nothing to be freed.
 int regex_compile(regex_t *regex, const char *expression, int flags, struct buf *error);
 
-// How lines are split, prepared once.
+// A column separator, compiled once for all lines.
 struct splitter {
 	enum { SPLIT_NOT, SPLIT_BYTE, SPLIT_SET, SPLIT_REGEX } kind;
 	char byte;               // SPLIT_BYTE
 	bool in_set[256];        // SPLIT_SET
-	bool joins;              // SPLIT_SET: several of them are one separator (a + stood behind)
+	bool joins;              // SPLIT_SET: several of them in a row are one separator: [ ,]+
 	enum input_trim trim;
 	bool has_regex;
 	regex_t regex;
 };
 
-// Prepares for the (translated) expression, or NULL: do not split. Returns 0, or -1 with the message appended to
-// `error`.
+// Compiles the separator, which colsep_translate() has made, or NULL: lines are not split. Returns 0, or -1 with the cause
+// appended to `error`.
 int splitter_init(struct splitter *splitter, const char *colsep, enum input_trim trim, struct buf *error);
+
+// Frees what splitter_init() has compiled.
 void splitter_fini(struct splitter *splitter);
 
-// Splits the NUL-terminated `text` of `len` bytes. The arguments go where the text was, or into `scratch` (which is
-// reset) where the text may not be changed or is not long enough.
+// Splits a line, a text of `len` bytes with a NUL behind them. The arguments of the record returned are put where the text
+// was if that `may_change` and is long enough, else into `scratch`, which is emptied before.
 struct record splitter_split(const struct splitter *splitter, char *text, size_t len, bool may_change,
                              struct buf *scratch);
 
 // ---- comma-separated values (RFC 4180) ----
 
-// Is a line that ends here still inside quotes, so that its end belongs to a field and the record goes on? `inside` says
-// whether it began there.
+// True if the line ends inside quotes, so that its end is part of a field and the record goes on. `inside` says that it
+// begins inside quotes, too.
 bool csv_is_open(const char *text, size_t len, char separator, bool inside);
 
-// Splits a record into its fields, without their quotes, which go to `out` (which is reset). A carriage return at its end
-// belongs to the line end. Returns NULL, or why it cannot be one (static text).
+// Splits a record into its fields, which are put into `out` (emptied before) without their quotes. A carriage return at the
+// end of the record is part of the line end. Returns NULL, or the reason why this is no record (static text).
 const char *csv_split(const char *text, size_t len, char separator, enum input_trim trim, struct buf *out,
                       struct record *ret_record);
 

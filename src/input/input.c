@@ -250,7 +250,7 @@ static enum input_status load(struct input *input) {
 }
 
 // Sets the current item of the first source; INPUT_END when there is none.
-static enum input_status take_first(struct input *input) {
+static enum input_status next_of_first(struct input *input) {
 	struct source *first = &input->sources[0];
 	if (!input->link && input->ntaken == first->count) {
 		return INPUT_END;
@@ -315,7 +315,7 @@ static bool advance(struct input *input) {
 
 static enum input_status next_combination(struct input *input, struct record *ret_record, const char **ret_error) {
 	if (!input->combining) {
-		enum input_status status = take_first(input);
+		enum input_status status = next_of_first(input);
 		if (status != INPUT_RECORD) {
 			return status;
 		}
@@ -332,7 +332,7 @@ static enum input_status next_combination(struct input *input, struct record *re
 
 // ---- all of it ----
 
-static enum input_status next_stage(struct input *input, struct record *ret_record, const char **ret_error) {
+static enum input_status next_of_product(struct input *input, struct record *ret_record, const char **ret_error) {
 	if (input->state == HEADER) {
 		return read_header(input, ret_record);
 	}
@@ -399,7 +399,7 @@ enum input_status input_next(struct input *input, struct record *ret_record, con
 			return INPUT_BAD;
 		}
 	} else {
-		status = input->state == ENDED || input->n == 0 ? INPUT_END : next_stage(input, ret_record, ret_error);
+		status = input->state == ENDED || input->n == 0 ? INPUT_END : next_of_product(input, ret_record, ret_error);
 	}
 	if (status == INPUT_ERROR) {
 		*ret_error = buf_str(&input->error);

@@ -10,13 +10,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// One input item: its arguments ({1}, {2}, … or just {}) as NUL-terminated strings one after the other.
+// One input item: its arguments ({1}, {2}, …, or {} if it is one) as strings, each with its NUL, one after the other.
 struct record {
 	const char *args;      // borrowed
 	size_t size;           // bytes of all of them, the NULs included
-	uint32_t nargs;        // at least 1 (0 only for INPUT_HEADER of input without any line)
+	uint32_t nargs;        // at least 1; 0 only for INPUT_HEADER of input without any line
 };
 
+// Where records come from. All texts are borrowed.
 struct source_config {
 	enum { FROM_STDIN, FROM_FILE, FROM_ARGS } kind;
 	const char *path;          // FROM_FILE ("-" has become FROM_STDIN)
@@ -44,28 +45,33 @@ struct input_config {
 	enum input_trim trim;      // blanks around arguments; with --colsep GNU parallel's default is TRIM_BOTH
 };
 
-struct input; // see the source for the state machine; all its memory is its own
+struct input; // its states are in input.c
 
-// The longest record that is taken as one; a longer one is INPUT_BAD.
+// The longest record in bytes; a longer one is INPUT_BAD.
 enum { INPUT_LINE_MAX = LINE_BUFFER_MAX };
 
-// Opens all its files, a fifo without waiting for its writer. Several sources give their product, the last varying
-// fastest; linked ones go in step and stop at the shortest. The first source is streamed, the others are read once and
-// kept. A source without records counts as one empty item, unless all are without (as in GNU parallel).
-// Returns NULL with a message ("cannot open 'FILE': CAUSE") in *ret_error, which the caller frees.
+// Opens all sources, a FIFO without waiting for its writer. Several sources give the product of their items, the last
+// varying fastest; linked ones go in step and stop at the shortest. The first source is streamed, the others are read once
+// and kept. A source without items counts as one empty item, unless all are without (as in GNU parallel).
+//
+// Returns the input, which input_close() frees; or NULL with a message ("cannot open 'FILE': CAUSE") in *ret_error, which
+// the caller frees.
 struct input *input_open(const struct input_config *config, char **ret_error);
+
+// Closes the sources (not stdin) and frees the input, which may be NULL.
 void input_close(struct input *input);
 
 enum input_status {
 	INPUT_RECORD,   // *ret_record is the next one, borrowed until the next call
-	INPUT_HEADER,   // *ret_record holds the names; once, first, with config.header
-	INPUT_BAD,      // a record that cannot be one (NUL inside, too long): *ret_record what is known, *ret_error why
-	INPUT_WAIT,     // nothing there yet: poll input_fd() for input, then call again
-	INPUT_END,
-	INPUT_ERROR,    // reading failed: *ret_error says so; what was read before stays good; then INPUT_END
+	INPUT_HEADER,   // *ret_record holds the names; once, before all records, with config.header
+	INPUT_BAD,      // *ret_record cannot be an item, *ret_error says why: it has a NUL inside, or is too long
+	INPUT_WAIT,     // there are no bytes yet: poll input_fd() for input, then call again
+	INPUT_END,      // there are no more records
+	INPUT_ERROR,    // reading failed, *ret_error says how; the records before are good; INPUT_END comes next
 };
 
-// The next record; never blocks on a pipe, a fifo or a terminal (it polls first). *ret_error is borrowed.
+// Reads the next record. Does not block on a pipe, a FIFO or a terminal, for it polls first. *ret_record and *ret_error are
+// borrowed until the next call.
 enum input_status input_next(struct input *input, struct record *ret_record, const char **ret_error);
 
 // Reads on to the end and keeps the records for input_next(), in random order with `shuffle`. Returns INPUT_END; or
@@ -75,12 +81,12 @@ enum input_status input_read_all(struct input *input, bool shuffle);
 // The number of records that input_read_all() has kept.
 uint64_t input_count(const struct input *input);
 
-// Descriptor to poll after INPUT_WAIT.
+// Returns the descriptor to poll after INPUT_WAIT.
 int input_fd(const struct input *input);
 
-// Translates \t \s \d \w \S \n and their kin of Perl, also inside brackets, and (?:…) into a POSIX extended
-// expression and checks it. Groups only group: unlike Perl's split() they add no columns. The caller frees the result.
-// Returns NULL with *ret_error (caller frees).
+// Translates a regular expression of Perl into a POSIX extended one and checks it: the escapes \t \n \r \f \v \a \e \s \d \w
+// \h \S \D \W \xHH, also inside brackets, and (?:…). Groups only group: unlike with Perl's split() they add no columns.
+// Returns the expression, or NULL with a message in *ret_error; the caller frees either.
 char *colsep_translate(const char *perl, char **ret_error);
 
 #endif

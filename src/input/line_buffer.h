@@ -9,8 +9,7 @@
 // The longest line that can be a record; a longer one comes out as a bad one, and is not kept.
 enum { LINE_BUFFER_MAX = 16 << 20 };
 
-// A line is the buffer's own memory, NUL-terminated, valid until the next call that adds bytes or takes a line; its
-// bytes may be changed.
+// A line, in the memory of the buffer: it has a NUL behind it, may be changed, and is valid until the next call.
 struct line {
 	char *text;
 	size_t len;
@@ -23,7 +22,7 @@ struct line_buffer {
 	const char *longer; // a delimiter of several bytes without NUL, borrowed; or NULL
 	bool ended;        // no more bytes come: what is left is the last line
 	bool skipping;     // inside a line that was too long
-	bool may_hold_nul; // a NUL is somewhere in the buffer (and no delimiter)
+	bool may_hold_nul; // a NUL that is no delimiter is somewhere in the buffer
 	char *data;        // `cap` bytes and one more, for the NUL behind a last line without its delimiter
 	size_t cap, start, end;
 	size_t searched;   // bytes from `start` that hold no delimiter
@@ -36,18 +35,19 @@ void line_buffer_fini(struct line_buffer *buffer);
 // memory is at most LINE_BUFFER_MAX and what was added at once.
 void line_buffer_add(struct line_buffer *buffer, const char *mem, size_t len);
 
-// The same without a copy: where at least one byte more can be read into, and how many (*ret_room); then
-// line_buffer_added() with how many there came.
+// The same without a copy: line_buffer_room() returns where *ret_room bytes, at least one, can be put; line_buffer_added()
+// says how many were.
 char *line_buffer_room(struct line_buffer *buffer, size_t *ret_room);
 void line_buffer_added(struct line_buffer *buffer, size_t len);
 
 // Says that no more bytes come. What is left, if anything, is then a line without its delimiter.
 void line_buffer_end(struct line_buffer *buffer);
 
-// Forgets all, and begins anew (what a failed attempt has emitted is not kept). The memory stays.
+// Drops all bytes and begins anew, as after a failed attempt; the memory is kept.
 void line_buffer_reset(struct line_buffer *buffer);
 
-// The next line that is there in whole; look at ret_line->bad. Returns false if more bytes are needed, or at the end.
+// Takes the next complete line; ret_line->bad says whether it can be a record. Returns false if more bytes are needed, or at
+// the end.
 bool line_buffer_next(struct line_buffer *buffer, struct line *ret_line);
 
 #endif

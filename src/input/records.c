@@ -1,4 +1,4 @@
-// Where a stream of bytes is cut into blocks: on the borders of records, exactly where GNU parallel --pipe cuts it.
+// Cuts a stream of bytes into blocks on the borders of records, exactly where GNU parallel --pipe cuts it.
 //
 // GNU parallel 20221122 is the measure, in its odd corners too (its spreadstdin(), pass(), pass_n() and
 // pass_n_line_records()): with -N a border right at the beginning of what is left is none; what is looked at together
@@ -18,7 +18,7 @@ enum {
 
 enum { START, END, BORDER };
 
-struct carver {
+struct block_splitter {
 	size_t block;
 	struct buf start, end;     // literal
 	struct buf border;         // end and start together
@@ -70,38 +70,38 @@ static size_t find_next(const char *bytes, size_t len, size_t from, const struct
 }
 
 // The end of as many records as fit.
-static size_t cut_last(const struct carver *carver, const char *bytes, size_t len) {
-	if (carver->border.len == 0) {
+static size_t cut_last(const struct block_splitter *splitter, const char *bytes, size_t len) {
+	if (splitter->border.len == 0) {
 		return len;
 	}
-	const char *at = find_last(bytes, len, &carver->border);
-	return at ? (size_t)(at - bytes) + carver->end.len : 0;
+	const char *at = find_last(bytes, len, &splitter->border);
+	return at ? (size_t)(at - bytes) + splitter->end.len : 0;
 }
 
 // The end of the first `records` records. A border at the very beginning is not looked for: a start that stands there
 // is the first record's.
-static size_t cut_records(const struct carver *carver, const char *bytes, size_t len) {
-	if (carver->border.len == 0) {
-		return carver->records < len ? (size_t)carver->records : len;
+static size_t cut_records(const struct block_splitter *splitter, const char *bytes, size_t len) {
+	if (splitter->border.len == 0) {
+		return splitter->records < len ? (size_t)splitter->records : len;
 	}
 	size_t at = 0;
-	for (uint64_t n = 0; n < carver->records; ++n) {
-		at = find_next(bytes, len, at + 1, &carver->border);
+	for (uint64_t n = 0; n < splitter->records; ++n) {
+		at = find_next(bytes, len, at + 1, &splitter->border);
 		if (at == SIZE_MAX) {
 			return 0;
 		}
 	}
-	return at + carver->end.len;
+	return at + splitter->end.len;
 }
 
 // The end of the last line whose number is a multiple of `lines`.
-static size_t cut_lines(const struct carver *carver, const char *bytes, size_t len) {
+static size_t cut_lines(const struct block_splitter *splitter, const char *bytes, size_t len) {
 	uint64_t n = 0;
 	size_t cut = 0;
 	const char *at = bytes;
 	while ((at = memchr(at, '\n', len - (size_t)(at - bytes)))) {
 		++at;
-		if (++n % carver->lines == 0) {
+		if (++n % splitter->lines == 0) {
 			cut = (size_t)(at - bytes);
 		}
 	}
@@ -160,11 +160,11 @@ static int compile(regex_t *regex, const char *prefix, const char *first, const 
 }
 
 // Makes the bytes from `from` to `to` what match() searches.
-static void load(struct carver *carver, const char *bytes, size_t from, size_t to) {
-	buf_reset(&carver->scratch);
+static void load(struct block_splitter *splitter, const char *bytes, size_t from, size_t to) {
+	buf_reset(&splitter->scratch);
 	// the byte before tells whether a line begins here
-	buf_addc(&carver->scratch, from > 0 ? bytes[from - 1] : '\n');
-	buf_add(&carver->scratch, bytes + from, to - from);
+	buf_addc(&splitter->scratch, from > 0 ? bytes[from - 1] : '\n');
+	buf_add(&splitter->scratch, bytes + from, to - from);
 }
 
 // A match, and the border in it.
@@ -173,9 +173,9 @@ struct regex_match {
 };
 
 // The first match in what is loaded, from `at` on; no NUL is in it.
-static bool match(struct carver *carver, const regex_t *regex, size_t at, struct regex_match *ret_found) {
-	const char *text = carver->scratch.data + 1;
-	size_t len = carver->scratch.len - 1;
+static bool match(struct block_splitter *splitter, const regex_t *regex, size_t at, struct regex_match *ret_found) {
+	const char *text = splitter->scratch.data + 1;
+	size_t len = splitter->scratch.len - 1;
 	while (at <= len) {
 		regmatch_t groups[2];
 		if (regexec(regex, text + at, 2, groups, text[(ptrdiff_t)at - 1] == '\n' ? 0 : REG_NOTBOL) == 0) {
@@ -190,13 +190,13 @@ static bool match(struct carver *carver, const regex_t *regex, size_t at, struct
 }
 
 // The end of as many records as fit: the last match, looked for in a window at the end that grows to the front.
-static size_t regex_cut_last(struct carver *carver, const char *bytes, size_t len) {
+static size_t regex_cut_last(struct block_splitter *splitter, const char *bytes, size_t len) {
 	for (size_t window = WINDOW;; window *= 2) {
 		size_t from = window < len ? len - window : 0;
 		size_t cut = SIZE_MAX;
 		struct regex_match found;
-		load(carver, bytes, from, len);
-		for (size_t at = 0; match(carver, &carver->regexes[BORDER], at, &found); at = found.start + 1) {
+		load(splitter, bytes, from, len);
+		for (size_t at = 0; match(splitter, &splitter->regexes[BORDER], at, &found); at = found.start + 1) {
 			cut = found.cut;
 		}
 		if (cut != SIZE_MAX) {
@@ -209,14 +209,14 @@ static size_t regex_cut_last(struct carver *carver, const char *bytes, size_t le
 }
 
 // The next match from `from` on, in a window that grows to the end.
-static bool regex_find(struct carver *carver, const regex_t *regex, const char *bytes, size_t len, size_t from,
+static bool regex_find(struct block_splitter *splitter, const regex_t *regex, const char *bytes, size_t len, size_t from,
                        struct regex_match *ret_found) {
 	for (size_t window = WINDOW; from <= len; window *= 2) {
 		size_t to = window < len - from ? from + window : len;
 		struct regex_match found;
-		load(carver, bytes, from, to);
+		load(splitter, bytes, from, to);
 		// a match that ends with the window might be longer
-		if (match(carver, regex, 0, &found) && (from + found.end < to || to == len)) {
+		if (match(splitter, regex, 0, &found) && (from + found.end < to || to == len)) {
 			*ret_found = (struct regex_match){from + found.start, from + found.cut, from + found.end};
 			return true;
 		}
@@ -228,30 +228,30 @@ static bool regex_find(struct carver *carver, const regex_t *regex, const char *
 }
 
 // The next border from `from` on; SIZE_MAX: none.
-static size_t regex_border(struct carver *carver, const char *bytes, size_t len, size_t from) {
+static size_t regex_border(struct block_splitter *splitter, const char *bytes, size_t len, size_t from) {
 	struct regex_match found;
-	return regex_find(carver, &carver->regexes[BORDER], bytes, len, from, &found) ? found.cut : SIZE_MAX;
+	return regex_find(splitter, &splitter->regexes[BORDER], bytes, len, from, &found) ? found.cut : SIZE_MAX;
 }
 
 // The length of the start of a record at `from`; SIZE_MAX: there is none.
-static size_t regex_start(struct carver *carver, const char *bytes, size_t len, size_t from) {
+static size_t regex_start(struct block_splitter *splitter, const char *bytes, size_t len, size_t from) {
 	struct regex_match found;
-	load(carver, bytes, from, WINDOW < len - from ? from + WINDOW : len);
-	return match(carver, &carver->regexes[START], 0, &found) && found.start == 0 ? found.end : SIZE_MAX;
+	load(splitter, bytes, from, WINDOW < len - from ? from + WINDOW : len);
+	return match(splitter, &splitter->regexes[START], 0, &found) && found.start == 0 ? found.end : SIZE_MAX;
 }
 
 // The end of the first `records` records. What stands before the first one is a block of its own, once.
-static size_t regex_cut_records(struct carver *carver, const char *bytes, size_t len) {
-	size_t at = 0, begins = regex_start(carver, bytes, len, 0);
-	bool is_first = !carver->begun;
-	carver->begun = true;
+static size_t regex_cut_records(struct block_splitter *splitter, const char *bytes, size_t len) {
+	size_t at = 0, begins = regex_start(splitter, bytes, len, 0);
+	bool is_first = !splitter->begun;
+	splitter->begun = true;
 	if (is_first && begins == SIZE_MAX) {
-		at = regex_border(carver, bytes, len, 0);
+		at = regex_border(splitter, bytes, len, 0);
 		return at == SIZE_MAX ? 0 : at;
 	}
-	for (uint64_t n = 0; n < carver->records; ++n) {
-		begins = n == 0 ? begins : regex_start(carver, bytes, len, at);
-		at = begins == SIZE_MAX ? SIZE_MAX : regex_border(carver, bytes, len, at + begins);
+	for (uint64_t n = 0; n < splitter->records; ++n) {
+		begins = n == 0 ? begins : regex_start(splitter, bytes, len, at);
+		at = begins == SIZE_MAX ? SIZE_MAX : regex_border(splitter, bytes, len, at + begins);
 		if (at == SIZE_MAX) {
 			return 0;
 		}
@@ -259,97 +259,97 @@ static size_t regex_cut_records(struct carver *carver, const char *bytes, size_t
 	return at;
 }
 
-// ---- the carver ----
+// ---- the splitter ----
 
 // Returns 0, or -1 with *ret_error.
-static int compile_all(struct carver *carver, const struct carver_config *config, char **ret_error) {
+static int compile_all(struct block_splitter *splitter, const struct block_splitter_config *config, char **ret_error) {
 	const char *parts[][2] = {[START] = {config->start, NULL}, [END] = {config->end, NULL}, [BORDER] = {config->end, config->start}};
 	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); ++i) {
-		if (compile(&carver->regexes[i], "", parts[i][0], parts[i][1], ret_error) != 0) {
+		if (compile(&splitter->regexes[i], "", parts[i][0], parts[i][1], ret_error) != 0) {
 			return -1;
 		}
-		++carver->nregexes;
+		++splitter->nregexes;
 	}
 	return 0;
 }
 
-struct carver *carver_create(const struct carver_config *config, char **ret_error) {
-	struct carver *carver = NEW(struct carver);
-	carver->block = config->block < MOST_BLOCK ? config->block : MOST_BLOCK;
-	carver->records = config->records;
-	carver->lines = config->lines;
+struct block_splitter *block_splitter_create(const struct block_splitter_config *config, char **ret_error) {
+	struct block_splitter *splitter = NEW(struct block_splitter);
+	splitter->block = config->block < MOST_BLOCK ? config->block : MOST_BLOCK;
+	splitter->records = config->records;
+	splitter->lines = config->lines;
 	bool is_empty = !(config->start && *config->start) && !(config->end && *config->end);
-	carver->regexp = config->regexp && !is_empty;
-	if (!carver->regexp) {
-		add_unescaped(&carver->start, config->start);
-		add_unescaped(&carver->end, config->end);
-		buf_add(&carver->border, buf_str(&carver->end), carver->end.len);
-		buf_add(&carver->border, buf_str(&carver->start), carver->start.len);
-	} else if (compile_all(carver, config, ret_error) != 0) {
-		carver_destroy(carver);
+	splitter->regexp = config->regexp && !is_empty;
+	if (!splitter->regexp) {
+		add_unescaped(&splitter->start, config->start);
+		add_unescaped(&splitter->end, config->end);
+		buf_add(&splitter->border, buf_str(&splitter->end), splitter->end.len);
+		buf_add(&splitter->border, buf_str(&splitter->start), splitter->start.len);
+	} else if (compile_all(splitter, config, ret_error) != 0) {
+		block_splitter_destroy(splitter);
 		return NULL;
 	}
-	return carver;
+	return splitter;
 }
 
-void carver_destroy(struct carver *carver) {
-	if (!carver) {
+void block_splitter_destroy(struct block_splitter *splitter) {
+	if (!splitter) {
 		return;
 	}
-	for (size_t i = 0; i < carver->nregexes; ++i) {
-		regfree(&carver->regexes[i]);
+	for (size_t i = 0; i < splitter->nregexes; ++i) {
+		regfree(&splitter->regexes[i]);
 	}
-	buf_fini(&carver->start);
-	buf_fini(&carver->end);
-	buf_fini(&carver->border);
-	buf_fini(&carver->scratch);
-	free(carver);
+	buf_fini(&splitter->start);
+	buf_fini(&splitter->end);
+	buf_fini(&splitter->border);
+	buf_fini(&splitter->scratch);
+	free(splitter);
 }
 
-size_t carver_want(const struct carver *carver, size_t len) {
-	return carver->block - len % carver->block;
+size_t block_splitter_want(const struct block_splitter *splitter, size_t len) {
+	return splitter->block - len % splitter->block;
 }
 
-size_t carver_cut(struct carver *carver, const char *bytes, size_t len, bool first, bool ended) {
+size_t block_splitter_cut(struct block_splitter *splitter, const char *bytes, size_t len, bool first, bool ended) {
 	if (len == 0) {
 		return 0;
 	}
-	if (carver->records > 0) {
-		return carver->regexp ? regex_cut_records(carver, bytes, len) : cut_records(carver, bytes, len);
+	if (splitter->records > 0) {
+		return splitter->regexp ? regex_cut_records(splitter, bytes, len) : cut_records(splitter, bytes, len);
 	}
 	if (!first) {
 		return 0;
 	}
-	if (carver->lines > 0) {
-		return cut_lines(carver, bytes, len);
+	if (splitter->lines > 0) {
+		return cut_lines(splitter, bytes, len);
 	}
 	if (ended) {
 		return 0;
 	}
-	return carver->regexp ? regex_cut_last(carver, bytes, len) : cut_last(carver, bytes, len);
+	return splitter->regexp ? regex_cut_last(splitter, bytes, len) : cut_last(splitter, bytes, len);
 }
 
-size_t carver_grow(struct carver *carver) {
-	size_t more = carver->block + carver->block * 3 / 10 + 1 + (carver->block * 3 % 10 > 0); // ceil(1.3 block + 1)
-	carver->block = more < MOST_BLOCK ? more : MOST_BLOCK;
-	return carver->block;
+size_t block_splitter_grow(struct block_splitter *splitter) {
+	size_t more = splitter->block + splitter->block * 3 / 10 + 1 + (splitter->block * 3 % 10 > 0); // ceil(1.3 block + 1)
+	splitter->block = more < MOST_BLOCK ? more : MOST_BLOCK;
+	return splitter->block;
 }
 
-size_t carver_find(struct carver *carver, const char *bytes, size_t len) {
-	if (carver->regexp) {
-		size_t cut = regex_cut_last(carver, bytes, len);
+size_t block_splitter_find(struct block_splitter *splitter, const char *bytes, size_t len) {
+	if (splitter->regexp) {
+		size_t cut = regex_cut_last(splitter, bytes, len);
 		return cut > 0 ? cut : SIZE_MAX;
 	}
-	size_t at = find_next(bytes, len, 0, &carver->border);
-	return at == SIZE_MAX ? at : at + carver->end.len;
+	size_t at = find_next(bytes, len, 0, &splitter->border);
+	return at == SIZE_MAX ? at : at + splitter->end.len;
 }
 
-bool carver_is_free(const struct carver *carver) {
-	return !carver->regexp && carver->border.len == 0;
+bool block_splitter_is_free(const struct block_splitter *splitter) {
+	return !splitter->regexp && splitter->border.len == 0;
 }
 
-size_t carver_overlap(const struct carver *carver) {
-	return carver->regexp ? SIZE_MAX : carver->border.len > 0 ? carver->border.len - 1 : 0;
+size_t block_splitter_overlap(const struct block_splitter *splitter) {
+	return splitter->regexp ? SIZE_MAX : splitter->border.len > 0 ? splitter->border.len - 1 : 0;
 }
 
 // ---- --remove-rec-sep ----
@@ -359,21 +359,21 @@ static void remove_range(struct buf *block, size_t from, size_t to) {
 	block->len -= to - from;
 }
 
-static void regex_strip(struct carver *carver, struct buf *block) {
+static void regex_strip(struct block_splitter *splitter, struct buf *block) {
 	struct buf out = BUF_INIT;
 	struct regex_match found;
 	size_t from = 0;
-	for (size_t at = 0; regex_find(carver, &carver->regexes[BORDER], block->data, block->len, at, &found);) {
+	for (size_t at = 0; regex_find(splitter, &splitter->regexes[BORDER], block->data, block->len, at, &found);) {
 		buf_add(&out, block->data + from, found.start - from);
 		from = found.end;
 		at = found.end > found.start ? found.end : found.end + 1;
 	}
 	buf_add(&out, block->data + from, block->len - from);
-	size_t begins = regex_start(carver, out.data, out.len, 0);
+	size_t begins = regex_start(splitter, out.data, out.len, 0);
 	if (begins != SIZE_MAX) {
 		remove_range(&out, 0, begins);
 	}
-	for (size_t at = 0; regex_find(carver, &carver->regexes[END], out.data, out.len, at, &found); at = found.start + 1) {
+	for (size_t at = 0; regex_find(splitter, &splitter->regexes[END], out.data, out.len, at, &found); at = found.start + 1) {
 		// Perl's $ is also before a newline at the very end
 		if (found.end == out.len || (found.end + 1 == out.len && out.data[found.end] == '\n')) {
 			remove_range(&out, found.start, found.end);
@@ -384,24 +384,24 @@ static void regex_strip(struct carver *carver, struct buf *block) {
 	*block = out;
 }
 
-void carver_strip(struct carver *carver, struct buf *block) {
-	if (block->len == 0 || carver_is_free(carver)) {
+void block_splitter_strip(struct block_splitter *splitter, struct buf *block) {
+	if (block->len == 0 || block_splitter_is_free(splitter)) {
 		return;
 	}
-	if (carver->regexp) {
-		regex_strip(carver, block);
+	if (splitter->regexp) {
+		regex_strip(splitter, block);
 		return;
 	}
 	size_t from = 0, to = 0, at;
 	char *data = block->data;
-	while ((at = find_next(data, block->len, from, &carver->border)) != SIZE_MAX) {
+	while ((at = find_next(data, block->len, from, &splitter->border)) != SIZE_MAX) {
 		memmove(data + to, data + from, at - from);
 		to += at - from;
-		from = at + carver->border.len;
+		from = at + splitter->border.len;
 	}
 	memmove(data + to, data + from, block->len - from + 1);
 	block->len = to + block->len - from;
-	const struct buf *start = &carver->start, *end = &carver->end;
+	const struct buf *start = &splitter->start, *end = &splitter->end;
 	if (start->len > 0 && block->len >= start->len && memcmp(data, start->data, start->len) == 0) {
 		remove_range(block, 0, start->len);
 	}

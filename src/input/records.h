@@ -1,12 +1,11 @@
-// Where a stream of bytes is cut into blocks: on the borders of records, exactly where GNU parallel --pipe cuts it.
+// Cuts a stream of bytes into blocks on the borders of records, exactly where GNU parallel --pipe cuts it.
 //
-// Bytes in, lengths out: the caller reads, keeps and hands on; nothing is copied here. The caller's loop is a round:
+// A border is where one record ends (with --recend) and the next one begins (with --recstart). The splitter says where to
+// cut; the caller reads, keeps and passes on the bytes, which are not copied here. The caller repeats this round:
 //
-//   read carver_want() bytes more, or up to the end of the stream
-//   take off blocks from the front as long as carver_cut() gives their length
-//   if it gave none: carver_grow(); at the end of the stream what is left is the last block
-//
-// A border is where a record may end (--recend) and the next one begins (--recstart): between `end` and `start`.
+//   read block_splitter_want() bytes more, or up to the end of the stream
+//   take blocks from the front of what it has as long as block_splitter_cut() gives their length
+//   if that gave none: block_splitter_grow(); at the end of the stream what is left is the last block
 
 #ifndef FAIRPAR_INPUT_RECORDS_H
 #define FAIRPAR_INPUT_RECORDS_H
@@ -18,59 +17,71 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct carver_config {
-	size_t block;            // bytes that are looked at together, at least 1 (--block)
-	const char *start;       // --recstart and --recend, as given; NULL: empty
-	const char *end;
-	bool regexp;             // they are regular expressions, of Perl as far as colsep_translate() knows them
+struct block_splitter_config {
+	size_t block;            // bytes in which a round looks for borders, at least 1 (--block)
+	const char *start, *end; // --recstart and --recend as given; NULL: empty
+	bool regexp;             // they are regular expressions, as colsep_translate() takes them
 	uint64_t records;        // -N: each block has so many records; 0: as many as fit
-	uint64_t lines;          // -L: the number of lines of a block is a multiple of it; 0: whatever it is
+	uint64_t lines;          // -L: each block has a multiple of so many lines; 0: any number
 };
 
-struct carver;
-struct header_rule;
+struct block_splitter;
 
-// Returns NULL with *ret_error (caller frees) if an expression cannot be understood.
-struct carver *carver_create(const struct carver_config *config, char **ret_error);
-void carver_destroy(struct carver *carver);
+// Creates a splitter; the config is not kept. Returns NULL with *ret_error (caller frees) if an expression is no regular
+// expression that is supported.
+struct block_splitter *block_splitter_create(const struct block_splitter_config *config, char **ret_error);
 
-// How many bytes to read, at most, when `len` bytes are left over from the rounds before.
-size_t carver_want(const struct carver *carver, size_t len);
+// Frees the splitter, which may be NULL.
+void block_splitter_destroy(struct block_splitter *splitter);
 
-// The length of the block at the front of what is left, or 0 if none can be cut off (now). `first`: the first call of a
-// round. `ended`: the stream has ended.
-size_t carver_cut(struct carver *carver, const char *bytes, size_t len, bool first, bool ended);
+// Returns how many bytes this round reads, at most, when `len` bytes are left from the rounds before.
+size_t block_splitter_want(const struct block_splitter *splitter, size_t len);
 
-// Nothing was cut off in a whole round: a record is longer than what is looked at together. Returns the new size.
-size_t carver_grow(struct carver *carver);
+// Returns the length of the block at the front of the bytes, or 0 if none can be cut off. `first` says that this is the
+// first call of a round, `ended` that the stream has no more bytes.
+size_t block_splitter_cut(struct block_splitter *splitter, const char *bytes, size_t len, bool first, bool ended);
 
-// The first border in the bytes, for a part of a file (--pipe-part): its distance from their beginning, or SIZE_MAX if
-// there is none. With regexp it is the last border, as in GNU parallel.
-size_t carver_find(struct carver *carver, const char *bytes, size_t len);
+// Makes the splitter look at more bytes in the next round, after one in which no block was cut off: a record is longer than
+// `block`. Returns the new number.
+size_t block_splitter_grow(struct block_splitter *splitter);
 
-// True if a record may end anywhere.
-bool carver_is_free(const struct carver *carver);
+// Returns the offset of the first border in the bytes (with regexp of the last one, as in GNU parallel), or SIZE_MAX if
+// there is none. For the parts of a file (--pipe-part).
+size_t block_splitter_find(struct block_splitter *splitter, const char *bytes, size_t len);
 
-// How many of the bytes without a border may begin one, if more come behind them.
-size_t carver_overlap(const struct carver *carver);
+// True if a record may end behind any byte.
+bool block_splitter_is_free(const struct block_splitter *splitter);
 
-// Removes what separates the records of a block, in place: --remove-rec-sep.
-void carver_strip(struct carver *carver, struct buf *block);
+// Returns how many bytes at the end of a stretch without a border may begin one that the next bytes complete.
+size_t block_splitter_overlap(const struct block_splitter *splitter);
 
-// Lines of nothing but blanks, which --no-run-if-empty leaves out of the data. Begins as {0}.
+// Removes the separators of the records from a block, in place (--remove-rec-sep).
+void block_splitter_strip(struct block_splitter *splitter, struct buf *block);
+
+// ---- blank lines (--no-run-if-empty) ----
+
+// The state of the filter between two calls; zeroed before the first one.
 struct blanks {
-	struct buf begun;     // the blanks of the line that may be one; the owner's to free
-	bool in_line;         // the line is none
+	struct buf begun;     // blanks of a line that may be a blank one; the caller frees it
+	bool in_line;         // the line has other bytes
 };
-// Appends `bytes` to `to` but for blank lines; `len` 0 is the end of the data. Returns how many bytes it has appended.
+
+// Appends the bytes to `to`, without the lines of nothing but blanks; `len` 0 is the end of the data. Returns how many bytes
+// it has appended.
 size_t blanks_drop(struct blanks *blanks, const char *bytes, size_t len, struct buf *to);
 
-// What stands at the front of a stream, for all blocks: --header, a regular expression, a number of lines or ":" for
-// one. Returns NULL with *ret_error (caller frees).
+// ---- the header (--header with --pipe) ----
+
+struct header_rule;
+
+// Creates the rule by which the front of a stream is a header that each block gets: a number of lines, ":" for one, or a
+// regular expression. Returns NULL with *ret_error (caller frees) if it is none of these.
 struct header_rule *header_create(const char *text, char **ret_error);
+
+// Frees the rule, which may be NULL.
 void header_destroy(struct header_rule *rule);
 
-// The length of the header at the front of the bytes, or SIZE_MAX if it is not there (yet).
+// Returns the length of the header at the front of the bytes, or SIZE_MAX if it is not there (yet).
 size_t header_find(const struct header_rule *rule, const char *bytes, size_t len);
 
 #endif

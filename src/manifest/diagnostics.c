@@ -159,7 +159,7 @@ struct source_span place_of_byte(const char *data, size_t len, size_t offset) {
 	return place;
 }
 
-// Goes forward through the file, as the mistakes do once they are in order.
+// Goes forward through the file, as the errors do once they are sorted.
 struct cursor {
 	size_t at;      // where its line begins
 	uint32_t line;

@@ -20,7 +20,7 @@ struct diagnostic {
 	struct source_span place;
 	bool is_warning;
 	size_t order;           // of its discovery
-	const char *format;     // of the text: twice at one place, it is the same mistake
+	const char *format;     // of the text: twice at one place, it is the same error
 	char *text;             // "unknown key 'foo'"
 	char *note;             // behind the caret: "did you mean 'bar'?", or NULL
 	char *hint;             // in a line of its own, or NULL

@@ -15,7 +15,7 @@ struct manifest_batch *manifest_find(const struct manifest *manifest, const char
 	return number != MAP_NONE && number < manifest->nbatches ? &manifest->batches[number] : NULL;
 }
 
-static const char *find_near(const struct manifest *manifest, const char *name) {
+static const char *find_nearest(const struct manifest *manifest, const char *name) {
 	struct nearest nearest = NEAREST_INIT(name, strlen(name));
 	for (size_t i = 0; i < manifest->nbatches && i < MOST_CANDIDATES; ++i) {
 		nearest_offer(&nearest, manifest->batches[i].name);
@@ -32,9 +32,9 @@ static struct manifest_batch *resolve(struct loader *loader, const struct key *k
 		struct diagnostic *diagnostic = load_error(loader, node, "'%s' names '%s', and no batch has that name",
 		                                           key->name, buf_str(&shown));
 		bool is_shown = diagnostic != &loader->diagnostics->spare;
-		const char *near = is_shown ? find_near(loader->manifest, name) : NULL;
-		if (near) {
-			diagnostic_note(diagnostic, "did you mean '%s'?", near);
+		const char *nearest = is_shown ? find_nearest(loader->manifest, name) : NULL;
+		if (nearest) {
+			diagnostic_note(diagnostic, "did you mean '%s'?", nearest);
 		}
 		buf_fini(&shown);
 	}
@@ -147,7 +147,7 @@ static void report_circle(struct graph_walk *walk, size_t from) {
 		is_need = true;
 	}
 	struct found found;
-	keys_look(origin->value, IN_BATCH, &found);
+	keys_get(origin->value, IN_BATCH, &found);
 	const struct node *node = found.at[is_need ? KEY_NEEDS : KEY_EMITS];
 	struct source_span place = node_place(node ? node : origin->key);
 	if (nemits == 0 && walk->n - from == 1) {
@@ -264,11 +264,11 @@ int manifest_select(struct manifest *manifest, const char *const *names, size_t 
 		if (manifest_find(manifest, names[i])) {
 			continue;
 		}
-		const char *near = find_near(manifest, names[i]);
+		const char *nearest = find_nearest(manifest, names[i]);
 		buf_adds(error, "no batch is called '");
 		buf_add_escaped(error, names[i], strlen(names[i]), 60);
-		buf_printf(error, "' in %s%s%s%s", manifest->path, near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
-		if (!near) {
+		buf_printf(error, "' in %s%s%s%s", manifest->path, nearest ? "; did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "");
+		if (!nearest) {
 			add_names(manifest, error);
 		}
 		return -1;

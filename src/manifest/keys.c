@@ -94,7 +94,7 @@ static void hint_foreign(struct diagnostic *diagnostic, const struct foreign *wo
 	buf_fini(&where);
 }
 
-static const char *find_near(const char *name, size_t len, enum key_place place) {
+static const char *find_nearest(const char *name, size_t len, enum key_place place) {
 	struct nearest nearest = NEAREST_INIT(name, len);
 	for (int id = 0; id < NKEYS; ++id) {
 		if (key_table[id].places & place) {
@@ -118,7 +118,7 @@ static void refuse(const struct node *node, enum key_place place, const char *ba
 	const char *name = buf_str(&spelt);
 	const struct key *misplaced = find(name, spelt.len, ~0U);
 	const struct foreign *foreign = find_foreign(name, place);
-	const char *near = find_near(name, spelt.len, place);
+	const char *nearest = find_nearest(name, spelt.len, place);
 	struct diagnostic *diagnostic = diagnostic_error(diagnostics, node_place(node), "unknown key '%s' %s", buf_str(&shown), buf_str(&where));
 	if (find(name, spelt.len, place)) {
 		diagnostic_note(diagnostic, "it is written '%s'", name);
@@ -128,8 +128,8 @@ static void refuse(const struct node *node, enum key_place place, const char *ba
 		diagnostic_hint(diagnostic, "'%s' is for a whole batch, beside 'commands'", misplaced->name);
 	} else if (misplaced && !(place & (IN_ARGS_FROM | IN_RETRY_DELAY))) {
 		diagnostic_hint(diagnostic, "'%s' stands %s", misplaced->name, place_words(misplaced->places));
-	} else if (near) {
-		diagnostic_note(diagnostic, "did you mean '%s'?", near);
+	} else if (nearest) {
+		diagnostic_note(diagnostic, "did you mean '%s'?", nearest);
 	}
 	if (strstr(node->text, "\xC2\xA0")) {
 		diagnostic_hint(diagnostic, "there is a no-break space in it (U+00A0); in YAML only plain spaces indent");
@@ -146,7 +146,7 @@ static void refuse_missing(const struct node *name, enum key_place place, const 
 	             key->example, is_required ? "" : "; or leave the key out");
 }
 
-void keys_look(const struct node *map, enum key_place place, struct found *ret_found) {
+void keys_get(const struct node *map, enum key_place place, struct found *ret_found) {
 	memset(ret_found->at, 0, sizeof(ret_found->at));
 	for (uint32_t i = 0; map->kind == NODE_MAP && i < map->n; ++i) {
 		const struct key *key = find(map->pairs[i].key->text, map->pairs[i].key->n, place);

@@ -47,14 +47,13 @@ struct found {
 	size_t n;
 };
 
-// Finds the keys of a mapping that stands in that place. Adds an error for each that may not be there, with the nearest
-// or what it is called here. `batch` is the name of the batch that it stands in, or NULL.
+// Finds the keys of a mapping in that place. Adds an error for each key that may not stand there, which suggests the nearest
+// name, or what fairpar calls it. `batch` is the name of the batch that the mapping belongs to, or NULL.
 void keys_find(const struct node *map, enum key_place place, const char *batch, struct diagnostics *diagnostics,
                struct found *ret_found);
 
-// The same for a mapping that keys_find() has seen, with no word about its mistakes; or none for what is no mapping. Only
-// ret_found->at is set.
-void keys_look(const struct node *map, enum key_place place, struct found *ret_found);
+// Sets ret_found->at for a mapping that keys_find() has checked already, without errors; of what is no mapping, to nothing.
+void keys_get(const struct node *map, enum key_place place, struct found *ret_found);
 
 // Puts what a value of that key must be ("a duration such as 90, 10m or 1h30m") into `text`, and returns that.
 const char *key_wants(const struct key *key, char *text, size_t size);

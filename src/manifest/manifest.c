@@ -1,4 +1,4 @@
-// Loads a manifest: from the file to typed batches, or to all its mistakes.
+// Loads a manifest: reads the file into typed batches, or reports all its errors.
 
 #include "manifest/internal.h"
 

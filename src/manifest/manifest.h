@@ -1,7 +1,7 @@
 // A manifest: named batches read from a YAML file, checked in full before anything runs.
 //
-// What the keys mean to a user is in src/manifest/keys.def and fairpar-manifest(5). Here they are typed, with the
-// defaults laid under them, so that who runs a manifest never asks whether a key was written.
+// The meaning of the keys for users is in src/manifest/keys.def and fairpar-manifest(5). Here their values are typed, with the
+// defaults applied, so that the code that runs a manifest needs not ask whether a key was written.
 //
 // Replacement strings: in a batch that has items (manifest_batch_has_items()), `run`, `then`, `on_failure`, `creates` and the
 // values of `env` are templates; the axes of a matrix are the named columns, in their order. In a batch without items
@@ -112,7 +112,7 @@ struct manifest_batch {
 	const char *source_text;            // the file, pattern or command of `args_from`
 	struct manifest_texts args;
 	struct manifest_matrix matrix;
-	struct manifest_batch *const *needs;    // met by a failed one if that has allow_failure
+	struct manifest_batch *const *needs;    // a failed one with allow_failure counts as succeeded
 	size_t nneeds;
 	struct manifest_batch *emits;           // or NULL
 	struct manifest_batch *const *feeders;  // the batches that emit into this one (itself too)
@@ -140,45 +140,45 @@ struct manifest {
 	struct arena arena;                 // owns all of it
 };
 
-// Reads and checks the file ("-" is stdin). Returns the manifest, or NULL; `messages` gets what is to be shown to the
-// user, complete lines: warnings, or errors that end with "fairpar: N errors in FILE, nothing was run". Does nothing
-// else: no file that the manifest names is looked at.
+// Reads and checks the file ("-" is stdin); opens none of the files that it names. Returns the manifest, which
+// manifest_free() frees, or NULL after errors. Appends complete lines for the user to `messages`: warnings, or errors and at
+// last "fairpar: N errors in FILE, nothing was run".
 struct manifest *manifest_load(const char *path, struct buf *messages);
 
 // The same for bytes in memory, which are not kept; `path` is for messages.
 struct manifest *manifest_parse(const char *path, const char *data, size_t len, struct buf *messages);
 
+// Frees the manifest, which may be NULL, and all that it points to.
 void manifest_free(struct manifest *manifest);
 
-// The batch of that name, or NULL.
+// Returns the batch of that name, or NULL.
 struct manifest_batch *manifest_find(const struct manifest *manifest, const char *name);
 
-// Selects the batches named, and what these need and emit into, and so on; with a batch that
-// is named or needed and has no items of its own also the batches that emit into it, for they are what it is made from.
-// Returns 0; or -1 for an unknown name, with a message
-// (no newline) appended to `error` and nothing selected anew.
+// Selects the batches named and, in turn, those that a selected one needs or emits into. With a batch that is named or needed
+// and has no items of its own, those that emit into it are selected too, for its items come from them. No name selects all.
+// Returns 0; or -1 if no batch has one of the names, with a message (no newline) appended to `error` and the selection kept.
 int manifest_select(struct manifest *manifest, const char *const *names, size_t n, struct buf *error);
 
-// True if its jobs come from items, its own or emitted ones: then its texts are templates.
+// True if the jobs of the batch come from items, its own or emitted ones: then its texts are templates.
 bool manifest_batch_has_items(const struct manifest_batch *batch);
 
-// How many jobs it has without those emitted into it; SIZE_MAX if only a run can tell.
+// Returns the number of jobs of the batch without those from emitted items; SIZE_MAX if it is known only when the batch runs.
 size_t manifest_batch_jobs(const struct manifest_batch *batch);
 
-// The value of that axis in that row.
+// Returns the value of that axis in that row, borrowed.
 const char *manifest_matrix_value(const struct manifest_matrix *matrix, size_t row, size_t axis);
 
-// The pause before the extra attempt `n` (from 1), in nanoseconds.
+// Returns the pause before the extra attempt `n` (from 1), in nanoseconds.
 uint64_t manifest_delay_ns(const struct manifest_delay *delay, unsigned n);
 
-// Is `entry`, "NAME" or "NAME=VALUE", one of the variables that fairpar sets for each job?
+// True if `entry`, "NAME" or "NAME=VALUE", is one of the variables that fairpar sets for each job.
 bool manifest_env_is_set_for_each(const char *entry);
 
-// All pairs that hold, the names of the lowest layer first and none twice. Returns their number; the caller frees the
-// array, which borrows its texts.
+// Sets *ret_pairs to the variables of all layers, those of the lowest first and no name twice. Returns their number. The
+// caller frees the array; its texts are borrowed.
 size_t manifest_env_pairs(const struct manifest_env *env, struct manifest_pair **ret_pairs);
 
-// Sets the variables of the names to those of the pairs whose values hold items; the caller frees the array.
+// Sets names->variables to the names of the pairs whose values have replacement strings; the caller frees the array.
 void manifest_env_variables(const struct manifest_pair *pairs, size_t npairs, struct names *names);
 
 enum manifest_listing {
@@ -187,7 +187,7 @@ enum manifest_listing {
 	MANIFEST_DOT,    // a graph for graphviz: needs, and dashed what is emitted
 };
 
-// Appends the list of the selected batches.
+// Appends the list of the selected batches to `buf`.
 void manifest_list(const struct manifest *manifest, enum manifest_listing listing, struct buf *buf);
 
 // Appends the JSON Schema (draft-07) of a manifest.

@@ -1,7 +1,7 @@
 // Replacement strings in the texts of a batch: that there are some where items want them, and that all are known.
 //
 // template/template.c leaves braces that it does not know as they are, for any command line may hold some. In a manifest
-// {name} that is not known is a mistake, unless it is ${name} or has blanks inside.
+// {name} that is not known is an error, unless it is ${name} or has blanks inside.
 
 #include "manifest/internal.h"
 
@@ -269,7 +269,7 @@ static const char *find_lost(const struct manifest_batch *batch, const char *tex
 	return NULL;
 }
 
-// Says nothing beside errors: the items may be what they are about.
+// Adds no warning where there are errors: they may be about the items.
 static void warn_of_lost(struct loader *loader, const struct manifest_batch *batch, const struct node *node, bool is_finally) {
 	size_t len;
 	if (!node || node->kind != NODE_TEXT || loader->diagnostics->nerrors > 0 ||
@@ -364,7 +364,7 @@ static void check_env(struct check *check, const struct node *node) {
 void load_check_texts(struct loader *loader, const struct manifest_batch *batch, const struct pair *from) {
 	struct check check = {loader, batch, manifest_batch_has_items(batch), false};
 	struct found found;
-	keys_look(from->value, IN_BATCH, &found);
+	keys_get(from->value, IN_BATCH, &found);
 	check_feeding(loader, batch, &found);
 	load_check_finally(loader, batch, found.at[KEY_FINALLY]);
 	if (!check.has_items) {

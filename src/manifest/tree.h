@@ -73,8 +73,9 @@ bool node_is_missing(const struct node *node);
 // The value of the key, or NULL.
 struct node *node_get(const struct node *map, const char *key);
 
-// Reads the only document of a file into the tree. Returns 0, also with mistakes that do not hide others; or -1 with a
-// mistake added. Of the files of this room, only this function's knows libyaml.
+// Reads the only document of a file into the tree. Returns 0, also with errors added that do not hide others; or -1 with an
+// error added. It stands in yaml.c, the only file that uses libyaml. That is used by its events: its document loader knows
+// no limits, finds anchors by a linear search, refuses an anchor that is defined again, and loses the places of aliases.
 int tree_read(struct tree *tree, const char *data, size_t len);
 
 #endif

@@ -371,7 +371,7 @@ static uint32_t find_comment(const struct yaml_reader *reader, size_t end) {
 	return (uint32_t)(end + blanks + reader->bom);
 }
 
-static int take_text(struct yaml_reader *reader, const yaml_event_t *event) {
+static int add_scalar(struct yaml_reader *reader, const yaml_event_t *event) {
 	bool is_plain = event->data.scalar.style == YAML_PLAIN_SCALAR_STYLE;
 	bool is_tagged = !check_tag(reader, event, event->data.scalar.tag, true);
 	struct node *node = tree_add_text(reader->tree, place_of(&event->start_mark, &event->end_mark),
@@ -387,7 +387,7 @@ static int take_text(struct yaml_reader *reader, const yaml_event_t *event) {
 	return 0;
 }
 
-static int take_start(struct yaml_reader *reader, const yaml_event_t *event) {
+static int open_collection(struct yaml_reader *reader, const yaml_event_t *event) {
 	bool is_list = event->type == YAML_SEQUENCE_START_EVENT;
 	const yaml_char_t *tag = is_list ? event->data.sequence_start.tag : event->data.mapping_start.tag;
 	const yaml_char_t *anchor = is_list ? event->data.sequence_start.anchor : event->data.mapping_start.anchor;
@@ -413,7 +413,7 @@ static int check_rest(struct yaml_reader *reader, const yaml_event_t *end) {
 }
 
 // Returns 1 at the end of the document, 0 to go on, or -1.
-static int take_event(struct yaml_reader *reader, const yaml_event_t *event) {
+static int add_event(struct yaml_reader *reader, const yaml_event_t *event) {
 	switch (event->type) {
 	case YAML_NO_EVENT:
 	case YAML_STREAM_START_EVENT:
@@ -427,10 +427,10 @@ static int take_event(struct yaml_reader *reader, const yaml_event_t *event) {
 		return tree_add_alias(reader->tree, place_of(&event->start_mark, &event->end_mark),
 		                      (const char *)event->data.alias.anchor);
 	case YAML_SCALAR_EVENT:
-		return take_text(reader, event);
+		return add_scalar(reader, event);
 	case YAML_SEQUENCE_START_EVENT:
 	case YAML_MAPPING_START_EVENT:
-		return take_start(reader, event);
+		return open_collection(reader, event);
 	case YAML_SEQUENCE_END_EVENT:
 	case YAML_MAPPING_END_EVENT:
 		return tree_close(reader->tree);
@@ -444,7 +444,7 @@ static int read_events(struct yaml_reader *reader) {
 		if (!yaml_parser_parse(&reader->parser, &event)) {
 			return complain(reader);
 		}
-		int status = take_event(reader, &event);
+		int status = add_event(reader, &event);
 		yaml_event_delete(&event);
 		if (status != 0 || diagnostics_are_full(reader->tree->diagnostics)) {
 			return status > 0 ? 0 : -1;

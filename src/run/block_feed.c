@@ -38,7 +38,7 @@ enum {
 
 struct blockfeed {
 	struct run *run;
-	struct carver *carver;
+	struct block_splitter *splitter;
 	struct dealer *dealer;   // of --round-robin, or NULL
 	struct portion *undealt; // … to be dealt out next, or NULL
 	unsigned started, most_jobs; // … jobs
@@ -218,7 +218,7 @@ static enum block_status find_header(struct blockfeed *feed) {
 	size_t found = header_find(feed->header_rule, bytes, feed->len);
 	if (found == SIZE_MAX && !feed->ended) {
 		unlook(feed, bytes, feed->len);
-		feed->left = carver_want(feed->carver, feed->len);
+		feed->left = block_splitter_want(feed->splitter, feed->len);
 		return BLOCK_AGAIN;
 	}
 	found = found == SIZE_MAX ? 0 : found;
@@ -228,7 +228,7 @@ static enum block_status find_header(struct blockfeed *feed) {
 	feed->len -= found;
 	header_destroy(feed->header_rule);
 	feed->header_rule = NULL;
-	feed->left = feed->ended ? 0 : carver_want(feed->carver, feed->len);
+	feed->left = feed->ended ? 0 : block_splitter_want(feed->splitter, feed->len);
 	return BLOCK_AGAIN;
 }
 
@@ -239,7 +239,7 @@ static enum block_status cut_buffer(struct blockfeed *feed, size_t len, struct r
 	if (feed->strip) {
 		struct buf data = BUF_INIT;
 		buf_add(&data, buf_str(&feed->data) + feed->at, len);
-		carver_strip(feed->carver, &data);
+		block_splitter_strip(feed->splitter, &data);
 		buf_add(&bytes, buf_str(&data), data.len);
 		buf_fini(&data);
 	} else {
@@ -289,7 +289,7 @@ static enum block_status cut(struct blockfeed *feed, struct record *ret_record) 
 	if (!bytes) {
 		return fail(feed, cannot_keep);
 	}
-	size_t len = carver_cut(feed->carver, bytes + skip, feed->len, feed->first, feed->ended);
+	size_t len = block_splitter_cut(feed->splitter, bytes + skip, feed->len, feed->first, feed->ended);
 	bool rest = len == 0 && feed->ended;
 	len = rest ? feed->len : len;
 	enum block_status status = BLOCK_AGAIN;
@@ -316,7 +316,7 @@ static enum block_status grow(struct blockfeed *feed) {
 		diag_warn("a record is longer than the size given by --block: more is read until one ends");
 		feed->warned = true;
 	}
-	carver_grow(feed->carver);
+	block_splitter_grow(feed->splitter);
 	return BLOCK_AGAIN;
 }
 
@@ -326,7 +326,7 @@ static void begin_round(struct blockfeed *feed) {
 		feed->data.len -= feed->at;
 		feed->at = 0;
 	}
-	feed->left = carver_want(feed->carver, feed->len);
+	feed->left = block_splitter_want(feed->splitter, feed->len);
 	feed->cutting = false;
 	feed->first = true;
 	feed->cut_any = false;
@@ -373,7 +373,7 @@ static int file_measure(struct file_part *source) {
 // is none, or *ret_shrunk: the file has become shorter. Returns 0, or -1 with errno.
 static int file_cut(struct blockfeed *feed, size_t len, size_t *ret_cut, bool *ret_shrunk) {
 	struct file_part *source = &feed->source;
-	*ret_cut = carver_is_free(feed->carver) ? len : 0;
+	*ret_cut = block_splitter_is_free(feed->splitter) ? len : 0;
 	*ret_shrunk = false;
 	for (size_t window = WINDOW; *ret_cut == 0; window *= 4) {
 		size_t size = window < len ? window : len;
@@ -385,7 +385,7 @@ static int file_cut(struct blockfeed *feed, size_t len, size_t *ret_cut, bool *r
 		if (*ret_shrunk) {
 			break;
 		}
-		size_t cut = carver_cut(feed->carver, feed->data.data, size, /* first */ true, /* ended */ false);
+		size_t cut = block_splitter_cut(feed->splitter, feed->data.data, size, /* first */ true, /* ended */ false);
 		*ret_cut = cut > 0 ? len - size + cut : 0;
 		if (size == len) {
 			break;
@@ -396,7 +396,7 @@ static int file_cut(struct blockfeed *feed, size_t len, size_t *ret_cut, bool *r
 
 static enum block_status file_step(struct blockfeed *feed, struct record *ret_record) {
 	struct file_part *source = &feed->source;
-	size_t want = carver_want(feed->carver, 0), cut;
+	size_t want = block_splitter_want(feed->splitter, 0), cut;
 	bool shrunk;
 	// the end is where it is when we come to it
 	if (source->size < source->from + want && file_measure(source) != 0) {
@@ -481,7 +481,7 @@ static void part_begin(struct blockfeed *feed, struct file_part *part) {
 static enum block_status part_find(struct blockfeed *feed, struct file_part *part) {
 	struct buf *data = &feed->data;
 	for (size_t pass = 0; part->scan < part->size; pass += PIECE) {
-		if (carver_is_free(feed->carver)) {
+		if (block_splitter_is_free(feed->splitter)) {
 			part->end = part->scan;
 			return BLOCK_READY;
 		}
@@ -498,12 +498,12 @@ static enum block_status part_find(struct blockfeed *feed, struct file_part *par
 		}
 		data->len += (size_t)n;
 		part->scan += (size_t)n;
-		size_t found = carver_find(feed->carver, data->data, data->len);
+		size_t found = block_splitter_find(feed->splitter, data->data, data->len);
 		if (found != SIZE_MAX) {
 			part->end = part->base + found;
 			return BLOCK_READY;
 		}
-		size_t keep = carver_overlap(feed->carver);
+		size_t keep = block_splitter_overlap(feed->splitter);
 		if (keep < data->len) {
 			part->base += data->len - keep;
 			memmove(data->data, data->data + data->len - keep, keep);
@@ -716,7 +716,7 @@ static void stream_open(struct blockfeed *feed) {
 // Makes what cuts. Returns 0, or -1 after a message.
 static int rules_open(struct blockfeed *feed) {
 	const struct options *options = feed->run->options;
-	struct carver_config config = {
+	struct block_splitter_config config = {
 		.block = options->block > 0 && options->block < SIZE_MAX ? (size_t)options->block : 1,
 		.start = options->recstart,
 		.end = options->recend ? options->recend : options->recstart ? NULL : "\n",
@@ -725,8 +725,8 @@ static int rules_open(struct blockfeed *feed) {
 		.lines = options->lines,
 	};
 	char *error = NULL;
-	feed->carver = carver_create(&config, &error);
-	if (!feed->carver) {
+	feed->splitter = block_splitter_create(&config, &error);
+	if (!feed->splitter) {
 		diag_error("--recstart or --recend: %s", error);
 	} else if (options->header_text && !(feed->header_rule = header_create(options->header_text, &error))) {
 		diag_error("--header: %s", error);
@@ -774,7 +774,7 @@ void blockfeed_close(struct blockfeed *feed) {
 		free(feed->parts[i].head);
 	}
 	free(feed->parts);
-	carver_destroy(feed->carver);
+	block_splitter_destroy(feed->splitter);
 	header_destroy(feed->header_rule);
 	buf_fini(&feed->header);
 	buf_fini(&feed->blanks.begun);

@@ -213,7 +213,7 @@ static bool read_item(struct reader *r, unsigned place, struct word *word) {
 static void read_backslash(struct reader *r, unsigned place, struct word *word) {
 	reader_doubt_yen(r, reader_peek(r, 1));
 	++r->at;
-	if (reader_is_over(r)) {
+	if (reader_at_end(r)) {
 		return;
 	}
 	reader_mark(r, READ_ESCAPED);
@@ -230,7 +230,7 @@ static void read_backslash(struct reader *r, unsigned place, struct word *word) 
 static void read_single(struct reader *r, struct word *word) {
 	struct surroundings saved = enter_quotes(r, false);
 	++r->at;
-	while (!reader_is_over(r) && r->text[r->at] != '\'') {
+	while (!reader_at_end(r) && r->text[r->at] != '\'') {
 		if (!read_item(r, PLACE_SINGLE, word)) {
 			add_literal(r, word);
 		}
@@ -243,13 +243,13 @@ static void read_single(struct reader *r, struct word *word) {
 static void read_ansi(struct reader *r, struct word *word) {
 	struct surroundings saved = enter_quotes(r, false);
 	r->at += 2;
-	while (!reader_is_over(r) && r->text[r->at] != '\'') {
+	while (!reader_at_end(r) && r->text[r->at] != '\'') {
 		bool is_escaped = r->text[r->at] == '\\';
 		if (is_escaped && (reader_peek(r, 1) == '\'' || reader_peek(r, 1) == 'c')) {
 			reader_doubt(r, "shells do not agree where $'…' with this backslash ends", "use '…' or \"…\"");
 		}
 		r->at += is_escaped;
-		if (!reader_is_over(r) && !reader_item(r, PLACE_ANSI | (is_escaped ? PLACE_ESCAPED : 0))) {
+		if (!reader_at_end(r) && !reader_item(r, PLACE_ANSI | (is_escaped ? PLACE_ESCAPED : 0))) {
 			++r->at;
 		}
 	}
@@ -263,7 +263,7 @@ static void read_ansi(struct reader *r, struct word *word) {
 static void read_double(struct reader *r, struct word *word) {
 	struct surroundings saved = enter_quotes(r, false);
 	++r->at;
-	while (!reader_is_over(r) && r->text[r->at] != '"') {
+	while (!reader_at_end(r) && r->text[r->at] != '"') {
 		switch (r->text[r->at]) {
 		case '\\':
 			read_backslash(r, PLACE_DOUBLE, word);
@@ -425,7 +425,7 @@ static bool is_simple_quote(const struct reader *r) {
 
 // What follows the operator in ${x-…}.
 static void read_operand(struct reader *r, unsigned place, bool is_quoted) {
-	while (!reader_is_over(r) && r->text[r->at] != '}') {
+	while (!reader_at_end(r) && r->text[r->at] != '}') {
 		char c = r->text[r->at];
 		if (c == '\\') {
 			read_backslash(r, place, NULL);
@@ -482,13 +482,13 @@ static size_t read_parameter_name(struct reader *r) {
 	if (!is_length || len == 0 || (reader_peek(r, 0) != '}' && reader_peek(r, 0) != '[')) { // the length is a number
 		char op = reader_peek(r, reader_peek(r, 0) == ':');
 		r->derives = op == '\0' || !strchr("}-=?+[", op);
-		reader_name(r, start, len > 0 || reader_is_over(r) ? len : 1, true);
+		reader_name(r, start, len > 0 || reader_at_end(r) ? len : 1, true);
 		r->derives = false;
 	}
 	r->needs = needs;
 	const char *old = r->ban;
 	ban(r, "an item is no name of a variable", "use the item itself, or x={} and ${#x}");
-	if (!reader_is_over(r) && !reader_item(r, PLACE_PLAIN) && len == 0 && r->text[r->at] != '}') {
+	if (!reader_at_end(r) && !reader_item(r, PLACE_PLAIN) && len == 0 && r->text[r->at] != '}') {
 		++r->at;
 		reader_item(r, PLACE_PLAIN);
 	}
@@ -513,14 +513,14 @@ static void read_parameter(struct reader *r, unsigned place) {
 		reader_list(r, '}');
 	} else if (c == '(') {
 		ban(r, again, "use the variable without flags");
-		while (!reader_is_over(r) && !strchr(")}", r->text[r->at])) {
+		while (!reader_at_end(r) && !strchr(")}", r->text[r->at])) {
 			++r->at;
 		}
 		r->at += reader_peek(r, 0) == ')';
 	}
 	char name[NAME_LEN] = "";
 	size_t name_at = r->at + (reader_peek(r, 0) == '!' || reader_peek(r, 0) == '#');
-	size_t len = reader_is_over(r) ? 0 : read_parameter_name(r);
+	size_t len = reader_at_end(r) ? 0 : read_parameter_name(r);
 	if (len < sizeof(name) && name_at + len <= r->len) {
 		memcpy(name, r->text + name_at, len);
 	}
@@ -538,7 +538,7 @@ static void read_parameter(struct reader *r, unsigned place) {
 		ban(r, patterns, "take a replacement string such as {.}");
 	}
 	r->flow = op == '=' ? name : r->flow;
-	r->at += op != '\0' && strchr("-=?+#%/^,", op) && !reader_is_over(r);
+	r->at += op != '\0' && strchr("-=?+#%/^,", op) && !reader_at_end(r);
 	read_operand(r, is_quoted ? place : PLACE_PLAIN, is_quoted);
 	expect(r, '}');
 	reader_leave(r, saved);
@@ -608,7 +608,7 @@ static void read_arithmetic_quote(struct reader *r, const char *closing) {
 bool reader_arithmetic(struct reader *r, const char *closing) {
 	unsigned nested = 0;
 	const char opening = *closing == ')' ? '(' : *closing == ']' ? '[' : '\0';
-	while (!reader_is_over(r)) {
+	while (!reader_at_end(r)) {
 		char c = r->text[r->at];
 		if (c == *closing && nested == 0) {
 			bool is_end = closing[1] == '\0' || reader_peek(r, 1) == closing[1];
@@ -652,7 +652,7 @@ static void read_group(struct reader *r, bool is_array) {
 		reader_doubt(r, "shells do not agree whether (# begins a comment", "write a blank or a quote between them");
 		++r->at;
 	}
-	while (!reader_is_over(r) && r->text[r->at] != ')') {
+	while (!reader_at_end(r) && r->text[r->at] != ')') {
 		char c = r->text[r->at];
 		if (c == '#' && is_array) {
 			reader_doubt(r, "shells do not agree about comments among the words of an array", "put the comment elsewhere");
@@ -754,7 +754,7 @@ static bool read_part(struct reader *r, struct word *word) {
 
 void reader_word(struct reader *r, struct word *word) {
 	word->start = r->at;
-	while (!reader_is_over(r) && read_part(r, word)) {
+	while (!reader_at_end(r) && read_part(r, word)) {
 	}
 	for (size_t i = 0; r->flow && !word->is_open && i < word->len; ++i) { // y=x: arithmetic takes the value of x for that of y
 		size_t n = 0;

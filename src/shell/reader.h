@@ -1,8 +1,8 @@
-// Reads shell text once, when a template is parsed, and says of each replacement string where it stands: in which quotes,
-// and whether a shell evaluates there what it finds.
+// Parses the shell text of a template, once, and finds for each replacement string in which quotes it stands, and whether a
+// shell evaluates what stands there: as arithmetic, as the name of a variable, as a command.
 //
-// All Bourne shells are meant at once, for /bin/sh may be any of them. Where they read a text in different ways, or where
-// one of them evaluates text that has come out of an expansion in a way that nothing can prevent, the item is refused.
+// The text is parsed for all Bourne shells at once, since /bin/sh may be any of them. An item is refused where they parse a
+// text in different ways, and where one of them evaluates the result of an expansion whatever its quotes are.
 
 #ifndef FAIRPAR_SHELL_READER_H
 #define FAIRPAR_SHELL_READER_H
@@ -60,9 +60,11 @@ struct reading {
 	size_t refused_at;
 };
 
-// Reads the text with its items; `items` holds those of the caller, with `at` and `is_number`. Sets the rest of them, and
-// adds the references.
+// Parses reading->text. The caller has filled in `items` with `at` and `is_number`, the variables and the locale's properties;
+// the rest of each item, the references and the refusal are set.
 void reader_read(struct reading *reading);
+
+// Frees the items.
 void reading_fini(struct reading *reading);
 
 // True for the name of a variable whose value shells run, expand or read as syntax: BASH_ENV, PS4, IFS.

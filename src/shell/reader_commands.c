@@ -11,7 +11,7 @@ static bool is_blank(char c) {
 }
 
 static void skip_blanks(struct reader *r) {
-	while (!reader_is_over(r)) {
+	while (!reader_at_end(r)) {
 		if (is_blank(r->text[r->at])) {
 			++r->at;
 		} else if (r->text[r->at] == '\\' && r->at + 1 < r->len && r->text[r->at + 1] == '\n') {
@@ -30,7 +30,7 @@ static void read_comment(struct reader *r) {
 		r->ban = "shells do not agree where a $( ) ends that has a comment";
 		r->ban_advice = "leave the comment out";
 	}
-	while (!reader_is_over(r) && r->text[r->at] != '\n') {
+	while (!reader_at_end(r) && r->text[r->at] != '\n') {
 		if (r->substitutions > 0 && r->text[r->at] != '\0' && strchr("()'\"`", r->text[r->at])) {
 			reader_doubt(r, "shells do not agree where a $( ) ends that has this in a comment", "leave the comment out");
 		}
@@ -45,7 +45,7 @@ static void read_comment(struct reader *r) {
 static void read_delimiter(struct reader *r, bool strips_tabs) {
 	struct document document = {.strips_tabs = strips_tabs, .feeds_all = r->feeds_all, .statement = r->statement};
 	char quote = '\0';
-	for (; !reader_is_over(r); ++r->at) {
+	for (; !reader_at_end(r); ++r->at) {
 		char c = r->text[r->at];
 		if (quote == '\0' && c != '\0' && strchr(" \t\n;&|()<>", c)) {
 			break;
@@ -249,7 +249,7 @@ static bool is_word(const struct word *word, const char *list) {
 static void skip_lines(struct reader *r) {
 	for (;;) {
 		skip_blanks(r);
-		if (reader_is_over(r)) {
+		if (reader_at_end(r)) {
 			return;
 		}
 		if (r->text[r->at] == '#') {
@@ -275,11 +275,11 @@ static void read_case(struct reader *r) {
 		reader_doubt(r, "this case is not followed", "write: case WORD in (PATTERN) … ;; esac");
 		return;
 	}
-	while (!reader_is_over(r)) {
+	while (!reader_at_end(r)) {
 		skip_lines(r);
 		bool is_opened = reader_peek(r, 0) == '(';
-		r->at += is_opened && !reader_is_over(r);
-		for (bool first = true; !reader_is_over(r); first = false) {
+		r->at += is_opened && !reader_at_end(r);
+		for (bool first = true; !reader_at_end(r); first = false) {
 			skip_blanks(r);
 			word = (struct word){.may_assign = false};
 			r->quoted = PLACE_QUOTED;
@@ -289,12 +289,12 @@ static void read_case(struct reader *r) {
 				return;
 			}
 			skip_blanks(r);
-			if (reader_peek(r, 0) != '|' || reader_is_over(r)) {
+			if (reader_peek(r, 0) != '|' || reader_at_end(r)) {
 				break;
 			}
 			++r->at;
 		}
-		if (reader_is_over(r) || r->text[r->at] != ')') {
+		if (reader_at_end(r) || r->text[r->at] != ')') {
 			reader_doubt(r, "this case is not followed", "write: case WORD in (PATTERN) … ;; esac");
 			return;
 		}
@@ -304,12 +304,12 @@ static void read_case(struct reader *r) {
 		}
 		r->ended_by_esac = false;
 		reader_list(r, ';');
-		if (r->ended_by_esac || reader_is_over(r)) {
+		if (r->ended_by_esac || reader_at_end(r)) {
 			r->ended_by_esac = false;
 			return;
 		}
 		r->at += 2;
-		r->at += !reader_is_over(r) && strchr("&|", r->text[r->at - 1]) == NULL && reader_peek(r, 0) == '&';
+		r->at += !reader_at_end(r) && strchr("&|", r->text[r->at - 1]) == NULL && reader_peek(r, 0) == '&';
 	}
 }
 
@@ -342,18 +342,18 @@ static void read_for(struct reader *r) {
 		return;
 	}
 	r->flow = name.text;
-	while (!reader_is_over(r) && !strchr(";\n)", r->text[r->at] ? r->text[r->at] : 'x')) {
+	while (!reader_at_end(r) && !strchr(";\n)", r->text[r->at] ? r->text[r->at] : 'x')) {
 		struct word word = {.may_assign = false};
 		skip_blanks(r);
 		r->at += reader_peek(r, 0) == '(' || reader_peek(r, 0) == '&' || reader_peek(r, 0) == '|';
 		size_t before = r->at;
 		reader_word(r, &word);
 		skip_blanks(r);
-		if (r->at == before && !reader_is_over(r) && strchr("<>", r->text[r->at])) {
+		if (r->at == before && !reader_at_end(r) && strchr("<>", r->text[r->at])) {
 			++r->at;
 		}
 	}
-	r->at += reader_peek(r, 0) == ')' && !reader_is_over(r);
+	r->at += reader_peek(r, 0) == ')' && !reader_at_end(r);
 	r->flow = NULL;
 }
 
@@ -390,7 +390,7 @@ static void read_open(struct reader *r, struct command_words *command) {
 		reader_doubt(r, "shells do not agree whether (# begins a comment", "write a blank or a quote between them");
 	}
 	reader_list(r, ')');
-	if (reader_is_over(r) || r->text[r->at] != ')') {
+	if (reader_at_end(r) || r->text[r->at] != ')') {
 		reader_doubt(r, "a ( before it is not closed", "close it");
 	} else {
 		reader_mark(r, READ_OPERATOR);
@@ -479,14 +479,14 @@ static bool read_argument(struct reader *r, struct command_words *command, char 
 		return true;
 	}
 	command->nuses_before = r->nuses;
-	command_before(r, command, &word);
+	command_before_word(r, command, &word);
 	bool may_be_reserved = command->n == 0 || strcmp(command->first, "time") == 0;
 	r->quoted = command->in_condition ? PLACE_APART : may_be_reserved ? PLACE_QUOTED : 0;
 	reader_word(r, &word);
 	r->quoted = 0;
 	r->flow_derives = false;
 	reader_restore(r, saved);
-	if (r->at == word.start && !reader_is_over(r)) {
+	if (r->at == word.start && !reader_at_end(r)) {
 		++r->at; // nothing that begins a word
 		return true;
 	}
@@ -494,7 +494,7 @@ static bool read_argument(struct reader *r, struct command_words *command, char 
 		return true;
 	}
 	if (command->n > 0) {
-		command_after(r, command, &word);
+		command_after_word(r, command, &word);
 	} else if (word.name[0] == '\0') {
 		return read_start(r, command, &word, end);
 	}
@@ -513,7 +513,7 @@ static bool read_operator(struct reader *r, struct command_words *command, char 
 	if (!command->in_condition) {
 		bool feeds_all = r->feeds_all;
 		r->feeds_all = feeds_all || is_both; // a coprocess of ksh
-		command_over(r, command, is_pipe);
+		command_end(r, command, is_pipe);
 		r->feeds_all = feeds_all;
 		command->goes_on = goes_on;
 		command->is_fed = is_fed;
@@ -535,7 +535,7 @@ static bool read_operator(struct reader *r, struct command_words *command, char 
 void reader_list(struct reader *r, char end) {
 	struct command_words command = {.n = 0};
 	unsigned nesting = r->nesting;
-	while (skip_blanks(r), !reader_is_over(r)) {
+	while (skip_blanks(r), !reader_at_end(r)) {
 		char c = r->text[r->at], next = reader_peek(r, 1);
 		bool is_redirection = (c == '<' || c == '>') && next != '(';
 		if (c == ')' && end == ')' && !command.in_condition) {
@@ -562,7 +562,7 @@ void reader_list(struct reader *r, char end) {
 			break;
 		}
 	}
-	command_over(r, &command, false);
+	command_end(r, &command, false);
 	r->nesting = nesting;
 	if (r->ndocuments > 0 && (r->substitutions > 0 || r->base)) {
 		reader_doubt(r, "shells do not agree about a here-document that begins in the last line of a $( )", "end that line first");

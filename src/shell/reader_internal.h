@@ -112,7 +112,7 @@ static inline char reader_peek(const struct reader *r, size_t n) {
 	return r->at + n < r->len ? r->text[r->at + n] : '\n'; // where it ends, a line does
 }
 
-static inline bool reader_is_over(const struct reader *r) {
+static inline bool reader_at_end(const struct reader *r) {
 	return r->at >= r->len || r->reading->refusal;
 }
 
@@ -203,13 +203,13 @@ struct command_words {
 };
 
 // Before a word is read: what its items must be, and where they flow.
-void command_before(struct reader *r, struct command_words *command, struct word *word);
+void command_before_word(struct reader *r, struct command_words *command, struct word *word);
 // … and behind it.
-void command_after(struct reader *r, struct command_words *command, const struct word *word);
+void command_after_word(struct reader *r, struct command_words *command, const struct word *word);
 // Is it known to be the name of a command that counts?
 void command_named(struct reader *r, struct command_words *command, const struct word *word);
 // An operator ends the command.
-void command_over(struct reader *r, struct command_words *command, bool is_piped);
+void command_end(struct reader *r, struct command_words *command, bool is_piped);
 
 // The word is NAME or NAME+ before a =: the value that comes flows there.
 void reader_assign(struct reader *r, struct word *word);

@@ -403,7 +403,7 @@ static void before_code(struct reader *r, const struct command_words *command) {
 	}
 }
 
-void command_before(struct reader *r, struct command_words *command, struct word *word) {
+void command_before_word(struct reader *r, struct command_words *command, struct word *word) {
 	if (command->is_function) {
 		r->flow = "@";
 	}
@@ -554,7 +554,7 @@ static bool names_quotes(const char *text) {
 	return false;
 }
 
-void command_after(struct reader *r, struct command_words *command, const struct word *word) {
+void command_after_word(struct reader *r, struct command_words *command, const struct word *word) {
 	const struct builtin *as_command = command->is_function ? find_builtin(word) : NULL; // for f() { "$@"; }
 	command->is_generated = command->is_generated || (as_command && (as_command->kind == CODE || as_command->kind == TRAP));
 	++command->n;
@@ -614,7 +614,7 @@ void command_after(struct reader *r, struct command_words *command, const struct
 	}
 }
 
-void command_over(struct reader *r, struct command_words *command, bool is_piped) {
+void command_end(struct reader *r, struct command_words *command, bool is_piped) {
 	if (command->name_item && r->nuses > command->nuses_named) { // items as its words, too
 		r->reading->items[command->name_item - 1].needs |= NEED_PROGRAM;
 	}

@@ -8,39 +8,40 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-// Who names the shell: `option` (--shell, or NULL), else $FAIRPAR_SHELL or $PARALLEL_SHELL. Returns the name, borrowed, and
-// by what it is given; NULL if by none of them.
+// Returns the name of the shell that the user has chosen, borrowed: `option` (of --shell, or NULL), else $FAIRPAR_SHELL, else
+// $PARALLEL_SHELL; or NULL. Sets *ret_by to the name of the one that has it (static text).
 const char *shell_named(const char *option, const char **ret_by);
 
-// Chooses by DESIGN §4 and §15: what shell_named() says, else $SHELL if it is a Bourne shell, else /bin/sh. Returns a path
-// that the caller frees, or NULL with errno when what is named cannot serve: ENOTSUP (it does not read the quotes of a
-// Bourne shell), EMULTIHOP (it is many programs in one, and none by that name), else there is no such program.
+// Chooses the shell: what shell_named() returns, else $SHELL if that is a Bourne shell, else /bin/sh. Returns its path, which
+// the caller frees; or NULL with errno if the one named cannot serve: ENOTSUP (it does not read the quotes of a Bourne
+// shell), EMULTIHOP (busybox and toybox, which run as a shell only under the name of one), else as program_find().
 char *shell_choose(const char *option);
 
-// True for what reads other quotes than those that items get: it could be made to run what a file name says. By its name.
+// True if the name of the program is that of one that reads other quotes than a Bourne shell, so that it could be made to run
+// what the name of a file says.
 bool shell_is_foreign(const char *path);
 
-// The value of $SHELL, borrowed, if only for its kind shell_choose() has not taken it; else NULL. *ret_can_serve: it could
-// be named.
+// Returns the value of $SHELL, borrowed, if shell_choose() does not take it only because it is no Bourne shell; else NULL.
+// *ret_can_serve says that it could serve if it were named.
 const char *shell_passed_over(const char *option, bool *ret_can_serve);
 
-// Where a program is, searched in PATH as execvp() would (cached; any thread). Returns a borrowed path that stays valid
-// for ever, or NULL with errno: ENOENT (nowhere), EACCES (found, but no program). A name with a slash is not searched:
-// it is returned itself, if it is a program.
+// Finds a program in PATH as execvp() does; what was found is remembered. Returns its path, borrowed and valid to the end of
+// the process, or NULL with errno: ENOENT (not found), EACCES (found, but not executable). A name with a slash is not
+// searched: it is returned itself if it is a program. Any thread may call it.
 const char *program_find(const char *name);
 
-// The same for a program that is to be executed without a shell: NULL with errno ENOEXEC for a file that execve()
-// leaves to shells, a script without #! (POSIX XCU 2.9.1.6). For a name with a slash it only looks at that: whether
-// the file is there is left to execve() in the directory of the job, and the name itself is returned.
+// The same for a program that execve() gets: NULL with errno ENOEXEC also for a script without #!, which execve() leaves to
+// shells (POSIX XCU 2.9.1.6). A name with a slash is returned unless it names such a script: whether the file is there is
+// left to execve() in the directory of the job.
 const char *program_find_direct(const char *name);
 
-// The program of that name in a PATH that is not fairpar's own, searched anew each time, for a job whose directory may be
-// another too. Puts the file into `ret_file` (reset before) and returns 0; or returns -1 with errno ENOENT or EACCES.
-// Relative elements of the PATH are not looked into, for they are seen from the job's directory: where no absolute one
-// has the program, the file is what the first of them would have, for execve() to find or not.
+// Finds a program in a PATH that is a job's own, and remembers nothing. Puts its path into `ret_file` (emptied before) and
+// returns 0; or returns -1 with errno ENOENT or EACCES. Relative elements of the PATH are not searched, for they are
+// relative to the job's directory: if no absolute one has the program, the path is that of the first relative one, and
+// execve() finds the program or not.
 int program_search(const char *path, const char *name, struct buf *ret_file);
 
-// True if a shell must run this command line: what shell_has_syntax() says, or a first word that is no program.
+// True if a shell must run this command line: shell_has_syntax() is true, or the first word is no program for execve().
 bool shell_is_needed(const char *command, size_t len);
 
 // True if the text means something to the shell: metacharacters, a builtin, a keyword, an assignment in front, a

@@ -13,8 +13,8 @@
 // and `words` as it was.
 int words_split(const char *text, struct buf *words, size_t *ret_n, const char **ret_error);
 
-// Looks for what a shell would not take as text: operators, expansions, `*`. Returns false if there is none; else the
-// first one, borrowed from the text. What follows an unclosed quote is not looked at.
+// Finds the first operator, expansion or `*` that a shell would not take as text, up to a quote that is not closed. Returns
+// true with its place, borrowed from the text, and its length; false if there is none.
 bool words_find_syntax(const char *text, const char **ret_at, size_t *ret_len);
 
 #endif

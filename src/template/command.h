@@ -16,28 +16,31 @@ struct command {
 };
 
 #define COMMAND_INIT {NULL, NULL, 0, BUF_INIT, BUF_INIT, false}
+
+// Frees the memory and makes the command empty.
 void command_fini(struct command *command);
 
-// Who reads the commands of a job.
+// What runs the commands of a job.
 struct interpreter {
 	const char *shell;       // runs those with shell syntax; NULL: no shell, all are executed directly
 	const char *path;        // PATH of the job where it is not fairpar's own, or NULL
 };
 
-// Builds the command. Returns 0, or -1 with errno E2BIG (an argument beyond the limit of the system for one string:
-// 128 KiB) or EINVAL (template_permits() says no of a template that was taken for a program's; of others the caller asks).
+// Builds the command. Returns 0; or -1 with errno E2BIG (an argument is above the system's limit for one string, 128 KiB) or
+// EINVAL (a direct template whose program is not there needs a shell, and template_permits() is false; of templates that
+// are not direct the caller asks that itself).
 //
-// With a shell: directly where the template (or, with template NULL, the record's line itself) has no shell syntax and
-// there is such a program, else `shell -c TEXT` (with bash where an exported function is used). Where the job has a PATH
-// of its own, the shell looks for what has no slash.
+// With a shell: if the template (with NULL the record, which is a command line) has no shell syntax and its program exists,
+// that is executed directly; else the command is `shell -c TEXT`, by bash if the text uses an exported function. If the
+// job has its own PATH, the shell searches that for a name without a slash.
 //
-// Without a shell: the words of the template, which was parsed with TEMPLATE_QUOTE; with template NULL the record's
-// arguments are the words. Nothing in them is interpreted. A name without a slash is looked for in the job's PATH: errno
-// also ENOENT (not found) and EACCES (found, but no program); one with a slash is left to execve() in the job's directory.
+// Without a shell: the words are those of the template, parsed with TEMPLATE_QUOTE, or with NULL the record's arguments;
+// nothing in them is interpreted. A name without a slash is searched in the job's PATH, with errno ENOENT (not found) or
+// EACCES (not executable), too; one with a slash is left to execve() in the job's directory.
 int command_build(struct command *command, const struct template *template, const struct expansion *x,
                   const struct interpreter *by);
 
-// Appends the command as text for people, -t and --dry-run: what a shell would be given.
+// Appends the command as -t and --dry-run show it: the text that a shell would run.
 void command_text(const struct template *template, const struct expansion *x, const struct interpreter *by,
                   struct buf *buf);
 

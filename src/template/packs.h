@@ -1,7 +1,7 @@
-// Packing: how many records go into one job (-n, -N, -L, -X, -m, --xargs, -s). Pure: no input, no queue, no clock.
+// Packing: how many records go into one job (-n, -N, -L, -X, -m, --xargs, -s). It knows no input, queue or clock.
 //
-// A pack is the job that is being put together. It is full when the next record does not fit any more: by the number of
-// records, by the length as GNU parallel counts it (--max-chars), or by what execve() takes.
+// A pack is the arguments of the next job. It is full when one more record would be above a limit: of records, of the length
+// as GNU parallel counts it (--max-chars), or of what execve() takes.
 
 #ifndef FAIRPAR_TEMPLATE_PACKS_H
 #define FAIRPAR_TEMPLATE_PACKS_H
@@ -34,7 +34,7 @@ struct pack {
 	uint32_t nargs, nitems;
 	size_t chars, real;  // of the arguments, as template_measure_record() counts them
 	const char *bad;     // why it cannot be run, or NULL
-	uint32_t each, given; // for who spreads it: records in a job, and those that are gone
+	uint32_t each, given; // the caller's, when it spreads the pack: records in a job, and those submitted
 	struct pack_end { size_t size; uint32_t nargs; } *ends; // behind each record, when the limits say `waits`
 	size_t ends_cap;
 };
@@ -51,30 +51,34 @@ enum pack_status {
 enum pack_status packs_add(struct pack *pack, const struct pack_limits *limits, const struct record *record,
                           const char *bad, uint64_t seq, const char **ret_bad);
 
-// True if the pack is over without a look at the next record.
+// True if the pack is full whatever the next record is.
 bool packs_is_complete(const struct pack *pack, const struct pack_limits *limits);
 
-// The job's record; borrowed from the pack.
+// Returns all arguments as the record of a job, borrowed from the pack.
 struct record packs_record(const struct pack *pack);
 
-// The pack's records `from` up to `to`, for one that is spread: its limits say `waits`, and it is not bad.
+// Returns the arguments of the records from number `from` to before `to`, borrowed from the pack. Its limits say `waits`, and
+// it is not bad.
 struct record packs_slice(const struct pack *pack, uint32_t from, uint32_t to);
 
-// Records for each of the jobs that the last pack is spread over, as evenly as GNU parallel does.
+// Returns how many records each job gets when the last pack is spread over the slots, as evenly as GNU parallel does it.
 uint32_t packs_spread(const struct pack *pack, unsigned slots);
 
+// Empties the pack and keeps its memory.
 void packs_reset(struct pack *pack);
+
+// Frees the memory and makes the pack empty.
 void packs_fini(struct pack *pack);
 
-// Measures a record that will be put together with others only when a job starts (--pack=auto). Returns true with the
-// bytes that it adds in *ret_size; false if it is longer than a command may be: *ret_bad says so, until the next call.
+// Measures a record that is packed only when a job starts (--pack=auto). Returns true with the bytes that it adds in
+// *ret_size; or false if it is longer than a command may be, with a message in *ret_bad that is valid until the next call.
 bool packs_measure(const struct pack_limits *limits, const struct record *record, uint64_t seq, uint32_t *ret_size,
                    const char **ret_bad);
 
-// True if a job may have so many arguments of so many bytes in all, measured like this.
+// True if a job may have `nargs` arguments of `size` bytes in all, by packs_measure().
 bool packs_fit(const struct pack_limits *limits, uint32_t nargs, size_t size);
 
-// The length of the command with so many arguments, of `chars` bytes in all, as GNU parallel counts it.
+// Returns the length of a command with `nargs` arguments of `chars` bytes in all, as GNU parallel counts it.
 size_t packs_chars(const struct template_measure *measure, uint32_t nargs, size_t chars);
 
 #endif

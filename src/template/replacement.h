@@ -21,7 +21,7 @@ enum token {
 	NTOKENS
 };
 
-// Their names: -I, --er, --bnr and their kin give others. An argument by its number is named by a token that begins with
+// Their names: -I, --er, --bnr and the like give others. An argument by its number is named by a token that begins with
 // a brace, with the number behind the brace.
 struct tokens {
 	const char *name[NTOKENS];    // borrowed; not empty

@@ -9,14 +9,13 @@
 
 struct template;
 
-// What the replacement strings are called: the names of the columns (--header), if there are any, and the tokens, or NULL
-// for GNU parallel's.
+// The names that a template may use. All are borrowed while it is parsed.
 struct names {
-	char **names;
+	char **names;                // of the columns (--header, a matrix): {name}
 	size_t n;
-	const struct tokens *tokens; // borrowed for the parsing
-	char **variables;            // of the job's environment, whose values hold items; borrowed, too
-	size_t nvariables, nwhole;   // the first of them hold nothing but the item
+	const struct tokens *tokens; // the replacement strings, or NULL: GNU parallel's
+	char **variables;            // of the job's environment, whose values hold items
+	size_t nvariables, nwhole;   // the first `nwhole` of them hold nothing but the item
 };
 
 enum template_flags {
@@ -30,13 +29,16 @@ enum template_flags {
 	TEMPLATE_PATH = 1 << 6,    // with TEMPLATE_RAW: what is put in is part of one name of a file (base/pathname.h)
 };
 
-// Parses the words, joined by blanks as GNU parallel does. `names` may be NULL. Returns NULL with *ret_error (caller
-// frees) for what is refused: Perl expressions {= … =}, and bad expressions of --plus. Unknown braces stay literal.
+// Parses the words, joined by blanks as GNU parallel does; unknown braces are text. `names` may be NULL. Returns the template,
+// which template_free() frees; or NULL with a message in *ret_error, which the caller frees, for a Perl expression {= … =}, a
+// bad expression of --plus, and an item where shells evaluate it or parse the text in different ways.
 struct template *template_parse(const char *const *words, size_t nwords, unsigned flags, const struct names *names,
                                 char **ret_error);
+
+// Frees the template, which may be NULL.
 void template_free(struct template *template);
 
-// Why an item cannot stand where the text of a command has it: a place that shells evaluate, or read in different ways.
+// Why an item cannot stand where the text of a command has it.
 struct template_refusal {
 	const char *reason, *advice; // static
 	size_t at, len;              // what of the text
@@ -54,42 +56,43 @@ struct expansion {
 	uint64_t total;    // items of the run, {##}: only where template_needs_total()
 };
 
-// Appends the expanded text. Items are quoted for the shell, by the quotes of the template that they stand in, so that
-// the shell reads exactly their bytes; but not with TEMPLATE_RAW, and not the one that the command begins with.
+// Appends the text with its replacement strings expanded. Items are quoted for the shell, according to the quotes of the
+// template around them, so that the shell reads exactly their bytes; but not with TEMPLATE_RAW, and not an item that the
+// command begins with.
 void template_expand(const struct template *template, const struct expansion *x, struct buf *buf);
 
-// How many bytes of text stand before the first replacement string and behind the last one; all of it if there is none.
+// Sets the number of bytes of text before the first replacement string and behind the last one; with none, the head is all.
 void template_ends(const struct template *template, size_t *ret_head, size_t *ret_tail);
 
-// True if the items may stand where they do: in arithmetic they must be integers, and so on (fairpar(1), ITEMS AND SHELLS).
+// True if each item is what it must be where it stands: in arithmetic an integer, and so on (fairpar(1), ITEMS AND SHELLS).
 // Else appends the reason, which names the item.
 bool template_permits(const struct template *template, const struct expansion *x, struct buf *ret_why);
 
-// True if there is a replacement string in it, of any kind.
+// True if the template has a replacement string of any kind.
 bool template_has_strings(const struct template *template);
 
-// True if the text names the variable FAIRPAR_ITEM, or FAIRPAR_ITEM_1 and so on: the job has them in its environment.
+// True if the text names the variable FAIRPAR_ITEM, FAIRPAR_ITEM_1 and so on, which the job then has in its environment.
 bool template_names_item(const struct template *template);
 
-// True if the template says how many items there are, so that all have to be read before it is expanded.
+// True if the template has the number of all items, so that all must be read before it is expanded: {##}, {0#}.
 bool template_needs_total(const struct template *template);
 
-// True if the template takes single arguments: {2}, {name}.
+// True if the template names single columns: {2}, {name}.
 bool template_has_columns(const struct template *template);
 
-// True if an item stands inside quotes of the template and GNU parallel would put quotes of its own there.
+// True if an item is expanded inside quotes of the template and GNU parallel would put quotes of its own there.
 bool template_spells_otherwise(const struct template *template, const struct expansion *x);
 
-// True if the item is to be left out: {choose_k}, {uniq}.
+// True if {choose_k} or {uniq} of the template leaves out this record.
 bool template_skips(const struct template *template, const struct record *record);
 
-// True if the template has no shell syntax of its own, so that it can be expanded into words and executed directly.
+// True if the template has no shell syntax, so that it can be expanded into words for execve().
 bool template_is_direct(const struct template *template);
 
-// For a direct template: appends each word and a NUL. Returns the number of words.
+// Appends the words of a direct template, or of one with TEMPLATE_QUOTE, each with a NUL. Returns their number.
 size_t template_expand_words(const struct template *template, const struct expansion *x, struct buf *buf);
 
-// What the length of an expanded template is made of, as GNU parallel counts it for --max-chars, in bytes.
+// What the length of an expanded template consists of, in bytes, as GNU parallel counts it for --max-chars.
 struct template_measure {
 	size_t plain;      // outside of the words that have replacement strings; the blanks too
 	size_t context;    // these words without the replacement strings
@@ -102,12 +105,12 @@ struct template_measure {
 	bool is_quoted;    // -q
 };
 
-// Measures the template; with NULL a line that is the command itself.
+// Sets the measure of the template; with NULL that of a line that is itself the command.
 void template_measure(const struct template *template, struct template_measure *ret_measure);
 
-// The bytes that one more record of a job adds, the blanks and words around its arguments not counted: as GNU parallel
-// counts them in *ret_chars, which takes {2} for the second argument of each record; and truly in *ret_real, with `before`
-// arguments in front of it.
+// Sets the bytes that one more record adds to a command, without the blanks and words around its arguments: *ret_chars as GNU
+// parallel counts them, for which {2} is the second argument of each record; *ret_real those that it will have, with
+// `before` arguments in front of it.
 void template_measure_record(const struct template *template, const struct expansion *x, uint32_t before,
                              size_t *ret_chars, size_t *ret_real);
 

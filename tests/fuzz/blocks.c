@@ -13,7 +13,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum { OPTIONS = 4 };
 
-static bool is_border(const struct carver_config *config, const char *data, size_t size, size_t at) {
+static bool is_border(const struct block_splitter_config *config, const char *data, size_t size, size_t at) {
 	if (config->lines > 0) { // -L goes by lines alone
 		return data[at - 1] == '\n';
 	}
@@ -22,46 +22,46 @@ static bool is_border(const struct carver_config *config, const char *data, size
 	       && memcmp(data + at, config->start ? config->start : "", start) == 0;
 }
 
-static void check_block(struct carver *carver, const struct carver_config *config, const char *data, size_t size, size_t at, size_t len) {
+static void check_block(struct block_splitter *splitter, const struct block_splitter_config *config, const char *data, size_t size, size_t at, size_t len) {
 	bool plain = !config->regexp && !(config->start && strchr(config->start, '\\')) && !(config->end && strchr(config->end, '\\'));
 	verify(!plain || at + len == size || is_border(config, data, size, at + len));
 	struct buf block = BUF_INIT;
 	buf_add(&block, data + at, len);
-	carver_strip(carver, &block);
+	block_splitter_strip(splitter, &block);
 	verify(block.len <= len);
 	buf_fini(&block);
 }
 
 // As src/run/block_feed.c does it: reads what is wanted, takes off blocks, keeps the rest.
-static void check_cuts(const struct carver_config *config, const char *data, size_t size) {
+static void check_cuts(const struct block_splitter_config *config, const char *data, size_t size) {
 	char *error = NULL;
-	struct carver *carver = carver_create(config, &error);
-	if (!carver) {
+	struct block_splitter *splitter = block_splitter_create(config, &error);
+	if (!splitter) {
 		verify(config->regexp && error && error[0]);
 		free(error);
 		return;
 	}
 	size_t read = 0, cut = 0, block = config->block;
 	for (bool ended = false; !ended;) {
-		size_t want = carver_want(carver, read - cut), before = cut, len;
+		size_t want = block_splitter_want(splitter, read - cut), before = cut, len;
 		verify(want > 0);
 		ended = want > size - read;
 		read += ended ? size - read : want;
-		while ((len = carver_cut(carver, data + cut, read - cut, cut == before, ended)) > 0) {
+		while ((len = block_splitter_cut(splitter, data + cut, read - cut, cut == before, ended)) > 0) {
 			verify(len <= read - cut);
-			check_block(carver, config, data, size, cut, len);
+			check_block(splitter, config, data, size, cut, len);
 			cut += len;
 		}
 		if (cut == before && !ended) {
-			size_t grown = carver_grow(carver);
+			size_t grown = block_splitter_grow(splitter);
 			verify(grown > block);
 			block = grown;
 		}
 	}
 	verify(read == size);
-	size_t found = carver_find(carver, data, size);
+	size_t found = block_splitter_find(splitter, data, size);
 	verify(found == SIZE_MAX || found <= size);
-	carver_destroy(carver);
+	block_splitter_destroy(splitter);
 }
 
 static void check_blanks(const char *data, size_t size, size_t piece) {
@@ -105,7 +105,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
 	if (comma) {
 		*comma = '\0';
 	}
-	struct carver_config config = {
+	struct block_splitter_config config = {
 		.block = 1 + data[0],
 		.end = borders[0] || (data[3] & 2) ? borders : "\n",
 		.start = comma ? comma + 1 : NULL,

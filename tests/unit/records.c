@@ -6,14 +6,14 @@
 #include "base/buf.h"
 #include "test.h"
 
-// Cuts the data as the caller of a carver does, and joins the blocks by '|'.
-static struct buf carve(const struct carver_config *config, const char *data, size_t size) {
+// Cuts the data as the caller of a splitter does, and joins the blocks by '|'.
+static struct buf carve(const struct block_splitter_config *config, const char *data, size_t size) {
 	char *error = NULL;
-	struct carver *carver = carver_create(config, &error);
-	check(carver != NULL);
+	struct block_splitter *splitter = block_splitter_create(config, &error);
+	check(splitter != NULL);
 	struct buf out = BUF_INIT, left = BUF_INIT;
 	for (bool ended = false; !ended;) {
-		size_t want = carver_want(carver, left.len);
+		size_t want = block_splitter_want(splitter, left.len);
 		check(want > 0);
 		ended = want > size;
 		want = ended ? size : want;
@@ -22,7 +22,7 @@ static struct buf carve(const struct carver_config *config, const char *data, si
 		size -= want;
 		size_t at = 0, len;
 		bool first = true;
-		for (; (len = carver_cut(carver, buf_str(&left) + at, left.len - at, first, ended)) > 0; first = false) {
+		for (; (len = block_splitter_cut(splitter, buf_str(&left) + at, left.len - at, first, ended)) > 0; first = false) {
 			check(len <= left.len - at);
 			buf_add(&out, left.data + at, len);
 			buf_addc(&out, '|');
@@ -30,19 +30,19 @@ static struct buf carve(const struct carver_config *config, const char *data, si
 		}
 		if (at == 0 && !ended) {
 			size_t before = config->block;
-			check(carver_grow(carver) > before);
+			check(block_splitter_grow(splitter) > before);
 		}
 		memmove(left.data ? left.data : (char *)"", buf_str(&left) + at, left.len - at);
 		left.len -= at;
 	}
 	buf_add(&out, buf_str(&left), left.len);
 	buf_fini(&left);
-	carver_destroy(carver);
+	block_splitter_destroy(splitter);
 	return out;
 }
 
 #define CUTS(text, expected, ...) do { \
-	struct buf got_ = carve(&(struct carver_config){__VA_ARGS__}, text, sizeof(text) - 1); \
+	struct buf got_ = carve(&(struct block_splitter_config){__VA_ARGS__}, text, sizeof(text) - 1); \
 	check(got_.len == sizeof(expected) - 1); \
 	check(memcmp(buf_str(&got_), expected, got_.len) == 0); \
 	buf_fini(&got_); \
@@ -99,9 +99,9 @@ static void test_regexps(void) {
 	CUTS("a;b,c;d", "a;b,|c;d", .block = 100, .end = "[;,]", .regexp = true, .records = 2);
 	CUTS("a\0b;c", "a\0b;|c", .block = 4, .end = ";", .regexp = true);
 	char *error = NULL;
-	check(!carver_create(&(struct carver_config){.block = 1, .end = "(", .regexp = true}, &error) && error);
+	check(!block_splitter_create(&(struct block_splitter_config){.block = 1, .end = "(", .regexp = true}, &error) && error);
 	free(error);
-	check(!carver_create(&(struct carver_config){.block = 1, .start = "(?=a)", .regexp = true}, &error) && error);
+	check(!block_splitter_create(&(struct block_splitter_config){.block = 1, .start = "(?=a)", .regexp = true}, &error) && error);
 	free(error);
 }
 
@@ -114,26 +114,26 @@ static void test_windows(void) {
 			buf_addc(&data, i == at ? ';' : 'x');
 		}
 		char *error = NULL;
-		struct carver *last = carver_create(&(struct carver_config){.block = 20000, .end = ";x", .regexp = true}, &error);
-		check(carver_cut(last, data.data, data.len, true, false) == at + 2);
-		struct carver *nth = carver_create(
-			&(struct carver_config){.block = 20000, .end = ";x+", .regexp = true, .records = 1}, &error);
-		check(carver_cut(nth, data.data, data.len, true, false) == 20000);
-		carver_destroy(last);
-		carver_destroy(nth);
+		struct block_splitter *last = block_splitter_create(&(struct block_splitter_config){.block = 20000, .end = ";x", .regexp = true}, &error);
+		check(block_splitter_cut(last, data.data, data.len, true, false) == at + 2);
+		struct block_splitter *nth = block_splitter_create(
+			&(struct block_splitter_config){.block = 20000, .end = ";x+", .regexp = true, .records = 1}, &error);
+		check(block_splitter_cut(nth, data.data, data.len, true, false) == 20000);
+		block_splitter_destroy(last);
+		block_splitter_destroy(nth);
 	}
 	buf_fini(&data);
 }
 
 #define STRIPS(text, expected, ...) do { \
 	char *error_ = NULL; \
-	struct carver *carver_ = carver_create(&(struct carver_config){.block = 1, __VA_ARGS__}, &error_); \
+	struct block_splitter *splitter_ = block_splitter_create(&(struct block_splitter_config){.block = 1, __VA_ARGS__}, &error_); \
 	struct buf block_ = BUF_INIT; \
 	buf_add(&block_, text, sizeof(text) - 1); \
-	carver_strip(carver_, &block_); \
+	block_splitter_strip(splitter_, &block_); \
 	check(block_.len == sizeof(expected) - 1 && memcmp(buf_str(&block_), expected, block_.len) == 0); \
 	buf_fini(&block_); \
-	carver_destroy(carver_); \
+	block_splitter_destroy(splitter_); \
 } while (0)
 
 static void test_strip(void) {
@@ -171,14 +171,14 @@ static void test_header(void) {
 
 static void test_parts(void) {
 	char *error = NULL;
-	struct carver *carver = carver_create(&(struct carver_config){.block = 1, .end = "ab", .start = "c"}, &error);
-	check(carver_find(carver, "xxabxabc", 8) == 7);
-	check(carver_find(carver, "xxab", 4) == SIZE_MAX);
-	check(carver_overlap(carver) == 2 && !carver_is_free(carver));
-	carver_destroy(carver);
-	carver = carver_create(&(struct carver_config){.block = 1, .end = ""}, &error);
-	check(carver_is_free(carver) && carver_overlap(carver) == 0);
-	carver_destroy(carver);
+	struct block_splitter *splitter = block_splitter_create(&(struct block_splitter_config){.block = 1, .end = "ab", .start = "c"}, &error);
+	check(block_splitter_find(splitter, "xxabxabc", 8) == 7);
+	check(block_splitter_find(splitter, "xxab", 4) == SIZE_MAX);
+	check(block_splitter_overlap(splitter) == 2 && !block_splitter_is_free(splitter));
+	block_splitter_destroy(splitter);
+	splitter = block_splitter_create(&(struct block_splitter_config){.block = 1, .end = ""}, &error);
+	check(block_splitter_is_free(splitter) && block_splitter_overlap(splitter) == 0);
+	block_splitter_destroy(splitter);
 }
 
 // Whatever the pieces in which it comes.

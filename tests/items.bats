@@ -355,10 +355,19 @@ touch PWN' $'\tE'
 		done
 	done
 	local command
-	for command in $'cat <<E\n\\`{}\\`\nE' 'echo "`echo \\$x {}`"'; do # a yen sign escapes nothing
+	for command in $'cat <<E\n\\`{}\\`\nE' $'printf %s \\\n{}' 'echo "`echo \\$x {}`"'; do # a yen sign escapes nothing
 		LOCPATH=$PWD/loc LC_ALL=ja_JP.SHIFT_JIS run_fairpar any "$command" ::: x
 		assert_eq "$status$output" 255
 	done
+	LOCPATH=$PWD/loc LC_ALL=zh_CN.GB18030 run_fairpar any 'printf "%s\n" {};' ::: $'\2011' $'\260\241'
+	assert_eq "$output" $'\260\241'
+	assert_contains "$stderr" 'the item has half a character of GB18030'
+}
+
+@test "an item that begins as a quoted delimiter is refused where dash would lose a byte of it" {
+	run_fairpar any -k $'cat <<\'E1\'\n{}\nE1' ::: $'E\303\251' $'F\303\251' E2
+	assert_lines $'F\303\251' E2
+	assert_contains "$stderr" 'begins as its delimiter does'
 }
 
 @test "a job that its item forbids is not tried again, and the summary says so" {

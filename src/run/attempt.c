@@ -21,6 +21,7 @@
 #include <errno.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <wchar.h>
 
 static void print_command(struct worker_state *state) {
 	struct buf line = BUF_INIT;
@@ -235,23 +236,50 @@ static void show_batch(const struct job *job) {
 	buf_fini(&line);
 }
 
-// yash turns its arguments into wide characters, and those that it cannot turn are empty to it.
-static bool is_text_to_shell(const char *shell, const struct record *record) {
-	size_t len = shell ? strlen(shell) : 0;
-	if (len < 4 || strcmp(shell + len - 4, "yash") != 0) {
-		return true;
+// The first of the variables that is not empty names the locale: POSIX XBD 8.2.
+static const char *locale_name(void) {
+	static const char *const variables[] = {"LC_ALL", "LC_CTYPE", "LANG"};
+	const char *name = NULL;
+	for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]) && !(name && *name); ++i) {
+		name = getenv(variables[i]);
 	}
-	locale_t locale = newlocale(LC_CTYPE_MASK, "", (locale_t)0), old = locale ? uselocale(locale) : (locale_t)0;
+	return name ? name : "";
+}
+
+// Is all of it characters of the locale, or, if not `strict`, no half of a character of four bytes of GB18030?
+static bool is_text(const char *text, locale_t locale, bool strict) {
+	locale_t old = uselocale(locale);
+	bool is_right = true;
+	size_t len = 0;
+	for (; *text != '\0' && is_right; text += len) {
+		mbstate_t shift = {0};
+		len = mbrtowc(NULL, text, strlen(text), &shift);
+		if (len >= (size_t)-2) {
+			is_right = !strict && !(text[1] >= '0' && text[1] <= '9');
+			len = 1;
+		}
+	}
+	uselocale(old);
+	return is_right;
+}
+
+// Returns why the shell cannot be given these items, or NULL. yash turns its arguments into wide characters, and those that
+// it cannot turn are empty to it. In GB18030 bash takes the quote behind half a character for a part of it.
+static const char *refuse_bytes(const char *shell, const struct record *record) {
+	size_t len = shell ? strlen(shell) : 0;
+	bool is_yash = len >= 4 && strcmp(shell + len - 4, "yash") == 0;
+	locale_t locale = is_yash || strcasestr(locale_name(), "18030") ? newlocale(LC_CTYPE_MASK, "", (locale_t)0) : (locale_t)0;
+	bool is_right = true;
 	const char *at = record->args;
-	bool is_text = true;
-	for (uint32_t i = 0; i < record->nargs && is_text; ++i, at += strlen(at) + 1) {
-		is_text = mbstowcs(NULL, at, 0) != (size_t)-1;
+	for (uint32_t i = 0; i < record->nargs && locale && is_right; ++i, at += strlen(at) + 1) {
+		is_right = is_text(at, locale, is_yash);
 	}
 	if (locale) {
-		uselocale(old);
 		freelocale(locale);
 	}
-	return is_text;
+	return is_right ? NULL
+		: is_yash ? "yash takes only characters of the locale, and would run the command with an empty item: use another --shell"
+		: "the item has half a character of GB18030, which shells may take with the quote behind it: run fairpar in another locale";
 }
 
 // May the items stand where the command has them, and can its environment hold them? Else says why not.
@@ -265,9 +293,8 @@ static bool is_permitted(struct worker_state *state, const struct job *job, cons
 			buf_printf(&why, "an item of %zu bytes is too long for $FAIRPAR_ITEM, which holds 128 KiB", job->record.size - 1);
 		}
 	} else if (!template_is_direct(template)) {
-		if (template_permits(template, x, &why) && !is_text_to_shell(job->spec->by.shell, &job->record)) {
-			buf_adds(&why, "yash takes only characters of the locale, and would run the command with an empty item: use another --shell");
-		}
+		const char *bytes = template_permits(template, x, &why) ? refuse_bytes(job->spec->by.shell, &job->record) : NULL;
+		buf_adds(&why, bytes ? bytes : "");
 	}
 	if (why.len > 0) {
 		attempt_complain(state, job, "%s", why.data);

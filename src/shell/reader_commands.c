@@ -15,6 +15,7 @@ static void skip_blanks(struct reader *r) {
 		if (is_blank(r->text[r->at])) {
 			++r->at;
 		} else if (r->text[r->at] == '\\' && r->at + 1 < r->len && r->text[r->at + 1] == '\n') {
+			reader_doubt_yen(r, '\n');
 			r->at += 2;
 		} else {
 			return;

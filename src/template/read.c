@@ -310,7 +310,12 @@ static bool may_delimit(struct slice item, const char *delimiter) {
 		++item.text;
 		--item.len;
 	}
-	return item.len > 0 && memmem(delimiter, strlen(delimiter), item.text, item.len);
+	size_t same = 0;
+	while (same < item.len && delimiter[same] == item.text[same] && delimiter[same] != '\0') {
+		++same;
+	}
+	// dash loses a byte that is not ASCII behind what the delimiter begins with, too
+	return item.len > 0 && (memmem(delimiter, strlen(delimiter), item.text, item.len) || (same > 0 && same < item.len && (item.text[same] & 0x80)));
 }
 
 static bool has_pattern(struct slice item) {
@@ -361,7 +366,7 @@ static bool is_satisfied(const struct requirement *requirement, struct slice ite
 		: (needs & NEED_NO_TAB) && item.len > 0 && *item.text == '\t' ? "would lose a tab in the here-document that it stands in"
 		: (needs & NEED_NO_PATTERN) && has_pattern(item) ? "is a pattern, but stands where some shells read one; write [ a = b ]"
 		: (needs & NEED_OTHER_LINE) && may_delimit(item, requirement->delimiter)
-			? "would end the here-document that it stands in"
+			? "would end the here-document that it stands in, or begins as its delimiter does"
 			: NULL;
 	if (problem) {
 		buf_adds(why, "the item '");

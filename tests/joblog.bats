@@ -485,6 +485,26 @@ check_resumed() {
 	end_fairpar 143
 }
 
+@test "who waits for a reader of a FIFO says so, and when a signal ends that" {
+	local words
+	mkfifo log
+	for words in '--joblog log' '--joblog +log' '--log log' '--trace-service log'; do
+		# shellcheck disable=SC2086 # words
+		start_fairpar $words 'touch ran;' ::: a
+		until grep -q . "$BATS_TEST_TMPDIR/stderr"; do sleep 0.05; done # after a second
+		kill -TERM "$fairpar_pid"
+		end_fairpar 143
+		assert_eq "$stderr" "fairpar: waiting for a reader of 'log'
+fairpar: ended while waiting for a reader of 'log': nothing was run"
+		[[ ! -e ran ]]
+	done
+	start_fairpar --joblog log echo ::: a
+	until grep -q . "$BATS_TEST_TMPDIR/stderr"; do sleep 0.05; done
+	assert_eq "$(wc -l <log)" 2
+	end_fairpar
+	assert_lines a
+}
+
 # ---- what depends on what runs again ----
 
 # chain COMMAND-OF-A: a, which b needs, which c needs; and e, which needs none of them. Each notes that it ran.

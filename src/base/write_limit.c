@@ -4,6 +4,7 @@
 
 #include "base/atomic.h"
 #include "base/diag.h"
+#include "base/fifo.h"
 #include "base/io.h"
 #include "base/sync.h"
 #include "base/wakeup.h"
@@ -148,7 +149,7 @@ int write_limited(int fd, const void *mem, size_t len) {
 int write_open(const char *path) {
 	const int flags = O_WRONLY | O_CLOEXEC;
 	if (write_limit() == TIME_NEVER) {
-		return open(path, flags);
+		return fifo_open(path, flags, "it is not written");
 	}
 	// fifo(7): without a reader ENXIO
 	for (int fd = -1;;) {

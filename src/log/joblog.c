@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/atomic.h"
+#include "base/fifo.h"
 #include "base/io.h"
 #include "base/sync.h"
 #include "base/write_limit.h"
@@ -83,20 +84,21 @@ static void mend(struct joblog *joblog, size_t size) {
 
 struct joblog *joblog_open(const char *path, bool append) {
 	int flags = O_CREAT | O_APPEND | O_CLOEXEC | (append ? 0 : O_TRUNC);
-	int fd = append ? open(path, O_RDWR | flags, 0666) : -1; // its end is looked at
+	struct stat found;
+	bool reads = append && (stat(path, &found) != 0 || S_ISREG(found.st_mode)); // its end is looked at
+	int fd = reads ? open(path, O_RDWR | flags, 0666) : -1;
 	if (fd < 0) {
-		fd = open(path, O_WRONLY | flags, 0666);
+		fd = fifo_open(path, O_WRONLY | flags, "nothing was run");
 	}
 	if (fd < 0) {
 		return NULL;
 	}
 	struct joblog *joblog = NEW(struct joblog);
 	joblog->fd = fd;
-	struct stat stat;
-	joblog->is_file = fstat(fd, &stat) == 0 && S_ISREG(stat.st_mode);
-	bool has_content = joblog->is_file && stat.st_size > 0;
+	joblog->is_file = fstat(fd, &found) == 0 && S_ISREG(found.st_mode);
+	bool has_content = joblog->is_file && found.st_size > 0;
 	if (has_content) {
-		mend(joblog, (size_t)stat.st_size);
+		mend(joblog, (size_t)found.st_size);
 	} else {
 		put(joblog, JOBLOG_HEADER, strlen(JOBLOG_HEADER));
 	}

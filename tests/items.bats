@@ -187,6 +187,104 @@ refused() {
 	assert_eq "$output" 'a ba b'
 }
 
+@test "a variable that shells evaluate, or find programs by, gets no item, whatever assigns it" {
+	local command
+	for command in 'PS4={}; :' 'for PS4 in {}; do set -x; :; done' 'set -- {}; for PS4; do set -x; done' 'f() { for PS4; do set -x; done; }; f {}' \
+		'printf -v PS4 %s {}; set -x; :' 'printf -vPS4 %s {}' 'print -rv PS4 {}' 'read -r PS4 <<< {}; set -x; :' 'echo {} | { read PS4; set -x; }' \
+		'while read PS4; do set -x; done < <(echo {})' 'mapfile -t PS4 <<< {}; set -x; :' 'select PS4 in {}; do break; done <<< 1' \
+		'x={}; : "${PS4:=$x}"' ': ${PS4={}}' 'PS4=$(echo {})' 'export PS4={}' 'declare "PS4={}"' 'x={}; local PS4=$x' 'PS4="$FAIRPAR_ITEM"' \
+		'for x PS4 in a {}; do set -x; done' 'for BASH_ENV in {}; do export BASH_ENV; bash -c :; done' 'echo {} | { read ENV; export ENV; sh -ic :; }' \
+		'PROMPT_COMMAND={}' 'x={}; COMMAND_NOT_FOUND_HANDLER=$x; none' 'YASH_AFTER_CD={}; cd .' 'NULLCMD={}; <x' 'BASH_ALIASES[x]={}; x' \
+		'PATH={}; ls' 'x={}; PATH=$x; ls' 'for PATH in {}; do ls; done' 'PATH=$PATH:{}' 'LD_PRELOAD={} /bin/true' 'LD_LIBRARY_PATH={} ls' \
+		'FPATH={}; f' 'BASH_CMDS[ls]={}; ls' 'read -r PATH <<< {}; ls' \
+		'n=PS4; printf -v $n %s {}' 'n=PS4; read "$n" <<< {}' 'n=PS4; mapfile -t $n <<< {}' 'n=PS4; : ${!n:={}}' 'n=PS4; declare "$n={}"' \
+		'n=PS4; set -A $n {}' 'printf -v {1} %s {2}'; do
+		refused "$command" bash
+	done
+	for command in 'PATH=/opt/bin:$PATH; printf "%s\n" {}' 'IFS=. read -r a b <<< {}; echo $a.$b' 'printf -v x %s {}; echo $x' \
+		'set -A x {} 2>/dev/null; echo {}' 'for f in {}; do echo $f; done' 'echo {} | { read -r -t "${T:-9}" x; echo $x; }' \
+		'functions={}; path=$functions; echo $path' 'read x <<< {}; unset "$y"; echo $x' 'export "$x"=1 2>/dev/null; echo {}'; do
+		run_fairpar any --shell bash "$command" ::: 'it.s'
+		assert_lines 'it.s'
+	done
+}
+
+@test "a variable that shells reckon with gets an integer, whatever assigns it" {
+	local shell name how command item
+	for shell in $(shells dash yash ksh93); do
+		item='a[$(touch PWN)]'
+		[ "$shell" != zsh ] || item='path[$(touch PWN)1]'
+		for name in RANDOM SECONDS OPTIND COLUMNS LINES TMOUT HISTSIZE FUNCNEST HISTCMD KSHUID; do
+			for how in '%s={}' 'for %s in {}; do :; done' $'read -r %s <<E\n{}\nE' 'echo {} | { read %s; }' ': ${%s:={}}' 'x={}; %s=$x'; do
+				# shellcheck disable=SC2059 # a format
+				printf -v command "$how" "$name"
+				run_fairpar any --shell "$shell" "$command" ::: "$item"
+				[[ ! -e PWN && $stderr == *'job #1: the item '* ]] || fail "$shell: $command: $stderr"
+			done
+		done
+	done
+	for command in 'declare -i x; for x in {}; do :; done' 'declare -i x; read x <<< {}' 'declare -i x; printf -v x %s {}' 'integer x; : ${x:={}}'; do
+		run_fairpar any --shell bash "$command" ::: 'a[$(touch PWN)]'
+		[[ ! -e PWN && $stderr == *'job #1: the item '* ]] || fail "$command: $stderr"
+	done
+	printf 'version: 1\nbatches:\n  b: {args: ["a[$(touch PWN)]"], env: {COLUMNS: "{}"}, shell: mksh, run: "echo $COLUMNS; :"}\n' >m.yaml
+	if command -v mksh >/dev/null; then
+		run_fairpar any -f m.yaml
+		[[ ! -e PWN && $stderr == *'is no integer'* ]] || fail "$stderr"
+	fi
+}
+
+@test "what zsh alone evaluates is refused" {
+	local command
+	for command in 'emulate sh -c {}' 'emulate -R zsh -c {}' 'emulate sh -c "$FAIRPAR_ITEM"' 'noglob eval {}' 'true; - eval {}' 'zstyle -e x y {}' \
+		'functions[x]={}; x' 'functions=(x {}); x' 'functions+=(x {}); x' 'x={}; functions[y]=$x; y' 'set -A functions x {}; x' 'dis_functions[x]={}' \
+		'aliases[x]={}; eval x' 'galiases[x]={}; eval x' 'path=({}); ls' 'commands[ls]={}; ls' 'echo /etc/host*(+{})' 'x={}; : /etc/host*(+$x)' \
+		'echo *(e:{}:)' 'x={}; echo ${(l:x:)y}' 'x={}; echo ${(l:$x:)y}' 'x={}; echo ${(r:x:)y}' 'x={}; echo ${(P)${x}}' 'x={}; echo ${(kv)${(P)x}}' \
+		'x={}; echo ${${x}}' 'x={}; $=x' 'x={}; echo $~x' 'x={}; echo "${~x}"' 'x={}; echo ${(e)x}' 'echo {} | { read -A functions; }'; do
+		refused "$command" zsh
+		run_fairpar any -q --shell zsh emulate sh -c {} ::: 'touch PWN'
+		[[ $status == 255 && ! -e PWN ]]
+	done
+	command -v zsh >/dev/null || skip "no zsh"
+	for command in 'x={}; set -A $x y' 'set -A {} y' 'x={}; integer y; y=$x'; do
+		run_fairpar any --shell zsh "$command" ::: 'path[$(touch PWN)1]'
+		[[ ! -e PWN && $stderr == *'job #1: the item '* ]] || fail "$command: $stderr"
+	done
+	run_fairpar --shell zsh 'set -A x {} b; echo $x; [[ {} == (a|b) ]] && echo $#x; echo *.(x|{})(N) cost$=1' ::: a
+	assert_lines 'a b' 2 cost
+}
+
+@test "everyday commands are taken with any name of a file" {
+	local command shell
+	echo a >"it's [1].txt"
+	while IFS= read -r command; do
+		for shell in sh bash; do
+			CC=: run_fairpar any --shell "$shell" "$command" ::: "it's [1].txt"
+			[[ $stderr != *'cannot stand here'* && $stderr != *'job #1: the item'* ]] || fail "$shell: $command: $stderr"
+		done
+	done <<-'END'
+		n=$(wc -l <{}); echo $((n*2))
+		x=$(basename {} .txt); echo "$x"
+		echo {} | while read -r f; do ls "$f"; done
+		size=$(stat -c %s <{}); [ "$size" -gt 100 ] || echo small
+		$CC -c {}
+		f={}; echo ${f%.*}
+		for f in {}*; do echo "$f"; done
+		i=0; while read -r l; do i=$((i+1)); done <{}; echo $i
+		IFS=. read -r a b <<< {}; echo $a
+		mapfile -t L < {}; echo ${#L[@]}
+		ls -l {} | { read -r p rest; echo $p; }
+		trap 'rm -f tmp.$$' EXIT; cp {} tmp.$$
+		for n in 1 2; do cat {} && break; done; echo $n
+		x={}; y=${x/a/b}; echo $y
+		PATH=/opt/bin:$PATH; ls {}
+		[[ {} == *.txt ]] && echo txt
+		export F={}; sh -c 'ls "$F"'
+		lines=$(grep -c . <{} || true); echo $((lines + 1))
+		while IFS== read -r k v; do export "k_$k=$v"; done <{}
+	END
+}
+
 @test "a variable of a manifest's env that holds an item is one to the command" {
 	for run in 'echo $((N + 1))' 'x=$N; echo $(($x))' 'echo $(basename $N) $((N))'; do
 		printf 'version: 1\nbatches:\n  b: {args: ["1", "a[$(touch PWN)]"], env: {N: "{}"}, run: "%s #{}"}\n' "$run" >m.yaml

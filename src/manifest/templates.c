@@ -333,27 +333,22 @@ static void check_places(struct check *check, const struct node *node) {
 	free(pairs);
 }
 
-// Is it one by which the loader finds what runs (ld.so(8))? A matrix may choose directories: its values are the manifest's.
-static bool finds_programs(const struct manifest_batch *batch, const char *name) {
-	bool is_path = word_is_in("PATH LD_LIBRARY_PATH FPATH BASH_LOADABLES_PATH", name, strlen(name));
-	return is_path ? batch->source != MANIFEST_MATRIX : strncmp(name, "LD_", 3) == 0;
-}
-
 // The variables of `env` that hold items. `node` may be NULL.
 static void check_env(struct check *check, const struct node *node) {
 	for (uint32_t i = 0; node && node->kind == NODE_MAP && i < node->n; ++i) {
 		const struct node *value = node->pairs[i].value;
 		const char *name = node->pairs[i].key->text;
-		bool evaluates = shell_evaluates_variable(name);
-		if (value->kind != NODE_TEXT || diagnostics_are_full(check->loader->diagnostics) ||
-		    !(evaluates || finds_programs(check->batch, name))) {
+		enum variable_kind kind = shell_variable_kind(name, false);
+		bool is_free = kind == VARIABLE_PLAIN || kind == VARIABLE_INTEGER || // that its value is one is seen to by the command
+		               (kind == VARIABLE_DIRECTORIES && check->batch->source == MANIFEST_MATRIX); // its values are the manifest's
+		if (value->kind != NODE_TEXT || diagnostics_are_full(check->loader->diagnostics) || is_free) {
 			continue;
 		}
 		for (const char *at = value->text; (at = strchr(at, '{')); ++at) {
 			struct string string = read_string(at);
 			if (string.kind == ITEM_STRING || string.kind == COLUMN_STRING || string.kind == NAME_STRING) {
 				struct diagnostic *diagnostic = diagnostic_error(check->loader->diagnostics, text_place(check->loader, value, at, string.len),
-					"an item cannot stand here: %s '%s'", evaluates ? "shells evaluate the value of" : "what runs is found by", name);
+					"an item cannot stand here: %s '%s'", kind == VARIABLE_CODE ? "shells evaluate the value of" : "what runs is found by", name);
 				diagnostic_hint(diagnostic, "give the item to a variable of your own");
 				break;
 			}

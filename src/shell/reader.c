@@ -70,8 +70,8 @@ void reader_use(struct reader *r, size_t i, bool is_derived) {
 	}
 }
 
-void reader_refuse_used(struct reader *r, const char *why, const char *advice) {
-	refuse(r, r->reading->items[r->last_used].at, why, advice);
+void reader_refuse(struct reader *r, size_t i, const char *why, const char *advice) {
+	refuse(r, r->reading->items[i].at, why, advice);
 }
 
 bool reader_item(struct reader *r, unsigned place) {
@@ -117,7 +117,7 @@ void reader_mark(struct reader *r, unsigned mark) {
 	}
 }
 
-static void set_region(struct reader *r, unsigned region) {
+void reader_set_region(struct reader *r, unsigned region) {
 	size_t end = reader_place(r, r->at);
 	for (; r->reading->regions && r->marked < end; ++r->marked) {
 		r->reading->regions[r->marked] = r->region;
@@ -139,7 +139,7 @@ void reader_restore(struct reader *r, struct surroundings saved) {
 static struct surroundings enter_quotes(struct reader *r, bool in_document) {
 	struct surroundings saved = reader_save(r);
 	r->nregions += 2;
-	set_region(r, r->nregions | in_document);
+	reader_set_region(r, r->nregions | in_document);
 	if (++r->depth > READER_DEPTH) {
 		reader_doubt(r, "so many constructs inside one another are not followed", "write a script");
 		r->at = r->len;
@@ -155,7 +155,7 @@ struct surroundings reader_enter(struct reader *r, bool in_document) {
 }
 
 void reader_leave(struct reader *r, struct surroundings saved) {
-	set_region(r, saved.region);
+	reader_set_region(r, saved.region);
 	--r->depth;
 	reader_restore(r, saved);
 }
@@ -182,6 +182,8 @@ static void add_literal(struct reader *r, struct word *word) {
 	if (c == '=' && word->may_assign && !word->is_open) {
 		word->may_assign = false;
 		reader_assign(r, word);
+	} else if (c == '=' && word->may_assign && r->needs & NEED_NAME) { // declare "$x={}"
+		r->flow = FLOW_UNKNOWN;
 	}
 	if (c == '[' && r->needs & NEED_NAME) { // read 'a[…]': a subscript, which is arithmetic
 		r->needs = (r->needs & ~(unsigned)NEED_NAME) | NEED_INTEGER;
@@ -464,6 +466,10 @@ static const char again[] = "a shell reads again what comes out of this expansio
 static size_t read_parameter_name(struct reader *r) {
 	bool is_length = r->text[r->at] == '#';
 	bool is_indirect = r->text[r->at] == '!' && reader_is_name(reader_peek(r, 1));
+	while (!reader_at_end(r) && r->text[r->at] != '\0' && strchr("=~^", r->text[r->at])) { // of zsh
+		ban(r, again, "use the variable as it is");
+		++r->at;
+	}
 	if (strchr("#!^=+~", r->text[r->at]) && r->text[r->at] != '\0' && reader_is_name(reader_peek(r, 1))) {
 		++r->at;
 	}
@@ -488,7 +494,15 @@ static size_t read_parameter_name(struct reader *r) {
 	r->needs = needs;
 	const char *old = r->ban;
 	ban(r, "an item is no name of a variable", "use the item itself, or x={} and ${#x}");
-	if (!reader_at_end(r) && !reader_item(r, PLACE_PLAIN) && len == 0 && r->text[r->at] != '}') {
+	bool is_nested = len == 0 && (r->text[r->at] == '"' || (r->text[r->at] == '$' && strchr("{(", reader_peek(r, 1))));
+	if (is_nested && !reader_at_end(r)) { // ${${x}} of zsh
+		r->ban = again;
+		if (r->text[r->at] == '$') {
+			reader_dollar(r, PLACE_PLAIN, NULL);
+		} else {
+			read_double(r, NULL);
+		}
+	} else if (!reader_at_end(r) && !reader_item(r, PLACE_PLAIN) && len == 0 && r->text[r->at] != '}') {
 		++r->at;
 		reader_item(r, PLACE_PLAIN);
 	}
@@ -502,6 +516,20 @@ static size_t read_parameter_name(struct reader *r) {
 	return len;
 }
 
+// ${(l:x:)y} of zsh: names in it are arithmetic.
+static void read_flags(struct reader *r) {
+	for (++r->at; (reader_peek(r, 0) | 0x20) >= 'a' && (reader_peek(r, 0) | 0x20) <= 'z' && !reader_at_end(r); ++r->at) {
+	}
+	while (!reader_at_end(r) && (r->text[r->at] == '\0' || !strchr(")}", r->text[r->at]))) {
+		size_t start = r->at;
+		while (reader_is_name(reader_peek(r, 0)) && !reader_at_end(r)) {
+			++r->at;
+		}
+		reader_name(r, start, r->at - start, false);
+		r->at += r->at == start;
+	}
+}
+
 // ${…}
 static void read_parameter(struct reader *r, unsigned place) {
 	struct surroundings saved = enter_quotes(r, false);
@@ -513,9 +541,7 @@ static void read_parameter(struct reader *r, unsigned place) {
 		reader_list(r, '}');
 	} else if (c == '(') {
 		ban(r, again, "use the variable without flags");
-		while (!reader_at_end(r) && !strchr(")}", r->text[r->at])) {
-			++r->at;
-		}
+		read_flags(r);
 		r->at += reader_peek(r, 0) == ')';
 	}
 	char name[NAME_LEN] = "";
@@ -533,11 +559,12 @@ static void read_parameter(struct reader *r, unsigned place) {
 		reader_leave(r, saved);
 		return;
 	}
+	bool is_indirect = name_at > 0 && r->text[name_at - 1] == '!';
 	bool is_pattern = strchr("#%/^,", op) && op != '\0';
 	if (is_pattern) {
 		ban(r, patterns, "take a replacement string such as {.}");
 	}
-	r->flow = op == '=' ? name : r->flow;
+	r->flow = op != '=' ? r->flow : is_indirect ? FLOW_UNKNOWN : name;
 	r->at += op != '\0' && strchr("-=?+#%/^,", op) && !reader_at_end(r);
 	read_operand(r, is_quoted ? place : PLACE_PLAIN, is_quoted);
 	expect(r, '}');
@@ -553,12 +580,36 @@ static size_t subscript_end(const struct reader *r) {
 	return i < r->len && r->text[i] == ']' ? reader_place(r, i) : 0;
 }
 
+// $=x, $~x and $^x of zsh, which splits or expands the value once more. Returns false at something else.
+static bool read_again(struct reader *r) {
+	size_t n = 1;
+	while (strchr("=~^", reader_peek(r, n)) && reader_peek(r, n) != '\0') {
+		++n;
+	}
+	if (n == 1 || !(reader_is_name(reader_peek(r, n)) || reader_peek(r, n) == '@' || reader_peek(r, n) == '*')) {
+		return false;
+	}
+	const char *old = r->ban;
+	ban(r, again, "use the variable as it is");
+	size_t start = r->at += n;
+	while (reader_is_name(reader_peek(r, 0))) {
+		++r->at;
+	}
+	r->at += r->at == start;
+	reader_name(r, start, r->at - start, true);
+	r->ban = old;
+	return true;
+}
+
 void reader_dollar(struct reader *r, unsigned place, struct word *word) {
 	bool is_quoted = place == PLACE_DOUBLE || place == PLACE_DOCUMENT;
 	char c = reader_peek(r, 1);
 	size_t start = r->at;
 	if (word) {
 		word->is_open = true;
+	}
+	if (read_again(r)) {
+		return;
 	}
 	if ((c == '(' && reader_peek(r, 2) == '(') || c == '[') {
 		struct surroundings saved = reader_enter(r, false);
@@ -643,11 +694,23 @@ bool reader_arithmetic(struct reader *r, const char *closing) {
 
 // ---- words ----
 
+// Could zsh take the group that begins here for qualifiers of a pattern? They have no | and no group of their own.
+static bool may_be_qualifiers(const struct reader *r) {
+	size_t i = r->at;
+	while (i < r->len && !(r->text[i] != '\0' && strchr("|()~", r->text[i]))) {
+		++i;
+	}
+	return reader_peek(r, 0) == '#' || i >= r->len || r->text[i] == ')';
+}
+
 // x=(…), @(…) of bash and ksh, *(…) of zsh: words, too, but no commands.
 static void read_group(struct reader *r, bool is_array) {
 	struct surroundings saved = enter_quotes(r, false);
 	r->needs = is_array ? r->group_needs : r->needs;
 	++r->at;
+	if (!is_array && r->quoted != PLACE_APART && may_be_qualifiers(r)) {
+		ban(r, "zsh takes what stands in these ( ) for qualifiers of the files, of which some are code", "write another pattern, or have find look");
+	}
 	if (reader_peek(r, 0) == '#') {
 		reader_doubt(r, "shells do not agree whether (# begins a comment", "write a blank or a quote between them");
 		++r->at;
@@ -773,91 +836,4 @@ void reader_word(struct reader *r, struct word *word) {
 		}
 		reader_name(r, start, i - start, false);
 	}
-}
-
-// ---- the whole ----
-
-// Text in which items had better be variables.
-static bool is_intricate(const struct reading *reading) {
-	bool is_escaped = false;
-	char before = '\0';
-	for (size_t i = 0; i < reading->len; ++i) {
-		char c = reading->text[i];
-		if (c == '`' || (before == '$' && (c == '{' || c == '\'')) || (before == '<' && c == '<')) {
-			return true;
-		}
-		is_escaped = c == '\\' && !is_escaped;
-		before = is_escaped ? '\0' : c;
-	}
-	return memmem(reading->text, reading->len, "esac", 4) != NULL;
-}
-
-// The first byte that may be half a character.
-static size_t find_multibyte(const struct reading *reading) {
-	for (size_t i = 1; reading->is_multibyte && i < reading->len; ++i) {
-		if ((reading->text[i - 1] & 0x80) && reading->text[i] != '\0' && strchr("\\`[]{}|~^", reading->text[i])) {
-			return i;
-		}
-	}
-	return SIZE_MAX;
-}
-
-// The first line that goes on in the next (POSIX XCU 2.2.1) where an operator or the name of a variable may go on, too.
-static size_t find_continuation(const struct reading *reading) {
-	const char *text = reading->text;
-	for (size_t i = 1; i + 2 < reading->len; ++i) {
-		if (text[i] != '\\' || text[i + 1] != '\n' || (text[i + 2] != '\0' && strchr(" \t\n", text[i + 2]))) {
-			continue;
-		}
-		size_t start = i;
-		while (start > 0 && reader_is_name(text[start - 1])) {
-			--start;
-		}
-		if (start > 0 && text[start - 1] != '\0' && strchr(start == i ? "$<>&|;({[#!?*@-" : "$", text[start - 1])) {
-			return i;
-		}
-	}
-	return SIZE_MAX;
-}
-
-void reader_read(struct reading *reading) {
-	struct reader r = {.reading = reading};
-	reading->is_intricate = is_intricate(reading);
-	for (size_t i = 0; i < reading->nvariables; ++i) {
-		reader_variable(&r, reading->variables[i], i >= reading->nwhole);
-	}
-	for (int pass = 0; pass < 2 && !reading->refusal; ++pass) { // what is set behind its use is known to the second
-		r = (struct reader){
-			.reading = reading, .text = reading->text, .len = reading->len, .multibyte_at = find_multibyte(reading),
-			.continued_at = find_continuation(reading),
-			.flows = r.flows, .nflows = r.nflows, .flows_cap = r.flows_cap,
-			.known = r.known, .nknown = r.nknown, .known_cap = r.known_cap, .apart_at = SIZE_MAX, .statement = 1,
-		};
-		reader_list(&r, '\0');
-		set_region(&r, 0);
-		for (size_t i = 0; i < reading->nitems; ++i) {
-			const struct read_item *item = &reading->items[i];
-			if (!item->is_read) { // behind what the reader could not end
-				refuse(&r, item->at, "the text before it cannot be followed to this place", "write a script");
-			}
-		}
-	}
-	bool is_derived = false;
-	for (size_t i = 0; i < reading->nitems; ++i) {
-		is_derived = is_derived || (reading->items[i].needs & NEED_DERIVED);
-	}
-	for (size_t i = 0; is_derived && i < r.nflows; ++i) { // a value that is derived may name any variable
-		reading->items[r.flows[i].item].needs |= reader_is_name(r.flows[i].name[0]) ? NEED_DERIVED : 0u;
-	}
-	for (size_t i = 0; is_derived && i < reading->nitems; ++i) {
-		reading->items[i].needs |= reading->items[i].is_reference ? NEED_DERIVED : 0u;
-	}
-	free(r.flows);
-	free(r.known);
-}
-
-void reading_fini(struct reading *reading) {
-	free(reading->items);
-	reading->items = NULL;
-	reading->nitems = reading->items_cap = 0;
 }

@@ -67,8 +67,17 @@ void reader_read(struct reading *reading);
 // Frees the items.
 void reading_fini(struct reading *reading);
 
-// True for the name of a variable whose value shells run, expand or read as syntax: BASH_ENV, PS4, IFS.
-bool shell_evaluates_variable(const char *name);
+enum variable_kind {
+	VARIABLE_PLAIN,
+	VARIABLE_CODE,        // shells run its value, expand it or read it as syntax: BASH_ENV, PS4, IFS
+	VARIABLE_INTEGER,     // … reckon what it gets: RANDOM, COLUMNS
+	VARIABLE_DIRECTORIES, // in which programs and functions are searched: PATH
+	VARIABLE_PROGRAMS,    // the loader or the shell takes programs or libraries from it: LD_PRELOAD
+};
+
+// What a variable of that name, which may have a subscript, is to some shell. As an array some are more (`is_array`): zsh
+// keeps its functions in functions[…], and so on.
+enum variable_kind shell_variable_kind(const char *name, bool is_array);
 
 // True for the name of a command of shells that evaluates its words as code, arithmetic or names: eval, let, read.
 bool shell_evaluates_words(const char *name, size_t len);

@@ -337,6 +337,16 @@ static void read_for(struct reader *r) {
 		reader_word(r, &in);
 	}
 	known_add(r, KNOWN_ASSIGNED, name.text, 0);
+	struct word last = {.may_assign = false};
+	while (in.len > 0 && !is_word(&in, "in do {") && !reader_at_end(r)) { // zsh takes several names
+		last = in;
+		flow_copy(r, last.text, "@", false);
+		in = (struct word){.may_assign = false};
+		skip_lines(r);
+		if (reader_peek(r, 0) != '(') {
+			reader_word(r, &in);
+		}
+	}
 	if (!is_word(&in, "in") && reader_peek(r, 0) != '(') { // the positional parameters
 		r->at = at;
 		flow_copy(r, name.text, "@", false);
@@ -356,6 +366,7 @@ static void read_for(struct reader *r) {
 	}
 	r->at += reader_peek(r, 0) == ')' && !reader_at_end(r);
 	r->flow = NULL;
+	flow_copy(r, last.text, name.text, false);
 }
 
 // An open parenthesis where a word may begin.

@@ -1,5 +1,6 @@
-// The inside of the reader of shell text, shared by reader.c (quotes and expansions), reader_commands.c (lists of commands
-// and here-documents) and reader_words.c (what commands do with their words, and what flows through variables).
+// The inside of the reader of shell text, shared by reading.c (the whole), reader.c (quotes and expansions),
+// reader_commands.c (lists of commands and here-documents) and reader_words.c (what commands do with their words, and what
+// flows through variables).
 
 #ifndef FAIRPAR_SHELL_READER_INTERNAL_H
 #define FAIRPAR_SHELL_READER_INTERNAL_H
@@ -22,6 +23,8 @@ struct flow {
 // statement, that is of all from one ; or newline to the next that is in no compound command.
 #define FLOW_INPUT "<"
 #define FLOW_OUTPUT "|"
+// A variable whose name comes out of an expansion, or is an item.
+#define FLOW_UNKNOWN "?"
 
 // A name of the text: a function, a variable that holds integers; or the place of a left side of -eq.
 struct known_name {
@@ -136,6 +139,9 @@ void reader_leave(struct reader *r, struct surroundings saved);
 struct surroundings reader_save(const struct reader *r);
 void reader_restore(struct reader *r, struct surroundings saved);
 
+// What comes is in that region.
+void reader_set_region(struct reader *r, unsigned region);
+
 // Marks the byte here (READ_OPERATOR) for -X.
 void reader_mark(struct reader *r, unsigned mark);
 
@@ -145,8 +151,8 @@ bool reader_item(struct reader *r, unsigned place);
 // Item number `i` is used here, or a variable that holds it, or something that is made of it (`is_derived`).
 void reader_use(struct reader *r, size_t i, bool is_derived);
 
-// Refuses the item that was used last.
-void reader_refuse_used(struct reader *r, const char *why, const char *advice);
+// Refuses item number `i`.
+void reader_refuse(struct reader *r, size_t i, const char *why, const char *advice);
 
 // Reads the word of eval or trap from `start` up to here once more, as the commands that it stands for.
 void reader_code(struct reader *r, size_t start);
@@ -197,7 +203,7 @@ struct command_words {
 	bool is_integer;          // declare -i
 	bool is_special;          // declare with other options that make more of a value than text
 	bool is_prefixed;         // by command, builtin and the like: what comes is no keyword
-	char target[NAME_LEN];    // printf -v: the variable
+	char target[NAME_LEN];    // printf -v, set -A, read: the variable
 	size_t last_start;        // of the word before
 	char last[8];             // that word, if it is short
 };
@@ -220,6 +226,8 @@ void reader_name(struct reader *r, size_t at, size_t len, bool is_expanded);
 // A variable of the environment holds the item, or is made of it.
 void reader_variable(struct reader *r, const char *name, bool is_derived);
 
+// Something that is made of the item goes to a variable, whatever assigns it; refuses it, or says what it must be, where
+// the shell obeys that variable.
 void flow_add(struct reader *r, const char *to, size_t item, bool is_derived);
 void flow_copy(struct reader *r, const char *to, const char *from, bool is_derived);
 // Behind a |: what went to the output before it is the input.

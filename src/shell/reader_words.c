@@ -20,7 +20,37 @@ static bool is_stream(const char *name) {
 	return name[0] == FLOW_INPUT[0] || name[0] == FLOW_OUTPUT[0];
 }
 
-void flow_add(struct reader *r, const char *to, size_t item, bool is_derived) {
+static bool has_flow(const struct reader *r, const char *name, size_t item) {
+	size_t len = strcspn(name, "["), i = 0;
+	while (i < r->nflows && !(r->flows[i].item == item && strncmp(r->flows[i].name, name, len) == 0 && r->flows[i].name[len] == '\0')) {
+		++i;
+	}
+	return i < r->nflows;
+}
+
+// The item goes to a variable.
+static void check_variable(struct reader *r, const char *name, size_t item, bool is_derived) {
+	if (name[0] == FLOW_UNKNOWN[0]) {
+		if (!is_derived || !(r->needs & NEED_NAME)) {
+			reader_refuse(r, item, "the name of the variable that gets it is not known before the command runs, and could be PS4 or PATH",
+			              "write the name itself");
+		}
+		return;
+	}
+	enum variable_kind kind = shell_variable_kind(name, strchr(name, '['));
+	char plain[NAME_LEN];
+	copy_name(plain, name);
+	plain[strcspn(plain, "[")] = '\0';
+	if (kind == VARIABLE_INTEGER || (kind == VARIABLE_PLAIN && known_has(r, KNOWN_INTEGER, plain, 0))) {
+		r->reading->items[item].needs |= is_derived ? NEED_DERIVED : NEED_INTEGER;
+	} else if (kind != VARIABLE_PLAIN && !has_flow(r, name, item)) { // PATH=$PATH:… of a matrix
+		reader_refuse(r, item, kind == VARIABLE_CODE ? "shells evaluate the value of the variable that gets it"
+		              : "what runs is found by the variable that gets it", kind == VARIABLE_CODE ? "take another one"
+		              : "write what it holds, or let the matrix of a manifest choose it");
+	}
+}
+
+static void add_flow(struct reader *r, const char *to, size_t item, bool is_derived) {
 	bool is_any = !is_stream(to) || r->feeds_all || (r->in_function && to[0] == FLOW_OUTPUT[0]);
 	struct flow flow = {.item = item, .is_derived = is_derived, .at = reader_place(r, r->at), .statement = is_any ? 0 : r->statement};
 	copy_name(flow.name, to);
@@ -36,6 +66,11 @@ void flow_add(struct reader *r, const char *to, size_t item, bool is_derived) {
 	}
 	grow_array(&r->flows, &r->flows_cap, r->nflows + 1, sizeof(r->flows[0]));
 	r->flows[r->nflows++] = flow;
+}
+
+void flow_add(struct reader *r, const char *to, size_t item, bool is_derived) {
+	check_variable(r, to, item, is_derived);
+	add_flow(r, to, item, is_derived);
 }
 
 // Does it hold something of the name, here?
@@ -111,7 +146,11 @@ void reader_variable(struct reader *r, const char *name, bool is_derived) {
 	struct reading *reading = r->reading;
 	grow_array(&reading->items, &reading->items_cap, reading->nitems + 1, sizeof(reading->items[0]));
 	reading->items[reading->nitems++] = (struct read_item){.at = SIZE_MAX, .is_reference = true, .is_read = true};
-	flow_add(r, name, reading->nitems - 1, is_derived);
+	if (shell_variable_kind(name, false) == VARIABLE_INTEGER) {
+		flow_add(r, name, reading->nitems - 1, is_derived);
+	} else {
+		add_flow(r, name, reading->nitems - 1, is_derived); // the others are the manifest's to refuse
+	}
 }
 
 void reader_name(struct reader *r, size_t at, size_t len, bool is_expanded) {
@@ -151,16 +190,7 @@ void reader_name(struct reader *r, size_t at, size_t len, bool is_expanded) {
 	}
 }
 
-bool shell_evaluates_variable(const char *name) {
-	return strncmp(name, "BASH_FUNC_", 10) == 0 || word_is_in(
-		"PS0 PS1 PS2 PS3 PS4 PROMPT PROMPT2 PROMPT3 PROMPT4 RPROMPT RPS1 RPS2 SPROMPT PROMPT_COMMAND ENV BASH_ENV ZDOTDIR "
-		"FCEDIT SHELLOPTS BASHOPTS IFS", name, strlen(name));
-}
-
 void reader_assign(struct reader *r, struct word *word) {
-	static const char integers[] =
-		"RANDOM SRANDOM SECONDS LINENO OPTIND HISTCMD TMOUT MAILCHECK HISTSIZE SAVEHIST COLUMNS LINES UID GID EUID EGID ERRNO "
-		"KEYTIMEOUT LISTMAX DIRSTACKSIZE FUNCNEST SHLVL TTYIDLE";
 	char *bracket = strchr(word->text, '[');
 	size_t len = bracket ? (size_t)(bracket - word->text) : word->len;
 	len -= len > 0 && word->text[len - 1] == '+';
@@ -174,15 +204,15 @@ void reader_assign(struct reader *r, struct word *word) {
 	}
 	memcpy(word->name, word->text, len);
 	word->name[len] = '\0';
-	bool is_integer = word_is_in(integers, word->name, len) || known_has(r, KNOWN_INTEGER, word->name, 0);
+	bool is_array = reader_peek(r, 0) == '(' || (r->at > 2 && memchr(r->text + r->at - 3, ']', 2)); // a=( ), a[…]=, a[…]+=
+	bool is_integer = shell_variable_kind(word->name, is_array) == VARIABLE_INTEGER || known_has(r, KNOWN_INTEGER, word->name, 0);
 	r->needs = (r->needs & ~(unsigned)NEED_NAME) | r->value_needs | (is_integer ? NEED_INTEGER : 0);
 	r->group_needs = is_integer ? NEED_INTEGER : r->group_needs;
-	r->flow = word->name;
 	known_add(r, KNOWN_ASSIGNED, word->name, 0);
-	if (shell_evaluates_variable(word->name)) {
-		r->ban = "shells evaluate the value of this variable";
-		r->ban_advice = "take another one";
+	if (is_array && len < sizeof(word->name) - 1) {
+		memcpy(word->name + len, "[", 2);
 	}
+	r->flow = word->name;
 }
 
 // ---- commands ----
@@ -194,6 +224,7 @@ struct builtin {
 		INTEGER,   // … the first of them
 		NAMES,     // … names of variables
 		READ,      // … and the variables get what is read
+		MAPFILE,   // … in parts
 		DECLARE,   // … NAME or NAME=VALUE
 		DECLARE_INTEGERS,
 		TEST,
@@ -213,15 +244,15 @@ struct builtin {
 
 static const struct builtin builtins[] = {
 	{"let", INTEGERS}, {"shift", INTEGER}, {"exit", INTEGER}, {"return", INTEGER}, {"break", INTEGER},
-	{"continue", INTEGER}, {"ulimit", INTEGERS}, {"logout", INTEGER}, {"mapfile", NAMES}, {"readarray", NAMES}, {"getopts", NAMES}, {"unset", NAMES},
+	{"continue", INTEGER}, {"ulimit", INTEGERS}, {"logout", INTEGER}, {"mapfile", MAPFILE}, {"readarray", MAPFILE}, {"getopts", NAMES}, {"unset", NAMES},
 	{"wait", INTEGERS}, {"vared", NAMES}, {"read", READ}, {"declare", DECLARE}, {"typeset", DECLARE}, {"local", DECLARE},
 	{"export", DECLARE}, {"readonly", DECLARE}, {"nameref", DECLARE_INTEGERS}, {"integer", DECLARE_INTEGERS},
 	{"float", DECLARE_INTEGERS}, {"[[", TEST}, {"[", TEST}, {"test", TEST}, {"printf", PRINTF}, {"print", PRINT},
 	{"echo", PRINT}, {"set", SET}, {"eval", CODE}, {"trap", TRAP}, {".", SOURCE}, {"source", SOURCE},
 	{"compgen", COMPLETION}, {"complete", COMPLETION}, {"bind", COMPLETION}, {"fc", COMPLETION}, {"history", COMPLETION}, {"sched", COMPLETION},
-	{"zpty", COMPLETION}, {"command", PREFIX}, {"-", PREFIX}, {"builtin", PREFIX}, {"exec", PREFIX},
-	{"time", PREFIX}, {"noglob", PREFIX}, {"nocorrect", PREFIX}, {"repeat", REPEAT}, {"alias", UNSAFE}, {"emulate", UNSAFE},
-	{"setopt", OPTIONS}, {"unsetopt", OPTIONS},
+	{"zpty", COMPLETION}, {"zstyle", COMPLETION}, {"command", PREFIX}, {"-", PREFIX}, {"builtin", PREFIX}, {"exec", PREFIX},
+	{"time", PREFIX}, {"noglob", PREFIX}, {"nocorrect", PREFIX}, {"repeat", REPEAT}, {"alias", UNSAFE}, {"emulate", UNSAFE}, {"zmodload", UNSAFE},
+	{"zformat", COMPLETION}, {"zparseopts", COMPLETION}, {"setopt", OPTIONS}, {"unsetopt", OPTIONS},
 };
 
 static const struct builtin *find_builtin(const struct word *word) {
@@ -306,11 +337,11 @@ void command_named(struct reader *r, struct command_words *command, const struct
 	command->name_item = is_item ? r->last_used + 1 : 0;
 	command->nuses_named = r->nuses;
 	command->is_generated = !is_item && (is_generated(r, word) || (is_used && !strchr(word->text, '/')));
-	if (builtin && (builtin->kind == READ || builtin->kind == NAMES)) { // without a name
-		flow_copy(r, builtin->kind == READ ? "REPLY" : "MAPFILE", FLOW_INPUT, builtin->kind == NAMES);
+	if (builtin && (builtin->kind == READ || builtin->kind == MAPFILE)) { // without a name
+		flow_copy(r, builtin->kind == READ ? "REPLY" : "MAPFILE", FLOW_INPUT, builtin->kind == MAPFILE);
 	}
 	if (is_used && command->is_generated && !word->has_item && !word->is_quoted) {
-		reader_refuse_used(r, "the shell splits what comes out of this expansion into a command and its words, whatever they are",
+		reader_refuse(r, r->last_used, "the shell splits what comes out of this expansion into a command and its words, whatever they are",
 		                   "quote it, so that it is the name of a program; or let the command begin with {}");
 	}
 	if (builtin && builtin->kind == UNSAFE) {
@@ -344,7 +375,7 @@ static void after_test(struct reader *r, struct command_words *command, const st
 	const char *text = word->is_open ? "" : word->text;
 	bool is_binary = command->in_condition || command->is_operator_next;
 	if (command->is_operator_item && strcmp(text, "]") != 0 && !r->reading->refusal) {
-		reader_refuse_used(r, operators, operators_advice);
+		reader_refuse(r, r->last_used, operators, operators_advice);
 	}
 	command->is_operator_item = command->is_operator_next && !command->in_condition && r->nuses > command->nuses_before;
 	command->is_last_open = word->is_open;
@@ -356,8 +387,20 @@ static void after_test(struct reader *r, struct command_words *command, const st
 	command->is_operator_next = !command->in_condition && (command->is_operator_next ? strcmp(text, ")") == 0 : !is_unary);
 }
 
+// Is the last word an option with that letter at its end?
+static bool is_behind(const struct command_words *command, const char *letters) {
+	size_t len = strlen(command->last);
+	return len > 1 && strchr("-+", command->last[0]) && strchr(letters, command->last[len - 1]);
+}
+
+// printf -v, and print -v of zsh, whose options may stand together
+static bool is_behind_v(const struct command_words *command) {
+	bool is_print = strcmp(command->first, "print") == 0;
+	return !command->has_format && (is_print ? is_behind(command, "v") : strcmp(command->last, "-v") == 0);
+}
+
 static void before_printf(struct reader *r, const struct command_words *command) {
-	if (strcmp(command->last, "-v") == 0) {
+	if (is_behind_v(command)) {
 		r->needs = NEED_NAME;
 	} else if (!command->has_format) {
 		r->flow = command->target[0] ? command->target : FLOW_OUTPUT;
@@ -427,6 +470,7 @@ void command_before_word(struct reader *r, struct command_words *command, struct
 		break;
 	case NAMES:
 	case READ:
+	case MAPFILE:
 		r->needs = NEED_NAME;
 		if (strcmp(command->last, "-C") == 0) { // mapfile
 			ban_words(r, "mapfile reads this word as a command");
@@ -447,16 +491,20 @@ void command_before_word(struct reader *r, struct command_words *command, struct
 		before_printf(r, command);
 		break;
 	case SET:
-		r->flow = "@";
+		if (is_behind(command, "A") && command->target[0] == '\0') { // an array
+			r->needs = NEED_NAME;
+			break;
+		}
+		r->flow = command->target[0] ? command->target : "@";
 		break;
 	case CODE:
 	case COMPLETION:
 	case SOURCE:
 	case TRAP:
+	case UNSAFE:
 		before_code(r, command);
 		break;
 	case PREFIX:
-	case UNSAFE:
 	case OPTIONS:
 		break;
 	}
@@ -494,28 +542,41 @@ static void after_declare(struct reader *r, struct command_words *command, const
 	} else if (command->is_integer && word->text[0] != '\0') {
 		char name[NAME_LEN];
 		copy_name(name, word->name[0] ? word->name : word->text);
+		name[strcspn(name, "[")] = '\0';
 		known_add(r, KNOWN_INTEGER, name, 0); // or a reference, by whose value a variable is named
 	}
 }
 
+// A word that is the name of a variable, or not known before the command runs: then it may be any.
+static void set_target(struct reader *r, struct command_words *command, const struct word *word, const char *name) {
+	copy_name(command->target, word->is_open ? FLOW_UNKNOWN : name);
+	known_add(r, KNOWN_ASSIGNED, command->target, 0);
+	size_t len = strlen(command->target);
+	if (len < NAME_LEN - 2 && (command->builtin->kind == SET || is_behind(command, "aA"))) {
+		memcpy(command->target + len, "[", 2);
+	}
+}
+
 static void after_read(struct reader *r, struct command_words *command, const struct word *word) {
-	if (word->is_open || word->text[0] == '-') {
+	bool is_mapfile = command->builtin->kind == MAPFILE;
+	bool is_argument = is_behind(command, is_mapfile ? "dnOsucC" : "dinNptu");
+	if (word->text[0] == '-' || (word->is_open && (is_argument || strchr(word->text, '?')))) { // read x?prompt
 		return;
 	}
-	bool is_part = command->target[0] != '\0'; // the line is split among several
+	bool is_part = command->target[0] != '\0' || is_mapfile; // the line is split among several
 	for (size_t i = 0; i < r->nflows && is_part; ++i) {
 		r->flows[i].is_derived = r->flows[i].is_derived || strcmp(r->flows[i].name, command->target) == 0;
 	}
-	known_add(r, KNOWN_ASSIGNED, word->text, 0);
-	flow_copy(r, word->text, FLOW_INPUT, is_part);
-	copy_name(command->target, word->text);
+	set_target(r, command, word, word->text);
+	flow_copy(r, command->target, FLOW_INPUT, is_part);
 }
 
 static void after_printf(struct reader *r, struct command_words *command, const struct word *word) {
 	bool is_option = word->text[0] == '-' && !word->is_open;
-	if (strcmp(command->last, "-v") == 0) {
-		copy_name(command->target, word->is_open ? "" : word->text);
-		known_add(r, KNOWN_ASSIGNED, command->target, 0);
+	if (is_behind_v(command)) {
+		set_target(r, command, word, word->text);
+	} else if (!command->has_format && strncmp(word->text, "-v", 2) == 0 && (word->text[2] != '\0' || word->is_open)) {
+		set_target(r, command, word, word->text + 2);
 	} else if (command->has_format) {
 		++command->nargs;
 	} else if (command->builtin->kind == PRINT) { // print -f FORMAT
@@ -564,14 +625,16 @@ void command_after_word(struct reader *r, struct command_words *command, const s
 	}
 	switch (command->builtin ? command->builtin->kind : PREFIX) {
 	case READ:
+	case MAPFILE:
 		after_read(r, command, word);
 		break;
-	case NAMES: // mapfile
-		if (!word->is_open && word->text[0] != '-') {
-			known_add(r, KNOWN_ASSIGNED, word->text, 0);
-			flow_copy(r, word->text, FLOW_INPUT, true);
+	case SET: {
+		bool is_attached = (word->text[0] == '-' || word->text[0] == '+') && word->text[1] == 'A' && word->len > 2;
+		if (is_attached || (is_behind(command, "A") && command->target[0] == '\0')) {
+			set_target(r, command, word, word->text + (is_attached ? 2 : 0));
 		}
 		break;
+	}
 	case DECLARE:
 	case DECLARE_INTEGERS:
 		after_declare(r, command, word);

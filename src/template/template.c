@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "shell/quoting.h"
+#include "shell/reader.h"
 #include "shell/shell.h"
 
 #include <stdio.h>
@@ -257,7 +258,7 @@ static bool has_plain_words(const struct parts *parts) {
 	while (end < probe.len && !template_is_blank(probe.data[end])) {
 		++end;
 	}
-	bool is_plain = !shell_has_syntax(buf_str(&probe), probe.len);
+	bool is_plain = !shell_has_syntax(buf_str(&probe), probe.len) && !shell_evaluates_words(buf_str(&probe) + start, end - start);
 	if (first_item < end) { // with a slash before the item it names a file, whatever the item is
 		is_plain = is_plain && first_item > start && memchr(probe.data + start, '/', first_item - start);
 	}
@@ -313,7 +314,7 @@ static bool parse_quoted(struct template *template, const char *const *words, si
 	template_group(template);
 	const struct part *first = &template->words.at[template->words.n > 0 && template->words.at[0].kind == GROUP];
 	bool is_direct = nwords > 0 && !(first->kind == LITERAL && shell_is_plain(first->text, first->len) &&
-	                                 shell_has_syntax(first->text, first->len));
+	                                 (shell_has_syntax(first->text, first->len) || shell_evaluates_words(first->text, first->len)));
 	if (!is_direct) {
 		template_read(template, names);
 	}

@@ -49,19 +49,19 @@ int atomic_file_check(const char *path) {
 	return result;
 }
 
-// Holds off the signals that would end the process, and leave its file with a name that is in the way.
-static void hold_signals(struct atomic_file *whole) {
+// Blocks the signals that would end the process, and leave its file with a name that is in the way.
+static void block_signals(struct atomic_file *file) {
 	sigset_t deadly;
 	sigemptyset(&deadly);
 	sigaddset(&deadly, SIGINT);
 	sigaddset(&deadly, SIGTERM);
 	sigaddset(&deadly, SIGHUP);
 	sigaddset(&deadly, SIGQUIT);
-	verify(pthread_sigmask(SIG_BLOCK, &deadly, &whole->mask) == 0);
+	verify(pthread_sigmask(SIG_BLOCK, &deadly, &file->mask) == 0);
 }
 
-static void let_signals(const struct atomic_file *whole) {
-	verify(pthread_sigmask(SIG_SETMASK, &whole->mask, NULL) == 0);
+static void restore_signals(const struct atomic_file *file) {
+	verify(pthread_sigmask(SIG_SETMASK, &file->mask, NULL) == 0);
 }
 
 static void print_own_path(struct buf *path, int fd) {
@@ -121,59 +121,59 @@ static int name_beside(const char *path, int nameless, char **ret_name) {
 }
 
 // Opens the file that is to come in the place of `path`. Returns its descriptor, or -1 with errno.
-static int create_beside(struct atomic_file *whole) {
-	int fd = create_nameless(whole->path);
+static int create_beside(struct atomic_file *file) {
+	int fd = create_nameless(file->path);
 	if (fd >= 0) {
 		return fd;
 	}
-	hold_signals(whole); // not every file system has files without names
-	fd = name_beside(whole->path, -1, &whole->temporary);
+	block_signals(file); // not every file system has files without names
+	fd = name_beside(file->path, -1, &file->temporary);
 	if (fd < 0) {
 		int error = errno;
-		let_signals(whole);
+		restore_signals(file);
 		errno = error;
 	}
 	return fd;
 }
 
 struct atomic_file *atomic_file_open(const char *path) {
-	struct atomic_file *whole = NEW(struct atomic_file);
+	struct atomic_file *file = NEW(struct atomic_file);
 	struct stat st;
 	bool exists = stat(path, &st) == 0;
 	if (exists && !S_ISREG(st.st_mode)) {
-		whole->fd = write_open(path);
+		file->fd = write_open(path);
 	} else {
-		whole->path = resolve(path);
-		whole->fd = create_beside(whole);
+		file->path = resolve(path);
+		file->fd = create_beside(file);
 	}
-	if (whole->fd < 0) {
+	if (file->fd < 0) {
 		int error = errno;
-		free(whole->path);
-		free(whole);
+		free(file->path);
+		free(file);
 		errno = error;
 		return NULL;
 	}
-	if (exists && whole->path && fchmod(whole->fd, st.st_mode & 07777) != 0) {
-		whole->error = errno;
+	if (exists && file->path && fchmod(file->fd, st.st_mode & 07777) != 0) {
+		file->error = errno;
 	}
-	return whole;
+	return file;
 }
 
-void atomic_file_write(struct atomic_file *whole, const void *mem, size_t len) {
-	if (!whole->error && write_limited(whole->fd, mem, len) != 0) {
-		whole->error = errno;
+void atomic_file_write(struct atomic_file *file, const void *mem, size_t len) {
+	if (!file->error && write_limited(file->fd, mem, len) != 0) {
+		file->error = errno;
 	}
 }
 
 // Makes a file of its own of what the nameless one holds, where a link is refused. Returns 0, or an errno.
-static int copy_beside(const struct atomic_file *whole, char **ret_name) {
+static int copy_beside(const struct atomic_file *file, char **ret_name) {
 	char piece[16 * 1024];
 	struct stat st;
-	int fd = name_beside(whole->path, -1, ret_name);
-	int error = fd < 0 || fstat(whole->fd, &st) != 0 || fchmod(fd, st.st_mode & 07777) != 0 ? errno : 0;
+	int fd = name_beside(file->path, -1, ret_name);
+	int error = fd < 0 || fstat(file->fd, &st) != 0 || fchmod(fd, st.st_mode & 07777) != 0 ? errno : 0;
 	ssize_t n = 1;
 	for (off_t at = 0; !error && n > 0; at += n) {
-		n = pread(whole->fd, piece, sizeof(piece), at);
+		n = pread(file->fd, piece, sizeof(piece), at);
 		error = n < 0 || (n > 0 && write_all(fd, piece, (size_t)n) != 0) ? errno : 0;
 	}
 	if (fd >= 0 && close(fd) != 0 && !error) {
@@ -186,8 +186,8 @@ static int copy_beside(const struct atomic_file *whole, char **ret_name) {
 }
 
 // Puts a nameless file in its place. Returns 0, or an errno.
-static int place_nameless(struct atomic_file *whole) {
-	if (link_nameless(whole->fd, whole->path) == 0) {
+static int place_nameless(struct atomic_file *file) {
+	if (link_nameless(file->fd, file->path) == 0) {
 		return 0;
 	}
 	bool copies = call_is_refused(errno);
@@ -195,42 +195,42 @@ static int place_nameless(struct atomic_file *whole) {
 		return errno;
 	}
 	char *name = NULL;
-	hold_signals(whole);
-	int error = copies ? copy_beside(whole, &name) : name_beside(whole->path, whole->fd, &name) < 0 ? errno : 0;
-	if (!error && rename(name, whole->path) != 0) {
+	block_signals(file);
+	int error = copies ? copy_beside(file, &name) : name_beside(file->path, file->fd, &name) < 0 ? errno : 0;
+	if (!error && rename(name, file->path) != 0) {
 		error = errno;
 		unlink(name); // best effort: it is only in the way
 	}
 	free(name);
-	let_signals(whole);
+	restore_signals(file);
 	return error;
 }
 
 // Puts a file that has a name in its place, or removes it. Returns 0, or an errno.
-static int place_named(struct atomic_file *whole, bool keep) {
-	int error = keep && rename(whole->temporary, whole->path) != 0 ? errno : 0;
+static int place_named(struct atomic_file *file, bool keep) {
+	int error = keep && rename(file->temporary, file->path) != 0 ? errno : 0;
 	if (error || !keep) {
-		unlink(whole->temporary); // best effort: it is only in the way
+		unlink(file->temporary); // best effort: it is only in the way
 	}
-	let_signals(whole);
+	restore_signals(file);
 	return error;
 }
 
-int atomic_file_close(struct atomic_file *whole, bool keep) {
-	int error = whole->error;
-	if (whole->path && !whole->temporary && keep && !error) {
-		error = place_nameless(whole); // as long as it is open
+int atomic_file_close(struct atomic_file *file, bool keep) {
+	int error = file->error;
+	if (file->path && !file->temporary && keep && !error) {
+		error = place_nameless(file); // as long as it is open
 	}
-	if (close(whole->fd) != 0 && !error) {
+	if (close(file->fd) != 0 && !error) {
 		error = errno;
 	}
-	if (whole->temporary) {
-		int placed = place_named(whole, keep && !error);
+	if (file->temporary) {
+		int placed = place_named(file, keep && !error);
 		error = error ? error : placed;
 	}
-	free(whole->temporary);
-	free(whole->path);
-	free(whole);
+	free(file->temporary);
+	free(file->path);
+	free(file);
 	errno = error;
 	return error ? -1 : 0;
 }

@@ -19,10 +19,10 @@ int atomic_file_check(const char *path) FP_NODISCARD;
 struct atomic_file *atomic_file_open(const char *path);
 
 // Adds the bytes. After an error it does nothing; atomic_file_close() returns it.
-void atomic_file_write(struct atomic_file *whole, const void *mem, size_t len);
+void atomic_file_write(struct atomic_file *file, const void *mem, size_t len);
 
-// Puts the file in its place, or with `keep` false leaves what was there before; frees `whole`. Returns 0, or -1 with errno
+// Puts the file in its place, or with `keep` false leaves what was there before; frees `file`. Returns 0, or -1 with errno
 // of the first failure since atomic_file_open(): then nothing has changed, but for what is no regular file.
-int atomic_file_close(struct atomic_file *whole, bool keep) FP_NODISCARD;
+int atomic_file_close(struct atomic_file *file, bool keep) FP_NODISCARD;
 
 #endif

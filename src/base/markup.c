@@ -6,7 +6,7 @@
 
 #define REPLACEMENT "\xEF\xBF\xBD" // U+FFFD
 
-void figures_add_count(struct buf *buf, uint64_t n) {
+void markup_add_count(struct buf *buf, uint64_t n) {
 	uint64_t thousands = 1;
 	while (n / thousands >= 1000) {
 		thousands *= 1000;
@@ -17,7 +17,7 @@ void figures_add_count(struct buf *buf, uint64_t n) {
 	}
 }
 
-void figures_add_cut(struct buf *buf, const char *text, size_t len, size_t max) {
+void markup_add_cut(struct buf *buf, const char *text, size_t len, size_t max) {
 	if (len <= max) {
 		buf_add(buf, text, len);
 		return;
@@ -83,7 +83,7 @@ static size_t add_char(struct buf *buf, const char *s, size_t len, bool tabs) {
 	return n;
 }
 
-void figures_add_escaped(struct buf *buf, const char *text, size_t len) {
+void markup_add_escaped(struct buf *buf, const char *text, size_t len) {
 	for (size_t i = 0; i < len;) {
 		i += add_char(buf, text + i, len - i, false);
 	}
@@ -101,7 +101,7 @@ static size_t sequence_length(const char *s, size_t len) {
 	return n < len && s[n] >= 0x40 && s[n] <= 0x7E ? n + 1 : 0;
 }
 
-void figures_add_output(struct buf *buf, const char *text, size_t len) {
+void markup_add_output(struct buf *buf, const char *text, size_t len) {
 	for (size_t i = 0; i < len;) {
 		size_t n = sequence_length(text + i, len - i);
 		i += n ? n : add_char(buf, text + i, len - i, true);

@@ -8,17 +8,17 @@
 #include <stdint.h>
 
 // "1,234,567"
-void figures_add_count(struct buf *buf, uint64_t n);
+void markup_add_count(struct buf *buf, uint64_t n);
 
 // At most `max` bytes of the text and then "…", cut between characters.
-void figures_add_cut(struct buf *buf, const char *text, size_t len, size_t max);
+void markup_add_cut(struct buf *buf, const char *text, size_t len, size_t max);
 
 // Any bytes as text of HTML or XML, also within quotes: what means something there is escaped; bytes that are not UTF-8,
 // and characters that XML forbids or that turn the direction of text, become U+FFFD; other control characters show as the
 // pictures of them (U+2400 on). A newline stays.
-void figures_add_escaped(struct buf *buf, const char *text, size_t len);
+void markup_add_escaped(struct buf *buf, const char *text, size_t len);
 
 // The same for a job's output: tabs stay too, and what colours a terminal (ESC [ ... m and its like) is left out.
-void figures_add_output(struct buf *buf, const char *text, size_t len);
+void markup_add_output(struct buf *buf, const char *text, size_t len);
 
 #endif

@@ -308,7 +308,7 @@ static void add_args(struct buf *buf, const struct attempt_span *attempt) {
 	size_t len;
 	const char *command = attempt_command(attempt, &len);
 	if (len > 0) {
-		figures_add_cut(&text, command, len, COMMAND_BYTES);
+		markup_add_cut(&text, command, len, COMMAND_BYTES);
 	}
 	buf_adds(buf, ",\"args\":{");
 	json_add_string(buf, "cmd", buf_str(&text), text.len);

@@ -11,14 +11,14 @@
 const char html_script_hash[] = "sha256-vqoCGL+GNd8U3Q+rj5sYVbFndr3ZqIXj0dSSdsxcFyI=";
 
 static void add_text(struct buf *buf, const char *text) {
-	figures_add_escaped(buf, text, strlen(text));
+	markup_add_escaped(buf, text, strlen(text));
 }
 
 // A batch's name, spelled as in the names of its jobs.
 static void add_name(struct buf *buf, const char *batch) {
 	struct buf name = BUF_INIT;
 	text_add_text(&name, batch, strlen(batch), SIZE_MAX);
-	figures_add_escaped(buf, buf_str(&name), name.len);
+	markup_add_escaped(buf, buf_str(&name), name.len);
 	buf_fini(&name);
 }
 
@@ -66,7 +66,7 @@ static void add_fact(struct buf *buf, const char *name, uint64_t n, bool bad) {
 	if (bad) {
 		buf_adds(buf, "<a class=\"bad\" href=\"#failed\">");
 	}
-	figures_add_count(buf, n);
+	markup_add_count(buf, n);
 	buf_adds(buf, bad ? "</a></dd></div>\n" : "</dd></div>\n");
 }
 
@@ -134,7 +134,7 @@ static void add_time_cell(struct buf *buf, uint64_t ns, bool is_known) {
 
 static void add_count_cell(struct buf *buf, uint64_t n, bool bad) {
 	buf_printf(buf, "<td class=\"n%s\">", bad && n > 0 ? " bad" : "");
-	figures_add_count(buf, n);
+	markup_add_count(buf, n);
 	buf_adds(buf, "</td>");
 }
 
@@ -183,7 +183,7 @@ static void add_batch(struct buf *buf, const struct palette *palette, const stru
 	if (batch->name[0] != '\0') {
 		add_name(buf, batch->name);
 	} else {
-		figures_add_count(buf, stats->hidden_batches);
+		markup_add_count(buf, stats->hidden_batches);
 		buf_adds(buf, " more");
 	}
 	buf_adds(buf, "</th>");
@@ -239,7 +239,7 @@ static void add_batches(struct buf *buf, const struct palette *palette) {
 static void add_job_name(struct buf *buf, const struct stats_job *job) {
 	struct buf name = BUF_INIT;
 	text_add_whole_job(&name, job->batch, job->number, job->seq);
-	figures_add_escaped(buf, buf_str(&name), name.len);
+	markup_add_escaped(buf, buf_str(&name), name.len);
 	buf_fini(&name);
 }
 
@@ -261,11 +261,11 @@ static void add_failure(struct buf *buf, const struct stats_job *job) {
 		text_add_time(buf, result_wall(&job->result));
 	}
 	buf_printf(buf, "%s</p>\n<code>", job->allowed ? " <span class=\"dim\">(allowed to)</span>" : "");
-	figures_add_escaped(buf, job->command ? job->command : "", job->command_len);
+	markup_add_escaped(buf, job->command ? job->command : "", job->command_len);
 	buf_adds(buf, "</code>\n");
 	if (job->tail_len > 0) {
 		buf_adds(buf, "<pre>");
-		figures_add_output(buf, job->tail, job->tail_len);
+		markup_add_output(buf, job->tail, job->tail_len);
 		buf_adds(buf, "</pre>\n");
 	}
 	buf_adds(buf, "</article>\n");
@@ -282,7 +282,7 @@ static void add_failures(struct buf *buf, const struct run_stats *stats) {
 	uint64_t failed = stats->total.failed - stats->total.along_failed;
 	if (failed > stats->nfailures) {
 		buf_adds(buf, "<p class=\"dim\">… and ");
-		figures_add_count(buf, failed - stats->nfailures);
+		markup_add_count(buf, failed - stats->nfailures);
 		buf_adds(buf, " more.</p>\n");
 	}
 }
@@ -297,7 +297,7 @@ static void add_losses(struct buf *buf, const struct run_stats *stats) {
 			add_name(buf, loss->batch);
 			buf_adds(buf, "</strong> ");
 		}
-		figures_add_count(buf, loss->jobs);
+		markup_add_count(buf, loss->jobs);
 		buf_printf(buf, " job%s %s: ", loss->jobs == 1 ? "" : "s", outcome_name(loss->outcome));
 		add_text(buf, loss->why);
 		buf_adds(buf, "</p>\n");
@@ -318,7 +318,7 @@ static void add_slowest(struct buf *buf, const struct palette *palette) {
 		buf_adds(buf, "</th>");
 		add_time_cell(buf, result_wall(&job->result), true);
 		buf_adds(buf, "<td class=\"cmd\"><code>");
-		figures_add_escaped(buf, job->command ? job->command : "", job->command_len);
+		markup_add_escaped(buf, job->command ? job->command : "", job->command_len);
 		buf_adds(buf, "</code></td></tr>\n");
 	}
 	buf_adds(buf, "</tbody>\n</table></div>\n");
@@ -352,22 +352,22 @@ static void add_row(struct buf *buf, const struct row *row, uint64_t start) {
 	add_seconds(buf, row->to - row->from);
 	add_seconds(buf, row->cpu);
 	buf_printf(buf, "<td class=\"n\">%.1f</td><td class=\"cmd\"><code>", (double)row->maxrss / 1e6);
-	figures_add_escaped(buf, row->command, row->command_len);
+	markup_add_escaped(buf, row->command, row->command_len);
 	buf_adds(buf, "</code></td></tr>\n");
 }
 
 // Which jobs these are, if not all.
 static void add_choice(struct buf *buf, const struct rows *rows) {
-	figures_add_count(buf, rows->n);
+	markup_add_count(buf, rows->n);
 	if (rows->stride == 0) {
 		buf_adds(buf, rows->n == 1 ? " job that ran" : " jobs that ran");
 		return;
 	}
 	buf_adds(buf, " of the ");
-	figures_add_count(buf, rows->jobs);
+	markup_add_count(buf, rows->jobs);
 	buf_printf(buf, " jobs that ran: those that failed (the first %d) or were tried again (the first %d), the slowest, and one of ",
 	           ROWS_FAILED, ROWS_RETRIED);
-	figures_add_count(buf, rows->stride);
+	markup_add_count(buf, rows->stride);
 	buf_adds(buf, " of the others. The log has all.");
 }
 
@@ -414,7 +414,7 @@ void html_draw(struct buf *buf, const struct timeline *timeline, const struct ro
 	svg_draw(buf, timeline, SVG_INLINE);
 	if (timeline->merged > 0) {
 		buf_adds(buf, "<figcaption class=\"dim\">");
-		figures_add_count(buf, timeline->merged);
+		markup_add_count(buf, timeline->merged);
 		buf_adds(buf, " short jobs are drawn as columns: how much of the time each batch had.</figcaption>\n");
 	}
 	buf_adds(buf, "</figure>\n");

@@ -85,9 +85,9 @@ static void add(struct rows *rows, const struct event_job_end *end, const struct
 	struct buf name = BUF_INIT, command = BUF_INIT;
 	text_add_whole_job(&name, end->id.batch, end->id.number, end->id.seq);
 	if (end->command && (!before || row.result.outcome != OUTCOME_OK)) { // of the step that failed
-		figures_add_cut(&command, end->command, end->command_len, COMMAND_BYTES);
+		markup_add_cut(&command, end->command, end->command_len, COMMAND_BYTES);
 	} else if (before) {
-		figures_add_cut(&command, before->start.command, before->start.command_len, COMMAND_BYTES);
+		markup_add_cut(&command, before->start.command, before->start.command_len, COMMAND_BYTES);
 	}
 	row.class = (unsigned char)palette_class(rows->palette, end->id.batch);
 	row.name = arena_text(&rows->texts, name.data, name.len);

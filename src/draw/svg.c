@@ -46,7 +46,7 @@ void svg_add_title(struct buf *buf, const struct run_stats *stats) {
 	if (stats->name) {
 		struct buf name = BUF_INIT;
 		text_add_text(&name, stats->name, strlen(stats->name), NAME_COLUMNS);
-		figures_add_escaped(buf, buf_str(&name), name.len);
+		markup_add_escaped(buf, buf_str(&name), name.len);
 		buf_adds(buf, ", ");
 		buf_fini(&name);
 	}
@@ -62,10 +62,10 @@ void svg_add_title(struct buf *buf, const struct run_stats *stats) {
 void svg_add_figures(struct buf *buf, const struct run_stats *stats) {
 	const struct stats_batch *total = &stats->total;
 	uint64_t jobs = stats_ended(total);
-	figures_add_count(buf, jobs);
+	markup_add_count(buf, jobs);
 	buf_printf(buf, " %s%s · ", stats->counts_items ? "item" : "job", jobs == 1 ? "" : "s");
 	if (total->failed > 0) {
-		figures_add_count(buf, total->failed);
+		markup_add_count(buf, total->failed);
 		buf_adds(buf, " failed · ");
 	}
 	text_add_time(buf, stats_wall(stats));
@@ -134,7 +134,7 @@ static void place(struct legend *legend, const char *text, size_t len) {
 static void add_entry(const struct sheet *sheet, struct legend *legend, const char *shape, const char *text, size_t len) {
 	place(legend, text, len);
 	buf_printf(sheet->buf, "<g transform=\"translate(%.0f %.0f)\">%s<text x=\"17\" y=\"11\">", legend->x, legend->y, shape);
-	figures_add_escaped(sheet->buf, text, len);
+	markup_add_escaped(sheet->buf, text, len);
 	buf_adds(sheet->buf, "</text></g>\n");
 	legend->x += 17 + text_width(text, len) + 20;
 }
@@ -310,7 +310,7 @@ static void add_bar(const struct sheet *sheet, const struct bar *bar) {
 	bool more = bar->flags & BAR_MORE, grouped = (bar->flags && !more) || x - lead >= LEAD_MIN;
 	buf_adds(buf, grouped ? "<g class=\"b\"><title>" : "");
 	if (grouped) {
-		figures_add_escaped(buf, bar->text, bar->text_len);
+		markup_add_escaped(buf, bar->text, bar->text_len);
 		buf_adds(buf, "</title>");
 	}
 	if (x - lead >= LEAD_MIN) {
@@ -325,7 +325,7 @@ static void add_bar(const struct sheet *sheet, const struct bar *bar) {
 		buf_adds(buf, "</g>\n");
 	} else {
 		buf_adds(buf, "><title>");
-		figures_add_escaped(buf, bar->text, bar->text_len);
+		markup_add_escaped(buf, bar->text, bar->text_len);
 		buf_adds(buf, "</title></rect>\n");
 	}
 }
@@ -406,7 +406,7 @@ static void add_share(const struct sheet *sheet, unsigned class, const double *l
 		buf_adds(buf, "other batches");
 	} else {
 		const struct stats_batch *owner = palette->owners[class];
-		figures_add_escaped(buf, owner->name, strlen(owner->name));
+		markup_add_escaped(buf, owner->name, strlen(owner->name));
 		buf_printf(buf, ": %u%% of the slot-time", (unsigned)(owner->share * 100 + 0.5));
 	}
 	buf_adds(buf, "</title></path>\n");

@@ -132,7 +132,7 @@ static void add_text(struct buf *buf, const struct attempt_span *attempt) {
 	const char *command = attempt_command(attempt, &len);
 	if (len > 0) {
 		buf_addc(buf, '\n');
-		figures_add_cut(buf, command, len, TEXT_COMMAND);
+		markup_add_cut(buf, command, len, TEXT_COMMAND);
 	}
 }
 

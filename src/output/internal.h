@@ -15,7 +15,7 @@
 // `current` and `unpacked`. The turn is taken under the lock (turn_take()), given up under the lock when nothing is left,
 // or handed over to the flusher as it is, with `current` half written:
 //
-//	free -turn_take()-> a worker -turn_work()-> free, or, when the reader is slow or the stint long, the flusher's
+//	free -turn_take()-> a worker -turn_work()-> free, or, when the reader is slow or the quota used up, the flusher's
 //	free -turn_take()-> a job that streams (has_turn) -writer_drop_turn() or spool_finish()-> its worker, as above
 //	the flusher -turn_work()-> free
 

@@ -34,7 +34,7 @@ struct results *results_in_temp(const char *dir);
 // True if the stream (0 stdout, 1 stderr) is kept here.
 bool results_takes(const struct results *results, int stream);
 
-// Reads what is there from the pipe; as struct drain.readable. What a full disk does not take is lost: results_error().
+// Reads what is there from the pipe; as struct output_reader.readable. What a full disk does not take is lost: results_error().
 ssize_t results_readable(struct results *results, int stream, int fd);
 
 void results_add(struct results *results, int stream, const void *mem, size_t len);

@@ -331,7 +331,7 @@ static void stream_cut(struct spool *spool, int i) {
 }
 
 // Gives up what the attempt had: its pipes are gone, and nobody is to wait for its successor.
-static void spool_rest(struct spool *spool) {
+static void spool_end_attempt(struct spool *spool) {
 	spool_narrow(spool);
 	for (int i = 0; i < STREAMS; ++i) {
 		spool->stream[i].wide = spool->stream[i].pass = false;
@@ -342,7 +342,7 @@ static void spool_rest(struct spool *spool) {
 }
 
 void spool_suspend(struct spool *spool) {
-	spool_rest(spool);
+	spool_end_attempt(spool);
 	if (!spool->idle) {
 		writer_set_idle(spool, true);
 	}
@@ -366,7 +366,7 @@ void spool_reset(struct spool *spool) {
 	spool->lost = false;
 	spool->noted_len = 0;
 	spool_leave(spool);
-	spool_rest(spool);
+	spool_end_attempt(spool);
 }
 
 uint64_t spool_bytes(const struct spool *spool, int stream) {

@@ -1,12 +1,12 @@
 // The turn to write: who has it, for how long, and the thread that waits for a slow reader.
 //
-// A worker that has the turn writes also for others, but never blocks on a reader, and no longer than a stint; then the
+// A worker that has the turn writes also for others, but never blocks on a reader, and no more than its quota; then the
 // flusher goes on, a thread that is started when it is first needed.
 
 #include "output/internal.h"
 
 enum {
-	STINT = 256 * 1024,         // bytes that a worker writes for others, then it is the flusher's
+	QUOTA = 256 * 1024,         // bytes that a worker writes for others, then it is the flusher's
 	FLUSHER_STACK = 64 * 1024,
 	RECEIPTS_MAX = 16 * 1024,   // bytes of them that wait for what was gathered to be written
 };
@@ -60,18 +60,18 @@ static bool turn_hand_over(struct writer *writer) {
 }
 
 void turn_work(struct writer *writer, bool wait) {
-	uint64_t stint = 0;
+	uint64_t written = 0;
 	for (;;) {
 		struct spool *spool = writer->receipts.len < RECEIPTS_MAX ? turn_next(writer) : NULL;
 		if (!spool && writer->receipts.len == 0 && !streams_pending(writer->streams)) {
 			break;
 		}
 		if (spool && spool != &writer->unpacked) {
-			stint += stream_ready(&spool->stream[0]) + stream_ready(&spool->stream[1]);
+			written += stream_ready(&spool->stream[0]) + stream_ready(&spool->stream[1]);
 		} else if (spool) {
-			stint += PACK_MAX / 16; // as good as any guess: what bounds the stint is the number of them
+			written += PACK_MAX / 16; // as good as any guess: what bounds the written is the number of them
 		}
-		if (!wait && stint > STINT && turn_hand_over(writer)) {
+		if (!wait && written > QUOTA && turn_hand_over(writer)) {
 			return;
 		}
 		mutex_unlock(&writer->lock);

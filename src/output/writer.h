@@ -79,7 +79,7 @@ struct spool *spool_open(struct writer *writer, struct writer_lane *lane, uint64
                          const char *tag, size_t tag_len);
 
 // Reads what is there from the non-blocking pipe (stream 0 or 1) into the spool, or right through; as
-// struct drain.readable of process/child.h: bytes taken, 0 at end, -1 with errno. Blocks in two cases only: the job
+// struct output_reader.readable of process/child.h: bytes taken, 0 at end, -1 with errno. Blocks in two cases only: the job
 // streams live and the reader of stdout is slow, or the disk is full (see above).
 ssize_t spool_readable(struct spool *spool, int stream, int fd);
 

@@ -134,7 +134,7 @@ static char *own_path(void) {
 	return path;
 }
 
-// ---- aside ----
+// ---- the leaf ----
 
 // Calls fn for each process of a group (0: one of another pid namespace) until it returns false. Returns whether none did.
 static bool each_process(const struct cgroup_root *root, const char *procs,
@@ -152,9 +152,9 @@ static bool each_process(const struct cgroup_root *root, const char *procs,
 
 static bool is_ours(const struct cgroup_root *root, const void *arg, pid_t pid) {
 	(void)root;
-	const struct proctree *family = arg;
-	for (size_t i = 0; i < family->n; ++i) {
-		if (family->pids[i] == pid) {
+	const struct proctree *tree = arg;
+	for (size_t i = 0; i < tree->n; ++i) {
+		if (tree->pids[i] == pid) {
 			return true;
 		}
 	}
@@ -168,21 +168,21 @@ static bool move_to(const struct cgroup_root *root, const void *arg, pid_t pid) 
 }
 
 static bool holds_ours_alone(const struct cgroup_root *root) {
-	struct proctree family = FAMILY_INIT;
-	proctree_add_tree(&family, getpid());
-	bool ours = each_process(root, "cgroup.procs", is_ours, &family);
-	proctree_fini(&family);
+	struct proctree tree = PROCTREE_INIT;
+	proctree_add_tree(&tree, getpid());
+	bool ours = each_process(root, "cgroup.procs", is_ours, &tree);
+	proctree_fini(&tree);
 	return ours;
 }
 
-static void step_back(struct cgroup_root *root, const char *leaf, const char *leaf_procs) {
+static void move_from_leaf(struct cgroup_root *root, const char *leaf, const char *leaf_procs) {
 	each_process(root, leaf_procs, move_to, "cgroup.procs");
 	unlinkat(root->fd, leaf, AT_REMOVEDIR); // where it cannot be done a leaf stays, with us in it
 }
 
 // A group with processes has no controllers for the groups below it ("no internal process constraint"), so all go to a
 // leaf, if they are ours. Returns 0, or -1 with errno.
-static int step_aside(struct cgroup_root *root) {
+static int move_to_leaf(struct cgroup_root *root) {
 	char leaf[NAME_BYTES], procs[NAME_BYTES];
 	group_file(0, "", leaf);
 	group_file(0, "cgroup.procs", procs);
@@ -197,12 +197,12 @@ static int step_aside(struct cgroup_root *root) {
 	for (unsigned i = 0; i < MOVES && holds_ours_alone(root); ++i) {
 		each_process(root, "cgroup.procs", move_to, procs);
 		if (control_write(root, "cgroup.subtree_control", "+memory") == 0) {
-			root->aside = true;
+			root->in_leaf = true;
 			return 0;
 		}
 	}
 	int error = errno;
-	step_back(root, leaf, procs);
+	move_from_leaf(root, leaf, procs);
 	errno = error;
 	return -1;
 }
@@ -239,7 +239,7 @@ static const char *enable(struct cgroup_root *root) {
 	}
 	if (control_has(root, "cgroup.subtree_control", "memory")
 	    || control_write(root, "cgroup.subtree_control", "+memory") == 0
-	    || (errno == EBUSY && step_aside(root) == 0)) {
+	    || (errno == EBUSY && move_to_leaf(root) == 0)) {
 		return NULL;
 	}
 	return errno == EBUSY ? "there are processes in it" : strerror(errno);
@@ -276,10 +276,10 @@ void cgroup_root_close(struct cgroup_root *root) {
 	if (root->fd < 0) {
 		return;
 	}
-	if (root->aside) {
+	if (root->in_leaf) {
 		char leaf[NAME_BYTES], procs[NAME_BYTES];
 		control_write(root, "cgroup.subtree_control", "-memory");
-		step_back(root, group_file(0, "", leaf), group_file(0, "cgroup.procs", procs));
+		move_from_leaf(root, group_file(0, "", leaf), group_file(0, "cgroup.procs", procs));
 	}
 	close(root->fd);
 	root->fd = -1;

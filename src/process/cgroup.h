@@ -13,7 +13,7 @@
 struct cgroup_root {
 	int fd;            // O_PATH descriptor of its directory, or -1
 	bool real;         // on a cgroup2 file system; else a plain directory, as tests have it
-	bool aside;        // this process went to a leaf of its own to make room for the memory controller
+	bool in_leaf;      // this process went to a leaf of its own to make room for the memory controller
 	atomic_uint made;  // for names that are used once
 };
 
@@ -30,7 +30,7 @@ struct cgroup {
 // Returns NULL, or the cause in words (to be used at once) with root->fd -1.
 const char *cgroup_root_open(struct cgroup_root *root, const char *path) FP_NODISCARD;
 
-// Goes back to where this process was, if it went aside. Nothing happens to one that is not open.
+// Goes back to where this process was, if it went to a leaf. Nothing happens to one that is not open.
 void cgroup_root_close(struct cgroup_root *root);
 
 // Makes a group with a limit of `limit` bytes. Returns 0, or -1 with errno and nothing made.

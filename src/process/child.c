@@ -1,4 +1,4 @@
-// A running child: started, drained, timed out, and waited for by its worker.
+// A running child: started, read from, timed out, and waited for by its worker.
 
 #include "process/child.h"
 
@@ -60,7 +60,7 @@ struct child {
 	uint64_t old_due;           // when its orphans begin to be watched for, or TIME_NEVER
 	uint64_t stop_due;          // when to look whether it has stopped, or TIME_NEVER
 	uint64_t linger_until;      // for the rest of its group, once it is a zombie; 0: it is not
-	struct escapees escapees;
+	struct pidfd_set left_group;  // descendants outside of its group, once it is out of time
 	struct memory_claim claim;
 };
 
@@ -92,8 +92,8 @@ static bool is_shortage(int error) {
 	return error == EAGAIN || error == ENOMEM || error == EMFILE || error == ENFILE;
 }
 
-// A pipe whose read end does not block. Returns 0, or -1 with errno.
-static int open_pipe(int *ret_read, int *ret_write) {
+// A pipe of which our end, 0 to read or 1 to write, does not block. Returns 0, or -1 with errno.
+static int open_pipe(int own, int *ret_own, int *ret_others) {
 	int ends[2], error = fault_errno("pipe");
 	if (error) {
 		errno = error;
@@ -102,21 +102,9 @@ static int open_pipe(int *ret_read, int *ret_write) {
 	if (pipe2(ends, O_CLOEXEC) != 0) {
 		return -1;
 	}
-	verify(fcntl(ends[0], F_SETFL, O_NONBLOCK) == 0);
-	*ret_read = ends[0];
-	*ret_write = ends[1];
-	return 0;
-}
-
-// A pipe whose write end does not block. Returns 0, or -1 with errno.
-static int open_pour(int *ret_read, int *ret_write) {
-	int ends[2];
-	if (pipe2(ends, O_CLOEXEC) != 0) {
-		return -1;
-	}
-	verify(fcntl(ends[1], F_SETFL, O_NONBLOCK) == 0);
-	*ret_read = ends[0];
-	*ret_write = ends[1];
+	verify(fcntl(ends[own], F_SETFL, O_NONBLOCK) == 0);
+	*ret_own = ends[own];
+	*ret_others = ends[!own];
 	return 0;
 }
 
@@ -156,10 +144,10 @@ static void child_try(struct child *child, atomic_int *listed, struct spawn_erro
 	struct children *children = child->children;
 	int in = -1, out = -1, err = -1;
 	*ret_error = (struct spawn_error){.error = 0};
-	if (config->pour && open_pour(&in, &child->fds[IN].fd) != 0) {
+	if (config->stdin_writer && open_pipe(1, &child->fds[IN].fd, &in) != 0) {
 		*ret_error = (struct spawn_error){.step = SPAWN_PIPE, .error = errno};
-	} else if (config->drain && (open_pipe(&child->fds[STREAM_OUT].fd, &out) != 0
-	                      || open_pipe(&child->fds[STREAM_ERR].fd, &err) != 0)) {
+	} else if (config->output_reader && (open_pipe(0, &child->fds[STREAM_OUT].fd, &out) != 0
+	                      || open_pipe(0, &child->fds[STREAM_ERR].fd, &err) != 0)) {
 		*ret_error = (struct spawn_error){.step = SPAWN_PIPE, .error = errno};
 	} else if (config->memory && memory_claim_prepare(&children->memory, &child->claim) != 0) {
 		*ret_error = (struct spawn_error){.step = SPAWN_CGROUP, .error = errno};
@@ -207,7 +195,7 @@ static bool child_claim(struct child *child) {
 // Returns false if it did not start: cancelled, or with the error in ret_error->error.
 static bool child_try_until(struct child *child, atomic_int *listed, struct spawn_error *ret_error) {
 	const atomic_bool *refusal = children_refusal(child->children, child->running.cleanup);
-	struct patience patience = {.pause = 0};
+	struct start_backoff backoff = {.pause = 0};
 	for (;;) {
 		*ret_error = (struct spawn_error){.error = 0};
 		// acquire: pairs with the store of begin_termination(); what slips through is caught by [C3]
@@ -225,7 +213,7 @@ static bool child_try_until(struct child *child, atomic_int *listed, struct spaw
 			continue;
 		}
 		if (!is_shortage(ret_error->error)
-		    || (!children_wait_room(child->children, &patience, ret_error->error, refusal)
+		    || (!children_wait_room(child->children, &backoff, ret_error->error, refusal)
 		        && !atomic_load_acquire(refusal))) {
 			return false;
 		}
@@ -233,7 +221,7 @@ static bool child_try_until(struct child *child, atomic_int *listed, struct spaw
 }
 
 // Tells the guardian of the child's product, or that it is no longer to be unlinked (NULL).
-static void child_guard_product(const struct child *child, const char *path) {
+static void child_guard_file(const struct child *child, const char *path) {
 	if (child->config->unlink_path) {
 		guardian_set_path(&child->children->guardian, child->running.slot, path);
 	}
@@ -247,9 +235,9 @@ static bool child_start(struct child *child, struct spawn_error *ret_error) {
 		children_start_guardian(child->children, child->config->scratch->stack_top);
 	}
 	atomic_int *listed = children_reserve(child->children, &child->running);
-	child_guard_product(child, child->config->unlink_path);
+	child_guard_file(child, child->config->unlink_path);
 	if (!child_try_until(child, listed, ret_error)) {
-		child_guard_product(child, NULL);
+		child_guard_file(child, NULL);
 		children_release(child->children, &child->running);
 		return false;
 	}
@@ -277,20 +265,20 @@ static int poll_timeout(uint64_t until) {
 }
 
 // The child gets no more to read.
-static void child_end_pour(struct child *child) {
-	const struct pour *pour = child->config->pour;
+static void child_close_stdin(struct child *child) {
+	const struct stdin_writer *writer = child->config->stdin_writer;
 	bool open = child->fds[IN].fd >= 0;
-	child->fds[MORE].fd = -1; // the pour's own
+	child->fds[MORE].fd = -1; // the writer of stdin closes it
 	fd_close(&child->fds[IN].fd);
-	if (open && pour->closed) {
-		pour->closed(pour->arg);
+	if (open && writer->closed) {
+		writer->closed(writer->arg);
 	}
 }
 
 // Gives the child what it reads. Its end of the pipe may be gone: then it wants no more.
-static void child_pour(struct child *child) {
+static void child_write_stdin(struct child *child) {
 	struct pollfd *to = &child->fds[IN], *more = &child->fds[MORE];
-	const struct pour *pour = child->config->pour;
+	const struct stdin_writer *writer = child->config->stdin_writer;
 	if (more->fd >= 0 && more->revents) {
 		more->fd = -1;
 		to->events = POLLOUT;
@@ -298,18 +286,18 @@ static void child_pour(struct child *child) {
 	if (to->fd < 0 || !to->revents) {
 		return;
 	}
-	ssize_t n = to->revents & POLLERR ? 0 : pour->writable(pour->arg, to->fd);
+	ssize_t n = to->revents & POLLERR ? 0 : writer->writable(writer->arg, to->fd);
 	if (n < 0 && errno == ENODATA) {
-		more->fd = pour->more_fd;
+		more->fd = writer->more_fd;
 		to->events = 0; // but for POLLERR, which always comes
 	} else if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR)) {
-		child_end_pour(child);
+		child_close_stdin(child);
 	}
 }
 
 // Waits for something to happen, takes what the streams hold, and gives what is asked for.
 static void child_poll(struct child *child, uint64_t until) {
-	nfds_t n_fds = child->config->pour ? MORE + 1 : END + 1;
+	nfds_t n_fds = child->config->stdin_writer ? MORE + 1 : END + 1;
 	int ready = poll(child->fds, n_fds, poll_timeout(until));
 	verify(ready >= 0 || errno == EINTR || errno == ENOMEM || errno == EAGAIN);
 	for (int i = 0; i <= MORE; ++i) {
@@ -322,13 +310,13 @@ static void child_poll(struct child *child, uint64_t until) {
 		if (from->fd < 0 || !from->revents) {
 			continue;
 		}
-		const struct drain *drain = child->config->drain;
-		ssize_t n = drain->readable(drain->arg, stream, from->fd);
+		const struct output_reader *reader = child->config->output_reader;
+		ssize_t n = reader->readable(reader->arg, stream, from->fd);
 		if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR)) {
 			fd_close(&from->fd);
 		}
 	}
-	child_pour(child);
+	child_write_stdin(child);
 }
 
 static uint64_t guardian_due(const struct child *child) {
@@ -349,9 +337,9 @@ static uint64_t child_due(const struct child *child) {
 // Sends a step to a child that is out of time; what left its group is looked up while it still descends from it.
 static void child_send_step(struct child *child, unsigned step) {
 	const struct term_seq *seq = &child->children->seq;
-	escapees_add(&child->escapees, child->running.pid);
+	pidfd_set_add_outside_group(&child->left_group, child->running.pid);
 	running_signal_step(&child->running, seq->steps[step].signal);
-	escapees_signal(&child->escapees, seq->steps[step].signal);
+	pidfd_set_signal(&child->left_group, seq->steps[step].signal);
 	child->step = step;
 	child->step_due = step + 1 < seq->nsteps
 		? now_ns() + (uint64_t)seq->steps[step].pause_ms * NS_PER_MS : TIME_NEVER;
@@ -405,7 +393,7 @@ static bool child_lingers(struct child *child) {
 		}
 	} else if (child->fds[END].revents) {
 		siginfo_t info;
-		waitid(P_PIDFD, (id_t)child->fds[END].fd, &info, WEXITED | WNOHANG); // or children_reap_strays() was faster
+		waitid(P_PIDFD, (id_t)child->fds[END].fd, &info, WEXITED | WNOHANG); // or children_reap_orphans() was faster
 	}
 	if (now >= child->linger_until) {
 		return false;
@@ -433,17 +421,17 @@ static void child_attend(struct child *child) {
 		}
 	}
 	if (child->state == CHILD_TIMED_OUT) {
-		escapees_signal(&child->escapees, SIGKILL);
+		pidfd_set_signal(&child->left_group, SIGKILL);
 	}
 	fd_close(&child->fds[END].fd);
-	child_end_pour(child);
+	child_close_stdin(child);
 }
 
 // ---- EXITED, DRAINED ----
 
 static void child_reap(struct child *child, struct result *ret_result) {
 	bool timed_out = child->state == CHILD_TIMED_OUT;
-	child_guard_product(child, NULL);
+	child_guard_file(child, NULL);
 	bool cancelled = children_unlist(child->children, &child->running, timed_out); // [C1]
 	int status;
 	reap(child->running.pid, &status, &ret_result->usage);
@@ -453,12 +441,12 @@ static void child_reap(struct child *child, struct result *ret_result) {
 	children_note_end(child->children, ret_result->end);
 	ret_result->exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
 	ret_result->term_signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
-	enum condemnation condemned = child->running.condemned; // for good, now that it is unlisted
-	if (timed_out || condemned == CONDEMNED_TIME) {
+	enum kill_mark marked = child->running.marked; // for good, now that it is unlisted
+	if (timed_out || marked == MARKED_FOR_TIME) {
 		ret_result->outcome = OUTCOME_TIMEOUT;
 	} else if (cancelled) {
 		ret_result->outcome = OUTCOME_CANCELLED;
-	} else if (condemned == CONDEMNED_MEMORY) {
+	} else if (marked == MARKED_FOR_MEMORY) {
 		ret_result->outcome = OUTCOME_SIGNAL; // also if it made its excuses with exit 0: it was told to give up
 		ret_result->term_signal = ret_result->term_signal ? ret_result->term_signal : child->children->seq.steps[0].signal;
 		ret_result->out_of_memory = true;
@@ -470,7 +458,7 @@ static void child_reap(struct child *child, struct result *ret_result) {
 }
 
 // Takes what the pipes still hold. A grandchild may keep one open for as long as it likes, but not us.
-static void child_drain(struct child *child, uint64_t ended) {
+static void child_read_rest(struct child *child, uint64_t ended) {
 	uint64_t until = ended + (uint64_t)DRAIN_GRACE_MS * NS_PER_MS;
 	while ((child->fds[STREAM_OUT].fd >= 0 || child->fds[STREAM_ERR].fd >= 0) && now_ns() < until) {
 		child_poll(child, until);
@@ -484,12 +472,12 @@ void child_run(struct children *children, const struct child_config *config, str
                struct spawn_error *ret_error) {
 	struct child child = {
 		.running = {.own_group = config->own_group, .cleanup = config->cleanup, .label = config->label,
-		            .drain = config->drain},
+		            .output_reader = config->output_reader},
 		.children = children,
 		.config = config,
 		.fds = {{.fd = -1, .events = POLLIN}, {.fd = -1, .events = POLLIN}, {.fd = -1, .events = POLLIN},
 		        {.fd = -1, .events = POLLOUT}, {.fd = -1, .events = POLLIN}},
-		.escapees = ESCAPEES_INIT,
+		.left_group = PIDFD_SET_INIT,
 	};
 	*ret_result = (struct result){.outcome = OUTCOME_CANCELLED};
 	*ret_error = (struct spawn_error){.error = 0};
@@ -505,11 +493,11 @@ void child_run(struct children *children, const struct child_config *config, str
 	}
 	child_attend(&child);
 	child_reap(&child, ret_result);
-	child_drain(&child, ret_result->end);
-	// behind the drain, which leaves those in the cgroup that still write their time
+	child_read_rest(&child, ret_result->end);
+	// after the last read, for what is left in the cgroup may still write
 	bool ran_out = memory_claim_close(&children->memory, &child.claim);
 	ret_result->out_of_memory |= ran_out && (ret_result->outcome == OUTCOME_SIGNAL || ret_result->outcome == OUTCOME_FAILED);
-	escapees_fini(&child.escapees);
+	pidfd_set_fini(&child.left_group);
 }
 
 // ---- as an executor ----

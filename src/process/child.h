@@ -1,4 +1,4 @@
-// A running child: started, drained, timed out, and waited for by its worker; signalled as a group by anybody.
+// A running child: started, read from, timed out, and waited for by its worker; signalled as a group by anybody.
 //
 // States, each with its lawful successors:
 //   STARTING -> RUNNING | SPAWN_ERROR       RUNNING -> TERMINATING (timeout, cancel) | EXITED
@@ -31,7 +31,7 @@ int term_seq_parse(const char *text, struct term_seq *ret_seq, const char **ret_
 struct children *children_create(const struct term_seq *seq);
 // Gives the context, which all jobs get, the cookie by which what is left of them is found (process/guardian.h). Before the
 // first child.
-void children_mark(struct children *children, struct context *context);
+void children_set_cookie(struct children *children, struct context *context);
 // What the event loop polls for POLLERR, with no events, or -1; then it calls children_revive_guardian(). `wake` is called,
 // from any thread, when that has changed.
 int children_guardian_fd(struct children *children);
@@ -54,15 +54,15 @@ void children_kill(struct children *children);
 uint64_t children_term_step(struct children *children, uint64_t now);
 // KILLs descendants that left their group (setsid, daemons) and those that were orphaned to fairpar as the subreaper, and if
 // it came to KILL for others, all that has the cookie; at the end of an interrupted run, after the last child was reaped.
-void children_kill_strays(struct children *children);
+void children_kill_orphans(struct children *children);
 // KILLs all that has the cookie, jobs that run too: the last thing before this process dies.
-void children_kill_marked(struct children *children);
+void children_kill_with_cookie(struct children *children);
 // Reaps orphans that were handed to this process as the subreaper. From the main thread, whenever it wakes. Nothing polls for
 // them, and no ordinary job costs a wake-up: only while an orphan lives or a job runs that is older than OLD_MS, the
 // descriptor of signals_open() tells of SIGCHLD, and when it has told, not again for a while: children_rest(). Orphans of a
 // younger job are found when a job ends, if it is long ago that they were looked for. Returns when to call again (now_ns()
 // time), or TIME_NEVER.
-uint64_t children_reap_strays(struct children *children, int signal_fd);
+uint64_t children_reap_orphans(struct children *children, int signal_fd);
 // SIGCHLD was told.
 void children_rest(struct children *children);
 // A signal-safe, lock-free KILL of all groups: for diag_set_last_words().
@@ -73,7 +73,7 @@ struct child_view {
 	pid_t pid;
 	uint64_t start;
 	const char *label;   // job label given to child_run(), valid during the call
-	const char *last;    // the last line of its output, valid during the call, or NULL; see drain.last_line
+	const char *last;    // the last line of its output, valid during the call, or NULL; see output_reader.last_line
 	int stop_signal;     // of children_each_stopped(): by which it was stopped
 };
 // Calls fn for each, outside of all locks.
@@ -94,7 +94,7 @@ char *children_evict_youngest(struct children *children);
 uint64_t children_expire(struct children *children, uint64_t limit, uint64_t now);
 
 // Sends what is due to those two kinds. Returns when to call again, or TIME_NEVER.
-uint64_t children_condemned_step(struct children *children, uint64_t now);
+uint64_t children_marked_step(struct children *children, uint64_t now);
 
 // Stops all running children but the `most` oldest, which go on if they were stopped by this. Returns how many are
 // stopped. Whoever is to end is not stopped.
@@ -110,7 +110,7 @@ enum child_stream { STREAM_OUT, STREAM_ERR };
 
 // What is done with a child's output: `readable` reads what there is from the (non-blocking) pipe and returns the bytes
 // taken (> 0), 0 at end of file, or -1 with errno (EAGAIN: nothing now). A read error ends that stream.
-struct drain {
+struct output_reader {
 	ssize_t (*readable)(void *arg, enum child_stream stream, int fd);
 	// From another thread, while `readable` may be at work: puts the last line so far into `text` of `size` bytes, without
 	// its end. Returns its length, cut to the size, or 0 if there is none or it cannot be had now. Must not block. May be NULL.
@@ -122,7 +122,7 @@ struct drain {
 // returns the bytes written (> 0), 0 when there is no more, or -1 with errno (EAGAIN: the pipe is full). Any other error,
 // EPIPE above all, ends the stream: a child need not read what it is given. ENODATA: there is nothing to write before
 // more_fd can be read, which `writable` empties. `closed`, if there is one, is called once no more is written.
-struct pour {
+struct stdin_writer {
 	ssize_t (*writable)(void *arg, int fd);
 	void (*closed)(void *arg);
 	int more_fd;
@@ -135,8 +135,8 @@ struct child_config {
 	char *const *env;            // NULL-terminated
 	const struct context *context;
 	int stdin_fd;                // to dup to 0, or -1: /dev/null
-	const struct pour *pour;     // fills a pipe that is its stdin instead, or NULL
-	const struct drain *drain;   // NULL: stdout and stderr are inherited (--ungroup)
+	const struct stdin_writer *stdin_writer; // fills a pipe that is its stdin instead, or NULL
+	const struct output_reader *output_reader; // NULL: stdout and stderr are inherited (--ungroup)
 	uint64_t timeout;            // nanoseconds, 0: none
 	uint64_t memory;             // bytes that it may use or must find available (process/memory.h), 0: no limit
 	const char *label;           // for listings; borrowed during the call

@@ -17,7 +17,7 @@
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
-enum { PAUSE_MIN_MS = 10, PAUSE_MAX_MS = 1000, PATIENCE_S = 10, OWN_PATIENCE_S = 1, STRAYS_S = 2, LAST_LINE = 1024, REST_MS = 50 };
+enum { PAUSE_MIN_MS = 10, PAUSE_MAX_MS = 1000, BACKOFF_S = 10, OWN_BACKOFF_S = 1, ORPHANS_S = 2, LAST_LINE = 1024, REST_MS = 50 };
 
 // For children_last_words(), which is called without an argument on a dying thread.
 static _Atomic(struct group_table *) last_table;
@@ -106,7 +106,7 @@ struct children *children_create(const struct term_seq *seq) {
 	return children;
 }
 
-void children_mark(struct children *children, struct context *context) {
+void children_set_cookie(struct children *children, struct context *context) {
 	uint64_t bits[2];
 	random_bytes(bits, sizeof(bits));
 	char value[40];
@@ -227,10 +227,10 @@ void children_list(struct children *children, struct running_child *running) {
 bool children_unlist(struct children *children, struct running_child *running, bool timed_out) {
 	mutex_lock(&children->lock);
 	bool cancelled = running->cancelled;
-	if ((cancelled || timed_out || running->condemned) && running->own_group) {
+	if ((cancelled || timed_out || running->marked) && running->own_group) {
 		kill(-running->pid, SIGKILL);
 	}
-	children->ncondemned -= running->condemned != NOT_CONDEMNED;
+	children->nmarked -= running->marked != NOT_MARKED;
 	children->nold -= running->old;
 	list_remove(&running->link);
 	slot_free(children, running);
@@ -265,35 +265,35 @@ const atomic_bool *children_refusal(const struct children *children, bool cleanu
 }
 
 // Says, once, that nothing runs because nothing can be started.
-static void tell_shortage(struct children *children, int error) {
+static void report_shortage(struct children *children, int error) {
 	const char *limit = error == EAGAIN ? " (ulimit -u)" : error == EMFILE ? " (ulimit -n)" : "";
 	if (!atomic_exchange(&children->has_told, true)) {
 		diag_note("waiting for a process: %s%s", strerror(error), limit);
 	}
 }
 
-bool children_wait_room(struct children *children, struct patience *patience, int error, const atomic_bool *refusal) {
+bool children_wait_room(struct children *children, struct start_backoff *backoff, int error, const atomic_bool *refusal) {
 	uint64_t now = now_ns();
 	mutex_lock(&children->lock);
 	uint64_t seen = children->nended;
 	bool is_alone = children->nrunning == 0;
 	mutex_unlock(&children->lock);
-	patience->alone_since = !is_alone ? 0 : patience->alone_since ? patience->alone_since : now;
-	uint64_t alone_for = is_alone ? now - patience->alone_since : 0;
+	backoff->alone_since = !is_alone ? 0 : backoff->alone_since ? backoff->alone_since : now;
+	uint64_t alone_for = is_alone ? now - backoff->alone_since : 0;
 	// only our own children give descriptors of this process back, those that end, and those that are just being started and
 	// have taken a part of what two would need; processes and memory are others' too
-	bool useful = alone_for < (error == EMFILE ? OWN_PATIENCE_S : PATIENCE_S) * NS_PER_S;
-	patience->pause = patience->pause ? patience->pause * 2 : (uint64_t)PAUSE_MIN_MS * NS_PER_MS;
-	if (patience->pause > (uint64_t)PAUSE_MAX_MS * NS_PER_MS) {
-		patience->pause = (uint64_t)PAUSE_MAX_MS * NS_PER_MS; // others' processes end too, and nobody tells us
+	bool useful = alone_for < (error == EMFILE ? OWN_BACKOFF_S : BACKOFF_S) * NS_PER_S;
+	backoff->pause = backoff->pause ? backoff->pause * 2 : (uint64_t)PAUSE_MIN_MS * NS_PER_MS;
+	if (backoff->pause > (uint64_t)PAUSE_MAX_MS * NS_PER_MS) {
+		backoff->pause = (uint64_t)PAUSE_MAX_MS * NS_PER_MS; // others' processes end too, and nobody tells us
 	}
 	if (useful && alone_for >= NS_PER_S) {
-		tell_shortage(children, error);
+		report_shortage(children, error);
 	}
 	mutex_lock(&children->lock);
 	++children->nwaiting;
 	while (useful && seen == children->nended && !atomic_load_relaxed(refusal)
-	       && cond_wait_until(&children->ended, &children->lock, now + patience->pause)) {
+	       && cond_wait_until(&children->ended, &children->lock, now + backoff->pause)) {
 	}
 	--children->nwaiting;
 	useful = useful && !atomic_load_relaxed(refusal);
@@ -363,8 +363,8 @@ uint64_t children_term_step(struct children *children, uint64_t now) {
 
 // ---- one child and not all ----
 
-// Sends a step to a condemned child, under the lock.
-static void condemned_send(const struct children *children, struct running_child *running, unsigned step, uint64_t now) {
+// Sends a step to a marked child, under the lock.
+static void marked_send(const struct children *children, struct running_child *running, unsigned step, uint64_t now) {
 	running->step = step;
 	running->step_due = step + 1 < children->seq.nsteps
 		? now + (uint64_t)children->seq.steps[step].pause_ms * NS_PER_MS : TIME_NEVER;
@@ -373,13 +373,13 @@ static void condemned_send(const struct children *children, struct running_child
 }
 
 // Begins to end the child, under the lock. Returns false if it is ending anyway.
-static bool condemn(struct children *children, struct running_child *running, enum condemnation why, uint64_t now) {
-	if (running->condemned || running->cancelled || running_has_ended(running)) {
+static bool mark_for_kill(struct children *children, struct running_child *running, enum kill_mark why, uint64_t now) {
+	if (running->marked || running->cancelled || running_has_ended(running)) {
 		return false;
 	}
-	running->condemned = why;
-	++children->ncondemned;
-	condemned_send(children, running, 0, now);
+	running->marked = why;
+	++children->nmarked;
+	marked_send(children, running, 0, now);
 	return true;
 }
 
@@ -389,7 +389,7 @@ char *children_evict_youngest(struct children *children) {
 	// listed as they start, the youngest last
 	for (struct list *at = children->list.prev; at != &children->list && !label; at = at->prev) {
 		struct running_child *running = list_entry(at, struct running_child, link);
-		if (!running->cleanup && condemn(children, running, CONDEMNED_MEMORY, now_ns())) {
+		if (!running->cleanup && mark_for_kill(children, running, MARKED_FOR_MEMORY, now_ns())) {
 			label = xstrdup(running->label ? running->label : "");
 		}
 	}
@@ -403,11 +403,11 @@ uint64_t children_expire(struct children *children, uint64_t limit, uint64_t now
 	list_for_each(&children->list, at) {
 		struct running_child *running = list_entry(at, struct running_child, link);
 		uint64_t due = running->start + limit;
-		if (running->cleanup || running->condemned) {
+		if (running->cleanup || running->marked) {
 			continue;
 		}
 		if (due <= now) {
-			condemn(children, running, CONDEMNED_TIME, now);
+			mark_for_kill(children, running, MARKED_FOR_TIME, now);
 		} else if (due < next) {
 			next = due;
 		}
@@ -416,16 +416,16 @@ uint64_t children_expire(struct children *children, uint64_t limit, uint64_t now
 	return next;
 }
 
-uint64_t children_condemned_step(struct children *children, uint64_t now) {
+uint64_t children_marked_step(struct children *children, uint64_t now) {
 	uint64_t next = TIME_NEVER;
 	mutex_lock(&children->lock);
-	for (struct list *at = children->list.next; children->ncondemned > 0 && at != &children->list; at = at->next) {
+	for (struct list *at = children->list.next; children->nmarked > 0 && at != &children->list; at = at->next) {
 		struct running_child *running = list_entry(at, struct running_child, link);
-		if (!running->condemned) {
+		if (!running->marked) {
 			continue;
 		}
 		while (running->step_due <= now) {
-			condemned_send(children, running, running->step + 1, now);
+			marked_send(children, running, running->step + 1, now);
 		}
 		next = running->step_due < next ? running->step_due : next;
 	}
@@ -438,7 +438,7 @@ unsigned children_hold_young(struct children *children, unsigned most) {
 	mutex_lock(&children->lock);
 	list_for_each(&children->list, at) {
 		struct running_child *running = list_entry(at, struct running_child, link);
-		if (running->cleanup || running->condemned || running->cancelled) {
+		if (running->cleanup || running->marked || running->cancelled) {
 			continue;
 		}
 		bool hold = n++ >= most;
@@ -479,8 +479,8 @@ static int running_take_stop(const struct running_child *running) {
 // A copy of the last line of its output, or NULL; under the lock, so that the child is there.
 static char *running_last_line(const struct running_child *running) {
 	char text[LAST_LINE];
-	const struct drain *drain = running->drain;
-	size_t len = drain && drain->last_line ? drain->last_line(drain->arg, text, sizeof(text)) : 0;
+	const struct output_reader *reader = running->output_reader;
+	size_t len = reader && reader->last_line ? reader->last_line(reader->arg, text, sizeof(text)) : 0;
 	return len > 0 ? xmemdup(text, len) : NULL;
 }
 
@@ -563,7 +563,7 @@ static bool reap_orphans(struct children *children) {
 	return true;
 }
 
-uint64_t children_reap_strays(struct children *children, int signal_fd) {
+uint64_t children_reap_orphans(struct children *children, int signal_fd) {
 	bool live = reap_orphans(children);
 	mutex_lock(&children->lock);
 	bool watches = live || children->nold > 0;
@@ -593,39 +593,39 @@ static void reap_by(pid_t pid, uint64_t deadline) {
 	waitpid(pid, NULL, WNOHANG);
 }
 
-void children_kill_strays(struct children *children) {
-	uint64_t deadline = now_ns() + STRAYS_S * NS_PER_S; // for one in an uninterruptible sleep
+void children_kill_orphans(struct children *children) {
+	uint64_t deadline = now_ns() + ORPHANS_S * NS_PER_S; // for one in an uninterruptible sleep
 	pid_t guardian = atomic_load_acquire(&children->guardian.pid);
 	bool found;
 	do {
-		struct proctree strays = FAMILY_INIT;
-		proctree_add_children(&strays, getpid());
+		struct proctree orphans = PROCTREE_INIT;
+		proctree_add_children(&orphans, getpid());
 		found = false;
 		// each round kills one generation and inherits the next
-		for (size_t i = 0; i < strays.n; ++i) {
-			if (strays.pids[i] != guardian) {
-				kill(strays.pids[i], SIGKILL);
+		for (size_t i = 0; i < orphans.n; ++i) {
+			if (orphans.pids[i] != guardian) {
+				kill(orphans.pids[i], SIGKILL);
 				found = true;
 			}
 		}
-		for (size_t i = 0; i < strays.n; ++i) {
-			if (strays.pids[i] != guardian) {
-				reap_by(strays.pids[i], deadline);
+		for (size_t i = 0; i < orphans.n; ++i) {
+			if (orphans.pids[i] != guardian) {
+				reap_by(orphans.pids[i], deadline);
 			}
 		}
-		proctree_fini(&strays);
+		proctree_fini(&orphans);
 	} while (found && now_ns() < deadline);
 	mutex_lock(&children->lock);
 	bool killed = children->step + 1 == children->seq.nsteps; // the last is KILL: see seq_finish()
 	mutex_unlock(&children->lock);
 	if (killed) {
-		children_kill_marked(children);
+		children_kill_with_cookie(children);
 	}
 }
 
-void children_kill_marked(struct children *children) {
+void children_kill_with_cookie(struct children *children) {
 	const char *cookie = children->guardian.table->cookie;
 	if (cookie[0] != '\0') {
-		proctree_kill_marked(cookie, STRAYS_S * 1000);
+		proctree_kill_with_cookie(cookie, ORPHANS_S * 1000);
 	}
 }

@@ -20,9 +20,9 @@
 #include "process/memory.h"
 
 // Why one child is ended, and not all.
-enum condemnation { NOT_CONDEMNED, CONDEMNED_MEMORY, CONDEMNED_TIME };
+enum kill_mark { NOT_MARKED, MARKED_FOR_MEMORY, MARKED_FOR_TIME };
 
-// A younger job may leave orphans until the next look at them; see children_reap_strays().
+// A younger job may leave orphans until the next look at them; see children_reap_orphans().
 enum { OLD_MS = 100 };
 
 // An entry, in the memory of its child_run().
@@ -33,14 +33,14 @@ struct running_child {
 	bool cleanup;      // goes on until children_kill()
 	bool cancelled;    // got a signal of children_terminate() or children_kill() before it ended; by the lock
 	unsigned slot;     // in the table of the guardian
-	enum condemnation condemned; // before it ended; by the lock
-	unsigned step;     // of the sequence, last sent to one that is condemned
+	enum kill_mark marked; // before it ended; by the lock
+	unsigned step;     // of the sequence, last sent to one that is marked
 	uint64_t step_due; // when the next is due
 	bool old;          // has lived for OLD_MS; by the lock
 	bool held;         // by children_hold_young(); by the lock
 	uint64_t start;
 	const char *label;
-	const struct drain *drain; // as child_config.drain
+	const struct output_reader *output_reader; // as child_config.output_reader
 };
 
 struct children {
@@ -52,11 +52,11 @@ struct children {
 	unsigned nrunning;
 	unsigned *free_slots;    // entries of the guardian's table that were used before
 	size_t nfree, free_cap;
-	unsigned nold, ncondemned; // of those listed
+	unsigned nold, nmarked; // of those listed
 	unsigned step;           // of the sequence, last sent
 	uint64_t term_due;       // when the next is due
 
-	// orphans: see children_reap_strays()
+	// orphans: see children_reap_orphans()
 	atomic_bool watches;     // set under the lock
 	atomic_uint_least64_t looked; // the last time
 	bool told;               // of SIGCHLD; from here on of the event loop's thread
@@ -90,7 +90,7 @@ void children_start_guardian(struct children *children, void *stack_top);
 // Lists a child that was just started; it is signalled at once if termination has begun.
 void children_list(struct children *children, struct running_child *running);
 
-// Unlists a child that has ended and was not reaped yet. If it was cancelled, condemned, or `timed_out`, what is left of
+// Unlists a child that has ended and was not reaped yet. If it was cancelled, marked, or `timed_out`, what is left of
 // its group is killed. Returns whether it was cancelled.
 bool children_unlist(struct children *children, struct running_child *running, bool timed_out);
 
@@ -106,7 +106,7 @@ void children_note_stopped(struct children *children, const struct running_child
 bool children_is_cancelled(struct children *children, const struct running_child *running);
 
 // How long a start that found no room has been tried.
-struct patience {
+struct start_backoff {
 	uint64_t pause;       // the last one, ns
 	uint64_t alone_since; // since when no other child was running, or 0
 };
@@ -116,6 +116,6 @@ const atomic_bool *children_refusal(const struct children *children, bool cleanu
 
 // Waits until another child has ended, or for a while, after a start that failed with `error`. Returns false if there is
 // no use in another try: `refusal` is set, or it has lasted too long with no other child running.
-bool children_wait_room(struct children *children, struct patience *patience, int error, const atomic_bool *refusal);
+bool children_wait_room(struct children *children, struct start_backoff *backoff, int error, const atomic_bool *refusal);
 
 #endif

@@ -7,7 +7,7 @@
 
 struct executor {
 	// Executes one attempt on the calling worker's thread, and returns when it has ended and all that it wrote was read. Calls
-	// config->started once it runs, reads its output by config->drain, and writes its input by config->pour. Fills
+	// config->started once it runs, reads its output by config->output_reader, and writes its input by config->stdin_writer. Fills
 	// *ret_result, and *ret_error if that says OUTCOME_SPAWN_ERROR. All of *config is the caller's.
 	void (*run)(void *arg, const struct child_config *config, struct result *ret_result, struct spawn_error *ret_error);
 	// Begins to end all attempts that run but those with config->cleanup, and refuses new ones: their outcome is

@@ -221,7 +221,7 @@ static int settle(int pipe_fd, int table_fd, int kept) {
 }
 
 // Returns true when fairpar has gone without a goodbye.
-static bool status_display(int pipe_fd, struct group_table *table) {
+static bool parent_was_killed(int pipe_fd, struct group_table *table) {
 	char byte;
 	ssize_t n;
 	do {
@@ -233,7 +233,7 @@ static bool status_display(int pipe_fd, struct group_table *table) {
 // Who runs now. Zombies do not: whoever inherits them may reap them late or never (the first process of a container), and
 // whoever starts fairpar again does not wait for that. Empty where it cannot be known.
 static struct proctree find_living(void) {
-	struct proctree living = FAMILY_INIT;
+	struct proctree living = PROCTREE_INIT;
 	if (proctree_add_living(&living) != 0) {
 		proctree_fini(&living);
 	}
@@ -268,7 +268,7 @@ struct unlink_target {
 };
 
 // Looked up before the groups are ended: any_left() forgets them.
-static struct unlink_target *find_products(const struct group_table *table, int table_fd, size_t *ret_n) {
+static struct unlink_target *find_created_files(const struct group_table *table, int table_fd, size_t *ret_n) {
 	struct unlink_target *created_files = NULL;
 	size_t n = 0, cap = 0;
 	unsigned used = atomic_load_acquire(&table->used);
@@ -285,24 +285,24 @@ static struct unlink_target *find_products(const struct group_table *table, int 
 	return created_files;
 }
 
-static void unlink_product(struct unlink_target *product) {
+static void unlink_created_file(struct unlink_target *file) {
 	struct stat st;
-	if (lstat(product->path, &st) == 0 && S_ISREG(st.st_mode)) {
-		(void)!unlink(product->path); // nobody is left to be told
+	if (lstat(file->path, &st) == 0 && S_ISREG(st.st_mode)) {
+		(void)!unlink(file->path); // nobody is left to be told
 	}
-	free(product->path);
-	product->path = NULL;
+	free(file->path);
+	file->path = NULL;
 }
 
 // Each as soon as nobody is left who could write it; in the end those whose group cannot be killed.
-static void unlink_products(struct unlink_target *created_files, size_t n) {
+static void unlink_created_files(struct unlink_target *created_files, size_t n) {
 	bool left = n > 0;
 	for (int waited = 0; left; waited += 10) {
 		struct proctree living = find_living();
 		left = false;
 		for (size_t i = 0; i < n; ++i) {
 			if (created_files[i].path && (has_ended(created_files[i].target, &living) || waited >= GONE_MS)) {
-				unlink_product(&created_files[i]);
+				unlink_created_file(&created_files[i]);
 			}
 			left = left || created_files[i].path;
 		}
@@ -314,27 +314,27 @@ static void unlink_products(struct unlink_target *created_files, size_t n) {
 	free(created_files);
 }
 
-static size_t signal_marked(const struct group_table *table, int signal) {
-	return table->cookie[0] != '\0' ? proctree_signal_marked(table->cookie, signal) : 0;
+static size_t signal_with_cookie(const struct group_table *table, int signal) {
+	return table->cookie[0] != '\0' ? proctree_signal_with_cookie(table->cookie, signal) : 0;
 }
 
 static void end_all(struct group_table *table, int table_fd) {
 	size_t n;
-	struct unlink_target *created_files = find_products(table, table_fd, &n);
+	struct unlink_target *created_files = find_created_files(table, table_fd, &n);
 	const int polite[] = {SIGTERM, SIGCONT}; // a stopped job takes no SIGTERM
 	for (int i = 0; i < 2; ++i) {
 		group_table_kill(table, polite[i]);
-		signal_marked(table, polite[i]);
+		signal_with_cookie(table, polite[i]);
 	}
 	// nobody tells of the end of a process that is not one's child; this is the last third of a second
-	for (int waited = 0; waited < GRACE_MS && (any_left(table) || signal_marked(table, 0) > 0); waited += 10) {
+	for (int waited = 0; waited < GRACE_MS && (any_left(table) || signal_with_cookie(table, 0) > 0); waited += 10) {
 		nanosleep(&(struct timespec){.tv_nsec = 10 * NS_PER_MS}, NULL);
 	}
 	group_table_kill(table, SIGKILL);
 	if (table->cookie[0] != '\0') {
-		proctree_kill_marked(table->cookie, GONE_MS);
+		proctree_kill_with_cookie(table->cookie, GONE_MS);
 	}
-	unlink_products(created_files, n);
+	unlink_created_files(created_files, n);
 }
 
 int guardian_main(int argc, char *argv[]) {
@@ -349,7 +349,7 @@ int guardian_main(int argc, char *argv[]) {
 	if (!table) {
 		return EXIT_TROUBLE;
 	}
-	if (status_display(3, table)) {
+	if (parent_was_killed(3, table)) {
 		end_all(table, 4);
 	}
 	return 0;

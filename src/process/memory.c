@@ -95,22 +95,22 @@ bool memory_fits(uint64_t need, const uint64_t *unused, size_t n, uint64_t avail
 }
 
 // Copies of what the admitted ones have declared, and of their pids.
-struct rivals {
+struct admitted_claims {
 	uint64_t *bytes;
 	pid_t *pids;
 	size_t n;
 };
 
-static struct rivals rivals_copy(const struct memory *memory) {
-	struct rivals rivals = {.n = 0};
-	rivals.bytes = xcalloc(memory->nadmitted + 1, sizeof(*rivals.bytes));
-	rivals.pids = xcalloc(memory->nadmitted + 1, sizeof(*rivals.pids));
+static struct admitted_claims admitted_copy(const struct memory *memory) {
+	struct admitted_claims admitted = {.n = 0};
+	admitted.bytes = xcalloc(memory->nadmitted + 1, sizeof(*admitted.bytes));
+	admitted.pids = xcalloc(memory->nadmitted + 1, sizeof(*admitted.pids));
 	list_for_each(&memory->admitted, at) {
 		const struct memory_claim *claim = list_entry(at, struct memory_claim, link);
-		rivals.bytes[rivals.n] = claim->bytes;
-		rivals.pids[rivals.n++] = claim->pid;
+		admitted.bytes[admitted.n] = claim->bytes;
+		admitted.pids[admitted.n++] = claim->pid;
 	}
-	return rivals;
+	return admitted;
 }
 
 static void warn_exceeding(struct memory *memory, const struct memory_claim *claim, uint64_t total) {
@@ -124,8 +124,8 @@ static void warn_exceeding(struct memory *memory, const struct memory_claim *cla
 	}
 }
 
-// Whether the claim may start beside the rivals, which are adapted. Without the lock.
-static bool may_start(struct memory *memory, const struct memory_claim *claim, struct rivals *rivals,
+// Whether the claim may start beside those admitted, whose figures are adapted. Without the lock.
+static bool may_start(struct memory *memory, const struct memory_claim *claim, struct admitted_claims *admitted,
                       uint64_t *ret_available) {
 	uint64_t total;
 	if (!measure(memory, ret_available, &total)) {
@@ -133,19 +133,19 @@ static bool may_start(struct memory *memory, const struct memory_claim *claim, s
 	}
 	if (claim->bytes > total) {
 		warn_exceeding(memory, claim, total);
-		return rivals->n == 0;
+		return admitted->n == 0;
 	}
-	if (memory_fits(claim->bytes, rivals->bytes, rivals->n, *ret_available)) {
+	if (memory_fits(claim->bytes, admitted->bytes, admitted->n, *ret_available)) {
 		return true; // as if they had used nothing: so most need not be asked
 	}
-	for (size_t i = 0; i < rivals->n; ++i) {
+	for (size_t i = 0; i < admitted->n; ++i) {
 		// its pid may be another's by now: that is an estimate that is wrong once
-		uint64_t used = rivals->pids[i] ? proctree_memory(rivals->pids[i]) : 0;
-		rivals->bytes[i] -= used < rivals->bytes[i] ? used : rivals->bytes[i];
+		uint64_t used = admitted->pids[i] ? proctree_memory(admitted->pids[i]) : 0;
+		admitted->bytes[i] -= used < admitted->bytes[i] ? used : admitted->bytes[i];
 	}
 	// measured after it: what was used meanwhile counts twice and not never
-	return rivals->n > 0 && (!measure(memory, ret_available, &total)
-	                         || memory_fits(claim->bytes, rivals->bytes, rivals->n, *ret_available));
+	return admitted->n > 0 && (!measure(memory, ret_available, &total)
+	                         || memory_fits(claim->bytes, admitted->bytes, admitted->n, *ret_available));
 }
 
 // ---- the wait ----
@@ -177,18 +177,18 @@ static void wait_more(struct memory *memory, struct memory_claim *claim, uint64_
 
 // Whether the claim may start now, with the lock, which is given back meanwhile; *ret_ended counts the ends before it.
 static bool consider(struct memory *memory, struct memory_claim *claim, uint64_t *ret_ended, uint64_t *ret_available) {
-	struct rivals rivals = rivals_copy(memory);
+	struct admitted_claims admitted = admitted_copy(memory);
 	*ret_ended = memory->nended;
 	mutex_unlock(&memory->lock);
-	bool may = may_start(memory, claim, &rivals, ret_available);
-	free(rivals.bytes);
-	free(rivals.pids);
+	bool may = may_start(memory, claim, &admitted, ret_available);
+	free(admitted.bytes);
+	free(admitted.pids);
 	mutex_lock(&memory->lock);
 	return may;
 }
 
 // With the lock, which is given back meanwhile.
-static void say_wait(struct memory *memory, struct memory_claim *claim) {
+static void report_wait(struct memory *memory, struct memory_claim *claim) {
 	void (*waits)(void *) = claim->waits;
 	claim->waits = NULL;
 	mutex_unlock(&memory->lock);
@@ -205,7 +205,7 @@ static bool admit(struct memory *memory, struct memory_claim *claim, const atomi
 		if (first && consider(memory, claim, &ended, &available)) {
 			claim->is_admitted = true; // nobody else can have been admitted meanwhile: this one is the first
 		} else if (claim->waits) {
-			say_wait(memory, claim); // and look again
+			report_wait(memory, claim); // and look again
 		} else if (!first) {
 			cond_wait(&claim->turn, &memory->lock);
 		} else if (ended == memory->nended && !atomic_load_acquire(refusal)) {
@@ -232,7 +232,7 @@ void memory_wake(struct memory *memory) {
 // ---- the way ----
 
 // No cgroups: `cause` (NULL: the user did not ask for them).
-static void say_admission(const struct memory *memory, const char *cause) {
+static void report_admission(const struct memory *memory, const char *cause) {
 	if (memory->asked_root) {
 		diag_warn("memory: cannot use FAIRPAR_CGROUP_ROOT '%s': %s; jobs only wait until that much memory is available",
 		          text_shows(memory->asked_root), cause);
@@ -253,7 +253,7 @@ static void find_mode(struct memory *memory) {
 	mutex_unlock(&memory->lock);
 	const char *cause = cgroup_root_open(&memory->root, memory->asked_root);
 	if (cause) {
-		say_admission(memory, cause);
+		report_admission(memory, cause);
 	}
 	mutex_lock(&memory->lock);
 	memory->mode = cause ? MEMORY_ADMISSION : MEMORY_CGROUP;
@@ -301,7 +301,7 @@ bool memory_claim_renounce(struct memory *memory, struct memory_claim *claim, in
 	}
 	mutex_unlock(&memory->lock);
 	if (first) {
-		say_admission(memory, strerror(error));
+		report_admission(memory, strerror(error));
 	}
 	if (renounced) {
 		memory_claim_close(memory, claim);

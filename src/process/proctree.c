@@ -20,20 +20,20 @@ int pidfd_open_pid(pid_t pid) {
 	return (int)syscall(SYS_pidfd_open, pid, 0U);
 }
 
-void proctree_fini(struct proctree *family) {
-	free(family->pids);
-	*family = (struct proctree)FAMILY_INIT;
+void proctree_fini(struct proctree *tree) {
+	free(tree->pids);
+	*tree = (struct proctree)PROCTREE_INIT;
 }
 
 // Each once: where pids are reused while we read, the tree may seem to have a circle.
-static void proctree_add(struct proctree *family, pid_t pid) {
-	for (size_t i = 0; i < family->n; ++i) {
-		if (family->pids[i] == pid) {
+static void proctree_add(struct proctree *tree, pid_t pid) {
+	for (size_t i = 0; i < tree->n; ++i) {
+		if (tree->pids[i] == pid) {
 			return;
 		}
 	}
-	grow_array(&family->pids, &family->cap, family->n + 1, sizeof(*family->pids));
-	family->pids[family->n++] = pid;
+	grow_array(&tree->pids, &tree->cap, tree->n + 1, sizeof(*tree->pids));
+	tree->pids[tree->n++] = pid;
 }
 
 int proc_read(int dir_fd, const char *path, struct buf *buf) {
@@ -60,7 +60,7 @@ static pid_t entry_pid(const struct dirent *entry) {
 }
 
 // Appends what /proc/PID/task/TID/children lists (proc(5)). Returns -1 if there is no such file.
-static int add_children_of_thread(struct proctree *family, pid_t pid, pid_t tid) {
+static int add_children_of_thread(struct proctree *tree, pid_t pid, pid_t tid) {
 	char path[64];
 	snprintf(path, sizeof(path), "/proc/%ld/task/%ld/children", (long)pid, (long)tid);
 	struct buf text = BUF_INIT;
@@ -68,7 +68,7 @@ static int add_children_of_thread(struct proctree *family, pid_t pid, pid_t tid)
 	const char *at = rc == 0 ? buf_str(&text) : "";
 	char *end;
 	for (long child; (child = strtol(at, &end, 10)) > 0 && end != at; at = end) {
-		proctree_add(family, (pid_t)child);
+		proctree_add(tree, (pid_t)child);
 	}
 	buf_fini(&text);
 	return rc;
@@ -105,12 +105,12 @@ static pid_t parent_of(pid_t pid) {
 }
 
 // For a kernel without CONFIG_PROC_CHILDREN: asks all processes for their parent.
-static void add_children_by_scan(struct proctree *family, pid_t pid) {
+static void add_children_by_scan(struct proctree *tree, pid_t pid) {
 	DIR *dir = opendir("/proc");
 	for (struct dirent *entry; dir && (entry = readdir(dir));) {
 		pid_t other = entry_pid(entry);
 		if (other > 0 && parent_of(other) == pid) {
-			proctree_add(family, other);
+			proctree_add(tree, other);
 		}
 	}
 	if (dir) {
@@ -118,15 +118,15 @@ static void add_children_by_scan(struct proctree *family, pid_t pid) {
 	}
 }
 
-void proctree_add_children(struct proctree *family, pid_t pid) {
+void proctree_add_children(struct proctree *tree, pid_t pid) {
 	char path[64];
 	snprintf(path, sizeof(path), "/proc/%ld/task", (long)pid);
 	DIR *dir = opendir(path);
 	for (struct dirent *entry; dir && (entry = readdir(dir));) {
 		pid_t tid = entry_pid(entry);
 		// the first thread is always there while the process is, so its missing file is a missing feature
-		if (tid > 0 && add_children_of_thread(family, pid, tid) != 0 && tid == pid && errno == ENOENT) {
-			add_children_by_scan(family, pid);
+		if (tid > 0 && add_children_of_thread(tree, pid, tid) != 0 && tid == pid && errno == ENOENT) {
+			add_children_by_scan(tree, pid);
 			break;
 		}
 	}
@@ -135,11 +135,11 @@ void proctree_add_children(struct proctree *family, pid_t pid) {
 	}
 }
 
-void proctree_add_tree(struct proctree *family, pid_t root) {
-	size_t at = family->n;
-	proctree_add(family, root);
-	for (; at < family->n; ++at) {
-		proctree_add_children(family, family->pids[at]);
+void proctree_add_tree(struct proctree *tree, pid_t root) {
+	size_t at = tree->n;
+	proctree_add(tree, root);
+	for (; at < tree->n; ++at) {
+		proctree_add_children(tree, tree->pids[at]);
 	}
 }
 
@@ -148,11 +148,11 @@ static int compare_pids(const void *left, const void *right) {
 	return (a > b) - (a < b);
 }
 
-bool proctree_has(const struct proctree *family, pid_t pid) {
-	return family->n > 0 && bsearch(&pid, family->pids, family->n, sizeof(pid), compare_pids);
+bool proctree_has(const struct proctree *tree, pid_t pid) {
+	return tree->n > 0 && bsearch(&pid, tree->pids, tree->n, sizeof(pid), compare_pids);
 }
 
-int proctree_add_living(struct proctree *family) {
+int proctree_add_living(struct proctree *tree) {
 	DIR *dir = opendir("/proc");
 	if (!dir) {
 		return -1;
@@ -161,27 +161,27 @@ int proctree_add_living(struct proctree *family) {
 		pid_t pid = entry_pid(entry);
 		struct stat_fields stat;
 		if (pid > 0 && read_stat(pid, &stat) && !strchr("ZXx", stat.state)) {
-			grow_array(&family->pids, &family->cap, family->n + 2, sizeof(*family->pids));
-			family->pids[family->n++] = pid;
-			family->pids[family->n++] = -stat.group;
+			grow_array(&tree->pids, &tree->cap, tree->n + 2, sizeof(*tree->pids));
+			tree->pids[tree->n++] = pid;
+			tree->pids[tree->n++] = -stat.group;
 		}
 	}
 	closedir(dir);
-	if (family->n == 0) {
+	if (tree->n == 0) {
 		return -1; // it is not mounted
 	}
-	qsort(family->pids, family->n, sizeof(*family->pids), compare_pids);
+	qsort(tree->pids, tree->n, sizeof(*tree->pids), compare_pids);
 	return 0;
 }
 
 uint64_t proctree_memory(pid_t root) {
-	struct proctree family = FAMILY_INIT;
+	struct proctree tree = PROCTREE_INIT;
 	uint64_t pages = 0;
-	proctree_add_tree(&family, root);
-	for (size_t i = 0; i < family.n; ++i) {
+	proctree_add_tree(&tree, root);
+	for (size_t i = 0; i < tree.n; ++i) {
 		char path[64];
 		struct buf text = BUF_INIT;
-		snprintf(path, sizeof(path), "/proc/%ld/statm", (long)family.pids[i]);
+		snprintf(path, sizeof(path), "/proc/%ld/statm", (long)tree.pids[i]);
 		unsigned long long size, resident, shared; // proc(5); a process that has gone has none
 		if (proc_read(AT_FDCWD, path, &text) == 0
 		    && sscanf(buf_str(&text), "%llu %llu %llu", &size, &resident, &shared) == 3 && resident > shared) {
@@ -189,23 +189,23 @@ uint64_t proctree_memory(pid_t root) {
 		}
 		buf_fini(&text);
 	}
-	proctree_fini(&family);
+	proctree_fini(&tree);
 	return pages * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
-void escapees_fini(struct escapees *escapees) {
-	for (size_t i = 0; i < escapees->n; ++i) {
-		if (escapees->list[i].pidfd >= 0) {
-			close(escapees->list[i].pidfd);
+void pidfd_set_fini(struct pidfd_set *set) {
+	for (size_t i = 0; i < set->n; ++i) {
+		if (set->list[i].pidfd >= 0) {
+			close(set->list[i].pidfd);
 		}
 	}
-	free(escapees->list);
-	*escapees = (struct escapees)ESCAPEES_INIT;
+	free(set->list);
+	*set = (struct pidfd_set)PIDFD_SET_INIT;
 }
 
-static bool escapees_has(const struct escapees *escapees, pid_t pid) {
-	for (size_t i = 0; i < escapees->n; ++i) {
-		if (escapees->list[i].pid == pid) {
+static bool pidfd_set_has(const struct pidfd_set *set, pid_t pid) {
+	for (size_t i = 0; i < set->n; ++i) {
+		if (set->list[i].pid == pid) {
 			return true;
 		}
 	}
@@ -213,12 +213,12 @@ static bool escapees_has(const struct escapees *escapees, pid_t pid) {
 }
 
 // Adds the process, if `is_meant` says so of what is held on to now: since the pid was listed it may have become another's.
-static void escapees_add_one(struct escapees *escapees, pid_t pid, bool (*is_meant)(pid_t pid, const void *arg),
+static void pidfd_set_add(struct pidfd_set *set, pid_t pid, bool (*is_meant)(pid_t pid, const void *arg),
                              const void *arg) {
-	if (escapees_has(escapees, pid)) {
+	if (pidfd_set_has(set, pid)) {
 		return;
 	}
-	struct escapee one = {.pid = pid, .pidfd = pidfd_open_pid(pid)};
+	struct pidfd_entry one = {.pid = pid, .pidfd = pidfd_open_pid(pid)};
 	struct stat_fields stat = {.start = 0};
 	bool held = one.pidfd >= 0 || (call_is_refused(errno) && read_stat(pid, &stat));
 	one.start = stat.start;
@@ -228,33 +228,33 @@ static void escapees_add_one(struct escapees *escapees, pid_t pid, bool (*is_mea
 		}
 		return;
 	}
-	grow_array(&escapees->list, &escapees->cap, escapees->n + 1, sizeof(*escapees->list));
-	escapees->list[escapees->n++] = one;
+	grow_array(&set->list, &set->cap, set->n + 1, sizeof(*set->list));
+	set->list[set->n++] = one;
 }
 
 static bool is_child_of(pid_t pid, const void *parent) {
 	return parent_of(pid) == *(const pid_t *)parent;
 }
 
-void escapees_add(struct escapees *escapees, pid_t root) {
-	struct proctree family = FAMILY_INIT;
-	proctree_add(&family, root);
-	for (size_t i = 0; i < family.n; ++i) {
-		pid_t parent = family.pids[i];
-		size_t child = family.n;
-		proctree_add_children(&family, parent);
-		for (; child < family.n; ++child) {
-			if (getpgid(family.pids[child]) != root) {
-				escapees_add_one(escapees, family.pids[child], is_child_of, &parent);
+void pidfd_set_add_outside_group(struct pidfd_set *set, pid_t root) {
+	struct proctree tree = PROCTREE_INIT;
+	proctree_add(&tree, root);
+	for (size_t i = 0; i < tree.n; ++i) {
+		pid_t parent = tree.pids[i];
+		size_t child = tree.n;
+		proctree_add_children(&tree, parent);
+		for (; child < tree.n; ++child) {
+			if (getpgid(tree.pids[child]) != root) {
+				pidfd_set_add(set, tree.pids[child], is_child_of, &parent);
 			}
 		}
 	}
-	proctree_fini(&family);
+	proctree_fini(&tree);
 }
 
-void escapees_signal(const struct escapees *escapees, int signal) {
-	for (size_t i = 0; i < escapees->n; ++i) {
-		const struct escapee *one = &escapees->list[i];
+void pidfd_set_signal(const struct pidfd_set *set, int signal) {
+	for (size_t i = 0; i < set->n; ++i) {
+		const struct pidfd_entry *one = &set->list[i];
 		struct stat_fields stat;
 		if (one->pidfd >= 0 && (syscall(SYS_pidfd_send_signal, one->pidfd, signal, NULL, 0U) == 0 || errno == ESRCH)) {
 			continue;
@@ -277,26 +277,26 @@ static bool has_cookie(pid_t pid, const void *cookie) {
 	return has;
 }
 
-size_t proctree_signal_marked(const char *cookie, int signal) {
-	struct escapees marked = ESCAPEES_INIT;
+size_t proctree_signal_with_cookie(const char *cookie, int signal) {
+	struct pidfd_set marked = PIDFD_SET_INIT;
 	DIR *dir = opendir("/proc");
 	for (struct dirent *entry; dir && (entry = readdir(dir));) {
 		pid_t pid = entry_pid(entry);
 		if (pid > 0 && pid != getpid() && has_cookie(pid, cookie)) {
-			escapees_add_one(&marked, pid, has_cookie, cookie);
+			pidfd_set_add(&marked, pid, has_cookie, cookie);
 		}
 	}
 	if (dir) {
 		closedir(dir);
 	}
-	escapees_signal(&marked, signal);
+	pidfd_set_signal(&marked, signal);
 	size_t n = marked.n;
-	escapees_fini(&marked);
+	pidfd_set_fini(&marked);
 	return n;
 }
 
-bool proctree_kill_marked(const char *cookie, unsigned most_ms) {
-	for (unsigned waited = 0; proctree_signal_marked(cookie, SIGKILL) > 0; waited += KILL_PAUSE_MS) {
+bool proctree_kill_with_cookie(const char *cookie, unsigned most_ms) {
+	for (unsigned waited = 0; proctree_signal_with_cookie(cookie, SIGKILL) > 0; waited += KILL_PAUSE_MS) {
 		if (waited >= most_ms) {
 			return false;
 		}
@@ -306,7 +306,7 @@ bool proctree_kill_marked(const char *cookie, unsigned most_ms) {
 }
 
 int proctree_open_orphan(pid_t group) {
-	struct proctree orphans = FAMILY_INIT;
+	struct proctree orphans = PROCTREE_INIT;
 	int pidfd = -1;
 	// orphans go to the first living thread of the subreaper (find_new_reaper() in the kernel's exit.c): the main one
 	if (add_children_of_thread(&orphans, getpid(), getpid()) != 0) {

@@ -17,22 +17,22 @@ struct proctree {
 	size_t n, cap;
 };
 
-#define FAMILY_INIT {NULL, 0, 0}
+#define PROCTREE_INIT {NULL, 0, 0}
 
-void proctree_fini(struct proctree *family);
+void proctree_fini(struct proctree *tree);
 
 // Appends the children of the process, zombies included. Where processes start and end meanwhile some may be missing.
-void proctree_add_children(struct proctree *family, pid_t pid);
+void proctree_add_children(struct proctree *tree, pid_t pid);
 
 // Appends the process itself and all its descendants, each behind its parent.
-void proctree_add_tree(struct proctree *family, pid_t root);
+void proctree_add_tree(struct proctree *tree, pid_t root);
 
 // Appends, in rising order, what kill(2) takes for the processes that run, zombies being none: the number of each, and
 // less than 0 that of its group. Returns 0, or -1 if /proc cannot be read.
-int proctree_add_living(struct proctree *family) FP_NODISCARD;
+int proctree_add_living(struct proctree *tree) FP_NODISCARD;
 
 // Is it in the list, which is in rising order?
-bool proctree_has(const struct proctree *family, pid_t pid);
+bool proctree_has(const struct proctree *tree, pid_t pid);
 
 // Bytes of memory that the process and its descendants have to themselves: not of files, not shared.
 uint64_t proctree_memory(pid_t root);
@@ -42,32 +42,32 @@ int proc_read(int dir_fd, const char *path, struct buf *buf) FP_NODISCARD;
 
 // Processes that are signalled one by one: by a descriptor that cannot come to mean another, or, where the kernel refuses
 // those (-1), by a pid whose process has not started at another time.
-struct escapee {
+struct pidfd_entry {
 	pid_t pid;
 	int pidfd;
 	unsigned long long start;
 };
 
-struct escapees {
-	struct escapee *list;
+struct pidfd_set {
+	struct pidfd_entry *list;
 	size_t n, cap;
 };
 
-#define ESCAPEES_INIT {NULL, 0, 0}
+#define PIDFD_SET_INIT {NULL, 0, 0}
 
-void escapees_fini(struct escapees *escapees);
+void pidfd_set_fini(struct pidfd_set *set);
 
 // Adds the descendants of `root`, the leader of its process group, that are in another group (setsid, daemons).
-void escapees_add(struct escapees *escapees, pid_t root);
-void escapees_signal(const struct escapees *escapees, int signal);
+void pidfd_set_add_outside_group(struct pidfd_set *set, pid_t root);
+void pidfd_set_signal(const struct pidfd_set *set, int signal);
 
 // Sends the signal (0: none) to all processes but this one that have `cookie`, "NAME=VALUE", in their environment: what has
 // left its group and lost its parents too, but not what is another user's or was given another environment. Returns how
 // many there were, without zombies.
-size_t proctree_signal_marked(const char *cookie, int signal);
+size_t proctree_signal_with_cookie(const char *cookie, int signal);
 
 // KILLs them until none is left, but not for longer than `most_ms`. Returns whether none is.
-bool proctree_kill_marked(const char *cookie, unsigned most_ms);
+bool proctree_kill_with_cookie(const char *cookie, unsigned most_ms);
 
 // A pidfd of an orphan that this process, as the subreaper, has as a child (a zombie, too) and that is in the process
 // group, but not its leader; or -1 if there is none. The leader must not have been reaped. The caller closes it.

@@ -442,6 +442,6 @@ uint64_t admission_tick(struct run *run, uint64_t now) {
 		due = status_display_memory(run, now);
 		next = due < next ? due : next;
 	}
-	due = children_condemned_step(run->children, now);
+	due = children_marked_step(run->children, now);
 	return due < next ? due : next;
 }

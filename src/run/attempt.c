@@ -131,7 +131,7 @@ static void run_child(struct worker_state *state, const struct job *job, const s
 		.env = state->env,
 		.context = state->context ? state->context : spec->context,
 		.stdin_fd = stdin_of(run),
-		.drain = job->spool || job->results ? &output.drain : NULL,
+		.output_reader = job->spool || job->results ? &output.output_reader : NULL,
 		.timeout = spec->timeout,
 		.memory = spec->memory,
 		.label = buf_str(&state->label),
@@ -153,7 +153,7 @@ static void run_child(struct worker_state *state, const struct job *job, const s
 		return;
 	}
 	struct spawn_error error;
-	bool is_raw = !config.drain || terminal_fd(run) >= 0; // it writes to the terminal itself
+	bool is_raw = !config.output_reader || terminal_fd(run) >= 0; // it writes to the terminal itself
 	if (is_raw) {
 		screen_enter(STDERR_FILENO);
 	}

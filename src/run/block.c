@@ -107,8 +107,8 @@ static void input_failed(const struct block_input *input, const char *path, cons
 	atomic_store_relaxed(&input->run->trouble, true);
 }
 
-// Pours the block into the pipe: what is in memory from there; else the header of the file, and the part of it.
-static ssize_t pour_block(void *arg, int fd) {
+// Writes the block into the pipe: what is in memory from there; else the header of the file, and the part of it.
+static ssize_t write_block(void *arg, int fd) {
 	struct block_input *input = arg;
 	const struct file_part *part = input->block->part;
 	if (input->head == 0 && input->offset == input->block->offset && input->left > PIPE_LEAST) {
@@ -168,7 +168,7 @@ static int block_fill(struct block_input *input) {
 int block_connect(struct block_input *input, struct run *run, struct block *block, struct child_config *config) {
 	*input = (struct block_input){.run = run, .block = block};
 	if (block->hand) {
-		config->pour = hand_pour(block->hand);
+		config->stdin_writer = hand_stdin_writer(block->hand);
 		return 0;
 	}
 	if (block->blocks->named) {
@@ -176,7 +176,7 @@ int block_connect(struct block_input *input, struct run *run, struct block *bloc
 	}
 	input->offset = block->offset;
 	input->left = block->size;
-	input->pour = (struct pour){.writable = pour_block, .arg = input};
-	config->pour = &input->pour;
+	input->stdin_writer = (struct stdin_writer){.writable = write_block, .arg = input};
+	config->stdin_writer = &input->stdin_writer;
 	return 0;
 }

@@ -80,7 +80,7 @@ struct block_input {
 	struct block *block;
 	size_t head;             // bytes of the header that are written
 	uint64_t offset, left;   // of what follows it
-	struct pour pour;
+	struct stdin_writer stdin_writer;
 };
 int block_connect(struct block_input *input, struct run *run, struct block *block, struct child_config *config);
 

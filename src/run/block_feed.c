@@ -708,7 +708,7 @@ static void stream_open(struct blockfeed *feed) {
 		                             .size = (uint64_t)stat.st_size};
 	}
 	if (feed->how == BY_SPLICE) {
-		(void)pipe_widen(STDIN_FILENO, PIPE_BYTES); // as in pour_block()
+		(void)pipe_widen(STDIN_FILENO, PIPE_BYTES); // as in write_block()
 	}
 	begin_round(feed);
 }

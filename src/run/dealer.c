@@ -43,12 +43,12 @@ struct hand {
 	struct hand *older;   // the event loop's list of all
 	bool wakes;           // the event loop's own: it is to be woken
 	struct dealer *dealer;
-	struct pour pour;
-	bool asked;           // the next three are its worker's own: it was told to wait for pour.more_fd
+	struct stdin_writer stdin_writer;
+	bool asked;           // the next three are its worker's own: it was told to wait for stdin_writer.more_fd
 	uint64_t sent;
-	struct share mine;    // is being poured
+	struct share mine;    // is being written
 	struct share next;    // this and what follows is guarded by the lock
-	bool waiting;         // is to be woken by pour.more_fd
+	bool waiting;         // is to be woken by stdin_writer.more_fd
 	bool gone;
 };
 
@@ -77,7 +77,7 @@ void dealer_destroy(struct dealer *dealer) {
 	for (struct hand *hand = dealer->newest, *older; hand; hand = older) {
 		older = hand->older;
 		hand_leave(hand);
-		close(hand->pour.more_fd);
+		close(hand->stdin_writer.more_fd);
 		free(hand);
 	}
 	for (size_t i = 0; i < dealer->nleft; ++i) {
@@ -126,14 +126,14 @@ static void share_drop(struct share *share) {
 
 // ---- dealing ----
 
-static ssize_t pour_share(void *arg, int fd);
+static ssize_t write_share(void *arg, int fd);
 
-static void pour_closed(void *arg) {
+static void share_closed(void *arg) {
 	hand_leave(arg);
 }
 
 static void wake(const struct hand *hand) {
-	wakeup_post(hand->pour.more_fd);
+	wakeup_post(hand->stdin_writer.more_fd);
 }
 
 struct hand *dealer_add(struct dealer *dealer) {
@@ -143,7 +143,7 @@ struct hand *dealer_add(struct dealer *dealer) {
 	}
 	struct hand *hand = NEW(struct hand);
 	hand->dealer = dealer;
-	hand->pour = (struct pour){.writable = pour_share, .closed = pour_closed, .arg = hand, .more_fd = fd};
+	hand->stdin_writer = (struct stdin_writer){.writable = write_share, .closed = share_closed, .arg = hand, .more_fd = fd};
 	hand->older = dealer->newest;
 	dealer->newest = hand;
 	mutex_lock(&dealer->lock);
@@ -308,13 +308,13 @@ void dealer_end(struct dealer *dealer) {
 	bool ended = dealer->ended;
 	dealer->ended = true;
 	mutex_unlock(&dealer->lock);
-	// who does not wait no longer looks at pour.more_fd
+	// who does not wait no longer looks at stdin_writer.more_fd
 	for (struct hand *hand = ended ? NULL : dealer->newest; hand; hand = hand->older) {
 		wake(hand);
 	}
 }
 
-// ---- pouring ----
+// ---- writing ----
 
 // Takes what waits. Returns false with errno: 0 at the end, ENODATA if there will be more.
 static bool take_next(struct hand *hand) {
@@ -335,11 +335,11 @@ static bool take_next(struct hand *hand) {
 	return taken;
 }
 
-static ssize_t pour_share(void *arg, int fd) {
+static ssize_t write_share(void *arg, int fd) {
 	struct hand *hand = arg;
 	struct share *share = &hand->mine;
 	if (hand->asked) {
-		wakeup_clear(hand->pour.more_fd);
+		wakeup_clear(hand->stdin_writer.more_fd);
 	}
 	hand->asked = false;
 	if (!share->portion && !take_next(hand)) {
@@ -363,8 +363,8 @@ static ssize_t pour_share(void *arg, int fd) {
 	return n;
 }
 
-const struct pour *hand_pour(struct hand *hand) {
-	return &hand->pour;
+const struct stdin_writer *hand_stdin_writer(struct hand *hand) {
+	return &hand->stdin_writer;
 }
 
 uint64_t hand_sent(const struct hand *hand) {

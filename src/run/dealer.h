@@ -1,8 +1,8 @@
 // Data that goes to running jobs as it comes, through the pipes that are their standard inputs: --round-robin, --tee.
 //
-// The event loop deals out portions of it: to the job whose turn it is, or to all. The worker of a job pours what its job
+// The event loop deals out portions of it: to the job whose turn it is, or to all. The worker of a job writes what its job
 // has been given into the pipe, and sleeps (base/wakeup.h) where there is nothing. A job holds two portions at most, the one
-// that is poured and the next, so memory is bounded, and who is slow is dealt less. A job that reads no more is passed
+// that is written and the next, so memory is bounded, and who is slow is dealt less. A job that reads no more is passed
 // over; what it was dealt and has not seen any of goes to another.
 
 #ifndef FAIRPAR_RUN_DEALER_H
@@ -60,12 +60,12 @@ void dealer_end(struct dealer *dealer);
 // ---- from any thread ----
 
 // Fills the job's pipe; borrowed.
-const struct pour *hand_pour(struct hand *hand);
+const struct stdin_writer *hand_stdin_writer(struct hand *hand);
 
 // Bytes that its job has been given so far. By its worker.
 uint64_t hand_sent(const struct hand *hand);
 
-// Its job reads no more, has ended or will never start. Idempotent; not while its pour is being written.
+// Its job reads no more, has ended or will never start. Idempotent; not while its worker writes.
 void hand_leave(struct hand *hand);
 
 #endif

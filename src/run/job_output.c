@@ -95,7 +95,7 @@ void job_output_show_command(struct worker_state *state, const struct job *job) 
 // ---- what the child writes ----
 
 // Reads for those who want to see it, and passes it on.
-static ssize_t drain_shown(const struct job_output *output, enum child_stream stream, int fd) {
+static ssize_t read_shown(const struct job_output *output, enum child_stream stream, int fd) {
 	struct worker_state *state = output->state;
 	if (!state->tap) {
 		state->tap = xmalloc(TAP_BYTES);
@@ -115,11 +115,11 @@ static ssize_t drain_shown(const struct job_output *output, enum child_stream st
 	return n;
 }
 
-static ssize_t drain_readable(void *arg, enum child_stream stream, int fd) {
+static ssize_t output_readable(void *arg, enum child_stream stream, int fd) {
 	struct job_output *output = arg;
 	ssize_t n;
 	if (output->shown) {
-		n = drain_shown(output, stream, fd);
+		n = read_shown(output, stream, fd);
 	} else if (stream == STREAM_OUT && output->line_items) {
 		n = line_items_readable(output->line_items, fd);
 	} else if (output->results && results_takes(output->results, (int)stream)) {
@@ -140,7 +140,7 @@ static ssize_t drain_readable(void *arg, enum child_stream stream, int fd) {
 }
 
 // With --latest-line as it is shown: behind the job's tag.
-static size_t drain_last_line(void *arg, char *text, size_t size) {
+static size_t output_last_line(void *arg, char *text, size_t size) {
 	const struct job_output *output = arg;
 	bool tagged = output->run->options->show.latest_line;
 	return output->spool ? spool_last_line(output->spool, tagged, text, size) : 0;
@@ -150,6 +150,6 @@ void job_output_open(struct job_output *output, struct worker_state *state, cons
 	*output = (struct job_output){
 		.run = state->run, .state = state, .job = job, .spool = job->spool, .results = job->results, .line_items = line_items,
 		.shown = publish_wants(state->run, WANTS_OUTPUT),
-		.drain = {.readable = drain_readable, .last_line = drain_last_line, .arg = output},
+		.output_reader = {.readable = output_readable, .last_line = output_last_line, .arg = output},
 	};
 }

@@ -14,7 +14,7 @@ struct job_output {
 	struct spool *spool;
 	struct results *results;
 	struct line_items *line_items;
-	struct drain drain; // for child_run()
+	struct output_reader output_reader; // for child_run()
 };
 
 // Opens the job's spool, with its tag, before its first attempt.

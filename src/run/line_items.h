@@ -23,7 +23,7 @@ struct line_items {
 // for line_items_end(). The queue is open, or the running item's own. `from`: seq of the job whose lines they are, or 0.
 void line_items_begin(struct line_items *line_items, struct worker *worker, struct queue *queue, uint64_t from, bool hold);
 
-// Reads what is there from the pipe; as struct drain.readable.
+// Reads what is there from the pipe; as struct output_reader.readable.
 ssize_t line_items_readable(struct line_items *line_items, int fd);
 
 // The same with bytes that were read already.

@@ -89,8 +89,8 @@ static void run_loop(struct run *run) {
 	bool again = feeds_fill(run);
 	pool_start(run->pool);
 	while (!atomic_load_acquire(&run->idle)) { // pairs with the store in on_idle()
-		uint64_t next = retry_queue_submit(run, now_ns()), strays = children_reap_strays(run->children, run->signal_fd);
-		next = strays < next ? strays : next;
+		uint64_t next = retry_queue_submit(run, now_ns()), orphans = children_reap_orphans(run->children, run->signal_fd);
+		next = orphans < next ? orphans : next;
 		if (run->signal) {
 			run_limit_end(run);
 			next = now_ns() + LOOK_MS * NS_PER_MS; // nobody tells that the last job has ended, while its worker writes

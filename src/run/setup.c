@@ -166,7 +166,7 @@ int setup_open(struct run *run) {
 		return -1;
 	}
 	run->children = children_create(&options->term_seq);
-	children_mark(run->children, run->context);
+	children_set_cookie(run->children, run->context);
 	if (!guarded) {
 		children_forgo_guardian(run->children);
 	}
@@ -262,7 +262,7 @@ void setup_close(struct run *run) {
 	signals_die_within(0, 0, NULL);
 	if (run->children) {
 		if (run->terminating) {
-			children_kill_strays(run->children);
+			children_kill_orphans(run->children);
 		}
 		diag_set_last_words(NULL);
 		children_destroy(run->children);

@@ -110,7 +110,7 @@ static void answer_signal(struct run *run, int signal) {
 	case SIGHUP:
 	case SIGQUIT:
 		if (run->killing) { // a third one: what keeps us is a reader who does not read
-			children_kill_marked(run->children);
+			children_kill_with_cookie(run->children);
 			signals_die(signal);
 		}
 		if (run->signal) {

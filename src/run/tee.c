@@ -148,7 +148,7 @@ void tee_stop(struct tee *tee) {
 
 int tee_connect(struct tee *tee, uint64_t job, struct child_config *config) {
 	if (tee->dealer) {
-		config->pour = hand_pour(tee->hands[job - 1]);
+		config->stdin_writer = hand_stdin_writer(tee->hands[job - 1]);
 		return 0;
 	}
 	config->stdin_fd = open(tee->path, O_RDONLY | O_CLOEXEC);

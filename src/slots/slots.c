@@ -339,25 +339,25 @@ int load_parse(const char *text, double *ret_load, char **ret_error) {
 
 // ---- a file that changes ----
 
-void slots_watch_open(struct slots_watch *status_display, const char *text) {
+void slots_watch_open(struct slots_watch *watch, const char *text) {
 	double ignored;
 	unsigned slots;
 	bool is_value = parse_form(text, strlen(text), /* nofile */ 1024, &slots) == 0 || parse_load_form(text, &ignored) == 0;
-	*status_display = (struct slots_watch){.path = NULL};
-	if (!is_value && stat(text, &status_display->seen) == 0) {
-		status_display->path = text;
+	*watch = (struct slots_watch){.path = NULL};
+	if (!is_value && stat(text, &watch->seen) == 0) {
+		watch->path = text;
 	}
 }
 
-bool slots_watch_changed(struct slots_watch *status_display) {
+bool slots_watch_changed(struct slots_watch *watch) {
 	struct stat now;
-	if (!status_display->path || stat(status_display->path, &now) != 0) {
+	if (!watch->path || stat(watch->path, &now) != 0) {
 		return false;
 	}
-	const struct stat *seen = &status_display->seen;
+	const struct stat *seen = &watch->seen;
 	// the kernel's clock for files is coarse: two changes in one tick differ at least in what they have written
 	bool changed = now.st_mtim.tv_sec != seen->st_mtim.tv_sec || now.st_mtim.tv_nsec != seen->st_mtim.tv_nsec
 		|| now.st_size != seen->st_size || now.st_ino != seen->st_ino;
-	status_display->seen = now;
+	watch->seen = now;
 	return changed;
 }

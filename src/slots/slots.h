@@ -35,10 +35,10 @@ struct slots_watch {
 
 // Looks whether the value is the name of a file, and at the file: before its first reading, so that no change
 // after that is missed.
-void slots_watch_open(struct slots_watch *status_display, const char *text);
+void slots_watch_open(struct slots_watch *watch, const char *text);
 
 // Whether the file is another than when it was last looked at. One system call; none where there is no file. A file that
 // is not there now has not changed: it is being replaced.
-bool slots_watch_changed(struct slots_watch *status_display);
+bool slots_watch_changed(struct slots_watch *watch);
 
 #endif

@@ -29,22 +29,22 @@ struct xargs_worker {
 	char *slot_entry;    // "VAR=3", owned
 };
 
-static void desk_free(void *arg) {
-	struct xargs_worker *desk = arg;
-	child_scratch_destroy(desk->scratch);
-	buf_fini(&desk->text);
-	free(desk->argv);
-	free(desk->env);
-	free(desk->slot_entry);
-	free(desk);
+static void worker_state_free(void *arg) {
+	struct xargs_worker *state = arg;
+	child_scratch_destroy(state->scratch);
+	buf_fini(&state->text);
+	free(state->argv);
+	free(state->env);
+	free(state->slot_entry);
+	free(state);
 }
 
-static struct xargs_worker *desk_of(struct worker *worker) {
-	void **kept = worker_scratch(worker, desk_free);
+static struct xargs_worker *worker_state_of(struct worker *worker) {
+	void **kept = worker_scratch(worker, worker_state_free);
 	if (!*kept) {
-		struct xargs_worker *desk = NEW(struct xargs_worker);
-		desk->scratch = child_scratch_create();
-		*kept = desk;
+		struct xargs_worker *state = NEW(struct xargs_worker);
+		state->scratch = child_scratch_create();
+		*kept = state;
 	}
 	return *kept;
 }
@@ -86,11 +86,11 @@ static void line_left(struct xargs_run *run, const struct xargs_line *line, bool
 	}
 }
 
-// The first process of a desk's line runs, or it is known that there will be none.
-static void line_started(struct xargs_worker *desk) {
-	if (desk->waiting) {
-		line_left(desk->run, desk->waiting, /* dropped */ false);
-		desk->waiting = NULL;
+// The first process of a worker's line runs, or it is known that there will be none.
+static void line_started(struct xargs_worker *state) {
+	if (state->waiting) {
+		line_left(state->run, state->waiting, /* dropped */ false);
+		state->waiting = NULL;
 	}
 }
 
@@ -191,14 +191,14 @@ static bool read_answer(struct xargs_run *run) {
 }
 
 // Prints the command line. Returns false if stderr does not take it.
-static bool show(struct xargs_run *run, struct xargs_worker *desk, size_t argc, const char *end) {
-	buf_reset(&desk->text);
+static bool show(struct xargs_run *run, struct xargs_worker *state, size_t argc, const char *end) {
+	buf_reset(&state->text);
 	for (size_t i = 0; i < argc; ++i) {
-		buf_adds(&desk->text, i > 0 ? " " : "");
-		xargs_show(&desk->text, desk->argv[i], strlen(desk->argv[i]));
+		buf_adds(&state->text, i > 0 ? " " : "");
+		xargs_show(&state->text, state->argv[i], strlen(state->argv[i]));
 	}
-	buf_adds(&desk->text, end);
-	if (write_limited(STDERR_FILENO, desk->text.data, desk->text.len) == 0) {
+	buf_adds(&state->text, end);
+	if (write_limited(STDERR_FILENO, state->text.data, state->text.len) == 0) {
 		return true;
 	}
 	stop(run, XARGS_FAILURE); // and nowhere to say why
@@ -206,12 +206,12 @@ static bool show(struct xargs_run *run, struct xargs_worker *desk, size_t argc, 
 }
 
 // Shows and asks, as the options say. Returns whether the command is to be run.
-static bool is_wanted(struct xargs_run *run, struct xargs_worker *desk, size_t argc) {
+static bool is_wanted(struct xargs_run *run, struct xargs_worker *state, size_t argc) {
 	if (!run->options->ask) {
-		return !run->options->verbose || show(run, desk, argc, "\n");
+		return !run->options->verbose || show(run, state, argc, "\n");
 	}
 	begin_question(run);
-	bool wanted = show(run, desk, argc, "") && read_answer(run);
+	bool wanted = show(run, state, argc, "") && read_answer(run);
 	end_question(run);
 	return wanted;
 }
@@ -219,29 +219,29 @@ static bool is_wanted(struct xargs_run *run, struct xargs_worker *desk, size_t a
 // ---- running ----
 
 // The environment of the jobs, with the slot's number in it where that is asked for.
-static char *const *make_env(const struct xargs_run *run, struct xargs_worker *desk, unsigned slot) {
+static char *const *make_env(const struct xargs_run *run, struct xargs_worker *state, unsigned slot) {
 	char **all = run->context->env;
 	const char *name = run->options->slot_var;
 	if (!name) {
 		return all;
 	}
-	if (!desk->env) {
+	if (!state->env) {
 		size_t n = 0, len = strlen(name), out = 0;
 		while (all[n]) {
 			++n;
 		}
-		desk->env = xcalloc(n + 2, sizeof(*desk->env));
+		state->env = xcalloc(n + 2, sizeof(*state->env));
 		for (size_t i = 0; i < n; ++i) {
 			if (strncmp(all[i], name, len) != 0 || all[i][len] != '=') {
-				desk->env[++out] = all[i];
+				state->env[++out] = all[i];
 			}
 		}
 	}
 	struct buf entry = BUF_INIT;
 	buf_printf(&entry, "%s=%u", name, slot - 1);
-	free(desk->slot_entry);
-	desk->env[0] = desk->slot_entry = buf_take(&entry);
-	return desk->env;
+	free(state->slot_entry);
+	state->env[0] = state->slot_entry = buf_take(&entry);
+	return state->env;
 }
 
 // The jobs' standard input: /dev/null, with -a ours, with -o the terminal. `*ret_owned` is to be closed, or -1.
@@ -260,11 +260,11 @@ static int open_stdin(const struct xargs_options *options, int *ret_owned) {
 	return options->arg_file && strcmp(options->arg_file, "-") != 0 ? STDIN_FILENO : -1;
 }
 
-// Runs the command line in desk->argv. Returns false if it is too long for the system.
-static bool run_argv(struct xargs_run *run, struct xargs_worker *desk, size_t argc, unsigned slot) {
-	const char *name = desk->argv[0];
+// Runs the command line in state->argv. Returns false if it is too long for the system.
+static bool run_argv(struct xargs_run *run, struct xargs_worker *state, size_t argc, unsigned slot) {
+	const char *name = state->argv[0];
 	struct spawn_error error = {.step = SPAWN_EXEC, .error = ENOENT};
-	if (!is_wanted(run, desk, argc)) {
+	if (!is_wanted(run, state, argc)) {
 		return true;
 	}
 	const char *path = strchr(name, '/') ? name : *name ? program_find(name) : NULL;
@@ -276,13 +276,13 @@ static bool run_argv(struct xargs_run *run, struct xargs_worker *desk, size_t ar
 	int owned;
 	struct child_config config = {
 		.path = path,
-		.argv = (char *const *)(uintptr_t)desk->argv, // execve(2) changes nothing
-		.env = make_env(run, desk, slot),
+		.argv = (char *const *)(uintptr_t)state->argv, // execve(2) changes nothing
+		.env = make_env(run, state, slot),
 		.context = run->context,
 		.stdin_fd = open_stdin(run->options, &owned),
-		.scratch = desk->scratch,
+		.scratch = state->scratch,
 		.started = on_started,
-		.started_arg = desk,
+		.started_arg = state,
 	};
 	struct result result;
 	child_run(run->children, &config, &result, &error);
@@ -307,20 +307,20 @@ static bool is_stopped(struct xargs_run *run) {
 }
 
 // Runs the line, in pieces if it is too long for the system: the limit counts the pointers too, so it is not known.
-static void run_line(struct xargs_run *run, struct xargs_worker *desk, const struct xargs_line *line, unsigned slot) {
+static void run_line(struct xargs_run *run, struct xargs_worker *state, const struct xargs_line *line, unsigned slot) {
 	const struct xargs_options *options = run->options;
 	size_t ninitial = options->replace ? 0 : options->ncommand, done = 0, piece = line->args.nargs;
 	do {
 		size_t n = line->args.nargs - done < piece ? line->args.nargs - done : piece;
-		grow_array(&desk->argv, &desk->argv_cap, ninitial + n + 1, sizeof(*desk->argv));
+		grow_array(&state->argv, &state->argv_cap, ninitial + n + 1, sizeof(*state->argv));
 		for (size_t i = 0; i < ninitial; ++i) {
-			desk->argv[i] = options->command[i];
+			state->argv[i] = options->command[i];
 		}
 		for (size_t i = 0; i < n; ++i) {
-			desk->argv[ninitial + i] = line->args.bytes + line->args.starts[done + i];
+			state->argv[ninitial + i] = line->args.bytes + line->args.starts[done + i];
 		}
-		desk->argv[ninitial + n] = NULL;
-		if (run_argv(run, desk, ninitial + n, slot)) {
+		state->argv[ninitial + n] = NULL;
+		if (run_argv(run, state, ninitial + n, slot)) {
 			done += n;
 		} else if (n > 1 && !options->replace) {
 			piece = (n + 1) / 2;
@@ -335,12 +335,12 @@ static enum work_status run_item(struct worker *worker, struct queue *queue, voi
 	struct xargs_run *run = queue_user(queue);
 	struct xargs_line *line = *(struct xargs_line **)data;
 	verify(size == sizeof(line));
-	struct xargs_worker *desk = desk_of(worker);
-	desk->run = run;
+	struct xargs_worker *state = worker_state_of(worker);
+	state->run = run;
 	// not left before: what the input is blamed for comes behind what is said of the start of the lines before it
-	desk->waiting = line;
-	run_line(run, desk, line, worker_slot(worker));
-	line_started(desk);
+	state->waiting = line;
+	run_line(run, state, line, worker_slot(worker));
+	line_started(state);
 	xargs_line_put(run, line);
 	return WORK_OK;
 }

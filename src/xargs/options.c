@@ -272,7 +272,7 @@ static void print_version(void) {
 	printf("xargs (fairpar) %s\nThe xargs personality of fairpar, with the options of GNU xargs 4.9.\n", FAIRPAR_VERSION);
 }
 
-static void take(struct parsing *parsing, int key, const char *value) {
+static void set_option(struct parsing *parsing, int key, const char *value) {
 	struct xargs_options *options = parsing->options;
 	switch (key) {
 	case '0': options->literal = true; options->delimiter = '\0'; break;
@@ -319,13 +319,13 @@ static void take(struct parsing *parsing, int key, const char *value) {
 // Is the option that getopt_long() has just refused unknown to it, and one that fairpar has outside of this personality?
 static bool is_foreign(const char *word) {
 	enum option_id id;
-	const char *near;
+	const char *nearest;
 	char *names = NULL;
 	if (optopt != 0) { // a letter, or what was wrong is the argument of a known option
-		return optopt < LONG_ONLY && !strchr(short_options, optopt) && option_find_short((char)optopt, &id, &near) == MATCH_OPTION;
+		return optopt < LONG_ONLY && !strchr(short_options, optopt) && option_find_short((char)optopt, &id, &nearest) == MATCH_OPTION;
 	}
 	size_t len = strcspn(word + 2, "=");
-	bool found = option_find_long(word + 2, len, &id, &names, &near) == MATCH_OPTION;
+	bool found = option_find_long(word + 2, len, &id, &names, &nearest) == MATCH_OPTION;
 	for (const struct option *option = long_options; option->name; ++option) {
 		found = found && strncmp(option->name, word + 2, len) != 0; // it may be several of them
 	}
@@ -334,7 +334,7 @@ static bool is_foreign(const char *word) {
 }
 
 // Returns the index of the first word that is no option.
-static int take_options(struct parsing *parsing, int argc, char *argv[]) {
+static int parse_options(struct parsing *parsing, int argc, char *argv[]) {
 	int key;
 	optind = 0;
 	argv[0] = (char *)(uintptr_t)diag_name(); // getopt_long() prints its own messages
@@ -343,7 +343,7 @@ static int take_options(struct parsing *parsing, int argc, char *argv[]) {
 			parsing->options->is_foreign = is_foreign(argv[optind - 1]);
 			refuse(parsing);
 		} else {
-			take(parsing, key, optarg);
+			set_option(parsing, key, optarg);
 		}
 	}
 	return optind;
@@ -358,7 +358,7 @@ enum xargs_mode xargs_parse(struct xargs_options *ret_options, int argc, char *a
 		ret_options->status = XARGS_FAILURE;
 		return XARGS_EXIT;
 	}
-	int i = take_options(&parsing, argc, argv);
+	int i = parse_options(&parsing, argc, argv);
 	if (parsing.done) {
 		if (fflush(stdout) != 0 || ferror(stdout)) {
 			diag_note("write error: %s", strerror(errno));

@@ -62,20 +62,20 @@ static bool is_plain_in_double(const char *s, size_t i, size_t len) {
 	}
 }
 
-struct looks {
+struct quoting {
 	bool plain, plain_in_double, apostrophe;
 };
 
-static struct looks look_at(const char *word, size_t len) {
-	struct looks looks = {.plain = len > 0, .plain_in_double = true, .apostrophe = false};
+static struct quoting find_quoting(const char *word, size_t len) {
+	struct quoting quoting = {.plain = len > 0, .plain_in_double = true, .apostrophe = false};
 	for (size_t i = 0; i < len;) {
 		struct character character = character_at(word + i, len - i);
-		looks.plain = looks.plain && character.prints && is_plain(word, i, len);
-		looks.plain_in_double = looks.plain_in_double && character.prints && is_plain_in_double(word, i, len);
-		looks.apostrophe = looks.apostrophe || word[i] == '\'';
+		quoting.plain = quoting.plain && character.prints && is_plain(word, i, len);
+		quoting.plain_in_double = quoting.plain_in_double && character.prints && is_plain_in_double(word, i, len);
+		quoting.apostrophe = quoting.apostrophe || word[i] == '\'';
 		i += character.len;
 	}
-	return looks;
+	return quoting;
 }
 
 static void add_escape(struct buf *buf, unsigned char c) {
@@ -114,10 +114,10 @@ static void add_single(struct buf *buf, const char *word, size_t len) {
 }
 
 void xargs_show(struct buf *buf, const char *word, size_t len) {
-	struct looks looks = look_at(word, len);
-	if (looks.plain) {
+	struct quoting quoting = find_quoting(word, len);
+	if (quoting.plain) {
 		buf_add(buf, word, len);
-	} else if (looks.apostrophe && looks.plain_in_double) {
+	} else if (quoting.apostrophe && quoting.plain_in_double) {
 		buf_addc(buf, '"');
 		buf_add(buf, word, len);
 		buf_addc(buf, '"');

@@ -260,7 +260,7 @@ static void answer_signal(struct xargs *xargs, int signal) {
 	case SIGHUP:
 	case SIGQUIT:
 		if (xargs->killing) {
-			children_kill_marked(run->children);
+			children_kill_with_cookie(run->children);
 			signals_die(signal);
 		}
 		if (xargs->signal) {
@@ -300,8 +300,8 @@ static void loop_poll(struct xargs *xargs, int timeout_ms) {
 static int next_timeout(struct xargs *xargs) {
 	uint64_t now = now_ns();
 	uint64_t next = xargs->signal ? children_term_step(xargs->run.children, now) : TIME_NEVER;
-	uint64_t strays = children_reap_strays(xargs->run.children, xargs->signal_fd);
-	next = strays < next ? strays : next;
+	uint64_t orphans = children_reap_orphans(xargs->run.children, xargs->signal_fd);
+	next = orphans < next ? orphans : next;
 	if (next == TIME_NEVER) {
 		return -1;
 	}
@@ -380,7 +380,7 @@ static void xargs_close(struct xargs *xargs) {
 	}
 	if (run->children) {
 		if (xargs->signal) {
-			children_kill_strays(run->children);
+			children_kill_orphans(run->children);
 		}
 		diag_set_last_words(NULL);
 		children_destroy(run->children);

@@ -178,7 +178,7 @@ static void check_utf8(const struct buf *text) {
 	for (size_t i = 0; i < text->len; ++i) {
 		buf_addc(&plain, strchr("<>&\"'", text->data[i]) ? '.' : text->data[i]);
 	}
-	figures_add_output(&again, plain.data, plain.len);
+	markup_add_output(&again, plain.data, plain.len);
 	verify(again.len == plain.len && memcmp(again.data, plain.data, plain.len) == 0);
 	buf_fini(&again);
 	buf_fini(&plain);

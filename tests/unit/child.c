@@ -33,13 +33,13 @@ struct world {
 	struct children *children;
 	struct child_scratch *scratch;
 	void *stack, *stack_top; // for guardian_start()
-	struct drain drain;
+	struct output_reader output_reader;
 	struct child_config config;
 	struct buf out, err;
 	bool keeps_terminating; // children_terminate() once the child has said something
 	bool says;              // reports what it hears on said[1]
 	int said[2];
-	int signal_fd;          // tells of nothing but what children_reap_strays() asks for
+	int signal_fd;          // tells of nothing but what children_reap_orphans() asks for
 	struct result result;
 	struct spawn_error error;
 };
@@ -92,12 +92,12 @@ static void world_open_seq(struct world *world, const char *seq_text) {
 	sigemptyset(&none);
 	world->signal_fd = signalfd(-1, &none, SFD_CLOEXEC | SFD_NONBLOCK);
 	check(world->signal_fd >= 0);
-	world->drain = (struct drain){.readable = hear, .arg = world};
+	world->output_reader = (struct output_reader){.readable = hear, .arg = world};
 	world->config = (struct child_config){
 		.env = world->context->env,
 		.context = world->context,
 		.stdin_fd = -1,
-		.drain = &world->drain,
+		.output_reader = &world->output_reader,
 		.label = "job",
 		.own_group = true,
 		.scratch = world->scratch,
@@ -424,7 +424,7 @@ static void test_grandchild(void) {
 	check(now < w.result.end + 900 * NS_PER_S); // not until the grandchild ends
 	pid_t pid = (pid_t)strtol(buf_str(&w.out), NULL, 10);
 	check_equal(kill(pid, 0), 0); // nobody asked for its end
-	children_kill_strays(w.children);
+	children_kill_orphans(w.children);
 	check(kill(pid, 0) != 0 && errno == ESRCH);
 	world_close(&w);
 }
@@ -442,7 +442,7 @@ static ssize_t refuse(void *arg, enum child_stream stream, int fd) {
 static void test_refused_output(void) {
 	struct world w;
 	world_open(&w);
-	w.drain.readable = refuse;
+	w.output_reader.readable = refuse;
 	unsigned fds = count_fds();
 	run_path(&w, "/usr/bin/yes", NULL, NULL);
 	check_equal(w.result.outcome, OUTCOME_SIGNAL);
@@ -455,13 +455,13 @@ static void test_refused_output(void) {
 	world_close(&w);
 }
 
-static void test_no_drain(void) {
+static void test_no_reader(void) {
 	struct world w;
 	world_open(&w);
 	int ends_of_pipe[2];
 	check_equal(pipe2(ends_of_pipe, O_CLOEXEC), 0);
 	check_equal(dup2(ends_of_pipe[1], 1), 1);
-	w.config.drain = NULL;
+	w.config.output_reader = NULL;
 	run(&w, "echo through");
 	char text[16] = "";
 	check_equal(read(ends_of_pipe[0], text, sizeof(text) - 1), 8);
@@ -501,7 +501,7 @@ static void test_timeout_escalates(void) {
 	check_equal(w.result.term_signal, SIGKILL);
 	pid_t group = (pid_t)strtol(buf_str(&w.out), NULL, 10);
 	do {
-		children_reap_strays(w.children, w.signal_fd);
+		children_reap_orphans(w.children, w.signal_fd);
 	} while (kill(-group, 0) == 0); // its members are dying of SIGKILL
 	check_equal(errno, ESRCH);
 	world_close(&w);
@@ -661,7 +661,7 @@ static void *storm_thread(void *arg) {
 	char *argv[] = {(char[]){"true"}, NULL};
 	struct child_config config = {
 		.path = "/bin/true", .argv = argv, .env = storm->world.context->env, .context = storm->world.context,
-		.stdin_fd = -1, .drain = NULL, .label = "true", .own_group = true, .scratch = scratch,
+		.stdin_fd = -1, .output_reader = NULL, .label = "true", .own_group = true, .scratch = scratch,
 	};
 	struct result result;
 	struct spawn_error error;
@@ -686,7 +686,7 @@ static void test_terminate_race(void) {
 			check_equal(thread_start(&threads[i], storm_thread, &storm, 256 * 1024), 0);
 		}
 		while (atomic_load_relaxed(&storm.ran) < round) {
-			children_reap_strays(storm.world.children, storm.world.signal_fd);
+			children_reap_orphans(storm.world.children, storm.world.signal_fd);
 		}
 		children_terminate(storm.world.children);
 		for (unsigned i = 0; i < 4; ++i) {
@@ -771,10 +771,10 @@ static void test_shortage_waits_for_another(void) {
 	char *argv_true[] = {(char[]){"/bin/true"}, NULL};
 	other.children = w.children;
 	other.scratch = child_scratch_create();
-	other.drain = (struct drain){.readable = hear, .arg = &other};
+	other.output_reader = (struct output_reader){.readable = hear, .arg = &other};
 	other.config = (struct child_config){
 		.path = argv_true[0], .argv = argv_true, .env = w.context->env, .context = w.context, .stdin_fd = -1,
-		.drain = &other.drain, .own_group = true, .scratch = other.scratch,
+		.output_reader = &other.output_reader, .own_group = true, .scratch = other.scratch,
 	};
 	thread u;
 	check_equal(thread_start(&u, run_in_thread, &other, 256 * 1024), 0);
@@ -856,7 +856,7 @@ static void test_each(void) {
 // Sends what is due until the thread's child has ended.
 static void step_and_join(struct world *world, thread t) {
 	while (children_count(world->children) > 0) {
-		children_condemned_step(world->children, now_ns());
+		children_marked_step(world->children, now_ns());
 		poll(NULL, 0, 1);
 	}
 	thread_join(t);
@@ -873,12 +873,12 @@ static void test_evict(void) {
 	check_string(label, "one");
 	free(label);
 	check(!children_evict_youngest(w.children)); // it is ending already
-	check(children_condemned_step(w.children, 0) != TIME_NEVER);
+	check(children_marked_step(w.children, 0) != TIME_NEVER);
 	step_and_join(&w, t);
 	check_equal(w.result.outcome, OUTCOME_SIGNAL);
 	check_equal(w.result.term_signal, SIGKILL);
 	check(w.result.out_of_memory);
-	check(children_condemned_step(w.children, now_ns()) == TIME_NEVER);
+	check(children_marked_step(w.children, now_ns()) == TIME_NEVER);
 	world_close(&w);
 }
 
@@ -969,12 +969,12 @@ static void test_orphans(void) {
 	run(&w, "sleep 0 >&- 2>&- & echo $!");
 	pid_t pid = (pid_t)strtol(buf_str(&w.out), NULL, 10);
 	check(ends(pid));
-	children_reap_strays(w.children, w.signal_fd);
+	children_reap_orphans(w.children, w.signal_fd);
 	check(kill(pid, 0) != 0 && errno == ESRCH);
 	run(&w, "setsid sh -c 'setsid sleep 1000 & echo $!; exec sleep 1000' 2>&- & read x; exit 0");
 	pid = (pid_t)strtol(buf_str(&w.out), NULL, 10);
 	check(pid > 0);
-	children_kill_strays(w.children);
+	children_kill_orphans(w.children);
 	check(kill(pid, 0) != 0 && errno == ESRCH);
 	world_close(&w);
 }
@@ -1028,7 +1028,7 @@ static pid_t start_victim(int out, bool guarded, const char *script, const char 
 		run(&w, first);
 	}
 	w.config.unlink_path = product;
-	w.config.drain = NULL;
+	w.config.output_reader = NULL;
 	run(&w, script);
 	_exit(0);
 }
@@ -1194,7 +1194,7 @@ int main(int argc, char *argv[]) {
 		TEST("a job that closes its streams is waited for", test_closed_streams),
 		TEST("a grandchild with an open stream gets a second", test_grandchild),
 		TEST("a stream that is not taken ends, and the job as it likes", test_refused_output),
-		TEST("without a drain the streams are inherited", test_no_drain),
+		TEST("without a reader the streams are inherited", test_no_reader),
 		TEST("a timeout is a timeout whatever the job makes of it", test_timeout),
 		TEST("a timeout goes on to KILL, for the whole group", test_timeout_escalates),
 		TEST("a timeout ends what has left the group", test_timeout_finds_escapees),

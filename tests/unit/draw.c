@@ -144,14 +144,14 @@ static void tell_many(event_fn *fn, void *arg) {
 
 static void test_numbers(void) {
 	struct buf buf = BUF_INIT;
-	figures_add_count(&buf, 0);
-	figures_add_count(&buf, 999);
+	markup_add_count(&buf, 0);
+	markup_add_count(&buf, 999);
 	buf_addc(&buf, ' ');
-	figures_add_count(&buf, 1000);
+	markup_add_count(&buf, 1000);
 	buf_addc(&buf, ' ');
-	figures_add_count(&buf, 1234005);
+	markup_add_count(&buf, 1234005);
 	buf_addc(&buf, ' ');
-	figures_add_count(&buf, UINT64_MAX);
+	markup_add_count(&buf, UINT64_MAX);
 	check_string(buf_str(&buf), "0999 1,000 1,234,005 18,446,744,073,709,551,615");
 	buf_fini(&buf);
 }
@@ -167,15 +167,15 @@ static void test_escaping(void) {
 	struct buf buf = BUF_INIT;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); ++i) {
 		buf_reset(&buf);
-		figures_add_escaped(&buf, cases[i].text, strlen(cases[i].text));
+		markup_add_escaped(&buf, cases[i].text, strlen(cases[i].text));
 		check_string(buf_str(&buf), cases[i].escaped);
 	}
 	buf_reset(&buf);
 	static const char output[] = "\x1B[1;31mred\x1B[0m\tx\x1B[\x1B]0;title";
-	figures_add_output(&buf, output, sizeof(output) - 1);
+	markup_add_output(&buf, output, sizeof(output) - 1);
 	check_string(buf_str(&buf), "red\tx\xE2\x90\x9B[\xE2\x90\x9B]0;title");
 	buf_reset(&buf);
-	figures_add_cut(&buf, "gr\xC3\xBC\xC3\x9F", 6, 3);
+	markup_add_cut(&buf, "gr\xC3\xBC\xC3\x9F", 6, 3);
 	check_string(buf_str(&buf), "gr…");
 	buf_fini(&buf);
 }

@@ -25,12 +25,12 @@ static struct {
 	unsigned terminated, killed;
 } fake;
 
-static void write_output(const struct drain *drain) {
+static void write_output(const struct output_reader *reader) {
 	int fds[2];
 	check(pipe2(fds, O_CLOEXEC | O_NONBLOCK) == 0);
 	check_equal(write(fds[1], fake.output, strlen(fake.output)), (long long)strlen(fake.output));
 	close(fds[1]);
-	while (drain->readable(drain->arg, STREAM_OUT, fds[0]) > 0) {
+	while (reader->readable(reader->arg, STREAM_OUT, fds[0]) > 0) {
 	}
 	close(fds[0]);
 }
@@ -49,8 +49,8 @@ static void fake_run(void *arg, const struct child_config *config, struct result
 	if (config->started) {
 		config->started(config->started_arg, 1, start);
 	}
-	if (fake.output && config->drain) {
-		write_output(config->drain);
+	if (fake.output && config->output_reader) {
+		write_output(config->output_reader);
 	}
 	if (is_endless) {
 		check(sem_post(&fake.begun) == 0 && sem_wait(&fake.ended) == 0);

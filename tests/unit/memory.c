@@ -137,11 +137,11 @@ static ssize_t pass_on(void *arg, enum child_stream stream, int fd) {
 
 static void *job_thread(void *arg) {
 	struct job *job = arg;
-	struct drain drain = {.readable = pass_on, .arg = job};
+	struct output_reader output_reader = {.readable = pass_on, .arg = job};
 	struct child_scratch *scratch = child_scratch_create();
 	struct child_config config = {
 		.path = job->argv[0], .argv = job->argv, .env = world.context->env, .context = world.context,
-		.stdin_fd = job->hold[0], .drain = &drain, .memory = job->memory, .cleanup = job->cleanup, .label = "thejob",
+		.stdin_fd = job->hold[0], .output_reader = &output_reader, .memory = job->memory, .cleanup = job->cleanup, .label = "thejob",
 		.own_group = true, .scratch = scratch,
 	};
 	child_run(world.children, &config, &job->result, &job->error);

@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/fault.h"
+#include "base/io.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -63,18 +64,14 @@ int open_beneath(int dir, const char *path, int flags) {
 		at = step_down(above, name, flags & O_CREAT);
 		free(name);
 		if (above != dir) {
-			int error = errno;
-			close(above);
-			errno = error;
+			fd_close(&above);
 		}
 	}
 	if (fd < 0 && at >= 0) {
 		fd = openat(at, path, flags, 0666);
 	}
-	if (at >= 0 && at != dir) {
-		int error = errno;
-		close(at);
-		errno = error;
+	if (at != dir) {
+		fd_close(&at);
 	}
 	return fd;
 }

@@ -63,6 +63,23 @@ bool call_is_refused(int error) {
 	return error == ENOSYS || error == EPERM || error == EACCES || error == EINVAL || error == EOPNOTSUPP;
 }
 
+ssize_t read_some(int fd, void *mem, size_t len) {
+	ssize_t n;
+	do {
+		n = read(fd, mem, len);
+	} while (n < 0 && errno == EINTR);
+	return n;
+}
+
+void fd_close(int *fd) {
+	int error = errno;
+	if (*fd >= 0) {
+		close(*fd);
+		*fd = -1;
+	}
+	errno = error;
+}
+
 int fds_sanitize(void) {
 	int closed = 0;
 	for (int fd = 0; fd <= 2; ++fd) {

@@ -23,6 +23,12 @@ size_t pread_all(int fd, void *mem, size_t len, uint64_t offset) FP_NODISCARD;
 // for this kind of file? Then another way may be.
 bool call_is_refused(int error);
 
+// As read(2), over EINTR.
+ssize_t read_some(int fd, void *mem, size_t len) FP_NODISCARD;
+
+// Closes the descriptor, unless it is -1, and makes it -1. errno stays: it is called where something else has failed.
+void fd_close(int *fd);
+
 // Makes sure that descriptors 0 to 2 are open, so that no file of fairpar's own ever gets one of these numbers: a
 // closed one is opened to /dev/null, in a direction that makes its use fail (as glibc does for set-id programs).
 // Returns a bit set of the descriptors that were closed (1 << fd), or -1 with errno.

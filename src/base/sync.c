@@ -122,6 +122,15 @@ static inline pthread_mutex_t *raw_mutex(mutex *m) {
 #define order_check_wait(m) ((void)0)
 #endif
 
+int poll_ms(uint64_t deadline) {
+	uint64_t now = deadline == TIME_NEVER ? 0 : now_ns();
+	if (deadline == TIME_NEVER || deadline <= now) {
+		return deadline == TIME_NEVER ? -1 : 0;
+	}
+	uint64_t ms = (deadline - now + NS_PER_MS - 1) / NS_PER_MS;
+	return ms > INT_MAX ? INT_MAX : (int)ms;
+}
+
 void mutex_init(mutex *m, enum lock lock) {
 #ifdef FAIRPAR_FAULTS
 	m->lock = lock;

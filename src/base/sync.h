@@ -42,6 +42,9 @@ enum { NS_PER_MS = 1000000 };
 // Nanoseconds of CLOCK_MONOTONIC.
 uint64_t now_ns(void);
 
+// Milliseconds for poll(2) until `deadline` (now_ns() time), rounded up so that it does not wake too early; -1 for TIME_NEVER.
+int poll_ms(uint64_t deadline);
+
 void mutex_init(mutex *m, enum lock lock);
 void mutex_fini(mutex *m);
 void mutex_lock(mutex *m);

@@ -28,10 +28,7 @@ int tmpfile_open(const char *dir) {
 	buf_printf(&name, "%s/fairpar.XXXXXX", dir);
 	fd = mkostemp(name.data, O_CLOEXEC);
 	if (fd >= 0 && unlink(name.data) != 0) {
-		int saved = errno;
-		close(fd);
-		errno = saved;
-		fd = -1;
+		fd_close(&fd);
 	}
 	buf_fini(&name);
 	return fd;

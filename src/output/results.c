@@ -50,9 +50,7 @@ bool results_are_complete(int dir, const char *path) {
 	add_seq_path(&seq, path);
 	int fd = open_beneath(dir, seq.data, O_PATH);
 	bool found = fd >= 0 && fstat(fd, &stat) == 0 && S_ISREG(stat.st_mode) && stat.st_size > 0;
-	if (fd >= 0) {
-		close(fd);
-	}
+	fd_close(&fd);
 	buf_fini(&seq);
 	return found;
 }
@@ -189,10 +187,7 @@ ssize_t results_readable(struct results *results, int stream, int fd) {
 		results->block = xmalloc(READ_BYTES);
 	}
 	char *to = kept->path ? results->block : buf_reserve(&kept->memory, READ_BYTES);
-	ssize_t n;
-	do {
-		n = read(fd, to, READ_BYTES);
-	} while (n < 0 && errno == EINTR);
+	ssize_t n = read_some(fd, to, READ_BYTES);
 	if (n > 0 && kept->path) {
 		results_add(results, stream, to, (size_t)n);
 	} else if (n > 0) {

@@ -3,6 +3,7 @@
 #include "output/spool.h"
 
 #include "base/alloc.h"
+#include "base/io.h"
 #include "base/transfer.h"
 
 #include <errno.h>
@@ -194,10 +195,7 @@ static ssize_t spool_read(struct spool *spool, int i, int fd) {
 	}
 	spool_make_room(spool, i);
 	size_t room = area_size(i) - stream->len;
-	ssize_t n;
-	do {
-		n = read(fd, spool_area(spool, i) + stream->len, room);
-	} while (n < 0 && errno == EINTR);
+	ssize_t n = read_some(fd, spool_area(spool, i) + stream->len, room);
 	if (n <= 0) {
 		return n;
 	}

@@ -41,9 +41,8 @@ static int control_write(const struct cgroup_root *root, const char *path, const
 	if (fd < 0) {
 		return -1;
 	}
-	int rc = write_all(fd, text, strlen(text)), error = errno;
-	close(fd);
-	errno = error;
+	int rc = write_all(fd, text, strlen(text));
+	fd_close(&fd);
 	return rc;
 }
 
@@ -214,9 +213,7 @@ static void remove_leftovers(const struct cgroup_root *root) {
 	int fd = openat(root->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
 	if (!dir) {
-		if (fd >= 0) {
-			close(fd);
-		}
+		fd_close(&fd);
 		return;
 	}
 	for (struct dirent *entry; (entry = readdir(dir));) {
@@ -264,8 +261,7 @@ const char *cgroup_root_open(struct cgroup_root *root, const char *path) {
 	}
 	cause = cause ? cause : enable(root);
 	if (cause) {
-		close(root->fd);
-		root->fd = -1;
+		fd_close(&root->fd);
 		return cause;
 	}
 	remove_leftovers(root);
@@ -281,8 +277,7 @@ void cgroup_root_close(struct cgroup_root *root) {
 		control_write(root, "cgroup.subtree_control", "-memory");
 		move_from_leaf(root, group_file(0, "", leaf), group_file(0, "cgroup.procs", procs));
 	}
-	close(root->fd);
-	root->fd = -1;
+	fd_close(&root->fd);
 }
 
 // ---- a group ----
@@ -322,10 +317,7 @@ int cgroup_create(struct cgroup_root *root, uint64_t limit, struct cgroup *ret_g
 }
 
 void cgroup_close(struct cgroup *group) {
-	if (group->procs_fd >= 0) {
-		close(group->procs_fd);
-		group->procs_fd = -1;
-	}
+	fd_close(&group->procs_fd);
 }
 
 bool cgroup_ran_out(const struct cgroup_root *root, const struct cgroup *group) {
@@ -348,14 +340,14 @@ static void wait_empty(const struct cgroup_root *root, const struct cgroup *grou
 		return;
 	}
 	uint64_t until = now_ns() + (uint64_t)EMPTY_MS * NS_PER_MS;
-	for (uint64_t now = now_ns(); now < until; now = now_ns()) {
+	while (now_ns() < until) {
 		ssize_t n = pread(fd, text, sizeof(text) - 1, 0);
 		text[n > 0 ? n : 0] = '\0';
 		if (n <= 0 || !strstr(text, "populated 1")) {
 			break;
 		}
 		struct pollfd change = {.fd = fd, .events = POLLPRI};
-		poll(&change, 1, (int)((until - now) / NS_PER_MS) + 1);
+		poll(&change, 1, poll_ms(until));
 	}
 	close(fd);
 }

@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "base/diag.h"
 #include "base/fault.h"
+#include "base/io.h"
 #include "process/children.h"
 #include "process/executor.h"
 #include "process/memory.h"
@@ -77,13 +78,6 @@ static void child_set_state(struct child *child, enum child_state state) {
 	};
 	verify(lawful[child->state] & 1U << state);
 	child->state = state;
-}
-
-static void fd_close(int *fd) {
-	if (*fd >= 0) {
-		close(*fd);
-		*fd = -1;
-	}
 }
 
 // ---- STARTING ----
@@ -254,16 +248,6 @@ static bool child_start(struct child *child, struct spawn_error *ret_error) {
 
 // ---- RUNNING, TERMINATING ----
 
-// Milliseconds for poll(), rounded up so that it does not wake too early.
-static int poll_timeout(uint64_t until) {
-	uint64_t now = until == TIME_NEVER ? 0 : now_ns();
-	if (until == TIME_NEVER || until <= now) {
-		return until == TIME_NEVER ? -1 : 0;
-	}
-	uint64_t ms = (until - now + NS_PER_MS - 1) / NS_PER_MS;
-	return ms > INT32_MAX ? INT32_MAX : (int)ms;
-}
-
 // The child gets no more to read.
 static void child_close_stdin(struct child *child) {
 	const struct stdin_writer *writer = child->config->stdin_writer;
@@ -298,7 +282,7 @@ static void child_write_stdin(struct child *child) {
 // Waits for something to happen, takes what the streams hold, and gives what is asked for.
 static void child_poll(struct child *child, uint64_t until) {
 	nfds_t n_fds = child->config->stdin_writer ? MORE + 1 : END + 1;
-	int ready = poll(child->fds, n_fds, poll_timeout(until));
+	int ready = poll(child->fds, n_fds, poll_ms(until));
 	verify(ready >= 0 || errno == EINTR || errno == ENOMEM || errno == EAGAIN);
 	for (int i = 0; i <= MORE; ++i) {
 		if (ready <= 0) {

@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/diag.h"
+#include "base/io.h"
 #include "base/random.h"
 #include "base/text.h"
 #include "process/proctree.h"
@@ -96,9 +97,7 @@ struct children *children_create(const struct term_seq *seq) {
 	children->null_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	int terminal = open("/dev/tty", O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 	children->has_terminal = terminal >= 0;
-	if (terminal >= 0) {
-		close(terminal);
-	}
+	fd_close(&terminal);
 	// A job's orphans become our children, not those of init: so they can be found. Where a sandbox forbids it, those that
 	// left their group and lost their parent cannot.
 	(void)prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
@@ -146,9 +145,7 @@ void children_destroy(struct children *children) {
 	atomic_store_release(&last_table, NULL);
 	guardian_fini(&children->guardian);
 	memory_fini(&children->memory); // behind the guardian, which may be in our cgroup
-	if (children->null_fd >= 0) {
-		close(children->null_fd);
-	}
+	fd_close(&children->null_fd);
 	free(children->free_slots);
 	cond_fini(&children->ended);
 	mutex_fini(&children->lock);
@@ -582,13 +579,10 @@ uint64_t children_reap_orphans(struct children *children, int signal_fd) {
 // Waits for the end of a killed child, until the deadline at most.
 static void reap_by(pid_t pid, uint64_t deadline) {
 	int pidfd = pidfd_open_pid(pid);
-	uint64_t now = now_ns();
-	if (pidfd >= 0 && now < deadline) {
-		struct pollfd end = {.fd = pidfd, .events = POLLIN};
-		poll(&end, 1, (int)((deadline - now) / NS_PER_MS) + 1);
-	}
 	if (pidfd >= 0) {
-		close(pidfd);
+		struct pollfd end = {.fd = pidfd, .events = POLLIN};
+		poll(&end, 1, poll_ms(deadline));
+		fd_close(&pidfd);
 	}
 	waitpid(pid, NULL, WNOHANG);
 }

@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "base/diag.h"
 #include "base/fault.h"
+#include "base/io.h"
 #include "process/proctree.h"
 
 #include <errno.h>
@@ -41,8 +42,7 @@ static int table_file(void) {
 	}
 	int fd = fault_errno("guardian") ? -1 : memfd_create("fairpar-groups", MFD_CLOEXEC);
 	if (fd >= 0 && ftruncate(fd, sizeof(struct group_table)) != 0) {
-		close(fd);
-		fd = -1;
+		fd_close(&fd);
 	}
 	return fd;
 }
@@ -70,8 +70,7 @@ void guardian_init(struct guardian *guardian) {
 	*guardian = (struct guardian){.table_fd = table_file(), .pipe_fd = -1};
 	guardian->table = table_map(guardian->table_fd);
 	if (!guardian->table && guardian->table_fd >= 0) {
-		close(guardian->table_fd);
-		guardian->table_fd = -1;
+		fd_close(&guardian->table_fd);
 		guardian->table = table_map(-1);
 	}
 	if (!guardian->table) {
@@ -176,14 +175,10 @@ void guardian_fini(struct guardian *guardian) {
 	pid_t pid = atomic_load_acquire(&guardian->pid);
 	atomic_store_release(&guardian->table->goodbye, 1); // pairs with the acquire in watch()
 	int pipe_fd = atomic_load_acquire(&guardian->pipe_fd);
-	if (pipe_fd >= 0) {
-		close(pipe_fd);
-	}
+	fd_close(&pipe_fd);
 	while (pid > 0 && waitpid(pid, NULL, 0) < 0 && errno == EINTR) {
 	}
-	if (guardian->table_fd >= 0) {
-		close(guardian->table_fd);
-	}
+	fd_close(&guardian->table_fd);
 	munmap(guardian->table, sizeof(struct group_table));
 }
 
@@ -225,8 +220,8 @@ static bool parent_was_killed(int pipe_fd, struct group_table *table) {
 	char byte;
 	ssize_t n;
 	do {
-		n = read(pipe_fd, &byte, 1);
-	} while (n > 0 || (n < 0 && errno == EINTR));
+		n = read_some(pipe_fd, &byte, 1);
+	} while (n > 0);
 	return !atomic_load_acquire(&table->goodbye); // pairs with the release in guardian_fini()
 }
 

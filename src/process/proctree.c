@@ -43,12 +43,11 @@ int proc_read(int dir_fd, const char *path, struct buf *buf) {
 	}
 	ssize_t n;
 	do {
-		char *end = buf_reserve(buf, 4096);
-		n = read(fd, end, 4096);
+		n = read_some(fd, buf_reserve(buf, 4096), 4096);
 		buf->len += n > 0 ? (size_t)n : 0;
 		buf->data[buf->len] = '\0';
-	} while (n > 0 || (n < 0 && errno == EINTR));
-	close(fd);
+	} while (n > 0);
+	fd_close(&fd);
 	return (int)n;
 }
 
@@ -195,9 +194,7 @@ uint64_t proctree_memory(pid_t root) {
 
 void pidfd_set_fini(struct pidfd_set *set) {
 	for (size_t i = 0; i < set->n; ++i) {
-		if (set->list[i].pidfd >= 0) {
-			close(set->list[i].pidfd);
-		}
+		fd_close(&set->list[i].pidfd);
 	}
 	free(set->list);
 	*set = (struct pidfd_set)PIDFD_SET_INIT;
@@ -223,9 +220,7 @@ static void pidfd_set_add(struct pidfd_set *set, pid_t pid, bool (*is_meant)(pid
 	bool held = one.pidfd >= 0 || (call_is_refused(errno) && read_stat(pid, &stat));
 	one.start = stat.start;
 	if (!held || !is_meant(pid, arg)) {
-		if (one.pidfd >= 0) {
-			close(one.pidfd);
-		}
+		fd_close(&one.pidfd);
 		return;
 	}
 	grow_array(&set->list, &set->cap, set->n + 1, sizeof(*set->list));
@@ -319,8 +314,7 @@ int proctree_open_orphan(pid_t group) {
 		pidfd = pidfd_open_pid(orphans.pids[i]);
 		// asked again, now that the descriptor holds on to one process
 		if (pidfd >= 0 && getpgid(orphans.pids[i]) != group) {
-			close(pidfd);
-			pidfd = -1;
+			fd_close(&pidfd);
 		}
 	}
 	proctree_fini(&orphans);

@@ -74,16 +74,6 @@ static void loop_poll(struct run *run, struct poll_set *fds, int timeout_ms) {
 	}
 }
 
-// Milliseconds until `deadline`, for poll(): rounded up, so that it does not wake too early.
-static int poll_timeout(uint64_t deadline) {
-	if (deadline == TIME_NEVER) {
-		return -1;
-	}
-	uint64_t now = now_ns();
-	uint64_t ms = deadline > now ? (deadline - now + NS_PER_MS - 1) / NS_PER_MS : 0;
-	return ms > INT32_MAX ? INT32_MAX : (int)ms;
-}
-
 static void run_loop(struct run *run) {
 	struct poll_set fds = {.at = NULL};
 	bool again = feeds_fill(run);
@@ -107,7 +97,7 @@ static void run_loop(struct run *run) {
 			uint64_t due = status_display_tick(run, now_ns());
 			next = due < next ? due : next;
 		}
-		loop_poll(run, &fds, again ? 0 : poll_timeout(next));
+		loop_poll(run, &fds, again ? 0 : poll_ms(next));
 		run_answer_signals(run);
 		run_answer_flags(run);
 		flush_trace(run);

@@ -16,6 +16,7 @@
 
 #include "base/alloc.h"
 #include "base/diag.h"
+#include "base/io.h"
 #include "base/sync.h"
 #include "base/text.h"
 
@@ -54,13 +55,6 @@ struct others {
 	unsigned last;           // the greatest number that any file has, 0: none
 };
 
-static void close_fd(int *fd) {
-	if (*fd >= 0) {
-		close(*fd);
-	}
-	*fd = -1;
-}
-
 static int fail(const struct semaphore *s, struct buf *error, const char *what) {
 	int cause = errno;
 	buf_printf(error, "semaphore: cannot %s '%s': %s", what, text_shows(buf_str(&s->path)), strerror(cause));
@@ -79,10 +73,10 @@ static int enter(struct semaphore *s, const char *name, bool private, struct buf
 	struct stat st;
 	if (fd < 0 || fstat(fd, &st) != 0) {
 		fail(s, error, "open");
-		close_fd(&fd);
+		fd_close(&fd);
 		return -1;
 	}
-	close_fd(&s->parent_fd);
+	fd_close(&s->parent_fd);
 	s->parent_fd = fd;
 	if (st.st_uid != geteuid()) {
 		buf_printf(error, "semaphore: '%s' belongs to another user: is HOME yours?", text_shows(s->path.data));
@@ -152,8 +146,8 @@ struct semaphore *semaphore_open(const char *name, struct buf *error) {
 // ---- the lock ----
 
 static void unlock(struct semaphore *s) {
-	close_fd(&s->lock_fd);
-	close_fd(&s->dir_fd);
+	fd_close(&s->lock_fd);
+	fd_close(&s->dir_fd);
 }
 
 // One try. Returns 1 if it is locked, 0 if somebody removed the directory meanwhile, or -1 with errno.
@@ -225,7 +219,7 @@ static int make_file(struct semaphore *s, char kind, unsigned number, struct buf
 	int fd = openat(s->dir_fd, name, O_RDWR | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) != 0) {
 		fail(s, error, "lock a FIFO in");
-		close_fd(&fd);
+		fd_close(&fd);
 		return -1;
 	}
 	s->fd = fd;
@@ -240,7 +234,7 @@ static void drop_file(struct semaphore *s) {
 	if (s->fd >= 0) {
 		(void)!unlinkat(s->dir_fd, name, 0); // without its lock it means nothing, and the next one tries again
 	}
-	close_fd(&s->fd);
+	fd_close(&s->fd);
 }
 
 static void others_fini(struct others *others) {
@@ -277,7 +271,7 @@ static int look_around(struct semaphore *s, struct others *ret_others, struct bu
 	DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
 	if (!dir) {
 		fail(s, error, "read");
-		close_fd(&fd);
+		fd_close(&fd);
 		return -1;
 	}
 	int result = 0;
@@ -301,52 +295,28 @@ static int look_around(struct semaphore *s, struct others *ret_others, struct bu
 
 // ---- waiting ----
 
-// Drops from the others those for whose end the caller does not wait.
-static void keep_holders(struct others *others) {
+// Leaves of the others those of that kind (0: all but WATCHING) with a number from `least` to `most`.
+static void keep(struct others *others, char kind, unsigned least, unsigned most) {
 	size_t n = 0;
 	for (size_t i = 0; i < others->n; ++i) {
-		if (others->at[i].kind == HOLDING) {
-			others->at[n++] = others->at[i];
+		struct other other = others->at[i];
+		if ((kind ? other.kind == kind : other.kind != WATCHING) && other.number >= least && other.number <= most) {
+			others->at[n++] = other;
 		} else {
-			close(others->at[i].fd);
+			close(other.fd);
 		}
 	}
 	others->n = n;
 }
 
-// Leaves the one who waits right before number `before`, if there is one. Returns whether there is.
-static bool keep_one_ahead(struct others *others, unsigned before) {
-	const struct other *ahead = NULL;
+// The greatest number of those that wait in front of `number`, or 0.
+static unsigned number_ahead(const struct others *others, unsigned number) {
+	unsigned ahead = 0;
 	for (size_t i = 0; i < others->n; ++i) {
 		const struct other *other = &others->at[i];
-		if (other->kind == WAITING && other->number < before && (!ahead || other->number > ahead->number)) {
-			ahead = other;
-		}
+		ahead = other->kind == WAITING && other->number < number && other->number > ahead ? other->number : ahead;
 	}
-	if (!ahead) {
-		return false;
-	}
-	struct other one = *ahead;
-	for (size_t i = 0; i < others->n; ++i) {
-		if (others->at[i].fd != one.fd) {
-			close(others->at[i].fd);
-		}
-	}
-	others->at[0] = one;
-	others->n = 1;
-	return true;
-}
-
-static void keep_earlier(struct others *others, unsigned before) {
-	size_t n = 0;
-	for (size_t i = 0; i < others->n; ++i) {
-		if (others->at[i].kind != WATCHING && others->at[i].number < before) {
-			others->at[n++] = others->at[i];
-		} else {
-			close(others->at[i].fd);
-		}
-	}
-	others->n = n;
+	return ahead;
 }
 
 // Sleeps until one of them has gone. Returns 1, 0 at the deadline, or -1 with errno.
@@ -357,9 +327,7 @@ static int await_one(const struct others *others, uint64_t deadline) {
 	}
 	int ready;
 	do {
-		uint64_t now = now_ns();
-		uint64_t ms = deadline > now ? (deadline - now + NS_PER_MS - 1) / NS_PER_MS : 0;
-		ready = poll(fds, (nfds_t)others->n, deadline == TIME_NEVER ? -1 : ms > INT_MAX ? INT_MAX : (int)ms);
+		ready = poll(fds, (nfds_t)others->n, poll_ms(deadline));
 	} while ((ready < 0 && errno == EINTR) || (ready == 0 && now_ns() < deadline));
 	free(fds);
 	return ready > 0 ? 1 : ready;
@@ -411,13 +379,16 @@ enum semaphore_result semaphore_take(struct semaphore *s, unsigned limit, uint64
 	while (result == SEMAPHORE_DONE) {
 		struct others others;
 		result = look_around(s, &others, error) == 0 ? SEMAPHORE_DONE : SEMAPHORE_ERROR;
-		if (result == SEMAPHORE_DONE && !keep_one_ahead(&others, s->number)) {
-			keep_holders(&others);
-			if (others.n < limit) {
-				result = hold(s, error);
-				others_fini(&others);
-				break;
-			}
+		unsigned ahead = number_ahead(&others, s->number);
+		if (ahead > 0) {
+			keep(&others, WAITING, ahead, ahead); // and no other: so one process wakes when one leaves
+		} else {
+			keep(&others, HOLDING, 0, UINT_MAX);
+		}
+		if (result == SEMAPHORE_DONE && ahead == 0 && others.n < limit) {
+			result = hold(s, error);
+			others_fini(&others);
+			break;
 		}
 		if (result == SEMAPHORE_DONE) {
 			result = sleep_unlocked(s, &others, deadline, error);
@@ -439,7 +410,7 @@ enum semaphore_result semaphore_wait(struct semaphore *s, uint64_t deadline, str
 	while (result == SEMAPHORE_DONE) {
 		struct others others;
 		result = look_around(s, &others, error) == 0 ? SEMAPHORE_DONE : SEMAPHORE_ERROR;
-		keep_earlier(&others, s->number);
+		keep(&others, 0, 0, s->number - 1); // numbers count from 1
 		bool done = others.n == 0;
 		if (result == SEMAPHORE_DONE && !done) {
 			result = sleep_unlocked(s, &others, deadline, error);
@@ -483,8 +454,8 @@ void semaphore_close(struct semaphore *s) {
 
 void semaphore_forget(struct semaphore *s) {
 	unlock(s);
-	close_fd(&s->fd);
-	close_fd(&s->parent_fd);
+	fd_close(&s->fd);
+	fd_close(&s->parent_fd);
 	buf_fini(&s->path);
 	free(s->name);
 	free(s);

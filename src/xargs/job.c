@@ -8,6 +8,7 @@
 
 #include "base/alloc.h"
 #include "base/diag.h"
+#include "base/io.h"
 #include "base/wakeup.h"
 #include "base/write_limit.h"
 #include "shell/shell.h"
@@ -179,10 +180,7 @@ static bool read_answer(struct xargs_run *run) {
 	}
 	char first = '\n', c = '\n';
 	for (size_t i = 0;; ++i) {
-		ssize_t n;
-		do {
-			n = read(run->tty_fd, &c, 1);
-		} while (n < 0 && errno == EINTR);
+		ssize_t n = read_some(run->tty_fd, &c, 1);
 		first = i == 0 && n > 0 ? c : first;
 		if (n <= 0 || c == '\n') {
 			return first == 'y' || first == 'Y';
@@ -286,9 +284,7 @@ static bool run_argv(struct xargs_run *run, struct xargs_worker *state, size_t a
 	};
 	struct result result;
 	child_run(run->children, &config, &result, &error);
-	if (owned >= 0) {
-		close(owned);
-	}
+	fd_close(&owned);
 	if (result.outcome != OUTCOME_SPAWN_ERROR) {
 		judge(run, name, &result);
 	} else if (error.step == SPAWN_EXEC && error.error == E2BIG) {

@@ -9,6 +9,7 @@
 
 #include "base/alloc.h"
 #include "base/diag.h"
+#include "base/io.h"
 #include "base/wakeup.h"
 #include "base/write_limit.h"
 #include "process/signals.h"
@@ -18,7 +19,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <locale.h>
 #include <poll.h>
 #include <unistd.h>
@@ -103,10 +103,7 @@ static bool reader_read(struct input_reader *reader) {
 		reader->waiting = true;
 		return false;
 	}
-	ssize_t n;
-	do {
-		n = read(reader->fd, reader->chunk, CHUNK);
-	} while (n < 0 && errno == EINTR);
+	ssize_t n = read_some(reader->fd, reader->chunk, CHUNK);
 	if (n < 0 && errno == EAGAIN) {
 		reader->waiting = true;
 		return false;
@@ -296,17 +293,11 @@ static void loop_poll(struct xargs *xargs, int timeout_ms) {
 	}
 }
 
-// Milliseconds for poll() until the next step of the jobs' end, if that has begun, or the next look at orphans.
-static int next_timeout(struct xargs *xargs) {
-	uint64_t now = now_ns();
-	uint64_t next = xargs->signal ? children_term_step(xargs->run.children, now) : TIME_NEVER;
+// When the loop has to go on: at the next step of the jobs' end, if that has begun, or the next look at orphans.
+static uint64_t next_due(struct xargs *xargs) {
+	uint64_t step = xargs->signal ? children_term_step(xargs->run.children, now_ns()) : TIME_NEVER;
 	uint64_t orphans = children_reap_orphans(xargs->run.children, xargs->signal_fd);
-	next = orphans < next ? orphans : next;
-	if (next == TIME_NEVER) {
-		return -1;
-	}
-	uint64_t ms = next > now ? (next - now + NS_PER_MS - 1) / NS_PER_MS : 0;
-	return ms > INT_MAX ? INT_MAX : (int)ms;
+	return orphans < step ? orphans : step;
 }
 
 static void loop(struct xargs *xargs) {
@@ -314,7 +305,7 @@ static void loop(struct xargs *xargs) {
 	bool again = fill(xargs);
 	pool_start(run->pool);
 	while (!atomic_load_acquire(&run->idle)) { // pairs with the store in on_idle()
-		loop_poll(xargs, again ? 0 : next_timeout(xargs));
+		loop_poll(xargs, again ? 0 : poll_ms(next_due(xargs)));
 		int signal;
 		while ((signal = signals_next(xargs->signal_fd)) != 0) {
 			answer_signal(xargs, signal);

@@ -45,25 +45,30 @@ struct context *context_capture(void) {
 	return context;
 }
 
-void context_set_env(struct context *context, const char *name, const char *value) {
+char **env_with(char *const *env, const char *name, const char *value) {
 	size_t n = 0, kept = 0, len = strlen(name);
-	while (context->env[n]) {
+	while (env[n]) {
 		++n;
 	}
-	char **env = xcalloc(n + 2, sizeof(*env));
+	char **with = xcalloc(n + 2, sizeof(*with));
 	for (size_t i = 0; i < n; ++i) {
-		if (strncmp(context->env[i], name, len) != 0 || context->env[i][len] != '=') {
-			env[kept++] = context->env[i];
+		if (strncmp(env[i], name, len) != 0 || env[i][len] != '=') {
+			with[kept++] = env[i];
 		}
 	}
 	struct buf entry = BUF_INIT;
 	buf_printf(&entry, "%s=%s", name, value);
-	env[kept] = entry.data;
-	char **copy = env_copy(env);
+	with[kept] = entry.data;
+	char **copy = env_copy(with);
 	buf_fini(&entry);
-	free(env);
+	free(with);
+	return copy;
+}
+
+void context_set_env(struct context *context, const char *name, const char *value) {
+	char **env = env_with(context->env, name, value);
 	free(context->env);
-	context->env = copy;
+	context->env = env;
 }
 
 struct context *context_derive(const struct context *from, const char *cwd, int umask, int nice) {

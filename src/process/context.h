@@ -27,6 +27,9 @@ struct context {
 // jobs get. The caller owns the one reference.
 struct context *context_capture(void);
 
+// A copy of the environment with NAME=VALUE in it. The caller frees it, array and strings, with one free().
+char **env_with(char *const *env, const char *name, const char *value);
+
 // Sets a variable in an environment of its own. Before anybody else has the context, or borrows what is in it.
 void context_set_env(struct context *context, const char *name, const char *value);
 

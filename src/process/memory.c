@@ -37,16 +37,12 @@ void memory_fini(struct memory *memory) {
 // ---- what there is ----
 
 bool meminfo_find(const char *text, const char *name, uint64_t *ret_bytes) {
-	size_t len = strlen(name);
-	for (const char *line = text; line; line = strchr(line, '\n')) {
-		line += *line == '\n';
-		unsigned long long kb;
-		if (strncmp(line, name, len) == 0 && line[len] == ':' && sscanf(line + len + 1, "%llu kB", &kb) == 1) {
-			*ret_bytes = kb > UINT64_MAX / 1024 ? UINT64_MAX : (uint64_t)kb * 1024;
-			return true;
-		}
+	uint64_t kb;
+	if (!proc_find_number(text, name, &kb)) {
+		return false;
 	}
-	return false;
+	*ret_bytes = kb > UINT64_MAX / 1024 ? UINT64_MAX : kb * 1024;
+	return true;
 }
 
 // Without a lock. Returns false, with one message, if it is not known.
@@ -54,8 +50,8 @@ static bool measure(struct memory *memory, uint64_t *ret_available, uint64_t *re
 	struct buf text = BUF_INIT;
 	errno = 0;
 	bool known = proc_read(AT_FDCWD, memory->meminfo, &text) == 0
-		&& meminfo_find(buf_str(&text), "MemAvailable", ret_available)
-		&& meminfo_find(buf_str(&text), "MemTotal", ret_total);
+		&& meminfo_find(buf_str(&text), "MemAvailable:", ret_available)
+		&& meminfo_find(buf_str(&text), "MemTotal:", ret_total);
 	int error = errno;
 	buf_fini(&text);
 	mutex_lock(&memory->lock);

@@ -81,7 +81,7 @@ bool memory_fits(uint64_t need, const uint64_t *unused, size_t n, uint64_t avail
 // "1.5G", in one of two buffers of the thread.
 const char *memory_show(uint64_t bytes);
 
-// The bytes of "NAME: N kB" in the text of /proc/meminfo; returns false if there is none.
+// The bytes of the line "NAME N kB" in the text of /proc/meminfo, `name` with its colon; returns false if there is none.
 bool meminfo_find(const char *text, const char *name, uint64_t *ret_bytes) FP_NODISCARD;
 
 #endif

@@ -8,6 +8,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -49,6 +50,17 @@ int proc_read(int dir_fd, const char *path, struct buf *buf) {
 	} while (n > 0);
 	fd_close(&fd);
 	return (int)n;
+}
+
+bool proc_find_number(const char *text, const char *name, uint64_t *ret_value) {
+	size_t len = strlen(name);
+	for (const char *line = text; line; line = strchr(line, '\n')) {
+		line += *line == '\n';
+		if (strncmp(line, name, len) == 0 && line[len] == ' ') {
+			return sscanf(line + len, " %" SCNu64, ret_value) == 1;
+		}
+	}
+	return false;
 }
 
 // The number that the name of an entry of /proc is, or 0.

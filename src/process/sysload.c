@@ -8,26 +8,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-
-// The number in the line "NAME N".
-static bool find_number(const char *text, const char *name, uint64_t *ret_value) {
-	size_t len = strlen(name);
-	for (const char *line = text; line; line = strchr(line, '\n')) {
-		line += *line == '\n';
-		if (strncmp(line, name, len) == 0 && line[len] == ' ') {
-			return sscanf(line + len, " %" SCNu64, ret_value) == 1;
-		}
-	}
-	return false;
-}
 
 bool sysload_parse_load(const char *text, uint64_t *ret_load) {
 	uint64_t running, blocked;
-	if (!find_number(text, "procs_running", &running) || !find_number(text, "procs_blocked", &blocked)) {
+	if (!proc_find_number(text, "procs_running", &running) || !proc_find_number(text, "procs_blocked", &blocked)) {
 		return false;
 	}
 	*ret_load = (running > 0 ? running - 1 : 0) + blocked; // whoever reads it runs
@@ -35,7 +20,7 @@ bool sysload_parse_load(const char *text, uint64_t *ret_load) {
 }
 
 bool sysload_parse_swapped(const char *text, struct swapped *ret_swapped) {
-	return find_number(text, "pswpin", &ret_swapped->in) && find_number(text, "pswpout", &ret_swapped->out);
+	return proc_find_number(text, "pswpin", &ret_swapped->in) && proc_find_number(text, "pswpout", &ret_swapped->out);
 }
 
 bool sysload_is_swapping(const struct swapped *before, const struct swapped *after) {
@@ -82,7 +67,7 @@ bool sysload_swapped(struct swapped *ret_swapped) {
 bool sysload_free(uint64_t *ret_bytes) {
 	struct buf text = BUF_INIT;
 	bool known = read_file("/proc/meminfo", "FAIRPAR_MEMINFO", &text)
-		&& meminfo_find(buf_str(&text), "MemAvailable", ret_bytes);
+		&& meminfo_find(buf_str(&text), "MemAvailable:", ret_bytes);
 	buf_fini(&text);
 	return known;
 }

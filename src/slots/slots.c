@@ -283,28 +283,7 @@ static bool is_file(const char *path) {
 	return stat(path, &st) == 0 && S_ISREG(st.st_mode); // a fifo could make us wait for ever
 }
 
-int slots_parse(const char *text, unsigned long nofile, unsigned *ret_slots, char **ret_error) {
-	char word[64];
-	if (parse_form(text, strlen(text), nofile, ret_slots) == 0) {
-		return 0;
-	}
-	if (!is_file(text)) {
-		return fail(ret_error, "--jobs must be N, +N, -N, N%% or the name of a file that holds one of these, not '%s'",
-		            text_shows(text));
-	}
-	if (read_word(text, "--jobs", word, sizeof(word), ret_error) != 0) {
-		return -1;
-	}
-	if (parse_form(word, strlen(word), nofile, ret_slots) != 0) {
-		return fail(ret_error, "'%s', named by --jobs, must hold N, +N, -N or N%%, and nothing else", text_shows(text));
-	}
-	return 0;
-}
-
-// ---- --load ----
-
-static int parse_load_form(const char *text, double *ret_load) {
-	size_t len = strlen(text);
+static int parse_load_form(const char *text, size_t len, double *ret_load) {
 	double load;
 	if (len > 1 && (*text == '+' || *text == '-') && is_decimal(text + 1, len - 1)) {
 		load = slots_usable_cpus() + strtod(text, NULL);
@@ -319,22 +298,50 @@ static int parse_load_form(const char *text, double *ret_load) {
 	return 0;
 }
 
-int load_parse(const char *text, double *ret_load, char **ret_error) {
+// What an option takes: a value of its own, or the name of a file that holds one.
+struct form {
+	const char *option;      // as messages name it
+	unsigned long nofile;    // 0: it is a load, not a number of slots
+	unsigned slots;          // what was parsed
+	double load;
+};
+
+static int form_parse(struct form *form, const char *text) {
+	size_t len = strlen(text);
+	return form->nofile ? parse_form(text, len, form->nofile, &form->slots) : parse_load_form(text, len, &form->load);
+}
+
+// Parses the text, or what the file of that name holds. Returns 0, or -1 with *ret_error.
+static int form_parse_or_read(struct form *form, const char *text, char **ret_error) {
 	char word[64];
-	if (parse_load_form(text, ret_load) == 0) {
+	if (form_parse(form, text) == 0) {
 		return 0;
 	}
 	if (!is_file(text)) {
-		return fail(ret_error, "--load must be N, +N, -N, N%% or the name of a file that holds one of these, not '%s'",
-		            text_shows(text));
+		return fail(ret_error, "%s must be N, +N, -N, N%% or the name of a file that holds one of these, not '%s'",
+		            form->option, text_shows(text));
 	}
-	if (read_word(text, "--load", word, sizeof(word), ret_error) != 0) {
+	if (read_word(text, form->option, word, sizeof(word), ret_error) != 0) {
 		return -1;
 	}
-	if (parse_load_form(word, ret_load) != 0) {
-		return fail(ret_error, "'%s', named by --load, must hold N, +N, -N or N%%, and nothing else", text_shows(text));
+	if (form_parse(form, word) != 0) {
+		return fail(ret_error, "'%s', named by %s, must hold N, +N, -N or N%%, and nothing else", text_shows(text), form->option);
 	}
 	return 0;
+}
+
+int slots_parse(const char *text, unsigned long nofile, unsigned *ret_slots, char **ret_error) {
+	struct form form = {.option = "--jobs", .nofile = nofile};
+	int result = form_parse_or_read(&form, text, ret_error);
+	*ret_slots = result == 0 ? form.slots : *ret_slots;
+	return result;
+}
+
+int load_parse(const char *text, double *ret_load, char **ret_error) {
+	struct form form = {.option = "--load"};
+	int result = form_parse_or_read(&form, text, ret_error);
+	*ret_load = result == 0 ? form.load : *ret_load;
+	return result;
 }
 
 // ---- a file that changes ----
@@ -342,7 +349,7 @@ int load_parse(const char *text, double *ret_load, char **ret_error) {
 void slots_watch_open(struct slots_watch *watch, const char *text) {
 	double ignored;
 	unsigned slots;
-	bool is_value = parse_form(text, strlen(text), /* nofile */ 1024, &slots) == 0 || parse_load_form(text, &ignored) == 0;
+	bool is_value = parse_form(text, strlen(text), /* nofile */ 1024, &slots) == 0 || parse_load_form(text, strlen(text), &ignored) == 0;
 	*watch = (struct slots_watch){.path = NULL};
 	if (!is_value && stat(text, &watch->seen) == 0) {
 		watch->path = text;

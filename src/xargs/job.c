@@ -26,8 +26,8 @@ struct xargs_worker {
 	const char **argv;
 	size_t argv_cap;
 	struct buf text;
-	char **env;          // with --process-slot-var, else NULL
-	char *slot_entry;    // "VAR=3", owned
+	char **env;          // with --process-slot-var, that of slot `env_slot`; else NULL
+	unsigned env_slot;
 };
 
 static void worker_state_free(void *arg) {
@@ -36,7 +36,6 @@ static void worker_state_free(void *arg) {
 	buf_fini(&state->text);
 	free(state->argv);
 	free(state->env);
-	free(state->slot_entry);
 	free(state);
 }
 
@@ -218,28 +217,15 @@ static bool is_wanted(struct xargs_run *run, struct xargs_worker *state, size_t 
 
 // The environment of the jobs, with the slot's number in it where that is asked for.
 static char *const *make_env(const struct xargs_run *run, struct xargs_worker *state, unsigned slot) {
-	char **all = run->context->env;
 	const char *name = run->options->slot_var;
-	if (!name) {
-		return all;
+	if (name && (!state->env || state->env_slot != slot)) {
+		char number[16];
+		snprintf(number, sizeof(number), "%u", slot - 1);
+		free(state->env);
+		state->env = env_with(run->context->env, name, number);
+		state->env_slot = slot;
 	}
-	if (!state->env) {
-		size_t n = 0, len = strlen(name), out = 0;
-		while (all[n]) {
-			++n;
-		}
-		state->env = xcalloc(n + 2, sizeof(*state->env));
-		for (size_t i = 0; i < n; ++i) {
-			if (strncmp(all[i], name, len) != 0 || all[i][len] != '=') {
-				state->env[++out] = all[i];
-			}
-		}
-	}
-	struct buf entry = BUF_INIT;
-	buf_printf(&entry, "%s=%u", name, slot - 1);
-	free(state->slot_entry);
-	state->env[0] = state->slot_entry = buf_take(&entry);
-	return state->env;
+	return name ? state->env : run->context->env;
 }
 
 // The jobs' standard input: /dev/null, with -a ours, with -o the terminal. `*ret_owned` is to be closed, or -1.

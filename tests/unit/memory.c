@@ -232,14 +232,14 @@ static void test_fits(void) {
 static void test_meminfo(void) {
 	uint64_t bytes;
 	const char *text = "MemTotal:       16384 kB\nMemFree:  1 kB\nMemAvailable:    2048 kB\nBuffers: 7 kB\n";
-	check(meminfo_find(text, "MemAvailable", &bytes));
+	check(meminfo_find(text, "MemAvailable:", &bytes));
 	check_equal(bytes, 2 * MB);
-	check(meminfo_find(text, "MemTotal", &bytes));
+	check(meminfo_find(text, "MemTotal:", &bytes));
 	check_equal(bytes, 16 * MB);
 	check(!meminfo_find(text, "Mem", &bytes));
-	check(!meminfo_find("XMemTotal: 1 kB\nMemTotal: x kB\n", "MemTotal", &bytes));
-	check(!meminfo_find("", "MemTotal", &bytes));
-	check(meminfo_find(file_text("/proc/meminfo"), "MemAvailable", &bytes) && bytes > MB);
+	check(!meminfo_find("XMemTotal: 1 kB\nMemTotal: x kB\n", "MemTotal:", &bytes));
+	check(!meminfo_find("", "MemTotal:", &bytes));
+	check(meminfo_find(file_text("/proc/meminfo"), "MemAvailable:", &bytes) && bytes > MB);
 }
 
 static void check_path(const char *cgroup, const char *mountinfo, const char *expected) {

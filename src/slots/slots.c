@@ -299,48 +299,48 @@ static int parse_load_form(const char *text, size_t len, double *ret_load) {
 }
 
 // What an option takes: a value of its own, or the name of a file that holds one.
-struct form {
+struct limit_value {
 	const char *option;      // as messages name it
 	unsigned long nofile;    // 0: it is a load, not a number of slots
 	unsigned slots;          // what was parsed
 	double load;
 };
 
-static int form_parse(struct form *form, const char *text) {
+static int limit_value_parse(struct limit_value *value, const char *text) {
 	size_t len = strlen(text);
-	return form->nofile ? parse_form(text, len, form->nofile, &form->slots) : parse_load_form(text, len, &form->load);
+	return value->nofile ? parse_form(text, len, value->nofile, &value->slots) : parse_load_form(text, len, &value->load);
 }
 
 // Parses the text, or what the file of that name holds. Returns 0, or -1 with *ret_error.
-static int form_parse_or_read(struct form *form, const char *text, char **ret_error) {
+static int limit_value_read(struct limit_value *value, const char *text, char **ret_error) {
 	char word[64];
-	if (form_parse(form, text) == 0) {
+	if (limit_value_parse(value, text) == 0) {
 		return 0;
 	}
 	if (!is_file(text)) {
 		return fail(ret_error, "%s must be N, +N, -N, N%% or the name of a file that holds one of these, not '%s'",
-		            form->option, text_shows(text));
+		            value->option, text_shows(text));
 	}
-	if (read_word(text, form->option, word, sizeof(word), ret_error) != 0) {
+	if (read_word(text, value->option, word, sizeof(word), ret_error) != 0) {
 		return -1;
 	}
-	if (form_parse(form, word) != 0) {
-		return fail(ret_error, "'%s', named by %s, must hold N, +N, -N or N%%, and nothing else", text_shows(text), form->option);
+	if (limit_value_parse(value, word) != 0) {
+		return fail(ret_error, "'%s', named by %s, must hold N, +N, -N or N%%, and nothing else", text_shows(text), value->option);
 	}
 	return 0;
 }
 
 int slots_parse(const char *text, unsigned long nofile, unsigned *ret_slots, char **ret_error) {
-	struct form form = {.option = "--jobs", .nofile = nofile};
-	int result = form_parse_or_read(&form, text, ret_error);
-	*ret_slots = result == 0 ? form.slots : *ret_slots;
+	struct limit_value value = {.option = "--jobs", .nofile = nofile};
+	int result = limit_value_read(&value, text, ret_error);
+	*ret_slots = result == 0 ? value.slots : *ret_slots;
 	return result;
 }
 
 int load_parse(const char *text, double *ret_load, char **ret_error) {
-	struct form form = {.option = "--load"};
-	int result = form_parse_or_read(&form, text, ret_error);
-	*ret_load = result == 0 ? form.load : *ret_load;
+	struct limit_value value = {.option = "--load"};
+	int result = limit_value_read(&value, text, ret_error);
+	*ret_load = result == 0 ? value.load : *ret_load;
 	return result;
 }
 

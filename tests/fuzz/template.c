@@ -60,17 +60,19 @@ static void check_same_words(const struct template *template, const struct expan
 }
 
 // With no redirection, and no backslash, dollar, backtick or byte that is not ASCII before it, an item of letters needs no
-// quotes and no variable.
+// quotes and no variable; unless a letter or an item stands beside it, with which it could be a reserved word, or it is an
+// operand of [[ ]].
 static void check_harmless(const char *text) {
 	struct template *template = NULL;
 	char *error = NULL;
-	if (strpbrk(text, "\\$<>`")) {
+	if (strpbrk(text, "\\$<>`") || strstr(text, "[[")) {
 		return;
 	}
 	struct buf expected = BUF_INIT, out = BUF_INIT;
 	for (const char *at = text; *at; ++at) {
 		bool is_item = at[0] == '{' && at[1] == '}';
-		if ((*at & 0x80) || (*at == '{' && !is_item)) {
+		bool is_beside = is_item && ((at > text && at[-1] >= 'a' && at[-1] <= 'z') || (at[2] >= 'a' && at[2] <= 'z') || at[2] == '{');
+		if ((*at & 0x80) || (*at == '{' && !is_item) || is_beside) {
 			buf_fini(&expected);
 			return;
 		}

@@ -295,9 +295,11 @@ bool template_spells_otherwise(const struct template *template, const struct exp
 	for (size_t i = 0; i < template->parts.n && !differs && !(template->flags & TEMPLATE_QUOTE); ++i) {
 		const struct part *part = &template->parts.at[i];
 		unsigned place = part->place & PLACE_KINDS;
+		if (part->is_raw || (place != PLACE_SINGLE && place != PLACE_DOUBLE)) {
+			continue;
+		}
 		struct part_values values = {.part = part, .record = x->record};
-		bool is_inside = !part->is_raw && (place == PLACE_SINGLE || place == PLACE_DOUBLE);
-		for (struct slice value; is_inside && !differs && part_next_value(&values, &value);) {
+		for (struct slice value; !differs && part_next_value(&values, &value);) {
 			differs = is_quoted_there(value);
 		}
 		buf_fini(&values.scratch);

@@ -101,6 +101,9 @@ write_manifest() {
 	if command -v dot >/dev/null; then
 		dot -Tsvg <<<"$output" >/dev/null
 	fi
+	printf 'version: 1\nname: "a\\e[1m\\N\\tb"\nbatches: {x: {run: echo}}\n' >named.yaml
+	run_fairpar -f named.yaml --list=dot
+	assert_eq "${lines[0]}" 'digraph "a\\x1B[1m\\xC2\\x85\\tb" {'
 }
 
 @test "naming batches lists these, with what they need and emit into" {

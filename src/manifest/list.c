@@ -129,9 +129,12 @@ static void list_plain(const struct manifest *manifest, struct buf *buf) {
 	}
 }
 
-// Adds a quoted ID of the DOT language, in which " and \ are escaped as in JSON.
+// Adds a quoted ID of the DOT language, in which " and \ are escaped as in JSON, with control characters escaped for a person.
 static void add_dot_name(const char *name, struct buf *buf) {
-	(void)json_add_text(buf, name, strlen(name));
+	struct buf shown = BUF_INIT;
+	buf_add_escaped(&shown, name, strlen(name), SIZE_MAX);
+	(void)json_add_text(buf, buf_str(&shown), shown.len);
+	buf_fini(&shown);
 }
 
 static void add_dot_edge(const struct manifest_batch *from, const struct manifest_batch *to, const char *style,

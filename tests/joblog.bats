@@ -628,4 +628,11 @@ feeder() {
 	run_fairpar --plus --joblog other 'echo {##} {} #' ::: a b c
 	run_fairpar --plus --joblog other --resume 'echo {##} {} #' ::: a b c
 	assert_eq "$output" ""
+	run_fairpar -k --plus --joblog other --resume 'echo {##} {} #' ::: a b c d e # {##} was 3
+	assert_lines '5 d' '5 e'
+	run_fairpar -k --plus --joblog other --resume 'echo {##} {} #' ::: a b c d e f
+	assert_lines '6 f'
+	run_fairpar any -j1 --plus --halt now,fail=1 --joblog cut 'echo {##} {}; test {} != c #' ::: a b c d
+	run_fairpar -k --plus --joblog cut --resume 'echo {##} {}; test {} != c #' ::: a b c d e
+	assert_lines '5 d' '5 e'
 }

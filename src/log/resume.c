@@ -350,6 +350,10 @@ static bool row_is(const struct resume *resume, size_t at, uint64_t hash, uint64
 	return at < resume->n && resume->rows[at].hash == hash && resume->rows[at].seq == seq;
 }
 
+uint64_t resume_last(const struct resume *resume) {
+	return resume->last;
+}
+
 enum resume_match resume_match(const struct resume *resume, uint64_t seq, const char *command, size_t len) {
 	uint64_t hash = hash_command(resume, command, len);
 	size_t at = find_row(resume, hash, seq);

@@ -39,6 +39,9 @@ bool resume_take(struct resume *resume, uint64_t seq, const char *command, size_
 // a row, is not what the log has.
 bool resume_is_other(const struct resume *resume, uint64_t seq, const char *command, size_t len);
 
+// The greatest number that has a row, or 0.
+uint64_t resume_last(const struct resume *resume);
+
 // What the log has of just this number and command, used up or not: for a command that may differ from run to run ({%}),
 // to find the form to take, which is that with the greatest value. RESUME_FAILED_ROW only with `ok_only`.
 enum resume_match { RESUME_NO_ROW, RESUME_FAILED_ROW, RESUME_DONE_ROW };

@@ -20,7 +20,11 @@
 #include <inttypes.h>
 #include <unistd.h>
 
-enum { SLOTS_TRIED = 256 }; // values of {%} that a logged command is compared with
+enum {
+	SLOTS_TRIED = 256,          // values of {%} that a logged command is compared with
+	TOTALS_TRIED = 1 << 16,     // those of {##}, in a whole run
+	TOTALS_KEPT = 8,            // as many runs with different input may have written the log
+};
 
 // What names of variables are made of in a shell (POSIX XBD 3.216).
 #define NAME_BYTES "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_"
@@ -31,6 +35,8 @@ struct job_records {
 	atomic_bool said;             // that the log cannot be written
 	mutex lock;                   // guards resume
 	struct resume *resume;        // or NULL
+	uint64_t totals[TOTALS_KEPT]; // values of {##} that the log was found to have
+	unsigned ntotals, totals_tried;
 	atomic_uint_least64_t done;
 	struct logged_jobs retried;   // --retry-failed, and these as a source:
 	char **args;
@@ -248,7 +254,7 @@ uint64_t job_records_seq(const struct run *run, uint64_t n) {
 }
 
 // The command as the log may have it: where it depends on the slot, in the form that fits, one that is done before others.
-static void find_form(struct job_records *job_records, const struct job_spec *spec, struct expansion *x, struct buf *text) {
+static enum resume_match find_form(struct job_records *job_records, const struct job_spec *spec, struct expansion *x, struct buf *text) {
 	struct buf other = BUF_INIT;
 	enum resume_match best = RESUME_NO_ROW;
 	for (x->slot = 1; x->slot <= SLOTS_TRIED && best != RESUME_DONE_ROW; ++x->slot) {
@@ -266,6 +272,37 @@ static void find_form(struct job_records *job_records, const struct job_spec *sp
 		}
 	}
 	buf_fini(&other);
+	return best;
+}
+
+// The same where the command may have the number of all jobs, {##}, which was another one if the input has grown or shrunk.
+// There were as many as the greatest number says if the last run was not cut off, and not fewer than the item's own number.
+static void find_total(struct run *run, const struct job_spec *spec, struct expansion *x, struct buf *text) {
+	struct job_records *job_records = run->job_records;
+	enum resume_match match = find_form(job_records, spec, x, text);
+	if (match != RESUME_NO_ROW || !spec->command || !template_needs_total(spec->command)) {
+		return;
+	}
+	for (unsigned i = 0; i < job_records->ntotals && match == RESUME_NO_ROW; ++i) {
+		x->total = job_records->totals[i];
+		match = find_form(job_records, spec, x, text);
+	}
+	uint64_t last = resume_last(job_records->resume), most = run->total > last ? run->total : last;
+	for (uint64_t total = last, next = x->seq; match == RESUME_NO_ROW && x->seq <= last && total <= most; total = next++) {
+		if (job_records->ntotals == TOTALS_KEPT || job_records->totals_tried == TOTALS_TRIED) {
+			break;
+		}
+		++job_records->totals_tried;
+		x->total = total;
+		match = find_form(job_records, spec, x, text);
+		if (match != RESUME_NO_ROW) {
+			job_records->totals[job_records->ntotals++] = total;
+		}
+	}
+	if (match == RESUME_NO_ROW) { // an item that has moved is looked for by its command
+		x->total = job_records->ntotals > 0 ? job_records->totals[0] : run->total;
+		find_form(job_records, spec, x, text);
+	}
 }
 
 // Asks the log for the item, and uses up the row that says that it is done.
@@ -277,7 +314,7 @@ static enum past_outcome find_past(struct run *run, const struct job_spec *spec,
 		return result_files_is_done(run, record, seq) ? PAST_DONE : PAST_UNKNOWN;
 	}
 	mutex_lock(&job_records->lock);
-	find_form(job_records, spec, &x, &text);
+	find_total(run, spec, &x, &text);
 	bool done = resume_take(job_records->resume, seq, buf_str(&text), text.len);
 	bool other = !done && resume_is_other(job_records->resume, seq, buf_str(&text), text.len);
 	mutex_unlock(&job_records->lock);

@@ -6,7 +6,7 @@
 //     -> run/job_run: the job -> process: child -> output: spool -> stdout, stderr
 //   what happens -> run/publish: event -> log, report (statistics, summary, status line) -> draw
 //
-//   base/        memory, byte strings, maps, JSON, messages, threads, descriptors
+//   base/        memory, byte strings, maps, JSON, messages, threads, descriptors; src/LAYERS says where Linux alone is called
 //   term/        screen_write()     the status line's place on the terminal, and colours
 //   job/         halt_is_met()      the nouns and the pure rules: outcomes, events, --halt, exit status
 //   shell/       shell_is_needed()  which shell runs a command, where in it an item stands, and how it is quoted there

@@ -6,11 +6,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// Open addressing, linear probing, at most half full. Texts are borrowed and must stay as long as the map.
 // FNV-1a (Fowler, Noll, Vo) of the bytes, 64 bits: for tables, not against who chooses texts that collide, but for who has a
 // secret `seed`.
 uint64_t hash_bytes(const void *mem, size_t len, uint64_t seed);
 
+// A hash table with open addressing and linear probing, at most half full. Texts are borrowed and stay as long as the map.
 struct map {
 	struct map_entry {
 		const char *text;  // NULL: free

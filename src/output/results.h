@@ -16,7 +16,7 @@ struct results;
 // True if the files of that path below the directory are those of a job that has ended: results_complete().
 bool results_are_complete(int dir, const char *path);
 
-// Both streams in memory.
+// Keeps both streams in memory. The caller frees it with results_free(), as with the next two.
 struct results *results_in_memory(void);
 
 // Streams in files, which are made anew, with the directories above them, through no symbolic link below the directory:
@@ -37,12 +37,14 @@ bool results_takes(const struct results *results, int stream);
 // Reads what is there from the pipe; as struct output_reader.readable. What a full disk does not take is lost: results_error().
 ssize_t results_readable(struct results *results, int stream, int fd);
 
+// Appends a copy of the bytes to the stream. What a full disk does not take is lost: results_error().
 void results_add(struct results *results, int stream, const void *mem, size_t len);
 
-// What was written so far stays, whatever is reset later; throws away what was written since.
+// results_mark() remembers the length of both streams; results_reset() cuts them to it, 0 at first. For attempts.
 void results_mark(struct results *results);
 void results_reset(struct results *results);
 
+// The length of the stream in bytes.
 uint64_t results_bytes(const struct results *results, int stream);
 
 // The bytes in memory; borrowed.
@@ -60,7 +62,7 @@ int results_error(const struct results *results, const char **ret_path);
 // Closes the files, so that results_error() has all there is to know.
 void results_end(struct results *results);
 
-// `unlink_files`: nobody will know of them.
+// Closes the files, with `unlink_files` removes them, and frees the rest.
 void results_free(struct results *results, bool unlink_files);
 
 #endif

@@ -38,6 +38,8 @@ struct rope {
 // `bound`: bytes of memory for ropes and packs (one pack is allowed beyond it); `dir` for the file, which is opened
 // when it is first needed. Borrows `dir`. All calls from any thread.
 struct store *store_create(size_t bound, const char *dir);
+
+// Frees the store and all that it holds, and closes the file.
 void store_destroy(struct store *store);
 
 // A block of BLOCK_SIZE bytes that does not count against the bound, recycled. To give it back: store_block_put().
@@ -58,6 +60,7 @@ bool rope_drop(struct store *store, struct rope *rope, size_t n);
 // Forgets the first piece, whatever it holds: when it cannot be read back. Returns the bytes that are lost.
 uint64_t rope_skip_piece(struct store *store, struct rope *rope);
 
+// Gives all pieces back; the rope is empty then.
 void rope_clear(struct store *store, struct rope *rope);
 
 // Appends the bytes of `from`, which is empty then.

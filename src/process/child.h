@@ -26,47 +26,72 @@ struct term_seq {
 // does not end in KILL gets one at its end: what was to end does end. Returns 0, or -1 with *ret_error a static text.
 int term_seq_parse(const char *text, struct term_seq *ret_seq, const char **ret_error) FP_NODISCARD;
 
-// The table of running children of this process; one for the run. It makes this process the subreaper of its
-// descendants. Call it after signals_open() and context_raise_nofile(). `seq` is copied; NULL: GNU parallel's.
+// ---- the table of running children; one for the run ----
+
+// Makes the table, and makes this process the subreaper of its descendants (prctl(2)). Called after signals_open() and
+// context_raise_nofile(). Copies `seq`; NULL stands for GNU parallel's. The caller owns the table.
 struct children *children_create(const struct term_seq *seq);
-// Gives the context, which all jobs get, the cookie by which what is left of them is found (process/guardian.h). Before the
-// first child.
-void children_set_cookie(struct children *children, struct context *context);
-// What the event loop polls for POLLERR, with no events, or -1; then it calls children_revive_guardian(). `wake` is called,
-// from any thread, when that has changed.
-int children_guardian_fd(struct children *children);
-void children_revive_guardian(struct children *children);
-// There is to be no guardian: under a tight limit of processes it would take the room of a job. Before the first child.
-void children_forgo_guardian(struct children *children);
-void children_set_wake(struct children *children, void (*wake)(void *arg), void *arg);
-// When no child_run() is running any more. Waits for the end of the guardian, if one was started.
+
+// Frees the table, when no child_run() is running any more. Waits for the end of the guardian, if one was started.
 void children_destroy(struct children *children);
 
-// Sends `signal` to the group of every running child (SIGTSTP as SIGSTOP). Returns how many there were.
+// Puts a random cookie into the environment of the context, which all jobs get. What is left of them is found by it
+// (process/guardian.h). Called before the first child.
+void children_set_cookie(struct children *children, struct context *context);
+
+// Calls wake(arg), from any thread, when the event loop has to go on: children_guardian_fd() is another one, or orphans are
+// to be looked for.
+void children_set_wake(struct children *children, void (*wake)(void *arg), void *arg);
+
+// The descriptor that the event loop polls with no events, or -1. POLLERR says that the guardian has died: then it calls
+// children_revive_guardian().
+int children_guardian_fd(struct children *children);
+void children_revive_guardian(struct children *children);
+
+// Starts no guardian in this run: under a tight limit of processes it would take the room of a job. Called before the
+// first child.
+void children_forgo_guardian(struct children *children);
+
+// ---- signals to all ----
+
+// Sends `signal` to the group of every running child (SIGSTOP for SIGTSTP). Returns how many there were.
 unsigned children_signal(struct children *children, int signal);
 
-// Begins to end all running children but clean-ups, and refuses new ones from now on: the first step's signal is sent
-// before it returns. Further steps: children_term_step() by the caller's event loop.
+// Begins to end all running children but clean-ups, and refuses new ones from now on. The signal of the first step is sent
+// before it returns; the event loop sends the others by children_term_step().
 void children_terminate(struct children *children);
-// KILLs all at once, clean-ups too, whatever the step, and refuses new ones.
+
+// Sends SIGKILL to all running children, clean-ups too, whatever the step, and refuses new ones.
 void children_kill(struct children *children);
-// Sends what is due. Returns when to call again (now_ns() time), or TIME_NEVER.
+
+// Sends the steps that are due. Returns when to call it again (now_ns() time), or TIME_NEVER.
 uint64_t children_term_step(struct children *children, uint64_t now);
-// KILLs descendants that left their group (setsid, daemons) and those that were orphaned to fairpar as the subreaper, and if
-// it came to KILL for others, all that has the cookie; at the end of an interrupted run, after the last child was reaped.
-void children_kill_orphans(struct children *children);
-// KILLs all that has the cookie, jobs that run too: the last thing before this process dies.
-void children_kill_with_cookie(struct children *children);
-// Reaps orphans that were handed to this process as the subreaper. From the main thread, whenever it wakes. Nothing polls for
-// them, and no ordinary job costs a wake-up: only while an orphan lives or a job runs that is older than OLD_MS, the
-// descriptor of signals_open() tells of SIGCHLD, and when it has told, not again for a while: children_rest(). Orphans of a
-// younger job are found when a job ends, if it is long ago that they were looked for. Returns when to call again (now_ns()
-// time), or TIME_NEVER.
-uint64_t children_reap_orphans(struct children *children, int signal_fd);
-// SIGCHLD was told.
-void children_rest(struct children *children);
-// A signal-safe, lock-free KILL of all groups: for diag_set_last_words().
+
+// Sends SIGKILL to all groups, without a lock, and async-signal-safe: for diag_set_last_words().
 void children_last_words(void);
+
+// ---- orphans ----
+
+// Reaps the orphans that this process got as the subreaper. Called by the main thread whenever it wakes. Returns when to call
+// it again (now_ns() time), or TIME_NEVER.
+//
+// Nothing polls for orphans, and an ordinary job costs no wake-up. While an orphan lives, or a job runs that is older than
+// OLD_MS, the descriptor of signals_open() reports SIGCHLD; after a report it is silent for a while (children_rest()).
+// Orphans of younger jobs are found at the end of a job, if they were not looked for in the last OLD_MS.
+uint64_t children_reap_orphans(struct children *children, int signal_fd);
+
+// Says that SIGCHLD was reported.
+void children_rest(struct children *children);
+
+// Sends SIGKILL to the descendants that left their group (setsid, daemons) and to the orphans; if the last step of the
+// sequence was sent, also to all processes with the cookie. Called at the end of an interrupted run, after the last child was
+// reaped.
+void children_kill_orphans(struct children *children);
+
+// Sends SIGKILL to all processes with the cookie, running jobs too: the last thing before this process dies.
+void children_kill_with_cookie(struct children *children);
+
+// ---- looking at them ----
 
 // One running child as seen by children_each().
 struct child_view {

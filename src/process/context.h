@@ -38,7 +38,7 @@ void context_set_env(struct context *context, const char *name, const char *valu
 // child_config.env always brings the environment.
 struct context *context_derive(const struct context *from, const char *cwd, int umask, int nice);
 
-// Counted from any thread; the last unref frees it.
+// Count the references, from any thread; the last context_unref() frees the context.
 struct context *context_ref(struct context *context);
 void context_unref(struct context *context);
 

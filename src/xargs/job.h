@@ -50,10 +50,10 @@ static inline size_t xargs_line_bytes(const struct xargs_line *line) {
 
 extern const struct work_type xargs_work;
 
-// Wakes the loop.
+// Wakes the event loop out of poll(2). From any thread.
 void xargs_wake(struct xargs_run *run);
 
-// A line to fill, new or used before; and back.
+// xargs_line_get() returns a line to fill, from the free list or new; xargs_line_put() puts it back there. From any thread.
 struct xargs_line *xargs_line_get(struct xargs_run *run);
 void xargs_line_put(struct xargs_run *run, struct xargs_line *line);
 

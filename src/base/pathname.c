@@ -80,9 +80,9 @@ void pathname_fit(struct buf *path, size_t below, size_t tail) {
 // ---- the names of items ----
 
 // By number first, then by name, as GNU parallel sorts names of columns.
-static bool comes_before(const char *a, const char *b) {
+static int compare_columns(const char *a, const char *b) {
 	double x = strtod(a, NULL), y = strtod(b, NULL);
-	return x < y || (!(y < x) && strcmp(a, b) < 0);
+	return x < y ? -1 : y < x ? 1 : strcmp(a, b);
 }
 
 static const char *nth(const char *args, uint32_t n) {
@@ -90,10 +90,6 @@ static const char *nth(const char *args, uint32_t n) {
 		args += strlen(args) + 1;
 	}
 	return args;
-}
-
-static int compare_columns(const char *a, const char *b) {
-	return comes_before(a, b) ? -1 : comes_before(b, a) ? 1 : 0;
 }
 
 // Appends the path of one item.

@@ -50,10 +50,6 @@ static void ring_set(struct ring *ring, uint64_t n, uint64_t ref) {
 	*ring_slot(ring, n) = ref;
 }
 
-static void ring_push(struct ring *ring, uint64_t ref) {
-	ring_set(ring, ring->end, ref);
-}
-
 // Forgets the first. An empty ring that was large gives its memory back.
 static void ring_pop(struct ring *ring) {
 	++ring->first;
@@ -84,7 +80,7 @@ void writer_lane_fini(struct writer_lane *lane) {
 }
 
 void writer_lane_push(struct writer_lane *lane, uint64_t ref) {
-	ring_push(&lane->queue, ref);
+	ring_set(&lane->queue, lane->queue.end, ref);
 }
 
 void writer_lane_place(struct writer_lane *lane, uint64_t order, uint64_t ref) {
@@ -132,17 +128,11 @@ void writer_lane_refresh(struct writer *writer, struct writer_lane *lane) {
 	}
 }
 
-// The next reference of the lane, which is ready.
-static uint64_t lane_pop(struct writer_lane *lane) {
+uint64_t lanes_pop(struct writer *writer) {
+	struct writer_lane *lane = list_entry(writer->ready.next, struct writer_lane, ready);
 	struct ring *from = ring_is_empty(&lane->queue) ? &lane->window : &lane->queue;
 	uint64_t ref = ring_get(from, from->first);
 	ring_pop(from);
-	return ref;
-}
-
-uint64_t lanes_pop(struct writer *writer) {
-	struct writer_lane *lane = list_entry(writer->ready.next, struct writer_lane, ready);
-	uint64_t ref = lane_pop(lane);
 	// behind the other lanes
 	list_remove(&lane->ready);
 	lane->is_ready = false;

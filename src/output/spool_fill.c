@@ -287,11 +287,6 @@ void spool_add(struct spool *spool, int stream, const void *mem, size_t len) {
 	spool_end_fill(spool);
 }
 
-// The bytes that neither were written nor left to somebody who will.
-static uint64_t stream_held(const struct stream *stream) {
-	return stream->rope.len + stream->line.len + (stream->len - stream->start);
-}
-
 static uint64_t minus(uint64_t a, uint64_t b) {
 	return a > b ? a - b : 0;
 }
@@ -305,7 +300,8 @@ static void stream_cut(struct spool *spool, int i) {
 		stream->bytes = stream->mark;
 		return;
 	}
-	uint64_t passed = stream->bytes - stream_held(stream);
+	uint64_t held = stream->rope.len + stream->line.len + (stream->len - stream->start); // not written, nor left to who will
+	uint64_t passed = stream->bytes - held;
 	uint64_t keep = minus(stream->mark, passed), ready = minus(stream->mark_ready, passed);
 	stream->bytes = passed + keep;
 	uint64_t in_line = minus(keep, stream->rope.len), in_area = minus(in_line, stream->line.len);

@@ -476,10 +476,6 @@ bool record_fits(const struct output_record *record) {
 	       record->receipt_len <= PACK_MAX && record_size(record) <= PACK_MAX;
 }
 
-static uint64_t pack_ref(size_t id, size_t offset) {
-	return (uint64_t)id << 18 | (uint64_t)offset << 2 | PACK_REF;
-}
-
 static struct record_pack *pack_create_locked(struct store *store, char *block) {
 	struct record_pack *pack = NEW(struct record_pack);
 	list_init(&pack->sealed);
@@ -577,7 +573,7 @@ uint64_t pack_add(struct store *store, const struct output_record *record) {
 		return 0;
 	}
 	struct record_pack *pack = store->open;
-	uint64_t ref = pack_ref(pack->id, pack->used);
+	uint64_t ref = (uint64_t)pack->id << 18 | (uint64_t)pack->used << 2 | PACK_REF; // as pack_take() takes it apart
 	struct record_head head = {record->tag_len, {record->len[0], record->len[1]}, record->receipt_len};
 	char *to = pack->mem + pack->used;
 	memcpy(to, &head, sizeof(head));

@@ -268,10 +268,6 @@ static void set_args(struct parsing *parsing, const char *value) {
 	options->max_args = args;
 }
 
-static void print_version(void) {
-	printf("xargs (fairpar) %s\nThe xargs personality of fairpar, with the options of GNU xargs 4.9.\n", FAIRPAR_VERSION);
-}
-
 static void set_option(struct parsing *parsing, int key, const char *value) {
 	struct xargs_options *options = parsing->options;
 	switch (key) {
@@ -309,7 +305,10 @@ static void set_option(struct parsing *parsing, int key, const char *value) {
 		}
 		break;
 	case HELP: printf(help_text, diag_name()); parsing->done = true; break;
-	case VERSION: print_version(); parsing->done = true; break;
+	case VERSION:
+		printf("xargs (fairpar) %s\nThe xargs personality of fairpar, with the options of GNU xargs 4.9.\n", FAIRPAR_VERSION);
+		parsing->done = true;
+		break;
 	default: break;
 	}
 }

@@ -61,12 +61,6 @@ static enum words_status fail(struct xargs_words *words, const char *error, cons
 	return finish(words, ret_error);
 }
 
-// An error of the packer: what was packed is not run.
-static enum words_status fail_at_once(struct xargs_words *words, const char *error, const char **ret_error) {
-	words->packer->line.nargs = 0;
-	return fail(words, error, ret_error);
-}
-
 // Adds the item that was written. WORDS_MORE: go on reading.
 static enum words_status add_item(struct xargs_words *words, bool line_ends, const char **ret_error) {
 	const char *error = NULL;
@@ -77,7 +71,8 @@ static enum words_status add_item(struct xargs_words *words, bool line_ends, con
 		words->line_ends = line_ends;
 		return line_done(words);
 	case PACK_ERROR:
-		return fail_at_once(words, error, ret_error);
+		words->packer->line.nargs = 0; // what was packed is not run
+		return fail(words, error, ret_error);
 	case PACK_FULL:
 		if (line_ends && words->packer->limits.lines > 0 && words->lines >= words->packer->limits.lines) {
 			words->lines = 0;
@@ -147,18 +142,14 @@ static const unsigned char classes[256] = {
 	['\\'] = SPECIAL,
 };
 
-static void begin_item(struct xargs_words *words, bool first) {
-	words->state = IN_SPACE;
-	words->first = first;
-	words->seen = false;
-}
-
 // The item has ended at a delimiter.
 static enum words_status end_item(struct xargs_words *words, bool line_ends, const char **ret_error) {
 	if (is_eof(words)) {
 		return finish(words, ret_error);
 	}
-	begin_item(words, line_ends);
+	words->state = IN_SPACE;
+	words->first = line_ends;
+	words->seen = false;
 	return add_item(words, line_ends, ret_error);
 }
 

@@ -142,31 +142,22 @@ static struct manifest_texts load_values(struct loader *loader, const struct nod
 // For each axis the number of its value that is left out, or ANY.
 enum { ANY = -1 };
 
-static void refuse_unknown(struct loader *loader, const struct node *node, const char *what,
-                           const char *const *candidates, size_t n) {
-	struct nearest nearest = NEAREST_INIT(node->text, node->n);
-	for (size_t i = 0; i < n; ++i) {
-		nearest_offer(&nearest, candidates[i]);
-	}
-	struct diagnostic *diagnostic = load_error(loader, node, "%s '%s'", what, node->text);
-	if (nearest.found) {
-		diagnostic_note(diagnostic, "did you mean '%s'?", nearest.found);
+static void suggest(struct diagnostic *diagnostic, const struct nearest *nearest) {
+	if (nearest->found) {
+		diagnostic_note(diagnostic, "did you mean '%s'?", nearest->found);
 	}
 }
 
 // The number of the axis of that name, or naxes after an error.
 static size_t find_axis(struct loader *loader, const struct node *name, const struct manifest_matrix *matrix) {
+	struct nearest nearest = NEAREST_INIT(name->text, name->n);
 	for (size_t i = 0; i < matrix->naxes; ++i) {
 		if (strcmp(matrix->axes[i].name, name->text) == 0) {
 			return i;
 		}
+		nearest_offer(&nearest, matrix->axes[i].name);
 	}
-	const char **names = xcalloc(matrix->naxes, sizeof(*names));
-	for (size_t i = 0; i < matrix->naxes; ++i) {
-		names[i] = matrix->axes[i].name;
-	}
-	refuse_unknown(loader, name, "the matrix has no", names, matrix->naxes);
-	free(names);
+	suggest(load_error(loader, name, "the matrix has no '%s'", name->text), &nearest);
 	return matrix->naxes;
 }
 
@@ -197,10 +188,11 @@ static bool load_exclusion(struct loader *loader, const struct node *node, const
 			++at;
 		}
 		if (at == values->n) {
-			struct buf what = BUF_INIT;
-			buf_printf(&what, "'%s' in the matrix has no value", name->text);
-			refuse_unknown(loader, value, buf_str(&what), values->at, values->n);
-			buf_fini(&what);
+			struct nearest nearest = NEAREST_INIT(value->text, value->n);
+			for (size_t k = 0; k < values->n; ++k) {
+				nearest_offer(&nearest, values->at[k]);
+			}
+			suggest(load_error(loader, value, "'%s' in the matrix has no value '%s'", name->text, value->text), &nearest);
 			return false;
 		}
 		ret_values[axis] = (int)at;

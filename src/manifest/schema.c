@@ -22,10 +22,7 @@ static void add_string(struct buf *buf, const char *text) {
 	(void)json_add_text(buf, text, strlen(text)); // all of it is UTF-8
 }
 
-static void begin_line(struct json *json) {
-	if (json->depth > 0) {
-		buf_adds(json->buf, json->comma ? ",\n" : "\n");
-	}
+static void add_indentation(struct json *json) {
 	for (unsigned i = 0; i < json->depth; ++i) {
 		buf_addc(json->buf, '\t');
 	}
@@ -33,7 +30,10 @@ static void begin_line(struct json *json) {
 }
 
 static void begin_member(struct json *json, const char *name) {
-	begin_line(json);
+	if (json->depth > 0) {
+		buf_adds(json->buf, json->comma ? ",\n" : "\n");
+	}
+	add_indentation(json);
 	if (name) {
 		add_string(json->buf, name);
 		buf_adds(json->buf, ": ");
@@ -50,11 +50,8 @@ static void open_object(struct json *json, const char *name) {
 static void close_object(struct json *json) {
 	--json->depth;
 	buf_addc(json->buf, '\n');
-	for (unsigned i = 0; i < json->depth; ++i) {
-		buf_addc(json->buf, '\t');
-	}
+	add_indentation(json);
 	buf_addc(json->buf, '}');
-	json->comma = true;
 }
 
 // `value` is JSON.

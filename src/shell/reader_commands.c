@@ -173,7 +173,8 @@ static void read_document(struct reader *r, const struct document *document) {
 	reader_leave(r, saved);
 }
 
-void reader_documents(struct reader *r) {
+// Reads the here-documents that were announced; the newline before them has been read.
+static void read_documents(struct reader *r) {
 	unsigned n = r->ndocuments;
 	r->ndocuments = 0;
 	for (unsigned i = 0; i < n; ++i) {
@@ -257,7 +258,7 @@ static void skip_lines(struct reader *r) {
 			read_comment(r);
 		} else if (r->text[r->at] == '\n') {
 			++r->at;
-			reader_documents(r);
+			read_documents(r);
 		} else {
 			return;
 		}
@@ -539,7 +540,7 @@ static bool read_operator(struct reader *r, struct command_words *command, char 
 		r->in_function = false;
 	}
 	if (c == '\n') {
-		reader_documents(r);
+		read_documents(r);
 	}
 	return true;
 }

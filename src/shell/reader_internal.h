@@ -172,9 +172,6 @@ void reader_word(struct reader *r, struct word *word);
 // Reads commands up to `end`, which is not read: ')', '}'; ';' for those of a case; or 0.
 void reader_list(struct reader *r, char end);
 
-// Reads the here-documents that were announced; the newline before them has been read.
-void reader_documents(struct reader *r);
-
 // ---- reader_words.c ----
 
 // A command, as far as it has been read.
@@ -230,11 +227,8 @@ void reader_variable(struct reader *r, const char *name, bool is_derived);
 // the shell obeys that variable.
 void flow_add(struct reader *r, const char *to, size_t item, bool is_derived);
 void flow_copy(struct reader *r, const char *to, const char *from, bool is_derived);
-// Behind a |: what went to the output before it is the input.
-void flow_pipe(struct reader *r);
 // The command here reads what flows to `from`, and its own output is made of it.
 void flow_use(struct reader *r, const char *from);
 void known_add(struct reader *r, unsigned kind, const char *name, size_t at);
-bool known_has(const struct reader *r, unsigned kind, const char *name, size_t at);
 
 #endif

@@ -10,6 +10,15 @@
 
 // ---- variables that hold items ----
 
+static bool known_has(const struct reader *r, unsigned kind, const char *name, size_t at) {
+	for (size_t i = 0; i < r->nknown; ++i) {
+		if (r->known[i].kind == kind && r->known[i].at == at && strncmp(r->known[i].name, name, NAME_LEN - 1) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
 static void copy_name(char *to, const char *from) {
 	size_t len = strnlen(from, NAME_LEN - 1);
 	memcpy(to, from, len);
@@ -87,7 +96,8 @@ void flow_copy(struct reader *r, const char *to, const char *from, bool is_deriv
 	}
 }
 
-void flow_pipe(struct reader *r) {
+// Behind a |: what went to the output before it is the input.
+static void flow_pipe(struct reader *r) {
 	for (size_t i = 0; i < r->nflows; ++i) {
 		if (is_flow_of(r, &r->flows[i], FLOW_OUTPUT) && (r->flows[i].statement == 0 || r->flows[i].at <= reader_place(r, r->at))) {
 			flow_add(r, FLOW_INPUT, r->flows[i].item, r->flows[i].is_derived);
@@ -112,15 +122,6 @@ void known_add(struct reader *r, unsigned kind, const char *name, size_t at) {
 		r->known[r->nknown] = (struct known_name){.kind = kind, .at = at};
 		copy_name(r->known[r->nknown++].name, name);
 	}
-}
-
-bool known_has(const struct reader *r, unsigned kind, const char *name, size_t at) {
-	for (size_t i = 0; i < r->nknown; ++i) {
-		if (r->known[i].kind == kind && r->known[i].at == at && strncmp(r->known[i].name, name, NAME_LEN - 1) == 0) {
-			return true;
-		}
-	}
-	return false;
 }
 
 // $FAIRPAR_ITEM, $FAIRPAR_ITEM_2. The same place is read twice, and is one item.

@@ -240,7 +240,8 @@ refused() {
 		'functions[x]={}; x' 'functions=(x {}); x' 'functions+=(x {}); x' 'x={}; functions[y]=$x; y' 'set -A functions x {}; x' 'dis_functions[x]={}' \
 		'aliases[x]={}; eval x' 'galiases[x]={}; eval x' 'path=({}); ls' 'commands[ls]={}; ls' 'echo /etc/host*(+{})' 'x={}; : /etc/host*(+$x)' \
 		'echo *(e:{}:)' 'x={}; echo ${(l:x:)y}' 'x={}; echo ${(l:$x:)y}' 'x={}; echo ${(r:x:)y}' 'x={}; echo ${(P)${x}}' 'x={}; echo ${(kv)${(P)x}}' \
-		'x={}; echo ${${x}}' 'x={}; $=x' 'x={}; echo $~x' 'x={}; echo "${~x}"' 'x={}; echo ${(e)x}' 'echo {} | { read -A functions; }'; do
+		'x={}; echo ${${x}}' 'cat =(eval {})' '() { eval "$1"; } {}' 'function { eval "$1" } "$FAIRPAR_ITEM"' 'while [[ x ]] { eval {}; break }' \
+		'x={}; : ${functions[q]:=$x}; q' 'getln PS4 <<< {}' "alias q='eval \"\$FAIRPAR_ITEM\"'; eval q" "PS4='\$(eval \"\$FAIRPAR_ITEM\")'; :" 'x={}; $=x' 'x={}; echo $~x' 'x={}; echo "${~x}"' 'x={}; echo ${(e)x}' 'echo {} | { read -A functions; }'; do
 		refused "$command" zsh
 		run_fairpar any -q --shell zsh emulate sh -c {} ::: 'touch PWN'
 		[[ $status == 255 && ! -e PWN ]]

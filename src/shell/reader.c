@@ -549,6 +549,7 @@ static void read_parameter(struct reader *r, unsigned place) {
 	size_t len = reader_at_end(r) ? 0 : read_parameter_name(r);
 	if (len < sizeof(name) && name_at + len <= r->len) {
 		memcpy(name, r->text + name_at, len);
+		name[len] = len + 1 < sizeof(name) && name_at + len < r->len && r->text[name_at + len] == '[' ? '[' : '\0';
 	}
 	bool has_colon = reader_peek(r, 0) == ':';
 	char op = reader_peek(r, has_colon);
@@ -782,6 +783,13 @@ static bool read_part(struct reader *r, struct word *word) {
 		word->is_open = true;
 		read_substitution(r);
 		return true;
+	case '=':
+		if (r->at == word->start && reader_peek(r, 1) == '(') { // =(…) of zsh
+			word->is_open = true;
+			read_substitution(r);
+			return true;
+		}
+		break;
 	case '(':
 		return read_parenthesis(r, word);
 	case '\\':

@@ -370,6 +370,12 @@ static void read_for(struct reader *r) {
 	flow_copy(r, last.text, name.text, false);
 }
 
+// A function of zsh that has no name, and gets the words behind its body.
+static void ban_nameless(struct reader *r) {
+	r->ban = "zsh calls a function without a name at once, with the words that come behind it";
+	r->ban_advice = "give it a name";
+}
+
 // An open parenthesis where a word may begin.
 static void read_open(struct reader *r, struct command_words *command) {
 	bool is_start = command->n == 0;
@@ -386,6 +392,9 @@ static void read_open(struct reader *r, struct command_words *command) {
 	size_t next = 1;
 	while (is_blank(reader_peek(r, next))) {
 		++next;
+	}
+	if (is_start && next == 1 && reader_peek(r, next) == ')') {
+		ban_nameless(r);
 	}
 	if (!is_start && reader_peek(r, next) == ')') { // name()
 		if (command->n == 1) {
@@ -441,6 +450,9 @@ static bool read_start(struct reader *r, struct command_words *command, const st
 			reader_word(r, &name);
 			known_add(r, KNOWN_FUNCTION, name.text, 0);
 			r->in_function = true;
+			if (is_word(&name, "{") || name.len == 0) {
+				ban_nameless(r);
+			}
 			r->at += reader_peek(r, 0) == '(' && reader_peek(r, 1) == ')' ? 2 : 0;
 			return true;
 		}
@@ -505,6 +517,9 @@ static bool read_argument(struct reader *r, struct command_words *command, char 
 	}
 	if (is_descriptor(r, &word) && !command->in_condition) {
 		return true;
+	}
+	if (word.name[0] != '\0' && strcmp(word.name, "IFS") != 0 && shell_variable_kind(word.name, false) == VARIABLE_CODE) {
+		reader_code(r, word.value); // PS4='$(…)'
 	}
 	if (command->n > 0) {
 		command_after_word(r, command, &word);

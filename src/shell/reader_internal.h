@@ -52,6 +52,7 @@ struct word {
 	bool may_assign;      // NAME= at its beginning is an assignment
 	bool in_array;        // [ at its beginning is a subscript
 	char name[NAME_LEN];  // of the variable that it assigns to
+	size_t value;         // … and where its value begins
 };
 
 // What a command substitution stands in: its output goes there, and is made of the items among its words.

@@ -210,6 +210,7 @@ void reader_assign(struct reader *r, struct word *word) {
 	r->needs = (r->needs & ~(unsigned)NEED_NAME) | r->value_needs | (is_integer ? NEED_INTEGER : 0);
 	r->group_needs = is_integer ? NEED_INTEGER : r->group_needs;
 	known_add(r, KNOWN_ASSIGNED, word->name, 0);
+	word->value = r->at;
 	if (is_array && len < sizeof(word->name) - 1) {
 		memcpy(word->name + len, "[", 2);
 	}
@@ -245,8 +246,8 @@ struct builtin {
 
 static const struct builtin builtins[] = {
 	{"let", INTEGERS}, {"shift", INTEGER}, {"exit", INTEGER}, {"return", INTEGER}, {"break", INTEGER},
-	{"continue", INTEGER}, {"ulimit", INTEGERS}, {"logout", INTEGER}, {"mapfile", MAPFILE}, {"readarray", MAPFILE}, {"getopts", NAMES}, {"unset", NAMES},
-	{"wait", INTEGERS}, {"vared", NAMES}, {"read", READ}, {"declare", DECLARE}, {"typeset", DECLARE}, {"local", DECLARE},
+	{"continue", INTEGER}, {"ulimit", INTEGERS}, {"logout", INTEGER}, {"bye", INTEGER}, {"mapfile", MAPFILE}, {"readarray", MAPFILE}, {"getopts", NAMES}, {"unset", NAMES},
+	{"wait", INTEGERS}, {"vared", NAMES}, {"read", READ}, {"getln", READ}, {"declare", DECLARE}, {"typeset", DECLARE}, {"local", DECLARE},
 	{"export", DECLARE}, {"readonly", DECLARE}, {"nameref", DECLARE_INTEGERS}, {"integer", DECLARE_INTEGERS},
 	{"float", DECLARE_INTEGERS}, {"[[", TEST}, {"[", TEST}, {"test", TEST}, {"printf", PRINTF}, {"print", PRINT},
 	{"echo", PRINT}, {"set", SET}, {"eval", CODE}, {"trap", TRAP}, {".", SOURCE}, {"source", SOURCE},
@@ -621,8 +622,8 @@ void command_after_word(struct reader *r, struct command_words *command, const s
 	command->is_generated = command->is_generated || (as_command && (as_command->kind == CODE || as_command->kind == TRAP));
 	++command->n;
 	if (command->in_condition && strcmp(word->text, "]]") == 0 && !word->is_quoted) {
-		command->in_condition = false;
-		command->nparentheses = 0;
+		*command = (struct command_words){.n = 0}; // if [[ x ]] { … } of zsh
+		return;
 	}
 	switch (command->builtin ? command->builtin->kind : PREFIX) {
 	case READ:
@@ -650,6 +651,14 @@ void command_after_word(struct reader *r, struct command_words *command, const s
 	case SOURCE:
 		after_source(r, word);
 		break;
+	case UNSAFE: { // alias x='…'
+		const char *value = memchr(r->text + word->start, '=', r->at - word->start);
+		if (value) {
+			reader_code(r, (size_t)(value - r->text) + 1);
+		}
+		reader_code(r, word->start);
+		break;
+	}
 	case CODE:
 		reader_code(r, word->start);
 		break;

@@ -235,6 +235,7 @@ refused() {
 }
 
 @test "what zsh alone evaluates is refused" {
+	need zsh
 	local command
 	for command in 'emulate sh -c {}' 'emulate -R zsh -c {}' 'emulate sh -c "$FAIRPAR_ITEM"' 'noglob eval {}' 'true; - eval {}' 'zstyle -e x y {}' \
 		'functions[x]={}; x' 'functions=(x {}); x' 'functions+=(x {}); x' 'x={}; functions[y]=$x; y' 'set -A functions x {}; x' 'dis_functions[x]={}' \
@@ -246,7 +247,6 @@ refused() {
 		run_fairpar any -q --shell zsh emulate sh -c {} ::: 'touch PWN'
 		[[ $status == 255 && ! -e PWN ]]
 	done
-	command -v zsh >/dev/null || skip "no zsh"
 	for command in 'x={}; set -A $x y' 'set -A {} y' 'x={}; integer y; y=$x'; do
 		run_fairpar any --shell zsh "$command" ::: 'path[$(touch PWN)1]'
 		[[ ! -e PWN && $stderr == *'job #1: the item '* ]] || fail "$command: $stderr"

@@ -223,9 +223,9 @@ lint:
 	$(run_tests) tests/lint/run
 
 # The unit tests and the bats suite with the program of this profile.
-# "worlds" searches for minutes on one thread: ThreadSanitizer has nothing to see there.
+# "fair_worlds" searches for minutes on one thread: ThreadSanitizer has nothing to see there.
 check-profile: units $O/fairpar
-	$(call run_tests,$O/fairpar) $(BATS) $(if $(filter tsan,$(PROFILE)),$(filter-out %/worlds,$(UNITS)),$(UNITS))
+	$(call run_tests,$O/fairpar) $(BATS) $(if $(filter tsan,$(PROFILE)),$(filter-out %/fair_worlds,$(UNITS)),$(UNITS))
 
 asan ubsan tsan:
 	$(submake) $(profile_$@) check-profile

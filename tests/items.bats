@@ -176,6 +176,7 @@ refused() {
 	refused 'test "$a" {}'
 	no_code 'op=-eq; [ {} $op 1 ]' 'a[$(touch PWN)]'
 	no_code 'printf {1} {1}' '%d a[$(touch PWN)]'
+	no_code 'printf %d ""{}' 'a[$(touch PWN)]'
 	no_code 'fmt=%d; printf "$fmt" {}' 'a[$(touch PWN)]'
 	no_code "printf '%1\$d' {}" 'a[$(touch PWN)]'
 	for shell in zsh ksh93 mksh; do

@@ -411,8 +411,8 @@ static void before_printf(struct reader *r, const struct command_words *command)
 		r->flow = command->target[0] ? command->target : FLOW_OUTPUT;
 		bool is_number = command->nformat > 0 && command->format[command->nargs % command->nformat] == 'd';
 		// the number of a character: printf %d "'x"
-		bool is_character = reader_peek(r, 0) != '\0' && strchr("\\\"", reader_peek(r, 0)) && reader_peek(r, 1) != '\0' &&
-		                    strchr("'\"", reader_peek(r, 1));
+		char first = reader_peek(r, 0), second = reader_peek(r, 1);
+		bool is_character = (first == '\\' && (second == '\'' || second == '"')) || (first == '"' && second == '\'');
 		r->needs = is_number && !is_character ? NEED_NUMBER : 0;
 	}
 }

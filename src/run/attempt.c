@@ -236,16 +236,6 @@ static void show_batch(const struct job *job) {
 	buf_fini(&line);
 }
 
-// The first of the variables that is not empty names the locale: POSIX XBD 8.2.
-static const char *locale_name(void) {
-	static const char *const variables[] = {"LC_ALL", "LC_CTYPE", "LANG"};
-	const char *name = NULL;
-	for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]) && !(name && *name); ++i) {
-		name = getenv(variables[i]);
-	}
-	return name ? name : "";
-}
-
 // Is all of it characters of the locale, or, if not `strict`, no half of a character of four bytes of GB18030?
 static bool is_text(const char *text, locale_t locale, bool strict) {
 	locale_t old = uselocale(locale);
@@ -264,11 +254,11 @@ static bool is_text(const char *text, locale_t locale, bool strict) {
 }
 
 // Returns why the shell cannot be given these items, or NULL. yash turns its arguments into wide characters, and those that
-// it cannot turn are empty to it. In GB18030 bash takes the quote behind half a character for a part of it.
-static const char *refuse_bytes(const char *shell, const struct record *record) {
+// it cannot turn are empty to it. For GB18030 see template_is_gb18030().
+static const char *refuse_bytes(const char *shell, const struct template *template, const struct record *record) {
 	size_t len = shell ? strlen(shell) : 0;
 	bool is_yash = len >= 4 && strcmp(shell + len - 4, "yash") == 0;
-	locale_t locale = is_yash || strcasestr(locale_name(), "18030") ? newlocale(LC_CTYPE_MASK, "", (locale_t)0) : (locale_t)0;
+	locale_t locale = is_yash || template_is_gb18030(template) ? newlocale(LC_CTYPE_MASK, "", (locale_t)0) : (locale_t)0;
 	bool is_right = true;
 	const char *at = record->args;
 	for (uint32_t i = 0; i < record->nargs && locale && is_right; ++i, at += strlen(at) + 1) {
@@ -293,7 +283,7 @@ static bool is_permitted(struct worker_state *state, const struct job *job, cons
 			buf_printf(&why, "an item of %zu bytes is too long for $FAIRPAR_ITEM, which holds 128 KiB", job->record.size - 1);
 		}
 	} else if (!template_is_direct(template)) {
-		const char *bytes = template_permits(template, x, &why) ? refuse_bytes(job->spec->by.shell, &job->record) : NULL;
+		const char *bytes = template_permits(template, x, &why) ? refuse_bytes(job->spec->by.shell, template, &job->record) : NULL;
 		buf_adds(&why, bytes ? bytes : "");
 	}
 	if (why.len > 0) {

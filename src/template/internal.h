@@ -34,6 +34,7 @@ struct template {
 	unsigned flags;
 	bool is_direct;
 	bool is_intricate;  // items go into variables, see shell/quoting.h
+	bool is_gb18030;    // the charset of the locale
 	bool names_item;    // $FAIRPAR_ITEM
 	bool needs_total;
 	bool chooses, is_unique; // leaves items out

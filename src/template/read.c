@@ -46,7 +46,7 @@ static bool sets_locale(const char *text) {
 
 // Could a shell take a byte of ASCII for the second half of a character, or a backslash for another character? Not in UTF-8
 // and in most others; and not known where the command sets a locale of its own.
-static bool is_multibyte(const char *text, bool *ret_is_yen) {
+static bool is_multibyte(const char *text, bool *ret_is_yen, bool *ret_is_gb18030) {
 	static const char *const unsafe[] = {"GB", "BIG5", "SHIFT_JIS", "SJIS", "EUC-JISX0213", "UHC", "CP9", "IBM9", "JOHAB", "EUC-TW", "WINDOWS-31J"};
 	locale_t locale = newlocale(LC_CTYPE_MASK, "", (locale_t)0);
 	const char *codeset = locale ? nl_langinfo_l(CODESET, locale) : "";
@@ -55,6 +55,7 @@ static bool is_multibyte(const char *text, bool *ret_is_yen) {
 		found = found || strncasecmp(codeset, unsafe[i], strlen(unsafe[i])) == 0;
 	}
 	*ret_is_yen = strncasecmp(codeset, "SHIFT", 5) == 0 || strncasecmp(codeset, "SJIS", 4) == 0 || strcmp(codeset, "WINDOWS-31J") == 0;
+	*ret_is_gb18030 = strcasecmp(codeset, "GB18030") == 0;
 	if (locale) {
 		freelocale(locale);
 	}
@@ -230,7 +231,8 @@ void template_read(struct template *template, const struct names *names) {
 	reading.nwhole = names ? names->nwhole : 0;
 	reading.text = buf_str(&text);
 	reading.len = text.len;
-	reading.is_multibyte = !is_quoted && (is_multibyte(template->text, &reading.is_yen) || (template->flags & TEMPLATE_OWN_LOCALE));
+	reading.is_multibyte = !is_quoted && (is_multibyte(template->text, &reading.is_yen, &template->is_gb18030) ||
+	                                      (template->flags & TEMPLATE_OWN_LOCALE));
 	reader_read(&reading);
 	size_t k = 0;
 	struct parts *of = is_quoted ? &template->words : parts;
@@ -387,6 +389,10 @@ bool template_permits(const struct template *template, const struct expansion *x
 		buf_fini(&values.scratch);
 	}
 	return is_right;
+}
+
+bool template_is_gb18030(const struct template *template) {
+	return template->is_gb18030;
 }
 
 bool template_names_item(const struct template *template) {

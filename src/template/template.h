@@ -74,6 +74,9 @@ bool template_has_strings(const struct template *template);
 // True if the text names the variable FAIRPAR_ITEM, FAIRPAR_ITEM_1 and so on, which the job then has in its environment.
 bool template_names_item(const struct template *template);
 
+// True if the charset of the locale is GB18030, in which bash takes the quote behind half a character for a part of it.
+bool template_is_gb18030(const struct template *template);
+
 // True if the template has the number of all items, so that all must be read before it is expanded: {##}, {0#}.
 bool template_needs_total(const struct template *template);
 

@@ -117,18 +117,23 @@ load helper
 	assert_contains "$stderr" "items cannot be put into a temporary file in '$TMPDIR': No space left on device: they are read only as jobs take them, and none is lost"
 }
 
+# limited N: fairpar with a limit of N descriptors, of which it inherits six. A shell of its own opens them, after it has
+# closed those of bats: a redirection keeps a copy of what it replaces from 10 on, and closes that in the end.
+limited() {
+	bash -c 'exec 3>&- 4>&- && exec 10</dev/null 12</dev/null 17</dev/null && exec prlimit --nofile="$1:$1" "$2" -j1 echo ::: 1' \
+		- "$1" "$FAIRPAR"
+}
+
 @test "the limit of descriptors that is said to be enough is so, whatever was open before" {
 	need prlimit
 	local n enough
-	exec 10</dev/null 12</dev/null 17</dev/null
 	for n in 10 12 16; do
-		prlimit --nofile=$n:$n "$FAIRPAR" -j1 echo ::: 1 2>err 3>&- 4>&- && fail "$n are enough"
+		! limited "$n" 2>err || fail "$n are enough"
 		enough=$(grep -o 'it must be [0-9]*' err | grep -o '[0-9]*')
-		assert_eq "$n: $(prlimit --nofile="$enough:$enough" "$FAIRPAR" -j1 echo ::: 1 3>&- 4>&-)" "$n: 1"
+		assert_eq "$n: $(limited "$enough")" "$n: 1"
 		((--enough))
-		prlimit --nofile="$enough:$enough" "$FAIRPAR" -j1 echo ::: 1 2>err 3>&- 4>&- && fail "so are $enough"
+		! limited "$enough" 2>err || fail "so are $enough"
 	done
-	exec 10<&- 12<&- 17<&-
 }
 
 @test "items beyond --queue-mem are spilled and come back whole, in order" {

@@ -229,6 +229,25 @@ end_log() {
 	[[ $stderr != *waited* ]] || fail "a single batch waits for nobody: $stderr"
 }
 
+@test "batches that share a row have the slot-time of those with slots, beside what the long-running ones took" {
+	local batches=(b{01..20} short served) i
+	{
+		write_log | head -n 1
+		printf '{"v":1,"ev":"batch_start","t":0,"batch":"%s","weight":1,"priority":0,"max_parallel":null,"jobs":1}\n' "${batches[@]}" |
+			sed '/"served"/s/"jobs"/"long_running":true,&/'
+		for i in "${!batches[@]}"; do
+			printf '{"v":1,"ev":"job_end","t":9,"job":"%s#1","batch":"%s","seq":%d,"attempt":1,"slot":1,"status":"ok","exit":0,"signal":null,"queued":0,"start":0,"wall":%s}\n' \
+				"${batches[i]}" "${batches[i]}" "$((i + 1))" "$(case ${batches[i]} in short) echo 0.5;; served) echo 3;; *) echo 1;; esac)"
+		done
+		end_log
+	} >log
+	run_fairpar --from-log log --summary
+	assert_contains "$output" "$(printf '%s\n' '  b20          1   1       0        0  1.00s      1.00s       -     5%  1.00s  1.00s' \
+		'  (2 more)     2   2       0        0  3.00s      0.50s   3.00s     2%      -  3.00s')"
+	run_fairpar --from-log log --report -.html
+	assert_contains "$output" '<th scope="row">all</th><td class="n">22</td><td class="n">22</td><td class="n">0</td><td class="n">0</td><td class="n">3.00s</td><td class="n">20.5s</td><td class="n">3.00s</td>'
+}
+
 @test "--from-log shows what ran when the log was cut off, and names what is no log" {
 	{ write_log | head -n 6; echo -n '{"v":1,"ev":"job_e'; } >log
 	run_fairpar --from-log log

@@ -6,6 +6,7 @@
 #include "base/markup.h"
 #include "base/text.h"
 #include "draw/svg.h"
+#include "report/batch_columns.h"
 
 // "openssl dgst -sha256 -binary src/draw/html.js | openssl base64" prints it.
 const char html_script_hash[] = "sha256-vqoCGL+GNd8U3Q+rj5sYVbFndr3ZqIXj0dSSdsxcFyI=";
@@ -120,11 +121,11 @@ static void add_header(struct buf *buf, const struct timeline *timeline) {
 	buf_adds(buf, "</header>\n");
 }
 
-// ---- batches, as in the summary (summary.c) ----
+// ---- batches, as in the summary (report/summary.c) ----
 
-static void add_time_cell(struct buf *buf, uint64_t ns, bool is_known) {
+static void add_time_cell(struct buf *buf, uint64_t ns) {
 	buf_adds(buf, "<td class=\"n\">");
-	if (is_known) {
+	if (ns != STATS_UNKNOWN) {
 		text_add_time(buf, ns);
 	} else {
 		buf_adds(buf, "–");
@@ -132,50 +133,34 @@ static void add_time_cell(struct buf *buf, uint64_t ns, bool is_known) {
 	buf_adds(buf, "</td>");
 }
 
-static void add_count_cell(struct buf *buf, uint64_t n, bool bad) {
-	buf_printf(buf, "<td class=\"n%s\">", bad && n > 0 ? " bad" : "");
-	markup_add_count(buf, n);
-	buf_adds(buf, "</td>");
-}
-
-// Which columns there are, by the totals.
-struct columns {
-	bool cancelled, skipped, running, beside;
-};
-
-static struct columns choose_columns(const struct run_stats *stats) {
-	const struct stats_batch *total = &stats->total;
-	return (struct columns){
-		.cancelled = total->cancelled > 0,
-		.skipped = total->skipped > 0,
-		.running = !stats->has_end && total->running > 0,
-		.beside = total->long_time > 0,
-	};
-}
-
-static void add_batch_cells(struct buf *buf, const struct columns *columns, const struct stats_batch *batch) {
-	add_count_cell(buf, stats_jobs(batch), false);
-	add_count_cell(buf, batch->ok, false);
-	add_count_cell(buf, batch->failed, true);
-	if (columns->cancelled) {
-		add_count_cell(buf, batch->cancelled, false);
-	}
-	if (columns->skipped) {
-		add_count_cell(buf, batch->skipped, false);
-	}
-	if (columns->running) {
-		add_count_cell(buf, batch->running, false);
-	}
-	add_count_cell(buf, batch->retried, false);
-	bool has_run = batch->attempts > 0;
-	add_time_cell(buf, batch->last_end - batch->first_start, batch->first_start > 0 && batch->last_end >= batch->first_start);
-	add_time_cell(buf, batch->slot_time, has_run && (batch->long_time == 0 || batch->slot_time > 0));
-	if (columns->beside) {
-		add_time_cell(buf, batch->long_time, batch->long_time > 0);
+static void add_batch_cell(struct buf *buf, enum batch_column column, const struct stats_batch *batch, unsigned class) {
+	uint64_t value = batch_column_value(column, batch);
+	switch (batch_column_unit(column)) {
+	case UNIT_COUNT:
+		buf_printf(buf, "<td class=\"n%s\">", column == COLUMN_FAILED && value > 0 ? " bad" : "");
+		markup_add_count(buf, value);
+		buf_adds(buf, "</td>");
+		break;
+	case UNIT_TIME:
+		add_time_cell(buf, value);
+		break;
+	case UNIT_PERCENT:
+		if (value == STATS_UNKNOWN) {
+			buf_adds(buf, "<td class=\"n\">–<span class=\"share\"></span></td>");
+		} else {
+			buf_printf(buf, "<td class=\"n\">%u%%<span class=\"share\"><b class=\"s%u\" style=\"width:%.1f%%\"></b></span></td>",
+			           (unsigned)value, class, batch->share * 100);
+		}
+		break;
 	}
 }
 
-static void add_batch(struct buf *buf, const struct palette *palette, const struct columns *columns, size_t index) {
+// Whether the page has the column: all of the summary but the last.
+static bool has_column(unsigned column, const struct run_stats *stats) {
+	return column != COLUMN_WAITED && batch_column_is_shown((enum batch_column)column, stats);
+}
+
+static void add_batch(struct buf *buf, const struct palette *palette, size_t index) {
 	const struct run_stats *stats = palette->stats;
 	const struct stats_batch *batch = &stats->batches[index];
 	unsigned class = palette->class_of[index];
@@ -187,49 +172,42 @@ static void add_batch(struct buf *buf, const struct palette *palette, const stru
 		buf_adds(buf, " more");
 	}
 	buf_adds(buf, "</th>");
-	add_batch_cells(buf, columns, batch);
-	if (batch->slot_time > 0) {
-		buf_printf(buf, "<td class=\"n\">%u%%<span class=\"share\"><b class=\"s%u\" style=\"width:%.1f%%\"></b></span></td>",
-		           (unsigned)(batch->share * 100 + 0.5), class, batch->share * 100);
-	} else {
-		buf_adds(buf, "<td class=\"n\">–<span class=\"share\"></span></td>");
+	for (unsigned column = 0; column < BATCH_COLUMNS; ++column) {
+		if (has_column(column, stats)) {
+			add_batch_cell(buf, (enum batch_column)column, batch, class);
+		}
 	}
-	add_time_cell(buf, batch->p50, batch->attempts > 0);
-	add_time_cell(buf, batch->max, batch->attempts > 0);
 	buf_adds(buf, "</tr>\n");
 }
 
-static void add_heads(struct buf *buf, const struct columns *columns) {
-	const struct { const char *name; bool is_shown; } heads[] = {
-		{"jobs", true}, {"ok", true}, {"failed", true}, {"cancelled", columns->cancelled}, {"skipped", columns->skipped},
-		{"running", columns->running}, {"retried", true}, {"wall", true}, {"slot-time", true}, {"beside", columns->beside},
-		{"share", true}, {"p50", true}, {"max", true},
-	};
-	buf_adds(buf, "<thead><tr><th scope=\"col\">batch</th>");
-	for (size_t i = 0; i < sizeof(heads) / sizeof(heads[0]); ++i) {
-		if (heads[i].is_shown) {
-			buf_printf(buf, "<th scope=\"col\" class=\"n\">%s</th>", heads[i].name);
+// The row of all batches together: it has no share, and no median.
+static void add_total(struct buf *buf, const struct run_stats *stats) {
+	buf_adds(buf, "<tfoot><tr><th scope=\"row\">all</th>");
+	for (unsigned column = 0; column < BATCH_COLUMNS; ++column) {
+		if (column == COLUMN_SHARE || column == COLUMN_P50) {
+			buf_adds(buf, "<td></td>");
+		} else if (has_column(column, stats)) {
+			add_batch_cell(buf, (enum batch_column)column, &stats->total, /* class */ 0);
 		}
 	}
-	buf_adds(buf, "</tr></thead>\n");
+	buf_adds(buf, "</tr></tfoot>\n");
 }
 
 static void add_batches(struct buf *buf, const struct palette *palette) {
 	const struct run_stats *stats = palette->stats;
-	struct columns columns = choose_columns(stats);
-	buf_adds(buf, "<h2>Batches</h2>\n<div class=\"scroll\"><table id=\"batches\">\n");
-	add_heads(buf, &columns);
-	buf_adds(buf, "<tbody>\n");
+	buf_adds(buf, "<h2>Batches</h2>\n<div class=\"scroll\"><table id=\"batches\">\n<thead><tr><th scope=\"col\">batch</th>");
+	for (unsigned column = 0; column < BATCH_COLUMNS; ++column) {
+		if (has_column(column, stats)) {
+			buf_printf(buf, "<th scope=\"col\" class=\"n\">%s</th>", batch_column_name((enum batch_column)column));
+		}
+	}
+	buf_adds(buf, "</tr></thead>\n<tbody>\n");
 	for (size_t i = 0; i < stats->nbatches; ++i) {
-		add_batch(buf, palette, &columns, i);
+		add_batch(buf, palette, i);
 	}
 	buf_adds(buf, "</tbody>\n");
 	if (stats->nbatches > 1) {
-		buf_adds(buf, "<tfoot><tr><th scope=\"row\">all</th>");
-		add_batch_cells(buf, &columns, &stats->total);
-		buf_adds(buf, "<td></td><td></td>");
-		add_time_cell(buf, stats->total.max, stats->total.attempts > 0);
-		buf_adds(buf, "</tr></tfoot>\n");
+		add_total(buf, stats);
 	}
 	buf_adds(buf, "</table></div>\n");
 }
@@ -316,7 +294,7 @@ static void add_slowest(struct buf *buf, const struct palette *palette) {
 		buf_printf(buf, "<tr><th scope=\"row\"><i class=\"s s%u\"></i>", palette_class(palette, job->batch));
 		add_job_name(buf, job);
 		buf_adds(buf, "</th>");
-		add_time_cell(buf, result_wall(&job->result), true);
+		add_time_cell(buf, result_wall(&job->result));
 		buf_adds(buf, "<td class=\"cmd\"><code>");
 		markup_add_escaped(buf, job->command ? job->command : "", job->command_len);
 		buf_adds(buf, "</code></td></tr>\n");

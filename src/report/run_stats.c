@@ -6,6 +6,7 @@
 #include "report/run_stats.h"
 
 #include "base/alloc.h"
+#include "base/arena.h"
 #include "base/map.h"
 #include "log/running.h"
 
@@ -110,7 +111,7 @@ struct stats_private {
 	size_t extras_cap;
 	struct map names;       // number of a batch
 	struct running_table retried; // jobs counted in stats_batch.retried that have not ended
-	struct histogram durations; // of all
+	struct arena facts;     // the strings of the run's start
 	uint64_t origin;        // event time of the run's start
 	unsigned slots;         // now
 	uint64_t slots_since;   // moment
@@ -120,7 +121,6 @@ struct stats_private {
 struct run_stats *stats_new(void) {
 	struct run_stats *stats = NEW(struct run_stats);
 	stats->inside = NEW(struct stats_private);
-	stats->total.jobs = -1;
 	return stats;
 }
 
@@ -131,26 +131,12 @@ static void job_fini(struct stats_job *job) {
 	free(job->tail);
 }
 
-static void free_facts(struct run_stats *stats) {
-	free(stats->run);
-	free(stats->version);
-	free(stats->host);
-	free(stats->cwd);
-	free(stats->manifest);
-	free(stats->joblog);
-	free(stats->name);
-	for (char **arg = stats->argv; arg && *arg; ++arg) {
-		free(*arg);
-	}
-	free(stats->argv);
-}
-
 void stats_free(struct run_stats *stats) {
 	if (!stats) {
 		return;
 	}
 	struct stats_private *inside = stats->inside;
-	free_facts(stats);
+	arena_fini(&inside->facts);
 	for (size_t i = 0; i < stats->nbatches; ++i) {
 		free(stats->batches[i].name);
 		histogram_fini(&inside->extras[i].durations);
@@ -169,13 +155,8 @@ void stats_free(struct run_stats *stats) {
 	free(inside->extras);
 	map_fini(&inside->names);
 	running_table_fini(&inside->retried);
-	histogram_fini(&inside->durations);
 	free(inside);
 	free(stats);
-}
-
-static char *copy(const char *text) {
-	return text ? xstrdup(text) : NULL;
 }
 
 // ---- batches ----
@@ -190,8 +171,8 @@ static size_t add_batch(struct run_stats *stats, const char *name) {
 	return i;
 }
 
-// The number of the batch in stats->batches.
-static size_t batch_of(struct run_stats *stats, const char *name) {
+// The place of the batch in stats->batches.
+static size_t place_of(struct run_stats *stats, const char *name) {
 	struct stats_private *inside = stats->inside;
 	uint32_t number = map_get(&inside->names, name, strlen(name));
 	if (number != MAP_NONE) {
@@ -208,12 +189,14 @@ static size_t batch_of(struct run_stats *stats, const char *name) {
 	return SHARED;
 }
 
-static void add_jobs(int64_t *sum, int64_t n) {
-	*sum = *sum < 0 ? n : *sum > INT64_MAX - n ? INT64_MAX : *sum + n;
+// The batch, good until the next new one.
+static struct stats_batch *batch_of(struct run_stats *stats, const char *name) {
+	size_t place = place_of(stats, name);
+	return &stats->batches[place];
 }
 
-static void tell_batch(struct run_stats *stats, const struct event_batch *event) {
-	size_t i = batch_of(stats, event->batch);
+static void note_batch(struct run_stats *stats, const struct event_batch *event) {
+	size_t i = place_of(stats, event->batch);
 	struct stats_batch *batch = &stats->batches[i];
 	stats->inside->extras[i].long_running = event->long_running;
 	if (i == SHARED) {
@@ -222,29 +205,34 @@ static void tell_batch(struct run_stats *stats, const struct event_batch *event)
 	}
 	batch->weight = event->weight;
 	if (event->jobs >= 0) { // one that was forgotten and comes again starts anew
-		add_jobs(&batch->jobs, event->jobs);
+		int64_t before = batch->jobs > 0 ? batch->jobs : 0;
+		batch->jobs = event->jobs <= INT64_MAX - before ? before + event->jobs : INT64_MAX;
 	}
 }
 
 // ---- the run ----
 
-static void tell_start(struct run_stats *stats, const struct event_run_start *event, uint64_t at) {
+static char *keep(struct stats_private *inside, const char *text) {
+	return text ? arena_text(&inside->facts, text, strlen(text)) : NULL;
+}
+
+static void note_start(struct run_stats *stats, const struct event_run_start *event, uint64_t at) {
 	struct stats_private *inside = stats->inside;
-	free_facts(stats);
-	stats->run = copy(event->run);
-	stats->version = copy(event->version);
-	stats->host = copy(event->host);
-	stats->cwd = copy(event->cwd);
-	stats->manifest = copy(event->manifest);
-	stats->joblog = copy(event->joblog);
-	stats->name = copy(event->name);
+	arena_fini(&inside->facts);
+	stats->run = keep(inside, event->run);
+	stats->version = keep(inside, event->version);
+	stats->host = keep(inside, event->host);
+	stats->cwd = keep(inside, event->cwd);
+	stats->manifest = keep(inside, event->manifest);
+	stats->joblog = keep(inside, event->joblog);
+	stats->name = keep(inside, event->name);
 	size_t n = 0;
 	while (event->argv && event->argv[n]) {
 		++n;
 	}
-	stats->argv = event->argv ? xcalloc(n + 1, sizeof(*stats->argv)) : NULL;
+	stats->argv = event->argv ? arena_alloc(&inside->facts, (n + 1) * sizeof(*stats->argv)) : NULL;
 	for (size_t i = 0; i < n; ++i) {
-		stats->argv[i] = xstrdup(event->argv[i]);
+		stats->argv[i] = keep(inside, event->argv[i]);
 	}
 	stats->time_ns = event->time_ns;
 	stats->slots = inside->slots = event->slots;
@@ -289,7 +277,7 @@ static void job_set(struct stats_job *job, const struct event_job_end *end) {
 		.allowed = end->allowed,
 	};
 	job->command = copy_bytes(end->command, end->command_len, &job->command_len);
-	job->why = copy(end->why);
+	job->why = end->why ? xstrdup(end->why) : NULL;
 	// of the output the end is what counts
 	size_t cut = end->tail_len > TEXT_MAX ? end->tail_len - TEXT_MAX : 0;
 	job->tail = copy_bytes(end->tail ? end->tail + cut : NULL, end->tail_len - cut, &job->tail_len);
@@ -343,10 +331,7 @@ static void note_slow(struct run_stats *stats, const struct event_job_end *end, 
 static void note_retry(struct run_stats *stats, struct stats_batch *batch, const struct event_job *id) {
 	const struct event_job_start job = {.id = {.batch = id->batch, .number = id->number}, .command = ""};
 	struct running_attempt *before = running_take(&stats->inside->retried, &job.id);
-	if (!before) {
-		++batch->retried;
-		++stats->total.retried;
-	}
+	batch->retried += !before;
 	free(before);
 	running_add(&stats->inside->retried, &job, /* at */ 0);
 }
@@ -379,10 +364,6 @@ static void count_end(struct stats_batch *batch, const struct event_job_end *end
 	}
 }
 
-static bool is_failure(const struct event_job_end *end) {
-	return outcome_is_failure(end->result.outcome);
-}
-
 // From when to when something of it ran: by the clock of the attempt, which is told of a little later.
 static void widen(struct stats_batch *batch, uint64_t from, uint64_t to) {
 	batch->first_start = batch->first_start == 0 || from < batch->first_start ? from : batch->first_start;
@@ -391,37 +372,29 @@ static void widen(struct stats_batch *batch, uint64_t from, uint64_t to) {
 
 // An attempt that ran has ended.
 static void count_attempt(struct run_stats *stats, size_t i, const struct event_job_end *end) {
-	struct stats_batch *batch = &stats->batches[i], *total = &stats->total;
+	struct stats_batch *batch = &stats->batches[i];
 	uint64_t wall = duration(&end->result), from = event_time(stats, moment(stats, end->result.start));
 	widen(batch, from, from + wall);
-	widen(total, from, from + wall);
-	bool is_long = end->source == FROM_LONG || stats->inside->extras[i].long_running;
 	++batch->attempts;
-	++total->attempts;
-	if (is_long) {
+	if (end->source == FROM_LONG || stats->inside->extras[i].long_running) {
 		batch->long_time += wall;
-		total->long_time += wall;
 	} else {
 		uint64_t slots = end->nslots > 0 ? end->nslots : 1;
-		uint64_t slot_time = wall <= UINT64_MAX / slots ? wall * slots : UINT64_MAX;
-		batch->slot_time += slot_time;
-		total->slot_time += slot_time;
+		batch->slot_time += wall <= UINT64_MAX / slots ? wall * slots : UINT64_MAX;
 	}
 	if (end->id.role == ROLE_JOB) {
 		histogram_add(&stats->inside->extras[i].durations, wall);
-		histogram_add(&stats->inside->durations, wall);
 		note_slow(stats, end, wall);
 	}
 }
 
-static void tell_end(struct run_stats *stats, const struct event_job_end *end) {
-	size_t i = batch_of(stats, end->id.batch);
-	struct stats_batch *batch = &stats->batches[i], *total = &stats->total;
-	bool failed = is_failure(end);
+static void count_job_end(struct run_stats *stats, const struct event_job_end *end) {
+	size_t i = place_of(stats, end->id.batch);
+	struct stats_batch *batch = &stats->batches[i];
+	bool failed = outcome_is_failure(end->result.outcome);
 	stats->counts_items |= end->along > 0;
 	if (end->id.slot > 0) { // else it was announced, and came to nothing
 		batch->running -= batch->running > 0;
-		total->running -= total->running > 0;
 	}
 	if (end->result.start > 0) {
 		count_attempt(stats, i, end);
@@ -435,7 +408,6 @@ static void tell_end(struct run_stats *stats, const struct event_job_end *end) {
 	}
 	forget_retry(stats, &end->id);
 	count_end(batch, end);
-	count_end(total, end);
 	if (failed && stats->nfailures < STATS_FAILURES) {
 		job_set(&stats->failures[stats->nfailures++], end);
 	}
@@ -463,54 +435,42 @@ static void note_loss(struct run_stats *stats, const struct event_lost *lost) {
 	}
 }
 
-static void tell_lost(struct run_stats *stats, const struct event_lost *lost) {
+static void count_lost(struct run_stats *stats, const struct event_lost *lost) {
 	if (lost->why) {
 		note_loss(stats, lost);
 	}
-	size_t i = batch_of(stats, lost->batch);
-	struct stats_batch *batch = &stats->batches[i];
-	if (lost->outcome == OUTCOME_SKIPPED) {
-		batch->skipped += lost->jobs;
-		stats->total.skipped += lost->jobs;
-	} else {
-		batch->cancelled += lost->jobs;
-		stats->total.cancelled += lost->jobs;
-	}
+	struct stats_batch *batch = batch_of(stats, lost->batch);
+	*(lost->outcome == OUTCOME_SKIPPED ? &batch->skipped : &batch->cancelled) += lost->jobs;
 }
 
-static void tell_batch_end(struct run_stats *stats, const struct event_batch_end *end) {
-	size_t i = batch_of(stats, end->batch); // may move the batches
-	struct stats_batch *batch = &stats->batches[i], *total = &stats->total;
+static void note_batch_end(struct run_stats *stats, const struct event_batch_end *end) {
+	struct stats_batch *batch = batch_of(stats, end->batch);
 	batch->longest_wait = end->longest_wait > batch->longest_wait ? end->longest_wait : batch->longest_wait;
-	total->longest_wait = batch->longest_wait > total->longest_wait ? batch->longest_wait : total->longest_wait;
 }
 
 void stats_on_event(void *arg, const struct event *event) {
 	struct run_stats *stats = arg;
 	struct stats_private *inside = stats->inside;
 	if (event->kind == EVENT_RUN_START) {
-		tell_start(stats, &event->u.run_start, event->at);
+		note_start(stats, &event->u.run_start, event->at);
 	}
 	uint64_t now = moment(stats, event->at), at = event_time(stats, now);
 	stats->last = at > stats->last ? at : stats->last;
 	switch (event->kind) {
 	case EVENT_BATCH_START:
-		tell_batch(stats, &event->u.batch);
+		note_batch(stats, &event->u.batch);
 		break;
 	case EVENT_JOB_START: {
-		size_t i = batch_of(stats, event->u.job_start.id.batch);
-		struct stats_batch *batch = &stats->batches[i];
+		struct stats_batch *batch = batch_of(stats, event->u.job_start.id.batch);
 		batch->first_start = batch->first_start > 0 ? batch->first_start : at;
-		stats->total.first_start = stats->total.first_start > 0 ? stats->total.first_start : at;
 		++batch->running;
-		++stats->total.running;
 		break;
 	}
 	case EVENT_JOB_END:
-		tell_end(stats, &event->u.job_end);
+		count_job_end(stats, &event->u.job_end);
 		break;
 	case EVENT_LOST:
-		tell_lost(stats, &event->u.lost);
+		count_lost(stats, &event->u.lost);
 		break;
 	case EVENT_SLOTS:
 		count_capacity(inside, now);
@@ -527,7 +487,7 @@ void stats_on_event(void *arg, const struct event *event) {
 	case EVENT_WAIT_END:
 		break;
 	case EVENT_BATCH_END:
-		tell_batch_end(stats, &event->u.batch_end);
+		note_batch_end(stats, &event->u.batch_end);
 		break;
 	}
 }
@@ -545,26 +505,42 @@ uint64_t stats_wall(const struct run_stats *stats) {
 	return end > stats->start ? end - stats->start : 0;
 }
 
+void stats_add(struct stats_batch *sum, const struct stats_batch *batch) {
+	sum->ok += batch->ok;
+	sum->failed += batch->failed;
+	sum->along_failed += batch->along_failed;
+	sum->cancelled += batch->cancelled;
+	sum->skipped += batch->skipped;
+	sum->current += batch->current;
+	sum->allowed += batch->allowed;
+	sum->retried += batch->retried;
+	sum->attempts += batch->attempts;
+	sum->running += batch->running;
+	sum->slot_time += batch->slot_time;
+	sum->long_time += batch->long_time;
+	sum->share += batch->share;
+	sum->longest_wait = batch->longest_wait > sum->longest_wait ? batch->longest_wait : sum->longest_wait;
+	sum->max = batch->max > sum->max ? batch->max : sum->max;
+	if (batch->first_start > 0) {
+		widen(sum, batch->first_start, batch->last_end);
+	}
+}
+
 void stats_finish(struct run_stats *stats, uint64_t now) {
 	struct stats_private *inside = stats->inside;
-	struct stats_batch *total = &stats->total;
-	total->jobs = stats->nbatches > 0 ? 0 : -1;
+	stats->total = (struct stats_batch){.name = NULL};
 	for (size_t i = 0; i < stats->nbatches; ++i) {
 		struct stats_batch *batch = &stats->batches[i];
 		const struct histogram *durations = &inside->extras[i].durations;
 		batch->p50 = histogram_median(durations);
 		batch->max = durations->max;
-		batch->share = total->slot_time > 0 ? (double)batch->slot_time / (double)total->slot_time : 0;
-		if (batch->jobs < 0) {
-			total->jobs = -1;
-		} else if (total->jobs >= 0) {
-			add_jobs(&total->jobs, batch->jobs);
-		}
+		stats_add(&stats->total, batch);
 	}
-	total->p50 = histogram_median(&inside->durations);
-	total->max = inside->durations.max;
-	total->share = total->slot_time > 0 ? 1 : 0;
+	double slot_time = (double)stats->total.slot_time;
+	for (size_t i = 0; i < stats->nbatches; ++i) {
+		stats->batches[i].share = slot_time > 0 ? (double)stats->batches[i].slot_time / slot_time : 0;
+	}
 	count_capacity(inside, moment(stats, stats->end > 0 ? stats->end : now));
-	stats->busy = inside->capacity > 0 ? (double)total->slot_time / inside->capacity : 0;
+	stats->busy = inside->capacity > 0 ? slot_time / inside->capacity : 0;
 	stats->busy = stats->busy > 1 ? 1 : stats->busy;
 }

@@ -18,6 +18,9 @@ enum {
 	STATS_LOSSES = 20,
 };
 
+// A number that is not known.
+#define STATS_UNKNOWN UINT64_MAX
+
 struct stats_batch {
 	char *name;             // "" for the entry that later batches share
 	uint32_t weight;
@@ -32,7 +35,7 @@ struct stats_batch {
 	uint64_t slot_time;     // nanoseconds times slots, of attempts that have ended; not of long-running ones
 	uint64_t long_time;     // nanoseconds of long-running attempts
 	uint64_t longest_wait;  // nanoseconds that it had a job to start and got no turn, at most; known from its end on
-	uint64_t p50, max;      // nanoseconds of an attempt; p50 within 3 %, by stats_finish()
+	uint64_t p50, max;      // nanoseconds of an attempt, by stats_finish(); p50 within 3 %
 	double share;           // of all slot-time, 0 to 1, by stats_finish()
 };
 
@@ -75,7 +78,7 @@ struct run_stats {
 	struct stats_batch *batches; // in the order of their first event
 	size_t nbatches;
 	uint64_t hidden_batches;     // of the shared entry
-	struct stats_batch total;    // sums; name NULL
+	struct stats_batch total;    // sums of them, by stats_finish(); without a name, jobs, p50 and share
 	struct stats_job slowest[STATS_SLOWEST]; // longest attempt first
 	size_t nslowest;
 	struct stats_job failures[STATS_FAILURES]; // in order of their end
@@ -101,6 +104,9 @@ uint64_t stats_ended(const struct stats_batch *batch);
 // The number of jobs of the batch that have ended or run: the sum of ok, failed, cancelled, skipped and running. `jobs` may
 // be more: jobs that were done before the run (--resume), or were queued when the log was cut off.
 uint64_t stats_jobs(const struct stats_batch *batch);
+
+// Adds the numbers of the batch to the sum, whose `name`, `jobs` and `p50` stay: there is no median of medians.
+void stats_add(struct stats_batch *sum, const struct stats_batch *batch);
 
 // Nanoseconds from the start of the run to its end, or to the last event of one that has none.
 uint64_t stats_wall(const struct run_stats *stats);

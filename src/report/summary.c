@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/text.h"
+#include "report/batch_columns.h"
 
 #include <stdarg.h>
 
@@ -107,73 +108,16 @@ static void add_head(struct buf *buf, const struct run_stats *stats, const struc
 
 // ---- the table ----
 
-enum column {
-	COLUMN_BATCH, COLUMN_JOBS, COLUMN_OK, COLUMN_FAILED, COLUMN_CANCELLED, COLUMN_SKIPPED, COLUMN_RUNNING, COLUMN_RETRIED,
-	COLUMN_WALL, COLUMN_SLOT_TIME, COLUMN_BESIDE, COLUMN_SHARE, COLUMN_P50, COLUMN_MAX, COLUMN_WAIT, NCOLUMNS
-};
-
-static const char *const headings[NCOLUMNS] = {
-	"batch", "jobs", "ok", "failed", "cancelled", "skipped", "running", "retried", "wall", "slot-time", "beside", "share",
-	"p50", "max", "waited",
-};
-
-struct summary_row {
-	struct buf cells[NCOLUMNS];
-};
-
+// Its rows are batches; NULL is the one of the headings, `others` what batches without a row of their own share.
 struct table {
-	struct summary_row *rows;       // the first one has the headings
+	const struct run_stats *stats;
+	const struct stats_batch **rows;
 	size_t nrows;
-	size_t widths[NCOLUMNS];
-	bool is_shown[NCOLUMNS];
+	struct stats_batch others;
+	uint64_t nothers;
+	size_t name_width, widths[BATCH_COLUMNS];
+	bool is_shown[BATCH_COLUMNS];
 };
-
-static void choose_columns(struct table *table, const struct run_stats *stats) {
-	const struct stats_batch *total = &stats->total;
-	for (size_t i = 0; i < NCOLUMNS; ++i) {
-		table->is_shown[i] = true;
-	}
-	table->is_shown[COLUMN_CANCELLED] = total->cancelled > 0;
-	table->is_shown[COLUMN_SKIPPED] = total->skipped > 0;
-	table->is_shown[COLUMN_RUNNING] = !stats->has_end && total->running > 0;
-	table->is_shown[COLUMN_WAIT] = stats->nbatches > 1 && total->longest_wait > 0;
-	table->is_shown[COLUMN_BESIDE] = total->long_time > 0;
-}
-
-static void add_number(struct summary_row *row, enum column column, uint64_t n) {
-	buf_printf(&row->cells[column], "%llu", ull(n));
-}
-
-static void add_time(struct summary_row *row, enum column column, uint64_t ns, bool is_known) {
-	if (is_known) {
-		text_add_time(&row->cells[column], ns);
-	} else {
-		buf_addc(&row->cells[column], '-');
-	}
-}
-
-static void fill_row(struct summary_row *row, const struct stats_batch *batch) {
-	bool has_run = batch->attempts > 0;
-	text_add_text(&row->cells[COLUMN_BATCH], batch->name, strlen(batch->name), NAME_COLUMNS);
-	add_number(row, COLUMN_JOBS, stats_jobs(batch));
-	add_number(row, COLUMN_OK, batch->ok);
-	add_number(row, COLUMN_FAILED, batch->failed);
-	add_number(row, COLUMN_CANCELLED, batch->cancelled);
-	add_number(row, COLUMN_SKIPPED, batch->skipped);
-	add_number(row, COLUMN_RUNNING, batch->running);
-	add_number(row, COLUMN_RETRIED, batch->retried);
-	add_time(row, COLUMN_WALL, batch->last_end - batch->first_start, batch->first_start > 0 && batch->last_end >= batch->first_start);
-	add_time(row, COLUMN_SLOT_TIME, batch->slot_time, has_run && batch->long_time == 0);
-	add_time(row, COLUMN_BESIDE, batch->long_time, batch->long_time > 0);
-	if (batch->slot_time > 0) {
-		buf_printf(&row->cells[COLUMN_SHARE], "%u%%", (unsigned)(batch->share * 100 + 0.5));
-	} else {
-		buf_addc(&row->cells[COLUMN_SHARE], '-');
-	}
-	add_time(row, COLUMN_P50, batch->p50, has_run);
-	add_time(row, COLUMN_MAX, batch->max, has_run);
-	add_time(row, COLUMN_WAIT, batch->longest_wait, batch->longest_wait > 0);
-}
 
 static int by_slot_time(const void *a, const void *b) {
 	const struct stats_batch *x = *(const struct stats_batch *const *)a, *y = *(const struct stats_batch *const *)b;
@@ -181,30 +125,6 @@ static int by_slot_time(const void *a, const void *b) {
 		return x->slot_time > y->slot_time ? -1 : 1;
 	}
 	return x < y ? -1 : x > y; // the order of stats->batches
-}
-
-// Adds the numbers of a batch that has no row of its own; it has no median of its own.
-static void merge(struct stats_batch *into, const struct stats_batch *batch) {
-	into->ok += batch->ok;
-	into->failed += batch->failed;
-	into->cancelled += batch->cancelled;
-	into->skipped += batch->skipped;
-	into->running += batch->running;
-	into->retried += batch->retried;
-	into->attempts += batch->attempts;
-	into->slot_time += batch->slot_time;
-	into->long_time += batch->long_time;
-	into->share += batch->share;
-	into->longest_wait = batch->longest_wait > into->longest_wait ? batch->longest_wait : into->longest_wait;
-	into->max = batch->max > into->max ? batch->max : into->max;
-	if (batch->first_start > 0 && (into->first_start == 0 || batch->first_start < into->first_start)) {
-		into->first_start = batch->first_start;
-	}
-	into->last_end = batch->last_end > into->last_end ? batch->last_end : into->last_end;
-}
-
-static struct summary_row *next_row(struct table *table) {
-	return &table->rows[table->nrows++];
 }
 
 static void fill_table(struct table *table, const struct run_stats *stats) {
@@ -220,67 +140,76 @@ static void fill_table(struct table *table, const struct run_stats *stats) {
 		is_named[at] = stats->batches[at].name[0] != '\0'; // the shared entry never is
 		named += is_named[at];
 	}
-	table->rows = xcalloc(n + 2, sizeof(*table->rows));
-	struct summary_row *head = next_row(table);
-	for (size_t i = 0; i < NCOLUMNS; ++i) {
-		buf_adds(&head->cells[i], i == COLUMN_JOBS && stats->counts_items ? "items" : headings[i]);
-	}
-	struct stats_batch others = {.name = ""};
-	uint64_t nothers = stats->hidden_batches;
+	*table = (struct table){.stats = stats, .rows = xcalloc(n + 2, sizeof(*table->rows)), .nrows = 1, .nothers = stats->hidden_batches};
 	for (size_t i = 0; i < n; ++i) {
 		const struct stats_batch *batch = &stats->batches[i];
 		if (is_named[i]) {
-			fill_row(next_row(table), batch);
+			table->rows[table->nrows++] = batch;
 			continue;
 		}
-		merge(&others, batch);
-		nothers += batch->name[0] != '\0';
+		stats_add(&table->others, batch);
+		table->nothers += batch->name[0] != '\0';
 	}
-	if (nothers > 0) {
-		struct summary_row *row = next_row(table);
-		fill_row(row, &others);
-		buf_printf(&row->cells[COLUMN_BATCH], "(%llu more)", ull(nothers));
-		buf_reset(&row->cells[COLUMN_P50]);
-		buf_addc(&row->cells[COLUMN_P50], '-');
+	if (table->nothers > 0) {
+		table->others.p50 = STATS_UNKNOWN; // several medians make none
+		table->rows[table->nrows++] = &table->others;
 	}
 	free(order);
 	free(is_named);
 }
 
-static void add_cell(struct buf *buf, const struct table *table, size_t row, enum column column,
-                     const struct summary_form *form) {
-	const struct buf *cell = &table->rows[row].cells[column];
-	size_t blanks = table->widths[column] - text_columns(buf_str(cell), cell->len);
-	const char *style = NULL;
-	if (row > 0 && strcmp(buf_str(cell), "0") != 0) {
-		style = column == COLUMN_FAILED ? RED : column == COLUMN_RETRIED ? YELLOW : NULL;
-	}
-	buf_adds(buf, "  ");
-	if (column != COLUMN_BATCH) {
-		buf_printf(buf, "%*s", (int)blanks, "");
-	}
-	if (style) {
-		add_coloured(buf, form, style, "%s", buf_str(cell));
+static void format_name(struct buf *buf, const struct table *table, const struct stats_batch *batch) {
+	buf_reset(buf);
+	if (!batch) {
+		buf_adds(buf, "batch");
+	} else if (batch == &table->others) {
+		buf_printf(buf, "(%llu more)", ull(table->nothers));
 	} else {
-		buf_add(buf, buf_str(cell), cell->len);
-	}
-	if (column == COLUMN_BATCH) {
-		buf_printf(buf, "%*s", (int)blanks, "");
+		text_add_text(buf, batch->name, strlen(batch->name), NAME_COLUMNS);
 	}
 }
 
+static void format_cell(struct buf *buf, const struct table *table, const struct stats_batch *batch, enum batch_column column) {
+	uint64_t value = batch ? batch_column_value(column, batch) : STATS_UNKNOWN;
+	buf_reset(buf);
+	if (!batch) {
+		buf_adds(buf, column == COLUMN_JOBS && table->stats->counts_items ? "items" : batch_column_name(column));
+	} else if (value == STATS_UNKNOWN) {
+		buf_addc(buf, '-');
+	} else if (batch_column_unit(column) == UNIT_TIME) {
+		text_add_time(buf, value);
+	} else {
+		buf_printf(buf, "%llu%s", ull(value), batch_column_unit(column) == UNIT_PERCENT ? "%" : "");
+	}
+}
+
+static void measure(struct table *table) {
+	struct buf cell = BUF_INIT;
+	for (size_t row = 0; row < table->nrows; ++row) {
+		format_name(&cell, table, table->rows[row]);
+		size_t width = text_columns(buf_str(&cell), cell.len);
+		table->name_width = width > table->name_width ? width : table->name_width;
+		for (unsigned i = 0; i < BATCH_COLUMNS; ++i) {
+			format_cell(&cell, table, table->rows[row], (enum batch_column)i); // ASCII
+			table->widths[i] = cell.len > table->widths[i] ? cell.len : table->widths[i];
+		}
+	}
+	buf_fini(&cell);
+}
+
 // Leaves out columns until the table is no wider than the terminal: first what others tell nearly as well.
-static void fit_columns(struct table *table, const struct run_stats *stats, unsigned width) {
-	static const enum column spare[] = {
-		COLUMN_RETRIED, COLUMN_WAIT, COLUMN_WALL, COLUMN_P50, COLUMN_SLOT_TIME, COLUMN_MAX, COLUMN_BESIDE, COLUMN_RETRIED, COLUMN_SHARE,
+static void fit_columns(struct table *table, unsigned width) {
+	static const enum batch_column spare[] = {
+		COLUMN_RETRIED, COLUMN_WAITED, COLUMN_WALL, COLUMN_P50, COLUMN_SLOT_TIME, COLUMN_MAX, COLUMN_BESIDE, COLUMN_RETRIED, COLUMN_SHARE,
 		COLUMN_OK,
 	};
-	size_t all = 0;
-	for (size_t i = 0; i < NCOLUMNS; ++i) {
+	size_t all = table->name_width + 2;
+	for (unsigned i = 0; i < BATCH_COLUMNS; ++i) {
+		table->is_shown[i] = batch_column_is_shown((enum batch_column)i, table->stats);
 		all += table->is_shown[i] ? table->widths[i] + 2 : 0;
 	}
 	for (size_t i = 0; i < sizeof(spare) / sizeof(spare[0]) && width > 0 && all > width; ++i) {
-		bool is_of_use = i == 0 && stats->total.retried > 0; // else nothing is lost with it
+		bool is_of_use = i == 0 && table->stats->total.retried > 0; // else nothing is lost with it
 		if (table->is_shown[spare[i]] && !is_of_use) {
 			table->is_shown[spare[i]] = false;
 			all -= table->widths[spare[i]] + 2;
@@ -288,34 +217,40 @@ static void fit_columns(struct table *table, const struct run_stats *stats, unsi
 	}
 }
 
-static void add_table(struct buf *buf, const struct run_stats *stats, const struct summary_form *form) {
-	struct table table = {0};
-	choose_columns(&table, stats);
-	fill_table(&table, stats);
-	for (size_t row = 0; row < table.nrows; ++row) {
-		for (size_t i = 0; i < NCOLUMNS; ++i) {
-			const struct buf *cell = &table.rows[row].cells[i];
-			size_t columns = text_columns(buf_str(cell), cell->len);
-			table.widths[i] = columns > table.widths[i] ? columns : table.widths[i];
+static void add_row(struct buf *buf, const struct table *table, const struct stats_batch *batch, const struct summary_form *form) {
+	struct buf cell = BUF_INIT;
+	format_name(&cell, table, batch);
+	buf_printf(buf, "  %s%*s", cell.data, (int)(table->name_width - text_columns(cell.data, cell.len)), "");
+	for (unsigned i = 0; i < BATCH_COLUMNS; ++i) {
+		if (!table->is_shown[i]) {
+			continue;
+		}
+		format_cell(&cell, table, batch, (enum batch_column)i);
+		buf_printf(buf, "  %*s", (int)(table->widths[i] - cell.len), "");
+		bool is_marked = batch && (i == COLUMN_FAILED || i == COLUMN_RETRIED) && strcmp(cell.data, "0") != 0;
+		if (is_marked) {
+			add_coloured(buf, form, i == COLUMN_FAILED ? RED : YELLOW, "%s", cell.data);
+		} else {
+			buf_add(buf, cell.data, cell.len);
 		}
 	}
-	fit_columns(&table, stats, form->width);
+	buf_fini(&cell);
+}
+
+static void add_table(struct buf *buf, const struct run_stats *stats, const struct summary_form *form) {
+	struct table table;
+	fill_table(&table, stats);
+	measure(&table);
+	fit_columns(&table, form->width);
 	for (size_t row = 0; row < table.nrows; ++row) {
 		if (row == 0) {
 			colour(buf, form, BOLD);
 		}
-		for (unsigned i = 0; i < NCOLUMNS; ++i) {
-			if (table.is_shown[i]) {
-				add_cell(buf, &table, row, (enum column)i, form);
-			}
-		}
+		add_row(buf, &table, table.rows[row], form);
 		if (row == 0) {
 			plain(buf, form);
 		}
 		buf_addc(buf, '\n');
-		for (size_t i = 0; i < NCOLUMNS; ++i) {
-			buf_fini(&table.rows[row].cells[i]);
-		}
 	}
 	free(table.rows);
 }

@@ -247,7 +247,6 @@ static void look(struct status_display *status_display, uint64_t now, struct sta
 	const struct run_stats *stats = status_display->stats;
 	struct status status = {
 		.started = eta_started(status_display->forecast),
-		.failed = stats->total.failed,
 		.elapsed = now - status_display->run->start,
 		.eta = STATUS_UNKNOWN,
 		.rate = eta_rate(status_display->forecast),
@@ -263,6 +262,7 @@ static void look(struct status_display *status_display, uint64_t now, struct sta
 		look_at_batch(status_display, &stats->batches[i], batch);
 		status.finished += batch->finished;
 		status.running += batch->running;
+		status.failed += stats->batches[i].failed;
 		status.jobs += batch->jobs;
 		status.open = status.open || batch->open;
 	}

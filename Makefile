@@ -272,11 +272,12 @@ model:
 installed := $(foreach pair,man/fairpar.1=$(MANDIR)/man1/fairpar.1 man/fairpar-xargs.1=$(MANDIR)/man1/fairpar-xargs.1 \
 	man/fairpar-events.5=$(MANDIR)/man5/fairpar-events.5 \
 	man/fairpar-manifest.5=$(MANDIR)/man5/fairpar-manifest.5 man/fairpar-tutorial.7=$(MANDIR)/man7/fairpar-tutorial.7 \
-	man/fairpar-parallel.7=$(MANDIR)/man7/fairpar-parallel.7 \
-	completions/fairpar.bash=$(BASHCOMPDIR)/fairpar completions/_fairpar=$(ZSHCOMPDIR)/_fairpar \
-	completions/fairpar.fish=$(FISHCOMPDIR)/fairpar.fish \
-	completions/fairpar-manifest.schema.json=$(DATADIR)/fairpar/manifest.schema.json,\
+	man/fairpar-parallel.7=$(MANDIR)/man7/fairpar-parallel.7,\
 	$(if $(wildcard $(firstword $(subst =, ,$(pair)))),$(pair)))
+
+# OPTION=>TARGET: what the program prints. Where it was built for another machine, RUN is what runs it here, such as qemu-aarch64.
+printed := --completions=bash=>$(BASHCOMPDIR)/fairpar --completions=zsh=>$(ZSHCOMPDIR)/_fairpar \
+	--completions=fish=>$(FISHCOMPDIR)/fairpar.fish --schema=>$(DATADIR)/fairpar/manifest.schema.json
 
 install: all
 	$(INSTALL) -d '$(DESTDIR)$(BINDIR)'
@@ -287,12 +288,19 @@ install: all
 		echo "$(INSTALL) -m 644 $${pair%%=*} '$(DESTDIR)$${pair#*=}'"; \
 		$(INSTALL) -m 644 "$${pair%%=*}" "$(DESTDIR)$${pair#*=}"; \
 	done
+	@set -e; text=$$(mktemp); trap 'rm -f "$$text"' EXIT; for pair in $(printed:%='%'); do \
+		target=$${pair#*=>} && $(INSTALL) -d "$(DESTDIR)$${target%/*}"; \
+		echo "fairpar $${pair%%=>*} >'$(DESTDIR)$$target'"; \
+		$(RUN) ./fairpar "$${pair%%=>*}" >"$$text"; \
+		$(INSTALL) -m 644 "$$text" "$(DESTDIR)$$target"; \
+	done
 
 install-strip: STRIP := -s
 install-strip: install
 
 uninstall:
-	rm -f '$(DESTDIR)$(BINDIR)/fairpar' $(foreach link,$(LINKS),'$(DESTDIR)$(BINDIR)/$(link)') $(foreach pair,$(installed),'$(DESTDIR)$(lastword $(subst =, ,$(pair)))')
+	rm -f '$(DESTDIR)$(BINDIR)/fairpar' $(foreach link,$(LINKS),'$(DESTDIR)$(BINDIR)/$(link)') $(foreach pair,$(installed),'$(DESTDIR)$(lastword $(subst =, ,$(pair)))') \
+		$(foreach pair,$(printed),'$(DESTDIR)$(lastword $(subst =>, ,$(pair)))')
 
 # Releasing -----------------------------------------------------------------------------------------------------------
 
@@ -336,6 +344,7 @@ help:
 #: make bench           measure against xargs, GNU parallel, xe and make
 #: make model           check the models of the protocols with spin
 #: make install         PREFIX=/usr/local BINDIR DATADIR MANDIR BASHCOMPDIR ZSHCOMPDIR FISHCOMPDIR DESTDIR
+#:                      RUN=qemu-aarch64: runs a fairpar that was built for another machine, which prints its completions
 #:                      LINKS=xargs: also a link of that name, with which fairpar is xargs
 #: make install-strip   the same, without debugging information;  make uninstall: remove these files
 #: make dist            obj/dist/fairpar-VERSION.tar.gz;  make distcheck: unpack, build, check, install, uninstall it

@@ -85,7 +85,11 @@ leaky() {
 	make -s -o all -o fairpar -C "$(top)" install DESTDIR="$PWD/root" PREFIX=/usr
 	[[ -x root/usr/bin/fairpar ]]
 	cmp root/usr/bin/fairpar "$(top)/fairpar"
-	[[ -s root/usr/share/man/man5/fairpar-manifest.5 && -s root/usr/share/fairpar/manifest.schema.json ]]
+	[[ -s root/usr/share/man/man5/fairpar-manifest.5 ]]
+	"$(top)/fairpar" --schema | cmp - root/usr/share/fairpar/manifest.schema.json
+	"$(top)/fairpar" --completions=bash | cmp - root/usr/share/bash-completion/completions/fairpar
+	"$(top)/fairpar" --completions=zsh | cmp - root/usr/share/zsh/site-functions/_fairpar
+	"$(top)/fairpar" --completions=fish | cmp - root/usr/share/fish/vendor_completions.d/fairpar.fish
 	make -s -C "$(top)" uninstall DESTDIR="$PWD/root" PREFIX=/usr
 	run find root -type f
 	assert_eq "$output" ""

@@ -4,7 +4,8 @@ load helper
 
 # validate FILE …: prints a line for each file that the schema does not allow.
 validate() {
-	python3 - "$BATS_TEST_DIRNAME/../completions/fairpar-manifest.schema.json" "$@" <<-'END'
+	"$FAIRPAR" --schema >schema.json
+	python3 - schema.json "$@" <<-'END'
 		import json, sys, yaml, jsonschema
 		schema = json.load(open(sys.argv[1]))
 		jsonschema.Draft7Validator.check_schema(schema)

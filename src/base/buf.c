@@ -72,6 +72,13 @@ void buf_printf(struct buf *buf, const char *format, ...) {
 	va_end(args);
 }
 
+const char *buf_add_until(struct buf *buf, const char *text, const char *mark) {
+	const char *at = strstr(text, mark);
+	verify(at);
+	buf_add(buf, text, (size_t)(at - text));
+	return at + strlen(mark);
+}
+
 const char *buf_str(const struct buf *buf) {
 	return buf->data ? buf->data : "";
 }

@@ -32,6 +32,10 @@ void buf_addc(struct buf *buf, char c);
 void buf_printf(struct buf *buf, const char *format, ...) FP_PRINTF(2, 3);
 void buf_vprintf(struct buf *buf, const char *format, va_list args) FP_PRINTF(2, 0);
 
+// Appends what stands before the mark in `text`, which must hold it. Returns what stands behind the mark: to fill the places of
+// a form one after the other.
+const char *buf_add_until(struct buf *buf, const char *text, const char *mark);
+
 // The bytes as a string; "" for an empty buffer. Borrowed until the next change.
 const char *buf_str(const struct buf *buf);
 

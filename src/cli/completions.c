@@ -1,7 +1,6 @@
 // What is printed from the option table: the completions.
 //
-// completions/skeleton.* are the scripts without the options. The others there are this output, committed so that a package
-// needs no run of the program; tests/docs.bats compares them.
+// completions/skeleton.* are the scripts without the options. make install has the program print the whole ones.
 
 #include "cli/help.h"
 
@@ -214,13 +213,10 @@ int completions_print(struct buf *text, const char *shell) {
 	}
 	const char *rest = scripts[i].skeleton;
 	for (size_t k = 0; k < 4 && scripts[i].places[k].word; ++k) { // in the order of the script
-		const char *word = scripts[i].places[k].word, *place = strstr(rest, word);
-		verify(place);
-		buf_add(text, rest, (size_t)(place - rest));
+		rest = buf_add_until(text, rest, scripts[i].places[k].word);
 		for (int id = 0; id < NOPTIONS; ++id) {
 			scripts[i].places[k].add(text, &option_table[id]);
 		}
-		rest = place + strlen(word);
 	}
 	buf_adds(text, rest);
 	return 0;

@@ -58,10 +58,10 @@ void keys_get(const struct node *map, enum key_place place, struct found *ret_fo
 // Puts what a value of that key must be ("a duration such as 90, 10m or 1h30m") into `text`, and returns that.
 const char *key_wants(const struct key *key, char *text, size_t size);
 
-// What values of a type are: in a message ("must be …"), in the manual page, and as a definition of the schema (NULL: it has
-// none, but says it in place). By enum key_type.
+// By enum key_type: what a value must be, for messages ("must be …"), and the members that say the same in the JSON Schema, to
+// which schema.c adds the bounds of a number and the words of a choice.
 struct key_type_words {
-	const char *wants, *name, *definition;
+	const char *wants, *schema;
 };
 
 extern const struct key_type_words key_types[];

@@ -193,7 +193,4 @@ void manifest_list(const struct manifest *manifest, enum manifest_listing listin
 // Appends the JSON Schema (draft-07) of a manifest.
 void manifest_schema(struct buf *buf);
 
-// Appends the mdoc lists of the keys for fairpar-manifest(5).
-void manifest_mdoc(struct buf *buf);
-
 #endif

@@ -1,7 +1,7 @@
 // Manifests: what good ones become, what bad ones are told, and that hostile ones cost little.
 //
 // The texts that the bad ones in tests/manifests/bad get stand beside them; with FAIRPAR_UPDATE=1 in the environment they
-// are written anew, as are the schema and the lists in the manual page, to be looked at before they are committed.
+// are written anew, to be looked at before they are committed.
 
 #include "base/alloc.h"
 #include "manifest/keys.h"
@@ -9,6 +9,7 @@
 #include "base/units.h"
 #include "manifest/internal.h"
 #include "slots/slots.h"
+#include "files.h"
 #include "test.h"
 
 #include <dirent.h>
@@ -19,48 +20,8 @@
 
 #define GOOD "tests/manifests/good"
 #define BAD "tests/manifests/bad"
-#define SCHEMA "completions/fairpar-manifest.schema.json"
-#define PAGE "man/fairpar-manifest.5"
-#define PAGE_BEGIN ".\\\" begin: made by manifest_mdoc()\n"
-#define PAGE_END ".\\\" end\n"
 
 // ---- help ----
-
-static char *read_file(const char *path) {
-	struct buf buf = BUF_INIT;
-	FILE *file = fopen(path, "r");
-	if (!file) {
-		return NULL;
-	}
-	for (size_t n = 1; n > 0; buf.len += n) {
-		n = fread(buf_reserve(&buf, 1 << 16), 1, 1 << 16, file);
-	}
-	fclose(file);
-	buf_add(&buf, "", 0);
-	return buf_take(&buf);
-}
-
-static void write_file(const char *path, const char *text) {
-	FILE *file = fopen(path, "w");
-	check(file && fputs(text, file) >= 0 && fclose(file) == 0);
-}
-
-static bool is_updating(void) {
-	const char *update = getenv("FAIRPAR_UPDATE");
-	return update && *update;
-}
-
-// The text must be what the file holds.
-static void check_file(const char *path, const char *text) {
-	char *expected = read_file(path);
-	if (is_updating() && (!expected || strcmp(expected, text) != 0)) {
-		write_file(path, text);
-	} else if (!expected || strcmp(expected, text) != 0) {
-		fprintf(stderr, "# %s is not:\n%s", path, text);
-		exit(1);
-	}
-	free(expected);
-}
 
 static int compare_names(const void *a, const void *b) {
 	return strcmp(*(char *const *)a, *(char *const *)b);
@@ -765,47 +726,6 @@ static void test_too_large(void) {
 	buf_fini(&messages);
 }
 
-// ---- documents ----
-
-static void test_schema(void) {
-	struct buf buf = BUF_INIT;
-	manifest_schema(&buf);
-	check_file(SCHEMA, buf_str(&buf));
-	buf_fini(&buf);
-}
-
-static void test_page(void) {
-	char *page = read_file(PAGE);
-	check(page);
-	char *begin = strstr(page, PAGE_BEGIN), *end = strstr(page, PAGE_END);
-	check(begin && end && begin < end);
-	struct buf buf = BUF_INIT;
-	buf_add(&buf, page, (size_t)(begin - page) + strlen(PAGE_BEGIN));
-	manifest_mdoc(&buf);
-	buf_adds(&buf, end);
-	check_file(PAGE, buf_str(&buf));
-	buf_fini(&buf);
-	free(page);
-}
-
-// Every literal block of the page that begins with "version: 1" is a whole manifest.
-static void test_page_examples(void) {
-	char *page = read_file(PAGE);
-	int n = 0;
-	check(page);
-	for (char *at = page; (at = strstr(at, "\n.Bd -literal -offset indent\nversion: 1\n"));) {
-		char *text = strstr(at, "version: 1");
-		char *end = strstr(text, "\n.Ed\n");
-		check(end);
-		*end = '\0';
-		at = end + 1;
-		manifest_free(parse(text));
-		++n;
-	}
-	check(n >= 4);
-	free(page);
-}
-
 int main(int argc, char *argv[]) {
 	static const struct test tests[] = {
 		TEST("every good manifest loads without a word", test_good),
@@ -839,9 +759,6 @@ int main(int argc, char *argv[]) {
 		TEST("many errors are as cheap as twenty", test_many_errors),
 		TEST("what would make libyaml or a search slow is refused", test_large),
 		TEST("a file beyond 64 MiB is refused", test_too_large),
-		TEST("the installed schema is that of the table", test_schema),
-		TEST("the manual page has the keys of the table", test_page),
-		TEST("the manifests in the manual page are good", test_page_examples),
 	};
 	return test_main(tests, sizeof(tests) / sizeof(tests[0]), argc, argv);
 }

@@ -177,12 +177,7 @@ static uint64_t cancelled_drop(struct pool *pool, struct cancelled *cancelled) {
 	mutex_lock(&pool->lock);
 	--queue->pins;
 	--pool->nbusy;
-	if (!queue->removed && queue->low_armed && queue->bytes < queue->attrs.low_water && !queue->closed) {
-		queue->low_armed = false;
-		++queue->pins;
-		deferred.low = queue;
-		deferred.any = true;
-	}
+	queue_note_low(queue, &deferred);
 	queue_check_removal(queue, &deferred);
 	pool_notice(pool, &deferred);
 	pool_leave(pool, &deferred);

@@ -90,8 +90,8 @@ static void deferred_call(struct pool *pool, const struct deferred *deferred, st
 		}
 		queue_unpin(deferred->low, more);
 	}
-	if (deferred->settle && hooks->settle) {
-		hooks->settle(hooks->arg);
+	if (deferred->flush && hooks->flush) {
+		hooks->flush(hooks->arg);
 	}
 	if (deferred->reserving) {
 		hooks->reserving(hooks->arg, deferred->reserving, deferred->reserving_id, deferred->reserving_width);

@@ -35,7 +35,7 @@ enum {
 // MEMORY -written-> WRITING -> DISK -needed soon-> LOADING -> MEMORY
 enum chunk_state { CHUNK_MEMORY, CHUNK_WRITING, CHUNK_DISK, CHUNK_LOADING };
 
-// NONE -pool_queue_finally()-> SET -closed, all else gone-> DUE -taken-> TAKEN
+// NONE -pool_queue_set_last_item()-> SET -closed, all else gone-> DUE -taken-> TAKEN
 enum last_state { LAST_NONE, LAST_SET, LAST_DUE, LAST_TAKEN };
 
 // Some records of a queue, oldest first.
@@ -44,8 +44,8 @@ struct chunk {
 	struct list spillable;   // in pool->spillable while it is full, in memory, and neither head nor tail
 	char *data;              // NULL on disk
 	uint32_t cap, begin, end; // bytes: of data; of the first record not taken; behind the last
-	uint32_t place_len;      // bytes of the place it has on disk; 0: none
-	uint64_t place;          // its offset in the spill file; the records stand at place + begin
+	uint32_t disk_len;       // bytes that it has of the spill file; 0: none
+	uint64_t offset;         // where; the records stand at offset + begin
 	uint8_t state;           // enum chunk_state
 	uint8_t refs;            // the queue's, and one for each thread that reads or writes it without the lock
 };
@@ -100,7 +100,7 @@ struct worker {
 	uint64_t id;
 	struct facts facts;
 	bool paced;              // it has waited for start_interval
-	bool unsettled;          // hooks.settle is due when there is no work; only the worker touches it
+	bool wants_flush;        // worker_request_flush() was called; only the worker touches it
 	struct fair_job job;     // under fair time: of the running item
 	struct median *lengths;  // under fair time: for a queue that has none yet
 };
@@ -142,10 +142,17 @@ struct last_item {
 	char data[];
 };
 
-// A tombstone, what a removed queue leaves behind: 24 bytes, as there may be a million.
-struct tombstone {
-	uint64_t hash;           // of the name, 56 bits, then the 8 of fair_tag.tier; 0: an empty place
-	uint64_t virt, user_count;
+// A name that the pool knows: that of a queue that is there, or, as a tombstone, of one that was removed. 24 bytes, as there
+// may be a million.
+struct name {
+	uint64_t hash : 55;      // of the name, never 0; 0: an empty place
+	uint64_t is_open : 1;    // it has a queue, and not what that has left behind
+	uint64_t tier : 8;       // fair_tag.tier
+	union {
+		struct queue *queue;
+		uint64_t virt;       // fair_tag.virt
+	} u;
+	uint64_t user_count;
 };
 
 struct pool {
@@ -176,10 +183,8 @@ struct pool {
 	uint64_t nqueues;        // queues whose hooks.removed has not returned
 	uint64_t nopen;          // queues not closed
 	uint64_t nbusy;          // calls of drop and of hooks.removed under way
-	struct queue **names;    // hash table
+	struct name *names;      // hash table
 	size_t names_cap, nnames;
-	struct tombstone *tombstones; // hash table
-	size_t tombstones_cap, ntombstones;
 
 	const struct work_type *types[MAX_TYPES]; // by record.type; an entry never changes once it is there
 	unsigned ntypes;
@@ -199,7 +204,7 @@ struct deferred {
 	struct queue *removed;
 	struct queue *low;
 	bool low_all;
-	bool settle;             // for hooks.settle
+	bool flush;              // for hooks.flush
 	struct queue *reserving; // pinned; for the hook of that name:
 	uint64_t reserving_id;
 	unsigned reserving_width;
@@ -257,7 +262,12 @@ void worker_free(struct worker *worker);
 
 // ---- queue.c ----
 
-// A chunk for `need` bytes of records, if the tail has no room for them and they fit in one; else NULL. Gives the lock back
+// True if the tail has room for `need` bytes of records.
+static inline bool queue_tail_fits(const struct queue *queue, size_t need) {
+	return queue->tail && queue->tail->cap - queue->tail->end >= need;
+}
+
+// A chunk for `need` bytes of records, which the tail has no room for; NULL if they do not fit in one. Gives the lock back
 // while it allocates. The caller frees what queue_append() leaves.
 struct chunk *queue_spare_chunk(struct queue *queue, size_t need);
 void chunk_free(struct chunk *chunk);
@@ -315,10 +325,10 @@ static inline uint32_t attrs_weight(const struct queue_attrs *attrs) {
 	return attrs->weight < 1 ? 1 : attrs->weight > FAIR_MOST_WEIGHT ? FAIR_MOST_WEIGHT : attrs->weight;
 }
 
-// Puts the type into pool->types. Returns its place.
+// Puts the type into pool->types. Returns its index.
 uint8_t pool_type_add(struct pool *pool, const struct work_type *type);
 
-// The type's place in pool->types.
+// The type's index in pool->types.
 static inline uint8_t pool_type(struct pool *pool, const struct work_type *type) {
 	for (unsigned i = 0; i < pool->ntypes; ++i) {
 		if (pool->types[i] == type) {
@@ -345,6 +355,16 @@ void queue_retire(struct queue *queue);
 void names_fini(struct pool *pool);
 
 // ---- deferred.c ----
+
+// Has hooks.low called if that was asked for and fewer bytes are queued than the queue wants.
+static inline void queue_note_low(struct queue *queue, struct deferred *deferred) {
+	if (queue->low_armed && queue->bytes < queue->attrs.low_water && !queue->closed) {
+		queue->low_armed = false;
+		++queue->pins;
+		deferred->low = queue;
+		deferred->any = true;
+	}
+}
 
 // Runs the deferred actions; without the lock. They may lead to others, which are run too.
 void deferred_run(struct pool *pool, struct deferred *deferred);

@@ -38,7 +38,7 @@
 //      that become free stay free. Its width is cut to the slots there are each time it is looked at, and those who wait in pool_wait_idle()
 //      lend theirs, so it needs no more than that running items end. The reserver parks outside of the idle stack;
 //      reservation_cancel(), which cancels the item, puts it there. One that is the queue's last item cannot be cancelled.
-// [E10] A queue's last item (pool_queue_finally()) runs exactly once: it becomes due in queue_check_removal_now(), in
+// [E10] A queue's last item (pool_queue_set_last_item()) runs exactly once: it becomes due in queue_check_removal_now(), in
 //      place of the removal, and counts as waiting from then on, so that the queue cannot be removed before it has run.
 //      It lies in no chunk, and queue_cancel() does not find it. Enforced by last_state, which never goes back.
 // [E11] Items that go along with another (WORK_PACKS) are taken in the same critical section as that one, so they stand
@@ -118,7 +118,7 @@ void pool_destroy(struct pool *pool) {
 
 // ---- submit ----
 
-static bool queue_takes(const struct queue *queue, const struct worker *from) {
+static FP_INLINE bool queue_takes(const struct queue *queue, const struct worker *from) {
 	if (queue->removed || queue->pool->stage >= POOL_CANCELLING) {
 		return false;
 	}
@@ -178,7 +178,7 @@ enum submit_status pool_submit(struct pool *pool, struct queue *queue, struct wo
 	mutex_lock(&pool->lock);
 	bool room = !queue_takes(queue, from) || storage_make_room(pool, need, &deferred);
 	struct worker *local = goes_local(queue, from) ? from : NULL;
-	if (room && !local) {
+	if (room && !local && !queue_tail_fits(queue, need + n * RECORD_EXTRA)) {
 		spare = queue_spare_chunk(queue, need + n * RECORD_EXTRA);
 	}
 	if (queue_takes(queue, from)) { // also after the lock was away
@@ -199,7 +199,7 @@ enum submit_status pool_submit(struct pool *pool, struct queue *queue, struct wo
 	return status;
 }
 
-void pool_queue_finally(struct pool *pool, struct queue *queue, const struct work *work) {
+void pool_queue_set_last_item(struct pool *pool, struct queue *queue, const struct work *work) {
 	verify(work->size < UINT32_MAX / 4);
 	size_t bytes = sizeof(struct last_item) + work->size;
 	struct last_item *last_item = xcalloc(1, bytes);

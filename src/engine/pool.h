@@ -127,8 +127,8 @@ struct pool_hooks {
 	void (*trace)(void *arg, const struct service *service);
 	// An item with that id was taken and waits for `width` slots, until it starts or is dropped.
 	void (*reserving)(void *arg, struct queue *queue, uint64_t id, unsigned width);
-	// A worker that worker_unsettle() was called on has found no work.
-	void (*settle)(void *arg);
+	// On a worker's thread, before it sleeps because there is no work, if one of its items has called worker_request_flush().
+	void (*flush)(void *arg);
 	// Something to warn about, once each: the spill disk is full, fewer threads than slots (EAGAIN). `error` is an errno.
 	void (*trouble)(void *arg, const char *what, int error);
 	// Captured contexts are counted by these; under the pool's lock.
@@ -202,13 +202,13 @@ void pool_queue_want(struct pool *pool, struct queue *queue);
 // Bytes queued in the queue.
 size_t pool_queue_bytes(struct pool *pool, struct queue *queue);
 
-// Keeps `work` (a copy) as the last item of the queue: when the queue is closed and everything else of it is done or
-// dropped, it is queued and run, also when the queue is paused and in every stage of the pool; only then the queue is
-// removed. It is never cancelled. What it submits to its own queue runs before the removal too. Once for each life of a
-// queue: a second one, and one for a queue that is removed already (by pool_shutdown()), is dropped at once. If the name
-// is opened again when it has been queued, it has been had. It counts as submitted once it is queued.
+// Keeps `work` (a copy) as the last item of the queue. When the queue is closed and everything else of it is done or dropped,
+// this item is queued and run, also when the queue is paused and in every stage of the pool; only then is the queue removed.
+// It is never cancelled, and counts as submitted once it is queued. What it submits to its own queue runs before the removal
+// too. Once for each life of a queue: a second one, and one for a queue that is removed already (by pool_shutdown()), is
+// dropped at once; a name that is opened again after its last item was queued gets no other.
 // Only for a pool that is started or will be: pool_destroy() waits for it.
-void pool_queue_finally(struct pool *pool, struct queue *queue, const struct work *work);
+void pool_queue_set_last_item(struct pool *pool, struct queue *queue, const struct work *work);
 
 enum submit_status {
 	SUBMIT_OK,
@@ -297,8 +297,8 @@ unsigned worker_slot(const struct worker *worker);
 bool worker_is_long(const struct worker *worker);
 // Slots that the running item takes: its width, cut to the slots there were when it started.
 unsigned worker_width(const struct worker *worker);
-// From its running item: the hook `settle` is to be called before the worker sleeps.
-void worker_unsettle(struct worker *worker);
+// From its running item: has the hook `flush` called once before the worker sleeps.
+void worker_request_flush(struct worker *worker);
 // How the running item came to be; only with pool_config.facts.
 const struct facts *worker_facts(const struct worker *worker);
 // When it was started, by the pool's clock (0 if nothing in the pool needs one).

@@ -19,8 +19,8 @@ enum {
 	FIRST_BYTES = 256,
 	GROWTH = 4,
 	LEAST_BYTES = 2048,        // of a full-grown chunk
-	MOST_BYTES = SPILL_PLACE,
-	SPILL_BYTES = 1024,        // of a chunk that is worth a place on disk
+	MOST_BYTES = SPILL_UNIT,
+	SPILL_BYTES = 1024,        // of a chunk that is worth being spilled
 };
 
 static size_t mem_used(const struct pool *pool) {
@@ -55,14 +55,14 @@ static void chunk_forget_data(struct pool *pool, struct chunk *chunk) {
 	chunk->cap = 0;
 }
 
-static void chunk_give_place(struct pool *pool, struct chunk *chunk, struct deferred *deferred) {
-	if (chunk->place_len > 0) {
-		int fd = spill_give(&pool->spill, chunk->place, chunk->place_len);
+static void chunk_free_disk(struct pool *pool, struct chunk *chunk, struct deferred *deferred) {
+	if (chunk->disk_len > 0) {
+		int fd = spill_free(&pool->spill, chunk->offset, chunk->disk_len);
 		if (fd >= 0) {
 			deferred->close_fd = fd;
 			deferred->any = true;
 		}
-		chunk->place_len = 0;
+		chunk->disk_len = 0;
 	}
 }
 
@@ -71,7 +71,7 @@ void chunk_unref(struct pool *pool, struct chunk *chunk, struct deferred *deferr
 		return;
 	}
 	list_remove(&chunk->spillable);
-	chunk_give_place(pool, chunk, deferred);
+	chunk_free_disk(pool, chunk, deferred);
 	chunk_forget_data(pool, chunk);
 	pool->item_mem -= sizeof(*chunk);
 	free(chunk);
@@ -87,8 +87,7 @@ static size_t next_cap(const struct queue *queue) {
 }
 
 struct chunk *queue_spare_chunk(struct queue *queue, size_t need) {
-	const struct chunk *tail = queue->tail;
-	if (need > MOST_BYTES || (tail && tail->cap - tail->end >= need)) {
+	if (need > MOST_BYTES) {
 		return NULL;
 	}
 	size_t cap = next_cap(queue);
@@ -109,7 +108,7 @@ static void append_tail(struct queue *queue, const struct item_record *record, s
 	struct pool *pool = queue->pool;
 	size_t bytes = record_bytes(record, queue->tail_id);
 	struct chunk *tail = queue->tail;
-	if (!tail || tail->cap - tail->end < bytes) {
+	if (!queue_tail_fits(queue, bytes)) {
 		size_t cap = next_cap(queue);
 		if (tail && tail->begin == tail->end) { // kept from before, and too small
 			struct deferred none = DEFERRED_INIT;
@@ -223,7 +222,7 @@ static void head_is_done(struct queue *queue, struct deferred *deferred) {
 	} else {
 		list_remove(&next->spillable);
 		if (next->state == CHUNK_WRITING) {
-			next->state = CHUNK_MEMORY; // whoever writes it sees that, and gives the place back
+			next->state = CHUNK_MEMORY; // whoever writes it sees that, and frees what it took of the file
 		}
 	}
 	chunk_unref(pool, head, deferred);
@@ -365,7 +364,7 @@ static int spill_descriptor(struct pool *pool) {
 static int spill_chunk(struct pool *pool, struct chunk *chunk, struct deferred *deferred) {
 	size_t len = chunk->end - chunk->begin;
 	const char *data = chunk->data + chunk->begin; // `begin` changes if the queue gets here meanwhile
-	uint64_t place = spill_take(&pool->spill, len);
+	uint64_t offset = spill_alloc(&pool->spill, len);
 	list_remove(&chunk->spillable);
 	chunk->state = CHUNK_WRITING;
 	++chunk->refs;
@@ -373,13 +372,13 @@ static int spill_chunk(struct pool *pool, struct chunk *chunk, struct deferred *
 	if (error >= 0) {
 		int fd = error;
 		mutex_unlock(&pool->lock);
-		error = spill_write(fd, data, len, place);
+		error = spill_write(fd, data, len, offset);
 		mutex_lock(&pool->lock);
 	}
 	bool wanted = chunk->state == CHUNK_WRITING; // neither begun nor cancelled meanwhile
 	int fd = -1;
 	if (error < 0) {
-		fd = spill_lose(&pool->spill, place, len, -error);
+		fd = spill_fail(&pool->spill, len, -error);
 		if (wanted) {
 			list_push_back(&pool->spillable, &chunk->spillable);
 		}
@@ -387,12 +386,12 @@ static int spill_chunk(struct pool *pool, struct chunk *chunk, struct deferred *
 	} else if (wanted) {
 		chunk_forget_data(pool, chunk);
 		chunk->state = CHUNK_DISK;
-		chunk->place = place;
-		chunk->place_len = chunk->end = (uint32_t)len;
+		chunk->offset = offset;
+		chunk->disk_len = chunk->end = (uint32_t)len;
 		chunk->begin = 0;
 		pool->spilled += len;
 	} else {
-		fd = spill_give(&pool->spill, place, len);
+		fd = spill_free(&pool->spill, offset, len);
 		chunk->state = CHUNK_MEMORY;
 	}
 	if (fd >= 0) {
@@ -429,7 +428,7 @@ static uint32_t read_records(int fd, const struct chunk *chunk, uint32_t most, c
 	uint32_t left = chunk->end - chunk->begin;
 	for (uint32_t want = left < most ? left : most;; want = left) {
 		char *data = xmalloc(want);
-		int error = spill_read(fd, data, want, chunk->place + chunk->begin);
+		int error = spill_read(fd, data, want, chunk->offset + chunk->begin);
 		if (error < 0) {
 			diag_die("cannot read the spill file: %s", strerror(-error)); // the items are gone: no run can make up for that
 		}
@@ -464,15 +463,15 @@ void queue_load(struct queue *queue, struct chunk *chunk, struct chunk_loaded *l
 		if (rest) {
 			pool->item_mem += sizeof(*rest);
 			rest->state = CHUNK_DISK;
-			rest->place = chunk->place;
-			rest->place_len = chunk->place_len;
+			rest->offset = chunk->offset;
+			rest->disk_len = chunk->disk_len;
 			rest->begin = chunk->begin + loaded->len;
 			rest->end = chunk->end;
 			rest->next = chunk->next;
 			chunk->next = rest;
-			chunk->place_len = 0;
+			chunk->disk_len = 0;
 		}
-		chunk_give_place(pool, chunk, deferred);
+		chunk_free_disk(pool, chunk, deferred);
 		chunk->data = loaded->data;
 		chunk->begin = 0;
 		chunk->end = chunk->cap = loaded->len;

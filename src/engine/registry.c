@@ -7,9 +7,13 @@
 
 #include <errno.h>
 
-// ---- hash table of open queues: linear probing ----
+// ---- hash table of names: linear probing ----
+//
+// A name keeps its place when its queue is removed. What means nothing any more goes when the table is full.
 
-// Multiplies and folds word by word, as wyhash does (Wang Yi); names are short, and only need to be spread.
+#define HASH_MASK ((UINT64_C(1) << 55) - 1) // the bits that struct name has for it
+
+// Multiplies and folds word by word, as wyhash does (Wang Yi); names are short, and only need to be spread. Never 0.
 static uint64_t name_hash(const char *name, size_t len) {
 	uint64_t hash = UINT64_C(0x9E3779B97F4A7C15) ^ len;
 	for (size_t at = 0; at < len; at += 8) {
@@ -20,129 +24,83 @@ static uint64_t name_hash(const char *name, size_t len) {
 		hash *= UINT64_C(0x94D049BB133111EB);
 		hash ^= hash >> 32;
 	}
-	return hash;
+	return (hash >> 10 | UINT64_C(1) << 54) & HASH_MASK;
 }
 
-static size_t name_home(const struct pool *pool, uint64_t hash) {
-	return (size_t)hash & (pool->names_cap - 1);
-}
-
-static struct queue **name_find(const struct pool *pool, uint64_t hash, const char *name) {
-	for (size_t i = name_home(pool, hash);; i = (i + 1) & (pool->names_cap - 1)) {
-		struct queue *queue = pool->names[i];
-		if (!queue || (queue->hash == hash && strcmp(queue->name, name) == 0)) {
-			return &pool->names[i];
+static struct name *name_find(const struct pool *pool, uint64_t hash, const char *name) {
+	for (size_t i = hash & (pool->names_cap - 1);; i = (i + 1) & (pool->names_cap - 1)) {
+		struct name *at = &pool->names[i];
+		if (at->hash == 0 || (at->hash == hash && (!at->is_open || strcmp(at->u.queue->name, name) == 0))) {
+			return at;
 		}
 	}
 }
 
+// The queue of that name that is there, or NULL.
+static struct queue *queue_find(const struct pool *pool, uint64_t hash, const char *name) {
+	const struct name *at = pool->names_cap > 0 ? name_find(pool, hash, name) : NULL;
+	return at && at->is_open ? at->u.queue : NULL;
+}
+
+static struct fair_tag name_tag(const struct name *at) {
+	return (struct fair_tag){.virt = at->u.virt, .tier = at->tier};
+}
+
+// Worth its place: it has a queue, or the owner has left a number, or it was ahead and has not been passed.
+static bool name_matters(const struct pool *pool, const struct name *at) {
+	return at->hash != 0 && (at->is_open || at->user_count != 0 || !fair_has_passed(&pool->groups[0].fair, name_tag(at)));
+}
+
+// Makes room for one more: leaves out those that mean nothing any more, and grows if that is not half of the table.
 static void names_grow(struct pool *pool) {
 	if ((pool->nnames + 1) * 4 <= pool->names_cap * 3) {
 		return;
 	}
-	struct queue **old = pool->names;
-	size_t old_cap = pool->names_cap;
-	pool->names_cap = old_cap ? old_cap * 2 : 16;
+	struct name *old = pool->names;
+	size_t old_cap = pool->names_cap, n = 0;
+	for (size_t i = 0; i < old_cap; ++i) {
+		n += name_matters(pool, &old[i]);
+	}
+	pool->names_cap = old_cap == 0 ? 16 : n * 2 > old_cap ? old_cap * 2 : old_cap;
 	pool->names = xcalloc(pool->names_cap, sizeof(pool->names[0]));
+	pool->nnames = n;
 	for (size_t i = 0; i < old_cap; ++i) {
-		if (old[i]) {
-			*name_find(pool, old[i]->hash, old[i]->name) = old[i];
-		}
-	}
-	free(old);
-	pool->struct_mem += (pool->names_cap - old_cap) * sizeof(pool->names[0]);
-}
-
-// Backward shift (Knuth, TAOCP 3, 6.4, algorithm R): no deleted entries stay, so a million names leave nothing here.
-static void name_forget(struct pool *pool, const struct queue *queue) {
-	size_t mask = pool->names_cap - 1;
-	size_t hole = (size_t)(name_find(pool, queue->hash, queue->name) - pool->names);
-	for (size_t i = (hole + 1) & mask; pool->names[i]; i = (i + 1) & mask) {
-		size_t home = name_home(pool, pool->names[i]->hash);
-		if (((i - home) & mask) >= ((i - hole) & mask)) {
-			pool->names[hole] = pool->names[i];
-			hole = i;
-		}
-	}
-	pool->names[hole] = NULL;
-	--pool->nnames;
-}
-
-// ---- tombstones: what removed queues leave behind ----
-
-static struct tombstone *tombstone_find(const struct pool *pool, uint64_t hash) {
-	size_t mask = pool->tombstones_cap - 1;
-	for (size_t i = (size_t)(hash >> 8) & mask;; i = (i + 1) & mask) {
-		struct tombstone *tombstone = &pool->tombstones[i];
-		if (tombstone->hash == 0 || (tombstone->hash ^ hash) >> 8 == 0) {
-			return tombstone;
-		}
-	}
-}
-
-static struct fair_tag tombstone_tag(const struct tombstone *tombstone) {
-	return (struct fair_tag){.virt = tombstone->virt, .tier = (uint8_t)tombstone->hash};
-}
-
-// Worth its place: the owner has left a number, or the name was ahead and has not been passed.
-static bool tombstone_matters(const struct pool *pool, const struct tombstone *tombstone) {
-	return tombstone->hash != 0 && (tombstone->user_count != 0 || !fair_has_passed(&pool->groups[0].fair, tombstone_tag(tombstone)));
-}
-
-// Makes room for one more: throws away those that mean nothing any more, and grows if that is not half of them.
-static void tombstones_grow(struct pool *pool) {
-	if ((pool->ntombstones + 1) * 8 <= pool->tombstones_cap * 7) {
-		return;
-	}
-	struct tombstone *old = pool->tombstones;
-	size_t old_cap = pool->tombstones_cap, n = 0;
-	for (size_t i = 0; i < old_cap; ++i) {
-		n += tombstone_matters(pool, &old[i]);
-	}
-	pool->tombstones_cap = old_cap == 0 ? 16 : n * 2 > old_cap ? old_cap * 2 : old_cap;
-	alloc_forbid(-1); // each time the table doubles or is cleared of half of it
-	pool->tombstones = xcalloc(pool->tombstones_cap, sizeof(pool->tombstones[0]));
-	alloc_forbid(+1);
-	pool->ntombstones = n;
-	for (size_t i = 0; i < old_cap; ++i) {
-		if (tombstone_matters(pool, &old[i])) {
-			*tombstone_find(pool, old[i].hash) = old[i];
+		if (name_matters(pool, &old[i])) {
+			size_t at = old[i].hash & (pool->names_cap - 1);
+			while (pool->names[at].hash != 0) { // all names differ
+				at = (at + 1) & (pool->names_cap - 1);
+			}
+			pool->names[at] = old[i];
 		}
 	}
 	free(old);
 }
 
-// A tombstone that means nothing is not kept. (Long-running items are not charged for slots.)
-static void tombstone_add(struct pool *pool, const struct queue *queue, struct fair_tag tag) {
-	if (queue->group == &pool->groups[1]) {
-		tag.tier = 0;
-	}
-	if (queue->user_count == 0 && tag.tier == 0 && pool->ntombstones == 0) {
-		return;
-	}
-	tombstones_grow(pool);
-	struct tombstone *tombstone = tombstone_find(pool, queue->hash);
-	if (tombstone->hash == 0) {
-		if (queue->user_count == 0 && tag.tier == 0) {
-			return;
-		}
-		++pool->ntombstones;
-	}
-	tombstone->hash = (queue->hash & ~UINT64_C(0xFF)) | tag.tier;
-	tombstone->virt = tag.virt;
-	tombstone->user_count = queue->user_count;
-}
-
-static struct fair_tag tombstone_recall(const struct pool *pool, struct queue *queue) {
+// Enters a queue that is new. Returns what one of that name has left behind, and gives it its number back.
+static struct fair_tag name_enter(struct queue *queue) {
+	struct pool *pool = queue->pool;
 	struct fair_tag tag = {0};
-	if (pool->ntombstones > 0) {
-		const struct tombstone *tombstone = tombstone_find(pool, queue->hash);
-		if (tombstone->hash != 0) {
-			tag = queue->group == &pool->groups[0] ? tombstone_tag(tombstone) : tag;
-			queue->user_count = tombstone->user_count;
-		}
+	names_grow(pool);
+	struct name *at = name_find(pool, queue->hash, queue->name);
+	if (at->hash != 0) {
+		queue->user_count = at->user_count;
+		tag = queue->group == &pool->groups[0] ? name_tag(at) : tag;
+	} else {
+		++pool->nnames;
 	}
+	*at = (struct name){.hash = queue->hash & HASH_MASK, .is_open = true, .u.queue = queue};
 	return tag;
+}
+
+// Leaves a tombstone in the place of the queue. (Long-running items are not charged for slots.)
+static void name_retire(const struct queue *queue, struct fair_tag tag) {
+	const struct pool *pool = queue->pool;
+	*name_find(pool, queue->hash, queue->name) = (struct name){
+		.hash = queue->hash & HASH_MASK,
+		.tier = queue->group == &pool->groups[0] ? tag.tier : 0,
+		.u.virt = tag.virt,
+		.user_count = queue->user_count,
+	};
 }
 
 // ---- work types by number ----
@@ -156,7 +114,8 @@ uint8_t pool_type_add(struct pool *pool, const struct work_type *type) {
 // ---- open ----
 
 static size_t queue_bytes(const struct queue *queue) {
-	return sizeof(*queue) + strlen(queue->name) + 1 + sizeof(void *) * 4; // the heap's and the allocator's part
+	// with what the table of names, the heap of the fair choice and the allocator need for it
+	return sizeof(*queue) + strlen(queue->name) + 1 + sizeof(struct name) * 2 + sizeof(void *) * 4;
 }
 
 // Needs no lock.
@@ -173,14 +132,11 @@ static struct queue *queue_new(struct pool *pool, uint64_t hash, const char *nam
 	return queue;
 }
 
-// The tables grow here, with the lock: seldom, and never on the way of a job.
+// The table grows here, with the lock: seldom, and never on the way of a job.
 static void queue_insert(struct queue *queue) {
 	struct pool *pool = queue->pool;
 	const struct queue_attrs *attrs = &queue->attrs;
-	names_grow(pool);
-	*name_find(pool, queue->hash, queue->name) = queue;
-	++pool->nnames;
-	struct fair_tag tag = tombstone_recall(pool, queue);
+	struct fair_tag tag = name_enter(queue);
 	fair_add(&queue->group->fair, &queue->fair, attrs_weight(attrs), attrs->priority, attrs->max_parallel, &tag);
 	if (attrs->paused) {
 		fair_pause(&queue->group->fair, &queue->fair, true, pool_now(pool));
@@ -200,15 +156,15 @@ static void open_once_more(struct queue *queue) {
 }
 
 struct queue *pool_queue_open(struct pool *pool, const char *name, const struct queue_attrs *attrs, void *user) {
-	uint64_t hash = name_hash(name, strlen(name)) | UINT64_C(1) << 63; // never 0, also in a tombstone
+	uint64_t hash = name_hash(name, strlen(name));
 	struct queue *queue, *fresh = NULL;
 	mutex_lock(&pool->lock);
-	queue = pool->nnames > 0 ? *name_find(pool, hash, name) : NULL;
+	queue = queue_find(pool, hash, name);
 	if (!queue && pool->stage == POOL_OPEN) {
 		mutex_unlock(&pool->lock);
 		fresh = queue_new(pool, hash, name, attrs, user);
 		mutex_lock(&pool->lock);
-		queue = pool->nnames > 0 ? *name_find(pool, hash, name) : NULL;
+		queue = queue_find(pool, hash, name);
 	}
 	if (pool->stage != POOL_OPEN) {
 		mutex_unlock(&pool->lock);
@@ -265,8 +221,7 @@ void queue_check_removal_now(struct queue *queue, struct deferred *deferred) {
 		return;
 	}
 	queue->removed = true;
-	name_forget(pool, queue);
-	tombstone_add(pool, queue, fair_remove(&queue->group->fair, &queue->fair, pool_now(pool)));
+	name_retire(queue, fair_remove(&queue->group->fair, &queue->fair, pool_now(pool)));
 	list_remove(&queue->link);
 	list_push_back(&pool->zombies, &queue->link);
 	queue->next_removed = deferred->removed;
@@ -297,7 +252,6 @@ void names_fini(struct pool *pool) {
 	}
 	verify(list_is_empty(&pool->queues));
 	free(pool->names);
-	free(pool->tombstones);
 }
 
 uint64_t queue_longest_wait(const struct queue *queue) {

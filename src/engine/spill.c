@@ -1,7 +1,7 @@
-// The spill file: places on disk for queued bytes that are too many for memory.
+// The spill file: queued bytes that are too many for memory.
 //
-// Nearly all chunks need one place. A longer one (a record of more than SPILL_PLACE bytes) takes several at the end of
-// the file, and gives them back as single ones. A place that is used for less is a hole behind what was written.
+// Nearly all chunks need one unit. A longer one (a record of more than SPILL_UNIT bytes) gets several in a row at the end of
+// the file, which are freed as single ones. A unit that is used for less has a hole behind what was written.
 
 #include "engine/spill.h"
 
@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 enum {
-	GIVE_UP_PLACES = 64, // a file this small is kept: opening a new one all the time would cost more
+	GIVE_UP_UNITS = 64, // a file this small is kept: opening a new one all the time would cost more
 };
 
 void spill_init(struct spill *spill, const char *dir) {
@@ -29,33 +29,33 @@ void spill_fini(struct spill *spill) {
 	free(spill->free);
 }
 
-static uint32_t places(size_t len) {
-	return (uint32_t)((len + SPILL_PLACE - 1) / SPILL_PLACE);
+static uint32_t units_of(size_t len) {
+	return (uint32_t)((len + SPILL_UNIT - 1) / SPILL_UNIT);
 }
 
 bool spill_has_room(const struct spill *spill, size_t len) {
-	uint32_t n = places(len);
+	uint32_t n = units_of(len);
 	if (n == 1 && spill->nfree > 0) {
 		return true;
 	}
-	return spill->error == 0 && n < UINT32_MAX - spill->nplaces;
+	return spill->error == 0 && n < UINT32_MAX - spill->nunits;
 }
 
-uint64_t spill_take(struct spill *spill, size_t len) {
+uint64_t spill_alloc(struct spill *spill, size_t len) {
 	verify(spill_has_room(spill, len));
-	uint32_t n = places(len);
+	uint32_t n = units_of(len);
 	if (n == 1 && spill->nfree > 0) {
-		return (uint64_t)spill->free[--spill->nfree] * SPILL_PLACE;
+		return (uint64_t)spill->free[--spill->nfree] * SPILL_UNIT;
 	}
-	uint32_t place = spill->nplaces;
-	spill->nplaces += n;
-	grow_array(&spill->free, &spill->free_cap, spill->nplaces, sizeof(spill->free[0]));
-	return (uint64_t)place * SPILL_PLACE;
+	uint32_t unit = spill->nunits;
+	spill->nunits += n;
+	grow_array(&spill->free, &spill->free_cap, spill->nunits, sizeof(spill->free[0]));
+	return (uint64_t)unit * SPILL_UNIT;
 }
 
-// Nobody reads or writes: whoever does has a place.
+// Nobody reads or writes: whoever does has a unit.
 static int give_up_if_unused(struct spill *spill) {
-	if (spill->nfree + spill->nlost < spill->nplaces || (spill->nplaces < GIVE_UP_PLACES && spill->error == 0)) {
+	if (spill->nfree + spill->nlost < spill->nunits || (spill->nunits < GIVE_UP_UNITS && spill->error == 0)) {
 		return -1;
 	}
 	int fd = spill->fd;
@@ -63,21 +63,20 @@ static int give_up_if_unused(struct spill *spill) {
 		spill->error = 0;
 	}
 	spill->fd = -1;
-	spill->nplaces = spill->nfree = spill->nlost = 0;
+	spill->nunits = spill->nfree = spill->nlost = 0;
 	return fd;
 }
 
-int spill_give(struct spill *spill, uint64_t offset, size_t len) {
-	uint32_t first = (uint32_t)(offset / SPILL_PLACE);
-	for (uint32_t i = 0; i < places(len); ++i) {
+int spill_free(struct spill *spill, uint64_t offset, size_t len) {
+	uint32_t first = (uint32_t)(offset / SPILL_UNIT);
+	for (uint32_t i = 0; i < units_of(len); ++i) {
 		spill->free[spill->nfree++] = first + i;
 	}
 	return give_up_if_unused(spill);
 }
 
-int spill_lose(struct spill *spill, uint64_t offset, size_t len, int error) {
-	(void)offset;
-	spill->nlost += places(len);
+int spill_fail(struct spill *spill, size_t len, int error) {
+	spill->nlost += units_of(len);
 	spill->error = error;
 	return give_up_if_unused(spill);
 }

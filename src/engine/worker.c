@@ -79,15 +79,6 @@ static void trace_dispatch(const struct worker *worker, uint64_t id, enum work_s
 	alloc_forbid(-1);
 }
 
-static void note_low(struct queue *queue, struct deferred *deferred) {
-	if (queue->low_armed && queue->bytes < queue->attrs.low_water && !queue->closed) {
-		queue->low_armed = false;
-		++queue->pins;
-		deferred->low = queue;
-		deferred->any = true;
-	}
-}
-
 // Picks the queue whose turn it is and takes an item of it.
 static struct queue *worker_take(struct worker *worker, uint64_t now, struct deferred *deferred) {
 	struct pool *pool = worker->pool;
@@ -112,7 +103,7 @@ static struct queue *worker_take(struct worker *worker, uint64_t now, struct def
 		worker->paced = false;
 		worker->id = record.id;
 	}
-	note_low(queue, deferred);
+	queue_note_low(queue, deferred);
 	return queue;
 }
 
@@ -236,7 +227,7 @@ static void worker_pack(struct worker *worker, struct queue *queue, uint64_t now
 			fair_join(&group->fair, &queue->fair, n, now);
 		}
 		queue_reach(queue);
-		note_low(queue, deferred);
+		queue_note_low(queue, deferred);
 		pool_notice(pool, deferred);
 	}
 }
@@ -267,9 +258,9 @@ static bool worker_find(struct worker *worker, struct deferred *deferred) {
 	while (!pool->quit) {
 		if (!worker_has_work(worker)) {
 			group_wake(pool, worker->group, deferred); // the reserver may be due, and this one have been woken in its place
-			if (worker->unsettled) {
-				worker->unsettled = false;
-				deferred->settle = deferred->any = true;
+			if (worker->wants_flush) {
+				worker->wants_flush = false;
+				deferred->flush = deferred->any = true;
 			}
 			if (deferred->any) {
 				return true;
@@ -436,8 +427,8 @@ unsigned worker_width(const struct worker *worker) {
 	return worker->width;
 }
 
-void worker_unsettle(struct worker *worker) {
-	worker->unsettled = true;
+void worker_request_flush(struct worker *worker) {
+	worker->wants_flush = true;
 }
 
 const struct facts *worker_facts(const struct worker *worker) {

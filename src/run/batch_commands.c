@@ -121,7 +121,7 @@ static const struct work_type work_finally = {.name = "finally", .run = run_fina
 
 void batch_command_finally(struct run *run, struct queue *queue, struct dag_node *node) {
 	struct work work = {.type = &work_finally, .data = &node, .size = sizeof(node)};
-	pool_queue_finally(run->pool, queue, &work);
+	pool_queue_set_last_item(run->pool, queue, &work);
 }
 
 // ---- listing ----

@@ -92,7 +92,7 @@ static void on_reserving(void *arg, struct queue *queue, uint64_t id, unsigned w
 	publish_wait(arg, queue_user(queue), id, WHY_RESERVE, what);
 }
 
-static void on_settle(void *arg) {
+static void on_flush(void *arg) {
 	log_sink_flush(arg, /* may_wait */ true);
 }
 
@@ -134,7 +134,7 @@ struct pool *make_pool(struct run *run, unsigned slots) {
 			.removed = on_removed,
 			.started = on_worker_started,
 			.trace = run->trace || run->start_order ? on_dispatch : NULL,
-			.settle = run->log ? on_settle : NULL,
+			.flush = run->log ? on_flush : NULL,
 			.reserving = run->publisher ? on_reserving : NULL,
 			.trouble = on_pool_trouble,
 			.arg = run,

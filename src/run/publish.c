@@ -591,7 +591,7 @@ void publish_job_end(struct worker_state *state, const struct job *job, const st
 	if (!state->worker) {
 		flush(publisher, /* may_wait */ false);
 	} else if (publisher->flush.later && publisher->flush.later(publisher->flush.arg)) {
-		worker_unsettle(state->worker);
+		worker_request_flush(state->worker);
 	}
 }
 

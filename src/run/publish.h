@@ -26,7 +26,7 @@ struct publish_flush {
 	// A worker may be held up by a slow reader, the event loop may not.
 	void (*now)(void *arg, bool may_wait);
 	// At the end of a job: does the same, or leaves it to the next event and returns true. Then the worker flushes before it
-	// sleeps (worker_unsettle()).
+	// sleeps (worker_request_flush()).
 	bool (*later)(void *arg);
 	void *arg;
 };

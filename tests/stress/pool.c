@@ -157,7 +157,7 @@ static void last_submit(struct round *round, struct queue *queue, uint64_t *dice
 	struct load load = {.number = number, .depth = pick(dice, 2), .seed = roll(dice), .last = true};
 	struct work work = {.type = &item_type, .data = &load, .size = sizeof(load), .id = number, .width = pick(dice, 3)};
 	atomic_store_relaxed(&item->taken, 1);
-	pool_queue_finally(round->pool, queue, &work);
+	pool_queue_set_last_item(round->pool, queue, &work);
 	atomic_store_relaxed(&item->kept, !atomic_load_relaxed(&item->dropped));
 }
 

@@ -286,7 +286,7 @@ static void test_finally(void) {
 	open_pool(1);
 	struct queue *a = open_queue("a", NULL);
 	struct work work = {.type = &finale_type};
-	pool_queue_finally(pool, a, &work);
+	pool_queue_set_last_item(pool, a, &work);
 	submit_packs(a, 100);
 	pool_queue_close(pool, a);
 	pool_start(pool);

@@ -298,7 +298,7 @@ static const struct work_type final_type = {.name = "final", .run = final_run, .
 static void set_finally(struct queue *queue, unsigned width) {
 	char data[] = "final"; // a copy is kept
 	struct work work = {.type = &final_type, .data = data, .size = 5, .context = &gates[2], .id = 99, .width = width};
-	pool_queue_finally(pool, queue, &work);
+	pool_queue_set_last_item(pool, queue, &work);
 	memset(data, 'x', 5);
 }
 

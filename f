@@ -1,1 +1,0 @@
-cat: 'it'\''s [1].txt': No such file or directory

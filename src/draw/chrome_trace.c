@@ -42,7 +42,7 @@ struct chrome {
 	chrome_write_fn *write;
 	void *arg;
 	struct buf buf;
-	uint64_t start, span;    // event time of the run, and its length
+	uint64_t start;          // event time of the run
 	uint64_t interval;       // of samples
 	struct attempts attempts;
 	unsigned nslots, ntracks; // tids are 1 to ntracks: slots first
@@ -421,8 +421,7 @@ struct chrome *chrome_new(const struct palette *palette, const struct survey *su
 	chrome->first = true;
 	chrome->start = survey->first > 0 && (survey->first < stats->start || stats->start == 0) ? survey->first : stats->start;
 	uint64_t last = stats->end > survey->last ? stats->end : survey->last;
-	chrome->span = last > chrome->start ? last - chrome->start : 1;
-	chrome->interval = chrome->span / CHROME_SAMPLES + 1;
+	chrome->interval = (last > chrome->start ? last - chrome->start : 1) / CHROME_SAMPLES + 1;
 	chrome->attempts = (struct attempts){.fn = add_attempt, .arg = chrome};
 	chrome->nslots = all->nslots > stats->slots ? all->nslots : stats->slots;
 	chrome->ntracks = chrome->nslots + all->nbeside;

@@ -13,49 +13,15 @@ const char *palette_colour(unsigned class) {
 	return class < PALETTE_OTHERS ? colours[class % PALETTE_COLOURS] : "#8A8A8A";
 }
 
-static uint64_t time_of(const struct stats_batch *batch) {
-	return batch->slot_time + batch->long_time;
-}
-
-// The larger first; of equals, the earlier.
-static int compare_times(const void *a, const void *b) {
-	const struct stats_batch *x = *(const struct stats_batch *const *)a, *y = *(const struct stats_batch *const *)b;
-	if (time_of(x) != time_of(y)) {
-		return time_of(x) > time_of(y) ? -1 : 1;
-	}
-	return x < y ? -1 : x > y;
-}
-
-// Marks the batches that get a class: all, or those with most time.
-static void choose(struct palette *palette) {
-	const struct run_stats *stats = palette->stats;
-	size_t n = stats->nbatches;
-	const struct stats_batch **ranked = xcalloc(n ? n : 1, sizeof(*ranked));
-	for (size_t i = 0; i < n; ++i) {
-		ranked[i] = &stats->batches[i];
-		palette->class_of[i] = PALETTE_OTHERS;
-	}
-	if (n > PALETTE_OTHERS) {
-		qsort(ranked, n, sizeof(*ranked), compare_times);
-	}
-	for (size_t i = 0; i < n && i < PALETTE_OTHERS; ++i) {
-		size_t batch = (size_t)(ranked[i] - stats->batches);
-		if (stats->batches[batch].name[0] != '\0') { // not what later batches share
-			palette->class_of[batch] = 0;
-		}
-	}
-	free(ranked);
-}
-
 void palette_init(struct palette *palette, const struct run_stats *stats) {
 	*palette = (struct palette){.stats = stats, .batches = MAP_INIT};
-	palette->class_of = xcalloc(stats->nbatches ? stats->nbatches : 1, 1);
-	choose(palette);
+	palette->class_of = xcalloc(stats->nbatches + 1, 1);
+	bool *is_chosen = stats_largest(stats, PALETTE_OTHERS, /* with_long */ true);
 	map_reserve(&palette->batches, stats->nbatches);
 	for (uint32_t i = 0; i < stats->nbatches; ++i) {
 		const struct stats_batch *batch = &stats->batches[i];
-		if (palette->class_of[i] != PALETTE_OTHERS) {
-			palette->class_of[i] = (unsigned char)palette->nclasses;
+		palette->class_of[i] = is_chosen[i] ? (unsigned char)palette->nclasses : (unsigned char)PALETTE_OTHERS;
+		if (is_chosen[i]) {
 			palette->owners[palette->nclasses++] = batch;
 		} else {
 			palette->nothers += batch->name[0] != '\0' ? 1 : stats->hidden_batches;
@@ -64,6 +30,7 @@ void palette_init(struct palette *palette, const struct run_stats *stats) {
 			map_add(&palette->batches, batch->name, strlen(batch->name), i);
 		}
 	}
+	free(is_chosen);
 }
 
 void palette_fini(struct palette *palette) {
@@ -72,11 +39,7 @@ void palette_fini(struct palette *palette) {
 	*palette = (struct palette){0};
 }
 
-uint32_t palette_batch(const struct palette *palette, const char *batch) {
-	return map_get(&palette->batches, batch, strlen(batch));
-}
-
 unsigned palette_class(const struct palette *palette, const char *batch) {
-	uint32_t index = palette_batch(palette, batch);
+	uint32_t index = map_get(&palette->batches, batch, strlen(batch));
 	return index == MAP_NONE ? (unsigned)PALETTE_OTHERS : palette->class_of[index];
 }

@@ -25,10 +25,7 @@ struct palette {
 void palette_init(struct palette *palette, const struct run_stats *stats);
 void palette_fini(struct palette *palette);
 
-// The index in stats->batches of the batch of that name, or MAP_NONE.
-uint32_t palette_batch(const struct palette *palette, const char *batch);
-
-// Its class; PALETTE_OTHERS for one that stats->batches does not name.
+// The class of the batch of that name; PALETTE_OTHERS for one that stats->batches does not name.
 unsigned palette_class(const struct palette *palette, const char *batch);
 
 // "#0072B2"

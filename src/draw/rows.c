@@ -51,8 +51,6 @@ static struct row sum_up(const struct event_job_end *end, const struct running_a
 		.queued = end->queued + (before ? before->start.queued : 0),
 		.cpu = timeval_ns(&result->usage.ru_utime) + timeval_ns(&result->usage.ru_stime) + (before ? before->so_far.cpu : 0),
 		.maxrss = (uint64_t)result->usage.ru_maxrss * 1024,
-		.seq = end->id.seq,
-		.out_bytes = end->out_bytes + end->err_bytes,
 		.attempts = before ? before->so_far.attempts + (result->start > 0 && end->id.attempt > 1) : end->id.attempt,
 		.step = end->id.step,
 		.slot = end->source == FROM_LONG ? 0 : end->id.slot,

@@ -26,7 +26,6 @@ struct row {
 	uint64_t from, to;      // event time: start of the first, end of the last
 	uint64_t queued, cpu;   // nanoseconds, of all
 	uint64_t maxrss;        // bytes, of the largest
-	uint64_t seq, out_bytes;
 	unsigned attempts;      // 1, and one more for each time that a step was tried again
 	unsigned step;          // the last
 	unsigned slot;          // the last; 0: none, or it is long-running

@@ -14,9 +14,6 @@ enum svg_use {
 // Appends the drawing, with light and dark colours as the reader's system prefers. Names and commands in it are escaped.
 void svg_draw(struct buf *buf, const struct timeline *timeline, enum svg_use use);
 
-// Appends "204 jobs · 2 failed · 29.5 s · 8 slots · 97 % busy", the totals of the run.
-void svg_add_figures(struct buf *buf, const struct run_stats *stats);
-
 // Appends "nightly, fairpar run 2026-11-20 23:41": the manifest's name, and the local time of the start, as far as known.
 void svg_add_title(struct buf *buf, const struct run_stats *stats);
 

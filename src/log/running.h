@@ -19,7 +19,6 @@ struct running_sum {
 
 // An attempt.
 struct running_attempt {
-	struct running_attempt *next;   // with the same hash; running_table's own
 	uint64_t at;            // event time of its start
 	struct running_sum so_far;
 	struct event_job_start start; // with copies of batch and command; args is NULL
@@ -27,23 +26,25 @@ struct running_attempt {
 
 // Zeroed it is empty.
 struct running_table {
-	struct running_attempt **heads;
-	size_t cap, n;
+	void *tree;             // of struct running_attempt (tsearch(3)), by batch, number, role and step
+	size_t n;
 	size_t bytes;           // of names and commands
-	uint64_t seed;
 };
 
+// Frees what is in the table, which is empty then.
 void running_table_fini(struct running_table *table);
 
 // Adds the attempt, with copies of its batch and command, in the place of one of the same step that is there already. Returns
-// it, borrowed until it is taken out; NULL if there are too many.
+// it, borrowed until it is taken out; NULL if there are too many, or no memory.
 struct running_attempt *running_add(struct running_table *table, const struct event_job_start *start, uint64_t at);
 
-// Takes out the attempt at that step of that job, whatever its number. The caller frees it with free(). NULL if there
-// is none.
+// The attempt at that step of that job, whatever its number, borrowed from the table; or NULL.
+struct running_attempt *running_find(const struct running_table *table, const struct event_job *id);
+
+// The same, taken out: the caller frees it with free().
 struct running_attempt *running_take(struct running_table *table, const struct event_job *id);
 
-// All of them, one after the other, in no order: the one after `running`, or the first; NULL at the end.
-const struct running_attempt *running_next(const struct running_table *table, const struct running_attempt *running);
+// Takes out any one; NULL if the table is empty. The caller frees it with free().
+struct running_attempt *running_take_any(struct running_table *table);
 
 #endif

@@ -146,13 +146,12 @@ void attempts_on_event(void *arg, const struct event *event) {
 }
 
 void attempts_finish(struct attempts *all, uint64_t now) {
-	const struct running_attempt *running = NULL;
-	while ((running = running_next(&all->running, running)) != NULL) {
+	for (struct running_attempt *running; (running = running_take_any(&all->running));) {
 		struct attempt_span attempt = from_running(running, ATTEMPT_LEFT, now);
 		put(all, &attempt);
 		all->fn(all->arg, &attempt);
+		free(running);
 	}
-	running_table_fini(&all->running);
 	free(all->slot_ends);
 	free(all->beside);
 	*all = (struct attempts){.fn = all->fn, .arg = all->arg, .nslots = all->nslots, .nbeside = all->nbeside};

@@ -7,6 +7,7 @@
 #include "base/buf.h"
 #include "base/map.h"
 #include "base/sync.h"
+#include "log/running.h"
 #include "report/run_stats.h"
 
 enum {
@@ -64,9 +65,7 @@ struct eta {
 	struct map by_key;
 	struct known_command *known;
 	size_t nknown, known_cap;
-	struct map by_job;       // of the former run: "BATCH#n" to its place in `known`
-	char **jobs;             // what by_job borrows
-	size_t njobs, jobs_cap;
+	struct running_table former; // jobs of the former run that have not ended: `at` is their place in `known`
 	struct busy *slots;
 	size_t nslots, slots_cap;
 	struct sum expected, taken; // of jobs that have ended and were known
@@ -83,21 +82,11 @@ struct eta *eta_new(void) {
 	return eta;
 }
 
-static void forget_jobs(struct eta *eta) {
-	map_fini(&eta->by_job);
-	for (size_t i = 0; i < eta->njobs; ++i) {
-		free(eta->jobs[i]);
-	}
-	free(eta->jobs);
-	eta->jobs = NULL;
-	eta->njobs = eta->jobs_cap = 0;
-}
-
 void eta_free(struct eta *eta) {
 	if (!eta) {
 		return;
 	}
-	forget_jobs(eta);
+	running_table_fini(&eta->former);
 	map_fini(&eta->by_name);
 	map_fini(&eta->by_key);
 	for (size_t i = 0; i < eta->nbatches; ++i) {
@@ -157,15 +146,8 @@ static uint32_t known_number(struct eta *eta, const struct event_job_start *star
 
 // ---- the former run ----
 
-// The job that a line of the log is about, by a text that is the key in by_job.
-static void job_text(struct buf *buf, const struct event_job *id) {
-	buf_reset(buf);
-	buf_printf(buf, "%s#%llu", id->batch, (unsigned long long)id->number);
-}
-
 static void learn_start(struct eta *eta, const struct event_job_start *start) {
-	if (start->id.role != ROLE_JOB || start->id.step > 0 || start->id.attempt > 1 || eta->nknown >= JOBS_KNOWN
-	    || eta->njobs >= JOBS_KNOWN || !start->command) {
+	if (start->id.role != ROLE_JOB || start->id.step > 0 || start->id.attempt > 1 || eta->nknown >= JOBS_KNOWN || !start->command) {
 		return;
 	}
 	uint32_t number = known_number(eta, start);
@@ -177,15 +159,7 @@ static void learn_start(struct eta *eta, const struct event_job_start *start) {
 		*known = (struct known_command){.key = xmemdup(buf_str(key), key->len)};
 		map_add(&eta->by_key, known->key, key->len, number);
 	}
-	struct buf text = BUF_INIT;
-	job_text(&text, &start->id);
-	if (map_get(&eta->by_job, buf_str(&text), text.len) == MAP_NONE) {
-		size_t len = text.len;
-		grow_array(&eta->jobs, &eta->jobs_cap, eta->njobs + 1, sizeof(*eta->jobs));
-		char *job = eta->jobs[eta->njobs++] = buf_take(&text);
-		map_add(&eta->by_job, job, len, number);
-	}
-	buf_fini(&text);
+	running_add(&eta->former, &(struct event_job_start){.id = start->id}, number);
 }
 
 static uint64_t time_of(const struct event_job_end *end) {
@@ -201,11 +175,14 @@ static void learn_end(struct eta *eta, const struct event_job_end *end) {
 	uint64_t time = time_of(end);
 	batch->before.time += time;
 	batch->before.n += is_end;
-	job_text(&eta->key, &end->id);
-	uint32_t number = map_get(&eta->by_job, buf_str(&eta->key), eta->key.len);
-	if (number != MAP_NONE) {
-		eta->known[number].sum.time += time;
-		eta->known[number].sum.n += is_end;
+	const struct event_job job = {.batch = end->id.batch, .number = end->id.number};
+	struct running_attempt *former = running_find(&eta->former, &job);
+	if (former) {
+		eta->known[former->at].sum.time += time;
+		eta->known[former->at].sum.n += is_end;
+	}
+	if (former && is_end) {
+		free(running_take(&eta->former, &job));
 	}
 }
 
@@ -224,7 +201,7 @@ static void run_starts(struct eta *eta, const struct event *event) {
 	eta->start = event->at;
 	eta->slots_now = event->u.run_start.slots;
 	eta->fair_time = event->u.run_start.fair_time;
-	forget_jobs(eta);
+	running_table_fini(&eta->former);
 	for (size_t i = 0; i < eta->nbatches; ++i) {
 		eta->batches[i].to_come = eta->batches[i].before;
 	}

@@ -34,7 +34,6 @@ struct job_line {
 	enum event_role role;
 	uint64_t seq;
 	uint64_t started;       // event time of the attempt that runs, or 0
-	uint64_t ended;         // of the last one
 	unsigned clauses;       // attempts and steps so far
 	struct buf text;
 };
@@ -313,7 +312,7 @@ static void tell_start(struct explain *explain, const struct event_job_start *st
 	facts_of(explain, id->batch)->last_start = at;
 }
 
-static void tell_end(struct explain *explain, const struct event_job_end *end, uint64_t at) {
+static void tell_end(struct explain *explain, const struct event_job_end *end) {
 	char how[80];
 	struct job_line *job = is_meant(explain, &end->id) ? line_of(explain, &end->id) : NULL;
 	if (!job) {
@@ -338,7 +337,6 @@ static void tell_end(struct explain *explain, const struct event_job_end *end, u
 		}
 	}
 	job->started = 0;
-	job->ended = at;
 	if (end->next == NEXT_NOTHING) {
 		line_end(explain, job);
 	}
@@ -363,7 +361,7 @@ void explain_on_event(void *arg, const struct event *event) {
 		tell_start(explain, &event->u.job_start, event->at);
 		break;
 	case EVENT_JOB_END:
-		tell_end(explain, &event->u.job_end, event->at);
+		tell_end(explain, &event->u.job_end);
 		break;
 	case EVENT_LOST:
 		tell_lost(explain, &event->u.lost);

@@ -330,10 +330,10 @@ static void note_slow(struct run_stats *stats, const struct event_job_end *end, 
 // The job has had another attempt: counted once, whatever follows and at however many of its steps.
 static void note_retry(struct run_stats *stats, struct stats_batch *batch, const struct event_job *id) {
 	const struct event_job_start job = {.id = {.batch = id->batch, .number = id->number}, .command = ""};
-	struct running_attempt *before = running_take(&stats->inside->retried, &job.id);
-	batch->retried += !before;
-	free(before);
-	running_add(&stats->inside->retried, &job, /* at */ 0);
+	if (!running_find(&stats->inside->retried, &job.id)) {
+		++batch->retried;
+		running_add(&stats->inside->retried, &job, /* at */ 0);
+	}
 }
 
 static void forget_retry(struct run_stats *stats, const struct event_job *id) {
@@ -524,6 +524,26 @@ void stats_add(struct stats_batch *sum, const struct stats_batch *batch) {
 	if (batch->first_start > 0) {
 		widen(sum, batch->first_start, batch->last_end);
 	}
+}
+
+static uint64_t time_of(const struct stats_batch *batch, bool with_long) {
+	return batch->slot_time + (with_long ? batch->long_time : 0);
+}
+
+bool *stats_largest(const struct run_stats *stats, size_t most, bool with_long) {
+	bool *is_chosen = xcalloc(stats->nbatches + 1, sizeof(*is_chosen));
+	for (; most > 0; --most) {
+		size_t best = stats->nbatches;
+		for (size_t i = stats->nbatches; i-- > 0;) {
+			const struct stats_batch *batch = &stats->batches[i];
+			bool is_free = !is_chosen[i] && batch->name[0] != '\0';
+			if (is_free && (best == stats->nbatches || time_of(batch, with_long) >= time_of(&stats->batches[best], with_long))) {
+				best = i;
+			}
+		}
+		is_chosen[best] = true; // beyond the end, if there is no other
+	}
+	return is_chosen;
 }
 
 void stats_finish(struct run_stats *stats, uint64_t now) {

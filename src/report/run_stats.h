@@ -108,6 +108,10 @@ uint64_t stats_jobs(const struct stats_batch *batch);
 // Adds the numbers of the batch to the sum, whose `name`, `jobs` and `p50` stay: there is no median of medians.
 void stats_add(struct stats_batch *sum, const struct stats_batch *batch);
 
+// Chooses at most so many of stats->batches by name: those that took most of the slots' time, `with_long` also by what their
+// long-running attempts took; of equals the first. Returns whether each is one of them; the caller frees the list with free().
+bool *stats_largest(const struct run_stats *stats, size_t most, bool with_long);
+
 // Nanoseconds from the start of the run to its end, or to the last event of one that has none.
 uint64_t stats_wall(const struct run_stats *stats);
 

@@ -119,27 +119,9 @@ struct table {
 	bool is_shown[BATCH_COLUMNS];
 };
 
-static int by_slot_time(const void *a, const void *b) {
-	const struct stats_batch *x = *(const struct stats_batch *const *)a, *y = *(const struct stats_batch *const *)b;
-	if (x->slot_time != y->slot_time) {
-		return x->slot_time > y->slot_time ? -1 : 1;
-	}
-	return x < y ? -1 : x > y; // the order of stats->batches
-}
-
 static void fill_table(struct table *table, const struct run_stats *stats) {
 	size_t n = stats->nbatches;
-	const struct stats_batch **order = xcalloc(n + 1, sizeof(*order));
-	bool *is_named = xcalloc(n + 1, sizeof(*is_named));
-	for (size_t i = 0; i < n; ++i) {
-		order[i] = &stats->batches[i];
-	}
-	qsort(order, n, sizeof(*order), by_slot_time);
-	for (size_t i = 0, named = 0; i < n && named < SUMMARY_BATCHES; ++i) {
-		size_t at = (size_t)(order[i] - stats->batches);
-		is_named[at] = stats->batches[at].name[0] != '\0'; // the shared entry never is
-		named += is_named[at];
-	}
+	bool *is_named = stats_largest(stats, SUMMARY_BATCHES, /* with_long */ false);
 	*table = (struct table){.stats = stats, .rows = xcalloc(n + 2, sizeof(*table->rows)), .nrows = 1, .nothers = stats->hidden_batches};
 	for (size_t i = 0; i < n; ++i) {
 		const struct stats_batch *batch = &stats->batches[i];
@@ -154,7 +136,6 @@ static void fill_table(struct table *table, const struct run_stats *stats) {
 		table->others.p50 = STATS_UNKNOWN; // several medians make none
 		table->rows[table->nrows++] = &table->others;
 	}
-	free(order);
 	free(is_named);
 }
 

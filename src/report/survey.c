@@ -36,8 +36,6 @@ void survey_add(void *arg, const struct attempt_span *attempt) {
 	const struct event_job_end *end = attempt->end;
 	if (end && end->next == NEXT_NOTHING && attempt->id.role == ROLE_JOB) {
 		++survey->jobs;
-		survey->failed += end->result.outcome != OUTCOME_OK;
-		survey->retried += attempt->id.attempt > 1;
 	}
 }
 

@@ -17,7 +17,6 @@ struct survey {
 	uint64_t first, last;              // event time, of what was drawn; 0: nothing was
 	uint64_t bars;                     // attempts of jobs and others, once for each slot they take
 	uint64_t jobs;                     // that have ended and ran
-	uint64_t failed, retried;          // of them
 	uint64_t durations[SURVEY_BUCKETS]; // bars by their length
 };
 

@@ -2,6 +2,8 @@
 
 #include "base/markup.h"
 
+#include "base/text.h"
+
 #include <stdbool.h>
 
 #define REPLACEMENT "\xEF\xBF\xBD" // U+FFFD
@@ -89,21 +91,9 @@ void markup_add_escaped(struct buf *buf, const char *text, size_t len) {
 	}
 }
 
-// Length of the control sequence at `s` (ECMA-48 §5.4), or 0.
-static size_t sequence_length(const char *s, size_t len) {
-	if (len < 3 || s[0] != '\033' || s[1] != '[') {
-		return 0;
-	}
-	size_t n = 2;
-	while (n < len && s[n] >= 0x20 && s[n] <= 0x3F) {
-		++n;
-	}
-	return n < len && s[n] >= 0x40 && s[n] <= 0x7E ? n + 1 : 0;
-}
-
 void markup_add_output(struct buf *buf, const char *text, size_t len) {
 	for (size_t i = 0; i < len;) {
-		size_t n = sequence_length(text + i, len - i);
+		size_t n = text_sequence(text + i, len - i);
 		i += n ? n : add_char(buf, text + i, len - i, true);
 	}
 }

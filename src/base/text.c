@@ -53,18 +53,22 @@ static int is_in(uint32_t c, const struct range *ranges, size_t n) {
 }
 
 // Unicode's East Asian Width W and F, and the marks that stand on other characters, in ranges that are large enough to
-// matter.
+// matter. U+FE0F takes a column, since some terminals draw the character before it two columns wide.
 static size_t columns_of(uint32_t c) {
 	static const struct range wide[] = {
-		{0x1100, 0x115F}, {0x231A, 0x231B}, {0x23E9, 0x23EC}, {0x2614, 0x2615}, {0x26A1, 0x26A1}, {0x2705, 0x2705},
-		{0x274C, 0x274E}, {0x2753, 0x2757}, {0x2E80, 0x303E}, {0x3041, 0x33FF}, {0x3400, 0x4DBF}, {0x4E00, 0xA4CF},
-		{0xA960, 0xA97F}, {0xAC00, 0xD7A3}, {0xF900, 0xFAFF}, {0xFE30, 0xFE6F}, {0xFF00, 0xFF60}, {0xFFE0, 0xFFE6},
-		{0x1F300, 0x1F64F}, {0x1F680, 0x1F6FF}, {0x1F900, 0x1F9FF}, {0x20000, 0x3FFFD},
+		{0x1100, 0x115F}, {0x231A, 0x231B}, {0x2329, 0x232A}, {0x23E9, 0x23EC}, {0x23F0, 0x23F3}, {0x25FD, 0x25FE},
+		{0x2614, 0x2615}, {0x2648, 0x2653}, {0x267F, 0x267F}, {0x2693, 0x2693}, {0x26A1, 0x26A1}, {0x26AA, 0x26AB},
+		{0x26BD, 0x26BE}, {0x26C4, 0x26C5}, {0x26CE, 0x26CE}, {0x26D4, 0x26D4}, {0x26EA, 0x26EA}, {0x26F2, 0x26F5},
+		{0x26FA, 0x26FD}, {0x2705, 0x2705}, {0x270A, 0x270B}, {0x2728, 0x2728}, {0x274C, 0x274E}, {0x2753, 0x2757},
+		{0x2795, 0x2797}, {0x27B0, 0x27BF}, {0x2B1B, 0x2B1C}, {0x2B50, 0x2B55}, {0x2E80, 0x303E}, {0x3041, 0xA4CF},
+		{0xA960, 0xA97F}, {0xAC00, 0xD7A3}, {0xF900, 0xFAFF}, {0xFE10, 0xFE19}, {0xFE30, 0xFE6F}, {0xFF00, 0xFF60},
+		{0xFFE0, 0xFFE6}, {0x16FE0, 0x1B2FB}, {0x1F004, 0x1F004}, {0x1F0CF, 0x1F0CF}, {0x1F18E, 0x1F19A},
+		{0x1F200, 0x1F64F}, {0x1F680, 0x1F6FF}, {0x1F7E0, 0x1F7F0}, {0x1F900, 0x1FAFF}, {0x20000, 0x3FFFD},
 	};
 	static const struct range none[] = {
 		{0x0300, 0x036F}, {0x0483, 0x0489}, {0x0591, 0x05BD}, {0x064B, 0x065F}, {0x0E34, 0x0E3A}, {0x0E47, 0x0E4E},
 		{0x1AB0, 0x1AFF}, {0x1DC0, 0x1DFF}, {0x200B, 0x200F}, {0x202A, 0x202E}, {0x2060, 0x2064}, {0x20D0, 0x20FF},
-		{0x302A, 0x302F}, {0xFE00, 0xFE0F}, {0xFE20, 0xFE2F}, {0xFEFF, 0xFEFF}, {0xE0100, 0xE01EF},
+		{0x302A, 0x302F}, {0xFE00, 0xFE0E}, {0xFE20, 0xFE2F}, {0xFEFF, 0xFEFF}, {0xE0100, 0xE01EF},
 	};
 	if (c < 0x300) {
 		return 1;
@@ -75,17 +79,27 @@ static size_t columns_of(uint32_t c) {
 	return is_in(c, wide, sizeof(wide) / sizeof(wide[0])) ? 2 : 1;
 }
 
-// The length of the character at `s`, and its columns.
-static size_t step(const char *s, size_t len, size_t *ret_columns) {
-	size_t n = utf8_length(s, len);
-	*ret_columns = n > 1 ? columns_of(decode(s, n)) : 1;
+size_t text_sequence(const char *text, size_t len) {
+	if (len < 3 || text[0] != '\033' || text[1] != '[') {
+		return 0;
+	}
+	size_t n = 2;
+	while (n < len && text[n] >= 0x20 && text[n] <= 0x3F) {
+		++n;
+	}
+	return n < len && text[n] >= 0x40 && text[n] <= 0x7E ? n + 1 : 0;
+}
+
+size_t text_step(const char *text, size_t len, size_t *ret_columns) {
+	size_t sequence = text_sequence(text, len), n = sequence ? sequence : utf8_length(text, len);
+	*ret_columns = sequence ? 0 : n > 1 ? columns_of(decode(text, n)) : 1;
 	return n > 0 ? n : 1;
 }
 
 size_t text_columns(const char *text, size_t len) {
 	size_t columns = 0, more;
 	for (size_t i = 0; i < len; columns += more) {
-		i += step(text + i, len - i, &more);
+		i += text_step(text + i, len - i, &more);
 	}
 	return columns;
 }
@@ -101,7 +115,7 @@ void text_add_text(struct buf *buf, const char *text, size_t len, size_t columns
 	size_t room = columns > 3 ? columns - 3 : 0, more;
 	size_t at = from;
 	for (size_t taken = 0; at < buf->len; taken += more) {
-		size_t n = step(buf->data + at, buf->len - at, &more);
+		size_t n = text_step(buf->data + at, buf->len - at, &more);
 		if (taken + more > room) {
 			break;
 		}
@@ -132,18 +146,6 @@ void text_add_command(struct buf *buf, const char *command, size_t len, size_t c
 
 // ---- output ----
 
-// The length of a sequence that sets colours and the like (ECMA-48 CSI … m and K), or 0.
-static size_t style_length(const char *s, size_t len) {
-	if (len < 3 || s[0] != '\033' || s[1] != '[') {
-		return 0;
-	}
-	size_t i = 2;
-	while (i < len && ((s[i] >= '0' && s[i] <= '9') || s[i] == ';' || s[i] == ':')) {
-		++i;
-	}
-	return i < len && (s[i] == 'm' || s[i] == 'K') ? i + 1 : 0;
-}
-
 void text_add_output(struct buf *buf, const char *line, size_t len, size_t columns) {
 	struct buf shown = BUF_INIT;
 	while (len > 0 && line[len - 1] == '\r') {
@@ -156,9 +158,10 @@ void text_add_output(struct buf *buf, const char *line, size_t len, size_t colum
 	}
 	len = columns < SIZE_MAX / 4 - 1 && len > columns * 4 + 4 ? columns * 4 + 4 : len;
 	for (size_t i = 0; i < len;) {
-		size_t style = style_length(line + i, len - i);
-		if (style > 0) {
-			i += style;
+		size_t sequence = text_sequence(line + i, len - i);
+		char last = sequence > 0 ? line[i + sequence - 1] : '\0';
+		if (last == 'm' || last == 'K') { // colours, and the erasing of what colours filled
+			i += sequence;
 			continue;
 		}
 		if (line[i] == '\t') {

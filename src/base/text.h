@@ -10,9 +10,15 @@
 // "420us", "4.2ms", "0.42s", "42.0s", "4m20s", "4h20m", "4d20h": cut off, not rounded.
 void text_add_time(struct buf *buf, uint64_t ns);
 
-// Columns that the text takes on a terminal: UTF-8 without control characters, wide characters two, combining ones none.
-// Not by the locale, so that the same text is the same everywhere.
+// Columns that the text takes on a terminal: UTF-8 without control characters, wide characters two, combining ones and
+// control sequences none. Not by the locale, so that the same text is the same everywhere.
 size_t text_columns(const char *text, size_t len);
+
+// The bytes of the character or control sequence that the text (of at least one byte) begins with; sets its columns.
+size_t text_step(const char *text, size_t len, size_t *ret_columns);
+
+// The bytes of the control sequence that the text begins with (ECMA-48 §5.4: ESC [ and up to a letter or its like), or 0.
+size_t text_sequence(const char *text, size_t len);
 
 // Appends the text, control characters and bytes that are not UTF-8 escaped, in at most so many columns: where it is
 // longer, it ends in "..." .

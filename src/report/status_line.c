@@ -4,9 +4,9 @@
 
 #include "base/alloc.h"
 #include "base/sync.h"
+#include "base/text.h"
 
 #include <stdio.h>
-#include <wchar.h>
 
 static const char red[] = "\033[31m", reverse[] = "\033[7m", plain[] = "\033[m";
 
@@ -18,60 +18,26 @@ static unsigned long long ull(uint64_t n) {
 
 // ---- columns ----
 
-// The bytes of the character at `at`, and the columns it takes.
-static size_t step(const char *at, bool utf8, unsigned *ret_columns) {
-	size_t len = utf8 ? utf8_length(at, strlen(at)) : 1;
-	*ret_columns = 1;
-	if (at[0] == '\033') { // a colour
-		const char *end = strchr(at, 'm');
-		*ret_columns = 0;
-		return end ? (size_t)(end - at) + 1 : strlen(at);
-	}
-	if (len <= 1) {
-		return 1;
-	}
-	// RFC 3629 §3; wchar_t is ISO 10646 with every libc that fairpar knows
-	static const unsigned char masks[] = {0, 0, 0x1f, 0x0f, 0x07};
-	wchar_t c = (unsigned char)at[0] & masks[len];
-	for (size_t i = 1; i < len; ++i) {
-		c = (wchar_t)(c << 6) | ((unsigned char)at[i] & 0x3f);
-	}
-	int columns = c == 0xFE0F ? 1 : wcwidth(c); // some terminals draw what stands before it two columns wide
-	*ret_columns = columns >= 0 ? (unsigned)columns : 1; // newer than the tables of the libc
-	return len;
-}
-
-unsigned status_columns(const char *text, bool utf8) {
-	unsigned columns = 0, more;
-	while (*text) {
-		text += step(text, utf8, &more);
-		columns += more;
-	}
-	return columns;
-}
-
-void status_cut(struct buf *text, unsigned columns, bool utf8) {
-	unsigned all = status_columns(buf_str(text), utf8), more;
+void status_cut(struct buf *text, unsigned columns) {
+	size_t all = text_columns(buf_str(text), text->len), more;
 	if (all <= columns) {
 		return;
 	}
 	struct buf cut = BUF_INIT;
-	unsigned dots = columns < 3 ? columns : 3, side = (columns - dots) / 2, at = 0;
-	const char *from = buf_str(text);
-	for (size_t len; (len = step(from, utf8, &more)), at + more <= side; from += len, at += more) {
-		buf_add(&cut, from, len);
+	size_t dots = columns < 3 ? columns : 3, side = (columns - dots) / 2, taken = 0, at = 0;
+	for (size_t n; (n = text_step(text->data + at, text->len - at, &more)), taken + more <= side; at += n, taken += more) {
+		buf_add(&cut, text->data + at, n);
 	}
 	buf_add(&cut, "...", dots);
-	for (; all - at > side; at += more) {
-		from += step(from, utf8, &more);
+	for (; all - taken > side; taken += more) {
+		at += text_step(text->data + at, text->len - at, &more);
 	}
-	while (*from && (step(from, utf8, &more), more == 0)) { // belongs to what was taken out
-		from += step(from, utf8, &more);
+	for (size_t n; at < text->len && (n = text_step(text->data + at, text->len - at, &more), more == 0);) {
+		at += n; // belongs to what was taken out
 	}
-	buf_adds(&cut, from);
-	buf_reset(text);
-	buf_add(text, buf_str(&cut), cut.len);
-	buf_fini(&cut);
+	buf_add(&cut, text->data + at, text->len - at);
+	buf_fini(text);
+	*text = cut;
 }
 
 void status_add_text(struct buf *buf, const char *text, bool utf8) {
@@ -222,7 +188,7 @@ static bool is_of_interest(const struct status *status, const struct status_batc
 }
 
 // Appends batches as long as there is room for them beside `taken` columns, and for the number of the others. Returns it.
-static size_t add_some_batches(struct line_builder *line, unsigned taken, bool counts_others) {
+static size_t add_some_batches(struct line_builder *line, size_t taken, bool counts_others) {
 	const struct status *status = line->status;
 	const struct status_form *form = line->form;
 	size_t left = 0;
@@ -237,8 +203,8 @@ static size_t add_some_batches(struct line_builder *line, unsigned taken, bool c
 		buf_reset(&one);
 		buf_adds(&one, separator(form));
 		add_batch(&one, &status->batches[i], line);
-		unsigned columns = status_columns(buf_str(&one), form->utf8);
-		unsigned more = counts_others ? (unsigned)snprintf(NULL, 0, ", +%zu more", left - 1) + form->utf8 : 0;
+		size_t columns = text_columns(buf_str(&one), one.len);
+		size_t more = counts_others ? (size_t)snprintf(NULL, 0, ", +%zu more", left - 1) + form->utf8 : 0;
 		if (form->width > 0 && taken + columns + more > form->width) {
 			break;
 		}
@@ -250,7 +216,7 @@ static size_t add_some_batches(struct line_builder *line, unsigned taken, bool c
 	return left;
 }
 
-static void add_batches(struct line_builder *line, unsigned taken) {
+static void add_batches(struct line_builder *line, size_t taken) {
 	size_t before = line->text.len, left = add_some_batches(line, taken, /* counts_others */ false);
 	if (left > 0 && line->without == 0) {
 		line->is_short = true; // rather all of them, without their times
@@ -271,8 +237,7 @@ static void add_parts(struct line_builder *line) {
 	tail.nparts = line->nparts;
 	add_tail(&tail);
 	if (!(line->without & BATCHES)) {
-		bool utf8 = line->form->utf8;
-		add_batches(line, status_columns(buf_str(&line->text), utf8) + status_columns(buf_str(&tail.text), utf8));
+		add_batches(line, text_columns(buf_str(&line->text), line->text.len) + text_columns(buf_str(&tail.text), tail.text.len));
 	}
 	buf_add(&line->text, buf_str(&tail.text), tail.text.len);
 	buf_fini(&tail.text);
@@ -281,7 +246,7 @@ static void add_parts(struct line_builder *line) {
 // Moves the text behind what is in the buffer, cut to the width.
 static void add_cut(struct buf *buf, struct buf *text, const struct status_form *form) {
 	if (form->width > 0) {
-		status_cut(text, form->width, form->utf8);
+		status_cut(text, form->width);
 	}
 	buf_add(buf, buf_str(text), text->len);
 	buf_fini(text);
@@ -295,7 +260,7 @@ void status_add_line(struct buf *buf, const struct status *status, const struct 
 		line.is_short = false;
 		line.without = less[i];
 		add_parts(&line);
-		if (form->width == 0 || (!line.is_short && status_columns(buf_str(&line.text), form->utf8) <= form->width)) {
+		if (form->width == 0 || (!line.is_short && text_columns(buf_str(&line.text), line.text.len) <= form->width)) {
 			break;
 		}
 	}
@@ -304,22 +269,15 @@ void status_add_line(struct buf *buf, const struct status *status, const struct 
 
 // ---- the bar ----
 
-// Appends the text, padded with blanks to the width, with its first `done` columns in reverse video.
-static void add_reversed(struct buf *buf, const struct buf *text, unsigned done, const struct status_form *form) {
-	const char *from = buf_str(text);
-	unsigned at = 0, more = 1;
-	buf_adds(buf, reverse);
-	for (bool is_done = true; at < form->width; at += more) {
-		if (is_done && at >= done) {
-			buf_adds(buf, plain);
-			is_done = false;
-		}
-		size_t len = *from ? step(from, form->utf8, &more) : 0;
-		more = len > 0 ? more : 1;
-		buf_add(buf, len > 0 ? from : " ", len > 0 ? len : 1);
-		from += len;
+// Appends the text, which it pads with blanks to the width, with its first `done` columns in reverse video.
+static void add_reversed(struct buf *buf, struct buf *text, unsigned done, const struct status_form *form) {
+	size_t columns = text_columns(buf_str(text), text->len), at = 0, more;
+	buf_printf(text, "%*s", columns < form->width ? (int)(form->width - columns) : 0, "");
+	for (size_t taken = 0; taken < done; taken += more) {
+		at += text_step(text->data + at, text->len - at, &more);
 	}
-	buf_adds(buf, plain);
+	buf_printf(buf, "%s%.*s%s", reverse, (int)at, text->data, done < form->width ? plain : "");
+	buf_printf(buf, "%s%s", text->data + at, plain);
 }
 
 // Appends what the bar says but for the item, the parts that there is room for. Returns true if that was for all.
@@ -350,9 +308,9 @@ static void add_item(struct buf *text, const struct status *status, const struct
 	status_add_text(&item, status->item, form->utf8);
 	unsigned room = form->width > text->len ? form->width - (unsigned)text->len - 1 : 0;
 	if (form->width > 0 && room >= ITEM_COLUMNS) {
-		status_cut(&item, room, form->utf8);
+		status_cut(&item, room);
 	}
-	if (item.len > 0 && (form->width == 0 || status_columns(item.data, form->utf8) <= room)) {
+	if (item.len > 0 && (form->width == 0 || text_columns(item.data, item.len) <= room)) {
 		buf_addc(text, ' ');
 		buf_add(text, item.data, item.len);
 	}
@@ -375,7 +333,7 @@ void status_add_bar(struct buf *buf, const struct status *status, const struct s
 		add_item(&text, status, form);
 	}
 	if (form->width > 0) {
-		status_cut(&text, form->width, form->utf8);
+		status_cut(&text, form->width);
 	}
 	if (form->colour && form->width > 0) {
 		add_reversed(buf, &text, form->width * done / 100, form);

@@ -44,12 +44,8 @@ struct status_form {
 	bool details;        // the ETA even while it is not known, jobs left, and the mean (--eta)
 };
 
-// Columns that the text takes on a terminal, by the locale of the thread; escape sequences of colours take none. Without
-// `utf8` each byte takes one.
-unsigned status_columns(const char *text, bool utf8);
-
-// Shortens the text to at most so many columns by taking its middle out, as ninja does.
-void status_cut(struct buf *text, unsigned columns, bool utf8);
+// Shortens the text to at most so many columns (text_columns()) by taking its middle out, as ninja does.
+void status_cut(struct buf *text, unsigned columns);
 
 // Appends a name or a command: control characters are escaped, and without `utf8` what is not ASCII is replaced.
 void status_add_text(struct buf *buf, const char *text, bool utf8);

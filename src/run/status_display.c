@@ -58,7 +58,6 @@ struct status_display {
 	bool asked;            // at once
 	bool understands;      // the terminal: progress sequences
 	const char *format;    // FAIRPAR_STATUS, or NULL
-	locale_t locale;       // of characters; or 0
 	struct status_form form;
 	uint64_t interval;
 
@@ -368,7 +367,7 @@ static void add_row(void *arg, const struct child_view *view) {
 	status_add_text(&row, buf_str(&shown), rows->status_display->form.utf8);
 	buf_fini(&raw);
 	buf_fini(&shown);
-	status_cut(&row, rows->columns, rows->status_display->form.utf8);
+	status_cut(&row, rows->columns);
 	buf_printf(rows->text, "%s%s", rows->n++ > 0 ? "\n" : "", buf_str(&row));
 	buf_fini(&row);
 }
@@ -393,7 +392,6 @@ static void draw(struct status_display *status_display, uint64_t now) {
 	struct buf text = BUF_INIT;
 	struct job_rows rows = {.status_display = status_display, .text = &text};
 	struct status status;
-	locale_t old = status_display->locale ? uselocale(status_display->locale) : (locale_t)0;
 	measure(&rows.columns, &rows.room);
 	status_display->form.width = rows.columns;
 	rows.room = rows.room > 2 ? rows.room - 2 : 1;
@@ -408,9 +406,6 @@ static void draw(struct status_display *status_display, uint64_t now) {
 		add_status(status_display, &text, &status);
 	}
 	mutex_unlock(&status_display->lock);
-	if (old) {
-		uselocale(old);
-	}
 	status_display->drawn = now;
 	status_display->all_read = atomic_load_relaxed(&status_display->run->all_read);
 	status_display->tells_time = line && (status_display->format && !status_display->bar ? status_tells_time(status_display->format) : status.eta != STATUS_UNKNOWN);
@@ -628,8 +623,11 @@ static bool choose(struct status_display *status_display) {
 
 static void choose_form(struct status_display *status_display) {
 	const char *no_color = getenv("NO_COLOR"), *format = getenv("FAIRPAR_STATUS");
-	status_display->locale = newlocale(LC_CTYPE_MASK, "", (locale_t)0);
-	status_display->form.utf8 = status_display->locale && strcmp(nl_langinfo_l(CODESET, status_display->locale), "UTF-8") == 0;
+	locale_t locale = newlocale(LC_CTYPE_MASK, "", (locale_t)0);
+	status_display->form.utf8 = locale && strcmp(nl_langinfo_l(CODESET, locale), "UTF-8") == 0;
+	if (locale) {
+		freelocale(locale);
+	}
 	status_display->form.colour = status_display->how == SHOWS_LINE && !(no_color && *no_color);
 	status_display->form.details = status_display->run->options->show.eta;
 	status_display->interval = (uint64_t)(status_display->how == SHOWS_ZENITY ? ZENITY_MS : LINE_MS) * NS_PER_MS;
@@ -715,9 +713,6 @@ void status_display_close(struct run *run) {
 	buf_fini(&status_display->title);
 	buf_fini(&status_display->latest);
 	buf_fini(&status_display->item);
-	if (status_display->locale) {
-		freelocale(status_display->locale);
-	}
 	mutex_fini(&status_display->lock);
 	free(status_display);
 }

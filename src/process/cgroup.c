@@ -8,6 +8,7 @@
 #include "base/buf.h"
 #include "base/io.h"
 #include "base/sync.h"
+#include "process/proc.h"
 #include "process/proctree.h"
 
 #include <dirent.h>
@@ -62,74 +63,14 @@ static bool control_has(const struct cgroup_root *root, const char *path, const 
 
 // ---- where ----
 
-// Undoes the \040 of /proc/self/mountinfo, in place.
-static void unescape(char *s) {
-	char *to = s;
-	for (; *s; ++s) {
-		if (s[0] == '\\' && s[1] >= '0' && s[1] <= '3' && s[2] >= '0' && s[2] <= '7' && s[3] >= '0' && s[3] <= '7') {
-			*to++ = (char)((s[1] - '0') << 6 | (s[2] - '0') << 3 | (s[3] - '0'));
-			s += 3;
-		} else {
-			*to++ = *s;
-		}
-	}
-	*to = '\0';
+static void take_first(void *arg, const char *dir, size_t mount_len FP_UNUSED, bool is_seen) {
+	char **path = arg;
+	*path = is_seen && !*path ? xstrdup(dir) : *path;
 }
 
-// The directory of `group` by a line of mountinfo, or NULL if that is not its mount. The line is taken apart.
-static char *path_by_mount(char *line, const char *group) {
-	char *fields[5] = {NULL}, *rest = strstr(line, " - ");
-	if (!rest || strncmp(rest, " - cgroup2 ", 11) != 0) {
-		return NULL;
-	}
-	*rest = '\0';
-	char *save = NULL, *field = strtok_r(line, " ", &save);
-	for (size_t i = 0; i < 5 && field; ++i, field = strtok_r(NULL, " ", &save)) {
-		fields[i] = field;
-	}
-	if (!fields[4]) {
-		return NULL;
-	}
-	char *root = fields[3], *point = fields[4];
-	unescape(root);
-	unescape(point);
-	// the mount shows what is below its root; a group outside of our namespace begins with /..
-	size_t len = strcmp(root, "/") == 0 ? 0 : strlen(root);
-	if (strncmp(group, root, len) != 0 || group[len] != '/' || strncmp(group + len, "/..", 3) == 0) {
-		return len > 0 && strcmp(group, root) == 0 ? xstrdup(point) : NULL;
-	}
-	struct buf path = BUF_INIT;
-	buf_printf(&path, "%s%s", point, group + len);
-	return buf_take(&path);
-}
-
-char *cgroup_own_path(const char *cgroup, const char *mountinfo) {
-	// "0::/path" is the line of cgroup v2
-	const char *own = strncmp(cgroup, "0::", 3) == 0 ? cgroup : strstr(cgroup, "\n0::");
-	if (!own) {
-		return NULL;
-	}
-	own += (*own == '\n') + 3;
-	char *group = xmemdup(own, strcspn(own, "\n")), *path = NULL;
-	for (size_t n; *mountinfo && !path; mountinfo += n + (mountinfo[n] != '\0')) {
-		n = strcspn(mountinfo, "\n");
-		char *line = xmemdup(mountinfo, n);
-		path = path_by_mount(line, group);
-		free(line);
-	}
-	free(group);
-	return path;
-}
-
-static char *own_path(void) {
-	struct buf cgroup = BUF_INIT, mountinfo = BUF_INIT;
+char *cgroup_own_path(const char *root) {
 	char *path = NULL;
-	if (proc_read(AT_FDCWD, "/proc/self/cgroup", &cgroup) == 0
-	    && proc_read(AT_FDCWD, "/proc/self/mountinfo", &mountinfo) == 0) {
-		path = cgroup_own_path(buf_str(&cgroup), buf_str(&mountinfo));
-	}
-	buf_fini(&cgroup);
-	buf_fini(&mountinfo);
+	cgroup_each_dir(root, /* controller */ NULL, take_first, &path);
 	return path;
 }
 
@@ -244,7 +185,7 @@ static const char *enable(struct cgroup_root *root) {
 
 const char *cgroup_root_open(struct cgroup_root *root, const char *path) {
 	*root = (struct cgroup_root){.fd = -1};
-	char *own = path ? NULL : own_path();
+	char *own = path ? NULL : cgroup_own_path("");
 	if (!path && !own) {
 		return "there is no cgroup v2";
 	}

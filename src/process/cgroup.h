@@ -46,8 +46,8 @@ bool cgroup_ran_out(const struct cgroup_root *root, const struct cgroup *group);
 // cannot be removed stays.
 void cgroup_remove(const struct cgroup_root *root, struct cgroup *group);
 
-// The directory of this process's group: from /proc/self/cgroup and /proc/self/mountinfo (cgroups(7), proc(5)).
-// Returns NULL if there is none in cgroup v2, or none to be seen; the caller frees it.
-char *cgroup_own_path(const char *cgroup, const char *mountinfo);
+// The directory of this process's group in cgroup v2, for the caller to free; or NULL if there is none, or none to be seen.
+// `root` as of cgroup_each_dir().
+char *cgroup_own_path(const char *root);
 
 #endif

@@ -6,6 +6,7 @@
 #include "base/buf.h"
 #include "base/diag.h"
 #include "base/text.h"
+#include "process/proc.h"
 #include "process/proctree.h"
 
 #include <errno.h>

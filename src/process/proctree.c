@@ -4,11 +4,11 @@
 
 #include "base/alloc.h"
 #include "base/io.h"
+#include "process/proc.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -35,32 +35,6 @@ static void proctree_add(struct proctree *tree, pid_t pid) {
 	}
 	grow_array(&tree->pids, &tree->cap, tree->n + 1, sizeof(*tree->pids));
 	tree->pids[tree->n++] = pid;
-}
-
-int proc_read(int dir_fd, const char *path, struct buf *buf) {
-	int fd = openat(dir_fd, path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0) {
-		return -1;
-	}
-	ssize_t n;
-	do {
-		n = read_some(fd, buf_reserve(buf, 4096), 4096);
-		buf->len += n > 0 ? (size_t)n : 0;
-		buf->data[buf->len] = '\0';
-	} while (n > 0);
-	fd_close(&fd);
-	return (int)n;
-}
-
-bool proc_find_number(const char *text, const char *name, uint64_t *ret_value) {
-	size_t len = strlen(name);
-	for (const char *line = text; line; line = strchr(line, '\n')) {
-		line += *line == '\n';
-		if (strncmp(line, name, len) == 0 && line[len] == ' ') {
-			return sscanf(line + len, " %" SCNu64, ret_value) == 1;
-		}
-	}
-	return false;
 }
 
 // The number that the name of an entry of /proc is, or 0.

@@ -5,8 +5,6 @@
 
 #include "base/attr.h"
 
-#include "base/buf.h"
-
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -36,12 +34,6 @@ bool proctree_has(const struct proctree *tree, pid_t pid);
 
 // Bytes of memory that the process and its descendants have to themselves: not of files, not shared.
 uint64_t proctree_memory(pid_t root);
-
-// Appends what a file of /proc or of a cgroup holds; `path` is relative to `dir_fd`. Returns 0, or -1 with errno.
-int proc_read(int dir_fd, const char *path, struct buf *buf) FP_NODISCARD;
-
-// The number in the line "NAME N" of such a file. Returns false if there is none.
-bool proc_find_number(const char *text, const char *name, uint64_t *ret_value) FP_NODISCARD;
 
 // Processes that are signalled one by one: by a descriptor that cannot come to mean another, or, where the kernel refuses
 // those (-1), by a pid whose process has not started at another time.

@@ -4,7 +4,7 @@
 
 #include "base/buf.h"
 #include "process/memory.h"
-#include "process/proctree.h"
+#include "process/proc.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -374,26 +374,39 @@ static int line_up(struct semaphore *s, char kind, struct buf *error) {
 	return result;
 }
 
-enum semaphore_result semaphore_take(struct semaphore *s, unsigned limit, uint64_t deadline, struct buf *error) {
-	enum semaphore_result result = line_up(s, WAITING, error) == 0 ? SEMAPHORE_DONE : SEMAPHORE_ERROR;
-	while (result == SEMAPHORE_DONE) {
+// Leaves those that one of that kind waits for: a waiting one for the one in front of it, and no other, so that one process
+// wakes when one leaves; the first for the holders; a watching one for all before it. Returns whether it is first.
+static bool keep_awaited(const struct semaphore *s, struct others *others) {
+	unsigned ahead = s->kind == WAITING ? number_ahead(others, s->number) : 0;
+	if (s->kind == WATCHING) {
+		keep(others, 0, 0, s->number - 1); // numbers count from 1
+	} else if (ahead > 0) {
+		keep(others, WAITING, ahead, ahead);
+	} else {
+		keep(others, HOLDING, 0, UINT_MAX);
+	}
+	return ahead == 0;
+}
+
+// Gets in line, and waits until it is first and fewer than `limit` are left to wait for. The semaphore stays locked.
+static enum semaphore_result await(struct semaphore *s, char kind, unsigned limit, uint64_t deadline, struct buf *error) {
+	enum semaphore_result result = line_up(s, kind, error) == 0 ? SEMAPHORE_DONE : SEMAPHORE_ERROR;
+	for (bool done = false; result == SEMAPHORE_DONE && !done;) {
 		struct others others;
 		result = look_around(s, &others, error) == 0 ? SEMAPHORE_DONE : SEMAPHORE_ERROR;
-		unsigned ahead = number_ahead(&others, s->number);
-		if (ahead > 0) {
-			keep(&others, WAITING, ahead, ahead); // and no other: so one process wakes when one leaves
-		} else {
-			keep(&others, HOLDING, 0, UINT_MAX);
-		}
-		if (result == SEMAPHORE_DONE && ahead == 0 && others.n < limit) {
-			result = hold(s, error);
-			others_fini(&others);
-			break;
-		}
-		if (result == SEMAPHORE_DONE) {
+		done = keep_awaited(s, &others) && others.n < limit;
+		if (result == SEMAPHORE_DONE && !done) {
 			result = sleep_unlocked(s, &others, deadline, error);
 		}
 		others_fini(&others);
+	}
+	return result;
+}
+
+enum semaphore_result semaphore_take(struct semaphore *s, unsigned limit, uint64_t deadline, struct buf *error) {
+	enum semaphore_result result = await(s, WAITING, limit, deadline, error);
+	if (result == SEMAPHORE_DONE) {
+		result = hold(s, error);
 	}
 	unlock(s);
 	return result;
@@ -406,20 +419,7 @@ enum semaphore_result semaphore_seize(struct semaphore *s, struct buf *error) {
 }
 
 enum semaphore_result semaphore_wait(struct semaphore *s, uint64_t deadline, struct buf *error) {
-	enum semaphore_result result = line_up(s, WATCHING, error) == 0 ? SEMAPHORE_DONE : SEMAPHORE_ERROR;
-	while (result == SEMAPHORE_DONE) {
-		struct others others;
-		result = look_around(s, &others, error) == 0 ? SEMAPHORE_DONE : SEMAPHORE_ERROR;
-		keep(&others, 0, 0, s->number - 1); // numbers count from 1
-		bool done = others.n == 0;
-		if (result == SEMAPHORE_DONE && !done) {
-			result = sleep_unlocked(s, &others, deadline, error);
-		}
-		others_fini(&others);
-		if (done) {
-			break;
-		}
-	}
+	enum semaphore_result result = await(s, WATCHING, /* limit */ 1, deadline, error);
 	unlock(s);
 	return result;
 }

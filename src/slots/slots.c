@@ -6,8 +6,9 @@
 #include "base/buf.h"
 #include "base/diag.h"
 #include "base/text.h"
+#include "base/units.h"
+#include "process/proc.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <limits.h>
 #include <sched.h>
@@ -24,7 +25,7 @@ enum {
 	FDS_RESERVED = 24,
 	// Beyond this the threads and processes are the limit (32768 pids on small systems, two for each job with a shell).
 	MOST_SLOTS = 16384,
-	MOST_DIGITS = 9,
+	MOST_NUMBER = 999999999,
 };
 
 // ---- the usable processors ----
@@ -67,11 +68,11 @@ static bool read_numbers(const char *dir, const char *name, long long *ret_first
 	return got == wanted;
 }
 
-static unsigned quota_of_dir(const char *dir, bool v2) {
+// By the file of cgroup v2, or those of v1.
+static unsigned quota_of_dir(const char *dir) {
 	long long quota, period;
-	bool found = v2 ? read_numbers(dir, "cpu.max", &quota, &period)
-	                : read_numbers(dir, "cpu.cfs_quota_us", &quota, NULL) &&
-	                          read_numbers(dir, "cpu.cfs_period_us", &period, NULL);
+	bool found = read_numbers(dir, "cpu.max", &quota, &period)
+		|| (read_numbers(dir, "cpu.cfs_quota_us", &quota, NULL) && read_numbers(dir, "cpu.cfs_period_us", &period, NULL));
 	if (!found || quota <= 0 || period <= 0) {
 		return UINT_MAX;
 	}
@@ -80,120 +81,29 @@ static unsigned quota_of_dir(const char *dir, bool v2) {
 	return cpus < UINT_MAX ? (unsigned)cpus : UINT_MAX;
 }
 
-// The least quota from the cgroup's own directory up to that of the mount; every ancestor's holds, too.
-static unsigned quota_of_path(const char *mount, const char *cgroup, bool v2) {
-	struct buf dir = BUF_INIT;
-	buf_adds(&dir, mount);
-	buf_adds(&dir, cgroup);
-	size_t least = strlen(mount);
-	unsigned cpus = UINT_MAX;
-	for (;;) {
-		// Directories that are not there are passed by: without a cgroup namespace a container sees the path of the host
-		// in /proc/self/cgroup, but mounts its own directory only.
-		unsigned here = quota_of_dir(buf_str(&dir), v2);
-		cpus = here < cpus ? here : cpus;
-		if (dir.len <= least) {
+// The least quota from the cgroup's own directory up to that of the mount; every ancestor's holds, too. Directories that are
+// not there are passed by: without a cgroup namespace a container sees the path of the host, but mounts its own directory only.
+static void note_quotas(void *arg, const char *path, size_t mount_len, bool is_seen FP_UNUSED) {
+	unsigned *least = arg;
+	char *dir = xstrdup(path);
+	for (size_t len = strlen(dir);;) {
+		unsigned here = quota_of_dir(dir);
+		*least = here < *least ? here : *least;
+		if (len <= mount_len) {
 			break;
 		}
-		const char *slash = memrchr(dir.data + least, '/', dir.len - least);
-		dir.len = slash ? (size_t)(slash - dir.data) : least;
-		dir.data[dir.len] = '\0';
+		const char *slash = memrchr(dir + mount_len, '/', len - mount_len);
+		len = slash ? (size_t)(slash - dir) : mount_len;
+		dir[len] = '\0';
 	}
-	buf_fini(&dir);
-	return cpus;
-}
-
-// True if the comma-separated list has the word.
-static bool list_has(const char *list, const char *word) {
-	size_t len = strlen(word);
-	for (const char *at = list; at; at = strchr(at, ',')) {
-		at += *at == ',';
-		if (strncmp(at, word, len) == 0 && strchr(",\n", at[len])) {
-			return true;
-		}
-	}
-	return false;
-}
-
-// The path in the line of /proc/self/cgroup ("0::/a/b", "4:cpu,cpuacct:/a/b") if it is the one for CPU; else NULL.
-static char *cgroup_path(char *line, bool v2) {
-	line[strcspn(line, "\n")] = '\0';
-	char *controllers = strchr(line, ':');
-	char *path = controllers ? strchr(controllers + 1, ':') : NULL;
-	if (!path) {
-		return NULL;
-	}
-	*path++ = '\0';
-	bool is_it = v2 ? strcmp(line, "0:") == 0 : list_has(controllers + 1, "cpu");
-	return is_it ? path : NULL;
-}
-
-// proc(5): "36 35 98:0 /ROOT /MOUNT OPTIONS [TAGS] - TYPE SOURCE SUPER". Blanks in names are \040: such a mount of a
-// cgroup is not found, and counts as none.
-static unsigned quota_of_mount(const char *root, const char *line, const char *cgroup, bool v2) {
-	char fs_root[PATH_MAX], mount[PATH_MAX], type[32], super[1024];
-	const char *rest = strstr(line, " - ");
-	static_assert(PATH_MAX == 4096, "the widths below");
-	if (!rest || sscanf(line, "%*d %*d %*s %4095s %4095s", fs_root, mount) != 2 ||
-	    sscanf(rest, " - %31s %*s %1023s", type, super) != 2) {
-		return UINT_MAX;
-	}
-	if (strcmp(type, v2 ? "cgroup2" : "cgroup") != 0 || (!v2 && !list_has(super, "cpu"))) {
-		return UINT_MAX;
-	}
-	// what is mounted may be a part of the hierarchy
-	size_t len = strcmp(fs_root, "/") == 0 ? 0 : strlen(fs_root);
-	if (strncmp(cgroup, fs_root, len) == 0 && (cgroup[len] == '/' || cgroup[len] == '\0')) {
-		cgroup += len;
-	}
-	if (strcmp(cgroup, "/") == 0 || strstr(cgroup, "/..")) {
-		cgroup = ""; // the mount itself, or a place outside of this namespace (cgroup_namespaces(7))
-	}
-	struct buf dir = BUF_INIT;
-	buf_printf(&dir, "%s%s", root, mount);
-	unsigned cpus = quota_of_path(buf_str(&dir), cgroup, v2);
-	buf_fini(&dir);
-	return cpus;
-}
-
-static FILE *open_under(const char *root, const char *path) {
-	struct buf full = BUF_INIT;
-	buf_printf(&full, "%s%s", root, path);
-	FILE *file = fopen(buf_str(&full), "re");
-	buf_fini(&full);
-	return file;
-}
-
-static unsigned quota_of_version(const char *root, bool v2) {
-	FILE *file = open_under(root, "/proc/self/cgroup");
-	if (!file) {
-		return UINT_MAX;
-	}
-	char *line = NULL, *cgroup = NULL;
-	size_t size = 0;
-	while (!cgroup && getline(&line, &size, file) > 0) {
-		const char *path = cgroup_path(line, v2);
-		cgroup = path ? xstrdup(path) : NULL;
-	}
-	fclose(file);
-	unsigned cpus = UINT_MAX;
-	file = cgroup ? open_under(root, "/proc/self/mountinfo") : NULL;
-	while (file && getline(&line, &size, file) > 0) {
-		unsigned here = quota_of_mount(root, line, cgroup, v2);
-		cpus = here < cpus ? here : cpus;
-	}
-	if (file) {
-		fclose(file);
-	}
-	free(cgroup);
-	free(line);
-	return cpus;
+	free(dir);
 }
 
 unsigned slots_quota_cpus(const char *root) {
-	// a machine in transition has both, and then both hold
-	unsigned v2 = quota_of_version(root, true), v1 = quota_of_version(root, false);
-	return v2 < v1 ? v2 : v1;
+	unsigned least = UINT_MAX;
+	cgroup_each_dir(root, /* controller */ NULL, note_quotas, &least);
+	cgroup_each_dir(root, "cpu", note_quotas, &least); // a machine in transition has both versions, and then both hold
+	return least;
 }
 
 unsigned slots_usable_cpus(void) {
@@ -211,37 +121,48 @@ unsigned slots_limit(unsigned long nofile) {
 
 // ---- -j ----
 
-static bool is_number(const char *s, size_t len) {
-	return len > 0 && len <= MOST_DIGITS && strspn(s, "0123456789") >= len;
-}
+enum slots_form { FORM_NONE, FORM_NUMBER, FORM_OF_CPUS };
 
-// Digits with, at most, one part behind a point.
-static bool is_decimal(const char *s, size_t len) {
-	size_t whole = strspn(s, "0123456789");
-	return is_number(s, whole < len ? whole : len) &&
-	       (whole == len || (s[whole] == '.' && is_number(s + whole + 1, len - whole - 1)));
+// Parses N, +N, -N or N%, with `decimals` all of them with decimals, else only the last. *ret_value: N, or how many processors.
+static enum slots_form parse_form(const char *text, bool decimals, double *ret_value) {
+	bool is_signed = *text == '+' || *text == '-';
+	struct decimal decimal;
+	const char *end = read_decimal(text + is_signed, MANIFEST_UNITS, &decimal);
+	bool is_percent = end && !is_signed && strcmp(end, "%") == 0;
+	if (!end || (*end && !is_percent) || decimal.whole > MOST_NUMBER || (decimal.has_point && !decimals && !is_percent)) {
+		return FORM_NONE;
+	}
+	double value = (double)decimal.whole + decimal.fraction;
+	if (!is_percent && !is_signed) {
+		*ret_value = value;
+		return FORM_NUMBER;
+	}
+	*ret_value = is_percent ? slots_usable_cpus() * value / 100 : slots_usable_cpus() + (*text == '-' ? -value : value);
+	return FORM_OF_CPUS;
 }
 
 // Returns 0, or -1 if the text has none of the forms.
-static int parse_form(const char *s, size_t len, unsigned long nofile, unsigned *ret_slots) {
-	long n;
-	if (is_number(s, len)) {
-		n = strtol(s, NULL, 10);
-		*ret_slots = n > 0 ? (unsigned)n : slots_limit(nofile);
-		return 0;
+static int parse_slots_value(const char *text, unsigned long nofile, unsigned *ret_slots) {
+	double value;
+	enum slots_form form = parse_form(text, /* decimals */ false, &value);
+	if (form == FORM_NUMBER) {
+		*ret_slots = value > 0 ? (unsigned)value : slots_limit(nofile);
+	} else if (form == FORM_OF_CPUS) {
+		// Rounded up, as GNU parallel does; its manual: "If the evaluated number is less than 1 then 1 will be used" (the program
+		// gives up instead).
+		long n = value < INT_MAX ? (long)value : INT_MAX;
+		n += (double)n < value;
+		*ret_slots = n > 0 ? (unsigned)n : 1;
 	}
-	if (len > 1 && (*s == '+' || *s == '-') && is_number(s + 1, len - 1)) {
-		n = strtol(s, NULL, 10) + slots_usable_cpus();
-	} else if (len > 1 && s[len - 1] == '%' && is_decimal(s, len - 1)) {
-		// Rounded up, as GNU parallel does. The locale is "C": a point is a point.
-		double cpus = strtod(s, NULL) * slots_usable_cpus() / 100;
-		n = cpus < INT_MAX ? (long)cpus : INT_MAX;
-		n += (double)n < cpus;
-	} else {
+	return form == FORM_NONE ? -1 : 0;
+}
+
+static int parse_load_value(const char *text, double *ret_load) {
+	double load;
+	if (parse_form(text, /* decimals */ true, &load) == FORM_NONE) {
 		return -1;
 	}
-	// GNU parallel's manual: "If the evaluated number is less than 1 then 1 will be used" (the program gives up instead).
-	*ret_slots = n > 0 ? (unsigned)n : 1;
+	*ret_load = load < 0.01 ? 0.01 : load;
 	return 0;
 }
 
@@ -283,21 +204,6 @@ static bool is_file(const char *path) {
 	return stat(path, &st) == 0 && S_ISREG(st.st_mode); // a fifo could make us wait for ever
 }
 
-static int parse_load_form(const char *text, size_t len, double *ret_load) {
-	double load;
-	if (len > 1 && (*text == '+' || *text == '-') && is_decimal(text + 1, len - 1)) {
-		load = slots_usable_cpus() + strtod(text, NULL);
-	} else if (len > 1 && text[len - 1] == '%' && is_decimal(text, len - 1)) {
-		load = slots_usable_cpus() * strtod(text, NULL) / 100;
-	} else if (is_decimal(text, len)) {
-		load = strtod(text, NULL);
-	} else {
-		return -1;
-	}
-	*ret_load = load < 0.01 ? 0.01 : load;
-	return 0;
-}
-
 // What an option takes: a value of its own, or the name of a file that holds one.
 struct limit_value {
 	const char *option;      // as messages name it
@@ -307,8 +213,7 @@ struct limit_value {
 };
 
 static int limit_value_parse(struct limit_value *value, const char *text) {
-	size_t len = strlen(text);
-	return value->nofile ? parse_form(text, len, value->nofile, &value->slots) : parse_load_form(text, len, &value->load);
+	return value->nofile ? parse_slots_value(text, value->nofile, &value->slots) : parse_load_value(text, &value->load);
 }
 
 // Parses the text, or what the file of that name holds. Returns 0, or -1 with *ret_error.
@@ -348,8 +253,7 @@ int load_parse(const char *text, double *ret_load, char **ret_error) {
 
 void slots_watch_open(struct slots_watch *watch, const char *text) {
 	double ignored;
-	unsigned slots;
-	bool is_value = parse_form(text, strlen(text), /* nofile */ 1024, &slots) == 0 || parse_load_form(text, strlen(text), &ignored) == 0;
+	bool is_value = parse_form(text, /* decimals */ true, &ignored) != FORM_NONE;
 	*watch = (struct slots_watch){.path = NULL};
 	if (!is_value && stat(text, &watch->seen) == 0) {
 		watch->path = text;

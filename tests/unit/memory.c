@@ -242,13 +242,18 @@ static void test_meminfo(void) {
 	check(meminfo_find(file_text("/proc/meminfo"), "MemAvailable:", &bytes) && bytes > MB);
 }
 
+// With a /proc that says so, in the place of the root.
 static void check_path(const char *cgroup, const char *mountinfo, const char *expected) {
-	char *path = cgroup_own_path(cgroup, mountinfo);
-	check_string(path ? path : "none", expected);
+	put_file(in_place("proc/self/cgroup"), cgroup);
+	put_file(in_place("proc/self/mountinfo"), mountinfo);
+	char *path = cgroup_own_path(place);
+	check_string(path ? path + strlen(place) : "none", expected);
 	free(path);
 }
 
 static void test_own_path(void) {
+	check(mkdtemp(place));
+	check(mkdir(in_place("proc"), 0700) == 0 && mkdir(in_place("proc/self"), 0700) == 0);
 	const char *v2 = "31 23 0:28 / /sys rw - sysfs sysfs rw\n"
 		"41 31 0:38 / /sys/fs/cgroup rw,relatime shared:4 - cgroup2 cgroup2 rw,nsdelegate\n";
 	check_path("0::/user.slice/a b\n", v2, "/sys/fs/cgroup/user.slice/a b");
@@ -265,6 +270,7 @@ static void test_own_path(void) {
 	check_path("0::/lxc/one\n", below, "/mnt/c g");
 	check_path("0::/lxc/other\n", below, "none");
 	check_path("0::/lxc/one2\n", below, "none");
+	remove_tree(place);
 }
 
 // ---- waiting ----

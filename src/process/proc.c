@@ -1,0 +1,139 @@
+// Files that the kernel makes: reads them whole, and finds in them a number, or the directories of this process's cgroups.
+
+#include "process/proc.h"
+
+#include "base/alloc.h"
+#include "base/io.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+
+int proc_read(int dir_fd, const char *path, struct buf *buf) {
+	int fd = openat(dir_fd, path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0) {
+		return -1;
+	}
+	ssize_t n;
+	do {
+		n = read_some(fd, buf_reserve(buf, 4096), 4096);
+		buf->len += n > 0 ? (size_t)n : 0;
+		buf->data[buf->len] = '\0';
+	} while (n > 0);
+	fd_close(&fd);
+	return (int)n;
+}
+
+bool proc_find_number(const char *text, const char *name, uint64_t *ret_value) {
+	size_t len = strlen(name);
+	for (const char *line = text; line; line = strchr(line, '\n')) {
+		line += *line == '\n';
+		if (strncmp(line, name, len) == 0 && line[len] == ' ') {
+			return sscanf(line + len, " %" SCNu64, ret_value) == 1;
+		}
+	}
+	return false;
+}
+
+// ---- cgroups ----
+
+// True if the comma-separated list has the word.
+static bool list_has(const char *list, const char *word) {
+	size_t len = strlen(word);
+	for (const char *at = list; at; at = strchr(at, ',')) {
+		at += *at == ',';
+		if (strncmp(at, word, len) == 0 && (at[len] == ',' || at[len] == '\0')) {
+			return true;
+		}
+	}
+	return false;
+}
+
+// The path in the line of /proc/self/cgroup ("0::/a/b", "4:cpu,cpuacct:/a/b"; cgroups(7)) of cgroup v2 or of that controller;
+// NULL for other lines. The line is taken apart.
+static const char *group_path(char *line, const char *controller) {
+	char *list = strchr(line, ':'), *path = list ? strchr(list + 1, ':') : NULL;
+	if (!path) {
+		return NULL;
+	}
+	*path++ = '\0';
+	return (controller ? list_has(list + 1, controller) : strcmp(line, "0:") == 0) ? path : NULL;
+}
+
+// Undoes the \040 of mountinfo, in place.
+static void unescape(char *s) {
+	char *to = s;
+	for (; *s; ++s) {
+		if (s[0] == '\\' && s[1] >= '0' && s[1] <= '3' && s[2] >= '0' && s[2] <= '7' && s[3] >= '0' && s[3] <= '7') {
+			*to++ = (char)((s[1] - '0') << 6 | (s[2] - '0') << 3 | (s[3] - '0'));
+			s += 3;
+		} else {
+			*to++ = *s;
+		}
+	}
+	*to = '\0';
+}
+
+// Splits the words apart. Returns false if there are fewer than `n`.
+static bool split(char *text, char *words[], size_t n) {
+	char *save = NULL, *word = strtok_r(text, " ", &save);
+	size_t got = 0;
+	for (; got < n && word; word = strtok_r(NULL, " ", &save)) {
+		words[got++] = word;
+	}
+	return got == n;
+}
+
+// Calls fn if the line of mountinfo, which is taken apart, is a mount of that controller (proc(5)):
+// "36 35 98:0 /ROOT /POINT OPTIONS [TAGS] - TYPE SOURCE SUPER".
+static void mount_visit(char *line, const char *root, const char *group, const char *controller, cgroup_dir_fn *fn, void *arg) {
+	char *words[5], *more[3], *rest = strstr(line, " - ");
+	if (!rest) {
+		return;
+	}
+	*rest = '\0';
+	if (!split(line, words, 5) || !split(rest + 3, more, 3) || strcmp(more[0], controller ? "cgroup" : "cgroup2") != 0
+	    || (controller && !list_has(more[2], controller))) {
+		return;
+	}
+	char *mounted = words[3], *point = words[4];
+	unescape(mounted);
+	unescape(point);
+	// what is mounted may be a part of the hierarchy; a group outside of our namespace begins with /.. (cgroup_namespaces(7))
+	size_t len = strcmp(mounted, "/") == 0 ? 0 : strlen(mounted);
+	const char *below = group + len;
+	bool is_seen = strncmp(group, mounted, len) == 0 && (*below == '/' || *below == '\0') && strncmp(below, "/..", 3) != 0;
+	struct buf dir = BUF_INIT;
+	buf_printf(&dir, "%s%s%s", root, point, is_seen ? below : "");
+	fn(arg, buf_str(&dir), strlen(root) + strlen(point), is_seen);
+	buf_fini(&dir);
+}
+
+// Reads a file below the root. Returns its text, "" if there is none; the caller calls buf_fini().
+static char *read_below(const char *root, const char *path, struct buf *text) {
+	struct buf full = BUF_INIT;
+	buf_printf(&full, "%s%s", root, path);
+	*text = (struct buf)BUF_INIT;
+	if (proc_read(AT_FDCWD, buf_str(&full), text) != 0) {
+		buf_reset(text);
+	}
+	buf_reserve(text, 0);
+	buf_fini(&full);
+	return text->data;
+}
+
+void cgroup_each_dir(const char *root, const char *controller, cgroup_dir_fn *fn, void *arg) {
+	struct buf groups, mounts;
+	const char *group = NULL;
+	char *save = NULL;
+	char *line = strtok_r(read_below(root, "/proc/self/cgroup", &groups), "\n", &save);
+	for (; line && !group; line = strtok_r(NULL, "\n", &save)) {
+		group = group_path(line, controller);
+	}
+	line = strtok_r(read_below(root, "/proc/self/mountinfo", &mounts), "\n", &save);
+	for (; line && group; line = strtok_r(NULL, "\n", &save)) {
+		mount_visit(line, root, group, controller, fn, arg);
+	}
+	buf_fini(&groups);
+	buf_fini(&mounts);
+}

@@ -1,0 +1,27 @@
+// Files that the kernel makes: reads them whole, and finds in them a number, or the directories of this process's cgroups.
+
+#ifndef FAIRPAR_PROCESS_PROC_H
+#define FAIRPAR_PROCESS_PROC_H
+
+#include "base/attr.h"
+#include "base/buf.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+// Appends what a file of /proc or of a cgroup holds; `path` is relative to `dir_fd`. Returns 0, or -1 with errno.
+int proc_read(int dir_fd, const char *path, struct buf *buf) FP_NODISCARD;
+
+// The number in the line "NAME N" of such a file. Returns false if there is none.
+bool proc_find_number(const char *text, const char *name, uint64_t *ret_value) FP_NODISCARD;
+
+// Gets a directory in which a cgroup of this process can be looked at; it is borrowed. The first `mount_len` bytes are those
+// of its mount, where all that there is to see ends if `is_seen` is false: the cgroup itself is outside of this namespace.
+typedef void cgroup_dir_fn(void *arg, const char *dir, size_t mount_len, bool is_seen);
+
+// Calls fn for each directory of this process's cgroup: of cgroup v2 (`controller` NULL), or of that controller of v1.
+// `root` is put before /proc and before the mounts that are found there: "" but in tests. No call: there is none.
+void cgroup_each_dir(const char *root, const char *controller, cgroup_dir_fn *fn, void *arg);
+
+#endif

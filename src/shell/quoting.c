@@ -5,6 +5,55 @@
 #include "base/alloc.h"
 #include "shell/shell.h"
 
+// ---- a whole word ----
+
+bool shell_is_plain(const char *word, size_t len) {
+	__extension__ static const bool plain[256] = {
+		['a' ... 'z'] = true, ['A' ... 'Z'] = true, ['0' ... '9'] = true,
+		['-'] = true, ['_'] = true, ['.'] = true, ['+'] = true, ['/'] = true,
+	};
+	size_t i = 0;
+	while (i < len && plain[(unsigned char)word[i]]) {
+		++i;
+	}
+	return len > 0 && i == len;
+}
+
+// Appends what stands between two single quotes. Single quotes go into double ones: it'"'"'s
+static void add_single(struct buf *buf, const char *item, size_t len) {
+	for (const char *end = item + len; item < end;) {
+		const char *stop = memchr(item, '\'', (size_t)(end - item));
+		buf_add(buf, item, (size_t)((stop ? stop : end) - item));
+		if (!stop) {
+			break;
+		}
+		buf_adds(buf, "'\"'\"'");
+		item = stop + 1;
+	}
+}
+
+void shell_quote(struct buf *buf, const char *word, size_t len) {
+	if (shell_is_plain(word, len)) {
+		buf_add(buf, word, len);
+		return;
+	}
+	// GNU parallel writes no '' at the ends of a word that begins or ends with a single quote
+	size_t start = buf->len;
+	buf_addc(buf, '\'');
+	add_single(buf, word, len);
+	buf_addc(buf, '\'');
+	if (len > 0 && word[len - 1] == '\'') {
+		buf->len -= 2;
+	}
+	if (len > 0 && word[0] == '\'') {
+		buf->len -= 2;
+		memmove(buf->data + start, buf->data + start + 2, buf->len - start);
+	}
+	buf->data[buf->len] = '\0';
+}
+
+// ---- an item in its place ----
+
 // Would the item, spelled with backslashes, be read otherwise where two bytes can be one character?
 static bool is_unsafe_in_double(unsigned place, const char *item, size_t len) {
 	bool has_high = place & PLACE_AFTER_HIGH, has_special = false;
@@ -78,18 +127,6 @@ static void add_double(struct buf *buf, const char *item, size_t len) {
 	}
 	*out = '\0';
 	buf->len += (size_t)(out - start);
-}
-
-static void add_single(struct buf *buf, const char *item, size_t len) {
-	for (const char *end = item + len; item < end;) {
-		const char *stop = memchr(item, '\'', (size_t)(end - item));
-		buf_add(buf, item, (size_t)((stop ? stop : end) - item));
-		if (!stop) {
-			break;
-		}
-		buf_adds(buf, "'\"'\"'");
-		item = stop + 1;
-	}
 }
 
 // On one line.

@@ -1,4 +1,4 @@
-// The shell that runs commands with shell syntax: which one, what needs it, and how items are quoted for it.
+// The shell that runs commands with shell syntax: which one, and what needs it.
 
 #include "shell/shell.h"
 
@@ -17,17 +17,13 @@ extern char **environ;
 // ---- characters ----
 
 enum char_class {
-	PLAIN = 1 << 0,    // needs no quotes: -_.+/ letters and digits, as GNU parallel has it
-	META = 1 << 1,     // means something to a shell wherever it stands
-	LEADING = 1 << 2,  // … where a word begins: a comment or a home directory
-	ASSIGNING = 1 << 3, // … in the first word
-	BLANK = 1 << 4,
+	META = 1 << 0,     // means something to a shell wherever it stands
+	LEADING = 1 << 1,  // … where a word begins: a comment or a home directory
+	ASSIGNING = 1 << 2, // … in the first word
+	BLANK = 1 << 3,
 };
 
-#define RANGE(from, to, class) [from ... to] = (class)
-__extension__ static const unsigned char CLASS[256] = {
-	RANGE('a', 'z', PLAIN), RANGE('A', 'Z', PLAIN), RANGE('0', '9', PLAIN), ['-'] = PLAIN, ['_'] = PLAIN, ['.'] = PLAIN,
-	['+'] = PLAIN, ['/'] = PLAIN,
+static const unsigned char CLASS[256] = {
 	['|'] = META, ['&'] = META, [';'] = META, ['<'] = META, ['>'] = META, ['('] = META, [')'] = META, ['$'] = META,
 	['`'] = META, ['\\'] = META, ['"'] = META, ['\''] = META, ['*'] = META, ['?'] = META, ['['] = META, ['{'] = META,
 	['}'] = META, ['!'] = META, ['^'] = META, ['\n'] = META,
@@ -47,53 +43,6 @@ bool word_is_in(const char *list, const char *word, size_t len) {
 		at += n;
 	}
 	return false;
-}
-
-bool shell_is_plain(const char *word, size_t len) {
-	size_t i = 0;
-	while (i < len && class_of(word[i]) == PLAIN) {
-		++i;
-	}
-	return len > 0 && i == len;
-}
-
-void shell_quote(struct buf *buf, const char *word, size_t len) {
-	if (shell_is_plain(word, len)) {
-		buf_add(buf, word, len);
-		return;
-	}
-	// single quotes around all but single quotes, which go into double ones: 'it'"'"'s'
-	char *out = buf_reserve(buf, 5 * len + 2);
-	const char *const start = out;
-	const char *end = word + len;
-	bool open = len == 0 || *word != '\'';
-	if (open) {
-		*out++ = '\'';
-	}
-	while (word < end) {
-		const char *stop = memchr(word, '\'', (size_t)(end - word));
-		size_t run = (size_t)((stop ? stop : end) - word);
-		memcpy(out, word, run);
-		out += run;
-		word += run;
-		if (!stop) {
-			break;
-		}
-		if (open) {
-			*out++ = '\'';
-		}
-		memcpy(out, "\"'\"", 3);
-		out += 3;
-		open = ++word < end;
-		if (open) {
-			*out++ = '\'';
-		}
-	}
-	if (open) {
-		*out++ = '\'';
-	}
-	*out = '\0';
-	buf->len += (size_t)(out - start);
 }
 
 // ---- words that the shell knows itself ----

@@ -279,17 +279,6 @@ bool template_needs_total(const struct template *template) {
 	return template->needs_total;
 }
 
-// Would GNU parallel put it into quotes? (shell_quote_scalar_default() of its source)
-static bool is_quoted_there(struct slice value) {
-	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.+/";
-	for (size_t i = 0; i < value.len; ++i) {
-		if (!memchr(plain, value.text[i], sizeof(plain) - 1)) {
-			return true;
-		}
-	}
-	return value.len == 0;
-}
-
 bool template_spells_otherwise(const struct template *template, const struct expansion *x) {
 	bool differs = false;
 	for (size_t i = 0; i < template->parts.n && !differs && !(template->flags & TEMPLATE_QUOTE); ++i) {
@@ -300,7 +289,7 @@ bool template_spells_otherwise(const struct template *template, const struct exp
 		}
 		struct part_values values = {.part = part, .record = x->record};
 		for (struct slice value; !differs && part_next_value(&values, &value);) {
-			differs = is_quoted_there(value);
+			differs = !shell_is_plain(value.text, value.len);
 		}
 		buf_fini(&values.scratch);
 	}

@@ -8,19 +8,19 @@
 
 // ---- items ----
 
-static void refuse(struct reader *r, size_t at, const char *why, const char *advice) {
+// Refuses what stands at `at` if there is a reason, and nothing was refused before.
+static void refuse(struct reader *r, size_t at, struct reason reason) {
 	struct reading *reading = r->reading;
-	if (!reading->refusal) {
-		reading->refusal = why;
-		reading->advice = advice;
+	if (reason.why && !reading->refusal) {
+		reading->refusal = reason.why;
+		reading->advice = reason.advice;
 		reading->refused_at = at;
 	}
 }
 
 void reader_doubt(struct reader *r, const char *why, const char *advice) {
-	if (!r->doubt) {
-		r->doubt = why;
-		r->doubt_advice = advice;
+	if (!r->doubt.why) {
+		r->doubt = (struct reason){why, advice};
 	}
 }
 
@@ -32,12 +32,10 @@ static unsigned derived_needs(unsigned needs) {
 
 static void use_outside(struct reader *r, const struct outer *outer, size_t i) {
 	struct read_item *item = &r->reading->items[i];
-	if (outer->ban) {
-		refuse(r, item->at, outer->ban, outer->ban_advice);
-	}
-	item->needs |= derived_needs(outer->needs) & NEED_DERIVED;
-	if (outer->flow) {
-		flow_add(r, outer->flow, i, true);
+	refuse(r, item->at, outer->scope.ban);
+	item->needs |= derived_needs(outer->scope.needs) & NEED_DERIVED;
+	if (outer->scope.flow) {
+		flow_add(r, outer->scope.flow, i, true);
 	}
 }
 
@@ -49,29 +47,29 @@ void reader_use(struct reader *r, size_t i, bool is_derived) {
 	for (const struct outer *outer = r->outer; outer; outer = outer->next) {
 		use_outside(r, outer, i);
 	}
-	if (r->ban) {
-		refuse(r, item->at, r->ban, r->ban_advice);
-	} else if (r->doubt && !item->is_reference) {
-		refuse(r, item->at, r->doubt, r->doubt_advice);
-	} else if (item->at > r->multibyte_at && !item->is_reference) {
-		refuse(r, item->at, "the locale's characters may contain ASCII bytes, so that this byte may be syntax or half a character",
-		       "write the command in ASCII, or run fairpar in a UTF-8 locale");
+	refuse(r, item->at, r->scope.ban);
+	if (!item->is_reference) {
+		refuse(r, item->at, r->doubt);
+		if (item->at > r->multibyte_at) {
+			reader_refuse(r, i, "the locale's characters may contain ASCII bytes, so that this byte may be syntax or half a character",
+			              "write the command in ASCII, or run fairpar in a UTF-8 locale");
+		}
+		if (item->at > r->continued_at) {
+			reader_refuse(r, i, "a line goes on in the next in the middle of an operator or a name", "write it on one line");
+		}
 	}
-	if (item->at > r->continued_at && !item->is_reference) {
-		refuse(r, item->at, "a line goes on in the next in the middle of an operator or a name", "write it on one line");
-	}
-	unsigned needs = r->needs | (item->at < r->subscript_end ? NEED_INTEGER : 0);
+	unsigned needs = r->scope.needs | (item->at < r->subscript_end ? NEED_INTEGER : 0);
 	item->needs |= is_derived ? derived_needs(needs) : needs;
 	if (r->delimiter) {
 		memcpy(item->delimiter, r->delimiter->delimiter, sizeof(item->delimiter));
 	}
-	if (r->flow) {
-		flow_add(r, r->flow, i, is_derived || r->flow_derives);
+	if (r->scope.flow) {
+		flow_add(r, r->scope.flow, i, is_derived || r->flow_derives);
 	}
 }
 
 void reader_refuse(struct reader *r, size_t i, const char *why, const char *advice) {
-	refuse(r, r->reading->items[i].at, why, advice);
+	refuse(r, r->reading->items[i].at, (struct reason){why, advice});
 }
 
 bool reader_item(struct reader *r, unsigned place) {
@@ -87,7 +85,7 @@ bool reader_item(struct reader *r, unsigned place) {
 	}
 	struct read_item *item = &reading->items[i];
 	if (r->base && (place & (PLACE_ESCAPED | PLACE_DOLLAR)) && (r->is_nested || (place & PLACE_KINDS) == PLACE_DOCUMENT)) {
-		refuse(r, at, "a $ or a \\ before an item in so many quotes cannot be kept apart from it", "write $( ) for the backticks");
+		reader_refuse(r, i, "a $ or a \\ before an item in so many quotes cannot be kept apart from it", "write $( ) for the backticks");
 	}
 	item->place = place | r->base | (r->at == r->apart_at ? PLACE_APART : 0);
 	item->place |= reading->is_multibyte || (r->at > 0 && (r->text[r->at - 1] & 0x80)) ? PLACE_AFTER_HIGH : 0;
@@ -120,24 +118,13 @@ void reader_mark(struct reader *r, unsigned mark) {
 void reader_set_region(struct reader *r, unsigned region) {
 	size_t end = reader_place(r, r->at);
 	for (; r->reading->regions && r->marked < end; ++r->marked) {
-		r->reading->regions[r->marked] = r->region;
+		r->reading->regions[r->marked] = r->scope.region;
 	}
-	r->region = region;
+	r->scope.region = region;
 }
 
-struct surroundings reader_save(const struct reader *r) {
-	return (struct surroundings){r->needs, r->flow, r->ban, r->ban_advice, r->region};
-}
-
-void reader_restore(struct reader *r, struct surroundings saved) {
-	r->needs = saved.needs;
-	r->flow = saved.flow;
-	r->ban = saved.ban;
-	r->ban_advice = saved.ban_advice;
-}
-
-static struct surroundings enter_quotes(struct reader *r, bool in_document) {
-	struct surroundings saved = reader_save(r);
+static struct scope enter_quotes(struct reader *r, bool in_document) {
+	struct scope saved = r->scope;
 	r->nregions += 2;
 	reader_set_region(r, r->nregions | in_document);
 	if (++r->depth > READER_DEPTH) {
@@ -147,17 +134,16 @@ static struct surroundings enter_quotes(struct reader *r, bool in_document) {
 	return saved;
 }
 
-struct surroundings reader_enter(struct reader *r, bool in_document) {
-	struct surroundings saved = enter_quotes(r, in_document);
-	r->needs = 0;
-	r->flow = r->ban = NULL;
+struct scope reader_enter(struct reader *r, bool in_document) {
+	struct scope saved = enter_quotes(r, in_document);
+	r->scope = (struct scope){.region = r->scope.region};
 	return saved;
 }
 
-void reader_leave(struct reader *r, struct surroundings saved) {
+void reader_leave(struct reader *r, struct scope saved) {
 	reader_set_region(r, saved.region);
 	--r->depth;
-	reader_restore(r, saved);
+	r->scope = saved;
 }
 
 // Goes on behind the byte that has to end a construct.
@@ -182,11 +168,11 @@ static void add_literal(struct reader *r, struct word *word) {
 	if (c == '=' && word->may_assign && !word->is_open) {
 		word->may_assign = false;
 		reader_assign(r, word);
-	} else if (c == '=' && word->may_assign && r->needs & NEED_NAME) { // declare "$x={}"
-		r->flow = FLOW_UNKNOWN;
+	} else if (c == '=' && word->may_assign && r->scope.needs & NEED_NAME) { // declare "$x={}"
+		r->scope.flow = FLOW_UNKNOWN;
 	}
-	if (c == '[' && r->needs & NEED_NAME) { // read 'a[…]': a subscript, which is arithmetic
-		r->needs = (r->needs & ~(unsigned)NEED_NAME) | NEED_INTEGER;
+	if (c == '[' && r->scope.needs & NEED_NAME) { // read 'a[…]': a subscript, which is arithmetic
+		r->scope.needs = (r->scope.needs & ~(unsigned)NEED_NAME) | NEED_INTEGER;
 	}
 	if (word->len < sizeof(word->text) - 1) {
 		word->text[word->len++] = c;
@@ -230,7 +216,7 @@ static void read_backslash(struct reader *r, unsigned place, struct word *word) 
 }
 
 static void read_single(struct reader *r, struct word *word) {
-	struct surroundings saved = enter_quotes(r, false);
+	struct scope saved = enter_quotes(r, false);
 	++r->at;
 	while (!reader_at_end(r) && r->text[r->at] != '\'') {
 		if (!read_item(r, PLACE_SINGLE, word)) {
@@ -243,7 +229,7 @@ static void read_single(struct reader *r, struct word *word) {
 
 // $'…', which dash takes for a $ before '…'
 static void read_ansi(struct reader *r, struct word *word) {
-	struct surroundings saved = enter_quotes(r, false);
+	struct scope saved = enter_quotes(r, false);
 	r->at += 2;
 	while (!reader_at_end(r) && r->text[r->at] != '\'') {
 		bool is_escaped = r->text[r->at] == '\\';
@@ -263,7 +249,7 @@ static void read_ansi(struct reader *r, struct word *word) {
 }
 
 static void read_double(struct reader *r, struct word *word) {
-	struct surroundings saved = enter_quotes(r, false);
+	struct scope saved = enter_quotes(r, false);
 	++r->at;
 	while (!reader_at_end(r) && r->text[r->at] != '"') {
 		switch (r->text[r->at]) {
@@ -288,18 +274,21 @@ static void read_double(struct reader *r, struct word *word) {
 
 // ---- expansions ----
 
-static const char patterns[] = "shells do not agree about quotes in the patterns of ${…}";
+static const struct reason patterns = {"shells do not agree about quotes in the patterns of ${…}", "take a replacement string such as {.}"};
 
 // What a command substitution that begins here stands in.
 static struct outer outer_of(const struct reader *r) {
-	bool is_pattern = r->ban == patterns; // which the output of a command is, whatever its quotes are
-	return (struct outer){r->flow, is_pattern ? NULL : r->ban, r->ban_advice, r->needs, r->outer};
+	struct outer outer = {r->scope, r->outer};
+	if (r->scope.ban.why == patterns.why) { // which the output of a command is, whatever its quotes are
+		outer.scope.ban = (struct reason){NULL, NULL};
+	}
+	return outer;
 }
 
 // $( ), <( )
 static void read_substitution(struct reader *r) {
 	struct outer outer = outer_of(r);
-	struct surroundings saved = reader_enter(r, false);
+	struct scope saved = reader_enter(r, false);
 	r->outer = &outer;
 	++r->substitutions;
 	if (r->text[r->at] == '>') { // it reads the output of the command whose word it is
@@ -321,7 +310,7 @@ static void read_inner(struct reader *r, char *inner, size_t *map, size_t n) {
 	const char *text = r->text;
 	const size_t *outer_map = r->map;
 	size_t len = r->len;
-	struct surroundings saved = reader_enter(r, false);
+	struct scope saved = reader_enter(r, false);
 	r->text = inner;
 	r->map = map;
 	r->len = n;
@@ -402,7 +391,7 @@ void reader_code(struct reader *r, size_t start) {
 		inner[n++] = r->text[i];
 	}
 	map[n] = reader_place(r, end);
-	const char *doubt = r->doubt;
+	struct reason doubt = r->doubt;
 	unsigned ndocuments = r->ndocuments, *regions = r->reading->regions;
 	unsigned char *marks = r->reading->marks;
 	r->ndocuments = 0;
@@ -453,21 +442,23 @@ static void read_operand(struct reader *r, unsigned place, bool is_quoted) {
 	}
 }
 
-static void ban(struct reader *r, const char *why, const char *advice) {
-	if (!r->ban) {
-		r->ban = why;
-		r->ban_advice = advice;
-	}
+// Bans items for that reason, unless they are banned already.
+static void ban(struct reader *r, struct reason reason) {
+	r->scope.ban = r->scope.ban.why ? r->scope.ban : reason;
 }
 
-static const char again[] = "a shell reads again what comes out of this expansion";
+static const struct reason again = {"a shell reads again what comes out of this expansion", "use the variable as it is"};
+static const struct reason again_by_flags = {"a shell reads again what comes out of this expansion", "use the variable without flags"};
+static const struct reason no_name = {"an item is no name of a variable", "use the item itself, or x={} and ${#x}"};
+static const struct reason qualifiers = {"zsh takes what stands in these ( ) for qualifiers of the files, of which some are code",
+                                         "write another pattern, or have find look"};
 
 // The name in ${…}, and its subscript. Returns the length of the name.
 static size_t read_parameter_name(struct reader *r) {
 	bool is_length = r->text[r->at] == '#';
 	bool is_indirect = r->text[r->at] == '!' && reader_is_name(reader_peek(r, 1));
 	while (!reader_at_end(r) && r->text[r->at] != '\0' && strchr("=~^", r->text[r->at])) { // of zsh
-		ban(r, again, "use the variable as it is");
+		ban(r, again);
 		++r->at;
 	}
 	if (strchr("#!^=+~", r->text[r->at]) && r->text[r->at] != '\0' && reader_is_name(reader_peek(r, 1))) {
@@ -478,12 +469,12 @@ static size_t read_parameter_name(struct reader *r) {
 		++r->at;
 	}
 	size_t len = r->at - start;
-	unsigned needs = r->needs;
+	unsigned needs = r->scope.needs;
 	if (is_indirect) {
-		r->needs |= NEED_NAME;
+		r->scope.needs |= NEED_NAME;
 	}
 	if (reader_peek(r, 0) == '@' && (reader_peek(r, 1) == '\0' || !strchr("QULuK}", reader_peek(r, 1)))) {
-		ban(r, again, "use the variable as it is");
+		ban(r, again);
 	}
 	if (!is_length || len == 0 || (reader_peek(r, 0) != '}' && reader_peek(r, 0) != '[')) { // the length is a number
 		char op = reader_peek(r, reader_peek(r, 0) == ':');
@@ -491,12 +482,12 @@ static size_t read_parameter_name(struct reader *r) {
 		reader_name(r, start, len > 0 || reader_at_end(r) ? len : 1, true);
 		r->derives = false;
 	}
-	r->needs = needs;
-	const char *old = r->ban;
-	ban(r, "an item is no name of a variable", "use the item itself, or x={} and ${#x}");
+	r->scope.needs = needs;
+	struct reason old = r->scope.ban;
+	ban(r, no_name);
 	bool is_nested = len == 0 && (r->text[r->at] == '"' || (r->text[r->at] == '$' && strchr("{(", reader_peek(r, 1))));
 	if (is_nested && !reader_at_end(r)) { // ${${x}} of zsh
-		r->ban = again;
+		r->scope.ban.why = again.why;
 		if (r->text[r->at] == '$') {
 			reader_dollar(r, PLACE_PLAIN, NULL);
 		} else {
@@ -506,12 +497,12 @@ static size_t read_parameter_name(struct reader *r) {
 		++r->at;
 		reader_item(r, PLACE_PLAIN);
 	}
-	r->ban = old;
+	r->scope.ban = old;
 	if (reader_peek(r, 0) == '[') {
 		++r->at;
-		r->needs = NEED_INTEGER;
+		r->scope.needs = NEED_INTEGER;
 		reader_arithmetic(r, "]");
-		r->needs = needs;
+		r->scope.needs = needs;
 	}
 	return len;
 }
@@ -532,7 +523,7 @@ static void read_flags(struct reader *r) {
 
 // ${…}
 static void read_parameter(struct reader *r, unsigned place) {
-	struct surroundings saved = enter_quotes(r, false);
+	struct scope saved = enter_quotes(r, false);
 	bool is_quoted = place == PLACE_DOUBLE || place == PLACE_DOCUMENT;
 	r->at += 2;
 	char c = reader_peek(r, 0);
@@ -540,7 +531,7 @@ static void read_parameter(struct reader *r, unsigned place) {
 		reader_doubt(r, "some shells run what is in ${ }", "write $( )");
 		reader_list(r, '}');
 	} else if (c == '(') {
-		ban(r, again, "use the variable without flags");
+		ban(r, again_by_flags);
 		read_flags(r);
 		r->at += reader_peek(r, 0) == ')';
 	}
@@ -555,7 +546,7 @@ static void read_parameter(struct reader *r, unsigned place) {
 	char op = reader_peek(r, has_colon);
 	r->at += has_colon;
 	if (has_colon && (op == '\0' || !strchr("-=?+", op))) {
-		r->needs = NEED_INTEGER;
+		r->scope.needs = NEED_INTEGER;
 		reader_arithmetic(r, "}");
 		reader_leave(r, saved);
 		return;
@@ -563,9 +554,9 @@ static void read_parameter(struct reader *r, unsigned place) {
 	bool is_indirect = name_at > 0 && r->text[name_at - 1] == '!';
 	bool is_pattern = strchr("#%/^,", op) && op != '\0';
 	if (is_pattern) {
-		ban(r, patterns, "take a replacement string such as {.}");
+		ban(r, patterns);
 	}
-	r->flow = op != '=' ? r->flow : is_indirect ? FLOW_UNKNOWN : name;
+	r->scope.flow = op != '=' ? r->scope.flow : is_indirect ? FLOW_UNKNOWN : name;
 	r->at += op != '\0' && strchr("-=?+#%/^,", op) && !reader_at_end(r);
 	read_operand(r, is_quoted ? place : PLACE_PLAIN, is_quoted);
 	expect(r, '}');
@@ -590,15 +581,15 @@ static bool read_again(struct reader *r) {
 	if (n == 1 || !(reader_is_name(reader_peek(r, n)) || reader_peek(r, n) == '@' || reader_peek(r, n) == '*')) {
 		return false;
 	}
-	const char *old = r->ban;
-	ban(r, again, "use the variable as it is");
+	struct reason old = r->scope.ban;
+	ban(r, again);
 	size_t start = r->at += n;
 	while (reader_is_name(reader_peek(r, 0))) {
 		++r->at;
 	}
 	r->at += r->at == start;
 	reader_name(r, start, r->at - start, true);
-	r->ban = old;
+	r->scope.ban = old;
 	return true;
 }
 
@@ -613,8 +604,8 @@ void reader_dollar(struct reader *r, unsigned place, struct word *word) {
 		return;
 	}
 	if ((c == '(' && reader_peek(r, 2) == '(') || c == '[') {
-		struct surroundings saved = reader_enter(r, false);
-		r->needs = NEED_INTEGER;
+		struct scope saved = reader_enter(r, false);
+		r->scope.needs = NEED_INTEGER;
 		r->at += c == '(' ? 3 : 2;
 		if (!reader_arithmetic(r, c == '(' ? "))" : "]") && c == '(') {
 			reader_doubt(r, "$(( begins arithmetic in one shell and commands in another", "write $( ( with a blank");
@@ -706,11 +697,11 @@ static bool may_be_qualifiers(const struct reader *r) {
 
 // x=(…), @(…) of bash and ksh, *(…) of zsh: words, too, but no commands.
 static void read_group(struct reader *r, bool is_array) {
-	struct surroundings saved = enter_quotes(r, false);
-	r->needs = is_array ? r->group_needs : r->needs;
+	struct scope saved = enter_quotes(r, false);
+	r->scope.needs = is_array ? r->group_needs : r->scope.needs;
 	++r->at;
 	if (!is_array && r->quoted != PLACE_APART && may_be_qualifiers(r)) {
-		ban(r, "zsh takes what stands in these ( ) for qualifiers of the files, of which some are code", "write another pattern, or have find look");
+		ban(r, qualifiers);
 	}
 	if (reader_peek(r, 0) == '#') {
 		reader_doubt(r, "shells do not agree whether (# begins a comment", "write a blank or a quote between them");
@@ -764,11 +755,11 @@ static bool is_subscript(const struct reader *r, const struct word *word) {
 }
 
 static void read_subscript(struct reader *r) {
-	unsigned needs = r->needs;
-	r->needs = NEED_INTEGER;
+	unsigned needs = r->scope.needs;
+	r->scope.needs = NEED_INTEGER;
 	++r->at;
 	reader_arithmetic(r, "]");
-	r->needs = needs;
+	r->scope.needs = needs;
 }
 
 // A byte that is part of a word. Returns false at one that ends it.
@@ -827,17 +818,17 @@ void reader_word(struct reader *r, struct word *word) {
 	word->start = r->at;
 	while (!reader_at_end(r) && read_part(r, word)) {
 	}
-	for (size_t i = 0; r->flow && !word->is_open && i < word->len; ++i) { // y=x: arithmetic takes the value of x for that of y
+	for (size_t i = 0; r->scope.flow && !word->is_open && i < word->len; ++i) { // y=x: arithmetic takes the value of x for that of y
 		size_t n = 0;
 		char name[NAME_LEN];
 		while (reader_is_name(word->text[i])) {
 			name[n++] = word->text[i++];
 		}
 		name[n] = '\0';
-		flow_copy(r, r->flow, name, true);
+		flow_copy(r, r->scope.flow, name, true);
 	}
 	// a name in arithmetic needs no $
-	for (size_t i = word->start; (r->needs & NEED_INTEGER) && i < r->at; ++i) {
+	for (size_t i = word->start; (r->scope.needs & NEED_INTEGER) && i < r->at; ++i) {
 		size_t start = i;
 		while (i < r->at && reader_is_name(r->text[i])) {
 			++i;

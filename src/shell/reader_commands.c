@@ -26,10 +26,9 @@ static void skip_blanks(struct reader *r) {
 // ---- comments and here-documents ----
 
 static void read_comment(struct reader *r) {
-	const char *old = r->ban;
-	if (r->substitutions > 0 && !r->ban) {
-		r->ban = "shells do not agree where a $( ) ends that has a comment";
-		r->ban_advice = "leave the comment out";
+	struct reason old = r->scope.ban;
+	if (r->substitutions > 0 && !r->scope.ban.why) {
+		r->scope.ban = (struct reason){"shells do not agree where a $( ) ends that has a comment", "leave the comment out"};
 	}
 	while (!reader_at_end(r) && r->text[r->at] != '\n') {
 		if (r->substitutions > 0 && r->text[r->at] != '\0' && strchr("()'\"`", r->text[r->at])) {
@@ -39,7 +38,7 @@ static void read_comment(struct reader *r) {
 			++r->at;
 		}
 	}
-	r->ban = old;
+	r->scope.ban = old;
 }
 
 // The word behind <<.
@@ -60,12 +59,11 @@ static void read_delimiter(struct reader *r, bool strips_tabs) {
 			if (c == READ_ITEM || c == READ_NUMBER || c == '$' || c == '`' || c == '\\' || c == '\n' || (c & 0x80) ||
 			    document.len == sizeof(document.delimiter) || r->ndocuments == DOCUMENTS) {
 				reader_doubt(r, "this delimiter of a here-document is not followed", "take a word of letters");
-				const char *old = r->ban;
-				r->ban = old ? old : r->doubt;
-				r->ban_advice = old ? r->ban_advice : r->doubt_advice;
+				struct reason old = r->scope.ban;
+				r->scope.ban = old.why ? old : r->doubt;
 				bool was_item = reader_item(r, PLACE_PLAIN);
 				r->at -= was_item;
-				r->ban = old;
+				r->scope.ban = old;
 				continue;
 			}
 			document.delimiter[document.len++] = c;
@@ -99,7 +97,7 @@ static void read_literal(struct reader *r, const struct document *document, size
 	r->delimiter = document;
 	for (; r->at < end && !r->reading->refusal; ++r->at) {
 		char c = r->text[r->at];
-		r->needs = NEED_LINE | (is_other_line ? 0 : NEED_OTHER_LINE | (document->strips_tabs ? NEED_NO_TAB : 0));
+		r->scope.needs = NEED_LINE | (is_other_line ? 0 : NEED_OTHER_LINE | (document->strips_tabs ? NEED_NO_TAB : 0));
 		if (reader_item(r, PLACE_LITERAL_DOCUMENT)) {
 			matched = document->len; // nobody knows
 			--r->at;
@@ -144,20 +142,20 @@ static void read_document(struct reader *r, const struct document *document) {
 		end = newline ? (size_t)(newline - r->text) + 1 : r->len;
 		next = end;
 	}
-	struct surroundings saved = reader_enter(r, /* in_document */ true);
+	struct scope saved = reader_enter(r, /* in_document */ true);
 	size_t len = r->len;
 	unsigned statement = r->statement;
 	bool feeds_all = r->feeds_all;
 	r->len = end;
-	r->flow = FLOW_INPUT;
+	r->scope.flow = FLOW_INPUT;
 	r->statement = document->statement;
 	r->feeds_all = document->feeds_all;
 	if (document->is_literal && r->map) {
-		r->ban = "what stands between backticks is read twice, so that no quote keeps an item in this here-document";
-		r->ban_advice = "write $( ) for the backticks";
+		r->scope.ban = (struct reason){"what stands between backticks is read twice, so that no quote keeps an item in this here-document",
+		                               "write $( ) for the backticks"};
 	} else if (document->is_literal && r->in_documents > 0) {
-		r->ban = "some shells take a \\ at the end of a line away, within a here-document, before they read the one that is inside";
-		r->ban_advice = "leave the inner delimiter without quotes";
+		r->scope.ban = (struct reason){"some shells take a \\ at the end of a line away, within a here-document, before they read the one that is inside",
+		                               "leave the inner delimiter without quotes"};
 	}
 	if (document->is_literal) {
 		read_literal(r, document, end);
@@ -200,11 +198,11 @@ static void read_redirection(struct reader *r, struct command_words *command) {
 	size_t start = r->at;
 	bool feeds_all = r->feeds_all;
 	r->feeds_all = feeds_all || command->is_prefixed; // exec <<E
-	struct surroundings saved = reader_save(r);
+	struct scope saved = r->scope;
 	bool is_document = r->text[r->at] == '<' && reader_peek(r, 1) == '<' && reader_peek(r, 2) != '<';
 	bool is_string = r->text[r->at] == '<' && reader_peek(r, 1) == '<' && !is_document;
-	r->needs = 0;
-	r->flow = is_string ? FLOW_INPUT : NULL;
+	r->scope.needs = 0;
+	r->scope.flow = is_string ? FLOW_INPUT : NULL;
 	if (is_document) {
 		bool strips_tabs = reader_peek(r, 2) == '-';
 		r->at += strips_tabs ? 3 : 2;
@@ -220,14 +218,14 @@ static void read_redirection(struct reader *r, struct command_words *command) {
 		bool is_copy = reader_peek(r, 0) == '&' && !is_both;
 		if (is_copy) {
 			++r->at;
-			r->ban = "bash expands twice what stands behind >& and <&, so that an item could be code";
-			r->ban_advice = direction == '>' ? "write >{} 2>&1" : "write <{}";
+			r->scope.ban = (struct reason){"bash expands twice what stands behind >& and <&, so that an item could be code",
+			                               direction == '>' ? "write >{} 2>&1" : "write <{}"};
 		}
 		skip_blanks(r);
 		const struct outer *outer = r->outer;
 		r->outer = is_string ? outer : NULL; // the name of a file does not go to the output
 		bool is_process = reader_peek(r, 0) == '<' && reader_peek(r, 1) == '('; // < <( )
-		r->flow = is_process ? FLOW_INPUT : r->flow;
+		r->scope.flow = is_process ? FLOW_INPUT : r->scope.flow;
 		struct word word = {.may_assign = false};
 		reader_word(r, &word);
 		r->outer = outer;
@@ -239,7 +237,7 @@ static void read_redirection(struct reader *r, struct command_words *command) {
 		flow_copy(r, FLOW_OUTPUT, FLOW_INPUT, true);
 	}
 	r->feeds_all = feeds_all;
-	reader_restore(r, saved);
+	r->scope = saved;
 }
 
 // ---- commands ----
@@ -319,18 +317,18 @@ static void read_case(struct reader *r) {
 static void read_for(struct reader *r) {
 	skip_blanks(r);
 	if (reader_peek(r, 0) == '(' && reader_peek(r, 1) == '(') {
-		r->needs = NEED_INTEGER;
+		r->scope.needs = NEED_INTEGER;
 		r->at += 2;
 		if (!reader_arithmetic(r, "))")) {
 			reader_doubt(r, "this (( has no ))", "close it");
 		}
-		r->needs = 0;
+		r->scope.needs = 0;
 		return;
 	}
 	struct word name = {.may_assign = false};
-	r->needs = NEED_NAME;
+	r->scope.needs = NEED_NAME;
 	reader_word(r, &name);
-	r->needs = 0;
+	r->scope.needs = 0;
 	skip_lines(r);
 	size_t at = r->at;
 	struct word in = {.may_assign = false};
@@ -353,7 +351,7 @@ static void read_for(struct reader *r) {
 		flow_copy(r, name.text, "@", false);
 		return;
 	}
-	r->flow = name.text;
+	r->scope.flow = name.text;
 	while (!reader_at_end(r) && !strchr(";\n)", r->text[r->at] ? r->text[r->at] : 'x')) {
 		struct word word = {.may_assign = false};
 		skip_blanks(r);
@@ -366,22 +364,21 @@ static void read_for(struct reader *r) {
 		}
 	}
 	r->at += reader_peek(r, 0) == ')' && !reader_at_end(r);
-	r->flow = NULL;
+	r->scope.flow = NULL;
 	flow_copy(r, last.text, name.text, false);
 }
 
 // A function of zsh that has no name, and gets the words behind its body.
 static void ban_nameless(struct reader *r) {
-	r->ban = "zsh calls a function without a name at once, with the words that come behind it";
-	r->ban_advice = "give it a name";
+	r->scope.ban = (struct reason){"zsh calls a function without a name at once, with the words that come behind it", "give it a name"};
 }
 
 // An open parenthesis where a word may begin.
 static void read_open(struct reader *r, struct command_words *command) {
 	bool is_start = command->n == 0;
 	if (is_start && reader_peek(r, 1) == '(') {
-		struct surroundings saved = reader_enter(r, false);
-		r->needs = NEED_INTEGER;
+		struct scope saved = reader_enter(r, false);
+		r->scope.needs = NEED_INTEGER;
 		r->at += 2;
 		if (!reader_arithmetic(r, "))")) {
 			reader_doubt(r, "(( begins arithmetic in one shell and commands in another", "write ( ( with a blank");
@@ -405,7 +402,7 @@ static void read_open(struct reader *r, struct command_words *command) {
 		*command = (struct command_words){.n = 0};
 		return;
 	}
-	struct surroundings saved = reader_enter(r, false);
+	struct scope saved = reader_enter(r, false);
 	reader_mark(r, READ_OPERATOR);
 	++r->at;
 	if (reader_peek(r, 0) == '#' && !is_start) {
@@ -499,7 +496,7 @@ static bool is_descriptor(const struct reader *r, const struct word *word) {
 
 static bool read_argument(struct reader *r, struct command_words *command, char end) {
 	struct word word = {.may_assign = command->n == 0};
-	struct surroundings saved = reader_save(r);
+	struct scope saved = r->scope;
 	if (command->n == 0 && r->text[r->at] == '{' && read_brace(r)) {
 		return true;
 	}
@@ -510,7 +507,7 @@ static bool read_argument(struct reader *r, struct command_words *command, char 
 	reader_word(r, &word);
 	r->quoted = 0;
 	r->flow_derives = false;
-	reader_restore(r, saved);
+	r->scope = saved;
 	if (r->at == word.start && !reader_at_end(r)) {
 		++r->at; // nothing that begins a word
 		return true;

@@ -55,10 +55,22 @@ struct word {
 	size_t value;         // … and where its value begins
 };
 
+// Why an item cannot stand somewhere, and what to do instead; static texts, both NULL where it can.
+struct reason {
+	const char *why, *advice;
+};
+
+// What is in force where the reader is.
+struct scope {
+	unsigned needs;       // enum need, of what is read
+	const char *flow;     // the variable that gets it, or NULL
+	struct reason ban;    // why no item may stand here; its references neither
+	unsigned region;      // of -X
+};
+
 // What a command substitution stands in: its output goes there, and is made of the items among its words.
 struct outer {
-	const char *flow, *ban, *ban_advice;
-	unsigned needs;
+	struct scope scope;
 	const struct outer *next; // or NULL
 };
 
@@ -79,13 +91,11 @@ struct reader {
 	size_t continued_at;  // a \ and a newline in the middle of something, or SIZE_MAX
 	unsigned value_needs; // of a value behind NAME= (declare -i)
 	unsigned group_needs; // … and of words in NAME=( )
-	unsigned needs;       // enum need, of what is read
-	const char *flow;     // the variable that gets it, or NULL
+	struct scope scope;
 	bool derives;         // what is expanded is a part of the variable: ${x#…}
 	bool flow_derives;    // what flows is made of it
-	const char *ban, *ban_advice; // why no item may stand here; its references neither
 	const struct outer *outer; // the innermost, or NULL
-	const char *doubt, *doubt_advice; // why no place is certain from here on
+	struct reason doubt;  // why no place is certain from here on
 	struct document documents[DOCUMENTS];
 	unsigned ndocuments;
 	const struct document *delimiter; // of the document that expands nothing, while that is read
@@ -99,15 +109,8 @@ struct reader {
 	size_t nflows, flows_cap;
 	struct known_name *known;
 	size_t nknown, known_cap;
-	unsigned region, nregions;
+	unsigned nregions;
 	size_t marked;
-};
-
-// What is in force around a part of the text, to be put back behind it.
-struct surroundings {
-	unsigned needs;
-	const char *flow, *ban, *ban_advice;
-	unsigned region;
 };
 
 // ---- reader.c ----
@@ -132,13 +135,12 @@ void reader_doubt(struct reader *r, const char *why, const char *advice);
 // The same, if the byte of the backslash before `next` is another character in the locale.
 void reader_doubt_yen(struct reader *r, char next);
 
-// Begins and ends a construct in which nothing of what is outside counts: $( ), a function.
-struct surroundings reader_enter(struct reader *r, bool in_document);
-void reader_leave(struct reader *r, struct surroundings saved);
+// Begins a construct in which nothing of what is outside counts: $( ), a function. Returns the scope around it, for
+// reader_leave().
+struct scope reader_enter(struct reader *r, bool in_document);
 
-// What is in force here, and the same put back: of the region only reader_leave() does.
-struct surroundings reader_save(const struct reader *r);
-void reader_restore(struct reader *r, struct surroundings saved);
+// Ends a construct: what was in force around it is so again.
+void reader_leave(struct reader *r, struct scope saved);
 
 // What comes is in that region.
 void reader_set_region(struct reader *r, unsigned region);

@@ -40,7 +40,7 @@ static bool has_flow(const struct reader *r, const char *name, size_t item) {
 // The item goes to a variable.
 static void check_variable(struct reader *r, const char *name, size_t item, bool is_derived) {
 	if (name[0] == FLOW_UNKNOWN[0]) {
-		if (!is_derived || !(r->needs & NEED_NAME)) {
+		if (!is_derived || !(r->scope.needs & NEED_NAME)) {
 			reader_refuse(r, item, "the name of the variable that gets it is not known before the command runs, and could be PS4 or PATH",
 			              "write the name itself");
 		}
@@ -106,14 +106,14 @@ static void flow_pipe(struct reader *r) {
 }
 
 void flow_use(struct reader *r, const char *from) {
-	const char *flow = r->flow;
-	r->flow = flow ? flow : FLOW_OUTPUT;
+	const char *flow = r->scope.flow;
+	r->scope.flow = flow ? flow : FLOW_OUTPUT;
 	for (size_t i = 0; i < r->nflows; ++i) {
 		if (is_flow_of(r, &r->flows[i], from) && (from[0] != FLOW_OUTPUT[0] || r->flows[i].statement == 0)) {
 			reader_use(r, r->flows[i].item, true);
 		}
 	}
-	r->flow = flow;
+	r->scope.flow = flow;
 }
 
 void known_add(struct reader *r, unsigned kind, const char *name, size_t at) {
@@ -207,14 +207,14 @@ void reader_assign(struct reader *r, struct word *word) {
 	word->name[len] = '\0';
 	bool is_array = reader_peek(r, 0) == '(' || (r->at > 2 && memchr(r->text + r->at - 3, ']', 2)); // a=( ), a[…]=, a[…]+=
 	bool is_integer = shell_variable_kind(word->name, is_array) == VARIABLE_INTEGER || known_has(r, KNOWN_INTEGER, word->name, 0);
-	r->needs = (r->needs & ~(unsigned)NEED_NAME) | r->value_needs | (is_integer ? NEED_INTEGER : 0);
+	r->scope.needs = (r->scope.needs & ~(unsigned)NEED_NAME) | r->value_needs | (is_integer ? NEED_INTEGER : 0);
 	r->group_needs = is_integer ? NEED_INTEGER : r->group_needs;
 	known_add(r, KNOWN_ASSIGNED, word->name, 0);
 	word->value = r->at;
 	if (is_array && len < sizeof(word->name) - 1) {
 		memcpy(word->name + len, "[", 2);
 	}
-	r->flow = word->name;
+	r->scope.flow = word->name;
 }
 
 // ---- commands ----
@@ -351,24 +351,23 @@ void command_named(struct reader *r, struct command_words *command, const struct
 	}
 }
 
-static const char operators[] = "an item here would be an operator to the test, and some of them evaluate their operands";
-static const char operators_advice[] = "write the operator itself, and one word on each of its sides";
+static const struct reason operators = {"an item here would be an operator to the test, and some of them evaluate their operands",
+                                        "write the operator itself, and one word on each of its sides"};
 
 static void before_test(struct reader *r, const struct command_words *command) {
 	if (strcmp(command->last, "-v") == 0 || strcmp(command->last, "-R") == 0) {
-		r->needs = NEED_NAME;
+		r->scope.needs = NEED_NAME;
 	} else if (command->is_last_compared || strcmp(command->last, "-t") == 0 ||
 	           known_has(r, KNOWN_LEFT_SIDE, "", reader_place(r, r->at))) {
-		r->needs = command->in_condition ? NEED_INTEGER : NEED_NUMBER; // [ ] knows no octal numbers
+		r->scope.needs = command->in_condition ? NEED_INTEGER : NEED_NUMBER; // [ ] knows no octal numbers
 	} else if (command->in_condition && (strcmp(command->last, "==") == 0 || strcmp(command->last, "=") == 0 || strcmp(command->last, "!=") == 0)) {
-		r->needs = NEED_NO_PATTERN;
+		r->scope.needs = NEED_NO_PATTERN;
 	}
 	if (command->in_condition) {
-		r->flow = "BASH_REMATCH";
+		r->scope.flow = "BASH_REMATCH";
 		r->flow_derives = true;
 	} else if (command->is_operator_next && command->is_last_open) { // behind what may be -v
-		r->ban = operators;
-		r->ban_advice = operators_advice;
+		r->scope.ban = operators;
 	}
 }
 
@@ -377,7 +376,7 @@ static void after_test(struct reader *r, struct command_words *command, const st
 	const char *text = word->is_open ? "" : word->text;
 	bool is_binary = command->in_condition || command->is_operator_next;
 	if (command->is_operator_item && strcmp(text, "]") != 0 && !r->reading->refusal) {
-		reader_refuse(r, r->last_used, operators, operators_advice);
+		reader_refuse(r, r->last_used, operators.why, operators.advice);
 	}
 	command->is_operator_item = command->is_operator_next && !command->in_condition && r->nuses > command->nuses_before;
 	command->is_last_open = word->is_open;
@@ -403,25 +402,24 @@ static bool is_behind_v(const struct command_words *command) {
 
 static void before_printf(struct reader *r, const struct command_words *command) {
 	if (is_behind_v(command)) {
-		r->needs = NEED_NAME;
+		r->scope.needs = NEED_NAME;
 	} else if (!command->has_format) {
-		r->flow = command->target[0] ? command->target : FLOW_OUTPUT;
-		r->needs = reader_peek(r, 0) == '-' && reader_peek(r, 1) == 'v' ? NEED_NAME : 0;
+		r->scope.flow = command->target[0] ? command->target : FLOW_OUTPUT;
+		r->scope.needs = reader_peek(r, 0) == '-' && reader_peek(r, 1) == 'v' ? NEED_NAME : 0;
 	} else {
-		r->flow = command->target[0] ? command->target : FLOW_OUTPUT;
+		r->scope.flow = command->target[0] ? command->target : FLOW_OUTPUT;
 		bool is_number = command->nformat > 0 && command->format[command->nargs % command->nformat] == 'd';
 		// the number of a character: printf %d "'x"
 		char first = reader_peek(r, 0), second = reader_peek(r, 1);
 		bool is_character = (first == '\\' && (second == '\'' || second == '"')) || (first == '"' && second == '\'');
-		r->needs = is_number && !is_character ? NEED_NUMBER : 0;
+		r->scope.needs = is_number && !is_character ? NEED_NUMBER : 0;
 	}
 }
 
 static const char sourced[] = "the shell reads what comes here as commands";
 
 static void ban_words(struct reader *r, const char *why) {
-	r->ban = why;
-	r->ban_advice = "write '… \"$FAIRPAR_ITEM\" …', in single quotes";
+	r->scope.ban = (struct reason){why, "write '… \"$FAIRPAR_ITEM\" …', in single quotes"};
 }
 
 // The words of what runs them.
@@ -429,7 +427,7 @@ static void before_code(struct reader *r, const struct command_words *command) {
 	switch (command->builtin->kind) {
 	case CODE:
 		ban_words(r, "eval reads its words as commands, whatever their quotes are");
-		r->ban_advice = "write the command itself in place of eval, or '… \"$FAIRPAR_ITEM\" …', in single quotes";
+		r->scope.ban.advice = "write the command itself in place of eval, or '… \"$FAIRPAR_ITEM\" …', in single quotes";
 		break;
 	case SOURCE:
 		if ((reader_peek(r, 0) == '<' || reader_peek(r, 0) == '=') && reader_peek(r, 1) == '(') {
@@ -438,7 +436,7 @@ static void before_code(struct reader *r, const struct command_words *command) {
 		break;
 	case TRAP:
 		if (command->has_action) {
-			r->needs = NEED_NAME;
+			r->scope.needs = NEED_NAME;
 		} else {
 			ban_words(r, "trap reads its action as commands, whatever its quotes are");
 		}
@@ -450,15 +448,14 @@ static void before_code(struct reader *r, const struct command_words *command) {
 
 void command_before_word(struct reader *r, struct command_words *command, struct word *word) {
 	if (command->is_function) {
-		r->flow = "@";
+		r->scope.flow = "@";
 	}
-	if (command->n > 0 && !r->flow && !(command->builtin && command->builtin->kind != PREFIX)) {
-		r->flow = FLOW_OUTPUT; // its output may be made of its words
+	if (command->n > 0 && !r->scope.flow && !(command->builtin && command->builtin->kind != PREFIX)) {
+		r->scope.flow = FLOW_OUTPUT; // its output may be made of its words
 		r->flow_derives = true;
 	}
 	if (command->n > 0 && command->is_generated) {
-		r->ban = "the name of this command comes out of an expansion, and could be that of eval";
-		r->ban_advice = "write the name itself";
+		r->scope.ban = (struct reason){"the name of this command comes out of an expansion, and could be that of eval", "write the name itself"};
 	}
 	if (command->n == 0 || !command->builtin) {
 		r->value_needs = r->group_needs = 0;
@@ -468,12 +465,12 @@ void command_before_word(struct reader *r, struct command_words *command, struct
 	case INTEGERS:
 	case INTEGER:
 	case REPEAT:
-		r->needs = command->builtin->kind == INTEGER && command->n > 1 ? 0 : NEED_INTEGER;
+		r->scope.needs = command->builtin->kind == INTEGER && command->n > 1 ? 0 : NEED_INTEGER;
 		break;
 	case NAMES:
 	case READ:
 	case MAPFILE:
-		r->needs = NEED_NAME;
+		r->scope.needs = NEED_NAME;
 		if (strcmp(command->last, "-C") == 0) { // mapfile
 			ban_words(r, "mapfile reads this word as a command");
 		}
@@ -481,7 +478,7 @@ void command_before_word(struct reader *r, struct command_words *command, struct
 	case DECLARE:
 	case DECLARE_INTEGERS:
 		word->may_assign = true;
-		r->needs = NEED_NAME;
+		r->scope.needs = NEED_NAME;
 		r->value_needs = command->is_integer || command->is_special ? NEED_INTEGER : 0;
 		r->group_needs = command->is_integer ? NEED_INTEGER : 0;
 		break;
@@ -494,10 +491,10 @@ void command_before_word(struct reader *r, struct command_words *command, struct
 		break;
 	case SET:
 		if (is_behind(command, "A") && command->target[0] == '\0') { // an array
-			r->needs = NEED_NAME;
+			r->scope.needs = NEED_NAME;
 			break;
 		}
-		r->flow = command->target[0] ? command->target : "@";
+		r->scope.flow = command->target[0] ? command->target : "@";
 		break;
 	case CODE:
 	case COMPLETION:
@@ -599,11 +596,10 @@ static void after_printf(struct reader *r, struct command_words *command, const 
 static void after_source(struct reader *r, const struct word *word) {
 	bool is_input = strncmp(word->text, "/dev/", 5) == 0 || strncmp(word->text, "/proc/", 6) == 0 || strcmp(word->text, "-") == 0;
 	if (word->is_open || is_input) {
-		const char *old = r->ban, *old_advice = r->ban_advice;
+		struct reason old = r->scope.ban;
 		ban_words(r, sourced);
 		flow_use(r, FLOW_INPUT);
-		r->ban = old;
-		r->ban_advice = old_advice;
+		r->scope.ban = old;
 	}
 }
 

@@ -159,6 +159,24 @@ bool reader_is_name(char c) {
 	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
 }
 
+// Goes on behind the bytes of a name. Returns their number.
+static size_t skip_name(struct reader *r) {
+	size_t start = r->at;
+	while (r->at < r->len && reader_is_name(r->text[r->at])) {
+		++r->at;
+	}
+	return r->at - start;
+}
+
+// Goes on behind a name, which is noted as reader_name() does. Returns its length, 0 if there is none.
+static size_t read_name(struct reader *r, bool is_expanded) {
+	size_t len = skip_name(r);
+	reader_name(r, r->at - len, len, is_expanded);
+	return len;
+}
+
+static bool read_special(struct reader *r, unsigned place, struct word *word);
+
 static void add_literal(struct reader *r, struct word *word) {
 	char c = r->text[r->at];
 	++r->at;
@@ -200,6 +218,9 @@ static bool read_item(struct reader *r, unsigned place, struct word *word) {
 // A backslash outside of quotes, or in double quotes.
 static void read_backslash(struct reader *r, unsigned place, struct word *word) {
 	reader_doubt_yen(r, reader_peek(r, 1));
+	if (word) {
+		word->is_quoted = word->is_quoted || reader_peek(r, 1) != '\n';
+	}
 	++r->at;
 	if (reader_at_end(r)) {
 		return;
@@ -215,15 +236,21 @@ static void read_backslash(struct reader *r, unsigned place, struct word *word) 
 	}
 }
 
-static void read_single(struct reader *r, struct word *word) {
+// '…' or "…"
+static void read_quotes(struct reader *r, struct word *word) {
+	char quote = r->text[r->at];
+	unsigned place = quote == '"' ? PLACE_DOUBLE : PLACE_SINGLE;
 	struct scope saved = enter_quotes(r, false);
+	if (word) {
+		word->is_quoted = true;
+	}
 	++r->at;
-	while (!reader_at_end(r) && r->text[r->at] != '\'') {
-		if (!read_item(r, PLACE_SINGLE, word)) {
+	while (!reader_at_end(r) && r->text[r->at] != quote) {
+		if (!read_special(r, place, word) && !read_item(r, place, word)) {
 			add_literal(r, word);
 		}
 	}
-	expect(r, '\'');
+	expect(r, quote);
 	reader_leave(r, saved);
 }
 
@@ -248,28 +275,28 @@ static void read_ansi(struct reader *r, struct word *word) {
 	reader_leave(r, saved);
 }
 
-static void read_double(struct reader *r, struct word *word) {
-	struct scope saved = enter_quotes(r, false);
-	++r->at;
-	while (!reader_at_end(r) && r->text[r->at] != '"') {
-		switch (r->text[r->at]) {
-		case '\\':
-			read_backslash(r, PLACE_DOUBLE, word);
-			break;
-		case '$':
-			reader_dollar(r, PLACE_DOUBLE, word);
-			break;
-		case '`':
-			reader_backticks(r, PLACE_DOUBLE, word);
-			break;
-		default:
-			if (!read_item(r, PLACE_DOUBLE, word)) {
-				add_literal(r, word);
-			}
+// Reads on from what means something in a place of that kind: a backslash, an expansion, a quote. Returns false at another
+// byte.
+static bool read_special(struct reader *r, unsigned place, struct word *word) {
+	char c = place == PLACE_SINGLE ? '\0' : r->text[r->at];
+	switch (c) {
+	case '\\':
+		read_backslash(r, place, word);
+		return true;
+	case '$':
+		reader_dollar(r, place, word);
+		return true;
+	case '`':
+		reader_backticks(r, place, word);
+		return true;
+	case '\'':
+	case '"':
+		if (place == PLACE_PLAIN) {
+			read_quotes(r, word);
 		}
+		return place == PLACE_PLAIN;
 	}
-	expect(r, '"');
-	reader_leave(r, saved);
+	return false;
 }
 
 // ---- expansions ----
@@ -418,22 +445,12 @@ static bool is_simple_quote(const struct reader *r) {
 static void read_operand(struct reader *r, unsigned place, bool is_quoted) {
 	while (!reader_at_end(r) && r->text[r->at] != '}') {
 		char c = r->text[r->at];
-		if (c == '\\') {
-			read_backslash(r, place, NULL);
-		} else if (c == '$') {
-			reader_dollar(r, is_quoted ? PLACE_DOUBLE : PLACE_PLAIN, NULL);
-		} else if (c == '`') {
-			reader_backticks(r, is_quoted ? PLACE_DOUBLE : PLACE_PLAIN, NULL);
-		} else if ((c == '\'' || c == '"') && is_quoted) {
+		if ((c == '\'' || c == '"') && is_quoted) {
 			if (!is_simple_quote(r)) {
 				reader_doubt(r, "shells do not agree about quotes inside \"${…}\"", "set a variable first");
 			}
 			++r->at;
-		} else if (c == '\'') {
-			read_single(r, NULL);
-		} else if (c == '"') {
-			read_double(r, NULL);
-		} else if (!reader_item(r, place)) {
+		} else if (!read_special(r, is_quoted && c != '\\' ? PLACE_DOUBLE : place, NULL) && !reader_item(r, place)) {
 			if (c == '{') {
 				reader_doubt(r, "shells do not agree which } ends a ${…} with another { in it", "set a variable first");
 			}
@@ -453,6 +470,15 @@ static const struct reason no_name = {"an item is no name of a variable", "use t
 static const struct reason qualifiers = {"zsh takes what stands in these ( ) for qualifiers of the files, of which some are code",
                                          "write another pattern, or have find look"};
 
+// [ ] with arithmetic.
+static void read_subscript(struct reader *r) {
+	unsigned needs = r->scope.needs;
+	r->scope.needs = NEED_INTEGER;
+	++r->at;
+	reader_arithmetic(r, "]");
+	r->scope.needs = needs;
+}
+
 // The name in ${…}, and its subscript. Returns the length of the name.
 static size_t read_parameter_name(struct reader *r) {
 	bool is_length = r->text[r->at] == '#';
@@ -464,11 +490,7 @@ static size_t read_parameter_name(struct reader *r) {
 	if (strchr("#!^=+~", r->text[r->at]) && r->text[r->at] != '\0' && reader_is_name(reader_peek(r, 1))) {
 		++r->at;
 	}
-	size_t start = r->at;
-	while (reader_is_name(reader_peek(r, 0))) {
-		++r->at;
-	}
-	size_t len = r->at - start;
+	size_t start = r->at, len = skip_name(r);
 	unsigned needs = r->scope.needs;
 	if (is_indirect) {
 		r->scope.needs |= NEED_NAME;
@@ -488,21 +510,14 @@ static size_t read_parameter_name(struct reader *r) {
 	bool is_nested = len == 0 && (r->text[r->at] == '"' || (r->text[r->at] == '$' && strchr("{(", reader_peek(r, 1))));
 	if (is_nested && !reader_at_end(r)) { // ${${x}} of zsh
 		r->scope.ban.why = again.why;
-		if (r->text[r->at] == '$') {
-			reader_dollar(r, PLACE_PLAIN, NULL);
-		} else {
-			read_double(r, NULL);
-		}
+		read_special(r, PLACE_PLAIN, NULL);
 	} else if (!reader_at_end(r) && !reader_item(r, PLACE_PLAIN) && len == 0 && r->text[r->at] != '}') {
 		++r->at;
 		reader_item(r, PLACE_PLAIN);
 	}
 	r->scope.ban = old;
 	if (reader_peek(r, 0) == '[') {
-		++r->at;
-		r->scope.needs = NEED_INTEGER;
-		reader_arithmetic(r, "]");
-		r->scope.needs = needs;
+		read_subscript(r);
 	}
 	return len;
 }
@@ -512,12 +527,9 @@ static void read_flags(struct reader *r) {
 	for (++r->at; (reader_peek(r, 0) | 0x20) >= 'a' && (reader_peek(r, 0) | 0x20) <= 'z' && !reader_at_end(r); ++r->at) {
 	}
 	while (!reader_at_end(r) && (r->text[r->at] == '\0' || !strchr(")}", r->text[r->at]))) {
-		size_t start = r->at;
-		while (reader_is_name(reader_peek(r, 0)) && !reader_at_end(r)) {
+		if (read_name(r, false) == 0) {
 			++r->at;
 		}
-		reader_name(r, start, r->at - start, false);
-		r->at += r->at == start;
 	}
 }
 
@@ -584,10 +596,9 @@ static bool read_again(struct reader *r) {
 	struct reason old = r->scope.ban;
 	ban(r, again);
 	size_t start = r->at += n;
-	while (reader_is_name(reader_peek(r, 0))) {
+	if (skip_name(r) == 0) {
 		++r->at;
 	}
-	r->at += r->at == start;
 	reader_name(r, start, r->at - start, true);
 	r->scope.ban = old;
 	return true;
@@ -619,7 +630,9 @@ void reader_dollar(struct reader *r, unsigned place, struct word *word) {
 		read_ansi(r, word);
 	} else if (reader_is_name(c) || (c != '\0' && strchr("@*#?-$!", c))) {
 		bool is_special = !reader_is_name(c) || (c >= '0' && c <= '9');
-		for (r->at += is_special ? 2 : 1; !is_special && reader_is_name(reader_peek(r, 0)); ++r->at) {
+		r->at += is_special ? 2 : 1;
+		if (!is_special) {
+			skip_name(r);
 		}
 		reader_name(r, start + 1, r->at - start - 1, true);
 		r->apart_at = reader_peek(r, 0) == ':' ? r->at + 1 : r->at;
@@ -639,13 +652,7 @@ static void read_arithmetic_quote(struct reader *r, const char *closing) {
 	if (*closing == ')' && !(r->text[r->at] == '\\' && reader_peek(r, 1) == '\n')) {
 		reader_doubt(r, "shells do not agree about quotes in arithmetic", "leave them out");
 	}
-	if (r->text[r->at] == '"') {
-		read_double(r, NULL);
-	} else if (r->text[r->at] == '\'') {
-		read_single(r, NULL);
-	} else {
-		read_backslash(r, PLACE_PLAIN, NULL);
-	}
+	read_special(r, PLACE_PLAIN, NULL);
 }
 
 bool reader_arithmetic(struct reader *r, const char *closing) {
@@ -658,24 +665,9 @@ bool reader_arithmetic(struct reader *r, const char *closing) {
 			r->at += is_end ? strlen(closing) : 1;
 			return is_end;
 		}
-		if (reader_item(r, PLACE_DOUBLE)) {
-			continue;
-		}
-		if (reader_is_name(c)) {
-			size_t start = r->at;
-			while (reader_is_name(reader_peek(r, 0))) {
-				++r->at;
-			}
-			reader_name(r, start, r->at - start, false);
-			continue;
-		}
-		if (c == '$') {
-			reader_dollar(r, PLACE_DOUBLE, NULL);
-		} else if (c == '`') {
-			reader_backticks(r, PLACE_DOUBLE, NULL);
-		} else if (c == '\'' || c == '"' || c == '\\') {
+		if (c == '\'' || c == '"' || c == '\\') {
 			read_arithmetic_quote(r, closing);
-		} else {
+		} else if (!reader_item(r, PLACE_DOUBLE) && read_name(r, false) == 0 && !read_special(r, PLACE_DOUBLE, NULL)) {
 			nested += c == opening && opening != '\0' ? 1 : 0;
 			nested -= c == *closing ? 1 : 0;
 			++r->at;
@@ -754,14 +746,6 @@ static bool is_subscript(const struct reader *r, const struct word *word) {
 	return is_name;
 }
 
-static void read_subscript(struct reader *r) {
-	unsigned needs = r->scope.needs;
-	r->scope.needs = NEED_INTEGER;
-	++r->at;
-	reader_arithmetic(r, "]");
-	r->scope.needs = needs;
-}
-
 // A byte that is part of a word. Returns false at one that ends it.
 static bool read_part(struct reader *r, struct word *word) {
 	switch (r->text[r->at]) {
@@ -783,24 +767,6 @@ static bool read_part(struct reader *r, struct word *word) {
 		break;
 	case '(':
 		return read_parenthesis(r, word);
-	case '\\':
-		word->is_quoted = word->is_quoted || reader_peek(r, 1) != '\n';
-		read_backslash(r, PLACE_PLAIN, word);
-		return true;
-	case '\'':
-		word->is_quoted = true;
-		read_single(r, word);
-		return true;
-	case '"':
-		word->is_quoted = true;
-		read_double(r, word);
-		return true;
-	case '$':
-		reader_dollar(r, PLACE_PLAIN, word);
-		return true;
-	case '`':
-		reader_backticks(r, PLACE_PLAIN, word);
-		return true;
 	case '[':
 		if (is_subscript(r, word)) {
 			read_subscript(r);
@@ -808,7 +774,7 @@ static bool read_part(struct reader *r, struct word *word) {
 		}
 		break;
 	}
-	if (!read_item(r, PLACE_PLAIN, word)) {
+	if (!read_special(r, PLACE_PLAIN, word) && !read_item(r, PLACE_PLAIN, word)) {
 		add_literal(r, word);
 	}
 	return true;
@@ -828,11 +794,9 @@ void reader_word(struct reader *r, struct word *word) {
 		flow_copy(r, r->scope.flow, name, true);
 	}
 	// a name in arithmetic needs no $
-	for (size_t i = word->start; (r->scope.needs & NEED_INTEGER) && i < r->at; ++i) {
-		size_t start = i;
-		while (i < r->at && reader_is_name(r->text[i])) {
-			++i;
-		}
-		reader_name(r, start, i - start, false);
+	size_t end = r->at;
+	for (r->at = word->start; (r->scope.needs & NEED_INTEGER) && r->at < end; ++r->at) {
+		read_name(r, false);
 	}
+	r->at = end;
 }

@@ -177,10 +177,34 @@ void reader_list(struct reader *r, char end);
 
 // ---- reader_words.c ----
 
+// What a command is to the shell: what it does with its words.
+enum command_kind {
+	ORDINARY,  // a program, a function
+	INTEGERS,  // all of its words are arithmetic
+	INTEGER,   // … the first of them
+	NAMES,     // … names of variables
+	READ,      // … and the variables get what is read
+	MAPFILE,   // … in parts
+	DECLARE,   // … NAME or NAME=VALUE
+	DECLARE_INTEGERS,
+	TEST,
+	PRINTF,
+	PRINT,
+	SET,       // the positional parameters
+	CODE,      // … are read as commands
+	COMPLETION, // … are expanded, or run
+	SOURCE,    // the first of them is a file of commands
+	TRAP,      // … so is the first of them; names of signals
+	PREFIX,    // a command comes
+	REPEAT,    // a number, then a command
+	UNSAFE,    // it may change how shells read
+	OPTIONS,   // … the options …quotes and promptsubst
+};
+
 // A command, as far as it has been read.
 struct command_words {
 	unsigned n;               // words, with its name
-	const struct builtin *builtin; // what it is, or NULL
+	enum command_kind kind;
 	char first[NAME_LEN];     // its name
 	bool is_function;         // of the text
 	bool is_generated;        // its name comes out of an expansion

@@ -219,57 +219,14 @@ void reader_assign(struct reader *r, struct word *word) {
 
 // ---- commands ----
 
-struct builtin {
-	const char *name;
-	enum {
-		INTEGERS,  // all of its words are arithmetic
-		INTEGER,   // … the first of them
-		NAMES,     // … names of variables
-		READ,      // … and the variables get what is read
-		MAPFILE,   // … in parts
-		DECLARE,   // … NAME or NAME=VALUE
-		DECLARE_INTEGERS,
-		TEST,
-		PRINTF,
-		PRINT,
-		SET,       // the positional parameters
-		CODE,      // … are read as commands
-		COMPLETION, // … are expanded, or run
-		SOURCE,    // the first of them is a file of commands
-		TRAP,      // … so is the first of them; names of signals
-		PREFIX,    // a command comes
-		REPEAT,    // a number, then a command
-		UNSAFE,    // it may change how shells read
-		OPTIONS,   // … the options …quotes and promptsubst
-	} kind;
-};
+static enum command_kind find_kind(const char *name, size_t len);
 
-static const struct builtin builtins[] = {
-	{"let", INTEGERS}, {"shift", INTEGER}, {"exit", INTEGER}, {"return", INTEGER}, {"break", INTEGER},
-	{"continue", INTEGER}, {"ulimit", INTEGERS}, {"logout", INTEGER}, {"bye", INTEGER}, {"mapfile", MAPFILE}, {"readarray", MAPFILE}, {"getopts", NAMES}, {"unset", NAMES},
-	{"wait", INTEGERS}, {"vared", NAMES}, {"read", READ}, {"getln", READ}, {"declare", DECLARE}, {"typeset", DECLARE}, {"local", DECLARE},
-	{"export", DECLARE}, {"readonly", DECLARE}, {"nameref", DECLARE_INTEGERS}, {"integer", DECLARE_INTEGERS},
-	{"float", DECLARE_INTEGERS}, {"[[", TEST}, {"[", TEST}, {"test", TEST}, {"printf", PRINTF}, {"print", PRINT},
-	{"echo", PRINT}, {"set", SET}, {"eval", CODE}, {"trap", TRAP}, {".", SOURCE}, {"source", SOURCE},
-	{"compgen", COMPLETION}, {"complete", COMPLETION}, {"bind", COMPLETION}, {"fc", COMPLETION}, {"history", COMPLETION}, {"sched", COMPLETION},
-	{"zpty", COMPLETION}, {"zstyle", COMPLETION}, {"command", PREFIX}, {"-", PREFIX}, {"builtin", PREFIX}, {"exec", PREFIX},
-	{"time", PREFIX}, {"noglob", PREFIX}, {"nocorrect", PREFIX}, {"repeat", REPEAT}, {"alias", UNSAFE}, {"emulate", UNSAFE}, {"zmodload", UNSAFE},
-	{"zformat", COMPLETION}, {"zparseopts", COMPLETION}, {"setopt", OPTIONS}, {"unsetopt", OPTIONS},
-};
-
-static const struct builtin *find_builtin(const struct word *word) {
-	for (size_t i = 0; !word->is_open && i < sizeof(builtins) / sizeof(builtins[0]); ++i) {
-		if (strcmp(builtins[i].name, word->text) == 0) {
-			return &builtins[i];
-		}
-	}
-	return NULL;
+static enum command_kind kind_of(const struct word *word) {
+	return word->is_open ? ORDINARY : find_kind(word->text, word->len);
 }
 
 bool shell_evaluates_words(const char *name, size_t len) {
-	struct word word = {.len = len};
-	memcpy(word.text, name, len < sizeof(word.text) ? len : 0);
-	return len < sizeof(word.text) && find_builtin(&word) && strcmp(word.text, "echo") != 0;
+	return find_kind(name, len) != ORDINARY && !word_is_in("echo", name, len);
 }
 
 // Is it the expansion of a variable that the command does not set, but the environment: "$CC", ${CC:-cc}? Its value and its
@@ -321,17 +278,17 @@ static bool is_generated(const struct reader *r, const struct word *word) {
 
 void command_named(struct reader *r, struct command_words *command, const struct word *word) {
 	bool is_option = command->is_prefixed && word->text[0] == '-';
-	const struct builtin *builtin = find_builtin(word);
-	if (is_option || (builtin && builtin->kind == PREFIX)) {
+	enum command_kind kind = kind_of(word);
+	if (is_option || kind == PREFIX) {
 		command->is_prefixed = true;
 		return;
 	}
 	command->n = 1;
-	command->builtin = builtin;
+	command->kind = kind;
 	command->is_function = !word->is_open && known_has(r, KNOWN_FUNCTION, word->text, 0);
 	copy_name(command->first, word->is_open ? "" : word->text);
 	command->in_condition = strcmp(command->first, "[[") == 0 && !word->is_quoted;
-	command->is_integer = builtin && builtin->kind == DECLARE_INTEGERS;
+	command->is_integer = kind == DECLARE_INTEGERS;
 	command->last_start = word->start;
 	command->last[0] = '\0';
 	bool is_used = r->nuses > command->nuses_before;
@@ -339,20 +296,39 @@ void command_named(struct reader *r, struct command_words *command, const struct
 	command->name_item = is_item ? r->last_used + 1 : 0;
 	command->nuses_named = r->nuses;
 	command->is_generated = !is_item && (is_generated(r, word) || (is_used && !strchr(word->text, '/')));
-	if (builtin && (builtin->kind == READ || builtin->kind == MAPFILE)) { // without a name
-		flow_copy(r, builtin->kind == READ ? "REPLY" : "MAPFILE", FLOW_INPUT, builtin->kind == MAPFILE);
+	if (kind == READ || kind == MAPFILE) { // without a name
+		flow_copy(r, kind == READ ? "REPLY" : "MAPFILE", FLOW_INPUT, kind == MAPFILE);
 	}
 	if (is_used && command->is_generated && !word->has_item && !word->is_quoted) {
 		reader_refuse(r, r->last_used, "the shell splits what comes out of this expansion into a command and its words, whatever they are",
 		                   "quote it, so that it is the name of a program; or let the command begin with {}");
 	}
-	if (builtin && builtin->kind == UNSAFE) {
+	if (kind == UNSAFE) {
 		reader_doubt(r, "behind this command shells may read in another way", "do without it");
 	}
 }
 
 static const struct reason operators = {"an item here would be an operator to the test, and some of them evaluate their operands",
                                         "write the operator itself, and one word on each of its sides"};
+
+// ---- what each kind does with a word ----
+
+#define ITEM_AS_VARIABLE "'… \"$FAIRPAR_ITEM\" …', in single quotes"
+
+static void before_integer(struct reader *r, const struct command_words *command) {
+	r->scope.needs = command->n > 1 ? 0 : NEED_INTEGER;
+}
+
+static void before_names(struct reader *r, const struct command_words *command) {
+	if (strcmp(command->last, "-C") == 0) {
+		r->scope.ban = (struct reason){"mapfile reads this word as a command", "write " ITEM_AS_VARIABLE};
+	}
+}
+
+static void before_declare(struct reader *r, const struct command_words *command) {
+	r->value_needs = command->is_integer || command->is_special ? NEED_INTEGER : 0;
+	r->group_needs = command->is_integer ? NEED_INTEGER : 0;
+}
 
 static void before_test(struct reader *r, const struct command_words *command) {
 	if (strcmp(command->last, "-v") == 0 || strcmp(command->last, "-R") == 0) {
@@ -416,96 +392,28 @@ static void before_printf(struct reader *r, const struct command_words *command)
 	}
 }
 
-static const char sourced[] = "the shell reads what comes here as commands";
-
-static void ban_words(struct reader *r, const char *why) {
-	r->scope.ban = (struct reason){why, "write '… \"$FAIRPAR_ITEM\" …', in single quotes"};
-}
-
-// The words of what runs them.
-static void before_code(struct reader *r, const struct command_words *command) {
-	switch (command->builtin->kind) {
-	case CODE:
-		ban_words(r, "eval reads its words as commands, whatever their quotes are");
-		r->scope.ban.advice = "write the command itself in place of eval, or '… \"$FAIRPAR_ITEM\" …', in single quotes";
-		break;
-	case SOURCE:
-		if ((reader_peek(r, 0) == '<' || reader_peek(r, 0) == '=') && reader_peek(r, 1) == '(') {
-			ban_words(r, sourced);
-		}
-		break;
-	case TRAP:
-		if (command->has_action) {
-			r->scope.needs = NEED_NAME;
-		} else {
-			ban_words(r, "trap reads its action as commands, whatever its quotes are");
-		}
-		break;
-	default:
-		ban_words(r, "this command of the shell runs or expands its words once more");
-	}
-}
-
-void command_before_word(struct reader *r, struct command_words *command, struct word *word) {
-	if (command->is_function) {
-		r->scope.flow = "@";
-	}
-	if (command->n > 0 && !r->scope.flow && !(command->builtin && command->builtin->kind != PREFIX)) {
-		r->scope.flow = FLOW_OUTPUT; // its output may be made of its words
-		r->flow_derives = true;
-	}
-	if (command->n > 0 && command->is_generated) {
-		r->scope.ban = (struct reason){"the name of this command comes out of an expansion, and could be that of eval", "write the name itself"};
-	}
-	if (command->n == 0 || !command->builtin) {
-		r->value_needs = r->group_needs = 0;
-		return;
-	}
-	switch (command->builtin->kind) {
-	case INTEGERS:
-	case INTEGER:
-	case REPEAT:
-		r->scope.needs = command->builtin->kind == INTEGER && command->n > 1 ? 0 : NEED_INTEGER;
-		break;
-	case NAMES:
-	case READ:
-	case MAPFILE:
+static void before_set(struct reader *r, const struct command_words *command) {
+	if (is_behind(command, "A") && command->target[0] == '\0') { // an array
 		r->scope.needs = NEED_NAME;
-		if (strcmp(command->last, "-C") == 0) { // mapfile
-			ban_words(r, "mapfile reads this word as a command");
-		}
-		break;
-	case DECLARE:
-	case DECLARE_INTEGERS:
-		word->may_assign = true;
-		r->scope.needs = NEED_NAME;
-		r->value_needs = command->is_integer || command->is_special ? NEED_INTEGER : 0;
-		r->group_needs = command->is_integer ? NEED_INTEGER : 0;
-		break;
-	case TEST:
-		before_test(r, command);
-		break;
-	case PRINTF:
-	case PRINT:
-		before_printf(r, command);
-		break;
-	case SET:
-		if (is_behind(command, "A") && command->target[0] == '\0') { // an array
-			r->scope.needs = NEED_NAME;
-			break;
-		}
+	} else {
 		r->scope.flow = command->target[0] ? command->target : "@";
-		break;
-	case CODE:
-	case COMPLETION:
-	case SOURCE:
-	case TRAP:
-	case UNSAFE:
-		before_code(r, command);
-		break;
-	case PREFIX:
-	case OPTIONS:
-		break;
+	}
+}
+
+static const struct reason sourced = {"the shell reads what comes here as commands", "write " ITEM_AS_VARIABLE};
+
+static void before_source(struct reader *r, const struct command_words *command) {
+	(void)command;
+	if ((reader_peek(r, 0) == '<' || reader_peek(r, 0) == '=') && reader_peek(r, 1) == '(') {
+		r->scope.ban = sourced;
+	}
+}
+
+static void before_trap(struct reader *r, const struct command_words *command) {
+	if (command->has_action) {
+		r->scope.needs = NEED_NAME;
+	} else {
+		r->scope.ban = (struct reason){"trap reads its action as commands, whatever its quotes are", "write " ITEM_AS_VARIABLE};
 	}
 }
 
@@ -551,13 +459,13 @@ static void set_target(struct reader *r, struct command_words *command, const st
 	copy_name(command->target, word->is_open ? FLOW_UNKNOWN : name);
 	known_add(r, KNOWN_ASSIGNED, command->target, 0);
 	size_t len = strlen(command->target);
-	if (len < NAME_LEN - 2 && (command->builtin->kind == SET || is_behind(command, "aA"))) {
+	if (len < NAME_LEN - 2 && (command->kind == SET || is_behind(command, "aA"))) {
 		memcpy(command->target + len, "[", 2);
 	}
 }
 
 static void after_read(struct reader *r, struct command_words *command, const struct word *word) {
-	bool is_mapfile = command->builtin->kind == MAPFILE;
+	bool is_mapfile = command->kind == MAPFILE;
 	bool is_argument = is_behind(command, is_mapfile ? "dnOsucC" : "dinNptu");
 	if (word->text[0] == '-' || (word->is_open && (is_argument || strchr(word->text, '?')))) { // read x?prompt
 		return;
@@ -578,7 +486,7 @@ static void after_printf(struct reader *r, struct command_words *command, const 
 		set_target(r, command, word, word->text + 2);
 	} else if (command->has_format) {
 		++command->nargs;
-	} else if (command->builtin->kind == PRINT) { // print -f FORMAT
+	} else if (command->kind == PRINT) { // print -f FORMAT
 		const char *format = is_option ? strchr(word->text, 'f') : NULL;
 		bool is_format = command->last[0] == '-' && strchr(command->last, 'f') == command->last + strlen(command->last) - 1;
 		if ((format && format[1] != '\0') || is_format) {
@@ -593,11 +501,12 @@ static void after_printf(struct reader *r, struct command_words *command, const 
 	}
 }
 
-static void after_source(struct reader *r, const struct word *word) {
+static void after_source(struct reader *r, struct command_words *command, const struct word *word) {
+	(void)command;
 	bool is_input = strncmp(word->text, "/dev/", 5) == 0 || strncmp(word->text, "/proc/", 6) == 0 || strcmp(word->text, "-") == 0;
 	if (word->is_open || is_input) {
 		struct reason old = r->scope.ban;
-		ban_words(r, sourced);
+		r->scope.ban = sourced;
 		flow_use(r, FLOW_INPUT);
 		r->scope.ban = old;
 	}
@@ -613,68 +522,121 @@ static bool names_quotes(const char *text) {
 	return false;
 }
 
+static void after_set(struct reader *r, struct command_words *command, const struct word *word) {
+	bool is_attached = (word->text[0] == '-' || word->text[0] == '+') && word->text[1] == 'A' && word->len > 2;
+	if (is_attached || (is_behind(command, "A") && command->target[0] == '\0')) {
+		set_target(r, command, word, word->text + (is_attached ? 2 : 0));
+	}
+}
+
+static void after_code(struct reader *r, struct command_words *command, const struct word *word) {
+	(void)command;
+	reader_code(r, word->start);
+}
+
+static void after_alias(struct reader *r, struct command_words *command, const struct word *word) {
+	const char *value = memchr(r->text + word->start, '=', r->at - word->start);
+	if (value) { // alias x='…'
+		reader_code(r, (size_t)(value - r->text) + 1);
+	}
+	after_code(r, command, word);
+}
+
+static void after_trap(struct reader *r, struct command_words *command, const struct word *word) {
+	if (!command->has_action) {
+		reader_code(r, word->start);
+	}
+	// $x could be nothing
+	command->has_action = command->has_action || word->is_quoted || (!word->is_open && (word->text[0] != '-' || word->len == 1));
+}
+
+static void after_options(struct reader *r, struct command_words *command, const struct word *word) {
+	(void)command;
+	if (names_quotes(word->text)) {
+		reader_doubt(r, "behind this command shells may read in another way", "do without it");
+	}
+}
+
+// ---- all of them ----
+
+#define RUN_AGAIN {"this command of the shell runs or expands its words once more", "write " ITEM_AS_VARIABLE}
+
+// The commands of each kind, what their words must be or why none may be an item, and what is done before and behind each.
+static const struct {
+	const char *names;
+	unsigned needs;
+	struct reason ban;
+	void (*before)(struct reader *r, const struct command_words *command);
+	void (*after)(struct reader *r, struct command_words *command, const struct word *word);
+} kinds[] = {
+	[ORDINARY] = {.names = ""},
+	[INTEGERS] = {"let ulimit wait", .needs = NEED_INTEGER},
+	[INTEGER] = {"shift exit return break continue logout bye", .before = before_integer},
+	[NAMES] = {"getopts unset vared", .needs = NEED_NAME, .before = before_names},
+	[READ] = {"read getln", .needs = NEED_NAME, .before = before_names, .after = after_read},
+	[MAPFILE] = {"mapfile readarray", .needs = NEED_NAME, .before = before_names, .after = after_read},
+	[DECLARE] = {"declare typeset local export readonly", .needs = NEED_NAME, .before = before_declare, .after = after_declare},
+	[DECLARE_INTEGERS] = {"nameref integer float", .needs = NEED_NAME, .before = before_declare, .after = after_declare},
+	[TEST] = {"[[ [ test", .before = before_test, .after = after_test},
+	[PRINTF] = {"printf", .before = before_printf, .after = after_printf},
+	[PRINT] = {"print echo", .before = before_printf, .after = after_printf},
+	[SET] = {"set", .before = before_set, .after = after_set},
+	[CODE] = {"eval", .after = after_code, .ban = {"eval reads its words as commands, whatever their quotes are",
+	          "write the command itself in place of eval, or " ITEM_AS_VARIABLE}},
+	[COMPLETION] = {"compgen complete bind fc history sched zpty zstyle zformat zparseopts", .ban = RUN_AGAIN},
+	[SOURCE] = {". source", .before = before_source, .after = after_source},
+	[TRAP] = {"trap", .before = before_trap, .after = after_trap},
+	[PREFIX] = {"command - builtin exec time noglob nocorrect", .needs = 0},
+	[REPEAT] = {"repeat", .needs = NEED_INTEGER},
+	[UNSAFE] = {"alias emulate zmodload", .after = after_alias, .ban = RUN_AGAIN},
+	[OPTIONS] = {"setopt unsetopt", .after = after_options},
+};
+
+static enum command_kind find_kind(const char *name, size_t len) {
+	size_t kind = sizeof(kinds) / sizeof(kinds[0]);
+	while (--kind != ORDINARY && !word_is_in(kinds[kind].names, name, len)) {
+	}
+	return (enum command_kind)kind;
+}
+
+void command_before_word(struct reader *r, struct command_words *command, struct word *word) {
+	if (command->is_function) {
+		r->scope.flow = "@";
+	}
+	if (command->n > 0 && !r->scope.flow && command->kind == ORDINARY) {
+		r->scope.flow = FLOW_OUTPUT; // its output may be made of its words
+		r->flow_derives = true;
+	}
+	if (command->n > 0 && command->is_generated) {
+		r->scope.ban = (struct reason){"the name of this command comes out of an expansion, and could be that of eval", "write the name itself"};
+	}
+	if (command->n == 0 || command->kind == ORDINARY) {
+		r->value_needs = r->group_needs = 0;
+		return;
+	}
+	r->scope.needs = kinds[command->kind].needs ? kinds[command->kind].needs : r->scope.needs;
+	r->scope.ban = kinds[command->kind].ban.why ? kinds[command->kind].ban : r->scope.ban;
+	word->may_assign = command->kind == DECLARE || command->kind == DECLARE_INTEGERS;
+	if (kinds[command->kind].before) {
+		kinds[command->kind].before(r, command);
+	}
+}
+
 void command_after_word(struct reader *r, struct command_words *command, const struct word *word) {
-	const struct builtin *as_command = command->is_function ? find_builtin(word) : NULL; // for f() { "$@"; }
-	command->is_generated = command->is_generated || (as_command && (as_command->kind == CODE || as_command->kind == TRAP));
+	enum command_kind as_command = command->is_function ? kind_of(word) : ORDINARY; // for f() { "$@"; }
+	command->is_generated = command->is_generated || as_command == CODE || as_command == TRAP;
 	++command->n;
 	if (command->in_condition && strcmp(word->text, "]]") == 0 && !word->is_quoted) {
 		*command = (struct command_words){.n = 0}; // if [[ x ]] { … } of zsh
 		return;
 	}
-	switch (command->builtin ? command->builtin->kind : PREFIX) {
-	case READ:
-	case MAPFILE:
-		after_read(r, command, word);
-		break;
-	case SET: {
-		bool is_attached = (word->text[0] == '-' || word->text[0] == '+') && word->text[1] == 'A' && word->len > 2;
-		if (is_attached || (is_behind(command, "A") && command->target[0] == '\0')) {
-			set_target(r, command, word, word->text + (is_attached ? 2 : 0));
-		}
-		break;
-	}
-	case DECLARE:
-	case DECLARE_INTEGERS:
-		after_declare(r, command, word);
-		break;
-	case TEST:
-		after_test(r, command, word);
-		break;
-	case PRINTF:
-	case PRINT:
-		after_printf(r, command, word);
-		break;
-	case SOURCE:
-		after_source(r, word);
-		break;
-	case UNSAFE: { // alias x='…'
-		const char *value = memchr(r->text + word->start, '=', r->at - word->start);
-		if (value) {
-			reader_code(r, (size_t)(value - r->text) + 1);
-		}
-		reader_code(r, word->start);
-		break;
-	}
-	case CODE:
-		reader_code(r, word->start);
-		break;
-	case TRAP: // $x could be nothing
-		if (!command->has_action) {
-			reader_code(r, word->start);
-		}
-		command->has_action = command->has_action || word->is_quoted || (!word->is_open && (word->text[0] != '-' || word->len == 1));
-		break;
-	case REPEAT:
+	if (command->kind == REPEAT) {
 		*command = (struct command_words){.n = 0};
 		++r->nesting; // until its done, if it has one
 		return;
-	case OPTIONS:
-		if (names_quotes(word->text)) {
-			reader_doubt(r, "behind this command shells may read in another way", "do without it");
-		}
-		break;
-	default:
-		break;
+	}
+	if (kinds[command->kind].after) {
+		kinds[command->kind].after(r, command, word);
 	}
 	command->last_start = word->start;
 	memset(command->last, 0, sizeof(command->last));
@@ -687,7 +649,7 @@ void command_end(struct reader *r, struct command_words *command, bool is_piped)
 	if (command->name_item && r->nuses > command->nuses_named) { // items as its words, too
 		r->reading->items[command->name_item - 1].needs |= NEED_PROGRAM;
 	}
-	if (command->n > 0 && !command->builtin && !command->has_input && !command->is_fed) {
+	if (command->n > 0 && command->kind == ORDINARY && !command->has_input && !command->is_fed) {
 		flow_use(r, FLOW_INPUT);
 	}
 	if (command->is_function) {

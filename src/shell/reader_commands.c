@@ -23,6 +23,14 @@ static void skip_blanks(struct reader *r) {
 	}
 }
 
+// Reads the next word, as one that is no assignment.
+static struct word read_word(struct reader *r) {
+	struct word word = {.may_assign = false};
+	skip_blanks(r);
+	reader_word(r, &word);
+	return word;
+}
+
 // ---- comments and here-documents ----
 
 static void read_comment(struct reader *r) {
@@ -226,8 +234,7 @@ static void read_redirection(struct reader *r, struct command_words *command) {
 		r->outer = is_string ? outer : NULL; // the name of a file does not go to the output
 		bool is_process = reader_peek(r, 0) == '<' && reader_peek(r, 1) == '('; // < <( )
 		r->scope.flow = is_process ? FLOW_INPUT : r->scope.flow;
-		struct word word = {.may_assign = false};
-		reader_word(r, &word);
+		struct word word = read_word(r);
 		r->outer = outer;
 		if (!is_copy && !is_process && !is_string && r->text[start] == '<') {
 			read_input(r, command, start, &word);
@@ -265,12 +272,9 @@ static void skip_lines(struct reader *r) {
 
 // What stands behind `case`.
 static void read_case(struct reader *r) {
-	struct word word = {.may_assign = false};
-	skip_blanks(r);
-	reader_word(r, &word);
+	read_word(r);
 	skip_lines(r);
-	word = (struct word){.may_assign = false};
-	reader_word(r, &word);
+	struct word word = read_word(r);
 	if (!is_word(&word, "in {")) {
 		reader_doubt(r, "this case is not followed", "write: case WORD in (PATTERN) … ;; esac");
 		return;
@@ -280,10 +284,8 @@ static void read_case(struct reader *r) {
 		bool is_opened = reader_peek(r, 0) == '(';
 		r->at += is_opened && !reader_at_end(r);
 		for (bool first = true; !reader_at_end(r); first = false) {
-			skip_blanks(r);
-			word = (struct word){.may_assign = false};
 			r->quoted = PLACE_QUOTED;
-			reader_word(r, &word);
+			word = read_word(r);
 			r->quoted = 0;
 			if (first && !is_opened && is_word(&word, "esac }")) {
 				return;
@@ -313,6 +315,11 @@ static void read_case(struct reader *r) {
 	}
 }
 
+// Reads the next word; an empty one where a ( stands.
+static struct word read_unless_open(struct reader *r) {
+	return reader_peek(r, 0) == '(' ? (struct word){.may_assign = false} : read_word(r);
+}
+
 // What stands behind `for` and `select`.
 static void read_for(struct reader *r) {
 	skip_blanks(r);
@@ -325,26 +332,18 @@ static void read_for(struct reader *r) {
 		r->scope.needs = 0;
 		return;
 	}
-	struct word name = {.may_assign = false};
 	r->scope.needs = NEED_NAME;
-	reader_word(r, &name);
+	struct word name = read_word(r);
 	r->scope.needs = 0;
+	known_add(r, KNOWN_ASSIGNED, name.text, 0);
 	skip_lines(r);
 	size_t at = r->at;
-	struct word in = {.may_assign = false};
-	if (reader_peek(r, 0) != '(') {
-		reader_word(r, &in);
-	}
-	known_add(r, KNOWN_ASSIGNED, name.text, 0);
-	struct word last = {.may_assign = false};
+	struct word last = {.may_assign = false}, in = read_unless_open(r);
 	while (in.len > 0 && !is_word(&in, "in do {") && !reader_at_end(r)) { // zsh takes several names
 		last = in;
 		flow_copy(r, last.text, "@", false);
-		in = (struct word){.may_assign = false};
 		skip_lines(r);
-		if (reader_peek(r, 0) != '(') {
-			reader_word(r, &in);
-		}
+		in = read_unless_open(r);
 	}
 	if (!is_word(&in, "in") && reader_peek(r, 0) != '(') { // the positional parameters
 		r->at = at;
@@ -442,9 +441,7 @@ static bool read_start(struct reader *r, struct command_words *command, const st
 			return true;
 		}
 		if (is_word(word, "function")) {
-			struct word name = {.may_assign = false};
-			skip_blanks(r);
-			reader_word(r, &name);
+			struct word name = read_word(r);
 			known_add(r, KNOWN_FUNCTION, name.text, 0);
 			r->in_function = true;
 			if (is_word(&name, "{") || name.len == 0) {

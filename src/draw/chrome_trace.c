@@ -423,8 +423,8 @@ struct chrome *chrome_new(const struct palette *palette, const struct survey *su
 	uint64_t last = stats->end > survey->last ? stats->end : survey->last;
 	chrome->interval = (last > chrome->start ? last - chrome->start : 1) / CHROME_SAMPLES + 1;
 	chrome->attempts = (struct attempts){.fn = add_attempt, .arg = chrome};
-	chrome->nslots = all->nslots > stats->slots ? all->nslots : stats->slots;
-	chrome->ntracks = chrome->nslots + all->nbeside;
+	chrome->nslots = all->slots.n > stats->slots ? all->slots.n : stats->slots;
+	chrome->ntracks = chrome->nslots + all->beside.n;
 	chrome->ntracks = chrome->ntracks ? chrome->ntracks : 1;
 	chrome->arrows = xcalloc(chrome->ntracks + 1, sizeof(*chrome->arrows));
 	chrome->tails = xcalloc(chrome->ntracks + 1, sizeof(*chrome->tails));

@@ -11,10 +11,10 @@
 enum { TEXT_COMMAND = 160 }; // bytes of a command that a bar shows
 
 static void choose_lanes(struct timeline *timeline, const struct attempts *all) {
-	unsigned slots = all->nslots > timeline->slots ? all->nslots : timeline->slots;
+	unsigned slots = all->slots.n > timeline->slots ? all->slots.n : timeline->slots;
 	timeline->slots = slots ? slots : 1;
 	timeline->group = (timeline->slots + TIMELINE_LANES - 1) / TIMELINE_LANES;
-	timeline->nbeside = all->nbeside;
+	timeline->nbeside = all->beside.n;
 	timeline->nlanes = timeline->nbeside + (timeline->slots + timeline->group - 1) / timeline->group;
 }
 

@@ -17,30 +17,16 @@
 
 #include "job/halt.h"
 
+#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
-
-// A decimal number of at least one digit; *s moves behind it.
-static int parse_number(const char **s, uint64_t *ret_n) {
-	uint64_t n = 0;
-	const char *at = *s;
-	for (; *at >= '0' && *at <= '9'; ++at) {
-		if (n > (UINT64_MAX - 9) / 10) {
-			return -1;
-		}
-		n = n * 10 + (uint64_t)(*at - '0');
-	}
-	if (at == *s) {
-		return -1;
-	}
-	*s = at;
-	*ret_n = n;
-	return 0;
-}
 
 // N or N%, to the end of the text.
 static int parse_amount(const char *s, struct halt *halt, const char **ret_error) {
-	uint64_t n;
-	if (parse_number(&s, &n) != 0 || (*s != '\0' && strcmp(s, "%") != 0)) {
+	char *end;
+	errno = 0;
+	unsigned long long n = strtoull(s, &end, 10); // it takes blanks and signs, too
+	if (strspn(s, "0123456789") == 0 || errno != 0 || (*end != '\0' && strcmp(end, "%") != 0)) {
 		*ret_error = "must end with a number of jobs or a percentage, as in 'now,fail=1' or 'soon,fail=10%'";
 		return -1;
 	}
@@ -48,7 +34,7 @@ static int parse_amount(const char *s, struct halt *halt, const char **ret_error
 		*ret_error = "would stop before the first job: the number must be at least 1";
 		return -1;
 	}
-	if (*s == '\0') {
+	if (*end == '\0') {
 		halt->count = n;
 		return 0;
 	}

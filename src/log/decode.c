@@ -376,17 +376,12 @@ static uint64_t get_job(struct log_reader *reader, unsigned key) {
 // "2026-11-21T07:59:39.123Z" (RFC 3339) in nanoseconds since 1970; 0 if it is no such time.
 static uint64_t parse_date(const char *text) {
 	struct tm tm = {.tm_isdst = 0};
-	int ms = 0, n = 0;
-	if (!text || sscanf(text, "%4d-%2d-%2dT%2d:%2d:%2d%n", &tm.tm_year, &tm.tm_mon, &tm.tm_mday, &tm.tm_hour, &tm.tm_min, &tm.tm_sec, &n) != 6 ||
-	    tm.tm_year < 1970 || tm.tm_year > 2500 || tm.tm_mon < 1 || tm.tm_mon > 12 || tm.tm_hour < 0 || tm.tm_min < 0 || tm.tm_sec < 0 ||
-	    tm.tm_mday < 1) {
+	unsigned ms = 0;
+	const char *rest = text ? strptime(text, "%Y-%m-%dT%H:%M:%S", &tm) : NULL;
+	if (!rest || tm.tm_year < 70 || tm.tm_year > 600) {
 		return 0;
 	}
-	if (text[n] == '.' && (sscanf(text + n + 1, "%3d", &ms) != 1 || ms < 0)) {
-		ms = 0;
-	}
-	tm.tm_year -= 1900;
-	--tm.tm_mon;
+	(void)sscanf(rest, ".%3u", &ms);
 	return (uint64_t)timegm(&tm) * 1000000000 + (uint64_t)ms * 1000000;
 }
 
@@ -484,7 +479,7 @@ static void number_keys(struct log_reader *reader) {
 
 // ---- events ----
 
-// The end of an attempt, with what its start said.
+// Completes the end of an attempt with what its start said, which stays for the call, and passes it on.
 static void publish_job_end(struct log_reader *reader, struct event *event) {
 	struct event_job_end *end = &event->u.job_end;
 	struct running_attempt *running = running_take(&reader->running, &end->id);
@@ -503,37 +498,19 @@ static void publish_job_end(struct log_reader *reader, struct event *event) {
 
 // Passes the event on, which has been read.
 static void publish(struct log_reader *reader, struct event *event) {
-	switch (event->kind) {
-	case EVENT_RUN_START:
-		reader->has_start = true;
-		break;
-	case EVENT_JOB_START:
-		if (!event->u.job_start.command) {
-			event->u.job_start.command = "";
-		}
-		running_add(&reader->running, &event->u.job_start, event->at);
-		break;
-	case EVENT_JOB_END:
+	bool is_wait = event->kind == EVENT_WAIT || event->kind == EVENT_WAIT_END;
+	if ((is_wait && (int)event->u.wait.why == NO_WHY) || (event->kind == EVENT_OUTPUT && !event->u.output.data)) {
+		return; // the reason is one of a newer fairpar, or there is nothing
+	}
+	if (event->kind == EVENT_JOB_END) {
 		publish_job_end(reader, event);
 		return;
-	case EVENT_OUTPUT:
-		if (!event->u.output.data) {
-			return;
-		}
-		break;
-	case EVENT_WAIT:
-	case EVENT_WAIT_END:
-		if ((int)event->u.wait.why == NO_WHY) { // it is for a newer fairpar
-			return;
-		}
-		break;
-	case EVENT_BATCH_START:
-	case EVENT_LOST:
-	case EVENT_SLOTS:
-	case EVENT_BATCH_END:
-	case EVENT_RUN_END:
-		break;
 	}
+	if (event->kind == EVENT_JOB_START) {
+		event->u.job_start.command = event->u.job_start.command ? event->u.job_start.command : "";
+		running_add(&reader->running, &event->u.job_start, event->at);
+	}
+	reader->has_start = reader->has_start || event->kind == EVENT_RUN_START;
 	reader->fn(reader->arg, event);
 }
 

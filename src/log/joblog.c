@@ -8,7 +8,6 @@
 #include "base/io.h"
 #include "base/sync.h"
 #include "base/write_limit.h"
-#include "job/joblog_columns.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -41,11 +40,15 @@ double joblog_runtime(const struct joblog_row *row) {
 	return end > row->start ? (double)(end - row->start) / 1e9 : 0;
 }
 
+void joblog_add_numbers(struct buf *buf, const struct joblog_row *row, char separator, int runtime_width) {
+	const char s = separator;
+	buf_printf(buf, "%llu%c:%c%.3f%c%*.3f%c%llu%c%llu%c%d%c%d%c", (unsigned long long)row->seq, s, s, joblog_wall_seconds(row->start), s,
+	           runtime_width, joblog_runtime(row), s, (unsigned long long)row->sent, s, (unsigned long long)row->received, s,
+	           joblog_exitval(row->result), s, row->result->term_signal, s);
+}
+
 void joblog_format(const struct joblog_row *row, struct buf *buf) {
-	buf_printf(buf, "%llu\t:\t%.3f\t%10.3f\t%llu\t%llu\t%d\t%d\t", (unsigned long long)row->seq,
-	           joblog_wall_seconds(row->start), joblog_runtime(row), (unsigned long long)row->sent,
-	           (unsigned long long)row->received,
-	           joblog_exitval(row->result), row->result->term_signal);
+	joblog_add_numbers(buf, row, '\t', 10);
 	char *command = buf_reserve(buf, row->command_len + 1);
 	memcpy(command, row->command, row->command_len);
 	for (char *at = command; (at = memchr(at, '\n', (size_t)(command + row->command_len - at)));) {
@@ -58,13 +61,13 @@ void joblog_format(const struct joblog_row *row, struct buf *buf) {
 
 // ---- the file ----
 
-static void put(struct joblog *joblog, const char *mem, size_t len) {
+void joblog_add(struct joblog *joblog, const char *rows, size_t len) {
 	int none = 0, error = atomic_load_relaxed(&joblog->error);
-	if (!error && len > 0 && (joblog->is_file ? write_all(joblog->fd, mem, len) : write_limited(joblog->fd, mem, len)) != 0) {
+	if (!error && len > 0 && (joblog->is_file ? write_all(joblog->fd, rows, len) : write_limited(joblog->fd, rows, len)) != 0) {
 		error = errno;
 		atomic_compare_exchange_strong(&joblog->error, &none, error);
 	}
-	for (const char *at = mem; error && (at = memchr(at, '\n', (size_t)(mem + len - at))); ++at) {
+	for (const char *at = rows; error && (at = memchr(at, '\n', (size_t)(rows + len - at))); ++at) {
 		atomic_add_relaxed(&joblog->lost, 1);
 	}
 }
@@ -76,9 +79,9 @@ static void mend(struct joblog *joblog, size_t size) {
 	size_t len = size < sizeof(header) - 1 ? size : sizeof(header) - 1;
 	bool is_known = pread_all(joblog->fd, head, len, 0) == len && pread_all(joblog->fd, &last, 1, size - 1) == 1;
 	if (is_known && memcmp(head, header, len) == 0 && len < sizeof(header) - 1) {
-		put(joblog, header + len, sizeof(header) - 1 - len);
+		joblog_add(joblog, header + len, sizeof(header) - 1 - len);
 	} else if (is_known && last != '\n') {
-		put(joblog, JOBLOG_CUT "\n", strlen(JOBLOG_CUT "\n"));
+		joblog_add(joblog, JOBLOG_CUT "\n", strlen(JOBLOG_CUT "\n"));
 	}
 }
 
@@ -100,13 +103,9 @@ struct joblog *joblog_open(const char *path, bool append) {
 	if (has_content) {
 		mend(joblog, (size_t)found.st_size);
 	} else {
-		put(joblog, JOBLOG_HEADER, strlen(JOBLOG_HEADER));
+		joblog_add(joblog, JOBLOG_HEADER, strlen(JOBLOG_HEADER));
 	}
 	return joblog;
-}
-
-void joblog_add(struct joblog *joblog, const char *rows, size_t len) {
-	put(joblog, rows, len);
 }
 
 int joblog_error(struct joblog *joblog) {

@@ -12,6 +12,12 @@
 
 #include <stdbool.h>
 
+// The first line, its newline included.
+#define JOBLOG_HEADER "Seq\tHost\tStarttime\tJobRuntime\tSend\tReceive\tExitval\tSignal\tCommand\n"
+
+// Ends a line that was cut off when more is appended: such a line is no row, whatever it looks like.
+#define JOBLOG_CUT "\t(cut off)"
+
 struct joblog;
 
 struct joblog_row {
@@ -32,6 +38,10 @@ double joblog_wall_seconds(uint64_t at);
 
 // The column JobRuntime, in seconds.
 double joblog_runtime(const struct joblog_row *row);
+
+// Appends the columns in front of the command, each with the separator behind it; JobRuntime in at least `runtime_width`
+// columns.
+void joblog_add_numbers(struct buf *buf, const struct joblog_row *row, char separator, int runtime_width);
 
 // Appends the row as text, with its newline.
 void joblog_format(const struct joblog_row *row, struct buf *buf);

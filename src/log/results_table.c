@@ -41,16 +41,12 @@ static void add_field(struct buf *buf, char separator, const char *mem, size_t l
 }
 
 void table_add_header(struct buf *buf, enum table_kind kind, uint32_t ncolumns, char *const *names, size_t nnames) {
-	static const char *const fixed[] = {
-		"Seq", "Host", "Starttime", "JobRuntime", "Send", "Receive", "Exitval", "Signal", "Command",
-	};
 	char separator = kind == TABLE_CSV ? ',' : '\t';
 	if (kind == TABLE_JSON) {
 		return;
 	}
-	for (size_t i = 0; i < sizeof(fixed) / sizeof(fixed[0]); ++i) {
-		buf_adds(buf, fixed[i]);
-		buf_addc(buf, separator);
+	for (const char *at = JOBLOG_HEADER; *at; ++at) {
+		buf_addc(buf, *at == '\t' || *at == '\n' ? separator : *at);
 	}
 	for (uint32_t i = 0; i < ncolumns; ++i) {
 		if (i < nnames) {
@@ -118,10 +114,7 @@ void table_add_row(struct buf *buf, enum table_kind kind, const struct table_row
 		add_json_row(buf, row);
 		return;
 	}
-	buf_printf(buf, "%llu%c:%c%.3f%c%.3f%c%llu%c%llu%c%d%c%d%c", (unsigned long long)log->seq, separator, separator,
-	           joblog_wall_seconds(log->start), separator, joblog_runtime(log), separator, (unsigned long long)log->sent, separator,
-	           (unsigned long long)log->received, separator, joblog_exitval(log->result), separator, log->result->term_signal,
-	           separator);
+	joblog_add_numbers(buf, log, separator, /* runtime_width */ 0);
 	add_field(buf, separator, log->command, log->command_len);
 	const char *at = row->args;
 	for (uint32_t i = 0; i < row->nargs; ++i, at += strlen(at) + 1) {

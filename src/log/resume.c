@@ -8,7 +8,7 @@
 
 #include "base/alloc.h"
 #include "base/random.h"
-#include "job/joblog_columns.h"
+#include "log/joblog.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -21,6 +21,7 @@ struct running_sum {
 struct running_attempt {
 	uint64_t at;            // event time of its start
 	struct running_sum so_far;
+	unsigned lane;          // for the caller's use; 0 after running_add()
 	struct event_job_start start; // with copies of batch and command; args is NULL
 };
 

@@ -3,77 +3,39 @@
 #include "report/attempts.h"
 
 #include "base/alloc.h"
-#include "base/map.h"
 #include "base/text.h"
-
-// A lane beside the slots.
-struct beside_lane {
-	uint64_t user;       // key_of() the attempt that runs in it; 0: free
-	uint64_t end;        // event time, of the last attempt in it
-};
 
 static bool takes_slot(const struct event_job *id, enum event_source source) {
 	return id->slot > 0 && source != FROM_LONG;
 }
 
-// Tells attempts apart that run at once. Two that have the same key share a lane, no more.
-static uint64_t key_of(const struct event_job *id) {
-	uint64_t hash = hash_bytes(id->batch, strlen(id->batch), 0);
-	hash ^= id->number << 8 ^ (uint64_t)id->role << 5 ^ id->step;
-	return hash ? hash : 1;
+static struct lane *lane_at(struct lanes *lanes, unsigned n) {
+	grow_array(&lanes->lanes, &lanes->cap, n + 1, sizeof(*lanes->lanes));
+	for (; lanes->n <= n; ++lanes->n) {
+		lanes->lanes[lanes->n] = (struct lane){.end = 0};
+	}
+	return &lanes->lanes[n];
 }
 
-static unsigned slot_lane(struct attempts *all, unsigned slot) {
-	unsigned lane = slot <= LANES_SLOTS ? slot - 1 : LANES_SLOTS - 1;
-	if (lane >= all->nslots) {
-		grow_array(&all->slot_ends, &all->slot_cap, lane + 1, sizeof(*all->slot_ends));
-		memset(all->slot_ends + all->nslots, 0, (lane + 1 - all->nslots) * sizeof(*all->slot_ends));
-		all->nslots = lane + 1;
+// The first lane beside the slots that is free and was so at `from`.
+static unsigned find_beside(const struct lanes *beside, uint64_t from) {
+	unsigned i = 0;
+	while (i < beside->n && (beside->lanes[i].is_taken || beside->lanes[i].end > from)) {
+		++i;
 	}
-	return lane;
+	return i < LANES_BESIDE ? i : LANES_BESIDE - 1;
 }
 
-// The lane of the user, else the first that is free and was so at `from`; it is the user's then.
-static unsigned take_beside_lane(struct attempts *all, uint64_t user, uint64_t from) {
-	if (!all->beside) {
-		all->beside = xcalloc(LANES_BESIDE, sizeof(*all->beside));
-	}
-	unsigned found = LANES_BESIDE;
-	for (unsigned i = 0; i < all->nbeside; ++i) {
-		const struct beside_lane *lane = &all->beside[i];
-		if (lane->user == user) {
-			return i;
-		}
-		if (lane->user == 0 && lane->end <= from && found == LANES_BESIDE) {
-			found = i;
-		}
-	}
-	if (found == LANES_BESIDE) {
-		found = all->nbeside < LANES_BESIDE ? all->nbeside++ : LANES_BESIDE - 1;
-	}
-	all->beside[found].user = user;
-	return found;
-}
-
-// Puts it in its lane, behind what was there before.
-static void put(struct attempts *all, struct attempt_span *attempt) {
+// Puts it in its lane, behind what was there before: that of its slot, that which its start was put in, or a free one.
+static void put(struct attempts *all, struct attempt_span *attempt, const struct running_attempt *running) {
 	attempt->beside = !takes_slot(&attempt->id, attempt->source);
-	uint64_t *end;
-	if (attempt->beside) {
-		attempt->lane = take_beside_lane(all, key_of(&attempt->id), attempt->from);
-		end = &all->beside[attempt->lane].end;
-	} else {
-		attempt->lane = slot_lane(all, attempt->id.slot);
-		end = &all->slot_ends[attempt->lane];
-	}
-	attempt->from = attempt->from < *end ? *end : attempt->from;
+	attempt->lane = !attempt->beside ? (attempt->id.slot <= LANES_SLOTS ? attempt->id.slot : LANES_SLOTS) - 1
+	                : running && running->lane > 0 ? running->lane - 1 : find_beside(&all->beside, attempt->from);
+	struct lane *lane = lane_at(attempt->beside ? &all->beside : &all->slots, attempt->lane);
+	attempt->from = attempt->from < lane->end ? lane->end : attempt->from;
 	attempt->to = attempt->to < attempt->from ? attempt->from : attempt->to;
-	if (attempt->phase != ATTEMPT_STARTED) {
-		*end = attempt->to;
-		if (attempt->beside) {
-			all->beside[attempt->lane].user = 0;
-		}
-	}
+	lane->is_taken = attempt->phase == ATTEMPT_STARTED;
+	lane->end = lane->is_taken ? lane->end : attempt->to;
 }
 
 static struct attempt_span from_running(const struct running_attempt *running, enum attempt_phase phase, uint64_t now) {
@@ -89,15 +51,19 @@ static struct attempt_span from_running(const struct running_attempt *running, e
 	};
 }
 
-static void tell_start(struct attempts *all, const struct event_job_start *start, uint64_t at) {
-	running_add(&all->running, start, at);
-	struct running_attempt here = {.at = at, .start = *start};
+static void add_start(struct attempts *all, const struct event_job_start *start, uint64_t at) {
+	struct running_attempt *before = running_take(&all->running, &start->id); // its end is not in the log
+	struct running_attempt *running, here = {.at = at, .start = *start};
 	struct attempt_span attempt = from_running(&here, ATTEMPT_STARTED, at);
-	put(all, &attempt);
+	put(all, &attempt, before);
+	free(before);
+	if ((running = running_add(&all->running, start, at))) {
+		running->lane = attempt.lane + 1;
+	}
 	all->fn(all->arg, &attempt);
 }
 
-static void tell_end(struct attempts *all, const struct event_job_end *end, uint64_t at) {
+static void add_end(struct attempts *all, const struct event_job_end *end, uint64_t at) {
 	struct running_attempt *running = running_take(&all->running, &end->id);
 	const struct result *result = &end->result;
 	if (running || result->start > 0) { // else it never ran
@@ -112,7 +78,7 @@ static void tell_end(struct attempts *all, const struct event_job_end *end, uint
 			.start = running ? &running->start : NULL,
 			.end = end,
 		};
-		put(all, &attempt);
+		put(all, &attempt, running);
 		all->fn(all->arg, &attempt);
 	}
 	free(running);
@@ -139,20 +105,20 @@ void attempts_on_event(void *arg, const struct event *event) {
 	struct attempts *all = arg;
 	all->last = event->at > all->last ? event->at : all->last;
 	if (event->kind == EVENT_JOB_START) {
-		tell_start(all, &event->u.job_start, event->at);
+		add_start(all, &event->u.job_start, event->at);
 	} else if (event->kind == EVENT_JOB_END) {
-		tell_end(all, &event->u.job_end, event->at);
+		add_end(all, &event->u.job_end, event->at);
 	}
 }
 
 void attempts_finish(struct attempts *all, uint64_t now) {
 	for (struct running_attempt *running; (running = running_take_any(&all->running));) {
 		struct attempt_span attempt = from_running(running, ATTEMPT_LEFT, now);
-		put(all, &attempt);
+		put(all, &attempt, running);
 		all->fn(all->arg, &attempt);
 		free(running);
 	}
-	free(all->slot_ends);
-	free(all->beside);
-	*all = (struct attempts){.fn = all->fn, .arg = all->arg, .nslots = all->nslots, .nbeside = all->nbeside};
+	free(all->slots.lanes);
+	free(all->beside.lanes);
+	*all = (struct attempts){.fn = all->fn, .arg = all->arg, .slots.n = all->slots.n, .beside.n = all->beside.n};
 }

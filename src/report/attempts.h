@@ -43,16 +43,23 @@ void attempt_add_title(struct buf *buf, const struct event_job *id, bool whole);
 // Takes an attempt, which is borrowed for the call: when it starts (ATTEMPT_STARTED), and when it has ended.
 typedef void attempt_fn(void *arg, const struct attempt_span *attempt);
 
+// Lanes of one kind.
+struct lanes {
+	struct lane {
+		uint64_t end;        // event time, of the last attempt in it that has ended
+		bool is_taken;       // by one that runs
+	} *lanes;
+	size_t cap;
+	unsigned n;              // in use so far
+};
+
 // Ready with `fn` and `arg` set and the rest zero.
 struct attempts {
 	attempt_fn *fn;
 	void *arg;
 	struct running_table running;
 	uint64_t last;           // event time of the last event
-	unsigned nslots, nbeside; // lanes in use so far
-	uint64_t *slot_ends;     // when each lane was last left
-	size_t slot_cap;
-	struct beside_lane *beside; // LANES_BESIDE of them
+	struct lanes slots, beside;
 };
 
 // An event_fn: `arg` is the struct attempts. Calls `fn` for the attempt that the event starts or ends. A job that was up to
@@ -60,7 +67,7 @@ struct attempts {
 void attempts_on_event(void *arg, const struct event *event);
 
 // Calls `fn` with ATTEMPT_LEFT for each attempt that has not ended, as if it ended at the event time `now`, and frees the
-// memory. nslots and nbeside stay.
+// memory. The numbers of lanes stay.
 void attempts_finish(struct attempts *attempts, uint64_t now);
 
 #endif

@@ -8,7 +8,9 @@
 #include "base/alloc.h"
 #include "base/map.h"
 #include "base/text.h"
+#include "base/units.h"
 
+#include <limits.h>
 #include <search.h>
 
 enum {
@@ -58,13 +60,10 @@ static unsigned long long ull(uint64_t n) {
 
 // ---- which jobs ----
 
-// The number in the text, or 0.
+// The number from 1 on in the text, or 0.
 static uint64_t number_in(const char *text) {
-	uint64_t number = 0;
-	for (; *text >= '0' && *text <= '9' && number < UINT64_MAX / 10 - 1; ++text) {
-		number = number * 10 + (unsigned)(*text - '0');
-	}
-	return *text == '\0' ? number : 0;
+	long number;
+	return parse_number(text, 1, LONG_MAX, &number) == 0 ? (uint64_t)number : 0;
 }
 
 static void choose(struct explain *explain, const char *which) {
@@ -371,12 +370,7 @@ void explain_on_event(void *arg, const struct event *event) {
 			keep_text(&facts_of(explain, event->u.wait.batch)->needs, event->u.wait.what);
 		}
 		break;
-	case EVENT_RUN_START:
-	case EVENT_OUTPUT:
-	case EVENT_WAIT_END:
-	case EVENT_SLOTS:
-	case EVENT_BATCH_END:
-	case EVENT_RUN_END:
+	default:
 		break;
 	}
 }

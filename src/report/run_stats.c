@@ -481,13 +481,10 @@ void stats_on_event(void *arg, const struct event *event) {
 		stats->run_end = event->u.run_end;
 		stats->end = at;
 		break;
-	case EVENT_RUN_START:
-	case EVENT_OUTPUT:
-	case EVENT_WAIT:
-	case EVENT_WAIT_END:
-		break;
 	case EVENT_BATCH_END:
 		note_batch_end(stats, &event->u.batch_end);
+		break;
+	default:
 		break;
 	}
 }

@@ -8,7 +8,6 @@
 #include "base/diag.h"
 #include "base/text.h"
 #include "base/write_limit.h"
-#include "job/joblog_columns.h"
 #include "log/joblog.h"
 #include "log/resume.h"
 #include "run/job_env.h"

@@ -7,7 +7,6 @@
 #include "base/buf.h"
 #include "base/diag.h"
 #include "base/sync.h"
-#include "job/joblog_columns.h"
 #include "log/joblog.h"
 #include "log/resume.h"
 

@@ -2,7 +2,7 @@
 
 #include "log/resume.h"
 
-#include "job/joblog_columns.h"
+#include "log/joblog.h"
 #include "test.h"
 
 #include <stdlib.h>

@@ -173,52 +173,62 @@ static bool ends_line(char c) {
 	return c == '\n' || c == '\r';
 }
 
+// Where the last line of the bytes begins: behind the last end of one.
+static const char *line_start(const char *mem, size_t len) {
+	const char *newline = memrchr(mem, '\n', len), *from = newline ? newline + 1 : mem;
+	const char *cr = memrchr(from, '\r', (size_t)(mem + len - from));
+	return cr ? cr + 1 : from;
+}
+
 // The last line of the bytes that is not empty, without its end. Returns its length.
 static size_t last_line(const char *mem, size_t len, const char **ret_line) {
 	while (len > 0 && ends_line(mem[len - 1])) {
 		--len;
 	}
-	size_t from = len;
-	while (from > 0 && !ends_line(mem[from - 1])) {
-		--from;
-	}
-	*ret_line = mem + from;
-	return len - from;
+	*ret_line = line_start(mem, len);
+	return (size_t)(mem + len - *ret_line);
 }
 
-void spool_note_line(struct spool *spool, int i) {
-	const struct stream *stream = &spool->stream[i];
+void spool_note_line(struct spool *spool, int i, const char *mem, size_t len) {
+	struct last_line *last = &spool->last_line[i];
 	const char *line;
-	size_t len = last_line(spool_area(spool, i) + stream->start, stream->len - stream->start, &line);
-	if (len > 0 && i == spool->latest) {
-		spool->noted_len = len < NOTED ? len : NOTED;
-		memcpy(spool->noted, line, spool->noted_len);
+	size_t n = last_line(mem, len, &line);
+	mutex_lock(&spool->lock);
+	spool->latest = i;
+	if (n > 0 && (line > mem || !last->is_open)) {
+		last->len = 0;
 	}
+	size_t kept = n < LAST_LINE - last->len ? n : LAST_LINE - last->len;
+	memcpy(last->text + last->len, line, kept);
+	last->len += kept;
+	last->is_open = n > 0 && line + n == mem + len;
+	mutex_unlock(&spool->lock);
 }
 
-size_t spool_find_last(const struct spool *spool, char *text, size_t size) {
-	const struct stream *stream = &spool->stream[spool->latest];
-	const char *line = spool->noted;
-	size_t len = 0;
-	if (spool->block) {
-		len = last_line(spool_area(spool, spool->latest) + stream->start, stream->len - stream->start, &line);
+void spool_forget_lines(struct spool *spool) {
+	mutex_lock(&spool->lock);
+	spool->last_line[0].len = spool->last_line[1].len = 0;
+	mutex_unlock(&spool->lock);
+}
+
+size_t spool_last_line(struct spool *spool, bool tagged, char *text, size_t size) {
+	size_t tag = tagged && spool->tag_len < size ? spool->tag_len : 0;
+	mutex_lock(&spool->lock);
+	const struct last_line *last = &spool->last_line[spool->latest];
+	last = last->len > 0 ? last : &spool->last_line[!spool->latest];
+	size_t len = last->len < size - tag ? last->len : size - tag;
+	memcpy(text + tag, last->text, len);
+	mutex_unlock(&spool->lock);
+	if (len > 0 && tag > 0) {
+		memcpy(text, spool->tag, tag); // which stays as long as the job runs
 	}
-	if (len == 0) {
-		line = spool->noted;
-		len = spool->noted_len;
-	}
-	len = len < size ? len : size;
-	memcpy(text, line, len);
-	return len;
+	return len > 0 ? tag + len : 0;
 }
 
 void stream_keep_latest(struct spool *spool, int i) {
 	struct stream *stream = &spool->stream[i];
 	char *area = spool_area(spool, i);
-	size_t open = stream->len; // where the last line begins, if it is not ended
-	while (open > 0 && !ends_line(area[open - 1])) {
-		--open;
-	}
+	size_t open = (size_t)(line_start(area, stream->len) - area); // where the last line begins, if it is not ended
 	const char *line;
 	size_t len = last_line(area, open, &line);
 	size_t rest = stream->len - open, most = area_size(i) / 4;
@@ -270,8 +280,9 @@ void spool_recycle_locked(struct spool *spool) {
 		rope_clear(writer->store, &spool->stream[i].rope); // has no bytes, but may have a piece that a full disk left
 		rope_clear(writer->store, &spool->stream[i].line);
 		spool->stream[i] = (struct stream){.len = 0};
+		spool->last_line[i].len = 0;
 	}
-	spool->tag_len = spool->noted_len = spool->receipt_len = 0;
+	spool->tag_len = spool->receipt_len = 0;
 	spool->has_turn = spool->idle = spool->lost = spool->busy = false;
 	atomic_store_relaxed(&spool->live, false);
 	if (writer->nspare >= writer->open + SPARE_SPOOLS) {

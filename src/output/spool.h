@@ -28,7 +28,7 @@ enum {
 	STREAMS = 2,
 	AREA_OUT = 48 * 1024,
 	AREA_ERR = BLOCK_SIZE - AREA_OUT,
-	NOTED = 160,        // of the last line, when its bytes have been let go of
+	LAST_LINE = 512,    // bytes of it that are kept
 };
 
 struct stream {
@@ -46,6 +46,13 @@ struct stream {
 	uint64_t mark_ready;    // as many of those could be written: lines end there
 };
 
+// The last line that is not empty, without its end: what spool_last_line() returns.
+struct last_line {
+	char text[LAST_LINE];
+	size_t len;
+	bool is_open;               // its end has not come yet
+};
+
 struct spool {
 	struct spool *next;         // free list
 	struct writer *writer;
@@ -61,11 +68,9 @@ struct spool {
 	atomic_bool live;           // spool_set_live()
 	struct buf *recent;         // spool_watch(), or NULL
 	int wide_pipes;             // of this attempt
-	mutex lock;                 // of `filling`; held while another thread looks for the last line, never for long
-	bool filling;               // the job's thread is adding bytes, or waits for room
+	mutex lock;                 // of `latest` and `last_line`, which any thread may look at
 	int latest;                 // the stream that was written last
-	char noted[NOTED];          // the last line, where it is not in the area any more
-	size_t noted_len;
+	struct last_line last_line[STREAMS];
 	bool has_turn;              // nobody else may write until this job ends
 	bool idle;                  // between two attempts: it cannot be what others wait for
 	bool lost;                  // nothing could hold its output: what comes is discarded
@@ -118,8 +123,11 @@ void stream_keep_latest(struct spool *spool, int i);
 // WRITER_LATEST: only the last line is left, as output of WRITER_GROUP.
 void spool_keep_latest(struct spool *spool);
 
-// The last line, for one who may look at the spool; as spool_last_line().
-size_t spool_find_last(const struct spool *spool, char *text, size_t size);
+// Takes note of the last line in the bytes, which the stream has got.
+void spool_note_line(struct spool *spool, int i, const char *mem, size_t len);
+
+// Forgets what was noted.
+void spool_forget_lines(struct spool *spool);
 
 // The ready bytes as a record. False if they are too many for one, in a rope, or the rest of a line with a tag.
 bool spool_record(const struct spool *spool, struct output_record *ret_record);
@@ -127,9 +135,6 @@ bool spool_record(const struct spool *spool, struct output_record *ret_record);
 // Moves bytes of the area up to `until` to the ropes; with `force` also beyond the store's bounds. False with errno if
 // there is no room for all.
 bool stream_settle(struct spool *spool, int i, size_t until, bool force);
-
-// Keeps the last line of the area for spool_find_last(), before its bytes leave the area.
-void spool_note_line(struct spool *spool, int i);
 
 // Moves the areas' ready bytes to the ropes, and gives the block back if nothing is left in it. False with errno if
 // there is no room for all.
@@ -161,9 +166,6 @@ void writer_leave(struct spool *spool);
 // Takes the turn to write until the job ends, if the job may be written now and nobody else is writing.
 bool writer_take_turn(struct spool *spool);
 void writer_drop_turn(struct spool *spool);
-
-// As spool_find_last(), of a spool that is shared with lane_promote(), unless its thread is at it.
-size_t writer_find_last(struct spool *spool, char *text, size_t size);
 
 // With the turn: writes what is ready of the stream, waiting for the reader.
 void writer_pass(struct spool *spool, int stream);

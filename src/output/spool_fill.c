@@ -14,21 +14,6 @@ enum {
 	WIDE_PIPES = 16,    // at once: a quarter of what a user may have before the kernel shrinks all new ones (pipe(7))
 };
 
-size_t spool_last_line(struct spool *spool, bool tagged, char *text, size_t size) {
-	size_t tag = tagged && spool->tag_len < size ? spool->tag_len : 0, len = 0;
-	if (spool_is_line_ordered(spool)) {
-		len = writer_find_last(spool, text + tag, size - tag);
-	} else {
-		mutex_lock(&spool->lock);
-		len = spool->filling ? 0 : spool_find_last(spool, text + tag, size - tag);
-		mutex_unlock(&spool->lock);
-	}
-	if (len > 0 && tag > 0) {
-		memcpy(text, spool->tag, tag); // which stays as long as the job runs
-	}
-	return len > 0 ? tag + len : 0;
-}
-
 // With the turn: the job's output goes straight through from here on.
 static void spool_pass(struct spool *spool) {
 	for (int i = 0; i < STREAMS; ++i) {
@@ -72,9 +57,6 @@ static void spool_make_room(struct spool *spool, int i) {
 	if (spool->mode == WRITER_LATEST) {
 		return; // stream_keep_latest() leaves at least half
 	}
-	if (stream->len > area_size(i) / 2) {
-		spool_note_line(spool, i);
-	}
 	while (stream->len > area_size(i) / 2 && !spool->lost) {
 		if (spool_is_line_buffered(spool)) {
 			writer_lines(spool);
@@ -107,12 +89,13 @@ static void spool_took(struct spool *spool, int i, size_t n) {
 	if (spool->lost) {
 		return;
 	}
+	const char *from = spool_area(spool, i) + stream->len;
 	if (spool->recent) {
-		keep_recent(spool->recent, spool_area(spool, i) + stream->len, n);
+		keep_recent(spool->recent, from, n);
 	}
+	spool_note_line(spool, i, from, n);
 	stream->bytes += n;
-	stream->last = spool_area(spool, i)[stream->len + n - 1];
-	spool->latest = i;
+	stream->last = from[n - 1];
 	if (spool->mode == WRITER_LATEST) {
 		stream->len += n;
 		stream_keep_latest(spool, i);
@@ -122,19 +105,16 @@ static void spool_took(struct spool *spool, int i, size_t n) {
 		stream->len += n;
 		stream->ready = stream->len;
 		if (stream->pass) {
-			spool_note_line(spool, i);
 			writer_pass(spool, i);
 		}
 		return;
 	}
-	const char *from = spool_area(spool, i) + stream->len;
 	const char *newline = memrchr(from, '\n', n);
 	if (newline) {
 		spool_end_line(spool, i, stream->len + (size_t)(newline - from) + 1);
 	}
 	stream->len += n;
 	if (newline) {
-		spool_note_line(spool, i);
 		writer_lines(spool);
 	}
 }
@@ -212,31 +192,19 @@ static void spool_leave(struct spool *spool) {
 	}
 }
 
-static void set_filling(struct spool *spool, bool filling) {
-	mutex_lock(&spool->lock);
-	spool->filling = filling;
-	mutex_unlock(&spool->lock);
-}
-
 // Before bytes are added, with the block that they go to.
 static void spool_begin_fill(struct spool *spool) {
-	set_filling(spool, true);
 	spool_enter(spool);
 	if (!spool->block) {
 		spool->block = store_block_get(writer_store(spool->writer));
 	}
 }
 
-static void spool_end_fill(struct spool *spool) {
-	spool_leave(spool);
-	set_filling(spool, false);
-}
-
 ssize_t spool_readable(struct spool *spool, int stream, int fd) {
 	spool_begin_fill(spool);
 	ssize_t n = spool_read(spool, stream, fd);
 	int error = errno;
-	spool_end_fill(spool);
+	spool_leave(spool);
 	errno = error;
 	return n;
 }
@@ -284,7 +252,7 @@ void spool_add(struct spool *spool, int stream, const void *mem, size_t len) {
 		from += n;
 		len -= n;
 	}
-	spool_end_fill(spool);
+	spool_leave(spool);
 }
 
 static uint64_t minus(uint64_t a, uint64_t b) {
@@ -358,7 +326,7 @@ void spool_reset(struct spool *spool) {
 		stream_cut(spool, i);
 	}
 	spool->lost = false;
-	spool->noted_len = 0;
+	spool_forget_lines(spool);
 	spool_leave(spool);
 	spool_end_attempt(spool);
 }

@@ -84,13 +84,6 @@ void writer_leave(struct spool *spool) {
 	mutex_unlock(&writer->lock);
 }
 
-size_t writer_find_last(struct spool *spool, char *text, size_t size) {
-	mutex_lock(&spool->writer->lock);
-	size_t n = spool->busy ? 0 : spool_find_last(spool, text, size);
-	mutex_unlock(&spool->writer->lock);
-	return n;
-}
-
 struct spool *spool_open(struct writer *writer, struct writer_lane *lane, uint64_t order, enum writer_mode mode,
                          const char *tag, size_t tag_len) {
 	mutex_lock(&writer->lock);

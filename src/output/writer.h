@@ -113,8 +113,8 @@ void spool_frame_lines(struct spool *spool, const char *before, const char *afte
 void spool_complete(struct spool *spool);
 
 // The last line that the job has written so far, of either stream (a carriage return ends one, too), into `text` of `size`
-// bytes, without its end; `tagged`: behind the tag. Returns its length, cut to the size, or 0 if there is none or its
-// thread is just reading. From any thread, until spool_finish(). Does not wait for a reader.
+// bytes, without its end; `tagged`: behind the tag. Returns its length, cut to the size and to 512 bytes, or 0 if there is
+// none. From any thread, until spool_finish(). Does not wait for a reader.
 size_t spool_last_line(struct spool *spool, bool tagged, char *text, size_t size);
 
 // Bytes of each stream so far, without those taken back by spool_reset().

@@ -3,8 +3,7 @@
 //
 //	spool_fill.c    a job's thread fills its spool
 //	writer.c        the whole, and what jobs leave: spools opened, written at once or held, finished
-//	turn.c          who has the turn to write, and the thread that waits for a slow reader
-//	turn_write.c    what the one who has it does without the lock: bytes into the sinks
+//	turn.c          who has the turn to write, what he does, and the thread that waits for a slow reader
 //	order.c         the order: what waits in each lane, and which lane is next
 //	backpressure.c  jobs that wait for room, and when there is no sense in it
 //	spool.c         the bytes that a spool holds, and spools for reuse
@@ -109,6 +108,11 @@ static inline bool spool_is_next(const struct spool *spool) {
 	return !spool_is_ordered(spool) || spool->order == spool->lane->window.first;
 }
 
+// True for WRITER_LINE_BUFFER with a place in an order: the spool is shared with lane_promote().
+static inline bool spool_is_line_ordered(const struct spool *spool) {
+	return spool_is_line_buffered(spool) && spool_is_ordered(spool);
+}
+
 static inline bool turn_is_free(const struct writer *writer) {
 	return !writer->writing && list_is_empty(&writer->ready);
 }
@@ -119,16 +123,14 @@ static inline void turn_take(struct writer *writer) {
 	writer->writing = true;
 }
 
-// ---- spool.c
+// ---- writer.c: for the thread of a job, with no lock held
 
-// A spool without output, from the free list.
-struct spool *spool_new_locked(struct writer *writer);
+// WRITER_LINE_BUFFER: writes or queues the ready lines if the job may be written now.
+void writer_lines(struct spool *spool);
 
-// Keeps the spool for the next job, with its block and the memory of its tag.
-void spool_recycle_locked(struct spool *spool);
-
-// A new spool with what is ready of this one, which goes on being filled.
-struct spool *spool_split_locked(struct spool *spool);
+// If spool_is_line_ordered(): keeps lane_promote() away from the spool, or not any more.
+void writer_enter(struct spool *spool);
+void writer_leave(struct spool *spool);
 
 // ---- order.c
 
@@ -160,22 +162,40 @@ void turn_work(struct writer *writer, bool wait);
 // Starts writing if nobody does. Releases the lock meanwhile.
 void turn_pump(struct writer *writer);
 
+// Takes the turn to write until the job ends, if the job may be written now and nobody else is writing; or gives it up before.
+// No lock held.
+bool writer_take_turn(struct spool *spool);
+void writer_drop_turn(struct spool *spool);
+
 // Ends the flusher, if there is one, which has nothing to do any more. No lock held.
 void flusher_end(struct writer *writer);
 
-// ---- turn_write.c: with the turn, no lock held
-
-// Writes what is ready of both streams, and keeps the receipt for turn_flush(). Returns false if it would block, with the
-// rest ready.
+// With the turn and no lock held: writes what is ready of both streams, and keeps the receipt until that was flushed. Returns
+// false if it would block, with the rest ready.
 bool turn_write(struct writer *writer, struct spool *spool, bool wait);
 
-// Writes what was gathered, and says of which jobs that was all. Returns false if it would block.
-bool turn_flush(struct writer *writer, bool wait);
+// As turn_write(), of one stream, waiting for the reader.
+void writer_pass(struct spool *spool, int stream);
+
+// Something of this run's output is lost: reports it, once. No lock held.
+void writer_fail(struct writer *writer, int stream, int error);
 
 // ---- backpressure.c
+
+// Counts releases of held memory and file space; to be read before trying to get some. No lock held, as with the next two.
+uint64_t writer_released(struct writer *writer);
+
+// Waits until writer_released() is no longer `seen` (ROOM_AGAIN), but not when there is no sense in it: the job may be
+// written now and nobody else is writing (ROOM_THROUGH; with `take_turn` it has the turn then), or nothing that is
+// written or running can release anything (ROOM_NEVER).
+enum room { ROOM_AGAIN, ROOM_THROUGH, ROOM_NEVER };
+enum room writer_wait(struct spool *spool, uint64_t seen, bool take_turn);
 
 // Held memory or file space is free again: those who wait look again.
 void note_release_locked(struct writer *writer);
 void note_release(struct writer *writer); // no lock held
+
+// Counts the job as between two attempts, or as running again.
+void writer_set_idle(struct spool *spool, bool idle);
 
 #endif

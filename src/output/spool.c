@@ -6,38 +6,22 @@
 
 enum { SPARE_SPOOLS = 8 }; // kept beyond one for each open spool
 
-struct store *writer_store(struct writer *writer) {
-	return writer->store;
-}
-
-atomic_int *writer_wide_pipes(struct writer *writer) {
-	return &writer->wide_pipes;
-}
-
-bool spool_is_line_ordered(const struct spool *spool) {
-	return spool_is_line_buffered(spool) && spool_is_ordered(spool);
-}
-
 void spool_narrow(struct spool *spool) {
 	if (spool->wide_pipes > 0) {
-		atomic_add_relaxed(writer_wide_pipes(spool->writer), -spool->wide_pipes);
+		atomic_add_relaxed(&spool->writer->wide_pipes, -spool->wide_pipes);
 		spool->wide_pipes = 0;
 	}
 }
 
-void spool_clear(struct spool *spool) {
-	struct store *store = writer_store(spool->writer);
+void spool_free(struct spool *spool) {
+	struct store *store = spool->writer->store;
 	for (int i = 0; i < STREAMS; ++i) {
 		rope_clear(store, &spool->stream[i].rope);
 		rope_clear(store, &spool->stream[i].line);
 	}
 	if (spool->block) {
 		store_block_put(store, spool->block);
-		spool->block = NULL;
 	}
-}
-
-void spool_free(struct spool *spool) {
 	mutex_fini(&spool->lock);
 	free(spool->tag);
 	free(spool->receipt);
@@ -53,7 +37,7 @@ bool spool_is_ready(const struct spool *spool) {
 }
 
 void spool_end_line(struct spool *spool, int i, size_t end) {
-	rope_join(writer_store(spool->writer), &spool->stream[i].rope, &spool->stream[i].line);
+	rope_join(spool->writer->store, &spool->stream[i].rope, &spool->stream[i].line);
 	spool->stream[i].ready = end;
 }
 
@@ -94,9 +78,10 @@ void spool_set_receipt(struct spool *spool, const char *mem, size_t len) {
 	spool->receipt_len = len;
 }
 
-void spool_move_ready(struct spool *to, struct spool *from) {
+// Moves all that may be written from `from` to the empty spool `to`; the incomplete lines stay.
+static void spool_move_ready(struct spool *to, struct spool *from) {
 	spool_set_tag(to, from->tag, from->tag_len);
-	char *block = to->block ? to->block : store_block_get(writer_store(from->writer));
+	char *block = to->block ? to->block : store_block_get(from->writer->store);
 	to->block = from->block;
 	from->block = block;
 	for (int i = 0; i < STREAMS; ++i) {
@@ -138,12 +123,12 @@ bool spool_record(const struct spool *spool, struct output_record *ret_record) {
 	return record_fits(&record);
 }
 
-bool stream_settle(struct spool *spool, int i, size_t until, bool force) {
+bool stream_to_rope(struct spool *spool, int i, size_t until, bool force) {
 	struct stream *stream = &spool->stream[i];
 	while (stream->start < until) {
 		bool is_ready = stream->start < stream->ready;
 		size_t end = is_ready && stream->ready < until ? stream->ready : until;
-		stream->start += rope_add(writer_store(spool->writer), is_ready ? &stream->rope : &stream->line,
+		stream->start += rope_add(spool->writer->store, is_ready ? &stream->rope : &stream->line,
 		                          spool_area(spool, i) + stream->start, end - stream->start, force);
 		if (stream->ready < stream->start) {
 			stream->ready = stream->start;
@@ -155,13 +140,13 @@ bool stream_settle(struct spool *spool, int i, size_t until, bool force) {
 	return true;
 }
 
-bool spool_settle(struct spool *spool) {
+bool spool_to_ropes(struct spool *spool) {
 	bool all = true;
 	for (int i = 0; i < STREAMS; ++i) {
-		all = stream_settle(spool, i, spool->stream[i].ready, false) && all;
+		all = stream_to_rope(spool, i, spool->stream[i].ready, false) && all;
 	}
 	if (all && spool->block) {
-		store_block_put(writer_store(spool->writer), spool->block);
+		store_block_put(spool->writer->store, spool->block);
 		spool->block = NULL;
 	}
 	return all;
@@ -286,7 +271,6 @@ void spool_recycle_locked(struct spool *spool) {
 	spool->has_turn = spool->idle = spool->lost = spool->busy = false;
 	atomic_store_relaxed(&spool->live, false);
 	if (writer->nspare >= writer->open + SPARE_SPOOLS) {
-		spool_clear(spool);
 		spool_free(spool);
 		return;
 	}

@@ -1,5 +1,5 @@
-// The captured output of one job, and what the two halves of this room ask of each other: spool_fill.c fills spools; writer.c
-// and the files that internal.h names order and write them.
+// The captured output of one job: the bytes that it has written and that are not written yet. For the files of this room, of
+// which internal.h says who does what; others see a spool as writer.h has it.
 //
 // A spool has one block of memory, its slot's: small outputs never leave it. Each stream is two ropes of older bytes (held
 // by store.c, in memory or in the file) followed by the newest ones in the stream's part of the block, its area:
@@ -77,16 +77,13 @@ struct spool {
 	bool busy;                  // under the lock of the writer: its own thread is at it
 };
 
-// ---- spool.c
-
 // Its pipes are gone: others' may be enlarged.
 void spool_narrow(struct spool *spool);
 
 // Copies the tag.
 void spool_set_tag(struct spool *spool, const char *tag, size_t tag_len);
 
-// Gives the block and the ropes back.
-void spool_clear(struct spool *spool);
+// Frees the spool, its block and its ropes.
 void spool_free(struct spool *spool);
 
 static inline bool spool_is_line_buffered(const struct spool *spool) {
@@ -111,12 +108,6 @@ void spool_end_line(struct spool *spool, int stream, size_t end);
 // Forgets what was written of the areas and moves the incomplete line to the front.
 void spool_compact(struct spool *spool);
 
-// Moves all that may be written from `from` to the empty spool `to`; the incomplete lines stay.
-void spool_move_ready(struct spool *to, struct spool *from);
-
-// True for WRITER_LINE_BUFFER with a place in an order: the spool is shared with lane_promote().
-bool spool_is_line_ordered(const struct spool *spool);
-
 // WRITER_LATEST: leaves of the stream its last line with an end, and what has begun behind it; too long a one is cut.
 void stream_keep_latest(struct spool *spool, int i);
 
@@ -134,49 +125,21 @@ bool spool_record(const struct spool *spool, struct output_record *ret_record);
 
 // Moves bytes of the area up to `until` to the ropes; with `force` also beyond the store's bounds. False with errno if
 // there is no room for all.
-bool stream_settle(struct spool *spool, int i, size_t until, bool force);
+bool stream_to_rope(struct spool *spool, int i, size_t until, bool force);
 
 // Moves the areas' ready bytes to the ropes, and gives the block back if nothing is left in it. False with errno if
 // there is no room for all.
-bool spool_settle(struct spool *spool);
+bool spool_to_ropes(struct spool *spool);
 
-// ---- what spool_fill.c asks of writer.c, turn.c, turn_write.c, backpressure.c
+// ---- under the lock of the writer
 
-struct store *writer_store(struct writer *writer);
+// A spool without output, from the free list.
+struct spool *spool_new_locked(struct writer *writer);
 
-// Counts releases of held memory and file space; to be read before trying to get some.
-uint64_t writer_released(struct writer *writer);
+// Keeps the spool for the next job, with its block and the memory of its tag.
+void spool_recycle_locked(struct spool *spool);
 
-// Waits until writer_released() is no longer `seen` (ROOM_AGAIN), but not when there is no sense in it: the job may be
-// written now and nobody else is writing (ROOM_THROUGH; with `take_turn` it has the turn then), or nothing that is
-// written or running can release anything (ROOM_NEVER).
-enum room { ROOM_AGAIN, ROOM_THROUGH, ROOM_NEVER };
-enum room writer_wait(struct spool *spool, uint64_t seen, bool take_turn);
-
-// Something of this run's output is lost: reports it, once. No lock held.
-void writer_fail(struct writer *writer, int stream, int error);
-
-// WRITER_LINE_BUFFER: writes or queues the ready lines if the job may be written now.
-void writer_lines(struct spool *spool);
-
-// If spool_is_line_ordered(): keeps lane_promote() away from the spool, or not any more.
-void writer_enter(struct spool *spool);
-void writer_leave(struct spool *spool);
-
-// Takes the turn to write until the job ends, if the job may be written now and nobody else is writing.
-bool writer_take_turn(struct spool *spool);
-void writer_drop_turn(struct spool *spool);
-
-// With the turn: writes what is ready of the stream, waiting for the reader.
-void writer_pass(struct spool *spool, int stream);
-
-// With the turn: as streams_splice().
-ssize_t writer_splice(struct spool *spool, int stream, int fd);
-
-// Counts the job as between two attempts, or as running again.
-void writer_set_idle(struct spool *spool, bool idle);
-
-// The number of pipes that are enlarged now, all spools together.
-atomic_int *writer_wide_pipes(struct writer *writer);
+// A new spool with what is ready of this one, which goes on being filled.
+struct spool *spool_split_locked(struct spool *spool);
 
 #endif

@@ -1,6 +1,6 @@
 // Fills spools on the job's thread: reads its pipes, finds its lines, and makes room where a job writes much.
 
-#include "output/spool.h"
+#include "output/internal.h"
 
 #include "base/alloc.h"
 #include "base/io.h"
@@ -25,7 +25,7 @@ static void spool_pass(struct spool *spool) {
 // Nothing can hold more of this job's output, and it may not be written now: what comes is lost.
 static void spool_lose(struct spool *spool, int error) {
 	for (int i = 0; i < STREAMS; ++i) {
-		stream_settle(spool, i, spool->stream[i].len, true);
+		stream_to_rope(spool, i, spool->stream[i].len, true);
 	}
 	spool->lost = true;
 	spool_compact(spool);
@@ -34,12 +34,12 @@ static void spool_lose(struct spool *spool, int error) {
 
 // Moves bytes of the area up to `until` to the rope. If memory and disk are full, waits until some is free, or finds
 // another way for them; the caller looks again.
-static void spool_settle_or_wait(struct spool *spool, int i, size_t until) {
-	if (stream_settle(spool, i, until, false)) {
+static void to_rope_or_wait(struct spool *spool, int i, size_t until) {
+	if (stream_to_rope(spool, i, until, false)) {
 		return;
 	}
 	uint64_t seen = writer_released(spool->writer);
-	if (stream_settle(spool, i, until, false)) {
+	if (stream_to_rope(spool, i, until, false)) {
 		return;
 	}
 	int error = errno;
@@ -65,7 +65,7 @@ static void spool_make_room(struct spool *spool, int i) {
 			}
 		}
 		// only whole lines where there are any: the incomplete one is short then, and may stay
-		spool_settle_or_wait(spool, i, stream->ready > stream->start ? stream->ready : stream->len);
+		to_rope_or_wait(spool, i, stream->ready > stream->start ? stream->ready : stream->len);
 		spool_compact(spool);
 	}
 }
@@ -146,7 +146,7 @@ static bool spool_goes_live(struct spool *spool, int i) {
 
 // Fewer switches between the job and this thread. That the kernel refuses it does not matter.
 static void stream_widen(struct spool *spool, struct stream *stream, int fd) {
-	atomic_int *wide = writer_wide_pipes(spool->writer);
+	atomic_int *wide = &spool->writer->wide_pipes;
 	if (stream->wide) {
 		return;
 	}
@@ -163,7 +163,7 @@ static ssize_t spool_read(struct spool *spool, int i, int fd) {
 	if (stream->pass || spool_goes_live(spool, i)) {
 		stream_widen(spool, stream, fd);
 		if (spool->tag_len == 0) {
-			ssize_t n = writer_splice(spool, i, fd);
+			ssize_t n = streams_splice(spool->writer->streams, i, fd);
 			if (n >= 0) {
 				stream->bytes += (uint64_t)n;
 				return n;
@@ -196,7 +196,7 @@ static void spool_leave(struct spool *spool) {
 static void spool_begin_fill(struct spool *spool) {
 	spool_enter(spool);
 	if (!spool->block) {
-		spool->block = store_block_get(writer_store(spool->writer));
+		spool->block = store_block_get(spool->writer->store);
 	}
 }
 
@@ -262,7 +262,7 @@ static uint64_t minus(uint64_t a, uint64_t b) {
 // Forgets the held bytes behind the mark.
 static void stream_cut(struct spool *spool, int i) {
 	struct stream *stream = &spool->stream[i];
-	struct store *store = writer_store(spool->writer);
+	struct store *store = spool->writer->store;
 	if (spool->mode == WRITER_LATEST) {
 		stream->len = 0;
 		stream->bytes = stream->mark;
@@ -342,8 +342,8 @@ void spool_tail(struct spool *spool, int i, size_t n, struct buf *buf) {
 	size_t from_area = in_area < n ? in_area : n;
 	size_t before = n - from_area;
 	size_t from_line = stream->line.len < before ? (size_t)stream->line.len : before;
-	rope_tail(writer_store(spool->writer), &stream->rope, before - from_line, buf);
-	rope_tail(writer_store(spool->writer), &stream->line, from_line, buf);
+	rope_tail(spool->writer->store, &stream->rope, before - from_line, buf);
+	rope_tail(spool->writer->store, &stream->line, from_line, buf);
 	if (from_area > 0) {
 		buf_add(buf, spool_area(spool, i) + stream->len - from_area, from_area);
 	}

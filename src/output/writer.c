@@ -25,7 +25,7 @@ static uint64_t spool_park_locked(struct spool *spool, bool ended) {
 		seen = writer_released(writer);
 		if (packs) {
 			ref = pack_add(writer->store, &record);
-		} else if (spool_settle(part)) {
+		} else if (spool_to_ropes(part)) {
 			ref = spool_ref(part);
 		}
 		again = !ref && writer_wait(spool, seen, false) == ROOM_AGAIN;
@@ -250,7 +250,6 @@ int writer_destroy(struct writer *writer) {
 	while (writer->spare) {
 		struct spool *spool = writer->spare;
 		writer->spare = spool->next;
-		spool_clear(spool);
 		spool_free(spool);
 	}
 	writer_lane_fini(&writer->arrival);

@@ -6,9 +6,7 @@
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/sync.h"
-#include "output/spool.h"
-#include "output/store.h"
-#include "output/writer.h"
+#include "output/internal.h"
 #include "test.h"
 
 #include <errno.h>

@@ -64,7 +64,7 @@ ways_are_the_same() {
 	assert_contains "$(cat expected)" xargs
 	for call; do
 		refusing "$call" "$error" "$FAIRPAR"
-		all_ways ./refused >got
+		all_ways ./refused | sed '/^strace: ptrace(/d' >got # a process may be killed while strace looks at it
 		diff expected got || fail "$call: $error"
 	done
 }

@@ -41,8 +41,7 @@ size_t distance(const char *a, size_t na, const char *b, size_t nb) {
 	return above[nb];
 }
 
-void nearest_offer(struct nearest *nearest, const char *candidate) {
-	size_t len = strlen(candidate);
+void nearest_offer(struct nearest *nearest, const char *candidate, size_t len) {
 	size_t apart = len > nearest->len ? len - nearest->len : nearest->len - len;
 	if (apart >= nearest->least) {
 		return;

@@ -23,7 +23,7 @@ struct nearest {
 
 #define NEAREST_INIT(word, len) {word, len, NULL, DISTANCE_NEAR + 1}
 
-// Offers a candidate. It is near if few edits make it, of at most half of the word.
-void nearest_offer(struct nearest *nearest, const char *candidate);
+// Offers a candidate of `len` bytes. It is near if few edits make it, of at most half of the word.
+void nearest_offer(struct nearest *nearest, const char *candidate, size_t len);
 
 #endif

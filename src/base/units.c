@@ -1,4 +1,4 @@
-// Numbers, durations, sizes and escapes, read from text.
+// Numbers, durations, sizes, escapes and words of a list, read from text.
 
 #include "base/units.h"
 
@@ -171,4 +171,22 @@ int parse_escapes(struct buf *buf, const char *text) {
 		}
 	}
 	return result;
+}
+
+const char *word_next(const char **list, size_t *ret_len) {
+	const char *word = *list + strspn(*list, " ");
+	*ret_len = strcspn(word, " ");
+	*list = word + *ret_len;
+	return *ret_len > 0 ? word : NULL;
+}
+
+int word_index(const char *list, const char *word, size_t len) {
+	size_t n;
+	int i = 0;
+	for (const char *at; (at = word_next(&list, &n)); ++i) {
+		if (n == len && memcmp(at, word, len) == 0) {
+			return i;
+		}
+	}
+	return -1;
 }

@@ -1,4 +1,4 @@
-// Numbers, durations, sizes and escapes, read from text.
+// Numbers, durations, sizes, escapes and words of a list, read from text.
 //
 // The parsers return 0, or -1 for a text that is none, with *ret_… unchanged; none prints.
 
@@ -45,5 +45,17 @@ const char *unit_excess(const char *text);
 // Appends the text with its escapes translated, as printf(1) understands them: \n and its kin, \NNN, \0NNN, \xHH.
 // One that is none stays as it is, and -1 is returned.
 int parse_escapes(struct buf *buf, const char *text);
+
+// Lists of words, in one text with blanks between them.
+
+// Takes the next word off the list. Returns where it starts, and its length; or NULL at the end.
+const char *word_next(const char **list, size_t *ret_len);
+
+// The position of the word in the list, from 0; or -1. No list has a word of no bytes.
+int word_index(const char *list, const char *word, size_t len);
+
+static inline bool word_is_in(const char *list, const char *word, size_t len) {
+	return word_index(list, word, len) >= 0;
+}
 
 #endif

@@ -5,7 +5,7 @@
 #include "cli/help.h"
 
 #include "base/alloc.h"
-#include "base/diag.h"
+#include "base/units.h"
 #include "cli/option_table.h"
 
 // Appends s as a word in single quotes, for any of the shells (fish takes \' inside, the others '\'').
@@ -23,25 +23,41 @@ static void add_quoted(struct buf *text, const char *s, bool fish) {
 	buf_addc(text, '\'');
 }
 
-// Appends all spellings of the option ("-j -P --jobs --max-procs"), each with the separator in front.
-static void add_spellings(struct buf *text, const struct option_info *option, const char *separator) {
+// Appends all spellings of the option, its letters and then its names, each behind what is put before it.
+static void add_spellings(struct buf *text, const struct option_info *option, const char *letter_prefix, const char *name_prefix) {
 	for (const char *letter = option->shorts; *letter; ++letter) {
-		buf_printf(text, "%s-%c", separator, *letter);
+		buf_printf(text, "%s%c", letter_prefix, *letter);
 	}
-	buf_printf(text, "%s--%s", separator, option->name);
+	buf_printf(text, "%s%s", name_prefix, option->name);
 	size_t len;
 	const char *list = option->aliases;
-	for (const char *name; (name = option_next_word(&list, &len));) {
-		buf_printf(text, "%s--%.*s", separator, (int)len, name);
+	for (const char *name; (name = word_next(&list, &len));) {
+		buf_printf(text, "%s%.*s", name_prefix, (int)len, name);
 	}
+}
+
+// What completes an argument in each shell, by the table's column; where it is none of these, the column has the words.
+static const struct argument_kind {
+	const char *name, *bash, *zsh, *fish;
+} argument_kinds[] = {
+	{"file", "_fairpar_files", ":_files", " -r -F"},
+	{"named", "_fairpar_files", ":_fairpar_named", " -r -F"},
+	{"manifest", "_fairpar_manifests", ":_files -g \"*.(yaml|yml)(-.)\"",
+	 " -r -k -a '(__fish_complete_suffix .yml; __fish_complete_suffix .yaml)'"},
+	{"command", "_fairpar_commands", ":_command_names -e", " -x -a '(__fish_complete_command)'"},
+};
+
+static const struct argument_kind *kind_of(const struct option_info *option) {
+	for (size_t i = 0; i < sizeof(argument_kinds) / sizeof(argument_kinds[0]); ++i) {
+		if (strcmp(option->complete, argument_kinds[i].name) == 0) {
+			return &argument_kinds[i];
+		}
+	}
+	return NULL;
 }
 
 static bool wants_separate_value(const struct option_info *option) {
 	return option_takes_value(option) && (!option_value_is_optional(option) || option_value_may_follow(option));
-}
-
-static bool names_manifest(const struct option_info *option) {
-	return strcmp(option->complete, "manifest") == 0;
 }
 
 // ---- bash ----
@@ -50,28 +66,23 @@ static void add_bash_value(struct buf *text, const struct option_info *option) {
 	if (!option->complete[0]) {
 		return;
 	}
-	const char *kind = option->complete;
+	const struct argument_kind *kind = kind_of(option);
 	struct buf spellings = BUF_INIT;
-	add_spellings(&spellings, option, " | ");
+	add_spellings(&spellings, option, " | -", " | --");
 	buf_printf(text, "	%s)\n", buf_str(&spellings) + strlen(" | "));
 	buf_fini(&spellings);
-	if (strcmp(kind, "file") == 0 || strcmp(kind, "named") == 0) {
-		buf_adds(text, "		_fairpar_files \"$cur\"\n");
-	} else if (names_manifest(option)) {
-		buf_adds(text, "		_fairpar_manifests \"$cur\"\n");
-	} else if (strcmp(kind, "command") == 0) {
-		buf_adds(text, "		_fairpar_commands \"$cur\"\n");
+	if (kind) {
+		buf_printf(text, "		%s \"$cur\"\n", kind->bash);
 	} else {
-		buf_printf(text, "		mapfile -t COMPREPLY < <(compgen -W '%s' -- \"$cur\")\n", kind);
+		buf_printf(text, "		mapfile -t COMPREPLY < <(compgen -W '%s' -- \"$cur\")\n", option->complete);
 	}
 	buf_adds(text, "		return\n		;;\n");
 }
 
 static void add_bash_line(struct buf *text, const struct option_info *option) {
-	struct buf line = BUF_INIT;
-	add_spellings(&line, option, " ");
-	buf_printf(text, "\t\t%s\n", buf_str(&line) + 1);
-	buf_fini(&line);
+	buf_addc(text, '\t');
+	add_spellings(text, option, " -", " --");
+	buf_addc(text, '\n');
 }
 
 // ---- zsh ----
@@ -87,27 +98,18 @@ static void add_zsh_text(struct buf *text, const char *s) {
 }
 
 static void add_zsh_value(struct buf *spec, const struct option_info *option) {
-	const char *kind = option->complete;
+	const struct argument_kind *kind = kind_of(option);
 	buf_adds(spec, option_value_is_optional(option) ? "::" : ":");
-	struct buf name = BUF_INIT;
 	for (const char *c = option->arg; *c; ++c) {
 		if (!strchr("[]=:", *c)) {
-			buf_addc(&name, *c);
+			buf_addc(spec, *c);
 		}
 	}
-	buf_adds(spec, name.len > 0 ? buf_str(&name) : "value");
-	buf_fini(&name);
-	if (strcmp(kind, "file") == 0) {
-		buf_adds(spec, ":_files");
-	} else if (strcmp(kind, "named") == 0) {
-		buf_adds(spec, ":_fairpar_named");
-	} else if (names_manifest(option)) {
-		buf_adds(spec, ":_files -g \"*.(yaml|yml)(-.)\"");
-	} else if (strcmp(kind, "command") == 0) {
-		buf_adds(spec, ":_command_names -e");
-	} else if (kind[0]) {
+	if (kind) {
+		buf_adds(spec, kind->zsh);
+	} else if (option->complete[0]) {
 		buf_adds(spec, ":(");
-		add_zsh_text(spec, kind);
+		add_zsh_text(spec, option->complete);
 		buf_addc(spec, ')');
 	} else {
 		buf_adds(spec, ": ");
@@ -137,10 +139,10 @@ static void add_zsh_spec(struct buf *text, const struct option_info *option, con
 
 static void add_zsh_option(struct buf *text, const struct option_info *option) {
 	struct buf spellings = BUF_INIT;
-	add_spellings(&spellings, option, " ");
+	add_spellings(&spellings, option, " -", " --");
 	const char *list = buf_str(&spellings);
 	size_t len;
-	for (const char *spelling; (spelling = option_next_word(&list, &len));) {
+	for (const char *spelling; (spelling = word_next(&list, &len));) {
 		add_zsh_spec(text, option, spelling, len);
 	}
 	buf_fini(&spellings);
@@ -149,26 +151,14 @@ static void add_zsh_option(struct buf *text, const struct option_info *option) {
 // ---- fish ----
 
 static void add_fish_option(struct buf *text, const struct option_info *option) {
-	const char *kind = option->complete;
+	const struct argument_kind *kind = kind_of(option);
 	buf_adds(text, "complete -c fairpar -n __fairpar_in_options");
-	for (const char *letter = option->shorts; *letter; ++letter) {
-		buf_printf(text, " -s %c", *letter);
-	}
-	buf_printf(text, " -l %s", option->name);
-	size_t len;
-	const char *list = option->aliases;
-	for (const char *name; (name = option_next_word(&list, &len));) {
-		buf_printf(text, " -l %.*s", (int)len, name);
-	}
-	if (strcmp(kind, "file") == 0 || strcmp(kind, "named") == 0) {
-		buf_adds(text, " -r -F");
-	} else if (names_manifest(option)) {
-		buf_adds(text, " -r -k -a '(__fish_complete_suffix .yml; __fish_complete_suffix .yaml)'");
-	} else if (strcmp(kind, "command") == 0) {
-		buf_adds(text, " -x -a '(__fish_complete_command)'");
-	} else if (kind[0]) {
+	add_spellings(text, option, " -s ", " -l ");
+	if (kind) {
+		buf_adds(text, kind->fish);
+	} else if (option->complete[0]) {
 		buf_adds(text, option_value_is_optional(option) ? " -a " : " -x -a ");
-		add_quoted(text, kind, true);
+		add_quoted(text, option->complete, true);
 	} else if (wants_separate_value(option)) {
 		buf_adds(text, " -x");
 	}
@@ -181,13 +171,13 @@ static void add_fish_option(struct buf *text, const struct option_info *option) 
 
 static void add_valued(struct buf *text, const struct option_info *option) {
 	if (wants_separate_value(option)) {
-		add_spellings(text, option, " ");
+		add_spellings(text, option, " -", " --");
 	}
 }
 
 static void add_manifest(struct buf *text, const struct option_info *option) {
-	if (names_manifest(option)) {
-		add_spellings(text, option, " ");
+	if (strcmp(option->complete, "manifest") == 0) {
+		add_spellings(text, option, " -", " --");
 	}
 }
 

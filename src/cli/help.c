@@ -2,8 +2,9 @@
 
 #include "cli/help.h"
 
-#include "base/edit_distance.h"
 #include "base/alloc.h"
+#include "base/edit_distance.h"
+#include "base/units.h"
 #include "cli/option_table.h"
 
 enum { WIDTH = 80, BRIEF_COLUMN = 29, TEXT_COLUMN = 10 };
@@ -42,7 +43,7 @@ static void add_names(struct buf *text, const struct option_info *option, bool a
 	buf_printf(text, "%s--%s", option->shorts[0] ? ", " : all ? "" : "    ", option->name);
 	size_t len;
 	const char *list = all ? option->aliases : "";
-	for (const char *name; (name = option_next_word(&list, &len));) {
+	for (const char *name; (name = word_next(&list, &len));) {
 		buf_printf(text, ", --%.*s", (int)len, name);
 	}
 	if (option_takes_value(option)) {
@@ -64,7 +65,7 @@ static void add_brief(struct buf *text, const struct option_info *option) {
 // Breaks the text into lines, each behind so many blanks.
 static void add_wrapped(struct buf *text, const char *s, int indent) {
 	size_t len, column = 0;
-	for (const char *word; (word = option_next_word(&s, &len));) {
+	for (const char *word; (word = word_next(&s, &len));) {
 		if (column > 0 && column + 1 + len > WIDTH) {
 			buf_addc(text, '\n');
 			column = 0;
@@ -139,7 +140,7 @@ int help_topic(struct buf *text, const char *topic) {
 const char *help_near_topic(const char *topic) {
 	struct nearest nearest = NEAREST_INIT(topic, strlen(topic));
 	for (int group = 0; group < NGROUPS; ++group) {
-		nearest_offer(&nearest, option_sections[group].topic);
+		nearest_offer(&nearest, option_sections[group].topic, strlen(option_sections[group].topic));
 	}
 	return nearest.found;
 }

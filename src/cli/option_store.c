@@ -118,7 +118,7 @@ static int store_size(const struct value_info *info, enum option_id id, char *fi
 }
 
 static int store_choice(const struct value_info *info, enum option_id id, char *field, const char *text) {
-	int chosen = text ? option_choice(id, text) : 0;
+	int chosen = text ? word_index(option_table[id].complete, text, strlen(text)) : 0;
 	if (chosen >= 0) {
 		store_integer(field, info->size, text ? info->least + chosen : info->most);
 		return 0;
@@ -126,7 +126,7 @@ static int store_choice(const struct value_info *info, enum option_id id, char *
 	const char *words = option_table[id].complete;
 	size_t len;
 	struct buf list = BUF_INIT;
-	for (const char *word; (word = option_next_word(&words, &len));) {
+	for (const char *word; (word = word_next(&words, &len));) {
 		buf_printf(&list, "%s%.*s", list.len == 0 ? "" : *words ? ", " : " or ", (int)len, word);
 	}
 	option_fail(id, "must be %s, not '%s'", buf_str(&list), text_shows(text));

@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/buf.h"
+#include "base/units.h"
 #include "cli/suggest.h"
 
 #define GROUP(id, topic, heading) " " topic
@@ -40,56 +41,33 @@ enum { NFOREIGN = sizeof(foreign_table) / sizeof(foreign_table[0]) };
 // All letters of GNU parallel. Getopt::Long takes them also as long options, --j 2.
 static const char gnu_letters[] = "0BCDEHIJLMNPSTUVWXYadehijklmnopqrstuvx";
 
-const char *option_next_word(const char **list, size_t *ret_len) {
-	const char *word = *list + strspn(*list, " ");
-	*ret_len = strcspn(word, " ");
-	*list = word + *ret_len;
-	return *ret_len > 0 ? word : NULL;
-}
-
-// The word of the list that is the name, or with `is_prefix` begins with it; or NULL.
-static const char *find_word(const char *list, const char *name, size_t len, bool is_prefix, size_t *ret_len) {
-	for (const char *word; (word = option_next_word(&list, ret_len));) {
-		if ((is_prefix ? *ret_len >= len : *ret_len == len) && memcmp(word, name, len) == 0) {
-			return word;
-		}
-	}
-	return NULL;
-}
-
-static bool list_has(const char *list, const char *name, size_t len) {
-	size_t word_len;
-	return list && find_word(list, name, len, /* is_prefix */ false, &word_len);
+// The word of the list that begins with the name, or NULL.
+static const char *find_prefixed_word(const char *list, const char *name, size_t len, size_t *ret_len) {
+	const char *word;
+	while ((word = word_next(&list, ret_len)) && (*ret_len < len || memcmp(word, name, len) != 0)) {}
+	return word;
 }
 
 // The first of the option's own names, without GNU parallel's other spellings, that begins so; or NULL.
 static const char *find_prefixed(const struct option_info *option, const char *name, size_t len, size_t *ret_len) {
-	const char *found = find_word(option->name, name, len, /* is_prefix */ true, ret_len);
-	return found ? found : find_word(option->aliases, name, len, /* is_prefix */ true, ret_len);
+	const char *found = find_prefixed_word(option->name, name, len, ret_len);
+	return found ? found : find_prefixed_word(option->aliases, name, len, ret_len);
+}
+
+static bool has_spelling(const struct option_info *option, const char *name, size_t len) {
+	return option->spellings && word_is_in(option->spellings, name, len);
 }
 
 // Is the prefix that of a name which GNU parallel has, too?
 static bool is_gnu_prefix(const struct option_info *option, const char *name, size_t len) {
 	size_t word_len;
 	return option->spellings && (find_prefixed(option, name, len, &word_len) ||
-	                             find_word(option->spellings, name, len, /* is_prefix */ true, &word_len));
-}
-
-int option_choice(enum option_id id, const char *text) {
-	const char *words = option_table[id].complete;
-	size_t len, text_len = strlen(text);
-	int i = 0;
-	for (const char *word; (word = option_next_word(&words, &len)); ++i) {
-		if (len == text_len && memcmp(word, text, len) == 0) {
-			return i;
-		}
-	}
-	return -1;
+	                             find_prefixed_word(option->spellings, name, len, &word_len));
 }
 
 bool option_is_name(const char *name, size_t len, enum option_id *ret_id) {
 	for (int id = 0; id < NOPTIONS; ++id) {
-		if (list_has(option_table[id].name, name, len) || list_has(option_table[id].aliases, name, len)) {
+		if (word_is_in(option_table[id].name, name, len) || word_is_in(option_table[id].aliases, name, len)) {
 			*ret_id = (enum option_id)id;
 			return true;
 		}
@@ -100,7 +78,7 @@ bool option_is_name(const char *name, size_t len, enum option_id *ret_id) {
 // One of GNU parallel's spellings, in full, of an option that both have.
 static bool is_gnu_spelling(const char *name, size_t len, enum option_id *ret_id) {
 	for (int id = 0; id < NOPTIONS; ++id) {
-		if (list_has(option_table[id].spellings, name, len)) {
+		if (has_spelling(&option_table[id], name, len)) {
 			*ret_id = (enum option_id)id;
 			return true;
 		}
@@ -125,7 +103,7 @@ static enum option_match find_by_prefix(const char *name, size_t len, enum optio
 	}
 	for (size_t i = 0; i < NFOREIGN; ++i) {
 		const char *list = foreign_table[i].names;
-		for (; (list = find_word(list, name, len, /* is_prefix */ true, &word_len)); list += word_len) {
+		for (; (list = find_prefixed_word(list, name, len, &word_len)); list += word_len) {
 			*ret_near = nforeign++ == 0 ? foreign_table[i].instead : *ret_near;
 		}
 	}
@@ -150,7 +128,7 @@ enum option_match option_find_long(const char *name, size_t len, enum option_id 
 		return MATCH_OPTION;
 	}
 	for (size_t i = 0; i < NFOREIGN; ++i) {
-		if (list_has(foreign_table[i].names, name, len)) {
+		if (word_is_in(foreign_table[i].names, name, len)) {
 			*ret_near = foreign_table[i].instead;
 			return MATCH_FOREIGN;
 		}
@@ -170,7 +148,7 @@ bool option_is_meant(const char *word, size_t len, enum option_id *ret_id) {
 enum option_match option_find_short(char letter, enum option_id *ret_id, const char **ret_instead) {
 	*ret_instead = NULL;
 	for (int id = 0; letter != '\0' && id < NOPTIONS; ++id) {
-		if (strchr(option_table[id].shorts, letter) || list_has(option_table[id].spellings, &letter, 1)) {
+		if (strchr(option_table[id].shorts, letter) || has_spelling(&option_table[id], &letter, 1)) {
 			*ret_id = (enum option_id)id;
 			return MATCH_OPTION;
 		}

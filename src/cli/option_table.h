@@ -61,12 +61,6 @@ static inline bool option_goes_with_manifest(const struct option_info *option) {
 	return option->instead[0] == '\0';
 }
 
-// Takes the next word off a list of words separated by blanks. Returns its start and its length, or NULL at the end.
-const char *option_next_word(const char **list, size_t *ret_len);
-
-// Finds the text among the words that an option completes to. Returns its index, or -1.
-int option_choice(enum option_id id, const char *text);
-
 enum option_match {
 	MATCH_OPTION,    // *ret_id
 	MATCH_FOREIGN,   // an option that others have, and fairpar has not: *ret_near says what to do

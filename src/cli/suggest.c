@@ -3,6 +3,7 @@
 #include "cli/suggest.h"
 
 #include "base/edit_distance.h"
+#include "base/units.h"
 
 #include <string.h>
 
@@ -30,20 +31,10 @@ static const struct { const char *words, *instead; } foreign[] = {
 	{"no-color nocolor no-colour", "set NO_COLOR=1 in the environment"},
 };
 
-static bool is_listed(const char *list, const char *name, size_t len) {
-	size_t word_len;
-	for (const char *word; (word = option_next_word(&list, &word_len));) {
-		if (word_len == len && memcmp(word, name, len) == 0) {
-			return true;
-		}
-	}
-	return false;
-}
-
 static size_t edits_of_aliases(const char *list, const char *name, size_t len) {
 	size_t least = DISTANCE_NEAR + 1;
 	size_t alias_len;
-	for (const char *alias; (alias = option_next_word(&list, &alias_len));) {
+	for (const char *alias; (alias = word_next(&list, &alias_len));) {
 		size_t edits = alias_len > 2 ? distance(name, len, alias, alias_len) : least; // "cf" is near to anything
 		least = edits < least ? edits : least;
 	}
@@ -110,13 +101,13 @@ enum option_match option_suggest(const char *name, size_t len, const char **ret_
 		plain[i] = name[i] == '_' ? '-' : name[i] >= 'A' && name[i] <= 'Z' ? (char)(name[i] - 'A' + 'a') : name[i];
 	}
 	for (size_t i = 0; i < sizeof(foreign) / sizeof(foreign[0]); ++i) {
-		if (is_listed(foreign[i].words, plain, len)) {
+		if (word_is_in(foreign[i].words, plain, len)) {
 			*ret_near = foreign[i].instead;
 			return MATCH_FOREIGN;
 		}
 	}
 	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); ++i) {
-		if (is_listed(others[i].words, plain, len)) {
+		if (word_is_in(others[i].words, plain, len)) {
 			*ret_near = others[i].name;
 			return MATCH_SIMILAR;
 		}

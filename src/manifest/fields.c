@@ -76,16 +76,14 @@ static void guess_size(struct diagnostic *diagnostic, const char *text) {
 }
 
 static void guess_choice(struct diagnostic *diagnostic, const struct key *key, const char *text) {
-	char word[32];
 	struct nearest nearest = NEAREST_INIT(text, strlen(text));
-	for (const char *at = key->choices; *at && !nearest.found; at += strspn(at, " ")) {
-		int len = (int)strcspn(at, " ");
-		snprintf(word, sizeof(word), "%.*s", len, at);
-		nearest_offer(&nearest, word);
-		at += len;
+	const char *words = key->choices;
+	size_t len;
+	for (const char *word; (word = word_next(&words, &len));) {
+		nearest_offer(&nearest, word, len);
 	}
 	if (nearest.found) {
-		diagnostic_note(diagnostic, "did you mean '%s'?", word);
+		diagnostic_note(diagnostic, "did you mean '%.*s'?", (int)strcspn(nearest.found, " "), nearest.found);
 	}
 }
 
@@ -250,7 +248,7 @@ bool value_is_slots(const char *text) {
 	return *end == '\0' ? !decimal.has_point : !has_sign && strcmp(end, "%") == 0;
 }
 
-static bool set_number(struct loader *loader, const struct key *key, const struct node *node, void *field) {
+static bool set_value(struct loader *loader, const struct key *key, const struct node *node, void *field) {
 	if (node->kind != NODE_TEXT || node->n > LONGEST_NUMBER) {
 		return false;
 	}
@@ -272,6 +270,9 @@ static bool set_number(struct loader *loader, const struct key *key, const struc
 		return parse_size(text, MANIFEST_UNITS, field) == 0;
 	case TYPE_UMASK:
 		return value_umask(text, field);
+	case TYPE_CHOICE:
+		*(int *)field = word_index(key->choices, text, node->n);
+		return *(int *)field >= 0;
 	case TYPE_FACTOR:
 		is_set = value_factor(text, field);
 		break;
@@ -282,19 +283,6 @@ static bool set_number(struct loader *loader, const struct key *key, const struc
 		load_error(loader, node, "'%s' must be written without quotes", key->name);
 	}
 	return is_set;
-}
-
-static bool set_choice(const struct key *key, const struct node *node, int *field) {
-	int number = 0;
-	for (const char *at = key->choices; node->kind == NODE_TEXT && *at; ++number) {
-		size_t len = strcspn(at, " ");
-		if (node->n == len && memcmp(at, node->text, len) == 0) {
-			*field = number;
-			return true;
-		}
-		at += len + strspn(at + len, " ");
-	}
-	return false;
 }
 
 // ---- texts, variables, pauses ----
@@ -381,7 +369,7 @@ static void set_retry_delay(struct loader *loader, const struct key *key, const 
 	bool is_set[] = {false, true, true};
 	for (int i = 0; i < 3; ++i) {
 		const struct node *value = found.at[KEY_FIRST + i];
-		is_set[i] = value ? set_number(loader, &key_table[KEY_FIRST + i], value, fields[i]) : is_set[i];
+		is_set[i] = value ? set_value(loader, &key_table[KEY_FIRST + i], value, fields[i]) : is_set[i];
 		if (value && !is_set[i]) {
 			load_refuse(loader, &key_table[KEY_FIRST + i], value);
 		}
@@ -414,11 +402,6 @@ static void set_field(struct loader *loader, const struct key *key, struct node 
 		*(const char **)field = text;
 		return;
 	}
-	case TYPE_CHOICE:
-		if (!set_choice(key, node, field)) {
-			load_refuse(loader, key, node);
-		}
-		return;
 	case TYPE_TEXTS:
 	case TYPE_STEPS:
 		set_texts(loader, key, node, field);
@@ -430,7 +413,7 @@ static void set_field(struct loader *loader, const struct key *key, struct node 
 		set_retry_delay(loader, key, node, field);
 		return;
 	default:
-		if (!set_number(loader, key, node, field)) {
+		if (!set_value(loader, key, node, field)) {
 			load_refuse(loader, key, node);
 		}
 	}

@@ -18,7 +18,7 @@ struct manifest_batch *manifest_find(const struct manifest *manifest, const char
 static const char *find_nearest(const struct manifest *manifest, const char *name) {
 	struct nearest nearest = NEAREST_INIT(name, strlen(name));
 	for (size_t i = 0; i < manifest->nbatches && i < MOST_CANDIDATES; ++i) {
-		nearest_offer(&nearest, manifest->batches[i].name);
+		nearest_offer(&nearest, manifest->batches[i].name, strlen(manifest->batches[i].name));
 	}
 	return nearest.found;
 }

@@ -155,7 +155,7 @@ static size_t find_axis(struct loader *loader, const struct node *name, const st
 		if (strcmp(matrix->axes[i].name, name->text) == 0) {
 			return i;
 		}
-		nearest_offer(&nearest, matrix->axes[i].name);
+		nearest_offer(&nearest, matrix->axes[i].name, strlen(matrix->axes[i].name));
 	}
 	suggest(load_error(loader, name, "the matrix has no '%s'", name->text), &nearest);
 	return matrix->naxes;
@@ -190,7 +190,7 @@ static bool load_exclusion(struct loader *loader, const struct node *node, const
 		if (at == values->n) {
 			struct nearest nearest = NEAREST_INIT(value->text, value->n);
 			for (size_t k = 0; k < values->n; ++k) {
-				nearest_offer(&nearest, values->at[k]);
+				nearest_offer(&nearest, values->at[k], strlen(values->at[k]));
 			}
 			suggest(load_error(loader, value, "'%s' in the matrix has no value '%s'", name->text, value->text), &nearest);
 			return false;

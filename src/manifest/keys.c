@@ -98,7 +98,7 @@ static const char *find_nearest(const char *name, size_t len, enum key_place pla
 	struct nearest nearest = NEAREST_INIT(name, len);
 	for (int id = 0; id < NKEYS; ++id) {
 		if (key_table[id].places & place) {
-			nearest_offer(&nearest, key_table[id].name);
+			nearest_offer(&nearest, key_table[id].name, key_lengths[id]);
 		}
 	}
 	return nearest.found;

@@ -7,8 +7,8 @@
 
 #include "base/alloc.h"
 #include "base/json.h"
+#include "base/units.h"
 #include "manifest/keys.h"
-#include "shell/shell.h"
 
 #include <limits.h>
 
@@ -17,11 +17,12 @@ static void add_string(struct buf *buf, const char *text) {
 }
 
 static void add_choices(struct buf *buf, const char *choices) {
-	buf_adds(buf, "\"enum\": [\"");
-	for (const char *at = choices; *at; ++at) {
-		buf_adds(buf, *at == ' ' ? "\", \"" : (char[]){*at, '\0'});
+	const char *separator = "\"enum\": [";
+	size_t len;
+	for (const char *word; (word = word_next(&choices, &len)); separator = ", ") {
+		buf_printf(buf, "%s\"%.*s\"", separator, (int)len, word);
 	}
-	buf_adds(buf, "\"]");
+	buf_addc(buf, ']');
 }
 
 static void add_type(struct buf *buf, const struct key *key) {

@@ -125,7 +125,7 @@ static void refuse_name(const struct check *check, const struct node *node, cons
 	int n = (int)string.nname;
 	struct nearest nearest = NEAREST_INIT(at + 1, string.nname);
 	for (size_t i = 0; i < batch->matrix.naxes; ++i) {
-		nearest_offer(&nearest, batch->matrix.axes[i].name);
+		nearest_offer(&nearest, batch->matrix.axes[i].name, strlen(batch->matrix.axes[i].name));
 	}
 	struct diagnostic *diagnostic = diagnostic_error(check->loader->diagnostics, place, "nothing in batch '%s' is called '{%.*s}'",
 	                                        batch->name, n, at + 1);

@@ -14,6 +14,7 @@
 #include "base/io.h"
 #include "base/map.h"
 #include "base/text.h"
+#include "base/units.h"
 #include "cli/option_files.h"
 #include "cli/option_table.h"
 #include "log/decode.h"
@@ -599,7 +600,7 @@ static bool choose(struct status_display *status_display) {
 	enum progress how = show->progress == PROGRESS_ALWAYS ? PROGRESS_AUTO : show->progress;
 	status_display->asked = show->bar || show->eta || show->progress == PROGRESS_ALWAYS || (show->progress_given && how == PROGRESS_TTY);
 	if (!show->progress_given && !status_display->asked) {
-		int choice = env && *env ? option_choice(OPT_PROGRESS, env) : PROGRESS_AUTO;
+		int choice = env && *env ? word_index(option_table[OPT_PROGRESS].complete, env, strlen(env)) : PROGRESS_AUTO;
 		how = choice >= 0 ? (enum progress)choice : how;
 		if (choice < 0) {
 			diag_warn("FAIRPAR_PROGRESS must be auto, tty, plain or none, not '%s'", text_shows(env));

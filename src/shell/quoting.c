@@ -3,6 +3,7 @@
 #include "shell/quoting.h"
 
 #include "base/alloc.h"
+#include "base/units.h"
 #include "shell/shell.h"
 
 // ---- a whole word ----

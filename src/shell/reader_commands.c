@@ -2,6 +2,7 @@
 
 #include "shell/reader_internal.h"
 
+#include "base/units.h"
 #include "shell/shell.h"
 
 #include <string.h>

@@ -4,6 +4,7 @@
 #include "shell/reader_internal.h"
 
 #include "base/alloc.h"
+#include "base/units.h"
 #include "shell/shell.h"
 
 #include <string.h>

@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "base/map.h"
 #include "base/sync.h"
+#include "base/units.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -32,17 +33,6 @@ static const unsigned char CLASS[256] = {
 
 static unsigned class_of(char c) {
 	return CLASS[(unsigned char)c];
-}
-
-bool word_is_in(const char *list, const char *word, size_t len) {
-	for (const char *at = list; len > 0 && *at; at += strspn(at, " ")) {
-		size_t n = strcspn(at, " ");
-		if (n == len && memcmp(at, word, len) == 0) {
-			return true;
-		}
-		at += n;
-	}
-	return false;
 }
 
 // ---- words that the shell knows itself ----

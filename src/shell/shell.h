@@ -54,9 +54,6 @@ bool shell_function_exists(const char *name, size_t len);
 // True if a word of the command line is such a function. Costs nothing where none is exported.
 bool shell_uses_function(const char *command, size_t len);
 
-// True if the word is one of the list, which has blanks between its words.
-bool word_is_in(const char *list, const char *word, size_t len);
-
 // Appends one word quoted so that every Bourne shell reads exactly these bytes (newline and any byte but NUL included).
 // Unquoted where nothing needs it; spelled as GNU parallel spells it.
 void shell_quote(struct buf *buf, const char *word, size_t len);

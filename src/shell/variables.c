@@ -2,6 +2,7 @@
 // From the manuals of bash, zsh, ksh93, mksh, yash and dash, and ld.so(8); the integers as bash 5.2, zsh 5.9 and mksh R59 have
 // them.
 
+#include "base/units.h"
 #include "shell/reader.h"
 #include "shell/shell.h"
 

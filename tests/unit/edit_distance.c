@@ -16,7 +16,7 @@ static const char *near(const char *word) {
 	struct nearest nearest = NEAREST_INIT(word, strlen(word));
 	static const char *const candidates[] = {"weight", "needs", "max_parallel", "retries", "run"};
 	for (size_t i = 0; i < 5; ++i) {
-		nearest_offer(&nearest, candidates[i]);
+		nearest_offer(&nearest, candidates[i], strlen(candidates[i]));
 	}
 	return nearest.found ? nearest.found : "";
 }

@@ -4,6 +4,7 @@
 #include "../../src/cli/help.c"
 
 #include "base/sync.h"
+#include "base/units.h"
 #include "cli/option_again.h"
 #include "cli/option_table.h"
 #include "cli/options.h"
@@ -285,7 +286,7 @@ static void test_every_name(void) {
 		check_equal(found, id);
 		const char *list = option->aliases;
 		size_t len;
-		for (const char *name; (name = option_next_word(&list, &len));) {
+		for (const char *name; (name = word_next(&list, &len));) {
 			check_equal(option_find_long(name, len, &found, &names, &near), MATCH_OPTION);
 			check_equal(found, id);
 		}
@@ -338,8 +339,8 @@ static void test_choices(void) {
 	for (size_t i = 0; i < sizeof(choices) / sizeof(choices[0]); ++i) {
 		const char *words = choices[i].option;
 		size_t name_len, len;
-		const char *name = option_next_word(&words, &name_len);
-		for (int n = 0; option_next_word(&words, &len); ++n) {
+		const char *name = word_next(&words, &name_len);
+		for (int n = 0; word_next(&words, &len); ++n) {
 			struct buf word = BUF_INIT;
 			buf_printf(&word, "--%.*s=%.*s", (int)name_len, name, (int)len, words - len);
 			RUNS(buf_str(&word), "x");

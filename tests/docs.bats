@@ -78,7 +78,7 @@ topics() {
 	[[ ${#lines[@]} -le 45 ]] || fail "${#lines[@]} lines"
 	assert_eq "$(grep -oE '^  (-.,|   ) --[a-z0-9-]+' <<<"$output" | tr -d ' ')" "$(awk '
 		/^OPTION\(/ { split($0, part, "\""); name[$2] = (part[6] == "" ? "" : "-" substr(part[6], 1, 1) ",") "--" part[2] }
-		/^EVERYDAY\(/ { everyday = 1 }
+		/^LIST\(EVERYDAY/ { everyday = 1 }
 		everyday { for (i = 1; i <= NF; i++) if ($i in name) print name[$i] }
 		/\)$/ { everyday = 0 }' FS='[(),"[:space:]]+' "$table")"
 	assert_eq "$(grep -cE '^  (-.,|   ) --' <<<"$output")" 30

@@ -166,13 +166,13 @@ static bool is_written(const struct options *o, enum option_id id) {
 }
 
 // "--NAME, --NAME and --NAME have no effect …", of those that are given.
-static void warn_idle(const struct parser *parser, const enum option_id *ids, const char *beside, const char *other) {
+static void warn_idle(const struct parser *parser, enum option_list list, const char *beside, const char *other) {
 	struct buf names = BUF_INIT;
 	size_t n = 0, last = 0;
-	for (; *ids != NOPTIONS; ++ids) {
-		if (parser->given[*ids] && !is_written(parser->options, *ids)) {
+	for (const enum option_id *id = option_lists[list]; *id != NOPTIONS; ++id) {
+		if (parser->given[*id] && !is_written(parser->options, *id)) {
 			last = names.len;
-			buf_printf(&names, "%s--%s", n++ > 0 ? ", " : "", option_table[*ids].name);
+			buf_printf(&names, "%s--%s", n++ > 0 ? ", " : "", option_table[*id].name);
 		}
 	}
 	if (n > 1) {
@@ -185,17 +185,12 @@ static void warn_idle(const struct parser *parser, const enum option_id *ids, co
 }
 
 void option_idle_warn(const struct parser *parser) {
-	static const enum option_id writing[] = {
-		OPT_TRACE_SERVICE, OPT_JOBLOG, OPT_LOG, OPT_LOG_OUTPUT, OPT_RESULTS, OPT_FILES, OPT_FILES0, OPT_SUMMARY, OPT_REPORT,
-		OPT_TRACE, NOPTIONS,
-	};
-	static const enum option_id of_blocks[] = {OPT_BLOCK, OPT_RECEND, OPT_RECSTART, OPT_REGEXP, OPT_REMOVE_REC_SEP, NOPTIONS};
 	const struct options *o = parser->options;
 	const char *idler = name_of_idler(o);
 	if (idler && !parser->given[OPT_QUIET]) {
-		warn_idle(parser, writing, "with", idler);
+		warn_idle(parser, LIST_WRITES, "with", idler);
 	}
 	if (o->pipe == PIPE_NOT && !o->sem.is_on && !parser->given[OPT_QUIET]) {
-		warn_idle(parser, of_blocks, "without", "pipe");
+		warn_idle(parser, LIST_OF_BLOCKS, "without", "pipe");
 	}
 }

@@ -62,6 +62,12 @@ static void add_brief(struct buf *text, const struct option_info *option) {
 	buf_printf(text, "%s\n", option->brief);
 }
 
+static void add_briefs(struct buf *text, enum option_list list) {
+	for (const enum option_id *id = option_lists[list]; *id != NOPTIONS; ++id) {
+		add_brief(text, &option_table[*id]);
+	}
+}
+
 // Breaks the text into lines, each behind so many blanks.
 static void add_wrapped(struct buf *text, const char *s, int indent) {
 	size_t len, column = 0;
@@ -107,9 +113,7 @@ static void add_section(struct buf *text, int group) {
 
 void help_short(struct buf *text) {
 	buf_printf(text, "%s\n%s\n", usage, examples);
-	for (size_t i = 0; i < noptions_of_every_day; ++i) {
-		add_brief(text, &option_table[options_of_every_day[i]]);
-	}
+	add_briefs(text, LIST_EVERYDAY);
 	buf_printf(text, "%s\n--help explains all options; --help=TOPIC some of them:\n", sources);
 	add_wrapped(text, option_topics, 0);
 }
@@ -146,11 +150,6 @@ const char *help_near_topic(const char *topic) {
 }
 
 void help_concise(struct buf *text) {
-	static const enum option_id most_used[] = {
-		OPT_JOBS, OPT_KEEP_ORDER, OPT_NULL, OPT_BATCH, OPT_BATCH_BY, OPT_MANIFEST, OPT_HALT, OPT_DRY_RUN, OPT_HELP,
-	};
 	buf_printf(text, "%s\n%s\n", usage, examples);
-	for (size_t i = 0; i < sizeof(most_used) / sizeof(most_used[0]); ++i) {
-		add_brief(text, &option_table[most_used[i]]);
-	}
+	add_briefs(text, LIST_MOST_USED);
 }

@@ -12,12 +12,11 @@
 
 enum use { KEPT, DROPPED, REFUSED }; // of an option; REFUSED: no such line works
 
-enum { REST_MAX = 2000 }; // bytes of a line with items that somebody would copy
+enum { ITEMS_MAX = 2000 }; // bytes of a line with items that somebody would copy
 
 struct argv_walk {
 	struct option_reader words;
-	bool has_manifest;
-	bool is_rest;            // the same command line, for what is not done
+	enum again again;
 	bool has_source;         // items come from what can be read again
 	bool is_ended;           // the options, by "--"
 	struct buf *line;
@@ -61,61 +60,24 @@ static bool is_passing(const char *path) {
 
 // ---- options ----
 
-static bool is_among(enum option_id id, const enum option_id *ids, size_t n) {
-	for (size_t i = 0; i < n; ++i) {
-		if (ids[i] == id) {
-			return true;
-		}
-	}
-	return false;
-}
-
-#define IS_AMONG(id, ids) is_among(id, ids, sizeof(ids) / sizeof((ids)[0]))
-
-// What a manifest's run is told again, but for what it says of a whole run, or writes a file of its own.
-static enum use use_with_manifest(enum option_id id, const char *value) {
-	static const enum option_id dropped[] = {
-		OPT_HALT, OPT_TRACE_SERVICE, OPT_LOG, OPT_LOG_OUTPUT, OPT_REPORT, OPT_TRACE, OPT_RESUME, OPT_RESUME_FAILED,
-	};
-	if (IS_AMONG(id, dropped)) {
-		return DROPPED;
-	}
-	return value && is_passing(value) ? REFUSED : KEPT;
-}
-
-// What matters for commands that are complete; what gets its input from fairpar, or has steps, is more than its command.
-static enum use use_without_input(enum option_id id, const char *value) {
-	static const enum option_id kept[] = {
-		OPT_JOBS, OPT_SHELL, OPT_TIMEOUT, OPT_RETRIES, OPT_NICE, OPT_WORKDIR, OPT_TMPDIR, OPT_SLOT_VAR, OPT_LOAD,
-		OPT_MEMFREE, OPT_DELAY, OPT_TTY, OPT_LINE_BUFFER, OPT_UNGROUP, OPT_KEEP_ORDER, OPT_EXIT_STATUS,
-	};
-	static const enum option_id refused[] = {OPT_THEN, OPT_ON_FAILURE, OPT_DRY_RUN};
-	if (IS_AMONG(id, refused) || option_table[id].group == GROUP_PIPE ||
-	    (id == OPT_JOBLOG && value && value[0] == '+')) { // which holds what failed in other runs, too
-		return REFUSED;
-	}
-	if (!IS_AMONG(id, kept)) {
-		return DROPPED;
-	}
-	return value && is_passing(value) ? REFUSED : KEPT;
-}
-
-// The same command line: what can be read again, and tells the jobs of this run by their rows.
-static enum use use_with_input(struct argv_walk *walk, enum option_id id, const char *value) {
-	static const enum option_id refused[] = {OPT_RETRY_FAILED, OPT_PACK, OPT_ARG_SEP, OPT_ARG_FILE_SEP};
-	const char *file = value && id == OPT_BATCH ? strchr(value, '=') : NULL;
-	walk->has_source = walk->has_source || id == OPT_ARG_FILE || file;
-	if (IS_AMONG(id, refused) || option_table[id].group == GROUP_PIPE || (id == OPT_JOBLOG && value && value[0] == '+')) {
-		return REFUSED;
-	}
-	return id == OPT_HALT ? KEPT : use_with_manifest(id, file ? file + 1 : value);
+// True for what is more than the commands, for what tells other jobs apart when items are read again, and for a joblog that
+// holds what failed in other runs, too.
+static bool is_refused(enum again again, enum option_id id, const char *value) {
+	return (again == AGAIN_COMMANDS && option_is_listed(LIST_NOT_BY_COMMANDS, id)) ||
+	       (again == AGAIN_ITEMS && option_is_listed(LIST_NOT_BY_ITEMS, id)) ||
+	       (again != AGAIN_MANIFEST && (option_table[id].group == GROUP_PIPE || (id == OPT_JOBLOG && value && value[0] == '+')));
 }
 
 static enum use use_of(struct argv_walk *walk, enum option_id id, const char *value) {
-	if (walk->is_rest) {
-		return use_with_input(walk, id, value);
+	const char *file = walk->again == AGAIN_ITEMS && id == OPT_BATCH && value ? strchr(value, '=') : NULL;
+	walk->has_source = walk->has_source || id == OPT_ARG_FILE || file;
+	value = file ? file + 1 : value;
+	bool is_dropped = walk->again == AGAIN_COMMANDS ? !option_is_listed(LIST_OF_COMMANDS, id)
+	                : option_is_listed(LIST_OF_ONE_RUN, id) && !(walk->again == AGAIN_ITEMS && id == OPT_HALT);
+	if (is_refused(walk->again, id, value)) {
+		return REFUSED;
 	}
-	return walk->has_manifest ? use_with_manifest(id, value) : use_without_input(id, value);
+	return is_dropped ? DROPPED : value && is_passing(value) ? REFUSED : KEPT;
 }
 
 // Appends the option as it was given, if it stays; a letter apart from those around it. Returns false if it cannot be.
@@ -144,7 +106,7 @@ static bool add_options(struct argv_walk *walk) {
 		}
 	}
 	walk->is_ended = walk->is_ended || reading == READ_DASHES;
-	bool goes_on = walk->has_manifest || walk->is_rest; // with the words behind the options
+	bool goes_on = walk->again != AGAIN_COMMANDS; // with the words behind the options
 	return reading != READ_ERROR && (reading != READ_DASHES || !goes_on || add_word(walk->line, "--"));
 }
 
@@ -163,39 +125,26 @@ static bool add_command(struct argv_walk *walk) {
 		walk->has_source = walk->has_source || is_separator;
 		ok = !(names_files && is_passing(word)) && add_word(walk->line, word);
 	}
-	return ok && walk->has_source && walk->line->len <= REST_MAX;
+	return ok && walk->has_source && walk->line->len <= ITEMS_MAX;
 }
 
 static bool add_all(struct argv_walk *walk, const char *joblog) {
 	bool ok = !is_passing(joblog) && *walk->words.at && add_word(walk->line, next_word(walk));
-	if (ok && (walk->has_manifest || walk->is_rest)) {
-		buf_adds(walk->line, " --resume-failed");
-	} else if (ok) {
-		buf_adds(walk->line, " --retry-failed --joblog");
-		ok = add_word(walk->line, joblog);
-	}
-	ok = ok && add_options(walk);
-	while (ok && walk->has_manifest && *walk->words.at) { // names of batches, and options among them
+	buf_adds(walk->line, walk->again == AGAIN_COMMANDS ? " --retry-failed --joblog" : " --resume-failed");
+	ok = ok && (walk->again != AGAIN_COMMANDS || add_word(walk->line, joblog)) && add_options(walk);
+	while (ok && walk->again == AGAIN_MANIFEST && *walk->words.at) { // names of batches, and options among them
 		ok = add_word(walk->line, next_word(walk)) && (walk->is_ended || add_options(walk));
 	}
-	return ok && (!walk->is_rest || add_command(walk));
+	return ok && (walk->again != AGAIN_ITEMS || add_command(walk));
 }
 
-static bool add_line(struct buf *buf, struct argv_walk walk, const char *joblog) {
+bool option_add_again(struct buf *buf, char *const *argv, const char *joblog, enum again again) {
 	struct buf line = BUF_INIT;
-	walk.line = &line;
+	struct argv_walk walk = {.words = {.at = argv, .is_quiet = true}, .again = again, .line = &line};
 	bool ok = add_all(&walk, joblog);
 	if (ok) {
 		buf_add(buf, line.data, line.len);
 	}
 	buf_fini(&line);
 	return ok;
-}
-
-bool option_add_again(struct buf *buf, char *const *argv, const char *joblog, bool has_manifest) {
-	return add_line(buf, (struct argv_walk){.words = {.at = argv, .is_quiet = true}, .has_manifest = has_manifest}, joblog);
-}
-
-bool option_add_rest(struct buf *buf, char *const *argv, const char *joblog) {
-	return add_line(buf, (struct argv_walk){.words = {.at = argv, .is_quiet = true}, .is_rest = true}, joblog);
 }

@@ -258,7 +258,6 @@ static int settle_blocks(struct parser *p) {
 
 // What does nothing beside something else: taken, as GNU parallel takes it, but not in silence.
 static void settle_output(struct parser *p) {
-	static const enum option_id idle[] = {OPT_KEEP_ORDER, OPT_TAG, OPT_TAGSTRING, OPT_COLOR_FAILED};
 	struct options *o = p->options;
 	const bool *given = p->given;
 	if (o->tty && !given[OPT_GROUP] && !given[OPT_LINE_BUFFER]) {
@@ -272,9 +271,9 @@ static void settle_output(struct parser *p) {
 	if (o->output != OUTPUT_UNGROUP) {
 		return;
 	}
-	for (size_t i = 0; i < sizeof(idle) / sizeof(idle[0]); ++i) {
-		if (given[idle[i]] && !o->quiet) {
-			diag_warn("--%s has no effect with --ungroup", option_table[idle[i]].name);
+	for (const enum option_id *id = option_lists[LIST_OF_OUTPUT]; *id != NOPTIONS; ++id) {
+		if (given[*id] && !o->quiet) {
+			diag_warn("--%s has no effect with --ungroup", option_table[*id].name);
 		}
 	}
 	o->keep_order = o->tag = false;

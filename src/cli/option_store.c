@@ -34,7 +34,7 @@ struct value_info {
 #define FLAG(field) SET(field, true)
 #define TEXT(field) .kind = KIND_TEXT, FIELD(field), .least = 1 // byte
 #define ANY_TEXT(field) .kind = KIND_TEXT, FIELD(field)
-#define LIST(field, count) .kind = KIND_LIST, FIELD(field), .least = 1, .most = offsetof(struct options, count)
+#define TEXTS(field, count) .kind = KIND_LIST, FIELD(field), .least = 1, .most = offsetof(struct options, count)
 #define NUMBER(field, min, max) .kind = KIND_NUMBER, FIELD(field), .least = (min), .most = (max)
 #define COUNT(field, min) .kind = KIND_COUNT, FIELD(field), .least = (min)
 #define SIZE(field, min) .kind = KIND_SIZE, FIELD(field), .least = (min)

@@ -26,11 +26,18 @@ const struct option_section option_sections[NGROUPS] = {
 #include "cli/options.def"
 };
 
-#define EVERYDAY(...) __VA_ARGS__
-const enum option_id options_of_every_day[] = {
+#define LIST(name, ...) (const enum option_id[]){__VA_ARGS__, NOPTIONS},
+const enum option_id *const option_lists[NLISTS] = {
 #include "cli/options.def"
 };
-const size_t noptions_of_every_day = sizeof(options_of_every_day) / sizeof(options_of_every_day[0]);
+
+bool option_is_listed(enum option_list list, enum option_id id) {
+	const enum option_id *at = option_lists[list];
+	while (*at != NOPTIONS && *at != id) {
+		++at;
+	}
+	return *at != NOPTIONS;
+}
 
 #define FOREIGN(names, letters, instead) {names, letters, instead},
 static const struct { const char *names, *letters, *instead; } foreign_table[] = {

@@ -39,9 +39,16 @@ extern const struct option_section { const char *topic, *heading; } option_secti
 // The topics of all sections, separated by blanks.
 extern const char *const option_topics;
 
-// Which options -h has, in its order.
-extern const enum option_id options_of_every_day[];
-extern const size_t noptions_of_every_day;
+#define LIST(name, ...) LIST_##name,
+enum option_list {
+#include "cli/options.def"
+	NLISTS
+};
+
+// The options of each list, in its order, and NOPTIONS behind the last one.
+extern const enum option_id *const option_lists[NLISTS];
+
+bool option_is_listed(enum option_list list, enum option_id id);
 
 static inline bool option_takes_value(const struct option_info *option) {
 	return option->arg[0] != '\0';

@@ -67,8 +67,9 @@ static void add(struct buf *buf, const struct run_stats *stats, int fd, struct s
 	struct buf again = BUF_INIT;
 	if (stats->joblog && stats->argv) {
 		bool is_cut = !stats->manifest && stats->total.cancelled + stats->total.running > 0;
-		form.again_rest = is_cut && option_add_rest(&again, stats->argv, stats->joblog);
-		bool works = form.again_rest || option_add_again(&again, stats->argv, stats->joblog, stats->manifest != NULL);
+		form.again_rest = is_cut && option_add_again(&again, stats->argv, stats->joblog, AGAIN_ITEMS);
+		enum again how = stats->manifest ? AGAIN_MANIFEST : AGAIN_COMMANDS;
+		bool works = form.again_rest || option_add_again(&again, stats->argv, stats->joblog, how);
 		form.again = works ? buf_str(&again) : NULL;
 	}
 	summary_add(buf, stats, &form);

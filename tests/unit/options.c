@@ -304,7 +304,7 @@ enum test_kind { HAS_NONE = 1, HAS_ONE, MAY_HAVE_ONE, HAS_WORDS, ANY };
 #define SET(...) HAS_NONE
 #define TEXT(...) MAY_HAVE_ONE
 #define ANY_TEXT(...) MAY_HAVE_ONE
-#define LIST(...) HAS_ONE
+#define TEXTS(...) HAS_ONE
 #define NUMBER(...) HAS_ONE
 #define COUNT(...) MAY_HAVE_ONE
 #define SIZE(...) HAS_ONE
@@ -835,7 +835,7 @@ static void test_no_words(void) {
 	options_fini(&o);
 }
 
-static const char *again(const char *line, const char *joblog, bool has_manifest) {
+static const char *again(const char *line, const char *joblog, enum again how) {
 	static struct buf text;
 	char words[256], *argv[64], *state;
 	size_t n = 0;
@@ -845,27 +845,27 @@ static const char *again(const char *line, const char *joblog, bool has_manifest
 	}
 	argv[n] = NULL;
 	buf_reset(&text);
-	return option_add_again(&text, argv, joblog, has_manifest) ? buf_str(&text) : "none";
+	return option_add_again(&text, argv, joblog, how) ? buf_str(&text) : "none";
 }
 
 static void test_again(void) {
-	check_string(again("fairpar|-kj4|--joblog|my log|--halt=now,fail=1|--log|l|-a|-|echo|--then", "my log", false),
+	check_string(again("fairpar|-kj4|--joblog|my log|--halt=now,fail=1|--log|l|-a|-|echo|--then", "my log", AGAIN_COMMANDS),
 	             "fairpar --retry-failed --joblog 'my log' -k -j4");
-	check_string(again("/bin/fairpar|--shell|it's|--report=r.html|cat", "log", false),
+	check_string(again("/bin/fairpar|--shell|it's|--report=r.html|cat", "log", AGAIN_COMMANDS),
 	             "/bin/fairpar --retry-failed --joblog log --shell 'it'\\''s'");
-	check_string(again("fairpar|--max-lines|2|-l|3|-j4|cat", "log", false), "fairpar --retry-failed --joblog log -j4");
-	check_string(again("fairpar|-l2|-kj|4|--|cat", "log", false), "fairpar --retry-failed --joblog log -k -j 4");
-	check_string(again("fairpar|--pipe|cat", "log", false), "none");
-	check_string(again("fairpar|--then|x|cat", "log", false), "none");
-	check_string(again("fairpar|--joblog|+log|cat", "log", false), "none");
-	check_string(again("fairpar|cat", "/dev/fd/63", false), "none");
-	check_string(again("fairpar|--shell|\033]0;|cat", "log", false), "none");
-	check_string(again("fairpar|-f|a b.yaml|-j2|--resume|--log=l|--log-output|--trace|t|--joblog|log|--|x", "log", true),
+	check_string(again("fairpar|--max-lines|2|-l|3|-j4|cat", "log", AGAIN_COMMANDS), "fairpar --retry-failed --joblog log -j4");
+	check_string(again("fairpar|-l2|-kj|4|--|cat", "log", AGAIN_COMMANDS), "fairpar --retry-failed --joblog log -k -j 4");
+	check_string(again("fairpar|--pipe|cat", "log", AGAIN_COMMANDS), "none");
+	check_string(again("fairpar|--then|x|cat", "log", AGAIN_COMMANDS), "none");
+	check_string(again("fairpar|--joblog|+log|cat", "log", AGAIN_COMMANDS), "none");
+	check_string(again("fairpar|cat", "/dev/fd/63", AGAIN_COMMANDS), "none");
+	check_string(again("fairpar|--shell|\033]0;|cat", "log", AGAIN_COMMANDS), "none");
+	check_string(again("fairpar|-f|a b.yaml|-j2|--resume|--log=l|--log-output|--trace|t|--joblog|log|--|x", "log", AGAIN_MANIFEST),
 	             "fairpar --resume-failed -f 'a b.yaml' -j2 --joblog log -- x");
-	check_string(again("fairpar|-f|m.yaml|a|-kj|2|b|--report=r.svg|--joblog|log|--|-x", "log", true),
+	check_string(again("fairpar|-f|m.yaml|a|-kj|2|b|--report=r.svg|--joblog|log|--|-x", "log", AGAIN_MANIFEST),
 	             "fairpar --resume-failed -f m.yaml a -k -j 2 b --joblog log -- -x");
-	check_string(again("fairpar|-f|/dev/fd/63|--joblog|log", "log", true), "none");
-	check_string(again("fairpar|-f-|--joblog|log", "log", true), "none");
+	check_string(again("fairpar|-f|/dev/fd/63|--joblog|log", "log", AGAIN_MANIFEST), "none");
+	check_string(again("fairpar|-f-|--joblog|log", "log", AGAIN_MANIFEST), "none");
 }
 
 int main(int argc, char *argv[]) {

@@ -16,6 +16,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdarg.h>
 #include <unistd.h>
 
 // What a worker keeps from job to job.
@@ -100,41 +101,43 @@ static void on_started(void *arg, pid_t pid FP_UNUSED, uint64_t start FP_UNUSED)
 
 // ---- judging ----
 
-// Ends the run with that status, unless another job was faster. Returns whether it was this one.
-static bool stop(struct xargs_run *run, int code) {
+// Ends the run with that status and says why (NULL: there is nowhere to), unless another job was faster.
+FP_PRINTF(3, 4)
+static void stop(struct xargs_run *run, int code, const char *format, ...) {
 	mutex_lock(&run->lock);
 	bool first = run->stop_code == 0;
-	if (first) {
-		run->stop_code = code;
-	}
+	run->stop_code = first ? code : run->stop_code;
 	mutex_unlock(&run->lock);
-	if (first) {
-		pool_shutdown(run->pool, POOL_CANCELLING);
-		xargs_wake(run);
+	if (!first) {
+		return;
 	}
-	return first;
+	pool_shutdown(run->pool, POOL_CANCELLING);
+	xargs_wake(run);
+	if (format) {
+		struct buf text = BUF_INIT;
+		va_list args;
+		va_start(args, format);
+		buf_vprintf(&text, format, args);
+		va_end(args);
+		diag_note("%s", buf_str(&text));
+		buf_fini(&text);
+	}
 }
 
 // The job could not be started.
 static void judge_start(struct xargs_run *run, const char *name, const struct spawn_error *error) {
 	if (error->step != SPAWN_EXEC) {
-		if (stop(run, XARGS_FAILURE)) {
-			diag_note("cannot start %s: %s: %s", name, spawn_step_name(error->step), strerror(error->error));
-		}
-	} else if (stop(run, error->error == ENOENT ? 127 : 126)) {
-		diag_note("%s: %s", name, strerror(error->error));
+		stop(run, XARGS_FAILURE, "cannot start %s: %s: %s", name, spawn_step_name(error->step), strerror(error->error));
+	} else {
+		stop(run, error->error == ENOENT ? 127 : 126, "%s: %s", name, strerror(error->error));
 	}
 }
 
 static void judge(struct xargs_run *run, const char *name, const struct result *result) {
 	if (result->outcome == OUTCOME_SIGNAL) {
-		if (stop(run, 125)) {
-			diag_note("%s: terminated by signal %d", name, result->term_signal);
-		}
+		stop(run, 125, "%s: terminated by signal %d", name, result->term_signal);
 	} else if (result->outcome == OUTCOME_FAILED && result->exit_code == 255) {
-		if (stop(run, 124)) {
-			diag_note("%s: exited with status 255; aborting", name);
-		}
+		stop(run, 124, "%s: exited with status 255; aborting", name);
 	} else if (result->outcome == OUTCOME_FAILED) {
 		mutex_lock(&run->lock);
 		run->failed = true;
@@ -144,37 +147,17 @@ static void judge(struct xargs_run *run, const char *name, const struct result *
 
 // ---- asking and showing ----
 
-// Takes the terminal for a question, so that two are not asked at once.
-static void begin_question(struct xargs_run *run) {
-	mutex_lock(&run->lock);
-	while (run->asking) {
-		cond_wait(&run->asked, &run->lock);
-	}
-	run->asking = true;
-	mutex_unlock(&run->lock);
-}
-
-static void end_question(struct xargs_run *run) {
-	mutex_lock(&run->lock);
-	run->asking = false;
-	cond_signal(&run->asked);
-	mutex_unlock(&run->lock);
-}
-
 // Asks, and reads a line of the terminal. Returns whether it says yes.
 static bool read_answer(struct xargs_run *run) {
 	if (run->tty_fd < 0) {
 		run->tty_fd = open("/dev/tty", O_RDONLY | O_CLOEXEC | O_NOCTTY);
 	}
 	if (run->tty_fd < 0) {
-		int error = errno;
-		if (stop(run, XARGS_FAILURE)) {
-			diag_note("failed to open /dev/tty for reading: %s", strerror(error));
-		}
+		stop(run, XARGS_FAILURE, "failed to open /dev/tty for reading: %s", strerror(errno));
 		return false;
 	}
 	if (write_limited(STDERR_FILENO, "?...", 4) != 0) {
-		stop(run, XARGS_FAILURE);
+		stop(run, XARGS_FAILURE, NULL);
 		return false;
 	}
 	char first = '\n', c = '\n';
@@ -198,7 +181,7 @@ static bool show(struct xargs_run *run, struct xargs_worker *state, size_t argc,
 	if (write_limited(STDERR_FILENO, state->text.data, state->text.len) == 0) {
 		return true;
 	}
-	stop(run, XARGS_FAILURE); // and nowhere to say why
+	stop(run, XARGS_FAILURE, NULL);
 	return false;
 }
 
@@ -207,9 +190,9 @@ static bool is_wanted(struct xargs_run *run, struct xargs_worker *state, size_t 
 	if (!run->options->ask) {
 		return !run->options->verbose || show(run, state, argc, "\n");
 	}
-	begin_question(run);
+	mutex_lock(&run->terminal);
 	bool wanted = show(run, state, argc, "") && read_answer(run);
-	end_question(run);
+	mutex_unlock(&run->terminal);
 	return wanted;
 }
 
@@ -241,7 +224,7 @@ static int open_stdin(const struct xargs_options *options, int *ret_owned) {
 		}
 		return *ret_owned;
 	}
-	return options->arg_file && strcmp(options->arg_file, "-") != 0 ? STDIN_FILENO : -1;
+	return options->arg_file ? STDIN_FILENO : -1;
 }
 
 // Runs the command line in state->argv. Returns false if it is too long for the system.
@@ -299,15 +282,15 @@ static void run_line(struct xargs_run *run, struct xargs_worker *state, const st
 			state->argv[i] = options->command[i];
 		}
 		for (size_t i = 0; i < n; ++i) {
-			state->argv[ninitial + i] = line->args.bytes + line->args.starts[done + i];
+			state->argv[ninitial + i] = line->args.bytes.data + line->args.starts[done + i];
 		}
 		state->argv[ninitial + n] = NULL;
 		if (run_argv(run, state, ninitial + n, slot)) {
 			done += n;
 		} else if (n > 1 && !options->replace) {
 			piece = (n + 1) / 2;
-		} else if (stop(run, XARGS_FAILURE)) {
-			diag_note("can't call exec() due to argument size restrictions");
+		} else {
+			stop(run, XARGS_FAILURE, "can't call exec() due to argument size restrictions");
 		}
 	} while (done < line->args.nargs && !is_stopped(run));
 }

@@ -28,10 +28,10 @@ struct xargs_run {
 	int wake_fd;               // wakes the loop (base/wakeup.h)
 	atomic_bool idle;
 
-	mutex lock;                // of all down to stop_code
-	cond asked;                // the terminal is free for the next question
-	bool asking;
+	mutex terminal;            // held for a question and its answer, so that two are not asked at once; of
 	int tty_fd;                // to read the answers from, or -1
+
+	mutex lock;                // of all down to stop_code
 	struct xargs_line *free;
 	size_t queued;             // lines that no worker has started yet
 	size_t queued_bytes;       // of them, by xargs_line_bytes()
@@ -45,7 +45,7 @@ enum { XARGS_AHEAD = 64 * 1024 }; // bytes of queued lines at which the reader w
 
 // What a line costs while it is queued.
 static inline size_t xargs_line_bytes(const struct xargs_line *line) {
-	return line->args.len + 512; // about what a short one takes in all
+	return line->args.bytes.len + 512; // about what a short one takes in all
 }
 
 extern const struct work_type xargs_work;

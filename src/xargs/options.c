@@ -272,7 +272,7 @@ static void set_option(struct parsing *parsing, int key, const char *value) {
 	struct xargs_options *options = parsing->options;
 	switch (key) {
 	case '0': options->literal = true; options->delimiter = '\0'; break;
-	case 'a': options->arg_file = value; break;
+	case 'a': options->arg_file = strcmp(value, "-") == 0 ? NULL : value; break;
 	case 'd': options->literal = true; options->delimiter = parse_delimiter(parsing, value); break;
 	case 'E':
 	case 'e': options->eof = value && *value ? value : NULL; break;

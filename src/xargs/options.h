@@ -19,7 +19,7 @@ struct xargs_options {
 	size_t ncommand;
 	bool literal;          // -0, -d
 	char delimiter;
-	const char *arg_file;  // -a, or NULL: stdin
+	const char *arg_file;  // -a, or NULL for stdin, which is - there
 	const char *eof;       // -E, or NULL
 	const char *replace;   // -I, or NULL
 	size_t max_lines;      // -L, or 0

@@ -10,9 +10,9 @@
 #include <string.h>
 
 void packed_fini(struct packed *packed) {
-	free(packed->bytes);
+	buf_fini(&packed->bytes);
 	free(packed->starts);
-	*packed = (struct packed){.bytes = NULL};
+	*packed = (struct packed){.starts = NULL};
 }
 
 const char *packer_init(struct packer *packer, const struct packer_limits *limits, const char *const *initial,
@@ -37,78 +37,53 @@ size_t packer_item_max(const struct packer *packer) {
 }
 
 char *packer_room(struct packer *packer, size_t more) {
-	struct packed *line = &packer->line;
-	grow_array(&line->bytes, &line->cap, line->len + packer->item + more + 1, 1);
-	return line->bytes + line->len + packer->item;
+	return buf_reserve(&packer->line.bytes, packer->item + more) + packer->item;
 }
 
 static void add_start(struct packed *line) {
 	if (line->nargs == line->starts_cap) {
 		grow_array(&line->starts, &line->starts_cap, line->nargs + 1, sizeof(*line->starts));
 	}
-	line->starts[line->nargs++] = (uint32_t)line->len;
+	line->starts[line->nargs++] = (uint32_t)line->bytes.len;
 }
 
 // ---- replacement ----
 
-// Appends an argument, as far as the bytes of a command line go.
-static const char *add_whole(struct packer *packer, struct packed *line, const struct packed *arg) {
-	size_t size = arg->len + 1;
-	if (line->len + size > packer->limits.bytes) {
-		return line->nargs == 0 ? "cannot fit single argument within argument list size limit" : "argument list too long";
-	}
-	grow_array(&line->bytes, &line->cap, line->len + size, 1);
+// Appends the text with the item in its places, none with `item` NULL, as an argument of the line. Returns NULL, or the error of
+// a result that no command line could hold.
+static const char *add_expanded(struct packer *packer, struct packed *line, const char *text, const char *item) {
+	size_t left = packer->limits.bytes - 1, start = line->bytes.len;
 	add_start(line);
-	memcpy(line->bytes + line->len, arg->bytes, arg->len);
-	line->bytes[line->len + arg->len] = '\0';
-	line->len += size;
-	return NULL;
-}
-
-// Puts the item into every place of the text. Returns NULL, or the error of a result that no command line could hold.
-static const char *expand(const struct packer *packer, const char *text, const char *item, size_t item_len,
-                          struct packed *arg) {
-	size_t left = packer->limits.bytes - 1;
-	size_t pattern = strlen(packer->replace);
-	arg->len = 0;
 	do {
-		const char *at = strstr(text, packer->replace);
+		const char *at = item ? strstr(text, packer->replace) : NULL;
 		size_t len = at ? (size_t)(at - text) : strlen(text);
-		if (left <= len || (at && left - len <= item_len)) {
+		if (item && (left <= len || (at && left - len <= packer->item))) {
 			return "command too long"; // also for ever, with a pattern of nothing
 		}
-		left -= len + (at ? item_len : 0);
-		grow_array(&arg->bytes, &arg->cap, arg->len + len + item_len + 1, 1);
-		memcpy(arg->bytes + arg->len, text, len);
-		arg->len += len;
+		left -= len + (at ? packer->item : 0);
+		buf_add(&line->bytes, text, len);
 		text += len;
 		if (at) {
-			memcpy(arg->bytes + arg->len, item, item_len);
-			arg->len += item_len;
-			text += pattern;
+			buf_add(&line->bytes, item, packer->item);
+			text += strlen(packer->replace);
 		}
 	} while (*text);
+	buf_addc(&line->bytes, '\0');
+	if (line->bytes.len > packer->limits.bytes) {
+		return start == 0 ? "cannot fit single argument within argument list size limit" : "argument list too long";
+	}
 	return NULL;
 }
 
 static enum packer_status add_replaced(struct packer *packer, const char **ret_error) {
-	struct packed *line = &packer->line;
-	struct packed item = *line, made = {.bytes = NULL}, arg = {.bytes = NULL};
+	struct packed made = {.starts = NULL};
 	const char *error = NULL;
-	for (size_t i = 0; i < packer->ninitial && !error; ++i) {
-		if (i > 0) {
-			error = expand(packer, packer->initial[i], item.bytes, packer->item, &arg);
-		} else { // the name of the command is what it is, as in GNU xargs
-			arg.len = strlen(packer->initial[0]);
-			grow_array(&arg.bytes, &arg.cap, arg.len + 1, 1);
-			memcpy(arg.bytes, packer->initial[0], arg.len);
-		}
-		error = error ? error : add_whole(packer, &made, &arg);
+	for (size_t i = 0; i < packer->ninitial && !error; ++i) { // the name of the command is what it is, as in GNU xargs
+		error = add_expanded(packer, &made, packer->initial[i], i > 0 ? packer->line.bytes.data : NULL);
 	}
-	packed_fini(&arg);
-	packed_fini(&item);
+	packed_fini(&packer->line);
 	packer->item = 0;
-	*line = made;
+	packer->line = made;
 	*ret_error = error;
 	return error ? PACK_ERROR : PACK_FULL;
 }
@@ -122,7 +97,7 @@ enum packer_status packer_add(struct packer *packer, const char **ret_error) {
 		(void)packer_room(packer, 0);
 		return add_replaced(packer, ret_error);
 	}
-	if (packer->initial_bytes + line->len + packer->item + 1 > limits->bytes) {
+	if (packer->initial_bytes + line->bytes.len + packer->item + 1 > limits->bytes) {
 		if (line->nargs == 0) {
 			*ret_error = "cannot fit single argument within argument list size limit";
 			return PACK_ERROR;
@@ -135,7 +110,7 @@ enum packer_status packer_add(struct packer *packer, const char **ret_error) {
 	}
 	*packer_room(packer, 0) = '\0';
 	add_start(line);
-	line->len += packer->item + 1;
+	line->bytes.len += packer->item + 1;
 	packer->item = 0;
 	bool full = line->nargs == limits->args || packer->ninitial + line->nargs >= limits->argc;
 	return full ? PACK_FULL : PACK_MORE;
@@ -144,12 +119,12 @@ enum packer_status packer_add(struct packer *packer, const char **ret_error) {
 void packer_take(struct packer *packer, struct packed *line) {
 	struct packed fresh = *line;
 	*line = packer->line;
-	fresh.len = fresh.nargs = 0;
+	fresh.bytes.len = fresh.nargs = 0;
 	packer->line = fresh;
 	size_t item = packer->item;
 	packer->item = 0;
 	if (item > 0) {
-		memcpy(packer_room(packer, item), line->bytes + line->len, item);
+		memcpy(packer_room(packer, item), line->bytes.data + line->bytes.len, item);
 		packer->item = item;
 	}
 }

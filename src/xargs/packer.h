@@ -3,14 +3,15 @@
 #ifndef FAIRPAR_XARGS_PACKER_H
 #define FAIRPAR_XARGS_PACKER_H
 
+#include "base/buf.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 // The arguments of one command line. Its memory grows with its largest use and is kept.
 struct packed {
-	char *bytes;         // the arguments, a NUL behind each; one may have NULs inside: its end is then the first
-	size_t len, cap;
+	struct buf bytes;    // the arguments, a NUL behind each; one may have NULs inside: its end is then the first
 	uint32_t *starts;    // of each in `bytes`
 	size_t nargs, starts_cap;
 };

@@ -31,48 +31,23 @@ static struct character character_at(const char *s, size_t len) {
 	return (struct character){.len = n, .prints = iswprint((wint_t)wide)};
 }
 
-// May a shell see the character without quotes? '{', '}', '#' and '~' mean something in some places only.
-static bool is_plain(const char *s, size_t i, size_t len) {
-	switch (s[i]) {
-	case '{':
-	case '}':
-		return len > 1;
-	case '#':
-	case '~':
-		return i > 0;
-	default:
-		return !strchr(" !\"$&'()*;<=>?[\\^`|", s[i]);
-	}
-}
-
-// May it stand in "…"? All but what means something there, and what is only plain by its place.
-static bool is_plain_in_double(const char *s, size_t i, size_t len) {
-	switch (s[i]) {
-	case '{':
-	case '}':
-		return len == 1;
-	case '#':
-	case '~':
-		return i == 0;
-	case ' ':
-	case '\'':
-		return true;
-	default:
-		return is_plain(s, i, len);
-	}
-}
-
 struct quoting {
 	bool plain, plain_in_double, apostrophe;
 };
 
+// Whether all of the word may stand without quotes, and whether in "…", where a blank and an apostrophe may. What means
+// something in some places only may stand without quotes in the others, and in "…" in those.
 static struct quoting find_quoting(const char *word, size_t len) {
 	struct quoting quoting = {.plain = len > 0, .plain_in_double = true, .apostrophe = false};
 	for (size_t i = 0; i < len;) {
 		struct character character = character_at(word + i, len - i);
-		quoting.plain = quoting.plain && character.prints && is_plain(word, i, len);
-		quoting.plain_in_double = quoting.plain_in_double && character.prints && is_plain_in_double(word, i, len);
-		quoting.apostrophe = quoting.apostrophe || word[i] == '\'';
+		char c = word[i];
+		bool is_brace = c == '{' || c == '}', by_place = is_brace || c == '#' || c == '~';
+		bool is_special = by_place ? (is_brace ? len == 1 : i == 0) : strchr(" !\"$&'()*;<=>?[\\^`|", c) != NULL;
+		bool is_fine_in_double = by_place == is_special || c == ' ' || c == '\'';
+		quoting.plain = quoting.plain && character.prints && !is_special;
+		quoting.plain_in_double = quoting.plain_in_double && character.prints && is_fine_in_double;
+		quoting.apostrophe = quoting.apostrophe || c == '\'';
 		i += character.len;
 	}
 	return quoting;

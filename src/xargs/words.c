@@ -64,6 +64,7 @@ static enum words_status fail(struct xargs_words *words, const char *error, cons
 // Adds the item that was written. WORDS_MORE: go on reading.
 static enum words_status add_item(struct xargs_words *words, bool line_ends, const char **ret_error) {
 	const char *error = NULL;
+	bool is_full = false;
 	words->carried = false;
 	switch (packer_add(words->packer, &error)) {
 	case PACK_CARRY:
@@ -74,18 +75,16 @@ static enum words_status add_item(struct xargs_words *words, bool line_ends, con
 		words->packer->line.nargs = 0; // what was packed is not run
 		return fail(words, error, ret_error);
 	case PACK_FULL:
-		if (line_ends && words->packer->limits.lines > 0 && words->lines >= words->packer->limits.lines) {
-			words->lines = 0;
-		}
-		return line_done(words);
+		is_full = true;
+		break;
 	case PACK_MORE:
 		break;
 	}
 	if (line_ends && words->packer->limits.lines > 0 && words->lines >= words->packer->limits.lines) {
 		words->lines = 0;
-		return line_done(words);
+		is_full = true;
 	}
-	return WORDS_MORE;
+	return is_full ? line_done(words) : WORDS_MORE;
 }
 
 // True if the item that was written is the end-of-file string.

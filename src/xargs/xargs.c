@@ -55,14 +55,10 @@ struct xargs {
 
 // ---- reading ----
 
-static bool reader_is_stdin(const struct xargs_options *options) {
-	return !options->arg_file || strcmp(options->arg_file, "-") == 0;
-}
-
 // Opens the input and packs the initial arguments. Returns 0, or -1 after a message.
 static int reader_open(struct input_reader *reader, const struct xargs_options *options) {
 	reader->fd = STDIN_FILENO;
-	if (!reader_is_stdin(options)) {
+	if (options->arg_file) {
 		reader->fd = open(options->arg_file, O_RDONLY | O_CLOEXEC);
 		if (reader->fd < 0) {
 			int error = errno;
@@ -182,7 +178,7 @@ static void end_input(struct xargs *xargs) {
 	if (reader->fault) {
 		diag_note("%s", reader->fault);
 	} else if (reader->error) {
-		diag_note("cannot read %s: %s", reader->fd == STDIN_FILENO ? "standard input" : xargs->run.options->arg_file,
+		diag_note("cannot read %s: %s", xargs->run.options->arg_file ? xargs->run.options->arg_file : "standard input",
 		          strerror(reader->error));
 	}
 	xargs->input_failed = reader->fault || reader->error;
@@ -436,7 +432,7 @@ int xargs_main(int argc, char *argv[], struct context *context) {
 		.signal_fd = -1,
 	};
 	mutex_init(&xargs.run.lock, LOCK_XARGS);
-	cond_init(&xargs.run.asked);
+	mutex_init(&xargs.run.terminal, LOCK_XARGS_TERMINAL);
 	int status = XARGS_FAILURE;
 	bool opened = xargs_open(&xargs) == 0;
 	if (opened) {
@@ -446,7 +442,7 @@ int xargs_main(int argc, char *argv[], struct context *context) {
 	if (opened) {
 		status = xargs_status(&xargs);
 	}
-	cond_fini(&xargs.run.asked);
+	mutex_fini(&xargs.run.terminal);
 	mutex_fini(&xargs.run.lock);
 	if (xargs.signal) {
 		signals_die(xargs.signal);

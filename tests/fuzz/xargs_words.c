@@ -68,7 +68,7 @@ static void add_line(struct buf *out, const struct packed *line) {
 static size_t read_all(const struct chosen *chosen, const char *data, size_t size, uint32_t random, struct buf *out) {
 	struct packer packer;
 	struct xargs_words words;
-	struct packed line = {.bytes = NULL};
+	struct packed line = {.starts = NULL};
 	const char *error = packer_init(&packer, &chosen->limits, command, chosen->ncommand, chosen->replace);
 	verify(!error);
 	xargs_words_init(&words, &chosen->config, &packer);

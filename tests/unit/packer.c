@@ -15,7 +15,7 @@ static const char *shown(const struct packed *line) {
 	static struct buf out;
 	buf_reset(&out);
 	for (size_t i = 0; i < line->nargs; ++i) {
-		buf_printf(&out, "<%s>", line->bytes + line->starts[i]);
+		buf_printf(&out, "<%s>", line->bytes.data + line->starts[i]);
 	}
 	return buf_str(&out);
 }
@@ -40,7 +40,7 @@ static void begin(struct packer *packer, struct packer_limits limits) {
 
 static void test_bytes_exactly_met(void) {
 	struct packer packer;
-	struct packed line = {.bytes = NULL};
+	struct packed line = {.starts = NULL};
 	const char *error = NULL;
 	begin(&packer, (struct packer_limits){.bytes = 7 + 2 + 3});
 	check_equal(packer_item_max(&packer), 4);
@@ -91,7 +91,7 @@ static void test_initial_arguments(void) {
 
 static void test_counts_exactly_met(void) {
 	struct packer packer;
-	struct packed line = {.bytes = NULL};
+	struct packed line = {.starts = NULL};
 	const char *error = NULL;
 	begin(&packer, (struct packer_limits){.bytes = 100, .args = 2});
 	for (int i = 0; i < 2; ++i) {
@@ -124,7 +124,7 @@ static void test_exact(void) {
 
 static void test_item_in_parts(void) {
 	struct packer packer;
-	struct packed line = {.bytes = NULL};
+	struct packed line = {.starts = NULL};
 	const char *error = NULL;
 	begin(&packer, (struct packer_limits){.bytes = 100000});
 	for (int i = 0; i < 3000; ++i) { // the memory moves meanwhile
@@ -135,15 +135,15 @@ static void test_item_in_parts(void) {
 	check_equal(add(&packer, "d", &error), PACK_MORE);
 	packer_take(&packer, &line);
 	check_equal(line.nargs, 2);
-	check_equal(strspn(line.bytes, "ab"), 6000);
-	check_string(line.bytes + line.starts[1], "cd");
+	check_equal(strspn(line.bytes.data, "ab"), 6000);
+	check_string(line.bytes.data + line.starts[1], "cd");
 	packer_fini(&packer);
 	packed_fini(&line);
 }
 
 static void test_replacement(void) {
 	struct packer packer;
-	struct packed line = {.bytes = NULL};
+	struct packed line = {.starts = NULL};
 	const char *error = NULL;
 	struct packer_limits limits = {.bytes = 100, .argc = 10};
 	check(packer_init(&packer, &limits, places, 4, "{}") == NULL);

@@ -25,7 +25,7 @@ static void read_in_pieces(const struct given *given, const char *text, size_t l
 	limits.bytes = limits.bytes ? limits.bytes : 100000;
 	limits.argc = 100000;
 	struct xargs_words words;
-	struct packed line = {.bytes = NULL};
+	struct packed line = {.starts = NULL};
 	check(packer_init(&packer, &limits, command, 1, given->replace) == NULL);
 	xargs_words_init(&words, &given->config, &packer);
 	size_t at = 0;
@@ -39,7 +39,7 @@ static void read_in_pieces(const struct given *given, const char *text, size_t l
 			packer_take(&packer, &line);
 			buf_addc(out, '{');
 			for (size_t i = 0; i < line.nargs; ++i) {
-				buf_printf(out, "<%s>", line.bytes + line.starts[i]);
+				buf_printf(out, "<%s>", line.bytes.data + line.starts[i]);
 			}
 			buf_addc(out, '}');
 		} else if (status == WORDS_NUL) {

@@ -88,6 +88,7 @@ run_fairpar() {
 # A shell ignores INT and QUIT for what it starts in the background; fairpar would keep to that.
 start_fairpar() {
 	echo "\$ fairpar $* &"
+	: >"$BATS_TEST_TMPDIR/stdout" 2>"$BATS_TEST_TMPDIR/stderr" # whoever waits for words there finds none of a run before
 	env --default-signal=INT,QUIT "$FAIRPAR" "$@" >"$BATS_TEST_TMPDIR/stdout" 2>"$BATS_TEST_TMPDIR/stderr" <&0 3>&- &
 	fairpar_pid=$!
 }

@@ -5,6 +5,7 @@
 #include "base/text.h"
 
 #include <stdbool.h>
+#include <string.h>
 
 #define REPLACEMENT "\xEF\xBF\xBD" // U+FFFD
 
@@ -89,6 +90,13 @@ void markup_add_escaped(struct buf *buf, const char *text, size_t len) {
 	for (size_t i = 0; i < len;) {
 		i += add_char(buf, text + i, len - i, false);
 	}
+}
+
+void markup_add_name(struct buf *buf, const char *name, size_t columns) {
+	struct buf shown = BUF_INIT;
+	text_add_text(&shown, name, strlen(name), columns);
+	markup_add_escaped(buf, buf_str(&shown), shown.len);
+	buf_fini(&shown);
 }
 
 void markup_add_output(struct buf *buf, const char *text, size_t len) {

@@ -18,7 +18,10 @@ void markup_add_cut(struct buf *buf, const char *text, size_t len, size_t max);
 // pictures of them (U+2400 on). A newline stays.
 void markup_add_escaped(struct buf *buf, const char *text, size_t len);
 
-// The same for a job's output: tabs stay too, and what colours a terminal (ESC [ ... m and its like) is left out.
+// A name, as text_add_text() shows it in at most so many columns, escaped so.
+void markup_add_name(struct buf *buf, const char *name, size_t columns);
+
+// As markup_add_escaped(), for a job's output: tabs stay too, and what colours a terminal (ESC [ ... m and its like) is left out.
 void markup_add_output(struct buf *buf, const char *text, size_t len);
 
 #endif

@@ -175,7 +175,7 @@ void text_add_output(struct buf *buf, const char *line, size_t len, size_t colum
 	buf_fini(&shown);
 }
 
-static void add_job(struct buf *buf, const char *batch, uint64_t number, uint64_t seq, size_t columns) {
+void text_add_job(struct buf *buf, const char *batch, uint64_t number, uint64_t seq, size_t columns) {
 	bool is_default = number > 0 && seq > 0 && strcmp(batch, "default") == 0;
 	if (!is_default) {
 		text_add_text(buf, batch, strlen(batch), columns);
@@ -183,14 +183,6 @@ static void add_job(struct buf *buf, const char *batch, uint64_t number, uint64_
 	if (number > 0) {
 		buf_printf(buf, "#%llu", (unsigned long long)(is_default ? seq : number));
 	}
-}
-
-void text_add_job(struct buf *buf, const char *batch, uint64_t number, uint64_t seq) {
-	add_job(buf, batch, number, seq, 60);
-}
-
-void text_add_whole_job(struct buf *buf, const char *batch, uint64_t number, uint64_t seq) {
-	add_job(buf, batch, number, seq, SIZE_MAX);
 }
 
 // ---- for messages ----

@@ -31,11 +31,10 @@ void text_add_command(struct buf *buf, const char *command, size_t len, size_t c
 // only what follows; else as text_add_text().
 void text_add_output(struct buf *buf, const char *line, size_t len, size_t columns);
 
-// "tests#3"; "#17" by its number in the run in the batch "default"; "tests" for what is no item of it (number 0). The batch
-// in at most 60 columns;
-void text_add_job(struct buf *buf, const char *batch, uint64_t number, uint64_t seq);
-// or whole.
-void text_add_whole_job(struct buf *buf, const char *batch, uint64_t number, uint64_t seq);
+// "tests#3"; "#17" by its number in the run in the batch "default"; "tests" for what is no item of it (number 0). The batch's
+// name in at most so many columns, as text_add_text().
+enum { TEXT_BATCH_COLUMNS = 60 }; // in a line
+void text_add_job(struct buf *buf, const char *batch, uint64_t number, uint64_t seq, size_t columns);
 
 // The bytes escaped for a person, cut after 80 bytes, in one of four rotating buffers of the thread: for the arguments of
 // diag_error() and the like. text_shows() takes a string.

@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "base/json.h"
 #include "base/markup.h"
+#include "base/text.h"
 #include "log/event_table.h"
 
 enum {
@@ -235,13 +236,10 @@ static uint64_t within(uint64_t at, uint64_t from, uint64_t to) {
 	return at > last ? last : at < from ? from : at;
 }
 
-static void add_tail(struct chrome *chrome, unsigned tid, uint64_t at, uint64_t id, const char *name) {
-	buf_printf(begin(chrome, "s", tid, at), ",\"id\":%llu,\"cat\":\"flow\",\"name\":\"%s\"", (unsigned long long)id, name);
-	end(chrome);
-}
-
-static void add_head_of_arrow(struct chrome *chrome, unsigned tid, uint64_t at, uint64_t id, const char *name) {
-	buf_printf(begin(chrome, "f", tid, at), ",\"bp\":\"e\",\"id\":%llu,\"cat\":\"flow\",\"name\":\"%s\"", (unsigned long long)id, name);
+// An end of an arrow: where it comes from ("s"), or where it points to ("f").
+static void add_arrow_end(struct chrome *chrome, const char *kind, unsigned tid, uint64_t at, uint64_t id, const char *name) {
+	buf_printf(begin(chrome, kind, tid, at), "%s,\"id\":%llu,\"cat\":\"flow\",\"name\":\"%s\"", *kind == 'f' ? ",\"bp\":\"e\"" : "",
+	           (unsigned long long)id, name);
 	end(chrome);
 }
 
@@ -267,7 +265,7 @@ static void add_emission(struct chrome *chrome, const struct attempt_span *attem
 	}
 	uint64_t at = attempt->from > attempt->queued ? attempt->from - attempt->queued : 0;
 	if (origin->to > 0) {
-		add_tail(chrome, origin->tid, within(at, origin->from, origin->to), ++chrome->ids, "emits");
+		add_arrow_end(chrome, "s", origin->tid, within(at, origin->from, origin->to), ++chrome->ids, "emits");
 	} else if (chrome->ntails < CHROME_ORIGINS) {
 		struct tails *tails = &chrome->tails[origin->tid];
 		grow_array(&tails->tails, &tails->cap, tails->n + 1, sizeof(*tails->tails));
@@ -276,21 +274,21 @@ static void add_emission(struct chrome *chrome, const struct attempt_span *attem
 	} else {
 		return;
 	}
-	add_head_of_arrow(chrome, tid, attempt->from, chrome->ids, "emits");
+	add_arrow_end(chrome, "f", tid, attempt->from, chrome->ids, "emits");
 }
 
 // What ends on this track: the arrows to it, and the other ends of those from it.
 static void add_arrows(struct chrome *chrome, const struct attempt_span *attempt, unsigned tid) {
 	struct arrow *arrow = &chrome->arrows[tid];
 	if (arrow->name) {
-		add_tail(chrome, arrow->tid, arrow->at, ++chrome->ids, arrow->name);
-		add_head_of_arrow(chrome, tid, attempt->from, chrome->ids, arrow->name);
+		add_arrow_end(chrome, "s", arrow->tid, arrow->at, ++chrome->ids, arrow->name);
+		add_arrow_end(chrome, "f", tid, attempt->from, chrome->ids, arrow->name);
 		arrow->name = NULL;
 	}
 	add_emission(chrome, attempt, tid);
 	struct tails *tails = &chrome->tails[tid];
 	for (size_t i = 0; i < tails->n; ++i) {
-		add_tail(chrome, tid, within(tails->tails[i].at, attempt->from, attempt->to), tails->tails[i].id, "emits");
+		add_arrow_end(chrome, "s", tid, within(tails->tails[i].at, attempt->from, attempt->to), tails->tails[i].id, "emits");
 	}
 	chrome->ntails -= tails->n;
 	tails->n = 0;
@@ -336,7 +334,7 @@ static bool has_failed(const struct attempt_span *attempt) {
 
 static void add_slice(struct chrome *chrome, const struct attempt_span *attempt, unsigned tid) {
 	struct buf title = BUF_INIT, category = BUF_INIT;
-	attempt_add_title(&title, &attempt->id, /* whole */ false);
+	attempt_add_title(&title, &attempt->id, TEXT_BATCH_COLUMNS);
 	buf_adds(&category, attempt->id.batch);
 	bool cancelled = attempt->end && attempt->end->result.outcome == OUTCOME_CANCELLED;
 	buf_adds(&category, has_failed(attempt) ? ",failed" : cancelled ? ",cancelled" : "");

@@ -15,14 +15,6 @@ static void add_text(struct buf *buf, const char *text) {
 	markup_add_escaped(buf, text, strlen(text));
 }
 
-// A batch's name, spelled as in the names of its jobs.
-static void add_name(struct buf *buf, const char *batch) {
-	struct buf name = BUF_INIT;
-	text_add_text(&name, batch, strlen(batch), SIZE_MAX);
-	markup_add_escaped(buf, buf_str(&name), name.len);
-	buf_fini(&name);
-}
-
 // The colours of the batches, for what is not drawn.
 static void add_colours(struct buf *buf, const struct palette *palette) {
 	for (unsigned class = 0; class < PALETTE_CLASSES; ++class) {
@@ -62,42 +54,33 @@ static void open_fact(struct buf *buf, const char *name) {
 	buf_printf(buf, "<div><dt>%s</dt><dd>", name);
 }
 
-static void add_fact(struct buf *buf, const char *name, uint64_t n, bool bad) {
+static void add_fact(struct buf *buf, const char *name, uint64_t n) {
+	bool is_link = n > 0 && strcmp(name, "failed") == 0;
 	open_fact(buf, name);
-	if (bad) {
-		buf_adds(buf, "<a class=\"bad\" href=\"#failed\">");
-	}
+	buf_adds(buf, is_link ? "<a class=\"bad\" href=\"#failed\">" : "");
 	markup_add_count(buf, n);
-	buf_adds(buf, bad ? "</a></dd></div>\n" : "</dd></div>\n");
+	buf_adds(buf, is_link ? "</a></dd></div>\n" : "</dd></div>\n");
 }
 
 static void add_facts(struct buf *buf, const struct timeline *timeline) {
 	const struct run_stats *stats = timeline->palette->stats;
 	const struct stats_batch *total = &stats->total;
+	const struct { const char *name; uint64_t n; bool is_always; } counts[] = {
+		{stats->counts_items ? "items" : "jobs", stats_jobs(total), true}, {"ok", total->ok, true}, {"failed", total->failed, true},
+		{"cancelled", total->cancelled, false}, {"skipped", total->skipped, false}, {"retried", total->retried, false},
+		{"done before", stats->run_end.resumed, false}, {"up to date", total->current, false},
+	};
 	buf_adds(buf, "<dl class=\"facts\">\n");
-	add_fact(buf, stats->counts_items ? "items" : "jobs", stats_jobs(total), false);
-	add_fact(buf, "ok", total->ok, false);
-	add_fact(buf, "failed", total->failed, total->failed > 0);
-	if (total->cancelled > 0) {
-		add_fact(buf, "cancelled", total->cancelled, false);
-	}
-	if (total->skipped > 0) {
-		add_fact(buf, "skipped", total->skipped, false);
-	}
-	if (total->retried > 0) {
-		add_fact(buf, "retried", total->retried, false);
-	}
-	if (stats->has_end && stats->run_end.resumed > 0) {
-		add_fact(buf, "done before", stats->run_end.resumed, false);
-	}
-	if (total->current > 0) {
-		add_fact(buf, "up to date", total->current, false);
+	for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); ++i) {
+		if (counts[i].n > 0 || counts[i].is_always) {
+			add_fact(buf, counts[i].name, counts[i].n);
+		}
 	}
 	open_fact(buf, "time");
 	text_add_time(buf, stats_wall(stats));
 	buf_adds(buf, "</dd></div>\n");
 	if (stats->slots > 0) { // else the log has lost its first line
-		add_fact(buf, "slots", stats->slots, false);
+		add_fact(buf, "slots", stats->slots);
 		open_fact(buf, "busy");
 		buf_printf(buf, "%u%%</dd></div>\n", (unsigned)(stats->busy * 100));
 	}
@@ -166,7 +149,7 @@ static void add_batch(struct buf *buf, const struct palette *palette, size_t ind
 	unsigned class = palette->class_of[index];
 	buf_printf(buf, "<tr><th scope=\"row\"><i class=\"s s%u\"></i>", class);
 	if (batch->name[0] != '\0') {
-		add_name(buf, batch->name);
+		markup_add_name(buf, batch->name, SIZE_MAX);
 	} else {
 		markup_add_count(buf, stats->hidden_batches);
 		buf_adds(buf, " more");
@@ -216,7 +199,7 @@ static void add_batches(struct buf *buf, const struct palette *palette) {
 
 static void add_job_name(struct buf *buf, const struct stats_job *job) {
 	struct buf name = BUF_INIT;
-	text_add_whole_job(&name, job->batch, job->number, job->seq);
+	text_add_job(&name, job->batch, job->number, job->seq, SIZE_MAX);
 	markup_add_escaped(buf, buf_str(&name), name.len);
 	buf_fini(&name);
 }
@@ -272,7 +255,7 @@ static void add_losses(struct buf *buf, const struct run_stats *stats) {
 		buf_adds(buf, "<p>");
 		if (loss->batch) {
 			buf_adds(buf, "<strong>");
-			add_name(buf, loss->batch);
+			markup_add_name(buf, loss->batch, SIZE_MAX);
 			buf_adds(buf, "</strong> ");
 		}
 		markup_add_count(buf, loss->jobs);

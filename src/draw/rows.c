@@ -81,7 +81,7 @@ static void add(struct rows *rows, const struct event_job_end *end, const struct
 		return;
 	}
 	struct buf name = BUF_INIT, command = BUF_INIT;
-	text_add_whole_job(&name, end->id.batch, end->id.number, end->id.seq);
+	text_add_job(&name, end->id.batch, end->id.number, end->id.seq, SIZE_MAX);
 	if (end->command && (!before || row.result.outcome != OUTCOME_OK)) { // of the step that failed
 		markup_add_cut(&command, end->command, end->command_len, COMMAND_BYTES);
 	} else if (before) {

@@ -44,11 +44,8 @@ static double bar_x(const struct sheet *sheet, uint64_t at) {
 
 void svg_add_title(struct buf *buf, const struct run_stats *stats) {
 	if (stats->name) {
-		struct buf name = BUF_INIT;
-		text_add_text(&name, stats->name, strlen(stats->name), NAME_COLUMNS);
-		markup_add_escaped(buf, buf_str(&name), name.len);
+		markup_add_name(buf, stats->name, NAME_COLUMNS);
 		buf_adds(buf, ", ");
-		buf_fini(&name);
 	}
 	buf_adds(buf, "fairpar run");
 	time_t seconds = (time_t)(stats->time_ns / NS_PER_S);

@@ -110,7 +110,7 @@ static const char *const why_names[] = {
 // The lines of a bar: name, end and time; where it came from and what it waited for; the command.
 static void add_text(struct buf *buf, const struct attempt_span *attempt) {
 	char how[80];
-	attempt_add_title(buf, &attempt->id, /* whole */ true);
+	attempt_add_title(buf, &attempt->id, SIZE_MAX);
 	buf_printf(buf, " · %s · ", attempt->end ? result_describe(&attempt->end->result, how, sizeof(how)) : "still running");
 	text_add_time(buf, attempt->to - attempt->from);
 	if (attempt->id.attempt > 1) {

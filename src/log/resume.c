@@ -36,6 +36,7 @@ struct resume {
 	uint64_t last;           // the greatest number that has a row
 	bool ok_only;
 	bool moved;              // the input is not what it was
+	struct logged_jobs *failures; // where each row that failed is listed, or NULL; the caller's
 };
 
 struct resume *resume_create(void) {
@@ -158,6 +159,14 @@ static bool parse_row(const char *line, size_t len, struct parsed *ret_row) {
 	return errno == 0 && ret_row->seq > 0;
 }
 
+static char *command_of(const struct parsed *row) {
+	char *command = xmemdup(row->command, row->len);
+	for (size_t i = 0; i < row->len; ++i) {
+		command[i] = command[i] == '\0' ? '\n' : command[i];
+	}
+	return command;
+}
+
 static void add_row(struct resume *resume, const struct parsed *parsed) {
 	grow_array(&resume->rows, &resume->cap, resume->n + 1, sizeof(resume->rows[0]));
 	resume->rows[resume->n] = (struct resume_row){
@@ -167,6 +176,11 @@ static void add_row(struct resume *resume, const struct parsed *parsed) {
 		.failed = parsed->failed,
 	};
 	++resume->n;
+	struct logged_jobs *failures = resume->failures;
+	if (failures && parsed->failed) {
+		grow_array(&failures->jobs, &failures->cap, failures->n + 1, sizeof(failures->jobs[0]));
+		failures->jobs[failures->n++] = (struct logged_job){.seq = parsed->seq, .command = command_of(parsed)};
+	}
 }
 
 bool resume_add(struct resume *resume, const char *line, size_t len) {
@@ -400,46 +414,26 @@ static int compare_jobs(const void *a_job, const void *b_job) {
 	return strcmp(a->command, b->command);
 }
 
-static char *command_of(const struct parsed *row) {
-	char *command = xmemdup(row->command, row->len);
-	for (size_t i = 0; i < row->len; ++i) {
-		command[i] = command[i] == '\0' ? '\n' : command[i];
-	}
-	return command;
-}
-
-// Lists what failed in the end, by the same rules as --resume-failed.
-static int list_failed(struct logged_jobs *jobs, struct resume *done, struct joblog_reader *reader) {
-	struct parsed row;
-	int got;
-	while ((got = next_row(reader, &row)) > 0) {
-		uint64_t hash = hash_command(done, row.command, row.len);
-		size_t at = find_row(done, hash, row.seq);
-		bool failed = row_is(done, at, hash, row.seq) && done->rows[at].failed && done->rows[at].next == at;
-		if (failed) {
-			done->rows[at].next = (uint32_t)at + 1; // listed
-			grow_array(&jobs->jobs, &jobs->cap, jobs->n + 1, sizeof(jobs->jobs[0]));
-			jobs->jobs[jobs->n++] = (struct logged_job){.seq = row.seq, .command = command_of(&row)};
-		}
-	}
-	return got;
-}
-
 int resume_load_failed(struct logged_jobs *ret_jobs, const char *path, uint64_t *ret_strange, const char **ret_error) {
-	struct joblog_reader reader;
 	struct resume *done = resume_create();
 	*ret_jobs = (struct logged_jobs){.n = 0};
+	done->failures = ret_jobs;
 	int result = resume_load(done, path, ret_strange, ret_error);
-	int got = result == 0 ? reader_open(&reader, path, ret_error) : result;
-	if (got > 0) {
-		resume_prepare(done, /* ok_only */ false);
-		got = list_failed(ret_jobs, done, &reader);
-		result = reader_close(&reader, got, ret_strange, ret_error);
-	} else {
-		result = got;
+	resume_prepare(done, /* ok_only */ false);
+	size_t listed = 0;
+	for (size_t i = 0; i < ret_jobs->n; ++i) {
+		struct logged_job job = ret_jobs->jobs[i];
+		size_t at = find_row(done, hash_command(done, job.command, strlen(job.command)), job.seq);
+		if (done->rows[at].failed && done->rows[at].next == at) { // by the same rules as --resume-failed
+			done->rows[at].next = (uint32_t)at + 1; // listed
+			ret_jobs->jobs[listed++] = job;
+		} else {
+			free(job.command);
+		}
 	}
-	if (ret_jobs->n > 0) {
-		qsort(ret_jobs->jobs, ret_jobs->n, sizeof(ret_jobs->jobs[0]), compare_jobs);
+	ret_jobs->n = listed;
+	if (listed > 0) {
+		qsort(ret_jobs->jobs, listed, sizeof(ret_jobs->jobs[0]), compare_jobs);
 	}
 	resume_free(done);
 	return result;

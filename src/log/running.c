@@ -6,8 +6,7 @@
 
 #include <search.h>
 
-static int compare(const void *a, const void *b) {
-	const struct event_job *x = &((const struct running_attempt *)a)->start.id, *y = &((const struct running_attempt *)b)->start.id;
+int event_job_compare(const struct event_job *x, const struct event_job *y) {
 	if (x->number != y->number) {
 		return x->number < y->number ? -1 : 1;
 	}
@@ -18,6 +17,10 @@ static int compare(const void *a, const void *b) {
 		return x->step < y->step ? -1 : 1;
 	}
 	return strcmp(x->batch, y->batch);
+}
+
+static int compare(const void *a, const void *b) {
+	return event_job_compare(&((const struct running_attempt *)a)->start.id, &((const struct running_attempt *)b)->start.id);
 }
 
 static size_t text_bytes(const struct event_job_start *start) {

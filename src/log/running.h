@@ -17,6 +17,9 @@ struct running_sum {
 	unsigned attempts;
 };
 
+// The order of steps of jobs, for a tree of them: below, at or above 0. Of which attempt it is does not matter.
+int event_job_compare(const struct event_job *x, const struct event_job *y);
+
 // An attempt.
 struct running_attempt {
 	uint64_t at;            // event time of its start

@@ -90,11 +90,11 @@ const char *attempt_command(const struct attempt_span *attempt, size_t *ret_len)
 	return in_end ? attempt->end->command : attempt->start ? attempt->start->command : NULL;
 }
 
-void attempt_add_title(struct buf *buf, const struct event_job *id, bool whole) {
+void attempt_add_title(struct buf *buf, const struct event_job *id, size_t columns) {
 	static const char *const roles[] = {
 		[ROLE_JOB] = "", [ROLE_ON_FAILURE] = " on_failure", [ROLE_FINALLY] = " finally", [ROLE_LISTING] = " args_from",
 	};
-	(whole ? text_add_whole_job : text_add_job)(buf, id->batch, id->number, id->seq);
+	text_add_job(buf, id->batch, id->number, id->seq, columns);
 	buf_adds(buf, roles[id->role]);
 	if (id->step > 0) {
 		buf_printf(buf, " then %u", id->step);

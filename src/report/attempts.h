@@ -36,9 +36,9 @@ struct attempt_span {
 // The command that the attempt ran, of *ret_len bytes; NULL and 0 if the log has lost it. Borrowed from the attempt.
 const char *attempt_command(const struct attempt_span *attempt, size_t *ret_len);
 
-// Appends the job with its role and step: "tests#3", "tests#3 on_failure", "tests#3 then 2"; the batch in at most 60 columns,
-// or whole.
-void attempt_add_title(struct buf *buf, const struct event_job *id, bool whole);
+// Appends the job with its role and step: "tests#3", "tests#3 on_failure", "tests#3 then 2"; the batch's name in at
+// most so many columns.
+void attempt_add_title(struct buf *buf, const struct event_job *id, size_t columns);
 
 // Takes an attempt, which is borrowed for the call: when it starts (ATTEMPT_STARTED), and when it has ended.
 typedef void attempt_fn(void *arg, const struct attempt_span *attempt);

@@ -333,17 +333,12 @@ uint64_t eta_started(const struct eta *eta) {
 	return eta->started;
 }
 
-static struct sum sum_seen(const struct eta *eta) {
+uint64_t eta_mean(const struct eta *eta) {
 	struct sum sum = {.n = 0};
 	for (size_t i = 0; i < eta->nbatches; ++i) {
 		sum.time += eta->batches[i].seen.time;
 		sum.n += eta->batches[i].seen.n;
 	}
-	return sum;
-}
-
-uint64_t eta_mean(const struct eta *eta) {
-	struct sum sum = sum_seen(eta);
 	return mean(&sum);
 }
 
@@ -364,22 +359,15 @@ static bool is_doubtful(const struct eta *eta, uint64_t now, uint64_t jobs) {
 	return enough && eta->expected.n > 0 && (was >= DOUBT_RATIO * is || is >= DOUBT_RATIO * was);
 }
 
-static uint64_t first_known(const uint64_t *times, size_t n) {
-	for (size_t i = 0; i < n; ++i) {
-		if (times[i] != ETA_UNKNOWN) {
-			return times[i];
+// The time of a job of the batch: the best estimate there is. `former` is what the former run says of it, or ETA_UNKNOWN.
+static uint64_t takes_of(const struct batch_history *batch, uint64_t former, uint64_t guess, bool trusts) {
+	uint64_t takes[] = {trusts ? former : ETA_UNKNOWN, mean(&batch->seen), trusts ? mean(&batch->before) : ETA_UNKNOWN, guess};
+	for (size_t i = 0; i < sizeof(takes) / sizeof(takes[0]); ++i) {
+		if (takes[i] != ETA_UNKNOWN) {
+			return takes[i];
 		}
 	}
 	return 0;
-}
-
-// The time of a job of the batch that has not started: the best estimate there is.
-static uint64_t takes_of(const struct batch_history *batch, uint64_t guess, bool trusts) {
-	uint64_t takes[] = {
-		trusts ? mean(&batch->to_come) : ETA_UNKNOWN, mean(&batch->seen),
-		trusts ? mean(&batch->before) : ETA_UNKNOWN, guess,
-	};
-	return first_known(takes, 4);
 }
 
 // Adds up the expected rest of the running jobs by batch. Returns the longest.
@@ -394,8 +382,7 @@ static uint64_t sum_rests(struct eta *eta, uint64_t now, uint64_t guess, bool tr
 			continue;
 		}
 		struct batch_history *batch = &eta->batches[busy->batch];
-		uint64_t takes[] = {trusts ? busy->expected : ETA_UNKNOWN, mean(&batch->seen), trusts ? mean(&batch->before) : ETA_UNKNOWN, guess};
-		uint64_t all = first_known(takes, 4) / busy->nslots, age = now > busy->start ? now - busy->start : 0;
+		uint64_t all = takes_of(batch, busy->expected, guess, trusts) / busy->nslots, age = now > busy->start ? now - busy->start : 0;
 		uint64_t rest = all > age ? all - age : 0;
 		batch->rest += rest * busy->nslots;
 		batch->longest = rest > batch->longest ? rest : batch->longest;
@@ -535,17 +522,8 @@ static void estimate_batch(const struct eta *eta, const struct batch_history *ba
 	};
 }
 
-static bool is_busy(const struct eta *eta) {
-	for (size_t i = 0; i < eta->nslots; ++i) {
-		if (eta->slots[i].batch != MAP_NONE) {
-			return true;
-		}
-	}
-	return false;
-}
-
 uint64_t eta_at(struct eta *eta, uint64_t now, unsigned slots, struct eta_batch *batches, size_t n) {
-	uint64_t jobs = 0, all = 0, bound = 0;
+	uint64_t jobs = 0, all = 0, bound = 0, running = 0;
 	for (size_t i = 0; i < n; ++i) {
 		jobs += batches[i].jobs;
 		batches[i].eta = ETA_UNKNOWN;
@@ -560,14 +538,17 @@ uint64_t eta_at(struct eta *eta, uint64_t now, unsigned slots, struct eta_batch 
 	slots = slots > 0 ? slots : 1;
 	for (size_t i = 0; i < n; ++i) {
 		const struct batch_history *batch = batch_of(eta, batches[i].name);
-		estimate_batch(eta, batch, &batches[i], &courses[i], now, takes_of(batch, guess, trusts));
+		estimate_batch(eta, batch, &batches[i], &courses[i], now, takes_of(batch, mean(&batch->to_come), guess, trusts));
 		all += batch->apart ? 0 : batches[i].work;
 		uint64_t own = batches[i].work / (uint64_t)courses[i].most;
 		bound = own > bound ? own : bound;
 	}
 	uint64_t left = n <= COURSE_MAX ? run_courses(courses, batches, n, slots) : all / slots;
 	free(courses);
+	for (size_t i = 0; i < eta->nbatches; ++i) {
+		running += eta->batches[i].nrunning;
+	}
 	left = bound > left ? bound : left;
 	left = longest > left ? longest : left;
-	return left > 0 || !is_busy(eta) ? left : ETA_UNKNOWN; // it may take as long again
+	return left > 0 || running == 0 ? left : ETA_UNKNOWN; // it may take as long again
 }

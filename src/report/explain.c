@@ -9,6 +9,7 @@
 #include "base/map.h"
 #include "base/text.h"
 #include "base/units.h"
+#include "log/running.h"
 
 #include <limits.h>
 #include <search.h>
@@ -31,10 +32,8 @@ struct batch_facts {
 
 // A job between its first start and its end.
 struct job_line {
+	struct event_job id;    // with a batch of its own, and no step
 	char *batch;
-	uint64_t number;
-	enum event_role role;
-	uint64_t seq;
 	uint64_t started;       // event time of the attempt that runs, or 0
 	unsigned clauses;       // attempts and steps so far
 	struct buf text;
@@ -118,14 +117,7 @@ static void keep_text(char **text, const char *new) {
 }
 
 static int compare(const void *a, const void *b) {
-	const struct job_line *x = a, *y = b;
-	if (x->number != y->number) {
-		return x->number < y->number ? -1 : 1;
-	}
-	if (x->role != y->role) {
-		return x->role < y->role ? -1 : 1;
-	}
-	return strcmp(x->batch, y->batch);
+	return event_job_compare(&((const struct job_line *)a)->id, &((const struct job_line *)b)->id);
 }
 
 static void line_free(void *line) {
@@ -137,7 +129,7 @@ static void line_free(void *line) {
 
 // The line of the job, begun if there is none. NULL if there are too many.
 static struct job_line *line_of(struct explain *explain, const struct event_job *id) {
-	struct job_line key = {.batch = (char *)(uintptr_t)id->batch, .number = id->number, .role = id->role};
+	struct job_line key = {.id = {.batch = id->batch, .number = id->number, .role = id->role}};
 	struct job_line **found = tfind(&key, &explain->jobs, compare);
 	if (found) {
 		return *found;
@@ -146,7 +138,8 @@ static struct job_line *line_of(struct explain *explain, const struct event_job 
 		return NULL;
 	}
 	struct job_line *job = NEW(struct job_line);
-	*job = (struct job_line){.batch = xstrdup(id->batch), .number = id->number, .role = id->role, .seq = id->seq};
+	*job = key;
+	job->id.batch = job->batch = xstrdup(id->batch);
 	void *node = tsearch(job, &explain->jobs, compare);
 	if (!node) { // no memory
 		line_free(job);
@@ -156,7 +149,7 @@ static struct job_line *line_of(struct explain *explain, const struct event_job 
 	static const char *const roles[] = {
 		[ROLE_JOB] = "", [ROLE_ON_FAILURE] = " on_failure", [ROLE_FINALLY] = " finally", [ROLE_LISTING] = " listing",
 	};
-	text_add_job(&job->text, id->batch, id->role == ROLE_FINALLY || id->role == ROLE_LISTING ? 0 : id->number, id->seq);
+	text_add_job(&job->text, id->batch, id->role == ROLE_FINALLY || id->role == ROLE_LISTING ? 0 : id->number, id->seq, TEXT_BATCH_COLUMNS);
 	buf_adds(&job->text, roles[id->role]);
 	return job;
 }

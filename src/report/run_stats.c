@@ -9,12 +9,11 @@
 #include "base/arena.h"
 #include "base/map.h"
 #include "log/running.h"
+#include "report/buckets.h"
 
 enum {
 	EXACT = 64,             // values of which the median is exact
-	SUB_BITS = 5,           // buckets of an octave: 32, each at most 1/32 wide, so its middle is right within 1.6 %
-	SUBS = 1 << SUB_BITS,
-	OCTAVES = 64 - SUB_BITS,
+	BITS = 5,               // of the buckets of others: their middle is right within 1.6 %
 	TEXT_MAX = 64 * 1024,   // of a command or a tail that is kept
 	SHARED = STATS_BATCHES, // the entry of later batches
 };
@@ -24,32 +23,8 @@ enum {
 struct histogram {
 	uint64_t n, min, max;
 	uint64_t exact[EXACT];      // the first of them
-	uint64_t *octaves[OCTAVES]; // counts, allocated when one is needed
+	uint64_t *counts;           // of each bucket; NULL as long as all are in `exact`
 };
-
-static void histogram_fini(struct histogram *histogram) {
-	for (size_t i = 0; i < OCTAVES; ++i) {
-		free(histogram->octaves[i]);
-	}
-}
-
-// The octave of the value; below 2 × SUBS each value has a bucket of its own.
-static unsigned octave_of(uint64_t value) {
-	return value < 2 * SUBS ? 0 : (unsigned)(63 - __builtin_clzll(value)) - SUB_BITS;
-}
-
-// Where the bucket is among those of its octave.
-static uint64_t bucket_of(uint64_t value, unsigned octave) {
-	return (value >> octave) - (octave > 0 ? SUBS : 0);
-}
-
-static void histogram_count(struct histogram *histogram, uint64_t value) {
-	unsigned octave = octave_of(value);
-	if (!histogram->octaves[octave]) {
-		histogram->octaves[octave] = xcalloc(octave > 0 ? SUBS : 2 * SUBS, sizeof(uint64_t));
-	}
-	++histogram->octaves[octave][bucket_of(value, octave)];
-}
 
 static void histogram_add(struct histogram *histogram, uint64_t value) {
 	histogram->min = histogram->n == 0 || value < histogram->min ? value : histogram->min;
@@ -58,11 +33,14 @@ static void histogram_add(struct histogram *histogram, uint64_t value) {
 		histogram->exact[histogram->n++] = value;
 		return;
 	}
-	for (size_t i = 0; histogram->n == EXACT && i < EXACT; ++i) {
-		histogram_count(histogram, histogram->exact[i]);
+	if (!histogram->counts) {
+		histogram->counts = xcalloc(BUCKETS(BITS), sizeof(*histogram->counts));
+		for (size_t i = 0; i < EXACT; ++i) {
+			++histogram->counts[bucket_of(histogram->exact[i], BITS)];
+		}
 	}
 	++histogram->n;
-	histogram_count(histogram, value);
+	++histogram->counts[bucket_of(value, BITS)];
 }
 
 static int compare(const void *a, const void *b) {
@@ -82,33 +60,18 @@ static uint64_t histogram_median(const struct histogram *histogram) {
 		qsort(sorted, histogram->n, sizeof(sorted[0]), compare);
 		return sorted[rank];
 	}
-	for (unsigned octave = 0; octave < OCTAVES; ++octave) {
-		uint64_t base = octave > 0 ? SUBS : 0, nbuckets = octave > 0 ? SUBS : 2 * SUBS;
-		for (uint64_t i = 0; histogram->octaves[octave] && i < nbuckets; ++i) {
-			uint64_t count = histogram->octaves[octave][i];
-			if (rank >= count) {
-				rank -= count;
-				continue;
-			}
-			uint64_t middle = ((base + i) << octave) + ((UINT64_C(1) << octave) - 1) / 2;
-			return middle < histogram->min ? histogram->min : middle > histogram->max ? histogram->max : middle;
-		}
+	unsigned bucket = 0;
+	for (; rank >= histogram->counts[bucket]; ++bucket) {
+		rank -= histogram->counts[bucket];
 	}
-	return histogram->max;
+	uint64_t start = bucket_start(bucket, BITS), middle = start + (bucket_start(bucket + 1, BITS) - 1 - start) / 2;
+	return middle < histogram->min ? histogram->min : middle > histogram->max ? histogram->max : middle;
 }
 
 // ---- what is kept ----
 
-// What is kept of run_stats.batches[i] besides.
-struct batch_extra {
-	struct histogram durations;
-	bool long_running;
-};
-
 struct stats_private {
 	size_t cap;             // of run_stats.batches
-	struct batch_extra *extras;
-	size_t extras_cap;
 	struct map names;       // number of a batch
 	struct running_table retried; // jobs counted in stats_batch.retried that have not ended
 	struct arena facts;     // the strings of the run's start
@@ -139,7 +102,8 @@ void stats_free(struct run_stats *stats) {
 	arena_fini(&inside->facts);
 	for (size_t i = 0; i < stats->nbatches; ++i) {
 		free(stats->batches[i].name);
-		histogram_fini(&inside->extras[i].durations);
+		free(stats->batches[i].durations->counts);
+		free(stats->batches[i].durations);
 	}
 	for (size_t i = 0; i < stats->nslowest; ++i) {
 		job_fini(&stats->slowest[i]);
@@ -152,7 +116,6 @@ void stats_free(struct run_stats *stats) {
 		free(stats->losses[i].why);
 	}
 	free(stats->batches);
-	free(inside->extras);
 	map_fini(&inside->names);
 	running_table_fini(&inside->retried);
 	free(inside);
@@ -165,9 +128,7 @@ static size_t add_batch(struct run_stats *stats, const char *name) {
 	struct stats_private *inside = stats->inside;
 	size_t i = stats->nbatches++;
 	grow_array(&stats->batches, &inside->cap, i + 1, sizeof(*stats->batches));
-	grow_array(&inside->extras, &inside->extras_cap, i + 1, sizeof(*inside->extras));
-	stats->batches[i] = (struct stats_batch){.name = xstrdup(name), .weight = 1, .jobs = -1};
-	inside->extras[i] = (struct batch_extra){.long_running = false};
+	stats->batches[i] = (struct stats_batch){.name = xstrdup(name), .jobs = -1, .durations = NEW(struct histogram)};
 	return i;
 }
 
@@ -196,14 +157,12 @@ static struct stats_batch *batch_of(struct run_stats *stats, const char *name) {
 }
 
 static void note_batch(struct run_stats *stats, const struct event_batch *event) {
-	size_t i = place_of(stats, event->batch);
-	struct stats_batch *batch = &stats->batches[i];
-	stats->inside->extras[i].long_running = event->long_running;
-	if (i == SHARED) {
+	struct stats_batch *batch = batch_of(stats, event->batch);
+	batch->long_running = event->long_running;
+	if ((size_t)(batch - stats->batches) == SHARED) {
 		++stats->hidden_batches;
 		return;
 	}
-	batch->weight = event->weight;
 	if (event->jobs >= 0) { // one that was forgotten and comes again starts anew
 		int64_t before = batch->jobs > 0 ? batch->jobs : 0;
 		batch->jobs = event->jobs <= INT64_MAX - before ? before + event->jobs : INT64_MAX;
@@ -371,33 +330,31 @@ static void widen(struct stats_batch *batch, uint64_t from, uint64_t to) {
 }
 
 // An attempt that ran has ended.
-static void count_attempt(struct run_stats *stats, size_t i, const struct event_job_end *end) {
-	struct stats_batch *batch = &stats->batches[i];
+static void count_attempt(struct run_stats *stats, struct stats_batch *batch, const struct event_job_end *end) {
 	uint64_t wall = duration(&end->result), from = event_time(stats, moment(stats, end->result.start));
 	widen(batch, from, from + wall);
 	++batch->attempts;
-	if (end->source == FROM_LONG || stats->inside->extras[i].long_running) {
+	if (end->source == FROM_LONG || batch->long_running) {
 		batch->long_time += wall;
 	} else {
 		uint64_t slots = end->nslots > 0 ? end->nslots : 1;
 		batch->slot_time += wall <= UINT64_MAX / slots ? wall * slots : UINT64_MAX;
 	}
 	if (end->id.role == ROLE_JOB) {
-		histogram_add(&stats->inside->extras[i].durations, wall);
+		histogram_add(batch->durations, wall);
 		note_slow(stats, end, wall);
 	}
 }
 
 static void count_job_end(struct run_stats *stats, const struct event_job_end *end) {
-	size_t i = place_of(stats, end->id.batch);
-	struct stats_batch *batch = &stats->batches[i];
+	struct stats_batch *batch = batch_of(stats, end->id.batch);
 	bool failed = outcome_is_failure(end->result.outcome);
 	stats->counts_items |= end->along > 0;
 	if (end->id.slot > 0) { // else it was announced, and came to nothing
 		batch->running -= batch->running > 0;
 	}
 	if (end->result.start > 0) {
-		count_attempt(stats, i, end);
+		count_attempt(stats, batch, end);
 	}
 	if (end->id.attempt == 2 && end->id.role == ROLE_JOB) {
 		note_retry(stats, batch, &end->id);
@@ -548,9 +505,8 @@ void stats_finish(struct run_stats *stats, uint64_t now) {
 	stats->total = (struct stats_batch){.name = NULL};
 	for (size_t i = 0; i < stats->nbatches; ++i) {
 		struct stats_batch *batch = &stats->batches[i];
-		const struct histogram *durations = &inside->extras[i].durations;
-		batch->p50 = histogram_median(durations);
-		batch->max = durations->max;
+		batch->p50 = histogram_median(batch->durations);
+		batch->max = batch->durations->max;
 		stats_add(&stats->total, batch);
 	}
 	double slot_time = (double)stats->total.slot_time;

@@ -23,7 +23,6 @@ enum {
 
 struct stats_batch {
 	char *name;             // "" for the entry that later batches share
-	uint32_t weight;
 	int64_t jobs;           // known, or -1
 	uint64_t ok, failed, cancelled, skipped; // jobs that have ended
 	uint64_t along_failed;  // of failed: items beyond the first of their process
@@ -37,6 +36,8 @@ struct stats_batch {
 	uint64_t longest_wait;  // nanoseconds that it had a job to start and got no turn, at most; known from its end on
 	uint64_t p50, max;      // nanoseconds of an attempt, by stats_finish(); p50 within 3 %
 	double share;           // of all slot-time, 0 to 1, by stats_finish()
+	bool long_running;
+	struct histogram *durations; // of its jobs' attempts; run_stats.c's own
 };
 
 // A job by name, for the lists.

@@ -81,16 +81,15 @@ static void add_head(struct buf *buf, const struct run_stats *stats, const struc
 	if (total->failed > 0) {
 		add_count(buf, form, RED, ", ", total->failed, "failed", total->allowed, "allowed to");
 	}
-	if (total->cancelled > 0) {
-		add_count(buf, form, NULL, ", ", total->cancelled, "cancelled", 0, "");
+	const struct { uint64_t n; const char *what; } others[] = {
+		{total->cancelled, "cancelled"}, {total->skipped, "skipped"}, {stats->run_end.resumed, "done before"},
+	};
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); ++i) {
+		if (others[i].n > 0) {
+			buf_printf(buf, ", %llu %s", ull(others[i].n), others[i].what);
+		}
 	}
-	if (total->skipped > 0) {
-		add_count(buf, form, NULL, ", ", total->skipped, "skipped", 0, "");
-	}
-	if (stats->has_end && stats->run_end.resumed > 0) {
-		add_count(buf, form, NULL, ", ", stats->run_end.resumed, "done before", 0, "");
-	}
-	if (stats->has_end && stats->run_end.signal > 0) {
+	if (stats->run_end.signal > 0) {
 		const char *name = signal_name(stats->run_end.signal);
 		buf_adds(buf, ", ended by ");
 		add_coloured(buf, form, YELLOW, "%s%s", name ? "SIG" : "a signal", name ? name : "");
@@ -243,7 +242,7 @@ static void add_slowest(struct buf *buf, const struct run_stats *stats, const st
 		const struct stats_job *job = &stats->slowest[i];
 		size_t from = buf->len;
 		buf_adds(buf, i == 0 ? "  slowest: " : "           ");
-		text_add_job(buf, job->batch, job->number, job->seq);
+		text_add_job(buf, job->batch, job->number, job->seq, TEXT_BATCH_COLUMNS);
 		buf_addc(buf, ' ');
 		text_add_time(buf, result_wall(&job->result));
 		size_t taken = text_columns(buf->data + from, buf->len - from) + 2;
@@ -292,7 +291,7 @@ static void add_tail(struct buf *buf, const struct stats_job *job, const struct 
 static void add_failure(struct buf *buf, const struct stats_job *job, const struct summary_form *form) {
 	char how[80];
 	add_coloured(buf, form, RED, "  FAILED ");
-	text_add_job(buf, job->batch, job->number, job->seq);
+	text_add_job(buf, job->batch, job->number, job->seq, TEXT_BATCH_COLUMNS);
 	buf_adds(buf, ": ");
 	if (job->why && (form->table || job->result.lacks_results)) {
 		text_add_text(buf, job->why, strlen(job->why), COMMAND_COLUMNS);
@@ -381,7 +380,7 @@ void summary_add_last(struct buf *buf, const struct summary_counts *counts) {
 // "A#7 (signal 9)"; of what is no item, what its batch could not do
 static void add_named(struct buf *buf, const struct stats_job *job) {
 	char how[80];
-	text_add_job(buf, job->batch, job->number, job->seq);
+	text_add_job(buf, job->batch, job->number, job->seq, TEXT_BATCH_COLUMNS);
 	buf_adds(buf, " (");
 	if (job->number == 0 && job->result.start == 0 && job->tail) {
 		text_add_text(buf, job->tail, job->tail_len, COMMAND_COLUMNS);

@@ -5,10 +5,10 @@
 #define FAIRPAR_REPORT_SURVEY_H
 
 #include "report/attempts.h"
+#include "report/buckets.h"
 
 enum {
-	SURVEY_STEPS = 8,                  // buckets for each doubling
-	SURVEY_BUCKETS = 64 * SURVEY_STEPS,
+	SURVEY_BITS = 3,                   // of the buckets
 	SURVEY_SLOTS = 1 << 10,            // more of a job are not counted
 };
 
@@ -17,7 +17,7 @@ struct survey {
 	uint64_t first, last;              // event time, of what was drawn; 0: nothing was
 	uint64_t bars;                     // attempts of jobs and others, once for each slot they take
 	uint64_t jobs;                     // that have ended and ran
-	uint64_t durations[SURVEY_BUCKETS]; // bars by their length
+	uint64_t durations[BUCKETS(SURVEY_BITS)]; // bars by their length
 };
 
 // An attempt_fn: `arg` is the survey.

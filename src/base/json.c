@@ -5,8 +5,10 @@
 #include <stdint.h>
 #include <string.h>
 
+const char json_base64[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
 char *json_put_base64(char *to, const char *mem, size_t len) {
-	static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+	const char *digits = json_base64;
 	const unsigned char *s = (const unsigned char *)mem;
 	for (size_t i = 0; i < len; i += 3) {
 		size_t left = len - i;

@@ -23,6 +23,9 @@ struct json_end {
 };
 struct json_end json_put_text(char *to, const char *text, size_t len);
 
+// The digits of base64 (RFC 4648 §4), and a NUL.
+extern const char json_base64[65];
+
 // Puts the bytes as base64 to `to`, where (len + 2) / 3 * 4 bytes are. Returns the end.
 char *json_put_base64(char *to, const char *mem, size_t len);
 

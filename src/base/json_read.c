@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/buf.h"
+#include "base/json.h"
 
 #include <errno.h>
 #include <math.h>
@@ -52,16 +53,8 @@ void json_begin(struct json_reader *reader, char *text, size_t len) {
 
 // The four hexadecimal digits at `s`, or -1.
 static long hex4(const char *s) {
-	long number = 0;
-	for (int i = 0; i < 4; ++i) {
-		char c = s[i];
-		int digit = c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-		if (digit < 0) {
-			return -1;
-		}
-		number = number * 16 + digit;
-	}
-	return number;
+	const char digits[] = {s[0], s[1], s[2], s[3], '\0'};
+	return strspn(digits, "0123456789abcdefABCDEF") == 4 ? strtol(digits, NULL, 16) : -1;
 }
 
 static char *add_utf8(char *to, long c) {
@@ -293,34 +286,19 @@ bool json_next(struct json_reader *reader, struct json_value *ret_key, struct js
 
 // ---- values as numbers ----
 
+// What stands behind a number is no part of one, nor is the NUL behind the text: the libc's parsers end there.
+
 bool json_to_u64(const struct json_value *value, uint64_t *ret_number) {
-	uint64_t number = 0;
-	if (value->kind != JSON_NUMBER) {
+	char *end;
+	if (value->kind != JSON_NUMBER || value->len == 0 || *value->text < '0' || *value->text > '9') {
 		return false;
 	}
-	for (size_t i = 0; i < value->len; ++i) {
-		unsigned digit = (unsigned)(value->text[i] - '0');
-		if (digit > 9 || number > (UINT64_MAX - digit) / 10) {
-			return false;
-		}
-		number = number * 10 + digit;
+	errno = 0;
+	unsigned long long number = strtoull(value->text, &end, 10);
+	if (errno != 0 || end != value->text + value->len) {
+		return false;
 	}
 	*ret_number = number;
-	return true;
-}
-
-bool json_to_i64(const struct json_value *value, int64_t *ret_number) {
-	struct json_value digits = *value;
-	bool negative = digits.kind == JSON_NUMBER && digits.text[0] == '-';
-	if (negative) {
-		++digits.text;
-		--digits.len;
-	}
-	uint64_t number;
-	if (!json_to_u64(&digits, &number) || number > INT64_MAX) {
-		return false;
-	}
-	*ret_number = negative ? -(int64_t)number : (int64_t)number;
 	return true;
 }
 
@@ -347,31 +325,11 @@ bool json_to_ns(const struct json_value *value, uint64_t *ret_ns) {
 }
 
 bool json_to_double(const struct json_value *value, double *ret_number) {
-	char text[64];
-	if (value->kind != JSON_NUMBER || value->len >= sizeof(text)) {
-		return false;
-	}
-	memcpy(text, value->text, value->len);
-	text[value->len] = '\0';
-	double number = strtod(text, NULL);
-	*ret_number = number;
-	return isfinite(number);
+	*ret_number = value->kind == JSON_NUMBER ? strtod(value->text, NULL) : 0;
+	return value->kind == JSON_NUMBER && isfinite(*ret_number);
 }
 
 // ---- base64 ----
-
-static int digit64(char c) {
-	if (c >= 'A' && c <= 'Z') {
-		return c - 'A';
-	}
-	if (c >= 'a' && c <= 'z') {
-		return c - 'a' + 26;
-	}
-	if (c >= '0' && c <= '9') {
-		return c - '0' + 52;
-	}
-	return c == '+' ? 62 : c == '/' ? 63 : -1;
-}
 
 size_t base64_decode(char *to, const char *text, size_t len) {
 	size_t n = 0;
@@ -382,11 +340,11 @@ size_t base64_decode(char *to, const char *text, size_t len) {
 		size_t padding = i + 4 < len ? 0 : text[i + 3] != '=' ? 0 : text[i + 2] != '=' ? 1 : 2;
 		unsigned long bits = 0;
 		for (size_t k = 0; k < 4; ++k) {
-			int digit = k >= 4 - padding ? 0 : digit64(text[i + k]);
-			if (digit < 0) {
+			const char *digit = k >= 4 - padding ? json_base64 : memchr(json_base64, text[i + k], 64);
+			if (!digit) {
 				return SIZE_MAX;
 			}
-			bits = bits << 6 | (unsigned)digit;
+			bits = bits << 6 | (unsigned long)(digit - json_base64);
 		}
 		for (size_t k = 0; k < 3 - padding; ++k) {
 			to[n++] = (char)(bits >> (16 - 8 * k) & 0xFF);

@@ -45,10 +45,9 @@ void json_begin(struct json_reader *reader, char *text, size_t len);
 // values are good until the next json_begin().
 bool json_next(struct json_reader *reader, struct json_value *ret_key, struct json_value *ret_value);
 
-// The value as a number of that kind. Return false if it is none, or out of range. Seconds may have a fraction, of which
+// The value as a number of that kind. Return false if it is none, or out of range, with *ret_… unspecified. Seconds may have a fraction, of which
 // nine digits count, but no exponent and no sign; up to 10^9.
 bool json_to_u64(const struct json_value *value, uint64_t *ret_number);
-bool json_to_i64(const struct json_value *value, int64_t *ret_number);
 bool json_to_ns(const struct json_value *value, uint64_t *ret_ns);
 bool json_to_double(const struct json_value *value, double *ret_number);
 

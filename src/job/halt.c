@@ -46,15 +46,20 @@ static int parse_amount(const char *s, struct halt *halt, const char **ret_error
 	return 0;
 }
 
-// Moves *s behind the word if it stands there, followed by the separator ("," and "=" are one and the same to
-// GNU parallel, whose own messages speak of "now,fail,1").
-static bool skip_word(const char **s, const char *word) {
-	size_t len = strlen(word);
-	if (strncmp(*s, word, len) != 0 || ((*s)[len] != ',' && (*s)[len] != '=')) {
-		return false;
+static const char *const whens[] = {[HALT_SOON] = "soon", [HALT_NOW] = "now"};
+static const char *const whys[] = {[HALT_ON_FAIL] = "fail", [HALT_ON_SUCCESS] = "success", [HALT_ON_DONE] = "done"};
+
+// The place of the word that stands at *s, which moves behind it and the separator ("," and "=" are one and the same to
+// GNU parallel, whose own messages speak of "now,fail,1"), or -1.
+static int take_word(const char **s, const char *const words[3]) {
+	size_t len = strcspn(*s, ",=");
+	for (int i = 0; i < 3 && (*s)[len] != '\0'; ++i) {
+		if (words[i] && strlen(words[i]) == len && memcmp(*s, words[i], len) == 0) {
+			*s += len + 1;
+			return i;
+		}
 	}
-	*s += len + 1;
-	return true;
+	return -1;
 }
 
 int halt_parse(const char *text, struct halt *ret_halt, const char **ret_error) {
@@ -77,24 +82,14 @@ int halt_parse(const char *text, struct halt *ret_halt, const char **ret_error) 
 		halt.when = HALT_SOON;
 		halt.why = HALT_ON_FAIL;
 	} else {
-		if (skip_word(&text, "now")) {
-			halt.when = HALT_NOW;
-		} else if (skip_word(&text, "soon")) {
-			halt.when = HALT_SOON;
-		} else {
-			*ret_error = "must be 'never', or begin with 'now,' or 'soon,'";
+		int when = take_word(&text, whens), why = when < 0 ? -1 : take_word(&text, whys);
+		if (why < 0) {
+			*ret_error = when < 0 ? "must be 'never', or begin with 'now,' or 'soon,'"
+			                      : "must go on with 'fail=', 'success=' or 'done=' after 'now,' or 'soon,'";
 			return -1;
 		}
-		if (skip_word(&text, "fail")) {
-			halt.why = HALT_ON_FAIL;
-		} else if (skip_word(&text, "success")) {
-			halt.why = HALT_ON_SUCCESS;
-		} else if (skip_word(&text, "done")) {
-			halt.why = HALT_ON_DONE;
-		} else {
-			*ret_error = "must go on with 'fail=', 'success=' or 'done=' after 'now,' or 'soon,'";
-			return -1;
-		}
+		halt.when = (enum halt_when)when;
+		halt.why = (enum halt_why)why;
 	}
 	if (parse_amount(text, &halt, ret_error) != 0) {
 		return -1;
@@ -104,12 +99,11 @@ int halt_parse(const char *text, struct halt *ret_halt, const char **ret_error) 
 }
 
 void halt_add(struct buf *buf, const struct halt *halt) {
-	static const char *const words[] = {[HALT_ON_FAIL] = "fail", [HALT_ON_SUCCESS] = "success", [HALT_ON_DONE] = "done"};
 	if (halt->when == HALT_NEVER) {
 		buf_adds(buf, "never");
 		return;
 	}
-	buf_printf(buf, "%s,%s=", halt->when == HALT_NOW ? "now" : "soon", words[halt->why]);
+	buf_printf(buf, "%s,%s=", whens[halt->when], whys[halt->why]);
 	if (halt->percent > 0) {
 		buf_printf(buf, "%.10g%%", halt->percent);
 	} else {

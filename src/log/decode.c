@@ -263,8 +263,9 @@ static uint64_t get_u64(struct log_reader *reader, unsigned key, uint64_t max, u
 }
 
 static int32_t get_i32(struct log_reader *reader, unsigned key) {
-	int64_t number = 0;
-	if (has(reader, key) && (!json_to_i64(&reader->values[key], &number) || number > INT32_MAX || number < INT32_MIN)) {
+	double number = 0;
+	bool is_number = !has(reader, key) || json_to_double(&reader->values[key], &number);
+	if (!is_number || number < INT32_MIN || number > INT32_MAX || number != (int32_t)number) {
 		spoil(reader, "\"%s\" is no such number as it should be", reader->names[key]);
 		return 0;
 	}

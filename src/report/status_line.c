@@ -6,6 +6,7 @@
 #include "base/sync.h"
 #include "base/text.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 
 static const char red[] = "\033[31m", reverse[] = "\033[7m", plain[] = "\033[m";
@@ -378,36 +379,31 @@ void status_add_bad_letters(struct buf *buf, const char *format, bool utf8) {
 
 bool status_says_something(const char *format) {
 	size_t len;
-	const char *at = format, *bad = bad_letter(at, &len);
+	const char *bad = bad_letter(format, &len);
 	if (!bad) {
 		return true;
 	}
-	for (; bad; at = bad + len, bad = bad_letter(at, &len)) {
-		if (at + strspn(at, " ") < bad) {
-			return true;
-		}
+	for (; bad && format + strspn(format, " ") == bad; bad = bad_letter(format, &len)) {
+		format = bad + len;
 	}
-	return at[strspn(at, " ")] != '\0';
+	return format[strspn(format, " ")] != '\0';
 }
 
 bool status_tells_time(const char *format) {
-	for (; *format; ++format) {
-		if (*format == '%' && *++format && strchr("oceEwWP", *format)) {
+	for (; (format = strchr(format, '%')) && format[1]; format += 2) {
+		if (strchr("oceEwWP", format[1])) {
 			return true;
-		}
-		if (!*format) {
-			break;
 		}
 	}
 	return false;
 }
 
-static void add_seconds(struct buf *buf, uint64_t ns) {
-	if (ns == STATUS_UNKNOWN) {
-		buf_addc(buf, '?');
-	} else {
-		buf_printf(buf, "%.3f", (double)ns / 1e9);
-	}
+// Appends the number, or "?" if it is not known.
+FP_PRINTF(3, 4) static void add_known(struct buf *buf, bool is_known, const char *format, ...) {
+	va_list args;
+	va_start(args, format);
+	buf_vprintf(buf, is_known ? format : "?", args);
+	va_end(args);
 }
 
 // MM:SS, or H:MM:SS for both times if one of them has hours.
@@ -424,20 +420,10 @@ static void add_clock(struct buf *buf, const struct status *status, uint64_t ns)
 	}
 }
 
-static void add_rate(struct buf *buf, double rate) {
-	if (rate < 0) {
-		buf_addc(buf, '?');
-	} else {
-		buf_printf(buf, "%.1f", rate);
-	}
-}
-
 static void add_percent(struct buf *buf, int percent) {
-	if (percent < 0) {
-		buf_adds(buf, "  ?%");
-	} else {
-		buf_printf(buf, "%3d%%", percent);
-	}
+	buf_adds(buf, percent < 0 ? "  " : "");
+	add_known(buf, percent >= 0, "%3d", percent);
+	buf_addc(buf, '%');
 }
 
 // How much of the time that it will take has passed.
@@ -449,26 +435,19 @@ static int percent_of_time(const struct status *status) {
 	return all > 0 ? (int)(100 * (double)status->elapsed / (double)all) : 0;
 }
 
-static void add_number(struct buf *buf, uint64_t number, bool known) {
-	if (known) {
-		buf_printf(buf, "%llu", ull(number));
-	} else {
-		buf_addc(buf, '?');
-	}
-}
-
 static void add_letter(struct buf *buf, char letter, const struct status *status) {
+	double seconds = (double)status->elapsed / 1e9;
 	switch (letter) {
-	case 's': add_number(buf, status->started, true); break;
-	case 't': add_number(buf, status->jobs, !status->open); break;
+	case 's': add_known(buf, true, "%llu", ull(status->started)); break;
+	case 't': add_known(buf, !status->open, "%llu", ull(status->jobs)); break;
 	case 'p': add_percent(buf, status->jobs == 0 && !status->open ? 0 : status_percent(status)); break;
-	case 'r': add_number(buf, status->running, true); break;
-	case 'u': add_number(buf, minus(status->jobs, status->started), !status->open); break;
-	case 'f': add_number(buf, status->finished, true); break;
-	case 'o': add_rate(buf, status->elapsed > 0 ? (double)status->finished / ((double)status->elapsed / 1e9) : -1); break;
-	case 'c': add_rate(buf, status->rate); break;
-	case 'e': add_seconds(buf, status->elapsed); break;
-	case 'E': add_seconds(buf, status->eta); break;
+	case 'r': add_known(buf, true, "%llu", ull(status->running)); break;
+	case 'u': add_known(buf, !status->open, "%llu", ull(minus(status->jobs, status->started))); break;
+	case 'f': add_known(buf, true, "%llu", ull(status->finished)); break;
+	case 'o': add_known(buf, status->elapsed > 0, "%.1f", (double)status->finished / seconds); break;
+	case 'c': add_known(buf, status->rate >= 0, "%.1f", status->rate); break;
+	case 'e': add_known(buf, true, "%.3f", seconds); break;
+	case 'E': add_known(buf, status->eta != STATUS_UNKNOWN, "%.3f", (double)status->eta / 1e9); break;
 	case 'w': add_clock(buf, status, status->elapsed); break;
 	case 'W': add_clock(buf, status, status->eta); break;
 	case 'P': add_percent(buf, percent_of_time(status)); break;

@@ -26,7 +26,7 @@
 //     setup.c             composition root: what a run is put together from (pool_callbacks.c: pool and writer)
 //     batch.c             the batches of a run, counted, and what the command line says of each
 //     feed.c              inputs, just ahead of need, into the queues of their batches (feed_open.c, feed_route.c)
-//     dag.c               a manifest's batches: which wait, which run, which are skipped (dag_node.c, dag_items.c: one of them)
+//     dag.c               a manifest's batches: which wait, which run, which are skipped (dag_node.c: one of them)
 //     job_spec.c          how the items of a batch become jobs: templates, context, environment
 //     item.c              an item as bytes, between its queueing (submission.c) and its job
 //     job_run.c           the life of a job on a worker: run, retry (retry_queue.c), then

@@ -208,7 +208,7 @@ static enum work_status run_listing(struct worker *worker, struct queue *queue, 
 	struct run *run = batch->run;
 	struct worker_state *state = worker_state_of(run, worker);
 	start_order_pass(run, worker_slot(worker));
-	const struct manifest_batch *plan = dag_node_plan(node);
+	const struct manifest_batch *plan = node->plan;
 	if (plan->source == MANIFEST_GLOB) {
 		list_by_pattern(state, worker, queue, plan->source_text, batch->specs[0]->context->cwd);
 	} else if (run->options->dry_run) {

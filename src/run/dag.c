@@ -11,7 +11,7 @@
 // Workers only post that a job failed or a queue was removed; what follows is decided by the event loop's thread, which
 // alone changes states. So there is no recursion, however long the chain of batches.
 
-#include "run/dag_internal.h"
+#include "run/dag.h"
 
 #include "base/alloc.h"
 #include "base/diag.h"
@@ -19,6 +19,7 @@
 #include "cli/option_files.h"
 #include "run/batch_commands.h"
 #include "run/counts.h"
+#include "run/dag_node.h"
 #include "run/feed.h"
 #include "run/status_display.h"
 #include "run/publish.h"
@@ -154,10 +155,8 @@ static int begin_source(struct dag_node *node) {
 
 // One thing less that the node waits for.
 static void meet(struct dag_node *node) {
-	struct dag *dag = node->run->dag;
 	if (--node->unmet == 0 && node->state == NODE_WAITING) {
-		*dag->ready_end = node;
-		dag->ready_end = &node->next_ready;
+		list_push_back(&node->run->dag->ready, &node->ready);
 	}
 }
 
@@ -194,13 +193,10 @@ static void begin(struct dag_node *node) {
 }
 
 static void begin_ready(struct run *run) {
-	struct dag *dag = run->dag;
-	while (dag->ready) {
-		struct dag_node *node = dag->ready;
-		dag->ready = node->next_ready;
-		if (!dag->ready) {
-			dag->ready_end = &dag->ready;
-		}
+	struct list *ready = &run->dag->ready;
+	while (!list_is_empty(ready)) {
+		struct dag_node *node = list_entry(ready->next, struct dag_node, ready);
+		list_remove(&node->ready);
 		if (node->state == NODE_WAITING) {
 			begin(node);
 		}
@@ -225,34 +221,24 @@ static bool is_starved(const struct dag_node *node) {
 	return all;
 }
 
-// Nodes that others cannot follow any more, to be looked at; in the order of a stack.
-struct worklist {
-	struct dag_node **at;
-	size_t n, cap;
-	size_t skipped;
+// How the node stands, because of which others are skipped.
+static const char *how_it_failed(const struct dag_node *node) {
+	return node->state == NODE_SKIPPED && !node->failure_seen ? "is skipped" : node->is_tainted ? "lacks items" : "failed";
+}
+
+// Nodes that were skipped, or got fewer items than they should: what follows from that is still to be done. A stack.
+struct affected {
+	struct list nodes;
+	size_t nskipped;
 };
 
-static void worklist_add(struct worklist *worklist, struct dag_node *node) {
-	grow_array(&worklist->at, &worklist->cap, worklist->n + 1, sizeof(worklist->at[0]));
-	worklist->at[worklist->n++] = node;
-}
-
-// What became of the one because of which others are skipped.
-static const char *fate(const struct dag_node *because) {
-	return because->state == NODE_SKIPPED && !because->failure_seen ? "is skipped"
-		: because->is_tainted ? "lacks items" : "failed";
-}
-
-static void publish_skipped(struct dag_node *node, const char *why, const struct dag_node *because) {
-	struct buf text = BUF_INIT;
-	buf_printf(&text, "%s '%s', which %s", why, because->plan->name, fate(because));
-	publish_waited(node);
-	publish_lost_why(node->batch, buf_str(&text));
-	buf_fini(&text);
+static void affected_add(struct affected *affected, struct dag_node *node) {
+	list_remove(&node->affected);
+	list_push_front(&affected->nodes, &node->affected);
 }
 
 // Skips the node if it waits.
-static void skip_one(struct worklist *worklist, struct dag_node *node, const char *why, const struct dag_node *because) {
+static void skip_one(struct affected *affected, struct dag_node *node, const char *why, const struct dag_node *because) {
 	struct run *run = node->run;
 	if (node->state != NODE_WAITING) {
 		return;
@@ -260,44 +246,49 @@ static void skip_one(struct worklist *worklist, struct dag_node *node, const cha
 	--run->dag->nwaiting;
 	node->state = NODE_SKIPPED;
 	atomic_store_relaxed(&node->skipped, true); // what is counted by it is counted under the run's lock
-	if (++worklist->skipped <= SKIPS_NAMED && !run->options->quiet) {
-		diag_note("batch '%s' is skipped: %s '%s', which %s", text_shows(node->plan->name), why,
-		          text_shows(because->plan->name), fate(because));
+	const char *how = how_it_failed(because);
+	if (++affected->nskipped <= SKIPS_NAMED && !run->options->quiet) {
+		diag_note("batch '%s' is skipped: %s '%s', which %s", text_shows(node->plan->name), why, text_shows(because->plan->name), how);
 	}
 	if (run->publisher) {
-		publish_skipped(node, why, because);
+		struct buf text = BUF_INIT;
+		buf_printf(&text, "%s '%s', which %s", why, because->plan->name, how);
+		publish_waited(node);
+		publish_lost_why(node->batch, text.data);
+		buf_fini(&text);
 	}
 	pool_cancel(run->pool, node->queue);
 	counts_lost(node->batch, known_jobs(node->plan));
-	worklist_add(worklist, node);
+	affected_add(affected, node);
 }
 
 // Skips all that cannot be any more, because this node is skipped or a job of it failed. What it emits into goes on with
 // what it got, but nothing may follow that, as if it were whole.
 static void skip_after(struct dag_node *node) {
-	struct worklist worklist = {.at = NULL};
-	worklist_add(&worklist, node);
-	while (worklist.n > 0) {
-		struct dag_node *at = worklist.at[--worklist.n];
+	struct affected affected = {.nskipped = 0};
+	list_init(&affected.nodes);
+	affected_add(&affected, node);
+	while (!list_is_empty(&affected.nodes)) {
+		struct dag_node *at = list_entry(affected.nodes.next, struct dag_node, affected);
 		struct dag_node *target = at->plan->emits ? dag_node_of(at->run, at->plan->emits) : NULL;
+		list_remove(&at->affected);
 		for (size_t i = 0; i < at->ndependents; ++i) {
-			skip_one(&worklist, at->dependents[i], "it needs", at);
+			skip_one(&affected, at->dependents[i], "it needs", at);
 		}
 		if (target && is_starved(target)) {
-			skip_one(&worklist, target, "its items come from", at);
+			skip_one(&affected, target, "its items come from", at);
 		} else if (target && target != at && !target->is_tainted) {
 			target->is_tainted = true;
-			worklist_add(&worklist, target);
+			affected_add(&affected, target);
 		}
 		if (at->state == NODE_SKIPPED) {
 			dag_node_fed(at);
 		}
 	}
-	if (worklist.skipped > SKIPS_NAMED && !node->run->options->quiet) {
-		diag_note("and %zu more batches are skipped, down from '%s'", worklist.skipped - SKIPS_NAMED,
+	if (affected.nskipped > SKIPS_NAMED && !node->run->options->quiet) {
+		diag_note("and %zu more batches are skipped, down from '%s'", affected.nskipped - SKIPS_NAMED,
 		          text_shows(node->plan->name));
 	}
-	free(worklist.at);
 }
 
 // ---- what workers have posted ----
@@ -363,6 +354,9 @@ static struct queue_attrs attrs_of(struct run *run, const struct manifest_batch 
 static void open_one(struct run *run, struct dag_node *node, const struct manifest_batch *plan) {
 	node->run = run;
 	node->plan = plan;
+	list_init(&node->ready);
+	list_init(&node->affected);
+	list_init(&node->posted);
 	node->attrs = attrs_of(run, plan);
 	node->batch = batch_new(run, plan->name);
 	node->batch->node = node;
@@ -441,8 +435,8 @@ int dag_open(struct run *run) {
 	struct dag *dag = run->dag = NEW(struct dag);
 	dag->n = manifest->nbatches;
 	dag->all = xcalloc(dag->n, sizeof(*dag->all));
-	dag->posted_end = &dag->posted;
-	dag->ready_end = &dag->ready;
+	list_init(&dag->posted);
+	list_init(&dag->ready);
 	mutex_init(&dag->lock, LOCK_DAG);
 	for (size_t i = 0; i < dag->n; ++i) {
 		if (manifest->batches[i].selected) {
@@ -468,7 +462,7 @@ int dag_open(struct run *run) {
 	return 0;
 }
 
-bool dag_are_fed(const struct run *run) {
+bool dag_is_fed(const struct run *run) {
 	return !run->dag || run->dag->nwaiting == 0;
 }
 

@@ -22,7 +22,7 @@ int dag_open(struct run *run);
 void dag_advance(struct run *run);
 
 // True when no batch waits and no item can come any more but from running jobs.
-bool dag_are_fed(const struct run *run);
+bool dag_is_fed(const struct run *run);
 
 // Says in one line where the selected batches are.
 void dag_show(const struct run *run);

@@ -1,20 +1,17 @@
-// A batch of a manifest while it runs, as the threads see it: its queue and its batch, what workers post of it, and how it
-// stands. What follows from that is decided in dag.c.
+// A batch of a manifest while it runs: its queue, the specs and items of its jobs, what workers post of it, and how it stands.
+// What follows from that is decided in dag.c.
 
-#include "run/dag_internal.h"
+#include "run/dag_node.h"
 
-#include "run/publish.h"
+#include "base/alloc.h"
+#include "base/diag.h"
+#include "base/text.h"
+#include "shell/split.h"
+
+#include <string.h>
 
 struct dag_node *dag_node_of(const struct run *run, const struct manifest_batch *plan) {
 	return &run->dag->all[plan - run->manifest->batches];
-}
-
-struct batch *dag_node_batch(const struct dag_node *node) {
-	return node->batch;
-}
-
-struct queue *dag_node_queue(const struct dag_node *node) {
-	return node->queue;
 }
 
 bool dag_node_is_skipped(const struct dag_node *node) {
@@ -28,25 +25,15 @@ void dag_node_job_runs(struct dag_node *node) {
 }
 
 bool dag_node_has_failed(const struct dag_node *node) {
-	return atomic_load_relaxed(&node->has_failed);
+	return atomic_load_relaxed(&node->failed);
 }
 
 struct result dag_node_result(const struct dag_node *node) {
 	struct dag *dag = node->run->dag;
 	mutex_lock(&dag->lock);
-	struct result result = node->failed ? node->first : (struct result){.outcome = OUTCOME_OK};
+	struct result result = dag_node_has_failed(node) ? node->first : (struct result){.outcome = OUTCOME_OK};
 	mutex_unlock(&dag->lock);
 	return result;
-}
-
-const struct manifest_batch *dag_node_plan(const struct dag_node *node) {
-	return node->plan;
-}
-
-void dag_node_lost_why(struct dag_node *node, const char *why) {
-	if (node->run->publisher) {
-		publish_lost_why(node->batch, why);
-	}
 }
 
 // ---- its queue ----
@@ -77,24 +64,19 @@ void dag_node_fed(struct dag_node *node) {
 
 // ---- what workers post ----
 
-// Under the lock of nodes.
+// With dag->lock.
 static void post(struct dag_node *node) {
-	struct dag *dag = node->run->dag;
-	if (!node->is_posted) {
-		node->is_posted = true;
-		node->next_posted = NULL;
-		*dag->posted_end = node;
-		dag->posted_end = &node->next_posted;
+	if (list_is_empty(&node->posted)) {
+		list_push_back(&node->run->dag->posted, &node->posted);
 	}
 }
 
 void dag_node_job_failed(struct dag_node *node, const struct result *result) {
 	struct dag *dag = node->run->dag;
 	mutex_lock(&dag->lock);
-	bool first = !node->failed;
+	bool first = !dag_node_has_failed(node);
 	if (first) {
-		node->failed = true;
-		atomic_store_relaxed(&node->has_failed, true); // only spares others the lock
+		atomic_store_relaxed(&node->failed, true);
 		node->first = *result;
 		post(node);
 	}
@@ -114,17 +96,159 @@ void dag_node_ended(struct dag_node *node) {
 }
 
 struct dag_node *dag_take_posted(struct dag *dag, bool *ret_failed, bool *ret_ended) {
+	struct dag_node *node = NULL;
 	mutex_lock(&dag->lock);
-	struct dag_node *node = dag->posted;
-	if (node) {
-		dag->posted = node->next_posted;
-		if (!dag->posted) {
-			dag->posted_end = &dag->posted;
-		}
-		node->is_posted = false;
-		*ret_failed = node->failed;
+	if (!list_is_empty(&dag->posted)) {
+		node = list_entry(dag->posted.next, struct dag_node, posted);
+		list_remove(&node->posted);
+		*ret_failed = dag_node_has_failed(node);
 		*ret_ended = node->ended;
 	}
 	mutex_unlock(&dag->lock);
 	return node;
+}
+
+// ---- specs ----
+
+static void names_of(const struct manifest_batch *plan, struct names *ret_names) {
+	*ret_names = (struct names){.names = xcalloc(plan->matrix.naxes, sizeof(char *)), .n = plan->matrix.naxes};
+	for (size_t i = 0; i < plan->matrix.naxes; ++i) {
+		ret_names->names[i] = (char *)plan->matrix.axes[i].name;
+	}
+}
+
+unsigned dag_node_width(const struct dag_node *node, unsigned width) {
+	unsigned slots = node->run->slots;
+	if (width <= slots) {
+		return width;
+	}
+	diag_warn("batch '%s': slots_per_job: %u is cut to the %u slot%s there %s", text_shows(node->plan->name), width,
+	          slots, slots == 1 ? "" : "s", slots == 1 ? "is" : "are");
+	return slots;
+}
+
+// Returns NULL after a message.
+static struct job_spec *make_spec(struct dag_node *node, const struct manifest_job *job, const char *command,
+                                  bool templates) {
+	struct run *run = node->run;
+	struct job_spec *spec = NEW(struct job_spec);
+	struct names names;
+	names_of(node->plan, &names);
+	struct job_texts texts = {
+		.manifest = run->manifest, .batch = node->plan, .job = job, .command = command, .templates = templates,
+	};
+	int failed = job_spec_from_job(spec, run->options, run->context, &texts, &names);
+	free(names.names);
+	if (failed) {
+		job_spec_free(spec);
+		return NULL;
+	}
+	spec->width = job == node->plan->job ? node->batch->width : dag_node_width(node, spec->width);
+	return spec;
+}
+
+// For a command that is no item of the batch: it has the batch's context, and nothing that follows from a job.
+static struct job_spec *make_plain_spec(struct dag_node *node, const char *command) {
+	struct manifest_job job = *node->plan->job;
+	job.then = (struct manifest_texts){NULL, 0};
+	job.on_failure = job.creates = NULL;
+	job.retries = 0;
+	job.slots_per_job = 1;
+	return make_spec(node, &job, command, /* templates */ false);
+}
+
+int dag_node_make_specs(struct dag_node *node) {
+	const struct manifest_batch *plan = node->plan;
+	struct batch *batch = node->batch;
+	bool has_items = manifest_batch_has_items(plan);
+	batch->nspecs = plan->ncommands + 1; // its own, then those of `commands` with keys of their own
+	batch->specs = xcalloc(batch->nspecs, sizeof(*batch->specs));
+	batch->specs[0] = make_spec(node, plan->job, has_items ? plan->run : NULL, has_items);
+	bool failed = !batch->specs[0];
+	if (plan->finally) {
+		batch->finally = make_plain_spec(node, plan->finally);
+		failed |= !batch->finally;
+	}
+	if (plan->source == MANIFEST_COMMAND) {
+		batch->listing = make_plain_spec(node, plan->source_text);
+		failed |= !batch->listing;
+	}
+	return failed ? -1 : 0;
+}
+
+// ---- items ----
+
+static size_t list_length(const struct manifest_batch *plan) {
+	switch (plan->source) {
+	case MANIFEST_ARGS: return plan->args.n;
+	case MANIFEST_MATRIX: return plan->matrix.nrows;
+	case MANIFEST_NONE: return plan->nfeeders > 0 ? 0 : plan->run ? 1 : plan->ncommands;
+	default: return 0;
+	}
+}
+
+size_t dag_node_left(const struct dag_node *node) {
+	return list_length(node->plan) - node->next;
+}
+
+// A record that is a command: a line, or without a shell its words.
+static void command_record(struct dag_node *node, const char *text, unsigned spec, struct record *ret_record,
+                           const char **ret_bad) {
+	*ret_record = (struct record){.args = text, .size = strlen(text) + 1, .nargs = 1};
+	if (node->batch->specs[spec]->by.shell) {
+		return;
+	}
+	size_t n;
+	buf_reset(&node->words);
+	if (words_split(text, &node->words, &n, ret_bad) == 0) {
+		*ret_record = (struct record){.args = buf_str(&node->words), .size = node->words.len, .nargs = (uint32_t)n};
+	}
+}
+
+static void entry_record(struct dag_node *node, size_t i, struct record *ret_record, unsigned *ret_spec,
+                         const char **ret_bad) {
+	const struct manifest_command *entry = &node->plan->commands[i];
+	if (entry->job != node->plan->job) {
+		*ret_spec = (unsigned)i + 1;
+		node->batch->specs[i + 1] = make_spec(node, entry->job, NULL, /* templates */ false);
+		if (!node->batch->specs[i + 1]) {
+			*ret_spec = 0;
+			*ret_record = (struct record){.args = entry->run, .size = strlen(entry->run) + 1, .nargs = 1};
+			*ret_bad = "cannot be set up";
+			return;
+		}
+	}
+	command_record(node, entry->run, *ret_spec, ret_record, ret_bad);
+}
+
+static void row_record(struct dag_node *node, size_t row, struct record *ret_record) {
+	const struct manifest_matrix *matrix = &node->plan->matrix;
+	buf_reset(&node->words);
+	for (size_t axis = 0; axis < matrix->naxes; ++axis) {
+		const char *value = manifest_matrix_value(matrix, row, axis);
+		buf_add(&node->words, value, strlen(value) + 1);
+	}
+	*ret_record = (struct record){
+		.args = buf_str(&node->words), .size = node->words.len, .nargs = (uint32_t)matrix->naxes,
+	};
+}
+
+bool dag_node_next(struct dag_node *node, struct record *ret_record, unsigned *ret_spec, const char **ret_bad) {
+	const struct manifest_batch *plan = node->plan;
+	if (dag_node_left(node) == 0) {
+		return false;
+	}
+	size_t i = node->next++;
+	*ret_spec = 0;
+	*ret_bad = NULL;
+	if (plan->source == MANIFEST_ARGS) {
+		*ret_record = (struct record){.args = plan->args.at[i], .size = strlen(plan->args.at[i]) + 1, .nargs = 1};
+	} else if (plan->source == MANIFEST_MATRIX) {
+		row_record(node, i, ret_record);
+	} else if (plan->run) {
+		command_record(node, plan->run, 0, ret_record, ret_bad);
+	} else {
+		entry_record(node, i, ret_record, ret_spec, ret_bad);
+	}
+	return true;
 }

@@ -1,15 +1,76 @@
-// A batch of a manifest while it runs.
+// A batch of a manifest while it runs: its queue, the specs and items of its jobs, what workers post of it, and how it stands.
+// What follows from that is decided in dag.c.
 
 #ifndef FAIRPAR_RUN_DAG_NODE_H
 #define FAIRPAR_RUN_DAG_NODE_H
 
+#include "base/list.h"
+#include "input/input.h"
 #include "run/run.h"
 
-struct dag_node;
+enum dag_node_state { NODE_WAITING, NODE_RUNNING, NODE_ENDED, NODE_SKIPPED };
 
-// ---- from the thread that feeds ----
+// Only the event loop's thread touches it, but for what is atomic or posted by workers.
+struct dag_node {
+	struct run *run;
+	const struct manifest_batch *plan; // NULL: not selected
+	struct queue *queue;               // held open until all its items are queued, then NULL
+	struct batch *batch;               // a reference, as long as the queue is held; it owns what its jobs are made from
+	enum dag_node_state state;
+	atomic_bool skipped; // the same, for the workers
+	atomic_bool has_run; // a job of it has, and not just for what it emits
+	bool again;          // something that it needs has
+	bool fed_again;      // or something that emits into it
+	size_t unmet;        // needs that have not ended well yet, and one if it has to wait for a feeder
+	bool awaits_feeder;  // all its items are emitted, and no batch that does so has begun
+	struct list ready;   // in dag->ready: nothing keeps it from beginning
+	struct list affected; // in the list of skip_after()
+	size_t nfeeders;     // other batches that may still emit into it
+	bool fed;            // its own items are queued
+	struct dag_node **dependents; // the batches that need it
+	size_t ndependents, dependents_cap;
+	struct queue_attrs attrs;
+	bool failure_seen;    // skip_after() was called for its failure
+	uint64_t waits_since; // for others, and that was published; 0: not
+	bool is_tainted;      // a batch that emits into it failed or was skipped: it may lack items
+
+	// its items
+	size_t next;                 // of its list
+	struct source_config source; // of its items, if they are read: its input borrows it to the end,
+	char *path;                  // and the name of the file
+	struct buf words;            // scratch of dag_node_next()
+
+	// posted by workers, under dag->lock
+	atomic_bool failed; // without the lock it only spares taking that
+	bool ended;
+	struct result first; // failure
+	struct list posted;  // in dag->posted
+};
+
+struct dag {
+	struct dag_node *all; // as manifest->batches
+	size_t n;
+	size_t nwaiting; // nodes in NODE_WAITING
+	bool stopped;
+	struct list ready;
+	mutex lock; // guards what workers post
+	struct list posted;
+};
+
+// The node of that batch, which is selected.
+struct dag_node *dag_node_of(const struct run *run, const struct manifest_batch *plan);
+
+// ---- from the event loop
+
+// Makes the specs of its batch: its own, of `finally` and of the command that lists its items; those of `commands` are made
+// with their items. Returns 0, or -1 after a message.
+int dag_node_make_specs(struct dag_node *node);
+
+// Slots of one of its jobs: `width`, or after a warning as many as there are.
+unsigned dag_node_width(const struct dag_node *node, unsigned width);
 
 // The batch's next own item, of a list that the manifest holds; borrowed until the next call. Returns false at its end.
+// *ret_bad: why it cannot be an item, or NULL.
 bool dag_node_next(struct dag_node *node, struct record *ret_record, unsigned *ret_spec, const char **ret_bad);
 
 // Items that dag_node_next() would still give.
@@ -18,11 +79,16 @@ size_t dag_node_left(const struct dag_node *node);
 // All its own items are queued.
 void dag_node_fed(struct dag_node *node);
 
-// Its queue and its batch, kept as long as it is not fed.
-struct queue *dag_node_queue(const struct dag_node *node);
-struct batch *dag_node_batch(const struct dag_node *node);
+// Lets go of its queue, if neither its own items nor other batches add to that any more.
+void dag_node_settle(struct dag_node *node);
 
-// ---- from any thread ----
+// Closes its queue and lets go of its batch.
+void dag_node_release(struct dag_node *node);
+
+// The next node that something was posted for, with what; NULL if there is none.
+struct dag_node *dag_take_posted(struct dag *dag, bool *ret_failed, bool *ret_ended);
+
+// ---- from any thread
 
 // A job of the batch failed or was cancelled: what needs the batch can be skipped.
 void dag_node_job_failed(struct dag_node *node, const struct result *result);
@@ -36,12 +102,10 @@ bool dag_node_has_failed(const struct dag_node *node);
 // The batch's queue is removed.
 void dag_node_ended(struct dag_node *node);
 
+// It was skipped: its jobs never start.
 bool dag_node_is_skipped(const struct dag_node *node);
 
 // How the batch has ended so far: ok, or its first failure.
 struct result dag_node_result(const struct dag_node *node);
-
-const struct manifest_batch *dag_node_plan(const struct dag_node *node);
-void dag_node_lost_why(struct dag_node *node, const char *why); // publish_lost_why() of its batch, if there is a subscriber
 
 #endif

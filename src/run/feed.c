@@ -189,7 +189,7 @@ static void feed_finish(struct run *run, struct feed *feed) {
 // Makes the submission of a node. Returns false if the run was cut short.
 static bool feed_begin(struct run *run, struct feed *feed) {
 	if (!feed->submission) {
-		struct queue *queue = dag_node_queue(feed->node);
+		struct queue *queue = feed->node->queue;
 		bool held = queue_ref(run->pool, queue);
 		run->feeds->stopped |= !held;
 		feed->submission = held ? feed_submission_open(run->feeds, queue, 0) : NULL;
@@ -204,7 +204,7 @@ static bool all_is_read(const struct run *run) {
 		const struct feed *feed = list_entry(at, struct feed, link);
 		ended = ended && feed->ended && !feed_has_packs(run, feed);
 	}
-	return ended && dag_are_fed(run);
+	return ended && dag_is_fed(run);
 }
 
 bool feeds_fill(struct run *run) {
@@ -268,7 +268,7 @@ void feeds_stop(struct run *run) {
 	list_for_each(&feeds->active, at) {
 		struct feed *feed = list_entry(at, struct feed, link);
 		if (feed->node) {
-			counts_lost(dag_node_batch(feed->node), feed->pending + (feed->input ? 0 : dag_node_left(feed->node)));
+			counts_lost(feed->node->batch, feed->pending + (feed->input ? 0 : dag_node_left(feed->node)));
 		}
 		if (feed->submission) {
 			uint64_t packs = (feed->pack.nitems > 0) + (feed->by_key ? feeds->packing.n : 0);

@@ -9,6 +9,7 @@
 #include "base/diag.h"
 #include "run/block_feed.h"
 #include "run/job_records.h"
+#include "run/publish.h"
 #include "run/result_files.h"
 #include "run/tee.h"
 #include "shell/shell.h"
@@ -46,8 +47,10 @@ static struct input *open_input(const struct input_config *config, struct dag_no
 	char *error;
 	struct input *input = input_open(config, &error);
 	if (!input && node) {
-		diag_error("batch '%s': %s", text_shows(dag_node_plan(node)->name), error);
-		dag_node_lost_why(node, error);
+		diag_error("batch '%s': %s", text_shows(node->plan->name), error);
+		if (node->run->publisher) {
+			publish_lost_why(node->batch, error);
+		}
 		free(error);
 	} else if (!input) {
 		diag_error("%s", error);

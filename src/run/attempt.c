@@ -11,7 +11,6 @@
 #include "run/publish.h"
 #include "run/result_files.h"
 #include "run/start_order.h"
-#include "run/tee.h"
 #include "run/terminal.h"
 #include "shell/shell.h"
 #include "template/command.h"
@@ -147,8 +146,7 @@ static void run_child(struct worker_state *state, const struct job *job, const s
 		.started_arg = &starting,
 	};
 	struct block_input input;
-	if ((job->block && block_connect(&input, run, job->block, &config) != 0) ||
-	    (run->tee && tee_connect(run->tee, job->item.number, &config) != 0)) {
+	if (job->block && block_connect(&input, job->block, &config) != 0) {
 		result_cannot_start(ret_result, 126);
 		return;
 	}
@@ -168,8 +166,8 @@ static void run_child(struct worker_state *state, const struct job *job, const s
 	if (run->publisher) {
 		publish_memory(state, job, /* waits */ false);
 	}
-	if (run->tee) {
-		tee_disconnect(run->tee, &config);
+	if (job->block) {
+		block_disconnect(job->block, &config);
 	}
 	if (config.foreground) {
 		terminal_take_back(run, ret_result);

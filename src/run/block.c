@@ -12,6 +12,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -100,11 +101,20 @@ uint64_t block_sent(const struct block *block) {
 	return block->hand ? hand_sent(block->hand) : block->part && !block->part->is_stdin ? 0 : block->size;
 }
 
+// ---- reading ----
+
+ssize_t read_now(char *to, size_t want) {
+	struct pollfd in = {.fd = STDIN_FILENO, .events = POLLIN};
+	int ready = poll(&in, 1, 0);
+	errno = ready == 0 ? EAGAIN : errno;
+	return ready <= 0 ? -1 : read(STDIN_FILENO, to, want);
+}
+
 // ---- a block and its job ----
 
 static void input_failed(const struct block_input *input, const char *path, const char *cause) {
 	diag_error("cannot read '%s': %s", text_shows(path), cause);
-	atomic_store_relaxed(&input->run->trouble, true);
+	atomic_store_relaxed(&input->block->blocks->run->trouble, true);
 }
 
 // Writes the block into the pipe: what is in memory from there; else the header of the file, and the part of it.
@@ -165,11 +175,18 @@ static int block_fill(struct block_input *input) {
 	return 0;
 }
 
-int block_connect(struct block_input *input, struct run *run, struct block *block, struct child_config *config) {
-	*input = (struct block_input){.run = run, .block = block};
+int block_connect(struct block_input *input, struct block *block, struct child_config *config) {
+	*input = (struct block_input){.block = block};
 	if (block->hand) {
 		config->stdin_writer = hand_stdin_writer(block->hand);
 		return 0;
+	}
+	if (block->path) {
+		config->stdin_fd = open(block->path, O_RDONLY | O_CLOEXEC);
+		if (config->stdin_fd < 0) {
+			diag_error("cannot open '%s': %s", text_shows(block->path), strerror(errno));
+		}
+		return config->stdin_fd < 0 ? -1 : 0;
 	}
 	if (block->blocks->named) {
 		return block->filled ? 0 : block_fill(input); // its stdin is empty, as in GNU parallel
@@ -179,4 +196,11 @@ int block_connect(struct block_input *input, struct run *run, struct block *bloc
 	input->stdin_writer = (struct stdin_writer){.writable = write_block, .arg = input};
 	config->stdin_writer = &input->stdin_writer;
 	return 0;
+}
+
+void block_disconnect(const struct block *block, struct child_config *config) {
+	if (block->path) {
+		close(config->stdin_fd);
+		config->stdin_fd = -1;
+	}
 }

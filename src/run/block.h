@@ -1,4 +1,5 @@
-// A block: some of the data of --pipe or --pipe-part, the standard input of one job, kept until that has ended.
+// A block: some of the data of --pipe or --pipe-part, the standard input of one job, kept until that has ended. With --tee all
+// of it.
 //
 // A block of --pipe is a file in memory (memfd), into which the bytes of stdin go inside the kernel; a part of --pipe-part
 // is a range of a file. Both are spliced into the pipe that the job reads from, from their beginning for each attempt.
@@ -17,6 +18,17 @@ enum { PIPE_BYTES = 1024 * 1024 }; // what a pipe may hold at most without privi
 
 struct hand;
 
+// What a call to read on has come to.
+enum data_status {
+	DATA_READY, // there is a block
+	DATA_AGAIN, // not yet: call again at once
+	DATA_WAIT,  // nothing there yet: poll stdin
+	DATA_FULL,  // no room for more: run_wake() tells when there is some
+	DATA_ERROR, // reading failed, and a message says so; what was read before stays good; then DATA_END
+	DATA_LOST,  // no job reads any more: the rest of the data is not read; then DATA_END
+	DATA_END,
+};
+
 // The blocks there are, of one run.
 struct blocks {
 	struct run *run;
@@ -34,7 +46,8 @@ struct block {
 	int fd;                  // of its bytes in memory, or -1: they are in the file
 	bool filled;             // the bytes are there; else its worker gets them from the file
 	struct file_part *part;       // the file that it is a part of, or NULL
-	struct hand *hand;       // of --round-robin: what its job gets, this block first; or NULL
+	struct hand *hand;       // of --round-robin (this block first) and --tee: what its job gets as it comes; or NULL
+	const char *path;        // of --tee with a file: each attempt opens it; or NULL
 	struct buf bytes;        // of --round-robin: a small block, which needs no file
 	uint64_t offset, size;   // in the file, without header; in memory from 0, with it
 };
@@ -68,6 +81,9 @@ int block_open(struct block *block);
 // The item of the block, borrowed from `buf`: its name or nothing, and behind it where it is.
 void block_record(struct block *block, struct buf *buf, struct record *ret_record);
 
+// As read(2) from stdin, but EAGAIN where that would wait.
+ssize_t read_now(char *to, size_t want);
+
 // ---- from any thread ----
 
 // The block that belongs to the record of an item.
@@ -76,15 +92,18 @@ struct block *block_of(const struct record *record);
 // Makes the block the standard input of the child, a pipe as it is in GNU parallel: from its beginning, for each attempt.
 // *input must live as long as the child. Returns 0, or -1 after a message.
 struct block_input {
-	struct run *run;
 	struct block *block;
 	size_t head;             // bytes of the header that are written
 	uint64_t offset, left;   // of what follows it
 	struct stdin_writer stdin_writer;
 };
-int block_connect(struct block_input *input, struct run *run, struct block *block, struct child_config *config);
+int block_connect(struct block_input *input, struct block *block, struct child_config *config);
 
-// Bytes that the joblog says were sent: as in GNU parallel, of --pipe with the header, and none of --pipe-part.
+// When the child has ended that it was connected to.
+void block_disconnect(const struct block *block, struct child_config *config);
+
+// Bytes that the joblog says were sent: as in GNU parallel, of --pipe with the header, and none of a file that jobs read
+// by themselves. By the job's worker.
 uint64_t block_sent(const struct block *block);
 
 // Its job has ended, or will never start.

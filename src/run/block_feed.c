@@ -21,7 +21,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -76,30 +75,38 @@ struct blockfeed {
 
 // ---- blocks ----
 
-static enum block_status block_ready(struct blockfeed *feed, struct block *block, struct record *ret_record) {
+static enum data_status block_ready(struct blockfeed *feed, struct block *block, struct record *ret_record) {
 	block_record(block, &feed->record, ret_record);
-	return BLOCK_READY;
+	return DATA_READY;
 }
 
-static enum block_status fail(struct blockfeed *feed, const char *what) {
+static enum data_status fail(struct blockfeed *feed, const char *what) {
 	diag_error("%s: %s", what, strerror(errno));
 	feed->ended = feed->done = true;
-	return BLOCK_ERROR;
+	return DATA_ERROR;
 }
 
 static const char *const cannot_keep = BLOCK_NOT_KEPT;
 
-// ---- reading a stream ----
-
-// As read(2) from stdin, but EAGAIN where that would wait.
-static ssize_t read_now(char *to, size_t want) {
-	struct pollfd in = {.fd = STDIN_FILENO, .events = POLLIN};
-	int ready = poll(&in, 1, 0);
-	errno = ready == 0 ? EAGAIN : errno;
-	return ready <= 0 ? -1 : read(STDIN_FILENO, to, want);
+// What is left of the file up to `end` becomes a block.
+static enum data_status part_ready(struct blockfeed *feed, struct file_part *part, uint64_t end, struct record *ret_record) {
+	struct block *block = block_new(&feed->blocks);
+	if (!block) {
+		return DATA_FULL;
+	}
+	block->part = part;
+	block->offset = part->from;
+	block->size = end - part->from;
+	if (feed->blocks.named && block_open(block) != 0) { // its name is in the command
+		return fail(feed, cannot_keep);
+	}
+	part->from = end;
+	return block_ready(feed, block, ret_record);
 }
 
-// The same into the buffer, without blank lines.
+// ---- reading a stream ----
+
+// As read_now() into the buffer, without blank lines.
 static ssize_t read_lines(struct blockfeed *feed, size_t want) {
 	char piece[16 * 1024];
 	ssize_t n = read_now(piece, want < sizeof(piece) ? want : sizeof(piece));
@@ -141,11 +148,11 @@ static ssize_t take(struct blockfeed *feed, size_t want) {
 	return n > 0 && write_all(to, piece, (size_t)n) != 0 ? -1 : n;
 }
 
-// Reads what the round still wants, or a pass. Returns BLOCK_READY if that is all there.
-static enum block_status fill(struct blockfeed *feed) {
+// Reads what the round still wants, or a pass. Returns DATA_READY if that is all there.
+static enum data_status fill(struct blockfeed *feed) {
 	for (size_t pass = 0; feed->left > 0;) {
 		if (pass >= PASS_BYTES) {
-			return BLOCK_AGAIN;
+			return DATA_AGAIN;
 		}
 		ssize_t n = take(feed, feed->left < PASS_BYTES ? feed->left : PASS_BYTES);
 		if (n == 0) {
@@ -154,7 +161,7 @@ static enum block_status fill(struct blockfeed *feed) {
 		}
 		if (n < 0) {
 			if (errno == EAGAIN) {
-				return BLOCK_WAIT;
+				return DATA_WAIT;
 			}
 			if (errno == EINTR) {
 				continue;
@@ -167,17 +174,17 @@ static enum block_status fill(struct blockfeed *feed) {
 		feed->left -= (size_t)n;
 		feed->len += (size_t)n;
 	}
-	return BLOCK_READY;
+	return DATA_READY;
 }
 
-// Makes ready what the bytes go to, with the header and what was left over. Returns BLOCK_READY if it is there.
-static enum block_status begin_filling(struct blockfeed *feed) {
+// Makes ready what the bytes go to, with the header and what was left over. Returns DATA_READY if it is there.
+static enum data_status begin_filling(struct blockfeed *feed) {
 	if (feed->buffered || feed->filling) {
-		return BLOCK_READY;
+		return DATA_READY;
 	}
 	struct block *block = block_new(&feed->blocks);
 	if (!block) {
-		return BLOCK_ENOUGH;
+		return DATA_FULL;
 	}
 	feed->filling = block;
 	if (block_open(block) != 0 || write_all(block->fd, buf_str(&feed->header), feed->header.len) != 0
@@ -188,7 +195,7 @@ static enum block_status begin_filling(struct blockfeed *feed) {
 	feed->len = feed->data.len - feed->at;
 	buf_reset(&feed->data);
 	feed->at = 0;
-	return BLOCK_READY;
+	return DATA_READY;
 }
 
 // What can be looked at: the mapped block from its beginning, or the buffer. unlook() ends it.
@@ -210,7 +217,7 @@ static void unlook(const struct blockfeed *feed, const char *bytes, size_t len) 
 }
 
 // Looks for the header, which is of all blocks and of none.
-static enum block_status find_header(struct blockfeed *feed) {
+static enum data_status find_header(struct blockfeed *feed) {
 	const char *bytes = look(feed, feed->len);
 	if (!bytes) {
 		return fail(feed, cannot_keep);
@@ -219,7 +226,7 @@ static enum block_status find_header(struct blockfeed *feed) {
 	if (found == SIZE_MAX && !feed->ended) {
 		unlook(feed, bytes, feed->len);
 		feed->left = block_splitter_want(feed->splitter, feed->len);
-		return BLOCK_AGAIN;
+		return DATA_AGAIN;
 	}
 	found = found == SIZE_MAX ? 0 : found;
 	buf_add(&feed->header, bytes, found);
@@ -229,11 +236,11 @@ static enum block_status find_header(struct blockfeed *feed) {
 	header_destroy(feed->header_rule);
 	feed->header_rule = NULL;
 	feed->left = feed->ended ? 0 : block_splitter_want(feed->splitter, feed->len);
-	return BLOCK_AGAIN;
+	return DATA_AGAIN;
 }
 
 // Takes `len` bytes off the buffer, as a block. One that --rrs leaves empty is none, as in GNU parallel.
-static enum block_status cut_buffer(struct blockfeed *feed, size_t len, struct record *ret_record) {
+static enum data_status cut_buffer(struct blockfeed *feed, size_t len, struct record *ret_record) {
 	struct buf bytes = BUF_INIT;
 	buf_add(&bytes, buf_str(&feed->header), feed->header.len);
 	if (feed->strip) {
@@ -246,7 +253,7 @@ static enum block_status cut_buffer(struct blockfeed *feed, size_t len, struct r
 		buf_add(&bytes, buf_str(&feed->data) + feed->at, len);
 	}
 	struct block *block = bytes.len > 0 ? block_new(&feed->blocks) : NULL;
-	enum block_status status = bytes.len == 0 ? BLOCK_AGAIN : block ? BLOCK_READY : BLOCK_ENOUGH;
+	enum data_status status = bytes.len == 0 ? DATA_AGAIN : block ? DATA_READY : DATA_FULL;
 	size_t size = bytes.len;
 	if (block && feed->dealer && bytes.len <= SMALL_PORTION) {
 		block->bytes = bytes;
@@ -255,11 +262,11 @@ static enum block_status cut_buffer(struct blockfeed *feed, size_t len, struct r
 		status = fail(feed, cannot_keep);
 	}
 	buf_fini(&bytes);
-	if (status == BLOCK_READY || status == BLOCK_AGAIN) {
+	if (status == DATA_READY || status == DATA_AGAIN) {
 		feed->at += len;
 		feed->len -= len;
 	}
-	if (status == BLOCK_READY) {
+	if (status == DATA_READY) {
 		block->filled = true;
 		block->size = size;
 		return block_ready(feed, block, ret_record);
@@ -268,7 +275,7 @@ static enum block_status cut_buffer(struct blockfeed *feed, size_t len, struct r
 }
 
 // Ends the block that is being filled after `len` bytes of data; the rest is left over.
-static enum block_status cut_filled(struct blockfeed *feed, size_t len, const char *bytes, struct record *ret_record) {
+static enum data_status cut_filled(struct blockfeed *feed, size_t len, const char *bytes, struct record *ret_record) {
 	struct block *block = feed->filling;
 	size_t end = feed->header.len + len;
 	buf_add(&feed->data, bytes + end, feed->len - len);
@@ -282,7 +289,7 @@ static enum block_status cut_filled(struct blockfeed *feed, size_t len, const ch
 }
 
 // Cuts off a block, if there is one.
-static enum block_status cut(struct blockfeed *feed, struct record *ret_record) {
+static enum data_status cut(struct blockfeed *feed, struct record *ret_record) {
 	size_t skip = feed->buffered ? 0 : feed->header.len;
 	size_t all = skip + feed->len;
 	const char *bytes = look(feed, all);
@@ -292,12 +299,12 @@ static enum block_status cut(struct blockfeed *feed, struct record *ret_record) 
 	size_t len = block_splitter_cut(feed->splitter, bytes + skip, feed->len, feed->first, feed->ended);
 	bool rest = len == 0 && feed->ended;
 	len = rest ? feed->len : len;
-	enum block_status status = BLOCK_AGAIN;
+	enum data_status status = DATA_AGAIN;
 	if (len > 0) {
 		status = feed->buffered ? cut_buffer(feed, len, ret_record) : cut_filled(feed, len, bytes, ret_record);
 	}
 	unlook(feed, bytes, all);
-	if (status == BLOCK_ENOUGH || status == BLOCK_ERROR) {
+	if (status == DATA_FULL || status == DATA_ERROR) {
 		return status;
 	}
 	feed->first = false;
@@ -311,13 +318,13 @@ static enum block_status cut(struct blockfeed *feed, struct record *ret_record) 
 	return status;
 }
 
-static enum block_status grow(struct blockfeed *feed) {
+static enum data_status grow(struct blockfeed *feed) {
 	if (!feed->cut_any && !feed->warned && !feed->run->options->quiet) {
 		diag_warn("a record is longer than the size given by --block: more is read until one ends");
 		feed->warned = true;
 	}
 	block_splitter_grow(feed->splitter);
-	return BLOCK_AGAIN;
+	return DATA_AGAIN;
 }
 
 static void begin_round(struct blockfeed *feed) {
@@ -332,14 +339,14 @@ static void begin_round(struct blockfeed *feed) {
 	feed->cut_any = false;
 }
 
-static enum block_status stream_step(struct blockfeed *feed, struct record *ret_record) {
-	enum block_status status = begin_filling(feed);
-	if (status != BLOCK_READY) {
+static enum data_status stream_step(struct blockfeed *feed, struct record *ret_record) {
+	enum data_status status = begin_filling(feed);
+	if (status != DATA_READY) {
 		return status;
 	}
 	if (!feed->cutting) {
-		status = feed->ended ? BLOCK_READY : fill(feed);
-		if (status != BLOCK_READY) {
+		status = feed->ended ? DATA_READY : fill(feed);
+		if (status != DATA_READY) {
 			return status;
 		}
 		if (feed->header_rule) {
@@ -394,7 +401,7 @@ static int file_cut(struct blockfeed *feed, size_t len, size_t *ret_cut, bool *r
 	return 0;
 }
 
-static enum block_status file_step(struct blockfeed *feed, struct record *ret_record) {
+static enum data_status file_step(struct blockfeed *feed, struct record *ret_record) {
 	struct file_part *source = &feed->source;
 	size_t want = block_splitter_want(feed->splitter, 0), cut;
 	bool shrunk;
@@ -405,7 +412,7 @@ static enum block_status file_step(struct blockfeed *feed, struct record *ret_re
 	uint64_t left = source->size > source->from ? source->size - source->from : 0;
 	if (left == 0) {
 		feed->done = true;
-		return BLOCK_END;
+		return DATA_END;
 	}
 	if (left < want) {
 		cut = (size_t)left;
@@ -415,18 +422,11 @@ static enum block_status file_step(struct blockfeed *feed, struct record *ret_re
 		errno = EIO;
 		return fail(feed, "cannot read the standard input");
 	} else if (cut == 0) {
-		return shrunk ? BLOCK_AGAIN : grow(feed);
+		return shrunk ? DATA_AGAIN : grow(feed);
 	}
-	struct block *block = block_new(&feed->blocks);
-	if (!block) {
-		return BLOCK_ENOUGH;
-	}
-	block->part = source;
-	block->offset = source->from;
-	block->size = cut;
-	source->from += cut;
+	enum data_status status = part_ready(feed, source, source->from + cut, ret_record);
 	(void)lseek(source->fd, (off_t)source->from, SEEK_SET); // for who reads on behind us
-	return block_ready(feed, block, ret_record);
+	return status;
 }
 
 // ---- parts of files ----
@@ -477,21 +477,21 @@ static void part_begin(struct blockfeed *feed, struct file_part *part) {
 	buf_reset(&feed->data);
 }
 
-// Looks for the end of the block. Returns BLOCK_READY with part->end, BLOCK_AGAIN or BLOCK_ERROR.
-static enum block_status part_find(struct blockfeed *feed, struct file_part *part) {
+// Looks for the end of the block. Returns DATA_READY with part->end, DATA_AGAIN or DATA_ERROR.
+static enum data_status part_find(struct blockfeed *feed, struct file_part *part) {
 	struct buf *data = &feed->data;
 	for (size_t pass = 0; part->scan < part->size; pass += PIECE) {
 		if (block_splitter_is_free(feed->splitter)) {
 			part->end = part->scan;
-			return BLOCK_READY;
+			return DATA_READY;
 		}
 		if (pass >= PASS_BYTES) {
-			return BLOCK_AGAIN;
+			return DATA_AGAIN;
 		}
 		ssize_t n = pread(part->fd, buf_reserve(data, PIECE), PIECE, (off_t)part->scan);
 		if (n < 0) {
 			diag_error("cannot read '%s': %s", text_shows(part->path), strerror(errno));
-			return BLOCK_ERROR;
+			return DATA_ERROR;
 		}
 		if (n == 0) {
 			break; // it has become shorter: its reader will say so
@@ -501,7 +501,7 @@ static enum block_status part_find(struct blockfeed *feed, struct file_part *par
 		size_t found = block_splitter_find(feed->splitter, data->data, data->len);
 		if (found != SIZE_MAX) {
 			part->end = part->base + found;
-			return BLOCK_READY;
+			return DATA_READY;
 		}
 		size_t keep = block_splitter_overlap(feed->splitter);
 		if (keep < data->len) {
@@ -511,37 +511,29 @@ static enum block_status part_find(struct blockfeed *feed, struct file_part *par
 		}
 	}
 	part->end = part->size;
-	return BLOCK_READY;
+	return DATA_READY;
 }
 
-static enum block_status parts_step(struct blockfeed *feed, struct record *ret_record) {
+static enum data_status parts_step(struct blockfeed *feed, struct record *ret_record) {
 	struct file_part *part = &feed->parts[feed->part];
 	if (part->from >= part->size) {
 		feed->done = ++feed->part == feed->nparts;
 		if (!feed->done) {
 			part_begin(feed, &feed->parts[feed->part]);
 		}
-		return feed->done ? BLOCK_END : BLOCK_AGAIN;
+		return feed->done ? DATA_END : DATA_AGAIN;
 	}
 	// kept until there is room for the block: looking again would begin behind it
-	enum block_status status = part->end > 0 ? BLOCK_READY : part_find(feed, part);
-	if (status != BLOCK_READY) {
-		feed->done = status == BLOCK_ERROR;
+	enum data_status status = part->end > 0 ? DATA_READY : part_find(feed, part);
+	if (status != DATA_READY) {
+		feed->done = status == DATA_ERROR;
 		return status;
 	}
-	struct block *block = block_new(&feed->blocks);
-	if (!block) {
-		return BLOCK_ENOUGH;
+	status = part_ready(feed, part, part->end, ret_record);
+	if (status == DATA_READY) {
+		part_begin(feed, part);
 	}
-	block->part = part;
-	block->offset = part->from;
-	block->size = part->end - part->from;
-	if (feed->blocks.named && block_open(block) != 0) { // its name is in the command
-		return fail(feed, cannot_keep);
-	}
-	part->from = part->end;
-	part_begin(feed, part);
-	return block_ready(feed, block, ret_record);
+	return status;
 }
 
 // ---- by turns ----
@@ -559,24 +551,24 @@ static bool nobody_reads(const struct blockfeed *feed) {
 }
 
 // Ends the reading, as for who writes into a pipe that nobody reads.
-static enum block_status stop_reading(struct blockfeed *feed) {
+static enum data_status stop_reading(struct blockfeed *feed) {
 	feed->ended = feed->done = feed->left_is_lost = true;
-	return feed->run->options->dry_run ? BLOCK_AGAIN : BLOCK_LOST;
+	return feed->run->options->dry_run ? DATA_AGAIN : DATA_LOST;
 }
 
 // Deals out the data to a job that runs.
-static enum block_status deal(struct blockfeed *feed) {
+static enum data_status deal(struct blockfeed *feed) {
 	switch (dealer_deal(feed->dealer, feed->undealt, feed->header.len, feed->run->options->keep_order)) {
-	case DEAL_FULL: return BLOCK_ENOUGH;
+	case DEAL_FULL: return DATA_FULL;
 	case DEAL_NOBODY: return stop_reading(feed);
 	case DEAL_OK: break;
 	}
 	feed->undealt = NULL;
-	return BLOCK_AGAIN;
+	return DATA_AGAIN;
 }
 
 // The block is the first of one more job, as long as there may be more; else it is dealt out, and is none.
-static enum block_status robin_take(struct blockfeed *feed, struct block *block, struct record *ret_record) {
+static enum data_status robin_take(struct blockfeed *feed, struct block *block, struct record *ret_record) {
 	if (feed->started == feed->most_jobs) {
 		feed->undealt = block_portion(block);
 		block_free(block);
@@ -592,23 +584,23 @@ static enum block_status robin_take(struct blockfeed *feed, struct block *block,
 	return block_ready(feed, block, ret_record);
 }
 
-static enum block_status robin_step(struct blockfeed *feed, struct record *ret_record) {
+static enum data_status robin_step(struct blockfeed *feed, struct record *ret_record) {
 	enum deal left = feed->left_is_lost ? DEAL_OK : dealer_deal_left(feed->dealer);
 	if (left == DEAL_FULL) {
-		return BLOCK_ENOUGH;
+		return DATA_FULL;
 	}
 	if (left == DEAL_NOBODY && nobody_reads(feed)) {
 		return stop_reading(feed);
 	}
 	if (feed->done && (!feed->undealt || feed->left_is_lost)) {
 		dealer_end(feed->dealer);
-		return BLOCK_END;
+		return DATA_END;
 	}
 	if (feed->undealt) {
 		return deal(feed);
 	}
-	enum block_status status = stream_step(feed, ret_record);
-	return status == BLOCK_READY ? robin_take(feed, block_of(ret_record), ret_record) : status;
+	enum data_status status = stream_step(feed, ret_record);
+	return status == DATA_READY ? robin_take(feed, block_of(ret_record), ret_record) : status;
 }
 
 void blockfeed_stop(struct blockfeed *feed) {
@@ -617,30 +609,26 @@ void blockfeed_stop(struct blockfeed *feed) {
 	}
 }
 
-enum block_status blockfeed_step(struct blockfeed *feed, struct record *ret_record) {
+enum data_status blockfeed_step(struct blockfeed *feed, struct record *ret_record) {
 	if (feed->failed) {
 		feed->failed = false;
-		return BLOCK_ERROR;
+		return DATA_ERROR;
 	}
 	if (feed->dealer) {
-		enum block_status status = robin_step(feed, ret_record);
-		for (int n = 1; status == BLOCK_AGAIN && feed->buffered && n < RECORDS_AT_ONCE; ++n) {
+		enum data_status status = robin_step(feed, ret_record);
+		for (int n = 1; status == DATA_AGAIN && feed->buffered && n < RECORDS_AT_ONCE; ++n) {
 			status = robin_step(feed, ret_record);
 		}
-		if (status != BLOCK_AGAIN) {
+		if (status != DATA_AGAIN) {
 			dealer_wake(feed->dealer);
 		}
 		return status;
 	}
 	if (feed->done) {
-		return BLOCK_END;
+		return DATA_END;
 	}
 	return feed->parts ? parts_step(feed, ret_record) : feed->from_file ? file_step(feed, ret_record)
 	                                                                    : stream_step(feed, ret_record);
-}
-
-int blockfeed_fd(const struct blockfeed *feed) {
-	return feed->parts ? -1 : STDIN_FILENO;
 }
 
 // ---- opening and closing ----

@@ -73,63 +73,36 @@ static void count_rest(struct run *run, struct feed *feed) {
 	counts_lost(feed->submission->batch, 1);
 }
 
-// Queues the next block at once. Returns true if there may be more.
-static bool feed_fill_blocks(struct run *run, struct feed *feed) {
+// Reads on of the data of --pipe or --tee, and queues a block at once. Returns true if there may be more.
+static bool feed_fill_data(struct run *run, struct feed *feed) {
 	feed->waiting = false;
-	if (counts_halted(run)) { // blocks go to jobs that run, too, without a word of the pool
+	if (counts_halted(run)) { // data goes to jobs that run, too, without a word of the pool
 		feeds_cut_short(run);
 	}
 	if (run->feeds->stopped || feed->ended || !feed_submit(run, feed->submission)) {
 		return false;
 	}
-	switch (blockfeed_step(run->blocks, &feed->record)) {
-	case BLOCK_READY:
+	switch (run->tee ? tee_step(run->tee) : blockfeed_step(run->blocks, &feed->record)) {
+	case DATA_READY:
 		submission_add(feed->submission, &feed->record, /* spec */ 0, /* bad */ NULL);
 		if (feed->submission->n == 0) { // --resume: it is done
 			block_free(block_of(&feed->record));
 		}
 		return feed_submit(run, feed->submission);
-	case BLOCK_AGAIN:
+	case DATA_AGAIN:
 		return true;
-	case BLOCK_WAIT:
+	case DATA_WAIT:
 		feed->waiting = true;
 		return false;
-	case BLOCK_ENOUGH:
+	case DATA_FULL:
 		return false;
-	case BLOCK_ERROR:
+	case DATA_ERROR:
 		atomic_store_relaxed(&run->trouble, true);
 		return true;
-	case BLOCK_LOST:
+	case DATA_LOST:
 		count_rest(run, feed);
 		return true;
-	case BLOCK_END:
-		break;
-	}
-	feed->ended = true;
-	return false;
-}
-
-// Passes on some of the data. Returns true if there may be more.
-static bool feed_fill_tee(struct run *run, struct feed *feed) {
-	feed->waiting = false;
-	if (counts_halted(run)) {
-		feeds_cut_short(run);
-	}
-	if (run->feeds->stopped || feed->ended) {
-		return false;
-	}
-	switch (tee_step(run->tee)) {
-	case TEE_AGAIN:
-		return true;
-	case TEE_WAIT:
-		feed->waiting = true;
-		return false;
-	case TEE_FULL:
-		return false;
-	case TEE_ERROR:
-		atomic_store_relaxed(&run->trouble, true);
-		return true;
-	case TEE_END:
+	case DATA_END:
 		break;
 	}
 	feed->ended = true;
@@ -139,8 +112,8 @@ static bool feed_fill_tee(struct run *run, struct feed *feed) {
 // Reads from one input until it has nothing, its batch has enough, or the pass is over. Returns true in that last case.
 static bool feed_fill(struct run *run, struct feed *feed) {
 	struct feeds *feeds = run->feeds;
-	if (feed->kind != FEED_ITEMS) {
-		return feed->kind == FEED_BLOCKS ? feed_fill_blocks(run, feed) : feed_fill_tee(run, feed);
+	if (feed->is_data) {
+		return feed_fill_data(run, feed);
 	}
 	feed->waiting = false;
 	for (unsigned left = PASS_ITEMS; !feed->ended && !feeds->full && !feeds->stopped; --left) {
@@ -176,7 +149,7 @@ static void feed_finish(struct run *run, struct feed *feed) {
 	if (!feed->ended || feed->pending || !gone) {
 		return;
 	}
-	if (run->tee && feed->kind == FEED_ITEMS) {
+	if (run->tee && !feed->is_data) {
 		tee_begin(run->tee, atomic_load_relaxed(queue_user_count(feed->submission->queue)));
 	}
 	feed_submission_close(run, feed->submission);
@@ -236,21 +209,12 @@ bool feeds_fill(struct run *run) {
 	return again && !feeds->full && !feeds->stopped;
 }
 
-static int feed_fd(const struct run *run, const struct feed *feed) {
-	switch (feed->kind) {
-	case FEED_ITEMS: return input_fd(feed->input);
-	case FEED_BLOCKS: return blockfeed_fd(run->blocks);
-	case FEED_TEE: return STDIN_FILENO;
-	}
-	return -1;
-}
-
 int feeds_poll_fd(struct run *run, const struct list **at) {
 	const struct list *head = &run->feeds->active;
 	for (*at = *at ? (*at)->next : head->next; *at != head && !run->feeds->stopped; *at = (*at)->next) {
 		const struct feed *feed = list_entry(*at, struct feed, link);
 		if (feed->waiting && !feed->ended) {
-			return feed_fd(run, feed);
+			return feed->is_data ? STDIN_FILENO : input_fd(feed->input); // the files of --pipe-part never wait
 		}
 	}
 	return -1;

@@ -15,16 +15,10 @@
 
 enum { SUBMISSIONS = 256 }; // batches between two flushes, with --batch-by
 
-enum feed_kind {
-	FEED_ITEMS,  // records of `input`, or, if that is NULL, of a list that its node holds
-	FEED_BLOCKS, // of run->blocks
-	FEED_TEE,    // all data to all jobs: run->tee
-};
-
 struct feed {
 	struct list link; // in feeds->active until it is finished
-	enum feed_kind kind;
-	struct input *input;           // or NULL
+	bool is_data;                  // of run->blocks or run->tee; else items:
+	struct input *input;           // … from here, or, if that is NULL, from a list that its node holds
 	struct dag_node *node;         // of a manifest, or NULL
 	struct submission *submission; // of its batch; with --batch-by of "default", held open until the input has ended,
 	                               // for a pool without an open queue would be done; of a node: NULL before its turn

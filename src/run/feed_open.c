@@ -258,28 +258,31 @@ static int read_all_records(struct run *run) {
 
 // ---- data ----
 
+// Adds a feed for run->blocks or run->tee.
+static void add_data(struct run *run) {
+	const char *name = run->options->batch ? run->options->batch : "default";
+	feed_add(run->feeds, NULL, feed_submission_open_batch(run, name, 0, /* low_water */ 0))->is_data = true;
+}
+
 // Opens the data of --pipe and --pipe-part. Returns 0, or -1 after a message.
 static int open_blocks(struct run *run) {
-	const struct options *options = run->options;
-	const struct names none = {.tokens = &options->tokens};
+	const struct names none = {.tokens = &run->options->tokens};
 	run->blocks = blockfeed_open(run);
 	if (!run->blocks || parse_templates(run, &none) != 0) {
 		return -1;
 	}
-	const char *name = options->batch ? options->batch : "default";
 	++run->feeds->n;
-	feed_add(run->feeds, NULL, feed_submission_open_batch(run, name, 0, /* low_water */ 0))->kind = FEED_BLOCKS;
+	add_data(run);
 	return 0;
 }
 
 // Makes the ends of the jobs that all get the same data, and begins to read it. Returns 0, or -1 after a message.
 static int open_tee(struct run *run) {
-	const char *name = run->options->batch ? run->options->batch : "default";
 	run->tee = tee_open(run);
 	if (!run->tee || tee_expect(run->tee, run->total) != 0) {
 		return -1;
 	}
-	feed_add(run->feeds, NULL, feed_submission_open_batch(run, name, 0, /* low_water */ 0))->kind = FEED_TEE;
+	add_data(run);
 	return 0;
 }
 

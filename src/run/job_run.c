@@ -126,9 +126,6 @@ static void job_release(struct job *job) {
 	if (job->block) {
 		block_free(job->block);
 	}
-	if (job->batch->run->tee) {
-		tee_leave(job->batch->run->tee, job->item.number);
-	}
 	free(job->owned);
 }
 
@@ -402,6 +399,8 @@ static void job_read(struct job *ret_job, struct batch *batch, const void *data,
 	if (batch->run->blocks) {
 		ret_job->block = block_of(&ret_job->record);
 		ret_job->record.size = strlen(ret_job->record.args) + 1; // without where the block is
+	} else if (batch->run->tee) {
+		ret_job->block = tee_block(batch->run->tee, ret_job->item.number);
 	}
 }
 

@@ -2,8 +2,6 @@
 
 #include "run/job_state.h"
 
-#include "run/tee.h"
-
 #include <string.h>
 
 void job_label(const struct job *job, struct buf *buf) {
@@ -31,8 +29,7 @@ struct expansion job_expansion(const struct job *job, unsigned slot) {
 }
 
 uint64_t job_sent(const struct job *job) {
-	const struct tee *tee = job->batch->run->tee;
-	return tee ? tee_sent(tee, job->item.number) : job->block ? block_sent(job->block) : 0;
+	return job->block ? block_sent(job->block) : 0;
 }
 
 const char *job_product(const struct job *job, unsigned slot, struct buf *path) {

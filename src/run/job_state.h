@@ -14,7 +14,7 @@ struct job {
 	const struct job_spec *spec;
 	struct item item;
 	struct record record;
-	struct block *block; // of --pipe: its standard input; or NULL
+	struct block *block; // of --pipe and --pipe-part: its standard input; or NULL
 	const char *reason;  // item.bad: why
 	const char *name;    // of what is no item ("finally"), or NULL
 	enum event_role role;

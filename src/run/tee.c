@@ -11,13 +11,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <unistd.h>
 
 enum { TEE_BYTES = 128 * 1024 }; // of a portion: two for each job are kept at most, and all have the same
 
 struct tee {
 	struct run *run;
+	struct blocks blocks;    // one for each job that has begun
 	const char *path;        // of --pipe-part, or NULL
 	struct dealer *dealer;   // of --pipe
 	struct hand **hands;     // by number of the job, less 1
@@ -31,21 +31,24 @@ struct tee *tee_open(struct run *run) {
 	const struct options *options = run->options;
 	struct tee *tee = NEW(struct tee);
 	tee->run = run;
+	blocks_init(&tee->blocks, run, /* named */ false, /* most */ SIZE_MAX);
 	if (options->pipe == PIPE_STREAM) {
 		tee->dealer = dealer_create(run);
 		return tee;
 	}
 	tee->path = options->tee_file;
-	struct child_config config;
-	if (tee_connect(tee, 0, &config) != 0) { // fails before the first job, not with each
-		free(tee);
+	int fd = open(tee->path, O_RDONLY | O_CLOEXEC); // fails before the first job, not with each
+	if (fd < 0) {
+		diag_error("cannot open '%s': %s", text_shows(tee->path), strerror(errno));
+		tee_close(tee);
 		return NULL;
 	}
-	tee_disconnect(tee, &config);
+	close(fd);
 	return tee;
 }
 
 void tee_close(struct tee *tee) {
+	blocks_fini(&tee->blocks);
 	if (tee->undealt) {
 		portion_unref(tee->undealt);
 	}
@@ -90,54 +93,47 @@ void tee_begin(struct tee *tee, uint64_t jobs) {
 	run_wake(tee->run);
 }
 
-// Reads a portion. Returns TEE_AGAIN if there is one.
-static enum tee_status read_portion(struct tee *tee) {
-	struct pollfd in = {.fd = STDIN_FILENO, .events = POLLIN};
-	int ready = poll(&in, 1, 0);
-	if (ready <= 0) {
-		return ready == 0 ? TEE_WAIT : TEE_AGAIN;
-	}
+// Reads a portion; DATA_READY if there is one.
+static enum data_status read_portion(struct tee *tee) {
 	struct buf bytes = BUF_INIT;
-	ssize_t n = read(STDIN_FILENO, buf_reserve(&bytes, TEE_BYTES), TEE_BYTES);
+	ssize_t n = read_now(buf_reserve(&bytes, TEE_BYTES), TEE_BYTES);
 	if (n > 0) {
 		bytes.len = (size_t)n;
 		tee->undealt = portion_of_bytes(&bytes);
-		return TEE_AGAIN;
+		return DATA_READY;
 	}
 	int error = n < 0 ? errno : 0;
 	buf_fini(&bytes);
 	if (error == EINTR || error == EAGAIN) {
-		return error == EINTR ? TEE_AGAIN : TEE_WAIT;
+		return error == EINTR ? DATA_AGAIN : DATA_WAIT;
 	}
 	tee->ended = true;
 	if (error) {
 		diag_error("cannot read the standard input: %s", strerror(error));
 	}
-	return error ? TEE_ERROR : TEE_AGAIN;
+	return error ? DATA_ERROR : DATA_AGAIN;
 }
 
-enum tee_status tee_step(struct tee *tee) {
+enum data_status tee_step(struct tee *tee) {
 	if (!tee->flowing) {
-		return TEE_FULL;
+		return DATA_FULL;
 	}
 	if (tee->ended || !tee->dealer || dealer_readers(tee->dealer) == 0) {
 		tee->ended = true;
 		tee_stop(tee);
-		return TEE_END;
+		return DATA_END;
 	}
-	if (!tee->undealt) {
-		enum tee_status status = read_portion(tee);
-		if (!tee->undealt) {
-			return status;
-		}
+	enum data_status status = tee->undealt ? DATA_READY : read_portion(tee);
+	if (status != DATA_READY) {
+		return status;
 	}
 	switch (dealer_deal_all(tee->dealer, tee->undealt)) {
-	case DEAL_FULL: return TEE_FULL;
-	case DEAL_NOBODY: return TEE_AGAIN;
+	case DEAL_FULL: return DATA_FULL;
+	case DEAL_NOBODY: return DATA_AGAIN;
 	case DEAL_OK: break;
 	}
 	tee->undealt = NULL;
-	return TEE_AGAIN;
+	return DATA_AGAIN;
 }
 
 void tee_stop(struct tee *tee) {
@@ -146,32 +142,9 @@ void tee_stop(struct tee *tee) {
 	}
 }
 
-int tee_connect(struct tee *tee, uint64_t job, struct child_config *config) {
-	if (tee->dealer) {
-		config->stdin_writer = hand_stdin_writer(tee->hands[job - 1]);
-		return 0;
-	}
-	config->stdin_fd = open(tee->path, O_RDONLY | O_CLOEXEC);
-	if (config->stdin_fd < 0) {
-		diag_error("cannot open '%s': %s", text_shows(tee->path), strerror(errno));
-		return -1;
-	}
-	return 0;
-}
-
-void tee_disconnect(struct tee *tee, struct child_config *config) {
-	if (!tee->dealer) {
-		close(config->stdin_fd);
-		config->stdin_fd = -1;
-	}
-}
-
-uint64_t tee_sent(const struct tee *tee, uint64_t job) {
-	return tee->dealer ? hand_sent(tee->hands[job - 1]) : 0;
-}
-
-void tee_leave(struct tee *tee, uint64_t job) {
-	if (tee->dealer) {
-		hand_leave(tee->hands[job - 1]);
-	}
+struct block *tee_block(struct tee *tee, uint64_t job) {
+	struct block *block = block_new(&tee->blocks);
+	block->hand = tee->dealer ? tee->hands[job - 1] : NULL;
+	block->path = tee->path;
+	return block;
 }

@@ -25,6 +25,7 @@ enum {
 };
 
 struct admission {
+	struct run *run;
 	bool gates;              // a start may have to wait, or to be confirmed
 	mutex lock;              // of all down to timeout
 	struct list waiting;     // the first one looks; the others sleep
@@ -40,13 +41,13 @@ struct admission {
 	// of the first in the line; constant but for what changing files say
 	double max_load;         // 0: any
 	struct slots_watch load_file;
-	bool swap_known, swapping;
+	bool swapping;
 	struct swapped swapped;
-	uint64_t swap_looked;    // when it was last read
+	uint64_t swap_looked;    // when it was last read; 0: never
 	bool has_waited, has_missed; // there was a message for it
 	enum event_why why;      // what it waits for; under the lock
-	uint64_t told_since;     // when that began that was told; 0: nothing is
-	enum event_why told_why;
+	uint64_t waits_since;    // as published: when the wait began, 0: none has
+	enum event_why published;
 
 	mutex slots_lock;        // of jobs_file
 	struct slots_watch jobs_file;
@@ -54,8 +55,8 @@ struct admission {
 
 	// of the event loop
 	uint64_t look;           // when to look at the memory next
-	uint64_t held_since;     // when children were stopped, and that was told; or 0
-	unsigned held;           // children that were stopped
+	uint64_t suspended_since; // as published: when children were stopped; 0: none is
+	unsigned suspended;      // children that are stopped
 	atomic_bool look_soon;   // a child has ended
 };
 
@@ -77,6 +78,7 @@ int admission_open(struct run *run, const char *jobs) {
 		return 0;
 	}
 	struct admission *admission = run->admission = NEW(struct admission);
+	admission->run = run;
 	mutex_init(&admission->lock, LOCK_ADMISSION);
 	mutex_init(&admission->slots_lock, LOCK_JOBS_FILE);
 	list_init(&admission->waiting);
@@ -111,77 +113,83 @@ void admission_close(struct run *run) {
 
 // ---- what is looked at, without the lock ----
 
-// Says once that a figure cannot be had, so that jobs do not wait for it.
-static void warn_missing(struct admission *admission, const char *option) {
-	int error = errno;
-	if (!admission->has_missed) {
-		diag_warn("--%s: /proc does not tell%s%s; jobs do not wait for it", option, error ? ": " : "",
-		          error ? strerror(error) : "");
-	}
-	admission->has_missed = true;
-}
+// Each check appends what keeps jobs from starting, or nothing. It returns NULL, or the option whose figure /proc does not
+// tell, with errno (0: it is not there).
 
-static void reread_load(struct run *run) {
-	struct admission *admission = run->admission;
+static const char *check_load(struct admission *admission, struct buf *why) {
+	const char *option = admission->run->options->load;
+	uint64_t load;
 	char *error;
-	if (slots_watch_changed(&admission->load_file)
-	    && load_parse(run->options->load, &admission->max_load, &error) != 0) {
+	if (!option) {
+		return NULL;
+	}
+	if (slots_watch_changed(&admission->load_file) && load_parse(option, &admission->max_load, &error) != 0) {
 		diag_warn("%s; it stays at %g", error, admission->max_load);
 		free(error);
 	}
-}
-
-// Appends why not, or nothing.
-static void look_at_load(struct run *run, struct buf *why) {
-	struct admission *admission = run->admission;
-	uint64_t load;
-	if (!run->options->load) {
-		return;
-	}
-	reread_load(run);
 	if (!sysload_load(&load)) {
-		warn_missing(admission, "load");
-	} else if ((double)load >= admission->max_load) {
+		return "load";
+	}
+	if ((double)load >= admission->max_load) {
 		buf_printf(why, "the load is %" PRIu64 ", and --load lets jobs start below %g", load, admission->max_load);
 	}
+	return NULL;
 }
 
-static void look_at_memory(struct run *run, struct buf *why) {
-	const struct options *options = run->options;
+static const char *check_memory(struct admission *admission, struct buf *why) {
+	const struct options *options = admission->run->options;
 	uint64_t need = (uint64_t)options->memfree + options->memsuspend; // both, as GNU parallel has it
-	uint64_t bytes;
-	if (need == 0 || why->len > 0) {
-		return;
-	}
 	const char *option = options->memfree > 0 ? "memfree" : "memsuspend";
-	if (!sysload_free(&bytes)) {
-		warn_missing(run->admission, option);
-	} else if (bytes < need) {
+	uint64_t bytes;
+	if (need > 0 && !sysload_free(&bytes)) {
+		return option;
+	}
+	if (need > 0 && bytes < need) {
 		buf_printf(why, "%s of memory are available, and --%s asks for %s", memory_show(bytes), option, memory_show(need));
 	}
+	return NULL;
 }
 
 // What was swapped is told only by two readings with some time between them.
-static void look_at_swap(struct run *run, struct buf *why) {
-	struct admission *admission = run->admission;
+static const char *check_swap(struct admission *admission, struct buf *why) {
 	struct swapped swapped;
-	if (!run->options->noswap || why->len > 0) {
-		return;
+	uint64_t now = now_ns(), before = admission->swap_looked;
+	if (!admission->run->options->noswap) {
+		return NULL;
 	}
-	uint64_t now = now_ns();
-	if (!admission->swap_known || now - admission->swap_looked >= NS_PER_S) {
+	if (before == 0 || now - before >= NS_PER_S) {
 		if (!sysload_swapped(&swapped)) {
-			warn_missing(admission, "noswap");
-			return;
+			return "noswap";
 		}
-		admission->swapping = admission->swap_known && sysload_is_swapping(&admission->swapped, &swapped);
+		admission->swapping = before > 0 && sysload_is_swapping(&admission->swapped, &swapped);
 		admission->swapped = swapped;
 		admission->swap_looked = now;
-		admission->swap_known = true;
 	}
 	if (admission->swapping) {
 		buf_adds(why, "the machine is swapping (--noswap)");
 	}
+	return NULL;
+}
+
+static const struct check {
+	const char *(*look)(struct admission *admission, struct buf *why);
+	enum event_why why;
+} checks[] = {{check_load, WHY_LOAD}, {check_memory, WHY_MEMORY}, {check_swap, WHY_LOAD}};
+
+// Appends what the first check says that has something against it. Returns what that is to be called.
+static enum event_why run_checks(struct admission *admission, struct buf *why) {
+	enum event_why kind = WHY_LOAD;
+	for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]) && why->len == 0; ++i) {
+		const char *missing = checks[i].look(admission, why);
+		int error = errno;
+		kind = checks[i].why;
+		if (missing && !admission->has_missed) { // said once: jobs do not wait for it
+			diag_warn("--%s: /proc does not tell%s%s; jobs do not wait for it", missing, error ? ": " : "",
+			          error ? strerror(error) : "");
+			admission->has_missed = true;
+		}
+	}
+	return kind;
 }
 
 // ---- the line ----
@@ -193,24 +201,20 @@ static void wake_first(struct admission *admission) {
 	}
 }
 
-// `why` NULL: nothing keeps jobs from starting.
-static void tell_look(struct run *run, enum event_why kind, const char *why) {
-	struct admission *admission = run->admission;
-	if (admission->told_since > 0 && (!why || kind != admission->told_why)) {
-		publish_wait_end(run, NULL, 0, admission->told_why, admission->told_since);
-		admission->told_since = 0;
-	}
-	if (why && admission->told_since == 0) {
-		admission->told_since = now_ns();
-		admission->told_why = kind;
-		publish_wait(run, NULL, 0, kind, why);
+// Publishes that all jobs wait for `what`, or with NULL no longer do. *since: when that began, 0: it has not.
+static void publish_state(struct run *run, uint64_t *since, enum event_why why, const char *what) {
+	if (what && *since == 0) {
+		*since = now_ns();
+		publish_wait(run, NULL, 0, why, what);
+	} else if (!what && *since > 0) {
+		publish_wait_end(run, NULL, 0, why, *since);
+		*since = 0;
 	}
 }
 
 // Looks whether the first in the line may start, with the lock, which is given back meanwhile. Returns 0 if so, else when
 // to look again; *ret_ended counts the ends before it.
-static uint64_t look(struct run *run, uint64_t *ret_ended) {
-	struct admission *admission = run->admission;
+static uint64_t look(struct admission *admission, uint64_t *ret_ended) {
 	uint64_t now = now_ns(), due = admission->next_start;
 	bool alone = admission->running == 0;
 	*ret_ended = admission->nended;
@@ -220,14 +224,14 @@ static uint64_t look(struct run *run, uint64_t *ret_ended) {
 	}
 	mutex_unlock(&admission->lock);
 	struct buf why = BUF_INIT;
-	look_at_load(run, &why);
-	enum event_why kind = why.len > 0 ? WHY_LOAD : WHY_MEMORY;
-	look_at_memory(run, &why);
-	kind = why.len > 0 ? kind : WHY_LOAD;
-	look_at_swap(run, &why);
+	enum event_why kind = run_checks(admission, &why);
 	bool may = why.len == 0;
-	if (run->publisher) {
-		tell_look(run, kind, why.data);
+	if (admission->run->publisher) {
+		if (kind != admission->published) {
+			publish_state(admission->run, &admission->waits_since, admission->published, NULL);
+			admission->published = kind;
+		}
+		publish_state(admission->run, &admission->waits_since, kind, why.data);
 	}
 	if (!may && alone && !admission->has_waited) {
 		diag_note("waiting: %s", why.data);
@@ -240,14 +244,13 @@ static uint64_t look(struct run *run, uint64_t *ret_ended) {
 }
 
 // With the lock. Returns false if the run was cut short.
-static bool wait_turn(struct run *run, struct admission_waiter *waiter) {
-	struct admission *admission = run->admission;
+static bool wait_turn(struct admission *admission, struct admission_waiter *waiter) {
 	while (!admission->stopped) {
 		if (admission->waiting.next != &waiter->link || admission->starting) {
 			cond_wait(&waiter->turn, &admission->lock);
 			continue;
 		}
-		uint64_t ended, again = look(run, &ended);
+		uint64_t ended, again = look(admission, &ended);
 		if (again == 0) {
 			return !admission->stopped;
 		}
@@ -258,9 +261,9 @@ static bool wait_turn(struct run *run, struct admission_waiter *waiter) {
 	return false;
 }
 
-bool admission_enter(struct run *run, unsigned slot, bool must, struct admission_wait *ret_wait) {
-	struct admission *admission = run->admission;
+bool admission_enter(struct admission *admission, unsigned slot, bool must, struct admission_wait *ret_wait) {
 	struct admission_waiter waiter;
+	struct run *run = admission->run;
 	uint64_t since = run->publisher ? now_ns() : 0;
 	if (!admission->gates) {
 		return true;
@@ -268,8 +271,8 @@ bool admission_enter(struct run *run, unsigned slot, bool must, struct admission
 	cond_init(&waiter.turn);
 	mutex_lock(&admission->lock);
 	list_push_back(&admission->waiting, &waiter.link);
-	start_order_pass(run, slot);
-	bool may = wait_turn(run, &waiter) || must;
+	start_order_pass(run->start_order, slot);
+	bool may = wait_turn(admission, &waiter) || must;
 	*ret_wait = (struct admission_wait){.ns = run->publisher ? now_ns() - since : 0, .why = admission->why};
 	list_remove(&waiter.link);
 	if (may) {
@@ -284,9 +287,8 @@ bool admission_enter(struct run *run, unsigned slot, bool must, struct admission
 	return may;
 }
 
-void admission_started(struct run *run) {
-	struct admission *admission = run->admission;
-	const struct options *options = run->options;
+void admission_started(struct admission *admission) {
+	const struct options *options = admission->run->options;
 	mutex_lock(&admission->lock);
 	admission->starting = false;
 	bool first = admission->running == 1;
@@ -294,12 +296,11 @@ void admission_started(struct run *run) {
 	mutex_unlock(&admission->lock);
 	// the event loop has somebody to look after
 	if (options->timeout_percent > 0 || (first && (options->memfree > 0 || options->memsuspend > 0))) {
-		run_wake(run);
+		run_wake(admission->run);
 	}
 }
 
-void admission_stop(struct run *run) {
-	struct admission *admission = run->admission;
+void admission_stop(struct admission *admission) {
 	mutex_lock(&admission->lock);
 	admission->stopped = true;
 	list_for_each(&admission->waiting, at) {
@@ -310,8 +311,8 @@ void admission_stop(struct run *run) {
 
 // ---- the end of a job ----
 
-static void reread_jobs(struct run *run) {
-	struct admission *admission = run->admission;
+static void reread_jobs(struct admission *admission) {
+	struct run *run = admission->run;
 	mutex_lock(&admission->slots_lock);
 	bool changed = slots_watch_changed(&admission->jobs_file);
 	mutex_unlock(&admission->slots_lock);
@@ -328,7 +329,7 @@ static void reread_jobs(struct run *run) {
 	}
 	unsigned limit = slots_limit(nofile);
 	slots = slots < limit ? slots : limit;
-	start_order_reserve(run, slots);
+	start_order_reserve(run->start_order, slots);
 	pool_set_slots(run->pool, slots);
 	if (run->publisher) {
 		publish_slots(run, slots, "-j");
@@ -336,24 +337,23 @@ static void reread_jobs(struct run *run) {
 }
 
 // With the lock. Returns whether the timeout is another now.
-static bool count_time(struct run *run, const struct result *result) {
-	struct admission *admission = run->admission;
-	if (run->options->timeout_percent == 0 || result->outcome != OUTCOME_OK) {
+static bool count_time(struct admission *admission, const struct result *result) {
+	double percent = admission->run->options->timeout_percent;
+	if (percent == 0 || result->outcome != OUTCOME_OK) {
 		return false;
 	}
 	if (!admission->median) {
 		admission->median = median_new(MEDIAN_OF);
 	}
 	median_add(admission->median, result->end - result->start);
-	double timeout = (double)median_get(admission->median) * run->options->timeout_percent / 100;
+	double timeout = (double)median_get(admission->median) * percent / 100;
 	uint64_t ns = timeout >= 1 ? (uint64_t)timeout : 1;
 	return atomic_exchange(&admission->timeout, ns) != ns;
 }
 
-void admission_leave(struct run *run, const struct result *result) {
-	struct admission *admission = run->admission;
+void admission_leave(struct admission *admission, const struct result *result) {
 	if (admission->jobs_file.path) {
-		reread_jobs(run);
+		reread_jobs(admission);
 	}
 	mutex_lock(&admission->lock);
 	admission->running -= admission->gates;
@@ -364,34 +364,20 @@ void admission_leave(struct run *run, const struct result *result) {
 		// GNU parallel's --delay auto: nearly a third more where it was too fast, a tenth less where it may have been too slow
 		admission->delay *= result->outcome == OUTCOME_OK ? 0.9 : 1.3;
 	}
-	bool changed = count_time(run, result);
+	bool changed = count_time(admission, result);
 	wake_first(admission);
 	mutex_unlock(&admission->lock);
-	if (changed || run->options->memsuspend > 0) {
-		atomic_store_release(&admission->look_soon, true); // pairs with the exchange in status_display_memory()
-		run_wake(run);
+	if (changed || admission->run->options->memsuspend > 0) {
+		atomic_store_release(&admission->look_soon, true); // pairs with the exchange in watch_memory()
+		run_wake(admission->run);
 	}
 }
 
 // ---- those that run ----
 
-static void tell_held(struct run *run, uint64_t bytes) {
-	struct admission *admission = run->admission;
-	if (admission->held > 0 && admission->held_since == 0) {
-		char what[100];
-		snprintf(what, sizeof(what), "%u running job%s stopped, %s of memory available", admission->held,
-		         admission->held == 1 ? "" : "s", memory_show(bytes));
-		admission->held_since = now_ns();
-		publish_wait(run, NULL, 0, WHY_SUSPEND, what);
-	} else if (admission->held == 0 && admission->held_since > 0) {
-		publish_wait_end(run, NULL, 0, WHY_SUSPEND, admission->held_since);
-		admission->held_since = 0;
-	}
-}
-
-static void make_room(struct run *run, uint64_t bytes) {
+static void make_room(struct admission *admission, uint64_t bytes) {
+	struct run *run = admission->run;
 	const struct options *options = run->options;
-	struct admission *admission = run->admission;
 	if (options->memfree > 0 && bytes < options->memfree / 2) {
 		char *label = children_evict_youngest(run->children);
 		if (label) {
@@ -405,43 +391,47 @@ static void make_room(struct run *run, uint64_t bytes) {
 	}
 	unsigned n = children_count(run->children);
 	unsigned most = sysload_may_run(bytes, options->memsuspend, n);
-	if (bytes / 2 >= options->memsuspend && admission->held > 0) {
-		most = n > admission->held ? n - admission->held + 1 : 1; // one at a time: the next reading tells what it takes
+	unsigned before = admission->suspended;
+	if (bytes / 2 >= options->memsuspend && before > 0) {
+		most = n > before ? n - before + 1 : 1; // one at a time: the next reading tells what it takes
 	}
-	admission->held = children_hold_young(run->children, most);
+	unsigned now = admission->suspended = children_hold_young(run->children, most);
 	if (run->publisher) {
-		tell_held(run, bytes);
+		char what[100];
+		snprintf(what, sizeof(what), "%u running job%s stopped, %s of memory available", now, now == 1 ? "" : "s",
+		         memory_show(bytes));
+		publish_state(run, &admission->suspended_since, WHY_SUSPEND, now > 0 ? what : NULL);
 	}
 }
 
-static uint64_t status_display_memory(struct run *run, uint64_t now) {
-	struct admission *admission = run->admission;
+// Looks at the memory when that is due. Returns when it is next.
+static uint64_t watch_memory(struct admission *admission, uint64_t now) {
 	uint64_t bytes;
-	if (children_count(run->children) == 0) {
+	if (children_count(admission->run->children) == 0) {
 		return TIME_NEVER; // the first to start wakes the loop
 	}
 	bool soon = atomic_exchange(&admission->look_soon, false);
 	if (soon || now >= admission->look) {
 		admission->look = now + (uint64_t)LOOK_AGAIN_MS * NS_PER_MS;
 		if (sysload_free(&bytes)) { // else whoever started has heard of it
-			make_room(run, bytes);
+			make_room(admission, bytes);
 		}
 	}
 	return admission->look;
 }
 
-uint64_t admission_tick(struct run *run, uint64_t now) {
-	const struct options *options = run->options;
-	struct admission *admission = run->admission;
+uint64_t admission_tick(struct admission *admission, uint64_t now) {
+	const struct options *options = admission->run->options;
+	struct children *children = admission->run->children;
 	uint64_t next = TIME_NEVER, due;
 	uint64_t timeout = atomic_load_relaxed(&admission->timeout);
 	if (timeout > 0) {
-		next = children_expire(run->children, timeout, now);
+		next = children_expire(children, timeout, now);
 	}
 	if (options->memfree > 0 || options->memsuspend > 0) {
-		due = status_display_memory(run, now);
+		due = watch_memory(admission, now);
 		next = due < next ? due : next;
 	}
-	due = children_marked_step(run->children, now);
+	due = children_marked_step(children, now);
 	return due < next ? due : next;
 }

@@ -15,8 +15,6 @@
 int admission_open(struct run *run, const char *jobs);
 void admission_close(struct run *run);
 
-// All the following: only if run->admission is not NULL.
-
 // How long a child had to wait.
 struct admission_wait {
 	uint64_t ns;          // 0: not at all, or there is no subscriber
@@ -25,18 +23,18 @@ struct admission_wait {
 
 // Waits until the next child may start, the one on that slot. Returns false if the run was cut short before; `must` is for
 // children that start even then, without waiting any longer.
-bool admission_enter(struct run *run, unsigned slot, bool must, struct admission_wait *ret_wait);
+bool admission_enter(struct admission *admission, unsigned slot, bool must, struct admission_wait *ret_wait);
 
 // The child runs: it counts in the next reading.
-void admission_started(struct run *run);
+void admission_started(struct admission *admission);
 
 // The child has ended, or has not started after all.
-void admission_leave(struct run *run, const struct result *result);
+void admission_leave(struct admission *admission, const struct result *result);
 
 // Starts nothing more. From any thread.
-void admission_stop(struct run *run);
+void admission_stop(struct admission *admission);
 
 // What the event loop does for running children. Returns when to call again (now_ns() time), or TIME_NEVER.
-uint64_t admission_tick(struct run *run, uint64_t now);
+uint64_t admission_tick(struct admission *admission, uint64_t now);
 
 #endif

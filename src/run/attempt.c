@@ -6,6 +6,7 @@
 #include "base/diag.h"
 #include "base/text.h"
 #include "run/admission.h"
+#include "run/created_files.h"
 #include "run/job_env.h"
 #include "run/job_output.h"
 #include "run/publish.h"
@@ -109,7 +110,7 @@ static void child_started(void *arg, pid_t pid, uint64_t start) {
 	const struct starting *starting = arg;
 	struct run *run = starting->state->run;
 	if (run->admission && !starting->attempt->cleanup) {
-		admission_started(run);
+		admission_started(run->admission);
 	}
 	if (run->publisher) {
 		publish_memory(starting->state, starting->job, /* waits */ false);
@@ -139,7 +140,7 @@ static void run_child(struct worker_state *state, const struct job *job, const s
 		.own_group = true,
 		.foreground = terminal_fd(run) >= 0 && terminal_is_ours(run),
 		.cleanup = attempt->cleanup,
-		.unlink_path = job->makes_product && !attempt->ended ? job_product(job, attempt->slot, &state->path) : NULL,
+		.unlink_path = attempt->ended ? NULL : created_files_path(job),
 		.scratch = state->scratch,
 		.started = run->publisher || (run->admission && !attempt->cleanup) ? child_started : NULL,
 		.waits = run->publisher ? child_waits : NULL,
@@ -186,7 +187,7 @@ static void admit_child(struct worker_state *state, const struct job *job, const
 	struct run *run = state->run;
 	*ret_result = (struct result){.outcome = OUTCOME_CANCELLED};
 	struct admission_wait wait = {.ns = 0};
-	if (!admission_enter(run, attempt->slot, /* must */ attempt->ended != NULL, &wait)) {
+	if (!admission_enter(run->admission, attempt->slot, /* must */ attempt->ended != NULL, &wait)) {
 		return;
 	}
 	if (wait.ns > 0) {
@@ -197,7 +198,7 @@ static void admit_child(struct worker_state *state, const struct job *job, const
 		job_output_let_through(run, job);
 		run_child(state, job, attempt, ret_result);
 	}
-	admission_leave(run, ret_result);
+	admission_leave(run->admission, ret_result);
 }
 
 // Tells once, where commands are only looked at, who knows GNU parallel why an item has no quotes inside quotes.
@@ -321,12 +322,12 @@ void attempt_run(struct worker_state *state, struct job *job, const struct attem
 	if (run->result_files && !result_files_begin(state, job, attempt->slot, ret_result)) {
 		return;
 	}
-	start_order_wait(run, attempt->slot);
+	start_order_wait(run->start_order, attempt->slot);
 	if (run->options->print_commands) {
 		print_command(state);
 	}
 	if (!run->options->interactive) {
-		start_order_pass(run, attempt->slot);
+		start_order_pass(run->start_order, attempt->slot);
 	}
 	if (run->options->show_commands) {
 		job_output_show_command(state, job);

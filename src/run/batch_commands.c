@@ -50,7 +50,7 @@ static enum work_status run_on_failure(struct worker *worker, struct queue *queu
 	struct job *job = failure->job;
 	struct run *run = job->batch->run;
 	struct worker_state *state = worker_state_of(run, worker);
-	start_order_pass(run, worker_slot(worker));
+	start_order_pass(run->start_order, worker_slot(worker));
 	struct attempt attempt = {
 		.template = job->spec->on_failure, .slot = worker_slot(worker), .ended = &failure->result,
 	};
@@ -93,7 +93,7 @@ static enum work_status run_finally(struct worker *worker, struct queue *queue, 
 	struct dag_node *node = *(struct dag_node **)data;
 	struct batch *batch = queue_user(queue);
 	struct worker_state *state = worker_state_of(batch->run, worker);
-	start_order_pass(batch->run, worker_slot(worker));
+	start_order_pass(batch->run->start_order, worker_slot(worker));
 	struct result ended = dag_node_result(node);
 	struct job job = {
 		.batch = batch,
@@ -207,7 +207,7 @@ static enum work_status run_listing(struct worker *worker, struct queue *queue, 
 	struct batch *batch = queue_user(queue);
 	struct run *run = batch->run;
 	struct worker_state *state = worker_state_of(run, worker);
-	start_order_pass(run, worker_slot(worker));
+	start_order_pass(run->start_order, worker_slot(worker));
 	const struct manifest_batch *plan = node->plan;
 	if (plan->source == MANIFEST_GLOB) {
 		list_by_pattern(state, worker, queue, plan->source_text, batch->specs[0]->context->cwd);

@@ -51,10 +51,10 @@ static void publish_halt(struct run *run) {
 }
 
 void run_start_no_more(struct run *run) {
-	retry_queue_stop(run); // first: a `finally` is to know how these have ended
+	retry_queue_stop(run->retry_queue); // first: a `finally` is to know how these have ended
 	pool_shutdown(run->pool, POOL_CANCELLING);
 	if (run->admission) {
-		admission_stop(run);
+		admission_stop(run->admission);
 	}
 	run_wake(run);
 }

@@ -1,26 +1,28 @@
-// What the jobs of this run create: whose it is to take away what a failed one has left.
+// What the jobs of this run create: what is there need not be made, and what a failed job has left is taken away.
 //
-// A set of hashes of paths, 16 bytes each, as there may be a million. Two paths of one hash count as the same: then a
-// half product stays that could have been removed, once in 2^64 pairs.
+// Several jobs may make the same path at once; it is counted only as long as one does.
 
 #include "run/created_files.h"
 
 #include "base/alloc.h"
-#include "base/map.h"
+#include "base/diag.h"
 #include "base/sync.h"
+#include "base/text.h"
 
-#include <stdint.h>
+#include <errno.h>
+#include <search.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 struct created_file {
-	uint64_t hash;     // 0: an empty place
-	uint32_t running;  // jobs that are making it
-	bool made;
+	unsigned njobs; // that are making it
+	bool is_made;   // one of them has
+	char path[];
 };
 
 struct created_files {
 	mutex lock;
-	struct created_file *places; // linear probing
-	size_t cap, n;
+	void *tree; // of struct created_file: tsearch(3)
 };
 
 struct created_files *created_files_create(void) {
@@ -31,61 +33,89 @@ struct created_files *created_files_create(void) {
 
 void created_files_destroy(struct created_files *created_files) {
 	if (created_files) {
+		verify(!created_files->tree);
 		mutex_fini(&created_files->lock);
-		free(created_files->places);
 		free(created_files);
 	}
 }
 
-// Never 0.
-static uint64_t hash_path(const char *path) {
-	uint64_t hash = hash_bytes(path, strlen(path), 0);
-	return hash | (hash == 0);
+static int compare(const void *a, const void *b) {
+	return strcmp(((const struct created_file *)a)->path, ((const struct created_file *)b)->path);
 }
 
-static struct created_file *find(struct created_files *created_files, uint64_t hash) {
-	size_t mask = created_files->cap - 1;
-	size_t i = (size_t)(hash >> 16) & mask;
-	while (created_files->places[i].hash != 0 && created_files->places[i].hash != hash) {
-		i = (i + 1) & mask;
+// One more job makes the file.
+static struct created_file *begin(struct created_files *created_files, const char *path) {
+	size_t size = strlen(path) + 1;
+	struct created_file *file = xcalloc(1, sizeof(*file) + size);
+	memcpy(file->path, path, size);
+	mutex_lock(&created_files->lock);
+	struct created_file **found = tsearch(file, &created_files->tree, compare);
+	verify(found); // else there is no memory
+	if (*found != file) {
+		free(file);
 	}
-	return &created_files->places[i];
+	file = *found;
+	++file->njobs;
+	mutex_unlock(&created_files->lock);
+	return file;
 }
 
-static void grow(struct created_files *created_files) {
-	if ((created_files->n + 1) * 4 <= created_files->cap * 3) {
+// The absolute path that the spec says the job creates; put into `path`.
+static void make_path(const struct job *job, unsigned slot, struct buf *path) {
+	const struct job_spec *spec = job->spec;
+	struct expansion x = job_expansion(job, slot);
+	struct buf name = BUF_INIT;
+	template_expand(spec->creates, &x, &name);
+	const char *dir = spec->context->cwd ? spec->context->cwd : "";
+	buf_reset(path);
+	if (buf_str(&name)[0] != '/') {
+		buf_printf(path, "%s/", dir[0] == '/' ? "" : job->batch->run->cwd);
+		buf_printf(path, "%s%s", dir, dir[0] ? "/" : "");
+	}
+	buf_adds(path, buf_str(&name));
+	buf_fini(&name);
+}
+
+bool created_files_find(struct worker_state *state, struct job *job, unsigned slot) {
+	struct stat stat;
+	make_path(job, slot, &state->path);
+	const char *path = buf_str(&state->path);
+	if (access(path, F_OK) == 0) {
+		return true;
+	}
+	if (lstat(path, &stat) != 0 && !state->run->options->dry_run) {
+		job->creating = begin(state->run->created_files, path);
+	}
+	return false;
+}
+
+const char *created_files_path(const struct job *job) {
+	return job->creating ? job->creating->path : NULL;
+}
+
+void created_files_settle(struct job *job, bool ok) {
+	struct created_files *created_files = job->batch->run->created_files;
+	struct created_file *file = job->creating;
+	if (!file) {
 		return;
 	}
-	struct created_file *old = created_files->places;
-	size_t old_cap = created_files->cap;
-	created_files->cap = old_cap ? old_cap * 2 : 64;
-	created_files->places = xcalloc(created_files->cap, sizeof(created_files->places[0]));
-	for (size_t i = 0; i < old_cap; ++i) {
-		if (old[i].hash != 0) {
-			*find(created_files, old[i].hash) = old[i];
-		}
+	job->creating = NULL;
+	mutex_lock(&created_files->lock);
+	file->is_made |= ok;
+	bool is_last = --file->njobs == 0;
+	if (is_last) {
+		tdelete(file, &created_files->tree, compare);
 	}
-	free(old);
-}
-
-void created_files_begin(struct created_files *created_files, const char *path) {
-	uint64_t hash = hash_path(path);
-	mutex_lock(&created_files->lock);
-	grow(created_files);
-	struct created_file *product = find(created_files, hash);
-	created_files->n += product->hash == 0;
-	product->hash = hash;
-	++product->running;
 	mutex_unlock(&created_files->lock);
-}
-
-bool created_files_end(struct created_files *created_files, const char *path, bool ok) {
-	uint64_t hash = hash_path(path);
-	mutex_lock(&created_files->lock);
-	struct created_file *product = find(created_files, hash);
-	--product->running;
-	product->made |= ok;
-	bool alone = product->running == 0 && !product->made;
-	mutex_unlock(&created_files->lock);
-	return alone;
+	if (!is_last) {
+		return;
+	}
+	if (!file->is_made && unlink(file->path) != 0 && errno != ENOENT && errno != ENOTDIR && rmdir(file->path) != 0) {
+		int error = errno;
+		struct buf label = BUF_INIT;
+		job_label(job, &label);
+		diag_warn("job %s: cannot remove what it left, '%s': %s", buf_str(&label), text_shows(file->path), strerror(error));
+		buf_fini(&label);
+	}
+	free(file);
 }

@@ -222,8 +222,7 @@ int feeds_poll_fd(struct run *run, const struct list **at) {
 
 void feeds_stop(struct run *run) {
 	struct feeds *feeds = run->feeds;
-	feeds->stopped = true;
-	feeds_stop_data(run);
+	feeds_cut_short(run);
 	for (size_t i = 0; i < feeds->nsubmissions; ++i) {
 		counts_lost(feeds->submissions[i]->batch, feeds->submissions[i]->n);
 		feed_submission_close(run, feeds->submissions[i]);
@@ -241,9 +240,7 @@ void feeds_stop(struct run *run) {
 		}
 		feed_free(feed);
 	}
-	while (feeds->packing.n > 0) {
-		packing_remove(&feeds->packing, packing_oldest(&feeds->packing));
-	}
+	feeds_drop_packs(feeds);
 }
 
 void feeds_close(struct run *run) {

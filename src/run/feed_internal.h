@@ -10,10 +10,31 @@
 #include "base/list.h"
 #include "input/input.h"
 #include "run/feed.h"
-#include "run/packing.h"
 #include "run/submission.h"
+#include "template/packs.h"
 
 enum { SUBMISSIONS = 256 }; // batches between two flushes, with --batch-by
+
+enum { PACKING_OPEN = 1024 }; // packs of batches found in the input at once; beyond it the one longest left alone goes
+
+// The pack of a batch that is found in the input.
+struct keyed_pack {
+	struct list used;    // in packing->used, the one longest left alone first
+	struct keyed_pack *next; // in its bucket
+	uint64_t hash;
+	char *name;          // of the batch
+	struct pack pack;
+};
+
+// Zeroed, and with its list initialized, is one without packs.
+struct packing_state {
+	struct pack_limits limits;
+	unsigned slots;      // that the last items are spread over, or 0
+	size_t sharers;      // packs that share them; 0 before the end of the input
+	struct list used;
+	size_t n;            // of keyed packs
+	struct keyed_pack *buckets[PACKING_OPEN];
+};
 
 struct feed {
 	struct list link; // in feeds->active until it is finished
@@ -55,11 +76,8 @@ size_t feed_high_water(const struct run *run);
 
 // ---- feed_route.c
 
-// The run takes nothing any more.
+// The run takes nothing any more; jobs that run get no more data.
 void feeds_cut_short(struct run *run);
-
-// Jobs that run get no more data.
-void feeds_stop_data(struct run *run);
 
 // Submits what is in the submission. Returns false if the pool has no room: then it is still in the submission.
 bool feed_submit(struct run *run, struct submission *submission);
@@ -79,6 +97,9 @@ bool feeds_flush_submissions(struct run *run);
 // Lets go of the feed's packs after its last record. Returns false if there is no room for them now.
 bool feed_flush_packs(struct run *run, struct feed *feed);
 bool feed_has_packs(const struct run *run, const struct feed *feed);
+
+// Throws away the packs of batches found in the input.
+void feeds_drop_packs(struct feeds *feeds);
 
 // Puts the pending record on its way. Returns false if there is no room for it now.
 bool feed_record(struct run *run, struct feed *feed);

@@ -15,6 +15,7 @@
 #include "shell/shell.h"
 
 #include <errno.h>
+#include <unistd.h>
 
 enum {
 	HIGH_BYTES = 64 * 1024,      // queued bytes of a batch at which its input is left alone
@@ -252,6 +253,58 @@ static int read_all_records(struct run *run) {
 			}
 		}
 		run->total += input_count(feed->input);
+	}
+	return 0;
+}
+
+// ---- packing ----
+
+enum { SPARE_BYTES = 4096 }; // for the variables that are set for each job, and what the kernel puts beside them
+
+// Bytes that execve() has for arguments: the environment takes from the same (execve(2), "Limits on size").
+static size_t argument_room(const struct job_spec *spec) {
+	long most = sysconf(_SC_ARG_MAX);
+	size_t taken = SPARE_BYTES;
+	for (size_t i = 0; i < spec->nenv; ++i) {
+		taken += strlen(spec->env[i]) + 1 + sizeof(char *);
+	}
+	return most <= 0 ? 0 : (size_t)most > taken ? (size_t)most - taken : 1;
+}
+
+// A single argument of what is put together by time would be that of any item.
+static int refuse_columns(const struct run *run) {
+	const struct job_spec *spec = &run->spec;
+	const struct template *all[] = {spec->command, spec->on_failure, spec->tag, spec->workdir};
+	bool found = false;
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); ++i) {
+		found = found || (all[i] && template_has_columns(all[i]));
+	}
+	for (size_t i = 0; i < spec->nthen; ++i) {
+		found = found || template_has_columns(spec->then[i]);
+	}
+	if (found) {
+		diag_error("--pack: a process has many items, so {1} and the names of columns say nothing; {} stands for all of them");
+	}
+	return found ? -1 : 0;
+}
+
+// Sets the limits by the options, for the spec of the command line; with --pack=auto they are also run->packs. Returns 0,
+// or -1 after a message.
+static int packing_init(struct packing_state *packing, struct run *run) {
+	const struct packing *options = &run->options->packing;
+	struct pack_limits *limits = &packing->limits;
+	limits->items = options->items;
+	limits->chars = options->chars > 0 ? options->chars : PACK_CHARS_MAX;
+	limits->strict = options->chars > 0;
+	limits->room = argument_room(&run->spec);
+	limits->waits = options->spreads;
+	limits->inserts_none = options->inserts_none;
+	limits->template = run->spec.command;
+	template_measure(limits->template, &limits->measure);
+	packing->slots = options->spreads ? run->slots : 0;
+	if (options->by_time) {
+		run->packs = limits;
+		return refuse_columns(run);
 	}
 	return 0;
 }

@@ -14,18 +14,14 @@
 #include "run/result_files.h"
 #include "run/tee.h"
 
-void feeds_stop_data(struct run *run) {
+void feeds_cut_short(struct run *run) {
+	run->feeds->stopped = true;
 	if (run->blocks) {
 		blockfeed_stop(run->blocks);
 	}
 	if (run->tee) {
 		tee_stop(run->tee);
 	}
-}
-
-void feeds_cut_short(struct run *run) {
-	run->feeds->stopped = true;
-	feeds_stop_data(run);
 }
 
 // ---- submissions ----
@@ -130,24 +126,89 @@ static struct submission *find_submission(struct run *run, const char *name, uin
 
 // ---- packs ----
 
-// Lets the pack go, spread over so many slots (0: as it is). Returns false if there is no room for it now.
-static bool give_keyed(struct run *run, struct keyed_pack *keyed, unsigned slots) {
-	struct submission *submission = find_submission(run, keyed->name, keyed->hash);
-	return submission && packing_give(&keyed->pack, slots, run, submission, feed_submit);
+// The pack of that batch, made if there is none; then there is one more, and the caller sees that there are not too many.
+static struct keyed_pack *packing_find(struct packing_state *packing, const char *name, uint64_t hash) {
+	struct keyed_pack **bucket = &packing->buckets[hash % PACKING_OPEN];
+	struct keyed_pack *keyed = *bucket;
+	while (keyed && (keyed->hash != hash || strcmp(keyed->name, name) != 0)) {
+		keyed = keyed->next;
+	}
+	if (keyed) {
+		list_remove(&keyed->used);
+	} else {
+		keyed = NEW(struct keyed_pack);
+		keyed->hash = hash;
+		keyed->name = xstrdup(name);
+		keyed->next = *bucket;
+		*bucket = keyed;
+		++packing->n;
+	}
+	list_push_back(&packing->used, &keyed->used);
+	return keyed;
 }
 
-// Lets go of all keyed packs but the newest `n`. At the end of the input (`slots`) they are spread, where there are more
+static void packing_remove(struct packing_state *packing, struct keyed_pack *keyed) {
+	struct keyed_pack **at = &packing->buckets[keyed->hash % PACKING_OPEN];
+	while (*at != keyed) {
+		at = &(*at)->next;
+	}
+	*at = keyed->next;
+	list_remove(&keyed->used);
+	--packing->n;
+	packs_fini(&keyed->pack);
+	free(keyed->name);
+	free(keyed);
+}
+
+// Puts the pack, spread over so many slots (0: as it is), into the submission. Returns false if that has no room: then it is to
+// be called again. The pack is empty afterwards.
+static bool give_pack(struct run *run, struct pack *pack, unsigned slots, struct submission *submission) {
+	if (pack->each == 0) {
+		pack->each = slots > 0 ? packs_spread(pack, slots) : pack->nitems;
+	}
+	while (pack->given < pack->nitems) {
+		if (submission_is_full(submission) && !feed_submit(run, submission)) {
+			return false;
+		}
+		uint32_t to = pack->nitems - pack->given > pack->each ? pack->given + pack->each : pack->nitems;
+		struct record record = pack->each >= pack->nitems ? packs_record(pack) : packs_slice(pack, pack->given, to);
+		submission_add(submission, &record, 0, pack->bad);
+		pack->given = to;
+	}
+	packs_reset(pack);
+	return true;
+}
+
+// The submission for the pack of that batch, or else the one of the feed. NULL as find_submission().
+static struct submission *submission_for(struct run *run, const struct feed *feed, const struct keyed_pack *keyed) {
+	return keyed ? find_submission(run, keyed->name, keyed->hash) : feed->submission;
+}
+
+// Submits the pack of that batch, or else of the feed, spread over so many slots (0: as it is). Returns false if there is no
+// room for it now.
+static bool submit_pack(struct run *run, struct feed *feed, struct keyed_pack *keyed, unsigned slots) {
+	struct submission *submission = submission_for(run, feed, keyed);
+	return submission && give_pack(run, keyed ? &keyed->pack : &feed->pack, slots, submission);
+}
+
+// Submits all keyed packs but the newest `n`. At the end of the input (`slots`) they are spread, where there are more
 // slots than batches.
 static bool shrink_packs(struct run *run, size_t n, unsigned slots) {
 	struct packing_state *packing = &run->feeds->packing;
 	while (packing->n > n) {
-		struct keyed_pack *keyed = packing_oldest(packing);
-		if (!give_keyed(run, keyed, slots)) {
+		struct keyed_pack *keyed = list_entry(packing->used.next, struct keyed_pack, used);
+		if (!submit_pack(run, NULL, keyed, slots)) {
 			return false;
 		}
 		packing_remove(packing, keyed);
 	}
 	return true;
+}
+
+void feeds_drop_packs(struct feeds *feeds) {
+	while (feeds->packing.n > 0) {
+		packing_remove(&feeds->packing, list_entry(feeds->packing.used.next, struct keyed_pack, used));
+	}
 }
 
 bool feed_flush_packs(struct run *run, struct feed *feed) {
@@ -159,7 +220,7 @@ bool feed_flush_packs(struct run *run, struct feed *feed) {
 	if (feed->by_key) {
 		return shrink_packs(run, 0, slots);
 	}
-	return feed->pack.nitems == 0 || packing_give(&feed->pack, slots, run, feed->submission, feed_submit);
+	return feed->pack.nitems == 0 || submit_pack(run, feed, NULL, slots);
 }
 
 bool feed_has_packs(const struct run *run, const struct feed *feed) {
@@ -202,16 +263,16 @@ static bool feed_packed(struct run *run, struct feed *feed) {
 		const char *bad;
 		switch (packs_add(pack, &packing->limits, &feed->record, feed->bad, atomic_load_relaxed(&run->seq) + 1, &bad)) {
 		case PACK_ALONE:
-			return feed_alone(run, feed, keyed ? find_submission(run, keyed->name, keyed->hash) : feed->submission, bad);
+			return feed_alone(run, feed, submission_for(run, feed, keyed), bad);
 		case PACK_TAKEN:
 			feed->pending = false;
 			if (!packs_is_complete(pack, &packing->limits)) {
 				return true;
 			}
 			// without room it stays as it is, and goes before the next record
-			return keyed ? give_keyed(run, keyed, 0) : packing_give(pack, 0, run, feed->submission, feed_submit);
+			return submit_pack(run, feed, keyed, 0);
 		case PACK_FULL:
-			if (!(keyed ? give_keyed(run, keyed, 0) : packing_give(pack, 0, run, feed->submission, feed_submit))) {
+			if (!submit_pack(run, feed, keyed, 0)) {
 				return false;
 			}
 		}
@@ -220,14 +281,9 @@ static bool feed_packed(struct run *run, struct feed *feed) {
 
 // ---- records ----
 
-// {choose_k} and {uniq} of the command line.
-static bool is_left_out(const struct run *run, const struct feed *feed) {
-	const struct template *command = feed->node ? NULL : run->spec.command;
-	return command && template_skips(command, &feed->record);
-}
-
 bool feed_record(struct run *run, struct feed *feed) {
-	if (!feed->bad && is_left_out(run, feed)) {
+	const struct template *command = feed->node || feed->bad ? NULL : run->spec.command;
+	if (command && template_skips(command, &feed->record)) { // {choose_k} and {uniq}
 		// its number is nobody's, as in GNU parallel
 		atomic_add_relaxed(&run->seq, run->options->packing.on ? 0 : 1);
 		feed->pending = false;

@@ -18,7 +18,6 @@
 #include "base/alloc.h"
 #include "base/diag.h"
 #include "base/text.h"
-#include "run/admission.h"
 #include "run/attempt.h"
 #include "run/autopack.h"
 #include "run/batch_commands.h"
@@ -45,41 +44,6 @@
 static struct run *run_of(struct queue *queue) {
 	const struct batch *batch = queue_user(queue);
 	return batch->run;
-}
-
-// ---- what a job creates ----
-
-// Returns true if the product is there. What is there but is none, a link to nowhere, is not the job's.
-static bool find_product(struct worker_state *state, struct job *job, unsigned slot) {
-	struct stat stat;
-	const char *path = job_product(job, slot, &state->path);
-	if (access(path, F_OK) == 0) {
-		return true;
-	}
-	job->makes_product = lstat(path, &stat) != 0 && !state->run->options->dry_run;
-	if (job->makes_product) {
-		created_files_begin(state->run->created_files, path);
-	}
-	return false;
-}
-
-// The job has ended. One that did not succeed may have left half of its product, which would be taken for the whole at
-// the next run.
-static void settle_product(struct job *job, unsigned slot, bool ok) {
-	struct buf path = BUF_INIT, label = BUF_INIT;
-	if (!job->makes_product) {
-		return;
-	}
-	job->makes_product = false;
-	job_product(job, slot, &path);
-	bool is_alone = created_files_end(job->batch->run->created_files, path.data, ok);
-	if (!ok && is_alone && unlink(path.data) != 0 && errno != ENOENT && errno != ENOTDIR && rmdir(path.data) != 0) {
-		int error = errno;
-		job_label(job, &label);
-		diag_warn("job %s: cannot remove what it left, '%s': %s", buf_str(&label), text_shows(path.data), strerror(error));
-	}
-	buf_fini(&path);
-	buf_fini(&label);
 }
 
 // ---- the end of a job ----
@@ -143,7 +107,7 @@ static void job_close(struct worker_state *state, struct job *job, unsigned slot
 		// white on red, and to the end of the line, as GNU parallel has it
 		spool_frame_lines(job->spool, "\033[48;5;196;38;5;231m\033[K", "\033[m");
 	}
-	settle_product(job, slot, result->outcome == OUTCOME_OK);
+	created_files_settle(job, result->outcome == OUTCOME_OK);
 	end_output(state, job, slot, result, received);
 	if (run->publisher) {
 		publish_job_end(state, job, result, NEXT_NOTHING);
@@ -265,7 +229,7 @@ static void go_on(struct worker_state *state, struct worker *worker, struct queu
 		publish_pause(job, pause);
 	}
 	struct job *kept = job_keep(job);
-	bool taken = pause > 0 ? retry_queue_add(run, queue, kept, now_ns() + pause)
+	bool taken = pause > 0 ? retry_queue_add(run->retry_queue, queue, kept, now_ns() + pause)
 	                       : submit_again(run, queue, worker, kept) == SUBMIT_OK;
 	if (!taken) {
 		cut_off(state, kept);
@@ -373,7 +337,7 @@ static enum work_status run_again(struct worker *worker, struct queue *queue, vo
 		spool_mark(job.spool);  // the steps before this one stay
 	}
 	enum work_status status = job_step(worker, queue, &job);
-	start_order_pass(run_of(queue), worker_slot(worker));
+	start_order_pass(run_of(queue)->start_order, worker_slot(worker));
 	return status;
 }
 
@@ -423,17 +387,17 @@ static enum work_status run_item(struct worker *worker, struct queue *queue, voi
 	if (job.batch->is_fed && !job.item.bad && job_records_leave_out(job.batch, &job.record, &job.item)) {
 		forget(job.batch);
 		job_release(&job);
-		start_order_pass(run, slot);
+		start_order_pass(run->start_order, slot);
 		return WORK_NOT_RUN;
 	}
 	if (job.batch->autopack && !job.item.bad) {
 		autopack_adopt(worker_state_of(run, worker), &job);
 	}
 	if (job.spec->creates && !job.item.bad) {
-		current = find_product(worker_state_of(run, worker), &job, slot);
+		current = created_files_find(worker_state_of(run, worker), &job, slot);
 	}
 	enum work_status status = current ? job_is_current(worker_state_of(run, worker), &job) : job_step(worker, queue, &job);
-	start_order_pass(run, slot);
+	start_order_pass(run->start_order, slot);
 	if (run->trace && trace_is_due(run->trace)) {
 		run_wake(run);
 	}

@@ -31,19 +31,3 @@ struct expansion job_expansion(const struct job *job, unsigned slot) {
 uint64_t job_sent(const struct job *job) {
 	return job->block ? block_sent(job->block) : 0;
 }
-
-const char *job_product(const struct job *job, unsigned slot, struct buf *path) {
-	const struct job_spec *spec = job->spec;
-	struct expansion x = job_expansion(job, slot);
-	struct buf name = BUF_INIT;
-	template_expand(spec->creates, &x, &name);
-	const char *dir = spec->context->cwd ? spec->context->cwd : "";
-	buf_reset(path);
-	if (buf_str(&name)[0] != '/') {
-		buf_printf(path, "%s/", dir[0] == '/' ? "" : job->batch->run->cwd);
-		buf_printf(path, "%s%s", dir, dir[0] ? "/" : "");
-	}
-	buf_adds(path, buf_str(&name));
-	buf_fini(&name);
-	return buf_str(path);
-}

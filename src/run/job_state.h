@@ -18,7 +18,7 @@ struct job {
 	const char *reason;  // item.bad: why
 	const char *name;    // of what is no item ("finally"), or NULL
 	enum event_role role;
-	bool makes_product;      // what it creates was not there when it began
+	struct created_file *creating; // what it makes, which was not there when it began (created_files.h); or NULL
 	unsigned step;           // 0: the command; n: the nth of spec->then
 	unsigned attempt;        // of this step, from 1
 	uint64_t start;          // of its first step's last attempt, now_ns() time; 0 before
@@ -44,8 +44,5 @@ struct expansion job_expansion(const struct job *job, unsigned slot);
 
 // Bytes of data that the job was given on its standard input (--pipe).
 uint64_t job_sent(const struct job *job);
-
-// The absolute path that the spec says the job creates; put into `path` and borrowed from it.
-const char *job_product(const struct job *job, unsigned slot, struct buf *path);
 
 #endif

@@ -64,7 +64,7 @@ static void on_worker_started(void *arg, struct worker *worker) {
 static void on_dispatch(void *arg, const struct service *service) {
 	struct run *run = arg;
 	if (service->source != SOURCE_PACKED) { // those have their place with the one that took them along
-		start_order_add(run, service->slot);
+		start_order_add(run->start_order, service->slot);
 	}
 	if (!run->trace) {
 		return;
@@ -140,7 +140,7 @@ struct pool *make_pool(struct run *run, unsigned slots) {
 			.arg = run,
 		},
 	};
-	start_order_reserve(run, slots);
+	start_order_reserve(run->start_order, slots);
 	return pool_create(&config);
 }
 

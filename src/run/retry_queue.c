@@ -11,6 +11,7 @@ struct waiting {
 	uint64_t due;
 	uint64_t n;          // first come, first served
 	struct queue *queue; // held open
+	struct batch *batch; // a reference
 	struct job *job;
 };
 
@@ -19,8 +20,8 @@ struct retry_queue {
 	mutex lock;
 	struct waiting *heap;
 	size_t nheap, cap;
-	uint64_t n;
 	bool stopped;
+	atomic_uint_least64_t n; // added so far
 };
 
 struct retry_queue *retry_queue_create(const struct retry_calls *calls) {
@@ -71,74 +72,79 @@ static struct waiting pop(struct retry_queue *retry_queue) {
 	return first;
 }
 
+// Keeps it, unless the queue was stopped. *ret_first: it is the next one.
+static bool put(struct retry_queue *retry_queue, struct waiting waiting, bool *ret_first) {
+	mutex_lock(&retry_queue->lock);
+	bool kept = !retry_queue->stopped;
+	*ret_first = retry_queue->nheap == 0 || before(&waiting, &retry_queue->heap[0]);
+	if (kept) {
+		push(retry_queue, waiting);
+	}
+	mutex_unlock(&retry_queue->lock);
+	return kept;
+}
+
+// Takes the next one if it is due by then; else its job is NULL, and *ret_next tells when the next is.
+static struct waiting take(struct retry_queue *retry_queue, uint64_t by, uint64_t *ret_next) {
+	struct waiting waiting = {.job = NULL};
+	mutex_lock(&retry_queue->lock);
+	*ret_next = retry_queue->nheap > 0 ? retry_queue->heap[0].due : TIME_NEVER;
+	if (retry_queue->nheap > 0 && *ret_next <= by) {
+		waiting = pop(retry_queue);
+	}
+	mutex_unlock(&retry_queue->lock);
+	return waiting;
+}
+
+static void let_go(const struct waiting *waiting) {
+	pool_queue_close(waiting->batch->run->pool, waiting->queue);
+	batch_unref(waiting->batch);
+}
+
 // ---- the calls ----
 
-bool retry_queue_add(struct run *run, struct queue *queue, struct job *job, uint64_t due) {
-	struct retry_queue *retry_queue = run->retry_queue;
+bool retry_queue_add(struct retry_queue *retry_queue, struct queue *queue, struct job *job, uint64_t due) {
+	struct run *run = job->batch->run;
 	if (!queue_ref(run->pool, queue)) { // its running item has kept it so far
 		return false;
 	}
-	mutex_lock(&retry_queue->lock);
-	bool taken = !retry_queue->stopped;
-	bool first = retry_queue->nheap == 0 || due < retry_queue->heap[0].due;
-	if (taken) {
-		batch_ref(job->batch);
-		push(retry_queue, (struct waiting){.due = due, .n = retry_queue->n++, .queue = queue, .job = job});
-	}
-	mutex_unlock(&retry_queue->lock);
+	struct waiting waiting = {
+		.due = due, .n = atomic_add_relaxed(&retry_queue->n, 1), .queue = queue, .batch = batch_ref(job->batch), .job = job,
+	};
+	bool is_first, taken = put(retry_queue, waiting, &is_first);
 	if (!taken) {
-		pool_queue_close(run->pool, queue);
-	} else if (first) {
+		let_go(&waiting);
+	} else if (is_first) {
 		run_wake(run);
 	}
 	return taken;
 }
 
-uint64_t retry_queue_submit(struct run *run, uint64_t now) {
-	struct retry_queue *retry_queue = run->retry_queue;
+uint64_t retry_queue_submit(struct retry_queue *retry_queue, uint64_t now) {
 	for (;;) {
-		mutex_lock(&retry_queue->lock);
-		uint64_t next = retry_queue->nheap > 0 ? retry_queue->heap[0].due : TIME_NEVER;
-		struct waiting waiting = {0};
-		if (next <= now) {
-			waiting = pop(retry_queue);
-		}
-		mutex_unlock(&retry_queue->lock);
+		uint64_t next;
+		struct waiting waiting = take(retry_queue, now, &next);
+		bool is_first;
 		if (!waiting.job) {
 			return next;
 		}
-		struct batch *batch = waiting.job->batch;
 		if (!retry_queue->calls->resume(waiting.queue, waiting.job)) {
-			mutex_lock(&retry_queue->lock);
-			bool kept = !retry_queue->stopped;
-			if (kept) {
-				push(retry_queue, waiting);
-			}
-			mutex_unlock(&retry_queue->lock);
-			if (kept) {
+			if (put(retry_queue, waiting, &is_first)) {
 				return TIME_NEVER; // the pool wakes the loop when it has room
 			}
 			retry_queue->calls->cut_off(waiting.job);
 		}
-		pool_queue_close(run->pool, waiting.queue);
-		batch_unref(batch);
+		let_go(&waiting);
 	}
 }
 
-void retry_queue_stop(struct run *run) {
-	struct retry_queue *retry_queue = run->retry_queue;
-	for (;;) {
-		mutex_lock(&retry_queue->lock);
-		retry_queue->stopped = true;
-		bool more = retry_queue->nheap > 0;
-		struct waiting waiting = more ? pop(retry_queue) : (struct waiting){0};
-		mutex_unlock(&retry_queue->lock);
-		if (!more) {
-			return;
-		}
-		struct batch *batch = waiting.job->batch;
+void retry_queue_stop(struct retry_queue *retry_queue) {
+	uint64_t next;
+	mutex_lock(&retry_queue->lock);
+	retry_queue->stopped = true;
+	mutex_unlock(&retry_queue->lock);
+	for (struct waiting waiting; (waiting = take(retry_queue, TIME_NEVER, &next)).job;) {
 		retry_queue->calls->cut_off(waiting.job);
-		pool_queue_close(run->pool, waiting.queue);
-		batch_unref(batch);
+		let_go(&waiting);
 	}
 }

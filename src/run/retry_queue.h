@@ -18,12 +18,12 @@ void retry_queue_destroy(struct retry_queue *retry_queue); // empty
 
 // Keeps the job until `due` (now_ns() time), and its queue open; from the worker whose item it is. The job is handed
 // over. Returns false, with nothing done, if the run takes no more work.
-bool retry_queue_add(struct run *run, struct queue *queue, struct job *job, uint64_t due);
+bool retry_queue_add(struct retry_queue *retry_queue, struct queue *queue, struct job *job, uint64_t due);
 
 // Queues the jobs whose time has come; when the next comes, or TIME_NEVER. From the event loop.
-uint64_t retry_queue_submit(struct run *run, uint64_t now);
+uint64_t retry_queue_submit(struct retry_queue *retry_queue, uint64_t now);
 
 // Ends all that wait, which had failed, and takes no more. From any thread.
-void retry_queue_stop(struct run *run);
+void retry_queue_stop(struct retry_queue *retry_queue);
 
 #endif

@@ -79,7 +79,7 @@ static void run_loop(struct run *run) {
 	bool again = feeds_fill(run);
 	pool_start(run->pool);
 	while (!atomic_load_acquire(&run->idle)) { // pairs with the store in on_idle()
-		uint64_t next = retry_queue_submit(run, now_ns()), orphans = children_reap_orphans(run->children, run->signal_fd);
+		uint64_t next = retry_queue_submit(run->retry_queue, now_ns()), orphans = children_reap_orphans(run->children, run->signal_fd);
 		next = orphans < next ? orphans : next;
 		if (run->signal) {
 			run_limit_end(run);
@@ -90,7 +90,7 @@ static void run_loop(struct run *run) {
 			next = step < next ? step : next;
 		}
 		if (run->admission) {
-			uint64_t due = admission_tick(run, now_ns());
+			uint64_t due = admission_tick(run->admission, now_ns());
 			next = due < next ? due : next;
 		}
 		if (run->status_display) {

@@ -182,7 +182,9 @@ int setup_open(struct run *run) {
 	if ((options->tty || options->interactive) && terminal_open(run) != 0) {
 		return -1;
 	}
-	start_order_open(run);
+	if (options->print_commands || (options->interactive && !options->dry_run)) {
+		run->start_order = start_order_create(options->max_long);
+	}
 	run->retry_queue = retry_queue_create(&work_retries);
 	run->item_work = &work_item;
 	run->created_files = run->manifest ? created_files_create() : NULL;
@@ -245,7 +247,7 @@ void setup_close(struct run *run) {
 	retry_queue_destroy(run->retry_queue);
 	created_files_destroy(run->created_files);
 	admission_close(run);
-	start_order_close(run);
+	start_order_destroy(run->start_order);
 	terminal_close(run);
 	if (run->writer) {
 		writer_finish(run->writer);

@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "base/diag.h"
 #include "base/list.h"
+#include "base/sync.h"
 
 struct queued_start {
 	struct list link;
@@ -16,23 +17,21 @@ struct start_order {
 	mutex reserving;        // held while by_slot is made longer; taken before `lock`
 	mutex lock;             // taken under the pool's; nothing is locked under it
 	struct list places;     // in order of dispatch
+	unsigned max_long;      // dedicated threads
 	struct queued_start **by_slot; // from slot 0 on, which none has
 	size_t nslots;
 };
 
-void start_order_open(struct run *run) {
-	const struct options *options = run->options;
-	if (!options->print_commands && (!options->interactive || options->dry_run)) {
-		return;
-	}
-	struct start_order *start_order = run->start_order = NEW(struct start_order);
+struct start_order *start_order_create(unsigned max_long) {
+	struct start_order *start_order = NEW(struct start_order);
+	start_order->max_long = max_long;
 	mutex_init(&start_order->reserving, LOCK_START_ORDER_GROWTH);
 	mutex_init(&start_order->lock, LOCK_START_ORDER);
 	list_init(&start_order->places);
+	return start_order;
 }
 
-void start_order_close(struct run *run) {
-	struct start_order *start_order = run->start_order;
+void start_order_destroy(struct start_order *start_order) {
 	if (start_order) {
 		verify(list_is_empty(&start_order->places));
 		mutex_fini(&start_order->lock);
@@ -43,17 +42,15 @@ void start_order_close(struct run *run) {
 		}
 		free(start_order->by_slot);
 		free(start_order);
-		run->start_order = NULL;
 	}
 }
 
-void start_order_reserve(struct run *run, unsigned slots) {
-	struct start_order *start_order = run->start_order;
+void start_order_reserve(struct start_order *start_order, unsigned slots) {
 	if (!start_order) {
 		return;
 	}
 	mutex_lock(&start_order->reserving);
-	size_t want = (size_t)slots + run->options->max_long + 1, n = start_order->nslots;
+	size_t want = (size_t)slots + start_order->max_long + 1, n = start_order->nslots;
 	if (want > n) {
 		struct queued_start **by_slot = xcalloc(want, sizeof(by_slot[0])), **old = start_order->by_slot;
 		for (size_t i = 0; i < want; ++i) {
@@ -77,8 +74,7 @@ static struct queued_start *place_of(struct start_order *start_order, unsigned s
 	return start_order->by_slot[slot];
 }
 
-void start_order_add(struct run *run, unsigned slot) {
-	struct start_order *start_order = run->start_order;
+void start_order_add(struct start_order *start_order, unsigned slot) {
 	if (!start_order) {
 		return;
 	}
@@ -90,8 +86,7 @@ void start_order_add(struct run *run, unsigned slot) {
 	mutex_unlock(&start_order->lock);
 }
 
-void start_order_wait(struct run *run, unsigned slot) {
-	struct start_order *start_order = run->start_order;
+void start_order_wait(struct start_order *start_order, unsigned slot) {
 	if (!start_order) {
 		return;
 	}
@@ -103,8 +98,7 @@ void start_order_wait(struct run *run, unsigned slot) {
 	mutex_unlock(&start_order->lock);
 }
 
-void start_order_pass(struct run *run, unsigned slot) {
-	struct start_order *start_order = run->start_order;
+void start_order_pass(struct start_order *start_order, unsigned slot) {
 	if (!start_order) {
 		return;
 	}

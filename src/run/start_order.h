@@ -6,23 +6,25 @@
 #ifndef FAIRPAR_RUN_START_ORDER_H
 #define FAIRPAR_RUN_START_ORDER_H
 
-#include "run/run.h"
+struct start_order;
 
-// Makes run->start_order if the options need it.
-void start_order_open(struct run *run);
-// NULL-safe in run->start_order, as all the following.
-void start_order_close(struct run *run);
+// With up to so many dedicated threads. The caller frees it with start_order_destroy(), when no item runs.
+struct start_order *start_order_create(unsigned max_long);
+
+// All the following do nothing with NULL.
+
+void start_order_destroy(struct start_order *start_order);
 
 // Has room for that many slots, and for the dedicated threads above them, before the pool is told of the slots.
-void start_order_reserve(struct run *run, unsigned slots);
+void start_order_reserve(struct start_order *start_order, unsigned slots);
 
 // From the pool's trace hook, under its lock: the worker with that slot has got an item. Allocates nothing.
-void start_order_add(struct run *run, unsigned slot);
+void start_order_add(struct start_order *start_order, unsigned slot);
 
 // Waits until all that came before have passed. Whoever has passed need not wait.
-void start_order_wait(struct run *run, unsigned slot);
+void start_order_wait(struct start_order *start_order, unsigned slot);
 
 // Lets the next one go on. Once is enough, more does no harm.
-void start_order_pass(struct run *run, unsigned slot);
+void start_order_pass(struct start_order *start_order, unsigned slot);
 
 #endif

@@ -35,12 +35,12 @@ enum {
 void run_stop(struct run *run) {
 	if (!run->stopping) {
 		run->stopping = true;
-		retry_queue_stop(run); // first: what needs a batch of these is skipped
+		retry_queue_stop(run->retry_queue); // first: what needs a batch of these is skipped
 		feeds_stop(run);
 		dag_stop(run);
 		terminal_cancel(run);
 		if (run->admission) {
-			admission_stop(run);
+			admission_stop(run->admission);
 		}
 		pool_shutdown(run->pool, POOL_CANCELLING);
 	}

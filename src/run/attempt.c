@@ -300,14 +300,14 @@ void attempt_run(struct worker_state *state, struct job *job, const struct attem
 	if (run->publisher) {
 		publish_attempt(state);
 	}
+	buf_reset(&state->text);
+	command_text(attempt->template, &x, &job->spec->by, &state->text);
 	job_output_open_spool(state, job, attempt->slot);
 	if (!is_permitted(state, job, attempt->template, &x)) {
 		result_cannot_start(ret_result, 126);
 		ret_result->is_refused = true;
 		return;
 	}
-	buf_reset(&state->text);
-	command_text(attempt->template, &x, &job->spec->by, &state->text);
 	if (run->options->dry_run) {
 		explain_quotes(run, attempt->template, &x);
 		quote_text(state, run->options->shell_quotes);
@@ -336,7 +336,7 @@ void attempt_run(struct worker_state *state, struct job *job, const struct attem
 		result_cannot_start(ret_result, 126);
 		return;
 	}
-	if (command_build(&state->command, attempt->template, &x, &job->spec->by) != 0) {
+	if (command_build(&state->command, attempt->template, &x, &job->spec->by, &state->text) != 0) {
 		struct spawn_error error = {.step = SPAWN_EXEC, .error = errno};
 		result_cannot_start(ret_result, error.error == ENOENT ? 127 : 126);
 		if (error.error == EINVAL) {

@@ -102,7 +102,7 @@ static void job_close(struct worker_state *state, struct job *job, unsigned slot
 		publish_output_stats(state, job, result, NEXT_NOTHING);
 		end_summary_note_failure(state, result);
 	}
-	result_files_end(run, job, slot, result, received);
+	result_files_end(state, job, slot, result, received);
 	if (job->spool && failed && run->options->color_failed && !result_files_is_table(run)) {
 		// white on red, and to the end of the line, as GNU parallel has it
 		spool_frame_lines(job->spool, "\033[48;5;196;38;5;231m\033[K", "\033[m");
@@ -258,9 +258,9 @@ static enum work_status fail_bad_item(struct worker_state *state, unsigned slot,
 	result_cannot_start(&result, 126);
 	if (state->run->publisher) {
 		publish_attempt(state);
-		buf_reset(&state->text);
-		buf_adds(&state->text, job->record.args);
 	}
+	buf_reset(&state->text);
+	buf_adds(&state->text, job->record.args);
 	job_output_open_spool(state, job, slot);
 	attempt_complain(state, job, "%s: '%s'", job->reason, text_shows(job->record.args));
 	return job_end(state, job, slot, &result);

@@ -24,13 +24,13 @@
 #include <strings.h>
 #include <unistd.h>
 
-enum result_files_kind { SHELF_DIR, SHELF_TABLE, SHELF_TEMP };
+enum result_files_kind { RESULTS_DIR, RESULTS_TABLE, RESULTS_TEMP };
 
 struct result_files {
 	enum result_files_kind kind;
 	enum table_kind table;
 	int fd;                     // of the table, or -1
-	struct template *path;      // SHELF_DIR
+	struct template *path;      // RESULTS_DIR
 	size_t head, tail;          // of its text: what stands before and behind the replacement strings
 	atomic_int dir;             // what the files are below, or -1 until the first one
 	struct names names;         // of the columns
@@ -73,8 +73,8 @@ int result_files_open(struct run *run) {
 	struct result_files *result_files = run->result_files = NEW(struct result_files);
 	result_files->fd = -1;
 	atomic_init(&result_files->dir, -1);
-	result_files->kind = !options->results ? SHELF_TEMP : option_results_is_table(options->results) ? SHELF_TABLE : SHELF_DIR;
-	return result_files->kind == SHELF_TABLE ? open_table(run, options->results) : 0;
+	result_files->kind = !options->results ? RESULTS_TEMP : option_results_is_table(options->results) ? RESULTS_TABLE : RESULTS_DIR;
+	return result_files->kind == RESULTS_TABLE ? open_table(run, options->results) : 0;
 }
 
 int result_files_fd(const struct run *run) {
@@ -82,7 +82,7 @@ int result_files_fd(const struct run *run) {
 }
 
 bool result_files_is_table(const struct run *run) {
-	return run->result_files && run->result_files->kind == SHELF_TABLE;
+	return run->result_files && run->result_files->kind == RESULTS_TABLE;
 }
 
 const char *result_files_name(const struct run *run) {
@@ -134,7 +134,7 @@ int result_files_parse(struct run *run, const struct names *names) {
 	if (!result_files) {
 		return 0;
 	}
-	if (result_files->kind == SHELF_DIR) {
+	if (result_files->kind == RESULTS_DIR) {
 		result_files->path = job_spec_parse(&run->options->results, 1, TEMPLATE_RAW | TEMPLATE_PATH, names, &failed);
 	}
 	if (result_files->path) {
@@ -159,7 +159,7 @@ static void put(struct run *run, struct spool *spool, const struct buf *text) {
 
 void result_files_head(struct run *run, const struct record *record) {
 	struct result_files *result_files = run->result_files;
-	if (result_files->kind != SHELF_TABLE || result_files->has_head) {
+	if (result_files->kind != RESULTS_TABLE || result_files->has_head) {
 		return;
 	}
 	result_files->has_head = true;
@@ -271,7 +271,7 @@ bool result_files_is_done(struct run *run, const struct record *record, uint64_t
 	struct expansion x = {.record = record, .seq = seq};
 	struct buf path = BUF_INIT;
 	size_t below;
-	if (!run->result_files || run->result_files->kind != SHELF_DIR || !is_record(run->options)) {
+	if (!run->result_files || run->result_files->kind != RESULTS_DIR || !is_record(run->options)) {
 		return false;
 	}
 	make_path(run, &x, &path, &below);
@@ -293,7 +293,7 @@ static void show_name(struct run *run, struct job *job) {
 // Opens the files of one job. Returns 0, or -1 after a message, with the cause added to `why`.
 static int begin_in_files(struct run *run, struct job *job, unsigned slot, struct buf *why) {
 	const struct options *options = run->options;
-	if (run->result_files->kind == SHELF_DIR) {
+	if (run->result_files->kind == RESULTS_DIR) {
 		return begin_in_dir(run, job, slot, why);
 	}
 	if (options->output == OUTPUT_UNGROUP) {
@@ -313,7 +313,7 @@ bool result_files_begin(struct worker_state *state, struct job *job, unsigned sl
 		*ret_result = (struct result){.outcome = OUTCOME_CANCELLED};
 		return false;
 	}
-	if (run->result_files->kind == SHELF_TABLE) {
+	if (run->result_files->kind == RESULTS_TABLE) {
 		job->results = results_in_memory();
 		return true;
 	}
@@ -329,10 +329,13 @@ bool result_files_begin(struct worker_state *state, struct job *job, unsigned sl
 	return true;
 }
 
-static void add_row(struct run *run, struct job *job, unsigned slot, const struct result *result, uint64_t received) {
-	struct expansion x = expansion_of(job, slot);
+static void add_row(struct worker_state *state, struct job *job, unsigned slot, const struct result *result, uint64_t received) {
+	struct expansion x = job_expansion(job, slot);
 	struct buf command = BUF_INIT, tag = BUF_INIT, line = BUF_INIT;
-	command_text(job->spec->command, &x, &job->spec->by, &command);
+	if (job->step > 0) { // else it is that of the last attempt
+		command_text(job->spec->command, &x, &job->spec->by, &command);
+	}
+	const struct buf *text = job->step > 0 ? &command : &state->text;
 	if (job->spec->tag) {
 		template_expand(job->spec->tag, &x, &tag);
 		buf_addc(&tag, '\t');
@@ -344,8 +347,8 @@ static void add_row(struct run *run, struct job *job, unsigned slot, const struc
 			.start = job->start ? job->start : result->start,
 			.sent = job_sent(job),
 			.received = received,
-			.command = buf_str(&command),
-			.command_len = command.len,
+			.command = buf_str(text),
+			.command_len = text->len,
 		},
 		.args = job->record.args,
 		.nargs = job->record.nargs,
@@ -353,14 +356,15 @@ static void add_row(struct run *run, struct job *job, unsigned slot, const struc
 		.tag = tag.data,
 		.tag_len = tag.len,
 	};
-	table_add_row(&line, run->result_files->table, &row);
-	put(run, job->spool, &line);
+	table_add_row(&line, state->run->result_files->table, &row);
+	put(state->run, job->spool, &line);
 	buf_fini(&command);
 	buf_fini(&tag);
 	buf_fini(&line);
 }
 
-void result_files_end(struct run *run, struct job *job, unsigned slot, const struct result *result, uint64_t received) {
+void result_files_end(struct worker_state *state, struct job *job, unsigned slot, const struct result *result, uint64_t received) {
+	struct run *run = state->run;
 	const char *failed;
 	if (!job->results) {
 		return;
@@ -370,15 +374,15 @@ void result_files_end(struct run *run, struct job *job, unsigned slot, const str
 	if (error) {
 		cannot_write(run, failed, error, NULL);
 	}
-	bool cut = !result || result->outcome == OUTCOME_CANCELLED;
+	bool cut = result->outcome == OUTCOME_CANCELLED;
 	if (!cut && !error && results_complete(job->results, job->item.seq, &failed) != 0) {
 		cannot_write(run, failed, errno, NULL);
 	}
-	if (!cut && run->result_files->kind == SHELF_TABLE && job->spool) {
-		add_row(run, job, slot, result, received);
+	if (!cut && run->result_files->kind == RESULTS_TABLE && job->spool) {
+		add_row(state, job, slot, result, received);
 	} else if (!cut && run->options->files && run->options->output != OUTPUT_LINE_BUFFER) {
 		show_name(run, job);
 	}
-	results_free(job->results, /* unlink_files */ cut && run->result_files->kind == SHELF_TEMP);
+	results_free(job->results, /* unlink_files */ cut && run->result_files->kind == RESULTS_TEMP);
 	job->results = NULL;
 }

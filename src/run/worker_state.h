@@ -37,7 +37,7 @@ struct worker_state {
 	struct child_scratch *scratch;
 	struct command command;
 	char *tap;       // READ_BYTES for output that subscribers want, once needed
-	struct buf text; // the command for people
+	struct buf text; // the command of the last attempt, by command_text()
 	struct buf label;
 	struct buf vars;         // the variables of the job's environment, NUL behind each
 	struct buf row;          // scratch: the command of its row in the joblog

@@ -94,9 +94,8 @@ static int build_direct(struct command *command, size_t nwords, const struct int
 	return command->path ? 1 : 0;
 }
 
-// `shell -c TEXT`, for the text in command->text.
-static int build_shell(struct command *command, const char *shell) {
-	const struct buf *text = &command->text;
+// `shell -c TEXT`.
+static int build_shell(struct command *command, const struct buf *text, const char *shell) {
 	if (shell_uses_function(buf_str(text), text->len)) {
 		const char *slash = strrchr(shell, '/');
 		const char *bash = strcmp(slash ? slash + 1 : shell, "bash") == 0 ? NULL : program_find("bash");
@@ -136,10 +135,10 @@ static int build_bare(struct command *command, size_t nwords, const struct inter
 }
 
 int command_build(struct command *command, const struct template *template, const struct expansion *x,
-                  const struct interpreter *by) {
-	struct buf *text = &command->text, *words = &command->words;
+                  const struct interpreter *by, const struct buf *text) {
+	struct buf *words = &command->words;
 	buf_reset(words);
-	buf_reset(text);
+	buf_reset(&command->text);
 	command->by_shell = false;
 	size_t nwords = 0;
 	if (!by->shell && !template) {
@@ -152,7 +151,6 @@ int command_build(struct command *command, const struct template *template, cons
 	if (template && template_is_direct(template)) {
 		nwords = template_expand_words(template, x, words);
 	} else if (!template) {
-		add_line(x->record, /* quoted */ false, text);
 		bool needs_shell = shell_is_needed(text->data, text->len);
 		nwords = needs_shell ? 0 : split_line(text->data, text->len, words);
 	}
@@ -160,14 +158,11 @@ int command_build(struct command *command, const struct template *template, cons
 	if (built != 0) {
 		return built > 0 ? 0 : -1;
 	}
-	if (template) {
-		if (template_is_direct(template) && !template_permits(template, x, text)) { // no such program: so far nobody asked
-			errno = EINVAL;
-			return -1;
-		}
-		template_expand(template, x, text);
+	if (template && template_is_direct(template) && !template_permits(template, x, &command->text)) {
+		errno = EINVAL; // no such program: so far nobody asked
+		return -1;
 	}
-	return build_shell(command, by->shell);
+	return build_shell(command, text, by->shell);
 }
 
 void command_text(const struct template *template, const struct expansion *x, const struct interpreter *by,

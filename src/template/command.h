@@ -11,7 +11,7 @@ struct command {
 	char **argv;             // NULL-terminated, points into `words`
 	size_t argv_cap;
 	struct buf words;
-	struct buf text;         // scratch
+	struct buf text;         // scratch, or why template_permits() is false
 	bool by_shell;           // a shell runs it
 };
 
@@ -26,9 +26,9 @@ struct interpreter {
 	const char *path;        // PATH of the job where it is not fairpar's own, or NULL
 };
 
-// Builds the command. Returns 0; or -1 with errno E2BIG (an argument is above the system's limit for one string, 128 KiB) or
-// EINVAL (a direct template whose program is not there needs a shell, and template_permits() is false; of templates that
-// are not direct the caller asks that itself).
+// Builds the command, whose text by command_text() is `text`: what a shell runs is expanded once. Returns 0; or -1 with errno
+// E2BIG (an argument is above the system's limit for one string, 128 KiB) or EINVAL (a direct template whose program is not
+// there needs a shell, and template_permits() is false; of templates that are not direct the caller asks that itself).
 //
 // With a shell: if the template (with NULL the record, which is a command line) has no shell syntax and its program exists,
 // that is executed directly; else the command is `shell -c TEXT`, by bash if the text uses an exported function. If the
@@ -38,7 +38,7 @@ struct interpreter {
 // nothing in them is interpreted. A name without a slash is searched in the job's PATH, with errno ENOENT (not found) or
 // EACCES (not executable), too; one with a slash is left to execve() in the job's directory.
 int command_build(struct command *command, const struct template *template, const struct expansion *x,
-                  const struct interpreter *by);
+                  const struct interpreter *by, const struct buf *text);
 
 // Appends the command as -t and --dry-run show it: the text that a shell would run.
 void command_text(const struct template *template, const struct expansion *x, const struct interpreter *by,

@@ -17,14 +17,25 @@ static const struct expansion *item(const char *text) {
 	return &x;
 }
 
+static int build_by(struct command *command, const struct template *template, const struct expansion *x,
+                    const struct interpreter *by) {
+	struct buf text = BUF_INIT;
+	command_text(template, x, by, &text);
+	int result = command_build(command, template, x, by, &text);
+	int error = errno;
+	buf_fini(&text);
+	errno = error;
+	return result;
+}
+
 static int build(struct command *command, const struct template *template, const struct expansion *x, const char *shell) {
-	return command_build(command, template, x, &(struct interpreter){.shell = shell});
+	return build_by(command, template, x, &(struct interpreter){.shell = shell});
 }
 
 // The command as "PATH: <word><word>".
 static void check_built_by(struct command *command, const struct template *template, const struct expansion *x,
                            const struct interpreter *by, const char *expected) {
-	check_equal(command_build(command, template, x, by), 0);
+	check_equal(build_by(command, template, x, by), 0);
 	struct buf out = BUF_INIT;
 	buf_printf(&out, "%s:", command->path);
 	for (char **word = command->argv; *word; ++word) {
@@ -178,7 +189,7 @@ static const struct expansion *words_of(const char *args, size_t size, uint32_t 
 static void check_refused(const struct expansion *x, const struct interpreter *by, int error) {
 	struct command command = COMMAND_INIT;
 	errno = 0;
-	check_equal(command_build(&command, NULL, x, by), -1);
+	check_equal(build_by(&command, NULL, x, by), -1);
 	check_equal(errno, error);
 	check(command.argv && (x->record->nargs == 0 ? !command.argv[0] : strcmp(command.argv[0], x->record->args) == 0));
 	command_fini(&command);

@@ -250,6 +250,7 @@ void feeds_close(struct run *run) {
 		free(feeds->free[i]);
 	}
 	template_free(feeds->batch_by);
+	names_free(&feeds->names);
 	free(feeds->file_sources);
 	buf_fini(&feeds->key);
 	free(feeds);

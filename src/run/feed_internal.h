@@ -59,6 +59,7 @@ struct feeds {
 	bool full;                          // the pool had no room: its call is awaited
 	bool stopped;                       // the pool takes nothing any more
 	bool all_counted;                   // all input was read, and the tally knows
+	struct names names;                 // of the columns of the command line's inputs
 	struct template *batch_by;          // --batch-by, or NULL
 	struct source_config *file_sources; // of --batch NAME=FILE: inputs borrow them
 	struct buf key;                     // scratch: an expanded --batch-by
@@ -73,6 +74,8 @@ struct feeds {
 
 // Queued bytes of a batch at which its input is left alone.
 size_t feed_high_water(const struct run *run);
+
+void names_free(struct names *names);
 
 // ---- feed_route.c
 

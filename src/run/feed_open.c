@@ -102,7 +102,7 @@ int feeds_add_node(struct run *run, struct dag_node *node, const struct source_c
 
 // ---- headers ----
 
-static void names_free(struct names *names) {
+void names_free(struct names *names) {
 	for (size_t i = 0; i < names->n; ++i) {
 		free(names->names[i]);
 	}
@@ -208,9 +208,10 @@ static void warn_one_batch(const struct run *run) {
 	}
 }
 
-// Parses the templates of the command line, for the columns of these names. Returns 0, or -1 after a message.
-static int parse_templates(struct run *run, const struct names *names) {
+// Parses the templates of the command line, for the columns of feeds->names. Returns 0, or -1 after a message.
+static int parse_templates(struct run *run) {
 	const struct options *options = run->options;
+	const struct names *names = &run->feeds->names;
 	char *shell = choose_shell(options);
 	if (!shell) {
 		return -1;
@@ -223,25 +224,13 @@ static int parse_templates(struct run *run, const struct names *names) {
 	return result_files_parse(run, names) != 0 || failed ? -1 : 0;
 }
 
-static bool needs_total(const struct template *template) {
-	return template && template_needs_total(template);
-}
-
-// True if a template of the command line says how many items there are.
-static bool total_is_needed(const struct run *run) {
-	const struct job_spec *spec = &run->spec;
-	bool needed = needs_total(spec->command) || needs_total(spec->on_failure) || needs_total(spec->tag);
-	for (size_t i = 0; i < spec->nthen; ++i) {
-		needed = needed || needs_total(spec->then[i]);
-	}
-	return needed || needs_total(run->feeds->batch_by);
-}
-
 // Reads all input before the first job, where the command line says something of all items. Returns 0, or -1 after a
 // message or when a signal ends the run.
 static int read_all_records(struct run *run) {
 	const struct options *options = run->options;
-	if (!options->shuffle && !options->tee && !total_is_needed(run)) {
+	const struct template *batch_by = run->feeds->batch_by;
+	bool needs_total = job_spec_any(&run->spec, template_needs_total) || (batch_by && template_needs_total(batch_by));
+	if (!options->shuffle && !options->tee && !needs_total) {
 		return 0;
 	}
 	run->total = 0;
@@ -273,15 +262,7 @@ static size_t argument_room(const struct job_spec *spec) {
 
 // A single argument of what is put together by time would be that of any item.
 static int refuse_columns(const struct run *run) {
-	const struct job_spec *spec = &run->spec;
-	const struct template *all[] = {spec->command, spec->on_failure, spec->tag, spec->workdir};
-	bool found = false;
-	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); ++i) {
-		found = found || (all[i] && template_has_columns(all[i]));
-	}
-	for (size_t i = 0; i < spec->nthen; ++i) {
-		found = found || template_has_columns(spec->then[i]);
-	}
+	bool found = job_spec_any(&run->spec, template_has_columns);
 	if (found) {
 		diag_error("--pack: a process has many items, so {1} and the names of columns say nothing; {} stands for all of them");
 	}
@@ -319,9 +300,8 @@ static void add_data(struct run *run) {
 
 // Opens the data of --pipe and --pipe-part. Returns 0, or -1 after a message.
 static int open_blocks(struct run *run) {
-	const struct names none = {.tokens = &run->options->tokens};
 	run->blocks = blockfeed_open(run);
-	if (!run->blocks || parse_templates(run, &none) != 0) {
+	if (!run->blocks || parse_templates(run) != 0) {
 		return -1;
 	}
 	++run->feeds->n;
@@ -371,6 +351,7 @@ int feeds_open(struct run *run) {
 	struct feeds *feeds = run->feeds = NEW(struct feeds);
 	list_init(&feeds->active);
 	list_init(&feeds->packing.used);
+	feeds->names.tokens = &options->tokens;
 	if (run->manifest) {
 		return 0; // dag_open() adds what its batches read
 	}
@@ -383,11 +364,10 @@ int feeds_open(struct run *run) {
 	if (open_inputs(run) != 0) {
 		return -1;
 	}
-	struct names names = {.tokens = &options->tokens};
-	int result = options->header ? read_headers(run, &names) : 0;
-	name_files(options, &names);
+	int result = options->header ? read_headers(run, &feeds->names) : 0;
+	name_files(options, &feeds->names);
 	if (result == 0) {
-		result = parse_templates(run, &names);
+		result = parse_templates(run);
 	}
 	if (result == 0) {
 		result = read_all_records(run);
@@ -398,6 +378,5 @@ int feeds_open(struct run *run) {
 	if (result == 0) {
 		result = packing_init(&feeds->packing, run);
 	}
-	names_free(&names);
 	return result;
 }

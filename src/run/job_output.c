@@ -107,10 +107,10 @@ static ssize_t read_shown(const struct job_output *output, enum child_stream str
 	publish_output(state, output->job, (int)stream, state->tap, (size_t)n);
 	if (stream == STREAM_OUT && output->line_items) {
 		line_items_take(output->line_items, state->tap, (size_t)n);
-	} else if (output->results && results_takes(output->results, (int)stream)) {
-		results_add(output->results, (int)stream, state->tap, (size_t)n);
+	} else if (output->job->results && results_takes(output->job->results, (int)stream)) {
+		results_add(output->job->results, (int)stream, state->tap, (size_t)n);
 	} else {
-		spool_add(output->spool, (int)stream, state->tap, (size_t)n);
+		spool_add(output->job->spool, (int)stream, state->tap, (size_t)n);
 	}
 	return n;
 }
@@ -118,22 +118,22 @@ static ssize_t read_shown(const struct job_output *output, enum child_stream str
 static ssize_t output_readable(void *arg, enum child_stream stream, int fd) {
 	struct job_output *output = arg;
 	ssize_t n;
-	if (output->shown) {
+	if (output->is_watched) {
 		n = read_shown(output, stream, fd);
 	} else if (stream == STREAM_OUT && output->line_items) {
 		n = line_items_readable(output->line_items, fd);
-	} else if (output->results && results_takes(output->results, (int)stream)) {
-		n = results_readable(output->results, (int)stream, fd);
+	} else if (output->job->results && results_takes(output->job->results, (int)stream)) {
+		n = results_readable(output->job->results, (int)stream, fd);
 	} else {
-		n = spool_readable(output->spool, (int)stream, fd);
+		n = spool_readable(output->job->spool, (int)stream, fd);
 	}
-	if (output->run->status_display && n > 0) {
-		status_display_output(output->run);
+	if (output->state->run->status_display && n > 0) {
+		status_display_output(output->state->run);
 	}
 	if (n < 0 && errno != EAGAIN && errno != EINTR) {
 		int error = errno;
 		diag_error("cannot read the output of a job: %s", strerror(error));
-		atomic_store_relaxed(&output->run->trouble, true);
+		atomic_store_relaxed(&output->state->run->trouble, true);
 		errno = error;
 	}
 	return n;
@@ -142,14 +142,13 @@ static ssize_t output_readable(void *arg, enum child_stream stream, int fd) {
 // With --latest-line as it is shown: behind the job's tag.
 static size_t output_last_line(void *arg, char *text, size_t size) {
 	const struct job_output *output = arg;
-	bool tagged = output->run->options->show.latest_line;
-	return output->spool ? spool_last_line(output->spool, tagged, text, size) : 0;
+	bool tagged = output->state->run->options->show.latest_line;
+	return output->job->spool ? spool_last_line(output->job->spool, tagged, text, size) : 0;
 }
 
 void job_output_open(struct job_output *output, struct worker_state *state, const struct job *job, struct line_items *line_items) {
 	*output = (struct job_output){
-		.run = state->run, .state = state, .job = job, .spool = job->spool, .results = job->results, .line_items = line_items,
-		.shown = publish_wants(state->run, WANTS_OUTPUT),
+		.state = state, .job = job, .line_items = line_items, .is_watched = publish_wants(state->run, WANTS_OUTPUT),
 		.output_reader = {.readable = output_readable, .last_line = output_last_line, .arg = output},
 	};
 }

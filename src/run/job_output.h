@@ -7,13 +7,10 @@
 
 // The output of a running child.
 struct job_output {
-	struct run *run;
 	struct worker_state *state;
 	const struct job *job;
-	bool shown; // a subscriber wants to see it
-	struct spool *spool;
-	struct results *results;
-	struct line_items *line_items;
+	bool is_watched;               // a subscriber wants to see it
+	struct line_items *line_items; // takes the lines of its stdout, or NULL
 	struct output_reader output_reader; // for child_run()
 };
 

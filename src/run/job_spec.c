@@ -27,6 +27,16 @@ struct template *job_spec_parse(const char *const *words, size_t n, unsigned fla
 	return template;
 }
 
+bool job_spec_any(const struct job_spec *spec, bool (*is_such)(const struct template *template)) {
+	const struct template *all[] = {spec->command, spec->on_failure, spec->tag, spec->workdir};
+	bool found = false;
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]) + spec->nthen && !found; ++i) {
+		const struct template *one = i < spec->nthen ? spec->then[i] : all[i - spec->nthen];
+		found = one && is_such(one);
+	}
+	return found;
+}
+
 // How the texts of one spec are read.
 struct spec_parse {
 	const struct names *names;

@@ -67,6 +67,9 @@ char *job_spec_shell(const char *shell, bool has_items, const char **ret_error);
 void job_spec_fini(struct job_spec *spec);
 void job_spec_free(struct job_spec *spec); // the same, and its memory; or NULL
 
+// True if that is so of a template that the command line can give: the command, a step, on-failure, the tag, the directory.
+bool job_spec_any(const struct job_spec *spec, bool (*is_such)(const struct template *template));
+
 // Parses one text of the command line. Returns NULL with *ret_failed true after a message.
 struct template *job_spec_parse(const char *const *words, size_t n, unsigned flags, const struct names *names,
                               bool *ret_failed);

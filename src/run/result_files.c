@@ -33,7 +33,7 @@ struct result_files {
 	struct template *path;      // RESULTS_DIR
 	size_t head, tail;          // of its text: what stands before and behind the replacement strings
 	atomic_int dir;             // what the files are below, or -1 until the first one
-	struct names names;         // of the columns
+	const struct names *names;  // of the columns; borrowed
 	bool has_head;
 	atomic_uint columns;        // of an item, where they are packed; else 0
 	atomic_bool said;           // that something cannot be written
@@ -141,10 +141,7 @@ int result_files_parse(struct run *run, const struct names *names) {
 		template_ends(result_files->path, &result_files->head, &result_files->tail);
 		failed = failed || (!run->options->dry_run && make_base_dir(run) != 0);
 	}
-	result_files->names.names = xcalloc(names->n, sizeof(*result_files->names.names));
-	for (; result_files->names.n < names->n; ++result_files->names.n) {
-		result_files->names.names[result_files->names.n] = xstrdup(names->names[result_files->names.n]);
-	}
+	result_files->names = names;
 	return failed ? -1 : 0;
 }
 
@@ -164,7 +161,7 @@ void result_files_head(struct run *run, const struct record *record) {
 	}
 	result_files->has_head = true;
 	struct buf line = BUF_INIT;
-	table_add_header(&line, result_files->table, record->nargs, result_files->names.names, result_files->names.n);
+	table_add_header(&line, result_files->table, record->nargs, result_files->names->names, result_files->names->n);
 	if (line.len > 0) {
 		struct spool *spool = spool_open(run->writer, NULL, 0, WRITER_GROUP, NULL, 0);
 		put(run, spool, &line);
@@ -187,10 +184,6 @@ void result_files_close(struct run *run) {
 	if (result_files->fd >= 0 && close(result_files->fd) != 0 && !atomic_exchange(&run->trouble, true)) {
 		diag_error("cannot write '%s': %s", text_shows(run->options->results), strerror(errno));
 	}
-	for (size_t i = 0; i < result_files->names.n; ++i) {
-		free(result_files->names.names[i]);
-	}
-	free(result_files->names.names);
 	if (atomic_load_relaxed(&result_files->dir) >= 0) {
 		close(atomic_load_relaxed(&result_files->dir));
 	}
@@ -239,7 +232,7 @@ static void make_path(struct run *run, const struct expansion *x, struct buf *pa
 		buf_addc(path, '/');
 		*ret_below = path->len;
 		pathname_add_items(path, run->blocks ? number.data : x->record->args, run->blocks ? 1 : x->record->nargs,
-		                   atomic_load_relaxed(&result_files->columns), result_files->names.names, result_files->names.n);
+		                   atomic_load_relaxed(&result_files->columns), result_files->names->names, result_files->names->n);
 		buf_fini(&number);
 	} else {
 		for (*ret_below = result_files->head; *ret_below > 0 && path->data[*ret_below - 1] != '/';) {

@@ -20,7 +20,8 @@ bool result_files_is_table(const struct run *run);
 // The words for messages about what result_files_fd() is.
 const char *result_files_name(const struct run *run);
 
-// Parses the path, for columns of these names, and makes the directory, before anything runs. Returns 0, or -1 after a message.
+// Parses the path, for columns of these names, which outlive the jobs, and makes the directory, before anything runs. Returns 0,
+// or -1 after a message.
 int result_files_parse(struct run *run, const struct names *names);
 
 // From now on jobs are packed of items like this one.

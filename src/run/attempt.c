@@ -69,14 +69,14 @@ static int make_dirs(char *path) {
 }
 
 // The job's own directory, if it has one. Returns 0, or -1 after a message.
-static int enter_workdir(struct worker_state *state, const struct job *job, unsigned slot) {
+static int enter_workdir(struct worker_state *state, const struct job *job) {
 	const struct job_spec *spec = job->spec;
 	context_unref(state->context);
 	state->context = NULL;
 	if (!spec->workdir) {
 		return 0;
 	}
-	struct expansion x = job_expansion(job, slot);
+	struct expansion x = job_expansion(job);
 	struct buf dir = BUF_INIT;
 	template_expand(spec->workdir, &x, &dir);
 	int result = dir.len > 0 && access(dir.data, F_OK) != 0 ? make_dirs(dir.data) : 0;
@@ -187,7 +187,7 @@ static void admit_child(struct worker_state *state, const struct job *job, const
 	struct run *run = state->run;
 	*ret_result = (struct result){.outcome = OUTCOME_CANCELLED};
 	struct admission_wait wait = {.ns = 0};
-	if (!admission_enter(run->admission, attempt->slot, /* must */ attempt->ended != NULL, &wait)) {
+	if (!admission_enter(run->admission, job->slot, /* must */ attempt->ended != NULL, &wait)) {
 		return;
 	}
 	if (wait.ns > 0) {
@@ -295,14 +295,14 @@ static bool is_permitted(struct worker_state *state, const struct job *job, cons
 
 void attempt_run(struct worker_state *state, struct job *job, const struct attempt *attempt, struct result *ret_result) {
 	struct run *run = state->run;
-	struct expansion x = job_expansion(job, attempt->slot);
+	struct expansion x = job_expansion(job);
 	*ret_result = (struct result){.outcome = OUTCOME_OK};
 	if (run->publisher) {
 		publish_attempt(state);
 	}
 	buf_reset(&state->text);
 	command_text(attempt->template, &x, &job->spec->by, &state->text);
-	job_output_open_spool(state, job, attempt->slot);
+	job_output_open_spool(state, job);
 	if (!is_permitted(state, job, attempt->template, &x)) {
 		result_cannot_start(ret_result, 126);
 		ret_result->is_refused = true;
@@ -319,20 +319,20 @@ void attempt_run(struct worker_state *state, struct job *job, const struct attem
 		spool_add_shown(job->spool, state->text.data, state->text.len);
 		return;
 	}
-	if (run->result_files && !result_files_begin(state, job, attempt->slot, ret_result)) {
+	if (run->result_files && !result_files_begin(state, job, ret_result)) {
 		return;
 	}
-	start_order_wait(run->start_order, attempt->slot);
+	start_order_wait(run->start_order, job->slot);
 	if (run->options->print_commands) {
 		print_command(state);
 	}
 	if (!run->options->interactive) {
-		start_order_pass(run->start_order, attempt->slot);
+		start_order_pass(run->start_order, job->slot);
 	}
 	if (run->options->show_commands) {
 		job_output_show_command(state, job);
 	}
-	if (enter_workdir(state, job, attempt->slot) != 0) {
+	if (enter_workdir(state, job) != 0) {
 		result_cannot_start(ret_result, 126);
 		return;
 	}

@@ -7,7 +7,6 @@
 
 struct attempt {
 	const struct template *template; // NULL: the record is the command
-	unsigned slot;
 	const struct result *ended;    // what an on-failure command is told of, or NULL
 	struct line_items *line_items; // takes the lines of its stdout, or NULL
 	bool cleanup;                  // a `finally`: also after a cancel

@@ -50,9 +50,10 @@ static enum work_status run_on_failure(struct worker *worker, struct queue *queu
 	struct job *job = failure->job;
 	struct run *run = job->batch->run;
 	struct worker_state *state = worker_state_of(run, worker);
-	start_order_pass(run->start_order, worker_slot(worker));
+	job->slot = worker_slot(worker);
+	start_order_pass(run->start_order, job->slot);
 	struct attempt attempt = {
-		.template = job->spec->on_failure, .slot = worker_slot(worker), .ended = &failure->result,
+		.template = job->spec->on_failure, .ended = &failure->result,
 	};
 	struct result result;
 	attempt_run(state, job, &attempt, &result);
@@ -102,9 +103,10 @@ static enum work_status run_finally(struct worker *worker, struct queue *queue, 
 		.name = "finally",
 		.role = ROLE_FINALLY,
 		.attempt = 1,
+		.slot = worker_slot(worker),
 	};
 	struct attempt attempt = {
-		.template = job.spec->command, .slot = worker_slot(worker), .ended = &ended, .cleanup = true,
+		.template = job.spec->command, .ended = &ended, .cleanup = true,
 	};
 	struct result result;
 	attempt_run(state, &job, &attempt, &result);
@@ -180,9 +182,10 @@ static void list_by_command(struct worker_state *state, struct worker *worker, s
 		.name = "args_from",
 		.role = ROLE_LISTING,
 		.attempt = 1,
+		.slot = worker_slot(worker),
 	};
 	struct attempt attempt = {
-		.template = spec->command, .slot = worker_slot(worker), .line_items = &state->line_items,
+		.template = spec->command, .line_items = &state->line_items,
 	};
 	struct result result;
 	line_items_begin(&state->line_items, worker, queue, /* from */ 0, /* hold */ false);

@@ -61,9 +61,9 @@ static struct created_file *begin(struct created_files *created_files, const cha
 }
 
 // The absolute path that the spec says the job creates; put into `path`.
-static void make_path(const struct job *job, unsigned slot, struct buf *path) {
+static void make_path(const struct job *job, struct buf *path) {
 	const struct job_spec *spec = job->spec;
-	struct expansion x = job_expansion(job, slot);
+	struct expansion x = job_expansion(job);
 	struct buf name = BUF_INIT;
 	template_expand(spec->creates, &x, &name);
 	const char *dir = spec->context->cwd ? spec->context->cwd : "";
@@ -76,9 +76,9 @@ static void make_path(const struct job *job, unsigned slot, struct buf *path) {
 	buf_fini(&name);
 }
 
-bool created_files_find(struct worker_state *state, struct job *job, unsigned slot) {
+bool created_files_find(struct worker_state *state, struct job *job) {
 	struct stat stat;
-	make_path(job, slot, &state->path);
+	make_path(job, &state->path);
 	const char *path = buf_str(&state->path);
 	if (access(path, F_OK) == 0) {
 		return true;

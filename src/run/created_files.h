@@ -12,9 +12,9 @@ struct created_files;
 struct created_files *created_files_create(void);
 void created_files_destroy(struct created_files *created_files); // NULL is fine
 
-// Looks for what the spec says the job creates (job->spec->creates), before its first attempt on that slot. Returns true if it is
+// Looks for what the spec says the job creates (job->spec->creates), before its first attempt. Returns true if it is
 // there. If it is not, job->creating is set, but for --dry-run and where something else stands in the way, a link to nowhere.
-bool created_files_find(struct worker_state *state, struct job *job, unsigned slot);
+bool created_files_find(struct worker_state *state, struct job *job);
 
 // The absolute path that the job is making, or NULL. Borrowed, until created_files_settle().
 const char *created_files_path(const struct job *job);

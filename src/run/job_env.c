@@ -36,23 +36,23 @@ static void build_vars(struct buf *vars, const struct job *job, const struct att
 	buf_adds(vars, job->batch->name);
 	add_number(vars, "#", job->item.number);
 	add_number(vars, "FAIRPAR_SEQ=", job->item.seq);
-	add_number(vars, "FAIRPAR_SLOT=", attempt->slot);
+	add_number(vars, "FAIRPAR_SLOT=", job->slot);
 	add_number(vars, "FAIRPAR_ATTEMPT=", job->attempt);
 	if (job->batch->run->publisher) {
 		add_text(vars, "FAIRPAR_RUN=", publish_run(job->batch->run));
 	}
 	add_number(vars, "PARALLEL_SEQ=", job->item.seq);
-	add_number(vars, "PARALLEL_JOBSLOT=", attempt->slot);
+	add_number(vars, "PARALLEL_JOBSLOT=", job->slot);
 	add_number(vars, "PARALLEL_PID=", (uint64_t)job->batch->run->pid);
 	if (options->slot_var) {
 		buf_adds(vars, options->slot_var);
-		add_number(vars, "=", attempt->slot - 1);
+		add_number(vars, "=", job->slot - 1);
 	}
 	if (attempt->ended) {
 		add_number(vars, "FAIRPAR_EXIT=", (uint64_t)result_code(attempt->ended));
 		add_text(vars, "FAIRPAR_OUTCOME=", outcome_name(attempt->ended->outcome));
 	}
-	struct expansion x = job_expansion(job, attempt->slot);
+	struct expansion x = job_expansion(job);
 	for (size_t i = 0; i < job->spec->nvars; ++i) {
 		job_env_add_variable(vars, &job->spec->vars[i], &x);
 	}

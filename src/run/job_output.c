@@ -18,7 +18,7 @@ enum { TAP_BYTES = 64 * 1024 };
 
 // ---- the spool ----
 
-void job_output_open_spool(struct worker_state *state, struct job *job, unsigned slot) {
+void job_output_open_spool(struct worker_state *state, struct job *job) {
 	struct run *run = state->run;
 	enum output_kind output = run->options->dry_run ? OUTPUT_GROUP : job->spec->output;
 	if (output == OUTPUT_UNGROUP && job->batch->emits) {
@@ -30,7 +30,7 @@ void job_output_open_spool(struct worker_state *state, struct job *job, unsigned
 	}
 	struct buf tag = BUF_INIT;
 	if (job->spec->tag && !in_table) {
-		struct expansion x = job_expansion(job, slot);
+		struct expansion x = job_expansion(job);
 		struct buf raw = BUF_INIT;
 		template_expand(job->spec->tag, &x, &raw);
 		if (isatty(STDOUT_FILENO)) {

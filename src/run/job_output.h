@@ -15,7 +15,7 @@ struct job_output {
 };
 
 // Opens the job's spool, with its tag, before its first attempt.
-void job_output_open_spool(struct worker_state *state, struct job *job, unsigned slot);
+void job_output_open_spool(struct worker_state *state, struct job *job);
 
 // For an attempt of a job that has a spool or results; `line_items` takes the lines of its stdout, or is NULL. The output
 // stays where it is until the child has ended.

@@ -158,7 +158,7 @@ void job_records_written(void *arg, const char *rows, size_t len) {
 	}
 }
 
-bool job_records_add(struct worker_state *state, const struct job *job, unsigned slot, const struct result *result,
+bool job_records_add(struct worker_state *state, const struct job *job, const struct result *result,
                 uint64_t received, struct spool *spool) {
 	struct run *run = state->run;
 	struct job_records *job_records = run->job_records;
@@ -168,7 +168,7 @@ bool job_records_add(struct worker_state *state, const struct job *job, unsigned
 	if (spool && (job_records->to_stdout || (spool_bytes(spool, 0) == 0 && spool_bytes(spool, 1) == 0))) {
 		return false;
 	}
-	struct expansion x = {.record = &job->record, .seq = job->item.seq, .slot = slot, .total = run->total};
+	struct expansion x = {.record = &job->record, .seq = job->item.seq, .slot = job->slot, .total = run->total};
 	buf_reset(&state->row);
 	add_command(job->spec, &x, job->item.bad, &state->row);
 	struct joblog_row row = {

@@ -30,7 +30,7 @@ uint64_t job_records_done(const struct run *run);
 // Logs the end of a job that was not cut off. `received`: bytes of its output. With `spool`, right before
 // spool_finish(): the row comes when what is in there was written. Returns false if it is to be logged behind
 // spool_finish(), without the spool.
-bool job_records_add(struct worker_state *state, const struct job *job, unsigned slot, const struct result *result,
+bool job_records_add(struct worker_state *state, const struct job *job, const struct result *result,
                 uint64_t received, struct spool *spool);
 
 // The writer's config.written(): these rows may be put into the log. `arg` is the run.

@@ -67,21 +67,21 @@ static uint64_t count_output(const struct job *job) {
 
 // Ends the job's output, and logs it. A job that was cancelled, or whose output is lost, has no row: --resume is to run it
 // again. The row comes after the output, for the same reason.
-static void end_output(struct worker_state *state, struct job *job, unsigned slot, const struct result *result,
+static void end_output(struct worker_state *state, struct job *job, const struct result *result,
                        uint64_t received) {
 	bool logged = result->outcome == OUTCOME_CANCELLED || atomic_load_relaxed(&state->run->output_failed);
 	if (job->spool) {
 		if (log_sink_is_on_stdout(state->run)) {
 			spool_complete(job->spool);
 		}
-		logged = logged || job_records_add(state, job, slot, result, received, job->spool);
+		logged = logged || job_records_add(state, job, result, received, job->spool);
 		spool_finish(job->spool);
 		job->spool = NULL;
 	} else {
 		skip_output(job->batch, &job->item);
 	}
 	if (!logged) {
-		job_records_add(state, job, slot, result, received, /* spool */ NULL);
+		job_records_add(state, job, result, received, /* spool */ NULL);
 	}
 }
 
@@ -94,7 +94,7 @@ static void job_release(struct job *job) {
 }
 
 // All but what only its worker can do.
-static void job_close(struct worker_state *state, struct job *job, unsigned slot, const struct result *result) {
+static void job_close(struct worker_state *state, struct job *job, const struct result *result) {
 	struct run *run = state->run;
 	bool failed = outcome_is_failure(result->outcome);
 	uint64_t received = count_output(job);
@@ -102,13 +102,13 @@ static void job_close(struct worker_state *state, struct job *job, unsigned slot
 		publish_output_stats(state, job, result, NEXT_NOTHING);
 		end_summary_note_failure(state, result);
 	}
-	result_files_end(state, job, slot, result, received);
+	result_files_end(state, job, result, received);
 	if (job->spool && failed && run->options->color_failed && !result_files_is_table(run)) {
 		// white on red, and to the end of the line, as GNU parallel has it
 		spool_frame_lines(job->spool, "\033[48;5;196;38;5;231m\033[K", "\033[m");
 	}
 	created_files_settle(job, result->outcome == OUTCOME_OK);
-	end_output(state, job, slot, result, received);
+	end_output(state, job, result, received);
 	if (run->publisher) {
 		publish_job_end(state, job, result, NEXT_NOTHING);
 	}
@@ -117,8 +117,8 @@ static void job_close(struct worker_state *state, struct job *job, unsigned slot
 	}
 }
 
-static enum work_status job_end(struct worker_state *state, struct job *job, unsigned slot, const struct result *result) {
-	job_close(state, job, slot, result);
+static enum work_status job_end(struct worker_state *state, struct job *job, const struct result *result) {
+	job_close(state, job, result);
 	if (outcome_is_failure(result->outcome) && job->spec->on_failure) {
 		// work_failed() comes next on this worker; the record lives at least as long
 		state->failed = *job;
@@ -203,10 +203,10 @@ static void cut_off(struct worker_state *own, struct job *job) {
 	}
 	end_pause(job);
 	if (!own) {
-		struct expansion x = job_expansion(job, job->slot);
+		struct expansion x = job_expansion(job);
 		command_text(step_template(job), &x, &job->spec->by, &state->text);
 	}
-	job_close(state, job, job->slot, &result);
+	job_close(state, job, &result);
 	job_release(job);
 	free(job);
 	if (!own) {
@@ -253,7 +253,7 @@ static void cut_off_waiting(struct job *job) {
 const struct retry_calls work_retries = {.resume = resume, .cut_off = cut_off_waiting};
 
 // A record that cannot be an item fails as a job, and says why.
-static enum work_status fail_bad_item(struct worker_state *state, unsigned slot, struct job *job) {
+static enum work_status fail_bad_item(struct worker_state *state, struct job *job) {
 	struct result result;
 	result_cannot_start(&result, 126);
 	if (state->run->publisher) {
@@ -261,9 +261,9 @@ static enum work_status fail_bad_item(struct worker_state *state, unsigned slot,
 	}
 	buf_reset(&state->text);
 	buf_adds(&state->text, job->record.args);
-	job_output_open_spool(state, job, slot);
+	job_output_open_spool(state, job);
 	attempt_complain(state, job, "%s: '%s'", job->reason, text_shows(job->record.args));
-	return job_end(state, job, slot, &result);
+	return job_end(state, job, &result);
 }
 
 // Runs the job's step. Its first one may send its lines into another batch.
@@ -272,7 +272,6 @@ static void job_attempt(struct worker_state *state, struct worker *worker, struc
 	bool emits = job->batch->emits && job->step == 0;
 	struct attempt attempt = {
 		.template = step_template(job),
-		.slot = worker_slot(worker),
 		.line_items = emits ? &state->line_items : NULL,
 	};
 	if (job->batch->node && job->item.past != PAST_DONE) {
@@ -291,10 +290,9 @@ static void job_attempt(struct worker_state *state, struct worker *worker, struc
 static enum work_status job_step(struct worker *worker, struct queue *queue, struct job *job) {
 	const struct job_spec *spec = job->spec;
 	struct worker_state *state = worker_state_of(run_of(queue), worker);
-	unsigned slot = worker_slot(worker);
 	struct result result;
 	if (job->item.bad) {
-		return fail_bad_item(state, slot, job);
+		return fail_bad_item(state, job);
 	}
 	job_attempt(state, worker, job, &result);
 	if (job->batch->autopack && job->step == 0 && job->attempt == 1) {
@@ -302,17 +300,16 @@ static enum work_status job_step(struct worker *worker, struct queue *queue, str
 	}
 	job->start = job->step == 0 ? result.start : job->start;
 	if (result.outcome == OUTCOME_CANCELLED) {
-		return job_end(state, job, slot, &result);
+		return job_end(state, job, &result);
 	}
 	bool is_final = result.outcome == OUTCOME_OK || result.is_refused || result.lacks_results;
 	bool retries = !is_final && job->attempt < spec->attempts;
 	if (!retries && (result.outcome != OUTCOME_OK || job->step == spec->nthen)) {
-		return job_end(state, job, slot, &result);
+		return job_end(state, job, &result);
 	}
 	uint64_t pause = retries && spec->delay.first_ns > 0 ? manifest_delay_ns(&spec->delay, job->attempt) : 0;
 	job->pending = retries ? NEXT_RETRY : NEXT_STEP;
 	job->result = result;
-	job->slot = slot;
 	if (state->run->publisher) { // before what is next can begin
 		publish_output_stats(state, job, &result, job->pending);
 		publish_job_end(state, job, &result, job->pending);
@@ -328,6 +325,7 @@ static enum work_status run_again(struct worker *worker, struct queue *queue, vo
 	struct job *kept = *(struct job **)data;
 	struct job job = *kept;
 	free(kept);
+	job.slot = worker_slot(worker);
 	if (job.results) {
 		(job.attempt > 1 ? results_reset : results_mark)(job.results);
 	}
@@ -337,7 +335,7 @@ static enum work_status run_again(struct worker *worker, struct queue *queue, vo
 		spool_mark(job.spool);  // the steps before this one stay
 	}
 	enum work_status status = job_step(worker, queue, &job);
-	start_order_pass(run_of(queue)->start_order, worker_slot(worker));
+	start_order_pass(run_of(queue)->start_order, job.slot);
 	return status;
 }
 
@@ -379,25 +377,25 @@ static void forget(struct batch *batch) {
 
 static enum work_status run_item(struct worker *worker, struct queue *queue, void *data, size_t size) {
 	struct run *run = run_of(queue);
-	unsigned slot = worker_slot(worker);
 	struct job job;
 	job_read(&job, queue_user(queue), data, size);
+	job.slot = worker_slot(worker);
 	job.spec = job.batch->specs[job.item.spec];
 	bool current = false;
 	if (job.batch->is_fed && !job.item.bad && job_records_leave_out(job.batch, &job.record, &job.item)) {
 		forget(job.batch);
 		job_release(&job);
-		start_order_pass(run->start_order, slot);
+		start_order_pass(run->start_order, job.slot);
 		return WORK_NOT_RUN;
 	}
 	if (job.batch->autopack && !job.item.bad) {
 		autopack_adopt(worker_state_of(run, worker), &job);
 	}
 	if (job.spec->creates && !job.item.bad) {
-		current = created_files_find(worker_state_of(run, worker), &job, slot);
+		current = created_files_find(worker_state_of(run, worker), &job);
 	}
 	enum work_status status = current ? job_is_current(worker_state_of(run, worker), &job) : job_step(worker, queue, &job);
-	start_order_pass(run->start_order, slot);
+	start_order_pass(run->start_order, job.slot);
 	if (run->trace && trace_is_due(run->trace)) {
 		run_wake(run);
 	}

@@ -17,12 +17,12 @@ void job_label(const struct job *job, struct buf *buf) {
 	}
 }
 
-struct expansion job_expansion(const struct job *job, unsigned slot) {
+struct expansion job_expansion(const struct job *job) {
 	const struct run *run = job->batch->run;
 	return (struct expansion){
 		.record = &job->record,
 		.seq = job->item.seq,
-		.slot = slot,
+		.slot = job->slot,
 		.slots = run->slots,
 		.total = run->total,
 	};

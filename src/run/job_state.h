@@ -25,7 +25,7 @@ struct job {
 	uint64_t along;          // items that went along with it (--pack=auto): their arguments are in `record`
 	enum event_next pending; // what it was queued again for; and of the attempt before:
 	struct result result;
-	unsigned slot;
+	unsigned slot;           // where it runs, or ran last
 	struct spool *spool;     // of all its output; NULL if it is ungrouped
 	struct results *results; // takes its output instead (--results), or NULL
 	char *owned;             // its own copy of the record, once it has left the worker; else NULL
@@ -40,7 +40,7 @@ struct job {
 // Appends how messages call the job: "BATCH#7", "#7" in the default batch, or "BATCH finally".
 void job_label(const struct job *job, struct buf *buf);
 // What the job's templates are expanded with.
-struct expansion job_expansion(const struct job *job, unsigned slot);
+struct expansion job_expansion(const struct job *job);
 
 // Bytes of data that the job was given on its standard input (--pipe).
 uint64_t job_sent(const struct job *job);

@@ -216,8 +216,8 @@ static int cannot_write(struct run *run, const char *path, int error, struct buf
 	return -1;
 }
 
-static struct expansion expansion_of(const struct job *job, unsigned slot) {
-	return (struct expansion){.record = &job->record, .seq = job->item.seq, .slot = slot};
+static struct expansion expansion_of(const struct job *job) {
+	return (struct expansion){.record = &job->record, .seq = job->item.seq, .slot = job->slot};
 }
 
 // The path of the job: a directory with a slash at its end, or a file. Sets *ret_below to where that begins which is below
@@ -242,8 +242,8 @@ static void make_path(struct run *run, const struct expansion *x, struct buf *pa
 	pathname_fit(path, *ret_below, is_plain ? 0 : result_files->tail);
 }
 
-static int begin_in_dir(struct run *run, struct job *job, unsigned slot, struct buf *why) {
-	struct expansion x = expansion_of(job, slot);
+static int begin_in_dir(struct run *run, struct job *job, struct buf *why) {
+	struct expansion x = expansion_of(job);
 	struct buf path = BUF_INIT, failed = BUF_INIT;
 	size_t below;
 	int result = 0;
@@ -284,10 +284,10 @@ static void show_name(struct run *run, struct job *job) {
 }
 
 // Opens the files of one job. Returns 0, or -1 after a message, with the cause added to `why`.
-static int begin_in_files(struct run *run, struct job *job, unsigned slot, struct buf *why) {
+static int begin_in_files(struct run *run, struct job *job, struct buf *why) {
 	const struct options *options = run->options;
 	if (run->result_files->kind == RESULTS_DIR) {
-		return begin_in_dir(run, job, slot, why);
+		return begin_in_dir(run, job, why);
 	}
 	if (options->output == OUTPUT_UNGROUP) {
 		return 0;
@@ -297,7 +297,7 @@ static int begin_in_files(struct run *run, struct job *job, unsigned slot, struc
 	return job->results ? 0 : cannot_write(run, dir, errno, why);
 }
 
-bool result_files_begin(struct worker_state *state, struct job *job, unsigned slot, struct result *ret_result) {
+bool result_files_begin(struct worker_state *state, struct job *job, struct result *ret_result) {
 	struct run *run = state->run;
 	if (job->results || job->item.order == 0) { // what is no item has no place there
 		return true;
@@ -311,7 +311,7 @@ bool result_files_begin(struct worker_state *state, struct job *job, unsigned sl
 		return true;
 	}
 	buf_reset(&state->stats.why);
-	if (begin_in_files(run, job, slot, &state->stats.why) != 0) {
+	if (begin_in_files(run, job, &state->stats.why) != 0) {
 		result_cannot_start(ret_result, 126);
 		ret_result->lacks_results = true;
 		return false;
@@ -322,8 +322,8 @@ bool result_files_begin(struct worker_state *state, struct job *job, unsigned sl
 	return true;
 }
 
-static void add_row(struct worker_state *state, struct job *job, unsigned slot, const struct result *result, uint64_t received) {
-	struct expansion x = job_expansion(job, slot);
+static void add_row(struct worker_state *state, struct job *job, const struct result *result, uint64_t received) {
+	struct expansion x = job_expansion(job);
 	struct buf command = BUF_INIT, tag = BUF_INIT, line = BUF_INIT;
 	if (job->step > 0) { // else it is that of the last attempt
 		command_text(job->spec->command, &x, &job->spec->by, &command);
@@ -356,7 +356,7 @@ static void add_row(struct worker_state *state, struct job *job, unsigned slot, 
 	buf_fini(&line);
 }
 
-void result_files_end(struct worker_state *state, struct job *job, unsigned slot, const struct result *result, uint64_t received) {
+void result_files_end(struct worker_state *state, struct job *job, const struct result *result, uint64_t received) {
 	struct run *run = state->run;
 	const char *failed;
 	if (!job->results) {
@@ -372,7 +372,7 @@ void result_files_end(struct worker_state *state, struct job *job, unsigned slot
 		cannot_write(run, failed, errno, NULL);
 	}
 	if (!cut && run->result_files->kind == RESULTS_TABLE && job->spool) {
-		add_row(state, job, slot, result, received);
+		add_row(state, job, result, received);
 	} else if (!cut && run->options->files && run->options->output != OUTPUT_LINE_BUFFER) {
 		show_name(run, job);
 	}

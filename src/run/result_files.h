@@ -35,11 +35,11 @@ bool result_files_is_done(struct run *run, const struct record *record, uint64_t
 
 // Opens what takes the job's output, before its first attempt. Returns false, with the result of the job, if that cannot be:
 // the first one fails after a message, and the run starts nothing more, so those that others are about to start are cancelled.
-bool result_files_begin(struct worker_state *state, struct job *job, unsigned slot, struct result *ret_result);
+bool result_files_begin(struct worker_state *state, struct job *job, struct result *ret_result);
 
 // The job has ended, on the state of its last attempt; its spool is still open. `received`: bytes of its output. Keeps what a
 // table or --files say of it; of one that was cancelled nothing.
-void result_files_end(struct worker_state *state, struct job *job, unsigned slot, const struct result *result, uint64_t received);
+void result_files_end(struct worker_state *state, struct job *job, const struct result *result, uint64_t received);
 
 // After run->writer was closed.
 void result_files_close(struct run *run);

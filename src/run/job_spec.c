@@ -46,12 +46,12 @@ struct spec_parse {
 	bool failed;
 };
 
-static struct template *parse_text(struct spec_parse *reading, const char *text) {
+static struct template *parse_text(struct spec_parse *parse, const char *text) {
 	if (!text) {
 		return NULL;
 	}
-	if (!reading->split) {
-		return job_spec_parse(&text, 1, reading->flags, reading->names, &reading->failed);
+	if (!parse->split) {
+		return job_spec_parse(&text, 1, parse->flags, parse->names, &parse->failed);
 	}
 	struct buf bytes = BUF_INIT;
 	struct template *template = NULL;
@@ -59,61 +59,58 @@ static struct template *parse_text(struct spec_parse *reading, const char *text)
 	const char *error;
 	if (words_split(text, &bytes, &n, &error) != 0) {
 		diag_error("'%s': %s", text_shows(text), error);
-		reading->failed = true;
+		parse->failed = true;
 	} else {
 		const char **words = xcalloc(n, sizeof(*words));
 		const char *at = bytes.data;
 		for (size_t i = 0; i < n; ++i, at += strlen(at) + 1) {
 			words[i] = at;
 		}
-		template = job_spec_parse(words, n, reading->flags | TEMPLATE_QUOTE, reading->names, &reading->failed);
+		template = job_spec_parse(words, n, parse->flags | TEMPLATE_QUOTE, parse->names, &parse->failed);
 		free(words);
 	}
 	buf_fini(&bytes);
 	return template;
 }
 
-static void parse_then(struct job_spec *spec, struct spec_parse *reading, const char *const *texts, size_t n) {
+static void parse_then(struct job_spec *spec, struct spec_parse *parse, const char *const *texts, size_t n) {
 	spec->then = xcalloc(n, sizeof(*spec->then));
 	for (; spec->nthen < n; ++spec->nthen) {
-		spec->then[spec->nthen] = parse_text(reading, texts[spec->nthen]);
+		spec->then[spec->nthen] = parse_text(parse, texts[spec->nthen]);
 	}
 }
 
 // `item` is what --tag puts in front of the lines.
-static void parse_tag(struct job_spec *spec, const struct options *options, const char *item, struct spec_parse *reading) {
+static void parse_tag(struct job_spec *spec, const struct options *options, const char *item, struct spec_parse *parse) {
 	const char *tag = options->tagstring ? options->tagstring : options->tag ? item : NULL;
 	if (tag) {
-		spec->tag = job_spec_parse(&tag, 1, TEMPLATE_RAW | (reading->flags & TEMPLATE_CONTEXT), reading->names, &reading->failed);
+		spec->tag = job_spec_parse(&tag, 1, TEMPLATE_RAW | (parse->flags & TEMPLATE_CONTEXT), parse->names, &parse->failed);
 	}
 }
 
 // ---- the environment ----
 
-static bool is_hidden(const char *entry, const struct manifest_pair *pairs, size_t n) {
-	bool hidden = false;
-	for (size_t i = 0; i < n; ++i) {
-		size_t len = strlen(pairs[i].name);
-		hidden = hidden || (strncmp(entry, pairs[i].name, len) == 0 && entry[len] == '=');
-	}
-	return hidden;
+// Is that the entry of the variable? `name` may be NULL.
+static bool is_of(const char *entry, const char *name) {
+	size_t len = name ? strlen(name) : 0;
+	return name && strncmp(entry, name, len) == 0 && entry[len] == '=';
 }
 
 // The variables that fairpar has, under those of the manifest.
 static void make_env(struct job_spec *spec, char *const *all, const struct manifest_pair *pairs, size_t npairs,
-                     struct spec_parse *reading) {
+                     struct spec_parse *parse) {
 	size_t nall = 0;
-	struct manifest_pair slot_var = {.name = (char *)(uintptr_t)reading->slot_var};
-	size_t nslot_var = reading->slot_var ? 1 : 0;
-	static const struct manifest_pair dirs[] = {{.name = (char *)(uintptr_t)"PWD"}, {.name = (char *)(uintptr_t)"OLDPWD"}};
-	size_t ndirs = spec->start ? 2 : 0;
 	while (all[nall]) {
 		++nall;
 	}
 	spec->env = xcalloc(nall + npairs + 2, sizeof(*spec->env));
 	for (size_t i = 0; i < nall; ++i) {
-		if (!manifest_env_is_set_for_each(all[i]) && !is_hidden(all[i], pairs, npairs)
-		    && !is_hidden(all[i], &slot_var, nslot_var) && !is_hidden(all[i], dirs, ndirs)) {
+		bool hidden = manifest_env_is_set_for_each(all[i]) || is_of(all[i], parse->slot_var)
+			|| (spec->start && (is_of(all[i], "PWD") || is_of(all[i], "OLDPWD")));
+		for (size_t k = 0; k < npairs && !hidden; ++k) {
+			hidden = is_of(all[i], pairs[k].name);
+		}
+		if (!hidden) {
 			spec->env[spec->nenv++] = all[i];
 		}
 	}
@@ -121,11 +118,11 @@ static void make_env(struct job_spec *spec, char *const *all, const struct manif
 	for (size_t i = 0; i < npairs; ++i) {
 		const struct manifest_pair *pair = &pairs[i];
 		bool is_path = strcmp(pair->name, "PATH") == 0;
-		if (!(reading->flags & TEMPLATE_LITERAL) && strchr(pair->value, '{')) {
+		if (!(parse->flags & TEMPLATE_LITERAL) && strchr(pair->value, '{')) {
 			spec->by.path = is_path ? "" : spec->by.path; // another for each job: the shell looks there
 			spec->vars[spec->nvars++] = (struct variable){
 				.name = xstrdup(pair->name),
-				.value = job_spec_parse(&pair->value, 1, TEMPLATE_RAW, reading->names, &reading->failed),
+				.value = job_spec_parse(&pair->value, 1, TEMPLATE_RAW, parse->names, &parse->failed),
 			};
 			continue;
 		}
@@ -151,11 +148,11 @@ static char *current_dir(void) {
 
 // ---- the command line ----
 
-int job_spec_from_options(struct job_spec *ret_recipe, const struct options *options, struct context *context, char *shell,
+int job_spec_from_options(struct job_spec *ret_spec, const struct options *options, struct context *context, char *shell,
                         const struct names *names) {
 	unsigned repeats = options->packing.repeats ? TEMPLATE_CONTEXT : 0;
-	struct spec_parse reading = {.names = names, .flags = TEMPLATE_APPEND | repeats, .slot_var = options->slot_var};
-	*ret_recipe = (struct job_spec){
+	struct spec_parse parse = {.names = names, .flags = TEMPLATE_APPEND | repeats, .slot_var = options->slot_var};
+	*ret_spec = (struct job_spec){
 		.shell = shell,
 		.by = {.shell = shell},
 		.context = context_ref(context),
@@ -169,22 +166,22 @@ int job_spec_from_options(struct job_spec *ret_recipe, const struct options *opt
 		// what comes by stdin has no name to append
 		bool has_item = (!options->pipe || options->cat) && !options->tee;
 		unsigned flags = (has_item ? TEMPLATE_APPEND : 0) | repeats | (options->quote ? TEMPLATE_QUOTE : 0);
-		ret_recipe->command = job_spec_parse(words, options->ncommand, flags, names, &reading.failed);
+		ret_spec->command = job_spec_parse(words, options->ncommand, flags, names, &parse.failed);
 	}
-	parse_then(ret_recipe, &reading, options->then, options->nthen);
-	reading.flags = repeats;
-	ret_recipe->on_failure = parse_text(&reading, options->on_failure);
+	parse_then(ret_spec, &parse, options->then, options->nthen);
+	parse.flags = repeats;
+	ret_spec->on_failure = parse_text(&parse, options->on_failure);
 	if (options->workdir) {
 		// renamed strings may be anything, also what stands in the path of one's home
 		const struct names *named = options->own_workdir ? NULL : names;
-		ret_recipe->workdir = job_spec_parse(&options->workdir, 1, TEMPLATE_RAW, named, &reading.failed);
-		ret_recipe->start = current_dir();
-		buf_printf(&ret_recipe->strings, "OLDPWD=%s", ret_recipe->start); // as after cd(1), which GNU parallel has there
-		buf_addc(&ret_recipe->strings, '\0');
+		ret_spec->workdir = job_spec_parse(&options->workdir, 1, TEMPLATE_RAW, named, &parse.failed);
+		ret_spec->start = current_dir();
+		buf_printf(&ret_spec->strings, "OLDPWD=%s", ret_spec->start); // as after cd(1), which GNU parallel has there
+		buf_addc(&ret_spec->strings, '\0');
 	}
-	parse_tag(ret_recipe, options, "{}", &reading);
-	make_env(ret_recipe, context->env, NULL, 0, &reading);
-	return reading.failed ? -1 : 0;
+	parse_tag(ret_spec, options, "{}", &parse);
+	make_env(ret_spec, context->env, NULL, 0, &parse);
+	return parse.failed ? -1 : 0;
 }
 
 // ---- a manifest ----
@@ -219,15 +216,15 @@ static struct context *make_context(struct context *context, const struct manife
 	return derived;
 }
 
-int job_spec_from_job(struct job_spec *ret_recipe, const struct options *options, struct context *context,
+int job_spec_from_job(struct job_spec *ret_spec, const struct options *options, struct context *context,
                     const struct job_texts *texts, const struct names *names) {
 	static const enum output_kind kinds[] = {
 		[MANIFEST_GROUP] = OUTPUT_GROUP, [MANIFEST_LINE] = OUTPUT_LINE_BUFFER, [MANIFEST_RAW] = OUTPUT_UNGROUP,
 	};
 	const struct manifest_job *job = texts->job;
-	struct spec_parse reading = {.names = names, .flags = texts->templates ? 0 : TEMPLATE_LITERAL,
+	struct spec_parse parse = {.names = names, .flags = texts->templates ? 0 : TEMPLATE_LITERAL,
 	                          .slot_var = options->slot_var};
-	*ret_recipe = (struct job_spec){
+	*ret_spec = (struct job_spec){
 		.context = make_context(context, texts->manifest, job),
 		.timeout = job->timeout_ns,
 		.attempts = (unsigned)job->retries + 1,
@@ -236,33 +233,33 @@ int job_spec_from_job(struct job_spec *ret_recipe, const struct options *options
 		.width = (unsigned)job->slots_per_job,
 		.output = options->output_given ? options->output : kinds[texts->batch->output],
 	};
-	reading.split = job->shell && strcmp(job->shell, "none") == 0;
-	if (!reading.split) {
+	parse.split = job->shell && strcmp(job->shell, "none") == 0;
+	if (!parse.split) {
 		const char *error;
-		ret_recipe->by.shell = ret_recipe->shell = job_spec_shell(job->shell, texts->templates, &error);
-		verify(ret_recipe->shell); // it was there when the run began
+		ret_spec->by.shell = ret_spec->shell = job_spec_shell(job->shell, texts->templates, &error);
+		verify(ret_spec->shell); // it was there when the run began
 	}
 	struct manifest_pair *pairs;
 	size_t npairs = manifest_env_pairs(job->env, &pairs);
 	for (size_t i = 0; i < npairs; ++i) {
 		bool is_locale = strncmp(pairs[i].name, "LC_", 3) == 0 || strcmp(pairs[i].name, "LANG") == 0;
-		reading.flags |= is_locale ? TEMPLATE_OWN_LOCALE : 0;
+		parse.flags |= is_locale ? TEMPLATE_OWN_LOCALE : 0;
 	}
 	struct names own = names ? *names : (struct names){.n = 0};
 	manifest_env_variables(pairs, texts->templates ? npairs : 0, &own);
-	reading.names = &own;
-	ret_recipe->command = parse_text(&reading, texts->command);
-	parse_then(ret_recipe, &reading, job->then.at, job->then.n);
-	ret_recipe->on_failure = parse_text(&reading, job->on_failure);
-	reading.names = names;
+	parse.names = &own;
+	ret_spec->command = parse_text(&parse, texts->command);
+	parse_then(ret_spec, &parse, job->then.at, job->then.n);
+	ret_spec->on_failure = parse_text(&parse, job->on_failure);
+	parse.names = names;
 	free(own.variables);
 	if (job->creates) {
-		ret_recipe->creates = job_spec_parse(&job->creates, 1, TEMPLATE_RAW | reading.flags, names, &reading.failed);
+		ret_spec->creates = job_spec_parse(&job->creates, 1, TEMPLATE_RAW | parse.flags, names, &parse.failed);
 	}
-	parse_tag(ret_recipe, options, texts->templates ? "{}" : texts->batch->name, &reading);
-	make_env(ret_recipe, context->env, pairs, npairs, &reading);
+	parse_tag(ret_spec, options, texts->templates ? "{}" : texts->batch->name, &parse);
+	make_env(ret_spec, context->env, pairs, npairs, &parse);
 	free(pairs);
-	return reading.failed ? -1 : 0;
+	return parse.failed ? -1 : 0;
 }
 
 void job_spec_fini(struct job_spec *spec) {

@@ -42,7 +42,7 @@ struct job_spec {
 
 // What the command line says, for columns of these names. `shell` is handed over. Returns 0, or -1 after a message;
 // job_spec_fini() in both cases.
-int job_spec_from_options(struct job_spec *ret_recipe, const struct options *options, struct context *context, char *shell,
+int job_spec_from_options(struct job_spec *ret_spec, const struct options *options, struct context *context, char *shell,
                         const struct names *names) FP_NODISCARD;
 
 // A job of a manifest.
@@ -56,7 +56,7 @@ struct job_texts {
 
 // What a manifest says of a job, whose columns have these names. Returns 0, or -1 after a message; job_spec_fini() in
 // both cases.
-int job_spec_from_job(struct job_spec *ret_recipe, const struct options *options, struct context *context,
+int job_spec_from_job(struct job_spec *ret_spec, const struct options *options, struct context *context,
                     const struct job_texts *texts, const struct names *names) FP_NODISCARD;
 
 // The program that runs a manifest's commands with shell syntax: `shell` as the manifest names it (NULL: /bin/sh, not

@@ -86,8 +86,6 @@ static enum data_status fail(struct blockfeed *feed, const char *what) {
 	return DATA_ERROR;
 }
 
-static const char *const cannot_keep = BLOCK_NOT_KEPT;
-
 // What is left of the file up to `end` becomes a block.
 static enum data_status part_ready(struct blockfeed *feed, struct file_part *part, uint64_t end, struct record *ret_record) {
 	struct block *block = block_new(&feed->blocks);
@@ -98,7 +96,7 @@ static enum data_status part_ready(struct blockfeed *feed, struct file_part *par
 	block->offset = part->from;
 	block->size = end - part->from;
 	if (feed->blocks.named && block_open(block) != 0) { // its name is in the command
-		return fail(feed, cannot_keep);
+		return fail(feed, BLOCK_NOT_KEPT);
 	}
 	part->from = end;
 	return block_ready(feed, block, ret_record);
@@ -189,7 +187,7 @@ static enum data_status begin_filling(struct blockfeed *feed) {
 	feed->filling = block;
 	if (block_open(block) != 0 || write_all(block->fd, buf_str(&feed->header), feed->header.len) != 0
 	    || write_all(block->fd, buf_str(&feed->data) + feed->at, feed->data.len - feed->at) != 0) {
-		return fail(feed, cannot_keep);
+		return fail(feed, BLOCK_NOT_KEPT);
 	}
 	block->filled = true;
 	feed->len = feed->data.len - feed->at;
@@ -220,7 +218,7 @@ static void unlook(const struct blockfeed *feed, const char *bytes, size_t len) 
 static enum data_status find_header(struct blockfeed *feed) {
 	const char *bytes = look(feed, feed->len);
 	if (!bytes) {
-		return fail(feed, cannot_keep);
+		return fail(feed, BLOCK_NOT_KEPT);
 	}
 	size_t found = header_find(feed->header_rule, bytes, feed->len);
 	if (found == SIZE_MAX && !feed->ended) {
@@ -259,7 +257,7 @@ static enum data_status cut_buffer(struct blockfeed *feed, size_t len, struct re
 		block->bytes = bytes;
 		bytes = (struct buf)BUF_INIT;
 	} else if (block && (block_open(block) != 0 || write_all(block->fd, bytes.data, bytes.len) != 0)) {
-		status = fail(feed, cannot_keep);
+		status = fail(feed, BLOCK_NOT_KEPT);
 	}
 	buf_fini(&bytes);
 	if (status == DATA_READY || status == DATA_AGAIN) {
@@ -280,7 +278,7 @@ static enum data_status cut_filled(struct blockfeed *feed, size_t len, const cha
 	size_t end = feed->header.len + len;
 	buf_add(&feed->data, bytes + end, feed->len - len);
 	if (feed->len > len && ftruncate(block->fd, (off_t)end) != 0) {
-		return fail(feed, cannot_keep);
+		return fail(feed, BLOCK_NOT_KEPT);
 	}
 	block->size = end;
 	feed->filling = NULL;
@@ -294,7 +292,7 @@ static enum data_status cut(struct blockfeed *feed, struct record *ret_record) {
 	size_t all = skip + feed->len;
 	const char *bytes = look(feed, all);
 	if (!bytes) {
-		return fail(feed, cannot_keep);
+		return fail(feed, BLOCK_NOT_KEPT);
 	}
 	size_t len = block_splitter_cut(feed->splitter, bytes + skip, feed->len, feed->first, feed->ended);
 	bool rest = len == 0 && feed->ended;
@@ -545,11 +543,6 @@ static struct portion *block_portion(struct block *block) {
 	return portion;
 }
 
-// True if no job reads any more, and there will be no other.
-static bool nobody_reads(const struct blockfeed *feed) {
-	return feed->started == feed->most_jobs && dealer_readers(feed->dealer) == 0;
-}
-
 // Ends the reading, as for who writes into a pipe that nobody reads.
 static enum data_status stop_reading(struct blockfeed *feed) {
 	feed->ended = feed->done = feed->left_is_lost = true;
@@ -589,8 +582,8 @@ static enum data_status robin_step(struct blockfeed *feed, struct record *ret_re
 	if (left == DEAL_FULL) {
 		return DATA_FULL;
 	}
-	if (left == DEAL_NOBODY && nobody_reads(feed)) {
-		return stop_reading(feed);
+	if (left == DEAL_NOBODY && feed->started == feed->most_jobs && dealer_readers(feed->dealer) == 0) {
+		return stop_reading(feed); // no job reads any more, and there will be no other
 	}
 	if (feed->done && (!feed->undealt || feed->left_is_lost)) {
 		dealer_end(feed->dealer);

@@ -53,13 +53,6 @@ void dag_show(const struct run *run) {
 	buf_fini(&text);
 }
 
-static void publish_known(struct dag_node *node) {
-	size_t jobs = manifest_batch_jobs(node->plan);
-	bool known = jobs != SIZE_MAX && node->plan->nfeeders == 0;
-	publish_batch_known(node->batch, &node->attrs, known ? (int64_t)jobs : -1);
-	publish_batch_start(node->batch);
-}
-
 // What the node waits for: its needs, or those that have its items.
 static void publish_waiting(struct dag_node *node) {
 	const struct manifest_batch *plan = node->plan;
@@ -367,7 +360,9 @@ static void open_one(struct run *run, struct dag_node *node, const struct manife
 	batch_ref(node->batch);
 	batch_open_lane(node->batch);
 	if (run->publisher) {
-		publish_known(node);
+		size_t jobs = manifest_batch_jobs(plan);
+		publish_batch_known(node->batch, &node->attrs, jobs != SIZE_MAX && plan->nfeeders == 0 ? (int64_t)jobs : -1);
+		publish_batch_start(node->batch);
 	}
 	++run->dag->nwaiting;
 }

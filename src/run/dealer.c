@@ -167,15 +167,11 @@ void dealer_give(struct dealer *dealer, struct hand *hand, struct portion *porti
 	mutex_unlock(&dealer->lock);
 }
 
-// True if what waits for the job is not full, so that the bytes can be added to it.
-static bool can_add(const struct hand *hand, const struct portion *portion, uint64_t size) {
-	const struct portion *waits = hand->next.portion;
-	return waits->fd < 0 && portion->fd < 0 && size <= SMALL_PORTION && waits->bytes.len + size <= WAITING_BYTES
-	       && !waits->is_for_all;
-}
-
+// True if nothing waits for the job, or the bytes can be added to what does.
 static bool has_room(const struct hand *hand, const struct portion *portion, uint64_t size) {
-	return !hand->next.portion || can_add(hand, portion, size);
+	const struct portion *waits = hand->next.portion;
+	return !waits || (waits->fd < 0 && portion->fd < 0 && size <= SMALL_PORTION && waits->bytes.len + size <= WAITING_BYTES
+	                  && !waits->is_for_all);
 }
 
 // Whose turn it is, or NULL.
@@ -210,6 +206,12 @@ static bool put(struct dealer *dealer, struct hand *hand, const struct share *sh
 	bool wakes = hand->waiting && !too_little;
 	hand->waiting = hand->waiting && too_little;
 	return wakes;
+}
+
+// Keeps for others what nobody has seen any of. With the lock.
+static void add_left(struct dealer *dealer, const struct share *share) {
+	grow_array(&dealer->left, &dealer->left_cap, dealer->nleft + 1, sizeof(*dealer->left));
+	dealer->left[dealer->nleft++] = *share;
 }
 
 static enum deal deal_share(struct dealer *dealer, const struct share *share, bool in_order) {
@@ -295,8 +297,7 @@ enum deal dealer_deal_left(struct dealer *dealer) {
 		deal = deal_share(dealer, &share, /* in_order */ false);
 		if (deal != DEAL_OK) {
 			mutex_lock(&dealer->lock);
-			grow_array(&dealer->left, &dealer->left_cap, dealer->nleft + 1, sizeof(*dealer->left));
-			dealer->left[dealer->nleft++] = share;
+			add_left(dealer, &share);
 			mutex_unlock(&dealer->lock);
 		}
 	}
@@ -376,8 +377,7 @@ static bool put_down(struct dealer *dealer, struct share *share) {
 	if (!share->portion || share->at > share->start || dealer->ended || share->portion->is_for_all) {
 		return false;
 	}
-	grow_array(&dealer->left, &dealer->left_cap, dealer->nleft + 1, sizeof(*dealer->left));
-	dealer->left[dealer->nleft++] = *share;
+	add_left(dealer, share);
 	share->portion = NULL;
 	return true;
 }

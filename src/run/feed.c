@@ -64,15 +64,6 @@ static bool feed_is_ahead(struct run *run, struct feed *feed) {
 	return true;
 }
 
-// Data that nobody gets is as an item that was not run.
-static void count_rest(struct run *run, struct feed *feed) {
-	if (!run->options->quiet) {
-		diag_warn("no job reads any more: the rest of the data is not read");
-	}
-	counts_known(run, 1);
-	counts_lost(feed->submission->batch, 1);
-}
-
 // Reads on of the data of --pipe or --tee, and queues a block at once. Returns true if there may be more.
 static bool feed_fill_data(struct run *run, struct feed *feed) {
 	feed->waiting = false;
@@ -100,7 +91,11 @@ static bool feed_fill_data(struct run *run, struct feed *feed) {
 		atomic_store_relaxed(&run->trouble, true);
 		return true;
 	case DATA_LOST:
-		count_rest(run, feed);
+		if (!run->options->quiet) {
+			diag_warn("no job reads any more: the rest of the data is not read");
+		}
+		counts_known(run, 1); // as an item that was not run
+		counts_lost(feed->submission->batch, 1);
 		return true;
 	case DATA_END:
 		break;

@@ -23,14 +23,6 @@ size_t item_write(struct buf *bytes, const struct item_view *view) {
 	return at;
 }
 
-// The end of so many arguments.
-static const char *skip_args(const char *args, uint32_t nargs) {
-	for (; nargs > 0; --nargs) {
-		args += strlen(args) + 1;
-	}
-	return args;
-}
-
 void item_read(struct item_view *ret_view, const void *data, size_t size) {
 	const char *args = data, *end = args + size;
 	struct item_view view = {.reason = NULL};
@@ -45,7 +37,11 @@ void item_read(struct item_view *ret_view, const void *data, size_t size) {
 		memcpy(&view.measured, end, sizeof(view.measured));
 	}
 	if (view.item.bad) {
-		end = view.reason = skip_args(args, view.item.nargs);
+		end = args;
+		for (uint32_t i = 0; i < view.item.nargs; ++i) {
+			end += strlen(end) + 1;
+		}
+		view.reason = end; // behind the arguments
 	}
 	view.record = (struct record){.args = args, .size = (size_t)(end - args), .nargs = view.item.nargs};
 	*ret_view = view;

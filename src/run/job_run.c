@@ -366,15 +366,6 @@ static void job_read(struct job *ret_job, struct batch *batch, const void *data,
 	}
 }
 
-// A queued item turns out to have been done before: it is in no count but that.
-static void forget(struct batch *batch) {
-	struct run *run = batch->run;
-	counts_known(run, -1);
-	if (run->status_display) {
-		status_display_queued(run, batch, -1);
-	}
-}
-
 static enum work_status run_item(struct worker *worker, struct queue *queue, void *data, size_t size) {
 	struct run *run = run_of(queue);
 	struct job job;
@@ -383,7 +374,10 @@ static enum work_status run_item(struct worker *worker, struct queue *queue, voi
 	job.spec = job.batch->specs[job.item.spec];
 	bool current = false;
 	if (job.batch->is_fed && !job.item.bad && job_records_leave_out(job.batch, &job.record, &job.item)) {
-		forget(job.batch);
+		counts_known(run, -1); // it has been done before: it is in no count but that
+		if (run->status_display) {
+			status_display_queued(run, job.batch, -1);
+		}
 		job_release(&job);
 		start_order_pass(run->start_order, job.slot);
 		return WORK_NOT_RUN;

@@ -240,7 +240,7 @@ static void add_failures(struct buf *buf, const struct run_stats *stats) {
 	for (size_t i = 0; i < stats->nfailures; ++i) {
 		add_failure(buf, &stats->failures[i]);
 	}
-	uint64_t failed = stats->total.failed - stats->total.along_failed;
+	uint64_t failed = stats->total.failed - stats->total.coalesced_failed;
 	if (failed > stats->nfailures) {
 		buf_adds(buf, "<p class=\"dim\">… and ");
 		markup_add_count(buf, failed - stats->nfailures);

@@ -118,7 +118,7 @@ struct event_job_end {
 	unsigned nslots;        // as of its start; from a log: of its job_start, else 1
 	enum event_source source; // the same; else FROM_QUEUE
 	enum event_next next;
-	uint64_t along;         // items of it beyond the first (--pack=auto); all are counted
+	uint64_t coalesced;     // items of it beyond the first (--pack=auto); all are counted
 	bool current;           // what it creates was there: nothing was run
 	bool allowed;           // its failure is (allow_failure)
 	uint64_t out_bytes, err_bytes; // of its output so far

@@ -232,7 +232,7 @@ static void job_set(struct stats_job *job, const struct event_job_end *end) {
 		.attempts = end->id.attempt,
 		.step = end->id.step,
 		.result = end->result,
-		.items = end->along + 1,
+		.items = end->coalesced + 1,
 		.allowed = end->allowed,
 	};
 	job->command = copy_bytes(end->command, end->command_len, &job->command_len);
@@ -303,11 +303,11 @@ static void forget_retry(struct run_stats *stats, const struct event_job *id) {
 static void count_end(struct stats_batch *batch, const struct event_job_end *end) {
 	switch (end->result.outcome) {
 	case OUTCOME_OK:
-		batch->ok += 1 + end->along;
+		batch->ok += 1 + end->coalesced;
 		batch->current += end->current;
 		break;
 	case OUTCOME_CANCELLED:
-		batch->cancelled += 1 + end->along;
+		batch->cancelled += 1 + end->coalesced;
 		break;
 	case OUTCOME_SKIPPED:
 		++batch->skipped;
@@ -316,8 +316,8 @@ static void count_end(struct stats_batch *batch, const struct event_job_end *end
 	case OUTCOME_SIGNAL:
 	case OUTCOME_TIMEOUT:
 	case OUTCOME_SPAWN_ERROR:
-		batch->failed += 1 + end->along;
-		batch->along_failed += end->along;
+		batch->failed += 1 + end->coalesced;
+		batch->coalesced_failed += end->coalesced;
 		batch->allowed += end->allowed;
 		break;
 	}
@@ -349,7 +349,7 @@ static void count_attempt(struct run_stats *stats, struct stats_batch *batch, co
 static void count_job_end(struct run_stats *stats, const struct event_job_end *end) {
 	struct stats_batch *batch = batch_of(stats, end->id.batch);
 	bool failed = outcome_is_failure(end->result.outcome);
-	stats->counts_items |= end->along > 0;
+	stats->counts_items |= end->coalesced > 0;
 	if (end->id.slot > 0) { // else it was announced, and came to nothing
 		batch->running -= batch->running > 0;
 	}
@@ -462,7 +462,7 @@ uint64_t stats_wall(const struct run_stats *stats) {
 void stats_add(struct stats_batch *sum, const struct stats_batch *batch) {
 	sum->ok += batch->ok;
 	sum->failed += batch->failed;
-	sum->along_failed += batch->along_failed;
+	sum->coalesced_failed += batch->coalesced_failed;
 	sum->cancelled += batch->cancelled;
 	sum->skipped += batch->skipped;
 	sum->current += batch->current;

@@ -25,7 +25,7 @@ struct stats_batch {
 	char *name;             // "" for the entry that later batches share
 	int64_t jobs;           // known, or -1
 	uint64_t ok, failed, cancelled, skipped; // jobs that have ended
-	uint64_t along_failed;  // of failed: items beyond the first of their process
+	uint64_t coalesced_failed;  // of failed: items beyond the first of their process
 	uint64_t current, allowed; // of ok: up to date; of failed: that may
 	uint64_t retried;       // jobs with more than one attempt at a step
 	uint64_t attempts;      // that have ended

@@ -329,7 +329,7 @@ static void add_failures(struct buf *buf, const struct run_stats *stats, const s
 	for (size_t i = 0; i < listed; ++i) {
 		add_failure(buf, &stats->failures[i], form);
 	}
-	uint64_t failed = stats->total.failed - stats->total.along_failed;
+	uint64_t failed = stats->total.failed - stats->total.coalesced_failed;
 	if (failed > listed) {
 		add_coloured(buf, form, RED, "  FAILED ");
 		buf_printf(buf, "and %llu more\n", ull(failed - listed));
@@ -410,7 +410,7 @@ void summary_add_stats_last(struct buf *buf, const struct run_stats *stats) {
 		.resumed = stats->run_end.resumed,
 		.unit = stats->counts_items ? "items" : "jobs",
 		.failures = buf_str(&failures),
-		.unnamed = total->failed - total->along_failed - stats->nfailures,
+		.unnamed = total->failed - total->coalesced_failed - stats->nfailures,
 		.unnamed_what = stats->counts_items ? " processes" : "",
 	});
 	buf_fini(&failures);

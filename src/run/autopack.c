@@ -23,9 +23,9 @@ struct autopack *autopack_create(void) {
 }
 
 void autopack_prepare(struct run *run, struct worker *worker) {
-	struct along *along = &worker_state_of(run, worker)->along;
-	buf_reserve(&along->args, ROOM_BYTES);
-	buf_reserve(&along->orders, ROOM_BYTES);
+	struct coalesced *coalesced = &worker_state_of(run, worker)->coalesced;
+	buf_reserve(&coalesced->args, ROOM_BYTES);
+	buf_reserve(&coalesced->orders, ROOM_BYTES);
 }
 
 // Items for the process that begins.
@@ -44,48 +44,48 @@ static bool has_room(const struct buf *buf, size_t size) {
 
 bool autopack_take(struct worker *worker, struct queue *queue, const struct pack_view *view, const void *data, size_t size) {
 	const struct batch *batch = queue_user(queue);
-	struct along *along = &worker_state_of(batch->run, worker)->along; // autopack_prepare() has made it
+	struct coalesced *coalesced = &worker_state_of(batch->run, worker)->coalesced; // autopack_prepare() has made it
 	struct item_view one;
 	if (view->taken == 0) {
-		along->n = 1;
-		along->most = choose_most(batch, view);
-		along->record = (struct record){.size = 0};
-		along->size = 0;
-		buf_reset(&along->args);
-		buf_reset(&along->orders);
+		coalesced->n = 1;
+		coalesced->most = choose_most(batch, view);
+		coalesced->record = (struct record){.size = 0};
+		coalesced->size = 0;
+		buf_reset(&coalesced->args);
+		buf_reset(&coalesced->orders);
 	}
-	if (view->taken >= along->most || along->most == 1) {
+	if (view->taken >= coalesced->most || coalesced->most == 1) {
 		return false;
 	}
 	item_read(&one, data, size);
-	uint32_t nargs = along->record.nargs + one.record.nargs;
-	if (view->taken > 0 && !packs_fit(batch->run->packs, nargs, along->size + one.measured)) {
+	uint32_t nargs = coalesced->record.nargs + one.record.nargs;
+	if (view->taken > 0 && !packs_fit(batch->run->packs, nargs, coalesced->size + one.measured)) {
 		return false;
 	}
-	if (!has_room(&along->args, one.record.size) || !has_room(&along->orders, sizeof(one.item.order))) {
+	if (!has_room(&coalesced->args, one.record.size) || !has_room(&coalesced->orders, sizeof(one.item.order))) {
 		return false;
 	}
-	buf_add(&along->args, one.record.args, one.record.size);
-	along->record.nargs = nargs;
-	along->size += one.measured;
-	along->n = view->taken + 1;
+	buf_add(&coalesced->args, one.record.args, one.record.size);
+	coalesced->record.nargs = nargs;
+	coalesced->size += one.measured;
+	coalesced->n = view->taken + 1;
 	if (view->taken > 0 && batch->lane) {
-		buf_add(&along->orders, &one.item.order, sizeof(one.item.order));
+		buf_add(&coalesced->orders, &one.item.order, sizeof(one.item.order));
 	}
 	return true;
 }
 
 void autopack_adopt(struct worker_state *state, struct job *job) {
-	struct along *along = &state->along;
-	if (along->n <= 1) {
+	struct coalesced *coalesced = &state->coalesced;
+	if (coalesced->n <= 1) {
 		return;
 	}
-	job->along = along->n - 1;
-	job->item.nargs = along->record.nargs;
-	job->record = (struct record){.args = along->args.data, .size = along->args.len, .nargs = along->record.nargs};
-	for (size_t at = 0; at < along->orders.len; at += sizeof(uint64_t)) {
+	job->coalesced = coalesced->n - 1;
+	job->item.nargs = coalesced->record.nargs;
+	job->record = (struct record){.args = coalesced->args.data, .size = coalesced->args.len, .nargs = coalesced->record.nargs};
+	for (size_t at = 0; at < coalesced->orders.len; at += sizeof(uint64_t)) {
 		uint64_t order;
-		memcpy(&order, along->orders.data + at, sizeof(order));
+		memcpy(&order, coalesced->orders.data + at, sizeof(order));
 		writer_skip(job->batch->run->writer, job->batch->lane, order); // their output is where the first one's is
 	}
 }
@@ -97,7 +97,7 @@ void autopack_note(const struct job *job, const struct result *result) {
 		return;
 	}
 	mutex_lock(&job->batch->run->lock);
-	packsize_note(&autopack->size, (uint32_t)job->along + 1, result->end - result->start);
+	packsize_note(&autopack->size, (uint32_t)job->coalesced + 1, result->end - result->start);
 	atomic_store_relaxed(&autopack->want, autopack->size.want);
 	atomic_store_relaxed(&autopack->least, autopack->size.least);
 	mutex_unlock(&job->batch->run->lock);

@@ -31,11 +31,11 @@ static bool tally_job(struct run *run, const struct result *result) {
 	return stop;
 }
 
-// Counts the items that went along with the job. The run's lock is held.
-static void count_along(struct run *run, const struct job *job, enum outcome outcome) {
-	uint64_t *count = outcome == OUTCOME_OK ? &run->counts.along.ok
-		: outcome == OUTCOME_CANCELLED ? &run->counts.along.cancelled : &run->counts.along.failed;
-	*count += job->along;
+// Counts the items that went with the job. The run's lock is held.
+static void count_coalesced(struct run *run, const struct job *job, enum outcome outcome) {
+	uint64_t *count = outcome == OUTCOME_OK ? &run->counts.coalesced.ok
+		: outcome == OUTCOME_CANCELLED ? &run->counts.coalesced.cancelled : &run->counts.coalesced.failed;
+	*count += job->coalesced;
 }
 
 static void publish_halt(struct run *run) {
@@ -102,9 +102,9 @@ struct event_run_end counts_sum(struct run *run) {
 	const struct tally *tally = &counts->tally;
 	mutex_lock(&run->lock);
 	struct event_run_end sum = {
-		.ok = tally->ok + counts->along.ok,
-		.failed = tally->failed + counts->allowed + counts->along.failed,
-		.cancelled = tally->cancelled + counts->along.cancelled,
+		.ok = tally->ok + counts->coalesced.ok,
+		.failed = tally->failed + counts->allowed + counts->coalesced.failed,
+		.cancelled = tally->cancelled + counts->coalesced.cancelled,
 		.skipped = tally->skipped,
 		.allowed = counts->allowed,
 		.current = counts->current,
@@ -120,12 +120,12 @@ bool counts_job(struct worker_state *state, const struct job *job, const struct 
 	char how[120];
 	bool stop = false;
 	result_describe(result, how, sizeof(how));
-	if (failed && job->along > 0) {
+	if (failed && job->coalesced > 0) {
 		size_t len = strlen(how);
-		snprintf(how + len, sizeof(how) - len, ", %llu items", (unsigned long long)job->along + 1);
+		snprintf(how + len, sizeof(how) - len, ", %llu items", (unsigned long long)job->coalesced + 1);
 	}
 	mutex_lock(&run->lock);
-	count_along(run, job, result->outcome);
+	count_coalesced(run, job, result->outcome);
 	if (failed) {
 		note_failure(run, worker_state_label(state, job), how);
 	}

@@ -22,7 +22,7 @@ struct job {
 	unsigned step;           // 0: the command; n: the nth of spec->then
 	unsigned attempt;        // of this step, from 1
 	uint64_t start;          // of its first step's last attempt, now_ns() time; 0 before
-	uint64_t along;          // items that went along with it (--pack=auto): their arguments are in `record`
+	uint64_t coalesced;      // items that its process has taken too (--pack=auto): their arguments are in `record`
 	enum event_next pending; // what it was queued again for; and of the attempt before:
 	struct result result;
 	unsigned slot;           // where it runs, or ran last

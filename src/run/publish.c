@@ -564,7 +564,7 @@ void publish_job_end(struct worker_state *state, const struct job *job, const st
 			.nslots = state->worker ? worker_width(state->worker) : job->spec->width,
 			.source = source_of(state),
 			.next = next,
-			.along = job->along,
+			.coalesced = job->coalesced,
 			.allowed = failed && next == NEXT_NOTHING && is_counted(job) && job->batch->allow_failure,
 			.out_bytes = stats->out_bytes,
 			.err_bytes = stats->err_bytes,
@@ -585,7 +585,7 @@ void publish_job_end(struct worker_state *state, const struct job *job, const st
 		publisher->slot_time += slot_time_of(&event.u.job_end);
 	}
 	if (next == NEXT_NOTHING && is_counted(job) && (job->role == ROLE_JOB || failed)) { // a listing only if it fails
-		count(job->batch->stats, result->outcome, 1 + job->along);
+		count(job->batch->stats, result->outcome, 1 + job->coalesced);
 	}
 	mutex_unlock(&publisher->lock);
 	if (!state->worker) {

@@ -42,7 +42,7 @@ struct counts {
 	uint64_t allowed;         // failed jobs of batches that may fail; not in the tally
 	uint64_t current;         // jobs that had nothing to do, for what they create was there; part of tally.ok
 	uint64_t resumed;         // jobs that the joblog says are done; known at the end, in no other count
-	struct { uint64_t ok, failed, cancelled; } along; // --pack=auto: items of a process beyond its first, in no other count
+	struct { uint64_t ok, failed, cancelled; } coalesced; // --pack=auto: items of a process beyond its first, in no other count
 	bool halted;              // the halt was met
 	struct result halted_by;
 	struct buf failures;      // "#3 (exit 1), A#7 (signal 9)", up to FAILURES_NAMED

@@ -12,8 +12,8 @@ void worker_state_free(void *arg) {
 	child_scratch_destroy(state->scratch);
 	command_fini(&state->command);
 	line_items_fini(&state->line_items);
-	buf_fini(&state->along.args);
-	buf_fini(&state->along.orders);
+	buf_fini(&state->coalesced.args);
+	buf_fini(&state->coalesced.orders);
 	buf_fini(&state->text);
 	buf_fini(&state->label);
 	buf_fini(&state->vars);

@@ -21,8 +21,8 @@ struct attempt_stats {
 	size_t tail_out; // bytes of that from stdout, which come first
 };
 
-// What goes along with an item, while the pool's lock is held; see autopack.c.
-struct along {
+// The items that one process takes together, chosen while the pool's lock is held; see autopack.c.
+struct coalesced {
 	uint64_t n, most;     // items; those that may be
 	struct record record; // of all; its bytes are in `args`
 	size_t size;          // bytes by packs_measure()
@@ -46,7 +46,7 @@ struct worker_state {
 	char **env;
 	size_t env_cap;
 	struct line_items line_items; // of the running job
-	struct along along;           // with run->packs
+	struct coalesced coalesced;   // with run->packs
 	struct job failed;            // the job that work_failed() is called for
 	struct result failed_result;
 	struct attempt_stats stats;

@@ -114,7 +114,7 @@ static void test_numbers(void) {
 	check_equal(eventread(fd, "x", keep, kept, &messages), 0);
 	check(kept[0].u.run_start.time_ns == UINT64_C(1795248000250000000)); // date -d 2026-11-21T08:00Z +%s
 	const struct event_job_end *end = &kept[1].u.job_end;
-	check_equal(end->along, 6);
+	check_equal(end->coalesced, 6);
 	check(end->id.number == UINT64_MAX && end->id.seq == 9 && end->id.attempt == 2);
 	check_equal(end->result.start, 1500000000);
 	check_equal(end->result.end - end->result.start, 750001000);

@@ -171,7 +171,7 @@ static const char *check_swap(struct admission *admission, struct buf *why) {
 	return NULL;
 }
 
-static const struct check {
+static const struct admission_check {
 	const char *(*look)(struct admission *admission, struct buf *why);
 	enum event_why why;
 } checks[] = {{check_load, WHY_LOAD}, {check_memory, WHY_MEMORY}, {check_swap, WHY_LOAD}};

@@ -92,54 +92,35 @@ char *buf_take(struct buf *buf) {
 	return data;
 }
 
-size_t utf8_length(const char *mem, size_t len) {
+size_t utf8_decode(const char *mem, size_t len, uint32_t *ret_char) {
+	static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000}; // of so many bytes
 	const unsigned char *s = (const unsigned char *)mem;
-	if (s[0] < 0x80) {
-		return 1;
+	size_t n = s[0] < 0x80 ? 1 : s[0] < 0xC2 ? 0 : s[0] < 0xE0 ? 2 : s[0] < 0xF0 ? 3 : s[0] < 0xF5 ? 4 : 0;
+	if (n == 0 || n > len) {
+		return 0;
 	}
-	static const struct { unsigned char lo, hi, second_lo, second_hi, length; } forms[] = {
-		{0xC2, 0xDF, 0x80, 0xBF, 2}, {0xE0, 0xE0, 0xA0, 0xBF, 3}, {0xE1, 0xEC, 0x80, 0xBF, 3},
-		{0xED, 0xED, 0x80, 0x9F, 3}, {0xEE, 0xEF, 0x80, 0xBF, 3}, {0xF0, 0xF0, 0x90, 0xBF, 4},
-		{0xF1, 0xF3, 0x80, 0xBF, 4}, {0xF4, 0xF4, 0x80, 0x8F, 4},
-	};
-	for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); ++i) {
-		if (s[0] < forms[i].lo || s[0] > forms[i].hi || len < forms[i].length) {
-			continue;
-		}
-		if (s[1] < forms[i].second_lo || s[1] > forms[i].second_hi) {
+	uint32_t c = n == 1 ? s[0] : s[0] & (0x7Fu >> n);
+	for (size_t i = 1; i < n; ++i) {
+		if ((s[i] & 0xC0) != 0x80) {
 			return 0;
 		}
-		for (size_t k = 2; k < forms[i].length; ++k) {
-			if (s[k] < 0x80 || s[k] > 0xBF) {
-				return 0;
-			}
-		}
-		return forms[i].length;
+		c = c << 6 | (s[i] & 0x3F);
 	}
-	return 0;
+	*ret_char = c;
+	return c >= least[n] && c <= 0x10FFFF && (c < 0xD800 || c > 0xDFFF) ? n : 0;
 }
 
-// What turns the direction of text, or is not seen, can make a name look like another one (Unicode TR 36): U+200B to
-// U+200F, U+202A to U+202E, U+2060 to U+2069, U+FEFF.
-static bool is_deceiving(const char *s, size_t n) {
-	const unsigned char *c = (const unsigned char *)s;
-	if (n != 3) {
-		return false;
-	}
-	unsigned code = (c[0] & 0x0Fu) << 12 | (c[1] & 0x3Fu) << 6 | (c[2] & 0x3Fu);
-	return (code >= 0x200B && code <= 0x200F) || (code >= 0x202A && code <= 0x202E) ||
-	       (code >= 0x2060 && code <= 0x2069) || code == 0xFEFF;
+size_t utf8_length(const char *s, size_t len) {
+	uint32_t c;
+	return utf8_decode(s, len, &c);
 }
 
-// The length of the character at `s` if it is safe to show, or 0: control characters drive terminals, U+0080 to U+009F
-// (C2 80 to C2 9F) too.
-static size_t printable_length(const char *s, size_t len) {
-	unsigned char first = (unsigned char)s[0];
-	if (first < 0x80) {
-		return first >= 0x20 && first != 0x7F;
-	}
-	size_t n = utf8_length(s, len);
-	return (first == 0xC2 && (unsigned char)s[1] < 0xA0) || is_deceiving(s, n) ? 0 : n;
+// Control characters drive terminals. What turns the direction of text, or is not seen, can make a name look like another one
+// (Unicode TR 36).
+static bool is_safe(uint32_t c) {
+	bool is_control = c < 0x20 || (c >= 0x7F && c < 0xA0);
+	return !is_control && !(c >= 0x200B && c <= 0x200F) && !(c >= 0x202A && c <= 0x202E) && !(c >= 0x2060 && c <= 0x2069) &&
+	       c != 0xFEFF;
 }
 
 void buf_add_escaped(struct buf *buf, const char *mem, size_t len, size_t max) {
@@ -148,7 +129,9 @@ void buf_add_escaped(struct buf *buf, const char *mem, size_t len, size_t max) {
 			buf_adds(buf, "...");
 			return;
 		}
-		size_t n = printable_length(mem + i, len - i);
+		uint32_t c;
+		size_t n = utf8_decode(mem + i, len - i, &c);
+		n = n > 0 && is_safe(c) ? n : 0;
 		if (n > 0) {
 			buf_add(buf, mem + i, n);
 		} else if (mem[i] == '\n') {

@@ -7,6 +7,7 @@
 
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdint.h>
 
 // Any bytes, NUL included; `data[len]` is always NUL once there is memory.
 struct buf {
@@ -42,8 +43,10 @@ const char *buf_str(const struct buf *buf);
 // Hands the bytes (NUL behind them) over to the caller, who frees them; the buffer is empty afterwards.
 char *buf_take(struct buf *buf);
 
-// The length in bytes of the valid UTF-8 character at `s`, of which `len` (> 0) bytes may be read; 0 if it is none
-// (RFC 3629 §4).
+// Reads the UTF-8 character at `s` (RFC 3629 §4), of which `len` (> 0) bytes may be read. Returns its length in bytes, or 0 if
+// it is none.
+size_t utf8_decode(const char *s, size_t len, uint32_t *ret_char);
+// As utf8_decode(), for who needs only the length.
 size_t utf8_length(const char *s, size_t len);
 
 // Appends the bytes for a human: control bytes and invalid ones as \n, \t, \xHH, cut after `max` bytes with "...".

@@ -57,19 +57,10 @@ static void add_ascii(struct buf *buf, char c, bool tabs) {
 	}
 }
 
-// True for a valid character of two to four bytes that must not stand in a page as it is: C1 controls, U+FFFE and U+FFFF
-// (XML 1.0 §2.2), and what turns the direction of the text behind it (UAX #9 §2).
-static bool is_bad(const char *s, size_t n) {
-	const unsigned char *u = (const unsigned char *)s;
-	if (n == 2) {
-		return u[0] == 0xC2 && u[1] < 0xA0;
-	}
-	if (n != 3) {
-		return false;
-	}
-	return (u[0] == 0xEF && u[1] == 0xBF && u[2] >= 0xBE) ||
-		(u[0] == 0xE2 && u[1] == 0x80 && u[2] >= 0xAA && u[2] <= 0xAE) ||
-		(u[0] == 0xE2 && u[1] == 0x81 && u[2] >= 0xA6 && u[2] <= 0xA9);
+// True for a character above ASCII that must not stand in a page as it is: C1 controls, U+FFFE and U+FFFF (XML 1.0 §2.2), and
+// what turns the direction of the text behind it (UAX #9 §2).
+static bool is_bad(uint32_t c) {
+	return c < 0xA0 || c == 0xFFFE || c == 0xFFFF || (c >= 0x202A && c <= 0x202E) || (c >= 0x2066 && c <= 0x2069);
 }
 
 static size_t add_char(struct buf *buf, const char *s, size_t len, bool tabs) {
@@ -77,8 +68,9 @@ static size_t add_char(struct buf *buf, const char *s, size_t len, bool tabs) {
 		add_ascii(buf, *s, tabs);
 		return 1;
 	}
-	size_t n = utf8_length(s, len);
-	if (n == 0 || is_bad(s, n)) {
+	uint32_t c;
+	size_t n = utf8_decode(s, len, &c);
+	if (n == 0 || is_bad(c)) {
 		buf_adds(buf, REPLACEMENT);
 		return n ? n : 1;
 	}

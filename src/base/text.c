@@ -29,16 +29,6 @@ void text_add_time(struct buf *buf, uint64_t ns) {
 
 // ---- columns ----
 
-static uint32_t decode(const char *s, size_t n) {
-	const unsigned char *bytes = (const unsigned char *)s;
-	static const unsigned char first[] = {0, 0x7F, 0x1F, 0x0F, 0x07};
-	uint32_t c = bytes[0] & first[n];
-	for (size_t i = 1; i < n; ++i) {
-		c = c << 6 | (bytes[i] & 0x3F);
-	}
-	return c;
-}
-
 struct range {
 	uint32_t first, last;
 };
@@ -91,8 +81,9 @@ size_t text_sequence(const char *text, size_t len) {
 }
 
 size_t text_step(const char *text, size_t len, size_t *ret_columns) {
-	size_t sequence = text_sequence(text, len), n = sequence ? sequence : utf8_length(text, len);
-	*ret_columns = sequence ? 0 : n > 1 ? columns_of(decode(text, n)) : 1;
+	uint32_t c;
+	size_t sequence = text_sequence(text, len), n = sequence ? sequence : utf8_decode(text, len, &c);
+	*ret_columns = sequence ? 0 : n > 0 ? columns_of(c) : 1;
 	return n > 0 ? n : 1;
 }
 

@@ -55,11 +55,7 @@ static bool measure(struct memory *memory, uint64_t *ret_available, uint64_t *re
 		&& meminfo_find(buf_str(&text), "MemTotal:", ret_total);
 	int error = errno;
 	buf_fini(&text);
-	mutex_lock(&memory->lock);
-	bool first = !known && !memory->has_missed;
-	memory->has_missed = memory->has_missed || first;
-	mutex_unlock(&memory->lock);
-	if (first) {
+	if (!known && !atomic_exchange(&memory->has_missed, true)) {
 		diag_warn("memory: no figures in '%s'%s%s; jobs do not wait for memory", memory->meminfo, error ? ": " : "",
 		          error ? strerror(error) : "");
 	}
@@ -110,17 +106,6 @@ static struct admitted_claims admitted_copy(const struct memory *memory) {
 	return admitted;
 }
 
-static void warn_exceeding(struct memory *memory, const struct memory_claim *claim, uint64_t total) {
-	mutex_lock(&memory->lock);
-	bool first = !memory->has_exceeded;
-	memory->has_exceeded = true;
-	mutex_unlock(&memory->lock);
-	if (first) {
-		diag_warn("memory: '%s' needs %s, and there is %s in all; such jobs run one at a time", text_shows(claim->label),
-		          memory_show(claim->bytes), memory_show(total));
-	}
-}
-
 // Whether the claim may start beside those admitted, whose figures are adapted. Without the lock.
 static bool may_start(struct memory *memory, const struct memory_claim *claim, struct admitted_claims *admitted,
                       uint64_t *ret_available) {
@@ -129,7 +114,10 @@ static bool may_start(struct memory *memory, const struct memory_claim *claim, s
 		return true;
 	}
 	if (claim->bytes > total) {
-		warn_exceeding(memory, claim, total);
+		if (!atomic_exchange(&memory->has_exceeded, true)) {
+			diag_warn("memory: '%s' needs %s, and there is %s in all; such jobs run one at a time", text_shows(claim->label),
+			          memory_show(claim->bytes), memory_show(total));
+		}
 		return admitted->n == 0;
 	}
 	if (memory_fits(claim->bytes, admitted->bytes, admitted->n, *ret_available)) {
@@ -160,9 +148,7 @@ static void wait_more(struct memory *memory, struct memory_claim *claim, uint64_
 		cond_wait(&claim->turn, &memory->lock);
 		return;
 	}
-	bool first = !memory->has_waited;
-	memory->has_waited = true;
-	if (first) {
+	if (!atomic_exchange(&memory->has_waited, true)) {
 		mutex_unlock(&memory->lock);
 		diag_note("memory: '%s' waits for %s; %s is available", text_shows(claim->label), memory_show(claim->bytes),
 		          memory_show(available));

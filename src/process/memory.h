@@ -24,9 +24,7 @@ struct memory {
 	cond found;             // the mode is known
 	enum memory_mode mode;  // found out by the first job with a declaration
 	bool proven;            // a job has entered a cgroup
-	bool has_waited;        // there was a message for this,
-	bool has_exceeded;      // this
-	bool has_missed;        // and this
+	atomic_bool has_waited, has_exceeded, has_missed; // there was a message for these
 	const char *meminfo;    // /proc/meminfo
 	const char *asked_root; // $FAIRPAR_CGROUP_ROOT, or NULL
 	struct cgroup_root root;
@@ -54,8 +52,8 @@ void memory_init(struct memory *memory);
 // When no claim is open any more, and the guardian has gone.
 void memory_fini(struct memory *memory);
 
-// Opens a claim of `bytes` (> 0), of which only `waits` is looked at: returns once the job may start. Returns false when `refusal` was set before that, and
-// memory_wake() called behind it. The claim is open in either case.
+// Opens the claim, of which only `waits` and its argument are set, for `bytes` (> 0): returns true once the job may start, or
+// false when `refusal` was set before that and memory_wake() called behind it. The claim is open in either case.
 bool memory_claim_open(struct memory *memory, struct memory_claim *claim, uint64_t bytes, const char *label,
                        const atomic_bool *refusal) FP_NODISCARD;
 

@@ -131,19 +131,36 @@ static void lag_account(const struct fair *fair, struct fair_tier *tier, const s
 
 // ---- virtual time ----
 
-static inline void charge(struct fair_queue *queue, uint64_t units) {
-	uint64_t total = queue->rem + units;
-	queue->virt += total / queue->weight;
-	queue->rem = (uint32_t)(total % queue->weight);
+// Sums of units over a weight: whole ones, and a remainder below the weight that is carried along. The weight of a clock may
+// have become less since, so that its remainder is above it for once.
+
+static inline void sum_add(uint64_t *sum, uint64_t *rem, uint64_t units, uint64_t weight) {
+	uint64_t total = *rem + units;
+	*sum += total / weight;
+	*rem = total % weight;
 }
 
-// As charge(queue, FAIR_TURN): each pick does it, and a division is slow.
-static inline void charge_turn(struct fair_queue *queue) {
-	queue->virt += queue->turn;
-	queue->rem += queue->turn_rem;
-	if (queue->rem >= queue->weight) {
-		queue->rem -= queue->weight;
-		++queue->virt;
+static void sum_subtract(uint64_t *sum, uint64_t *rem, uint64_t units, uint64_t weight) {
+	uint64_t part = units % weight;
+	sum_add(sum, rem, 0, weight);
+	if (*rem < part) {
+		*rem += weight;
+		--*sum;
+	}
+	*rem -= part;
+	*sum -= units / weight;
+}
+
+// As sum_add() of a turn, which was divided by the weight before: each pick does it, and a division is slow.
+static inline void sum_add_turn(uint64_t *sum, uint64_t *rem, uint64_t turn, uint64_t turn_rem, uint64_t weight) {
+	*sum += turn;
+	*rem += turn_rem;
+	if (*rem >= weight) {
+		*rem -= weight;
+		++*sum;
+	}
+	if (*rem >= weight) {
+		sum_add(sum, rem, 0, weight);
 	}
 }
 
@@ -152,16 +169,6 @@ static void set_weight(struct fair_queue *queue, uint32_t weight) {
 	queue->turn = (uint32_t)(FAIR_TURN / weight);
 	queue->turn_rem = (uint32_t)(FAIR_TURN % weight);
 	queue->rem = 0;
-}
-
-static void refund(struct fair_queue *queue, uint64_t units) {
-	uint32_t part = (uint32_t)(units % queue->weight);
-	if (queue->rem < part) {
-		queue->rem += queue->weight;
-		--queue->virt;
-	}
-	queue->rem -= part;
-	queue->virt -= units / queue->weight;
 }
 
 // Slot-time since `last`: running items charge their queue as time passes.
@@ -185,7 +192,7 @@ static uint64_t expected(const struct fair_queue *queue, uint64_t now) {
 
 static inline void advance(const struct fair *fair, struct fair_queue *queue, uint64_t now) {
 	if (fair->time) {
-		charge(queue, owing(queue, now));
+		sum_add(&queue->virt, &queue->rem, owing(queue, now), queue->weight);
 		if (before(queue->last, now)) {
 			queue->last = now;
 		}
@@ -199,36 +206,14 @@ static inline uint64_t longest_median(const struct fair_tier *tier) {
 
 // ---- the tier's clock ----
 
-static void clock_advance(struct fair_tier *tier, uint64_t units, uint64_t weights) {
-	uint64_t total = tier->rem + units;
-	tier->clock += total / weights;
-	tier->rem = total % weights;
-}
-
-// As clock_advance() by a turn, without a division while the same queues want.
+// Advances by a turn, without a division while the same queues want.
 static inline void clock_turn(struct fair_tier *tier) {
 	if (tier->step_of != tier->wanting) {
 		tier->step_of = tier->wanting;
 		tier->step = FAIR_TURN / tier->wanting;
 		tier->step_rem = FAIR_TURN % tier->wanting;
 	}
-	tier->clock += tier->step;
-	tier->rem += tier->step_rem;
-	if (tier->rem >= tier->wanting) {
-		clock_advance(tier, 0, tier->wanting);
-	}
-}
-
-// Undoes clock_advance().
-static void clock_back(struct fair_tier *tier, uint64_t units, uint64_t weights) {
-	clock_advance(tier, 0, weights); // the remainder may be of more weights
-	uint64_t part = units % weights;
-	if (tier->rem < part) {
-		tier->rem += weights;
-		--tier->clock;
-	}
-	tier->rem -= part;
-	tier->clock -= units / weights;
+	sum_add_turn(&tier->clock, &tier->rem, tier->step, tier->step_rem, tier->wanting);
 }
 
 static inline void clock_keep_within(struct fair_tier *tier, uint64_t least, uint64_t quantum) {
@@ -319,7 +304,7 @@ static void pass(struct fair *fair, uint64_t now) {
 	bool below = false; // the highest tier that could be picked
 	for (struct fair_tier *tier = fair->tiers; tier; tier = tier->next) {
 		if (tier->busy > 0 && tier->wanting > 0) {
-			clock_advance(tier, tier->busy * past, tier->wanting);
+			sum_add(&tier->clock, &tier->rem, tier->busy * past, tier->wanting);
 		}
 		all += tier->busy;
 		lower += below ? tier->busy : 0;
@@ -418,18 +403,20 @@ static void unplace(struct fair *fair, struct fair_queue *queue, uint64_t now) {
 
 // The queue, which is not in its place, has been served. Slot-time is charged as it passes.
 static void serve(const struct fair *fair, struct fair_queue *queue, uint64_t turns) {
+	struct fair_tier *tier = queue->tier;
 	if (!fair->time) {
-		clock_advance(queue->tier, turns * FAIR_TURN, queue->tier->wanting + queue->weight);
-		charge(queue, turns * FAIR_TURN);
+		sum_add(&tier->clock, &tier->rem, turns * FAIR_TURN, tier->wanting + queue->weight);
+		sum_add(&queue->virt, &queue->rem, turns * FAIR_TURN, queue->weight);
 	}
 }
 
 // It needed so many slots since `start` for nothing.
 static void unserve(struct fair *fair, struct fair_queue *queue, uint64_t slots, uint64_t start, uint64_t now) {
 	uint64_t units = slots * (!fair->time ? FAIR_TURN : before(start, now) ? now - start : 0);
-	refund(queue, units);
-	clock_back(queue->tier, units, queue->tier->wanting + queue->weight);
-	bool lower = is_lower(fair, queue->tier);
+	struct fair_tier *tier = queue->tier;
+	sum_subtract(&queue->virt, &queue->rem, units, queue->weight);
+	sum_subtract(&tier->clock, &tier->rem, units, tier->wanting + queue->weight);
+	bool lower = is_lower(fair, tier);
 	if (lower || fair->busy_tiers > 1) {
 		fair->tokens += (int64_t)(lower ? units : 0) - (int64_t)(units / LOWER_PART);
 		tokens_cap(fair);
@@ -637,7 +624,7 @@ static struct fair_queue *pick_in_place(struct fair *fair, uint64_t now) {
 	}
 	--queue->backlog;
 	++queue->running;
-	charge_turn(queue);
+	sum_add_turn(&queue->virt, &queue->rem, queue->turn, queue->turn_rem, queue->weight);
 	if (before(tier->greatest, queue->virt)) {
 		tier->greatest = queue->virt;
 	}
@@ -763,20 +750,20 @@ void fair_unexpect(struct fair_job *job) {
 	}
 }
 
-void fair_pause(struct fair *fair, struct fair_queue *queue, bool paused, uint64_t now) {
-	if (queue->paused != paused) {
+static void set_flag(struct fair *fair, struct fair_queue *queue, bool *flag, bool value, uint64_t now) {
+	if (*flag != value) {
 		unplace(fair, queue, now);
-		queue->paused = paused;
+		*flag = value;
 		place(fair, queue, now);
 	}
 }
 
+void fair_pause(struct fair *fair, struct fair_queue *queue, bool paused, uint64_t now) {
+	set_flag(fair, queue, &queue->paused, paused, now);
+}
+
 void fair_block(struct fair *fair, struct fair_queue *queue, bool blocked, uint64_t now) {
-	if (queue->blocked != blocked) {
-		unplace(fair, queue, now);
-		queue->blocked = blocked;
-		place(fair, queue, now);
-	}
+	set_flag(fair, queue, &queue->blocked, blocked, now);
 }
 
 double fair_virt(const struct fair *fair, const struct fair_queue *queue, uint64_t now) {

@@ -41,19 +41,19 @@ struct fair_job {
 // What a queue has had and wants. For fair.c, but for the fields that are marked public (to read).
 struct fair_queue {
 	uint64_t virt;           // service / weight + offset at time `last`: turns in FAIR_TURN, or nanoseconds
+	uint64_t rem;            // of the division by weight, carried along
 	uint64_t served;         // number of the pick that served it last; 0: never
 	uint64_t backlog;        // public: items waiting
 	uint32_t running;        // public: items picked and not done
 	uint32_t extra;          // public: slots they take beyond one each
 	uint32_t weight;
 	uint32_t limit;          // items running at most; 0: no limit
-	uint32_t rem;            // of the division by weight, carried along
 	uint32_t turn, turn_rem; // FAIR_TURN / weight and its remainder
 	uint32_t heap_at[2];     // places in the tier's heaps + 1; 0: not in it
 	bool paused;             // out of the race, like a queue without work
 	bool blocked;            // out of reach for a moment, but keeps its place
 	bool wants;              // has work and may run it, or could but for `blocked`
-	bool at_limit;               // has work, and only its limit keeps it from running it
+	bool at_limit;           // has work, and only its limit keeps it from running it
 	struct fair_tier *tier;
 	uint64_t seq;            // order of fair_add()
 	struct list special;     // in the tier's list of queues that need a look at each pick

@@ -222,7 +222,7 @@ static void test_give_back(void) {
 	// what it was charged is what it really had
 	check(a->virt >= was);
 	uint64_t before = a->virt;
-	uint32_t rem = a->rem;
+	uint64_t rem = a->rem;
 	do {
 		struct fair_queue *queue = pick(&world);
 		if (queue == a) {
@@ -279,7 +279,7 @@ static void test_wide_give_back(void) {
 		struct fair_queue *a = world_add(&world, 7, 0, 0);
 		arrive(&world, a, 100);
 		uint64_t virt = a->virt;
-		uint32_t rem = a->rem;
+		uint64_t rem = a->rem;
 		for (int i = 0; i < 10; ++i) {
 			uint64_t start = world.now;
 			check(pick(&world) == a);

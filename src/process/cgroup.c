@@ -76,47 +76,33 @@ char *cgroup_own_path(const char *root) {
 
 // ---- the leaf ----
 
-// Calls fn for each process of a group (0: one of another pid namespace) until it returns false. Returns whether none did.
-static bool each_process(const struct cgroup_root *root, const char *procs,
-                         bool (*fn)(const struct cgroup_root *, const void *arg, pid_t), const void *arg) {
-	struct buf text = BUF_INIT;
-	bool all = proc_read(root->fd, procs, &text) == 0;
-	char *end;
-	for (const char *at = buf_str(&text); all && *at; at = end + (*end == '\n')) {
-		pid_t pid = (pid_t)strtol(at, &end, 10);
-		all = end != at && fn(root, arg, pid);
-	}
-	buf_fini(&text);
-	return all;
-}
-
-static bool is_ours(const struct cgroup_root *root, const void *arg, pid_t pid) {
-	(void)root;
-	const struct proctree *tree = arg;
-	for (size_t i = 0; i < tree->n; ++i) {
-		if (tree->pids[i] == pid) {
-			return true;
-		}
-	}
-	return false;
-}
-
-static bool move_to(const struct cgroup_root *root, const void *arg, pid_t pid) {
-	char text[24];
-	snprintf(text, sizeof(text), "%ld", (long)pid);
-	return control_write(root, arg, text) == 0 || errno == ESRCH;
-}
-
+// Those of another pid namespace are listed as 0 (cgroups(7)).
 static bool holds_ours_alone(const struct cgroup_root *root) {
-	struct proctree tree = PROCTREE_INIT;
-	proctree_add_tree(&tree, getpid());
-	bool ours = each_process(root, "cgroup.procs", is_ours, &tree);
-	proctree_fini(&tree);
-	return ours;
+	struct proctree ours = PROCTREE_INIT, there = PROCTREE_INIT;
+	proctree_add_tree(&ours, getpid());
+	bool alone = proctree_add_file(&there, root->fd, "cgroup.procs") == 0;
+	for (size_t i = 0; i < there.n; ++i) {
+		alone = alone && proctree_has(&ours, there.pids[i]);
+	}
+	proctree_fini(&ours);
+	proctree_fini(&there);
+	return alone;
+}
+
+// Moves the processes from one cgroup.procs to another, up to the first that cannot be moved.
+static void move_all(const struct cgroup_root *root, const char *from, const char *to) {
+	struct proctree there = PROCTREE_INIT;
+	bool moves = proctree_add_file(&there, root->fd, from) == 0;
+	for (size_t i = 0; moves && i < there.n; ++i) {
+		char text[24];
+		snprintf(text, sizeof(text), "%ld", (long)there.pids[i]);
+		moves = control_write(root, to, text) == 0 || errno == ESRCH;
+	}
+	proctree_fini(&there);
 }
 
 static void move_from_leaf(struct cgroup_root *root, const char *leaf, const char *leaf_procs) {
-	each_process(root, leaf_procs, move_to, "cgroup.procs");
+	move_all(root, leaf_procs, "cgroup.procs");
 	unlinkat(root->fd, leaf, AT_REMOVEDIR); // where it cannot be done a leaf stays, with us in it
 }
 
@@ -135,7 +121,7 @@ static int move_to_leaf(struct cgroup_root *root) {
 	}
 	// some may start others while we move them
 	for (unsigned i = 0; i < MOVES && holds_ours_alone(root); ++i) {
-		each_process(root, "cgroup.procs", move_to, procs);
+		move_all(root, "cgroup.procs", procs);
 		if (control_write(root, "cgroup.subtree_control", "+memory") == 0) {
 			root->in_leaf = true;
 			return 0;

@@ -225,23 +225,16 @@ static bool parent_was_killed(int pipe_fd, struct group_table *table) {
 	return !atomic_load_acquire(&table->goodbye); // pairs with the release in guardian_fini()
 }
 
-// Who runs now. Zombies do not: whoever inherits them may reap them late or never (the first process of a container), and
-// whoever starts fairpar again does not wait for that. Empty where it cannot be known.
-static struct proctree find_living(void) {
-	struct proctree living = PROCTREE_INIT;
-	if (proctree_add_living(&living) != 0) {
-		proctree_fini(&living);
-	}
-	return living;
-}
-
+// `living`: who runs now; empty where it cannot be known. Zombies do not: whoever inherits them may reap them late or never (the
+// first process of a container), and whoever starts fairpar again does not wait for that.
 static bool has_ended(int target, const struct proctree *living) {
 	return (kill(target, 0) != 0 && errno == ESRCH) || (living->n > 0 && !proctree_has(living, target));
 }
 
 // Forgets the groups that are no more: their number may soon be another's. Returns false if none runs.
 static bool any_left(struct group_table *table) {
-	struct proctree living = find_living();
+	struct proctree living = PROCTREE_INIT;
+	proctree_add_living(&living);
 	bool left = false;
 	unsigned used = atomic_load_acquire(&table->used);
 	for (unsigned i = 0; i < used && i < GROUPS_MAX; ++i) {
@@ -293,7 +286,8 @@ static void unlink_created_file(struct unlink_target *file) {
 static void unlink_created_files(struct unlink_target *created_files, size_t n) {
 	bool left = n > 0;
 	for (int waited = 0; left; waited += 10) {
-		struct proctree living = find_living();
+		struct proctree living = PROCTREE_INIT;
+		proctree_add_living(&living);
 		left = false;
 		for (size_t i = 0; i < n; ++i) {
 			if (created_files[i].path && (has_ended(created_files[i].target, &living) || waited >= GONE_MS)) {

@@ -26,37 +26,60 @@ void proctree_fini(struct proctree *tree) {
 	*tree = (struct proctree)PROCTREE_INIT;
 }
 
-// Each once: where pids are reused while we read, the tree may seem to have a circle.
-static void proctree_add(struct proctree *tree, pid_t pid) {
-	for (size_t i = 0; i < tree->n; ++i) {
-		if (tree->pids[i] == pid) {
-			return;
-		}
-	}
+static void push(struct proctree *tree, pid_t pid) {
 	grow_array(&tree->pids, &tree->cap, tree->n + 1, sizeof(*tree->pids));
 	tree->pids[tree->n++] = pid;
 }
 
-// The number that the name of an entry of /proc is, or 0.
-static pid_t entry_pid(const struct dirent *entry) {
-	char *end;
-	long pid = strtol(entry->d_name, &end, 10);
-	return *end == '\0' && pid > 0 ? (pid_t)pid : 0;
+bool proctree_has(const struct proctree *tree, pid_t pid) {
+	for (size_t i = 0; i < tree->n; ++i) {
+		if (tree->pids[i] == pid) {
+			return true;
+		}
+	}
+	return false;
 }
 
-// Appends what /proc/PID/task/TID/children lists (proc(5)). Returns -1 if there is no such file.
+// Each once: where pids are reused while we read, the tree may seem to have a circle.
+static void proctree_add(struct proctree *tree, pid_t pid) {
+	if (!proctree_has(tree, pid)) {
+		push(tree, pid);
+	}
+}
+
+int proctree_add_file(struct proctree *tree, int dir_fd, const char *path) {
+	struct buf text = BUF_INIT;
+	int rc = proc_read(dir_fd, path, &text), error = errno;
+	const char *at = rc == 0 ? buf_str(&text) : "";
+	char *end;
+	for (long pid; pid = strtol(at, &end, 10), end != at; at = end) {
+		proctree_add(tree, (pid_t)pid);
+	}
+	buf_fini(&text);
+	errno = error;
+	return rc;
+}
+
+// Appends the entries of /proc, or of another directory in it, whose names are numbers.
+static void add_entries(struct proctree *tree, const char *path) {
+	DIR *dir = opendir(path);
+	for (struct dirent *entry; dir && (entry = readdir(dir));) {
+		char *end;
+		long pid = strtol(entry->d_name, &end, 10);
+		if (*end == '\0' && pid > 0) {
+			push(tree, (pid_t)pid);
+		}
+	}
+	if (dir) {
+		closedir(dir);
+	}
+}
+
+// Appends what /proc/PID/task/TID/children lists (proc(5)). Returns -1 with errno if there is no such file.
 static int add_children_of_thread(struct proctree *tree, pid_t pid, pid_t tid) {
 	char path[64];
 	snprintf(path, sizeof(path), "/proc/%ld/task/%ld/children", (long)pid, (long)tid);
-	struct buf text = BUF_INIT;
-	int rc = proc_read(AT_FDCWD, path, &text);
-	const char *at = rc == 0 ? buf_str(&text) : "";
-	char *end;
-	for (long child; (child = strtol(at, &end, 10)) > 0 && end != at; at = end) {
-		proctree_add(tree, (pid_t)child);
-	}
-	buf_fini(&text);
-	return rc;
+	return proctree_add_file(tree, AT_FDCWD, path);
 }
 
 // The fields of /proc/PID/stat that follow the name, which may hold anything (proc(5)).
@@ -91,33 +114,30 @@ static pid_t parent_of(pid_t pid) {
 
 // For a kernel without CONFIG_PROC_CHILDREN: asks all processes for their parent.
 static void add_children_by_scan(struct proctree *tree, pid_t pid) {
-	DIR *dir = opendir("/proc");
-	for (struct dirent *entry; dir && (entry = readdir(dir));) {
-		pid_t other = entry_pid(entry);
-		if (other > 0 && parent_of(other) == pid) {
-			proctree_add(tree, other);
+	struct proctree all = PROCTREE_INIT;
+	add_entries(&all, "/proc");
+	for (size_t i = 0; i < all.n; ++i) {
+		if (parent_of(all.pids[i]) == pid) {
+			proctree_add(tree, all.pids[i]);
 		}
 	}
-	if (dir) {
-		closedir(dir);
-	}
+	proctree_fini(&all);
 }
 
 void proctree_add_children(struct proctree *tree, pid_t pid) {
 	char path[64];
+	struct proctree threads = PROCTREE_INIT;
 	snprintf(path, sizeof(path), "/proc/%ld/task", (long)pid);
-	DIR *dir = opendir(path);
-	for (struct dirent *entry; dir && (entry = readdir(dir));) {
-		pid_t tid = entry_pid(entry);
+	add_entries(&threads, path);
+	for (size_t i = 0; i < threads.n; ++i) {
+		pid_t tid = threads.pids[i];
 		// the first thread is always there while the process is, so its missing file is a missing feature
-		if (tid > 0 && add_children_of_thread(tree, pid, tid) != 0 && tid == pid && errno == ENOENT) {
+		if (add_children_of_thread(tree, pid, tid) != 0 && tid == pid && errno == ENOENT) {
 			add_children_by_scan(tree, pid);
 			break;
 		}
 	}
-	if (dir) {
-		closedir(dir);
-	}
+	proctree_fini(&threads);
 }
 
 void proctree_add_tree(struct proctree *tree, pid_t root) {
@@ -128,35 +148,17 @@ void proctree_add_tree(struct proctree *tree, pid_t root) {
 	}
 }
 
-static int compare_pids(const void *left, const void *right) {
-	pid_t a = *(const pid_t *)left, b = *(const pid_t *)right;
-	return (a > b) - (a < b);
-}
-
-bool proctree_has(const struct proctree *tree, pid_t pid) {
-	return tree->n > 0 && bsearch(&pid, tree->pids, tree->n, sizeof(pid), compare_pids);
-}
-
-int proctree_add_living(struct proctree *tree) {
-	DIR *dir = opendir("/proc");
-	if (!dir) {
-		return -1;
-	}
-	for (struct dirent *entry; (entry = readdir(dir));) {
-		pid_t pid = entry_pid(entry);
+void proctree_add_living(struct proctree *tree) {
+	struct proctree all = PROCTREE_INIT;
+	add_entries(&all, "/proc");
+	for (size_t i = 0; i < all.n; ++i) {
 		struct stat_fields stat;
-		if (pid > 0 && read_stat(pid, &stat) && !strchr("ZXx", stat.state)) {
-			grow_array(&tree->pids, &tree->cap, tree->n + 2, sizeof(*tree->pids));
-			tree->pids[tree->n++] = pid;
-			tree->pids[tree->n++] = -stat.group;
+		if (read_stat(all.pids[i], &stat) && !strchr("ZXx", stat.state)) {
+			push(tree, all.pids[i]);
+			push(tree, -stat.group);
 		}
 	}
-	closedir(dir);
-	if (tree->n == 0) {
-		return -1; // it is not mounted
-	}
-	qsort(tree->pids, tree->n, sizeof(*tree->pids), compare_pids);
-	return 0;
+	proctree_fini(&all);
 }
 
 uint64_t proctree_memory(pid_t root) {
@@ -260,16 +262,14 @@ static bool has_cookie(pid_t pid, const void *cookie) {
 
 size_t proctree_signal_with_cookie(const char *cookie, int signal) {
 	struct pidfd_set marked = PIDFD_SET_INIT;
-	DIR *dir = opendir("/proc");
-	for (struct dirent *entry; dir && (entry = readdir(dir));) {
-		pid_t pid = entry_pid(entry);
-		if (pid > 0 && pid != getpid() && has_cookie(pid, cookie)) {
-			pidfd_set_add(&marked, pid, has_cookie, cookie);
+	struct proctree all = PROCTREE_INIT;
+	add_entries(&all, "/proc");
+	for (size_t i = 0; i < all.n; ++i) {
+		if (all.pids[i] != getpid() && has_cookie(all.pids[i], cookie)) {
+			pidfd_set_add(&marked, all.pids[i], has_cookie, cookie);
 		}
 	}
-	if (dir) {
-		closedir(dir);
-	}
+	proctree_fini(&all);
 	pidfd_set_signal(&marked, signal);
 	size_t n = marked.n;
 	pidfd_set_fini(&marked);

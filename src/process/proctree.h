@@ -25,11 +25,13 @@ void proctree_add_children(struct proctree *tree, pid_t pid);
 // Appends the process itself and all its descendants, each behind its parent.
 void proctree_add_tree(struct proctree *tree, pid_t root);
 
-// Appends, in rising order, what kill(2) takes for the processes that run, zombies being none: the number of each, and
-// less than 0 that of its group. Returns 0, or -1 if /proc cannot be read.
-int proctree_add_living(struct proctree *tree) FP_NODISCARD;
+// Appends the pids that a file lists, such as cgroup.procs; `path` is relative to `dir_fd`. Returns 0, or -1 with errno.
+int proctree_add_file(struct proctree *tree, int dir_fd, const char *path) FP_NODISCARD;
 
-// Is it in the list, which is in rising order?
+// Appends what kill(2) takes for the processes that run, zombies being none: the number of each, and less than 0 that of its
+// group. Nothing where /proc cannot be read.
+void proctree_add_living(struct proctree *tree);
+
 bool proctree_has(const struct proctree *tree, pid_t pid);
 
 // Bytes of memory that the process and its descendants have to themselves: not of files, not shared.

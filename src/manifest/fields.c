@@ -241,8 +241,7 @@ bool value_is_slots(const char *text) {
 	bool has_sign = *text == '+' || *text == '-';
 	struct decimal decimal;
 	const char *end = read_decimal(text + has_sign, MANIFEST_UNITS, &decimal);
-	size_t whole = strcspn(text + has_sign, ".%");
-	if (!end || decimal.whole > 1000000 || whole > 9 || (size_t)(end - text) - has_sign > whole + 10) {
+	if (!end || decimal.whole > 1000000) {
 		return false;
 	}
 	return *end == '\0' ? !decimal.has_point : !has_sign && strcmp(end, "%") == 0;

@@ -473,9 +473,9 @@ static void test_numbers(void) {
 
 // What a manifest may say, -j takes.
 static void test_slots(void) {
-	static const char *const good[] = {"8", "0", "007", "+2", "-1", "50%", "150%", "12.5%", "1000000"};
-	static const char *const bad[] = {"", "x", "auto", "1.5", "%", "8x", "+", "-", "+50%", "-50%", "+1.5", "50%%", "1.%", " 8",
-	                                  "12.1234567890%", "0000000001"};
+	static const char *const good[] = {"8", "0", "007", "+2", "-1", "50%", "150%", "12.5%", "1000000",
+	                                   "12.1234567890%", "0000000001"};
+	static const char *const bad[] = {"", "x", "auto", "1.5", "%", "8x", "+", "-", "+50%", "-50%", "+1.5", "50%%", "1.%", " 8"};
 	unsigned slots;
 	char *error;
 	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); ++i) {

@@ -7,7 +7,7 @@
 #include "base/diag.h"
 #include "base/text.h"
 #include "base/units.h"
-#include "engine/fair.h"
+#include "manifest/keys.h"
 
 #include <limits.h>
 #include <stdarg.h>
@@ -25,6 +25,7 @@ struct value_info {
 	enum value_kind kind;
 	size_t at, size;         // the field: its place in struct options, and its bytes
 	long least, most;        // bounds; of others what the macros below say
+	enum key_id key;         // of SETTING
 	option_taker *take;
 };
 
@@ -39,8 +40,8 @@ struct value_info {
 #define COUNT(field, min) .kind = KIND_COUNT, FIELD(field), .least = (min)
 #define SIZE(field, min) .kind = KIND_SIZE, FIELD(field), .least = (min)
 #define CHOICE(field, first, without) .kind = KIND_CHOICE, FIELD(field), .least = (first), .most = (without)
-#define SETTING(what, min, max) .kind = KIND_SETTING, .at = (what), .least = (min), .most = (max)
-#define SWITCH(what) .kind = KIND_SWITCH, .at = (what)
+#define SETTING(setting) .kind = KIND_SETTING, .key = (setting)
+#define SWITCH .kind = KIND_SWITCH
 #define CALL(function) .kind = KIND_CALL, .take = (function)
 #define OPTION(id, name, aliases, shorts, arg, spellings, group, value, ...) [id] = {value},
 static const struct value_info values[NOPTIONS] = {
@@ -134,28 +135,29 @@ static int store_choice(const struct value_info *info, enum option_id id, char *
 	return -1;
 }
 
-static void add_setting(struct options *options, enum setting what, const char *pattern, size_t len, long value) {
+static void add_setting(struct options *options, enum option_id id, const char *pattern, size_t len, long value) {
 	options->settings = xrealloc(options->settings, (options->nsettings + 1) * sizeof(*options->settings));
 	struct batch_setting *setting = &options->settings[options->nsettings++];
-	*setting = (struct batch_setting){.what = what, .pattern = xmemdup(pattern, len), .value = value};
+	*setting = (struct batch_setting){.option = id, .pattern = xmemdup(pattern, len), .value = value};
 }
 
 // B=N; a name may have a "=" of its own, a number has none.
 static int store_setting(const struct value_info *info, enum option_id id, struct options *options, const char *text) {
+	const struct key *key = &key_table[info->key];
 	const char *equals = strrchr(text, '=');
 	long value;
-	if (!equals || equals == text || parse_number(equals + 1, info->least, info->most, &value) != 0) {
-		return option_fail(id, "must be BATCH=N with N from %ld to %ld, not '%s'", info->least, info->most, text_shows(text));
+	if (!equals || equals == text || parse_number(equals + 1, key->least, key->most, &value) != 0) {
+		return option_fail(id, "must be BATCH=N with N from %d to %d, not '%s'", key->least, key->most, text_shows(text));
 	}
-	add_setting(options, (enum setting)info->at, text, (size_t)(equals - text), value);
+	add_setting(options, id, text, (size_t)(equals - text), value);
 	return 0;
 }
 
-static int store_switch(const struct value_info *info, enum option_id id, struct options *options, const char *pattern) {
+static int store_switch(enum option_id id, struct options *options, const char *pattern) {
 	if (pattern && *pattern == '\0') {
 		return option_fail(id, "must name a batch behind the '='");
 	}
-	add_setting(options, (enum setting)info->at, pattern ? pattern : "*", pattern ? strlen(pattern) : 1, 1);
+	add_setting(options, id, pattern ? pattern : "*", pattern ? strlen(pattern) : 1, 1);
 	return 0;
 }
 
@@ -173,7 +175,7 @@ int option_store(struct parser *parser, enum option_id id, const char *value) {
 	case KIND_SIZE: return store_size(info, id, field, value);
 	case KIND_CHOICE: return store_choice(info, id, field, value);
 	case KIND_SETTING: return store_setting(info, id, parser->options, value);
-	case KIND_SWITCH: return store_switch(info, id, parser->options, value);
+	case KIND_SWITCH: return store_switch(id, parser->options, value);
 	case KIND_CALL: return info->take(parser, value);
 	default: return 0; // KIND_GIVEN
 	}

@@ -6,6 +6,7 @@
 #include "base/buf.h"
 #include "base/units.h"
 #include "cli/suggest.h"
+#include "manifest/manifest.h"
 
 #define GROUP(id, topic, heading) " " topic
 static const char topics[] =

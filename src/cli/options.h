@@ -3,6 +3,7 @@
 #ifndef FAIRPAR_CLI_OPTIONS_H
 #define FAIRPAR_CLI_OPTIONS_H
 
+#include "cli/option_table.h"
 #include "input/input.h"
 #include "job/halt.h"
 #include "manifest/manifest.h"
@@ -26,11 +27,9 @@ struct batch_file {
 	const char *path;   // "-" is stdin
 };
 
-enum setting { SET_WEIGHT, SET_MAX_PARALLEL, SET_PRIORITY, SET_LONG_RUNNING, SET_PREFER_FAIRNESS };
-
-// --weight B=N and its kin, in the order given; later ones win.
+// --weight B=N, --max-parallel, --priority, --long-running and --prefer-fairness, in the order given; later ones win.
 struct batch_setting {
-	enum setting what;
+	enum option_id option;
 	char *pattern;       // batch name or glob; owned
 	long value;          // in the range of struct queue_attrs; 1 for the two that have none
 };

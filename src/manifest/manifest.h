@@ -52,6 +52,7 @@ struct manifest_delay {
 };
 
 enum manifest_fair { MANIFEST_TURNS, MANIFEST_TIME };
+#define MANIFEST_FAIR_WORDS "turns time" // in its order
 enum manifest_output { MANIFEST_GROUP, MANIFEST_LINE, MANIFEST_RAW };
 
 // What a job runs with: of the whole batch, or of one entry of `commands`.

@@ -85,12 +85,12 @@ void batch_override(struct run *run, const char *name, struct queue_attrs *attrs
 			continue;
 		}
 		run->settings_used[i] = true;
-		switch (setting->what) {
-		case SET_WEIGHT: attrs->weight = (uint32_t)setting->value; break;
-		case SET_MAX_PARALLEL: attrs->max_parallel = (uint32_t)setting->value; break;
-		case SET_PRIORITY: attrs->priority = (int32_t)setting->value; break;
-		case SET_LONG_RUNNING: attrs->long_running = setting->value; break;
-		case SET_PREFER_FAIRNESS: attrs->prefer_fairness = setting->value; break;
+		switch (setting->option) {
+		case OPT_WEIGHT: attrs->weight = (uint32_t)setting->value; break;
+		case OPT_MAX_PARALLEL: attrs->max_parallel = (uint32_t)setting->value; break;
+		case OPT_PRIORITY: attrs->priority = (int32_t)setting->value; break;
+		case OPT_LONG_RUNNING: attrs->long_running = setting->value; break;
+		default: attrs->prefer_fairness = setting->value; break; // OPT_PREFER_FAIRNESS
 		}
 	}
 	if (run_is_serial(run)) {
@@ -100,15 +100,11 @@ void batch_override(struct run *run, const char *name, struct queue_attrs *attrs
 
 void batches_warn_unused(const struct run *run) {
 	const struct options *options = run->options;
-	static const char *const names[] = {
-		[SET_WEIGHT] = "weight", [SET_MAX_PARALLEL] = "max-parallel", [SET_PRIORITY] = "priority",
-		[SET_LONG_RUNNING] = "long-running", [SET_PREFER_FAIRNESS] = "prefer-fairness",
-	};
 	for (size_t i = 0; i < options->nsettings; ++i) {
 		const struct batch_setting *setting = &options->settings[i];
 		if (!run->settings_used[i] && strcmp(setting->pattern, "*") != 0) {
 			diag_warn(options->manifest ? "--%s: no batch that runs is called '%s'" : "--%s: there was no batch '%s'",
-			          names[setting->what], text_shows(setting->pattern));
+			          option_table[setting->option].name, text_shows(setting->pattern));
 		}
 	}
 }

@@ -310,7 +310,7 @@ enum test_kind { HAS_NONE = 1, HAS_ONE, MAY_HAVE_ONE, HAS_WORDS, ANY };
 #define SIZE(...) HAS_ONE
 #define CHOICE(...) HAS_WORDS
 #define SETTING(...) HAS_ONE
-#define SWITCH(...) MAY_HAVE_ONE
+#define SWITCH MAY_HAVE_ONE
 #define CALL(...) ANY
 #define OPTION(id, name, aliases, shorts, arg, spellings, group, value, ...) [id] = value,
 static const enum test_kind kinds[NOPTIONS] = {
@@ -499,9 +499,9 @@ static void test_batches(void) {
 	REFUSED("--batch-by must not be empty", "--batch-by", "", "x");
 }
 
-static void check_setting(size_t i, enum setting what, const char *pattern, long value) {
+static void check_setting(size_t i, enum option_id what, const char *pattern, long value) {
 	check(i < o.nsettings);
-	check_equal(o.settings[i].what, what);
+	check_equal(o.settings[i].option, what);
 	check_string(o.settings[i].pattern, pattern);
 	check_equal(o.settings[i].value, value);
 }
@@ -510,14 +510,14 @@ static void test_settings(void) {
 	RUNS("--weight", "a=3", "--max-parallel", "*=2", "--priority", "b=c=-1", "--long-running", "--long-running=d",
 	     "--prefer-fairness", "--prefer-fairness=e*", "--weight", "a=4", "x");
 	check_equal(o.nsettings, 8);
-	check_setting(0, SET_WEIGHT, "a", 3);
-	check_setting(1, SET_MAX_PARALLEL, "*", 2);
-	check_setting(2, SET_PRIORITY, "b=c", -1);
-	check_setting(3, SET_LONG_RUNNING, "*", 1);
-	check_setting(4, SET_LONG_RUNNING, "d", 1);
-	check_setting(5, SET_PREFER_FAIRNESS, "*", 1);
-	check_setting(6, SET_PREFER_FAIRNESS, "e*", 1);
-	check_setting(7, SET_WEIGHT, "a", 4);
+	check_setting(0, OPT_WEIGHT, "a", 3);
+	check_setting(1, OPT_MAX_PARALLEL, "*", 2);
+	check_setting(2, OPT_PRIORITY, "b=c", -1);
+	check_setting(3, OPT_LONG_RUNNING, "*", 1);
+	check_setting(4, OPT_LONG_RUNNING, "d", 1);
+	check_setting(5, OPT_PREFER_FAIRNESS, "*", 1);
+	check_setting(6, OPT_PREFER_FAIRNESS, "e*", 1);
+	check_setting(7, OPT_WEIGHT, "a", 4);
 	REFUSED("--weight must be BATCH=N with N from 1 to 1000, not 'a=0'", "--weight", "a=0", "x");
 	REFUSED("--weight must be BATCH=N", "--weight", "a=1001", "x");
 	REFUSED("--weight must be BATCH=N", "--weight", "3", "x");

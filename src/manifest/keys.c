@@ -29,9 +29,9 @@ static const unsigned char key_lengths[NKEYS] = {
 };
 
 struct foreign {
-	const char *word;
+	const char *key;
 	unsigned places;
-	const char *key, *whose, *more;
+	const char *words, *more;
 };
 
 #define KEY(...)
@@ -62,10 +62,16 @@ static void spell(const char *name, size_t len, struct buf *ret_name) {
 	}
 }
 
-static const struct foreign *find_foreign(const char *name, unsigned place) {
+// The row that has the name among its words; *ret_behind is what stands behind it there, " (OWNER)" if it has one.
+static const struct foreign *find_foreign(const char *name, unsigned place, const char **ret_behind) {
+	size_t len = strlen(name);
 	for (size_t i = 0; i < sizeof(foreign_words) / sizeof(foreign_words[0]); ++i) {
-		if ((foreign_words[i].places & place) && strcmp(foreign_words[i].word, name) == 0) {
-			return &foreign_words[i];
+		const char *at = foreign_words[i].places & place ? foreign_words[i].words : "";
+		for (; *at; at += strcspn(at, ","), at += strspn(at, ", ")) {
+			if (strcspn(at, " ,") == len && memcmp(at, name, len) == 0) {
+				*ret_behind = at + len;
+				return &foreign_words[i];
+			}
 		}
 	}
 	return NULL;
@@ -77,7 +83,8 @@ static const char *place_words(unsigned places) {
 	       places & IN_ARGS_FROM ? "below 'args_from'" : "below 'retry_delay'";
 }
 
-static void hint_foreign(struct diagnostic *diagnostic, const struct foreign *word, const char *typed, enum key_place place) {
+static void hint_foreign(struct diagnostic *diagnostic, const struct foreign *word, const char *behind, const char *typed,
+                         enum key_place place) {
 	if (word->key[0] == '\0') {
 		diagnostic_hint(diagnostic, "%s", word->more);
 		return;
@@ -89,8 +96,10 @@ static void hint_foreign(struct diagnostic *diagnostic, const struct foreign *wo
 		buf_printf(&where, ", %s", place_words(key->places));
 	}
 	const char *more = word->more[0] ? word->more : buf_str(&where);
-	diagnostic_hint(diagnostic, "%s%s'%s' is called '%s' here%s%s", word->whose, word->whose[0] ? " " : "", typed, word->key,
-	             word->more[0] ? ": " : "", more);
+	int owner = behind[0] == ' ' ? (int)strcspn(behind + 2, ")") : 0;
+	const char *genitive = owner == 0 ? "" : behind[1 + owner] == 's' ? "' " : "'s ";
+	diagnostic_hint(diagnostic, "%.*s%s'%s' is called '%s' here%s%s", owner, owner > 0 ? behind + 2 : "", genitive, typed, word->key,
+	                word->more[0] ? ": " : "", more);
 	buf_fini(&where);
 }
 
@@ -117,13 +126,14 @@ static void refuse(const struct node *node, enum key_place place, const char *ba
 	spell(node->text, node->n, &spelt);
 	const char *name = buf_str(&spelt);
 	const struct key *misplaced = find(name, spelt.len, ~0U);
-	const struct foreign *foreign = find_foreign(name, place);
+	const char *behind = "";
+	const struct foreign *foreign = find_foreign(name, place, &behind);
 	const char *nearest = find_nearest(name, spelt.len, place);
 	struct diagnostic *diagnostic = diagnostic_error(diagnostics, node_place(node), "unknown key '%s' %s", buf_str(&shown), buf_str(&where));
 	if (find(name, spelt.len, place)) {
 		diagnostic_note(diagnostic, "it is written '%s'", name);
 	} else if (foreign) {
-		hint_foreign(diagnostic, foreign, buf_str(&shown), place);
+		hint_foreign(diagnostic, foreign, behind, buf_str(&shown), place);
 	} else if (misplaced && place == IN_COMMAND && (misplaced->places & IN_BATCH)) {
 		diagnostic_hint(diagnostic, "'%s' is for a whole batch, beside 'commands'", misplaced->name);
 	} else if (misplaced && !(place & (IN_ARGS_FROM | IN_RETRY_DELAY))) {

@@ -27,20 +27,19 @@ static const struct { enum option_id id, other; const char *what; } needs[] = {
 
 // What counts for the rules: --pipe is any option that means blocks. A semaphore has no blocks and no manifest, and the
 // commands of --retry-failed are complete.
-static void fill_counting(const struct parser *parser, bool on[NOPTIONS + 1]) {
-	const struct options *o = parser->options;
+static void fill_counting(const struct options *o, bool on[NOPTIONS + 1]) {
 	for (int id = 0; id < NOPTIONS; ++id) {
 		enum option_group group = option_table[id].group;
-		on[id] = parser->given[id] && !(o->sem.is_on && (group == GROUP_PIPE || group == GROUP_MANIFEST));
+		on[id] = o->given[id] && !(o->sem.is_on && (group == GROUP_PIPE || group == GROUP_MANIFEST));
 	}
 	on[ALWAYS] = false;
 	on[OPT_PIPE] = o->pipe != PIPE_NOT && !o->sem.is_on;
 	on[OPT_PACK] = on[OPT_PACK] && o->resume != RESUME_RETRY && !o->sem.is_on;
 }
 
-int option_rules_check(const struct parser *parser) {
+int option_rules_check(const struct options *o) {
 	bool on[NOPTIONS + 1];
-	fill_counting(parser, on);
+	fill_counting(o, on);
 	for (size_t i = 0; i < sizeof(needs) / sizeof(needs[0]); ++i) {
 		if (on[needs[i].id] && !on[needs[i].other]) {
 			return option_fail(needs[i].id, "needs %s", needs[i].what);
@@ -58,7 +57,6 @@ int option_rules_check(const struct parser *parser) {
 			return option_fail(*other, "cannot be combined with --%s%s%s", option_table[id].name, *reason ? ": " : "", reason);
 		}
 	}
-	const struct options *o = parser->options;
 	if (o->batch && o->batch_by) {
 		diag_error("--batch %s cannot be combined with --batch-by: each names the batch of the same items",
 		           text_shows(o->batch));
@@ -69,8 +67,7 @@ int option_rules_check(const struct parser *parser) {
 
 // ---- more than a pair of options ----
 
-int option_from_log_check(const struct parser *parser, bool words) {
-	const struct options *o = parser->options;
+int option_from_log_check(const struct options *o, bool words) {
 	if (!o->from_log || o->manifest) { // with a manifest it is refused as every such option is
 		if (o->explained) {
 			diag_error("--explain=%s is for a run that has ended: name its log with --from-log FILE", text_shows(o->explained));
@@ -79,7 +76,7 @@ int option_from_log_check(const struct parser *parser, bool words) {
 		return 0;
 	}
 	for (int id = 0; id < NOPTIONS; ++id) {
-		if (parser->given[id] && option_table[id].group != GROUP_REPORT && id != OPT_QUIET) {
+		if (o->given[id] && option_table[id].group != GROUP_REPORT && id != OPT_QUIET) {
 			return option_fail((enum option_id)id, "cannot be combined with --from-log, which runs nothing");
 		}
 	}
@@ -155,7 +152,7 @@ int option_log_check(const struct options *options) {
 
 // What keeps anything from running, or NULL.
 static const char *name_of_idler(const struct options *options) {
-	bool shows = options->manifest && (options->check || options->list);
+	bool shows = options->manifest && (options->check || options->given[OPT_LIST]);
 	return shows ? (options->check ? "check" : "list") : options->shell_quotes > 0 ? "shell-quote" : options->dry_run ? "dry-run" : NULL;
 }
 
@@ -166,11 +163,11 @@ static bool is_written(const struct options *o, enum option_id id) {
 }
 
 // "--NAME, --NAME and --NAME have no effect …", of those that are given.
-static void warn_idle(const struct parser *parser, enum option_list list, const char *beside, const char *other) {
+static void warn_idle(const struct options *o, enum option_list list, const char *beside, const char *other) {
 	struct buf names = BUF_INIT;
 	size_t n = 0, last = 0;
 	for (const enum option_id *id = option_lists[list]; *id != NOPTIONS; ++id) {
-		if (parser->given[*id] && !is_written(parser->options, *id)) {
+		if (o->given[*id] && !is_written(o, *id)) {
 			last = names.len;
 			buf_printf(&names, "%s--%s", n++ > 0 ? ", " : "", option_table[*id].name);
 		}
@@ -184,13 +181,12 @@ static void warn_idle(const struct parser *parser, enum option_list list, const 
 	buf_fini(&names);
 }
 
-void option_idle_warn(const struct parser *parser) {
-	const struct options *o = parser->options;
+void option_idle_warn(const struct options *o) {
 	const char *idler = name_of_idler(o);
-	if (idler && !parser->given[OPT_QUIET]) {
-		warn_idle(parser, LIST_WRITES, "with", idler);
+	if (idler && !o->given[OPT_QUIET]) {
+		warn_idle(o, LIST_WRITES, "with", idler);
 	}
-	if (o->pipe == PIPE_NOT && !o->sem.is_on && !parser->given[OPT_QUIET]) {
-		warn_idle(parser, LIST_OF_BLOCKS, "without", "pipe");
+	if (o->pipe == PIPE_NOT && !o->sem.is_on && !o->given[OPT_QUIET]) {
+		warn_idle(o, LIST_OF_BLOCKS, "without", "pipe");
 	}
 }

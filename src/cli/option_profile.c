@@ -54,8 +54,8 @@ static bool file_has_options(const char *path) {
 	return found;
 }
 
-void option_profile_warn(const struct parser *parser) {
-	if (parser->options->quiet || parser->given[OPT_PLAIN] || getenv("FAIRPAR_JOB")) { // a nested one would say it again for each job
+void option_profile_warn(const struct options *options) {
+	if (options->quiet || options->given[OPT_PLAIN] || getenv("FAIRPAR_JOB")) { // a nested one would say it again for each job
 		return;
 	}
 	const char *variable = getenv("PARALLEL"), *own = getenv("PARALLEL_HOME"), *home = getenv("HOME");

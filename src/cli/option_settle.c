@@ -17,16 +17,8 @@
 #include <string.h>
 #include <unistd.h>
 
-void settle_options(struct parser *p) {
-	struct options *o = p->options;
-	const bool *given = p->given;
-	o->list = given[OPT_LIST];
-	o->fair_given = given[OPT_FAIR];
-	o->halt_given = given[OPT_HALT];
-	o->summary_given = given[OPT_SUMMARY];
-	o->explain = given[OPT_EXPLAIN];
-	o->show.eta = given[OPT_ETA];
-	o->show.progress_given = given[OPT_PROGRESS];
+void settle_options(struct options *o) {
+	const bool *given = o->given;
 	o->attempts = o->attempts > 0 ? o->attempts : UINT_MAX;
 	o->files = o->files || o->files_nul;
 	o->pipe = given[OPT_PIPE_PART] ? PIPE_PART : given[OPT_PIPE] || o->cat ? PIPE_STREAM : PIPE_NOT;
@@ -37,8 +29,7 @@ void settle_options(struct parser *p) {
 // ---- items ----
 
 // Decides whether stdin is a source (DESIGN §15): where nothing else gives items.
-static int settle_sources(struct parser *p) {
-	struct options *o = p->options;
+static int settle_sources(struct options *o) {
 	if (o->resume == RESUME_RETRY) { // as in GNU parallel: what else is said of commands and items does not matter
 		o->ncommand = o->nsources = 0;
 		o->header = false;
@@ -83,13 +74,12 @@ static int settle_csv(struct options *o) {
 }
 
 // How items are split and trimmed. As GNU parallel: a tab with --header, blanks off with --colsep.
-static int settle_items(struct parser *p) {
-	struct options *o = p->options;
-	o->delimiter = p->given[OPT_NULL] ? '\0' : o->delimiter;
+static int settle_items(struct options *o) {
+	o->delimiter = o->given[OPT_NULL] ? '\0' : o->delimiter;
 	o->end = o->end && *o->end ? o->end : NULL;
-	o->trim = o->trim > TRIM_BOTH || (o->colsep_given && !p->given[OPT_TRIM]) ? TRIM_BOTH : o->trim; // rl is lr
+	o->trim = o->trim > TRIM_BOTH || (o->colsep_given && !o->given[OPT_TRIM]) ? TRIM_BOTH : o->trim; // rl is lr
 	const char *colsep = o->colsep_given ? o->colsep_given : o->header || o->header_files ? "\\t" : NULL;
-	if (p->given[OPT_CSV]) {
+	if (o->given[OPT_CSV]) {
 		return settle_csv(o);
 	}
 	char *error;
@@ -127,10 +117,9 @@ static int settle_workdir(struct options *o) {
 
 // ---- packing ----
 
-static int check_pack(const struct parser *p) {
-	const struct options *o = p->options;
+static int check_pack(const struct options *o) {
 	const char *error = NULL;
-	if (p->given[OPT_MAX_ARGS] && o->packing.max_args == 0) {
+	if (o->given[OPT_MAX_ARGS] && o->packing.max_args == 0) {
 		error = "--max-args 0 cannot be combined with --pack: a process would have no items";
 	} else if (o->ncommand == 0) {
 		error = "--pack needs a command that takes items; here each line is a command";
@@ -146,9 +135,9 @@ static int check_pack(const struct parser *p) {
 }
 
 // Decides which of -n, -N, -L and -l counts, as GNU parallel's parse_options() has it.
-static int settle_packing(struct parser *p) {
-	const bool *given = p->given;
-	struct packing *packing = &p->options->packing;
+static int settle_packing(struct options *o) {
+	const bool *given = o->given;
+	struct packing *packing = &o->packing;
 	bool is_list = given[OPT_M] || given[OPT_XARGS], has_n = given[OPT_MAX_REPLACE_ARGS];
 	uint32_t items = has_n ? packing->max_replace : packing->max_args;
 	packing->spreads = given[OPT_X] || given[OPT_M];
@@ -161,10 +150,10 @@ static int settle_packing(struct parser *p) {
 	packing->repeats = given[OPT_X] || has_n || (given[OPT_LINES] && !is_list);
 	bool fills = packing->spreads || given[OPT_XARGS];
 	packing->items = items > 0 ? items : fills && !packing->inserts_none ? 0 : 1;
-	packing->by_time = packing->by_time && p->options->resume != RESUME_RETRY; // whose commands are complete
+	packing->by_time = packing->by_time && o->resume != RESUME_RETRY; // whose commands are complete
 	if (packing->by_time) {
 		packing->items = packing->max_args;
-		return check_pack(p);
+		return check_pack(o);
 	}
 	packing->on = fills || packing->items > 1 || packing->inserts_none || packing->chars > 0;
 	return 0;
@@ -173,12 +162,11 @@ static int settle_packing(struct parser *p) {
 // ---- blocks ----
 
 // --pipe, or what means it.
-static enum option_id pipe_as_given(const struct parser *p) {
-	return p->given[OPT_PIPE_PART] ? OPT_PIPE_PART : p->given[OPT_PIPE] ? OPT_PIPE : p->given[OPT_CAT] ? OPT_CAT : OPT_FIFO;
+static enum option_id pipe_as_given(const struct options *o) {
+	return o->given[OPT_PIPE_PART] ? OPT_PIPE_PART : o->given[OPT_PIPE] ? OPT_PIPE : o->given[OPT_CAT] ? OPT_CAT : OPT_FIFO;
 }
 
-static int settle_tee(struct parser *p) {
-	struct options *o = p->options;
+static int settle_tee(struct options *o) {
 	if (o->pipe == PIPE_STREAM) {
 		return o->nsources > 0 ? 0 : option_fail(OPT_TEE, "needs items, one for each job, as in --pipe --tee cmd ::: a b");
 	}
@@ -191,11 +179,10 @@ static int settle_tee(struct parser *p) {
 }
 
 // The sources of --pipe-part are files; --pipe has stdin.
-static int check_block_sources(const struct parser *p) {
-	const struct options *o = p->options;
+static int check_block_sources(const struct options *o) {
 	if (o->pipe == PIPE_STREAM && o->nsources > 0) {
-		return option_fail(pipe_as_given(p), "cannot be combined with %s: it reads its data from stdin, as in --pipe < FILE",
-		                   p->given[OPT_ARG_FILE] ? "--arg-file" : "items");
+		return option_fail(pipe_as_given(o), "cannot be combined with %s: it reads its data from stdin, as in --pipe < FILE",
+		                   o->given[OPT_ARG_FILE] ? "--arg-file" : "items");
 	}
 	for (size_t i = 0; i < o->nsources; ++i) {
 		if (o->sources[i].kind != FROM_FILE) {
@@ -206,12 +193,11 @@ static int check_block_sources(const struct parser *p) {
 }
 
 // How many records a block has: as in GNU parallel -N before -n, and -L before -l, in any order.
-static int settle_records(struct parser *p) {
-	struct options *o = p->options;
+static int settle_records(struct options *o) {
 	const struct packing *counts = &o->packing;
-	enum option_id records_by = p->given[OPT_MAX_REPLACE_ARGS] ? OPT_MAX_REPLACE_ARGS : OPT_MAX_ARGS;
-	enum option_id lines_by = p->given[OPT_LINES] ? OPT_LINES : OPT_MAX_LINES;
-	uint32_t max_lines = !p->given[OPT_MAX_LINES] ? 0 : counts->max_lines > 0 ? counts->max_lines : 1;
+	enum option_id records_by = o->given[OPT_MAX_REPLACE_ARGS] ? OPT_MAX_REPLACE_ARGS : OPT_MAX_ARGS;
+	enum option_id lines_by = o->given[OPT_LINES] ? OPT_LINES : OPT_MAX_LINES;
+	uint32_t max_lines = !o->given[OPT_MAX_LINES] ? 0 : counts->max_lines > 0 ? counts->max_lines : 1;
 	o->records = records_by == OPT_MAX_REPLACE_ARGS ? counts->max_replace : counts->max_args;
 	o->lines = lines_by == OPT_LINES ? counts->lines : max_lines;
 	if (o->pipe == PIPE_PART && (o->records > 0 || o->lines > 0)) {
@@ -222,14 +208,13 @@ static int settle_records(struct parser *p) {
 	return 0;
 }
 
-static int settle_blocks(struct parser *p) {
-	struct options *o = p->options;
+static int settle_blocks(struct options *o) {
 	if (o->ncommand == 0) {
-		return option_fail(pipe_as_given(p), "needs a command to pipe into, such as 'cat'");
+		return option_fail(pipe_as_given(o), "needs a command to pipe into, such as 'cat'");
 	}
 	for (int id = 0; id < NOPTIONS; ++id) {
 		bool counts = id == OPT_MAX_ARGS || id == OPT_MAX_REPLACE_ARGS || id == OPT_LINES || id == OPT_MAX_LINES;
-		if (p->given[id] && option_table[id].group == GROUP_PACKING && id != OPT_SHOW_LIMITS && !counts) {
+		if (o->given[id] && option_table[id].group == GROUP_PACKING && id != OPT_SHOW_LIMITS && !counts) {
 			return option_fail((enum option_id)id, "packs items, and --pipe has blocks instead: see --block");
 		}
 	}
@@ -238,9 +223,9 @@ static int settle_blocks(struct parser *p) {
 		                   o->pipe == PIPE_PART ? "pipe-part" : "pipe");
 	}
 	if (o->tee) {
-		return settle_tee(p);
+		return settle_tee(o);
 	}
-	if (p->given[OPT_NULL] && !p->given[OPT_RECEND] && !p->given[OPT_RECSTART]) {
+	if (o->given[OPT_NULL] && !o->given[OPT_RECEND] && !o->given[OPT_RECSTART]) {
 		o->recend = "\\0";
 	}
 	if (o->block_parts > 0 && o->pipe == PIPE_STREAM) {
@@ -251,15 +236,14 @@ static int settle_blocks(struct parser *p) {
 		o->block_parts = o->pipe == PIPE_PART ? 10 : 0; // GNU parallel's defaults
 	}
 	o->header = o->header_files = false; // it says something else here
-	return settle_records(p) != 0 ? -1 : check_block_sources(p);
+	return settle_records(o) != 0 ? -1 : check_block_sources(o);
 }
 
 // ---- output ----
 
 // What does nothing beside something else: taken, as GNU parallel takes it, but not in silence.
-static void settle_output(struct parser *p) {
-	struct options *o = p->options;
-	const bool *given = p->given;
+static void settle_output(struct options *o) {
+	const bool *given = o->given;
 	if (o->tty && !given[OPT_GROUP] && !given[OPT_LINE_BUFFER]) {
 		o->output = OUTPUT_UNGROUP; // an editor draws on the terminal
 	}
@@ -291,31 +275,31 @@ int settle_command(struct parser *p) {
 		diag_warn("--max-chars: taking %d, the most there is", PACK_CHARS_MAX);
 		o->packing.chars = PACK_CHARS_MAX;
 	}
-	if (option_rules_check(p) != 0 || option_log_check(o) != 0 || option_batches_check(o) != 0 ||
-	    (o->pipe && settle_blocks(p) != 0) || (o->pipe == PIPE_STREAM && claim_stdin(p, "--pipe") != 0) ||
-	    ((!o->pipe || o->tee) && o->pipe != PIPE_STREAM && settle_sources(p) != 0) || settle_items(p) != 0 ||
-	    settle_workdir(o) != 0 || (p->given[OPT_SHOW_LIMITS] && packing_show_limits(&o->packing) != 0) ||
-	    (!o->pipe && settle_packing(p) != 0)) {
+	if (option_rules_check(o) != 0 || option_log_check(o) != 0 || option_batches_check(o) != 0 ||
+	    (o->pipe && settle_blocks(o) != 0) || (o->pipe == PIPE_STREAM && claim_stdin(p, "--pipe") != 0) ||
+	    ((!o->pipe || o->tee) && o->pipe != PIPE_STREAM && settle_sources(o) != 0) || settle_items(o) != 0 ||
+	    settle_workdir(o) != 0 || (o->given[OPT_SHOW_LIMITS] && packing_show_limits(&o->packing) != 0) ||
+	    (!o->pipe && settle_packing(o) != 0)) {
 		return -1;
 	}
-	settle_output(p);
+	settle_output(o);
 	return 0;
 }
 
 // What is said of all batches on a command line has its place in the manifest, where it can be said of each.
-int settle_manifest(struct parser *p) {
+int settle_manifest(struct options *o) {
 	for (int id = 0; id < NOPTIONS; ++id) {
-		if (p->given[id] && !option_goes_with_manifest(&option_table[id])) {
+		if (o->given[id] && !option_goes_with_manifest(&option_table[id])) {
 			return option_fail((enum option_id)id, "cannot be combined with -f: %s", option_table[id].instead);
 		}
 	}
-	if (option_rules_check(p) != 0 || option_log_check(p->options) != 0) {
+	if (option_rules_check(o) != 0 || option_log_check(o) != 0) {
 		return -1;
 	}
-	if (!p->given[OPT_TERM_SEQ]) {
-		set_default_term_seq(p->options, "TERM,10000,KILL,25"); // DESIGN §15: such jobs are larger, and have more to put in order
+	if (!o->given[OPT_TERM_SEQ]) {
+		set_default_term_seq(o, "TERM,10000,KILL,25"); // DESIGN §15: such jobs are larger, and have more to put in order
 	}
-	settle_output(p);
+	settle_output(o);
 	return 0;
 }
 
@@ -363,10 +347,9 @@ static int check_semaphore(const struct options *options, size_t nwords) {
 	return error ? -1 : 0;
 }
 
-int settle_semaphore(struct parser *p, char *const *words, size_t nwords) {
-	struct options *o = p->options;
+int settle_semaphore(struct options *o, char *const *words, size_t nwords) {
 	struct semaphore_options *sem = &o->sem;
-	if (option_rules_check(p) != 0 || option_log_check(o) != 0) {
+	if (option_rules_check(o) != 0 || option_log_check(o) != 0) {
 		return -1;
 	}
 	if (!sem->name) { // `tty` is what GNU parallel asks, and so scripts without a terminal share one semaphore
@@ -392,6 +375,6 @@ int settle_semaphore(struct parser *p, char *const *words, size_t nwords) {
 		o->quiet = true; // whoever waits for its status knows which job that was
 		o->exit_scheme = EXIT_FIRST;
 	}
-	settle_output(p);
+	settle_output(o);
 	return 0;
 }

@@ -164,7 +164,7 @@ static int store_switch(enum option_id id, struct options *options, const char *
 int option_store(struct parser *parser, enum option_id id, const char *value) {
 	const struct value_info *info = &values[id];
 	char *field = (char *)parser->options + info->at;
-	parser->given[id] = true;
+	parser->options->given[id] = true;
 	parser->id = id;
 	switch (info->kind) {
 	case KIND_SET: store_integer(field, info->size, info->least); return 0;

@@ -131,7 +131,7 @@ static int parse_semaphore_command(struct command_line *line) {
 		diag_error("a semaphore runs one command without items: quote '%s' if it is part of it", words[n]);
 		return -1;
 	}
-	return settle_semaphore(&line->parser, words, n);
+	return settle_semaphore(line->parser.options, words, n);
 }
 
 // The words behind the options, and what all of them together mean.
@@ -144,8 +144,8 @@ static enum mode parse_rest(struct command_line *line) {
 	if (parser->done) {
 		return MODE_EXIT;
 	}
-	settle_options(parser);
-	if (option_from_log_check(parser, *line->words.at != NULL) != 0) {
+	settle_options(parser->options);
+	if (option_from_log_check(o, *line->words.at != NULL) != 0) {
 		return MODE_ERROR;
 	}
 	if (o->from_log && !o->manifest) { // with a manifest it is refused below
@@ -161,10 +161,10 @@ static enum mode parse_rest(struct command_line *line) {
 	if (!o->manifest) {
 		return parse_command(line) == 0 && settle_command(parser) == 0 ? MODE_RUN : MODE_ERROR;
 	}
-	if (settle_manifest(parser) != 0) {
+	if (settle_manifest(parser->options) != 0) {
 		return MODE_ERROR;
 	}
-	return o->check || o->list ? MODE_SHOW : MODE_RUN;
+	return o->check || o->given[OPT_LIST] ? MODE_SHOW : MODE_RUN;
 }
 
 enum mode options_parse(struct options *ret_options, int argc, char *argv[]) {
@@ -191,9 +191,9 @@ enum mode options_parse(struct options *ret_options, int argc, char *argv[]) {
 	if (mode == MODE_ERROR || option_files_check(ret_options) != 0) {
 		return MODE_ERROR;
 	}
-	option_idle_warn(&line.parser);
+	option_idle_warn(ret_options);
 	if ((mode == MODE_RUN && !ret_options->manifest) || mode == MODE_SEM) {
-		option_profile_warn(&line.parser);
+		option_profile_warn(ret_options);
 	}
 	return mode;
 }

@@ -53,11 +53,9 @@ enum progress {
 };
 
 struct status_options {
-	bool progress_given;             // so that it wins over FAIRPAR_PROGRESS
 	enum progress progress;
 	bool bar;
-	bool eta;                        // --eta, with
-	const char *eta_log;             // LOG, or NULL
+	const char *eta_log;             // LOG of --eta, or NULL
 	long total_jobs;                 // 0: as many as are read
 	bool latest_line;
 };
@@ -88,6 +86,7 @@ struct packing {
 struct options {
 	int status;                      // of MODE_EXIT
 	char **argv;                     // main's
+	bool given[NOPTIONS];            // which options the command line has; what is said there wins over a manifest's
 
 	// what to run
 	char *const *command;            // template words, in argv; ncommand 0: each record is a command
@@ -105,8 +104,7 @@ struct options {
 	const char **names;              // of the batches asked for, in argv; none is all
 	size_t nnames;
 	bool check;                      // --check, or else
-	bool list;                       // --list, as
-	enum manifest_listing listing;
+	enum manifest_listing listing;   // of --list
 
 	struct semaphore_options sem;
 
@@ -150,7 +148,6 @@ struct options {
 	// scheduling
 	const char *jobs;                // -j as given, or NULL: for slots_parse() once limits are raised
 	bool fair_time;
-	bool fair_given;                 // so that it wins over the manifest's
 	unsigned max_long;
 	size_t queue_mem;                // bytes
 	uint64_t delay;                  // nanoseconds
@@ -182,7 +179,6 @@ struct options {
 	bool tag;
 	char *tagstring;                 // escapes translated, owned; or NULL: the item. Only with tag
 	struct halt halt;
-	bool halt_given;                 // so that it wins over the manifest's fail_fast
 	enum exit_scheme exit_scheme;
 	bool quiet;
 	struct status_options show;
@@ -195,13 +191,11 @@ struct options {
 
 	// looking at a run
 	enum { SUMMARY_AUTO, SUMMARY_ALWAYS, SUMMARY_NEVER } summary; // never also by --quiet, unless it is given
-	bool summary_given;
 	const char *from_log;            // or NULL
 	const char **reports;            // --report: in argv
 	size_t nreports;
 	const char *trace;               // --trace: FILE, "-" is stdout; or NULL
-	bool explain;
-	const char *explained;           // which job, or NULL
+	const char *explained;           // which job by --explain, or NULL
 
 	// log of events
 	const char *log;                 // FILE, "-" or "fd:N"; or NULL

@@ -10,7 +10,6 @@
 // What is known while the words are read.
 struct parser {
 	struct options *options;
-	bool given[NOPTIONS];
 	enum option_id id;       // the option that is taken
 	bool by_letter;          // it was given as a letter
 	const char *stdin_for;   // what reads stdin, or NULL
@@ -54,16 +53,16 @@ int packing_show_limits(const struct packing *packing);
 // ---- option_settle.c: what all options together mean, when all of them are known ----
 
 // Works out what the options imply, whatever is to be run.
-void settle_options(struct parser *parser);
+void settle_options(struct options *options);
 
 // Settles a run of a command: sources, blocks, packing, output. Returns 0, or -1 after a message.
 int settle_command(struct parser *parser);
 
 // The same of a manifest.
-int settle_manifest(struct parser *parser);
+int settle_manifest(struct options *options);
 
 // The same of a semaphore, whose command the words are: they become the only item of the run.
-int settle_semaphore(struct parser *parser, char *const *words, size_t nwords);
+int settle_semaphore(struct options *options, char *const *words, size_t nwords);
 
 // Whether the program was started by the name that means --semaphore.
 bool is_called_sem(const char *program);
@@ -74,17 +73,17 @@ void set_default_term_seq(struct options *options, const char *text);
 // ---- conflicts.c: what does not go together, or does nothing beside another option ----
 
 // Each checks what was given, as settle_options() has worked it out, and returns 0, or -1 after a message.
-int option_rules_check(const struct parser *parser);                // EXCLUDES and NEEDS of options.def
-int option_from_log_check(const struct parser *parser, bool words); // nothing is run then; `words` follow the options
+int option_rules_check(const struct options *options);              // EXCLUDES and NEEDS of options.def
+int option_from_log_check(const struct options *options, bool words); // nothing is run then; `words` follow the options
 int option_log_check(const struct options *options);                // what is to be resumed has a log that can be read
 int option_batches_check(const struct options *options);            // each batch is named once
 
 // Warns of files that are asked for and will not be written, for nothing runs with --dry-run and its kin; and of what is
 // said of blocks where there are none.
-void option_idle_warn(const struct parser *parser);
+void option_idle_warn(const struct options *options);
 
 // Warns if $PARALLEL or GNU parallel's file of options has some, for fairpar reads neither (parallel(1), PROFILE FILES).
 // For a command line that runs a command.
-void option_profile_warn(const struct parser *parser);
+void option_profile_warn(const struct options *options);
 
 #endif

@@ -40,7 +40,7 @@ static void count_coalesced(struct run *run, const struct job *job, enum outcome
 
 static void publish_halt(struct run *run) {
 	struct buf why = BUF_INIT;
-	if (run->manifest && run->manifest->fail_fast && !run->options->halt_given) {
+	if (run->manifest && run->manifest->fail_fast && !run->options->given[OPT_HALT]) {
 		buf_adds(&why, "fail_fast");
 	} else {
 		buf_adds(&why, "--halt ");

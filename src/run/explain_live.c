@@ -88,7 +88,7 @@ static void on_event(void *arg, const struct event *event) {
 }
 
 void explain_live_subscribe(struct run *run) {
-	if (run->options->explain) {
+	if (run->options->given[OPT_EXPLAIN]) {
 		run->explain_live = NEW(struct explain_live);
 		mutex_init(&run->explain_live->lock, LOCK_EXPLAIN_LIVE);
 		publish_subscribe(run, on_event, run->explain_live, /* wants */ 0);

@@ -91,7 +91,7 @@ static int finish(const struct options *options, struct retelling *retelling) {
 			result = -1;
 		}
 	}
-	bool is_asked = options->summary_given ? options->summary != SUMMARY_NEVER : !options->explain;
+	bool is_asked = options->given[OPT_SUMMARY] ? options->summary != SUMMARY_NEVER : !options->given[OPT_EXPLAIN];
 	if (is_asked) {
 		stats_finish(retelling->stats, retelling->stats->last);
 		end_summary_add_stats(&text, retelling->stats, STDOUT_FILENO);
@@ -108,7 +108,7 @@ static int finish(const struct options *options, struct retelling *retelling) {
 static int print(const struct options *options, int fd) {
 	struct retelling retelling = {
 		.stats = stats_new(),
-		.explain = options->explain ? explain_new(options->explained) : NULL,
+		.explain = options->given[OPT_EXPLAIN] ? explain_new(options->explained) : NULL,
 	};
 	int result = read_log(options, fd, &retelling);
 	if (result == 0) {
@@ -125,7 +125,7 @@ int show_log(const struct options *options) {
 	if (fd < 0) {
 		return EXIT_TROUBLE;
 	}
-	bool draws = pictures_wanted(options), prints = !draws || options->explain || options->summary_given;
+	bool draws = pictures_wanted(options), prints = !draws || options->given[OPT_EXPLAIN] || options->given[OPT_SUMMARY];
 	int result = prints ? print(options, fd) : 0;
 	if (result == 0 && draws) {
 		result = pictures_draw(options, fd, log_name(options), /* said */ prints);

@@ -47,7 +47,7 @@ int show_manifest(const struct options *options) {
 		return EXIT_TROUBLE;
 	}
 	if (select_batches(options, manifest) != 0 || (options->check && dag_check(manifest) != 0) ||
-	    (options->list && write_list(options, manifest) != 0)) {
+	    (options->given[OPT_LIST] && write_list(options, manifest) != 0)) {
 		result = -1;
 	}
 	manifest_free(manifest);

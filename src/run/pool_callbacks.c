@@ -115,7 +115,7 @@ static void on_pool_trouble(void *arg, const char *what, int error) {
 struct pool *make_pool(struct run *run, unsigned slots) {
 	const struct options *options = run->options;
 	run->fair_time = options->fair_time;
-	if (run->manifest && !options->fair_given) {
+	if (run->manifest && !options->given[OPT_FAIR]) {
 		run->fair_time = run->manifest->fair == MANIFEST_TIME;
 	}
 	struct pool_config config = {

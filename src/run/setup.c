@@ -57,7 +57,7 @@ static int load_manifest(struct run *run) {
 	if (failed) {
 		return -1;
 	}
-	if (run->manifest->fail_fast && !options->halt_given) {
+	if (run->manifest->fail_fast && !options->given[OPT_HALT]) {
 		run->halt = (struct halt){.when = HALT_SOON, .why = HALT_ON_FAIL, .count = 1};
 	}
 	run->cwd = getcwd(NULL, 0);

@@ -598,8 +598,9 @@ static bool choose(struct status_display *status_display) {
 	const char *term = getenv("TERM"), *env = getenv("FAIRPAR_PROGRESS");
 	bool terminal = isatty(STDERR_FILENO) && term && *term && strcmp(term, "dumb") != 0;
 	enum progress how = show->progress == PROGRESS_ALWAYS ? PROGRESS_AUTO : show->progress;
-	status_display->asked = show->bar || show->eta || show->progress == PROGRESS_ALWAYS || (show->progress_given && how == PROGRESS_TTY);
-	if (!show->progress_given && !status_display->asked) {
+	bool is_given = options->given[OPT_PROGRESS];
+	status_display->asked = show->bar || options->given[OPT_ETA] || show->progress == PROGRESS_ALWAYS || (is_given && how == PROGRESS_TTY);
+	if (!is_given && !status_display->asked) {
 		int choice = env && *env ? word_index(option_table[OPT_PROGRESS].complete, env, strlen(env)) : PROGRESS_AUTO;
 		how = choice >= 0 ? (enum progress)choice : how;
 		if (choice < 0) {
@@ -630,7 +631,7 @@ static void choose_form(struct status_display *status_display) {
 		freelocale(locale);
 	}
 	status_display->form.colour = status_display->how == SHOWS_LINE && !(no_color && *no_color);
-	status_display->form.details = status_display->run->options->show.eta;
+	status_display->form.details = status_display->run->options->given[OPT_ETA];
 	status_display->interval = (uint64_t)(status_display->how == SHOWS_ZENITY ? ZENITY_MS : LINE_MS) * NS_PER_MS;
 	status_display->due = status_display->run->start + PLAIN_S * NS_PER_S;
 	struct buf bad = BUF_INIT;

@@ -658,7 +658,7 @@ static void test_manifest(void) {
 	check_equal(o.nnames, 0);
 	check_equal(o.nsources, 0); // stdin is no source of items then
 	check_equal(o.ncommand, 0);
-	check(!o.check && !o.list && !o.fair_given && !o.output_given && !o.halt_given);
+	check(!o.check && !o.given[OPT_LIST] && !o.given[OPT_FAIR] && !o.output_given && !o.given[OPT_HALT]);
 	RUNS("-j3", "-kf", "m.yaml", "one", "two");
 	check_equal(o.nnames, 2);
 	check_string(o.names[0], "one");
@@ -728,9 +728,9 @@ static void test_manifest_options(void) {
 
 static void test_what_wins(void) {
 	RUNS("--fair", "turns", "-f", "m");
-	check(o.fair_given && !o.fair_time);
+	check(o.given[OPT_FAIR] && !o.fair_time);
 	RUNS("--halt", "never", "-f", "m");
-	check(o.halt_given);
+	check(o.given[OPT_HALT]);
 	check_equal(o.halt.when, HALT_NEVER);
 	RUNS("--group", "-f", "m");
 	check(o.output_given);
@@ -755,9 +755,9 @@ static void test_what_wins(void) {
 
 static void test_shows(void) {
 	SHOWS("--check", "-f", "m");
-	check(o.check && !o.list);
+	check(o.check && !o.given[OPT_LIST]);
 	SHOWS("-f", "m", "--list", "one");
-	check(o.list && !o.check);
+	check(o.given[OPT_LIST] && !o.check);
 	check_equal(o.listing, MANIFEST_PLAIN);
 	check_string(o.names[0], "one"); // an optional value is behind = only
 	SHOWS("-f", "m", "--list=names");

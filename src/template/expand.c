@@ -8,10 +8,6 @@
 
 #include <string.h>
 
-struct slice part_apply(const struct part *part, struct slice item, struct buf *scratch) {
-	return part->replacement ? replacement_apply(part->replacement, item, scratch) : form_apply(part->form, item);
-}
-
 struct slice record_next_arg(const struct record *record, const char **at) {
 	struct slice arg = {*at, 0};
 	// the NUL of a single argument is known to be the last byte
@@ -20,7 +16,8 @@ struct slice record_next_arg(const struct record *record, const char **at) {
 	return arg;
 }
 
-bool part_find_column(const struct part *part, const struct record *record, struct slice *ret_arg) {
+// Sets *ret_arg to the argument that a COLUMN names. Returns false if the record does not have it.
+static bool find_column(const struct part *part, const struct record *record, struct slice *ret_arg) {
 	int64_t n = part->column > 0 ? part->column : part->column < 0 ? (int64_t)record->nargs + part->column + 1 : 0;
 	if (n < 1 || n > record->nargs) {
 		return false;
@@ -33,19 +30,16 @@ bool part_find_column(const struct part *part, const struct record *record, stru
 }
 
 bool part_next_value(struct part_values *values, struct slice *ret_value) {
+	const struct part *part = values->part;
 	struct slice arg;
-	uint32_t i = values->n++;
-	if (values->part->kind == COLUMN) {
-		if (i > 0 || !part_find_column(values->part, values->record, &arg)) {
-			return false;
-		}
-	} else if (values->part->kind != ITEM || i == values->record->nargs) {
-		return false;
-	} else {
-		values->at = i == 0 ? values->record->args : values->at;
+	if (part->kind == ITEM && values->n < values->record->nargs) {
+		values->at = values->n == 0 ? values->record->args : values->at;
 		arg = record_next_arg(values->record, &values->at);
+	} else if (part->kind != COLUMN || values->n > 0 || !find_column(part, values->record, &arg)) {
+		return false;
 	}
-	*ret_value = part_apply(values->part, arg, &values->scratch);
+	++values->n;
+	*ret_value = part->form == FORM_WHOLE ? arg : form_apply(part->form, part->replacement, arg, values->scratch);
 	return true;
 }
 
@@ -127,23 +121,22 @@ static void add_value(struct expand_writer *writer, const struct part *part, uns
 	}
 }
 
-static void expand_item(struct expand_writer *writer, const struct part *part, const struct record *record) {
-	const char *at = record->args;
-	unsigned place = part->place;
-	if (record->nargs == 0 && (place & (PLACE_ESCAPED | PLACE_DOLLAR))) {
-		add_value(writer, part, place, (struct slice){"", 0});
-	}
-	for (uint32_t i = 0; i < record->nargs; ++i) {
-		if (i > 0) {
+// What an ITEM or a COLUMN stands for.
+static void expand_values(struct expand_writer *writer, const struct part *part, const struct record *record) {
+	struct part_values values = {.part = part, .record = record, .scratch = &writer->scratch};
+	unsigned place = part->place, apart = PLACE_ESCAPED | PLACE_DOLLAR;
+	for (struct slice value; part_next_value(&values, &value);) {
+		if (values.n > 1) {
 			add_separator(writer);
 		}
-		add_value(writer, part, place, part_apply(part, record_next_arg(record, &at), &writer->scratch));
-		place &= ~(unsigned)(PLACE_ESCAPED | PLACE_DOLLAR); // now a blank stands before
+		add_value(writer, part, values.n > 1 ? place & ~apart : place, value); // a blank stands before all but the first
+	}
+	if (values.n == 0 && ((place & apart) || (writer->is_path && part->kind == COLUMN))) {
+		add_value(writer, part, place, (struct slice){"", 0});
 	}
 }
 
 static void expand_part(struct expand_writer *writer, const struct part *part, const struct expansion *x) {
-	struct slice arg;
 	char digits[20];
 	switch (part->kind) {
 	case LITERAL:
@@ -155,14 +148,8 @@ static void expand_part(struct expand_writer *writer, const struct part *part, c
 	case GROUP:
 		return;
 	case ITEM:
-		expand_item(writer, part, x->record);
-		return;
 	case COLUMN:
-		if (part_find_column(part, x->record, &arg)) {
-			add_value(writer, part, part->place, part_apply(part, arg, &writer->scratch));
-		} else if (writer->is_path || (part->place & (PLACE_ESCAPED | PLACE_DOLLAR))) {
-			add_value(writer, part, part->place, (struct slice){"", 0});
-		}
+		expand_values(writer, part, x->record);
 		return;
 	case SEQ:
 	case SLOT:
@@ -183,7 +170,7 @@ static void expand_group(struct expand_writer *writer, const struct part *parts,
 		}
 		for (size_t i = 0; i < n; ++i) {
 			if (parts[i].kind == ITEM) {
-				expand_item(writer, &parts[i], &one);
+				expand_values(writer, &parts[i], &one);
 			} else {
 				expand_part(writer, &parts[i], x);
 			}
@@ -281,18 +268,19 @@ bool template_needs_total(const struct template *template) {
 
 bool template_spells_otherwise(const struct template *template, const struct expansion *x) {
 	bool differs = false;
+	struct buf scratch = BUF_INIT;
 	for (size_t i = 0; i < template->parts.n && !differs && !(template->flags & TEMPLATE_QUOTE); ++i) {
 		const struct part *part = &template->parts.at[i];
 		unsigned place = part->place & PLACE_KINDS;
 		if (part->is_raw || (place != PLACE_SINGLE && place != PLACE_DOUBLE)) {
 			continue;
 		}
-		struct part_values values = {.part = part, .record = x->record};
+		struct part_values values = {.part = part, .record = x->record, .scratch = &scratch};
 		for (struct slice value; !differs && part_next_value(&values, &value);) {
 			differs = !shell_is_plain(value.text, value.len);
 		}
-		buf_fini(&values.scratch);
 	}
+	buf_fini(&scratch);
 	return differs;
 }
 

@@ -8,7 +8,7 @@
 struct part {
 	enum { LITERAL, BREAK, GROUP, ITEM, COLUMN, SEQ, SLOT, TOTAL } kind;
 	enum form form;
-	const struct replacement *replacement; // in place of `form`, or NULL
+	const struct replacement *replacement; // what `form` was given, or NULL
 	unsigned place;    // enum place
 	bool is_raw;       // not quoted
 	bool is_padded;    // SEQ, SLOT: with zeros in front
@@ -63,7 +63,7 @@ static inline bool is_digit(char c) {
 
 // ---- template.c ----
 
-struct part *parts_add(struct parts *parts, struct part part);
+void parts_add(struct parts *parts, struct part part);
 void parts_add_literal(struct parts *parts, const char *text, size_t len);
 
 // ---- read.c ----
@@ -83,23 +83,17 @@ void template_measure_parts(struct template *template, const struct parts *parts
 
 // ---- expand.c ----
 
-// What becomes of an argument. `scratch` is used for each anew.
-struct slice part_apply(const struct part *part, struct slice item, struct buf *scratch);
-
 // The next of the record's arguments, at `*at`.
 struct slice record_next_arg(const struct record *record, const char **at);
 
-// Sets *ret_arg to the argument that a COLUMN names. Returns false if the record does not have it.
-bool part_find_column(const struct part *part, const struct record *record, struct slice *ret_arg);
-
-// Goes through the arguments of the record that an ITEM or a COLUMN stands for. The rest begins zeroed; the caller frees
-// `scratch`.
+// Goes through the arguments of the record that an ITEM or a COLUMN stands for. The first three are the caller's to fill in,
+// the others begin zeroed.
 struct part_values {
 	const struct part *part;
 	const struct record *record;
-	uint32_t n;         // seen so far
-	const char *at;
-	struct buf scratch;
+	struct buf *scratch; // used for each value anew; borrowed
+	uint32_t n;          // values so far
+	const char *at;      // of an ITEM: the next argument
 };
 
 // Sets *ret_value to what becomes of the next argument, borrowed until the next call. Returns false behind the last one.

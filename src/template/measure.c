@@ -79,11 +79,12 @@ static size_t part_chars(const struct part *part, const struct expansion *x, boo
 		return part_number(part, x, digits).len;
 	}
 	size_t chars = 0;
-	struct part_values values = {.part = part, .record = x->record};
+	struct buf scratch = BUF_INIT;
+	struct part_values values = {.part = part, .record = x->record, .scratch = &scratch};
 	for (struct slice value; part_next_value(&values, &value);) {
 		chars += quoted_len(value, is_raw);
 	}
-	buf_fini(&values.scratch);
+	buf_fini(&scratch);
 	return chars;
 }
 

@@ -172,13 +172,6 @@ static size_t last_dot(struct slice item) {
 	return i > 0 && item.text[i - 1] == '.' ? i - 1 : SIZE_MAX;
 }
 
-// Without the last dot and what is behind it, unless that has a slash: s:\.[^/.]*$:: (GNU parallel, {.}).
-static struct slice cut_extension(struct slice item) {
-	size_t dot = last_dot(item);
-	item.len = dot != SIZE_MAX ? dot : item.len;
-	return item;
-}
-
 // Where the last `n` extensions begin, with their dot, or SIZE_MAX if there are less.
 static size_t find_extensions(struct slice item, size_t n) {
 	size_t dot = item.len;
@@ -188,6 +181,7 @@ static size_t find_extensions(struct slice item, size_t n) {
 	return dot;
 }
 
+// Without the last `n` dots and what is behind them, unless that has a slash: s:\.[^/.]*$:: (GNU parallel, {.}).
 static struct slice cut_extensions(struct slice item, size_t n) {
 	size_t dot = find_extensions(item, n);
 	item.len = dot != SIZE_MAX ? dot : item.len;
@@ -220,16 +214,6 @@ static struct slice cut_basename(struct slice item) {
 		--len;
 	}
 	return len > 0 ? (struct slice){item.text, len} : (struct slice){"/", 1};
-}
-
-struct slice form_apply(enum form form, struct slice argument) {
-	switch (form) {
-	case FORM_NO_EXTENSION: return cut_extension(argument);
-	case FORM_BASENAME: return cut_directory(argument);
-	case FORM_DIRNAME: return cut_basename(argument);
-	case FORM_BASENAME_NO_EXTENSION: return cut_extension(cut_directory(argument));
-	default: return argument;
-	}
 }
 
 // ---- expressions ----
@@ -321,33 +305,38 @@ static struct slice cut_part(const struct replacement *replacement, struct slice
 
 // ---- all of them ----
 
-struct slice replacement_apply(const struct replacement *replacement, struct slice argument, struct buf *scratch) {
-	switch (replacement->form) {
-	case FORM_NO_EXTENSIONS: return cut_extensions(argument, replacement->n);
-	case FORM_BASENAME_NO_EXTENSIONS: return cut_extensions(cut_directory(argument), replacement->n);
+struct slice form_apply(enum form form, const struct replacement *given, struct slice argument, struct buf *scratch) {
+	switch (form) {
+	case FORM_WHOLE: return argument;
+	case FORM_NO_EXTENSION: return cut_extensions(argument, 1);
+	case FORM_BASENAME: return cut_directory(argument);
+	case FORM_DIRNAME: return cut_basename(argument);
+	case FORM_BASENAME_NO_EXTENSION: return cut_extensions(cut_directory(argument), 1);
+	case FORM_NO_EXTENSIONS: return cut_extensions(argument, given->n);
+	case FORM_BASENAME_NO_EXTENSIONS: return cut_extensions(cut_directory(argument), given->n);
 	case FORM_DIRECTORY: {
 		const char *slash = memrchr(argument.text, '/', argument.len);
 		return (struct slice){argument.text, slash ? (size_t)(slash - argument.text) : 0};
 	}
-	case FORM_EXTENSIONS: return cut_to_extensions(argument, replacement->n);
+	case FORM_EXTENSIONS: return cut_to_extensions(argument, given->n);
 	case FORM_DEFAULT: {
 		bool is_false = argument.len == 0 || (argument.len == 1 && argument.text[0] == '0'); // to Perl
-		return is_false ? (struct slice){replacement->text, strlen(replacement->text)} : argument;
+		return is_false ? (struct slice){given->text, strlen(given->text)} : argument;
 	}
 	case FORM_FROM:
-	case FORM_PART: return cut_part(replacement, argument);
-	case FORM_NO_SHORT_PREFIX: return cut_short_prefix(&replacement->regex, argument, scratch);
-	case FORM_NO_PREFIX: return cut_match(&replacement->regex, argument, true);
-	case FORM_NO_SHORT_SUFFIX: return cut_short_suffix(&replacement->regex, argument);
-	case FORM_NO_SUFFIX: return cut_match(&replacement->regex, argument, false);
+	case FORM_PART: return cut_part(given, argument);
+	case FORM_NO_SHORT_PREFIX: return cut_short_prefix(&given->regex, argument, scratch);
+	case FORM_NO_PREFIX: return cut_match(&given->regex, argument, true);
+	case FORM_NO_SHORT_SUFFIX: return cut_short_suffix(&given->regex, argument);
+	case FORM_NO_SUFFIX: return cut_match(&given->regex, argument, false);
 	case FORM_REPLACE:
 	case FORM_UPPER:
-	case FORM_LOWER: return substitute(replacement, argument, false, scratch);
+	case FORM_LOWER: return substitute(given, argument, false, scratch);
 	case FORM_REPLACE_ALL:
 	case FORM_UPPER_ALL:
-	case FORM_LOWER_ALL: return substitute(replacement, argument, true, scratch);
-	default: return form_apply(replacement->form, argument);
+	case FORM_LOWER_ALL: return substitute(given, argument, true, scratch);
 	}
+	return argument;
 }
 
 bool arguments_are_unique(const char *args, size_t n) {

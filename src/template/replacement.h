@@ -90,12 +90,10 @@ struct slice {
 	size_t len;
 };
 
-// What the form, one of those up to FORM_BASENAME_NO_EXTENSION, makes of an argument: a part of it, or static text.
-struct slice form_apply(enum form form, struct slice argument);
-
-// What a replacement makes of an argument, which must end with a NUL: a part of it, or of the replacement, or of
-// `scratch`, which is used anew.
-struct slice replacement_apply(const struct replacement *replacement, struct slice argument, struct buf *scratch);
+// Returns what the form makes of an argument, which must end with a NUL: a part of it, or of the replacement, or of `scratch`,
+// which is used anew, or static text. `given` is the replacement with that form; it may be NULL for those up to
+// FORM_BASENAME_NO_EXTENSION.
+struct slice form_apply(enum form form, const struct replacement *given, struct slice argument, struct buf *scratch);
 
 // The words of a list of NUL-terminated arguments: no two are the same; each is greater than the one before it.
 bool arguments_are_unique(const char *args, size_t n);

@@ -11,10 +11,9 @@
 
 // ---- tokens ----
 
-struct part *parts_add(struct parts *parts, struct part part) {
+void parts_add(struct parts *parts, struct part part) {
 	grow_array(&parts->at, &parts->cap, parts->n + 1, sizeof(parts->at[0]));
 	parts->at[parts->n++] = part;
-	return &parts->at[parts->n - 1];
 }
 
 static struct replacement *keep_replacement(struct template *template, const struct replacement *replacement) {
@@ -58,6 +57,7 @@ static const char *parse_plus(struct template *template, const char *at, struct 
 	const char *end = NULL;
 	enum plus plus = plus_parse(at, &replacement, &end, &template->error);
 	if (plus == PLUS_FORM) {
+		part->form = replacement.form;
 		part->replacement = keep_replacement(template, &replacement);
 		return end;
 	}

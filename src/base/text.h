@@ -5,7 +5,13 @@
 
 #include "base/buf.h"
 
+#include <stdbool.h>
 #include <stdint.h>
+
+// True for what C's isspace() is true for in the locale C, whatever the locale is.
+static inline bool text_is_space(char c) {
+	return c == ' ' || (c >= '\t' && c <= '\r');
+}
 
 // "420us", "4.2ms", "0.42s", "42.0s", "4m20s", "4h20m", "4d20h": cut off, not rounded.
 void text_add_time(struct buf *buf, uint64_t ns);

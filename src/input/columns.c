@@ -3,6 +3,7 @@
 #include "input/columns.h"
 
 #include "base/alloc.h"
+#include "base/text.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -216,17 +217,13 @@ void splitter_fini(struct splitter *splitter) {
 	}
 }
 
-// \s of Perl for bytes (perlrecharclass)
-static bool is_blank(char c) {
-	return c == ' ' || (c >= '\t' && c <= '\r');
-}
-
+// What is trimmed is \s of Perl for bytes (perlrecharclass).
 static void trim(enum input_trim how, const char **text, size_t *len) {
-	while (how != TRIM_RIGHT && *len > 0 && is_blank((*text)[0])) {
+	while (how != TRIM_RIGHT && *len > 0 && text_is_space((*text)[0])) {
 		++*text;
 		--*len;
 	}
-	while (how != TRIM_LEFT && *len > 0 && is_blank((*text)[*len - 1])) {
+	while (how != TRIM_LEFT && *len > 0 && text_is_space((*text)[*len - 1])) {
 		--*len;
 	}
 }

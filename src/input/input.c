@@ -13,7 +13,7 @@
 
 #include "base/alloc.h"
 #include "base/buf.h"
-#include "base/diag.h"
+#include "base/text.h"
 #include "input/columns.h"
 #include "input/lines.h"
 #include "input/record_list.h"
@@ -122,7 +122,7 @@ static enum input_status next_joined(struct input *input, struct source *source,
 	}
 	while ((status = lines_next(&source->lines, ret_line, &input->error)) == INPUT_RECORD) {
 		char last = ret_line->len > 0 ? ret_line->text[ret_line->len - 1] : '\0';
-		bool goes_on = (last == ' ' || (last >= '\t' && last <= '\r')) && !ret_line->bad;
+		bool goes_on = text_is_space(last) && !ret_line->bad;
 		if (ret_line->bad || (joined->len == 0 && !goes_on)) {
 			return status; // a bad one breaks the line
 		}

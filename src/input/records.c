@@ -7,6 +7,7 @@
 #include "input/records.h"
 
 #include "base/alloc.h"
+#include "base/text.h"
 #include "input/columns.h"
 
 #include <regex.h>
@@ -418,10 +419,6 @@ void block_splitter_strip(struct block_splitter *splitter, struct buf *block) {
 
 // ---- blank lines ----
 
-static bool is_blank(char c) {
-	return c == ' ' || c == '\t' || c == '\r' || c == '\f' || c == '\v';
-}
-
 size_t blanks_drop(struct blanks *blanks, const char *bytes, size_t len, struct buf *to) {
 	struct buf *begun = &blanks->begun;
 	size_t before = to->len;
@@ -435,7 +432,7 @@ size_t blanks_drop(struct blanks *blanks, const char *bytes, size_t len, struct 
 			buf_add(to, from, (size_t)(at - from));
 			continue;
 		}
-		while (at < end && is_blank(*at)) {
+		while (at < end && text_is_space(*at) && *at != '\n') {
 			++at;
 		}
 		buf_add(begun, from, (size_t)(at - from));

@@ -2,14 +2,11 @@
 
 #include "template/internal.h"
 
+#include "base/text.h"
 #include "shell/quoting.h"
 #include "shell/shell.h"
 
 // ---- the template ----
-
-static bool is_any_space(char c) {
-	return c == ' ' || (c >= '\t' && c <= '\r');
-}
 
 // Counts the text as GNU parallel's replacement_counts_and_lengths() does, before groups are made.
 static void measure_parts(const struct parts *parts, struct template_measure *measure) {
@@ -24,7 +21,7 @@ static void measure_parts(const struct parts *parts, struct template_measure *me
 		}
 		size_t len = part && part->kind == LITERAL ? part->len : 1;
 		for (size_t k = 0; k < len; ++k) {
-			if (part && part->kind == LITERAL && !is_any_space(part->text[k])) {
+			if (part && part->kind == LITERAL && !text_is_space(part->text[k])) {
 				++word;
 				continue;
 			}
@@ -37,7 +34,9 @@ static void measure_parts(const struct parts *parts, struct template_measure *me
 	}
 }
 
-static void measure_places(const struct template *template, struct template_measure *measure) {
+void template_measure_parts(struct template *template, const struct parts *parts) {
+	struct template_measure *measure = &template->measure;
+	measure_parts(parts, measure);
 	for (size_t i = 0; i < template->parts.n; ++i) {
 		const struct part *part = &template->parts.at[i];
 		if (part->kind == LITERAL || part->is_raw || template->is_direct) {
@@ -47,11 +46,6 @@ static void measure_places(const struct template *template, struct template_meas
 		measure->overhead += part->place & PLACE_VARIABLE ? 64 : part->place == PLACE_PLAIN ? 0 : 6;
 		measure->doubles |= (part->place & PLACE_VARIABLE) || kind == PLACE_DOUBLE;
 	}
-}
-
-void template_measure_parts(struct template *template, const struct parts *parts) {
-	measure_parts(parts, &template->measure);
-	measure_places(template, &template->measure);
 }
 
 void template_measure(const struct template *template, struct template_measure *ret_measure) {

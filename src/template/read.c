@@ -62,6 +62,11 @@ static bool is_multibyte(const char *text, bool *ret_is_yen, bool *ret_is_gb1803
 	return found || sets_locale(text);
 }
 
+static void add_item(struct reading *reading, size_t at, bool is_number) {
+	grow_array(&reading->items, &reading->items_cap, reading->nitems + 1, sizeof(reading->items[0]));
+	reading->items[reading->nitems++] = (struct read_item){.at = at, .is_number = is_number};
+}
+
 // The text with a byte for each item; `items` gets one for each.
 static void join_parts(const struct template *template, struct buf *text, struct reading *reading) {
 	const struct parts *parts = &template->parts;
@@ -72,8 +77,7 @@ static void join_parts(const struct template *template, struct buf *text, struct
 			continue;
 		}
 		bool is_number = part->kind == SEQ || part->kind == SLOT || part->kind == TOTAL || part->is_raw;
-		grow_array(&reading->items, &reading->items_cap, reading->nitems + 1, sizeof(reading->items[0]));
-		reading->items[reading->nitems++] = (struct read_item){.at = text->len, .is_number = is_number};
+		add_item(reading, text->len, is_number);
 		buf_addc(text, is_number ? READ_NUMBER : READ_ITEM);
 	}
 }
@@ -96,8 +100,7 @@ static void join_words(const struct template *template, struct buf *text, struct
 			buf_addc(text, part->text[k] == '\'' ? '"' : part->text[k]);
 		}
 		if (part->kind == ITEM || part->kind == COLUMN) {
-			grow_array(&reading->items, &reading->items_cap, reading->nitems + 1, sizeof(reading->items[0]));
-			reading->items[reading->nitems++] = (struct read_item){.at = text->len};
+			add_item(reading, text->len, /* is_number */ false);
 			buf_addc(text, READ_ITEM);
 		}
 	}
@@ -219,12 +222,16 @@ void template_read(struct template *template, const struct names *names) {
 	bool is_quoted = template->flags & TEMPLATE_QUOTE;
 	struct parts *parts = &template->parts;
 	struct buf text = BUF_INIT;
-	struct reading reading = {.marks = template->marks, .regions = template->regions};
+	struct reading reading = {.nitems = 0};
 	find_references(template);
 	if (is_quoted) {
 		join_words(template, &text, &reading);
 	} else {
 		join_parts(template, &text, &reading);
+	}
+	if (!is_quoted && (template->flags & TEMPLATE_CONTEXT)) {
+		reading.marks = template->marks = xcalloc(text.len + 1, sizeof(*template->marks));
+		reading.regions = template->regions = xcalloc(text.len + 1, sizeof(*template->regions));
 	}
 	reading.variables = names ? names->variables : NULL;
 	reading.nvariables = names ? names->nvariables : 0;

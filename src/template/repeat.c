@@ -94,9 +94,7 @@ static void group_parts(const struct template *template, struct parts *parts, bo
 
 void template_group(struct template *template) {
 	if (template->flags & TEMPLATE_CONTEXT) {
-		if (template->regions) {
-			group_parts(template, &template->parts, /* is_text */ true);
-		}
+		group_parts(template, &template->parts, /* is_text */ template->regions != NULL);
 		group_parts(template, &template->words, /* is_text */ false);
 	}
 }

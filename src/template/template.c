@@ -3,6 +3,7 @@
 #include "template/internal.h"
 
 #include "base/alloc.h"
+#include "base/text.h"
 #include "shell/quoting.h"
 #include "shell/reader.h"
 #include "shell/shell.h"
@@ -95,7 +96,7 @@ static const char *parse_position(struct template *template, const struct tokens
 	}
 	part->kind = n == 0 && !from_end && at == digits + 1 ? ITEM : COLUMN;
 	part->column = from_end ? -n : n;
-	while (*at == ' ' || (*at >= '\t' && *at <= '\r')) {
+	while (text_is_space(*at)) {
 		++at;
 	}
 	size_t len;
@@ -216,14 +217,6 @@ static void find_places(struct template *template, const struct names *names) {
 		// the command itself: to be read by the shell
 		parts->at[i].is_raw = parts->at[i].kind != LITERAL && ((template->flags & TEMPLATE_RAW) || i == 0);
 	}
-	if (template->flags & TEMPLATE_CONTEXT) {
-		size_t len = 1;
-		for (size_t i = 0; i < parts->n; ++i) {
-			len += parts->at[i].kind == LITERAL ? parts->at[i].len : 1;
-		}
-		template->marks = xcalloc(len, sizeof(*template->marks));
-		template->regions = xcalloc(len, sizeof(*template->regions));
-	}
 	if (is_read) {
 		template_read(template, names);
 	}
@@ -321,15 +314,7 @@ static bool parse_quoted(struct template *template, const char *const *words, si
 	return is_direct;
 }
 
-static void parse_joined(struct template *template, const char *const *words, size_t nwords,
-                         const struct names *names) {
-	struct buf text = BUF_INIT;
-	for (size_t i = 0; i < nwords; ++i) {
-		buf_adds(&text, i > 0 ? " " : "");
-		buf_adds(&text, words[i]);
-	}
-	free(template->text);
-	template->text = buf_take(&text);
+static void parse_joined(struct template *template, const struct names *names) {
 	bool has_item = strstr(template->text, "FAIRPAR_ITEM") != NULL;
 	if (!parse_text(template, &template->parts, template->text, names) && (template->flags & TEMPLATE_APPEND) && !has_item) {
 		parts_add_literal(&template->parts, " ", 1);
@@ -344,6 +329,7 @@ static void parse_joined(struct template *template, const char *const *words, si
 	template_group(template);
 }
 
+// Parses the words; `text` is all of them with a blank between each two, and taken over.
 static struct template *parse(const char *const *words, size_t nwords, unsigned flags, const struct names *names,
                               struct buf *text) {
 	struct template *template = NEW(struct template);
@@ -352,7 +338,7 @@ static struct template *parse(const char *const *words, size_t nwords, unsigned 
 	if (flags & TEMPLATE_QUOTE) {
 		template->is_direct = parse_quoted(template, words, nwords, names);
 	} else {
-		parse_joined(template, words, nwords, names);
+		parse_joined(template, names);
 	}
 	template->measure.repeats = flags & TEMPLATE_CONTEXT;
 	template->measure.is_quoted = flags & TEMPLATE_QUOTE;
@@ -364,8 +350,8 @@ struct template *template_parse(const char *const *words, size_t nwords, unsigne
                                 char **ret_error) {
 	struct buf text = BUF_INIT;
 	for (size_t i = 0; i < nwords; ++i) {
+		buf_adds(&text, i > 0 ? " " : "");
 		buf_adds(&text, words[i]);
-		buf_addc(&text, ' ');
 	}
 	const char *perl = flags & TEMPLATE_LITERAL ? NULL : strstr(buf_str(&text), "{=");
 	if (perl && strstr(perl + 2, "=}")) {

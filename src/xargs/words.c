@@ -11,16 +11,13 @@
 #include "xargs/words.h"
 
 #include "base/diag.h"
+#include "base/text.h"
 
 #include <string.h>
 
 #define QUOTES_ARE_SPECIAL " quote; by default quotes are special to xargs unless you use the -0 option"
 
 // White space, as isspace() has it in the POSIX locale: is skipped before an item. Only blanks and newlines end one.
-static bool is_space(char c) {
-	return c == ' ' || (c >= '\t' && c <= '\r');
-}
-
 static bool is_blank(char c) {
 	return c == ' ' || c == '\t';
 }
@@ -199,7 +196,7 @@ static enum words_status take_byte(struct xargs_words *words, char c, const char
 		}
 		break;
 	case IN_SPACE:
-		if (is_space(c)) {
+		if (text_is_space(c)) {
 			words->before = c;
 			return WORDS_MORE;
 		}
@@ -253,7 +250,7 @@ static enum words_status next_quoted(struct xargs_words *words, const char *mem,
 	const char *at = mem, *end = mem + len;
 	enum words_status status = WORDS_MORE;
 	while (status == WORDS_MORE && at < end) {
-		if (words->state == IN_SPACE && classes[(unsigned char)*at] == PLAIN && !is_space(*at)) {
+		if (words->state == IN_SPACE && classes[(unsigned char)*at] == PLAIN && !text_is_space(*at)) {
 			words->state = IN_NORMAL;
 		}
 		size_t n = words->state == IN_NORMAL || words->state == IN_QUOTE ? take_plain(words, at, end) : 0;

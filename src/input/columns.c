@@ -228,20 +228,10 @@ static void trim(enum input_trim how, const char **text, size_t *len) {
 	}
 }
 
-static void column_trim(enum input_trim how, struct buf *out, size_t start) {
-	const char *text = out->data + start;
-	size_t len = out->len - start;
-	if (how != TRIM_NONE && len > 0) {
-		trim(how, &text, &len);
-		memmove(out->data + start, text, len);
-		out->len = start + len;
-	}
-}
-
 // Puts one argument to `out`, which may be where it is or before that. Returns where the next one goes.
-static char *put(const struct splitter *splitter, char *out, const char *text, size_t len) {
-	if (splitter->trim != TRIM_NONE) {
-		trim(splitter->trim, &text, &len);
+static char *put(enum input_trim how, char *out, const char *text, size_t len) {
+	if (how != TRIM_NONE) {
+		trim(how, &text, &len);
 	}
 	if (out != text) {
 		memmove(out, text, len);
@@ -275,7 +265,7 @@ static struct record split_at_bytes(const struct splitter *splitter, char *text,
 	for (; stop != end; ++n) {
 		const char *at = next;
 		stop = find_separator(splitter, at, end, &next);
-		out = put(splitter, out, at, (size_t)(stop - at));
+		out = put(splitter->trim, out, at, (size_t)(stop - at));
 	}
 	return (struct record){.args = text, .size = (size_t)(out - text), .nargs = n};
 }
@@ -296,12 +286,12 @@ static struct record split_regex(const struct splitter *splitter, const char *te
 		}
 		size_t size = (size_t)(start - column);
 		char *out = buf_reserve(scratch, size + 1);
-		scratch->len += (size_t)(put(splitter, out, column, size) - out);
+		scratch->len += (size_t)(put(splitter->trim, out, column, size) - out);
 		++n;
 		column = from = stop;
 	}
 	char *out = buf_reserve(scratch, (size_t)(end - column) + 1);
-	scratch->len += (size_t)(put(splitter, out, column, (size_t)(end - column)) - out);
+	scratch->len += (size_t)(put(splitter->trim, out, column, (size_t)(end - column)) - out);
 	return (struct record){.args = scratch->data, .size = scratch->len, .nargs = n};
 }
 
@@ -321,7 +311,7 @@ struct record splitter_split(const struct splitter *splitter, char *text, size_t
 	if (splitter->kind == SPLIT_BYTE || splitter->kind == SPLIT_SET) {
 		return split_at_bytes(splitter, text, len);
 	}
-	size_t size = (size_t)(put(splitter, text, text, len) - text);
+	size_t size = (size_t)(put(splitter->trim, text, text, len) - text);
 	return (struct record){.args = text, .size = size, .nargs = 1};
 }
 
@@ -394,8 +384,8 @@ const char *csv_split(const char *text, size_t len, char separator, enum input_t
 		if (!at) {
 			return bad;
 		}
-		column_trim(trim, out, start);
-		buf_add(out, "", 1);
+		char *field = buf_reserve(out, 1) - (out->len - start);
+		out->len = start + (size_t)(put(trim, field, field, out->len - start) - field);
 		if (at == end) {
 			*ret_record = (struct record){.args = out->data, .size = out->len, .nargs = n};
 			return NULL;

@@ -13,12 +13,20 @@
 
 #include "base/alloc.h"
 #include "base/buf.h"
+#include "base/random.h"
 #include "base/text.h"
 #include "input/columns.h"
 #include "input/lines.h"
-#include "input/record_list.h"
 
 #include <stdio.h>
+
+// Records that are kept in memory: to be counted, shuffled, or combined with those of other sources. Zeroed is an empty one.
+struct record_list {
+	struct buf bytes;    // the arguments of all records
+	struct listed_record { size_t offset, size; uint32_t nargs; const char *bad; } *records;
+	size_t n, cap;
+	size_t at;           // the next one that its reader takes
+};
 
 struct source {
 	struct lines lines;
@@ -50,6 +58,40 @@ struct input {
 	const char *first_bad;
 	bool combining;      // there are combinations of it left
 };
+
+// ---- records that are kept ----
+
+static void record_list_fini(struct record_list *list) {
+	buf_fini(&list->bytes);
+	free(list->records);
+}
+
+// Adds a copy of the record. `bad` says why it cannot be an item (static text, kept as it is), or is NULL.
+static void record_list_add(struct record_list *list, const struct record *record, const char *bad) {
+	grow_array(&list->records, &list->cap, list->n + 1, sizeof(list->records[0]));
+	list->records[list->n++] = (struct listed_record){list->bytes.len, record->size, record->nargs, bad};
+	buf_add(&list->bytes, record->args, record->size);
+}
+
+// Sets *ret_record to record number `i`, borrowed until one is added. Returns its `bad`.
+static const char *record_list_get(const struct record_list *list, size_t i, struct record *ret_record) {
+	const struct listed_record *record = &list->records[i];
+	*ret_record = (struct record){buf_str(&list->bytes) + record->offset, record->size, record->nargs};
+	return record->bad;
+}
+
+// Puts the records from list->at on into a random order, in which each order is as likely as any other.
+static void record_list_shuffle(struct record_list *list) {
+	uint64_t state;
+	random_bytes(&state, sizeof(state));
+	struct listed_record *records = list->records + list->at;
+	for (size_t n = list->n - list->at; n > 1; --n) { // Fisher and Yates; the bias of % is below n / 2^64
+		size_t other = (size_t)(random_next(&state) % n);
+		struct listed_record last = records[n - 1];
+		records[n - 1] = records[other];
+		records[other] = last;
+	}
+}
 
 // ---- opening and closing ----
 

@@ -21,10 +21,9 @@ enum { START, END, BORDER };
 
 struct block_splitter {
 	size_t block;
-	struct buf start, end;     // literal
-	struct buf border;         // end and start together
+	struct buf texts[3];       // start, end, and both together, as fixed texts
 	bool regexp;
-	regex_t regexes[3];        // with regexp: of the start, the end, and (end)(start)
+	regex_t regexes[3];        // with regexp, in their place
 	size_t nregexes;           // of these, compiled
 	uint64_t records, lines;
 	bool begun;                // -N with regexp: what stands before the first record was dealt with
@@ -72,27 +71,27 @@ static size_t find_next(const char *bytes, size_t len, size_t from, const struct
 
 // The end of as many records as fit.
 static size_t cut_last(const struct block_splitter *splitter, const char *bytes, size_t len) {
-	if (splitter->border.len == 0) {
+	if (splitter->texts[BORDER].len == 0) {
 		return len;
 	}
-	const char *at = find_last(bytes, len, &splitter->border);
-	return at ? (size_t)(at - bytes) + splitter->end.len : 0;
+	const char *at = find_last(bytes, len, &splitter->texts[BORDER]);
+	return at ? (size_t)(at - bytes) + splitter->texts[END].len : 0;
 }
 
 // The end of the first `records` records. A border at the very beginning is not looked for: a start that stands there
 // is the first record's.
 static size_t cut_records(const struct block_splitter *splitter, const char *bytes, size_t len) {
-	if (splitter->border.len == 0) {
+	if (splitter->texts[BORDER].len == 0) {
 		return splitter->records < len ? (size_t)splitter->records : len;
 	}
 	size_t at = 0;
 	for (uint64_t n = 0; n < splitter->records; ++n) {
-		at = find_next(bytes, len, at + 1, &splitter->border);
+		at = find_next(bytes, len, at + 1, &splitter->texts[BORDER]);
 		if (at == SIZE_MAX) {
 			return 0;
 		}
 	}
-	return at + splitter->end.len;
+	return at + splitter->texts[END].len;
 }
 
 // The end of the last line whose number is a multiple of `lines`.
@@ -282,10 +281,10 @@ struct block_splitter *block_splitter_create(const struct block_splitter_config 
 	bool is_empty = !(config->start && *config->start) && !(config->end && *config->end);
 	splitter->regexp = config->regexp && !is_empty;
 	if (!splitter->regexp) {
-		add_unescaped(&splitter->start, config->start);
-		add_unescaped(&splitter->end, config->end);
-		buf_add(&splitter->border, buf_str(&splitter->end), splitter->end.len);
-		buf_add(&splitter->border, buf_str(&splitter->start), splitter->start.len);
+		add_unescaped(&splitter->texts[START], config->start);
+		add_unescaped(&splitter->texts[END], config->end);
+		add_unescaped(&splitter->texts[BORDER], config->end);
+		add_unescaped(&splitter->texts[BORDER], config->start);
 	} else if (compile_all(splitter, config, ret_error) != 0) {
 		block_splitter_destroy(splitter);
 		return NULL;
@@ -300,9 +299,9 @@ void block_splitter_destroy(struct block_splitter *splitter) {
 	for (size_t i = 0; i < splitter->nregexes; ++i) {
 		regfree(&splitter->regexes[i]);
 	}
-	buf_fini(&splitter->start);
-	buf_fini(&splitter->end);
-	buf_fini(&splitter->border);
+	for (size_t i = 0; i < sizeof(splitter->texts) / sizeof(splitter->texts[0]); ++i) {
+		buf_fini(&splitter->texts[i]);
+	}
 	buf_fini(&splitter->scratch);
 	free(splitter);
 }
@@ -341,16 +340,16 @@ size_t block_splitter_find(struct block_splitter *splitter, const char *bytes, s
 		size_t cut = regex_cut_last(splitter, bytes, len);
 		return cut > 0 ? cut : SIZE_MAX;
 	}
-	size_t at = find_next(bytes, len, 0, &splitter->border);
-	return at == SIZE_MAX ? at : at + splitter->end.len;
+	size_t at = find_next(bytes, len, 0, &splitter->texts[BORDER]);
+	return at == SIZE_MAX ? at : at + splitter->texts[END].len;
 }
 
 bool block_splitter_is_free(const struct block_splitter *splitter) {
-	return !splitter->regexp && splitter->border.len == 0;
+	return !splitter->regexp && splitter->texts[BORDER].len == 0;
 }
 
 size_t block_splitter_overlap(const struct block_splitter *splitter) {
-	return splitter->regexp ? SIZE_MAX : splitter->border.len > 0 ? splitter->border.len - 1 : 0;
+	return splitter->regexp ? SIZE_MAX : splitter->texts[BORDER].len > 0 ? splitter->texts[BORDER].len - 1 : 0;
 }
 
 // ---- --remove-rec-sep ----
@@ -360,58 +359,45 @@ static void remove_range(struct buf *block, size_t from, size_t to) {
 	block->len -= to - from;
 }
 
-static void regex_strip(struct block_splitter *splitter, struct buf *block) {
-	struct buf out = BUF_INIT;
-	struct regex_match found;
-	size_t from = 0;
-	for (size_t at = 0; regex_find(splitter, &splitter->regexes[BORDER], block->data, block->len, at, &found);) {
-		buf_add(&out, block->data + from, found.start - from);
-		from = found.end;
-		at = found.end > found.start ? found.end : found.end + 1;
+// The next border, start or end from `from` on.
+static bool find_separator(struct block_splitter *splitter, unsigned which, const struct buf *block, size_t from,
+                           struct regex_match *ret_found) {
+	const struct buf *text = &splitter->texts[which];
+	if (splitter->regexp) {
+		return regex_find(splitter, &splitter->regexes[which], block->data, block->len, from, ret_found);
 	}
-	buf_add(&out, block->data + from, block->len - from);
-	size_t begins = regex_start(splitter, out.data, out.len, 0);
-	if (begins != SIZE_MAX) {
-		remove_range(&out, 0, begins);
+	size_t at = text->len > 0 ? find_next(block->data, block->len, from, text) : SIZE_MAX;
+	*ret_found = (struct regex_match){.start = at, .end = at + text->len};
+	return at != SIZE_MAX;
+}
+
+// The length of the start of a record at the front of the block, or 0.
+static size_t start_length(struct block_splitter *splitter, const struct buf *block) {
+	if (splitter->regexp) {
+		size_t len = regex_start(splitter, block->data, block->len, 0);
+		return len != SIZE_MAX ? len : 0;
 	}
-	for (size_t at = 0; regex_find(splitter, &splitter->regexes[END], out.data, out.len, at, &found); at = found.start + 1) {
-		// Perl's $ is also before a newline at the very end
-		if (found.end == out.len || (found.end + 1 == out.len && out.data[found.end] == '\n')) {
-			remove_range(&out, found.start, found.end);
-			break;
-		}
-	}
-	buf_fini(block);
-	*block = out;
+	const struct buf *start = &splitter->texts[START];
+	return start->len <= block->len && memcmp(block->data, buf_str(start), start->len) == 0 ? start->len : 0;
 }
 
 void block_splitter_strip(struct block_splitter *splitter, struct buf *block) {
 	if (block->len == 0 || block_splitter_is_free(splitter)) {
 		return;
 	}
-	if (splitter->regexp) {
-		regex_strip(splitter, block);
-		return;
+	struct regex_match found;
+	size_t from = 0, to = 0;
+	for (size_t at = 0; find_separator(splitter, BORDER, block, at, &found); at = found.end > found.start ? found.end : found.end + 1) {
+		memmove(block->data + to, block->data + from, found.start - from);
+		to += found.start - from;
+		from = found.end;
 	}
-	size_t from = 0, to = 0, at;
-	char *data = block->data;
-	while ((at = find_next(data, block->len, from, &splitter->border)) != SIZE_MAX) {
-		memmove(data + to, data + from, at - from);
-		to += at - from;
-		from = at + splitter->border.len;
-	}
-	memmove(data + to, data + from, block->len - from + 1);
-	block->len = to + block->len - from;
-	const struct buf *start = &splitter->start, *end = &splitter->end;
-	if (start->len > 0 && block->len >= start->len && memcmp(data, start->data, start->len) == 0) {
-		remove_range(block, 0, start->len);
-	}
-	// Perl's $ is also before a newline at the very end
-	for (size_t newline = 2; end->len > 0 && newline-- > 0;) {
-		size_t tail = end->len + newline;
-		if (block->len >= tail && memcmp(data + block->len - tail, end->data, end->len) == 0
-		    && (newline == 0 || data[block->len - 1] == '\n')) {
-			remove_range(block, block->len - tail, block->len - newline);
+	remove_range(block, to, from);
+	remove_range(block, 0, start_length(splitter, block));
+	for (size_t at = 0; find_separator(splitter, END, block, at, &found); at = found.start + 1) {
+		// Perl's $ is also before a newline at the very end
+		if (found.end == block->len || (found.end + 1 == block->len && block->data[found.end] == '\n')) {
+			remove_range(block, found.start, found.end);
 			break;
 		}
 	}

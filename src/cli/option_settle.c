@@ -9,7 +9,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "cli/help.h"
-#include "shell/shell.h"
+#include "shell/quoting.h"
 #include "template/packs.h"
 
 #include <errno.h>

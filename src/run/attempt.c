@@ -13,7 +13,7 @@
 #include "run/result_files.h"
 #include "run/start_order.h"
 #include "run/terminal.h"
-#include "shell/shell.h"
+#include "shell/quoting.h"
 #include "template/command.h"
 #include "term/screen.h"
 

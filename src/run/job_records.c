@@ -13,7 +13,7 @@
 #include "run/job_env.h"
 #include "run/job_output.h"
 #include "run/result_files.h"
-#include "shell/shell.h"
+#include "shell/quoting.h"
 
 #include <errno.h>
 #include <inttypes.h>

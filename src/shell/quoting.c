@@ -1,10 +1,9 @@
-// How an item is spelled in shell text so that it stays one.
+// How words and items are spelled in shell text so that they stay what they are.
 
 #include "shell/quoting.h"
 
 #include "base/alloc.h"
 #include "base/units.h"
-#include "shell/shell.h"
 
 // ---- a whole word ----
 

@@ -1,4 +1,5 @@
-// How an item is spelled in shell text so that it stays one, by the place that it stands in (shell/reader.h).
+// How words and items are spelled in shell text so that they stay what they are, by the place that an item stands in
+// (shell/reader.h).
 //
 // GNU parallel spells an item in one way wherever it stands: inside '…' of the template its quotes then end the
 // quotes, and a file named `;reboot` is a command. Here an item is spelled for the quotes around it. Where a template has
@@ -15,12 +16,12 @@
 
 // The place of an item: one of these …
 enum place {
-	PLACE_PLAIN,
-	PLACE_SINGLE,
-	PLACE_ANSI,          // $'…' of bash and ksh
-	PLACE_DOUBLE,
-	PLACE_DOCUMENT,
-	PLACE_LITERAL_DOCUMENT,
+	PLACE_PLAIN,         // not quoted
+	PLACE_SINGLE,        // inside '…'
+	PLACE_ANSI,          // inside $'…' of bash and ksh
+	PLACE_DOUBLE,        // inside "…"
+	PLACE_DOCUMENT,      // in a here-document that is expanded
+	PLACE_LITERAL_DOCUMENT, // … that is not, since its delimiter is quoted
 	PLACE_COMMENT,
 	PLACE_KINDS = 0xF,
 	// … with any of these
@@ -28,25 +29,32 @@ enum place {
 	PLACE_DOLLAR = 1 << 5,    // behind a $: a name is a variable, but nothing else may become syntax
 	PLACE_QUOTED = 1 << 6,    // a reserved word like `esac` would be one here: it gets quotes
 	PLACE_BACKTICKS = 1 << 7, // inside `…`
-	PLACE_VARIABLE = 1 << 8,  // in an intricate template
+	PLACE_VARIABLE = 1 << 8,  // in an intricate template (reading.is_intricate): an item that needs quotes becomes a variable
 	PLACE_APART = 1 << 9,     // behind $NAME, before < or >, in [[ ]]: a plain item gets quotes, too, or it could be part of these
 	// in PLACE_DOUBLE, where a byte that is not ASCII and the next one may be one character in some locales (GBK, SJIS):
 	PLACE_AFTER_HIGH = 1 << 10,  // behind such a byte
 	PLACE_BEFORE_TAIL = 1 << 11, // before a byte that may be the second one
 };
 
-// True if the item has to be put into a variable for this place.
+// True if no spelling in this place is safe for the item, which then has to come out of a variable.
 bool quoting_needs_variable(unsigned place, const char *item, size_t len);
 
-// Appends what sets variable number `n` to the item, to stand in front of the command.
+// Appends "_itemN='…'; ", which sets variable number `n` to the item. It is to stand in front of the command.
 void quoting_add_assignment(struct buf *buf, unsigned n, const char *item, size_t len);
 
-// Appends the expansion of variable number `n` for this place.
+// Appends "${_itemN}", with the quotes and escapes that the place needs.
 void quoting_add_variable(struct buf *buf, unsigned place, unsigned n);
 
-// Appends an item that needs no variable as it is spelled in this place; in PLACE_PLAIN as shell_quote() does.
-//
-// Behind a backslash or a $ also an item that is not there has to be added, as an empty one.
+// Appends the item as it is spelled in this place; in PLACE_PLAIN as shell_quote() does. quoting_needs_variable() is false.
+// With PLACE_ESCAPED or PLACE_DOLLAR, an empty item is to be added also where a record has none, so that the backslash or $
+// does not act on what follows.
 void quoting_add(struct buf *buf, unsigned place, const char *item, size_t len);
+
+// Appends the word quoted so that every Bourne shell reads exactly these bytes (newline and any byte but NUL included).
+// Unquoted where nothing needs it; spelled as GNU parallel spells it.
+void shell_quote(struct buf *buf, const char *word, size_t len);
+
+// True if shell_quote() would put the word as it is: not empty, and only of -_.+/ and ASCII letters and digits.
+bool shell_is_plain(const char *word, size_t len);
 
 #endif

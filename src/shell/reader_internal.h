@@ -1,6 +1,11 @@
 // The inside of the reader of shell text, shared by reading.c (the whole), reader.c (quotes and expansions),
 // reader_commands.c (lists of commands and here-documents) and reader_words.c (what commands do with their words, and what
 // flows through variables).
+//
+// The reader is a recursive descent over the text. It keeps what is in force at each place (struct scope), and follows where
+// items go: into which variables, and into the standard input and output of commands (struct flow). Text behind a construct
+// that shells parse in different ways is in doubt: no item may stand there. All functions take the reader `r`, which stands
+// at byte r->at, and go on behind what they read; none fails: a refusal is in r->reading, and ends the reading.
 
 #ifndef FAIRPAR_SHELL_READER_INTERNAL_H
 #define FAIRPAR_SHELL_READER_INTERNAL_H
@@ -10,35 +15,38 @@
 
 enum { READER_DEPTH = 64, NAME_LEN = 64, DOCUMENTS = 8 };
 
-// A name and the item that it may hold.
+// The variable `name` may hold an item, or a value that is made of it.
 struct flow {
 	char name[NAME_LEN];
-	size_t item;
-	bool is_derived; // a part of it, or the output of a command that has it
-	size_t at;       // of FLOW_OUTPUT: where
-	unsigned statement; // of FLOW_INPUT and FLOW_OUTPUT: the one in which it goes there, or 0: any
+	size_t item;     // its number in reading->items
+	bool is_derived; // the value is a part of the item, or the output of a command that has it among its words
+	size_t at;       // of FLOW_OUTPUT: the first place of the whole text from which it goes there
+	unsigned statement; // of FLOW_INPUT and FLOW_OUTPUT: the statement in which it goes there; 0: any
 };
 
-// What is not the name of a variable, but gets items as one does: the standard input and output of the commands of a
-// statement, that is of all from one ; or newline to the next that is in no compound command.
+// In place of the name of a variable: the standard input and output of the commands of a statement. A statement goes from
+// one ; or newline to the next that is in no compound command.
 #define FLOW_INPUT "<"
 #define FLOW_OUTPUT "|"
-// A variable whose name comes out of an expansion, or is an item.
+// In place of the name of a variable that comes out of an expansion, or is an item: it may be any.
 #define FLOW_UNKNOWN "?"
 
-// A name of the text: a function, a variable that holds integers; or the place of a left side of -eq.
+// What the text says of a name: it is a function, a variable with the attribute integer, a variable that the text sets. With
+// KNOWN_LEFT_SIDE there is no name: the operand at `at` of the whole text is on the left side of an -eq.
 struct known_name {
 	enum { KNOWN_FUNCTION, KNOWN_INTEGER, KNOWN_ASSIGNED, KNOWN_LEFT_SIDE } kind;
 	char name[NAME_LEN];
 	size_t at;
 };
 
+// A here-document whose << was read, and whose lines come behind the next newline.
 struct document {
-	char delimiter[NAME_LEN];
+	char delimiter[NAME_LEN]; // without its quotes
 	size_t len;
-	bool is_literal, strips_tabs;
-	bool feeds_all;       // of exec, or a function
-	unsigned statement;   // where it was announced
+	bool is_literal;      // the delimiter was quoted: nothing is expanded
+	bool strips_tabs;     // <<-
+	bool feeds_all;       // of exec or a function: commands of any statement may read it
+	unsigned statement;   // of the <<
 };
 
 // A word that is being read: its literal bytes without the quotes.
@@ -47,12 +55,12 @@ struct word {
 	char text[NAME_LEN];
 	size_t len;
 	bool is_quoted;       // quotes or backslashes are in it
-	bool is_open;         // so are expansions or items, or it is too long
+	bool is_open;         // `text` is not all of it: expansions or items are in it, or it is too long
 	bool has_item;
 	bool may_assign;      // NAME= at its beginning is an assignment
 	bool in_array;        // [ at its beginning is a subscript
 	char name[NAME_LEN];  // of the variable that it assigns to
-	size_t value;         // … and where its value begins
+	size_t value;         // where the value of the assignment begins in the text
 };
 
 // Why an item cannot stand somewhere, and what to do instead; static texts, both NULL where it can.
@@ -62,10 +70,10 @@ struct reason {
 
 // What is in force where the reader is.
 struct scope {
-	unsigned needs;       // enum need, of what is read
-	const char *flow;     // the variable that gets it, or NULL
-	struct reason ban;    // why no item may stand here; its references neither
-	unsigned region;      // of -X
+	unsigned needs;       // enum need: what the items that are read must be
+	const char *flow;     // the variable, FLOW_INPUT or FLOW_OUTPUT that gets what is read; or NULL
+	struct reason ban;    // why neither an item nor a reference to one may stand here
+	unsigned region;      // the number in reading->regions
 };
 
 // What a command substitution stands in: its output goes there, and is made of the items among its words.
@@ -76,16 +84,16 @@ struct outer {
 
 struct reader {
 	struct reading *reading;
-	const char *text;     // the text being read: the whole, or what is between backticks without its backslashes
+	const char *text;     // being read: the whole, or without one level of quoting what is between backticks or behind eval
 	size_t len, at;
-	const size_t *map;    // where the bytes of that stand in the whole, or NULL
-	unsigned depth;       // nested constructs
+	const size_t *map;    // the offset in the whole text of each byte of `text`; or NULL: they are the same
+	unsigned depth;       // constructs that are open
 	unsigned substitutions; // of these, $(…)
 	unsigned in_documents; // of these, here-documents that expand
-	unsigned base;        // PLACE_BACKTICKS inside of them
+	unsigned base;        // PLACE_BACKTICKS inside of backticks
 	unsigned quoted;      // PLACE_QUOTED in a word that may be reserved, PLACE_APART in one of [[ ]], or 0
 	bool is_nested;       // backticks in backticks
-	size_t apart_at;      // an item here would go on with the name before it
+	size_t apart_at;      // behind a $NAME, which an item here would make longer
 	size_t subscript_end; // of $x[…], which has a subscript in zsh; in the whole text
 	size_t multibyte_at;  // the first byte that may be half a character, or SIZE_MAX
 	size_t continued_at;  // a \ and a newline in the middle of something, or SIZE_MAX
@@ -93,46 +101,51 @@ struct reader {
 	unsigned group_needs; // … and of words in NAME=( )
 	struct scope scope;
 	bool derives;         // what is expanded is a part of the variable: ${x#…}
-	bool flow_derives;    // what flows is made of it
+	bool flow_derives;    // what scope.flow gets is not the item itself, but made of it
 	const struct outer *outer; // the innermost, or NULL
 	struct reason doubt;  // why no place is certain from here on
 	struct document documents[DOCUMENTS];
 	unsigned ndocuments;
-	const struct document *delimiter; // of the document that expands nothing, while that is read
-	bool ended_by_esac;   // the list of commands
+	const struct document *delimiter; // the here-document that is read and expands nothing, or NULL
+	bool ended_by_esac;   // the last list of commands was, and not by ;;
 	unsigned statement;   // from 1
 	unsigned nesting;     // compound commands that are open in it: keywords, not parentheses
 	bool feeds_all;       // what flows to an input or output may be read in any statement
 	bool in_function;     // the statement defines one, which may be called in any
-	size_t nuses, last_used; // items that were used, in any way; the last of them
+	size_t nuses, last_used; // how often reader_use() was called; the item of the last call
 	struct flow *flows;
 	size_t nflows, flows_cap;
 	struct known_name *known;
 	size_t nknown, known_cap;
-	unsigned nregions;
-	size_t marked;
+	unsigned nregions;    // the highest number of a region that was given
+	size_t marked;        // bytes of the whole text that have their region
 };
 
 // ---- reader.c ----
 
+// Returns the n-th byte from here on; behind the end of the text a newline, since a command ends there.
 static inline char reader_peek(const struct reader *r, size_t n) {
-	return r->at + n < r->len ? r->text[r->at + n] : '\n'; // where it ends, a line does
+	return r->at + n < r->len ? r->text[r->at + n] : '\n';
 }
 
+// True at the end of the text, or once an item was refused.
 static inline bool reader_at_end(const struct reader *r) {
 	return r->at >= r->len || r->reading->refusal;
 }
 
+// Returns the offset in the whole text of the byte at offset `at` of r->text.
 static inline size_t reader_place(const struct reader *r, size_t at) {
 	return r->map ? r->map[at] : at;
 }
 
+// True for the bytes of names (POSIX XBD 3.216) and of positional parameters.
 bool reader_is_name(char c);
 
-// Notes why no item behind this place can be placed, if it is the first such reason.
+// From here on it is in doubt how shells parse the text: an item is refused for this reason, if it is the first one.
 void reader_doubt(struct reader *r, const char *why, const char *advice);
 
-// The same, if the byte of the backslash before `next` is another character in the locale.
+// Calls reader_doubt() if the backslash before the byte `next` is another character in the locale (SHIFT_JIS), so that it
+// might quote nothing.
 void reader_doubt_yen(struct reader *r, char next);
 
 // Begins a construct in which nothing of what is outside counts: $( ), a function. Returns the scope around it, for
@@ -142,37 +155,39 @@ struct scope reader_enter(struct reader *r, bool in_document);
 // Ends a construct: what was in force around it is so again.
 void reader_leave(struct reader *r, struct scope saved);
 
-// What comes is in that region.
+// Begins the region of that number, which ends the one before.
 void reader_set_region(struct reader *r, unsigned region);
 
-// Marks the byte here (READ_OPERATOR) for -X.
+// Adds the mark, READ_ESCAPED or READ_OPERATOR, to reading->marks of the byte here.
 void reader_mark(struct reader *r, unsigned mark);
 
-// Notes the item here, and goes on behind it. Returns false if the byte is no item.
+// Sets the place and the needs of the item here, and goes on behind it. Returns false if the byte stands for no item.
 bool reader_item(struct reader *r, unsigned place);
 
-// Item number `i` is used here, or a variable that holds it, or something that is made of it (`is_derived`).
+// Item number `i` is expanded here: itself, from a variable that holds it, or with `is_derived` as a value that is made of
+// it. Adds the needs of the scope to those of the item, lets it flow where the scope says, or refuses it.
 void reader_use(struct reader *r, size_t i, bool is_derived);
 
-// Refuses item number `i`.
+// Refuses item number `i`, unless one was refused before. The texts are static.
 void reader_refuse(struct reader *r, size_t i, const char *why, const char *advice);
 
 // Reads the word of eval or trap from `start` up to here once more, as the commands that it stands for.
 void reader_code(struct reader *r, size_t start);
 
-// Reads on from a $ or a backtick in a place of that kind, in the word or NULL.
+// Read the expansion that begins with the $ or the backtick here, in a place of that kind. `word` is the one that it is a
+// part of, or NULL.
 void reader_dollar(struct reader *r, unsigned place, struct word *word);
 void reader_backticks(struct reader *r, unsigned place, struct word *word);
 
-// Reads behind the )) or ] or } that ends arithmetic. Returns false if there was another end.
+// Reads arithmetic and its end, `closing`: "))", "]" or "}". Returns false if it ends otherwise.
 bool reader_arithmetic(struct reader *r, const char *closing);
 
-// Reads a word up to what ends it.
+// Reads a word, up to the blank or operator that ends it. The caller has set what the word may be; the rest is set.
 void reader_word(struct reader *r, struct word *word);
 
 // ---- reader_commands.c ----
 
-// Reads commands up to `end`, which is not read: ')', '}'; ';' for those of a case; or 0.
+// Reads a list of commands up to `end`, which is not read: ')', '}', ';' for the ;; of a case, '\0' for the end of the text.
 void reader_list(struct reader *r, char end);
 
 // ---- reader_words.c ----
@@ -203,7 +218,7 @@ enum command_kind {
 
 // A command, as far as it has been read.
 struct command_words {
-	unsigned n;               // words, with its name
+	unsigned n;               // words so far, with its name; assignments and words of PREFIX do not count
 	enum command_kind kind;
 	char first[NAME_LEN];     // its name
 	bool is_function;         // of the text
@@ -215,9 +230,9 @@ struct command_words {
 	bool is_operator_item;    // … and the last one was, if another word follows
 	bool is_last_open;        // the last word has expansions
 	bool is_last_compared;    // … and was one of numbers, or one that is not known
-	size_t nuses_before;      // of items, in the words before the last one
-	size_t name_item;         // the item that is its name, and 1; or 0
-	size_t nuses_named;
+	size_t nuses_before;      // reader.nuses before the last word
+	size_t name_item;         // 1 and the number of the item that is its name; or 0
+	size_t nuses_named;       // reader.nuses behind its name
 	unsigned nparentheses;    // open in [[
 	unsigned nformat, nargs;  // printf: conversions of the format; words behind it
 	char format[NAME_LEN];    // printf: 'd' or 's' for each of these
@@ -232,30 +247,40 @@ struct command_words {
 	char last[8];             // that word, if it is short
 };
 
-// Before a word is read: what its items must be, and where they flow.
-void command_before_word(struct reader *r, struct command_words *command, struct word *word);
-// … and behind it.
-void command_after_word(struct reader *r, struct command_words *command, const struct word *word);
-// Is it known to be the name of a command that counts?
+// Called with the word that is the command's name: sets what the command is. After a PREFIX the command has no name yet.
 void command_named(struct reader *r, struct command_words *command, const struct word *word);
-// An operator ends the command.
+
+// Called before another word of the command is read: sets what its items must be and where they flow.
+void command_before_word(struct reader *r, struct command_words *command, struct word *word);
+
+// Called when that word was read: takes note of what it says about the words that follow.
+void command_after_word(struct reader *r, struct command_words *command, const struct word *word);
+
+// Called at the operator that ends the command, a pipe if `is_piped`: lets its input flow to its output, and empties
+// `command` for the next one.
 void command_end(struct reader *r, struct command_words *command, bool is_piped);
 
-// The word is NAME or NAME+ before a =: the value that comes flows there.
+// Called at the = behind the word, which is an assignment if the word is NAME, NAME+ or NAME[…]: the value flows there.
 void reader_assign(struct reader *r, struct word *word);
 
-// A name is expanded (`is_expanded`), or stands where a shell may take it for a variable.
+// Called for the name at offset `at` of r->text, which is expanded (`is_expanded`), or stands where a shell may take it for
+// that of a variable: uses the items that the variable may hold.
 void reader_name(struct reader *r, size_t at, size_t len, bool is_expanded);
 
-// A variable of the environment holds the item, or is made of it.
+// The variable of the environment holds the item of the job, or with `is_derived` a value that is made of it.
 void reader_variable(struct reader *r, const char *name, bool is_derived);
 
-// Something that is made of the item goes to a variable, whatever assigns it; refuses it, or says what it must be, where
-// the shell obeys that variable.
+// The item, or with `is_derived` a value that is made of it, goes to the variable `to`. If shells obey that variable, the item
+// is refused or gets the needs that follow.
 void flow_add(struct reader *r, const char *to, size_t item, bool is_derived);
+
+// All that may be in the variable `from` here goes to the variable `to`.
 void flow_copy(struct reader *r, const char *to, const char *from, bool is_derived);
-// The command here reads what flows to `from`, and its own output is made of it.
+
+// The command here reads FLOW_INPUT or FLOW_OUTPUT (`from`), and its own output is made of that.
 void flow_use(struct reader *r, const char *from);
+
+// Takes note of the name, of that `kind` of struct known_name.
 void known_add(struct reader *r, unsigned kind, const char *name, size_t at);
 
 #endif

@@ -1,4 +1,4 @@
-// The shell that runs commands with shell syntax: which one, what needs it, and how items are quoted for it.
+// The shell that runs commands with shell syntax: which one, what needs it, and where programs are.
 
 #ifndef FAIRPAR_SHELL_SHELL_H
 #define FAIRPAR_SHELL_SHELL_H
@@ -53,12 +53,5 @@ bool shell_function_exists(const char *name, size_t len);
 
 // True if a word of the command line is such a function. Costs nothing where none is exported.
 bool shell_uses_function(const char *command, size_t len);
-
-// Appends one word quoted so that every Bourne shell reads exactly these bytes (newline and any byte but NUL included).
-// Unquoted where nothing needs it; spelled as GNU parallel spells it.
-void shell_quote(struct buf *buf, const char *word, size_t len);
-
-// True if shell_quote() would put the word as it is: not empty, and only of -_.+/ and ASCII letters and digits.
-bool shell_is_plain(const char *word, size_t len);
 
 #endif

@@ -4,7 +4,6 @@
 
 #include "base/units.h"
 #include "shell/reader.h"
-#include "shell/shell.h"
 
 #include <string.h>
 

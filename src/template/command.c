@@ -3,6 +3,7 @@
 #include "template/command.h"
 
 #include "base/alloc.h"
+#include "shell/quoting.h"
 #include "shell/shell.h"
 
 #include <errno.h>

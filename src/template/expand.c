@@ -4,7 +4,6 @@
 
 #include "base/pathname.h"
 #include "shell/quoting.h"
-#include "shell/shell.h"
 
 #include <string.h>
 

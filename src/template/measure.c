@@ -4,7 +4,6 @@
 
 #include "base/text.h"
 #include "shell/quoting.h"
-#include "shell/shell.h"
 
 // ---- the template ----
 

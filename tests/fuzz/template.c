@@ -8,7 +8,7 @@
 #include "base/buf.h"
 #include "base/diag.h"
 #include "input/input.h"
-#include "shell/shell.h"
+#include "shell/quoting.h"
 #include "template/template.h"
 
 #include <stdio.h>

@@ -1,5 +1,6 @@
 // Tests of shell/shell.h: quoting that every shell reads back, what needs a shell, programs and shells found.
 
+#include "shell/quoting.h"
 #include "shell/shell.h"
 
 #include "base/alloc.h"

@@ -3,6 +3,7 @@
 #include "template/template.h"
 
 #include "base/alloc.h"
+#include "shell/quoting.h"
 #include "shells.h"
 
 // The record of a NULL-terminated list.

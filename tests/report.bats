@@ -209,6 +209,25 @@ plain() { tr -d ,; }
 	assert_eq "$(cat old.svg) $(find . -name '.fairpar*')" "before "
 }
 
+@test "a link to a file that was removed, or is not there yet, stays a link" {
+	log 5 >run.jsonl
+	ln -s /proc/self/fd/1 stdout.svg # as /dev/stdout is one
+	(
+		exec >gone 3<gone
+		rm gone
+		"$FAIRPAR" --from-log run.jsonl --report stdout.svg
+		grep -c '</svg>' <&3 >count
+	)
+	assert_eq "$(readlink stdout.svg) $(<count)" "/proc/self/fd/1 1"
+	ln -s later.svg link.svg
+	run_fairpar --from-log run.jsonl --report link.svg
+	assert_eq "$(readlink link.svg) $(grep -c '</svg>' later.svg)" "later.svg 1"
+	ln -s no/such.svg nowhere.svg
+	run_fairpar 255 --from-log run.jsonl --report nowhere.svg
+	assert_eq "$stderr" "fairpar: error: cannot write 'nowhere.svg': No such file or directory"
+	assert_eq "$(readlink nowhere.svg)" no/such.svg
+}
+
 @test "pictures go to stdout, FIFOs and devices" {
 	log 5 >run.jsonl
 	run_fairpar --from-log run.jsonl --report -.svg

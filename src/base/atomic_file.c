@@ -28,6 +28,15 @@ static char *resolve(const char *path) {
 	return real ? real : xstrdup(path);
 }
 
+// Whether the path is a link to what has no path: a file that was removed and is still open (/proc/self/fd/1, to which
+// /dev/stdout leads), or one that is not there yet.
+static bool leads_nowhere(const char *path) {
+	char target[1];
+	char *real = realpath(path, NULL);
+	free(real);
+	return !real && readlink(path, target, sizeof(target)) >= 0;
+}
+
 // The directory of a path, with its slash; "" for the current one. The caller frees it.
 static char *directory(const char *path) {
 	const char *slash = strrchr(path, '/');
@@ -39,6 +48,9 @@ int atomic_file_check(const char *path) {
 	if (stat(path, &st) == 0 && !S_ISREG(st.st_mode)) {
 		errno = EISDIR;
 		return S_ISDIR(st.st_mode) ? -1 : access(path, W_OK);
+	}
+	if (leads_nowhere(path)) {
+		return access(path, W_OK) == 0 || errno == ENOENT ? 0 : -1;
 	}
 	char *real = resolve(path), *dir = directory(real);
 	int result = access(*dir != '\0' ? dir : ".", W_OK | X_OK);
@@ -142,6 +154,8 @@ struct atomic_file *atomic_file_open(const char *path) {
 	bool exists = stat(path, &st) == 0;
 	if (exists && !S_ISREG(st.st_mode)) {
 		file->fd = write_open(path);
+	} else if (leads_nowhere(path)) {
+		file->fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
 	} else {
 		file->path = resolve(path);
 		file->fd = create_beside(file);

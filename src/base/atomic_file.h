@@ -15,7 +15,8 @@ struct atomic_file;
 int atomic_file_check(const char *path) FP_NODISCARD;
 
 // Begins to write the file. What is there and is no regular file (a terminal, a FIFO, whose reader is waited for) is
-// written to at once; a symbolic link stays, and its target is replaced, with its mode. Returns NULL with errno.
+// written to at once, and so is what a link leads to that has no path; else a symbolic link stays, and its target is replaced,
+// with its mode. Returns NULL with errno.
 struct atomic_file *atomic_file_open(const char *path);
 
 // Adds the bytes. After an error it does nothing; atomic_file_close() returns it.

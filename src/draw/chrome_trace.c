@@ -409,7 +409,7 @@ static void add_run_end(struct chrome *chrome, const struct event_run_end *run_e
 	}
 }
 
-struct chrome *chrome_new(const struct palette *palette, const struct survey *survey, const struct attempts *all,
+struct chrome *chrome_new(const struct palette *palette, const struct first_pass *first_pass, const struct attempts *all,
                           chrome_write_fn *write, void *arg) {
 	const struct run_stats *stats = palette->stats;
 	struct chrome *chrome = NEW(struct chrome);
@@ -417,9 +417,9 @@ struct chrome *chrome_new(const struct palette *palette, const struct survey *su
 	chrome->write = write;
 	chrome->arg = arg;
 	chrome->first = true;
-	chrome->start = survey->first > 0 && (survey->first < stats->start || stats->start == 0) ? survey->first : stats->start;
-	uint64_t last = stats->end > survey->last ? stats->end : survey->last;
-	chrome->interval = (last > chrome->start ? last - chrome->start : 1) / CHROME_SAMPLES + 1;
+	uint64_t end_of_run;
+	first_pass_bounds(first_pass, stats, &chrome->start, &end_of_run);
+	chrome->interval = (end_of_run - chrome->start) / CHROME_SAMPLES + 1;
 	chrome->attempts = (struct attempts){.fn = add_attempt, .arg = chrome};
 	chrome->nslots = all->slots.n > stats->slots ? all->slots.n : stats->slots;
 	chrome->ntracks = chrome->nslots + all->beside.n;

@@ -9,7 +9,7 @@
 #define FAIRPAR_DRAW_CHROME_TRACE_H
 
 #include "draw/palette.h"
-#include "report/survey.h"
+#include "report/first_pass.h"
 
 enum {
 	CHROME_SAMPLES = 4000,    // values of a counter, about, at most
@@ -23,7 +23,7 @@ struct chrome;
 
 // Begins the text. There is a counter for each batch that has a colour of its own, and one for all others. `all` are the
 // attempts of a first pass over the log, after attempts_finish(). All are borrowed until chrome_finish().
-struct chrome *chrome_new(const struct palette *palette, const struct survey *survey, const struct attempts *all,
+struct chrome *chrome_new(const struct palette *palette, const struct first_pass *first_pass, const struct attempts *all,
                           chrome_write_fn *write, void *arg);
 
 // An event_fn: adds the event; `arg` is the struct chrome.

@@ -8,17 +8,17 @@
 
 enum { COMMAND_BYTES = 240 };
 
-void rows_init(struct rows *rows, const struct palette *palette, const struct survey *survey) {
-	*rows = (struct rows){.palette = palette, .jobs = survey->jobs, .texts = ARENA_INIT};
-	if (survey->jobs > ROWS_ALL) {
-		rows->stride = survey->jobs / ROWS_SAMPLE;
-		rows->slow = survey_longest(survey, ROWS_SLOWEST);
+void rows_init(struct rows *rows, const struct palette *palette, const struct first_pass *first_pass) {
+	*rows = (struct rows){.palette = palette, .jobs = first_pass->jobs, .texts = ARENA_INIT};
+	if (first_pass->jobs > ROWS_ALL) {
+		rows->stride = first_pass->jobs / ROWS_SAMPLE;
+		rows->slow = first_pass_longest(first_pass, ROWS_SLOWEST);
 	}
 }
 
 void rows_fini(struct rows *rows) {
 	free(rows->rows);
-	running_table_fini(&rows->going_on);
+	running_table_fini(&rows->unfinished);
 	arena_fini(&rows->texts);
 	*rows = (struct rows){0};
 }
@@ -69,7 +69,7 @@ static void keep(struct rows *rows, const struct event_job_end *end, const struc
 		.command = before ? before->start.command : end->command ? end->command : "",
 		.command_len = before ? before->start.command_len : end->command ? end->command_len : 0,
 	};
-	struct running_attempt *kept = running_add(&rows->going_on, &start, row.from);
+	struct running_attempt *kept = running_add(&rows->unfinished, &start, row.from);
 	if (kept) {
 		kept->so_far = (struct running_sum){.end = row.to, .cpu = row.cpu, .maxrss = row.maxrss, .attempts = row.attempts};
 	}
@@ -104,7 +104,7 @@ void rows_on_event(void *arg, const struct event *event) {
 	if (event->kind != EVENT_JOB_END || end->id.role != ROLE_JOB) {
 		return;
 	}
-	struct running_attempt *before = running_take(&rows->going_on, &(struct event_job){.batch = end->id.batch, .number = end->id.number});
+	struct running_attempt *before = running_take(&rows->unfinished, &(struct event_job){.batch = end->id.batch, .number = end->id.number});
 	if (!before && end->result.start == 0) {
 		return; // it never ran
 	}

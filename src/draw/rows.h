@@ -6,7 +6,7 @@
 
 #include "base/arena.h"
 #include "draw/palette.h"
-#include "report/survey.h"
+#include "report/first_pass.h"
 
 enum {
 	ROWS_ALL = 5000,        // up to so many jobs, each has a row
@@ -41,12 +41,12 @@ struct rows {
 	uint64_t seen, failed, retried; // jobs so far
 	struct row *rows;       // in the order of their ends
 	size_t n, cap;
-	struct running_table going_on; // jobs that have ended an attempt and will have another
+	struct running_table unfinished; // jobs that have ended an attempt and will have another
 	struct arena texts;
 };
 
-// Begins a table for the jobs that the survey has counted. `palette` is borrowed until rows_fini().
-void rows_init(struct rows *rows, const struct palette *palette, const struct survey *survey);
+// Begins a table for the jobs that the first pass has counted. `palette` is borrowed until rows_fini().
+void rows_init(struct rows *rows, const struct palette *palette, const struct first_pass *first_pass);
 void rows_fini(struct rows *rows);
 
 // An event_fn: adds a row when a job ends; `arg` is the struct rows.

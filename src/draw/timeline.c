@@ -19,12 +19,12 @@ static void choose_lanes(struct timeline *timeline, const struct attempts *all) 
 }
 
 // What is merged: nothing, or what is too narrow to be seen, and the shortest of what is too much.
-static void choose_shortest(struct timeline *timeline, const struct survey *survey) {
+static void choose_shortest(struct timeline *timeline, const struct first_pass *first_pass) {
 	if (timeline->group > 1) {
 		timeline->shortest = UINT64_MAX; // bars would overlap
-	} else if (survey->bars > TIMELINE_ALL) {
+	} else if (first_pass->bars > TIMELINE_ALL) {
 		uint64_t half_pixel = (timeline->end - timeline->start) / (2 * TIMELINE_WIDTH);
-		uint64_t longest = survey_longest(survey, TIMELINE_BARS);
+		uint64_t longest = first_pass_longest(first_pass, TIMELINE_BARS);
 		timeline->shortest = half_pixel > longest ? half_pixel : longest;
 	}
 	if (timeline->shortest > 0) {
@@ -34,20 +34,13 @@ static void choose_shortest(struct timeline *timeline, const struct survey *surv
 	}
 }
 
-void timeline_init(struct timeline *timeline, const struct palette *palette, const struct survey *survey,
+void timeline_init(struct timeline *timeline, const struct palette *palette, const struct first_pass *first_pass,
                    const struct attempts *all) {
 	const struct run_stats *stats = palette->stats;
 	*timeline = (struct timeline){.palette = palette, .slots = stats->slots, .texts = ARENA_INIT};
-	timeline->start = stats->start ? stats->start : survey->first;
-	if (survey->first > 0 && survey->first < timeline->start) {
-		timeline->start = survey->first;
-	}
-	timeline->end = stats->end > survey->last ? stats->end : survey->last;
-	if (timeline->end <= timeline->start) {
-		timeline->end = timeline->start + 1;
-	}
+	first_pass_bounds(first_pass, stats, &timeline->start, &timeline->end);
 	choose_lanes(timeline, all);
-	choose_shortest(timeline, survey);
+	choose_shortest(timeline, first_pass);
 	timeline->lane_ends = xcalloc(timeline->nlanes, sizeof(*timeline->lane_ends));
 	timeline->lane_opens = xcalloc(timeline->nlanes, sizeof(*timeline->lane_opens));
 }
@@ -182,7 +175,7 @@ static void put_more(struct timeline *timeline, unsigned own, unsigned class, un
 void timeline_add(void *arg, const struct attempt_span *attempt) {
 	struct timeline *timeline = arg;
 	unsigned lane = attempt->beside ? attempt->lane : timeline->nbeside + attempt->lane / timeline->group;
-	lane = lane < timeline->nlanes ? lane : timeline->nlanes - 1; // the log has grown since the survey
+	lane = lane < timeline->nlanes ? lane : timeline->nlanes - 1; // the log has grown since the first pass
 	timeline->lane_opens[lane] = attempt->phase == ATTEMPT_STARTED ? attempt->from : 0;
 	if (attempt->phase == ATTEMPT_STARTED) {
 		return;

@@ -9,7 +9,7 @@
 
 #include "base/arena.h"
 #include "draw/palette.h"
-#include "report/survey.h"
+#include "report/first_pass.h"
 
 enum {
 	TIMELINE_WIDTH = 1000,   // pixels
@@ -65,9 +65,9 @@ struct timeline {
 	struct arena texts;
 };
 
-// Begins a timeline for the attempts that the survey has counted. `all` are the attempts that the survey was made from, after
+// Begins a timeline for the attempts that the first pass has counted. `all` are the attempts that the first pass was made over, after
 // attempts_finish(). All are borrowed until timeline_fini().
-void timeline_init(struct timeline *timeline, const struct palette *palette, const struct survey *survey,
+void timeline_init(struct timeline *timeline, const struct palette *palette, const struct first_pass *first_pass,
                    const struct attempts *all);
 void timeline_fini(struct timeline *timeline);
 

@@ -1,11 +1,11 @@
-// What happened in a run, and to whom it is told: one type for the log, the summary, the report, the trace and the
-// status line, live or read back from a log.
+// What happened in a run: one type of events for the log, the summary, the report, the trace and the status line, live or read
+// back from a log.
 //
-// Events only tell; nothing that listens steers the run. Strings are borrowed for the call.
+// Events report; no subscriber steers the run. Strings are borrowed for the call.
 //
 // The log has times and durations in whole microseconds, cut off, not rounded (event_us()): a moment as the microseconds
 // since the start of its run, a duration by itself. Who shows numbers cuts them off in the same way, so that a run and
-// its log tell the same.
+// its log give the same numbers.
 
 #ifndef FAIRPAR_JOB_EVENT_H
 #define FAIRPAR_JOB_EVENT_H
@@ -125,7 +125,7 @@ struct event_job_end {
 	const char *why;        // of what could not be started or begun: the reason in words, or NULL
 	const char *tail;       // last lines of the output of a job that has failed for good, or NULL
 	size_t tail_len;
-	size_t tail_out;        // of that, what it wrote on stdout, which comes first; what comes line by line is not told apart
+	size_t tail_out;        // of that, what is known to come from stdout, which is first
 	const char *command;    // live: of the attempt; from a log: of its job_start, or NULL
 	size_t command_len;
 };
@@ -189,7 +189,8 @@ struct event {
 	} u;
 };
 
-// Told of each event, in one order for all listeners. From any thread, one call at a time; must not block for long.
+// A subscriber: called for each event, in the same order for all subscribers. From any thread, one call at a time; must not
+// block for long.
 typedef void event_fn(void *arg, const struct event *event);
 
 #endif

@@ -73,8 +73,8 @@ FP_PRINTF(3, 4) static void message(struct log_reader *reader, const char *kind,
 	buf_addc(reader->messages, '\n');
 }
 
-// Notes what is wrong with the line; the first call for a line counts.
-FP_PRINTF(2, 3) static void spoil(struct log_reader *reader, const char *format, ...) {
+// Notes what is wrong with the line, if nothing is noted yet.
+FP_PRINTF(2, 3) static void set_error(struct log_reader *reader, const char *format, ...) {
 	if (reader->error[0] == '\0') {
 		va_list args;
 		va_start(args, format);
@@ -197,12 +197,12 @@ static void take_members(struct log_reader *reader, char *line, size_t len) {
 		}
 		struct json_value *place = is_exact ? &reader->exact[number] : &reader->values[number];
 		if (place->kind != JSON_NONE) {
-			spoil(reader, "the key \"%s\" is there twice", reader->names[number]);
+			set_error(reader, "the key \"%s\" is there twice", reader->names[number]);
 		}
 		*place = value;
 	}
 	if (reader->json.error) {
-		spoil(reader, "%s", reader->json.error);
+		set_error(reader, "%s", reader->json.error);
 	}
 }
 
@@ -213,14 +213,14 @@ static bool has(const struct log_reader *reader, unsigned key) {
 // Puts the exact bytes in the place of a string that could not hold them. Returns false if there is no string.
 static bool restore(struct log_reader *reader, struct json_value *value, struct json_value *exact, unsigned key) {
 	if (value->kind != JSON_STRING) {
-		spoil(reader, "\"%s\" is no string", reader->names[key]);
+		set_error(reader, "\"%s\" is no string", reader->names[key]);
 		return false;
 	}
 	if (exact->kind == JSON_STRING) {
 		char *to = (char *)exact->text; // of the line, which is ours
 		size_t n = base64_decode(to, exact->text, exact->len);
 		if (n == SIZE_MAX) {
-			spoil(reader, "\"%s_b64\" is no base64", reader->names[key]);
+			set_error(reader, "\"%s_b64\" is no base64", reader->names[key]);
 			return false;
 		}
 		to[n] = '\0';
@@ -245,7 +245,7 @@ static const char *get_text(struct log_reader *reader, unsigned key) {
 	size_t len;
 	const char *text = get_bytes(reader, key, &len);
 	if (text && strlen(text) != len) {
-		spoil(reader, "\"%s\" has a NUL in it", reader->names[key]);
+		set_error(reader, "\"%s\" has a NUL in it", reader->names[key]);
 	}
 	return text;
 }
@@ -256,7 +256,7 @@ static uint64_t get_u64(struct log_reader *reader, unsigned key, uint64_t max, u
 		return otherwise;
 	}
 	if (!json_to_u64(&reader->values[key], &number) || number > max) {
-		spoil(reader, "\"%s\" is no such number as it should be", reader->names[key]);
+		set_error(reader, "\"%s\" is not a whole number from 0 to %llu", reader->names[key], (unsigned long long)max);
 		return otherwise;
 	}
 	return number;
@@ -266,7 +266,7 @@ static int32_t get_i32(struct log_reader *reader, unsigned key) {
 	double number = 0;
 	bool is_number = !has(reader, key) || json_to_double(&reader->values[key], &number);
 	if (!is_number || number < INT32_MIN || number > INT32_MAX || number != (int32_t)number) {
-		spoil(reader, "\"%s\" is no such number as it should be", reader->names[key]);
+		set_error(reader, "\"%s\" is not a whole number from %d to %d", reader->names[key], INT32_MIN, INT32_MAX);
 		return 0;
 	}
 	return (int32_t)number;
@@ -281,7 +281,7 @@ static int get_signal(struct log_reader *reader, unsigned key, uint64_t max) {
 static double get_double(struct log_reader *reader, unsigned key) {
 	double number = 0;
 	if (has(reader, key) && !json_to_double(&reader->values[key], &number)) {
-		spoil(reader, "\"%s\" is no number", reader->names[key]);
+		set_error(reader, "\"%s\" is no number", reader->names[key]);
 	}
 	return number;
 }
@@ -289,7 +289,7 @@ static double get_double(struct log_reader *reader, unsigned key) {
 static uint64_t get_ns(struct log_reader *reader, unsigned key) {
 	uint64_t ns = 0;
 	if (has(reader, key) && !json_to_ns(&reader->values[key], &ns)) {
-		spoil(reader, "\"%s\" is no number of seconds", reader->names[key]);
+		set_error(reader, "\"%s\" is no number of seconds", reader->names[key]);
 		return 0;
 	}
 	return ns;
@@ -318,7 +318,7 @@ static enum outcome get_outcome(struct log_reader *reader, unsigned key) {
 			return (enum outcome)i;
 		}
 	}
-	spoil(reader, "\"%s\" is none that a job can have", reader->names[key]);
+	set_error(reader, "\"%s\" is not the end of a job, as \"ok\" or \"failed\"", reader->names[key]);
 	return OUTCOME_OK;
 }
 
@@ -330,7 +330,7 @@ static uint32_t get_list(struct log_reader *reader, unsigned key) {
 		return 0;
 	}
 	if (list->kind != JSON_LIST || list->len > UINT32_MAX) {
-		spoil(reader, "\"%s\" is no list of strings", reader->names[key]);
+		set_error(reader, "\"%s\" is no list of strings", reader->names[key]);
 		return 0;
 	}
 	for (size_t i = 0; i < list->len; ++i) {
@@ -340,7 +340,7 @@ static uint32_t get_list(struct log_reader *reader, unsigned key) {
 			return 0;
 		}
 		if (strlen(item->text) != item->len) {
-			spoil(reader, "\"%s\" has a NUL in it", reader->names[key]);
+			set_error(reader, "\"%s\" has a NUL in it", reader->names[key]);
 			return 0;
 		}
 		buf_add(&reader->text, item->text, item->len + 1);
@@ -449,7 +449,7 @@ static void read_fields(struct log_reader *reader, struct event *event) {
 			read_value(reader, field, key, (char *)event + field->at, (char *)event + field->with);
 		}
 		if (field->written == FIELD_REQUIRED && reader->values[key].kind != JSON_STRING) {
-			spoil(reader, "\"%s\" is missing", field->key);
+			set_error(reader, "\"%s\" is missing", field->key);
 		}
 	}
 }
@@ -538,7 +538,7 @@ static void read_event(struct log_reader *reader, const char *name, uint64_t at)
 	}
 	reader->is_fatal = reader->has_start == (kind == EVENT_RUN_START);
 	if (reader->is_fatal) {
-		spoil(reader, reader->has_start ? "a second run begins here, and only of a file the last one can be found"
+		set_error(reader, reader->has_start ? "a second run begins here, and only of a file the last one can be found"
 		                                : "this is not the beginning of a log");
 		return;
 	}
@@ -555,9 +555,9 @@ static void read_event(struct log_reader *reader, const char *name, uint64_t at)
 static void read_line(struct log_reader *reader, char *line, size_t len) {
 	reader->error[0] = '\0';
 	if (reader->is_overlong) {
-		spoil(reader, "the line is longer than %d MiB", EVENTREAD_LINE_MAX >> 20);
+		set_error(reader, "the line is longer than %d MiB", EVENTREAD_LINE_MAX >> 20);
 	} else if (reader->has_nuls && len == 0) {
-		spoil(reader, "NUL bytes");
+		set_error(reader, "NUL bytes");
 	} else {
 		take_members(reader, line, len);
 	}
@@ -565,13 +565,13 @@ static void read_line(struct log_reader *reader, char *line, size_t len) {
 		return;
 	}
 	if (get_u64(reader, KEY_V, UINT64_MAX, 0) != 1) {
-		spoil(reader, has(reader, KEY_V) ? "its version is not 1: a newer fairpar may read it" : "this is no event of fairpar");
+		set_error(reader, has(reader, KEY_V) ? "its version is not 1: a newer fairpar may read it" : "this is no event of fairpar");
 		return;
 	}
 	const char *name = get_text(reader, KEY_EV);
 	uint64_t at = TIME_BASE + get_ns(reader, KEY_T);
 	if (!name || !has(reader, KEY_T)) {
-		spoil(reader, "\"%s\" is missing", name ? "t" : "ev");
+		set_error(reader, "\"%s\" is missing", name ? "t" : "ev");
 	}
 	if (reader->error[0] == '\0') {
 		read_event(reader, name, at);

@@ -19,7 +19,7 @@
 
 enum {
 	PENDING_MAX = 16 << 20,
-	PATIENCE_S = 30,
+	TIMEOUT_S = 30,
 	KEPT_BYTES = 256 * 1024, // of a buffer from one write to the next
 	STACK_BYTES = 64 * 1024,
 };
@@ -172,21 +172,21 @@ static void *thread_main(void *arg) {
 	return NULL;
 }
 
-// Until when what reads it is waited for.
-static uint64_t patience_end(const struct event_log *log) {
-	uint64_t end = log->moved + log->config.patience, limit = write_limit();
+// When a reader that has taken nothing any more is given up.
+static uint64_t give_up_time(const struct event_log *log) {
+	uint64_t end = log->moved + log->config.timeout, limit = write_limit();
 	return end < limit ? end : limit;
 }
 
 // With the lock: waits while more than `limit` bytes are to be written and the reader takes some.
 static void wait_for_reader(struct event_log *log, size_t limit) {
 	while (log->added.len + log->writing > limit && !log->error) {
-		if (now_ns() >= patience_end(log)) {
+		if (now_ns() >= give_up_time(log)) {
 			log->error = ETIMEDOUT;
 			cond_broadcast(&log->change);
 			return;
 		}
-		cond_wait_until(&log->change, &log->lock, patience_end(log));
+		cond_wait_until(&log->change, &log->lock, give_up_time(log));
 	}
 }
 
@@ -213,7 +213,7 @@ struct event_log *event_log_open(const struct event_log_config *config) {
 	struct event_log *log = NEW(struct event_log);
 	log->config = *config;
 	log->config.pending_max = config->pending_max ? config->pending_max : PENDING_MAX;
-	log->config.patience = config->patience ? config->patience : PATIENCE_S * NS_PER_S;
+	log->config.timeout = config->timeout ? config->timeout : TIMEOUT_S * NS_PER_S;
 	mutex_init(&log->lock, LOCK_EVENT_LOG);
 	cond_init(&log->change);
 	log->moved = now_ns();
@@ -289,7 +289,7 @@ static bool end_thread(struct event_log *log) {
 	wake_thread(log, /* may_wait */ false);
 	cond_broadcast(&log->change);
 	wait_for_reader(log, 0);
-	uint64_t deadline = now_ns() + (log->error == ETIMEDOUT ? 0 : log->config.patience);
+	uint64_t deadline = now_ns() + (log->error == ETIMEDOUT ? 0 : log->config.timeout);
 	while (!log->gone && cond_wait_until(&log->change, &log->lock, deadline)) {
 	}
 	bool gone = log->gone;

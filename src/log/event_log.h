@@ -5,7 +5,7 @@
 // lost as it may leave. Files get their lines from the thread that added an event; one
 // write at a time, of all that has come meanwhile. What a reader can hold up (pipes, sockets, terminals) gets them from a
 // thread: then no job waits for a slow reader before PENDING_MAX bytes have gathered, and none for one that takes nothing
-// at all for `patience`: that log is given up.
+// at all for `timeout`: that log is given up.
 
 #ifndef FAIRPAR_LOG_EVENT_LOG_H
 #define FAIRPAR_LOG_EVENT_LOG_H
@@ -23,7 +23,7 @@ struct event_log_config {
 	void (*put)(void *arg, const char *lines, size_t len); // takes whole lines; one call at a time, any thread
 	void *arg;
 	size_t pending_max;     // bytes that wait for a slow reader before event_log_flush() waits for it; 0: 16 MiB
-	uint64_t patience;      // nanoseconds; 0: 30 s
+	uint64_t timeout;       // nanoseconds that a reader may take nothing; 0: 30 s
 };
 
 // Begins a log. Returns NULL with errno if it needs a thread and there is none: the descriptor is not closed then.

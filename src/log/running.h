@@ -5,8 +5,7 @@
 
 #include "job/event.h"
 
-// Attempts remembered at once, and bytes of their commands. More than can run: what lies beyond is the noise of a
-// damaged log.
+// Attempts in a table at once, and bytes of their names and commands. More than can run: only a damaged log has as many.
 enum { RUNNING_MAX = 1 << 17, RUNNING_BYTES = 64 << 20 };
 
 // Sums over a job's attempts so far, for the caller's use; zero after running_add().

@@ -15,9 +15,9 @@
 #include <search.h>
 
 enum {
-	JOBS_MAX = 1 << 17,     // between start and end at once: more is the noise of a damaged log
+	JOBS_MAX = 1 << 17,     // between start and end at once: more come from a damaged log
 	BATCHES_MAX = 1000,     // those that come later share an entry, without a name
-	CLAUSES_MAX = 8,        // attempts and steps told of one job
+	CLAUSES_MAX = 8,        // attempts and steps of a job that its line names
 	OTHERS_MAX = 3,         // batches that are named because they had their turns before
 };
 
@@ -192,7 +192,7 @@ void explain_free(struct explain *explain) {
 
 // ---- clauses ----
 
-// Between the attempts and steps of a job. Returns false if enough was told.
+// Appends what joins an attempt or step to the one before it. Returns false if the line names enough of them.
 static bool begin_clause(struct job_line *job) {
 	++job->clauses;
 	if (job->clauses > CLAUSES_MAX) {
@@ -289,7 +289,7 @@ static void add_place(struct buf *text, const struct event_job_start *start) {
 	buf_adds(text, sources[start->source]);
 }
 
-static void tell_start(struct explain *explain, const struct event_job_start *start, uint64_t at) {
+static void add_start(struct explain *explain, const struct event_job_start *start, uint64_t at) {
 	const struct event_job *id = &start->id;
 	struct job_line *job = is_meant(explain, id) ? line_of(explain, id) : NULL;
 	if (job && begin_clause(job)) {
@@ -304,16 +304,16 @@ static void tell_start(struct explain *explain, const struct event_job_start *st
 	facts_of(explain, id->batch)->last_start = at;
 }
 
-static void tell_end(struct explain *explain, const struct event_job_end *end) {
+static void add_end(struct explain *explain, const struct event_job_end *end) {
 	char how[80];
 	struct job_line *job = is_meant(explain, &end->id) ? line_of(explain, &end->id) : NULL;
 	if (!job) {
 		return;
 	}
-	bool is_told = job->clauses <= CLAUSES_MAX || end->next == NEXT_NOTHING;
+	bool is_named = job->clauses <= CLAUSES_MAX || end->next == NEXT_NOTHING;
 	if (end->current) {
 		buf_adds(&job->text, " had nothing to do: what it creates was there");
-	} else if (is_told) {
+	} else if (is_named) {
 		if (job->started == 0) { // its start is not in the log, or there was none
 			buf_adds(&job->text, end->result.start > 0 ? " ran" : "");
 		}
@@ -334,7 +334,7 @@ static void tell_end(struct explain *explain, const struct event_job_end *end) {
 	}
 }
 
-static void tell_lost(struct explain *explain, const struct event_lost *lost) {
+static void count_lost(struct explain *explain, const struct event_lost *lost) {
 	struct batch_facts *facts = facts_of(explain, lost->batch);
 	bool skipped = lost->outcome == OUTCOME_SKIPPED;
 	*(skipped ? &facts->skipped : &facts->cancelled) += lost->jobs;
@@ -350,13 +350,13 @@ void explain_on_event(void *arg, const struct event *event) {
 		facts_of(explain, event->u.batch.batch)->max_parallel = event->u.batch.max_parallel;
 		break;
 	case EVENT_JOB_START:
-		tell_start(explain, &event->u.job_start, event->at);
+		add_start(explain, &event->u.job_start, event->at);
 		break;
 	case EVENT_JOB_END:
-		tell_end(explain, &event->u.job_end);
+		add_end(explain, &event->u.job_end);
 		break;
 	case EVENT_LOST:
-		tell_lost(explain, &event->u.lost);
+		count_lost(explain, &event->u.lost);
 		break;
 	case EVENT_WAIT:
 		if (event->u.wait.why == WHY_NEEDS && event->u.wait.batch) {

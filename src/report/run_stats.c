@@ -323,7 +323,7 @@ static void count_end(struct stats_batch *batch, const struct event_job_end *end
 	}
 }
 
-// From when to when something of it ran: by the clock of the attempt, which is told of a little later.
+// Extends the time in which something of it ran, by the clock of the attempt: its event comes a little later.
 static void widen(struct stats_batch *batch, uint64_t from, uint64_t to) {
 	batch->first_start = batch->first_start == 0 || from < batch->first_start ? from : batch->first_start;
 	batch->last_end = to > batch->last_end ? to : batch->last_end;

@@ -23,26 +23,26 @@
 enum { FLUSH_BYTES = 64 * 1024 };
 
 // The subscribers to the events of the log.
-struct retelling {
+struct subscribers {
 	struct run_stats *stats;
 	struct explain *explain; // or NULL
 	int error;               // errno of what could not be written, or 0
 };
 
-static void write_text(struct retelling *retelling, struct buf *text) {
-	if (!retelling->error && text->len > 0 && write_all(STDOUT_FILENO, text->data, text->len) != 0) {
-		retelling->error = errno;
+static void write_text(struct subscribers *subscribers, struct buf *text) {
+	if (!subscribers->error && text->len > 0 && write_all(STDOUT_FILENO, text->data, text->len) != 0) {
+		subscribers->error = errno;
 	}
 	buf_reset(text);
 }
 
 static void on_event(void *arg, const struct event *event) {
-	struct retelling *retelling = arg;
-	stats_on_event(retelling->stats, event);
-	if (retelling->explain) {
-		explain_on_event(retelling->explain, event);
-		if (explain_text(retelling->explain)->len >= FLUSH_BYTES) {
-			write_text(retelling, explain_text(retelling->explain));
+	struct subscribers *subscribers = arg;
+	stats_on_event(subscribers->stats, event);
+	if (subscribers->explain) {
+		explain_on_event(subscribers->explain, event);
+		if (explain_text(subscribers->explain)->len >= FLUSH_BYTES) {
+			write_text(subscribers, explain_text(subscribers->explain));
 		}
 	}
 }
@@ -70,9 +70,9 @@ static const char *log_name(const struct options *options) {
 }
 
 // Reads the log. Returns 0, or -1 after a message.
-static int read_log(const struct options *options, int fd, struct retelling *retelling) {
+static int read_log(const struct options *options, int fd, struct subscribers *subscribers) {
 	struct buf messages = BUF_INIT;
-	int result = eventread(fd, log_name(options), on_event, retelling, &messages);
+	int result = eventread(fd, log_name(options), on_event, subscribers, &messages);
 	if (messages.len > 0 && write_all(STDERR_FILENO, messages.data, messages.len) != 0) {
 		result = -1;
 	}
@@ -80,12 +80,12 @@ static int read_log(const struct options *options, int fd, struct retelling *ret
 	return result;
 }
 
-static int finish(const struct options *options, struct retelling *retelling) {
+static int finish(const struct options *options, struct subscribers *subscribers) {
 	struct buf text = BUF_INIT;
 	int result = 0;
-	if (retelling->explain) {
-		uint64_t lines = explain_finish(retelling->explain, retelling->stats->last);
-		write_text(retelling, explain_text(retelling->explain));
+	if (subscribers->explain) {
+		uint64_t lines = explain_finish(subscribers->explain, subscribers->stats->last);
+		write_text(subscribers, explain_text(subscribers->explain));
 		if (lines == 0 && options->explained) {
 			diag_error("there is no job '%s' in '%s'", text_shows(options->explained), text_shows(options->from_log));
 			result = -1;
@@ -93,29 +93,29 @@ static int finish(const struct options *options, struct retelling *retelling) {
 	}
 	bool is_asked = options->given[OPT_SUMMARY] ? options->summary != SUMMARY_NEVER : !options->given[OPT_EXPLAIN];
 	if (is_asked) {
-		stats_finish(retelling->stats, retelling->stats->last);
-		end_summary_add_stats(&text, retelling->stats, STDOUT_FILENO);
-		write_text(retelling, &text);
+		stats_finish(subscribers->stats, subscribers->stats->last);
+		end_summary_add_stats(&text, subscribers->stats, STDOUT_FILENO);
+		write_text(subscribers, &text);
 	}
-	if (retelling->error && retelling->error != EPIPE) { // whoever reads by head has seen enough of it
-		diag_error("cannot write to stdout: %s", strerror(retelling->error));
+	if (subscribers->error && subscribers->error != EPIPE) { // whoever reads by head has seen enough of it
+		diag_error("cannot write to stdout: %s", strerror(subscribers->error));
 	}
 	buf_fini(&text);
-	return retelling->error ? -1 : result;
+	return subscribers->error ? -1 : result;
 }
 
 // Prints what is asked for. Returns 0, or -1 after a message.
 static int print(const struct options *options, int fd) {
-	struct retelling retelling = {
+	struct subscribers subscribers = {
 		.stats = stats_new(),
 		.explain = options->given[OPT_EXPLAIN] ? explain_new(options->explained) : NULL,
 	};
-	int result = read_log(options, fd, &retelling);
+	int result = read_log(options, fd, &subscribers);
 	if (result == 0) {
-		result = finish(options, &retelling);
+		result = finish(options, &subscribers);
 	}
-	stats_free(retelling.stats);
-	explain_free(retelling.explain);
+	stats_free(subscribers.stats);
+	explain_free(subscribers.explain);
 	return result;
 }
 

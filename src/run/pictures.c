@@ -23,7 +23,7 @@
 struct drawing {
 	const char *name;          // of the log
 	struct run_stats *stats;
-	struct survey survey;
+	struct first_pass first_pass;
 	struct attempts attempts;  // of the reading that goes on
 	struct palette palette;
 	struct timeline timeline;
@@ -99,13 +99,13 @@ static int target_close(struct target *target, bool keep) {
 
 // ---- the two readings ----
 
-static void hear_first(void *arg, const struct event *event) {
+static void on_first_reading(void *arg, const struct event *event) {
 	struct drawing *drawing = arg;
 	stats_on_event(drawing->stats, event);
 	attempts_on_event(&drawing->attempts, event);
 }
 
-static void hear_second(void *arg, const struct event *event) {
+static void on_second_reading(void *arg, const struct event *event) {
 	struct drawing *drawing = arg;
 	attempts_on_event(&drawing->attempts, event);
 	rows_on_event(&drawing->rows, event);
@@ -114,11 +114,11 @@ static void hear_second(void *arg, const struct event *event) {
 	}
 }
 
-// `speak` is for one of the readings: it would say the same twice.
-static int read_log(struct drawing *drawing, int fd, event_fn *on_event, bool speak) {
+// `with_messages` is for one of the readings: both have the same.
+static int read_log(struct drawing *drawing, int fd, event_fn *on_event, bool with_messages) {
 	struct buf messages = BUF_INIT;
 	int result = eventread(fd, drawing->name, on_event, drawing, &messages);
-	if (speak && messages.len > 0 && write_limited(STDERR_FILENO, messages.data, messages.len) != 0) {
+	if (with_messages && messages.len > 0 && write_limited(STDERR_FILENO, messages.data, messages.len) != 0) {
 		result = -1;
 	}
 	buf_fini(&messages);
@@ -154,10 +154,10 @@ static int draw(struct drawing *drawing, const struct attempts *all, const struc
 	bool tracing = options->trace && target_open(&trace, options->trace) == 0;
 	int result = options->trace && !tracing ? -1 : 0;
 	if (tracing) {
-		drawing->chrome = chrome_new(&drawing->palette, &drawing->survey, all, target_write, &trace);
+		drawing->chrome = chrome_new(&drawing->palette, &drawing->first_pass, all, target_write, &trace);
 	}
 	drawing->attempts = (struct attempts){.fn = timeline_add, .arg = &drawing->timeline};
-	bool read = read_log(drawing, fd, hear_second, false) == 0;
+	bool read = read_log(drawing, fd, on_second_reading, false) == 0;
 	attempts_finish(&drawing->attempts, drawing->attempts.last);
 	if (tracing) {
 		chrome_finish(drawing->chrome);
@@ -175,16 +175,16 @@ static int draw(struct drawing *drawing, const struct attempts *all, const struc
 
 int pictures_draw(const struct options *options, int fd, const char *name, bool said) {
 	struct drawing drawing = {.name = name, .stats = stats_new()};
-	drawing.attempts = (struct attempts){.fn = survey_add, .arg = &drawing.survey};
-	int result = read_log(&drawing, fd, hear_first, !said);
+	drawing.attempts = (struct attempts){.fn = first_pass_add, .arg = &drawing.first_pass};
+	int result = read_log(&drawing, fd, on_first_reading, !said);
 	uint64_t last = drawing.attempts.last;
 	attempts_finish(&drawing.attempts, last);
 	if (result == 0) {
 		struct attempts all = drawing.attempts;
 		stats_finish(drawing.stats, last);
 		palette_init(&drawing.palette, drawing.stats);
-		timeline_init(&drawing.timeline, &drawing.palette, &drawing.survey, &all);
-		rows_init(&drawing.rows, &drawing.palette, &drawing.survey);
+		timeline_init(&drawing.timeline, &drawing.palette, &drawing.first_pass, &all);
+		rows_init(&drawing.rows, &drawing.palette, &drawing.first_pass);
 		result = draw(&drawing, &all, options, fd);
 		rows_fini(&drawing.rows);
 		timeline_fini(&drawing.timeline);

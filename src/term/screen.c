@@ -31,7 +31,7 @@ static struct {
 	cond free;             // not busy any more
 	int fd;
 	bool disturbed[3];     // by what is written to this descriptor
-	bool tells[3];         // … which ends up here at once, so that its last byte says where the cursor is
+	bool moves_cursor[3];  // what is written to it ends up here at once, so that its last byte says where the cursor is
 	bool busy;
 	bool shown;
 	bool in_line;          // the cursor is behind text
@@ -68,16 +68,16 @@ void screen_open(int fd, void (*changed)(void *arg), void *arg) {
 	screen.fd = fd;
 	screen.changed = changed;
 	screen.arg = arg;
-	screen.disturbed[STDERR_FILENO] = screen.tells[STDERR_FILENO] = true;
+	screen.disturbed[STDERR_FILENO] = screen.moves_cursor[STDERR_FILENO] = true;
 	screen.disturbed[STDOUT_FILENO] = out_is_tty || (out_known && (S_ISFIFO(out.st_mode) || S_ISSOCK(out.st_mode)));
-	screen.tells[STDOUT_FILENO] = out_is_tty && same;
+	screen.moves_cursor[STDOUT_FILENO] = out_is_tty && same;
 	atomic_store_release(&is_open, true); // pairs with the acquire in disturbs()
 }
 
 void screen_open_quiet(int fd) {
 	if (isatty(fd) == 1) {
 		screen_open(fd, NULL, NULL); // `wants` is never set, so nothing is called
-		screen.disturbed[STDOUT_FILENO] = screen.tells[STDOUT_FILENO]; // a pipe costs nothing
+		screen.disturbed[STDOUT_FILENO] = screen.moves_cursor[STDOUT_FILENO]; // a pipe costs nothing
 	}
 }
 
@@ -167,7 +167,7 @@ static void draw_locked(const char *prefix, unsigned old_rows) {
 bool screen_draw(const char *prefix, const char *text, unsigned rows) {
 	bool can = !screen_is_foreign() && takes_bytes();
 	lock();
-	screen.called = false; // of what takes the lines away from now on, or keeps them away, `changed` hears
+	screen.called = false; // `changed` is called when the lines are erased from now on, or could not be drawn
 	can = can && may_draw();
 	if (can && (prefix || !screen.shown || screen.resized || strcmp(buf_str(&screen.text), text) != 0)) {
 		unsigned old_rows = screen.rows;
@@ -247,10 +247,10 @@ void screen_leave(int fd, int last) {
 	bool again = false;
 	lock();
 	--screen.writers;
-	if (screen.tells[fd] && last >= 0) {
+	if (screen.moves_cursor[fd] && last >= 0) {
 		screen.in_line = last != '\n';
 	}
-	if (!screen.tells[fd]) {
+	if (!screen.moves_cursor[fd]) {
 		screen.rest = now_ns() + (uint64_t)PIPE_MS * NS_PER_MS;
 	}
 	if (screen.wants && !screen.shown && !screen.called && may_draw()) {

@@ -209,17 +209,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
 	if (size > 3000) {
 		return 0;
 	}
-	static struct survey survey;
-	survey = (struct survey){.failed = 0};
+	static struct first_pass first_pass;
+	first_pass = (struct first_pass){.first = 0};
 	struct palette palette;
-	struct attempts first = {.fn = survey_add, .arg = &survey};
+	struct attempts first = {.fn = first_pass_add, .arg = &first_pass};
 	struct drawing drawing = {.stats = stats_new(), .attempts = &first};
 	tell_run(&(struct bytes){data, data + size}, tell_both, &drawing);
 	attempts_finish(&first, first.last);
 	stats_finish(drawing.stats, first.last);
 	palette_init(&palette, drawing.stats);
-	timeline_init(&drawing.timeline, &palette, &survey, &first);
-	rows_init(&drawing.rows, &palette, &survey);
+	timeline_init(&drawing.timeline, &palette, &first_pass, &first);
+	rows_init(&drawing.rows, &palette, &first_pass);
 	struct attempts second = {.fn = timeline_add, .arg = &drawing.timeline};
 	drawing.attempts = &second;
 	tell_run(&(struct bytes){data, data + size}, tell_rows, &drawing);

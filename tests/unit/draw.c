@@ -17,7 +17,7 @@ enum { MS = 1000000 };
 
 struct sample {
 	struct run_stats *stats;
-	struct survey survey;
+	struct first_pass first_pass;
 	struct palette palette;
 	struct timeline timeline;
 	struct rows rows;
@@ -42,19 +42,19 @@ static void take_trace(void *arg, const char *text, size_t len) {
 
 static void sample_make(struct sample *sample, void (*tell)(event_fn *fn, void *arg)) {
 	*sample = (struct sample){.stats = stats_new(), .trace = BUF_INIT};
-	struct attempts first = {.fn = survey_add, .arg = &sample->survey};
+	struct attempts first = {.fn = first_pass_add, .arg = &sample->first_pass};
 	struct listeners listeners = {sample->stats, &first};
 	tell(tell_both, &listeners);
 	attempts_finish(&first, first.last);
 	stats_finish(sample->stats, first.last);
 	palette_init(&sample->palette, sample->stats);
-	timeline_init(&sample->timeline, &sample->palette, &sample->survey, &first);
-	rows_init(&sample->rows, &sample->palette, &sample->survey);
+	timeline_init(&sample->timeline, &sample->palette, &sample->first_pass, &first);
+	rows_init(&sample->rows, &sample->palette, &sample->first_pass);
 	struct attempts second = {.fn = timeline_add, .arg = &sample->timeline};
 	tell(attempts_on_event, &second);
 	tell(rows_on_event, &sample->rows);
 	attempts_finish(&second, second.last);
-	struct chrome *chrome = chrome_new(&sample->palette, &sample->survey, &first, take_trace, sample);
+	struct chrome *chrome = chrome_new(&sample->palette, &sample->first_pass, &first, take_trace, sample);
 	tell(chrome_on_event, chrome);
 	chrome_finish(chrome);
 }
@@ -317,17 +317,17 @@ static void test_empty(void) {
 }
 
 static void test_longest(void) {
-	static struct survey survey;
+	static struct first_pass first_pass;
 	for (uint64_t ns = 1; ns <= 1000; ++ns) {
 		struct attempt_span attempt = {.phase = ATTEMPT_LEFT, .from = 5, .to = 5 + ns * ns};
-		survey_add(&survey, &attempt);
+		first_pass_add(&first_pass, &attempt);
 	}
-	check_equal(survey_longest(&survey, 1000), 0);
-	uint64_t ns = survey_longest(&survey, 100);
+	check_equal(first_pass_longest(&first_pass, 1000), 0);
+	uint64_t ns = first_pass_longest(&first_pass, 100);
 	check(ns > 810000 && ns < 900000); // by an eighth too much
-	check(survey_longest(&survey, 0) > 1000000);
-	check_equal(survey.first, 5);
-	check_equal(survey.last, 1000005);
+	check(first_pass_longest(&first_pass, 0) > 1000000);
+	check_equal(first_pass.first, 5);
+	check_equal(first_pass.last, 1000005);
 }
 
 static void test_ticks(void) {

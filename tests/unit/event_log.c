@@ -177,7 +177,7 @@ static struct event_log *open_pipe(int *ret_reader, size_t pending_max, uint64_t
 	signal(SIGPIPE, SIG_IGN);
 	*ret_reader = ends[0];
 	struct event_log *log = event_log_open(&(struct event_log_config){
-		.fd = ends[1], .pending_max = pending_max, .patience = patience,
+		.fd = ends[1], .pending_max = pending_max, .timeout = patience,
 	});
 	check(log);
 	return log;

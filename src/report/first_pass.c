@@ -1,0 +1,40 @@
+// Counts the attempts of a run and their lengths in a first pass over its log, so that a second one can draw them in bounded
+// memory.
+
+#include "report/first_pass.h"
+
+void first_pass_add(void *arg, const struct attempt_span *attempt) {
+	struct first_pass *first_pass = arg;
+	if (attempt->phase == ATTEMPT_STARTED) {
+		return;
+	}
+	if (first_pass->first == 0 || attempt->from < first_pass->first) {
+		first_pass->first = attempt->from;
+	}
+	first_pass->last = attempt->to > first_pass->last ? attempt->to : first_pass->last;
+	uint64_t bars = attempt->nslots <= 1 ? 1 : attempt->nslots < FIRST_PASS_SLOTS ? attempt->nslots : FIRST_PASS_SLOTS;
+	first_pass->bars += bars;
+	first_pass->durations[bucket_of(attempt->to - attempt->from, FIRST_PASS_BITS)] += bars;
+	const struct event_job_end *end = attempt->end;
+	if (end && end->next == NEXT_NOTHING && attempt->id.role == ROLE_JOB) {
+		++first_pass->jobs;
+	}
+}
+
+void first_pass_bounds(const struct first_pass *first_pass, const struct run_stats *stats, uint64_t *ret_start, uint64_t *ret_end) {
+	bool is_earlier = first_pass->first > 0 && (stats->start == 0 || first_pass->first < stats->start);
+	uint64_t end = stats->end > first_pass->last ? stats->end : first_pass->last;
+	*ret_start = is_earlier ? first_pass->first : stats->start;
+	*ret_end = end > *ret_start ? end : *ret_start + 1;
+}
+
+uint64_t first_pass_longest(const struct first_pass *first_pass, uint64_t most) {
+	uint64_t n = 0;
+	for (unsigned bucket = BUCKETS(FIRST_PASS_BITS); bucket-- > 0;) {
+		n += first_pass->durations[bucket];
+		if (n > most) {
+			return bucket_start(bucket + 1, FIRST_PASS_BITS);
+		}
+	}
+	return 0;
+}

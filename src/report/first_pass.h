@@ -1,0 +1,34 @@
+// Counts the attempts of a run and their lengths in a first pass over its log, so that a second one can draw them in bounded
+// memory.
+
+#ifndef FAIRPAR_REPORT_FIRST_PASS_H
+#define FAIRPAR_REPORT_FIRST_PASS_H
+
+#include "report/attempts.h"
+#include "report/buckets.h"
+#include "report/run_stats.h"
+
+enum {
+	FIRST_PASS_BITS = 3,                   // of the buckets
+	FIRST_PASS_SLOTS = 1 << 10,            // more of a job are not counted
+};
+
+// Zeroed it is ready.
+struct first_pass {
+	uint64_t first, last;              // event time, of what was drawn; 0: nothing was
+	uint64_t bars;                     // attempts of jobs and others, once for each slot they take
+	uint64_t jobs;                     // that have ended and ran
+	uint64_t durations[BUCKETS(FIRST_PASS_BITS)]; // bars by their length
+};
+
+// An attempt_fn: `arg` is the struct first_pass.
+void first_pass_add(void *arg, const struct attempt_span *attempt);
+
+// The event times from which to which a picture of the run is: those of the run, and of the attempts beyond in a damaged log.
+// The end is later than the start.
+void first_pass_bounds(const struct first_pass *first_pass, const struct run_stats *stats, uint64_t *ret_start, uint64_t *ret_end);
+
+// The smallest length in nanoseconds such that at most `most` bars are as long or longer; 0 if there are no more than that.
+uint64_t first_pass_longest(const struct first_pass *first_pass, uint64_t most);
+
+#endif

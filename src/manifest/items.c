@@ -89,17 +89,6 @@ static void load_args_from(struct loader *loader, const struct node *node, struc
 
 // ---- matrix ----
 
-static bool is_name(const struct node *node) {
-	for (uint32_t i = 0; i < node->n; ++i) {
-		char c = node->text[i];
-		bool is_letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
-		if (!is_letter && (i == 0 || c < '0' || c > '9')) {
-			return false;
-		}
-	}
-	return node->n > 0;
-}
-
 // Returns the values of an axis; none after an error.
 static struct manifest_texts load_values(struct loader *loader, const struct node *name, const struct node *node) {
 	struct manifest_texts none = {NULL, 0};
@@ -269,7 +258,7 @@ static void load_excludes(struct loader *loader, const struct node *node, const 
 static void load_axis(struct loader *loader, const struct pair *pair, struct manifest_matrix *matrix,
                       struct manifest_axis *axes) {
 	const struct node *name = pair->key;
-	if (!is_name(name)) {
+	if (name->n == 0 || name_length(name->text) != name->n) {
 		load_error(loader, name, "a name in the matrix has letters, digits and '_' only, and no digit in front");
 	} else if (strcmp(name->text, "include") == 0) {
 		diagnostic_hint(load_error(loader, name, "the matrix has no 'include'"),

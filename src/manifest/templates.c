@@ -15,24 +15,9 @@ bool manifest_batch_has_items(const struct manifest_batch *batch) {
 	return batch->source != MANIFEST_NONE || batch->nfeeders > 0;
 }
 
-static bool is_digit(char c) {
-	return c >= '0' && c <= '9';
-}
-
-static bool is_letter(char c) {
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
-}
-
-// The length of the suffix and the closing brace: } .} /} //} /.}; or 0.
-static size_t form_length(const char *at) {
-	static const char *const forms[] = {"}", ".}", "/}", "//}", "/.}"};
-	for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); ++i) {
-		size_t len = strlen(forms[i]);
-		if (strncmp(at, forms[i], len) == 0) {
-			return len;
-		}
-	}
-	return 0;
+size_t name_length(const char *text) {
+	static const char letters[] = "_0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+	return *text >= '0' && *text <= '9' ? 0 : strspn(text, letters);
 }
 
 struct string {
@@ -44,26 +29,17 @@ struct string {
 
 // The replacement string at `at`, a brace.
 static struct string read_string(const char *at) {
-	size_t n = form_length(at + 1);
-	if (n > 0) {
-		return (struct string){.kind = ITEM_STRING, .len = 1 + n};
+	size_t len, sign = at[1] == '-', digits = strspn(at + 1 + sign, "0123456789"), name = name_length(at + 1);
+	enum token token = token_find(&tokens_default, at, false, &len);
+	if (token != NTOKENS) {
+		return (struct string){.kind = token < TOKEN_SEQ ? ITEM_STRING : NUMBER_STRING, .len = len};
 	}
-	if ((at[1] == '#' || at[1] == '%') && at[2] == '}') {
-		return (struct string){.kind = NUMBER_STRING, .len = 3};
+	size_t end = digits > 0 ? 1 + sign + digits : 1 + name;
+	if (end == 1 || token_find(&tokens_default, at + end, true, &len) == NTOKENS) {
+		return (struct string){.kind = NO_STRING};
 	}
-	size_t sign = at[1] == '-', end = 1 + sign;
-	long column = 0;
-	while (is_digit(at[end])) {
-		column = column < 1000000 ? column * 10 + (at[end] - '0') : column;
-		++end;
-	}
-	if (end > 1 + sign) {
-		n = form_length(at + end);
-		return (struct string){.kind = n > 0 ? COLUMN_STRING : NO_STRING, .len = end + n, .column = sign ? -column : column};
-	}
-	for (end = 1; is_letter(at[end]) || (end > 1 && is_digit(at[end])); ++end) {}
-	n = end > 1 ? form_length(at + end) : 0;
-	return (struct string){.kind = n > 0 ? NAME_STRING : NO_STRING, .len = end + n, .nname = end - 1};
+	long column = strtol(at + 1 + sign, NULL, 10);
+	return (struct string){.kind = digits > 0 ? COLUMN_STRING : NAME_STRING, .len = end + len, .column = sign ? -column : column, .nname = name};
 }
 
 // The place of a part of a text below '|': its lines follow in the file, each behind blanks. Returns false if it is not so.

@@ -30,6 +30,10 @@ struct tokens {
 
 extern const struct tokens tokens_default;
 
+// Returns the token with the longest name at `at`, and the length of that; NTOKENS if there is none. With `is_numbered`, behind the
+// number or the name of an argument, what of a name stands behind its brace.
+enum token token_find(const struct tokens *tokens, const char *at, bool is_numbered, size_t *ret_len);
+
 // What is made of an argument.
 enum form {
 	FORM_WHOLE,

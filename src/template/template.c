@@ -26,8 +26,7 @@ static struct replacement *keep_replacement(struct template *template, const str
 	return kept;
 }
 
-// The longest token at `at`; behind a number, the part of its name behind the brace. Returns NTOKENS if there is none.
-static enum token find_token(const struct tokens *tokens, const char *at, bool is_numbered, size_t *ret_len) {
+enum token token_find(const struct tokens *tokens, const char *at, bool is_numbered, size_t *ret_len) {
 	enum token found = NTOKENS;
 	*ret_len = 0;
 	for (unsigned i = 0; i < (is_numbered ? TOKEN_SEQ : NTOKENS); ++i) {
@@ -100,7 +99,7 @@ static const char *parse_position(struct template *template, const struct tokens
 		++at;
 	}
 	size_t len;
-	enum token token = find_token(tokens, at, true, &len);
+	enum token token = token_find(tokens, at, true, &len);
 	if (token != NTOKENS) {
 		set_token(part, token);
 		return at + len;
@@ -125,7 +124,7 @@ static const char *parse_name(const char *at, const struct names *names, struct 
 				continue;
 			}
 			size_t suffix;
-			enum token token = find_token(&tokens_default, at + len, true, &suffix);
+			enum token token = token_find(&tokens_default, at + len, true, &suffix);
 			if (token != NTOKENS) {
 				set_token(part, token);
 				part->kind = COLUMN;
@@ -147,7 +146,7 @@ static const char *parse_token(struct template *template, const char *at, const 
 		return end;
 	}
 	size_t len;
-	enum token token = find_token(tokens, at, false, &len);
+	enum token token = token_find(tokens, at, false, &len);
 	if (token != NTOKENS) {
 		set_token(ret_part, token);
 		return at + len;

@@ -5,7 +5,6 @@
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/units.h"
-#include "cli/suggest.h"
 #include "manifest/manifest.h"
 
 #define GROUP(id, topic, heading) " " topic

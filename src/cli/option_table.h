@@ -72,25 +72,31 @@ enum option_match {
 	MATCH_OPTION,    // *ret_id
 	MATCH_FOREIGN,   // an option that others have, and fairpar has not: *ret_near says what to do
 	MATCH_AMBIGUOUS, // a prefix of several of GNU parallel's names: *ret_names (caller frees) has those that it may be here
-	MATCH_SIMILAR,      // none, but *ret_near (static) is nearly the same
+	MATCH_SIMILAR,   // none, but *ret_near (static) is nearly the same
 	MATCH_NEGATED,   // "no" and *ret_near, an option
 	MATCH_NONE,
 };
 
 // Finds the option of that long name (`len` bytes, without the dashes): its full name, or one of GNU parallel's other
 // spellings and unique prefixes of an option that both have. A prefix of a name that only fairpar has is no match, so
-// that a new option can never break a script.
+// that a new option can never break a script. What is no name is looked up by option_suggest().
 enum option_match option_find_long(const char *name, size_t len, enum option_id *ret_id, char **ret_names,
                                    const char **ret_near);
 
-// True if fairpar has an option of that name, in full.
+// True, with the option in *ret_id, if fairpar has one of that name, in full.
 bool option_is_name(const char *name, size_t len, enum option_id *ret_id);
 
-// True if the word is so much like the name of an option that letters are not meant, though there is but one dash in front
-// of it: in full, and no alias that is short.
+// True, with the option in *ret_id, if a word behind a single dash is meant as that option's name, not as letters: it is the
+// whole name, or an alias or spelling that is not short.
 bool option_is_meant(const char *word, size_t len, enum option_id *ret_id);
 
-// Finds the option of that letter: MATCH_OPTION, MATCH_NONE, or MATCH_FOREIGN with what to do instead.
+// Finds the option of that letter: MATCH_OPTION with *ret_id, MATCH_NONE, or MATCH_FOREIGN with what to do instead (static).
 enum option_match option_find_short(char letter, enum option_id *ret_id, const char **ret_instead);
+
+// ---- suggest.c ----
+
+// Finds what may be meant by a name that no option has: MATCH_SIMILAR, MATCH_NEGATED or MATCH_FOREIGN with *ret_near (static), or
+// MATCH_NONE with NULL.
+enum option_match option_suggest(const char *name, size_t len, const char **ret_near);
 
 #endif

@@ -10,7 +10,6 @@
 #include "base/buf.h"
 #include "base/diag.h"
 #include "base/text.h"
-#include "cli/suggest.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 // What may be meant by a name that no option has: one with few edits, one that begins so, or another program's word.
 
-#include "cli/suggest.h"
+#include "cli/option_table.h"
 
 #include "base/edit_distance.h"
 #include "base/units.h"

@@ -38,10 +38,12 @@ struct diagnostics {
 	struct diagnostic spare;   // stands in for those not kept
 };
 
+// Begins a list for the file `path`, whose bytes are `data`; both are borrowed until diagnostics_fini(), which frees the list.
 void diagnostics_init(struct diagnostics *diagnostics, const char *path, const char *data, size_t len);
 void diagnostics_fini(struct diagnostics *diagnostics);
 
-// Adds an error or a warning. The result takes one diagnostic_note() and one diagnostic_hint(), before the next is added.
+// Adds an error or a warning at that place. Of more than MANIFEST_ERRORS, and of what is there already, only the number is kept.
+// Returns it, never NULL, for a note and a hint, which replace earlier ones; it is valid until the next is added.
 struct diagnostic *diagnostic_error(struct diagnostics *diagnostics, struct source_span place, const char *format, ...) FP_PRINTF(3, 4);
 struct diagnostic *diagnostic_warning(struct diagnostics *diagnostics, struct source_span place, const char *format, ...) FP_PRINTF(3, 4);
 void diagnostic_note(struct diagnostic *diagnostic, const char *format, ...) FP_PRINTF(2, 3);

@@ -31,8 +31,7 @@ struct pair {
 	struct node *value;
 };
 
-// A tree being built. Every call that adds something takes its anchor, or NULL; and returns the node or 0; or NULL or -1,
-// with an error added, if it is no use to go on.
+// A tree that is being built, from the events of a document in their order.
 struct tree {
 	struct node *root;    // NULL for an empty document
 	struct diagnostics *diagnostics; // borrowed
@@ -55,27 +54,39 @@ struct tree {
 	size_t nvalues;       // so far; against MANIFEST_VALUES
 };
 
+// Makes an empty tree. Errors are added to `diagnostics`, texts are kept in `texts`; both are borrowed.
 void tree_init(struct tree *tree, struct diagnostics *diagnostics, struct arena *texts);
+
+// Frees the nodes, and leaves the texts.
 void tree_fini(struct tree *tree);
 
+// Each of the next four adds what an event says, at that place. `anchor` is the name that the document gives to the node, or NULL.
+// Where an error makes it useless to go on, it is added, and NULL or -1 returned.
+
+// Adds a text, which is copied, or what the anchor of that name stands for. The first returns the new node.
 struct node *tree_add_text(struct tree *tree, struct source_span place, const char *text, size_t len, const char *anchor);
 int tree_add_alias(struct tree *tree, struct source_span place, const char *name);
+
+// Begins a list or a map: what is added next belongs to it, until tree_close(). Returns its node.
 struct node *tree_open(struct tree *tree, struct source_span place, enum node_kind kind, const char *anchor);
 
-// Ends the innermost list or map: keys twice are errors, << is replaced by what it merges.
+// Ends the innermost list or map. In a map a key that stands twice is an error, and << is replaced by what it merges.
 int tree_close(struct tree *tree);
 
+// The place of the node in the file, for a message.
 struct source_span node_place(const struct node *node);
 
 // True for a value that was not written: `key:` and nothing behind it.
 bool node_is_missing(const struct node *node);
 
-// The value of the key, or NULL.
+// The value of that key; NULL if the node is no map, or has no such key.
 struct node *node_get(const struct node *map, const char *key);
 
-// Reads the only document of a file into the tree. Returns 0, also with errors added that do not hide others; or -1 with an
-// error added. It stands in yaml.c, the only file that uses libyaml. That is used by its events: its document loader knows
-// no limits, finds anchors by a linear search, refuses an anchor that is defined again, and loses the places of aliases.
+// ---- yaml.c, the only file that uses libyaml ----
+
+// Reads the only document of a file into the tree; a NUL must follow the data. Returns 0, also if errors were added that do not hide
+// others; or -1 with an error added. By libyaml's events: its document loader knows no limits, finds anchors by a linear
+// search, refuses an anchor that is defined again, and loses the places of aliases.
 int tree_read(struct tree *tree, const char *data, size_t len);
 
 #endif

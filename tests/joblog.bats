@@ -486,7 +486,6 @@ check_resumed() {
 }
 
 @test "who waits for a reader of a FIFO says so, and when a signal ends that" {
-	[[ ${FAIRPAR_PROFILE-} != tsan ]] || skip "ThreadSanitizer runs no handler while open(2) waits"
 	local words
 	mkfifo log
 	for words in '--joblog log' '--joblog +log' '--log log' '--trace-service log'; do

@@ -7,6 +7,7 @@
 #include "base/buf.h"
 #include "base/diag.h"
 #include "base/io.h"
+#include "base/temp_file.h"
 #include "base/write_limit.h"
 
 #include <errno.h>
@@ -76,16 +77,12 @@ static void restore_signals(const struct atomic_file *file) {
 	verify(pthread_sigmask(SIG_SETMASK, &file->mask, NULL) == 0);
 }
 
-static void print_own_path(struct buf *path, int fd) {
-	buf_printf(path, "/proc/self/fd/%d", fd);
-}
-
 // Creates a file without a name in the directory of `path`, one that can get a name later. Returns its descriptor, or -1.
 static int create_nameless(const char *path) {
 	char *dir = directory(path);
 	struct buf own = BUF_INIT;
 	int fd = open(*dir != '\0' ? dir : ".", O_RDWR | O_TMPFILE | O_CLOEXEC, 0666);
-	print_own_path(&own, fd);
+	tmpfile_add_name(&own, fd);
 	if (fd >= 0 && access(buf_str(&own), F_OK) != 0) { // no /proc, by which it gets its name
 		close(fd);
 		fd = -1;
@@ -98,7 +95,7 @@ static int create_nameless(const char *path) {
 // Gives the file a name: linkat() with AT_EMPTY_PATH would need a privilege (open(2), O_TMPFILE). Returns 0, or -1 with errno.
 static int link_nameless(int fd, const char *name) {
 	struct buf own = BUF_INIT;
-	print_own_path(&own, fd);
+	tmpfile_add_name(&own, fd);
 	int result = linkat(AT_FDCWD, buf_str(&own), AT_FDCWD, name, AT_SYMLINK_FOLLOW);
 	int error = errno;
 	buf_fini(&own);
@@ -153,7 +150,7 @@ struct atomic_file *atomic_file_open(const char *path) {
 	struct stat st;
 	bool exists = stat(path, &st) == 0;
 	if (exists && !S_ISREG(st.st_mode)) {
-		file->fd = write_open(path);
+		file->fd = write_open(path, O_WRONLY | O_CLOEXEC, "it is not written");
 	} else if (leads_nowhere(path)) {
 		file->fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
 	} else {

@@ -4,9 +4,9 @@
 
 #include "base/atomic.h"
 #include "base/diag.h"
-#include "base/fifo.h"
 #include "base/io.h"
 #include "base/sync.h"
+#include "base/text.h"
 #include "base/wakeup.h"
 
 #include <errno.h>
@@ -16,6 +16,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 enum {
@@ -146,22 +147,48 @@ int write_limited(int fd, const void *mem, size_t len) {
 	return 0;
 }
 
-int write_open(const char *path) {
-	const int flags = O_WRONLY | O_CLOEXEC;
-	if (write_limit() == TIME_NEVER) {
-		return fifo_open(path, flags, "it is not written");
+// Those of the signals that end a run that would end this process now.
+static void get_deadly(sigset_t *ret_set) {
+	static const int deadly[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+	sigset_t mask;
+	verify(pthread_sigmask(SIG_BLOCK, NULL, &mask) == 0);
+	sigemptyset(ret_set);
+	for (size_t i = 0; i < sizeof(deadly) / sizeof(deadly[0]); ++i) {
+		struct sigaction action;
+		verify(sigaction(deadly[i], NULL, &action) == 0);
+		if (action.sa_handler == SIG_DFL && !sigismember(&mask, deadly[i])) { // what nohup has made ignored stays so
+			sigaddset(ret_set, deadly[i]);
+		}
 	}
+}
+
+int write_open(const char *path, int flags, const char *end) {
+	struct stat stat_;
+	if (stat(path, &stat_) != 0 || !S_ISFIFO(stat_.st_mode) || (flags & O_ACCMODE) != O_WRONLY) {
+		return open(path, flags, 0666);
+	}
+	const struct timespec pause = {.tv_nsec = OPEN_MS * NS_PER_MS};
+	uint64_t say_at = now_ns() + NS_PER_S;
+	sigset_t deadly, mask;
+	get_deadly(&deadly);
+	verify(pthread_sigmask(SIG_BLOCK, &deadly, &mask) == 0);
+	int fd;
 	// fifo(7): without a reader ENXIO
-	for (int fd = -1;;) {
-		fd = open(path, flags | O_NONBLOCK);
-		int status = fd >= 0 ? fcntl(fd, F_GETFL) : -1;
-		if (fd >= 0 && status >= 0 && fcntl(fd, F_SETFL, status & ~O_NONBLOCK) == 0) {
-			return fd;
+	while ((fd = open(path, flags | O_NONBLOCK, 0666)) < 0 && errno == ENXIO && now_ns() < write_limit()) {
+		int signal = sigtimedwait(&deadly, NULL, &pause);
+		if (signal > 0) {
+			diag_note("ended while waiting for a reader of '%s': %s", text_shows(path), end);
+			verify(pthread_sigmask(SIG_SETMASK, &mask, NULL) == 0);
+			raise(signal);
+		} else if (now_ns() >= say_at) {
+			diag_note("waiting for a reader of '%s'", text_shows(path));
+			say_at = TIME_NEVER;
 		}
-		if (fd >= 0 || errno != ENXIO || now_ns() >= write_limit()) {
-			errno = fd < 0 && errno == ENXIO ? ETIME : errno;
-			return -1;
-		}
-		(void)!poll(NULL, 0, OPEN_MS);
 	}
+	int error = fd < 0 && errno == ENXIO ? ETIME : errno;
+	verify(pthread_sigmask(SIG_SETMASK, &mask, NULL) == 0);
+	int status = fd >= 0 ? fcntl(fd, F_GETFL) : -1;
+	verify(fd < 0 || (status >= 0 && fcntl(fd, F_SETFL, status & ~O_NONBLOCK) == 0));
+	errno = error;
+	return fd;
 }

@@ -29,8 +29,9 @@ int write_wait(int fd) FP_NODISCARD;
 // As write_all(), but fails with ETIME where nobody reads a pipe, socket or terminal until the limit.
 int write_limited(int fd, const void *mem, size_t len) FP_NODISCARD;
 
-// Opens for writing what exists and is no regular file. Returns the descriptor, or -1 with errno, ETIME where nobody has
-// opened a FIFO for reading until the limit. A limit that is set only meanwhile is not seen.
-int write_open(const char *path) FP_NODISCARD;
+// As open(2) with mode 0666 for what may be a FIFO, whose reader it waits for (POSIX, open(): O_WRONLY without O_NONBLOCK): fails
+// with ETIME where there is none until the limit. After a second it says that it waits, and says it again, with `end` behind it,
+// when a signal comes that ends the process. Only while there is one thread, or the others block these signals.
+int write_open(const char *path, int flags, const char *end) FP_NODISCARD;
 
 #endif

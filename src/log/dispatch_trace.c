@@ -5,7 +5,6 @@
 #include "base/alloc.h"
 #include "base/atomic.h"
 #include "base/buf.h"
-#include "base/fifo.h"
 #include "base/json.h"
 #include "base/sync.h"
 #include "base/write_limit.h"
@@ -30,7 +29,7 @@ struct trace {
 };
 
 struct trace *trace_open(const char *path) {
-	int fd = fifo_open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, "nothing was run");
+	int fd = write_open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, "nothing was run");
 	if (fd < 0) {
 		return NULL;
 	}

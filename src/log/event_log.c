@@ -4,7 +4,6 @@
 
 #include "base/alloc.h"
 #include "base/diag.h"
-#include "base/fifo.h"
 #include "base/io.h"
 #include "base/sync.h"
 #include "base/write_limit.h"
@@ -48,7 +47,7 @@ int event_log_create(const char *path) {
 	struct stat stat_;
 	bool is_file = stat(path, &stat_) != 0 || S_ISREG(stat_.st_mode);
 	int fd = is_file ? open(path, flags | O_RDWR, 0666) : -1;
-	return fd >= 0 ? fd : fifo_open(path, flags | O_WRONLY, "nothing was run");
+	return fd >= 0 ? fd : write_open(path, flags | O_WRONLY, "nothing was run");
 }
 
 // ---- writing ----

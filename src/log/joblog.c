@@ -4,7 +4,6 @@
 
 #include "base/alloc.h"
 #include "base/atomic.h"
-#include "base/fifo.h"
 #include "base/io.h"
 #include "base/sync.h"
 #include "base/write_limit.h"
@@ -91,7 +90,7 @@ struct joblog *joblog_open(const char *path, bool append) {
 	bool reads = append && (stat(path, &found) != 0 || S_ISREG(found.st_mode)); // its end is looked at
 	int fd = reads ? open(path, O_RDWR | flags, 0666) : -1;
 	if (fd < 0) {
-		fd = fifo_open(path, O_WRONLY | flags, "nothing was run");
+		fd = write_open(path, O_WRONLY | flags, "nothing was run");
 	}
 	if (fd < 0) {
 		return NULL;

@@ -250,11 +250,9 @@ void cgroup_close(struct cgroup *group) {
 bool cgroup_ran_out(const struct cgroup_root *root, const struct cgroup *group) {
 	char name[NAME_BYTES];
 	struct buf text = BUF_INIT;
-	const char *at = NULL;
-	if (proc_read(root->fd, group_file(group->number, "memory.events", name), &text) == 0) {
-		at = strncmp(buf_str(&text), "oom_kill ", 9) == 0 ? buf_str(&text) : strstr(buf_str(&text), "\noom_kill ");
-	}
-	bool ran_out = at && strtoull(at + (*at == '\n') + 9, NULL, 10) > 0;
+	uint64_t n = 0;
+	bool ran_out = proc_read(root->fd, group_file(group->number, "memory.events", name), &text) == 0
+		&& proc_find_number(buf_str(&text), "oom_kill", &n) && n > 0;
 	buf_fini(&text);
 	return ran_out;
 }

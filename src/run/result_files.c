@@ -7,7 +7,7 @@
 #include "base/alloc.h"
 #include "base/beneath.h"
 #include "base/diag.h"
-#include "base/fifo.h"
+#include "base/write_limit.h"
 #include "base/io.h"
 #include "base/pathname.h"
 #include "base/temp_file.h"
@@ -52,7 +52,7 @@ static int open_table(struct run *run, const char *path) {
 	if (path[0] == '-' && path[1] == '.') {
 		return 0; // to stdout
 	}
-	result_files->fd = fifo_open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, "nothing was run");
+	result_files->fd = write_open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, "nothing was run");
 	if (result_files->fd < 0) {
 		diag_error("cannot write '%s': %s", text_shows(path), strerror(errno));
 		return -1;

@@ -296,10 +296,6 @@ static void add_arrows(struct chrome *chrome, const struct attempt_span *attempt
 
 // ---- slices ----
 
-static double milliseconds(const struct timeval *time) {
-	return (double)time->tv_sec * 1e3 + (double)time->tv_usec * 1e-3;
-}
-
 static void add_args(struct buf *buf, const struct attempt_span *attempt) {
 	const struct event_job_end *end_event = attempt->end;
 	struct buf text = BUF_INIT;
@@ -322,8 +318,8 @@ static void add_args(struct buf *buf, const struct attempt_span *attempt) {
 	if (end_event) {
 		const struct result *result = &end_event->result;
 		buf_printf(buf, ",\"status\":\"%s\",\"exit\":%d,\"signal\":%d,\"user_ms\":%.3f,\"sys_ms\":%.3f,\"maxrss\":%lld",
-		           outcome_name(result->outcome), result->exit_code, result->term_signal, milliseconds(&result->usage.ru_utime),
-		           milliseconds(&result->usage.ru_stime), (long long)result->usage.ru_maxrss * 1024);
+		           outcome_name(result->outcome), result->exit_code, result->term_signal, (double)timeval_ns(result->usage.ru_utime) * 1e-6,
+		           (double)timeval_ns(result->usage.ru_stime) * 1e-6, (long long)result->usage.ru_maxrss * 1024);
 	}
 	buf_addc(buf, '}');
 }

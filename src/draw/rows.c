@@ -36,10 +36,6 @@ static bool is_wanted(struct rows *rows, const struct row *row) {
 	return rows->slow > 0 && row->to - row->from >= rows->slow;
 }
 
-static uint64_t timeval_ns(const struct timeval *time) {
-	return (uint64_t)time->tv_sec * 1000000000 + (uint64_t)time->tv_usec * 1000;
-}
-
 // What all attempts at all steps were so far, but for the texts.
 static struct row sum_up(const struct event_job_end *end, const struct running_attempt *before) {
 	const struct result *result = &end->result;
@@ -49,7 +45,7 @@ static struct row sum_up(const struct event_job_end *end, const struct running_a
 		.from = before ? before->at : result->start,
 		.to = result->end > 0 ? result->end : before ? before->so_far.end : 0,
 		.queued = end->queued + (before ? before->start.queued : 0),
-		.cpu = timeval_ns(&result->usage.ru_utime) + timeval_ns(&result->usage.ru_stime) + (before ? before->so_far.cpu : 0),
+		.cpu = timeval_ns(result->usage.ru_utime) + timeval_ns(result->usage.ru_stime) + (before ? before->so_far.cpu : 0),
 		.maxrss = (uint64_t)result->usage.ru_maxrss * 1024,
 		.attempts = before ? before->so_far.attempts + (result->start > 0 && end->id.attempt > 1) : end->id.attempt,
 		.step = end->id.step,

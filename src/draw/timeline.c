@@ -5,8 +5,8 @@
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/markup.h"
+#include "base/sync.h"
 #include "base/text.h"
-
 
 enum { TEXT_COMMAND = 160 }; // bytes of a command that a bar shows
 
@@ -196,26 +196,24 @@ void timeline_add(void *arg, const struct attempt_span *attempt) {
 }
 
 uint64_t timeline_tick(const struct timeline *timeline, unsigned most) {
-	static const uint64_t units[] = {1, 60, 3600, 86400}; // seconds
-	static const unsigned steps[][6] = {{1, 2, 5, 10, 15, 30}, {1, 2, 5, 10, 15, 30}, {1, 2, 3, 4, 6, 12}};
-	uint64_t span = timeline->end - timeline->start, ns = UINT64_C(1000000000);
-	for (uint64_t tick = 1000; tick < ns; tick *= 10) { // from a microsecond
+	static const uint32_t seconds[] = {
+		1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 14400, 21600, 43200,
+	};
+	uint64_t span = timeline->end - timeline->start, tick = 1000; // from a microsecond
+	for (; tick < NS_PER_S; tick *= 10) {
 		for (unsigned step = 1; step <= 5; step += step == 2 ? 3 : 1) {
 			if (span / (tick * step) < most) {
 				return tick * step;
 			}
 		}
 	}
-	for (unsigned unit = 0; unit < 3; ++unit) {
-		for (unsigned step = 0; step < 6; ++step) {
-			if (span / (units[unit] * steps[unit][step] * ns) < most) {
-				return units[unit] * steps[unit][step] * ns;
-			}
+	for (size_t i = 0; i < sizeof(seconds) / sizeof(seconds[0]); ++i) {
+		if (span / (seconds[i] * NS_PER_S) < most) {
+			return seconds[i] * NS_PER_S;
 		}
 	}
-	uint64_t days = units[3] * ns;
-	while (span / days >= most) {
-		days *= 2;
+	for (tick = 86400 * NS_PER_S; span / tick >= most;) {
+		tick *= 2;
 	}
-	return days;
+	return tick;
 }

@@ -49,6 +49,11 @@ static inline uint64_t result_wall(const struct result *result) {
 	return result->end > result->start ? result->end - result->start : 0;
 }
 
+// Nanoseconds of a time in result.usage.
+static inline uint64_t timeval_ns(struct timeval time) {
+	return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_usec * 1000;
+}
+
 // "exit 3", "signal 9 (KILL)", "signal 9 (KILL), out of memory", "timeout", "not found", … for a message; into `text` of
 // `size` bytes, returned.
 const char *result_describe(const struct result *result, char *text, size_t size);

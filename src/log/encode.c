@@ -83,12 +83,6 @@ static char *put_moment(char *at, uint64_t time, uint64_t base) {
 	return put_seconds(at, time > base ? time - base : 0);
 }
 
-static char *put_timeval(char *at, struct timeval time) {
-	at = put_u64(at, (uint64_t)time.tv_sec);
-	*at++ = '.';
-	return put_millionths(at, (uint32_t)time.tv_usec);
-}
-
 // With at most six digits behind the point, and none that says nothing.
 static char *put_double(char *at, double value) {
 	if (!(value > -1e12 && value < 1e12)) {
@@ -278,7 +272,7 @@ static char *put_value(struct log_line *line, char *at, const struct event_field
 	case FIELD_WORD: return put_quoted(at, field->words[number]);
 	case FIELD_OUTCOME: return put_quoted(at, outcome_name((enum outcome)number));
 	case FIELD_SECONDS: return put_seconds(at, number);
-	case FIELD_TIMEVAL: return put_timeval(at, *(const struct timeval *)member);
+	case FIELD_TIMEVAL: return put_seconds(at, timeval_ns(*(const struct timeval *)member));
 	case FIELD_MOMENT: return put_moment(at, number, line->base);
 	case FIELD_SPAN: return put_moment(at, number, *(const uint64_t *)with);
 	case FIELD_DOUBLE: return put_double(at, *(const double *)member);

@@ -1,11 +1,11 @@
 // The log of events (--log): JSON Lines, made as things happen.
 //
-// Each event is a line, and each line is written before event_log_flush() returns to whoever added it, but a few:
-// event_log_later() leaves lines to the next call. So whatever happens to fairpar at most as many of the last lines are
-// lost as it may leave. Files get their lines from the thread that added an event; one
-// write at a time, of all that has come meanwhile. What a reader can hold up (pipes, sockets, terminals) gets them from a
-// thread: then no job waits for a slow reader before PENDING_MAX bytes have gathered, and none for one that takes nothing
-// at all for `timeout`: that log is given up.
+// Each event is a line. event_log_flush() returns when all lines so far are written, event_log_later() may leave a few for the
+// next call: so if fairpar is killed, no more than these are lost.
+//
+// A file is written by the threads that add events, one of them at a time, which writes all lines that have come meanwhile.
+// What a reader can hold up (a pipe, a socket, a terminal) is written by a thread of the log. Jobs wait for a slow reader only
+// when `pending_max` bytes have gathered, and not for one that takes nothing for `timeout`: then the log is given up.
 
 #ifndef FAIRPAR_LOG_EVENT_LOG_H
 #define FAIRPAR_LOG_EVENT_LOG_H

@@ -20,6 +20,7 @@ struct table_row {
 	size_t tag_len;
 };
 
+// Appends the row of a job with its newline, whatever bytes its output has.
 void table_add_row(struct buf *buf, enum table_kind kind, const struct table_row *row);
 
 #endif

@@ -1,7 +1,7 @@
 // The statistics of a run, gathered from its events, live or read back from a log.
 //
-// All times are kept in whole microseconds, as the log has them, and moments as those since the run's start: so the
-// numbers of a run and of its log are the same.
+// All times are cut to whole microseconds, counted from the run's start, as the log has them: so the numbers of a run and of
+// its log are the same.
 
 #include "report/run_stats.h"
 
@@ -75,9 +75,8 @@ struct stats_private {
 	struct map names;       // number of a batch
 	struct running_table retried; // jobs counted in stats_batch.retried that have not ended
 	struct arena facts;     // the strings of the run's start
-	uint64_t origin;        // event time of the run's start
 	unsigned slots;         // now
-	uint64_t slots_since;   // moment
+	uint64_t slots_since;   // event time
 	double capacity;        // slots × nanoseconds until then
 };
 
@@ -196,18 +195,12 @@ static void note_start(struct run_stats *stats, const struct event_run_start *ev
 	stats->time_ns = event->time_ns;
 	stats->slots = inside->slots = event->slots;
 	stats->fair_time = event->fair_time;
-	stats->start = inside->origin = at;
+	stats->start = inside->slots_since = at;
 }
 
-// Nanoseconds since the start, cut to microseconds.
-static uint64_t moment(const struct run_stats *stats, uint64_t at) {
-	uint64_t origin = stats->inside->origin;
-	return at > origin ? event_us(at - origin) * 1000 : 0;
-}
-
-// The event time of a moment: what struct run_stats has.
-static uint64_t event_time(const struct run_stats *stats, uint64_t since) {
-	return stats->inside->origin + since;
+// The event time, not before the run's start, in whole microseconds since then.
+static uint64_t in_whole_us(const struct run_stats *stats, uint64_t at) {
+	return stats->start + (at > stats->start ? event_us(at - stats->start) * 1000 : 0);
 }
 
 static void count_capacity(struct stats_private *inside, uint64_t until) {
@@ -331,7 +324,7 @@ static void widen(struct stats_batch *batch, uint64_t from, uint64_t to) {
 
 // An attempt that ran has ended.
 static void count_attempt(struct run_stats *stats, struct stats_batch *batch, const struct event_job_end *end) {
-	uint64_t wall = duration(&end->result), from = event_time(stats, moment(stats, end->result.start));
+	uint64_t wall = duration(&end->result), from = in_whole_us(stats, end->result.start);
 	widen(batch, from, from + wall);
 	++batch->attempts;
 	if (end->source == FROM_LONG || batch->long_running) {
@@ -411,7 +404,7 @@ void stats_on_event(void *arg, const struct event *event) {
 	if (event->kind == EVENT_RUN_START) {
 		note_start(stats, &event->u.run_start, event->at);
 	}
-	uint64_t now = moment(stats, event->at), at = event_time(stats, now);
+	uint64_t at = in_whole_us(stats, event->at);
 	stats->last = at > stats->last ? at : stats->last;
 	switch (event->kind) {
 	case EVENT_BATCH_START:
@@ -430,7 +423,7 @@ void stats_on_event(void *arg, const struct event *event) {
 		count_lost(stats, &event->u.lost);
 		break;
 	case EVENT_SLOTS:
-		count_capacity(inside, now);
+		count_capacity(inside, at);
 		inside->slots = event->u.slots.slots;
 		break;
 	case EVENT_RUN_END:
@@ -513,7 +506,7 @@ void stats_finish(struct run_stats *stats, uint64_t now) {
 	for (size_t i = 0; i < stats->nbatches; ++i) {
 		stats->batches[i].share = slot_time > 0 ? (double)stats->batches[i].slot_time / slot_time : 0;
 	}
-	count_capacity(inside, moment(stats, stats->end > 0 ? stats->end : now));
+	count_capacity(inside, in_whole_us(stats, stats->end > 0 ? stats->end : now));
 	stats->busy = inside->capacity > 0 ? slot_time / inside->capacity : 0;
 	stats->busy = stats->busy > 1 ? 1 : stats->busy;
 }

@@ -70,7 +70,7 @@ void status_add_format(struct buf *buf, const char *format, const struct status 
 // line as they are.
 void status_add_bad_letters(struct buf *buf, const char *format, bool utf8);
 
-// Whether the format has anything but such letters and blanks.
+// Whether the format has anything but unknown letters and blanks.
 bool status_says_something(const char *format);
 
 // Whether the format has letters whose value changes as time passes.

@@ -9,7 +9,7 @@
 // One that takes several slots, a wide one: fair_pick -> fair_widen -> fair_narrow -> fair_done, or
 // fair_widen_back -> fair_give_back.
 //
-// Under time the caller may tell what it has learned: fair_learn() gives the median length of a queue's items, and
+// Under time the caller may report what it has measured: fair_learn() gives the median length of a queue's items, and
 // fair_expect() to fair_unexpect() says that one runs, so that the slot-time it is still going to take counts before it
 // has passed.
 

@@ -31,13 +31,14 @@
 // [E7] Nobody uses the pool after pool_destroy(): it joins all workers, and waits for `callers`, the threads from outside
 //      that still have deferred actions to run.
 // [E8] Memory for queued items stays below queue_mem, plus what nested work needs when the disk is full. Enforced by
-//      storage_make_room(); a submission from outside is refused instead, and told when there is room by pool_notice().
+//      storage_make_room(); a submission from outside is refused instead, and hooks.low called by pool_notice() when there is room.
 // [E9] A wide item whose turn has come starts next in its group. If its slots are not free, its worker reserves them
 //      (group->reserver, worker->reserved_queue): the item is picked in the fair choice, but counts as queued, takes no
 //      slot number and is not traced. Until it starts, group_has_work() is true for the reserver alone, so the slots
-//      that become free stay free. Its width is cut to the slots there are each time it is looked at, and those who wait in pool_wait_idle()
-//      lend theirs, so it needs no more than that running items end. The reserver parks outside of the idle stack;
-//      reservation_cancel(), which cancels the item, puts it there. One that is the queue's last item cannot be cancelled.
+//      that become free stay free. Its width is cut to the slots there are each time it is looked at, and those who wait
+//      in pool_wait_idle() lend theirs, so it needs no more than that running items end. The reserver parks outside of
+//      the idle stack; reservation_cancel(), which cancels the item, puts it there. One that is the queue's last item
+//      cannot be cancelled.
 // [E10] A queue's last item (pool_queue_set_last_item()) runs exactly once: it becomes due in queue_check_removal_now(), in
 //      place of the removal, and counts as waiting from then on, so that the queue cannot be removed before it has run.
 //      It lies in no chunk, and queue_cancel() does not find it. Enforced by last_state, which never goes back.

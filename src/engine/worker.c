@@ -305,7 +305,7 @@ static void worker_narrow(struct worker *worker, struct queue *queue, bool give_
 	worker->extra = 0;
 }
 
-// Under fair time: what the item took tells what the next ones of its queue will take.
+// Under fair time: how long the item took is expected of the next ones of its queue.
 static void worker_learn(struct worker *worker, struct queue *queue, enum work_status status, uint64_t now) {
 	fair_unexpect(&worker->job);
 	if (status == WORK_NOT_RUN) {

@@ -182,18 +182,12 @@ void results_add(struct results *results, int stream, const void *mem, size_t le
 }
 
 ssize_t results_readable(struct results *results, int stream, int fd) {
-	struct kept_stream *kept = &results->stream[stream];
-	if (kept->path && !results->block) {
+	if (!results->block) {
 		results->block = xmalloc(READ_BYTES);
 	}
-	char *to = kept->path ? results->block : buf_reserve(&kept->memory, READ_BYTES);
-	ssize_t n = read_some(fd, to, READ_BYTES);
-	if (n > 0 && kept->path) {
-		results_add(results, stream, to, (size_t)n);
-	} else if (n > 0) {
-		kept->memory.len += (size_t)n;
-		kept->memory.data[kept->memory.len] = '\0';
-		kept->bytes += (uint64_t)n;
+	ssize_t n = read_some(fd, results->block, READ_BYTES);
+	if (n > 0) {
+		results_add(results, stream, results->block, (size_t)n);
 	}
 	return n;
 }

@@ -328,7 +328,7 @@ size_t rope_add(struct store *store, struct rope *rope, const char *mem, size_t 
 	return done;
 }
 
-static void rope_pop(struct store *store, struct rope *rope) {
+void rope_skip_piece(struct store *store, struct rope *rope) {
 	struct piece *piece = rope->first;
 	rope->first = piece->next;
 	if (!rope->first) {
@@ -350,7 +350,7 @@ static void rope_pop(struct store *store, struct rope *rope) {
 static bool rope_trim(struct store *store, struct rope *rope) {
 	bool freed = false;
 	while (rope->first && rope->first->start == rope->first->len) {
-		rope_pop(store, rope);
+		rope_skip_piece(store, rope);
 		freed = true;
 	}
 	return freed;
@@ -380,15 +380,9 @@ bool rope_drop(struct store *store, struct rope *rope, size_t n) {
 	return rope_trim(store, rope);
 }
 
-uint64_t rope_skip_piece(struct store *store, struct rope *rope) {
-	uint64_t before = rope->len;
-	rope_pop(store, rope);
-	return before - rope->len;
-}
-
 void rope_clear(struct store *store, struct rope *rope) {
 	while (rope->first) {
-		rope_pop(store, rope);
+		rope_skip_piece(store, rope);
 	}
 }
 

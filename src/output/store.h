@@ -57,8 +57,8 @@ ssize_t rope_peek(struct store *store, struct rope *rope, char *scratch, const c
 // Forgets the first `n` bytes, n at most what rope_peek() returned. Returns true if memory or file space became free.
 bool rope_drop(struct store *store, struct rope *rope, size_t n);
 
-// Forgets the first piece, whatever it holds: when it cannot be read back. Returns the bytes that are lost.
-uint64_t rope_skip_piece(struct store *store, struct rope *rope);
+// Forgets the first piece, whatever it holds: when it cannot be read back.
+void rope_skip_piece(struct store *store, struct rope *rope);
 
 // Gives all pieces back; the rope is empty then.
 void rope_clear(struct store *store, struct rope *rope);

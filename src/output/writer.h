@@ -52,7 +52,8 @@ struct writer_config {
 	// Called with the receipts of jobs, one behind the other, once all of their output has been written (or has failed).
 	// Any thread, but one at a time; no lock held.
 	void (*written)(void *arg, const char *receipts, size_t len);
-	// Called by writer_destroy() with how many bytes were not written because nobody has read them until write_limit(), if there were any; or NULL.
+	// Called by writer_destroy() with how many bytes were not written because nobody has read them until write_limit(), if there
+	// were any. May be NULL.
 	void (*unread)(void *arg, uint64_t bytes);
 	void *arg;
 };
@@ -123,7 +124,7 @@ uint64_t spool_bytes(const struct spool *spool, int stream);
 // Appends the last `n` bytes of the stream that are still held, at most: what has been written is not among them.
 void spool_tail(struct spool *spool, int stream, size_t n, struct buf *buf);
 
-// What config.written() is to be told when this job's output is written: goes with a job that has ended, right before
+// What config.written() gets when this job's output is written: goes with a job that has ended, right before
 // spool_finish(). Copied.
 void spool_set_receipt(struct spool *spool, const char *mem, size_t len);
 

@@ -264,7 +264,7 @@ const atomic_bool *children_refusal(const struct children *children, bool cleanu
 // Says, once, that nothing runs because nothing can be started.
 static void report_shortage(struct children *children, int error) {
 	const char *limit = error == EAGAIN ? " (ulimit -u)" : error == EMFILE ? " (ulimit -n)" : "";
-	if (!atomic_exchange(&children->has_told, true)) {
+	if (!atomic_exchange(&children->has_reported, true)) {
 		diag_note("waiting for a process: %s%s", strerror(error), limit);
 	}
 }
@@ -282,7 +282,7 @@ bool children_wait_room(struct children *children, struct start_backoff *backoff
 	bool useful = alone_for < (error == EMFILE ? OWN_BACKOFF_S : BACKOFF_S) * NS_PER_S;
 	backoff->pause = backoff->pause ? backoff->pause * 2 : (uint64_t)PAUSE_MIN_MS * NS_PER_MS;
 	if (backoff->pause > (uint64_t)PAUSE_MAX_MS * NS_PER_MS) {
-		backoff->pause = (uint64_t)PAUSE_MAX_MS * NS_PER_MS; // others' processes end too, and nobody tells us
+		backoff->pause = (uint64_t)PAUSE_MAX_MS * NS_PER_MS; // others' processes end too, and we get no signal of it
 	}
 	if (useful && alone_for >= NS_PER_S) {
 		report_shortage(children, error);
@@ -569,9 +569,9 @@ uint64_t children_reap_orphans(struct children *children, int signal_fd) {
 	uint64_t now = now_ns();
 	atomic_store_relaxed(&children->looked, now);
 	bool rests = watches && now < children->rest_until;
-	if (children->told != (watches && !rests)) {
-		children->told = !children->told;
-		signals_watch_children(signal_fd, children->told);
+	if (children->sees_sigchld != (watches && !rests)) {
+		children->sees_sigchld = !children->sees_sigchld;
+		signals_watch_children(signal_fd, children->sees_sigchld);
 	}
 	return rests ? children->rest_until : TIME_NEVER;
 }

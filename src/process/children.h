@@ -59,7 +59,7 @@ struct children {
 	// orphans: see children_reap_orphans()
 	atomic_bool watches;     // set under the lock
 	atomic_uint_least64_t looked; // the last time
-	bool told;               // of SIGCHLD; from here on of the event loop's thread
+	bool sees_sigchld;       // signals_watch_children() is on; from here on of the event loop's thread
 	uint64_t rest_until;
 
 	atomic_bool terminating; // set under the lock; read without it to refuse early
@@ -72,7 +72,7 @@ struct children {
 	void (*wake)(void *arg); // the event loop, or NULL
 	void *wake_arg;
 	bool has_terminal;       // which could stop a job
-	atomic_bool has_told;    // that nothing runs because nothing can be started
+	atomic_bool has_reported; // that nothing runs because nothing can be started
 	atomic_bool has_stopped; // there was a message for one that it did stop
 };
 

@@ -185,7 +185,7 @@ void guardian_fini(struct guardian *guardian) {
 // ---- in the guardian ----
 
 // Gives back all that came from the caller but the descriptors, which become 3, 4 and, if there is a third, 5.
-static int settle(int pipe_fd, int table_fd, int kept) {
+static int detach(int pipe_fd, int table_fd, int kept) {
 	setsid();
 	for (int signal = 1; signal <= SIGRTMAX; ++signal) {
 		struct sigaction ignore = {.sa_handler = SIG_IGN};
@@ -315,7 +315,7 @@ static void end_all(struct group_table *table, int table_fd) {
 		group_table_kill(table, polite[i]);
 		signal_with_cookie(table, polite[i]);
 	}
-	// nobody tells of the end of a process that is not one's child; this is the last third of a second
+	// no signal comes at the end of a process that is not one's child; this is the last third of a second
 	for (int waited = 0; waited < GRACE_MS && (any_left(table) || signal_with_cookie(table, 0) > 0); waited += 10) {
 		nanosleep(&(struct timespec){.tv_nsec = 10 * NS_PER_MS}, NULL);
 	}
@@ -331,7 +331,7 @@ int guardian_main(int argc, char *argv[]) {
 	for (int i = 0; i < 3; ++i) {
 		fds[i] = i + 2 < argc ? (int)strtol(argv[i + 2], NULL, 10) : -1;
 	}
-	if (argc != 5 || settle(fds[0], fds[1], fds[2]) != 0) {
+	if (argc != 5 || detach(fds[0], fds[1], fds[2]) != 0) {
 		return EXIT_TROUBLE;
 	}
 	struct group_table *table = table_map(4);

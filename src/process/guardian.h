@@ -68,7 +68,7 @@ void guardian_keep(int fd);
 // Starts the guardian, once; other threads that call it meanwhile go on. The conditions of spawn() hold.
 void guardian_start(struct guardian *guardian, const struct spawn_world *world, void *stack_top);
 
-// Starts it again after it has died, which POLLERR on pipe_fd tells. From the thread of the event loop, whose signals need not
+// Starts it again after it has died, which POLLERR on pipe_fd reports. From the thread of the event loop, whose signals need not
 // be blocked.
 void guardian_revive(struct guardian *guardian, const struct spawn_world *world);
 

@@ -142,7 +142,7 @@ static void wake_first(struct memory *memory) {
 	}
 }
 
-// Sleeps until there may be more, with the lock: until a job with a declaration ends; where none runs nobody tells us.
+// Sleeps until there may be more, with the lock: until a job with a declaration ends; where none runs no signal comes.
 static void wait_more(struct memory *memory, struct memory_claim *claim, uint64_t available) {
 	if (memory->nadmitted > 0) {
 		cond_wait(&claim->turn, &memory->lock);

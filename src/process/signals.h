@@ -19,12 +19,12 @@ void signals_defer(sigset_t *ret_mask);
 // context_capture() and before children_create(). Returns a non-blocking descriptor (signalfd) to poll, or -1 with errno.
 int signals_open(void) FP_NODISCARD;
 
-// Has the descriptor of signals_open() tell of one more signal, also if it was ignored: of SIGCHLD when a job stops or
+// Has the descriptor of signals_open() report one more signal, also if it was ignored: SIGCHLD, when a job stops or
 // ends. Before the first thread is started. Returns 0, or -1 with errno.
 int signals_add(int fd, int signal) FP_NODISCARD;
 
-// Has the descriptor of signals_open() tell of SIGCHLD too, or not any more, which it does in any case if signals_add() was
-// called for it. What happened while it did not is told of, once, when it does again.
+// Has the descriptor of signals_open() report SIGCHLD too, or not any more; it always does if signals_add() was called for it.
+// What happened while it did not is reported once, when it does again.
 void signals_watch_children(int fd, bool on);
 
 // The next pending signal number, or 0.

@@ -1,4 +1,4 @@
-// Starts one child: descriptors, directory, environment, limits, process group; tells which step failed.
+// Starts one child: descriptors, directory, environment, limits, process group; reports which step failed.
 //
 // clone(CLONE_VM | CLONE_VFORK): the child borrows our memory on a stack of its own until it executes, while the
 // calling thread sleeps in the kernel. So a start costs the same however large fairpar has grown (a fork copies page

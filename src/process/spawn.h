@@ -1,4 +1,4 @@
-// Starts one child: descriptors, directory, environment, limits, process group; tells which step failed.
+// Starts one child: descriptors, directory, environment, limits, process group; reports which step failed.
 
 #ifndef FAIRPAR_PROCESS_SPAWN_H
 #define FAIRPAR_PROCESS_SPAWN_H

@@ -1,4 +1,4 @@
-// How hard the machine is pressed: its load, its free memory and its swapping, as the kernel tells them in /proc.
+// How hard the machine is pressed: its load, its free memory and its swapping, as the kernel reports them in /proc.
 
 #include "process/sysload.h"
 

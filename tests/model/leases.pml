@@ -1,0 +1,931 @@
+// leases: a model of how processes that do not know each other share the slots of a pool, checked exhaustively by spin.
+//
+// Each client has a stream socket to the one slot server: `up` and `down` are what is written and not yet read. What one
+// side does between two looks at its sockets is one atomic step. Any process may be stopped (SIGSTOP) for any time: it
+// does not move. There are no clocks: what may happen after some time may happen at any moment.
+//
+//	up    HELLO (with the lease that the client runs below), HOLD lease (I have it from an earlier server, in use),
+//	      WANT n (this many more leases, whatever I said before), USE lease (a job is to start on it), REL lease, GONE (end
+//	      of file)
+//	down  GRANT lease, REVOKE lease, LENT lease, HOT 0 or 1 (does anybody wait?)
+//
+// Who starts a job on a lease writes USE, then reads all that has come, and starts it only if there is no REVOKE of that lease,
+// no LENT and no end of file. Who takes a lease back, or lends one whose holder may use it for another job, writes REVOKE or
+// LENT, then reads all that has come, and does so only if there is no USE. Of two that write and then look, one at
+// least sees what the other wrote, however long either sleeps in between.
+//
+// The server may be killed, with its table and what it had not read. The next one knows only whether its predecessor
+// granted anything (`dirty`, in the lock file): then it grants nothing before all that is in use was registered again (a second
+// is taken to be enough for that; LATE).
+//
+// A client that is killed leaves its jobs. Its guardian keeps the socket until the last of them is dead.
+//
+// A nested client runs below a job, on whose lease it runs first (lent). That job only waits meanwhile. With DAEMON it may end before.
+//
+// MUTANT_... are deliberate bugs, each of which must be found out (tests/model/run).
+
+#ifndef CLIENTS
+#define CLIENTS 2
+#endif
+#ifndef SLOTS
+#define SLOTS 1
+#endif
+#ifndef JOBS
+#define JOBS 1                // of each client
+#endif
+#ifndef CAP
+#define CAP 1                 // jobs of a client at once (-j)
+#endif
+#ifndef LEASES
+#define LEASES 4              // that are known to anybody at once
+#endif
+#ifndef SERVER_DEATHS
+#define SERVER_DEATHS 0
+#endif
+#ifndef CLIENT_DEATHS
+#define CLIENT_DEATHS 0
+#endif
+#ifndef DROPS
+#define DROPS 0               // jobs that are given up before they start
+#endif
+#ifndef REVOKES
+#define REVOKES 0
+#endif
+#define MAIL 6
+#define NOBODY 255
+
+// Which client runs below a job of which other
+#if defined(CHAIN)            // each below the one before
+#define PARENT(c) ((c) == 0 -> NOBODY : (c) - 1)
+#elif defined(SIBLINGS)       // all below the first job of client 0
+#define PARENT(c) ((c) == 0 -> NOBODY : 0)
+#elif defined(BELOW)          // client 1 below client 0, the others on their own
+#define PARENT(c) ((c) == 1 -> 0 : NOBODY)
+#else
+#define PARENT(c) NOBODY
+#endif
+
+// Slots that a client's leases are worth
+#ifdef WIDE                   // of that client
+#define WIDTH(c) ((c) == WIDE -> 2 : 1)
+#else
+#define WIDTH(c) 1
+#endif
+
+mtype = { HELLO, HOLD, WANT, USE, REL, GONE, GRANT, REVOKE, LENT };
+chan up[CLIENTS] = [MAIL] of { mtype, byte };
+chan down[CLIENTS] = [MAIL] of { mtype, byte };
+#define N(n) (100 + (n))      // a number in a message, which is no lease
+
+// ---- the server, and its table, which dies with it ----
+mtype = { DOWN, RECOVERING, OPEN };
+mtype server = DOWN;
+mtype = { FREE, GRANTED, USED, ENDED }; // ENDED: but lent
+mtype stage[LEASES] = FREE;
+byte holder[LEASES] = NOBODY;
+byte lender[LEASES] = NOBODY; // it is lent out of that one
+byte named[LEASES] = NOBODY;  // as HOLD said
+byte width[LEASES];
+bool known[CLIENTS];          // has said HELLO
+byte runs_below[CLIENTS] = NOBODY;
+byte want[CLIENTS];
+chan line = [CLIENTS] of { byte }; // who wants a lease, the one who has waited longest in front
+bool contended;               // what HOT says
+byte revoking = NOBODY;       // REVOKE is written, and what has come is to be read
+byte lending = NOBODY;        // client that is to be lent a lease: LENT is written, and what has come is to be read
+byte nuses[LEASES];           // jobs that have started on it
+bool dirty;                   // in the lock file: something was granted, and not all clients have left
+
+// ---- the clients ----
+mtype = { IDLE, LINKED, CUT };
+mtype conn[CLIENTS] = IDLE;
+mtype = { NOT, GOT, SAID, RUNS }; // SAID: USE is written, the job has not started
+mtype at[LEASES] = NOT;       // what its client does with it
+byte who[LEASES] = NOBODY;
+byte lent_of[LEASES] = NOBODY; // GRANT says whether it is lent, and
+byte worth[LEASES];           // how many slots; HOLD says so again
+byte job_no[LEASES];
+bool is_lent[LEASES];         // LENT has come
+byte todo[CLIENTS] = JOBS;    // jobs that have not started
+byte running[CLIENTS], got[CLIENTS], told[CLIENTS];
+bool hot[CLIENTS];
+bool started[CLIENTS], dead[CLIENTS], over[CLIENTS];
+byte below[CLIENTS] = NOBODY; // lease of the job that it runs below, and
+byte below_no[CLIENTS];       // which job on that lease
+
+#ifdef MUTANT_PEERS_ARE_COUNTED
+byte npeers, nknown, nback;   // of the server
+bool is_back[CLIENTS];
+byte peers[CLIENTS];          // how many clients the last server knew, as it told each in its WELCOME
+#endif
+byte server_deaths = SERVER_DEATHS, client_deaths = CLIENT_DEATHS, revokes = REVOKES, drops = DROPS;
+
+// Ghosts: the next job above that lives, and the lease of which a lease took its slot
+byte job_above[CLIENTS] = NOBODY;
+byte out_of[LEASES] = NOBODY;
+
+// ---- what is promised ----
+
+// Never more jobs at once than slots. A job that waits for a client below it, which runs on the lease lent out of the job's own,
+// does nothing.
+inline check_slots() {
+	d_step {
+		byte works = 0, i, j;
+		bool waits;
+		for (i : 0 .. LEASES - 1) {
+			if
+			:: at[i] == RUNS ->
+				waits = false;
+				for (j : 0 .. LEASES - 1) {
+					waits = waits || (at[j] == RUNS && out_of[j] == i && job_above[who[j]] == i)
+				}
+				works = works + (waits -> 0 : worth[i])
+			:: else
+			fi
+		}
+		assert(works <= SLOTS);
+		works = 0; i = 0; j = 0; waits = false
+	}
+}
+
+// ---- the server ----
+
+// Any lease of which that is true; executable only if there is one.
+#if LEASES > 5
+#define SOME(l, OK) if :: OK(0) -> l = 0 :: OK(1) -> l = 1 :: OK(2) -> l = 2 :: OK(3) -> l = 3 :: OK(4) -> l = 4 :: OK(5) -> l = 5 fi
+#elif LEASES > 4
+#define SOME(l, OK) if :: OK(0) -> l = 0 :: OK(1) -> l = 1 :: OK(2) -> l = 2 :: OK(3) -> l = 3 :: OK(4) -> l = 4 fi
+#elif LEASES > 3
+#define SOME(l, OK) if :: OK(0) -> l = 0 :: OK(1) -> l = 1 :: OK(2) -> l = 2 :: OK(3) -> l = 3 fi
+#else
+#define SOME(l, OK) if :: OK(0) -> l = 0 :: OK(1) -> l = 1 :: OK(2) -> l = 2 fi
+#endif
+
+
+#define LENT_OUT(l) (lender[0] == (l) || lender[1] == (l) || lender[2] == (l) || (LEASES > 3 && lender[3 % LEASES] == (l)) || \
+		     (LEASES > 4 && lender[4 % LEASES] == (l)) || (LEASES > 5 && lender[5 % LEASES] == (l)))
+
+// A number for a lease that nobody knows any more (they are unlimited; here the lowest is taken again).
+#define TOLD_TO(c, l) (up[c]??[_, eval(l)] || down[c]??[_, eval(l)] || (below[c] == (l) && !over[c]))
+inline new_lease(l) {
+	l = 0;
+	do
+	:: stage[l] == FREE && at[l] == NOT && !TOLD_TO(0, l) && !TOLD_TO(1, l) && !TOLD_TO(2 % CLIENTS, l) &&
+	   !TOLD_TO(3 % CLIENTS, l) -> break
+	:: else -> l++; assert(l < LEASES)
+	od
+}
+
+inline line_leave(c) {
+	if
+	:: line??[eval(c)] -> line??eval(c)
+	:: else
+	fi
+}
+
+inline grant(c, from, slots, l) {
+	new_lease(l);
+	assert(known[c]);
+	stage[l] = GRANTED;
+	holder[l] = c;
+	lender[l] = from;
+	width[l] = slots;
+	worth[l] = slots;
+	who[l] = c;
+	lent_of[l] = from;
+	out_of[l] = from;
+	do
+	:: out_of[l] != NOBODY && at[out_of[l]] == NOT -> out_of[l] = lender[out_of[l]]
+	:: else -> break
+	od;
+	nuses[l] = 0;
+	job_no[l] = 0;
+	is_lent[l] = false;
+	dirty = true;
+	want[c]--;
+	line_leave(c);
+	if
+	:: want[c] > 0 -> line!c
+	:: else
+	fi;
+	assert(nfull(down[c]));
+	down[c]!GRANT, l;
+	l = 0
+}
+
+// May the lease that the client runs below be lent to it now?
+#ifdef MUTANT_LENT_TILL_END
+#define MAY_BORROW(c) (c < 2 || !known[1] || runs_below[1] != runs_below[2])
+#elif defined(MUTANT_LENDS_TWICE)
+#define MAY_BORROW(c) true
+#else
+#define MAY_BORROW(c) (!LENT_OUT(runs_below[c]))
+#endif
+#define LENDABLE(c) (runs_below[c] != NOBODY && stage[runs_below[c]] != FREE && MAY_BORROW(c))
+
+// Grants what can be granted: lent leases first, which take no slot.
+inline grants(c, l) {
+	do
+	:: server != OPEN -> break
+	:: else ->
+		byte taken = 0, most;
+		for (l : 0 .. LEASES - 1) {
+			if
+#ifdef MUTANT_LENT_HOLD_TAKES_NONE
+			:: stage[l] != FREE && lender[l] == NOBODY && named[l] == NOBODY -> taken = taken + width[l]
+#else
+			:: stage[l] != FREE && lender[l] == NOBODY -> taken = taken + width[l]
+#endif
+			:: else
+			fi
+		}
+		l = 0;
+		c = 0;
+#ifndef MUTANT_NO_LENDING
+		do
+#ifdef MUTANT_GATHERER_IS_NOT_LENT
+		:: c < CLIENTS && want[c] > 0 && LENDABLE(c) && lending == NOBODY && !(taken < SLOTS && line?[eval(c)]) -> break
+#else
+		:: c < CLIENTS && want[c] > 0 && LENDABLE(c) && lending == NOBODY -> break
+#endif
+		:: c >= CLIENTS -> break
+		:: else -> c++
+		od;
+#else
+		c = CLIENTS;
+#endif
+		if
+		:: c < CLIENTS ->
+#if defined(REUSE) && !defined(MUTANT_LENDS_UNASKED)
+			if
+			:: holder[runs_below[c]] != NOBODY ->
+				lending = c;
+				assert(nfull(down[holder[runs_below[c]]]));
+				down[holder[runs_below[c]]]!LENT, runs_below[c]
+			:: else -> grant(c, runs_below[c], 1, l)
+			fi
+#else
+			grant(c, runs_below[c], 1, l)
+#endif
+		:: else ->
+			if
+			:: taken < SLOTS && len(line) > 0 ->
+				line?<c>;
+				// a client below a lease can never have more than that leaves
+				most = WIDTH(c);
+				if
+				:: most > SLOTS - 1 && runs_below[c] != NOBODY && stage[runs_below[c]] != FREE && SLOTS > 1 -> most = SLOTS - 1
+				:: else
+				fi;
+#ifdef MUTANT_GATHERS_WHAT_NEVER_COMES
+				most = WIDTH(c);
+#endif
+				if
+				:: taken + most <= SLOTS -> grant(c, NOBODY, most, l)
+				:: else ->
+#ifdef MUTANT_NARROW_OVERTAKE
+					c = 0;
+					do
+					:: c < CLIENTS && want[c] > 0 && taken + WIDTH(c) <= SLOTS -> break
+					:: c >= CLIENTS -> break
+					:: else -> c++
+					od;
+					if
+					:: c < CLIENTS -> grant(c, NOBODY, WIDTH(c), l)
+					:: else -> break
+					fi
+#else
+					break
+#endif
+				fi
+			:: else -> break
+			fi
+		fi
+	od;
+	taken = 0;
+	most = 0;
+#ifdef REUSE
+	contended = (server == OPEN && len(line) > 0);
+#endif
+	c = 0;
+	l = 0
+}
+
+// The lease has come back. One that is lent keeps its slot until what was lent is back.
+inline end_lease(l, lent) {
+	stage[l] = ENDED;
+	holder[l] = NOBODY;
+	do
+#ifdef MUTANT_FREE_WHILE_LENT
+	:: stage[l] == ENDED ->
+#else
+	:: stage[l] == ENDED && !LENT_OUT(l) ->
+#endif
+		lent = lender[l];
+		stage[l] = FREE;
+		lender[l] = NOBODY;
+		named[l] = NOBODY;
+		width[l] = 0;
+		nuses[l] = 0;
+		if
+		:: lent == NOBODY -> break
+		:: else -> l = lent
+		fi
+	:: else -> break
+	od;
+	lent = 0
+}
+
+#ifdef MUTANT_FOREIGN_RELEASE
+#define HAS(c, l) (stage[l] == GRANTED || stage[l] == USED)
+#else
+#define HAS(c, l) (holder[l] == (c))
+#endif
+
+#ifdef MUTANT_CLEAN_BEFORE_OPEN
+#define STILL_COMING false
+#else
+#define STILL_COMING (server == RECOVERING)
+#endif
+
+inline handle(m, c, x, l, from) {
+	if
+	:: m == HELLO ->
+		known[c] = true;
+#ifdef MUTANT_PEERS_ARE_COUNTED
+		npeers = (peers[c] > npeers -> peers[c] : npeers);
+		nknown++;
+		peers[c] = nknown;
+#endif
+		runs_below[c] = x
+	:: m == HOLD -> // taken also by a server that is OPEN: then it may have granted one too many, and grants no more until one is back
+		assert(stage[x] == FREE);
+		stage[x] = USED;
+		holder[x] = c;
+		nuses[x] = job_no[x];
+		width[x] = worth[x];
+		// the lender may come later, or never
+		named[x] = lent_of[x];
+		lender[x] = (lent_of[x] != NOBODY && stage[lent_of[x]] != FREE -> lent_of[x] : NOBODY);
+		for (l : 0 .. LEASES - 1) {
+			if
+			:: stage[l] != FREE && named[l] == x -> lender[l] = x
+			:: else
+			fi
+		}
+		if
+		:: at[x] == NOT -> lent_of[x] = NOBODY; worth[x] = 0; job_no[x] = 0
+		:: else
+		fi
+	:: m == WANT ->
+#ifdef MUTANT_PEERS_ARE_COUNTED
+		nback = (is_back[c] -> nback : nback + 1);
+		is_back[c] = true;
+#endif
+		want[c] = x - N(0);
+		if
+		:: want[c] == 0 -> line_leave(c)
+		:: want[c] > 0 && !line??[eval(c)] -> line!c
+		:: else
+		fi
+	:: m == USE ->
+		if
+		:: HAS(c, x) ->
+			stage[x] = USED;
+#ifndef ENDLESS
+			nuses[x]++;
+#endif
+			if
+			:: revoking == x -> revoking = NOBODY
+			:: else
+			fi
+		:: else
+		fi
+	:: m == REL ->
+		if
+		:: HAS(c, x) ->
+			if
+			:: revoking == x -> revoking = NOBODY
+			:: else
+			fi;
+			l = x;
+			end_lease(l, from)
+		:: else
+		fi
+	:: m == GONE ->
+		known[c] = false;
+#ifndef MUTANT_GONE_STAYS_IN_LINE
+		line_leave(c);
+		want[c] = 0;
+#endif
+		runs_below[c] = NOBODY;
+		if
+		:: lending == c -> lending = NOBODY
+		:: else
+		fi;
+		for (x : 0 .. LEASES - 1) {
+			if
+			:: holder[x] == c ->
+				if
+				:: revoking == x -> revoking = NOBODY
+				:: else
+				fi;
+#ifdef MUTANT_GONE_KEEPS_UNUSED
+				if
+				:: stage[x] == USED -> l = x; end_lease(l, from)
+				:: else
+				fi
+#else
+				l = x;
+				end_lease(l, from)
+#endif
+			:: else
+			fi
+		}
+		do
+		:: len(down[c]) > 0 -> down[c]?m, x
+		:: else -> break
+		od;
+		dirty = dirty && (STILL_COMING || known[0] || known[1] || known[2 % CLIENTS] || known[3 % CLIENTS])
+	fi
+}
+
+// A second is enough for who has a lease in use to register it, if it is not stopped.
+#ifdef MUTANT_DEAD_ARE_NOT_WAITED_FOR
+#define REGISTERED(l) (at[l] != RUNS || stage[l] == USED || dead[who[l]])
+#else
+#define REGISTERED(l) (at[l] != RUNS || stage[l] == USED)
+#endif
+#define LATE (REGISTERED(0) && REGISTERED(1) && REGISTERED(2) && REGISTERED(3 % LEASES) && REGISTERED(4 % LEASES) && REGISTERED(5 % LEASES))
+
+#ifdef MUTANT_OPENS_UNREAD
+#define ALL_READ true
+#else
+#define ALL_READ (empty(up[0]) && empty(up[1]) && empty(up[2 % CLIENTS]) && empty(up[3 % CLIENTS]))
+#endif
+
+#define REVOCABLE(l) (stage[l] == GRANTED && server == OPEN && revokes > 0 && revoking == NOBODY && nempty(line))
+
+// The server reads from all: in no order, but nobody waits for ever.
+proctype reads(byte whose) {
+	byte c, x, l, from;
+	mtype m = HELLO;
+end:
+	do
+	:: atomic {
+		up[whose]?m, x;
+		c = whose;
+		handle(m, c, x, l, from);
+		grants(c, l);
+		m = HELLO; x = 0
+	}
+	od
+}
+
+proctype serve() {
+	byte c, l, from;
+end:
+	do
+	:: atomic {
+#ifdef MUTANT_OPENS_AT_ONCE
+		server == RECOVERING ->
+#elif defined(MUTANT_PEERS_ARE_COUNTED)
+		server == RECOVERING && (LATE || (nback > 0 && nback >= npeers)) ->
+#else
+		server == RECOVERING && (!dirty || (LATE && ALL_READ)) ->
+#endif
+		server = OPEN;
+		grants(c, l)
+	}
+#if REVOKES > 0
+	:: atomic { // unused for a second, while others wait
+		SOME(l, REVOCABLE);
+		revokes--;
+		revoking = l;
+		assert(nfull(down[holder[l]]));
+		down[holder[l]]!REVOKE, l;
+		l = 0
+	}
+	:: atomic {
+#ifdef MUTANT_REVOKES_UNREAD
+		revoking != NOBODY ->
+#else
+		revoking != NOBODY && empty(up[holder[revoking]]) ->
+#endif
+		l = revoking;
+		revoking = NOBODY;
+		end_lease(l, from);
+		grants(c, l)
+	}
+#endif
+#ifdef REUSE
+	:: atomic {
+		lending != NOBODY && (stage[runs_below[lending]] == FREE || holder[runs_below[lending]] == NOBODY
+				      || empty(up[holder[runs_below[lending]]])) ->
+		c = lending;
+		lending = NOBODY;
+		if
+		:: stage[runs_below[c]] != FREE && nuses[runs_below[c]] == below_no[c] ->
+			if
+			:: want[c] > 0 && LENDABLE(c) -> grant(c, runs_below[c], 1, l)
+			:: else
+			fi
+		:: else -> runs_below[c] = NOBODY // that job is over
+		fi;
+		grants(c, l)
+	}
+#endif
+	od
+}
+
+// ---- a client, and its guardian when it is dead ----
+
+#define MINE(l, state) (at[l] == state && who[l] == c)
+inline say(m, x) {
+	if
+	:: conn[c] == LINKED -> assert(nfull(up[c])); up[c]!m, x
+	:: else // EPIPE
+	fi
+}
+
+#ifdef PIPE                   // client 1 reads what client 2 writes
+#define MOST (c == 1 && !over[2] -> 0 : (todo[c] < CAP - running[c] -> todo[c] : CAP - running[c]))
+#else
+#define MOST (todo[c] < CAP - running[c] -> todo[c] : CAP - running[c])
+#endif
+#define NEED (dead[c] || MOST < got[c] -> 0 : MOST - got[c])
+
+// Does a client live below the job on that lease?
+#define HAS_BELOW(k, l) (job_above[k] == (l) && !over[k])
+#ifdef DAEMON
+#define MAY_END(l) true
+#else
+#define MAY_END(l) (dead[c] || !(HAS_BELOW(0, l) || HAS_BELOW(1, l) || HAS_BELOW(2 % CLIENTS, l) || HAS_BELOW(3 % CLIENTS, l)))
+#endif
+
+// Its first job starts those below it.
+inline start_below() {
+	for (k : 0 .. CLIENTS - 1) {
+		if
+		:: PARENT(k) == c && !started[k] -> started[k] = true; below[k] = l; below_no[k] = job_no[l]; job_above[k] = l
+		:: else
+		fi
+	}
+	k = 0
+}
+
+inline job_ended() {
+	running[c]--;
+	for (k : 0 .. CLIENTS - 1) {
+		if
+		:: job_above[k] == l -> job_above[k] = job_above[c]
+		:: else
+		fi
+	}
+	k = 0
+}
+
+inline forget(l) {
+	for (k : 0 .. LEASES - 1) {
+		if
+		:: out_of[k] == l -> out_of[k] = out_of[l]
+		:: else
+		fi
+	}
+	k = 0;
+	out_of[l] = NOBODY;
+	at[l] = NOT;
+	who[l] = NOBODY;
+	is_lent[l] = false;
+	if
+	:: !up[c]??[HOLD, eval(l)] -> lent_of[l] = NOBODY; worth[l] = 0; job_no[l] = 0 // what HOLD says
+	:: else
+	fi
+}
+
+inline register_again() {
+	say(HELLO, below[c]);
+	for (l : 0 .. LEASES - 1) {
+		if
+		:: MINE(l, RUNS) -> say(HOLD, l)
+		:: else
+		fi
+	}
+	l = 0;
+	told[c] = NEED;
+	say(WANT, N(told[c]))
+}
+
+inline take(m, x) {
+	if
+	:: m == GRANT ->
+		at[x] = GOT;
+		got[c]++;
+		if
+		:: told[c] > 0 -> told[c]--
+		:: else
+		fi
+	:: m == REVOKE ->
+		if
+		:: MINE(x, GOT) -> forget(x); got[c]--
+		:: else
+		fi
+	:: m == LENT ->
+		if
+		:: who[x] == c -> is_lent[x] = true
+		:: else
+		fi
+	fi
+}
+
+#ifdef GUARDIAN_HOLDS
+#define CONNECTS (conn[c] == IDLE && !over[c] && !looks && (!dead[c] || running[c] > 0))
+#else
+#define CONNECTS (conn[c] == IDLE && !over[c] && !looks && !dead[c])
+#endif
+#define ROOM (conn[c] != LINKED || nfull(up[c]))
+#define NEEDLESS(l) (MINE(l, GOT) && got[c] > MOST && conn[c] == LINKED && !dead[c] && !looks && ROOM)
+#ifdef MUTANT_VOID_IS_KEPT
+#define STARTABLE(l) (MINE(l, GOT) && todo[c] > 0 && running[c] < CAP && !dead[c] && !looks && ROOM)
+#else
+#define STARTABLE(l) (MINE(l, GOT) && todo[c] > 0 && running[c] < CAP && !dead[c] && conn[c] == LINKED && !looks && ROOM)
+#endif
+#define FOREIGN(l) (who[l] != NOBODY && who[l] != CLIENTS - 1 && conn[CLIENTS - 1] == LINKED && !over[CLIENTS - 1])
+#define IS_SAID(l) (MINE(l, SAID) && !dead[c] && ROOM)
+#define ENDS(l) (MINE(l, RUNS) && MAY_END(l) && !looks && ROOM)
+
+proctype client(byte c) {
+	byte l, x, k;
+	mtype m = GRANT;
+	bool looks; // it has written USE, and next it looks for what has come
+end:
+	started[c];
+	do
+	:: atomic { // the server is there, or somebody starts it
+		CONNECTS ->
+		if
+		:: server == DOWN -> server = RECOVERING
+		:: else
+		fi;
+		conn[c] = LINKED;
+		register_again()
+	}
+	:: atomic {
+		nempty(down[c]) && !dead[c] && !looks ->
+		down[c]?m, x;
+		take(m, x);
+		m = GRANT; x = 0
+	}
+	:: atomic { // end of file: what is not in use is void
+		conn[c] == CUT && (empty(down[c]) || dead[c]) && !looks ->
+		conn[c] = IDLE;
+		hot[c] = 0;
+		for (l : 0 .. LEASES - 1) {
+			if
+#ifndef MUTANT_VOID_IS_KEPT
+			:: MINE(l, GOT) -> forget(l); got[c]--
+#endif
+			:: else
+			fi
+		}
+		l = 0;
+		told[c] = 0
+	}
+	:: atomic {
+		conn[c] == LINKED && !dead[c] && !looks && told[c] != NEED && ROOM ->
+		told[c] = NEED;
+		say(WANT, N(told[c]))
+	}
+#ifndef MUTANT_NEEDLESS_IS_KEPT
+	:: atomic { // more than it needs
+		SOME(l, NEEDLESS);
+		got[c]--;
+		say(REL, l);
+		forget(l);
+		l = 0
+	}
+#endif
+	:: atomic {
+		SOME(l, STARTABLE);
+#ifndef MUTANT_LOOKS_FIRST
+		say(USE, l);
+#endif
+		at[l] = SAID;
+		looks = true;
+		running[c]++;
+		got[c]--;
+#ifndef ENDLESS
+		todo[c]--;
+#endif
+		l = 0
+	}
+	:: atomic {
+		SOME(l, IS_SAID);
+		looks = false;
+		if
+#ifndef MUTANT_VOID_IS_KEPT
+		:: conn[c] != LINKED -> // its server has gone
+			running[c]--;
+#ifndef ENDLESS
+			todo[c]++;
+#endif
+			forget(l)
+#endif
+#if !defined(MUTANT_NO_LOOK) && !defined(MUTANT_LOOKS_FIRST)
+		:: conn[c] == LINKED && (down[c]??[REVOKE, eval(l)] || down[c]??[LENT, eval(l)] || is_lent[l]) ->
+			running[c]--;
+#ifndef ENDLESS
+			todo[c]++;
+#endif
+			say(REL, l);
+			forget(l)
+#endif
+		:: else ->
+#ifdef MUTANT_LOOKS_FIRST
+			say(USE, l);
+#endif
+			at[l] = RUNS;
+#ifndef ENDLESS
+			job_no[l]++;
+#endif
+			start_below();
+			check_slots()
+		fi;
+		l = 0
+	}
+	:: atomic { // a job ends
+		SOME(l, ENDS);
+		job_ended();
+		if
+		:: dead[c] -> forget(l)
+#ifdef REUSE
+#ifdef MUTANT_HOT_IS_IGNORED
+		:: !dead[c] && todo[c] > 0 && conn[c] == LINKED && !is_lent[l] ->
+#else
+		:: !dead[c] && todo[c] > 0 && conn[c] == LINKED && !is_lent[l] && !hot[c] ->
+#endif
+			at[l] = GOT;
+			got[c]++
+#endif
+		:: else -> say(REL, l); forget(l)
+		fi;
+		l = 0
+	}
+	:: atomic { // it has done its work, or its last job is dead
+		!over[c] && !looks && ROOM && running[c] == 0 && (dead[c] || (todo[c] == 0 && got[c] == 0)) ->
+		over[c] = true;
+		say(GONE, 0);
+		conn[c] = IDLE;
+		told[c] = 0;
+		hot[c] = 0;
+		below[c] = NOBODY;
+		job_above[c] = NOBODY;
+		break
+	}
+#if DROPS > 0
+	:: atomic { drops > 0 && todo[c] > 0 && !looks -> drops--; todo[c]-- }
+#endif
+#if CLIENT_DEATHS > 0
+	:: atomic { // kill -9
+		client_deaths > 0 && !dead[c] ->
+		client_deaths--;
+		dead[c] = true;
+		looks = false;
+		todo[c] = 0;
+		for (l : 0 .. LEASES - 1) {
+			if
+			:: MINE(l, GOT) -> got[c]--; forget(l)
+			:: MINE(l, SAID) -> running[c]--; forget(l)
+			:: else
+			fi
+		}
+		l = 0;
+#ifdef MUTANT_NO_GUARDIAN
+		say(GONE, 0);
+		conn[c] = IDLE
+#endif
+	}
+#endif
+	od
+}
+
+#ifdef REUSE
+// HOT comes some time. Only the last counts, so it needs no room in `down`.
+proctype hears(byte c) {
+end:
+	do
+	:: atomic { conn[c] == LINKED && hot[c] != contended -> hot[c] = contended }
+	od
+}
+#endif
+
+// kill -9 of the server, at any moment
+proctype killer() {
+	byte c, x;
+	mtype m = HELLO;
+end:
+	do
+	:: atomic {
+		server_deaths > 0 && server != DOWN ->
+		server_deaths--;
+		server = DOWN;
+		contended = false;
+		revoking = NOBODY;
+		lending = NOBODY;
+		for (x : 0 .. LEASES - 1) {
+			stage[x] = FREE;
+			holder[x] = NOBODY;
+			lender[x] = NOBODY;
+			named[x] = NOBODY;
+			width[x] = 0;
+			nuses[x] = 0
+		}
+		for (c : 0 .. CLIENTS - 1) {
+			conn[c] = (conn[c] == LINKED -> CUT : conn[c]);
+#ifdef MUTANT_PEERS_ARE_COUNTED
+			npeers = 0;
+			nknown = 0;
+			nback = 0;
+			is_back[c] = false;
+#endif
+			known[c] = false;
+			want[c] = 0;
+			runs_below[c] = NOBODY;
+			do
+			:: len(up[c]) > 0 -> up[c]?m, x
+			:: else -> break
+			od;
+			do
+			:: over[c] && len(down[c]) > 0 -> down[c]?m, x
+			:: else -> break
+			od
+		}
+		do
+		:: len(line) > 0 -> line?x
+		:: else -> break
+		od;
+		c = 0; x = 0; m = HELLO
+	}
+	od
+}
+
+#ifdef LIAR
+// The last client speaks of a lease that it does not have.
+proctype liar() {
+	byte l;
+end:
+	atomic {
+		SOME(l, FOREIGN);
+		if
+		:: up[CLIENTS - 1]!REL, l
+		:: up[CLIENTS - 1]!USE, l
+		fi
+	}
+}
+#endif
+
+// Nothing moves any more: then all work is done, and no slot is lost.
+proctype watcher() {
+	byte i;
+	timeout;
+	d_step {
+		for (i : 0 .. CLIENTS - 1) {
+			assert(over[i] || !started[i]);
+			assert(!known[i] && want[i] == 0)
+		}
+		for (i : 0 .. LEASES - 1) {
+			assert(stage[i] == FREE && at[i] == NOT)
+		}
+		assert(empty(line))
+	}
+}
+
+#ifdef ENDLESS
+#define RUNS_LAST(l) (at[l] == RUNS && who[l] == CLIENTS - 1)
+ltl served { []<>(RUNS_LAST(0) || RUNS_LAST(1) || RUNS_LAST(2) || RUNS_LAST(3 % LEASES) || RUNS_LAST(4 % LEASES)) }
+#endif
+
+init {
+	byte i;
+	atomic {
+		for (i : 0 .. CLIENTS - 1) {
+			started[i] = (PARENT(i) == NOBODY -> true : false);
+			run client(i);
+#ifdef REUSE
+			run hears(i);
+#endif
+			run reads(i)
+		}
+		run serve();
+#ifdef LIAR
+		run liar();
+#endif
+#if SERVER_DEATHS > 0
+		run killer();
+#endif
+#ifndef ENDLESS
+		run watcher();
+#endif
+		i = 0
+	}
+}

@@ -1,0 +1,533 @@
+// Who holds the slots of a pool, and who is next: leases, granted in turns among batches.
+
+#include "slots/lease.h"
+
+#include "base/alloc.h"
+#include "base/list.h"
+#include "base/random.h"
+#include "base/sync.h"
+#include "engine/fair.h"
+
+#include <string.h>
+
+enum table_state { RECOVERING, OPEN, DRAINING };
+
+// Kept while it has clients or leases, and if it has a name, until fair_has_passed() its tag.
+struct batch {
+	struct list link;           // of the table's batches
+	struct fair_queue fair;     // backlog: the leases that its clients want, but for those that can only be lent
+	struct fair_tag tag;        // while it is not in the race
+	bool racing;
+	char *name;                 // or NULL
+	uint32_t weight;
+	int32_t priority;
+	unsigned refs;              // clients and leases
+	struct list waiting;        // clients that want a lease, in the order of their turns
+};
+
+struct lease {
+	struct list all;            // of the table's leases
+	struct list own;            // of the holder's leases
+	struct list unused;         // of the table's leases that are not in use, the one granted first in front
+	struct lease_id id;
+	uint32_t width;
+	uint64_t granted;
+	struct lease_client *holder; // NULL: it has ended, but is lent
+	struct batch *batch;        // that its slots are charged to; NULL: they are the lender's
+	struct lease *lender;
+	bool lender_unknown;        // while RECOVERING
+	struct lease_client *borrower; // who has `lent` of its slots; NULL: none are lent
+	uint32_t lent;
+	struct list below;          // clients that run on it
+};
+
+struct lease_client {
+	struct list link;           // of the table's clients
+	struct list waiting;        // of its batch's waiting clients
+	struct list below;          // of the clients that run on its lender
+	struct list leases;
+	struct lease_table *table;
+	struct batch *batch;
+	struct lease *lender;       // the lease that it runs on, or NULL
+	struct lease_id lender_id;
+	uint32_t wanted, width;
+	uint64_t since;             // number of its turn to wait
+	void *user;
+};
+
+struct lease_table {
+	enum table_state state;
+	struct fair fair;
+	unsigned slots, taken;
+	uint64_t last_number;       // of a lease
+	uint64_t nwaits;            // numbers of turns to wait so far
+	struct list clients, batches, leases, unused;
+	struct lease_client *gathering; // whose turn it is, but it needs more slots than are free
+	uint64_t gathers_since;
+	uint64_t nonces;            // state of the series that they are taken from
+};
+
+// ---- batches ----
+
+static void batch_free(struct batch *batch) {
+	list_remove(&batch->link);
+	free(batch->name);
+	free(batch);
+}
+
+// Forgets the batches that are only there for their place in the race.
+static void forget_batches(struct lease_table *table) {
+	list_for_each(&table->batches, at) {
+		struct batch *batch = list_entry(at, struct batch, link);
+		if (batch->refs == 0 && (!batch->name || fair_has_passed(&table->fair, batch->tag))) {
+			batch_free(batch);
+		}
+	}
+}
+
+static struct batch *batch_find(struct lease_table *table, const char *name) {
+	list_for_each(&table->batches, at) {
+		struct batch *batch = list_entry(at, struct batch, link);
+		if (name && batch->name && strcmp(batch->name, name) == 0) {
+			return batch;
+		}
+	}
+	return NULL;
+}
+
+static struct batch *batch_get(struct lease_table *table, const struct lease_client_config *config) {
+	forget_batches(table);
+	struct batch *batch = batch_find(table, config->batch);
+	if (!batch) {
+		batch = xcalloc(1, sizeof(*batch));
+		batch->name = config->batch ? xstrdup(config->batch) : NULL;
+		list_init(&batch->waiting);
+		list_push_back(&table->batches, &batch->link);
+	}
+	if (!batch->racing) {
+		batch->weight = config->weight;
+		batch->priority = config->priority;
+		fair_add(&table->fair, &batch->fair, batch->weight, batch->priority, /* limit */ 0, &batch->tag);
+		batch->racing = true;
+	}
+	return batch;
+}
+
+static void batch_unref(struct lease_table *table, struct batch *batch, uint64_t now) {
+	if (--batch->refs == 0) {
+		batch->tag = fair_remove(&table->fair, &batch->fair, now);
+		batch->racing = false;
+		forget_batches(table);
+	}
+}
+
+// ---- leases ----
+
+static struct lease *lease_find(const struct list *leases, size_t member, uint64_t number) {
+	for (struct list *at = leases->next; at != leases; at = at->next) {
+		struct lease *lease = (struct lease *)(void *)((char *)at - member);
+		if (lease->id.number == number) {
+			return lease;
+		}
+	}
+	return NULL;
+}
+
+static struct lease *lease_of(const struct lease_client *client, uint64_t number) {
+	return lease_find(&client->leases, offsetof(struct lease, own), number);
+}
+
+static struct lease *lease_of_id(const struct lease_table *table, struct lease_id id) {
+	struct lease *lease = id.number ? lease_find(&table->leases, offsetof(struct lease, all), id.number) : NULL;
+	return lease && lease->id.nonce == id.nonce ? lease : NULL;
+}
+
+static struct lease *lease_add(struct lease_client *client, struct lease_id id, uint32_t width) {
+	struct lease *lease = xcalloc(1, sizeof(*lease));
+	lease->id = id;
+	lease->width = width;
+	lease->holder = client;
+	list_push_back(&client->table->leases, &lease->all);
+	list_push_back(&client->leases, &lease->own);
+	list_init(&lease->unused);
+	list_init(&lease->below);
+	return lease;
+}
+
+// Charges the slots of a lease to the batch, which fair_pick() has just picked for it.
+static void lease_charge(struct lease_table *table, struct lease *lease, struct batch *batch, uint64_t now) {
+	lease->batch = batch;
+	++batch->refs;
+	table->taken += lease->width;
+	if (lease->width > 1) {
+		fair_widen(&table->fair, &batch->fair, lease->width - 1, now);
+	}
+}
+
+static void lease_uncharge(struct lease_table *table, struct lease *lease, uint64_t now) {
+	if (lease->width > 1) {
+		fair_narrow(&table->fair, &lease->batch->fair, lease->width - 1, now);
+	}
+	fair_done(&table->fair, &lease->batch->fair, now);
+	table->taken -= lease->width;
+	batch_unref(table, lease->batch, now);
+}
+
+static void lease_lend(struct lease *lender, struct lease *lease) {
+	lease->lender = lender;
+	lender->borrower = lease->holder;
+	lender->lent += lease->width;
+}
+
+// Gives back what the lease takes and frees it, unless it is lent; then its lender, if it was only kept for it.
+static void lease_end(struct lease_table *table, struct lease *lease, uint64_t now) {
+	while (lease && !lease->holder && lease->lent == 0) {
+		struct lease *lender = lease->lender;
+		if (lender) {
+			lender->lent -= lease->width;
+			lender->borrower = lender->lent > 0 ? lender->borrower : NULL;
+		} else if (lease->batch) {
+			lease_uncharge(table, lease, now);
+		}
+		list_for_each(&lease->below, at) {
+			list_entry(at, struct lease_client, below)->lender = NULL;
+			list_remove(at);
+		}
+		list_remove(&lease->all);
+		free(lease);
+		lease = lender;
+	}
+}
+
+static void lease_drop(struct lease_table *table, struct lease *lease, uint64_t now) {
+	list_remove(&lease->own);
+	list_remove(&lease->unused);
+	lease->holder = NULL;
+	lease_end(table, lease, now);
+}
+
+// ---- the table ----
+
+struct lease_table *lease_table_create(unsigned slots, bool fair_time, uint64_t first) {
+	struct lease_table *table = xcalloc(1, sizeof(*table));
+	table->slots = slots;
+	table->last_number = table->nonces = first;
+	fair_init(&table->fair, fair_time, /* track_lag */ false);
+	table->fair.slots = slots;
+	list_init(&table->clients);
+	list_init(&table->batches);
+	list_init(&table->leases);
+	list_init(&table->unused);
+	return table;
+}
+
+void lease_table_destroy(struct lease_table *table) {
+	list_for_each(&table->batches, at) {
+		batch_free(list_entry(at, struct batch, link));
+	}
+	fair_fini(&table->fair);
+	free(table);
+}
+
+// Charges the lease as if its batch's turn had come. While RECOVERING nobody else is in the race.
+static void charge_held(struct lease_table *table, struct lease *lease, struct batch *batch, uint64_t now) {
+	fair_arrive(&table->fair, &batch->fair, 1, now);
+	(void)fair_pick(&table->fair, now);
+	lease_charge(table, lease, batch, now);
+}
+
+// How many leases are lent one out of the other from here up.
+static unsigned chain_length(const struct lease *lease) {
+	unsigned n = 0;
+	for (; lease; lease = lease->lender) {
+		++n;
+	}
+	return n;
+}
+
+static bool chain_has(const struct lease *lease, const struct lease *other) {
+	while (lease && lease != other) {
+		lease = lease->lender;
+	}
+	return lease;
+}
+
+// The slots that can be lent to the client out of the lease: as many as wanted, or all of it; else it would wait for ever for what
+// its own parent holds. 0: none now.
+static uint32_t lendable(const struct lease *lender, const struct lease_client *client, uint32_t width) {
+	if (!lender || (lender->borrower && lender->borrower != client) || chain_length(lender) >= LEASE_DEPTH) {
+		return 0;
+	}
+	width = width < lender->width ? width : lender->width;
+	return lender->width - lender->lent >= width ? width : 0;
+}
+
+// The client runs on that lease: what it wants beyond it waits in the batch of the lease.
+static void client_set_lender(struct lease_client *client, struct lease *lender, uint64_t now) {
+	const struct lease *root = lender;
+	while (root->lender) {
+		root = root->lender;
+	}
+	client->lender = lender;
+	list_push_back(&lender->below, &client->below);
+	struct batch *old = client->batch;
+	client->batch = root->batch;
+	++client->batch->refs;
+	if (old) {
+		batch_unref(client->table, old, now);
+	}
+}
+
+// What clients said of the leases that they run on is looked up when all have said what they hold.
+static void resolve_lenders(struct lease_table *table, uint64_t now) {
+	list_for_each(&table->leases, at) {
+		struct lease *lease = list_entry(at, struct lease, all);
+		struct lease *lender = lease->lender_unknown ? lease_of_id(table, lease->holder->lender_id) : NULL;
+		if (lendable(lender, lease->holder, lease->width) == lease->width && !chain_has(lender, lease)) {
+			lease_lend(lender, lease);
+		} else if (lease->lender_unknown) {
+			charge_held(table, lease, lease->holder->batch, now);
+		}
+		lease->lender_unknown = false;
+	}
+	list_for_each(&table->clients, at) {
+		struct lease_client *client = list_entry(at, struct lease_client, link);
+		struct lease *lender = lease_of_id(table, client->lender_id);
+		if (lender && lender->holder != client) {
+			client_set_lender(client, lender, now);
+		}
+	}
+}
+
+void lease_open(struct lease_table *table, uint64_t now) {
+	resolve_lenders(table, now);
+	table->state = OPEN;
+	list_for_each(&table->clients, at) {
+		struct lease_client *client = list_entry(at, struct lease_client, link);
+		uint32_t wanted = client->wanted;
+		client->wanted = 0;
+		lease_want(client, wanted, client->width, now);
+	}
+}
+
+void lease_drain(struct lease_table *table) {
+	table->state = DRAINING;
+}
+
+// ---- clients ----
+
+struct lease_client *lease_join(struct lease_table *table, const struct lease_client_config *config, void *user, uint64_t now) {
+	struct lease_client *client = NEW(struct lease_client);
+	client->table = table;
+	client->user = user;
+	client->lender_id = config->below;
+	client->width = 1;
+	list_init(&client->waiting);
+	list_init(&client->below);
+	list_init(&client->leases);
+	list_push_back(&table->clients, &client->link);
+	struct lease *lender = table->state == RECOVERING ? NULL : lease_of_id(table, config->below);
+	if (lender) {
+		client_set_lender(client, lender, now);
+	} else {
+		client->batch = batch_get(table, config);
+		++client->batch->refs;
+	}
+	return client;
+}
+
+void *lease_user(const struct lease_client *client) {
+	return client->user;
+}
+
+void lease_leave(struct lease_client *client, uint64_t now) {
+	lease_want(client, 0, client->width, now);
+	list_for_each(&client->leases, at) {
+		lease_drop(client->table, list_entry(at, struct lease, own), now);
+	}
+	list_remove(&client->below);
+	list_remove(&client->link);
+	batch_unref(client->table, client->batch, now);
+	free(client);
+}
+
+void lease_want(struct lease_client *client, uint32_t n, uint32_t width, uint64_t now) {
+	struct lease_table *table = client->table;
+	struct fair_queue *queue = &client->batch->fair;
+	uint32_t before = client->wanted;
+	client->wanted = n;
+	client->width = width > 0 ? width : 1;
+	if (table->state == RECOVERING) {
+		return;
+	}
+	if (table->gathering == client && n == 0) { // its turn is given back
+		table->gathering = NULL;
+		fair_give_back(&table->fair, queue, table->gathers_since, now);
+		--before;
+	}
+	if (n > before) {
+		fair_arrive(&table->fair, queue, n - before, now);
+	} else if (n < before) {
+		fair_withdraw(&table->fair, queue, before - n, now);
+	}
+	if (n == 0) {
+		list_remove(&client->waiting);
+	} else if (list_is_empty(&client->waiting)) {
+		list_push_back(&client->batch->waiting, &client->waiting);
+		client->since = ++table->nwaits;
+	}
+}
+
+// ---- granting ----
+
+static void grant(struct lease_client *client, struct lease *lender, uint32_t width, uint64_t now, struct lease_grant *ret_grant) {
+	struct lease_table *table = client->table;
+	struct lease_id id = {.number = ++table->last_number, .nonce = random_next(&table->nonces)};
+	struct lease *lease = lease_add(client, id, width);
+	lease->granted = now;
+	if (lender) {
+		lease_lend(lender, lease);
+	} else {
+		lease_charge(table, lease, client->batch, now);
+		list_push_back(&table->unused, &lease->unused);
+	}
+	--client->wanted;
+	list_remove(&client->waiting);
+	if (client->wanted > 0) {
+		list_push_back(&client->batch->waiting, &client->waiting);
+		client->since = ++table->nwaits;
+	}
+	*ret_grant = (struct lease_grant){.client = client, .id = id, .width = width, .lent = lender};
+}
+
+static bool grant_lent(struct lease_table *table, uint64_t now, struct lease_grant *ret_grant) {
+	list_for_each(&table->clients, at) {
+		struct lease_client *client = list_entry(at, struct lease_client, link);
+		uint32_t width = lendable(client->lender, client, client->width);
+		if (client->wanted > 0 && client != table->gathering && width > 0) {
+			fair_withdraw(&table->fair, &client->batch->fair, 1, now);
+			grant(client, client->lender, width, now, ret_grant);
+			return true;
+		}
+	}
+	return false;
+}
+
+bool lease_next(struct lease_table *table, uint64_t now, struct lease_grant *ret_grant) {
+	if (table->state == RECOVERING) {
+		return false;
+	}
+	if (grant_lent(table, now, ret_grant)) {
+		return true;
+	}
+	if (table->state == DRAINING || table->taken >= table->slots) {
+		return false;
+	}
+	if (!table->gathering) {
+		struct fair_queue *queue = fair_pick(&table->fair, now);
+		if (!queue) {
+			return false;
+		}
+		const struct batch *batch = list_entry(queue, struct batch, fair);
+		table->gathering = list_entry(batch->waiting.next, struct lease_client, waiting);
+		table->gathers_since = now;
+	}
+	struct lease_client *client = table->gathering;
+	uint32_t width = client->width < table->slots ? client->width : table->slots;
+	if (table->slots - table->taken < width) {
+		return false;
+	}
+	table->gathering = NULL;
+	grant(client, /* lender */ NULL, width, now, ret_grant);
+	return true;
+}
+
+bool lease_use(struct lease_client *client, uint64_t number) {
+	struct lease *lease = lease_of(client, number);
+	if (lease) {
+		list_remove(&lease->unused);
+	}
+	return lease;
+}
+
+bool lease_release(struct lease_client *client, uint64_t number, uint64_t now) {
+	struct lease *lease = lease_of(client, number);
+	if (lease) {
+		lease_drop(client->table, lease, now);
+	}
+	return lease;
+}
+
+bool lease_hold(struct lease_client *client, struct lease_id id, uint32_t width, bool lent, uint64_t now) {
+	struct lease_table *table = client->table;
+	if (table->state != RECOVERING || id.number == 0
+	    || lease_find(&table->leases, offsetof(struct lease, all), id.number)) {
+		return false;
+	}
+	table->last_number = id.number > table->last_number ? id.number : table->last_number;
+	struct lease *lease = lease_add(client, id, width > 0 ? width : 1);
+	lease->lender_unknown = lent;
+	if (!lent) {
+		charge_held(table, lease, client->batch, now);
+	}
+	return true;
+}
+
+bool lease_revoke(struct lease_table *table, uint64_t now, struct lease_grant *ret_revoked, uint64_t *ret_when) {
+	*ret_when = TIME_NEVER;
+	if (list_is_empty(&table->unused) || !lease_is_contended(table)) {
+		return false;
+	}
+	struct lease *lease = list_entry(table->unused.next, struct lease, unused);
+	if (now - lease->granted < LEASE_UNUSED) {
+		*ret_when = lease->granted + LEASE_UNUSED;
+		return false;
+	}
+	*ret_revoked = (struct lease_grant){.client = lease->holder, .id = lease->id, .width = lease->width};
+	lease_drop(table, lease, now);
+	return true;
+}
+
+// ---- what is told ----
+
+bool lease_is_contended(const struct lease_table *table) {
+	return table->state == OPEN && (table->gathering || fair_is_eligible(&table->fair));
+}
+
+unsigned lease_place(const struct lease_client *client, unsigned *ret_waiting) {
+	unsigned before = 0, waiting = 0;
+	list_for_each(&client->table->clients, at) {
+		const struct lease_client *other = list_entry(at, struct lease_client, link);
+		waiting += other->wanted > 0;
+		before += other->wanted > 0 && other->since < client->since;
+	}
+	*ret_waiting = waiting;
+	return client->wanted > 0 ? before + 1 : 0;
+}
+
+void lease_stat(const struct lease_table *table, struct lease_stat *ret_stat) {
+	*ret_stat = (struct lease_stat){.slots = table->slots, .taken = table->taken};
+	list_for_each(&table->leases, at) {
+		ret_stat->held += list_entry(at, struct lease, all)->holder != NULL;
+	}
+	list_for_each(&table->clients, at) {
+		ret_stat->waiting += list_entry(at, struct lease_client, link)->wanted > 0;
+	}
+}
+
+void lease_client_stat(const struct lease_client *client, uint64_t now, struct lease_client_stat *ret_stat) {
+	const struct fair *fair = &client->table->fair;
+	unsigned waiting;
+	*ret_stat = (struct lease_client_stat){
+		.batch = client->batch->name,
+		.wanted = client->wanted,
+		.place = lease_place(client, &waiting),
+		.virt = fair_virt(fair, &client->batch->fair, now),
+	};
+	list_for_each(&client->leases, at) {
+		const struct lease *lease = list_entry(at, struct lease, own);
+		++ret_stat->held;
+		ret_stat->lent += lease->lender != NULL;
+		ret_stat->slots += lease->lender ? 0 : lease->width;
+	}
+}

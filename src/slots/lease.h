@@ -1,0 +1,110 @@
+// Who holds the slots of a pool, and who is next: leases, granted in turns among batches.
+//
+// A pure state machine: no threads, no clock, no I/O. Times are passed in, in nanoseconds that never go back.
+//
+// A client asks for leases (lease_want), gets them one by one (lease_next) and gives each back (lease_release, or all by
+// lease_leave). It belongs to a batch: to the one that it names, or to one of its own. Batches take turns on the slots
+// (engine/fair.h); in a batch the client that has waited longest for its next lease is first. A lease may be worth several
+// slots: when its turn comes, what becomes free is kept for it, so that narrow ones cannot starve it.
+//
+// A lease can be lent. A client that names a lease as the one it runs on (a process below the job of that lease) gets its
+// leases out of that one first, which takes no further slot; one such client at a time. What it wants beyond waits in the
+// batch of the lease. A lease that ends while it is lent keeps its slots until what was lent is back.
+//
+// Life of a lease: granted -lease_use-> in use -lease_release-> gone
+//                  granted -lease_revoke: not in use for a second, while others wait-> gone
+// Life of a table: RECOVERING -lease_open-> OPEN -lease_drain-> DRAINING
+//                  RECOVERING: clients of a server that died tell what they hold (lease_hold); nothing is granted
+//                  DRAINING: nothing is granted any more but what is lent
+
+#ifndef FAIRPAR_SLOTS_LEASE_H
+#define FAIRPAR_SLOTS_LEASE_H
+
+#include "base/attr.h"
+#include "base/buf.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct lease_table;
+struct lease_client;
+
+enum { LEASE_DEPTH = 32 }; // leases that are lent one out of the other, at most
+
+// What a lease is called: the number tells it apart from all others of the pool, also after a new server has started; who
+// knows the nonce runs on it, or below.
+struct lease_id {
+	uint64_t number, nonce;
+};
+
+struct lease_client_config {
+	const char *batch;     // its name, or NULL: a batch of its own
+	uint32_t weight;       // 1 to FAIR_MOST_WEIGHT, and
+	int32_t priority;      // both of the batch: the first of its clients says
+	struct lease_id below; // the lease that it runs on; number 0: none
+};
+
+struct lease_grant {
+	struct lease_client *client;
+	struct lease_id id;
+	uint32_t width;        // slots: as wanted, cut to those of the pool
+	bool lent;
+};
+
+// A table of `slots` (at least 1) slots, RECOVERING. `fair_time`: batches get as much time on the slots each, else as many turns.
+// Numbers of leases begin behind `first`. The caller frees it with lease_table_destroy(), when all clients have left.
+struct lease_table *lease_table_create(unsigned slots, bool fair_time, uint64_t first);
+void lease_table_destroy(struct lease_table *table);
+void lease_open(struct lease_table *table, uint64_t now);
+void lease_drain(struct lease_table *table);
+
+// A client comes. It is the table's until lease_leave(). `user` is returned by lease_user().
+struct lease_client *lease_join(struct lease_table *table, const struct lease_client_config *config, void *user, uint64_t now);
+void *lease_user(const struct lease_client *client);
+
+// All leases of the client come back, and it is forgotten.
+void lease_leave(struct lease_client *client, uint64_t now);
+
+// The client waits for `n` more leases of `width` slots each: this is the number, whatever it was before.
+void lease_want(struct lease_client *client, uint32_t n, uint32_t width, uint64_t now);
+
+// Grants the next lease. Returns false when there is none: nobody waits, or what is free is not enough. To be called until
+// then after any of the others.
+bool lease_next(struct lease_table *table, uint64_t now, struct lease_grant *ret_grant) FP_NODISCARD;
+
+// The client uses the lease from now on: it is not revoked any more. False: it has no such lease.
+bool lease_use(struct lease_client *client, uint64_t number) FP_NODISCARD;
+bool lease_release(struct lease_client *client, uint64_t number, uint64_t now) FP_NODISCARD;
+
+// While RECOVERING: the client has that lease, of an earlier table, in use; or out of the lease that it is `below`. False: it
+// is held already, or the table is open.
+bool lease_hold(struct lease_client *client, struct lease_id id, uint32_t width, bool lent, uint64_t now) FP_NODISCARD;
+
+// Takes the lease back that has been granted for longest, if that was LEASE_UNUSED ns ago, it is not in use and somebody waits.
+// Returns false if there is none; then *ret_when is when there may be one, or TIME_NEVER.
+#define LEASE_UNUSED UINT64_C(1000000000)
+bool lease_revoke(struct lease_table *table, uint64_t now, struct lease_grant *ret_revoked, uint64_t *ret_when) FP_NODISCARD;
+
+// Does anybody wait who could have what a client returns?
+bool lease_is_contended(const struct lease_table *table);
+
+// The place of the client among those that wait, by when they began to, from 1; 0: it does not wait. *ret_waiting: how many do.
+unsigned lease_place(const struct lease_client *client, unsigned *ret_waiting);
+
+// What is to be told of the pool and of each client.
+struct lease_stat {
+	unsigned slots, taken;     // taken may be more than slots: a smaller server has taken over
+	unsigned held;             // leases, of all clients
+	unsigned waiting;          // clients
+};
+struct lease_client_stat {
+	const char *batch;         // or NULL
+	unsigned held, slots, lent; // leases, slots that they take, leases that were lent to it
+	uint32_t wanted;
+	unsigned place;            // lease_place()
+	double virt;               // what its batch has had, in seconds or turns for each of its weight
+};
+void lease_stat(const struct lease_table *table, struct lease_stat *ret_stat);
+void lease_client_stat(const struct lease_client *client, uint64_t now, struct lease_client_stat *ret_stat);
+
+#endif

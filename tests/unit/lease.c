@@ -1,0 +1,473 @@
+// Tests of the leases of a pool (slots/lease.h): golden traces, what is lent, a server's successor, and a random world.
+
+#include "slots/lease.h"
+
+#include "base/random.h"
+#include "base/sync.h"
+
+#include "test.h"
+
+// ---- a pool whose clients are called a, b, c ... ----
+
+enum { MOST = 16 };
+
+struct world {
+	struct lease_table *table;
+	struct lease_client *clients[MOST];
+	struct lease_id leases[MOST][64]; // of each, the oldest first
+	unsigned nleases[MOST];
+	uint64_t now;
+	char names[MOST];                 // what lease_user() points to
+};
+
+static void world_recover(struct world *world, unsigned slots) {
+	*world = (struct world){.table = lease_table_create(slots, /* fair_time */ false, /* first */ 100)};
+}
+
+static void world_init(struct world *world, unsigned slots) {
+	world_recover(world, slots);
+	lease_open(world->table, 0);
+}
+
+static void world_fini(struct world *world) {
+	for (unsigned i = 0; i < MOST; ++i) {
+		if (world->clients[i]) {
+			lease_leave(world->clients[i], world->now);
+		}
+	}
+	struct lease_stat stat;
+	lease_stat(world->table, &stat);
+	check_equal(stat.taken, 0);
+	check_equal(stat.held, 0);
+	lease_table_destroy(world->table);
+}
+
+static void join_config(struct world *world, char name, const struct lease_client_config *config) {
+	world->names[name - 'a'] = name;
+	world->clients[name - 'a'] = lease_join(world->table, config, &world->names[name - 'a'], world->now);
+}
+
+static void join(struct world *world, char name) {
+	join_config(world, name, &(struct lease_client_config){.weight = 1});
+}
+
+// Joins below the first lease of `parent`.
+static void join_below(struct world *world, char name, char parent) {
+	join_config(world, name, &(struct lease_client_config){.weight = 1, .below = world->leases[parent - 'a'][0]});
+}
+
+static void want(struct world *world, char name, unsigned n) {
+	lease_want(world->clients[name - 'a'], n, 1, world->now);
+}
+
+// Who is granted a lease, in order; capitals: lent.
+static const char *grants(struct world *world) {
+	static char trace[256];
+	size_t n = 0;
+	struct lease_grant grant;
+	while (lease_next(world->table, world->now, &grant)) {
+		char name = *(char *)lease_user(grant.client);
+		world->leases[name - 'a'][world->nleases[name - 'a']++] = grant.id;
+		trace[n++] = (char)(grant.lent ? name - 'a' + 'A' : name);
+	}
+	trace[n] = '\0';
+	return trace;
+}
+
+// The client's oldest lease comes back.
+static void release(struct world *world, char name) {
+	struct lease_id *leases = world->leases[name - 'a'];
+	check(world->nleases[name - 'a'] > 0);
+	check(lease_release(world->clients[name - 'a'], leases[0].number, world->now));
+	memmove(leases, leases + 1, --world->nleases[name - 'a'] * sizeof(*leases));
+}
+
+static void leave(struct world *world, char name) {
+	lease_leave(world->clients[name - 'a'], world->now);
+	world->clients[name - 'a'] = NULL;
+	world->nleases[name - 'a'] = 0;
+}
+
+static unsigned taken(const struct world *world) {
+	struct lease_stat stat;
+	lease_stat(world->table, &stat);
+	return stat.taken;
+}
+
+// ---- turns ----
+
+static void test_turns(void) {
+	struct world world;
+	world_init(&world, 1);
+	join(&world, 'a');
+	join(&world, 'b');
+	want(&world, 'a', 100);
+	check_string(grants(&world), "a");
+	want(&world, 'b', 2); // late: next
+	const char *trace[] = {"b", "a", "b", "a", "a"};
+	char runs = 'a';
+	for (unsigned i = 0; i < 5; ++i) {
+		release(&world, runs);
+		check_string(grants(&world), trace[i]);
+		runs = trace[i][0];
+	}
+	world_fini(&world);
+}
+
+static void test_batch_shared(void) {
+	struct world world;
+	world_init(&world, 1);
+	const struct lease_client_config make = {.weight = 1, .batch = "make"};
+	join_config(&world, 'a', &make);
+	join_config(&world, 'b', &make);
+	join(&world, 'c');
+	want(&world, 'a', 9);
+	want(&world, 'b', 9);
+	want(&world, 'c', 9);
+	char trace[9] = "", runs = grants(&world)[0];
+	for (unsigned i = 0; i < 8; ++i) {
+		trace[i] = runs;
+		release(&world, runs);
+		runs = grants(&world)[0];
+	}
+	check_string(trace, "acbcacbc"); // a and b have one turn together
+	world_fini(&world);
+}
+
+static void test_wide(void) {
+	struct world world;
+	world_init(&world, 3);
+	join(&world, 'a');
+	join(&world, 'b');
+	want(&world, 'a', 100);
+	check_string(grants(&world), "aaa");
+	lease_want(world.clients[1], 1, 2, 0);
+	check_string(grants(&world), "");
+	release(&world, 'a');
+	check_string(grants(&world), ""); // kept for b
+	release(&world, 'a');
+	check_string(grants(&world), "b");
+	check_equal(taken(&world), 3);
+	release(&world, 'b');
+	check_string(grants(&world), "aa");
+	lease_want(world.clients[1], 1, 99, 0); // more than there are: all
+	want(&world, 'a', 0);
+	release(&world, 'a');
+	release(&world, 'a');
+	check_string(grants(&world), "");
+	release(&world, 'a');
+	check_string(grants(&world), "b");
+	check_equal(taken(&world), 3);
+	world_fini(&world);
+}
+
+static void test_wide_gives_up(void) {
+	struct world world;
+	world_init(&world, 2);
+	join(&world, 'a');
+	join(&world, 'b');
+	want(&world, 'a', 3);
+	check_string(grants(&world), "aa");
+	lease_want(world.clients[1], 1, 2, 0);
+	release(&world, 'a');
+	check_string(grants(&world), "");
+	leave(&world, 'b');
+	check_string(grants(&world), "a");
+	world_fini(&world);
+}
+
+// ---- lending ----
+
+static void test_lent_three_deep(void) {
+	struct world world;
+	world_init(&world, 1);
+	join(&world, 'a');
+	want(&world, 'a', 1);
+	check_string(grants(&world), "a");
+	join_below(&world, 'b', 'a');
+	want(&world, 'b', 5);
+	check_string(grants(&world), "B");
+	join_below(&world, 'c', 'b');
+	want(&world, 'c', 2);
+	check_string(grants(&world), "C");
+	check_equal(taken(&world), 1);
+	release(&world, 'c');
+	check_string(grants(&world), "C");
+	leave(&world, 'c');
+	release(&world, 'b');
+	check_string(grants(&world), "B");
+	world_fini(&world);
+}
+
+static void test_lent_one_at_a_time(void) {
+	struct world world;
+	world_init(&world, 1);
+	join(&world, 'a');
+	want(&world, 'a', 1);
+	check_string(grants(&world), "a");
+	join_below(&world, 'b', 'a');
+	join_below(&world, 'c', 'a');
+	want(&world, 'b', 1);
+	want(&world, 'c', 1);
+	check_string(grants(&world), "B");
+	leave(&world, 'b');
+	check_string(grants(&world), "C");
+	world_fini(&world);
+}
+
+static void test_lent_outlives_lender(void) {
+	struct world world;
+	world_init(&world, 1);
+	join(&world, 'a');
+	join(&world, 'd');
+	want(&world, 'a', 1);
+	check_string(grants(&world), "a");
+	want(&world, 'd', 1);
+	join_below(&world, 'b', 'a');
+	want(&world, 'b', 1);
+	check_string(grants(&world), "B");
+	leave(&world, 'a'); // killed, and what it started goes on
+	check_string(grants(&world), "");
+	check_equal(taken(&world), 1);
+	leave(&world, 'b');
+	check_string(grants(&world), "d");
+	world_fini(&world);
+}
+
+static void test_lent_wide(void) {
+	struct world world;
+	world_init(&world, 2);
+	join(&world, 'a');
+	lease_want(world.clients[0], 1, 2, 0);
+	check_string(grants(&world), "a");
+	join_below(&world, 'b', 'a');
+	lease_want(world.clients[1], 9, 5, 0); // more than the parent has: what it has
+	check_string(grants(&world), "B");
+	release(&world, 'b');
+	want(&world, 'b', 3);
+	check_string(grants(&world), "BB");
+	check_equal(taken(&world), 2);
+	world_fini(&world);
+}
+
+static void test_beyond_is_charged_to_parent(void) {
+	struct world world;
+	world_init(&world, 3);
+	join(&world, 'a');
+	join(&world, 'd');
+	want(&world, 'a', 1);
+	check_string(grants(&world), "a");
+	join_below(&world, 'b', 'a');
+	want(&world, 'b', 9);
+	check_string(grants(&world), "Bbb");
+	want(&world, 'd', 9);
+	want(&world, 'a', 9);
+	leave(&world, 'b'); // the one that was lent is a's own again
+	check_string(grants(&world), "da"); // two are free
+	world_fini(&world);
+}
+
+static void test_nonce(void) {
+	struct world world;
+	world_init(&world, 1);
+	join(&world, 'a');
+	want(&world, 'a', 1);
+	check_string(grants(&world), "a");
+	world.leases[0][0].nonce ^= 1;
+	join_below(&world, 'b', 'a');
+	want(&world, 'b', 1);
+	check_string(grants(&world), "");
+	world_fini(&world);
+}
+
+// ---- what is not used, and what is not there ----
+
+static void test_unused(void) {
+	struct world world;
+	struct lease_grant revoked;
+	uint64_t when;
+	world_init(&world, 2);
+	join(&world, 'a');
+	join(&world, 'b');
+	want(&world, 'a', 2);
+	check_string(grants(&world), "aa");
+	check(lease_use(world.clients[0], world.leases[0][0].number));
+	check(!lease_revoke(world.table, 5 * NS_PER_S, &revoked, &when)); // nobody waits
+	check(when == TIME_NEVER);
+	want(&world, 'b', 2);
+	check(!lease_revoke(world.table, LEASE_UNUSED - 1, &revoked, &when));
+	check_equal(when, LEASE_UNUSED);
+	check(lease_revoke(world.table, LEASE_UNUSED, &revoked, &when));
+	check(revoked.client == world.clients[0] && revoked.id.number == world.leases[0][1].number);
+	check(!lease_revoke(world.table, LEASE_UNUSED, &revoked, &when)); // the other is in use
+	check_string(grants(&world), "b");
+	check(!lease_release(world.clients[0], world.leases[0][1].number, 0)); // not its any more
+	world_fini(&world);
+}
+
+static void test_foreign(void) {
+	struct world world;
+	world_init(&world, 2);
+	join(&world, 'a');
+	join(&world, 'b');
+	want(&world, 'a', 1);
+	check_string(grants(&world), "a");
+	uint64_t number = world.leases[0][0].number;
+	check(!lease_use(world.clients[1], number));
+	check(!lease_release(world.clients[1], number, 0));
+	check(!lease_release(world.clients[0], number + 1, 0));
+	check(!lease_hold(world.clients[1], (struct lease_id){number + 1, 0}, 1, false, 0)); // nothing is recovered
+	check_equal(taken(&world), 1);
+	world_fini(&world);
+}
+
+// ---- a server's successor ----
+
+static void test_recovery(void) {
+	struct world old, world;
+	world_init(&old, 1);
+	join(&old, 'a');
+	want(&old, 'a', 1);
+	check_string(grants(&old), "a");
+	join_below(&old, 'b', 'a');
+	want(&old, 'b', 2);
+	check_string(grants(&old), "B");
+
+	world_recover(&world, 1);
+	// b comes before its parent
+	join_config(&world, 'b', &(struct lease_client_config){.weight = 1, .below = old.leases[0][0]});
+	check(lease_hold(world.clients[1], old.leases[1][0], 1, /* lent */ true, 0));
+	join(&world, 'c');
+	want(&world, 'c', 1);
+	want(&world, 'b', 1);
+	check_string(grants(&world), "");
+	join(&world, 'a');
+	check(lease_hold(world.clients[0], old.leases[0][0], 1, false, 0));
+	check(!lease_hold(world.clients[2], old.leases[0][0], 1, false, 0)); // held already
+	lease_open(world.table, 0);
+	check_equal(taken(&world), 1);
+	check_string(grants(&world), "");
+	check(lease_release(world.clients[1], old.leases[1][0].number, 0));
+	check_string(grants(&world), "B");
+	check(world.leases[1][0].number > old.leases[1][0].number);
+	leave(&world, 'b');
+	leave(&world, 'a');
+	check_string(grants(&world), "c");
+	world_fini(&world);
+	world_fini(&old);
+}
+
+static void test_recovery_orphan(void) {
+	struct world world;
+	world_recover(&world, 1);
+	const struct lease_id mine = {7, 70}, parent = {6, 60};
+	join_config(&world, 'a', &(struct lease_client_config){.weight = 1, .below = parent});
+	check(lease_hold(world.clients[0], mine, 1, /* lent */ true, 0));
+	lease_open(world.table, 0);
+	check_equal(taken(&world), 1); // its parent has gone: the slot is its own
+	world_fini(&world);
+}
+
+static void test_recovery_circle(void) {
+	struct world world;
+	world_recover(&world, 2);
+	const struct lease_id one = {7, 70}, other = {8, 80};
+	join_config(&world, 'a', &(struct lease_client_config){.weight = 1, .below = other});
+	join_config(&world, 'b', &(struct lease_client_config){.weight = 1, .below = one});
+	check(lease_hold(world.clients[0], one, 1, true, 0));
+	check(lease_hold(world.clients[1], other, 1, true, 0));
+	lease_open(world.table, 0);
+	check_equal(taken(&world), 1); // a lie; one of the two is not lent
+	world_fini(&world);
+}
+
+static void test_drain(void) {
+	struct world world;
+	world_init(&world, 2);
+	join(&world, 'a');
+	want(&world, 'a', 1);
+	check_string(grants(&world), "a");
+	lease_drain(world.table);
+	want(&world, 'a', 1);
+	join_below(&world, 'b', 'a');
+	want(&world, 'b', 2);
+	check_string(grants(&world), "B");
+	world_fini(&world);
+}
+
+// ---- a random world ----
+
+static void check_sane(const struct world *world, unsigned slots) {
+	struct lease_stat stat;
+	lease_stat(world->table, &stat);
+	check(stat.taken <= slots);
+	unsigned own = 0;
+	for (unsigned i = 0; i < MOST; ++i) {
+		struct lease_client_stat client;
+		if (world->clients[i]) {
+			lease_client_stat(world->clients[i], world->now, &client);
+			check_equal(client.held, world->nleases[i]);
+			own += client.slots;
+		}
+	}
+	check(own <= stat.taken); // the rest has ended, but is lent
+	check(stat.waiting == 0 || stat.taken > 0); // somebody runs while somebody waits
+}
+
+static void step(struct world *world, uint64_t *random) {
+	unsigned i = (unsigned)(random_next(random) % MOST), parent = (unsigned)(random_next(random) % MOST);
+	char name = (char)('a' + i);
+	++world->now;
+	if (!world->clients[i]) {
+		struct lease_client_config config = {.weight = 1 + i % 3, .priority = i % 5 == 0, .batch = i % 4 == 0 ? "x" : NULL};
+		config.below = world->nleases[parent] > 0 ? world->leases[parent][0] : config.below;
+		join_config(world, name, &config);
+	}
+	switch (random_next(random) % 8) {
+	case 0: leave(world, name); break;
+	case 1: lease_want(world->clients[i], 0, 1, world->now); break;
+	case 2: case 3: lease_want(world->clients[i], (uint32_t)(random_next(random) % 4), 1 + i % 6 / 5 * 2, world->now); break;
+	default:
+		if (world->nleases[i] > 0) {
+			release(world, name);
+		}
+	}
+	(void)grants(world);
+}
+
+static void test_random(void) {
+	for (uint64_t seed = 1; seed <= 200; ++seed) {
+		struct world world;
+		uint64_t random = seed;
+		unsigned slots = 1 + (unsigned)(seed % 4);
+		world_init(&world, slots);
+		for (unsigned i = 0; i < 2000; ++i) {
+			step(&world, &random);
+			check_sane(&world, slots);
+		}
+		world_fini(&world);
+	}
+}
+
+int main(int argc, char *argv[]) {
+	static const struct test tests[] = {
+		TEST("batches take turns, and a late one is next", test_turns),
+		TEST("clients that name the same batch share its turns", test_batch_shared),
+		TEST("a wide lease waits for its slots, and nothing passes it", test_wide),
+		TEST("a client that waits for slots and leaves holds nobody up", test_wide_gives_up),
+		TEST("a lease is lent to who runs below it, three deep on one slot", test_lent_three_deep),
+		TEST("a lease is lent to one client at a time", test_lent_one_at_a_time),
+		TEST("a lease that ends while it is lent keeps its slot until it is back", test_lent_outlives_lender),
+		TEST("of a wide lease several are lent", test_lent_wide),
+		TEST("what is wanted beyond the lent lease is charged to the parent's batch", test_beyond_is_charged_to_parent),
+		TEST("nothing is lent without the nonce", test_nonce),
+		TEST("what is not used for a second is taken back once somebody waits", test_unused),
+		TEST("nobody uses or returns the lease of another", test_foreign),
+		TEST("a new server learns who holds what, in any order", test_recovery),
+		TEST("what was lent by a client that did not come back takes a slot", test_recovery_orphan),
+		TEST("leases that claim to be lent by each other are not believed", test_recovery_circle),
+		TEST("a pool that is drained grants nothing but what is lent", test_drain),
+		TEST("whatever clients do, slots are neither lost nor double", test_random),
+	};
+	return test_main(tests, sizeof(tests) / sizeof(tests[0]), argc, argv);
+}

@@ -33,8 +33,8 @@ struct lease {
 	uint32_t width;
 	uint64_t granted;
 	struct lease_client *holder; // NULL: it has ended, but is lent
-	struct batch *batch;        // that its slots are charged to; NULL: they are the lender's
-	struct lease *lender;
+	struct lease *lender;       // whose slots they are; NULL: they are counted in table->taken
+	struct batch *batch;        // that is charged for them, or NULL
 	bool lender_unknown;        // while RECOVERING
 	struct lease_client *borrower; // who has `lent` of its slots; NULL: none are lent
 	uint32_t lent;
@@ -165,11 +165,14 @@ static void lease_charge(struct lease_table *table, struct lease *lease, struct 
 }
 
 static void lease_uncharge(struct lease_table *table, struct lease *lease, uint64_t now) {
+	table->taken -= lease->width;
+	if (!lease->batch) {
+		return;
+	}
 	if (lease->width > 1) {
 		fair_narrow(&table->fair, &lease->batch->fair, lease->width - 1, now);
 	}
 	fair_done(&table->fair, &lease->batch->fair, now);
-	table->taken -= lease->width;
 	batch_unref(table, lease->batch, now);
 }
 
@@ -186,7 +189,7 @@ static void lease_end(struct lease_table *table, struct lease *lease, uint64_t n
 		if (lender) {
 			lender->lent -= lease->width;
 			lender->borrower = lender->lent > 0 ? lender->borrower : NULL;
-		} else if (lease->batch) {
+		} else if (!lease->lender_unknown) {
 			lease_uncharge(table, lease, now);
 		}
 		list_for_each(&lease->below, at) {
@@ -245,6 +248,13 @@ static unsigned chain_length(const struct lease *lease) {
 	return n;
 }
 
+static const struct lease *root_of(const struct lease *lease) {
+	while (lease->lender) {
+		lease = lease->lender;
+	}
+	return lease;
+}
+
 static bool chain_has(const struct lease *lease, const struct lease *other) {
 	while (lease && lease != other) {
 		lease = lease->lender;
@@ -264,18 +274,16 @@ static uint32_t lendable(const struct lease *lender, const struct lease_client *
 
 // The client runs on that lease: what it wants beyond it waits in the batch of the lease.
 static void client_set_lender(struct lease_client *client, struct lease *lender, uint64_t now) {
-	const struct lease *root = lender;
-	while (root->lender) {
-		root = root->lender;
-	}
+	const struct lease *root = root_of(lender);
 	client->lender = lender;
 	list_push_back(&lender->below, &client->below);
 	struct batch *old = client->batch;
+	if (!root->batch || old == root->batch) {
+		return;
+	}
 	client->batch = root->batch;
 	++client->batch->refs;
-	if (old) {
-		batch_unref(client->table, old, now);
-	}
+	batch_unref(client->table, old, now);
 }
 
 // What clients said of the leases that they run on is looked up when all have said what they hold.
@@ -326,12 +334,11 @@ struct lease_client *lease_join(struct lease_table *table, const struct lease_cl
 	list_init(&client->below);
 	list_init(&client->leases);
 	list_push_back(&table->clients, &client->link);
+	client->batch = batch_get(table, config);
+	++client->batch->refs;
 	struct lease *lender = table->state == RECOVERING ? NULL : lease_of_id(table, config->below);
 	if (lender) {
 		client_set_lender(client, lender, now);
-	} else {
-		client->batch = batch_get(table, config);
-		++client->batch->refs;
 	}
 	return client;
 }
@@ -351,6 +358,21 @@ void lease_leave(struct lease_client *client, uint64_t now) {
 	free(client);
 }
 
+void lease_keep_only(struct lease_client *client, bool (*keep)(void *arg, uint64_t number), void *arg, uint64_t now) {
+	lease_want(client, 0, client->width, now);
+	list_for_each(&client->leases, at) {
+		struct lease *lease = list_entry(at, struct lease, own);
+		if (!keep(arg, lease->id.number)) {
+			lease_drop(client->table, lease, now);
+		}
+	}
+}
+
+static void give_turn_back(struct lease_table *table, uint64_t now) {
+	fair_give_back(&table->fair, &table->gathering->batch->fair, table->gathers_since, now);
+	table->gathering = NULL;
+}
+
 void lease_want(struct lease_client *client, uint32_t n, uint32_t width, uint64_t now) {
 	struct lease_table *table = client->table;
 	struct fair_queue *queue = &client->batch->fair;
@@ -360,9 +382,8 @@ void lease_want(struct lease_client *client, uint32_t n, uint32_t width, uint64_
 	if (table->state == RECOVERING) {
 		return;
 	}
-	if (table->gathering == client && n == 0) { // its turn is given back
-		table->gathering = NULL;
-		fair_give_back(&table->fair, queue, table->gathers_since, now);
+	if (table->gathering == client && n == 0) {
+		give_turn_back(table, now);
 		--before;
 	}
 	if (n > before) {
@@ -389,8 +410,8 @@ static void grant(struct lease_client *client, struct lease *lender, uint32_t wi
 		lease_lend(lender, lease);
 	} else {
 		lease_charge(table, lease, client->batch, now);
-		list_push_back(&table->unused, &lease->unused);
 	}
+	list_push_back(&table->unused, &lease->unused);
 	--client->wanted;
 	list_remove(&client->waiting);
 	if (client->wanted > 0) {
@@ -404,13 +425,24 @@ static bool grant_lent(struct lease_table *table, uint64_t now, struct lease_gra
 	list_for_each(&table->clients, at) {
 		struct lease_client *client = list_entry(at, struct lease_client, link);
 		uint32_t width = lendable(client->lender, client, client->width);
-		if (client->wanted > 0 && client != table->gathering && width > 0) {
-			fair_withdraw(&table->fair, &client->batch->fair, 1, now);
+		if (client->wanted > 0 && width > 0) {
+			if (client == table->gathering) { // what it waits for may be what it has been lent
+				give_turn_back(table, now);
+			} else {
+				fair_withdraw(&table->fair, &client->batch->fair, 1, now);
+			}
 			grant(client, client->lender, width, now, ret_grant);
 			return true;
 		}
 	}
 	return false;
+}
+
+// As many slots as it wants, but no more than can become free while the lease that it runs on is held.
+static uint32_t attainable(const struct lease_client *client) {
+	uint32_t slots = client->table->slots, held = client->lender ? root_of(client->lender)->width : 0;
+	uint32_t most = held < slots ? slots - held : 1;
+	return client->width < most ? client->width : most;
 }
 
 bool lease_next(struct lease_table *table, uint64_t now, struct lease_grant *ret_grant) {
@@ -433,7 +465,7 @@ bool lease_next(struct lease_table *table, uint64_t now, struct lease_grant *ret
 		table->gathers_since = now;
 	}
 	struct lease_client *client = table->gathering;
-	uint32_t width = client->width < table->slots ? client->width : table->slots;
+	uint32_t width = attainable(client);
 	if (table->slots - table->taken < width) {
 		return false;
 	}
@@ -460,32 +492,58 @@ bool lease_release(struct lease_client *client, uint64_t number, uint64_t now) {
 
 bool lease_hold(struct lease_client *client, struct lease_id id, uint32_t width, bool lent, uint64_t now) {
 	struct lease_table *table = client->table;
-	if (table->state != RECOVERING || id.number == 0
-	    || lease_find(&table->leases, offsetof(struct lease, all), id.number)) {
+	if (id.number == 0 || lease_find(&table->leases, offsetof(struct lease, all), id.number)) {
 		return false;
 	}
 	table->last_number = id.number > table->last_number ? id.number : table->last_number;
 	struct lease *lease = lease_add(client, id, width > 0 ? width : 1);
-	lease->lender_unknown = lent;
-	if (!lent) {
+	lease->lender_unknown = lent && table->state == RECOVERING;
+	if (table->state != RECOVERING) { // late; not charged, for it is not its batch's turn
+		table->taken += lease->width;
+	} else if (!lent) {
 		charge_held(table, lease, client->batch, now);
 	}
 	return true;
 }
 
-bool lease_revoke(struct lease_table *table, uint64_t now, struct lease_grant *ret_revoked, uint64_t *ret_when) {
+// Does somebody wait for what the lease takes?
+static bool is_missed(const struct lease_table *table, const struct lease *lease) {
+	if (!lease->lender) {
+		return lease_is_contended(table);
+	}
+	list_for_each(&lease->lender->below, at) {
+		const struct lease_client *client = list_entry(at, struct lease_client, below);
+		if (client != lease->holder && client->wanted > 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+bool lease_unused(const struct lease_table *table, uint64_t now, struct lease_grant *ret_unused, uint64_t *ret_when) {
 	*ret_when = TIME_NEVER;
-	if (list_is_empty(&table->unused) || !lease_is_contended(table)) {
-		return false;
+	list_for_each(&table->unused, at) {
+		const struct lease *lease = list_entry(at, struct lease, unused);
+		if (!is_missed(table, lease)) {
+			continue;
+		}
+		if (now - lease->granted < LEASE_UNUSED) {
+			*ret_when = lease->granted + LEASE_UNUSED;
+			return false;
+		}
+		*ret_unused = (struct lease_grant){.client = lease->holder, .id = lease->id, .width = lease->width, .lent = lease->lender};
+		return true;
 	}
-	struct lease *lease = list_entry(table->unused.next, struct lease, unused);
-	if (now - lease->granted < LEASE_UNUSED) {
-		*ret_when = lease->granted + LEASE_UNUSED;
-		return false;
+	return false;
+}
+
+bool lease_revoke(struct lease_client *client, uint64_t number, uint64_t now) {
+	struct lease *lease = lease_of(client, number);
+	bool unused = lease && !list_is_empty(&lease->unused);
+	if (unused) {
+		lease_drop(client->table, lease, now);
 	}
-	*ret_revoked = (struct lease_grant){.client = lease->holder, .id = lease->id, .width = lease->width};
-	lease_drop(table, lease, now);
-	return true;
+	return unused;
 }
 
 // ---- what is told ----

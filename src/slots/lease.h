@@ -12,7 +12,7 @@
 // batch of the lease. A lease that ends while it is lent keeps its slots until what was lent is back.
 //
 // Life of a lease: granted -lease_use-> in use -lease_release-> gone
-//                  granted -lease_revoke: not in use for a second, while others wait-> gone
+//                  granted -lease_unused for a second, while others wait; lease_revoke-> gone
 // Life of a table: RECOVERING -lease_open-> OPEN -lease_drain-> DRAINING
 //                  RECOVERING: clients of a server that died tell what they hold (lease_hold); nothing is granted
 //                  DRAINING: nothing is granted any more but what is lent
@@ -65,6 +65,9 @@ void *lease_user(const struct lease_client *client);
 // All leases of the client come back, and it is forgotten.
 void lease_leave(struct lease_client *client, uint64_t now);
 
+// The client has gone, but what runs on some of its leases has not: `keep` says which stay. It wants no more.
+void lease_keep_only(struct lease_client *client, bool (*keep)(void *arg, uint64_t number), void *arg, uint64_t now);
+
 // The client waits for `n` more leases of `width` slots each: this is the number, whatever it was before.
 void lease_want(struct lease_client *client, uint32_t n, uint32_t width, uint64_t now);
 
@@ -74,16 +77,21 @@ bool lease_next(struct lease_table *table, uint64_t now, struct lease_grant *ret
 
 // The client uses the lease from now on: it is not revoked any more. False: it has no such lease.
 bool lease_use(struct lease_client *client, uint64_t number) FP_NODISCARD;
-bool lease_release(struct lease_client *client, uint64_t number, uint64_t now) FP_NODISCARD;
+bool lease_release(struct lease_client *client, uint64_t number, uint64_t now);
 
-// While RECOVERING: the client has that lease, of an earlier table, in use; or out of the lease that it is `below`. False: it
-// is held already, or the table is open.
+// The client has that lease, of an earlier table, in use; or out of the lease that it is `below` (`lent`). One that is told of after
+// lease_open() counts too, so that more slots may be taken than there are. False: it is held already.
 bool lease_hold(struct lease_client *client, struct lease_id id, uint32_t width, bool lent, uint64_t now) FP_NODISCARD;
 
-// Takes the lease back that has been granted for longest, if that was LEASE_UNUSED ns ago, it is not in use and somebody waits.
-// Returns false if there is none; then *ret_when is when there may be one, or TIME_NEVER.
+// The lease that was granted first of those that were granted LEASE_UNUSED ns ago, are not in use, and that somebody waits for: it is
+// to be taken back. Returns false if there is none; then *ret_when is when there may be one, or TIME_NEVER.
 #define LEASE_UNUSED UINT64_C(1000000000)
-bool lease_revoke(struct lease_table *table, uint64_t now, struct lease_grant *ret_revoked, uint64_t *ret_when) FP_NODISCARD;
+bool lease_unused(const struct lease_table *table, uint64_t now, struct lease_grant *ret_unused, uint64_t *ret_when) FP_NODISCARD;
+
+// Takes it back, unless it has been taken into use meanwhile: then false. In between the client is told, and what it had said before
+// is read. So it starts nothing on a lease that is not its own: it first says that it uses the lease, then looks whether it was
+// told, and only then starts.
+bool lease_revoke(struct lease_client *client, uint64_t number, uint64_t now);
 
 // Does anybody wait who could have what a client returns?
 bool lease_is_contended(const struct lease_table *table);

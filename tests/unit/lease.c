@@ -284,7 +284,7 @@ static void test_nonce(void) {
 
 static void test_unused(void) {
 	struct world world;
-	struct lease_grant revoked;
+	struct lease_grant unused;
 	uint64_t when;
 	world_init(&world, 2);
 	join(&world, 'a');
@@ -292,16 +292,60 @@ static void test_unused(void) {
 	want(&world, 'a', 2);
 	check_string(grants(&world), "aa");
 	check(lease_use(world.clients[0], world.leases[0][0].number));
-	check(!lease_revoke(world.table, 5 * NS_PER_S, &revoked, &when)); // nobody waits
+	check(!lease_unused(world.table, 5 * NS_PER_S, &unused, &when)); // nobody waits
 	check(when == TIME_NEVER);
 	want(&world, 'b', 2);
-	check(!lease_revoke(world.table, LEASE_UNUSED - 1, &revoked, &when));
+	check(!lease_unused(world.table, LEASE_UNUSED - 1, &unused, &when));
 	check_equal(when, LEASE_UNUSED);
-	check(lease_revoke(world.table, LEASE_UNUSED, &revoked, &when));
-	check(revoked.client == world.clients[0] && revoked.id.number == world.leases[0][1].number);
-	check(!lease_revoke(world.table, LEASE_UNUSED, &revoked, &when)); // the other is in use
+	check(lease_unused(world.table, LEASE_UNUSED, &unused, &when));
+	check(unused.client == world.clients[0] && unused.id.number == world.leases[0][1].number);
+	check(!lease_revoke(world.clients[0], world.leases[0][0].number, 0)); // that one is in use
+	check(lease_revoke(world.clients[0], world.leases[0][1].number, 0));
+	check(!lease_unused(world.table, LEASE_UNUSED, &unused, &when));
 	check_string(grants(&world), "b");
 	check(!lease_release(world.clients[0], world.leases[0][1].number, 0)); // not its any more
+	world_fini(&world);
+}
+
+static void test_unused_lent(void) {
+	struct world world;
+	struct lease_grant unused;
+	uint64_t when;
+	world_init(&world, 1);
+	join(&world, 'a');
+	want(&world, 'a', 1);
+	check_string(grants(&world), "a");
+	check(lease_use(world.clients[0], world.leases[0][0].number));
+	join_below(&world, 'b', 'a');
+	join_below(&world, 'c', 'a');
+	want(&world, 'b', 1);
+	check_string(grants(&world), "B");
+	check(!lease_unused(world.table, LEASE_UNUSED, &unused, &when));
+	want(&world, 'c', 1);
+	check(lease_unused(world.table, LEASE_UNUSED, &unused, &when));
+	check(unused.client == world.clients[1] && lease_revoke(unused.client, unused.id.number, 0));
+	check_string(grants(&world), "C");
+	world_fini(&world);
+}
+
+static void test_gathers_what_it_was_lent(void) {
+	struct world world;
+	world_init(&world, 2);
+	join(&world, 'a');
+	want(&world, 'a', 1);
+	check_string(grants(&world), "a");
+	join_below(&world, 'b', 'a');
+	lease_want(world.clients[1], 2, 2, 0);
+	check_string(grants(&world), "Bb"); // more than the one that is left it cannot have
+	release(&world, 'b');
+	release(&world, 'b');
+	join(&world, 'c');
+	want(&world, 'c', 1);
+	check_string(grants(&world), "c");
+	lease_want(world.clients[1], 2, 1, 0);
+	check_string(grants(&world), "B");
+	release(&world, 'b'); // and is lent it again, while its turn has come to wait for another
+	check_string(grants(&world), "B");
 	world_fini(&world);
 }
 
@@ -316,7 +360,7 @@ static void test_foreign(void) {
 	check(!lease_use(world.clients[1], number));
 	check(!lease_release(world.clients[1], number, 0));
 	check(!lease_release(world.clients[0], number + 1, 0));
-	check(!lease_hold(world.clients[1], (struct lease_id){number + 1, 0}, 1, false, 0)); // nothing is recovered
+	check(!lease_hold(world.clients[1], world.leases[0][0], 1, false, 0));
 	check_equal(taken(&world), 1);
 	world_fini(&world);
 }
@@ -365,6 +409,22 @@ static void test_recovery_orphan(void) {
 	check(lease_hold(world.clients[0], mine, 1, /* lent */ true, 0));
 	lease_open(world.table, 0);
 	check_equal(taken(&world), 1); // its parent has gone: the slot is its own
+	world_fini(&world);
+}
+
+static void test_recovery_late(void) {
+	struct world world;
+	world_init(&world, 1);
+	join(&world, 'a');
+	want(&world, 'a', 2);
+	check_string(grants(&world), "a");
+	join(&world, 'b'); // was stopped until now
+	check(lease_hold(world.clients[1], (struct lease_id){7, 70}, 1, false, 0));
+	check_equal(taken(&world), 2);
+	release(&world, 'a');
+	check_string(grants(&world), "");
+	leave(&world, 'b');
+	check_string(grants(&world), "a");
 	world_fini(&world);
 }
 
@@ -462,9 +522,12 @@ int main(int argc, char *argv[]) {
 		TEST("what is wanted beyond the lent lease is charged to the parent's batch", test_beyond_is_charged_to_parent),
 		TEST("nothing is lent without the nonce", test_nonce),
 		TEST("what is not used for a second is taken back once somebody waits", test_unused),
+		TEST("what is lent and not used is taken back for another below the same lease", test_unused_lent),
+		TEST("a client never waits for slots that its own parent holds", test_gathers_what_it_was_lent),
 		TEST("nobody uses or returns the lease of another", test_foreign),
 		TEST("a new server learns who holds what, in any order", test_recovery),
 		TEST("what was lent by a client that did not come back takes a slot", test_recovery_orphan),
+		TEST("who comes back late keeps what it has, and nothing is granted until that evens out", test_recovery_late),
 		TEST("leases that claim to be lent by each other are not believed", test_recovery_circle),
 		TEST("a pool that is drained grants nothing but what is lent", test_drain),
 		TEST("whatever clients do, slots are neither lost nor double", test_random),

@@ -1,0 +1,151 @@
+// Where the pools of a user are: a private directory with sockets and locks.
+
+#include "slots/place.h"
+
+#include "base/alloc.h"
+#include "base/diag.h"
+#include "base/io.h"
+#include "base/text.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { NAME_LEN_MAX = 64, BACKLOG = 1024, CONNECT_S = 2 };
+static const char NEW_SUFFIX[] = ".new";
+
+bool place_is_name(const char *name) {
+	static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
+	size_t len = strlen(name);
+	return len > 0 && len <= NAME_LEN_MAX && name[0] != '.' && strspn(name, allowed) == len;
+}
+
+// ---- the directory ----
+
+// Why nobody but the user could put something there, or NULL if he alone can.
+static const char *why_not_private(const char *dir) {
+	struct stat st;
+	if (lstat(dir, &st) != 0) {
+		return strerror(errno);
+	}
+	return S_ISLNK(st.st_mode)           ? "it is a symbolic link"
+	       : !S_ISDIR(st.st_mode)        ? "it is not a directory"
+	       : st.st_uid != geteuid()      ? "it belongs to another user"
+	       : (st.st_mode & 077) != 0     ? "other users may use it (it must have mode 0700)"
+	                                     : NULL;
+}
+
+static char *find_dir(void) {
+	const char *given = getenv("FAIRPAR_POOL_DIR");
+	struct buf dir = BUF_INIT;
+	if (given && given[0]) {
+		buf_adds(&dir, given);
+		return buf_take(&dir);
+	}
+	buf_printf(&dir, "/run/user/%u", (unsigned)geteuid());
+	if (!why_not_private(buf_str(&dir))) {
+		buf_adds(&dir, "/fairpar");
+	} else {
+		buf_reset(&dir);
+		buf_printf(&dir, "/tmp/fairpar-%u", (unsigned)geteuid());
+	}
+	return buf_take(&dir);
+}
+
+int place_open(struct place *place, const char *name, struct buf *error) {
+	*place = (struct place){.dir = find_dir(), .name = xstrdup(name), .address = {.sun_family = AF_UNIX}};
+	const char *why = NULL;
+	if (mkdir(place->dir, 0700) != 0 && errno != EEXIST) {
+		why = strerror(errno);
+	}
+	why = why ? why : why_not_private(place->dir);
+	size_t room = sizeof(place->address.sun_path);
+	if (!why && (size_t)snprintf(place->address.sun_path, room, "%s/%s.sock", place->dir, name) >= room - sizeof(NEW_SUFFIX)) {
+		why = "its path is too long for a socket";
+	}
+	if (why) {
+		buf_printf(error, "cannot use '%s', the directory of the pools: %s", text_shows(place->dir), why);
+		place_fini(place);
+		return -1;
+	}
+	return 0;
+}
+
+void place_fini(struct place *place) {
+	free(place->dir);
+	free(place->name);
+	*place = (struct place){0};
+}
+
+// ---- the files in it ----
+
+int place_lock(const struct place *place, const char *suffix, bool waits) {
+	struct buf path = BUF_INIT;
+	buf_printf(&path, "%s/%s.%s", place->dir, place->name, suffix);
+	int fd = open(buf_str(&path), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	buf_fini(&path);
+	int locked = -1;
+	do {
+		locked = fd >= 0 ? flock(fd, LOCK_EX | (waits ? 0 : LOCK_NB)) : -1;
+	} while (fd >= 0 && locked != 0 && errno == EINTR);
+	if (locked != 0) {
+		fd_close(&fd);
+	}
+	return fd;
+}
+
+// Under another name first: nobody is to meet a socket that does not listen yet.
+int place_listen(const struct place *place) {
+	struct sockaddr_un address = place->address;
+	size_t len = strlen(address.sun_path);
+	memcpy(address.sun_path + len, NEW_SUFFIX, sizeof(NEW_SUFFIX)); // place_open() has left room for it
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0) {
+		return -1;
+	}
+	(void)!unlink(address.sun_path); // of a process that died here
+	int bound = bind(fd, (const struct sockaddr *)&address, sizeof(address));
+	if (bound != 0 || listen(fd, BACKLOG) != 0 || rename(address.sun_path, place->address.sun_path) != 0) {
+		int error = errno;
+		(void)!unlink(address.sun_path);
+		fd_close(&fd);
+		errno = error;
+	}
+	return fd;
+}
+
+int place_connect(const struct place *place) {
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (fd < 0) {
+		return -1;
+	}
+	// it waits while the server's backlog is full; not for ever, for the server may have been stopped
+	const struct timeval patience = {.tv_sec = CONNECT_S};
+	if (setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience)) != 0
+	    || connect(fd, (const struct sockaddr *)&place->address, sizeof(place->address)) != 0) {
+		fd_close(&fd);
+	} else if (!socket_is_own_user(fd)) {
+		fd_close(&fd);
+		errno = EACCES;
+	} else if (fcntl(fd, F_SETFL, O_NONBLOCK) != 0) {
+		fd_close(&fd);
+	}
+	return fd;
+}
+
+bool place_is_own(const struct place *place, const struct stat *own) {
+	struct stat st;
+	return lstat(place->address.sun_path, &st) == 0 && st.st_dev == own->st_dev && st.st_ino == own->st_ino;
+}
+
+bool socket_is_own_user(int fd) {
+	struct ucred peer;
+	socklen_t len = sizeof(peer);
+	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) == 0 && peer.uid == geteuid();
+}

@@ -1,0 +1,62 @@
+// What a client and the slot server of a pool say to each other: frames on a stream socket between processes of one user on one
+// machine.
+//
+// A frame is a header and `len` bytes of text. Numbers are in the order of the machine. HELLO, WELCOME and REFUSED stay as they
+// are in all versions, so that two that do not fit together can say so.
+//
+//   client -> server                                          server -> client
+//   HELLO    struct hello, then "BATCH\0LABEL\0"               WELCOME  a slots of the pool, b epoch
+//   HOLD     a number, b nonce, c width and HOLD_LENT          REFUSED  why, as text; the end
+//   WANT     a leases more, b width of each                    GRANT    a number, b nonce, c width
+//   USE      a number, c USE_PROCESS: a pidfd comes with it    REVOKED  a number: it was not used
+//   RELEASE  a number                                          STATE    a: does anybody wait
+//   STATUS                                                     PLACE    a place of b who wait, and who holds the slots, as text
+//                                                              REPORT   lines of text; see session.c
+
+#ifndef FAIRPAR_SLOTS_PROTOCOL_H
+#define FAIRPAR_SLOTS_PROTOCOL_H
+
+#include "base/attr.h"
+#include "base/buf.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { PROTOCOL_VERSION = 1, PROTOCOL_TEXT_MAX = 64 * 1024 };
+
+enum frame_type {
+	FRAME_HELLO = 1, FRAME_WANT, FRAME_USE, FRAME_RELEASE, FRAME_HOLD, FRAME_STATUS,
+	FRAME_WELCOME = 101, FRAME_REFUSED, FRAME_GRANT, FRAME_REVOKED, FRAME_STATE, FRAME_PLACE, FRAME_REPORT,
+};
+
+#define HOLD_LENT (UINT64_C(1) << 32)
+enum { USE_PROCESS = 1 };
+
+struct frame {
+	uint32_t type; // enum frame_type
+	uint32_t len;  // bytes of text that follow, at most PROTOCOL_TEXT_MAX
+	uint64_t a, b, c;
+};
+
+// The text of HELLO begins with it.
+struct hello {
+	uint32_t version;
+	uint32_t pid;           // to show; who it is, the kernel says
+	uint64_t below_number, below_nonce; // the lease that it runs on, or 0
+	uint64_t epoch;         // of the server that it knew last, or 0
+	uint32_t nholds;        // HOLD frames that follow
+	uint32_t weight;
+	int32_t priority;
+	uint32_t shows_place;   // it wants PLACE frames
+};
+
+// Appends a frame with `len` bytes of text.
+void frame_add(struct buf *buf, struct frame frame, const void *text, size_t len);
+
+enum frame_result { FRAME_PARTIAL, FRAME_READY, FRAME_BAD };
+
+// Looks at the first frame of the `len` bytes. FRAME_READY: *ret_frame, with *ret_text in `mem`; it takes sizeof(struct frame) +
+// ret_frame->len bytes. FRAME_PARTIAL: more bytes are needed. FRAME_BAD: that is not this protocol.
+enum frame_result frame_parse(const char *mem, size_t len, struct frame *ret_frame, const char **ret_text) FP_NODISCARD;
+
+#endif

@@ -1,0 +1,393 @@
+// The slot server without its sockets: what clients say, and what they are answered.
+
+#include "slots/session.h"
+
+#include "base/alloc.h"
+#include "base/io.h"
+#include "base/sync.h"
+#include "engine/fair.h"
+#include "slots/protocol.h"
+
+#include <string.h>
+#include <unistd.h>
+
+enum { HOLDERS_SHOWN = 3, LABEL_SHOWN = 40, LABEL_MAX = 256 };
+
+// A process that uses a lease.
+struct process {
+	uint64_t number;           // of the lease
+	int fd;                    // pidfd
+};
+
+struct session {
+	struct list link;
+	struct sessions *all;
+	struct lease_client *client; // NULL before HELLO
+	struct buf in, out;
+	int fd;                    // came with the last bytes, for the next USE; or -1
+	struct process *processes;
+	unsigned nprocesses;
+	size_t processes_cap;
+	char *label;
+	uint32_t pid;
+	unsigned holds_left;       // HOLD frames that are still to come
+	bool returns;              // it knew the last server, and has not yet said all that it holds
+	bool closed;
+	bool shows_place;
+	unsigned place, waiting;   // as it was told
+};
+
+void sessions_init(struct sessions *sessions, const struct sessions_config *config, uint64_t now) {
+	*sessions = (struct sessions){
+		.table = lease_table_create(config->slots, config->fair_time, config->epoch << 32),
+		.config = *config,
+		.recovering = true,
+		.recovery_end = now + RECOVERY,
+	};
+	list_init(&sessions->list);
+}
+
+static void session_free(struct session *session) {
+	if (session->all->revoking == session) {
+		session->all->revoking = NULL;
+	}
+	fd_close(&session->fd);
+	for (unsigned i = 0; i < session->nprocesses; ++i) {
+		close(session->processes[i].fd);
+	}
+	list_remove(&session->link);
+	--session->all->n;
+	buf_fini(&session->in);
+	buf_fini(&session->out);
+	free(session->processes);
+	free(session->label);
+	free(session);
+}
+
+void sessions_fini(struct sessions *sessions, uint64_t now) {
+	list_for_each(&sessions->list, at) {
+		struct session *session = list_entry(at, struct session, link);
+		if (session->client) {
+			lease_leave(session->client, now);
+		}
+		session_free(session);
+	}
+	lease_table_destroy(sessions->table);
+}
+
+struct session *session_open(struct sessions *sessions) {
+	if (sessions->n >= SESSIONS_MAX) {
+		return NULL;
+	}
+	struct session *session = NEW(struct session);
+	session->all = sessions;
+	session->fd = -1;
+	list_push_back(&sessions->list, &session->link);
+	++sessions->n;
+	return session;
+}
+
+struct buf *session_output(struct session *session) {
+	return &session->out;
+}
+
+static void say(struct session *session, enum frame_type type, uint64_t a, uint64_t b, uint64_t c) {
+	frame_add(&session->out, (struct frame){.type = type, .a = a, .b = b, .c = c}, NULL, 0);
+}
+
+static void say_text(struct session *session, enum frame_type type, uint64_t a, uint64_t b, const struct buf *text) {
+	size_t len = text->len < PROTOCOL_TEXT_MAX ? text->len : PROTOCOL_TEXT_MAX;
+	frame_add(&session->out, (struct frame){.type = type, .a = a, .b = b}, buf_str(text), len);
+}
+
+// ---- what it says ----
+
+static bool refuse(struct session *session, const char *why) {
+	struct buf text = BUF_INIT;
+	buf_adds(&text, why);
+	say_text(session, FRAME_REFUSED, 0, 0, &text);
+	buf_fini(&text);
+	return false;
+}
+
+static void settle(struct session *session) {
+	if (session->returns && session->holds_left == 0) {
+		session->returns = false;
+		++session->all->nreturned;
+	}
+}
+
+// The next text of the `len` bytes, which ends with NUL; moves *at behind it. NULL: there is none.
+static const char *next_text(const char *mem, size_t len, size_t *at) {
+	const char *text = mem + *at, *end = *at < len ? memchr(text, '\0', len - *at) : NULL;
+	*at = end ? (size_t)(end - mem) + 1 : len;
+	return end ? text : NULL;
+}
+
+static bool on_hello(struct session *session, const char *text, size_t len, uint64_t now) {
+	struct sessions *all = session->all;
+	struct hello hello;
+	size_t at = sizeof(hello);
+	if (session->client || len < sizeof(hello.version)) {
+		return false;
+	}
+	memcpy(&hello.version, text, sizeof(hello.version));
+	if (hello.version != PROTOCOL_VERSION) {
+		return refuse(session, "it was started by another version of fairpar");
+	}
+	if (len < sizeof(hello)) {
+		return false;
+	}
+	memcpy(&hello, text, sizeof(hello));
+	const char *batch = next_text(text, len, &at), *label = next_text(text, len, &at);
+	if (!batch || !label) {
+		return false;
+	}
+	struct lease_client_config config = {
+		.batch = batch[0] ? batch : NULL,
+		.weight = hello.weight < 1 ? 1 : hello.weight > FAIR_MOST_WEIGHT ? FAIR_MOST_WEIGHT : hello.weight,
+		.priority = hello.priority,
+		.below = {hello.below_number, hello.below_nonce},
+	};
+	session->client = lease_join(all->table, &config, session, now);
+	session->label = xstrdup(label);
+	session->pid = hello.pid;
+	session->holds_left = hello.nholds;
+	session->shows_place = hello.shows_place;
+	session->returns = hello.epoch != 0;
+	++all->njoined;
+	say(session, FRAME_WELCOME, all->config.slots, all->config.epoch, 0);
+	say(session, FRAME_STATE, all->contended, 0, 0);
+	settle(session);
+	return true;
+}
+
+// It has said how many it holds, and is believed so many; else it hears that it holds nothing.
+static bool on_hold(struct session *session, const struct frame *frame, uint64_t now) {
+	struct lease_id id = {frame->a, frame->b};
+	uint32_t width = (uint32_t)frame->c;
+	if (session->holds_left == 0 || width > WANTED_MAX || !lease_hold(session->client, id, width, frame->c & HOLD_LENT, now)) {
+		say(session, FRAME_REVOKED, id.number, 0, 0);
+	}
+	session->holds_left -= session->holds_left > 0;
+	settle(session);
+	return true;
+}
+
+static void forget_process(struct session *session, unsigned i) {
+	close(session->processes[i].fd);
+	session->processes[i] = session->processes[--session->nprocesses];
+}
+
+static void use(struct session *session, const struct frame *frame) {
+	if (!lease_use(session->client, frame->a)) {
+		say(session, FRAME_REVOKED, frame->a, 0, 0);
+		return;
+	}
+	if ((frame->c & USE_PROCESS) && session->fd >= 0) {
+		grow_array(&session->processes, &session->processes_cap, session->nprocesses + 1, sizeof(*session->processes));
+		session->processes[session->nprocesses++] = (struct process){.number = frame->a, .fd = session->fd};
+		session->fd = -1;
+	}
+}
+
+static void release(struct session *session, uint64_t number, uint64_t now) {
+	for (unsigned i = 0; i < session->nprocesses; ++i) {
+		if (session->processes[i].number == number) {
+			forget_process(session, i);
+			break;
+		}
+	}
+	lease_release(session->client, number, now); // or it was taken back meanwhile
+}
+
+// A line for each client: "PID HELD SLOTS LENT WANTED PLACE VIRT", then a tab, the batch, a tab, and the label.
+static void report(struct session *session, uint64_t now) {
+	struct buf text = BUF_INIT;
+	struct lease_stat stat;
+	lease_stat(session->all->table, &stat);
+	list_for_each(&session->all->list, at) {
+		const struct session *other = list_entry(at, struct session, link);
+		struct lease_client_stat client;
+		if (!other->client || other == session) {
+			continue;
+		}
+		lease_client_stat(other->client, now, &client);
+		buf_printf(&text, "%u %u %u %u %u %u %.3f\t", other->pid, client.held, client.slots, client.lent, client.wanted,
+		           client.place, client.virt);
+		buf_add_escaped(&text, client.batch, client.batch ? strlen(client.batch) : 0, LABEL_MAX);
+		buf_addc(&text, '\t');
+		buf_add_escaped(&text, other->label, strlen(other->label), LABEL_MAX);
+		buf_addc(&text, '\n');
+	}
+	say_text(session, FRAME_REPORT, stat.taken, stat.waiting, &text);
+	buf_fini(&text);
+}
+
+static bool on_frame(struct session *session, const struct frame *frame, const char *text, uint64_t now) {
+	if (frame->type == FRAME_HELLO) {
+		return on_hello(session, text, frame->len, now);
+	}
+	if (!session->client) {
+		return false;
+	}
+	switch (frame->type) {
+	case FRAME_WANT:
+		if (frame->a > WANTED_MAX || frame->b > WANTED_MAX) {
+			return false;
+		}
+		lease_want(session->client, (uint32_t)frame->a, (uint32_t)frame->b, now);
+		return true;
+	case FRAME_HOLD: return on_hold(session, frame, now);
+	case FRAME_USE: use(session, frame); return true;
+	case FRAME_RELEASE: release(session, frame->a, now); return true;
+	case FRAME_STATUS: report(session, now); return true;
+	default: return false;
+	}
+}
+
+bool session_input(struct session *session, const char *mem, size_t len, int fd, uint64_t now) {
+	if (fd >= 0) {
+		fd_close(&session->fd);
+		session->fd = fd;
+	}
+	buf_add(&session->in, mem, len);
+	size_t at = 0;
+	struct frame frame;
+	const char *text;
+	enum frame_result result = FRAME_PARTIAL;
+	bool stays = true;
+	while (stays && (result = frame_parse(buf_str(&session->in) + at, session->in.len - at, &frame, &text)) == FRAME_READY) {
+		stays = on_frame(session, &frame, text, now);
+		at += sizeof(frame) + frame.len;
+	}
+	if (at > 0) {
+		session->in.len -= at;
+		memmove(session->in.data, session->in.data + at, session->in.len);
+	}
+	return stays && result != FRAME_BAD && session->out.len <= OUTPUT_MAX;
+}
+
+// ---- its end ----
+
+static bool free_if_done(struct session *session, uint64_t now) {
+	if (!session->closed || session->nprocesses > 0) {
+		return false;
+	}
+	if (session->client) {
+		lease_leave(session->client, now);
+		session->client = NULL;
+	}
+	session_free(session);
+	return true;
+}
+
+static bool has_process(void *arg, uint64_t number) {
+	const struct session *session = arg;
+	for (unsigned i = 0; i < session->nprocesses; ++i) {
+		if (session->processes[i].number == number) {
+			return true;
+		}
+	}
+	return false;
+}
+
+bool session_close(struct session *session, uint64_t now) {
+	session->closed = true;
+	if (session->client) {
+		--session->all->njoined;
+		lease_keep_only(session->client, has_process, session, now);
+	}
+	return free_if_done(session, now);
+}
+
+int session_process(const struct session *session, unsigned i) {
+	return i < session->nprocesses ? session->processes[i].fd : -1;
+}
+
+bool session_process_ended(struct session *session, unsigned i, uint64_t now) {
+	uint64_t number = session->processes[i].number;
+	forget_process(session, i);
+	lease_release(session->client, number, now);
+	return free_if_done(session, now);
+}
+
+// ---- what follows ----
+
+static void end_recovery(struct sessions *sessions, uint64_t now) {
+	if (sessions->recovering && (sessions->nreturned >= sessions->config.expected || now >= sessions->recovery_end)) {
+		sessions->recovering = false;
+		lease_open(sessions->table, now);
+	}
+}
+
+// Who holds the slots, but for the session itself: "'make' (pid 7), 'cargo test' (pid 8), and 2 more".
+static void add_holders(const struct session *session, uint64_t now, struct buf *text) {
+	unsigned n = 0;
+	list_for_each(&session->all->list, at) {
+		const struct session *other = list_entry(at, struct session, link);
+		struct lease_client_stat client = {0};
+		if (other->client && other != session) {
+			lease_client_stat(other->client, now, &client);
+		}
+		if (client.slots > 0 && ++n <= HOLDERS_SHOWN) {
+			buf_printf(text, "%s'%.*s' (pid %u)", n > 1 ? ", " : "", LABEL_SHOWN, other->label, other->pid);
+		}
+	}
+	if (n > HOLDERS_SHOWN) {
+		buf_printf(text, ", and %u more", n - HOLDERS_SHOWN);
+	}
+}
+
+static void tell_place(struct session *session, uint64_t now) {
+	unsigned waiting, place = session->client && session->shows_place ? lease_place(session->client, &waiting) : 0;
+	if (place > 0 && (place != session->place || waiting != session->waiting)) {
+		struct buf holders = BUF_INIT;
+		session->place = place;
+		session->waiting = waiting;
+		add_holders(session, now, &holders);
+		say_text(session, FRAME_PLACE, place, waiting, &holders);
+		buf_fini(&holders);
+	}
+}
+
+// In two steps: one call tells the client, and the next takes the lease back, once that was sent, and all that the client had said
+// was read. See lease_revoke(). Returns when the next may be.
+static uint64_t take_back(struct sessions *sessions, uint64_t now) {
+	uint64_t when;
+	struct lease_grant unused;
+	if (sessions->revoking) {
+		if (sessions->revoking->out.len > 0) {
+			return TIME_NEVER; // it will be called when that was sent
+		}
+		lease_revoke(sessions->revoking->client, sessions->revoked, now);
+		sessions->revoking = NULL;
+	}
+	if (!lease_unused(sessions->table, now, &unused, &when)) {
+		return when;
+	}
+	sessions->revoking = lease_user(unused.client);
+	sessions->revoked = unused.id.number;
+	say(sessions->revoking, FRAME_REVOKED, unused.id.number, 0, 0);
+	return now;
+}
+
+uint64_t sessions_settle(struct sessions *sessions, uint64_t now) {
+	struct lease_grant grant;
+	uint64_t when;
+	end_recovery(sessions, now);
+	when = take_back(sessions, now);
+	while (lease_next(sessions->table, now, &grant)) {
+		say(lease_user(grant.client), FRAME_GRANT, grant.id.number, grant.id.nonce, grant.width);
+	}
+	bool contended = lease_is_contended(sessions->table);
+	list_for_each(&sessions->list, at) {
+		struct session *session = list_entry(at, struct session, link);
+		if (contended != sessions->contended && session->client && !session->closed) {
+			say(session, FRAME_STATE, contended, 0, 0);
+		}
+		tell_place(session, now);
+	}
+	sessions->contended = contended;
+	return sessions->recovering ? sessions->recovery_end : when;
+}

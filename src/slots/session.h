@@ -1,0 +1,76 @@
+// The slot server without its sockets: what each client says changes the table of leases, and what that means for others is said to
+// them.
+//
+// Bytes in, bytes out: no sockets, no clock. The server (slots/server.c) moves the bytes and calls sessions_settle() after each
+// round of them.
+//
+// Life of a session: opened -HELLO-> joined -its HOLDs-> settled; -end of file-> closed, or waiting for the processes that use its
+// leases, if the client has named them; then closed.
+// A new server grants nothing before all clients of the last one are back, or RECOVERY has passed: until then nobody knows what
+// they hold.
+
+#ifndef FAIRPAR_SLOTS_SESSION_H
+#define FAIRPAR_SLOTS_SESSION_H
+
+#include "base/attr.h"
+#include "base/buf.h"
+#include "base/list.h"
+#include "slots/lease.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { SESSIONS_MAX = 4096, WANTED_MAX = 4096 };
+#define RECOVERY UINT64_C(1000000000)
+
+struct session;
+
+struct sessions_config {
+	unsigned slots;          // at least 1
+	bool fair_time;          // see lease_table_create()
+	uint64_t epoch;          // tells this server from others of the pool: a number above theirs, below 2^32
+	unsigned expected;       // clients that the last server had when it died, or 0
+};
+
+struct sessions {
+	struct sessions_config config;
+	struct lease_table *table;
+	struct list list;        // of sessions
+	unsigned n, njoined;
+	unsigned nreturned;      // clients of the last server that have said what they hold
+	bool recovering;
+	uint64_t recovery_end;
+	bool contended;          // as clients were told
+	struct session *revoking; // was told that its lease `revoked` is taken back; or NULL
+	uint64_t revoked;
+};
+
+// sessions_fini() closes what is open.
+void sessions_init(struct sessions *sessions, const struct sessions_config *config, uint64_t now);
+void sessions_fini(struct sessions *sessions, uint64_t now);
+
+// A client has connected. NULL: there are too many.
+struct session *session_open(struct sessions *sessions) FP_NODISCARD;
+
+// What it says. `fd`: a descriptor that came with these bytes, which is the session's from now on, or -1. Returns false when it has
+// to be closed: it does not speak the protocol, or was refused (flush session_output() first).
+bool session_input(struct session *session, const char *mem, size_t len, int fd, uint64_t now) FP_NODISCARD;
+
+// What is to be sent to it; the server removes what it has sent. More than OUTPUT_MAX bytes: it does not read, close it.
+struct buf *session_output(struct session *session);
+enum { OUTPUT_MAX = 1024 * 1024 };
+
+// The client has gone. Its leases come back, but for those whose processes still run: for these session_process() is to be watched.
+// Returns true when the session was freed.
+bool session_close(struct session *session, uint64_t now) FP_NODISCARD;
+
+// The descriptors of processes that use leases of a session: polled for POLLIN by the server. The i-th, or -1 behind the last.
+int session_process(const struct session *session, unsigned i);
+
+// That process has ended: its lease comes back. Returns true when the session had only waited for that, and was freed.
+bool session_process_ended(struct session *session, unsigned i, uint64_t now) FP_NODISCARD;
+
+// Grants, takes back and tells what follows from all that has happened. Returns when it is to be called again, or TIME_NEVER.
+uint64_t sessions_settle(struct sessions *sessions, uint64_t now);
+
+#endif

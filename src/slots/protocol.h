@@ -5,13 +5,13 @@
 // are in all versions, so that two that do not fit together can say so.
 //
 //   client -> server                                          server -> client
-//   HELLO    struct hello, then "BATCH\0LABEL\0"               WELCOME  a slots of the pool, b epoch
-//   HOLD     a number, b nonce, c width and HOLD_LENT          REFUSED  why, as text; the end
-//   WANT     a leases more, b width of each                    GRANT    a number, b nonce, c width
+//   HELLO    struct hello, then "BATCH\0DIR\0LABEL\0"          WELCOME  a slots of the pool, b epoch
+//   HOLD     a number, b nonce, c width and LEASE_LENT          REFUSED  why, as text; the end
+//   WANT     a leases more, b width of each                    GRANT    a number, b nonce, c width and LEASE_LENT
 //   USE      a number, c USE_PROCESS: a pidfd comes with it    REVOKED  a number: it was not used
 //   RELEASE  a number                                          STATE    a: does anybody wait
 //   STATUS                                                     PLACE    a place of b who wait, and who holds the slots, as text
-//                                                              REPORT   lines of text; see session.c
+//                                                              REPORT   a slots taken, b who wait, and lines of text
 
 #ifndef FAIRPAR_SLOTS_PROTOCOL_H
 #define FAIRPAR_SLOTS_PROTOCOL_H
@@ -29,7 +29,7 @@ enum frame_type {
 	FRAME_WELCOME = 101, FRAME_REFUSED, FRAME_GRANT, FRAME_REVOKED, FRAME_STATE, FRAME_PLACE, FRAME_REPORT,
 };
 
-#define HOLD_LENT (UINT64_C(1) << 32)
+#define LEASE_LENT (UINT64_C(1) << 32)
 enum { USE_PROCESS = 1 };
 
 struct frame {

@@ -28,7 +28,7 @@ struct session {
 	struct process *processes;
 	unsigned nprocesses;
 	size_t processes_cap;
-	char *label;
+	char *dir, *label;
 	uint32_t pid;
 	unsigned holds_left;       // HOLD frames that are still to come
 	bool returns;              // it knew the last server, and has not yet said all that it holds
@@ -60,6 +60,7 @@ static void session_free(struct session *session) {
 	buf_fini(&session->in);
 	buf_fini(&session->out);
 	free(session->processes);
+	free(session->dir);
 	free(session->label);
 	free(session);
 }
@@ -139,8 +140,8 @@ static bool on_hello(struct session *session, const char *text, size_t len, uint
 		return false;
 	}
 	memcpy(&hello, text, sizeof(hello));
-	const char *batch = next_text(text, len, &at), *label = next_text(text, len, &at);
-	if (!batch || !label) {
+	const char *batch = next_text(text, len, &at), *dir = next_text(text, len, &at), *label = next_text(text, len, &at);
+	if (!batch || !dir || !label) {
 		return false;
 	}
 	struct lease_client_config config = {
@@ -150,6 +151,7 @@ static bool on_hello(struct session *session, const char *text, size_t len, uint
 		.below = {hello.below_number, hello.below_nonce},
 	};
 	session->client = lease_join(all->table, &config, session, now);
+	session->dir = xstrdup(dir);
 	session->label = xstrdup(label);
 	session->pid = hello.pid;
 	session->holds_left = hello.nholds;
@@ -166,7 +168,7 @@ static bool on_hello(struct session *session, const char *text, size_t len, uint
 static bool on_hold(struct session *session, const struct frame *frame, uint64_t now) {
 	struct lease_id id = {frame->a, frame->b};
 	uint32_t width = (uint32_t)frame->c;
-	if (session->holds_left == 0 || width > WANTED_MAX || !lease_hold(session->client, id, width, frame->c & HOLD_LENT, now)) {
+	if (session->holds_left == 0 || width > WANTED_MAX || !lease_hold(session->client, id, width, frame->c & LEASE_LENT, now)) {
 		say(session, FRAME_REVOKED, id.number, 0, 0);
 	}
 	session->holds_left -= session->holds_left > 0;
@@ -201,7 +203,7 @@ static void release(struct session *session, uint64_t number, uint64_t now) {
 	lease_release(session->client, number, now); // or it was taken back meanwhile
 }
 
-// A line for each client: "PID HELD SLOTS LENT WANTED PLACE VIRT", then a tab, the batch, a tab, and the label.
+// A line for each client: "PID HELD SLOTS LENT WANTED PLACE VIRT", then, each behind a tab, batch, directory and label.
 static void report(struct session *session, uint64_t now) {
 	struct buf text = BUF_INIT;
 	struct lease_stat stat;
@@ -213,11 +215,13 @@ static void report(struct session *session, uint64_t now) {
 			continue;
 		}
 		lease_client_stat(other->client, now, &client);
-		buf_printf(&text, "%u %u %u %u %u %u %.3f\t", other->pid, client.held, client.slots, client.lent, client.wanted,
+		buf_printf(&text, "%u %u %u %u %u %u %.3f", other->pid, client.held, client.slots, client.lent, client.wanted,
 		           client.place, client.virt);
-		buf_add_escaped(&text, client.batch, client.batch ? strlen(client.batch) : 0, LABEL_MAX);
-		buf_addc(&text, '\t');
-		buf_add_escaped(&text, other->label, strlen(other->label), LABEL_MAX);
+		const char *texts[] = {client.batch ? client.batch : "", other->dir, other->label};
+		for (unsigned i = 0; i < 3; ++i) {
+			buf_addc(&text, '\t');
+			buf_add_escaped(&text, texts[i], strlen(texts[i]), LABEL_MAX);
+		}
 		buf_addc(&text, '\n');
 	}
 	say_text(session, FRAME_REPORT, stat.taken, stat.waiting, &text);
@@ -378,7 +382,7 @@ uint64_t sessions_settle(struct sessions *sessions, uint64_t now) {
 	end_recovery(sessions, now);
 	when = take_back(sessions, now);
 	while (lease_next(sessions->table, now, &grant)) {
-		say(lease_user(grant.client), FRAME_GRANT, grant.id.number, grant.id.nonce, grant.width);
+		say(lease_user(grant.client), FRAME_GRANT, grant.id.number, grant.id.nonce, grant.width | (grant.lent ? LEASE_LENT : 0));
 	}
 	bool contended = lease_is_contended(sessions->table);
 	list_for_each(&sessions->list, at) {

@@ -1,0 +1,436 @@
+// A client of a pool: its connection to the slot server, and how it finds or starts that.
+
+#include "slots/client.h"
+
+#include "base/alloc.h"
+#include "base/io.h"
+#include "base/sync.h"
+#include "base/text.h"
+#include "slots/place.h"
+#include "slots/protocol.h"
+#include "slots/server.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define PATIENCE (2 * NS_PER_S)
+enum { READ_SIZE = 4096 };
+
+struct held {
+	struct lease_id id;
+	uint32_t width;
+	bool lent, used;
+	int pidfd;                 // of the job, or -1
+};
+
+struct client {
+	struct client_config config;
+	struct place place;
+	int fd;
+	struct buf in;
+	size_t at;                 // bytes of it that were looked at
+	uint64_t epoch;            // of the server
+	unsigned slots;
+	unsigned wanted, width;
+	struct held *held;
+	size_t nheld, held_cap;
+	struct buf error;          // why there is no server
+};
+
+// ---- frames ----
+
+// False: the server has gone, as the next read will say too.
+static bool send_all(int fd, const void *mem, size_t len) {
+	const char *at = mem;
+	while (len > 0) {
+		ssize_t n = send(fd, at, len, MSG_NOSIGNAL);
+		if (n > 0) {
+			at += n;
+			len -= (size_t)n;
+		} else if (errno == EAGAIN) {
+			(void)poll(&(struct pollfd){.fd = fd, .events = POLLOUT}, 1, -1);
+		} else if (errno != EINTR) {
+			return false;
+		}
+	}
+	return true;
+}
+
+static void say(struct client *client, enum frame_type type, uint64_t a, uint64_t b, uint64_t c) {
+	const struct frame frame = {.type = type, .a = a, .b = b, .c = c};
+	(void)send_all(client->fd, &frame, sizeof(frame));
+}
+
+// Sends a frame with a descriptor.
+static void say_with_fd(struct client *client, struct frame frame, int fd) {
+	union {
+		struct cmsghdr header;
+		char room[CMSG_SPACE(sizeof(int))];
+	} control = {.header = {.cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS, .cmsg_len = CMSG_LEN(sizeof(int))}};
+	struct iovec part = {.iov_base = &frame, .iov_len = sizeof(frame)};
+	const struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control)};
+	memcpy(CMSG_DATA(&control.header), &fd, sizeof(fd));
+	ssize_t n;
+	do {
+		n = sendmsg(client->fd, &message, MSG_NOSIGNAL);
+	} while (n < 0 && (errno == EINTR || (errno == EAGAIN && poll(&(struct pollfd){.fd = client->fd, .events = POLLOUT}, 1, -1) >= 0)));
+	if (n > 0 && (size_t)n < sizeof(frame)) {
+		(void)send_all(client->fd, (char *)&frame + n, sizeof(frame) - (size_t)n);
+	}
+}
+
+// Reads what has come. False: the server has gone.
+static bool fill(struct client *client) {
+	for (;;) {
+		char *room = buf_reserve(&client->in, READ_SIZE);
+		ssize_t n = recv(client->fd, room, READ_SIZE, 0);
+		if (n > 0) {
+			client->in.len += (size_t)n;
+		} else if (n == 0 || errno != EINTR) {
+			return n < 0 && errno == EAGAIN;
+		}
+	}
+}
+
+// ---- finding a server ----
+
+// HELLO and HOLD for all that is in use; what was granted and not used is given up with the old server.
+static bool introduce(struct client *client) {
+	size_t kept = 0;
+	for (size_t i = 0; i < client->nheld; ++i) {
+		client->wanted += !client->held[i].used;
+		if (client->held[i].used) {
+			client->held[kept++] = client->held[i];
+		}
+	}
+	client->nheld = kept;
+	const struct client_config *config = &client->config;
+	const struct hello hello = {
+		.version = PROTOCOL_VERSION,
+		.pid = (uint32_t)getpid(),
+		.below_number = config->below.number,
+		.below_nonce = config->below.nonce,
+		.epoch = client->epoch,
+		.nholds = (uint32_t)kept,
+		.weight = config->weight,
+		.priority = config->priority,
+		.shows_place = config->shows_place,
+	};
+	struct buf text = BUF_INIT, out = BUF_INIT;
+	buf_add(&text, &hello, sizeof(hello));
+	const char *texts[] = {config->batch, config->dir, config->label};
+	for (unsigned i = 0; i < 3; ++i) {
+		buf_adds(&text, texts[i] ? texts[i] : "");
+		buf_addc(&text, '\0');
+	}
+	frame_add(&out, (struct frame){.type = FRAME_HELLO}, buf_str(&text), text.len < PROTOCOL_TEXT_MAX ? text.len : PROTOCOL_TEXT_MAX);
+	for (size_t i = 0; i < kept; ++i) {
+		const struct held *held = &client->held[i];
+		const uint64_t width = held->width | (held->lent ? LEASE_LENT : 0);
+		frame_add(&out, (struct frame){.type = FRAME_HOLD, .a = held->id.number, .b = held->id.nonce, .c = width}, NULL, 0);
+	}
+	bool sent = send_all(client->fd, out.data, out.len);
+	buf_fini(&text);
+	buf_fini(&out);
+	return sent;
+}
+
+enum answer { ANSWER_WELCOME, ANSWER_GONE, ANSWER_REFUSED, ANSWER_LATE };
+
+// Waits for the answer to HELLO, which comes first.
+static enum answer await_welcome(struct client *client, uint64_t deadline) {
+	struct frame frame;
+	const char *text;
+	enum frame_result result;
+	while ((result = frame_parse(buf_str(&client->in), client->in.len, &frame, &text)) == FRAME_PARTIAL) {
+		struct pollfd poll_fd = {.fd = client->fd, .events = POLLIN};
+		int n = poll(&poll_fd, 1, poll_ms(deadline));
+		if (n == 0) {
+			return ANSWER_LATE;
+		}
+		size_t before = client->in.len;
+		if (n > 0 && !fill(client) && client->in.len == before) {
+			return ANSWER_GONE;
+		}
+	}
+	if (result == FRAME_READY && frame.type == FRAME_WELCOME) {
+		client->slots = (unsigned)frame.a;
+		client->epoch = frame.b;
+		client->at = sizeof(frame) + frame.len;
+		return ANSWER_WELCOME;
+	}
+	bool refused = result == FRAME_READY && frame.type == FRAME_REFUSED;
+	buf_printf(&client->error, "%.*s", refused ? (int)frame.len : 0, refused ? text : "");
+	return ANSWER_REFUSED;
+}
+
+static int start_server(struct client *client, int lock_fd, int listen_fd) {
+	char lock[16], listen[16], slots[16], name[] = "fairpar", option[] = SLOT_SERVER_ARG, turns[] = "time";
+	snprintf(lock, sizeof(lock), "%d", lock_fd);
+	snprintf(listen, sizeof(listen), "%d", listen_fd);
+	snprintf(slots, sizeof(slots), "%u", client->config.slots);
+	char *argv[SLOT_SERVER_ARGS + 1] = {name, option, lock, listen, client->place.dir, client->place.name, slots, turns, NULL};
+	return client->config.start(client->config.arg, argv, (int[]){lock_fd, listen_fd});
+}
+
+// Starts a server, unless somebody else has done so. Who starts or ends one has the lock NAME.start. Returns 0, or -1 with errno.
+static int elect(struct client *client) {
+	int start_fd = place_lock(&client->place, "start", /* waits */ true), lock_fd = -1, listen_fd = -1;
+	int fd = start_fd >= 0 ? place_connect(&client->place) : -1, result = fd >= 0 ? 0 : -1;
+	if (start_fd >= 0 && fd < 0) {
+		lock_fd = place_lock(&client->place, "lock", /* waits */ false);
+		listen_fd = lock_fd >= 0 ? place_listen(&client->place) : -1;
+		result = listen_fd >= 0 ? start_server(client, lock_fd, listen_fd) : -1;
+	}
+	int error = errno;
+	fd_close(&fd);
+	fd_close(&listen_fd);
+	fd_close(&lock_fd);
+	fd_close(&start_fd);
+	errno = error;
+	return result;
+}
+
+static bool has_no_server(int error) {
+	return error == ENOENT || error == ECONNREFUSED;
+}
+
+// Connects, and is welcome. Returns 0, or an errno with a reason in client->error, "" if the errno says it.
+static int reach_server(struct client *client) {
+	uint64_t deadline = now_ns() + PATIENCE;
+	for (;;) {
+		buf_reset(&client->in);
+		buf_reset(&client->error);
+		client->fd = place_connect(&client->place);
+		if (client->fd < 0 && (!has_no_server(errno) || !client->config.start)) {
+			return errno;
+		}
+		if (client->fd < 0 && (elect(client) != 0 || now_ns() > deadline)) {
+			return errno;
+		}
+		if (client->fd < 0) {
+			continue;
+		}
+		switch (introduce(client) ? await_welcome(client, deadline) : ANSWER_GONE) {
+		case ANSWER_WELCOME: return 0;
+		case ANSWER_GONE: break; // it was just about to end
+		case ANSWER_LATE: fd_close(&client->fd); return ETIMEDOUT;
+		case ANSWER_REFUSED: fd_close(&client->fd); return EPROTO;
+		}
+		fd_close(&client->fd);
+		if (now_ns() > deadline) {
+			return ETIMEDOUT;
+		}
+	}
+}
+
+static void add_reason(struct client *client, struct buf *text, int error) {
+	buf_printf(text, "cannot use pool '%s' in '%s': ", client->place.name, text_shows(client->place.dir));
+	if (client->error.len > 0) {
+		buf_adds(text, buf_str(&client->error));
+	} else if (error == EWOULDBLOCK) {
+		buf_adds(text, "its server still runs, but somebody has removed its socket");
+	} else if (error == ETIMEDOUT) {
+		buf_adds(text, "its server does not answer");
+	} else {
+		buf_adds(text, strerror(error));
+	}
+}
+
+struct client *client_open(const struct client_config *config, struct buf *error, int *ret_error) {
+	struct client *client = NEW(struct client);
+	client->config = *config;
+	client->fd = -1;
+	client->width = 1;
+	*ret_error = EACCES;
+	if (place_open(&client->place, config->pool, error) == 0) {
+		*ret_error = reach_server(client);
+		if (*ret_error == 0) {
+			return client;
+		}
+		add_reason(client, error, *ret_error);
+	}
+	client_close(client);
+	return NULL;
+}
+
+void client_close(struct client *client) {
+	if (client) {
+		fd_close(&client->fd);
+		place_fini(&client->place);
+		buf_fini(&client->in);
+		buf_fini(&client->error);
+		free(client->held);
+		free(client);
+	}
+}
+
+// ---- what is asked and told ----
+
+int client_fd(const struct client *client) {
+	return client->fd;
+}
+
+unsigned client_slots(const struct client *client) {
+	return client->slots;
+}
+
+void client_want(struct client *client, unsigned n, unsigned width) {
+	client->wanted = n;
+	client->width = width;
+	say(client, FRAME_WANT, n, width, 0);
+}
+
+void client_ask(struct client *client) {
+	say(client, FRAME_STATUS, 0, 0, 0);
+}
+
+static struct held *find_held(const struct client *client, uint64_t number) {
+	for (size_t i = 0; i < client->nheld; ++i) {
+		if (client->held[i].id.number == number) {
+			return &client->held[i];
+		}
+	}
+	return NULL;
+}
+
+static void forget_held(struct client *client, uint64_t number) {
+	struct held *held = find_held(client, number);
+	if (held) {
+		*held = client->held[--client->nheld];
+	}
+}
+
+// What a frame means for the client; CLIENT_NOTHING if it is nobody else's business.
+static struct client_event on_frame(struct client *client, const struct frame *frame, const char *text) {
+	struct client_event event = {.type = CLIENT_NOTHING, .place = (unsigned)frame->a, .waiting = (unsigned)frame->b};
+	switch (frame->type) {
+	case FRAME_GRANT:
+		grow_array(&client->held, &client->held_cap, client->nheld + 1, sizeof(*client->held));
+		event.type = CLIENT_GRANTED;
+		event.id = (struct lease_id){frame->a, frame->b};
+		event.width = (uint32_t)frame->c;
+		client->held[client->nheld++] =
+			(struct held){.id = event.id, .width = event.width, .lent = frame->c & LEASE_LENT, .pidfd = -1};
+		client->wanted -= client->wanted > 0;
+		return event;
+	case FRAME_REVOKED: {
+		const struct held *held = find_held(client, frame->a);
+		if (held && !held->used) { // it was wanted, and still is
+			forget_held(client, frame->a);
+			client_want(client, client->wanted + 1, client->width);
+		}
+		return event;
+	}
+	case FRAME_PLACE:
+	case FRAME_REPORT:
+		buf_reset(&client->error);
+		buf_add(&client->error, text, frame->len);
+		event.type = frame->type == FRAME_PLACE ? CLIENT_PLACE : CLIENT_REPORT;
+		event.text = buf_str(&client->error);
+		return event;
+	default:
+		return event;
+	}
+}
+
+static struct client_event next_frame(struct client *client) {
+	struct client_event event = {.type = CLIENT_NOTHING};
+	struct frame frame;
+	const char *text;
+	while (event.type == CLIENT_NOTHING
+	       && frame_parse(buf_str(&client->in) + client->at, client->in.len - client->at, &frame, &text) == FRAME_READY) {
+		client->at += sizeof(frame) + frame.len;
+		event = on_frame(client, &frame, text);
+	}
+	if (event.type == CLIENT_NOTHING) {
+		client->in.len -= client->at;
+		memmove(client->in.data, client->in.data + client->at, client->in.len);
+		client->at = 0;
+	}
+	return event;
+}
+
+static void say_process(struct client *client, const struct held *held) {
+	if (held->pidfd >= 0) {
+		say_with_fd(client, (struct frame){.type = FRAME_USE, .a = held->id.number, .c = USE_PROCESS}, held->pidfd);
+	}
+}
+
+// After the end of a server. Returns an errno if there is no other.
+static int find_successor(struct client *client) {
+	fd_close(&client->fd);
+	client->at = 0;
+	int error = reach_server(client);
+	for (size_t i = 0; error == 0 && i < client->nheld; ++i) {
+		say_process(client, &client->held[i]);
+	}
+	if (error == 0 && client->wanted > 0) {
+		say(client, FRAME_WANT, client->wanted, client->width, 0);
+	}
+	return error;
+}
+
+struct client_event client_next(struct client *client) {
+	struct client_event event = next_frame(client);
+	while (event.type == CLIENT_NOTHING && client->fd >= 0) {
+		size_t before = client->in.len;
+		bool open = fill(client);
+		if (!open && client->in.len == before) {
+			int error = find_successor(client);
+			if (error) {
+				struct buf why = BUF_INIT;
+				add_reason(client, &why, error);
+				buf_fini(&client->error);
+				client->error = why;
+				return (struct client_event){.type = CLIENT_LOST, .text = buf_str(&client->error)};
+			}
+		} else if (client->in.len == before) {
+			break;
+		}
+		event = next_frame(client);
+	}
+	return event;
+}
+
+bool client_use(struct client *client, uint64_t number) {
+	say(client, FRAME_USE, number, 0, 0);
+	if (!fill(client)) {
+		return false; // the server has gone, and nobody else knows of this lease: client_next() gets another
+	}
+	size_t at = client->at;
+	struct frame frame;
+	const char *text;
+	while (frame_parse(buf_str(&client->in) + at, client->in.len - at, &frame, &text) == FRAME_READY) {
+		at += sizeof(frame) + frame.len;
+		if (frame.type == FRAME_REVOKED && frame.a == number) {
+			say(client, FRAME_RELEASE, number, 0, 0); // it may have seen that it is used
+			return false;
+		}
+	}
+	struct held *held = find_held(client, number);
+	if (held) {
+		held->used = true;
+	}
+	return held;
+}
+
+void client_set_process(struct client *client, uint64_t number, int pidfd) {
+	struct held *held = find_held(client, number);
+	if (held && client->fd >= 0) {
+		held->pidfd = pidfd;
+		say_process(client, held);
+	}
+}
+
+void client_release(struct client *client, uint64_t number) {
+	forget_held(client, number);
+	if (client->fd >= 0) {
+		say(client, FRAME_RELEASE, number, 0, 0);
+	}
+}

@@ -1,0 +1,78 @@
+// A client of a pool: asks its slot server for leases, starts one where there is none, and after a server's death tells the next one
+// what it holds.
+//
+// A lease is used in three steps, or the slot may be somebody else's by then (this process may be stopped at any moment):
+// client_use() says so to the server and looks whether it was taken back meanwhile; only if not, the job is started; then
+// client_release(). See lease_revoke().
+
+#ifndef FAIRPAR_SLOTS_CLIENT_H
+#define FAIRPAR_SLOTS_CLIENT_H
+
+#include "base/attr.h"
+#include "base/buf.h"
+#include "slots/lease.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct client;
+
+struct client_config {
+	const char *pool;      // its name, a valid one (slots/place.h)
+	unsigned slots;        // of the pool, if this client starts its server
+	const char *batch;     // or NULL: a batch of its own
+	const char *label;     // what runs, to show
+	const char *dir;       // where, to show
+	uint32_t weight;
+	int32_t priority;
+	struct lease_id below; // the lease that this process runs on; number 0: none
+	bool shows_place;      // it wants CLIENT_PLACE
+	// Starts the server: the program itself with these arguments, and these two descriptors, kept open. Returns 0, or -1 with errno.
+	int (*start)(void *arg, char *const *argv, const int *keep);
+	void *arg;
+};
+
+enum client_event_type {
+	CLIENT_NOTHING,        // more comes when client_fd() is readable
+	CLIENT_GRANTED,        // a lease: `id`, `width`
+	CLIENT_PLACE,          // it waits: `place` of `waiting`, and `text` says who holds the slots
+	CLIENT_REPORT,         // what client_ask() asked for: `place` slots taken, `waiting` clients, lines of `text`
+	CLIENT_LOST,           // no server can be had any more: `text` says why. No lease comes; those in use count no more
+};
+
+struct client_event {
+	enum client_event_type type;
+	struct lease_id id;
+	uint32_t width;
+	unsigned place, waiting;
+	const char *text;      // borrowed until the next call
+};
+
+// Connects to the pool's server, or starts it if `config->start` is there. `config` is borrowed. Waits two seconds at most. Returns NULL with a
+// whole message in *error, and *ret_error: EACCES if somebody else's hands may be in it, ENOENT if there is no server, and none was to be
+// started; else whatever stood in the way.
+struct client *client_open(const struct client_config *config, struct buf *error, int *ret_error) FP_NODISCARD;
+void client_close(struct client *client); // NULL-safe. All its leases come back
+
+int client_fd(const struct client *client); // for poll(2), POLLIN; may be another after client_next(). -1 after CLIENT_LOST
+unsigned client_slots(const struct client *client); // of the pool
+
+// Waits for `n` more leases of `width` slots: this is the number, whatever it was.
+void client_want(struct client *client, unsigned n, unsigned width);
+
+// Asks for a CLIENT_REPORT.
+void client_ask(struct client *client);
+
+// What has happened. Called until CLIENT_NOTHING when client_fd() is readable.
+struct client_event client_next(struct client *client) FP_NODISCARD;
+
+// A job is about to start on the lease. Returns false if it must not: the lease was taken back.
+bool client_use(struct client *client, uint64_t number) FP_NODISCARD;
+
+// It has started, as this process: the lease stays in use until that ends, whatever becomes of the client. `pidfd` stays the caller's,
+// open until client_release().
+void client_set_process(struct client *client, uint64_t number, int pidfd);
+
+void client_release(struct client *client, uint64_t number);
+
+#endif

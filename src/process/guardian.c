@@ -6,6 +6,7 @@
 #include "base/diag.h"
 #include "base/fault.h"
 #include "base/io.h"
+#include "process/daemon.h"
 #include "process/proctree.h"
 
 #include <errno.h>
@@ -17,7 +18,6 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 
@@ -184,37 +184,6 @@ void guardian_fini(struct guardian *guardian) {
 
 // ---- in the guardian ----
 
-// Gives back all that came from the caller but the descriptors, which become 3, 4 and, if there is a third, 5.
-static int detach(int pipe_fd, int table_fd, int kept) {
-	setsid();
-	for (int signal = 1; signal <= SIGRTMAX; ++signal) {
-		struct sigaction ignore = {.sa_handler = SIG_IGN};
-		sigaction(signal, &ignore, NULL); // refused for KILL and STOP
-	}
-	// above 5, so that none is in the way of another
-	int high_pipe = fcntl(pipe_fd, F_DUPFD, 6), high_table = fcntl(table_fd, F_DUPFD, 6);
-	int high_kept = kept >= 0 ? fcntl(kept, F_DUPFD, 6) : -1;
-	if (high_pipe < 0 || high_table < 0 || dup2(high_pipe, 3) < 0 || dup2(high_table, 4) < 0) {
-		return -1;
-	}
-	if (high_kept >= 0 ? dup2(high_kept, 5) < 0 : close(5) != 0 && errno != EBADF) {
-		return -1;
-	}
-	int null = open("/dev/null", O_RDWR);
-	for (int fd = 0; fd <= 2; ++fd) {
-		if (null < 0 || dup2(null, fd) < 0) {
-			close(fd);
-		}
-	}
-	struct rlimit limit = {0};
-	if (syscall(SYS_close_range, 6U, ~0U, 0U) != 0 && getrlimit(RLIMIT_NOFILE, &limit) == 0) {
-		for (rlim_t fd = 6; fd < limit.rlim_cur && fd < 65536; ++fd) { // before Linux 5.9
-			close((int)fd);
-		}
-	}
-	return chdir("/");
-}
-
 // Returns true when fairpar has gone without a goodbye.
 static bool parent_was_killed(int pipe_fd, struct group_table *table) {
 	char byte;
@@ -331,7 +300,7 @@ int guardian_main(int argc, char *argv[]) {
 	for (int i = 0; i < 3; ++i) {
 		fds[i] = i + 2 < argc ? (int)strtol(argv[i + 2], NULL, 10) : -1;
 	}
-	if (argc != 5 || detach(fds[0], fds[1], fds[2]) != 0) {
+	if (argc != 5 || daemon_settle(fds, 3) != 0) { // they are 3, 4 and, if there is a third, 5 from here on
 		return EXIT_TROUBLE;
 	}
 	struct group_table *table = table_map(4);

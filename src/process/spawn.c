@@ -292,3 +292,21 @@ pid_t spawn(const struct spawn_config *config, int *ret_pidfd, struct spawn_erro
 	*ret_error = x.error;
 	return pid;
 }
+
+pid_t spawn_alone(struct spawn_config *config, int *ret_pidfd, struct spawn_error *ret_error) {
+	struct spawn_world world;
+	sigset_t all, mask;
+	void *stack = spawn_stack_create(&config->stack_top);
+	if (!stack) {
+		*ret_error = (struct spawn_error){.step = SPAWN_CLONE, .error = errno};
+		return -1;
+	}
+	spawn_world_init(&world);
+	config->world = &world;
+	sigfillset(&all);
+	verify(pthread_sigmask(SIG_BLOCK, &all, &mask) == 0);
+	pid_t pid = spawn(config, ret_pidfd, ret_error);
+	verify(pthread_sigmask(SIG_SETMASK, &mask, NULL) == 0);
+	spawn_stack_destroy(stack);
+	return pid;
+}

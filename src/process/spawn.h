@@ -65,6 +65,10 @@ struct spawn_config {
 // ret_error->error is not 0, the child failed at that step: it has ended, and the caller reaps it.
 pid_t spawn(const struct spawn_config *config, int *ret_pidfd, struct spawn_error *ret_error) FP_NODISCARD;
 
+// The same from a process that is not prepared for it: config->world and config->stack_top are set, and signals blocked meanwhile.
+// While there is one thread.
+pid_t spawn_alone(struct spawn_config *config, int *ret_pidfd, struct spawn_error *ret_error) FP_NODISCARD;
+
 // For ENOEXEC, a script without "#!", which is to be run by the shell, as POSIX says for execvp(): the arguments of
 // SPAWN_SHELL for it. The array is the caller's, to free(); the strings are those given.
 #define SPAWN_SHELL "/bin/sh"

@@ -12,7 +12,6 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -169,15 +168,6 @@ static enum answer await_welcome(struct client *client, uint64_t deadline) {
 	return ANSWER_REFUSED;
 }
 
-static int start_server(struct client *client, int lock_fd, int listen_fd) {
-	char lock[16], listen[16], slots[16], name[] = "fairpar", option[] = SLOT_SERVER_ARG, turns[] = "time";
-	snprintf(lock, sizeof(lock), "%d", lock_fd);
-	snprintf(listen, sizeof(listen), "%d", listen_fd);
-	snprintf(slots, sizeof(slots), "%u", client->config.slots);
-	char *argv[SLOT_SERVER_ARGS + 1] = {name, option, lock, listen, client->place.dir, client->place.name, slots, turns, NULL};
-	return client->config.start(client->config.arg, argv, (int[]){lock_fd, listen_fd});
-}
-
 // Starts a server, unless somebody else has done so. Who starts or ends one has the lock NAME.start. Returns 0, or -1 with errno.
 static int elect(struct client *client) {
 	int start_fd = place_lock(&client->place, "start", /* waits */ true), lock_fd = -1, listen_fd = -1;
@@ -185,7 +175,14 @@ static int elect(struct client *client) {
 	if (start_fd >= 0 && fd < 0) {
 		lock_fd = place_lock(&client->place, "lock", /* waits */ false);
 		listen_fd = lock_fd >= 0 ? place_listen(&client->place) : -1;
-		result = listen_fd >= 0 ? start_server(client, lock_fd, listen_fd) : -1;
+		result = listen_fd >= 0 ? client->config.start(&(struct server_config){
+			.lock_fd = lock_fd,
+			.listen_fd = listen_fd,
+			.dir = client->place.dir,
+			.name = client->place.name,
+			.slots = client->config.slots,
+			.fair_time = true,
+		}) : -1;
 	}
 	int error = errno;
 	fd_close(&fd);

@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 struct client;
+struct server_config;
 
 struct client_config {
 	const char *pool;      // its name, a valid one (slots/place.h)
@@ -27,9 +28,9 @@ struct client_config {
 	int32_t priority;
 	struct lease_id below; // the lease that this process runs on; number 0: none
 	bool shows_place;      // it wants CLIENT_PLACE
-	// Starts the server: the program itself with these arguments, and these two descriptors, kept open. Returns 0, or -1 with errno.
-	int (*start)(void *arg, char *const *argv, const int *keep);
-	void *arg;
+	// Starts a process that calls server_run() with that; its two descriptors stay the caller's, too. Returns 0, or -1 with errno. NULL: none is
+	// started.
+	int (*start)(const struct server_config *config);
 };
 
 enum client_event_type {
@@ -48,7 +49,7 @@ struct client_event {
 	const char *text;      // borrowed until the next call
 };
 
-// Connects to the pool's server, or starts it if `config->start` is there. `config` is borrowed. Waits two seconds at most. Returns NULL with a
+// Connects to the pool's server, or starts it. `config` is borrowed. Waits two seconds at most. Returns NULL with a
 // whole message in *error, and *ret_error: EACCES if somebody else's hands may be in it, ENOENT if there is no server, and none was to be
 // started; else whatever stood in the way.
 struct client *client_open(const struct client_config *config, struct buf *error, int *ret_error) FP_NODISCARD;

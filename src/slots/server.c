@@ -12,7 +12,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -65,30 +64,12 @@ static void write_life(struct server *server) {
 	(void)!pwrite(server->lock_fd, &server->life, sizeof(server->life), 0);
 }
 
-// Gives back all that came from who started it, but the two descriptors.
-static int settle(void) {
-	setsid();
-	for (int signal = 1; signal < SIGSYS; ++signal) {
-		struct sigaction ignore = {.sa_handler = SIG_IGN};
-		if (signal != SIGTERM) {
-			sigaction(signal, &ignore, NULL); // refused for KILL and STOP
-		}
-	}
-	int null = open("/dev/null", O_RDWR);
-	for (int fd = 0; fd <= 2; ++fd) {
-		if (null < 0 || dup2(null, fd) < 0) {
-			return -1;
-		}
-	}
-	return chdir("/");
-}
-
-static bool server_init(struct server *server, char *argv[]) {
+static bool server_init(struct server *server, const struct server_config *config) {
 	struct buf error = BUF_INIT;
-	*server = (struct server){.lock_fd = (int)strtol(argv[2], NULL, 10), .listen_fd = (int)strtol(argv[3], NULL, 10)};
-	setenv("FAIRPAR_POOL_DIR", argv[4], 1);
-	if (fcntl(server->lock_fd, F_SETFD, FD_CLOEXEC) != 0 || fcntl(server->listen_fd, F_SETFD, FD_CLOEXEC) != 0 || settle() != 0
-	    || place_open(&server->place, argv[5], &error) != 0 || stat(server->place.address.sun_path, &server->own) != 0) {
+	*server = (struct server){.lock_fd = config->lock_fd, .listen_fd = config->listen_fd};
+	setenv("FAIRPAR_POOL_DIR", config->dir, 1);
+	if (fcntl(server->lock_fd, F_SETFD, FD_CLOEXEC) != 0 || fcntl(server->listen_fd, F_SETFD, FD_CLOEXEC) != 0
+	    || place_open(&server->place, config->name, &error) != 0 || lstat(server->place.address.sun_path, &server->own) != 0) {
 		buf_fini(&error);
 		return false;
 	}
@@ -98,15 +79,14 @@ static bool server_init(struct server *server, char *argv[]) {
 	}
 	server->life.epoch = (last.epoch + 1) & UINT32_MAX;
 	server->life.epoch += server->life.epoch == 0; // 0 is none
-	const struct sessions_config config = {
-		.slots = (unsigned)strtoul(argv[6], NULL, 10),
-		.fair_time = strcmp(argv[7], "time") == 0,
+	server->idle_since = boot_ns();
+	sessions_init(&server->sessions, &(struct sessions_config){
+		.slots = config->slots,
+		.fair_time = config->fair_time,
 		.epoch = server->life.epoch,
 		.expected = last.clients < SESSIONS_MAX ? (unsigned)last.clients : SESSIONS_MAX,
-	};
-	server->idle_since = boot_ns();
-	sessions_init(&server->sessions, &config, server->idle_since);
-	return config.slots > 0;
+	}, server->idle_since);
+	return true;
 }
 
 // Nobody came for some seconds. False: somebody is about to come, who has the lock of those who start and end servers.
@@ -128,8 +108,7 @@ static bool may_end(struct server *server) {
 
 // ---- clients ----
 
-static void accept_all(struct server *server, uint64_t now) {
-	(void)now;
+static void accept_all(struct server *server) {
 	int fd;
 	while ((fd = accept4(server->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0) {
 		struct session *session = socket_is_own_user(fd) ? session_open(&server->sessions) : NULL;
@@ -247,7 +226,7 @@ static void serve(struct server *server, uint64_t now) {
 		at += 1 + nprocesses;
 	}
 	if (server->polls[0].revents) {
-		accept_all(server, now);
+		accept_all(server);
 	}
 }
 
@@ -289,9 +268,9 @@ static bool run_once(struct server *server, uint64_t *deadline) {
 	return server->n > 0 || now < server->idle_since + IDLE || !may_end(server);
 }
 
-int slot_server_main(int argc, char *argv[]) {
+int server_run(const struct server_config *config) {
 	struct server server;
-	if (argc != SLOT_SERVER_ARGS || !server_init(&server, argv)) {
+	if (!server_init(&server, config)) {
 		return EXIT_TROUBLE;
 	}
 	uint64_t deadline = server.sessions.recovery_end;

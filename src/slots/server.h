@@ -9,12 +9,16 @@
 #ifndef FAIRPAR_SLOTS_SERVER_H
 #define FAIRPAR_SLOTS_SERVER_H
 
-// The first argument that makes main() call slot_server_main() before anything else. Behind it: the descriptors of the lock and of
-// the socket that listens, the directory, the name, the number of slots, and "time" or "turns".
-#define SLOT_SERVER_ARG "--internal-slot-server"
-enum { SLOT_SERVER_ARGS = 8 }; // with the program's name
+#include <stdbool.h>
 
-// The program of the server; returns its exit status.
-int slot_server_main(int argc, char *argv[]);
+struct server_config {
+	int lock_fd, listen_fd;  // NAME.lock, locked, and the socket that listens; the server's from here on
+	const char *dir, *name;  // see slots/place.h
+	unsigned slots;          // at least 1
+	bool fair_time;          // clients get as much time on the slots each, else as many turns
+};
+
+// Serves until nobody needs it. The exit status of the process that does nothing else.
+int server_run(const struct server_config *config);
 
 #endif

@@ -1,0 +1,76 @@
+// The program itself as another process, which has nothing of the caller's.
+
+#include "process/daemon.h"
+
+#include "base/alloc.h"
+#include "process/spawn.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+int daemon_start(char *const *argv, const int *keep, unsigned nkeep) {
+	struct spawn_config config = {
+		.path = "/proc/self/exe", // this very image, also after an upgrade has replaced the file
+		.argv = argv,
+		.env = (char *[]){NULL},
+		.stdio = {-1, -1, -1},
+		.cgroup_fd = -1,
+		.keep = keep,
+		.nkeep = nkeep,
+	};
+	struct spawn_error error = {0};
+	int pidfd, status = 0;
+	pid_t pid = spawn_alone(&config, &pidfd, &error);
+	if (pid > 0) {
+		close(pidfd);
+		while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+		}
+	}
+	errno = error.error ? error.error : EAGAIN; // of its fork()
+	return pid > 0 && !error.error && status == 0 ? 0 : -1;
+}
+
+int daemon_detach(void) {
+	pid_t pid = fork();
+	if (pid > 0) {
+		_exit(0);
+	}
+	return pid;
+}
+
+int daemon_settle(const int *fds, int n) {
+	setsid();
+	for (int signal = 1; signal <= SIGRTMAX; ++signal) {
+		struct sigaction ignore = {.sa_handler = SIG_IGN};
+		sigaction(signal, &ignore, NULL); // refused for KILL and STOP
+	}
+	int high[DAEMON_FDS_MAX];
+	for (int i = 0; i < n; ++i) { // above all of them first, so that none is in the way of another
+		high[i] = fds[i] >= 0 ? fcntl(fds[i], F_DUPFD, 3 + n) : -1;
+		if (fds[i] >= 0 && high[i] < 0) {
+			return -1;
+		}
+	}
+	for (int i = 0; i < n; ++i) {
+		if (high[i] >= 0 ? dup2(high[i], 3 + i) < 0 : close(3 + i) != 0 && errno != EBADF) {
+			return -1;
+		}
+	}
+	int null = open("/dev/null", O_RDWR);
+	for (int fd = 0; fd <= 2; ++fd) {
+		if (null < 0 || dup2(null, fd) < 0) {
+			close(fd);
+		}
+	}
+	struct rlimit limit = {0};
+	if (syscall(SYS_close_range, (unsigned)(3 + n), ~0U, 0U) != 0 && getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+		for (rlim_t fd = (rlim_t)(3 + n); fd < limit.rlim_cur && fd < 65536; ++fd) { // before Linux 5.9
+			close((int)fd);
+		}
+	}
+	return chdir("/");
+}

@@ -13,7 +13,7 @@
 //   input/       input_next()       records: lines, columns, CSV, blocks, globs
 //   template/    template_expand()  commands with replacement strings, and what execve() gets: command_build()
 //   engine/      pool_submit()      named queues that take turns (fair.c) on slots, local lists, stealing
-//   slots/       slots_parse()      how many jobs at once; semaphores
+//   slots/       slots_parse()      how many jobs at once; semaphores; pools: lease.c decides, server.c serves, client.c asks
 //   process/     child_run()        one child from start to end; contexts, signals, the guardian, cgroups; executor.h: the seam
 //   output/      writer_create()    jobs' output: spooled, whole, in the promised order
 //   log/         event_encode()     the log of events (one table: events.def) and the joblog, written and read back
@@ -42,7 +42,8 @@
 //     publish.c           events, to all who subscribe: run, batches, attempts, waits (log_sink.c: --log)
 //     status_display.c    the status line while the run goes (explain_live.c: why something has not started)
 //     end_summary.c       what is said at the end; pictures.c: --report and --trace, from a log
-//     manifest_mode.c, from_log.c, sem_mode.c    --check and --list; --from-log; one command behind a semaphore
+//     manifest_mode.c, from_log.c    --check and --list; --from-log
+//     sem_mode.c, pool_mode.c        one command behind a semaphore, or in a slot of a pool
 //
 // src/LAYERS says which room may use which; tests/lint/layers checks the includes, tests/lint/symbols the calls.
 
@@ -66,6 +67,9 @@ int main(int argc, char *argv[]) {
 	if (argc > 1 && strcmp(argv[1], GUARDIAN_ARG) == 0) {
 		return guardian_main(argc, argv);
 	}
+	if (argc > 1 && strcmp(argv[1], POOL_SERVER_ARG) == 0) {
+		return pool_server_main(argc, argv);
+	}
 	diag_set_writer(screen_say);
 	struct context *context = context_capture(); // what jobs get is what fairpar got: before anything changes
 	context->mask = mask;
@@ -83,6 +87,7 @@ int main(int argc, char *argv[]) {
 	switch (options_parse(&options, argc, argv)) {
 	case MODE_RUN: status = run_all(&options, context, /* executor */ NULL); break;
 	case MODE_SEM: status = sem_run(&options, context); break;
+	case MODE_POOL: status = pool_run(&options, context); break;
 	case MODE_SHOW: status = show_manifest(&options); break;
 	case MODE_FROM_LOG: status = show_log(&options); break;
 	case MODE_EXIT: status = options.status; break;

@@ -7,9 +7,11 @@
 
 #include "base/alloc.h"
 #include "base/diag.h"
+#include "base/text.h"
 #include "cli/option_files.h"
 #include "cli/option_words.h"
 #include "cli/parser.h"
+#include "slots/place.h"
 
 #include <string.h>
 
@@ -134,6 +136,42 @@ static int parse_semaphore_command(struct command_line *line) {
 	return settle_semaphore(line->parser.options, words, n);
 }
 
+static bool goes_with_pool(enum option_id id) {
+	return option_table[id].group == GROUP_POOL || id == OPT_BATCH || id == OPT_WEIGHT || id == OPT_PRIORITY || id == OPT_QUIET;
+}
+
+static const char *pool_name(const struct parser *parser) {
+	const char *env = getenv("FAIRPAR_POOL");
+	const char *name = parser->options->pool.name;
+	return name ? name : env && env[0] ? env : parser->given[OPT_POOL] ? "default" : NULL;
+}
+
+// A pool runs one command: all words are its own.
+static int parse_pool_command(struct command_line *line) {
+	struct options *o = line->parser.options;
+	bool single = o->pool.single, has_words = *line->words.at;
+	for (int id = 0; id < NOPTIONS; ++id) {
+		if (line->parser.given[id] && !goes_with_pool((enum option_id)id)) {
+			return option_fail((enum option_id)id, "cannot be combined with --%s", single ? "single" : "pool");
+		}
+	}
+	o->pool.name = pool_name(&line->parser);
+	if (single == (o->pool.status != POOL_SILENT)) {
+		diag_error("%s", single ? "--single cannot be combined with --status" : "--pool needs --single COMMAND or --status");
+	} else if (single != has_words) {
+		diag_error("%s", single ? "--single needs a command" : "--status runs nothing: a command does not belong behind it");
+	} else if (!o->pool.name) {
+		diag_error("--%s needs a pool: add --pool", single ? "single" : "status");
+	} else if (!place_is_name(o->pool.name)) {
+		diag_error("a pool cannot be called '%s': a name has letters, digits, '.', '_' and '-', at most 64 and no '.' in front",
+		           text_shows(o->pool.name));
+	} else {
+		o->command = line->words.at;
+		return 0;
+	}
+	return -1;
+}
+
 // The words behind the options, and what all of them together mean.
 static enum mode parse_rest(struct command_line *line) {
 	struct parser *parser = &line->parser;
@@ -150,6 +188,9 @@ static enum mode parse_rest(struct command_line *line) {
 	}
 	if (o->from_log && !o->manifest) { // with a manifest it is refused below
 		return MODE_FROM_LOG;
+	}
+	if (parser->given[OPT_POOL] || o->pool.single || o->pool.status != POOL_SILENT) {
+		return parse_pool_command(line) == 0 ? MODE_POOL : MODE_ERROR;
 	}
 	if (o->sem.is_on) {
 		return parse_semaphore_command(line) == 0 ? MODE_SEM : MODE_ERROR;
@@ -177,6 +218,7 @@ enum mode options_parse(struct options *ret_options, int argc, char *argv[]) {
 		.queue_mem = (size_t)64 << 20,
 		.attempts = 1,
 		.tokens = tokens_default,
+		.pool.width = 1,
 	};
 	set_default_term_seq(ret_options, "TERM,200,TERM,100,TERM,50,KILL,25");
 	struct command_line line = {.parser.options = ret_options, .words.at = argv + (argc > 0 ? 1 : 0)};

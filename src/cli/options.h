@@ -15,6 +15,7 @@
 enum mode {
 	MODE_RUN,   // the command, or the manifest if there is one
 	MODE_SEM,   // a command behind a semaphore: sem_run()
+	MODE_POOL,  // a command in a pool, or what is in it: pool_run()
 	MODE_SHOW,  // --check and --list: show_manifest()
 	MODE_FROM_LOG, // --from-log: show_log()
 	MODE_EXIT,  // --help, --version, --completions, --schema: printed; exit with options.status
@@ -44,6 +45,16 @@ struct semaphore_options {
 	const char *name;                // --id
 	const char *input;               // FILE that is the command's standard input, or NULL: fairpar's own
 	char *line;                      // the command, owned
+};
+
+// A pool of slots, for one command.
+enum { MOST_POOL_SLOTS = 4096 };
+struct pool_options {
+	const char *name;
+	bool single;                     // --single: the command is options.command
+	long width;                      // --slots-per-job
+	long slots;                      // --pool-slots, or 0
+	enum { POOL_SILENT, POOL_TEXT, POOL_JSON } status; // --status
 };
 
 // What is shown while it runs.
@@ -107,6 +118,7 @@ struct options {
 	enum manifest_listing listing;   // of --list
 
 	struct semaphore_options sem;
+	struct pool_options pool;
 
 	// input
 	struct source_config *sources;   // -a, then ::: and ::::, or stdin; feeds --batch NAME, else "default"

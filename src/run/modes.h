@@ -18,4 +18,12 @@ int show_log(const struct options *options);
 // once the command is being run. Call it before any thread is started.
 int sem_run(struct options *options, struct context *context);
 
+// --pool with --single or --status. The exit status is that of the command; if a signal ends it, this process ends by that signal, too.
+// Call it before any thread is started.
+int pool_run(const struct options *options, struct context *context);
+
+// The first argument that makes main() call pool_server_main() before anything else: the slot server of a pool.
+#define POOL_SERVER_ARG "--internal-slot-server"
+int pool_server_main(int argc, char *argv[]);
+
 #endif

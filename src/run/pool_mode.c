@@ -1,0 +1,367 @@
+// Pool mode: one command in a slot of a pool, what is in the pool, and the process of its server.
+
+#include "run/modes.h"
+
+#include "base/alloc.h"
+#include "base/diag.h"
+#include "base/io.h"
+#include "base/json.h"
+#include "base/text.h"
+#include "process/daemon.h"
+#include "process/plain_child.h"
+#include "process/signals.h"
+#include "shell/shell.h"
+#include "slots/client.h"
+#include "slots/server.h"
+#include "slots/slots.h"
+#include "term/screen.h"
+
+#include <errno.h>
+#include <fnmatch.h>
+#include <poll.h>
+#include <sys/ioctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { EXIT_CANNOT_RUN = 126, EXIT_NOT_FOUND = 127 }; // as env(1)
+
+// ---- the server ----
+
+enum { SERVER_ARGS = 8 };
+
+static int start_server(const struct server_config *config) {
+	char lock[16], listen[16], slots[16], name[] = "fairpar", option[] = POOL_SERVER_ARG, time[] = "time", turns[] = "turns";
+	snprintf(lock, sizeof(lock), "%d", config->lock_fd);
+	snprintf(listen, sizeof(listen), "%d", config->listen_fd);
+	snprintf(slots, sizeof(slots), "%u", config->slots);
+	char *dir = xstrdup(config->dir), *pool = xstrdup(config->name);
+	char *argv[SERVER_ARGS + 1] = {name, option, lock, listen, slots, config->fair_time ? time : turns, dir, pool, NULL};
+	int result = daemon_start(argv, (int[]){config->lock_fd, config->listen_fd}, 2);
+	int error = errno;
+	free(dir);
+	free(pool);
+	errno = error;
+	return result;
+}
+
+int pool_server_main(int argc, char *argv[]) {
+	if (argc != SERVER_ARGS) {
+		return EXIT_TROUBLE;
+	}
+	const int fds[] = {(int)strtol(argv[2], NULL, 10), (int)strtol(argv[3], NULL, 10)};
+	if (daemon_detach() != 0 || daemon_settle(fds, 2) != 0) {
+		return EXIT_TROUBLE;
+	}
+	signal(SIGTERM, SIG_DFL); // to end it is to start another, if anybody needs it
+	return server_run(&(struct server_config){
+		.lock_fd = 3,
+		.listen_fd = 4,
+		.slots = (unsigned)strtoul(argv[4], NULL, 10),
+		.fair_time = strcmp(argv[5], "time") == 0,
+		.dir = argv[6],
+		.name = argv[7],
+	});
+}
+
+// ---- what it is a client as ----
+
+// The lease that this process runs on, from $FAIRPAR_LEASE, "POOL:NUMBER:NONCE".
+static struct lease_id lease_from_env(const char *pool) {
+	struct lease_id id = {0};
+	const char *lease = getenv("FAIRPAR_LEASE");
+	size_t len = strlen(pool);
+	char *end;
+	if (lease && strncmp(lease, pool, len) == 0 && lease[len] == ':') {
+		id.number = strtoull(lease + len + 1, &end, 16);
+		id.nonce = *end == ':' ? strtoull(end + 1, &end, 16) : 0;
+		id = *end == '\0' ? id : (struct lease_id){0};
+	}
+	return id;
+}
+
+static void set_lease_env(struct context *context, const char *pool, struct lease_id id) {
+	struct buf value = BUF_INIT;
+	buf_printf(&value, "%s:%llx:%llx", pool, (unsigned long long)id.number, (unsigned long long)id.nonce);
+	context_set_env(context, "FAIRPAR_LEASE", buf_str(&value));
+	context_set_env(context, "FAIRPAR_POOL", pool);
+	buf_fini(&value);
+}
+
+// The settings of the command line for the batch of that name.
+static void apply_settings(struct client_config *config, const struct options *options, const char *batch) {
+	for (size_t i = 0; i < options->nsettings; ++i) {
+		const struct batch_setting *setting = &options->settings[i];
+		if (fnmatch(setting->pattern, batch, 0) == 0) {
+			config->weight = setting->what == SET_WEIGHT ? (uint32_t)setting->value : config->weight;
+			config->priority = setting->what == SET_PRIORITY ? (int32_t)setting->value : config->priority;
+		}
+	}
+}
+
+static char *join(char *const *words) {
+	struct buf line = BUF_INIT;
+	for (; *words; ++words) {
+		buf_printf(&line, "%s%s", line.len > 0 ? " " : "", *words);
+	}
+	return buf_take(&line);
+}
+
+// ---- waiting ----
+
+// The line for a terminal while the command waits; shown in the foreground only.
+static void show_place(const struct options *options, const struct client_event *event) {
+	struct winsize size = {0};
+	(void)ioctl(STDERR_FILENO, TIOCGWINSZ, &size);
+	struct buf text = BUF_INIT, line = BUF_INIT;
+	buf_printf(&text, "fairpar: waits for a slot of pool %s: number %u of %u", options->pool.name, event->place, event->waiting);
+	if (event->text[0]) {
+		buf_printf(&text, ", held by %s", event->text);
+	}
+	text_add_text(&line, buf_str(&text), text.len, size.ws_col > 1 ? size.ws_col - 1U : 79);
+	(void)screen_draw(NULL, buf_str(&line), 1);
+	buf_fini(&line);
+	buf_fini(&text);
+}
+
+// A signal while it waits ends it: nothing has been started, and the place is given up.
+static void answer_signals(int signal_fd) {
+	int signal;
+	while ((signal = signals_next(signal_fd)) != 0) {
+		if (signal == SIGTSTP) {
+			screen_clear(NULL);
+			signals_stop_self();
+		} else if (signal == SIGINT || signal == SIGTERM || signal == SIGHUP || signal == SIGQUIT) {
+			screen_close();
+			signals_die(signal);
+		}
+	}
+}
+
+// Waits for a lease that may be used. Returns false if the server was lost, after a warning.
+static bool await_lease(struct client *client, const struct options *options, int signal_fd, struct lease_id *ret_id) {
+	for (;;) {
+		struct client_event event;
+		while ((event = client_next(client)).type != CLIENT_NOTHING) {
+			if (event.type == CLIENT_GRANTED && client_use(client, event.id.number)) {
+				*ret_id = event.id;
+				return true;
+			}
+			if (event.type == CLIENT_PLACE) {
+				show_place(options, &event);
+			} else if (event.type == CLIENT_LOST) {
+				diag_warn("%s: the command runs without a slot", event.text);
+				return false;
+			}
+		}
+		struct pollfd polls[] = {{.fd = client_fd(client), .events = POLLIN}, {.fd = signal_fd, .events = POLLIN}};
+		(void)poll(polls, 2, -1);
+		answer_signals(signal_fd);
+	}
+}
+
+// ---- the command ----
+
+// The command has the signals of the terminal itself; others are handed on.
+static void hand_on_signals(const struct plain_child *child, int signal_fd) {
+	int signal;
+	while ((signal = signals_next(signal_fd)) != 0) {
+		if (!signals_typed() && signal != SIGCONT) {
+			plain_child_signal(child, signal);
+		}
+		if (signal == SIGTSTP) {
+			signals_stop_self();
+		}
+	}
+}
+
+// Until the command has ended. A server that dies meanwhile has a successor that is told of the lease.
+static void attend(struct client *client, const struct plain_child *child, int signal_fd) {
+	struct pollfd polls[] = {
+		{.fd = child->pidfd, .events = POLLIN}, {.fd = signal_fd, .events = POLLIN}, {.fd = -1, .events = POLLIN},
+	};
+	while (!(polls[0].revents & POLLIN)) {
+		polls[2].fd = client ? client_fd(client) : -1;
+		(void)poll(polls, 3, -1);
+		hand_on_signals(child, signal_fd);
+		struct client_event event = {.type = CLIENT_PLACE};
+		while (client && polls[2].revents && event.type != CLIENT_NOTHING && event.type != CLIENT_LOST) {
+			event = client_next(client);
+		}
+	}
+}
+
+static int report_start(const char *program, const struct spawn_error *error) {
+	diag_error("cannot start '%s': %s: %s", text_shows(program), spawn_step_name(error->step), strerror(error->error));
+	return error->step != SPAWN_EXEC ? EXIT_TROUBLE : error->error == ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_RUN;
+}
+
+// Runs the command, on the lease if there is a client. Returns its exit status, or does not return.
+static int run_command(struct client *client, const struct options *options, struct context *context, struct lease_id id, int signal_fd) {
+	const char *path = program_find(options->command[0]);
+	if (!path) {
+		diag_error("cannot start '%s': %s", text_shows(options->command[0]), errno == ENOENT ? "not found" : strerror(errno));
+		return errno == ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_RUN;
+	}
+	struct plain_child child;
+	struct spawn_error error;
+	if (plain_child_start(path, options->command, context, &child, &error) != 0) {
+		return report_start(options->command[0], &error);
+	}
+	if (client) {
+		client_set_process(client, id.number, child.pidfd);
+	}
+	attend(client, &child, signal_fd);
+	if (client) {
+		client_release(client, id.number);
+	}
+	int status = plain_child_wait(&child);
+	if (WIFSIGNALED(status)) {
+		client_close(client);
+		signals_die(WTERMSIG(status));
+	}
+	return WEXITSTATUS(status);
+}
+
+static int run_single(struct client *client, const struct options *options, struct context *context) {
+	int signal_fd = signals_open();
+	if (signal_fd < 0) {
+		diag_error("cannot wait for signals: %s", strerror(errno));
+		return EXIT_TROUBLE;
+	}
+	struct lease_id id = {0};
+	if (client) {
+		if (isatty(STDERR_FILENO)) {
+			screen_open(STDERR_FILENO, NULL, NULL);
+		}
+		client_want(client, 1, (unsigned)options->pool.width);
+		bool granted = await_lease(client, options, signal_fd, &id);
+		screen_close();
+		client = granted ? client : NULL;
+	}
+	if (client) {
+		set_lease_env(context, options->pool.name, id);
+	}
+	int status = run_command(client, options, context, id, signal_fd);
+	fd_close(&signal_fd);
+	return status;
+}
+
+// ---- what is in the pool ----
+
+struct client_line {
+	unsigned pid, held, slots, lent, wanted, place;
+	double virt;
+	const char *texts[3]; // batch, directory, command
+	int lens[3];
+};
+
+// Reads a line of the report; moves *at behind it. False at the end.
+static bool next_line(const char **at, struct client_line *ret_line) {
+	const char *end = strchr(*at, '\n');
+	int n = 0;
+	if (!end || sscanf(*at, "%u %u %u %u %u %u %lf%n", &ret_line->pid, &ret_line->held, &ret_line->slots, &ret_line->lent,
+	                   &ret_line->wanted, &ret_line->place, &ret_line->virt, &n) != 7) {
+		return false;
+	}
+	const char *text = *at + n;
+	for (unsigned i = 0; i < 3; ++i) {
+		text += *text == '\t';
+		ret_line->texts[i] = text;
+		ret_line->lens[i] = (int)strcspn(text, "\t\n");
+		text += ret_line->lens[i];
+	}
+	*at = end + 1;
+	return true;
+}
+
+static void add_text_status(struct buf *out, const char *pool, unsigned slots, const struct client_event *report) {
+	const char *at = report->text;
+	struct client_line line;
+	buf_printf(out, "pool %s: %u of %u slots taken, %u waiting\n", pool, report->place, slots, report->waiting);
+	if (*at) {
+		buf_adds(out, "   PID  SLOTS  LENT  PLACE  COMMAND\n");
+	}
+	while (next_line(&at, &line)) {
+		buf_printf(out, "%6u  %5u  %4u  ", line.pid, line.slots, line.lent);
+		buf_printf(out, line.place > 0 ? "%5u" : "    -", line.place);
+		buf_printf(out, "  %.*s  (%s%.*s)\n", line.lens[2], line.texts[2], line.lens[0] > 0 ? "batch " : "",
+		           line.lens[line.lens[0] > 0 ? 0 : 1], line.texts[line.lens[0] > 0 ? 0 : 1]);
+	}
+}
+
+static void add_json_status(struct buf *out, const char *pool, unsigned slots, const struct client_event *report) {
+	const char *at = report->text;
+	struct client_line line;
+	buf_printf(out, "{\"pool\":\"%s\",\"slots\":%u,\"taken\":%u,\"waiting\":%u,\"clients\":[", pool, slots, report->place, report->waiting);
+	for (bool first = true; next_line(&at, &line); first = false) {
+		static const char *const names[] = {"batch", "directory", "command"};
+		buf_printf(out, "%s\n{\"pid\":%u,\"leases\":%u,\"slots\":%u,\"lent\":%u,\"wanted\":%u,\"place\":%u,\"service\":%.3f", first ? "" : ",",
+		           line.pid, line.held, line.slots, line.lent, line.wanted, line.place, line.virt);
+		for (unsigned i = 0; i < 3; ++i) {
+			buf_addc(out, ',');
+			json_add_string(out, names[i], line.texts[i], (size_t)line.lens[i]);
+		}
+		buf_addc(out, '}');
+	}
+	buf_adds(out, "]}\n");
+}
+
+static int show_status(struct client *client, const struct options *options) {
+	struct buf out = BUF_INIT;
+	struct client_event report = {.text = ""};
+	unsigned slots = client ? client_slots(client) : 0;
+	if (client) {
+		client_ask(client);
+	}
+	while (client && report.type != CLIENT_REPORT && report.type != CLIENT_LOST) {
+		struct pollfd poll_fd = {.fd = client_fd(client), .events = POLLIN};
+		(void)poll(&poll_fd, 1, -1);
+		report = client_next(client);
+	}
+	(options->pool.status == POOL_JSON ? add_json_status : add_text_status)(&out, options->pool.name, slots, &report);
+	int status = 0;
+	if (write_all(STDOUT_FILENO, out.data, out.len) != 0) {
+		diag_error("cannot write to stdout: %s", strerror(errno));
+		status = EXIT_TROUBLE;
+	}
+	buf_fini(&out);
+	return status;
+}
+
+int pool_run(const struct options *options, struct context *context) {
+	bool single = options->pool.single;
+	struct buf error = BUF_INIT;
+	int reason;
+	char *dir = single ? getcwd(NULL, 0) : NULL, *label = single ? join(options->command) : NULL;
+	struct client_config config = {
+		.pool = options->pool.name,
+		.slots = options->pool.slots > 0 ? (unsigned)options->pool.slots : slots_usable_cpus(),
+		.batch = options->batch,
+		.label = label,
+		.dir = dir,
+		.weight = 1,
+		.below = lease_from_env(options->pool.name),
+		.shows_place = single && isatty(STDERR_FILENO),
+		.start = single ? start_server : NULL,
+	};
+	apply_settings(&config, options, options->batch ? options->batch : dir ? dir : "");
+	struct client *client = client_open(&config, &error, &reason);
+	int status = EXIT_TROUBLE;
+	if (!client && (reason == EACCES || (!single && reason != ENOENT && reason != ECONNREFUSED))) {
+		diag_error("%s", buf_str(&error));
+	} else if (!single) {
+		status = show_status(client, options);
+	} else {
+		if (!client) {
+			diag_warn("%s: the command runs without a slot", buf_str(&error));
+		} else if (options->pool.slots > 0 && client_slots(client) != (unsigned)options->pool.slots && !options->quiet) {
+			diag_warn("pool %s has %u slots already, not %ld", options->pool.name, client_slots(client), options->pool.slots);
+		}
+		status = run_single(client, options, context);
+	}
+	client_close(client);
+	buf_fini(&error);
+	free(dir);
+	free(label);
+	return status;
+}

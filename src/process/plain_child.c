@@ -8,13 +8,6 @@
 #include <errno.h>
 #include <sys/wait.h>
 
-static int wait_for(pid_t pid) {
-	int status = 0;
-	while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
-	}
-	return status;
-}
-
 int plain_child_start(const char *path, char *const *argv, const struct context *context, struct plain_child *ret_child,
                       struct spawn_error *ret_error) {
 	struct spawn_config config = {
@@ -30,7 +23,8 @@ int plain_child_start(const char *path, char *const *argv, const struct context 
 		*ret_error = (struct spawn_error){0};
 		ret_child->pid = spawn_alone(&config, &ret_child->pidfd, ret_error);
 		if (ret_child->pid > 0 && ret_error->error) {
-			(void)plain_child_wait(ret_child);
+			int signal;
+			(void)plain_child_wait(ret_child, &signal);
 		}
 		if (ret_error->error != ENOEXEC || ret_error->step != SPAWN_EXEC || shell_argv) {
 			break;
@@ -43,10 +37,13 @@ int plain_child_start(const char *path, char *const *argv, const struct context 
 	return ret_child->pid > 0 && !ret_error->error ? 0 : -1;
 }
 
-int plain_child_wait(struct plain_child *child) {
-	int status = wait_for(child->pid);
+int plain_child_wait(struct plain_child *child, int *ret_signal) {
+	int status = 0;
+	while (waitpid(child->pid, &status, 0) < 0 && errno == EINTR) {
+	}
 	fd_close(&child->pidfd);
-	return status;
+	*ret_signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+	return WEXITSTATUS(status);
 }
 
 void plain_child_signal(const struct plain_child *child, int signal) {

@@ -20,8 +20,8 @@ struct plain_child {
 int plain_child_start(const char *path, char *const *argv, const struct context *context, struct plain_child *ret_child,
                       struct spawn_error *ret_error) FP_NODISCARD;
 
-// Waits for its end and forgets it. Returns its wait status.
-int plain_child_wait(struct plain_child *child);
+// Waits for its end and forgets it. Returns its exit status, and *ret_signal: the signal that has ended it, or 0.
+int plain_child_wait(struct plain_child *child, int *ret_signal);
 
 // Sends it a signal, if it has not ended.
 void plain_child_signal(const struct plain_child *child, int signal);

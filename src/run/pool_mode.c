@@ -20,7 +20,6 @@
 #include <fnmatch.h>
 #include <poll.h>
 #include <sys/ioctl.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 enum { EXIT_CANNOT_RUN = 126, EXIT_NOT_FOUND = 127 }; // as env(1)
@@ -214,12 +213,12 @@ static int run_command(struct client *client, const struct options *options, str
 	if (client) {
 		client_release(client, id.number);
 	}
-	int status = plain_child_wait(&child);
-	if (WIFSIGNALED(status)) {
+	int signal, status = plain_child_wait(&child, &signal);
+	if (signal != 0) {
 		client_close(client);
-		signals_die(WTERMSIG(status));
+		signals_die(signal);
 	}
-	return WEXITSTATUS(status);
+	return status;
 }
 
 static int run_single(struct client *client, const struct options *options, struct context *context) {

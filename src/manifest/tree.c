@@ -121,8 +121,8 @@ struct node *tree_open(struct tree *tree, struct source_span place, enum node_ki
 	struct node *node = add_node(tree, place, kind, anchor);
 	if (node) {
 		node->is_open = true;
-		grow_array(&tree->frames, &tree->frames_cap, tree->nframes + 1, sizeof(struct frame));
-		tree->frames[tree->nframes++] = (struct frame){node, tree->nstack};
+		grow_array(&tree->frames, &tree->frames_cap, tree->nframes + 1, sizeof(struct open_node));
+		tree->frames[tree->nframes++] = (struct open_node){node, tree->nstack};
 	}
 	return node;
 }
@@ -251,7 +251,7 @@ static int close_map(struct tree *tree, struct node *node, struct node *const *c
 }
 
 int tree_close(struct tree *tree) {
-	struct frame frame = tree->frames[--tree->nframes];
+	struct open_node frame = tree->frames[--tree->nframes];
 	size_t n = tree->nstack - frame.from;
 	struct node *const *children = n > 0 ? tree->stack + frame.from : NULL;
 	int status = 0;

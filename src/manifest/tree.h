@@ -39,7 +39,7 @@ struct tree {
 	struct arena nodes;
 	struct node **stack;  // complete nodes whose parent is not complete
 	size_t nstack, stack_cap;
-	struct frame {
+	struct open_node {
 		struct node *node;
 		size_t from;         // its first child on the stack
 	} *frames;            // lists and maps being read

@@ -29,7 +29,7 @@ struct held {
 
 struct client {
 	struct client_config config;
-	struct place place;
+	struct pool_place place;
 	int fd;
 	struct buf in;
 	size_t at;                 // bytes of it that were looked at

@@ -13,7 +13,7 @@
 enum table_state { RECOVERING, OPEN, DRAINING };
 
 // Kept while it has clients or leases, and if it has a name, until fair_has_passed() its tag.
-struct batch {
+struct lease_batch {
 	struct list link;           // of the table's batches
 	struct fair_queue fair;     // backlog: the leases that its clients want, but for those that can only be lent
 	struct fair_tag tag;        // while it is not in the race
@@ -34,7 +34,7 @@ struct lease {
 	uint64_t granted;
 	struct lease_client *holder; // NULL: it has ended, but is lent
 	struct lease *lender;       // whose slots they are; NULL: they are counted in table->taken
-	struct batch *batch;        // that is charged for them, or NULL
+	struct lease_batch *batch;        // that is charged for them, or NULL
 	bool lender_unknown;        // while RECOVERING
 	struct lease_client *borrower; // who has `lent` of its slots; NULL: none are lent
 	uint32_t lent;
@@ -47,7 +47,7 @@ struct lease_client {
 	struct list below;          // of the clients that run on its lender
 	struct list leases;
 	struct lease_table *table;
-	struct batch *batch;
+	struct lease_batch *batch;
 	struct lease *lender;       // the lease that it runs on, or NULL
 	struct lease_id lender_id;
 	uint32_t wanted, width;
@@ -69,7 +69,7 @@ struct lease_table {
 
 // ---- batches ----
 
-static void batch_free(struct batch *batch) {
+static void batch_free(struct lease_batch *batch) {
 	list_remove(&batch->link);
 	free(batch->name);
 	free(batch);
@@ -78,16 +78,16 @@ static void batch_free(struct batch *batch) {
 // Forgets the batches that are only there for their place in the race.
 static void forget_batches(struct lease_table *table) {
 	list_for_each(&table->batches, at) {
-		struct batch *batch = list_entry(at, struct batch, link);
+		struct lease_batch *batch = list_entry(at, struct lease_batch, link);
 		if (batch->refs == 0 && (!batch->name || fair_has_passed(&table->fair, batch->tag))) {
 			batch_free(batch);
 		}
 	}
 }
 
-static struct batch *batch_find(struct lease_table *table, const char *name) {
+static struct lease_batch *batch_find(struct lease_table *table, const char *name) {
 	list_for_each(&table->batches, at) {
-		struct batch *batch = list_entry(at, struct batch, link);
+		struct lease_batch *batch = list_entry(at, struct lease_batch, link);
 		if (name && batch->name && strcmp(batch->name, name) == 0) {
 			return batch;
 		}
@@ -95,9 +95,9 @@ static struct batch *batch_find(struct lease_table *table, const char *name) {
 	return NULL;
 }
 
-static struct batch *batch_get(struct lease_table *table, const struct lease_client_config *config) {
+static struct lease_batch *batch_get(struct lease_table *table, const struct lease_client_config *config) {
 	forget_batches(table);
-	struct batch *batch = batch_find(table, config->batch);
+	struct lease_batch *batch = batch_find(table, config->batch);
 	if (!batch) {
 		batch = xcalloc(1, sizeof(*batch));
 		batch->name = config->batch ? xstrdup(config->batch) : NULL;
@@ -113,7 +113,7 @@ static struct batch *batch_get(struct lease_table *table, const struct lease_cli
 	return batch;
 }
 
-static void batch_unref(struct lease_table *table, struct batch *batch, uint64_t now) {
+static void batch_unref(struct lease_table *table, struct lease_batch *batch, uint64_t now) {
 	if (--batch->refs == 0) {
 		batch->tag = fair_remove(&table->fair, &batch->fair, now);
 		batch->racing = false;
@@ -155,7 +155,7 @@ static struct lease *lease_add(struct lease_client *client, struct lease_id id, 
 }
 
 // Charges the slots of a lease to the batch, which fair_pick() has just picked for it.
-static void lease_charge(struct lease_table *table, struct lease *lease, struct batch *batch, uint64_t now) {
+static void lease_charge(struct lease_table *table, struct lease *lease, struct lease_batch *batch, uint64_t now) {
 	lease->batch = batch;
 	++batch->refs;
 	table->taken += lease->width;
@@ -226,14 +226,14 @@ struct lease_table *lease_table_create(unsigned slots, bool fair_time, uint64_t 
 
 void lease_table_destroy(struct lease_table *table) {
 	list_for_each(&table->batches, at) {
-		batch_free(list_entry(at, struct batch, link));
+		batch_free(list_entry(at, struct lease_batch, link));
 	}
 	fair_fini(&table->fair);
 	free(table);
 }
 
 // Charges the lease as if its batch's turn had come. While RECOVERING nobody else is in the race.
-static void charge_held(struct lease_table *table, struct lease *lease, struct batch *batch, uint64_t now) {
+static void charge_held(struct lease_table *table, struct lease *lease, struct lease_batch *batch, uint64_t now) {
 	fair_arrive(&table->fair, &batch->fair, 1, now);
 	(void)fair_pick(&table->fair, now);
 	lease_charge(table, lease, batch, now);
@@ -277,7 +277,7 @@ static void client_set_lender(struct lease_client *client, struct lease *lender,
 	const struct lease *root = root_of(lender);
 	client->lender = lender;
 	list_push_back(&lender->below, &client->below);
-	struct batch *old = client->batch;
+	struct lease_batch *old = client->batch;
 	if (!root->batch || old == root->batch) {
 		return;
 	}
@@ -460,7 +460,7 @@ bool lease_next(struct lease_table *table, uint64_t now, struct lease_grant *ret
 		if (!queue) {
 			return false;
 		}
-		const struct batch *batch = list_entry(queue, struct batch, fair);
+		const struct lease_batch *batch = list_entry(queue, struct lease_batch, fair);
 		table->gathering = list_entry(batch->waiting.next, struct lease_client, waiting);
 		table->gathers_since = now;
 	}

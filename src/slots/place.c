@@ -58,8 +58,8 @@ static char *find_dir(void) {
 	return buf_take(&dir);
 }
 
-int place_open(struct place *place, const char *name, struct buf *error) {
-	*place = (struct place){.dir = find_dir(), .name = xstrdup(name), .address = {.sun_family = AF_UNIX}};
+int place_open(struct pool_place *place, const char *name, struct buf *error) {
+	*place = (struct pool_place){.dir = find_dir(), .name = xstrdup(name), .address = {.sun_family = AF_UNIX}};
 	const char *why = NULL;
 	if (mkdir(place->dir, 0700) != 0 && errno != EEXIST) {
 		why = strerror(errno);
@@ -77,15 +77,15 @@ int place_open(struct place *place, const char *name, struct buf *error) {
 	return 0;
 }
 
-void place_fini(struct place *place) {
+void place_fini(struct pool_place *place) {
 	free(place->dir);
 	free(place->name);
-	*place = (struct place){0};
+	*place = (struct pool_place){0};
 }
 
 // ---- the files in it ----
 
-int place_lock(const struct place *place, const char *suffix, bool waits) {
+int place_lock(const struct pool_place *place, const char *suffix, bool waits) {
 	struct buf path = BUF_INIT;
 	buf_printf(&path, "%s/%s.%s", place->dir, place->name, suffix);
 	int fd = open(buf_str(&path), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
@@ -101,7 +101,7 @@ int place_lock(const struct place *place, const char *suffix, bool waits) {
 }
 
 // Under another name first: nobody is to meet a socket that does not listen yet.
-int place_listen(const struct place *place) {
+int place_listen(const struct pool_place *place) {
 	struct sockaddr_un address = place->address;
 	size_t len = strlen(address.sun_path);
 	memcpy(address.sun_path + len, NEW_SUFFIX, sizeof(NEW_SUFFIX)); // place_open() has left room for it
@@ -120,7 +120,7 @@ int place_listen(const struct place *place) {
 	return fd;
 }
 
-int place_connect(const struct place *place) {
+int place_connect(const struct pool_place *place) {
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (fd < 0) {
 		return -1;
@@ -139,7 +139,7 @@ int place_connect(const struct place *place) {
 	return fd;
 }
 
-bool place_is_own(const struct place *place, const struct stat *own) {
+bool place_is_own(const struct pool_place *place, const struct stat *own) {
 	struct stat st;
 	return lstat(place->address.sun_path, &st) == 0 && st.st_dev == own->st_dev && st.st_ino == own->st_ino;
 }

@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <sys/un.h>
 
-struct place {
+struct pool_place {
 	char *dir;
 	char *name;
 	struct sockaddr_un address;
@@ -22,23 +22,23 @@ bool place_is_name(const char *name);
 // Finds the directory, and makes it if it is missing: $FAIRPAR_POOL_DIR, else fairpar/ in /run/user/UID if that is there and the
 // user's alone, else /tmp/fairpar-UID. Refuses one that is a link, somebody else's, or open to others. `name` is a valid one.
 // Returns 0 with a place for place_fini(), or -1 with a whole message in *error.
-int place_open(struct place *place, const char *name, struct buf *error) FP_NODISCARD;
-void place_fini(struct place *place);
+int place_open(struct pool_place *place, const char *name, struct buf *error) FP_NODISCARD;
+void place_fini(struct pool_place *place);
 
 // Opens NAME.lock or NAME.start (`suffix`), which is made, and locks it by flock(2); waits for that only if `waits`. Returns the
 // descriptor, or -1 with errno: EWOULDBLOCK if another has it.
-int place_lock(const struct place *place, const char *suffix, bool waits) FP_NODISCARD;
+int place_lock(const struct pool_place *place, const char *suffix, bool waits) FP_NODISCARD;
 
 // Makes a socket that listens there, in place of one that nobody listens to. Returns the descriptor, or -1 with errno.
-int place_listen(const struct place *place) FP_NODISCARD;
+int place_listen(const struct pool_place *place) FP_NODISCARD;
 
 // Connects to the server. Returns the descriptor, or -1 with errno: ENOENT or ECONNREFUSED if there is none. EACCES if whoever listens
 // is another user.
-int place_connect(const struct place *place) FP_NODISCARD;
+int place_connect(const struct pool_place *place) FP_NODISCARD;
 
 // Is the socket's file still the one that `fd` listens on?
 struct stat;
-bool place_is_own(const struct place *place, const struct stat *own);
+bool place_is_own(const struct pool_place *place, const struct stat *own);
 
 // Is the other end of the socket a process of the same user?
 bool socket_is_own_user(int fd);

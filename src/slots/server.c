@@ -34,7 +34,7 @@ struct connection {
 };
 
 struct server {
-	struct place place;
+	struct pool_place place;
 	struct stat own;           // of the socket's file
 	int lock_fd, listen_fd;
 	struct sessions sessions;

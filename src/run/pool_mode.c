@@ -32,7 +32,7 @@ static int start_server(const struct server_config *config) {
 	char lock[16], listen[16], slots[16], name[] = "fairpar", option[] = POOL_SERVER_ARG, time[] = "time", turns[] = "turns";
 	snprintf(lock, sizeof(lock), "%d", config->lock_fd);
 	snprintf(listen, sizeof(listen), "%d", config->listen_fd);
-	snprintf(slots, sizeof(slots), "%u", config->slots);
+	snprintf(slots, sizeof(slots), "%u", config->slots > 0 ? config->slots : slots_usable_cpus()); // asked for only here: it takes long
 	char *dir = xstrdup(config->dir), *pool = xstrdup(config->name);
 	char *argv[SERVER_ARGS + 1] = {name, option, lock, listen, slots, config->fair_time ? time : turns, dir, pool, NULL};
 	int result = daemon_start(argv, (int[]){config->lock_fd, config->listen_fd}, 2);
@@ -51,7 +51,10 @@ int pool_server_main(int argc, char *argv[]) {
 	if (daemon_detach() != 0 || daemon_settle(fds, 2) != 0) {
 		return EXIT_TROUBLE;
 	}
-	signal(SIGTERM, SIG_DFL); // to end it is to start another, if anybody needs it
+	sigset_t none; // main() has blocked signals, and only TERM is not ignored: who ends a server starts another, if anybody needs it
+	sigemptyset(&none);
+	signal(SIGTERM, SIG_DFL);
+	verify(sigprocmask(SIG_SETMASK, &none, NULL) == 0);
 	return server_run(&(struct server_config){
 		.lock_fd = 3,
 		.listen_fd = 4,
@@ -334,7 +337,7 @@ int pool_run(const struct options *options, struct context *context) {
 	char *dir = single ? getcwd(NULL, 0) : NULL, *label = single ? join(options->command) : NULL;
 	struct client_config config = {
 		.pool = options->pool.name,
-		.slots = options->pool.slots > 0 ? (unsigned)options->pool.slots : slots_usable_cpus(),
+		.slots = (unsigned)options->pool.slots,
 		.batch = options->batch,
 		.label = label,
 		.dir = dir,
@@ -346,7 +349,7 @@ int pool_run(const struct options *options, struct context *context) {
 	apply_settings(&config, options, options->batch ? options->batch : dir ? dir : "");
 	struct client *client = client_open(&config, &error, &reason);
 	int status = EXIT_TROUBLE;
-	if (!client && (reason == EACCES || (!single && reason != ENOENT && reason != ECONNREFUSED))) {
+	if (!client && (reason == EPERM || (!single && reason != ENOENT && reason != ECONNREFUSED))) {
 		diag_error("%s", buf_str(&error));
 	} else if (!single) {
 		status = show_status(client, options);

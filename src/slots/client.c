@@ -244,8 +244,9 @@ struct client *client_open(const struct client_config *config, struct buf *error
 	client->config = *config;
 	client->fd = -1;
 	client->width = 1;
-	*ret_error = EACCES;
-	if (place_open(&client->place, config->pool, error) == 0) {
+	if (place_open(&client->place, config->pool, error) != 0) {
+		*ret_error = errno;
+	} else {
 		*ret_error = reach_server(client);
 		if (*ret_error == 0) {
 			return client;

@@ -20,7 +20,7 @@ struct server_config;
 
 struct client_config {
 	const char *pool;      // its name, a valid one (slots/place.h)
-	unsigned slots;        // of the pool, if this client starts its server
+	unsigned slots;        // of the pool, if this client starts its server; as it is, start() gets it
 	const char *batch;     // or NULL: a batch of its own
 	const char *label;     // what runs, to show
 	const char *dir;       // where, to show
@@ -50,7 +50,7 @@ struct client_event {
 };
 
 // Connects to the pool's server, or starts it. `config` is borrowed. Waits two seconds at most. Returns NULL with a
-// whole message in *error, and *ret_error: EACCES if somebody else's hands may be in it, ENOENT if there is no server, and none was to be
+// whole message in *error, and *ret_error: EPERM if somebody else's hands may be in it, ENOENT if there is no server, and none was to be
 // started; else whatever stood in the way.
 struct client *client_open(const struct client_config *config, struct buf *error, int *ret_error) FP_NODISCARD;
 void client_close(struct client *client); // NULL-safe. All its leases come back

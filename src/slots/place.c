@@ -60,11 +60,8 @@ static char *find_dir(void) {
 
 int place_open(struct pool_place *place, const char *name, struct buf *error) {
 	*place = (struct pool_place){.dir = find_dir(), .name = xstrdup(name), .address = {.sun_family = AF_UNIX}};
-	const char *why = NULL;
-	if (mkdir(place->dir, 0700) != 0 && errno != EEXIST) {
-		why = strerror(errno);
-	}
-	why = why ? why : why_not_private(place->dir);
+	int made = mkdir(place->dir, 0700) == 0 || errno == EEXIST ? 0 : errno;
+	const char *why = made ? strerror(made) : why_not_private(place->dir);
 	size_t room = sizeof(place->address.sun_path);
 	if (!why && (size_t)snprintf(place->address.sun_path, room, "%s/%s.sock", place->dir, name) >= room - sizeof(NEW_SUFFIX)) {
 		why = "its path is too long for a socket";
@@ -72,6 +69,7 @@ int place_open(struct pool_place *place, const char *name, struct buf *error) {
 	if (why) {
 		buf_printf(error, "cannot use '%s', the directory of the pools: %s", text_shows(place->dir), why);
 		place_fini(place);
+		errno = made ? made : EPERM;
 		return -1;
 	}
 	return 0;
@@ -132,7 +130,7 @@ int place_connect(const struct pool_place *place) {
 		fd_close(&fd);
 	} else if (!socket_is_own_user(fd)) {
 		fd_close(&fd);
-		errno = EACCES;
+		errno = EPERM;
 	} else if (fcntl(fd, F_SETFL, O_NONBLOCK) != 0) {
 		fd_close(&fd);
 	}

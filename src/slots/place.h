@@ -21,7 +21,8 @@ bool place_is_name(const char *name);
 
 // Finds the directory, and makes it if it is missing: $FAIRPAR_POOL_DIR, else fairpar/ in /run/user/UID if that is there and the
 // user's alone, else /tmp/fairpar-UID. Refuses one that is a link, somebody else's, or open to others. `name` is a valid one.
-// Returns 0 with a place for place_fini(), or -1 with a whole message in *error.
+// Returns 0 with a place for place_fini(), or -1 with a whole message in *error, and errno: EPERM if it was refused, else why it
+// cannot be made.
 int place_open(struct pool_place *place, const char *name, struct buf *error) FP_NODISCARD;
 void place_fini(struct pool_place *place);
 
@@ -32,8 +33,8 @@ int place_lock(const struct pool_place *place, const char *suffix, bool waits) F
 // Makes a socket that listens there, in place of one that nobody listens to. Returns the descriptor, or -1 with errno.
 int place_listen(const struct pool_place *place) FP_NODISCARD;
 
-// Connects to the server. Returns the descriptor, or -1 with errno: ENOENT or ECONNREFUSED if there is none. EACCES if whoever listens
-// is another user.
+// Connects to the server. Returns the descriptor, or -1 with errno: ENOENT or ECONNREFUSED if there is none, EPERM if whoever
+// listens is another user.
 int place_connect(const struct pool_place *place) FP_NODISCARD;
 
 // Is the socket's file still the one that `fd` listens on?

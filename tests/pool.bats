@@ -1,0 +1,519 @@
+# --pool: commands that were started independently of each other take turns on the slots of a pool.
+
+load helper
+
+setup() {
+	helper_setup
+	unset FAIRPAR_POOL FAIRPAR_LEASE
+	export FAIRPAR_POOL_DIR=$BATS_TEST_TMPDIR/pools
+	printf '%s\n' "$FAIRPAR_POOL_DIR" >"$BATS_TEST_TMPDIR/of_server"
+}
+
+# A server would end by itself after some seconds.
+teardown() {
+	local server
+	for server in $(servers); do
+		kill "$server" 2>/dev/null || :
+		await_end "$server"
+	done
+	helper_teardown
+}
+
+# The servers of the test's pools: their directory is one of their arguments.
+servers() {
+	grep -lszxFf "$BATS_TEST_TMPDIR/of_server" /proc/[0-9]*/cmdline | tr -dc '0-9\n'
+}
+
+# Until it has ended; whoever has to reap it may take its time.
+await_end() {
+	while grep -qs '^State:[[:blank:]]*[^ZX[:blank:]]' "/proc/$1/status"; do :; done
+}
+
+# single NAME ARGUMENT …: in the background; $single_pid, and what it writes in NAME.out and NAME.err
+single() {
+	env --default-signal=INT,QUIT "$FAIRPAR" --pool --single "${@:2}" >"$1.out" 2>"$1.err" </dev/null 3>&- &
+	single_pid=$!
+}
+
+# hold NAME OPTION …: a command that has a slot, until `release NAME.go`
+hold() {
+	make_fifo "$1.in" "$1.go"
+	single "$1" "${@:2}" sh -c "echo >$1.in; read -r _ <$1.go"
+	await "$1.in"
+}
+
+# await_pool TEXT: until the first line of --status has it
+await_pool() {
+	until "$FAIRPAR" --pool --status >state && [[ $(head -n 1 state) == *"$1"* ]]; do :; done
+}
+
+# line_up NAME ARGUMENT …: a command that appends NAME to `order`, and waits for its slot when this returns
+line_up() {
+	single "$1" "${@:2}" sh -c "echo $1 >>order"
+	waiting=$((${waiting-0} + 1))
+	await_pool ", $waiting waiting"
+}
+
+# most_at_once FILE: of commands that have written + at their start and - at their end
+most_at_once() {
+	awk '/\+/ { if (++n > most) most = n } /-/ { --n } END { print most + 0 }' "$1"
+}
+
+# ---- the command is as it would be without fairpar ----
+
+@test "--single exits with the status of the command" {
+	run_fairpar --pool --single true
+	run_fairpar 3 --pool --single sh -c 'exit 3'
+	run_fairpar 255 --pool --single sh -c 'exit 255'
+	run_fairpar 127 --pool --single no-such-command
+	assert_contains "$stderr" "cannot start 'no-such-command': not found"
+	: >no-program
+	run_fairpar 126 --pool --single ./no-program
+	run_fairpar 126 --pool --single /
+	run_fairpar 143 --pool --single sh -c 'kill -TERM $$'
+	run_fairpar 137 --pool --single sh -c 'kill -KILL $$'
+	await_pool '0 of '
+}
+
+@test "--single leaves words, stdin, stdout, stderr and descriptors as they are" {
+	run_fairpar --pool --single sh -c 'printf "<%s>\n" "$@"; cat; echo error >&2; cat <&7' sh 'a  b' '{}' '$x' ::: '' <<<input 7<<<seven
+	assert_lines '<a  b>' '<{}>' '<$x>' '<:::>' '<>' input seven
+	assert_eq "$stderr" error
+}
+
+@test "--single keeps the process group, the directory and the environment" {
+	run_fairpar --pool --single sh -c 'cut -d " " -f 5 /proc/$$/stat /proc/$PPID/stat | uniq | wc -l; pwd; echo $FAIRPAR_POOL $FAIRPAR_TEST'
+	assert_lines 1 "$PWD" "default $FAIRPAR_TEST"
+	FAIRPAR_POOL=named run_fairpar --single sh -c 'echo $FAIRPAR_POOL'
+	assert_lines named
+}
+
+@test "a script without #! is run by the shell" {
+	echo 'echo script "$@"' >script
+	chmod +x script
+	run_fairpar --pool --single ./script a
+	assert_lines 'script a'
+}
+
+@test "a signal that fairpar is sent is handed on to the command" {
+	make_fifo started
+	single a sh -c 'trap "echo caught; exit 5" TERM; echo >started; while :; do :; done'
+	await started
+	kill -TERM "$single_pid"
+	wait "$single_pid" || status=$?
+	assert_eq "$status" 5
+	assert_eq "$(cat a.out)" caught
+}
+
+@test "Ctrl-C goes to the command, which says what happens then" {
+	need python3
+	printf 'ready\t\\x03\n' >talk
+	on_terminal "$FAIRPAR" --pool --single sh -c 'trap "echo caught; exit 5" INT; test -t 0 -a -t 1 && echo ready; read -r x'
+	assert_eq "$status" 5
+	assert_contains "$output" caught
+	on_terminal "$FAIRPAR" --pool --single sh -c 'echo ready; read -r x'
+	assert_eq "$status" 130
+}
+
+@test "Ctrl-Z stops the command and fairpar, and fg goes on with both" {
+	need python3
+	printf 'ready\t\\x1a\nback\tfg\\n\nagain\tword\\n\n' >talk
+	cat >session <<-EOF
+		set -m
+		"$FAIRPAR" --pool --single sh -c 'trap "echo again" CONT; echo ready; until read -r x; do :; done; echo got \$x'
+		echo back
+		read -r line && \$line
+		echo over \$?
+	EOF
+	on_terminal bash session
+	assert_contains "$output" 'got word'
+	assert_contains "$output" 'over 0'
+}
+
+# ---- who is next ----
+
+@test "never more commands run at once than the pool has slots" {
+	for i in {1..30}; do
+		single "$i" --pool-slots 3 sh -c 'echo + >>log; cat /proc/self/stat /proc/stat >/dev/null; echo - >>log'
+	done
+	wait
+	assert_eq "$(grep -c + log)" 30
+	[[ $(most_at_once log) -le 3 ]] || fail "$(most_at_once log) at once"
+	assert_eq "$(cat ./*.err)" ''
+}
+
+@test "100 commands at once all get their slot" {
+	for i in {1..100}; do
+		single "$i" --pool-slots 4 --batch "$((i % 7))" sh -c 'echo + >>log; echo - >>log'
+	done
+	wait
+	assert_eq "$(grep -c + log)" 100
+	[[ $(most_at_once log) -le 4 ]] || fail "$(most_at_once log) at once"
+	assert_eq "$(cat ./*.err)" ''
+	await_pool '0 of 4 slots taken, 0 waiting'
+}
+
+@test "who waits is served in order, and batches take turns" {
+	hold h --pool-slots 1
+	for name in a1 a2 a3; do
+		line_up "$name" --batch a
+	done
+	line_up b1 --batch b
+	release h.go
+	wait
+	assert_eq "$(head -n 2 order)" $'a1\nb1'
+	assert_eq "$(grep a order)" $'a1\na2\na3'
+}
+
+@test "a batch of a higher priority goes first" {
+	hold h --pool-slots 1
+	line_up a --batch a
+	line_up b --batch b --priority b=1
+	release h.go
+	wait
+	assert_eq "$(cat order)" $'b\na'
+}
+
+@test "a wide command is not overtaken by narrow ones, though a slot is free" {
+	hold narrow --pool-slots 2
+	line_up wide --slots-per-job 2
+	line_up late
+	await_pool '1 of 2 slots taken, 2 waiting'
+	[[ ! -e order ]]
+	release narrow.go
+	wait
+	assert_eq "$(cat order)" $'wide\nlate'
+}
+
+@test "a command that wants more slots than there are takes all" {
+	hold wide --pool-slots 2 --slots-per-job 100
+	await_pool '2 of 2 slots taken'
+	release wide.go
+	wait
+}
+
+@test "what runs in a slot is lent it: three deep in a pool with one slot" {
+	need make
+	cat >Makefile <<-'EOF2'
+		outer:; @"$(FAIRPAR)" --pool --single $(MAKE) --no-print-directory middle
+		middle: a b
+		a b:; @"$(FAIRPAR)" --pool --single sh -c 'echo + >>log; "$(FAIRPAR)" --pool --single echo $@; echo - >>log'
+	EOF2
+	run_fairpar --pool --pool-slots 1 --single make --no-print-directory -j4 outer
+	assert_set a b
+	assert_eq "$(most_at_once log)" 1
+	assert_eq "$stderr" ''
+	await_pool '0 of 1 slots taken'
+}
+
+@test "pools with different names know nothing of each other" {
+	hold h --pool-slots 1
+	FAIRPAR_POOL=other run_fairpar --pool-slots 1 --single echo ran
+	assert_lines ran
+	run_fairpar --pool=third --single echo ran
+	release h.go
+	wait
+}
+
+@test "whoever comes first says how many slots there are, and another wish is answered" {
+	hold h --pool-slots 3
+	run_fairpar --pool --pool-slots 2 --single true
+	assert_contains "$stderr" 'pool default has 3 slots already, not 2'
+	run_fairpar --pool --pool-slots 2 --single --quiet true
+	assert_eq "$stderr" ''
+	release h.go
+	wait
+}
+
+# ---- what is said ----
+
+@test "--status without a pool starts none" {
+	run_fairpar --pool --status
+	assert_lines 'pool default: 0 of 0 slots taken, 0 waiting'
+	assert_eq "$(servers)" ''
+}
+
+@test "--status shows who holds slots and who waits" {
+	hold h --pool-slots 2 --slots-per-job 2
+	holder=$single_pid
+	line_up w --batch night
+	run_fairpar --pool --status
+	assert_lines 'pool default: 2 of 2 slots taken, 1 waiting' '   PID  SLOTS  LENT  PLACE  COMMAND' \
+		"$(printf "%6d  %5d  %4d  %5s  sh -c echo >h.in; read -r _ <h.go  (%s)" "$holder" 2 0 - "$PWD")" \
+		"$(printf "%6d  %5d  %4d  %5s  sh -c echo w >>order  (batch night)" "$single_pid" 0 0 1)"
+	release h.go
+	wait
+}
+
+@test "--status=json has the same for programs" {
+	need jq
+	make_fifo in go
+	single h --pool-slots 1 --batch 'a "b"' sh -c 'echo >in; read -r _ <go' sh $'tab\there'
+	await in
+	line_up w
+	run_fairpar --pool --status=json
+	query() { jq -r "$1" "$BATS_TEST_TMPDIR/stdout"; }
+	assert_eq "$(query '[.pool, .slots, .taken, .waiting] | @csv')" '"default",1,1,1'
+	assert_eq "$(query '.clients[0] | [.leases, .slots, .lent, .wanted, .place] | @csv')" 1,1,0,0,0
+	assert_eq "$(query '.clients[1] | [.leases, .slots, .lent, .wanted, .place] | @csv')" 0,0,0,1,1
+	assert_eq "$(query '.clients[0].batch')" 'a "b"'
+	assert_eq "$(query '.clients[1].pid')" "$single_pid"
+	assert_eq "$(query '.clients[1].directory')" "$PWD"
+	assert_eq "$(query '.clients[0].service | type')" number
+	release go
+	wait
+}
+
+@test "a waiting command shows its place on the terminal, and the line disappears" {
+	need python3
+	hold h --pool-slots 1
+	printf 'number 1 of 1\tgo\\n\n' >talk
+	cat >session <<-EOF
+		{ read -r _ </dev/tty; echo >h.go; } &
+		"$FAIRPAR" --pool --single echo ran
+	EOF
+	on_terminal bash session
+	assert_eq "$status" 0
+	assert_contains "$output" "waits for a slot of pool default: number 1 of 1, held by 'sh -c "
+	assert_contains "$(tr '\r' '\n' <<<"$output" | grep -A5 'waits for')" $'\e[K'
+	[[ ${output##*$'\e[K'} != *'waits for'* ]]
+	wait
+}
+
+@test "Ctrl-C while it waits ends it, and gives its place up" {
+	need python3
+	hold h --pool-slots 1
+	printf 'number 1 of 1\t\\x03\n' >talk
+	on_terminal "$FAIRPAR" --pool --single touch ran
+	assert_eq "$status" 130
+	await_pool '1 of 1 slots taken, 0 waiting'
+	release h.go
+	wait
+	[[ ! -e ran ]]
+}
+
+@test "a signal while it waits is what it dies by" {
+	hold h --pool-slots 1
+	for signal in INT TERM HUP; do
+		single w touch ran
+		await_pool '1 waiting'
+		kill -"$signal" "$single_pid"
+		status=0
+		wait "$single_pid" || status=$?
+		assert_eq "$status" $((128 + $(kill -l "$signal")))
+		await_pool '0 waiting'
+	done
+	release h.go
+	wait
+	[[ ! -e ran ]]
+	assert_eq "$(cat w.err)" ''
+}
+
+# ---- what is killed ----
+
+@test "a command whose fairpar was killed keeps its slot until it ends" {
+	hold h --pool-slots 1
+	kill -KILL "$single_pid"
+	wait "$single_pid" || :
+	line_up w
+	await_pool '1 of 1 slots taken, 1 waiting'
+	release h.go
+	wait
+	assert_eq "$(cat order)" w
+	await_pool '0 of 1 slots taken'
+}
+
+@test "a waiting fairpar that is killed gives its place up" {
+	hold h --pool-slots 1
+	line_up a
+	kill -KILL "$single_pid"
+	wait "$single_pid" || :
+	waiting=0
+	line_up b
+	release h.go
+	wait
+	assert_eq "$(cat order)" b
+}
+
+@test "TERM ends a server, and another one takes over" {
+	hold h --pool-slots 1
+	old=$(servers)
+	kill -TERM "$old"
+	await_end "$old"
+	await_pool '1 of 1 slots taken'
+	release h.go
+	wait
+	assert_eq "$(cat h.err)" ''
+}
+
+@test "when the server is killed, another one takes over: nothing is lost, and never more run than slots" {
+	command='echo + >>log; read -r _ <go.$0; echo - >>log'
+	make_fifo go.{1..4}
+	for i in 1 2 3 4; do
+		single "$i" --pool-slots 2 sh -c "$command" "$i"
+	done
+	await_pool '2 of 2 slots taken, 2 waiting'
+	for _ in 1 2; do
+		old=$(servers)
+		kill -KILL "$old"
+		await_end "$old"
+		await_pool '2 of 2 slots taken, 2 waiting'
+		assert_eq "$(wc -w <<<"$(servers)")" 1
+	done
+	for i in 1 2 3 4; do
+		release "go.$i" &
+	done
+	wait
+	assert_eq "$(grep -c - log)" 4
+	assert_eq "$(most_at_once log)" 2
+	assert_eq "$(cat ./*.err)" ''
+}
+
+@test "when a fairpar and the server are both killed, the pool goes on" {
+	hold h --pool-slots 1
+	client=$single_pid old=$(servers)
+	kill -KILL "$client" "$old"
+	wait "$client" || :
+	await_end "$old"
+	run_fairpar --pool --pool-slots 1 --single echo ran
+	assert_lines ran
+	release h.go
+}
+
+@test "a stopped fairpar that does not use its slot gives it to the next one, and waits again" {
+	hold h --pool-slots 1
+	line_up stopped
+	stopped=$single_pid
+	line_up other
+	kill -STOP "$stopped"
+	release h.go
+	wait "$single_pid"
+	assert_eq "$(cat order)" other
+	kill -CONT "$stopped"
+	wait "$stopped"
+	assert_eq "$(cat order)" $'other\nstopped'
+}
+
+@test "the server ends when its socket is removed and its commands have ended" {
+	hold h --pool-slots 1
+	old=$(servers)
+	rm "$FAIRPAR_POOL_DIR/default.sock"
+	run_fairpar --pool --single echo ran
+	assert_lines ran
+	assert_contains "$stderr" 'somebody has removed its socket'
+	release h.go
+	wait
+	await_end "$old"
+	run_fairpar --pool --single echo ran
+	assert_eq "$stderr" ''
+}
+
+# ---- where it is ----
+
+@test "a directory of the pools that is not the user's alone is refused, and nothing is run" {
+	mkdir -m 0700 real
+	ln -s real link
+	FAIRPAR_POOL_DIR=$PWD/link run_fairpar 255 --pool --single touch ran
+	assert_contains "$stderr" 'it is a symbolic link'
+	mkdir -m 0755 open
+	FAIRPAR_POOL_DIR=$PWD/open run_fairpar 255 --pool --single touch ran
+	assert_contains "$stderr" 'other users may use it'
+	: >file
+	FAIRPAR_POOL_DIR=$PWD/file run_fairpar 255 --pool --single touch ran
+	assert_contains "$stderr" 'it is not a directory'
+	FAIRPAR_POOL_DIR=$PWD/link run_fairpar 255 --pool --status
+	[[ ! -e ran ]]
+}
+
+@test "a directory of the pools that cannot be written is warned of, and the command runs" {
+	need unshare
+	unshare -rm true 2>/dev/null || skip "there are no user namespaces"
+	mkdir -m 0700 mounted
+	for options in nr_inodes=1 nr_inodes=2 ro; do
+		FAIRPAR_POOL_DIR=$PWD/mounted run unshare -rm sh -c '
+			mount -t tmpfs -o mode=0700,"$1" tmpfs mounted && "$FAIRPAR" --pool --single echo ran 2>stderr' sh "$options"
+		assert_eq "$output" ran
+		assert_contains "$(cat stderr)" 'the command runs without a slot'
+		assert_eq "$(wc -l <stderr)" 1
+	done
+}
+
+@test "where the directory of the pools cannot be made, the command runs with a warning" {
+	FAIRPAR_POOL_DIR=$PWD/none/such run_fairpar --pool --single echo ran
+	assert_lines ran
+	assert_contains "$stderr" 'the command runs without a slot'
+}
+
+@test "a server that cannot start is warned of once, and the command runs" {
+	mkdir -m 0700 "$FAIRPAR_POOL_DIR"
+	for file in default.start default.lock default.sock.new/x; do
+		mkdir -p "$FAIRPAR_POOL_DIR/$file"
+		run_fairpar --pool --single echo ran
+		assert_lines ran
+		assert_eq "$(grep -c 'the command runs without a slot' <<<"$stderr")" 1
+		rm -r "${FAIRPAR_POOL_DIR:?}/${file%/x}"
+	done
+	run_fairpar --pool --single echo ran
+	assert_eq "$stderr" ''
+}
+
+@test "a server that does not answer is warned of, and the command runs" {
+	run_fairpar --pool --single true
+	server=$(servers)
+	kill -STOP "$server"
+	run_fairpar --pool --single echo ran
+	assert_lines ran
+	assert_contains "$stderr" 'its server does not answer'
+	kill -CONT "$server"
+}
+
+@test "two versions that do not fit together say so" {
+	need python3
+	mkdir -m 0700 "$FAIRPAR_POOL_DIR"
+	cat >server.py <<-'PY'
+		import os, socket, struct
+		s = socket.socket(socket.AF_UNIX)
+		s.bind(os.environ['FAIRPAR_POOL_DIR'] + '/default.sock')
+		s.listen()
+		open('ready', 'w').write('x\n')
+		c, _ = s.accept()
+		c.recv(65536)
+		why = b'it was started by another version of fairpar'
+		c.sendall(struct.pack('=IIQQQ', 102, len(why), 0, 0, 0) + why)
+	PY
+	make_fifo ready
+	python3 server.py 3>&- &
+	await ready
+	run_fairpar --pool --single echo ran
+	assert_lines ran
+	assert_contains "$stderr" 'it was started by another version of fairpar: the command runs without a slot'
+	wait
+	rm "$FAIRPAR_POOL_DIR/default.sock"
+	run_fairpar --pool --single true
+	cat >client.py <<-'PY'
+		import os, socket, struct
+		s = socket.socket(socket.AF_UNIX)
+		s.connect(os.environ['FAIRPAR_POOL_DIR'] + '/default.sock')
+		s.sendall(struct.pack('=IIQQQI', 1, 4, 0, 0, 0, 99))
+		got = s.recv(65536)
+		print(struct.unpack('=I', got[:4])[0], got[32:].decode())
+	PY
+	run -0 python3 client.py
+	assert_eq "$output" '102 it was started by another version of fairpar'
+}
+
+# ---- what is refused ----
+
+@test "--pool is refused where it means nothing" {
+	run_fairpar 255 --pool --single
+	assert_contains "$stderr" 'needs a command'
+	run_fairpar 255 --single true
+	assert_contains "$stderr" 'needs a pool'
+	run_fairpar 255 --pool --status --single true
+	run_fairpar 255 --pool --status true
+	run_fairpar 255 --pool=a/b --single true
+	assert_contains "$stderr" "a pool cannot be called 'a/b'"
+	run_fairpar 255 --pool --single -k true
+	assert_contains "$stderr" 'cannot be combined with --single'
+	run_fairpar 255 --pool --pool-slots 0 --single true
+}

@@ -143,7 +143,7 @@ static bool goes_with_pool(enum option_id id) {
 static const char *pool_name(const struct parser *parser) {
 	const char *env = getenv("FAIRPAR_POOL");
 	const char *name = parser->options->pool.name;
-	return name ? name : env && env[0] ? env : parser->given[OPT_POOL] ? "default" : NULL;
+	return name ? name : env && env[0] ? env : parser->options->given[OPT_POOL] ? "default" : NULL;
 }
 
 // A pool runs one command: all words are its own.
@@ -151,7 +151,7 @@ static int parse_pool_command(struct command_line *line) {
 	struct options *o = line->parser.options;
 	bool single = o->pool.single, has_words = *line->words.at;
 	for (int id = 0; id < NOPTIONS; ++id) {
-		if (line->parser.given[id] && !goes_with_pool((enum option_id)id)) {
+		if (o->given[id] && !goes_with_pool((enum option_id)id)) {
 			return option_fail((enum option_id)id, "cannot be combined with --%s", single ? "single" : "pool");
 		}
 	}

@@ -189,7 +189,7 @@ static enum mode parse_rest(struct command_line *line) {
 	if (o->from_log && !o->manifest) { // with a manifest it is refused below
 		return MODE_FROM_LOG;
 	}
-	if (parser->given[OPT_POOL] || o->pool.single || o->pool.status != POOL_SILENT) {
+	if (o->given[OPT_POOL] || o->pool.single || o->pool.status != POOL_SILENT) {
 		return parse_pool_command(line) == 0 ? MODE_POOL : MODE_ERROR;
 	}
 	if (o->sem.is_on) {

@@ -94,8 +94,8 @@ static void apply_settings(struct client_config *config, const struct options *o
 	for (size_t i = 0; i < options->nsettings; ++i) {
 		const struct batch_setting *setting = &options->settings[i];
 		if (fnmatch(setting->pattern, batch, 0) == 0) {
-			config->weight = setting->what == SET_WEIGHT ? (uint32_t)setting->value : config->weight;
-			config->priority = setting->what == SET_PRIORITY ? (int32_t)setting->value : config->priority;
+			config->weight = setting->option == OPT_WEIGHT ? (uint32_t)setting->value : config->weight;
+			config->priority = setting->option == OPT_PRIORITY ? (int32_t)setting->value : config->priority;
 		}
 	}
 }

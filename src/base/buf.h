@@ -56,4 +56,9 @@ void buf_add_escaped(struct buf *buf, const char *mem, size_t len, size_t max);
 // Appends the bytes for what `fd` is: escaped, but for newlines and tabs, if that is a terminal; else as they are.
 void buf_add_for(struct buf *buf, int fd, const char *mem, size_t len);
 
+// The number as buf_printf() takes it for %llu: uint64_t is not the same type on each system.
+static inline unsigned long long ull(uint64_t n) {
+	return n;
+}
+
 #endif

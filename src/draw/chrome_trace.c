@@ -72,7 +72,7 @@ static struct buf *begin(struct chrome *chrome, const char *kind, unsigned tid, 
 	struct buf *buf = &chrome->buf;
 	uint64_t ns = at > chrome->start ? at - chrome->start : 0;
 	buf_printf(buf, "%s{\"ph\":\"%s\",\"pid\":%d,\"tid\":%u,\"ts\":%llu.%03u", chrome->first ? "" : ",\n", kind, PID, tid,
-	           (unsigned long long)(ns / 1000), (unsigned)(ns % 1000));
+	           ull(ns / 1000), (unsigned)(ns % 1000));
 	chrome->first = false;
 	return buf;
 }
@@ -95,11 +95,6 @@ static const char *class_name(const struct chrome *chrome, unsigned class) {
 
 static bool is_used(const struct chrome *chrome, unsigned class) {
 	return class < chrome->palette->nclasses || (class == PALETTE_OTHERS && chrome->palette->nothers > 0);
-}
-
-static unsigned tid_of(const struct chrome *chrome, const struct attempt_span *attempt) {
-	unsigned tid = (attempt->beside ? chrome->nslots : 0) + attempt->lane + 1;
-	return tid < chrome->ntracks ? tid : chrome->ntracks;
 }
 
 // ---- the head ----
@@ -157,7 +152,7 @@ static void sample_running(struct chrome *chrome, uint64_t at) {
 			const char *name = class_name(chrome, class);
 			buf_adds(buf, more ? "," : "");
 			json_add_text(buf, name, strlen(name));
-			buf_printf(buf, ":%llu", (unsigned long long)chrome->running[class]);
+			buf_printf(buf, ":%llu", ull(chrome->running[class]));
 			more = true;
 		}
 	}
@@ -239,7 +234,7 @@ static uint64_t within(uint64_t at, uint64_t from, uint64_t to) {
 // An end of an arrow: where it comes from ("s"), or where it points to ("f").
 static void add_arrow_end(struct chrome *chrome, const char *kind, unsigned tid, uint64_t at, uint64_t id, const char *name) {
 	buf_printf(begin(chrome, kind, tid, at), "%s,\"id\":%llu,\"cat\":\"flow\",\"name\":\"%s\"", *kind == 'f' ? ",\"bp\":\"e\"" : "",
-	           (unsigned long long)id, name);
+	           ull(id), name);
 	end(chrome);
 }
 
@@ -336,7 +331,7 @@ static void add_slice(struct chrome *chrome, const struct attempt_span *attempt,
 	buf_adds(&category, has_failed(attempt) ? ",failed" : cancelled ? ",cancelled" : "");
 	uint64_t ns = attempt->to - attempt->from;
 	struct buf *buf = begin(chrome, "X", tid, attempt->from);
-	buf_printf(buf, ",\"dur\":%llu.%03u,", (unsigned long long)(ns / 1000), (unsigned)(ns % 1000));
+	buf_printf(buf, ",\"dur\":%llu.%03u,", ull(ns / 1000), (unsigned)(ns % 1000));
 	json_add_string(buf, "name", buf_str(&title), title.len);
 	buf_addc(buf, ',');
 	json_add_string(buf, "cat", buf_str(&category), category.len);
@@ -355,7 +350,8 @@ static void add_slice(struct chrome *chrome, const struct attempt_span *attempt,
 
 static void add_attempt(void *arg, const struct attempt_span *attempt) {
 	struct chrome *chrome = arg;
-	unsigned tid = tid_of(chrome, attempt), class = palette_class(chrome->palette, attempt->id.batch);
+	unsigned track = (attempt->beside ? chrome->nslots : 0) + attempt->lane + 1;
+	unsigned tid = track < chrome->ntracks ? track : chrome->ntracks, class = palette_class(chrome->palette, attempt->id.batch);
 	if (attempt->phase == ATTEMPT_STARTED) {
 		count_running(chrome, class, 1);
 		note_arrow(chrome, attempt, tid);

@@ -289,7 +289,7 @@ static void add_slowest(struct buf *buf, const struct palette *palette) {
 
 // Seconds as a number that sorts.
 static void add_seconds(struct buf *buf, uint64_t ns) {
-	buf_printf(buf, "<td class=\"n\">%llu.%03llu</td>", (unsigned long long)(ns / 1000000000), (unsigned long long)(ns / 1000000 % 1000));
+	buf_printf(buf, "<td class=\"n\">%llu.%03llu</td>", ull(ns / 1000000000), ull(ns / 1000000 % 1000));
 }
 
 static void add_row(struct buf *buf, const struct row *row, uint64_t start) {

@@ -121,20 +121,16 @@ struct legend {
 	double x, y;
 };
 
-// Where the next entry goes; `text` may be cut already.
-static void place(struct legend *legend, const char *text, size_t len) {
-	if (legend->x > LEFT && legend->x + 17 + text_width(text, len) > WIDTH - RIGHT) {
+static void add_entry(const struct sheet *sheet, struct legend *legend, const char *shape, const char *text, size_t len) {
+	double width = 17 + text_width(text, len); // `text` may be cut already
+	if (legend->x > LEFT && legend->x + width > WIDTH - RIGHT) {
 		legend->x = LEFT;
 		legend->y += 20;
 	}
-}
-
-static void add_entry(const struct sheet *sheet, struct legend *legend, const char *shape, const char *text, size_t len) {
-	place(legend, text, len);
 	buf_printf(sheet->buf, "<g transform=\"translate(%.0f %.0f)\">%s<text x=\"17\" y=\"11\">", legend->x, legend->y, shape);
 	markup_add_escaped(sheet->buf, text, len);
 	buf_adds(sheet->buf, "</text></g>\n");
-	legend->x += 17 + text_width(text, len) + 20;
+	legend->x += width + 20;
 }
 
 static void add_class(const struct sheet *sheet, struct legend *legend, unsigned class, const char *name) {
@@ -354,9 +350,9 @@ static void add_tick_label(struct buf *buf, uint64_t at, uint64_t tick, uint64_t
 	if (at == 0) {
 		buf_addc(buf, '0');
 	} else if (tick < NS_PER_S && span >= NS_PER_S) { // a tenth or more: there are few ticks
-		buf_printf(buf, "%llu.%llu s", (unsigned long long)(at / NS_PER_S), (unsigned long long)(at / (NS_PER_S / 10) % 10));
+		buf_printf(buf, "%llu.%llu s", ull(at / NS_PER_S), ull(at / (NS_PER_S / 10) % 10));
 	} else {
-		buf_printf(buf, "%llu %s", (unsigned long long)(at / units[unit].ns), units[unit].name);
+		buf_printf(buf, "%llu %s", ull(at / units[unit].ns), units[unit].name);
 	}
 }
 

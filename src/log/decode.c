@@ -64,7 +64,7 @@ FP_PRINTF(3, 4) static void message(struct log_reader *reader, const char *kind,
 	va_list args;
 	buf_add_escaped(reader->messages, reader->name, strlen(reader->name), 4096);
 	if (reader->line > 0) {
-		buf_printf(reader->messages, ":%llu", (unsigned long long)reader->line);
+		buf_printf(reader->messages, ":%llu", ull(reader->line));
 	}
 	buf_printf(reader->messages, ": %s: ", kind);
 	va_start(args, format);
@@ -256,7 +256,7 @@ static uint64_t get_u64(struct log_reader *reader, unsigned key, uint64_t max, u
 		return otherwise;
 	}
 	if (!json_to_u64(&reader->values[key], &number) || number > max) {
-		set_error(reader, "\"%s\" is not a whole number from 0 to %llu", reader->names[key], (unsigned long long)max);
+		set_error(reader, "\"%s\" is not a whole number from 0 to %llu", reader->names[key], ull(max));
 		return otherwise;
 	}
 	return number;
@@ -398,34 +398,30 @@ static void store(void *member, size_t size, uint64_t number) {
 	}
 }
 
-static uint64_t get_moment(struct log_reader *reader, unsigned key, const struct event_field *field) {
-	return has(reader, key) || field->written != FIELD_OR_NULL ? TIME_BASE + get_ns(reader, key) : 0;
-}
-
-static uint64_t get_and_one(struct log_reader *reader, unsigned key, uint64_t max) {
-	uint64_t number = get_u64(reader, key, max, 1);
-	return number > 0 ? number - 1 : 0;
-}
-
 // Reads the value of the key into the member; `with` is the one that goes with it.
 static void read_value(struct log_reader *reader, const struct event_field *field, unsigned key, void *member, void *with) {
-	uint64_t otherwise = (uint64_t)field->otherwise, since;
+	uint64_t otherwise = (uint64_t)field->otherwise, number;
 	switch ((enum field_type)field->type) {
 	case FIELD_NUMBER:
 	case FIELD_EXIT: store(member, field->size, get_u64(reader, key, field->most, otherwise)); break;
 	case FIELD_INTEGER: *(int32_t *)member = get_i32(reader, key); break;
 	case FIELD_KILOBYTES: *(long *)member = (long)(get_u64(reader, key, field->most, 0) / 1024); break;
-	case FIELD_AND_ONE: *(uint64_t *)member = get_and_one(reader, key, field->most); break;
+	case FIELD_AND_ONE:
+		number = get_u64(reader, key, field->most, 1);
+		*(uint64_t *)member = number - (number > 0);
+		break;
 	case FIELD_SIGNAL: *(int *)member = get_signal(reader, key, field->most); break;
 	case FIELD_FLAG: *(bool *)member = reader->values[key].kind == JSON_TRUE; break;
 	case FIELD_WORD: store(member, field->size, get_word(reader, key, field)); break;
 	case FIELD_OUTCOME: *(enum outcome *)member = get_outcome(reader, key); break;
 	case FIELD_SECONDS: *(uint64_t *)member = get_ns(reader, key); break;
 	case FIELD_TIMEVAL: *(struct timeval *)member = get_timeval(reader, key); break;
-	case FIELD_MOMENT: *(uint64_t *)member = get_moment(reader, key, field); break;
+	case FIELD_MOMENT:
+		*(uint64_t *)member = has(reader, key) || field->written != FIELD_OR_NULL ? TIME_BASE + get_ns(reader, key) : 0;
+		break;
 	case FIELD_SPAN:
-		since = *(const uint64_t *)with;
-		*(uint64_t *)member = since > 0 ? since + get_ns(reader, key) : 0;
+		number = *(const uint64_t *)with;
+		*(uint64_t *)member = number > 0 ? number + get_ns(reader, key) : 0;
 		break;
 	case FIELD_DOUBLE: *(double *)member = get_double(reader, key); break;
 	case FIELD_DATE: *(uint64_t *)member = parse_date(get_text(reader, key)); break;
@@ -594,7 +590,7 @@ static int conclude(struct log_reader *reader) {
 	}
 	if (reader->ndamaged > 0) {
 		message(reader, "warning", "%llu line%s damaged, and what cannot be read is left out%s: %s",
-		        (unsigned long long)reader->ndamaged, reader->ndamaged == 1 ? " is" : "s are",
+		        ull(reader->ndamaged), reader->ndamaged == 1 ? " is" : "s are",
 		        reader->ndamaged == 1 ? "" : "; here the first one", reader->damage);
 	}
 	return 0;

@@ -66,10 +66,10 @@ static size_t format_line(struct buf *text, const char *data) {
 	memcpy(&line, data, sizeof(line));
 	const char *name = data + sizeof(line);
 	size_t len = strlen(name);
-	buf_printf(text, "{\"v\":1,\"ev\":\"dispatch\",\"n\":%llu,\"t\":%.6f,", (unsigned long long)line.n, line.seconds);
+	buf_printf(text, "{\"v\":1,\"ev\":\"dispatch\",\"n\":%llu,\"t\":%.6f,", ull(line.n), line.seconds);
 	json_add_string(text, "batch", name, len);
 	buf_printf(text, ",\"job\":%llu,\"source\":\"%s\",\"slot\":%u,\"virt\":%.6f,\"lag\":%.6f}\n",
-	           (unsigned long long)line.job, line.source, line.slot, line.virt, line.lag);
+	           ull(line.job), line.source, line.slot, line.virt, line.lag);
 	return sizeof(line) + len + 1;
 }
 

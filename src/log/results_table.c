@@ -90,8 +90,8 @@ static void add_output(struct buf *buf, enum table_kind kind, const struct table
 static void add_json_row(struct buf *buf, const struct table_row *row) {
 	const struct joblog_row *log = &row->log;
 	buf_printf(buf, "{ \"Seq\": %llu, \"Host\": \":\", \"Starttime\": %.3f, \"JobRuntime\": %.3f, \"Send\": %llu, \"Receive\": %llu, "
-	           "\"Exitval\": %d, \"Signal\": %d, \"Command\": ", (unsigned long long)log->seq, joblog_wall_seconds(log->start),
-	           joblog_runtime(log), (unsigned long long)log->sent, (unsigned long long)log->received,
+	           "\"Exitval\": %d, \"Signal\": %d, \"Command\": ", ull(log->seq), joblog_wall_seconds(log->start),
+	           joblog_runtime(log), ull(log->sent), ull(log->received),
 	           joblog_exitval(log->result), log->result->term_signal);
 	add_json(buf, log->command, log->command_len);
 	buf_adds(buf, ", \"V\": [ ");

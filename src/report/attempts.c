@@ -5,10 +5,6 @@
 #include "base/alloc.h"
 #include "base/text.h"
 
-static bool takes_slot(const struct event_job *id, enum event_source source) {
-	return id->slot > 0 && source != FROM_LONG;
-}
-
 static struct lane *lane_at(struct lanes *lanes, unsigned n) {
 	grow_array(&lanes->lanes, &lanes->cap, n + 1, sizeof(*lanes->lanes));
 	for (; lanes->n <= n; ++lanes->n) {
@@ -28,7 +24,7 @@ static unsigned find_beside(const struct lanes *beside, uint64_t from) {
 
 // Puts it in its lane, behind what was there before: that of its slot, that which its start was put in, or a free one.
 static void put(struct attempts *all, struct attempt_span *attempt, const struct running_attempt *running) {
-	attempt->beside = !takes_slot(&attempt->id, attempt->source);
+	attempt->beside = attempt->id.slot == 0 || attempt->source == FROM_LONG;
 	attempt->lane = !attempt->beside ? (attempt->id.slot <= LANES_SLOTS ? attempt->id.slot : LANES_SLOTS) - 1
 	                : running && running->lane > 0 ? running->lane - 1 : find_beside(&all->beside, attempt->from);
 	struct lane *lane = lane_at(attempt->beside ? &all->beside : &all->slots, attempt->lane);

@@ -130,18 +130,13 @@ static struct batch_history *batch_of(struct eta *eta, const char *name) {
 	return &eta->batches[number];
 }
 
-// The key of the command in its batch; borrowed until the next one.
-static const struct buf *key_of(struct eta *eta, const char *batch, const char *command, size_t len) {
-	buf_reset(&eta->key);
-	buf_adds(&eta->key, batch);
-	buf_addc(&eta->key, '\n');
-	buf_add(&eta->key, command, len);
-	return &eta->key;
-}
-
+// The place of the command in `known`, or MAP_NONE. Its key is in eta->key.
 static uint32_t known_number(struct eta *eta, const struct event_job_start *start) {
-	const struct buf *key = key_of(eta, start->id.batch, start->command, start->command_len);
-	return map_get(&eta->by_key, buf_str(key), key->len);
+	buf_reset(&eta->key);
+	buf_adds(&eta->key, start->id.batch);
+	buf_addc(&eta->key, '\n');
+	buf_add(&eta->key, start->command, start->command_len);
+	return map_get(&eta->by_key, eta->key.data, eta->key.len);
 }
 
 // ---- the former run ----

@@ -53,10 +53,6 @@ struct explain {
 	uint64_t nlines;
 };
 
-static unsigned long long ull(uint64_t n) {
-	return n;
-}
-
 // ---- which jobs ----
 
 // The number from 1 on in the text, or 0.

@@ -288,11 +288,6 @@ static void note_retry(struct run_stats *stats, struct stats_batch *batch, const
 	}
 }
 
-static void forget_retry(struct run_stats *stats, const struct event_job *id) {
-	const struct event_job job = {.batch = id->batch, .number = id->number};
-	free(running_take(&stats->inside->retried, &job));
-}
-
 static void count_end(struct stats_batch *batch, const struct event_job_end *end) {
 	switch (end->result.outcome) {
 	case OUTCOME_OK:
@@ -356,7 +351,7 @@ static void count_job_end(struct run_stats *stats, const struct event_job_end *e
 	if (end->next != NEXT_NOTHING || !(end->id.role == ROLE_JOB || (end->id.role == ROLE_LISTING && failed))) {
 		return;
 	}
-	forget_retry(stats, &end->id);
+	free(running_take(&stats->inside->retried, &(struct event_job){.batch = end->id.batch, .number = end->id.number}));
 	count_end(batch, end);
 	if (failed && stats->nfailures < STATS_FAILURES) {
 		job_set(&stats->failures[stats->nfailures++], end);
@@ -393,29 +388,24 @@ static void count_lost(struct run_stats *stats, const struct event_lost *lost) {
 	*(lost->outcome == OUTCOME_SKIPPED ? &batch->skipped : &batch->cancelled) += lost->jobs;
 }
 
-static void note_batch_end(struct run_stats *stats, const struct event_batch_end *end) {
-	struct stats_batch *batch = batch_of(stats, end->batch);
-	batch->longest_wait = end->longest_wait > batch->longest_wait ? end->longest_wait : batch->longest_wait;
-}
-
 void stats_on_event(void *arg, const struct event *event) {
 	struct run_stats *stats = arg;
 	struct stats_private *inside = stats->inside;
+	struct stats_batch *batch;
 	if (event->kind == EVENT_RUN_START) {
 		note_start(stats, &event->u.run_start, event->at);
 	}
-	uint64_t at = in_whole_us(stats, event->at);
+	uint64_t at = in_whole_us(stats, event->at), longest;
 	stats->last = at > stats->last ? at : stats->last;
 	switch (event->kind) {
 	case EVENT_BATCH_START:
 		note_batch(stats, &event->u.batch);
 		break;
-	case EVENT_JOB_START: {
-		struct stats_batch *batch = batch_of(stats, event->u.job_start.id.batch);
+	case EVENT_JOB_START:
+		batch = batch_of(stats, event->u.job_start.id.batch);
 		batch->first_start = batch->first_start > 0 ? batch->first_start : at;
 		++batch->running;
 		break;
-	}
 	case EVENT_JOB_END:
 		count_job_end(stats, &event->u.job_end);
 		break;
@@ -432,7 +422,9 @@ void stats_on_event(void *arg, const struct event *event) {
 		stats->end = at;
 		break;
 	case EVENT_BATCH_END:
-		note_batch_end(stats, &event->u.batch_end);
+		batch = batch_of(stats, event->u.batch_end.batch);
+		longest = event->u.batch_end.longest_wait;
+		batch->longest_wait = longest > batch->longest_wait ? longest : batch->longest_wait;
 		break;
 	default:
 		break;

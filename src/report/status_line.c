@@ -13,10 +13,6 @@ static const char red[] = "\033[31m", reverse[] = "\033[7m", plain[] = "\033[m";
 
 enum { ITEM_COLUMNS = 8 }; // of the bar's item, unless it is shorter
 
-static unsigned long long ull(uint64_t n) {
-	return n;
-}
-
 // ---- columns ----
 
 void status_cut(struct buf *text, unsigned columns) {

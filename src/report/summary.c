@@ -18,10 +18,6 @@ enum {
 
 static const uint64_t WORTH_A_HINT = 1000000000; // nanoseconds of slot-time
 
-static unsigned long long ull(uint64_t n) {
-	return n;
-}
-
 // ---- colours: red failed, yellow what was tried again or is to be looked at, green ok, bold headings, dim details ----
 
 #define RED "31"

@@ -103,16 +103,12 @@ static void put_locked(const struct buf *bytes) {
 	cond_broadcast(&screen.free);
 }
 
-// Own lines are taken away from the cursor down where they may be more rows than they were drawn in.
-static const char *erasure(void) {
-	return screen.rows > 1 || screen.resized ? "\r\033[J" : "\r\033[K";
-}
-
 // The lock is held, and given back meanwhile.
 static void clear_locked(const char *last) {
 	struct buf bytes = BUF_INIT;
 	if (screen.shown) {
-		buf_adds(&bytes, erasure());
+		// from the cursor down, where they may be more rows than they were drawn in
+		buf_adds(&bytes, screen.rows > 1 || screen.resized ? "\r\033[J" : "\r\033[K");
 	}
 	if (last) {
 		buf_adds(&bytes, last);

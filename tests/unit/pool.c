@@ -20,9 +20,9 @@ static void test_order(void) {
 	pool_start(pool);
 	close_pool();
 	check_string(seen.trace, "aqbqcqcqcqaqbqcqcqcqaqbq");
-	check_equal(atomic_load_relaxed(&seen.ran), 12);
-	check_equal(atomic_load_relaxed(&seen.removed), 3);
-	check_equal(atomic_load_relaxed(&seen.submitted), 12);
+	check_seen(ran, 12);
+	check_seen(removed, 3);
+	check_seen(submitted, 12);
 }
 
 static struct queue *late_queue;
@@ -166,7 +166,7 @@ static void test_limits(void) {
 	pool_queue_close(pool, a);
 	close_pool();
 	check(atomic_load_relaxed(&most_at_once) <= 2);
-	check_equal(atomic_load_relaxed(&seen.ran), 5000);
+	check_seen(ran, 5000);
 }
 
 static void test_slots_change(void) {
@@ -213,7 +213,7 @@ static void test_pause(void) {
 	pool_pause(pool, false);
 	pool_queue_close(pool, a);
 	close_pool();
-	check_equal(atomic_load_relaxed(&seen.ran), 2);
+	check_seen(ran, 2);
 }
 
 static void test_long(void) {
@@ -234,11 +234,11 @@ static void test_long(void) {
 	} while (stat.dispatched < 52 || stat.running > 0);
 	check_equal(stat.running_long, 2);
 	check_equal(stat.queued, 1);
-	check_equal(atomic_load_relaxed(&seen.ran), 50);
+	check_seen(ran, 50);
 	gate_raise(&gates[1]);
 	pool_queue_close(pool, l);
 	close_pool();
-	check_equal(atomic_load_relaxed(&seen.ran), 53);
+	check_seen(ran, 53);
 	for (uint64_t i = 1; i <= seen.n; ++i) {
 		bool is_long = seen.trace[2 * (i - 1)] == 'l';
 		check_equal(seen.trace[2 * (i - 1) + 1], is_long ? 'L' : 'q');
@@ -333,7 +333,7 @@ static void test_late_after_a_million(void) {
 	close_pool();
 	check(late_at > 0 && late_at <= 10000);
 	check_equal(late_at, 2); // in fact, at once
-	check_equal(atomic_load_relaxed(&seen.ran), 1000001);
+	check_seen(ran, 1000001);
 }
 
 static void test_wakes(void) {

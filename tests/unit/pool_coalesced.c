@@ -291,9 +291,9 @@ static void test_finally(void) {
 	pool_queue_close(pool, a);
 	pool_start(pool);
 	close_pool();
-	check_equal(atomic_load_relaxed(&seen.ran), 1);
+	check_seen(ran, 1);
 	check_equal(atomic_load_relaxed(&packs), 1);
-	check_equal(atomic_load_relaxed(&seen.submitted), 101);
+	check_seen(submitted, 101);
 }
 
 static void test_low(void) {
@@ -308,7 +308,7 @@ static void test_low(void) {
 	} while (stat.queued > 0 || stat.running > 0);
 	pool_queue_close(pool, a);
 	close_pool();
-	check_equal(atomic_load_relaxed(&seen.lows), 1);
+	check_seen(lows, 1);
 	check_ends();
 }
 
@@ -408,7 +408,7 @@ static void run_race(bool cut) {
 	}
 	close_pool();
 	check_ends();
-	check_equal(atomic_load_relaxed(&seen.submitted), next_number);
+	check_seen(submitted, next_number);
 	printf("# %llu items: %d ran, %d were dropped, the others went along\n", (unsigned long long)next_number,
 	       atomic_load_relaxed(&packs), atomic_load_relaxed(&seen.dropped));
 }

@@ -54,6 +54,9 @@ static struct {
 	struct gate low_all;
 } seen;
 
+// A count of what the hooks saw, as of now.
+#define check_seen(member, expected) check_equal(atomic_load_relaxed(&seen.member), expected)
+
 static inline void on_idle(void *arg) {
 	(void)arg;
 	atomic_add_relaxed(&seen.idles, 1);
@@ -139,14 +142,14 @@ static inline struct queue *open_queue(const char *name, const struct queue_attr
 
 static inline void wait_idle(void) {
 	check(pool_wait_idle(pool, NULL, TIME_NEVER));
-	check_equal(atomic_load_relaxed(&seen.idles), 1);
-	check_equal(atomic_load_relaxed(&seen.contexts), 0);
+	check_seen(idles, 1);
+	check_seen(contexts, 0);
 }
 
 static inline void close_pool(void) {
 	wait_idle();
 	pool_destroy(pool);
-	check_equal(atomic_load_relaxed(&seen.idles), 1);
+	check_seen(idles, 1);
 }
 
 static inline enum work_status count_run(struct worker *worker, struct queue *queue, void *data, size_t size) {

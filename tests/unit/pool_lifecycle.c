@@ -32,15 +32,15 @@ static void test_close_once(void) {
 	for (int i = 0; i < ADDERS; ++i) {
 		thread_join(adders[i]);
 	}
-	check_equal(atomic_load_relaxed(&seen.idles), 0);
+	check_seen(idles, 0);
 	pool_queue_close(pool, keeper);
 	close_pool();
 	int items = 0;
 	for (int i = 0; i < ROUNDS; ++i) {
 		items += ADDERS * (1 + i % 3);
 	}
-	check_equal(atomic_load_relaxed(&seen.ran), items);
-	check_equal(atomic_load_relaxed(&seen.submitted), items); // each removal counted its own
+	check_seen(ran, items);
+	check_seen(submitted, items); // each removal counted its own
 }
 
 static void test_close_empty(void) {
@@ -48,10 +48,10 @@ static void test_close_empty(void) {
 	struct queue *a = open_queue("a", NULL), *same = open_queue("a", NULL);
 	check(a == same);
 	pool_queue_close(pool, a);
-	check_equal(atomic_load_relaxed(&seen.removed), 0);
+	check_seen(removed, 0);
 	pool_queue_close(pool, same);
-	check_equal(atomic_load_relaxed(&seen.removed), 1);
-	check_equal(atomic_load_relaxed(&seen.idles), 1);
+	check_seen(removed, 1);
+	check_seen(idles, 1);
 	check(!pool_queue_open(pool, "b", &plain, NULL));
 	check_equal(errno, ESHUTDOWN);
 	close_pool();
@@ -64,7 +64,7 @@ static void test_reopen(void) {
 	check_equal(*queue_user_count(a), 0);
 	*queue_user_count(a) = 17;
 	pool_queue_close(pool, a);
-	check_equal(atomic_load_relaxed(&seen.removed), 1);
+	check_seen(removed, 1);
 	a = open_queue("a", NULL);
 	check_equal(*queue_user_count(a), 17);
 	// closed with work still in it: simply open again
@@ -76,8 +76,8 @@ static void test_reopen(void) {
 	pool_start(pool);
 	pool_queue_close(pool, keeper);
 	close_pool();
-	check_equal(atomic_load_relaxed(&seen.removed), 3);
-	check_equal(atomic_load_relaxed(&seen.ran), 2);
+	check_seen(removed, 3);
+	check_seen(ran, 2);
 }
 
 // A reference that a running item takes keeps the queue after its opener has closed it.
@@ -105,14 +105,14 @@ static void test_ref(void) {
 	}
 	pool_queue_close(pool, keeper);
 	check(atomic_load(&referred) == a);
-	check_equal(atomic_load_relaxed(&seen.removed), 1);
+	check_seen(removed, 1);
 	submit(a, &count_type, 1); // still taken
 	pool_shutdown(pool, POOL_DRAINING);
 	check(!queue_ref(pool, a));
 	pool_queue_close(pool, a);
 	close_pool();
-	check_equal(atomic_load_relaxed(&seen.removed), 2);
-	check_equal(atomic_load_relaxed(&seen.ran), 1);
+	check_seen(removed, 2);
+	check_seen(ran, 1);
 }
 
 static void test_million_names(void) {
@@ -151,14 +151,14 @@ static void test_cancel(void) {
 	submit(b, &count_type, 100);
 	check_equal(pool_cancel(pool, a), 100);
 	check_equal(pool_cancel(pool, a), 0);
-	check_equal(atomic_load_relaxed(&seen.dropped), 100);
+	check_seen(dropped, 100);
 	check_equal(pool_cancel(pool, NULL), 100);
-	check_equal(atomic_load_relaxed(&seen.dropped), 200);
+	check_seen(dropped, 200);
 	gate_raise(&gates[1]);
 	pool_queue_close(pool, a);
 	pool_queue_close(pool, b);
 	close_pool();
-	check_equal(atomic_load_relaxed(&seen.ran), 1); // what runs is left alone
+	check_seen(ran, 1); // what runs is left alone
 }
 
 static enum submit_status nested_status;
@@ -190,7 +190,7 @@ static void test_drain(void) {
 	gate_raise(&gates[1]);
 	wait_idle();
 	check_equal(nested_status, SUBMIT_OK);
-	check_equal(atomic_load_relaxed(&seen.ran), 7);
+	check_seen(ran, 7);
 	// the handle is good until it is closed, although the queue is gone
 	check_equal(pool_submit(pool, a, NULL, &work, 1), SUBMIT_CLOSED);
 	pool_queue_close(pool, a);
@@ -211,8 +211,8 @@ static void test_shutdown_cancel(void) {
 	gate_raise(&gates[1]);
 	close_pool();
 	check_equal(nested_status, SUBMIT_CLOSED);
-	check_equal(atomic_load_relaxed(&seen.ran), 1);
-	check_equal(atomic_load_relaxed(&seen.dropped), 5);
+	check_seen(ran, 1);
+	check_seen(dropped, 5);
 }
 
 static void test_shutdown_unused(void) {
@@ -229,7 +229,7 @@ static enum work_status fail_run(struct worker *worker, struct queue *queue, voi
 
 static void on_failed(void *arg, struct worker *worker, struct queue *queue) {
 	(void)arg;
-	check_equal(atomic_load_relaxed(&seen.removed), 0);
+	check_seen(removed, 0);
 	atomic_add_relaxed(&seen.failed, 1);
 	struct work work = {.type = &count_type, .flags = WORK_LOCAL};
 	check_equal(pool_submit(pool, queue, worker, &work, 1), SUBMIT_OK); // belongs to the same run
@@ -244,9 +244,9 @@ static void test_failed(void) {
 	pool_queue_close(pool, a);
 	pool_start(pool);
 	close_pool();
-	check_equal(atomic_load_relaxed(&seen.failed), 3);
-	check_equal(atomic_load_relaxed(&seen.ran), 3);
-	check_equal(atomic_load_relaxed(&seen.submitted), 6);
+	check_seen(failed, 3);
+	check_seen(ran, 3);
+	check_seen(submitted, 6);
 }
 
 static enum work_status wait_inside_run(struct worker *worker, struct queue *queue, void *data, size_t size) {
@@ -254,7 +254,7 @@ static enum work_status wait_inside_run(struct worker *worker, struct queue *que
 	submit_tree(queue, 4);
 	pool_queue_close(pool, queue);
 	check(pool_wait_idle(pool, worker, TIME_NEVER)); // runs them in the slot that this one lends
-	check_equal(atomic_load_relaxed(&seen.ran), 31);
+	check_seen(ran, 31);
 	return WORK_OK;
 }
 
@@ -295,25 +295,25 @@ static void final_drop(struct queue *queue, void *data, size_t size) {
 
 static const struct work_type final_type = {.name = "final", .run = final_run, .drop = final_drop};
 
-static void set_finally(struct queue *queue, unsigned width) {
+static void set_last_item(struct queue *queue, unsigned width) {
 	char data[] = "final"; // a copy is kept
 	struct work work = {.type = &final_type, .data = data, .size = 5, .context = &gates[2], .id = 99, .width = width};
 	pool_queue_set_last_item(pool, queue, &work);
 	memset(data, 'x', 5);
 }
 
-static void check_finally(int ran) {
+static void check_last_item(int ran) {
 	check_equal(atomic_load_relaxed(&finals), 1);
 	check_equal(ran_before_final, ran);
 	check_equal(removed_before_final, 0);
-	check_equal(atomic_load_relaxed(&seen.removed), 1);
+	check_seen(removed, 1);
 }
 
-static void test_finally(void) {
+static void test_last_item(void) {
 	open_pool(3);
 	struct queue *a = open_queue("a", NULL);
-	set_finally(a, 1);
-	check_equal(atomic_load_relaxed(&seen.contexts), 1);
+	set_last_item(a, 1);
+	check_seen(contexts, 1);
 	submit_tree(a, 4);
 	submit(a, &count_type, 20);
 	pool_start(pool);
@@ -323,40 +323,40 @@ static void test_finally(void) {
 	submit(a, &count_type, 9); // it was empty, but not closed
 	pool_queue_close(pool, a);
 	close_pool();
-	check_finally(60);
-	check_equal(atomic_load_relaxed(&seen.submitted), 61);
+	check_last_item(60);
+	check_seen(submitted, 61);
 	check(strncmp(seen.trace + seen.len - 2, "aq", 2) == 0);
 }
 
-static void test_finally_of_nothing(void) {
+static void test_last_item_of_nothing(void) {
 	open_pool(1);
 	struct queue *a = open_queue("a", NULL);
-	set_finally(a, 1);
+	set_last_item(a, 1);
 	pool_queue_close(pool, a);
 	pool_start(pool);
 	close_pool();
-	check_finally(0);
+	check_last_item(0);
 }
 
-static void test_finally_nested(void) {
+static void test_last_item_nested(void) {
 	open_pool(2);
 	struct queue *a = open_queue("a", NULL);
 	more_of_final = 10;
-	set_finally(a, 1);
+	set_last_item(a, 1);
 	submit(a, &count_type, 5);
 	pool_start(pool);
 	pool_queue_close(pool, a);
 	close_pool();
-	check_finally(5);
+	check_last_item(5);
 	check_equal(nested_status, SUBMIT_OK);
-	check_equal(atomic_load_relaxed(&seen.ran), 15);
-	check_equal(atomic_load_relaxed(&seen.submitted), 16);
+	check_seen(ran, 15);
+	check_seen(submitted, 16);
 }
 
-static void test_finally_cancelled(void) {
+static void test_last_item_cancelled(void) {
 	open_pool(1);
 	struct queue *a = open_queue("a", NULL);
-	set_finally(a, 1);
+	set_last_item(a, 1);
 	submit_hold(a, 1);
 	submit(a, &count_type, 5);
 	pool_start(pool);
@@ -366,16 +366,16 @@ static void test_finally_cancelled(void) {
 	check_equal(pool_cancel(pool, NULL), 0);
 	gate_raise(&gates[1]);
 	close_pool();
-	check_finally(1);
+	check_last_item(1);
 }
 
-static void test_finally_cancelled_when_due(void) {
+static void test_last_item_cancelled_when_due(void) {
 	open_pool(1);
 	struct queue *a = open_queue("a", NULL), *b = open_queue("b", NULL);
 	submit_hold(b, 1);
 	pool_start(pool);
 	gate_wait(&gates[0], 1); // the slot is taken
-	set_finally(a, 1);
+	set_last_item(a, 1);
 	pool_queue_close(pool, a); // due, but it has no slot
 	check_equal(pool_cancel(pool, NULL), 0);
 	check_equal(pool_cancel(pool, a), 0);
@@ -383,18 +383,18 @@ static void test_finally_cancelled_when_due(void) {
 	gate_raise(&gates[1]);
 	wait_idle();
 	check_equal(atomic_load_relaxed(&finals), 1);
-	check_equal(atomic_load_relaxed(&seen.dropped), 0);
+	check_seen(dropped, 0);
 	pool_queue_close(pool, b);
 	pool_destroy(pool);
 }
 
-static void test_finally_shutdown(void) {
+static void test_last_item_shutdown(void) {
 	open_pool(1);
 	struct queue *a = open_queue("a", NULL), *b = open_queue("b", NULL), *c = open_queue("c", NULL);
 	more_of_final = 1;
-	set_finally(a, 1);
-	set_finally(b, 1);
-	set_finally(c, 1);
+	set_last_item(a, 1);
+	set_last_item(b, 1);
+	set_last_item(c, 1);
 	submit_hold(a, 1);
 	submit(b, &count_type, 5);
 	pool_start(pool);
@@ -407,18 +407,18 @@ static void test_finally_shutdown(void) {
 	pool_destroy(pool); // waits for all three
 	check_equal(atomic_load_relaxed(&finals), 3);
 	check_equal(nested_status, SUBMIT_CLOSED);
-	check_equal(atomic_load_relaxed(&seen.removed), 3);
-	check_equal(atomic_load_relaxed(&seen.ran), 1);
+	check_seen(removed, 3);
+	check_seen(ran, 1);
 }
 
-static void test_finally_wide(void) {
+static void test_last_item_wide(void) {
 	// it waits for its slots, and nobody can cancel it there either
 	open_pool(2);
 	struct queue *a = open_queue("a", NULL), *b = open_queue("b", NULL);
 	submit_hold(b, 1);
 	pool_start(pool);
 	gate_wait(&gates[0], 1);
-	set_finally(a, 2);
+	set_last_item(a, 2);
 	pool_queue_close(pool, a);
 	submit(b, &count_type, 7);
 	check_equal(pool_cancel(pool, a), 0);
@@ -432,26 +432,26 @@ static void test_finally_wide(void) {
 	check_equal(dropped, 8 - atomic_load_relaxed(&seen.ran));
 }
 
-static void test_finally_long(void) {
+static void test_last_item_long(void) {
 	open_pool(1);
 	struct queue_attrs attrs = {.weight = 1, .long_running = true};
 	struct queue *a = open_queue("a", &attrs);
-	set_finally(a, 3);
+	set_last_item(a, 3);
 	submit(a, &count_type, 3);
 	pool_queue_close(pool, a);
 	pool_start(pool);
 	close_pool();
-	check_finally(3);
+	check_last_item(3);
 }
 
-static void test_finally_reopened(void) {
+static void test_last_item_reopened(void) {
 	open_pool(1);
 	struct queue *keeper = open_queue("k", NULL), *a = open_queue("a", NULL);
-	set_finally(a, 1);
+	set_last_item(a, 1);
 	pool_queue_close(pool, a); // due: nothing runs before pool_start()
 	check(open_queue("a", NULL) == a);
-	set_finally(a, 1); // it has been had
-	check_equal(atomic_load_relaxed(&seen.dropped), 1);
+	set_last_item(a, 1); // it has been had
+	check_seen(dropped, 1);
 	submit(a, &count_type, 3);
 	pool_queue_close(pool, a);
 	pool_start(pool);
@@ -459,17 +459,17 @@ static void test_finally_reopened(void) {
 	close_pool();
 	check_equal(atomic_load_relaxed(&finals), 1);
 	check_equal(ran_before_final, 0);
-	check_equal(atomic_load_relaxed(&seen.ran), 3);
-	check_equal(atomic_load_relaxed(&seen.removed), 2);
+	check_seen(ran, 3);
+	check_seen(removed, 2);
 }
 
-static void test_finally_too_late(void) {
+static void test_last_item_too_late(void) {
 	open_pool(1);
 	struct queue *a = open_queue("a", NULL);
 	pool_start(pool);
 	pool_shutdown(pool, POOL_CANCELLING); // the queue is gone
-	set_finally(a, 1);
-	check_equal(atomic_load_relaxed(&seen.dropped), 1);
+	set_last_item(a, 1);
+	check_seen(dropped, 1);
 	check_equal(atomic_load_relaxed(&finals), 0);
 	pool_queue_close(pool, a);
 	close_pool();
@@ -515,40 +515,40 @@ static void test_paused_cancel(void) {
 	submit(a, &count_type, 6);
 	pool_start(pool);
 	pool_queue_close(pool, b); // empty
-	check_equal(atomic_load_relaxed(&seen.removed), 1);
+	check_seen(removed, 1);
 	pool_queue_close(pool, a);
-	check_equal(atomic_load_relaxed(&seen.removed), 1); // paused, not empty
+	check_seen(removed, 1); // paused, not empty
 	check_equal(pool_shutdown(pool, POOL_CANCELLING), 6);
 	pool_queue_close(pool, keeper);
 	close_pool();
-	check_equal(atomic_load_relaxed(&seen.ran), 0);
-	check_equal(atomic_load_relaxed(&seen.dropped), 6);
+	check_seen(ran, 0);
+	check_seen(dropped, 6);
 }
 
-static void test_paused_finally(void) {
+static void test_paused_last_item(void) {
 	open_pool(1);
 	struct queue_attrs attrs = {.weight = 1, .paused = true};
 	struct queue *a = open_queue("a", &attrs);
-	set_finally(a, 1);
+	set_last_item(a, 1);
 	submit(a, &count_type, 6);
 	pool_start(pool);
 	pool_queue_close(pool, a);
-	check_equal(atomic_load_relaxed(&seen.removed), 0);
+	check_seen(removed, 0);
 	check_equal(pool_cancel(pool, a), 6);
 	close_pool();
-	check_finally(0);
+	check_last_item(0);
 }
 
-static void test_finally_not_paused(void) {
+static void test_last_item_not_paused(void) {
 	open_pool(1);
 	struct queue_attrs attrs = {.weight = 1, .paused = true};
 	struct queue *a = open_queue("a", NULL);
-	set_finally(a, 1);
+	set_last_item(a, 1);
 	pool_queue_close(pool, a); // due
 	queue_set(pool, a, &attrs);
 	pool_start(pool);
 	close_pool();
-	check_finally(0);
+	check_last_item(0);
 }
 
 // ---- cancelling from inside ----
@@ -580,8 +580,8 @@ static void test_cancel_from_item(void) {
 	}
 	pool_queue_close(pool, chain[0]);
 	close_pool();
-	check_equal(atomic_load_relaxed(&seen.ran), 1);
-	check_equal(atomic_load_relaxed(&seen.dropped), 102);
+	check_seen(ran, 1);
+	check_seen(dropped, 102);
 }
 
 static _Atomic int chain_depth;
@@ -611,9 +611,9 @@ static void test_cancel_chain(void) {
 	pool_start(pool);
 	pool_queue_close(pool, chain[0]); // its worker does all the rest
 	close_pool();
-	check_equal(atomic_load_relaxed(&seen.ran), 1);
-	check_equal(atomic_load_relaxed(&seen.dropped), CHAIN - 1);
-	check_equal(atomic_load_relaxed(&seen.removed), CHAIN);
+	check_seen(ran, 1);
+	check_seen(dropped, CHAIN - 1);
+	check_seen(removed, CHAIN);
 }
 
 // ---- contexts ----
@@ -653,14 +653,14 @@ static void test_contexts(void) {
 	for (int i = 0; i < 10; ++i) {
 		check_equal(pool_submit(pool, b, NULL, &work, 1), SUBMIT_OK);
 	}
-	check_equal(atomic_load_relaxed(&seen.contexts), 11);
+	check_seen(contexts, 11);
 	check_equal(pool_cancel(pool, b), 10);
-	check_equal(atomic_load_relaxed(&seen.contexts), 1);
+	check_seen(contexts, 1);
 	pool_queue_close(pool, a);
 	pool_queue_close(pool, b);
 	pool_start(pool);
 	close_pool();
-	check_equal(atomic_load_relaxed(&seen.ran), 4);
+	check_seen(ran, 4);
 }
 
 int main(int argc, char *argv[]) {
@@ -676,20 +676,20 @@ int main(int argc, char *argv[]) {
 		TEST("a pool that was never used becomes idle when it is shut down", test_shutdown_unused),
 		TEST("a failed item calls the hook before it is done", test_failed),
 		TEST("an item can wait for all others at one slot", test_wait_inside),
-		TEST("the last item of a queue runs once, after all others and before the removal", test_finally),
-		TEST("also of a queue that had none", test_finally_of_nothing),
-		TEST("what it submits runs before the removal", test_finally_nested),
-		TEST("cancelling the others does not drop it", test_finally_cancelled),
-		TEST("nor does cancelling it when it is queued", test_finally_cancelled_when_due),
-		TEST("nor a shutdown, and destroying waits for it", test_finally_shutdown),
-		TEST("nor cancelling it while it waits for its slots", test_finally_wide),
-		TEST("it runs on a dedicated thread if its queue does", test_finally_long),
-		TEST("a name that is opened again when it is queued has had it", test_finally_reopened),
-		TEST("of a queue that is gone already it is dropped", test_finally_too_late),
+		TEST("the last item of a queue runs once, after all others and before the removal", test_last_item),
+		TEST("also of a queue that had none", test_last_item_of_nothing),
+		TEST("what it submits runs before the removal", test_last_item_nested),
+		TEST("cancelling the others does not drop it", test_last_item_cancelled),
+		TEST("nor does cancelling it when it is queued", test_last_item_cancelled_when_due),
+		TEST("nor a shutdown, and destroying waits for it", test_last_item_shutdown),
+		TEST("nor cancelling it while it waits for its slots", test_last_item_wide),
+		TEST("it runs on a dedicated thread if its queue does", test_last_item_long),
+		TEST("a name that is opened again when it is queued has had it", test_last_item_reopened),
+		TEST("of a queue that is gone already it is dropped", test_last_item_too_late),
 		TEST("nothing of a paused queue runs, and it gains nothing", test_paused),
 		TEST("a paused queue can be cancelled and removed", test_paused_cancel),
-		TEST("the last item of a paused queue runs", test_paused_finally),
-		TEST("no pause keeps it from running", test_finally_not_paused),
+		TEST("the last item of a paused queue runs", test_paused_last_item),
+		TEST("no pause keeps it from running", test_last_item_not_paused),
 		TEST("an item can cancel another queue and its own", test_cancel_from_item),
 		TEST("20,000 queues cancel one another from hook to hook", test_cancel_chain),
 		TEST("a context flows from the running item, and all are given back", test_contexts),

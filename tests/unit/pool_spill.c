@@ -20,15 +20,15 @@ static void test_low(void) {
 	check_equal(pool_submit(pool, a, NULL, works, 20), SUBMIT_OK);
 	check_equal(pool_queue_bytes(pool, a), 2000);
 	pool_queue_want(pool, a);
-	check_equal(atomic_load_relaxed(&seen.lows), 0);
+	check_seen(lows, 0);
 	pool_start(pool);
 	struct pool_stat stat;
 	do {
 		pool_stat(pool, &stat);
 	} while (stat.queued > 0 || stat.running > 0);
-	check_equal(atomic_load_relaxed(&seen.lows), 1); // once for the arming
+	check_seen(lows, 1); // once for the arming
 	pool_queue_want(pool, a);
-	check_equal(atomic_load_relaxed(&seen.lows), 2); // at once
+	check_seen(lows, 2); // at once
 	pool_queue_close(pool, a);
 	close_pool();
 }
@@ -111,7 +111,7 @@ static void test_spill_cancel(void) {
 	pool_stat(pool, &stat);
 	check(stat.spilled_bytes > 1 << 20);
 	check_equal(pool_cancel(pool, a), SPILL_ITEMS);
-	check_equal(atomic_load_relaxed(&seen.dropped), SPILL_ITEMS);
+	check_seen(dropped, SPILL_ITEMS);
 	pool_stat(pool, &stat);
 	check_equal(stat.spilled_bytes, 0);
 	check_equal(stat.queued, 0);
@@ -142,7 +142,7 @@ static void test_big_items(void) {
 	pool_queue_close(pool, a);
 	pool_start(pool);
 	close_pool();
-	check_equal(atomic_load_relaxed(&seen.ran), taken);
+	check_seen(ran, taken);
 	free(data);
 }
 
@@ -168,8 +168,8 @@ static void test_no_spill_dir(void) {
 	open_pool(1);
 	struct queue *a = open_queue("a", NULL);
 	spill_insist(a, SPILL_ITEMS);
-	check_equal(atomic_load_relaxed(&seen.troubles), 1);
-	check_equal(atomic_load_relaxed(&seen.trouble_error), ENOENT);
+	check_seen(troubles, 1);
+	check_seen(trouble_error, ENOENT);
 	pool_queue_close(pool, a);
 	close_pool();
 	check_equal(spill_ran, SPILL_ITEMS);
@@ -185,10 +185,10 @@ static void test_disk_full(void) {
 	while (spill_submit(a, n) == SUBMIT_OK) {
 		++n; // nothing runs yet, so it must be full at some time
 	}
-	check_equal(atomic_load_relaxed(&seen.troubles), 1);
-	check_equal(atomic_load_relaxed(&seen.trouble_error), ENOSPC);
+	check_seen(troubles, 1);
+	check_seen(trouble_error, ENOSPC);
 	check_equal(spill_submit(a, n), SUBMIT_FULL);
-	check_equal(atomic_load_relaxed(&seen.lows_all), 0);
+	check_seen(lows_all, 0);
 	pool_start(pool);
 	long rooms = 0;
 	for (; n < SPILL_ITEMS; ++n) {
@@ -196,7 +196,7 @@ static void test_disk_full(void) {
 			gate_wait(&seen.low_all, ++rooms);
 		}
 	}
-	check_equal(atomic_load_relaxed(&seen.troubles), 1);
+	check_seen(troubles, 1);
 	pool_queue_close(pool, a);
 	close_pool();
 	check(atomic_load_relaxed(&seen.lows_all) > 0);
@@ -242,7 +242,7 @@ static void test_threads_run_out(void) {
 	struct pool_stat stat;
 	pool_stat(pool, &stat);
 	check_equal(stat.threads, 1);
-	check_equal(atomic_load_relaxed(&seen.ran), 200);
+	check_seen(ran, 200);
 	check(atomic_load_relaxed(&seen.troubles) <= 1);
 	pool_destroy(pool);
 #endif
@@ -258,12 +258,12 @@ static void test_long_thread_later(void) {
 	submit_hold(a, 1);
 	gate_wait(&gates[0], 1);
 	submit(l, &count_type, 1); // its thread cannot be started
-	check_equal(atomic_load_relaxed(&seen.troubles), 1);
+	check_seen(troubles, 1);
 	gate_raise(&gates[1]);     // now it can
 	pool_queue_close(pool, a);
 	pool_queue_close(pool, l);
 	close_pool();
-	check_equal(atomic_load_relaxed(&seen.ran), 2);
+	check_seen(ran, 2);
 #endif
 }
 

@@ -219,15 +219,15 @@ static void test_cancel_held(void) {
 			submit_hold(hold_open_n, 0); // waits behind it
 		}
 		check_equal(pool_cancel(pool, all ? NULL : hold_open_w), 3);
-		check_equal(atomic_load_relaxed(&seen.dropped), 3);
+		check_seen(dropped, 3);
 		if (all) {
 			submit_hold(hold_open_n, 0);
 		}
 		gate_wait(&gates[0], 2); // its slot is free for others
 		gate_raise(&gates[1]);
 		close_held();
-		check_equal(atomic_load_relaxed(&seen.ran), 2);
-		check_equal(atomic_load_relaxed(&seen.dropped), 3);
+		check_seen(ran, 2);
+		check_seen(dropped, 3);
 	}
 }
 
@@ -256,10 +256,10 @@ static void test_cancelled_is_not_charged(void) {
 static void test_shutdown_held(void) {
 	open_held(2, 2);
 	check_equal(pool_shutdown(pool, POOL_CANCELLING), 1);
-	check_equal(atomic_load_relaxed(&seen.dropped), 1);
+	check_seen(dropped, 1);
 	gate_raise(&gates[1]);
 	close_held();
-	check_equal(atomic_load_relaxed(&seen.ran), 1);
+	check_seen(ran, 1);
 }
 
 static void test_drain_held(void) {
@@ -267,7 +267,7 @@ static void test_drain_held(void) {
 	check_equal(pool_shutdown(pool, POOL_DRAINING), 0);
 	gate_raise(&gates[1]);
 	close_held();
-	check_equal(atomic_load_relaxed(&seen.ran), 2);
+	check_seen(ran, 2);
 }
 
 static void test_pause_held(void) {
@@ -282,7 +282,7 @@ static void test_pause_held(void) {
 	check_equal(stat.dispatched, 1);
 	pool_pause(pool, false);
 	close_held();
-	check_equal(atomic_load_relaxed(&seen.ran), 2);
+	check_seen(ran, 2);
 }
 
 static void test_more_slots(void) {
@@ -302,7 +302,7 @@ static void test_fewer_slots(void) {
 	check_equal(stat_now().queued, 1);
 	gate_raise(&gates[1]);
 	close_held();
-	check_equal(atomic_load_relaxed(&seen.ran), 2);
+	check_seen(ran, 2);
 }
 
 // Waits for all others; meanwhile what it took is theirs.
@@ -328,7 +328,7 @@ static void test_lends_its_width(void) {
 	pool_queue_close(pool, a);
 	pool_queue_close(pool, b);
 	close_pool();
-	check_equal(atomic_load_relaxed(&seen.ran), 2);
+	check_seen(ran, 2);
 }
 
 static void test_lending_wakes(void) {
@@ -347,7 +347,7 @@ static void test_lending_wakes(void) {
 	pool_queue_close(pool, n);
 	pool_queue_close(pool, w);
 	close_pool();
-	check_equal(atomic_load_relaxed(&seen.ran), 3);
+	check_seen(ran, 3);
 }
 
 // Keeps the worker that has taken the wide item from parking: it does this errand first.
@@ -405,7 +405,7 @@ static void test_cancel_while_away(void) {
 		submit_wide(hold_open_n, (unsigned)i % 3, &count_type, 0, 1);
 	}
 	close_held();
-	check_equal(atomic_load_relaxed(&seen.ran), 203);
+	check_seen(ran, 203);
 }
 
 // ---- widths ----
@@ -449,7 +449,7 @@ static void test_limit_counts_items(void) {
 	gate_raise(&gates[1]);
 	pool_queue_close(pool, a);
 	close_pool();
-	check_equal(atomic_load_relaxed(&seen.ran), 3);
+	check_seen(ran, 3);
 }
 
 static enum work_status no_run(struct worker *worker, struct queue *queue, void *data, size_t size) {

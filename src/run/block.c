@@ -39,8 +39,8 @@ void blocks_fini(struct blocks *blocks) {
 struct block *block_new(struct blocks *blocks) {
 	struct block *block = NULL;
 	mutex_lock(&blocks->lock);
-	blocks->hungry = blocks->n >= blocks->most;
-	if (!blocks->hungry) {
+	blocks->room_wanted = blocks->n >= blocks->most;
+	if (!blocks->room_wanted) {
 		block = NEW(struct block);
 		block->blocks = blocks;
 		block->fd = -1;
@@ -53,14 +53,14 @@ struct block *block_new(struct blocks *blocks) {
 
 void block_free(struct block *block) {
 	struct blocks *blocks = block->blocks;
-	if (block->hand) {
-		hand_leave(block->hand);
+	if (block->consumer) {
+		consumer_leave(block->consumer);
 	}
 	mutex_lock(&blocks->lock);
 	list_remove(&block->link);
 	--blocks->n;
-	bool wake = blocks->hungry;
-	blocks->hungry = false;
+	bool wake = blocks->room_wanted;
+	blocks->room_wanted = false;
 	mutex_unlock(&blocks->lock);
 	if (block->fd >= 0) {
 		close(block->fd);
@@ -81,7 +81,7 @@ int block_open(struct block *block) {
 
 void block_record(struct block *block, struct buf *buf, struct record *ret_record) {
 	buf_reset(buf);
-	if (block->blocks->named && block->hand) {
+	if (block->blocks->named && block->consumer) {
 		buf_adds(buf, "/dev/stdin");
 	} else if (block->blocks->named) {
 		tmpfile_add_name(buf, block->fd);
@@ -98,7 +98,7 @@ struct block *block_of(const struct record *record) {
 }
 
 uint64_t block_sent(const struct block *block) {
-	return block->hand ? hand_sent(block->hand) : block->part && !block->part->is_stdin ? 0 : block->size;
+	return block->consumer ? consumer_sent(block->consumer) : block->part && !block->part->is_stdin ? 0 : block->size;
 }
 
 // ---- reading ----
@@ -177,8 +177,8 @@ static int block_fill(struct block_input *input) {
 
 int block_connect(struct block_input *input, struct block *block, struct child_config *config) {
 	*input = (struct block_input){.block = block};
-	if (block->hand) {
-		config->stdin_writer = hand_stdin_writer(block->hand);
+	if (block->consumer) {
+		config->stdin_writer = consumer_stdin_writer(block->consumer);
 		return 0;
 	}
 	if (block->path) {

@@ -16,7 +16,7 @@
 
 enum { PIPE_BYTES = 1024 * 1024 }; // what a pipe may hold at most without privileges (pipe(7))
 
-struct hand;
+struct consumer;
 
 // What a call to read on has come to.
 enum data_status {
@@ -37,7 +37,7 @@ struct blocks {
 	mutex lock;              // guards what follows
 	struct list all;
 	size_t n;
-	bool hungry;             // the reader waits until one has gone
+	bool room_wanted;             // the reader waits until one has gone
 };
 
 struct block {
@@ -45,8 +45,8 @@ struct block {
 	struct blocks *blocks;
 	int fd;                  // of its bytes in memory, or -1: they are in the file
 	bool filled;             // the bytes are there; else its worker gets them from the file
-	struct file_part *part;       // the file that it is a part of, or NULL
-	struct hand *hand;       // of --round-robin (this block first) and --tee: what its job gets as it comes; or NULL
+	struct file_part *part;  // the file that it is a part of, or NULL
+	struct consumer *consumer; // of --round-robin (this block first) and --tee: what its job gets as it comes; or NULL
 	const char *path;        // of --tee with a file: each attempt opens it; or NULL
 	struct buf bytes;        // of --round-robin: a small block, which needs no file
 	uint64_t offset, size;   // in the file, without header; in memory from 0, with it
@@ -68,17 +68,18 @@ struct file_part {
 
 // ---- from the event loop ----
 
+// Blocks of which there are at most so many at once. `named`: jobs get their names, in place of a pipe.
 void blocks_init(struct blocks *blocks, struct run *run, bool named, size_t most);
 // When no job runs any more; frees what blocks there still are.
 void blocks_fini(struct blocks *blocks);
 
-// A block without bytes yet, or NULL if there are enough: run_wake() tells when one has gone.
+// A block without bytes yet, which block_free() frees; or NULL if there are as many as may be: run_wake() tells when one has gone.
 struct block *block_new(struct blocks *blocks);
 
-// Gives the block a file in memory. Returns 0, or -1 with errno.
+// Gives the block a file in memory, which is empty. Returns 0, or -1 with errno.
 int block_open(struct block *block);
 
-// The item of the block, borrowed from `buf`: its name or nothing, and behind it where it is.
+// Makes the item of the block: its name, or "", and behind it in the bytes the pointer to it, for block_of(). Borrowed from `buf`.
 void block_record(struct block *block, struct buf *buf, struct record *ret_record);
 
 // As read(2) from stdin, but EAGAIN where that would wait.
@@ -86,27 +87,28 @@ ssize_t read_now(char *to, size_t want);
 
 // ---- from any thread ----
 
-// The block that belongs to the record of an item.
+// The block of the item that has this record, made by block_record().
 struct block *block_of(const struct record *record);
 
-// Makes the block the standard input of the child, a pipe as it is in GNU parallel: from its beginning, for each attempt.
-// *input must live as long as the child. Returns 0, or -1 after a message.
+// What writes a block into its job's pipe; for block_connect() and the child only.
 struct block_input {
 	struct block *block;
 	size_t head;             // bytes of the header that are written
 	uint64_t offset, left;   // of what follows it
 	struct stdin_writer stdin_writer;
 };
-int block_connect(struct block_input *input, struct block *block, struct child_config *config);
 
-// When the child has ended that it was connected to.
+// Makes the block the standard input of the child that `config` describes, from the block's beginning: a pipe, as in GNU parallel,
+// or a file. *input must live as long as the child. Returns 0, or -1 after a message; after 0 block_disconnect() follows when the
+// child has ended.
+int block_connect(struct block_input *input, struct block *block, struct child_config *config);
 void block_disconnect(const struct block *block, struct child_config *config);
 
 // Bytes that the joblog says were sent: as in GNU parallel, of --pipe with the header, and none of a file that jobs read
 // by themselves. By the job's worker.
 uint64_t block_sent(const struct block *block);
 
-// Its job has ended, or will never start.
+// Frees the block: its job has ended, or will never start.
 void block_free(struct block *block);
 
 #endif

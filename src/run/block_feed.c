@@ -114,7 +114,7 @@ static ssize_t read_lines(struct blockfeed *feed, size_t want) {
 }
 
 // Moves up to `want` bytes of stdin to where they are kept. Returns how many, 0 at the end, or -1 with errno.
-static ssize_t take(struct blockfeed *feed, size_t want) {
+static ssize_t read_data(struct blockfeed *feed, size_t want) {
 	int to = feed->filling ? feed->filling->fd : -1;
 	ssize_t n = -1;
 	if (feed->skips) { // by bytes: what is behind the line may go to a block without us
@@ -152,7 +152,7 @@ static enum data_status fill(struct blockfeed *feed) {
 		if (pass >= PASS_BYTES) {
 			return DATA_AGAIN;
 		}
-		ssize_t n = take(feed, feed->left < PASS_BYTES ? feed->left : PASS_BYTES);
+		ssize_t n = read_data(feed, feed->left < PASS_BYTES ? feed->left : PASS_BYTES);
 		if (n == 0) {
 			feed->ended = true;
 			break;
@@ -196,8 +196,8 @@ static enum data_status begin_filling(struct blockfeed *feed) {
 	return DATA_READY;
 }
 
-// What can be looked at: the mapped block from its beginning, or the buffer. unlook() ends it.
-static const char *look(struct blockfeed *feed, size_t len) {
+// What can be looked at: the mapped block from its beginning, or the buffer. unmap_data() ends it.
+static const char *map_data(struct blockfeed *feed, size_t len) {
 	if (feed->buffered) {
 		return buf_str(&feed->data) + feed->at;
 	}
@@ -208,7 +208,7 @@ static const char *look(struct blockfeed *feed, size_t len) {
 	return map == MAP_FAILED ? NULL : map;
 }
 
-static void unlook(const struct blockfeed *feed, const char *bytes, size_t len) {
+static void unmap_data(const struct blockfeed *feed, const char *bytes, size_t len) {
 	if (!feed->buffered && len > 0) {
 		munmap((void *)bytes, len);
 	}
@@ -216,19 +216,19 @@ static void unlook(const struct blockfeed *feed, const char *bytes, size_t len) 
 
 // Looks for the header, which is of all blocks and of none.
 static enum data_status find_header(struct blockfeed *feed) {
-	const char *bytes = look(feed, feed->len);
+	const char *bytes = map_data(feed, feed->len);
 	if (!bytes) {
 		return fail(feed, BLOCK_NOT_KEPT);
 	}
 	size_t found = header_find(feed->header_rule, bytes, feed->len);
 	if (found == SIZE_MAX && !feed->ended) {
-		unlook(feed, bytes, feed->len);
+		unmap_data(feed, bytes, feed->len);
 		feed->left = block_splitter_want(feed->splitter, feed->len);
 		return DATA_AGAIN;
 	}
 	found = found == SIZE_MAX ? 0 : found;
 	buf_add(&feed->header, bytes, found);
-	unlook(feed, bytes, feed->len);
+	unmap_data(feed, bytes, feed->len);
 	feed->at += feed->buffered ? found : 0;
 	feed->len -= found;
 	header_destroy(feed->header_rule);
@@ -290,7 +290,7 @@ static enum data_status cut_filled(struct blockfeed *feed, size_t len, const cha
 static enum data_status cut(struct blockfeed *feed, struct record *ret_record) {
 	size_t skip = feed->buffered ? 0 : feed->header.len;
 	size_t all = skip + feed->len;
-	const char *bytes = look(feed, all);
+	const char *bytes = map_data(feed, all);
 	if (!bytes) {
 		return fail(feed, BLOCK_NOT_KEPT);
 	}
@@ -301,7 +301,7 @@ static enum data_status cut(struct blockfeed *feed, struct record *ret_record) {
 	if (len > 0) {
 		status = feed->buffered ? cut_buffer(feed, len, ret_record) : cut_filled(feed, len, bytes, ret_record);
 	}
-	unlook(feed, bytes, all);
+	unmap_data(feed, bytes, all);
 	if (status == DATA_FULL || status == DATA_ERROR) {
 		return status;
 	}
@@ -567,13 +567,13 @@ static enum data_status robin_take(struct blockfeed *feed, struct block *block, 
 		block_free(block);
 		return deal(feed);
 	}
-	block->hand = dealer_add(feed->dealer);
-	if (!block->hand) {
+	block->consumer = dealer_add(feed->dealer);
+	if (!block->consumer) {
 		block_free(block);
 		return fail(feed, "cannot deal out a block");
 	}
 	++feed->started;
-	dealer_give(feed->dealer, block->hand, block_portion(block));
+	dealer_give(feed->dealer, block->consumer, block_portion(block));
 	return block_ready(feed, block, ret_record);
 }
 

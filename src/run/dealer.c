@@ -38,9 +38,9 @@ struct share {
 	uint64_t start, at;
 };
 
-struct hand {
+struct consumer {
 	struct list link;     // of dealer->turns until it has left; guarded by the dealer's lock
-	struct hand *older;   // the event loop's list of all
+	struct consumer *older;   // the event loop's list of all
 	bool wakes;           // the event loop's own: it is to be woken
 	struct dealer *dealer;
 	struct stdin_writer stdin_writer;
@@ -54,11 +54,11 @@ struct hand {
 
 struct dealer {
 	struct run *run;
-	struct hand *newest;  // the event loop's own
+	struct consumer *newest;  // the event loop's own
 	mutex lock;           // guards what follows
 	struct list turns;    // who has waited longest is first
 	unsigned readers;
-	bool hungry;          // the event loop has a portion that there was no room for
+	bool room_wanted;          // the event loop has a portion that there was no room for
 	bool due;             // somebody waits for the little that is there
 	bool ended;
 	struct share *left;   // by jobs that read no more
@@ -74,11 +74,11 @@ struct dealer *dealer_create(struct run *run) {
 }
 
 void dealer_destroy(struct dealer *dealer) {
-	for (struct hand *hand = dealer->newest, *older; hand; hand = older) {
-		older = hand->older;
-		hand_leave(hand);
-		close(hand->stdin_writer.more_fd);
-		free(hand);
+	for (struct consumer *consumer = dealer->newest, *older; consumer; consumer = older) {
+		older = consumer->older;
+		consumer_leave(consumer);
+		close(consumer->stdin_writer.more_fd);
+		free(consumer);
 	}
 	for (size_t i = 0; i < dealer->nleft; ++i) {
 		portion_unref(dealer->left[i].portion);
@@ -129,28 +129,28 @@ static void share_drop(struct share *share) {
 static ssize_t write_share(void *arg, int fd);
 
 static void share_closed(void *arg) {
-	hand_leave(arg);
+	consumer_leave(arg);
 }
 
-static void wake(const struct hand *hand) {
-	wakeup_post(hand->stdin_writer.more_fd);
+static void wake(const struct consumer *consumer) {
+	wakeup_post(consumer->stdin_writer.more_fd);
 }
 
-struct hand *dealer_add(struct dealer *dealer) {
+struct consumer *dealer_add(struct dealer *dealer) {
 	int fd = wakeup_open();
 	if (fd < 0) {
 		return NULL;
 	}
-	struct hand *hand = NEW(struct hand);
-	hand->dealer = dealer;
-	hand->stdin_writer = (struct stdin_writer){.writable = write_share, .closed = share_closed, .arg = hand, .more_fd = fd};
-	hand->older = dealer->newest;
-	dealer->newest = hand;
+	struct consumer *consumer = NEW(struct consumer);
+	consumer->dealer = dealer;
+	consumer->stdin_writer = (struct stdin_writer){.writable = write_share, .closed = share_closed, .arg = consumer, .more_fd = fd};
+	consumer->older = dealer->newest;
+	dealer->newest = consumer;
 	mutex_lock(&dealer->lock);
-	list_push_back(&dealer->turns, &hand->link);
+	list_push_back(&dealer->turns, &consumer->link);
 	++dealer->readers;
 	mutex_unlock(&dealer->lock);
-	return hand;
+	return consumer;
 }
 
 unsigned dealer_readers(struct dealer *dealer) {
@@ -160,26 +160,26 @@ unsigned dealer_readers(struct dealer *dealer) {
 	return readers;
 }
 
-void dealer_give(struct dealer *dealer, struct hand *hand, struct portion *portion) {
+void dealer_give(struct dealer *dealer, struct consumer *consumer, struct portion *portion) {
 	mutex_lock(&dealer->lock);
-	verify(!hand->next.portion && !hand->gone); // its job was not started yet
-	hand->next = (struct share){.portion = portion};
+	verify(!consumer->next.portion && !consumer->gone); // its job was not started yet
+	consumer->next = (struct share){.portion = portion};
 	mutex_unlock(&dealer->lock);
 }
 
 // True if nothing waits for the job, or the bytes can be added to what does.
-static bool has_room(const struct hand *hand, const struct portion *portion, uint64_t size) {
-	const struct portion *waits = hand->next.portion;
+static bool has_room(const struct consumer *consumer, const struct portion *portion, uint64_t size) {
+	const struct portion *waits = consumer->next.portion;
 	return !waits || (waits->fd < 0 && portion->fd < 0 && size <= SMALL_PORTION && waits->bytes.len + size <= WAITING_BYTES
 	                  && !waits->is_for_all);
 }
 
-// Whose turn it is, or NULL.
-static struct hand *find_hand(struct dealer *dealer, const struct portion *portion, uint64_t size, bool in_order) {
+// The one that gets the portion, or NULL.
+static struct consumer *find_consumer(struct dealer *dealer, const struct portion *portion, uint64_t size, bool in_order) {
 	list_for_each(&dealer->turns, at) {
-		struct hand *hand = list_entry(at, struct hand, link);
-		if (has_room(hand, portion, size)) {
-			return hand;
+		struct consumer *consumer = list_entry(at, struct consumer, link);
+		if (has_room(consumer, portion, size)) {
+			return consumer;
 		}
 		if (in_order) {
 			break;
@@ -188,23 +188,23 @@ static struct hand *find_hand(struct dealer *dealer, const struct portion *porti
 	return NULL;
 }
 
-// The hand gets it, and is last from now on. Returns true if it is to be woken at once.
-static bool put(struct dealer *dealer, struct hand *hand, const struct share *share) {
+// The consumer gets it, and is last from now on. Returns true if it is to be woken at once.
+static bool add_share(struct dealer *dealer, struct consumer *consumer, const struct share *share) {
 	struct portion *portion = share->portion;
-	if (hand->next.portion) {
-		struct portion *waits = hand->next.portion;
+	if (consumer->next.portion) {
+		struct portion *waits = consumer->next.portion;
 		buf_add(&waits->bytes, portion->bytes.data + share->at, portion->bytes.len - (size_t)share->at);
 		waits->size = waits->bytes.len;
 		portion_unref(portion);
 	} else {
-		hand->next = *share;
+		consumer->next = *share;
 	}
-	list_remove(&hand->link);
-	list_push_back(&dealer->turns, &hand->link);
-	bool too_little = hand->next.portion->fd < 0 && hand->next.portion->bytes.len < WAKING_BYTES;
-	dealer->due |= too_little && hand->waiting;
-	bool wakes = hand->waiting && !too_little;
-	hand->waiting = hand->waiting && too_little;
+	list_remove(&consumer->link);
+	list_push_back(&dealer->turns, &consumer->link);
+	bool too_little = consumer->next.portion->fd < 0 && consumer->next.portion->bytes.len < WAKING_BYTES;
+	dealer->due |= too_little && consumer->waiting;
+	bool wakes = consumer->waiting && !too_little;
+	consumer->waiting = consumer->waiting && too_little;
 	return wakes;
 }
 
@@ -217,14 +217,14 @@ static void add_left(struct dealer *dealer, const struct share *share) {
 static enum deal deal_share(struct dealer *dealer, const struct share *share, bool in_order) {
 	mutex_lock(&dealer->lock);
 	bool nobody = dealer->readers == 0;
-	struct hand *hand = find_hand(dealer, share->portion, share->portion->size - share->at, in_order);
-	bool wakes = hand && put(dealer, hand, share);
-	dealer->hungry = !hand && !nobody;
+	struct consumer *consumer = find_consumer(dealer, share->portion, share->portion->size - share->at, in_order);
+	bool wakes = consumer && add_share(dealer, consumer, share);
+	dealer->room_wanted = !consumer && !nobody;
 	mutex_unlock(&dealer->lock);
 	if (wakes) {
-		wake(hand);
+		wake(consumer);
 	}
-	return nobody ? DEAL_NOBODY : hand ? DEAL_OK : DEAL_FULL;
+	return nobody ? DEAL_NOBODY : consumer ? DEAL_OK : DEAL_FULL;
 }
 
 enum deal dealer_deal(struct dealer *dealer, struct portion *portion, uint64_t skip, bool in_order) {
@@ -236,10 +236,10 @@ enum deal dealer_deal(struct dealer *dealer, struct portion *portion, uint64_t s
 }
 
 static void wake_marked(const struct dealer *dealer) {
-	for (struct hand *hand = dealer->newest; hand; hand = hand->older) {
-		if (hand->wakes) {
-			hand->wakes = false;
-			wake(hand);
+	for (struct consumer *consumer = dealer->newest; consumer; consumer = consumer->older) {
+		if (consumer->wakes) {
+			consumer->wakes = false;
+			wake(consumer);
 		}
 	}
 }
@@ -249,9 +249,9 @@ void dealer_wake(struct dealer *dealer) {
 	bool due = dealer->due;
 	dealer->due = false;
 	list_for_each(&dealer->turns, at) {
-		struct hand *hand = list_entry(at, struct hand, link);
-		hand->wakes = due && hand->waiting && hand->next.portion;
-		hand->waiting = hand->waiting && !hand->wakes;
+		struct consumer *consumer = list_entry(at, struct consumer, link);
+		consumer->wakes = due && consumer->waiting && consumer->next.portion;
+		consumer->waiting = consumer->waiting && !consumer->wakes;
 	}
 	mutex_unlock(&dealer->lock);
 	if (due) {
@@ -264,17 +264,17 @@ enum deal dealer_deal_all(struct dealer *dealer, struct portion *portion) {
 	mutex_lock(&dealer->lock);
 	unsigned readers = dealer->readers;
 	list_for_each(&dealer->turns, at) {
-		room = room && !list_entry(at, struct hand, link)->next.portion;
+		room = room && !list_entry(at, struct consumer, link)->next.portion;
 	}
-	dealer->hungry = !room;
+	dealer->room_wanted = !room;
 	if (room && readers > 0) {
 		atomic_store_relaxed(&portion->refs, readers); // nobody else has it yet
 		portion->is_for_all = true;
 		list_for_each(&dealer->turns, at) {
-			struct hand *hand = list_entry(at, struct hand, link);
-			hand->next = (struct share){.portion = portion};
-			hand->wakes = hand->waiting;
-			hand->waiting = false;
+			struct consumer *consumer = list_entry(at, struct consumer, link);
+			consumer->next = (struct share){.portion = portion};
+			consumer->wakes = consumer->waiting;
+			consumer->waiting = false;
 		}
 	}
 	mutex_unlock(&dealer->lock);
@@ -310,26 +310,26 @@ void dealer_end(struct dealer *dealer) {
 	dealer->ended = true;
 	mutex_unlock(&dealer->lock);
 	// who does not wait no longer looks at stdin_writer.more_fd
-	for (struct hand *hand = ended ? NULL : dealer->newest; hand; hand = hand->older) {
-		wake(hand);
+	for (struct consumer *consumer = ended ? NULL : dealer->newest; consumer; consumer = consumer->older) {
+		wake(consumer);
 	}
 }
 
 // ---- writing ----
 
 // Takes what waits. Returns false with errno: 0 at the end, ENODATA if there will be more.
-static bool take_next(struct hand *hand) {
-	struct dealer *dealer = hand->dealer;
+static bool take_next(struct consumer *consumer) {
+	struct dealer *dealer = consumer->dealer;
 	mutex_lock(&dealer->lock);
-	hand->mine = hand->next;
-	hand->next.portion = NULL;
-	bool taken = hand->mine.portion;
+	consumer->mine = consumer->next;
+	consumer->next.portion = NULL;
+	bool taken = consumer->mine.portion;
 	bool ended = dealer->ended;
-	hand->waiting = !taken && !ended;
-	bool hungry = taken && dealer->hungry;
-	dealer->hungry = dealer->hungry && !taken;
+	consumer->waiting = !taken && !ended;
+	bool room_wanted = taken && dealer->room_wanted;
+	dealer->room_wanted = dealer->room_wanted && !taken;
 	mutex_unlock(&dealer->lock);
-	if (hungry) {
+	if (room_wanted) {
 		run_wake(dealer->run);
 	}
 	errno = ended ? 0 : ENODATA;
@@ -337,15 +337,15 @@ static bool take_next(struct hand *hand) {
 }
 
 static ssize_t write_share(void *arg, int fd) {
-	struct hand *hand = arg;
-	struct share *share = &hand->mine;
-	if (hand->asked) {
-		wakeup_clear(hand->stdin_writer.more_fd);
+	struct consumer *consumer = arg;
+	struct share *share = &consumer->mine;
+	if (consumer->asked) {
+		wakeup_clear(consumer->stdin_writer.more_fd);
 	}
-	hand->asked = false;
-	if (!share->portion && !take_next(hand)) {
-		hand->asked = errno == ENODATA;
-		return hand->asked ? -1 : 0;
+	consumer->asked = false;
+	if (!share->portion && !take_next(consumer)) {
+		consumer->asked = errno == ENODATA;
+		return consumer->asked ? -1 : 0;
 	}
 	const struct portion *portion = share->portion;
 	uint64_t left = portion->size - share->at;
@@ -354,26 +354,26 @@ static ssize_t write_share(void *arg, int fd) {
 	                            : splice_file(portion->fd, share->at, fd, want);
 	if (n == 0 || (n < 0 && errno != EAGAIN && errno != EPIPE && errno != EINTR)) {
 		diag_error("cannot pass data on to a job: %s", n == 0 ? "it has become less" : strerror(errno));
-		atomic_store_relaxed(&hand->dealer->run->trouble, true);
+		atomic_store_relaxed(&consumer->dealer->run->trouble, true);
 	}
 	share->at += n > 0 ? (uint64_t)n : 0;
-	hand->sent += n > 0 ? (uint64_t)n : 0;
+	consumer->sent += n > 0 ? (uint64_t)n : 0;
 	if (share->at == portion->size) {
 		share_drop(share);
 	}
 	return n;
 }
 
-const struct stdin_writer *hand_stdin_writer(struct hand *hand) {
-	return &hand->stdin_writer;
+const struct stdin_writer *consumer_stdin_writer(struct consumer *consumer) {
+	return &consumer->stdin_writer;
 }
 
-uint64_t hand_sent(const struct hand *hand) {
-	return hand->sent;
+uint64_t consumer_sent(const struct consumer *consumer) {
+	return consumer->sent;
 }
 
 // Puts down what nobody has seen any of, for others. The lock is held. Returns true if there was such.
-static bool put_down(struct dealer *dealer, struct share *share) {
+static bool leave_to_others(struct dealer *dealer, struct share *share) {
 	if (!share->portion || share->at > share->start || dealer->ended || share->portion->is_for_all) {
 		return false;
 	}
@@ -382,22 +382,22 @@ static bool put_down(struct dealer *dealer, struct share *share) {
 	return true;
 }
 
-void hand_leave(struct hand *hand) {
-	struct dealer *dealer = hand->dealer;
+void consumer_leave(struct consumer *consumer) {
+	struct dealer *dealer = consumer->dealer;
 	bool wakes = false;
 	mutex_lock(&dealer->lock);
-	if (!hand->gone) {
-		hand->gone = true;
-		list_remove(&hand->link);
+	if (!consumer->gone) {
+		consumer->gone = true;
+		list_remove(&consumer->link);
 		--dealer->readers;
-		wakes = dealer->hungry || dealer->readers == 0;
-		dealer->hungry = false;
-		wakes = put_down(dealer, &hand->mine) || wakes;
-		wakes = put_down(dealer, &hand->next) || wakes;
+		wakes = dealer->room_wanted || dealer->readers == 0;
+		dealer->room_wanted = false;
+		wakes = leave_to_others(dealer, &consumer->mine) || wakes;
+		wakes = leave_to_others(dealer, &consumer->next) || wakes;
 	}
 	mutex_unlock(&dealer->lock);
-	share_drop(&hand->mine);
-	share_drop(&hand->next);
+	share_drop(&consumer->mine);
+	share_drop(&consumer->next);
 	if (wakes) {
 		run_wake(dealer->run);
 	}

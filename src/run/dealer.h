@@ -11,47 +11,49 @@
 #include "run/run.h"
 
 struct dealer;
-struct hand;    // a job's end; freed by dealer_destroy()
-struct portion; // bytes, counted
+struct consumer; // a job that is given data
+struct portion;  // some bytes, with counted references
 
 enum { SMALL_PORTION = 32 * 1024 }; // bytes: portions of bytes that are added to each other while they wait
 
+// The caller frees it with dealer_destroy(), and with it all consumers, when no job runs any more.
 struct dealer *dealer_create(struct run *run);
-// When no job runs any more.
 void dealer_destroy(struct dealer *dealer);
 
-// The first `size` bytes of the file, which it owns.
+// A portion with one reference, the caller's: the first `size` bytes of the file, whose descriptor it owns; or what is in the
+// buffer, which is empty then.
 struct portion *portion_of_fd(int fd, uint64_t size);
-// What is in the buffer, which is empty then.
 struct portion *portion_of_bytes(struct buf *bytes);
 void portion_unref(struct portion *portion);
 
 // ---- from the event loop ----
 
-// One more job. Returns NULL with errno.
-struct hand *dealer_add(struct dealer *dealer);
+// One more job. The dealer owns it. Returns NULL with errno.
+struct consumer *dealer_add(struct dealer *dealer);
 
-// The jobs that were added and have not stopped reading.
+// How many of the jobs that were added have not stopped reading.
 unsigned dealer_readers(struct dealer *dealer);
 
 enum deal {
-	DEAL_OK,     // the portion is dealt out, and no longer the caller's
+	DEAL_OK,     // the portion is dealt out, and the dealer's now
 	DEAL_FULL,   // there is no room now: run_wake() tells when there is some
 	DEAL_NOBODY, // no job reads
 };
 
-// The first portion of a job, in whole.
-void dealer_give(struct dealer *dealer, struct hand *hand, struct portion *portion);
+// Gives a job that has not started its first portion, with all its bytes; the portion is the dealer's then.
+void dealer_give(struct dealer *dealer, struct consumer *consumer, struct portion *portion);
 
-// Deals out the bytes behind `skip`: to who has waited longest of those that have room (in_order: to nobody else), or to
-// all, when all have room.
+// Deals out the bytes behind the first `skip` of them, to that job of those with room that has waited longest; with `in_order` only
+// to the one that has waited longest of all.
 enum deal dealer_deal(struct dealer *dealer, struct portion *portion, uint64_t skip, bool in_order);
+
+// Deals out the portion to all jobs, once all have room.
 enum deal dealer_deal_all(struct dealer *dealer, struct portion *portion);
 
-// To be called when no more is at hand for now: lets go of what was too little to wake a job's worker for.
+// To be called when there is no more to deal out for now: wakes the workers that little data waits for.
 void dealer_wake(struct dealer *dealer);
 
-// Deals out again what jobs have left. Never DEAL_OK if there is something that could not be.
+// Deals out again what jobs have been given and stopped reading before. DEAL_OK: nothing is left of that.
 enum deal dealer_deal_left(struct dealer *dealer);
 
 // No more portions come: all jobs get the end of file behind what they have. Idempotent.
@@ -59,13 +61,14 @@ void dealer_end(struct dealer *dealer);
 
 // ---- from any thread ----
 
-// Fills the job's pipe; borrowed.
-const struct stdin_writer *hand_stdin_writer(struct hand *hand);
+// What writes the job's data into its pipe; borrowed from the consumer.
+const struct stdin_writer *consumer_stdin_writer(struct consumer *consumer);
 
 // Bytes that its job has been given so far. By its worker.
-uint64_t hand_sent(const struct hand *hand);
+uint64_t consumer_sent(const struct consumer *consumer);
 
-// Its job reads no more, has ended or will never start. Idempotent; not while its worker writes.
-void hand_leave(struct hand *hand);
+// Its job reads no more, has ended or will never start: what it was given and has seen nothing of goes to others. Idempotent; not
+// while its worker writes.
+void consumer_leave(struct consumer *consumer);
 
 #endif

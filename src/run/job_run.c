@@ -195,7 +195,7 @@ static void end_pause(struct job *job) {
 static void cut_off(struct worker_state *own, struct job *job) {
 	struct worker_state *state = own ? own : worker_state_new(job->batch->run, NULL);
 	struct result result = job->result;
-	job->unmade = job->pending;
+	job->cancelled_next = job->pending;
 	if (job->pending == NEXT_RETRY) {
 		--job->attempt;
 	} else {

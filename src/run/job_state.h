@@ -34,7 +34,7 @@ struct job {
 	uint64_t pause;         // of the time since, nanoseconds that it had to wait before its next attempt
 	uint64_t from;          // seq of the job that emitted the item, or 0
 	bool pauses;            // that it waits was published, and not yet that it does no longer
-	enum event_next unmade; // what the attempt before was to be followed by, and cannot be any more
+	enum event_next cancelled_next; // what was published to follow its last attempt, and does not, for the run was cut short
 };
 
 // Appends how messages call the job: "BATCH#7", "#7" in the default batch, or "BATCH finally".

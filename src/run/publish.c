@@ -552,7 +552,7 @@ void publish_job_end(struct worker_state *state, const struct job *job, const st
 	struct publisher *publisher = state->run->publisher;
 	struct attempt_stats *stats = &state->stats;
 	bool failed = outcome_is_failure(result->outcome);
-	if (result->outcome == OUTCOME_SPAWN_ERROR && !stats->started && job->unmade == NEXT_NOTHING) {
+	if (result->outcome == OUTCOME_SPAWN_ERROR && !stats->started && job->cancelled_next == NEXT_NOTHING) {
 		publish_job_start(state, job, 0, now_ns());
 	}
 	struct event event = {
@@ -576,7 +576,7 @@ void publish_job_end(struct worker_state *state, const struct job *job, const st
 			.command_len = state->text.len,
 		},
 	};
-	if (job->unmade != NEXT_NOTHING) {
+	if (job->cancelled_next != NEXT_NOTHING) {
 		end_unmade(&event.u.job_end);
 	}
 	mutex_lock(&publisher->lock);

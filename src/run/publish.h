@@ -92,7 +92,7 @@ void publish_job_start(struct worker_state *state, const struct job *job, int pi
 void publish_output(struct worker_state *state, const struct job *job, int stream, const char *data, size_t len);
 // Keeps what the end says of its output, before that is let go of: bytes, and where it has failed for good the tail.
 void publish_output_stats(struct worker_state *state, const struct job *job, const struct result *result, enum event_next next);
-// After publish_output_stats(): the end of the attempt. With job->unmade the end of the job, whose last attempt's end was
+// After publish_output_stats(): the end of the attempt. With job->cancelled_next the end of the job, whose last attempt's end was
 // published already, with what was to follow; also on a state without a worker.
 void publish_job_end(struct worker_state *state, const struct job *job, const struct result *result, enum event_next next);
 // What the job creates was there.

@@ -20,8 +20,8 @@ struct tee {
 	struct blocks blocks;    // one for each job that has begun
 	const char *path;        // of --pipe-part, or NULL
 	struct dealer *dealer;   // of --pipe
-	struct hand **hands;     // by number of the job, less 1
-	uint64_t nhands;
+	struct consumer **consumers;     // by number of the job, less 1
+	uint64_t nconsumers;
 	bool flowing;
 	bool ended;              // the data has
 	struct portion *undealt; // what was read and is to be dealt out next, or NULL
@@ -55,7 +55,7 @@ void tee_close(struct tee *tee) {
 	if (tee->dealer) {
 		dealer_destroy(tee->dealer);
 	}
-	free(tee->hands);
+	free(tee->consumers);
 	free(tee);
 }
 
@@ -74,10 +74,10 @@ int tee_expect(struct tee *tee, uint64_t jobs) {
 		           (unsigned long long)jobs, run->options->jobs ? run->options->jobs : "0", run->slots);
 		return -1;
 	}
-	tee->hands = xcalloc(jobs > 0 ? (size_t)jobs : 1, sizeof(*tee->hands)); // jobs: at most the slots
-	for (; tee->nhands < jobs; ++tee->nhands) {
-		tee->hands[tee->nhands] = dealer_add(tee->dealer);
-		if (!tee->hands[tee->nhands]) {
+	tee->consumers = xcalloc(jobs > 0 ? (size_t)jobs : 1, sizeof(*tee->consumers)); // jobs: at most the slots
+	for (; tee->nconsumers < jobs; ++tee->nconsumers) {
+		tee->consumers[tee->nconsumers] = dealer_add(tee->dealer);
+		if (!tee->consumers[tee->nconsumers]) {
 			diag_error("--tee: cannot connect %llu jobs: %s", (unsigned long long)jobs, strerror(errno));
 			return -1;
 		}
@@ -86,8 +86,8 @@ int tee_expect(struct tee *tee, uint64_t jobs) {
 }
 
 void tee_begin(struct tee *tee, uint64_t jobs) {
-	for (uint64_t i = jobs; i < tee->nhands; ++i) { // items that are none, such as {uniq} leaves out
-		hand_leave(tee->hands[i]);
+	for (uint64_t i = jobs; i < tee->nconsumers; ++i) { // items that are none, such as {uniq} leaves out
+		consumer_leave(tee->consumers[i]);
 	}
 	tee->flowing = true;
 	run_wake(tee->run);
@@ -144,7 +144,7 @@ void tee_stop(struct tee *tee) {
 
 struct block *tee_block(struct tee *tee, uint64_t job) {
 	struct block *block = block_new(&tee->blocks);
-	block->hand = tee->dealer ? tee->hands[job - 1] : NULL;
+	block->consumer = tee->dealer ? tee->consumers[job - 1] : NULL;
 	block->path = tee->path;
 	return block;
 }

@@ -76,8 +76,7 @@ int open_beneath(int dir, const char *path, int flags) {
 	return fd;
 }
 
-// Makes the directory, and those above it. Returns 0, or -1 with errno.
-static int make_dir(const char *path) {
+int make_dirs(const char *path) {
 	char *copy = xstrdup(path);
 	int result = 0;
 	for (char *at = copy + 1; result == 0 && at[-1]; ++at) {
@@ -95,5 +94,5 @@ static int make_dir(const char *path) {
 
 int open_base_dir(const char *path, bool makes) {
 	path = path[0] ? path : ".";
-	return makes && make_dir(path) != 0 ? -1 : open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	return makes && make_dirs(path) != 0 ? -1 : open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 }

@@ -3,6 +3,7 @@
 #include "run/attempt.h"
 
 #include "base/alloc.h"
+#include "base/beneath.h"
 #include "base/diag.h"
 #include "base/text.h"
 #include "run/admission.h"
@@ -19,7 +20,6 @@
 
 #include <locale.h>
 #include <errno.h>
-#include <sys/stat.h>
 #include <unistd.h>
 #include <wchar.h>
 
@@ -53,19 +53,6 @@ static void explain(struct worker_state *state, const struct job *job, const str
 	} else {
 		attempt_complain(state, job, "cannot start '%s': %s", text_shows(first), strerror(error->error));
 	}
-}
-
-// Makes the directory, and those above it. Returns 0, or -1 with errno.
-static int make_dirs(char *path) {
-	for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
-		*slash = '\0';
-		int result = mkdir(path, 0777);
-		*slash = '/';
-		if (result != 0 && errno != EEXIST) {
-			return -1;
-		}
-	}
-	return mkdir(path, 0777) == 0 || errno == EEXIST ? 0 : -1;
 }
 
 // The job's own directory, if it has one. Returns 0, or -1 after a message.

@@ -109,57 +109,50 @@ void names_free(struct names *names) {
 	free(names->names);
 }
 
-// Waits for the header of the input. Returns 0, or -1 after a message or when a signal ends the run.
-static int read_names(struct run *run, struct feed *feed, struct names *ret_names) {
+// Waits for the header of the input, whose record is borrowed; one that is empty has none, and has ended. Returns 0, or -1 after
+// a message or when a signal ends the run.
+static int read_header(struct run *run, struct feed *feed, struct record *ret_record) {
 	const char *error = NULL;
-	struct record record;
 	enum input_status status;
-	while ((status = input_next(feed->input, &record, &error)) == INPUT_WAIT) {
+	while ((status = input_next(feed->input, ret_record, &error)) == INPUT_WAIT) {
 		if (!run_wait_input(run, input_fd(feed->input))) {
 			return -1;
 		}
 	}
-	if (status != INPUT_HEADER) {
-		feed->ended = status == INPUT_END;
-		if (!feed->ended) {
-			diag_error("cannot read the header: %s", error ? error : "unexpected input");
-		}
-		return feed->ended ? 0 : -1;
-	}
-	const char *at = record.args;
-	ret_names->names = xcalloc(record.nargs, sizeof(*ret_names->names));
-	for (; ret_names->n < record.nargs; at += strlen(at) + 1) {
-		ret_names->names[ret_names->n++] = xstrdup(at);
+	feed->ended = status == INPUT_END;
+	if (status != INPUT_HEADER && !feed->ended) {
+		diag_error("cannot read the header: %s", error ? error : "unexpected input");
+		return -1;
 	}
 	return 0;
 }
 
-static bool names_are_equal(const struct names *a, const struct names *b) {
-	bool equal = a->n == b->n;
-	for (size_t i = 0; equal && i < a->n; ++i) {
-		equal = strcmp(a->names[i], b->names[i]) == 0;
-	}
-	return equal;
-}
-
-// The names of all inputs must be the same, for one template serves them all.
+// The names of all inputs must be the same, for one template serves them all. Returns 0, or -1 after a message or when a
+// signal ends the run.
 static int read_headers(struct run *run, struct names *names) {
-	bool first = true;
+	bool first = true, same = true;
 	list_for_each(&run->feeds->active, at) {
 		struct feed *feed = list_entry(at, struct feed, link);
-		struct names more = {.n = 0};
-		if (read_names(run, feed, first ? names : &more) != 0) {
+		struct record record;
+		if (read_header(run, feed, &record) != 0) {
 			return -1;
 		}
-		bool same = first || feed->ended || names_are_equal(names, &more);
+		size_t n = feed->ended ? 0 : record.nargs;
+		const char *name = record.args;
+		names->names = first ? xcalloc(n, sizeof(*names->names)) : names->names;
+		same = same && (first || feed->ended || n == names->n);
+		for (size_t i = 0; i < n && same; ++i, name += strlen(name) + 1) {
+			if (first) {
+				names->names[names->n++] = xstrdup(name);
+			}
+			same = strcmp(names->names[i], name) == 0;
+		}
 		first = false;
-		names_free(&more);
-		if (!same) {
-			diag_error("--header: the inputs do not have the same names in their headers");
-			return -1;
-		}
 	}
-	return 0;
+	if (!same) {
+		diag_error("--header: the inputs do not have the same names in their headers");
+	}
+	return same ? 0 : -1;
 }
 
 // --header 0: each source has the name of its file.

@@ -32,7 +32,7 @@ struct result_files {
 	int fd;                     // of the table, or -1
 	struct template *path;      // RESULTS_DIR
 	size_t head, tail;          // of its text: what stands before and behind the replacement strings
-	atomic_int dir;             // what the files are below, or -1 until the first one
+	int dir;                    // … what the files are below; -1: it is not there, in a dry run
 	const struct names *names;  // of the columns; borrowed
 	bool has_head;
 	atomic_uint columns;        // of an item, where they are packed; else 0
@@ -41,9 +41,9 @@ struct result_files {
 
 // ---- the run's ----
 
-static bool has_ending(const char *path, const char *end_summary) {
-	size_t len = strlen(path), end_summary_len = strlen(end_summary);
-	return len >= end_summary_len && strcasecmp(path + len - end_summary_len, end_summary) == 0;
+static bool has_ending(const char *path, const char *ending) {
+	size_t len = strlen(path), ending_len = strlen(ending);
+	return len >= ending_len && strcasecmp(path + len - ending_len, ending) == 0;
 }
 
 static int open_table(struct run *run, const char *path) {
@@ -71,8 +71,7 @@ int result_files_open(struct run *run) {
 		return 0;
 	}
 	struct result_files *result_files = run->result_files = NEW(struct result_files);
-	result_files->fd = -1;
-	atomic_init(&result_files->dir, -1);
+	result_files->fd = result_files->dir = -1;
 	result_files->kind = !options->results ? RESULTS_TEMP : option_results_is_table(options->results) ? RESULTS_TABLE : RESULTS_DIR;
 	return result_files->kind == RESULTS_TABLE ? open_table(run, options->results) : 0;
 }
@@ -89,40 +88,26 @@ const char *result_files_name(const struct run *run) {
 	return run->result_files && run->result_files->fd >= 0 ? text_shows(run->options->results) : "standard output";
 }
 
-// Opens the directory once; `path` begins with it. Returns it, or -1 with errno.
-static int open_dir(struct result_files *result_files, const char *path, size_t below, bool makes) {
-	int none = -1, dir = atomic_load_acquire(&result_files->dir);
-	if (dir >= 0) {
-		return dir;
-	}
-	char *name = xmemdup(path, below);
-	dir = open_base_dir(name, makes);
-	free(name);
-	if (dir >= 0 && !atomic_compare_exchange_strong(&result_files->dir, &none, dir)) {
-		close(dir); // another job was faster
-		dir = none;
-	}
-	return dir;
-}
-
-// Makes the directory that the files will be below, or finds it; they must be able to be made there. Returns 0, or -1 after a message.
-static int make_base_dir(struct run *run) {
+// Opens the directory that the files will be below, and makes it, but for --dry-run, which only looks at what is there. They must
+// be able to be made there. Returns 0, or -1 after a message.
+static int open_dir(struct run *run) {
 	struct result_files *result_files = run->result_files;
+	const struct options *options = run->options;
 	const struct expansion x = {.record = &(struct record){.args = "", .size = 1, .nargs = 1}};
+	bool has_strings = template_has_strings(result_files->path);
 	struct buf path = BUF_INIT;
 	template_expand(result_files->path, &x, &path);
-	buf_adds(&path, template_has_strings(result_files->path) ? "" : "/");
-	size_t below = template_has_strings(result_files->path) ? result_files->head : path.len;
-	while (below > 0 && path.data[below - 1] != '/') {
-		--below;
+	buf_adds(&path, has_strings ? "" : "/");
+	path.len = has_strings ? result_files->head : path.len;
+	while (path.len > 0 && path.data[path.len - 1] != '/') {
+		--path.len;
 	}
-	int dir = open_dir(result_files, buf_str(&path), below, /* makes */ true);
+	path.data[path.len] = '\0';
+	int dir = result_files->dir = open_base_dir(path.data, /* makes */ !options->dry_run);
 	// whoever goes on with what an earlier run has written may have nothing to write
-	bool ok = dir >= 0 && (run->options->resume != RESUME_NOT || faccessat(dir, ".", W_OK | X_OK, 0) == 0);
+	bool ok = options->dry_run || (dir >= 0 && (options->resume != RESUME_NOT || faccessat(dir, ".", W_OK | X_OK, 0) == 0));
 	if (!ok) {
-		path.len = below;
-		path.data[below] = '\0';
-		diag_error("cannot write '%s': %s", text_shows(below > 0 ? path.data : "."), strerror(errno));
+		diag_error("cannot write '%s': %s", text_shows(path.len > 0 ? path.data : "."), strerror(errno));
 	}
 	buf_fini(&path);
 	return ok ? 0 : -1;
@@ -139,7 +124,7 @@ int result_files_parse(struct run *run, const struct names *names) {
 	}
 	if (result_files->path) {
 		template_ends(result_files->path, &result_files->head, &result_files->tail);
-		failed = failed || (!run->options->dry_run && make_base_dir(run) != 0);
+		failed = failed || open_dir(run) != 0;
 	}
 	result_files->names = names;
 	return failed ? -1 : 0;
@@ -184,8 +169,8 @@ void result_files_close(struct run *run) {
 	if (result_files->fd >= 0 && close(result_files->fd) != 0 && !atomic_exchange(&run->trouble, true)) {
 		diag_error("cannot write '%s': %s", text_shows(run->options->results), strerror(errno));
 	}
-	if (atomic_load_relaxed(&result_files->dir) >= 0) {
-		close(atomic_load_relaxed(&result_files->dir));
+	if (result_files->dir >= 0) {
+		close(result_files->dir);
 	}
 	template_free(result_files->path);
 	free(result_files);
@@ -216,10 +201,6 @@ static int cannot_write(struct run *run, const char *path, int error, struct buf
 	return -1;
 }
 
-static struct expansion expansion_of(const struct job *job) {
-	return (struct expansion){.record = &job->record, .seq = job->item.seq, .slot = job->slot};
-}
-
 // The path of the job: a directory with a slash at its end, or a file. Sets *ret_below to where that begins which is below
 // the user's own directory. A block of --pipe has its number for an item.
 static void make_path(struct run *run, const struct expansion *x, struct buf *path, size_t *ret_below) {
@@ -243,18 +224,12 @@ static void make_path(struct run *run, const struct expansion *x, struct buf *pa
 }
 
 static int begin_in_dir(struct run *run, struct job *job, struct buf *why) {
-	struct expansion x = expansion_of(job);
+	struct expansion x = {.record = &job->record, .seq = job->item.seq, .slot = job->slot};
 	struct buf path = BUF_INIT, failed = BUF_INIT;
 	size_t below;
-	int result = 0;
 	make_path(run, &x, &path, &below);
-	int dir = open_dir(run->result_files, path.data, below, /* makes */ true);
-	if (dir < 0) {
-		path.data[strrchr(path.data, '/') - path.data + 1] = '\0';
-		result = cannot_write(run, path.data, errno, why);
-	} else if (!(job->results = results_in_files(dir, path.data, below, &failed))) {
-		result = cannot_write(run, failed.data, errno, why);
-	}
+	job->results = results_in_files(run->result_files->dir, path.data, below, &failed);
+	int result = job->results ? 0 : cannot_write(run, failed.data, errno, why);
 	buf_fini(&path);
 	buf_fini(&failed);
 	return result;
@@ -268,7 +243,7 @@ bool result_files_is_done(struct run *run, const struct record *record, uint64_t
 		return false;
 	}
 	make_path(run, &x, &path, &below);
-	int dir = open_dir(run->result_files, path.data, below, /* makes */ false);
+	int dir = run->result_files->dir;
 	bool is_done = dir >= 0 && results_are_complete(dir, path.data + below);
 	buf_fini(&path);
 	return is_done;

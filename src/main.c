@@ -32,7 +32,7 @@
 //     job_run.c           the life of a job on a worker: run, retry (retry_queue.c), then
 //     job_state.c         what is known of a job that has begun; worker_state.c: what its worker keeps from job to job
 //     counts.c            what has become of the jobs so far, and the halt that follows
-//     attempt.c           one attempt: command, environment (job_env.c), child
+//     attempt.c           one attempt: command, environment, child
 //     job_output.c        where a job's output goes: spool, files (result_files.c), or items (line_items.c)
 //     batch_commands.c    what runs for a batch beside its items: on-failure, finally, listings
 //     admission.c         when a job may start: --load, --memfree, --delay auto (terminal.c: --tty, -p)

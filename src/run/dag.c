@@ -77,14 +77,15 @@ static void publish_waited(struct dag_node *node) {
 
 // ---- begin ----
 
-// A file that the batch names is seen from its working directory. The caller frees it.
-static char *path_from(const struct job_spec *spec, const char *path) {
-	struct buf buf = BUF_INIT;
-	if (spec->context->cwd && path[0] != '/') {
-		buf_printf(&buf, "%s/", spec->context->cwd);
+// The file that the batch reads its items from, seen from its working directory. The caller frees it.
+static char *source_path(const struct manifest *manifest, const struct manifest_batch *plan) {
+	const char *dir = plan->source_text[0] != '/' ? plan->job->working_dir : NULL;
+	struct buf path = BUF_INIT;
+	if (dir) {
+		buf_printf(&path, "%s%s%s/", dir[0] != '/' ? manifest->dir : "", dir[0] != '/' ? "/" : "", dir);
 	}
-	buf_adds(&buf, path);
-	return buf_take(&buf);
+	buf_adds(&path, plan->source_text);
+	return buf_take(&path);
 }
 
 int dag_check_files(const struct run *run) {
@@ -94,16 +95,12 @@ int dag_check_files(const struct run *run) {
 		if (!plan->selected || (plan->source != MANIFEST_FILE && plan->source != MANIFEST_FILE0)) {
 			continue;
 		}
-		struct buf name = BUF_INIT, path = BUF_INIT;
-		const char *dir = plan->source_text[0] != '/' ? plan->job->working_dir : NULL;
+		struct buf name = BUF_INIT;
+		char *path = source_path(run->manifest, plan);
 		buf_printf(&name, "the items of batch '%s'", text_shows(plan->name));
-		if (dir) {
-			buf_printf(&path, "%s%s%s/", dir[0] != '/' ? run->manifest->dir : "", dir[0] != '/' ? "/" : "", dir);
-		}
-		buf_adds(&path, plan->source_text);
-		result = option_file_check_read(run->options, buf_str(&name), buf_str(&path));
+		result = option_file_check_read(run->options, buf_str(&name), path);
 		buf_fini(&name);
-		buf_fini(&path);
+		free(path);
 	}
 	return result;
 }
@@ -122,7 +119,7 @@ static int begin_source(struct dag_node *node) {
 		return 0;
 	case MANIFEST_FILE:
 	case MANIFEST_FILE0:
-		node->path = path_from(node->batch->specs[0], plan->source_text);
+		node->path = source_path(run->manifest, plan);
 		node->source = (struct source_config){.kind = FROM_FILE, .path = node->path};
 		if (run->options->dry_run && access(node->path, R_OK) != 0) { // an earlier batch may be going to make it
 			diag_note("batch '%s': its items cannot be told yet: '%s': %s", text_shows(plan->name),

@@ -10,7 +10,6 @@
 #include "base/write_limit.h"
 #include "log/joblog.h"
 #include "log/resume.h"
-#include "run/job_env.h"
 #include "run/job_output.h"
 #include "run/result_files.h"
 #include "shell/quoting.h"
@@ -115,12 +114,12 @@ static void add_variables(const struct job_spec *spec, const struct expansion *x
 	struct buf vars = BUF_INIT;
 	for (size_t i = 0; i < spec->nvars; ++i) {
 		if (template_has_strings(spec->vars[i].value)) {
-			job_env_add_variable(&vars, &spec->vars[i], x);
+			job_spec_add_variable(&vars, &spec->vars[i], x);
 		}
 	}
 	if (needs_item(spec)) {
 		size_t before = vars.len;
-		job_env_add_item(&vars, x->record);
+		job_spec_add_item(&vars, x->record);
 		if (x->record->nargs == 1 && !strstr(buf_str(command), "FAIRPAR_ITEM_")) { // FAIRPAR_ITEM_1 would only repeat it
 			vars.len = before + strlen(vars.data + before) + 1;
 		}

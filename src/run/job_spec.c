@@ -136,6 +136,29 @@ static void make_env(struct job_spec *spec, char *const *all, const struct manif
 	}
 }
 
+void job_spec_add_variable(struct buf *vars, const struct variable *variable, const struct expansion *x) {
+	buf_printf(vars, "%s=", variable->name);
+	template_expand(variable->value, x, vars);
+	buf_addc(vars, '\0');
+}
+
+size_t job_spec_add_item(struct buf *vars, const struct record *record) {
+	const char *at = record->args;
+	buf_adds(vars, "FAIRPAR_ITEM=");
+	for (uint32_t i = 0; i < record->nargs; ++i, at += strlen(at) + 1) {
+		buf_adds(vars, i > 0 ? " " : "");
+		buf_adds(vars, at);
+	}
+	buf_addc(vars, '\0');
+	at = record->args;
+	for (uint32_t i = 0; i < record->nargs; ++i, at += strlen(at) + 1) {
+		buf_printf(vars, "FAIRPAR_ITEM_%u=", i + 1);
+		buf_adds(vars, at);
+		buf_addc(vars, '\0');
+	}
+	return 1 + record->nargs;
+}
+
 // The directory of this process, by the name that the shell has for it, which may lead over symbolic links.
 static char *current_dir(void) {
 	struct stat named, here;

@@ -64,6 +64,13 @@ int job_spec_from_job(struct job_spec *ret_spec, const struct options *options, 
 // *ret_error (static text).
 char *job_spec_shell(const char *shell, bool has_items, const char **ret_error);
 
+// Appends "NAME=VALUE" and a NUL: a variable of the spec as one job has it.
+void job_spec_add_variable(struct buf *vars, const struct variable *variable, const struct expansion *x);
+
+// Appends so FAIRPAR_ITEM, FAIRPAR_ITEM_1 and so on: the bytes of the item, for a command that names them. The record's
+// arguments are joined by blanks, as by {}. Returns how many variables that are.
+size_t job_spec_add_item(struct buf *vars, const struct record *record);
+
 void job_spec_fini(struct job_spec *spec);
 void job_spec_free(struct job_spec *spec); // the same, and its memory; or NULL
 

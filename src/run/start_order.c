@@ -4,43 +4,33 @@
 
 #include "base/alloc.h"
 #include "base/diag.h"
-#include "base/list.h"
 #include "base/sync.h"
 
-struct queued_start {
-	struct list link;
-	cond turn;
-	bool waits; // it is in the line
-};
-
 struct start_order {
-	mutex reserving;        // held while by_slot is made longer; taken before `lock`
-	mutex lock;             // taken under the pool's; nothing is locked under it
-	struct list places;     // in order of dispatch
-	unsigned max_long;      // dedicated threads
-	struct queued_start **by_slot; // from slot 0 on, which none has
+	mutex lock;         // taken under the pool's; nothing is locked under it
+	cond passed;        // one of them has
+	unsigned max_long;  // dedicated threads
+	uint64_t last;      // number of the last dispatch
+	uint64_t *dispatch; // by slot, from 0 on, which none has: the number of the dispatch that has not passed; or 0
 	size_t nslots;
 };
 
 struct start_order *start_order_create(unsigned max_long) {
 	struct start_order *start_order = NEW(struct start_order);
 	start_order->max_long = max_long;
-	mutex_init(&start_order->reserving, LOCK_START_ORDER_GROWTH);
 	mutex_init(&start_order->lock, LOCK_START_ORDER);
-	list_init(&start_order->places);
+	cond_init(&start_order->passed);
 	return start_order;
 }
 
 void start_order_destroy(struct start_order *start_order) {
 	if (start_order) {
-		verify(list_is_empty(&start_order->places));
-		mutex_fini(&start_order->lock);
-		mutex_fini(&start_order->reserving);
 		for (size_t i = 0; i < start_order->nslots; ++i) {
-			cond_fini(&start_order->by_slot[i]->turn);
-			free(start_order->by_slot[i]);
+			verify(start_order->dispatch[i] == 0);
 		}
-		free(start_order->by_slot);
+		mutex_fini(&start_order->lock);
+		cond_fini(&start_order->passed);
+		free(start_order->dispatch);
 		free(start_order);
 	}
 }
@@ -49,29 +39,19 @@ void start_order_reserve(struct start_order *start_order, unsigned slots) {
 	if (!start_order) {
 		return;
 	}
-	mutex_lock(&start_order->reserving);
-	size_t want = (size_t)slots + start_order->max_long + 1, n = start_order->nslots;
-	if (want > n) {
-		struct queued_start **by_slot = xcalloc(want, sizeof(by_slot[0])), **old = start_order->by_slot;
-		for (size_t i = 0; i < want; ++i) {
-			by_slot[i] = i < n ? old[i] : NEW(struct queued_start);
-			if (i >= n) {
-				cond_init(&by_slot[i]->turn);
-			}
+	size_t want = (size_t)slots + start_order->max_long + 1;
+	uint64_t *longer = xcalloc(want, sizeof(*longer)), *unused = longer;
+	mutex_lock(&start_order->lock);
+	if (want > start_order->nslots) {
+		unused = start_order->dispatch;
+		for (size_t i = 0; i < start_order->nslots; ++i) {
+			longer[i] = unused[i];
 		}
-		mutex_lock(&start_order->lock);
-		start_order->by_slot = by_slot;
+		start_order->dispatch = longer;
 		start_order->nslots = want;
-		mutex_unlock(&start_order->lock);
-		free(old);
 	}
-	mutex_unlock(&start_order->reserving);
-}
-
-// With the lock.
-static struct queued_start *place_of(struct start_order *start_order, unsigned slot) {
-	verify(slot < start_order->nslots);
-	return start_order->by_slot[slot];
+	mutex_unlock(&start_order->lock);
+	free(unused);
 }
 
 void start_order_add(struct start_order *start_order, unsigned slot) {
@@ -79,11 +59,18 @@ void start_order_add(struct start_order *start_order, unsigned slot) {
 		return;
 	}
 	mutex_lock(&start_order->lock);
-	struct queued_start *place = place_of(start_order, slot);
-	verify(!place->waits);
-	place->waits = true;
-	list_push_back(&start_order->places, &place->link);
+	verify(slot < start_order->nslots && start_order->dispatch[slot] == 0);
+	start_order->dispatch[slot] = ++start_order->last;
 	mutex_unlock(&start_order->lock);
+}
+
+// Has that slot to wait for others? With the lock.
+static bool is_behind(const struct start_order *start_order, unsigned slot) {
+	bool behind = false;
+	for (size_t i = 0; i < start_order->nslots; ++i) {
+		behind |= start_order->dispatch[i] != 0 && start_order->dispatch[i] < start_order->dispatch[slot];
+	}
+	return behind;
 }
 
 void start_order_wait(struct start_order *start_order, unsigned slot) {
@@ -91,9 +78,8 @@ void start_order_wait(struct start_order *start_order, unsigned slot) {
 		return;
 	}
 	mutex_lock(&start_order->lock);
-	struct queued_start *place = place_of(start_order, slot);
-	while (place->waits && start_order->places.next != &place->link) {
-		cond_wait(&place->turn, &start_order->lock);
+	while (is_behind(start_order, slot)) {
+		cond_wait(&start_order->passed, &start_order->lock);
 	}
 	mutex_unlock(&start_order->lock);
 }
@@ -103,14 +89,9 @@ void start_order_pass(struct start_order *start_order, unsigned slot) {
 		return;
 	}
 	mutex_lock(&start_order->lock);
-	struct queued_start *place = place_of(start_order, slot);
-	bool waited = place->waits;
-	if (waited) {
-		place->waits = false;
-		list_remove(&place->link);
-	}
-	if (waited && !list_is_empty(&start_order->places)) {
-		cond_signal(&list_entry(start_order->places.next, struct queued_start, link)->turn);
+	if (start_order->dispatch[slot] != 0) {
+		start_order->dispatch[slot] = 0;
+		cond_broadcast(&start_order->passed);
 	}
 	mutex_unlock(&start_order->lock);
 }

@@ -47,6 +47,7 @@ struct item_view {
 // Appends the item's bytes, at the next multiple of 8. Returns where they begin.
 size_t item_write(struct buf *bytes, const struct item_view *view);
 
+// Reads the `size` bytes that item_write() has appended; what is in *ret_view is borrowed from them.
 void item_read(struct item_view *ret_view, const void *data, size_t size);
 
 #endif

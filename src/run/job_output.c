@@ -14,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { TAP_BYTES = 64 * 1024 };
+enum { OUTPUT_BYTES = 64 * 1024 };
 
 // ---- the spool ----
 
@@ -97,20 +97,20 @@ void job_output_show_command(struct worker_state *state, const struct job *job) 
 // Reads for those who want to see it, and passes it on.
 static ssize_t read_shown(const struct job_output *output, enum child_stream stream, int fd) {
 	struct worker_state *state = output->state;
-	if (!state->tap) {
-		state->tap = xmalloc(TAP_BYTES);
+	if (!state->output_bytes) {
+		state->output_bytes = xmalloc(OUTPUT_BYTES);
 	}
-	ssize_t n = read(fd, state->tap, TAP_BYTES);
+	ssize_t n = read(fd, state->output_bytes, OUTPUT_BYTES);
 	if (n <= 0) {
 		return n;
 	}
-	publish_output(state, output->job, (int)stream, state->tap, (size_t)n);
+	publish_output(state, output->job, (int)stream, state->output_bytes, (size_t)n);
 	if (stream == STREAM_OUT && output->line_items) {
-		line_items_take(output->line_items, state->tap, (size_t)n);
+		line_items_take(output->line_items, state->output_bytes, (size_t)n);
 	} else if (output->job->results && results_takes(output->job->results, (int)stream)) {
-		results_add(output->job->results, (int)stream, state->tap, (size_t)n);
+		results_add(output->job->results, (int)stream, state->output_bytes, (size_t)n);
 	} else {
-		spool_add(output->job->spool, (int)stream, state->tap, (size_t)n);
+		spool_add(output->job->spool, (int)stream, state->output_bytes, (size_t)n);
 	}
 	return n;
 }

@@ -13,27 +13,32 @@ enum {
 
 struct submission {
 	struct queue *queue;      // open, or the running item's own
-	struct batch *batch;      // its user; a reference
-	uint64_t hash;            // of the batch's name; for who looks it up
-	uint64_t from;            // seq of the job that emits these, or 0
+	struct batch *batch;      // the queue's user; the submission holds a reference
+	uint64_t hash;            // of the batch's name, where the feed looks submissions up by it
+	uint64_t from;            // seq of the job that emits the items, or 0
 	bool again;               // that job was not what the joblog has: these are not taken as done
-	struct buf bytes;         // of items
-	struct { size_t at, size; uint64_t number; unsigned width, flags; } items[SUBMISSION_ITEMS];
-	uint32_t measured;        // with run->packs: what packs_measure() says of the record that is added next
-	size_t n;
+	struct buf bytes;         // the items, by item_write()
+	struct {
+		size_t at, size;  // in `bytes`
+		uint64_t number;
+		unsigned width, flags;
+	} items[SUBMISSION_ITEMS];
+	size_t n;                 // items
 	size_t counted;           // of them, in the tally's total: an item is known before it can have ended
+	uint32_t measured;        // with run->packs: what packs_measure() says of the record that is added next
 };
 
-// Gives the record the next numbers of the run and of its batch and adds it, unless --resume says that it is done. `bad`:
-// why it cannot be an item, or NULL. The submission must not be full.
+// Gives the record the next numbers of the run and of its batch and adds a copy of it, unless --resume says that it is done.
+// `spec` is the index in batch->specs of what its job is made from; `bad` says why it cannot be an item, or is NULL. The
+// submission must not be full.
 void submission_add(struct submission *submission, const struct record *record, unsigned spec, const char *bad);
 
 static inline bool submission_is_full(const struct submission *submission) {
 	return submission->n == SUBMISSION_ITEMS || submission->bytes.len >= SUBMISSION_BYTES;
 }
 
-// Submits what is in the submission, as pool_submit() does. With SUBMIT_FULL all is still in it; with SUBMIT_CLOSED all was
-// counted as never started.
+// Submits all its items, as pool_submit() does with `from` (the worker whose running item adds them, or NULL) and `flags`. It is
+// empty afterwards, but with SUBMIT_FULL all is still in it; with SUBMIT_CLOSED all was counted as never started.
 enum submit_status submission_submit(struct submission *submission, struct worker *from, unsigned flags);
 
 #endif

@@ -22,7 +22,7 @@ void worker_state_free(void *arg) {
 	buf_fini(&state->stats.why);
 	buf_fini(&state->stats.tail);
 	buf_fini(&state->stats.recent);
-	free(state->tap);
+	free(state->output_bytes);
 	context_unref(state->context);
 	free(state->env);
 	free(state);

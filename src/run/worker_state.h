@@ -7,18 +7,18 @@
 #include "run/line_items.h"
 #include "template/command.h"
 
-// What events say of the running attempt.
+// What the events of the running attempt say of it, gathered for publish_job_end().
 struct attempt_stats {
-	bool started;          // that it has
-	uint64_t queued;       // as of then
-	uint64_t memory_since; // when it began to wait for memory; 0: it did not, or no longer does
+	bool started;          // publish_job_start() was called for it
+	uint64_t queued;       // nanoseconds from its queueing to its start
+	uint64_t memory_since; // when it began to wait for memory, now_ns() time; 0: it did not, or no longer does
 	struct buf recent;     // of a job that writes line by line: what it wrote last
-	uint64_t admission;    // of that, nanoseconds that it waited to be let in
-	enum event_why admission_why;
+	uint64_t admission;    // nanoseconds that it waited to be let in (admission.h), or for memory, whichever was longer
+	enum event_why admission_why; // … and for which
 	uint64_t out_bytes, err_bytes;
-	struct buf why;  // it could not start
-	struct buf tail; // last lines of its output, if it failed for good
-	size_t tail_out; // bytes of that from stdout, which come first
+	struct buf why;        // what it could not start for
+	struct buf tail;       // last lines of its output, if it failed for good
+	size_t tail_out;       // bytes of that from stdout, which come first
 };
 
 // The items that one process takes together, chosen while the pool's lock is held; see autopack.c.
@@ -30,38 +30,39 @@ struct coalesced {
 	struct buf orders; // item.order of all but the first, where there is an order
 };
 
-// What a worker keeps from job to job.
+// Only its worker touches it. Buffers keep their memory from job to job.
 struct worker_state {
 	struct run *run;
-	struct worker *worker; // or NULL: a job is ended that none runs
+	struct worker *worker;        // NULL: a job is ended that no worker runs
 	struct child_scratch *scratch;
-	struct command command;
-	char *tap;       // READ_BYTES for output that subscribers want, once needed
-	struct buf text; // the command of the last attempt, by command_text()
-	struct buf label;
-	struct buf vars;         // the variables of the job's environment, NUL behind each
-	struct buf row;          // scratch: the command of its row in the joblog
-	struct buf path;         // of what the job creates
-	struct context *context; // of a job in a directory of its own, or NULL
-	char **env;
+	struct command command;       // of the attempt
+	char *output_bytes;           // room for output that subscribers want, made when it is first needed
+	struct buf text;              // the command of the last attempt, by command_text()
+	struct buf label;             // of the job, with its command
+	struct buf vars;              // the variables of its environment that differ from job to job, NUL behind each
+	struct buf row;               // scratch: the command of its row in the joblog
+	struct buf path;              // scratch: of what it creates
+	struct context *context;      // of a job in a directory of its own, or NULL
+	char **env;                   // of the attempt: pointers into `vars` and into the job's spec
 	size_t env_cap;
-	struct line_items line_items; // of the running job
-	struct coalesced coalesced;   // with run->packs
-	struct job failed;            // the job that work_failed() is called for
+	struct line_items line_items; // of the attempt, if its lines become items
+	struct coalesced coalesced;   // of the job that begins next, with run->packs
+	struct job failed;            // the job that work_failed() is called for, and its result
 	struct result failed_result;
-	struct attempt_stats stats;
+	struct attempt_stats stats;   // of the attempt, if there are subscribers
 };
 
-// What that worker keeps, made when it is first asked for.
+// What that worker keeps, made when it is first asked for; the pool frees it with the worker.
 struct worker_state *worker_state_of(struct run *run, struct worker *worker);
-// The same for that worker, or for none (NULL), which the caller frees.
-struct worker_state *worker_state_new(struct run *run, struct worker *worker);
-void worker_state_free(void *state);
 
-// The same as a string: borrowed from the state until the next label.
+// Another one, for that worker or for none (NULL). The caller frees it.
+struct worker_state *worker_state_new(struct run *run, struct worker *worker);
+void worker_state_free(void *state); // a struct worker_state
+
+// The job's label (job_label()) as a string: borrowed from the state until the next call.
 const char *worker_state_label(struct worker_state *state, const struct job *job);
 
-// Says why the job cannot run, and keeps it for subscribers; since publish_attempt().
+// Prints why the attempt cannot run, as a message about the job, and keeps it for subscribers. Behind publish_attempt().
 FP_PRINTF(3, 4) void attempt_complain(struct worker_state *state, const struct job *job, const char *format, ...);
 
 #endif

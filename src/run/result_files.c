@@ -41,14 +41,11 @@ struct result_files {
 
 // ---- the run's ----
 
-static bool has_ending(const char *path, const char *ending) {
-	size_t len = strlen(path), ending_len = strlen(ending);
-	return len >= ending_len && strcasecmp(path + len - ending_len, ending) == 0;
-}
-
 static int open_table(struct run *run, const char *path) {
 	struct result_files *result_files = run->result_files;
-	result_files->table = has_ending(path, ".csv") ? TABLE_CSV : has_ending(path, ".tsv") ? TABLE_TSV : TABLE_JSON;
+	const char *ending = strrchr(path, '.'); // one of three: option_results_is_table()
+	bool is_csv = strcasecmp(ending, ".csv") == 0, is_tsv = strcasecmp(ending, ".tsv") == 0;
+	result_files->table = is_csv ? TABLE_CSV : is_tsv ? TABLE_TSV : TABLE_JSON;
 	if (path[0] == '-' && path[1] == '.') {
 		return 0; // to stdout
 	}

@@ -77,14 +77,6 @@ void manifest_env_variables(const struct manifest_pair *pairs, size_t npairs, st
 	}
 }
 
-static void list_names(const struct manifest *manifest, struct buf *buf) {
-	for (size_t i = 0; i < manifest->nbatches; ++i) {
-		if (manifest->batches[i].selected) {
-			buf_printf(buf, "%s\n", manifest->batches[i].name);
-		}
-	}
-}
-
 static void list_batch(const struct manifest_batch *batch, size_t width, struct buf *buf) {
 	char jobs[32];
 	size_t n = manifest_batch_jobs(batch);
@@ -114,7 +106,8 @@ static void list_batch(const struct manifest_batch *batch, size_t width, struct 
 	buf_addc(buf, '\n');
 }
 
-static void list_plain(const struct manifest *manifest, struct buf *buf) {
+// The columns that the names of the batches selected take, without those of more than 40.
+static size_t name_columns(const struct manifest *manifest) {
 	size_t width = 0;
 	for (size_t i = 0; i < manifest->nbatches; ++i) {
 		size_t len = text_columns(manifest->batches[i].name, strlen(manifest->batches[i].name));
@@ -122,11 +115,7 @@ static void list_plain(const struct manifest *manifest, struct buf *buf) {
 			width = len;
 		}
 	}
-	for (size_t i = 0; i < manifest->nbatches; ++i) {
-		if (manifest->batches[i].selected) {
-			list_batch(&manifest->batches[i], width, buf);
-		}
-	}
+	return width;
 }
 
 // Adds a quoted ID of the DOT language, in which " and \ are escaped as in JSON, with control characters escaped for a person.
@@ -146,38 +135,35 @@ static void add_dot_edge(const struct manifest_batch *from, const struct manifes
 	buf_printf(buf, "%s;\n", style);
 }
 
-static void list_dot(const struct manifest *manifest, struct buf *buf) {
-	buf_adds(buf, "digraph ");
-	add_dot_name(manifest->name ? manifest->name : "batches", buf);
-	buf_adds(buf, " {\n\trankdir=LR;\n");
+static void add_dot_batch(const struct manifest_batch *batch, struct buf *buf) {
+	buf_addc(buf, '\t');
+	add_dot_name(batch->name, buf);
+	buf_adds(buf, ";\n");
+	for (size_t i = 0; i < batch->nneeds; ++i) {
+		add_dot_edge(batch->needs[i], batch, "", buf);
+	}
+	if (batch->emits) {
+		add_dot_edge(batch, batch->emits, " [style=dashed]", buf);
+	}
+}
+
+void manifest_list(const struct manifest *manifest, enum manifest_listing listing, struct buf *buf) {
+	size_t width = listing == MANIFEST_PLAIN ? name_columns(manifest) : 0;
+	if (listing == MANIFEST_DOT) {
+		buf_adds(buf, "digraph ");
+		add_dot_name(manifest->name ? manifest->name : "batches", buf);
+		buf_adds(buf, " {\n\trankdir=LR;\n");
+	}
 	for (size_t i = 0; i < manifest->nbatches; ++i) {
 		const struct manifest_batch *batch = &manifest->batches[i];
 		if (!batch->selected) {
 			continue;
 		}
-		buf_addc(buf, '\t');
-		add_dot_name(batch->name, buf);
-		buf_adds(buf, ";\n");
-		for (size_t k = 0; k < batch->nneeds; ++k) {
-			add_dot_edge(batch->needs[k], batch, "", buf);
-		}
-		if (batch->emits) {
-			add_dot_edge(batch, batch->emits, " [style=dashed]", buf);
+		switch (listing) {
+		case MANIFEST_PLAIN: list_batch(batch, width, buf); break;
+		case MANIFEST_NAMES: buf_printf(buf, "%s\n", batch->name); break;
+		case MANIFEST_DOT: add_dot_batch(batch, buf); break;
 		}
 	}
-	buf_adds(buf, "}\n");
-}
-
-void manifest_list(const struct manifest *manifest, enum manifest_listing listing, struct buf *buf) {
-	switch (listing) {
-	case MANIFEST_PLAIN:
-		list_plain(manifest, buf);
-		return;
-	case MANIFEST_NAMES:
-		list_names(manifest, buf);
-		return;
-	case MANIFEST_DOT:
-		list_dot(manifest, buf);
-		return;
-	}
+	buf_adds(buf, listing == MANIFEST_DOT ? "}\n" : "");
 }

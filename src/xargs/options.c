@@ -118,31 +118,30 @@ static size_t arg_max(void) {
 // Returns false if there is no room for a command line.
 static bool find_limits(struct xargs_options *options, char *const *env) {
 	enum { HEADROOM = 2048, DEFAULT = 128 * 1024 }; // POSIX xargs, and GNU's default of -s
-	struct xargs_limits *limits = &options->limits;
 	for (; env && *env; ++env) {
-		limits->env_bytes += strlen(*env) + 1;
+		options->env_bytes += strlen(*env) + 1;
 	}
-	if (limits->env_bytes + HEADROOM >= arg_max()) {
+	if (options->env_bytes + HEADROOM >= arg_max()) {
 		return false;
 	}
-	limits->max = arg_max() - HEADROOM - limits->env_bytes;
-	options->max_chars = limits->max < DEFAULT ? limits->max : DEFAULT;
+	options->max_chars = arg_max() - HEADROOM - options->env_bytes;
+	options->limits.bytes = options->max_chars < DEFAULT ? options->max_chars : DEFAULT;
+	options->limits.argc = options->max_chars / sizeof(char *) - 2;
 	return true;
 }
 
 static void show_limits(const struct xargs_options *options) {
-	const struct xargs_limits *limits = &options->limits;
-	fprintf(stderr, "Your environment variables take up %zu bytes\n", limits->env_bytes);
-	fprintf(stderr, "POSIX upper limit on argument length (this system): %zu\n", limits->max);
+	fprintf(stderr, "Your environment variables take up %zu bytes\n", options->env_bytes);
+	fprintf(stderr, "POSIX upper limit on argument length (this system): %zu\n", options->max_chars);
 	fprintf(stderr, "POSIX smallest allowable upper limit on argument length (all systems): %d\n", _POSIX_ARG_MAX);
 	fprintf(stderr, "Maximum length of command we could actually use: %zu\n",
-	        limits->max > limits->env_bytes ? limits->max - limits->env_bytes : 0); // twice less it, as GNU xargs
-	fprintf(stderr, "Size of command buffer we are actually using: %zu\n", options->max_chars);
+	        options->max_chars > options->env_bytes ? options->max_chars - options->env_bytes : 0); // twice less it, as GNU xargs
+	fprintf(stderr, "Size of command buffer we are actually using: %zu\n", options->limits.bytes);
 	fprintf(stderr, "Maximum parallelism (--max-procs must be no greater): %d\n", INT_MAX);
 	if (isatty(STDIN_FILENO)) {
 		fprintf(stderr, "\nExecution of %s will continue now, and it will try to read its input and run commands; if this "
 		        "is not what you wanted to happen, please type the end-of-file keystroke.\n", diag_name());
-		if (!options->no_run_if_empty) {
+		if (options->words.run_empty) {
 			fprintf(stderr, "Warning: %s will be run at least once.  If you do not want that to happen, then press the "
 			        "interrupt keystroke.\n", options->command[0]);
 		}
@@ -235,13 +234,13 @@ static void warn_exclusive(const char *before, const char *name) {
 
 // Takes back what the new option, of the three that exclude each other, excludes.
 static void exclude(struct xargs_options *options, const char *name, const void *keep) {
-	if (options->max_lines > 0 && keep != &options->max_lines) {
+	if (options->limits.lines > 0 && keep != &options->limits.lines) {
 		warn_exclusive("max-lines", name);
-		options->max_lines = 0;
+		options->limits.lines = 0;
 	}
-	if (options->max_args > 0 && keep != &options->max_args) {
+	if (options->limits.args > 0 && keep != &options->limits.args) {
 		warn_exclusive("max-args", name);
-		options->max_args = 0;
+		options->limits.args = 0;
 	}
 	if (options->replace && keep != &options->replace) {
 		warn_exclusive("replace", name);
@@ -253,8 +252,8 @@ static void set_lines(struct parsing *parsing, int key, const char *value) {
 	struct xargs_options *options = parsing->options;
 	size_t lines = value ? (size_t)parse_number(parsing, value, key, 1, -1, false) : 1;
 	if (!parsing->done) {
-		exclude(options, key == 'L' ? "-L" : "--max-lines/-l", &options->max_lines);
-		options->max_lines = lines;
+		exclude(options, key == 'L' ? "-L" : "--max-lines/-l", &options->limits.lines);
+		options->limits.lines = lines;
 	}
 }
 
@@ -264,18 +263,18 @@ static void set_args(struct parsing *parsing, const char *value) {
 	if (parsing->done || (args == 1 && options->replace)) { // -I has one item a line anyway
 		return;
 	}
-	exclude(options, "--max-args/-n", &options->max_args);
-	options->max_args = args;
+	exclude(options, "--max-args/-n", &options->limits.args);
+	options->limits.args = args;
 }
 
 static void set_option(struct parsing *parsing, int key, const char *value) {
 	struct xargs_options *options = parsing->options;
 	switch (key) {
-	case '0': options->literal = true; options->delimiter = '\0'; break;
+	case '0': options->words.literal = true; options->words.delimiter = '\0'; break;
 	case 'a': options->arg_file = strcmp(value, "-") == 0 ? NULL : value; break;
-	case 'd': options->literal = true; options->delimiter = parse_delimiter(parsing, value); break;
+	case 'd': options->words.literal = true; options->words.delimiter = parse_delimiter(parsing, value); break;
 	case 'E':
-	case 'e': options->eof = value && *value ? value : NULL; break;
+	case 'e': options->words.eof = value && *value ? value : NULL; break;
 	case 'I':
 	case 'i':
 		exclude(options, "--replace/-I/-i", &options->replace);
@@ -286,12 +285,12 @@ static void set_option(struct parsing *parsing, int key, const char *value) {
 	case 'n': set_args(parsing, value); break;
 	case 'o': options->open_tty = true; break;
 	case 'p': options->ask = true; break;
-	case 'r': options->no_run_if_empty = true; break;
+	case 'r': options->words.run_empty = false; break;
 	case 's':
-		options->max_chars = (size_t)parse_number(parsing, value, 's', 1, (long)options->limits.max, true);
+		options->limits.bytes = (size_t)parse_number(parsing, value, 's', 1, (long)options->max_chars, true);
 		break;
 	case 't': options->verbose = true; break;
-	case 'x': options->exact = true; break;
+	case 'x': options->limits.exact = true; break;
 	case 'P': options->max_procs = parse_number(parsing, value, 'P', 0, INT_MAX, false); break;
 	case SHOW_LIMITS: parsing->show_limits = true; break;
 	case SLOT_VAR:
@@ -350,7 +349,7 @@ static int parse_options(struct parsing *parsing, int argc, char *argv[]) {
 
 enum xargs_mode xargs_parse(struct xargs_options *ret_options, int argc, char *argv[], char *const *env) {
 	static const char *const echo[] = {"echo"};
-	*ret_options = (struct xargs_options){.command = echo, .ncommand = 1, .max_procs = 1};
+	*ret_options = (struct xargs_options){.command = echo, .ncommand = 1, .max_procs = 1, .words.run_empty = true};
 	struct parsing parsing = {.options = ret_options};
 	if (!find_limits(ret_options, env)) {
 		diag_note("environment is too large for exec");
@@ -369,12 +368,12 @@ enum xargs_mode xargs_parse(struct xargs_options *ret_options, int argc, char *a
 		ret_options->command = (const char *const *)argv + i;
 		ret_options->ncommand = (size_t)(argc - i);
 	}
-	if (ret_options->eof && ret_options->literal) {
+	if (ret_options->words.eof && ret_options->words.literal) {
 		diag_note("warning: the -E option has no effect if -0 or -d is used.\n");
 	}
 	if (parsing.show_limits) {
 		show_limits(ret_options);
 	}
-	ret_options->exact |= ret_options->replace || ret_options->max_lines > 0;
+	ret_options->limits.exact |= ret_options->replace || ret_options->limits.lines > 0;
 	return XARGS_RUN;
 }

@@ -4,35 +4,25 @@
 #define FAIRPAR_XARGS_OPTIONS_H
 
 #include "base/buf.h"
+#include "xargs/words.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 
-// The sizes of command lines, as POSIX has xargs compute them.
-struct xargs_limits {
-	size_t env_bytes;      // of the environment: strings with their NULs
-	size_t max;            // ARG_MAX less the environment and a headroom of 2048 bytes
-};
-
 struct xargs_options {
 	const char *const *command; // words, in argv; "echo" if there are none
 	size_t ncommand;
-	bool literal;          // -0, -d
-	char delimiter;
+	struct xargs_words_config words; // -0, -d, -E, -r
+	struct packer_limits limits;     // -n, -L, -x, and -s or its default
+	size_t env_bytes;      // of the environment: strings with their NULs
+	size_t max_chars;      // the most that -s can be: as POSIX has it, ARG_MAX less the environment and 2048 bytes
 	const char *arg_file;  // -a, or NULL for stdin, which is - there
-	const char *eof;       // -E, or NULL
 	const char *replace;   // -I, or NULL
-	size_t max_lines;      // -L, or 0
-	size_t max_args;       // -n, or 0
-	size_t max_chars;      // -s, or the default
-	struct xargs_limits limits;
 	long max_procs;        // -P; 0: as many as possible
 	const char *slot_var;  // --process-slot-var, or NULL
 	bool open_tty;         // -o
 	bool ask;              // -p
 	bool verbose;          // -t
-	bool no_run_if_empty;  // -r
-	bool exact;            // -x
 	int status;            // of XARGS_EXIT
 	bool is_foreign;       // an option was refused that fairpar has outside of this personality
 };

@@ -68,25 +68,12 @@ static int reader_open(struct input_reader *reader, const struct xargs_options *
 			return -1;
 		}
 	}
-	struct packer_limits limits = {
-		.bytes = options->max_chars,
-		.args = options->max_args,
-		.lines = options->max_lines,
-		.argc = options->limits.max / sizeof(char *) - 2,
-		.exact = options->exact,
-	};
-	struct xargs_words_config config = {
-		.literal = options->literal,
-		.delimiter = options->delimiter,
-		.eof = options->eof,
-		.run_empty = !options->no_run_if_empty,
-	};
-	const char *error = packer_init(&reader->packer, &limits, options->command, options->ncommand, options->replace);
+	const char *error = packer_init(&reader->packer, &options->limits, options->command, options->ncommand, options->replace);
 	if (error) {
 		diag_note("%s", error);
 		return -1;
 	}
-	xargs_words_init(&reader->words, &config, &reader->packer);
+	xargs_words_init(&reader->words, &options->words, &reader->packer);
 	reader->chunk = xmalloc(CHUNK);
 	return 0;
 }

@@ -201,23 +201,19 @@ static void add_read(struct file_list *list, const struct options *options) {
 	}
 }
 
-// Each of those from `first` on is compared with all that are written, which are in front of it.
-static int compare(const struct file_list *list, size_t first, size_t nwritten) {
+// Compares each of those from `first` on with the first `nwritten`, which are written, and frees the list.
+static int check_files(struct file_list *list, size_t first, size_t nwritten) {
+	int result = 0;
 	for (size_t i = first; i < list->n; ++i) {
-		for (size_t j = 0; j < i && j < nwritten; ++j) {
-			if (clashes(&list->files[j], &list->files[i])) {
-				return refuse_same(&list->files[j], &list->files[i]);
-			}
+		for (size_t j = 0; result == 0 && j < i && j < nwritten; ++j) {
+			result = clashes(&list->files[j], &list->files[i]) ? refuse_same(&list->files[j], &list->files[i]) : 0;
 		}
 	}
-	return 0;
-}
-
-static void free_files(struct file_list *list) {
 	for (size_t i = 0; i < list->n; ++i) {
 		free(list->files[i].ends_at);
 	}
 	free(list->files);
+	return result;
 }
 
 int option_files_check(const struct options *options) {
@@ -227,9 +223,7 @@ int option_files_check(const struct options *options) {
 	if (nwritten > 0) { // what is only read needs no look
 		add_read(&list, options);
 	}
-	int result = compare(&list, 0, nwritten);
-	free_files(&list);
-	return result;
+	return check_files(&list, 0, nwritten);
 }
 
 int option_file_check_read(const struct options *options, const char *name, const char *path) {
@@ -239,9 +233,7 @@ int option_file_check_read(const struct options *options, const char *name, cons
 	if (nwritten > 0) {
 		add_file(&list, OPT_ARG_FILE, name, path);
 	}
-	int result = compare(&list, nwritten, nwritten);
-	free_files(&list);
-	return result;
+	return check_files(&list, nwritten, nwritten);
 }
 
 bool option_log_is_eta(const struct options *options) {

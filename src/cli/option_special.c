@@ -236,7 +236,7 @@ static int fail_with(char *error) {
 }
 
 int opt_jobs(struct parser *parser, const char *value) {
-	// Parsed for good once the limits are raised; here so that a mistake is told with the others.
+	// The run parses it again when it has raised the limit of descriptors; here a mistake is found before anything starts.
 	unsigned slots;
 	char *error;
 	parser->options->jobs = value;

@@ -32,7 +32,7 @@ bool load_weigh(struct loader *loader, const struct node *node) {
 
 // ---- single values ----
 
-// "yes" and its kin, which YAML 1.1 takes for booleans.
+// Words that YAML 1.1 takes for booleans.
 static void guess_bool(struct diagnostic *diagnostic, const char *text) {
 	static const char *const words[] = {"yes", "no", "on", "off", "true", "false", "y", "n", "1", "0"};
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); ++i) {

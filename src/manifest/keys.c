@@ -62,7 +62,7 @@ static void spell(const char *name, size_t len, struct buf *ret_name) {
 	}
 }
 
-// The row that has the name among its words; *ret_behind is what stands behind it there, " (OWNER)" if it has one.
+// Finds the row with that word for a place, or NULL. *ret_behind is the text behind the word in it: " (OWNER)…" if it has one.
 static const struct foreign *find_foreign(const char *name, unsigned place, const char **ret_behind) {
 	size_t len = strlen(name);
 	for (size_t i = 0; i < sizeof(foreign_words) / sizeof(foreign_words[0]); ++i) {

@@ -1,7 +1,8 @@
 // The JSON Schema of a manifest: the keys of the table, put into completions/skeleton.json.
 //
-// There a text is what YAML may take for something else, null too: fairpar takes it as it is written. It refuses a value that
-// is missing, which a schema cannot tell from null. In draft-07 nothing else counts beside $ref (§8.3), so that stands in allOf.
+// In the schema a text may be a number, a boolean or null, which YAML makes of some words: fairpar takes them as they are written.
+// A missing value, which fairpar refuses, cannot be told from null there. $ref stands inside allOf, for draft-07 ignores what
+// stands beside it (§8.3).
 
 #include "manifest/manifest.h"
 

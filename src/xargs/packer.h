@@ -16,6 +16,7 @@ struct packed {
 	size_t nargs, starts_cap;
 };
 
+// Frees the memory; the line is empty then.
 void packed_fini(struct packed *packed);
 
 struct packer_limits {
@@ -47,20 +48,21 @@ enum packer_status {
 // The longest item that can be in a line, its NUL not included.
 size_t packer_item_max(const struct packer *packer);
 
-// Sets up the packer, and checks that the initial arguments leave room. Returns NULL, or why not, as a static text.
+// Makes an empty packer, and checks that the initial arguments, which are borrowed, leave room for an item. `replace`: see struct
+// packer. Returns NULL; or the error, a static text. packer_fini() frees what it has packed, after an error too.
 const char *packer_init(struct packer *packer, const struct packer_limits *limits, const char *const *initial,
                         size_t ninitial, const char *replace);
 void packer_fini(struct packer *packer);
 
-// Where an item's bytes are written: room for `more` of them (and a NUL) behind those that are there. Then packer->item
-// grows by what was written.
+// Returns where the next bytes of the item are to be written: room for `more` of them and a NUL. The caller adds to packer->item
+// how many it has written.
 char *packer_room(struct packer *packer, size_t more);
 
-// Adds the item that was written as the next argument of the line; with `replace` the line becomes the initial
-// arguments with the item in its places, and PACK_FULL is returned.
+// Adds the item that was written as the next argument of the line. With `replace` the line becomes the initial arguments, with
+// the item in their places, and is full. *ret_error is static, and set with PACK_ERROR only.
 enum packer_status packer_add(struct packer *packer, const char **ret_error);
 
-// Hands the line over, in exchange for the memory in *line; the item that is being written stays.
+// Swaps the packed line with *line, whose memory is used for the next one; the item that is being written stays with the packer.
 void packer_take(struct packer *packer, struct packed *line);
 
 #endif

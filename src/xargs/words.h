@@ -34,13 +34,14 @@ struct xargs_words {
 	bool ended;             // no more input is looked at
 	size_t lines;           // lines of input that ended since the last command line (-L)
 	size_t nmade;           // command lines so far
-	const char *error;      // to be told once the pending line was taken
+	const char *error;      // to be returned once the pending line was taken
 };
 
+// Begins to read. The items go to the packer, which is borrowed, as are the texts of the configuration.
 void xargs_words_init(struct xargs_words *words, const struct xargs_words_config *config, struct packer *packer);
 
-// Takes bytes until something is to be done. *ret_used of the `len` bytes were taken; bring the rest again after
-// WORDS_LINE and WORDS_NUL. `len` 0 says that the input has ended.
+// Takes bytes until the caller has something to do, which the result says. *ret_used of the `len` bytes were taken; after
+// WORDS_LINE and WORDS_NUL the caller brings the rest again. `len` 0 says that the input has ended. *ret_error is static.
 enum words_status xargs_words_next(struct xargs_words *words, const char *mem, size_t len, size_t *ret_used,
                                    const char **ret_error);
 

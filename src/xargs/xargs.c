@@ -2,8 +2,8 @@
 //
 // A composition root of its own beside run/setup.c: the same pool, workers and children, but one queue, no output of ours, and
 // xargs' rules of reading, stopping and exit status. The main thread reads and packs (xargs/words.c) a little ahead
-// of the workers, which run the command lines (job.c). That it reads ahead is not to be seen: an error in the input
-// is told only when all lines before it were started, and a run that stops leaves the input where xargs would have.
+// of the workers, which run the command lines (job.c). Nobody sees that it reads ahead: an error in the input is printed
+// only when all lines before it were started, and a run that stops leaves the input where xargs would have.
 
 #include "xargs/xargs.h"
 
@@ -36,7 +36,7 @@ struct input_reader {
 	off_t read;           // bytes so far
 	bool ended;           // no more bytes come
 	int error;            // of the last read, or 0
-	const char *fault;    // why the input is no good; told once all lines are started
+	const char *fault;    // what is wrong with the input; printed once all lines are started
 	bool waiting;         // for fd
 	bool done;            // nothing is to be submitted any more
 	struct packer packer;
@@ -230,7 +230,7 @@ static void answer_signal(struct xargs *xargs, int signal) {
 		}
 		break;
 	case SIGTSTP:
-		signals_stop_self(); // the jobs are in our group: the terminal has told them too
+		signals_stop_self(); // the jobs are in our group: the terminal has stopped them too
 		break;
 	case SIGCHLD:
 		children_rest(run->children);

@@ -6,7 +6,8 @@
 
 #include <search.h>
 
-int event_job_compare(const struct event_job *x, const struct event_job *y) {
+static int compare(const void *a, const void *b) {
+	const struct event_job *x = &((const struct running_attempt *)a)->start.id, *y = &((const struct running_attempt *)b)->start.id;
 	if (x->number != y->number) {
 		return x->number < y->number ? -1 : 1;
 	}
@@ -17,10 +18,6 @@ int event_job_compare(const struct event_job *x, const struct event_job *y) {
 		return x->step < y->step ? -1 : 1;
 	}
 	return strcmp(x->batch, y->batch);
-}
-
-static int compare(const void *a, const void *b) {
-	return event_job_compare(&((const struct running_attempt *)a)->start.id, &((const struct running_attempt *)b)->start.id);
 }
 
 static size_t text_bytes(const struct event_job_start *start) {
@@ -52,6 +49,7 @@ struct running_attempt *running_take_any(struct running_table *table) {
 
 void running_table_fini(struct running_table *table) {
 	for (struct running_attempt *running; (running = running_take_any(table));) {
+		buf_fini(&running->text);
 		free(running);
 	}
 }

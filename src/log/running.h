@@ -3,6 +3,7 @@
 #ifndef FAIRPAR_LOG_RUNNING_H
 #define FAIRPAR_LOG_RUNNING_H
 
+#include "base/buf.h"
 #include "job/event.h"
 
 // Attempts in a table at once, and bytes of their names and commands. More than can run: only a damaged log has as many.
@@ -16,14 +17,12 @@ struct running_sum {
 	unsigned attempts;
 };
 
-// The order of steps of jobs, for a tree of them: below, at or above 0. Of which attempt it is does not matter.
-int event_job_compare(const struct event_job *x, const struct event_job *y);
-
 // An attempt.
 struct running_attempt {
 	uint64_t at;            // event time of its start
 	struct running_sum so_far;
 	unsigned lane;          // for the caller's use; 0 after running_add()
+	struct buf text;        // the same, empty; whoever takes the attempt out frees it
 	struct event_job_start start; // with copies of batch and command; args is NULL
 };
 

@@ -12,10 +12,8 @@
 #include "log/running.h"
 
 #include <limits.h>
-#include <search.h>
 
 enum {
-	JOBS_MAX = 1 << 17,     // between start and end at once: more come from a damaged log
 	BATCHES_MAX = 1000,     // those that come later share an entry, without a name
 	CLAUSES_MAX = 8,        // attempts and steps of a job that its line names
 	OTHERS_MAX = 3,         // batches that are named because they had their turns before
@@ -30,15 +28,6 @@ struct batch_facts {
 	char *skipped_why, *cancelled_why;
 };
 
-// A job between its first start and its end.
-struct job_line {
-	struct event_job id;    // with a batch of its own, and no step
-	char *batch;
-	uint64_t started;       // event time of the attempt that runs, or 0
-	unsigned clauses;       // attempts and steps so far
-	struct buf text;
-};
-
 struct explain {
 	const char *which;
 	char *which_batch;      // or NULL: any
@@ -47,8 +36,8 @@ struct explain {
 	size_t nbatches, cap;
 	struct batch_facts later_batches; // those beyond BATCHES_MAX, together
 	struct map names;
-	void *jobs;             // a tree (tsearch) of struct job_line
-	size_t njobs;
+	struct running_table lines; // of jobs between their first start and their end: `at` is the start of the attempt that runs,
+	                            // or 0, and so_far.attempts the number of attempts and steps
 	struct buf text;
 	uint64_t nlines;
 };
@@ -112,51 +101,28 @@ static void keep_text(char **text, const char *new) {
 	*text = new ? xstrdup(new) : NULL;
 }
 
-static int compare(const void *a, const void *b) {
-	return event_job_compare(&((const struct job_line *)a)->id, &((const struct job_line *)b)->id);
-}
-
-static void line_free(void *line) {
-	struct job_line *job = line;
-	buf_fini(&job->text);
-	free(job->batch);
-	free(job);
-}
-
 // The line of the job, begun if there is none. NULL if there are too many.
-static struct job_line *line_of(struct explain *explain, const struct event_job *id) {
-	struct job_line key = {.id = {.batch = id->batch, .number = id->number, .role = id->role}};
-	struct job_line **found = tfind(&key, &explain->jobs, compare);
-	if (found) {
-		return *found;
-	}
-	if (explain->njobs >= JOBS_MAX) {
-		return NULL;
-	}
-	struct job_line *job = NEW(struct job_line);
-	*job = key;
-	job->id.batch = job->batch = xstrdup(id->batch);
-	void *node = tsearch(job, &explain->jobs, compare);
-	if (!node) { // no memory
-		line_free(job);
-		return NULL;
-	}
-	++explain->njobs;
+static struct running_attempt *line_of(struct explain *explain, const struct event_job *id) {
 	static const char *const roles[] = {
 		[ROLE_JOB] = "", [ROLE_ON_FAILURE] = " on_failure", [ROLE_FINALLY] = " finally", [ROLE_LISTING] = " listing",
 	};
-	text_add_job(&job->text, id->batch, id->role == ROLE_FINALLY || id->role == ROLE_LISTING ? 0 : id->number, id->seq, TEXT_BATCH_COLUMNS);
-	buf_adds(&job->text, roles[id->role]);
-	return job;
+	const struct event_job_start job = {.id = {.batch = id->batch, .number = id->number, .role = id->role}};
+	struct running_attempt *line = running_find(&explain->lines, &job.id);
+	if (!line && (line = running_add(&explain->lines, &job, /* at */ 0))) {
+		bool is_item = id->role != ROLE_FINALLY && id->role != ROLE_LISTING;
+		text_add_job(&line->text, id->batch, is_item ? id->number : 0, id->seq, TEXT_BATCH_COLUMNS);
+		buf_adds(&line->text, roles[id->role]);
+	}
+	return line;
 }
 
-static void line_end(struct explain *explain, struct job_line *job) {
-	buf_add(&explain->text, buf_str(&job->text), job->text.len);
+// Gives out the line, which has been taken out of the table.
+static void line_end(struct explain *explain, struct running_attempt *line) {
+	buf_add(&explain->text, buf_str(&line->text), line->text.len);
 	buf_addc(&explain->text, '\n');
 	++explain->nlines;
-	tdelete(job, &explain->jobs, compare);
-	--explain->njobs;
-	line_free(job);
+	buf_fini(&line->text);
+	free(line);
 }
 
 static void facts_fini(struct batch_facts *facts) {
@@ -170,11 +136,7 @@ void explain_free(struct explain *explain) {
 	if (!explain) {
 		return;
 	}
-	while (explain->jobs) {
-		struct job_line *job = *(struct job_line **)explain->jobs;
-		tdelete(job, &explain->jobs, compare);
-		line_free(job);
-	}
+	running_table_fini(&explain->lines);
 	for (size_t i = 0; i < explain->nbatches; ++i) {
 		facts_fini(&explain->batches[i]);
 	}
@@ -189,15 +151,15 @@ void explain_free(struct explain *explain) {
 // ---- clauses ----
 
 // Appends what joins an attempt or step to the one before it. Returns false if the line names enough of them.
-static bool begin_clause(struct job_line *job) {
-	++job->clauses;
-	if (job->clauses > CLAUSES_MAX) {
-		if (job->clauses == CLAUSES_MAX + 1) {
+static bool begin_clause(struct running_attempt *job) {
+	++job->so_far.attempts;
+	if (job->so_far.attempts > CLAUSES_MAX) {
+		if (job->so_far.attempts == CLAUSES_MAX + 1) {
 			buf_adds(&job->text, ", then more attempts");
 		}
 		return false;
 	}
-	buf_adds(&job->text, job->clauses > 1 ? ", then " : " ");
+	buf_adds(&job->text, job->so_far.attempts > 1 ? ", then " : " ");
 	return true;
 }
 
@@ -287,7 +249,7 @@ static void add_place(struct buf *text, const struct event_job_start *start) {
 
 static void add_start(struct explain *explain, const struct event_job_start *start, uint64_t at) {
 	const struct event_job *id = &start->id;
-	struct job_line *job = is_meant(explain, id) ? line_of(explain, id) : NULL;
+	struct running_attempt *job = is_meant(explain, id) ? line_of(explain, id) : NULL;
 	if (job && begin_clause(job)) {
 		add_wait(explain, &job->text, start, at);
 		if (start->pid > 0 || start->id.slot > 0) {
@@ -295,22 +257,22 @@ static void add_start(struct explain *explain, const struct event_job_start *sta
 		}
 	}
 	if (job) {
-		job->started = at;
+		job->at = at;
 	}
 	facts_of(explain, id->batch)->last_start = at;
 }
 
 static void add_end(struct explain *explain, const struct event_job_end *end) {
 	char how[80];
-	struct job_line *job = is_meant(explain, &end->id) ? line_of(explain, &end->id) : NULL;
+	struct running_attempt *job = is_meant(explain, &end->id) ? line_of(explain, &end->id) : NULL;
 	if (!job) {
 		return;
 	}
-	bool is_named = job->clauses <= CLAUSES_MAX || end->next == NEXT_NOTHING;
+	bool is_named = job->so_far.attempts <= CLAUSES_MAX || end->next == NEXT_NOTHING;
 	if (end->current) {
 		buf_adds(&job->text, " had nothing to do: what it creates was there");
 	} else if (is_named) {
-		if (job->started == 0) { // its start is not in the log, or there was none
+		if (job->at == 0) { // its start is not in the log, or there was none
 			buf_adds(&job->text, end->result.start > 0 ? " ran" : "");
 		}
 		if (end->result.start > 0 && end->result.outcome != OUTCOME_SPAWN_ERROR) {
@@ -324,9 +286,9 @@ static void add_end(struct explain *explain, const struct event_job_end *end) {
 			buf_adds(&job->text, ", allowed to");
 		}
 	}
-	job->started = 0;
+	job->at = 0;
 	if (end->next == NEXT_NOTHING) {
-		line_end(explain, job);
+		line_end(explain, running_take(&explain->lines, &job->start.id));
 	}
 }
 
@@ -382,11 +344,10 @@ static void add_lost(struct explain *explain, const struct batch_facts *facts, u
 }
 
 uint64_t explain_finish(struct explain *explain, uint64_t now) {
-	while (explain->jobs) {
-		struct job_line *job = *(struct job_line **)explain->jobs;
-		if (job->started > 0) {
+	for (struct running_attempt *job; (job = running_take_any(&explain->lines));) {
+		if (job->at > 0) {
 			buf_adds(&job->text, ", and has run for ");
-			text_add_time(&job->text, now > job->started ? now - job->started : 0);
+			text_add_time(&job->text, now > job->at ? now - job->at : 0);
 			buf_adds(&job->text, " when the log ends");
 		} else {
 			buf_adds(&job->text, ", and was to go on when it was cancelled");

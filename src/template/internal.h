@@ -38,8 +38,7 @@ struct template {
 	bool names_item;    // $FAIRPAR_ITEM
 	bool needs_total;
 	bool chooses, is_unique; // leaves items out
-	struct replacement **replacements; // of its parts
-	size_t nreplacements, replacements_cap;
+	struct replacement *replacements; // of its parts; owned
 	struct buf error;
 	struct parts parts; // of the text
 	struct parts words; // of a direct template: with a BREAK between words
@@ -65,6 +64,16 @@ static inline bool is_digit(char c) {
 
 void parts_add(struct parts *parts, struct part part);
 void parts_add_literal(struct parts *parts, const char *text, size_t len);
+
+// ---- replacement.c ----
+
+// Looks for a name of --plus at `at`, behind the brace or the number, and makes of `part`, an ITEM or a COLUMN, what it stands
+// for. Returns what is behind it; or NULL if there is none, or none for a COLUMN. An expression that cannot be used is
+// skipped, with the reason appended to template->error.
+const char *plus_parse(struct template *template, const char *at, struct part *part);
+
+// Frees the replacement and those behind it; it may be NULL.
+void replacements_free(struct replacement *replacement);
 
 // ---- read.c ----
 

@@ -172,34 +172,26 @@ static size_t find_source(const struct template *template, size_t refused_at, si
 	return strlen(template->text);
 }
 
-// The words of -q as they are read, and what is refused in them.
-static void refuse_word(struct template *template, const struct reading *reading) {
-	struct buf shown = BUF_INIT;
-	size_t at = 0;
-	for (size_t i = 0; i < reading->len; ++i) {
-		at = i == reading->refused_at ? shown.len : at;
-		buf_add(&shown, reading->text[i] == READ_ITEM ? "{}" : &reading->text[i], reading->text[i] == READ_ITEM ? 2 : 1);
-	}
-	buf_printf(&template->error, "an item cannot stand here: %s", reading->refusal);
-	show_line(&template->error, buf_str(&shown), at, 2);
-	buf_printf(&template->error, "\n  %s", reading->advice);
-	buf_fini(&shown);
-}
-
 static void refuse(struct template *template, const struct reading *reading) {
-	if (template->flags & TEMPLATE_QUOTE) {
-		refuse_word(template, reading);
-		return;
+	bool is_quoted = template->flags & TEMPLATE_QUOTE, is_appended = false;
+	struct buf shown = BUF_INIT;
+	size_t at = 0, len = 2;
+	if (is_quoted) { // the words as they were read
+		for (size_t i = 0; i < reading->len; ++i) {
+			at = i == reading->refused_at ? shown.len : at;
+			buf_add(&shown, reading->text[i] == READ_ITEM ? "{}" : &reading->text[i], reading->text[i] == READ_ITEM ? 2 : 1);
+		}
+	} else {
+		at = find_source(template, reading->refused_at, &len);
+		template->refusal = (struct template_refusal){reading->refusal, reading->advice, at, len};
+		is_appended = len == 0;
+		buf_printf(&shown, "%s%s", template->text, is_appended ? " {}" : "");
 	}
-	size_t len, at = find_source(template, reading->refused_at, &len);
-	struct buf text = BUF_INIT;
-	template->refusal = (struct template_refusal){reading->refusal, reading->advice, at, len};
-	buf_printf(&text, "%s%s", template->text, len == 0 ? " {}" : "");
 	buf_printf(&template->error, "an item cannot stand here: %s", reading->refusal);
-	show_line(&template->error, buf_str(&text), at + (len == 0), len == 0 ? 2 : len);
+	show_line(&template->error, buf_str(&shown), at + is_appended, is_appended ? 2 : len);
 	buf_printf(&template->error, "\n  %s%s", reading->advice,
-	           strstr(reading->advice, ITEM_VARIABLE) ? "" : "; or write \"$FAIRPAR_ITEM\", which holds the item");
-	buf_fini(&text);
+	           is_quoted || strstr(reading->advice, ITEM_VARIABLE) ? "" : "; or write \"$FAIRPAR_ITEM\", which holds the item");
+	buf_fini(&shown);
 }
 
 // ---- the whole ----

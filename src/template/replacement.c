@@ -14,27 +14,37 @@ const struct tokens tokens_default = {.name = {"{}", "{.}", "{/}", "{//}", "{/.}
 
 // ---- names ----
 
-// Those that hold nothing of the user's.
-static const struct { const char *name; enum plus plus; enum form form; size_t n; } FIXED[] = {
-	{"..}", PLUS_FORM, FORM_NO_EXTENSIONS, 2},
-	{"...}", PLUS_FORM, FORM_NO_EXTENSIONS, 3},
-	{"/..}", PLUS_FORM, FORM_BASENAME_NO_EXTENSIONS, 2},
-	{"/...}", PLUS_FORM, FORM_BASENAME_NO_EXTENSIONS, 3},
-	{"+/}", PLUS_FORM, FORM_DIRECTORY, 0},
-	{"+.}", PLUS_FORM, FORM_EXTENSIONS, 1},
-	{"+..}", PLUS_FORM, FORM_EXTENSIONS, 2},
-	{"+...}", PLUS_FORM, FORM_EXTENSIONS, 3},
-	{"##}", PLUS_TOTAL, FORM_WHOLE, 0},
-	{"0#}", PLUS_PADDED_SEQ, FORM_WHOLE, 0},
-	{"0%}", PLUS_PADDED_SLOT, FORM_WHOLE, 0},
-	{"slot}", PLUS_SLOT, FORM_WHOLE, 0},
-	{"choose_k}", PLUS_CHOOSE, FORM_WHOLE, 0},
-	{"uniq}", PLUS_UNIQUE, FORM_WHOLE, 0},
-	{"host}", PLUS_HERE, FORM_WHOLE, 0},
-	{"sshlogin}", PLUS_HERE, FORM_WHOLE, 0},
-	{"hgrp}", PLUS_NOTHING, FORM_WHOLE, 0},
-	{"agrp}", PLUS_NOTHING, FORM_WHOLE, 0},
+// Those that hold nothing of the user's: a part in place of the item, or the item in that form.
+static const struct { const char *name; struct part part; size_t n; enum { IF_RISING = 1, IF_UNIQUE } skips; } FIXED[] = {
+	{"..}", {.form = FORM_NO_EXTENSIONS, .kind = ITEM}, .n = 2},
+	{"...}", {.form = FORM_NO_EXTENSIONS, .kind = ITEM}, .n = 3},
+	{"/..}", {.form = FORM_BASENAME_NO_EXTENSIONS, .kind = ITEM}, .n = 2},
+	{"/...}", {.form = FORM_BASENAME_NO_EXTENSIONS, .kind = ITEM}, .n = 3},
+	{"+/}", {.form = FORM_DIRECTORY, .kind = ITEM}, .n = 0},
+	{"+.}", {.form = FORM_EXTENSIONS, .kind = ITEM}, .n = 1},
+	{"+..}", {.form = FORM_EXTENSIONS, .kind = ITEM}, .n = 2},
+	{"+...}", {.form = FORM_EXTENSIONS, .kind = ITEM}, .n = 3},
+	{"##}", {.kind = TOTAL}, .n = 0},
+	{"0#}", {.kind = SEQ, .is_padded = true}, .n = 0},
+	{"0%}", {.kind = SLOT, .is_padded = true}, .n = 0},
+	{"slot}", {.kind = SLOT}, .n = 0},
+	{"choose_k}", {.kind = ITEM}, .skips = IF_RISING}, // the item, if its arguments are in rising order
+	{"uniq}", {.kind = ITEM}, .skips = IF_UNIQUE},     // the item, if no two of its arguments are the same
+	{"host}", {.kind = LITERAL, .text = ":", .len = 1}, .n = 0}, // all jobs run here, which GNU parallel calls ":"
+	{"sshlogin}", {.kind = LITERAL, .text = ":", .len = 1}, .n = 0},
+	{"hgrp}", {.kind = LITERAL}, .n = 0}, // groups of hosts: none
+	{"agrp}", {.kind = LITERAL}, .n = 0},
 };
+
+// The template owns the replacement from now on.
+static void keep_replacement(struct template *template, struct part *part, struct replacement replacement) {
+	struct replacement *kept = NEW(struct replacement);
+	*kept = replacement;
+	kept->next = template->replacements;
+	template->replacements = kept;
+	part->form = kept->form;
+	part->replacement = kept;
+}
 
 // {:from} and {:from:n}
 static bool parse_numbers(const char *at, struct replacement *replacement) {
@@ -98,7 +108,7 @@ static const struct { const char *prefix, *not_first; bool has_text; enum form f
 	{"/", "", true, FORM_REPLACE, "(", ")"},
 };
 
-static enum plus parse_expression(const char *at, const char *end, struct replacement *replacement, struct buf *error) {
+static bool parse_expression(const char *at, const char *end, struct replacement *replacement, struct buf *error) {
 	for (size_t i = 0; i < sizeof(EXPRESSIONS) / sizeof(EXPRESSIONS[0]); ++i) {
 		size_t len = strlen(EXPRESSIONS[i].prefix);
 		const char *from = at + len, *to = end;
@@ -113,45 +123,61 @@ static enum plus parse_expression(const char *at, const char *end, struct replac
 			replacement->text = xmemdup(to + 1, (size_t)(end - to - 1));
 		}
 		replacement->form = EXPRESSIONS[i].form;
-		int result = set_regex(replacement, EXPRESSIONS[i].before, from, (size_t)(to - from), EXPRESSIONS[i].after, error);
-		return result == 0 ? PLUS_FORM : PLUS_BAD;
+		return set_regex(replacement, EXPRESSIONS[i].before, from, (size_t)(to - from), EXPRESSIONS[i].after, error) == 0;
 	}
-	return PLUS_NONE;
+	return false;
 }
 
-enum plus plus_parse(const char *at, struct replacement *ret_replacement, const char **ret_end, struct buf *error) {
-	*ret_replacement = (struct replacement){.form = FORM_WHOLE};
+// A form with what it is given, up to the brace at `end`. Returns false if it is none, or cannot be used.
+static bool parse_given(const char *at, const char *end, struct replacement *replacement, struct buf *error) {
+	if (at[0] == ':' && at[1] == '-') {
+		replacement->form = FORM_DEFAULT;
+		replacement->text = xmemdup(at + 2, (size_t)(end - at - 2));
+		return end > at + 2;
+	}
+	return at[0] == ':' ? parse_numbers(at + 1, replacement) : parse_expression(at, end, replacement, error);
+}
+
+const char *plus_parse(struct template *template, const char *at, struct part *part) {
 	for (size_t i = 0; i < sizeof(FIXED) / sizeof(FIXED[0]); ++i) {
+		const struct part *fixed = &FIXED[i].part;
 		size_t len = strlen(FIXED[i].name);
-		if (strncmp(at, FIXED[i].name, len) == 0) {
-			ret_replacement->form = FIXED[i].form;
-			ret_replacement->n = FIXED[i].n;
-			*ret_end = at + len;
-			return FIXED[i].plus;
+		if (strncmp(at, FIXED[i].name, len) != 0) {
+			continue;
 		}
+		if (fixed->kind == ITEM) {
+			template->chooses |= FIXED[i].skips == IF_RISING;
+			template->is_unique |= FIXED[i].skips == IF_UNIQUE;
+			keep_replacement(template, part, (struct replacement){.form = fixed->form, .n = FIXED[i].n});
+		} else if (part->kind == COLUMN) {
+			return NULL;
+		} else {
+			template->needs_total |= fixed->kind == TOTAL || fixed->kind == SEQ;
+			*part = *fixed;
+		}
+		return at + len;
 	}
 	const char *end = strchr(at, '}');
-	if (!end) {
-		return PLUS_NONE;
+	size_t before = template->error.len;
+	struct replacement replacement = {.form = FORM_WHOLE};
+	if (end && parse_given(at, end, &replacement, &template->error)) {
+		keep_replacement(template, part, replacement);
+		return end + 1;
 	}
-	*ret_end = end + 1;
-	if (at[0] == ':' && at[1] == '-') {
-		ret_replacement->form = FORM_DEFAULT;
-		ret_replacement->text = xmemdup(at + 2, (size_t)(end - at - 2));
-		return end > at + 2 ? PLUS_FORM : PLUS_NONE;
-	}
-	if (at[0] == ':') {
-		return parse_numbers(at + 1, ret_replacement) ? PLUS_FORM : PLUS_NONE;
-	}
-	return parse_expression(at, end, ret_replacement, error);
+	free(replacement.text);
+	return template->error.len > before ? end + 1 : NULL;
 }
 
-void replacement_fini(struct replacement *replacement) {
-	free(replacement->text);
-	if (replacement->has_regex) {
-		regfree(&replacement->regex);
+void replacements_free(struct replacement *replacement) {
+	while (replacement) {
+		struct replacement *next = replacement->next;
+		free(replacement->text);
+		if (replacement->has_regex) {
+			regfree(&replacement->regex);
+		}
+		free(replacement);
+		replacement = next;
 	}
-	*replacement = (struct replacement){.form = FORM_WHOLE};
 }
 
 // ---- parts of paths ----

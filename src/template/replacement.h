@@ -62,32 +62,13 @@ enum form {
 
 // A form with what it was given. Read only once parsed, so several threads may use it.
 struct replacement {
+	struct replacement *next;     // of the template; or NULL
 	enum form form;
 	size_t from, n;
 	char *text;                   // or NULL; owned
 	bool has_regex;
 	regex_t regex;
 };
-
-// What a name of --plus stands for.
-enum plus {
-	PLUS_NONE,                    // no such name
-	PLUS_FORM,                    // *ret_replacement
-	PLUS_TOTAL,                   // {##}
-	PLUS_PADDED_SEQ,              // {0#}
-	PLUS_PADDED_SLOT,             // {0%}
-	PLUS_SLOT,                    // {slot}
-	PLUS_CHOOSE,                  // {choose_k}: the item, if its arguments are in rising order
-	PLUS_UNIQUE,                  // {uniq}: the item, if no two of its arguments are the same
-	PLUS_HERE,                    // {host} {sshlogin}: all jobs run here, which GNU parallel calls ":"
-	PLUS_NOTHING,                 // {hgrp} {agrp}: groups of hosts
-	PLUS_BAD,                     // an expression that cannot be used: the reason was appended to the error
-};
-
-// Looks for a name of --plus at `at`, behind the brace (and the number, where only forms and {choose_k} and {uniq} make
-// sense). Sets *ret_end behind the closing brace. The replacement is the caller's, for replacement_fini().
-enum plus plus_parse(const char *at, struct replacement *ret_replacement, const char **ret_end, struct buf *error);
-void replacement_fini(struct replacement *replacement);
 
 struct slice {
 	const char *text;

@@ -17,15 +17,6 @@ void parts_add(struct parts *parts, struct part part) {
 	parts->at[parts->n++] = part;
 }
 
-static struct replacement *keep_replacement(struct template *template, const struct replacement *replacement) {
-	grow_array(&template->replacements, &template->replacements_cap, template->nreplacements + 1,
-	           sizeof(template->replacements[0]));
-	struct replacement *kept = NEW(struct replacement);
-	*kept = *replacement;
-	template->replacements[template->nreplacements++] = kept;
-	return kept;
-}
-
 enum token token_find(const struct tokens *tokens, const char *at, bool is_numbered, size_t *ret_len) {
 	enum token found = NTOKENS;
 	*ret_len = 0;
@@ -51,36 +42,6 @@ static void set_token(struct part *part, enum token token) {
 	}
 }
 
-// A name of --plus at `at`, behind the brace or the number. Returns what is behind it, or NULL.
-static const char *parse_plus(struct template *template, const char *at, struct part *part) {
-	struct replacement replacement;
-	const char *end = NULL;
-	enum plus plus = plus_parse(at, &replacement, &end, &template->error);
-	if (plus == PLUS_FORM) {
-		part->form = replacement.form;
-		part->replacement = keep_replacement(template, &replacement);
-		return end;
-	}
-	replacement_fini(&replacement);
-	switch (plus) {
-	case PLUS_CHOOSE: template->chooses = true; return end;
-	case PLUS_UNIQUE: template->is_unique = true; return end;
-	case PLUS_NONE: return NULL;
-	case PLUS_BAD: return end;
-	default: break;
-	}
-	if (part->kind == COLUMN) {
-		return NULL;
-	}
-	part->is_padded = plus == PLUS_PADDED_SEQ || plus == PLUS_PADDED_SLOT;
-	part->kind = plus == PLUS_TOTAL ? TOTAL : plus == PLUS_PADDED_SEQ ? SEQ : SLOT;
-	template->needs_total |= plus == PLUS_TOTAL || plus == PLUS_PADDED_SEQ;
-	if (plus == PLUS_HERE || plus == PLUS_NOTHING) {
-		*part = (struct part){.kind = LITERAL, .text = ":", .len = plus == PLUS_HERE};
-	}
-	return end;
-}
-
 // {3} {-1} {2//}: GNU parallel allows blanks behind the number, and takes {0} as {}.
 static const char *parse_position(struct template *template, const struct tokens *tokens, const char *at,
                                   struct part *part) {
@@ -104,7 +65,7 @@ static const char *parse_position(struct template *template, const struct tokens
 		set_token(part, token);
 		return at + len;
 	}
-	return tokens->plus ? parse_plus(template, at, part) : NULL;
+	return tokens->plus ? plus_parse(template, at, part) : NULL;
 }
 
 // A name as it stands in the header, or without the blanks around it.
@@ -159,7 +120,7 @@ static const char *parse_token(struct template *template, const char *at, const 
 		return end;
 	}
 	*ret_part = (struct part){.kind = ITEM};
-	return parse_plus(template, at + 1, ret_part);
+	return plus_parse(template, at + 1, ret_part);
 }
 
 // Where the next replacement string may be, or NULL.
@@ -384,11 +345,7 @@ void template_free(struct template *template) {
 		free(template->text);
 		free(template->parts.at);
 		free(template->words.at);
-		for (size_t i = 0; i < template->nreplacements; ++i) {
-			replacement_fini(template->replacements[i]);
-			free(template->replacements[i]);
-		}
-		free(template->replacements);
+		replacements_free(template->replacements);
 		free(template->requirements);
 		free(template->marks);
 		free(template->regions);

@@ -43,10 +43,9 @@ struct input {
 	struct source *sources;
 	size_t n;
 	size_t current;      // HEADER, LOADING: the source that is read
-	bool header, link, joins;
+	struct input_config config;
 	bool is_simple;      // one source: its records are the input's
 	struct splitter splitter;
-	char csv;            // its separator; or 0
 	bool is_read;        // all of it is in `all`
 	struct record_list all;
 	struct buf scratch;  // of the splitter
@@ -97,15 +96,12 @@ static void record_list_shuffle(struct record_list *list) {
 
 struct input *input_open(const struct input_config *config, char **ret_error) {
 	struct input *input = NEW(struct input);
-	input->header = config->header;
-	input->link = config->link;
-	input->joins = config->joins;
+	input->config = *config;
 	input->state = config->header ? HEADER : LOADING;
 	input->is_simple = config->nsources == 1;
 	input->current = config->header ? 0 : 1;
 	input->sources = xcalloc(config->nsources, sizeof(*input->sources));
 	const char *colsep = config->colsep || !config->header ? config->colsep : "\t"; // as GNU parallel's --header
-	input->csv = config->csv;
 	bool failed = splitter_init(&input->splitter, config->csv ? NULL : colsep, config->trim, &input->error) != 0;
 	size_t nstdin = 0;
 	for (size_t i = 0; i < config->nsources && !failed; ++i) {
@@ -116,14 +112,8 @@ struct input *input_open(const struct input_config *config, char **ret_error) {
 			failed = true;
 			break;
 		}
-		struct lines *lines = &input->sources[i].lines;
-		failed = lines_open(lines, source, config->delimiter, config->delimiter_text, &input->error) != 0;
+		failed = lines_open(&input->sources[i].lines, source, &input->config, /* is_first */ i == 0, &input->error) != 0;
 		input->sources[i].linked = i > 0 && (source->linked || config->link);
-		lines->skip_first = config->skip_first && i == 0;
-		lines->skip_blank = config->skip_blank;
-		lines->csv = config->csv;
-		lines->end = config->end;
-		lines->has_rules = lines->skip_first || lines->skip_blank || lines->csv || lines->end;
 		input->n += !failed;
 	}
 	if (failed) {
@@ -192,7 +182,7 @@ static enum input_status next_joined(struct input *input, struct source *source,
 static enum input_status next_item(struct input *input, struct source *source, struct record *ret_item,
                                    const char **ret_bad) {
 	struct line line;
-	enum input_status status = input->joins ? next_joined(input, source, &line)
+	enum input_status status = input->config.joins ? next_joined(input, source, &line)
 	                                        : lines_next(&source->lines, &line, &input->error);
 	if (status != INPUT_RECORD) {
 		return status;
@@ -200,8 +190,8 @@ static enum input_status next_item(struct input *input, struct source *source, s
 	*ret_bad = line.bad;
 	if (line.bad) {
 		*ret_item = (struct record){.args = line.text, .size = line.len + 1, .nargs = 1};
-	} else if (input->csv) {
-		*ret_bad = csv_split(line.text, line.len, input->csv, input->splitter.trim, &input->scratch, ret_item);
+	} else if (input->config.csv) {
+		*ret_bad = csv_split(line.text, line.len, input->config.csv, input->splitter.trim, &input->scratch, ret_item);
 	} else {
 		bool may_change = source->lines.config->kind != FROM_ARGS || source->is_joined;
 		*ret_item = splitter_split(&input->splitter, line.text, line.len, may_change, &input->scratch);
@@ -219,7 +209,7 @@ static void add_names(struct input *input, const struct line *line) {
 	enum input_trim trim = input->splitter.trim;
 	input->splitter.trim = TRIM_NONE;
 	struct record names;
-	if (!input->csv || csv_split(text, len, input->csv, TRIM_NONE, &input->scratch, &names) != NULL) {
+	if (!input->config.csv || csv_split(text, len, input->config.csv, TRIM_NONE, &input->scratch, &names) != NULL) {
 		names = splitter_split(&input->splitter, text, len, true, &input->scratch);
 	}
 	input->splitter.trim = trim;
@@ -259,14 +249,14 @@ static enum input_status read_header(struct input *input, struct record *ret_rec
 // Sets the counts of all groups; that of the first is without its first source, which is still to be read.
 static void count_groups(struct input *input) {
 	struct source *group = &input->sources[0];
-	group->count = input->link ? 0 : SIZE_MAX;
+	group->count = input->config.link ? 0 : SIZE_MAX;
 	for (size_t i = 1; i < input->n; ++i) {
 		struct source *source = &input->sources[i];
 		size_t n = source->kept.n > 0 ? source->kept.n : 1; // one that has none counts as one empty item
 		if (!source->linked) {
 			group = source;
 			group->count = n;
-		} else if (input->link ? n > group->count : n < group->count) {
+		} else if (input->config.link ? n > group->count : n < group->count) {
 			group->count = n;
 		}
 	}
@@ -294,11 +284,11 @@ static enum input_status load(struct input *input) {
 // Sets the current item of the first source; INPUT_END when there is none.
 static enum input_status next_of_first(struct input *input) {
 	struct source *first = &input->sources[0];
-	if (!input->link && input->ntaken == first->count) {
+	if (!input->config.link && input->ntaken == first->count) {
 		return INPUT_END;
 	}
 	enum input_status status = next_item(input, first, &input->first, &input->first_bad);
-	if (status == INPUT_RECORD && input->link && input->ntaken < first->count) {
+	if (status == INPUT_RECORD && input->config.link && input->ntaken < first->count) {
 		record_list_add(&first->kept, &input->first, input->first_bad); // for when the others are longer
 	}
 	if (status != INPUT_END) {
@@ -308,7 +298,7 @@ static enum input_status next_of_first(struct input *input) {
 	for (size_t i = 1; i < input->n; ++i) {
 		has_others = has_others || input->sources[i].kept.n > 0;
 	}
-	if (!has_others || input->ntaken >= (input->link ? first->count : 1)) {
+	if (!has_others || input->ntaken >= (input->config.link ? first->count : 1)) {
 		return INPUT_END;
 	}
 	input->first = (struct record){.args = "", .size = 1, .nargs = 1};

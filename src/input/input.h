@@ -33,7 +33,7 @@ struct input_config {
 	const struct source_config *sources; // borrowed for the life of the input
 	size_t nsources;
 	char delimiter;            // '\n', or what -d and -0 say
-	const char *delimiter_text; // if it is more than a byte; else NULL
+	const char *delimiter_text; // if it is more than a byte; else NULL. Borrowed for the life of the input
 	const char *colsep;        // extended regular expression (translated), or NULL
 	bool header;               // --header : the first record of each source holds the names; implies colsep "\t"
 	char csv;                  // the separator of RFC 4180 records, which may go on over several lines; or 0

@@ -25,10 +25,12 @@ static void add_error(const struct lines *lines, const char *verb, int error, st
 	buf_printf(message, "': %s", strerror(error));
 }
 
-int lines_open(struct lines *lines, const struct source_config *config, char delimiter, const char *delimiter_text,
+int lines_open(struct lines *lines, const struct source_config *config, const struct input_config *rules, bool is_first,
                struct buf *error) {
-	*lines = (struct lines){.config = config, .fd = -1, .buffer = LINE_BUFFER_INIT(delimiter)};
-	lines->buffer.longer = delimiter_text;
+	*lines = (struct lines){.config = config, .rules = rules, .fd = -1, .buffer = LINE_BUFFER_INIT(rules->delimiter)};
+	lines->buffer.longer = rules->delimiter_text;
+	lines->skip_first = rules->skip_first && is_first;
+	lines->has_rules = lines->skip_first || rules->skip_blank || rules->csv || rules->end;
 	if (config->kind == FROM_ARGS) {
 		return 0;
 	}
@@ -137,7 +139,7 @@ static bool join(struct lines *lines, struct line *line) {
 		buf_add(joined, lines->buffer.longer ? lines->buffer.longer : &lines->buffer.delimiter,
 		        lines->buffer.longer ? strlen(lines->buffer.longer) : 1);
 	}
-	lines->is_open = csv_is_open(line->text, line->len, lines->csv, lines->is_open);
+	lines->is_open = csv_is_open(line->text, line->len, lines->rules->csv, lines->is_open);
 	buf_add(joined, line->text, line->len);
 	const char *bad = line->bad ? line->bad : joined->len > INPUT_LINE_MAX ? "the CSV record is longer than 16 MiB" : NULL;
 	*line = (struct line){.text = buf_reserve(joined, 0) - joined->len, .len = joined->len, .bad = bad};
@@ -154,7 +156,7 @@ static enum input_status next_joined(struct lines *lines, struct line *ret_line,
 			*ret_line = (struct line){.text = lines->joined.data, .len = lines->joined.len};
 			return INPUT_RECORD;
 		}
-		bool is_whole = !lines->is_open && !csv_is_open(ret_line->text, status == INPUT_RECORD ? ret_line->len : 0, lines->csv, false);
+		bool is_whole = !lines->is_open && !csv_is_open(ret_line->text, status == INPUT_RECORD ? ret_line->len : 0, lines->rules->csv, false);
 		if (status != INPUT_RECORD || is_whole || join(lines, ret_line)) {
 			return status;
 		}
@@ -166,7 +168,7 @@ enum input_status lines_next(struct lines *lines, struct line *ret_line, struct 
 		return next_line(lines, ret_line, error);
 	}
 	for (;;) {
-		bool joins = lines->csv && !lines->skip_first && lines->config->kind != FROM_ARGS;
+		bool joins = lines->rules->csv && !lines->skip_first && lines->config->kind != FROM_ARGS;
 		enum input_status status = (joins ? next_joined : next_line)(lines, ret_line, error);
 		if (status != INPUT_RECORD) {
 			return status;
@@ -175,11 +177,11 @@ enum input_status lines_next(struct lines *lines, struct line *ret_line, struct 
 			lines->skip_first = false;
 			continue;
 		}
-		if (lines->end && strcmp(ret_line->text, lines->end) == 0) {
+		if (lines->rules->end && strcmp(ret_line->text, lines->rules->end) == 0) {
 			lines_close(lines);
 			return INPUT_END;
 		}
-		if (!lines->skip_blank || ret_line->bad || strspn(ret_line->text, " \t\n\v\f\r") < ret_line->len) {
+		if (!lines->rules->skip_blank || ret_line->bad || strspn(ret_line->text, " \t\n\v\f\r") < ret_line->len) {
 			return INPUT_RECORD;
 		}
 	}

@@ -8,31 +8,32 @@
 #include "base/buf.h"
 #include "input/line_buffer.h"
 
-// A source being read.
+// A source being read. All of it is private to lines.c but `config` and `fd`.
 struct lines {
 	const struct source_config *config; // borrowed
-	int fd;            // -1 for arguments, and once it is closed
+	const struct input_config *rules;   // borrowed: the delimiter; which records are none, go on or end the source
+	int fd;            // to be polled; -1 for arguments, and once it is closed
 	bool polls;        // reading may block: poll first
 	size_t next_arg;
-	// set by who opens it; without any of these each record is one
-	bool has_rules;
+	bool has_rules;    // not each line is a record
 	bool skip_first;   // the next one is none
-	bool skip_blank;   // one of nothing but blanks is none
-	char csv;          // records with this separator: one with an open quote goes on in the next line; or 0
-	const char *end;   // one like this ends the source; or NULL; borrowed
-	// of an open quote
-	bool is_open;
+	bool is_open;      // --csv: a quote is open, and what is before it is in `joined`
 	struct buf joined;
 	struct line_buffer buffer;
 };
 
-// Opens the source. Returns 0, or -1 with the message appended to `error` and nothing open.
-int lines_open(struct lines *lines, const struct source_config *config, char delimiter, const char *delimiter_text,
+// Opens a source of the input, with the rules of the input for its records; `is_first`: it is the first source. Both configs
+// are borrowed up to lines_close(). Returns 0; or -1 with the message ("cannot open 'FILE': CAUSE") appended to `error` and
+// nothing open.
+int lines_open(struct lines *lines, const struct source_config *config, const struct input_config *rules, bool is_first,
                struct buf *error);
+
+// Closes the file, but not stdin, and frees the memory: the source is at its end. It may be called again.
 void lines_close(struct lines *lines);
 
-// Returns INPUT_RECORD (look at line->bad), INPUT_WAIT, INPUT_END, or INPUT_ERROR with the message appended to `error`.
-// The line may be changed unless the source is FROM_ARGS.
+// Reads the next record. Returns INPUT_RECORD with *ret_line, borrowed until the next call, which may be changed unless the
+// source is FROM_ARGS; its `bad` says whether it can be an item. Or INPUT_WAIT, if there are no bytes yet and reading would
+// block; INPUT_END; or INPUT_ERROR with the message ("cannot read 'FILE': CAUSE") appended to `error`.
 enum input_status lines_next(struct lines *lines, struct line *ret_line, struct buf *error);
 
 #endif

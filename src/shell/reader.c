@@ -87,19 +87,17 @@ bool reader_item(struct reader *r, unsigned place) {
 	if (r->base && (place & (PLACE_ESCAPED | PLACE_DOLLAR)) && (r->is_nested || (place & PLACE_KINDS) == PLACE_DOCUMENT)) {
 		reader_refuse(r, i, "a $ or a \\ before an item in so many quotes cannot be kept apart from it", "write $( ) for the backticks");
 	}
+	char before = r->at > 0 ? r->text[r->at - 1] : ' ', behind = reader_peek(r, 1);
 	item->place = place | r->base | (r->at == r->apart_at ? PLACE_APART : 0);
-	item->place |= reading->is_multibyte || (r->at > 0 && (r->text[r->at - 1] & 0x80)) ? PLACE_AFTER_HIGH : 0;
-	if ((place & PLACE_KINDS) != PLACE_DOUBLE) {
-		item->place &= ~(unsigned)PLACE_AFTER_HIGH;
-	}
-	if ((place & PLACE_KINDS) == PLACE_PLAIN && r->quoted) { // what stands beside it may make a reserved word of it
-		char before = r->at > 0 ? r->text[r->at - 1] : ' ', behind = reader_peek(r, 1);
+	if ((place & PLACE_KINDS) == PLACE_DOUBLE) {
+		item->place |= reading->is_multibyte || (before & 0x80) ? PLACE_AFTER_HIGH : 0;
+		// what a byte at the end of the item could take for the second half of a character, and would be missed
+		item->place |= strchr("\\`[]{}|~^", behind) ? PLACE_BEFORE_TAIL : 0;
+	} else if ((place & PLACE_KINDS) == PLACE_PLAIN && r->quoted) { // what stands beside it may make a reserved word of it
 		bool is_beside = (before >= 'a' && before <= 'z') || (behind >= 'a' && behind <= 'z') || behind == READ_ITEM;
 		item->place |= is_beside ? PLACE_APART : r->quoted;
 	}
 	++r->at;
-	// what a byte at the end of the item could take for the second half of a character, and would be missed
-	item->place |= (place & PLACE_KINDS) == PLACE_DOUBLE && strchr("\\`[]{}|~^", reader_peek(r, 0)) ? PLACE_BEFORE_TAIL : 0;
 	item->is_read = true;
 	if (!item->is_number) {
 		reader_use(r, i, false);

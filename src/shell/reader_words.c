@@ -125,6 +125,14 @@ void known_add(struct reader *r, unsigned kind, const char *name, size_t at) {
 	}
 }
 
+// Adds an item that is no replacement string. Returns its number.
+static size_t add_reference(struct reading *reading, struct read_item item) {
+	grow_array(&reading->items, &reading->items_cap, reading->nitems + 1, sizeof(reading->items[0]));
+	reading->items[reading->nitems] = item;
+	reading->items[reading->nitems].is_reference = true;
+	return reading->nitems++;
+}
+
 // $FAIRPAR_ITEM, $FAIRPAR_ITEM_2. The same place is read twice, and is one item.
 static void use_reference(struct reader *r, size_t at, const char *digits, size_t len) {
 	int column = 0;
@@ -133,25 +141,20 @@ static void use_reference(struct reader *r, size_t at, const char *digits, size_
 	}
 	struct reading *reading = r->reading;
 	at = reader_place(r, at);
-	for (size_t i = 0; i < reading->nitems; ++i) {
-		if (reading->items[i].is_reference && reading->items[i].at == at) {
-			reader_use(r, i, r->derives);
-			return;
-		}
+	size_t i = 0;
+	while (i < reading->nitems && !(reading->items[i].is_reference && reading->items[i].at == at)) {
+		++i;
 	}
-	grow_array(&reading->items, &reading->items_cap, reading->nitems + 1, sizeof(reading->items[0]));
-	reading->items[reading->nitems++] = (struct read_item){.at = at, .is_reference = true, .column = column};
-	reader_use(r, reading->nitems - 1, r->derives);
+	i = i < reading->nitems ? i : add_reference(reading, (struct read_item){.at = at, .column = column});
+	reader_use(r, i, r->derives);
 }
 
 void reader_variable(struct reader *r, const char *name, bool is_derived) {
-	struct reading *reading = r->reading;
-	grow_array(&reading->items, &reading->items_cap, reading->nitems + 1, sizeof(reading->items[0]));
-	reading->items[reading->nitems++] = (struct read_item){.at = SIZE_MAX, .is_reference = true, .is_read = true};
+	size_t item = add_reference(r->reading, (struct read_item){.at = SIZE_MAX, .is_read = true});
 	if (shell_variable_kind(name, false) == VARIABLE_INTEGER) {
-		flow_add(r, name, reading->nitems - 1, is_derived);
+		flow_add(r, name, item, is_derived);
 	} else {
-		add_flow(r, name, reading->nitems - 1, is_derived); // the others are the manifest's to refuse
+		add_flow(r, name, item, is_derived); // the others are the manifest's to refuse
 	}
 }
 
@@ -380,11 +383,12 @@ static bool is_behind_v(const struct command_words *command) {
 static void before_printf(struct reader *r, const struct command_words *command) {
 	if (is_behind_v(command)) {
 		r->scope.needs = NEED_NAME;
-	} else if (!command->has_format) {
-		r->scope.flow = command->target[0] ? command->target : FLOW_OUTPUT;
+		return;
+	}
+	r->scope.flow = command->target[0] ? command->target : FLOW_OUTPUT;
+	if (!command->has_format) {
 		r->scope.needs = reader_peek(r, 0) == '-' && reader_peek(r, 1) == 'v' ? NEED_NAME : 0;
 	} else {
-		r->scope.flow = command->target[0] ? command->target : FLOW_OUTPUT;
 		bool is_number = command->nformat > 0 && command->format[command->nargs % command->nformat] == 'd';
 		// the number of a character: printf %d "'x"
 		char first = reader_peek(r, 0), second = reader_peek(r, 1);

@@ -33,7 +33,6 @@ struct template {
 	char *text;
 	unsigned flags;
 	bool is_direct;
-	bool is_intricate;  // items go into variables, see shell/quoting.h
 	bool is_gb18030;    // the charset of the locale
 	bool names_item;    // $FAIRPAR_ITEM
 	bool needs_total;

@@ -233,6 +233,7 @@ void template_read(struct template *template, const struct names *names) {
 	reading.is_multibyte = !is_quoted && (is_multibyte(template->text, &reading.is_yen, &template->is_gb18030) ||
 	                                      (template->flags & TEMPLATE_OWN_LOCALE));
 	reader_read(&reading);
+	bool is_intricate = reading.is_intricate && !is_quoted && !template->is_direct; // plain words, whatever they look like
 	size_t k = 0;
 	struct parts *of = is_quoted ? &template->words : parts;
 	for (size_t i = 0; i < of->n; ++i) {
@@ -249,6 +250,7 @@ void template_read(struct template *template, const struct names *names) {
 		if (!is_quoted && (part->place & PLACE_KINDS) == PLACE_PLAIN && is_before_redirection(parts, i)) {
 			part->place |= PLACE_APART;
 		}
+		part->place |= is_intricate && !part->is_raw ? PLACE_VARIABLE : 0;
 	}
 	for (; k < reading.nitems; ++k) {
 		if (reading.items[k].needs) {
@@ -258,7 +260,6 @@ void template_read(struct template *template, const struct names *names) {
 	if (reading.refusal && !template->is_direct) {
 		refuse(template, &reading);
 	}
-	template->is_intricate = reading.is_intricate && !template->is_direct; // plain words, whatever they look like
 	reading_fini(&reading);
 	buf_fini(&text);
 }

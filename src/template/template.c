@@ -180,12 +180,6 @@ static void find_places(struct template *template, const struct names *names) {
 	if (is_read) {
 		template_read(template, names);
 	}
-	for (size_t i = 0; i < parts->n; ++i) {
-		struct part *part = &parts->at[i];
-		if (is_read && template->is_intricate && !part->is_raw) {
-			part->place |= PLACE_VARIABLE;
-		}
-	}
 }
 
 // ---- direct templates ----

@@ -168,6 +168,10 @@ static void note_batch(struct run_stats *stats, const struct event_batch *event)
 	}
 }
 
+void stats_add_queued(struct run_stats *stats, const char *batch, int64_t jobs) {
+	batch_of(stats, batch)->queued += (uint64_t)jobs;
+}
+
 // ---- the run ----
 
 static char *keep(struct stats_private *inside, const char *text) {

@@ -24,6 +24,7 @@ enum {
 struct stats_batch {
 	char *name;             // "" for the entry that later batches share
 	int64_t jobs;           // known, or -1
+	uint64_t queued;        // jobs so far, by stats_add_queued()
 	uint64_t ok, failed, cancelled, skipped; // jobs that have ended
 	uint64_t coalesced_failed;  // of failed: items beyond the first of their process
 	uint64_t current, allowed; // of ok: up to date; of failed: that may
@@ -98,6 +99,9 @@ void stats_free(struct run_stats *stats);
 
 // An event_fn: adds the event, and copies what it keeps; `arg` is the struct run_stats.
 void stats_on_event(void *arg, const struct event *event);
+
+// Adds jobs that were queued in the batch, or with less than 0 takes them back: a log does not have these.
+void stats_add_queued(struct run_stats *stats, const char *batch, int64_t jobs);
 
 // The number of jobs of the batch that have ended, however.
 uint64_t stats_ended(const struct stats_batch *batch);

@@ -357,26 +357,10 @@ static void add_clause(struct buf *buf, size_t from, const char *unit, uint64_t 
 	}
 }
 
-void summary_add_last(struct buf *buf, const struct summary_counts *counts) {
-	size_t from = buf->len;
-	if (counts->failed > 0) {
-		buf_printf(buf, "%llu of %llu %s failed%s%s", ull(counts->failed), ull(counts->jobs), counts->unit,
-		           counts->failures ? ": " : "", counts->failures ? counts->failures : "");
-	}
-	if (counts->unnamed > 0 && counts->failures) {
-		buf_printf(buf, " and %llu more%s", ull(counts->unnamed), counts->unnamed_what);
-	}
-	add_clause(buf, from, counts->unit, counts->allowed, "allowed to");
-	add_clause(buf, from, counts->unit, counts->skipped, "skipped");
-	add_clause(buf, from, counts->unit, counts->cancelled, "cancelled");
-	add_clause(buf, from, counts->unit, counts->current, "up to date");
-	add_clause(buf, from, counts->unit, counts->resumed, "done before");
-}
-
 // "A#7 (signal 9)"; of what is no item, what its batch could not do
 static void add_named(struct buf *buf, const struct stats_job *job) {
 	char how[80];
-	text_add_job(buf, job->batch, job->number, job->seq, TEXT_BATCH_COLUMNS);
+	text_add_job(buf, job->batch, job->number, job->seq, SIZE_MAX);
 	buf_adds(buf, " (");
 	if (job->number == 0 && job->result.start == 0 && job->tail) {
 		text_add_text(buf, job->tail, job->tail_len, COMMAND_COLUMNS);
@@ -389,27 +373,26 @@ static void add_named(struct buf *buf, const struct stats_job *job) {
 	buf_addc(buf, ')');
 }
 
-void summary_add_stats_last(struct buf *buf, const struct run_stats *stats) {
+void summary_add_last(struct buf *buf, const struct run_stats *stats, bool listed) {
 	const struct stats_batch *total = &stats->total;
-	struct buf failures = BUF_INIT;
-	for (size_t i = 0; i < stats->nfailures; ++i) {
-		buf_adds(&failures, i > 0 ? ", " : "");
-		add_named(&failures, &stats->failures[i]);
+	const char *unit = stats->counts_items ? "items" : "jobs";
+	size_t from = buf->len;
+	if (total->failed > 0) {
+		buf_printf(buf, "%llu of %llu %s failed", ull(total->failed), ull(stats_ended(total)), unit);
 	}
-	summary_add_last(buf, &(struct summary_counts){
-		.jobs = stats_ended(total),
-		.failed = total->failed,
-		.allowed = total->allowed,
-		.skipped = total->skipped,
-		.cancelled = total->cancelled,
-		.current = total->current,
-		.resumed = stats->run_end.resumed,
-		.unit = stats->counts_items ? "items" : "jobs",
-		.failures = buf_str(&failures),
-		.unnamed = total->failed - total->coalesced_failed - stats->nfailures,
-		.unnamed_what = stats->counts_items ? " processes" : "",
-	});
-	buf_fini(&failures);
+	for (size_t i = 0; i < stats->nfailures && !listed; ++i) {
+		buf_adds(buf, i > 0 ? ", " : ": ");
+		add_named(buf, &stats->failures[i]);
+	}
+	uint64_t unnamed = total->failed - total->coalesced_failed - stats->nfailures;
+	if (unnamed > 0 && !listed) {
+		buf_printf(buf, " and %llu more%s", ull(unnamed), stats->counts_items ? " processes" : "");
+	}
+	add_clause(buf, from, unit, total->allowed, "allowed to");
+	add_clause(buf, from, unit, total->skipped, "skipped");
+	add_clause(buf, from, unit, total->cancelled, "cancelled");
+	add_clause(buf, from, unit, total->current, "up to date");
+	add_clause(buf, from, unit, stats->run_end.resumed, "done before");
 }
 
 // ---- what to do next ----

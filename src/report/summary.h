@@ -23,22 +23,9 @@ struct summary_form {
 	bool again_rest;         // … and what was cancelled
 };
 
-// What the last line says.
-struct summary_counts {
-	uint64_t jobs;           // jobs that have ended, or never will
-	uint64_t failed, allowed, skipped, cancelled, current, resumed; // allowed: of failed
-	const char *unit;        // "jobs" or "items"
-	const char *failures;    // "#3 (exit 1), A#7 (signal 9)"; NULL: they stand above
-	uint64_t unnamed;        // failed ones that are not among these
-	const char *unnamed_what; // " processes" or ""
-};
-
-// Appends the last line of a run without its newline: how many jobs failed, and which; how many were cancelled, skipped or
-// done before. Appends nothing if all jobs ran and succeeded.
-void summary_add_last(struct buf *buf, const struct summary_counts *counts);
-
-// The same of the statistics of a run.
-void summary_add_stats_last(struct buf *buf, const struct run_stats *stats);
+// Appends the last line of a run without its newline: how many jobs failed, and which, unless they are `listed` above it; how
+// many were cancelled, skipped or done before. Appends nothing if all jobs ran and succeeded.
+void summary_add_last(struct buf *buf, const struct run_stats *stats, bool listed);
 
 // Appends the summary of finished statistics (stats_finish()), line by line, each with its newline.
 void summary_add(struct buf *buf, const struct run_stats *stats, const struct summary_form *form);

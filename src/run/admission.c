@@ -226,13 +226,11 @@ static uint64_t look(struct admission *admission, uint64_t *ret_ended) {
 	struct buf why = BUF_INIT;
 	enum event_why kind = run_checks(admission, &why);
 	bool may = why.len == 0;
-	if (admission->run->publisher) {
-		if (kind != admission->published) {
-			publish_state(admission->run, &admission->waits_since, admission->published, NULL);
-			admission->published = kind;
-		}
-		publish_state(admission->run, &admission->waits_since, kind, why.data);
+	if (kind != admission->published) {
+		publish_state(admission->run, &admission->waits_since, admission->published, NULL);
+		admission->published = kind;
 	}
+	publish_state(admission->run, &admission->waits_since, kind, why.data);
 	if (!may && alone && !admission->has_waited) {
 		diag_note("waiting: %s", why.data);
 		admission->has_waited = true;
@@ -264,7 +262,7 @@ static bool wait_turn(struct admission *admission, struct admission_waiter *wait
 bool admission_enter(struct admission *admission, unsigned slot, bool must, struct admission_wait *ret_wait) {
 	struct admission_waiter waiter;
 	struct run *run = admission->run;
-	uint64_t since = run->publisher ? now_ns() : 0;
+	uint64_t since = publish_is_on(run) ? now_ns() : 0;
 	if (!admission->gates) {
 		return true;
 	}
@@ -273,7 +271,7 @@ bool admission_enter(struct admission *admission, unsigned slot, bool must, stru
 	list_push_back(&admission->waiting, &waiter.link);
 	start_order_pass(run->start_order, slot);
 	bool may = wait_turn(admission, &waiter) || must;
-	*ret_wait = (struct admission_wait){.ns = run->publisher ? now_ns() - since : 0, .why = admission->why};
+	*ret_wait = (struct admission_wait){.ns = publish_is_on(run) ? now_ns() - since : 0, .why = admission->why};
 	list_remove(&waiter.link);
 	if (may) {
 		++admission->running;
@@ -331,9 +329,7 @@ static void reread_jobs(struct admission *admission) {
 	slots = slots < limit ? slots : limit;
 	start_order_reserve(run->start_order, slots);
 	pool_set_slots(run->pool, slots);
-	if (run->publisher) {
-		publish_slots(run, slots, "-j");
-	}
+	publish_slots(run, slots, "-j");
 }
 
 // With the lock. Returns whether the timeout is another now.
@@ -396,7 +392,7 @@ static void make_room(struct admission *admission, uint64_t bytes) {
 		most = n > before ? n - before + 1 : 1; // one at a time: the next reading tells what it takes
 	}
 	unsigned now = admission->suspended = children_hold_young(run->children, most);
-	if (run->publisher) {
+	if (publish_is_on(run)) {
 		char what[100];
 		snprintf(what, sizeof(what), "%u running job%s stopped, %s of memory available", now, now == 1 ? "" : "s",
 		         memory_show(bytes));

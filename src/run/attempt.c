@@ -69,7 +69,7 @@ static void build_vars(struct buf *vars, const struct job *job, const struct att
 	add_number(vars, "FAIRPAR_SEQ=", job->item.seq);
 	add_number(vars, "FAIRPAR_SLOT=", job->slot);
 	add_number(vars, "FAIRPAR_ATTEMPT=", job->attempt);
-	if (job->batch->run->publisher) {
+	if (publish_is_on(job->batch->run)) {
 		add_text(vars, "FAIRPAR_RUN=", publish_run(job->batch->run));
 	}
 	add_number(vars, "PARALLEL_SEQ=", job->item.seq);
@@ -181,10 +181,8 @@ static void child_started(void *arg, pid_t pid, uint64_t start) {
 	if (run->admission && !starting->attempt->cleanup) {
 		admission_started(run->admission);
 	}
-	if (run->publisher) {
-		publish_memory(starting->state, starting->job, /* waits */ false);
-		publish_job_start(starting->state, starting->job, (int)pid, start);
-	}
+	publish_memory(starting->state, starting->job, /* waits */ false);
+	publish_job_start(starting->state, starting->job, (int)pid, start);
 }
 
 static void run_child(struct worker_state *state, const struct job *job, const struct attempt *attempt,
@@ -211,8 +209,8 @@ static void run_child(struct worker_state *state, const struct job *job, const s
 		.cleanup = attempt->cleanup,
 		.unlink_path = attempt->ended ? NULL : created_files_path(job),
 		.scratch = state->scratch,
-		.started = run->publisher || (run->admission && !attempt->cleanup) ? child_started : NULL,
-		.waits = run->publisher ? child_waits : NULL,
+		.started = child_started,
+		.waits = child_waits,
 		.started_arg = &starting,
 	};
 	struct block_input input;
@@ -225,7 +223,7 @@ static void run_child(struct worker_state *state, const struct job *job, const s
 	if (is_raw) {
 		screen_enter(STDERR_FILENO);
 	}
-	bool watched = run->publisher && job->spool && spec->output == OUTPUT_LINE_BUFFER;
+	bool watched = publish_is_on(run) && job->spool && spec->output == OUTPUT_LINE_BUFFER;
 	if (watched) {
 		spool_watch(job->spool, &state->stats.recent);
 	}
@@ -233,9 +231,7 @@ static void run_child(struct worker_state *state, const struct job *job, const s
 	if (watched) {
 		spool_watch(job->spool, NULL);
 	}
-	if (run->publisher) {
-		publish_memory(state, job, /* waits */ false);
-	}
+	publish_memory(state, job, /* waits */ false);
 	if (job->block) {
 		block_disconnect(job->block, &config);
 	}
@@ -366,9 +362,7 @@ void attempt_run(struct worker_state *state, struct job *job, const struct attem
 	struct run *run = state->run;
 	struct expansion x = job_expansion(job);
 	*ret_result = (struct result){.outcome = OUTCOME_OK};
-	if (run->publisher) {
-		publish_attempt(state);
-	}
+	publish_attempt(state);
 	buf_reset(&state->text);
 	command_text(attempt->template, &x, &job->spec->by, &state->text);
 	job_output_open_spool(state, job);

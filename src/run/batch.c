@@ -42,9 +42,7 @@ void batch_unref(struct batch *batch) {
 	if (batch->lane) {
 		writer_lane_close(batch->run->writer, batch->lane);
 	}
-	if (batch->stats) {
-		publish_batch_end(batch);
-	}
+	publish_batch_end(batch);
 	for (size_t i = 0; i < batch->nspecs; ++i) {
 		job_spec_free(batch->specs[i]);
 	}

@@ -13,11 +13,9 @@
 #include "run/publish.h"
 #include "run/start_order.h"
 
-// The end of the attempt and of its output.
-static void finish(struct worker_state *state, struct job *job, const struct result *result) {
-	if (state->run->publisher) {
-		publish_output_stats(state, job, result, NEXT_NOTHING);
-	}
+// The end of the attempt and of its output. Returns true if it makes the run halt.
+static bool finish(struct worker_state *state, struct job *job, const struct result *result) {
+	publish_output_stats(state, job, result, NEXT_NOTHING);
 	if (job->spool) {
 		if (log_sink_is_on_stdout(state->run)) {
 			spool_complete(job->spool);
@@ -25,9 +23,7 @@ static void finish(struct worker_state *state, struct job *job, const struct res
 		spool_finish(job->spool);
 		job->spool = NULL;
 	}
-	if (state->run->publisher) {
-		publish_job_end(state, job, result, NEXT_NOTHING);
-	}
+	return publish_job_end(state, job, result, NEXT_NOTHING);
 }
 
 // ---- on-failure ----
@@ -57,7 +53,7 @@ static enum work_status run_on_failure(struct worker *worker, struct queue *queu
 	};
 	struct result result;
 	attempt_run(state, job, &attempt, &result);
-	finish(state, job, &result);
+	(void)finish(state, job, &result); // it is not counted
 	if (outcome_is_failure(result.outcome)) {
 		char how[80];
 		diag_warn("job %s: its on-failure command failed too: %s", worker_state_label(state, job),
@@ -110,7 +106,7 @@ static enum work_status run_finally(struct worker *worker, struct queue *queue, 
 	};
 	struct result result;
 	attempt_run(state, &job, &attempt, &result);
-	finish(state, &job, &result);
+	(void)finish(state, &job, &result); // it is not counted
 	if (result.outcome != OUTCOME_OK) {
 		char how[80];
 		diag_warn("batch '%s': its finally command: %s", text_shows(batch->name),
@@ -164,12 +160,10 @@ static void list_by_pattern(struct worker_state *state, struct worker *worker, s
 		struct buf why = BUF_INIT;
 		buf_printf(&why, "glob '%s': %s", text_shows(pattern), error);
 		diag_error("batch '%s': %s", text_shows(batch->name), buf_str(&why));
-		if (batch->stats) {
-			publish_lost_why(batch, buf_str(&why));
-		}
+		publish_lost_why(batch, buf_str(&why));
 		buf_fini(&why);
 		free(error);
-		counts_trouble(batch, "its items could not be listed", NULL);
+		counts_trouble(batch, "its items could not be listed");
 	}
 }
 
@@ -192,17 +186,11 @@ static void list_by_command(struct worker_state *state, struct worker *worker, s
 	state->line_items.flags = 0; // in this order
 	attempt_run(state, &job, &attempt, &result);
 	line_items_end(&state->line_items, /* keep */ true);
-	finish(state, &job, &result);
+	bool stop = finish(state, &job, &result);
 	if (result.outcome == OUTCOME_CANCELLED) {
 		counts_lost(batch, 1);
-		dag_node_job_failed(batch->node, &result);
-	} else if (result.outcome != OUTCOME_OK) {
-		char how[80];
-		struct buf what = BUF_INIT;
-		buf_printf(&what, "args_from: %s", result_describe(&result, how, sizeof(how)));
-		counts_trouble(batch, buf_str(&what), &result);
-		buf_fini(&what);
 	}
+	counts_ended(batch, &result, stop);
 }
 
 static enum work_status run_listing(struct worker *worker, struct queue *queue, void *data, size_t size FP_UNUSED) {

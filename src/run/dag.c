@@ -159,10 +159,8 @@ static void begin(struct dag_node *node) {
 	}
 	--run->dag->nwaiting;
 	node->state = NODE_RUNNING;
-	if (run->publisher) {
-		publish_waited(node);
-		publish_batch_begun(node->batch);
-	}
+	publish_waited(node);
+	publish_batch_begun(node->batch);
 	node->batch->again = node->again;
 	bool failed = dag_node_make_specs(node) != 0;
 	if (!failed) {
@@ -177,7 +175,7 @@ static void begin(struct dag_node *node) {
 		node->state = NODE_SKIPPED; // what is emitted into it goes nowhere
 		atomic_store_relaxed(&node->skipped, true);
 		pool_cancel(run->pool, node->queue);
-		counts_trouble(node->batch, "could not begin", NULL);
+		counts_trouble(node->batch, "could not begin");
 		dag_node_fed(node);
 	}
 }
@@ -235,12 +233,12 @@ static void skip_one(struct affected *affected, struct dag_node *node, const cha
 	}
 	--run->dag->nwaiting;
 	node->state = NODE_SKIPPED;
-	atomic_store_relaxed(&node->skipped, true); // what is counted by it is counted under the run's lock
+	atomic_store_relaxed(&node->skipped, true); // what is counted by it is counted under the publisher's lock
 	const char *how = how_it_failed(because);
 	if (++affected->nskipped <= SKIPS_NAMED && !run->options->quiet) {
 		diag_note("batch '%s' is skipped: %s '%s', which %s", text_shows(node->plan->name), why, text_shows(because->plan->name), how);
 	}
-	if (run->publisher) {
+	if (publish_is_on(run)) {
 		struct buf text = BUF_INIT;
 		buf_printf(&text, "%s '%s', which %s", why, because->plan->name, how);
 		publish_waited(node);
@@ -356,11 +354,9 @@ static void open_one(struct run *run, struct dag_node *node, const struct manife
 	verify(node->queue); // nothing has begun, so nothing was cut short
 	batch_ref(node->batch);
 	batch_open_lane(node->batch);
-	if (run->publisher) {
-		size_t jobs = manifest_batch_jobs(plan);
-		publish_batch_known(node->batch, &node->attrs, jobs != SIZE_MAX && plan->nfeeders == 0 ? (int64_t)jobs : -1);
-		publish_batch_start(node->batch);
-	}
+	size_t jobs = manifest_batch_jobs(plan);
+	publish_batch_known(node->batch, &node->attrs, jobs != SIZE_MAX && plan->nfeeders == 0 ? (int64_t)jobs : -1);
+	publish_batch_start(node->batch);
 	++run->dag->nwaiting;
 }
 
@@ -446,7 +442,7 @@ int dag_open(struct run *run) {
 		}
 	}
 	begin_ready(run);
-	for (size_t i = 0; i < dag->n && run->publisher; ++i) {
+	for (size_t i = 0; i < dag->n; ++i) {
 		if (dag->all[i].plan && dag->all[i].state == NODE_WAITING) {
 			publish_waiting(&dag->all[i]);
 		}

@@ -12,7 +12,6 @@
 #include "cli/option_again.h"
 #include "cli/option_files.h"
 #include "report/summary.h"
-#include "run/counts.h"
 #include "run/publish.h"
 #include "shell/shell.h"
 #include "term/colour.h"
@@ -22,8 +21,6 @@
 #include <sys/stat.h>
 
 struct end_summary {
-	struct run_stats *stats;
-	bool listed;        // the jobs that failed stand in the lines above the last
 	atomic_int trouble; // enum trouble, of the first job that had one
 	struct buf unknown; // the program that it did not find, if that is known; written by who has set `trouble`
 };
@@ -35,19 +32,19 @@ static bool is_quiet(const struct options *options) {
 	return options->summary == SUMMARY_NEVER || (options->quiet && options->summary != SUMMARY_ALWAYS);
 }
 
-void end_summary_subscribe(struct run *run) {
+void end_summary_open(struct run *run) {
 	const struct options *options = run->options;
-	if (is_quiet(options) || options->sem.is_on) {
-		return;
+	if (!options->quiet) {
+		publish_keep_stats(run); // for the last line
 	}
-	run->end_summary = NEW(struct end_summary);
-	run->end_summary->stats = stats_new();
-	publish_subscribe(run, stats_on_event, run->end_summary->stats, /* wants */ 0);
+	if (!is_quiet(options) && !options->dry_run && !options->sem.is_on) {
+		publish_keep_stats(run);
+		run->end_summary = NEW(struct end_summary);
+	}
 }
 
 void end_summary_close(struct run *run) {
 	if (run->end_summary) {
-		stats_free(run->end_summary->stats);
 		buf_fini(&run->end_summary->unknown);
 		free(run->end_summary);
 		run->end_summary = NULL;
@@ -81,7 +78,7 @@ void end_summary_add_stats(struct buf *buf, const struct run_stats *stats, int f
 	size_t before = buf->len;
 	buf_adds(buf, "fairpar: ");
 	size_t from = buf->len;
-	summary_add_stats_last(buf, stats);
+	summary_add_last(buf, stats, /* listed */ false);
 	if (buf->len > from) {
 		buf_addc(buf, '\n');
 	} else {
@@ -103,49 +100,23 @@ static struct summary_form brief(const struct options *options) {
 	return (struct summary_form){.out_seen = out_seen, .err_seen = err_seen};
 }
 
-static void print_summary(const struct run *run) {
+// Returns true if it lists the jobs that failed.
+static bool print_summary(const struct run *run, struct run_stats *stats) {
 	const struct options *options = run->options;
-	struct run_stats *stats = run->end_summary->stats;
 	stats_finish(stats, stats->last);
 	const struct stats_batch *total = &stats->total;
 	uint64_t jobs = stats_ended(total);
 	bool always = options->summary == SUMMARY_ALWAYS || run->manifest, many = stats->nbatches > 1;
 	bool failed = total->failed > 0 && jobs > 1;
 	if (!always && !failed && !(many && isatty(STDERR_FILENO) == 1)) {
-		return;
+		return false;
 	}
 	struct buf text = BUF_INIT;
 	bool whole = always || many;
 	add(&text, stats, STDERR_FILENO, whole ? (struct summary_form){.table = true} : brief(options));
-	run->end_summary->listed = !whole;
 	diag_text(buf_str(&text), text.len);
 	buf_fini(&text);
-}
-
-// ---- the last line ----
-
-// With --pack=auto it counts items (DESIGN §15).
-static void print_last_line(struct run *run) {
-	struct event_run_end sum = counts_sum(run);
-	struct buf line = BUF_INIT;
-	bool is_packed = run->options->packing.by_time, listed = run->end_summary && run->end_summary->listed;
-	summary_add_last(&line, &(struct summary_counts){
-		.jobs = sum.ok + sum.failed + sum.cancelled + sum.skipped,
-		.failed = sum.failed,
-		.allowed = sum.allowed,
-		.skipped = sum.skipped,
-		.cancelled = sum.cancelled,
-		.current = sum.current,
-		.resumed = sum.resumed,
-		.unit = is_packed ? "items" : "jobs",
-		.failures = listed ? NULL : buf_str(&run->counts.failures),
-		.unnamed = run->counts.tally.failed + run->counts.allowed - run->counts.nfailures,
-		.unnamed_what = is_packed ? " processes" : "",
-	});
-	if (line.len > 0) {
-		diag_note("%s", line.data);
-	}
-	buf_fini(&line);
+	return !whole;
 }
 
 // ---- hints ----
@@ -211,11 +182,21 @@ static void print_hint(const struct run *run) {
 }
 
 void end_summary_print(struct run *run) {
+	struct run_stats *stats = publish_stats(run);
+	struct buf line = BUF_INIT;
+	bool listed = false;
+	if (stats) {
+		stats->counts_items = run->options->packing.by_time; // with --pack=auto items are counted (DESIGN §15)
+	}
 	if (run->end_summary) {
-		print_summary(run);
+		listed = print_summary(run, stats);
 		print_hint(run);
 	}
 	if (!run->options->quiet) {
-		print_last_line(run);
+		summary_add_last(&line, stats, listed);
 	}
+	if (line.len > 0) {
+		diag_note("%s", line.data);
+	}
+	buf_fini(&line);
 }

@@ -8,8 +8,9 @@
 
 struct end_summary;
 
-// Subscribes to what a summary would say, if there may be one. With run->manifest and run->slots; before publish_begin().
-void end_summary_subscribe(struct run *run);
+// Has the statistics kept that a summary or a last line would say, and makes run->end_summary if there may be a summary. Before
+// publish_begin().
+void end_summary_open(struct run *run);
 
 // A job has ended like this: notes whether a hint would have helped. Behind publish_output_stats(). From any thread.
 void end_summary_note_failure(struct worker_state *state, const struct result *result);

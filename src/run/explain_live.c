@@ -24,8 +24,7 @@ struct lasting {
 };
 
 struct explain_live {
-	mutex lock;
-	struct lasting waits[WAITS_MAX]; // guarded by the lock
+	struct lasting waits[WAITS_MAX]; // guarded by publish_lock(), as the next one
 	size_t nwaits;
 };
 
@@ -70,7 +69,6 @@ static void end_pause(struct explain_live *explain_live, const struct event_job 
 
 static void on_event(void *arg, const struct event *event) {
 	struct explain_live *explain_live = arg;
-	mutex_lock(&explain_live->lock);
 	switch (event->kind) {
 	case EVENT_WAIT:
 		begin(explain_live, &event->u.wait, event->at);
@@ -84,13 +82,11 @@ static void on_event(void *arg, const struct event *event) {
 	default:
 		break;
 	}
-	mutex_unlock(&explain_live->lock);
 }
 
 void explain_live_subscribe(struct run *run) {
 	if (run->options->given[OPT_EXPLAIN]) {
 		run->explain_live = NEW(struct explain_live);
-		mutex_init(&run->explain_live->lock, LOCK_EXPLAIN_LIVE);
 		publish_subscribe(run, on_event, run->explain_live, /* wants */ 0);
 	}
 }
@@ -101,7 +97,6 @@ void explain_live_close(struct run *run) {
 		for (size_t i = 0; i < explain_live->nwaits; ++i) {
 			lasting_fini(&explain_live->waits[i]);
 		}
-		mutex_fini(&explain_live->lock);
 		free(explain_live);
 		run->explain_live = NULL;
 	}
@@ -204,11 +199,11 @@ void explain_live_print(struct run *run) {
 	struct explain_live *explain_live = run->explain_live;
 	struct explain_lines lines = {.run = run, .text = BUF_INIT};
 	uint64_t now = now_ns();
-	mutex_lock(&explain_live->lock);
+	publish_lock(run);
 	for (size_t i = 0; i < explain_live->nwaits; ++i) {
 		show_wait(&lines, &explain_live->waits[i], now);
 	}
-	mutex_unlock(&explain_live->lock);
+	publish_unlock(run);
 	flush(&lines, "that wait");
 	pool_each_queue(run->pool, show_queue, &lines);
 	flush(&lines, "batches");

@@ -14,6 +14,7 @@
 #include "run/block.h"
 #include "run/block_feed.h"
 #include "run/dag.h"
+#include "run/publish.h"
 #include "run/tee.h"
 
 #include <unistd.h>
@@ -67,7 +68,7 @@ static bool feed_is_ahead(struct run *run, struct feed *feed) {
 // Reads on of the data of --pipe or --tee, and queues a block at once. Returns true if there may be more.
 static bool feed_fill_data(struct run *run, struct feed *feed) {
 	feed->waiting = false;
-	if (counts_halted(run)) { // data goes to jobs that run, too, without a word of the pool
+	if (publish_halted(run)) { // data goes to jobs that run, too, without a word of the pool
 		feeds_cut_short(run);
 	}
 	if (run->feeds->stopped || feed->ended || !feed_submit(run, feed->submission)) {
@@ -94,7 +95,7 @@ static bool feed_fill_data(struct run *run, struct feed *feed) {
 		if (!run->options->quiet) {
 			diag_warn("no job reads any more: the rest of the data is not read");
 		}
-		counts_known(run, 1); // as an item that was not run
+		publish_queued(feed->submission->batch, 1); // as an item that was not run
 		counts_lost(feed->submission->batch, 1);
 		return true;
 	case DATA_END:
@@ -193,7 +194,9 @@ bool feeds_fill(struct run *run) {
 	}
 	if (!feeds->all_counted && all_is_read(run)) {
 		feeds->all_counted = true;
-		counts_all_known(run);
+		if (publish_all_read(run)) {
+			run_halt(run);
+		}
 	}
 	list_for_each(&feeds->active, at) {
 		struct feed *feed = list_entry(at, struct feed, link);

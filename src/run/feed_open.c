@@ -49,9 +49,7 @@ static struct input *open_input(const struct input_config *config, struct dag_no
 	struct input *input = input_open(config, &error);
 	if (!input && node) {
 		diag_error("batch '%s': %s", text_shows(node->plan->name), error);
-		if (node->run->publisher) {
-			publish_lost_why(node->batch, error);
-		}
+		publish_lost_why(node->batch, error);
 		free(error);
 	} else if (!input) {
 		diag_error("%s", error);

@@ -47,9 +47,7 @@ struct submission *feed_submission_open_batch(struct run *run, const char *name,
 	struct queue_attrs attrs = {.weight = 1, .low_water = low_water};
 	batch_override(run, name, &attrs);
 	struct batch *fresh = batch_new(run, name);
-	if (run->publisher) {
-		publish_batch_known(fresh, &attrs, /* jobs */ -1);
-	}
+	publish_batch_known(fresh, &attrs, /* jobs */ -1);
 	struct queue *queue = pool_queue_open(run->pool, name, &attrs, fresh);
 	if (queue && queue_user(queue) == fresh) {
 		batch_open_lane(fresh);

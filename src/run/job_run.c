@@ -28,7 +28,6 @@
 #include "run/job_output.h"
 #include "run/job_records.h"
 #include "run/log_sink.h"
-#include "run/status_display.h"
 #include "run/publish.h"
 #include "run/result_files.h"
 #include "run/retry_queue.h"
@@ -98,10 +97,8 @@ static void job_close(struct worker_state *state, struct job *job, const struct 
 	struct run *run = state->run;
 	bool failed = outcome_is_failure(result->outcome);
 	uint64_t received = count_output(job);
-	if (run->publisher) {
-		publish_output_stats(state, job, result, NEXT_NOTHING);
-		end_summary_note_failure(state, result);
-	}
+	publish_output_stats(state, job, result, NEXT_NOTHING);
+	end_summary_note_failure(state, result);
 	result_files_end(state, job, result, received);
 	if (job->spool && failed && run->options->color_failed && !result_files_is_table(run)) {
 		// white on red, and to the end of the line, as GNU parallel has it
@@ -109,12 +106,7 @@ static void job_close(struct worker_state *state, struct job *job, const struct 
 	}
 	created_files_settle(job, result->outcome == OUTCOME_OK);
 	end_output(state, job, result, received);
-	if (run->publisher) {
-		publish_job_end(state, job, result, NEXT_NOTHING);
-	}
-	if (counts_job(state, job, result, /* current */ false)) {
-		run_halt(run);
-	}
+	counts_ended(job->batch, result, publish_job_end(state, job, result, NEXT_NOTHING));
 }
 
 static enum work_status job_end(struct worker_state *state, struct job *job, const struct result *result) {
@@ -130,15 +122,10 @@ static enum work_status job_end(struct worker_state *state, struct job *job, con
 }
 
 // What the job creates is there: it is done without having been anything (DESIGN §2, hot path).
-static enum work_status job_is_current(struct worker_state *state, struct job *job) {
+static enum work_status job_is_current(const struct job *job) {
 	static const struct result ok = {.outcome = OUTCOME_OK};
 	skip_output(job->batch, &job->item);
-	if (job->batch->stats) {
-		publish_current(job->batch, job);
-	}
-	if (counts_job(state, job, &ok, /* current */ true)) {
-		run_halt(state->run);
-	}
+	counts_ended(job->batch, &ok, publish_current(job->batch, job));
 	return WORK_NOT_RUN;
 }
 
@@ -220,7 +207,7 @@ static void go_on(struct worker_state *state, struct worker *worker, struct queu
 	if (job->spool) {
 		spool_suspend(job->spool);
 	}
-	if (run->publisher) {
+	if (publish_is_on(run)) {
 		job->queued = now_ns();
 		job->pause = pause;
 		job->pauses = pause > 0;
@@ -256,9 +243,7 @@ const struct retry_calls work_retries = {.resume = resume, .cut_off = cut_off_wa
 static enum work_status fail_bad_item(struct worker_state *state, struct job *job) {
 	struct result result;
 	result_cannot_start(&result, 126);
-	if (state->run->publisher) {
-		publish_attempt(state);
-	}
+	publish_attempt(state);
 	buf_reset(&state->text);
 	buf_adds(&state->text, job->record.args);
 	job_output_open_spool(state, job);
@@ -310,10 +295,8 @@ static enum work_status job_step(struct worker *worker, struct queue *queue, str
 	uint64_t pause = retries && spec->delay.first_ns > 0 ? manifest_delay_ns(&spec->delay, job->attempt) : 0;
 	job->pending = retries ? NEXT_RETRY : NEXT_STEP;
 	job->result = result;
-	if (state->run->publisher) { // before what is next can begin
-		publish_output_stats(state, job, &result, job->pending);
-		publish_job_end(state, job, &result, job->pending);
-	}
+	publish_output_stats(state, job, &result, job->pending);
+	(void)publish_job_end(state, job, &result, job->pending); // before what is next can begin
 	job->step += !retries;
 	job->attempt = retries ? job->attempt + 1 : 1;
 	go_on(state, worker, queue, job, pause);
@@ -374,10 +357,7 @@ static enum work_status run_item(struct worker *worker, struct queue *queue, voi
 	job.spec = job.batch->specs[job.item.spec];
 	bool current = false;
 	if (job.batch->is_fed && !job.item.bad && job_records_leave_out(job.batch, &job.record, &job.item)) {
-		counts_known(run, -1); // it has been done before: it is in no count but that
-		if (run->status_display) {
-			status_display_queued(run, job.batch, -1);
-		}
+		publish_queued(job.batch, -1); // it is in no count but that of jobs done before
 		job_release(&job);
 		start_order_pass(run->start_order, job.slot);
 		return WORK_NOT_RUN;
@@ -388,7 +368,7 @@ static enum work_status run_item(struct worker *worker, struct queue *queue, voi
 	if (job.spec->creates && !job.item.bad) {
 		current = created_files_find(worker_state_of(run, worker), &job);
 	}
-	enum work_status status = current ? job_is_current(worker_state_of(run, worker), &job) : job_step(worker, queue, &job);
+	enum work_status status = current ? job_is_current(&job) : job_step(worker, queue, &job);
 	start_order_pass(run->start_order, job.slot);
 	if (run->trace && trace_is_due(run->trace)) {
 		run_wake(run);
@@ -417,7 +397,7 @@ void work_failed(void *arg, struct worker *worker, struct queue *queue) {
 	kept->item.order = 0; // it is no item: its output has no place in the order
 	kept->step = 0;
 	kept->role = ROLE_ON_FAILURE;
-	kept->queued = state->run->publisher ? now_ns() : 0;
+	kept->queued = publish_is_on(state->run) ? now_ns() : 0;
 	kept->pause = kept->from = 0;
 	batch_command_on_failure(worker, queue, kept, &state->failed_result);
 }

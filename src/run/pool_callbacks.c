@@ -43,13 +43,11 @@ static void on_removed(void *arg, struct queue *queue, uint64_t submitted FP_UNU
 	struct run *run = arg;
 	struct batch *batch = queue_user(queue);
 	struct dag_node *node = batch->node;
-	if (batch->stats) {
-		publish_longest_wait(batch, queue_longest_wait(queue));
-	}
+	publish_longest_wait(batch, queue_longest_wait(queue));
 	batch_retire(batch);
 	if (node) { // behind the above, so that its end is told before others begin
 		dag_node_ended(node);
-	} else if (run->publisher) {
+	} else if (publish_is_on(run)) {
 		run_wake(run);
 	}
 }
@@ -122,7 +120,7 @@ struct pool *make_pool(struct run *run, unsigned slots) {
 		.slots = slots,
 		.max_long = options->max_long,
 		.fair_time = run->fair_time,
-		.facts = run->publisher != NULL,
+		.facts = publish_is_on(run),
 		.queue_mem = options->queue_mem,
 		.spill_dir = run->temp_dir,
 		.start_interval = options->delay_auto ? 0 : options->delay,
@@ -135,7 +133,7 @@ struct pool *make_pool(struct run *run, unsigned slots) {
 			.started = on_worker_started,
 			.trace = run->trace || run->start_order ? on_dispatch : NULL,
 			.flush = run->log ? on_flush : NULL,
-			.reserving = run->publisher ? on_reserving : NULL,
+			.reserving = publish_is_on(run) ? on_reserving : NULL,
 			.trouble = on_pool_trouble,
 			.arg = run,
 		},

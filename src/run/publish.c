@@ -1,4 +1,4 @@
-// Publishes what happens in the run to its subscribers: the log, the statistics, the status line.
+// The account of a run: publishes what happens in it to its subscribers, and counts its jobs.
 
 #include "run/publish.h"
 
@@ -6,6 +6,7 @@
 #include "base/diag.h"
 #include "base/random.h"
 #include "process/memory.h"
+#include "report/run_stats.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -37,6 +38,10 @@ struct batch_stats {
 
 struct publisher {
 	mutex lock;
+	struct tally tally;        // what the halt and the exit status follow from; under the lock, as the next one
+	struct result halted_by;   // the job that met the halt
+	atomic_bool halted;        // the halt was met; written under the lock
+	struct run_stats *stats;   // the first subscriber; NULL: there is none, and no event is built
 	struct { event_fn *fn; void *arg; unsigned wants; } subscribers[SUBSCRIBERS];
 	size_t n;
 	unsigned wants;        // of all
@@ -44,20 +49,27 @@ struct publisher {
 	struct event_lost lost;        // jobs is 0: nothing to publish; under the lock
 	const struct batch *lost_batch;
 	char *cut;                     // why the run is cut short, or NULL; under the lock, and kept from then on
-	uint64_t slot_time;            // nanoseconds times slots so far; under the lock
 	atomic_uint_least64_t tails;   // taken so far
 	char run[ULID_LEN + 1];
 };
 
 // ---- subscribers ----
 
-void publish_subscribe(struct run *run, event_fn *fn, void *arg, unsigned wants) {
-	if (!run->publisher) {
-		run->publisher = NEW(struct publisher);
-		mutex_init(&run->publisher->lock, LOCK_PUBLISHER);
+void publish_open(struct run *run) {
+	run->publisher = NEW(struct publisher);
+	mutex_init(&run->publisher->lock, LOCK_PUBLISHER);
+}
+
+void publish_keep_stats(struct run *run) {
+	if (!run->publisher->stats) {
+		run->publisher->stats = stats_new();
 	}
+}
+
+void publish_subscribe(struct run *run, event_fn *fn, void *arg, unsigned wants) {
 	struct publisher *publisher = run->publisher;
 	verify(publisher->n < SUBSCRIBERS);
+	publish_keep_stats(run);
 	publisher->subscribers[publisher->n].fn = fn;
 	publisher->subscribers[publisher->n].arg = arg;
 	publisher->subscribers[publisher->n++].wants = wants;
@@ -68,16 +80,33 @@ void publish_set_flush(struct run *run, const struct publish_flush *flush) {
 	run->publisher->flush = *flush;
 }
 
+bool publish_is_on(const struct run *run) {
+	return run->publisher->stats;
+}
+
 bool publish_wants(const struct run *run, enum publish_wants want) {
-	return run->publisher && (run->publisher->wants & want);
+	return run->publisher->wants & want;
 }
 
 const char *publish_run(const struct run *run) {
-	return run->publisher ? run->publisher->run : "";
+	return run->publisher->run;
+}
+
+struct run_stats *publish_stats(struct run *run) {
+	return run->publisher->stats;
+}
+
+void publish_lock(struct run *run) {
+	mutex_lock(&run->publisher->lock);
+}
+
+void publish_unlock(struct run *run) {
+	mutex_unlock(&run->publisher->lock);
 }
 
 // With the lock.
 static void deliver(struct publisher *publisher, const struct event *event) {
+	stats_on_event(publisher->stats, event);
 	for (size_t i = 0; i < publisher->n; ++i) {
 		if (event->kind != EVENT_OUTPUT || publisher->subscribers[i].wants & WANTS_OUTPUT) {
 			publisher->subscribers[i].fn(publisher->subscribers[i].arg, event);
@@ -110,6 +139,9 @@ static void flush(const struct publisher *publisher, bool may_wait) {
 
 static void publish_event(struct run *run, struct event *event) {
 	struct publisher *publisher = run->publisher;
+	if (!publisher->stats) {
+		return;
+	}
 	mutex_lock(&publisher->lock);
 	publish_locked(publisher, event);
 	mutex_unlock(&publisher->lock);
@@ -119,6 +151,9 @@ static void publish_event(struct run *run, struct event *event) {
 
 void publish_tick(struct run *run) {
 	struct publisher *publisher = run->publisher;
+	if (!publisher->stats) {
+		return;
+	}
 	mutex_lock(&publisher->lock);
 	flush_lost(publisher);
 	mutex_unlock(&publisher->lock);
@@ -168,6 +203,9 @@ static char *find_parent(void) {
 void publish_begin(struct run *run) {
 	struct publisher *publisher = run->publisher;
 	const struct options *options = run->options;
+	if (!publisher->stats) {
+		return;
+	}
 	char host[HOST_LEN] = "";
 	char *cwd = getcwd(NULL, 0), *parent = find_parent();
 	// POSIX leaves open whether a name that was cut ends with a NUL
@@ -207,29 +245,77 @@ void publish_slots(struct run *run, unsigned slots, const char *why) {
 	publish_event(run, &(struct event){.kind = EVENT_SLOTS, .u.slots = {.slots = slots, .why = why}});
 }
 
-void publish_end(struct run *run, const struct event_run_end *counts, int exit_status, int signal) {
-	if (run->publisher->run[0] == '\0') {
+void publish_end(struct run *run, uint64_t resumed, int exit_status, int signal) {
+	struct publisher *publisher = run->publisher;
+	if (publisher->run[0] == '\0') {
 		return; // it has not begun
 	}
-	struct event event = {.kind = EVENT_RUN_END, .u.run_end = *counts};
-	event.u.run_end.slot_time = run->publisher->slot_time;
-	event.u.run_end.exit_status = exit_status;
-	event.u.run_end.signal = signal;
-	publish_event(run, &event);
+	publish_tick(run);
+	stats_finish(publisher->stats, now_ns());
+	const struct stats_batch *total = &publisher->stats->total;
+	publish_event(run, &(struct event){
+		.kind = EVENT_RUN_END,
+		.u.run_end = {
+			.ok = total->ok,
+			.failed = total->failed,
+			.cancelled = total->cancelled,
+			.skipped = total->skipped,
+			.allowed = total->allowed,
+			.current = total->current,
+			.resumed = resumed,
+			.slot_time = total->slot_time,
+			.exit_status = exit_status,
+			.signal = signal,
+		},
+	});
 }
 
 void publish_close(struct run *run) {
-	if (run->publisher) {
-		mutex_fini(&run->publisher->lock);
-		free(run->publisher->cut);
-		free(run->publisher);
-		run->publisher = NULL;
+	mutex_fini(&run->publisher->lock);
+	stats_free(run->publisher->stats);
+	free(run->publisher->cut);
+	free(run->publisher);
+}
+
+// ---- the halt and the exit status ----
+
+// With the lock. Returns true if the job that is counted now makes the run halt.
+static bool meet_halt(struct run *run, const struct result *by) {
+	struct publisher *publisher = run->publisher;
+	bool stop = !atomic_load_relaxed(&publisher->halted) && halt_is_met(&run->halt, &publisher->tally);
+	if (stop) {
+		atomic_store_relaxed(&publisher->halted, true);
+		publisher->halted_by = *by;
 	}
+	return stop;
+}
+
+bool publish_all_read(struct run *run) {
+	struct publisher *publisher = run->publisher;
+	struct tally *tally = &publisher->tally;
+	mutex_lock(&publisher->lock);
+	tally->total_is_final = true;
+	atomic_store_relaxed(&run->all_read, true);
+	bool stop = tally->ok + tally->failed > 0 && meet_halt(run, &tally->first);
+	mutex_unlock(&publisher->lock);
+	return stop;
+}
+
+bool publish_halted(const struct run *run) {
+	return atomic_load_relaxed(&run->publisher->halted);
+}
+
+int publish_exit_status(const struct run *run) {
+	const struct publisher *publisher = run->publisher;
+	return exit_status(run->options->exit_scheme, &publisher->tally, &run->halt, publish_halted(run), &publisher->halted_by);
 }
 
 // ---- batches ----
 
 void publish_batch_known(struct batch *batch, const struct queue_attrs *attrs, int64_t jobs) {
+	if (!publish_is_on(batch->run)) {
+		return;
+	}
 	batch->stats = NEW(struct batch_stats);
 	batch->stats->attrs = *attrs;
 	batch->stats->jobs = jobs;
@@ -237,7 +323,7 @@ void publish_batch_known(struct batch *batch, const struct queue_attrs *attrs, i
 
 void publish_batch_start(struct batch *batch) {
 	struct batch_stats *stats = batch->stats;
-	if (stats->started) {
+	if (!stats || stats->started) {
 		return;
 	}
 	stats->started = true;
@@ -254,12 +340,28 @@ void publish_batch_start(struct batch *batch) {
 	});
 }
 
+void publish_queued(struct batch *batch, int64_t jobs) {
+	struct publisher *publisher = batch->run->publisher;
+	publish_batch_start(batch);
+	mutex_lock(&publisher->lock);
+	publisher->tally.total += (uint64_t)jobs;
+	if (publisher->wants & WANTS_QUEUED) {
+		stats_add_queued(publisher->stats, batch->name, jobs);
+	}
+	mutex_unlock(&publisher->lock);
+}
+
 void publish_batch_begun(struct batch *batch) {
-	batch->stats->begun = now_ns();
+	if (batch->stats) {
+		batch->stats->begun = now_ns();
+	}
 }
 
 void publish_longest_wait(struct batch *batch, uint64_t ns) {
 	struct publisher *publisher = batch->run->publisher;
+	if (!batch->stats) {
+		return;
+	}
 	mutex_lock(&publisher->lock);
 	batch->stats->counts.longest_wait = ns;
 	mutex_unlock(&publisher->lock);
@@ -267,6 +369,9 @@ void publish_longest_wait(struct batch *batch, uint64_t ns) {
 
 void publish_batch_end(struct batch *batch) {
 	struct batch_stats *stats = batch->stats;
+	if (!stats) {
+		return;
+	}
 	if (stats->started) {
 		struct publisher *publisher = batch->run->publisher;
 		mutex_lock(&publisher->lock);
@@ -282,8 +387,7 @@ void publish_batch_end(struct batch *batch) {
 }
 
 // With the lock.
-static void count(struct batch_stats *stats, enum outcome outcome, uint64_t jobs) {
-	struct event_batch_end *counts = &stats->counts;
+static void count(struct event_batch_end *counts, enum outcome outcome, uint64_t jobs) {
 	switch (outcome) {
 	case OUTCOME_OK: counts->ok += jobs; break;
 	case OUTCOME_CANCELLED: counts->cancelled += jobs; break;
@@ -292,11 +396,22 @@ static void count(struct batch_stats *stats, enum outcome outcome, uint64_t jobs
 	}
 }
 
-void publish_lost(struct batch *batch, enum outcome outcome, uint64_t jobs) {
-	struct publisher *publisher = batch->run->publisher;
+// Counts the end of jobs in the batch and in the run, with the lock. Returns true if that makes the run halt.
+static bool count_end(struct batch *batch, const struct result *result, uint64_t jobs) {
+	struct run *run = batch->run;
+	if (batch->stats) {
+		count(&batch->stats->counts, result->outcome, jobs);
+	}
+	if (batch->allow_failure && outcome_is_failure(result->outcome)) {
+		return false;
+	}
+	tally_add(&run->publisher->tally, result);
+	return result->outcome != OUTCOME_CANCELLED && meet_halt(run, result);
+}
+
+// With the lock.
+static void add_lost(struct publisher *publisher, const struct batch *batch, enum outcome outcome, uint64_t jobs) {
 	struct batch_stats *stats = batch->stats;
-	publish_batch_start(batch);
-	mutex_lock(&publisher->lock);
 	if (publisher->lost_batch != batch || publisher->lost.outcome != outcome) {
 		flush_lost(publisher);
 		publisher->lost_batch = batch;
@@ -304,12 +419,28 @@ void publish_lost(struct batch *batch, enum outcome outcome, uint64_t jobs) {
 		publisher->lost = (struct event_lost){.batch = batch->name, .outcome = outcome, .why = why};
 	}
 	publisher->lost.jobs += jobs;
-	count(stats, outcome, jobs);
+	count(&stats->counts, outcome, jobs);
+}
+
+void publish_lost(struct batch *batch, enum outcome outcome, uint64_t jobs) {
+	struct publisher *publisher = batch->run->publisher;
+	if (jobs == 0) {
+		return;
+	}
+	publish_batch_start(batch);
+	mutex_lock(&publisher->lock);
+	*(outcome == OUTCOME_SKIPPED ? &publisher->tally.skipped : &publisher->tally.cancelled) += jobs;
+	if (batch->stats) {
+		add_lost(publisher, batch, outcome, jobs);
+	}
 	mutex_unlock(&publisher->lock);
 }
 
 void publish_lost_why(struct batch *batch, const char *why) {
 	struct publisher *publisher = batch->run->publisher;
+	if (!batch->stats) {
+		return;
+	}
 	mutex_lock(&publisher->lock);
 	flush_lost(publisher); // it may have the reason before
 	free(batch->stats->why);
@@ -319,7 +450,7 @@ void publish_lost_why(struct batch *batch, const char *why) {
 
 void publish_cut(struct run *run, const char *why) {
 	struct publisher *publisher = run->publisher;
-	if (!publisher) {
+	if (!publisher->stats) {
 		return;
 	}
 	mutex_lock(&publisher->lock);
@@ -431,7 +562,10 @@ static void end_reserve(const struct worker_state *state, const struct job *job)
 
 void publish_memory(struct worker_state *state, const struct job *job, bool waits) {
 	struct attempt_stats *stats = &state->stats;
-	uint64_t since = stats->memory_since, now = now_ns();
+	uint64_t since = stats->memory_since, now = waits || since > 0 ? now_ns() : 0;
+	if (!publish_is_on(state->run)) {
+		return;
+	}
 	if (waits && since == 0) {
 		stats->memory_since = now;
 		struct buf what = BUF_INIT;
@@ -447,6 +581,9 @@ void publish_memory(struct worker_state *state, const struct job *job, bool wait
 
 void publish_job_start(struct worker_state *state, const struct job *job, int pid, uint64_t start) {
 	struct attempt_stats *stats = &state->stats;
+	if (!publish_is_on(state->run)) {
+		return;
+	}
 	stats->started = true;
 	stats->queued = job->queued ? minus(start, job->queued) : 0;
 	end_reserve(state, job);
@@ -493,8 +630,10 @@ static size_t cut_tail(struct buf *tail) {
 	return from;
 }
 
-static bool is_counted(const struct job *job) {
-	return job->role == ROLE_JOB || job->role == ROLE_LISTING;
+// Is this the end of a job? A listing is none, but one that fails counts: its batch lacks its items.
+static bool is_counted(const struct job *job, const struct result *result, enum event_next next) {
+	bool fails = job->role == ROLE_LISTING && outcome_is_failure(result->outcome);
+	return next == NEXT_NOTHING && (job->role == ROLE_JOB || fails);
 }
 
 static void take_tail(struct worker_state *state, const struct job *job) {
@@ -528,6 +667,9 @@ static uint64_t bytes_of(const struct worker_state *state, const struct job *job
 }
 
 void publish_output_stats(struct worker_state *state, const struct job *job, const struct result *result, enum event_next next) {
+	if (!publish_is_on(state->run)) {
+		return;
+	}
 	state->stats.out_bytes = bytes_of(state, job, 0);
 	state->stats.err_bytes = bytes_of(state, job, 1);
 	if (next == NEXT_NOTHING && outcome_is_failure(result->outcome)) {
@@ -543,19 +685,13 @@ static void end_unmade(struct event_job_end *end) {
 	memset(&end->result.usage, 0, sizeof(end->result.usage));
 }
 
-// Cut off as the log has it, so that who adds it up comes to the same.
-static uint64_t slot_time_of(const struct event_job_end *end) {
-	return event_us(minus(end->result.end, end->result.start)) * 1000 * end->nslots;
-}
-
-void publish_job_end(struct worker_state *state, const struct job *job, const struct result *result, enum event_next next) {
-	struct publisher *publisher = state->run->publisher;
-	struct attempt_stats *stats = &state->stats;
-	bool failed = outcome_is_failure(result->outcome);
+static void make_end(struct worker_state *state, const struct job *job, const struct result *result, enum event_next next,
+                     struct event *ret_event) {
+	const struct attempt_stats *stats = &state->stats;
 	if (result->outcome == OUTCOME_SPAWN_ERROR && !stats->started && job->cancelled_next == NEXT_NOTHING) {
 		publish_job_start(state, job, 0, now_ns());
 	}
-	struct event event = {
+	*ret_event = (struct event){
 		.kind = EVENT_JOB_END,
 		.u.job_end = {
 			.id = identify(state, job),
@@ -565,7 +701,7 @@ void publish_job_end(struct worker_state *state, const struct job *job, const st
 			.source = source_of(state),
 			.next = next,
 			.coalesced = job->coalesced,
-			.allowed = failed && next == NEXT_NOTHING && is_counted(job) && job->batch->allow_failure,
+			.allowed = is_counted(job, result, next) && outcome_is_failure(result->outcome) && job->batch->allow_failure,
 			.out_bytes = stats->out_bytes,
 			.err_bytes = stats->err_bytes,
 			.why = result->outcome == OUTCOME_SPAWN_ERROR && stats->why.len > 0 ? stats->why.data : NULL,
@@ -577,39 +713,48 @@ void publish_job_end(struct worker_state *state, const struct job *job, const st
 		},
 	};
 	if (job->cancelled_next != NEXT_NOTHING) {
-		end_unmade(&event.u.job_end);
+		end_unmade(&ret_event->u.job_end);
+	}
+}
+
+bool publish_job_end(struct worker_state *state, const struct job *job, const struct result *result, enum event_next next) {
+	struct publisher *publisher = state->run->publisher;
+	struct event event;
+	if (publisher->stats) {
+		make_end(state, job, result, next, &event);
 	}
 	mutex_lock(&publisher->lock);
-	publish_locked(publisher, &event);
-	if (event.u.job_end.source != FROM_LONG) {
-		publisher->slot_time += slot_time_of(&event.u.job_end);
+	if (publisher->stats) {
+		publish_locked(publisher, &event);
 	}
-	if (next == NEXT_NOTHING && is_counted(job) && (job->role == ROLE_JOB || failed)) { // a listing only if it fails
-		count(job->batch->stats, result->outcome, 1 + job->coalesced);
-	}
+	bool stop = is_counted(job, result, next) && count_end(job->batch, result, 1 + job->coalesced);
 	mutex_unlock(&publisher->lock);
 	if (!state->worker) {
 		flush(publisher, /* may_wait */ false);
 	} else if (publisher->flush.later && publisher->flush.later(publisher->flush.arg)) {
 		worker_request_flush(state->worker);
 	}
+	return stop;
 }
 
-// The end of what had no attempt.
-static void end_without(struct batch *batch, struct event_job_end end) {
+// The end of what had no attempt. Returns true if that makes the run halt.
+static bool end_without(struct batch *batch, struct event_job_end end) {
 	struct publisher *publisher = batch->run->publisher;
 	struct event event = {.kind = EVENT_JOB_END, .u.job_end = end};
 	event.u.job_end.id.batch = batch->name;
 	event.u.job_end.id.attempt = 1;
 	mutex_lock(&publisher->lock);
-	publish_locked(publisher, &event);
-	count(batch->stats, end.result.outcome, 1);
+	if (publisher->stats) {
+		publish_locked(publisher, &event);
+	}
+	bool stop = count_end(batch, &end.result, 1);
 	mutex_unlock(&publisher->lock);
 	flush(publisher, /* may_wait */ false);
+	return stop;
 }
 
-void publish_current(struct batch *batch, const struct job *job) {
-	end_without(batch, (struct event_job_end){
+bool publish_current(struct batch *batch, const struct job *job) {
+	return end_without(batch, (struct event_job_end){
 		.id = {.number = job->item.number, .seq = job->item.seq},
 		.result = {.outcome = OUTCOME_OK},
 		.nslots = 1,
@@ -618,16 +763,14 @@ void publish_current(struct batch *batch, const struct job *job) {
 	});
 }
 
-void publish_trouble(struct batch *batch, const struct result *result, const char *what) {
-	struct result unmade = *result;
-	unmade.start = unmade.end = 0;
-	end_without(batch, (struct event_job_end){
+bool publish_trouble(struct batch *batch, const struct result *result, const char *what) {
+	return end_without(batch, (struct event_job_end){
 		.id = {.role = ROLE_LISTING},
-		.result = unmade,
+		.result = *result,
 		.nslots = 1,
 		.source = FROM_QUEUE,
 		.allowed = batch->allow_failure,
-		.why = batch->stats->why,
+		.why = batch->stats ? batch->stats->why : NULL,
 		.tail = what,
 		.tail_len = strlen(what),
 	});

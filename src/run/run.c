@@ -15,7 +15,6 @@
 #include "process/context.h"
 #include "process/signals.h"
 #include "run/admission.h"
-#include "run/counts.h"
 #include "run/dag.h"
 #include "run/end_summary.h"
 #include "run/explain_live.h"
@@ -102,9 +101,7 @@ static void run_loop(struct run *run) {
 		run_answer_flags(run);
 		flush_trace(run);
 		batches_reap(run);
-		if (run->publisher) {
-			publish_tick(run);
-		}
+		publish_tick(run);
 		dag_advance(run);
 		again = !run->stopping && feeds_fill(run);
 	}
@@ -114,11 +111,10 @@ static void run_loop(struct run *run) {
 // ---- the end ----
 
 static int run_status(struct run *run) {
-	const struct options *options = run->options;
 	if (atomic_load_relaxed(&run->trouble) || diag_lost()) {
 		return EXIT_TROUBLE;
 	}
-	return exit_status(options->exit_scheme, &run->counts.tally, &run->halt, run->counts.halted, &run->counts.halted_by);
+	return publish_exit_status(run);
 }
 
 static void draw_pictures(struct run *run) {
@@ -137,13 +133,11 @@ static void draw_pictures(struct run *run) {
 // Returns the exit status: the one that was published, unless a subscriber has had trouble.
 static int end_events(struct run *run, int status, int signal) {
 	if (!run->signal) { // else setup_close() has, before another signal can kill
-		struct event_run_end counts = counts_sum(run);
-		publish_end(run, &counts, signal ? 128 + signal : status, signal);
+		publish_end(run, run->resumed, signal ? 128 + signal : status, signal);
 	}
 	log_sink_let_go(run);
 	draw_pictures(run);
 	log_sink_close(run);
-	publish_close(run);
 	return atomic_load_relaxed(&run->trouble) ? EXIT_TROUBLE : status;
 }
 
@@ -172,6 +166,7 @@ int run_all(const struct options *options, struct context *context, const struct
 	}
 	mutex_init(&run.lock, LOCK_RUN);
 	run.settings_used = xcalloc(options->nsettings, sizeof(*run.settings_used));
+	publish_open(&run);
 	bool opened = setup_open(&run) == 0;
 	if (opened && options->manifest && !options->quiet) {
 		batches_warn_unused(&run); // all are known
@@ -183,10 +178,7 @@ int run_all(const struct options *options, struct context *context, const struct
 	setup_close(&run);
 	int status = opened ? run_status(&run) : EXIT_TROUBLE;
 	bool reader_gone = run.output_error == EPIPE; // `| head`: not a word
-	if (run.publisher) {
-		status = end_events(&run, status, ending_signal(&run) ? ending_signal(&run) : reader_gone ? SIGPIPE : 0);
-	}
-	log_sink_close(&run); // if nothing was published
+	status = end_events(&run, status, ending_signal(&run) ? ending_signal(&run) : reader_gone ? SIGPIPE : 0);
 	if (!ending_signal(&run)) {
 		signals_release(); // nobody may read what is said now
 	}
@@ -200,8 +192,8 @@ int run_all(const struct options *options, struct context *context, const struct
 	end_summary_close(&run);
 	explain_live_close(&run);
 	status_display_close(&run);
+	publish_close(&run);
 	free(run.settings_used);
-	buf_fini(&run.counts.failures);
 	mutex_fini(&run.lock);
 	if (ending_signal(&run)) {
 		signals_die(ending_signal(&run));

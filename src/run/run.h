@@ -34,21 +34,6 @@ struct tee;
 struct terminal;
 struct status_display;
 
-enum { FAILURES_NAMED = 20 };  // failed jobs named in the last line (issue text and DESIGN §8)
-
-// What has become of the jobs so far (counts.h).
-struct counts {
-	struct tally tally;
-	uint64_t allowed;         // failed jobs of batches that may fail; not in the tally
-	uint64_t current;         // jobs that had nothing to do, for what they create was there; part of tally.ok
-	uint64_t resumed;         // jobs that the joblog says are done; known at the end, in no other count
-	struct { uint64_t ok, failed, cancelled; } coalesced; // --pack=auto: items of a process beyond its first, in no other count
-	bool halted;              // the halt was met
-	struct result halted_by;
-	struct buf failures;      // "#3 (exit 1), A#7 (signal 9)", up to FAILURES_NAMED
-	size_t nfailures;         // named there
-};
-
 struct run {
 	const struct options *options;
 	struct context *context;   // what fairpar was started with; borrowed from main
@@ -72,7 +57,7 @@ struct run {
 	struct trace *trace;       // --trace-service, or NULL
 	struct end_summary *end_summary;     // or NULL: no summary
 	struct explain_live *explain_live; // --explain, or NULL
-	struct publisher *publisher;   // or NULL: no subscriber
+	struct publisher *publisher;   // of events, with the counts of jobs
 	struct log_sink *log;   // of --log and what is made from a log, or NULL
 	const struct pack_limits *packs; // of --pack=auto, or NULL: items go alone, or were packed as they were read
 	struct feeds *feeds;
@@ -92,8 +77,8 @@ struct run {
 	uint64_t total;            // items of all inputs, where all were read before the first job; else 0
 
 	// what happened so far
-	mutex lock;                // guards counts, dead, and batch.autopack
-	struct counts counts;
+	mutex lock;                // guards dead, and batch.autopack
+	uint64_t resumed;          // jobs that the joblog says are done; known at the end, in no other count
 	struct batch *dead;        // batches whose queues were removed, for the event loop to let go of
 	atomic_bool all_read;      // every input was read to its end
 

@@ -12,7 +12,6 @@
 #include "process/signals.h"
 #include "run/admission.h"
 #include "run/block_feed.h"
-#include "run/counts.h"
 #include "run/created_files.h"
 #include "run/dag.h"
 #include "run/job_run.h"
@@ -117,10 +116,10 @@ static int choose_temp_dir(struct run *run) {
 
 // All subscribers, before anything can be published. Returns 0, or -1 after a message.
 static int open_subscribers(struct run *run) {
+	end_summary_open(run);
 	if (run->options->dry_run) {
 		return 0; // nothing happens
 	}
-	end_summary_subscribe(run);
 	explain_live_subscribe(run);
 	if (pictures_wanted(run->options)) {
 		log_sink_keep(run);
@@ -196,9 +195,7 @@ int setup_open(struct run *run) {
 	}
 	signals_hold();
 	run->pool = make_pool(run, run_is_serial(run) ? 1 : run->slots);
-	if (run->publisher) {
-		publish_begin(run);
-	}
+	publish_begin(run);
 	return feeds_open(run) != 0 ? -1 : run->manifest ? dag_open(run) : 0;
 }
 
@@ -227,13 +224,10 @@ void setup_close(struct run *run) {
 		tee_close(run->tee);
 	}
 	batches_reap(run);
-	run->counts.resumed = job_records_done(run);
+	run->resumed = job_records_done(run);
 	if (run->signal) {
 		run_answer_signals(run); // one that came with the first is not to keep the end from being published
-		if (run->publisher) {
-			struct event_run_end counts = counts_sum(run);
-			publish_end(run, &counts, 128 + run->signal, run->signal);
-		}
+		publish_end(run, run->resumed, 128 + run->signal, run->signal);
 		run_limit_end(run);
 		// two that come together are one wish; the third takes the end from a reader who does not read
 		if (run->killing) {

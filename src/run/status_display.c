@@ -84,12 +84,8 @@ struct status_display {
 	size_t *needs_of;      // `needs_of` to that of the next one
 	size_t needs_cap, needs_of_cap, nneeds_of;
 
-	mutex lock;            // guards the rest; events come under the publisher's lock
-	struct run_stats *stats;
+	const struct run_stats *stats; // of the run; publish_lock() guards these, and what follows
 	struct eta *forecast;
-	struct map by_name;    // to places in `queued`
-	struct { char *name; uint64_t jobs; } *queued; // the first one is shared by the batches beyond STATS_BATCHES
-	size_t nqueued, queued_cap;
 	struct buf latest, item; // the command that started last, and its first argument
 };
 
@@ -122,15 +118,12 @@ static void note_latest(struct status_display *status_display, const struct even
 	}
 }
 
-static void status_display_tell(void *arg, const struct event *event) {
+static void on_event(void *arg, const struct event *event) {
 	struct status_display *status_display = arg;
-	mutex_lock(&status_display->lock);
-	stats_on_event(status_display->stats, event);
 	eta_on_event(status_display->forecast, event);
 	if (event->kind == EVENT_JOB_START && (status_display->bar || status_display->format)) {
 		note_latest(status_display, &event->u.job_start);
 	}
-	mutex_unlock(&status_display->lock);
 	if (status_display->how == SHOWS_LINE && event->kind == EVENT_JOB_END) {
 		atomic_store(&status_display->job_end, now_ns());
 		if (screen_cleared() > 0) {
@@ -143,27 +136,6 @@ static void status_display_tell(void *arg, const struct event *event) {
 	}
 }
 
-// The place of the batch in `queued`; the lock is held.
-static size_t place_of(struct status_display *status_display, const char *name) {
-	uint32_t place = map_get(&status_display->by_name, name, strlen(name));
-	if (place != MAP_NONE || status_display->nqueued > STATS_BATCHES) {
-		return place != MAP_NONE ? place : 0;
-	}
-	grow_array(&status_display->queued, &status_display->queued_cap, status_display->nqueued + 1, sizeof(*status_display->queued));
-	status_display->queued[status_display->nqueued].name = xstrdup(name);
-	status_display->queued[status_display->nqueued].jobs = 0;
-	map_add(&status_display->by_name, status_display->queued[status_display->nqueued].name, strlen(name), (uint32_t)status_display->nqueued);
-	return status_display->nqueued++;
-}
-
-void status_display_queued(struct run *run, const struct batch *batch, ssize_t jobs) {
-	struct status_display *status_display = run->status_display;
-	mutex_lock(&status_display->lock);
-	size_t place = place_of(status_display, batch->name);
-	status_display->queued[place].jobs += (size_t)jobs;
-	mutex_unlock(&status_display->lock);
-}
-
 void status_display_output(struct run *run) {
 	if (run->status_display->rows) {
 		touch(run->status_display);
@@ -173,10 +145,9 @@ void status_display_output(struct run *run) {
 // ---- numbers ----
 
 // Fills in the batch. With --resume the jobs that a manifest has are not those that will run.
-static void look_at_batch(struct status_display *status_display, const struct stats_batch *batch, struct status_batch *ret_batch) {
+static void look_at_batch(const struct status_display *status_display, const struct stats_batch *batch, struct status_batch *ret_batch) {
 	bool known = batch->jobs >= 0 && status_display->run->options->resume == RESUME_NOT;
-	uint64_t queued = status_display->queued[place_of(status_display, batch->name)].jobs, ended = stats_ended(batch);
-	uint64_t jobs = known ? (uint64_t)batch->jobs : queued;
+	uint64_t ended = stats_ended(batch), jobs = known ? (uint64_t)batch->jobs : batch->queued;
 	*ret_batch = (struct status_batch){
 		.name = batch->name[0] ? batch->name : "others",
 		.finished = ended,
@@ -283,7 +254,7 @@ void status_display_add_eta(const struct run *run, const char *batch, struct buf
 	if (!status_display) {
 		return;
 	}
-	mutex_lock(&status_display->lock);
+	publish_lock(status_display->run);
 	look(status_display, now_ns(), &status);
 	uint32_t place = place_in_stats(status_display->stats, batch);
 	uint64_t eta = place != MAP_NONE ? status_display->guesses[place].eta : ETA_UNKNOWN;
@@ -291,7 +262,7 @@ void status_display_add_eta(const struct run *run, const char *batch, struct buf
 		buf_adds(buf, ", ETA ");
 		status_add_time(buf, eta);
 	}
-	mutex_unlock(&status_display->lock);
+	publish_unlock(status_display->run);
 }
 
 // ---- the terminal's own progress ----
@@ -399,14 +370,14 @@ static void draw(struct status_display *status_display, uint64_t now) {
 	if (status_display->rows) {
 		children_each(status_display->run->children, add_row, &rows);
 	}
-	mutex_lock(&status_display->lock);
+	publish_lock(status_display->run);
 	look(status_display, now, &status);
 	bool line = wants_line(status_display, now);
 	if (line) {
 		buf_adds(&text, rows.n > 0 ? "\n" : "");
 		add_status(status_display, &text, &status);
 	}
-	mutex_unlock(&status_display->lock);
+	publish_unlock(status_display->run);
 	status_display->drawn = now;
 	status_display->all_read = atomic_load_relaxed(&status_display->run->all_read);
 	status_display->tells_time = line && (status_display->format && !status_display->bar ? status_tells_time(status_display->format) : status.eta != STATUS_UNKNOWN);
@@ -425,7 +396,7 @@ static void draw(struct status_display *status_display, uint64_t now) {
 static void write_zenity(struct status_display *status_display, uint64_t now) {
 	struct buf text = BUF_INIT;
 	struct status status;
-	mutex_lock(&status_display->lock);
+	publish_lock(status_display->run);
 	look(status_display, now, &status);
 	int percent = status_percent(&status);
 	buf_adds(&text, "\r#   ");
@@ -433,7 +404,7 @@ static void write_zenity(struct status_display *status_display, uint64_t now) {
 	buf_addc(&text, ' ');
 	status_add_text(&text, status.item ? status.item : "", status_display->form.utf8);
 	buf_printf(&text, "\r%d\r", percent < 0 ? 0 : percent);
-	mutex_unlock(&status_display->lock);
+	publish_unlock(status_display->run);
 	status_display->drawn = now;
 	if (write_all(STDERR_FILENO, text.data, text.len) != 0) {
 		atomic_store_relaxed(&status_display->run->trouble, true);
@@ -444,10 +415,10 @@ static void write_zenity(struct status_display *status_display, uint64_t now) {
 static void write_plain(struct status_display *status_display, uint64_t now) {
 	struct buf text = BUF_INIT;
 	struct status status;
-	mutex_lock(&status_display->lock);
+	publish_lock(status_display->run);
 	look(status_display, now, &status);
 	add_status(status_display, &text, &status);
-	mutex_unlock(&status_display->lock);
+	publish_unlock(status_display->run);
 	diag_note("%s", buf_str(&text));
 	buf_fini(&text);
 }
@@ -475,9 +446,9 @@ static uint64_t next_by_time(const struct status_display *status_display) {
 
 // The earliest drawing: what is over soon was not worth a line.
 static uint64_t show_from(struct status_display *status_display) {
-	mutex_lock(&status_display->lock);
+	publish_lock(status_display->run);
 	bool soon = status_display->stats->nbatches > 1 || status_display->run->manifest;
-	mutex_unlock(&status_display->lock);
+	publish_unlock(status_display->run);
 	bool at_once = status_display->asked || status_display->rows;
 	return status_display->run->start + (at_once ? 0 : (uint64_t)(soon ? SOON_MS : LATE_MS) * NS_PER_MS);
 }
@@ -676,10 +647,9 @@ int status_display_open(struct run *run) {
 		return 0;
 	}
 	choose_form(status_display);
-	mutex_init(&status_display->lock, LOCK_STATUS_DISPLAY);
-	status_display->stats = stats_new();
+	publish_subscribe(run, on_event, status_display, WANTS_QUEUED);
+	status_display->stats = publish_stats(run);
 	status_display->forecast = eta_new();
-	(void)place_of(status_display, "");
 	run->status_display = status_display;
 	if ((log && learn(status_display, log) != 0)
 	    || (status_display->how == SHOWS_LINE && signals_add(run->signal_fd, SIGWINCH) != 0)) {
@@ -690,7 +660,6 @@ int status_display_open(struct run *run) {
 	} else {
 		screen_open_quiet(STDERR_FILENO);
 	}
-	publish_subscribe(run, status_display_tell, status_display, 0);
 	return 0;
 }
 
@@ -701,13 +670,7 @@ void status_display_close(struct run *run) {
 	}
 	status_display_end(run);
 	run->status_display = NULL;
-	stats_free(status_display->stats);
 	eta_free(status_display->forecast);
-	map_fini(&status_display->by_name);
-	for (size_t i = 0; i < status_display->nqueued; ++i) {
-		free(status_display->queued[i].name);
-	}
-	free(status_display->queued);
 	free(status_display->batches);
 	free(status_display->guesses);
 	free(status_display->needs);
@@ -715,6 +678,5 @@ void status_display_close(struct run *run) {
 	buf_fini(&status_display->title);
 	buf_fini(&status_display->latest);
 	buf_fini(&status_display->item);
-	mutex_fini(&status_display->lock);
 	free(status_display);
 }

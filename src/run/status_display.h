@@ -26,12 +26,7 @@ void status_display_toggle(struct run *run);
 // Appends ", ETA 21s" if it is known when the batch will be done.
 void status_display_add_eta(const struct run *run, const char *batch, struct buf *buf);
 
-// ---- from any thread; only with run->status_display
-
-// So many jobs were queued in the batch; or, with -1, one of them is to be forgotten.
-void status_display_queued(struct run *run, const struct batch *batch, ssize_t jobs);
-
-// A job has written something.
+// A job has written something. From any thread, with run->status_display.
 void status_display_output(struct run *run);
 
 #endif

@@ -6,7 +6,6 @@
 #include "run/counts.h"
 #include "run/dag_node.h"
 #include "run/job_records.h"
-#include "run/status_display.h"
 #include "run/publish.h"
 #include "run/result_files.h"
 
@@ -61,14 +60,8 @@ enum submit_status submission_submit(struct submission *submission, struct worke
 	if (submission->n == 0) {
 		return SUBMIT_OK;
 	}
-	counts_known(run, (int64_t)(submission->n - submission->counted));
-	if (run->status_display) {
-		status_display_queued(run, submission->batch, (ssize_t)(submission->n - submission->counted));
-	}
+	publish_queued(submission->batch, (int64_t)(submission->n - submission->counted));
 	submission->counted = submission->n;
-	if (submission->batch->stats) {
-		publish_batch_start(submission->batch);
-	}
 	for (size_t i = 0; i < submission->n; ++i) {
 		works[i] = (struct work){
 			.type = run->item_work,

@@ -24,7 +24,7 @@ struct submission {
 		unsigned width, flags;
 	} items[SUBMISSION_ITEMS];
 	size_t n;                 // items
-	size_t counted;           // of them, in the tally's total: an item is known before it can have ended
+	size_t counted;           // of them, with publish_queued(): an item is known before it can have ended
 	uint32_t measured;        // with run->packs: what packs_measure() says of the record that is added next
 };
 

@@ -11,6 +11,7 @@
 #include "log/joblog.h"
 #include "log/resume.h"
 #include "run/job_output.h"
+#include "run/publish.h"
 #include "run/result_files.h"
 #include "shell/quoting.h"
 
@@ -35,7 +36,6 @@ struct job_records {
 	struct resume *resume;        // or NULL
 	uint64_t totals[TOTALS_KEPT]; // values of {##} that the log was found to have
 	unsigned ntotals, totals_tried;
-	atomic_uint_least64_t done;
 	struct logged_jobs retried;   // --retry-failed, and these as a source:
 	char **args;
 	struct source_config source;
@@ -336,15 +336,11 @@ bool job_records_leave_out(struct batch *batch, const struct record *record, str
 	if (past != PAST_DONE || batch->emits) {
 		return false;
 	}
-	atomic_add_relaxed(&job_records->done, 1);
+	publish_resumed(run);
 	if (batch->lane) {
 		writer_skip(run->writer, batch->lane, item->order);
 	}
 	return true;
-}
-
-uint64_t job_records_done(const struct run *run) {
-	return run->job_records ? atomic_load_relaxed(&run->job_records->done) : 0;
 }
 
 void job_records_close(struct run *run) {

@@ -24,9 +24,6 @@ uint64_t job_records_seq(const struct run *run, uint64_t n);
 // it has begun, else when the item gets its number. From any thread.
 bool job_records_leave_out(struct batch *batch, const struct record *record, struct item *item);
 
-// How many that were.
-uint64_t job_records_done(const struct run *run);
-
 // Logs the end of a job that was not cut off. `received`: bytes of its output. With `spool`, right before
 // spool_finish(): the row comes when what is in there was written. Returns false if it is to be logged behind
 // spool_finish(), without the spool.

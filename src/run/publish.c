@@ -49,6 +49,7 @@ struct publisher {
 	struct event_lost lost;        // jobs is 0: nothing to publish; under the lock
 	const struct batch *lost_batch;
 	char *cut;                     // why the run is cut short, or NULL; under the lock, and kept from then on
+	atomic_uint_least64_t resumed; // jobs that were done before
 	atomic_uint_least64_t tails;   // taken so far
 	char run[ULID_LEN + 1];
 };
@@ -245,7 +246,7 @@ void publish_slots(struct run *run, unsigned slots, const char *why) {
 	publish_event(run, &(struct event){.kind = EVENT_SLOTS, .u.slots = {.slots = slots, .why = why}});
 }
 
-void publish_end(struct run *run, uint64_t resumed, int exit_status, int signal) {
+void publish_end(struct run *run, int exit_status, int signal) {
 	struct publisher *publisher = run->publisher;
 	if (publisher->run[0] == '\0') {
 		return; // it has not begun
@@ -262,7 +263,7 @@ void publish_end(struct run *run, uint64_t resumed, int exit_status, int signal)
 			.skipped = total->skipped,
 			.allowed = total->allowed,
 			.current = total->current,
-			.resumed = resumed,
+			.resumed = atomic_load_relaxed(&publisher->resumed),
 			.slot_time = total->slot_time,
 			.exit_status = exit_status,
 			.signal = signal,
@@ -349,6 +350,10 @@ void publish_queued(struct batch *batch, int64_t jobs) {
 		stats_add_queued(publisher->stats, batch->name, jobs);
 	}
 	mutex_unlock(&publisher->lock);
+}
+
+void publish_resumed(struct run *run) {
+	atomic_add_relaxed(&run->publisher->resumed, 1);
 }
 
 void publish_batch_begun(struct batch *batch) {

@@ -62,9 +62,8 @@ void publish_begin(struct run *run);
 // Publishes what was put together and is not published yet. From the event loop, whenever it wakes.
 void publish_tick(struct run *run);
 void publish_slots(struct run *run, unsigned slots, const char *why);
-// The end of the run, if it has begun, with the jobs that were done before it, its exit status and the signal that ends it, or
-// 0. Once no job runs.
-void publish_end(struct run *run, uint64_t resumed, int exit_status, int signal);
+// The end of the run, if it has begun, with its exit status and the signal that ends it, or 0. Once no job runs.
+void publish_end(struct run *run, int exit_status, int signal);
 
 // The run's ULID; "" before publish_begin() and without a subscriber.
 const char *publish_run(const struct run *run);
@@ -89,6 +88,8 @@ void publish_batch_known(struct batch *batch, const struct queue_attrs *attrs, i
 void publish_batch_start(struct batch *batch); // the first time; later calls do nothing
 // So many more jobs are known of, before any of them can have ended; or, with -1, one was none. Publishes the batch's start.
 void publish_queued(struct batch *batch, int64_t jobs);
+// A job was done before this run (--resume): it is in no other count.
+void publish_resumed(struct run *run);
 // It may begin now: what was queued before did not wait for its turn.
 void publish_batch_begun(struct batch *batch);
 // Nobody knows of the batch any more. Frees batch->stats.

@@ -1,10 +1,10 @@
-// The run from its first record to its exit status, and its event loop.
+// The run, and its event loop.
 //
 // The main thread reads input (feed.c), answers signals and times the end of jobs that must end; the workers of the
 // pool run the jobs (job_run.c). The loop sleeps in poll() until a signal, input, or one of the wake-ups below comes:
 // the pool wants more items or is idle, --halt now, output that cannot be written, a full trace buffer.
 //
-// What ends a run stands in stop.c.
+// What is opened before the loop stands in setup.c, what ends it and how it ends in stop.c.
 
 #include "run/run.h"
 
@@ -16,17 +16,12 @@
 #include "process/signals.h"
 #include "run/admission.h"
 #include "run/dag.h"
-#include "run/end_summary.h"
-#include "run/explain_live.h"
 #include "run/feed.h"
-#include "run/log_sink.h"
-#include "run/pictures.h"
 #include "run/status_display.h"
 #include "run/publish.h"
 #include "run/retry_queue.h"
 #include "run/setup.h"
 #include "run/stop.h"
-#include "term/screen.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -108,44 +103,6 @@ static void run_loop(struct run *run) {
 	free(fds.at);
 }
 
-// ---- the end ----
-
-static int run_status(struct run *run) {
-	if (atomic_load_relaxed(&run->trouble) || diag_lost()) {
-		return EXIT_TROUBLE;
-	}
-	return publish_exit_status(run);
-}
-
-static void draw_pictures(struct run *run) {
-	int fd = log_sink_fd(run);
-	if (fd < 0 || !pictures_wanted(run->options) || publish_run(run)[0] == '\0') { // nothing was published
-		return;
-	}
-	if (!run->signal) {
-		signals_release(); // it may take long, and a FIFO may have no reader
-	}
-	if (pictures_draw(run->options, fd, "the log of this run", /* said */ false) != 0) {
-		atomic_store_relaxed(&run->trouble, true);
-	}
-}
-
-// Returns the exit status: the one that was published, unless a subscriber has had trouble.
-static int end_events(struct run *run, int status, int signal) {
-	if (!run->signal) { // else setup_close() has, before another signal can kill
-		publish_end(run, run->resumed, signal ? 128 + signal : status, signal);
-	}
-	log_sink_let_go(run);
-	draw_pictures(run);
-	log_sink_close(run);
-	return atomic_load_relaxed(&run->trouble) ? EXIT_TROUBLE : status;
-}
-
-// What ended the run, or came when no job was left.
-static int ending_signal(const struct run *run) {
-	return run->signal ? run->signal : signals_hurried();
-}
-
 int run_all(const struct options *options, struct context *context, const struct executor *executor) {
 	struct run run = {
 		.options = options,
@@ -168,38 +125,11 @@ int run_all(const struct options *options, struct context *context, const struct
 	run.settings_used = xcalloc(options->nsettings, sizeof(*run.settings_used));
 	publish_open(&run);
 	bool opened = setup_open(&run) == 0;
-	if (opened && options->manifest && !options->quiet) {
-		batches_warn_unused(&run); // all are known
-	}
 	if (opened) {
+		if (options->manifest && !options->quiet) {
+			batches_warn_unused(&run); // all are known
+		}
 		run_loop(&run);
 	}
-	status_display_end(&run);
-	setup_close(&run);
-	int status = opened ? run_status(&run) : EXIT_TROUBLE;
-	bool reader_gone = run.output_error == EPIPE; // `| head`: not a word
-	status = end_events(&run, status, ending_signal(&run) ? ending_signal(&run) : reader_gone ? SIGPIPE : 0);
-	if (!ending_signal(&run)) {
-		signals_release(); // nobody may read what is said now
-	}
-	if (opened && !reader_gone) {
-		if (!run.signal && !options->quiet && !options->manifest) {
-			batches_warn_unused(&run);
-		}
-		end_summary_print(&run);
-	}
-	screen_close(); // it knows up to here where what is said may begin
-	end_summary_close(&run);
-	explain_live_close(&run);
-	status_display_close(&run);
-	publish_close(&run);
-	free(run.settings_used);
-	mutex_fini(&run.lock);
-	if (ending_signal(&run)) {
-		signals_die(ending_signal(&run));
-	}
-	if (reader_gone) {
-		signals_die(SIGPIPE);
-	}
-	return status;
+	return run_end(&run, opened);
 }

@@ -78,7 +78,6 @@ struct run {
 
 	// what happened so far
 	mutex lock;                // guards dead, and batch.autopack
-	uint64_t resumed;          // jobs that the joblog says are done; known at the end, in no other count
 	struct batch *dead;        // batches whose queues were removed, for the event loop to let go of
 	atomic_bool all_read;      // every input was read to its end
 

@@ -1,4 +1,4 @@
-// Puts a run together and takes it apart again: what is opened, in the order that one needs the other.
+// Puts a run together: what is opened, in the order that one needs the other. run_end() closes it.
 
 #include "run/setup.h"
 
@@ -11,7 +11,6 @@
 #include "base/write_limit.h"
 #include "process/signals.h"
 #include "run/admission.h"
-#include "run/block_feed.h"
 #include "run/created_files.h"
 #include "run/dag.h"
 #include "run/job_run.h"
@@ -28,8 +27,6 @@
 #include "run/result_files.h"
 #include "run/retry_queue.h"
 #include "run/start_order.h"
-#include "run/stop.h"
-#include "run/tee.h"
 #include "run/terminal.h"
 #include "slots/slots.h"
 
@@ -197,79 +194,4 @@ int setup_open(struct run *run) {
 	run->pool = make_pool(run, run_is_serial(run) ? 1 : run->slots);
 	publish_begin(run);
 	return feeds_open(run) != 0 ? -1 : run->manifest ? dag_open(run) : 0;
-}
-
-// In a signal handler, the second signal.
-static void hurry_writes(void) {
-	write_limit_set(now_ns() + NS_PER_S / 2);
-}
-
-// In a signal handler, the first signal, which finds no job left.
-static void limit_writes(void) {
-	write_limit_set(now_ns() + 4 * NS_PER_S);
-}
-
-void setup_close(struct run *run) {
-	if (run->pool) {
-		run_stop(run); // a halt has stopped the pool alone
-		pool_wait_idle(run->pool, NULL, TIME_NEVER);
-		dag_close(run);
-		feeds_close(run);
-		pool_destroy(run->pool);
-	}
-	if (run->blocks) {
-		blockfeed_close(run->blocks);
-	}
-	if (run->tee) {
-		tee_close(run->tee);
-	}
-	batches_reap(run);
-	run->resumed = job_records_done(run);
-	if (run->signal) {
-		run_answer_signals(run); // one that came with the first is not to keep the end from being published
-		publish_end(run, run->resumed, 128 + run->signal, run->signal);
-		run_limit_end(run);
-		// two that come together are one wish; the third takes the end from a reader who does not read
-		if (run->killing) {
-			signals_release();
-		} else {
-			signals_release_second(hurry_writes);
-		}
-	} else {
-		signals_release_second(limit_writes);
-	}
-	retry_queue_destroy(run->retry_queue);
-	created_files_destroy(run->created_files);
-	admission_close(run);
-	start_order_destroy(run->start_order);
-	terminal_close(run);
-	if (run->writer) {
-		writer_finish(run->writer);
-		if (writer_destroy(run->writer) != 0) {
-			atomic_store_relaxed(&run->trouble, true);
-		}
-		run->writer = NULL;
-	}
-	if (run->signal) {
-		run_limit_end(run);
-	}
-	job_records_close(run); // after the output, for rows come behind it
-	result_files_close(run);
-	signals_die_within(0, 0, NULL);
-	if (run->children) {
-		if (run->terminating) {
-			children_kill_orphans(run->children);
-		}
-		diag_set_last_words(NULL);
-		children_destroy(run->children);
-	}
-	if (run->trace && trace_close(run->trace) != 0 && !atomic_exchange(&run->trouble, true)) {
-		diag_error("cannot write '%s': %s", text_shows(run->options->trace_service), strerror(errno));
-	}
-	job_spec_fini(&run->spec);
-	manifest_free(run->manifest);
-	free((char *)run->cwd);
-	if (run->wake_fd >= 0) {
-		close(run->wake_fd);
-	}
 }

@@ -1,4 +1,5 @@
-// How a run is ended: by a signal, a halt, output that cannot be written, or the end of its input. All on the event loop's thread.
+// How a run is ended: by a signal, a halt, output that cannot be written, or the end of its input; and its end, step by step. All
+// on the event loop's thread.
 //
 //	running -run_stop()-> stopping -terminate()-> terminating -second signal-> killing -third-> fairpar dies
 //
@@ -11,18 +12,28 @@
 #include "base/write_limit.h"
 #include "process/signals.h"
 #include "run/admission.h"
+#include "run/block_feed.h"
+#include "run/created_files.h"
 #include "run/dag.h"
+#include "run/end_summary.h"
 #include "run/explain_live.h"
 #include "run/feed.h"
+#include "run/job_records.h"
+#include "run/log_sink.h"
+#include "run/pictures.h"
 #include "run/publish.h"
+#include "run/result_files.h"
 #include "run/retry_queue.h"
+#include "run/start_order.h"
 #include "run/status_display.h"
+#include "run/tee.h"
 #include "run/terminal.h"
 #include "term/screen.h"
 
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -182,4 +193,180 @@ void run_limit_end(struct run *run) {
 		write_limit_set(now_ns() + limit * NS_PER_S * (run->killing ? 2 : 4) / 5);
 		signals_die_within(limit, run->signal, say_unread);
 	}
+}
+
+// ---- the end ----
+
+// Waits for the jobs that run. What was queued or read and is not run yet is lost.
+static void end_jobs(struct run *run) {
+	if (run->pool) {
+		run_stop(run); // a halt has stopped the pool alone
+		pool_wait_idle(run->pool, NULL, TIME_NEVER);
+		dag_close(run);
+		feeds_close(run);
+		pool_destroy(run->pool);
+	}
+	if (run->blocks) {
+		blockfeed_close(run->blocks);
+	}
+	if (run->tee) {
+		tee_close(run->tee);
+	}
+	batches_reap(run);
+}
+
+// In a signal handler, the second signal.
+static void hurry_writes(void) {
+	write_limit_set(now_ns() + NS_PER_S / 2);
+}
+
+// In a signal handler, the first signal, which finds no job left.
+static void limit_writes(void) {
+	write_limit_set(now_ns() + 4 * NS_PER_S);
+}
+
+// No job is left for a signal to end: from now on a reader who does not read is what a signal is about.
+static void free_signals(struct run *run) {
+	if (!run->signal) {
+		signals_release_second(limit_writes);
+		return;
+	}
+	run_answer_signals(run); // one that came with the first is not to keep the end from being published
+	publish_end(run, 128 + run->signal, run->signal);
+	run_limit_end(run);
+	// two that come together are one wish; the third takes the end from a reader who does not read
+	if (run->killing) {
+		signals_release();
+	} else {
+		signals_release_second(hurry_writes);
+	}
+}
+
+// Writes all output that is left, and behind it the rows of the joblog and the files of --results.
+static void end_output(struct run *run) {
+	retry_queue_destroy(run->retry_queue);
+	created_files_destroy(run->created_files);
+	admission_close(run);
+	start_order_destroy(run->start_order);
+	terminal_close(run);
+	if (run->writer) {
+		writer_finish(run->writer);
+		if (writer_destroy(run->writer) != 0) {
+			atomic_store_relaxed(&run->trouble, true);
+		}
+		run->writer = NULL;
+	}
+	if (run->signal) {
+		run_limit_end(run);
+	}
+	job_records_close(run);
+	result_files_close(run);
+	signals_die_within(0, 0, NULL);
+}
+
+// Lets go of the children, and after a signal ends what they have left behind.
+static void end_children(struct run *run) {
+	if (run->children) {
+		if (run->terminating) {
+			children_kill_orphans(run->children);
+		}
+		diag_set_last_words(NULL);
+		children_destroy(run->children);
+	}
+}
+
+static void end_trace(struct run *run) {
+	if (run->trace && trace_close(run->trace) != 0 && !atomic_exchange(&run->trouble, true)) {
+		diag_error("cannot write '%s': %s", text_shows(run->options->trace_service), strerror(errno));
+	}
+}
+
+// What ended the run, or came when no job was left; or 0.
+static int ending_signal(const struct run *run) {
+	return run->signal ? run->signal : signals_hurried();
+}
+
+// `| head`: the run ends without a word.
+static bool reader_is_gone(const struct run *run) {
+	return atomic_load_relaxed(&run->output_error) == EPIPE;
+}
+
+// The exit status, which trouble that comes later may still change.
+static int find_status(const struct run *run, bool opened) {
+	bool trouble = !opened || atomic_load_relaxed(&run->trouble) || diag_lost();
+	return trouble ? EXIT_TROUBLE : publish_exit_status(run);
+}
+
+static void draw_pictures(struct run *run) {
+	int fd = log_sink_fd(run);
+	if (fd < 0 || !pictures_wanted(run->options) || publish_run(run)[0] == '\0') { // nothing was published
+		return;
+	}
+	if (!run->signal) {
+		signals_release(); // it may take long, and a FIFO may have no reader
+	}
+	if (pictures_draw(run->options, fd, "the log of this run", /* said */ false) != 0) {
+		atomic_store_relaxed(&run->trouble, true);
+	}
+}
+
+// Publishes the end, and writes the log and the pictures that are made from it.
+static void end_log(struct run *run, int status) {
+	int signal = ending_signal(run) ? ending_signal(run) : reader_is_gone(run) ? SIGPIPE : 0;
+	if (!run->signal) { // else free_signals() has published it, before another signal can kill
+		publish_end(run, signal ? 128 + signal : status, signal);
+	}
+	log_sink_let_go(run);
+	draw_pictures(run);
+	log_sink_close(run);
+}
+
+// Prints the summary and the last line, unless nothing was run.
+static void print_end(struct run *run, bool opened) {
+	if (!ending_signal(run)) {
+		signals_release(); // nobody may read what is said now
+	}
+	if (opened && !reader_is_gone(run)) {
+		if (!run->signal && !run->options->quiet && !run->options->manifest) {
+			batches_warn_unused(run);
+		}
+		end_summary_print(run);
+	}
+}
+
+static void free_all(struct run *run) {
+	screen_close(); // it knows up to here where what is said may begin
+	end_summary_close(run);
+	explain_live_close(run);
+	status_display_close(run);
+	publish_close(run);
+	job_spec_fini(&run->spec);
+	manifest_free(run->manifest);
+	free((char *)run->cwd);
+	free(run->settings_used);
+	mutex_fini(&run->lock);
+	if (run->wake_fd >= 0) {
+		close(run->wake_fd);
+	}
+}
+
+int run_end(struct run *run, bool opened) {
+	status_display_end(run);
+	end_jobs(run);
+	free_signals(run);
+	end_output(run);
+	end_children(run);
+	end_trace(run);
+	int status = find_status(run, opened);
+	end_log(run, status);
+	if (atomic_load_relaxed(&run->trouble)) {
+		status = EXIT_TROUBLE;
+	}
+	print_end(run, opened);
+	int signal = ending_signal(run) ? ending_signal(run) : reader_is_gone(run) ? SIGPIPE : 0;
+	free_all(run);
+	if (signal) {
+		signals_die(signal);
+	}
+	return status;
 }

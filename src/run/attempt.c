@@ -158,11 +158,6 @@ static int enter_workdir(struct worker_state *state, const struct job *job) {
 	return result;
 }
 
-// A semaphore's command has fairpar's own standard input, as with GNU parallel.
-static int stdin_of(const struct run *run) {
-	return run->options->sem.is_on && !run->options->tty ? STDIN_FILENO : terminal_fd(run);
-}
-
 // A child that is about to run.
 struct starting {
 	struct worker_state *state;
@@ -197,7 +192,8 @@ static void run_child(struct worker_state *state, const struct job *job, const s
 		.argv = state->command.argv,
 		.env = state->env,
 		.context = state->context ? state->context : spec->context,
-		.stdin_fd = stdin_of(run),
+		// a semaphore's command has fairpar's own standard input, as with GNU parallel
+		.stdin_fd = run->options->sem.is_on && !run->options->tty ? STDIN_FILENO : terminal_fd(run),
 		.output_reader = job->spool || job->results ? &output.output_reader : NULL,
 		.timeout = spec->timeout,
 		.memory = spec->memory,

@@ -177,11 +177,11 @@ static void end_pause(struct job *job) {
 	}
 }
 
-// Ends the job, which is handed over, because what was to follow its last attempt cannot. With the state of the worker that
-// ran that, or NULL.
-static void cut_off(struct worker_state *own, struct job *job) {
-	struct worker_state *state = own ? own : worker_state_new(job->batch->run, NULL);
+// Ends the job, which is handed over, because what was to follow its last attempt cannot. On any thread.
+static void cut_off(struct job *job) {
+	struct worker_state *state = worker_state_new(job->batch->run, NULL);
 	struct result result = job->result;
+	struct expansion x = job_expansion(job);
 	job->cancelled_next = job->pending;
 	if (job->pending == NEXT_RETRY) {
 		--job->attempt;
@@ -189,20 +189,15 @@ static void cut_off(struct worker_state *own, struct job *job) {
 		result.outcome = OUTCOME_CANCELLED;
 	}
 	end_pause(job);
-	if (!own) {
-		struct expansion x = job_expansion(job);
-		command_text(step_template(job), &x, &job->spec->by, &state->text);
-	}
+	command_text(step_template(job), &x, &job->spec->by, &state->text);
 	job_close(state, job, &result);
 	job_release(job);
 	free(job);
-	if (!own) {
-		worker_state_free(state);
-	}
+	worker_state_free(state);
 }
 
 // Publishes the end of the job's attempt, and queues what follows it: `job`, after a pause of so many nanoseconds.
-static void go_on(struct worker_state *state, struct worker *worker, struct queue *queue, struct job *job, uint64_t pause) {
+static void go_on(struct worker_state *state, struct queue *queue, struct job *job, uint64_t pause) {
 	struct run *run = state->run;
 	if (job->spool) {
 		spool_suspend(job->spool);
@@ -217,9 +212,9 @@ static void go_on(struct worker_state *state, struct worker *worker, struct queu
 	}
 	struct job *kept = job_keep(job);
 	bool taken = pause > 0 ? retry_queue_add(run->retry_queue, queue, kept, now_ns() + pause)
-	                       : submit_again(run, queue, worker, kept) == SUBMIT_OK;
+	                       : submit_again(run, queue, state->worker, kept) == SUBMIT_OK;
 	if (!taken) {
-		cut_off(state, kept);
+		cut_off(kept);
 	}
 }
 
@@ -227,17 +222,13 @@ static bool resume(struct queue *queue, struct job *job) {
 	end_pause(job);
 	switch (submit_again(run_of(queue), queue, NULL, job)) {
 	case SUBMIT_FULL: return false;
-	case SUBMIT_CLOSED: cut_off(NULL, job); break;
+	case SUBMIT_CLOSED: cut_off(job); break;
 	case SUBMIT_OK: break;
 	}
 	return true;
 }
 
-static void cut_off_waiting(struct job *job) {
-	cut_off(NULL, job);
-}
-
-const struct retry_calls work_retries = {.resume = resume, .cut_off = cut_off_waiting};
+const struct retry_calls work_retries = {.resume = resume, .cut_off = cut_off};
 
 // A record that cannot be an item fails as a job, and says why.
 static enum work_status fail_bad_item(struct worker_state *state, struct job *job) {
@@ -252,7 +243,7 @@ static enum work_status fail_bad_item(struct worker_state *state, struct job *jo
 }
 
 // Runs the job's step. Its first one may send its lines into another batch.
-static void job_attempt(struct worker_state *state, struct worker *worker, struct job *job, struct result *ret_result) {
+static void job_attempt(struct worker_state *state, struct job *job, struct result *ret_result) {
 	const struct job_spec *spec = job->spec;
 	bool emits = job->batch->emits && job->step == 0;
 	struct attempt attempt = {
@@ -263,7 +254,7 @@ static void job_attempt(struct worker_state *state, struct worker *worker, struc
 		dag_node_job_runs(job->batch->node);
 	}
 	if (emits) {
-		line_items_begin(&state->line_items, worker, job->batch->emits, job->item.seq, /* hold */ spec->attempts > 1);
+		line_items_begin(&state->line_items, state->worker, job->batch->emits, job->item.seq, /* hold */ spec->attempts > 1);
 		state->line_items.submission.again = job->item.past == PAST_CHANGED;
 	}
 	attempt_run(state, job, &attempt, ret_result);
@@ -279,7 +270,7 @@ static enum work_status job_step(struct worker *worker, struct queue *queue, str
 	if (job->item.bad) {
 		return fail_bad_item(state, job);
 	}
-	job_attempt(state, worker, job, &result);
+	job_attempt(state, job, &result);
 	if (job->batch->autopack && job->step == 0 && job->attempt == 1) {
 		autopack_note(job, &result);
 	}
@@ -299,7 +290,7 @@ static enum work_status job_step(struct worker *worker, struct queue *queue, str
 	(void)publish_job_end(state, job, &result, job->pending); // before what is next can begin
 	job->step += !retries;
 	job->attempt = retries ? job->attempt + 1 : 1;
-	go_on(state, worker, queue, job, pause);
+	go_on(state, queue, job, pause);
 	return WORK_OK;
 }
 
@@ -323,7 +314,7 @@ static enum work_status run_again(struct worker *worker, struct queue *queue, vo
 }
 
 static void drop_again(struct queue *queue FP_UNUSED, void *data, size_t size FP_UNUSED) {
-	cut_off(NULL, *(struct job **)data);
+	cut_off(*(struct job **)data);
 }
 
 // ---- the queued item ----

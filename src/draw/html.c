@@ -108,7 +108,7 @@ static void add_header(struct buf *buf, const struct timeline *timeline) {
 
 static void add_time_cell(struct buf *buf, uint64_t ns) {
 	buf_adds(buf, "<td class=\"n\">");
-	if (ns != STATS_UNKNOWN) {
+	if (ns != NOT_KNOWN) {
 		text_add_time(buf, ns);
 	} else {
 		buf_adds(buf, "–");
@@ -128,7 +128,7 @@ static void add_batch_cell(struct buf *buf, enum batch_column column, const stru
 		add_time_cell(buf, value);
 		break;
 	case UNIT_PERCENT:
-		if (value == STATS_UNKNOWN) {
+		if (value == NOT_KNOWN) {
 			buf_adds(buf, "<td class=\"n\">–<span class=\"share\"></span></td>");
 		} else {
 			buf_printf(buf, "<td class=\"n\">%u%%<span class=\"share\"><b class=\"s%u\" style=\"width:%.1f%%\"></b></span></td>",

@@ -14,10 +14,9 @@ const char *palette_colour(unsigned class) {
 }
 
 void palette_init(struct palette *palette, const struct run_stats *stats) {
-	*palette = (struct palette){.stats = stats, .batches = MAP_INIT};
+	*palette = (struct palette){.stats = stats};
 	palette->class_of = xcalloc(stats->nbatches + 1, 1);
 	bool *is_chosen = stats_largest(stats, PALETTE_OTHERS, /* with_long */ true);
-	map_reserve(&palette->batches, stats->nbatches);
 	for (uint32_t i = 0; i < stats->nbatches; ++i) {
 		const struct stats_batch *batch = &stats->batches[i];
 		palette->class_of[i] = is_chosen[i] ? (unsigned char)palette->nclasses : (unsigned char)PALETTE_OTHERS;
@@ -26,20 +25,16 @@ void palette_init(struct palette *palette, const struct run_stats *stats) {
 		} else {
 			palette->nothers += batch->name[0] != '\0' ? 1 : stats->hidden_batches;
 		}
-		if (batch->name[0] != '\0') {
-			map_add(&palette->batches, batch->name, strlen(batch->name), i);
-		}
 	}
 	free(is_chosen);
 }
 
 void palette_fini(struct palette *palette) {
-	map_fini(&palette->batches);
 	free(palette->class_of);
 	*palette = (struct palette){0};
 }
 
 unsigned palette_class(const struct palette *palette, const char *batch) {
-	uint32_t index = map_get(&palette->batches, batch, strlen(batch));
+	uint32_t index = stats_find(palette->stats, batch);
 	return index == MAP_NONE ? (unsigned)PALETTE_OTHERS : palette->class_of[index];
 }

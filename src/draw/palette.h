@@ -3,7 +3,6 @@
 #ifndef FAIRPAR_DRAW_PALETTE_H
 #define FAIRPAR_DRAW_PALETTE_H
 
-#include "base/map.h"
 #include "report/run_stats.h"
 
 enum {
@@ -18,7 +17,6 @@ struct palette {
 	unsigned nclasses;          // in use, without the others
 	size_t nothers;             // batches that share PALETTE_OTHERS
 	const struct stats_batch *owners[PALETTE_OTHERS]; // of each class in use
-	struct map batches;         // name: index in stats->batches
 };
 
 // Gives the batches their colours, in the order of stats->batches, after stats_finish(). `stats` is borrowed.

@@ -12,6 +12,9 @@
 
 #include "job/job.h"
 
+// In the place of a number or a time that is not known.
+#define NOT_KNOWN UINT64_MAX
+
 static inline uint64_t event_us(uint64_t ns) {
 	return ns / 1000;
 }

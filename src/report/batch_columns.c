@@ -40,7 +40,7 @@ bool batch_column_is_shown(enum batch_column column, const struct run_stats *sta
 }
 
 static uint64_t known_if(bool is_known, uint64_t value) {
-	return is_known ? value : STATS_UNKNOWN;
+	return is_known ? value : NOT_KNOWN;
 }
 
 uint64_t batch_column_value(enum batch_column column, const struct stats_batch *batch) {
@@ -62,5 +62,5 @@ uint64_t batch_column_value(enum batch_column column, const struct stats_batch *
 	case COLUMN_WAITED: return known_if(batch->longest_wait > 0, batch->longest_wait);
 	case BATCH_COLUMNS: break;
 	}
-	return STATS_UNKNOWN;
+	return NOT_KNOWN;
 }

@@ -26,7 +26,7 @@ enum batch_unit batch_column_unit(enum batch_column column);
 // them. Finished statistics (stats_finish()).
 bool batch_column_is_shown(enum batch_column column, const struct run_stats *stats);
 
-// The number in the column's unit, or STATS_UNKNOWN: there is none, as the median of a batch of which nothing ran.
+// The number in the column's unit, or NOT_KNOWN: there is none, as the median of a batch of which nothing ran.
 uint64_t batch_column_value(enum batch_column column, const struct stats_batch *batch);
 
 #endif

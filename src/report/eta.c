@@ -55,7 +55,7 @@ struct busy {
 	uint32_t batch;          // MAP_NONE: nothing
 	unsigned nslots;
 	uint64_t start;
-	uint64_t expected;       // by the former run, or ETA_UNKNOWN
+	uint64_t expected;       // by the former run, or NOT_KNOWN
 };
 
 struct eta {
@@ -103,7 +103,7 @@ void eta_free(struct eta *eta) {
 }
 
 static uint64_t mean(const struct sum *sum) {
-	return sum->n > 0 ? sum->time / sum->n : ETA_UNKNOWN;
+	return sum->n > 0 ? sum->time / sum->n : NOT_KNOWN;
 }
 
 // ---- batches and commands ----
@@ -216,11 +216,11 @@ static struct busy *busy_of(struct eta *eta, unsigned slot) {
 // A job of the batch has started. Returns what it took the last time.
 static uint64_t take_known(struct eta *eta, struct batch_history *batch, const struct event_job_start *start) {
 	if (eta->nknown == 0 || !start->command) {
-		return ETA_UNKNOWN;
+		return NOT_KNOWN;
 	}
 	uint32_t number = known_number(eta, start);
-	uint64_t took = number == MAP_NONE ? ETA_UNKNOWN : mean(&eta->known[number].sum);
-	if (took != ETA_UNKNOWN && batch->to_come.n > 0) {
+	uint64_t took = number == MAP_NONE ? NOT_KNOWN : mean(&eta->known[number].sum);
+	if (took != NOT_KNOWN && batch->to_come.n > 0) {
 		--batch->to_come.n;
 		batch->to_come.time -= took < batch->to_come.time ? took : batch->to_come.time;
 	}
@@ -232,7 +232,7 @@ static void job_starts(struct eta *eta, const struct event *event) {
 	uint32_t number = batch_number(eta, start->id.batch);
 	struct batch_history *batch = &eta->batches[number];
 	struct busy *busy = busy_of(eta, start->id.slot);
-	uint64_t expected = ETA_UNKNOWN;
+	uint64_t expected = NOT_KNOWN;
 	if (start->id.role == ROLE_JOB && start->id.step == 0 && start->id.attempt <= 1) {
 		++batch->started;
 		++eta->started;
@@ -263,7 +263,7 @@ static void job_ends(struct eta *eta, const struct event *event) {
 			++batch->seen.n;
 			eta->ends[eta->ended++ % RATE_MAX] = event->at;
 		}
-		if (busy && busy->batch != MAP_NONE && busy->expected != ETA_UNKNOWN) {
+		if (busy && busy->batch != MAP_NONE && busy->expected != NOT_KNOWN) {
 			eta->expected.time += busy->expected;
 			eta->taken.time += time_of(end);
 			++eta->expected.n;
@@ -354,11 +354,11 @@ static bool is_doubtful(const struct eta *eta, uint64_t now, uint64_t jobs) {
 	return enough && eta->expected.n > 0 && (was >= DOUBT_RATIO * is || is >= DOUBT_RATIO * was);
 }
 
-// The time of a job of the batch: the best estimate there is. `former` is what the former run says of it, or ETA_UNKNOWN.
+// The time of a job of the batch: the best estimate there is. `former` is what the former run says of it, or NOT_KNOWN.
 static uint64_t takes_of(const struct batch_history *batch, uint64_t former, uint64_t guess, bool trusts) {
-	uint64_t takes[] = {trusts ? former : ETA_UNKNOWN, mean(&batch->seen), trusts ? mean(&batch->before) : ETA_UNKNOWN, guess};
+	uint64_t takes[] = {trusts ? former : NOT_KNOWN, mean(&batch->seen), trusts ? mean(&batch->before) : NOT_KNOWN, guess};
 	for (size_t i = 0; i < sizeof(takes) / sizeof(takes[0]); ++i) {
-		if (takes[i] != ETA_UNKNOWN) {
+		if (takes[i] != NOT_KNOWN) {
 			return takes[i];
 		}
 	}
@@ -491,7 +491,7 @@ static uint64_t run_courses(struct course *courses, struct eta_batch *batches, s
 	}
 	uint64_t last = 0;
 	for (size_t i = 0; i < n; ++i) {
-		batches[i].eta = courses[i].end >= 0 ? (uint64_t)(courses[i].end + 0.5) : ETA_UNKNOWN;
+		batches[i].eta = courses[i].end >= 0 ? (uint64_t)(courses[i].end + 0.5) : NOT_KNOWN;
 		last = courses[i].end >= 0 && batches[i].eta > last ? batches[i].eta : last;
 	}
 	return last;
@@ -521,12 +521,12 @@ uint64_t eta_at(struct eta *eta, uint64_t now, unsigned slots, struct eta_batch 
 	uint64_t jobs = 0, all = 0, bound = 0, running = 0;
 	for (size_t i = 0; i < n; ++i) {
 		jobs += batches[i].jobs;
-		batches[i].eta = ETA_UNKNOWN;
+		batches[i].eta = NOT_KNOWN;
 	}
 	bool trusts = eta->nknown > 0 && !is_doubtful(eta, now, jobs);
 	bool enough = eta->ended >= ENOUGH_JOBS && now - eta->start >= ETA_FROM_S * NS_PER_S;
 	if (!enough && !trusts) {
-		return ETA_UNKNOWN;
+		return NOT_KNOWN;
 	}
 	uint64_t guess = eta_mean(eta), longest = sum_rests(eta, now, guess, trusts);
 	struct course *courses = xcalloc(n + 1, sizeof(struct course));
@@ -545,5 +545,5 @@ uint64_t eta_at(struct eta *eta, uint64_t now, unsigned slots, struct eta_batch 
 	}
 	left = bound > left ? bound : left;
 	left = longest > left ? longest : left;
-	return left > 0 || running == 0 ? left : ETA_UNKNOWN; // it may take as long again
+	return left > 0 || running == 0 ? left : NOT_KNOWN; // it may take as long again
 }

@@ -12,8 +12,6 @@
 
 #include "job/event.h"
 
-#define ETA_UNKNOWN UINT64_MAX
-
 enum { ETA_FROM_S = 2 }; // seconds of a run before there is an estimate without a former run
 
 struct eta;
@@ -35,17 +33,17 @@ struct eta_batch {
 	uint64_t jobs;         // all that are known
 	const uint32_t *needs; // places of those that must be done before it begins, without circles; or NULL
 	size_t nneeds;
-	uint64_t eta;          // set by eta_at(): nanoseconds until it is done, or ETA_UNKNOWN (also if there are many)
+	uint64_t eta;          // set by eta_at(): nanoseconds until it is done, or NOT_KNOWN (also if there are many)
 	uint64_t work;         // its own: nanoseconds of slots
 };
 
 // Returns the nanoseconds until the run is done, and sets the results in `batches`, which are all batches of the run with all
-// their jobs known. ETA_UNKNOWN if all jobs left are running and take longer than expected, or if there is no former run to
+// their jobs known. NOT_KNOWN if all jobs left are running and take longer than expected, or if there is no former run to
 // go by and fewer than 3 jobs have ended or less than ETA_FROM_S has passed.
 uint64_t eta_at(struct eta *eta, uint64_t now, unsigned slots, struct eta_batch *batches, size_t n);
 
 uint64_t eta_started(const struct eta *eta);   // jobs that have started, or never will
-uint64_t eta_mean(const struct eta *eta);      // nanoseconds of a job so far, or ETA_UNKNOWN
+uint64_t eta_mean(const struct eta *eta);      // nanoseconds of a job so far, or NOT_KNOWN
 double eta_rate(const struct eta *eta);        // jobs that end in a second, by the last ones (as many as slots); < 0: unknown
 
 #endif

@@ -7,7 +7,6 @@
 
 #include "base/alloc.h"
 #include "base/arena.h"
-#include "base/map.h"
 #include "log/running.h"
 #include "report/buckets.h"
 
@@ -131,16 +130,19 @@ static size_t add_batch(struct run_stats *stats, const char *name) {
 	return i;
 }
 
-// The place of the batch in stats->batches.
+uint32_t stats_find(const struct run_stats *stats, const char *name) {
+	return map_get(&stats->inside->names, name, strlen(name));
+}
+
+// The place of the batch in stats->batches, added if it is new.
 static size_t place_of(struct run_stats *stats, const char *name) {
-	struct stats_private *inside = stats->inside;
-	uint32_t number = map_get(&inside->names, name, strlen(name));
+	uint32_t number = stats_find(stats, name);
 	if (number != MAP_NONE) {
 		return number;
 	}
 	if (stats->nbatches < SHARED) {
 		size_t i = add_batch(stats, name);
-		map_add(&inside->names, stats->batches[i].name, strlen(name), (uint32_t)i);
+		map_add(&stats->inside->names, stats->batches[i].name, strlen(name), (uint32_t)i);
 		return i;
 	}
 	if (stats->nbatches == SHARED) {

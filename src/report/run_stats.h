@@ -9,6 +9,7 @@
 #ifndef FAIRPAR_REPORT_RUN_STATS_H
 #define FAIRPAR_REPORT_RUN_STATS_H
 
+#include "base/map.h"
 #include "job/event.h"
 
 enum {
@@ -17,9 +18,6 @@ enum {
 	STATS_FAILURES = 20,
 	STATS_LOSSES = 20,
 };
-
-// A number that is not known.
-#define STATS_UNKNOWN UINT64_MAX
 
 struct stats_batch {
 	char *name;             // "" for the entry that later batches share
@@ -102,6 +100,9 @@ void stats_on_event(void *arg, const struct event *event);
 
 // Adds jobs that were queued in the batch, or with less than 0 takes them back: a log does not have these.
 void stats_add_queued(struct run_stats *stats, const char *batch, int64_t jobs);
+
+// The place of the batch of that name in stats->batches, or MAP_NONE: there is none, or it shares an entry.
+uint32_t stats_find(const struct run_stats *stats, const char *name);
 
 // The number of jobs of the batch that have ended, however.
 uint64_t stats_ended(const struct stats_batch *batch);

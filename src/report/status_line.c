@@ -50,8 +50,8 @@ void status_add_text(struct buf *buf, const char *text, bool utf8) {
 // ---- parts ----
 
 void status_add_time(struct buf *buf, uint64_t ns) {
-	uint64_t s = ns == STATUS_UNKNOWN ? 0 : (ns + NS_PER_S / 2) / NS_PER_S;
-	if (ns == STATUS_UNKNOWN) {
+	uint64_t s = ns == NOT_KNOWN ? 0 : (ns + NS_PER_S / 2) / NS_PER_S;
+	if (ns == NOT_KNOWN) {
 		buf_addc(buf, '?');
 	} else if (s < 60) {
 		buf_printf(buf, "%llus", ull(s));
@@ -148,7 +148,7 @@ static void add_batch(struct buf *buf, const struct status_batch *batch, const s
 	} else {
 		buf_printf(buf, " %llu/%llu", ull(batch->finished), ull(batch->jobs));
 	}
-	if (line->without == 0 && batch->eta >= NS_PER_S / 2 && batch->eta != STATUS_UNKNOWN) {
+	if (line->without == 0 && batch->eta >= NS_PER_S / 2 && batch->eta != NOT_KNOWN) {
 		buf_addc(buf, ' ');
 		status_add_time(buf, batch->eta);
 	}
@@ -163,7 +163,7 @@ static void add_tail(struct line_builder *line) {
 		bool colour = line->form->colour;
 		buf_printf(&line->text, "%s%llu failed%s", colour ? red : "", ull(status->failed), colour ? plain : "");
 	}
-	if ((status->eta != STATUS_UNKNOWN || details) && !(line->without & TIME)) {
+	if ((status->eta != NOT_KNOWN || details) && !(line->without & TIME)) {
 		begin_part(line);
 		buf_adds(&line->text, "ETA ");
 		status_add_time(&line->text, status->eta);
@@ -172,7 +172,7 @@ static void add_tail(struct line_builder *line) {
 		begin_part(line);
 		buf_printf(&line->text, "%llu left", ull(minus(status->jobs, status->finished)));
 	}
-	if (details && status->mean != STATUS_UNKNOWN && !(line->without & MEAN)) {
+	if (details && status->mean != NOT_KNOWN && !(line->without & MEAN)) {
 		begin_part(line);
 		buf_printf(&line->text, "%.2fs each", (double)status->mean / 1e9);
 	}
@@ -406,8 +406,8 @@ FP_PRINTF(3, 4) static void add_known(struct buf *buf, bool is_known, const char
 static void add_clock(struct buf *buf, const struct status *status, uint64_t ns) {
 	const uint64_t hour = UINT64_C(3600) * NS_PER_S;
 	uint64_t s = ns / NS_PER_S;
-	bool hours = status->elapsed >= hour || (status->eta != STATUS_UNKNOWN && status->eta >= hour);
-	if (ns == STATUS_UNKNOWN) {
+	bool hours = status->elapsed >= hour || (status->eta != NOT_KNOWN && status->eta >= hour);
+	if (ns == NOT_KNOWN) {
 		buf_addc(buf, '?');
 	} else if (hours) {
 		buf_printf(buf, "%llu:%02llu:%02llu", ull(s / 3600), ull(s / 60 % 60), ull(s % 60));
@@ -424,7 +424,7 @@ static void add_percent(struct buf *buf, int percent) {
 
 // How much of the time that it will take has passed.
 static int percent_of_time(const struct status *status) {
-	if (status->eta == STATUS_UNKNOWN) {
+	if (status->eta == NOT_KNOWN) {
 		return -1;
 	}
 	uint64_t all = status->elapsed + status->eta;
@@ -443,7 +443,7 @@ static void add_letter(struct buf *buf, char letter, const struct status *status
 	case 'o': add_known(buf, status->elapsed > 0, "%.1f", (double)status->finished / seconds); break;
 	case 'c': add_known(buf, status->rate >= 0, "%.1f", status->rate); break;
 	case 'e': add_known(buf, true, "%.3f", seconds); break;
-	case 'E': add_known(buf, status->eta != STATUS_UNKNOWN, "%.3f", (double)status->eta / 1e9); break;
+	case 'E': add_known(buf, status->eta != NOT_KNOWN, "%.3f", (double)status->eta / 1e9); break;
 	case 'w': add_clock(buf, status, status->elapsed); break;
 	case 'W': add_clock(buf, status, status->eta); break;
 	case 'P': add_percent(buf, percent_of_time(status)); break;

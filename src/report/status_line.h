@@ -4,12 +4,10 @@
 #define FAIRPAR_REPORT_STATUS_LINE_H
 
 #include "base/buf.h"
+#include "job/event.h"
 
 #include <stdbool.h>
 #include <stdint.h>
-
-// A time that is not known.
-#define STATUS_UNKNOWN UINT64_MAX
 
 struct status_batch {
 	const char *name;
@@ -17,7 +15,7 @@ struct status_batch {
 	uint64_t running;    // attempts
 	uint64_t jobs;       // known so far
 	bool open;           // more may come
-	uint64_t eta;        // nanoseconds left; not shown if it is next to nothing or STATUS_UNKNOWN
+	uint64_t eta;        // nanoseconds left; not shown if it is next to nothing or NOT_KNOWN
 };
 
 struct status {
@@ -28,8 +26,8 @@ struct status {
 	uint64_t jobs;       // known so far
 	bool open;           // more may come
 	uint64_t elapsed;    // nanoseconds
-	uint64_t eta;        // nanoseconds left, or STATUS_UNKNOWN
-	uint64_t mean;       // nanoseconds of a job so far, or STATUS_UNKNOWN
+	uint64_t eta;        // nanoseconds left, or NOT_KNOWN
+	uint64_t mean;       // nanoseconds of a job so far, or NOT_KNOWN
 	double rate;         // jobs that end in a second, of late; below 0: not known
 	const struct status_batch *batches;
 	size_t nbatches;

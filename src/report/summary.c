@@ -128,7 +128,7 @@ static void fill_table(struct table *table, const struct run_stats *stats) {
 		table->nothers += batch->name[0] != '\0';
 	}
 	if (table->nothers > 0) {
-		table->others.p50 = STATS_UNKNOWN; // several medians make none
+		table->others.p50 = NOT_KNOWN; // several medians make none
 		table->rows[table->nrows++] = &table->others;
 	}
 	free(is_named);
@@ -146,11 +146,11 @@ static void format_name(struct buf *buf, const struct table *table, const struct
 }
 
 static void format_cell(struct buf *buf, const struct table *table, const struct stats_batch *batch, enum batch_column column) {
-	uint64_t value = batch ? batch_column_value(column, batch) : STATS_UNKNOWN;
+	uint64_t value = batch ? batch_column_value(column, batch) : NOT_KNOWN;
 	buf_reset(buf);
 	if (!batch) {
 		buf_adds(buf, column == COLUMN_JOBS && table->stats->counts_items ? "items" : batch_column_name(column));
-	} else if (value == STATS_UNKNOWN) {
+	} else if (value == NOT_KNOWN) {
 		buf_addc(buf, '-');
 	} else if (batch_column_unit(column) == UNIT_TIME) {
 		text_add_time(buf, value);

@@ -157,15 +157,6 @@ static void look_at_batch(const struct status_display *status_display, const str
 	};
 }
 
-static uint32_t place_in_stats(const struct run_stats *stats, const char *name) {
-	for (size_t i = 0; i < stats->nbatches; ++i) {
-		if (strcmp(stats->batches[i].name, name) == 0) {
-			return (uint32_t)i;
-		}
-	}
-	return MAP_NONE; // one of very many
-}
-
 // Finds what the batches of a manifest need, once for as many as there are.
 static void find_needs(struct status_display *status_display) {
 	const struct run_stats *stats = status_display->stats;
@@ -178,7 +169,7 @@ static void find_needs(struct status_display *status_display) {
 		const struct manifest_batch *plan = manifest_find(status_display->run->manifest, stats->batches[i].name);
 		status_display->needs_of[i] = n;
 		for (size_t k = 0; plan && k < plan->nneeds; ++k) {
-			uint32_t place = place_in_stats(stats, plan->needs[k]->name);
+			uint32_t place = stats_find(stats, plan->needs[k]->name);
 			grow_array(&status_display->needs, &status_display->needs_cap, n + 1, sizeof(*status_display->needs));
 			status_display->needs[n] = place;
 			n += place != MAP_NONE;
@@ -198,7 +189,7 @@ static void guess(struct status_display *status_display, uint64_t now, struct st
 			guess->needs = status_display->needs + status_display->needs_of[i];
 			guess->nneeds = status_display->needs_of[i + 1] - status_display->needs_of[i];
 		}
-		guess->eta = ETA_UNKNOWN;
+		guess->eta = NOT_KNOWN;
 	}
 	if (status->open || status->finished >= status->jobs) {
 		return;
@@ -206,10 +197,9 @@ static void guess(struct status_display *status_display, uint64_t now, struct st
 	if (status->nbatches == 1) {
 		status_display->guesses[0].jobs = status->jobs; // --total-jobs
 	}
-	uint64_t eta = eta_at(status_display->forecast, now, status_display->run->slots, status_display->guesses, status->nbatches);
-	status->eta = eta == ETA_UNKNOWN ? STATUS_UNKNOWN : eta;
+	status->eta = eta_at(status_display->forecast, now, status_display->run->slots, status_display->guesses, status->nbatches);
 	for (size_t i = 0; i < status->nbatches; ++i) {
-		status_display->batches[i].eta = status_display->guesses[i].eta == ETA_UNKNOWN ? STATUS_UNKNOWN : status_display->guesses[i].eta;
+		status_display->batches[i].eta = status_display->guesses[i].eta;
 	}
 }
 
@@ -219,14 +209,13 @@ static void look(struct status_display *status_display, uint64_t now, struct sta
 	struct status status = {
 		.started = eta_started(status_display->forecast),
 		.elapsed = now - status_display->run->start,
-		.eta = STATUS_UNKNOWN,
+		.eta = NOT_KNOWN,
+		.mean = eta_mean(status_display->forecast),
 		.rate = eta_rate(status_display->forecast),
 		.nbatches = stats->nbatches,
 		.latest = status_display->latest.len > 0 ? buf_str(&status_display->latest) : NULL,
 		.item = status_display->item.len > 0 ? buf_str(&status_display->item) : NULL,
 	};
-	uint64_t mean = eta_mean(status_display->forecast);
-	status.mean = mean == ETA_UNKNOWN ? STATUS_UNKNOWN : mean;
 	grow_array(&status_display->batches, &status_display->batches_cap, stats->nbatches + 1, sizeof(*status_display->batches));
 	for (size_t i = 0; i < stats->nbatches; ++i) {
 		struct status_batch *batch = &status_display->batches[i];
@@ -256,9 +245,9 @@ void status_display_add_eta(const struct run *run, const char *batch, struct buf
 	}
 	publish_lock(status_display->run);
 	look(status_display, now_ns(), &status);
-	uint32_t place = place_in_stats(status_display->stats, batch);
-	uint64_t eta = place != MAP_NONE ? status_display->guesses[place].eta : ETA_UNKNOWN;
-	if (eta != ETA_UNKNOWN) {
+	uint32_t place = stats_find(status_display->stats, batch);
+	uint64_t eta = place != MAP_NONE ? status_display->guesses[place].eta : NOT_KNOWN;
+	if (eta != NOT_KNOWN) {
 		buf_adds(buf, ", ETA ");
 		status_add_time(buf, eta);
 	}
@@ -380,7 +369,7 @@ static void draw(struct status_display *status_display, uint64_t now) {
 	publish_unlock(status_display->run);
 	status_display->drawn = now;
 	status_display->all_read = atomic_load_relaxed(&status_display->run->all_read);
-	status_display->tells_time = line && (status_display->format && !status_display->bar ? status_tells_time(status_display->format) : status.eta != STATUS_UNKNOWN);
+	status_display->tells_time = line && (status_display->format && !status_display->bar ? status_tells_time(status_display->format) : status.eta != NOT_KNOWN);
 	status_display->tells_time = status_display->tells_time && !status_display->hidden;
 	status_display->may_tell_time = line && !status_display->hidden && (status_display->bar || !status_display->format);
 	const char *prefix = line && !status_display->hidden ? title(status_display, &status, now) : NULL;

@@ -45,17 +45,17 @@ static void run_job(event_fn *fn, const char *batch, uint64_t number, unsigned s
 
 static uint64_t eta(uint64_t s, unsigned slots, struct eta_batch *batches, size_t n) {
 	uint64_t ns = eta_at(forecast, (s + 1) * NS_PER_S, slots, batches, n);
-	return ns == ETA_UNKNOWN ? ns : ns / NS_PER_S;
+	return ns == NOT_KNOWN ? ns : ns / NS_PER_S;
 }
 
 static void test_not_too_early(void) {
 	forecast = eta_new();
 	begin(eta_on_event, 1);
 	struct eta_batch batches[] = {{.name = "a", .jobs = 10}};
-	check(eta(5, 1, batches, 1) == ETA_UNKNOWN);
-	check(eta_mean(forecast) == ETA_UNKNOWN);
+	check(eta(5, 1, batches, 1) == NOT_KNOWN);
+	check(eta_mean(forecast) == NOT_KNOWN);
 	for (uint64_t i = 0; i < 3; ++i) {
-		check(eta(i, 1, batches, 1) == ETA_UNKNOWN);
+		check(eta(i, 1, batches, 1) == NOT_KNOWN);
 		run_job(eta_on_event, "a", i + 1, 1, i, i + 1);
 	}
 	check_equal(eta(3, 1, batches, 1), 7);
@@ -81,7 +81,7 @@ static void test_means(void) {
 	batches[1].jobs = 5;
 	batches[0].jobs = 4;
 	check_equal(eta(54, 2, batches, 3), 6); // alone
-	check(eta(70, 2, batches, 3) == ETA_UNKNOWN); // it should be done
+	check(eta(70, 2, batches, 3) == NOT_KNOWN); // it should be done
 	struct event event = {.kind = EVENT_BATCH_START, .u.batch = {.batch = "short", .max_parallel = 1}};
 	tell(eta_on_event, event, 54);
 	batches[0].jobs = 34;
@@ -171,7 +171,7 @@ static void test_very_many(void) {
 		batches[i] = (struct eta_batch){.name = names[i], .jobs = 5};
 	}
 	check_equal(eta(1000, 4, batches, 1000), 1000); // in all, but not of each
-	check(batches[0].eta == ETA_UNKNOWN);
+	check(batches[0].eta == NOT_KNOWN);
 	eta_free(forecast);
 }
 

@@ -34,7 +34,7 @@ static void test_line(void) {
 	check_line(status_add_line(&buf_, &status, &ascii),
 	           "[ 57/204 27%] 8 running, thumbs 31/120, tests 20/60, transcode 6/14, 1 failed, ETA 21s");
 	status.open = true;
-	status.eta = STATUS_UNKNOWN;
+	status.eta = NOT_KNOWN;
 	status.failed = 0;
 	status.nbatches = 1; // the only one says nothing new
 	check_line(status_add_line(&buf_, &status, &utf8), "[57/?] 8 running");
@@ -74,7 +74,7 @@ static void test_batch_times(void) {
 	memcpy(timed, batches, sizeof(timed));
 	timed[0].eta = 12 * NS_PER_S;
 	timed[3].eta = 25 * 60 * NS_PER_S;
-	timed[4].eta = STATUS_UNKNOWN;
+	timed[4].eta = NOT_KNOWN;
 	timed[4].running = 2;
 	status.batches = timed;
 	struct status_form form = {.utf8 = true};
@@ -101,7 +101,7 @@ static void test_narrow_details(void) {
 		check_line(status_add_line(&buf_, &status, &form), lines[i].text);
 	}
 	status.open = true;
-	status.eta = STATUS_UNKNOWN;
+	status.eta = NOT_KNOWN;
 	status.failed = 0;
 	struct status_form form = {.width = 19};
 	check_line(status_add_line(&buf_, &status, &form), "[57/?] 8 running");
@@ -117,7 +117,7 @@ static void test_narrow_details(void) {
 
 static void test_wide_names(void) {
 	struct status_batch wide[] = {{.name = "日本語", .finished = 1, .running = 1, .jobs = 9}, {.name = "é", .finished = 1, .running = 1, .jobs = 9}};
-	struct status status = {.running = 2, .finished = 2, .jobs = 18, .batches = wide, .nbatches = 2, .eta = STATUS_UNKNOWN, .mean = STATUS_UNKNOWN};
+	struct status status = {.running = 2, .finished = 2, .jobs = 18, .batches = wide, .nbatches = 2, .eta = NOT_KNOWN, .mean = NOT_KNOWN};
 	struct status_form form = {.utf8 = true, .width = 42};
 	check_line(status_add_line(&buf_, &status, &form), "[ 2/18 11%] 2 running · 日本語 1/9 · é 1/9");
 	form.width = 41;
@@ -171,7 +171,7 @@ static void test_columns(void) {
 
 static void test_foreign_text(void) {
 	struct status_batch hostile[] = {{.name = "a\033[2Jb\n", .finished = 1, .running = 1, .jobs = 2}, {.name = "é", .finished = 1, .jobs = 3}};
-	struct status status = {.finished = 2, .jobs = 5, .batches = hostile, .nbatches = 2, .eta = STATUS_UNKNOWN, .mean = STATUS_UNKNOWN};
+	struct status status = {.finished = 2, .jobs = 5, .batches = hostile, .nbatches = 2, .eta = NOT_KNOWN, .mean = NOT_KNOWN};
 	check_line(status_add_line(&buf_, &status, &ascii), "[2/5 40%] 0 running, a\\x1B[2Jb\\n 1/2, ?? 1/3");
 }
 
@@ -184,7 +184,7 @@ static void test_letters(void) {
 	status.elapsed = 3661 * NS_PER_S;
 	check_line(status_add_format(&buf_, "%w %W", &status, &ascii), "1:01:01 0:00:21");
 	status.open = true;
-	status.eta = STATUS_UNKNOWN;
+	status.eta = NOT_KNOWN;
 	status.rate = -1;
 	check_line(status_add_format(&buf_, "%t %p %u %c %E %W %P", &status, &ascii), "?   ?% ? ? ? ?   ?%");
 	check(status_tells_time("%s %e"));
@@ -213,12 +213,12 @@ static void test_bad_letters(void) {
 static void test_times(void) {
 	static const struct { uint64_t s; const char *text; } times[] = {
 		{0, "0s"}, {59, "59s"}, {60, "1m00s"}, {264, "4m20s"}, {594, "9m50s"}, {595, "~10m"}, {1500, "~25m"},
-		{10800, "~3h"}, {48 * 3600, "~2d"}, {STATUS_UNKNOWN / NS_PER_S, NULL},
+		{10800, "~3h"}, {48 * 3600, "~2d"}, {NOT_KNOWN / NS_PER_S, NULL},
 	};
 	for (size_t i = 0; times[i].text; ++i) {
 		check_line(status_add_time(&buf_, times[i].s * NS_PER_S), times[i].text);
 	}
-	check_line(status_add_time(&buf_, STATUS_UNKNOWN), "?");
+	check_line(status_add_time(&buf_, NOT_KNOWN), "?");
 }
 
 static void test_bar(void) {
@@ -242,7 +242,7 @@ static void test_bar(void) {
 	form.width = 40;
 	check_line(status_add_bar(&buf_, &status, &form), "[###          ] 27% 57:147=21s a.png");
 	status.open = true;
-	status.eta = STATUS_UNKNOWN;
+	status.eta = NOT_KNOWN;
 	check_line(status_add_bar(&buf_, &status, &form), "[             ] ?% 57:?=? a.png");
 	status.open = false;
 	status.finished = 204;

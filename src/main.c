@@ -23,7 +23,7 @@
 //   cli/         options_parse()    the one option table (options.def): struct options, --help, completions
 //   xargs/       xargs_main()       `fairpar --xargs`, or called xargs: a run of its own kind
 //   run/         run_all()          the event loop: input, wake-ups; stop.c: signals, what ends a run
-//     setup.c             composition root: what a run is put together from (pool_callbacks.c: pool and writer)
+//     setup.c             composition root: what a run is put together from, and what its pool and its writer call back
 //     batch.c             the batches of a run, counted, and what the command line says of each
 //     feed.c              inputs, just ahead of need, into the queues of their batches (feed_open.c, feed_route.c)
 //     dag.c               a manifest's batches: which wait, which run, which are skipped (dag_node.c: one of them)

@@ -1,4 +1,4 @@
-// Showing a manifest without running it: --check and --list.
+// Loads a manifest, and shows it without running it: --check and --list.
 
 #include "run/modes.h"
 
@@ -12,19 +12,19 @@
 #include <string.h>
 #include <unistd.h>
 
-// What the loader has to say is complete lines already. If stderr does not take them, the status still tells.
-static int write_messages(const struct buf *messages) {
-	return messages->len > 0 ? write_all(STDERR_FILENO, messages->data, messages->len) : 0;
-}
-
-static int select_batches(const struct options *options, struct manifest *manifest) {
-	struct buf error = BUF_INIT;
-	int result = manifest_select(manifest, options->names, options->nnames, &error);
-	if (result != 0) {
-		diag_error("%s", buf_str(&error));
+struct manifest *load_manifest(const struct options *options, bool *ret_unwritten) {
+	struct buf messages = BUF_INIT;
+	struct manifest *manifest = manifest_load(options->manifest, &messages);
+	// complete lines already; if stderr does not take them, the status still tells
+	*ret_unwritten = messages.len > 0 && write_all(STDERR_FILENO, messages.data, messages.len) != 0;
+	buf_reset(&messages);
+	if (manifest && options->nnames > 0 && manifest_select(manifest, options->names, options->nnames, &messages) != 0) {
+		diag_error("%s", buf_str(&messages));
+		manifest_free(manifest);
+		manifest = NULL;
 	}
-	buf_fini(&error);
-	return result;
+	buf_fini(&messages);
+	return manifest;
 }
 
 static int write_list(const struct options *options, const struct manifest *manifest) {
@@ -39,17 +39,14 @@ static int write_list(const struct options *options, const struct manifest *mani
 }
 
 int show_manifest(const struct options *options) {
-	struct buf messages = BUF_INIT;
-	struct manifest *manifest = manifest_load(options->manifest, &messages);
-	int result = write_messages(&messages);
-	buf_fini(&messages);
+	bool failed;
+	struct manifest *manifest = load_manifest(options, &failed);
 	if (!manifest) {
 		return EXIT_TROUBLE;
 	}
-	if (select_batches(options, manifest) != 0 || (options->check && dag_check(manifest) != 0) ||
-	    (options->given[OPT_LIST] && write_list(options, manifest) != 0)) {
-		result = -1;
+	if ((options->check && dag_check(manifest) != 0) || (options->given[OPT_LIST] && write_list(options, manifest) != 0)) {
+		failed = true;
 	}
 	manifest_free(manifest);
-	return result == 0 ? 0 : EXIT_TROUBLE;
+	return failed ? EXIT_TROUBLE : 0;
 }

@@ -4,7 +4,12 @@
 #define FAIRPAR_RUN_MODES_H
 
 #include "cli/options.h"
+#include "manifest/manifest.h"
 #include "process/context.h"
+
+// Loads options->manifest and selects the batches that are named. Prints what is wrong with either on stderr; *ret_unwritten: that
+// could not be written. Returns the manifest, which the caller frees with manifest_free(), or NULL after a message.
+struct manifest *load_manifest(const struct options *options, bool *ret_unwritten);
 
 // --check and --list: loads options->manifest and does what they ask: nothing more, or a list of the batches asked for on
 // stdout. Prints what is wrong with the manifest, or with the names of batches, on stderr. EXIT_TROUBLE if anything is wrong or

@@ -127,9 +127,9 @@ static int read_log(struct drawing *drawing, int fd, event_fn *on_event, bool wi
 
 // ---- drawing ----
 
-static bool ends_in(const char *path, const char *end_summary) {
-	size_t len = strlen(path), end_summary_len = strlen(end_summary);
-	return len >= end_summary_len && strcmp(path + len - end_summary_len, end_summary) == 0;
+static bool ends_in(const char *path, const char *end) {
+	size_t len = strlen(path), end_len = strlen(end);
+	return len >= end_len && strcmp(path + len - end_len, end) == 0;
 }
 
 static int write_report(struct drawing *drawing, const char *path) {

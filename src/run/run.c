@@ -108,6 +108,7 @@ int run_all(const struct options *options, struct context *context, const struct
 		.options = options,
 		.context = context,
 		.halt = options->halt,
+		.fair_time = options->fair_time,
 		.specs = {&run.spec},
 		.signal_fd = -1,
 		.wake_fd = -1,

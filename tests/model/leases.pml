@@ -724,7 +724,11 @@ end:
 		looks = false;
 		if
 #ifndef MUTANT_VOID_IS_KEPT
+#ifdef MUTANT_USED_AGAIN_WITHOUT_SERVER
+		:: conn[c] != LINKED && job_no[l] == 0 ->
+#else
 		:: conn[c] != LINKED -> // its server has gone
+#endif
 			running[c]--;
 #ifndef ENDLESS
 			todo[c]++;

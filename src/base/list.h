@@ -42,8 +42,13 @@ static inline void list_remove(struct list *entry) {
 // The object of `type` whose `member` is the entry.
 #define list_entry(entry, type, member) ((type *)(void *)((char *)(entry) - offsetof(type, member)))
 
-// Safe against removal of the current entry, not of its neighbours.
+// Safe against removal of the current entry, not of its neighbours; so is the next.
 #define list_for_each(head, at) \
 	for (struct list *at = (head)->next, *at##_next = at->next; at != (head); at = at##_next, at##_next = at->next)
+
+// The same, over the objects of `type` whose `member` is in the list.
+#define list_for_each_entry(head, type, at, member) \
+	for (type *at = list_entry((head)->next, type, member), *at##_next = list_entry(at->member.next, type, member); \
+	     &at->member != (head); at = at##_next, at##_next = list_entry(at->member.next, type, member))
 
 #endif

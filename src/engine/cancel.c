@@ -163,8 +163,7 @@ static uint64_t cancelled_drop(struct pool *pool, struct cancelled *cancelled) {
 		chunk_unref(pool, chunk, &deferred);
 		mutex_unlock(&pool->lock);
 	}
-	list_for_each(&cancelled->locals, at) {
-		struct local *local = list_entry(at, struct local, link);
+	list_for_each_entry(&cancelled->locals, struct local, local, link) {
 		n += drop_local(pool, cancelled, local);
 		mutex_lock(&pool->lock);
 		pool->item_mem -= local->deque.cap;
@@ -189,8 +188,7 @@ static uint64_t cancelled_drop(struct pool *pool, struct cancelled *cancelled) {
 // Takes the queued items of all queues away from them. Returns how many queues have had some.
 static size_t cancel_queues(struct pool *pool, struct cancelled *cancelled, struct deferred *deferred) {
 	size_t n = 0;
-	list_for_each(&pool->queues, at) {
-		struct queue *queue = list_entry(at, struct queue, link);
+	list_for_each_entry(&pool->queues, struct queue, queue, link) {
 		if (queue_can_cancel(queue)) {
 			queue_cancel(queue, &cancelled[n++], deferred);
 		}
@@ -255,8 +253,8 @@ uint64_t pool_shutdown(struct pool *pool, enum pool_stage stage) {
 	if (stage > pool->stage) {
 		pool->stage = stage;
 		n = stage == POOL_CANCELLING ? cancel_queues(pool, cancelled, &deferred) : 0;
-		list_for_each(&pool->queues, at) {
-			queue_shut(list_entry(at, struct queue, link), &deferred);
+		list_for_each_entry(&pool->queues, struct queue, queue, link) {
+			queue_shut(queue, &deferred);
 		}
 	}
 	bool last = pool->nqueues == 0 && pool->stage != POOL_OPEN && !pool->idle_claimed;

@@ -229,8 +229,7 @@ static void clock_clamp(const struct fair *fair, struct fair_tier *tier) {
 	const struct fair_heap *heap = &tier->heaps[BY_VIRT];
 	bool wanting = heap->n > 0;
 	uint64_t least = wanting ? heap->entries[0].key : 0;
-	list_for_each(&tier->special, at) {
-		const struct fair_queue *queue = list_entry(at, struct fair_queue, special);
+	list_for_each_entry(&tier->special, struct fair_queue, queue, special) {
 		uint64_t virt = virt_at(fair, queue, fair->last);
 		if (before(tier->greatest, virt)) {
 			tier->greatest = virt;
@@ -576,8 +575,8 @@ static struct fair_tier *tier_pick(const struct fair *fair, uint64_t now) {
 		if (tier->neligible > 0 && (!lower || tier->served < lower->served)) {
 			lower = tier;
 		}
-		list_for_each(&tier->special, at) {
-			due -= fair->time ? (int64_t)expected(list_entry(at, struct fair_queue, special), now) : 0;
+		list_for_each_entry(&tier->special, struct fair_queue, queue, special) {
+			due -= fair->time ? (int64_t)expected(queue, now) : 0;
 		}
 	}
 	bool turn = fair->time ? due > 0 : due + (int64_t)(FAIR_TURN / LOWER_PART) >= (int64_t)FAIR_TURN; // with that of this pick
@@ -593,8 +592,7 @@ struct fair_queue *fair_peek(struct fair *fair, uint64_t now) {
 	const struct fair_heap *heap = &tier->heaps[BY_VIRT];
 	struct fair_queue *best = heap->n > 0 ? heap->entries[0].queue : NULL;
 	uint64_t least = best ? best->virt : 0;
-	list_for_each(&tier->special, at) {
-		struct fair_queue *queue = list_entry(at, struct fair_queue, special);
+	list_for_each_entry(&tier->special, struct fair_queue, queue, special) {
 		if (queue->wants && !queue->blocked) {
 			uint64_t key = queue->virt + (queue->rem + owing(queue, now) + expected(queue, now)) / queue->weight;
 			if (!best || goes_first(queue, key, best, least)) {
@@ -776,8 +774,7 @@ double fair_lag(const struct fair *fair, const struct fair_queue *queue, uint64_
 	bool any = tier->heaps[BY_VIRT].n > 0;
 	uint64_t base = any ? tier->base : tier->clock;
 	double weights = any ? tier->weights : 0, weighted = any ? tier->weighted : 0;
-	list_for_each(&tier->special, at) {
-		const struct fair_queue *other = list_entry(at, struct fair_queue, special);
+	list_for_each_entry(&tier->special, struct fair_queue, other, special) {
 		if (other->wants) {
 			weights += other->weight;
 			weighted += other->weight * (double)(int64_t)(virt_at(fair, other, now) - base);

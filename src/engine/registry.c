@@ -247,8 +247,8 @@ void queue_retire(struct queue *queue) {
 }
 
 void names_fini(struct pool *pool) {
-	list_for_each(&pool->zombies, at) {
-		queue_retire(list_entry(at, struct queue, link));
+	list_for_each_entry(&pool->zombies, struct queue, queue, link) {
+		queue_retire(queue);
 	}
 	verify(list_is_empty(&pool->queues));
 	free(pool->names);

@@ -55,8 +55,7 @@ struct views {
 static bool views_copy(struct pool *pool, struct views *views) {
 	views->n = views->bytes = 0;
 	mutex_lock(&pool->lock);
-	list_for_each(&pool->queues, at) {
-		const struct queue *queue = list_entry(at, struct queue, link);
+	list_for_each_entry(&pool->queues, struct queue, queue, link) {
 		struct queue_view view;
 		if (!view_fill(pool, queue, &view)) {
 			continue;

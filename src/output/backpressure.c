@@ -39,8 +39,8 @@ static bool can_release(const struct spool *spool) {
 		return true;
 	}
 	bool someone_next = false;
-	list_for_each(&writer->waiters, at) {
-		someone_next = someone_next || spool_is_next(list_entry(at, struct spool_waiter, link)->spool);
+	list_for_each_entry(&writer->waiters, struct spool_waiter, waiter, link) {
+		someone_next = someone_next || spool_is_next(waiter->spool);
 	}
 	return someone_next;
 }

@@ -224,8 +224,7 @@ void writer_lane_close(struct writer *writer, struct writer_lane *lane) {
 void writer_finish(struct writer *writer) {
 	mutex_lock(&writer->lock);
 	verify(writer->open == 0);
-	list_for_each(&writer->lanes, at) {
-		struct writer_lane *lane = list_entry(at, struct writer_lane, all);
+	list_for_each_entry(&writer->lanes, struct writer_lane, lane, all) {
 		lane->closed = true; // numbers that never came hold nobody up any more
 		writer_lane_refresh(writer, lane);
 	}

@@ -302,9 +302,8 @@ bool children_wait_room(struct children *children, struct start_backoff *backoff
 
 unsigned children_signal(struct children *children, int signal) {
 	mutex_lock(&children->lock);
-	list_for_each(&children->list, at) {
+	list_for_each_entry(&children->list, struct running_child, running, link) {
 		// a job that handles SIGTSTP could not be told from one that has stopped
-		struct running_child *running = list_entry(at, struct running_child, link);
 		kill(running_target(running), signal == SIGTSTP ? SIGSTOP : signal);
 		running->held = running->held && signal != SIGCONT;
 	}
@@ -317,8 +316,7 @@ unsigned children_signal(struct children *children, int signal) {
 static void send_step(struct children *children, unsigned step, uint64_t now) {
 	children->step = step;
 	children->term_due = now + (uint64_t)children->seq.steps[step].pause_ms * NS_PER_MS;
-	list_for_each(&children->list, at) {
-		struct running_child *running = list_entry(at, struct running_child, link);
+	list_for_each_entry(&children->list, struct running_child, running, link) {
 		if (atomic_load_relaxed(children_refusal(children, running->cleanup))) {
 			running_cancel(running, children->seq.steps[step].signal);
 		}
@@ -397,8 +395,7 @@ char *children_evict_youngest(struct children *children) {
 uint64_t children_expire(struct children *children, uint64_t limit, uint64_t now) {
 	uint64_t next = TIME_NEVER;
 	mutex_lock(&children->lock);
-	list_for_each(&children->list, at) {
-		struct running_child *running = list_entry(at, struct running_child, link);
+	list_for_each_entry(&children->list, struct running_child, running, link) {
 		uint64_t due = running->start + limit;
 		if (running->cleanup || running->marked) {
 			continue;
@@ -433,8 +430,7 @@ uint64_t children_marked_step(struct children *children, uint64_t now) {
 unsigned children_hold_young(struct children *children, unsigned most) {
 	unsigned n = 0, nheld = 0;
 	mutex_lock(&children->lock);
-	list_for_each(&children->list, at) {
-		struct running_child *running = list_entry(at, struct running_child, link);
+	list_for_each_entry(&children->list, struct running_child, running, link) {
 		if (running->cleanup || running->marked || running->cancelled) {
 			continue;
 		}
@@ -459,8 +455,8 @@ unsigned children_count(struct children *children) {
 bool children_have_ended(struct children *children) {
 	bool ended = true;
 	mutex_lock(&children->lock);
-	list_for_each(&children->list, at) {
-		ended = ended && running_has_ended(list_entry(at, struct running_child, link));
+	list_for_each_entry(&children->list, struct running_child, running, link) {
+		ended = ended && running_has_ended(running);
 	}
 	mutex_unlock(&children->lock);
 	return ended;
@@ -487,8 +483,7 @@ static void visit(struct children *children, bool stopped_only, void (*fn)(void 
 	size_t cap = 0, n = 0;
 	mutex_lock(&children->lock);
 	grow_array(&views, &cap, children->nrunning, sizeof(*views));
-	list_for_each(&children->list, at) {
-		const struct running_child *running = list_entry(at, struct running_child, link);
+	list_for_each_entry(&children->list, struct running_child, running, link) {
 		int stop_signal = stopped_only ? running_take_stop(running) : 0;
 		if (stopped_only && stop_signal == 0) {
 			continue;

@@ -98,8 +98,7 @@ static struct admitted_claims admitted_copy(const struct memory *memory) {
 	struct admitted_claims admitted = {.n = 0};
 	admitted.bytes = xcalloc(memory->nadmitted + 1, sizeof(*admitted.bytes));
 	admitted.pids = xcalloc(memory->nadmitted + 1, sizeof(*admitted.pids));
-	list_for_each(&memory->admitted, at) {
-		const struct memory_claim *claim = list_entry(at, struct memory_claim, link);
+	list_for_each_entry(&memory->admitted, struct memory_claim, claim, link) {
 		admitted.bytes[admitted.n] = claim->bytes;
 		admitted.pids[admitted.n++] = claim->pid;
 	}
@@ -206,8 +205,8 @@ static bool admit(struct memory *memory, struct memory_claim *claim, const atomi
 
 void memory_wake(struct memory *memory) {
 	mutex_lock(&memory->lock);
-	list_for_each(&memory->waiting, at) {
-		cond_signal(&list_entry(at, struct memory_claim, link)->turn);
+	list_for_each_entry(&memory->waiting, struct memory_claim, claim, link) {
+		cond_signal(&claim->turn);
 	}
 	mutex_unlock(&memory->lock);
 }

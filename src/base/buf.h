@@ -27,6 +27,7 @@ void buf_reset(struct buf *buf);
 // Makes room for `more` bytes behind the end (and a NUL) and returns where they go; buf->len is unchanged.
 char *buf_reserve(struct buf *buf, size_t more);
 
+// Append `len` bytes, a string, one byte, or what printf(3) makes of the arguments.
 void buf_add(struct buf *buf, const void *mem, size_t len);
 void buf_adds(struct buf *buf, const char *s);
 void buf_addc(struct buf *buf, char c);

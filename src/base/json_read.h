@@ -36,6 +36,7 @@ struct json_reader {
 	size_t nitems, items_cap;
 };
 
+// Frees the list of elements; the reader is zeroed then.
 void json_reader_fini(struct json_reader *reader);
 
 // Begins the object in `text`, which is changed by what follows and must stay. Errors show in reader->error.

@@ -24,6 +24,7 @@ struct map {
 
 #define MAP_NONE UINT32_MAX
 
+// Frees the table, not the texts; the map is empty then and may be used again.
 void map_fini(struct map *map);
 
 // Makes room for `n` texts in all, so that adding them moves nothing.

@@ -45,11 +45,14 @@ uint64_t now_ns(void);
 // Milliseconds for poll(2) until `deadline` (now_ns() time), rounded up so that it does not wake too early; -1 for TIME_NEVER.
 int poll_ms(uint64_t deadline);
 
+// The calls of pthread_mutex_init(3) and its like, of which each failure is a bug that ends the process. `lock`: the row of
+// base/locks.def that the mutex belongs to.
 void mutex_init(mutex *m, enum lock lock);
 void mutex_fini(mutex *m);
 void mutex_lock(mutex *m);
 void mutex_unlock(mutex *m);
 
+// Conditions likewise: wait with the mutex locked, which is given back meanwhile, and look again at what was waited for.
 void cond_init(cond *c);
 void cond_fini(cond *c);
 void cond_wait(cond *c, mutex *m);
@@ -61,6 +64,7 @@ void cond_broadcast(cond *c);
 // Starts a thread with a small stack (`stack_bytes`, at least the system's minimum) and all signals blocked.
 // Returns 0, or the error number (EAGAIN: no more threads are to be had).
 int thread_start(thread *t, void *(*fn)(void *), void *arg, size_t stack_bytes) FP_NODISCARD;
+// Waits for the end of the thread.
 void thread_join(thread t);
 
 // Stress builds (-DFAIRPAR_YIELD) give the processor away at random at every boundary of a lock: before it is taken,

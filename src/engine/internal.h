@@ -258,6 +258,8 @@ void idle_push(struct worker *worker);
 
 // Starts the thread of a worker that group_wake() chose; without the lock.
 void worker_start(struct worker *worker, struct deferred *deferred);
+
+// Frees the worker and its scratch, when its thread was joined or never started.
 void worker_free(struct worker *worker);
 
 // ---- queue.c ----
@@ -270,6 +272,8 @@ static inline bool queue_tail_fits(const struct queue *queue, size_t need) {
 // A chunk for `need` bytes of records, which the tail has no room for; NULL if they do not fit in one. Gives the lock back
 // while it allocates. The caller frees what queue_append() leaves.
 struct chunk *queue_spare_chunk(struct queue *queue, size_t need);
+
+// Frees a chunk that no queue has got. NULL-safe; needs no lock.
 void chunk_free(struct chunk *chunk);
 
 // Adds an item. `from`: to that worker's local list; NULL: to the tail, or to *spare behind it, which is NULL then.
@@ -315,8 +319,10 @@ void queue_load(struct queue *queue, struct chunk *chunk, struct chunk_loaded *l
 // Reads all records of a chunk on disk; without the lock. Returns the bytes; *ret_data is the caller's.
 uint32_t chunk_read_all(struct pool *pool, const struct chunk *chunk, char **ret_data);
 
+// Gives back a reference (chunk.refs); the last one frees the chunk and what it has of the spill file.
 void chunk_unref(struct pool *pool, struct chunk *chunk, struct deferred *deferred);
 
+// Frees a queue that has no items any more.
 void queue_free(struct queue *queue);
 
 // ---- registry.c ----
@@ -352,6 +358,8 @@ void queue_shut(struct queue *queue, struct deferred *deferred);
 
 // Frees a removed queue that nobody has open any more.
 void queue_retire(struct queue *queue);
+
+// Frees the table of names, and the removed queues that somebody still has open.
 void names_fini(struct pool *pool);
 
 // ---- deferred.c ----

@@ -163,6 +163,7 @@ struct queue_attrs {
 
 // Creates a pool that takes submissions but dispatches nothing before pool_start(). The caller destroys it.
 struct pool *pool_create(const struct pool_config *config);
+// Lets it dispatch, from now on.
 void pool_start(struct pool *pool);
 
 // Joins all threads and frees everything. Only when idle or after pool_shutdown(), not from a worker.
@@ -288,12 +289,16 @@ struct pool_stat {
 	size_t mem_bytes;    // of queued items in memory
 	uint64_t spilled_bytes;
 };
+// Fills in the figures as they are at one moment.
 void pool_stat(struct pool *pool, struct pool_stat *ret_stat);
+
+// ---- a worker, asked from its running item ----
 
 struct pool *worker_pool(const struct worker *worker);
 // The worker's slot: 1 to slots, the lowest that is free; for a dedicated thread a number above the greatest number of slots
 // so far (an item that waits in pool_wait_idle() keeps its slot, so others may be above too). Stable while its item runs.
 unsigned worker_slot(const struct worker *worker);
+// Whether it is a dedicated thread.
 bool worker_is_long(const struct worker *worker);
 // Slots that the running item takes: its width, cut to the slots there were when it started.
 unsigned worker_width(const struct worker *worker);

@@ -50,11 +50,14 @@ struct deque {
 
 // Bytes that deque_push() would allocate.
 size_t deque_growth(const struct deque *deque, const struct item_record *record);
+// Appends a copy of the record as the newest.
 void deque_push(struct deque *deque, const struct item_record *record);
 
 // Take a record out of a list that is not empty. ret_record->data points into the list, until the next push.
 void deque_take_newest(struct deque *deque, struct item_record *ret_record);
 void deque_take_oldest(struct deque *deque, struct item_record *ret_record);
+
+// Frees the list, which is empty then and may be used again.
 void deque_fini(struct deque *deque);
 
 #endif

@@ -100,6 +100,7 @@ static inline char *spool_area(const struct spool *spool, int stream) {
 
 // Bytes that may be written and are not.
 uint64_t stream_ready(const struct stream *stream);
+// Whether there are any in either stream.
 bool spool_is_ready(const struct spool *spool);
 
 // All up to `end` of the stream's area may be written: its incomplete line is complete, or does not get longer.

@@ -22,7 +22,8 @@ struct tag_state {
 	size_t tail_at;     // and of what comes before the end of the line
 };
 
-// `failed` is called at each sink's first failure, with the stream and errno; that stream is discarded from then on.
+// `failed` is called at each sink's first failure, with the stream and errno; that stream is discarded from then on. The
+// descriptors stay open and the caller's; what was gathered and not flushed is lost with streams_destroy().
 struct streams *streams_create(int out_fd, int err_fd, void (*failed)(void *arg, int stream, int error), void *arg);
 void streams_destroy(struct streams *streams);
 

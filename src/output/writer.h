@@ -62,14 +62,17 @@ struct writer;       // the writer, one for the run
 struct writer_lane;  // an order of its own: a batch
 struct spool;      // the captured output of one job, all its attempts and steps
 
+// Copies the config, but for the name of the directory, which is borrowed. The caller ends it with writer_destroy().
 struct writer *writer_create(const struct writer_config *config);
 // Writes what is still held, after the last spool was finished.
 void writer_finish(struct writer *writer);
 // Does so, and ends. Returns 0, or -1 if anything was lost since the start.
 int writer_destroy(struct writer *writer) FP_NODISCARD;
 
+// Begins an order of its own for a batch; without keep_order there is one for all. It is the writer's, and freed once it was
+// closed, which comes after its last spool_finish(), and all of it is written.
 struct writer_lane *writer_lane_open(struct writer *writer);
-void writer_lane_close(struct writer *writer, struct writer_lane *lane); // after its last spool was finished
+void writer_lane_close(struct writer *writer, struct writer_lane *lane);
 
 // Opens the spool of the job with number `order` (from 1, without gaps) in its lane, to be shown as `mode` says; with
 // lane NULL it has no place in the order, and waits for nobody. Costs next to nothing until a byte comes. `tag`, if not

@@ -103,6 +103,7 @@ void children_note_end(struct children *children, uint64_t now);
 // Says so, once in a run, if the child has been stopped because it used the terminal, which is not its.
 void children_note_stopped(struct children *children, const struct running_child *running);
 
+// running_child.cancelled, by the lock.
 bool children_is_cancelled(struct children *children, const struct running_child *running);
 
 // How long a start that found no room has been tried.

@@ -48,8 +48,9 @@ struct memory_claim {
 	struct cgroup group;
 };
 
+// Nothing is looked at before the first claim but the environment (FAIRPAR_CGROUP_ROOT).
 void memory_init(struct memory *memory);
-// When no claim is open any more, and the guardian has gone.
+// Gives back the cgroup. When no claim is open any more, and the guardian has gone.
 void memory_fini(struct memory *memory);
 
 // Opens the claim, of which only `waits` and its argument are set, for `bytes` (> 0): returns true once the job may start, or

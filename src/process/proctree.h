@@ -17,6 +17,7 @@ struct proctree {
 
 #define PROCTREE_INIT {NULL, 0, 0}
 
+// Frees the list, which is empty then.
 void proctree_fini(struct proctree *tree);
 
 // Appends the children of the process, zombies included. Where processes start and end meanwhile some may be missing.
@@ -32,6 +33,7 @@ int proctree_add_file(struct proctree *tree, int dir_fd, const char *path) FP_NO
 // group. Nothing where /proc cannot be read.
 void proctree_add_living(struct proctree *tree);
 
+// Whether the list has it.
 bool proctree_has(const struct proctree *tree, pid_t pid);
 
 // Bytes of memory that the process and its descendants have to themselves: not of files, not shared.
@@ -52,10 +54,13 @@ struct pidfd_set {
 
 #define PIDFD_SET_INIT {NULL, 0, 0}
 
+// Closes the descriptors; the set is empty then.
 void pidfd_set_fini(struct pidfd_set *set);
 
 // Adds the descendants of `root`, the leader of its process group, that are in another group (setsid, daemons).
 void pidfd_set_add_outside_group(struct pidfd_set *set, pid_t root);
+
+// Sends the signal to those of the set that are still there.
 void pidfd_set_signal(const struct pidfd_set *set, int signal);
 
 // Sends the signal (0: none) to all processes but this one that have `cookie`, "NAME=VALUE", in their environment: what has

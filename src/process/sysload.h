@@ -31,6 +31,7 @@ unsigned sysload_may_run(uint64_t free_bytes, uint64_t limit, unsigned n);
 
 // ---- what the kernel says now; false, with errno (0: the file does not hold it), if it does not ----
 
+// As sysload_parse_load() and sysload_parse_swapped().
 bool sysload_load(uint64_t *ret_load) FP_NODISCARD;
 bool sysload_swapped(struct swapped *ret_swapped) FP_NODISCARD;
 // Bytes that new programs can have without swapping (proc(5), MemAvailable).

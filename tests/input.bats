@@ -114,15 +114,15 @@ COMMANDS
 
 @test "lines that arrive slowly start at once" {
 	make_fifo input started
-	exec 5<>input
-	start_fairpar -j1 'echo {} >started' <input 5>&-
+	exec 5<>input 6<>started # which no job that has written a line can leave without a writer
+	start_fairpar -j1 'echo {} >started' <input 5>&- 6>&-
 	echo one >&5
 	await started
 	assert_eq "$line" one
 	echo two >&5
 	await started
 	assert_eq "$line" two
-	exec 5>&-
+	exec 5>&- 6>&-
 	end_fairpar
 }
 

@@ -240,6 +240,13 @@ err"
 then a"
 }
 
+@test "a row of a table has the command as it ran, and its tag, with the number of all jobs" {
+	run_fairpar -k --plus --tagstring '{0#}' --results x.csv 'echo {0#} of {##} #' ::: a b c d e f g h i j
+	assert_contains "$(sed -n 2p x.csv)" ',"echo 01 of 10 #",a,"01	01 of 10'
+	run_fairpar 1 -k --plus --results y.csv --then 'exit 3' 'echo {##} #' ::: a
+	assert_contains "$(sed -n 2p y.csv)" ',3,0,"echo 1 #",a,"1'
+}
+
 @test "--results FILE.csv has a row for each job, in order with -k" {
 	same_as_parallel -k --results x.csv 'printf "%s\n" {}; echo err >&2; exit 2' ::: 'c,d' $'x\ty' 'back\sl' '' 'a b'
 	assert_eq "$output" ""

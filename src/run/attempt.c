@@ -158,26 +158,24 @@ static int enter_workdir(struct worker_state *state, const struct job *job) {
 	return result;
 }
 
-// A child that is about to run.
-struct starting {
-	struct worker_state *state;
-	const struct job *job;
-	const struct attempt *attempt;
-};
+// A `finally` runs also after a cancel, and waits for nothing.
+static bool is_cleanup(const struct job *job) {
+	return job->role == ROLE_FINALLY;
+}
 
 static void child_waits(void *arg) {
-	const struct starting *starting = arg;
-	publish_memory(starting->state, starting->job, /* waits */ true);
+	const struct job_output *output = arg;
+	publish_memory(output->state, output->job, /* waits */ true);
 }
 
 static void child_started(void *arg, pid_t pid, uint64_t start) {
-	const struct starting *starting = arg;
-	struct run *run = starting->state->run;
-	if (run->admission && !starting->attempt->cleanup) {
-		admission_started(run->admission);
+	const struct job_output *output = arg;
+	struct admission *admission = output->state->run->admission;
+	if (admission && !is_cleanup(output->job)) {
+		admission_started(admission);
 	}
-	publish_memory(starting->state, starting->job, /* waits */ false);
-	publish_job_start(starting->state, starting->job, (int)pid, start);
+	publish_memory(output->state, output->job, /* waits */ false);
+	publish_job_start(output->state, output->job, (int)pid, start);
 }
 
 static void run_child(struct worker_state *state, const struct job *job, const struct attempt *attempt,
@@ -186,7 +184,6 @@ static void run_child(struct worker_state *state, const struct job *job, const s
 	const struct job_spec *spec = job->spec;
 	struct job_output output;
 	job_output_open(&output, state, job, attempt->line_items);
-	struct starting starting = {.state = state, .job = job, .attempt = attempt};
 	struct child_config config = {
 		.path = state->command.path,
 		.argv = state->command.argv,
@@ -202,12 +199,12 @@ static void run_child(struct worker_state *state, const struct job *job, const s
 		.forks = state->command.by_shell || run->options->sem.is_on,
 		.own_group = true,
 		.foreground = terminal_fd(run) >= 0 && terminal_is_ours(run),
-		.cleanup = attempt->cleanup,
-		.unlink_path = attempt->ended ? NULL : created_files_path(job),
+		.cleanup = is_cleanup(job),
+		.unlink_path = created_files_path(job),
 		.scratch = state->scratch,
 		.started = child_started,
 		.waits = child_waits,
-		.started_arg = &starting,
+		.started_arg = &output,
 	};
 	struct block_input input;
 	if (job->block && block_connect(&input, job->block, &config) != 0) {
@@ -409,7 +406,7 @@ void attempt_run(struct worker_state *state, struct job *job, const struct attem
 	buf_addc(&state->label, ' ');
 	buf_add(&state->label, buf_str(&state->text), state->text.len);
 	build_env(state, job, attempt);
-	if (run->admission && !attempt->cleanup) {
+	if (run->admission && !is_cleanup(job)) {
 		admit_child(state, job, attempt, ret_result);
 		return;
 	}

@@ -7,12 +7,13 @@
 
 struct attempt {
 	const struct template *template; // NULL: the record is the command
-	const struct result *ended;    // what an on-failure command is told of, or NULL
+	const struct result *ended;    // what an on-failure or finally command is told of, or NULL
 	struct line_items *line_items; // takes the lines of its stdout, or NULL
-	bool cleanup;                  // a `finally`: also after a cancel
 };
 
-// Makes one attempt and waits for its end.
+// Makes one attempt on job->slot and waits for its end, which is *ret_result: OUTCOME_CANCELLED if the run was cut short before
+// it could start, OUTCOME_SPAWN_ERROR after a message where it cannot be made. state->text is its command then. With --dry-run
+// only shows that.
 void attempt_run(struct worker_state *state, struct job *job, const struct attempt *attempt, struct result *ret_result);
 
 #endif

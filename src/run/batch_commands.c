@@ -102,7 +102,7 @@ static enum work_status run_finally(struct worker *worker, struct queue *queue, 
 		.slot = worker_slot(worker),
 	};
 	struct attempt attempt = {
-		.template = job.spec->command, .ended = &ended, .cleanup = true,
+		.template = job.spec->command, .ended = &ended,
 	};
 	struct result result;
 	attempt_run(state, &job, &attempt, &result);

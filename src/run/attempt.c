@@ -333,8 +333,7 @@ static const char *refuse_bytes(const char *shell, const struct template *templa
 static bool is_permitted(struct worker_state *state, const struct job *job, const struct template *template,
                          const struct expansion *x) {
 	struct buf why = BUF_INIT;
-	// the limit of execve() for one string (Linux, MAX_ARG_STRLEN: 32 pages of 4 KiB)
-	static const size_t most = 131072 - sizeof("FAIRPAR_ITEM=");
+	static const size_t most = COMMAND_STRING_MAX - sizeof("FAIRPAR_ITEM=");
 	if (!template || (template_names_item(template) && job->record.size > most)) {
 		if (template) {
 			buf_printf(&why, "an item of %zu bytes is too long for $FAIRPAR_ITEM, which holds 128 KiB", job->record.size - 1);

@@ -8,9 +8,6 @@
 
 #include <errno.h>
 
-// The most that execve() takes as one string, its NUL included (Linux, MAX_ARG_STRLEN: 32 pages of 4 KiB).
-enum { STRING_MAX = 131072 };
-
 void command_fini(struct command *command) {
 	free(command->argv);
 	buf_fini(&command->words);
@@ -25,7 +22,7 @@ static int set_argv(struct command *command, size_t n) {
 	for (size_t i = 0; i < n; ++i) {
 		size_t size = strlen(word) + 1;
 		command->argv[i] = word; // a message may show the first one, also after an error
-		if (size > STRING_MAX) {
+		if (size > COMMAND_STRING_MAX) {
 			errno = E2BIG;
 			return -1;
 		}

@@ -5,6 +5,9 @@
 
 #include "template/template.h"
 
+// The most that execve() takes as one string, its NUL included (Linux, MAX_ARG_STRLEN: 32 pages of 4 KiB).
+enum { COMMAND_STRING_MAX = 131072 };
+
 // A command ready to run; reused from job to job by one worker, so its memory is kept.
 struct command {
 	const char *path;        // program file; borrowed, or in `text`

@@ -5,23 +5,33 @@
 
 #include "template/template.h"
 
+// A piece of a template: text, or what stands for a value.
 struct part {
-	enum { LITERAL, BREAK, GROUP, ITEM, COLUMN, SEQ, SLOT, TOTAL } kind;
-	enum form form;
-	const struct replacement *replacement; // what `form` was given, or NULL
-	unsigned place;    // enum place
-	bool is_raw;       // not quoted
-	bool is_padded;    // SEQ, SLOT: with zeros in front
-	int column;        // COLUMN: from 1, or from the end: -1; 0 is never there
-	const char *text;  // borrowed from template->text
-	size_t len;        // its bytes; GROUP: parts behind it that are there once for each argument
+	enum {
+		LITERAL, // text
+		BREAK,   // in template->words: a word ends here
+		GROUP,   // -X: the next `len` parts are there once for each argument
+		ITEM,    // all arguments of the record
+		COLUMN,  // one of them
+		SEQ,     // the number of the job
+		SLOT,    // … of its slot
+		TOTAL,   // how many items there are
+	} kind;
+	enum form form;    // ITEM, COLUMN: what is made of each argument
+	const struct replacement *replacement; // what `form` was given, or NULL; borrowed from the template
+	unsigned place;    // enum place of shell/quoting.h: what surrounds it
+	bool is_raw;       // put in without quotes
+	bool is_padded;    // SEQ, SLOT: with zeros in front, as wide as the highest number
+	int column;        // COLUMN: from 1; -1 is the last argument; 0 is never there
+	const char *text;  // LITERAL: the text; else the replacement string, for messages. Borrowed from template->text, or static
+	size_t len;        // bytes of that; GROUP: parts
 };
 
-// What a part must be, each time.
+// The values of `part`, one that expands it or the variable FAIRPAR_ITEM, must be what `needs` says: else the job cannot run.
 struct requirement {
 	struct part part;
 	unsigned needs;      // enum need of shell/reader.h
-	char delimiter[64];  // NEED_OTHER_LINE
+	char delimiter[64];  // NEED_OTHER_LINE: what the line must not be
 };
 
 struct parts {
@@ -32,15 +42,15 @@ struct parts {
 struct template {
 	char *text;
 	unsigned flags;
-	bool is_direct;
-	bool is_gb18030;    // the charset of the locale
-	bool names_item;    // $FAIRPAR_ITEM
-	bool needs_total;
-	bool chooses, is_unique; // leaves items out
+	bool is_direct;     // template_is_direct()
+	bool is_gb18030;    // template_is_gb18030()
+	bool names_item;    // template_names_item()
+	bool needs_total;   // template_needs_total()
+	bool chooses, is_unique; // {choose_k}, {uniq}: template_skips() asks for them
 	struct replacement *replacements; // of its parts; owned
 	struct buf error;
-	struct parts parts; // of the text
-	struct parts words; // of a direct template: with a BREAK between words
+	struct parts parts; // of the text that a shell reads; none with TEMPLATE_QUOTE
+	struct parts words; // of a direct template, or with TEMPLATE_QUOTE: the words, with a BREAK between each two
 	struct template_measure measure;
 	struct requirement *requirements;
 	size_t nrequirements, requirements_cap;
@@ -61,7 +71,10 @@ static inline bool is_digit(char c) {
 
 // ---- template.c ----
 
+// Adds a part at the end.
 void parts_add(struct parts *parts, struct part part);
+
+// Adds a LITERAL, unless it is empty. The text is borrowed.
 void parts_add_literal(struct parts *parts, const char *text, size_t len);
 
 // ---- replacement.c ----
@@ -76,22 +89,24 @@ void replacements_free(struct replacement *replacement);
 
 // ---- read.c ----
 
-// Sets the places of the parts, what they must be, and the refusal. `names` may be NULL.
+// Lets the reader parse the text (with TEMPLATE_QUOTE the words). Sets the places of the parts, the requirements, which
+// variables the text names and, with TEMPLATE_CONTEXT, marks and regions; or a refusal, in template->error too. `names` may be
+// NULL.
 void template_read(struct template *template, const struct names *names);
 
 // ---- repeat.c ----
 
-// With TEMPLATE_CONTEXT: puts a GROUP in front of what is there once for each argument.
+// With TEMPLATE_CONTEXT: puts a GROUP in front of the parts of each word that has an ITEM. Else it does nothing.
 void template_group(struct template *template);
 
 // ---- measure.c ----
 
-// Counts the parts as they were written, before they are grouped.
+// Adds the parts, of template->parts or template->words, to template->measure. To be called once, before they are grouped.
 void template_measure_parts(struct template *template, const struct parts *parts);
 
 // ---- expand.c ----
 
-// The next of the record's arguments, at `*at`.
+// Returns the argument of the record at `*at`, borrowed, and sets `*at` to the next one.
 struct slice record_next_arg(const struct record *record, const char **at);
 
 // Goes through the arguments of the record that an ITEM or a COLUMN stands for. The first three are the caller's to fill in,
@@ -107,7 +122,7 @@ struct part_values {
 // Sets *ret_value to what becomes of the next argument, borrowed until the next call. Returns false behind the last one.
 bool part_next_value(struct part_values *values, struct slice *ret_value);
 
-// The digits of a SEQ, SLOT or TOTAL.
+// Returns the digits of a SEQ, SLOT or TOTAL, which it puts at the end of `digits`.
 struct slice part_number(const struct part *part, const struct expansion *x, char digits[20]);
 
 #endif

@@ -3,12 +3,12 @@
 #include "template/packs.h"
 
 #include "base/alloc.h"
+#include "template/command.h"
 
 #include <stdio.h>
 
-// The most that execve() takes as one string, its NUL included (Linux, MAX_ARG_STRLEN: 32 pages of 4 KiB); `sh -c TEXT`
-// is one, and a blank may stand in front of the text.
-enum { STRING_MAX = 131072 - 2 };
+// The longest text of `sh -c TEXT`, behind which a NUL and in front of which a blank may stand.
+enum { STRING_MAX = COMMAND_STRING_MAX - 2 };
 
 // ---- lengths ----
 

@@ -380,15 +380,15 @@ static bool is_satisfied(const struct requirement *requirement, struct slice ite
 
 bool template_permits(const struct template *template, const struct expansion *x, struct buf *ret_why) {
 	bool is_right = true;
-	struct buf scratch = BUF_INIT;
 	for (size_t i = 0; i < template->nrequirements && is_right; ++i) {
 		const struct requirement *requirement = &template->requirements[i];
+		struct buf scratch = BUF_INIT;
 		struct part_values values = {.part = &requirement->part, .record = x->record, .scratch = &scratch};
 		for (struct slice value; is_right && part_next_value(&values, &value);) {
 			is_right = is_satisfied(requirement, value, ret_why);
 		}
+		buf_fini(&scratch);
 	}
-	buf_fini(&scratch);
 	return is_right;
 }
 

@@ -16,7 +16,8 @@
 //
 // The server may be killed, with its table and what it had not read. The next one knows only whether its predecessor
 // granted anything (`dirty`, in the lock file): then it grants nothing before all that is in use was registered again (a second
-// is taken to be enough for that; LATE).
+// is taken to be enough for that; LATE). With COUNTED it knows how many clients there were, and need not wait for the second when as many
+// are back.
 //
 // A client that is killed leaves its jobs. Its guardian keeps the socket until the last of them is dead.
 //
@@ -113,6 +114,13 @@ bool started[CLIENTS], dead[CLIENTS], over[CLIENTS];
 byte below[CLIENTS] = NOBODY; // lease of the job that it runs below, and
 byte below_no[CLIENTS];       // which job on that lease
 
+#ifdef COUNTED
+byte file_epoch, file_clients; // in the lock file
+byte epoch[CLIENTS];          // of the server that it knew last
+byte last_epoch, expected, nback, newcomers; // of the server
+bool returns[CLIENTS];
+#define NKNOWN (known[0] + known[1] + (CLIENTS > 2 -> known[2 % CLIENTS] : 0) + (CLIENTS > 3 -> known[3 % CLIENTS] : 0))
+#endif
 #ifdef MUTANT_PEERS_ARE_COUNTED
 byte npeers, nknown, nback;   // of the server
 bool is_back[CLIENTS];
@@ -352,6 +360,20 @@ inline handle(m, c, x, l, from) {
 	if
 	:: m == HELLO ->
 		known[c] = true;
+#ifdef COUNTED
+#ifdef MUTANT_ANY_EPOCH_COUNTS
+		returns[c] = (server == RECOVERING && epoch[c] != 0);
+#else
+		returns[c] = (server == RECOVERING && epoch[c] != 0 && epoch[c] == last_epoch);
+#endif
+		newcomers = (returns[c] -> newcomers : newcomers + 1);
+		epoch[c] = file_epoch;
+#ifdef MUTANT_NEWCOMERS_ARE_NOT_COUNTED
+		file_clients = (server == OPEN || NKNOWN > expected -> NKNOWN : expected);
+#else
+		file_clients = (server == OPEN -> NKNOWN : expected + newcomers);
+#endif
+#endif
 #ifdef MUTANT_PEERS_ARE_COUNTED
 		npeers = (peers[c] > npeers -> peers[c] : npeers);
 		nknown++;
@@ -378,6 +400,10 @@ inline handle(m, c, x, l, from) {
 		:: else
 		fi
 	:: m == WANT ->
+#ifdef COUNTED
+		nback = (returns[c] -> nback + 1 : nback); // it has said all that it holds
+		returns[c] = false;
+#endif
 #ifdef MUTANT_PEERS_ARE_COUNTED
 		nback = (is_back[c] -> nback : nback + 1);
 		is_back[c] = true;
@@ -446,6 +472,10 @@ inline handle(m, c, x, l, from) {
 		:: len(down[c]) > 0 -> down[c]?m, x
 		:: else -> break
 		od;
+#ifdef COUNTED
+		returns[c] = false;
+		file_clients = (server == OPEN -> NKNOWN : file_clients);
+#endif
 		dirty = dirty && (STILL_COMING || known[0] || known[1] || known[2 % CLIENTS] || known[3 % CLIENTS])
 	fi
 }
@@ -489,12 +519,20 @@ end:
 	:: atomic {
 #ifdef MUTANT_OPENS_AT_ONCE
 		server == RECOVERING ->
+#elif defined(COUNTED)
+		server == RECOVERING && (nback >= expected || (LATE && ALL_READ)) ->
 #elif defined(MUTANT_PEERS_ARE_COUNTED)
 		server == RECOVERING && (LATE || (nback > 0 && nback >= npeers)) ->
 #else
 		server == RECOVERING && (!dirty || (LATE && ALL_READ)) ->
 #endif
 		server = OPEN;
+#ifdef COUNTED
+		file_clients = NKNOWN;
+		expected = 0;
+		nback = 0;
+		newcomers = 0;
+#endif
 		grants(c, l)
 	}
 #if REVOKES > 0
@@ -664,7 +702,14 @@ end:
 	:: atomic { // the server is there, or somebody starts it
 		CONNECTS ->
 		if
-		:: server == DOWN -> server = RECOVERING
+		:: server == DOWN ->
+			server = RECOVERING
+#ifdef COUNTED
+			;
+			last_epoch = file_epoch;
+			expected = file_clients;
+			file_epoch++
+#endif
 		:: else
 		fi;
 		conn[c] = LINKED;
@@ -846,6 +891,13 @@ end:
 		}
 		for (c : 0 .. CLIENTS - 1) {
 			conn[c] = (conn[c] == LINKED -> CUT : conn[c]);
+#ifdef COUNTED
+			last_epoch = 0;
+			expected = 0;
+			nback = 0;
+			newcomers = 0;
+			returns[c] = false;
+#endif
 #ifdef MUTANT_PEERS_ARE_COUNTED
 			npeers = 0;
 			nknown = 0;

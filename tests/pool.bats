@@ -517,3 +517,115 @@ most_at_once() {
 	assert_contains "$stderr" 'cannot be combined with --single'
 	run_fairpar 255 --pool --pool-slots 0 --single true
 }
+
+# ---- runs ----
+
+count='echo + >>runs; /bin/true; echo - >>runs; :'
+
+# start_run NAME ARGUMENT …: a run in the background; $run_pid, and what it writes in NAME.out and NAME.err
+start_run() {
+	env --default-signal=INT,QUIT "$FAIRPAR" --pool "${@:2}" >"$1.out" 2>"$1.err" </dev/null 3>&- &
+	run_pid=$!
+}
+
+@test "runs in a pool share its slots, and all their jobs run" {
+	local name pids=()
+	for name in a b c; do
+		start_run "$name" --pool-slots 2 -j9 "$count {}" ::: {1..20}
+		pids+=("$run_pid")
+	done
+	wait "${pids[@]}"
+	assert_eq "$(most_at_once runs)" 2
+	assert_eq "$(grep -c - runs)" 60
+	await_pool "0 of 2 slots taken, 0 waiting"
+}
+
+@test "-j is how many slots of the pool a run takes at most, and --pool with a manifest is the same" {
+	run_fairpar --pool --pool-slots 4 -j1 "$count {}" ::: {1..20}
+	assert_eq "$(most_at_once runs)" 1
+	echo '{version: 1, slots: 2, batches: {a: {args: ["1", "2", "3", "4", "5", "6"], run: "echo + >>more; /bin/true; echo - >>more; : {}"}}}' >m.yaml
+	run_fairpar --pool -f m.yaml
+	(($(most_at_once more) <= 2)) || fail "$(<more)"
+	assert_eq "$(grep -c - more)" 6
+	echo '{version: 1, batches: {wide: {run: "true", slots_per_job: 2}}}' >m.yaml
+	run_fairpar 255 --pool -f m.yaml
+	assert_contains "$stderr" "batch 'wide' has 'slots_per_job'"
+}
+
+@test "a late run with one job waits for the end of a job, not of the run before" {
+	make_fifo in go
+	start_run many --pool-slots 1 'echo m{} >>order; echo >in; read -r _ <go' ::: 1 2 3
+	local many=$run_pid
+	await in
+	start_run one 'echo late >>order; : {}' ::: 1
+	local one=$run_pid
+	await_pool ", 1 waiting"
+	for _ in 1 2; do
+		release go
+		await in
+	done
+	release go
+	wait "$many" "$one"
+	assert_eq "$(<order)" $'m1\nlate\nm2\nm3'
+}
+
+@test "a run and a command take turns, and a run in a job of a run is lent its slot" {
+	hold held --pool-slots 1
+	local held=$single_pid
+	start_run outer -j4 '"$FAIRPAR" -j4 "echo + >>runs; /bin/true; echo - >>runs; : {}" ::: 1 2 3; : {}' ::: a b
+	await_pool ", 1 waiting"
+	[[ ! -e runs ]] || fail "it did not wait"
+	release held.go
+	wait "$held" "$run_pid"
+	assert_eq "$(most_at_once runs)" 1
+	assert_eq "$(grep -c - runs)" 6
+}
+
+@test "FAIRPAR_POOL puts a run into the pool, and --no-inherit does not" {
+	hold held --pool-slots 1
+	FAIRPAR_POOL=default run_fairpar --no-inherit -j2 'echo {}' ::: 1
+	assert_lines 1
+	FAIRPAR_POOL=default "$FAIRPAR" 'echo {} >>order' ::: 1 3>&- &
+	await_pool ", 1 waiting"
+	[[ ! -e order ]] || fail "it did not wait"
+	release held.go
+	wait
+	assert_eq "$(<order)" 1
+}
+
+@test "when the server is killed, runs go on: no job is lost, and never more run than slots" {
+	make_fifo in go
+	start_run a --pool-slots 2 'if [ {} = 1 ]; then echo >in; read -r _ <go; fi; echo + >>runs; /bin/true; echo - >>runs' ::: {1..20}
+	local a=$run_pid
+	await in
+	servers | xargs kill -9
+	start_run b "$count {}" ::: {1..20}
+	release go
+	wait "$a" "$run_pid"
+	assert_eq "$(most_at_once runs)" 2
+	assert_eq "$(grep -c - runs)" 40
+	assert_eq "$(cat a.err b.err)" ""
+}
+
+@test "a run in a pool that is killed keeps its slots until its jobs have ended" {
+	make_fifo in
+	start_run killed --pool-slots 1 'trap "" TERM; echo $PPID >in; read -r _ <go; : {}' ::: 1
+	mkfifo go
+	await in
+	kill -9 "$run_pid"
+	run_fairpar --pool 'echo {}' ::: next
+	assert_lines next
+	wait
+}
+
+@test "without a server a run has one job at a time, after one warning" {
+	mkdir -m 700 pools
+	export FAIRPAR_POOL_DIR=$PWD/pools
+	exec 7<pools
+	mkdir pools/default.sock
+	: >pools/default.lock
+	run_fairpar --pool -j4 "$count {}" ::: {1..9}
+	assert_eq "$(most_at_once runs)" 1
+	assert_eq "$(grep -c 'one job runs at a time' <<<"$stderr")" 1
+	exec 7<&-
+}

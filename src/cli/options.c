@@ -141,12 +141,21 @@ static bool goes_with_pool(enum option_id id) {
 }
 
 static const char *pool_name(const struct parser *parser) {
-	const char *env = getenv("FAIRPAR_POOL");
+	const char *env = parser->options->pool.no_inherit ? NULL : getenv("FAIRPAR_POOL");
 	const char *name = parser->options->pool.name;
 	return name ? name : env && env[0] ? env : parser->options->given[OPT_POOL] ? "default" : NULL;
 }
 
-// A pool runs one command: all words are its own.
+static int check_pool_name(const char *name) {
+	if (name && !place_is_name(name)) {
+		diag_error("a pool cannot be called '%s': a name has letters, digits, '.', '_' and '-', at most 64 and no '.' in front",
+		           text_shows(name));
+		return -1;
+	}
+	return 0;
+}
+
+// In a pool --single runs one command: all words are its own.
 static int parse_pool_command(struct command_line *line) {
 	struct options *o = line->parser.options;
 	bool single = o->pool.single, has_words = *line->words.at;
@@ -155,16 +164,12 @@ static int parse_pool_command(struct command_line *line) {
 			return option_fail((enum option_id)id, "cannot be combined with --%s", single ? "single" : "pool");
 		}
 	}
-	o->pool.name = pool_name(&line->parser);
 	if (single == (o->pool.status != POOL_SILENT)) {
-		diag_error("%s", single ? "--single cannot be combined with --status" : "--pool needs --single COMMAND or --status");
+		diag_error("--single cannot be combined with --status");
 	} else if (single != has_words) {
 		diag_error("%s", single ? "--single needs a command" : "--status runs nothing: a command does not belong behind it");
 	} else if (!o->pool.name) {
 		diag_error("--%s needs a pool: add --pool", single ? "single" : "status");
-	} else if (!place_is_name(o->pool.name)) {
-		diag_error("a pool cannot be called '%s': a name has letters, digits, '.', '_' and '-', at most 64 and no '.' in front",
-		           text_shows(o->pool.name));
 	} else {
 		o->command = line->words.at;
 		return 0;
@@ -189,7 +194,11 @@ static enum mode parse_rest(struct command_line *line) {
 	if (o->from_log && !o->manifest) { // with a manifest it is refused below
 		return MODE_FROM_LOG;
 	}
-	if (o->given[OPT_POOL] || o->pool.single || o->pool.status != POOL_SILENT) {
+	parser->options->pool.name = o->sem.is_on ? NULL : pool_name(parser);
+	if (check_pool_name(o->pool.name) != 0) {
+		return MODE_ERROR;
+	}
+	if (o->pool.single || o->pool.status != POOL_SILENT) {
 		return parse_pool_command(line) == 0 ? MODE_POOL : MODE_ERROR;
 	}
 	if (o->sem.is_on) {

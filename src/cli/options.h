@@ -47,10 +47,11 @@ struct semaphore_options {
 	char *line;                      // the command, owned
 };
 
-// A pool of slots, for one command.
+// A pool of slots.
 enum { MOST_POOL_SLOTS = 4096 };
 struct pool_options {
-	const char *name;
+	const char *name;                // --pool or $FAIRPAR_POOL; or NULL
+	bool no_inherit;                 // --no-inherit: not by the environment
 	bool single;                     // --single: the command is options.command
 	long width;                      // --slots-per-job
 	long slots;                      // --pool-slots, or 0

@@ -93,6 +93,12 @@ static void deferred_call(struct pool *pool, const struct deferred *deferred, st
 	if (deferred->flush && hooks->flush) {
 		hooks->flush(hooks->arg);
 	}
+	if (deferred->starving) {
+		hooks->starving(hooks->arg);
+	}
+	if (deferred->surplus) {
+		hooks->surplus(hooks->arg);
+	}
 	if (deferred->reserving) {
 		hooks->reserving(hooks->arg, deferred->reserving, deferred->reserving_id, deferred->reserving_width);
 		queue_unpin(deferred->reserving, more);

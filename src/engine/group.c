@@ -47,6 +47,13 @@ void group_wake_now(struct pool *pool, struct group *group, struct deferred *def
 	deferred->any = true;
 }
 
+void group_note_starving(struct pool *pool, const struct group *group, struct deferred *deferred) {
+	if (group == &pool->groups[0] && fair_is_eligible(&group->fair) && group->running >= group->capacity + group->lent && pool->started) {
+		pool->starving_armed = false;
+		deferred->starving = deferred->any = true;
+	}
+}
+
 void idle_push(struct worker *worker) {
 	worker->below = worker->group->idle;
 	worker->group->idle = worker;

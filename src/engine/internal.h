@@ -195,6 +195,8 @@ struct pool {
 	uint64_t spilled;        // bytes of items on disk
 	size_t full_need;        // bytes that were refused; hooks.low(NULL) is due when they fit; 0: not armed
 	bool warned_spill, warned_threads; // hooks.trouble was called
+	bool starving_armed;     // hooks.starving is due when items wait for slots
+	bool surplus_told;       // hooks.surplus was called, and nothing has begun since
 };
 
 // Deferred actions: what is left to do once the lock is given back.
@@ -204,7 +206,7 @@ struct deferred {
 	struct queue *removed;
 	struct queue *low;
 	bool low_all;
-	bool flush;              // for hooks.flush
+	bool flush, starving, surplus; // for the hooks of these names
 	struct queue *reserving; // pinned; for the hook of that name:
 	uint64_t reserving_id;
 	unsigned reserving_width;
@@ -239,12 +241,17 @@ static inline bool group_has_work(const struct pool *pool, const struct group *g
 	       !pool->paused && (!group->reserver || group_has_room(group, group->reserver->width));
 }
 
+// Has hooks.starving called if items of the group wait for nothing but a slot.
+void group_note_starving(struct pool *pool, const struct group *group, struct deferred *deferred);
+
 // Chooses a worker to wake or to start if one is needed [E3].
 void group_wake_now(struct pool *pool, struct group *group, struct deferred *deferred);
 
 static inline void group_wake(struct pool *pool, struct group *group, struct deferred *deferred) {
 	if (!group->waking && group_has_work(pool, group)) {
 		group_wake_now(pool, group, deferred);
+	} else if (pool->starving_armed) {
+		group_note_starving(pool, group, deferred);
 	}
 }
 

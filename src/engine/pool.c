@@ -312,6 +312,45 @@ void pool_set_slots(struct pool *pool, unsigned slots) {
 	pool_leave(pool, &deferred);
 }
 
+void pool_add_slots(struct pool *pool, int more) {
+	struct deferred deferred = DEFERRED_INIT;
+	mutex_lock(&pool->lock);
+	struct group *group = &pool->groups[0];
+	verify(more >= 0 || group->capacity >= (unsigned)-more);
+	group->capacity += (unsigned)more;
+	group->fair.slots = group->capacity;
+	groups_wake(pool, &deferred);
+	pool_leave(pool, &deferred);
+}
+
+unsigned pool_demand(struct pool *pool, unsigned most) {
+	mutex_lock(&pool->lock);
+	const struct group *group = &pool->groups[0];
+	uint64_t free = group->capacity + group->lent > group->running ? group->capacity + group->lent - group->running : 0;
+	uint64_t n = 0;
+	for (struct list *at = pool->queues.next; at != &pool->queues && n < most + free; at = at->next) {
+		const struct fair_queue *fair = &list_entry(at, struct queue, link)->fair;
+		if (list_entry(at, struct queue, link)->group == group && fair->wants && !fair->blocked) {
+			n += fair->limit > 0 && fair->limit - fair->running < fair->backlog ? fair->limit - fair->running : fair->backlog;
+		}
+	}
+	n = n > free && !pool->paused ? n - free : 0;
+	pool->starving_armed = pool->config.hooks.starving && n < most;
+	mutex_unlock(&pool->lock);
+	return n < most ? (unsigned)n : most;
+}
+
+unsigned pool_drop_surplus(struct pool *pool) {
+	mutex_lock(&pool->lock);
+	struct group *group = &pool->groups[0];
+	unsigned used = group->running > group->lent ? group->running - group->lent : 0;
+	unsigned n = !group_has_work(pool, group) && group->capacity > used ? group->capacity - used : 0;
+	group->capacity -= n;
+	group->fair.slots = group->capacity;
+	mutex_unlock(&pool->lock);
+	return n;
+}
+
 void queue_set(struct pool *pool, struct queue *queue, const struct queue_attrs *attrs) {
 	struct deferred deferred = DEFERRED_INIT;
 	mutex_lock(&pool->lock);

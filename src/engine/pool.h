@@ -129,6 +129,11 @@ struct pool_hooks {
 	void (*reserving)(void *arg, struct queue *queue, uint64_t id, unsigned width);
 	// On a worker's thread, before it sleeps because there is no work, if one of its items has called worker_request_flush().
 	void (*flush)(void *arg);
+	// Items wait for nothing but a slot, which was not so, or not for so many, when pool_demand() was called last. Called once for each such
+	// call, if it is not NULL.
+	void (*starving)(void *arg);
+	// A worker has found no work while there are slots that nothing runs on. Called again only when something has begun to run.
+	void (*surplus)(void *arg);
 	// Something to warn about, once each: the spill disk is full, fewer threads than slots (EAGAIN). `error` is an errno.
 	void (*trouble)(void *arg, const char *what, int error);
 	// Captured contexts are counted by these; under the pool's lock.
@@ -251,6 +256,16 @@ void pool_pause(struct pool *pool, bool paused);
 // Changes the number of slots; more take effect at once, fewer as running items end.
 void pool_set_slots(struct pool *pool, unsigned slots);
 
+// For slots that come and go one by one, beside pool_set_slots(): `more` may be negative. An item is still cut to config.slots, not to the slots
+// that there are now.
+void pool_add_slots(struct pool *pool, int more);
+
+// How many slots more could be used now, at most `most`, by items that wait for nothing else. Arms hooks.starving.
+unsigned pool_demand(struct pool *pool, unsigned most);
+
+// Takes away the slots that nothing runs on, unless there is work for them. Returns how many.
+unsigned pool_drop_surplus(struct pool *pool);
+
 // Why the next item of a queue has not started.
 enum queue_wait {
 	QUEUE_NEXT,      // it is about to
@@ -295,6 +310,7 @@ void pool_stat(struct pool *pool, struct pool_stat *ret_stat);
 // ---- a worker, asked from its running item ----
 
 struct pool *worker_pool(const struct worker *worker);
+struct queue *worker_queue(const struct worker *worker); // of its running item
 // The worker's slot: 1 to slots, the lowest that is free; for a dedicated thread a number above the greatest number of slots
 // so far (an item that waits in pool_wait_idle() keeps its slot, so others may be above too). Stable while its item runs.
 unsigned worker_slot(const struct worker *worker);

@@ -160,6 +160,7 @@ static void worker_begin(struct worker *worker, struct queue *queue, uint64_t no
 	worker->number = number_take(group);
 	worker->slot = worker->number + (worker_is_long(worker) ? pool->most_slots : 0);
 	group->running += worker->width;
+	pool->surplus_told = false;
 	if (group->fair.time) {
 		fair_expect(&queue->fair, &worker->job, worker->width, now);
 	}
@@ -251,6 +252,16 @@ static bool worker_dispatch(struct worker *worker, uint64_t now, struct deferred
 	return true;
 }
 
+// There are slots for nobody: they may be somebody else's.
+static void note_surplus(const struct worker *worker, struct deferred *deferred) {
+	struct pool *pool = worker->pool;
+	const struct group *group = worker->group;
+	if (pool->config.hooks.surplus && !pool->surplus_told && group == &pool->groups[0] && group->running < group->capacity + group->lent) {
+		pool->surplus_told = true;
+		deferred->surplus = deferred->any = true;
+	}
+}
+
 // Finds an item to run, parking until there is one. Returns false when the pool is over; true also if there are only
 // deferred actions to run.
 static bool worker_find(struct worker *worker, struct deferred *deferred) {
@@ -262,6 +273,7 @@ static bool worker_find(struct worker *worker, struct deferred *deferred) {
 				worker->wants_flush = false;
 				deferred->flush = deferred->any = true;
 			}
+			note_surplus(worker, deferred);
 			if (deferred->any) {
 				return true;
 			}
@@ -413,6 +425,10 @@ void *worker_main(void *arg) {
 
 struct pool *worker_pool(const struct worker *worker) {
 	return worker->pool;
+}
+
+struct queue *worker_queue(const struct worker *worker) {
+	return worker->queue;
 }
 
 unsigned worker_slot(const struct worker *worker) {

@@ -48,6 +48,10 @@ void children_set_wake(struct children *children, void (*wake)(void *arg), void 
 int children_guardian_fd(struct children *children);
 void children_revive_guardian(struct children *children);
 
+// The guardian has this descriptor open until it ends, in place of what it was given by guardian_keep(): one that runs is started anew.
+// From the thread of the event loop.
+void children_keep_open(struct children *children, int fd);
+
 // Starts no guardian in this run: under a tight limit of processes it would take the room of a job. Called before the
 // first child.
 void children_forgo_guardian(struct children *children);
@@ -165,6 +169,8 @@ struct child_config {
 	uint64_t timeout;            // nanoseconds, 0: none
 	uint64_t memory;             // bytes that it may use or must find available (process/memory.h), 0: no limit
 	const char *label;           // for listings; borrowed during the call
+	bool takes_no_slot;          // it runs beside the slots
+	const void *origin;          // for who stands between the run and the children; not looked at here
 	bool cleanup;                // is not ended or refused by children_terminate(), only by children_kill()
 	const char *unlink_path;     // absolute, or NULL: a product that is not done if fairpar is killed before the child's end
 	bool forks;                  // likely to have children of its own (a shell): the guardian is there before it

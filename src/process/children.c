@@ -127,6 +127,14 @@ void children_revive_guardian(struct children *children) {
 	guardian_revive(&children->guardian, &children->world);
 }
 
+void children_keep_open(struct children *children, int fd) {
+	pid_t pid = atomic_load_acquire(&children->guardian.pid);
+	guardian_keep(fd);
+	if (pid > 0) {
+		kill(pid, SIGKILL); // children_revive_guardian() follows
+	}
+}
+
 void children_forgo_guardian(struct children *children) {
 	atomic_store_relaxed(&children->guardian.state, 1); // as if it had been tried
 }

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -23,12 +24,19 @@ int daemon_start(char *const *argv, const int *keep, unsigned nkeep) {
 		.nkeep = nkeep,
 	};
 	struct spawn_error error = {0};
-	int pidfd, status = 0;
+	int pidfd, status = 0, reaps = 0;
+	// a subreaper would be its parent, and end it with the orphans of its jobs
+	if (prctl(PR_GET_CHILD_SUBREAPER, &reaps, 0, 0, 0) == 0 && reaps) {
+		(void)prctl(PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0);
+	}
 	pid_t pid = spawn_alone(&config, &pidfd, &error);
 	if (pid > 0) {
 		close(pidfd);
 		while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
 		}
+	}
+	if (reaps) {
+		(void)prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
 	}
 	errno = error.error ? error.error : EAGAIN; // of its fork()
 	return pid > 0 && !error.error && status == 0 ? 0 : -1;

@@ -85,18 +85,19 @@ bool guardian_is_wanted(struct guardian *guardian) {
 	return atomic_load_relaxed(&guardian->state) == GUARDIAN_NONE;
 }
 
-static int kept_fd = -1;
+static atomic_int kept_fd = -1;
 
 void guardian_keep(int fd) {
-	kept_fd = fd;
+	atomic_store_release(&kept_fd, fd); // pairs with the acquire of who starts the guardian
 }
 
 // Takes the pipe's read end. Returns 0, or -1: without a guardian the parent-death signal of each job must do.
 static int guardian_spawn(struct guardian *guardian, const struct spawn_world *world, void *stack_top, int pipe_fd) {
 	char name[] = "fairpar", option[] = GUARDIAN_ARG, pipe_text[16], table_text[16], kept_text[16];
+	int kept = atomic_load_acquire(&kept_fd);
 	snprintf(pipe_text, sizeof(pipe_text), "%d", pipe_fd);
 	snprintf(table_text, sizeof(table_text), "%d", guardian->table_fd);
-	snprintf(kept_text, sizeof(kept_text), "%d", kept_fd);
+	snprintf(kept_text, sizeof(kept_text), "%d", kept);
 	struct spawn_config config = {
 		.path = "/proc/self/exe", // this very image, also after an upgrade has replaced the file
 		.argv = (char *[]){name, option, pipe_text, table_text, kept_text, NULL},
@@ -104,8 +105,8 @@ static int guardian_spawn(struct guardian *guardian, const struct spawn_world *w
 		.world = world,
 		.stdio = {-1, -1, -1},
 		.cgroup_fd = -1,
-		.keep = (int[]){pipe_fd, guardian->table_fd, kept_fd},
-		.nkeep = kept_fd >= 0 ? 3 : 2,
+		.keep = (int[]){pipe_fd, guardian->table_fd, kept},
+		.nkeep = kept >= 0 ? 3 : 2,
 		.stack_top = stack_top,
 	};
 	int pidfd;

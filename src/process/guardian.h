@@ -62,7 +62,7 @@ void guardian_init(struct guardian *guardian);
 // True until a start was tried; without a lock.
 bool guardian_is_wanted(struct guardian *guardian);
 
-// A descriptor that a guardian started from now on has open until it ends, or -1. Before any thread is started.
+// A descriptor that a guardian started from now on has open until it ends, or -1.
 void guardian_keep(int fd);
 
 // Starts the guardian, once; other threads that call it meanwhile go on. The conditions of spawn() hold.

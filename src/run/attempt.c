@@ -38,7 +38,7 @@ static void print_command(struct worker_state *state) {
 
 // ---- the environment ----
 
-enum { NVARS = 13 }; // set for each job, see build_vars()
+enum { NVARS = 14 }; // set for each job, see build_vars()
 
 static void add_number(struct buf *buf, const char *name, uint64_t value) {
 	char digits[20];
@@ -106,6 +106,10 @@ static void build_env(struct worker_state *state, const struct job *job, const s
 	const struct job_spec *spec = job->spec;
 	struct buf *vars = &state->vars;
 	build_vars(vars, job, attempt);
+	state->origin.worker = NULL;
+	if (job->batch->run->nested && state->worker && !worker_is_long(state->worker)) { // it has a slot, which fairpars in it may use
+		state->origin = (struct attempt_origin){.number = nested_add_variable(job->batch->run->nested, vars), .worker = state->worker};
+	}
 	if (spec->start && state->context && state->context->cwd) {
 		add_dir(vars, spec, state->context->cwd);
 	}
@@ -200,6 +204,8 @@ static void run_child(struct worker_state *state, const struct job *job, const s
 		.own_group = true,
 		.foreground = terminal_fd(run) >= 0 && terminal_is_ours(run),
 		.cleanup = is_cleanup(job),
+		.takes_no_slot = state->worker && worker_is_long(state->worker),
+		.origin = state->origin.worker ? &state->origin : NULL,
 		.unlink_path = created_files_path(job),
 		.scratch = state->scratch,
 		.started = child_started,

@@ -1,4 +1,4 @@
-// Pool mode: one command in a slot of a pool, what is in the pool, and the process of its server.
+// Pool mode: one command in a slot of a pool, and what is in the pool.
 
 #include "run/modes.h"
 
@@ -7,106 +7,18 @@
 #include "base/io.h"
 #include "base/json.h"
 #include "base/text.h"
-#include "process/daemon.h"
 #include "process/plain_child.h"
 #include "process/signals.h"
+#include "run/pool_client.h"
 #include "shell/shell.h"
-#include "slots/client.h"
-#include "slots/server.h"
-#include "slots/slots.h"
 #include "term/screen.h"
 
 #include <errno.h>
-#include <fnmatch.h>
 #include <poll.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
 enum { EXIT_CANNOT_RUN = 126, EXIT_NOT_FOUND = 127 }; // as env(1)
-
-// ---- the server ----
-
-enum { SERVER_ARGS = 8 };
-
-static int start_server(const struct server_config *config) {
-	char lock[16], listen[16], slots[16], name[] = "fairpar", option[] = POOL_SERVER_ARG, time[] = "time", turns[] = "turns";
-	snprintf(lock, sizeof(lock), "%d", config->lock_fd);
-	snprintf(listen, sizeof(listen), "%d", config->listen_fd);
-	snprintf(slots, sizeof(slots), "%u", config->slots > 0 ? config->slots : slots_usable_cpus()); // asked for only here: it takes long
-	char *dir = xstrdup(config->dir), *pool = xstrdup(config->name);
-	char *argv[SERVER_ARGS + 1] = {name, option, lock, listen, slots, config->fair_time ? time : turns, dir, pool, NULL};
-	int result = daemon_start(argv, (int[]){config->lock_fd, config->listen_fd}, 2);
-	int error = errno;
-	free(dir);
-	free(pool);
-	errno = error;
-	return result;
-}
-
-int pool_server_main(int argc, char *argv[]) {
-	if (argc != SERVER_ARGS) {
-		return EXIT_TROUBLE;
-	}
-	const int fds[] = {(int)strtol(argv[2], NULL, 10), (int)strtol(argv[3], NULL, 10)};
-	if (daemon_detach() != 0 || daemon_settle(fds, 2) != 0) {
-		return EXIT_TROUBLE;
-	}
-	sigset_t none; // main() has blocked signals, and only TERM is not ignored: who ends a server starts another, if anybody needs it
-	sigemptyset(&none);
-	signal(SIGTERM, SIG_DFL);
-	verify(sigprocmask(SIG_SETMASK, &none, NULL) == 0);
-	return server_run(&(struct server_config){
-		.lock_fd = 3,
-		.listen_fd = 4,
-		.slots = (unsigned)strtoul(argv[4], NULL, 10),
-		.fair_time = strcmp(argv[5], "time") == 0,
-		.dir = argv[6],
-		.name = argv[7],
-	});
-}
-
-// ---- what it is a client as ----
-
-// The lease that this process runs on, from $FAIRPAR_LEASE, "POOL:NUMBER:NONCE".
-static struct lease_id lease_from_env(const char *pool) {
-	struct lease_id id = {0};
-	const char *lease = getenv("FAIRPAR_LEASE");
-	size_t len = strlen(pool);
-	char *end;
-	if (lease && strncmp(lease, pool, len) == 0 && lease[len] == ':') {
-		id.number = strtoull(lease + len + 1, &end, 16);
-		id.nonce = *end == ':' ? strtoull(end + 1, &end, 16) : 0;
-		id = *end == '\0' ? id : (struct lease_id){0};
-	}
-	return id;
-}
-
-static void set_lease_env(struct context *context, const char *pool, struct lease_id id) {
-	struct buf value = BUF_INIT;
-	buf_printf(&value, "%s:%llx:%llx", pool, (unsigned long long)id.number, (unsigned long long)id.nonce);
-	context_set_env(context, "FAIRPAR_LEASE", buf_str(&value));
-	context_set_env(context, "FAIRPAR_POOL", pool);
-	buf_fini(&value);
-}
-
-// The settings of the command line for the batch of that name.
-static void apply_settings(struct client_config *config, const struct options *options, const char *batch) {
-	for (size_t i = 0; i < options->nsettings; ++i) {
-		const struct batch_setting *setting = &options->settings[i];
-		if (fnmatch(setting->pattern, batch, 0) == 0) {
-			config->weight = setting->option == OPT_WEIGHT ? (uint32_t)setting->value : config->weight;
-			config->priority = setting->option == OPT_PRIORITY ? (int32_t)setting->value : config->priority;
-		}
-	}
-}
-
-static char *join(char *const *words) {
-	struct buf line = BUF_INIT;
-	for (; *words; ++words) {
-		buf_printf(&line, "%s%s", line.len > 0 ? " " : "", *words);
-	}
-	return buf_take(&line);
-}
 
 // ---- waiting ----
 
@@ -148,7 +60,9 @@ static bool await_lease(struct client *client, const struct options *options, in
 				*ret_id = event.id;
 				return true;
 			}
-			if (event.type == CLIENT_PLACE) {
+			if (event.type == CLIENT_REVOKED || event.type == CLIENT_RENEWED) {
+				client_want(client, 1, (unsigned)options->pool.width);
+			} else if (event.type == CLIENT_PLACE) {
 				show_place(options, &event);
 			} else if (event.type == CLIENT_LOST) {
 				diag_warn("%s: the command runs without a slot", event.text);
@@ -241,7 +155,11 @@ static int run_single(struct client *client, const struct options *options, stru
 		client = granted ? client : NULL;
 	}
 	if (client) {
-		set_lease_env(context, options->pool.name, id);
+		struct buf lease = BUF_INIT;
+		pool_client_add_lease(&lease, options->pool.name, id);
+		context_set_env(context, "FAIRPAR_LEASE", buf_str(&lease));
+		context_set_env(context, "FAIRPAR_POOL", options->pool.name);
+		buf_fini(&lease);
 	}
 	int status = run_command(client, options, context, id, signal_fd);
 	fd_close(&signal_fd);
@@ -331,38 +249,12 @@ static int show_status(struct client *client, const struct options *options) {
 }
 
 int pool_run(const struct options *options, struct context *context) {
-	bool single = options->pool.single;
-	struct buf error = BUF_INIT;
-	int reason;
-	char *dir = single ? getcwd(NULL, 0) : NULL, *label = single ? join(options->command) : NULL;
-	struct client_config config = {
-		.pool = options->pool.name,
-		.slots = (unsigned)options->pool.slots,
-		.batch = options->batch,
-		.label = label,
-		.dir = dir,
-		.weight = 1,
-		.below = lease_from_env(options->pool.name),
-		.shows_place = single && isatty(STDERR_FILENO),
-		.start = single ? start_server : NULL,
-	};
-	apply_settings(&config, options, options->batch ? options->batch : dir ? dir : "");
-	struct client *client = client_open(&config, &error, &reason);
-	int status = EXIT_TROUBLE;
-	if (!client && (reason == EPERM || (!single && reason != ENOENT && reason != ECONNREFUSED))) {
-		diag_error("%s", buf_str(&error));
-	} else if (!single) {
-		status = show_status(client, options);
-	} else {
-		if (!client) {
-			diag_warn("%s: the command runs without a slot", buf_str(&error));
-		} else if (options->pool.slots > 0 && client_slots(client) != (unsigned)options->pool.slots && !options->quiet) {
-			diag_warn("pool %s has %u slots already, not %ld", options->pool.name, client_slots(client), options->pool.slots);
-		}
-		status = run_single(client, options, context);
-	}
+	bool single = options->pool.single, refused;
+	char *dir = single ? getcwd(NULL, 0) : NULL, *label = single ? pool_client_label(options->command) : NULL;
+	bool shows_place = single && isatty(STDERR_FILENO);
+	struct client *client = pool_client_open(options, dir, label, shows_place, /* starts */ single, &refused);
+	int status = refused ? EXIT_TROUBLE : single ? run_single(client, options, context) : show_status(client, options);
 	client_close(client);
-	buf_fini(&error);
 	free(dir);
 	free(label);
 	return status;

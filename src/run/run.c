@@ -17,6 +17,8 @@
 #include "run/admission.h"
 #include "run/dag.h"
 #include "run/feed.h"
+#include "run/leases.h"
+#include "run/nested.h"
 #include "run/status_display.h"
 #include "run/publish.h"
 #include "run/retry_queue.h"
@@ -44,19 +46,26 @@ static void flush_trace(struct run *run) {
 struct poll_set {
 	struct pollfd *at;
 	size_t cap;
+	size_t nested;           // index of those of nested_add_polls()
+	uint64_t nested_due;
 };
 
 // Polls for signals, wake-ups and the inputs that wait. `timeout_ms` as for poll().
 static void loop_poll(struct run *run, struct poll_set *fds, int timeout_ms) {
-	size_t n = 3;
+	size_t n = 4;
 	grow_array(&fds->at, &fds->cap, n, sizeof(*fds->at));
 	fds->at[0] = (struct pollfd){.fd = run->signal_fd, .events = POLLIN};
 	fds->at[1] = (struct pollfd){.fd = run->wake_fd, .events = POLLIN};
 	fds->at[2] = (struct pollfd){.fd = children_guardian_fd(run->children), .events = 0};
+	fds->at[3] = (struct pollfd){.fd = run->leases ? leases_fd(run->leases) : -1, .events = POLLIN};
 	const struct list *at = NULL;
 	for (int fd; (fd = feeds_poll_fd(run, &at)) >= 0;) {
 		grow_array(&fds->at, &fds->cap, n + 1, sizeof(*fds->at));
 		fds->at[n++] = (struct pollfd){.fd = fd, .events = POLLIN};
+	}
+	fds->nested = n;
+	if (run->nested) {
+		nested_add_polls(run->nested, &fds->at, &n, &fds->cap);
 	}
 	int ready = poll(fds->at, (nfds_t)n, timeout_ms);
 	verify(ready >= 0 || errno == EINTR || errno == ENOMEM);
@@ -69,12 +78,16 @@ static void loop_poll(struct run *run, struct poll_set *fds, int timeout_ms) {
 }
 
 static void run_loop(struct run *run) {
-	struct poll_set fds = {.at = NULL};
+	struct poll_set fds = {.nested_due = TIME_NEVER};
 	bool again = feeds_fill(run);
 	pool_start(run->pool);
+	if (run->leases) {
+		leases_ask(run->leases);
+	}
 	while (!atomic_load_acquire(&run->idle)) { // pairs with the store in on_idle()
 		uint64_t next = retry_queue_submit(run->retry_queue, now_ns()), orphans = children_reap_orphans(run->children, run->signal_fd);
 		next = orphans < next ? orphans : next;
+		next = fds.nested_due < next ? fds.nested_due : next;
 		if (run->signal) {
 			run_limit_end(run);
 			next = now_ns() + LOOK_MS * NS_PER_MS; // nobody tells that the last job has ended, while its worker writes
@@ -92,6 +105,12 @@ static void run_loop(struct run *run) {
 			next = due < next ? due : next;
 		}
 		loop_poll(run, &fds, again ? 0 : poll_ms(next));
+		if (run->leases && leases_tick(run->leases)) {
+			children_keep_open(run->children, leases_fd(run->leases));
+		}
+		if (run->nested) {
+			fds.nested_due = nested_tick(run->nested, fds.at + fds.nested);
+		}
 		run_answer_signals(run);
 		run_answer_flags(run);
 		flush_trace(run);

@@ -24,6 +24,8 @@ struct end_summary;
 struct explain_live;
 struct feeds;
 struct job_records;
+struct leases;
+struct nested;
 struct result_files;
 struct retry_queue;
 struct created_files;
@@ -52,7 +54,9 @@ struct run {
 	struct terminal *terminal; // of -o and -p, or NULL
 	struct status_display *status_display;       // the status line, or NULL
 	struct children *children;
-	struct executor executor;  // of each attempt: `children`, or what run_all() was given
+	struct executor executor;  // of each attempt: `children`, or what run_all() was given; behind `leases`
+	struct leases *leases;     // of a pool or a run that this one runs in, or NULL: the slots are the run's own
+	struct nested *nested;     // lends these to fairpars in jobs, or NULL
 	struct writer *writer;         // NULL if all is ungrouped
 	struct trace *trace;       // --trace-service, or NULL
 	struct end_summary *end_summary;     // or NULL: no summary

@@ -24,9 +24,11 @@
 #include "run/feed.h"
 #include "run/job_records.h"
 #include "run/job_run.h"
+#include "run/leases.h"
 #include "run/limits.h"
 #include "run/log_sink.h"
 #include "run/modes.h"
+#include "run/nested.h"
 #include "run/pictures.h"
 #include "run/publish.h"
 #include "run/result_files.h"
@@ -93,6 +95,27 @@ static int count_slots(struct run *run, unsigned *ret_slots, bool *ret_guarded) 
 		*ret_slots = limit;
 	}
 	*ret_slots = limits_for_processes(*ret_slots, ret_guarded);
+	return 0;
+}
+
+// The slots are those of a pool, or of the fairpar that this one runs in, and -j is how many of them at most. Returns 0, or -1 after a message.
+static int open_leases(struct run *run) {
+	const struct options *options = run->options;
+	if (options->dry_run || options->sem.is_on) {
+		return 0;
+	}
+	for (size_t i = 0; run->manifest && i < run->manifest->nbatches && options->pool.name; ++i) {
+		const struct manifest_batch *batch = &run->manifest->batches[i];
+		if (batch->job->slots_per_job > 1) {
+			diag_error("--pool: a job of a manifest cannot take several slots of a pool: batch '%s' has 'slots_per_job'", text_shows(batch->name));
+			return -1;
+		}
+	}
+	unsigned slots = options->jobs || (run->manifest && run->manifest->slots) ? run->slots : 0;
+	if (leases_open(options, run->context, &slots, &run->leases) != 0) {
+		return -1;
+	}
+	run->slots = run->leases || options->pool.name ? slots : run->slots;
 	return 0;
 }
 
@@ -218,6 +241,20 @@ static void on_flush(void *arg) {
 	log_sink_flush(arg, /* may_wait */ true);
 }
 
+static void on_starving(void *arg) {
+	const struct run *run = arg;
+	if (run->leases) {
+		leases_ask(run->leases);
+	} else {
+		nested_starving(run->nested);
+	}
+}
+
+static void on_surplus(void *arg) {
+	const struct run *run = arg;
+	leases_return_surplus(run->leases);
+}
+
 static void on_pool_trouble(void *arg, const char *what, int error) {
 	struct run *run = arg;
 	if (strcmp(what, "spill") == 0) {
@@ -255,6 +292,8 @@ static struct pool *make_pool(struct run *run, unsigned slots) {
 			.started = on_worker_started,
 			.trace = run->trace || run->start_order ? on_dispatch : NULL,
 			.flush = run->log ? on_flush : NULL,
+			.starving = run->leases || run->nested ? on_starving : NULL,
+			.surplus = run->leases ? on_surplus : NULL,
 			.reserving = publish_is_on(run) ? on_reserving : NULL,
 			.trouble = on_pool_trouble,
 			.arg = run,
@@ -319,7 +358,8 @@ int setup_open(struct run *run) {
 		return -1;
 	}
 	signals_release(); // what is opened may be a FIFO, whose other end never comes
-	if ((options->manifest && open_manifest(run) != 0) || count_slots(run, &run->slots, &guarded) != 0) {
+	if ((options->manifest && open_manifest(run) != 0) || count_slots(run, &run->slots, &guarded) != 0
+	    || open_leases(run) != 0) {
 		return -1;
 	}
 	if (options->trace_service && !(run->trace = trace_open(options->trace_service))) {
@@ -339,6 +379,11 @@ int setup_open(struct run *run) {
 		run->executor = children_executor(run->children);
 	}
 	diag_set_last_words(children_last_words);
+	if (run->leases) {
+		run->executor = leases_executor(run->leases, &run->executor);
+	} else if (!options->dry_run && (run->nested = nested_open(&run->executor, run->slots, run->context))) {
+		run->executor = nested_executor(run->nested);
+	}
 	if (result_files_open(run) != 0) {
 		return -1;
 	}
@@ -359,7 +404,13 @@ int setup_open(struct run *run) {
 		return -1;
 	}
 	signals_hold();
-	run->pool = make_pool(run, run_is_serial(run) ? 1 : run->slots);
+	unsigned slots = run_is_serial(run) ? 1 : run->slots;
+	run->pool = make_pool(run, slots);
+	if (run->leases) {
+		leases_attach(run->leases, run->pool, slots, wake, run);
+	} else if (run->nested) {
+		nested_attach(run->nested, run->pool, run->start_order, wake, run);
+	}
 	publish_begin(run);
 	return feeds_open(run) != 0 ? -1 : run->manifest ? dag_open(run) : 0;
 }

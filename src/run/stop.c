@@ -19,7 +19,9 @@
 #include "run/explain_live.h"
 #include "run/feed.h"
 #include "run/job_records.h"
+#include "run/leases.h"
 #include "run/log_sink.h"
+#include "run/nested.h"
 #include "run/pictures.h"
 #include "run/publish.h"
 #include "run/result_files.h"
@@ -206,6 +208,8 @@ static void end_jobs(struct run *run) {
 		feeds_close(run);
 		pool_destroy(run->pool);
 	}
+	leases_close(run->leases);
+	nested_close(run->nested);
 	if (run->blocks) {
 		blockfeed_close(run->blocks);
 	}

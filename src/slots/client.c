@@ -3,7 +3,9 @@
 #include "slots/client.h"
 
 #include "base/alloc.h"
+#include "base/diag.h"
 #include "base/io.h"
+#include "base/random.h"
 #include "base/sync.h"
 #include "base/text.h"
 #include "slots/place.h"
@@ -23,7 +25,9 @@ enum { READ_SIZE = 4096 };
 struct held {
 	struct lease_id id;
 	uint32_t width;
-	bool lent, used;
+	bool lent;                 // to this client
+	bool used;
+	bool lends;                // to another, below it
 	int pidfd;                 // of the job, or -1
 };
 
@@ -36,6 +40,8 @@ struct client {
 	uint64_t epoch;            // of the server
 	unsigned slots;
 	unsigned wanted, width;
+	bool contended;
+	uint64_t nonces;           // state of the series
 	struct held *held;
 	size_t nheld, held_cap;
 	struct buf error;          // why there is no server
@@ -102,7 +108,6 @@ static bool fill(struct client *client) {
 static bool introduce(struct client *client) {
 	size_t kept = 0;
 	for (size_t i = 0; i < client->nheld; ++i) {
-		client->wanted += !client->held[i].used;
 		if (client->held[i].used) {
 			client->held[kept++] = client->held[i];
 		}
@@ -203,7 +208,7 @@ static int reach_server(struct client *client) {
 	for (;;) {
 		buf_reset(&client->in);
 		buf_reset(&client->error);
-		client->fd = place_connect(&client->place);
+		client->fd = client->config.socket ? abstract_connect(client->config.socket) : place_connect(&client->place);
 		if (client->fd < 0 && (!has_no_server(errno) || !client->config.start)) {
 			return errno;
 		}
@@ -227,7 +232,11 @@ static int reach_server(struct client *client) {
 }
 
 static void add_reason(struct client *client, struct buf *text, int error) {
-	buf_printf(text, "cannot use pool '%s' in '%s': ", client->place.name, text_shows(client->place.dir));
+	if (client->config.socket) {
+		buf_adds(text, "cannot use the slots of the fairpar that this one runs in: ");
+	} else {
+		buf_printf(text, "cannot use pool '%s' in '%s': ", client->place.name, text_shows(client->place.dir));
+	}
 	if (client->error.len > 0) {
 		buf_adds(text, buf_str(&client->error));
 	} else if (error == EWOULDBLOCK) {
@@ -244,7 +253,8 @@ struct client *client_open(const struct client_config *config, struct buf *error
 	client->config = *config;
 	client->fd = -1;
 	client->width = 1;
-	if (place_open(&client->place, config->pool, error) != 0) {
+	random_bytes(&client->nonces, sizeof(client->nonces));
+	if (!config->socket && place_open(&client->place, config->pool, error) != 0) {
 		*ret_error = errno;
 	} else {
 		*ret_error = reach_server(client);
@@ -307,6 +317,7 @@ static void forget_held(struct client *client, uint64_t number) {
 // What a frame means for the client; CLIENT_NOTHING if it is nobody else's business.
 static struct client_event on_frame(struct client *client, const struct frame *frame, const char *text) {
 	struct client_event event = {.type = CLIENT_NOTHING, .place = (unsigned)frame->a, .waiting = (unsigned)frame->b};
+	struct held *held;
 	switch (frame->type) {
 	case FRAME_GRANT:
 		grow_array(&client->held, &client->held_cap, client->nheld + 1, sizeof(*client->held));
@@ -317,14 +328,23 @@ static struct client_event on_frame(struct client *client, const struct frame *f
 			(struct held){.id = event.id, .width = event.width, .lent = frame->c & LEASE_LENT, .pidfd = -1};
 		client->wanted -= client->wanted > 0;
 		return event;
-	case FRAME_REVOKED: {
-		const struct held *held = find_held(client, frame->a);
-		if (held && !held->used) { // it was wanted, and still is
+	case FRAME_REVOKED:
+		held = find_held(client, frame->a);
+		if (held && !held->used) {
+			event.type = CLIENT_REVOKED;
+			event.id = held->id;
 			forget_held(client, frame->a);
-			client_want(client, client->wanted + 1, client->width);
 		}
 		return event;
-	}
+	case FRAME_LENT:
+		held = find_held(client, frame->a);
+		if (held) {
+			held->lends = true;
+		}
+		return event;
+	case FRAME_STATE:
+		client->contended = frame->a != 0;
+		return event;
 	case FRAME_PLACE:
 	case FRAME_REPORT:
 		buf_reset(&client->error);
@@ -388,6 +408,7 @@ struct client_event client_next(struct client *client) {
 				client->error = why;
 				return (struct client_event){.type = CLIENT_LOST, .text = buf_str(&client->error)};
 			}
+			return (struct client_event){.type = CLIENT_RENEWED};
 		} else if (client->in.len == before) {
 			break;
 		}
@@ -396,26 +417,59 @@ struct client_event client_next(struct client *client) {
 	return event;
 }
 
-bool client_use(struct client *client, uint64_t number) {
-	say(client, FRAME_USE, number, 0, 0);
-	if (!fill(client)) {
-		return false; // the server has gone, and nobody else knows of this lease: client_next() gets another
-	}
+// Looks at what has come and was not yet returned by client_next(): was the client told that of the lease?
+static bool was_told(const struct client *client, enum frame_type type, uint64_t number) {
 	size_t at = client->at;
 	struct frame frame;
 	const char *text;
 	while (frame_parse(buf_str(&client->in) + at, client->in.len - at, &frame, &text) == FRAME_READY) {
 		at += sizeof(frame) + frame.len;
-		if (frame.type == FRAME_REVOKED && frame.a == number) {
-			say(client, FRAME_RELEASE, number, 0, 0); // it may have seen that it is used
-			return false;
+		if (frame.type == type && frame.a == number) {
+			return true;
 		}
 	}
+	return false;
+}
+
+bool client_use(struct client *client, uint64_t number) {
 	struct held *held = find_held(client, number);
-	if (held) {
-		held->used = true;
+	if (!held || client->fd < 0) {
+		return false;
 	}
-	return held;
+	say(client, FRAME_USE, number, 0, 0);
+	if (!fill(client)) {
+		return false; // nobody else knows of this lease: CLIENT_RENEWED comes
+	}
+	if (was_told(client, FRAME_REVOKED, number)) {
+		say(client, FRAME_RELEASE, number, 0, 0); // it may have seen that it is used
+		return false;
+	}
+	held->used = true;
+	return true;
+}
+
+bool client_use_again(struct client *client, uint64_t number, struct lease_id *ret_id) {
+	struct held *held = find_held(client, number);
+	verify(held);
+	held->id.nonce = random_next(&client->nonces);
+	*ret_id = held->id;
+	if (client->fd >= 0) {
+		say(client, FRAME_USE, number, held->id.nonce, 0);
+		(void)fill(client); // if the server has gone, the next one is told of the lease
+	}
+	if (held->lends || was_told(client, FRAME_LENT, number)) {
+		client_release(client, number);
+		return false;
+	}
+	return true;
+}
+
+bool client_is_contended(const struct client *client) {
+	return client->contended;
+}
+
+bool client_has_input(const struct client *client) {
+	return client->in.len > client->at;
 }
 
 void client_set_process(struct client *client, uint64_t number, int pidfd) {

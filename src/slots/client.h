@@ -19,7 +19,8 @@ struct client;
 struct server_config;
 
 struct client_config {
-	const char *pool;      // its name, a valid one (slots/place.h)
+	const char *pool;      // its name, a valid one (slots/place.h); or NULL:
+	const char *socket;    // the abstract socket of a run (slots/place.h)
 	unsigned slots;        // of the pool, if this client starts its server; as it is, start() gets it
 	const char *batch;     // or NULL: a batch of its own
 	const char *label;     // what runs, to show
@@ -36,6 +37,8 @@ struct client_config {
 enum client_event_type {
 	CLIENT_NOTHING,        // more comes when client_fd() is readable
 	CLIENT_GRANTED,        // a lease: `id`, `width`
+	CLIENT_REVOKED,        // a lease, `id`, was taken back before it was in use; it is still wanted, if client_want() is called again
+	CLIENT_RENEWED,        // another server has taken over: leases that were not in use are void
 	CLIENT_PLACE,          // it waits: `place` of `waiting`, and `text` says who holds the slots
 	CLIENT_REPORT,         // what client_ask() asked for: `place` slots taken, `waiting` clients, lines of `text`
 	CLIENT_LOST,           // no server can be had any more: `text` says why. No lease comes; those in use count no more
@@ -67,8 +70,18 @@ void client_ask(struct client *client);
 // What has happened. Called until CLIENT_NOTHING when client_fd() is readable.
 struct client_event client_next(struct client *client) FP_NODISCARD;
 
-// A job is about to start on the lease. Returns false if it must not: the lease was taken back.
+// A job is about to start on the lease. Returns false if it must not: the lease was taken back, which CLIENT_REVOKED or CLIENT_RENEWED says, too.
 bool client_use(struct client *client, uint64_t number) FP_NODISCARD;
+
+// Another job is about to start on a lease that is in use; the one before has ended. Returns false if it must not: the lease is lent to what that
+// has left behind, and was released. *ret_id: as the job is to know it.
+bool client_use_again(struct client *client, uint64_t number, struct lease_id *ret_id) FP_NODISCARD;
+
+// Does anybody wait for what this client could release?
+bool client_is_contended(const struct client *client);
+
+// Has something come that client_next() has not returned, though client_fd() may not be readable any more?
+bool client_has_input(const struct client *client);
 
 // It has started, as this process: the lease stays in use until that ends, whatever becomes of the client. `pidfd` stays the caller's,
 // open until client_release().

@@ -418,7 +418,14 @@ static void grant(struct lease_client *client, struct lease *lender, uint32_t wi
 		list_push_back(&client->batch->waiting, &client->waiting);
 		client->since = ++table->nwaits;
 	}
-	*ret_grant = (struct lease_grant){.client = client, .id = id, .width = width, .lent = lender};
+	*ret_grant = (struct lease_grant){
+		.client = client,
+		.id = id,
+		.width = width,
+		.lent = lender,
+		.lender = lender ? lender->holder : NULL,
+		.lender_number = lender ? lender->id.number : 0,
+	};
 }
 
 static bool grant_lent(struct lease_table *table, uint64_t now, struct lease_grant *ret_grant) {
@@ -474,10 +481,11 @@ bool lease_next(struct lease_table *table, uint64_t now, struct lease_grant *ret
 	return true;
 }
 
-bool lease_use(struct lease_client *client, uint64_t number) {
+bool lease_use(struct lease_client *client, uint64_t number, uint64_t nonce) {
 	struct lease *lease = lease_of(client, number);
 	if (lease) {
 		list_remove(&lease->unused);
+		lease->id.nonce = nonce ? nonce : lease->id.nonce;
 	}
 	return lease;
 }
@@ -544,6 +552,27 @@ bool lease_revoke(struct lease_client *client, uint64_t number, uint64_t now) {
 		lease_drop(client->table, lease, now);
 	}
 	return unused;
+}
+
+void lease_set_slots(struct lease_table *table, unsigned slots) {
+	table->slots = table->fair.slots = slots;
+}
+
+bool lease_is_there(const struct lease_table *table, uint64_t number) {
+	return lease_find(&table->leases, offsetof(struct lease, all), number);
+}
+
+bool lease_is_too_deep(const struct lease_client *client) {
+	return chain_length(client->lender) >= LEASE_DEPTH;
+}
+
+void lease_each_wanted(const struct lease_table *table, void (*fn)(void *arg, uint64_t root, uint32_t wanted), void *arg) {
+	list_for_each(&table->clients, at) {
+		const struct lease_client *client = list_entry(at, struct lease_client, link);
+		if (client->wanted > 0) {
+			fn(arg, client->lender ? root_of(client->lender)->id.number : 0, client->wanted);
+		}
+	}
 }
 
 // ---- what is told ----

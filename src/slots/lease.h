@@ -49,6 +49,8 @@ struct lease_grant {
 	struct lease_id id;
 	uint32_t width;        // slots: as wanted, cut to those of the pool
 	bool lent;
+	struct lease_client *lender; // lent: whose lease it is out of, or NULL if that has ended;
+	uint64_t lender_number;      // and which
 };
 
 // A table of `slots` (at least 1) slots, RECOVERING. `fair_time`: batches get as much time on the slots each, else as many turns.
@@ -75,8 +77,8 @@ void lease_want(struct lease_client *client, uint32_t n, uint32_t width, uint64_
 // then after any of the others.
 bool lease_next(struct lease_table *table, uint64_t now, struct lease_grant *ret_grant) FP_NODISCARD;
 
-// The client uses the lease from now on: it is not revoked any more. False: it has no such lease.
-bool lease_use(struct lease_client *client, uint64_t number) FP_NODISCARD;
+// The client uses the lease from now on: it is not revoked any more. `nonce`: of the job that it is used for, or 0: as it is. False: it has no such lease.
+bool lease_use(struct lease_client *client, uint64_t number, uint64_t nonce) FP_NODISCARD;
 bool lease_release(struct lease_client *client, uint64_t number, uint64_t now);
 
 // The client has that lease, of an earlier table, in use; or out of the lease that it is `below` (`lent`). One that is told of after
@@ -98,6 +100,18 @@ bool lease_is_contended(const struct lease_table *table);
 
 // The place of the client among those that wait, by when they began to, from 1; 0: it does not wait. *ret_waiting: how many do.
 unsigned lease_place(const struct lease_client *client, unsigned *ret_waiting);
+
+// The table has so many slots now.
+void lease_set_slots(struct lease_table *table, unsigned slots);
+
+// Is there a lease of that number, if only because it is lent?
+bool lease_is_there(const struct lease_table *table, uint64_t number);
+
+// Does the client run on too many leases that are lent one out of the other?
+bool lease_is_too_deep(const struct lease_client *client);
+
+// For each client that wants leases: how many, and the number of the lease that is the first in the chain that it runs on, or 0.
+void lease_each_wanted(const struct lease_table *table, void (*fn)(void *arg, uint64_t root, uint32_t wanted), void *arg);
 
 // What is to be told of the pool and of each client.
 struct lease_stat {

@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -118,7 +119,8 @@ int place_listen(const struct pool_place *place) {
 	return fd;
 }
 
-int place_connect(const struct pool_place *place) {
+// Returns the descriptor, or -1 with errno.
+static int connect_to(const struct sockaddr_un *address, socklen_t len) {
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (fd < 0) {
 		return -1;
@@ -126,7 +128,7 @@ int place_connect(const struct pool_place *place) {
 	// it waits while the server's backlog is full; not for ever, for the server may have been stopped
 	const struct timeval patience = {.tv_sec = CONNECT_S};
 	if (setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience)) != 0
-	    || connect(fd, (const struct sockaddr *)&place->address, sizeof(place->address)) != 0) {
+	    || connect(fd, (const struct sockaddr *)address, len) != 0) {
 		fd_close(&fd);
 	} else if (!socket_is_own_user(fd)) {
 		fd_close(&fd);
@@ -135,6 +137,34 @@ int place_connect(const struct pool_place *place) {
 		fd_close(&fd);
 	}
 	return fd;
+}
+
+int place_connect(const struct pool_place *place) {
+	return connect_to(&place->address, sizeof(place->address));
+}
+
+static socklen_t abstract_address(const char *name, struct sockaddr_un *ret_address) {
+	size_t len = strnlen(name, sizeof(ret_address->sun_path));
+	*ret_address = (struct sockaddr_un){.sun_family = AF_UNIX};
+	memcpy(ret_address->sun_path, name, len);
+	ret_address->sun_path[0] = '\0';
+	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + len);
+}
+
+int abstract_listen(const char *name) {
+	struct sockaddr_un address;
+	socklen_t len = abstract_address(name, &address);
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd >= 0 && (bind(fd, (const struct sockaddr *)&address, len) != 0 || listen(fd, BACKLOG) != 0)) {
+		fd_close(&fd);
+	}
+	return fd;
+}
+
+int abstract_connect(const char *name) {
+	struct sockaddr_un address;
+	socklen_t len = abstract_address(name, &address);
+	return connect_to(&address, len);
 }
 
 bool place_is_own(const struct pool_place *place, const struct stat *own) {

@@ -41,6 +41,10 @@ int place_connect(const struct pool_place *place) FP_NODISCARD;
 struct stat;
 bool place_is_own(const struct pool_place *place, const struct stat *own);
 
+// The same for a socket in the abstract namespace (unix(7)), which has no file: `name` as it stands in $FAIRPAR_SOCK, with "@" in front.
+int abstract_listen(const char *name) FP_NODISCARD;
+int abstract_connect(const char *name) FP_NODISCARD;
+
 // Is the other end of the socket a process of the same user?
 bool socket_is_own_user(int fd);
 

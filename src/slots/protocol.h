@@ -8,7 +8,8 @@
 //   HELLO    struct hello, then "BATCH\0DIR\0LABEL\0"          WELCOME  a slots of the pool, b epoch
 //   HOLD     a number, b nonce, c width and LEASE_LENT          REFUSED  why, as text; the end
 //   WANT     a leases more, b width of each                    GRANT    a number, b nonce, c width and LEASE_LENT
-//   USE      a number, c USE_PROCESS: a pidfd comes with it    REVOKED  a number: it was not used
+//   USE      a number, b nonce of the job, or 0: as granted;   REVOKED  a number: it was not used
+//            c USE_PROCESS: a pidfd comes with it              LENT     a number: to a process below the job
 //   RELEASE  a number                                          STATE    a: does anybody wait
 //   STATUS                                                     PLACE    a place of b who wait, and who holds the slots, as text
 //                                                              REPORT   a slots taken, b who wait, and lines of text
@@ -26,7 +27,7 @@ enum { PROTOCOL_VERSION = 1, PROTOCOL_TEXT_MAX = 64 * 1024 };
 
 enum frame_type {
 	FRAME_HELLO = 1, FRAME_WANT, FRAME_USE, FRAME_RELEASE, FRAME_HOLD, FRAME_STATUS,
-	FRAME_WELCOME = 101, FRAME_REFUSED, FRAME_GRANT, FRAME_REVOKED, FRAME_STATE, FRAME_PLACE, FRAME_REPORT,
+	FRAME_WELCOME = 101, FRAME_REFUSED, FRAME_GRANT, FRAME_REVOKED, FRAME_LENT, FRAME_STATE, FRAME_PLACE, FRAME_REPORT,
 };
 
 #define LEASE_LENT (UINT64_C(1) << 32)

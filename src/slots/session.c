@@ -144,15 +144,22 @@ static bool on_hello(struct session *session, const char *text, size_t len, uint
 	if (!batch || !dir || !label) {
 		return false;
 	}
+	struct lease_id below = {hello.below_number, hello.below_nonce};
+	if (all->find_lease && !all->find_lease(all->arg, below)) {
+		return refuse(session, "its job has ended");
+	}
 	struct lease_client_config config = {
 		.batch = batch[0] ? batch : NULL,
 		.weight = hello.weight < 1 ? 1 : hello.weight > FAIR_MOST_WEIGHT ? FAIR_MOST_WEIGHT : hello.weight,
 		.priority = hello.priority,
-		.below = {hello.below_number, hello.below_nonce},
+		.below = below,
 	};
-	session->client = lease_join(all->table, &config, session, now);
 	session->dir = xstrdup(dir);
 	session->label = xstrdup(label);
+	session->client = lease_join(all->table, &config, session, now);
+	if (lease_is_too_deep(session->client)) {
+		return refuse(session, "too many fairpars run below each other");
+	}
 	session->pid = hello.pid;
 	session->holds_left = hello.nholds;
 	session->shows_place = hello.shows_place;
@@ -182,7 +189,7 @@ static void forget_process(struct session *session, unsigned i) {
 }
 
 static void use(struct session *session, const struct frame *frame) {
-	if (!lease_use(session->client, frame->a)) {
+	if (!lease_use(session->client, frame->a, frame->b)) {
 		say(session, FRAME_REVOKED, frame->a, 0, 0);
 		return;
 	}
@@ -382,9 +389,12 @@ uint64_t sessions_settle(struct sessions *sessions, uint64_t now) {
 	end_recovery(sessions, now);
 	when = take_back(sessions, now);
 	while (lease_next(sessions->table, now, &grant)) {
+		if (grant.lender && lease_user(grant.lender)) {
+			say(lease_user(grant.lender), FRAME_LENT, grant.lender_number, 0, 0);
+		}
 		say(lease_user(grant.client), FRAME_GRANT, grant.id.number, grant.id.nonce, grant.width | (grant.lent ? LEASE_LENT : 0));
 	}
-	bool contended = lease_is_contended(sessions->table);
+	bool contended = sessions->others_wait || lease_is_contended(sessions->table);
 	list_for_each(&sessions->list, at) {
 		struct session *session = list_entry(at, struct session, link);
 		if (contended != sessions->contended && session->client && !session->closed) {

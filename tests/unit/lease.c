@@ -291,7 +291,7 @@ static void test_unused(void) {
 	join(&world, 'b');
 	want(&world, 'a', 2);
 	check_string(grants(&world), "aa");
-	check(lease_use(world.clients[0], world.leases[0][0].number));
+	check(lease_use(world.clients[0], world.leases[0][0].number, 0));
 	check(!lease_unused(world.table, 5 * NS_PER_S, &unused, &when)); // nobody waits
 	check(when == TIME_NEVER);
 	want(&world, 'b', 2);
@@ -315,7 +315,7 @@ static void test_unused_lent(void) {
 	join(&world, 'a');
 	want(&world, 'a', 1);
 	check_string(grants(&world), "a");
-	check(lease_use(world.clients[0], world.leases[0][0].number));
+	check(lease_use(world.clients[0], world.leases[0][0].number, 0));
 	join_below(&world, 'b', 'a');
 	join_below(&world, 'c', 'a');
 	want(&world, 'b', 1);
@@ -357,7 +357,7 @@ static void test_foreign(void) {
 	want(&world, 'a', 1);
 	check_string(grants(&world), "a");
 	uint64_t number = world.leases[0][0].number;
-	check(!lease_use(world.clients[1], number));
+	check(!lease_use(world.clients[1], number, 0));
 	check(!lease_release(world.clients[1], number, 0));
 	check(!lease_release(world.clients[0], number + 1, 0));
 	check(!lease_hold(world.clients[1], world.leases[0][0], 1, false, 0));

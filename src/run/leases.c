@@ -1,0 +1,325 @@
+// The slots of a run that come from a pool: as many as it holds leases.
+
+#include "run/leases.h"
+
+#include "base/alloc.h"
+#include "base/diag.h"
+#include "base/sync.h"
+#include "cli/options.h"
+#include "engine/pool.h"
+#include "process/context.h"
+#include "process/guardian.h"
+#include "run/pool_client.h"
+#include "slots/client.h"
+
+#include <string.h>
+#include <unistd.h>
+
+struct free_lease {
+	struct lease_id id;
+	bool is_used;              // the server knows that it is in use
+};
+
+struct leases {
+	struct executor inner;
+	struct pool *pool;
+	char *source;              // name of the pool, or of the socket
+	const char *variable;      // in which a job finds its lease
+	char *dir, *label;
+	void (*wake)(void *arg);
+	void *wake_arg;
+	mutex lock;                // guards what follows, and the client
+	cond came;                 // a lease, or the end
+	struct client *client;
+	unsigned most;             // leases at once
+	unsigned held;             // by jobs, and free
+	struct free_lease *free;   // held, and no job runs on them
+	size_t nfree, free_cap;
+	unsigned nwaiting;         // attempts that wait for a lease though they have a slot
+	unsigned wanted;           // as the server was told
+	bool lost;                 // there is no server: one job at a time, without a lease
+	bool terminating;
+};
+
+// ---- asking ----
+
+// Tells the server how many more there is work for. With the lock.
+static void ask(struct leases *leases) {
+	if (leases->lost) {
+		return;
+	}
+	unsigned most = leases->most > leases->held ? leases->most - leases->held : 0;
+	unsigned wanted = pool_demand(leases->pool, most) + leases->nwaiting;
+	wanted = wanted < most ? wanted : most;
+	if (wanted != leases->wanted) {
+		leases->wanted = wanted;
+		client_want(leases->client, wanted, 1);
+	}
+}
+
+void leases_ask(struct leases *leases) {
+	mutex_lock(&leases->lock);
+	ask(leases);
+	mutex_unlock(&leases->lock);
+}
+
+static void push_free(struct leases *leases, struct lease_id id, bool is_used) {
+	grow_array(&leases->free, &leases->free_cap, leases->nfree + 1, sizeof(*leases->free));
+	leases->free[leases->nfree++] = (struct free_lease){.id = id, .is_used = is_used};
+	cond_signal(&leases->came);
+}
+
+void leases_return_surplus(struct leases *leases) {
+	mutex_lock(&leases->lock);
+	unsigned n = leases->lost ? 0 : pool_drop_surplus(leases->pool);
+	for (; n > 0 && leases->nfree > 0; --n) {
+		client_release(leases->client, leases->free[--leases->nfree].id.number);
+		--leases->held;
+	}
+	ask(leases);
+	mutex_unlock(&leases->lock);
+}
+
+// ---- a job's lease ----
+
+// Takes a free lease into use. Returns false if it could not be used; then it is not held any more.
+static bool use(struct leases *leases, struct free_lease lease, struct lease_id *ret_id) {
+	*ret_id = lease.id;
+	bool works = lease.is_used ? client_use_again(leases->client, lease.id.number, ret_id) : client_use(leases->client, lease.id.number);
+	if (client_has_input(leases->client)) {
+		leases->wake(leases->wake_arg);
+	}
+	return works;
+}
+
+enum taken { TAKEN_LEASE, TAKEN_NONE, TAKEN_CANCELLED };
+
+static enum taken take(struct leases *leases, bool cleanup, struct lease_id *ret_id) {
+	enum taken taken = TAKEN_LEASE;
+	unsigned gone = 0;
+	mutex_lock(&leases->lock);
+	for (;;) {
+		if (leases->terminating && !cleanup) {
+			taken = TAKEN_CANCELLED;
+			break;
+		}
+		if (leases->lost || leases->terminating) {
+			taken = TAKEN_NONE;
+			break;
+		}
+		if (leases->nfree > 0) {
+			if (use(leases, leases->free[--leases->nfree], ret_id)) {
+				break;
+			}
+			--leases->held;
+			++gone;
+			continue;
+		}
+		++leases->nwaiting;
+		ask(leases);
+		cond_wait(&leases->came, &leases->lock);
+		--leases->nwaiting;
+	}
+	mutex_unlock(&leases->lock);
+	if (gone > 0) {
+		pool_add_slots(leases->pool, -(int)gone);
+	}
+	return taken;
+}
+
+// The job has ended: its lease goes to the next one, or, if somebody waits, back to the server.
+static void give(struct leases *leases, struct lease_id id) {
+	mutex_lock(&leases->lock);
+	bool keeps = !leases->lost && !client_is_contended(leases->client) && leases->nwaiting == 0;
+	if (leases->lost) {
+		keeps = leases->held == 1;
+		leases->held -= !keeps;
+	} else if (!keeps) {
+		client_release(leases->client, id.number);
+		--leases->held;
+	}
+	if (keeps) {
+		push_free(leases, id, /* is_used */ true);
+	}
+	mutex_unlock(&leases->lock);
+	if (!keeps) {
+		pool_add_slots(leases->pool, -1);
+		leases_ask(leases);
+	}
+}
+
+// The environment with the name of the lease in it. The caller frees the array and *ret_variable.
+static char **env_with_lease(const struct leases *leases, char *const *env, struct lease_id id, char **ret_variable) {
+	struct buf variable = BUF_INIT;
+	size_t n = 0;
+	while (env[n]) {
+		++n;
+	}
+	buf_adds(&variable, leases->variable);
+	pool_client_add_lease(&variable, leases->source, id);
+	char **copy = xcalloc(n + 2, sizeof(*copy));
+	memcpy(copy, env, n * sizeof(*copy));
+	*ret_variable = copy[n] = buf_take(&variable);
+	return copy;
+}
+
+static void execute(void *arg, const struct child_config *config, struct result *ret_result, struct spawn_error *ret_error) {
+	struct leases *leases = arg;
+	struct lease_id id;
+	enum taken taken = config->takes_no_slot ? TAKEN_NONE : take(leases, config->cleanup, &id);
+	if (taken == TAKEN_CANCELLED) {
+		*ret_result = (struct result){.outcome = OUTCOME_CANCELLED};
+	} else if (taken == TAKEN_NONE) {
+		leases->inner.run(leases->inner.arg, config, ret_result, ret_error);
+	} else {
+		struct child_config leased = *config;
+		char *variable, **env = env_with_lease(leases, config->env, id, &variable);
+		leased.env = env;
+		leases->inner.run(leases->inner.arg, &leased, ret_result, ret_error);
+		free(env);
+		free(variable);
+		give(leases, id);
+	}
+}
+
+static void end_waiting(struct leases *leases) {
+	mutex_lock(&leases->lock);
+	leases->terminating = true;
+	cond_broadcast(&leases->came);
+	mutex_unlock(&leases->lock);
+}
+
+static void terminate(void *arg) {
+	struct leases *leases = arg;
+	end_waiting(leases);
+	leases->inner.terminate(leases->inner.arg);
+}
+
+static void kill_all(void *arg) {
+	struct leases *leases = arg;
+	end_waiting(leases);
+	leases->inner.kill(leases->inner.arg);
+}
+
+struct executor leases_executor(struct leases *leases, const struct executor *inner) {
+	leases->inner = *inner;
+	return (struct executor){.run = execute, .terminate = terminate, .kill = kill_all, .arg = leases};
+}
+
+// ---- what the server says ----
+
+// Forgets the free lease of that number, or, if it is 0, all that are not in use. Returns how many.
+static unsigned forget_free(struct leases *leases, uint64_t number) {
+	size_t kept = 0;
+	for (size_t i = 0; i < leases->nfree; ++i) {
+		const struct free_lease *lease = &leases->free[i];
+		if (number ? lease->id.number != number : lease->is_used) {
+			leases->free[kept++] = *lease;
+		}
+	}
+	unsigned gone = (unsigned)(leases->nfree - kept);
+	leases->nfree = kept;
+	leases->held -= gone;
+	return gone;
+}
+
+// Without a server one job runs at a time. Returns how many slots more that are.
+static int lose(struct leases *leases, const char *why) {
+	diag_warn("%s: one job runs at a time", why);
+	leases->lost = true;
+	cond_broadcast(&leases->came);
+	unsigned gone = (unsigned)leases->nfree, busy = leases->held - gone;
+	leases->nfree = 0;
+	leases->held = busy > 0 ? busy : 1;
+	return (int)leases->held - (int)(busy + gone);
+}
+
+bool leases_tick(struct leases *leases) {
+	int more = 0;
+	bool renewed = false;
+	struct client_event event;
+	mutex_lock(&leases->lock);
+	while (!leases->lost && (event = client_next(leases->client)).type != CLIENT_NOTHING) {
+		switch (event.type) {
+		case CLIENT_GRANTED:
+			leases->wanted -= leases->wanted > 0;
+			++leases->held;
+			push_free(leases, event.id, /* is_used */ false);
+			++more;
+			break;
+		case CLIENT_REVOKED: more -= (int)forget_free(leases, event.id.number); break;
+		case CLIENT_RENEWED:
+			more -= (int)forget_free(leases, 0);
+			renewed = true;
+			break;
+		case CLIENT_LOST: more += lose(leases, event.text); break;
+		default: break;
+		}
+	}
+	mutex_unlock(&leases->lock);
+	if (more != 0) {
+		pool_add_slots(leases->pool, more);
+	}
+	leases_ask(leases);
+	return renewed;
+}
+
+int leases_fd(const struct leases *leases) {
+	return client_fd(leases->client);
+}
+
+// ---- life ----
+
+static void tell_jobs(struct leases *leases, struct context *context, bool in_pool) {
+	leases->variable = in_pool ? "FAIRPAR_LEASE=" : "FAIRPAR_SOCK=";
+	context_set_env(context, "FAIRPAR_POOL", in_pool ? leases->source : "");
+}
+
+int leases_open(const struct options *options, struct context *context, unsigned *slots, struct leases **ret_leases) {
+	struct leases *leases = NEW(struct leases);
+	const char *pool = options->pool.name;
+	bool refused;
+	mutex_init(&leases->lock, LOCK_LEASES);
+	cond_init(&leases->came);
+	leases->dir = getcwd(NULL, 0);
+	leases->label = pool_client_label(options->argv + 1);
+	if (pool) {
+		leases->source = xstrdup(pool);
+		leases->client = pool_client_open(options, leases->dir, leases->label, /* shows_place */ false, /* starts */ true, &refused);
+	} else {
+		leases->client = pool_client_open_parent(options, leases->dir, leases->label, &leases->source, &refused);
+	}
+	if (!leases->client) {
+		leases_close(leases);
+		*ret_leases = NULL;
+		*slots = 1;
+		return refused ? -1 : 0;
+	}
+	tell_jobs(leases, context, pool);
+	guardian_keep(client_fd(leases->client));
+	*slots = *slots > 0 && *slots < client_slots(leases->client) ? *slots : client_slots(leases->client);
+	leases->most = *slots;
+	*ret_leases = leases;
+	return 0;
+}
+
+void leases_attach(struct leases *leases, struct pool *pool, unsigned slots, void (*wake)(void *arg), void *arg) {
+	leases->pool = pool;
+	leases->wake = wake;
+	leases->wake_arg = arg;
+	pool_add_slots(pool, -(int)slots);
+	leases_ask(leases);
+}
+
+void leases_close(struct leases *leases) {
+	if (leases) {
+		client_close(leases->client);
+		cond_fini(&leases->came);
+		mutex_fini(&leases->lock);
+		free(leases->free);
+		free(leases->source);
+		free(leases->dir);
+		free(leases->label);
+		free(leases);
+	}
+}

@@ -1,0 +1,321 @@
+// The slots of a run, lent to the fairpars that its jobs start.
+
+#include "run/nested.h"
+
+#include "base/alloc.h"
+#include "base/atomic.h"
+#include "base/list.h"
+#include "base/map.h"
+#include "base/random.h"
+#include "base/sync.h"
+#include "engine/pool.h"
+#include "process/context.h"
+#include "run/start_order.h"
+#include "slots/connections.h"
+#include "slots/place.h"
+#include "slots/session.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+// A job that runs on a slot, on the stack of its worker.
+struct running_job {
+	struct list link;          // of nested->jobs, or nested->ended
+	const struct attempt_origin *origin;
+	bool leased;               // a fairpar in it has come: its slot is a lease in the table
+	bool released, freed;      // that lease; and nobody uses its slot any more
+};
+
+struct nested {
+	struct executor inner;
+	struct pool *pool;
+	struct start_order *start_order;
+	void (*wake)(void *arg);
+	void *wake_arg;
+	struct buf name;           // of the socket
+	uint64_t secret;           // nonces are made from it
+	unsigned most;             // slots of the run
+	atomic_uint_least64_t last_number;
+	atomic_bool starving;      // items of the run wait for a slot, since the last look
+
+	mutex lock;                // guards what follows
+	cond changed;
+	struct list jobs, ended;   // ended, but their slots are lent
+	struct sessions sessions;  // the event loop's
+	struct connections connections;
+	struct lease_client *own;  // the run itself, who holds the leases of its jobs
+	unsigned slots;            // of the table: leases of jobs, and slots that items lend
+	unsigned submitted;        // items that are to lend a slot, and have not begun
+	unsigned arrived;          // have begun, and are not in `slots` yet
+	unsigned lending;          // have begun
+	unsigned ending;           // of these, are to end: their slots are the run's again
+};
+
+// ---- jobs ----
+
+static uint64_t nonce_of(const struct nested *nested, uint64_t number) {
+	return hash_bytes(&number, sizeof(number), nested->secret) | 1;
+}
+
+uint64_t nested_add_variable(struct nested *nested, struct buf *vars) {
+	uint64_t number = atomic_fetch_add_explicit(&nested->last_number, 1, memory_order_relaxed) + 1;
+	buf_printf(vars, "FAIRPAR_SOCK=%s:%" PRIx64 ":%" PRIx64, buf_str(&nested->name), number, nonce_of(nested, number));
+	buf_addc(vars, '\0');
+	return number;
+}
+
+// A job ends only when what was lent out of its slot is back.
+static void await_lent(struct nested *nested, struct running_job *job) {
+	list_push_back(&nested->ended, &job->link);
+	nested->wake(nested->wake_arg);
+	while (!job->freed) {
+		cond_wait(&nested->changed, &nested->lock);
+	}
+}
+
+static void execute(void *arg, const struct child_config *config, struct result *ret_result, struct spawn_error *ret_error) {
+	struct nested *nested = arg;
+	struct running_job job = {.origin = config->origin};
+	if (!job.origin) {
+		nested->inner.run(nested->inner.arg, config, ret_result, ret_error);
+		return;
+	}
+	mutex_lock(&nested->lock);
+	list_push_back(&nested->jobs, &job.link);
+	mutex_unlock(&nested->lock);
+	nested->inner.run(nested->inner.arg, config, ret_result, ret_error);
+	mutex_lock(&nested->lock);
+	list_remove(&job.link);
+	if (job.leased) {
+		await_lent(nested, &job);
+		list_remove(&job.link);
+	}
+	mutex_unlock(&nested->lock);
+}
+
+static void terminate(void *arg) {
+	const struct nested *nested = arg;
+	nested->inner.terminate(nested->inner.arg);
+}
+
+static void kill_all(void *arg) {
+	const struct nested *nested = arg;
+	nested->inner.kill(nested->inner.arg);
+}
+
+struct executor nested_executor(struct nested *nested) {
+	return (struct executor){.run = execute, .terminate = terminate, .kill = kill_all, .arg = nested};
+}
+
+static struct running_job *find_job(const struct nested *nested, uint64_t number) {
+	for (struct list *at = nested->jobs.next; at != &nested->jobs; at = at->next) {
+		struct running_job *job = list_entry(at, struct running_job, link);
+		if (job->origin->number == number) {
+			return job;
+		}
+	}
+	return NULL;
+}
+
+static void set_slots(struct nested *nested, unsigned slots) {
+	nested->slots = slots;
+	lease_set_slots(nested->sessions.table, slots);
+}
+
+// sessions.find_lease: the slot of a job becomes a lease once somebody comes who runs on it.
+static bool find_lease(void *arg, struct lease_id id) {
+	struct nested *nested = arg;
+	if (lease_is_there(nested->sessions.table, id.number)) {
+		return true; // of a job, or one that was granted
+	}
+	struct running_job *job = find_job(nested, id.number);
+	if (!job || id.nonce != nonce_of(nested, id.number)) {
+		return false;
+	}
+	job->leased = true;
+	set_slots(nested, nested->slots + 1);
+	return lease_hold(nested->own, id, 1, /* lent */ false, now_ns());
+}
+
+// The leases of jobs that have ended come back, at the latest when what was lent out of them is back.
+static void release_ended(struct nested *nested, uint64_t now) {
+	list_for_each(&nested->ended, at) {
+		struct running_job *job = list_entry(at, struct running_job, link);
+		if (!job->released) {
+			lease_release(nested->own, job->origin->number, now);
+			job->released = true;
+		}
+		if (!job->freed && !lease_is_there(nested->sessions.table, job->origin->number)) {
+			set_slots(nested, nested->slots - 1);
+			job->freed = true;
+			cond_broadcast(&nested->changed);
+		}
+	}
+}
+
+// ---- slots beyond those of the jobs ----
+
+// The item: has taken a slot, and lends it until it is told to end.
+static enum work_status lend(struct worker *worker, struct queue *queue, void *data, size_t size) {
+	struct nested *nested = *(struct nested **)data;
+	(void)queue;
+	(void)size;
+	if (nested->start_order) {
+		start_order_pass(nested->start_order, worker_slot(worker));
+	}
+	mutex_lock(&nested->lock);
+	--nested->submitted;
+	++nested->arrived;
+	++nested->lending;
+	nested->wake(nested->wake_arg);
+	while (nested->ending == 0) {
+		cond_wait(&nested->changed, &nested->lock);
+	}
+	--nested->ending;
+	--nested->lending;
+	mutex_unlock(&nested->lock);
+	return WORK_OK;
+}
+
+static void drop(struct queue *queue, void *data, size_t size) {
+	struct nested *nested = *(struct nested **)data;
+	(void)queue;
+	(void)size;
+	mutex_lock(&nested->lock);
+	--nested->submitted;
+	mutex_unlock(&nested->lock);
+}
+
+static const struct work_type work_lend = {.name = "lend", .run = lend, .drop = drop};
+
+// The slots that nobody uses go back to the run.
+static void return_free(struct nested *nested) {
+	struct lease_stat stat;
+	lease_stat(nested->sessions.table, &stat);
+	unsigned free = nested->slots > stat.taken ? nested->slots - stat.taken : 0;
+	unsigned lending = nested->lending - nested->arrived - nested->ending;
+	unsigned n = free < lending ? free : lending;
+	if (n > 0) {
+		nested->ending += n;
+		set_slots(nested, nested->slots - n);
+		cond_broadcast(&nested->changed);
+	}
+}
+
+struct wanting {
+	struct nested *nested;
+	uint32_t wanted;           // of all clients so far
+};
+
+// As many items as leases are wanted. They are submitted by the job in which they are wanted, which runs on.
+static void submit_wanted(void *arg, uint64_t root, uint32_t wanted) {
+	struct wanting *wanting = arg;
+	struct nested *nested = wanting->nested;
+	const struct running_job *job = find_job(nested, root);
+	wanting->wanted += wanted;
+	uint32_t most = wanting->wanted < nested->most ? wanting->wanted : nested->most;
+	const struct work work = {
+		.type = &work_lend,
+		.data = &nested,
+		.size = sizeof(nested),
+		.flags = WORK_LOCAL | WORK_LENT | WORK_NO_CONTEXT,
+		.id = root,
+	};
+	while (job && nested->submitted < most) {
+		struct worker *worker = job->origin->worker;
+		if (pool_submit(nested->pool, worker_queue(worker), worker, &work, 1) != SUBMIT_OK) {
+			return;
+		}
+		++nested->submitted;
+	}
+}
+
+// ---- the event loop ----
+
+void nested_starving(struct nested *nested) {
+	atomic_store_relaxed(&nested->starving, true);
+	nested->wake(nested->wake_arg);
+}
+
+void nested_add_polls(struct nested *nested, struct pollfd **polls, size_t *n, size_t *cap) {
+	connections_add_polls(&nested->connections, polls, n, cap);
+}
+
+uint64_t nested_tick(struct nested *nested, const struct pollfd *polls) {
+	uint64_t now = now_ns(), next = TIME_NEVER;
+	mutex_lock(&nested->lock);
+	connections_serve(&nested->connections, polls, now);
+	if (nested->connections.n > 0 || !list_is_empty(&nested->ended) || nested->lending > 0) {
+		release_ended(nested, now);
+		if (nested->lending > 0) { // what comes back is the run's, if it has work; its items and ours take turns
+			atomic_store_relaxed(&nested->starving, false);
+			nested->sessions.others_wait = pool_demand(nested->pool, 1) > 0;
+			if (nested->sessions.others_wait) {
+				return_free(nested);
+			}
+		}
+		set_slots(nested, nested->slots + nested->arrived);
+		nested->arrived = 0;
+		next = sessions_settle(&nested->sessions, now);
+		return_free(nested);
+		struct wanting wanting = {.nested = nested};
+		lease_each_wanted(nested->sessions.table, submit_wanted, &wanting);
+		connections_flush(&nested->connections, now);
+	}
+	mutex_unlock(&nested->lock);
+	return next;
+}
+
+// ---- life ----
+
+struct nested *nested_open(const struct executor *inner, unsigned slots, struct context *context) {
+	struct nested *nested = NEW(struct nested);
+	random_bytes(&nested->secret, sizeof(nested->secret));
+	uint64_t random;
+	random_bytes(&random, sizeof(random));
+	buf_printf(&nested->name, "@fairpar-%d-%" PRIx64, (int)getpid(), random);
+	nested->inner = *inner;
+	nested->most = slots;
+	nested->connections = (struct connections){.sessions = &nested->sessions, .listen_fd = abstract_listen(buf_str(&nested->name))};
+	if (nested->connections.listen_fd < 0) {
+		buf_fini(&nested->name);
+		free(nested);
+		return NULL;
+	}
+	mutex_init(&nested->lock, LOCK_NESTED);
+	cond_init(&nested->changed);
+	list_init(&nested->jobs);
+	list_init(&nested->ended);
+	uint64_t now = now_ns();
+	sessions_init(&nested->sessions, &(struct sessions_config){.slots = slots, .epoch = UINT32_MAX}, now);
+	nested->sessions.find_lease = find_lease;
+	nested->sessions.arg = nested;
+	(void)sessions_settle(&nested->sessions, now); // nobody was there before: it is open
+	nested->own = lease_join(nested->sessions.table, &(struct lease_client_config){.weight = 1}, NULL, now);
+	set_slots(nested, 0);
+	if (getenv("FAIRPAR_POOL")) {
+		context_set_env(context, "FAIRPAR_POOL", ""); // --no-inherit: the slots are these
+	}
+	return nested;
+}
+
+void nested_attach(struct nested *nested, struct pool *pool, struct start_order *start_order, void (*wake)(void *arg), void *arg) {
+	nested->pool = pool;
+	nested->start_order = start_order;
+	nested->wake = wake;
+	nested->wake_arg = arg;
+}
+
+void nested_close(struct nested *nested) {
+	if (nested) {
+		uint64_t now = now_ns();
+		connections_fini(&nested->connections);
+		lease_leave(nested->own, now);
+		sessions_fini(&nested->sessions, now);
+		cond_fini(&nested->changed);
+		mutex_fini(&nested->lock);
+		buf_fini(&nested->name);
+		free(nested);
+	}
+}

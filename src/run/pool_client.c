@@ -1,0 +1,163 @@
+// How a fairpar is a client of a pool: by its options and environment, starting the server if there is none.
+
+#include "run/pool_client.h"
+
+#include "base/alloc.h"
+#include "base/diag.h"
+#include "cli/options.h"
+#include "process/daemon.h"
+#include "run/modes.h"
+#include "slots/server.h"
+#include "slots/slots.h"
+
+#include <errno.h>
+#include <fnmatch.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+// ---- the server ----
+
+enum { SERVER_ARGS = 8 };
+
+static int start_server(const struct server_config *config) {
+	char lock[16], listen[16], slots[16], name[] = "fairpar", option[] = POOL_SERVER_ARG, time[] = "time", turns[] = "turns";
+	snprintf(lock, sizeof(lock), "%d", config->lock_fd);
+	snprintf(listen, sizeof(listen), "%d", config->listen_fd);
+	snprintf(slots, sizeof(slots), "%u", config->slots > 0 ? config->slots : slots_usable_cpus()); // asked for only here: it takes long
+	char *dir = xstrdup(config->dir), *pool = xstrdup(config->name);
+	char *argv[SERVER_ARGS + 1] = {name, option, lock, listen, slots, config->fair_time ? time : turns, dir, pool, NULL};
+	int result = daemon_start(argv, (int[]){config->lock_fd, config->listen_fd}, 2);
+	int error = errno;
+	free(dir);
+	free(pool);
+	errno = error;
+	return result;
+}
+
+int pool_server_main(int argc, char *argv[]) {
+	if (argc != SERVER_ARGS) {
+		return EXIT_TROUBLE;
+	}
+	const int fds[] = {(int)strtol(argv[2], NULL, 10), (int)strtol(argv[3], NULL, 10)};
+	if (daemon_detach() != 0 || daemon_settle(fds, 2) != 0) {
+		return EXIT_TROUBLE;
+	}
+	sigset_t none; // main() has blocked signals, and only TERM is not ignored: who ends a server starts another, if anybody needs it
+	sigemptyset(&none);
+	signal(SIGTERM, SIG_DFL);
+	verify(sigprocmask(SIG_SETMASK, &none, NULL) == 0);
+	return server_run(&(struct server_config){
+		.lock_fd = 3,
+		.listen_fd = 4,
+		.slots = (unsigned)strtoul(argv[4], NULL, 10),
+		.fair_time = strcmp(argv[5], "time") == 0,
+		.dir = argv[6],
+		.name = argv[7],
+	});
+}
+
+// ---- the client ----
+
+// Reads "NAME:NUMBER:NONCE", the value of $FAIRPAR_LEASE and $FAIRPAR_SOCK. Returns the length of the name, or 0: it is no such value.
+static size_t parse_lease(const char *value, struct lease_id *ret_id) {
+	const char *nonce = value ? strrchr(value, ':') : NULL, *number = nonce;
+	while (number && number > value && number[-1] != ':') {
+		--number;
+	}
+	char *number_end, *nonce_end;
+	if (!number || number <= value) {
+		return 0;
+	}
+	*ret_id = (struct lease_id){strtoull(number, &number_end, 16), strtoull(nonce + 1, &nonce_end, 16)};
+	return number_end == nonce && *nonce_end == '\0' && nonce[1] ? (size_t)(number - 1 - value) : 0;
+}
+
+// The lease of that pool that this process runs on.
+static struct lease_id lease_from_env(const char *pool) {
+	struct lease_id id;
+	const char *lease = getenv("FAIRPAR_LEASE");
+	size_t len = parse_lease(lease, &id);
+	bool same = len > 0 && strlen(pool) == len && strncmp(lease, pool, len) == 0;
+	return same ? id : (struct lease_id){0};
+}
+
+void pool_client_add_lease(struct buf *buf, const char *pool, struct lease_id id) {
+	buf_printf(buf, "%s:%llx:%llx", pool, (unsigned long long)id.number, (unsigned long long)id.nonce);
+}
+
+// The settings of the command line for the batch of that name.
+static void apply_settings(struct client_config *config, const struct options *options, const char *batch) {
+	for (size_t i = 0; i < options->nsettings; ++i) {
+		const struct batch_setting *setting = &options->settings[i];
+		if (fnmatch(setting->pattern, batch, 0) == 0) {
+			config->weight = setting->option == OPT_WEIGHT ? (uint32_t)setting->value : config->weight;
+			config->priority = setting->option == OPT_PRIORITY ? (int32_t)setting->value : config->priority;
+		}
+	}
+}
+
+char *pool_client_label(char *const *words) {
+	struct buf line = BUF_INIT;
+	for (; *words; ++words) {
+		buf_printf(&line, "%s%s", line.len > 0 ? " " : "", *words);
+	}
+	return buf_take(&line);
+}
+
+struct client *pool_client_open(const struct options *options, const char *dir, const char *label, bool shows_place, bool starts,
+                                bool *ret_refused) {
+	const struct pool_options *pool = &options->pool;
+	struct buf error = BUF_INIT;
+	int reason;
+	struct client_config config = {
+		.pool = pool->name,
+		.slots = (unsigned)pool->slots,
+		.batch = pool->single ? options->batch : NULL,
+		.label = label,
+		.dir = dir,
+		.weight = 1,
+		.below = lease_from_env(pool->name),
+		.shows_place = shows_place,
+		.start = starts ? start_server : NULL,
+	};
+	if (pool->single) {
+		apply_settings(&config, options, options->batch ? options->batch : dir ? dir : "");
+	}
+	struct client *client = client_open(&config, &error, &reason);
+	bool absent = reason == ENOENT || reason == ECONNREFUSED;
+	*ret_refused = !client && (reason == EPERM || (!starts && !absent));
+	if (*ret_refused) {
+		diag_error("%s", buf_str(&error));
+	} else if (!client && starts) {
+		diag_warn("%s: %s", buf_str(&error), pool->single ? "the command runs without a slot" : "one job runs at a time");
+	} else if (client && starts && pool->slots > 0 && client_slots(client) != (unsigned)pool->slots && !options->quiet) {
+		diag_warn("pool %s has %u slots already, not %ld", pool->name, client_slots(client), pool->slots);
+	}
+	buf_fini(&error);
+	return client;
+}
+
+struct client *pool_client_open_parent(const struct options *options, const char *dir, const char *label, char **ret_socket,
+                                       bool *ret_refused) {
+	struct client_config config = {.label = label, .dir = dir, .weight = 1};
+	const char *value = options->pool.no_inherit ? NULL : getenv("FAIRPAR_SOCK");
+	size_t len = parse_lease(value, &config.below);
+	*ret_refused = false;
+	*ret_socket = NULL;
+	if (len == 0) {
+		return NULL;
+	}
+	struct buf error = BUF_INIT, socket = BUF_INIT;
+	int reason;
+	buf_add(&socket, value, len);
+	config.socket = buf_str(&socket);
+	struct client *client = client_open(&config, &error, &reason);
+	*ret_refused = !client && reason == EPROTO;
+	if (*ret_refused) {
+		diag_error("%s", buf_str(&error));
+	}
+	buf_fini(&error);
+	*ret_socket = buf_take(&socket);
+	return client;
+}

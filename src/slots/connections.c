@@ -1,0 +1,150 @@
+// The sockets of clients: bytes between them and their sessions.
+
+#include "slots/connections.h"
+
+#include "base/alloc.h"
+#include "base/io.h"
+#include "slots/place.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum { READ_SIZE = 64 * 1024 };
+
+static void accept_all(struct connections *connections) {
+	int fd;
+	while ((fd = accept4(connections->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0) {
+		struct session *session = socket_is_own_user(fd) ? session_open(connections->sessions) : NULL;
+		if (!session) {
+			close(fd);
+			continue;
+		}
+		grow_array(&connections->list, &connections->cap, connections->n + 1, sizeof(*connections->list));
+		connections->list[connections->n++] = (struct connection){.fd = fd, .session = session};
+	}
+}
+
+static void disconnect(struct connection *connection, uint64_t now) {
+	fd_close(&connection->fd);
+	if (session_close(connection->session, now)) {
+		connection->session = NULL;
+	}
+}
+
+// Sends what can be sent. False: the client has gone.
+static bool flush(struct connection *connection) {
+	struct buf *out = session_output(connection->session);
+	ssize_t n = 0;
+	while (out->len > 0 && (n = send(connection->fd, out->data, out->len, MSG_NOSIGNAL)) > 0) {
+		out->len -= (size_t)n;
+		memmove(out->data, out->data + n, out->len);
+	}
+	return out->len == 0 || n > 0 || errno == EAGAIN || errno == EINTR;
+}
+
+// At most one descriptor is taken; the kernel closes those for which there is no room.
+static ssize_t receive(int fd, char *mem, size_t len, int *ret_fd) {
+	union {
+		struct cmsghdr header;
+		char room[CMSG_SPACE(sizeof(int))];
+	} control;
+	struct iovec part = {.iov_base = mem, .iov_len = len};
+	struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control)};
+	ssize_t n = recvmsg(fd, &message, MSG_CMSG_CLOEXEC);
+	const struct cmsghdr *header = n >= 0 ? CMSG_FIRSTHDR(&message) : NULL;
+	*ret_fd = -1;
+	if (header && header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS) {
+		memcpy(ret_fd, CMSG_DATA(header), sizeof(int));
+	}
+	return n;
+}
+
+static void read_client(struct connection *connection, uint64_t now) {
+	static char mem[READ_SIZE];
+	int fd;
+	ssize_t n = receive(connection->fd, mem, sizeof(mem), &fd);
+	if (n < 0 && (errno == EAGAIN || errno == EINTR)) {
+		return;
+	}
+	if (n <= 0 || !session_input(connection->session, mem, (size_t)n, fd, now)) {
+		if (n > 0) {
+			(void)flush(connection); // why it was refused
+		}
+		disconnect(connection, now);
+	}
+}
+
+static void forget_closed(struct connections *connections) {
+	size_t kept = 0;
+	for (size_t i = 0; i < connections->n; ++i) {
+		if (connections->list[i].session) {
+			connections->list[kept++] = connections->list[i];
+		}
+	}
+	connections->n = kept;
+}
+
+static void add_poll(struct pollfd **polls, size_t *n, size_t *cap, int fd, short events) {
+	grow_array(polls, cap, *n + 1, sizeof(**polls));
+	(*polls)[(*n)++] = (struct pollfd){.fd = fd, .events = events};
+}
+
+// The socket that listens, then for each connection its own and its processes, in the order in which connections_serve() looks at them.
+void connections_add_polls(const struct connections *connections, struct pollfd **polls, size_t *n, size_t *cap) {
+	add_poll(polls, n, cap, connections->listen_fd, POLLIN);
+	for (size_t i = 0; i < connections->n; ++i) {
+		const struct connection *connection = &connections->list[i];
+		add_poll(polls, n, cap, connection->fd, session_output(connection->session)->len > 0 ? POLLIN | POLLOUT : POLLIN);
+		int fd;
+		for (unsigned k = 0; (fd = session_process(connection->session, k)) >= 0; ++k) {
+			add_poll(polls, n, cap, fd, POLLIN);
+		}
+	}
+}
+
+static void serve_connection(struct connection *connection, const struct pollfd *polls, size_t nprocesses, uint64_t now) {
+	for (size_t k = nprocesses; k > 0 && connection->session; --k) { // the last first: one that has ended gives its place to the last
+		if (polls[k].revents && session_process_ended(connection->session, (unsigned)k - 1, now)) {
+			connection->session = NULL;
+		}
+	}
+	if (connection->session && connection->fd >= 0 && (polls[0].revents & (POLLIN | POLLHUP | POLLERR))) {
+		read_client(connection, now);
+	}
+}
+
+void connections_serve(struct connections *connections, const struct pollfd *polls, uint64_t now) {
+	size_t at = 1;
+	for (size_t i = 0; i < connections->n; ++i) {
+		struct connection *connection = &connections->list[i];
+		size_t nprocesses = 0;
+		while (session_process(connection->session, (unsigned)nprocesses) >= 0) {
+			++nprocesses;
+		}
+		serve_connection(connection, &polls[at], nprocesses, now);
+		at += 1 + nprocesses;
+	}
+	if (polls[0].revents) {
+		accept_all(connections);
+	}
+}
+
+void connections_flush(struct connections *connections, uint64_t now) {
+	for (size_t i = 0; i < connections->n; ++i) {
+		struct connection *connection = &connections->list[i];
+		if (connection->session && connection->fd >= 0 && !flush(connection)) {
+			disconnect(connection, now);
+		}
+	}
+	forget_closed(connections);
+}
+
+void connections_fini(struct connections *connections) {
+	for (size_t i = 0; i < connections->n; ++i) {
+		fd_close(&connections->list[i].fd);
+	}
+	fd_close(&connections->listen_fd);
+	free(connections->list);
+}

@@ -1,0 +1,37 @@
+// The sockets of clients: bytes between them and their sessions. For the server of a pool, and for a run whose jobs are clients.
+
+#ifndef FAIRPAR_SLOTS_CONNECTIONS_H
+#define FAIRPAR_SLOTS_CONNECTIONS_H
+
+#include "base/attr.h"
+#include "slots/session.h"
+
+#include <poll.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct connection {
+	int fd;                    // -1: its client has gone
+	struct session *session;
+};
+
+struct connections {
+	struct sessions *sessions;
+	int listen_fd;
+	struct connection *list;
+	size_t n, cap;
+};
+
+// What to poll, in `polls` from index *n on, which grows and *n with it. Then connections_serve() is called with those at that index, and answers what
+// poll(2) has found: new clients, what clients say, and processes that have ended.
+void connections_add_polls(const struct connections *connections, struct pollfd **polls, size_t *n, size_t *cap);
+void connections_serve(struct connections *connections, const struct pollfd *polls, uint64_t now);
+
+// Sends what is to be sent, as far as clients read. After sessions_settle().
+void connections_flush(struct connections *connections, uint64_t now);
+
+// Closes all, and the socket that listens.
+void connections_fini(struct connections *connections);
+
+#endif

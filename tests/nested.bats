@@ -1,0 +1,128 @@
+# A fairpar in a job of another one shares its slots.
+# shellcheck disable=SC2016 # the commands are for the shells of the jobs
+
+load helper
+
+setup() {
+	helper_setup
+	unset FAIRPAR_SOCK FAIRPAR_POOL FAIRPAR_LEASE
+	export FAIRPAR
+}
+
+teardown() {
+	helper_teardown
+}
+
+# Of jobs that have written + at their start and - at their end to the file `runs`: how many ran at once at most.
+most_at_once() {
+	awk '/\+/ { if (++n > most) most = n } /-/ { --n } END { print most + 0 }' runs
+}
+
+count='echo + >>runs; /bin/true; echo - >>runs'
+# Two jobs that go on only when both run: TOGETHER in the environment names their FIFOs.
+together='if [ {} = 1 ]; then echo >$TOGETHER.1; read -r _ <$TOGETHER.2; else read -r _ <$TOGETHER.1; echo >$TOGETHER.2; fi'
+export count together
+
+@test "-j2 in -j2 runs two jobs at once" {
+	run_fairpar -j2 '"$FAIRPAR" -j2 "$count #" ::: 1 2 3 4; : {}' ::: a b c d e
+	assert_eq "$(most_at_once)" 2
+	assert_eq "$(grep -c - runs)" 20
+}
+
+@test "runs below each other go on with one slot, three deep" {
+	echo '"$FAIRPAR" -j4 "$count #" ::: 1 2' >two
+	echo '"$FAIRPAR" -j4 "sh two; : {}" ::: 1 2' >four
+	run_fairpar -j1 'sh four; : {}' ::: a b
+	assert_eq "$(most_at_once)" 1
+	assert_eq "$(grep -c - runs)" 8
+}
+
+@test "what a run wants beyond the slot of its job it gets from idle slots" {
+	make_fifo t.1 t.2
+	TOGETHER=t run_fairpar -j2 '"$FAIRPAR" "$together" ::: 1 2; : {}' ::: a
+	assert_eq "$stderr" ""
+}
+
+@test "an inner run may have fewer slots than the outer one, and never has more" {
+	run_fairpar -j3 '"$FAIRPAR" -j1 "$count #" ::: 1 2 3 4; : {}' ::: a
+	assert_eq "$(most_at_once)" 1
+	run_fairpar -j3 '"$FAIRPAR" -j9 "$count #" ::: 1 2 3 4 5 6 7 8 9; : {}' ::: a
+	(($(most_at_once) <= 3)) || fail "$(<runs)"
+}
+
+@test "a dry run in a job shows its commands" {
+	echo '"$FAIRPAR" --dry-run echo {} ::: 1' >shows
+	run_fairpar -j1 'sh shows; : {}' ::: a
+	assert_lines "echo 1"
+}
+
+@test "a batch of the outer run does not wait for the jobs that another batch starts" {
+	seq 40 >inner
+	echo '"$FAIRPAR" "echo i >>order; : {}" <inner' >many
+	printf 'echo p >>order\n' | tee one two >three
+	run_fairpar -j2 --batch I=<(echo many) --batch P=<(printf '%s\n' one two three) sh {}
+	assert_eq "$(sort order | uniq -c | tr -s ' ' | tr '\n' ,)" " 40 i, 3 p,"
+	assert_eq "$(tail -n 1 order)" i
+}
+
+@test "--no-inherit has slots of its own" {
+	make_fifo t.1 t.2
+	TOGETHER=t run_fairpar -j1 '"$FAIRPAR" --no-inherit -j2 "$together" ::: 1 2; : {}' ::: a
+}
+
+@test "a fairpar in a job of a long-running batch has slots of its own" {
+	make_fifo t.1 t.2
+	TOGETHER=t run_fairpar -j1 --long-running '"$FAIRPAR" -j2 "$together" ::: 1 2; : {}' ::: a
+}
+
+@test "without the run that FAIRPAR_SOCK names, or with a wrong nonce, slots are the run's own" {
+	make_fifo t.1 t.2
+	local sock
+	for sock in @nobody:1:2 @:1:2 :: x @nobody:1 "$(printf 'a%.0s' {1..300}):1:2"; do
+		TOGETHER=t FAIRPAR_SOCK=$sock run_fairpar -j2 "$together" ::: 1 2
+		assert_eq "$stderr" ""
+	done
+	TOGETHER=t run_fairpar -j1 'FAIRPAR_SOCK=${FAIRPAR_SOCK%?}x; "$FAIRPAR" -j2 "$together" ::: 1 2; : {}' ::: a
+}
+
+@test "slots that a killed inner run was lent come back" {
+	make_fifo t.1 t.2
+	TOGETHER=t run_fairpar 1 -j2 'if [ {} = a ]; then "$FAIRPAR" -j2 "kill -9 \$PARALLEL_PID; sleep 1000; : {}" ::: 1 2; else
+		"$FAIRPAR" "$together" ::: 1 2; fi' ::: a b
+	TOGETHER=t run_fairpar 1 -j2 --halt never '"$FAIRPAR" -j2 "kill -9 \$PARALLEL_PID; sleep 1000; : {}" ::: 1 2 >/dev/null 2>&1; : {}
+		[ {} = a ] && exit 1; "$FAIRPAR" "$together" ::: 1 2' ::: a b
+}
+
+@test "what a job leaves running keeps its slot as long as a job of it runs" {
+	make_fifo go in
+	start_fairpar -j1 'if [ {} = a ]; then "$FAIRPAR" "echo >in; read -r _ <go; echo inner >>order; : {}" ::: 1 & read -r _ <in
+		else echo next >>order; fi' ::: a b
+	release go
+	end_fairpar
+	assert_eq "$(<order)" $'inner\nnext'
+}
+
+@test "an interrupted run ends the runs in its jobs, and leaves nothing" {
+	make_fifo in
+	start_fairpar -j2 '"$FAIRPAR" "echo >in; sleep 1000; : {}" ::: 1 2; : {}' ::: a b
+	await in
+	kill -TERM "$fairpar_pid"
+	end_fairpar 143
+}
+
+@test "more runs below each other than 32 are refused" {
+	cat >deeper <<-'END'
+	if [ "$1" -gt 0 ]; then "$FAIRPAR" sh deeper ::: $(($1 - 1)); else echo deep; fi
+	END
+	run_fairpar -j1 'sh deeper {}' ::: 30
+	assert_lines deep
+	run_fairpar 1 -j1 'sh deeper {}' ::: 40
+	assert_contains "$stderr" "too many fairpars run below each other"
+}
+
+@test "a job finds one FAIRPAR_SOCK, its own" {
+	run_fairpar -j1 '"$FAIRPAR" "env; : {}" ::: 1; : {}' ::: a
+	assert_eq "$(grep -c '^FAIRPAR_SOCK=' <<<"$output")" 1
+	FAIRPAR_SOCK=@nobody:1:2 run_fairpar -j1 'env; : {}' ::: a
+	assert_eq "$(grep -c '^FAIRPAR_SOCK=@fairpar-' <<<"$output")" 1
+}

@@ -64,7 +64,7 @@ static void check_plan(const struct options *o) {
 	for (size_t i = 0; i < o->nsettings; ++i) {
 		long value = o->settings[i].value;
 		verify(o->settings[i].pattern && o->settings[i].pattern[0]);
-		verify(o->settings[i].what != SET_WEIGHT || (value >= 1 && value <= 1000));
+		verify(o->settings[i].option != OPT_WEIGHT || (value >= 1 && value <= 1000));
 	}
 	for (size_t i = 0; i < o->nbatch_files; ++i) {
 		verify(o->batch_files[i].name && o->batch_files[i].path);

@@ -48,19 +48,19 @@ static struct chosen choose(const uint8_t *options) {
 static void check_line(const struct chosen *chosen, const struct packed *line) {
 	const struct packer_limits *limits = &chosen->limits;
 	size_t initial = chosen->replace ? 0 : 2; // "c" and its NUL
-	verify(line->len + initial <= limits->bytes);
+	verify(line->bytes.len + initial <= limits->bytes);
 	verify(limits->args == 0 || line->nargs <= limits->args);
 	verify(chosen->replace ? line->nargs == chosen->ncommand : line->nargs + chosen->ncommand <= limits->argc);
 	for (size_t i = 0; i < line->nargs; ++i) {
-		size_t end = i + 1 < line->nargs ? line->starts[i + 1] : line->len;
-		verify(line->starts[i] < end && line->bytes[end - 1] == '\0');
+		size_t end = i + 1 < line->nargs ? line->starts[i + 1] : line->bytes.len;
+		verify(line->starts[i] < end && line->bytes.data[end - 1] == '\0');
 	}
 }
 
 static void add_line(struct buf *out, const struct packed *line) {
 	buf_printf(out, "%zu:", line->nargs);
-	if (line->len > 0) {
-		buf_add(out, line->bytes, line->len);
+	if (line->bytes.len > 0) {
+		buf_add(out, line->bytes.data, line->bytes.len);
 	}
 }
 

@@ -58,13 +58,13 @@ static const char *find_last(const char *bytes, size_t len, const struct buf *te
 	return NULL;
 }
 
-// The first place of the (not empty) text from `from` on, as an offset; SIZE_MAX: none.
+// The first place of the text from `from` on, which for an empty one is `from`, as an offset; SIZE_MAX: none.
 static size_t find_next(const char *bytes, size_t len, size_t from, const struct buf *text) {
 	const char *at = NULL;
 	if (from < len && text->len == 1) { // nearly always, and memmem() takes three times as long
 		at = memchr(bytes + from, text->data[0], len - from);
 	} else if (from < len) {
-		at = memmem(bytes + from, len - from, text->data, text->len);
+		at = memmem(bytes + from, len - from, buf_str(text), text->len);
 	}
 	return at ? (size_t)(at - bytes) : SIZE_MAX;
 }

@@ -88,6 +88,12 @@ most_at_once() {
 	assert_lines named
 }
 
+@test "a command line that is longer than what is told of it waits and runs like any other" {
+	run_fairpar --pool --single sh -c 'echo $#' sh $(seq 20000)
+	assert_lines 20000
+	assert_eq "$stderr" ''
+}
+
 @test "a script without #! is run by the shell" {
 	echo 'echo script "$@"' >script
 	chmod +x script
@@ -406,6 +412,13 @@ most_at_once() {
 	await_end "$old"
 	run_fairpar --pool --single echo ran
 	assert_eq "$stderr" ''
+}
+
+@test "a server whose directory was removed ends" {
+	run_fairpar --pool --single true
+	server=$(servers)
+	rm -r "$FAIRPAR_POOL_DIR"
+	await_end "$server"
 }
 
 # ---- where it is ----

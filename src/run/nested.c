@@ -277,7 +277,7 @@ struct nested *nested_open(const struct executor *inner, unsigned slots, struct 
 	buf_printf(&nested->name, "@fairpar-%d-%" PRIx64, (int)getpid(), random);
 	nested->inner = *inner;
 	nested->most = slots;
-	nested->connections = (struct connections){.sessions = &nested->sessions, .listen_fd = abstract_listen(buf_str(&nested->name))};
+	nested->connections = (struct connections){.sessions = &nested->sessions, .listen_fd = abstract_listen(buf_str(&nested->name)), .spare_fd = -1};
 	if (nested->connections.listen_fd < 0) {
 		buf_fini(&nested->name);
 		free(nested);

@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 #define PATIENCE (2 * NS_PER_S)
-enum { READ_SIZE = 4096 };
+enum { READ_SIZE = 4096, HELLO_TEXT_MAX = 8192 }; // of a text; a command line may be longer
 
 struct held {
 	struct lease_id id;
@@ -129,10 +129,10 @@ static bool introduce(struct client *client) {
 	buf_add(&text, &hello, sizeof(hello));
 	const char *texts[] = {config->batch, config->dir, config->label};
 	for (unsigned i = 0; i < 3; ++i) {
-		buf_adds(&text, texts[i] ? texts[i] : "");
+		buf_add(&text, texts[i] ? texts[i] : "", texts[i] ? strnlen(texts[i], HELLO_TEXT_MAX) : 0);
 		buf_addc(&text, '\0');
 	}
-	frame_add(&out, (struct frame){.type = FRAME_HELLO}, buf_str(&text), text.len < PROTOCOL_TEXT_MAX ? text.len : PROTOCOL_TEXT_MAX);
+	frame_add(&out, (struct frame){.type = FRAME_HELLO}, buf_str(&text), text.len);
 	for (size_t i = 0; i < kept; ++i) {
 		const struct held *held = &client->held[i];
 		const uint64_t width = held->width | (held->lent ? LEASE_LENT : 0);

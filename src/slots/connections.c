@@ -7,18 +7,52 @@
 #include "slots/place.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 enum { READ_SIZE = 64 * 1024 };
 
+static void refuse(int fd) {
+	struct buf out = BUF_INIT;
+	session_refuse(&out, "it has too many clients");
+	(void)!send(fd, out.data, out.len, MSG_NOSIGNAL);
+	buf_fini(&out);
+	close(fd);
+}
+
+static int accept_one(const struct connections *connections) {
+	return accept4(connections->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+}
+
+// The next client, or -1. When descriptors have run out it is told so, for which one was kept: left alone, it would wake the server
+// again and again.
+static int accept_next(struct connections *connections) {
+	int fd = accept_one(connections);
+	bool refused = true;
+	while (refused && fd < 0 && (errno == EMFILE || errno == ENFILE) && connections->spare_fd >= 0) { // also if nobody comes
+		fd_close(&connections->spare_fd);
+		fd = accept_one(connections);
+		refused = fd >= 0;
+		if (refused) {
+			refuse(fd);
+			connections->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+			fd = accept_one(connections);
+		}
+	}
+	if (connections->spare_fd < 0) {
+		connections->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	}
+	return fd;
+}
+
 static void accept_all(struct connections *connections) {
 	int fd;
-	while ((fd = accept4(connections->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0) {
+	while ((fd = accept_next(connections)) >= 0) {
 		struct session *session = socket_is_own_user(fd) ? session_open(connections->sessions) : NULL;
 		if (!session) {
-			close(fd);
+			refuse(fd);
 			continue;
 		}
 		grow_array(&connections->list, &connections->cap, connections->n + 1, sizeof(*connections->list));
@@ -44,14 +78,14 @@ static bool flush(struct connection *connection) {
 	return out->len == 0 || n > 0 || errno == EAGAIN || errno == EINTR;
 }
 
-// At most one descriptor is taken; the kernel closes those for which there is no room.
+// At most one descriptor is taken; the kernel closes those for which there is no room. (With CMSG_SPACE() there were room for two.)
 static ssize_t receive(int fd, char *mem, size_t len, int *ret_fd) {
 	union {
 		struct cmsghdr header;
 		char room[CMSG_SPACE(sizeof(int))];
 	} control;
 	struct iovec part = {.iov_base = mem, .iov_len = len};
-	struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control)};
+	struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = CMSG_LEN(sizeof(int))};
 	ssize_t n = recvmsg(fd, &message, MSG_CMSG_CLOEXEC);
 	const struct cmsghdr *header = n >= 0 ? CMSG_FIRSTHDR(&message) : NULL;
 	*ret_fd = -1;
@@ -110,6 +144,9 @@ static void serve_connection(struct connection *connection, const struct pollfd 
 			connection->session = NULL;
 		}
 	}
+	if (connection->session && connection->fd >= 0 && (polls[0].revents & POLLOUT) && !flush(connection)) {
+		disconnect(connection, now); // flushed first: who does not read is not told more
+	}
 	if (connection->session && connection->fd >= 0 && (polls[0].revents & (POLLIN | POLLHUP | POLLERR))) {
 		read_client(connection, now);
 	}
@@ -146,5 +183,6 @@ void connections_fini(struct connections *connections) {
 		fd_close(&connections->list[i].fd);
 	}
 	fd_close(&connections->listen_fd);
+	fd_close(&connections->spare_fd);
 	free(connections->list);
 }

@@ -19,6 +19,7 @@ struct connection {
 struct connections {
 	struct sessions *sessions;
 	int listen_fd;
+	int spare_fd;              // -1 at first; is given up when there are no more descriptors
 	struct connection *list;
 	size_t n, cap;
 };

@@ -10,6 +10,9 @@
 
 #include <string.h>
 
+// Numbers of leases that are held already; those behind it are for new ones, whatever somebody claims to hold.
+#define LAST_HELD (UINT64_MAX - UINT32_MAX)
+
 enum table_state { RECOVERING, OPEN, DRAINING };
 
 // Kept while it has clients or leases, and if it has a name, until fair_has_passed() its tag.
@@ -500,7 +503,7 @@ bool lease_release(struct lease_client *client, uint64_t number, uint64_t now) {
 
 bool lease_hold(struct lease_client *client, struct lease_id id, uint32_t width, bool lent, uint64_t now) {
 	struct lease_table *table = client->table;
-	if (id.number == 0 || lease_find(&table->leases, offsetof(struct lease, all), id.number)) {
+	if (id.number == 0 || id.number > LAST_HELD || lease_find(&table->leases, offsetof(struct lease, all), id.number)) {
 		return false;
 	}
 	table->last_number = id.number > table->last_number ? id.number : table->last_number;

@@ -15,6 +15,7 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -59,7 +60,12 @@ static void write_life(struct server *server) {
 
 static bool server_init(struct server *server, const struct server_config *config) {
 	struct buf error = BUF_INIT;
-	*server = (struct server){.lock_fd = config->lock_fd, .connections = {.sessions = &server->sessions, .listen_fd = config->listen_fd}};
+	*server = (struct server){.lock_fd = config->lock_fd, .connections = {.sessions = &server->sessions, .listen_fd = config->listen_fd, .spare_fd = -1}};
+	struct rlimit limit; // of whoever happened to start it
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+		limit.rlim_cur = limit.rlim_max;
+		(void)setrlimit(RLIMIT_NOFILE, &limit);
+	}
 	setenv("FAIRPAR_POOL_DIR", config->dir, 1);
 	if (fcntl(server->lock_fd, F_SETFD, FD_CLOEXEC) != 0 || fcntl(server->connections.listen_fd, F_SETFD, FD_CLOEXEC) != 0
 	    || place_open(&server->place, config->name, &error) != 0 || lstat(server->place.address.sun_path, &server->own) != 0) {
@@ -82,10 +88,12 @@ static bool server_init(struct server *server, const struct server_config *confi
 	return true;
 }
 
-// Nobody came for some seconds. False: somebody is about to come, who has the lock of those who start and end servers.
+// Nobody came for some seconds. False: somebody is about to come, who has the lock of those who start and end servers. (If there is
+// no lock, there is no directory any more in which anybody could come.)
 static bool may_end(struct server *server) {
 	int start_fd = place_lock(&server->place, "start", /* waits */ false);
-	if (start_fd < 0) {
+	if (start_fd < 0 && errno == EWOULDBLOCK) {
+		server->idle_since = boot_ns();
 		return false;
 	}
 	if (place_is_own(&server->place, &server->own)) {

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 enum { HOLDERS_SHOWN = 3, LABEL_SHOWN = 40, LABEL_MAX = 256 };
+enum { OUTPUT_QUIET = 4096 }; // who has not read so much is not told how things stand, until it reads again
 
 // A process that uses a lease.
 struct process {
@@ -34,7 +35,8 @@ struct session {
 	bool returns;              // it knew the last server, and has not yet said all that it holds
 	bool closed;
 	bool shows_place;
-	unsigned place, waiting;   // as it was told
+	bool contended;            // as it was told,
+	unsigned place, waiting;   // and where it is in the line
 };
 
 void sessions_init(struct sessions *sessions, const struct sessions_config *config, uint64_t now) {
@@ -103,11 +105,12 @@ static void say_text(struct session *session, enum frame_type type, uint64_t a, 
 
 // ---- what it says ----
 
+void session_refuse(struct buf *out, const char *why) {
+	frame_add(out, (struct frame){.type = FRAME_REFUSED}, why, strlen(why));
+}
+
 static bool refuse(struct session *session, const char *why) {
-	struct buf text = BUF_INIT;
-	buf_adds(&text, why);
-	say_text(session, FRAME_REFUSED, 0, 0, &text);
-	buf_fini(&text);
+	session_refuse(&session->out, why);
 	return false;
 }
 
@@ -167,6 +170,7 @@ static bool on_hello(struct session *session, const char *text, size_t len, uint
 	++all->njoined;
 	say(session, FRAME_WELCOME, all->config.slots, all->config.epoch, 0);
 	say(session, FRAME_STATE, all->contended, 0, 0);
+	session->contended = all->contended;
 	settle(session);
 	return true;
 }
@@ -188,12 +192,22 @@ static void forget_process(struct session *session, unsigned i) {
 	session->processes[i] = session->processes[--session->nprocesses];
 }
 
+static void forget_process_of(struct session *session, uint64_t number) {
+	for (unsigned i = 0; i < session->nprocesses; ++i) {
+		if (session->processes[i].number == number) {
+			forget_process(session, i);
+			return;
+		}
+	}
+}
+
 static void use(struct session *session, const struct frame *frame) {
 	if (!lease_use(session->client, frame->a, frame->b)) {
 		say(session, FRAME_REVOKED, frame->a, 0, 0);
 		return;
 	}
 	if ((frame->c & USE_PROCESS) && session->fd >= 0) {
+		forget_process_of(session, frame->a); // of the job before
 		grow_array(&session->processes, &session->processes_cap, session->nprocesses + 1, sizeof(*session->processes));
 		session->processes[session->nprocesses++] = (struct process){.number = frame->a, .fd = session->fd};
 		session->fd = -1;
@@ -201,12 +215,7 @@ static void use(struct session *session, const struct frame *frame) {
 }
 
 static void release(struct session *session, uint64_t number, uint64_t now) {
-	for (unsigned i = 0; i < session->nprocesses; ++i) {
-		if (session->processes[i].number == number) {
-			forget_process(session, i);
-			break;
-		}
-	}
+	forget_process_of(session, number);
 	lease_release(session->client, number, now); // or it was taken back meanwhile
 }
 
@@ -269,14 +278,14 @@ bool session_input(struct session *session, const char *mem, size_t len, int fd,
 	enum frame_result result = FRAME_PARTIAL;
 	bool stays = true;
 	while (stays && (result = frame_parse(buf_str(&session->in) + at, session->in.len - at, &frame, &text)) == FRAME_READY) {
-		stays = on_frame(session, &frame, text, now);
+		stays = on_frame(session, &frame, text, now) && session->out.len <= OUTPUT_MAX;
 		at += sizeof(frame) + frame.len;
 	}
 	if (at > 0) {
 		session->in.len -= at;
 		memmove(session->in.data, session->in.data + at, session->in.len);
 	}
-	return stays && result != FRAME_BAD && session->out.len <= OUTPUT_MAX;
+	return stays && result != FRAME_BAD;
 }
 
 // ---- its end ----
@@ -305,6 +314,9 @@ static bool has_process(void *arg, uint64_t number) {
 
 bool session_close(struct session *session, uint64_t now) {
 	session->closed = true;
+	if (session->all->revoking == session) { // nothing is sent to it any more
+		session->all->revoking = NULL;
+	}
 	if (session->client) {
 		--session->all->njoined;
 		lease_keep_only(session->client, has_process, session, now);
@@ -351,7 +363,7 @@ static void add_holders(const struct session *session, uint64_t now, struct buf 
 }
 
 static void tell_place(struct session *session, uint64_t now) {
-	unsigned waiting, place = session->client && session->shows_place ? lease_place(session->client, &waiting) : 0;
+	unsigned waiting, place = session->shows_place ? lease_place(session->client, &waiting) : 0;
 	if (place > 0 && (place != session->place || waiting != session->waiting)) {
 		struct buf holders = BUF_INIT;
 		session->place = place;
@@ -359,6 +371,13 @@ static void tell_place(struct session *session, uint64_t now) {
 		add_holders(session, now, &holders);
 		say_text(session, FRAME_PLACE, place, waiting, &holders);
 		buf_fini(&holders);
+	}
+}
+
+static void tell_state(struct session *session, bool contended) {
+	if (contended != session->contended) {
+		session->contended = contended;
+		say(session, FRAME_STATE, contended, 0, 0);
 	}
 }
 
@@ -397,10 +416,10 @@ uint64_t sessions_settle(struct sessions *sessions, uint64_t now) {
 	bool contended = sessions->others_wait || lease_is_contended(sessions->table);
 	list_for_each(&sessions->list, at) {
 		struct session *session = list_entry(at, struct session, link);
-		if (contended != sessions->contended && session->client && !session->closed) {
-			say(session, FRAME_STATE, contended, 0, 0);
+		if (session->client && !session->closed && session->out.len <= OUTPUT_QUIET) {
+			tell_state(session, contended);
+			tell_place(session, now);
 		}
-		tell_place(session, now);
 	}
 	sessions->contended = contended;
 	return sessions->recovering ? sessions->recovery_end : when;

@@ -61,6 +61,9 @@ struct session *session_open(struct sessions *sessions) FP_NODISCARD;
 // to be closed: it does not speak the protocol, or was refused (flush session_output() first).
 bool session_input(struct session *session, const char *mem, size_t len, int fd, uint64_t now) FP_NODISCARD;
 
+// Appends what tells a client that it cannot be served, and `why`.
+void session_refuse(struct buf *out, const char *why);
+
 // What is to be sent to it; the server removes what it has sent. More than OUTPUT_MAX bytes: it does not read, close it.
 struct buf *session_output(struct session *session);
 enum { OUTPUT_MAX = 1024 * 1024 };

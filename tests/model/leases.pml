@@ -578,6 +578,8 @@ end:
 
 #include "leases_client.pml"
 
+#ifdef REUSE
+
 // HOT comes some time. Only the last counts, so it needs no room in `down`.
 proctype hears(byte c) {
 end:

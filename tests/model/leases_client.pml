@@ -280,4 +280,3 @@ end:
 	od
 }
 
-#ifdef REUSE

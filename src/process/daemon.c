@@ -38,7 +38,7 @@ int daemon_start(char *const *argv, const int *keep, unsigned nkeep) {
 	if (reaps) {
 		(void)prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
 	}
-	errno = error.error ? error.error : EAGAIN; // of its fork()
+	errno = error.error ? error.error : WIFSIGNALED(status) ? ESRCH : EAGAIN; // it was killed; or its fork() has failed
 	return pid > 0 && !error.error && status == 0 ? 0 : -1;
 }
 

@@ -8,7 +8,8 @@
 enum { DAEMON_FDS_MAX = 3 };
 
 // Starts this very program with these arguments, an empty environment and the `nkeep` descriptors, as a process that outlives this one:
-// its first process has to call daemon_detach(). While there is one thread. Returns 0, or -1 with errno.
+// its first process has to call daemon_detach(). While there is one thread. Returns 0, or -1 with errno:
+// ESRCH if it was killed at once.
 int daemon_start(char *const *argv, const int *keep, unsigned nkeep) FP_NODISCARD;
 
 // Goes on in a process that is nobody's child: its parent ends here. Returns 0, or -1 with errno.

@@ -257,11 +257,12 @@ uint64_t nested_tick(struct nested *nested, const struct pollfd *polls) {
 		}
 		set_slots(nested, nested->slots + nested->arrived);
 		nested->arrived = 0;
-		next = sessions_settle(&nested->sessions, now);
+		next = sessions_settle(&nested->sessions, /* quiet */ false, now);
 		return_free(nested);
 		struct wanting wanting = {.nested = nested};
 		lease_each_wanted(nested->sessions.table, submit_wanted, &wanting);
 		connections_flush(&nested->connections, now);
+		next = sessions_are_due(&nested->sessions) ? now : next;
 	}
 	mutex_unlock(&nested->lock);
 	return next;
@@ -291,7 +292,7 @@ struct nested *nested_open(const struct executor *inner, unsigned slots, struct 
 	sessions_init(&nested->sessions, &(struct sessions_config){.slots = slots, .epoch = UINT32_MAX}, now);
 	nested->sessions.find_lease = find_lease;
 	nested->sessions.arg = nested;
-	(void)sessions_settle(&nested->sessions, now); // nobody was there before: it is open
+	(void)sessions_settle(&nested->sessions, /* quiet */ true, now); // nobody was there before: it is open
 	nested->own = lease_join(nested->sessions.table, &(struct lease_client_config){.weight = 1}, NULL, now);
 	set_slots(nested, 0);
 	if (getenv("FAIRPAR_POOL")) {

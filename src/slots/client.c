@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 #define PATIENCE (2 * NS_PER_S)
-enum { READ_SIZE = 4096, HELLO_TEXT_MAX = 8192 }; // of a text; a command line may be longer
+enum { LOOK_MS = 10, READ_SIZE = 4096, HELLO_TEXT_MAX = 8192 }; // of a text; a command line may be longer
 
 struct held {
 	struct lease_id id;
@@ -37,7 +37,6 @@ struct client {
 	int fd;
 	struct buf in;
 	size_t at;                 // bytes of it that were looked at
-	uint64_t epoch;            // of the server
 	unsigned slots;
 	unsigned wanted, width;
 	bool contended;
@@ -119,7 +118,6 @@ static bool introduce(struct client *client) {
 		.pid = (uint32_t)getpid(),
 		.below_number = config->below.number,
 		.below_nonce = config->below.nonce,
-		.epoch = client->epoch,
 		.nholds = (uint32_t)kept,
 		.weight = config->weight,
 		.priority = config->priority,
@@ -164,7 +162,6 @@ static enum answer await_welcome(struct client *client, uint64_t deadline) {
 	}
 	if (result == FRAME_READY && frame.type == FRAME_WELCOME) {
 		client->slots = (unsigned)frame.a;
-		client->epoch = frame.b;
 		client->at = sizeof(frame) + frame.len;
 		return ANSWER_WELCOME;
 	}
@@ -173,12 +170,26 @@ static enum answer await_welcome(struct client *client, uint64_t deadline) {
 	return ANSWER_REFUSED;
 }
 
+// The lock that a server has as long as it lives. A server that is dying has it for a moment yet, and nobody tells of the end of that. Returns the descriptor,
+// or -1 with errno: EBUSY if the server lives.
+static int lock_life(const struct client *client, uint64_t deadline) {
+	int fd;
+	while ((fd = place_lock(&client->place, "lock", /* waits */ false)) < 0 && errno == EWOULDBLOCK) {
+		if (now_ns() > deadline) {
+			errno = EBUSY;
+			return -1;
+		}
+		(void)poll(NULL, 0, LOOK_MS);
+	}
+	return fd;
+}
+
 // Starts a server, unless somebody else has done so. Who starts or ends one has the lock NAME.start. Returns 0, or -1 with errno.
-static int elect(struct client *client) {
+static int elect(struct client *client, uint64_t deadline) {
 	int start_fd = place_lock(&client->place, "start", /* waits */ true), lock_fd = -1, listen_fd = -1;
 	int fd = start_fd >= 0 ? place_connect(&client->place) : -1, result = fd >= 0 ? 0 : -1;
 	if (start_fd >= 0 && fd < 0) {
-		lock_fd = place_lock(&client->place, "lock", /* waits */ false);
+		lock_fd = lock_life(client, deadline);
 		listen_fd = lock_fd >= 0 ? place_listen(&client->place) : -1;
 		result = listen_fd >= 0 ? client->config.start(&(struct server_config){
 			.lock_fd = lock_fd,
@@ -212,10 +223,13 @@ static int reach_server(struct client *client) {
 		if (client->fd < 0 && (!has_no_server(errno) || !client->config.start)) {
 			return errno;
 		}
-		if (client->fd < 0 && (elect(client) != 0 || now_ns() > deadline)) {
-			return errno;
-		}
 		if (client->fd < 0) {
+			if (elect(client, deadline) != 0 && errno != ESRCH) { // ESRCH: the one that was started was killed at once
+				return errno;
+			}
+			if (now_ns() > deadline) {
+				return ETIMEDOUT;
+			}
 			continue;
 		}
 		switch (introduce(client) ? await_welcome(client, deadline) : ANSWER_GONE) {
@@ -239,7 +253,7 @@ static void add_reason(struct client *client, struct buf *text, int error) {
 	}
 	if (client->error.len > 0) {
 		buf_adds(text, buf_str(&client->error));
-	} else if (error == EWOULDBLOCK) {
+	} else if (error == EBUSY) {
 		buf_adds(text, "its server still runs, but somebody has removed its socket");
 	} else if (error == ETIMEDOUT) {
 		buf_adds(text, "its server does not answer");
@@ -455,7 +469,10 @@ bool client_use_again(struct client *client, uint64_t number, struct lease_id *r
 	*ret_id = held->id;
 	if (client->fd >= 0) {
 		say(client, FRAME_USE, number, held->id.nonce, 0);
-		(void)fill(client); // if the server has gone, the next one is told of the lease
+	}
+	if (client->fd < 0 || !fill(client)) { // the next server may have given it to another before it hears of this client
+		forget_held(client, number);
+		return false;
 	}
 	if (held->lends || was_told(client, FRAME_LENT, number)) {
 		client_release(client, number);

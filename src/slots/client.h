@@ -74,7 +74,7 @@ struct client_event client_next(struct client *client) FP_NODISCARD;
 bool client_use(struct client *client, uint64_t number) FP_NODISCARD;
 
 // Another job is about to start on a lease that is in use; the one before has ended. Returns false if it must not: the lease is lent to what that
-// has left behind, and was released. *ret_id: as the job is to know it.
+// has left behind, or the server has gone; it is this client's no more. *ret_id: as the job is to know it.
 bool client_use_again(struct client *client, uint64_t number, struct lease_id *ret_id) FP_NODISCARD;
 
 // Does anybody wait for what this client could release?

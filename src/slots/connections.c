@@ -12,7 +12,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { READ_SIZE = 64 * 1024 };
+enum { READ_ROUNDS = 64, READ_SIZE = 64 * 1024 };
 
 static void refuse(int fd) {
 	struct buf out = BUF_INIT;
@@ -95,18 +95,25 @@ static ssize_t receive(int fd, char *mem, size_t len, int *ret_fd) {
 	return n;
 }
 
+// All that has come, so that nothing is decided without it; but for who sends without end.
 static void read_client(struct connection *connection, uint64_t now) {
 	static char mem[READ_SIZE];
-	int fd;
-	ssize_t n = receive(connection->fd, mem, sizeof(mem), &fd);
-	if (n < 0 && (errno == EAGAIN || errno == EINTR)) {
-		return;
-	}
-	if (n <= 0 || !session_input(connection->session, mem, (size_t)n, fd, now)) {
-		if (n > 0) {
-			(void)flush(connection); // why it was refused
+	for (int rounds = 0; rounds < READ_ROUNDS; ++rounds) {
+		int fd;
+		ssize_t n = receive(connection->fd, mem, sizeof(mem), &fd);
+		if (n < 0 && errno == EINTR) {
+			continue;
 		}
-		disconnect(connection, now);
+		if (n < 0 && errno == EAGAIN) {
+			return;
+		}
+		if (n <= 0 || !session_input(connection->session, mem, (size_t)n, fd, now)) {
+			if (n > 0) {
+				(void)flush(connection); // why it was refused
+			}
+			disconnect(connection, now);
+			return;
+		}
 	}
 }
 

@@ -41,6 +41,7 @@ struct lease {
 	bool lender_unknown;        // while RECOVERING
 	struct lease_client *borrower; // who has `lent` of its slots; NULL: none are lent
 	uint32_t lent;
+	enum { HOLDER_UNASKED, HOLDER_ASKED, HOLDER_KNOWS } lending; // before anything is lent out of it
 	struct list below;          // clients that run on it
 };
 
@@ -209,6 +210,7 @@ static void lease_drop(struct lease_table *table, struct lease *lease, uint64_t 
 	list_remove(&lease->own);
 	list_remove(&lease->unused);
 	lease->holder = NULL;
+	lease->lending = HOLDER_KNOWS; // there is none to be told
 	lease_end(table, lease, now);
 }
 
@@ -426,16 +428,40 @@ static void grant(struct lease_client *client, struct lease *lender, uint32_t wi
 		.id = id,
 		.width = width,
 		.lent = lender,
-		.lender = lender ? lender->holder : NULL,
-		.lender_number = lender ? lender->id.number : 0,
 	};
+}
+
+bool lease_ask_holder(struct lease_table *table, struct lease_client **ret_holder, uint64_t *ret_number) {
+	list_for_each(&table->clients, at) {
+		const struct lease_client *client = list_entry(at, struct lease_client, link);
+		struct lease *lender = client->lender;
+		if (client->wanted == 0 || lendable(lender, client, client->width) == 0 || lender->lending != HOLDER_UNASKED) {
+			continue;
+		}
+		if (!lender->holder || !lender->holder->user) {
+			lender->lending = HOLDER_KNOWS;
+			continue;
+		}
+		lender->lending = HOLDER_ASKED;
+		*ret_holder = lender->holder;
+		*ret_number = lender->id.number;
+		return true;
+	}
+	return false;
+}
+
+void lease_lend_ready(struct lease_client *holder, uint64_t number) {
+	struct lease *lease = lease_of(holder, number);
+	if (lease && lease->lending == HOLDER_ASKED) {
+		lease->lending = HOLDER_KNOWS;
+	}
 }
 
 static bool grant_lent(struct lease_table *table, uint64_t now, struct lease_grant *ret_grant) {
 	list_for_each(&table->clients, at) {
 		struct lease_client *client = list_entry(at, struct lease_client, link);
 		uint32_t width = lendable(client->lender, client, client->width);
-		if (client->wanted > 0 && width > 0) {
+		if (client->wanted > 0 && width > 0 && client->lender->lending == HOLDER_KNOWS) {
 			if (client == table->gathering) { // what it waits for may be what it has been lent
 				give_turn_back(table, now);
 			} else {
@@ -484,11 +510,23 @@ bool lease_next(struct lease_table *table, uint64_t now, struct lease_grant *ret
 	return true;
 }
 
+// Another job runs on the lease: what runs below the one before is lent nothing more out of it.
+static void begin_job(struct lease *lease, uint64_t nonce) {
+	lease->id.nonce = nonce;
+	lease->lending = HOLDER_UNASKED;
+	list_for_each(&lease->below, at) {
+		list_entry(at, struct lease_client, below)->lender = NULL;
+		list_remove(at);
+	}
+}
+
 bool lease_use(struct lease_client *client, uint64_t number, uint64_t nonce) {
 	struct lease *lease = lease_of(client, number);
 	if (lease) {
 		list_remove(&lease->unused);
-		lease->id.nonce = nonce ? nonce : lease->id.nonce;
+	}
+	if (lease && nonce && nonce != lease->id.nonce) {
+		begin_job(lease, nonce);
 	}
 	return lease;
 }

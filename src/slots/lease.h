@@ -49,8 +49,6 @@ struct lease_grant {
 	struct lease_id id;
 	uint32_t width;        // slots: as wanted, cut to those of the pool
 	bool lent;
-	struct lease_client *lender; // lent: whose lease it is out of, or NULL if that has ended;
-	uint64_t lender_number;      // and which
 };
 
 // A table of `slots` (at least 1) slots, RECOVERING. `fair_time`: batches get as much time on the slots each, else as many turns.
@@ -80,6 +78,12 @@ bool lease_next(struct lease_table *table, uint64_t now, struct lease_grant *ret
 // The client uses the lease from now on: it is not revoked any more. `nonce`: of the job that it is used for, or 0: as it is. False: it has no such lease.
 bool lease_use(struct lease_client *client, uint64_t number, uint64_t nonce) FP_NODISCARD;
 bool lease_release(struct lease_client *client, uint64_t number, uint64_t now);
+
+// A lease that somebody wants to be lent: its holder has to hear of that first, so that no other job of his begins on it meanwhile. Returns false if there is none.
+// lease_lend_ready() says that he has been told, and that all he had said before was read; only then lease_next() lends it. Holders whose lease_user() is NULL
+// are not asked: they use a lease for one job.
+bool lease_ask_holder(struct lease_table *table, struct lease_client **ret_holder, uint64_t *ret_number) FP_NODISCARD;
+void lease_lend_ready(struct lease_client *holder, uint64_t number);
 
 // The client has that lease, of an earlier table, in use; or out of the lease that it is `below` (`lent`). One that is told of after
 // lease_open() counts too, so that more slots may be taken than there are. False: it is held already.

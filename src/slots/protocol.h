@@ -5,7 +5,7 @@
 // are in all versions, so that two that do not fit together can say so.
 //
 //   client -> server                                          server -> client
-//   HELLO    struct hello, then "BATCH\0DIR\0LABEL\0"          WELCOME  a slots of the pool, b epoch
+//   HELLO    struct hello, then "BATCH\0DIR\0LABEL\0"          WELCOME  a slots of the pool
 //   HOLD     a number, b nonce, c width and LEASE_LENT          REFUSED  why, as text; the end
 //   WANT     a leases more, b width of each                    GRANT    a number, b nonce, c width and LEASE_LENT
 //   USE      a number, b nonce of the job, or 0: as granted;   REVOKED  a number: it was not used
@@ -44,7 +44,6 @@ struct hello {
 	uint32_t version;
 	uint32_t pid;           // to show; who it is, the kernel says
 	uint64_t below_number, below_nonce; // the lease that it runs on, or 0
-	uint64_t epoch;         // of the server that it knew last, or 0
 	uint32_t nholds;        // HOLD frames that follow
 	uint32_t weight;
 	int32_t priority;

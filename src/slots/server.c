@@ -25,7 +25,7 @@
 // What the lock file says.
 struct life {
 	uint64_t epoch;
-	uint64_t clients;
+	uint64_t clients;          // not 0 in a file whose server has gone: it died
 };
 
 struct server {
@@ -52,9 +52,7 @@ static uint64_t boot_ns(void) {
 
 // What cannot be written costs the next server a second of waiting, and nothing else.
 static void write_life(struct server *server) {
-	const struct sessions *sessions = &server->sessions;
-	bool all_back = !sessions->recovering || sessions->n > sessions->config.expected;
-	server->life.clients = all_back ? sessions->n : sessions->config.expected;
+	server->life.clients = server->sessions.n + server->sessions.recovering;
 	(void)!pwrite(server->lock_fd, &server->life, sizeof(server->life), 0);
 }
 
@@ -83,7 +81,7 @@ static bool server_init(struct server *server, const struct server_config *confi
 		.slots = config->slots,
 		.fair_time = config->fair_time,
 		.epoch = server->life.epoch,
-		.expected = last.clients < SESSIONS_MAX ? (unsigned)last.clients : SESSIONS_MAX,
+		.recovers = last.clients > 0,
 	}, server->idle_since);
 	return true;
 }
@@ -117,8 +115,9 @@ static bool run_once(struct server *server, uint64_t *deadline) {
 	uint64_t idle_end = server->connections.n == 0 ? server->idle_since + IDLE : TIME_NEVER;
 	uint64_t until = *deadline < idle_end ? *deadline : idle_end;
 	int ms = until == TIME_NEVER ? -1 : until <= now ? 0 : (int)((until - now) / NS_PER_MS) + 1;
-	if (poll(server->polls, n, ms) < 0 && errno != EINTR) {
-		return false;
+	int ready = poll(server->polls, n, ms);
+	if (ready < 0) {
+		return errno == EINTR; // nothing is known of what has come
 	}
 	now = boot_ns();
 	uint64_t clients = server->life.clients;
@@ -127,11 +126,12 @@ static bool run_once(struct server *server, uint64_t *deadline) {
 		server->draining = true;
 		lease_drain(server->sessions.table);
 	}
-	*deadline = sessions_settle(&server->sessions, now);
-	if (clients != server->sessions.n) {
+	*deadline = sessions_settle(&server->sessions, ready == 0, now);
+	if (clients != server->sessions.n + server->sessions.recovering) {
 		write_life(server); // before anybody hears that he holds something
 	}
 	connections_flush(&server->connections, now);
+	*deadline = sessions_are_due(&server->sessions) ? now : *deadline;
 	if (server->connections.n > 0) {
 		server->idle_since = now;
 	}

@@ -32,7 +32,6 @@ struct session {
 	char *dir, *label;
 	uint32_t pid;
 	unsigned holds_left;       // HOLD frames that are still to come
-	bool returns;              // it knew the last server, and has not yet said all that it holds
 	bool closed;
 	bool shows_place;
 	bool contended;            // as it was told,
@@ -52,6 +51,9 @@ void sessions_init(struct sessions *sessions, const struct sessions_config *conf
 static void session_free(struct session *session) {
 	if (session->all->revoking == session) {
 		session->all->revoking = NULL;
+	}
+	if (session->all->asked == session) {
+		session->all->asked = NULL;
 	}
 	fd_close(&session->fd);
 	for (unsigned i = 0; i < session->nprocesses; ++i) {
@@ -114,13 +116,6 @@ static bool refuse(struct session *session, const char *why) {
 	return false;
 }
 
-static void settle(struct session *session) {
-	if (session->returns && session->holds_left == 0) {
-		session->returns = false;
-		++session->all->nreturned;
-	}
-}
-
 // The next text of the `len` bytes, which ends with NUL; moves *at behind it. NULL: there is none.
 static const char *next_text(const char *mem, size_t len, size_t *at) {
 	const char *text = mem + *at, *end = *at < len ? memchr(text, '\0', len - *at) : NULL;
@@ -166,12 +161,10 @@ static bool on_hello(struct session *session, const char *text, size_t len, uint
 	session->pid = hello.pid;
 	session->holds_left = hello.nholds;
 	session->shows_place = hello.shows_place;
-	session->returns = hello.epoch != 0;
 	++all->njoined;
-	say(session, FRAME_WELCOME, all->config.slots, all->config.epoch, 0);
+	say(session, FRAME_WELCOME, all->config.slots, 0, 0);
 	say(session, FRAME_STATE, all->contended, 0, 0);
 	session->contended = all->contended;
-	settle(session);
 	return true;
 }
 
@@ -183,7 +176,6 @@ static bool on_hold(struct session *session, const struct frame *frame, uint64_t
 		say(session, FRAME_REVOKED, id.number, 0, 0);
 	}
 	session->holds_left -= session->holds_left > 0;
-	settle(session);
 	return true;
 }
 
@@ -314,6 +306,7 @@ static bool has_process(void *arg, uint64_t number) {
 
 bool session_close(struct session *session, uint64_t now) {
 	session->closed = true;
+	buf_reset(&session->out); // nobody reads it
 	if (session->all->revoking == session) { // nothing is sent to it any more
 		session->all->revoking = NULL;
 	}
@@ -337,8 +330,8 @@ bool session_process_ended(struct session *session, unsigned i, uint64_t now) {
 
 // ---- what follows ----
 
-static void end_recovery(struct sessions *sessions, uint64_t now) {
-	if (sessions->recovering && (sessions->nreturned >= sessions->config.expected || now >= sessions->recovery_end)) {
+static void end_recovery(struct sessions *sessions, bool quiet, uint64_t now) {
+	if (sessions->recovering && (!sessions->config.recovers || (quiet && now >= sessions->recovery_end))) {
 		sessions->recovering = false;
 		lease_open(sessions->table, now);
 	}
@@ -402,15 +395,34 @@ static uint64_t take_back(struct sessions *sessions, uint64_t now) {
 	return now;
 }
 
-uint64_t sessions_settle(struct sessions *sessions, uint64_t now) {
+// In two steps, as take_back(): one call tells the holder of a lease that is going to be lent, and the next lends it. Returns whether there is to be a next one.
+static bool ask_holder(struct sessions *sessions) {
+	struct lease_client *holder;
+	if (sessions->asked && sessions->asked->out.len == 0) {
+		lease_lend_ready(sessions->asked->client, sessions->asked_number);
+		sessions->asked = NULL;
+	}
+	if (sessions->asked || !lease_ask_holder(sessions->table, &holder, &sessions->asked_number)) {
+		return false;
+	}
+	sessions->asked = lease_user(holder);
+	say(sessions->asked, FRAME_LENT, sessions->asked_number, 0, 0);
+	return true;
+}
+
+bool sessions_are_due(const struct sessions *sessions) {
+	return (sessions->asked && sessions->asked->out.len == 0) || (sessions->revoking && sessions->revoking->out.len == 0);
+}
+
+uint64_t sessions_settle(struct sessions *sessions, bool quiet, uint64_t now) {
 	struct lease_grant grant;
 	uint64_t when;
-	end_recovery(sessions, now);
+	end_recovery(sessions, quiet, now);
 	when = take_back(sessions, now);
+	if (ask_holder(sessions)) {
+		when = now;
+	}
 	while (lease_next(sessions->table, now, &grant)) {
-		if (grant.lender && lease_user(grant.lender)) {
-			say(lease_user(grant.lender), FRAME_LENT, grant.lender_number, 0, 0);
-		}
 		say(lease_user(grant.client), FRAME_GRANT, grant.id.number, grant.id.nonce, grant.width | (grant.lent ? LEASE_LENT : 0));
 	}
 	bool contended = sessions->others_wait || lease_is_contended(sessions->table);

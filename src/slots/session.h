@@ -6,8 +6,8 @@
 //
 // Life of a session: opened -HELLO-> joined -its HOLDs-> settled; -end of file-> closed, or waiting for the processes that use its
 // leases, if the client has named them; then closed.
-// A new server grants nothing before all clients of the last one are back, or RECOVERY has passed: until then nobody knows what
-// they hold.
+// The successor of a server that died grants nothing until RECOVERY has passed, and all that came until then was read: nobody knows before what clients
+// of the last one hold.
 
 #ifndef FAIRPAR_SLOTS_SESSION_H
 #define FAIRPAR_SLOTS_SESSION_H
@@ -29,7 +29,7 @@ struct sessions_config {
 	unsigned slots;          // at least 1
 	bool fair_time;          // see lease_table_create()
 	uint64_t epoch;          // tells this server from others of the pool: a number above theirs, below 2^32
-	unsigned expected;       // clients that the last server had when it died, or 0
+	bool recovers;           // the last server died while it had clients: they may hold leases
 };
 
 struct sessions {
@@ -37,7 +37,6 @@ struct sessions {
 	struct lease_table *table;
 	struct list list;        // of sessions
 	unsigned n, njoined;
-	unsigned nreturned;      // clients of the last server that have said what they hold
 	bool recovering;
 	uint64_t recovery_end;
 	bool contended;          // as clients were told
@@ -46,6 +45,8 @@ struct sessions {
 	// client is refused.
 	bool (*find_lease)(void *arg, struct lease_id id);
 	void *arg;
+	struct session *asked;   // was told that its lease `asked_number` is going to be lent; or NULL
+	uint64_t asked_number;
 	struct session *revoking; // was told that its lease `revoked` is taken back; or NULL
 	uint64_t revoked;
 };
@@ -78,7 +79,11 @@ int session_process(const struct session *session, unsigned i);
 // That process has ended: its lease comes back. Returns true when the session had only waited for that, and was freed.
 bool session_process_ended(struct session *session, unsigned i, uint64_t now) FP_NODISCARD;
 
-// Grants, takes back and tells what follows from all that has happened. Returns when it is to be called again, or TIME_NEVER.
-uint64_t sessions_settle(struct sessions *sessions, uint64_t now);
+// Grants, takes back and tells what follows from all that has happened. `quiet`: there was nothing to read. Returns when it is to be called again, or
+// TIME_NEVER. To be called only when all that had come from clients was read, after what it had said was sent as far as they read.
+uint64_t sessions_settle(struct sessions *sessions, bool quiet, uint64_t now);
+
+// Is it to be called at once, since something was sent that it waits for?
+bool sessions_are_due(const struct sessions *sessions);
 
 #endif

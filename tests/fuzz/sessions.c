@@ -135,7 +135,7 @@ static void settle(struct world *world) {
 	uint64_t when;
 	unsigned calls = 0;
 	do {
-		when = sessions_settle(&world->sessions, world->now);
+		when = sessions_settle(&world->sessions, /* quiet */ true, world->now);
 		for (unsigned i = 0; i < CLIENTS; ++i) {
 			look(world, &world->peers[i]);
 		}
@@ -223,7 +223,6 @@ static void say_hello(struct world *world, struct peer *peer) {
 		.pid = 7,
 		.below_number = flags & 1 ? below.id.number : 0,
 		.below_nonce = below.id.nonce,
-		.epoch = flags & 2 ? 1 : 0,
 		.nholds = flags & 4 ? next_byte(world) % 4 : 0,
 		.weight = next_byte(world),
 		.priority = (int32_t)(next_byte(world) % 5) - 2,
@@ -320,7 +319,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
 	world.slots = 1 + next_byte(&world) % 4;
 	unsigned flags = next_byte(&world);
 	sessions_init(&world.sessions, &(struct sessions_config){
-		.slots = world.slots, .fair_time = flags & 1, .epoch = 1 + flags / 2 % 2, .expected = flags / 4 % 4,
+		.slots = world.slots, .fair_time = flags & 1, .epoch = 1 + flags / 2 % 2, .recovers = flags & 4,
 	}, world.now);
 	while (world.data < world.end) {
 		step(&world);

@@ -65,6 +65,11 @@ static const char *grants(struct world *world) {
 	static char trace[256];
 	size_t n = 0;
 	struct lease_grant grant;
+	struct lease_client *holder;
+	uint64_t number;
+	while (lease_ask_holder(world->table, &holder, &number)) {
+		lease_lend_ready(holder, number);
+	}
 	while (lease_next(world->table, world->now, &grant)) {
 		char name = *(char *)lease_user(grant.client);
 		world->leases[name - 'a'][world->nleases[name - 'a']++] = grant.id;
@@ -264,6 +269,32 @@ static void test_beyond_is_charged_to_parent(void) {
 	want(&world, 'a', 9);
 	leave(&world, 'b'); // the one that was lent is a's own again
 	check_string(grants(&world), "da"); // two are free
+	world_fini(&world);
+}
+
+static void test_holder_asked(void) {
+	struct world world;
+	struct lease_grant grant;
+	struct lease_client *holder;
+	uint64_t number;
+	world_init(&world, 1);
+	join(&world, 'a');
+	want(&world, 'a', 1);
+	check_string(grants(&world), "a");
+	const struct lease_id id = world.leases[0][0];
+	join_below(&world, 'b', 'a');
+	want(&world, 'b', 1);
+	check(!lease_next(world.table, 0, &grant)); // not before a has heard of it
+	check(lease_ask_holder(world.table, &holder, &number));
+	check(holder == world.clients[0] && number == id.number);
+	check(!lease_ask_holder(world.table, &holder, &number)); // once
+	check(!lease_next(world.table, 0, &grant));
+	check(lease_use(world.clients[0], id.number, id.nonce ^ 1)); // another job has begun on it meanwhile
+	lease_lend_ready(holder, number);
+	check(!lease_next(world.table, 0, &grant));
+	check(!lease_ask_holder(world.table, &holder, &number));
+	leave(&world, 'a');
+	check_string(grants(&world), "b");
 	world_fini(&world);
 }
 
@@ -520,6 +551,7 @@ int main(int argc, char *argv[]) {
 		TEST("a lease that ends while it is lent keeps its slot until it is back", test_lent_outlives_lender),
 		TEST("of a wide lease several are lent", test_lent_wide),
 		TEST("what is wanted beyond the lent lease is charged to the parent's batch", test_beyond_is_charged_to_parent),
+		TEST("nothing is lent before its holder has heard of it, nor when another job has begun on it", test_holder_asked),
 		TEST("nothing is lent without the nonce", test_nonce),
 		TEST("what is not used for a second is taken back once somebody waits", test_unused),
 		TEST("what is lent and not used is taken back for another below the same lease", test_unused_lent),

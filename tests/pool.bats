@@ -414,6 +414,26 @@ most_at_once() {
 	assert_eq "$stderr" ''
 }
 
+@test "a server that has no descriptors left tells who comes, who then runs without a slot" {
+	need python3
+	cat >crowd.py <<-'PY'
+		import os, socket, subprocess
+		pool = ['/bin/sh', '-c', 'ulimit -n 20; exec "$FAIRPAR" --pool --single true']
+		subprocess.run(pool, check=True)
+		crowd = [socket.socket(socket.AF_UNIX) for _ in range(40)]
+		for one in crowd:
+		    one.connect(os.environ['FAIRPAR_POOL_DIR'] + '/default.sock')
+		print(crowd[-1].recv(100)[32:].decode(), flush=True)
+		subprocess.run([os.environ['FAIRPAR'], '--pool', '--single', 'echo', 'ran'], check=True)
+	PY
+	run -0 python3 crowd.py
+	assert_contains "$output" 'it has too many clients'
+	assert_contains "$output" 'it has too many clients: the command runs without a slot'
+	assert_eq "$(tail -n 1 <<<"$output")" ran
+	run_fairpar --pool --single echo ran
+	assert_lines ran
+}
+
 @test "a server whose directory was removed ends" {
 	run_fairpar --pool --single true
 	server=$(servers)

@@ -198,7 +198,7 @@ static enum mode parse_rest(struct command_line *line) {
 	if (check_pool_name(o->pool.name) != 0) {
 		return MODE_ERROR;
 	}
-	if (o->pool.single || o->pool.status != POOL_SILENT) {
+	if ((o->pool.single || o->pool.status != POOL_SILENT) && !o->manifest) { // with a manifest it is refused below
 		return parse_pool_command(line) == 0 ? MODE_POOL : MODE_ERROR;
 	}
 	if (o->sem.is_on) {

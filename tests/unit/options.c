@@ -262,7 +262,7 @@ static void test_prefixes(void) {
 	RUNS("--maxprocs", "3", "x");
 	check_string(o.jobs, "3");
 	REFUSED("--ver may be --verbose, --version: write the name in full", "--ver", "x");
-	REFUSED("--no may be --no-run-if-empty, --noswap, --no-keep-order, --no-notice: write the name in full", "--no", "x");
+	REFUSED("--no may be --no-run-if-empty, --noswap, --no-keep-order, --no-inherit, --no-notice: write the name in full", "--no", "x");
 	REFUSED("--shel may be --shell-quote, --shell: write the name in full", "--shel", "x");
 	REFUSED("--resu may be --resume, --resume-failed, --results: write the name in full", "--resu", "x");
 	REFUSED("--rec may be --recend, --recstart: write the name in full", "--rec", "x");

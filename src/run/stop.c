@@ -208,8 +208,6 @@ static void end_jobs(struct run *run) {
 		feeds_close(run);
 		pool_destroy(run->pool);
 	}
-	leases_close(run->leases);
-	nested_close(run->nested);
 	if (run->blocks) {
 		blockfeed_close(run->blocks);
 	}
@@ -268,8 +266,10 @@ static void end_output(struct run *run) {
 	signals_die_within(0, 0, NULL);
 }
 
-// Lets go of the children, and after a signal ends what they have left behind.
+// Lets go of the children, and after a signal ends what they have left behind. Up to here another signal may end them by the executor.
 static void end_children(struct run *run) {
+	leases_close(run->leases);
+	nested_close(run->nested);
 	if (run->children) {
 		if (run->terminating) {
 			children_kill_orphans(run->children);

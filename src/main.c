@@ -14,7 +14,8 @@
 //   template/    template_expand()  commands with replacement strings, and what execve() gets: command_build()
 //   engine/      pool_submit()      named queues that take turns (fair.c) on slots, local lists, stealing
 //   slots/       slots_parse()      how many jobs at once; semaphores; pools: lease.c decides, server.c serves, client.c asks
-//   process/     child_run()        one child from start to end; contexts, signals, the guardian, cgroups; executor.h: the seam
+//   process/     child_run()        one child from start to end; contexts, signals, the guardian, cgroups; executor.h: the seam, where
+//                                   run/leases.c and run/nested.c stand in between, too
 //   output/      writer_create()    jobs' output: spooled, whole, in the promised order
 //   log/         event_encode()     the log of events (one table: events.def) and the joblog, written and read back
 //   report/      stats_on_event()   what is said of a run: statistics, summary, status line, --explain
@@ -44,6 +45,8 @@
 //     end_summary.c       what is said at the end; pictures.c: --report and --trace, from a log
 //     manifest_mode.c, from_log.c    --check and --list; --from-log
 //     sem_mode.c, pool_mode.c        one command behind a semaphore, or in a slot of a pool
+//     leases.c            slots that come from a pool, or from the run in whose job this one is started (pool_client.c)
+//     nested.c            slots that are lent to the fairpars in this run's jobs
 //
 // src/LAYERS says which room may use which; tests/lint/layers checks the includes, tests/lint/symbols the calls.
 

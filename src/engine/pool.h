@@ -129,10 +129,11 @@ struct pool_hooks {
 	void (*reserving)(void *arg, struct queue *queue, uint64_t id, unsigned width);
 	// On a worker's thread, before it sleeps because there is no work, if one of its items has called worker_request_flush().
 	void (*flush)(void *arg);
-	// Items wait for nothing but a slot, which was not so, or not for so many, when pool_demand() was called last. Called once for each such
-	// call, if it is not NULL.
+	// Items wait for nothing but a slot, which was not so, or not for so many, when pool_demand() was called last.
+	// Called once for each such call.
 	void (*starving)(void *arg);
-	// A worker has found no work while there are slots that nothing runs on. Called again only when something has begun to run.
+	// A worker has found no work while there are slots that nothing runs on. Called again only when something has begun
+	// to run.
 	void (*surplus)(void *arg);
 	// Something to warn about, once each: the spill disk is full, fewer threads than slots (EAGAIN). `error` is an errno.
 	void (*trouble)(void *arg, const char *what, int error);
@@ -256,8 +257,7 @@ void pool_pause(struct pool *pool, bool paused);
 // Changes the number of slots; more take effect at once, fewer as running items end.
 void pool_set_slots(struct pool *pool, unsigned slots);
 
-// For slots that come and go one by one, beside pool_set_slots(): `more` may be negative. An item is still cut to config.slots, not to the slots
-// that there are now.
+// The same for slots that come and go one by one: `more` may be negative.
 void pool_add_slots(struct pool *pool, int more);
 
 // How many slots more could be used now, at most `most`, by items that wait for nothing else. Arms hooks.starving.

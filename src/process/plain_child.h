@@ -1,5 +1,5 @@
-// A child that is left as it is: in the process group of the caller, with its stdin, stdout, stderr and terminal. It runs on when fairpar
-// is killed.
+// A child that is left as it is: in the process group of the caller, with its stdin, stdout, stderr and terminal. It
+// runs on when fairpar is killed.
 
 #ifndef FAIRPAR_PROCESS_PLAIN_CHILD_H
 #define FAIRPAR_PROCESS_PLAIN_CHILD_H
@@ -15,8 +15,8 @@ struct plain_child {
 	int pidfd;   // readable when it has ended
 };
 
-// Starts the program at `path`, or the shell if that is a script without "#!", in that context. While there is one thread. Returns 0, with a child
-// for plain_child_wait(), or -1 with *ret_error.
+// Starts the program at `path`, or the shell if that is a script without "#!", in that context. While there is one
+// thread. Returns 0, with a child for plain_child_wait(), or -1 with *ret_error.
 int plain_child_start(const char *path, char *const *argv, const struct context *context, struct plain_child *ret_child,
                       struct spawn_error *ret_error) FP_NODISCARD;
 

@@ -1,9 +1,11 @@
 // The slots of a run that come from a pool (--pool): as many as it holds leases.
 //
-// A lease is held while there is work for it. It is used for one job after the other as long as nobody else waits; else it is given back at the end of
-// each job, and asked for anew. A job begins when its lease is in use, as the server knows it, and not before (slots/client.h).
+// A lease is held while there is work for it. It is used for one job after the other as long as nobody else waits; else
+// it is given back at the end of each job, and asked for anew. A job begins when its lease is in use, as the server
+// knows it, and not before (slots/client.h).
 //
-// The worker pool's slots follow: one more after a lease has come, one less before it goes. So there is a lease for each item that runs.
+// The worker pool's slots follow: one more after a lease has come, one less before it goes. So there is a lease for
+// each item that runs.
 //
 // It stands between the run and its executor: an attempt waits for its lease there.
 
@@ -20,8 +22,9 @@ struct options;
 struct pool;
 struct context;
 
-// Connects to the pool that options->pool names, or starts its server; if none is named, to the fairpar in whose job this one runs. While there is one thread. *slots: those that
-// the run may have at most, by -j, or 0: as many as there are; it is cut to these. Tells jobs, by the context's environment. Returns 0 with *ret_leases, or -1 after a message.
+// Connects to the pool that options->pool names, or starts its server; if none is named, to the fairpar in whose job
+// this one runs. While there is one thread. *slots: those that the run may have at most, by -j, or 0: as many as there
+// are; it is cut to these. Tells jobs, by the context's environment. Returns 0 with *ret_leases, or -1 after a message.
 // *ret_leases is NULL if the slots are the run's own; or for want of a server, after a warning: then *slots is 1.
 int leases_open(const struct options *options, struct context *context, unsigned *slots, struct leases **ret_leases) FP_NODISCARD;
 
@@ -35,8 +38,8 @@ void leases_attach(struct leases *leases, struct pool *pool, unsigned slots, voi
 void leases_ask(struct leases *leases);
 void leases_return_surplus(struct leases *leases);
 
-// For the event loop: what to poll for POLLIN, or -1; and what is to be done when it has come, or the loop was woken. Returns whether leases_fd() is
-// the connection to another server now.
+// For the event loop: what to poll for POLLIN, or -1; and what is to be done when it has come, or the loop was woken.
+// Returns whether leases_fd() is the connection to another server now.
 int leases_fd(const struct leases *leases);
 bool leases_tick(struct leases *leases);
 

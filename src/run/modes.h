@@ -7,13 +7,14 @@
 #include "manifest/manifest.h"
 #include "process/context.h"
 
-// Loads options->manifest and selects the batches that are named. Prints what is wrong with either on stderr; *ret_unwritten: that
-// could not be written. Returns the manifest, which the caller frees with manifest_free(), or NULL after a message.
+// Loads options->manifest and selects the batches that are named. Prints what is wrong with either on stderr;
+// *ret_unwritten: that could not be written. Returns the manifest, which the caller frees with manifest_free(), or NULL
+// after a message.
 struct manifest *load_manifest(const struct options *options, bool *ret_unwritten);
 
 // --check and --list: loads options->manifest and does what they ask: nothing more, or a list of the batches asked for on
-// stdout. Prints what is wrong with the manifest, or with the names of batches, on stderr. EXIT_TROUBLE if anything is wrong or
-// could not be written.
+// stdout. Prints what is wrong with the manifest, or with the names of batches, on stderr. EXIT_TROUBLE if anything is
+// wrong or could not be written.
 int show_manifest(const struct options *options) FP_NODISCARD;
 
 // --from-log: reads options->from_log and writes what is asked for to stdout.
@@ -23,8 +24,8 @@ int show_log(const struct options *options);
 // once the command is being run. Call it before any thread is started.
 int sem_run(struct options *options, struct context *context);
 
-// --pool with --single or --status. The exit status is that of the command; if a signal ends it, this process ends by that signal, too.
-// Call it before any thread is started.
+// --pool with --single or --status. The exit status is that of the command; if a signal ends it, this process ends by
+// that signal, too. Call it before any thread is started.
 int pool_run(const struct options *options, struct context *context);
 
 // The first argument that makes main() call pool_server_main() before anything else: the slot server of a pool.

@@ -1,7 +1,8 @@
 // The slots of a run, lent to the fairpars that its jobs start: so these share them and do not multiply them.
 //
-// A fairpar in a job finds $FAIRPAR_SOCK and connects (run/leases.c is that side). It is lent the slot of its job first, which only waits for it; what it
-// wants beyond are items in the queue of its job's batch that take a slot, when their turn comes, and lend it until it is given back (WORK_LENT).
+// A fairpar in a job finds $FAIRPAR_SOCK and connects (run/leases.c is that side). It is lent the slot of its job
+// first, which only waits for it; what it wants beyond are items in the queue of its job's batch that take a slot, when
+// their turn comes, and lend it until it is given back (WORK_LENT).
 //
 // It stands between the run and its executor: that way it knows which jobs run.
 
@@ -28,7 +29,8 @@ struct attempt_origin {
 	struct worker *worker;   // that runs it, on a slot
 };
 
-// Opens the socket. NULL: there can be none, and fairpars in jobs have slots of their own. `inner` executes the attempts; `slots`: of the run.
+// Opens the socket. NULL: there can be none, and fairpars in jobs have slots of their own. `inner` executes the
+// attempts; `slots`: of the run.
 struct nested *nested_open(const struct executor *inner, unsigned slots, struct context *context);
 struct executor nested_executor(struct nested *nested);
 
@@ -41,8 +43,8 @@ uint64_t nested_add_variable(struct nested *nested, struct buf *vars);
 // hooks.starving of the worker pool.
 void nested_starving(struct nested *nested);
 
-// For the event loop: what to poll, appended to `polls` (see slots/connections.h), and what is to be done with those, or when the loop was woken. Returns
-// when it is to be called again (now_ns() time), or TIME_NEVER.
+// For the event loop: what to poll, appended to `polls` (see slots/connections.h), and what is to be done with those,
+// or when the loop was woken. Returns when it is to be called again (now_ns() time), or TIME_NEVER.
 void nested_add_polls(struct nested *nested, struct pollfd **polls, size_t *n, size_t *cap);
 uint64_t nested_tick(struct nested *nested, const struct pollfd *polls);
 

@@ -59,7 +59,8 @@ int pool_server_main(int argc, char *argv[]) {
 
 // ---- the client ----
 
-// Reads "NAME:NUMBER:NONCE", the value of $FAIRPAR_LEASE and $FAIRPAR_SOCK. Returns the length of the name, or 0: it is no such value.
+// Reads "NAME:NUMBER:NONCE", the value of $FAIRPAR_LEASE and $FAIRPAR_SOCK. Returns the length of the name, or 0: it is
+// no such value.
 static size_t parse_lease(const char *value, struct lease_id *ret_id) {
 	const char *nonce = value ? strrchr(value, ':') : NULL, *number = nonce;
 	while (number && number > value && number[-1] != ':') {

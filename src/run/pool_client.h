@@ -11,21 +11,24 @@
 
 struct options;
 
-// Connects to the pool options->pool.name. `dir` and `label`: where and what runs, to show; borrowed as long as the client is there. `starts`: a server is started if
-// there is none. Returns NULL if it cannot be had, after a warning that says what follows; or, with *ret_refused, after an error: somebody else could have a hand in
-// it. Without `starts` it is no trouble that there is no server.
+// Connects to the pool options->pool.name. `dir` and `label`: where and what runs, to show; borrowed as long as the
+// client is there. `starts`: a server is started if there is none. Returns NULL if it cannot be had, after a warning
+// that says what follows; or, with *ret_refused, after an error: somebody else could have a hand in it. Without
+// `starts` it is no trouble that there is no server.
 struct client *pool_client_open(const struct options *options, const char *dir, const char *label, bool shows_place, bool starts,
                                 bool *ret_refused) FP_NODISCARD;
 
-// Connects to the fairpar in whose job this one runs, $FAIRPAR_SOCK. Returns NULL if there is none, or it is not to be had: then the slots are the run's own; or, with
-// *ret_refused, after an error. *ret_socket is its name for pool_client_add_lease(), for the caller to free().
+// Connects to the fairpar in whose job this one runs, $FAIRPAR_SOCK. Returns NULL if there is none, or it is not to be
+// had: then the slots are the run's own; or, with *ret_refused, after an error. *ret_socket is its name for
+// pool_client_add_lease(), for the caller to free().
 struct client *pool_client_open_parent(const struct options *options, const char *dir, const char *label, char **ret_socket, bool *ret_refused)
 	FP_NODISCARD;
 
 // The words with blanks between them, for the caller to free().
 char *pool_client_label(char *const *words);
 
-// Appends the value of $FAIRPAR_LEASE, or of $FAIRPAR_SOCK where `pool` is the name of a socket, for a job on that lease: so a process below the job is lent it.
+// Appends the value of $FAIRPAR_LEASE, or of $FAIRPAR_SOCK where `pool` is the name of a socket, for a job on that
+// lease: so a process below the job is lent it.
 void pool_client_add_lease(struct buf *buf, const char *pool, struct lease_id id);
 
 #endif

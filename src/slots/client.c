@@ -170,8 +170,8 @@ static enum answer await_welcome(struct client *client, uint64_t deadline) {
 	return ANSWER_REFUSED;
 }
 
-// The lock that a server has as long as it lives. A server that is dying has it for a moment yet, and nobody tells of the end of that. Returns the descriptor,
-// or -1 with errno: EBUSY if the server lives.
+// The lock that a server has as long as it lives. A server that is dying has it for a moment yet, and nobody tells of
+// the end of that. Returns the descriptor, or -1 with errno: EBUSY if the server lives.
 static int lock_life(const struct client *client, uint64_t deadline) {
 	int fd;
 	while ((fd = place_lock(&client->place, "lock", /* waits */ false)) < 0 && errno == EWOULDBLOCK) {
@@ -184,7 +184,8 @@ static int lock_life(const struct client *client, uint64_t deadline) {
 	return fd;
 }
 
-// Starts a server, unless somebody else has done so. Who starts or ends one has the lock NAME.start. Returns 0, or -1 with errno.
+// Starts a server, unless somebody else has done so. Who starts or ends one has the lock NAME.start. Returns 0, or -1
+// with errno.
 static int elect(struct client *client, uint64_t deadline) {
 	int start_fd = place_lock(&client->place, "start", /* waits */ true), lock_fd = -1, listen_fd = -1;
 	int fd = start_fd >= 0 ? place_connect(&client->place) : -1, result = fd >= 0 ? 0 : -1;

@@ -1,5 +1,5 @@
-// A client of a pool: asks its slot server for leases, starts one where there is none, and after a server's death tells the next one
-// what it holds.
+// A client of a pool: asks its slot server for leases, starts one where there is none, and after a server's death tells
+// the next one what it holds.
 //
 // A lease is used in three steps, or the slot may be somebody else's by then (this process may be stopped at any moment):
 // client_use() says so to the server and looks whether it was taken back meanwhile; only if not, the job is started; then
@@ -29,8 +29,8 @@ struct client_config {
 	int32_t priority;
 	struct lease_id below; // the lease that this process runs on; number 0: none
 	bool shows_place;      // it wants CLIENT_PLACE
-	// Starts a process that calls server_run() with that; its two descriptors stay the caller's, too. Returns 0, or -1 with errno. NULL: none is
-	// started.
+	// Starts a process that calls server_run() with that; its two descriptors stay the caller's, too. Returns 0, or -1
+	// with errno. NULL: none is started.
 	int (*start)(const struct server_config *config);
 };
 
@@ -53,8 +53,8 @@ struct client_event {
 };
 
 // Connects to the pool's server, or starts it. `config` is borrowed. Waits two seconds at most. Returns NULL with a
-// whole message in *error, and *ret_error: EPERM if somebody else's hands may be in it, ENOENT if there is no server, and none was to be
-// started; else whatever stood in the way.
+// whole message in *error, and *ret_error: EPERM if somebody else's hands may be in it, ENOENT if there is no server,
+// and none was to be started; else whatever stood in the way.
 struct client *client_open(const struct client_config *config, struct buf *error, int *ret_error) FP_NODISCARD;
 void client_close(struct client *client); // NULL-safe. All its leases come back
 
@@ -70,11 +70,13 @@ void client_ask(struct client *client);
 // What has happened. Called until CLIENT_NOTHING when client_fd() is readable.
 struct client_event client_next(struct client *client) FP_NODISCARD;
 
-// A job is about to start on the lease. Returns false if it must not: the lease was taken back, which CLIENT_REVOKED or CLIENT_RENEWED says, too.
+// A job is about to start on the lease. Returns false if it must not: the lease was taken back, which CLIENT_REVOKED or
+// CLIENT_RENEWED says, too.
 bool client_use(struct client *client, uint64_t number) FP_NODISCARD;
 
-// Another job is about to start on a lease that is in use; the one before has ended. Returns false if it must not: the lease is lent to what that
-// has left behind, or the server has gone; it is this client's no more. *ret_id: as the job is to know it.
+// Another job is about to start on a lease that is in use; the one before has ended. Returns false if it must not: the
+// lease is lent to what that has left behind, or the server has gone; it is this client's no more. *ret_id: as the job
+// is to know it.
 bool client_use_again(struct client *client, uint64_t number, struct lease_id *ret_id) FP_NODISCARD;
 
 // Does anybody wait for what this client could release?
@@ -83,8 +85,8 @@ bool client_is_contended(const struct client *client);
 // Has something come that client_next() has not returned, though client_fd() may not be readable any more?
 bool client_has_input(const struct client *client);
 
-// It has started, as this process: the lease stays in use until that ends, whatever becomes of the client. `pidfd` stays the caller's,
-// open until client_release().
+// It has started, as this process: the lease stays in use until that ends, whatever becomes of the client. `pidfd`
+// stays the caller's, open until client_release().
 void client_set_process(struct client *client, uint64_t number, int pidfd);
 
 void client_release(struct client *client, uint64_t number);

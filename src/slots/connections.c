@@ -26,8 +26,8 @@ static int accept_one(const struct connections *connections) {
 	return accept4(connections->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 }
 
-// The next client, or -1. When descriptors have run out it is told so, for which one was kept: left alone, it would wake the server
-// again and again.
+// The next client, or -1. When descriptors have run out it is told so, for which one was kept: left alone, it would
+// wake the server again and again.
 static int accept_next(struct connections *connections) {
 	int fd = accept_one(connections);
 	bool refused = true;
@@ -78,7 +78,8 @@ static bool flush(struct connection *connection) {
 	return out->len == 0 || n > 0 || errno == EAGAIN || errno == EINTR;
 }
 
-// At most one descriptor is taken; the kernel closes those for which there is no room. (With CMSG_SPACE() there were room for two.)
+// At most one descriptor is taken; the kernel closes those for which there is no room. (With CMSG_SPACE() there were
+// room for two.)
 static ssize_t receive(int fd, char *mem, size_t len, int *ret_fd) {
 	union {
 		struct cmsghdr header;
@@ -132,7 +133,8 @@ static void add_poll(struct pollfd **polls, size_t *n, size_t *cap, int fd, shor
 	(*polls)[(*n)++] = (struct pollfd){.fd = fd, .events = events};
 }
 
-// The socket that listens, then for each connection its own and its processes, in the order in which connections_serve() looks at them.
+// The socket that listens, then for each connection its own and its processes, in the order in which
+// connections_serve() looks at them.
 void connections_add_polls(const struct connections *connections, struct pollfd **polls, size_t *n, size_t *cap) {
 	add_poll(polls, n, cap, connections->listen_fd, POLLIN);
 	for (size_t i = 0; i < connections->n; ++i) {

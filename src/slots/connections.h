@@ -1,4 +1,5 @@
-// The sockets of clients: bytes between them and their sessions. For the server of a pool, and for a run whose jobs are clients.
+// The sockets of clients: bytes between them and their sessions. For the server of a pool, and for a run whose jobs are
+// clients.
 
 #ifndef FAIRPAR_SLOTS_CONNECTIONS_H
 #define FAIRPAR_SLOTS_CONNECTIONS_H
@@ -24,8 +25,8 @@ struct connections {
 	size_t n, cap;
 };
 
-// What to poll, in `polls` from index *n on, which grows and *n with it. Then connections_serve() is called with those at that index, and answers what
-// poll(2) has found: new clients, what clients say, and processes that have ended.
+// What to poll, in `polls` from index *n on, which grows and *n with it. Then connections_serve() is called with those
+// at that index, and answers what poll(2) has found: new clients, what clients say, and processes that have ended.
 void connections_add_polls(const struct connections *connections, struct pollfd **polls, size_t *n, size_t *cap);
 void connections_serve(struct connections *connections, const struct pollfd *polls, uint64_t now);
 

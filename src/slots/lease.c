@@ -267,8 +267,8 @@ static bool chain_has(const struct lease *lease, const struct lease *other) {
 	return lease;
 }
 
-// The slots that can be lent to the client out of the lease: as many as wanted, or all of it; else it would wait for ever for what
-// its own parent holds. 0: none now.
+// The slots that can be lent to the client out of the lease: as many as wanted, or all of it; else it would wait for
+// ever for what its own parent holds. 0: none now.
 static uint32_t lendable(const struct lease *lender, const struct lease_client *client, uint32_t width) {
 	if (!lender || (lender->borrower && lender->borrower != client) || chain_length(lender) >= LEASE_DEPTH) {
 		return 0;

@@ -51,8 +51,9 @@ struct lease_grant {
 	bool lent;
 };
 
-// A table of `slots` (at least 1) slots, RECOVERING. `fair_time`: batches get as much time on the slots each, else as many turns.
-// Numbers of leases begin behind `first`. The caller frees it with lease_table_destroy(), when all clients have left.
+// A table of `slots` (at least 1) slots, RECOVERING. `fair_time`: batches get as much time on the slots each, else as
+// many turns. Numbers of leases begin behind `first`. The caller frees it with lease_table_destroy(), when all clients
+// have left.
 struct lease_table *lease_table_create(unsigned slots, bool fair_time, uint64_t first);
 void lease_table_destroy(struct lease_table *table);
 void lease_open(struct lease_table *table, uint64_t now);
@@ -75,34 +76,38 @@ void lease_want(struct lease_client *client, uint32_t n, uint32_t width, uint64_
 // then after any of the others.
 bool lease_next(struct lease_table *table, uint64_t now, struct lease_grant *ret_grant) FP_NODISCARD;
 
-// The client uses the lease from now on: it is not revoked any more. `nonce`: of the job that it is used for, or 0: as it is. False: it has no such lease.
+// The client uses the lease from now on: it is not revoked any more. `nonce`: of the job that it is used for, or 0: as
+// it is. False: it has no such lease.
 bool lease_use(struct lease_client *client, uint64_t number, uint64_t nonce) FP_NODISCARD;
 bool lease_release(struct lease_client *client, uint64_t number, uint64_t now);
 
-// A lease that somebody wants to be lent: its holder has to hear of that first, so that no other job of his begins on it meanwhile. Returns false if there is none.
-// lease_lend_ready() says that he has been told, and that all he had said before was read; only then lease_next() lends it. Holders whose lease_user() is NULL
-// are not asked: they use a lease for one job.
+// A lease that somebody wants to be lent: its holder has to hear of that first, so that no other job of his begins on
+// it meanwhile. Returns false if there is none. lease_lend_ready() says that he has been told, and that all he had said
+// before was read; only then lease_next() lends it. Holders whose lease_user() is NULL are not asked: they use a lease
+// for one job.
 bool lease_ask_holder(struct lease_table *table, struct lease_client **ret_holder, uint64_t *ret_number) FP_NODISCARD;
 void lease_lend_ready(struct lease_client *holder, uint64_t number);
 
-// The client has that lease, of an earlier table, in use; or out of the lease that it is `below` (`lent`). One that is told of after
-// lease_open() counts too, so that more slots may be taken than there are. False: it is held already.
+// The client has that lease, of an earlier table, in use; or out of the lease that it is `below` (`lent`). One that is
+// told of after lease_open() counts too, so that more slots may be taken than there are. False: it is held already.
 bool lease_hold(struct lease_client *client, struct lease_id id, uint32_t width, bool lent, uint64_t now) FP_NODISCARD;
 
-// The lease that was granted first of those that were granted LEASE_UNUSED ns ago, are not in use, and that somebody waits for: it is
-// to be taken back. Returns false if there is none; then *ret_when is when there may be one, or TIME_NEVER.
+// The lease that was granted first of those that were granted LEASE_UNUSED ns ago, are not in use, and that somebody
+// waits for: it is to be taken back. Returns false if there is none; then *ret_when is when there may be one, or
+// TIME_NEVER.
 #define LEASE_UNUSED UINT64_C(1000000000)
 bool lease_unused(const struct lease_table *table, uint64_t now, struct lease_grant *ret_unused, uint64_t *ret_when) FP_NODISCARD;
 
-// Takes it back, unless it has been taken into use meanwhile: then false. In between the client is told, and what it had said before
-// is read. So it starts nothing on a lease that is not its own: it first says that it uses the lease, then looks whether it was
-// told, and only then starts.
+// Takes it back, unless it has been taken into use meanwhile: then false. In between the client is told, and what it
+// had said before is read. So it starts nothing on a lease that is not its own: it first says that it uses the lease,
+// then looks whether it was told, and only then starts.
 bool lease_revoke(struct lease_client *client, uint64_t number, uint64_t now);
 
 // Does anybody wait who could have what a client returns?
 bool lease_is_contended(const struct lease_table *table);
 
-// The place of the client among those that wait, by when they began to, from 1; 0: it does not wait. *ret_waiting: how many do.
+// The place of the client among those that wait, by when they began to, from 1; 0: it does not wait. *ret_waiting: how
+// many do.
 unsigned lease_place(const struct lease_client *client, unsigned *ret_waiting);
 
 // The table has so many slots now.
@@ -114,7 +119,8 @@ bool lease_is_there(const struct lease_table *table, uint64_t number);
 // Does the client run on too many leases that are lent one out of the other?
 bool lease_is_too_deep(const struct lease_client *client);
 
-// For each client that wants leases: how many, and the number of the lease that is the first in the chain that it runs on, or 0.
+// For each client that wants leases: how many, and the number of the lease that is the first in the chain that it runs
+// on, or 0.
 void lease_each_wanted(const struct lease_table *table, void (*fn)(void *arg, uint64_t root, uint32_t wanted), void *arg);
 
 // What is to be told of the pool and of each client.

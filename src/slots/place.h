@@ -19,15 +19,15 @@ struct pool_place {
 // What a pool may be called: letters, digits, '.', '_' and '-', at most 64, not a dot in front.
 bool place_is_name(const char *name);
 
-// Finds the directory, and makes it if it is missing: $FAIRPAR_POOL_DIR, else fairpar/ in /run/user/UID if that is there and the
-// user's alone, else /tmp/fairpar-UID. Refuses one that is a link, somebody else's, or open to others. `name` is a valid one.
-// Returns 0 with a place for place_fini(), or -1 with a whole message in *error, and errno: EPERM if it was refused, else why it
-// cannot be made.
+// Finds the directory, and makes it if it is missing: $FAIRPAR_POOL_DIR, else fairpar/ in /run/user/UID if that is
+// there and the user's alone, else /tmp/fairpar-UID. Refuses one that is a link, somebody else's, or open to others.
+// `name` is a valid one. Returns 0 with a place for place_fini(), or -1 with a whole message in *error, and errno:
+// EPERM if it was refused, else why it cannot be made.
 int place_open(struct pool_place *place, const char *name, struct buf *error) FP_NODISCARD;
 void place_fini(struct pool_place *place);
 
-// Opens NAME.lock or NAME.start (`suffix`), which is made, and locks it by flock(2); waits for that only if `waits`. Returns the
-// descriptor, or -1 with errno: EWOULDBLOCK if another has it.
+// Opens NAME.lock or NAME.start (`suffix`), which is made, and locks it by flock(2); waits for that only if `waits`.
+// Returns the descriptor, or -1 with errno: EWOULDBLOCK if another has it.
 int place_lock(const struct pool_place *place, const char *suffix, bool waits) FP_NODISCARD;
 
 // Makes a socket that listens there, in place of one that nobody listens to. Returns the descriptor, or -1 with errno.
@@ -41,7 +41,8 @@ int place_connect(const struct pool_place *place) FP_NODISCARD;
 struct stat;
 bool place_is_own(const struct pool_place *place, const struct stat *own);
 
-// The same for a socket in the abstract namespace (unix(7)), which has no file: `name` as it stands in $FAIRPAR_SOCK, with "@" in front.
+// The same for a socket in the abstract namespace (unix(7)), which has no file: `name` as it stands in $FAIRPAR_SOCK,
+// with "@" in front.
 int abstract_listen(const char *name) FP_NODISCARD;
 int abstract_connect(const char *name) FP_NODISCARD;
 

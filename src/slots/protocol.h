@@ -1,8 +1,8 @@
-// What a client and the slot server of a pool say to each other: frames on a stream socket between processes of one user on one
-// machine.
+// What a client and the slot server of a pool say to each other: frames on a stream socket between processes of one
+// user on one machine.
 //
-// A frame is a header and `len` bytes of text. Numbers are in the order of the machine. HELLO, WELCOME and REFUSED stay as they
-// are in all versions, so that two that do not fit together can say so.
+// A frame is a header and `len` bytes of text. Numbers are in the order of the machine. HELLO, WELCOME and REFUSED stay
+// as they are in all versions, so that two that do not fit together can say so.
 //
 //   client -> server                                          server -> client
 //   HELLO    struct hello, then "BATCH\0DIR\0LABEL\0"          WELCOME  a slots of the pool
@@ -55,8 +55,8 @@ void frame_add(struct buf *buf, struct frame frame, const void *text, size_t len
 
 enum frame_result { FRAME_PARTIAL, FRAME_READY, FRAME_BAD };
 
-// Looks at the first frame of the `len` bytes. FRAME_READY: *ret_frame, with *ret_text in `mem`; it takes sizeof(struct frame) +
-// ret_frame->len bytes. FRAME_PARTIAL: more bytes are needed. FRAME_BAD: that is not this protocol.
+// Looks at the first frame of the `len` bytes. FRAME_READY: *ret_frame, with *ret_text in `mem`; it takes sizeof(struct
+// frame) + ret_frame->len bytes. FRAME_PARTIAL: more bytes are needed. FRAME_BAD: that is not this protocol.
 enum frame_result frame_parse(const char *mem, size_t len, struct frame *ret_frame, const char **ret_text) FP_NODISCARD;
 
 #endif

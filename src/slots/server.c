@@ -86,8 +86,8 @@ static bool server_init(struct server *server, const struct server_config *confi
 	return true;
 }
 
-// Nobody came for some seconds. False: somebody is about to come, who has the lock of those who start and end servers. (If there is
-// no lock, there is no directory any more in which anybody could come.)
+// Nobody came for some seconds. False: somebody is about to come, who has the lock of those who start and end servers.
+// (If there is no lock, there is no directory any more in which anybody could come.)
 static bool may_end(struct server *server) {
 	int start_fd = place_lock(&server->place, "start", /* waits */ false);
 	if (start_fd < 0 && errno == EWOULDBLOCK) {
@@ -97,7 +97,8 @@ static bool may_end(struct server *server) {
 	if (place_is_own(&server->place, &server->own)) {
 		(void)!unlink(server->place.address.sun_path);
 	}
-	// who has connected meanwhile sees the end before any answer, and begins again. Before the lock of the start, so that he can
+	// who has connected meanwhile sees the end before any answer, and begins again. Before the lock of the start, so
+	// that he can
 	fd_close(&server->connections.listen_fd);
 	write_life(server);
 	fd_close(&server->lock_fd);

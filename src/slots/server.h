@@ -1,10 +1,10 @@
 // The slot server of a pool: a small process that says who may use which slot, and executes nothing.
 //
-// Whoever finds none starts one (slots/client.c). It serves all clients of the pool, in one thread, and ends when none was there
-// for some seconds. When it dies, the clients start another and tell it what they hold.
+// Whoever finds none starts one (slots/client.c). It serves all clients of the pool, in one thread, and ends when none
+// was there for some seconds. When it dies, the clients start another and tell it what they hold.
 //
-// NAME.lock is its life: it has the lock as long as it lives, and in the file stand its epoch and how many clients it has, for
-// who comes after it.
+// NAME.lock is its life: it has the lock as long as it lives, and in the file stand its epoch and how many clients it
+// has, for who comes after it.
 
 #ifndef FAIRPAR_SLOTS_SERVER_H
 #define FAIRPAR_SLOTS_SERVER_H

@@ -374,8 +374,8 @@ static void tell_state(struct session *session, bool contended) {
 	}
 }
 
-// In two steps: one call tells the client, and the next takes the lease back, once that was sent, and all that the client had said
-// was read. See lease_revoke(). Returns when the next may be.
+// In two steps: one call tells the client, and the next takes the lease back, once that was sent, and all that the
+// client had said was read. See lease_revoke(). Returns when the next may be.
 static uint64_t take_back(struct sessions *sessions, uint64_t now) {
 	uint64_t when;
 	struct lease_grant unused;
@@ -395,7 +395,8 @@ static uint64_t take_back(struct sessions *sessions, uint64_t now) {
 	return now;
 }
 
-// In two steps, as take_back(): one call tells the holder of a lease that is going to be lent, and the next lends it. Returns whether there is to be a next one.
+// In two steps, as take_back(): one call tells the holder of a lease that is going to be lent, and the next lends it.
+// Returns whether there is to be a next one.
 static bool ask_holder(struct sessions *sessions) {
 	struct lease_client *holder;
 	if (sessions->asked && sessions->asked->out.len == 0) {

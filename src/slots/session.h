@@ -1,13 +1,13 @@
-// The slot server without its sockets: what each client says changes the table of leases, and what that means for others is said to
-// them.
+// The slot server without its sockets: what each client says changes the table of leases, and what that means for
+// others is said to them.
 //
-// Bytes in, bytes out: no sockets, no clock. The server (slots/server.c) moves the bytes and calls sessions_settle() after each
-// round of them.
+// Bytes in, bytes out: no sockets, no clock. The server (slots/server.c) moves the bytes and calls sessions_settle()
+// after each round of them.
 //
-// Life of a session: opened -HELLO-> joined -its HOLDs-> settled; -end of file-> closed, or waiting for the processes that use its
-// leases, if the client has named them; then closed.
-// The successor of a server that died grants nothing until RECOVERY has passed, and all that came until then was read: nobody knows before what clients
-// of the last one hold.
+// Life of a session: opened -HELLO-> joined -its HOLDs-> settled; -end of file-> closed, or waiting for the processes
+// that use its leases, if the client has named them; then closed. The successor of a server that died grants nothing
+// until RECOVERY has passed, and all that came until then was read: nobody knows before what clients of the last one
+// hold.
 
 #ifndef FAIRPAR_SLOTS_SESSION_H
 #define FAIRPAR_SLOTS_SESSION_H
@@ -41,8 +41,8 @@ struct sessions {
 	uint64_t recovery_end;
 	bool contended;          // as clients were told
 	bool others_wait;        // for the owner to set: somebody who is no client waits for the slots
-	// For the owner to set, or NULL: a client says that it runs on a lease that is not in the table. Puts it there by lease_hold(), or returns false: the
-	// client is refused.
+	// For the owner to set, or NULL: a client says that it runs on a lease that is not in the table. Puts it there by
+	// lease_hold(), or returns false: the client is refused.
 	bool (*find_lease)(void *arg, struct lease_id id);
 	void *arg;
 	struct session *asked;   // was told that its lease `asked_number` is going to be lent; or NULL
@@ -58,8 +58,8 @@ void sessions_fini(struct sessions *sessions, uint64_t now);
 // A client has connected. NULL: there are too many.
 struct session *session_open(struct sessions *sessions) FP_NODISCARD;
 
-// What it says. `fd`: a descriptor that came with these bytes, which is the session's from now on, or -1. Returns false when it has
-// to be closed: it does not speak the protocol, or was refused (flush session_output() first).
+// What it says. `fd`: a descriptor that came with these bytes, which is the session's from now on, or -1. Returns false
+// when it has to be closed: it does not speak the protocol, or was refused (flush session_output() first).
 bool session_input(struct session *session, const char *mem, size_t len, int fd, uint64_t now) FP_NODISCARD;
 
 // Appends what tells a client that it cannot be served, and `why`.
@@ -69,18 +69,20 @@ void session_refuse(struct buf *out, const char *why);
 struct buf *session_output(struct session *session);
 enum { OUTPUT_MAX = 1024 * 1024 };
 
-// The client has gone. Its leases come back, but for those whose processes still run: for these session_process() is to be watched.
-// Returns true when the session was freed.
+// The client has gone. Its leases come back, but for those whose processes still run: for these session_process() is to
+// be watched. Returns true when the session was freed.
 bool session_close(struct session *session, uint64_t now) FP_NODISCARD;
 
-// The descriptors of processes that use leases of a session: polled for POLLIN by the server. The i-th, or -1 behind the last.
+// The descriptors of processes that use leases of a session: polled for POLLIN by the server. The i-th, or -1 behind
+// the last.
 int session_process(const struct session *session, unsigned i);
 
 // That process has ended: its lease comes back. Returns true when the session had only waited for that, and was freed.
 bool session_process_ended(struct session *session, unsigned i, uint64_t now) FP_NODISCARD;
 
-// Grants, takes back and tells what follows from all that has happened. `quiet`: there was nothing to read. Returns when it is to be called again, or
-// TIME_NEVER. To be called only when all that had come from clients was read, after what it had said was sent as far as they read.
+// Grants, takes back and tells what follows from all that has happened. `quiet`: there was nothing to read. Returns
+// when it is to be called again, or TIME_NEVER. To be called only when all that had come from clients was read, after
+// what it had said was sent as far as they read.
 uint64_t sessions_settle(struct sessions *sessions, bool quiet, uint64_t now);
 
 // Is it to be called at once, since something was sent that it waits for?

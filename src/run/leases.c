@@ -175,6 +175,7 @@ static void execute(void *arg, const struct child_config *config, struct result 
 		struct child_config leased = *config;
 		char *variable, **env = env_with_lease(leases, config->env, id, &variable);
 		leased.env = env;
+		leased.forks = true; // the guardian keeps the connection, and so the lease, until what a killed run has left has ended
 		leases->inner.run(leases->inner.arg, &leased, ret_result, ret_error);
 		free(env);
 		free(variable);

@@ -417,7 +417,7 @@ bool sessions_are_due(const struct sessions *sessions) {
 
 uint64_t sessions_settle(struct sessions *sessions, bool quiet, uint64_t now) {
 	struct lease_grant grant;
-	uint64_t when;
+	uint64_t when, unused_when;
 	end_recovery(sessions, quiet, now);
 	when = take_back(sessions, now);
 	if (ask_holder(sessions)) {
@@ -435,5 +435,8 @@ uint64_t sessions_settle(struct sessions *sessions, bool quiet, uint64_t now) {
 		}
 	}
 	sessions->contended = contended;
+	if (!sessions->revoking) { // what was granted just now counts, too
+		when = lease_unused(sessions->table, now, &grant, &unused_when) ? now : unused_when < when ? unused_when : when;
+	}
 	return sessions->recovering ? sessions->recovery_end : when;
 }

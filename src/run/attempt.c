@@ -13,6 +13,7 @@
 #include "run/result_files.h"
 #include "run/start_order.h"
 #include "run/terminal.h"
+#include "run/waits.h"
 #include "shell/quoting.h"
 #include "template/command.h"
 #include "term/screen.h"
@@ -179,6 +180,7 @@ static void child_started(void *arg, pid_t pid, uint64_t start) {
 		admission_started(admission);
 	}
 	publish_memory(output->state, output->job, /* waits */ false);
+	waits_attempt_started(output->state->run->waits, &output->state->waiter, pid);
 	publish_job_start(output->state, output->job, (int)pid, start);
 }
 
@@ -226,7 +228,9 @@ static void run_child(struct worker_state *state, const struct job *job, const s
 	if (watched) {
 		spool_watch(job->spool, &state->stats.recent);
 	}
+	waits_attempt_begin(run->waits, &state->waiter, &state->origin, job);
 	run->executor.run(run->executor.arg, &config, ret_result, &error);
+	waits_attempt_end(run->waits, &state->waiter);
 	if (watched) {
 		spool_watch(job->spool, NULL);
 	}

@@ -24,6 +24,7 @@
 #include "run/retry_queue.h"
 #include "run/setup.h"
 #include "run/stop.h"
+#include "run/waits.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -111,6 +112,7 @@ static void run_loop(struct run *run) {
 		if (run->nested) {
 			fds.nested_due = nested_tick(run->nested, fds.at + fds.nested);
 		}
+		waits_tick(run->waits);
 		run_answer_signals(run);
 		run_answer_flags(run);
 		flush_trace(run);

@@ -35,6 +35,7 @@ struct log_sink;
 struct tee;
 struct terminal;
 struct status_display;
+struct waits;
 
 struct run {
 	const struct options *options;
@@ -57,6 +58,7 @@ struct run {
 	struct executor executor;  // of each attempt: `children`, or what run_all() was given; behind `leases`
 	struct leases *leases;     // of a pool or a run that this one runs in, or NULL: the slots are the run's own
 	struct nested *nested;     // lends these to fairpars in jobs, or NULL
+	struct waits *waits;       // jobs that wait for others; NULL: there can be none
 	struct writer *writer;         // NULL if all is ungrouped
 	struct trace *trace;       // --trace-service, or NULL
 	struct end_summary *end_summary;     // or NULL: no summary

@@ -36,6 +36,7 @@
 #include "run/start_order.h"
 #include "run/status_display.h"
 #include "run/terminal.h"
+#include "run/waits.h"
 #include "slots/slots.h"
 
 #include <errno.h>
@@ -411,6 +412,7 @@ int setup_open(struct run *run) {
 	} else if (run->nested) {
 		nested_attach(run->nested, run->pool, run->start_order, wake, run);
 	}
+	run->waits = options->dry_run ? NULL : waits_open(run);
 	publish_begin(run);
 	return feeds_open(run) != 0 ? -1 : run->manifest ? dag_open(run) : 0;
 }

@@ -30,6 +30,7 @@
 #include "run/status_display.h"
 #include "run/tee.h"
 #include "run/terminal.h"
+#include "run/waits.h"
 #include "term/screen.h"
 
 #include <errno.h>
@@ -268,6 +269,7 @@ static void end_output(struct run *run) {
 
 // Lets go of the children, and after a signal ends what they have left behind. Up to here another signal may end them by the executor.
 static void end_children(struct run *run) {
+	waits_close(run->waits);
 	leases_close(run->leases);
 	nested_close(run->nested);
 	if (run->children) {

@@ -6,6 +6,7 @@
 #include "run/job_state.h"
 #include "run/line_items.h"
 #include "run/nested.h"
+#include "run/waits.h"
 #include "template/command.h"
 
 // What the events of the running attempt say of it, gathered for publish_job_end().
@@ -51,7 +52,8 @@ struct worker_state {
 	struct job failed;            // the job that work_failed() is called for, and its result
 	struct result failed_result;
 	struct attempt_stats stats;   // of the attempt, if there are subscribers
-	struct attempt_origin origin;         // of the attempt, with run->nested
+	struct attempt_origin origin; // of the attempt, with run->nested
+	struct waits_attempt waiter;  // the attempt, for as long as its process runs
 };
 
 // What that worker keeps, made when it is first asked for; the pool frees it with the worker.

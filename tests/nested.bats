@@ -65,6 +65,27 @@ export count together
 	assert_eq "$(tail -n 1 order)" i
 }
 
+@test "--explain tells what place a run has among those that wait in the run it is started in" {
+	make_fifo in go explained
+	cat >two <<-'END'
+		"$FAIRPAR" "echo >in; read -r _ <go; : {}" ::: 1 &
+		read -r _ <in
+		"$FAIRPAR" --explain --quiet "echo {}" ::: 2 2>explained &
+		echo $! >pid
+		wait
+	END
+	start_fairpar -j1 'sh two; : {}' ::: a
+	exec 5<>explained
+	until grep -qs . pid && grep -q '^SigBlk:.*[2367abef]..$' "/proc/$(<pid)/status"; do :; done # USR1 is answered
+	kill -USR1 "$(<pid)"
+	local line
+	until read -r -u 5 line && [[ $line == *'started in'* ]]; do :; done
+	assert_eq "$line" 'fairpar: waits for a slot of the run that it is started in: 1st of 1'
+	exec 5<&-
+	release go
+	end_fairpar
+}
+
 @test "--no-inherit has slots of its own" {
 	make_fifo t.1 t.2
 	TOGETHER=t run_fairpar -j1 '"$FAIRPAR" --no-inherit -j2 "$together" ::: 1 2; : {}' ::: a

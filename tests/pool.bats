@@ -273,14 +273,14 @@ most_at_once() {
 @test "a waiting command shows its place on the terminal, and the line disappears" {
 	need python3
 	hold h --pool-slots 1
-	printf 'number 1 of 1\tgo\\n\n' >talk
+	printf '1st of 1\tgo\\n\n' >talk
 	cat >session <<-EOF
 		{ read -r _ </dev/tty; echo >h.go; } &
 		"$FAIRPAR" --pool --single echo ran
 	EOF
 	on_terminal bash session
 	assert_eq "$status" 0
-	assert_contains "$output" "waits for a slot of pool default: number 1 of 1, held by 'sh -c "
+	assert_contains "$output" "waits for a slot of pool default: 1st of 1, held by 'sh -c "
 	assert_contains "$(tr '\r' '\n' <<<"$output" | grep -A5 'waits for')" $'\e[K'
 	[[ ${output##*$'\e[K'} != *'waits for'* ]]
 	wait
@@ -289,7 +289,7 @@ most_at_once() {
 @test "Ctrl-C while it waits ends it, and gives its place up" {
 	need python3
 	hold h --pool-slots 1
-	printf 'number 1 of 1\t\\x03\n' >talk
+	printf '1st of 1\t\\x03\n' >talk
 	on_terminal "$FAIRPAR" --pool --single touch ran
 	assert_eq "$status" 130
 	await_pool '1 of 1 slots taken, 0 waiting'
@@ -313,6 +313,20 @@ most_at_once() {
 	wait
 	[[ ! -e ran ]]
 	assert_eq "$(cat w.err)" ''
+}
+
+@test "--explain tells what place a run has among those that wait for a slot of the pool" {
+	hold held --pool-slots 1
+	line_up before
+	start_fairpar --pool --explain 'echo {}' ::: 1
+	await_pool ', 2 waiting'
+	kill -USR1 "$fairpar_pid"
+	timeout "$patience" bash -c 'until grep -q " of pool default" "$1"; do :; done' bash "$BATS_TEST_TMPDIR/stderr"
+	release held.go
+	end_fairpar
+	assert_contains "$stderr" "fairpar: batch 'default': 1 queued, 0 running; the next waits for another slot for the run"
+	assert_contains "$stderr" "fairpar: waits for a slot of pool default: 2nd of 2, held by 'sh -c "
+	wait
 }
 
 # ---- what is killed ----

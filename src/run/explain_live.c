@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "base/diag.h"
 #include "base/text.h"
+#include "run/leases.h"
 #include "run/publish.h"
 
 enum {
@@ -126,7 +127,7 @@ static void flush(struct explain_lines *lines, const char *what) {
 	lines->n = 0;
 }
 
-static void add_reason(struct buf *line, const struct queue_view *view) {
+static void add_reason(struct buf *line, const struct run *run, const struct queue_view *view) {
 	switch (view->wait) {
 	case QUEUE_NEXT:
 		buf_adds(line, "the next is about to start");
@@ -138,6 +139,10 @@ static void add_reason(struct buf *line, const struct queue_view *view) {
 		buf_printf(line, "the next waits for its limit of %u at once", (unsigned)view->limit);
 		break;
 	case QUEUE_SLOTS:
+		if (!view->is_long && view->slots < run->slots && run->leases) {
+			buf_adds(line, "the next waits for another slot for the run");
+			break;
+		}
 		buf_printf(line, view->is_long ? "the next waits for one of %u long-running jobs to end (--max-long)"
 		                               : "the next waits for its turn: all %u slots are taken", view->slots);
 		break;
@@ -161,7 +166,7 @@ static void show_queue(void *arg, const struct queue_view *view) {
 	struct buf line = BUF_INIT;
 	buf_printf(&line, "batch '%s': %llu queued, %llu running; ", text_shows(view->name), (unsigned long long)view->queued,
 	           (unsigned long long)view->running);
-	add_reason(&line, view);
+	add_reason(&line, lines->run, view);
 	add_line(lines, &line);
 	buf_fini(&line);
 }
@@ -207,4 +212,7 @@ void explain_live_print(struct run *run) {
 	flush(&lines, "that wait");
 	pool_each_queue(run->pool, show_queue, &lines);
 	flush(&lines, "batches");
+	if (run->leases) {
+		leases_ask_place(run->leases);
+	}
 }

@@ -23,8 +23,8 @@ struct free_lease {
 struct leases {
 	struct executor inner;
 	struct pool *pool;
+	bool in_pool;              // else in a job of another run
 	char *source;              // name of the pool, or of the socket
-	const char *variable;      // in which a job finds its lease
 	char *dir, *label;
 	void (*wake)(void *arg);
 	void *wake_arg;
@@ -55,6 +55,14 @@ static void ask(struct leases *leases) {
 		leases->wanted = wanted;
 		client_want(leases->client, wanted, 1);
 	}
+}
+
+void leases_ask_place(struct leases *leases) {
+	mutex_lock(&leases->lock);
+	if (!leases->lost) {
+		client_ask(leases->client, CLIENT_PLACE);
+	}
+	mutex_unlock(&leases->lock);
 }
 
 void leases_ask(struct leases *leases) {
@@ -155,7 +163,7 @@ static char **env_with_lease(const struct leases *leases, char *const *env, stru
 	while (env[n]) {
 		++n;
 	}
-	buf_adds(&variable, leases->variable);
+	buf_adds(&variable, leases->in_pool ? "FAIRPAR_LEASE=" : "FAIRPAR_SOCK=");
 	pool_client_add_lease(&variable, leases->source, id);
 	char **copy = xcalloc(n + 2, sizeof(*copy));
 	memcpy(copy, env, n * sizeof(*copy));
@@ -235,6 +243,18 @@ static int lose(struct leases *leases, const char *why) {
 	return (int)leases->held - (int)(busy + gone);
 }
 
+// What leases_ask_place() has asked for.
+static void show_place(const struct leases *leases, const struct client_event *event) {
+	if (event->place > 0) {
+		struct buf line = BUF_INIT;
+		buf_printf(&line, "%s: ", diag_name());
+		pool_client_add_place(&line, leases->in_pool ? leases->source : NULL, event);
+		buf_addc(&line, '\n');
+		diag_text(buf_str(&line), line.len);
+		buf_fini(&line);
+	}
+}
+
 bool leases_tick(struct leases *leases) {
 	int more = 0;
 	bool renewed = false;
@@ -253,6 +273,7 @@ bool leases_tick(struct leases *leases) {
 			more -= (int)forget_free(leases, 0);
 			renewed = true;
 			break;
+		case CLIENT_PLACE: show_place(leases, &event); break;
 		case CLIENT_LOST: more += lose(leases, event.text); break;
 		default: break;
 		}
@@ -271,17 +292,13 @@ int leases_fd(const struct leases *leases) {
 
 // ---- life ----
 
-static void tell_jobs(struct leases *leases, struct context *context, bool in_pool) {
-	leases->variable = in_pool ? "FAIRPAR_LEASE=" : "FAIRPAR_SOCK=";
-	context_set_env(context, "FAIRPAR_POOL", in_pool ? leases->source : "");
-}
-
 int leases_open(const struct options *options, struct context *context, unsigned *slots, struct leases **ret_leases) {
 	struct leases *leases = NEW(struct leases);
 	const char *pool = options->pool.name;
 	bool refused;
 	mutex_init(&leases->lock, LOCK_LEASES);
 	cond_init(&leases->came);
+	leases->in_pool = pool;
 	leases->dir = getcwd(NULL, 0);
 	leases->label = pool_client_label(options->argv + 1);
 	if (pool) {
@@ -296,7 +313,7 @@ int leases_open(const struct options *options, struct context *context, unsigned
 		*slots = 1;
 		return refused ? -1 : 0;
 	}
-	tell_jobs(leases, context, pool);
+	context_set_env(context, "FAIRPAR_POOL", pool ? leases->source : ""); // where what its jobs start asks
 	guardian_keep(client_fd(leases->client));
 	*slots = *slots > 0 && *slots < client_slots(leases->client) ? *slots : client_slots(leases->client);
 	leases->most = *slots;

@@ -38,6 +38,9 @@ void leases_attach(struct leases *leases, struct pool *pool, unsigned slots, voi
 void leases_ask(struct leases *leases);
 void leases_return_surplus(struct leases *leases);
 
+// Asks what place the run has among those that wait for slots; leases_tick() writes it to stderr when the answer has come.
+void leases_ask_place(struct leases *leases);
+
 // For the event loop: what to poll for POLLIN, or -1; and what is to be done when it has come, or the loop was woken.
 // Returns whether leases_fd() is the connection to another server now.
 int leases_fd(const struct leases *leases);

@@ -98,6 +98,16 @@ static void apply_settings(struct client_config *config, const struct options *o
 	}
 }
 
+void pool_client_add_place(struct buf *buf, const char *pool, const struct client_event *event) {
+	static const char *const endings[] = {"th", "st", "nd", "rd"};
+	unsigned last = event->place % 10, teens = event->place / 10 % 10;
+	buf_printf(buf, "waits for a slot of %s%s: %u%s of %u", pool ? "pool " : "the run that it is started in", pool ? pool : "",
+	           event->place, endings[last < 4 && teens != 1 ? last : 0], event->waiting);
+	if (event->text[0]) {
+		buf_printf(buf, ", held by %s", event->text);
+	}
+}
+
 char *pool_client_label(char *const *words) {
 	struct buf line = BUF_INIT;
 	for (; *words; ++words) {

@@ -24,6 +24,10 @@ struct client *pool_client_open(const struct options *options, const char *dir, 
 struct client *pool_client_open_parent(const struct options *options, const char *dir, const char *label, char **ret_socket, bool *ret_refused)
 	FP_NODISCARD;
 
+// Appends "waits for a slot of pool NAME: 2nd of 3, held by …", from a CLIENT_PLACE; NULL for `pool`: of the run that
+// this one is started in.
+void pool_client_add_place(struct buf *buf, const char *pool, const struct client_event *event);
+
 // The words with blanks between them, for the caller to free().
 char *pool_client_label(char *const *words);
 

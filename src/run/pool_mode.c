@@ -27,10 +27,8 @@ static void show_place(const struct options *options, const struct client_event 
 	struct winsize size = {0};
 	(void)ioctl(STDERR_FILENO, TIOCGWINSZ, &size);
 	struct buf text = BUF_INIT, line = BUF_INIT;
-	buf_printf(&text, "fairpar: waits for a slot of pool %s: number %u of %u", options->pool.name, event->place, event->waiting);
-	if (event->text[0]) {
-		buf_printf(&text, ", held by %s", event->text);
-	}
+	buf_adds(&text, "fairpar: ");
+	pool_client_add_place(&text, options->pool.name, event);
 	text_add_text(&line, buf_str(&text), text.len, size.ws_col > 1 ? size.ws_col - 1U : 79);
 	(void)screen_draw(NULL, buf_str(&line), 1);
 	buf_fini(&line);
@@ -231,7 +229,7 @@ static int show_status(struct client *client, const struct options *options) {
 	struct client_event report = {.text = ""};
 	unsigned slots = client ? client_slots(client) : 0;
 	if (client) {
-		client_ask(client);
+		client_ask(client, CLIENT_REPORT);
 	}
 	while (client && report.type != CLIENT_REPORT && report.type != CLIENT_LOST) {
 		struct pollfd poll_fd = {.fd = client_fd(client), .events = POLLIN};

@@ -309,8 +309,8 @@ void client_want(struct client *client, unsigned n, unsigned width) {
 	say(client, FRAME_WANT, n, width, 0);
 }
 
-void client_ask(struct client *client) {
-	say(client, FRAME_STATUS, 0, 0, 0);
+void client_ask(struct client *client, enum client_event_type type) {
+	say(client, FRAME_STATUS, type == CLIENT_PLACE ? STATUS_PLACE : 0, 0, 0);
 }
 
 static struct held *find_held(const struct client *client, uint64_t number) {

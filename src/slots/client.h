@@ -39,7 +39,7 @@ enum client_event_type {
 	CLIENT_GRANTED,        // a lease: `id`, `width`
 	CLIENT_REVOKED,        // a lease, `id`, was taken back before it was in use; it is still wanted, if client_want() is called again
 	CLIENT_RENEWED,        // another server has taken over: leases that were not in use are void
-	CLIENT_PLACE,          // it waits: `place` of `waiting`, and `text` says who holds the slots
+	CLIENT_PLACE,          // it waits: `place` of `waiting` (0: it does not), and `text` says who holds the slots
 	CLIENT_REPORT,         // what client_ask() asked for: `place` slots taken, `waiting` clients, lines of `text`
 	CLIENT_LOST,           // no server can be had any more: `text` says why. No lease comes; those in use count no more
 };
@@ -64,8 +64,8 @@ unsigned client_slots(const struct client *client); // of the pool
 // Waits for `n` more leases of `width` slots: this is the number, whatever it was.
 void client_want(struct client *client, unsigned n, unsigned width);
 
-// Asks for a CLIENT_REPORT.
-void client_ask(struct client *client);
+// Asks for a CLIENT_REPORT, or CLIENT_PLACE.
+void client_ask(struct client *client, enum client_event_type type);
 
 // What has happened. Called until CLIENT_NOTHING when client_fd() is readable.
 struct client_event client_next(struct client *client) FP_NODISCARD;

@@ -11,7 +11,7 @@
 //   USE      a number, b nonce of the job, or 0: as granted;   REVOKED  a number: it was not used
 //            c USE_PROCESS: a pidfd comes with it              LENT     a number: to a process below the job
 //   RELEASE  a number                                          STATE    a: does anybody wait
-//   STATUS                                                     PLACE    a place of b who wait, and who holds the slots, as text
+//   STATUS   a STATUS_PLACE: PLACE is wanted, not REPORT        PLACE    a place of b who wait, and who holds the slots, as text
 //                                                              REPORT   a slots taken, b who wait, and lines of text
 
 #ifndef FAIRPAR_SLOTS_PROTOCOL_H
@@ -31,7 +31,7 @@ enum frame_type {
 };
 
 #define LEASE_LENT (UINT64_C(1) << 32)
-enum { USE_PROCESS = 1 };
+enum { USE_PROCESS = 1, STATUS_PLACE = 1 };
 
 struct frame {
 	uint32_t type; // enum frame_type

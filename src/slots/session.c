@@ -236,6 +236,42 @@ static void report(struct session *session, uint64_t now) {
 	buf_fini(&text);
 }
 
+// Who holds the slots, but for the session itself: "'make' (pid 7), 'cargo test' (pid 8), and 2 more".
+static void add_holders(const struct session *session, uint64_t now, struct buf *text) {
+	unsigned n = 0;
+	list_for_each(&session->all->list, at) {
+		const struct session *other = list_entry(at, struct session, link);
+		struct lease_client_stat client = {0};
+		if (other->client && other != session) {
+			lease_client_stat(other->client, now, &client);
+		}
+		if (client.slots > 0 && ++n <= HOLDERS_SHOWN) {
+			buf_printf(text, "%s'%.*s' (pid %u)", n > 1 ? ", " : "", LABEL_SHOWN, other->label, other->pid);
+		}
+	}
+	if (n > HOLDERS_SHOWN) {
+		buf_printf(text, ", and %u more", n - HOLDERS_SHOWN);
+	}
+}
+
+static void say_place(struct session *session, unsigned place, unsigned waiting, uint64_t now) {
+	struct buf holders = BUF_INIT;
+	session->place = place;
+	session->waiting = waiting;
+	add_holders(session, now, &holders);
+	say_text(session, FRAME_PLACE, place, waiting, &holders);
+	buf_fini(&holders);
+}
+
+static void on_status(struct session *session, const struct frame *frame, uint64_t now) {
+	if (frame->a == STATUS_PLACE) {
+		unsigned waiting, place = lease_place(session->client, &waiting);
+		say_place(session, place, waiting, now);
+	} else {
+		report(session, now);
+	}
+}
+
 static bool on_frame(struct session *session, const struct frame *frame, const char *text, uint64_t now) {
 	if (frame->type == FRAME_HELLO) {
 		return on_hello(session, text, frame->len, now);
@@ -253,7 +289,7 @@ static bool on_frame(struct session *session, const struct frame *frame, const c
 	case FRAME_HOLD: return on_hold(session, frame, now);
 	case FRAME_USE: use(session, frame); return true;
 	case FRAME_RELEASE: release(session, frame->a, now); return true;
-	case FRAME_STATUS: report(session, now); return true;
+	case FRAME_STATUS: on_status(session, frame, now); return true;
 	default: return false;
 	}
 }
@@ -337,33 +373,10 @@ static void end_recovery(struct sessions *sessions, bool quiet, uint64_t now) {
 	}
 }
 
-// Who holds the slots, but for the session itself: "'make' (pid 7), 'cargo test' (pid 8), and 2 more".
-static void add_holders(const struct session *session, uint64_t now, struct buf *text) {
-	unsigned n = 0;
-	list_for_each(&session->all->list, at) {
-		const struct session *other = list_entry(at, struct session, link);
-		struct lease_client_stat client = {0};
-		if (other->client && other != session) {
-			lease_client_stat(other->client, now, &client);
-		}
-		if (client.slots > 0 && ++n <= HOLDERS_SHOWN) {
-			buf_printf(text, "%s'%.*s' (pid %u)", n > 1 ? ", " : "", LABEL_SHOWN, other->label, other->pid);
-		}
-	}
-	if (n > HOLDERS_SHOWN) {
-		buf_printf(text, ", and %u more", n - HOLDERS_SHOWN);
-	}
-}
-
 static void tell_place(struct session *session, uint64_t now) {
 	unsigned waiting, place = session->shows_place ? lease_place(session->client, &waiting) : 0;
 	if (place > 0 && (place != session->place || waiting != session->waiting)) {
-		struct buf holders = BUF_INIT;
-		session->place = place;
-		session->waiting = waiting;
-		add_holders(session, now, &holders);
-		say_text(session, FRAME_PLACE, place, waiting, &holders);
-		buf_fini(&holders);
+		say_place(session, place, waiting, now);
 	}
 }
 

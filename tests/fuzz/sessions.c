@@ -301,7 +301,7 @@ static void step(struct world *world) {
 		case 4: case 5: say_lease(world, peer, FRAME_USE); break;
 		case 6: case 7: say_lease(world, peer, FRAME_RELEASE); break;
 		case 8: say_lease(world, peer, FRAME_HOLD); break;
-		case 9: say(world, peer, (struct frame){.type = FRAME_STATUS}, NULL, 0, -1); break;
+		case 9: say(world, peer, (struct frame){.type = FRAME_STATUS, .a = what >> 4 & 1}, NULL, 0, -1); break;
 		case 10: say_bytes(world, peer); break;
 		case 11: peer->reads = !peer->reads; break;
 		default: close_peer(world, peer);

@@ -40,9 +40,11 @@ endif
 # What is built -------------------------------------------------------------------------------------------------------
 
 ROOMS := base term job shell input template engine slots process output log report draw manifest cli run xargs
-LIB_SRC := $(wildcard $(ROOMS:%=src/%/*.c))
+# YAML=no leaves libyaml out, and with it what reads manifests.
+LIB_SRC := $(filter-out $(if $(filter no,$(YAML)),%/yaml.c,%/no_yaml.c),$(wildcard $(ROOMS:%=src/%/*.c)))
 LIB_DATA := $(wildcard $(ROOMS:%=src/%/*.css) $(ROOMS:%=src/%/*.js) completions/skeleton.*)
-UNIT_SRC := $(wildcard tests/unit/*.c)
+YAML_UNITS := tests/unit/manifest.c tests/unit/manifest_page.c
+UNIT_SRC := $(filter-out $(if $(filter no,$(YAML)),$(YAML_UNITS)),$(wildcard tests/unit/*.c))
 FUZZ_SRC := $(wildcard tests/fuzz/*.c)
 STRESS_SRC := $(wildcard tests/stress/*.c)
 PROPERTY_SRC := $(wildcard tests/property/*.c)
@@ -68,8 +70,7 @@ ifneq ($(FP_SANITIZE),)
 FP_CFLAGS += $(FP_SANITIZE) -fno-sanitize-recover=all -fno-omit-frame-pointer
 endif
 
-# Only the manifest reader knows libyaml.
-ifneq ($(wildcard src/manifest/manifest.c),)
+ifneq ($(YAML),no)
 YAML_LIBS ?= $(shell $(PKG_CONFIG) --libs yaml-0.1 2>/dev/null || echo -lyaml)
 endif
 
@@ -178,6 +179,8 @@ profile_tsan := PROFILE=tsan O=obj/tsan $(faults) FP_SANITIZE=-fsanitize=thread
 # Locks that give the processor away at random (src/base/sync.h).
 profile_stress := PROFILE=stress O=obj/stress FP_DEFINES='-DFAIRPAR_FAULTS -DFAIRPAR_YIELD'
 profile_stress_tsan := PROFILE=tsan O=obj/stress-tsan FP_DEFINES='-DFAIRPAR_FAULTS -DFAIRPAR_YIELD' FP_SANITIZE=-fsanitize=thread
+# Another C library. Its libyaml is one that was built for it: YAML=yes CPPFLAGS=-I… YAML_LIBS=…/libyaml.a.
+profile_musl := PROFILE=musl O=obj/musl CC=musl-gcc YAML=$(or $(YAML),no)
 profile_coverage := PROFILE=coverage O=obj/coverage $(faults) CFLAGS='-O0 -g --coverage'
 profile_fuzz := PROFILE=fuzz O=obj/fuzz CC=clang $(faults) CFLAGS='-O1 -g -fsanitize=fuzzer-no-link' \
 	FP_SANITIZE=-fsanitize=address,undefined
@@ -199,6 +202,11 @@ run_tests = @FAIRPAR_PROFILE=$(PROFILE) FAIRPAR=$(CURDIR)/$(or $1,fairpar) FAIRP
 
 # The units that put faults in are run once more in the build that has them.
 FAULTY_UNITS := $(patsubst %.c,obj/debug/%,$(if $(UNIT_SRC),$(shell grep -l FAIRPAR_FAULT $(UNIT_SRC))))
+# The unit tests with musl in place of glibc, where its compiler is.
+# "fair_worlds" searches for minutes on one thread: neither another C library nor ThreadSanitizer sees anything there.
+MUSL := $(shell command -v musl-gcc)
+MUSL_UNITS := $(patsubst %.c,obj/musl/%,$(filter-out %/fair_worlds.c $(if $(filter yes,$(YAML)),,$(YAML_UNITS)),$(UNIT_SRC)))
+MUSL_TESTS := $(if $(MUSL),$(MUSL_UNITS),'tests/skip musl-gcc the unit tests with musl')
 FUZZING := $(if $(FUZZ_SRC),tests/fuzz/run)
 STRESSING := $(if $(STRESS_SRC),'tests/stress/run 5 $(STRESS_SRC:%.c=obj/stress/%)')
 
@@ -206,9 +214,11 @@ check:
 	$(submake) all units $(PROPERTY)
 	$(submake) $(profile_debug) obj/debug/fairpar $(FAULTY_UNITS)
 	$(submake) $(profile_stress) stresses
+	$(if $(MUSL),$(submake) $(profile_musl) units)
 	@$(if $(FUZZING),MAKE='$(MAKE)' tests/fuzz/run --build)
 	$(run_tests) $(MODELLING) 'tests/torture/run --short 1' 'tests/torture/kills --short 1' 'tests/torture/ends --short 1' \
-		'tests/property/run $(PROPERTY) --runs=3000 --seed=6' $(STRESSING) $(FUZZING) tests/lint/run $(BATS) $(UNITS) $(FAULTY_UNITS)
+		'tests/property/run $(PROPERTY) --runs=3000 --seed=6' $(STRESSING) $(FUZZING) tests/lint/run $(BATS) $(UNITS) $(FAULTY_UNITS) \
+		$(MUSL_TESTS)
 
 check-unit:
 	$(submake) units
@@ -219,11 +229,14 @@ check-bats:
 	$(submake) $(profile_debug) obj/debug/fairpar
 	$(run_tests) $(BATS)
 
+musl:
+	$(if $(MUSL),$(submake) $(profile_musl) units obj/musl/fairpar)
+	$(run_tests) $(MUSL_TESTS)
+
 lint:
 	$(run_tests) tests/lint/run
 
 # The unit tests and the bats suite with the program of this profile.
-# "fair_worlds" searches for minutes on one thread: ThreadSanitizer has nothing to see there.
 check-profile: units $O/fairpar
 	$(call run_tests,$O/fairpar) $(BATS) $(if $(filter tsan,$(PROFILE)),$(filter-out %/fair_worlds,$(UNITS)),$(UNITS))
 
@@ -333,6 +346,7 @@ help:
 #: make check-unit      the unit tests;  make check-bats T=NAME: tests/NAME.bats, or all of them
 #: make lint            layers, lengths, shellcheck, mandoc: those that are installed
 #: make asan|ubsan|tsan the unit tests and the bats suite in a sanitizer build;  make check-sanitized: asan, then tsan
+#: make musl            the unit tests, compiled and run with musl-gcc;  YAML=no, in any build: without libyaml and manifests
 #: make debug           obj/debug/fairpar: assertions, and faults on demand by FAIRPAR_FAULT
 #: make coverage        which lines the tests reach
 #: make fuzz            FUZZ_SECONDS=60 for each fuzz target (clang)
@@ -352,7 +366,7 @@ help:
 #: make clean           remove all that was built
 #: WERROR=1             warnings are errors
 
-.PHONY: all check-sanitized units fuzzers fuzzers-build stresses stress-tsan check check-unit check-bats check-profile lint bench model asan ubsan tsan \
+.PHONY: all check-sanitized units fuzzers fuzzers-build stresses stress-tsan check check-unit check-bats check-profile lint bench model asan ubsan tsan musl \
 	coverage fuzz stress torture property debug install install-strip uninstall dist distcheck deb clean help
 .SECONDARY:
 .DELETE_ON_ERROR:

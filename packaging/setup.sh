@@ -38,8 +38,8 @@ run_install() { # LINE
 # The tools of single tests --------------------------------------------------------------------------------------------
 
 # COMMAND or COMMAND=PACKAGE, by Debian's names.
-test_tools='bc busybox clang dash fish git groff jq ksh mandoc mksh openssl parallel perl prlimit=util-linux python3
-	script=bsdutils shellcheck spin strace tmux xmllint=libxml2-utils yash zsh'
+test_tools='bc busybox clang dash fish git groff jq ksh mandoc mksh musl-gcc=musl-tools openssl parallel perl
+	prlimit=util-linux python3 script=bsdutils shellcheck spin strace tmux xmllint=libxml2-utils yash zsh'
 
 if [ "$test_deps" = yes ]; then
 	tools=

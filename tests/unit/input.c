@@ -429,7 +429,7 @@ static void test_keeps_what_was_read(void) {
 	check(setenv("FAIRPAR_FAULT", "input:2:EIO", 1) == 0);
 	char *out = run((struct input_config){.nsources = 1}, &given, 1);
 	check(strncmp(out, "<a>\n<b>\nerror: cannot read '/tmp/", 33) == 0);
-	check(strstr(out, "': Input/output error\n") && !strstr(out, "rest"));
+	check(strstr(out, strerror(EIO)) && !strstr(out, "rest"));
 	free(out);
 #endif
 }

@@ -53,10 +53,12 @@ void diag_note(const char *format, ...) {
 	PRINT("");
 }
 
-void diag_text(const char *text, size_t len) {
-	if (len > 0 && writer(text, len) != 0) {
+int diag_text(const char *text, size_t len) {
+	int result = len > 0 ? writer(text, len) : 0;
+	if (result != 0) {
 		atomic_store_relaxed(&lost, 1);
 	}
+	return result;
 }
 
 void diag_set_name(const char *name) {

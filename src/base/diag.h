@@ -20,8 +20,8 @@ void diag_error(const char *format, ...) FP_PRINTF(1, 2);
 void diag_warn(const char *format, ...) FP_PRINTF(1, 2);
 void diag_note(const char *format, ...) FP_PRINTF(1, 2);
 
-// Prints text of several lines as it is, in one piece.
-void diag_text(const char *text, size_t len);
+// Prints text of several lines as it is, in one piece. Returns 0, or -1 if it could not be written, which diag_lost() then tells, too.
+int diag_text(const char *text, size_t len);
 
 // What messages begin with instead of "fairpar": the name by which a personality was called. Borrowed for ever; before
 // the first thread is started.

@@ -2,8 +2,6 @@
 
 #include "base/io.h"
 
-#include "base/alloc.h"
-#include "base/fault.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -7,10 +7,22 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 // True for what C's isspace() is true for in the locale C, whatever the locale is.
 static inline bool text_is_space(char c) {
 	return c == ' ' || (c >= '\t' && c <= '\r');
+}
+
+// The last part of the path, behind its last slash: of "/bin/sh" "sh", of "/bin/" "". Within `path`.
+static inline const char *path_base(const char *path) {
+	const char *slash = strrchr(path, '/');
+	return slash ? slash + 1 : path;
+}
+
+static inline bool text_ends(const char *text, const char *end) {
+	size_t len = strlen(text), end_len = strlen(end);
+	return len >= end_len && strcmp(text + len - end_len, end) == 0;
 }
 
 // "420us", "4.2ms", "0.42s", "42.0s", "4m20s", "4h20m", "4d20h": cut off, not rounded.

@@ -3,7 +3,6 @@
 #ifndef FAIRPAR_CLI_OPTION_AGAIN_H
 #define FAIRPAR_CLI_OPTION_AGAIN_H
 
-#include "base/attr.h"
 #include "base/buf.h"
 
 #include <stdbool.h>

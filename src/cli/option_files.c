@@ -91,8 +91,7 @@ static void look_at(struct named_file *file) {
 }
 
 static const char *last_part(const struct named_file *file) {
-	const char *slash = file->ends_at ? strrchr(file->ends_at, '/') : NULL;
-	return slash ? slash + 1 : file->ends_at ? file->ends_at : "";
+	return file->ends_at ? path_base(file->ends_at) : "";
 }
 
 // True if both are one file; a device or a FIFO may be shared.

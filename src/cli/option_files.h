@@ -3,7 +3,6 @@
 #ifndef FAIRPAR_CLI_OPTION_FILES_H
 #define FAIRPAR_CLI_OPTION_FILES_H
 
-#include "cli/option_table.h"
 #include "cli/options.h"
 
 // The number of "fd:N", of no more than 9 digits; -1 if the name is none, with *ret_at the offset of the mistake, or 0 if it

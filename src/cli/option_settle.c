@@ -310,11 +310,6 @@ void set_default_term_seq(struct options *options, const char *text) {
 
 // ---- semaphores ----
 
-bool is_called_sem(const char *program) {
-	const char *slash = strrchr(program, '/');
-	return strcmp(slash ? slash + 1 : program, "sem") == 0;
-}
-
 static void join_words(struct options *options, char *const *words, size_t nwords) {
 	struct buf line = BUF_INIT;
 	for (size_t i = 0; i < nwords; ++i) {

@@ -265,9 +265,8 @@ int opt_timeout(struct parser *parser, const char *value) {
 // TIME or TIMEauto
 int opt_delay(struct parser *parser, const char *value) {
 	struct options *o = parser->options;
-	size_t len = strlen(value);
-	o->delay_auto = len >= 4 && strcmp(value + len - 4, "auto") == 0;
-	char *time = xmemdup(value, len - (o->delay_auto ? 4 : 0));
+	o->delay_auto = text_ends(value, "auto");
+	char *time = xmemdup(value, strlen(value) - (o->delay_auto ? strlen("auto") : 0));
 	int result = 0;
 	if (o->delay_auto && *time == '\0') {
 		o->delay = 0; // nothing to adapt, as in GNU parallel
@@ -364,14 +363,9 @@ int opt_log(struct parser *parser, const char *value) {
 	return *value ? 0 : option_fail(parser->id, "must not be empty");
 }
 
-static bool name_ends(const char *path, const char *suffix) {
-	size_t len = strlen(path), suffix_len = strlen(suffix);
-	return len >= suffix_len && strcmp(path + len - suffix_len, suffix) == 0;
-}
-
 int opt_report(struct parser *parser, const char *value) {
 	struct options *o = parser->options;
-	if (strcmp(value, "-") != 0 && !name_ends(value, ".html") && !name_ends(value, ".htm") && !name_ends(value, ".svg")) {
+	if (strcmp(value, "-") != 0 && !text_ends(value, ".html") && !text_ends(value, ".htm") && !text_ends(value, ".svg")) {
 		diag_error("--report: the name '%s' must end in .html or .svg, which says what to make", text_shows(value));
 		return -1;
 	}

@@ -3,7 +3,6 @@
 #ifndef FAIRPAR_CLI_OPTION_TABLE_H
 #define FAIRPAR_CLI_OPTION_TABLE_H
 
-#include "base/attr.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -231,7 +231,7 @@ enum mode options_parse(struct options *ret_options, int argc, char *argv[]) {
 	};
 	set_default_term_seq(ret_options, "TERM,200,TERM,100,TERM,50,KILL,25");
 	struct command_line line = {.parser.options = ret_options, .words.at = argv + (argc > 0 ? 1 : 0)};
-	ret_options->sem.is_on = argc > 0 && is_called_sem(argv[0]);
+	ret_options->sem.is_on = argc > 0 && strcmp(path_base(argv[0]), "sem") == 0;
 	if (parse_options(&line) != 0) {
 		return MODE_ERROR;
 	}

@@ -69,9 +69,6 @@ int settle_manifest(struct options *options);
 // The same for a semaphore. The words are its command: joined, they become the only item of the run.
 int settle_semaphore(struct options *options, char *const *words, size_t nwords);
 
-// True if the program was started as `sem`, which means --semaphore.
-bool is_called_sem(const char *program);
-
 // Sets the --term-seq of a run that names none; the text must be one that --term-seq takes.
 void set_default_term_seq(struct options *options, const char *text);
 

@@ -3,7 +3,6 @@
 #ifndef FAIRPAR_INPUT_INPUT_H
 #define FAIRPAR_INPUT_INPUT_H
 
-#include "base/attr.h"
 #include "input/line_buffer.h"
 
 #include <stdbool.h>

@@ -10,7 +10,6 @@
 #ifndef FAIRPAR_INPUT_RECORDS_H
 #define FAIRPAR_INPUT_RECORDS_H
 
-#include "base/attr.h"
 #include "base/buf.h"
 
 #include <stdbool.h>

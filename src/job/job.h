@@ -3,7 +3,6 @@
 #ifndef FAIRPAR_JOB_JOB_H
 #define FAIRPAR_JOB_JOB_H
 
-#include "base/attr.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -4,7 +4,6 @@
 
 #include "base/alloc.h"
 #include "base/diag.h"
-#include "base/io.h"
 #include "base/json_read.h"
 #include "base/map.h"
 #include "log/event_table.h"

@@ -6,7 +6,6 @@
 #ifndef FAIRPAR_OUTPUT_STREAMS_H
 #define FAIRPAR_OUTPUT_STREAMS_H
 
-#include "base/attr.h"
 
 #include <stdbool.h>
 #include <stddef.h>

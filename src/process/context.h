@@ -5,7 +5,6 @@
 #define FAIRPAR_PROCESS_CONTEXT_H
 
 #include "base/atomic.h"
-#include "base/attr.h"
 
 #include <signal.h>
 #include <stdbool.h>

@@ -2,7 +2,6 @@
 
 #include "process/daemon.h"
 
-#include "base/alloc.h"
 #include "process/spawn.h"
 
 #include <errno.h>

@@ -6,6 +6,7 @@
 #include "base/diag.h"
 #include "base/fault.h"
 #include "base/io.h"
+#include "base/sync.h"
 #include "process/daemon.h"
 #include "process/proctree.h"
 

@@ -13,8 +13,6 @@
 #define FAIRPAR_PROCESS_GUARDIAN_H
 
 #include "base/atomic.h"
-#include "base/attr.h"
-#include "base/sync.h"
 #include "process/spawn.h"
 
 #include <stdbool.h>

@@ -323,8 +323,7 @@ static bool is_text(const char *text, locale_t locale, bool strict) {
 // Returns why the shell cannot be given these items, or NULL. yash turns its arguments into wide characters, and those that
 // it cannot turn are empty to it. For GB18030 see template_is_gb18030().
 static const char *refuse_bytes(const char *shell, const struct template *template, const struct record *record) {
-	size_t len = shell ? strlen(shell) : 0;
-	bool is_yash = len >= 4 && strcmp(shell + len - 4, "yash") == 0;
+	bool is_yash = shell && text_ends(shell, "yash");
 	locale_t locale = is_yash || template_is_gb18030(template) ? newlocale(LC_CTYPE_MASK, "", (locale_t)0) : (locale_t)0;
 	bool is_right = true;
 	const char *at = record->args;

@@ -4,7 +4,6 @@
 #define FAIRPAR_RUN_BATCH_H
 
 #include "base/atomic.h"
-#include "cli/options.h"
 #include "engine/pool.h"
 #include "output/writer.h"
 

@@ -9,7 +9,6 @@
 #include "base/alloc.h"
 #include "base/atomic.h"
 #include "base/diag.h"
-#include "base/io.h"
 #include "base/list.h"
 #include "base/transfer.h"
 #include "base/wakeup.h"

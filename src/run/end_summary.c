@@ -7,7 +7,6 @@
 
 #include "base/alloc.h"
 #include "base/diag.h"
-#include "base/io.h"
 #include "base/text.h"
 #include "cli/option_again.h"
 #include "cli/option_files.h"
@@ -121,11 +120,6 @@ static bool print_summary(const struct run *run, struct run_stats *stats) {
 
 // ---- hints ----
 
-static bool is_called(const char *path, const char *name) {
-	const char *slash = path ? strrchr(path, '/') : NULL;
-	return path && strcmp(slash ? slash + 1 : path, name) == 0;
-}
-
 // A line of the shell itself: "/bin/sh: 1: Syntax error: …" (dash), "/bin/sh: -c: line 1: syntax error …" (bash), or
 // "bad substitution".
 static bool is_syntax_error(const char *tail, const char *shell) {
@@ -163,6 +157,7 @@ static bool is_shell_unsaid(const struct options *options) {
 static void print_hint(const struct run *run) {
 	enum trouble trouble = (enum trouble)atomic_load(&run->end_summary->trouble);
 	bool can_serve;
+	const char *login = getenv("SHELL");
 	const char *shell = shell_passed_over(run->options->shell, &can_serve), *unknown = buf_str(&run->end_summary->unknown);
 	if (trouble == TROUBLE_NONE) {
 		return;
@@ -172,7 +167,7 @@ static void print_hint(const struct run *run) {
 	} else if (shell) {
 		diag_note("hint: /bin/sh ran the commands, and not $SHELL, '%s', which does not read the quotes of items: write them for sh, "
 		          "or for a shell that --shell names", text_shows(shell));
-	} else if (trouble == TROUBLE_NOT_FOUND && is_called(getenv("SHELL"), "bash")) {
+	} else if (trouble == TROUBLE_NOT_FOUND && login && strcmp(path_base(login), "bash") == 0) {
 		bool known = unknown[0] != '\0';
 		diag_note("hint: %s%s%s was not found: jobs know a function of bash once it is exported, by export -f %s", known ? "'" : "a command",
 		          text_shows(unknown), known ? "'" : "", known ? text_shows(unknown) : "NAME");

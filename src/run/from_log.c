@@ -7,7 +7,6 @@
 #include "base/io.h"
 #include "base/temp_file.h"
 #include "base/text.h"
-#include "log/decode.h"
 #include "process/signals.h"
 #include "report/explain.h"
 #include "report/run_stats.h"
@@ -69,17 +68,6 @@ static const char *log_name(const struct options *options) {
 	return strcmp(options->from_log, "-") == 0 ? "standard input" : options->from_log;
 }
 
-// Reads the log. Returns 0, or -1 after a message.
-static int read_log(const struct options *options, int fd, struct subscribers *subscribers) {
-	struct buf messages = BUF_INIT;
-	int result = eventread(fd, log_name(options), on_event, subscribers, &messages);
-	if (messages.len > 0 && write_all(STDERR_FILENO, messages.data, messages.len) != 0) {
-		result = -1;
-	}
-	buf_fini(&messages);
-	return result;
-}
-
 static int finish(const struct options *options, struct subscribers *subscribers) {
 	struct buf text = BUF_INIT;
 	int result = 0;
@@ -110,7 +98,7 @@ static int print(const struct options *options, int fd) {
 		.stats = stats_new(),
 		.explain = options->given[OPT_EXPLAIN] ? explain_new(options->explained) : NULL,
 	};
-	int result = read_log(options, fd, &subscribers);
+	int result = log_read(fd, log_name(options), on_event, &subscribers, /* with_messages */ true);
 	if (result == 0) {
 		result = finish(options, &subscribers);
 	}

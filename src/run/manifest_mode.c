@@ -16,7 +16,7 @@ struct manifest *load_manifest(const struct options *options, bool *ret_unwritte
 	struct buf messages = BUF_INIT;
 	struct manifest *manifest = manifest_load(options->manifest, &messages);
 	// complete lines already; if stderr does not take them, the status still tells
-	*ret_unwritten = messages.len > 0 && write_all(STDERR_FILENO, messages.data, messages.len) != 0;
+	*ret_unwritten = diag_text(buf_str(&messages), messages.len) != 0;
 	buf_reset(&messages);
 	if (manifest && options->nnames > 0 && manifest_select(manifest, options->names, options->nnames, &messages) != 0) {
 		diag_error("%s", buf_str(&messages));

@@ -114,23 +114,7 @@ static void on_second_reading(void *arg, const struct event *event) {
 	}
 }
 
-// `with_messages` is for one of the readings: both have the same.
-static int read_log(struct drawing *drawing, int fd, event_fn *on_event, bool with_messages) {
-	struct buf messages = BUF_INIT;
-	int result = eventread(fd, drawing->name, on_event, drawing, &messages);
-	if (with_messages && messages.len > 0 && write_limited(STDERR_FILENO, messages.data, messages.len) != 0) {
-		result = -1;
-	}
-	buf_fini(&messages);
-	return result;
-}
-
 // ---- drawing ----
-
-static bool ends_in(const char *path, const char *end) {
-	size_t len = strlen(path), end_len = strlen(end);
-	return len >= end_len && strcmp(path + len - end_len, end) == 0;
-}
 
 static int write_report(struct drawing *drawing, const char *path) {
 	struct target target;
@@ -138,7 +122,7 @@ static int write_report(struct drawing *drawing, const char *path) {
 		return -1;
 	}
 	struct buf text = BUF_INIT;
-	if (ends_in(path, ".svg")) {
+	if (text_ends(path, ".svg")) {
 		svg_draw(&text, &drawing->timeline, SVG_FILE);
 	} else {
 		html_draw(&text, &drawing->timeline, &drawing->rows);
@@ -157,7 +141,7 @@ static int draw(struct drawing *drawing, const struct attempts *all, const struc
 		drawing->chrome = chrome_new(&drawing->palette, &drawing->first_pass, all, target_write, &trace);
 	}
 	drawing->attempts = (struct attempts){.fn = timeline_add, .arg = &drawing->timeline};
-	bool read = read_log(drawing, fd, on_second_reading, false) == 0;
+	bool read = log_read(fd, drawing->name, on_second_reading, drawing, /* with_messages */ false) == 0;
 	attempts_finish(&drawing->attempts, drawing->attempts.last);
 	if (tracing) {
 		chrome_finish(drawing->chrome);
@@ -176,7 +160,7 @@ static int draw(struct drawing *drawing, const struct attempts *all, const struc
 int pictures_draw(const struct options *options, int fd, const char *name, bool said) {
 	struct drawing drawing = {.name = name, .stats = stats_new()};
 	drawing.attempts = (struct attempts){.fn = first_pass_add, .arg = &drawing.first_pass};
-	int result = read_log(&drawing, fd, on_first_reading, !said);
+	int result = log_read(fd, name, on_first_reading, &drawing, !said);
 	uint64_t last = drawing.attempts.last;
 	attempts_finish(&drawing.attempts, last);
 	if (result == 0) {
@@ -191,6 +175,16 @@ int pictures_draw(const struct options *options, int fd, const char *name, bool 
 		palette_fini(&drawing.palette);
 	}
 	stats_free(drawing.stats);
+	return result;
+}
+
+int log_read(int fd, const char *name, event_fn *on_event, void *arg, bool with_messages) {
+	struct buf messages = BUF_INIT;
+	int result = eventread(fd, name, on_event, arg, &messages);
+	if (with_messages && diag_text(buf_str(&messages), messages.len) != 0) {
+		result = -1;
+	}
+	buf_fini(&messages);
 	return result;
 }
 

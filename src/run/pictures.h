@@ -4,6 +4,7 @@
 #define FAIRPAR_RUN_PICTURES_H
 
 #include "cli/options.h"
+#include "job/event.h"
 
 // True if one is asked for.
 bool pictures_wanted(const struct options *options);
@@ -15,6 +16,10 @@ int pictures_check(const struct options *options) FP_NODISCARD;
 // the log itself are left out if `said`. Returns 0, or -1 after messages: a picture that cannot be written leaves what was
 // in its place, and the others are made.
 int pictures_draw(const struct options *options, int fd, const char *name, bool said) FP_NODISCARD;
+
+// Reads the log `fd` as eventread() does, and prints the messages if `with_messages`. Returns 0, or -1 if it is no log that can be
+// read, or a message could not be printed.
+int log_read(int fd, const char *name, event_fn *on_event, void *arg, bool with_messages) FP_NODISCARD;
 
 // A copy of what comes from a descriptor that is no file, in a file without a name in `dir`. Returns its descriptor, or -1
 // with errno.

@@ -8,7 +8,6 @@
 #include "base/beneath.h"
 #include "base/diag.h"
 #include "base/write_limit.h"
-#include "base/io.h"
 #include "base/pathname.h"
 #include "base/temp_file.h"
 #include "base/text.h"

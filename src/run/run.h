@@ -6,7 +6,6 @@
 #define FAIRPAR_RUN_RUN_H
 
 #include "base/atomic.h"
-#include "base/buf.h"
 #include "base/sync.h"
 #include "cli/options.h"
 #include "engine/pool.h"

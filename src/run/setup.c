@@ -8,7 +8,6 @@
 
 #include "base/alloc.h"
 #include "base/diag.h"
-#include "base/io.h"
 #include "base/temp_file.h"
 #include "base/text.h"
 #include "base/wakeup.h"

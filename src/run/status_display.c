@@ -17,11 +17,11 @@
 #include "base/units.h"
 #include "cli/option_files.h"
 #include "cli/option_table.h"
-#include "log/decode.h"
 #include "process/signals.h"
 #include "report/eta.h"
 #include "report/run_stats.h"
 #include "report/status_line.h"
+#include "run/pictures.h"
 #include "run/publish.h"
 #include "term/screen.h"
 
@@ -605,7 +605,6 @@ static void choose_form(struct status_display *status_display) {
 
 // Reads what jobs took in a former run. Returns 0, or -1 after a message.
 static int learn(struct status_display *status_display, const char *path) {
-	struct buf messages = BUF_INIT;
 	bool is_next = option_log_is_eta(status_display->run->options); // the first run of many has none before it
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0) {
@@ -617,12 +616,8 @@ static int learn(struct status_display *status_display, const char *path) {
 	}
 	struct stat stat;
 	bool is_empty = fstat(fd, &stat) == 0 && S_ISREG(stat.st_mode) && stat.st_size == 0;
-	int result = is_next && is_empty ? 0 : eventread(fd, path, eta_learn, status_display->forecast, &messages);
+	int result = is_next && is_empty ? 0 : log_read(fd, path, eta_learn, status_display->forecast, /* with_messages */ true);
 	close(fd);
-	if (messages.len > 0 && screen_write(STDERR_FILENO, messages.data, messages.len) != 0) {
-		result = -1;
-	}
-	buf_fini(&messages);
 	return result;
 }
 

@@ -2,7 +2,6 @@
 
 #include "run/submission.h"
 
-#include "base/alloc.h"
 #include "run/counts.h"
 #include "run/dag_node.h"
 #include "run/job_records.h"

@@ -3,7 +3,6 @@
 #include "shell/reader_internal.h"
 
 #include "base/units.h"
-#include "shell/shell.h"
 
 #include <string.h>
 

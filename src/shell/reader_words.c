@@ -5,7 +5,6 @@
 
 #include "base/alloc.h"
 #include "base/units.h"
-#include "shell/shell.h"
 
 #include <string.h>
 

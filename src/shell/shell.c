@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "base/map.h"
 #include "base/sync.h"
+#include "base/text.h"
 #include "base/units.h"
 
 #include <errno.h>
@@ -353,8 +354,7 @@ bool shell_is_needed(const char *command, size_t len) {
 // ---- which shell ----
 
 static bool is_called(const char *path, const char *names) {
-	const char *slash = strrchr(path, '/');
-	const char *name = slash ? slash + 1 : path;
+	const char *name = path_base(path);
 	return word_is_in(names, name, strlen(name));
 }
 

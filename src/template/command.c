@@ -3,6 +3,7 @@
 #include "template/command.h"
 
 #include "base/alloc.h"
+#include "base/text.h"
 #include "shell/quoting.h"
 #include "shell/shell.h"
 
@@ -95,8 +96,7 @@ static int build_direct(struct command *command, size_t nwords, const struct int
 // `shell -c TEXT`.
 static int build_shell(struct command *command, const struct buf *text, const char *shell) {
 	if (shell_uses_function(buf_str(text), text->len)) {
-		const char *slash = strrchr(shell, '/');
-		const char *bash = strcmp(slash ? slash + 1 : shell, "bash") == 0 ? NULL : program_find("bash");
+		const char *bash = strcmp(path_base(shell), "bash") == 0 ? NULL : program_find("bash");
 		shell = bash ? bash : shell;
 	}
 	struct buf *words = &command->words;

@@ -8,7 +8,6 @@
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/diag.h"
-#include "base/io.h"
 #include "cli/option_table.h"
 
 #include <errno.h>

@@ -10,6 +10,7 @@
 #include "base/alloc.h"
 #include "base/diag.h"
 #include "base/io.h"
+#include "base/text.h"
 #include "base/wakeup.h"
 #include "base/write_limit.h"
 #include "process/signals.h"
@@ -381,9 +382,7 @@ static int xargs_status(const struct xargs *xargs) {
 }
 
 bool xargs_is_meant(int argc, char *argv[]) {
-	const char *name = argc > 0 ? argv[0] : "";
-	const char *slash = strrchr(name, '/');
-	name = slash ? slash + 1 : name;
+	const char *name = argc > 0 ? path_base(argv[0]) : "";
 	// called parallel, it is an option of GNU parallel there too
 	return strcmp(name, "xargs") == 0 || (argc > 1 && strcmp(argv[1], "--xargs") == 0 && strcmp(name, "parallel") != 0);
 }

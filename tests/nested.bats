@@ -43,6 +43,31 @@ export count together
 	assert_eq "$stderr" ""
 }
 
+@test "what a run wants below a slot that was lent it gets from idle slots, too" {
+	make_fifo 1.1 1.2 2.1 2.2
+	echo '"$FAIRPAR" "$together" ::: 1 2' >two
+	echo '"$FAIRPAR" "TOGETHER={} sh two" ::: 1 2' >four
+	run_fairpar -j4 'sh four; : {}' ::: a
+	assert_eq "$stderr" ""
+}
+
+@test "log, report and traces tell which slots runs in jobs were lent, and for how long" {
+	need jq
+	make_fifo t.1 t.2
+	echo '"$FAIRPAR" "$together" ::: 1 2' >two
+	TOGETHER=t run_fairpar -j2 --log log --report r.html --trace t.json --trace-service service 'sh two; : {}' ::: a
+	assert_eq "$(jq -r 'select(.ev == "lent") | [.job, .to, .depth // 1, .own // false, .wall > 0] | @tsv' log | sort)" \
+		"$(printf '%s\t%s\t1\t%s\ttrue\n' default#1 "$together ::: 1 2" false default#1 "$together ::: 1 2" true)"
+	assert_eq "$(jq 'select(.ev == "lent").slot' log | sort | tr '\n' ' ')" '1 2 '
+	assert_eq "$(jq -r 'select(.source == "lent") | "\(.batch) \(.job)"' service)" 'default 1'
+	assert_eq "$(jq -r '.traceEvents[] | select(.cat == "lent") | .name' t.json | sort -u)" "$together ::: 1 2"
+	assert_contains "$(<r.html)" '<h2>Runs in jobs</h2>'
+	assert_eq "$(grep -c '^in .*#1 · pid [0-9]* · had' r.html)" 2
+	echo '"$FAIRPAR" true ::: 1' >one
+	run_fairpar --log log -j1 '"$FAIRPAR" "sh one; : {}" ::: 1; : {}' ::: a
+	assert_eq "$(jq -r 'select(.ev == "lent") | "\(.slot) \(.depth // 1) \(.own)"' log)" $'1 2 true\n1 1 true'
+}
+
 @test "an inner run may have fewer slots than the outer one, and never has more" {
 	run_fairpar -j3 '"$FAIRPAR" -j1 "$count #" ::: 1 2 3 4; : {}' ::: a
 	assert_eq "$(most_at_once)" 1

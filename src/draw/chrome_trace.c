@@ -385,6 +385,22 @@ static void add_wait(struct chrome *chrome, const struct event_wait *wait, uint6
 	buf_fini(&name);
 }
 
+// On the track of the slot: within the slice of the job, or of the run above, if it was theirs.
+static void add_inner(struct chrome *chrome, const struct event_lent *lent) {
+	struct buf job = BUF_INIT;
+	unsigned tid = lent->id.slot < chrome->ntracks ? lent->id.slot : chrome->ntracks;
+	uint64_t ns = lent->end > lent->start ? lent->end - lent->start : 0;
+	struct buf *buf = begin(chrome, "X", tid, lent->start);
+	buf_printf(buf, ",\"dur\":%llu.%03u,\"cat\":\"lent\"", ull(ns / 1000), (unsigned)(ns % 1000));
+	add_name(buf, lent->to);
+	attempt_add_title(&job, &lent->id, TEXT_BATCH_COLUMNS);
+	buf_adds(buf, ",\"args\":{");
+	json_add_string(buf, "job", buf_str(&job), job.len);
+	buf_printf(buf, ",\"pid\":%d,\"depth\":%u,\"own\":%s}", lent->pid, lent->depth, lent->own ? "true" : "false");
+	end(chrome);
+	buf_fini(&job);
+}
+
 static void add_slots(struct chrome *chrome, unsigned slots, uint64_t at) {
 	buf_printf(begin(chrome, "C", 0, at), ",\"name\":\"slots\",\"args\":{\"slots\":%u}", slots);
 	end(chrome);
@@ -431,6 +447,7 @@ void chrome_on_event(void *arg, const struct event *event) {
 	attempts_on_event(&chrome->attempts, event);
 	switch (event->kind) {
 	case EVENT_WAIT_END: add_wait(chrome, &event->u.wait, event->at); break;
+	case EVENT_LENT: add_inner(chrome, &event->u.lent); break;
 	case EVENT_SLOTS: add_slots(chrome, event->u.slots.slots, event->at); break;
 	case EVENT_RUN_END: add_run_end(chrome, &event->u.run_end); break;
 	default: break;

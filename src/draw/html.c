@@ -68,13 +68,20 @@ static void add_facts(struct buf *buf, const struct timeline *timeline) {
 	const struct { const char *name; uint64_t n; bool is_always; } counts[] = {
 		{stats->counts_items ? "items" : "jobs", stats_jobs(total), true}, {"ok", total->ok, true}, {"failed", total->failed, true},
 		{"cancelled", total->cancelled, false}, {"skipped", total->skipped, false}, {"retried", total->retried, false},
-		{"done before", stats->run_end.resumed, false}, {"up to date", total->current, false},
+		{"done before", stats->run_end.resumed, false}, {"up to date", total->current, false}, {"stolen", stats->stolen, false},
 	};
 	buf_adds(buf, "<dl class=\"facts\">\n");
 	for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); ++i) {
 		if (counts[i].n > 0 || counts[i].is_always) {
 			add_fact(buf, counts[i].name, counts[i].n);
 		}
+	}
+	if (stats->lent > 0) {
+		open_fact(buf, "lent to runs in jobs");
+		markup_add_count(buf, stats->lent);
+		buf_adds(buf, "&nbsp;× · ");
+		text_add_time(buf, stats->lent_time);
+		buf_adds(buf, "</dd></div>\n");
 	}
 	open_fact(buf, "time");
 	text_add_time(buf, stats_wall(stats));
@@ -265,6 +272,35 @@ static void add_losses(struct buf *buf, const struct run_stats *stats) {
 	}
 }
 
+// Runs in jobs, each job's together as they came.
+static void add_inner(struct buf *buf, const struct palette *palette) {
+	const struct run_stats *stats = palette->stats;
+	if (stats->ninner == 0) {
+		return;
+	}
+	buf_adds(buf, "<h2>Runs in jobs</h2>\n<div class=\"scroll\"><table id=\"inner\">\n<caption>What they were lent");
+	buf_adds(buf, stats->ninner == STATS_INNER ? "; the first ones. The log has all." : "");
+	buf_adds(buf, "</caption>\n<thead><tr><th scope=\"col\">job</th><th scope=\"col\">run</th><th scope=\"col\" class=\"n\">slots</th>"
+	         "<th scope=\"col\" class=\"n\">time on them</th></tr></thead>\n<tbody>\n");
+	for (size_t i = 0; i < stats->ninner; ++i) {
+		const struct stats_inner *inner = &stats->inner[i];
+		const struct stats_job job = {.batch = inner->batch, .number = inner->number, .seq = inner->seq};
+		buf_printf(buf, "<tr><th scope=\"row\"><i class=\"s s%u\"></i>", palette_class(palette, inner->batch));
+		add_job_name(buf, &job);
+		buf_adds(buf, "</th><td class=\"cmd\"><code>");
+		for (unsigned depth = 1; depth < inner->depth && depth < 9; ++depth) {
+			buf_adds(buf, "↳ ");
+		}
+		add_text(buf, inner->to);
+		buf_adds(buf, "</code></td><td class=\"n\">");
+		markup_add_count(buf, inner->times);
+		buf_adds(buf, "</td>");
+		add_time_cell(buf, inner->time);
+		buf_adds(buf, "</tr>\n");
+	}
+	buf_adds(buf, "</tbody>\n</table></div>\n");
+}
+
 static void add_slowest(struct buf *buf, const struct palette *palette) {
 	const struct run_stats *stats = palette->stats;
 	if (stats->nslowest == 0) {
@@ -382,6 +418,7 @@ void html_draw(struct buf *buf, const struct timeline *timeline, const struct ro
 	add_batches(buf, palette);
 	add_failures(buf, palette->stats);
 	add_losses(buf, palette->stats);
+	add_inner(buf, palette);
 	add_slowest(buf, palette);
 	add_rows(buf, rows, timeline->start);
 	add_footer(buf, palette->stats);

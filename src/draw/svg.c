@@ -15,6 +15,7 @@ enum {
 	STRIP = 80,                  // height of the strip of shares
 	LANES_HEIGHT = 480,          // of all lanes, from the number on where they get narrower
 	NAME_COLUMNS = 40,           // of a batch in the legend
+	DEPTHS = 4,                  // of runs in jobs: deeper ones come in any order
 	LEAD_MIN = 6,                // pixels of waiting that are worth a line: not the time that it takes to begin
 };
 
@@ -81,7 +82,7 @@ static void add_style(const struct sheet *sheet) {
 	         ".fp .f{fill:none;stroke:#d00;stroke-width:2}.fp .ft{fill:#d00}.fp .x{stroke:#000;stroke-width:1.8;fill:none}"
 	         ".fp .xo{stroke:#fff;stroke-width:4.2;fill:none}.fp .m{fill:#000;fill-opacity:.85}.fp .h{fill:url(#fp-h)}.fp .o{fill:none;stroke:#222;stroke-dasharray:3 2}"
 	         ".fp .k{fill:none;stroke:#666;stroke-width:1.5;stroke-dasharray:2 2}.fp .ax,.fp .h,.fp .m,.fp .x,.fp .xo{pointer-events:none}"
-	         ".fp .w{opacity:.6}.fp .b:hover{opacity:.75}.fp .lane{fill:#f3f3f3}");
+	         ".fp .w{opacity:.6}.fp .n{fill:#fff;fill-opacity:.85;stroke:#222;stroke-width:.5}.fp .nd{fill:#333;fill-opacity:.75;stroke:#fff;stroke-width:.5}.fp .nt{fill:#111;font-size:9px;pointer-events:none}.fp .b:hover{opacity:.75}.fp .lane{fill:#f3f3f3}");
 	for (unsigned class = 0; class < PALETTE_CLASSES; ++class) {
 		if (class < PALETTE_COLOURS || class == PALETTE_OTHERS) {
 			buf_printf(buf, ".fp .c%u{fill:%s}", class, palette_colour(class));
@@ -89,7 +90,7 @@ static void add_style(const struct sheet *sheet) {
 			buf_printf(buf, ".fp .c%u{fill:url(#fp-%u)}", class, class);
 		}
 	}
-	buf_adds(buf, "@media(prefers-color-scheme:dark){.fp text{fill:#ddd}.fp .bg{fill:#111}.fp .f{stroke:#ff4d4d}"
+	buf_adds(buf, "@media(prefers-color-scheme:dark){.fp text{fill:#ddd}.fp .nt{fill:#111}.fp .bg{fill:#111}.fp .f{stroke:#ff4d4d}"
 	         ".fp .ft{fill:#ff4d4d}.fp .o{stroke:#ddd}.fp .k{stroke:#aaa}.fp .lane{fill:#1b1b1b}}</style>");
 }
 
@@ -159,6 +160,7 @@ static void add_marks(const struct sheet *sheet, struct legend *legend) {
 		{BAR_RETRIED, BLOCK "<rect class=\"h\" width=\"12\" height=\"12\"/>", "another attempt"},
 		{BAR_STOLEN, BLOCK "<path class=\"m\" d=\"M0 0h7l-7 7z\"/>", "stolen"},
 		{BAR_LENT, BLOCK "<path class=\"m\" d=\"M0 12h7l-7-7z\"/>", "lent slot"},
+		{BAR_INNER, BLOCK "<rect class=\"n\" y=\"5\" width=\"12\" height=\"7\"/>", "run in a job, on its slot or a lent one"},
 		{BAR_CANCELLED, "<rect class=\"k\" x=\"1\" y=\"1\" width=\"10\" height=\"10\"/>", "cancelled"},
 		{BAR_OPEN, "<rect class=\"o\" x=\".5\" y=\".5\" width=\"11\" height=\"11\"/>", "not ended"},
 	};
@@ -324,13 +326,47 @@ static void add_bar(const struct sheet *sheet, const struct bar *bar) {
 	}
 }
 
-// What has failed comes last, so that no neighbour covers its outline.
+// A slot that was lent to a run in a job: the slot in the colour of the job's batch, and over its lower part a strip with what
+// ran. Where the slot is the job's own, the strip is over the job's bar; deeper runs are dark edges below it.
+static void add_inner(const struct sheet *sheet, const struct bar *bar) {
+	struct buf *buf = sheet->buf;
+	double x = bar_x(sheet, bar->from), width = bar_x(sheet, bar->to) - x, whole = lane_bar(sheet, bar->lane);
+	double bottom = lane_y(sheet, bar->lane) + whole, height = whole * 0.7;
+	width = width > 3 ? width - 0.6 : width < 0.3 ? 0.3 : width;
+	bool is_deep = bar->depth > 1;
+	height = is_deep ? height / (bar->depth + 1) : height;
+	buf_adds(buf, "<g class=\"b\"><title>");
+	markup_add_escaped(buf, bar->text, bar->text_len);
+	buf_adds(buf, "</title>");
+	if (bar->depth == 0) {
+		buf_printf(buf, "<rect class=\"c%u\" x=\"%.1f\" y=\"%.1f\" width=\"%.2f\" height=\"%.1f\"/>", bar->class, x, bottom - whole, width, whole);
+	}
+	buf_printf(buf, "<rect class=\"%s\" x=\"%.1f\" y=\"%.1f\" width=\"%.2f\" height=\"%.1f\"/>", is_deep ? "nd" : "n", x, bottom - height, width, height);
+	size_t len = strcspn(bar->text, "\n"), room = width > 30 ? (size_t)((width - 4) / 5.2) : 0;
+	if (room > 0 && height >= 9) { // then it is no deep one
+		buf_printf(buf, "<text class=\"nt\" x=\"%.1f\" y=\"%.1f\">", x + 2, bottom - height + 8);
+		struct buf label = BUF_INIT;
+		text_add_text(&label, bar->text, len, room);
+		markup_add_escaped(buf, buf_str(&label), label.len);
+		buf_fini(&label);
+		buf_adds(buf, "</text>");
+	}
+	buf_adds(buf, "</g>\n");
+}
+
+// What has failed comes behind, so that no neighbour covers its outline, and runs in jobs last, over these, the deeper ones
+// over those that they run in.
+static unsigned layer_of(const struct bar *bar) {
+	unsigned depth = bar->depth < DEPTHS ? bar->depth : DEPTHS;
+	return bar->flags & BAR_INNER ? 2 + depth : bar->flags & BAR_FAILED ? 1 : 0;
+}
+
 static void add_bars(const struct sheet *sheet) {
 	const struct timeline *timeline = sheet->timeline;
-	for (int failed = 0; failed <= 1; ++failed) {
+	for (unsigned layer = 0; layer <= (timeline->seen & BAR_INNER ? 2 + DEPTHS : 1U); ++layer) {
 		for (size_t i = 0; i < timeline->nbars; ++i) {
-			if (!(timeline->bars[i].flags & BAR_FAILED) == !failed) {
-				add_bar(sheet, &timeline->bars[i]);
+			if (layer_of(&timeline->bars[i]) == layer) {
+				(layer >= 2 ? add_inner : add_bar)(sheet, &timeline->bars[i]);
 			}
 		}
 	}

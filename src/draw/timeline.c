@@ -195,6 +195,51 @@ void timeline_add(void *arg, const struct attempt_span *attempt) {
 	}
 }
 
+static void add_inner(struct timeline *timeline, const struct event_lent *lent, unsigned lane, unsigned class) {
+	struct buf text = BUF_INIT;
+	markup_add_cut(&text, lent->to, strlen(lent->to), TEXT_COMMAND);
+	buf_adds(&text, "\nin ");
+	attempt_add_title(&text, &lent->id, SIZE_MAX);
+	buf_printf(&text, " · pid %d · had %s slot for ", lent->pid, lent->own ? "its" : "another");
+	text_add_time(&text, lent->end - lent->start);
+	grow_array(&timeline->bars, &timeline->bar_cap, timeline->nbars + 1, sizeof(*timeline->bars));
+	timeline->bars[timeline->nbars++] = (struct bar){
+		.lane = lane,
+		.class = (unsigned char)class,
+		.flags = BAR_INNER,
+		.depth = (unsigned char)(!lent->own ? 0 : lent->depth < UINT8_MAX ? lent->depth : UINT8_MAX),
+		.from = lent->start,
+		.to = lent->end,
+		.lead = lent->start,
+		.text = arena_text(&timeline->texts, buf_str(&text), text.len),
+		.text_len = text.len,
+	};
+	buf_fini(&text);
+}
+
+void timeline_on_event(void *arg, const struct event *event) {
+	struct timeline *timeline = arg;
+	const struct event_lent *lent = &event->u.lent;
+	if (event->kind != EVENT_LENT || lent->end < lent->start) {
+		return;
+	}
+	unsigned slot = lent->id.slot > 0 ? lent->id.slot - 1 : 0, lane = timeline->nbeside + slot / timeline->group;
+	unsigned class = palette_class(timeline->palette, lent->id.batch);
+	double from = timeline_x(timeline, lent->start), to = timeline_x(timeline, lent->end);
+	lane = lane < timeline->nlanes ? lane : timeline->nlanes - 1;
+	if (!lent->own) {
+		double scale = (double)TIMELINE_SHARES / TIMELINE_WIDTH;
+		spread(&timeline->shares[0][class], sizeof(timeline->shares[0]), TIMELINE_SHARES, from * scale, to * scale, 1.0 / timeline->slots);
+		timeline->lane_ends[lane] = lent->end;
+	}
+	timeline->seen |= BAR_INNER;
+	if (timeline->shortest == 0 || lent->end - lent->start >= timeline->shortest) {
+		add_inner(timeline, lent, lane, class);
+	} else if (!lent->own) {
+		merge(timeline, lane, class, BAR_MORE, from, to);
+	}
+}
+
 uint64_t timeline_tick(const struct timeline *timeline, unsigned most) {
 	static const uint32_t seconds[] = {
 		1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 14400, 21600, 43200,

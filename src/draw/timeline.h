@@ -28,11 +28,13 @@ enum bar_flag {
 	BAR_LENT = 1 << 4,
 	BAR_OPEN = 1 << 5,       // still ran when the log ended
 	BAR_MORE = 1 << 6,       // another slot of a job that takes several
+	BAR_INNER = 1 << 7,      // the slot was lent to a run in the job
 };
 
 struct bar {
 	unsigned lane;
 	unsigned char class, flags;
+	unsigned char depth;     // BAR_INNER: that many others are behind it, of the job and of runs above; or 0
 	uint64_t from, to;       // event time
 	uint64_t lead;           // from here to `from` the job was queued and its lane empty
 	const char *text;        // what it is, in lines; any bytes
@@ -73,6 +75,9 @@ void timeline_fini(struct timeline *timeline);
 
 // An attempt_fn: `arg` is the timeline.
 void timeline_add(void *arg, const struct attempt_span *attempt);
+
+// An event_fn: adds the slots that were lent to runs in jobs; `arg` is the timeline.
+void timeline_on_event(void *arg, const struct event *event);
 
 // The place of the event time `at` on the axis in pixels, 0 to TIMELINE_WIDTH.
 double timeline_x(const struct timeline *timeline, uint64_t at);

@@ -29,6 +29,7 @@ enum event_kind {
 	EVENT_LOST,         // jobs that never started: cancelled or skipped
 	EVENT_WAIT,         // something waits, and not just for its turn
 	EVENT_WAIT_END,
+	EVENT_LENT,         // a slot was lent to a run in a job, and has come back
 	EVENT_SLOTS,        // the number of slots has changed
 	EVENT_BATCH_END,
 	EVENT_RUN_END,
@@ -156,6 +157,15 @@ struct event_wait {
 	uint64_t until;         // EVENT_WAIT, live: when it will end, now_ns() time; 0: nobody knows
 };
 
+struct event_lent {
+	struct event_job id;    // the attempt in which the run is; `slot` is the one that was lent
+	const char *to;         // the run: its command line
+	int pid;                // of its fairpar
+	unsigned depth;         // 1: a run in the job; 2: a run in a job of that; and so on
+	bool own;               // the slot was taken already: by the attempt, or lent to the run above
+	uint64_t start, end;    // now_ns() time
+};
+
 struct event_slots {
 	unsigned slots;
 	const char *why;
@@ -186,6 +196,7 @@ struct event {
 		struct event_job_end job_end;
 		struct event_lost lost;
 		struct event_wait wait;
+		struct event_lent lent;
 		struct event_slots slots;
 		struct event_batch_end batch_end;
 		struct event_run_end run_end;

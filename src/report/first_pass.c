@@ -21,6 +21,14 @@ void first_pass_add(void *arg, const struct attempt_span *attempt) {
 	}
 }
 
+void first_pass_on_event(void *arg, const struct event *event) {
+	struct first_pass *first_pass = arg;
+	if (event->kind == EVENT_LENT && event->u.lent.end >= event->u.lent.start) {
+		++first_pass->bars;
+		++first_pass->durations[bucket_of(event->u.lent.end - event->u.lent.start, FIRST_PASS_BITS)];
+	}
+}
+
 void first_pass_bounds(const struct first_pass *first_pass, const struct run_stats *stats, uint64_t *ret_start, uint64_t *ret_end) {
 	bool is_earlier = first_pass->first > 0 && (stats->start == 0 || first_pass->first < stats->start);
 	uint64_t end = stats->end > first_pass->last ? stats->end : first_pass->last;

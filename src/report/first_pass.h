@@ -24,6 +24,9 @@ struct first_pass {
 // An attempt_fn: `arg` is the struct first_pass.
 void first_pass_add(void *arg, const struct attempt_span *attempt);
 
+// An event_fn: counts the bars that are no attempts, slots that were lent; `arg` is the struct first_pass.
+void first_pass_on_event(void *arg, const struct event *event);
+
 // The event times from which to which a picture of the run is: those of the run, and of the attempts beyond in a damaged log.
 // The end is later than the start.
 void first_pass_bounds(const struct first_pass *first_pass, const struct run_stats *stats, uint64_t *ret_start, uint64_t *ret_end);

@@ -113,6 +113,10 @@ void stats_free(struct run_stats *stats) {
 		free(stats->losses[i].batch);
 		free(stats->losses[i].why);
 	}
+	for (size_t i = 0; i < stats->ninner; ++i) {
+		free(stats->inner[i].batch);
+		free(stats->inner[i].to);
+	}
 	free(stats->batches);
 	map_fini(&inside->names);
 	running_table_fini(&inside->retried);
@@ -328,6 +332,7 @@ static void count_attempt(struct run_stats *stats, struct stats_batch *batch, co
 	uint64_t wall = duration(&end->result), from = in_whole_us(stats, end->result.start);
 	widen(batch, from, from + wall);
 	++batch->attempts;
+	stats->stolen += end->source == FROM_STOLEN;
 	if (end->source == FROM_LONG || batch->long_running) {
 		batch->long_time += wall;
 	} else {
@@ -394,6 +399,39 @@ static void count_lost(struct run_stats *stats, const struct event_lost *lost) {
 	*(lost->outcome == OUTCOME_SKIPPED ? &batch->skipped : &batch->cancelled) += lost->jobs;
 }
 
+static struct stats_inner *inner_of(struct run_stats *stats, const struct event_lent *lent) {
+	for (size_t i = stats->ninner; i-- > 0;) {
+		struct stats_inner *inner = &stats->inner[i];
+		if (inner->pid == lent->pid && inner->number == lent->id.number && strcmp(inner->batch, lent->id.batch) == 0) {
+			return inner;
+		}
+	}
+	if (stats->ninner == STATS_INNER) {
+		return NULL;
+	}
+	struct stats_inner *inner = &stats->inner[stats->ninner++];
+	*inner = (struct stats_inner){
+		.batch = xstrdup(lent->id.batch), .number = lent->id.number, .seq = lent->id.seq, .to = xstrdup(lent->to),
+		.pid = lent->pid, .depth = lent->depth, .first = lent->start,
+	};
+	return inner;
+}
+
+static void count_lent(struct run_stats *stats, const struct event_lent *lent) {
+	uint64_t time = lent->end > lent->start ? event_us(lent->end - lent->start) * 1000 : 0;
+	struct stats_inner *inner = inner_of(stats, lent);
+	++stats->lent;
+	stats->lent_time += time;
+	if (inner) {
+		++inner->times;
+		inner->time += time;
+		inner->first = lent->start < inner->first ? lent->start : inner->first;
+	}
+	if (!lent->own) { // else it is in the time of the attempt, or of the run above
+		batch_of(stats, lent->id.batch)->slot_time += time;
+	}
+}
+
 void stats_on_event(void *arg, const struct event *event) {
 	struct run_stats *stats = arg;
 	struct stats_private *inside = stats->inside;
@@ -417,6 +455,9 @@ void stats_on_event(void *arg, const struct event *event) {
 		break;
 	case EVENT_LOST:
 		count_lost(stats, &event->u.lost);
+		break;
+	case EVENT_LENT:
+		count_lent(stats, &event->u.lent);
 		break;
 	case EVENT_SLOTS:
 		count_capacity(inside, at);
@@ -491,6 +532,14 @@ bool *stats_largest(const struct run_stats *stats, size_t most, bool with_long) 
 	return is_chosen;
 }
 
+static int compare_inner(const void *a, const void *b) {
+	const struct stats_inner *x = a, *y = b;
+	int by_batch = strcmp(x->batch, y->batch);
+	int by_number = x->number < y->number ? -1 : x->number > y->number;
+	int by_start = x->first < y->first ? -1 : x->first > y->first;
+	return by_batch ? by_batch : by_number ? by_number : by_start;
+}
+
 void stats_finish(struct run_stats *stats, uint64_t now) {
 	struct stats_private *inside = stats->inside;
 	stats->total = (struct stats_batch){.name = NULL};
@@ -500,6 +549,7 @@ void stats_finish(struct run_stats *stats, uint64_t now) {
 		batch->max = batch->durations->max;
 		stats_add(&stats->total, batch);
 	}
+	qsort(stats->inner, stats->ninner, sizeof(stats->inner[0]), compare_inner);
 	double slot_time = (double)stats->total.slot_time;
 	for (size_t i = 0; i < stats->nbatches; ++i) {
 		stats->batches[i].share = slot_time > 0 ? (double)stats->batches[i].slot_time / slot_time : 0;

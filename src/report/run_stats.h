@@ -17,6 +17,7 @@ enum {
 	STATS_SLOWEST = 10,
 	STATS_FAILURES = 20,
 	STATS_LOSSES = 20,
+	STATS_INNER = 100,
 };
 
 struct stats_batch {
@@ -30,7 +31,8 @@ struct stats_batch {
 	uint64_t attempts;      // that have ended
 	uint64_t running;       // attempts now
 	uint64_t first_start, last_end; // event time; 0: none
-	uint64_t slot_time;     // nanoseconds times slots, of attempts that have ended; not of long-running ones
+	uint64_t slot_time;     // nanoseconds times slots, of attempts that have ended, not of long-running ones, and of further
+	                        // slots that runs in them were lent
 	uint64_t long_time;     // nanoseconds of long-running attempts
 	uint64_t longest_wait;  // nanoseconds that it had a job to start and got no turn, at most; known from its end on
 	uint64_t p50, max;      // nanoseconds of an attempt, by stats_finish(); p50 within 3 %
@@ -64,6 +66,17 @@ struct stats_loss {
 	uint64_t jobs;
 };
 
+// A run in a job, and what it was lent.
+struct stats_inner {
+	char *batch;            // of the job
+	uint64_t number, seq;
+	char *to;               // its command line
+	int pid;                // of its fairpar
+	unsigned depth;         // 1: of the job itself
+	uint64_t times, time;   // slots that it was lent, and nanoseconds on them
+	uint64_t first;         // event time: since when
+};
+
 struct run_stats {
 	char *run;              // ULID
 	char *version, *host, *cwd, *manifest, *joblog;
@@ -85,6 +98,10 @@ struct run_stats {
 	size_t nfailures;       // listed; total.failed is the number
 	struct stats_loss losses[STATS_LOSSES]; // those whose reason is known, the first ones
 	size_t nlosses;
+	struct stats_inner inner[STATS_INNER]; // after stats_finish() those of a job together, in the order of their starts
+	size_t ninner;
+	uint64_t lent, lent_time; // slots, of all runs in jobs, and nanoseconds on them
+	uint64_t stolen;        // attempts that another slot has taken from its own list
 	bool has_end;           // EVENT_RUN_END came
 	struct event_run_end run_end;
 	double busy;            // slot-time by slots × wall, 0 to 1, by stats_finish()

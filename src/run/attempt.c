@@ -109,7 +109,9 @@ static void build_env(struct worker_state *state, const struct job *job, const s
 	build_vars(vars, job, attempt);
 	state->origin.worker = NULL;
 	if (job->batch->run->nested && state->worker && !worker_is_long(state->worker)) { // it has a slot, which fairpars in it may use
-		state->origin = (struct attempt_origin){.number = nested_add_variable(job->batch->run->nested, vars), .worker = state->worker};
+		state->origin = (struct attempt_origin){
+			.number = nested_add_variable(job->batch->run->nested, vars), .worker = state->worker, .state = state, .job = job,
+		};
 	}
 	if (spec->start && state->context && state->context->cwd) {
 		add_dir(vars, spec, state->context->cwd);

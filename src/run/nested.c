@@ -10,6 +10,7 @@
 #include "base/sync.h"
 #include "engine/pool.h"
 #include "process/context.h"
+#include "run/publish.h"
 #include "run/start_order.h"
 #include "slots/connections.h"
 #include "slots/place.h"
@@ -25,6 +26,23 @@ struct running_job {
 	const struct attempt_origin *origin;
 	bool leased;               // a fairpar in it has come: its slot is a lease in the table
 	bool released, freed;      // that lease; and nobody uses its slot any more
+};
+
+// A slot that is lent to a fairpar in a job, or below; for as long as its lease is in the table.
+struct loan {
+	struct list link;          // of nested->loans
+	uint64_t number;           // of the lease
+	struct event_lent event;   // `to` and id.batch are the loan's own
+	struct run *run;           // NULL: the job has ended
+	uint64_t job;              // number of the attempt
+};
+
+// An item that lends its slot, on the stack of its worker.
+struct lending {
+	struct list link;          // of nested->lendings
+	unsigned slot;
+	uint64_t lease;            // that has it, or 0
+	bool ends;                 // the slot is the run's again
 };
 
 struct nested {
@@ -49,7 +67,9 @@ struct nested {
 	unsigned submitted;        // items that are to lend a slot, and have not begun
 	unsigned arrived;          // have begun, and are not in `slots` yet
 	unsigned lending;          // have begun
-	unsigned ending;           // of these, are to end: their slots are the run's again
+	unsigned ending;           // of these, are to end
+	struct list lendings;      // those that have begun
+	struct list loans;
 };
 
 // ---- jobs ----
@@ -108,14 +128,18 @@ struct executor nested_executor(struct nested *nested) {
 	return (struct executor){.run = execute, .terminate = terminate, .kill = kill_all, .arg = nested};
 }
 
-static struct running_job *find_job(const struct nested *nested, uint64_t number) {
-	for (struct list *at = nested->jobs.next; at != &nested->jobs; at = at->next) {
+static struct running_job *find_in(const struct list *jobs, uint64_t number) {
+	for (struct list *at = jobs->next; at != jobs; at = at->next) {
 		struct running_job *job = list_entry(at, struct running_job, link);
 		if (job->origin->number == number) {
 			return job;
 		}
 	}
 	return NULL;
+}
+
+static struct running_job *find_job(const struct nested *nested, uint64_t number) {
+	return find_in(&nested->jobs, number);
 }
 
 static void set_slots(struct nested *nested, unsigned slots) {
@@ -154,11 +178,85 @@ static void release_ended(struct nested *nested, uint64_t now) {
 	}
 }
 
+// ---- what is lent to whom ----
+
+static struct loan *find_loan(const struct nested *nested, uint64_t number) {
+	list_for_each_entry(&nested->loans, struct loan, loan, link) {
+		if (loan->number == number) {
+			return loan;
+		}
+	}
+	return NULL;
+}
+
+static void loan_free(struct loan *loan) {
+	list_remove(&loan->link);
+	free((char *)loan->event.id.batch);
+	free((char *)loan->event.to);
+	free(loan);
+}
+
+// The slot of a job, or of a loan, that the lease is lent out of, or of an item that lends.
+static unsigned slot_of(struct nested *nested, const struct lease_grant *grant, const struct running_job *job) {
+	const struct loan *lender = find_loan(nested, grant->lender);
+	if (grant->lender) {
+		return lender ? lender->event.id.slot : job ? worker_slot(job->origin->worker) : 0;
+	}
+	list_for_each_entry(&nested->lendings, struct lending, item, link) {
+		if (item->lease == 0 && !item->ends) {
+			item->lease = grant->id.number;
+			return item->slot;
+		}
+	}
+	return 0;
+}
+
+// sessions.granted
+static void begin_loan(void *arg, const struct lease_grant *grant, const char *label, uint32_t pid) {
+	struct nested *nested = arg;
+	struct loan *loan = NEW(struct loan);
+	const struct loan *above = find_loan(nested, grant->below);
+	loan->number = grant->id.number;
+	loan->job = above ? above->job : grant->below;
+	struct running_job *job = find_job(nested, loan->job);
+	job = job ? job : find_in(&nested->ended, loan->job);
+	if (job) {
+		loan->event.id = publish_identify(job->origin->state, job->origin->job);
+		loan->event.id.batch = xstrdup(loan->event.id.batch);
+		loan->run = job->origin->state->run;
+	}
+	loan->event.id.slot = slot_of(nested, grant, job);
+	loan->event.to = xstrdup(label);
+	loan->event.pid = (int)pid;
+	loan->event.depth = above ? above->event.depth + 1 : 1;
+	loan->event.own = grant->lender;
+	loan->event.start = now_ns();
+	list_push_back(&nested->loans, &loan->link);
+}
+
+static void end_loans(struct nested *nested, uint64_t now) {
+	list_for_each(&nested->loans, at) {
+		struct loan *loan = list_entry(at, struct loan, link);
+		if (lease_is_there(nested->sessions.table, loan->number)) {
+			continue;
+		}
+		list_for_each_entry(&nested->lendings, struct lending, item, link) {
+			item->lease = item->lease == loan->number ? 0 : item->lease;
+		}
+		if (loan->run) {
+			loan->event.end = now;
+			publish_lent(loan->run, &loan->event);
+		}
+		loan_free(loan);
+	}
+}
+
 // ---- slots beyond those of the jobs ----
 
 // The item: has taken a slot, and lends it until it is told to end.
 static enum work_status lend(struct worker *worker, struct queue *queue, void *data, size_t size) {
 	struct nested *nested = *(struct nested **)data;
+	struct lending lending = {.slot = worker_slot(worker)};
 	(void)queue;
 	(void)size;
 	if (nested->start_order) {
@@ -169,9 +267,11 @@ static enum work_status lend(struct worker *worker, struct queue *queue, void *d
 	++nested->arrived;
 	++nested->lending;
 	nested->wake(nested->wake_arg);
-	while (nested->ending == 0) {
+	list_push_back(&nested->lendings, &lending.link);
+	while (!lending.ends) {
 		cond_wait(&nested->changed, &nested->lock);
 	}
+	list_remove(&lending.link);
 	--nested->ending;
 	--nested->lending;
 	mutex_unlock(&nested->lock);
@@ -196,10 +296,15 @@ static void return_free(struct nested *nested) {
 	unsigned free = nested->slots > stat.taken ? nested->slots - stat.taken : 0;
 	unsigned lending = nested->lending - nested->arrived - nested->ending;
 	unsigned n = free < lending ? free : lending;
-	if (n > 0) {
-		nested->ending += n;
-		set_slots(nested, nested->slots - n);
-		cond_broadcast(&nested->changed);
+	list_for_each(&nested->lendings, at) {
+		struct lending *item = list_entry(at, struct lending, link);
+		if (n > 0 && item->lease == 0 && !item->ends) {
+			item->ends = true;
+			--n;
+			++nested->ending;
+			set_slots(nested, nested->slots - 1);
+			cond_broadcast(&nested->changed);
+		}
 	}
 }
 
@@ -212,7 +317,8 @@ struct wanting {
 static void submit_wanted(void *arg, uint64_t root, uint32_t wanted) {
 	struct wanting *wanting = arg;
 	struct nested *nested = wanting->nested;
-	const struct running_job *job = find_job(nested, root);
+	const struct loan *loan = find_loan(nested, root);
+	const struct running_job *job = find_job(nested, loan ? loan->job : root);
 	wanting->wanted += wanted;
 	uint32_t most = wanting->wanted < nested->most ? wanting->wanted : nested->most;
 	const struct work work = {
@@ -220,7 +326,7 @@ static void submit_wanted(void *arg, uint64_t root, uint32_t wanted) {
 		.data = &nested,
 		.size = sizeof(nested),
 		.flags = WORK_LOCAL | WORK_LENT | WORK_NO_CONTEXT,
-		.id = root,
+		.id = loan ? loan->job : root,
 	};
 	while (job && nested->submitted < most) {
 		struct worker *worker = job->origin->worker;
@@ -248,6 +354,7 @@ uint64_t nested_tick(struct nested *nested, const struct pollfd *polls) {
 	connections_serve(&nested->connections, polls, now);
 	if (nested->connections.n > 0 || !list_is_empty(&nested->ended) || nested->lending > 0) {
 		release_ended(nested, now);
+		end_loans(nested, now);
 		if (nested->lending > 0) { // what comes back is the run's, if it has work; its items and ours take turns
 			atomic_store_relaxed(&nested->starving, false);
 			nested->sessions.others_wait = pool_demand(nested->pool, 1) > 0;
@@ -288,9 +395,12 @@ struct nested *nested_open(const struct executor *inner, unsigned slots, struct 
 	cond_init(&nested->changed);
 	list_init(&nested->jobs);
 	list_init(&nested->ended);
+	list_init(&nested->lendings);
+	list_init(&nested->loans);
 	uint64_t now = now_ns();
 	sessions_init(&nested->sessions, &(struct sessions_config){.slots = slots, .epoch = UINT32_MAX}, now);
 	nested->sessions.find_lease = find_lease;
+	nested->sessions.granted = begin_loan;
 	nested->sessions.arg = nested;
 	(void)sessions_settle(&nested->sessions, /* quiet */ true, now); // nobody was there before: it is open
 	nested->own = lease_join(nested->sessions.table, &(struct lease_client_config){.weight = 1}, NULL, now);
@@ -314,6 +424,9 @@ void nested_close(struct nested *nested) {
 		connections_fini(&nested->connections);
 		lease_leave(nested->own, now);
 		sessions_fini(&nested->sessions, now);
+		list_for_each(&nested->loans, at) {
+			loan_free(list_entry(at, struct loan, link));
+		}
 		cond_fini(&nested->changed);
 		mutex_fini(&nested->lock);
 		buf_fini(&nested->name);

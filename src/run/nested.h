@@ -18,15 +18,19 @@
 #include <stdint.h>
 
 struct context;
+struct job;
 struct nested;
 struct pool;
 struct start_order;
 struct worker;
+struct worker_state;
 
 // Where an attempt comes from: child_config.origin.
 struct attempt_origin {
 	uint64_t number;         // of the attempt
 	struct worker *worker;   // that runs it, on a slot
+	const struct worker_state *state; // of that
+	const struct job *job;
 };
 
 // Opens the socket. NULL: there can be none, and fairpars in jobs have slots of their own. `inner` executes the

@@ -103,11 +103,13 @@ static void on_first_reading(void *arg, const struct event *event) {
 	struct drawing *drawing = arg;
 	stats_on_event(drawing->stats, event);
 	attempts_on_event(&drawing->attempts, event);
+	first_pass_on_event(&drawing->first_pass, event);
 }
 
 static void on_second_reading(void *arg, const struct event *event) {
 	struct drawing *drawing = arg;
 	attempts_on_event(&drawing->attempts, event);
+	timeline_on_event(&drawing->timeline, event);
 	rows_on_event(&drawing->rows, event);
 	if (drawing->chrome) {
 		chrome_on_event(drawing->chrome, event);

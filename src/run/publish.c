@@ -242,6 +242,10 @@ void publish_begin(struct run *run) {
 	free(parent);
 }
 
+void publish_lent(struct run *run, const struct event_lent *lent) {
+	publish_event(run, &(struct event){.kind = EVENT_LENT, .u.lent = *lent});
+}
+
 void publish_slots(struct run *run, unsigned slots, const char *why) {
 	publish_event(run, &(struct event){.kind = EVENT_SLOTS, .u.slots = {.slots = slots, .why = why}});
 }
@@ -537,7 +541,7 @@ static enum event_why reason(const struct worker_state *state, const struct job 
 	return most;
 }
 
-static struct event_job identify(const struct worker_state *state, const struct job *job) {
+struct event_job publish_identify(const struct worker_state *state, const struct job *job) {
 	return (struct event_job){
 		.batch = job->batch->name,
 		.number = job->item.number,
@@ -595,7 +599,7 @@ void publish_job_start(struct worker_state *state, const struct job *job, int pi
 	publish_event(state->run, &(struct event){
 		.kind = EVENT_JOB_START,
 		.u.job_start = {
-			.id = identify(state, job),
+			.id = publish_identify(state, job),
 			.nslots = worker_width(state->worker),
 			.pid = pid,
 			.source = source_of(state),
@@ -614,7 +618,7 @@ void publish_job_start(struct worker_state *state, const struct job *job, int pi
 void publish_output(struct worker_state *state, const struct job *job, int stream, const char *data, size_t len) {
 	publish_event(state->run, &(struct event){
 		.kind = EVENT_OUTPUT,
-		.u.output = {.id = identify(state, job), .stream = stream + 1, .data = data, .len = len},
+		.u.output = {.id = publish_identify(state, job), .stream = stream + 1, .data = data, .len = len},
 	});
 }
 
@@ -699,7 +703,7 @@ static void make_end(struct worker_state *state, const struct job *job, const st
 	*ret_event = (struct event){
 		.kind = EVENT_JOB_END,
 		.u.job_end = {
-			.id = identify(state, job),
+			.id = publish_identify(state, job),
 			.result = *result,
 			.queued = stats->queued,
 			.nslots = state->worker ? worker_width(state->worker) : job->spec->width,

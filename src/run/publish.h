@@ -62,6 +62,9 @@ void publish_begin(struct run *run);
 // Publishes what was put together and is not published yet. From the event loop, whenever it wakes.
 void publish_tick(struct run *run);
 void publish_slots(struct run *run, unsigned slots, const char *why);
+
+// A slot has come back that was lent to a run in a job.
+void publish_lent(struct run *run, const struct event_lent *lent);
 // The end of the run, if it has begun, with its exit status and the signal that ends it, or 0. Once no job runs.
 void publish_end(struct run *run, int exit_status, int signal);
 
@@ -112,6 +115,8 @@ void publish_pause(const struct job *job, uint64_t pause);
 
 // ---- attempts
 
+// How events name the attempt of the job on this worker. It borrows the name of the batch.
+struct event_job publish_identify(const struct worker_state *state, const struct job *job);
 // An attempt begins on this worker; before any other event of it.
 void publish_attempt(struct worker_state *state);
 // The job was let in after so many nanoseconds in admission, or in waiting for memory.

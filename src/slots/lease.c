@@ -406,6 +406,17 @@ void lease_want(struct lease_client *client, uint32_t n, uint32_t width, uint64_
 
 // ---- granting ----
 
+static struct lease_grant grant_of(const struct lease *lease) {
+	const struct lease *below = lease->holder->lender;
+	return (struct lease_grant){
+		.client = lease->holder,
+		.id = lease->id,
+		.width = lease->width,
+		.lender = lease->lender ? lease->lender->id.number : 0,
+		.below = below ? below->id.number : 0,
+	};
+}
+
 static void grant(struct lease_client *client, struct lease *lender, uint32_t width, uint64_t now, struct lease_grant *ret_grant) {
 	struct lease_table *table = client->table;
 	struct lease_id id = {.number = ++table->last_number, .nonce = random_next(&table->nonces)};
@@ -423,12 +434,7 @@ static void grant(struct lease_client *client, struct lease *lender, uint32_t wi
 		list_push_back(&client->batch->waiting, &client->waiting);
 		client->since = ++table->nwaits;
 	}
-	*ret_grant = (struct lease_grant){
-		.client = client,
-		.id = id,
-		.width = width,
-		.lent = lender,
-	};
+	*ret_grant = grant_of(lease);
 }
 
 bool lease_ask_holder(struct lease_table *table, struct lease_client **ret_holder, uint64_t *ret_number) {
@@ -580,7 +586,7 @@ bool lease_unused(const struct lease_table *table, uint64_t now, struct lease_gr
 			*ret_when = lease->granted + LEASE_UNUSED;
 			return false;
 		}
-		*ret_unused = (struct lease_grant){.client = lease->holder, .id = lease->id, .width = lease->width, .lent = lease->lender};
+		*ret_unused = grant_of(lease);
 		return true;
 	}
 	return false;

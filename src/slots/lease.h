@@ -48,7 +48,8 @@ struct lease_grant {
 	struct lease_client *client;
 	struct lease_id id;
 	uint32_t width;        // slots: as wanted, cut to those of the pool
-	bool lent;
+	uint64_t lender;       // number of the lease that it is lent out of, or 0
+	uint64_t below;        // number of the lease that the client runs on, or 0
 };
 
 // A table of `slots` (at least 1) slots, RECOVERING. `fair_time`: batches get as much time on the slots each, else as

@@ -437,7 +437,11 @@ uint64_t sessions_settle(struct sessions *sessions, bool quiet, uint64_t now) {
 		when = now;
 	}
 	while (lease_next(sessions->table, now, &grant)) {
-		say(lease_user(grant.client), FRAME_GRANT, grant.id.number, grant.id.nonce, grant.width | (grant.lent ? LEASE_LENT : 0));
+		struct session *session = lease_user(grant.client);
+		say(session, FRAME_GRANT, grant.id.number, grant.id.nonce, grant.width | (grant.lender ? LEASE_LENT : 0));
+		if (sessions->granted) {
+			sessions->granted(sessions->arg, &grant, session->label, session->pid);
+		}
 	}
 	bool contended = sessions->others_wait || lease_is_contended(sessions->table);
 	list_for_each(&sessions->list, at) {

@@ -44,6 +44,8 @@ struct sessions {
 	// For the owner to set, or NULL: a client says that it runs on a lease that is not in the table. Puts it there by
 	// lease_hold(), or returns false: the client is refused.
 	bool (*find_lease)(void *arg, struct lease_id id);
+	// The same: a client of that label and process was granted a lease.
+	void (*granted)(void *arg, const struct lease_grant *grant, const char *label, uint32_t pid);
 	void *arg;
 	struct session *asked;   // was told that its lease `asked_number` is going to be lent; or NULL
 	uint64_t asked_number;

@@ -79,6 +79,12 @@ static void tell_run(struct bytes *bytes, event_fn *fn, void *arg) {
 			event.u.lost = (struct event_lost){.batch = "b", .outcome = what & 8 ? OUTCOME_SKIPPED : OUTCOME_CANCELLED, .jobs = take(bytes),
 				.why = take_text(bytes, name)};
 			break;
+		case 3:
+			event.kind = EVENT_LENT;
+			event.u.lent = (struct event_lent){
+				.id = {.batch = take_text(bytes, name), .number = take(bytes), .attempt = 1, .slot = take(bytes)}, .to = "inner", .pid = 7,
+				.depth = take(bytes), .own = take(bytes) & 1, .start = event.at, .end = event.at + take(bytes) * 1000000};
+			break;
 		case 2:
 			event.kind = EVENT_SLOTS;
 			event.u.slots = (struct event_slots){.slots = 1 + take(bytes) % 9, .why = "more"};

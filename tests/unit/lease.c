@@ -73,7 +73,7 @@ static const char *grants(struct world *world) {
 	while (lease_next(world->table, world->now, &grant)) {
 		char name = *(char *)lease_user(grant.client);
 		world->leases[name - 'a'][world->nleases[name - 'a']++] = grant.id;
-		trace[n++] = (char)(grant.lent ? name - 'a' + 'A' : name);
+		trace[n++] = (char)(grant.lender ? name - 'a' + 'A' : name);
 	}
 	trace[n] = '\0';
 	return trace;

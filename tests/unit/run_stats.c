@@ -225,6 +225,33 @@ static void test_slots(void) {
 	stats_free(stats);
 }
 
+static void lend(uint64_t number, int pid, unsigned depth, bool own, uint64_t from, uint64_t to) {
+	stats_on_event(stats, &(struct event){.kind = EVENT_LENT, .at = origin + to, .u.lent = {
+		.id = {.batch = "a", .number = number, .attempt = 1, .slot = 1}, .to = "inner", .pid = pid, .depth = depth, .own = own,
+		.start = origin + from, .end = origin + to,
+	}});
+}
+
+static void test_lent(void) {
+	begin(4);
+	lend(2, 9, 1, true, 1 * S, 2 * S);
+	lend(1, 8, 2, true, 2 * S, 3 * S);
+	lend(1, 7, 1, true, 1 * S, 5 * S);
+	lend(1, 7, 1, false, 2 * S, 6 * S);
+	job("a", 1, 0, 10 * S, OUTCOME_OK);
+	end(10 * S);
+	check_equal(stats->lent, 4);
+	check_equal(stats->lent_time, 10 * S);
+	check_equal(stats->ninner, 3);
+	check_equal(stats->inner[0].pid, 7); // those of a job in the order of their starts
+	check_equal(stats->inner[0].times, 2);
+	check_equal(stats->inner[0].time, 8 * S);
+	check_equal(stats->inner[1].pid, 8);
+	check_equal(stats->inner[2].pid, 9);
+	check_equal(stats->batches[0].slot_time, 14 * S); // a slot of the job is counted once
+	stats_free(stats);
+}
+
 // Against the plain way: sort all of them.
 static void test_median_of_many(void) {
 	enum { N = 100000 };
@@ -321,6 +348,7 @@ int main(int argc, char *argv[]) {
 		TEST("the items of a process are counted", test_items_of_a_process),
 		TEST("jobs that are up to date, lost, or may fail", test_what_is_not_run),
 		TEST("long-running jobs take no slot, wide ones several, and the slots may change", test_slots),
+		TEST("slots that runs in jobs were lent take slot-time, once", test_lent),
 		TEST("the median of many is right within 3 %", test_median_of_many),
 		TEST("later batches share an entry", test_many_batches),
 		TEST("a damaged log gives numbers all the same", test_damage),

@@ -23,7 +23,7 @@
 //   manifest/    manifest_load()    a YAML file: typed batches, or all of its mistakes with their places
 //   cli/         options_parse()    the one option table (options.def): struct options, --help, completions
 //   xargs/       xargs_main()       `fairpar --xargs`, or called xargs: a run of its own kind
-//   run/         run_all()          the event loop: input, wake-ups; stop.c: signals, what ends a run
+//   run/         run_all()          run.c, the event loop: input, wake-ups (wake.c); stop.c: signals, what ends a run
 //     setup.c             composition root: what a run is put together from, and what its pool and its writer call back
 //     batch.c             the batches of a run, counted, and what the command line says of each
 //     feed.c              inputs, just ahead of need, into the queues of their batches (feed_open.c, feed_route.c)
@@ -36,7 +36,8 @@
 //     attempt.c           one attempt: command, environment, child
 //     job_output.c        where a job's output goes: spool, files (result_files.c), or items (line_items.c)
 //     batch_commands.c    what runs for a batch beside its items: on-failure, finally, listings
-//     admission.c         when a job may start: --load, --memfree, --delay auto (terminal.c: --tty, -p)
+//     admission.c         when a job may start: --load, --memfree, --delay auto (terminal.c: --tty, -p; start_order.c: -t, in order)
+//     autopack.c          how many items a process gets by --pack=auto; limits.c: how many descriptors and processes there may be
 //     block_feed.c        --pipe: data cut into blocks, one for each job (block.c); dealer.c: to jobs that run (tee.c)
 //     job_records.c       --joblog, and the jobs that --resume leaves out
 //     created_files.c     what jobs create, and who may remove a half one
@@ -47,6 +48,7 @@
 //     sem_mode.c, pool_mode.c        one command behind a semaphore, or in a slot of a pool
 //     leases.c            slots that come from a pool, or from the run in whose job this one is started (pool_client.c)
 //     nested.c            slots that are lent to the fairpars in this run's jobs
+//     waits.c             jobs that wait for others, and the slots that they give up meanwhile
 //
 // src/LAYERS says which room may use which; tests/lint/layers checks the includes, tests/lint/symbols the calls.
 

@@ -141,3 +141,23 @@ run_block() {
 		grep -rqF "$name" "$root/src" || fail "the source has no $name"
 	done < <(grep -oE '`(struct [a-z_]+|[a-z_]+\(\)|[a-z]+_kind)`' "$guide" | tr -d '`()' | sort -u)
 }
+
+@test "the map in main.c and the README name each room, and the map each file of run/ and none that is not there" {
+	root=$BATS_TEST_DIRNAME/..
+	map=$(sed -n '/^$/q; p' "$root/src/main.c")
+	((${#map} > 3000)) || fail "the map is short: $map"
+	for room in "$root"/src/*/; do
+		room=$(basename "$room")
+		grep -qE "^//   $room/ " <<<"$map" || fail "the map has no room $room"
+		grep -qF "(src/$room)" "$readme" || fail "the README has no room $room"
+	done
+	for file in "$root"/src/run/*.c; do
+		grep -qE "(^|[^a-z_])$(basename "$file")" <<<"$map" || fail "the map has no file $(basename "$file")"
+	done
+	while read -r file; do
+		compgen -G "$root/src/*/$file" >/dev/null || fail "the map has a file $file that is not there"
+	done < <(grep -oE '[a-z_]+\.(c|h|def)' <<<"$map" | sort -u)
+	while read -r function; do
+		grep -rqE "\b$function\(" --include='*.h' "$root/src" || fail "the map has a function $function that is not there"
+	done < <(grep -oE '[a-z_]+\(\)' <<<"$map" | tr -d '()' | sort -u)
+}

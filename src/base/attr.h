@@ -9,7 +9,6 @@
 #define FP_UNUSED __attribute__((unused))
 #define FP_MALLOC __attribute__((malloc, returns_nonnull))
 #define FP_INLINE inline __attribute__((always_inline))
-#define FP_NONSTRING __attribute__((nonstring))
 
 #if defined(__SANITIZE_THREAD__)
 #define FP_TSAN 1

@@ -29,7 +29,7 @@ static void skip_blanks(struct json_reader *reader) {
 	}
 }
 
-static bool take(struct json_reader *reader, char c) {
+static bool accept(struct json_reader *reader, char c) {
 	if (reader->at < reader->end && *reader->at == c) {
 		++reader->at;
 		return true;
@@ -44,7 +44,7 @@ void json_begin(struct json_reader *reader, char *text, size_t len) {
 	reader->error = NULL;
 	reader->nitems = 0;
 	skip_blanks(reader);
-	if (!take(reader, '{')) {
+	if (!accept(reader, '{')) {
 		fail(reader, "this is no JSON object");
 	}
 }
@@ -77,7 +77,7 @@ static char *add_utf8(char *to, long c) {
 }
 
 // Behind "\u". The decoded character is never longer than what stands for it.
-static char *take_code(struct json_reader *reader, char *to) {
+static char *parse_code(struct json_reader *reader, char *to) {
 	long c = reader->end - reader->at >= 4 ? hex4(reader->at) : -1;
 	if (c < 0) {
 		fail(reader, "a string has \\u without four digits");
@@ -99,7 +99,7 @@ static char *take_code(struct json_reader *reader, char *to) {
 }
 
 // Behind a backslash.
-static char *take_escape(struct json_reader *reader, char *to) {
+static char *parse_escape(struct json_reader *reader, char *to) {
 	static const char letters[] = "\"\\/bfnrt", meanings[] = "\"\\/\b\f\n\r\t";
 	char c = reader->at < reader->end ? *reader->at : '\0';
 	const char *letter = c != '\0' ? strchr(letters, c) : NULL;
@@ -113,12 +113,12 @@ static char *take_escape(struct json_reader *reader, char *to) {
 		return to;
 	}
 	++reader->at;
-	return take_code(reader, to);
+	return parse_code(reader, to);
 }
 
 // At the opening quote.
-static bool take_string(struct json_reader *reader, struct json_value *ret_value) {
-	if (!take(reader, '"')) {
+static bool parse_string(struct json_reader *reader, struct json_value *ret_value) {
+	if (!accept(reader, '"')) {
 		return fail(reader, "a string is missing");
 	}
 	char *start = reader->at, *to = start;
@@ -135,7 +135,7 @@ static bool take_string(struct json_reader *reader, struct json_value *ret_value
 		}
 		if (c == '\\') {
 			++reader->at;
-			to = take_escape(reader, to);
+			to = parse_escape(reader, to);
 			continue;
 		}
 		size_t n = c < 0x20 ? 0 : c < 0x80 ? 1 : utf8_length(reader->at, (size_t)(reader->end - reader->at));
@@ -153,7 +153,7 @@ static bool take_string(struct json_reader *reader, struct json_value *ret_value
 
 // ---- numbers ----
 
-static bool take_digits(struct json_reader *reader) {
+static bool parse_digits(struct json_reader *reader) {
 	char *start = reader->at;
 	while (reader->at < reader->end && *reader->at >= '0' && *reader->at <= '9') {
 		++reader->at;
@@ -161,18 +161,18 @@ static bool take_digits(struct json_reader *reader) {
 	return reader->at > start;
 }
 
-static bool take_number(struct json_reader *reader, struct json_value *ret_value) {
+static bool parse_number(struct json_reader *reader, struct json_value *ret_value) {
 	char *start = reader->at;
-	take(reader, '-');
-	bool ok = take(reader, '0') || take_digits(reader);
-	if (ok && take(reader, '.')) {
-		ok = take_digits(reader);
+	accept(reader, '-');
+	bool ok = accept(reader, '0') || parse_digits(reader);
+	if (ok && accept(reader, '.')) {
+		ok = parse_digits(reader);
 	}
-	if (ok && (take(reader, 'e') || take(reader, 'E'))) {
-		if (!take(reader, '+')) {
-			take(reader, '-');
+	if (ok && (accept(reader, 'e') || accept(reader, 'E'))) {
+		if (!accept(reader, '+')) {
+			accept(reader, '-');
 		}
-		ok = take_digits(reader);
+		ok = parse_digits(reader);
 	}
 	if (!ok) {
 		return fail(reader, "this is no JSON");
@@ -181,7 +181,7 @@ static bool take_number(struct json_reader *reader, struct json_value *ret_value
 	return true;
 }
 
-static bool take_word(struct json_reader *reader, const char *word, enum json_kind kind, struct json_value *ret_value) {
+static bool parse_word(struct json_reader *reader, const char *word, enum json_kind kind, struct json_value *ret_value) {
 	size_t len = strlen(word);
 	if ((size_t)(reader->end - reader->at) < len || memcmp(reader->at, word, len) != 0) {
 		return fail(reader, "this is no JSON");
@@ -193,17 +193,17 @@ static bool take_word(struct json_reader *reader, const char *word, enum json_ki
 
 // ---- values ----
 
-static bool take_value(struct json_reader *reader, struct json_value *ret_value, unsigned depth);
+static bool parse_value(struct json_reader *reader, struct json_value *ret_value, unsigned depth);
 
-static bool take_list(struct json_reader *reader, struct json_value *ret_value, unsigned depth) {
+static bool parse_list(struct json_reader *reader, struct json_value *ret_value, unsigned depth) {
 	size_t first = reader->nitems;
 	bool is_plain = true;
 	++reader->at;
 	skip_blanks(reader);
-	if (!take(reader, ']')) {
+	if (!accept(reader, ']')) {
 		do {
 			struct json_value item;
-			if (!take_value(reader, &item, depth + 1)) {
+			if (!parse_value(reader, &item, depth + 1)) {
 				return false;
 			}
 			is_plain = is_plain && (item.kind == JSON_STRING || item.kind == JSON_NULL);
@@ -212,8 +212,8 @@ static bool take_list(struct json_reader *reader, struct json_value *ret_value, 
 				reader->items[reader->nitems++] = item;
 			}
 			skip_blanks(reader);
-		} while (take(reader, ','));
-		if (!take(reader, ']')) {
+		} while (accept(reader, ','));
+		if (!accept(reader, ']')) {
 			return fail(reader, "a list has no end");
 		}
 	}
@@ -227,43 +227,43 @@ static bool take_list(struct json_reader *reader, struct json_value *ret_value, 
 }
 
 // The rest of an object, behind its brace or a member of it.
-static bool take_member(struct json_reader *reader, bool is_first, struct json_value *ret_key, struct json_value *ret_value,
+static bool parse_member(struct json_reader *reader, bool is_first, struct json_value *ret_key, struct json_value *ret_value,
                         unsigned depth) {
 	skip_blanks(reader);
-	if (take(reader, '}')) {
+	if (accept(reader, '}')) {
 		return false;
 	}
-	if (!is_first && !take(reader, ',')) {
+	if (!is_first && !accept(reader, ',')) {
 		return fail(reader, "an object has no end");
 	}
 	skip_blanks(reader);
-	if (!take_string(reader, ret_key)) {
+	if (!parse_string(reader, ret_key)) {
 		return false;
 	}
 	skip_blanks(reader);
-	if (!take(reader, ':')) {
+	if (!accept(reader, ':')) {
 		return fail(reader, "a key has no value");
 	}
-	return take_value(reader, ret_value, depth);
+	return parse_value(reader, ret_value, depth);
 }
 
-static bool take_value(struct json_reader *reader, struct json_value *ret_value, unsigned depth) {
+static bool parse_value(struct json_reader *reader, struct json_value *ret_value, unsigned depth) {
 	if (depth > MAX_DEPTH) {
 		return fail(reader, "lists or objects are nested too deep");
 	}
 	skip_blanks(reader);
 	switch (reader->at < reader->end ? *reader->at : '\0') {
-	case '"': return take_string(reader, ret_value);
-	case 'n': return take_word(reader, "null", JSON_NULL, ret_value);
-	case 't': return take_word(reader, "true", JSON_TRUE, ret_value);
-	case 'f': return take_word(reader, "false", JSON_FALSE, ret_value);
-	case '[': return take_list(reader, ret_value, depth);
+	case '"': return parse_string(reader, ret_value);
+	case 'n': return parse_word(reader, "null", JSON_NULL, ret_value);
+	case 't': return parse_word(reader, "true", JSON_TRUE, ret_value);
+	case 'f': return parse_word(reader, "false", JSON_FALSE, ret_value);
+	case '[': return parse_list(reader, ret_value, depth);
 	case '{': break;
-	default: return take_number(reader, ret_value);
+	default: return parse_number(reader, ret_value);
 	}
 	++reader->at;
 	struct json_value key, value;
-	for (bool is_first = true; take_member(reader, is_first, &key, &value, depth + 1); is_first = false) {
+	for (bool is_first = true; parse_member(reader, is_first, &key, &value, depth + 1); is_first = false) {
 	}
 	*ret_value = (struct json_value){.kind = JSON_OTHER};
 	return !reader->error;
@@ -273,7 +273,7 @@ bool json_next(struct json_reader *reader, struct json_value *ret_key, struct js
 	if (reader->error) {
 		return false;
 	}
-	if (take_member(reader, reader->is_first, ret_key, ret_value, 0)) {
+	if (parse_member(reader, reader->is_first, ret_key, ret_value, 0)) {
 		reader->is_first = false;
 		return true;
 	}

@@ -141,7 +141,7 @@ int help_topic(struct buf *text, const char *topic) {
 	return -1;
 }
 
-const char *help_near_topic(const char *topic) {
+const char *help_suggest_topic(const char *topic) {
 	struct nearest nearest = NEAREST_INIT(topic, strlen(topic));
 	for (int group = 0; group < NGROUPS; ++group) {
 		nearest_offer(&nearest, option_sections[group].topic, strlen(option_sections[group].topic));

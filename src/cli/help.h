@@ -14,7 +14,7 @@ void help_concise(struct buf *text);
 int help_topic(struct buf *text, const char *topic);
 
 // The topic that may be meant by a name that is none, or NULL.
-const char *help_near_topic(const char *topic);
+const char *help_suggest_topic(const char *topic);
 
 // Appends the completion script of the shell: "bash", "zsh" or "fish". Returns 0, or -1 for any other.
 int completions_print(struct buf *text, const char *shell) FP_NODISCARD;

@@ -195,8 +195,8 @@ int opt_schema(struct parser *parser, const char *value) {
 int opt_help(struct parser *parser, const char *value) {
 	struct buf text = BUF_INIT;
 	if (value && help_topic(&text, value) != 0) {
-		const char *near = help_near_topic(value);
-		return near ? option_fail(parser->id, "has no topic '%s'; did you mean '%s'?", text_shows(value), near)
+		const char *suggestion = help_suggest_topic(value);
+		return suggestion ? option_fail(parser->id, "has no topic '%s'; did you mean '%s'?", text_shows(value), suggestion)
 			: option_fail(parser->id, "has no topic '%s', but %s", text_shows(value), option_topics);
 	}
 	if (!value) {

@@ -95,7 +95,7 @@ static bool is_gnu_spelling(const char *name, size_t len, enum option_id *ret_id
 
 // Finds the options of GNU parallel that have a name which begins like this.
 static enum option_match find_by_prefix(const char *name, size_t len, enum option_id *ret_id, char **ret_names,
-                                        const char **ret_near) {
+                                        const char **ret_suggestion) {
 	struct buf names = BUF_INIT;
 	size_t n = 0, nforeign = 0, word_len;
 	for (int id = 0; id < NOPTIONS; ++id) {
@@ -111,7 +111,7 @@ static enum option_match find_by_prefix(const char *name, size_t len, enum optio
 	for (size_t i = 0; i < NFOREIGN; ++i) {
 		const char *list = foreign_table[i].names;
 		for (; (list = find_prefixed_word(list, name, len, &word_len)); list += word_len) {
-			*ret_near = nforeign++ == 0 ? foreign_table[i].instead : *ret_near;
+			*ret_suggestion = nforeign++ == 0 ? foreign_table[i].instead : *ret_suggestion;
 		}
 	}
 	enum option_match match = n + nforeign == 0 ? MATCH_NONE : n + nforeign > 1 && names.len > 0 ? MATCH_AMBIGUOUS
@@ -124,24 +124,24 @@ static enum option_match find_by_prefix(const char *name, size_t len, enum optio
 }
 
 enum option_match option_find_long(const char *name, size_t len, enum option_id *ret_id, char **ret_names,
-                                   const char **ret_near) {
+                                   const char **ret_suggestion) {
 	if (option_is_name(name, len, ret_id)) {
 		return MATCH_OPTION;
 	}
 	if (len == 1 && strchr(gnu_letters, name[0])) {
-		return option_find_short(name[0], ret_id, ret_near);
+		return option_find_short(name[0], ret_id, ret_suggestion);
 	}
 	if (is_gnu_spelling(name, len, ret_id)) {
 		return MATCH_OPTION;
 	}
 	for (size_t i = 0; i < NFOREIGN; ++i) {
 		if (word_is_in(foreign_table[i].names, name, len)) {
-			*ret_near = foreign_table[i].instead;
+			*ret_suggestion = foreign_table[i].instead;
 			return MATCH_FOREIGN;
 		}
 	}
-	enum option_match match = len > 0 ? find_by_prefix(name, len, ret_id, ret_names, ret_near) : MATCH_NONE;
-	return match == MATCH_NONE ? option_suggest(name, len, ret_near) : match;
+	enum option_match match = len > 0 ? find_by_prefix(name, len, ret_id, ret_names, ret_suggestion) : MATCH_NONE;
+	return match == MATCH_NONE ? option_suggest(name, len, ret_suggestion) : match;
 }
 
 bool option_is_meant(const char *word, size_t len, enum option_id *ret_id) {

@@ -69,10 +69,10 @@ static inline bool option_goes_with_manifest(const struct option_info *option) {
 
 enum option_match {
 	MATCH_OPTION,    // *ret_id
-	MATCH_FOREIGN,   // an option that others have, and fairpar has not: *ret_near says what to do
+	MATCH_FOREIGN,   // an option that others have, and fairpar has not: *ret_suggestion says what to do
 	MATCH_AMBIGUOUS, // a prefix of several of GNU parallel's names: *ret_names (caller frees) has those that it may be here
-	MATCH_SIMILAR,   // none, but *ret_near (static) is nearly the same
-	MATCH_NEGATED,   // "no" and *ret_near, an option
+	MATCH_SIMILAR,   // none, but *ret_suggestion (static) is nearly the same
+	MATCH_NEGATED,   // "no" and *ret_suggestion, an option
 	MATCH_NONE,
 };
 
@@ -80,7 +80,7 @@ enum option_match {
 // spellings and unique prefixes of an option that both have. A prefix of a name that only fairpar has is no match, so
 // that a new option can never break a script. What is no name is looked up by option_suggest().
 enum option_match option_find_long(const char *name, size_t len, enum option_id *ret_id, char **ret_names,
-                                   const char **ret_near);
+                                   const char **ret_suggestion);
 
 // True, with the option in *ret_id, if fairpar has one of that name, in full.
 bool option_is_name(const char *name, size_t len, enum option_id *ret_id);
@@ -94,8 +94,8 @@ enum option_match option_find_short(char letter, enum option_id *ret_id, const c
 
 // ---- suggest.c ----
 
-// Finds what may be meant by a name that no option has: MATCH_SIMILAR, MATCH_NEGATED or MATCH_FOREIGN with *ret_near (static), or
-// MATCH_NONE with NULL.
-enum option_match option_suggest(const char *name, size_t len, const char **ret_near);
+// Finds what may be meant by a name that no option has: MATCH_SIMILAR, MATCH_NEGATED or MATCH_FOREIGN with *ret_suggestion
+// (static), or MATCH_NONE with NULL.
+enum option_match option_suggest(const char *name, size_t len, const char **ret_suggestion);
 
 #endif

@@ -13,12 +13,12 @@
 
 #include <string.h>
 
-static void refuse_name(enum option_match match, const char *shown, char *names, const char *near) {
+static void refuse_name(enum option_match match, const char *shown, char *names, const char *suggestion) {
 	switch (match) {
-	case MATCH_FOREIGN: diag_error("%s is not in fairpar; %s", shown, near); break;
+	case MATCH_FOREIGN: diag_error("%s is not in fairpar; %s", shown, suggestion); break;
 	case MATCH_AMBIGUOUS: diag_error("%s may be %s: write the name in full", shown, names); break;
-	case MATCH_SIMILAR: diag_error("unknown option %s; did you mean --%s?", shown, near); break;
-	case MATCH_NEGATED: diag_error("unknown option %s; leave out --%s", shown, near); break;
+	case MATCH_SIMILAR: diag_error("unknown option %s; did you mean --%s?", shown, suggestion); break;
+	case MATCH_NEGATED: diag_error("unknown option %s; leave out --%s", shown, suggestion); break;
 	default: diag_error("unknown option %s; 'fairpar --help' lists them all", shown); break;
 	}
 }
@@ -57,26 +57,26 @@ static void take_number(struct option_reader *reader, struct option_word *option
 
 // --name, --name=value or --name value
 static enum option_reading read_name(struct option_reader *reader, struct option_word *option) {
-	const char *name = option->word + 2, *value = strchr(name, '='), *near = NULL;
+	const char *name = option->word + 2, *value = strchr(name, '='), *suggestion = NULL;
 	size_t len = value ? (size_t)(value++ - name) : strlen(name);
 	char *names = NULL;
-	enum option_match match = option_find_long(name, len, &option->id, &names, &near);
+	enum option_match match = option_find_long(name, len, &option->id, &names, &suggestion);
 	const struct option_info *info = &option_table[option->id];
 	if (match == MATCH_OPTION && value && !option_takes_value(info)) {
 		enum option_id other;
-		bool is_near = !option_is_name(name, len, &other) && option_suggest(name, len, &near) == MATCH_SIMILAR &&
-		               option_is_name(near, strlen(near), &other) && option_takes_value(&option_table[other]);
-		match = is_near ? MATCH_SIMILAR : match; // not the one that begins so
-		if (!is_near && !reader->is_quiet) {
+		bool is_suggested = !option_is_name(name, len, &other) && option_suggest(name, len, &suggestion) == MATCH_SIMILAR &&
+		               option_is_name(suggestion, strlen(suggestion), &other) && option_takes_value(&option_table[other]);
+		match = is_suggested ? MATCH_SIMILAR : match; // not the one that begins so
+		if (!is_suggested && !reader->is_quiet) {
 			diag_error("--%s takes no value ('%s')", info->name, text_shows(option->word));
 		}
-		if (!is_near) {
+		if (!is_suggested) {
 			return READ_ERROR;
 		}
 	}
 	if (match != MATCH_OPTION) {
 		if (!reader->is_quiet) {
-			refuse_name(match, text_show(option->word, len > 0 ? len + 2 : strlen(option->word)), names, near);
+			refuse_name(match, text_show(option->word, len > 0 ? len + 2 : strlen(option->word)), names, suggestion);
 		}
 		free(names);
 		return READ_ERROR;

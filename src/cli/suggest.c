@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-enum { LONGEST = 64 }; // distance(): longer ones are near to nothing
+enum { LONGEST = 64 }; // distance(): longer ones are like none
 
 // Words of make, xargs, ninja, CI systems and thread pools, and what fairpar calls it.
 static const struct { const char *words, *name; } others[] = {
@@ -35,7 +35,7 @@ static size_t edits_of_aliases(const char *list, const char *name, size_t len) {
 	size_t least = DISTANCE_NEAR + 1;
 	size_t alias_len;
 	for (const char *alias; (alias = word_next(&list, &alias_len));) {
-		size_t edits = alias_len > 2 ? distance(name, len, alias, alias_len) : least; // "cf" is near to anything
+		size_t edits = alias_len > 2 ? distance(name, len, alias, alias_len) : least; // "cf" is like many
 		least = edits < least ? edits : least;
 	}
 	return least;
@@ -55,9 +55,9 @@ static bool has_same_letters(const char *name, size_t len, const char *other) {
 	return same;
 }
 
-// One that begins like this, else one with few edits; NULL if none is near.
+// One that begins like this, else one with few edits; NULL if there is none.
 static const char *find_alike(const char *name, size_t len) {
-	const char *near = NULL;
+	const char *suggestion = NULL;
 	size_t least = DISTANCE_NEAR + 1;
 	for (int id = 0; id < NOPTIONS; ++id) {
 		const struct option_info *option = &option_table[id];
@@ -67,13 +67,13 @@ static const char *find_alike(const char *name, size_t len) {
 		size_t edits = distance(name, len, option->name, strlen(option->name));
 		size_t others_edits = edits_of_aliases(option->aliases, name, len);
 		edits = others_edits < edits ? others_edits : edits;
-		bool is_nearer = edits < least || (edits == least && has_same_letters(name, len, option->name));
-		if (is_nearer && edits <= DISTANCE_NEAR && edits * 2 <= len) { // not by replacing most of it
+		bool is_better = edits < least || (edits == least && has_same_letters(name, len, option->name));
+		if (is_better && edits <= DISTANCE_NEAR && edits * 2 <= len) { // not by replacing most of it
 			least = edits;
-			near = option->name;
+			suggestion = option->name;
 		}
 	}
-	return near;
+	return suggestion;
 }
 
 // "--j4", "--jobs4": the option, and its value.
@@ -91,9 +91,9 @@ static const char *find_joined(const char *name, size_t len) {
 	return found ? option_table[id].name : NULL;
 }
 
-enum option_match option_suggest(const char *name, size_t len, const char **ret_near) {
+enum option_match option_suggest(const char *name, size_t len, const char **ret_suggestion) {
 	char plain[LONGEST]; // in small letters, with dashes
-	*ret_near = NULL;
+	*ret_suggestion = NULL;
 	if (len > LONGEST) {
 		return MATCH_NONE;
 	}
@@ -102,23 +102,23 @@ enum option_match option_suggest(const char *name, size_t len, const char **ret_
 	}
 	for (size_t i = 0; i < sizeof(foreign) / sizeof(foreign[0]); ++i) {
 		if (word_is_in(foreign[i].words, plain, len)) {
-			*ret_near = foreign[i].instead;
+			*ret_suggestion = foreign[i].instead;
 			return MATCH_FOREIGN;
 		}
 	}
 	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); ++i) {
 		if (word_is_in(others[i].words, plain, len)) {
-			*ret_near = others[i].name;
+			*ret_suggestion = others[i].name;
 			return MATCH_SIMILAR;
 		}
 	}
 	enum option_id id;
 	size_t no = len > 3 && memcmp(plain, "no-", 3) == 0 ? 3 : len > 2 && memcmp(plain, "no", 2) == 0 ? 2 : 0;
 	if (no > 0 && option_is_name(plain + no, len - no, &id)) {
-		*ret_near = option_table[id].name;
+		*ret_suggestion = option_table[id].name;
 		return MATCH_NEGATED;
 	}
-	*ret_near = find_joined(plain, len);
-	*ret_near = *ret_near ? *ret_near : find_alike(plain, len);
-	return *ret_near ? MATCH_SIMILAR : MATCH_NONE;
+	*ret_suggestion = find_joined(plain, len);
+	*ret_suggestion = *ret_suggestion ? *ret_suggestion : find_alike(plain, len);
+	return *ret_suggestion ? MATCH_SIMILAR : MATCH_NONE;
 }

@@ -252,7 +252,7 @@ static void note_arrow(struct chrome *chrome, const struct attempt_span *attempt
 }
 
 // The arrow to an item from the job that emitted it, which may still run.
-static void add_emission(struct chrome *chrome, const struct attempt_span *attempt, unsigned tid) {
+static void add_emit_arrow(struct chrome *chrome, const struct attempt_span *attempt, unsigned tid) {
 	uint64_t seq = attempt->start ? attempt->start->from : 0;
 	const struct origin *origin = origin_of(chrome, seq);
 	if (seq == 0 || origin->seq != seq || attempt->id.step > 0 || attempt->id.attempt > 1 || attempt->id.role != ROLE_JOB) {
@@ -280,7 +280,7 @@ static void add_arrows(struct chrome *chrome, const struct attempt_span *attempt
 		add_arrow_end(chrome, "f", tid, attempt->from, chrome->ids, arrow->name);
 		arrow->name = NULL;
 	}
-	add_emission(chrome, attempt, tid);
+	add_emit_arrow(chrome, attempt, tid);
 	struct tails *tails = &chrome->tails[tid];
 	for (size_t i = 0; i < tails->n; ++i) {
 		add_arrow_end(chrome, "s", tid, within(tails->tails[i].at, attempt->from, attempt->to), tails->tails[i].id, "emits");

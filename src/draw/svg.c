@@ -58,7 +58,7 @@ void svg_add_title(struct buf *buf, const struct run_stats *stats) {
 }
 
 // "204 jobs · 2 failed · 29.5s · 8 slots · 97% busy", the totals of the run.
-static void add_figures(struct buf *buf, const struct run_stats *stats) {
+static void add_totals(struct buf *buf, const struct run_stats *stats) {
 	const struct stats_batch *total = &stats->total;
 	uint64_t jobs = stats_ended(total);
 	markup_add_count(buf, jobs);
@@ -478,7 +478,7 @@ void svg_draw(struct buf *buf, const struct timeline *timeline, enum svg_use use
 	add_axis(&sheet, sheet.strip + STRIP);
 	svg_add_title(&head, stats);
 	buf_adds(&head, " · ");
-	add_figures(&head, stats);
+	add_totals(&head, stats);
 	buf_printf(buf, "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"fp\" viewBox=\"0 0 %d %.0f\" width=\"%d\" height=\"%.0f\" "
 	           "font-family=\"system-ui,sans-serif\" font-size=\"12\" role=\"img\" aria-label=\"", WIDTH, height, WIDTH, height);
 	buf_add(buf, head.data, head.len);

@@ -22,7 +22,6 @@
 #include <stdint.h>
 
 enum {
-	MANIFEST_VERSION = 1,
 	MANIFEST_DEPTH = 64,         // levels of nesting
 	MANIFEST_BYTES = 64 << 20,   // of a file
 	MANIFEST_VALUES = 1000000,   // values in a file, and again with each alias followed; and combinations of a matrix

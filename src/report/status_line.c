@@ -385,7 +385,7 @@ bool status_says_something(const char *format) {
 	return format[strspn(format, " ")] != '\0';
 }
 
-bool status_tells_time(const char *format) {
+bool status_shows_time(const char *format) {
 	for (; (format = strchr(format, '%')) && format[1]; format += 2) {
 		if (strchr("oceEwWP", format[1])) {
 			return true;

@@ -72,7 +72,7 @@ void status_add_bad_letters(struct buf *buf, const char *format, bool utf8);
 bool status_says_something(const char *format);
 
 // Whether the format has letters whose value changes as time passes.
-bool status_tells_time(const char *format);
+bool status_shows_time(const char *format);
 
 // The part of the known jobs that have ended, in percent, or -1 if that is not known.
 int status_percent(const struct status *status);

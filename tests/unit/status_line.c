@@ -187,8 +187,8 @@ static void test_letters(void) {
 	status.eta = NOT_KNOWN;
 	status.rate = -1;
 	check_line(status_add_format(&buf_, "%t %p %u %c %E %W %P", &status, &ascii), "?   ?% ? ? ? ?   ?%");
-	check(status_tells_time("%s %e"));
-	check(!status_tells_time("%s %%e"));
+	check(status_shows_time("%s %e"));
+	check(!status_shows_time("%s %%e"));
 }
 
 static void test_bad_letters(void) {

@@ -79,6 +79,14 @@ static const char *grants(struct world *world) {
 	return trace;
 }
 
+// A pool in which a wants `n` leases, and has been granted those.
+static void world_holding(struct world *world, unsigned slots, unsigned n, const char *granted) {
+	world_init(world, slots);
+	join(world, 'a');
+	want(world, 'a', n);
+	check_string(grants(world), granted);
+}
+
 // The client's oldest lease comes back.
 static void release(struct world *world, char name) {
 	struct lease_id *leases = world->leases[name - 'a'];
@@ -103,11 +111,8 @@ static unsigned taken(const struct world *world) {
 
 static void test_turns(void) {
 	struct world world;
-	world_init(&world, 1);
-	join(&world, 'a');
+	world_holding(&world, 1, 100, "a");
 	join(&world, 'b');
-	want(&world, 'a', 100);
-	check_string(grants(&world), "a");
 	want(&world, 'b', 2); // late: next
 	const char *trace[] = {"b", "a", "b", "a", "a"};
 	char runs = 'a';
@@ -141,11 +146,8 @@ static void test_batch_shared(void) {
 
 static void test_wide(void) {
 	struct world world;
-	world_init(&world, 3);
-	join(&world, 'a');
+	world_holding(&world, 3, 100, "aaa");
 	join(&world, 'b');
-	want(&world, 'a', 100);
-	check_string(grants(&world), "aaa");
 	lease_want(world.clients[1], 1, 2, 0);
 	check_string(grants(&world), "");
 	release(&world, 'a');
@@ -168,11 +170,8 @@ static void test_wide(void) {
 
 static void test_wide_gives_up(void) {
 	struct world world;
-	world_init(&world, 2);
-	join(&world, 'a');
+	world_holding(&world, 2, 3, "aa");
 	join(&world, 'b');
-	want(&world, 'a', 3);
-	check_string(grants(&world), "aa");
 	lease_want(world.clients[1], 1, 2, 0);
 	release(&world, 'a');
 	check_string(grants(&world), "");
@@ -185,10 +184,7 @@ static void test_wide_gives_up(void) {
 
 static void test_lent_three_deep(void) {
 	struct world world;
-	world_init(&world, 1);
-	join(&world, 'a');
-	want(&world, 'a', 1);
-	check_string(grants(&world), "a");
+	world_holding(&world, 1, 1, "a");
 	join_below(&world, 'b', 'a');
 	want(&world, 'b', 5);
 	check_string(grants(&world), "B");
@@ -206,10 +202,7 @@ static void test_lent_three_deep(void) {
 
 static void test_lent_one_at_a_time(void) {
 	struct world world;
-	world_init(&world, 1);
-	join(&world, 'a');
-	want(&world, 'a', 1);
-	check_string(grants(&world), "a");
+	world_holding(&world, 1, 1, "a");
 	join_below(&world, 'b', 'a');
 	join_below(&world, 'c', 'a');
 	want(&world, 'b', 1);
@@ -277,10 +270,7 @@ static void test_holder_asked(void) {
 	struct lease_grant grant;
 	struct lease_client *holder;
 	uint64_t number;
-	world_init(&world, 1);
-	join(&world, 'a');
-	want(&world, 'a', 1);
-	check_string(grants(&world), "a");
+	world_holding(&world, 1, 1, "a");
 	const struct lease_id id = world.leases[0][0];
 	join_below(&world, 'b', 'a');
 	want(&world, 'b', 1);
@@ -300,10 +290,7 @@ static void test_holder_asked(void) {
 
 static void test_nonce(void) {
 	struct world world;
-	world_init(&world, 1);
-	join(&world, 'a');
-	want(&world, 'a', 1);
-	check_string(grants(&world), "a");
+	world_holding(&world, 1, 1, "a");
 	world.leases[0][0].nonce ^= 1;
 	join_below(&world, 'b', 'a');
 	want(&world, 'b', 1);
@@ -317,11 +304,8 @@ static void test_unused(void) {
 	struct world world;
 	struct lease_grant unused;
 	uint64_t when;
-	world_init(&world, 2);
-	join(&world, 'a');
+	world_holding(&world, 2, 2, "aa");
 	join(&world, 'b');
-	want(&world, 'a', 2);
-	check_string(grants(&world), "aa");
 	check(lease_use(world.clients[0], world.leases[0][0].number, 0));
 	check(!lease_unused(world.table, 5 * NS_PER_S, &unused, &when)); // nobody waits
 	check(when == TIME_NEVER);
@@ -342,10 +326,7 @@ static void test_unused_lent(void) {
 	struct world world;
 	struct lease_grant unused;
 	uint64_t when;
-	world_init(&world, 1);
-	join(&world, 'a');
-	want(&world, 'a', 1);
-	check_string(grants(&world), "a");
+	world_holding(&world, 1, 1, "a");
 	check(lease_use(world.clients[0], world.leases[0][0].number, 0));
 	join_below(&world, 'b', 'a');
 	join_below(&world, 'c', 'a');
@@ -361,10 +342,7 @@ static void test_unused_lent(void) {
 
 static void test_gathers_what_it_was_lent(void) {
 	struct world world;
-	world_init(&world, 2);
-	join(&world, 'a');
-	want(&world, 'a', 1);
-	check_string(grants(&world), "a");
+	world_holding(&world, 2, 1, "a");
 	join_below(&world, 'b', 'a');
 	lease_want(world.clients[1], 2, 2, 0);
 	check_string(grants(&world), "Bb"); // more than the one that is left it cannot have
@@ -382,11 +360,8 @@ static void test_gathers_what_it_was_lent(void) {
 
 static void test_foreign(void) {
 	struct world world;
-	world_init(&world, 2);
-	join(&world, 'a');
+	world_holding(&world, 2, 1, "a");
 	join(&world, 'b');
-	want(&world, 'a', 1);
-	check_string(grants(&world), "a");
 	uint64_t number = world.leases[0][0].number;
 	check(!lease_use(world.clients[1], number, 0));
 	check(!lease_release(world.clients[1], number, 0));
@@ -400,10 +375,7 @@ static void test_foreign(void) {
 
 static void test_recovery(void) {
 	struct world old, world;
-	world_init(&old, 1);
-	join(&old, 'a');
-	want(&old, 'a', 1);
-	check_string(grants(&old), "a");
+	world_holding(&old, 1, 1, "a");
 	join_below(&old, 'b', 'a');
 	want(&old, 'b', 2);
 	check_string(grants(&old), "B");
@@ -445,10 +417,7 @@ static void test_recovery_orphan(void) {
 
 static void test_recovery_late(void) {
 	struct world world;
-	world_init(&world, 1);
-	join(&world, 'a');
-	want(&world, 'a', 2);
-	check_string(grants(&world), "a");
+	world_holding(&world, 1, 2, "a");
 	join(&world, 'b'); // was stopped until now
 	check(lease_hold(world.clients[1], (struct lease_id){7, 70}, 1, false, 0));
 	check_equal(taken(&world), 2);
@@ -474,10 +443,7 @@ static void test_recovery_circle(void) {
 
 static void test_drain(void) {
 	struct world world;
-	world_init(&world, 2);
-	join(&world, 'a');
-	want(&world, 'a', 1);
-	check_string(grants(&world), "a");
+	world_holding(&world, 2, 1, "a");
 	lease_drain(world.table);
 	want(&world, 'a', 1);
 	join_below(&world, 'b', 'a');
@@ -540,6 +506,113 @@ static void test_random(void) {
 	}
 }
 
+// ---- a crowd ----
+
+enum { CROWD = 100, ROUNDS = 1000 };
+
+// A client that comes again and again: it waits, holds a lease for a while, may be away for a while.
+struct visitor {
+	struct lease_client *client;
+	uint64_t lease;
+	uint64_t since;                // number of its turn to wait; 0: it does not
+	uint64_t next;                 // when it gives its lease back, or comes
+	double rank;                   // lease_client_stat.virt, while it waits
+	unsigned rounds;
+	unsigned char overtaken[CROWD]; // by each, while it has waited this time
+};
+
+struct crowd {
+	struct visitor all[CROWD];
+	struct lease_table *table;
+	uint64_t now, random, waits;
+	bool is_random;                // times are
+	bool is_away;                  // between its rounds
+	bool by_time;                  // turns are
+	unsigned most;                 // times that one was overtaken by the same one
+};
+
+static uint64_t some_time(struct crowd *crowd) {
+	return crowd->is_random ? 1 + random_next(&crowd->random) % 1000 : 500;
+}
+
+static void visitor_granted(struct crowd *crowd, const struct lease_grant *grant) {
+	struct visitor *visitor = lease_user(grant->client);
+	for (unsigned i = 0; i < CROWD; ++i) {
+		struct visitor *other = &crowd->all[i];
+		bool is_due = crowd->by_time && visitor->rank < other->rank; // its batch has had less
+		if (other->since > 0 && other->since < visitor->since && !is_due) {
+			unsigned times = ++other->overtaken[visitor - crowd->all];
+			crowd->most = times > crowd->most ? times : crowd->most;
+		}
+	}
+	memset(visitor->overtaken, 0, sizeof(visitor->overtaken));
+	visitor->lease = grant->id.number;
+	visitor->since = 0;
+	uint64_t time = some_time(crowd);
+	visitor->next = crowd->now + time;
+	++visitor->rounds;
+}
+
+static void visitor_acts(struct crowd *crowd, struct visitor *visitor) {
+	bool had = visitor->lease > 0;
+	if (had) {
+		check(lease_release(visitor->client, visitor->lease, crowd->now));
+		visitor->lease = 0;
+		visitor->next = crowd->now + (crowd->is_away && random_next(&crowd->random) % 3 == 0 ? 20 * some_time(crowd) : 0);
+	}
+	if (!had || visitor->next == crowd->now) {
+		lease_want(visitor->client, 1, 1, crowd->now);
+		visitor->since = ++crowd->waits;
+		visitor->next = TIME_NEVER;
+		struct lease_client_stat stat;
+		lease_client_stat(visitor->client, crowd->now, &stat);
+		visitor->rank = stat.virt;
+	}
+}
+
+// Each has ROUNDS rounds or more. Returns how often one was overtaken by the same other one, at most.
+static unsigned run_crowd(const char *batch, bool fair_time, bool is_random, bool is_away) {
+	static struct crowd crowd;
+	crowd = (struct crowd){.table = lease_table_create(4, fair_time, 100), .random = 5, .is_random = is_random, .is_away = is_away, .by_time = fair_time && !batch};
+	lease_open(crowd.table, 0);
+	for (unsigned i = 0; i < CROWD; ++i) {
+		struct visitor *visitor = &crowd.all[i];
+		visitor->client = lease_join(crowd.table, &(struct lease_client_config){.weight = 1, .batch = batch}, visitor, 0);
+	}
+	for (unsigned left = CROWD; left > 0;) {
+		struct lease_grant grant;
+		uint64_t next = TIME_NEVER;
+		left = 0;
+		for (unsigned i = 0; i < CROWD; ++i) {
+			if (crowd.all[i].next <= crowd.now) {
+				visitor_acts(&crowd, &crowd.all[i]);
+			}
+		}
+		while (lease_next(crowd.table, crowd.now, &grant)) {
+			visitor_granted(&crowd, &grant);
+		}
+		for (unsigned i = 0; i < CROWD; ++i) {
+			next = crowd.all[i].next < next ? crowd.all[i].next : next;
+			left += crowd.all[i].rounds < ROUNDS;
+		}
+		check(next != TIME_NEVER); // somebody holds a lease, or comes
+		crowd.now = next;
+	}
+	for (unsigned i = 0; i < CROWD; ++i) {
+		lease_leave(crowd.all[i].client, crowd.now);
+	}
+	lease_table_destroy(crowd.table);
+	return crowd.most;
+}
+
+static void test_overtaking(void) {
+	for (unsigned i = 0; i < 8; ++i) {
+		bool fair_time = i & 1, is_random = i & 2, is_away = i & 4;
+		check(run_crowd(NULL, fair_time, is_random, is_away) <= 1);
+		check_equal(run_crowd("shared", fair_time, is_random, is_away), 0);
+	}
+}
+
 int main(int argc, char *argv[]) {
 	static const struct test tests[] = {
 		TEST("batches take turns, and a late one is next", test_turns),
@@ -562,6 +635,7 @@ int main(int argc, char *argv[]) {
 		TEST("who comes back late keeps what it has, and nothing is granted until that evens out", test_recovery_late),
 		TEST("leases that claim to be lent by each other are not believed", test_recovery_circle),
 		TEST("a pool that is drained grants nothing but what is lent", test_drain),
+		TEST("of 100 clients and 1,000 rounds nobody is overtaken twice by the same one of his rank", test_overtaking),
 		TEST("whatever clients do, slots are neither lost nor double", test_random),
 	};
 	return test_main(tests, sizeof(tests) / sizeof(tests[0]), argc, argv);

@@ -385,6 +385,15 @@ same_as_parallel() {
 	assert_eq "$output" ""
 }
 
+@test "a slot with leading zeros is logged as the job had it, and known with more and with fewer slots" {
+	run_fairpar -j10 --plus --joblog log 'echo {0%} {} #' ::: a b
+	assert_eq "$(cut -f 9 log | grep -cx 'echo 0[0-9] [ab] #')" 2
+	for jobs in 1 10 100; do
+		run_fairpar -j$jobs --plus --joblog log --resume 'echo {0%} {} #' ::: a b
+		assert_eq "$output" ""
+	done
+}
+
 @test "the numbers of jobs that are left out hold nobody up with -k, in any batch" {
 	run_fairpar -k --joblog log echo ::: 2 4 6
 	seq 7 >a

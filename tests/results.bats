@@ -323,6 +323,14 @@ then a"
 	[[ $stderr != *'cannot run'* ]] || fail "$stderr"
 }
 
+@test "numbers in the path are those of the run: {##}, and {0#} and {0%} with leading zeros" {
+	same_as_parallel --plus -j1 --results 'out/{##}-{0#}' echo ::: 1 2 3 4 5 6 7 8 9 10
+	run_fairpar -j10 --plus --results 'slots/{0%}-{0#}' echo ::: 1 2 3 4 5 6 7 8 9 10
+	assert_eq "$(compgen -G 'slots/??-??' | wc -l)" 10
+	run_fairpar -j10 --plus --resume --results 'out/{##}-{0#}' echo ::: 1 2 3 4 5 6 7 8 9 10
+	assert_eq "$output" ""
+}
+
 @test "a dry run makes no files" {
 	run_fairpar --results out --dry-run echo ::: a
 	assert_lines "echo a"

@@ -220,7 +220,8 @@ static int parse_templates(struct run *run) {
 static int read_all_records(struct run *run) {
 	const struct options *options = run->options;
 	const struct template *batch_by = run->feeds->batch_by;
-	bool needs_total = job_spec_any(&run->spec, template_needs_total) || (batch_by && template_needs_total(batch_by));
+	bool needs_total = job_spec_any(&run->spec, template_needs_total) || (batch_by && template_needs_total(batch_by))
+		|| result_files_need_total(run);
 	if (!options->shuffle && !options->tee && !needs_total) {
 		return 0;
 	}

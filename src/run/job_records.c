@@ -167,7 +167,7 @@ bool job_records_add(struct worker_state *state, const struct job *job, const st
 	if (spool && (job_records->to_stdout || (spool_bytes(spool, 0) == 0 && spool_bytes(spool, 1) == 0))) {
 		return false;
 	}
-	struct expansion x = {.record = &job->record, .seq = job->item.seq, .slot = job->slot, .total = run->total};
+	struct expansion x = job_expansion(job);
 	buf_reset(&state->row);
 	add_command(job->spec, &x, job->item.bad, &state->row);
 	struct joblog_row row = {
@@ -278,6 +278,11 @@ static enum resume_match find_form(struct job_records *job_records, const struct
 static void find_total(struct run *run, const struct job_spec *spec, struct expansion *x, struct buf *text) {
 	struct job_records *job_records = run->job_records;
 	enum resume_match match = find_form(job_records, spec, x, text);
+	bool is_padded = spec->command && template_pads_slot(spec->command);
+	for (x->slots = 1; match == RESUME_NO_ROW && is_padded && x->slots <= 1000; x->slots *= 10) { // the last run had more or fewer
+		match = find_form(job_records, spec, x, text);
+	}
+	x->slots = run->slots;
 	if (match != RESUME_NO_ROW || !spec->command || !template_needs_total(spec->command)) {
 		return;
 	}
@@ -306,7 +311,7 @@ static void find_total(struct run *run, const struct job_spec *spec, struct expa
 // Asks the log for the item, and uses up the row that says that it is done.
 static enum past_outcome find_past(struct run *run, const struct job_spec *spec, const struct record *record, uint64_t seq) {
 	struct job_records *job_records = run->job_records;
-	struct expansion x = {.record = record, .seq = seq, .total = run->total};
+	struct expansion x = {.record = record, .seq = seq, .slots = run->slots, .total = run->total};
 	struct buf text = BUF_INIT;
 	if (!job_records->resume) {
 		return result_files_is_done(run, record, seq) ? PAST_DONE : PAST_UNKNOWN;

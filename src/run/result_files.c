@@ -126,6 +126,10 @@ int result_files_parse(struct run *run, const struct names *names) {
 	return failed ? -1 : 0;
 }
 
+bool result_files_need_total(const struct run *run) {
+	return run->result_files && run->result_files->path && template_needs_total(run->result_files->path);
+}
+
 // Lines of the table.
 static void put(struct run *run, struct spool *spool, const struct buf *text) {
 	if (run->result_files->fd < 0) {
@@ -220,7 +224,7 @@ static void make_path(struct run *run, const struct expansion *x, struct buf *pa
 }
 
 static int begin_in_dir(struct run *run, struct job *job, struct buf *why) {
-	struct expansion x = {.record = &job->record, .seq = job->item.seq, .slot = job->slot};
+	struct expansion x = job_expansion(job);
 	struct buf path = BUF_INIT, failed = BUF_INIT;
 	size_t below;
 	make_path(run, &x, &path, &below);
@@ -232,7 +236,7 @@ static int begin_in_dir(struct run *run, struct job *job, struct buf *why) {
 }
 
 bool result_files_is_done(struct run *run, const struct record *record, uint64_t seq) {
-	struct expansion x = {.record = record, .seq = seq};
+	struct expansion x = {.record = record, .seq = seq, .slots = run->slots, .total = run->total};
 	struct buf path = BUF_INIT;
 	size_t below;
 	if (!run->result_files || run->result_files->kind != RESULTS_DIR || !is_record(run->options)) {

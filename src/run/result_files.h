@@ -24,6 +24,9 @@ const char *result_files_name(const struct run *run);
 // or -1 after a message.
 int result_files_parse(struct run *run, const struct names *names);
 
+// True if the path has the number of all jobs, {##} or the like: all input is to be read first.
+bool result_files_need_total(const struct run *run);
+
 // From now on jobs are packed of items like this one.
 void result_files_note_item(struct run *run, const struct record *record);
 

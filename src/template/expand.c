@@ -245,12 +245,13 @@ void template_ends(const struct template *template, size_t *ret_head, size_t *re
 	}
 }
 
-// True if there is a part of a kind from `least` to `most`.
-static bool has_kind(const struct template *template, unsigned least, unsigned most) {
+// True if there is a part of a kind from `least` to `most`; with `padded` one with leading zeros.
+static bool has_kind(const struct template *template, unsigned least, unsigned most, bool padded) {
 	const struct parts *const both[] = {&template->parts, &template->words};
 	for (size_t k = 0; k < 2; ++k) {
 		for (size_t i = 0; i < both[k]->n; ++i) {
-			if (both[k]->at[i].kind >= least && both[k]->at[i].kind <= most) {
+			const struct part *part = &both[k]->at[i];
+			if (part->kind >= least && part->kind <= most && (part->is_padded || !padded)) {
 				return true;
 			}
 		}
@@ -259,11 +260,15 @@ static bool has_kind(const struct template *template, unsigned least, unsigned m
 }
 
 bool template_has_strings(const struct template *template) {
-	return has_kind(template, ITEM, TOTAL);
+	return has_kind(template, ITEM, TOTAL, /* padded */ false);
 }
 
 bool template_has_columns(const struct template *template) {
-	return has_kind(template, COLUMN, COLUMN);
+	return has_kind(template, COLUMN, COLUMN, /* padded */ false);
+}
+
+bool template_pads_slot(const struct template *template) {
+	return has_kind(template, SLOT, SLOT, /* padded */ true);
 }
 
 bool template_needs_total(const struct template *template) {

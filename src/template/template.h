@@ -80,6 +80,9 @@ bool template_is_gb18030(const struct template *template);
 // True if the template has the number of all items, so that all must be read before it is expanded: {##}, {0#}.
 bool template_needs_total(const struct template *template);
 
+// True if the template has the slot with as many digits as the number of slots has: {0%}.
+bool template_pads_slot(const struct template *template);
+
 // True if the template names single columns: {2}, {name}.
 bool template_has_columns(const struct template *template);
 

@@ -8,7 +8,6 @@
 #include "base/alloc.h"
 #include "base/diag.h"
 #include "base/sync.h"
-#include "log/encode.h"
 #include "log/event_log.h"
 
 #include <fcntl.h>

@@ -4,7 +4,6 @@
 
 #include "base/sync.h"
 #include "log/decode.h"
-#include "log/encode.h"
 
 #include "test.h"
 

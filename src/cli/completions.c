@@ -2,7 +2,7 @@
 //
 // completions/skeleton.* are the scripts without the options. make install has the program print the whole ones.
 
-#include "cli/help.h"
+#include "cli/parser.h"
 
 #include "base/alloc.h"
 #include "base/units.h"

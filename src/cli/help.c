@@ -1,6 +1,6 @@
 // What is printed from the option table: the helps.
 
-#include "cli/help.h"
+#include "cli/parser.h"
 
 #include "base/alloc.h"
 #include "base/edit_distance.h"

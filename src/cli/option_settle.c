@@ -8,7 +8,6 @@
 #include "base/io.h"
 #include "base/text.h"
 #include "base/units.h"
-#include "cli/help.h"
 #include "shell/quoting.h"
 #include "template/packs.h"
 

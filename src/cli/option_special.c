@@ -8,7 +8,6 @@
 #include "base/io.h"
 #include "base/text.h"
 #include "base/units.h"
-#include "cli/help.h"
 #include "cli/option_files.h"
 #include "slots/slots.h"
 #include "template/packs.h"

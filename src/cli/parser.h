@@ -6,6 +6,7 @@
 #define FAIRPAR_CLI_PARSER_H
 
 #include "base/attr.h"
+#include "base/buf.h"
 #include "cli/option_table.h"
 #include "cli/options.h"
 
@@ -71,6 +72,22 @@ int settle_semaphore(struct options *options, char *const *words, size_t nwords)
 
 // Sets the --term-seq of a run that names none; the text must be one that --term-seq takes.
 void set_default_term_seq(struct options *options, const char *text);
+
+// ---- help.c and completions.c: what is printed from the option table ----
+
+// Append the texts of -h (a line for each option of every day), of --help, and of a start without anything to do.
+void help_short(struct buf *text);
+void help_long(struct buf *text);
+void help_concise(struct buf *text);
+
+// Appends the section of --help that the topic names, or returns -1 if there is none.
+int help_topic(struct buf *text, const char *topic);
+
+// The topic that may be meant by a name that is none, or NULL.
+const char *help_suggest_topic(const char *topic);
+
+// Appends the completion script of the shell: "bash", "zsh" or "fish". Returns 0, or -1 for any other.
+int completions_print(struct buf *text, const char *shell) FP_NODISCARD;
 
 // ---- conflicts.c: what does not go together, or does nothing beside another option ----
 

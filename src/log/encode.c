@@ -3,7 +3,7 @@
 // Lines are made from the table log/events.def. One is made for each start and end of a job, so without printf(): room for
 // all that has a bound is reserved at once, and bytes are put behind each other.
 
-#include "log/encode.h"
+#include "log/event_log.h"
 
 #include "base/json.h"
 #include "log/event_table.h"

@@ -7,7 +7,6 @@
 #include "base/io.h"
 #include "base/sync.h"
 #include "base/write_limit.h"
-#include "log/encode.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -26,6 +26,10 @@ struct event_log_config {
 	uint64_t timeout;       // nanoseconds that a reader may take nothing; 0: 30 s
 };
 
+// Appends the line of the event with its newline: JSON, in the form that fairpar-events(5) describes (encode.c). Times in it count
+// from `base`, the time of EVENT_RUN_START.
+void event_encode(struct buf *buf, const struct event *event, uint64_t base);
+
 // Begins a log. Returns NULL with errno if it needs a thread and there is none: the descriptor is not closed then.
 struct event_log *event_log_open(const struct event_log_config *config);
 

@@ -22,8 +22,6 @@
 #include "run/status_display.h"
 #include "run/publish.h"
 #include "run/retry_queue.h"
-#include "run/setup.h"
-#include "run/stop.h"
 #include "run/waits.h"
 
 #include <errno.h>

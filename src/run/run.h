@@ -108,11 +108,37 @@ struct run {
 // nothing does.
 int run_all(const struct options *options, struct context *context, const struct executor *executor);
 
+// ---- wake.c
+
 // Wakes the event loop. From any thread.
 void run_wake(struct run *run);
 
 // Waits until the descriptor can be read. Returns false if a signal ends the run first.
 bool run_wait_input(struct run *run, int fd);
+
+// ---- setup.c
+
+// Opens all that the run needs, for run->options and run->context. Returns 0, or -1 after a message. What was opened by then is
+// run_end()'s to close, in either case.
+int setup_open(struct run *run) FP_NODISCARD;
+
+// ---- stop.c; all on the event loop's thread
+
+// Starts nothing more; running jobs go on.
+void run_stop(struct run *run);
+
+// Does what the signals that have come ask for.
+void run_answer_signals(struct run *run);
+
+// Does what other threads ask for by run->halt_now and run->output_failed.
+void run_answer_flags(struct run *run);
+
+// After a signal: sets a time to the wait for who reads the output, once no job runs.
+void run_limit_end(struct run *run);
+
+// The end of a run, of which setup_open() may have failed (`opened`): ends the jobs that run, writes what is left, publishes the
+// end, prints the summary, and frees all that the run has. Returns the exit status, or dies by the signal that ended the run.
+int run_end(struct run *run, bool opened);
 
 // Does one thread run all jobs? --dry-run shows them in the order of turns, and a terminal has one foreground for --tty.
 static inline bool run_is_serial(const struct run *run) {

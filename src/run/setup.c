@@ -4,7 +4,7 @@
 // The calls come from any thread, without the locks of who calls. What concerns the whole run is left in flags for the
 // event loop, which is woken.
 
-#include "run/setup.h"
+#include "run/run.h"
 
 #include "base/alloc.h"
 #include "base/diag.h"

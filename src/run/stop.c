@@ -5,7 +5,7 @@
 //
 // A halt or a lost output that other threads see is a flag (halt_now, output_failed) and a wake-up.
 
-#include "run/stop.h"
+#include "run/run.h"
 
 #include "base/diag.h"
 #include "base/text.h"

@@ -40,7 +40,7 @@ static void test_run(void) {
 	}}, 1234567), "{\"v\":1,\"ev\":\"run_end\",\"t\":1.234567,\"ok\":1,\"failed\":2,\"cancelled\":3,\"skipped\":4,\"allowed\":1,"
 		"\"current\":0,\"resumed\":6,\"wall\":1.234567,\"slot_time\":2.500000,\"exit\":130,\"signal\":2}\n");
 	check_string(encode((struct event){.kind = EVENT_LENT, .u.lent = {
-		.id = {.batch = "A", .number = 2, .seq = 3, .attempt = 1, .slot = 4}, .to = "a b", .pid = 5, .depth = 2, .own = true, .start = 1000, .end = 3000,
+		.id = {.batch = "A", .number = 2, .seq = 3, .attempt = 1, .slot = 4}, .to = "a b", .pid = 5, .depth = 2, .own = true, .start = BASE + 1000, .end = BASE + 3000,
 	}}, 9), "{\"v\":1,\"ev\":\"lent\",\"t\":0.000009,\"job\":\"A#2\",\"batch\":\"A\",\"seq\":3,\"attempt\":1,\"slot\":4,\"to\":\"a b\","
 		"\"pid\":5,\"depth\":2,\"own\":true,\"start\":0.000001,\"wall\":0.000002}\n");
 	check_string(encode((struct event){.kind = EVENT_SLOTS, .u.slots = {.slots = 3, .why = "-j"}}, 1),

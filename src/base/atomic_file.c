@@ -64,13 +64,12 @@ int atomic_file_check(const char *path) {
 
 // Blocks the signals that would end the process, and leave its file with a name that is in the way.
 static void block_signals(struct atomic_file *file) {
-	sigset_t deadly;
-	sigemptyset(&deadly);
-	sigaddset(&deadly, SIGINT);
-	sigaddset(&deadly, SIGTERM);
-	sigaddset(&deadly, SIGHUP);
-	sigaddset(&deadly, SIGQUIT);
-	verify(pthread_sigmask(SIG_BLOCK, &deadly, &file->mask) == 0);
+	sigset_t set;
+	sigemptyset(&set);
+	for (size_t i = 0; i < ENDING_SIGNALS; ++i) {
+		sigaddset(&set, ending_signals[i]);
+	}
+	verify(pthread_sigmask(SIG_BLOCK, &set, &file->mask) == 0);
 }
 
 static void restore_signals(const struct atomic_file *file) {

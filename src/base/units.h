@@ -42,7 +42,7 @@ int parse_size(const char *text, enum notation notation, uint64_t *ret_bytes) FP
 // What the message that refuses a number, a size or a time adds behind it: that it is too much or too little, or "".
 const char *unit_excess(const char *text);
 
-// Appends the text with its escapes translated, as printf(1) understands them: \n and its kin, \NNN, \0NNN, \xHH.
+// Appends the text with its escapes translated, as printf(1) understands them: \n, \t and other letters, \NNN, \0NNN, \xHH.
 // One that is none stays as it is, and -1 is returned.
 int parse_escapes(struct buf *buf, const char *text);
 

@@ -67,17 +67,30 @@ static int limit_fd(void) {
 	return fd;
 }
 
-static bool is_deadly_pending(void) {
+const int ending_signals[ENDING_SIGNALS] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+
+bool is_ending_signal(int signal) {
+	bool is_one = false;
+	for (size_t i = 0; i < ENDING_SIGNALS; ++i) {
+		is_one = is_one || signal == ending_signals[i];
+	}
+	return is_one;
+}
+
+static bool is_end_pending(void) {
 	sigset_t set;
-	return sigpending(&set) == 0 && (sigismember(&set, SIGINT) == 1 || sigismember(&set, SIGTERM) == 1 || sigismember(&set, SIGHUP) == 1
-	                                 || sigismember(&set, SIGQUIT) == 1);
+	bool is_pending = false;
+	for (size_t i = 0; sigpending(&set) == 0 && i < ENDING_SIGNALS; ++i) {
+		is_pending = is_pending || sigismember(&set, ending_signals[i]) == 1;
+	}
+	return is_pending;
 }
 
 // Milliseconds for poll() up to the limit, or that of this thread alone: *own is when it began to wait in haste, or 0.
 // Returns 0 if it has passed.
 static int time_left(uint64_t *own, bool has_fd) {
 	uint64_t limit = write_limit();
-	if (limit == TIME_NEVER && (is_hastened || (signals_fd >= 0 && is_deadly_pending()))) {
+	if (limit == TIME_NEVER && (is_hastened || (signals_fd >= 0 && is_end_pending()))) {
 		*own = *own ? *own : now_ns();
 		limit = *own + NS_PER_S;
 	}
@@ -110,7 +123,7 @@ int write_wait(int fd) {
 		if (ready > 0 && fds[0].revents) {
 			return 0;
 		}
-		if (ready > 0 && fds[2].revents && !is_deadly_pending() && poll(fds, 1, LOOK_MS) > 0) {
+		if (ready > 0 && fds[2].revents && !is_end_pending() && poll(fds, 1, LOOK_MS) > 0) {
 			return 0; // another signal, which is answered later
 		}
 	}
@@ -148,16 +161,15 @@ int write_limited(int fd, const void *mem, size_t len) {
 }
 
 // Those of the signals that end a run that would end this process now.
-static void get_deadly(sigset_t *ret_set) {
-	static const int deadly[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+static void get_ending(sigset_t *ret_set) {
 	sigset_t mask;
 	verify(pthread_sigmask(SIG_BLOCK, NULL, &mask) == 0);
 	sigemptyset(ret_set);
-	for (size_t i = 0; i < sizeof(deadly) / sizeof(deadly[0]); ++i) {
+	for (size_t i = 0; i < ENDING_SIGNALS; ++i) {
 		struct sigaction action;
-		verify(sigaction(deadly[i], NULL, &action) == 0);
-		if (action.sa_handler == SIG_DFL && !sigismember(&mask, deadly[i])) { // what nohup has made ignored stays so
-			sigaddset(ret_set, deadly[i]);
+		verify(sigaction(ending_signals[i], NULL, &action) == 0);
+		if (action.sa_handler == SIG_DFL && !sigismember(&mask, ending_signals[i])) { // what nohup has made ignored stays so
+			sigaddset(ret_set, ending_signals[i]);
 		}
 	}
 }
@@ -169,13 +181,13 @@ int write_open(const char *path, int flags, const char *end) {
 	}
 	const struct timespec pause = {.tv_nsec = OPEN_MS * NS_PER_MS};
 	uint64_t say_at = now_ns() + NS_PER_S;
-	sigset_t deadly, mask;
-	get_deadly(&deadly);
-	verify(pthread_sigmask(SIG_BLOCK, &deadly, &mask) == 0);
+	sigset_t ending, mask;
+	get_ending(&ending);
+	verify(pthread_sigmask(SIG_BLOCK, &ending, &mask) == 0);
 	int fd;
 	// fifo(7): without a reader ENXIO
 	while ((fd = open(path, flags | O_NONBLOCK, 0666)) < 0 && errno == ENXIO && now_ns() < write_limit()) {
-		int signal = sigtimedwait(&deadly, NULL, &pause);
+		int signal = sigtimedwait(&ending, NULL, &pause);
 		if (signal > 0) {
 			diag_note("ended while waiting for a reader of '%s': %s", text_shows(path), end);
 			verify(pthread_sigmask(SIG_SETMASK, &mask, NULL) == 0);

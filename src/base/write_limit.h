@@ -9,6 +9,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+// The signals that end a run: INT, TERM, HUP and QUIT.
+enum { ENDING_SIGNALS = 4 };
+extern const int ending_signals[ENDING_SIGNALS];
+bool is_ending_signal(int signal);
+
 // From `limit` (now_ns() time) on no write of this process waits. The earliest limit holds. From any thread, and from a
 // signal handler.
 void write_limit_set(uint64_t limit);

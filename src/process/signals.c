@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/diag.h"
+#include "base/write_limit.h"
 
 #include <errno.h>
 #include <sys/signalfd.h>
@@ -124,8 +125,6 @@ const char *signals_name(int signal) {
 	}
 }
 
-static const int deadly[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
-
 static volatile sig_atomic_t dies_by; // 0: no time is set
 static unsigned dies_within;
 static void (*dies_with)(void);
@@ -154,24 +153,24 @@ void signals_die_within(unsigned seconds, int signal, void (*last_words)(void)) 
 }
 
 // Sets what those do that were not ignored at the start.
-static void set_deadly(void (*handler)(int)) {
+static void set_ending(void (*handler)(int)) {
 	struct sigaction action = {.sa_handler = handler, .sa_flags = SA_RESTART};
 	sigemptyset(&action.sa_mask);
-	for (size_t i = 0; i < sizeof(deadly) / sizeof(deadly[0]); ++i) {
-		sigaddset(&action.sa_mask, deadly[i]); // none comes before all have their default action again
+	for (size_t i = 0; i < ENDING_SIGNALS; ++i) {
+		sigaddset(&action.sa_mask, ending_signals[i]); // none comes before all have their default action again
 	}
-	for (size_t i = 0; i < sizeof(deadly) / sizeof(deadly[0]); ++i) {
-		if (sigismember(&wanted, deadly[i]) == 1) {
-			(void)sigaction(deadly[i], &action, NULL); // of these it cannot fail
+	for (size_t i = 0; i < ENDING_SIGNALS; ++i) {
+		if (sigismember(&wanted, ending_signals[i]) == 1) {
+			(void)sigaction(ending_signals[i], &action, NULL); // of these it cannot fail
 		}
 	}
 }
 
-static void unblock_deadly(void) {
+static void unblock_ending(void) {
 	sigset_t set;
 	sigemptyset(&set);
-	for (size_t i = 0; i < sizeof(deadly) / sizeof(deadly[0]); ++i) {
-		sigaddset(&set, deadly[i]);
+	for (size_t i = 0; i < ENDING_SIGNALS; ++i) {
+		sigaddset(&set, ending_signals[i]);
 	}
 	verify(pthread_sigmask(SIG_UNBLOCK, &set, NULL) == 0);
 }
@@ -185,13 +184,13 @@ static void release_all(int signal) {
 	if (dies_by) {
 		alarm(1); // as after a second signal that came earlier
 	}
-	set_deadly(SIG_DFL);
+	set_ending(SIG_DFL);
 }
 
 void signals_release_second(void (*hurry)(void)) {
 	hurries = hurry;
-	set_deadly(release_all);
-	unblock_deadly();
+	set_ending(release_all);
+	unblock_ending();
 }
 
 int signals_hurried(void) {
@@ -199,8 +198,8 @@ int signals_hurried(void) {
 }
 
 void signals_release(void) {
-	set_deadly(SIG_DFL);
-	unblock_deadly();
+	set_ending(SIG_DFL);
+	unblock_ending();
 }
 
 void signals_hold(void) {

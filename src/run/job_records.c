@@ -1,4 +1,4 @@
-// What of a run is kept for the next one: the joblog, and what --resume and its kin take from it.
+// What of a run is kept for the next one: the joblog, and what --resume, --resume-failed and --retry-failed take from it.
 //
 // Items that are done are left out where they get their numbers (submission.c), so they cost no slot and no turn.
 

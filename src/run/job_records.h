@@ -1,4 +1,4 @@
-// What of a run is kept for the next one: the joblog, and what --resume and its kin take from it.
+// What of a run is kept for the next one: the joblog, and what --resume, --resume-failed and --retry-failed take from it.
 
 #ifndef FAIRPAR_RUN_JOB_RECORDS_H
 #define FAIRPAR_RUN_JOB_RECORDS_H
@@ -12,7 +12,7 @@ struct job_records;
 int job_records_open(struct run *run);
 
 // Before a run without manifest opens its inputs: with --retry-failed these are the commands of the log. Returns the
-// source, which the ledger owns, or NULL.
+// source, which run->job_records owns, or NULL.
 const struct source_config *job_records_source(const struct run *run);
 
 // The number of the item that is the nth of the run (from 1): n, or with --retry-failed the one that the log says.

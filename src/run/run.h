@@ -1,6 +1,6 @@
-// The run as its files see it: run.c (the event loop), setup.c (what is put together), feed.c and dag.c (input into
-// batches), job_run.c and its kin (the life of a job on a worker). Outside this room only main.c includes this header, for
-// run_all().
+// The run as its files see it: run.c (the event loop), setup.c (what is put together), feed.c and dag.c (input into batches),
+// job_run.c, attempt.c and job_output.c (the life of a job on a worker), stop.c (its end). Outside this room only main.c
+// includes this header, for run_all().
 
 #ifndef FAIRPAR_RUN_RUN_H
 #define FAIRPAR_RUN_RUN_H

@@ -2,6 +2,7 @@
 
 #include "base/diag.h"
 #include "base/wakeup.h"
+#include "base/write_limit.h"
 #include "process/signals.h"
 #include "run/run.h"
 
@@ -22,7 +23,7 @@ bool run_wait_input(struct run *run, int fd) {
 			int signal = signals_next(run->signal_fd);
 			if (signal == SIGTSTP) {
 				signals_stop_self();
-			} else if (signal == SIGINT || signal == SIGTERM || signal == SIGHUP || signal == SIGQUIT) {
+			} else if (is_ending_signal(signal)) {
 				run->signal = signal;
 				return false;
 			}

@@ -17,10 +17,10 @@ struct dag_node {
 	struct queue *queue;               // held open until all its items are queued, then NULL
 	struct batch *batch;               // a reference, as long as the queue is held; it owns what its jobs are made from
 	enum dag_node_state state;
-	atomic_bool skipped; // the same, for the workers
-	atomic_bool has_run; // a job of it has, and not just for what it emits
-	bool again;          // something that it needs has
-	bool fed_again;      // or something that emits into it
+	atomic_bool skipped; // state is NODE_SKIPPED, for the workers
+	atomic_bool has_run; // a job of it ran that the joblog did not have as done: who needs the batch runs again
+	bool again;          // has_run of a batch that it needs: all its jobs run again
+	bool fed_again;      // has_run of a batch that emits into it
 	size_t unmet;        // needs that have not ended well yet, and one if it has to wait for a feeder
 	bool awaits_feeder;  // all its items are emitted, and no batch that does so has begun
 	struct list ready;   // in dag->ready: nothing keeps it from beginning
@@ -93,7 +93,7 @@ struct dag_node *dag_take_posted(struct dag *dag, bool *ret_failed, bool *ret_en
 // A job of the batch failed or was cancelled: what needs the batch can be skipped.
 void dag_node_job_failed(struct dag_node *node, const struct result *result);
 
-// A job of it runs, and not just for what it emits.
+// A job of it runs, and not only because what it emits must come again (PAST_DONE).
 void dag_node_job_runs(struct dag_node *node);
 
 // A job of it is known to have failed or to have been cancelled: cheap, where very many are.

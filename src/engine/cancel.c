@@ -11,6 +11,7 @@ struct cancelled {
 	struct chunk *chunks;
 	uint64_t head_id;
 	struct list locals;
+	struct list front;       // of struct front
 	bool has_reserved;
 	struct item_record reserved;      // if so, the one that waited for its slots; its data are owned
 	uint64_t nitems;
@@ -24,17 +25,15 @@ static struct worker *queue_reserver(const struct queue *queue) {
 
 // True if there is anything that queue_cancel() would take.
 static bool queue_can_cancel(const struct queue *queue) {
-	return queue->fair.backlog > (queue->last_state == LAST_DUE) || queue_reserver(queue);
+	return queue->fair.backlog > (queue->last_state == LAST_DUE) || queue->nfront > 0 || queue_reserver(queue);
 }
 
-// Takes the item that waits for its slots away from its worker, who need not know: it looks for other work. Its turns are
-// given back. The record's data and context are the caller's to free.
-static void reservation_cancel(struct worker *reserver, struct item_record *ret_record, struct deferred *deferred) {
+void reservation_cancel(struct worker *reserver, struct item_record *ret_record, struct deferred *deferred) {
 	struct pool *pool = reserver->pool;
 	struct group *group = reserver->group;
 	struct queue *queue = reserver->reserved_queue;
 	uint64_t now = pool_now(pool);
-	*ret_record = (struct item_record){.data = reserver->data, .size = (uint32_t)reserver->size, .context = reserver->context};
+	*ret_record = (struct item_record){.data = reserver->data, .size = (uint32_t)reserver->size, .context = reserver->context, .id = reserver->id, .width = (uint16_t)reserver->width};
 	ret_record->type = pool_type(pool, reserver->type);
 	if (reserver->extra > 0) {
 		fair_widen_back(&group->fair, &queue->fair, reserver->extra, now, now);
@@ -46,6 +45,7 @@ static void reservation_cancel(struct worker *reserver, struct item_record *ret_
 	reserver->context = NULL;
 	reserver->reserved_queue = NULL;
 	group->reserver = NULL;
+	group_note_order(group);
 	--pool->queued;
 	if (reserver->parked && !reserver->woken) {
 		idle_push(reserver);
@@ -54,6 +54,19 @@ static void reservation_cancel(struct worker *reserver, struct item_record *ret_
 }
 
 // ---- cancelled ----
+
+// Those of the queue that were brought forward.
+static void cancel_front(struct queue *queue, struct cancelled *cancelled) {
+	list_init(&cancelled->front);
+	list_for_each_entry(&queue->group->front, struct front, front, link) {
+		if (queue->nfront > 0 && front->queue == queue && !front->worker) {
+			front_remove(front);
+			list_push_back(&cancelled->front, &front->link);
+			++cancelled->nitems;
+			--queue->pool->queued;
+		}
+	}
+}
 
 static void queue_cancel(struct queue *queue, struct cancelled *ret_cancelled, struct deferred *deferred) {
 	struct pool *pool = queue->pool;
@@ -70,6 +83,7 @@ static void queue_cancel(struct queue *queue, struct cancelled *ret_cancelled, s
 		ret_cancelled->has_reserved = true;
 		reservation_cancel(reserver, &ret_cancelled->reserved, deferred);
 	}
+	cancel_front(queue, ret_cancelled);
 	list_init(&ret_cancelled->locals);
 	list_for_each(&queue->locals, at) {
 		list_remove(at);
@@ -88,7 +102,7 @@ static void queue_cancel(struct queue *queue, struct cancelled *ret_cancelled, s
 	}
 	queue->head = queue->tail = NULL;
 	queue->head_id = queue->tail_id;
-	queue->nlocal = 0;
+	queue->nlocal = queue->ngone = 0;
 	queue->bytes = 0;
 	pool->queued -= waiting;
 	++queue->pins;
@@ -117,7 +131,11 @@ static uint64_t drop_bytes(struct pool *pool, struct cancelled *cancelled, const
 	for (size_t at = 0; at < len; ++n) {
 		at += record_decode(data + at, cancelled->head_id, &record);
 		cancelled->head_id = record.id;
-		record_drop(pool, cancelled->queue, &record);
+		if (record.flags & RECORD_GONE) {
+			--n;
+		} else {
+			record_drop(pool, cancelled->queue, &record);
+		}
 	}
 	return n;
 }
@@ -154,6 +172,12 @@ static uint64_t cancelled_drop(struct pool *pool, struct cancelled *cancelled) {
 	if (cancelled->has_reserved) {
 		record_drop(pool, queue, &cancelled->reserved);
 		free((void *)cancelled->reserved.data);
+	}
+	list_for_each_entry(&cancelled->front, struct front, front, link) {
+		record_drop(pool, queue, &front->record);
+		free((void *)front->record.data);
+		free(front);
+		++n;
 	}
 	while (cancelled->chunks) {
 		struct chunk *chunk = cancelled->chunks;

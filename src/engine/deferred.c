@@ -163,11 +163,8 @@ void pool_leave(struct pool *pool, struct deferred *deferred) {
 }
 
 void pool_notice_now(struct pool *pool, struct deferred *deferred) {
-	if (pool->full_need > 0 && storage_has_room(pool, pool->full_need)) {
+	if (storage_has_room(pool, pool->full_need)) {
 		pool->full_need = 0;
 		deferred->low_all = deferred->any = true;
-	}
-	if (pool->waiting_inside > 0 && idle_inside(pool)) {
-		cond_broadcast(&pool->idle_cond);
 	}
 }

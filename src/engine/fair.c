@@ -639,15 +639,8 @@ static void tokens_turn(struct fair *fair, const struct fair_tier *tier, uint64_
 	}
 }
 
-struct fair_queue *fair_pick(struct fair *fair, uint64_t now) {
-	struct fair_queue *queue = pick_in_place(fair, now);
-	if (queue) {
-		return queue;
-	}
-	queue = fair_peek(fair, now);
-	if (!queue) {
-		return NULL;
-	}
+void fair_take(struct fair *fair, struct fair_queue *queue, uint64_t now) {
+	verify(queue->backlog > 0);
 	tokens_turn(fair, queue->tier, 1);
 	queue->served = queue->tier->served = ++fair->npicks;
 	if (now > 0) {
@@ -658,6 +651,17 @@ struct fair_queue *fair_pick(struct fair *fair, uint64_t now) {
 	++queue->running;
 	serve(fair, queue, 1);
 	place(fair, queue, now);
+}
+
+struct fair_queue *fair_pick(struct fair *fair, uint64_t now) {
+	struct fair_queue *queue = pick_in_place(fair, now);
+	if (queue) {
+		return queue;
+	}
+	queue = fair_peek(fair, now);
+	if (queue) {
+		fair_take(fair, queue, now);
+	}
 	return queue;
 }
 
@@ -714,6 +718,21 @@ void fair_widen_back(struct fair *fair, struct fair_queue *queue, uint32_t extra
 	unplace(fair, queue, now);
 	queue->extra -= extra;
 	unserve(fair, queue, extra, start, now);
+	place(fair, queue, now);
+}
+
+void fair_suspend(struct fair *fair, struct fair_queue *queue, uint32_t extra, uint64_t now) {
+	verify(queue->running > 0 && queue->extra >= extra);
+	unplace(fair, queue, now);
+	--queue->running;
+	queue->extra -= extra;
+	place(fair, queue, now);
+}
+
+void fair_resume(struct fair *fair, struct fair_queue *queue, uint32_t extra, uint64_t now) {
+	unplace(fair, queue, now);
+	++queue->running;
+	queue->extra += extra;
 	place(fair, queue, now);
 }
 

@@ -6,6 +6,7 @@
 //
 // An item's life: fair_arrive -> fair_pick -> fair_done or fair_give_back; or fair_arrive -> fair_withdraw.
 // Between fair_pick and fair_done, others may go along: fair_join.
+// One that lends its slots in between: fair_pick -> fair_suspend -> fair_resume -> fair_done.
 // One that takes several slots, a wide one: fair_pick -> fair_widen -> fair_narrow -> fair_done, or
 // fair_widen_back -> fair_give_back.
 //
@@ -144,6 +145,9 @@ void fair_set(struct fair *fair, struct fair_queue *queue, uint32_t weight, int3
 void fair_arrive(struct fair *fair, struct fair_queue *queue, uint64_t n, uint64_t now);
 void fair_withdraw(struct fair *fair, struct fair_queue *queue, uint64_t n, uint64_t now);
 
+// An item of the queue, which has one waiting, starts out of turn: it is charged and counted as one that was picked.
+void fair_take(struct fair *fair, struct fair_queue *queue, uint64_t now);
+
 // Picks the queue whose turn it is, charges it and counts one of its items as running. NULL if none is eligible.
 // Takes O(log queues), and under fair time also O(running items).
 struct fair_queue *fair_pick(struct fair *fair, uint64_t now);
@@ -170,6 +174,11 @@ void fair_narrow(struct fair *fair, struct fair_queue *queue, uint32_t extra, ui
 
 // Undoes a fair_widen() of the time `start`: the queue gets back what it was charged for it.
 void fair_widen_back(struct fair *fair, struct fair_queue *queue, uint32_t extra, uint64_t start, uint64_t now);
+
+// An item picked before, with `extra` slots beyond one, does not use them from now on: it counts as not running. And uses them
+// again: what it was charged by the turn stays in both, nothing is charged again.
+void fair_suspend(struct fair *fair, struct fair_queue *queue, uint32_t extra, uint64_t now);
+void fair_resume(struct fair *fair, struct fair_queue *queue, uint32_t extra, uint64_t now);
 
 // Half of the queue's items of late took up to `median` nanoseconds.
 void fair_learn(struct fair *fair, struct fair_queue *queue, uint64_t median);

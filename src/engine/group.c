@@ -21,21 +21,27 @@ static struct worker *worker_create(struct pool *pool, struct group *group) {
 	return worker;
 }
 
+// Threads that have an item and cannot take another, though it may use no slot.
+static unsigned threads_away(const struct group *group) {
+	return group->lending + (group->reserver != NULL);
+}
+
 void group_wake_now(struct pool *pool, struct group *group, struct deferred *deferred) {
 	if (pool->pacer) {
 		return;
 	}
 	size_t kind = group == &pool->groups[1];
-	struct worker *worker = group->reserver ? group->reserver : group->idle;
-	if (group->reserver && !worker->parked) {
+	bool for_reserver = group->reserver && !front_first(group);
+	struct worker *worker = for_reserver ? group->reserver : group->idle;
+	if (for_reserver && !worker->parked) {
 		return; // it will look by itself
 	}
 	if (worker) {
-		group->idle = group->reserver ? group->idle : worker->below;
+		group->idle = for_reserver ? group->idle : worker->below;
 		worker->woken = true;
 		++pool->wakes;
 		deferred->wake[kind] = worker;
-	} else if (group->nthreads < group->capacity + group->lent && group->nthreads < group->thread_limit) {
+	} else if (group->nthreads < group->capacity + threads_away(group) && (group->nthreads < group->thread_limit || group->nthreads <= threads_away(group))) {
 		++group->nthreads;
 		alloc_forbid(-1); // once for a worker
 		deferred->start[kind] = worker_create(pool, group);
@@ -47,8 +53,18 @@ void group_wake_now(struct pool *pool, struct group *group, struct deferred *def
 	deferred->any = true;
 }
 
+void group_wake_in_order(struct pool *pool, struct group *group, struct deferred *deferred) {
+	front_settle(group);
+	if (!group->waking && group_has_work(pool, group)) {
+		group_wake_now(pool, group, deferred);
+	} else if (pool->starving_armed) {
+		group_note_starving(pool, group, deferred);
+	}
+}
+
 void group_note_starving(struct pool *pool, const struct group *group, struct deferred *deferred) {
-	if (group == &pool->groups[0] && fair_is_eligible(&group->fair) && group->running >= group->capacity + group->lent && pool->started) {
+	bool waits = front_first(group) || (fair_is_eligible(&group->fair) && group->running >= group->capacity);
+	if (group == &pool->groups[0] && waits && pool->started) {
 		pool->starving_armed = false;
 		deferred->starving = deferred->any = true;
 	}
@@ -70,13 +86,13 @@ static void worker_not_started(struct worker *worker, int error, struct deferred
 	worker->started = false;
 	group->waking = false;
 	--group->nthreads;
-	bool alone = group->nthreads == 0;
+	bool alone = group->nthreads <= threads_away(group);
 	if (!alone) {
 		group->thread_limit = group->nthreads;
 		group_wake(pool, group, deferred); // a worker may have parked while this start was on its way
 	} else {
 		pool->thread_retry = group;
-		alone = pool->groups[0].running + pool->groups[1].running == 0 && !pool->groups[0].reserver;
+		alone = pool->groups[0].running + pool->groups[1].running == 0 && (!pool->groups[0].reserver || front_first(&pool->groups[0]));
 	}
 	bool first = !pool->warned_threads;
 	pool->warned_threads = true;

@@ -5,12 +5,14 @@
 //	fair.c      whose turn it is
 //	record.c    items as bytes; local lists
 //	spill.c     blocks of a file on disk
+//	front.c     who goes before the turn of any queue
 //	group.c     which worker is woken or started
 //	queue.c     the items that a queue holds: chunks in memory and on disk, local lists
 //	registry.c  queues by name: open, remove, remember
 //	deferred.c  what is done once the lock was given back
 //	worker.c    a worker's thread: find an item, park, run
 //	cancel.c    cancel and shut down
+//	lend.c      items that lend their slots, and those that are brought forward
 //	pool.c      the other calls from outside, and the design
 //	view.c      what each queue waits for, for who asks
 
@@ -61,15 +63,25 @@ struct group {
 	struct fair fair;
 	unsigned capacity;       // slots
 	unsigned running;        // slots taken by running items
-	unsigned lent;           // of these, by items that wait inside pool_wait_idle(): others may run meanwhile
+	unsigned lending;        // items that lend theirs, which are in no count [E12]: their threads take no others
 	struct worker *reserver; // has reserved the free slots for a wide item that it has taken; nothing else is dispatched [E9]
+	struct list front;       // of struct front
+	bool in_order;           // there is a reserver, or the front is not empty
 	unsigned nthreads;
 	unsigned thread_limit;   // no more can be started
 	bool waking;             // a worker was woken or started and has not had the lock since
 	struct worker *idle;     // stack of parked workers
-	uint64_t *numbers;       // bit set: those of the running items, from 1
-	size_t nwords, nwords_cap;
 };
+
+// Who goes before the turn of any queue [E13]: an item that was brought forward, or a worker whose item wants its slots back.
+struct front {
+	struct list link;        // in group->front
+	struct queue *queue;     // pinned
+	struct worker *worker;   // or NULL:
+	struct item_record record; // with data that are owned
+};
+
+enum lending { KEEPS, LENDS, RETURNS };
 
 struct worker {
 	struct pool *pool;
@@ -89,16 +101,18 @@ struct worker {
 	void *data;              // `data_cap` bytes
 	size_t data_cap, size;
 	void *context;
-	unsigned number, slot;   // of its group; a dedicated thread's slot is a number above the slots
+	unsigned slot;           // number in pool->numbers
+	enum lending lending;    // RETURNS: `back` is in group->front
+	struct front back;
 	uint64_t start;
+	uint64_t lent_at, away;  // under fair time: when it began to lend its slots, and for how long it has had none
 	uint64_t picked;         // when its turn came; not long before `start`, but for a wide one that was held
 	uint32_t width;          // slots it takes; while it is held: would take
 	uint32_t extra;          // slots beyond the first that it is charged for in the fair choice
 	struct queue *reserved_queue; // of an item that was taken and waits for its slots, so that `queue` is NULL; NULL: none
 	uint8_t flags;           // its record's
-	// of the running item too; only with pool->wants_facts
 	uint64_t id;
-	struct facts facts;
+	struct facts facts;      // only with pool->wants_facts
 	bool paced;              // it has waited for start_interval
 	bool wants_flush;        // worker_request_flush() was called; only the worker touches it
 	struct fair_job job;     // under fair time: of the running item
@@ -127,6 +141,8 @@ struct queue {
 	size_t bytes;            // of items queued
 	struct chunk *head, *tail;
 	uint64_t head_id, tail_id; // ids of the item taken last and of the one appended last
+	uint64_t ngone;          // records in chunks that are RECORD_GONE
+	uint64_t nfront;         // items in group->front: not in the backlog
 	uint64_t nlocal;         // items in local lists
 	struct list locals;      // local lists that are not empty; thieves begin with the first and move it to the end
 	struct local **local_of; // by worker->index, as far as it goes
@@ -162,19 +178,21 @@ struct pool {
 	enum pool_stage stage;
 	void *(*worker_main)(void *); // what a worker's thread does: worker.c's, which stands above who starts it
 	bool started, paused, quit;
+	bool dispatches;         // started, and not paused
 	bool needs_clock;
 	bool wants_facts;        // facts are asked for, or there is a trace
 	bool idle_claimed;       // somebody calls hooks.idle
 	bool idle;               // hooks.idle has returned
-	cond idle_cond;          // `idle`, `callers` and what pool_wait_idle() inside an item waits for
+	cond idle_cond;          // `idle` and `callers`
 	unsigned callers;        // threads from outside that run deferred actions
-	unsigned waiting_inside; // slots of items in pool_wait_idle()
 	struct group *thread_retry; // has work, and no thread could be started for it
 	struct worker *pacer;    // waits for next_start, for all
 	uint64_t next_start;
 	uint64_t queued;         // items that have not started
 	uint64_t dispatched, wakes;
 	unsigned most_slots;     // greatest capacity of the slots so far: dedicated threads are numbered above it
+	uint64_t *numbers;       // bit set: those of items, from 1
+	size_t nwords, nwords_cap;
 	struct worker **workers; // by index
 	size_t workers_cap;
 	unsigned nworkers;
@@ -225,7 +243,7 @@ static inline uint64_t pool_now(const struct pool *pool) {
 	return pool->needs_clock ? pool_clock(pool) : 0;
 }
 
-// ---- group.c ----
+// ---- front.c ----
 
 // An item takes no more slots than there are, so that it can start some time.
 static inline uint32_t group_clamp(const struct group *group, uint32_t width) {
@@ -233,12 +251,47 @@ static inline uint32_t group_clamp(const struct group *group, uint32_t width) {
 }
 
 static inline bool group_has_room(const struct group *group, uint32_t width) {
-	return group->running + group_clamp(group, width) <= group->capacity + group->lent;
+	return group->running + group_clamp(group, width) <= group->capacity;
+}
+
+// After a change of the front, or of the reserver.
+static inline void group_note_order(struct group *group) {
+	group->in_order = group->reserver || !list_is_empty(&group->front);
+}
+
+// The first in the front that only its slots may keep from going on, or NULL.
+struct front *front_first(const struct group *group);
+
+// Puts an entry of `group` at the end of the front. Its queue is pinned until front_remove().
+void front_add(struct front *front);
+void front_remove(struct front *front);
+
+// The slots that those in the front wait for, but for whom max_parallel keeps back.
+uint64_t front_slots(const struct group *group);
+
+// The item of the worker uses its slots again. It must lend them.
+void front_give_back(struct worker *worker);
+
+// Gives slots back to those who are first, as far as there are any [E13]. After all that frees slots, or changes who is first.
+void front_settle(struct group *group);
+
+// As group_has_work(), with a reserver or somebody in the front.
+bool group_has_work_in_order(const struct pool *pool, const struct group *group);
+
+// ---- group.c ----
+
+// For a group without a reserver and with nobody in the front.
+static inline bool group_has_turns(const struct pool *pool, const struct group *group) {
+	return fair_is_eligible(&group->fair) && group->running < group->capacity && pool->dispatches;
 }
 
 static inline bool group_has_work(const struct pool *pool, const struct group *group) {
-	return (fair_is_eligible(&group->fair) || group->reserver) && group->running < group->capacity + group->lent && pool->started &&
-	       !pool->paused && (!group->reserver || group_has_room(group, group->reserver->width));
+	return group->in_order ? group_has_work_in_order(pool, group) : group_has_turns(pool, group);
+}
+
+// Does anything wait for slots of the group, or keep those that are free?
+static inline bool group_wants(const struct group *group) {
+	return fair_is_eligible(&group->fair) || group->reserver || front_first(group);
 }
 
 // Has hooks.starving called if items of the group wait for nothing but a slot.
@@ -247,8 +300,13 @@ void group_note_starving(struct pool *pool, const struct group *group, struct de
 // Chooses a worker to wake or to start if one is needed [E3].
 void group_wake_now(struct pool *pool, struct group *group, struct deferred *deferred);
 
+// As group_wake(), with a reserver or somebody in the front.
+void group_wake_in_order(struct pool *pool, struct group *group, struct deferred *deferred);
+
 static inline void group_wake(struct pool *pool, struct group *group, struct deferred *deferred) {
-	if (!group->waking && group_has_work(pool, group)) {
+	if (group->in_order) {
+		group_wake_in_order(pool, group, deferred);
+	} else if (!group->waking && group_has_turns(pool, group)) {
 		group_wake_now(pool, group, deferred);
 	} else if (pool->starving_armed) {
 		group_note_starving(pool, group, deferred);
@@ -292,6 +350,10 @@ enum work_source queue_take(struct queue *queue, struct worker *worker, struct i
 // The item that stands next in the queue's chunks, if that is in memory. Returns the bytes of its record, or 0. Its data
 // is borrowed, until the next call that takes something.
 size_t queue_peek(const struct queue *queue, struct item_record *ret_record);
+
+// Takes the item with that id out of the queue, wherever it stands, unless it was spilled. Returns false if there is none. The
+// record's data are the caller's to free.
+bool queue_take_id(struct queue *queue, uint64_t id, struct item_record *ret_record, struct deferred *deferred);
 
 // Takes that item, whose record has so many bytes. Its data must not be looked at any more.
 void queue_skip(struct queue *queue, const struct item_record *record, size_t bytes, struct deferred *deferred);
@@ -387,17 +449,11 @@ void deferred_run(struct pool *pool, struct deferred *deferred);
 // Gives the lock back and runs the deferred actions; for threads from outside.
 void pool_leave(struct pool *pool, struct deferred *deferred);
 
-// Nothing is left but items that wait for just that.
-static inline bool idle_inside(const struct pool *pool) {
-	return pool->nopen == 0 && pool->queued == 0 && pool->nbusy == 0 &&
-	       pool->groups[0].running + pool->groups[1].running == pool->waiting_inside;
-}
-
-// Notices that there is room again, or that what items wait for inside has happened.
+// Notices that there is room again.
 void pool_notice_now(struct pool *pool, struct deferred *deferred);
 
 static inline void pool_notice(struct pool *pool, struct deferred *deferred) {
-	if (pool->full_need > 0 || pool->waiting_inside > 0) {
+	if (pool->full_need > 0) {
 		pool_notice_now(pool, deferred);
 	}
 }
@@ -414,5 +470,9 @@ void *worker_main(void *arg);
 
 // Calls drop for one item, with a copy that is aligned for any object, and lets its context go; without the lock.
 void record_drop(struct pool *pool, struct queue *queue, const struct item_record *record);
+
+// Takes the item that a worker holds, while it waits for its slots, away from that worker, who need not know: it looks for
+// other work. Its turns are given back. The record's data and context are the caller's to free.
+void reservation_cancel(struct worker *reserver, struct item_record *ret_record, struct deferred *deferred);
 
 #endif

@@ -19,8 +19,8 @@
 //      then looks itself; the woken worker clears `waking` and, having taken its item, calls group_wake(). So one wakes the
 //      next, nobody is woken while a wake is in flight, and there is no herd. Who looks and finds that the work is the
 //      reserver's calls group_wake() too: it may have freed the slots, or been woken before there was a reserver.
-// [E4] The running items of a group take no more than `capacity` slots, plus those of items that wait in pool_wait_idle(),
-//      which lend them; at most max_parallel items of a queue run. Enforced by group_has_work(), worker_widen(), fair.c.
+// [E4] The running items of a group take no more than `capacity` slots, unless it has become smaller or pool_reclaim() was not to
+//      wait; at most max_parallel items of a queue run. Enforced by group_has_work(), worker_widen(), front_settle(), fair.c.
 // [E5] A queue is removed exactly once: when it is closed, and nothing of it is queued, runs or is in use (`pins`).
 //      Each event that ends one of these calls queue_check_removal(), which sets `removed` under the lock. Its memory
 //      lives until its openers have closed it too. A queue that is removed by what hooks.removed does is reported by
@@ -35,16 +35,24 @@
 // [E9] A wide item whose turn has come starts next in its group. If its slots are not free, its worker reserves them
 //      (group->reserver, worker->reserved_queue): the item is picked in the fair choice, but counts as queued, takes no
 //      slot number and is not traced. Until it starts, group_has_work() is true for the reserver alone, so the slots
-//      that become free stay free. Its width is cut to the slots there are each time it is looked at, and those who wait
-//      in pool_wait_idle() lend theirs, so it needs no more than that running items end. The reserver parks outside of
-//      the idle stack; reservation_cancel(), which cancels the item, puts it there. One that is the queue's last item
-//      cannot be cancelled.
+//      that become free stay free. Its width is cut to the slots there are each time it is looked at, and items that wait
+//      lend theirs, so it needs no more than that running items end. Only the front [E13] goes before it. The reserver parks
+//      outside of the idle stack; reservation_cancel(), which takes the item away, puts it there. One that is the queue's last
+//      item cannot be cancelled.
 // [E10] A queue's last item (pool_queue_set_last_item()) runs exactly once: it becomes due in queue_check_removal_now(), in
 //      place of the removal, and counts as waiting from then on, so that the queue cannot be removed before it has run.
 //      It lies in no chunk, and queue_cancel() does not find it. Enforced by last_state, which never goes back.
 // [E11] Items that go along with another (WORK_PACKS) are taken in the same critical section as that one, so they stand
 //      behind it in the queue without a gap, and nobody is served between; each is charged a turn. From then on they
 //      are part of it: the running item keeps the queue from being removed, and nobody can cancel them by themselves.
+// [E12] An item that lends its slots (pool_lend()) is in no count but its slot number, group->lending and a pin of its queue, so
+//      that this is not removed. What it was charged stays. Its thread is away with it, so there may be one thread more.
+// [E13] The front is a line of its own, first come, first served: items that were brought forward, and items that want their
+//      slots back. Whom his queue's max_parallel or a pause keeps back is passed over. As long as the first of the others lacks
+//      slots, all that become free are kept for him. He who wants slots back has them at once when there are enough: there is
+//      never a first one of that kind who could go on while the lock is free (the model is tests/model/waits.pml). Enforced by
+//      front_settle() behind all that frees slots or changes the front, and by worker_has_work(), worker_take().
+//      An item in the front is queued, but in the backlog of no queue; it pins its queue.
 
 #include "engine/internal.h"
 
@@ -68,6 +76,8 @@ struct pool *pool_create(const struct pool_config *config) {
 	pool->groups[0].thread_limit = pool->groups[1].thread_limit = UINT32_MAX;
 	list_init(&pool->queues);
 	list_init(&pool->zombies);
+	list_init(&pool->groups[0].front);
+	list_init(&pool->groups[1].front);
 	list_init(&pool->spillable);
 	pool->worker_main = worker_main;
 	spill_init(&pool->spill, config->spill_dir);
@@ -78,6 +88,7 @@ void pool_start(struct pool *pool) {
 	struct deferred deferred = DEFERRED_INIT;
 	mutex_lock(&pool->lock);
 	pool->started = true;
+	pool->dispatches = !pool->paused;
 	groups_wake(pool, &deferred);
 	pool_leave(pool, &deferred);
 }
@@ -110,8 +121,7 @@ void pool_destroy(struct pool *pool) {
 	fair_fini(&pool->groups[0].fair);
 	fair_fini(&pool->groups[1].fair);
 	spill_fini(&pool->spill);
-	free(pool->groups[0].numbers);
-	free(pool->groups[1].numbers);
+	free(pool->numbers);
 	cond_fini(&pool->idle_cond);
 	mutex_fini(&pool->lock);
 	free(pool);
@@ -261,35 +271,14 @@ void pool_queue_close(struct pool *pool, struct queue *queue) {
 	pool_leave(pool, &deferred);
 }
 
-bool pool_wait_idle(struct pool *pool, struct worker *self, uint64_t deadline) {
-	struct deferred deferred = DEFERRED_INIT;
-	mutex_lock(&pool->lock);
-	if (!self) {
-		bool in_time = true;
-		while (!pool->idle && in_time) {
-			in_time = cond_wait_until(&pool->idle_cond, &pool->lock, deadline);
-		}
-		bool idle = pool->idle;
-		mutex_unlock(&pool->lock);
-		return idle;
-	}
-	// it lends its slots to those it waits for
-	pool->waiting_inside += self->width;
-	self->group->lent += self->width;
-	group_wake(pool, self->group, &deferred);
-	mutex_unlock(&pool->lock);
-	deferred_run(pool, &deferred);
+bool pool_wait_idle(struct pool *pool, uint64_t deadline) {
 	mutex_lock(&pool->lock);
 	bool in_time = true;
-	pool_notice(pool, &deferred);
-	while (!idle_inside(pool) && in_time) {
+	while (!pool->idle && in_time) {
 		in_time = cond_wait_until(&pool->idle_cond, &pool->lock, deadline);
 	}
-	bool idle = idle_inside(pool);
-	pool->waiting_inside -= self->width;
-	self->group->lent -= self->width;
+	bool idle = pool->idle;
 	mutex_unlock(&pool->lock);
-	deferred_run(pool, &deferred);
 	return idle;
 }
 
@@ -299,6 +288,7 @@ void pool_pause(struct pool *pool, bool paused) {
 	struct deferred deferred = DEFERRED_INIT;
 	mutex_lock(&pool->lock);
 	pool->paused = paused;
+	pool->dispatches = pool->started && !paused;
 	groups_wake(pool, &deferred);
 	pool_leave(pool, &deferred);
 }
@@ -326,8 +316,8 @@ void pool_add_slots(struct pool *pool, int more) {
 unsigned pool_demand(struct pool *pool, unsigned most) {
 	mutex_lock(&pool->lock);
 	const struct group *group = &pool->groups[0];
-	uint64_t free = group->capacity + group->lent > group->running ? group->capacity + group->lent - group->running : 0;
-	uint64_t n = 0;
+	uint64_t free = group->capacity > group->running ? group->capacity - group->running : 0;
+	uint64_t n = front_slots(group);
 	for (struct list *at = pool->queues.next; at != &pool->queues && n < most + free; at = at->next) {
 		const struct fair_queue *fair = &list_entry(at, struct queue, link)->fair;
 		if (list_entry(at, struct queue, link)->group == group && fair->wants && !fair->blocked) {
@@ -343,8 +333,7 @@ unsigned pool_demand(struct pool *pool, unsigned most) {
 unsigned pool_drop_surplus(struct pool *pool) {
 	mutex_lock(&pool->lock);
 	struct group *group = &pool->groups[0];
-	unsigned used = group->running > group->lent ? group->running - group->lent : 0;
-	unsigned n = !group_has_work(pool, group) && group->capacity > used ? group->capacity - used : 0;
+	unsigned n = !group_wants(group) && group->capacity > group->running ? group->capacity - group->running : 0;
 	group->capacity -= n;
 	group->fair.slots = group->capacity;
 	mutex_unlock(&pool->lock);
@@ -368,11 +357,11 @@ void queue_set(struct pool *pool, struct queue *queue, const struct queue_attrs 
 	pool_leave(pool, &deferred);
 }
 
-// How many items run: they are numbered.
-static uint64_t group_items(const struct group *group) {
+// How many items have begun and not ended: they are numbered.
+static uint64_t pool_items(const struct pool *pool) {
 	uint64_t n = 0;
-	for (size_t i = 0; i < group->nwords; ++i) {
-		n += (uint64_t)__builtin_popcountll(group->numbers[i]);
+	for (size_t i = 0; i < pool->nwords; ++i) {
+		n += (uint64_t)__builtin_popcountll(pool->numbers[i]);
 	}
 	return n;
 }
@@ -381,8 +370,9 @@ void pool_stat(struct pool *pool, struct pool_stat *ret_stat) {
 	mutex_lock(&pool->lock);
 	*ret_stat = (struct pool_stat){
 		.queued = pool->queued,
-		.running = group_items(&pool->groups[0]),
+		.running = pool_items(pool) - pool->groups[1].running - pool->groups[0].lending - pool->groups[1].lending,
 		.running_long = pool->groups[1].running,
+		.lending = pool->groups[0].lending + pool->groups[1].lending,
 		.slots_taken = pool->groups[0].running,
 		.dispatched = pool->dispatched,
 		.wakes = pool->wakes,

@@ -127,6 +127,8 @@ struct pool_hooks {
 	void (*trace)(void *arg, const struct service *service);
 	// An item with that id was taken and waits for `width` slots, until it starts or is dropped.
 	void (*reserving)(void *arg, struct queue *queue, uint64_t id, unsigned width);
+	// An item that has lent its slots uses them again. Under the pool's lock, as trace.
+	void (*returned)(void *arg, struct worker *worker);
 	// On a worker's thread, before it sleeps because there is no work, if one of its items has called worker_request_flush().
 	void (*flush)(void *arg);
 	// Items wait for nothing but a slot, which was not so, or not for so many, when pool_demand() was called last.
@@ -246,10 +248,31 @@ enum pool_stage {
 // Returns the number of items it dropped.
 uint64_t pool_shutdown(struct pool *pool, enum pool_stage stage);
 
-// Waits until the pool is idle and hooks.idle has returned. From inside an item (`self` not NULL) it does not count the
-// item itself, nor others that wait like this, and lends the item's slots meanwhile.
-// Returns false when `deadline` (now_ns() time) has passed.
-bool pool_wait_idle(struct pool *pool, struct worker *self, uint64_t deadline);
+// Waits until the pool is idle and hooks.idle has returned. Not from inside an item. Returns false when `deadline` (now_ns()
+// time) has passed.
+bool pool_wait_idle(struct pool *pool, uint64_t deadline);
+
+// The running item of the worker waits for others, and lends its slots: from now on it counts for nothing, neither slots nor
+// max_parallel nor turns, and its queue is there as long. From any thread; the caller knows that the item runs.
+void pool_lend(struct pool *pool, struct worker *worker);
+
+// The item wants them back. With `waits` it is first in line from now on, before all items but those that were brought forward
+// before, and uses them when hooks.returned is called, which may be before this returns; only its queue's max_parallel can let others
+// pass it. Without, it uses them at once, be it more than there are: nothing starts until there is room. An item that has ended
+// meanwhile wants none any more; one that does not lend them keeps them. As pool_lend().
+void pool_reclaim(struct pool *pool, struct worker *worker, bool waits);
+
+// Does the running item of the worker use its slots? As pool_lend().
+bool worker_keeps_slots(struct worker *worker);
+
+// Puts the queued item with that id (work.id) at the end of those who go first: before the turn of any queue, by whatever queue. It is
+// charged as any other. If only max_parallel or a pause of its queue keeps it back, others pass it; free slots are kept for one
+// that takes more than there are. It takes no others along. Returns false if no such item waits in memory (it may be in the
+// spill file). O(items of the queue). The queue is there, as pool_cancel() has it.
+bool pool_bring_forward(struct pool *pool, struct queue *queue, uint64_t id);
+
+// Cancels that one item, as pool_cancel() does with all. Returns false if no such item waits in memory.
+bool pool_cancel_item(struct pool *pool, struct queue *queue, uint64_t id);
 
 // Stops and starts dispatching, without touching what runs. (An item that waits for the slots it needs does not run yet.)
 void pool_pause(struct pool *pool, bool paused);
@@ -296,6 +319,7 @@ void pool_each_queue(struct pool *pool, queue_view_fn *fn, void *arg);
 struct pool_stat {
 	uint64_t queued;     // items not yet started
 	uint64_t running;    // items, on slots
+	uint64_t lending;    // items that lend their slots, and are in no other count
 	uint64_t running_long;
 	uint64_t slots_taken; // by those on slots
 	uint64_t dispatched; // so far, with those that were taken along
@@ -312,7 +336,8 @@ void pool_stat(struct pool *pool, struct pool_stat *ret_stat);
 struct pool *worker_pool(const struct worker *worker);
 struct queue *worker_queue(const struct worker *worker); // of its running item
 // The worker's slot: 1 to slots, the lowest that is free; for a dedicated thread a number above the greatest number of slots
-// so far (an item that waits in pool_wait_idle() keeps its slot, so others may be above too). Stable while its item runs.
+// so far (an item that lends its slots keeps its number, so others may be above too). No two items have the same. Stable while its
+// item runs.
 unsigned worker_slot(const struct worker *worker);
 // Whether it is a dedicated thread.
 bool worker_is_long(const struct worker *worker);

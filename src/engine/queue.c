@@ -243,6 +243,20 @@ static void copy_data(struct worker *worker, struct item_record *record) {
 	record->data = worker->data;
 }
 
+// Lets the head go on to the next item, past those that are gone. Enforces that the first record of a head in memory is none.
+static void skip_gone(struct queue *queue, struct deferred *deferred) {
+	struct item_record record;
+	for (size_t bytes; queue->ngone > 0 && (bytes = queue_peek(queue, &record)) > 0 && (record.flags & RECORD_GONE);) {
+		struct chunk *head = queue->head;
+		head->begin += (uint32_t)bytes;
+		queue->head_id = record.id;
+		--queue->ngone;
+		if (head->begin == head->end) {
+			head_is_done(queue, deferred);
+		}
+	}
+}
+
 static void take_head(struct queue *queue, struct worker *worker, struct item_record *record, struct deferred *deferred) {
 	struct chunk *head = queue->head;
 	head->begin += (uint32_t)record_decode(head->data + head->begin, queue->head_id, record);
@@ -250,6 +264,9 @@ static void take_head(struct queue *queue, struct worker *worker, struct item_re
 	copy_data(worker, record);
 	if (head->begin == head->end) {
 		head_is_done(queue, deferred);
+	}
+	if (queue->ngone > 0) {
+		skip_gone(queue, deferred);
 	}
 }
 
@@ -327,7 +344,56 @@ void queue_skip(struct queue *queue, const struct item_record *record, size_t by
 	}
 	queue->bytes -= RECORD_HEAD + record->size;
 	--queue->pool->queued;
+	if (queue->ngone > 0) {
+		skip_gone(queue, deferred);
+	}
 	want_more(queue, deferred);
+}
+
+// ---- out of the middle ----
+
+static bool take_local_id(struct queue *queue, uint64_t id, struct item_record *ret_record) {
+	list_for_each_entry(&queue->locals, struct local, local, link) {
+		if (deque_take_id(&local->deque, id, ret_record)) {
+			--queue->nlocal;
+			if (local->deque.nitems == 0) {
+				list_remove(&local->link);
+			}
+			return true;
+		}
+	}
+	return false;
+}
+
+// Looks through the chunks from the head, up to the first that is on disk or on its way there: from there on no id is known.
+static bool take_chunk_id(struct queue *queue, uint64_t id, struct item_record *ret_record, struct deferred *deferred) {
+	uint64_t prev = queue->head_id;
+	for (const struct chunk *chunk = queue->head; chunk && chunk->data && chunk->state == CHUNK_MEMORY; chunk = chunk->next) {
+		for (size_t at = chunk->begin, bytes; at < chunk->end; at += bytes) {
+			bytes = record_decode(chunk->data + at, prev, ret_record);
+			prev = ret_record->id;
+			if (prev == id && !(ret_record->flags & RECORD_GONE)) {
+				ret_record->data = xmemdup(ret_record->data, ret_record->size);
+				record_mark_gone(chunk->data + at);
+				++queue->ngone;
+				skip_gone(queue, deferred);
+				want_more(queue, deferred);
+				return true;
+			}
+		}
+	}
+	return false;
+}
+
+bool queue_take_id(struct queue *queue, uint64_t id, struct item_record *ret_record, struct deferred *deferred) {
+	if (!take_local_id(queue, id, ret_record) && !take_chunk_id(queue, id, ret_record, deferred)) {
+		return false;
+	}
+	queue->bytes -= RECORD_HEAD + ret_record->size;
+	--queue->pool->queued;
+	fair_withdraw(&queue->group->fair, &queue->fair, 1, pool_now(queue->pool));
+	queue_reach(queue);
+	return true;
 }
 
 // ---- to disk ----
@@ -482,6 +548,7 @@ void queue_load(struct queue *queue, struct chunk *chunk, struct chunk_loaded *l
 		loaded->rest = NULL;
 	}
 	chunk_unref(pool, chunk, deferred);
+	skip_gone(queue, deferred);
 	want_more(queue, deferred);
 	queue_reach(queue);
 }

@@ -82,6 +82,13 @@ size_t record_peek(const char *from, size_t len) {
 	return bytes <= len ? bytes : 0;
 }
 
+void record_mark_gone(char *at) {
+	struct head head;
+	memcpy(&head, at, sizeof(head));
+	head.flags |= RECORD_GONE;
+	memcpy(at, &head, sizeof(head));
+}
+
 // ---- local lists ----
 //
 // Behind each record lies its length, so that the newest can be found from the end. Nothing wraps: what thieves took
@@ -160,6 +167,22 @@ void deque_take_oldest(struct deque *deque, struct item_record *ret_record) {
 	if (deque->nitems == 0) {
 		deque->begin = 0;
 	}
+}
+
+bool deque_take_id(struct deque *deque, uint64_t id, struct item_record *ret_record) {
+	size_t end = deque->begin + deque->len;
+	for (size_t at = deque->begin, len; at < end; at += len) {
+		len = record_decode(deque->data + at, ID_NONE, ret_record) + TAIL;
+		if (ret_record->id == id) {
+			ret_record->data = xmemdup(ret_record->data, ret_record->size);
+			memmove(deque->data + at, deque->data + at + len, end - at - len);
+			deque->len -= len;
+			--deque->nitems;
+			deque->begin = deque->nitems > 0 ? deque->begin : 0;
+			return true;
+		}
+	}
+	return false;
 }
 
 void deque_fini(struct deque *deque) {

@@ -15,6 +15,7 @@
 enum {
 	RECORD_HEAD = 8,
 	RECORD_EXTRA = 16, // at most, for its context and its id
+	RECORD_GONE = 1 << 4, // in the flags of an item that was taken out of the middle: only its bytes are left
 	RECORD_LAST_ITEM = 1 << 5, // in the flags of a queue's last item, which nobody cancels; never encoded
 };
 
@@ -38,6 +39,9 @@ size_t record_encode(const struct item_record *record, uint64_t prev, char *to);
 // Reads the record at `from`, behind one with the id `prev`. Returns its bytes; record->data points into `from`.
 size_t record_decode(const char *from, uint64_t prev, struct item_record *ret_record);
 
+// Marks the record at `at` as RECORD_GONE.
+void record_mark_gone(char *at);
+
 // Bytes of the record at `from`, of which `len` can be read; 0 if it is longer than that.
 size_t record_peek(const char *from, size_t len);
 
@@ -56,6 +60,10 @@ void deque_push(struct deque *deque, const struct item_record *record);
 // Take a record out of a list that is not empty. ret_record->data points into the list, until the next push.
 void deque_take_newest(struct deque *deque, struct item_record *ret_record);
 void deque_take_oldest(struct deque *deque, struct item_record *ret_record);
+
+// Takes the record with that id out of the list, wherever it stands. Returns false if there is none. The data, of which
+// ret_record->data is a copy, are the caller's to free.
+bool deque_take_id(struct deque *deque, uint64_t id, struct item_record *ret_record);
 
 // Frees the list, which is empty then and may be used again.
 void deque_fini(struct deque *deque);

@@ -32,7 +32,7 @@ static bool view_fill(const struct pool *pool, const struct queue *queue, struct
 	bool reserves = reserver && reserver->reserved_queue == queue;
 	*ret_view = (struct queue_view){
 		.name = queue->name,
-		.queued = queue->fair.backlog + reserves,
+		.queued = queue->fair.backlog + queue->nfront + reserves,
 		.running = queue->fair.running - reserves,
 		.wait = wait_of(pool, queue),
 		.is_long = queue->group == &pool->groups[1],

@@ -9,25 +9,29 @@
 
 // ---- slot numbers ----
 
-// The lowest free number of the group, from 1.
-static unsigned number_take(struct group *group) {
-	size_t word = 0;
-	while (word < group->nwords && ~group->numbers[word] == 0) {
+// The lowest free number above `below`.
+static FP_INLINE unsigned number_take(struct pool *pool, unsigned below) {
+	size_t word = below / 64;
+	uint64_t never = (UINT64_C(1) << below % 64) - 1;
+	while (word < pool->nwords && ~(pool->numbers[word] | never) == 0) {
 		++word;
+		never = 0;
 	}
-	if (word == group->nwords) {
+	if (word >= pool->nwords) {
 		alloc_forbid(-1); // once for each 64 slots
-		grow_array(&group->numbers, &group->nwords_cap, word + 1, sizeof(group->numbers[0]));
+		grow_array(&pool->numbers, &pool->nwords_cap, word + 1, sizeof(pool->numbers[0]));
 		alloc_forbid(+1);
-		group->numbers[group->nwords++] = 0;
+		while (pool->nwords <= word) {
+			pool->numbers[pool->nwords++] = 0;
+		}
 	}
-	unsigned bit = (unsigned)__builtin_ctzll(~group->numbers[word]);
-	group->numbers[word] |= UINT64_C(1) << bit;
+	unsigned bit = (unsigned)__builtin_ctzll(~(pool->numbers[word] | never));
+	pool->numbers[word] |= UINT64_C(1) << bit;
 	return (unsigned)word * 64 + bit + 1;
 }
 
-static void number_give(struct group *group, unsigned number) {
-	group->numbers[(number - 1) / 64] &= ~(UINT64_C(1) << ((number - 1) % 64));
+static void number_give(struct pool *pool, unsigned number) {
+	pool->numbers[(number - 1) / 64] &= ~(UINT64_C(1) << ((number - 1) % 64));
 }
 
 // On top of the idle stack, so that the one with the warmest cache is woken first, until it is woken or all is over.
@@ -79,21 +83,45 @@ static void trace_dispatch(const struct worker *worker, uint64_t id, enum work_s
 	alloc_forbid(-1);
 }
 
-// Picks the queue whose turn it is and takes an item of it.
+// The item that was brought forward and is first, with its data.
+static struct queue *take_front(struct worker *worker, struct front *front, struct item_record *ret_record, uint64_t now) {
+	struct fair *fair = &worker->group->fair;
+	struct queue *queue = front->queue;
+	*ret_record = front->record;
+	fair_arrive(fair, &queue->fair, 1, now);
+	fair_take(fair, &queue->fair, now);
+	front_remove(front);
+	free(front);
+	free(worker->data);
+	worker->data = (char *)(uintptr_t)ret_record->data;
+	worker->data_cap = ret_record->size;
+	--worker->pool->queued;
+	return queue;
+}
+
+// Takes the item that is first, or one of the queue whose turn it is.
 static struct queue *worker_take(struct worker *worker, uint64_t now, struct deferred *deferred) {
 	struct pool *pool = worker->pool;
 	struct group *group = worker->group;
+	struct front *first = group->in_order ? front_first(group) : NULL;
 	if (pool->wants_facts) {
-		worker->facts.lag = fair_lag(&group->fair, fair_peek(&group->fair, now), now);
+		worker->facts.lag = fair_lag(&group->fair, first ? &first->queue->fair : fair_peek(&group->fair, now), now);
 	}
-	struct queue *queue = list_entry(fair_pick(&group->fair, now), struct queue, fair);
 	struct item_record record;
-	enum work_source source = queue_take(queue, worker, &record, deferred);
+	struct queue *queue;
+	enum work_source source = SOURCE_QUEUE;
+	if (first) {
+		queue = take_front(worker, first, &record, now);
+	} else {
+		queue = list_entry(fair_pick(&group->fair, now), struct queue, fair);
+		source = queue_take(queue, worker, &record, deferred);
+	}
 	worker->type = pool->types[record.type];
 	worker->size = record.size;
 	worker->context = record.context;
 	worker->width = record.width;
 	worker->flags = record.flags;
+	worker->id = record.id;
 	worker->picked = now;
 	if (pool->wants_facts) {
 		worker->facts.source = worker_is_long(worker) ? SOURCE_LONG : (record.flags & WORK_LENT) ? SOURCE_LENT : source;
@@ -101,7 +129,6 @@ static struct queue *worker_take(struct worker *worker, uint64_t now, struct def
 		worker->facts.limit_left = queue->limit_left;
 		worker->facts.paced = worker->paced;
 		worker->paced = false;
-		worker->id = record.id;
 	}
 	queue_note_low(queue, deferred);
 	return queue;
@@ -135,9 +162,11 @@ static bool worker_widen(struct worker *worker, struct queue *queue, uint64_t no
 	if (room && worker->reserved_queue) {
 		group->reserver = NULL;
 		worker->reserved_queue = NULL;
+		group_note_order(group);
 		--pool->queued;
 	} else if (!room && !worker->reserved_queue) {
 		group->reserver = worker;
+		group->in_order = true;
 		worker->reserved_queue = queue;
 		++pool->queued;
 		if (pool->config.hooks.reserving) {
@@ -157,11 +186,11 @@ static void worker_begin(struct worker *worker, struct queue *queue, uint64_t no
 	struct group *group = worker->group;
 	worker->queue = queue;
 	worker->start = now;
-	worker->number = number_take(group);
-	worker->slot = worker->number + (worker_is_long(worker) ? pool->most_slots : 0);
+	worker->slot = worker_is_long(worker) ? number_take(pool, pool->most_slots) : number_take(pool, 0);
 	group->running += worker->width;
 	pool->surplus_told = false;
 	if (group->fair.time) {
+		worker->away = 0;
 		fair_expect(&queue->fair, &worker->job, worker->width, now);
 	}
 	++pool->dispatched;
@@ -233,10 +262,17 @@ static void worker_pack(struct worker *worker, struct queue *queue, uint64_t now
 	}
 }
 
-// While somebody holds a wide item there is work for nobody else on that group.
-static bool worker_has_work(const struct worker *worker) {
+// While somebody holds a wide item there is work for nobody else on that group, but for those in the front: these are not
+// for him.
+static bool worker_has_work_in_order(const struct worker *worker) {
 	const struct group *group = worker->group;
-	return (!group->reserver || group->reserver == worker) && group_has_work(worker->pool, group);
+	bool others = front_first(group) ? group->reserver == worker : group->reserver && group->reserver != worker;
+	return !others && group_has_work_in_order(worker->pool, group);
+}
+
+static FP_INLINE bool worker_has_work(const struct worker *worker) {
+	const struct group *group = worker->group;
+	return group->in_order ? worker_has_work_in_order(worker) : group_has_turns(worker->pool, group);
 }
 
 // Takes an item, unless it holds one, and begins it if its slots are free. Returns false if not.
@@ -256,7 +292,7 @@ static bool worker_dispatch(struct worker *worker, uint64_t now, struct deferred
 static void note_surplus(const struct worker *worker, struct deferred *deferred) {
 	struct pool *pool = worker->pool;
 	const struct group *group = worker->group;
-	if (pool->config.hooks.surplus && !pool->surplus_told && group == &pool->groups[0] && group->running < group->capacity + group->lent) {
+	if (pool->config.hooks.surplus && !pool->surplus_told && group == &pool->groups[0] && group->running < group->capacity && !group_wants(group)) {
 		pool->surplus_told = true;
 		deferred->surplus = deferred->any = true;
 	}
@@ -327,8 +363,43 @@ static void worker_learn(struct worker *worker, struct queue *queue, enum work_s
 		queue->lengths = worker->lengths;
 		worker->lengths = NULL;
 	}
-	median_add(queue->lengths, now - worker->start);
+	median_add(queue->lengths, now - worker->start - worker->away);
 	fair_learn(&worker->group->fair, &queue->fair, median_get(queue->lengths));
+}
+
+// The item ends without its slots: it counts for nothing already [E12].
+static void finish_lender(struct worker *worker, struct queue *queue, uint64_t now) {
+	if (worker->lending == RETURNS) {
+		front_remove(&worker->back);
+	}
+	worker->lending = KEEPS;
+	worker->extra = 0;
+	--worker->group->lending;
+	--queue->pins;
+	if (worker->group->fair.time) {
+		worker->away += now - worker->lent_at;
+		worker_learn(worker, queue, WORK_OK, now);
+	}
+}
+
+// The item ends, and what it takes is free.
+static FP_INLINE void finish_holder(struct worker *worker, struct queue *queue, enum work_status status, uint64_t now) {
+	struct group *group = worker->group;
+	group->running -= worker->width;
+	if (group->fair.time) {
+		worker_learn(worker, queue, status, now);
+	}
+	if (worker->width > 1) {
+		worker_narrow(worker, queue, status == WORK_NOT_RUN, now);
+	}
+	if (worker->pool->wants_facts && queue->attrs.max_parallel > 0 && queue->fair.running >= queue->attrs.max_parallel) {
+		queue->limit_left = now;
+	}
+	if (status == WORK_NOT_RUN) {
+		fair_give_back(&group->fair, &queue->fair, worker->picked, now);
+	} else {
+		fair_done(&group->fair, &queue->fair, now);
+	}
 }
 
 static void worker_finish(struct worker *worker, enum work_status status, struct deferred *deferred) {
@@ -340,22 +411,15 @@ static void worker_finish(struct worker *worker, enum work_status status, struct
 	}
 	worker->context = NULL;
 	worker->queue = NULL;
-	number_give(group, worker->number);
-	group->running -= worker->width;
+	number_give(pool, worker->slot);
 	uint64_t now = pool_now(pool);
-	if (group->fair.time) {
-		worker_learn(worker, queue, status, now);
-	}
-	if (worker->width > 1) {
-		worker_narrow(worker, queue, status == WORK_NOT_RUN, now);
-	}
-	if (pool->wants_facts && queue->attrs.max_parallel > 0 && queue->fair.running >= queue->attrs.max_parallel) {
-		queue->limit_left = now;
-	}
-	if (status == WORK_NOT_RUN) {
-		fair_give_back(&group->fair, &queue->fair, worker->picked, now);
+	if (worker->lending == KEEPS) {
+		finish_holder(worker, queue, status, now);
 	} else {
-		fair_done(&group->fair, &queue->fair, now);
+		finish_lender(worker, queue, now);
+	}
+	if (group->in_order) {
+		front_settle(group);
 	}
 	if (pool->thread_retry) {
 		group_wake(pool, pool->thread_retry, deferred);

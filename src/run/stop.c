@@ -204,7 +204,7 @@ void run_limit_end(struct run *run) {
 static void end_jobs(struct run *run) {
 	if (run->pool) {
 		run_stop(run); // a halt has stopped the pool alone
-		pool_wait_idle(run->pool, NULL, TIME_NEVER);
+		pool_wait_idle(run->pool, TIME_NEVER);
 		dag_close(run);
 		feeds_close(run);
 		pool_destroy(run->pool);

@@ -115,7 +115,7 @@ static void measure(const char *mode, long items) {
 	for (int i = 0; i < QUEUES; ++i) {
 		pool_queue_close(pool, queues[i]);
 	}
-	verify(pool_wait_idle(pool, /* self */ NULL, TIME_NEVER));
+	verify(pool_wait_idle(pool, TIME_NEVER));
 	struct pool_stat stat;
 	pool_stat(pool, &stat);
 	verify(stat.dispatched == (uint64_t)items);

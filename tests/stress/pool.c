@@ -403,7 +403,7 @@ static void outsider_disturb(struct outsider *self, struct queue *queue, unsigne
 		break;
 	case 6:
 		// nobody may be idle while the keeper is open
-		promise(!pool_wait_idle(round->pool, NULL, now_ns() + pick(&self->dice, 50) * 1000) ||
+		promise(!pool_wait_idle(round->pool, now_ns() + pick(&self->dice, 50) * 1000) ||
 		        atomic_load_acquire(&round->shut), "the pool is idle with an open queue");
 		break;
 	default:
@@ -512,14 +512,14 @@ static void round_end_quietly(struct round *round, struct outsider *outsiders) {
 		lone_items(round, 50);
 	}
 	pool_queue_close(round->pool, round->keeper);
-	promise(pool_wait_idle(round->pool, NULL, now_ns() + HANG_S * NS_PER_S), "the pool hangs");
+	promise(pool_wait_idle(round->pool, now_ns() + HANG_S * NS_PER_S), "the pool hangs");
 	pool_destroy(round->pool);
 }
 
 // The last outsider closes the last queue, and the pool is destroyed while he may not have returned.
 static void round_end_suddenly(struct round *round, struct outsider *outsiders) {
 	pool_queue_close(round->pool, round->keeper);
-	promise(pool_wait_idle(round->pool, NULL, now_ns() + HANG_S * NS_PER_S), "the pool hangs");
+	promise(pool_wait_idle(round->pool, now_ns() + HANG_S * NS_PER_S), "the pool hangs");
 	pool_destroy(round->pool);
 	for (unsigned i = 0; i < OUTSIDERS; ++i) {
 		thread_join(outsiders[i].thread);

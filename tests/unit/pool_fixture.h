@@ -141,7 +141,7 @@ static inline struct queue *open_queue(const char *name, const struct queue_attr
 }
 
 static inline void wait_idle(void) {
-	check(pool_wait_idle(pool, NULL, TIME_NEVER));
+	check(pool_wait_idle(pool, TIME_NEVER));
 	check_seen(idles, 1);
 	check_seen(contexts, 0);
 }

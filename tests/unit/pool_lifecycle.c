@@ -249,25 +249,6 @@ static void test_failed(void) {
 	check_seen(submitted, 6);
 }
 
-static enum work_status wait_inside_run(struct worker *worker, struct queue *queue, void *data, size_t size) {
-	(void)data, (void)size;
-	submit_tree(queue, 4);
-	pool_queue_close(pool, queue);
-	check(pool_wait_idle(pool, worker, TIME_NEVER)); // runs them in the slot that this one lends
-	check_seen(ran, 31);
-	return WORK_OK;
-}
-
-static void test_wait_inside(void) {
-	static const struct work_type type = {.name = "wait", .run = wait_inside_run};
-	open_pool(1);
-	struct queue *a = open_queue("a", NULL);
-	submit(a, &type, 1);
-	check(!pool_wait_idle(pool, NULL, now_ns()));
-	pool_start(pool);
-	close_pool();
-}
-
 // ---- the last item of a queue ----
 
 static _Atomic int finals;
@@ -675,7 +656,6 @@ int main(int argc, char *argv[]) {
 		TEST("cancelling drops what is queued and refuses nested work", test_shutdown_cancel),
 		TEST("a pool that was never used becomes idle when it is shut down", test_shutdown_unused),
 		TEST("a failed item calls the hook before it is done", test_failed),
-		TEST("an item can wait for all others at one slot", test_wait_inside),
 		TEST("the last item of a queue runs once, after all others and before the removal", test_last_item),
 		TEST("also of a queue that had none", test_last_item_of_nothing),
 		TEST("what it submits runs before the removal", test_last_item_nested),

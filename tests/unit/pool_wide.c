@@ -305,17 +305,27 @@ static void test_fewer_slots(void) {
 	check_seen(ran, 2);
 }
 
-// Waits for all others; meanwhile what it took is theirs.
+// Waits until gate 2 is raised; meanwhile what it took is the others'.
 static enum work_status waiter_run(struct worker *worker, struct queue *queue, void *data, size_t size) {
 	(void)queue, (void)data, (void)size;
+	pool_lend(pool, worker);
 	gate_raise(&gates[0]);
-	check(pool_wait_idle(pool, worker, TIME_NEVER));
+	gate_wait(&gates[2], 1);
+	pool_reclaim(pool, worker, /* waits */ true);
+	gate_wait(&gates[3], 1);
+	check(worker_keeps_slots(worker));
 	atomic_add_relaxed(&seen.ran, 1);
 	return WORK_OK;
 }
 
+static void on_returned(void *arg, struct worker *worker) {
+	(void)arg, (void)worker;
+	gate_raise(&gates[3]);
+}
+
 static void test_lends_its_width(void) {
 	static const struct work_type waiter_type = {.name = "waiter", .run = waiter_run};
+	config.hooks.returned = on_returned;
 	open_pool(3);
 	struct queue *a = open_queue("a", NULL), *b = open_queue("b", NULL);
 	submit_wide(a, 3, &waiter_type, 0, 1);
@@ -323,7 +333,9 @@ static void test_lends_its_width(void) {
 	gate_wait(&gates[0], 1);
 	submit_wide(b, 3, &hold_type, 1, 1);
 	gate_wait(&gates[0], 2); // all three are lent
-	check_equal(stat_now().slots_taken, 6);
+	check_equal(stat_now().slots_taken, 3);
+	check_equal(stat_now().lending, 1);
+	gate_raise(&gates[2]); // it wants all three
 	gate_raise(&gates[1]);
 	pool_queue_close(pool, a);
 	pool_queue_close(pool, b);
@@ -333,6 +345,7 @@ static void test_lends_its_width(void) {
 
 static void test_lending_wakes(void) {
 	static const struct work_type late_waiter_type = {.name = "waiter", .run = waiter_run};
+	config.hooks.returned = on_returned;
 	open_pool(2);
 	struct queue *n = open_queue("n", NULL), *w = open_queue("w", NULL);
 	submit_hold(n, 1);
@@ -344,6 +357,7 @@ static void test_lending_wakes(void) {
 	submit_wide(w, 2, &hold_type, 1, 1);
 	wait_held(w);
 	gate_raise(&gates[1]); // one is given back and one is lent: enough
+	gate_raise(&gates[2]);
 	pool_queue_close(pool, n);
 	pool_queue_close(pool, w);
 	close_pool();

@@ -1,0 +1,91 @@
+// Who goes before the turn of any queue: items that were brought forward, and those that want the slots back that they have
+// lent [E13].
+
+#include "engine/internal.h"
+
+#include "base/alloc.h"
+
+static uint32_t front_width(const struct group *group, const struct front *front) {
+	bool is_long = group == &front->queue->pool->groups[1];
+	return is_long ? 1 : front->worker ? front->worker->width : front->record.width;
+}
+
+// Whom the queue keeps back, by its max_parallel or a pause, is passed over: others need not wait for that.
+static bool is_passed_over(const struct front *front) {
+	const struct fair_queue *fair = &front->queue->fair;
+	return (fair->limit > 0 && fair->running >= fair->limit) || (fair->paused && !front->worker);
+}
+
+struct front *front_first(const struct group *group) {
+	for (struct list *at = group->front.next; at != &group->front; at = at->next) {
+		struct front *front = list_entry(at, struct front, link);
+		if (!is_passed_over(front)) {
+			return front;
+		}
+	}
+	return NULL;
+}
+
+uint64_t front_slots(const struct group *group) {
+	uint64_t n = 0;
+	list_for_each_entry(&group->front, struct front, front, link) {
+		n += is_passed_over(front) ? 0 : front_width(group, front);
+	}
+	return n;
+}
+
+void front_add(struct front *front) {
+	struct queue *queue = front->queue;
+	list_push_back(&queue->group->front, &front->link);
+	group_note_order(queue->group);
+	++queue->pins;
+	queue->nfront += !front->worker;
+}
+
+void front_remove(struct front *front) {
+	struct queue *queue = front->queue;
+	list_remove(&front->link);
+	group_note_order(queue->group);
+	--queue->pins;
+	queue->nfront -= !front->worker;
+}
+
+void front_give_back(struct worker *worker) {
+	struct pool *pool = worker->pool;
+	struct group *group = worker->group;
+	uint64_t now = pool_now(pool);
+	if (worker->lending == RETURNS) {
+		front_remove(&worker->back);
+	}
+	worker->lending = KEEPS;
+	--group->lending;
+	group->running += worker->width;
+	fair_resume(&group->fair, &worker->queue->fair, worker->extra, now);
+	if (group->fair.time) {
+		worker->away += now - worker->lent_at;
+		fair_expect(&worker->queue->fair, &worker->job, worker->width, now);
+	}
+	--worker->queue->pins;
+	pool->surplus_told = false;
+	if (pool->config.hooks.returned) {
+		alloc_forbid(+1);
+		pool->config.hooks.returned(pool->config.hooks.arg, worker);
+		alloc_forbid(-1);
+	}
+}
+
+void front_settle(struct group *group) {
+	struct front *first;
+	while ((first = front_first(group)) && first->worker && group_has_room(group, first->worker->width)) {
+		front_give_back(first->worker);
+	}
+}
+
+bool group_has_work_in_order(const struct pool *pool, const struct group *group) {
+	const struct front *first = front_first(group);
+	if (first || group->reserver) {
+		uint32_t width = first ? front_width(group, first) : group->reserver->width;
+		return !(first && first->worker) && group_has_room(group, width) && pool->dispatches;
+	}
+	return group_has_turns(pool, group);
+}

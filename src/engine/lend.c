@@ -1,0 +1,129 @@
+// Items that lend their slots while they wait for others, and items that are brought forward [E12] [E13].
+
+#include "engine/internal.h"
+
+#include "base/alloc.h"
+#include "base/diag.h"
+
+// ---- lending ----
+
+void pool_lend(struct pool *pool, struct worker *worker) {
+	struct deferred deferred = DEFERRED_INIT;
+	mutex_lock(&pool->lock);
+	struct group *group = worker->group;
+	struct queue *queue = worker->queue;
+	verify(queue);
+	if (worker->lending == RETURNS) {
+		front_remove(&worker->back);
+	} else if (worker->lending == KEEPS) {
+		uint64_t now = pool_now(pool);
+		++group->lending;
+		++queue->pins;
+		group->running -= worker->width;
+		worker->lent_at = now;
+		fair_unexpect(&worker->job);
+		fair_suspend(&group->fair, &queue->fair, worker->extra, now);
+	}
+	worker->lending = LENDS;
+	group_wake(pool, group, &deferred);
+	if (pool->config.hooks.surplus && !group_wants(group) && group == &pool->groups[0]) { // no worker is there to find that out
+		pool->surplus_told = deferred.surplus = deferred.any = true;
+	}
+	pool_leave(pool, &deferred);
+}
+
+void pool_reclaim(struct pool *pool, struct worker *worker, bool waits) {
+	struct deferred deferred = DEFERRED_INIT;
+	mutex_lock(&pool->lock);
+	if (worker->lending != KEEPS && !waits) {
+		front_give_back(worker);
+	} else if (worker->lending == LENDS) {
+		worker->lending = RETURNS;
+		worker->back = (struct front){.queue = worker->queue, .worker = worker};
+		front_add(&worker->back);
+	}
+	group_wake(pool, worker->group, &deferred);
+	pool_leave(pool, &deferred);
+}
+
+bool worker_keeps_slots(struct worker *worker) {
+	mutex_lock(&worker->pool->lock);
+	bool keeps = worker->lending == KEEPS;
+	mutex_unlock(&worker->pool->lock);
+	return keeps;
+}
+
+// ---- one item ----
+
+// Takes the item with that id out of wherever it waits, but for the front. Returns NULL if it does not wait, or cannot be found.
+static struct front *take_item(struct queue *queue, uint64_t id, struct deferred *deferred) {
+	const struct group *group = queue->group;
+	struct item_record record;
+	struct worker *reserver = group->reserver;
+	if (reserver && reserver->reserved_queue == queue && reserver->id == id && !(reserver->flags & RECORD_LAST_ITEM)) {
+		reservation_cancel(reserver, &record, deferred);
+	} else if (!queue_take_id(queue, id, &record, deferred)) {
+		return NULL;
+	}
+	record.flags &= (uint8_t)~WORK_PACKS; // it goes alone
+	struct front *front = NEW(struct front);
+	*front = (struct front){.queue = queue, .record = record};
+	return front;
+}
+
+static struct front *find_front(const struct queue *queue, uint64_t id) {
+	list_for_each_entry(&queue->group->front, struct front, front, link) {
+		if (front->queue == queue && !front->worker && front->record.id == id) {
+			return front;
+		}
+	}
+	return NULL;
+}
+
+bool pool_bring_forward(struct pool *pool, struct queue *queue, uint64_t id) {
+	struct deferred deferred = DEFERRED_INIT;
+	mutex_lock(&pool->lock);
+	bool found = queue->nfront > 0 && find_front(queue, id);
+	struct front *front = found || queue->removed ? NULL : take_item(queue, id, &deferred);
+	if (front) {
+		front_add(front);
+		++pool->queued;
+		queue_note_low(queue, &deferred);
+	}
+	group_wake(pool, queue->group, &deferred);
+	pool_leave(pool, &deferred);
+	return found || front;
+}
+
+bool pool_cancel_item(struct pool *pool, struct queue *queue, uint64_t id) {
+	struct deferred deferred = DEFERRED_INIT;
+	mutex_lock(&pool->lock);
+	struct front *front = find_front(queue, id);
+	if (front) {
+		front_remove(front);
+		--pool->queued;
+	} else if (!queue->removed) {
+		front = take_item(queue, id, &deferred);
+	}
+	if (front) { // as queue_cancel(): it is there until it was dropped
+		++queue->pins;
+		++pool->nbusy;
+		queue_note_low(queue, &deferred);
+	}
+	group_wake(pool, queue->group, &deferred);
+	pool_leave(pool, &deferred);
+	if (!front) {
+		return false;
+	}
+	record_drop(pool, queue, &front->record);
+	free((void *)front->record.data);
+	free(front);
+	struct deferred after = DEFERRED_INIT;
+	mutex_lock(&pool->lock);
+	--queue->pins;
+	--pool->nbusy;
+	queue_check_removal(queue, &after);
+	pool_notice(pool, &after);
+	pool_leave(pool, &after);
+	return true;
+}

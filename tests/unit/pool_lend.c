@@ -1,0 +1,853 @@
+// Tests of the pool (engine/pool.h): items that lend their slots while they wait, and items that are brought forward.
+//
+// The test says when an item ends, lends its slots and wants them back. What the pool does is written down in the order in
+// which it happens: "a1" starts, "+1" has its slots back, "-1" was dropped.
+
+#include "engine/pool.h"
+
+#include "pool_fixture.h"
+
+#include <sched.h>
+
+enum { ACTORS = 10 };
+
+static struct actor {
+	struct worker *worker;
+	struct queue *queue;
+	bool on_stage; // it has begun
+	struct gate end;
+} actors[ACTORS];
+
+static mutex notes_lock;
+static cond notes_changed;
+static char notes[4096];
+static size_t notes_len;
+
+// Under the pool's lock, or none.
+static void note(char what, uint64_t id) {
+	mutex_lock(&notes_lock);
+	const char text[] = {what, (char)('0' + id), ' '};
+	memcpy(notes + notes_len, text, sizeof(text));
+	notes_len += sizeof(text);
+	mutex_unlock(&notes_lock);
+	cond_broadcast(&notes_changed);
+}
+
+static void note_start(void *arg, const struct service *service) {
+	(void)arg;
+	note(service->batch[0], service->id);
+}
+
+static void note_return(void *arg, struct worker *worker) {
+	(void)arg;
+	for (uint64_t i = 0; i < ACTORS; ++i) {
+		if (actors[i].worker == worker && actors[i].on_stage) {
+			note('+', i);
+		}
+	}
+}
+
+static enum work_status act(struct worker *worker, struct queue *queue, void *data, size_t size) {
+	uint64_t id;
+	memcpy(&id, data, size);
+	mutex_lock(&notes_lock);
+	actors[id].worker = worker;
+	actors[id].queue = queue;
+	actors[id].on_stage = true;
+	mutex_unlock(&notes_lock);
+	cond_broadcast(&notes_changed);
+	gate_wait(&actors[id].end, 1);
+	mutex_lock(&notes_lock);
+	actors[id].on_stage = false;
+	mutex_unlock(&notes_lock);
+	atomic_add_relaxed(&seen.ran, 1);
+	return WORK_OK;
+}
+
+static void act_drop(struct queue *queue, void *data, size_t size) {
+	uint64_t id;
+	(void)queue;
+	memcpy(&id, data, size);
+	note('-', id);
+	atomic_add_relaxed(&seen.dropped, 1);
+}
+
+static const struct work_type act_type = {.name = "act", .run = act, .drop = act_drop};
+
+static void open_stage(unsigned slots) {
+	config.hooks.trace = note_start;
+	config.hooks.returned = note_return;
+	mutex_init(&notes_lock, LOCK_OF_TEST);
+	cond_init(&notes_changed);
+	for (int i = 0; i < ACTORS; ++i) {
+		mutex_init(&actors[i].end.lock, LOCK_OF_TEST);
+		cond_init(&actors[i].end.changed);
+	}
+	open_pool(slots);
+}
+
+// Queues the actors of the string, by their digits.
+static void queue_up(struct queue *queue, const char *ids, unsigned width) {
+	for (; *ids; ++ids) {
+		uint64_t id = (uint64_t)(*ids - '0');
+		struct work work = {.type = &act_type, .data = &id, .size = sizeof(id), .id = id, .width = width};
+		check_equal(pool_submit(pool, queue, NULL, &work, 1), SUBMIT_OK);
+	}
+}
+
+static void await_actor(int id) {
+	mutex_lock(&notes_lock);
+	while (!actors[id].worker) {
+		cond_wait(&notes_changed, &notes_lock);
+	}
+	mutex_unlock(&notes_lock);
+}
+
+// Waits until that much is noted, and until who has started is on stage.
+static void expect(const char *text) {
+	mutex_lock(&notes_lock);
+	while (notes_len < strlen(text)) {
+		cond_wait(&notes_changed, &notes_lock);
+	}
+	check_string(notes, text);
+	for (size_t i = 0; i < notes_len; i += 3) {
+		uint64_t id = (uint64_t)(notes[i + 1] - '0');
+		while (notes[i] != '-' && notes[i] != '+' && !actors[id].worker) {
+			cond_wait(&notes_changed, &notes_lock);
+		}
+	}
+	mutex_unlock(&notes_lock);
+}
+
+static void lend(int id) {
+	pool_lend(pool, actors[id].worker);
+}
+
+static void reclaim(int id) {
+	pool_reclaim(pool, actors[id].worker, /* waits */ true);
+}
+
+static struct pool_stat stat_now(void) {
+	struct pool_stat stat;
+	pool_stat(pool, &stat);
+	return stat;
+}
+
+// Ends the actor, and waits until nothing of it counts any more.
+static void end(int id) {
+	struct pool_stat stat = stat_now();
+	uint64_t items = stat.running + stat.running_long + stat.lending, begun = stat.dispatched;
+	gate_raise(&actors[id].end);
+	do {
+		sched_yield();
+		stat = stat_now();
+	} while (stat.running + stat.running_long + stat.lending + begun >= items + stat.dispatched);
+}
+
+static void close_stage(struct queue *a, struct queue *b) {
+	for (int i = 0; i < ACTORS; ++i) {
+		gate_raise(&actors[i].end);
+	}
+	pool_queue_close(pool, a);
+	if (b) {
+		pool_queue_close(pool, b);
+	}
+	close_pool();
+}
+
+// ---- one slot ----
+
+static void test_lends(void) {
+	open_stage(1);
+	struct queue *a = open_queue("a", NULL);
+	queue_up(a, "1234", 1);
+	pool_start(pool);
+	expect("a1 ");
+	lend(1);
+	expect("a1 a2 ");
+	struct pool_stat stat = stat_now();
+	check_equal(stat.running, 1);
+	check_equal(stat.lending, 1);
+	check_equal(stat.slots_taken, 1);
+	check(!worker_keeps_slots(actors[1].worker));
+	end(2);
+	expect("a1 a2 a3 "); // as long as it waits others go on
+	reclaim(1);
+	check(!worker_keeps_slots(actors[1].worker));
+	end(3);
+	expect("a1 a2 a3 +1 "); // before a4, which waits longer
+	check(worker_keeps_slots(actors[1].worker));
+	check_equal(stat_now().running, 1);
+	end(1);
+	expect("a1 a2 a3 +1 a4 ");
+	close_stage(a, NULL);
+	check_seen(ran, 4);
+}
+
+static void test_lends_again(void) {
+	open_stage(1);
+	struct queue *a = open_queue("a", NULL);
+	queue_up(a, "123", 1);
+	pool_start(pool);
+	expect("a1 ");
+	lend(1);
+	expect("a1 a2 ");
+	lend(1); // no more than once
+	reclaim(1);
+	lend(1); // it waits for something else before it has come back
+	end(2);
+	expect("a1 a2 a3 ");
+	reclaim(1);
+	reclaim(1);
+	end(3);
+	expect("a1 a2 a3 +1 ");
+	reclaim(1); // it keeps them
+	check_equal(stat_now().slots_taken, 1);
+	close_stage(a, NULL);
+}
+
+static void test_nobody_there(void) {
+	open_stage(1);
+	struct queue *a = open_queue("a", NULL);
+	queue_up(a, "1", 1);
+	pool_start(pool);
+	expect("a1 ");
+	lend(1);
+	check_equal(stat_now().slots_taken, 0);
+	reclaim(1);
+	check(worker_keeps_slots(actors[1].worker)); // at once
+	expect("a1 +1 ");
+	close_stage(a, NULL);
+}
+
+static void test_chain(void) {
+	open_stage(1);
+	struct queue *a = open_queue("a", NULL), *b = open_queue("b", NULL);
+	queue_up(a, "1234", 1);
+	queue_up(b, "9", 1);
+	pool_start(pool);
+	expect("a1 ");
+	check(pool_bring_forward(pool, a, 2));
+	lend(1);
+	expect("a1 a2 ");
+	check(pool_bring_forward(pool, a, 3));
+	lend(2);
+	expect("a1 a2 a3 ");
+	check(pool_bring_forward(pool, a, 4));
+	lend(3);
+	expect("a1 a2 a3 a4 ");
+	check_equal(stat_now().slots_taken, 1);
+	reclaim(3);
+	end(4);
+	expect("a1 a2 a3 a4 +3 ");
+	reclaim(2);
+	end(3);
+	expect("a1 a2 a3 a4 +3 +2 ");
+	reclaim(1);
+	end(2);
+	expect("a1 a2 a3 a4 +3 +2 +1 ");
+	end(1);
+	expect("a1 a2 a3 a4 +3 +2 +1 b9 ");
+	close_stage(a, b);
+}
+
+static void test_first_come(void) {
+	open_stage(2);
+	struct queue *a = open_queue("a", NULL);
+	queue_up(a, "123456", 1);
+	pool_start(pool);
+	expect("a1 a2 ");
+	lend(1);
+	expect("a1 a2 a3 ");
+	lend(2);
+	expect("a1 a2 a3 a4 ");
+	reclaim(2);
+	check(pool_bring_forward(pool, a, 6));
+	reclaim(1);
+	end(3);
+	expect("a1 a2 a3 a4 +2 ");
+	end(4);
+	expect("a1 a2 a3 a4 +2 a6 ");
+	end(2);
+	expect("a1 a2 a3 a4 +2 a6 +1 ");
+	end(6);
+	expect("a1 a2 a3 a4 +2 a6 +1 a5 ");
+	close_stage(a, NULL);
+}
+
+// ---- what keeps back ----
+
+static void test_limit(void) {
+	open_stage(2);
+	struct queue_attrs attrs = {.weight = 1, .max_parallel = 1};
+	struct queue *a = open_queue("a", &attrs), *b = open_queue("b", NULL);
+	queue_up(a, "12", 1);
+	pool_start(pool);
+	expect("a1 ");
+	lend(1); // counts not in its batch either
+	expect("a1 a2 ");
+	reclaim(1);
+	check(!worker_keeps_slots(actors[1].worker)); // there is a slot, but the limit
+	queue_up(b, "3", 1);
+	expect("a1 a2 b3 "); // passes it
+	end(2);
+	expect("a1 a2 b3 +1 ");
+	queue_up(a, "4", 1);
+	end(3);
+	queue_up(b, "5", 1);
+	expect("a1 a2 b3 +1 b5 ");
+	attrs.max_parallel = 2;
+	end(5);
+	lend(1);
+	expect("a1 a2 b3 +1 b5 a4 ");
+	attrs.max_parallel = 1;
+	queue_set(pool, a, &attrs);
+	reclaim(1);
+	check(!worker_keeps_slots(actors[1].worker));
+	attrs.max_parallel = 2;
+	queue_set(pool, a, &attrs);
+	check(worker_keeps_slots(actors[1].worker)); // another limit, and it goes on
+	close_stage(a, b);
+}
+
+static void test_forward_limit(void) {
+	open_stage(2);
+	struct queue_attrs attrs = {.weight = 1, .max_parallel = 1};
+	struct queue *a = open_queue("a", &attrs), *b = open_queue("b", NULL);
+	queue_up(a, "123", 1);
+	queue_up(b, "456", 1);
+	pool_start(pool);
+	expect("a1 b4 ");
+	check(pool_bring_forward(pool, a, 3));
+	end(4);
+	expect("a1 b4 b5 "); // passes a3
+	end(1);
+	expect("a1 b4 b5 a3 ");
+	end(3);
+	end(5);
+	await_actor(2);
+	await_actor(6);
+	close_stage(a, b);
+}
+
+static void test_paused(void) {
+	open_stage(1);
+	struct queue_attrs attrs = {.weight = 1, .paused = true};
+	struct queue *a = open_queue("a", &attrs), *b = open_queue("b", NULL);
+	queue_up(a, "12", 1);
+	queue_up(b, "34", 1);
+	check(pool_bring_forward(pool, a, 2));
+	pool_start(pool);
+	expect("b3 ");
+	attrs.paused = false;
+	queue_set(pool, a, &attrs);
+	end(3);
+	expect("b3 a2 ");
+	close_stage(a, b);
+}
+
+static void test_wide_forward(void) {
+	open_stage(2);
+	struct queue *a = open_queue("a", NULL), *w = open_queue("w", NULL);
+	queue_up(a, "12345", 1);
+	pool_start(pool);
+	expect("a1 a2 ");
+	queue_up(w, "9", 2);
+	check(pool_bring_forward(pool, w, 9));
+	lend(1); // one slot is free, and kept for the wide one
+	check_equal(stat_now().slots_taken, 1);
+	end(2);
+	expect("a1 a2 w9 ");
+	check_equal(stat_now().slots_taken, 2);
+	reclaim(1);
+	end(9);
+	mutex_lock(&notes_lock);
+	while (notes_len < strlen("a1 a2 w9 +1 a3 ")) {
+		cond_wait(&notes_changed, &notes_lock);
+	}
+	check_string(notes, "a1 a2 w9 +1 a3 ");
+	mutex_unlock(&notes_lock);
+	close_stage(a, w);
+}
+
+static void test_wide_waiter(void) {
+	open_stage(2);
+	struct queue *a = open_queue("a", NULL), *w = open_queue("w", NULL);
+	queue_up(w, "1", 2);
+	pool_start(pool);
+	expect("w1 ");
+	queue_up(a, "234", 1);
+	lend(1);
+	expect("w1 a2 a3 ");
+	reclaim(1);
+	end(2);
+	check_equal(stat_now().slots_taken, 1); // a4 does not start
+	end(3);
+	expect("w1 a2 a3 +1 ");
+	check_equal(stat_now().slots_taken, 2);
+	end(1);
+	expect("w1 a2 a3 +1 a4 ");
+	close_stage(a, w);
+}
+
+// One that reserves slots by its turn lets those in the front go first.
+static void test_before_reserver(void) {
+	open_stage(2);
+	struct queue *a = open_queue("a", NULL), *w = open_queue("w", NULL);
+	queue_up(a, "12", 1);
+	pool_start(pool);
+	expect("a1 a2 ");
+	lend(2);
+	queue_up(w, "9", 2);
+	while (pool_queue_bytes(pool, w) > 0) {
+		sched_yield();
+	}
+	check_equal(stat_now().slots_taken, 1); // w9 waits for a1
+	queue_up(a, "34", 1);
+	check(pool_bring_forward(pool, a, 4));
+	expect("a1 a2 a4 ");
+	reclaim(2);
+	end(1);
+	expect("a1 a2 a4 +2 ");
+	end(4);
+	check_equal(stat_now().slots_taken, 1);
+	end(2);
+	expect("a1 a2 a4 +2 w9 ");
+	end(9);
+	expect("a1 a2 a4 +2 w9 a3 ");
+	close_stage(a, w);
+}
+
+static void test_reserved_forward(void) {
+	open_stage(2);
+	struct queue *a = open_queue("a", NULL), *w = open_queue("w", NULL);
+	queue_up(a, "1", 1);
+	pool_start(pool);
+	expect("a1 ");
+	queue_up(w, "9", 2);
+	while (pool_queue_bytes(pool, w) > 0) {
+		sched_yield();
+	}
+	check(pool_bring_forward(pool, w, 9)); // not by the way of another in the front
+	check(pool_bring_forward(pool, w, 9));
+	check_equal(stat_now().queued, 1);
+	lend(1);
+	expect("a1 w9 ");
+	close_stage(a, w);
+}
+
+// ---- ends ----
+
+static void test_ends_while_lending(void) {
+	open_stage(1);
+	struct queue *a = open_queue("a", NULL);
+	queue_up(a, "12", 1);
+	pool_start(pool);
+	expect("a1 ");
+	lend(1);
+	expect("a1 a2 ");
+	end(1);
+	check_equal(stat_now().slots_taken, 1);
+	check_equal(stat_now().lending, 0);
+	end(2);
+	check_equal(stat_now().slots_taken, 0);
+	queue_up(a, "3", 1);
+	expect("a1 a2 a3 ");
+	close_stage(a, NULL);
+}
+
+static void test_ends_in_line(void) {
+	open_stage(2);
+	struct queue *a = open_queue("a", NULL), *w = open_queue("w", NULL);
+	queue_up(w, "1", 2);
+	pool_start(pool);
+	expect("w1 ");
+	queue_up(a, "23", 1);
+	lend(1);
+	expect("w1 a2 a3 ");
+	reclaim(1);
+	end(2);
+	queue_up(a, "4", 1);
+	check_equal(stat_now().slots_taken, 1); // kept for w1
+	end(1);
+	expect("w1 a2 a3 a4 ");
+	close_stage(a, w);
+}
+
+static void test_closed_while_lending(void) {
+	open_stage(1);
+	struct queue *a = open_queue("a", NULL), *b = open_queue("b", NULL);
+	queue_up(a, "1", 1);
+	pool_start(pool);
+	expect("a1 ");
+	lend(1);
+	pool_queue_close(pool, a);
+	queue_up(b, "2", 1);
+	expect("a1 b2 ");
+	check_seen(removed, 0);
+	uint64_t id = 3;
+	struct work work = {.type = &act_type, .data = &id, .size = sizeof(id), .id = id, .flags = WORK_LOCAL};
+	check_equal(pool_submit(pool, a, actors[1].worker, &work, 1), SUBMIT_OK); // its item may submit more
+	reclaim(1);
+	end(2);
+	expect("a1 b2 +1 ");
+	end(1);
+	expect("a1 b2 +1 a3 ");
+	check_seen(removed, 0);
+	end(3);
+	while (atomic_load_relaxed(&seen.removed) == 0) {
+		sched_yield();
+	}
+	pool_queue_close(pool, b);
+	close_pool();
+}
+
+static void test_at_once(void) {
+	open_stage(1);
+	struct queue *a = open_queue("a", NULL);
+	queue_up(a, "1234", 1);
+	pool_start(pool);
+	expect("a1 ");
+	lend(1);
+	expect("a1 a2 ");
+	pool_reclaim(pool, actors[1].worker, /* waits */ false); // who waited was killed: the item goes on
+	expect("a1 a2 +1 ");
+	check_equal(stat_now().slots_taken, 2);
+	end(2);
+	check_equal(stat_now().slots_taken, 1); // nothing starts in its place
+	lend(1);
+	expect("a1 a2 +1 a3 ");
+	reclaim(1);
+	pool_reclaim(pool, actors[1].worker, /* waits */ false); // out of the line
+	expect("a1 a2 +1 a3 +1 ");
+	end(3);
+	end(1);
+	expect("a1 a2 +1 a3 +1 a4 ");
+	close_stage(a, NULL);
+}
+
+// ---- slots that come and go ----
+
+static void test_fewer_slots(void) {
+	open_stage(2);
+	struct queue *a = open_queue("a", NULL);
+	queue_up(a, "123", 1);
+	pool_start(pool);
+	expect("a1 a2 ");
+	lend(1);
+	expect("a1 a2 a3 ");
+	reclaim(1);
+	check_equal(pool_demand(pool, 9), 1); // he wants one
+	pool_add_slots(pool, -1);
+	end(2);
+	check(!worker_keeps_slots(actors[1].worker));
+	pool_add_slots(pool, -1);
+	end(3);
+	check(!worker_keeps_slots(actors[1].worker));
+	check_equal(pool_drop_surplus(pool), 0);
+	pool_add_slots(pool, 1);
+	expect("a1 a2 a3 +1 ");
+	lend(1);
+	check_equal(pool_drop_surplus(pool), 1); // nobody wants it
+	close_stage(a, NULL);
+}
+
+static void test_slot_numbers(void) {
+	open_stage(1);
+	struct queue_attrs attrs = {.weight = 1, .long_running = true};
+	struct queue *a = open_queue("a", NULL), *l = open_queue("l", &attrs);
+	queue_up(a, "123", 1);
+	queue_up(l, "8", 1);
+	pool_start(pool);
+	await_actor(1);
+	await_actor(8);
+	lend(1);
+	await_actor(2);
+	lend(2);
+	await_actor(3);
+	unsigned taken = 0;
+	for (int i = 1; i <= 8; i += i == 3 ? 5 : 1) {
+		unsigned slot = worker_slot(actors[i].worker);
+		check(slot >= 1 && slot <= 4 && !(taken & 1U << slot)); // no two have the same
+		taken |= 1U << slot;
+	}
+	check_equal(worker_slot(actors[1].worker), 1);
+	close_stage(a, l);
+}
+
+static void test_long(void) {
+	config.max_long = 1;
+	open_stage(1);
+	struct queue_attrs attrs = {.weight = 1, .long_running = true, .max_parallel = 1};
+	struct queue *l = open_queue("l", &attrs);
+	queue_up(l, "123", 1);
+	pool_start(pool);
+	expect("l1 ");
+	check(pool_bring_forward(pool, l, 3));
+	lend(1);
+	expect("l1 l3 ");
+	reclaim(1);
+	end(3);
+	expect("l1 l3 +1 ");
+	end(1);
+	expect("l1 l3 +1 l2 ");
+	close_stage(l, NULL);
+}
+
+// ---- turns and time ----
+
+static void test_is_charged(void) {
+	// b's items go first out of turn: then a has as many turns before b has its next
+	open_stage(1);
+	struct queue *a = open_queue("a", NULL), *b = open_queue("b", NULL);
+	queue_up(a, "1234", 1);
+	queue_up(b, "567", 1);
+	check(pool_bring_forward(pool, b, 5));
+	check(pool_bring_forward(pool, b, 6));
+	pool_start(pool);
+	const char *const order[] = {"b5 ", "b5 b6 ", "b5 b6 a1 ", "b5 b6 a1 a2 ", "b5 b6 a1 a2 b7 ", "b5 b6 a1 a2 b7 a3 "};
+	for (int i = 0; i < 6; ++i) {
+		expect(order[i]);
+		end(order[i][strlen(order[i]) - 2] - '0');
+	}
+	expect("b5 b6 a1 a2 b7 a3 a4 ");
+	close_stage(a, b);
+}
+
+static _Atomic uint64_t virtual_time;
+
+static uint64_t virtual_now(void *arg) {
+	(void)arg;
+	return atomic_load_relaxed(&virtual_time);
+}
+
+static double last_virt[128];
+
+static void keep_virt(void *arg, const struct service *service) {
+	last_virt[(unsigned char)service->batch[0] & 127] = service->virt;
+	note_start(arg, service);
+}
+
+static void test_time(void) {
+	// while it waits no slot-time is charged
+	config.fair_time = true;
+	config.now = virtual_now;
+	open_stage(1);
+	pool_destroy(pool);
+	config.hooks.trace = keep_virt;
+	pool = pool_create(&config);
+	struct queue *a = open_queue("a", NULL), *b = open_queue("b", NULL);
+	queue_up(a, "1", 1);
+	pool_start(pool);
+	expect("a1 ");
+	atomic_add_relaxed(&virtual_time, NS_PER_S);
+	lend(1);
+	queue_up(b, "2", 1);
+	expect("a1 b2 ");
+	atomic_add_relaxed(&virtual_time, 100 * NS_PER_S);
+	reclaim(1);
+	end(2);
+	expect("a1 b2 +1 ");
+	atomic_add_relaxed(&virtual_time, NS_PER_S);
+	end(1);
+	queue_up(a, "3", 1);
+	expect("a1 b2 +1 a3 ");
+	end(3);
+	check(last_virt['a'] < 102); // of b's hundred only what a newcomer is placed behind, never its own
+	close_stage(a, b);
+}
+
+// ---- one item ----
+
+static void test_cancel_item(void) {
+	open_stage(1);
+	struct queue *a = open_queue("a", NULL), *w = open_queue("w", NULL);
+	queue_up(a, "123456", 1);
+	pool_start(pool);
+	expect("a1 ");
+	check(!pool_cancel_item(pool, a, 1)); // runs
+	check(!pool_cancel_item(pool, a, 7));
+	check(!pool_cancel_item(pool, w, 2));
+	check(pool_cancel_item(pool, a, 4)); // out of the middle
+	check(pool_bring_forward(pool, a, 6));
+	check(pool_cancel_item(pool, a, 6)); // in the front
+	check(pool_cancel_item(pool, a, 2)); // the next
+	check(!pool_cancel_item(pool, a, 4));
+	expect("a1 -4 -6 -2 ");
+	check_equal(stat_now().queued, 2);
+	end(1);
+	expect("a1 -4 -6 -2 a3 ");
+	end(3);
+	expect("a1 -4 -6 -2 a3 a5 ");
+	close_stage(a, w);
+	check_seen(dropped, 3);
+}
+
+static void test_cancel_all(void) {
+	open_stage(1);
+	struct queue *a = open_queue("a", NULL), *b = open_queue("b", NULL);
+	queue_up(a, "1234", 1);
+	queue_up(b, "5", 1);
+	pool_start(pool);
+	expect("a1 ");
+	lend(1);
+	expect("a1 b5 ");
+	check(pool_bring_forward(pool, a, 3));
+	reclaim(1);
+	check_equal(pool_cancel(pool, a), 3); // but not the one that comes back
+	end(5);
+	mutex_lock(&notes_lock);
+	check_equal(notes_len, strlen("a1 b5 -3 -2 -4 +1 "));
+	check_string(notes + notes_len - 3, "+1 ");
+	mutex_unlock(&notes_lock);
+	close_stage(a, b);
+	check_seen(dropped, 3);
+}
+
+static void test_shutdown(void) {
+	open_stage(1);
+	struct queue *a = open_queue("a", NULL);
+	queue_up(a, "123", 1);
+	pool_start(pool);
+	expect("a1 ");
+	lend(1);
+	expect("a1 a2 ");
+	check(pool_bring_forward(pool, a, 3));
+	check_equal(pool_shutdown(pool, POOL_CANCELLING), 1);
+	close_stage(a, NULL);
+	check_seen(dropped, 1);
+	check_seen(ran, 2);
+}
+
+// ---- many ----
+
+static _Atomic unsigned char runs_of[40000];
+
+static enum work_status many_run(struct worker *worker, struct queue *queue, void *data, size_t size) {
+	uint64_t id;
+	(void)worker, (void)queue, (void)size;
+	memcpy(&id, data, sizeof(id));
+	atomic_add_relaxed(&runs_of[id], 1);
+	return count_run(worker, queue, data, size);
+}
+
+static void many_drop(struct queue *queue, void *data, size_t size) {
+	uint64_t id;
+	memcpy(&id, data, sizeof(id));
+	atomic_add_relaxed(&runs_of[id], 1);
+	count_drop(queue, data, size);
+}
+
+// Whatever is taken out of the middle, each item is run once or dropped once, and the others keep their order.
+static void test_middle(void) {
+	static const struct work_type many_type = {.name = "many", .run = many_run, .drop = many_drop};
+	enum { N = 40000 };
+	config.queue_mem = 1 << 20; // so that some of it is spilled
+	open_pool(3);
+	struct queue *a = open_queue("a", NULL);
+	char data[64] = {0};
+	uint64_t dice = 1;
+	for (uint64_t id = 1; id < N; ++id) {
+		memcpy(data, &id, sizeof(id));
+		struct work work = {.type = &many_type, .data = data, .size = sizeof(data), .id = id};
+		check_equal(pool_submit(pool, a, NULL, &work, 1), SUBMIT_OK);
+	}
+	unsigned taken = 0, started = 0;
+	for (int i = 0; i < 3000; ++i) {
+		dice = dice * 6364136223846793005U + 1442695040888963407U;
+		uint64_t id = 1 + (dice >> 33) % (i % 2 ? N : 100) % (N - 1);
+		taken += i % 3 ? pool_bring_forward(pool, a, id) : pool_cancel_item(pool, a, id);
+		if (i == 1500) {
+			pool_start(pool);
+			started = taken;
+		}
+	}
+	check(started > 100);
+	pool_queue_close(pool, a);
+	close_pool();
+	for (int id = 1; id < N; ++id) {
+		check_equal(atomic_load_relaxed(&runs_of[id]), 1);
+	}
+	check_equal(atomic_load_relaxed(&seen.ran) + atomic_load_relaxed(&seen.dropped), N - 1);
+}
+
+static void test_all_of_chunk(void) {
+	// what is left of a queue when all but the first was taken out of it
+	open_stage(1);
+	struct queue *a = open_queue("a", NULL);
+	queue_up(a, "12345", 1);
+	pool_start(pool);
+	expect("a1 ");
+	check(pool_cancel_item(pool, a, 5));
+	check(pool_cancel_item(pool, a, 4));
+	check(pool_cancel_item(pool, a, 3));
+	check(pool_cancel_item(pool, a, 2));
+	queue_up(a, "67", 1);
+	check(pool_cancel_item(pool, a, 6));
+	end(1);
+	expect("a1 -5 -4 -3 -2 -6 a7 ");
+	close_stage(a, NULL);
+}
+
+// ---- waiting for all others ----
+
+static enum work_status wait_run(struct worker *worker, struct queue *queue, void *data, size_t size) {
+	(void)data, (void)size;
+	submit_tree(queue, 4);
+	pool_lend(pool, worker); // they run in the slot that this one lends
+	while (atomic_load_relaxed(&seen.ran) < 31) {
+		sched_yield();
+	}
+	pool_reclaim(pool, worker, /* waits */ true);
+	while (!worker_keeps_slots(worker)) {
+		sched_yield();
+	}
+	return WORK_OK;
+}
+
+static void test_wait_inside(void) {
+	static const struct work_type type = {.name = "wait", .run = wait_run};
+	open_pool(1);
+	struct queue *a = open_queue("a", NULL);
+	submit(a, &type, 1);
+	check(!pool_wait_idle(pool, now_ns()));
+	pool_start(pool);
+	while (atomic_load_relaxed(&seen.ran) < 31) {
+		sched_yield();
+	}
+	pool_queue_close(pool, a);
+	close_pool();
+}
+
+int main(int argc, char *argv[]) {
+	static const struct test tests[] = {
+		TEST("an item that waits lends its slot, and is first in line when it returns", test_lends),
+		TEST("it lends no more than it has, and may wait for something else before it has come back", test_lends_again),
+		TEST("where nobody wants its slot it has it back at once", test_nobody_there),
+		TEST("three wait for each other at one slot", test_chain),
+		TEST("who returns and who was brought forward come in order", test_first_come),
+		TEST("one that waits does not count for max_parallel, and is passed when only that keeps it back", test_limit),
+		TEST("so is one that was brought forward", test_forward_limit),
+		TEST("and one whose queue is paused", test_paused),
+		TEST("free slots are kept for a wide one that was brought forward", test_wide_forward),
+		TEST("a wide one lends all its slots and returns when it can have all", test_wide_waiter),
+		TEST("who is in front goes before one that has reserved slots", test_before_reserver),
+		TEST("one that has reserved slots can be brought forward", test_reserved_forward),
+		TEST("one that ends while it lends takes nothing back", test_ends_while_lending),
+		TEST("one that ends while it is in line leaves it", test_ends_in_line),
+		TEST("its queue is there as long as it lends", test_closed_while_lending),
+		TEST("one that goes on without waiting counts at once, and nothing starts before there is room", test_at_once),
+		TEST("it waits for slots that come, and its own go when nobody wants them", test_fewer_slots),
+		TEST("no two have the same slot number", test_slot_numbers),
+		TEST("a dedicated thread can be lent too", test_long),
+		TEST("one that was brought forward is charged", test_is_charged),
+		TEST("by time, waiting is not charged", test_time),
+		TEST("one item can be cancelled", test_cancel_item),
+		TEST("cancelling a queue cancels those in front, but not one that returns", test_cancel_all),
+		TEST("a shutdown drops those in front", test_shutdown),
+		TEST("items out of the middle of a queue run once or are dropped once", test_middle),
+		TEST("all may be taken out of the middle", test_all_of_chunk),
+		TEST("an item can wait for all others at one slot", test_wait_inside),
+	};
+	return test_main(tests, sizeof(tests) / sizeof(tests[0]), argc, argv);
+}

@@ -81,7 +81,7 @@ struct front {
 	struct item_record record; // with data that are owned
 };
 
-enum lending { KEEPS, LENDS, RETURNS };
+enum lend_state { KEEPS, LENDS, RETURNS };
 
 struct worker {
 	struct pool *pool;
@@ -102,7 +102,7 @@ struct worker {
 	size_t data_cap, size;
 	void *context;
 	unsigned slot;           // number in pool->numbers
-	enum lending lending;    // RETURNS: `back` is in group->front
+	enum lend_state lending;    // RETURNS: `back` is in group->front
 	struct front back;
 	uint64_t start;
 	uint64_t lent_at, away;  // under fair time: when it began to lend its slots, and for how long it has had none

@@ -139,6 +139,15 @@ export count together
 		[ {} = a ] && exit 1; "$FAIRPAR" "$together" ::: 1 2' ::: a b
 }
 
+@test "when the outer run is killed, the runs in its jobs end, and leave nothing" {
+	make_fifo in
+	start_fairpar -j2 '"$FAIRPAR" "echo \$PPID >in; exec sleep 1000; : {}" ::: 1 2; : {}' ::: a b
+	await in
+	await in
+	kill -KILL "$fairpar_pid"
+	end_fairpar 137
+}
+
 @test "what a job leaves running keeps its slot as long as a job of it runs" {
 	make_fifo go in
 	start_fairpar -j1 'if [ {} = a ]; then "$FAIRPAR" "echo >in; read -r _ <go; echo inner >>order; : {}" ::: 1 & read -r _ <in

@@ -448,6 +448,30 @@ most_at_once() {
 	assert_lines ran
 }
 
+@test "descriptors that a client sends and nobody asked for are closed" {
+	need python3
+	run_fairpar --pool --single true
+	cat >flood.py <<-'PY'
+		import array, os, socket, struct, sys
+		s = socket.socket(socket.AF_UNIX)
+		s.connect(os.environ['FAIRPAR_POOL_DIR'] + '/default.sock')
+		hello = struct.pack('=IIQQIIiI', 1, os.getpid(), 0, 0, 0, 1, 0, 0) + b'\0\0\0'
+		s.sendall(struct.pack('=IIQQQ', 1, len(hello), 0, 0, 0) + hello)
+		fds = array.array('i', [0] * 200)
+		for _ in range(50):
+		    s.sendmsg([struct.pack('=IIQQQ', 3, 0, 7, 0, 1)], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, fds)])
+		s.sendall(struct.pack('=IIQQQ', 6, 0, 0, 0, 0))
+		got = b''
+		while struct.pack('=I', 108) not in got:
+		    got += s.recv(65536)
+		print(len(os.listdir('/proc/%s/fd' % sys.argv[1])))
+	PY
+	run -0 python3 flood.py "$(servers)"
+	((output < 20)) || fail "the server has $output descriptors"
+	run_fairpar --pool --single echo ran
+	assert_eq "$stderr" ''
+}
+
 @test "a server whose directory was removed ends" {
 	run_fairpar --pool --single true
 	server=$(servers)
@@ -469,6 +493,43 @@ most_at_once() {
 	FAIRPAR_POOL_DIR=$PWD/file run_fairpar 255 --pool --single touch ran
 	assert_contains "$stderr" 'it is not a directory'
 	FAIRPAR_POOL_DIR=$PWD/link run_fairpar 255 --pool --status
+	[[ ! -e ran ]]
+}
+
+@test "another user is neither client nor server of a pool" {
+	need python3
+	python3 -c 'import os; os.setuid(65533)' 2>/dev/null || skip "this takes the right to be another user"
+	mkdir -m 0700 own foreign
+	chown 65533 foreign
+	FAIRPAR_POOL_DIR=$PWD/foreign run_fairpar 255 --pool --single touch ran
+	assert_contains "$stderr" 'it belongs to another user'
+	cat >server.py <<-'PY'
+		import os, socket
+		s = socket.socket(socket.AF_UNIX)
+		s.bind('own/default.sock')
+		os.setuid(65533)
+		s.listen()
+		print('listens', file=open('ready', 'w'))
+		s.accept()[0].recv(1)
+	PY
+	make_fifo ready
+	chmod 0666 ready
+	chmod 0755 .
+	python3 server.py 3>&- &
+	await ready
+	FAIRPAR_POOL_DIR=$PWD/own run_fairpar 255 --pool --single touch ran
+	assert_contains "$stderr" 'its server belongs to another user'
+	wait
+	rm own/default.sock
+	FAIRPAR_POOL_DIR=$PWD/own run_fairpar --pool --single true
+	chmod 0777 own own/default.sock
+	run python3 -c '
+import os, socket
+os.setuid(65533)
+s = socket.socket(socket.AF_UNIX)
+s.connect("own/default.sock")
+print(s.recv(100)[32:].decode())'
+	assert_eq "$output" 'it belongs to another user'
 	[[ ! -e ran ]]
 }
 
@@ -614,6 +675,37 @@ start_run() {
 	release go
 	wait "$many" "$one"
 	assert_eq "$(<order)" $'m1\nlate\nm2\nm3'
+}
+
+@test "a late run with one job starts it in its turn, while another has 10,000 queued" {
+	make_fifo in go
+	start_run many --pool-slots 1 -a <(seq 10000) 'echo m{} >>order; echo >in; read -r _ <go'
+	local many=$run_pid
+	await in
+	start_run one 'echo late >>order; : {}' ::: 1
+	local one=$run_pid
+	await_pool ", 1 waiting"
+	release go
+	await in
+	wait "$one"
+	assert_eq "$(<order)" $'m1\nlate\nm2'
+	kill -TERM "$many"
+	wait "$many" || :
+}
+
+@test "200 runs at once, each a batch of its own, all get their turn" {
+	hold held --pool-slots 2 --slots-per-job 2
+	local held=$single_pid i pids=()
+	for i in {1..200}; do
+		start_run all -j1 "$count {}" ::: "$i"
+		pids+=("$run_pid")
+	done
+	await_pool ', 200 waiting'
+	release held.go
+	wait "$held" "${pids[@]}"
+	(($(most_at_once runs) <= 2)) || fail "$(most_at_once runs) at once"
+	assert_eq "$(grep -c - runs)" 200
+	await_pool '0 of 2 slots taken, 0 waiting'
 }
 
 @test "a run and a command take turns, and a run in a job of a run is lent its slot" {

@@ -256,6 +256,8 @@ static void add_reason(struct client *client, struct buf *text, int error) {
 		buf_adds(text, buf_str(&client->error));
 	} else if (error == EBUSY) {
 		buf_adds(text, "its server still runs, but somebody has removed its socket");
+	} else if (error == EPERM) {
+		buf_adds(text, "its server belongs to another user");
 	} else if (error == ETIMEDOUT) {
 		buf_adds(text, "its server does not answer");
 	} else {

@@ -14,9 +14,11 @@
 
 enum { READ_ROUNDS = 64, READ_SIZE = 64 * 1024 };
 
-static void refuse(int fd) {
+static const char too_many[] = "it has too many clients";
+
+static void refuse(int fd, const char *why) {
 	struct buf out = BUF_INIT;
-	session_refuse(&out, "it has too many clients");
+	session_refuse(&out, why);
 	(void)!send(fd, out.data, out.len, MSG_NOSIGNAL);
 	buf_fini(&out);
 	close(fd);
@@ -36,7 +38,7 @@ static int accept_next(struct connections *connections) {
 		fd = accept_one(connections);
 		refused = fd >= 0;
 		if (refused) {
-			refuse(fd);
+			refuse(fd, too_many);
 			connections->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 			fd = accept_one(connections);
 		}
@@ -50,9 +52,10 @@ static int accept_next(struct connections *connections) {
 static void accept_all(struct connections *connections) {
 	int fd;
 	while ((fd = accept_next(connections)) >= 0) {
-		struct session *session = socket_is_own_user(fd) ? session_open(connections->sessions) : NULL;
+		bool own = socket_is_own_user(fd);
+		struct session *session = own ? session_open(connections->sessions) : NULL;
 		if (!session) {
-			refuse(fd);
+			refuse(fd, own ? too_many : "it belongs to another user");
 			continue;
 		}
 		grow_array(&connections->list, &connections->cap, connections->n + 1, sizeof(*connections->list));

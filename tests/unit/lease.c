@@ -180,6 +180,43 @@ static void test_wide_gives_up(void) {
 	world_fini(&world);
 }
 
+// Two that always want slots, one for short jobs and one for long ones, share the time on these.
+static void test_shares_time(void) {
+	enum { SLOTS = 4, JOBS = 40000 };
+	struct { uint64_t end, number; unsigned owner; } runs[SLOTS] = {{0, 0, 0}};
+	struct lease_table *table = lease_table_create(SLOTS, /* fair_time */ true, 100);
+	unsigned owners[] = {0, 1};
+	uint64_t had[2] = {0}, random = 3, now = 1;
+	struct lease_client *clients[2];
+	lease_open(table, 0);
+	for (unsigned i = 0; i < 2; ++i) {
+		clients[i] = lease_join(table, &(struct lease_client_config){.weight = 1}, &owners[i], now);
+		lease_want(clients[i], SLOTS, 1, now);
+	}
+	for (unsigned job = 0; job < JOBS; ++job) {
+		unsigned next = 0;
+		for (unsigned i = 1; i < SLOTS; ++i) {
+			next = runs[i].end < runs[next].end ? i : next;
+		}
+		now = runs[next].end > now ? runs[next].end : now;
+		check(runs[next].number == 0 || lease_release(clients[runs[next].owner], runs[next].number, now));
+		struct lease_grant grant;
+		check(lease_next(table, now, &grant)); // no slot is idle while somebody waits
+		unsigned owner = *(unsigned *)lease_user(grant.client);
+		uint64_t time = (1 + random_next(&random) % 20) * NS_PER_MS * (owner == 0 ? 1 : 30);
+		lease_want(grant.client, SLOTS, 1, now);
+		runs[next].owner = owner;
+		runs[next].number = grant.id.number;
+		runs[next].end = now + time;
+		had[owner] += time;
+	}
+	double share = (double)had[0] / (double)(had[0] + had[1]);
+	check(share > 0.49 && share < 0.51);
+	lease_leave(clients[0], now);
+	lease_leave(clients[1], now);
+	lease_table_destroy(table);
+}
+
 // ---- lending ----
 
 static void test_lent_three_deep(void) {
@@ -619,6 +656,7 @@ int main(int argc, char *argv[]) {
 		TEST("clients that name the same batch share its turns", test_batch_shared),
 		TEST("a wide lease waits for its slots, and nothing passes it", test_wide),
 		TEST("a client that waits for slots and leaves holds nobody up", test_wide_gives_up),
+		TEST("short jobs and long ones get as much time on the slots", test_shares_time),
 		TEST("a lease is lent to who runs below it, three deep on one slot", test_lent_three_deep),
 		TEST("a lease is lent to one client at a time", test_lent_one_at_a_time),
 		TEST("a lease that ends while it is lent keeps its slot until it is back", test_lent_outlives_lender),

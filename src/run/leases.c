@@ -43,17 +43,19 @@ struct leases {
 
 // ---- asking ----
 
-// Tells the server how many more there is work for. With the lock.
-static void ask(struct leases *leases) {
-	if (leases->lost) {
-		return;
-	}
+// How many more there is work for: leases->wanted. Returns whether it has changed. With the lock.
+static bool count_wanted(struct leases *leases) {
+	unsigned before = leases->wanted;
 	unsigned most = leases->most > leases->held ? leases->most - leases->held : 0;
 	unsigned wanted = pool_demand(leases->pool, most) + leases->nwaiting;
-	wanted = wanted < most ? wanted : most;
-	if (wanted != leases->wanted) {
-		leases->wanted = wanted;
-		client_want(leases->client, wanted, 1);
+	leases->wanted = wanted < most ? wanted : most;
+	return leases->wanted != before;
+}
+
+// Tells the server, if that is news. With the lock.
+static void ask(struct leases *leases) {
+	if (!leases->lost && count_wanted(leases)) {
+		client_want(leases->client, leases->wanted, 1);
 	}
 }
 
@@ -143,8 +145,12 @@ static void give(struct leases *leases, struct lease_id id) {
 		keeps = leases->held == 1;
 		leases->held -= !keeps;
 	} else if (!keeps) {
-		client_release(leases->client, id.number);
-		--leases->held;
+		--leases->held; // and at once another one is wanted, if there is work
+		if (count_wanted(leases)) {
+			client_release_and_want(leases->client, id.number, leases->wanted, 1);
+		} else {
+			client_release(leases->client, id.number);
+		}
 	}
 	if (keeps) {
 		push_free(leases, id, /* is_used */ true);
@@ -152,7 +158,6 @@ static void give(struct leases *leases, struct lease_id id) {
 	mutex_unlock(&leases->lock);
 	if (!keeps) {
 		pool_add_slots(leases->pool, -1);
-		leases_ask(leases);
 	}
 }
 

@@ -506,3 +506,13 @@ void client_release(struct client *client, uint64_t number) {
 		say(client, FRAME_RELEASE, number, 0, 0);
 	}
 }
+
+void client_release_and_want(struct client *client, uint64_t number, unsigned n, unsigned width) {
+	const struct frame frames[] = {{.type = FRAME_RELEASE, .a = number}, {.type = FRAME_WANT, .a = n, .b = width}};
+	forget_held(client, number);
+	client->wanted = n;
+	client->width = width;
+	if (client->fd >= 0) {
+		(void)send_all(client->fd, frames, sizeof(frames));
+	}
+}

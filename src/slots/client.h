@@ -91,4 +91,7 @@ void client_set_process(struct client *client, uint64_t number, int pidfd);
 
 void client_release(struct client *client, uint64_t number);
 
+// client_release() and client_want() at once.
+void client_release_and_want(struct client *client, uint64_t number, unsigned n, unsigned width);
+
 #endif

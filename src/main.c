@@ -49,6 +49,7 @@
 //     leases.c            slots that come from a pool, or from the run in whose job this one is started (pool_client.c)
 //     nested.c            slots that are lent to the fairpars in this run's jobs
 //     waits.c             jobs that wait for others, and the slots that they give up meanwhile
+//     control.c           a run is spoken to: --status (control_status.c), --add (feed_added.c, added_jobs.c); control_mode.c is the side that asks
 //
 // src/LAYERS says which room may use which; tests/lint/layers checks the includes, tests/lint/symbols the calls.
 
@@ -93,6 +94,7 @@ int main(int argc, char *argv[]) {
 	case MODE_RUN: status = run_all(&options, context, /* executor */ NULL); break;
 	case MODE_SEM: status = sem_run(&options, context); break;
 	case MODE_POOL: status = pool_run(&options, context); break;
+	case MODE_ASK: status = control_ask(&options, context); break;
 	case MODE_SHOW: status = show_manifest(&options); break;
 	case MODE_FROM_LOG: status = show_log(&options); break;
 	case MODE_EXIT: status = options.status; break;

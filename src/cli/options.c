@@ -169,7 +169,7 @@ static int parse_pool_command(struct command_line *line) {
 	} else if (single != has_words) {
 		diag_error("%s", single ? "--single needs a command" : "--status runs nothing: a command does not belong behind it");
 	} else if (!o->pool.name) {
-		diag_error("--%s needs a pool: add --pool", single ? "single" : "status");
+		diag_error(single ? "--single needs a pool: add --pool" : "--status needs a pool or a run: add --pool, or --run NAME");
 	} else {
 		o->command = line->words.at;
 		return 0;
@@ -198,15 +198,18 @@ static enum mode parse_rest(struct command_line *line) {
 	if (check_pool_name(o->pool.name) != 0) {
 		return MODE_ERROR;
 	}
+	parser->options->control.request = o->sem.is_on || o->manifest ? REQUEST_NOTHING : control_request(o);
+	if (control_check_name(o) != 0) {
+		return MODE_ERROR;
+	}
+	if (o->control.request != REQUEST_NOTHING) {
+		return control_settle(parser->options, line->words.at) == 0 ? MODE_ASK : MODE_ERROR;
+	}
 	if ((o->pool.single || o->pool.status != POOL_SILENT) && !o->manifest) { // with a manifest it is refused below
 		return parse_pool_command(line) == 0 ? MODE_POOL : MODE_ERROR;
 	}
 	if (o->sem.is_on) {
 		return parse_semaphore_command(line) == 0 ? MODE_SEM : MODE_ERROR;
-	}
-	if (o->sem.waits) {
-		option_fail(OPT_WAIT, "waits for the jobs of a semaphore: name it with --id, or add --semaphore");
-		return MODE_ERROR;
 	}
 	if (!o->manifest) {
 		return parse_command(line) == 0 && settle_command(parser) == 0 ? MODE_RUN : MODE_ERROR;

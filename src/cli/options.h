@@ -16,6 +16,7 @@ enum mode {
 	MODE_RUN,   // the command, or the manifest if there is one
 	MODE_SEM,   // a command behind a semaphore: sem_run()
 	MODE_POOL,  // a command in a pool, or what is in it: pool_run()
+	MODE_ASK,   // --add, --wait and so on: control_ask()
 	MODE_SHOW,  // --check and --list: show_manifest()
 	MODE_FROM_LOG, // --from-log: show_log()
 	MODE_EXIT,  // --help, --version, --completions, --schema: printed; exit with options.status
@@ -56,6 +57,12 @@ struct pool_options {
 	long width;                      // --slots-per-job
 	long slots;                      // --pool-slots, or 0
 	enum { POOL_SILENT, POOL_TEXT, POOL_JSON } status; // --status
+};
+
+// What is said to a run that is under way. Its words are options.command.
+struct control_options {
+	const char *run;                 // --run, or NULL
+	enum request { REQUEST_NOTHING, REQUEST_ADD, REQUEST_WAIT, REQUEST_WAIT_ANY, REQUEST_CANCEL, REQUEST_STATUS } request;
 };
 
 // What is shown while it runs.
@@ -120,6 +127,7 @@ struct options {
 
 	struct semaphore_options sem;
 	struct pool_options pool;
+	struct control_options control;
 
 	// input
 	struct source_config *sources;   // -a, then ::: and ::::, or stdin; feeds --batch NAME, else "default"

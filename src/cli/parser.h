@@ -89,6 +89,17 @@ const char *help_suggest_topic(const char *topic);
 // Appends the completion script of the shell: "bash", "zsh" or "fish". Returns 0, or -1 for any other.
 int completions_print(struct buf *text, const char *shell) FP_NODISCARD;
 
+// ---- option_control.c: what is said to a run ----
+
+// What the options ask of a run that is under way, if anything.
+enum request control_request(const struct options *options);
+
+// Checks the name of --run. Returns 0 or -1.
+int control_check_name(const struct options *options);
+
+// Checks the options of such a request, and the words behind them, which become options->command. Returns 0 or -1.
+int control_settle(struct options *options, char *const *words);
+
 // ---- conflicts.c: what does not go together, or does nothing beside another option ----
 
 // Each checks the options after settle_options(), and returns 0 or -1.

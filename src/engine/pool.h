@@ -186,6 +186,9 @@ void pool_destroy(struct pool *pool);
 struct queue *pool_queue_open(struct pool *pool, const char *name, const struct queue_attrs *attrs, void *user);
 void pool_queue_close(struct pool *pool, struct queue *queue);
 
+// Opens the queue of that name once more, if it is there and the pool takes submissions; else NULL.
+struct queue *pool_queue_find(struct pool *pool, const char *name);
+
 // Opens an open or running queue once more, for another owner, who closes it with pool_queue_close(). The caller has the
 // queue open, or runs an item of it. Returns false, having done nothing, when the pool no longer takes submissions from
 // outside.

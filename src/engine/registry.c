@@ -183,6 +183,16 @@ struct queue *pool_queue_open(struct pool *pool, const char *name, const struct 
 	return queue;
 }
 
+struct queue *pool_queue_find(struct pool *pool, const char *name) {
+	mutex_lock(&pool->lock);
+	struct queue *queue = pool->stage == POOL_OPEN ? queue_find(pool, name_hash(name, strlen(name)), name) : NULL;
+	if (queue) {
+		open_once_more(queue);
+	}
+	mutex_unlock(&pool->lock);
+	return queue;
+}
+
 bool queue_ref(struct pool *pool, struct queue *queue) {
 	mutex_lock(&pool->lock);
 	bool takes = pool->stage == POOL_OPEN;

@@ -32,7 +32,7 @@ uint64_t manifest_delay_ns(const struct manifest_delay *delay, unsigned n) {
 
 bool manifest_env_is_set_for_each(const char *entry) {
 	static const char *const own[] = {
-		"FAIRPAR_BATCH", "FAIRPAR_JOB", "FAIRPAR_SEQ", "FAIRPAR_SLOT", "FAIRPAR_SOCK", "FAIRPAR_LEASE", "FAIRPAR_ATTEMPT", "FAIRPAR_EXIT", "FAIRPAR_OUTCOME",
+		"FAIRPAR_BATCH", "FAIRPAR_JOB", "FAIRPAR_SEQ", "FAIRPAR_SLOT", "FAIRPAR_SOCK", "FAIRPAR_CONTROL", "FAIRPAR_LEASE", "FAIRPAR_ATTEMPT", "FAIRPAR_EXIT", "FAIRPAR_OUTCOME",
 		"FAIRPAR_RUN", "PARALLEL_SEQ", "PARALLEL_JOBSLOT", "PARALLEL_PID", "FAIRPAR_ITEM",
 	};
 	size_t len = strcspn(entry, "=");

@@ -428,7 +428,7 @@ static void child_reap(struct child *child, struct result *ret_result) {
 	enum kill_mark marked = child->running.marked; // for good, now that it is unlisted
 	if (timed_out || marked == MARKED_FOR_TIME) {
 		ret_result->outcome = OUTCOME_TIMEOUT;
-	} else if (cancelled) {
+	} else if (cancelled || marked == MARKED_FOR_CANCEL) {
 		ret_result->outcome = OUTCOME_CANCELLED;
 	} else if (marked == MARKED_FOR_MEMORY) {
 		ret_result->outcome = OUTCOME_SIGNAL; // also if it made its excuses with exit 0: it was told to give up
@@ -455,7 +455,7 @@ static void child_read_rest(struct child *child, uint64_t ended) {
 void child_run(struct children *children, const struct child_config *config, struct result *ret_result,
                struct spawn_error *ret_error) {
 	struct child child = {
-		.running = {.own_group = config->own_group, .cleanup = config->cleanup, .label = config->label,
+		.running = {.own_group = config->own_group, .cleanup = config->cleanup, .label = config->label, .origin = config->origin,
 		            .output_reader = config->output_reader},
 		.children = children,
 		.config = config,

@@ -122,7 +122,11 @@ char *children_evict_youngest(struct children *children);
 // Returns when to call again, if no child starts before (now_ns() time), or TIME_NEVER.
 uint64_t children_expire(struct children *children, uint64_t limit, uint64_t now);
 
-// Sends what is due to those two kinds. Returns when to call again, or TIME_NEVER.
+// Begins to end the running child with that config->origin, if there is one: its outcome is OUTCOME_CANCELLED. Wakes the event
+// loop, from any thread.
+void children_cancel(struct children *children, const void *origin, uint64_t now);
+
+// Sends what is due to those three kinds. Returns when to call again, or TIME_NEVER.
 uint64_t children_marked_step(struct children *children, uint64_t now);
 
 // Stops all running children but the `most` oldest, which go on if they were stopped by this. Returns how many are
@@ -170,7 +174,7 @@ struct child_config {
 	uint64_t memory;             // bytes that it may use or must find available (process/memory.h), 0: no limit
 	const char *label;           // for listings; borrowed during the call
 	bool takes_no_slot;          // it runs beside the slots
-	const void *origin;          // for who stands between the run and the children; not looked at here
+	const void *origin;          // for who stands between the run and the children, and for children_cancel()
 	bool cleanup;                // is not ended or refused by children_terminate(), only by children_kill()
 	const char *unlink_path;     // absolute, or NULL: a product that is not done if fairpar is killed before the child's end
 	bool forks;                  // likely to have children of its own (a shell): the guardian is there before it

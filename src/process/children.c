@@ -418,6 +418,18 @@ uint64_t children_expire(struct children *children, uint64_t limit, uint64_t now
 	return next;
 }
 
+void children_cancel(struct children *children, const void *origin, uint64_t now) {
+	bool marked = false;
+	mutex_lock(&children->lock);
+	list_for_each_entry(&children->list, struct running_child, running, link) {
+		marked = (running->origin == origin && mark_for_kill(children, running, MARKED_FOR_CANCEL, now)) || marked;
+	}
+	mutex_unlock(&children->lock);
+	if (marked && children->wake) {
+		children->wake(children->wake_arg);
+	}
+}
+
 uint64_t children_marked_step(struct children *children, uint64_t now) {
 	uint64_t next = TIME_NEVER;
 	mutex_lock(&children->lock);

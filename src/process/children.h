@@ -20,7 +20,7 @@
 #include "process/memory.h"
 
 // Why one child is ended, and not all.
-enum kill_mark { NOT_MARKED, MARKED_FOR_MEMORY, MARKED_FOR_TIME };
+enum kill_mark { NOT_MARKED, MARKED_FOR_MEMORY, MARKED_FOR_TIME, MARKED_FOR_CANCEL };
 
 // A younger job may leave orphans until the next look at them; see children_reap_orphans().
 enum { OLD_MS = 100 };
@@ -40,6 +40,7 @@ struct running_child {
 	bool held;         // by children_hold_young(); by the lock
 	uint64_t start;
 	const char *label;
+	const void *origin;
 	const struct output_reader *output_reader; // as child_config.output_reader
 };
 

@@ -84,6 +84,12 @@ struct context *context_derive(const struct context *from, const char *cwd, int 
 	return context;
 }
 
+void context_set_limits(struct context *context, const struct rlimit *limits, unsigned n) {
+	context->limits = xmemdup(limits, n * sizeof(*limits));
+	context->nlimits = n;
+	context->nofile = limits[RLIMIT_NOFILE];
+}
+
 struct context *context_ref(struct context *context) {
 	atomic_add_relaxed(&context->refs, 1); // the caller holds one, so it cannot go away meanwhile
 	return context;
@@ -95,6 +101,7 @@ void context_unref(struct context *context) {
 		return;
 	}
 	free(context->cwd);
+	free(context->limits);
 	free(context->env);
 	free(context);
 }

@@ -17,6 +17,8 @@ struct context {
 	char **env;                // NULL-terminated, owned: array and strings are one allocation; NULL in a derived one
 	mode_t umask;              // or (mode_t)-1: that of the process
 	struct rlimit nofile;      // as the caller had it: fairpar raises its own soft limit
+	struct rlimit *limits;     // by resource, owned: instead of those of the process; or NULL
+	unsigned nlimits;
 	int nice;                  // added to the process's own (--nice)
 	sigset_t mask;             // signal mask as the caller had it
 	sigset_t ignored;          // signals that the caller ignored: stay ignored in jobs
@@ -36,6 +38,10 @@ void context_set_env(struct context *context, const char *name, const char *valu
 // of `from`) with `umask` (-1: that of `from`) and `nice` added to its niceness. Its `env` is NULL:
 // child_config.env always brings the environment.
 struct context *context_derive(const struct context *from, const char *cwd, int umask, int nice);
+
+// Gives the context limits of its own, by resource (getrlimit(2)), nofile too; copied. Before anybody else has it. A job gets as much of
+// them as the process itself may have.
+void context_set_limits(struct context *context, const struct rlimit *limits, unsigned n);
 
 // Count the references, from any thread; the last context_unref() frees the context.
 struct context *context_ref(struct context *context);

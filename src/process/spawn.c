@@ -179,6 +179,23 @@ UNCHECKED static int child_limits(struct exchange *x) {
 	return setrlimit(RLIMIT_NOFILE, &want) == 0 ? 0 : fail(x, SPAWN_LIMITS, errno);
 }
 
+// The other limits, of who has some of its own; what it may not have is cut to what it may.
+UNCHECKED static int child_own_limits(struct exchange *x) {
+	const struct context *context = x->config->context;
+	for (unsigned i = 0; context->limits && i < context->nlimits && i < RLIM_NLIMITS; ++i) {
+		struct rlimit have, want = context->limits[i];
+		if (i == RLIMIT_NOFILE || getrlimit((__rlimit_resource_t)i, &have) != 0) {
+			continue;
+		}
+		want.rlim_max = want.rlim_max > have.rlim_max ? have.rlim_max : want.rlim_max;
+		want.rlim_cur = want.rlim_cur > want.rlim_max ? want.rlim_max : want.rlim_cur;
+		if ((want.rlim_cur != have.rlim_cur || want.rlim_max != have.rlim_max) && setrlimit((__rlimit_resource_t)i, &want) != 0) {
+			return fail(x, SPAWN_LIMITS, errno);
+		}
+	}
+	return 0;
+}
+
 UNCHECKED static int child_nice(struct exchange *x) {
 	if (x->config->context->nice == 0) {
 		return 0;
@@ -214,7 +231,7 @@ UNCHECKED static int child_context(struct exchange *x) {
 	if (context->cwd && syscall(SYS_chdir, context->cwd) != 0) {
 		return fail(x, SPAWN_CHDIR, errno);
 	}
-	return child_limits(x) == 0 && child_nice(x) == 0 ? 0 : -1;
+	return child_limits(x) == 0 && child_nice(x) == 0 && child_own_limits(x) == 0 ? 0 : -1;
 }
 
 UNCHECKED static int child_stdio(struct exchange *x) {

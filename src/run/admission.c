@@ -419,15 +419,14 @@ static uint64_t watch_memory(struct admission *admission, uint64_t now) {
 uint64_t admission_tick(struct admission *admission, uint64_t now) {
 	const struct options *options = admission->run->options;
 	struct children *children = admission->run->children;
-	uint64_t next = TIME_NEVER, due;
+	uint64_t next = TIME_NEVER;
 	uint64_t timeout = atomic_load_relaxed(&admission->timeout);
 	if (timeout > 0) {
 		next = children_expire(children, timeout, now);
 	}
 	if (options->memfree > 0 || options->memsuspend > 0) {
-		due = watch_memory(admission, now);
+		uint64_t due = watch_memory(admission, now);
 		next = due < next ? due : next;
 	}
-	due = children_marked_step(children, now);
-	return due < next ? due : next;
+	return next;
 }

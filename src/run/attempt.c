@@ -108,9 +108,13 @@ static void build_env(struct worker_state *state, const struct job *job, const s
 	struct buf *vars = &state->vars;
 	build_vars(vars, job, attempt);
 	state->origin.worker = NULL;
-	if (job->batch->run->nested && state->worker && !worker_is_long(state->worker)) { // it has a slot, which fairpars in it may use
+	if (job->batch->run->nested && state->worker) {
 		state->origin = (struct attempt_origin){
-			.number = nested_add_variable(job->batch->run->nested, vars), .worker = state->worker, .state = state, .job = job,
+			.number = nested_add_variable(job->batch->run->nested, !worker_is_long(state->worker), vars),
+			.worker = state->worker,
+			.state = state,
+			.job = job,
+			.command = buf_str(&state->text),
 		};
 	}
 	if (spec->start && state->context && state->context->cwd) {
@@ -184,6 +188,9 @@ static void child_started(void *arg, pid_t pid, uint64_t start) {
 	publish_memory(output->state, output->job, /* waits */ false);
 	waits_attempt_started(output->state->run->waits, &output->state->waiter, pid);
 	publish_job_start(output->state, output->job, (int)pid, start);
+	if (atomic_load_relaxed(&output->job->batch->cancelled) || (output->job->added && atomic_load_relaxed(&output->job->added->cancelled))) {
+		children_cancel(output->state->run->children, &output->state->origin, start); // --cancel came before it was there
+	}
 }
 
 static void run_child(struct worker_state *state, const struct job *job, const struct attempt *attempt,
@@ -198,7 +205,7 @@ static void run_child(struct worker_state *state, const struct job *job, const s
 		.env = state->env,
 		.context = state->context ? state->context : spec->context,
 		// a semaphore's command has fairpar's own standard input, as with GNU parallel
-		.stdin_fd = run->options->sem.is_on && !run->options->tty ? STDIN_FILENO : terminal_fd(run),
+		.stdin_fd = job->added ? -1 : run->options->sem.is_on && !run->options->tty ? STDIN_FILENO : terminal_fd(run),
 		.output_reader = job->spool || job->results ? &output.output_reader : NULL,
 		.timeout = spec->timeout,
 		.memory = spec->memory,
@@ -206,7 +213,7 @@ static void run_child(struct worker_state *state, const struct job *job, const s
 		// the guardian of a semaphore's command holds the semaphore until that has ended
 		.forks = state->command.by_shell || run->options->sem.is_on,
 		.own_group = true,
-		.foreground = terminal_fd(run) >= 0 && terminal_is_ours(run),
+		.foreground = !job->added && terminal_fd(run) >= 0 && terminal_is_ours(run),
 		.cleanup = is_cleanup(job),
 		.takes_no_slot = state->worker && worker_is_long(state->worker),
 		.origin = state->origin.worker ? &state->origin : NULL,

@@ -37,6 +37,7 @@ struct batch {
 	bool is_fed;                 // batches emit into it, perhaps before it has begun
 	bool again;                  // what it needs runs again: so do all its jobs. Set when it begins
 	bool allow_failure;          // a failed job is only reported
+	atomic_bool cancelled;       // by --cancel: nothing of it starts any more
 	struct writer_lane *lane;    // its order of output, or NULL without --keep-order
 	atomic_uint_least64_t order; // items given an order so far
 	struct batch_stats *stats;   // for subscribers; NULL if there is none (publish.h)

@@ -33,8 +33,8 @@ static bool is_quiet(const struct options *options) {
 
 void end_summary_open(struct run *run) {
 	const struct options *options = run->options;
-	if (!options->quiet) {
-		publish_keep_stats(run); // for the last line
+	if (!options->quiet || options->control.run) {
+		publish_keep_stats(run); // for the last line, and for --status
 	}
 	if (!is_quiet(options) && !options->dry_run && !options->sem.is_on) {
 		publish_keep_stats(run);

@@ -5,6 +5,7 @@
 
 #include "base/list.h"
 #include "run/run.h"
+#include "slots/control.h"
 
 enum { FEED_LOW_BYTES = 32 * 1024 }; // queued bytes of a batch at which the pool asks for more
 
@@ -22,6 +23,16 @@ bool feeds_fill(struct run *run);
 
 // The next descriptor to poll for input, from *at = NULL on; -1 when there are no more.
 int feeds_poll_fd(struct run *run, const struct list **at);
+
+// Who adds a job: the attempt of that number and nonce, whose job is `by`; all are 0 if it is nobody's in this run.
+struct adder {
+	uint64_t number, nonce;
+	uint64_t by;
+};
+
+// Adds a job: to the batch that it names, which is opened if it is not there, else to that of who adds it, where it is next on the
+// same slot, else to that of the command line. Returns its id; or 0, with the reason in *why.
+uint64_t feeds_add_job(struct run *run, const struct adder *adder, const struct control_job *job, struct buf *why);
 
 // Takes no more input; closes what is open.
 void feeds_stop(struct run *run);

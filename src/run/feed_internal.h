@@ -1,8 +1,9 @@
-// The inside of the feeds, shared by three files. Only the feeding thread, which is the event loop's, touches any of it.
+// The inside of the feeds, shared by four files. Only the feeding thread, which is the event loop's, touches any of it.
 //
 //	feed.c        reads what is there, just ahead of need, and closes what has ended
 //	feed_route.c  where a record goes: the submission or the pack of its batch
 //	feed_open.c   opens the inputs, and reads what must be known before the first job
+//	feed_added.c  jobs that come while the run goes, by --add
 
 #ifndef FAIRPAR_RUN_FEED_INTERNAL_H
 #define FAIRPAR_RUN_FEED_INTERNAL_H

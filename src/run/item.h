@@ -22,10 +22,11 @@ struct item {
 	uint64_t number;      // within its batch: FAIRPAR_JOB is BATCH#number
 	uint64_t order;       // of its output within its batch, from 1; 0: it has no place in the order
 	uint32_t nargs;
-	uint32_t spec : 27;   // what its job is made from: index in batch->specs
+	uint32_t spec : 26;   // what its job is made from: index in batch->specs
 	uint32_t past : 2;    // enum past_outcome
 	uint32_t bad : 1;     // it cannot be run: its job fails with item_view.reason
 	uint32_t stamped : 1; // a struct stamp follows
+	uint32_t added : 1;   // behind its words is the pointer to what it is made from: added_jobs.h
 	uint32_t measured : 1; // item_view.measured follows
 };
 

@@ -325,18 +325,20 @@ static enum past_outcome find_past(struct run *run, const struct job_spec *spec,
 	return done ? PAST_DONE : other ? PAST_CHANGED : PAST_UNKNOWN;
 }
 
-bool job_records_leave_out(struct batch *batch, const struct record *record, struct item *item) {
+bool job_records_leave_out(struct batch *batch, const struct job_spec *spec, const struct record *record, struct item *item) {
 	struct run *run = batch->run;
 	struct job_records *job_records = run->job_records;
 	if (!job_records) {
 		return false;
 	}
 	struct record bare = *record;
-	if (run->blocks) {
+	if (item->added) {
+		(void)added_job_of(record, &bare);
+	} else if (run->blocks) {
 		bare.size = strlen(bare.args) + 1; // without where the block is
 	}
 	bool again = batch->again || item->past == PAST_CHANGED;
-	enum past_outcome past = again ? PAST_CHANGED : find_past(run, batch->specs[item->spec], &bare, item->seq);
+	enum past_outcome past = again ? PAST_CHANGED : find_past(run, spec ? spec : batch->specs[item->spec], &bare, item->seq);
 	item->past = past & 3;
 	if (past != PAST_DONE || batch->emits) {
 		return false;

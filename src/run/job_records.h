@@ -22,7 +22,7 @@ uint64_t job_records_seq(const struct run *run, uint64_t n);
 // output is given up. Else sets item->past. What emits always runs, for what it emits must come again; what depends on
 // something that runs again (batch->again, or PAST_CHANGED in item->past) is not taken as done. Of a batch that is fed once
 // it has begun, else when the item gets its number. From any thread.
-bool job_records_leave_out(struct batch *batch, const struct record *record, struct item *item);
+bool job_records_leave_out(struct batch *batch, const struct job_spec *spec, const struct record *record, struct item *item);
 
 // Logs the end of a job that was not cut off. `received`: bytes of its output. With `spool`, right before
 // spool_finish(): the row comes when what is in there was written. Returns false if it is to be logged behind

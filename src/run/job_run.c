@@ -90,6 +90,7 @@ static void job_release(struct job *job) {
 		block_free(job->block);
 	}
 	free(job->owned);
+	added_job_free(job->added);
 }
 
 // All but what only its worker can do.
@@ -107,6 +108,9 @@ static void job_close(struct worker_state *state, struct job *job, const struct 
 	created_files_settle(job, result->outcome == OUTCOME_OK);
 	end_output(state, job, result, received);
 	counts_ended(job->batch, result, publish_job_end(state, job, result, NEXT_NOTHING));
+	if (job->added) {
+		added_job_ended(run, job->added, result);
+	}
 }
 
 static enum work_status job_end(struct worker_state *state, struct job *job, const struct result *result) {
@@ -130,6 +134,11 @@ static enum work_status job_is_current(const struct job *job) {
 }
 
 // ---- continuations ----
+
+// Is it to be no more, by --cancel?
+static bool job_is_cancelled(const struct job *job) {
+	return atomic_load_relaxed(&job->batch->cancelled) || (job->added && atomic_load_relaxed(&job->added->cancelled));
+}
 
 static enum work_status run_again(struct worker *worker, struct queue *queue, void *data, size_t size);
 static void drop_again(struct queue *queue, void *data, size_t size);
@@ -271,7 +280,7 @@ static enum work_status job_step(struct worker *worker, struct queue *queue, str
 		return fail_bad_item(state, job);
 	}
 	job_attempt(state, job, &result);
-	if (job->batch->autopack && job->step == 0 && job->attempt == 1) {
+	if (job->batch->autopack && job->step == 0 && job->attempt == 1 && !job->added) {
 		autopack_note(job, &result);
 	}
 	job->start = job->step == 0 ? result.start : job->start;
@@ -279,7 +288,7 @@ static enum work_status job_step(struct worker *worker, struct queue *queue, str
 		return job_end(state, job, &result);
 	}
 	bool is_final = result.outcome == OUTCOME_OK || result.is_refused || result.lacks_results;
-	bool retries = !is_final && job->attempt < spec->attempts;
+	bool retries = !is_final && job->attempt < spec->attempts && !job_is_cancelled(job);
 	if (!retries && (result.outcome != OUTCOME_OK || job->step == spec->nthen)) {
 		return job_end(state, job, &result);
 	}
@@ -297,6 +306,11 @@ static enum work_status job_step(struct worker *worker, struct queue *queue, str
 static enum work_status run_again(struct worker *worker, struct queue *queue, void *data, size_t size) {
 	verify(size == sizeof(struct job *));
 	struct job *kept = *(struct job **)data;
+	if (job_is_cancelled(kept)) {
+		start_order_pass(run_of(queue)->start_order, worker_slot(worker));
+		cut_off(kept);
+		return WORK_NOT_RUN;
+	}
 	struct job job = *kept;
 	free(kept);
 	job.slot = worker_slot(worker);
@@ -332,7 +346,9 @@ static void job_read(struct job *ret_job, struct batch *batch, const void *data,
 		.queued = view.stamp.queued,
 		.from = view.stamp.from,
 	};
-	if (batch->run->blocks) {
+	if (ret_job->item.added) {
+		ret_job->added = added_job_of(&view.record, &ret_job->record);
+	} else if (batch->run->blocks) {
 		ret_job->block = block_of(&ret_job->record);
 		ret_job->record.size = strlen(ret_job->record.args) + 1; // without where the block is
 	} else if (batch->run->tee) {
@@ -340,20 +356,57 @@ static void job_read(struct job *ret_job, struct batch *batch, const void *data,
 	}
 }
 
+// It will never start, and is counted so.
+static void drop(struct job *job) {
+	static const struct result cancelled = {.outcome = OUTCOME_CANCELLED};
+	skip_output(job->batch, &job->item);
+	counts_lost(job->batch, 1);
+	if (job->added) {
+		added_job_ended(job->batch->run, job->added, &cancelled);
+	}
+	job_release(job);
+}
+
+static enum work_status drop_cancelled(struct job *job) {
+	drop(job);
+	start_order_pass(job->batch->run->start_order, job->slot);
+	return WORK_NOT_RUN;
+}
+
+// True if --resume says that the job is done, which is asked only now as others emit into its batch.
+static bool leave_out(struct job *job) {
+	static const struct result ok = {.outcome = OUTCOME_OK};
+	struct buf words = BUF_INIT;
+	struct record record = job->record;
+	if (job->added) {
+		added_job_write(job->added, record.args, record.size, &words);
+		record = (struct record){.args = words.data, .size = words.len, .nargs = record.nargs};
+	}
+	bool is_done = job_records_leave_out(job->batch, job->spec, &record, &job->item);
+	buf_fini(&words);
+	if (is_done && job->added) {
+		added_job_ended(job->batch->run, job->added, &ok);
+	}
+	return is_done;
+}
+
 static enum work_status run_item(struct worker *worker, struct queue *queue, void *data, size_t size) {
 	struct run *run = run_of(queue);
 	struct job job;
 	job_read(&job, queue_user(queue), data, size);
 	job.slot = worker_slot(worker);
-	job.spec = job.batch->specs[job.item.spec];
+	job.spec = job.added ? &job.added->spec : job.batch->specs[job.item.spec];
 	bool current = false;
-	if (job.batch->is_fed && !job.item.bad && job_records_leave_out(job.batch, &job.record, &job.item)) {
+	if (job_is_cancelled(&job)) {
+		return drop_cancelled(&job);
+	}
+	if (job.batch->is_fed && !job.item.bad && leave_out(&job)) {
 		publish_queued(job.batch, -1); // it is in no count but that of jobs done before
 		job_release(&job);
 		start_order_pass(run->start_order, job.slot);
 		return WORK_NOT_RUN;
 	}
-	if (job.batch->autopack && !job.item.bad) {
+	if (job.batch->autopack && !job.item.bad && !job.added) {
 		autopack_adopt(worker_state_of(run, worker), &job);
 	}
 	if (job.spec->creates && !job.item.bad) {
@@ -371,9 +424,7 @@ static void drop_item(struct queue *queue, void *data, size_t size) {
 	struct batch *batch = queue_user(queue);
 	struct job job;
 	job_read(&job, batch, data, size);
-	skip_output(batch, &job.item);
-	counts_lost(batch, 1);
-	job_release(&job);
+	drop(&job);
 }
 
 const struct work_type work_item = {.name = "item", .run = run_item, .drop = drop_item, .pack = autopack_take};

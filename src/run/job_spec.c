@@ -207,6 +207,53 @@ int job_spec_from_options(struct job_spec *ret_spec, const struct options *optio
 	return parse.failed ? -1 : 0;
 }
 
+// ---- an added job ----
+
+// The variables that tie a job to its run are the run's, whatever whoever adds it has there.
+static bool is_of_run(const char *entry) {
+	return is_of(entry, "FAIRPAR_COOKIE") || is_of(entry, "FAIRPAR_POOL");
+}
+
+static void add_env_of(struct job_spec *spec, const struct context *context, const struct control_job *added, const char *slot_var) {
+	const char *at = added->env;
+	for (uint32_t i = 0; i < added->nenv; ++i, at += strlen(at) + 1) {
+		if (!manifest_env_is_set_for_each(at) && !is_of(at, slot_var) && !is_of_run(at)) {
+			buf_add(&spec->strings, at, strlen(at) + 1);
+			++spec->nenv;
+		}
+	}
+	for (char *const *entry = context->env; *entry; ++entry) {
+		if (is_of_run(*entry)) {
+			buf_add(&spec->strings, *entry, strlen(*entry) + 1);
+			++spec->nenv;
+		}
+	}
+	spec->env = xcalloc(spec->nenv + 1, sizeof(*spec->env));
+	at = buf_str(&spec->strings); // the bytes stand still from here on
+	for (size_t i = 0; i < spec->nenv; ++i, at += strlen(at) + 1) {
+		spec->env[i] = (char *)at;
+		spec->by.path = is_of(at, "PATH") ? strchr(at, '=') + 1 : spec->by.path;
+	}
+}
+
+int job_spec_from_added(struct job_spec *ret_spec, const struct options *options, const struct context *context,
+                        const struct control_job *added) {
+	struct spec_parse parse = {.slot_var = options->slot_var};
+	struct context *own = context_derive(context, added->cwd, (int)added->umask, added->nice);
+	context_set_limits(own, added->limits, CONTROL_LIMITS);
+	*ret_spec = (struct job_spec){
+		.context = own,
+		.timeout = added->timeout,
+		.attempts = added->attempts,
+		.width = added->width,
+		.output = options->output,
+		.by.path = "",
+	};
+	parse_tag(ret_spec, options, "{}", &parse);
+	add_env_of(ret_spec, context, added, options->slot_var);
+	return parse.failed ? -1 : 0;
+}
+
 // ---- a manifest ----
 
 char *job_spec_shell(const char *shell, bool has_items, const char **ret_error) {

@@ -6,6 +6,7 @@
 #include "cli/options.h"
 #include "manifest/manifest.h"
 #include "process/context.h"
+#include "slots/control.h"
 #include "template/command.h"
 #include "template/template.h"
 
@@ -58,6 +59,10 @@ struct job_texts {
 // both cases.
 int job_spec_from_job(struct job_spec *ret_spec, const struct options *options, struct context *context,
                     const struct job_texts *texts, const struct names *names) FP_NODISCARD;
+
+// A job that was added (slots/control.h), whose record is its words. Returns 0, or -1 after a message; job_spec_fini() in both cases.
+int job_spec_from_added(struct job_spec *ret_spec, const struct options *options, const struct context *context,
+                        const struct control_job *added) FP_NODISCARD;
 
 // The program that runs a manifest's commands with shell syntax: `shell` as the manifest names it (NULL: /bin/sh, not
 // "none"). Where there are items, it must read the quotes of a Bourne shell. The caller frees the path. Returns NULL with

@@ -5,6 +5,7 @@
 
 #include "job/event.h"
 #include "output/results.h"
+#include "run/added_jobs.h"
 #include "run/block.h"
 #include "run/item.h"
 
@@ -15,6 +16,7 @@ struct job {
 	struct item item;
 	struct record record;         // its arguments; borrowed from the queued item, or from `owned`
 	struct block *block;          // of --pipe and --pipe-part: its standard input, which job_run.c frees; or NULL
+	struct added_job *added;      // of --add: owns `spec`, and is freed by job_run.c; or NULL
 	const char *reason;           // with item.bad: why it cannot be run; borrowed as the record
 	const char *name;             // what messages call a command that is no item, such as "finally"; or NULL
 	enum event_role role;

@@ -28,6 +28,10 @@ int sem_run(struct options *options, struct context *context);
 // that signal, too. Call it before any thread is started.
 int pool_run(const struct options *options, struct context *context);
 
+// --add, --wait, --wait-any, --cancel, and --status of a run: asks the run in whose job this process is, or that of --run, and
+// prints what it answers.
+int control_ask(const struct options *options, const struct context *context) FP_NODISCARD;
+
 // The first argument that makes main() call pool_server_main() before anything else: the slot server of a pool.
 #define POOL_SERVER_ARG "--internal-slot-server"
 int pool_server_main(int argc, char *argv[]);

@@ -24,6 +24,8 @@
 struct running_job {
 	struct list link;          // of nested->jobs, or nested->ended
 	const struct attempt_origin *origin;
+	uint64_t since;
+	bool has_slot;             // that can be lent
 	bool leased;               // a fairpar in it has come: its slot is a lease in the table
 	bool released, freed;      // that lease; and nobody uses its slot any more
 };
@@ -54,6 +56,7 @@ struct nested {
 	struct buf name;           // of the socket
 	uint64_t secret;           // nonces are made from it
 	unsigned most;             // slots of the run
+	bool lends;                // they are its own
 	atomic_uint_least64_t last_number;
 	atomic_bool starving;      // items of the run wait for a slot, since the last look
 
@@ -78,9 +81,10 @@ static uint64_t nonce_of(const struct nested *nested, uint64_t number) {
 	return hash_bytes(&number, sizeof(number), nested->secret) | 1;
 }
 
-uint64_t nested_add_variable(struct nested *nested, struct buf *vars) {
+uint64_t nested_add_variable(struct nested *nested, bool has_slot, struct buf *vars) {
 	uint64_t number = atomic_fetch_add_explicit(&nested->last_number, 1, memory_order_relaxed) + 1;
-	buf_printf(vars, "FAIRPAR_SOCK=%s:%" PRIx64 ":%" PRIx64, buf_str(&nested->name), number, nonce_of(nested, number));
+	const char *name = nested->lends && has_slot ? "FAIRPAR_SOCK" : "FAIRPAR_CONTROL";
+	buf_printf(vars, "%s=%s:%" PRIx64 ":%" PRIx64, name, buf_str(&nested->name), number, nonce_of(nested, number));
 	buf_addc(vars, '\0');
 	return number;
 }
@@ -96,11 +100,12 @@ static void await_lent(struct nested *nested, struct running_job *job) {
 
 static void execute(void *arg, const struct child_config *config, struct result *ret_result, struct spawn_error *ret_error) {
 	struct nested *nested = arg;
-	struct running_job job = {.origin = config->origin};
+	struct running_job job = {.origin = config->origin, .has_slot = !config->takes_no_slot};
 	if (!job.origin) {
 		nested->inner.run(nested->inner.arg, config, ret_result, ret_error);
 		return;
 	}
+	job.since = now_ns();
 	mutex_lock(&nested->lock);
 	list_push_back(&nested->jobs, &job.link);
 	mutex_unlock(&nested->lock);
@@ -142,6 +147,33 @@ static struct running_job *find_job(const struct nested *nested, uint64_t number
 	return find_in(&nested->jobs, number);
 }
 
+void nested_lock(struct nested *nested) {
+	mutex_lock(&nested->lock);
+}
+
+void nested_unlock(struct nested *nested) {
+	mutex_unlock(&nested->lock);
+}
+
+bool nested_find(const struct nested *nested, uint64_t number, uint64_t nonce, struct attempt_view *ret_view) {
+	const struct running_job *job = find_job(nested, number);
+	if (!job || nonce != nonce_of(nested, number)) {
+		return false;
+	}
+	*ret_view = (struct attempt_view){.origin = job->origin, .since = job->since};
+	return true;
+}
+
+bool nested_next(const struct nested *nested, const struct list **at, struct attempt_view *ret_view) {
+	*at = *at ? (*at)->next : nested->jobs.next;
+	if (*at == &nested->jobs) {
+		return false;
+	}
+	const struct running_job *job = list_entry(*at, struct running_job, link);
+	*ret_view = (struct attempt_view){.origin = job->origin, .since = job->since};
+	return true;
+}
+
 static void set_slots(struct nested *nested, unsigned slots) {
 	nested->slots = slots;
 	lease_set_slots(nested->sessions.table, slots);
@@ -154,7 +186,7 @@ static bool find_lease(void *arg, struct lease_id id) {
 		return true; // of a job, or one that was granted
 	}
 	struct running_job *job = find_job(nested, id.number);
-	if (!job || id.nonce != nonce_of(nested, id.number)) {
+	if (!job || id.nonce != nonce_of(nested, id.number) || !nested->lends || !job->has_slot) {
 		return false;
 	}
 	job->leased = true;
@@ -377,7 +409,7 @@ uint64_t nested_tick(struct nested *nested, const struct pollfd *polls) {
 
 // ---- life ----
 
-struct nested *nested_open(const struct executor *inner, unsigned slots, struct context *context) {
+struct nested *nested_open(const struct executor *inner, unsigned slots, bool lends, struct context *context) {
 	struct nested *nested = NEW(struct nested);
 	random_bytes(&nested->secret, sizeof(nested->secret));
 	uint64_t random;
@@ -385,6 +417,7 @@ struct nested *nested_open(const struct executor *inner, unsigned slots, struct 
 	buf_printf(&nested->name, "@fairpar-%d-%" PRIx64, (int)getpid(), random);
 	nested->inner = *inner;
 	nested->most = slots;
+	nested->lends = lends;
 	nested->connections = (struct connections){.sessions = &nested->sessions, .listen_fd = abstract_listen(buf_str(&nested->name)), .spare_fd = -1};
 	if (nested->connections.listen_fd < 0) {
 		buf_fini(&nested->name);
@@ -405,10 +438,15 @@ struct nested *nested_open(const struct executor *inner, unsigned slots, struct 
 	(void)sessions_settle(&nested->sessions, /* quiet */ true, now); // nobody was there before: it is open
 	nested->own = lease_join(nested->sessions.table, &(struct lease_client_config){.weight = 1}, NULL, now);
 	set_slots(nested, 0);
-	if (getenv("FAIRPAR_POOL")) {
+	if (lends && getenv("FAIRPAR_POOL")) {
 		context_set_env(context, "FAIRPAR_POOL", ""); // --no-inherit: the slots are these
 	}
 	return nested;
+}
+
+void nested_claim(struct nested *nested, bool (*claim)(void *arg, uint32_t type, int fd), void *arg) {
+	nested->connections.claim = claim;
+	nested->connections.claim_arg = arg;
 }
 
 void nested_attach(struct nested *nested, struct pool *pool, struct start_order *start_order, void (*wake)(void *arg), void *arg) {

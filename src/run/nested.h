@@ -11,9 +11,11 @@
 
 #include "base/attr.h"
 #include "base/buf.h"
+#include "base/list.h"
 #include "process/executor.h"
 
 #include <poll.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -28,21 +30,26 @@ struct worker_state;
 // Where an attempt comes from: child_config.origin.
 struct attempt_origin {
 	uint64_t number;         // of the attempt
-	struct worker *worker;   // that runs it, on a slot
+	struct worker *worker;   // that runs it
 	const struct worker_state *state; // of that
 	const struct job *job;
+	const char *command;     // its text
 };
 
 // Opens the socket. NULL: there can be none, and fairpars in jobs have slots of their own. `inner` executes the
-// attempts; `slots`: of the run.
-struct nested *nested_open(const struct executor *inner, unsigned slots, struct context *context);
+// attempts; `slots`: of the run. Unless it `lends`, the slots are somebody else's, and the socket is only for nested_claim().
+struct nested *nested_open(const struct executor *inner, unsigned slots, bool lends, struct context *context);
 struct executor nested_executor(struct nested *nested);
+
+// `claim` takes over the connections of those who do not want slots: struct connections.
+void nested_claim(struct nested *nested, bool (*claim)(void *arg, uint32_t type, int fd), void *arg);
 
 // The worker pool whose slots are lent. `wake` wakes the event loop.
 void nested_attach(struct nested *nested, struct pool *pool, struct start_order *start_order, void (*wake)(void *arg), void *arg);
 
-// A number for an attempt, and "FAIRPAR_SOCK=..." for its environment, with NUL behind it. Any thread.
-uint64_t nested_add_variable(struct nested *nested, struct buf *vars);
+// A number for an attempt, and "FAIRPAR_SOCK=..." for its environment, with NUL behind it, by which fairpars in it find both its
+// slot and the run; or FAIRPAR_CONTROL, for the run alone, if it has no slot that can be lent. Any thread.
+uint64_t nested_add_variable(struct nested *nested, bool has_slot, struct buf *vars);
 
 // hooks.starving of the worker pool.
 void nested_starving(struct nested *nested);
@@ -51,6 +58,22 @@ void nested_starving(struct nested *nested);
 // or when the loop was woken. Returns when it is to be called again (now_ns() time), or TIME_NEVER.
 void nested_add_polls(struct nested *nested, struct pollfd **polls, size_t *n, size_t *cap);
 uint64_t nested_tick(struct nested *nested, const struct pollfd *polls);
+
+// The attempts that run. Between nested_lock() and nested_unlock() they do not end, and may be asked for what was known when
+// they began; their workers may be named to pool_submit().
+void nested_lock(struct nested *nested);
+void nested_unlock(struct nested *nested);
+
+struct attempt_view {
+	const struct attempt_origin *origin;
+	uint64_t since;          // now_ns() time
+};
+
+// The attempt of that number, if the nonce is its own; or false.
+bool nested_find(const struct nested *nested, uint64_t number, uint64_t nonce, struct attempt_view *ret_view);
+
+// The next one, from *at = NULL on; false behind the last.
+bool nested_next(const struct nested *nested, const struct list **at, struct attempt_view *ret_view);
 
 // When no job runs any more, and the pool is gone. NULL-safe.
 void nested_close(struct nested *nested);

@@ -59,9 +59,7 @@ int pool_server_main(int argc, char *argv[]) {
 
 // ---- the client ----
 
-// Reads "NAME:NUMBER:NONCE", the value of $FAIRPAR_LEASE and $FAIRPAR_SOCK. Returns the length of the name, or 0: it is
-// no such value.
-static size_t parse_lease(const char *value, struct lease_id *ret_id) {
+size_t pool_client_parse_lease(const char *value, struct lease_id *ret_id) {
 	const char *nonce = value ? strrchr(value, ':') : NULL, *number = nonce;
 	while (number && number > value && number[-1] != ':') {
 		--number;
@@ -78,7 +76,7 @@ static size_t parse_lease(const char *value, struct lease_id *ret_id) {
 static struct lease_id lease_from_env(const char *pool) {
 	struct lease_id id;
 	const char *lease = getenv("FAIRPAR_LEASE");
-	size_t len = parse_lease(lease, &id);
+	size_t len = pool_client_parse_lease(lease, &id);
 	bool same = len > 0 && strlen(pool) == len && strncmp(lease, pool, len) == 0;
 	return same ? id : (struct lease_id){0};
 }
@@ -153,7 +151,7 @@ struct client *pool_client_open_parent(const struct options *options, const char
                                        bool *ret_refused) {
 	struct client_config config = {.label = label, .dir = dir, .weight = 1};
 	const char *value = options->pool.no_inherit ? NULL : getenv("FAIRPAR_SOCK");
-	size_t len = parse_lease(value, &config.below);
+	size_t len = pool_client_parse_lease(value, &config.below);
 	*ret_refused = false;
 	*ret_socket = NULL;
 	if (len == 0) {

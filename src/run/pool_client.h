@@ -28,6 +28,10 @@ struct client *pool_client_open_parent(const struct options *options, const char
 // this one is started in.
 void pool_client_add_place(struct buf *buf, const char *pool, const struct client_event *event);
 
+// Reads "NAME:NUMBER:NONCE", the value of $FAIRPAR_LEASE, $FAIRPAR_SOCK and $FAIRPAR_CONTROL. Returns the length of the name, or
+// 0: it is no such value, or NULL.
+size_t pool_client_parse_lease(const char *value, struct lease_id *ret_id);
+
 // The words with blanks between them, for the caller to free().
 char *pool_client_label(char *const *words);
 

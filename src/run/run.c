@@ -15,6 +15,7 @@
 #include "process/context.h"
 #include "process/signals.h"
 #include "run/admission.h"
+#include "run/control.h"
 #include "run/dag.h"
 #include "run/feed.h"
 #include "run/leases.h"
@@ -46,6 +47,7 @@ struct poll_set {
 	struct pollfd *at;
 	size_t cap;
 	size_t nested;           // index of those of nested_add_polls()
+	size_t control;          // … and of control_add_polls()
 	uint64_t nested_due;
 };
 
@@ -66,6 +68,8 @@ static void loop_poll(struct run *run, struct poll_set *fds, int timeout_ms) {
 	if (run->nested) {
 		nested_add_polls(run->nested, &fds->at, &n, &fds->cap);
 	}
+	fds->control = n;
+	control_add_polls(run->control, &fds->at, &n, &fds->cap);
 	int ready = poll(fds->at, (nfds_t)n, timeout_ms);
 	verify(ready >= 0 || errno == EINTR || errno == ENOMEM);
 	if (ready > 0 && (fds->at[1].revents & POLLIN)) {
@@ -99,6 +103,8 @@ static void run_loop(struct run *run) {
 			uint64_t due = admission_tick(run->admission, now_ns());
 			next = due < next ? due : next;
 		}
+		uint64_t marked = children_marked_step(run->children, now_ns()); // what the above, or --cancel, is ending
+		next = marked < next ? marked : next;
 		if (run->status_display) {
 			uint64_t due = status_display_tick(run, now_ns());
 			next = due < next ? due : next;
@@ -111,6 +117,7 @@ static void run_loop(struct run *run) {
 			fds.nested_due = nested_tick(run->nested, fds.at + fds.nested);
 		}
 		waits_tick(run->waits);
+		control_tick(run->control, fds.at + fds.control);
 		run_answer_signals(run);
 		run_answer_flags(run);
 		flush_trace(run);
@@ -119,6 +126,8 @@ static void run_loop(struct run *run) {
 		dag_advance(run);
 		again = !run->stopping && feeds_fill(run);
 	}
+	waits_tick(run->waits); // whose last job has ended just now
+	control_finish(run->control);
 	free(fds.at);
 }
 

@@ -17,8 +17,10 @@
 #include "run/batch.h"
 #include "run/job_spec.h"
 
+struct added_jobs;
 struct admission;
 struct blockfeed;
+struct control;
 struct end_summary;
 struct explain_live;
 struct feeds;
@@ -56,8 +58,10 @@ struct run {
 	struct children *children;
 	struct executor executor;  // of each attempt: `children`, or what run_all() was given; behind `leases`
 	struct leases *leases;     // of a pool or a run that this one runs in, or NULL: the slots are the run's own
-	struct nested *nested;     // lends these to fairpars in jobs, or NULL
+	struct nested *nested;     // knows the attempts that run, and lends their slots to fairpars in them; or NULL
 	struct waits *waits;       // jobs that wait for others; NULL: there can be none
+	struct added_jobs *added_jobs; // what was added by --add
+	struct control *control;   // answers those who speak to the run, or NULL
 	struct writer *writer;         // NULL if all is ungrouped
 	struct trace *trace;       // --trace-service, or NULL
 	struct end_summary *end_summary;     // or NULL: no summary

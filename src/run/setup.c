@@ -14,6 +14,7 @@
 #include "base/write_limit.h"
 #include "process/signals.h"
 #include "run/admission.h"
+#include "run/control.h"
 #include "run/autopack.h"
 #include "run/created_files.h"
 #include "run/dag.h"
@@ -381,8 +382,12 @@ int setup_open(struct run *run) {
 	diag_set_last_words(children_last_words);
 	if (run->leases) {
 		run->executor = leases_executor(run->leases, &run->executor);
-	} else if (!options->dry_run && (run->nested = nested_open(&run->executor, run->slots, run->context))) {
+	}
+	if (!options->dry_run && (run->nested = nested_open(&run->executor, run->slots, /* lends */ !run->leases, run->context))) {
 		run->executor = nested_executor(run->nested);
+	}
+	if (control_open(run) != 0) {
+		return -1;
 	}
 	if (result_files_open(run) != 0) {
 		return -1;
@@ -408,7 +413,8 @@ int setup_open(struct run *run) {
 	run->pool = make_pool(run, slots);
 	if (run->leases) {
 		leases_attach(run->leases, run->pool, slots, wake, run);
-	} else if (run->nested) {
+	}
+	if (run->nested) {
 		nested_attach(run->nested, run->pool, run->start_order, wake, run);
 	}
 	run->waits = options->dry_run ? NULL : waits_open(run);

@@ -21,6 +21,8 @@
 #include "run/job_records.h"
 #include "run/leases.h"
 #include "run/log_sink.h"
+#include "run/added_jobs.h"
+#include "run/control.h"
 #include "run/nested.h"
 #include "run/pictures.h"
 #include "run/publish.h"
@@ -269,7 +271,9 @@ static void end_output(struct run *run) {
 
 // Lets go of the children, and after a signal ends what they have left behind. Up to here another signal may end them by the executor.
 static void end_children(struct run *run) {
+	control_close(run->control);
 	waits_close(run->waits);
+	added_jobs_close(run->added_jobs);
 	leases_close(run->leases);
 	nested_close(run->nested);
 	if (run->children) {

@@ -2,31 +2,37 @@
 
 #include "run/submission.h"
 
+#include "run/added_jobs.h"
 #include "run/counts.h"
 #include "run/dag_node.h"
 #include "run/job_records.h"
 #include "run/publish.h"
 #include "run/result_files.h"
 
-void submission_add(struct submission *submission, const struct record *record, unsigned spec, const char *bad) {
+// Adds the item with the next numbers, unless --resume says that it is done. `job`: it was added, and the pointer to that is
+// behind its words.
+static void add(struct submission *submission, const struct record *record, unsigned spec, const char *bad, struct added_job *job) {
 	struct batch *batch = submission->batch;
-	bool packs = batch->run->packs && !bad;
+	bool packs = batch->run->packs && !bad && !job;
 	struct item item = {
 		// relaxed: numbers only have to differ, and what they count is handed over by the pool
 		.seq = job_records_seq(batch->run, atomic_add_relaxed(&batch->run->seq, 1) + 1),
 		.number = atomic_add_relaxed(queue_user_count(submission->queue), 1) + 1,
 		.order = atomic_add_relaxed(&batch->order, 1) + 1,
 		.nargs = record->nargs,
-		.spec = spec & (INT32_MAX >> 4),
+		.spec = spec & (INT32_MAX >> 5),
 		.past = submission->again ? PAST_CHANGED : PAST_UNKNOWN,
 		.bad = bad != NULL,
+		.added = job != NULL,
 		.stamped = batch->stats != NULL,
 		.measured = packs,
 	};
-	if (batch->run->result_files) {
+	if (job) {
+		job->id = item.seq;
+	} else if (batch->run->result_files) {
 		result_files_head(batch->run, record);
 	}
-	if (!bad && !batch->is_fed && job_records_leave_out(batch, record, &item)) {
+	if (!bad && !batch->is_fed && job_records_leave_out(batch, job ? &job->spec : NULL, record, &item)) {
 		return;
 	}
 	struct item_view view = {.item = item, .record = *record, .reason = bad, .measured = submission->measured};
@@ -38,8 +44,21 @@ void submission_add(struct submission *submission, const struct record *record, 
 	submission->items[submission->n].flags = packs ? WORK_PACKS : 0;
 	submission->items[submission->n].size = submission->bytes.len - at;
 	submission->items[submission->n].number = item.number;
-	submission->items[submission->n].width = spec == 0 ? batch->width : batch->specs[spec]->width;
+	submission->items[submission->n].width = job ? job->spec.width : spec == 0 ? batch->width : batch->specs[spec]->width;
 	++submission->n;
+}
+
+void submission_add(struct submission *submission, const struct record *record, unsigned spec, const char *bad) {
+	add(submission, record, spec, bad, /* job */ NULL);
+}
+
+bool submission_add_job(struct submission *submission, struct added_job *added, const struct record *words) {
+	size_t before = submission->n;
+	struct buf bytes = BUF_INIT;
+	added_job_write(added, words->args, words->size, &bytes);
+	add(submission, &(struct record){.args = bytes.data, .size = bytes.len, .nargs = words->nargs}, 0, NULL, added);
+	buf_fini(&bytes);
+	return submission->n > before;
 }
 
 // The numbers that were given to them are nobody's.
@@ -53,7 +72,7 @@ static void drop_all(struct submission *submission) {
 	counts_lost(batch, submission->n);
 }
 
-enum submit_status submission_submit(struct submission *submission, struct worker *from, unsigned flags) {
+enum submit_status submission_offer(struct submission *submission, struct worker *from, unsigned flags) {
 	struct work works[SUBMISSION_ITEMS];
 	struct run *run = submission->batch->run;
 	if (submission->n == 0) {
@@ -71,14 +90,26 @@ enum submit_status submission_submit(struct submission *submission, struct worke
 			.width = submission->items[i].width,
 		};
 	}
-	enum submit_status status = pool_submit(run->pool, submission->queue, from, works, submission->n);
+	if (atomic_load_relaxed(&submission->batch->cancelled)) {
+		return SUBMIT_CLOSED;
+	}
+	return pool_submit(run->pool, submission->queue, from, works, submission->n);
+}
+
+void submission_settle(struct submission *submission, enum submit_status status) {
 	if (status == SUBMIT_FULL) {
-		return status;
+		return;
 	}
 	if (status == SUBMIT_CLOSED) {
 		drop_all(submission);
 	}
 	submission->n = submission->counted = 0;
 	buf_reset(&submission->bytes);
-	return status;
+}
+
+enum submit_status submission_submit(struct submission *submission, struct worker *from, unsigned flags) {
+	bool cancelled = atomic_load_relaxed(&submission->batch->cancelled); // then the pool was not even asked
+	enum submit_status status = submission_offer(submission, from, flags);
+	submission_settle(submission, status);
+	return cancelled && status == SUBMIT_CLOSED ? SUBMIT_OK : status;
 }

@@ -33,12 +33,22 @@ struct submission {
 // submission must not be full.
 void submission_add(struct submission *submission, const struct record *record, unsigned spec, const char *bad);
 
+// The same for a job that was added, which `added` says all of, and its words. Sets added->id. Returns false if --resume says that it
+// is done: then it is not in the submission.
+struct added_job;
+bool submission_add_job(struct submission *submission, struct added_job *added, const struct record *words);
+
 static inline bool submission_is_full(const struct submission *submission) {
 	return submission->n == SUBMISSION_ITEMS || submission->bytes.len >= SUBMISSION_BYTES;
 }
 
 // Submits all its items, as pool_submit() does with `from` (the worker whose running item adds them, or NULL) and `flags`. It is
-// empty afterwards, but with SUBMIT_FULL all is still in it; with SUBMIT_CLOSED all was counted as never started.
+// empty afterwards, but with SUBMIT_FULL all is still in it; with SUBMIT_CLOSED all was counted as never started,
+// as it is with SUBMIT_OK if the batch was cancelled.
 enum submit_status submission_submit(struct submission *submission, struct worker *from, unsigned flags);
+
+// The same in two steps, for who has a lock: the first only submits, the second, without it, does what follows from the status.
+enum submit_status submission_offer(struct submission *submission, struct worker *from, unsigned flags) FP_NODISCARD;
+void submission_settle(struct submission *submission, enum submit_status status);
 
 #endif

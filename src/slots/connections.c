@@ -124,6 +124,20 @@ static void read_client(struct connection *connection, uint64_t now) {
 	}
 }
 
+// True if the client, of whom nothing was read yet, is none of ours: the owner has it now.
+static bool give_away(struct connections *connections, struct connection *connection, uint64_t now) {
+	uint32_t type;
+	if (connection->is_known || !connections->claim
+	    || recv(connection->fd, &type, sizeof(type), MSG_PEEK) != (ssize_t)sizeof(type)
+	    || !connections->claim(connections->claim_arg, type, connection->fd)) {
+		connection->is_known = true;
+		return false;
+	}
+	connection->fd = -1;
+	disconnect(connection, now);
+	return true;
+}
+
 static void forget_closed(struct connections *connections) {
 	size_t kept = 0;
 	for (size_t i = 0; i < connections->n; ++i) {
@@ -153,7 +167,8 @@ void connections_add_polls(const struct connections *connections, struct pollfd 
 	}
 }
 
-static void serve_connection(struct connection *connection, const struct pollfd *polls, size_t nprocesses, uint64_t now) {
+static void serve_connection(struct connections *connections, struct connection *connection, const struct pollfd *polls,
+                             size_t nprocesses, uint64_t now) {
 	for (size_t k = nprocesses; k > 0 && connection->session; --k) { // the last first: one that has ended gives its place to the last
 		if (polls[k].revents && session_process_ended(connection->session, (unsigned)k - 1, now)) {
 			connection->session = NULL;
@@ -162,7 +177,8 @@ static void serve_connection(struct connection *connection, const struct pollfd 
 	if (connection->session && connection->fd >= 0 && (polls[0].revents & POLLOUT) && !flush(connection)) {
 		disconnect(connection, now); // flushed first: who does not read is not told more
 	}
-	if (connection->session && connection->fd >= 0 && (polls[0].revents & (POLLIN | POLLHUP | POLLERR))) {
+	if (connection->session && connection->fd >= 0 && (polls[0].revents & (POLLIN | POLLHUP | POLLERR))
+	    && !give_away(connections, connection, now)) {
 		read_client(connection, now);
 	}
 }
@@ -175,7 +191,7 @@ void connections_serve(struct connections *connections, const struct pollfd *pol
 		while (session_process(connection->session, (unsigned)nprocesses) >= 0) {
 			++nprocesses;
 		}
-		serve_connection(connection, &polls[at], nprocesses, now);
+		serve_connection(connections, connection, &polls[at], nprocesses, now);
 		at += 1 + nprocesses;
 	}
 	if (polls[0].revents) {

@@ -13,7 +13,8 @@
 #include <stdint.h>
 
 struct connection {
-	int fd;                    // -1: its client has gone
+	int fd;                    // -1: its client has gone, or is not ours
+	bool is_known;             // something of it was read
 	struct session *session;
 };
 
@@ -23,6 +24,10 @@ struct connections {
 	int spare_fd;              // -1 at first; is given up when there are no more descriptors
 	struct connection *list;
 	size_t n, cap;
+	// For the owner to set, or NULL: the first frame of a client, which is still to be read, is of that type. Returns true if
+	// the client is the owner's, with its descriptor.
+	bool (*claim)(void *arg, uint32_t type, int fd);
+	void *claim_arg;
 };
 
 // What to poll, in `polls` from index *n on, which grows and *n with it. Then connections_serve() is called with those

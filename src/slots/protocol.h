@@ -55,8 +55,11 @@ void frame_add(struct buf *buf, struct frame frame, const void *text, size_t len
 
 enum frame_result { FRAME_PARTIAL, FRAME_READY, FRAME_BAD };
 
-// Looks at the first frame of the `len` bytes. FRAME_READY: *ret_frame, with *ret_text in `mem`; it takes sizeof(struct
-// frame) + ret_frame->len bytes. FRAME_PARTIAL: more bytes are needed. FRAME_BAD: that is not this protocol.
+// Looks at the first frame of the `len` bytes, whose text has at most `most`. FRAME_READY: *ret_frame, with *ret_text in `mem`; it
+// takes sizeof(struct frame) + ret_frame->len bytes. FRAME_PARTIAL: more bytes are needed. FRAME_BAD: that is not this protocol.
+enum frame_result frame_parse_most(const char *mem, size_t len, size_t most, struct frame *ret_frame, const char **ret_text) FP_NODISCARD;
+
+// The same with PROTOCOL_TEXT_MAX.
 enum frame_result frame_parse(const char *mem, size_t len, struct frame *ret_frame, const char **ret_text) FP_NODISCARD;
 
 #endif

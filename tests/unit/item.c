@@ -23,7 +23,7 @@ static struct item_view written(struct buf *bytes, const struct item_view *view)
 
 static void test_bare(void) {
 	struct buf bytes = BUF_INIT;
-	struct item_view view = {.item = {.seq = 7, .number = 3, .nargs = 2, .spec = (1 << 27) - 1}, .record = two};
+	struct item_view view = {.item = {.seq = 7, .number = 3, .nargs = 2, .spec = (1 << 26) - 1}, .record = two};
 	struct item_view got = written(&bytes, &view);
 	check(!got.reason);
 	check_equal(got.stamp.queued, 0);

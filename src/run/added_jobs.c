@@ -1,0 +1,159 @@
+// The jobs that were added to a run from outside of its input (--add), and what has become of each.
+
+#include "run/added_jobs.h"
+
+#include "base/alloc.h"
+#include "base/sync.h"
+#include "run/run.h"
+#include "run/waits.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct entry {
+	uint64_t id;
+	uint64_t by;              // who has added it, or 0
+	struct added_job *job;    // NULL: it has ended
+	int code;                 // then: what --wait exits with for it
+	bool told;
+};
+
+struct added_jobs {
+	mutex lock;               // guards what follows
+	struct entry *entries;    // by id
+	size_t n, cap;
+};
+
+struct added_jobs *added_jobs_open(void) {
+	struct added_jobs *added_jobs = NEW(struct added_jobs);
+	mutex_init(&added_jobs->lock, LOCK_ADDED_JOBS);
+	return added_jobs;
+}
+
+void added_jobs_close(struct added_jobs *added_jobs) {
+	if (added_jobs) {
+		mutex_fini(&added_jobs->lock);
+		free(added_jobs->entries);
+		free(added_jobs);
+	}
+}
+
+// ---- one of them ----
+
+void added_job_write(struct added_job *added, const char *words, size_t size, struct buf *ret_bytes) {
+	buf_add(ret_bytes, words, size);
+	buf_add(ret_bytes, &added, sizeof(added));
+}
+
+struct added_job *added_job_of(const struct record *record, struct record *ret_words) {
+	struct added_job *added;
+	*ret_words = *record;
+	ret_words->size -= sizeof(added);
+	memcpy(&added, record->args + ret_words->size, sizeof(added)); // not aligned
+	return added;
+}
+
+void added_job_free(struct added_job *added) {
+	if (added) {
+		job_spec_fini(&added->spec);
+		free(added);
+	}
+}
+
+// ---- all of them ----
+
+// Where the job stands, or where it would; with the lock. Most are the newest.
+static size_t find_place(const struct added_jobs *added_jobs, uint64_t id) {
+	size_t low = 0, high = added_jobs->n;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		if (added_jobs->entries[middle].id < id) {
+			low = middle + 1;
+		} else {
+			high = middle;
+		}
+	}
+	return low;
+}
+
+static struct entry *find(const struct added_jobs *added_jobs, uint64_t id) {
+	size_t at = find_place(added_jobs, id);
+	return at < added_jobs->n && added_jobs->entries[at].id == id ? &added_jobs->entries[at] : NULL;
+}
+
+void added_jobs_register(struct added_jobs *added_jobs, struct added_job *added, uint64_t by) {
+	mutex_lock(&added_jobs->lock);
+	size_t at = find_place(added_jobs, added->id);
+	grow_array(&added_jobs->entries, &added_jobs->cap, added_jobs->n + 1, sizeof(*added_jobs->entries));
+	memmove(added_jobs->entries + at + 1, added_jobs->entries + at, (added_jobs->n - at) * sizeof(*added_jobs->entries));
+	added_jobs->entries[at] = (struct entry){.id = added->id, .by = by, .job = added};
+	++added_jobs->n;
+	mutex_unlock(&added_jobs->lock);
+}
+
+// As --wait exits for one job; with what was cut off or left out it exits as for a failure.
+static int code_of(const struct result *result) {
+	bool ran = result->outcome == OUTCOME_OK || outcome_is_failure(result->outcome);
+	return ran ? result_code(result) : 1;
+}
+
+static void end_entry(struct run *run, uint64_t id, int code) {
+	struct added_jobs *added_jobs = run->added_jobs;
+	mutex_lock(&added_jobs->lock);
+	struct entry *entry = find(added_jobs, id);
+	bool ends = entry && entry->job;
+	if (ends) {
+		entry->job = NULL;
+		entry->code = code;
+	}
+	mutex_unlock(&added_jobs->lock);
+	if (ends) {
+		waits_job_ended(run->waits, id);
+	}
+}
+
+void added_job_ended(struct run *run, struct added_job *added, const struct result *result) {
+	end_entry(run, added->id, code_of(result));
+}
+
+enum added_state added_jobs_look(struct added_jobs *added_jobs, uint64_t id, int *ret_code) {
+	mutex_lock(&added_jobs->lock);
+	const struct entry *entry = find(added_jobs, id);
+	enum added_state state = !entry ? ADDED_UNKNOWN : entry->job ? ADDED_THERE : ADDED_ENDED;
+	*ret_code = entry ? entry->code : 0;
+	mutex_unlock(&added_jobs->lock);
+	return state;
+}
+
+void added_jobs_by(struct added_jobs *added_jobs, uint64_t by, bool untold, struct buf *ids) {
+	mutex_lock(&added_jobs->lock);
+	for (size_t i = 0; i < added_jobs->n; ++i) {
+		const struct entry *entry = &added_jobs->entries[i];
+		if (entry->by == by && !(untold && entry->told)) {
+			buf_add(ids, &entry->id, sizeof(entry->id));
+		}
+	}
+	mutex_unlock(&added_jobs->lock);
+}
+
+void added_jobs_tell(struct added_jobs *added_jobs, uint64_t id) {
+	mutex_lock(&added_jobs->lock);
+	struct entry *entry = find(added_jobs, id);
+	if (entry) {
+		entry->told = true;
+	}
+	mutex_unlock(&added_jobs->lock);
+}
+
+void added_jobs_cancel(struct run *run, uint64_t id, bool runs) {
+	struct added_jobs *added_jobs = run->added_jobs;
+	mutex_lock(&added_jobs->lock);
+	struct entry *entry = find(added_jobs, id);
+	if (entry && entry->job) {
+		atomic_store_relaxed(&entry->job->cancelled, true);
+	}
+	mutex_unlock(&added_jobs->lock);
+	if (!runs) {
+		end_entry(run, id, 1);
+	}
+}

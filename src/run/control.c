@@ -1,0 +1,446 @@
+// A run is spoken to: its sockets, and the requests that come by them.
+
+#include "run/control.h"
+
+#include "base/alloc.h"
+#include "base/diag.h"
+#include "base/io.h"
+#include "base/list.h"
+#include "base/text.h"
+#include "process/child.h"
+#include "run/added_jobs.h"
+#include "run/control_status.h"
+#include "run/feed.h"
+#include "run/job_state.h"
+#include "run/nested.h"
+#include "run/waits.h"
+#include "slots/control.h"
+#include "slots/place.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { CLIENTS_MAX = 4096, READ_SIZE = 64 * 1024, READ_ROUNDS = 64 };
+
+// Who asks.
+struct asker {
+	struct list link;         // of control->askers
+	struct control *control;
+	int fd;                   // -1: has gone, or was answered
+	bool is_polled;
+	bool is_outside;          // came by the name
+	bool is_answered;         // its answer is in `out`
+	struct buf in, out;
+	size_t sent;              // bytes of `out`
+	struct wait *wait;        // while it waits
+	struct buf ids;           // … for these, uint64_t
+	bool any, one;            // … the first of them; it has named only one
+};
+
+struct control {
+	struct run *run;
+	struct list askers;
+	size_t n;
+	struct pool_place place;  // of the name; its `dir` is NULL without one
+	struct stat own;          // its socket
+	int listen_fd, lock_fd;   // of the name, or -1
+};
+
+// ---- the name ----
+
+// In the directory of the pools, under a name that no pool can have.
+static bool open_place(struct control *control, const char *name, struct buf *error) {
+	struct buf file = BUF_INIT;
+	buf_printf(&file, "run+%s", name);
+	bool opened = place_open(&control->place, buf_str(&file), error) == 0;
+	buf_fini(&file);
+	return opened;
+}
+
+// Whoever has the lock is the run of that name.
+static int listen_by_name(struct control *control) {
+	const char *name = control->run->options->control.run;
+	struct buf error = BUF_INIT;
+	if (!open_place(control, name, &error)) {
+		diag_error("--run %s: %s", name, buf_str(&error));
+		buf_fini(&error);
+		return -1;
+	}
+	control->lock_fd = place_lock(&control->place, "lock", /* waits */ false);
+	if (control->lock_fd < 0 && errno == EWOULDBLOCK) {
+		diag_error("--run %s: a run of that name is under way", name);
+		return -1;
+	}
+	control->listen_fd = control->lock_fd >= 0 ? place_listen(&control->place) : -1;
+	if (control->listen_fd < 0 || lstat(control->place.address.sun_path, &control->own) != 0) {
+		diag_error("--run %s: cannot make the socket '%s': %s", name, control->place.address.sun_path, strerror(errno));
+		return -1;
+	}
+	return 0;
+}
+
+static void close_name(struct control *control) {
+	if (control->listen_fd >= 0 && place_is_own(&control->place, &control->own)) {
+		(void)!unlink(control->place.address.sun_path);
+	}
+	fd_close(&control->listen_fd);
+	fd_close(&control->lock_fd); // behind the unlink: the next of that name makes a socket of its own
+	place_fini(&control->place);
+}
+
+// ---- who asks ----
+
+static void refuse_many(int fd) {
+	static const char why[] = "too many ask it";
+	struct buf out = BUF_INIT;
+	frame_add(&out, (struct frame){.type = CONTROL_REFUSED}, why, strlen(why));
+	(void)!send(fd, out.data, out.len, MSG_NOSIGNAL);
+	buf_fini(&out);
+	close(fd);
+}
+
+static void add_asker(struct control *control, int fd, bool is_outside) {
+	if (control->n >= CLIENTS_MAX) {
+		refuse_many(fd);
+		return;
+	}
+	struct asker *asker = NEW(struct asker);
+	asker->control = control;
+	asker->fd = fd;
+	asker->is_outside = is_outside;
+	list_push_back(&control->askers, &asker->link);
+	++control->n;
+}
+
+static bool claim(void *arg, uint32_t type, int fd) {
+	if (!control_is_request(type)) {
+		return false;
+	}
+	add_asker(arg, fd, /* is_outside */ false);
+	return true;
+}
+
+static void accept_all(struct control *control) {
+	int fd;
+	while ((fd = accept4(control->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0) {
+		if (socket_is_own_user(fd)) {
+			add_asker(control, fd, /* is_outside */ true);
+		} else {
+			close(fd);
+		}
+	}
+}
+
+static void asker_free(struct control *control, struct asker *asker) {
+	list_remove(&asker->link);
+	--control->n;
+	if (asker->wait) {
+		waits_cancel(asker->wait);
+	}
+	fd_close(&asker->fd);
+	buf_fini(&asker->ids);
+	buf_fini(&asker->in);
+	buf_fini(&asker->out);
+	free(asker);
+}
+
+// ---- answers ----
+
+static void answer(struct asker *asker, enum control_type type, uint64_t a, uint64_t b, const void *text, size_t len) {
+	frame_add(&asker->out, (struct frame){.type = (uint32_t)type, .a = a, .b = b}, text, len);
+	asker->is_answered = true;
+}
+
+static void refuse(struct asker *asker, const char *why) {
+	answer(asker, CONTROL_REFUSED, 0, 0, why, strlen(why));
+}
+
+static void look(struct control *control, struct asker *asker, const struct frame *request) {
+	struct buf text = BUF_INIT;
+	control_status(control->run, (uint32_t)request->c == LOOK_JSON, &text);
+	answer(asker, CONTROL_REPORT, 0, 0, text.data, text.len);
+	buf_fini(&text);
+}
+
+static void add(struct control *control, struct asker *asker, const struct frame *request, const char *text, uint64_t by) {
+	struct control_job job;
+	struct buf why = BUF_INIT;
+	if (!control_read_job(text, request->len, &job)) {
+		refuse(asker, "that is no job");
+		return;
+	}
+	const struct adder adder = {.number = request->a, .nonce = request->b, .by = by};
+	uint64_t id = feeds_add_job(control->run, &adder, &job, &why);
+	if (id > 0) {
+		answer(asker, CONTROL_ADDED, id, 0, NULL, 0);
+	} else {
+		refuse(asker, buf_str(&why));
+	}
+	buf_fini(&why);
+}
+
+// ---- waiting ----
+
+static uint64_t id_at(const struct asker *asker, size_t i) {
+	uint64_t id;
+	memcpy(&id, asker->ids.data + i * sizeof(id), sizeof(id));
+	return id;
+}
+
+static size_t count_ids(const struct asker *asker) {
+	return asker->ids.len / sizeof(uint64_t);
+}
+
+// The exit status of the wait: of one job its own, of several as that of a run.
+static int wait_status(const struct asker *asker, uint64_t id) {
+	struct added_jobs *added_jobs = asker->control->run->added_jobs;
+	int code, failed = 0;
+	if (asker->any || asker->one) {
+		(void)added_jobs_look(added_jobs, asker->any ? id : id_at(asker, 0), &code);
+		return code;
+	}
+	for (size_t i = 0; i < count_ids(asker); ++i) {
+		failed += added_jobs_look(added_jobs, id_at(asker, i), &code) == ADDED_ENDED && code != 0 && failed <= 100;
+	}
+	return failed;
+}
+
+static void on_waited(void *arg, uint64_t id) {
+	struct asker *asker = arg;
+	asker->wait = NULL;
+	if (asker->any) {
+		added_jobs_tell(asker->control->run->added_jobs, id);
+	}
+	answer(asker, CONTROL_ENDED, (uint64_t)wait_status(asker, id), id, NULL, 0);
+}
+
+static void begin_wait(struct control *control, struct asker *asker, const struct frame *request, const char *text, uint64_t by,
+                       bool is_inside) {
+	struct buf why = BUF_INIT;
+	asker->any = (uint32_t)request->c & WAIT_ANY;
+	asker->one = request->len == sizeof(uint64_t);
+	if (request->len == 0) {
+		added_jobs_by(control->run->added_jobs, by, asker->any, &asker->ids);
+	} else {
+		buf_add(&asker->ids, text, request->len / sizeof(uint64_t) * sizeof(uint64_t));
+	}
+	if (count_ids(asker) > 0) {
+		asker->wait = waits_begin(control->run->waits, is_inside ? request->a : 0, (const uint64_t *)(const void *)asker->ids.data,
+		                          count_ids(asker), asker->any, on_waited, asker, &why);
+	} else if (!asker->any) {
+		answer(asker, CONTROL_ENDED, 0, 0, NULL, 0);
+	} else {
+		buf_adds(&why, "nothing was added that it has not told");
+	}
+	if (why.len > 0) {
+		refuse(asker, buf_str(&why));
+	}
+	buf_fini(&why);
+}
+
+// ---- cancelling ----
+
+// Ends the attempts that run of the added job, or, if that is 0, of the batch, but the one that asks. Returns whether there were any.
+static bool cancel_attempts(struct run *run, uint64_t id, const struct batch *batch, uint64_t number) {
+	const struct list *at = NULL;
+	struct attempt_view view;
+	bool found = false;
+	nested_lock(run->nested);
+	while (nested_next(run->nested, &at, &view)) {
+		const struct job *job = view.origin->job;
+		bool is_meant = id > 0 ? job->added && job->item.seq == id : job->batch == batch && view.origin->number != number;
+		if (is_meant) {
+			children_cancel(run->children, view.origin, now_ns());
+			found = true;
+		}
+	}
+	nested_unlock(run->nested);
+	return found;
+}
+
+static void cancel_ids(struct control *control, struct asker *asker, const struct frame *request, const char *text) {
+	struct run *run = control->run;
+	struct buf why = BUF_INIT;
+	uint64_t cancelled = 0;
+	int code;
+	buf_add(&asker->ids, text, request->len / sizeof(uint64_t) * sizeof(uint64_t));
+	for (size_t i = 0; i < count_ids(asker) && why.len == 0; ++i) {
+		if (added_jobs_look(run->added_jobs, id_at(asker, i), &code) == ADDED_UNKNOWN) {
+			buf_printf(&why, "there is no job %" PRIu64, id_at(asker, i));
+		}
+	}
+	for (size_t i = 0; i < count_ids(asker) && why.len == 0; ++i) {
+		uint64_t id = id_at(asker, i);
+		cancelled += added_jobs_look(run->added_jobs, id, &code) == ADDED_THERE;
+		added_jobs_cancel(run, id, /* runs */ true);
+		if (!cancel_attempts(run, id, NULL, 0)) {
+			added_jobs_cancel(run, id, /* runs */ false);
+		}
+	}
+	if (why.len > 0) {
+		refuse(asker, buf_str(&why));
+	} else {
+		answer(asker, CONTROL_CANCELLED, cancelled, 0, NULL, 0);
+	}
+	buf_fini(&why);
+}
+
+static void cancel_batch(struct control *control, struct asker *asker, const struct frame *request, const char *text) {
+	struct run *run = control->run;
+	struct buf name = BUF_INIT, why = BUF_INIT;
+	buf_add(&name, text, request->len);
+	struct queue *queue = pool_queue_find(run->pool, buf_str(&name));
+	if (!queue) {
+		buf_printf(&why, "no batch '%s' has jobs", text_shows(buf_str(&name)));
+		refuse(asker, buf_str(&why));
+	} else {
+		struct batch *batch = queue_user(queue);
+		atomic_store_relaxed(&batch->cancelled, true);
+		uint64_t cancelled = pool_cancel(run->pool, queue);
+		(void)cancel_attempts(run, 0, batch, request->a);
+		pool_queue_close(run->pool, queue);
+		answer(asker, CONTROL_CANCELLED, cancelled, 0, NULL, 0);
+	}
+	buf_fini(&name);
+	buf_fini(&why);
+}
+
+// ---- requests ----
+
+static void on_request(struct control *control, struct asker *asker, const struct frame *request, const char *text) {
+	struct attempt_view view;
+	if (request->c >> 32 != CONTROL_VERSION) {
+		refuse(asker, "it was started by another version of fairpar");
+		return;
+	}
+	nested_lock(control->run->nested);
+	bool is_inside = nested_find(control->run->nested, request->a, request->b, &view);
+	uint64_t by = is_inside ? view.origin->job->item.seq : 0;
+	nested_unlock(control->run->nested);
+	if (!is_inside && !asker->is_outside) {
+		refuse(asker, "the job that asks has ended");
+		return;
+	}
+	switch (request->type) {
+	case CONTROL_ADD: add(control, asker, request, text, by); break;
+	case CONTROL_WAIT: begin_wait(control, asker, request, text, by, is_inside); break;
+	case CONTROL_CANCEL: ((uint32_t)request->c & CANCEL_BATCH ? cancel_batch : cancel_ids)(control, asker, request, text); break;
+	case CONTROL_LOOK: look(control, asker, request); break;
+	default: refuse(asker, "it does not know that request"); break;
+	}
+}
+
+// ---- bytes ----
+
+// Reads what has come. Returns false if the client has gone, or speaks something else.
+static bool read_request(struct control *control, struct asker *asker) {
+	for (int rounds = 0; rounds < READ_ROUNDS; ++rounds) {
+		struct frame request;
+		const char *text;
+		ssize_t n = recv(asker->fd, buf_reserve(&asker->in, READ_SIZE), READ_SIZE, 0);
+		if (n < 0) {
+			return errno == EAGAIN || errno == EINTR;
+		}
+		if (n == 0 || asker->is_answered || asker->wait) {
+			return false;
+		}
+		asker->in.len += (size_t)n;
+		enum frame_result result = frame_parse_most(asker->in.data, asker->in.len, CONTROL_TEXT_MAX, &request, &text);
+		if (result == FRAME_BAD || (result == FRAME_READY && asker->in.len > sizeof(request) + request.len)) {
+			return false;
+		}
+		if (result == FRAME_READY) {
+			on_request(control, asker, &request, text);
+			return true;
+		}
+	}
+	return true;
+}
+
+// Sends what can be sent. Returns false if the client has gone, or has its answer.
+static bool send_answer(struct asker *asker) {
+	ssize_t n = 0;
+	while (asker->sent < asker->out.len
+	       && (n = send(asker->fd, asker->out.data + asker->sent, asker->out.len - asker->sent, MSG_NOSIGNAL)) > 0) {
+		asker->sent += (size_t)n;
+	}
+	bool is_full = asker->sent < asker->out.len && n < 0 && (errno == EAGAIN || errno == EINTR);
+	return is_full || !asker->is_answered;
+}
+
+// ---- the event loop ----
+
+static void add_poll(struct pollfd **polls, size_t *n, size_t *cap, int fd, short events) {
+	grow_array(polls, cap, *n + 1, sizeof(**polls));
+	(*polls)[(*n)++] = (struct pollfd){.fd = fd, .events = events};
+}
+
+void control_add_polls(struct control *control, struct pollfd **polls, size_t *n, size_t *cap) {
+	if (!control) {
+		return;
+	}
+	add_poll(polls, n, cap, control->listen_fd, POLLIN);
+	list_for_each_entry(&control->askers, struct asker, asker, link) {
+		asker->is_polled = true;
+		add_poll(polls, n, cap, asker->fd, asker->is_answered ? POLLOUT : POLLIN);
+	}
+}
+
+void control_tick(struct control *control, const struct pollfd *polls) {
+	if (!control) {
+		return;
+	}
+	if (polls[0].revents) {
+		accept_all(control);
+	}
+	size_t at = 1;
+	list_for_each(&control->askers, link) {
+		struct asker *asker = list_entry(link, struct asker, link);
+		bool ready = !asker->is_polled || polls[at++].revents;
+		if ((ready && !asker->is_answered && !read_request(control, asker)) || !send_answer(asker)) {
+			asker_free(control, asker);
+		}
+	}
+}
+
+// ---- life ----
+
+void control_finish(struct control *control) {
+	if (control) {
+		list_for_each_entry(&control->askers, struct asker, asker, link) {
+			(void)send_answer(asker);
+		}
+	}
+}
+
+int control_open(struct run *run) {
+	const char *name = run->options->control.run;
+	if (!run->nested) {
+		if (name && !run->options->dry_run) {
+			diag_error("--run %s: cannot make a socket: %s", name, strerror(errno));
+			return -1;
+		}
+		return 0;
+	}
+	struct control *control = run->control = NEW(struct control);
+	control->run = run;
+	control->listen_fd = control->lock_fd = -1;
+	list_init(&control->askers);
+	run->added_jobs = added_jobs_open();
+	nested_claim(run->nested, claim, control);
+	return name ? listen_by_name(control) : 0;
+}
+
+void control_close(struct control *control) {
+	if (control) {
+		list_for_each(&control->askers, link) {
+			asker_free(control, list_entry(link, struct asker, link));
+		}
+		close_name(control);
+		free(control);
+	}
+}

@@ -1,0 +1,194 @@
+// How a run stands, for --status: its batches, the jobs that run, and who waits for what.
+
+#include "run/control_status.h"
+
+#include "base/alloc.h"
+#include "base/json.h"
+#include "base/map.h"
+#include "report/run_stats.h"
+#include "run/job_state.h"
+#include "run/nested.h"
+#include "run/publish.h"
+#include "run/waits.h"
+
+#include <inttypes.h>
+
+enum { NAME_MAX_SHOWN = 60, COMMAND_MAX_SHOWN = 200 };
+
+struct batch_row {
+	char *batch;
+	uint64_t queued, running;
+	uint64_t ok, failed, cancelled, skipped; // 0 where nobody counts them
+};
+
+struct batch_rows {
+	struct batch_row *list;
+	size_t n, cap;
+	struct map numbers;
+};
+
+static struct batch_row *find_row(struct batch_rows *rows, const char *batch) {
+	uint32_t number = map_get(&rows->numbers, batch, strlen(batch));
+	if (number == MAP_NONE) {
+		number = (uint32_t)rows->n;
+		grow_array(&rows->list, &rows->cap, rows->n + 1, sizeof(*rows->list));
+		rows->list[rows->n++] = (struct batch_row){.batch = xstrdup(batch)};
+		map_add(&rows->numbers, rows->list[number].batch, strlen(batch), number);
+	}
+	return &rows->list[number];
+}
+
+static void add_queued(void *arg, const struct queue_view *view) {
+	find_row(arg, view->name)->queued = view->queued;
+}
+
+static void fill_rows(struct run *run, struct batch_rows *rows) {
+	publish_lock(run);
+	const struct run_stats *stats = publish_stats(run);
+	for (size_t i = 0; stats && i < stats->nbatches; ++i) {
+		const struct stats_batch *batch = &stats->batches[i];
+		struct batch_row *row = find_row(rows, batch->name);
+		row->ok = batch->ok;
+		row->failed = batch->failed;
+		row->cancelled = batch->cancelled;
+		row->skipped = batch->skipped;
+	}
+	publish_unlock(run);
+	pool_each_queue(run->pool, add_queued, rows);
+	const struct list *at = NULL;
+	struct attempt_view view;
+	while (nested_next(run->nested, &at, &view)) {
+		++find_row(rows, view.origin->job->batch->name)->running;
+	}
+}
+
+static void rows_fini(struct batch_rows *rows) {
+	for (size_t i = 0; i < rows->n; ++i) {
+		free(rows->list[i].batch);
+	}
+	free(rows->list);
+	map_fini(&rows->numbers);
+}
+
+static double seconds_since(uint64_t then, uint64_t now) {
+	return (double)(now > then ? now - then : 0) / (double)NS_PER_S;
+}
+
+// ---- text ----
+
+static void add_job_text(struct buf *out, const struct attempt_view *view, uint64_t now) {
+	const struct job *job = view->origin->job;
+	buf_printf(out, "%7" PRIu64 "  %7.1fs  ", job->item.seq, seconds_since(view->since, now));
+	buf_add_escaped(out, job->batch->name, strlen(job->batch->name), NAME_MAX_SHOWN);
+	buf_printf(out, "#%" PRIu64 "  ", job->item.number);
+	buf_add_escaped(out, view->origin->command, strlen(view->origin->command), COMMAND_MAX_SHOWN);
+	buf_addc(out, '\n');
+}
+
+static void add_wait_text(void *arg, const struct wait_view *view) {
+	struct buf *out = arg;
+	buf_printf(out, "%s waits for %s", view->waiter[0] ? view->waiter : "somebody outside", view->returns ? "its slot" : "");
+	for (size_t i = 0; i < view->n; ++i) {
+		buf_printf(out, "%s%" PRIu64, i > 0 ? " " : "", view->ids[i]);
+	}
+	buf_addc(out, '\n');
+}
+
+static void add_text(struct run *run, const struct batch_rows *rows, const struct buf *waits, uint64_t now, struct buf *out) {
+	const char *name = run->options->control.run;
+	uint64_t queued = 0, running = 0;
+	for (size_t i = 0; i < rows->n; ++i) {
+		queued += rows->list[i].queued;
+		running += rows->list[i].running;
+	}
+	buf_printf(out, "run %s%sof process %d: %" PRIu64 " running on %u slot%s, %" PRIu64 " queued, %.1fs so far\n", name ? name : "",
+	           name ? " " : "", run->pid, running, run->slots, run->slots == 1 ? "" : "s", queued, seconds_since(run->start, now));
+	buf_adds(out, rows->n > 0 ? " QUEUED  RUNNING       OK   FAILED  BATCH\n" : "");
+	for (size_t i = 0; i < rows->n; ++i) {
+		const struct batch_row *row = &rows->list[i];
+		buf_printf(out, "%7" PRIu64 "  %7" PRIu64 "  %7" PRIu64 "  %7" PRIu64 "  ", row->queued, row->running, row->ok, row->failed);
+		buf_add_escaped(out, row->batch, strlen(row->batch), NAME_MAX_SHOWN);
+		buf_addc(out, '\n');
+	}
+	const struct list *at = NULL;
+	struct attempt_view view;
+	buf_adds(out, running > 0 ? "     ID      TIME  JOB  COMMAND\n" : "");
+	while (nested_next(run->nested, &at, &view)) {
+		add_job_text(out, &view, now);
+	}
+	buf_add(out, waits->data, waits->len);
+}
+
+// ---- JSON ----
+
+static void add_name(struct buf *out, const char *key, const char *text) {
+	json_add_string(out, key, text, strlen(text));
+}
+
+static void add_job_json(struct buf *out, const struct attempt_view *view, uint64_t now) {
+	const struct job *job = view->origin->job;
+	buf_printf(out, "{\"id\":%" PRIu64 ",", job->item.seq);
+	add_name(out, "batch", job->batch->name);
+	buf_printf(out, ",\"n\":%" PRIu64 ",\"attempt\":%u,\"slot\":%u,\"seconds\":%.3f,", job->item.number, job->attempt, job->slot,
+	           seconds_since(view->since, now));
+	add_name(out, "command", view->origin->command);
+	buf_addc(out, '}');
+}
+
+static void add_wait_json(void *arg, const struct wait_view *view) {
+	struct buf *out = arg;
+	buf_adds(out, out->len == 0 ? "\n{" : ",\n{");
+	if (view->waiter[0]) {
+		add_name(out, "job", view->waiter);
+		buf_addc(out, ',');
+	}
+	buf_printf(out, "\"returns\":%s,\"for\":[", view->returns ? "true" : "false");
+	for (size_t i = 0; i < view->n; ++i) {
+		buf_printf(out, "%s%" PRIu64, i > 0 ? "," : "", view->ids[i]);
+	}
+	buf_adds(out, "]}");
+}
+
+static void add_json(struct run *run, const struct batch_rows *rows, const struct buf *waits, uint64_t now, struct buf *out) {
+	bool counted = publish_is_on(run);
+	buf_adds(out, "{");
+	if (run->options->control.run) {
+		add_name(out, "run", run->options->control.run);
+		buf_addc(out, ',');
+	}
+	buf_printf(out, "\"pid\":%d,\"slots\":%u,\"seconds\":%.3f,\"batches\":[", run->pid, run->slots, seconds_since(run->start, now));
+	for (size_t i = 0; i < rows->n; ++i) {
+		const struct batch_row *row = &rows->list[i];
+		buf_adds(out, i > 0 ? ",\n{" : "\n{");
+		add_name(out, "batch", row->batch);
+		buf_printf(out, ",\"queued\":%" PRIu64 ",\"running\":%" PRIu64, row->queued, row->running);
+		if (counted) {
+			buf_printf(out, ",\"ok\":%" PRIu64 ",\"failed\":%" PRIu64 ",\"cancelled\":%" PRIu64 ",\"skipped\":%" PRIu64, row->ok,
+			           row->failed, row->cancelled, row->skipped);
+		}
+		buf_addc(out, '}');
+	}
+	buf_adds(out, "],\"jobs\":[");
+	const struct list *at = NULL;
+	struct attempt_view view;
+	for (bool first = true; nested_next(run->nested, &at, &view); first = false) {
+		buf_adds(out, first ? "\n" : ",\n");
+		add_job_json(out, &view, now);
+	}
+	buf_adds(out, "],\"waits\":[");
+	buf_add(out, waits->data, waits->len);
+	buf_adds(out, "]}\n");
+}
+
+void control_status(struct run *run, bool json, struct buf *out) {
+	struct batch_rows rows = {.numbers = MAP_INIT};
+	uint64_t now = now_ns();
+	struct buf waits = BUF_INIT;
+	waits_each(run->waits, json ? add_wait_json : add_wait_text, &waits);
+	nested_lock(run->nested);
+	fill_rows(run, &rows);
+	(json ? add_json : add_text)(run, &rows, &waits, now, out);
+	nested_unlock(run->nested);
+	rows_fini(&rows);
+	buf_fini(&waits);
+}

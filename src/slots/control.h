@@ -1,0 +1,58 @@
+// What a fairpar says to a run to which it gives work, or of which it asks something: frames of slots/protocol.h, on the socket of
+// $FAIRPAR_SOCK or that of --run NAME. One request for each connection, and one answer.
+//
+//   client -> run                                             run -> client
+//   ADD      a, b who asks; text: struct add_head, strings    ADDED      a its ID
+//   WAIT     a, b who asks; c WAIT_ANY; text: IDs             ENDED      a the exit status, b the ID with WAIT_ANY
+//   CANCEL   a, b who asks; text: IDs, or with c CANCEL_BATCH CANCELLED  a how many
+//            the name of a batch
+//   LOOK     a, b who asks; c LOOK_JSON                       REPORT     text
+//                                                             REFUSED    why, as text
+//
+// Who asks: number and nonce of the attempt that it runs in, or 0 from outside. The upper half of c is CONTROL_VERSION.
+
+#ifndef FAIRPAR_SLOTS_CONTROL_H
+#define FAIRPAR_SLOTS_CONTROL_H
+
+#include "slots/protocol.h"
+
+#include <stddef.h>
+#include <sys/resource.h>
+
+enum { CONTROL_VERSION = 1, CONTROL_TEXT_MAX = 4 * 1024 * 1024, CONTROL_LIMITS = 16 };
+
+enum control_type {
+	CONTROL_ADD = 51, CONTROL_WAIT, CONTROL_CANCEL, CONTROL_LOOK,
+	CONTROL_ADDED = 151, CONTROL_ENDED, CONTROL_CANCELLED, CONTROL_REPORT, CONTROL_REFUSED,
+};
+enum { WAIT_ANY = 1, CANCEL_BATCH = 1, LOOK_JSON = 1 };
+
+static inline bool control_is_request(uint32_t type) {
+	return type >= CONTROL_ADD && type <= CONTROL_LOOK;
+}
+
+// The job of ADD. The strings of `words` and `env` stand one behind the other, each with its NUL.
+struct control_job {
+	const char *batch;           // "": that of who asks
+	const char *cwd;
+	const char *words, *env;
+	size_t words_size, env_size; // bytes
+	uint32_t nwords, nenv;
+	uint64_t timeout;            // nanoseconds, 0: none
+	uint32_t attempts;           // at least 1; UINT32_MAX: without end
+	uint32_t width;              // slots, at least 1
+	int32_t nice;                // added to that of the run
+	uint32_t umask;
+	struct rlimit limits[CONTROL_LIMITS]; // by resource (getrlimit(2))
+};
+
+// Appends the request, of who has that number and nonce.
+void control_add(struct buf *out, uint64_t number, uint64_t nonce, enum control_type type, uint32_t flags, const void *text, size_t len);
+
+// Appends the text of ADD.
+void control_write_job(struct buf *out, const struct control_job *job);
+
+// Reads the text of ADD; *ret_job borrows it. Returns false if that is none.
+bool control_read_job(const char *text, size_t len, struct control_job *ret_job) FP_NODISCARD;
+
+#endif

@@ -1,0 +1,386 @@
+# A run is spoken to, from its jobs and by its name: --add, --wait, --wait-any, --cancel, --status, --run.
+# shellcheck disable=SC2016 # the commands are for the shells of the jobs
+
+load helper
+
+setup() {
+	helper_setup
+	unset FAIRPAR_SOCK FAIRPAR_CONTROL FAIRPAR_POOL FAIRPAR_LEASE
+	export FAIRPAR FAIRPAR_POOL_DIR=$BATS_TEST_TMPDIR/pools
+}
+
+teardown() {
+	helper_teardown
+}
+
+# open_run ARGUMENT …: a run of the name `r`, whose only job runs until close_run is called
+open_run() {
+	make_fifo gate open
+	start_fairpar --run r "$@" 'echo >open; read -r _ <gate #' ::: a
+	await open
+}
+
+close_run() {
+	release gate
+	end_fairpar "$@"
+}
+
+r() { # STATUS ARGUMENT …: says something to the run `r`
+	status=0
+	"$FAIRPAR" --run r "${@:2}" >said 2>said_err || status=$?
+	output=$(<said) stderr=$(<said_err)
+	assert_eq "$status $stderr" "$1 ${stderr}"
+}
+
+# ---- adding ----
+
+@test "a job adds a job, which runs with its directory, environment, umask and limits" {
+	mkdir sub
+	cat >adds <<-'EOF'
+		cd sub; umask 027; ulimit -c 0; ulimit -n 100; X='a
+		b'; export X
+		"$FAIRPAR" --add sh -c 'pwd; echo "$X"; umask; ulimit -c; ulimit -n; cat; echo "$FAIRPAR_JOB $FAIRPAR_SEQ"' >../id
+	EOF
+	run_fairpar -j1 'sh adds #' ::: a
+	assert_lines "$PWD/sub" a b 0027 0 100 "default#2 2"
+	assert_eq "$(<id)" 2
+}
+
+@test "the words of an added job are its command as they stand" {
+	# shellcheck disable=SC1003
+	run_fairpar -j1 '"$FAIRPAR" --add printf "%s|" {} "a  b" "\$HOME; {}" "" "c
+d" >/dev/null; : {} #' ::: x
+	assert_eq "$output" 'x|a  b|$HOME; x||c
+d|'
+}
+
+@test "a run does not end before what the last job has added" {
+	run_fairpar -j1 '[ {} -gt 3 ] || "$FAIRPAR" --add sh -c "\"\$FAIRPAR\" --add echo {} >ids" >/dev/null' ::: 1 2 3 4
+	assert_set 1 2 3
+}
+
+@test "an added job is next on the slot of the job that adds it, but with --prefer-fairness behind the queue" {
+	local adds='[ {} != 1 ] || "$FAIRPAR" --add echo added >/dev/null; echo {}'
+	run_fairpar -j1 "$adds" ::: 1 2 3
+	assert_lines 1 added 2 3
+	run_fairpar -j1 --prefer-fairness "$adds" ::: 1 2 3
+	assert_lines 1 2 3 added
+}
+
+@test "--add --batch goes to the end of that batch, and opens it if it is not there" {
+	printf '%s\n' 'echo a1' 'echo a2' >A
+	printf '%s\n' '"$FAIRPAR" --add --batch A echo a3 >/dev/null' '"$FAIRPAR" --add --batch C sh -c "echo \$FAIRPAR_JOB" >/dev/null' >B
+	run_fairpar -j1 --batch A=A --batch B=B --weight A=1
+	assert_set a1 a2 a3 C#1
+	assert_eq "$(grep a3 <<<"$output")" a3
+}
+
+@test "an added job is in the joblog, the log, the summary and the exit status" {
+	run_fairpar 1 -j1 --joblog jobs --log log '"$FAIRPAR" --add sh -c "exit 3" >/dev/null; : {}' ::: a
+	assert_eq "$(awk 'NR > 1 { print $1, $7 }' jobs)" "1 0
+2 3"
+	assert_contains "$(grep '"seq":2' log | head -n 1)" '"from":1'
+	assert_contains "$stderr" '1 of 2 jobs failed'
+}
+
+@test "--resume knows an added job by its command" {
+	local adds='"$FAIRPAR" --add sh -c "echo done >>ran; exit 1" >id; "$FAIRPAR" --add touch new >/dev/null; : {}'
+	run_fairpar 1 -j1 --joblog jobs "$adds" ::: a
+	# the job that adds is to run again
+	grep -v FAIRPAR jobs >rest
+	mv rest jobs
+	run_fairpar -j1 --resume --joblog jobs "$adds" ::: a
+	assert_eq "$(<ran)" "done"
+	run_fairpar 1 -j1 --resume-failed --joblog jobs '"$FAIRPAR" --add sh -c "echo done >>ran; exit 1" >/dev/null; : again {}' ::: a
+	assert_eq "$(wc -l <ran)" 2
+}
+
+@test "-k writes what added jobs write at the end of their batch" {
+	run_fairpar -j2 -k '[ {} != 1 ] || "$FAIRPAR" --add echo added >/dev/null; echo {}' ::: 1 2 3
+	assert_set 1 2 3 added
+	run_fairpar -j1 -k '[ {} != 1 ] || "$FAIRPAR" --add echo added >/dev/null; echo {}' ::: 1 2 3
+	assert_lines 1 2 3 added
+}
+
+@test "--timeout and --retries of an added job are its own" {
+	cat >adds <<-'EOF'
+		"$FAIRPAR" --add --timeout 0.05 sh -c 'while :; do :; done' >/dev/null
+		"$FAIRPAR" --add --retries 3 sh -c 'echo $FAIRPAR_ATTEMPT >>tries; exit 1' >/dev/null
+	EOF
+	run_fairpar 2 -j1 --joblog jobs 'sh adds #' ::: a
+	assert_eq "$(<tries)" "1
+2
+3"
+	assert_contains "$stderr" timeout
+}
+
+@test "an added job whose directory is gone fails, and so does one whose program is not in its own PATH" {
+	mkdir gone
+	cat >adds <<-'EOF'
+		cd gone || exit
+		"$FAIRPAR" --add true >/dev/null
+		rmdir ../gone
+		PATH=/nowhere "$FAIRPAR" --add true
+	EOF
+	run_fairpar 1 -j1 'sh adds >/dev/null 2>err; cat err >&2 #' ::: a
+	assert_contains "$stderr" "cannot start in '$PWD/gone'"
+	assert_contains "$stderr" "--add: cannot tell the current directory"
+	run_fairpar 1 -j1 'PATH=/nowhere "$FAIRPAR" --add true >id #' ::: a
+	assert_contains "$stderr" "'true': command not found"
+}
+
+@test "a job of 4 MiB can be added, and no longer one" {
+	cat >adds <<-'EOF'
+		for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30; do
+			export "V$i=$(head -c 100000 /dev/zero | tr '\0' x)"
+		done
+		"$FAIRPAR" --add true >/dev/null
+	EOF
+	(
+		ulimit -s unlimited
+		run_fairpar any -j1 'sh adds #' ::: a
+		assert_eq "$(grep -c '4 MiB' <<<"$stderr")" 0
+	)
+	cat >many <<-'EOF'
+		for i in 31 32 33 34 35 36 37 38 39 40 41 42 43 44; do
+			export "V$i=$V1"
+		done
+		"$FAIRPAR" --add true
+	EOF
+	cat adds many >more
+	(
+		ulimit -s unlimited
+		run_fairpar 1 -j1 'sh more #' ::: a
+		assert_contains "$stderr" "4 MiB can be added"
+	)
+}
+
+@test "after --halt nothing can be added" {
+	make_fifo halted
+	run_fairpar 1 -j2 --halt soon,fail=1 --joblog /dev/null 'if [ {} = 1 ]; then exit 1; fi
+		while "$FAIRPAR" --add true 2>err >/dev/null; do :; done; "$FAIRPAR" --add true; echo "$? $(cat err)"' ::: 1 2
+	assert_contains "$output" "255 fairpar: error: --add: the run starts nothing more"
+}
+
+# ---- waiting ----
+
+@test "--wait exits with the status of one job, and counts those of several" {
+	cat >waits <<-'EOF'
+		a=$("$FAIRPAR" --add sh -c 'exit 7'); b=$("$FAIRPAR" --add sh -c 'kill -9 $$'); c=$("$FAIRPAR" --add true)
+		d=$("$FAIRPAR" --add --timeout 0.05 sh -c 'while :; do :; done')
+		for id in $a $b $c $d "$a $b" "$c $c" ""; do "$FAIRPAR" --wait $id; echo $?; done
+	EOF
+	run_fairpar 3 -j2 'sh waits #' ::: a
+	assert_lines 7 137 0 124 2 0 3
+}
+
+@test "--wait-any prints the ID, and without IDs tells of each once" {
+	cat >waits <<-'EOF'
+		a=$("$FAIRPAR" --add sh -c 'exit 7')
+		"$FAIRPAR" --wait-any $a; echo $?
+		"$FAIRPAR" --add sh -c 'exit 3' >/dev/null
+		"$FAIRPAR" --wait-any; echo $?
+		"$FAIRPAR" --wait-any; echo $?
+	EOF
+	run_fairpar 2 -j2 'sh waits #' ::: a
+	assert_lines 2 7 3 3 255
+	assert_contains "$stderr" "--wait-any: nothing was added"
+}
+
+@test "an unknown ID, and no run at all, are refused" {
+	run_fairpar -j2 '"$FAIRPAR" --wait 99; echo $?; "$FAIRPAR" --cancel 99; echo $?; "$FAIRPAR" --wait 1; echo $? #' ::: a
+	assert_lines 255 255 255
+	assert_contains "$stderr" "there is no job 99"
+	run_fairpar 255 --add true
+	assert_contains "$stderr" "--add speaks to a run"
+	run_fairpar 255 --wait 3
+	assert_contains "$stderr" "name it with --id"
+	r 255 --wait 3
+	assert_contains "$stderr" "there is no run r"
+}
+
+@test "what is added in a pool and by a long-running job is waited for, too" {
+	cat >waits <<-'EOF'
+		id=$("$FAIRPAR" --add sh -c 'echo added; exit 3')
+		"$FAIRPAR" --wait $id; echo $?
+	EOF
+	run_fairpar 1 --long-running -j1 'sh waits #' ::: a
+	assert_set added 3
+	run_fairpar 1 --pool --pool-slots 2 'sh waits #' ::: a
+	assert_set added 3
+	run_fairpar -j2 '"$FAIRPAR" "sh waits #" ::: a; : {}' ::: a
+	assert_set added 3
+}
+
+# ---- from outside ----
+
+@test "a run with a name is spoken to from outside" {
+	open_run -j2
+	r 0 --add sh -c 'echo from outside; exit 4'
+	assert_eq "$output" 2
+	r 4 --wait 2
+	r 1 --wait
+	close_run 1
+	assert_lines "from outside"
+	r 255 --add true
+	assert_contains "$stderr" "there is no run r"
+}
+
+@test "one run at a time has a name" {
+	open_run -j1
+	r 255 true ::: a
+	assert_contains "$stderr" "a run of that name is under way"
+	close_run
+	r 0 true ::: a
+}
+
+@test "--wait from outside ends with a line when the run is killed" {
+	open_run -j2
+	make_fifo runs
+	r 0 --add sh -c 'echo >runs; read -r _ <gate'
+	await runs
+	"$FAIRPAR" --run r --wait 2 2>err &
+	local waiter=$!
+	until r 0 --status && [[ $output == *"waits for 2"* ]]; do :; done
+	kill -KILL "$fairpar_pid"
+	status=0
+	wait "$waiter" || status=$?
+	assert_eq "$status" 255
+	assert_contains "$(<err)" "--wait: the run has ended"
+	end_fairpar 137
+}
+
+@test "a stopped run lets who asks it wait, and Ctrl-C ends that" {
+	open_run -j2
+	kill -STOP "$fairpar_pid"
+	env --default-signal=INT "$FAIRPAR" --run r --add true 2>err &
+	local asker=$!
+	until grep -qs '^State:.S' "/proc/$asker/status" && grep -qs poll "/proc/$asker/wchan"; do :; done
+	kill -INT "$asker"
+	status=0
+	wait "$asker" || status=$?
+	assert_eq "$status" 130
+	kill -CONT "$fairpar_pid"
+	close_run
+}
+
+@test "200 ask at once" {
+	open_run -j2
+	local pids=() pid
+	for ((i = 0; i < 200; i++)); do
+		"$FAIRPAR" --run r --add echo "$i" >>ids &
+		pids+=($!)
+	done
+	for pid in "${pids[@]}"; do
+		wait "$pid"
+	done
+	r 0 --wait
+	close_run
+	assert_eq "$(sort -n <<<"$output" | uniq | wc -l)" 200
+	assert_eq "$(sort -un ids | wc -l)" 200
+}
+
+@test "Ctrl-C ends added jobs with the others" {
+	open_run -j2
+	make_fifo runs
+	r 0 --add sh -c 'echo >runs; read -r _ <gate'
+	await runs
+	r 0 --add sleep 1000
+	kill -INT "$fairpar_pid"
+	end_fairpar 130
+	assert_contains "$stderr" "3 cancelled"
+}
+
+@test "a wrong nonce is refused" {
+	run_fairpar -j1 'FAIRPAR_SOCK=${FAIRPAR_SOCK%:*}:1 "$FAIRPAR" --add true; echo $? #' ::: a
+	assert_lines 255
+	assert_contains "$stderr" "the job that asks has ended"
+}
+
+@test "another user is refused" {
+	need setpriv
+	[[ $(id -u) == 0 ]] || skip "needs root"
+	cp "$FAIRPAR" "$BATS_TEST_TMPDIR/other" 2>/dev/null
+	chmod 755 "$BATS_TEST_TMPDIR" "$BATS_TEST_TMPDIR/other"
+	setpriv --reuid=65534 --clear-groups "$BATS_TEST_TMPDIR/other" --version >/dev/null 2>&1 || skip "another user cannot run it"
+	export OTHER=$BATS_TEST_TMPDIR/other
+	run_fairpar -j1 'setpriv --reuid=65534 --clear-groups "$OTHER" --add true; echo $? #' ::: a
+	assert_lines 255
+}
+
+# ---- cancelling ----
+
+@test "--cancel ends what runs, and what is queued does not start" {
+	make_fifo runs
+	cat >cancels <<-'EOF'
+		a=$("$FAIRPAR" --add sh -c 'echo >runs; exec sleep 1000'); read -r _ <runs
+		b=$("$FAIRPAR" --add touch started)
+		"$FAIRPAR" --cancel $a $b; echo $?
+		"$FAIRPAR" --wait $a; echo $?
+		"$FAIRPAR" --wait $b; echo $?
+		"$FAIRPAR" --cancel $a; echo $?
+	EOF
+	run_fairpar 1 -j2 --joblog jobs 'sh cancels #' ::: a
+	assert_lines 0 1 1 0
+	assert_contains "$stderr" "2 cancelled"
+	[[ ! -e started ]]
+	assert_eq "$(wc -l <jobs)" 2
+}
+
+@test "--cancel --batch ends a batch, with what its input still has" {
+	make_fifo runs
+	seq 1000 >B
+	printf '%s\n' 'read -r _ <runs; "$FAIRPAR" --cancel --batch B; echo $?' >A
+	run_fairpar 1 -j2 --batch A=A --batch B=<(sed 's/.*/echo >runs; exec sleep 1000/' B)
+	assert_lines 0
+	assert_contains "$stderr" "1000 cancelled"
+	run_fairpar -j2 '"$FAIRPAR" --cancel --batch nothing; echo $? #' ::: a
+	assert_lines 255
+}
+
+# ---- the status ----
+
+@test "--status tells batches, jobs that run and who waits" {
+	make_fifo runs go_on
+	cat >waits <<-'EOF'
+		a=$("$FAIRPAR" --add --batch B sh -c 'echo >runs; read -r _ <go_on'); echo $a >id
+		"$FAIRPAR" --wait $a
+	EOF
+	open_run -j4
+	"$FAIRPAR" --run r --add sh waits >/dev/null
+	await runs
+	until r 0 --status=json && [[ $output == *'"for":[3]'* ]]; do :; done
+	if command -v jq >/dev/null; then
+		assert_eq "$(jq -r '.run, .slots, (.batches[] | "\(.batch) \(.queued) \(.running)"), (.jobs[] | "\(.id) \(.batch)#\(.n)"), .waits[].job' <<<"$output")" \
+			"$(printf '%s\n' r 4 'default 0 2' 'B 0 1' '1 default#1' '2 default#2' '3 B#1' 'default#2')"
+	fi
+	r 0 --status
+	assert_contains "$output" "run r of process $fairpar_pid"
+	assert_contains "$output" "default#2 waits for 3"
+	release go_on
+	close_run
+}
+
+@test "what belongs to a pool or to a run of its own is refused" {
+	run_fairpar 255 --pool --add true
+	assert_contains "$stderr" "--pool cannot be combined with --add"
+	run_fairpar 255 --add
+	assert_contains "$stderr" "--add needs a command"
+	run_fairpar 255 --add -j2 true
+	assert_contains "$stderr" "--jobs cannot be combined with --add"
+	run_fairpar 255 --cancel
+	assert_contains "$stderr" "--cancel needs the IDs of jobs, or --batch NAME"
+	run_fairpar 255 --cancel x
+	assert_contains "$stderr" "takes IDs of jobs"
+	run_fairpar 255 --run a/b true ::: a
+	assert_contains "$stderr" "a run cannot be called 'a/b'"
+	run_fairpar 255 -f x --add
+	assert_contains "$stderr" "cannot be combined with -f"
+	run_fairpar 255 --add --wait true
+	assert_contains "$stderr" "cannot be combined with"
+}
+
+@test "a dry run adds nothing, and has no name" {
+	run_fairpar --dry-run --run r '"$FAIRPAR" --add true' ::: a
+	r 255 --status
+}

@@ -39,7 +39,7 @@ struct batch_setting {
 // Semaphore mode; see option_semaphore.c.
 struct semaphore_options {
 	bool is_on;
-	bool foreground, background;     // --fg, --bg
+	bool foreground;                 // --fg
 	bool waits;                      // --wait: there is no command
 	bool gives_up;                   // after the timeout, instead of taking it by force
 	uint64_t timeout;                // nanoseconds, 0: none

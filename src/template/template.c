@@ -172,12 +172,11 @@ static bool parse_text(struct template *template, struct parts *parts, const cha
 
 static void find_places(struct template *template, const struct names *names) {
 	struct parts *parts = &template->parts;
-	bool is_read = !(template->flags & (TEMPLATE_RAW | TEMPLATE_GNU_QUOTES));
 	for (size_t i = 0; i < parts->n; ++i) {
 		// the command itself: to be read by the shell
 		parts->at[i].is_raw = parts->at[i].kind != LITERAL && ((template->flags & TEMPLATE_RAW) || i == 0);
 	}
-	if (is_read) {
+	if (!(template->flags & TEMPLATE_RAW)) {
 		template_read(template, names);
 	}
 }

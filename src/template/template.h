@@ -22,11 +22,10 @@ enum template_flags {
 	TEMPLATE_APPEND = 1 << 0,  // append " {}" if there is no replacement string (of any kind, as in GNU parallel)
 	TEMPLATE_RAW = 1 << 1,     // expands without quoting (--batch-by, --tagstring)
 	TEMPLATE_QUOTE = 1 << 2,   // -q: no word means anything to a shell; each is one word of the command
-	TEMPLATE_GNU_QUOTES = 1 << 3, // quotes as GNU parallel also inside quotes, where an item can then break out
-	TEMPLATE_LITERAL = 1 << 4, // no replacement strings: braces are text, nothing is refused, nothing is appended
-	TEMPLATE_OWN_LOCALE = 1 << 7, // the job gets another locale, in which two bytes, one of them ASCII, may be a character
-	TEMPLATE_CONTEXT = 1 << 5, // -X: a word with a {} is there once for each argument; see the source
-	TEMPLATE_PATH = 1 << 6,    // with TEMPLATE_RAW: what is put in is part of one name of a file (base/pathname.h)
+	TEMPLATE_LITERAL = 1 << 3, // no replacement strings: braces are text, nothing is refused, nothing is appended
+	TEMPLATE_CONTEXT = 1 << 4, // -X: a word with a {} is there once for each argument (repeat.c)
+	TEMPLATE_PATH = 1 << 5,    // with TEMPLATE_RAW: what is put in is part of one name of a file (base/pathname.h)
+	TEMPLATE_OWN_LOCALE = 1 << 6, // the job gets another locale, in which two bytes, one of them ASCII, may be a character
 };
 
 // Parses the words, joined by blanks as GNU parallel does; unknown braces are text. `names` may be NULL. Returns the template,

@@ -138,7 +138,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
 		return 0;
 	}
 	struct buf text = BUF_INIT, bytes = BUF_INIT;
-	unsigned flags = data[0] & (TEMPLATE_APPEND | TEMPLATE_RAW | TEMPLATE_QUOTE | TEMPLATE_GNU_QUOTES);
+	unsigned flags = data[0] & (TEMPLATE_APPEND | TEMPLATE_RAW | TEMPLATE_QUOTE);
 	const char *start = (const char *)data + 1, *end = (const char *)data + size;
 	const char *stop = memchr(start, '\n', (size_t)(end - start));
 	stop = stop ? stop : end;

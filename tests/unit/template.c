@@ -416,8 +416,7 @@ static void test_variables(void) {
 	check_expand("e \"{}${x}\" '{}' {}", 0, "_item1='$'; _item2='$'; _item3='$'; e \"${_item1}${x}\" ''\"${_item2}\"'' \"${_item3}\"", "$");
 }
 
-static void test_gnu_quotes(void) {
-	check_expand("e \"{}\" '{}'", TEMPLATE_GNU_QUOTES, "e \"'a b'\" ''a b''", "a b");
+static void test_quotes_around(void) {
 	check_expand("e \"{}\" '{}'", 0, "e \"a b\" 'a b'", "a b");
 	check_expand("e \"{}\" '{}'", 0, "e \"a-b\" 'a-b'", "a-b");
 }
@@ -491,7 +490,7 @@ int main(int argc, char *argv[]) {
 		TEST("an item arrives wherever the template puts it", test_contexts),
 		TEST("a number before a redirection stays an argument", test_redirection),
 		TEST("items go into variables where text is intricate", test_variables),
-		TEST("GNU parallel's quotes are to be had", test_gnu_quotes),
+		TEST("an item is spelled for the quotes around it", test_quotes_around),
 		TEST("what expands to nothing is the empty string", test_nothing),
 		TEST("a refusal shows the place in a line that is safe and not too long", test_refusals),
 		TEST("a literal template has no replacement strings", test_literal),

@@ -708,6 +708,27 @@ start_run() {
 	await_pool '0 of 2 slots taken, 0 waiting'
 }
 
+@test "--weight N and --priority N are those of a run, or a command, among all in the pool" {
+	need jq
+	hold held --pool-slots 1
+	start_run low 'echo low >>order; : {}' ::: 1
+	local pids=("$run_pid")
+	await_pool ', 1 waiting'
+	start_run high --priority 1 'echo high >>order; : {}' ::: 1
+	pids+=("$run_pid")
+	await_pool ', 2 waiting'
+	single higher --priority 2 sh -c 'echo higher >>order'
+	await_pool ', 3 waiting'
+	release held.go
+	wait "${pids[@]}" "$single_pid"
+	assert_eq "$(<order)" $'higher\nhigh\nlow'
+	run_fairpar --pool --weight 2 --weight a=3 --dry-run echo ::: a
+	run_fairpar 255 --weight 2 echo ::: a
+	assert_contains "$stderr" "--weight must be BATCH=N, not '2': a number alone is for a run in a pool (--pool)"
+	run_fairpar 255 --pool --weight 0 --single true
+	run_fairpar 255 --pool --max-parallel 2 echo ::: a
+}
+
 @test "a run and a command take turns, and a run in a job of a run is lent its slot" {
 	hold held --pool-slots 1
 	local held=$single_pid

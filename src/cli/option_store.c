@@ -141,11 +141,25 @@ static void add_setting(struct options *options, enum option_id id, const char *
 	*setting = (struct batch_setting){.option = id, .pattern = xmemdup(pattern, len), .value = value};
 }
 
+// N of --weight and --priority: of the run itself, which options.c allows in a pool only. False: it is something else.
+static bool store_own_setting(enum option_id id, struct pool_options *pool, const char *text) {
+	const struct key *key = &key_table[values[id].key];
+	bool is_weight = id == OPT_WEIGHT;
+	if ((!is_weight && id != OPT_PRIORITY) || parse_number(text, key->least, key->most, is_weight ? &pool->weight : &pool->priority) != 0) {
+		return false;
+	}
+	*(is_weight ? &pool->weight_text : &pool->priority_text) = text;
+	return true;
+}
+
 // B=N; a name may have a "=" of its own, a number has none.
 static int store_setting(const struct value_info *info, enum option_id id, struct options *options, const char *text) {
 	const struct key *key = &key_table[info->key];
 	const char *equals = strrchr(text, '=');
 	long value;
+	if (!equals && store_own_setting(id, &options->pool, text)) {
+		return 0;
+	}
 	if (!equals || equals == text || parse_number(equals + 1, key->least, key->most, &value) != 0) {
 		return option_fail(id, "must be BATCH=N with N from %d to %d, not '%s'", key->least, key->most, text_shows(text));
 	}

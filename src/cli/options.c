@@ -155,6 +155,15 @@ static int check_pool_name(const char *name) {
 	return 0;
 }
 
+// A number without a batch is of this run, among those in a pool.
+static int check_own_settings(const struct options *options) {
+	const char *weight = options->pool.weight_text, *text = weight ? weight : options->pool.priority_text;
+	if (options->pool.name || !text) {
+		return 0;
+	}
+	return option_fail(weight ? OPT_WEIGHT : OPT_PRIORITY, "must be BATCH=N, not '%s': a number alone is for a run in a pool (--pool)", text);
+}
+
 // In a pool --single runs one command: all words are its own.
 static int parse_pool_command(struct command_line *line) {
 	struct options *o = line->parser.options;
@@ -198,6 +207,9 @@ static enum mode parse_rest(struct command_line *line) {
 	if (check_pool_name(o->pool.name) != 0) {
 		return MODE_ERROR;
 	}
+	if (check_own_settings(o) != 0) {
+		return MODE_ERROR;
+	}
 	parser->options->control.request = o->sem.is_on || o->manifest ? REQUEST_NOTHING : control_request(o);
 	if (control_check_name(o) != 0) {
 		return MODE_ERROR;
@@ -231,6 +243,7 @@ enum mode options_parse(struct options *ret_options, int argc, char *argv[]) {
 		.attempts = 1,
 		.tokens = tokens_default,
 		.pool.width = 1,
+		.pool.weight = 1,
 	};
 	set_default_term_seq(ret_options, "TERM,200,TERM,100,TERM,50,KILL,25");
 	struct command_line line = {.parser.options = ret_options, .words.at = argv + (argc > 0 ? 1 : 0)};

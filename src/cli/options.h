@@ -56,6 +56,8 @@ struct pool_options {
 	bool single;                     // --single: the command is options.command
 	long width;                      // --slots-per-job
 	long slots;                      // --pool-slots, or 0
+	const char *weight_text, *priority_text; // of --weight and --priority without a batch; or NULL
+	long weight, priority;           // the same: of this run, among those in the pool
 	enum { POOL_SILENT, POOL_TEXT, POOL_JSON } status; // --status
 };
 

@@ -55,12 +55,12 @@ static uint64_t add_to(struct run *run, const struct adder *adder, struct added_
 	bool is_new = submission_add_job(submission, added, &words);
 	uint64_t id = added->id; // it may have ended before this does
 	added_jobs_register(run->added_jobs, added, adder->by);
+	waits_add_job(run->waits, id, submission->queue, is_new ? submission->items[submission->n - 1].number : 0);
 	if (!is_new) { // --resume: it is done
 		added_job_ended(run, added, &done);
 		added_job_free(added);
 		return id;
 	}
-	waits_add_job(run->waits, id, submission->queue, submission->items[submission->n - 1].number);
 	enum submit_status status = submit(run, adder, submission, own);
 	if (status != SUBMIT_OK) {
 		buf_adds(why, status == SUBMIT_FULL ? "its queue is full" : "the run starts nothing more");

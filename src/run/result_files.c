@@ -139,14 +139,14 @@ static void put(struct run *run, struct spool *spool, const struct buf *text) {
 	}
 }
 
-void result_files_head(struct run *run, const struct record *record) {
+void result_files_head(struct run *run, uint32_t columns) {
 	struct result_files *result_files = run->result_files;
 	if (result_files->kind != RESULTS_TABLE || result_files->has_head) {
 		return;
 	}
 	result_files->has_head = true;
 	struct buf line = BUF_INIT;
-	table_add_header(&line, result_files->table, record->nargs, result_files->names->names, result_files->names->n);
+	table_add_header(&line, result_files->table, columns, result_files->names->names, result_files->names->n);
 	if (line.len > 0) {
 		struct spool *spool = spool_open(run->writer, NULL, 0, WRITER_GROUP, NULL, 0);
 		put(run, spool, &line);
@@ -318,8 +318,8 @@ static void add_row(struct worker_state *state, struct job *job, const struct re
 			.command = buf_str(text),
 			.command_len = text->len,
 		},
-		.args = job->record.args,
-		.nargs = job->record.nargs,
+		.args = job->added ? buf_str(&state->text) : job->record.args, // in one column, whatever the columns of items are
+		.nargs = job->added ? 1 : job->record.nargs,
 		.output = {results_memory(job->results, 0), results_memory(job->results, 1)},
 		.tag = tag.data,
 		.tag_len = tag.len,

@@ -30,8 +30,8 @@ bool result_files_need_total(const struct run *run);
 // From now on jobs are packed of items like this one.
 void result_files_note_item(struct run *run, const struct record *record);
 
-// The table's first line, once: before the first item is queued, which may be this one.
-void result_files_head(struct run *run, const struct record *record);
+// The table's first line, once: before the first item is queued, which may be this one and has so many columns.
+void result_files_head(struct run *run, uint32_t columns);
 
 // True if --results DIR is the record of what is done (--resume without --joblog), and says that this item is.
 bool result_files_is_done(struct run *run, const struct record *record, uint64_t seq);

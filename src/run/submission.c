@@ -29,8 +29,9 @@ static void add(struct submission *submission, const struct record *record, unsi
 	};
 	if (job) {
 		job->id = item.seq;
-	} else if (batch->run->result_files) {
-		result_files_head(batch->run, record);
+	}
+	if (batch->run->result_files) {
+		result_files_head(batch->run, job ? 1 : record->nargs);
 	}
 	if (!bad && !batch->is_fed && job_records_leave_out(batch, job ? &job->spec : NULL, record, &item)) {
 		return;

@@ -772,6 +772,43 @@ static void test_shows(void) {
 	REFUSED("--list cannot be combined with --dry-run", "-f", "m", "--list", "--dry-run");
 }
 
+// The words behind the options of a request are not read as items.
+static void test_control(void) {
+	unsetenv("FAIRPAR_SOCK");
+	unsetenv("FAIRPAR_CONTROL");
+	unsetenv("FAIRPAR_POOL");
+	static const char *const requests[] = {"--add", "--wait", "--wait-any", "--cancel", "--status"};
+	RUNS("--run", "ci.1", "x", ":::", "a");
+	check_string(o.control.run, "ci.1");
+	check_equal(o.control.request, REQUEST_NOTHING);
+	for (size_t i = 0; i < 5; ++i) {
+		check_equal(parse("--run", "r", requests[i], i == 0 || i == 3 ? "7" : NULL, NULL), MODE_ASK);
+		check_equal((size_t)o.control.request, i + 1);
+		REFUSED("--pool cannot be combined with --", "--pool", requests[i % 4], "7");
+		REFUSED("cannot be combined with -f", "-f", "m", requests[i % 4]);
+		REFUSED("--jobs cannot be combined with --", "--run", "r", requests[i], "-j2");
+	}
+	check_equal(parse("--add", "--batch", "b", "--timeout", "3", "--retries", "0", "--nice", "2", "--slots-per-job", "2", "--", "-x", ":::", NULL), MODE_ASK);
+	check_string(o.command[0], "-x");
+	check_string(o.command[1], ":::");
+	check_equal(o.attempts, UINT_MAX);
+	check_equal(o.pool.width, 2);
+	check_equal(parse("--cancel", "--batch", "b", NULL), MODE_ASK);
+	check_equal(parse("--wait", "--id", "s", NULL), MODE_SEM);
+	REFUSED("--add needs a command", "--add");
+	REFUSED("--timeout of an added job is a time", "--add", "--timeout", "200%", "x");
+	REFUSED("--batch NAME=FILE cannot be combined with --add", "--add", "--batch", "b=f", "x");
+	REFUSED("--batch cannot be combined with --wait", "--wait", "--batch", "b");
+	REFUSED("--wait takes IDs of jobs, as --add has printed them, not 'x'", "--wait", "1", "x");
+	REFUSED("--wait-any takes IDs of jobs", "--wait-any", "0");
+	REFUSED("--cancel needs IDs or --batch NAME, not both", "--cancel", "--batch", "b", "3");
+	REFUSED("--cancel needs the IDs of jobs, or --batch NAME", "--cancel");
+	REFUSED("--status runs nothing", "--run", "r", "--status", "x");
+	REFUSED("--status needs a pool or a run", "--status");
+	REFUSED("a run cannot be called '.r'", "--run", ".r", "x");
+	REFUSED("cannot be combined with --add", "--add", "--cancel", "1");
+}
+
 static void test_idle(void) {
 	WARNED("--report has no effect with --dry-run\n", "--dry-run", "--report", "r.svg", "x");
 	WARNED("--trace has no effect with --dry-run\n", "--trace", "t", "-f", "m", "--dry-run");
@@ -902,6 +939,7 @@ int main(int argc, char *argv[]) {
 		TEST("what is given beside a manifest is known as given", test_what_wins),
 		TEST("--check and --list show a manifest", test_shows),
 		TEST("a file that will not be written is a warning", test_idle),
+		TEST("what is said to a run", test_control),
 		TEST("what only silences GNU parallel is taken", test_ignored),
 		TEST("--help and its kin only print, and say so when they cannot", test_only_prints),
 		TEST("the texts fit the screen", test_texts_fit),

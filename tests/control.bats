@@ -297,6 +297,45 @@ d|'
 	assert_contains "$stderr" "the job that asks has ended"
 }
 
+@test "what is no request is refused or dropped, and the run goes on" {
+	need python3
+	cat >talk.py <<-'EOF'
+		import os, socket, struct
+		name, number, nonce = os.environ["FAIRPAR_SOCK"].rsplit(":", 2)
+		who, version = (int(number, 16), int(nonce, 16)), 1 << 32
+		def say(*parts):
+		    s = socket.socket(socket.AF_UNIX)
+		    s.connect("\0" + name[1:])
+		    said = b""
+		    try:
+		        for part in parts:
+		            s.send(part)
+		        s.shutdown(socket.SHUT_WR)
+		        while more := s.recv(65536):
+		            said += more
+		    except OSError:
+		        pass
+		    print(said[32:].decode(), "type", struct.unpack("I", said[:4])[0] if said else 0)
+		def frame(kind, text=b"", c=version, length=None, who=who):
+		    return struct.pack("IIQQQ", kind, len(text) if length is None else length, *who, c) + text
+		say(frame(51))
+		say(frame(51, b"x" * 1000))
+		say(frame(51, length=(4 << 20) + 1))
+		say(frame(51, b"x", length=100))
+		say(frame(54, c=2 << 32))
+		say(frame(54, who=(0, 0)))
+		say(frame(54) + b"more")
+		say(frame(52, b"x" * 7))
+		say(frame(53, b"\1" * 16))
+		say(struct.pack("I", 51))
+		say(b"\377" * 100)
+	EOF
+	run_fairpar -j1 'python3 talk.py; "$FAIRPAR" --add echo added >/dev/null #' ::: a
+	assert_lines "that is no job type 155" "that is no job type 155" " type 0" " type 0" \
+		"it was started by another version of fairpar type 155" "the job that asks has ended type 155" " type 0" "these are no IDs type 155" \
+		"there is no job 72340172838076673 type 155" " type 0" " type 0" added
+}
+
 @test "another user is refused" {
 	need setpriv
 	[[ $(id -u) == 0 ]] || skip "needs root"

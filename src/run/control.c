@@ -48,6 +48,7 @@ struct control {
 	struct pool_place place;  // of the name; its `dir` is NULL without one
 	struct stat own;          // its socket
 	int listen_fd, lock_fd;   // of the name, or -1
+	bool is_deaf;             // there were no descriptors: it listens again when something else has happened
 };
 
 // ---- the name ----
@@ -133,6 +134,7 @@ static void accept_all(struct control *control) {
 			close(fd);
 		}
 	}
+	control->is_deaf = errno != EAGAIN && errno != EINTR && errno != ECONNABORTED;
 }
 
 static void asker_free(struct control *control, struct asker *asker) {
@@ -226,7 +228,7 @@ static void begin_wait(struct control *control, struct asker *asker, const struc
 	if (request->len == 0) {
 		added_jobs_by(control->run->added_jobs, by, asker->any, &asker->ids);
 	} else {
-		buf_add(&asker->ids, text, request->len / sizeof(uint64_t) * sizeof(uint64_t));
+		buf_add(&asker->ids, text, request->len);
 	}
 	if (count_ids(asker) > 0) {
 		asker->wait = waits_begin(control->run->waits, is_inside ? request->a : 0, (const uint64_t *)(const void *)asker->ids.data,
@@ -267,7 +269,7 @@ static void cancel_ids(struct control *control, struct asker *asker, const struc
 	struct buf why = BUF_INIT;
 	uint64_t cancelled = 0;
 	int code;
-	buf_add(&asker->ids, text, request->len / sizeof(uint64_t) * sizeof(uint64_t));
+	buf_add(&asker->ids, text, request->len);
 	for (size_t i = 0; i < count_ids(asker) && why.len == 0; ++i) {
 		if (added_jobs_look(run->added_jobs, id_at(asker, i), &code) == ADDED_UNKNOWN) {
 			buf_printf(&why, "there is no job %" PRIu64, id_at(asker, i));
@@ -323,6 +325,11 @@ static void on_request(struct control *control, struct asker *asker, const struc
 	nested_unlock(control->run->nested);
 	if (!is_inside && !asker->is_outside) {
 		refuse(asker, "the job that asks has ended");
+		return;
+	}
+	bool has_ids = request->type == CONTROL_WAIT || (request->type == CONTROL_CANCEL && !((uint32_t)request->c & CANCEL_BATCH));
+	if (has_ids && request->len % sizeof(uint64_t) != 0) {
+		refuse(asker, "these are no IDs");
 		return;
 	}
 	switch (request->type) {
@@ -383,7 +390,8 @@ void control_add_polls(struct control *control, struct pollfd **polls, size_t *n
 	if (!control) {
 		return;
 	}
-	add_poll(polls, n, cap, control->listen_fd, POLLIN);
+	add_poll(polls, n, cap, control->is_deaf ? -1 : control->listen_fd, POLLIN);
+	control->is_deaf = false;
 	list_for_each_entry(&control->askers, struct asker, asker, link) {
 		asker->is_polled = true;
 		add_poll(polls, n, cap, asker->fd, asker->is_answered ? POLLOUT : POLLIN);

@@ -106,7 +106,8 @@ static void add_text(struct run *run, const struct batch_rows *rows, const struc
 	buf_adds(out, rows->n > 0 ? " QUEUED  RUNNING       OK   FAILED  BATCH\n" : "");
 	for (size_t i = 0; i < rows->n; ++i) {
 		const struct batch_row *row = &rows->list[i];
-		buf_printf(out, "%7" PRIu64 "  %7" PRIu64 "  %7" PRIu64 "  %7" PRIu64 "  ", row->queued, row->running, row->ok, row->failed);
+		buf_printf(out, "%7" PRIu64 "  %7" PRIu64 "  ", row->queued, row->running);
+		buf_printf(out, publish_is_on(run) ? "%7" PRIu64 "  %7" PRIu64 "  " : "      -        -  ", row->ok, row->failed);
 		buf_add_escaped(out, row->batch, strlen(row->batch), NAME_MAX_SHOWN);
 		buf_addc(out, '\n');
 	}

@@ -276,9 +276,11 @@ static void cancel_ids(struct control *control, struct asker *asker, const struc
 		}
 	}
 	for (size_t i = 0; i < count_ids(asker) && why.len == 0; ++i) {
+		cancelled += added_jobs_look(run->added_jobs, id_at(asker, i), &code) == ADDED_THERE;
+		added_jobs_cancel(run, id_at(asker, i), /* runs */ true); // all of them first: one that ends makes room for another
+	}
+	for (size_t i = 0; i < count_ids(asker) && why.len == 0; ++i) {
 		uint64_t id = id_at(asker, i);
-		cancelled += added_jobs_look(run->added_jobs, id, &code) == ADDED_THERE;
-		added_jobs_cancel(run, id, /* runs */ true);
 		if (!cancel_attempts(run, id, NULL, 0)) {
 			added_jobs_cancel(run, id, /* runs */ false);
 		}

@@ -103,6 +103,21 @@ run_block() {
 	assert_eq "$(tail -n 2 <<<"$output" | grep -c '^checksum#[12] .*ran in slot .*: ok$')" 2
 }
 
+@test "a job gives its run more work, and waits for it" {
+	need make
+	printf 'test:\n\t@echo tested; false\n' >Makefile
+	make_fifo begun over
+	"$FAIRPAR" -j2 'export -p >job; echo >begun; read -r line <over #' ::: a >out 2>&1 3>&- &
+	await begun
+	# shellcheck source=/dev/null # what a job has in its environment
+	. <(grep ' FAIRPAR_' job)
+	run_block 'fairpar --add'
+	assert_eq "$output" "the tests failed"
+	release over
+	wait $! || true
+	assert_contains "$(cat out)" tested
+}
+
 @test "the manifest runs, and says what is wrong with it" {
 	block 'batches:' yaml >nightly.yaml
 	run_block '--list compress'

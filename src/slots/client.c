@@ -121,7 +121,7 @@ static bool introduce(struct client *client) {
 		.nholds = (uint32_t)kept,
 		.weight = config->weight,
 		.priority = config->priority,
-		.shows_place = config->shows_place,
+		.flags = (config->shows_place ? HELLO_SHOWS_PLACE : 0) | (config->spare ? HELLO_SPARE : 0),
 	};
 	struct buf text = BUF_INIT, out = BUF_INIT;
 	buf_add(&text, &hello, sizeof(hello));

@@ -29,6 +29,7 @@ struct client_config {
 	int32_t priority;
 	struct lease_id below; // the lease that this process runs on; number 0: none
 	bool shows_place;      // it wants CLIENT_PLACE
+	bool spare;            // it gets only what nobody else waits for
 	// Starts a process that calls server_run() with that; its two descriptors stay the caller's, too. Returns 0, or -1
 	// with errno. NULL: none is started.
 	int (*start)(const struct server_config *config);

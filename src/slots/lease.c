@@ -56,6 +56,7 @@ struct lease_client {
 	struct lease_id lender_id;
 	uint32_t wanted, width;
 	uint64_t since;             // number of its turn to wait
+	bool spare;                 // it is not in its batch's `waiting`, and not in the race
 	void *user;
 };
 
@@ -333,7 +334,8 @@ struct lease_client *lease_join(struct lease_table *table, const struct lease_cl
 	struct lease_client *client = NEW(struct lease_client);
 	client->table = table;
 	client->user = user;
-	client->lender_id = config->below;
+	client->lender_id = config->spare ? (struct lease_id){0} : config->below;
+	client->spare = config->spare;
 	client->width = 1;
 	list_init(&client->waiting);
 	list_init(&client->below);
@@ -341,7 +343,7 @@ struct lease_client *lease_join(struct lease_table *table, const struct lease_cl
 	list_push_back(&table->clients, &client->link);
 	client->batch = batch_get(table, config);
 	++client->batch->refs;
-	struct lease *lender = table->state == RECOVERING ? NULL : lease_of_id(table, config->below);
+	struct lease *lender = table->state == RECOVERING ? NULL : lease_of_id(table, client->lender_id);
 	if (lender) {
 		client_set_lender(client, lender, now);
 	}
@@ -384,7 +386,7 @@ void lease_want(struct lease_client *client, uint32_t n, uint32_t width, uint64_
 	uint32_t before = client->wanted;
 	client->wanted = n;
 	client->width = width > 0 ? width : 1;
-	if (table->state == RECOVERING) {
+	if (table->state == RECOVERING || client->spare) {
 		return;
 	}
 	if (table->gathering == client && n == 0) {
@@ -424,13 +426,15 @@ static void grant(struct lease_client *client, struct lease *lender, uint32_t wi
 	lease->granted = now;
 	if (lender) {
 		lease_lend(lender, lease);
+	} else if (client->spare) {
+		table->taken += width; // charged to nobody: it was no turn
 	} else {
 		lease_charge(table, lease, client->batch, now);
 	}
 	list_push_back(&table->unused, &lease->unused);
 	--client->wanted;
 	list_remove(&client->waiting);
-	if (client->wanted > 0) {
+	if (client->wanted > 0 && !client->spare) {
 		list_push_back(&client->batch->waiting, &client->waiting);
 		client->since = ++table->nwaits;
 	}
@@ -487,6 +491,20 @@ static uint32_t attainable(const struct lease_client *client) {
 	return client->width < most ? client->width : most;
 }
 
+// Nobody waits in turn: what is free is spare.
+static bool grant_spare(struct lease_table *table, uint64_t now, struct lease_grant *ret_grant) {
+	list_for_each(&table->clients, at) {
+		struct lease_client *client = list_entry(at, struct lease_client, link);
+		if (client->spare && client->wanted > 0 && client->width <= table->slots - table->taken) {
+			grant(client, /* lender */ NULL, client->width, now, ret_grant);
+			list_remove(&client->link); // the others first, next time
+			list_push_back(&table->clients, &client->link);
+			return true;
+		}
+	}
+	return false;
+}
+
 bool lease_next(struct lease_table *table, uint64_t now, struct lease_grant *ret_grant) {
 	if (table->state == RECOVERING) {
 		return false;
@@ -500,7 +518,7 @@ bool lease_next(struct lease_table *table, uint64_t now, struct lease_grant *ret
 	if (!table->gathering) {
 		struct fair_queue *queue = fair_pick(&table->fair, now);
 		if (!queue) {
-			return false;
+			return grant_spare(table, now, ret_grant);
 		}
 		const struct lease_batch *batch = list_entry(queue, struct lease_batch, fair);
 		table->gathering = list_entry(batch->waiting.next, struct lease_client, waiting);
@@ -616,7 +634,7 @@ bool lease_is_too_deep(const struct lease_client *client) {
 void lease_each_wanted(const struct lease_table *table, void (*fn)(void *arg, uint64_t root, uint32_t wanted), void *arg) {
 	list_for_each(&table->clients, at) {
 		const struct lease_client *client = list_entry(at, struct lease_client, link);
-		if (client->wanted > 0) {
+		if (client->wanted > 0 && !client->spare) {
 			fn(arg, client->lender ? root_of(client->lender)->id.number : 0, client->wanted);
 		}
 	}
@@ -632,11 +650,11 @@ unsigned lease_place(const struct lease_client *client, unsigned *ret_waiting) {
 	unsigned before = 0, waiting = 0;
 	list_for_each(&client->table->clients, at) {
 		const struct lease_client *other = list_entry(at, struct lease_client, link);
-		waiting += other->wanted > 0;
-		before += other->wanted > 0 && other->since < client->since;
+		waiting += other->wanted > 0 && !other->spare;
+		before += other->wanted > 0 && !other->spare && other->since < client->since;
 	}
 	*ret_waiting = waiting;
-	return client->wanted > 0 ? before + 1 : 0;
+	return client->wanted > 0 && !client->spare ? before + 1 : 0;
 }
 
 void lease_stat(const struct lease_table *table, struct lease_stat *ret_stat) {
@@ -645,7 +663,8 @@ void lease_stat(const struct lease_table *table, struct lease_stat *ret_stat) {
 		ret_stat->held += list_entry(at, struct lease, all)->holder != NULL;
 	}
 	list_for_each(&table->clients, at) {
-		ret_stat->waiting += list_entry(at, struct lease_client, link)->wanted > 0;
+		const struct lease_client *client = list_entry(at, struct lease_client, link);
+		ret_stat->waiting += client->wanted > 0 && !client->spare;
 	}
 }
 

@@ -11,6 +11,9 @@
 // leases out of that one first, which takes no further slot; one such client at a time. What it wants beyond waits in the
 // batch of the lease. A lease that ends while it is lent keeps its slots until what was lent is back.
 //
+// A client may want only what is spare: slots that nobody else waits for. It has no turn and no place among those that
+// wait, and gives back what it can as soon as somebody does (lease_is_contended); that is left to it.
+//
 // Life of a lease: granted -lease_use-> in use -lease_release-> gone
 //                  granted -lease_unused for a second, while others wait; lease_revoke-> gone
 // Life of a table: RECOVERING -lease_open-> OPEN -lease_drain-> DRAINING
@@ -42,6 +45,7 @@ struct lease_client_config {
 	uint32_t weight;       // 1 to FAIR_MOST_WEIGHT, and
 	int32_t priority;      // both of the batch: the first of its clients says
 	struct lease_id below; // the lease that it runs on; number 0: none
+	bool spare;            // it gets only what nobody else waits for, and nothing is lent to it
 };
 
 struct lease_grant {

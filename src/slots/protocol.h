@@ -39,6 +39,11 @@ struct frame {
 	uint64_t a, b, c;
 };
 
+enum hello_flags {
+	HELLO_SHOWS_PLACE = 1, // it wants PLACE frames
+	HELLO_SPARE = 2,       // it wants only slots that nobody else waits for
+};
+
 // The text of HELLO begins with it.
 struct hello {
 	uint32_t version;
@@ -47,7 +52,7 @@ struct hello {
 	uint32_t nholds;        // HOLD frames that follow
 	uint32_t weight;
 	int32_t priority;
-	uint32_t shows_place;   // it wants PLACE frames
+	uint32_t flags;         // enum hello_flags
 };
 
 // Appends a frame with `len` bytes of text.

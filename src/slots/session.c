@@ -151,6 +151,7 @@ static bool on_hello(struct session *session, const char *text, size_t len, uint
 		.weight = hello.weight < 1 ? 1 : hello.weight > FAIR_MOST_WEIGHT ? FAIR_MOST_WEIGHT : hello.weight,
 		.priority = hello.priority,
 		.below = below,
+		.spare = hello.flags & HELLO_SPARE,
 	};
 	session->dir = xstrdup(dir);
 	session->label = xstrdup(label);
@@ -160,7 +161,7 @@ static bool on_hello(struct session *session, const char *text, size_t len, uint
 	}
 	session->pid = hello.pid;
 	session->holds_left = hello.nholds;
-	session->shows_place = hello.shows_place;
+	session->shows_place = hello.flags & HELLO_SHOWS_PLACE;
 	++all->njoined;
 	say(session, FRAME_WELCOME, all->config.slots, 0, 0);
 	say(session, FRAME_STATE, all->contended, 0, 0);

@@ -226,7 +226,7 @@ static void say_hello(struct world *world, struct peer *peer) {
 		.nholds = flags & 4 ? next_byte(world) % 4 : 0,
 		.weight = next_byte(world),
 		.priority = (int32_t)(next_byte(world) % 5) - 2,
-		.shows_place = flags & 8,
+		.flags = (flags & 8 ? HELLO_SHOWS_PLACE : 0) | (flags & 32 ? HELLO_SPARE : 0),
 	};
 	struct buf text = BUF_INIT;
 	buf_add(&text, &hello, sizeof(hello));

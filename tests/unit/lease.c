@@ -9,7 +9,7 @@
 
 // ---- a pool whose clients are called a, b, c ... ----
 
-enum { MOST = 16 };
+enum { MOST = 20 };
 
 struct world {
 	struct lease_table *table;
@@ -108,6 +108,29 @@ static unsigned taken(const struct world *world) {
 }
 
 // ---- turns ----
+
+static void test_spare(void) {
+	struct world world;
+	unsigned waiting;
+	world_init(&world, 3);
+	join(&world, 'a');
+	join_config(&world, 's', &(struct lease_client_config){.weight = 1, .spare = true});
+	join_config(&world, 't', &(struct lease_client_config){.weight = 1, .spare = true});
+	want(&world, 's', 9);
+	want(&world, 'a', 1);
+	check_string(grants(&world), "ass");
+	check(!lease_is_contended(world.table)); // for what is spare nobody has to give anything back
+	check_equal(lease_place(world.clients['s' - 'a'], &waiting), 0);
+	check_equal(waiting, 0);
+	want(&world, 't', 1);
+	want(&world, 'a', 1);
+	check(lease_is_contended(world.table));
+	release(&world, 's');
+	check_string(grants(&world), "a");
+	release(&world, 's');
+	check_string(grants(&world), "t"); // which has waited longer
+	world_fini(&world);
+}
 
 static void test_turns(void) {
 	struct world world;
@@ -515,6 +538,7 @@ static void step(struct world *world, uint64_t *random) {
 	if (!world->clients[i]) {
 		struct lease_client_config config = {.weight = 1 + i % 3, .priority = i % 5 == 0, .batch = i % 4 == 0 ? "x" : NULL};
 		config.below = world->nleases[parent] > 0 ? world->leases[parent][0] : config.below;
+		config.spare = i % 7 == 6;
 		join_config(world, name, &config);
 	}
 	switch (random_next(random) % 8) {
@@ -653,6 +677,7 @@ static void test_overtaking(void) {
 int main(int argc, char *argv[]) {
 	static const struct test tests[] = {
 		TEST("batches take turns, and a late one is next", test_turns),
+		TEST("what is spare goes to who wants only that, and he delays nobody", test_spare),
 		TEST("clients that name the same batch share its turns", test_batch_shared),
 		TEST("a wide lease waits for its slots, and nothing passes it", test_wide),
 		TEST("a client that waits for slots and leaves holds nobody up", test_wide_gives_up),

@@ -13,9 +13,10 @@
 //   input/       input_next()       records: lines, columns, CSV, blocks, globs
 //   template/    template_expand()  commands with replacement strings, and what execve() gets: command_build()
 //   engine/      pool_submit()      named queues that take turns (fair.c) on slots, local lists, stealing
-//   slots/       slots_parse()      how many jobs at once; semaphores; pools: lease.c decides, server.c serves, client.c asks
+//   slots/       slots_parse()      how many jobs at once; semaphores; pools: lease.c decides, server.c serves, client.c asks;
+//                                   make's jobserver
 //   process/     child_run()        one child from start to end; contexts, signals, the guardian, cgroups; executor.h: the seam, where
-//                                   run/leases.c and run/nested.c stand in between, too
+//                                   run/leases.c, run/nested.c and run/jobserver_slots.c stand in between
 //   output/      writer_create()    jobs' output: spooled, whole, in the promised order
 //   log/         event_encode()     the log of events (one table: events.def) and the joblog, written and read back
 //   report/      stats_on_event()   what is said of a run: statistics, summary, status line, --explain
@@ -47,6 +48,8 @@
 //     manifest_mode.c, from_log.c    --check and --list; --from-log
 //     sem_mode.c, pool_mode.c        one command behind a semaphore, or in a slot of a pool
 //     leases.c            slots that come from a pool, or from the run in whose job this one is started (pool_client.c)
+//     jobserver_slots.c   slots that are shared by make's jobserver, as its client or its server (jobserver_server.c; in a pool
+//                         jobserver_spare.c)
 //     nested.c            slots that are lent to the fairpars in this run's jobs
 //     waits.c             jobs that wait for others, and the slots that they give up meanwhile
 //     control.c           a run is spoken to: --status (control_status.c), --add (feed_added.c, added_jobs.c); control_mode.c is the side that asks

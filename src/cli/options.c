@@ -11,6 +11,7 @@
 #include "cli/option_files.h"
 #include "cli/option_words.h"
 #include "cli/parser.h"
+#include "slots/jobserver.h"
 #include "slots/place.h"
 
 #include <string.h>
@@ -186,6 +187,14 @@ static int parse_pool_command(struct command_line *line) {
 	return -1;
 }
 
+// Under `make -n` nothing is to be done. (GNU make manual, "POSIX Jobserver Interaction".)
+static bool make_is_dry_run(const struct options *o) {
+	struct jobserver_flags flags;
+	jobserver_parse(o->pool.no_inherit ? NULL : getenv("MAKEFLAGS"), &flags);
+	jobserver_flags_fini(&flags);
+	return flags.dry_run;
+}
+
 // The words behind the options, and what all of them together mean.
 static enum mode parse_rest(struct command_line *line) {
 	struct parser *parser = &line->parser;
@@ -222,6 +231,9 @@ static enum mode parse_rest(struct command_line *line) {
 	}
 	if (o->sem.is_on) {
 		return parse_semaphore_command(line) == 0 ? MODE_SEM : MODE_ERROR;
+	}
+	if (make_is_dry_run(o)) {
+		parser->options->dry_run = true;
 	}
 	if (!o->manifest) {
 		return parse_command(line) == 0 && settle_command(parser) == 0 ? MODE_RUN : MODE_ERROR;

@@ -52,13 +52,14 @@ struct semaphore_options {
 enum { MOST_POOL_SLOTS = 4096 };
 struct pool_options {
 	const char *name;                // --pool or $FAIRPAR_POOL; or NULL
-	bool no_inherit;                 // --no-inherit: not by the environment
+	bool no_inherit;                 // --no-inherit: nor anything else by the environment
 	bool single;                     // --single: the command is options.command
 	long width;                      // --slots-per-job
 	long slots;                      // --pool-slots, or 0
 	const char *weight_text, *priority_text; // of --weight and --priority without a batch; or NULL
 	long weight, priority;           // the same: of this run, among those in the pool
 	enum { POOL_SILENT, POOL_TEXT, POOL_JSON } status; // --status
+	enum { SERVE_NOT, SERVE_AUTO, SERVE_FIFO, SERVE_PIPE } jobserver; // --jobserver
 };
 
 // What is said to a run that is under way. Its words are options.command.

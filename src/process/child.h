@@ -12,6 +12,7 @@
 
 #include "job/job.h"
 #include "process/context.h"
+#include "process/guardian.h"
 #include "process/spawn.h"
 
 #include <stddef.h>
@@ -50,7 +51,15 @@ void children_revive_guardian(struct children *children);
 
 // The guardian has this descriptor open until it ends, in place of what it was given by guardian_keep(): one that runs is started anew.
 // From the thread of the event loop.
-void children_keep_open(struct children *children, int fd);
+void children_keep_open(struct children *children, enum guardian_fd which, int fd);
+
+// The tokens that the guardian writes to GUARDIAN_TOKENS if this process is killed; and a file of less than 256 bytes that it
+// unlinks then. Both from the thread of the event loop.
+struct held_tokens *children_tokens(struct children *children);
+void children_unlink_if_killed(struct children *children, const char *path);
+
+// Starts the guardian if there is none, and if there is to be one. From the thread of the event loop.
+void children_guard(struct children *children);
 
 // Starts no guardian in this run: under a tight limit of processes it would take the room of a job. Called before the
 // first child.

@@ -127,9 +127,24 @@ void children_revive_guardian(struct children *children) {
 	guardian_revive(&children->guardian, &children->world);
 }
 
-void children_keep_open(struct children *children, int fd) {
+struct held_tokens *children_tokens(struct children *children) {
+	return &children->guardian.table->tokens;
+}
+
+void children_unlink_if_killed(struct children *children, const char *path) {
+	char *copy = children->guardian.table->unlink_path;
+	snprintf(copy, sizeof(children->guardian.table->unlink_path), "%s", path);
+}
+
+void children_guard(struct children *children) {
+	if (guardian_is_wanted(&children->guardian)) {
+		guardian_start_alone(&children->guardian, &children->world);
+	}
+}
+
+void children_keep_open(struct children *children, enum guardian_fd which, int fd) {
 	pid_t pid = atomic_load_acquire(&children->guardian.pid);
-	guardian_keep(fd);
+	guardian_keep(which, fd);
 	if (pid > 0) {
 		kill(pid, SIGKILL); // children_revive_guardian() follows
 	}

@@ -5,7 +5,7 @@
 
 #include "base/attr.h"
 
-enum { DAEMON_FDS_MAX = 3 };
+enum { DAEMON_FDS_MAX = 5 };
 
 // Starts this very program with these arguments, an empty environment and the `nkeep` descriptors, as a process that
 // outlives this one: its first process has to call daemon_detach(). While there is one thread. Returns 0, or -1 with

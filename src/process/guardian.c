@@ -24,6 +24,7 @@
 
 enum guardian_state { GUARDIAN_NONE, GUARDIAN_TRIED };
 enum { GRACE_MS = 300, GONE_MS = 2000, MOST_REVIVALS = 100 };
+enum { OWN_FDS = 2, ALL_FDS = OWN_FDS + GUARDIAN_FDS };  // the pipe, the table, and what is kept: 3 and so on in the guardian
 
 // Behind the table, in its file: a path for each entry. Not mapped, so that it costs neither address space nor, as long as
 // nobody uses it, anything at all.
@@ -86,28 +87,32 @@ bool guardian_is_wanted(struct guardian *guardian) {
 	return atomic_load_relaxed(&guardian->state) == GUARDIAN_NONE;
 }
 
-static atomic_int kept_fd = -1;
+static atomic_int kept_fds[GUARDIAN_FDS] = {-1, -1, -1};
 
-void guardian_keep(int fd) {
-	atomic_store_release(&kept_fd, fd); // pairs with the acquire of who starts the guardian
+void guardian_keep(enum guardian_fd which, int fd) {
+	atomic_store_release(&kept_fds[which], fd); // pairs with the acquire of who starts the guardian
 }
 
 // Takes the pipe's read end. Returns 0, or -1: without a guardian the parent-death signal of each job must do.
 static int guardian_spawn(struct guardian *guardian, const struct spawn_world *world, void *stack_top, int pipe_fd) {
-	char name[] = "fairpar", option[] = GUARDIAN_ARG, pipe_text[16], table_text[16], kept_text[16];
-	int kept = atomic_load_acquire(&kept_fd);
-	snprintf(pipe_text, sizeof(pipe_text), "%d", pipe_fd);
-	snprintf(table_text, sizeof(table_text), "%d", guardian->table_fd);
-	snprintf(kept_text, sizeof(kept_text), "%d", kept);
+	char name[] = "fairpar", option[] = GUARDIAN_ARG, texts[ALL_FDS][16];
+	int fds[ALL_FDS] = {pipe_fd, guardian->table_fd}, keep[ALL_FDS];
+	unsigned nkeep = 0;
+	for (unsigned i = 0; i < ALL_FDS; ++i) {
+		fds[i] = i < OWN_FDS ? fds[i] : atomic_load_acquire(&kept_fds[i - OWN_FDS]);
+		snprintf(texts[i], sizeof(texts[i]), "%d", fds[i]);
+		keep[nkeep] = fds[i];
+		nkeep += fds[i] >= 0;
+	}
 	struct spawn_config config = {
 		.path = "/proc/self/exe", // this very image, also after an upgrade has replaced the file
-		.argv = (char *[]){name, option, pipe_text, table_text, kept_text, NULL},
+		.argv = (char *[]){name, option, texts[0], texts[1], texts[2], texts[3], texts[4], NULL},
 		.env = (char *[]){NULL},
 		.world = world,
 		.stdio = {-1, -1, -1},
 		.cgroup_fd = -1,
-		.keep = (int[]){pipe_fd, guardian->table_fd, kept},
-		.nkeep = kept >= 0 ? 3 : 2,
+		.keep = keep,
+		.nkeep = nkeep,
 		.stack_top = stack_top,
 	};
 	int pidfd;
@@ -141,21 +146,27 @@ void guardian_start(struct guardian *guardian, const struct spawn_world *world, 
 	close(ends[0]);
 }
 
+void guardian_start_alone(struct guardian *guardian, const struct spawn_world *world) {
+	void *stack_top, *stack = spawn_stack_create(&stack_top);
+	if (stack) {
+		sigset_t all, mask;
+		sigfillset(&all);
+		verify(pthread_sigmask(SIG_BLOCK, &all, &mask) == 0);
+		guardian_start(guardian, world, stack_top);
+		verify(pthread_sigmask(SIG_SETMASK, &mask, NULL) == 0);
+	}
+	spawn_stack_destroy(stack);
+}
+
 void guardian_revive(struct guardian *guardian, const struct spawn_world *world) {
 	pid_t pid = atomic_exchange(&guardian->pid, 0);
 	while (pid > 0 && waitpid(pid, NULL, 0) < 0 && errno == EINTR) {
 	}
 	close(atomic_exchange(&guardian->pipe_fd, -1));
-	void *stack_top, *stack = spawn_stack_create(&stack_top);
-	if (stack && ++guardian->nrevived <= MOST_REVIVALS) { // whoever kills it again and again shall have his will
-		sigset_t all, mask;
-		sigfillset(&all);
-		verify(pthread_sigmask(SIG_BLOCK, &all, &mask) == 0);
+	if (++guardian->nrevived <= MOST_REVIVALS) { // whoever kills it again and again shall have his will
 		atomic_store_relaxed(&guardian->state, GUARDIAN_NONE);
-		guardian_start(guardian, world, stack_top);
-		verify(pthread_sigmask(SIG_SETMASK, &mask, NULL) == 0);
+		guardian_start_alone(guardian, world);
 	}
-	spawn_stack_destroy(stack);
 }
 
 void guardian_set_path(const struct guardian *guardian, unsigned entry, const char *path) {
@@ -297,12 +308,18 @@ static void end_all(struct group_table *table, int table_fd) {
 	unlink_created_files(created_files, n);
 }
 
+// Behind the end of all who ran in the slots that they are.
+static void return_tokens(const struct held_tokens *tokens) {
+	unsigned n = atomic_load_acquire(&tokens->n);
+	(void)!write_all(3 + OWN_FDS + GUARDIAN_TOKENS, tokens->bytes, n < TOKENS_MOST ? n : TOKENS_MOST); // nobody is left to be told
+}
+
 int guardian_main(int argc, char *argv[]) {
-	int fds[3];
-	for (int i = 0; i < 3; ++i) {
+	int fds[ALL_FDS];
+	for (int i = 0; i < ALL_FDS; ++i) {
 		fds[i] = i + 2 < argc ? (int)strtol(argv[i + 2], NULL, 10) : -1;
 	}
-	if (argc != 5 || daemon_settle(fds, 3) != 0) { // they are 3, 4 and, if there is a third, 5 from here on
+	if (argc != 2 + ALL_FDS || daemon_settle(fds, ALL_FDS) != 0) {
 		return EXIT_TROUBLE;
 	}
 	struct group_table *table = table_map(4);
@@ -311,6 +328,10 @@ int guardian_main(int argc, char *argv[]) {
 	}
 	if (parent_was_killed(3, table)) {
 		end_all(table, 4);
+		return_tokens(&table->tokens);
+		if (table->unlink_path[0]) {
+			(void)!unlink(table->unlink_path);
+		}
 	}
 	return 0;
 }

@@ -29,10 +29,19 @@ enum { GROUPS_MAX = 256 * 1024 };
 
 enum { COOKIE_BYTES = 64 };
 
+// Tokens of a jobserver (slots/jobserver.h) that fairpar has: the guardian of one that was killed writes them back.
+enum { TOKENS_MOST = 4096 };
+struct held_tokens {
+	atomic_uint n;                  // counted before one is read, so that at most one is in doubt
+	char bytes[TOKENS_MOST];
+};
+
 // Shared between fairpar and its guardian.
 struct group_table {
 	char cookie[COOKIE_BYTES];      // "NAME=VALUE", which all jobs have in their environment, or ""
 	atomic_int goodbye;             // fairpar ends as it should: signal nobody
+	struct held_tokens tokens;
+	char unlink_path[256];          // a file of fairpar's own, or ""
 	atomic_uint used;               // entries from here on were never used
 	atomic_int targets[GROUPS_MAX]; // as kill(2) takes it: -group, or a pid; 0: free
 };
@@ -60,11 +69,22 @@ void guardian_init(struct guardian *guardian);
 // True until a start was tried; without a lock.
 bool guardian_is_wanted(struct guardian *guardian);
 
-// A descriptor that a guardian started from now on has open until it ends, or -1.
-void guardian_keep(int fd);
+// Descriptors that a guardian started from now on has open until it ends.
+enum guardian_fd {
+	GUARDIAN_SLOTS,      // the connection to a pool
+	GUARDIAN_SPARE,     // another, for what is spare there
+	GUARDIAN_TOKENS,    // where it writes held_tokens
+	GUARDIAN_FDS,
+};
+
+// -1: none.
+void guardian_keep(enum guardian_fd which, int fd);
 
 // Starts the guardian, once; other threads that call it meanwhile go on. The conditions of spawn() hold.
 void guardian_start(struct guardian *guardian, const struct spawn_world *world, void *stack_top);
+
+// The same from a thread that is not prepared for it.
+void guardian_start_alone(struct guardian *guardian, const struct spawn_world *world);
 
 // Starts it again after it has died, which POLLERR on pipe_fd reports. From the thread of the event loop, whose signals need not
 // be blocked.

@@ -317,7 +317,7 @@ static void reread_jobs(struct admission *admission) {
 	unsigned long nofile = limits_for_jobs(run->options, run->nofile);
 	unsigned slots;
 	char *error;
-	if (!changed) {
+	if (!changed || run->leases || run->jobserver) { // else the slots are not only this run's
 		return;
 	}
 	if (slots_parse(admission->jobs, nofile, &slots, &error) != 0) {

@@ -319,7 +319,7 @@ int leases_open(const struct options *options, struct context *context, unsigned
 		return refused ? -1 : 0;
 	}
 	context_set_env(context, "FAIRPAR_POOL", pool ? leases->source : ""); // where what its jobs start asks
-	guardian_keep(client_fd(leases->client));
+	guardian_keep(GUARDIAN_SLOTS, client_fd(leases->client));
 	*slots = *slots > 0 && *slots < client_slots(leases->client) ? *slots : client_slots(leases->client);
 	leases->most = *slots;
 	*ret_leases = leases;

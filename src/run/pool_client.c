@@ -148,6 +148,24 @@ struct client *pool_client_open(const struct options *options, const char *dir, 
 	return client;
 }
 
+struct client *pool_client_open_spare(const struct options *options, const char *dir, const char *label) {
+	const struct client_config config = {
+		.pool = options->pool.name,
+		.label = label,
+		.dir = dir,
+		.weight = 1,
+		.spare = true,
+	};
+	struct buf error = BUF_INIT;
+	int reason;
+	struct client *client = client_open(&config, &error, &reason);
+	if (!client) {
+		diag_warn("--jobserver: %s: jobs get no spare slots", buf_str(&error));
+	}
+	buf_fini(&error);
+	return client;
+}
+
 struct client *pool_client_open_parent(const struct options *options, const char *dir, const char *label, char **ret_socket,
                                        bool *ret_refused) {
 	struct client_config config = {.label = label, .dir = dir, .weight = 1};

@@ -18,6 +18,10 @@ struct options;
 struct client *pool_client_open(const struct options *options, const char *dir, const char *label, bool shows_place, bool starts,
                                 bool *ret_refused) FP_NODISCARD;
 
+// Connects once more to the pool, whose server runs, for slots that nobody else waits for. `dir` and `label` as above.
+// NULL after a warning.
+struct client *pool_client_open_spare(const struct options *options, const char *dir, const char *label) FP_NODISCARD;
+
 // Connects to the fairpar in whose job this one runs, $FAIRPAR_SOCK. Returns NULL if there is none, or it is not to be
 // had: then the slots are the run's own; or, with *ret_refused, after an error. *ret_socket is its name for
 // pool_client_add_lease(), for the caller to free().

@@ -6,9 +6,12 @@
 #include "base/diag.h"
 #include "base/io.h"
 #include "base/json.h"
+#include "base/temp_file.h"
 #include "base/text.h"
 #include "process/plain_child.h"
 #include "process/signals.h"
+#include "run/jobserver_server.h"
+#include "run/jobserver_spare.h"
 #include "run/pool_client.h"
 #include "shell/shell.h"
 #include "term/screen.h"
@@ -75,12 +78,15 @@ static bool await_lease(struct client *client, const struct options *options, in
 
 // ---- the command ----
 
-// The command has the signals of the terminal itself; others are handed on.
-static void hand_on_signals(const struct plain_child *child, int signal_fd) {
+// The command has the signals of the terminal itself; others are handed on. Who is stopped holds no spare slots.
+static void hand_on_signals(const struct plain_child *child, struct jobserver_spare *spare, int signal_fd) {
 	int signal;
 	while ((signal = signals_next(signal_fd)) != 0) {
 		if (!signals_typed() && signal != SIGCONT) {
 			plain_child_signal(child, signal);
+		}
+		if (signal == SIGTSTP && spare) {
+			(void)jobserver_spare_tick(spare, /* offers */ false);
 		}
 		if (signal == SIGTSTP) {
 			signals_stop_self();
@@ -89,14 +95,20 @@ static void hand_on_signals(const struct plain_child *child, int signal_fd) {
 }
 
 // Until the command has ended. A server that dies meanwhile has a successor that is told of the lease.
-static void attend(struct client *client, const struct plain_child *child, int signal_fd) {
+static void attend(struct client *client, const struct plain_child *child, struct jobserver_spare *spare, int signal_fd) {
 	struct pollfd polls[] = {
 		{.fd = child->pidfd, .events = POLLIN}, {.fd = signal_fd, .events = POLLIN}, {.fd = -1, .events = POLLIN},
+		{.fd = -1, .events = POLLIN}, {.fd = -1, .events = POLLIN},
 	};
 	while (!(polls[0].revents & POLLIN)) {
 		polls[2].fd = client ? client_fd(client) : -1;
-		(void)poll(polls, 3, -1);
-		hand_on_signals(child, signal_fd);
+		if (spare) {
+			(void)jobserver_spare_tick(spare, /* offers */ true);
+			polls[3].fd = jobserver_spare_fd(spare);
+			polls[4].fd = jobserver_spare_token_fd(spare);
+		}
+		(void)poll(polls, 5, -1);
+		hand_on_signals(child, spare, signal_fd);
 		struct client_event event = {.type = CLIENT_PLACE};
 		while (client && polls[2].revents && event.type != CLIENT_NOTHING && event.type != CLIENT_LOST) {
 			event = client_next(client);
@@ -109,8 +121,11 @@ static int report_start(const char *program, const struct spawn_error *error) {
 	return error->step != SPAWN_EXEC ? EXIT_TROUBLE : error->error == ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_RUN;
 }
 
-// Runs the command, on the lease if there is a client. Returns its exit status, or does not return.
-static int run_command(struct client *client, const struct options *options, struct context *context, struct lease_id id, int signal_fd) {
+// Runs the command, on the lease if there is a client, with spare slots if there are. Returns its exit status, and
+// *ret_signal: what has ended it, or 0.
+static int run_command(struct client *client, const struct options *options, struct context *context, struct lease_id id,
+                       struct jobserver_spare *spare, int signal_fd, int *ret_signal) {
+	*ret_signal = 0;
 	const char *path = program_find(options->command[0]);
 	if (!path) {
 		diag_error("cannot start '%s': %s", text_shows(options->command[0]), errno == ENOENT ? "not found" : strerror(errno));
@@ -124,11 +139,43 @@ static int run_command(struct client *client, const struct options *options, str
 	if (client) {
 		client_set_process(client, id.number, child.pidfd);
 	}
-	attend(client, &child, signal_fd);
+	if (spare) {
+		jobserver_spare_set_process(spare, child.pidfd);
+	}
+	attend(client, &child, spare, signal_fd);
 	if (client) {
 		client_release(client, id.number);
 	}
-	int signal, status = plain_child_wait(&child, &signal);
+	return plain_child_wait(&child, ret_signal);
+}
+
+static void tell_command(struct context *context, const char *pool, struct lease_id id) {
+	const char *level = getenv("MAKELEVEL");
+	struct buf lease = BUF_INIT;
+	pool_client_add_lease(&lease, pool, id);
+	context_set_env(context, "FAIRPAR_LEASE", buf_str(&lease));
+	context_set_env(context, "FAIRPAR_POOL", pool);
+	context_set_env(context, "FAIRPAR_MAKELEVEL", level ? level : "0");
+	buf_fini(&lease);
+}
+
+// On the lease, with --jobserver if that is asked for.
+static int run_on_lease(struct client *client, const struct options *options, struct context *context, struct lease_id id, int signal_fd) {
+	struct jobserver jobserver;
+	struct jobserver_spare *spare = NULL;
+	int signal;
+	tell_command(context, options->pool.name, id);
+	if (options->pool.jobserver) {
+		if (jobserver_server_open(options, context, tmpfile_dir("/tmp"), &jobserver) != 0) {
+			return EXIT_TROUBLE;
+		}
+		spare = jobserver_spare_open(options, &jobserver);
+	}
+	int status = run_command(client, options, context, id, spare, signal_fd, &signal);
+	jobserver_spare_close(spare);
+	if (options->pool.jobserver) {
+		jobserver_close(&jobserver);
+	}
 	if (signal != 0) {
 		client_close(client);
 		signals_die(signal);
@@ -152,15 +199,16 @@ static int run_single(struct client *client, const struct options *options, stru
 		screen_close();
 		client = granted ? client : NULL;
 	}
+	int signal = 0, status;
 	if (client) {
-		struct buf lease = BUF_INIT;
-		pool_client_add_lease(&lease, options->pool.name, id);
-		context_set_env(context, "FAIRPAR_LEASE", buf_str(&lease));
-		context_set_env(context, "FAIRPAR_POOL", options->pool.name);
-		buf_fini(&lease);
+		status = run_on_lease(client, options, context, id, signal_fd);
+	} else {
+		status = run_command(NULL, options, context, id, /* spare */ NULL, signal_fd, &signal);
 	}
-	int status = run_command(client, options, context, id, signal_fd);
 	fd_close(&signal_fd);
+	if (signal != 0) {
+		signals_die(signal);
+	}
 	return status;
 }
 

@@ -18,6 +18,7 @@
 #include "run/control.h"
 #include "run/dag.h"
 #include "run/feed.h"
+#include "run/jobserver_slots.h"
 #include "run/leases.h"
 #include "run/nested.h"
 #include "run/status_display.h"
@@ -53,12 +54,15 @@ struct poll_set {
 
 // Polls for signals, wake-ups and the inputs that wait. `timeout_ms` as for poll().
 static void loop_poll(struct run *run, struct poll_set *fds, int timeout_ms) {
-	size_t n = 4;
+	size_t n = 4 + JOBSERVER_POLLS;
 	grow_array(&fds->at, &fds->cap, n, sizeof(*fds->at));
 	fds->at[0] = (struct pollfd){.fd = run->signal_fd, .events = POLLIN};
 	fds->at[1] = (struct pollfd){.fd = run->wake_fd, .events = POLLIN};
 	fds->at[2] = (struct pollfd){.fd = children_guardian_fd(run->children), .events = 0};
 	fds->at[3] = (struct pollfd){.fd = run->leases ? leases_fd(run->leases) : -1, .events = POLLIN};
+	for (unsigned i = 0; i < JOBSERVER_POLLS; ++i) {
+		fds->at[4 + i] = (struct pollfd){.fd = jobserver_slots_fd(run->jobserver, i), .events = POLLIN};
+	}
 	const struct list *at = NULL;
 	for (int fd; (fd = feeds_poll_fd(run, &at)) >= 0;) {
 		grow_array(&fds->at, &fds->cap, n + 1, sizeof(*fds->at));
@@ -111,7 +115,10 @@ static void run_loop(struct run *run) {
 		}
 		loop_poll(run, &fds, again ? 0 : poll_ms(next));
 		if (run->leases && leases_tick(run->leases)) {
-			children_keep_open(run->children, leases_fd(run->leases));
+			children_keep_open(run->children, GUARDIAN_SLOTS, leases_fd(run->leases));
+		}
+		if (run->jobserver) {
+			jobserver_slots_tick(run->jobserver, fds.at[4].revents || fds.at[5].revents);
 		}
 		if (run->nested) {
 			fds.nested_due = nested_tick(run->nested, fds.at + fds.nested);

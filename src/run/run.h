@@ -25,6 +25,7 @@ struct end_summary;
 struct explain_live;
 struct feeds;
 struct job_records;
+struct jobserver_slots;
 struct leases;
 struct nested;
 struct result_files;
@@ -58,6 +59,7 @@ struct run {
 	struct children *children;
 	struct executor executor;  // of each attempt: `children`, or what run_all() was given; behind `leases`
 	struct leases *leases;     // of a pool or a run that this one runs in, or NULL: the slots are the run's own
+	struct jobserver_slots *jobserver; // of make, whose slots these are, or which the run has for its jobs (--jobserver); or NULL
 	struct nested *nested;     // knows the attempts that run, and lends their slots to fairpars in them; or NULL
 	struct waits *waits;       // jobs that wait for others; NULL: there can be none
 	struct added_jobs *added_jobs; // what was added by --add

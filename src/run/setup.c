@@ -24,6 +24,7 @@
 #include "run/feed.h"
 #include "run/job_records.h"
 #include "run/job_run.h"
+#include "run/jobserver_slots.h"
 #include "run/leases.h"
 #include "run/limits.h"
 #include "run/log_sink.h"
@@ -99,7 +100,15 @@ static int count_slots(struct run *run, unsigned *ret_slots, bool *ret_guarded) 
 	return 0;
 }
 
-// The slots are those of a pool, or of the fairpar that this one runs in, and -j is how many of them at most. Returns 0, or -1 after a message.
+// Slots that the run may have where others know how many there are: as many as they say, or, if they do not (0), as can be.
+static unsigned count_most(const struct run *run, unsigned said) {
+	bool guarded;
+	unsigned limit = slots_limit(limits_for_jobs(run->options, run->nofile)), most = limit < TOKENS_MOST ? limit : TOKENS_MOST;
+	return limits_for_processes(said > 0 && said < most ? said : most, &guarded);
+}
+
+// The slots are those of a pool, of the fairpar that this one runs in, or of make's jobserver, and -j is how many of them at most.
+// Returns 0, or -1 after a message.
 static int open_leases(struct run *run) {
 	const struct options *options = run->options;
 	if (options->dry_run || options->sem.is_on) {
@@ -112,12 +121,37 @@ static int open_leases(struct run *run) {
 			return -1;
 		}
 	}
-	unsigned slots = options->jobs || (run->manifest && run->manifest->slots) ? run->slots : 0;
-	if (leases_open(options, run->context, &slots, &run->leases) != 0) {
-		return -1;
+	char *why;
+	unsigned slots = options->jobs || (run->manifest && run->manifest->slots) ? run->slots : 0, most;
+	enum jobserver_found found = jobserver_slots_connect(options, &most, &run->jobserver, &why);
+	if (found == JOBSERVER_CLIENT) {
+		free(why);
+		run->slots = slots > 0 ? slots : count_most(run, most);
+		return 0;
 	}
-	run->slots = run->leases || options->pool.name ? slots : run->slots;
-	return 0;
+	int result = leases_open(options, run->context, &slots, &run->leases);
+	if (run->leases || options->pool.name) {
+		run->slots = slots;
+	} else if (result == 0 && found == JOBSERVER_CLOSED) {
+		diag_warn("%s; one job runs at a time", why);
+		run->slots = 1;
+	}
+	free(why);
+	return result;
+}
+
+// --jobserver: slots for the tools in jobs. Who has a jobserver already hands that one on. Returns 0, or -1 after a message.
+static int open_jobserver(struct run *run) {
+	const struct options *options = run->options;
+	if (!options->pool.jobserver || options->dry_run || options->sem.is_on || run->jobserver) {
+		return 0;
+	}
+	if (run->leases && !options->pool.name) {
+		diag_warn("--jobserver has no effect in a job of another run: give it to that one");
+		return 0;
+	}
+	run->jobserver = jobserver_slots_serve(options, run->context, run->temp_dir, /* in_pool */ run->leases);
+	return run->jobserver ? 0 : -1;
 }
 
 // Where spilled items and held output go. A TMPDIR that is no use would hold jobs up only much later. Returns 0, or -1
@@ -246,14 +280,21 @@ static void on_starving(void *arg) {
 	const struct run *run = arg;
 	if (run->leases) {
 		leases_ask(run->leases);
-	} else {
+	} else if (run->nested) {
 		nested_starving(run->nested);
+	}
+	if (run->jobserver) {
+		jobserver_slots_look(run->jobserver);
 	}
 }
 
 static void on_surplus(void *arg) {
 	const struct run *run = arg;
-	leases_return_surplus(run->leases);
+	if (run->leases) {
+		leases_return_surplus(run->leases);
+	} else {
+		jobserver_slots_look(run->jobserver);
+	}
 }
 
 static void on_pool_trouble(void *arg, const char *what, int error) {
@@ -293,8 +334,8 @@ static struct pool *make_pool(struct run *run, unsigned slots) {
 			.started = on_worker_started,
 			.trace = run->trace || run->start_order ? on_dispatch : NULL,
 			.flush = run->log ? on_flush : NULL,
-			.starving = run->leases || run->nested ? on_starving : NULL,
-			.surplus = run->leases ? on_surplus : NULL,
+			.starving = run->leases || run->nested || run->jobserver ? on_starving : NULL,
+			.surplus = run->leases || run->jobserver ? on_surplus : NULL,
 			.reserving = publish_is_on(run) ? on_reserving : NULL,
 			.trouble = on_pool_trouble,
 			.arg = run,
@@ -349,6 +390,34 @@ static struct writer *make_writer(struct run *run) {
 	return writer_create(&config);
 }
 
+// What executes attempts: the children, and who stands between. Tells jobs, by the context's environment.
+static void open_executor(struct run *run, bool guarded) {
+	const struct options *options = run->options;
+	run->children = children_create(&options->term_seq);
+	children_set_cookie(run->children, run->context);
+	if (!guarded) {
+		children_forgo_guardian(run->children);
+	}
+	children_set_wake(run->children, wake, run);
+	if (!run->executor.run) {
+		run->executor = children_executor(run->children);
+	}
+	if (run->leases) {
+		run->executor = leases_executor(run->leases, &run->executor);
+	}
+	if (!options->dry_run && (run->nested = nested_open(&run->executor, run->slots, /* lends */ !run->leases, run->context))) {
+		run->executor = nested_executor(run->nested);
+	}
+	if (run->jobserver) {
+		run->executor = jobserver_slots_executor(run->jobserver, &run->executor, run->children);
+	}
+	if (run->leases || run->nested) { // jobs can tell whether make stands between
+		const char *level = getenv("MAKELEVEL");
+		context_set_env(run->context, "FAIRPAR_MAKELEVEL", level ? level : "0");
+	}
+	diag_set_last_words(children_last_words);
+}
+
 // ---- the run ----
 
 int setup_open(struct run *run) {
@@ -367,25 +436,10 @@ int setup_open(struct run *run) {
 		diag_error("cannot write '%s': %s", text_shows(options->trace_service), strerror(errno));
 		return -1;
 	}
-	if (choose_temp_dir(run) != 0) {
+	if (choose_temp_dir(run) != 0 || open_jobserver(run) != 0) {
 		return -1;
 	}
-	run->children = children_create(&options->term_seq);
-	children_set_cookie(run->children, run->context);
-	if (!guarded) {
-		children_forgo_guardian(run->children);
-	}
-	children_set_wake(run->children, wake, run);
-	if (!run->executor.run) {
-		run->executor = children_executor(run->children);
-	}
-	diag_set_last_words(children_last_words);
-	if (run->leases) {
-		run->executor = leases_executor(run->leases, &run->executor);
-	}
-	if (!options->dry_run && (run->nested = nested_open(&run->executor, run->slots, /* lends */ !run->leases, run->context))) {
-		run->executor = nested_executor(run->nested);
-	}
+	open_executor(run, guarded);
 	if (control_open(run) != 0) {
 		return -1;
 	}
@@ -416,6 +470,9 @@ int setup_open(struct run *run) {
 	}
 	if (run->nested) {
 		nested_attach(run->nested, run->pool, run->start_order, wake, run);
+	}
+	if (run->jobserver) {
+		jobserver_slots_attach(run->jobserver, run->pool, slots, wake, run);
 	}
 	run->waits = options->dry_run ? NULL : waits_open(run);
 	publish_begin(run);

@@ -19,6 +19,7 @@
 #include "run/explain_live.h"
 #include "run/feed.h"
 #include "run/job_records.h"
+#include "run/jobserver_slots.h"
 #include "run/leases.h"
 #include "run/log_sink.h"
 #include "run/added_jobs.h"
@@ -210,6 +211,7 @@ static void end_jobs(struct run *run) {
 		dag_close(run);
 		feeds_close(run);
 		pool_destroy(run->pool);
+		jobserver_slots_return(run->jobserver);
 	}
 	if (run->blocks) {
 		blockfeed_close(run->blocks);
@@ -274,6 +276,7 @@ static void end_children(struct run *run) {
 	control_close(run->control);
 	waits_close(run->waits);
 	added_jobs_close(run->added_jobs);
+	jobserver_slots_close(run->jobserver);
 	leases_close(run->leases);
 	nested_close(run->nested);
 	if (run->children) {

@@ -1,0 +1,259 @@
+// GNU make's jobserver: slots that are bytes in a pipe or a FIFO.
+
+#include "slots/jobserver.h"
+
+#include "base/alloc.h"
+#include "base/buf.h"
+#include "base/io.h"
+#include "base/random.h"
+#include "base/temp_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { JOB_FD = 100 }; // the least number that jobs get, if it can be: scripts use the low ones for themselves
+
+// ---- $MAKEFLAGS ----
+
+static const char auth_word[] = "--jobserver-auth=", fds_word[] = "--jobserver-fds="; // the second before make 4.2
+
+struct flag_word {
+	const char *at;
+	size_t len;
+};
+
+// The next word from *at on, which moves behind it. False at the end.
+static bool next_word(const char **at, struct flag_word *ret_word) {
+	ret_word->at = *at + strspn(*at, " \t");
+	ret_word->len = strcspn(ret_word->at, " \t");
+	*at = ret_word->at + ret_word->len;
+	return ret_word->len > 0;
+}
+
+static bool begins(struct flag_word word, const char *with) {
+	return word.len >= strlen(with) && strncmp(word.at, with, strlen(with)) == 0;
+}
+
+static bool is(struct flag_word word, const char *text) {
+	return word.len == strlen(text) && begins(word, text);
+}
+
+// What names the jobserver, or NULL.
+static const char *auth_of(struct flag_word word) {
+	return begins(word, auth_word) ? word.at + sizeof(auth_word) - 1 : begins(word, fds_word) ? word.at + sizeof(fds_word) - 1 : NULL;
+}
+
+// "R,W". Both are below 0 where make knows that they are not inherited.
+static void parse_auth(const char *auth, size_t len, struct jobserver_flags *flags) {
+	static const char fifo[] = "fifo:";
+	char *end;
+	free(flags->path);
+	flags->path = NULL;
+	flags->form = JOBSERVER_UNKNOWN;
+	if (len > sizeof(fifo) - 1 && strncmp(auth, fifo, sizeof(fifo) - 1) == 0) {
+		flags->form = JOBSERVER_FIFO;
+		struct buf path = BUF_INIT;
+		buf_add(&path, auth + sizeof(fifo) - 1, len - (sizeof(fifo) - 1));
+		flags->path = buf_take(&path);
+		return;
+	}
+	long read_fd = strtol(auth, &end, 10);
+	if (end == auth || *end != ',') {
+		return;
+	}
+	const char *second = end + 1;
+	long write_fd = strtol(second, &end, 10);
+	if (end == second || end != auth + len || read_fd > INT_MAX || write_fd > INT_MAX) {
+		return;
+	}
+	flags->form = read_fd < 0 || write_fd < 0 ? JOBSERVER_NONE : JOBSERVER_PIPE;
+	flags->read_fd = (int)read_fd;
+	flags->write_fd = (int)write_fd;
+}
+
+void jobserver_parse(const char *makeflags, struct jobserver_flags *ret_flags) {
+	const char *at = makeflags ? makeflags : "";
+	struct flag_word word;
+	*ret_flags = (struct jobserver_flags){.read_fd = -1, .write_fd = -1};
+	for (bool first = true; next_word(&at, &word) && !is(word, "--"); first = false) { // variables follow it
+		const char *auth = auth_of(word);
+		if (auth) {
+			parse_auth(auth, word.len - (size_t)(auth - word.at), ret_flags);
+		} else if (begins(word, "-j")) {
+			unsigned long jobs = strtoul(word.at + 2, NULL, 10);
+			ret_flags->jobs = jobs < UINT_MAX ? (unsigned)jobs : 0;
+		} else if (first && word.at[0] != '-' && !memchr(word.at, '=', word.len)) { // flags of one letter
+			ret_flags->dry_run = memchr(word.at, 'n', word.len);
+		}
+	}
+}
+
+void jobserver_flags_fini(struct jobserver_flags *flags) {
+	free(flags->path);
+}
+
+char *jobserver_set_flags(const char *makeflags, const char *auth) {
+	const char *at = makeflags ? makeflags : "";
+	struct buf flags = BUF_INIT;
+	struct flag_word word;
+	bool more = next_word(&at, &word);
+	if (more && word.at[0] != '-') { // where make looks for flags of one letter there must be nothing else
+		buf_add(&flags, word.at, word.len);
+		more = next_word(&at, &word);
+	}
+	for (; more && !is(word, "--"); more = next_word(&at, &word)) {
+		if (!auth_of(word) && !begins(word, "-j")) {
+			buf_addc(&flags, ' ');
+			buf_add(&flags, word.at, word.len);
+		}
+	}
+	if (auth) { // without a number: one in the environment would have make before 4.2 do without the jobserver
+		const char *fds = strchr(auth, ':') ? NULL : auth;
+		buf_printf(&flags, " -j%s%s%s %s%s", fds ? " " : "", fds ? fds_word : "", fds ? fds : "", auth_word, auth);
+	}
+	if (more) {
+		buf_printf(&flags, " %s", word.at);
+	}
+	return buf_take(&flags);
+}
+
+// ---- a client ----
+
+// Opens the file behind a descriptor anew. Returns the descriptor, or -1 with errno.
+static int reopen(int fd, int mode) {
+	struct buf name = BUF_INIT;
+	tmpfile_add_name(&name, fd);
+	int result = open(buf_str(&name), mode | O_NONBLOCK | O_CLOEXEC);
+	int error = errno;
+	buf_fini(&name);
+	errno = error;
+	return result;
+}
+
+// Descriptors that make has closed may be somebody else's files by now.
+static bool is_pipe_end(int fd, int other_mode) {
+	struct stat st;
+	int flags = fcntl(fd, F_GETFL);
+	return flags >= 0 && (flags & O_ACCMODE) != other_mode && fstat(fd, &st) == 0 && S_ISFIFO(st.st_mode);
+}
+
+static int connect_pipe(const struct jobserver_flags *flags, struct jobserver *jobserver) {
+	if (!is_pipe_end(flags->read_fd, O_WRONLY) || !is_pipe_end(flags->write_fd, O_RDONLY)) {
+		errno = EBADF;
+		return -1;
+	}
+	jobserver->in_fd = reopen(flags->read_fd, O_RDONLY);
+	jobserver->out_fd = jobserver->in_fd >= 0 ? reopen(flags->write_fd, O_WRONLY) : -1;
+	return jobserver->out_fd >= 0 ? 0 : -1;
+}
+
+// Not only a FIFO: others let a device of theirs be one.
+static int connect_fifo(const char *path, struct jobserver *jobserver) {
+	jobserver->in_fd = open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
+	jobserver->out_fd = jobserver->in_fd >= 0 ? fcntl(jobserver->in_fd, F_DUPFD_CLOEXEC, 0) : -1;
+	return jobserver->out_fd >= 0 ? 0 : -1;
+}
+
+int jobserver_connect(const struct jobserver_flags *flags, struct jobserver *ret_jobserver) {
+	*ret_jobserver = (struct jobserver){.in_fd = -1, .out_fd = -1, .job_fds = {-1, -1}};
+	int result = -1;
+	errno = ENOTSUP;
+	if (flags->form == JOBSERVER_PIPE) {
+		result = connect_pipe(flags, ret_jobserver);
+	} else if (flags->form == JOBSERVER_FIFO) {
+		result = connect_fifo(flags->path, ret_jobserver);
+	}
+	if (result != 0) {
+		fd_close(&ret_jobserver->in_fd);
+	}
+	return result;
+}
+
+// ---- a server ----
+
+// A pipe whose ends jobs inherit.
+static int create_pipe(struct jobserver *jobserver) {
+	int ends[2];
+	if (pipe2(ends, O_CLOEXEC) != 0) {
+		return -1;
+	}
+	for (int i = 0; i < 2; ++i) {
+		int high = fcntl(ends[i], F_DUPFD, JOB_FD);
+		jobserver->job_fds[i] = high >= 0 ? high : fcntl(ends[i], F_DUPFD, 3);
+	}
+	jobserver->in_fd = reopen(ends[0], O_RDONLY);
+	jobserver->out_fd = reopen(ends[1], O_WRONLY);
+	close(ends[0]);
+	close(ends[1]);
+	if (jobserver->in_fd < 0 || jobserver->out_fd < 0 || jobserver->job_fds[0] < 0 || jobserver->job_fds[1] < 0) {
+		return -1;
+	}
+	struct buf auth = BUF_INIT;
+	buf_printf(&auth, "%d,%d", jobserver->job_fds[0], jobserver->job_fds[1]);
+	jobserver->auth = buf_take(&auth);
+	return 0;
+}
+
+static int create_fifo(const char *dir, struct jobserver *jobserver) {
+	struct buf auth = BUF_INIT;
+	uint64_t random;
+	random_bytes(&random, sizeof(random));
+	buf_printf(&auth, "fifo:%s/fairpar-jobserver-%016" PRIx64, dir, random);
+	jobserver->auth = buf_take(&auth);
+	const char *path = strchr(jobserver->auth, ':') + 1;
+	if (strpbrk(path, " \t")) { // $MAKEFLAGS has no way to say it
+		errno = EINVAL;
+		return -1;
+	}
+	if (mkfifo(path, 0600) != 0) {
+		return -1;
+	}
+	jobserver->path = xstrdup(path);
+	return connect_fifo(path, jobserver);
+}
+
+int jobserver_create(enum jobserver_form form, const char *dir, struct jobserver *ret_jobserver) {
+	*ret_jobserver = (struct jobserver){.in_fd = -1, .out_fd = -1, .job_fds = {-1, -1}};
+	int result = form == JOBSERVER_FIFO ? create_fifo(dir, ret_jobserver) : create_pipe(ret_jobserver);
+	if (result != 0) {
+		int error = errno;
+		jobserver_close(ret_jobserver);
+		errno = error;
+	}
+	return result;
+}
+
+void jobserver_close(struct jobserver *jobserver) {
+	if (jobserver->path) {
+		(void)!unlink(jobserver->path); // somebody may have tidied up
+	}
+	fd_close(&jobserver->in_fd);
+	fd_close(&jobserver->out_fd);
+	fd_close(&jobserver->job_fds[0]);
+	fd_close(&jobserver->job_fds[1]);
+	free(jobserver->auth);
+	free(jobserver->path);
+}
+
+// ---- tokens ----
+
+bool jobserver_take(struct jobserver *jobserver, char *ret_token) {
+	return read_some(jobserver->in_fd, ret_token, 1) == 1;
+}
+
+void jobserver_put(struct jobserver *jobserver, char token) {
+	(void)!write(jobserver->out_fd, &token, 1); // there is room for more than there are tokens
+}
+
+bool jobserver_is_empty(const struct jobserver *jobserver) {
+	int n;
+	return ioctl(jobserver->in_fd, FIONREAD, &n) == 0 && n == 0;
+}

@@ -1,0 +1,62 @@
+// GNU make's jobserver: slots that are bytes in a pipe or a FIFO, tokens. Who reads one has a slot until it writes the
+// same byte back; each process that takes part has one slot more, its own, from who has started it. (GNU make manual,
+// "Integrating GNU make", "POSIX Jobserver Interaction".)
+
+#ifndef FAIRPAR_SLOTS_JOBSERVER_H
+#define FAIRPAR_SLOTS_JOBSERVER_H
+
+#include "base/attr.h"
+
+#include <stdbool.h>
+
+enum jobserver_form {
+	JOBSERVER_NONE,      // there is none, or it is said to be of no use here (negative descriptors)
+	JOBSERVER_PIPE,      // R,W
+	JOBSERVER_FIFO,      // fifo:PATH
+	JOBSERVER_UNKNOWN,   // one that nobody here knows
+};
+
+// What $MAKEFLAGS says.
+struct jobserver_flags {
+	enum jobserver_form form;
+	int read_fd, write_fd;   // of a pipe
+	char *path;              // of a FIFO, owned
+	unsigned jobs;           // N of -jN, or 0
+	bool dry_run;            // make -n
+};
+
+// Reads the value of $MAKEFLAGS; NULL as "". Of several jobservers the last counts. The caller frees what *ret_flags owns.
+void jobserver_parse(const char *makeflags, struct jobserver_flags *ret_flags);
+void jobserver_flags_fini(struct jobserver_flags *flags);
+
+// The value (NULL as "") with that jobserver, "R,W" or "fifo:PATH", in place of those that it names; with none if `auth`
+// is NULL. The caller frees it.
+char *jobserver_set_flags(const char *makeflags, const char *auth);
+
+// An open jobserver. What a process has in it is that process's to know.
+struct jobserver {
+	int in_fd, out_fd;       // not blocking, and nobody else's: the description that make has handed on is shared
+	int job_fds[2];          // of a server's pipe: what jobs inherit; or -1
+	char *auth;              // of a server: how jobs find it, owned
+	char *path;              // of a server's FIFO, owned; or NULL
+};
+
+// Opens the one that the flags name. The caller closes it, if this returns 0; else it returns -1 with errno: EBADF if
+// the descriptors are not open here, ENOTSUP if nobody here knows the form.
+int jobserver_connect(const struct jobserver_flags *flags, struct jobserver *ret_jobserver) FP_NODISCARD;
+
+// Makes one of that form, without a token; a FIFO in `dir`, for this user only. What is not close-on-exec is job_fds.
+// Returns 0, or -1 with errno.
+int jobserver_create(enum jobserver_form form, const char *dir, struct jobserver *ret_jobserver) FP_NODISCARD;
+
+// Closes it, and removes the FIFO that this process has made. Tokens that it has are lost. Not both of a zeroed one.
+void jobserver_close(struct jobserver *jobserver);
+
+// Takes a token. False: there is none now; jobserver->in_fd is readable when there may be one again.
+bool jobserver_take(struct jobserver *jobserver, char *ret_token) FP_NODISCARD;
+void jobserver_put(struct jobserver *jobserver, char token);
+
+// Is there no token, so that somebody may wait for one?
+bool jobserver_is_empty(const struct jobserver *jobserver);
+
+#endif

@@ -6,6 +6,7 @@
 #	                                         of $BATS_TEST_TMPDIR. Feed it by < or <<<; behind a | its variables are lost
 #	start_fairpar ARGUMENT …                 the same in the background: $fairpar_pid; then `end_fairpar [STATUS | any]`
 #	assert_eq GOT EXPECTED, assert_contains TEXT PART, assert_lines LINE … (of stdout, in order), assert_set LINE … (in any)
+#	most_at_once FILE                        how many of the jobs that have written + and - to it ran at once
 #	make_fifo NAME …, await FIFO (sets $line), release FIFO [LINE]               to wait for what happens, never for time
 #	on_terminal COMMAND …                    runs it with a terminal of its own, with what the file `talk` says (needs python3)
 #	traced …                                 strace …, also with a sanitizer; limit_memory KIB: ulimit -v, only without one
@@ -136,6 +137,11 @@ assert_lines() {
 
 assert_set() {
 	assert_eq "$(sort <<<"$output")" "$(printf '%s\n' "$@" | sort)"
+}
+
+# Of jobs that have written + at their start and - at their end to the file: how many ran at once at most.
+most_at_once() {
+	awk '/\+/ { if (++n > most) most = n } /-/ { --n } END { print most + 0 }' "$1"
 }
 
 make_fifo() {

@@ -13,11 +13,6 @@ teardown() {
 	helper_teardown
 }
 
-# Of jobs that have written + at their start and - at their end to the file `runs`: how many ran at once at most.
-most_at_once() {
-	awk '/\+/ { if (++n > most) most = n } /-/ { --n } END { print most + 0 }' runs
-}
-
 count='echo + >>runs; /bin/true; echo - >>runs'
 # Two jobs that go on only when both run: TOGETHER in the environment names their FIFOs.
 together='if [ {} = 1 ]; then echo >$TOGETHER.1; read -r _ <$TOGETHER.2; else read -r _ <$TOGETHER.1; echo >$TOGETHER.2; fi'
@@ -25,7 +20,7 @@ export count together
 
 @test "-j2 in -j2 runs two jobs at once" {
 	run_fairpar -j2 '"$FAIRPAR" -j2 "$count #" ::: 1 2 3 4; : {}' ::: a b c d e
-	assert_eq "$(most_at_once)" 2
+	assert_eq "$(most_at_once runs)" 2
 	assert_eq "$(grep -c - runs)" 20
 }
 
@@ -33,7 +28,7 @@ export count together
 	echo '"$FAIRPAR" -j4 "$count #" ::: 1 2' >two
 	echo '"$FAIRPAR" -j4 "sh two; : {}" ::: 1 2' >four
 	run_fairpar -j1 'sh four; : {}' ::: a b
-	assert_eq "$(most_at_once)" 1
+	assert_eq "$(most_at_once runs)" 1
 	assert_eq "$(grep -c - runs)" 8
 }
 
@@ -70,9 +65,9 @@ export count together
 
 @test "an inner run may have fewer slots than the outer one, and never has more" {
 	run_fairpar -j3 '"$FAIRPAR" -j1 "$count #" ::: 1 2 3 4; : {}' ::: a
-	assert_eq "$(most_at_once)" 1
+	assert_eq "$(most_at_once runs)" 1
 	run_fairpar -j3 '"$FAIRPAR" -j9 "$count #" ::: 1 2 3 4 5 6 7 8 9; : {}' ::: a
-	(($(most_at_once) <= 3)) || fail "$(<runs)"
+	(($(most_at_once runs) <= 3)) || fail "$(<runs)"
 }
 
 @test "a dry run in a job shows its commands" {

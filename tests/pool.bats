@@ -54,11 +54,6 @@ line_up() {
 	await_pool ", $waiting waiting"
 }
 
-# most_at_once FILE: of commands that have written + at their start and - at their end
-most_at_once() {
-	awk '/\+/ { if (++n > most) most = n } /-/ { --n } END { print most + 0 }' "$1"
-}
-
 # ---- the command is as it would be without fairpar ----
 
 @test "--single exits with the status of the command" {
@@ -109,6 +104,18 @@ most_at_once() {
 	wait "$single_pid" || status=$?
 	assert_eq "$status" 5
 	assert_eq "$(cat a.out)" caught
+}
+
+@test "USR1 and USR2 are handed on, too" {
+	make_fifo started
+	for signal in USR1 USR2; do
+		single a sh -c "trap 'exit 5' $signal; echo >started; while :; do :; done"
+		await started
+		kill -"$signal" "$single_pid"
+		status=0
+		wait "$single_pid" || status=$?
+		assert_eq "$status" 5
+	done
 }
 
 @test "Ctrl-C goes to the command, which says what happens then" {
@@ -284,6 +291,23 @@ most_at_once() {
 	assert_contains "$(tr '\r' '\n' <<<"$output" | grep -A5 'waits for')" $'\e[K'
 	[[ ${output##*$'\e[K'} != *'waits for'* ]]
 	wait
+}
+
+@test "after Ctrl-Z and fg a waiting command shows its place again" {
+	need python3
+	hold h --pool-slots 1
+	cat >session <<-EOF
+		set -m
+		"$FAIRPAR" --pool --single touch ran
+		echo back
+		read -r line && \$line
+	EOF
+	printf '1st of 1\t\\x1a\nback\tfg\\n\n1st of 1\t\\x03\n' >talk
+	on_terminal bash session
+	assert_eq "$status" 130
+	release h.go
+	wait
+	[[ ! -e ran ]]
 }
 
 @test "Ctrl-C while it waits ends it, and gives its place up" {

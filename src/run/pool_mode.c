@@ -39,12 +39,14 @@ static void show_place(const struct options *options, const struct client_event 
 }
 
 // A signal while it waits ends it: nothing has been started, and the place is given up.
-static void answer_signals(int signal_fd) {
+static void answer_signals(struct client *client, int signal_fd) {
 	int signal;
 	while ((signal = signals_next(signal_fd)) != 0) {
 		if (signal == SIGTSTP) {
 			screen_clear(NULL);
 			signals_stop_self();
+		} else if (signal == SIGCONT && isatty(STDERR_FILENO)) {
+			client_ask(client, CLIENT_PLACE); // the line is drawn again
 		} else if (signal == SIGINT || signal == SIGTERM || signal == SIGHUP || signal == SIGQUIT) {
 			screen_close();
 			signals_die(signal);
@@ -63,7 +65,7 @@ static bool await_lease(struct client *client, const struct options *options, in
 			}
 			if (event.type == CLIENT_REVOKED || event.type == CLIENT_RENEWED) {
 				client_want(client, 1, (unsigned)options->pool.width);
-			} else if (event.type == CLIENT_PLACE) {
+			} else if (event.type == CLIENT_PLACE && event.place > 0) {
 				show_place(options, &event);
 			} else if (event.type == CLIENT_LOST) {
 				diag_warn("%s: the command runs without a slot", event.text);
@@ -72,7 +74,7 @@ static bool await_lease(struct client *client, const struct options *options, in
 		}
 		struct pollfd polls[] = {{.fd = client_fd(client), .events = POLLIN}, {.fd = signal_fd, .events = POLLIN}};
 		(void)poll(polls, 2, -1);
-		answer_signals(signal_fd);
+		answer_signals(client, signal_fd);
 	}
 }
 

@@ -118,9 +118,6 @@ static void read_client(struct connection *connection, uint64_t now) {
 			disconnect(connection, now);
 			return;
 		}
-		if ((size_t)n < sizeof(mem) && fd < 0) { // that was all; only behind a descriptor the kernel stops before
-			return;
-		}
 	}
 }
 

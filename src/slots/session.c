@@ -164,8 +164,6 @@ static bool on_hello(struct session *session, const char *text, size_t len, uint
 	session->shows_place = hello.flags & HELLO_SHOWS_PLACE;
 	++all->njoined;
 	say(session, FRAME_WELCOME, all->config.slots, 0, 0);
-	say(session, FRAME_STATE, all->contended, 0, 0);
-	session->contended = all->contended;
 	return true;
 }
 
@@ -452,7 +450,6 @@ uint64_t sessions_settle(struct sessions *sessions, bool quiet, uint64_t now) {
 			tell_place(session, now);
 		}
 	}
-	sessions->contended = contended;
 	if (!sessions->revoking) { // what was granted just now counts, too
 		when = lease_unused(sessions->table, now, &grant, &unused_when) ? now : unused_when < when ? unused_when : when;
 	}

@@ -39,7 +39,6 @@ struct sessions {
 	unsigned n, njoined;
 	bool recovering;
 	uint64_t recovery_end;
-	bool contended;          // as clients were told
 	bool others_wait;        // for the owner to set: somebody who is no client waits for the slots
 	// For the owner to set, or NULL: a client says that it runs on a lease that is not in the table. Puts it there by
 	// lease_hold(), or returns false: the client is refused.

@@ -76,8 +76,8 @@ d|'
 }
 
 @test "an added job is in the joblog, the log, the summary and the exit status" {
-	run_fairpar 1 -j1 --joblog jobs --log log '"$FAIRPAR" --add sh -c "exit 3" >/dev/null; : {}' ::: a
-	assert_eq "$(awk 'NR > 1 { print $1, $7 }' jobs)" "1 0
+	run_fairpar 1 -j1 --joblog joblog --log log '"$FAIRPAR" --add sh -c "exit 3" >/dev/null; : {}' ::: a
+	assert_eq "$(awk 'NR > 1 { print $1, $7 }' joblog)" "1 0
 2 3"
 	assert_contains "$(grep '"seq":2' log | head -n 1)" '"from":1'
 	assert_contains "$stderr" '1 of 2 jobs failed'
@@ -85,13 +85,13 @@ d|'
 
 @test "--resume knows an added job by its command" {
 	local adds='"$FAIRPAR" --add sh -c "echo done >>ran; exit 1" >id; "$FAIRPAR" --add touch new >/dev/null; : {}'
-	run_fairpar 1 -j1 --joblog jobs "$adds" ::: a
+	run_fairpar 1 -j1 --joblog joblog "$adds" ::: a
 	# the job that adds is to run again
-	grep -v FAIRPAR jobs >rest
-	mv rest jobs
-	run_fairpar -j1 --resume --joblog jobs "$adds" ::: a
+	grep -v FAIRPAR joblog >rest
+	mv rest joblog
+	run_fairpar -j1 --resume --joblog joblog "$adds" ::: a
 	assert_eq "$(<ran)" "done"
-	run_fairpar 1 -j1 --resume-failed --joblog jobs '"$FAIRPAR" --add sh -c "echo done >>ran; exit 1" >/dev/null; : again {}' ::: a
+	run_fairpar 1 -j1 --resume-failed --joblog joblog '"$FAIRPAR" --add sh -c "echo done >>ran; exit 1" >/dev/null; : again {}' ::: a
 	assert_eq "$(wc -l <ran)" 2
 }
 
@@ -107,7 +107,7 @@ d|'
 		"$FAIRPAR" --add --timeout 0.05 sh -c 'while :; do :; done' >/dev/null
 		"$FAIRPAR" --add --retries 3 sh -c 'echo $FAIRPAR_ATTEMPT >>tries; exit 1' >/dev/null
 	EOF
-	run_fairpar 2 -j1 --joblog jobs 'sh adds #' ::: a
+	run_fairpar 2 -j1 --joblog joblog 'sh adds #' ::: a
 	assert_eq "$(<tries)" "1
 2
 3"
@@ -147,10 +147,10 @@ d|'
 		done
 		"$FAIRPAR" --add true
 	EOF
-	cat adds many >more
+	cat adds many >adds_more
 	(
 		ulimit -s unlimited
-		run_fairpar 1 -j1 'sh more #' ::: a
+		run_fairpar 1 -j1 'sh adds_more #' ::: a
 		assert_contains "$stderr" "4 MiB can be added"
 	)
 }
@@ -359,11 +359,11 @@ d|'
 		"$FAIRPAR" --wait $b; echo $?
 		"$FAIRPAR" --cancel $a; echo $?
 	EOF
-	run_fairpar 1 -j2 --joblog jobs 'sh cancels #' ::: a
+	run_fairpar 1 -j2 --joblog joblog 'sh cancels #' ::: a
 	assert_lines 0 1 1 0
 	assert_contains "$stderr" "2 cancelled"
 	[[ ! -e started ]]
-	assert_eq "$(wc -l <jobs)" 2
+	assert_eq "$(wc -l <joblog)" 2
 }
 
 @test "--cancel --batch ends a batch, with what its input still has" {

@@ -17,6 +17,7 @@ enum {
 	FDS_ONE_JOB = 13,
 	FDS_BLOCKS = 4,       // of --pipe: two blocks, and a pipe
 	FDS_RESULTS = 2,
+	FDS_NAME = 2,         // of --run: its socket and its lock
 	TASKS_FEW = 512,      // a higher limit of processes is not taken for a tight one
 	FDS_FEW = 256,        // more than this, and nobody has so many open that it could matter
 };
@@ -30,6 +31,7 @@ static unsigned long count_needed(const struct options *options) {
 		needed += files[i];
 	}
 	needed += options->results || options->files ? FDS_RESULTS : 0;
+	needed += options->control.run ? FDS_NAME : 0;
 	return needed + (options->pipe != PIPE_NOT ? FDS_BLOCKS : 0);
 }
 

@@ -182,6 +182,7 @@ static bool child_claim(struct child *child) {
 	}
 	child->claim.waits = config->waits;
 	child->claim.waits_arg = config->started_arg;
+	child->claim.origin = config->origin;
 	return memory_claim_open(&child->children->memory, &child->claim, config->memory, config->label,
 	                         children_refusal(child->children, config->cleanup));
 }

@@ -138,6 +138,10 @@ void children_cancel(struct children *children, const void *origin, uint64_t now
 // Sends what is due to those three kinds. Returns when to call again, or TIME_NEVER.
 uint64_t children_marked_step(struct children *children, uint64_t now);
 
+// The child with that config->origin waits for others, or does no longer: meanwhile the memory that it has declared is theirs,
+// and it is in no count of children_hold_young().
+void children_set_waiting(struct children *children, const void *origin, bool waits);
+
 // Stops all running children but the `most` oldest, which go on if they were stopped by this. Returns how many are
 // stopped. Whoever is to end is not stopped.
 unsigned children_hold_young(struct children *children, unsigned most);

@@ -462,11 +462,20 @@ uint64_t children_marked_step(struct children *children, uint64_t now) {
 	return next;
 }
 
+void children_set_waiting(struct children *children, const void *origin, bool waits) {
+	mutex_lock(&children->lock);
+	list_for_each_entry(&children->list, struct running_child, running, link) {
+		running->waits = running->origin == origin ? waits : running->waits;
+	}
+	mutex_unlock(&children->lock);
+	memory_set_waiting(&children->memory, origin, waits);
+}
+
 unsigned children_hold_young(struct children *children, unsigned most) {
 	unsigned n = 0, nheld = 0;
 	mutex_lock(&children->lock);
 	list_for_each_entry(&children->list, struct running_child, running, link) {
-		if (running->cleanup || running->marked || running->cancelled) {
+		if (running->cleanup || running->marked || running->cancelled || running->waits) {
 			continue;
 		}
 		bool hold = n++ >= most;

@@ -20,6 +20,7 @@ void memory_init(struct memory *memory) {
 	cond_init(&memory->found);
 	list_init(&memory->waiting);
 	list_init(&memory->admitted);
+	list_init(&memory->suspended);
 	const char *root = getenv("FAIRPAR_CGROUP_ROOT");
 	memory->asked_root = root && *root ? root : NULL;
 #ifdef FAIRPAR_FAULTS
@@ -249,6 +250,7 @@ bool memory_claim_open(struct memory *memory, struct memory_claim *claim, uint64
 		.label = label ? label : "",
 		.waits = claim->waits,
 		.waits_arg = claim->waits_arg,
+		.origin = claim->origin,
 		.is_open = true,
 		.group = CGROUP_NONE,
 	};
@@ -302,6 +304,21 @@ void memory_claim_started(struct memory *memory, struct memory_claim *claim, pid
 	mutex_unlock(&memory->lock);
 }
 
+void memory_set_waiting(struct memory *memory, const void *origin, bool waits) {
+	mutex_lock(&memory->lock);
+	list_for_each_entry(waits ? &memory->admitted : &memory->suspended, struct memory_claim, claim, link) {
+		if (claim->origin == origin) {
+			list_remove(&claim->link);
+			list_push_back(waits ? &memory->suspended : &memory->admitted, &claim->link);
+			claim->is_waiting = waits;
+			memory->nadmitted += waits ? (size_t)-1 : 1;
+			++memory->nended;
+			wake_first(memory);
+		}
+	}
+	mutex_unlock(&memory->lock);
+}
+
 bool memory_claim_close(struct memory *memory, struct memory_claim *claim) {
 	if (!claim->is_open) {
 		return false;
@@ -314,7 +331,7 @@ bool memory_claim_close(struct memory *memory, struct memory_claim *claim) {
 	mutex_lock(&memory->lock);
 	if (claim->is_admitted) {
 		list_remove(&claim->link);
-		--memory->nadmitted;
+		memory->nadmitted -= !claim->is_waiting;
 		++memory->nended;
 		wake_first(memory);
 	}

@@ -30,6 +30,7 @@ struct memory {
 	struct cgroup_root root;
 	struct list waiting;    // claims; the first is the one to be looked at, by its own thread
 	struct list admitted;   // those of jobs that run, or are about to
+	struct list suspended;  // those of jobs that wait for others: their memory counts as far as they use it
 	size_t nadmitted;
 	uint64_t nended;
 };
@@ -38,12 +39,14 @@ struct memory {
 struct memory_claim {
 	uint64_t bytes;
 	const char *label;  // of the job, for messages
+	const void *origin; // child_config.origin, for memory_set_waiting(); by who opens it
 	void (*waits)(void *arg); // called once if it has to wait, with no lock held; or NULL. By who opens it
 	void *waits_arg;
 	struct list link;
 	cond turn;
 	bool is_open;       // between memory_claim_open() and memory_claim_close()
 	bool is_admitted;   // in the list
+	bool is_waiting;    // … but that of those who wait
 	pid_t pid;          // 0 until it runs
 	struct cgroup group;
 };
@@ -53,7 +56,7 @@ void memory_init(struct memory *memory);
 // Gives back the cgroup. When no claim is open any more, and the guardian has gone.
 void memory_fini(struct memory *memory);
 
-// Opens the claim, of which only `waits` and its argument are set, for `bytes` (> 0): returns true once the job may start, or
+// Opens the claim, of which only `waits`, its argument and `origin` are set, for `bytes` (> 0): returns true once the job may start, or
 // false when `refusal` was set before that and memory_wake() called behind it. The claim is open in either case.
 bool memory_claim_open(struct memory *memory, struct memory_claim *claim, uint64_t bytes, const char *label,
                        const atomic_bool *refusal) FP_NODISCARD;
@@ -70,6 +73,9 @@ void memory_claim_started(struct memory *memory, struct memory_claim *claim, pid
 
 // The job has ended or did not start. Returns whether the kernel killed of it for want of memory.
 bool memory_claim_close(struct memory *memory, struct memory_claim *claim);
+
+// The job with that origin waits for others, and what it has declared is theirs; or does no longer: then it counts at once.
+void memory_set_waiting(struct memory *memory, const void *origin, bool waits);
 
 // Makes those who wait look at their `refusal`.
 void memory_wake(struct memory *memory);

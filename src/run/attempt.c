@@ -237,9 +237,9 @@ static void run_child(struct worker_state *state, const struct job *job, const s
 	if (watched) {
 		spool_watch(job->spool, &state->stats.recent);
 	}
-	waits_attempt_begin(run->waits, &state->waiter, &state->origin, job);
+	waits_attempt_begin(run->waits, &state->waiter, &state->origin, job, config.foreground);
 	run->executor.run(run->executor.arg, &config, ret_result, &error);
-	waits_attempt_end(run->waits, &state->waiter);
+	bool had_all = waits_attempt_end(run->waits, &state->waiter);
 	if (watched) {
 		spool_watch(job->spool, NULL);
 	}
@@ -247,7 +247,7 @@ static void run_child(struct worker_state *state, const struct job *job, const s
 	if (job->block) {
 		block_disconnect(job->block, &config);
 	}
-	if (config.foreground) {
+	if (config.foreground && had_all) {
 		terminal_take_back(run, ret_result);
 	}
 	if (is_raw) {

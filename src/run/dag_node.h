@@ -34,6 +34,8 @@ struct dag_node {
 	uint64_t waits_since; // for others, and that was published; 0: not
 	bool is_tainted;      // a batch that emits into it failed or was skipped: it may lack items
 
+	uint64_t searched;    // twice the number of the last search that came by (waits.c), and 1 if it led on to the waiter
+
 	// its items
 	size_t next;                 // of its list
 	struct source_config source; // of its items, if they are read: its input borrows it to the end,

@@ -170,7 +170,10 @@ static enum submit_status submit_again(struct run *run, struct queue *queue, str
 		.id = kept->item.number,
 		.width = kept->spec->width,
 	};
-	return pool_submit(run->pool, queue, worker, &work, 1);
+	uint64_t seq = kept->item.seq; // it may have gone when this returns
+	enum submit_status status = pool_submit(run->pool, queue, worker, &work, 1);
+	waits_requeued(run->waits, seq);
+	return status;
 }
 
 // The template of the job's step; NULL: the record is the command.

@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/diag.h"
+#include "base/list.h"
 #include "base/sync.h"
 #include "cli/options.h"
 #include "engine/pool.h"
@@ -18,6 +19,14 @@
 struct free_lease {
 	struct lease_id id;
 	bool is_used;              // the server knows that it is in use
+};
+
+// A job that runs on a lease, on the stack of its worker.
+struct leased_job {
+	struct list link;          // of leases->jobs
+	const void *origin;
+	struct lease_id id;
+	enum { HAS_LEASE, LENDS_LEASE, WANTS_LEASE } state;
 };
 
 struct leases {
@@ -35,6 +44,7 @@ struct leases {
 	unsigned held;             // by jobs, and free
 	struct free_lease *free;   // held, and no job runs on them
 	size_t nfree, free_cap;
+	struct list jobs;
 	unsigned nwaiting;         // attempts that wait for a lease though they have a slot
 	unsigned wanted;           // as the server was told
 	bool lost;                 // there is no server: one job at a time, without a lease
@@ -92,10 +102,14 @@ void leases_return_surplus(struct leases *leases) {
 
 // ---- a job's lease ----
 
-// Takes a free lease into use. Returns false if it could not be used; then it is not held any more.
-static bool use(struct leases *leases, struct free_lease lease, struct lease_id *ret_id) {
+// Takes a free lease into use, for the job that has that nonce, or, if it is 0, for one that gets its own. Returns false if it could not
+// be used; then it is not held any more.
+static bool use(struct leases *leases, struct free_lease lease, uint64_t nonce, struct lease_id *ret_id) {
 	*ret_id = lease.id;
-	bool works = lease.is_used ? client_use_again(leases->client, lease.id.number, ret_id) : client_use(leases->client, lease.id.number);
+	bool works = lease.is_used || client_use(leases->client, lease.id.number);
+	if (works && (lease.is_used || nonce)) {
+		works = client_use_again(leases->client, lease.id.number, nonce, ret_id);
+	}
 	if (client_has_input(leases->client)) {
 		leases->wake(leases->wake_arg);
 	}
@@ -118,7 +132,7 @@ static enum taken take(struct leases *leases, bool cleanup, struct lease_id *ret
 			break;
 		}
 		if (leases->nfree > 0) {
-			if (use(leases, leases->free[--leases->nfree], ret_id)) {
+			if (use(leases, leases->free[--leases->nfree], /* nonce */ 0, ret_id)) {
 				break;
 			}
 			--leases->held;
@@ -176,6 +190,74 @@ static char **env_with_lease(const struct leases *leases, char *const *env, stru
 	return copy;
 }
 
+// Runs the job on the lease, which is given back, unless it has lent it and has not got another.
+static void run_leased(struct leases *leases, const struct child_config *config, struct lease_id id, struct result *ret_result,
+                       struct spawn_error *ret_error) {
+	struct leased_job job = {.origin = config->origin, .id = id};
+	mutex_lock(&leases->lock);
+	list_push_back(&leases->jobs, &job.link);
+	mutex_unlock(&leases->lock);
+	leases->inner.run(leases->inner.arg, config, ret_result, ret_error);
+	mutex_lock(&leases->lock);
+	list_remove(&job.link);
+	leases->nwaiting -= job.state == WANTS_LEASE;
+	mutex_unlock(&leases->lock);
+	if (job.state == HAS_LEASE) {
+		give(leases, job.id);
+	}
+}
+
+static struct leased_job *find_leased(const struct leases *leases, const void *origin) {
+	list_for_each_entry(&leases->jobs, struct leased_job, job, link) {
+		if (job->origin == origin) {
+			return job;
+		}
+	}
+	return NULL;
+}
+
+void leases_lend(struct leases *leases, const void *origin) {
+	mutex_lock(&leases->lock);
+	struct leased_job *job = find_leased(leases, origin);
+	if (job && job->state == WANTS_LEASE) {
+		--leases->nwaiting;
+		job->state = LENDS_LEASE;
+	} else if (job && job->state == HAS_LEASE) {
+		job->state = LENDS_LEASE;
+		if (!leases->lost) {
+			push_free(leases, job->id, /* is_used */ true);
+		}
+	}
+	mutex_unlock(&leases->lock);
+}
+
+bool leases_regain(struct leases *leases, const void *origin) {
+	int gone = 0;
+	mutex_lock(&leases->lock);
+	struct leased_job *job = find_leased(leases, origin);
+	if (!job || job->state == HAS_LEASE || leases->terminating) {
+		mutex_unlock(&leases->lock);
+		return true;
+	}
+	bool has = leases->lost;
+	while (!has && leases->nfree > 0) {
+		has = use(leases, leases->free[--leases->nfree], job->id.nonce, &job->id);
+		leases->held -= !has;
+		gone += !has;
+	}
+	leases->nwaiting += (unsigned)(!has && job->state == LENDS_LEASE);
+	leases->nwaiting -= has && job->state == WANTS_LEASE;
+	job->state = has ? HAS_LEASE : WANTS_LEASE;
+	if (!has) {
+		ask(leases);
+	}
+	mutex_unlock(&leases->lock);
+	if (gone > 0) {
+		pool_add_slots(leases->pool, -gone);
+	}
+	return has;
+}
+
 static void execute(void *arg, const struct child_config *config, struct result *ret_result, struct spawn_error *ret_error) {
 	struct leases *leases = arg;
 	struct lease_id id;
@@ -189,10 +271,9 @@ static void execute(void *arg, const struct child_config *config, struct result 
 		char *variable, **env = env_with_lease(leases, config->env, id, &variable);
 		leased.env = env;
 		leased.forks = true; // the guardian keeps the connection, and so the lease, until what a killed run has left has ended
-		leases->inner.run(leases->inner.arg, &leased, ret_result, ret_error);
+		run_leased(leases, &leased, id, ret_result, ret_error);
 		free(env);
 		free(variable);
-		give(leases, id);
 	}
 }
 
@@ -303,6 +384,7 @@ int leases_open(const struct options *options, struct context *context, unsigned
 	bool refused;
 	mutex_init(&leases->lock, LOCK_LEASES);
 	cond_init(&leases->came);
+	list_init(&leases->jobs);
 	leases->in_pool = pool;
 	leases->dir = getcwd(NULL, 0);
 	leases->label = pool_client_label(options->argv + 1);

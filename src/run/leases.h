@@ -34,6 +34,12 @@ struct executor leases_executor(struct leases *leases, const struct executor *in
 // The worker pool whose slots they are; it has `slots` of them, which are taken away. `wake` wakes the event loop.
 void leases_attach(struct leases *leases, struct pool *pool, unsigned slots, void (*wake)(void *arg), void *arg);
 
+// The attempt with that child_config.origin waits for others: its lease is for the next job. And it wants one again, for its slot:
+// returns whether it has one, else it is to be called again behind leases_tick(). The job keeps the nonce, by which what runs below it
+// finds its lease. From the event loop.
+void leases_lend(struct leases *leases, const void *origin);
+bool leases_regain(struct leases *leases, const void *origin) FP_NODISCARD;
+
 // hooks.starving and hooks.surplus of that pool: asks for more, and gives back what is of no use.
 void leases_ask(struct leases *leases);
 void leases_return_surplus(struct leases *leases);

@@ -26,6 +26,7 @@ struct running_job {
 	const struct attempt_origin *origin;
 	uint64_t since;
 	bool has_slot;             // that can be lent
+	bool waits;                // its slot is lent by waits.c, and not to be lent below it
 	bool leased;               // a fairpar in it has come: its slot is a lease in the table
 	bool released, freed;      // that lease; and nobody uses its slot any more
 };
@@ -182,7 +183,7 @@ static void set_slots(struct nested *nested, unsigned slots) {
 // sessions.find_lease: the slot of a job becomes a lease once somebody comes who runs on it.
 static bool find_lease(void *arg, struct lease_id id) {
 	struct nested *nested = arg;
-	if (lease_is_there(nested->sessions.table, id.number)) {
+	if (lease_is_known(nested->sessions.table, id)) {
 		return true; // of a job, or one that was granted
 	}
 	struct running_job *job = find_job(nested, id.number);
@@ -191,7 +192,20 @@ static bool find_lease(void *arg, struct lease_id id) {
 	}
 	job->leased = true;
 	set_slots(nested, nested->slots + 1);
-	return lease_hold(nested->own, id, 1, /* lent */ false, now_ns());
+	bool held = lease_hold(nested->own, id, 1, /* lent */ false, now_ns());
+	(void)lease_withhold(nested->own, id.number, job->waits);
+	return held;
+}
+
+bool nested_withhold(struct nested *nested, uint64_t number, bool withheld) {
+	mutex_lock(&nested->lock);
+	struct running_job *job = find_job(nested, number);
+	bool may = !job || !job->leased || lease_withhold(nested->own, number, withheld);
+	if (job && may) {
+		job->waits = withheld;
+	}
+	mutex_unlock(&nested->lock);
+	return may;
 }
 
 // The leases of jobs that have ended come back, at the latest when what was lent out of them is back.

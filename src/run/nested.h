@@ -51,6 +51,10 @@ void nested_attach(struct nested *nested, struct pool *pool, struct start_order 
 // slot and the run; or FAIRPAR_CONTROL, for the run alone, if it has no slot that can be lent. Any thread.
 uint64_t nested_add_variable(struct nested *nested, bool has_slot, struct buf *vars);
 
+// The attempt of that number waits and lends its slot: it is not to be lent to fairpars in it until it is the attempt's again.
+// Returns false if it is lent to one just now, and nothing has changed. From the event loop.
+bool nested_withhold(struct nested *nested, uint64_t number, bool withheld);
+
 // hooks.starving of the worker pool.
 void nested_starving(struct nested *nested);
 

@@ -288,6 +288,11 @@ static void on_starving(void *arg) {
 	}
 }
 
+// Under the pool's lock.
+static void on_returned(void *arg, struct worker *worker FP_UNUSED) {
+	run_wake(arg);
+}
+
 static void on_surplus(void *arg) {
 	const struct run *run = arg;
 	if (run->leases) {
@@ -333,6 +338,7 @@ static struct pool *make_pool(struct run *run, unsigned slots) {
 			.removed = on_removed,
 			.started = on_worker_started,
 			.trace = run->trace || run->start_order ? on_dispatch : NULL,
+			.returned = on_returned,
 			.flush = run->log ? on_flush : NULL,
 			.starving = run->leases || run->nested || run->jobserver ? on_starving : NULL,
 			.surplus = run->leases || run->jobserver ? on_surplus : NULL,

@@ -18,6 +18,9 @@ void start_order_destroy(struct start_order *start_order);
 // Has room for that many slots, and for the dedicated threads above them, before the pool is told of the slots.
 void start_order_reserve(struct start_order *start_order, unsigned slots);
 
+// Has room for that many slots more: jobs that lend theirs keep their numbers.
+void start_order_reserve_more(struct start_order *start_order, unsigned more);
+
 // From the pool's trace hook, under its lock: the worker with that slot has got an item. Allocates nothing.
 void start_order_add(struct start_order *start_order, unsigned slot);
 

@@ -150,6 +150,18 @@ void terminal_take_back(struct run *run, const struct result *result) {
 	}
 }
 
+void terminal_lend(struct run *run) {
+	if (terminal_fd(run) >= 0) {
+		give_foreground(run->terminal, getpgrp());
+	}
+}
+
+void terminal_return(struct run *run, pid_t pid) {
+	if (terminal_fd(run) >= 0 && pid > 0 && terminal_is_ours(run)) {
+		give_foreground(run->terminal, pid);
+	}
+}
+
 static const char *stop_cause(int signal) {
 	switch (signal) {
 	case SIGTTIN: return "it reads from the terminal and is not in the foreground";

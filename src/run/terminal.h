@@ -28,6 +28,11 @@ bool terminal_is_ours(const struct run *run);
 // too, as it is for a shell.
 void terminal_take_back(struct run *run, const struct result *result);
 
+// The job, which has the terminal for itself, waits for others: they may have it meanwhile. And it has it again. `pid`: of its
+// process. Nothing without --tty.
+void terminal_lend(struct run *run);
+void terminal_return(struct run *run, pid_t pid);
+
 // For the event loop, when a child may have been stopped: says so, once for each stop. By the user (Ctrl-Z), fairpar
 // stops too, and when it goes on, so does the job.
 void terminal_note_stops(struct run *run);

@@ -5,7 +5,13 @@
 #include "base/alloc.h"
 #include "base/sync.h"
 #include "base/text.h"
+#include "process/child.h"
+#include "run/dag_node.h"
+#include "run/leases.h"
+#include "run/nested.h"
 #include "run/run.h"
+#include "run/start_order.h"
+#include "run/terminal.h"
 #include "run/worker_state.h"
 
 #include <inttypes.h>
@@ -17,6 +23,18 @@ struct known_job {
 	uint64_t number;
 	struct queue *queue;   // until it has ended: it is there as long
 	bool ended;
+	bool is_awaited;       // it was brought forward, and is again when it is queued again
+	uint64_t seen;         // number of the last search that came by,
+	bool leads;            // and whether it is on the way to the waiter
+};
+
+// waits_attempt.state. The first that can follow another is the next; each can be followed by KEEPS_SLOTS.
+enum attempt_state {
+	KEEPS_SLOTS,
+	HELD_UP,               // it is to lend its slot, which is lent to a fairpar in it just now
+	LENDS_SLOTS,
+	WANTS_SLOTS,           // they are asked for
+	WANTS_LEASE,           // it has its slots, and waits for a lease to use them
 };
 
 enum wait_state {
@@ -45,6 +63,9 @@ struct waits {
 	size_t njobs, jobs_cap;
 	struct list attempts;
 	struct list list;      // of waits
+	unsigned nlending;     // attempts that do not keep their slots
+	uint64_t nsearches;
+	atomic_uint n;         // waits; without the lock it spares taking that
 };
 
 struct waits *waits_open(struct run *run) {
@@ -107,12 +128,13 @@ void waits_add_job(struct waits *waits, uint64_t id, struct queue *queue, uint64
 	mutex_unlock(&waits->lock);
 }
 
-// ---- attempts ----
+// ---- attempts; with the lock but for the calls ----
 
-void waits_attempt_begin(struct waits *waits, struct waits_attempt *attempt, const struct attempt_origin *origin, const struct job *job) {
-	*attempt = (struct waits_attempt){.origin = origin, .job = job};
+void waits_attempt_begin(struct waits *waits, struct waits_attempt *attempt, const struct attempt_origin *origin, const struct job *job,
+                         bool has_terminal) {
+	*attempt = (struct waits_attempt){.origin = origin, .job = job, .has_terminal = has_terminal};
 	list_init(&attempt->link);
-	if (waits) {
+	if (waits && origin->worker) {
 		mutex_lock(&waits->lock);
 		list_push_back(&waits->attempts, &attempt->link);
 		mutex_unlock(&waits->lock);
@@ -127,20 +149,6 @@ void waits_attempt_started(struct waits *waits, struct waits_attempt *attempt, p
 	}
 }
 
-void waits_attempt_end(struct waits *waits, struct waits_attempt *attempt) {
-	if (!waits) {
-		return;
-	}
-	mutex_lock(&waits->lock);
-	list_remove(&attempt->link);
-	list_for_each_entry(&waits->list, struct wait, wait, link) {
-		if (wait->attempt == attempt) {
-			wait->attempt = NULL;
-		}
-	}
-	mutex_unlock(&waits->lock);
-}
-
 static struct waits_attempt *find_attempt(const struct waits *waits, uint64_t number) {
 	list_for_each_entry(&waits->attempts, struct waits_attempt, attempt, link) {
 		if (attempt->origin->number == number) {
@@ -150,19 +158,279 @@ static struct waits_attempt *find_attempt(const struct waits *waits, uint64_t nu
 	return NULL;
 }
 
+// What it has is for others from now on, unless a fairpar in it uses its slot: then it is tried again.
+static void attempt_lend(struct waits *waits, struct waits_attempt *attempt) {
+	const struct run *run = waits->run;
+	const struct attempt_origin *origin = attempt->origin;
+	bool may = attempt->state > HELD_UP || !run->nested || nested_withhold(run->nested, origin->number, true);
+	attempt->state = may ? LENDS_SLOTS : HELD_UP;
+	if (may) {
+		++waits->nlending;
+		start_order_reserve_more(run->start_order, waits->nlending);
+		children_set_waiting(run->children, origin, true);
+		if (attempt->has_terminal) {
+			terminal_lend(waits->run);
+		}
+		if (run->leases) {
+			leases_lend(run->leases, origin);
+		}
+		pool_lend(run->pool, origin->worker);
+	}
+}
+
+// It begins to wait for something more.
+static void attempt_wait(struct waits *waits, struct waits_attempt *attempt) {
+	++attempt->nwaits;
+	if (attempt->state == KEEPS_SLOTS) {
+		attempt_lend(waits, attempt);
+	} else if (attempt->state >= WANTS_SLOTS) { // it was about to go on
+		if (waits->run->leases) {
+			leases_lend(waits->run->leases, attempt->origin);
+		}
+		pool_lend(waits->run->pool, attempt->origin->worker);
+		attempt->state = LENDS_SLOTS;
+	}
+}
+
+static void attempt_keep(struct waits *waits, struct waits_attempt *attempt) {
+	struct run *run = waits->run;
+	if (attempt->state >= LENDS_SLOTS) {
+		--waits->nlending;
+		children_set_waiting(run->children, attempt->origin, false);
+		if (attempt->has_terminal) {
+			terminal_return(run, attempt->pid);
+		}
+		if (run->nested) {
+			(void)nested_withhold(run->nested, attempt->origin->number, false);
+		}
+	}
+	attempt->state = KEEPS_SLOTS;
+}
+
+// It waits for nothing more: it is first in line for its slots.
+static void attempt_want(struct waits *waits, struct waits_attempt *attempt) {
+	if (attempt->state == LENDS_SLOTS) {
+		pool_reclaim(waits->run->pool, attempt->origin->worker, /* waits */ true);
+		attempt->state = WANTS_SLOTS;
+	} else if (attempt->state == HELD_UP) {
+		attempt->state = KEEPS_SLOTS;
+	}
+}
+
+// It goes on, whatever there is: who waited has gone.
+static void attempt_go_on(struct waits *waits, struct waits_attempt *attempt) {
+	if (attempt->state == LENDS_SLOTS || attempt->state == WANTS_SLOTS) {
+		pool_reclaim(waits->run->pool, attempt->origin->worker, /* waits */ false);
+		attempt->state = WANTS_LEASE;
+	}
+}
+
+// Has it all that it needs to go on? From the event loop.
+static bool attempt_has_slots(struct waits *waits, struct waits_attempt *attempt) {
+	const struct run *run = waits->run;
+	if (attempt->state == WANTS_SLOTS && worker_keeps_slots(attempt->origin->worker)) {
+		attempt->state = WANTS_LEASE;
+	}
+	if (attempt->state == WANTS_LEASE && (!run->leases || leases_regain(run->leases, attempt->origin))) {
+		attempt_keep(waits, attempt);
+	}
+	return attempt->state == KEEPS_SLOTS;
+}
+
+// The end of its item gives back what it has, and takes it out of the line.
+bool waits_attempt_end(struct waits *waits, struct waits_attempt *attempt) {
+	if (!waits) {
+		return true;
+	}
+	mutex_lock(&waits->lock);
+	list_remove(&attempt->link);
+	waits->nlending -= attempt->state >= LENDS_SLOTS;
+	list_for_each_entry(&waits->list, struct wait, wait, link) {
+		if (wait->attempt == attempt) {
+			wait->attempt = NULL;
+			wait->state = wait->state == RETURNS ? IS_OVER : wait->state;
+		}
+	}
+	mutex_unlock(&waits->lock);
+	return attempt->state < LENDS_SLOTS;
+}
+
+// ---- circles; with the lock ----
+
+static void add_name(struct buf *buf, const char *batch, uint64_t number) {
+	buf_add_escaped(buf, batch, strlen(batch), 80);
+	buf_printf(buf, "#%" PRIu64, number);
+}
+
+// A search over all that must have ended before a job can.
+struct search {
+	struct waits *waits;
+	const struct waits_attempt *waiter; // who is not to be found
+	struct buf path;       // the names on the way to it, once it was found, the last first
+	bool forward;          // what is found on the way is brought forward
+};
+
+static bool search_job(struct search *search, uint64_t id);
+
+static void search_name(struct search *search, const char *name, uint64_t number, bool is_batch) {
+	struct buf text = BUF_INIT;
+	if (is_batch) {
+		buf_adds(&text, "batch ");
+		buf_add_escaped(&text, name, strlen(name), 80);
+	} else {
+		add_name(&text, name, number);
+	}
+	buf_printf(&text, "%s%s", search->path.len > 0 ? ", which waits for " : "", buf_str(&search->path));
+	buf_fini(&search->path);
+	search->path = text;
+}
+
+// Does that attempt go on only after the waiter?
+static bool search_attempt(struct search *search, const struct waits_attempt *attempt) {
+	bool found = attempt == search->waiter;
+	for (struct list *at = search->waits->list.next; at != &search->waits->list && !found; at = at->next) {
+		const struct wait *wait = list_entry(at, struct wait, link);
+		bool blocked = wait->attempt == attempt && wait->state == WAITS;
+		size_t n = 0;
+		for (size_t i = 0; i < wait->n && blocked; ++i) {
+			n += search_job(search, wait->ids[i]);
+		}
+		found = n > 0 && (!wait->any || n == wait->n);
+	}
+	if (found) {
+		search_name(search, attempt->job->batch->name, attempt->job->item.number, /* is_batch */ false);
+	}
+	return found;
+}
+
+static bool search_batch(struct search *search, struct dag_node *node);
+
+// Does that batch begin only after the waiter? By what it needs, and what emits into it.
+static bool search_needs(struct search *search, const struct dag_node *node) {
+	const struct run *run = search->waits->run;
+	bool found = false;
+	for (size_t i = 0; i < node->plan->nneeds && node->state == NODE_WAITING && !found; ++i) {
+		found = search_batch(search, dag_node_of(run, node->plan->needs[i]));
+	}
+	for (size_t i = 0; i < node->plan->nfeeders && !found; ++i) {
+		found = search_batch(search, dag_node_of(run, node->plan->feeders[i]));
+	}
+	return found;
+}
+
+// Does that batch end only after the waiter? By its own jobs that wait, and by what it needs.
+static bool search_batch(struct search *search, struct dag_node *node) {
+	struct waits *waits = search->waits;
+	bool found = false;
+	if (!node->plan || node->state >= NODE_ENDED || node->searched / 2 == waits->nsearches) {
+		return node->searched == waits->nsearches * 2 + 1;
+	}
+	node->searched = waits->nsearches * 2;
+	for (struct list *at = waits->attempts.next; at != &waits->attempts && !found; at = at->next) {
+		const struct waits_attempt *attempt = list_entry(at, struct waits_attempt, link);
+		found = attempt->job->batch->node == node && search_attempt(search, attempt);
+	}
+	found = found || search_needs(search, node);
+	node->searched += found;
+	if (found) {
+		search_name(search, node->plan->name, 0, /* is_batch */ true);
+	}
+	return found;
+}
+
+// Does that job end only after the waiter?
+static bool search_job(struct search *search, uint64_t id) {
+	struct waits *waits = search->waits;
+	struct known_job *job = find_job(waits, id);
+	bool found = false, runs = false;
+	if (!job || job->ended || job->seen == waits->nsearches) {
+		return job && !job->ended && job->leads;
+	}
+	job->seen = waits->nsearches;
+	job->leads = false;
+	for (struct list *at = waits->attempts.next; at != &waits->attempts && !found; at = at->next) {
+		const struct waits_attempt *attempt = list_entry(at, struct waits_attempt, link);
+		if (attempt->job->item.seq == id) {
+			runs = true;
+			found = search_attempt(search, attempt);
+		}
+	}
+	const struct batch *batch = queue_user(job->queue);
+	if (!runs && batch->node && batch->node->state == NODE_WAITING) {
+		found = search_needs(search, batch->node);
+		if (found) {
+			search_name(search, batch->name, job->number, /* is_batch */ false);
+		}
+	}
+	if (search->forward) {
+		job->is_awaited = true;
+		(void)(!runs && pool_bring_forward(waits->run->pool, job->queue, job->number));
+	}
+	job->leads = found;
+	return found;
+}
+
+// Returns false, with the names of the circle, if the attempt would wait for itself.
+static bool check_circle(struct waits *waits, const struct waits_attempt *attempt, const uint64_t *ids, size_t n, bool any, struct buf *why) {
+	struct search search = {.waits = waits, .waiter = attempt, .path = BUF_INIT};
+	size_t nblocked = 0;
+	for (size_t i = 0; i < n && attempt; ++i) {
+		++waits->nsearches;
+		nblocked += search_job(&search, ids[i]);
+		if (nblocked > (any ? i : 0)) {
+			struct buf name = BUF_INIT;
+			add_name(&name, attempt->job->batch->name, attempt->job->item.number);
+			buf_reset(why);
+			buf_printf(why, "a circle: %s waits for %s", buf_str(&name), buf_str(&search.path));
+			buf_fini(&name);
+		}
+		buf_reset(&search.path);
+	}
+	buf_fini(&search.path);
+	bool is_circle = nblocked > 0 && (!any || nblocked == n);
+	if (!is_circle) {
+		buf_reset(why);
+	}
+	return !is_circle;
+}
+
+// What is waited for, and what that waits for, comes to the front of the line.
+static void bring_forward(struct waits *waits, const uint64_t *ids, size_t n) {
+	struct search search = {.waits = waits, .path = BUF_INIT, .forward = true};
+	++waits->nsearches;
+	for (size_t i = 0; i < n; ++i) {
+		(void)search_job(&search, ids[i]);
+	}
+	buf_fini(&search.path);
+}
+
 // ---- waiting ----
+
+// What it waited for has ended; with the lock.
+static void wait_end(struct wait *wait) {
+	struct waits *waits = wait->waits;
+	struct waits_attempt *attempt = wait->attempt;
+	if (attempt && --attempt->nwaits == 0) {
+		attempt_want(waits, attempt);
+	}
+	wait->state = attempt && attempt->nwaits == 0 && attempt->state != KEEPS_SLOTS ? RETURNS : IS_OVER;
+	run_wake(waits->run);
+}
 
 // The job has ended: with the lock.
 static void wait_forget(struct wait *wait, uint64_t id) {
+	bool found = false;
 	for (size_t i = 0; i < wait->n; ++i) {
 		if (wait->ids[i] == id) {
 			wait->ids[i--] = wait->ids[--wait->n];
-			wait->last = id;
+			found = true;
 		}
 	}
-	if (wait->state == WAITS && (wait->n == 0 || (wait->any && wait->last))) {
-		wait->state = IS_OVER;
-		run_wake(wait->waits->run);
+	if (found && wait->state == WAITS) {
+		wait->last = id;
+		if (wait->n == 0 || wait->any) {
+			wait_end(wait);
+		}
 	}
 }
 
@@ -181,11 +449,21 @@ void waits_job_ended(struct waits *waits, uint64_t id) {
 	mutex_unlock(&waits->lock);
 }
 
-struct wait *waits_begin(struct waits *waits, uint64_t waiter, const uint64_t *ids, size_t n, bool any, waits_done_fn *done,
-                         void *arg, struct buf *why) {
+void waits_requeued(struct waits *waits, uint64_t id) {
+	if (!waits || atomic_load_relaxed(&waits->n) == 0) {
+		return;
+	}
 	mutex_lock(&waits->lock);
-	struct waits_attempt *attempt = waiter > 0 ? find_attempt(waits, waiter) : NULL;
-	struct wait *wait = NULL;
+	const struct known_job *job = find_job(waits, id);
+	if (job && job->is_awaited && !job->ended) {
+		(void)pool_bring_forward(waits->run->pool, job->queue, job->number);
+	}
+	mutex_unlock(&waits->lock);
+}
+
+// Why nobody can wait for these, in `why`; with the lock.
+static void check_wait(struct waits *waits, uint64_t waiter, const struct waits_attempt *attempt, const uint64_t *ids, size_t n, bool any,
+                       struct buf *why) {
 	for (size_t i = 0; i < n && why->len == 0; ++i) {
 		if (!find_job(waits, ids[i])) {
 			buf_printf(why, "there is no job %" PRIu64, ids[i]);
@@ -195,37 +473,83 @@ struct wait *waits_begin(struct waits *waits, uint64_t waiter, const uint64_t *i
 		buf_adds(why, "the job that waits has ended");
 	}
 	if (why->len == 0) {
+		(void)check_circle(waits, attempt, ids, n, any, why);
+	}
+}
+
+struct wait *waits_begin(struct waits *waits, uint64_t waiter, const uint64_t *ids, size_t n, bool any, waits_done_fn *done,
+                         void *arg, struct buf *why) {
+	mutex_lock(&waits->lock);
+	struct waits_attempt *attempt = waiter > 0 ? find_attempt(waits, waiter) : NULL;
+	struct wait *wait = NULL;
+	check_wait(waits, waiter, attempt, ids, n, any, why);
+	if (why->len == 0) {
 		wait = NEW(struct wait);
-		*wait = (struct wait){.waits = waits, .attempt = attempt, .any = any, .n = n, .done = done, .arg = arg};
+		*wait = (struct wait){.waits = waits, .any = any, .n = n, .done = done, .arg = arg};
 		wait->ids = xmemdup(ids, n * sizeof(*ids));
 		list_push_back(&waits->list, &wait->link);
-		for (size_t i = 0; i < n; ++i) {
+		atomic_add_relaxed(&waits->n, 1);
+		for (size_t i = 0; i < n && wait->state == WAITS; ++i) {
 			if (find_job(waits, ids[i])->ended) {
 				wait_forget(wait, ids[i]);
 			}
+		}
+	}
+	if (wait && wait->state == WAITS) {
+		bring_forward(waits, wait->ids, wait->n); // first: what they stand in front of takes the slot
+		wait->attempt = attempt;
+		if (attempt) {
+			attempt_wait(waits, attempt);
 		}
 	}
 	mutex_unlock(&waits->lock);
 	return wait;
 }
 
+static void wait_remove(struct wait *wait) {
+	list_remove(&wait->link);
+	(void)atomic_fetch_sub(&wait->waits->n, 1);
+}
+
 void waits_cancel(struct wait *wait) {
 	struct waits *waits = wait->waits;
 	mutex_lock(&waits->lock);
+	struct waits_attempt *attempt = wait->attempt;
+	if (attempt && wait->state == WAITS && --attempt->nwaits == 0) {
+		attempt_want(waits, attempt);
+	}
+	if (attempt && attempt->nwaits == 0) {
+		attempt_go_on(waits, attempt);
+	}
+	wait_remove(wait);
 	wait_free(wait);
 	mutex_unlock(&waits->lock);
+	run_wake(waits->run);
+}
+
+// Goes on with attempts that may lend their slots now, or may have them back; with the lock.
+static void attempts_advance(struct waits *waits) {
+	list_for_each_entry(&waits->attempts, struct waits_attempt, attempt, link) {
+		if (attempt->state == HELD_UP) {
+			attempt_lend(waits, attempt);
+		} else if (attempt->state >= WANTS_SLOTS) {
+			(void)attempt_has_slots(waits, attempt);
+		}
+	}
 }
 
 // One that is over, or NULL.
 static struct wait *take_over(struct waits *waits) {
 	struct wait *found = NULL;
 	mutex_lock(&waits->lock);
+	attempts_advance(waits);
 	for (struct list *at = waits->list.next; at != &waits->list && !found; at = at->next) {
 		struct wait *wait = list_entry(at, struct wait, link);
-		found = wait->state == IS_OVER ? wait : NULL;
+		bool returned = wait->state == RETURNS && (wait->attempt->state == KEEPS_SLOTS || wait->attempt->nwaits > 0);
+		found = wait->state == IS_OVER || returned ? wait : NULL;
 	}
 	if (found) {
-		list_remove(&found->link);
+		wait_remove(found);
 	}
 	mutex_unlock(&waits->lock);
 	return found;
@@ -241,17 +565,12 @@ void waits_tick(struct waits *waits) {
 
 // ---- to be shown ----
 
-static void add_name(struct buf *buf, const struct batch *batch, uint64_t number) {
-	buf_add_escaped(buf, batch->name, strlen(batch->name), 80);
-	buf_printf(buf, "#%" PRIu64, number);
-}
-
 void waits_each(struct waits *waits, void (*fn)(void *arg, const struct wait_view *view), void *arg) {
 	mutex_lock(&waits->lock);
 	list_for_each_entry(&waits->list, struct wait, wait, link) {
 		struct buf name = BUF_INIT;
 		if (wait->attempt) {
-			add_name(&name, wait->attempt->job->batch, wait->attempt->job->item.number);
+			add_name(&name, wait->attempt->job->batch->name, wait->attempt->job->item.number);
 		}
 		fn(arg, &(struct wait_view){.waiter = buf_str(&name), .ids = wait->ids, .n = wait->n, .returns = wait->state == RETURNS});
 		buf_fini(&name);

@@ -43,6 +43,9 @@ void waits_add_job(struct waits *waits, uint64_t id, struct queue *queue, uint64
 // announced is ignored, as is a second call.
 void waits_job_ended(struct waits *waits, uint64_t id);
 
+// The job is queued again, for another attempt or step: it is brought forward again if somebody waits for it.
+void waits_requeued(struct waits *waits, uint64_t id);
+
 // ---- attempts that run
 
 // An attempt at a job while its process runs: in the memory of its worker. Private to waits.c.
@@ -50,16 +53,19 @@ struct waits_attempt {
 	struct list link;
 	const struct attempt_origin *origin; // by its number it is known as a waiter
 	const struct job *job;
+	bool has_terminal;   // for itself (--tty)
 	pid_t pid;
 	unsigned nwaits;     // that are under way
 	unsigned state;
 };
 
 // Between these the attempt with the number origin->number may wait. On its worker's thread; the pointers stay good until
-// waits_attempt_end(), which makes its waits those of an outsider. `waits` may be NULL.
-void waits_attempt_begin(struct waits *waits, struct waits_attempt *attempt, const struct attempt_origin *origin, const struct job *job);
+// waits_attempt_end(), which makes its waits those of an outsider, and returns whether it had what it may lend, the terminal too. `waits`
+// may be NULL.
+void waits_attempt_begin(struct waits *waits, struct waits_attempt *attempt, const struct attempt_origin *origin, const struct job *job,
+                         bool has_terminal);
 void waits_attempt_started(struct waits *waits, struct waits_attempt *attempt, pid_t pid);
-void waits_attempt_end(struct waits *waits, struct waits_attempt *attempt);
+bool waits_attempt_end(struct waits *waits, struct waits_attempt *attempt);
 
 // ---- waiting; from the event loop
 

@@ -465,10 +465,10 @@ bool client_use(struct client *client, uint64_t number) {
 	return true;
 }
 
-bool client_use_again(struct client *client, uint64_t number, struct lease_id *ret_id) {
+bool client_use_again(struct client *client, uint64_t number, uint64_t nonce, struct lease_id *ret_id) {
 	struct held *held = find_held(client, number);
 	verify(held);
-	held->id.nonce = random_next(&client->nonces);
+	held->id.nonce = nonce ? nonce : random_next(&client->nonces);
 	*ret_id = held->id;
 	if (client->fd >= 0) {
 		say(client, FRAME_USE, number, held->id.nonce, 0);

@@ -77,8 +77,8 @@ bool client_use(struct client *client, uint64_t number) FP_NODISCARD;
 
 // Another job is about to start on a lease that is in use; the one before has ended. Returns false if it must not: the
 // lease is lent to what that has left behind, or the server has gone; it is this client's no more. *ret_id: as the job
-// is to know it.
-bool client_use_again(struct client *client, uint64_t number, struct lease_id *ret_id) FP_NODISCARD;
+// is to know it. `nonce`: that of the job, which has had another lease before; or 0: a new one.
+bool client_use_again(struct client *client, uint64_t number, uint64_t nonce, struct lease_id *ret_id) FP_NODISCARD;
 
 // Does anybody wait for what this client could release?
 bool client_is_contended(const struct client *client);

@@ -42,6 +42,7 @@ struct lease {
 	struct lease_client *borrower; // who has `lent` of its slots; NULL: none are lent
 	uint32_t lent;
 	enum { HOLDER_UNASKED, HOLDER_ASKED, HOLDER_KNOWS } lending; // before anything is lent out of it
+	bool withheld;              // nothing is lent out of it
 	struct list below;          // clients that run on it
 };
 
@@ -142,9 +143,14 @@ static struct lease *lease_of(const struct lease_client *client, uint64_t number
 	return lease_find(&client->leases, offsetof(struct lease, own), number);
 }
 
+// By its nonce: a job that has lent its lease and has another now keeps the nonce, not the number.
 static struct lease *lease_of_id(const struct lease_table *table, struct lease_id id) {
 	struct lease *lease = id.number ? lease_find(&table->leases, offsetof(struct lease, all), id.number) : NULL;
-	return lease && lease->id.nonce == id.nonce ? lease : NULL;
+	struct list *at = lease && lease->id.nonce == id.nonce ? &lease->all : table->leases.next;
+	while (id.number && at != &table->leases && list_entry(at, struct lease, all)->id.nonce != id.nonce) {
+		at = at->next;
+	}
+	return id.number && at != &table->leases ? list_entry(at, struct lease, all) : NULL;
 }
 
 static struct lease *lease_add(struct lease_client *client, struct lease_id id, uint32_t width) {
@@ -271,7 +277,7 @@ static bool chain_has(const struct lease *lease, const struct lease *other) {
 // The slots that can be lent to the client out of the lease: as many as wanted, or all of it; else it would wait for
 // ever for what its own parent holds. 0: none now.
 static uint32_t lendable(const struct lease *lender, const struct lease_client *client, uint32_t width) {
-	if (!lender || (lender->borrower && lender->borrower != client) || chain_length(lender) >= LEASE_DEPTH) {
+	if (!lender || lender->withheld || (lender->borrower && lender->borrower != client) || chain_length(lender) >= LEASE_DEPTH) {
 		return 0;
 	}
 	width = width < lender->width ? width : lender->width;
@@ -625,6 +631,19 @@ void lease_set_slots(struct lease_table *table, unsigned slots) {
 
 bool lease_is_there(const struct lease_table *table, uint64_t number) {
 	return lease_find(&table->leases, offsetof(struct lease, all), number);
+}
+
+bool lease_is_known(const struct lease_table *table, struct lease_id id) {
+	return lease_is_there(table, id.number) || lease_of_id(table, id);
+}
+
+bool lease_withhold(struct lease_client *holder, uint64_t number, bool withheld) {
+	struct lease *lease = lease_of(holder, number);
+	bool may = lease && !(withheld && lease->lent > 0);
+	if (may) {
+		lease->withheld = withheld;
+	}
+	return may;
 }
 
 bool lease_is_too_deep(const struct lease_client *client) {

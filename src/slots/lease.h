@@ -121,6 +121,13 @@ void lease_set_slots(struct lease_table *table, unsigned slots);
 // Is there a lease of that number, if only because it is lent?
 bool lease_is_there(const struct lease_table *table, uint64_t number);
 
+// Is there one of that number, or of that nonce?
+bool lease_is_known(const struct lease_table *table, struct lease_id id);
+
+// The holder lends nothing out of the lease to those below it for a while, or does again. False: it is lent just now, or the
+// client has no such lease.
+bool lease_withhold(struct lease_client *holder, uint64_t number, bool withheld);
+
 // Does the client run on too many leases that are lent one out of the other?
 bool lease_is_too_deep(const struct lease_client *client);
 

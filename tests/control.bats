@@ -162,6 +162,43 @@ d|'
 	assert_contains "$output" "255 fairpar: error: --add: the run starts nothing more"
 }
 
+@test "jobs of a manifest add to batches that wait, have ended or are not there, and so does finally" {
+	cat >m.yaml <<-'EOF'
+		version: 1
+		batches:
+		  one:
+		    run: |
+		      for batch in two zero other; do "$FAIRPAR" --add --batch $batch sh -c 'echo to $FAIRPAR_BATCH'; done >/dev/null; echo one
+		    needs: zero
+		    finally: |
+		      "$FAIRPAR" --add sh -c 'echo by finally' >/dev/null; "$FAIRPAR" --add --batch last sh -c 'echo to $FAIRPAR_BATCH' >/dev/null
+		  two:
+		    run: echo two
+		    needs: one
+		  zero:
+		    run: echo zero
+	EOF
+	run_fairpar -j1 --run r -f m.yaml
+	assert_set zero one two "to two" "to zero" "to other" "by finally" "to last"
+	assert_eq "${lines[0]}" zero
+	local order=" ${lines[*]} "
+	assert_eq "${order/* one */one first}" "one first"
+	[[ ${order#* one } == *" to two "* && ${order#* one } == *" two "* ]] || fail "$order"
+}
+
+@test "a job that waits for its next attempt is cancelled at once" {
+	cat >m.yaml <<-'EOF'
+		version: 1
+		batches:
+		  one: {run: sh adds, retries: 3, retry_delay: 1000h}
+		  two: {run: 'read -r _ <failed; while "$FAIRPAR" --status=json | grep -q "\"batch\":\"one\",\"n\""; do :; done; "$FAIRPAR" --cancel --batch one'}
+	EOF
+	make_fifo failed
+	echo 'echo >failed; exit 1' >adds
+	run_fairpar 1 -j2 -f m.yaml
+	assert_contains "$stderr" "1 of 2 jobs failed"
+}
+
 # ---- waiting ----
 
 @test "--wait exits with the status of one job, and counts those of several" {

@@ -13,6 +13,7 @@
 #include "run/feed.h"
 #include "run/job_state.h"
 #include "run/nested.h"
+#include "run/retry_queue.h"
 #include "run/waits.h"
 #include "slots/control.h"
 #include "slots/place.h"
@@ -285,6 +286,7 @@ static void cancel_ids(struct control *control, struct asker *asker, const struc
 			added_jobs_cancel(run, id, /* runs */ false);
 		}
 	}
+	retry_queue_recheck(run->retry_queue);
 	if (why.len > 0) {
 		refuse(asker, buf_str(&why));
 	} else {
@@ -306,6 +308,7 @@ static void cancel_batch(struct control *control, struct asker *asker, const str
 		atomic_store_relaxed(&batch->cancelled, true);
 		uint64_t cancelled = pool_cancel(run->pool, queue);
 		(void)cancel_attempts(run, 0, batch, request->a);
+		retry_queue_recheck(run->retry_queue);
 		pool_queue_close(run->pool, queue);
 		answer(asker, CONTROL_CANCELLED, cancelled, 0, NULL, 0);
 	}

@@ -240,7 +240,7 @@ static bool resume(struct queue *queue, struct job *job) {
 	return true;
 }
 
-const struct retry_calls work_retries = {.resume = resume, .cut_off = cut_off};
+const struct retry_calls work_retries = {.resume = resume, .cut_off = cut_off, .is_cancelled = job_is_cancelled};
 
 // A record that cannot be an item fails as a job, and says why.
 static enum work_status fail_bad_item(struct worker_state *state, struct job *job) {

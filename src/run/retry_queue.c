@@ -76,6 +76,7 @@ static struct waiting pop(struct retry_queue *retry_queue) {
 static bool put(struct retry_queue *retry_queue, struct waiting waiting, bool *ret_first) {
 	mutex_lock(&retry_queue->lock);
 	bool kept = !retry_queue->stopped;
+	waiting.due = retry_queue->calls->is_cancelled(waiting.job) ? 0 : waiting.due;
 	*ret_first = retry_queue->nheap == 0 || before(&waiting, &retry_queue->heap[0]);
 	if (kept) {
 		push(retry_queue, waiting);
@@ -136,6 +137,18 @@ uint64_t retry_queue_submit(struct retry_queue *retry_queue, uint64_t now) {
 		}
 		let_go(&waiting);
 	}
+}
+
+void retry_queue_recheck(struct retry_queue *retry_queue) {
+	mutex_lock(&retry_queue->lock);
+	size_t n = retry_queue->nheap;
+	retry_queue->nheap = 0;
+	for (size_t i = 0; i < n; ++i) { // the heap of those before it takes no more room than they had
+		struct waiting waiting = retry_queue->heap[i];
+		waiting.due = retry_queue->calls->is_cancelled(waiting.job) ? 0 : waiting.due;
+		push(retry_queue, waiting);
+	}
+	mutex_unlock(&retry_queue->lock);
 }
 
 void retry_queue_stop(struct retry_queue *retry_queue) {

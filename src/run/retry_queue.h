@@ -11,6 +11,7 @@ struct job;
 struct retry_calls {
 	bool (*resume)(struct queue *queue, struct job *job); // its time has come: queues it; false: there is no room now
 	void (*cut_off)(struct job *job);                     // its time will not come: ends it
+	bool (*is_cancelled)(const struct job *job);          // it is to have no next attempt: its time has come
 };
 
 struct retry_queue *retry_queue_create(const struct retry_calls *calls); // `calls` outlives it
@@ -22,6 +23,9 @@ bool retry_queue_add(struct retry_queue *retry_queue, struct queue *queue, struc
 
 // Queues the jobs whose time has come; when the next comes, or TIME_NEVER. From the event loop.
 uint64_t retry_queue_submit(struct retry_queue *retry_queue, uint64_t now);
+
+// Some may have been cancelled: their time has come. From the event loop.
+void retry_queue_recheck(struct retry_queue *retry_queue);
 
 // Ends all that wait, which had failed, and takes no more. From any thread.
 void retry_queue_stop(struct retry_queue *retry_queue);

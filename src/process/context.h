@@ -11,6 +11,13 @@
 #include <sys/resource.h>
 #include <sys/types.h>
 
+// A limit by its number, as getrlimit() takes it: of an enum's type in glibc, an int in POSIX.
+#ifdef __GLIBC__
+#define RLIMIT_OF(number) ((__rlimit_resource_t)(number))
+#else
+#define RLIMIT_OF(number) ((int)(number))
+#endif
+
 struct context {
 	atomic_int refs;           // see context_ref(); 1 from its maker
 	char *cwd;                 // directory of the job, owned, or NULL: that of the process

@@ -11,6 +11,7 @@
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 int daemon_start(char *const *argv, const int *keep, unsigned nkeep) {
 	struct spawn_config config = {

@@ -184,12 +184,12 @@ UNCHECKED static int child_own_limits(struct exchange *x) {
 	const struct context *context = x->config->context;
 	for (unsigned i = 0; context->limits && i < context->nlimits && i < RLIM_NLIMITS; ++i) {
 		struct rlimit have, want = context->limits[i];
-		if (i == RLIMIT_NOFILE || getrlimit((__rlimit_resource_t)i, &have) != 0) {
+		if (i == RLIMIT_NOFILE || getrlimit(RLIMIT_OF(i), &have) != 0) {
 			continue;
 		}
 		want.rlim_max = want.rlim_max > have.rlim_max ? have.rlim_max : want.rlim_max;
 		want.rlim_cur = want.rlim_cur > want.rlim_max ? want.rlim_max : want.rlim_cur;
-		if ((want.rlim_cur != have.rlim_cur || want.rlim_max != have.rlim_max) && setrlimit((__rlimit_resource_t)i, &want) != 0) {
+		if ((want.rlim_cur != have.rlim_cur || want.rlim_max != have.rlim_max) && setrlimit(RLIMIT_OF(i), &want) != 0) {
 			return fail(x, SPAWN_LIMITS, errno);
 		}
 	}

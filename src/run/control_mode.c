@@ -108,7 +108,7 @@ static int write_job(const struct options *options, const struct context *contex
 	(void)umask((mode_t)job.umask);
 	for (int i = 0; i < CONTROL_LIMITS && i < RLIM_NLIMITS; ++i) {
 		job.limits[i] = (struct rlimit){RLIM_INFINITY, RLIM_INFINITY};
-		(void)getrlimit((__rlimit_resource_t)i, &job.limits[i]);
+		(void)getrlimit(RLIMIT_OF(i), &job.limits[i]);
 	}
 	job.limits[RLIMIT_NOFILE] = context->nofile;
 	add_strings(&words, options->command, &job.nwords);

@@ -106,6 +106,22 @@ most_at_once() {
 	assert_lines both
 }
 
+@test "two jobs that wait for one are both told, and one that waits for two is told when both have ended" {
+	make_fifo began hold
+	script one <<<'echo >began; read -r _ <hold; echo one'
+	script two <<<'echo two'
+	script waits <<<'add sh one >id.new; mv id.new id; wait_for "$(add sh two)" "$(cat id)"; echo both'
+	script other <<<'wait_for "$(cat id)"; echo other'
+	start_fairpar --run r -j3 -u 'sh waits #' ::: a
+	await began
+	"$FAIRPAR" --run r --add sh other >other_id
+	until "$FAIRPAR" --run r --status >state && [ "$(grep -c 'waits for' state)" = 2 ]; do :; done
+	release hold
+	end_fairpar
+	assert_set one two both other
+	assert_eq "${lines[0]} ${lines[1]}" "two one"
+}
+
 @test "a wait for what has ended is over at once, and a second one works as the first" {
 	script one <<<'exit 3'
 	script waits <<<'id=$(add sh one); wait_for "$id"; echo $?; wait_for "$id"; echo $?; wait_for "$(add sh one)"; echo $?'

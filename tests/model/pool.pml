@@ -152,7 +152,7 @@ inline removal_do(q, mine, last) {
 				assert(running_all == 0 && backlog[0] + backlog[1] + pins[0] + pins[1] == 0);
 				hooks_idle++
 			}
-			atomic { LOCK; UNLOCK } // tells those who wait in pool_wait_idle()
+			atomic { LOCK; UNLOCK } // tells those who wait in pool_wait_idle() from outside
 		:: else
 		fi
 	:: else

@@ -35,6 +35,7 @@ enum {
 	NAMES = 6,          // queue names in use
 	OUTSIDERS = 3,      // threads that submit from outside
 	MAX_SLOTS = 6,
+	SLOT_NUMBERS = 1024,
 	MAX_LONG = 2,
 	MAX_ITEMS = 20000,  // in a round
 	MAX_RUN = 20,       // items submitted at once
@@ -82,8 +83,9 @@ struct round {
 	mutex lone_lock;
 	cond lone_cond;
 	uint32_t lone_ran;                 // lone items that have run
+	_Atomic uint32_t returns;          // items that have their slots back
 	unsigned max_slots;                // most that were ever allowed in this round
-	_Atomic unsigned char slot_busy[MAX_SLOTS + 1]; // by worker_slot()
+	_Atomic unsigned char slot_busy[SLOT_NUMBERS]; // by worker_slot()
 	_Atomic unsigned slots_taken;
 	_Atomic int idles;
 	_Atomic bool shut;                 // pool_shutdown() was called
@@ -227,6 +229,37 @@ static void load_work(struct round *round, struct worker *worker, struct queue *
 	}
 }
 
+// Counts what the item takes, or, if it lends that, does not any more.
+static void count_slots(struct round *round, struct name *name, struct worker *worker, bool takes) {
+	unsigned width = worker_width(worker);
+	int running = atomic_fetch_add(&name->running, takes ? 1 : -1) + 1;
+	promise(!takes || name->attrs.max_parallel == 0 || running <= (int)name->attrs.max_parallel, "%d items of %s run, %u may", running,
+	        name->text, name->attrs.max_parallel);
+	if (!worker_is_long(worker)) {
+		unsigned all = atomic_fetch_add(&round->slots_taken, takes ? width : 0 - width) + width;
+		promise(!takes || all <= round->max_slots, "items take %u slots of %u", all, round->max_slots);
+	}
+}
+
+static void lend_a_while(struct round *round, struct name *name, struct worker *worker, uint64_t *dice) {
+	count_slots(round, name, worker, false);
+	pool_lend(round->pool, worker);
+	for (unsigned i = pick(dice, 64); i > 0; --i) {
+		sched_yield();
+	}
+	pool_reclaim(round->pool, worker, /* waits */ true);
+	for (bool keeps = false; !keeps;) {
+		uint32_t seen = atomic_load(&round->returns);
+		keeps = worker_keeps_slots(worker);
+		mutex_lock(&round->lone_lock);
+		while (!keeps && atomic_load(&round->returns) == seen) {
+			cond_wait(&round->lone_cond, &round->lone_lock);
+		}
+		mutex_unlock(&round->lone_lock);
+	}
+	count_slots(round, name, worker, true);
+}
+
 static enum work_status item_run(struct worker *worker, struct queue *queue, void *data, size_t size) {
 	struct round *round = the_round;
 	struct load load;
@@ -251,7 +284,7 @@ static enum work_status item_run(struct worker *worker, struct queue *queue, voi
 	unsigned slot = worker_slot(worker), width = worker_width(worker);
 	promise(worker_is_long(worker) == name->attrs.long_running, "a slot and a dedicated thread were mixed up");
 	if (!worker_is_long(worker)) { // the lanes of the others move when the slots do
-		promise(slot >= 1 && slot <= round->max_slots, "slot %u of %u", slot, round->max_slots);
+		promise(slot >= 1 && slot < SLOT_NUMBERS, "slot %u of %u", slot, round->max_slots); // above them where items lend theirs
 		promise(atomic_exchange(&round->slot_busy[slot], 1) == 0, "slot %u has two items", slot);
 		unsigned all = atomic_add_relaxed(&round->slots_taken, width) + width;
 		promise(all <= round->max_slots, "items take %u slots of %u", all, round->max_slots);
@@ -259,6 +292,9 @@ static enum work_status item_run(struct worker *worker, struct queue *queue, voi
 
 	uint64_t dice = load.seed;
 	load_work(round, worker, queue, &load, &dice);
+	if (pick(&dice, 16) == 0) {
+		lend_a_while(round, name, worker, &dice);
+	}
 	promise(worker_slot(worker) == slot && worker_width(worker) == width, "an item changed its slots");
 
 	if (!worker_is_long(worker)) {
@@ -294,6 +330,16 @@ static void item_drop(struct queue *queue, void *data, size_t size) {
 }
 
 // ---- hooks ----
+
+// Under the pool's lock, as trace.
+static void on_returned(void *arg, struct worker *worker) {
+	struct round *round = arg;
+	(void)worker;
+	mutex_lock(&round->lone_lock);
+	atomic_add_relaxed(&round->returns, 1);
+	mutex_unlock(&round->lone_lock);
+	cond_broadcast(&round->lone_cond);
+}
 
 static void on_idle(void *arg) {
 	struct round *round = arg;
@@ -460,6 +506,7 @@ static void round_open(struct round *round, uint64_t *dice) {
 			.low = on_low,
 			.failed = on_failed,
 			.removed = on_removed,
+			.returned = on_returned,
 			.trace = on_trace,
 			.arg = round,
 		},

@@ -155,6 +155,16 @@ d|'
 	)
 }
 
+@test "a run whose jobs are counted or numbered beforehand takes none" {
+	run_fairpar --pipe --tee '"$FAIRPAR" --add true || echo $?; cat >/dev/null; : {}' ::: a <<<data
+	assert_lines 255
+	assert_contains "$stderr" "the run has --tee"
+	run_fairpar 1 --joblog joblog -j1 '"$FAIRPAR" --add true || echo $?; exit 1 #' ::: a
+	run_fairpar 1 --joblog joblog -j1 --retry-failed
+	assert_lines 255
+	assert_contains "$stderr" "the run has --retry-failed"
+}
+
 @test "after --halt nothing can be added" {
 	make_fifo halted
 	run_fairpar 1 -j2 --halt soon,fail=1 --joblog /dev/null 'if [ {} = 1 ]; then exit 1; fi

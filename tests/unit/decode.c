@@ -93,7 +93,7 @@ static void test_all(void) {
 		"{\"v\":1,\"ev\":\"run_end\",\"t\":2,\"exit\":1}\n"), 0);
 	check_string(buf_str(&messages), "");
 	check_string(buf_str(&told), "0@0 01RUN 2 <fairpar> <a\"b>\n1@1 a -1\n2@500000 a#1 echo \303\244 \360\237\230\200 <x> <>\n"
-	             "4@1250000 a#1 failed 3 3 echo \303\244 \360\237\230\200\n10@2000000\n");
+	             "4@1250000 a#1 failed 3 3 echo \303\244 \360\237\230\200\n11@2000000\n");
 }
 
 static void keep(void *arg, const struct event *event) {

@@ -358,6 +358,37 @@ static void test_nonce(void) {
 	world_fini(&world);
 }
 
+static void test_other_lease(void) {
+	// a job that has lent its lease to others, and goes on with another one under its nonce
+	struct world world;
+	world_holding(&world, 2, 2, "aa");
+	struct lease_id first = world.leases[0][0], second = world.leases[0][1];
+	check(lease_use(world.clients[0], first.number, first.nonce ^ 1));
+	check(!lease_is_known(world.table, (struct lease_id){99, first.nonce}));
+	check(lease_use(world.clients[0], second.number, first.nonce));
+	check(lease_is_known(world.table, (struct lease_id){99, first.nonce}));
+	join_config(&world, 'b', &(struct lease_client_config){.weight = 1, .below = first});
+	want(&world, 'b', 1);
+	check_string(grants(&world), "B");
+	check_equal(taken(&world), 2);
+	world_fini(&world);
+}
+
+static void test_withheld(void) {
+	struct world world;
+	world_holding(&world, 1, 1, "a");
+	uint64_t number = world.leases[0][0].number;
+	check(lease_withhold(world.clients[0], number, true));
+	join_below(&world, 'b', 'a');
+	want(&world, 'b', 1);
+	check_string(grants(&world), "");
+	check(lease_withhold(world.clients[0], number, false));
+	check_string(grants(&world), "B");
+	check(!lease_withhold(world.clients[0], number, true)); // it is lent
+	check(!lease_withhold(world.clients[0], number + 99, true));
+	world_fini(&world);
+}
+
 // ---- what is not used, and what is not there ----
 
 static void test_unused(void) {
@@ -689,6 +720,8 @@ int main(int argc, char *argv[]) {
 		TEST("what is wanted beyond the lent lease is charged to the parent's batch", test_beyond_is_charged_to_parent),
 		TEST("nothing is lent before its holder has heard of it, nor when another job has begun on it", test_holder_asked),
 		TEST("nothing is lent without the nonce", test_nonce),
+		TEST("who runs below a job finds the lease that this has now by the nonce", test_other_lease),
+		TEST("nothing is lent out of a lease that is withheld, and none that is lent is", test_withheld),
 		TEST("what is not used for a second is taken back once somebody waits", test_unused),
 		TEST("what is lent and not used is taken back for another below the same lease", test_unused_lent),
 		TEST("a client never waits for slots that its own parent holds", test_gathers_what_it_was_lent),

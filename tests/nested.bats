@@ -24,6 +24,16 @@ export count together
 	assert_eq "$(grep -c - runs)" 20
 }
 
+@test "runs below each other with one slot each start and write their jobs in order" {
+	cat >leaf <<-'END'
+	"$FAIRPAR" -j1 echo ::: 1 2 3 4 5 6 | tr '\n' ' '
+	echo
+	END
+	run_fairpar -j1 '"$FAIRPAR" -j1 "sh leaf; : {}" ::: 1 2; : {}' ::: {1..15}
+	run sort -u <<<"$output"
+	assert_lines "1 2 3 4 5 6 "
+}
+
 @test "runs below each other go on with one slot, three deep" {
 	echo '"$FAIRPAR" -j4 "$count #" ::: 1 2' >two
 	echo '"$FAIRPAR" -j4 "sh two; : {}" ::: 1 2' >four

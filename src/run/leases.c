@@ -46,6 +46,8 @@ struct leases {
 	size_t nfree, free_cap;
 	struct list jobs;
 	unsigned nwaiting;         // attempts that wait for a lease though they have a slot
+	unsigned unbacked;         // slots whose lease could not be used: the next ones that come are theirs, not another slot's,
+	                           // or a later item would start there beside the one that waits
 	unsigned wanted;           // as the server was told
 	bool lost;                 // there is no server: one job at a time, without a lease
 	bool terminating;
@@ -120,7 +122,6 @@ enum taken { TAKEN_LEASE, TAKEN_NONE, TAKEN_CANCELLED };
 
 static enum taken take(struct leases *leases, bool cleanup, struct lease_id *ret_id) {
 	enum taken taken = TAKEN_LEASE;
-	unsigned gone = 0;
 	mutex_lock(&leases->lock);
 	for (;;) {
 		if (leases->terminating && !cleanup) {
@@ -136,7 +137,7 @@ static enum taken take(struct leases *leases, bool cleanup, struct lease_id *ret
 				break;
 			}
 			--leases->held;
-			++gone;
+			++leases->unbacked;
 			continue;
 		}
 		++leases->nwaiting;
@@ -145,33 +146,49 @@ static enum taken take(struct leases *leases, bool cleanup, struct lease_id *ret
 		--leases->nwaiting;
 	}
 	mutex_unlock(&leases->lock);
-	if (gone > 0) {
-		pool_add_slots(leases->pool, -(int)gone);
-	}
 	return taken;
+}
+
+// Does the next job of the run get the lease of one that has ended? Else it is somebody's who waits.
+static bool keeps_lease(const struct leases *leases) {
+	return leases->lost ? leases->held == 1 : !client_is_contended(leases->client) && leases->nwaiting == 0;
+}
+
+// A lease goes back, and at once another one is wanted, if there is work. Returns whether the slot remains nevertheless: the last
+// one, if there is no server. With the lock.
+static bool release(struct leases *leases, struct lease_id id) {
+	--leases->held;
+	if (leases->lost) {
+		bool is_last = leases->held == 0;
+		leases->held += is_last;
+		return is_last;
+	}
+	if (count_wanted(leases)) {
+		client_release_and_want(leases->client, id.number, leases->wanted, 1);
+	} else {
+		client_release(leases->client, id.number);
+	}
+	return false;
 }
 
 // The job has ended: its lease goes to the next one, or, if somebody waits, back to the server.
 static void give(struct leases *leases, struct lease_id id) {
 	mutex_lock(&leases->lock);
-	bool keeps = !leases->lost && !client_is_contended(leases->client) && leases->nwaiting == 0;
-	if (leases->lost) {
-		keeps = leases->held == 1;
-		leases->held -= !keeps;
-	} else if (!keeps) {
-		--leases->held; // and at once another one is wanted, if there is work
-		if (count_wanted(leases)) {
-			client_release_and_want(leases->client, id.number, leases->wanted, 1);
-		} else {
-			client_release(leases->client, id.number);
-		}
-	}
+	bool keeps = keeps_lease(leases);
 	if (keeps) {
 		push_free(leases, id, /* is_used */ true);
 	}
 	mutex_unlock(&leases->lock);
-	if (!keeps) {
-		pool_add_slots(leases->pool, -1);
+	if (keeps) {
+		return;
+	}
+	// The slot goes first: the lease that comes next must not start an item beside this one, whose output is not written yet.
+	pool_add_slots(leases->pool, -1);
+	mutex_lock(&leases->lock);
+	bool remains = release(leases, id);
+	mutex_unlock(&leases->lock);
+	if (remains) {
+		pool_add_slots(leases->pool, 1);
 	}
 }
 
@@ -326,6 +343,8 @@ static int lose(struct leases *leases, const char *why) {
 	unsigned gone = (unsigned)leases->nfree, busy = leases->held - gone;
 	leases->nfree = 0;
 	leases->held = busy > 0 ? busy : 1;
+	gone += leases->unbacked;
+	leases->unbacked = 0;
 	return (int)leases->held - (int)(busy + gone);
 }
 
@@ -352,7 +371,8 @@ bool leases_tick(struct leases *leases) {
 			leases->wanted -= leases->wanted > 0;
 			++leases->held;
 			push_free(leases, event.id, /* is_used */ false);
-			++more;
+			more += leases->unbacked == 0;
+			leases->unbacked -= leases->unbacked > 0;
 			break;
 		case CLIENT_REVOKED: more -= (int)forget_free(leases, event.id.number); break;
 		case CLIENT_RENEWED:

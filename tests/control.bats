@@ -234,6 +234,62 @@ d|'
 	assert_contains "$stderr" "--wait-any: nothing was added"
 }
 
+@test "--wait-any tells of jobs in the order in which they have ended" {
+	cat >waits <<-'EOF'
+		a=$("$FAIRPAR" --add true); b=$("$FAIRPAR" --add true); c=$("$FAIRPAR" --add true)
+		"$FAIRPAR" --wait $b; "$FAIRPAR" --wait $c; "$FAIRPAR" --wait $a
+		"$FAIRPAR" --wait-any $a $c; "$FAIRPAR" --wait-any; "$FAIRPAR" --wait-any
+	EOF
+	run_fairpar -j1 --prefer-fairness 'sh waits #' ::: a
+	assert_lines 4 3 2
+}
+
+@test "a job that was not added can be neither waited for nor cancelled, and is named so" {
+	run_fairpar -j2 '"$FAIRPAR" --wait {#}; echo $?; "$FAIRPAR" --cancel {#}; echo $?; "$FAIRPAR" --wait-any {#}; echo $?' ::: a
+	assert_lines 255 255 255
+	assert_eq "$(grep -c "job 1 was not added with --add: only added jobs can be waited for or cancelled" <<<"$stderr")" 3
+}
+
+@test "jobs that --resume leaves out are waited for and cancelled as others are" {
+	cat >waits <<-'EOF'
+		id=$("$FAIRPAR" --add sh -c 'echo ran >>ran')
+		"$FAIRPAR" --wait $id; echo $?; "$FAIRPAR" --wait; echo $?; "$FAIRPAR" --wait-any; echo $?; "$FAIRPAR" --cancel $id; echo $?
+		exit 1
+	EOF
+	run_fairpar 1 -j2 --joblog joblog 'sh waits #' ::: a
+	assert_lines 0 0 2 0 0
+	run_fairpar 1 -j2 --joblog joblog --resume-failed 'sh waits #' ::: a
+	assert_lines 0 0 2 0 0
+	assert_eq "$(<ran)" ran
+}
+
+@test "an ID that cannot be printed is in the message" {
+	[[ -c /dev/full ]] || skip "there is no /dev/full"
+	cat >adds <<-'EOF'
+		"$FAIRPAR" --add true >/dev/full; echo $?
+		"$FAIRPAR" --wait-any >/dev/full; echo $?
+	EOF
+	run_fairpar -j2 'sh adds #' ::: a
+	assert_lines 255 255
+	assert_contains "$stderr" "--add: job 2 was added, but its ID cannot be written to stdout: No space left on device"
+	assert_contains "$stderr" "--wait-any: job 2 has ended, but its ID cannot be written to stdout: No space left on device"
+}
+
+@test "who asks a stopped run is told that it does not answer, and who has gone before it does has asked for nothing" {
+	open_run -j2
+	kill -STOP "$fairpar_pid"
+	: >err
+	env --default-signal=INT "$FAIRPAR" --run r --add touch added 2>err &
+	local asker=$!
+	until [[ $(<err) == *"--add: run r does not answer yet"* ]]; do :; done
+	kill -INT "$asker"
+	wait "$asker" || :
+	kill -CONT "$fairpar_pid"
+	r 0 --status
+	close_run
+	[[ ! -e added ]] || fail "the job was added"
+}
+
 @test "an unknown ID, and no run at all, are refused" {
 	run_fairpar -j2 '"$FAIRPAR" --wait 99; echo $?; "$FAIRPAR" --cancel 99; echo $?; "$FAIRPAR" --wait 1; echo $? #' ::: a
 	assert_lines 255 255 255

@@ -186,7 +186,7 @@ static void add(struct control *control, struct asker *asker, const struct frame
 	buf_fini(&why);
 }
 
-// ---- waiting ----
+// ---- jobs by their IDs ----
 
 static uint64_t id_at(const struct asker *asker, size_t i) {
 	uint64_t id;
@@ -197,6 +197,23 @@ static uint64_t id_at(const struct asker *asker, size_t i) {
 static size_t count_ids(const struct asker *asker) {
 	return asker->ids.len / sizeof(uint64_t);
 }
+
+// Says in `why` which of the jobs that it asks for nobody has added.
+static void check_ids(const struct asker *asker, struct buf *why) {
+	const struct run *run = asker->control->run;
+	int code;
+	for (size_t i = 0; i < count_ids(asker) && why->len == 0; ++i) {
+		uint64_t id = id_at(asker, i);
+		if (added_jobs_look(run->added_jobs, id, &code) != ADDED_UNKNOWN) {
+			continue;
+		}
+		bool is_job = id >= 1 && id <= atomic_load_relaxed(&run->seq);
+		buf_printf(why, is_job ? "job %" PRIu64 " was not added with --add: only added jobs can be waited for or cancelled"
+		                       : "there is no job %" PRIu64, id);
+	}
+}
+
+// ---- waiting ----
 
 // The exit status of the wait: of one job its own, of several as that of a run.
 static int wait_status(const struct asker *asker, uint64_t id) {
@@ -231,12 +248,13 @@ static void begin_wait(struct control *control, struct asker *asker, const struc
 	} else {
 		buf_add(&asker->ids, text, request->len);
 	}
-	if (count_ids(asker) > 0) {
+	check_ids(asker, &why);
+	if (why.len == 0 && count_ids(asker) > 0) {
 		asker->wait = waits_begin(control->run->waits, is_inside ? request->a : 0, (const uint64_t *)(const void *)asker->ids.data,
 		                          count_ids(asker), asker->any, on_waited, asker, &why);
-	} else if (!asker->any) {
+	} else if (why.len == 0 && !asker->any) {
 		answer(asker, CONTROL_ENDED, 0, 0, NULL, 0);
-	} else {
+	} else if (why.len == 0) {
 		buf_adds(&why, "nothing was added that it has not told");
 	}
 	if (why.len > 0) {
@@ -271,11 +289,7 @@ static void cancel_ids(struct control *control, struct asker *asker, const struc
 	uint64_t cancelled = 0;
 	int code;
 	buf_add(&asker->ids, text, request->len);
-	for (size_t i = 0; i < count_ids(asker) && why.len == 0; ++i) {
-		if (added_jobs_look(run->added_jobs, id_at(asker, i), &code) == ADDED_UNKNOWN) {
-			buf_printf(&why, "there is no job %" PRIu64, id_at(asker, i));
-		}
-	}
+	check_ids(asker, &why);
 	for (size_t i = 0; i < count_ids(asker) && why.len == 0; ++i) {
 		cancelled += added_jobs_look(run->added_jobs, id_at(asker, i), &code) == ADDED_THERE;
 		added_jobs_cancel(run, id_at(asker, i), /* runs */ true); // all of them first: one that ends makes room for another
@@ -348,6 +362,12 @@ static void on_request(struct control *control, struct asker *asker, const struc
 
 // ---- bytes ----
 
+// Has the client closed its end? (A shutdown(2) of what it writes is no POLLHUP.)
+static bool has_gone(int fd) {
+	struct pollfd poll_fd = {.fd = fd};
+	return poll(&poll_fd, 1, 0) > 0 && poll_fd.revents & POLLHUP;
+}
+
 // Reads what has come. Returns false if the client has gone, or speaks something else.
 static bool read_request(struct control *control, struct asker *asker) {
 	for (int rounds = 0; rounds < READ_ROUNDS; ++rounds) {
@@ -364,6 +384,9 @@ static bool read_request(struct control *control, struct asker *asker) {
 		enum frame_result result = frame_parse_most(asker->in.data, asker->in.len, CONTROL_TEXT_MAX, &request, &text);
 		if (result == FRAME_BAD || (result == FRAME_READY && asker->in.len > sizeof(request) + request.len)) {
 			return false;
+		}
+		if (result == FRAME_READY && has_gone(asker->fd)) {
+			return false; // it will never know what it has added
 		}
 		if (result == FRAME_READY) {
 			on_request(control, asker, &request, text);

@@ -17,7 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { READ_SIZE = 64 * 1024 };
+enum { READ_SIZE = 64 * 1024, PATIENCE_MS = 2000 };
 
 // ---- the run ----
 
@@ -175,8 +175,12 @@ static bool send_all(int fd, const struct buf *out) {
 	return true;
 }
 
-// Waits for the answer, whose text is in *in. Returns false if the run has ended before it.
-static bool await_answer(int fd, struct buf *in, struct frame *ret_answer, const char **ret_text) {
+// Waits for the answer, whose text is in *in; what is answered at once says so when it is not. Returns false if the run has ended
+// before it.
+static bool await_answer(int fd, const struct options *options, const char *what, struct buf *in, struct frame *ret_answer,
+                         const char **ret_text) {
+	const char *name = options->control.run;
+	bool is_patient = options->control.request == REQUEST_WAIT || options->control.request == REQUEST_WAIT_ANY;
 	while (frame_parse_most(buf_str(in), in->len, UINT32_MAX, ret_answer, ret_text) == FRAME_PARTIAL) {
 		ssize_t n = recv(fd, buf_reserve(in, READ_SIZE), READ_SIZE, 0);
 		if (n > 0) {
@@ -184,7 +188,11 @@ static bool await_answer(int fd, struct buf *in, struct frame *ret_answer, const
 		} else if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
 			return false;
 		} else if (errno == EAGAIN) {
-			(void)poll(&(struct pollfd){.fd = fd, .events = POLLIN}, 1, -1);
+			int n_ready = poll(&(struct pollfd){.fd = fd, .events = POLLIN}, 1, is_patient ? -1 : PATIENCE_MS);
+			if (n_ready == 0) {
+				diag_warn("%s: %s%s does not answer yet: it is stopped or busy", what, name ? "run " : "the run", name ? name : "");
+				is_patient = true;
+			}
 		}
 	}
 	return true;
@@ -198,17 +206,23 @@ static int print_text(const char *text, size_t len) {
 	return 0;
 }
 
-static int print_id(uint64_t id) {
+// Prints the ID of a job that `has` become something, which the message says if that cannot be done.
+static int print_id(const char *what, uint64_t id, const char *has) {
 	char line[24];
-	return print_text(line, (size_t)snprintf(line, sizeof(line), "%" PRIu64 "\n", id));
+	size_t len = (size_t)snprintf(line, sizeof(line), "%" PRIu64 "\n", id);
+	if (write_all(STDOUT_FILENO, line, len) != 0) {
+		diag_error("%s: job %" PRIu64 " %s, but its ID cannot be written to stdout: %s", what, id, has, strerror(errno));
+		return -1;
+	}
+	return 0;
 }
 
 // Returns the exit status.
 static int take_answer(const struct options *options, const char *what, const struct frame *answer, const char *text) {
 	bool tells_id = options->control.request == REQUEST_WAIT_ANY;
 	switch (answer->type) {
-	case CONTROL_ADDED: return print_id(answer->a) == 0 ? 0 : EXIT_TROUBLE;
-	case CONTROL_ENDED: return tells_id && print_id(answer->b) != 0 ? EXIT_TROUBLE : (int)(answer->a & 0xff);
+	case CONTROL_ADDED: return print_id(what, answer->a, "was added") == 0 ? 0 : EXIT_TROUBLE;
+	case CONTROL_ENDED: return tells_id && print_id(what, answer->b, "has ended") != 0 ? EXIT_TROUBLE : (int)(answer->a & 0xff);
 	case CONTROL_CANCELLED: return 0;
 	case CONTROL_REPORT: return print_text(text, answer->len) == 0 ? 0 : EXIT_TROUBLE;
 	case CONTROL_REFUSED: diag_error("%s: %.*s", what, (int)answer->len, text); return EXIT_TROUBLE;
@@ -228,7 +242,7 @@ int control_ask(const struct options *options, const struct context *context) {
 	int status = EXIT_TROUBLE, fd = connect_run(options, what, &id);
 	if (fd >= 0 && write_request(options, context, id, &out) == 0) {
 		(void)send_all(fd, &out); // what was answered before its end is worth reading
-		if (await_answer(fd, &in, &answer, &text)) {
+		if (await_answer(fd, options, what, &in, &answer, &text)) {
 			status = take_answer(options, what, &answer, text);
 		} else {
 			diag_error("%s: the run has ended", what);

@@ -22,7 +22,7 @@ struct known_job {
 	uint64_t id;
 	uint64_t number;
 	struct queue *queue;   // until it has ended: it is there as long
-	bool ended;
+	uint64_t ended;        // 0, or how many had ended with it
 	bool is_awaited;       // it was brought forward, and is again when it is queued again
 	uint64_t seen;         // number of the last search that came by,
 	bool leads;            // and whether it is on the way to the waiter
@@ -64,7 +64,7 @@ struct waits {
 	struct list attempts;
 	struct list list;      // of waits
 	unsigned nlending;     // attempts that do not keep their slots
-	uint64_t nsearches;
+	uint64_t nsearches, nended;
 	atomic_uint n;         // waits; without the lock it spares taking that
 };
 
@@ -434,6 +434,34 @@ static void wait_forget(struct wait *wait, uint64_t id) {
 	}
 }
 
+// Of those that it waits for, the first that has ended already, or NULL; with the lock.
+static const struct known_job *find_ended(const struct wait *wait) {
+	const struct known_job *found = NULL;
+	for (size_t i = 0; i < wait->n; ++i) {
+		const struct known_job *job = find_job(wait->waits, wait->ids[i]);
+		if (job->ended && (!found || job->ended < found->ended)) {
+			found = job;
+		}
+	}
+	return found;
+}
+
+// Its jobs that had ended before it began, or with `any` the first of them; with the lock.
+static void forget_ended(struct wait *wait) {
+	const struct known_job *first = wait->any ? find_ended(wait) : NULL;
+	if (first) {
+		wait_forget(wait, first->id);
+	}
+	for (size_t i = 0; i < wait->n && !wait->any;) {
+		uint64_t id = wait->ids[i];
+		if (find_job(wait->waits, id)->ended) {
+			wait_forget(wait, id); // another takes its place
+		} else {
+			++i;
+		}
+	}
+}
+
 void waits_job_ended(struct waits *waits, uint64_t id) {
 	if (!waits) {
 		return;
@@ -441,7 +469,7 @@ void waits_job_ended(struct waits *waits, uint64_t id) {
 	mutex_lock(&waits->lock);
 	struct known_job *job = find_job(waits, id);
 	if (job && !job->ended) {
-		job->ended = true;
+		job->ended = ++waits->nended;
 		list_for_each_entry(&waits->list, struct wait, wait, link) {
 			wait_forget(wait, id);
 		}
@@ -489,11 +517,7 @@ struct wait *waits_begin(struct waits *waits, uint64_t waiter, const uint64_t *i
 		wait->ids = xmemdup(ids, n * sizeof(*ids));
 		list_push_back(&waits->list, &wait->link);
 		atomic_add_relaxed(&waits->n, 1);
-		for (size_t i = 0; i < n && wait->state == WAITS; ++i) {
-			if (find_job(waits, ids[i])->ended) {
-				wait_forget(wait, ids[i]);
-			}
-		}
+		forget_ended(wait);
 	}
 	if (wait && wait->state == WAITS) {
 		bring_forward(waits, wait->ids, wait->n); // first: what they stand in front of takes the slot

@@ -77,8 +77,8 @@ d|'
 
 @test "an added job is in the joblog, the log, the summary and the exit status" {
 	run_fairpar 1 -j1 --joblog joblog --log log '"$FAIRPAR" --add sh -c "exit 3" >/dev/null; : {}' ::: a
-	assert_eq "$(awk 'NR > 1 { print $1, $7 }' joblog)" "1 0
-2 3"
+	assert_eq "$(awk 'NR > 1 { print $1, $7 }' joblog)" "2 3
+1 0"
 	assert_contains "$(grep '"seq":2' log | head -n 1)" '"from":1'
 	assert_contains "$stderr" '1 of 2 jobs failed'
 }
@@ -93,6 +93,46 @@ d|'
 	assert_eq "$(<ran)" "done"
 	run_fairpar 1 -j1 --resume-failed --joblog joblog '"$FAIRPAR" --add sh -c "echo done >>ran; exit 1" >/dev/null; : again {}' ::: a
 	assert_eq "$(wc -l <ran)" 2
+}
+
+@test "--resume runs a job again if what it has added was cut off, and only that" {
+	make_fifo started
+	cat >adds <<-'EOF'
+		echo adds >>ran
+		for i in 1 2 3; do "$FAIRPAR" --add sh -c "echo $i >>ran" >/dev/null; done
+		"$FAIRPAR" --add sh -c '"$FAIRPAR" --add sh stops >/dev/null; echo middle >>ran' >/dev/null
+	EOF
+	echo 'echo stops >>ran; [ -e again ] || { echo >started; read -r _ <gate; }' >stops
+	for signal in INT KILL; do
+		make_fifo gate
+		rm -f again ran
+		start_fairpar -j1 --prefer-fairness --joblog joblog 'sh adds #' ::: a
+		await started
+		kill -"$signal" "$fairpar_pid"
+		end_fairpar any
+		assert_eq "$(awk 'NR > 1 { print $1 }' joblog)" "2
+3
+4"
+		: >again
+		run_fairpar -j1 --prefer-fairness --resume --joblog joblog 'sh adds #' ::: a
+		assert_eq "$(paste -sd' ' ran)" "adds 1 2 3 middle stops adds middle stops"
+		run_fairpar -j1 --resume --joblog joblog 'sh adds #' ::: a
+		assert_eq "$(wc -l <ran) $(awk 'NR > 1 { print $1 }' joblog | paste -sd' ')" "9 2 3 4 6 5 1"
+		rm -f gate joblog
+	done
+}
+
+@test "a job that has cancelled what it has added is done for --resume" {
+	make_fifo runs
+	cat >adds <<-'EOF'
+		echo adds >>ran
+		a=$("$FAIRPAR" --add sh -c 'echo >runs; exec sleep 1000'); b=$("$FAIRPAR" --add true)
+		read -r _ <runs
+		"$FAIRPAR" --cancel $b $a; "$FAIRPAR" --wait
+	EOF
+	run_fairpar any -j2 --prefer-fairness --joblog joblog 'sh adds || : #' ::: a
+	run_fairpar -j2 --prefer-fairness --joblog joblog --resume 'sh adds || : #' ::: a
+	assert_eq "$(<ran)" adds
 }
 
 @test "-k writes what added jobs write at the end of their batch" {

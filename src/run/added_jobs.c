@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/sync.h"
+#include "run/job_records.h"
 #include "run/run.h"
 #include "run/waits.h"
 
@@ -16,12 +17,23 @@ struct entry {
 	struct added_job *job;    // NULL: it has ended
 	int code;                 // then: what --wait exits with for it
 	bool told;
+	bool settled;             // it has no effect on the row of who has added it
+};
+
+// A job that has added others.
+struct parent {
+	uint64_t id;
+	size_t n_unsettled;       // of these
+	struct buf row;           // of the joblog, kept for them
 };
 
 struct added_jobs {
+	atomic_bool any;          // without the lock, which rows are spared by it
 	mutex lock;               // guards what follows
 	struct entry *entries;    // by id
 	size_t n, cap;
+	struct parent *parents;   // by id
+	size_t n_parents, parents_cap;
 };
 
 struct added_jobs *added_jobs_open(void) {
@@ -33,6 +45,10 @@ struct added_jobs *added_jobs_open(void) {
 void added_jobs_close(struct added_jobs *added_jobs) {
 	if (added_jobs) {
 		mutex_fini(&added_jobs->lock);
+		for (size_t i = 0; i < added_jobs->n_parents; ++i) {
+			buf_fini(&added_jobs->parents[i].row);
+		}
+		free(added_jobs->parents);
 		free(added_jobs->entries);
 		free(added_jobs);
 	}
@@ -81,13 +97,46 @@ static struct entry *find(const struct added_jobs *added_jobs, uint64_t id) {
 	return at < added_jobs->n && added_jobs->entries[at].id == id ? &added_jobs->entries[at] : NULL;
 }
 
+static size_t find_parent_place(const struct added_jobs *added_jobs, uint64_t id) {
+	size_t low = 0, high = added_jobs->n_parents;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		if (added_jobs->parents[middle].id < id) {
+			low = middle + 1;
+		} else {
+			high = middle;
+		}
+	}
+	return low;
+}
+
+static struct parent *find_parent(const struct added_jobs *added_jobs, uint64_t id) {
+	size_t at = find_parent_place(added_jobs, id);
+	return at < added_jobs->n_parents && added_jobs->parents[at].id == id ? &added_jobs->parents[at] : NULL;
+}
+
+static struct parent *make_parent(struct added_jobs *added_jobs, uint64_t id) {
+	struct parent *parent = find_parent(added_jobs, id);
+	if (!parent) {
+		size_t at = find_parent_place(added_jobs, id);
+		grow_array(&added_jobs->parents, &added_jobs->parents_cap, added_jobs->n_parents + 1, sizeof(*added_jobs->parents));
+		parent = &added_jobs->parents[at];
+		memmove(parent + 1, parent, (added_jobs->n_parents - at) * sizeof(*parent));
+		*parent = (struct parent){.id = id, .row = BUF_INIT};
+		++added_jobs->n_parents;
+	}
+	return parent;
+}
+
 void added_jobs_register(struct added_jobs *added_jobs, struct added_job *added, uint64_t by) {
+	atomic_store_relaxed(&added_jobs->any, true);
 	mutex_lock(&added_jobs->lock);
 	size_t at = find_place(added_jobs, added->id);
 	grow_array(&added_jobs->entries, &added_jobs->cap, added_jobs->n + 1, sizeof(*added_jobs->entries));
 	memmove(added_jobs->entries + at + 1, added_jobs->entries + at, (added_jobs->n - at) * sizeof(*added_jobs->entries));
 	added_jobs->entries[at] = (struct entry){.id = added->id, .by = by, .job = added};
 	++added_jobs->n;
+	++make_parent(added_jobs, by)->n_unsettled; // of who is outside (0) there is no row
 	mutex_unlock(&added_jobs->lock);
 }
 
@@ -101,12 +150,15 @@ static void end_entry(struct run *run, uint64_t id, int code) {
 	struct added_jobs *added_jobs = run->added_jobs;
 	mutex_lock(&added_jobs->lock);
 	struct entry *entry = find(added_jobs, id);
-	bool ends = entry && entry->job;
+	bool ends = entry && entry->job, is_settled = ends && atomic_load_relaxed(&entry->job->cancelled);
 	if (ends) {
 		entry->job = NULL;
 		entry->code = code;
 	}
 	mutex_unlock(&added_jobs->lock);
+	if (is_settled) {
+		job_records_settle(run, id);
+	}
 	if (ends) {
 		waits_job_ended(run->waits, id);
 	}
@@ -156,4 +208,37 @@ void added_jobs_cancel(struct run *run, uint64_t id, bool runs) {
 	if (!runs) {
 		end_entry(run, id, 1);
 	}
+}
+
+// ---- rows of the joblog ----
+
+bool added_jobs_keep_row(struct added_jobs *added_jobs, uint64_t seq, const char *row, size_t len) {
+	if (!atomic_load_relaxed(&added_jobs->any)) {
+		return false;
+	}
+	mutex_lock(&added_jobs->lock);
+	struct parent *parent = find_parent(added_jobs, seq);
+	bool is_kept = parent && parent->n_unsettled > 0;
+	if (is_kept) {
+		buf_add(&parent->row, row, len);
+	}
+	mutex_unlock(&added_jobs->lock);
+	return is_kept;
+}
+
+void added_jobs_settle(struct added_jobs *added_jobs, uint64_t seq, struct buf *ret_rows) {
+	if (!added_jobs || !atomic_load_relaxed(&added_jobs->any)) {
+		return;
+	}
+	mutex_lock(&added_jobs->lock);
+	struct entry *entry = find(added_jobs, seq);
+	struct parent *parent = entry && !entry->settled ? find_parent(added_jobs, entry->by) : NULL;
+	if (parent) {
+		entry->settled = true;
+		if (--parent->n_unsettled == 0) {
+			buf_add(ret_rows, parent->row.data, parent->row.len);
+			buf_reset(&parent->row);
+		}
+	}
+	mutex_unlock(&added_jobs->lock);
 }

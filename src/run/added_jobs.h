@@ -44,6 +44,19 @@ enum added_state added_jobs_look(struct added_jobs *added_jobs, uint64_t id, int
 void added_jobs_by(struct added_jobs *added_jobs, uint64_t by, bool untold, struct buf *ids);
 void added_jobs_tell(struct added_jobs *added_jobs, uint64_t id);
 
+// ---- rows of the joblog
+//
+// A job has its row behind those of all jobs that it has added, and these behind those that they have added. So --resume runs it
+// again, which adds them again, where one of them was cut off or never started.
+
+// Keeps the row (copied) of the job `seq`, if jobs that it has added are not settled. Returns whether it was kept. From any thread.
+bool added_jobs_keep_row(struct added_jobs *added_jobs, uint64_t seq, const char *row, size_t len);
+
+// The job `seq` need not run again: its row was written, or was there, or who added it has cancelled it. Appends the row of the job
+// that has added it to `ret_rows`, if that was kept for it alone. Not for a job that was not added, and not for the second time.
+// From any thread.
+void added_jobs_settle(struct added_jobs *added_jobs, uint64_t seq, struct buf *ret_rows);
+
 // Cancels the job of that id. If `runs`, it is being ended by somebody; else it has ended with this.
 void added_jobs_cancel(struct run *run, uint64_t id, bool runs);
 

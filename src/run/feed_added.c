@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "base/text.h"
 #include "run/added_jobs.h"
+#include "run/job_records.h"
 #include "run/job_state.h"
 #include "run/nested.h"
 #include "run/publish.h"
@@ -57,6 +58,7 @@ static uint64_t add_to(struct run *run, const struct adder *adder, struct added_
 	added_jobs_register(run->added_jobs, added, adder->by);
 	waits_add_job(run->waits, id, submission->queue, is_new ? submission->items[submission->n - 1].number : 0);
 	if (!is_new) { // --resume: it is done
+		job_records_settle(run, id);
 		added_job_ended(run, added, &done);
 		added_job_free(added);
 		return id;

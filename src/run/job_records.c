@@ -10,6 +10,7 @@
 #include "base/write_limit.h"
 #include "log/joblog.h"
 #include "log/resume.h"
+#include "run/added_jobs.h"
 #include "run/job_output.h"
 #include "run/publish.h"
 #include "run/result_files.h"
@@ -148,12 +149,50 @@ static void add_command(const struct job_spec *spec, const struct expansion *x, 
 	buf_fini(&why);
 }
 
+// The bytes of the first of these rows.
+static size_t row_size(const char *rows, size_t len) {
+	const char *newline = memchr(rows, '\n', len);
+	return newline ? (size_t)(newline - rows) + 1 : len;
+}
+
+static uint64_t row_seq(const char *row) {
+	return strtoull(row, NULL, 10);
+}
+
+// Writes the rows, and those that were kept for them. *rows is empty afterwards.
+static void write_rows(struct run *run, struct buf *rows) {
+	struct joblog *joblog = run->job_records->joblog;
+	while (rows->len > 0 && joblog && !atomic_load_relaxed(&run->output_failed)) {
+		struct buf kept = BUF_INIT;
+		joblog_add(joblog, rows->data, rows->len); // first: a row that was kept says that these are there
+		check_log(run);
+		for (size_t at = 0; at < rows->len; at += row_size(rows->data + at, rows->len - at)) {
+			added_jobs_settle(run->added_jobs, row_seq(rows->data + at), &kept);
+		}
+		buf_fini(rows);
+		*rows = kept;
+	}
+	buf_fini(rows);
+}
+
 // A job whose output is lost has no row: --resume is to run it again.
 void job_records_written(void *arg, const char *rows, size_t len) {
 	struct run *run = arg;
-	if (!atomic_load_relaxed(&run->output_failed)) {
-		joblog_add(run->job_records->joblog, rows, len);
-		check_log(run);
+	struct buf ready = BUF_INIT;
+	for (size_t at = 0, size; at < len; at += size) {
+		size = row_size(rows + at, len - at);
+		if (!run->added_jobs || !added_jobs_keep_row(run->added_jobs, row_seq(rows + at), rows + at, size)) {
+			buf_add(&ready, rows + at, size);
+		}
+	}
+	write_rows(run, &ready);
+}
+
+void job_records_settle(struct run *run, uint64_t seq) {
+	struct buf ready = BUF_INIT;
+	if (run->job_records) {
+		added_jobs_settle(run->added_jobs, seq, &ready);
+		write_rows(run, &ready);
 	}
 }
 

@@ -33,6 +33,9 @@ bool job_records_add(struct worker_state *state, const struct job *job, const st
 // The writer's config.written(): these rows may be put into the log. `arg` is the run.
 void job_records_written(void *arg, const char *rows, size_t len);
 
+// The added job of that number need not run again though it has no row in the log of this run. From any thread.
+void job_records_settle(struct run *run, uint64_t seq);
+
 // Says what could not be written. After the last job, before the output is closed.
 void job_records_close(struct run *run);
 

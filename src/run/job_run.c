@@ -388,6 +388,7 @@ static bool leave_out(struct job *job) {
 	bool is_done = job_records_leave_out(job->batch, job->spec, &record, &job->item);
 	buf_fini(&words);
 	if (is_done && job->added) {
+		job_records_settle(job->batch->run, job->item.seq);
 		added_job_ended(job->batch->run, job->added, &ok);
 	}
 	return is_done;

@@ -6,6 +6,7 @@
 #include "base/buf.h"
 #include "test.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/stat.h>

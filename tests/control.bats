@@ -169,6 +169,20 @@ d|'
 	assert_contains "$stderr" "'true': command not found"
 }
 
+@test "an added job whose command is one for a shell is told so" {
+	run_fairpar 1 -j1 '"$FAIRPAR" --add "echo hi; echo ho" >/dev/null #' ::: a
+	assert_contains "$stderr" "'echo hi; echo ho': command not found; --add uses no shell: for one, --add sh -c 'COMMAND'"
+	run_fairpar 1 -j1 'nosuchcommand #' ::: a
+	[[ $stderr != *--add* ]] || fail "$stderr"
+}
+
+@test "--results files an added job under the words of its command" {
+	run_fairpar -j1 --results res '"$FAIRPAR" --add printf "%s" a/b >/dev/null; : {}' ::: x
+	assert_eq "$(<'res/1/printf/2/%s/3/a\_b/stdout')" a/b
+	run_fairpar -j1 --results res.tsv '"$FAIRPAR" --add printf "%s" a/b >/dev/null; : {}' ::: x
+	assert_contains "$(<res.tsv)" "$(printf "\t\"printf '%%s' a/b\"\ta/b")"
+}
+
 @test "a job of 4 MiB can be added, and no longer one" {
 	cat >adds <<-'EOF'
 		for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30; do

@@ -234,6 +234,8 @@ line_up() {
 	assert_contains "$stderr" 'pool default has 3 slots already, not 2'
 	run_fairpar --pool --pool-slots 2 --single --quiet true
 	assert_eq "$stderr" ''
+	run_fairpar --pool=one --pool-slots 1 -j1 '"$FAIRPAR" --no-inherit --pool=one --pool-slots 2 true ::: b #' ::: a
+	assert_contains "$stderr" 'pool one has 1 slot already, not 2'
 	release h.go
 	wait
 }

@@ -336,6 +336,19 @@ END
 	assert_contains "$stderr" "fairpar: batch 'limited': 1 queued, 1 running; the next waits for its limit of 1 at once"
 }
 
+@test "--explain of a run with one slot says so" {
+	make_fifo runs go
+	start_fairpar -j1 --explain --summary=never 'echo >runs; read -r _ <go #' ::: a b
+	await runs
+	kill -USR1 "$fairpar_pid"
+	timeout "$patience" bash -c 'until grep -q "batch" "$1"; do :; done' bash "$BATS_TEST_TMPDIR/stderr"
+	release go
+	await runs
+	release go
+	end_fairpar
+	assert_contains "$stderr" "1 queued, 1 running; the next waits for its turn: the only slot is taken"
+}
+
 # ---- a run and its log ----
 
 # same_story ARGUMENT …: runs it with a log, and compares its summary with that of the log

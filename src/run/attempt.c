@@ -142,7 +142,8 @@ static void explain(struct worker_state *state, const struct job *job, const str
 		attempt_complain(state, job, "cannot start '%s': %s: %s", text_shows(first), spawn_step_name(error->step),
 		                 strerror(error->error));
 	} else if (error->error == ENOENT) {
-		attempt_complain(state, job, "'%s': command not found", text_shows(first));
+		attempt_complain(state, job, "'%s': command not found%s", text_shows(first),
+		                 job->added ? "; --add uses no shell: for one, --add sh -c 'COMMAND'" : "");
 	} else {
 		attempt_complain(state, job, "cannot start '%s': %s", text_shows(first), strerror(error->error));
 	}

@@ -143,8 +143,13 @@ static void add_reason(struct buf *line, const struct run *run, const struct que
 			buf_adds(line, "the next waits for another slot for the run");
 			break;
 		}
-		buf_printf(line, view->is_long ? "the next waits for one of %u long-running jobs to end (--max-long)"
-		                               : "the next waits for its turn: all %u slots are taken", view->slots);
+		if (view->slots == 1) {
+			buf_printf(line, "the next waits for %s", view->is_long ? "the long-running job to end (--max-long)"
+			                                                        : "its turn: the only slot is taken");
+		} else {
+			buf_printf(line, view->is_long ? "the next waits for one of %u long-running jobs to end (--max-long)"
+			                               : "the next waits for its turn: all %u slots are taken", view->slots);
+		}
 		break;
 	case QUEUE_GATHERS:
 		buf_printf(line, "the next needs %u slots at once, which are being kept for it", view->width);

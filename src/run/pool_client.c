@@ -142,7 +142,8 @@ struct client *pool_client_open(const struct options *options, const char *dir, 
 	} else if (!client && starts) {
 		diag_warn("%s: %s", buf_str(&error), pool->single ? "the command runs without a slot" : "one job runs at a time");
 	} else if (client && starts && pool->slots > 0 && client_slots(client) != (unsigned)pool->slots && !options->quiet) {
-		diag_warn("pool %s has %u slots already, not %ld", pool->name, client_slots(client), pool->slots);
+		unsigned slots = client_slots(client);
+		diag_warn("pool %s has %u slot%s already, not %ld", pool->name, slots, slots == 1 ? "" : "s", pool->slots);
 	}
 	buf_fini(&error);
 	return client;

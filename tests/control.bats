@@ -557,6 +557,21 @@ d|'
 	close_run
 }
 
+@test "each field of --status=json is in the manual" {
+	need jq
+	cat >waits <<-'EOF'
+		"$FAIRPAR" --wait "$("$FAIRPAR" --add "$FAIRPAR" --status=json)"
+	EOF
+	run_fairpar -j1 --run r 'sh waits #' ::: a
+	local field fields
+	fields=$(jq -r '.. | objects | keys[]' <<<"$output" | sort -u | paste -sd' ')
+	assert_eq "$fields" "attempt batch batches cancelled command failed for id job jobs n ok pid queued returns run running seconds skipped slot slots waits"
+	sed -n '/^.Ql --status=json/,/^Other fields/p' "$BATS_TEST_DIRNAME/../man/fairpar.1" >fields
+	for field in $fields; do
+		grep -qE "^\.(It )?(Li|Pq Li) (.* )?$field( |\$)" fields || fail "$field is not in the manual"
+	done
+}
+
 @test "what belongs to a pool or to a run of its own is refused" {
 	run_fairpar 255 --pool --add true
 	assert_contains "$stderr" "--pool cannot be combined with --add"

@@ -238,6 +238,9 @@ line_up() {
 	assert_contains "$stderr" 'pool one has 1 slot already, not 2'
 	release h.go
 	wait
+	FAIRPAR_POOL=small run_fairpar --single --pool-slots 1 true
+	FAIRPAR_POOL=small run_fairpar --single --pool-slots 2 true
+	assert_contains "$stderr" 'pool small has 1 slot already, not 2'
 }
 
 # ---- what is said ----
@@ -567,6 +570,14 @@ print(s.recv(100)[32:].decode())'
 		FAIRPAR_POOL_DIR=$PWD/mounted run unshare -rm sh -c '
 			mount -t tmpfs -o mode=0700,"$1" tmpfs mounted && "$FAIRPAR" --pool --single echo ran 2>stderr' sh "$options"
 		assert_eq "$output" ran
+@test "a relative directory of the pools is refused by name, and nothing is made or run" {
+	FAIRPAR_POOL_DIR=relative run_fairpar 255 --pool --single touch ran
+	assert_contains "$stderr" "cannot use 'relative', the directory of the pools: FAIRPAR_POOL_DIR has to be an absolute path"
+	FAIRPAR_POOL_DIR=relative run_fairpar 255 --run name --status
+	assert_contains "$stderr" 'FAIRPAR_POOL_DIR has to be an absolute path'
+	[[ ! -e ran && ! -e relative ]]
+}
+
 		assert_contains "$(cat stderr)" 'the command runs without a slot'
 		assert_eq "$(wc -l <stderr)" 1
 	done

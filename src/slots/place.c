@@ -61,8 +61,9 @@ static char *find_dir(void) {
 
 int place_open(struct pool_place *place, const char *name, struct buf *error) {
 	*place = (struct pool_place){.dir = find_dir(), .name = xstrdup(name), .address = {.sun_family = AF_UNIX}};
-	int made = mkdir(place->dir, 0700) == 0 || errno == EEXIST ? 0 : errno;
-	const char *why = made ? strerror(made) : why_not_private(place->dir);
+	bool absolute = place->dir[0] == '/'; // one process in another directory would have another pool
+	int made = !absolute || mkdir(place->dir, 0700) == 0 || errno == EEXIST ? 0 : errno;
+	const char *why = !absolute ? "FAIRPAR_POOL_DIR has to be an absolute path" : made ? strerror(made) : why_not_private(place->dir);
 	size_t room = sizeof(place->address.sun_path);
 	if (!why && (size_t)snprintf(place->address.sun_path, room, "%s/%s.sock", place->dir, name) >= room - sizeof(NEW_SUFFIX)) {
 		why = "its path is too long for a socket";

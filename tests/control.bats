@@ -391,6 +391,16 @@ d|'
 	r 0 true ::: a
 }
 
+@test "a run with a name leaves no file behind, and one that was killed is followed by the next" {
+	open_run -j1
+	[[ -e $FAIRPAR_POOL_DIR/run+r.lock ]] || fail "the run has no lock"
+	close_run
+	assert_eq "$(ls "$FAIRPAR_POOL_DIR")" ''
+	r 137 'kill -9 $PPID' ::: a
+	r 0 true ::: a
+	assert_eq "$(ls "$FAIRPAR_POOL_DIR")" ''
+}
+
 @test "--wait from outside ends with a line when the run is killed" {
 	open_run -j2
 	make_fifo runs

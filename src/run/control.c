@@ -90,6 +90,9 @@ static void close_name(struct control *control) {
 		(void)!unlink(control->place.address.sun_path);
 	}
 	fd_close(&control->listen_fd);
+	if (control->lock_fd >= 0) {
+		place_remove_lock(&control->place, "lock", control->lock_fd);
+	}
 	fd_close(&control->lock_fd); // behind the unlink: the next of that name makes a socket of its own
 	place_fini(&control->place);
 }

@@ -85,19 +85,50 @@ void place_fini(struct pool_place *place) {
 
 // ---- the files in it ----
 
-int place_lock(const struct pool_place *place, const char *suffix, bool waits) {
+static char *lock_path(const struct pool_place *place, const char *suffix) {
 	struct buf path = BUF_INIT;
 	buf_printf(&path, "%s/%s.%s", place->dir, place->name, suffix);
-	int fd = open(buf_str(&path), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-	buf_fini(&path);
-	int locked = -1;
+	return buf_take(&path);
+}
+
+static bool is_at(int fd, const char *path) {
+	struct stat st, own;
+	return fstat(fd, &own) == 0 && lstat(path, &st) == 0 && st.st_dev == own.st_dev && st.st_ino == own.st_ino;
+}
+
+int place_lock(const struct pool_place *place, const char *suffix, bool waits) {
+	char *path = lock_path(place, suffix);
+	int fd, locked;
+	bool gone;
 	do {
-		locked = fd >= 0 ? flock(fd, LOCK_EX | (waits ? 0 : LOCK_NB)) : -1;
-	} while (fd >= 0 && locked != 0 && errno == EINTR);
-	if (locked != 0) {
-		fd_close(&fd);
-	}
+		fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+		do {
+			locked = fd >= 0 ? flock(fd, LOCK_EX | (waits ? 0 : LOCK_NB)) : -1;
+		} while (fd >= 0 && locked != 0 && errno == EINTR);
+		gone = locked == 0 && !is_at(fd, path); // who had it has removed it: the lock of a file without a name keeps nobody off
+		if (locked != 0 || gone) {
+			fd_close(&fd);
+		}
+	} while (gone);
+	free(path);
 	return fd;
+}
+
+void place_remove_lock(const struct pool_place *place, const char *suffix, int fd) {
+	char *path = lock_path(place, suffix);
+	if (is_at(fd, path)) {
+		(void)!unlink(path);
+	}
+	free(path);
+}
+
+bool place_has_server(const struct pool_place *place) {
+	char *path = lock_path(place, "lock");
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	bool has = fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+	fd_close(&fd);
+	free(path);
+	return has;
 }
 
 // Under another name first: nobody is to meet a socket that does not listen yet.

@@ -30,6 +30,13 @@ void place_fini(struct pool_place *place);
 // Returns the descriptor, or -1 with errno: EWOULDBLOCK if another has it.
 int place_lock(const struct pool_place *place, const char *suffix, bool waits) FP_NODISCARD;
 
+// Removes the file that `fd`, from place_lock(), has locked, if it is still there. The lock is given up by closing `fd`, as ever:
+// who has opened the file before takes no lock on it then, but on the next file of that name.
+void place_remove_lock(const struct pool_place *place, const char *suffix, int fd);
+
+// Does a process have NAME.lock? It makes no file.
+bool place_has_server(const struct pool_place *place);
+
 // Makes a socket that listens there, in place of one that nobody listens to. Returns the descriptor, or -1 with errno.
 int place_listen(const struct pool_place *place) FP_NODISCARD;
 

@@ -457,6 +457,51 @@ line_up() {
 	assert_eq "$stderr" ''
 }
 
+@test "who waits when the socket is removed or replaced is served by the next server, when the slots are free" {
+	local change
+	for change in 'rm default.sock' 'rm default.sock; : >default.sock' 'rm default.*' 'mv default.sock other'; do
+		waiting=0
+		rm -f order go.* h.*
+		await_pool ' 0 waiting'
+		hold h --pool-slots 1
+		old=$(servers)
+		line_up 1
+		line_up 2
+		(cd "$FAIRPAR_POOL_DIR" && eval "$change")
+		assert_eq "$(cat order 2>/dev/null)" ''
+		release h.go
+		wait
+		assert_eq "$(sort order | tr '\n' ' ')" '1 2 '
+		assert_eq "$(cat ./*.err)" ''
+		await_end "$old"
+	done
+}
+
+@test "a run goes on when the socket is removed, and gives its slots back for those that wait" {
+	make_fifo in go
+	seq 3 | "$FAIRPAR" --pool --pool-slots 1 -q sh -c 'echo >in; read -r _ <go; echo run >>order' >/dev/null 2>run.err 3>&- &
+	await in
+	line_up single
+	rm "$FAIRPAR_POOL_DIR/default.sock"
+	release go
+	for _ in 2 3; do
+		await in
+		release go
+	done
+	wait
+	assert_eq "$(sort order | uniq -c | tr -s ' \n' ' ')" ' 3 run 1 single '
+	assert_eq "$(cat run.err single.err)" ''
+}
+
+@test "--status says that the server runs, but its socket was removed" {
+	hold h --pool-slots 1
+	rm "$FAIRPAR_POOL_DIR/default.sock"
+	run_fairpar 255 --pool --status
+	assert_contains "$stderr" "its server still runs, but somebody has removed its socket"
+	release h.go
+	wait
+}
+
 @test "a server that has no descriptors left tells who comes, who then runs without a slot" {
 	need python3
 	cat >crowd.py <<-'PY'
@@ -525,6 +570,14 @@ line_up() {
 	[[ ! -e ran ]]
 }
 
+@test "a relative directory of the pools is refused by name, and nothing is made or run" {
+	FAIRPAR_POOL_DIR=relative run_fairpar 255 --pool --single touch ran
+	assert_contains "$stderr" "cannot use 'relative', the directory of the pools: FAIRPAR_POOL_DIR has to be an absolute path"
+	FAIRPAR_POOL_DIR=relative run_fairpar 255 --run name --status
+	assert_contains "$stderr" 'FAIRPAR_POOL_DIR has to be an absolute path'
+	[[ ! -e ran && ! -e relative ]]
+}
+
 @test "another user is neither client nor server of a pool" {
 	need python3
 	python3 -c 'import os; os.setuid(65533)' 2>/dev/null || skip "this takes the right to be another user"
@@ -570,14 +623,6 @@ print(s.recv(100)[32:].decode())'
 		FAIRPAR_POOL_DIR=$PWD/mounted run unshare -rm sh -c '
 			mount -t tmpfs -o mode=0700,"$1" tmpfs mounted && "$FAIRPAR" --pool --single echo ran 2>stderr' sh "$options"
 		assert_eq "$output" ran
-@test "a relative directory of the pools is refused by name, and nothing is made or run" {
-	FAIRPAR_POOL_DIR=relative run_fairpar 255 --pool --single touch ran
-	assert_contains "$stderr" "cannot use 'relative', the directory of the pools: FAIRPAR_POOL_DIR has to be an absolute path"
-	FAIRPAR_POOL_DIR=relative run_fairpar 255 --run name --status
-	assert_contains "$stderr" 'FAIRPAR_POOL_DIR has to be an absolute path'
-	[[ ! -e ran && ! -e relative ]]
-}
-
 		assert_contains "$(cat stderr)" 'the command runs without a slot'
 		assert_eq "$(wc -l <stderr)" 1
 	done

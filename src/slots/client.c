@@ -197,7 +197,7 @@ static int elect(struct client *client, uint64_t deadline) {
 			.listen_fd = listen_fd,
 			.dir = client->place.dir,
 			.name = client->place.name,
-			.slots = client->config.slots,
+			.slots = client->slots > 0 ? client->slots : client->config.slots, // a successor has as many as the last
 			.fair_time = true,
 		}) : -1;
 	}
@@ -221,8 +221,16 @@ static int reach_server(struct client *client) {
 		buf_reset(&client->in);
 		buf_reset(&client->error);
 		client->fd = client->config.socket ? abstract_connect(client->config.socket) : place_connect(&client->place);
-		if (client->fd < 0 && (!has_no_server(errno) || !client->config.start)) {
-			return errno;
+		int error = client->fd < 0 ? errno : 0;
+		if (error && !client->config.start && has_no_server(error) && !client->config.socket && place_has_server(&client->place)) {
+			if (now_ns() > deadline) {
+				return EBUSY;
+			}
+			(void)poll(NULL, 0, LOOK_MS); // it begins or ends just now
+			continue;
+		}
+		if (error && (!has_no_server(error) || !client->config.start)) {
+			return error;
 		}
 		if (client->fd < 0) {
 			if (elect(client, deadline) != 0 && errno != ESRCH) { // ESRCH: the one that was started was killed at once

@@ -21,7 +21,7 @@ struct server_config;
 struct client_config {
 	const char *pool;      // its name, a valid one (slots/place.h); or NULL:
 	const char *socket;    // the abstract socket of a run (slots/place.h)
-	unsigned slots;        // of the pool, if this client starts its server; as it is, start() gets it
+	unsigned slots;        // of the pool, if this client starts its first server; as it is, start() gets it
 	const char *batch;     // or NULL: a batch of its own
 	const char *label;     // what runs, to show
 	const char *dir;       // where, to show

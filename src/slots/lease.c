@@ -662,7 +662,7 @@ void lease_each_wanted(const struct lease_table *table, void (*fn)(void *arg, ui
 // ---- what is told ----
 
 bool lease_is_contended(const struct lease_table *table) {
-	return table->state == OPEN && (table->gathering || fair_is_eligible(&table->fair));
+	return table->state == DRAINING || (table->state == OPEN && (table->gathering || fair_is_eligible(&table->fair)));
 }
 
 unsigned lease_place(const struct lease_client *client, unsigned *ret_waiting) {

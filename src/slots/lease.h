@@ -18,7 +18,7 @@
 //                  granted -lease_unused for a second, while others wait; lease_revoke-> gone
 // Life of a table: RECOVERING -lease_open-> OPEN -lease_drain-> DRAINING
 //                  RECOVERING: clients of a server that died tell what they hold (lease_hold); nothing is granted
-//                  DRAINING: nothing is granted any more but what is lent
+//                  DRAINING: nothing is granted any more but what is lent, and all that is held is to come back
 
 #ifndef FAIRPAR_SLOTS_LEASE_H
 #define FAIRPAR_SLOTS_LEASE_H

@@ -50,9 +50,13 @@ static uint64_t boot_ns(void) {
 
 // ---- its life ----
 
-// What cannot be written costs the next server a second of waiting, and nothing else.
-static void write_life(struct server *server) {
-	server->life.clients = server->sessions.n + server->sessions.recovering;
+static uint64_t clients_told(const struct server *server) {
+	return server->sessions.n + server->sessions.recovering;
+}
+
+// `clients`: that may hold something. What cannot be written costs the next server a second of waiting, and nothing else.
+static void write_life(struct server *server, uint64_t clients) {
+	server->life.clients = clients;
 	(void)!pwrite(server->lock_fd, &server->life, sizeof(server->life), 0);
 }
 
@@ -86,6 +90,29 @@ static bool server_init(struct server *server, const struct server_config *confi
 	return true;
 }
 
+// The socket's file has been taken away, so nobody else can come, and whoever waits here is served by the next server: it
+// can start as soon as nothing is held of this one. (While clients tell what they hold, nothing is granted anyway.)
+static void drain(struct server *server) {
+	if (!server->draining && !server->sessions.recovering && !place_is_own(&server->place, &server->own)) {
+		server->draining = true;
+		lease_drain(server->sessions.table);
+	}
+}
+
+// Those that still wait see the end of their connections behind that of the lock, and begin again. The lock of the start
+// may be held by somebody who waits for this end.
+static bool has_drained(struct server *server) {
+	struct lease_stat stat;
+	lease_stat(server->sessions.table, &stat);
+	if (!server->draining || stat.taken > 0) {
+		return false;
+	}
+	fd_close(&server->connections.listen_fd);
+	write_life(server, 0);
+	fd_close(&server->lock_fd);
+	return true;
+}
+
 // Nobody came for some seconds. False: somebody is about to come, who has the lock of those who start and end servers.
 // (If there is no lock, there is no directory any more in which anybody could come.)
 static bool may_end(struct server *server) {
@@ -100,7 +127,7 @@ static bool may_end(struct server *server) {
 	// who has connected meanwhile sees the end before any answer, and begins again. Before the lock of the start, so
 	// that he can
 	fd_close(&server->connections.listen_fd);
-	write_life(server);
+	write_life(server, clients_told(server));
 	fd_close(&server->lock_fd);
 	fd_close(&start_fd);
 	return true;
@@ -121,22 +148,18 @@ static bool run_once(struct server *server, uint64_t *deadline) {
 		return errno == EINTR; // nothing is known of what has come
 	}
 	now = boot_ns();
-	uint64_t clients = server->life.clients;
 	connections_serve(&server->connections, server->polls, now);
-	if (!server->draining && !place_is_own(&server->place, &server->own)) {
-		server->draining = true;
-		lease_drain(server->sessions.table);
-	}
+	drain(server);
 	*deadline = sessions_settle(&server->sessions, ready == 0, now);
-	if (clients != server->sessions.n + server->sessions.recovering) {
-		write_life(server); // before anybody hears that he holds something
+	if (server->life.clients != clients_told(server)) {
+		write_life(server, clients_told(server)); // before anybody hears that he holds something
 	}
 	connections_flush(&server->connections, now);
 	*deadline = sessions_are_due(&server->sessions) ? now : *deadline;
 	if (server->connections.n > 0) {
 		server->idle_since = now;
 	}
-	return server->connections.n > 0 || now < server->idle_since + IDLE || !may_end(server);
+	return !has_drained(server) && (server->connections.n > 0 || now < server->idle_since + IDLE || !may_end(server));
 }
 
 int server_run(const struct server_config *config) {

@@ -511,6 +511,24 @@ export count
 	assert_eq "$(<order)" $'first\nsecond'
 }
 
+@test "two commands with --pool --jobserver have as many of the idle slots each" {
+	make_fifo in go
+	local second word
+	start_fairpar --pool --pool-slots 4 --jobserver=fifo --single sh -c 'exec 6<>"${MAKEFLAGS##*=fifo:}"
+		dd bs=1 count=2 iflag=fullblock status=none <&6 >token; echo >in; read -r _ <go; printf + >&6; read -r _ <go'
+	await in
+	"$FAIRPAR" --pool --jobserver=fifo --single sh -c 'exec 6<>"${MAKEFLAGS##*=fifo:}"; echo >in
+		dd bs=1 count=1 status=none <&6 >other; echo >in' 3>&- &
+	second=$!
+	await in
+	release go
+	await in # it has what the first gave back
+	assert_eq "$(<other)" +
+	wait "$second"
+	release go
+	end_fairpar
+}
+
 @test "slots of the pool that a killed --single has offered stay taken until its command has ended" {
 	make_fifo in go
 	start_fairpar --pool --pool-slots 2 --jobserver=fifo --single sh -c 'exec 6<>"${MAKEFLAGS##*=fifo:}"

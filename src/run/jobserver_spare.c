@@ -41,14 +41,12 @@ static void begin_lease(struct jobserver_spare *spare, struct lease_id id, bool 
 	jobserver_put(spare->jobserver, '+');
 }
 
-static unsigned take_back(struct jobserver_spare *spare) {
-	unsigned found = 0;
+// Until there are `most` at most, or the others are taken.
+static void take_back(struct jobserver_spare *spare, unsigned most) {
 	char token;
-	while (spare->n > 0 && jobserver_take(spare->jobserver, &token)) {
+	while (spare->n > most && jobserver_take(spare->jobserver, &token)) {
 		client_release(spare->client, spare->leases[--spare->n]);
-		++found;
 	}
-	return found;
 }
 
 bool jobserver_spare_tick(struct jobserver_spare *spare, bool offers) {
@@ -66,10 +64,9 @@ bool jobserver_spare_tick(struct jobserver_spare *spare, bool offers) {
 		}
 	}
 	bool withdraws = spare->lost || !offers || client_is_contended(spare->client);
-	if (withdraws) {
-		(void)take_back(spare);
-	}
-	spare->polls = withdraws && spare->n > 0;
+	unsigned most = withdraws ? 0 : client_spare_limit(spare->client);
+	take_back(spare, most);
+	spare->polls = spare->n > most;
 	unsigned wanted = withdraws || spare->n >= spare->most ? 0 : spare->most - (unsigned)spare->n;
 	if (wanted != spare->wanted && !spare->lost) {
 		spare->wanted = wanted;
@@ -81,7 +78,7 @@ bool jobserver_spare_tick(struct jobserver_spare *spare, bool offers) {
 int jobserver_spare_reset(struct jobserver_spare *spare) {
 	int missing;
 	char token;
-	(void)take_back(spare);
+	take_back(spare, 0);
 	missing = (int)spare->n;
 	while (spare->n > 0) {
 		client_release(spare->client, spare->leases[--spare->n]);

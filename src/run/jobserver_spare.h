@@ -1,6 +1,7 @@
 // Tokens of a jobserver (slots/jobserver.h) that are spare slots of a pool: there is a lease for each, of a client that
 // gets only what nobody else waits for. When somebody waits, the tokens that nobody has taken are taken back, and the
-// others when they are put back.
+// others when they are put back. Among several such clients who has more than another that waits, by more than one, gives
+// back in the same way.
 
 #ifndef FAIRPAR_RUN_JOBSERVER_SPARE_H
 #define FAIRPAR_RUN_JOBSERVER_SPARE_H

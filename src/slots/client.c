@@ -13,6 +13,7 @@
 #include "slots/server.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,6 +41,7 @@ struct client {
 	unsigned slots;
 	unsigned wanted, width;
 	bool contended;
+	unsigned spare_limit;      // 0: none
 	uint64_t nonces;           // state of the series
 	struct held *held;
 	size_t nheld, held_cap;
@@ -369,6 +371,7 @@ static struct client_event on_frame(struct client *client, const struct frame *f
 		return event;
 	case FRAME_STATE:
 		client->contended = frame->a != 0;
+		client->spare_limit = (unsigned)frame->b;
 		return event;
 	case FRAME_PLACE:
 	case FRAME_REPORT:
@@ -409,6 +412,8 @@ static void say_process(struct client *client, const struct held *held) {
 static int find_successor(struct client *client) {
 	fd_close(&client->fd);
 	client->at = 0;
+	client->contended = false; // until it says otherwise
+	client->spare_limit = 0;
 	int error = reach_server(client);
 	for (size_t i = 0; error == 0 && i < client->nheld; ++i) {
 		say_process(client, &client->held[i]);
@@ -494,6 +499,10 @@ bool client_use_again(struct client *client, uint64_t number, uint64_t nonce, st
 
 bool client_is_contended(const struct client *client) {
 	return client->contended;
+}
+
+unsigned client_spare_limit(const struct client *client) {
+	return client->spare_limit > 0 ? client->spare_limit : UINT_MAX;
 }
 
 bool client_has_input(const struct client *client) {

@@ -83,6 +83,10 @@ bool client_use_again(struct client *client, uint64_t number, uint64_t nonce, st
 // Does anybody wait for what this client could release?
 bool client_is_contended(const struct client *client);
 
+// Of a client that gets only what nobody else waits for: how many leases it may keep, since another such client has fewer and
+// waits (lease_spare_limit()); UINT_MAX: all.
+unsigned client_spare_limit(const struct client *client);
+
 // Has something come that client_next() has not returned, though client_fd() may not be readable any more?
 bool client_has_input(const struct client *client);
 

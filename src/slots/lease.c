@@ -497,18 +497,38 @@ static uint32_t attainable(const struct lease_client *client) {
 	return client->width < most ? client->width : most;
 }
 
-// Nobody waits in turn: what is free is spare.
-static bool grant_spare(struct lease_table *table, uint64_t now, struct lease_grant *ret_grant) {
+static uint32_t count_leases(const struct lease_client *client) {
+	uint32_t n = 0;
+	for (const struct list *at = client->leases.next; at != &client->leases; at = at->next) {
+		++n;
+	}
+	return n;
+}
+
+// Of the clients that wait for what is spare, in slots of up to that width, the one that has the fewest leases; or NULL.
+static struct lease_client *neediest_spare(const struct lease_table *table, uint32_t width) {
+	struct lease_client *neediest = NULL;
+	uint32_t least = UINT32_MAX;
 	list_for_each(&table->clients, at) {
 		struct lease_client *client = list_entry(at, struct lease_client, link);
-		if (client->spare && client->wanted > 0 && client->width <= table->slots - table->taken) {
-			grant(client, /* lender */ NULL, client->width, now, ret_grant);
-			list_remove(&client->link); // the others first, next time
-			list_push_back(&table->clients, &client->link);
-			return true;
+		uint32_t n = client->spare && client->wanted > 0 && client->width <= width ? count_leases(client) : UINT32_MAX;
+		if (n < least) {
+			neediest = client;
+			least = n;
 		}
 	}
-	return false;
+	return neediest;
+}
+
+// Nobody waits in turn: what is free is spare.
+static bool grant_spare(struct lease_table *table, uint64_t now, struct lease_grant *ret_grant) {
+	struct lease_client *client = neediest_spare(table, table->slots - table->taken);
+	if (client) {
+		grant(client, /* lender */ NULL, client->width, now, ret_grant);
+		list_remove(&client->link); // of several that have as few, the others first, next time
+		list_push_back(&table->clients, &client->link);
+	}
+	return client;
 }
 
 bool lease_next(struct lease_table *table, uint64_t now, struct lease_grant *ret_grant) {
@@ -663,6 +683,12 @@ void lease_each_wanted(const struct lease_table *table, void (*fn)(void *arg, ui
 
 bool lease_is_contended(const struct lease_table *table) {
 	return table->state == DRAINING || (table->state == OPEN && (table->gathering || fair_is_eligible(&table->fair)));
+}
+
+uint32_t lease_spare_limit(const struct lease_client *client) {
+	const struct lease_client *other = client->spare && client->table->state == OPEN ? neediest_spare(client->table, UINT32_MAX) : NULL;
+	uint32_t n = other ? count_leases(client) : 0;
+	return n > 1 && count_leases(other) < n - 1 ? n - 1 : 0;
 }
 
 unsigned lease_place(const struct lease_client *client, unsigned *ret_waiting) {

@@ -12,7 +12,8 @@
 // batch of the lease. A lease that ends while it is lent keeps its slots until what was lent is back.
 //
 // A client may want only what is spare: slots that nobody else waits for. It has no turn and no place among those that
-// wait, and gives back what it can as soon as somebody does (lease_is_contended); that is left to it.
+// wait, and gives back what it can as soon as somebody does (lease_is_contended); that is left to it. Among such clients
+// the one that has fewest is first, and who has more than that by more than one gives back too (lease_spare_limit).
 //
 // Life of a lease: granted -lease_use-> in use -lease_release-> gone
 //                  granted -lease_unused for a second, while others wait; lease_revoke-> gone
@@ -110,6 +111,10 @@ bool lease_revoke(struct lease_client *client, uint64_t number, uint64_t now);
 
 // Does anybody wait who could have what a client returns?
 bool lease_is_contended(const struct lease_table *table);
+
+// How many leases a client that wants only what is spare may keep: one less than it has, while another such client waits
+// that has fewer by more than one; else 0: all that it has.
+uint32_t lease_spare_limit(const struct lease_client *client);
 
 // The place of the client among those that wait, by when they began to, from 1; 0: it does not wait. *ret_waiting: how
 // many do.

@@ -10,7 +10,7 @@
 //   WANT     a leases more, b width of each                    GRANT    a number, b nonce, c width and LEASE_LENT
 //   USE      a number, b nonce of the job, or 0: as granted;   REVOKED  a number: it was not used
 //            c USE_PROCESS: a pidfd comes with it              LENT     a number: to a process below the job
-//   RELEASE  a number                                          STATE    a: does anybody wait
+//   RELEASE  a number                                          STATE    a: does anybody wait, b: lease_spare_limit()
 //   STATUS   a STATUS_PLACE: PLACE is wanted, not REPORT        PLACE    a place of b who wait, and who holds the slots, as text
 //                                                              REPORT   a slots taken, b who wait, and lines of text
 

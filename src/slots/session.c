@@ -35,6 +35,7 @@ struct session {
 	bool closed;
 	bool shows_place;
 	bool contended;            // as it was told,
+	uint32_t spare_limit;      // as it was told, too,
 	unsigned place, waiting;   // and where it is in the line
 };
 
@@ -380,9 +381,11 @@ static void tell_place(struct session *session, uint64_t now) {
 }
 
 static void tell_state(struct session *session, bool contended) {
-	if (contended != session->contended) {
+	uint32_t limit = lease_spare_limit(session->client);
+	if (contended != session->contended || limit != session->spare_limit) {
 		session->contended = contended;
-		say(session, FRAME_STATE, contended, 0, 0);
+		session->spare_limit = limit;
+		say(session, FRAME_STATE, contended, limit, 0);
 	}
 }
 

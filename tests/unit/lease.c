@@ -543,6 +543,36 @@ static void test_drain(void) {
 	world_fini(&world);
 }
 
+static void test_spare_is_shared(void) {
+	struct world world;
+	world_init(&world, 8);
+	for (char name = 's'; name <= 't'; ++name) {
+		join_config(&world, name, &(struct lease_client_config){.weight = 1, .spare = true});
+	}
+	want(&world, 's', 6);
+	check_string(grants(&world), "ssssss");
+	join(&world, 'a');
+	want(&world, 'a', 2);
+	check_string(grants(&world), "aa");
+	check_equal(lease_spare_limit(world.clients['s' - 'a']), 0); // nobody waits
+	want(&world, 's', 2);
+	check_equal(lease_spare_limit(world.clients['s' - 'a']), 0); // nobody else
+	want(&world, 't', 7);
+	for (uint32_t limit = 5; limit >= 3; --limit) { // each goes to who has fewer, though the other one wants more, too
+		check_equal(lease_spare_limit(world.clients['s' - 'a']), limit);
+		check_equal(lease_spare_limit(world.clients['t' - 'a']), 0);
+		check_equal(lease_spare_limit(world.clients['a' - 'a']), 0);
+		release(&world, 's');
+		check_string(grants(&world), "t");
+	}
+	check_equal(lease_spare_limit(world.clients['s' - 'a']), 0);
+	release(&world, 'a'); // one more or less is not worth a move
+	check_equal(strlen(grants(&world)), 1);
+	check_equal(lease_spare_limit(world.clients['s' - 'a']), 0);
+	check_equal(lease_spare_limit(world.clients['t' - 'a']), 0);
+	world_fini(&world);
+}
+
 // ---- a random world ----
 
 static void check_sane(const struct world *world, unsigned slots) {
@@ -709,6 +739,7 @@ int main(int argc, char *argv[]) {
 	static const struct test tests[] = {
 		TEST("batches take turns, and a late one is next", test_turns),
 		TEST("what is spare goes to who wants only that, and he delays nobody", test_spare),
+		TEST("what is spare is shared evenly among those who want only that", test_spare_is_shared),
 		TEST("clients that name the same batch share its turns", test_batch_shared),
 		TEST("a wide lease waits for its slots, and nothing passes it", test_wide),
 		TEST("a client that waits for slots and leaves holds nobody up", test_wide_gives_up),

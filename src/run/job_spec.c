@@ -130,8 +130,8 @@ static void make_env(struct job_spec *spec, char *const *all, const struct manif
 		buf_printf(&spec->strings, "%s=%s", pair->name, pair->value);
 		buf_addc(&spec->strings, '\0');
 	}
-	const char *at = buf_str(&spec->strings); // the bytes stand still from here on
-	for (; at < spec->strings.data + spec->strings.len; at += strlen(at) + 1) {
+	const char *at = buf_str(&spec->strings), *end = at + spec->strings.len; // the bytes stand still from here on
+	for (; at < end; at += strlen(at) + 1) {
 		spec->env[spec->nenv++] = (char *)at;
 	}
 }

@@ -511,6 +511,21 @@ export count
 	assert_eq "$(<order)" $'first\nsecond'
 }
 
+@test "the further slots of a wide command are tokens, also when others wait" {
+	make_fifo in go
+	start_fairpar --pool --pool-slots 3 --slots-per-job 3 --jobserver=fifo --single sh -c 'exec 6<>"${MAKEFLAGS##*=fifo:}"
+		echo >in; read -r _ <go; dd bs=1 count=2 iflag=fullblock status=none <&6 >token; dd bs=1 iflag=nonblock count=1 status=none <&6 >more; echo >in'
+	await in
+	"$FAIRPAR" --pool --single true 3>&- &
+	local second=$!
+	until "$FAIRPAR" --pool --status >state && [[ $(<state) == "pool default: 3 of 3 slots taken, 1 waiting"* ]]; do :; done
+	release go
+	await in
+	end_fairpar
+	wait "$second"
+	assert_eq "$(<token)$(<more)" ++
+}
+
 @test "two commands with --pool --jobserver have as many of the idle slots each" {
 	make_fifo in go
 	local second word

@@ -54,13 +54,13 @@ static void answer_signals(struct client *client, int signal_fd) {
 	}
 }
 
-// Waits for a lease that may be used. Returns false if the server was lost, after a warning.
-static bool await_lease(struct client *client, const struct options *options, int signal_fd, struct lease_id *ret_id) {
+// Waits for a lease that may be used: *ret_lease, a CLIENT_GRANTED. Returns false if the server was lost, after a warning.
+static bool await_lease(struct client *client, const struct options *options, int signal_fd, struct client_event *ret_lease) {
 	for (;;) {
 		struct client_event event;
 		while ((event = client_next(client)).type != CLIENT_NOTHING) {
 			if (event.type == CLIENT_GRANTED && client_use(client, event.id.number)) {
-				*ret_id = event.id;
+				*ret_lease = event;
 				return true;
 			}
 			if (event.type == CLIENT_REVOKED || event.type == CLIENT_RENEWED) {
@@ -161,19 +161,24 @@ static void tell_command(struct context *context, const char *pool, struct lease
 	buf_fini(&lease);
 }
 
-// On the lease, with --jobserver if that is asked for.
-static int run_on_lease(struct client *client, const struct options *options, struct context *context, struct lease_id id, int signal_fd) {
+// On the lease, with --jobserver if that is asked for: the command itself has one of its slots, and the others are tokens as
+// long as it runs.
+static int run_on_lease(struct client *client, const struct options *options, struct context *context, const struct client_event *lease,
+                        int signal_fd) {
 	struct jobserver jobserver;
 	struct jobserver_spare *spare = NULL;
 	int signal;
-	tell_command(context, options->pool.name, id);
+	tell_command(context, options->pool.name, lease->id);
 	if (options->pool.jobserver) {
 		if (jobserver_server_open(options, context, tmpfile_dir("/tmp"), &jobserver) != 0) {
 			return EXIT_TROUBLE;
 		}
+		for (uint32_t i = 1; i < lease->width; ++i) {
+			jobserver_put(&jobserver, '+');
+		}
 		spare = jobserver_spare_open(options, &jobserver);
 	}
-	int status = run_command(client, options, context, id, spare, signal_fd, &signal);
+	int status = run_command(client, options, context, lease->id, spare, signal_fd, &signal);
 	jobserver_spare_close(spare);
 	if (options->pool.jobserver) {
 		jobserver_close(&jobserver);
@@ -191,21 +196,21 @@ static int run_single(struct client *client, const struct options *options, stru
 		diag_error("cannot wait for signals: %s", strerror(errno));
 		return EXIT_TROUBLE;
 	}
-	struct lease_id id = {0};
+	struct client_event lease = {0};
 	if (client) {
 		if (isatty(STDERR_FILENO)) {
 			screen_open(STDERR_FILENO, NULL, NULL);
 		}
 		client_want(client, 1, (unsigned)options->pool.width);
-		bool granted = await_lease(client, options, signal_fd, &id);
+		bool granted = await_lease(client, options, signal_fd, &lease);
 		screen_close();
 		client = granted ? client : NULL;
 	}
 	int signal = 0, status;
 	if (client) {
-		status = run_on_lease(client, options, context, id, signal_fd);
+		status = run_on_lease(client, options, context, &lease, signal_fd);
 	} else {
-		status = run_command(NULL, options, context, id, /* spare */ NULL, signal_fd, &signal);
+		status = run_command(NULL, options, context, lease.id, /* spare */ NULL, signal_fd, &signal);
 	}
 	fd_close(&signal_fd);
 	if (signal != 0) {

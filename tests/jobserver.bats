@@ -163,6 +163,8 @@ export count
 	meet 2 1
 	run_fairpar --no-inherit -j2 'sh meets; : {}' ::: 1 2
 	has_met 2
+	MAKEFLAGS="k$MAKEFLAGS -- A=1" run_fairpar --no-inherit 'echo "$MAKEFLAGS; "{}' ::: 1
+	assert_lines 'k -- A=1; 1'
 }
 
 @test "xargs takes no notice of a jobserver" {
@@ -218,6 +220,18 @@ export count
 		assert_contains "$stderr" "make's jobserver"
 		assert_contains "$stderr" "one job runs at a time"
 	done
+}
+
+@test "a file in the place of a jobserver is told from one that is closed, and is not written to" {
+	printf ++ >file
+	exec 5<>file
+	MAKEFLAGS=" -j --jobserver-auth=fifo:$PWD/file" run_fairpar : {} ::: 1 2
+	assert_contains "$stderr" "it is not a FIFO; one job runs at a time"
+	MAKEFLAGS=" -j --jobserver-auth=5,5" run_fairpar : {} ::: 1 2
+	assert_contains "$stderr" "descriptors 5 and 5 are not the pipe of make's jobserver"
+	assert_eq "$(<file)" ++
+	MAKEFLAGS=" -j --jobserver-auth=98,99" run_fairpar : {} ::: 1 2
+	assert_contains "$stderr" "descriptors 98 and 99, is not open here"
 }
 
 @test "tokens for which there is no work are put back while other jobs run" {
@@ -528,7 +542,7 @@ export count
 
 @test "two commands with --pool --jobserver have as many of the idle slots each" {
 	make_fifo in go
-	local second word
+	local second
 	start_fairpar --pool --pool-slots 4 --jobserver=fifo --single sh -c 'exec 6<>"${MAKEFLAGS##*=fifo:}"
 		dd bs=1 count=2 iflag=fullblock status=none <&6 >token; echo >in; read -r _ <go; printf + >&6; read -r _ <go'
 	await in
@@ -536,6 +550,9 @@ export count
 		dd bs=1 count=1 status=none <&6 >other; echo >in' 3>&- &
 	second=$!
 	await in
+	"$FAIRPAR" --pool --status >state
+	assert_eq "$(grep -c "[0-9-]  (jobserver) sh -c exec 6" state)" 2
+	assert_eq "$(grep -c "[0-9-]  sh -c exec 6" state)" 2
 	release go
 	await in # it has what the first gave back
 	assert_eq "$(<other)" +

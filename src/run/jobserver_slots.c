@@ -302,6 +302,11 @@ static char *say_why(const struct jobserver_flags *flags, int error) {
 	if (error == EBADF) {
 		buf_printf(&why, "make's jobserver, descriptors %d and %d, is not open here: add '+' in front of the recipe line",
 		           flags->read_fd, flags->write_fd);
+	} else if (error == EINVAL && flags->form == JOBSERVER_PIPE) {
+		buf_printf(&why, "descriptors %d and %d are not the pipe of make's jobserver here: add '+' in front of the recipe line, and do "
+		           "not redirect them", flags->read_fd, flags->write_fd);
+	} else if (error == EINVAL) {
+		buf_printf(&why, "cannot use make's jobserver '%s': it is not a FIFO", text_shows(flags->path));
 	} else if (error == ENOTSUP) {
 		buf_adds(&why, "make's jobserver has a form that is not known here");
 	} else {
@@ -331,6 +336,20 @@ enum jobserver_found jobserver_slots_connect(const struct options *options, unsi
 	*ret_most = flags.jobs;
 	jobserver_flags_fini(&flags);
 	return *ret_slots ? JOBSERVER_CLIENT : error ? JOBSERVER_CLOSED : JOBSERVER_ABSENT;
+}
+
+void jobserver_slots_hide(struct context *context) {
+	static const char *const variables[] = {"MAKEFLAGS", "CARGO_MAKEFLAGS"};
+	for (unsigned i = 0; i < 2; ++i) {
+		struct jobserver_flags flags;
+		jobserver_parse(getenv(variables[i]), &flags);
+		if (flags.form != JOBSERVER_NONE) {
+			char *bare = jobserver_set_flags(getenv(variables[i]), NULL);
+			context_set_env(context, variables[i], bare);
+			free(bare);
+		}
+		jobserver_flags_fini(&flags);
+	}
 }
 
 struct jobserver_slots *jobserver_slots_serve(const struct options *options, struct context *context, const char *dir, bool in_pool) {

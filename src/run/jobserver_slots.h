@@ -34,6 +34,9 @@ enum jobserver_found { JOBSERVER_ABSENT, JOBSERVER_CLIENT, JOBSERVER_CLOSED };
 enum jobserver_found jobserver_slots_connect(const struct options *options, unsigned *ret_most, struct jobserver_slots **ret_slots,
                                              char **ret_why) FP_NODISCARD;
 
+// Jobs of the context do not hear of the jobserver that this process was started under: their slots are not from there.
+void jobserver_slots_hide(struct context *context);
+
 // A jobserver for the jobs of this run, whose slots are its own or, if `in_pool`, those of the pool that the options name;
 // tells jobs by the context's environment. `dir`: for its FIFO. The caller closes it. NULL after a message.
 struct jobserver_slots *jobserver_slots_serve(const struct options *options, struct context *context, const char *dir,

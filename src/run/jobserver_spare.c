@@ -3,6 +3,7 @@
 #include "run/jobserver_spare.h"
 
 #include "base/alloc.h"
+#include "base/buf.h"
 #include "base/diag.h"
 #include "cli/options.h"
 #include "run/pool_client.h"
@@ -107,7 +108,11 @@ struct jobserver_spare *jobserver_spare_open(const struct options *options, stru
 	spare->jobserver = jobserver;
 	spare->pidfd = -1;
 	spare->dir = getcwd(NULL, 0);
-	spare->label = pool_client_label(options->argv + 1);
+	char *words = pool_client_label(options->pool.single ? options->command : options->argv + 1);
+	struct buf label = BUF_INIT;
+	buf_printf(&label, "(jobserver) %s", words);
+	spare->label = buf_take(&label);
+	free(words);
 	spare->client = pool_client_open_spare(options, spare->dir, spare->label);
 	if (!spare->client) {
 		jobserver_spare_close(spare);

@@ -121,6 +121,9 @@ static int open_leases(struct run *run) {
 			return -1;
 		}
 	}
+	if (options->pool.no_inherit) {
+		jobserver_slots_hide(run->context);
+	}
 	char *why;
 	unsigned slots = options->jobs || (run->manifest && run->manifest->slots) ? run->slots : 0, most;
 	enum jobserver_found found = jobserver_slots_connect(options, &most, &run->jobserver, &why);

@@ -138,16 +138,21 @@ static int reopen(int fd, int mode) {
 	return result;
 }
 
-// Descriptors that make has closed may be somebody else's files by now.
-static bool is_pipe_end(int fd, int other_mode) {
+// Descriptors that make has closed may be somebody else's files by now. Returns 0, or the errno of jobserver_connect().
+static int check_pipe_end(int fd, int other_mode) {
 	struct stat st;
 	int flags = fcntl(fd, F_GETFL);
-	return flags >= 0 && (flags & O_ACCMODE) != other_mode && fstat(fd, &st) == 0 && S_ISFIFO(st.st_mode);
+	if (flags < 0 || fstat(fd, &st) != 0) {
+		return EBADF;
+	}
+	return (flags & O_ACCMODE) != other_mode && S_ISFIFO(st.st_mode) ? 0 : EINVAL;
 }
 
 static int connect_pipe(const struct jobserver_flags *flags, struct jobserver *jobserver) {
-	if (!is_pipe_end(flags->read_fd, O_WRONLY) || !is_pipe_end(flags->write_fd, O_RDONLY)) {
-		errno = EBADF;
+	int error = check_pipe_end(flags->read_fd, O_WRONLY);
+	error = error ? error : check_pipe_end(flags->write_fd, O_RDONLY);
+	if (error) {
+		errno = error;
 		return -1;
 	}
 	jobserver->in_fd = reopen(flags->read_fd, O_RDONLY);
@@ -155,9 +160,14 @@ static int connect_pipe(const struct jobserver_flags *flags, struct jobserver *j
 	return jobserver->out_fd >= 0 ? 0 : -1;
 }
 
-// Not only a FIFO: others let a device of theirs be one.
+// Not only a FIFO: others let a device of theirs be one. But no regular file, whose bytes would be tokens.
 static int connect_fifo(const char *path, struct jobserver *jobserver) {
+	struct stat st;
 	jobserver->in_fd = open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
+	if (jobserver->in_fd >= 0 && (fstat(jobserver->in_fd, &st) != 0 || !(S_ISFIFO(st.st_mode) || S_ISCHR(st.st_mode)))) {
+		errno = EINVAL;
+		return -1;
+	}
 	jobserver->out_fd = jobserver->in_fd >= 0 ? fcntl(jobserver->in_fd, F_DUPFD_CLOEXEC, 0) : -1;
 	return jobserver->out_fd >= 0 ? 0 : -1;
 }

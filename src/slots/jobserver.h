@@ -42,7 +42,7 @@ struct jobserver {
 };
 
 // Opens the one that the flags name. The caller closes it, if this returns 0; else it returns -1 with errno: EBADF if
-// the descriptors are not open here, ENOTSUP if nobody here knows the form.
+// the descriptors are not open here, EINVAL if what is there is no pipe or FIFO, ENOTSUP if nobody here knows the form.
 int jobserver_connect(const struct jobserver_flags *flags, struct jobserver *ret_jobserver) FP_NODISCARD;
 
 // Makes one of that form, without a token; a FIFO in `dir`, for this user only. What is not close-on-exec is job_fds.

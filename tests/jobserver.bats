@@ -561,6 +561,25 @@ export count
 	end_fairpar
 }
 
+@test "the FIFO that a killed --single has left is removed by the next, and those in use stay" {
+	make_fifo in go
+	local left
+	start_fairpar --pool --pool-slots 3 --jobserver=fifo --single sh -c 'echo "${MAKEFLAGS##*=fifo:}" >in; read -r _ <go'
+	await in
+	left=$line
+	kill -9 "$fairpar_pid"
+	end_fairpar any
+	release go
+	[[ -p $left ]] || fail "there is none"
+	start_fairpar --pool --jobserver=fifo --single sh -c 'echo "${MAKEFLAGS##*=fifo:}" >in; read -r _ <go'
+	await in
+	[[ ! -e $left ]] || fail "it is still there"
+	"$FAIRPAR" --pool --jobserver=fifo --single true
+	[[ -p $line ]] || fail "one in use was removed"
+	release go
+	end_fairpar
+}
+
 @test "slots of the pool that a killed --single has offered stay taken until its command has ended" {
 	make_fifo in go
 	start_fairpar --pool --pool-slots 2 --jobserver=fifo --single sh -c 'exec 6<>"${MAKEFLAGS##*=fifo:}"

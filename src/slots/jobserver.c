@@ -8,6 +8,7 @@
 #include "base/random.h"
 #include "base/temp_file.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -212,22 +213,56 @@ static int create_pipe(struct jobserver *jobserver) {
 	return 0;
 }
 
+static const char fifo_prefix[] = "fairpar-jobserver-";
+
+// A FIFO of this user's that nobody has open to read is left over from a fairpar that was killed: one that lives has its
+// own open (fifo(7): ENXIO).
+static bool is_left_over(int dir_fd, const char *name) {
+	struct stat st;
+	if (strncmp(name, fifo_prefix, sizeof(fifo_prefix) - 1) != 0 || fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) != 0
+	    || !S_ISFIFO(st.st_mode) || st.st_uid != geteuid()) {
+		return false;
+	}
+	int fd = openat(dir_fd, name, O_WRONLY | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
+	bool left_over = fd < 0 && errno == ENXIO;
+	fd_close(&fd);
+	return left_over;
+}
+
+static void remove_left_over(const char *dir) {
+	DIR *entries = opendir(dir);
+	struct dirent *entry;
+	while (entries && (entry = readdir(entries))) {
+		if (is_left_over(dirfd(entries), entry->d_name)) {
+			(void)!unlinkat(dirfd(entries), entry->d_name, 0); // or somebody else has
+		}
+	}
+	if (entries) {
+		closedir(entries);
+	}
+}
+
 static int create_fifo(const char *dir, struct jobserver *jobserver) {
 	struct buf auth = BUF_INIT;
 	uint64_t random;
 	random_bytes(&random, sizeof(random));
-	buf_printf(&auth, "fifo:%s/fairpar-jobserver-%016" PRIx64, dir, random);
+	buf_printf(&auth, "fifo:%s/%s%016" PRIx64, dir, fifo_prefix, random);
 	jobserver->auth = buf_take(&auth);
 	const char *path = strchr(jobserver->auth, ':') + 1;
 	if (strpbrk(path, " \t")) { // $MAKEFLAGS has no way to say it
 		errno = EINVAL;
 		return -1;
 	}
-	if (mkfifo(path, 0600) != 0) {
-		return -1;
-	}
+	remove_left_over(dir);
+	int result;
+	do { // another fairpar may take it for left over before it is open
+		if (mkfifo(path, 0600) != 0) {
+			return -1;
+		}
+		result = connect_fifo(path, jobserver);
+	} while (result != 0 && errno == ENOENT);
 	jobserver->path = xstrdup(path);
-	return connect_fifo(path, jobserver);
+	return result;
 }
 
 int jobserver_create(enum jobserver_form form, const char *dir, struct jobserver *ret_jobserver) {

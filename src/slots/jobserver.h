@@ -45,7 +45,8 @@ struct jobserver {
 // the descriptors are not open here, EINVAL if what is there is no pipe or FIFO, ENOTSUP if nobody here knows the form.
 int jobserver_connect(const struct jobserver_flags *flags, struct jobserver *ret_jobserver) FP_NODISCARD;
 
-// Makes one of that form, without a token; a FIFO in `dir`, for this user only. What is not close-on-exec is job_fds.
+// Makes one of that form, without a token; a FIFO in `dir`, for this user only, where those
+// that were left over by processes of this user that were killed are removed. What is not close-on-exec is job_fds.
 // Returns 0, or -1 with errno.
 int jobserver_create(enum jobserver_form form, const char *dir, struct jobserver *ret_jobserver) FP_NODISCARD;
 

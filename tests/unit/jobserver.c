@@ -126,7 +126,7 @@ static void test_no_pipe(void) {
 	};
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); ++i) {
 		check_equal(jobserver_connect(&wrong[i], &jobserver), -1);
-		check_equal(errno, EBADF);
+		check_equal(errno, i < 2 ? EINVAL : EBADF); // open, but no pipe; not open
 	}
 	check_equal(jobserver_connect(&(struct jobserver_flags){.form = JOBSERVER_UNKNOWN}, &jobserver), -1);
 	check_equal(errno, ENOTSUP);

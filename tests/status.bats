@@ -525,13 +525,14 @@ last_is() {
 }
 
 @test "--eta=LOG knows from a former run how long it takes" {
-	make_fifo f1
+	make_fifo f1 f2 f3
 	run_fairpar --log log -j1 'sleep 0.{} #' ::: 1 9 9 9
-	on_screen '"$FAIRPAR" -j1 --eta=log "sleep 0.{} #" ::: 1 9 9 9; "$FAIRPAR" -j1 --eta "read -r x <f{} #" ::: 1'
-	sees 'ETA 3s'
-	lacks 'ETA 3s'
-	sees 'ETA [?]'
+	on_screen '"$FAIRPAR" -j1 --eta=log "read -r x <f{} #" ::: 1 2; "$FAIRPAR" -j1 --eta "read -r x <f{} #" ::: 3'
+	sees 'ETA [0-9]'
 	release f1
+	release f2
+	sees 'ETA [?]'
+	release f3
 	lacks 'ETA [?]'
 	run_fairpar 255 --eta=none echo ::: 1
 	assert_contains "$stderr" "cannot read 'none': No such file or directory"
@@ -541,12 +542,13 @@ last_is() {
 }
 
 @test "--eta and --log may name one file, run after run" {
-	make_fifo f1
+	make_fifo f1 f2
 	run_fairpar --eta=log --log log -j1 'sleep 0.{} #' ::: 1 9 9 9 # there is none before the first run
 	assert_eq "$(grep -c job_end log)" 4
-	on_screen '"$FAIRPAR" -j1 --eta=log --log ./log "sleep 0.{} #" ::: 1 9 9 9; read -r x <f1'
-	sees 'ETA 3s'
+	on_screen '"$FAIRPAR" -j1 --eta=log --log ./log "read -r x <f{} #" ::: 1; read -r x <f2'
+	sees 'ETA [0-9]'
 	release f1
+	release f2
 	cp log kept
 	run_fairpar 255 --eta=log --log log --joblog nowhere/joblog true ::: 1
 	cmp log kept

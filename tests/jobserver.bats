@@ -541,10 +541,10 @@ export count
 }
 
 @test "two commands with --pool --jobserver have as many of the idle slots each" {
-	make_fifo in go
+	make_fifo in go end
 	local second
 	start_fairpar --pool --pool-slots 4 --jobserver=fifo --single sh -c 'exec 6<>"${MAKEFLAGS##*=fifo:}"
-		dd bs=1 count=2 iflag=fullblock status=none <&6 >token; echo >in; read -r _ <go; printf + >&6; read -r _ <go'
+		dd bs=1 count=2 iflag=fullblock status=none <&6 >token; echo >in; read -r _ <go; printf + >&6; read -r _ <end'
 	await in
 	"$FAIRPAR" --pool --jobserver=fifo --single sh -c 'exec 6<>"${MAKEFLAGS##*=fifo:}"; echo >in
 		dd bs=1 count=1 status=none <&6 >other; echo >in' 3>&- &
@@ -557,7 +557,7 @@ export count
 	await in # it has what the first gave back
 	assert_eq "$(<other)" +
 	wait "$second"
-	release go
+	release end
 	end_fairpar
 }
 

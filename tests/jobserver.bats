@@ -511,16 +511,16 @@ export count
 }
 
 @test "a slot of the pool that a job has taken as a token is not given to anybody else" {
-	make_fifo in go
+	make_fifo in go end
 	start_fairpar --pool --pool-slots 2 --jobserver=fifo --single sh -c 'exec 6<>"${MAKEFLAGS##*=fifo:}"
-		dd bs=1 count=1 status=none <&6 >token; echo >in; read -r _ <go; echo first >>order; cat token >&6; read -r _ <go'
+		dd bs=1 count=1 status=none <&6 >token; echo >in; read -r _ <go; echo first >>order; cat token >&6; read -r _ <end'
 	await in
 	"$FAIRPAR" --pool --single sh -c 'echo second >>order' 3>&- &
 	local second=$!
 	until "$FAIRPAR" --pool --status >state && [[ $(<state) == *", 1 waiting"* ]]; do :; done
 	release go
 	wait "$second"
-	release go
+	release end
 	end_fairpar
 	assert_eq "$(<order)" $'first\nsecond'
 }

@@ -344,6 +344,15 @@ export count
 	assert_eq "$stderr" ""
 }
 
+@test "slots become tokens one after the other, as jobs end" {
+	make_fifo b c
+	echo 'exec 6<>"${MAKEFLAGS##*=fifo:}"; for next in b c; do echo >$next; dd bs=1 count=1 status=none <&6 >>token; done' >first
+	echo 'read -r _ <b' >second
+	echo 'read -r _ <c' >third
+	run_fairpar -j3 --jobserver=fifo 'sh {}' ::: second third first
+	assert_eq "$(<token)" ++
+}
+
 @test "slots that a killed make had come back" {
 	need make
 	make_fifo next

@@ -135,7 +135,7 @@ struct pool_hooks {
 	// Called once for each such call.
 	void (*starving)(void *arg);
 	// A worker has found no work while there are slots that nothing runs on. Called again only when something has begun
-	// to run.
+	// to run, or when pool_drop_surplus() has taken those away and another is without work.
 	void (*surplus)(void *arg);
 	// Something to warn about, once each: the spill disk is full, fewer threads than slots (EAGAIN). `error` is an errno.
 	void (*trouble)(void *arg, const char *what, int error);

@@ -5,7 +5,6 @@
 #include "base/diag.h"
 #include "base/fault.h"
 
-#include <stdint.h>
 
 #ifdef FAIRPAR_FAULTS
 static _Thread_local int bans;
@@ -68,4 +67,19 @@ void grow_array(void *mem, size_t *cap, size_t need, size_t size) {
 	void *grown = xrealloc(old, want * size);
 	memcpy(mem, &grown, sizeof(grown));
 	*cap = want;
+}
+
+size_t place_of_id(const void *array, size_t n, size_t size, uint64_t id) {
+	size_t low = 0, high = n;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		uint64_t here;
+		memcpy(&here, (const char *)array + middle * size, sizeof(here));
+		if (here < id) {
+			low = middle + 1;
+		} else {
+			high = middle;
+		}
+	}
+	return low;
 }

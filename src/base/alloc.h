@@ -9,6 +9,7 @@
 #include "base/attr.h"
 
 #include <stdlib.h>
+#include <stdint.h>
 #include <string.h>
 
 // Like malloc(), calloc(), realloc() and strdup(), but never return NULL. The caller owns the result and frees it
@@ -26,6 +27,10 @@ void *xmemdup(const void *mem, size_t size) FP_MALLOC;
 
 // Makes room for at least `need` elements in the array `*mem` of `*cap` elements of `size` bytes, at least doubling.
 void grow_array(void *mem, size_t *cap, size_t need, size_t size);
+
+// Where in an array of `n` elements of `size` bytes, ordered by the uint64_t that each begins with, the one with `id` stands, or
+// where it would.
+size_t place_of_id(const void *array, size_t n, size_t size, uint64_t id);
 
 // Forbids (+1) this thread to allocate or format, or takes one such ban back (-1): for what is called back under a lock
 // that many wait for. Builds with faults stop in an allocation that is forbidden; elsewhere the call is nothing.

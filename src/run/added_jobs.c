@@ -12,7 +12,7 @@
 #include <string.h>
 
 struct entry {
-	uint64_t id;
+	uint64_t id; // the first, for place_of_id()
 	uint64_t by;              // who has added it, or 0
 	struct added_job *job;    // NULL: it has ended
 	int code;                 // then: what --wait exits with for it
@@ -22,7 +22,7 @@ struct entry {
 
 // A job that has added others.
 struct parent {
-	uint64_t id;
+	uint64_t id; // the first, for place_of_id()
 	size_t n_unsettled;       // of these
 	struct buf row;           // of the joblog, kept for them
 };
@@ -80,16 +80,7 @@ void added_job_free(struct added_job *added) {
 
 // Where the job stands, or where it would; with the lock. Most are the newest.
 static size_t find_place(const struct added_jobs *added_jobs, uint64_t id) {
-	size_t low = 0, high = added_jobs->n;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (added_jobs->entries[middle].id < id) {
-			low = middle + 1;
-		} else {
-			high = middle;
-		}
-	}
-	return low;
+	return place_of_id(added_jobs->entries, added_jobs->n, sizeof(*added_jobs->entries), id);
 }
 
 static struct entry *find(const struct added_jobs *added_jobs, uint64_t id) {
@@ -98,16 +89,7 @@ static struct entry *find(const struct added_jobs *added_jobs, uint64_t id) {
 }
 
 static size_t find_parent_place(const struct added_jobs *added_jobs, uint64_t id) {
-	size_t low = 0, high = added_jobs->n_parents;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (added_jobs->parents[middle].id < id) {
-			low = middle + 1;
-		} else {
-			high = middle;
-		}
-	}
-	return low;
+	return place_of_id(added_jobs->parents, added_jobs->n_parents, sizeof(*added_jobs->parents), id);
 }
 
 static struct parent *find_parent(const struct added_jobs *added_jobs, uint64_t id) {

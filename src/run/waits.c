@@ -19,7 +19,7 @@
 
 // A job that can be waited for.
 struct known_job {
-	uint64_t id;
+	uint64_t id; // the first, for place_of_id()
 	uint64_t number;
 	struct queue *queue;   // until it has ended: it is there as long
 	uint64_t ended;        // 0, or how many had ended with it
@@ -98,16 +98,7 @@ void waits_close(struct waits *waits) {
 
 // Where the job stands, or where it would.
 static size_t find_place(const struct waits *waits, uint64_t id) {
-	size_t low = 0, high = waits->njobs;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (waits->jobs[middle].id < id) {
-			low = middle + 1;
-		} else {
-			high = middle;
-		}
-	}
-	return low;
+	return place_of_id(waits->jobs, waits->njobs, sizeof(*waits->jobs), id);
 }
 
 static struct known_job *find_job(const struct waits *waits, uint64_t id) {

@@ -529,14 +529,14 @@ line_up() {
 		import array, os, socket, struct, sys
 		s = socket.socket(socket.AF_UNIX)
 		s.connect(os.environ['FAIRPAR_POOL_DIR'] + '/default.sock')
-		hello = struct.pack('=IIQQIIiI', 1, os.getpid(), 0, 0, 0, 1, 0, 0) + b'\0\0\0'
+		hello = struct.pack('=IIQQIIiI', 2, os.getpid(), 0, 0, 0, 1, 0, 0) + b'\0\0\0'
 		s.sendall(struct.pack('=IIQQQ', 1, len(hello), 0, 0, 0) + hello)
 		fds = array.array('i', [0] * 200)
 		for _ in range(50):
 		    s.sendmsg([struct.pack('=IIQQQ', 3, 0, 7, 0, 1)], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, fds)])
 		s.sendall(struct.pack('=IIQQQ', 6, 0, 0, 0, 0))
 		got = b''
-		while struct.pack('=I', 108) not in got:
+		while struct.pack('=I', 107) not in got:
 		    got += s.recv(65536)
 		print(len(os.listdir('/proc/%s/fd' % sys.argv[1])))
 	PY
@@ -821,6 +821,27 @@ start_run() {
 	wait "$held" "$run_pid"
 	assert_eq "$(most_at_once runs)" 1
 	assert_eq "$(grep -c - runs)" 6
+}
+
+@test "what a job has left behind is not lent the slot of the next job of its run" {
+	make_fifo second go left
+	cat >jobs <<-'EOF2'
+		(read -r _ <second; "$FAIRPAR" --pool --single sh -c 'echo left >>order'; echo >left) >/dev/null 2>&1 3>&- &
+		echo >second; read -r _ <go; echo second >>order
+	EOF2
+	start_run a --pool-slots 1 -a jobs
+	await_pool ", 1 waiting" # who is left, while the second job runs on the lease of the first
+	release go
+	await left
+	wait "$run_pid"
+	assert_eq "$(cat order)" $'second\nleft'
+	assert_eq "$(cat a.err)" ""
+}
+
+@test "runs that get no memory to share with the server run their jobs all the same, and lend their slots" {
+	run -0 bash -c 'ulimit -f 0; "$FAIRPAR" --pool --pool-slots 2 "$FAIRPAR --pool -j1 echo {} ::: 1 2" ::: a b c | cat' 3>&-
+	assert_eq "$(sort <<<"$output" | tr '\n' ,)" "a 1,a 2,b 1,b 2,c 1,c 2,"
+	await_pool '0 of 2 slots taken'
 }
 
 @test "FAIRPAR_POOL puts a run into the pool, and --no-inherit does not" {

@@ -6,6 +6,7 @@
 #include "base/diag.h"
 #include "base/fault.h"
 #include "base/io.h"
+#include "base/shared_memory.h"
 #include "base/sync.h"
 #include "process/daemon.h"
 #include "process/proctree.h"
@@ -36,22 +37,12 @@ static off_t path_offset(unsigned entry) {
 
 // ---- the table ----
 
-// A file of the table's size, in memory. RLIMIT_FSIZE holds for it too, and would send SIGXFSZ.
-static int table_file(void) {
-	struct rlimit limit;
-	if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur < sizeof(struct group_table)) {
-		return -1;
-	}
-	int fd = fault_errno("guardian") ? -1 : memfd_create("fairpar-groups", MFD_CLOEXEC);
-	if (fd >= 0 && ftruncate(fd, sizeof(struct group_table)) != 0) {
-		fd_close(&fd);
-	}
-	return fd;
-}
-
 static struct group_table *table_map(int fd) {
-	int flags = fd >= 0 ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
-	void *table = mmap(NULL, sizeof(struct group_table), PROT_READ | PROT_WRITE, flags, fd, 0);
+	if (fd >= 0) {
+		return shared_memory_map(fd, sizeof(struct group_table));
+	}
+	int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+	void *table = mmap(NULL, sizeof(struct group_table), PROT_READ | PROT_WRITE, flags, -1, 0);
 	return table == MAP_FAILED ? NULL : table;
 }
 
@@ -69,7 +60,8 @@ void group_table_kill(struct group_table *table, int signal) {
 // ---- in fairpar ----
 
 void guardian_init(struct guardian *guardian) {
-	*guardian = (struct guardian){.table_fd = table_file(), .pipe_fd = -1};
+	int fd = fault_errno("guardian") ? -1 : shared_memory_create("fairpar-groups", sizeof(struct group_table));
+	*guardian = (struct guardian){.table_fd = fd, .pipe_fd = -1};
 	guardian->table = table_map(guardian->table_fd);
 	if (!guardian->table && guardian->table_fd >= 0) {
 		fd_close(&guardian->table_fd);

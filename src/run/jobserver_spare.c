@@ -27,7 +27,7 @@ struct jobserver_spare {
 };
 
 static void begin_lease(struct jobserver_spare *spare, struct lease_id id, bool offers) {
-	if (!client_use(spare->client, id.number)) {
+	if (!client_use(spare->client, id.number, /* nonce */ 0, &id)) {
 		return;
 	}
 	if (!offers || client_is_contended(spare->client)) {

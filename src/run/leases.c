@@ -16,9 +16,13 @@
 #include <string.h>
 #include <unistd.h>
 
+// Under contention a lease is kept for further jobs until it was held for so long, then it goes back at the end of a job: jobs
+// that take about a millisecond would cost a third of that again if each lease were for one of them.
+#define QUANTUM (5 * NS_PER_MS)
+
 struct free_lease {
 	struct lease_id id;
-	bool is_used;              // the server knows that it is in use
+	uint64_t since;            // when the first job began on it; 0: it is not in use yet
 };
 
 // A job that runs on a lease, on the stack of its worker.
@@ -26,6 +30,7 @@ struct leased_job {
 	struct list link;          // of leases->jobs
 	const void *origin;
 	struct lease_id id;
+	uint64_t since;            // as of struct free_lease
 	enum { HAS_LEASE, LENDS_LEASE, WANTS_LEASE } state;
 };
 
@@ -85,9 +90,9 @@ void leases_ask(struct leases *leases) {
 	mutex_unlock(&leases->lock);
 }
 
-static void push_free(struct leases *leases, struct lease_id id, bool is_used) {
+static void push_free(struct leases *leases, struct lease_id id, uint64_t since) {
 	grow_array(&leases->free, &leases->free_cap, leases->nfree + 1, sizeof(*leases->free));
-	leases->free[leases->nfree++] = (struct free_lease){.id = id, .is_used = is_used};
+	leases->free[leases->nfree++] = (struct free_lease){.id = id, .since = since};
 	cond_signal(&leases->came);
 }
 
@@ -106,12 +111,10 @@ void leases_return_surplus(struct leases *leases) {
 
 // Takes a free lease into use, for the job that has that nonce, or, if it is 0, for one that gets its own. Returns false if it could not
 // be used; then it is not held any more.
-static bool use(struct leases *leases, struct free_lease lease, uint64_t nonce, struct lease_id *ret_id) {
-	*ret_id = lease.id;
-	bool works = lease.is_used || client_use(leases->client, lease.id.number);
-	if (works && (lease.is_used || nonce)) {
-		works = client_use_again(leases->client, lease.id.number, nonce, ret_id);
-	}
+static bool use(struct leases *leases, struct free_lease *lease, uint64_t nonce) {
+	bool works = lease->since > 0 ? client_use_again(leases->client, lease->id.number, nonce, &lease->id)
+	                              : client_use(leases->client, lease->id.number, nonce, &lease->id);
+	lease->since = lease->since > 0 ? lease->since : now_ns();
 	if (client_has_input(leases->client)) {
 		leases->wake(leases->wake_arg);
 	}
@@ -120,7 +123,7 @@ static bool use(struct leases *leases, struct free_lease lease, uint64_t nonce, 
 
 enum taken { TAKEN_LEASE, TAKEN_NONE, TAKEN_CANCELLED };
 
-static enum taken take(struct leases *leases, bool cleanup, struct lease_id *ret_id) {
+static enum taken take(struct leases *leases, bool cleanup, struct free_lease *ret_lease) {
 	enum taken taken = TAKEN_LEASE;
 	mutex_lock(&leases->lock);
 	for (;;) {
@@ -133,7 +136,8 @@ static enum taken take(struct leases *leases, bool cleanup, struct lease_id *ret
 			break;
 		}
 		if (leases->nfree > 0) {
-			if (use(leases, leases->free[--leases->nfree], /* nonce */ 0, ret_id)) {
+			*ret_lease = leases->free[--leases->nfree];
+			if (use(leases, ret_lease, /* nonce */ 0)) {
 				break;
 			}
 			--leases->held;
@@ -150,8 +154,11 @@ static enum taken take(struct leases *leases, bool cleanup, struct lease_id *ret
 }
 
 // Does the next job of the run get the lease of one that has ended? Else it is somebody's who waits.
-static bool keeps_lease(const struct leases *leases) {
-	return leases->lost ? leases->held == 1 : !client_is_contended(leases->client) && leases->nwaiting == 0;
+static bool keeps_lease(const struct leases *leases, uint64_t since) {
+	if (leases->lost) {
+		return leases->held == 1;
+	}
+	return leases->nwaiting == 0 && (!client_is_contended(leases->client) || now_ns() < since + QUANTUM);
 }
 
 // A lease goes back, and at once another one is wanted, if there is work. Returns whether the slot remains nevertheless: the last
@@ -172,11 +179,11 @@ static bool release(struct leases *leases, struct lease_id id) {
 }
 
 // The job has ended: its lease goes to the next one, or, if somebody waits, back to the server.
-static void give(struct leases *leases, struct lease_id id) {
+static void give(struct leases *leases, const struct leased_job *job) {
 	mutex_lock(&leases->lock);
-	bool keeps = keeps_lease(leases);
+	bool keeps = keeps_lease(leases, job->since);
 	if (keeps) {
-		push_free(leases, id, /* is_used */ true);
+		push_free(leases, job->id, job->since);
 	}
 	mutex_unlock(&leases->lock);
 	if (keeps) {
@@ -185,7 +192,7 @@ static void give(struct leases *leases, struct lease_id id) {
 	// The slot goes first: the lease that comes next must not start an item beside this one, whose output is not written yet.
 	pool_add_slots(leases->pool, -1);
 	mutex_lock(&leases->lock);
-	bool remains = release(leases, id);
+	bool remains = release(leases, job->id);
 	mutex_unlock(&leases->lock);
 	if (remains) {
 		pool_add_slots(leases->pool, 1);
@@ -208,9 +215,9 @@ static char **env_with_lease(const struct leases *leases, char *const *env, stru
 }
 
 // Runs the job on the lease, which is given back, unless it has lent it and has not got another.
-static void run_leased(struct leases *leases, const struct child_config *config, struct lease_id id, struct result *ret_result,
-                       struct spawn_error *ret_error) {
-	struct leased_job job = {.origin = config->origin, .id = id};
+static void run_leased(struct leases *leases, const struct child_config *config, const struct free_lease *lease,
+                       struct result *ret_result, struct spawn_error *ret_error) {
+	struct leased_job job = {.origin = config->origin, .id = lease->id, .since = lease->since};
 	mutex_lock(&leases->lock);
 	list_push_back(&leases->jobs, &job.link);
 	mutex_unlock(&leases->lock);
@@ -220,7 +227,7 @@ static void run_leased(struct leases *leases, const struct child_config *config,
 	leases->nwaiting -= job.state == WANTS_LEASE;
 	mutex_unlock(&leases->lock);
 	if (job.state == HAS_LEASE) {
-		give(leases, job.id);
+		give(leases, &job);
 	}
 }
 
@@ -242,7 +249,7 @@ void leases_lend(struct leases *leases, const void *origin) {
 	} else if (job && job->state == HAS_LEASE) {
 		job->state = LENDS_LEASE;
 		if (!leases->lost) {
-			push_free(leases, job->id, /* is_used */ true);
+			push_free(leases, job->id, job->since);
 		}
 	}
 	mutex_unlock(&leases->lock);
@@ -258,7 +265,10 @@ bool leases_regain(struct leases *leases, const void *origin) {
 	}
 	bool has = leases->lost;
 	while (!has && leases->nfree > 0) {
-		has = use(leases, leases->free[--leases->nfree], job->id.nonce, &job->id);
+		struct free_lease lease = leases->free[--leases->nfree];
+		has = use(leases, &lease, job->id.nonce);
+		job->id = has ? lease.id : job->id;
+		job->since = has ? lease.since : job->since;
 		leases->held -= !has;
 		gone += !has;
 	}
@@ -277,18 +287,18 @@ bool leases_regain(struct leases *leases, const void *origin) {
 
 static void execute(void *arg, const struct child_config *config, struct result *ret_result, struct spawn_error *ret_error) {
 	struct leases *leases = arg;
-	struct lease_id id;
-	enum taken taken = config->takes_no_slot ? TAKEN_NONE : take(leases, config->cleanup, &id);
+	struct free_lease lease;
+	enum taken taken = config->takes_no_slot ? TAKEN_NONE : take(leases, config->cleanup, &lease);
 	if (taken == TAKEN_CANCELLED) {
 		*ret_result = (struct result){.outcome = OUTCOME_CANCELLED};
 	} else if (taken == TAKEN_NONE) {
 		leases->inner.run(leases->inner.arg, config, ret_result, ret_error);
 	} else {
 		struct child_config leased = *config;
-		char *variable, **env = env_with_lease(leases, config->env, id, &variable);
+		char *variable, **env = env_with_lease(leases, config->env, lease.id, &variable);
 		leased.env = env;
 		leased.forks = true; // the guardian keeps the connection, and so the lease, until what a killed run has left has ended
-		run_leased(leases, &leased, id, ret_result, ret_error);
+		run_leased(leases, &leased, &lease, ret_result, ret_error);
 		free(env);
 		free(variable);
 	}
@@ -325,7 +335,7 @@ static unsigned forget_free(struct leases *leases, uint64_t number) {
 	size_t kept = 0;
 	for (size_t i = 0; i < leases->nfree; ++i) {
 		const struct free_lease *lease = &leases->free[i];
-		if (number ? lease->id.number != number : lease->is_used) {
+		if (number ? lease->id.number != number : lease->since > 0) {
 			leases->free[kept++] = *lease;
 		}
 	}
@@ -370,7 +380,7 @@ bool leases_tick(struct leases *leases) {
 		case CLIENT_GRANTED:
 			leases->wanted -= leases->wanted > 0;
 			++leases->held;
-			push_free(leases, event.id, /* is_used */ false);
+			push_free(leases, event.id, /* since */ 0);
 			more += leases->unbacked == 0;
 			leases->unbacked -= leases->unbacked > 0;
 			break;

@@ -129,6 +129,7 @@ struct client *pool_client_open(const struct options *options, const char *dir, 
 		.priority = (int32_t)pool->priority,
 		.below = lease_from_env(pool->name),
 		.shows_place = shows_place,
+		.reuses = !pool->single,
 		.start = starts ? start_server : NULL,
 	};
 	if (pool->single) {
@@ -169,7 +170,7 @@ struct client *pool_client_open_spare(const struct options *options, const char 
 
 struct client *pool_client_open_parent(const struct options *options, const char *dir, const char *label, char **ret_socket,
                                        bool *ret_refused) {
-	struct client_config config = {.label = label, .dir = dir, .weight = 1};
+	struct client_config config = {.label = label, .dir = dir, .weight = 1, .reuses = true};
 	const char *value = options->pool.no_inherit ? NULL : getenv("FAIRPAR_SOCK");
 	size_t len = pool_client_parse_lease(value, &config.below);
 	*ret_refused = false;

@@ -59,7 +59,7 @@ static bool await_lease(struct client *client, const struct options *options, in
 	for (;;) {
 		struct client_event event;
 		while ((event = client_next(client)).type != CLIENT_NOTHING) {
-			if (event.type == CLIENT_GRANTED && client_use(client, event.id.number)) {
+			if (event.type == CLIENT_GRANTED && client_use(client, event.id.number, /* nonce */ 0, &event.id)) {
 				*ret_lease = event;
 				return true;
 			}

@@ -24,11 +24,10 @@
 enum { LOOK_MS = 10, READ_SIZE = 4096, HELLO_TEXT_MAX = 8192 }; // of a text; a command line may be longer
 
 struct held {
-	struct lease_id id;
+	struct lease_id id;        // number 0: none
 	uint32_t width;
 	bool lent;                 // to this client
 	bool used;
-	bool lends;                // to another, below it
 	int pidfd;                 // of the job, or -1
 };
 
@@ -43,8 +42,10 @@ struct client {
 	bool contended;
 	unsigned spare_limit;      // 0: none
 	uint64_t nonces;           // state of the series
-	struct held *held;
+	struct held *held;         // the i-th has the i-th word
 	size_t nheld, held_cap;
+	struct words words;        // as many as the pool has slots, if leases are used again
+	int words_fd;              // for the server; or -1
 	struct buf error;          // why there is no server
 };
 
@@ -107,20 +108,19 @@ static bool fill(struct client *client) {
 
 // HELLO and HOLD for all that is in use; what was granted and not used is given up with the old server.
 static bool introduce(struct client *client) {
-	size_t kept = 0;
+	uint32_t nholds = 0;
 	for (size_t i = 0; i < client->nheld; ++i) {
-		if (client->held[i].used) {
-			client->held[kept++] = client->held[i];
-		}
+		struct held *held = &client->held[i];
+		held->id.number = held->used ? held->id.number : 0;
+		nholds += held->id.number > 0;
 	}
-	client->nheld = kept;
 	const struct client_config *config = &client->config;
 	const struct hello hello = {
 		.version = PROTOCOL_VERSION,
 		.pid = (uint32_t)getpid(),
 		.below_number = config->below.number,
 		.below_nonce = config->below.nonce,
-		.nholds = (uint32_t)kept,
+		.nholds = nholds,
 		.weight = config->weight,
 		.priority = config->priority,
 		.flags = (config->shows_place ? HELLO_SHOWS_PLACE : 0) | (config->spare ? HELLO_SPARE : 0),
@@ -133,10 +133,12 @@ static bool introduce(struct client *client) {
 		buf_addc(&text, '\0');
 	}
 	frame_add(&out, (struct frame){.type = FRAME_HELLO}, buf_str(&text), text.len);
-	for (size_t i = 0; i < kept; ++i) {
+	for (size_t i = 0; i < client->nheld; ++i) {
 		const struct held *held = &client->held[i];
 		const uint64_t width = held->width | (held->lent ? LEASE_LENT : 0);
-		frame_add(&out, (struct frame){.type = FRAME_HOLD, .a = held->id.number, .b = held->id.nonce, .c = width}, NULL, 0);
+		if (held->id.number > 0) {
+			frame_add(&out, (struct frame){.type = FRAME_HOLD, .a = held->id.number, .b = held->id.nonce, .c = width}, NULL, 0);
+		}
 	}
 	bool sent = send_all(client->fd, out.data, out.len);
 	buf_fini(&text);
@@ -275,10 +277,16 @@ static void add_reason(struct client *client, struct buf *text, int error) {
 	}
 }
 
+static void say_words(struct client *client) {
+	if (client->words_fd >= 0) {
+		say_with_fd(client, (struct frame){.type = FRAME_WORDS}, client->words_fd);
+	}
+}
+
 struct client *client_open(const struct client_config *config, struct buf *error, int *ret_error) {
 	struct client *client = NEW(struct client);
 	client->config = *config;
-	client->fd = -1;
+	client->fd = client->words_fd = -1;
 	client->width = 1;
 	random_bytes(&client->nonces, sizeof(client->nonces));
 	if (!config->socket && place_open(&client->place, config->pool, error) != 0) {
@@ -286,6 +294,8 @@ struct client *client_open(const struct client_config *config, struct buf *error
 	} else {
 		*ret_error = reach_server(client);
 		if (*ret_error == 0) {
+			client->words_fd = config->reuses ? words_create(&client->words, client->slots) : -1;
+			say_words(client);
 			return client;
 		}
 		add_reason(client, error, *ret_error);
@@ -297,6 +307,8 @@ struct client *client_open(const struct client_config *config, struct buf *error
 void client_close(struct client *client) {
 	if (client) {
 		fd_close(&client->fd);
+		fd_close(&client->words_fd);
+		words_fini(&client->words);
 		place_fini(&client->place);
 		buf_fini(&client->in);
 		buf_fini(&client->error);
@@ -337,8 +349,18 @@ static struct held *find_held(const struct client *client, uint64_t number) {
 static void forget_held(struct client *client, uint64_t number) {
 	struct held *held = find_held(client, number);
 	if (held) {
-		*held = client->held[--client->nheld];
+		*held = (struct held){0};
 	}
+}
+
+static struct held *add_held(struct client *client) {
+	size_t at = 0;
+	while (at < client->nheld && client->held[at].id.number > 0) {
+		++at;
+	}
+	client->nheld += at == client->nheld;
+	grow_array(&client->held, &client->held_cap, client->nheld, sizeof(*client->held));
+	return &client->held[at];
 }
 
 // What a frame means for the client; CLIENT_NOTHING if it is nobody else's business.
@@ -347,12 +369,10 @@ static struct client_event on_frame(struct client *client, const struct frame *f
 	struct held *held;
 	switch (frame->type) {
 	case FRAME_GRANT:
-		grow_array(&client->held, &client->held_cap, client->nheld + 1, sizeof(*client->held));
 		event.type = CLIENT_GRANTED;
 		event.id = (struct lease_id){frame->a, frame->b};
 		event.width = (uint32_t)frame->c;
-		client->held[client->nheld++] =
-			(struct held){.id = event.id, .width = event.width, .lent = frame->c & LEASE_LENT, .pidfd = -1};
+		*add_held(client) = (struct held){.id = event.id, .width = event.width, .lent = frame->c & LEASE_LENT, .pidfd = -1};
 		client->wanted -= client->wanted > 0;
 		return event;
 	case FRAME_REVOKED:
@@ -361,12 +381,6 @@ static struct client_event on_frame(struct client *client, const struct frame *f
 			event.type = CLIENT_REVOKED;
 			event.id = held->id;
 			forget_held(client, frame->a);
-		}
-		return event;
-	case FRAME_LENT:
-		held = find_held(client, frame->a);
-		if (held) {
-			held->lends = true;
 		}
 		return event;
 	case FRAME_STATE:
@@ -402,9 +416,20 @@ static struct client_event next_frame(struct client *client) {
 	return event;
 }
 
+// The word of a lease, or NULL: it is used for one job.
+static lease_word *word_of(const struct client *client, const struct held *held) {
+	size_t at = (size_t)(held - client->held);
+	return at < client->words.n ? &client->words.word[at] : NULL;
+}
+
+static void say_use(struct client *client, const struct held *held) {
+	bool has_word = word_of(client, held);
+	say(client, FRAME_USE, held->id.number, held->id.nonce, has_word ? (uint64_t)(held - client->held) + 1 : 0);
+}
+
 static void say_process(struct client *client, const struct held *held) {
 	if (held->pidfd >= 0) {
-		say_with_fd(client, (struct frame){.type = FRAME_USE, .a = held->id.number, .c = USE_PROCESS}, held->pidfd);
+		say_with_fd(client, (struct frame){.type = FRAME_PROCESS, .a = held->id.number}, held->pidfd);
 	}
 }
 
@@ -415,13 +440,20 @@ static int find_successor(struct client *client) {
 	client->contended = false; // until it says otherwise
 	client->spare_limit = 0;
 	int error = reach_server(client);
-	for (size_t i = 0; error == 0 && i < client->nheld; ++i) {
-		say_process(client, &client->held[i]);
+	if (error) {
+		return error;
 	}
-	if (error == 0 && client->wanted > 0) {
+	say_words(client);
+	for (size_t i = 0; i < client->nheld; ++i) {
+		if (client->held[i].id.number > 0) {
+			say_use(client, &client->held[i]);
+			say_process(client, &client->held[i]);
+		}
+	}
+	if (client->wanted > 0) {
 		say(client, FRAME_WANT, client->wanted, client->width, 0);
 	}
-	return error;
+	return 0;
 }
 
 struct client_event client_next(struct client *client) {
@@ -461,12 +493,17 @@ static bool was_told(const struct client *client, enum frame_type type, uint64_t
 	return false;
 }
 
-bool client_use(struct client *client, uint64_t number) {
+bool client_use(struct client *client, uint64_t number, uint64_t nonce, struct lease_id *ret_id) {
 	struct held *held = find_held(client, number);
 	if (!held || client->fd < 0) {
 		return false;
 	}
-	say(client, FRAME_USE, number, 0, 0);
+	held->id.nonce = nonce ? nonce : held->id.nonce;
+	*ret_id = held->id;
+	if (word_of(client, held)) {
+		word_set(word_of(client, held), held->id.nonce);
+	}
+	say_use(client, held);
 	if (!fill(client)) {
 		return false; // nobody else knows of this lease: CLIENT_RENEWED comes
 	}
@@ -481,16 +518,15 @@ bool client_use(struct client *client, uint64_t number) {
 bool client_use_again(struct client *client, uint64_t number, uint64_t nonce, struct lease_id *ret_id) {
 	struct held *held = find_held(client, number);
 	verify(held);
-	held->id.nonce = nonce ? nonce : random_next(&client->nonces);
+	lease_word *word = word_of(client, held);
+	uint64_t before = held->id.nonce;
+	held->id.nonce = nonce ? nonce : random_next(&client->nonces) & WORD_NONCE;
 	*ret_id = held->id;
-	if (client->fd >= 0) {
-		say(client, FRAME_USE, number, held->id.nonce, 0);
-	}
 	if (client->fd < 0 || !fill(client)) { // the next server may have given it to another before it hears of this client
 		forget_held(client, number);
 		return false;
 	}
-	if (held->lends || was_told(client, FRAME_LENT, number)) {
+	if (!word || !word_next_job(word, before, held->id.nonce)) {
 		client_release(client, number);
 		return false;
 	}

@@ -2,8 +2,9 @@
 // the next one what it holds.
 //
 // A lease is used in three steps, or the slot may be somebody else's by then (this process may be stopped at any moment):
-// client_use() says so to the server and looks whether it was taken back meanwhile; only if not, the job is started; then
-// client_release(). See lease_revoke().
+// client_use() says so to the server and looks whether it was taken back meanwhile (lease_revoke()); only if not, the job is
+// started; then client_release(). In between other jobs may have it, one after another: client_use_again(), of which the server
+// learns from shared memory (slots/words.h).
 
 #ifndef FAIRPAR_SLOTS_CLIENT_H
 #define FAIRPAR_SLOTS_CLIENT_H
@@ -30,6 +31,7 @@ struct client_config {
 	struct lease_id below; // the lease that this process runs on; number 0: none
 	bool shows_place;      // it wants CLIENT_PLACE
 	bool spare;            // it gets only what nobody else waits for
+	bool reuses;           // it calls client_use_again(), which is in vain without
 	// Starts a process that calls server_run() with that; its two descriptors stay the caller's, too. Returns 0, or -1
 	// with errno. NULL: none is started.
 	int (*start)(const struct server_config *config);
@@ -71,13 +73,14 @@ void client_ask(struct client *client, enum client_event_type type);
 // What has happened. Called until CLIENT_NOTHING when client_fd() is readable.
 struct client_event client_next(struct client *client) FP_NODISCARD;
 
-// A job is about to start on the lease. Returns false if it must not: the lease was taken back, which CLIENT_REVOKED or
-// CLIENT_RENEWED says, too.
-bool client_use(struct client *client, uint64_t number) FP_NODISCARD;
+// A job is about to start on the lease, the first one. Returns false if it must not: the lease was taken back, which
+// CLIENT_REVOKED or CLIENT_RENEWED says, too. `nonce`: that of the job, if it has had another lease before; or 0: as granted.
+// *ret_id: as the job is to know the lease.
+bool client_use(struct client *client, uint64_t number, uint64_t nonce, struct lease_id *ret_id) FP_NODISCARD;
 
 // Another job is about to start on a lease that is in use; the one before has ended. Returns false if it must not: the
-// lease is lent to what that has left behind, or the server has gone; it is this client's no more. *ret_id: as the job
-// is to know it. `nonce`: that of the job, which has had another lease before; or 0: a new one.
+// lease is lent to what that has left behind, is only for one job, or the server has gone; it is this client's no more.
+// `nonce` as above, or 0: a new one. Says nothing to the server.
 bool client_use_again(struct client *client, uint64_t number, uint64_t nonce, struct lease_id *ret_id) FP_NODISCARD;
 
 // Does anybody wait for what this client could release?

@@ -41,7 +41,8 @@ struct lease {
 	bool lender_unknown;        // while RECOVERING
 	struct lease_client *borrower; // who has `lent` of its slots; NULL: none are lent
 	uint32_t lent;
-	enum { HOLDER_UNASKED, HOLDER_ASKED, HOLDER_KNOWS } lending; // before anything is lent out of it
+	enum { USE_UNKNOWN, USED_ONCE, USED_AGAIN } use; // for jobs, by its holder: not told yet, for one, for one after another
+	lease_word *word;           // USED_AGAIN: what the holder knows, too
 	bool withheld;              // nothing is lent out of it
 	struct list below;          // clients that run on it
 };
@@ -143,8 +144,28 @@ static struct lease *lease_of(const struct lease_client *client, uint64_t number
 	return lease_find(&client->leases, offsetof(struct lease, own), number);
 }
 
+// Another job runs on the lease: what runs below the one before is lent nothing more out of it.
+static void begin_job(struct lease *lease, uint64_t nonce) {
+	lease->id.nonce = nonce;
+	list_for_each(&lease->below, at) {
+		list_entry(at, struct lease_client, below)->lender = NULL;
+		list_remove(at);
+	}
+}
+
+// Its holder tells of another job in its word alone.
+static void look_at_word(struct lease *lease) {
+	uint64_t nonce = lease->word ? word_nonce(lease->word) : lease->id.nonce;
+	if (nonce != lease->id.nonce) {
+		begin_job(lease, nonce);
+	}
+}
+
 // By its nonce: a job that has lent its lease and has another now keeps the nonce, not the number.
 static struct lease *lease_of_id(const struct lease_table *table, struct lease_id id) {
+	list_for_each(&table->leases, all) {
+		look_at_word(list_entry(all, struct lease, all));
+	}
 	struct lease *lease = id.number ? lease_find(&table->leases, offsetof(struct lease, all), id.number) : NULL;
 	struct list *at = lease && lease->id.nonce == id.nonce ? &lease->all : table->leases.next;
 	while (id.number && at != &table->leases && list_entry(at, struct lease, all)->id.nonce != id.nonce) {
@@ -158,6 +179,7 @@ static struct lease *lease_add(struct lease_client *client, struct lease_id id, 
 	lease->id = id;
 	lease->width = width;
 	lease->holder = client;
+	lease->use = client->user ? USE_UNKNOWN : USED_ONCE;
 	list_push_back(&client->table->leases, &lease->all);
 	list_push_back(&client->leases, &lease->own);
 	list_init(&lease->unused);
@@ -217,7 +239,8 @@ static void lease_drop(struct lease_table *table, struct lease *lease, uint64_t 
 	list_remove(&lease->own);
 	list_remove(&lease->unused);
 	lease->holder = NULL;
-	lease->lending = HOLDER_KNOWS; // there is none to be told
+	lease->use = USED_ONCE; // and that job goes on, or what it has left behind
+	lease->word = NULL;
 	lease_end(table, lease, now);
 }
 
@@ -427,7 +450,7 @@ static struct lease_grant grant_of(const struct lease *lease) {
 
 static void grant(struct lease_client *client, struct lease *lender, uint32_t width, uint64_t now, struct lease_grant *ret_grant) {
 	struct lease_table *table = client->table;
-	struct lease_id id = {.number = ++table->last_number, .nonce = random_next(&table->nonces)};
+	struct lease_id id = {.number = ++table->last_number, .nonce = random_next(&table->nonces) & WORD_NONCE};
 	struct lease *lease = lease_add(client, id, width);
 	lease->granted = now;
 	if (lender) {
@@ -447,37 +470,21 @@ static void grant(struct lease_client *client, struct lease *lender, uint32_t wi
 	*ret_grant = grant_of(lease);
 }
 
-bool lease_ask_holder(struct lease_table *table, struct lease_client **ret_holder, uint64_t *ret_number) {
-	list_for_each(&table->clients, at) {
-		const struct lease_client *client = list_entry(at, struct lease_client, link);
-		struct lease *lender = client->lender;
-		if (client->wanted == 0 || lendable(lender, client, client->width) == 0 || lender->lending != HOLDER_UNASKED) {
-			continue;
-		}
-		if (!lender->holder || !lender->holder->user) {
-			lender->lending = HOLDER_KNOWS;
-			continue;
-		}
-		lender->lending = HOLDER_ASKED;
-		*ret_holder = lender->holder;
-		*ret_number = lender->id.number;
-		return true;
+// The lease is lent from now on, and gets no other job. False: its holder has begun another one, or has not told yet how it uses
+// the lease.
+static bool begin_lending(struct lease *lease) {
+	bool lends = lease->use == USED_ONCE || (lease->use == USED_AGAIN && word_lend(lease->word, lease->id.nonce));
+	if (!lends) {
+		look_at_word(lease);
 	}
-	return false;
-}
-
-void lease_lend_ready(struct lease_client *holder, uint64_t number) {
-	struct lease *lease = lease_of(holder, number);
-	if (lease && lease->lending == HOLDER_ASKED) {
-		lease->lending = HOLDER_KNOWS;
-	}
+	return lends;
 }
 
 static bool grant_lent(struct lease_table *table, uint64_t now, struct lease_grant *ret_grant) {
 	list_for_each(&table->clients, at) {
 		struct lease_client *client = list_entry(at, struct lease_client, link);
 		uint32_t width = lendable(client->lender, client, client->width);
-		if (client->wanted > 0 && width > 0 && client->lender->lending == HOLDER_KNOWS) {
+		if (client->wanted > 0 && width > 0 && begin_lending(client->lender)) {
 			if (client == table->gathering) { // what it waits for may be what it has been lent
 				give_turn_back(table, now);
 			} else {
@@ -560,25 +567,18 @@ bool lease_next(struct lease_table *table, uint64_t now, struct lease_grant *ret
 	return true;
 }
 
-// Another job runs on the lease: what runs below the one before is lent nothing more out of it.
-static void begin_job(struct lease *lease, uint64_t nonce) {
-	lease->id.nonce = nonce;
-	lease->lending = HOLDER_UNASKED;
-	list_for_each(&lease->below, at) {
-		list_entry(at, struct lease_client, below)->lender = NULL;
-		list_remove(at);
-	}
-}
-
-bool lease_use(struct lease_client *client, uint64_t number, uint64_t nonce) {
+bool lease_use(struct lease_client *client, uint64_t number, uint64_t nonce, lease_word *word) {
 	struct lease *lease = lease_of(client, number);
-	if (lease) {
-		list_remove(&lease->unused);
+	if (!lease) {
+		return false;
 	}
-	if (lease && nonce && nonce != lease->id.nonce) {
+	list_remove(&lease->unused);
+	lease->use = word ? USED_AGAIN : USED_ONCE;
+	lease->word = word;
+	if (nonce && nonce != lease->id.nonce) {
 		begin_job(lease, nonce);
 	}
-	return lease;
+	return true;
 }
 
 bool lease_release(struct lease_client *client, uint64_t number, uint64_t now) {
@@ -647,6 +647,10 @@ bool lease_revoke(struct lease_client *client, uint64_t number, uint64_t now) {
 
 void lease_set_slots(struct lease_table *table, unsigned slots) {
 	table->slots = table->fair.slots = slots;
+}
+
+bool lease_is_held(const struct lease_client *client, uint64_t number) {
+	return lease_of(client, number);
 }
 
 bool lease_is_there(const struct lease_table *table, uint64_t number) {

@@ -1,6 +1,6 @@
 // Who holds the slots of a pool, and who is next: leases, granted in turns among batches.
 //
-// A pure state machine: no threads, no clock, no I/O. Times are passed in, in nanoseconds that never go back.
+// A state machine without threads, clock and I/O; of what others change it reads only the words of slots/words.h. Times are passed in, in nanoseconds that never go back.
 //
 // A client asks for leases (lease_want), gets them one by one (lease_next) and gives each back (lease_release, or all by
 // lease_leave). It belongs to a batch: to the one that it names, or to one of its own. Batches take turns on the slots
@@ -25,7 +25,7 @@
 #define FAIRPAR_SLOTS_LEASE_H
 
 #include "base/attr.h"
-#include "base/buf.h"
+#include "slots/words.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -82,17 +82,12 @@ void lease_want(struct lease_client *client, uint32_t n, uint32_t width, uint64_
 // then after any of the others.
 bool lease_next(struct lease_table *table, uint64_t now, struct lease_grant *ret_grant) FP_NODISCARD;
 
-// The client uses the lease from now on: it is not revoked any more. `nonce`: of the job that it is used for, or 0: as
-// it is. False: it has no such lease.
-bool lease_use(struct lease_client *client, uint64_t number, uint64_t nonce) FP_NODISCARD;
+// The client uses the lease from now on: it is not revoked any more. `nonce`: of the job that it is used for, or 0: as granted.
+// `word`: where the client tells of its next jobs on this lease (slots/words.h), borrowed until the client leaves; NULL: this is
+// the only one. Nothing is lent out of a lease before its holder has said that, but for holders whose lease_user() is NULL: they
+// use a lease for one job. False: it has no such lease.
+bool lease_use(struct lease_client *client, uint64_t number, uint64_t nonce, lease_word *word) FP_NODISCARD;
 bool lease_release(struct lease_client *client, uint64_t number, uint64_t now);
-
-// A lease that somebody wants to be lent: its holder has to hear of that first, so that no other job of his begins on
-// it meanwhile. Returns false if there is none. lease_lend_ready() says that he has been told, and that all he had said
-// before was read; only then lease_next() lends it. Holders whose lease_user() is NULL are not asked: they use a lease
-// for one job.
-bool lease_ask_holder(struct lease_table *table, struct lease_client **ret_holder, uint64_t *ret_number) FP_NODISCARD;
-void lease_lend_ready(struct lease_client *holder, uint64_t number);
 
 // The client has that lease, of an earlier table, in use; or out of the lease that it is `below` (`lent`). One that is
 // told of after lease_open() counts too, so that more slots may be taken than there are. False: it is held already.
@@ -122,6 +117,9 @@ unsigned lease_place(const struct lease_client *client, unsigned *ret_waiting);
 
 // The table has so many slots now.
 void lease_set_slots(struct lease_table *table, unsigned slots);
+
+// Does the client hold that lease?
+bool lease_is_held(const struct lease_client *client, uint64_t number);
 
 // Is there a lease of that number, if only because it is lent?
 bool lease_is_there(const struct lease_table *table, uint64_t number);

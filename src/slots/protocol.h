@@ -8,11 +8,13 @@
 //   HELLO    struct hello, then "BATCH\0DIR\0LABEL\0"          WELCOME  a slots of the pool
 //   HOLD     a number, b nonce, c width and LEASE_LENT          REFUSED  why, as text; the end
 //   WANT     a leases more, b width of each                    GRANT    a number, b nonce, c width and LEASE_LENT
-//   USE      a number, b nonce of the job, or 0: as granted;   REVOKED  a number: it was not used
-//            c USE_PROCESS: a pidfd comes with it              LENT     a number: to a process below the job
-//   RELEASE  a number                                          STATE    a: does anybody wait, b: lease_spare_limit()
-//   STATUS   a STATUS_PLACE: PLACE is wanted, not REPORT        PLACE    a place of b who wait, and who holds the slots, as text
-//                                                              REPORT   a slots taken, b who wait, and lines of text
+//   WORDS    a descriptor comes with it: slots/words.h         REVOKED  a number: it was not used
+//   USE      a number, b nonce of the job, or 0: as granted;   STATE    a: does anybody wait, b: lease_spare_limit()
+//            c: 1 + which word tells of the next jobs on it,    PLACE    a place of b who wait, and who holds the slots, as text
+//            or 0: there are none                              REPORT   a slots taken, b who wait, and lines of text
+//   PROCESS  a number: a pidfd comes with it
+//   RELEASE  a number
+//   STATUS   a STATUS_PLACE: PLACE is wanted, not REPORT
 
 #ifndef FAIRPAR_SLOTS_PROTOCOL_H
 #define FAIRPAR_SLOTS_PROTOCOL_H
@@ -23,15 +25,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { PROTOCOL_VERSION = 1, PROTOCOL_TEXT_MAX = 64 * 1024 };
+enum { PROTOCOL_VERSION = 2, PROTOCOL_TEXT_MAX = 64 * 1024 };
 
 enum frame_type {
-	FRAME_HELLO = 1, FRAME_WANT, FRAME_USE, FRAME_RELEASE, FRAME_HOLD, FRAME_STATUS,
-	FRAME_WELCOME = 101, FRAME_REFUSED, FRAME_GRANT, FRAME_REVOKED, FRAME_LENT, FRAME_STATE, FRAME_PLACE, FRAME_REPORT,
+	FRAME_HELLO = 1, FRAME_WANT, FRAME_USE, FRAME_RELEASE, FRAME_HOLD, FRAME_STATUS, FRAME_WORDS, FRAME_PROCESS,
+	FRAME_WELCOME = 101, FRAME_REFUSED, FRAME_GRANT, FRAME_REVOKED, FRAME_STATE, FRAME_PLACE, FRAME_REPORT,
 };
 
 #define LEASE_LENT (UINT64_C(1) << 32)
-enum { USE_PROCESS = 1, STATUS_PLACE = 1 };
+enum { STATUS_PLACE = 1 };
 
 struct frame {
 	uint32_t type; // enum frame_type

@@ -25,7 +25,8 @@ struct session {
 	struct sessions *all;
 	struct lease_client *client; // NULL before HELLO
 	struct buf in, out;
-	int fd;                    // came with the last bytes, for the next USE; or -1
+	int fd;                    // came with the last bytes, for the next WORDS or PROCESS; or -1
+	struct words words;        // of its leases
 	struct process *processes;
 	unsigned nprocesses;
 	size_t processes_cap;
@@ -53,15 +54,13 @@ static void session_free(struct session *session) {
 	if (session->all->revoking == session) {
 		session->all->revoking = NULL;
 	}
-	if (session->all->asked == session) {
-		session->all->asked = NULL;
-	}
 	fd_close(&session->fd);
 	for (unsigned i = 0; i < session->nprocesses; ++i) {
 		close(session->processes[i].fd);
 	}
 	list_remove(&session->link);
 	--session->all->n;
+	words_fini(&session->words);
 	buf_fini(&session->in);
 	buf_fini(&session->out);
 	free(session->processes);
@@ -193,17 +192,37 @@ static void forget_process_of(struct session *session, uint64_t number) {
 	}
 }
 
-static void use(struct session *session, const struct frame *frame) {
-	if (!lease_use(session->client, frame->a, frame->b)) {
+// Once: leases point to them.
+static bool on_words(struct session *session) {
+	if (session->fd < 0 || session->words.n > 0) {
+		return false;
+	}
+	words_open(&session->words, session->fd, WANTED_MAX);
+	fd_close(&session->fd);
+	return true;
+}
+
+static void on_use(struct session *session, const struct frame *frame) {
+	static lease_word unseen; // that of a client whose words could not be mapped: nothing is lent out of its leases
+	lease_word *word = frame->c == 0 ? NULL : frame->c <= session->words.n ? &session->words.word[frame->c - 1] : &unseen;
+	if (!lease_use(session->client, frame->a, frame->b, word)) {
 		say(session, FRAME_REVOKED, frame->a, 0, 0);
-		return;
 	}
-	if ((frame->c & USE_PROCESS) && session->fd >= 0) {
-		forget_process_of(session, frame->a); // of the job before
-		grow_array(&session->processes, &session->processes_cap, session->nprocesses + 1, sizeof(*session->processes));
-		session->processes[session->nprocesses++] = (struct process){.number = frame->a, .fd = session->fd};
-		session->fd = -1;
+}
+
+static bool on_process(struct session *session, const struct frame *frame) {
+	if (session->fd < 0) {
+		return false;
 	}
+	if (!lease_is_held(session->client, frame->a)) { // it was taken back meanwhile, as the client hears
+		fd_close(&session->fd);
+		return true;
+	}
+	forget_process_of(session, frame->a); // of the job before
+	grow_array(&session->processes, &session->processes_cap, session->nprocesses + 1, sizeof(*session->processes));
+	session->processes[session->nprocesses++] = (struct process){.number = frame->a, .fd = session->fd};
+	session->fd = -1;
+	return true;
 }
 
 static void release(struct session *session, uint64_t number, uint64_t now) {
@@ -287,7 +306,9 @@ static bool on_frame(struct session *session, const struct frame *frame, const c
 		lease_want(session->client, (uint32_t)frame->a, (uint32_t)frame->b, now);
 		return true;
 	case FRAME_HOLD: return on_hold(session, frame, now);
-	case FRAME_USE: use(session, frame); return true;
+	case FRAME_WORDS: return on_words(session);
+	case FRAME_USE: on_use(session, frame); return true;
+	case FRAME_PROCESS: return on_process(session, frame);
 	case FRAME_RELEASE: release(session, frame->a, now); return true;
 	case FRAME_STATUS: on_status(session, frame, now); return true;
 	default: return false;
@@ -410,24 +431,8 @@ static uint64_t take_back(struct sessions *sessions, uint64_t now) {
 	return now;
 }
 
-// In two steps, as take_back(): one call tells the holder of a lease that is going to be lent, and the next lends it.
-// Returns whether there is to be a next one.
-static bool ask_holder(struct sessions *sessions) {
-	struct lease_client *holder;
-	if (sessions->asked && sessions->asked->out.len == 0) {
-		lease_lend_ready(sessions->asked->client, sessions->asked_number);
-		sessions->asked = NULL;
-	}
-	if (sessions->asked || !lease_ask_holder(sessions->table, &holder, &sessions->asked_number)) {
-		return false;
-	}
-	sessions->asked = lease_user(holder);
-	say(sessions->asked, FRAME_LENT, sessions->asked_number, 0, 0);
-	return true;
-}
-
 bool sessions_are_due(const struct sessions *sessions) {
-	return (sessions->asked && sessions->asked->out.len == 0) || (sessions->revoking && sessions->revoking->out.len == 0);
+	return sessions->revoking && sessions->revoking->out.len == 0;
 }
 
 uint64_t sessions_settle(struct sessions *sessions, bool quiet, uint64_t now) {
@@ -435,9 +440,6 @@ uint64_t sessions_settle(struct sessions *sessions, bool quiet, uint64_t now) {
 	uint64_t when, unused_when;
 	end_recovery(sessions, quiet, now);
 	when = take_back(sessions, now);
-	if (ask_holder(sessions)) {
-		when = now;
-	}
 	while (lease_next(sessions->table, now, &grant)) {
 		struct session *session = lease_user(grant.client);
 		say(session, FRAME_GRANT, grant.id.number, grant.id.nonce, grant.width | (grant.lender ? LEASE_LENT : 0));

@@ -46,8 +46,6 @@ struct sessions {
 	// The same: a client of that label and process was granted a lease.
 	void (*granted)(void *arg, const struct lease_grant *grant, const char *label, uint32_t pid);
 	void *arg;
-	struct session *asked;   // was told that its lease `asked_number` is going to be lent; or NULL
-	uint64_t asked_number;
 	struct session *revoking; // was told that its lease `revoked` is taken back; or NULL
 	uint64_t revoked;
 };

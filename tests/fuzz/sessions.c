@@ -9,13 +9,14 @@
 #include "base/sync.h"
 #include "slots/protocol.h"
 #include "slots/session.h"
+#include "slots/words.h"
 
 #include <fcntl.h>
 #include <unistd.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-enum { CLIENTS = 6, LEASES = 64 };
+enum { CLIENTS = 6, LEASES = 64, WORDS = 4 };
 
 // A lease as its client knows it.
 struct known {
@@ -219,7 +220,7 @@ static void say_hello(struct world *world, struct peer *peer) {
 	struct known below = any_lease(world);
 	unsigned flags = next_byte(world);
 	struct hello hello = {
-		.version = flags == 255 ? 2 : PROTOCOL_VERSION,
+		.version = flags == 255 ? PROTOCOL_VERSION + 1 : PROTOCOL_VERSION,
 		.pid = 7,
 		.below_number = flags & 1 ? below.id.number : 0,
 		.below_nonce = below.id.nonce,
@@ -241,7 +242,8 @@ static void note_own(struct peer *peer, const struct frame *frame, int fd) {
 	struct known *known = find_known(peer, frame->a);
 	if (known && frame->type == FRAME_USE) {
 		known->used = true;
-		known->process = fd >= 0 ? fd : known->process;
+	} else if (known && frame->type == FRAME_PROCESS) {
+		known->process = fd;
 	} else if (frame->type == FRAME_RELEASE) {
 		forget_known(peer, known);
 	}
@@ -251,19 +253,31 @@ static void say_lease(struct world *world, struct peer *peer, enum frame_type ty
 	struct known known = any_lease(world);
 	unsigned flags = next_byte(world);
 	struct frame frame = {.type = type, .a = known.id.number, .b = known.id.nonce};
-	int fd = type == FRAME_USE && flags & 1 ? open("/dev/null", O_RDONLY | O_CLOEXEC) : -1;
+	int fd = type == FRAME_PROCESS ? open("/dev/null", O_RDONLY | O_CLOEXEC) : -1;
 	if (type == FRAME_HOLD) {
 		frame.c = (flags % 8) | (flags & 8 ? LEASE_LENT : 0);
 		world->holds = true;
 	} else if (type == FRAME_USE) {
-		frame.b = 0;
-		frame.c = fd >= 0 ? USE_PROCESS : 0;
+		frame.b = flags & 1 ? 0 : frame.b;
+		frame.c = flags / 2 % (WORDS + 2); // also one that there is not
 	}
 	look(world, peer);
 	if (peer->welcome && !peer->garbled) {
 		note_own(peer, &frame, fd);
 	}
 	say(world, peer, frame, NULL, 0, fd);
+}
+
+// Words of its leases, or a file that is not fit to be some; also a second time, which is refused.
+static void say_words(struct world *world, struct peer *peer) {
+	unsigned flags = next_byte(world);
+	struct words words = {0};
+	int fd = flags & 1 ? open("/dev/null", O_RDWR | O_CLOEXEC) : words_create(&words, WORDS);
+	for (unsigned i = 0; i < words.n; ++i) {
+		word_set(&words.word[i], flags); // that is a nonce, too
+	}
+	say(world, peer, (struct frame){.type = FRAME_WORDS}, NULL, 0, fd);
+	words_fini(&words);
 }
 
 static void say_want(struct world *world, struct peer *peer) {
@@ -298,9 +312,11 @@ static void step(struct world *world) {
 		switch (what % 16) {
 		case 0: say_hello(world, peer); break;
 		case 1: case 2: case 3: say_want(world, peer); break;
-		case 4: case 5: say_lease(world, peer, FRAME_USE); break;
+		case 4: say_lease(world, peer, FRAME_USE); break;
+		case 5: say_lease(world, peer, FRAME_PROCESS); break;
 		case 6: case 7: say_lease(world, peer, FRAME_RELEASE); break;
 		case 8: say_lease(world, peer, FRAME_HOLD); break;
+		case 14: say_words(world, peer); break;
 		case 9: say(world, peer, (struct frame){.type = FRAME_STATUS, .a = what >> 4 & 1}, NULL, 0, -1); break;
 		case 10: say_bytes(world, peer); break;
 		case 11: peer->reads = !peer->reads; break;

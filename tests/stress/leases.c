@@ -67,8 +67,8 @@ static int start(const struct server_config *config) {
 	return server > 0 ? 0 : -1;
 }
 
-static void granted(struct visitor *visitor, uint64_t lease) {
-	if (!client_use(visitor->client, lease)) {
+static void granted(struct visitor *visitor, struct lease_id lease) {
+	if (!client_use(visitor->client, lease.number, /* nonce */ 0, &lease)) {
 		return; // it took more than a second until here: CLIENT_REVOKED comes
 	}
 	for (unsigned i = 0; i < CLIENTS; ++i) {
@@ -79,7 +79,7 @@ static void granted(struct visitor *visitor, uint64_t lease) {
 		}
 	}
 	memset(visitor->overtaken, 0, sizeof(visitor->overtaken));
-	visitor->lease = lease;
+	visitor->lease = lease.number;
 	visitor->since = 0;
 	++visitor->rounds;
 	expect(++held <= SLOTS, "no more leases are held than there are slots");
@@ -92,7 +92,7 @@ static bool listen_to(struct visitor *visitor) {
 	while ((event = client_next(visitor->client)).type != CLIENT_NOTHING) {
 		expect(event.type != CLIENT_LOST && event.type != CLIENT_RENEWED, "the server lives");
 		if (event.type == CLIENT_GRANTED) {
-			granted(visitor, event.id.number);
+			granted(visitor, event.id);
 		} else if (event.type == CLIENT_REVOKED) {
 			client_want(visitor->client, 1, 1);
 		}

@@ -51,8 +51,9 @@ static void join(struct world *world, char name) {
 	join_config(world, name, &(struct lease_client_config){.weight = 1});
 }
 
-// Joins below the first lease of `parent`.
+// Joins below the first lease of `parent`, on which a job runs.
 static void join_below(struct world *world, char name, char parent) {
+	check(lease_use(world->clients[parent - 'a'], world->leases[parent - 'a'][0].number, 0, NULL));
 	join_config(world, name, &(struct lease_client_config){.weight = 1, .below = world->leases[parent - 'a'][0]});
 }
 
@@ -65,11 +66,6 @@ static const char *grants(struct world *world) {
 	static char trace[256];
 	size_t n = 0;
 	struct lease_grant grant;
-	struct lease_client *holder;
-	uint64_t number;
-	while (lease_ask_holder(world->table, &holder, &number)) {
-		lease_lend_ready(holder, number);
-	}
 	while (lease_next(world->table, world->now, &grant)) {
 		char name = *(char *)lease_user(grant.client);
 		world->leases[name - 'a'][world->nleases[name - 'a']++] = grant.id;
@@ -325,24 +321,70 @@ static void test_beyond_is_charged_to_parent(void) {
 	world_fini(&world);
 }
 
-static void test_holder_asked(void) {
+static void test_not_lent_before_use(void) {
 	struct world world;
-	struct lease_grant grant;
-	struct lease_client *holder;
-	uint64_t number;
 	world_holding(&world, 1, 1, "a");
 	const struct lease_id id = world.leases[0][0];
-	join_below(&world, 'b', 'a');
+	join_config(&world, 'b', &(struct lease_client_config){.weight = 1, .below = id}); // its USE has not been read yet
 	want(&world, 'b', 1);
-	check(!lease_next(world.table, 0, &grant)); // not before a has heard of it
-	check(lease_ask_holder(world.table, &holder, &number));
-	check(holder == world.clients[0] && number == id.number);
-	check(!lease_ask_holder(world.table, &holder, &number)); // once
-	check(!lease_next(world.table, 0, &grant));
-	check(lease_use(world.clients[0], id.number, id.nonce ^ 1)); // another job has begun on it meanwhile
-	lease_lend_ready(holder, number);
-	check(!lease_next(world.table, 0, &grant));
-	check(!lease_ask_holder(world.table, &holder, &number));
+	check_string(grants(&world), "");
+	check(lease_use(world.clients[0], id.number, 0, NULL));
+	check_string(grants(&world), "B");
+	world_fini(&world);
+}
+
+// A pool of one slot that a uses for one job after another, as `word` tells; b runs below the first of them.
+static void world_with_word(struct world *world, lease_word *word) {
+	world_holding(world, 1, 1, "a");
+	const struct lease_id id = world->leases[0][0];
+	word_set(word, id.nonce);
+	check(lease_use(world->clients[0], id.number, 0, word));
+	join_config(world, 'b', &(struct lease_client_config){.weight = 1, .below = id});
+}
+
+static void test_lent_lease_gets_no_other_job(void) {
+	struct world world;
+	lease_word word;
+	world_with_word(&world, &word);
+	const struct lease_id id = world.leases[0][0];
+	want(&world, 'b', 1);
+	check_string(grants(&world), "B");
+	check_equal(word_nonce(&word), id.nonce);
+	check(!word_next_job(&word, id.nonce, id.nonce ^ 1));
+	release(&world, 'b');
+	want(&world, 'b', 1);
+	check_string(grants(&world), "B"); // as long as the job runs
+	check(!word_next_job(&word, id.nonce, id.nonce ^ 1));
+	world_fini(&world);
+}
+
+static void test_next_job_lends_nothing_to_the_last(void) {
+	struct world world;
+	lease_word word;
+	world_with_word(&world, &word);
+	const struct lease_id id = world.leases[0][0], next = {id.number, id.nonce ^ 1};
+	check(word_next_job(&word, id.nonce, next.nonce));
+	want(&world, 'b', 1);
+	check_string(grants(&world), "");
+	check(!lease_is_known(world.table, (struct lease_id){99, id.nonce}));
+	join_config(&world, 'c', &(struct lease_client_config){.weight = 1, .below = next});
+	want(&world, 'c', 1);
+	check_string(grants(&world), "C");
+	leave(&world, 'c');
+	leave(&world, 'a');
+	check_string(grants(&world), "b"); // it has waited like anybody
+	world_fini(&world);
+}
+
+static void test_unseen_word(void) {
+	// that of a client whose words the server could not map
+	struct world world;
+	static lease_word word;
+	world_holding(&world, 1, 1, "a");
+	check(lease_use(world.clients[0], world.leases[0][0].number, 0, &word));
+	join_config(&world, 'b', &(struct lease_client_config){.weight = 1, .below = world.leases[0][0]});
+	want(&world, 'b', 1);
+	check_string(grants(&world), "");
 	leave(&world, 'a');
 	check_string(grants(&world), "b");
 	world_fini(&world);
@@ -363,9 +405,9 @@ static void test_other_lease(void) {
 	struct world world;
 	world_holding(&world, 2, 2, "aa");
 	struct lease_id first = world.leases[0][0], second = world.leases[0][1];
-	check(lease_use(world.clients[0], first.number, first.nonce ^ 1));
+	check(lease_use(world.clients[0], first.number, first.nonce ^ 1, NULL));
 	check(!lease_is_known(world.table, (struct lease_id){99, first.nonce}));
-	check(lease_use(world.clients[0], second.number, first.nonce));
+	check(lease_use(world.clients[0], second.number, first.nonce, NULL));
 	check(lease_is_known(world.table, (struct lease_id){99, first.nonce}));
 	join_config(&world, 'b', &(struct lease_client_config){.weight = 1, .below = first});
 	want(&world, 'b', 1);
@@ -397,7 +439,7 @@ static void test_unused(void) {
 	uint64_t when;
 	world_holding(&world, 2, 2, "aa");
 	join(&world, 'b');
-	check(lease_use(world.clients[0], world.leases[0][0].number, 0));
+	check(lease_use(world.clients[0], world.leases[0][0].number, 0, NULL));
 	check(!lease_unused(world.table, 5 * NS_PER_S, &unused, &when)); // nobody waits
 	check(when == TIME_NEVER);
 	want(&world, 'b', 2);
@@ -418,7 +460,7 @@ static void test_unused_lent(void) {
 	struct lease_grant unused;
 	uint64_t when;
 	world_holding(&world, 1, 1, "a");
-	check(lease_use(world.clients[0], world.leases[0][0].number, 0));
+	check(lease_use(world.clients[0], world.leases[0][0].number, 0, NULL));
 	join_below(&world, 'b', 'a');
 	join_below(&world, 'c', 'a');
 	want(&world, 'b', 1);
@@ -454,7 +496,7 @@ static void test_foreign(void) {
 	world_holding(&world, 2, 1, "a");
 	join(&world, 'b');
 	uint64_t number = world.leases[0][0].number;
-	check(!lease_use(world.clients[1], number, 0));
+	check(!lease_use(world.clients[1], number, 0, NULL));
 	check(!lease_release(world.clients[1], number, 0));
 	check(!lease_release(world.clients[0], number + 1, 0));
 	check(!lease_hold(world.clients[1], world.leases[0][0], 1, false, 0));
@@ -486,6 +528,8 @@ static void test_recovery(void) {
 	check_equal(taken(&world), 1);
 	check_string(grants(&world), "");
 	check(lease_release(world.clients[1], old.leases[1][0].number, 0));
+	check_string(grants(&world), ""); // a may go on to another job until it has said how it uses the lease
+	check(lease_use(world.clients[0], old.leases[0][0].number, 0, NULL));
 	check_string(grants(&world), "B");
 	check(world.leases[1][0].number > old.leases[1][0].number);
 	leave(&world, 'b');
@@ -749,7 +793,10 @@ int main(int argc, char *argv[]) {
 		TEST("a lease that ends while it is lent keeps its slot until it is back", test_lent_outlives_lender),
 		TEST("of a wide lease several are lent", test_lent_wide),
 		TEST("what is wanted beyond the lent lease is charged to the parent's batch", test_beyond_is_charged_to_parent),
-		TEST("nothing is lent before its holder has heard of it, nor when another job has begun on it", test_holder_asked),
+		TEST("nothing is lent before its holder has said how it uses the lease", test_not_lent_before_use),
+		TEST("a lease that is lent gets no other job, as its word tells", test_lent_lease_gets_no_other_job),
+		TEST("once the next job has begun, the last one's are lent nothing, as its word tells", test_next_job_lends_nothing_to_the_last),
+		TEST("nothing is lent out of a lease whose word the server cannot see", test_unseen_word),
 		TEST("nothing is lent without the nonce", test_nonce),
 		TEST("who runs below a job finds the lease that this has now by the nonce", test_other_lease),
 		TEST("nothing is lent out of a lease that is withheld, and none that is lent is", test_withheld),

@@ -1,0 +1,53 @@
+// What the holder of leases and the slot server know at the same moment: for each lease that is used for one job after
+// another a word of shared memory, with the nonce of the job that runs on it, and whether the lease is lent to what runs
+// below that job.
+//
+// The holder goes on to another job with word_next_job(), the server lends with word_lend(). Both compare and swap, so one
+// of two comes first: a lease that is lent gets no other job, and what a job has left behind is lent nothing once the next
+// job has begun. Neither has to be woken, or asked.
+//
+// States of a word: 0 -word_set-> nonce -word_next_job-> another nonce; nonce -word_lend-> nonce, lent -word_set-> of another lease
+
+#ifndef FAIRPAR_SLOTS_WORDS_H
+#define FAIRPAR_SLOTS_WORDS_H
+
+#include "base/atomic.h"
+#include "base/attr.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef atomic_uint_least64_t lease_word;
+
+#define WORD_LENT (UINT64_C(1) << 63)
+#define WORD_NONCE (~WORD_LENT) // the bits of a nonce
+
+// Words [0] to [n - 1]; n 0: there are none.
+struct words {
+	lease_word *word;
+	unsigned n;
+};
+
+// The holder's: makes `n` words that are 0. Returns a descriptor for the server, which is the caller's, or -1: there are none
+// (no memory, or 64 bits are not atomic here).
+int words_create(struct words *words, unsigned n) FP_NODISCARD;
+
+// The server's: maps those of the descriptor, `most` at most; it may be closed then. There are none if they could be taken
+// away again.
+void words_open(struct words *words, int fd, unsigned most);
+
+void words_fini(struct words *words);
+
+// The holder: the lease of this word is used for the job of that nonce, the first one.
+void word_set(lease_word *word, uint64_t nonce);
+
+// The holder: the job of nonce `from` has ended, that of `to` is about to start. False: it must not, the lease is lent.
+bool word_next_job(lease_word *word, uint64_t from, uint64_t to) FP_NODISCARD;
+
+// The server: the nonce of the job that runs now.
+uint64_t word_nonce(const lease_word *word);
+
+// The server: lends the lease to what runs below the job of that nonce. False: another job runs there by now.
+bool word_lend(lease_word *word, uint64_t nonce) FP_NODISCARD;
+
+#endif

@@ -4,15 +4,22 @@
 // side does between two looks at its sockets is one atomic step. Any process may be stopped (SIGSTOP) for any time: it
 // does not move. There are no clocks: what may happen after some time may happen at any moment.
 //
-//	up    HELLO (with the lease that the client runs below), HOLD lease (I have it from an earlier server, in use),
-//	      WANT n (this many more leases, whatever I said before), USE lease (a job is to start on it), REL lease, GONE (end
-//	      of file)
-//	down  GRANT lease, REVOKE lease, LENT lease, HOT 0 or 1 (does anybody wait?)
+//	up    HELLO (with the lease and the nonce of the job that the client runs below), HOLD lease (I have it from an earlier
+//	      server, in use), WANT n (this many more leases, whatever I said before), USE lease (the first job is to start on it,
+//	      and this is its word), REL lease, GONE (end of file)
+//	down  GRANT lease, REVOKE lease, HOT 0 or 1 (does anybody wait?)
 //
-// Who starts a job on a lease writes USE, then reads all that has come, and starts it only if there is no REVOKE of that lease,
-// no LENT and no end of file. Who takes a lease back, or lends one whose holder may use it for another job, writes REVOKE or
-// LENT, then reads all that has come, and does so only if there is no USE. Of two that write and then look, one at
-// least sees what the other wrote, however long either sleeps in between.
+// Who starts the first job on a lease writes USE, then reads all that has come, and starts it only if there is no REVOKE of that
+// lease and no end of file. Who takes a lease back writes REVOKE, then reads all that has come, and does so only if there is
+// no USE. Of two that write and then look, one at least sees what the other wrote, however long either sleeps in between.
+//
+// With REUSE a client uses a lease for one job after another. It shares a word of memory for each such lease with the server: the
+// nonce of the job, and whether the lease is lent to what runs below that job (src/slots/words.h). For another job the client
+// swaps in another nonce if the lease is not lent, then looks for the end of file, and starts the job only if both went well;
+// it says nothing. The server lends if the nonce is that which the borrower named, and marks the lease as lent in the same
+// step. A mark is never taken away: a lease that is lent goes back after its job. Before the server has read USE it
+// does not know the word, and lends nothing out of that lease. A client without words (PAGELESS, and all without
+// REUSE) uses each lease for one job.
 //
 // The server may be killed, with its table and what it had not read. The next one knows only whether its predecessor
 // granted anything (`dirty`, in the lock file): then it grants nothing before all that is in use was registered again (a second
@@ -54,11 +61,12 @@
 #endif
 #define MAIL 6
 #define NOBODY 255
+#define NO_WORD 254           // what USE says of a lease that is for one job
 
 // Which client runs below a job of which other
 #if defined(CHAIN)            // each below the one before
 #define PARENT(c) ((c) == 0 -> NOBODY : (c) - 1)
-#elif defined(SIBLINGS)       // all below the first job of client 0
+#elif defined(SIBLINGS)       // all below the first job of client 0; with SUCCESSIVE client 2 below the second on the same lease
 #define PARENT(c) ((c) == 0 -> NOBODY : 0)
 #elif defined(BELOW)          // client 1 below client 0, the others on their own
 #define PARENT(c) ((c) == 1 -> 0 : NOBODY)
@@ -73,7 +81,21 @@
 #define WIDTH(c) 1
 #endif
 
-mtype = { HELLO, HOLD, WANT, USE, REL, GONE, GRANT, REVOKE, LENT };
+// Which clients have words
+#ifndef REUSE
+#define HAS_WORDS(c) false
+#elif defined(PAGELESS)
+#define HAS_WORDS(c) ((c) != PAGELESS)
+#else
+#define HAS_WORDS(c) true
+#endif
+
+// Where work has no end, leases that are used again go back some time under contention.
+#if defined(REUSE) && defined(ENDLESS)
+#define CONTENTION
+#endif
+
+mtype = { HELLO, HOLD, WANT, USE, REL, GONE, GRANT, REVOKE };
 chan up[CLIENTS] = [MAIL] of { mtype, byte };
 chan down[CLIENTS] = [MAIL] of { mtype, byte };
 #define N(n) (100 + (n))      // a number in a message, which is no lease
@@ -93,26 +115,35 @@ byte want[CLIENTS];
 chan line = [CLIENTS] of { byte }; // who wants a lease, the one who has waited longest in front
 bool contended;               // what HOT says
 byte revoking = NOBODY;       // REVOKE is written, and what has come is to be read
-byte lending = NOBODY;        // client that is to be lent a lease: LENT is written, and what has come is to be read
-byte nuses[LEASES];           // jobs that have started on it
+byte told_word[LEASES] = NOBODY; // as USE said; NOBODY: USE was not read yet
+#ifdef MUTANT_LENDS_WITHOUT_SWAP
+byte lending = NOBODY;        // client that is to be lent a lease: its nonce was found
+#endif
 bool dirty;                   // in the lock file: something was granted, and not all clients have left
 
 // ---- the clients ----
 mtype = { IDLE, LINKED, CUT };
 mtype conn[CLIENTS] = IDLE;
-mtype = { NOT, GOT, SAID, RUNS }; // SAID: USE is written, the job has not started
+// SAID: USE is written, the first job has not started. KEPT: for another job. SWAPPED: its nonce is there, it has not started
+mtype = { NOT, GOT, SAID, RUNS, KEPT, SWAPPED };
 mtype at[LEASES] = NOT;       // what its client does with it
 byte who[LEASES] = NOBODY;
 byte lent_of[LEASES] = NOBODY; // GRANT says whether it is lent, and
 byte worth[LEASES];           // how many slots; HOLD says so again
-byte job_no[LEASES];
-bool is_lent[LEASES];         // LENT has come
+byte word_of[LEASES] = NOBODY;
 byte todo[CLIENTS] = JOBS;    // jobs that have not started
 byte running[CLIENTS], got[CLIENTS], told[CLIENTS];
 bool hot[CLIENTS];
+bool spent[LEASES];           // it was granted longer ago than leases are kept under contention
 bool started[CLIENTS], dead[CLIENTS], over[CLIENTS];
 byte below[CLIENTS] = NOBODY; // lease of the job that it runs below, and
-byte below_no[CLIENTS];       // which job on that lease
+byte below_nonce[CLIENTS];    // the nonce of that job
+
+// ---- memory that a client shares with the server ----
+#define WORDS (CLIENTS * CAP)
+byte nonce[WORDS];            // of the job that runs on the lease, or ran last
+bool is_lent[WORDS];          // to what runs below that job
+#define FIRST_NONCE(l) ((l) * 32 + 1)
 
 #ifdef COUNTED
 byte file_epoch, file_clients; // in the lock file
@@ -128,7 +159,7 @@ byte peers[CLIENTS];          // how many clients the last server knew, as it to
 #endif
 byte server_deaths = SERVER_DEATHS, client_deaths = CLIENT_DEATHS, revokes = REVOKES, drops = DROPS;
 
-// Ghosts: the next job above that lives, and the lease of which a lease took its slot
+// Ghosts: the next job above that lives, and the lease of whose job a lease took its slot
 byte job_above[CLIENTS] = NOBODY;
 byte out_of[LEASES] = NOBODY;
 
@@ -203,12 +234,12 @@ inline grant(c, from, slots, l) {
 	lent_of[l] = from;
 	out_of[l] = from;
 	do
-	:: out_of[l] != NOBODY && at[out_of[l]] == NOT -> out_of[l] = lender[out_of[l]]
+	:: out_of[l] != NOBODY && (at[out_of[l]] == NOT || at[out_of[l]] == KEPT) -> out_of[l] = lender[out_of[l]]
 	:: else -> break
 	od;
-	nuses[l] = 0;
-	job_no[l] = 0;
-	is_lent[l] = false;
+	told_word[l] = NOBODY;
+	word_of[l] = NOBODY;
+	spent[l] = false;
 	dirty = true;
 	want[c]--;
 	line_leave(c);
@@ -229,7 +260,46 @@ inline grant(c, from, slots, l) {
 #else
 #define MAY_BORROW(c) (!LENT_OUT(runs_below[c]))
 #endif
-#define LENDABLE(c) (runs_below[c] != NOBODY && stage[runs_below[c]] != FREE && MAY_BORROW(c))
+#ifdef MUTANT_LENDS_BEFORE_USE
+#define KNOWS_USE(l) true
+#else
+#define KNOWS_USE(l) (told_word[l] != NOBODY)
+#endif
+#define LENDABLE(c) (runs_below[c] != NOBODY && stage[runs_below[c]] != FREE && KNOWS_USE(runs_below[c]) && MAY_BORROW(c))
+
+// Does the job still run that the client runs below?
+#ifdef MUTANT_LENDS_WHATEVER_RUNS
+#define RUNS_STILL(c, w) true
+#elif defined(MUTANT_LENT_IS_FOR_ANY)
+#define RUNS_STILL(c, w) (w >= NO_WORD || nonce[w] == below_nonce[c] || is_lent[w])
+#else
+#define RUNS_STILL(c, w) (w >= NO_WORD || nonce[w] == below_nonce[c])
+#endif
+
+// Compares and swaps.
+inline lend(c, l) {
+	l = told_word[runs_below[c]];
+	if
+	:: RUNS_STILL(c, l) ->
+#ifdef MUTANT_LENDS_WITHOUT_SWAP
+		lending = c
+#else
+		if
+		:: l < NO_WORD -> is_lent[l] = true
+		:: else
+		fi;
+		grant(c, runs_below[c], 1, l)
+#endif
+	:: else -> runs_below[c] = NOBODY // it waits like anybody
+	fi;
+	l = 0
+}
+
+#ifdef MUTANT_LENDS_WITHOUT_SWAP
+#define LENDS_NOW (lending == NOBODY)
+#else
+#define LENDS_NOW true
+#endif
 
 // Grants what can be granted: lent leases first, which take no slot.
 inline grants(c, l) {
@@ -252,9 +322,9 @@ inline grants(c, l) {
 #ifndef MUTANT_NO_LENDING
 		do
 #ifdef MUTANT_GATHERER_IS_NOT_LENT
-		:: c < CLIENTS && want[c] > 0 && LENDABLE(c) && lending == NOBODY && !(taken < SLOTS && line?[eval(c)]) -> break
+		:: c < CLIENTS && want[c] > 0 && LENDABLE(c) && LENDS_NOW && !(taken < SLOTS && line?[eval(c)]) -> break
 #else
-		:: c < CLIENTS && want[c] > 0 && LENDABLE(c) && lending == NOBODY -> break
+		:: c < CLIENTS && want[c] > 0 && LENDABLE(c) && LENDS_NOW -> break
 #endif
 		:: c >= CLIENTS -> break
 		:: else -> c++
@@ -263,18 +333,7 @@ inline grants(c, l) {
 		c = CLIENTS;
 #endif
 		if
-		:: c < CLIENTS ->
-#if defined(REUSE) && !defined(MUTANT_LENDS_UNASKED)
-			if
-			:: holder[runs_below[c]] != NOBODY ->
-				lending = c;
-				assert(nfull(down[holder[runs_below[c]]]));
-				down[holder[runs_below[c]]]!LENT, runs_below[c]
-			:: else -> grant(c, runs_below[c], 1, l)
-			fi
-#else
-			grant(c, runs_below[c], 1, l)
-#endif
+		:: c < CLIENTS -> lend(c, l)
 		:: else ->
 			if
 			:: taken < SLOTS && len(line) > 0 ->
@@ -312,7 +371,7 @@ inline grants(c, l) {
 	od;
 	taken = 0;
 	most = 0;
-#ifdef REUSE
+#ifdef CONTENTION
 	contended = (server == OPEN && len(line) > 0);
 #endif
 	c = 0;
@@ -323,6 +382,7 @@ inline grants(c, l) {
 inline end_lease(l, lent) {
 	stage[l] = ENDED;
 	holder[l] = NOBODY;
+	told_word[l] = NO_WORD; // its holder may have another lease there by now
 	do
 #ifdef MUTANT_FREE_WHILE_LENT
 	:: stage[l] == ENDED ->
@@ -334,7 +394,7 @@ inline end_lease(l, lent) {
 		lender[l] = NOBODY;
 		named[l] = NOBODY;
 		width[l] = 0;
-		nuses[l] = 0;
+		told_word[l] = NOBODY;
 		if
 		:: lent == NOBODY -> break
 		:: else -> l = lent
@@ -384,7 +444,6 @@ inline handle(m, c, x, l, from) {
 		assert(stage[x] == FREE);
 		stage[x] = USED;
 		holder[x] = c;
-		nuses[x] = job_no[x];
 		width[x] = worth[x];
 		// the lender may come later, or never
 		named[x] = lent_of[x];
@@ -396,7 +455,7 @@ inline handle(m, c, x, l, from) {
 			fi
 		}
 		if
-		:: at[x] == NOT -> lent_of[x] = NOBODY; worth[x] = 0; job_no[x] = 0
+		:: at[x] == NOT -> lent_of[x] = NOBODY; worth[x] = 0
 		:: else
 		fi
 	:: m == WANT ->
@@ -418,13 +477,21 @@ inline handle(m, c, x, l, from) {
 		if
 		:: HAS(c, x) ->
 			stage[x] = USED;
-#ifndef ENDLESS
-			nuses[x]++;
+			told_word[x] = (word_of[x] == NOBODY -> NO_WORD : word_of[x]);
+#ifdef MUTANT_USE_TAKES_THE_MARK_AWAY
+			if
+			:: word_of[x] != NOBODY -> is_lent[word_of[x]] = false
+			:: else
+			fi;
 #endif
 			if
 			:: revoking == x -> revoking = NOBODY
 			:: else
 			fi
+		:: else
+		fi;
+		if
+		:: at[x] == NOT -> word_of[x] = NOBODY
 		:: else
 		fi
 	:: m == REL ->
@@ -445,10 +512,9 @@ inline handle(m, c, x, l, from) {
 		want[c] = 0;
 #endif
 		runs_below[c] = NOBODY;
-		if
-		:: lending == c -> lending = NOBODY
-		:: else
-		fi;
+#ifdef MUTANT_LENDS_WITHOUT_SWAP
+		lending = (lending == c -> NOBODY : lending);
+#endif
 		for (x : 0 .. LEASES - 1) {
 			if
 			:: holder[x] == c ->
@@ -482,9 +548,9 @@ inline handle(m, c, x, l, from) {
 
 // A second is enough for who has a lease in use to register it, if it is not stopped.
 #ifdef MUTANT_DEAD_ARE_NOT_WAITED_FOR
-#define REGISTERED(l) (at[l] != RUNS || stage[l] == USED || dead[who[l]])
+#define REGISTERED(l) ((at[l] != RUNS && at[l] != KEPT) || stage[l] == USED || dead[who[l]])
 #else
-#define REGISTERED(l) (at[l] != RUNS || stage[l] == USED)
+#define REGISTERED(l) ((at[l] != RUNS && at[l] != KEPT) || stage[l] == USED)
 #endif
 #define LATE (REGISTERED(0) && REGISTERED(1) && REGISTERED(2) && REGISTERED(3 % LEASES) && REGISTERED(4 % LEASES) && REGISTERED(5 % LEASES))
 
@@ -556,19 +622,16 @@ end:
 		grants(c, l)
 	}
 #endif
-#ifdef REUSE
+#ifdef MUTANT_LENDS_WITHOUT_SWAP
 	:: atomic {
-		lending != NOBODY && (stage[runs_below[lending]] == FREE || holder[runs_below[lending]] == NOBODY
-				      || empty(up[holder[runs_below[lending]]])) ->
+		lending != NOBODY ->
 		c = lending;
 		lending = NOBODY;
 		if
-		:: stage[runs_below[c]] != FREE && nuses[runs_below[c]] == below_no[c] ->
-			if
-			:: want[c] > 0 && LENDABLE(c) -> grant(c, runs_below[c], 1, l)
-			:: else
-			fi
-		:: else -> runs_below[c] = NOBODY // that job is over
+		:: want[c] > 0 && LENDABLE(c) ->
+			is_lent[told_word[runs_below[c]]] = true;
+			grant(c, runs_below[c], 1, l)
+		:: else
 		fi;
 		grants(c, l)
 	}
@@ -578,13 +641,16 @@ end:
 
 #include "leases_client.pml"
 
-#ifdef REUSE
+#ifdef CONTENTION
 
-// HOT comes some time. Only the last counts, so it needs no room in `down`.
-proctype hears(byte c) {
+// HOT comes some time. Only the last counts, so it needs no room in `down`. The leases that the client has grow old.
+#define IS_YOUNG(l) (at[l] != NOT && who[l] == c && !spent[l])
+proctype time_passes(byte c) {
+	byte l;
 end:
 	do
 	:: atomic { conn[c] == LINKED && hot[c] != contended -> hot[c] = contended }
+	:: atomic { SOME(l, IS_YOUNG); spent[l] = true; l = 0 }
 	od
 }
 #endif
@@ -601,14 +667,16 @@ end:
 		server = DOWN;
 		contended = false;
 		revoking = NOBODY;
+#ifdef MUTANT_LENDS_WITHOUT_SWAP
 		lending = NOBODY;
+#endif
 		for (x : 0 .. LEASES - 1) {
 			stage[x] = FREE;
 			holder[x] = NOBODY;
 			lender[x] = NOBODY;
 			named[x] = NOBODY;
 			width[x] = 0;
-			nuses[x] = 0
+			told_word[x] = NOBODY
 		}
 		for (c : 0 .. CLIENTS - 1) {
 			conn[c] = (conn[c] == LINKED -> CUT : conn[c]);
@@ -688,8 +756,8 @@ init {
 		for (i : 0 .. CLIENTS - 1) {
 			started[i] = (PARENT(i) == NOBODY -> true : false);
 			run client(i);
-#ifdef REUSE
-			run hears(i);
+#ifdef CONTENTION
+			run time_passes(i);
 #endif
 			run reads(i)
 		}

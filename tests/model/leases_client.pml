@@ -23,11 +23,25 @@ inline say(m, x) {
 #define MAY_END(l) (dead[c] || !(HAS_BELOW(0, l) || HAS_BELOW(1, l) || HAS_BELOW(2 % CLIENTS, l) || HAS_BELOW(3 % CLIENTS, l)))
 #endif
 
+#ifdef SUCCESSIVE
+#define STARTS(k) (FIRST_NONCE(l) + (k) - 1 <= nonce[word_of[l]])
+#else
+#define STARTS(k) true
+#endif
+
 // Its first job starts those below it.
 inline start_below() {
 	for (k : 0 .. CLIENTS - 1) {
 		if
-		:: PARENT(k) == c && !started[k] -> started[k] = true; below[k] = l; below_no[k] = job_no[l]; job_above[k] = l
+		:: PARENT(k) == c && !started[k] && STARTS(k) ->
+			started[k] = true;
+			below[k] = l;
+#ifdef MUTANT_NONCE_COMES_LATE
+			below_nonce[k] = FIRST_NONCE(l);
+#else
+			below_nonce[k] = (word_of[l] == NOBODY -> 0 : nonce[word_of[l]]);
+#endif
+			job_above[k] = l
 		:: else
 		fi
 	}
@@ -42,32 +56,68 @@ inline job_ended() {
 		:: else
 		fi
 	}
-	k = 0
-}
-
-inline forget(l) {
 	for (k : 0 .. LEASES - 1) {
 		if
 		:: out_of[k] == l -> out_of[k] = out_of[l]
 		:: else
 		fi
 	}
-	k = 0;
+	k = 0
+}
+
+inline forget(l) {
 	out_of[l] = NOBODY;
 	at[l] = NOT;
 	who[l] = NOBODY;
-	is_lent[l] = false;
+	spent[l] = false;
 	if
-	:: !up[c]??[HOLD, eval(l)] -> lent_of[l] = NOBODY; worth[l] = 0; job_no[l] = 0 // what HOLD says
+	:: !up[c]??[HOLD, eval(l)] -> lent_of[l] = NOBODY; worth[l] = 0 // what HOLD says
+	:: else
+	fi;
+	if
+	:: !up[c]??[USE, eval(l)] -> word_of[l] = NOBODY // and USE
 	:: else
 	fi
+}
+
+// A word that no other of its leases has, with the nonce of the first job.
+#define IS_WORD_OF(l) (at[l] != NOT && at[l] != GOT && word_of[l] == c * CAP + k)
+inline take_word() {
+	k = 0;
+	do
+	:: IS_WORD_OF(0) || IS_WORD_OF(1) || IS_WORD_OF(2) || IS_WORD_OF(3 % LEASES) || IS_WORD_OF(4 % LEASES) || IS_WORD_OF(5 % LEASES) -> k++
+	:: else -> break
+	od;
+	assert(k < CAP);
+	word_of[l] = c * CAP + k;
+#ifndef MUTANT_NONCE_COMES_LATE
+	nonce[word_of[l]] = FIRST_NONCE(l);
+	is_lent[word_of[l]] = false;
+#endif
+	k = 0
+}
+
+// Compares and swaps: that of the next job for that of the last. Before, the lease was found not to be lent.
+inline next_nonce() {
+#ifdef ENDLESS
+	nonce[word_of[l]] = FIRST_NONCE(l) + 1;
+#else
+	nonce[word_of[l]]++;
+#endif
+	is_lent[word_of[l]] = false
 }
 
 inline register_again() {
 	say(HELLO, below[c]);
 	for (l : 0 .. LEASES - 1) {
 		if
-		:: MINE(l, RUNS) -> say(HOLD, l)
+		:: MINE(l, RUNS) || MINE(l, KEPT) -> say(HOLD, l)
+		:: else
+		fi
+	}
+	for (l : 0 .. LEASES - 1) {
+		if
+		:: MINE(l, RUNS) || MINE(l, KEPT) -> say(USE, l)
 		:: else
 		fi
 	}
@@ -90,11 +140,6 @@ inline take(m, x) {
 		:: MINE(x, GOT) -> forget(x); got[c]--
 		:: else
 		fi
-	:: m == LENT ->
-		if
-		:: who[x] == c -> is_lent[x] = true
-		:: else
-		fi
 	fi
 }
 
@@ -104,20 +149,41 @@ inline take(m, x) {
 #define CONNECTS (conn[c] == IDLE && !over[c] && !looks && !dead[c])
 #endif
 #define ROOM (conn[c] != LINKED || nfull(up[c]))
-#define NEEDLESS(l) (MINE(l, GOT) && got[c] > MOST && conn[c] == LINKED && !dead[c] && !looks && ROOM)
+#define NEEDLESS(l) ((MINE(l, GOT) || MINE(l, KEPT)) && got[c] > MOST && conn[c] == LINKED && !dead[c] && !looks && ROOM)
 #ifdef MUTANT_VOID_IS_KEPT
 #define STARTABLE(l) (MINE(l, GOT) && todo[c] > 0 && running[c] < CAP && !dead[c] && !looks && ROOM)
 #else
 #define STARTABLE(l) (MINE(l, GOT) && todo[c] > 0 && running[c] < CAP && !dead[c] && conn[c] == LINKED && !looks && ROOM)
 #endif
 #define FOREIGN(l) (who[l] != NOBODY && who[l] != CLIENTS - 1 && conn[CLIENTS - 1] == LINKED && !over[CLIENTS - 1])
-#define IS_SAID(l) (MINE(l, SAID) && !dead[c] && ROOM)
+#define IS_SAID(l) ((MINE(l, SAID) || MINE(l, SWAPPED)) && !dead[c] && ROOM)
+#ifdef MUTANT_LOOKS_THEN_SWAPS
+#define IS_FOR_NEXT(l) (MINE(l, KEPT) && todo[c] > 0 && running[c] < CAP && !dead[c] && !looks && ROOM && conn[c] == LINKED)
+#else
+#define IS_FOR_NEXT(l) (MINE(l, KEPT) && todo[c] > 0 && running[c] < CAP && !dead[c] && !looks && ROOM)
+#endif
 #define ENDS(l) (MINE(l, RUNS) && MAY_END(l) && !looks && ROOM)
+
+#define IS_LATE(l) (MINE(l, RUNS) && nonce[word_of[l]] < FIRST_NONCE(l))
+
+// Is the lease of a job that has ended kept for another? It may be, or not, as long as work has an end. Else it is while nobody
+// waits or it is young.
+#define HAS_NEXT (HAS_WORDS(c) && todo[c] > 0 && conn[c] == LINKED)
+#ifndef CONTENTION
+#define KEEPS(l) HAS_NEXT
+#define GIVES(l) true
+#elif defined(MUTANT_HOT_IS_IGNORED)
+#define KEEPS(l) HAS_NEXT
+#define GIVES(l) (!HAS_NEXT)
+#else
+#define KEEPS(l) (HAS_NEXT && (!hot[c] || !spent[l]))
+#define GIVES(l) (!HAS_NEXT || (hot[c] && spent[l]))
+#endif
 
 proctype client(byte c) {
 	byte l, x, k;
 	mtype m = GRANT;
-	bool looks; // it has written USE, and next it looks for what has come
+	bool looks; // it has written USE or another nonce, and next it looks for what has come
 end:
 	started[c];
 	do
@@ -174,6 +240,10 @@ end:
 #endif
 	:: atomic {
 		SOME(l, STARTABLE);
+		if
+		:: HAS_WORDS(c) -> take_word()
+		:: else
+		fi;
 #ifndef MUTANT_LOOKS_FIRST
 		say(USE, l);
 #endif
@@ -186,13 +256,35 @@ end:
 #endif
 		l = 0
 	}
+#ifdef REUSE
+	:: atomic { // another job
+		SOME(l, IS_FOR_NEXT);
+		got[c]--;
+		if
+#ifndef MUTANT_WORD_IS_WRITTEN
+		:: is_lent[word_of[l]] -> say(REL, l); forget(l)
+#endif
+		:: else ->
+#ifndef MUTANT_WORD_IS_READ_THEN_WRITTEN
+			next_nonce();
+#endif
+#ifndef ENDLESS
+			todo[c]--;
+#endif
+			running[c]++;
+			at[l] = SWAPPED;
+			looks = true
+		fi;
+		l = 0
+	}
+#endif
 	:: atomic {
 		SOME(l, IS_SAID);
 		looks = false;
 		if
 #ifndef MUTANT_VOID_IS_KEPT
-#ifdef MUTANT_USED_AGAIN_WITHOUT_SERVER
-		:: conn[c] != LINKED && job_no[l] == 0 ->
+#if defined(MUTANT_USED_AGAIN_WITHOUT_SERVER) || defined(MUTANT_LOOKS_THEN_SWAPS)
+		:: conn[c] != LINKED && at[l] == SAID ->
 #else
 		:: conn[c] != LINKED -> // its server has gone
 #endif
@@ -203,7 +295,7 @@ end:
 			forget(l)
 #endif
 #if !defined(MUTANT_NO_LOOK) && !defined(MUTANT_LOOKS_FIRST)
-		:: conn[c] == LINKED && (down[c]??[REVOKE, eval(l)] || down[c]??[LENT, eval(l)] || is_lent[l]) ->
+		:: conn[c] == LINKED && at[l] == SAID && down[c]??[REVOKE, eval(l)] ->
 			running[c]--;
 #ifndef ENDLESS
 			todo[c]++;
@@ -215,30 +307,31 @@ end:
 #ifdef MUTANT_LOOKS_FIRST
 			say(USE, l);
 #endif
-			at[l] = RUNS;
-#ifndef ENDLESS
-			job_no[l]++;
+#ifdef MUTANT_WORD_IS_READ_THEN_WRITTEN
+			if
+			:: at[l] == SWAPPED -> next_nonce()
+			:: else
+			fi;
 #endif
+#ifdef MUTANT_QUANTUM_BEGINS_ANEW
+			spent[l] = false;
+#endif
+			at[l] = RUNS;
 			start_below();
 			check_slots()
 		fi;
 		l = 0
 	}
+#ifdef MUTANT_NONCE_COMES_LATE
+	:: atomic { SOME(l, IS_LATE); nonce[word_of[l]] = FIRST_NONCE(l); is_lent[word_of[l]] = false; l = 0 }
+#endif
 	:: atomic { // a job ends
 		SOME(l, ENDS);
 		job_ended();
 		if
 		:: dead[c] -> forget(l)
-#ifdef REUSE
-#ifdef MUTANT_HOT_IS_IGNORED
-		:: !dead[c] && todo[c] > 0 && conn[c] == LINKED && !is_lent[l] ->
-#else
-		:: !dead[c] && todo[c] > 0 && conn[c] == LINKED && !is_lent[l] && !hot[c] ->
-#endif
-			at[l] = GOT;
-			got[c]++
-#endif
-		:: else -> say(REL, l); forget(l)
+		:: !dead[c] && KEEPS(l) -> at[l] = KEPT; got[c]++
+		:: !dead[c] && GIVES(l) -> say(REL, l); forget(l)
 		fi;
 		l = 0
 	}
@@ -265,8 +358,8 @@ end:
 		todo[c] = 0;
 		for (l : 0 .. LEASES - 1) {
 			if
-			:: MINE(l, GOT) -> got[c]--; forget(l)
-			:: MINE(l, SAID) -> running[c]--; forget(l)
+			:: MINE(l, GOT) || MINE(l, KEPT) -> got[c]--; forget(l)
+			:: MINE(l, SAID) || MINE(l, SWAPPED) -> running[c]--; forget(l)
 			:: else
 			fi
 		}

@@ -515,6 +515,8 @@ bool client_use(struct client *client, uint64_t number, uint64_t nonce, struct l
 	return true;
 }
 
+// First swapped, then looked: a server that has come meanwhile is told of a lease that is in use by find_successor() (the model
+// tests/model/leases.pml, MUTANT_LOOKS_THEN_SWAPS).
 bool client_use_again(struct client *client, uint64_t number, uint64_t nonce, struct lease_id *ret_id) {
 	struct held *held = find_held(client, number);
 	verify(held);
@@ -522,13 +524,17 @@ bool client_use_again(struct client *client, uint64_t number, uint64_t nonce, st
 	uint64_t before = held->id.nonce;
 	held->id.nonce = nonce ? nonce : random_next(&client->nonces) & WORD_NONCE;
 	*ret_id = held->id;
+	bool swapped = word && word_next_job(word, before, held->id.nonce);
 	if (client->fd < 0 || !fill(client)) { // the next server may have given it to another before it hears of this client
 		forget_held(client, number);
 		return false;
 	}
-	if (!word || !word_next_job(word, before, held->id.nonce)) {
+	if (!swapped) {
 		client_release(client, number);
 		return false;
+	}
+	if (nonce) { // who runs below that job may wait for it to have a lease again
+		say_use(client, held);
 	}
 	return true;
 }

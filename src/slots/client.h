@@ -80,7 +80,7 @@ bool client_use(struct client *client, uint64_t number, uint64_t nonce, struct l
 
 // Another job is about to start on a lease that is in use; the one before has ended. Returns false if it must not: the
 // lease is lent to what that has left behind, is only for one job, or the server has gone; it is this client's no more.
-// `nonce` as above, or 0: a new one. Says nothing to the server.
+// `nonce` as above, or 0: a new one, and the server is not told.
 bool client_use_again(struct client *client, uint64_t number, uint64_t nonce, struct lease_id *ret_id) FP_NODISCARD;
 
 // Does anybody wait for what this client could release?

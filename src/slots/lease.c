@@ -480,9 +480,22 @@ static bool begin_lending(struct lease *lease) {
 	return lends;
 }
 
+// Looks for the lease of a client whose job had none when it came, or has another by now (the job waits for others meanwhile,
+// and lends its lease to them).
+static void find_lender(struct lease_client *client, uint64_t now) {
+	struct lease *lender = client->lender || client->wanted == 0 ? NULL : lease_of_id(client->table, client->lender_id);
+	if (lender && lender->holder != client) {
+		uint32_t wanted = client->wanted;
+		lease_want(client, 0, client->width, now);
+		client_set_lender(client, lender, now);
+		lease_want(client, wanted, client->width, now);
+	}
+}
+
 static bool grant_lent(struct lease_table *table, uint64_t now, struct lease_grant *ret_grant) {
 	list_for_each(&table->clients, at) {
 		struct lease_client *client = list_entry(at, struct lease_client, link);
+		find_lender(client, now);
 		uint32_t width = lendable(client->lender, client, client->width);
 		if (client->wanted > 0 && width > 0 && begin_lending(client->lender)) {
 			if (client == table->gathering) { // what it waits for may be what it has been lent

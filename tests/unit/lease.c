@@ -416,6 +416,27 @@ static void test_other_lease(void) {
 	world_fini(&world);
 }
 
+static void test_lender_comes_later(void) {
+	// what runs below a job comes while the job has lent its lease to others, and the job waits for it when it has one again
+	struct world world;
+	world_holding(&world, 1, 1, "a");
+	const struct lease_id first = world.leases[0][0];
+	check(lease_use(world.clients[0], first.number, first.nonce ^ 1, NULL));
+	join_config(&world, 'b', &(struct lease_client_config){.weight = 1, .below = first});
+	join(&world, 'c');
+	want(&world, 'c', 1);
+	want(&world, 'b', 2);
+	check_string(grants(&world), "");
+	check(lease_use(world.clients[0], first.number, first.nonce, NULL));
+	check_string(grants(&world), "B");
+	leave(&world, 'a');
+	release(&world, 'b');
+	check_string(grants(&world), "c");
+	leave(&world, 'c');
+	check_string(grants(&world), "b");
+	world_fini(&world);
+}
+
 static void test_withheld(void) {
 	struct world world;
 	world_holding(&world, 1, 1, "a");
@@ -796,6 +817,7 @@ int main(int argc, char *argv[]) {
 		TEST("nothing is lent before its holder has said how it uses the lease", test_not_lent_before_use),
 		TEST("a lease that is lent gets no other job, as its word tells", test_lent_lease_gets_no_other_job),
 		TEST("once the next job has begun, the last one's are lent nothing, as its word tells", test_next_job_lends_nothing_to_the_last),
+		TEST("what runs below a job without a lease is lent the one that the job gets", test_lender_comes_later),
 		TEST("nothing is lent out of a lease whose word the server cannot see", test_unseen_word),
 		TEST("nothing is lent without the nonce", test_nonce),
 		TEST("who runs below a job finds the lease that this has now by the nonce", test_other_lease),

@@ -65,10 +65,7 @@ int atomic_file_check(const char *path) {
 // Blocks the signals that would end the process, and leave its file with a name that is in the way.
 static void block_signals(struct atomic_file *file) {
 	sigset_t set;
-	sigemptyset(&set);
-	for (size_t i = 0; i < ENDING_SIGNALS; ++i) {
-		sigaddset(&set, ending_signals[i]);
-	}
+	get_ending_signals(&set);
 	verify(pthread_sigmask(SIG_BLOCK, &set, &file->mask) == 0);
 }
 

@@ -69,12 +69,17 @@ static int limit_fd(void) {
 
 const int ending_signals[ENDING_SIGNALS] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
 
-bool is_ending_signal(int signal) {
-	bool is_one = false;
+void get_ending_signals(sigset_t *ret_set) {
+	sigemptyset(ret_set);
 	for (size_t i = 0; i < ENDING_SIGNALS; ++i) {
-		is_one = is_one || signal == ending_signals[i];
+		sigaddset(ret_set, ending_signals[i]);
 	}
-	return is_one;
+}
+
+bool is_ending_signal(int signal) {
+	sigset_t set;
+	get_ending_signals(&set);
+	return sigismember(&set, signal) == 1;
 }
 
 static bool is_end_pending(void) {

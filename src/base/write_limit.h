@@ -5,6 +5,7 @@
 
 #include "base/attr.h"
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -13,6 +14,7 @@
 enum { ENDING_SIGNALS = 4 };
 extern const int ending_signals[ENDING_SIGNALS];
 bool is_ending_signal(int signal);
+void get_ending_signals(sigset_t *ret_set);
 
 // From `limit` (now_ns() time) on no write of this process waits. The earliest limit holds. From any thread, and from a
 // signal handler.

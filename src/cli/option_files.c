@@ -77,7 +77,8 @@ static char *follow_links(const char *path) {
 	return at;
 }
 
-static void look_at(struct named_file *file) {
+// Finds out which file it is, or which one it would become; never fails.
+static void named_file_stat(struct named_file *file) {
 	struct stat found;
 	size_t at;
 	int fd = !file->path ? STDIN_FILENO : file->option == OPT_LOG && !file->read_as ? option_log_fd(file->path, &at) : -1;
@@ -157,7 +158,7 @@ static void add_file(struct file_list *list, enum option_id option, const char *
 		list->files[list->n].read_as = "standard input";
 	}
 	if (!is_stdout(&list->files[list->n])) {
-		look_at(&list->files[list->n]);
+		named_file_stat(&list->files[list->n]);
 	}
 	++list->n;
 }
@@ -241,8 +242,8 @@ bool option_log_is_eta(const struct options *options) {
 	}
 	struct named_file log = {.option = OPT_LOG, .path = options->log};
 	struct named_file eta = {.option = OPT_ETA, .read_as = "--eta", .path = options->show.eta_log};
-	look_at(&log);
-	look_at(&eta);
+	named_file_stat(&log);
+	named_file_stat(&eta);
 	bool is_same = !is_stdout(&log) && is_same_file(&log, &eta);
 	free(log.ends_at);
 	free(eta.ends_at);

@@ -350,7 +350,7 @@ static void add_slice(struct chrome *chrome, const struct attempt_span *attempt,
 
 static void add_attempt(void *arg, const struct attempt_span *attempt) {
 	struct chrome *chrome = arg;
-	unsigned track = (attempt->beside ? chrome->nslots : 0) + attempt->lane + 1;
+	unsigned track = (attempt->slotless ? chrome->nslots : 0) + attempt->lane + 1;
 	unsigned tid = track < chrome->ntracks ? track : chrome->ntracks, class = palette_class(chrome->palette, attempt->id.batch);
 	if (attempt->phase == ATTEMPT_STARTED) {
 		count_running(chrome, class, 1);
@@ -430,7 +430,7 @@ struct chrome *chrome_new(const struct palette *palette, const struct first_pass
 	chrome->interval = (end_of_run - chrome->start) / CHROME_SAMPLES + 1;
 	chrome->attempts = (struct attempts){.fn = add_attempt, .arg = chrome};
 	chrome->nslots = all->slots.n > stats->slots ? all->slots.n : stats->slots;
-	chrome->ntracks = chrome->nslots + all->beside.n;
+	chrome->ntracks = chrome->nslots + all->slotless.n;
 	chrome->ntracks = chrome->ntracks ? chrome->ntracks : 1;
 	chrome->arrows = xcalloc(chrome->ntracks + 1, sizeof(*chrome->arrows));
 	chrome->tails = xcalloc(chrome->ntracks + 1, sizeof(*chrome->tails));

@@ -54,12 +54,17 @@ static void open_fact(struct buf *buf, const char *name) {
 	buf_printf(buf, "<div><dt>%s</dt><dd>", name);
 }
 
+static void close_fact(struct buf *buf) {
+	buf_adds(buf, "</dd></div>\n");
+}
+
 static void add_fact(struct buf *buf, const char *name, uint64_t n) {
 	bool is_link = n > 0 && strcmp(name, "failed") == 0;
 	open_fact(buf, name);
 	buf_adds(buf, is_link ? "<a class=\"bad\" href=\"#failed\">" : "");
 	markup_add_count(buf, n);
-	buf_adds(buf, is_link ? "</a></dd></div>\n" : "</dd></div>\n");
+	buf_adds(buf, is_link ? "</a>" : "");
+	close_fact(buf);
 }
 
 static void add_facts(struct buf *buf, const struct timeline *timeline) {
@@ -81,15 +86,16 @@ static void add_facts(struct buf *buf, const struct timeline *timeline) {
 		markup_add_count(buf, stats->lent);
 		buf_adds(buf, "&nbsp;× · ");
 		text_add_time(buf, stats->lent_time);
-		buf_adds(buf, "</dd></div>\n");
+		close_fact(buf);
 	}
 	open_fact(buf, "time");
 	text_add_time(buf, stats_wall(stats));
-	buf_adds(buf, "</dd></div>\n");
+	close_fact(buf);
 	if (stats->slots > 0) { // else the log has lost its first line
 		add_fact(buf, "slots", stats->slots);
 		open_fact(buf, "busy");
-		buf_printf(buf, "%u%%</dd></div>\n", (unsigned)(stats->busy * 100));
+		buf_printf(buf, "%u%%", (unsigned)(stats->busy * 100));
+		close_fact(buf);
 	}
 	buf_adds(buf, "</dl>\n");
 }
@@ -113,6 +119,12 @@ static void add_header(struct buf *buf, const struct timeline *timeline) {
 
 // ---- batches, as in the summary (report/summary.c) ----
 
+static void add_count_cell(struct buf *buf, uint64_t n, const char *class) {
+	buf_printf(buf, "<td class=\"%s\">", class);
+	markup_add_count(buf, n);
+	buf_adds(buf, "</td>");
+}
+
 static void add_time_cell(struct buf *buf, uint64_t ns) {
 	buf_adds(buf, "<td class=\"n\">");
 	if (ns != NOT_KNOWN) {
@@ -127,9 +139,7 @@ static void add_batch_cell(struct buf *buf, enum batch_column column, const stru
 	uint64_t value = batch_column_value(column, batch);
 	switch (batch_column_unit(column)) {
 	case UNIT_COUNT:
-		buf_printf(buf, "<td class=\"n%s\">", column == COLUMN_FAILED && value > 0 ? " bad" : "");
-		markup_add_count(buf, value);
-		buf_adds(buf, "</td>");
+		add_count_cell(buf, value, column == COLUMN_FAILED && value > 0 ? "n bad" : "n");
 		break;
 	case UNIT_TIME:
 		add_time_cell(buf, value);
@@ -292,9 +302,8 @@ static void add_inner(struct buf *buf, const struct palette *palette) {
 			buf_adds(buf, "↳ ");
 		}
 		add_text(buf, inner->to);
-		buf_adds(buf, "</code></td><td class=\"n\">");
-		markup_add_count(buf, inner->times);
-		buf_adds(buf, "</td>");
+		buf_adds(buf, "</code></td>");
+		add_count_cell(buf, inner->times, "n");
 		add_time_cell(buf, inner->time);
 		buf_adds(buf, "</tr>\n");
 	}

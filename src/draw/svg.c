@@ -25,18 +25,18 @@ struct sheet {
 	const struct timeline *timeline;
 	double top;                  // of the first lane
 	double pitch, bar;           // of the lanes of slots; height of a bar
-	double beside, beside_bar;   // of those beside
+	double slotless, slotless_bar; // the same of the lanes of attempts without a slot
 	double strip;                // top of the strip
 };
 
 static double lane_y(const struct sheet *sheet, unsigned lane) {
-	unsigned nbeside = sheet->timeline->nbeside;
-	double y = sheet->top + (lane < nbeside ? lane : nbeside) * sheet->beside;
-	return lane < nbeside ? y : y + (lane - nbeside) * sheet->pitch;
+	unsigned nslotless = sheet->timeline->nslotless;
+	double y = sheet->top + (lane < nslotless ? lane : nslotless) * sheet->slotless;
+	return lane < nslotless ? y : y + (lane - nslotless) * sheet->pitch;
 }
 
 static double lane_bar(const struct sheet *sheet, unsigned lane) {
-	return lane < sheet->timeline->nbeside ? sheet->beside_bar : sheet->bar;
+	return lane < sheet->timeline->nslotless ? sheet->slotless_bar : sheet->bar;
 }
 
 static double bar_x(const struct sheet *sheet, uint64_t at) {
@@ -198,17 +198,17 @@ static void add_lanes(const struct sheet *sheet) {
 	while (step * sheet->pitch < 13) {
 		++step;
 	}
-	unsigned step_beside = sheet->beside < 13 ? step : 1;
+	unsigned slotless_step = sheet->slotless < 13 ? step : 1;
 	buf_adds(sheet->buf, "<g text-anchor=\"end\">\n");
 	for (unsigned lane = 0; lane < timeline->nlanes; ++lane) {
-		bool beside = lane < timeline->nbeside;
-		unsigned number = beside ? lane : lane - timeline->nbeside;
+		bool slotless = lane < timeline->nslotless;
+		unsigned number = slotless ? lane : lane - timeline->nslotless;
 		double y = lane_y(sheet, lane), bar = lane_bar(sheet, lane);
 		buf_printf(sheet->buf, "<rect class=\"lane\" x=\"%d\" y=\"%.1f\" width=\"%d\" height=\"%.1f\"/>", LEFT, y,
 		           TIMELINE_WIDTH, bar);
-		if (number % (beside ? step_beside : step) == 0) {
+		if (number % (slotless ? slotless_step : step) == 0) {
 			buf_printf(sheet->buf, "<text x=\"%d\" y=\"%.1f\">%s %u</text>\n", LEFT - 8, y + bar / 2 + 4,
-			           beside ? "long" : "slot", number * (beside ? 1 : timeline->group) + 1);
+			           slotless ? "long" : "slot", number * (slotless ? 1 : timeline->group) + 1);
 		}
 	}
 	buf_adds(sheet->buf, "</g>\n");
@@ -463,9 +463,9 @@ void svg_draw(struct buf *buf, const struct timeline *timeline, enum svg_use use
 	double pitch = (double)LANES_HEIGHT / timeline->nlanes;
 	sheet.pitch = pitch > 22 ? 22 : pitch < 3 ? 3 : pitch;
 	sheet.bar = sheet.pitch >= 10 ? sheet.pitch - 3 : sheet.pitch * 0.85;
-	bool few = timeline->nbeside * 14 < LANES_HEIGHT;
-	sheet.beside = few && sheet.pitch < 14 ? 14 : sheet.pitch;
-	sheet.beside_bar = sheet.beside >= 10 ? sheet.beside - 3 : sheet.beside * 0.85;
+	bool few = timeline->nslotless * 14 < LANES_HEIGHT;
+	sheet.slotless = few && sheet.pitch < 14 ? 14 : sheet.pitch;
+	sheet.slotless_bar = sheet.slotless >= 10 ? sheet.slotless - 3 : sheet.slotless * 0.85;
 	struct buf head = BUF_INIT, body = BUF_INIT;
 	sheet.buf = &body;
 	sheet.top = add_legend(&sheet, use == SVG_FILE ? 34 : 4) + 11;

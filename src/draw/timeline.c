@@ -14,8 +14,8 @@ static void choose_lanes(struct timeline *timeline, const struct attempts *all) 
 	unsigned slots = all->slots.n > timeline->slots ? all->slots.n : timeline->slots;
 	timeline->slots = slots ? slots : 1;
 	timeline->group = (timeline->slots + TIMELINE_LANES - 1) / TIMELINE_LANES;
-	timeline->nbeside = all->beside.n;
-	timeline->nlanes = timeline->nbeside + (timeline->slots + timeline->group - 1) / timeline->group;
+	timeline->nslotless = all->slotless.n;
+	timeline->nlanes = timeline->nslotless + (timeline->slots + timeline->group - 1) / timeline->group;
 }
 
 // What is merged: nothing, or what is too narrow to be seen, and the shortest of what is too much.
@@ -163,7 +163,7 @@ static void put(struct timeline *timeline, unsigned lane, unsigned class, unsign
 // A job of several slots: the log says one, the others are lanes in which nothing ran meanwhile.
 static void put_more(struct timeline *timeline, unsigned own, unsigned class, unsigned flags, const struct attempt_span *attempt) {
 	unsigned left = attempt->nslots - 1;
-	for (unsigned lane = timeline->nbeside; lane < timeline->nlanes && left > 0; ++lane) {
+	for (unsigned lane = timeline->nslotless; lane < timeline->nlanes && left > 0; ++lane) {
 		uint64_t open = timeline->lane_opens[lane];
 		if (lane != own && timeline->lane_ends[lane] <= attempt->from && (open == 0 || open >= attempt->to)) {
 			put(timeline, lane, class, flags | BAR_MORE, attempt);
@@ -174,14 +174,14 @@ static void put_more(struct timeline *timeline, unsigned own, unsigned class, un
 
 void timeline_add(void *arg, const struct attempt_span *attempt) {
 	struct timeline *timeline = arg;
-	unsigned lane = attempt->beside ? attempt->lane : timeline->nbeside + attempt->lane / timeline->group;
+	unsigned lane = attempt->slotless ? attempt->lane : timeline->nslotless + attempt->lane / timeline->group;
 	lane = lane < timeline->nlanes ? lane : timeline->nlanes - 1; // the log has grown since the first pass
 	timeline->lane_opens[lane] = attempt->phase == ATTEMPT_STARTED ? attempt->from : 0;
 	if (attempt->phase == ATTEMPT_STARTED) {
 		return;
 	}
 	unsigned class = palette_class(timeline->palette, attempt->id.batch), flags = flags_of(attempt);
-	if (!attempt->beside) {
+	if (!attempt->slotless) {
 		double scale = (double)TIMELINE_SHARES / TIMELINE_WIDTH;
 		double from = timeline_x(timeline, attempt->from), to = timeline_x(timeline, attempt->to);
 		unsigned nslots = attempt->nslots > 1 ? attempt->nslots : 1;
@@ -190,7 +190,7 @@ void timeline_add(void *arg, const struct attempt_span *attempt) {
 	}
 	timeline->seen |= flags;
 	put(timeline, lane, class, flags, attempt);
-	if (!attempt->beside && attempt->nslots > 1 && timeline->group == 1) {
+	if (!attempt->slotless && attempt->nslots > 1 && timeline->group == 1) {
 		put_more(timeline, lane, class, flags, attempt);
 	}
 }
@@ -223,7 +223,7 @@ void timeline_on_event(void *arg, const struct event *event) {
 	if (event->kind != EVENT_LENT || lent->end < lent->start) {
 		return;
 	}
-	unsigned slot = lent->id.slot > 0 ? lent->id.slot - 1 : 0, lane = timeline->nbeside + slot / timeline->group;
+	unsigned slot = lent->id.slot > 0 ? lent->id.slot - 1 : 0, lane = timeline->nslotless + slot / timeline->group;
 	unsigned class = palette_class(timeline->palette, lent->id.batch);
 	double from = timeline_x(timeline, lent->start), to = timeline_x(timeline, lent->end);
 	lane = lane < timeline->nlanes ? lane : timeline->nlanes - 1;

@@ -52,7 +52,7 @@ struct timeline {
 	uint64_t start, end;     // event time; end > start
 	unsigned slots;          // highest number of them
 	unsigned group;          // so many slots share a lane
-	unsigned nbeside;        // lanes above those of the slots, from 0
+	unsigned nslotless;      // lanes of attempts without a slot, drawn above those of the slots
 	unsigned nlanes;         // with them
 	struct bar *bars;        // in the order of their ends
 	size_t nbars, bar_cap;

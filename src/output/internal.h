@@ -4,7 +4,7 @@
 //	spool_fill.c    a job's thread fills its spool
 //	writer.c        the whole, and what jobs leave: spools opened, written at once or held, finished
 //	turn.c          who has the turn to write, what he does, and the thread that waits for a slow reader
-//	order.c         the order: what waits in each lane, and which lane is next
+//	order.c         the order: what waits in each queue, and which queue is next
 //	backpressure.c  jobs that wait for room, and when there is no sense in it
 //	spool.c         the bytes that a spool holds, and spools for reuse
 //
@@ -32,7 +32,7 @@
 #include "output/store.h"
 #include "output/streams.h"
 
-// What stands for a job in a lane: 0 not finished, REF_DONE nothing to write, a pack reference, a pointer to its spool,
+// What stands for a job in a queue: 0 not finished, REF_DONE nothing to write, a pack reference, a pointer to its spool,
 // or REF_OPEN with a pointer to the spool that is still being filled (WRITER_LINE_BUFFER).
 enum { REF_NONE = 0, REF_DONE = 1, REF_OPEN = 3 };
 
@@ -43,13 +43,13 @@ struct ring {
 	uint64_t first, end;
 };
 
-struct writer_lane {
-	struct list all;     // in writer.lanes
-	struct list ready;   // in writer.ready, while something of it may be written
-	struct ring queue;
-	struct ring window;
+struct output_queue {
+	struct list all;      // in writer.queues
+	struct list ready;    // in writer.ready, while something of it may be written
+	struct ring writable; // what may be written, in this order
+	struct ring window;   // with keep_order: by number, from the one whose turn it is
 	bool is_ready;
-	bool closed;         // to be freed when all is written
+	bool closed;          // to be freed when all is written
 };
 
 enum flusher { FLUSHER_NONE, FLUSHER_RUNS, FLUSHER_IMPOSSIBLE };
@@ -62,9 +62,9 @@ struct writer {
 	mutex lock;
 	cond changed;            // something was released, or the turn was given up
 	cond handed_over;
-	struct list lanes;
+	struct list queues;
 	struct list ready;
-	struct writer_lane arrival; // order of arrival, for all lanes of a run without keep_order
+	struct output_queue arrival; // order of arrival, for all queues of a run without keep_order
 	struct spool *spare;     // free list, with their blocks
 	size_t nspare;
 	bool writing;            // somebody has the turn
@@ -100,15 +100,15 @@ static inline struct spool *ref_spool(uint64_t ref) {
 
 // False without keep_order, and for a job that has no place in the order. Never changes: with or without the lock.
 static inline bool spool_is_ordered(const struct spool *spool) {
-	return spool->lane != &spool->writer->arrival;
+	return spool->queue != &spool->writer->arrival;
 }
 
 // True if what this job writes may be written now, were the turn free.
 static inline bool spool_is_next(const struct spool *spool) {
-	return !spool_is_ordered(spool) || spool->order == spool->lane->window.first;
+	return !spool_is_ordered(spool) || spool->order == spool->queue->window.first;
 }
 
-// True for WRITER_LINE_BUFFER with a place in an order: the spool is shared with lane_promote().
+// True for WRITER_LINE_BUFFER with a place in an order: the spool is shared with output_queue_promote().
 static inline bool spool_is_line_ordered(const struct spool *spool) {
 	return spool_is_line_buffered(spool) && spool_is_ordered(spool);
 }
@@ -128,30 +128,30 @@ static inline void turn_take(struct writer *writer) {
 // WRITER_LINE_BUFFER: writes or queues the ready lines if the job may be written now.
 void writer_lines(struct spool *spool);
 
-// If spool_is_line_ordered(): keeps lane_promote() away from the spool, or not any more.
+// If spool_is_line_ordered(): keeps output_queue_promote() away from the spool, or not any more.
 void writer_enter(struct spool *spool);
 void writer_leave(struct spool *spool);
 
 // ---- order.c
 
-// Makes an empty lane. Returns it.
-struct writer_lane *writer_lane_init(struct writer_lane *lane);
+// Makes an empty queue. Returns it.
+struct output_queue *output_queue_init(struct output_queue *queue);
 
-// Takes it out of its lists, and frees what it holds but not the lane.
-void writer_lane_fini(struct writer_lane *lane);
+// Takes it out of its lists, and frees what it holds but not the queue.
+void output_queue_fini(struct output_queue *queue);
 
-// Puts the reference behind all else that may be written of the lane. To be followed by writer_lane_refresh().
-void writer_lane_push(struct writer_lane *lane, uint64_t ref);
+// Puts the reference behind all else that may be written of the queue. To be followed by output_queue_refresh().
+void output_queue_push(struct output_queue *queue, uint64_t ref);
 
-// Puts the reference in the place of job `order`, which has not had its turn. To be followed by writer_lane_refresh(),
+// Puts the reference in the place of job `order`, which has not had its turn. To be followed by output_queue_refresh(),
 // unless it is REF_OPEN.
-void writer_lane_place(struct writer_lane *lane, uint64_t order, uint64_t ref);
+void output_queue_place(struct output_queue *queue, uint64_t order, uint64_t ref);
 
-// Brings the lane's place among the ready ones up to date after any change; at the end of a closed lane frees it.
-void writer_lane_refresh(struct writer *writer, struct writer_lane *lane);
+// Brings the queue's place in writer->ready up to date after any change; frees a closed queue when all of it is written.
+void output_queue_refresh(struct writer *writer, struct output_queue *queue);
 
-// The next reference that may be written, of the lane that has waited longest; all lanes take turns. One is ready.
-uint64_t lanes_pop(struct writer *writer);
+// The next reference that may be written, of the queue that has waited longest; all queues take turns. One is ready.
+uint64_t output_queues_pop(struct writer *writer);
 
 // ---- turn.c
 

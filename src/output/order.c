@@ -1,9 +1,9 @@
-// The order of output: what waits in each lane to be written, and which lane is next. All of it under writer->lock.
+// The order of output: what waits in each queue to be written, and which queue is next. All of it under writer->lock.
 //
-// A lane holds what waits to be written as references, one number for each job:
-//	queue   what may be written, in this order (the lane `arrival` of a run without keep_order uses only this)
-//	window  with keep_order: job `window.first` is the one whose turn it is
-// Lanes that have something to be written are in `ready` and are served in turn.
+// A queue holds what waits to be written as references, one number for each job:
+//	writable  what may be written, in this order (the queue `arrival` of a run without keep_order uses only this)
+//	window    with keep_order: job `window.first` is the one whose turn it is
+// Queues that have something to be written are in `ready` and are served in turn.
 
 #include "output/internal.h"
 
@@ -63,51 +63,51 @@ static void ring_pop(struct ring *ring) {
 	}
 }
 
-// ---- lanes
+// ---- queues
 
-struct writer_lane *writer_lane_init(struct writer_lane *lane) {
-	list_init(&lane->all);
-	list_init(&lane->ready);
-	lane->window.first = lane->window.end = 1; // orders count from 1
-	return lane;
+struct output_queue *output_queue_init(struct output_queue *queue) {
+	list_init(&queue->all);
+	list_init(&queue->ready);
+	queue->window.first = queue->window.end = 1; // orders count from 1
+	return queue;
 }
 
-void writer_lane_fini(struct writer_lane *lane) {
-	list_remove(&lane->all);
-	list_remove(&lane->ready);
-	free(lane->queue.slot);
-	free(lane->window.slot);
+void output_queue_fini(struct output_queue *queue) {
+	list_remove(&queue->all);
+	list_remove(&queue->ready);
+	free(queue->writable.slot);
+	free(queue->window.slot);
 }
 
-void writer_lane_push(struct writer_lane *lane, uint64_t ref) {
-	ring_set(&lane->queue, lane->queue.end, ref);
+void output_queue_push(struct output_queue *queue, uint64_t ref) {
+	ring_set(&queue->writable, queue->writable.end, ref);
 }
 
-void writer_lane_place(struct writer_lane *lane, uint64_t order, uint64_t ref) {
-	ring_set(&lane->window, order, ref);
+void output_queue_place(struct output_queue *queue, uint64_t order, uint64_t ref) {
+	ring_set(&queue->window, order, ref);
 }
 
-// It has become this job's turn in its lane while it is still running: the lines it has so far may be written.
-static void lane_promote(struct writer *writer, struct writer_lane *lane, struct spool *spool) {
+// It has become this job's turn in its queue while it is still running: the lines it has so far may be written.
+static void output_queue_promote(struct writer *writer, struct output_queue *queue, struct spool *spool) {
 	if (spool->busy) {
 		// its own thread looks again when it leaves, or when it wakes from waiting for room
 		++writer->released;
 		cond_broadcast(&writer->changed);
 	} else if (spool_is_ready(spool)) {
-		writer_lane_push(lane, spool_ref(spool_split_locked(spool)));
+		output_queue_push(queue, spool_ref(spool_split_locked(spool)));
 	}
 }
 
-void writer_lane_refresh(struct writer *writer, struct writer_lane *lane) {
-	struct ring *window = &lane->window;
-	for (uint64_t ref = REF_DONE; ring_is_empty(&lane->queue) && !ring_is_empty(window);) {
+void output_queue_refresh(struct writer *writer, struct output_queue *queue) {
+	struct ring *window = &queue->window;
+	for (uint64_t ref = REF_DONE; ring_is_empty(&queue->writable) && !ring_is_empty(window);) {
 		ref = ring_get(window, window->first);
-		if (ref == REF_DONE || (ref == REF_NONE && lane->closed)) {
+		if (ref == REF_DONE || (ref == REF_NONE && queue->closed)) {
 			ring_pop(window);
 			continue;
 		}
 		if ((ref & PACK_REF_MASK) == REF_OPEN) {
-			lane_promote(writer, lane, ref_spool(ref));
+			output_queue_promote(writer, queue, ref_spool(ref));
 		}
 		break;
 	}
@@ -115,27 +115,27 @@ void writer_lane_refresh(struct writer *writer, struct writer_lane *lane) {
 		cond_broadcast(&writer->changed); // it may have become the turn of one of them
 	}
 	uint64_t first = ring_get(window, window->first);
-	bool is_ready = !ring_is_empty(&lane->queue) || (first != REF_NONE && (first & PACK_REF_MASK) != REF_OPEN);
-	if (is_ready && !lane->is_ready) {
-		list_push_back(&writer->ready, &lane->ready);
-	} else if (!is_ready && lane->is_ready) {
-		list_remove(&lane->ready);
+	bool is_ready = !ring_is_empty(&queue->writable) || (first != REF_NONE && (first & PACK_REF_MASK) != REF_OPEN);
+	if (is_ready && !queue->is_ready) {
+		list_push_back(&writer->ready, &queue->ready);
+	} else if (!is_ready && queue->is_ready) {
+		list_remove(&queue->ready);
 	}
-	lane->is_ready = is_ready;
-	if (lane->closed && !is_ready && ring_is_empty(window)) {
-		writer_lane_fini(lane);
-		free(lane);
+	queue->is_ready = is_ready;
+	if (queue->closed && !is_ready && ring_is_empty(window)) {
+		output_queue_fini(queue);
+		free(queue);
 	}
 }
 
-uint64_t lanes_pop(struct writer *writer) {
-	struct writer_lane *lane = list_entry(writer->ready.next, struct writer_lane, ready);
-	struct ring *from = ring_is_empty(&lane->queue) ? &lane->window : &lane->queue;
+uint64_t output_queues_pop(struct writer *writer) {
+	struct output_queue *queue = list_entry(writer->ready.next, struct output_queue, ready);
+	struct ring *from = ring_is_empty(&queue->writable) ? &queue->window : &queue->writable;
 	uint64_t ref = ring_get(from, from->first);
 	ring_pop(from);
-	// behind the other lanes
-	list_remove(&lane->ready);
-	lane->is_ready = false;
-	writer_lane_refresh(writer, lane);
+	// behind the other queues
+	list_remove(&queue->ready);
+	queue->is_ready = false;
+	output_queue_refresh(writer, queue);
 	return ref;
 }

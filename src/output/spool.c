@@ -281,7 +281,7 @@ void spool_recycle_locked(struct spool *spool) {
 
 struct spool *spool_split_locked(struct spool *spool) {
 	struct spool *part = spool_new_locked(spool->writer);
-	part->lane = spool->lane;
+	part->queue = spool->queue;
 	spool_move_ready(part, spool);
 	return part;
 }

@@ -10,8 +10,8 @@
 // longer than the area it begins in `line`, and then nothing of the area may be written (ready == start).
 //
 // A spool is used by its job's thread until spool_finish(), then by whoever has the turn to write. The one exception is
-// WRITER_LINE_BUFFER with a place in an order: the lines of a job whose turn in its lane comes are taken by the thread that
-// ended the turn before it (lane_promote()), under the lock of the writer and only while the job's own thread is not `busy`
+// WRITER_LINE_BUFFER with a place in an order: the lines of a job whose turn in its queue comes are taken by the thread that
+// ended the turn before it (output_queue_promote()), under the lock of the writer and only while the job's own thread is not `busy`
 // with it.
 
 #ifndef FAIRPAR_OUTPUT_SPOOL_H
@@ -56,7 +56,7 @@ struct last_line {
 struct spool {
 	struct spool *next;         // free list
 	struct writer *writer;
-	struct writer_lane *lane;
+	struct output_queue *queue;
 	uint64_t order;
 	enum writer_mode mode;
 	char *block;                // or NULL: not yet needed, or given back

@@ -136,7 +136,7 @@ static struct spool *turn_next(struct writer *writer) {
 	if (writer->current || list_is_empty(&writer->ready)) {
 		return writer->current;
 	}
-	uint64_t ref = lanes_pop(writer);
+	uint64_t ref = output_queues_pop(writer);
 	if ((ref & PACK_REF_MASK) == PACK_REF) {
 		writer->unpacked_ref = ref;
 		writer->current = &writer->unpacked;

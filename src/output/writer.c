@@ -57,9 +57,9 @@ void writer_lines(struct spool *spool) {
 			spool_compact(spool);
 			turn_work(writer, false);
 		} else {
-			struct writer_lane *lane = spool->lane;
-			writer_lane_push(lane, spool_park_locked(spool, false));
-			writer_lane_refresh(writer, lane);
+			struct output_queue *queue = spool->queue;
+			output_queue_push(queue, spool_park_locked(spool, false));
+			output_queue_refresh(writer, queue);
 			turn_pump(writer);
 		}
 	}
@@ -84,28 +84,28 @@ void writer_leave(struct spool *spool) {
 	mutex_unlock(&writer->lock);
 }
 
-struct spool *spool_open(struct writer *writer, struct writer_lane *lane, uint64_t order, enum writer_mode mode,
+struct spool *spool_open(struct writer *writer, struct output_queue *queue, uint64_t order, enum writer_mode mode,
                          const char *tag, size_t tag_len) {
 	mutex_lock(&writer->lock);
 	struct spool *spool = spool_new_locked(writer);
-	spool->lane = lane ? lane : &writer->arrival;
+	spool->queue = queue ? queue : &writer->arrival;
 	spool->order = order;
 	spool->mode = mode;
 	++writer->open;
 	if (spool_is_line_ordered(spool)) {
-		writer_lane_place(lane, order, spool_ref(spool) | REF_OPEN);
+		output_queue_place(queue, order, spool_ref(spool) | REF_OPEN);
 	}
 	mutex_unlock(&writer->lock);
 	spool_set_tag(spool, tag, tag ? tag_len : 0);
 	return spool;
 }
 
-// Takes the lane past the job, whose output is written by the caller or was empty.
+// Takes the queue past the job, whose output is written by the caller or was empty.
 static void lane_done(struct spool *spool) {
 	if (spool_is_ordered(spool)) {
-		writer_lane_place(spool->lane, spool->order, REF_DONE);
+		output_queue_place(spool->queue, spool->order, REF_DONE);
 	}
-	writer_lane_refresh(spool->writer, spool->lane);
+	output_queue_refresh(spool->writer, spool->queue);
 }
 
 // Writes an ended spool as the first thing of a turn.
@@ -122,18 +122,18 @@ static void finish_now(struct spool *spool) {
 // Holds what is ready of an ended spool until its turn comes.
 static void finish_later(struct spool *spool) {
 	struct writer *writer = spool->writer;
-	struct writer_lane *lane = spool->lane;
+	struct output_queue *queue = spool->queue;
 	uint64_t ref = spool_park_locked(spool, true);
 	--writer->open;
 	if (spool_is_ordered(spool)) {
-		writer_lane_place(lane, spool->order, ref);
+		output_queue_place(queue, spool->order, ref);
 	} else {
-		writer_lane_push(lane, ref);
+		output_queue_push(queue, ref);
 	}
 	if (ref != spool_ref(spool)) {
 		spool_recycle_locked(spool);
 	}
-	writer_lane_refresh(writer, lane);
+	output_queue_refresh(writer, queue);
 	turn_pump(writer);
 }
 
@@ -167,13 +167,13 @@ void spool_finish(struct spool *spool) {
 	mutex_unlock(&writer->lock);
 }
 
-void writer_skip(struct writer *writer, struct writer_lane *lane, uint64_t order) {
+void writer_skip(struct writer *writer, struct output_queue *queue, uint64_t order) {
 	if (!writer->config.keep_order) {
 		return;
 	}
 	mutex_lock(&writer->lock);
-	writer_lane_place(lane, order, REF_DONE);
-	writer_lane_refresh(writer, lane);
+	output_queue_place(queue, order, REF_DONE);
+	output_queue_refresh(writer, queue);
 	turn_pump(writer);
 	mutex_unlock(&writer->lock);
 }
@@ -193,30 +193,30 @@ struct writer *writer_create(const struct writer_config *config) {
 	cond_init(&writer->changed);
 	cond_init(&writer->handed_over);
 	list_init(&writer->waiters);
-	list_init(&writer->lanes);
+	list_init(&writer->queues);
 	list_init(&writer->ready);
-	writer_lane_init(&writer->arrival);
+	output_queue_init(&writer->arrival);
 	return writer;
 }
 
-struct writer_lane *writer_lane_open(struct writer *writer) {
+struct output_queue *output_queue_open(struct writer *writer) {
 	if (!writer->config.keep_order) {
 		return &writer->arrival;
 	}
-	struct writer_lane *lane = writer_lane_init(NEW(struct writer_lane));
+	struct output_queue *queue = output_queue_init(NEW(struct output_queue));
 	mutex_lock(&writer->lock);
-	list_push_back(&writer->lanes, &lane->all);
+	list_push_back(&writer->queues, &queue->all);
 	mutex_unlock(&writer->lock);
-	return lane;
+	return queue;
 }
 
-void writer_lane_close(struct writer *writer, struct writer_lane *lane) {
-	if (lane == &writer->arrival) {
+void output_queue_close(struct writer *writer, struct output_queue *queue) {
+	if (queue == &writer->arrival) {
 		return;
 	}
 	mutex_lock(&writer->lock);
-	lane->closed = true;
-	writer_lane_refresh(writer, lane);
+	queue->closed = true;
+	output_queue_refresh(writer, queue);
 	turn_pump(writer);
 	mutex_unlock(&writer->lock);
 }
@@ -224,15 +224,15 @@ void writer_lane_close(struct writer *writer, struct writer_lane *lane) {
 void writer_finish(struct writer *writer) {
 	mutex_lock(&writer->lock);
 	verify(writer->open == 0);
-	list_for_each_entry(&writer->lanes, struct writer_lane, lane, all) {
-		lane->closed = true; // numbers that never came hold nobody up any more
-		writer_lane_refresh(writer, lane);
+	list_for_each_entry(&writer->queues, struct output_queue, queue, all) {
+		queue->closed = true; // numbers that never came hold nobody up any more
+		output_queue_refresh(writer, queue);
 	}
 	turn_pump(writer);
 	while (writer->writing) {
 		cond_wait(&writer->changed, &writer->lock);
 	}
-	verify(list_is_empty(&writer->lanes) && list_is_empty(&writer->ready));
+	verify(list_is_empty(&writer->queues) && list_is_empty(&writer->ready));
 	mutex_unlock(&writer->lock);
 }
 
@@ -251,7 +251,7 @@ int writer_destroy(struct writer *writer) {
 		writer->spare = spool->next;
 		spool_free(spool);
 	}
-	writer_lane_fini(&writer->arrival);
+	output_queue_fini(&writer->arrival);
 	streams_destroy(writer->streams);
 	store_destroy(writer->store);
 	free(writer->unpack_buf);

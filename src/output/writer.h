@@ -31,17 +31,17 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-// How one job is shown. Jobs of both modes live beside each other in a run, and in a lane: what is written of a job at
+// How one job is shown. Jobs of both modes live beside each other in a run, and in a queue: what is written of a job at
 // once (WRITER_GROUP: all of it, WRITER_LINE_BUFFER: whole lines) is never cut by another's.
 enum writer_mode {
 	WRITER_GROUP,        // a job's stdout, then its stderr, when it has ended
 	WRITER_LINE_BUFFER,  // whole lines as they come (a line ends with a newline), the rest of the last line when the job has
-	                   // ended; with keep_order while it is the oldest of its lane, held before
+	                   // ended; with keep_order while it is the oldest of its queue, held before
 	WRITER_LATEST,       // when a job has ended the last line of both streams, on stdout, and nothing else; as WRITER_GROUP
 };
 
 struct writer_config {
-	bool keep_order;          // by sequence within each lane (batch)
+	bool keep_order;          // by sequence within each queue (batch)
 	size_t spool_mem;         // bytes of held output in memory, over all jobs; beyond it unlinked files
 	const char *spool_dir;
 	int out_fd, err_fd;       // 1 and 2
@@ -59,8 +59,8 @@ struct writer_config {
 };
 
 struct writer;       // the writer, one for the run
-struct writer_lane;  // an order of its own: a batch
-struct spool;      // the captured output of one job, all its attempts and steps
+struct output_queue; // of one batch: its jobs' outputs, to be written in their order
+struct spool;        // the captured output of one job, all its attempts and steps
 
 // Copies the config, but for the name of the directory, which is borrowed. The caller ends it with writer_destroy().
 struct writer *writer_create(const struct writer_config *config);
@@ -71,15 +71,15 @@ int writer_destroy(struct writer *writer) FP_NODISCARD;
 
 // Begins an order of its own for a batch; without keep_order there is one for all. It is the writer's, and freed once it was
 // closed, which comes after its last spool_finish(), and all of it is written.
-struct writer_lane *writer_lane_open(struct writer *writer);
-void writer_lane_close(struct writer *writer, struct writer_lane *lane);
+struct output_queue *output_queue_open(struct writer *writer);
+void output_queue_close(struct writer *writer, struct output_queue *queue);
 
-// Opens the spool of the job with number `order` (from 1, without gaps) in its lane, to be shown as `mode` says; with
-// lane NULL it has no place in the order, and waits for nobody. Costs next to nothing until a byte comes. `tag`, if not
+// Opens the spool of the job with number `order` (from 1, without gaps) in its queue, to be shown as `mode` says; with
+// queue NULL it has no place in the order, and waits for nobody. Costs next to nothing until a byte comes. `tag`, if not
 // NULL, is put in front of every line of both streams (copied, `tag_len` bytes), as GNU parallel does: a carriage return
 // ends a line too, an empty output has no tag, a last line without a newline gets none. Memory of finished spools is used
 // again. A spool is used by one thread at a time.
-struct spool *spool_open(struct writer *writer, struct writer_lane *lane, uint64_t order, enum writer_mode mode,
+struct spool *spool_open(struct writer *writer, struct output_queue *queue, uint64_t order, enum writer_mode mode,
                          const char *tag, size_t tag_len);
 
 // Reads what is there from the non-blocking pipe (stream 0 or 1) into the spool, or right through; as
@@ -136,11 +136,11 @@ void spool_set_receipt(struct spool *spool, const char *mem, size_t len);
 enum { SPOOL_RECENT = 4096 };
 void spool_watch(struct spool *spool, struct buf *recent);
 
-// The job has ended: its output is written now, or when its turn in the lane comes. The spool is gone.
+// The job has ended: its output is written now, or when its turn in the queue comes. The spool is gone.
 void spool_finish(struct spool *spool);
 
-// The job with this number in the lane has no spool and never will (cancelled before it started, or its output is not
+// The job with this number in the queue has no spool and never will (cancelled before it started, or its output is not
 // captured). With keep_order those behind it wait for this call.
-void writer_skip(struct writer *writer, struct writer_lane *lane, uint64_t order);
+void writer_skip(struct writer *writer, struct output_queue *queue, uint64_t order);
 
 #endif

@@ -9,8 +9,9 @@
 #include <errno.h>
 #include <sys/signalfd.h>
 
-// SIGTTIN and SIGTTOU are left alone: a background fairpar that reads or writes the terminal stops as anything does.
-static const int answered[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGCONT, SIGUSR1, SIGUSR2};
+// What is answered besides the signals that end a run. SIGTTIN and SIGTTOU are left alone: a background fairpar that reads or
+// writes the terminal stops as anything does.
+static const int other_signals[] = {SIGTSTP, SIGCONT, SIGUSR1, SIGUSR2};
 
 void signals_get_ignored(sigset_t *ret_ignored) {
 	sigemptyset(ret_ignored);
@@ -37,11 +38,14 @@ void signals_defer(sigset_t *ret_mask) {
 int signals_open(void) {
 	sigset_t ignored, blocked;
 	signals_get_ignored(&ignored);
-	sigemptyset(&wanted);
-	for (size_t i = 0; i < sizeof(answered) / sizeof(answered[0]); ++i) {
+	get_ending_signals(&wanted);
+	for (size_t i = 0; i < sizeof(other_signals) / sizeof(other_signals[0]); ++i) {
+		sigaddset(&wanted, other_signals[i]);
+	}
+	for (int signal = 1; signal <= SIGRTMAX; ++signal) {
 		// what nohup or a shell's `&` made ignored stays so; blocked, it would arrive here all the same
-		if (!sigismember(&ignored, answered[i])) {
-			sigaddset(&wanted, answered[i]);
+		if (sigismember(&ignored, signal) == 1) {
+			sigdelset(&wanted, signal);
 		}
 	}
 	if (sigismember(&ignored, SIGCHLD)) {
@@ -155,10 +159,7 @@ void signals_die_within(unsigned seconds, int signal, void (*last_words)(void)) 
 // Sets what those do that were not ignored at the start.
 static void set_ending(void (*handler)(int)) {
 	struct sigaction action = {.sa_handler = handler, .sa_flags = SA_RESTART};
-	sigemptyset(&action.sa_mask);
-	for (size_t i = 0; i < ENDING_SIGNALS; ++i) {
-		sigaddset(&action.sa_mask, ending_signals[i]); // none comes before all have their default action again
-	}
+	get_ending_signals(&action.sa_mask); // none comes before all have their default action again
 	for (size_t i = 0; i < ENDING_SIGNALS; ++i) {
 		if (sigismember(&wanted, ending_signals[i]) == 1) {
 			(void)sigaction(ending_signals[i], &action, NULL); // of these it cannot fail
@@ -168,10 +169,7 @@ static void set_ending(void (*handler)(int)) {
 
 static void unblock_ending(void) {
 	sigset_t set;
-	sigemptyset(&set);
-	for (size_t i = 0; i < ENDING_SIGNALS; ++i) {
-		sigaddset(&set, ending_signals[i]);
-	}
+	get_ending_signals(&set);
 	verify(pthread_sigmask(SIG_UNBLOCK, &set, NULL) == 0);
 }
 

@@ -13,21 +13,21 @@ static struct lane *lane_at(struct lanes *lanes, unsigned n) {
 	return &lanes->lanes[n];
 }
 
-// The first lane beside the slots that is free and was so at `from`.
-static unsigned find_beside(const struct lanes *beside, uint64_t from) {
+// The first lane for attempts without a slot that is free and was so at `from`.
+static unsigned find_slotless(const struct lanes *slotless, uint64_t from) {
 	unsigned i = 0;
-	while (i < beside->n && (beside->lanes[i].is_taken || beside->lanes[i].end > from)) {
+	while (i < slotless->n && (slotless->lanes[i].is_taken || slotless->lanes[i].end > from)) {
 		++i;
 	}
-	return i < LANES_BESIDE ? i : LANES_BESIDE - 1;
+	return i < LANES_SLOTLESS ? i : LANES_SLOTLESS - 1;
 }
 
 // Puts it in its lane, behind what was there before: that of its slot, that which its start was put in, or a free one.
 static void put(struct attempts *all, struct attempt_span *attempt, const struct running_attempt *running) {
-	attempt->beside = attempt->id.slot == 0 || attempt->source == FROM_LONG;
-	attempt->lane = !attempt->beside ? (attempt->id.slot <= LANES_SLOTS ? attempt->id.slot : LANES_SLOTS) - 1
-	                : running && running->lane > 0 ? running->lane - 1 : find_beside(&all->beside, attempt->from);
-	struct lane *lane = lane_at(attempt->beside ? &all->beside : &all->slots, attempt->lane);
+	attempt->slotless = attempt->id.slot == 0 || attempt->source == FROM_LONG;
+	attempt->lane = !attempt->slotless ? (attempt->id.slot <= LANES_SLOTS ? attempt->id.slot : LANES_SLOTS) - 1
+	                : running && running->lane > 0 ? running->lane - 1 : find_slotless(&all->slotless, attempt->from);
+	struct lane *lane = lane_at(attempt->slotless ? &all->slotless : &all->slots, attempt->lane);
 	attempt->from = attempt->from < lane->end ? lane->end : attempt->from;
 	attempt->to = attempt->to < attempt->from ? attempt->from : attempt->to;
 	lane->is_taken = attempt->phase == ATTEMPT_STARTED;
@@ -115,6 +115,6 @@ void attempts_finish(struct attempts *all, uint64_t now) {
 		free(running);
 	}
 	free(all->slots.lanes);
-	free(all->beside.lanes);
-	*all = (struct attempts){.fn = all->fn, .arg = all->arg, .slots.n = all->slots.n, .beside.n = all->beside.n};
+	free(all->slotless.lanes);
+	*all = (struct attempts){.fn = all->fn, .arg = all->arg, .slots.n = all->slots.n, .slotless.n = all->slotless.n};
 }

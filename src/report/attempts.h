@@ -1,7 +1,7 @@
 // Pairs the start and the end of each attempt, and gives the attempt a lane: pictures are drawn from that.
 //
-// A lane is a row in which no two attempts overlap. There is one for each slot, and others beside them for attempts that take
-// no slot (of long-running jobs).
+// A lane is a row in which no two attempts overlap. There is one for each slot, and others for attempts that take no slot
+// (of long-running jobs).
 
 #ifndef FAIRPAR_REPORT_ATTEMPTS_H
 #define FAIRPAR_REPORT_ATTEMPTS_H
@@ -11,7 +11,7 @@
 
 enum {
 	LANES_SLOTS = 1 << 14,   // higher slots, of a damaged log, are drawn as the last of these
-	LANES_BESIDE = 1 << 10,
+	LANES_SLOTLESS = 1 << 10,
 };
 
 enum attempt_phase {
@@ -23,7 +23,7 @@ enum attempt_phase {
 struct attempt_span {
 	enum attempt_phase phase;
 	struct event_job id;
-	bool beside;             // in a lane beside the slots
+	bool slotless;           // it takes no slot, and has a lane of another kind
 	unsigned lane;           // from 0, of its kind
 	unsigned nslots;
 	enum event_source source;
@@ -59,7 +59,7 @@ struct attempts {
 	void *arg;
 	struct running_table running;
 	uint64_t last;           // event time of the last event
-	struct lanes slots, beside;
+	struct lanes slots, slotless;
 };
 
 // An event_fn: `arg` is the struct attempts. Calls `fn` for the attempt that the event starts or ends. A job that was up to

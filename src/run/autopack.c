@@ -69,7 +69,7 @@ bool autopack_take(struct worker *worker, struct queue *queue, const struct pack
 	coalesced->record.nargs = nargs;
 	coalesced->size += one.measured;
 	coalesced->n = view->taken + 1;
-	if (view->taken > 0 && batch->lane) {
+	if (view->taken > 0 && batch->output_queue) {
 		buf_add(&coalesced->orders, &one.item.order, sizeof(one.item.order));
 	}
 	return true;
@@ -86,7 +86,7 @@ void autopack_adopt(struct worker_state *state, struct job *job) {
 	for (size_t at = 0; at < coalesced->orders.len; at += sizeof(uint64_t)) {
 		uint64_t order;
 		memcpy(&order, coalesced->orders.data + at, sizeof(order));
-		writer_skip(job->batch->run->writer, job->batch->lane, order); // their output is where the first one's is
+		writer_skip(job->batch->run->writer, job->batch->output_queue, order); // their output is where the first one's is
 	}
 }
 

@@ -22,10 +22,10 @@ struct batch *batch_new(struct run *run, const char *name) {
 	return batch;
 }
 
-void batch_open_lane(struct batch *batch) {
+void batch_open_output_queue(struct batch *batch) {
 	const struct options *options = batch->run->options;
 	if (batch->run->writer && (options->keep_order || options->dry_run)) {
-		batch->lane = writer_lane_open(batch->run->writer);
+		batch->output_queue = output_queue_open(batch->run->writer);
 	}
 }
 
@@ -39,8 +39,8 @@ void batch_unref(struct batch *batch) {
 	if (atomic_fetch_sub_explicit(&batch->refs, 1, memory_order_acq_rel) > 1) {
 		return;
 	}
-	if (batch->lane) {
-		writer_lane_close(batch->run->writer, batch->lane);
+	if (batch->output_queue) {
+		output_queue_close(batch->run->writer, batch->output_queue);
 	}
 	publish_batch_end(batch);
 	for (size_t i = 0; i < batch->nspecs; ++i) {

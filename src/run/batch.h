@@ -38,15 +38,19 @@ struct batch {
 	bool again;                  // what it needs runs again: so do all its jobs. Set when it begins
 	bool allow_failure;          // a failed job is only reported
 	atomic_bool cancelled;       // by --cancel: nothing of it starts any more
-	struct writer_lane *lane;    // its order of output, or NULL without --keep-order
+	struct output_queue *output_queue; // of its jobs, in order; NULL without --keep-order
 	atomic_uint_least64_t order; // items given an order so far
 	struct batch_stats *stats;   // for subscribers; NULL if there is none (publish.h)
 	struct autopack *autopack;   // of --pack=auto, or NULL
 };
 
-// A batch of that name with one reference, to become its queue's user. Its lane is opened when it has.
+// Makes a batch; `name` is copied. Returns it with one reference, which becomes the one of the pool's queue.
 struct batch *batch_new(struct run *run, const char *name);
-void batch_open_lane(struct batch *batch);
+
+// With --keep-order: gives the batch its order of output, before its first item is queued.
+void batch_open_output_queue(struct batch *batch);
+
+// Takes one more reference (returns `batch`), or lets go of one.
 struct batch *batch_ref(struct batch *batch);
 void batch_unref(struct batch *batch);
 

@@ -144,7 +144,7 @@ static int begin_source(struct dag_node *node) {
 }
 
 // One thing less that the node waits for.
-static void meet(struct dag_node *node) {
+static void satisfy(struct dag_node *node) {
 	if (--node->unmet == 0 && node->state == NODE_WAITING) {
 		list_push_back(&node->run->dag->ready, &node->ready);
 	}
@@ -155,7 +155,7 @@ static void begin(struct dag_node *node) {
 	struct dag_node *target = node->plan->emits ? dag_node_of(run, node->plan->emits) : NULL;
 	if (target && target->awaits_feeder) {
 		target->awaits_feeder = false;
-		meet(target);
+		satisfy(target);
 	}
 	--run->dag->nwaiting;
 	node->state = NODE_RUNNING;
@@ -297,7 +297,7 @@ static void end(struct dag_node *node, bool failed) {
 	}
 	for (size_t i = 0; i < node->ndependents; ++i) {
 		node->dependents[i]->again |= again;
-		meet(node->dependents[i]);
+		satisfy(node->dependents[i]);
 	}
 }
 
@@ -353,7 +353,7 @@ static void open_one(struct run *run, struct dag_node *node, const struct manife
 	node->queue = pool_queue_open(run->pool, plan->name, &node->attrs, node->batch);
 	verify(node->queue); // nothing has begun, so nothing was cut short
 	batch_ref(node->batch);
-	batch_open_lane(node->batch);
+	batch_open_output_queue(node->batch);
 	size_t jobs = manifest_batch_jobs(plan);
 	publish_batch_known(node->batch, &node->attrs, jobs != SIZE_MAX && plan->nfeeders == 0 ? (int64_t)jobs : -1);
 	publish_batch_start(node->batch);
@@ -438,7 +438,7 @@ int dag_open(struct run *run) {
 	}
 	for (size_t i = 0; i < dag->n; ++i) {
 		if (dag->all[i].plan) {
-			meet(&dag->all[i]);
+			satisfy(&dag->all[i]);
 		}
 	}
 	begin_ready(run);

@@ -95,7 +95,7 @@ struct dag_node *dag_take_posted(struct dag *dag, bool *ret_failed, bool *ret_en
 // A job of the batch failed or was cancelled: what needs the batch can be skipped.
 void dag_node_job_failed(struct dag_node *node, const struct result *result);
 
-// A job of it runs, and not only because what it emits must come again (PAST_DONE).
+// A job of it runs, and not only because what it emits must come again (EARLIER_DONE).
 void dag_node_job_runs(struct dag_node *node);
 
 // A job of it is known to have failed or to have been cancelled: cheap, where very many are.

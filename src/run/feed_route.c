@@ -50,7 +50,7 @@ struct submission *feed_submission_open_batch(struct run *run, const char *name,
 	publish_batch_known(fresh, &attrs, /* jobs */ -1);
 	struct queue *queue = pool_queue_open(run->pool, name, &attrs, fresh);
 	if (queue && queue_user(queue) == fresh) {
-		batch_open_lane(fresh);
+		batch_open_output_queue(fresh);
 	} else {
 		batch_unref(fresh);
 	}

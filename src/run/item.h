@@ -9,11 +9,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// What the joblog says of an item that runs; see job_records_leave_out().
-enum past_outcome {
-	PAST_UNKNOWN,         // nothing, or that it failed; or there is nothing to resume
-	PAST_CHANGED,         // it was another one, or what it depends on runs again: so does what it emits
-	PAST_DONE,            // it was done, and runs for what it emits
+// What an earlier run made of an item, as its joblog says; see job_records_leave_out().
+enum earlier_outcome {
+	EARLIER_UNKNOWN,      // it is not in the log, or failed; or there is nothing to resume
+	EARLIER_CHANGED,      // it was another one, or what it depends on runs again: so does what it emits
+	EARLIER_DONE,         // it succeeded, and runs again only for what it emits
 };
 
 // The head of the bytes.
@@ -23,7 +23,7 @@ struct item {
 	uint64_t order;       // of its output within its batch, from 1; 0: it has no place in the order
 	uint32_t nargs;
 	uint32_t spec : 26;   // what its job is made from: index in batch->specs
-	uint32_t past : 2;    // enum past_outcome
+	uint32_t earlier : 2; // enum earlier_outcome
 	uint32_t bad : 1;     // it cannot be run: its job fails with item_view.reason
 	uint32_t stamped : 1; // a struct stamp follows
 	uint32_t added : 1;   // behind its words is the pointer to what it is made from: added_jobs.h

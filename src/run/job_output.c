@@ -42,10 +42,10 @@ void job_output_open_spool(struct worker_state *state, struct job *job) {
 		buf_fini(&raw);
 	}
 	// what is no item (order 0) has no place in the order
-	struct writer_lane *lane = job->item.order ? job->batch->lane : NULL;
+	struct output_queue *output_queue = job->item.order ? job->batch->output_queue : NULL;
 	enum writer_mode mode = output == OUTPUT_LINE_BUFFER ? WRITER_LINE_BUFFER : WRITER_GROUP;
 	mode = run->options->show.latest_line && !run->options->dry_run ? WRITER_LATEST : mode;
-	job->spool = spool_open(run->writer, lane, job->item.order, mode, tag.data, tag.len);
+	job->spool = spool_open(run->writer, output_queue, job->item.order, mode, tag.data, tag.len);
 	buf_fini(&tag);
 }
 

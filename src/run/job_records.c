@@ -348,12 +348,12 @@ static void find_total(struct run *run, const struct job_spec *spec, struct expa
 }
 
 // Asks the log for the item, and uses up the row that says that it is done.
-static enum past_outcome find_past(struct run *run, const struct job_spec *spec, const struct record *record, uint64_t seq) {
+static enum earlier_outcome find_earlier(struct run *run, const struct job_spec *spec, const struct record *record, uint64_t seq) {
 	struct job_records *job_records = run->job_records;
 	struct expansion x = {.record = record, .seq = seq, .slots = run->slots, .total = run->total};
 	struct buf text = BUF_INIT;
 	if (!job_records->resume) {
-		return result_files_is_done(run, record, seq) ? PAST_DONE : PAST_UNKNOWN;
+		return result_files_is_done(run, record, seq) ? EARLIER_DONE : EARLIER_UNKNOWN;
 	}
 	mutex_lock(&job_records->lock);
 	find_total(run, spec, &x, &text);
@@ -361,7 +361,7 @@ static enum past_outcome find_past(struct run *run, const struct job_spec *spec,
 	bool other = !done && resume_is_other(job_records->resume, seq, buf_str(&text), text.len);
 	mutex_unlock(&job_records->lock);
 	buf_fini(&text);
-	return done ? PAST_DONE : other ? PAST_CHANGED : PAST_UNKNOWN;
+	return done ? EARLIER_DONE : other ? EARLIER_CHANGED : EARLIER_UNKNOWN;
 }
 
 bool job_records_leave_out(struct batch *batch, const struct job_spec *spec, const struct record *record, struct item *item) {
@@ -376,15 +376,15 @@ bool job_records_leave_out(struct batch *batch, const struct job_spec *spec, con
 	} else if (run->blocks) {
 		bare.size = strlen(bare.args) + 1; // without where the block is
 	}
-	bool again = batch->again || item->past == PAST_CHANGED;
-	enum past_outcome past = again ? PAST_CHANGED : find_past(run, spec ? spec : batch->specs[item->spec], &bare, item->seq);
-	item->past = past & 3;
-	if (past != PAST_DONE || batch->emits) {
+	bool again = batch->again || item->earlier == EARLIER_CHANGED;
+	enum earlier_outcome earlier = again ? EARLIER_CHANGED : find_earlier(run, spec ? spec : batch->specs[item->spec], &bare, item->seq);
+	item->earlier = earlier & 3;
+	if (earlier != EARLIER_DONE || batch->emits) {
 		return false;
 	}
 	publish_resumed(run);
-	if (batch->lane) {
-		writer_skip(run->writer, batch->lane, item->order);
+	if (batch->output_queue) {
+		writer_skip(run->writer, batch->output_queue, item->order);
 	}
 	return true;
 }

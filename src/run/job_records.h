@@ -19,8 +19,8 @@ const struct source_config *job_records_source(const struct run *run);
 uint64_t job_records_seq(const struct run *run, uint64_t n);
 
 // True if the item need not run, for the log says that it is done: it is counted as such, and its place in the order of
-// output is given up. Else sets item->past. What emits always runs, for what it emits must come again; what depends on
-// something that runs again (batch->again, or PAST_CHANGED in item->past) is not taken as done. Of a batch that is fed once
+// output is given up. Else sets item->earlier. What emits always runs, for what it emits must come again; what depends on
+// something that runs again (batch->again, or EARLIER_CHANGED in item->earlier) is not taken as done. Of a batch that is fed once
 // it has begun, else when the item gets its number. From any thread.
 bool job_records_leave_out(struct batch *batch, const struct job_spec *spec, const struct record *record, struct item *item);
 

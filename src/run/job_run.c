@@ -49,8 +49,8 @@ static struct run *run_of(struct queue *queue) {
 
 // There is no output for the item's place in the order.
 static void skip_output(struct batch *batch, const struct item *item) {
-	if (batch->lane && item->order > 0) {
-		writer_skip(batch->run->writer, batch->lane, item->order);
+	if (batch->output_queue && item->order > 0) {
+		writer_skip(batch->run->writer, batch->output_queue, item->order);
 	}
 }
 
@@ -262,12 +262,12 @@ static void job_attempt(struct worker_state *state, struct job *job, struct resu
 		.template = step_template(job),
 		.line_items = emits ? &state->line_items : NULL,
 	};
-	if (job->batch->node && job->item.past != PAST_DONE) {
+	if (job->batch->node && job->item.earlier != EARLIER_DONE) {
 		dag_node_job_runs(job->batch->node);
 	}
 	if (emits) {
 		line_items_begin(&state->line_items, state->worker, job->batch->emits, job->item.seq, /* hold */ spec->attempts > 1);
-		state->line_items.submission.again = job->item.past == PAST_CHANGED;
+		state->line_items.submission.again = job->item.earlier == EARLIER_CHANGED;
 	}
 	attempt_run(state, job, &attempt, ret_result);
 	if (emits) {

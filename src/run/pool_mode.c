@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "base/temp_file.h"
 #include "base/text.h"
+#include "base/write_limit.h"
 #include "process/plain_child.h"
 #include "process/signals.h"
 #include "run/jobserver_server.h"
@@ -47,7 +48,7 @@ static void answer_signals(struct client *client, int signal_fd) {
 			signals_stop_self();
 		} else if (signal == SIGCONT && isatty(STDERR_FILENO)) {
 			client_ask(client, CLIENT_PLACE); // the line is drawn again
-		} else if (signal == SIGINT || signal == SIGTERM || signal == SIGHUP || signal == SIGQUIT) {
+		} else if (is_ending_signal(signal)) {
 			screen_close();
 			signals_die(signal);
 		}

@@ -96,6 +96,29 @@ static void suspend(struct run *run) {
 	pool_pause(run->pool, false);
 }
 
+// The first one ends the jobs, a second one kills them, a third one kills fairpar.
+static void answer_ending_signal(struct run *run, int signal) {
+	if (run->killing) { // what keeps us is a reader who does not read
+		children_kill_with_cookie(run->children);
+		signals_die(signal);
+	}
+	if (run->signal) {
+		run->killing = true;
+		run->executor.kill(run->executor.arg);
+		return;
+	}
+	run->signal = signal;
+	if (signals_typed()) {
+		screen_echoed();
+	}
+	write_limit_hasten();
+	publish_cut(run, signals_name(signal));
+	terminate(run);
+	if (!run->options->quiet) {
+		diag_note("stopping: the running jobs get SIGTERM; once more and they are killed");
+	}
+}
+
 static void answer_signal(struct run *run, int signal) {
 	uint64_t now = now_ns();
 	switch (signal) {
@@ -122,31 +145,10 @@ static void answer_signal(struct run *run, int signal) {
 			explain_live_print(run);
 		}
 		break;
-	case SIGINT:
-	case SIGTERM:
-	case SIGHUP:
-	case SIGQUIT:
-		if (run->killing) { // a third one: what keeps us is a reader who does not read
-			children_kill_with_cookie(run->children);
-			signals_die(signal);
-		}
-		if (run->signal) {
-			run->killing = true;
-			run->executor.kill(run->executor.arg);
-			break;
-		}
-		run->signal = signal;
-		if (signals_typed()) {
-			screen_echoed();
-		}
-		write_limit_hasten();
-		publish_cut(run, signals_name(signal));
-		terminate(run);
-		if (!run->options->quiet) {
-			diag_note("stopping: the running jobs get SIGTERM; once more and they are killed");
-		}
-		break;
 	default:
+		if (is_ending_signal(signal)) {
+			answer_ending_signal(run, signal);
+		}
 		break;
 	}
 }

@@ -21,7 +21,7 @@ static void add(struct submission *submission, const struct record *record, unsi
 		.order = atomic_add_relaxed(&batch->order, 1) + 1,
 		.nargs = record->nargs,
 		.spec = spec & (INT32_MAX >> 5),
-		.past = submission->again ? PAST_CHANGED : PAST_UNKNOWN,
+		.earlier = submission->again ? EARLIER_CHANGED : EARLIER_UNKNOWN,
 		.bad = bad != NULL,
 		.added = job != NULL,
 		.stamped = batch->stats != NULL,
@@ -65,10 +65,10 @@ bool submission_add_job(struct submission *submission, struct added_job *added, 
 // The numbers that were given to them are nobody's.
 static void drop_all(struct submission *submission) {
 	struct batch *batch = submission->batch;
-	for (size_t i = 0; batch->lane && i < submission->n; ++i) {
+	for (size_t i = 0; batch->output_queue && i < submission->n; ++i) {
 		struct item_view view;
 		item_read(&view, submission->bytes.data + submission->items[i].at, submission->items[i].size);
-		writer_skip(batch->run->writer, batch->lane, view.item.order);
+		writer_skip(batch->run->writer, batch->output_queue, view.item.order);
 	}
 	counts_lost(batch, submission->n);
 }

@@ -217,6 +217,24 @@ static void on_trouble(void *arg FP_UNUSED, const char *what, int error) {
 	diag_note("warning: %s: %s", what, strerror(error));
 }
 
+// The first one ends the jobs, a second one kills them, a third one kills xargs.
+static void answer_ending_signal(struct xargs *xargs, int signal) {
+	struct xargs_run *run = &xargs->run;
+	if (xargs->killing) {
+		children_kill_with_cookie(run->children);
+		signals_die(signal);
+	}
+	if (xargs->signal) {
+		xargs->killing = true;
+		children_kill(run->children);
+		return;
+	}
+	xargs->signal = signal;
+	write_limit_set(now_ns()); // xargs itself would have died
+	pool_shutdown(run->pool, POOL_CANCELLING);
+	children_terminate(run->children);
+}
+
 static void answer_signal(struct xargs *xargs, int signal) {
 	struct xargs_run *run = &xargs->run;
 	switch (signal) {
@@ -236,25 +254,10 @@ static void answer_signal(struct xargs *xargs, int signal) {
 	case SIGCHLD:
 		children_rest(run->children);
 		break;
-	case SIGINT:
-	case SIGTERM:
-	case SIGHUP:
-	case SIGQUIT:
-		if (xargs->killing) {
-			children_kill_with_cookie(run->children);
-			signals_die(signal);
-		}
-		if (xargs->signal) {
-			xargs->killing = true;
-			children_kill(run->children);
-			break;
-		}
-		xargs->signal = signal;
-		write_limit_set(now_ns()); // xargs itself would have died
-		pool_shutdown(run->pool, POOL_CANCELLING);
-		children_terminate(run->children);
-		break;
 	default:
+		if (is_ending_signal(signal)) {
+			answer_ending_signal(xargs, signal);
+		}
 		break;
 	}
 }

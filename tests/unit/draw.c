@@ -187,7 +187,7 @@ static void test_small(void) {
 	sample_make(&sample, tell_small);
 	const struct timeline *timeline = &sample.timeline;
 	check_equal(timeline->slots, 2);
-	check_equal(timeline->nbeside, 1);
+	check_equal(timeline->nslotless, 1);
 	check_equal(timeline->nlanes, 3);
 	check_equal(timeline->nbars, 5);
 	check_equal(timeline->merged, 0);

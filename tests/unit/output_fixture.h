@@ -124,7 +124,7 @@ struct output_setup {
 struct output {
 	struct output_setup setup;
 	struct writer *writer;
-	struct writer_lane *lane;  // of jobs that job_open() opens
+	struct output_queue *queue;  // of jobs that job_open() opens
 	struct reader out, err;
 	struct failure failure;
 };
@@ -138,12 +138,12 @@ static inline void output_open(struct output *output, const struct output_setup 
 		.spool_dir = setup->spool_dir ? setup->spool_dir : "/tmp",
 		.out_fd = output->out.write_fd, .err_fd = output->err.write_fd, .failed = note_failure, .arg = &output->failure,
 	});
-	output->lane = writer_lane_open(output->writer);
+	output->queue = output_queue_open(output->writer);
 }
 
 static inline void output_end_as(struct output *output, int result) {
-	if (output->lane) {
-		writer_lane_close(output->writer, output->lane);
+	if (output->queue) {
+		output_queue_close(output->writer, output->queue);
 	}
 	reader_go(&output->out);
 	reader_go(&output->err);
@@ -173,14 +173,14 @@ static inline void output_free(struct output *output) {
 
 // ---- jobs
 
-// The job with number `order` in the writer's lane.
+// The job with number `order` in the writer's queue.
 static inline struct spool *job_open(struct output *output, uint64_t order) {
-	return spool_open(output->writer, output->lane, order, output->setup.mode, NULL, 0);
+	return spool_open(output->writer, output->queue, order, output->setup.mode, NULL, 0);
 }
 
 // One of any mode, with a tag or NULL.
 static inline struct spool *job_open_as(struct output *output, uint64_t order, enum writer_mode mode, const char *tag) {
-	return spool_open(output->writer, output->lane, order, mode, tag, tag ? strlen(tag) : 0);
+	return spool_open(output->writer, output->queue, order, mode, tag, tag ? strlen(tag) : 0);
 }
 
 // Bytes a job writes, through a pipe as a child does.

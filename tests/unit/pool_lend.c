@@ -119,6 +119,16 @@ static void expect(const char *text) {
 	mutex_unlock(&notes_lock);
 }
 
+// Opens a pool of that many slots with the queue `name`, whose items are `ids`, and starts it: `text` happens. Returns the queue.
+static struct queue *start(unsigned slots, const char *name, const char *ids, unsigned width, const char *text) {
+	open_stage(slots);
+	struct queue *queue = open_queue(name, NULL);
+	queue_up(queue, ids, width);
+	pool_start(pool);
+	expect(text);
+	return queue;
+}
+
 static void lend(int id) {
 	pool_lend(pool, actors[id].worker);
 }
@@ -158,11 +168,7 @@ static void close_stage(struct queue *a, struct queue *b) {
 // ---- one slot ----
 
 static void test_lends(void) {
-	open_stage(1);
-	struct queue *a = open_queue("a", NULL);
-	queue_up(a, "1234", 1);
-	pool_start(pool);
-	expect("a1 ");
+	struct queue *a = start(1, "a", "1234", 1, "a1 ");
 	lend(1);
 	expect("a1 a2 ");
 	struct pool_stat stat = stat_now();
@@ -185,11 +191,7 @@ static void test_lends(void) {
 }
 
 static void test_lends_again(void) {
-	open_stage(1);
-	struct queue *a = open_queue("a", NULL);
-	queue_up(a, "123", 1);
-	pool_start(pool);
-	expect("a1 ");
+	struct queue *a = start(1, "a", "123", 1, "a1 ");
 	lend(1);
 	expect("a1 a2 ");
 	lend(1); // no more than once
@@ -207,11 +209,7 @@ static void test_lends_again(void) {
 }
 
 static void test_nobody_there(void) {
-	open_stage(1);
-	struct queue *a = open_queue("a", NULL);
-	queue_up(a, "1", 1);
-	pool_start(pool);
-	expect("a1 ");
+	struct queue *a = start(1, "a", "1", 1, "a1 ");
 	lend(1);
 	check_equal(stat_now().slots_taken, 0);
 	reclaim(1);
@@ -252,11 +250,7 @@ static void test_chain(void) {
 }
 
 static void test_first_come(void) {
-	open_stage(2);
-	struct queue *a = open_queue("a", NULL);
-	queue_up(a, "123456", 1);
-	pool_start(pool);
-	expect("a1 a2 ");
+	struct queue *a = start(2, "a", "123456", 1, "a1 a2 ");
 	lend(1);
 	expect("a1 a2 a3 ");
 	lend(2);
@@ -347,11 +341,7 @@ static void test_paused(void) {
 }
 
 static void test_wide_forward(void) {
-	open_stage(2);
-	struct queue *a = open_queue("a", NULL), *w = open_queue("w", NULL);
-	queue_up(a, "12345", 1);
-	pool_start(pool);
-	expect("a1 a2 ");
+	struct queue *a = start(2, "a", "12345", 1, "a1 a2 "), *w = open_queue("w", NULL);
 	queue_up(w, "9", 2);
 	check(pool_bring_forward(pool, w, 9));
 	lend(1); // one slot is free, and kept for the wide one
@@ -371,11 +361,7 @@ static void test_wide_forward(void) {
 }
 
 static void test_wide_waiter(void) {
-	open_stage(2);
-	struct queue *a = open_queue("a", NULL), *w = open_queue("w", NULL);
-	queue_up(w, "1", 2);
-	pool_start(pool);
-	expect("w1 ");
+	struct queue *w = start(2, "w", "1", 2, "w1 "), *a = open_queue("a", NULL);
 	queue_up(a, "234", 1);
 	lend(1);
 	expect("w1 a2 a3 ");
@@ -392,11 +378,7 @@ static void test_wide_waiter(void) {
 
 // One that reserves slots by its turn lets those in the front go first.
 static void test_before_reserver(void) {
-	open_stage(2);
-	struct queue *a = open_queue("a", NULL), *w = open_queue("w", NULL);
-	queue_up(a, "12", 1);
-	pool_start(pool);
-	expect("a1 a2 ");
+	struct queue *a = start(2, "a", "12", 1, "a1 a2 "), *w = open_queue("w", NULL);
 	lend(2);
 	queue_up(w, "9", 2);
 	while (pool_queue_bytes(pool, w) > 0) {
@@ -419,11 +401,7 @@ static void test_before_reserver(void) {
 }
 
 static void test_reserved_forward(void) {
-	open_stage(2);
-	struct queue *a = open_queue("a", NULL), *w = open_queue("w", NULL);
-	queue_up(a, "1", 1);
-	pool_start(pool);
-	expect("a1 ");
+	struct queue *a = start(2, "a", "1", 1, "a1 "), *w = open_queue("w", NULL);
 	queue_up(w, "9", 2);
 	while (pool_queue_bytes(pool, w) > 0) {
 		sched_yield();
@@ -439,11 +417,7 @@ static void test_reserved_forward(void) {
 // ---- ends ----
 
 static void test_ends_while_lending(void) {
-	open_stage(1);
-	struct queue *a = open_queue("a", NULL);
-	queue_up(a, "12", 1);
-	pool_start(pool);
-	expect("a1 ");
+	struct queue *a = start(1, "a", "12", 1, "a1 ");
 	lend(1);
 	expect("a1 a2 ");
 	end(1);
@@ -457,11 +431,7 @@ static void test_ends_while_lending(void) {
 }
 
 static void test_ends_in_line(void) {
-	open_stage(2);
-	struct queue *a = open_queue("a", NULL), *w = open_queue("w", NULL);
-	queue_up(w, "1", 2);
-	pool_start(pool);
-	expect("w1 ");
+	struct queue *w = start(2, "w", "1", 2, "w1 "), *a = open_queue("a", NULL);
 	queue_up(a, "23", 1);
 	lend(1);
 	expect("w1 a2 a3 ");
@@ -475,11 +445,7 @@ static void test_ends_in_line(void) {
 }
 
 static void test_closed_while_lending(void) {
-	open_stage(1);
-	struct queue *a = open_queue("a", NULL), *b = open_queue("b", NULL);
-	queue_up(a, "1", 1);
-	pool_start(pool);
-	expect("a1 ");
+	struct queue *a = start(1, "a", "1", 1, "a1 "), *b = open_queue("b", NULL);
 	lend(1);
 	pool_queue_close(pool, a);
 	queue_up(b, "2", 1);
@@ -503,11 +469,7 @@ static void test_closed_while_lending(void) {
 }
 
 static void test_at_once(void) {
-	open_stage(1);
-	struct queue *a = open_queue("a", NULL);
-	queue_up(a, "1234", 1);
-	pool_start(pool);
-	expect("a1 ");
+	struct queue *a = start(1, "a", "1234", 1, "a1 ");
 	lend(1);
 	expect("a1 a2 ");
 	pool_reclaim(pool, actors[1].worker, /* waits */ false); // who waited was killed: the item goes on
@@ -529,11 +491,7 @@ static void test_at_once(void) {
 // ---- slots that come and go ----
 
 static void test_fewer_slots(void) {
-	open_stage(2);
-	struct queue *a = open_queue("a", NULL);
-	queue_up(a, "123", 1);
-	pool_start(pool);
-	expect("a1 a2 ");
+	struct queue *a = start(2, "a", "123", 1, "a1 a2 ");
 	lend(1);
 	expect("a1 a2 a3 ");
 	reclaim(1);
@@ -660,11 +618,7 @@ static void test_time(void) {
 // ---- one item ----
 
 static void test_cancel_item(void) {
-	open_stage(1);
-	struct queue *a = open_queue("a", NULL), *w = open_queue("w", NULL);
-	queue_up(a, "123456", 1);
-	pool_start(pool);
-	expect("a1 ");
+	struct queue *a = start(1, "a", "123456", 1, "a1 "), *w = open_queue("w", NULL);
 	check(!pool_cancel_item(pool, a, 1)); // runs
 	check(!pool_cancel_item(pool, a, 7));
 	check(!pool_cancel_item(pool, w, 2));
@@ -705,11 +659,7 @@ static void test_cancel_all(void) {
 }
 
 static void test_shutdown(void) {
-	open_stage(1);
-	struct queue *a = open_queue("a", NULL);
-	queue_up(a, "123", 1);
-	pool_start(pool);
-	expect("a1 ");
+	struct queue *a = start(1, "a", "123", 1, "a1 ");
 	lend(1);
 	expect("a1 a2 ");
 	check(pool_bring_forward(pool, a, 3));
@@ -773,11 +723,7 @@ static void test_middle(void) {
 
 static void test_all_of_chunk(void) {
 	// what is left of a queue when all but the first was taken out of it
-	open_stage(1);
-	struct queue *a = open_queue("a", NULL);
-	queue_up(a, "12345", 1);
-	pool_start(pool);
-	expect("a1 ");
+	struct queue *a = start(1, "a", "12345", 1, "a1 ");
 	check(pool_cancel_item(pool, a, 5));
 	check(pool_cancel_item(pool, a, 4));
 	check(pool_cancel_item(pool, a, 3));

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 static struct writer *writer;
-static struct writer_lane *lane;
+static struct output_queue *queue;
 static FILE *out;
 
 static struct spool *open_spool(enum writer_mode mode, bool keep_order, const char *tag) {
@@ -17,8 +17,8 @@ static struct spool *open_spool(enum writer_mode mode, bool keep_order, const ch
 	writer = writer_create(&(struct writer_config){
 		.keep_order = keep_order, .spool_mem = 1 << 20, .spool_dir = "/tmp", .out_fd = fileno(out), .err_fd = fileno(out),
 	});
-	lane = writer_lane_open(writer);
-	return spool_open(writer, lane, 1, mode, tag, tag ? strlen(tag) : 0);
+	queue = output_queue_open(writer);
+	return spool_open(writer, queue, 1, mode, tag, tag ? strlen(tag) : 0);
 }
 
 // As a child writes: through a pipe.
@@ -42,7 +42,7 @@ static void check_last(struct spool *spool, const char *expected) {
 static void check_written(struct spool *spool, const char *expected) {
 	char text[200000];
 	spool_finish(spool);
-	writer_lane_close(writer, lane);
+	output_queue_close(writer, queue);
 	check(writer_destroy(writer) == 0);
 	rewind(out);
 	size_t len = fread(text, 1, sizeof(text) - 1, out);

@@ -44,7 +44,7 @@ static void test_tags_large(void) {
 		buf_addc(&tag, 't');
 	}
 	struct spool *first = job_open(&output, 1);
-	struct spool *second = spool_open(output.writer, output.lane, 2, output.setup.mode, tag.data, tag.len);
+	struct spool *second = spool_open(output.writer, output.queue, 2, output.setup.mode, tag.data, tag.len);
 	for (int i = 0; i < 5; ++i) {
 		size_t from = text.len;
 		for (int k = 0; k < 33333; ++k) {
@@ -113,9 +113,9 @@ static void test_full_stdout(void) {
 	struct failure failure = {0};
 	struct writer *writer = writer_create(&(struct writer_config){.spool_dir = "/tmp", .out_fd = full,
 		.err_fd = err.write_fd, .failed = note_failure, .arg = &failure});
-	struct writer_lane *lane = writer_lane_open(writer);
+	struct output_queue *queue = output_queue_open(writer);
 	for (uint64_t i = 1; i <= 3; ++i) {
-		struct spool *spool = spool_open(writer, lane, i, WRITER_GROUP, NULL, 0);
+		struct spool *spool = spool_open(writer, queue, i, WRITER_GROUP, NULL, 0);
 		job_writes(spool, 0, "out");
 		job_writes(spool, 1, "err");
 		spool_finish(spool);
@@ -140,10 +140,10 @@ static void test_closed_stdout(void) {
 		struct failure failure = {0};
 		struct writer *writer = writer_create(&(struct writer_config){.spool_dir = "/tmp",
 			.out_fd = ends[1], .err_fd = ends[1], .failed = note_failure, .arg = &failure});
-		struct writer_lane *lane = writer_lane_open(writer);
+		struct output_queue *queue = output_queue_open(writer);
 		char *mem = xcalloc(1, 1000000);
 		for (uint64_t i = 1; i <= 2; ++i) {
-			struct spool *spool = spool_open(writer, lane, i, WRITER_GROUP, NULL, 0);
+			struct spool *spool = spool_open(writer, queue, i, WRITER_GROUP, NULL, 0);
 			if (live) {
 				spool_set_live(spool);
 			}

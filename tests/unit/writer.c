@@ -8,7 +8,7 @@
 
 // Bytes of job `n` on a stream: a head {n, length} and noise that follows from n.
 struct head {
-	uint64_t job, lane, len;
+	uint64_t job, queue, len;
 };
 
 static size_t random_size(uint64_t *state) {
@@ -16,26 +16,26 @@ static size_t random_size(uint64_t *state) {
 	return (next_random(state) % (UINT64_C(1) << (next_random(state) % 21))) + 1;
 }
 
-enum { LANES = 3 };
+enum { QUEUES = 3 };
 
 struct many_jobs {
 	struct output *output;
-	struct writer_lane *lane[LANES];
+	struct output_queue *queue[QUEUES];
 	mutex lock;
-	uint64_t next[LANES];
-	uint64_t count;         // in each lane
+	uint64_t next[QUEUES];
+	uint64_t count;         // in each queue
 	uint64_t seed;
 	int workers;            // still running
 };
 
-static char *job_bytes(uint64_t lane, uint64_t job, int stream, uint64_t seed, size_t *ret_len) {
-	uint64_t state = seed ^ (job * 1000003 + lane * 7919 + (uint64_t)stream);
+static char *job_bytes(uint64_t queue, uint64_t job, int stream, uint64_t seed, size_t *ret_len) {
+	uint64_t state = seed ^ (job * 1000003 + queue * 7919 + (uint64_t)stream);
 	next_random(&state);
 	if (next_random(&state) % 4 == 0) { // silent
 		*ret_len = 0;
 		return NULL;
 	}
-	struct head head = {job, lane, random_size(&state)};
+	struct head head = {job, queue, random_size(&state)};
 	char *mem = xmalloc(sizeof(head) + head.len);
 	memcpy(mem, &head, sizeof(head));
 	noise(mem + sizeof(head), head.len, job * 2 + (uint64_t)stream);
@@ -46,17 +46,17 @@ static char *job_bytes(uint64_t lane, uint64_t job, int stream, uint64_t seed, s
 static void *many_jobs_main(void *arg) {
 	struct many_jobs *jobs = arg;
 	for (uint64_t turn = 0;; ++turn) {
-		uint64_t lane = turn % LANES;
+		uint64_t queue = turn % QUEUES;
 		mutex_lock(&jobs->lock);
-		uint64_t job = ++jobs->next[lane];
+		uint64_t job = ++jobs->next[queue];
 		uint64_t most = jobs->next[0] + jobs->next[1] + jobs->next[2];
 		struct spool *spool = NULL;
 		if (job <= jobs->count) { // in order: one that is not yet open cannot be waited for
-			spool = spool_open(jobs->output->writer, jobs->lane[lane], job, WRITER_GROUP, NULL, 0);
+			spool = spool_open(jobs->output->writer, jobs->queue[queue], job, WRITER_GROUP, NULL, 0);
 		}
 		mutex_unlock(&jobs->lock);
 		if (job > jobs->count) {
-			if (most > LANES * (jobs->count + 8)) {
+			if (most > QUEUES * (jobs->count + 8)) {
 				break;
 			}
 			continue;
@@ -64,7 +64,7 @@ static void *many_jobs_main(void *arg) {
 		size_t len[2];
 		char *mem[2];
 		for (int i = 0; i < 2; ++i) {
-			mem[i] = job_bytes(lane, job, i, jobs->seed, &len[i]);
+			mem[i] = job_bytes(queue, job, i, jobs->seed, &len[i]);
 		}
 		// in slices of both streams
 		size_t at[2] = {0, 0};
@@ -89,11 +89,11 @@ static void *many_jobs_main(void *arg) {
 // Checks that the stream is the jobs' outputs one after the other, each whole.
 static void check_many_jobs(struct many_jobs *jobs, struct reader *reader, int stream, bool ordered) {
 	const char *at = reader->got.data, *end = at + reader->got.len;
-	uint64_t expect = 0, seen = 0, last[LANES] = {0};
-	for (uint64_t lane = 0; lane < LANES; ++lane) {
+	uint64_t expect = 0, seen = 0, last[QUEUES] = {0};
+	for (uint64_t queue = 0; queue < QUEUES; ++queue) {
 		for (uint64_t job = 1; job <= jobs->count; ++job) {
 			size_t len;
-			free(job_bytes(lane, job, stream, jobs->seed, &len));
+			free(job_bytes(queue, job, stream, jobs->seed, &len));
 			expect += len > 0;
 		}
 	}
@@ -101,15 +101,15 @@ static void check_many_jobs(struct many_jobs *jobs, struct reader *reader, int s
 		struct head head;
 		check((size_t)(end - at) >= sizeof(head));
 		memcpy(&head, at, sizeof(head));
-		check(head.lane < LANES && head.job >= 1 && head.job <= jobs->count);
+		check(head.queue < QUEUES && head.job >= 1 && head.job <= jobs->count);
 		size_t len;
-		char *mem = job_bytes(head.lane, head.job, stream, jobs->seed, &len);
+		char *mem = job_bytes(head.queue, head.job, stream, jobs->seed, &len);
 		check((size_t)(end - at) >= len && memcmp(at, mem, len) == 0);
 		free(mem);
 		at += len;
 		++seen;
-		check(!ordered || head.job > last[head.lane]);
-		last[head.lane] = head.job;
+		check(!ordered || head.job > last[head.queue]);
+		last[head.queue] = head.job;
 	}
 	check_equal(seen, expect);
 }
@@ -119,8 +119,8 @@ static void run_many_jobs(const struct output_setup *setup) {
 	output_open(&output, setup);
 	struct many_jobs jobs = {.output = &output, .count = 40, .seed = setup->spool_mem + setup->keep_order};
 	mutex_init(&jobs.lock, LOCK_OF_TEST);
-	for (int i = 0; i < LANES; ++i) {
-		jobs.lane[i] = writer_lane_open(output.writer);
+	for (int i = 0; i < QUEUES; ++i) {
+		jobs.queue[i] = output_queue_open(output.writer);
 	}
 	thread workers[6];
 	for (int i = 0; i < 6; ++i) {
@@ -130,8 +130,8 @@ static void run_many_jobs(const struct output_setup *setup) {
 		thread_join(workers[i]); // also when nobody reads: nothing here waits for the reader
 	}
 	check(store_mem(output.writer->store) <= setup->spool_mem + BLOCK_SIZE);
-	for (int i = 0; i < LANES; ++i) {
-		writer_lane_close(output.writer, jobs.lane[i]);
+	for (int i = 0; i < QUEUES; ++i) {
+		output_queue_close(output.writer, jobs.queue[i]);
 	}
 	output_end(&output);
 	check_many_jobs(&jobs, &output.out, 0, setup->keep_order);
@@ -188,7 +188,7 @@ static void test_out_before_err(void) {
 	struct writer *writer = writer_create(&(struct writer_config){.spool_dir = "/tmp",
 		.out_fd = both.write_fd, .err_fd = both.write_fd});
 	for (uint64_t i = 1; i <= 2; ++i) {
-		struct spool *spool = spool_open(writer, writer_lane_open(writer), i, WRITER_GROUP, NULL, 0);
+		struct spool *spool = spool_open(writer, output_queue_open(writer), i, WRITER_GROUP, NULL, 0);
 		job_writes(spool, 1, "err\n");
 		job_writes(spool, 0, "out\n");
 		spool_finish(spool);
@@ -212,7 +212,7 @@ static void hold_many(enum writer_mode mode) {
 	char text[64];
 	for (uint64_t i = 2; i <= JOBS; ++i) {
 		if (i % 5 == 0) {
-			writer_skip(output.writer, output.lane, i);
+			writer_skip(output.writer, output.queue, i);
 			continue;
 		}
 		struct spool *spool = job_open(&output, i);
@@ -262,10 +262,10 @@ static void test_hold_many_big(void) {
 	output_free(&output);
 }
 
-static void test_lanes_apart(void) {
+static void test_queues_apart(void) {
 	struct output output;
 	output_open(&output, &(struct output_setup){.keep_order = true, .spool_mem = 1 << 20});
-	struct writer_lane *a = writer_lane_open(output.writer), *b = writer_lane_open(output.writer);
+	struct output_queue *a = output_queue_open(output.writer), *b = output_queue_open(output.writer);
 	struct spool *a1 = spool_open(output.writer, a, 1, WRITER_GROUP, NULL, 0);
 	struct spool *a2 = spool_open(output.writer, a, 2, WRITER_GROUP, NULL, 0);
 	struct spool *b1 = spool_open(output.writer, b, 1, WRITER_GROUP, NULL, 0);
@@ -281,8 +281,8 @@ static void test_lanes_apart(void) {
 	reader_wait(&output.out, 6);
 	job_writes(a1, 0, "a1\n");
 	spool_finish(a1);
-	writer_lane_close(output.writer, a);
-	writer_lane_close(output.writer, b);
+	output_queue_close(output.writer, a);
+	output_queue_close(output.writer, b);
 	output_end(&output);
 	check_got(&output.out, "b1\nb3\na1\na2\n");
 	output_free(&output);
@@ -294,7 +294,7 @@ static void test_end_writes_held(void) {
 	struct spool *spool = job_open(&output, 5);
 	job_writes(spool, 0, "five");
 	spool_finish(spool);
-	output.lane = NULL; // it is not closed, and 1 to 4 never came
+	output.queue = NULL; // it is not closed, and 1 to 4 never came
 	output_end(&output);
 	check_got(&output.out, "five");
 	output_free(&output);
@@ -332,7 +332,7 @@ static void check_receipts(const struct output_setup *setup) {
 	struct writer *writer = writer_create(&(struct writer_config){.keep_order = setup->keep_order, .spool_mem = setup->spool_mem,
 		.spool_dir = "/tmp", .out_fd = receipts.fd, .err_fd = receipts.fd, .failed = never_fails,
 		.written = note_receipts, .arg = &receipts});
-	struct writer_lane *lane = writer_lane_open(writer);
+	struct output_queue *queue = output_queue_open(writer);
 	char *line = xmalloc(BLOCK_SIZE), text[32];
 	memset(line, 'x', BLOCK_SIZE - 1);
 	line[BLOCK_SIZE - 1] = '\n';
@@ -340,7 +340,7 @@ static void check_receipts(const struct output_setup *setup) {
 	size_t total = 0, begun = 0;
 	struct spool *spools[8];
 	for (uint64_t i = 1; i <= JOBS; ++i) {
-		struct spool *spool = spools[begun++] = spool_open(writer, lane, i, setup->mode, NULL, 0);
+		struct spool *spool = spools[begun++] = spool_open(writer, queue, i, setup->mode, NULL, 0);
 		size_t len = i % 64 == 1 ? BLOCK_SIZE : 3 + i % 7;
 		spool_add(spool, i % 3 == 0, line + BLOCK_SIZE - len, len);
 		total += len;
@@ -351,7 +351,7 @@ static void check_receipts(const struct output_setup *setup) {
 			spool_finish(spools[--begun]); // the newest first
 		}
 	}
-	writer_lane_close(writer, lane);
+	output_queue_close(writer, queue);
 	check_equal(writer_destroy(writer), 0);
 	check_equal(receipts.got.len, expect.len);
 	check(!setup->keep_order || memcmp(receipts.got.data, expect.data, expect.len) == 0);
@@ -671,7 +671,7 @@ int main(int argc, char *argv[]) {
 		TEST("a job's stdout stands before its stderr", test_out_before_err),
 		TEST("outputs of 1 B to 1 MB from many threads are whole", test_many_threads),
 		TEST("outputs that do not fit into memory are whole", test_more_than_memory),
-		TEST("keep_order holds in each lane", test_keep_order),
+		TEST("keep_order holds in each queue", test_keep_order),
 		TEST("jobs go on while nobody reads, and memory is bounded", test_nobody_reads),
 		TEST("a non-blocking stdout loses nothing", test_nonblocking_stdout),
 		TEST("a hundred thousand jobs are held with 16 descriptors", test_hold_many),
@@ -679,7 +679,7 @@ int main(int argc, char *argv[]) {
 		TEST("long outputs are held with 16 descriptors", test_hold_many_big),
 		TEST("a receipt comes when the output of its job is written", test_receipts),
 		TEST("a receipt waits for a slow reader", test_receipt_of_slow_reader),
-		TEST("lanes do not hold each other up", test_lanes_apart),
+		TEST("queues do not hold each other up", test_queues_apart),
 		TEST("the end of the run writes what is held behind a gap", test_end_writes_held),
 		TEST("a reset throws away what the attempt wrote", test_reset),
 		TEST("a reset goes back to the mark and no further", test_marks),

@@ -247,7 +247,7 @@ enum { MIXERS = 8, MIX_LINES = 100 };
 struct mixer {
 	struct spool *spool;
 	enum writer_mode mode;
-	int number, lane;   // lane -1: no place in an order
+	int number, queue;   // queue -1: no place in an order
 	char tag[8];
 };
 
@@ -300,9 +300,9 @@ static void check_mix(const struct mixer *mixers, const struct reader *reader, b
 		at += line.len;
 		buf_fini(&line);
 		group = mixer->mode == WRITER_GROUP && next[number] < MIX_LINES ? number : -1;
-		if (ordered && mixer->lane >= 0) {
-			check(number >= last[mixer->lane]);
-			last[mixer->lane] = number;
+		if (ordered && mixer->queue >= 0) {
+			check(number >= last[mixer->queue]);
+			last[mixer->queue] = number;
 		}
 	}
 	for (int i = 0; i < MIXERS; ++i) {
@@ -311,19 +311,19 @@ static void check_mix(const struct mixer *mixers, const struct reader *reader, b
 }
 
 static void run_mix(const struct output_setup *setup, bool tagged) {
-	static const int lanes[MIXERS] = {0, 0, 0, 1, 1, 1, -1, -1};
+	static const int queues[MIXERS] = {0, 0, 0, 1, 1, 1, -1, -1};
 	struct output output;
 	output_open(&output, setup);
-	struct writer_lane *lane[2] = {writer_lane_open(output.writer), writer_lane_open(output.writer)};
+	struct output_queue *queue[2] = {output_queue_open(output.writer), output_queue_open(output.writer)};
 	uint64_t order[2] = {0, 0};
 	struct mixer mixers[MIXERS];
 	thread threads[MIXERS];
 	for (int i = 0; i < MIXERS; ++i) {
 		struct mixer *mixer = &mixers[i];
-		*mixer = (struct mixer){.mode = i % 2 ? WRITER_GROUP : WRITER_LINE_BUFFER, .number = i, .lane = lanes[i]};
+		*mixer = (struct mixer){.mode = i % 2 ? WRITER_GROUP : WRITER_LINE_BUFFER, .number = i, .queue = queues[i]};
 		snprintf(mixer->tag, sizeof(mixer->tag), "%d\t", i);
-		bool has_place = lanes[i] >= 0;
-		mixer->spool = spool_open(output.writer, has_place ? lane[lanes[i]] : NULL, has_place ? ++order[lanes[i]] : 0,
+		bool has_place = queues[i] >= 0;
+		mixer->spool = spool_open(output.writer, has_place ? queue[queues[i]] : NULL, has_place ? ++order[queues[i]] : 0,
 		                          mixer->mode, mixer->tag, tagged ? strlen(mixer->tag) : 0);
 	}
 	for (int i = 0; i < MIXERS; ++i) {
@@ -332,8 +332,8 @@ static void run_mix(const struct output_setup *setup, bool tagged) {
 	for (int i = 0; i < MIXERS; ++i) {
 		thread_join(threads[i]); // also when nobody reads
 	}
-	writer_lane_close(output.writer, lane[0]);
-	writer_lane_close(output.writer, lane[1]);
+	output_queue_close(output.writer, queue[0]);
+	output_queue_close(output.writer, queue[1]);
 	output_end(&output);
 	check_mix(mixers, &output.out, setup->keep_order, tagged);
 	check_mix(mixers, &output.err, setup->keep_order, tagged);
@@ -356,14 +356,14 @@ static void test_modes_blocked(void) {
 
 // ---- jobs of both modes with steps, attempts, tags and pauses, from many threads
 
-enum { STEPPED_WORKERS = 6, STEPPED_JOBS = 40, STEPPED_LANES = 3 }; // the last lane is none
+enum { STEPPED_WORKERS = 6, STEPPED_JOBS = 40, STEPPED_QUEUES = 3 }; // the last queue is none
 
 struct stepped_run {
 	struct output *output;
-	struct writer_lane *lane[STEPPED_LANES];
+	struct output_queue *queue[STEPPED_QUEUES];
 	mutex lock;
 	uint64_t jobs;             // begun
-	uint64_t next[STEPPED_LANES];
+	uint64_t next[STEPPED_QUEUES];
 	uint64_t seed;
 	bool rests;                // attempts fail, and jobs wait between steps
 };
@@ -372,7 +372,7 @@ static enum writer_mode stepped_mode(uint64_t job) {
 	return job % 3 ? WRITER_LINE_BUFFER : WRITER_GROUP;
 }
 
-// The bytes of an attempt: lines "[job lane order K|F number length]xxx…", K if they are to stay; a failed one ends
+// The bytes of an attempt: lines "[job queue order K|F number length]xxx…", K if they are to stay; a failed one ends
 // within a line.
 static void stepped_text(const struct stepped_run *run, uint64_t job, uint64_t order, int step, bool fails, struct buf *text) {
 	uint64_t state = run->seed * 1000003 + job * 1009 + (uint64_t)step * 17 + fails;
@@ -380,7 +380,7 @@ static void stepped_text(const struct stepped_run *run, uint64_t job, uint64_t o
 	int lines = (int)(next_random(&state) % 8);
 	for (int i = 0; i < lines; ++i) {
 		size_t len = (size_t)(next_random(&state) % (UINT64_C(1) << next_random(&state) % 18));
-		buf_printf(text, "[%d %d %d %c %d %zu]", (int)job, (int)(job % STEPPED_LANES), (int)order, fails ? 'F' : 'K',
+		buf_printf(text, "[%d %d %d %c %d %zu]", (int)job, (int)(job % STEPPED_QUEUES), (int)order, fails ? 'F' : 'K',
 		           step * 100 + i, len);
 		memset(buf_reserve(text, len), 'x', len);
 		text->len += len;
@@ -425,12 +425,12 @@ static void *stepped_main(void *arg) {
 	for (;;) {
 		mutex_lock(&run->lock);
 		uint64_t job = ++run->jobs;
-		uint64_t lane = job % STEPPED_LANES, order = ++run->next[lane];
+		uint64_t queue = job % STEPPED_QUEUES, order = ++run->next[queue];
 		struct spool *spool = NULL;
-		if (job <= STEPPED_JOBS && job % 10 == 7 && run->lane[lane]) {
-			writer_skip(run->output->writer, run->lane[lane], order);
+		if (job <= STEPPED_JOBS && job % 10 == 7 && run->queue[queue]) {
+			writer_skip(run->output->writer, run->queue[queue], order);
 		} else if (job <= STEPPED_JOBS) {
-			spool = spool_open(run->output->writer, run->lane[lane], order, stepped_mode(job), "T", job % 5 == 0);
+			spool = spool_open(run->output->writer, run->queue[queue], order, stepped_mode(job), "T", job % 5 == 0);
 		}
 		mutex_unlock(&run->lock);
 		if (job > STEPPED_JOBS) {
@@ -446,15 +446,15 @@ static void *stepped_main(void *arg) {
 // Checks that all lines that are to stay are there once, in order and whole, and what may stand between them.
 static void check_steps(const struct stepped_run *run, const struct reader *reader, bool ordered) {
 	const char *at = reader->got.data, *end = at + reader->got.len;
-	int last[STEPPED_JOBS + 1], last_order[STEPPED_LANES] = {0}, lines = 0, group = 0, order_of[STEPPED_JOBS + 1] = {0};
+	int last[STEPPED_JOBS + 1], last_order[STEPPED_QUEUES] = {0}, lines = 0, group = 0, order_of[STEPPED_JOBS + 1] = {0};
 	bool left[STEPPED_JOBS + 1] = {false};
 	memset(last, -1, sizeof(last));
 	while (at < end) {
-		int job, lane, order, number, head;
+		int job, queue, order, number, head;
 		size_t len;
 		char kind;
 		bool tagged = *at == 'T';
-		check(sscanf(at + tagged, "[%d %d %d %c %d %zu]%n", &job, &lane, &order, &kind, &number, &len, &head) == 6);
+		check(sscanf(at + tagged, "[%d %d %d %c %d %zu]%n", &job, &queue, &order, &kind, &number, &len, &head) == 6);
 		at += tagged + head;
 		check((size_t)(end - at) > len && strspn(at, "x") == len && at[len] == '\n');
 		at += len + 1;
@@ -464,8 +464,8 @@ static void check_steps(const struct stepped_run *run, const struct reader *read
 		}
 		group = stepped_mode((uint64_t)job) == WRITER_GROUP ? job : 0;
 		check(!left[job]); // a group is in one piece
-		check(!ordered || lane == STEPPED_LANES - 1 || order >= last_order[lane]);
-		last_order[lane] = order;
+		check(!ordered || queue == STEPPED_QUEUES - 1 || order >= last_order[queue]);
+		last_order[queue] = order;
 		order_of[job] = order;
 		if (kind == 'F') {
 			check(group == 0);
@@ -494,8 +494,8 @@ static void run_steps(const struct output_setup *setup, bool rests) {
 	output_open(&output, setup);
 	struct stepped_run run = {.output = &output, .seed = setup->spool_mem, .rests = rests};
 	mutex_init(&run.lock, LOCK_OF_TEST);
-	for (int i = 0; i < STEPPED_LANES - 1; ++i) {
-		run.lane[i] = writer_lane_open(output.writer);
+	for (int i = 0; i < STEPPED_QUEUES - 1; ++i) {
+		run.queue[i] = output_queue_open(output.writer);
 	}
 	thread threads[STEPPED_WORKERS];
 	for (int i = 0; i < STEPPED_WORKERS; ++i) {
@@ -504,8 +504,8 @@ static void run_steps(const struct output_setup *setup, bool rests) {
 	for (int i = 0; i < STEPPED_WORKERS; ++i) {
 		thread_join(threads[i]);
 	}
-	for (int i = 0; i < STEPPED_LANES - 1; ++i) {
-		writer_lane_close(output.writer, run.lane[i]);
+	for (int i = 0; i < STEPPED_QUEUES - 1; ++i) {
+		output_queue_close(output.writer, run.queue[i]);
 	}
 	output_end(&output);
 	check_steps(&run, &output.out, setup->keep_order);

@@ -28,9 +28,11 @@ void *xmemdup(const void *mem, size_t size) FP_MALLOC;
 // Makes room for at least `need` elements in the array `*mem` of `*cap` elements of `size` bytes, at least doubling.
 void grow_array(void *mem, size_t *cap, size_t need, size_t size);
 
-// Where in an array of `n` elements of `size` bytes, ordered by the uint64_t that each begins with, the one with `id` stands, or
-// where it would.
-size_t place_of_id(const void *array, size_t n, size_t size, uint64_t id);
+// An array of `n` elements of `size` bytes in the order of their ids, which are the uint64_t that each begins with. ids_find()
+// returns the element with that id, or NULL. ids_add() returns it too, and adds it if it is not there: zero but for the id, in
+// the array `*array` of `*cap` elements, which grows. Both are good until the next ids_add().
+void *ids_find(const void *array, size_t n, size_t size, uint64_t id);
+void *ids_add(void *array, size_t *cap, size_t *n, size_t size, uint64_t id);
 
 // Forbids (+1) this thread to allocate or format, or takes one such ban back (-1): for what is called back under a lock
 // that many wait for. Builds with faults stop in an allocation that is forbidden; elsewhere the call is nothing.

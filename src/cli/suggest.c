@@ -9,26 +9,22 @@
 
 enum { LONGEST = 64 }; // distance(): longer ones are like none
 
-// Words of make, xargs, ninja, CI systems and thread pools, and what fairpar calls it.
-static const struct { const char *words, *name; } others[] = {
-	{"workers threads parallel parallelism concurrency slots procs processes cores cpus num-jobs max-jobs njobs", "jobs"},
-	{"ordered order", "keep-order"},
-	{"print0 null0 zero", "null"},
-	{"fail-fast failfast bail stop-on-error exit-on-error", "halt"},
-	{"retry attempts", "retries"},
-	{"cwd chdir working-dir working-directory directory", "workdir"},
-	{"input input-file", "arg-file"},
-	{"output output-dir outdir", "results"},
-	{"simulate just-print what-if noop no-op", "dry-run"},
-	{"queue", "batch"},
-	{"config", "manifest"},
-	{"no-summary nosummary", "summary=never"},
-	{"no-progress noprogress no-status", "progress=none"},
-};
-
-// The same for what is no option here.
-static const struct { const char *words, *instead; } foreign[] = {
-	{"no-color nocolor no-colour", "set NO_COLOR=1 in the environment"},
+// Words of make, xargs, ninja, CI systems and thread pools, and what fairpar calls it, or does instead.
+static const struct { const char *words, *name; enum option_match match; } others[] = {
+	{"workers threads parallel parallelism concurrency slots procs processes cores cpus num-jobs max-jobs njobs", "jobs", MATCH_SIMILAR},
+	{"ordered order", "keep-order", MATCH_SIMILAR},
+	{"print0 null0 zero", "null", MATCH_SIMILAR},
+	{"fail-fast failfast bail stop-on-error exit-on-error", "halt", MATCH_SIMILAR},
+	{"retry attempts", "retries", MATCH_SIMILAR},
+	{"cwd chdir working-dir working-directory directory", "workdir", MATCH_SIMILAR},
+	{"input input-file", "arg-file", MATCH_SIMILAR},
+	{"output output-dir outdir", "results", MATCH_SIMILAR},
+	{"simulate just-print what-if noop no-op", "dry-run", MATCH_SIMILAR},
+	{"queue", "batch", MATCH_SIMILAR},
+	{"config", "manifest", MATCH_SIMILAR},
+	{"no-summary nosummary", "summary=never", MATCH_SIMILAR},
+	{"no-progress noprogress no-status", "progress=none", MATCH_SIMILAR},
+	{"no-color nocolor no-colour", "set NO_COLOR=1 in the environment", MATCH_FOREIGN},
 };
 
 static size_t edits_of_aliases(const char *list, const char *name, size_t len) {
@@ -100,16 +96,10 @@ enum option_match option_suggest(const char *name, size_t len, const char **ret_
 	for (size_t i = 0; i < len; ++i) {
 		plain[i] = name[i] == '_' ? '-' : name[i] >= 'A' && name[i] <= 'Z' ? (char)(name[i] - 'A' + 'a') : name[i];
 	}
-	for (size_t i = 0; i < sizeof(foreign) / sizeof(foreign[0]); ++i) {
-		if (word_is_in(foreign[i].words, plain, len)) {
-			*ret_suggestion = foreign[i].instead;
-			return MATCH_FOREIGN;
-		}
-	}
 	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); ++i) {
 		if (word_is_in(others[i].words, plain, len)) {
 			*ret_suggestion = others[i].name;
-			return MATCH_SIMILAR;
+			return others[i].match;
 		}
 	}
 	enum option_id id;

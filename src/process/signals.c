@@ -119,16 +119,6 @@ void signals_spare_writes(void) {
 	verify(pthread_sigmask(SIG_BLOCK, &set, NULL) == 0);
 }
 
-const char *signals_name(int signal) {
-	switch (signal) {
-	case SIGINT: return "SIGINT";
-	case SIGTERM: return "SIGTERM";
-	case SIGHUP: return "SIGHUP";
-	case SIGQUIT: return "SIGQUIT";
-	default: return "a signal";
-	}
-}
-
 static volatile sig_atomic_t dies_by; // 0: no time is set
 static unsigned dies_within;
 static void (*dies_with)(void);

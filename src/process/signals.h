@@ -33,9 +33,6 @@ int signals_next(int fd);
 // True if that was a key on the terminal, such as Ctrl-C.
 bool signals_typed(void);
 
-// "SIGINT", of the signals that end a run; "a signal" of others.
-const char *signals_name(int signal);
-
 // The signals whose disposition in this process is to be ignored.
 void signals_get_ignored(sigset_t *ret_ignored);
 

@@ -12,7 +12,7 @@
 #include <string.h>
 
 struct entry {
-	uint64_t id; // the first, for place_of_id()
+	uint64_t id;              // the first member, for ids_find()
 	uint64_t by;              // who has added it, or 0
 	struct added_job *job;    // NULL: it has ended
 	int code;                 // then: what --wait exits with for it
@@ -22,7 +22,7 @@ struct entry {
 
 // A job that has added others.
 struct parent {
-	uint64_t id; // the first, for place_of_id()
+	uint64_t id;              // the first member, for ids_find()
 	size_t n_unsettled;       // of these
 	struct buf row;           // of the joblog, kept for them
 };
@@ -78,47 +78,23 @@ void added_job_free(struct added_job *added) {
 
 // ---- all of them ----
 
-// Where the job stands, or where it would; with the lock. Most are the newest.
-static size_t find_place(const struct added_jobs *added_jobs, uint64_t id) {
-	return place_of_id(added_jobs->entries, added_jobs->n, sizeof(*added_jobs->entries), id);
-}
-
+// With the lock, as the next one.
 static struct entry *find(const struct added_jobs *added_jobs, uint64_t id) {
-	size_t at = find_place(added_jobs, id);
-	return at < added_jobs->n && added_jobs->entries[at].id == id ? &added_jobs->entries[at] : NULL;
-}
-
-static size_t find_parent_place(const struct added_jobs *added_jobs, uint64_t id) {
-	return place_of_id(added_jobs->parents, added_jobs->n_parents, sizeof(*added_jobs->parents), id);
+	return ids_find(added_jobs->entries, added_jobs->n, sizeof(*added_jobs->entries), id);
 }
 
 static struct parent *find_parent(const struct added_jobs *added_jobs, uint64_t id) {
-	size_t at = find_parent_place(added_jobs, id);
-	return at < added_jobs->n_parents && added_jobs->parents[at].id == id ? &added_jobs->parents[at] : NULL;
-}
-
-static struct parent *make_parent(struct added_jobs *added_jobs, uint64_t id) {
-	struct parent *parent = find_parent(added_jobs, id);
-	if (!parent) {
-		size_t at = find_parent_place(added_jobs, id);
-		grow_array(&added_jobs->parents, &added_jobs->parents_cap, added_jobs->n_parents + 1, sizeof(*added_jobs->parents));
-		parent = &added_jobs->parents[at];
-		memmove(parent + 1, parent, (added_jobs->n_parents - at) * sizeof(*parent));
-		*parent = (struct parent){.id = id, .row = BUF_INIT};
-		++added_jobs->n_parents;
-	}
-	return parent;
+	return ids_find(added_jobs->parents, added_jobs->n_parents, sizeof(*added_jobs->parents), id);
 }
 
 void added_jobs_register(struct added_jobs *added_jobs, struct added_job *added, uint64_t by) {
 	atomic_store_relaxed(&added_jobs->any, true);
 	mutex_lock(&added_jobs->lock);
-	size_t at = find_place(added_jobs, added->id);
-	grow_array(&added_jobs->entries, &added_jobs->cap, added_jobs->n + 1, sizeof(*added_jobs->entries));
-	memmove(added_jobs->entries + at + 1, added_jobs->entries + at, (added_jobs->n - at) * sizeof(*added_jobs->entries));
-	added_jobs->entries[at] = (struct entry){.id = added->id, .by = by, .job = added};
-	++added_jobs->n;
-	++make_parent(added_jobs, by)->n_unsettled; // of who is outside (0) there is no row
+	struct entry *entry = ids_add(&added_jobs->entries, &added_jobs->cap, &added_jobs->n, sizeof(*entry), added->id);
+	entry->by = by;
+	entry->job = added;
+	struct parent *parent = ids_add(&added_jobs->parents, &added_jobs->parents_cap, &added_jobs->n_parents, sizeof(*parent), by);
+	++parent->n_unsettled; // of who is outside (0) there is no row
 	mutex_unlock(&added_jobs->lock);
 }
 

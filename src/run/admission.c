@@ -327,7 +327,7 @@ static void reread_jobs(struct admission *admission) {
 	}
 	unsigned limit = slots_limit(nofile);
 	slots = slots < limit ? slots : limit;
-	start_order_reserve(run->start_order, slots);
+	start_order_reserve(run->start_order, slots, 0);
 	pool_set_slots(run->pool, slots);
 	publish_slots(run, slots, "-j");
 }

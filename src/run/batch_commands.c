@@ -26,6 +26,19 @@ static bool finish(struct worker_state *state, struct job *job, const struct res
 	return publish_job_end(state, job, result, NEXT_NOTHING);
 }
 
+static struct job job_without_item(struct batch *batch, const struct job_spec *spec, enum event_role role, const char *name,
+                                   unsigned slot) {
+	return (struct job){
+		.batch = batch,
+		.spec = spec,
+		.record = {.args = "", .size = 1, .nargs = 1},
+		.name = name,
+		.role = role,
+		.attempt = 1,
+		.slot = slot,
+	};
+}
+
 // ---- on-failure ----
 
 // A job that failed for good, and how: what its on-failure command is about.
@@ -92,15 +105,7 @@ static enum work_status run_finally(struct worker *worker, struct queue *queue, 
 	struct worker_state *state = worker_state_of(batch->run, worker);
 	start_order_pass(batch->run->start_order, worker_slot(worker));
 	struct result ended = dag_node_result(node);
-	struct job job = {
-		.batch = batch,
-		.spec = batch->finally,
-		.record = {.args = "", .size = 1, .nargs = 1},
-		.name = "finally",
-		.role = ROLE_FINALLY,
-		.attempt = 1,
-		.slot = worker_slot(worker),
-	};
+	struct job job = job_without_item(batch, batch->finally, ROLE_FINALLY, "finally", worker_slot(worker));
 	struct attempt attempt = {
 		.template = job.spec->command, .ended = &ended,
 	};
@@ -169,15 +174,7 @@ static void list_by_pattern(struct worker_state *state, struct worker *worker, s
 
 static void list_by_command(struct worker_state *state, struct worker *worker, struct queue *queue, const struct job_spec *spec) {
 	struct batch *batch = queue_user(queue);
-	struct job job = {
-		.batch = batch,
-		.spec = spec,
-		.record = {.args = "", .size = 1, .nargs = 1},
-		.name = "args_from",
-		.role = ROLE_LISTING,
-		.attempt = 1,
-		.slot = worker_slot(worker),
-	};
+	struct job job = job_without_item(batch, spec, ROLE_LISTING, "args_from", worker_slot(worker));
 	struct attempt attempt = {
 		.template = spec->command, .line_items = &state->line_items,
 	};

@@ -470,6 +470,12 @@ void publish_cut(struct run *run, const char *why) {
 	mutex_unlock(&publisher->lock);
 }
 
+void publish_cut_by(struct run *run, int signal) {
+	char why[20];
+	snprintf(why, sizeof(why), "SIG%s", signal_name(signal));
+	publish_cut(run, why);
+}
+
 void publish_wait(struct run *run, const struct batch *batch, uint64_t number, enum event_why why, const char *what) {
 	publish_event(run, &(struct event){
 		.kind = EVENT_WAIT,

@@ -103,8 +103,9 @@ void publish_lost(struct batch *batch, enum outcome outcome, uint64_t jobs);
 // What publish_lost() and publish_trouble() will say why. Copied.
 void publish_lost_why(struct batch *batch, const char *why);
 // The same of all batches without a reason of their own: why the run is cut short. Copied; the first one counts. Before the
-// jobs are lost.
+// jobs are lost. publish_cut_by(): a signal does so.
 void publish_cut(struct run *run, const char *why);
+void publish_cut_by(struct run *run, int signal);
 
 // Something begins or ends to wait; `number` of a job, or 0; `batch` NULL: all of them.
 void publish_wait(struct run *run, const struct batch *batch, uint64_t number, enum event_why why, const char *what);

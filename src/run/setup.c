@@ -350,7 +350,7 @@ static struct pool *make_pool(struct run *run, unsigned slots) {
 			.arg = run,
 		},
 	};
-	start_order_reserve(run->start_order, slots);
+	start_order_reserve(run->start_order, slots, 0);
 	return pool_create(&config);
 }
 

@@ -10,7 +10,7 @@ struct start_order {
 	mutex lock;         // taken under the pool's; nothing is locked under it
 	cond passed;        // one of them has
 	unsigned max_long;  // dedicated threads
-	unsigned slots, more; // see start_order_reserve(), start_order_reserve_more()
+	unsigned slots, more; // the most that start_order_reserve() was asked for
 	uint64_t last;      // number of the last dispatch
 	uint64_t *dispatch; // by slot, from 0 on, which none has: the number of the dispatch that has not passed; or 0
 	size_t nslots;
@@ -36,8 +36,13 @@ void start_order_destroy(struct start_order *start_order) {
 	}
 }
 
-static void reserve(struct start_order *start_order) {
+void start_order_reserve(struct start_order *start_order, unsigned slots, unsigned more) {
+	if (!start_order) {
+		return;
+	}
 	mutex_lock(&start_order->lock);
+	start_order->slots = slots > start_order->slots ? slots : start_order->slots;
+	start_order->more = more > start_order->more ? more : start_order->more;
 	size_t want = (size_t)start_order->slots + start_order->more + start_order->max_long + 1;
 	mutex_unlock(&start_order->lock);
 	uint64_t *longer = xcalloc(want, sizeof(*longer)), *unused = longer;
@@ -52,24 +57,6 @@ static void reserve(struct start_order *start_order) {
 	}
 	mutex_unlock(&start_order->lock);
 	free(unused);
-}
-
-void start_order_reserve(struct start_order *start_order, unsigned slots) {
-	if (start_order) {
-		mutex_lock(&start_order->lock);
-		start_order->slots = slots > start_order->slots ? slots : start_order->slots;
-		mutex_unlock(&start_order->lock);
-		reserve(start_order);
-	}
-}
-
-void start_order_reserve_more(struct start_order *start_order, unsigned more) {
-	if (start_order) {
-		mutex_lock(&start_order->lock);
-		start_order->more = more > start_order->more ? more : start_order->more;
-		mutex_unlock(&start_order->lock);
-		reserve(start_order);
-	}
 }
 
 void start_order_add(struct start_order *start_order, unsigned slot) {

@@ -15,11 +15,9 @@ struct start_order *start_order_create(unsigned max_long);
 
 void start_order_destroy(struct start_order *start_order);
 
-// Has room for that many slots, and for the dedicated threads above them, before the pool is told of the slots.
-void start_order_reserve(struct start_order *start_order, unsigned slots);
-
-// Has room for that many slots more: jobs that lend theirs keep their numbers.
-void start_order_reserve_more(struct start_order *start_order, unsigned more);
+// Makes room for so many slots, for `more` that jobs have which lend theirs and keep their numbers, and for the dedicated
+// threads above them: before the pool gets the slots. Of either number the largest so far holds.
+void start_order_reserve(struct start_order *start_order, unsigned slots, unsigned more);
 
 // From the pool's trace hook, under its lock: the worker with that slot has got an item. Allocates nothing.
 void start_order_add(struct start_order *start_order, unsigned slot);

@@ -112,7 +112,7 @@ static void answer_ending_signal(struct run *run, int signal) {
 		screen_echoed();
 	}
 	write_limit_hasten();
-	publish_cut(run, signals_name(signal));
+	publish_cut_by(run, signal);
 	terminate(run);
 	if (!run->options->quiet) {
 		diag_note("stopping: the running jobs get SIGTERM; once more and they are killed");

@@ -19,7 +19,7 @@
 
 // A job that can be waited for.
 struct known_job {
-	uint64_t id; // the first, for place_of_id()
+	uint64_t id;           // the first member, for ids_find()
 	uint64_t number;
 	struct queue *queue;   // until it has ended: it is there as long
 	uint64_t ended;        // 0, or how many had ended with it
@@ -96,14 +96,8 @@ void waits_close(struct waits *waits) {
 
 // ---- known jobs; with the lock ----
 
-// Where the job stands, or where it would.
-static size_t find_place(const struct waits *waits, uint64_t id) {
-	return place_of_id(waits->jobs, waits->njobs, sizeof(*waits->jobs), id);
-}
-
 static struct known_job *find_job(const struct waits *waits, uint64_t id) {
-	size_t at = find_place(waits, id);
-	return at < waits->njobs && waits->jobs[at].id == id ? &waits->jobs[at] : NULL;
+	return ids_find(waits->jobs, waits->njobs, sizeof(*waits->jobs), id);
 }
 
 void waits_add_job(struct waits *waits, uint64_t id, struct queue *queue, uint64_t number) {
@@ -111,11 +105,9 @@ void waits_add_job(struct waits *waits, uint64_t id, struct queue *queue, uint64
 		return;
 	}
 	mutex_lock(&waits->lock);
-	size_t at = find_place(waits, id);
-	grow_array(&waits->jobs, &waits->jobs_cap, waits->njobs + 1, sizeof(*waits->jobs));
-	memmove(waits->jobs + at + 1, waits->jobs + at, (waits->njobs - at) * sizeof(*waits->jobs));
-	waits->jobs[at] = (struct known_job){.id = id, .queue = queue, .number = number};
-	++waits->njobs;
+	struct known_job *job = ids_add(&waits->jobs, &waits->jobs_cap, &waits->njobs, sizeof(*job), id);
+	job->queue = queue;
+	job->number = number;
 	mutex_unlock(&waits->lock);
 }
 
@@ -157,7 +149,7 @@ static void attempt_lend(struct waits *waits, struct waits_attempt *attempt) {
 	attempt->state = may ? LENDS_SLOTS : HELD_UP;
 	if (may) {
 		++waits->nlending;
-		start_order_reserve_more(run->start_order, waits->nlending);
+		start_order_reserve(run->start_order, 0, waits->nlending);
 		children_set_waiting(run->children, origin, true);
 		if (attempt->has_terminal) {
 			terminal_lend(waits->run);

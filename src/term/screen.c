@@ -282,8 +282,8 @@ void screen_begin_line(void) {
 int screen_say(const void *mem, size_t len) {
 	screen_enter(STDERR_FILENO);
 	screen_begin_line();
-	int result = write_limited(STDERR_FILENO, mem, len);
-	screen_leave(STDERR_FILENO, result == 0 && len > 0 ? ((const char *)mem)[len - 1] : -1);
+	int result = screen_write(STDERR_FILENO, mem, len);
+	screen_leave(STDERR_FILENO, -1);
 	return result;
 }
 

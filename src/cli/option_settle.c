@@ -31,7 +31,7 @@ void settle_options(struct options *o) {
 static int settle_sources(struct options *o) {
 	if (o->resume == RESUME_RETRY) { // as in GNU parallel: what else is said of commands and items does not matter
 		o->ncommand = o->nsources = 0;
-		o->header = false;
+		o->input.header = false;
 		return 0;
 	}
 	if (o->nsources == 0 && o->nbatch_files > 0 && (o->batch || o->batch_by)) {
@@ -61,12 +61,12 @@ static int settle_sources(struct options *o) {
 // --colsep with --csv: the byte that separates columns.
 static int settle_csv(struct options *o) {
 	struct buf bytes = BUF_INIT;
-	o->csv = ',';
+	o->input.csv = ',';
 	int result = o->colsep_given ? parse_escapes(&bytes, o->colsep_given) : 0;
 	if (o->colsep_given && (result != 0 || bytes.len != 1 || strchr("\"\r\n", bytes.data[0]))) {
 		result = option_fail(OPT_COLSEP, "must be one byte with --csv, not '%s'", text_shows(o->colsep_given));
 	} else if (o->colsep_given) {
-		o->csv = bytes.data[0];
+		o->input.csv = bytes.data[0];
 	}
 	buf_fini(&bytes);
 	return result;
@@ -74,16 +74,16 @@ static int settle_csv(struct options *o) {
 
 // How items are split and trimmed. As GNU parallel: a tab with --header, blanks off with --colsep.
 static int settle_items(struct options *o) {
-	o->delimiter = o->given[OPT_NULL] ? '\0' : o->delimiter;
-	o->end = o->end && *o->end ? o->end : NULL;
-	o->trim = o->trim > TRIM_BOTH || (o->colsep_given && !o->given[OPT_TRIM]) ? TRIM_BOTH : o->trim; // rl is lr
-	const char *colsep = o->colsep_given ? o->colsep_given : o->header || o->header_files ? "\\t" : NULL;
+	o->input.delimiter = o->given[OPT_NULL] ? '\0' : o->input.delimiter;
+	o->input.end = o->input.end && *o->input.end ? o->input.end : NULL;
+	o->input.trim = o->input.trim > TRIM_BOTH || (o->colsep_given && !o->given[OPT_TRIM]) ? TRIM_BOTH : o->input.trim; // rl is lr
+	const char *colsep = o->colsep_given ? o->colsep_given : o->input.header || o->header_files ? "\\t" : NULL;
 	if (o->given[OPT_CSV]) {
 		return settle_csv(o);
 	}
 	char *error;
-	o->colsep = colsep ? colsep_translate(colsep, &error) : NULL;
-	if (colsep && !o->colsep) {
+	o->input.colsep = colsep ? colsep_translate(colsep, &error) : NULL;
+	if (colsep && !o->input.colsep) {
 		diag_error("--colsep: %s", error);
 		free(error);
 		return -1;
@@ -140,7 +140,7 @@ static int settle_packing(struct options *o) {
 	bool is_list = given[OPT_M] || given[OPT_XARGS], has_n = given[OPT_MAX_REPLACE_ARGS];
 	uint32_t items = has_n ? packing->max_replace : packing->max_args;
 	packing->spreads = given[OPT_X] || given[OPT_M];
-	packing->joins = given[OPT_LINES] || given[OPT_MAX_LINES];
+	o->input.joins = given[OPT_LINES] || given[OPT_MAX_LINES];
 	if (!has_n && items == 0) {
 		uint32_t max_lines = packing->max_lines > 0 ? packing->max_lines : 1;
 		items = given[OPT_MAX_LINES] ? max_lines : packing->lines;
@@ -234,7 +234,7 @@ static int settle_blocks(struct options *o) {
 		o->block = (uint64_t)1 << 20;
 		o->block_parts = o->pipe == PIPE_PART ? 10 : 0; // GNU parallel's defaults
 	}
-	o->header = o->header_files = false; // it says something else here
+	o->input.header = o->header_files = false; // it says something else here
 	return settle_records(o) != 0 ? -1 : check_block_sources(o);
 }
 
@@ -269,7 +269,7 @@ static void settle_output(struct options *o) {
 int settle_command(struct parser *p) {
 	struct options *o = p->options;
 	o->header_files = o->header_text && strcmp(o->header_text, "0") == 0;
-	o->header = o->header_text && !o->header_files; // one line whatever it says, as in GNU parallel without --pipe
+	o->input.header = o->header_text && !o->header_files; // one line whatever it says, as in GNU parallel without --pipe
 	if (o->packing.chars > PACK_CHARS_MAX) {
 		diag_warn("--max-chars: taking %d, the most there is", PACK_CHARS_MAX);
 		o->packing.chars = PACK_CHARS_MAX;
@@ -363,8 +363,8 @@ int settle_semaphore(struct options *o, char *const *words, size_t nwords) {
 		o->tty = o->tty || (sem->foreground && plain && !sem->input && isatty(STDIN_FILENO) == 1);
 		o->nsources = 0;
 		*add_source(o) = (struct source_config){.kind = FROM_ARGS, .args = &sem->line, .nargs = 1};
-		o->end = NULL; // what is said of items and blocks is not of the command
-		o->skip_first = o->tee = false;
+		o->input.end = NULL; // what is said of items and blocks is not of the command
+		o->input.skip_first = o->tee = false;
 		o->pipe = PIPE_NOT; // --pipe is what GNU parallel's manual asks for, lest it keeps stdin for itself
 		o->quiet = true; // whoever waits for its status knows which job that was
 		o->exit_scheme = EXIT_FIRST;

@@ -62,15 +62,15 @@ int opt_delimiter(struct parser *parser, const char *value) {
 	struct options *o = parser->options;
 	struct buf bytes = BUF_INIT;
 	int result = parse_escapes(&bytes, value);
-	free(o->delimiter_text);
-	o->delimiter_text = NULL;
+	free((char *)o->input.delimiter_text);
+	o->input.delimiter_text = NULL;
 	if (result != 0) {
 		option_fail(parser->id, "has an unknown escape: '%s'", text_shows(value));
 	} else if (bytes.len == 0 || (bytes.len > 1 && memchr(bytes.data, '\0', bytes.len))) {
 		result = option_fail(parser->id, "must be one byte or more, or an escape such as \\n, \\0 or \\x2c, not '%s'", text_shows(value));
 	} else {
-		o->delimiter = bytes.data[bytes.len - 1];
-		o->delimiter_text = bytes.len > 1 ? buf_take(&bytes) : NULL;
+		o->input.delimiter = bytes.data[bytes.len - 1];
+		o->input.delimiter_text = bytes.len > 1 ? buf_take(&bytes) : NULL;
 	}
 	buf_fini(&bytes);
 	return result;

@@ -249,7 +249,7 @@ enum mode options_parse(struct options *ret_options, int argc, char *argv[]) {
 		.argv = argv,
 		.arg_sep = ":::",
 		.arg_file_sep = "::::",
-		.delimiter = '\n',
+		.input.delimiter = '\n',
 		.max_long = 64,
 		.queue_mem = (size_t)64 << 20,
 		.attempts = 1,
@@ -289,8 +289,8 @@ void options_fini(struct options *options) {
 	free(options->sources);
 	free(options->names);
 	free(options->then);
-	free(options->colsep);
-	free(options->delimiter_text);
+	free((char *)options->input.colsep);
+	free((char *)options->input.delimiter_text);
 	free(options->tagstring);
 	free(options->own_workdir);
 	free(options->sem.line);

@@ -96,7 +96,6 @@ struct packing {
 	bool on;             // not one record, one job
 	bool spreads;        // the last ones over the slots: -X, -m
 	bool repeats;        // the word around {}: -X, -N, -L
-	bool joins;          // lines that end with a blank: -L, -l
 	bool inserts_none;   // -N0
 	bool exits;          // -x
 	bool by_time;        // --pack=auto: put together when a job starts; `on` is not set, `items` is the upper bound
@@ -135,18 +134,11 @@ struct options {
 	// input
 	struct source_config *sources;   // -a, then ::: and ::::, or stdin; feeds --batch NAME, else "default"
 	size_t nsources;
-	char delimiter;
-	char *delimiter_text;            // if it is more than a byte; else NULL
+	struct input_config input;       // how records are read from any of them; owns delimiter_text and colsep. With header a tab is
+	                                 // colsep without --colsep, with --colsep trim is TRIM_BOTH without --trim, as in GNU parallel
 	const char *arg_sep, *arg_file_sep; // what stands for ::: and ::::
 	const char *colsep_given;        // --colsep as given, or NULL
-	char *colsep;                    // translated; or NULL. With header alone a tab, as in GNU parallel
-	enum input_trim trim;            // --trim, or both sides with -C
-	bool header;
 	bool header_files;               // --header 0: sources have the names of their files
-	char csv;                        // --csv: what separates columns; or 0
-	bool link;
-	const char *end;                 // --eof, or NULL
-	bool skip_blank, skip_first;
 	bool shuffle;
 	struct packing packing;
 	const char *batch;               // --batch NAME, or NULL

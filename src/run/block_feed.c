@@ -452,7 +452,7 @@ static int part_find_header(struct blockfeed *feed, const struct file_part *part
 static int part_header(struct blockfeed *feed, struct file_part *part) {
 	const struct options *options = feed->run->options;
 	size_t len = 0;
-	if (options->skip_first && part_find_header(feed, part, "1", &len) != 0) {
+	if (options->input.skip_first && part_find_header(feed, part, "1", &len) != 0) {
 		return -1;
 	}
 	part->from = len == SIZE_MAX ? part->size : len;
@@ -673,8 +673,8 @@ static void stream_open(struct blockfeed *feed) {
 	struct stat stat;
 	const struct options *options = feed->run->options;
 	// by turns, small blocks are added to each other, and never become files
-	feed->skips = options->skip_first;
-	feed->drops = options->skip_blank;
+	feed->skips = options->input.skip_first;
+	feed->drops = options->input.skip_blank;
 	feed->buffered = options->records > 0 || feed->strip || feed->drops || (feed->dealer && options->block <= SMALL_PORTION);
 	feed->how = BY_READ;
 	if (!feed->buffered && fstat(STDIN_FILENO, &stat) == 0) {

@@ -61,22 +61,9 @@ static struct input *open_input(const struct input_config *config, struct dag_no
 // Opens sources of the command line. Returns NULL after a message.
 static struct feed *open_sources(struct run *run, const struct source_config *sources, size_t nsources,
                                  const char *name) {
-	const struct options *options = run->options;
-	struct input_config config = {
-		.sources = sources,
-		.nsources = nsources,
-		.delimiter = options->delimiter,
-		.delimiter_text = options->delimiter_text,
-		.colsep = options->colsep,
-		.header = options->header,
-		.trim = options->trim,
-		.csv = options->csv,
-		.link = options->link,
-		.end = options->end,
-		.skip_blank = options->skip_blank,
-		.skip_first = options->skip_first,
-		.joins = options->packing.joins,
-	};
+	struct input_config config = run->options->input;
+	config.sources = sources;
+	config.nsources = nsources;
 	struct input *input = open_input(&config, /* node */ NULL);
 	if (!input) {
 		return NULL;
@@ -175,7 +162,7 @@ static char *choose_shell(const struct options *options) {
 		const char *by;
 		const char *name = text_shows(shell_named(options->shell, &by));
 		if (error == ENOTSUP) {
-			diag_error("%s: '%s' does not read the quotes of a Bourne shell; take sh, bash, dash, ksh, zsh or their kin", by,
+			diag_error("%s: '%s' does not read the quotes of a Bourne shell; take sh, bash, dash, ksh, zsh or another that does", by,
 			           name);
 		} else if (error == EMULTIHOP) {
 			diag_error("%s: '%s' is many programs, told apart by the name that they are called by: make a link to it, by "
@@ -356,7 +343,7 @@ int feeds_open(struct run *run) {
 	if (open_inputs(run) != 0) {
 		return -1;
 	}
-	int result = options->header ? read_headers(run, &feeds->names) : 0;
+	int result = options->input.header ? read_headers(run, &feeds->names) : 0;
 	name_files(options, &feeds->names);
 	if (result == 0) {
 		result = parse_templates(run);

@@ -261,7 +261,7 @@ char *job_spec_shell(const char *shell, bool has_items, const char **ret_error) 
 	const char *path = has_items ? NULL : program_find(name);
 	char *chosen = has_items ? shell_choose(name) : path ? xstrdup(path) : NULL;
 	if (!chosen) {
-		*ret_error = errno == ENOTSUP ? "items are quoted for a Bourne shell; take sh, bash, dash, ksh, zsh or their kin, or none"
+		*ret_error = errno == ENOTSUP ? "items are quoted for a Bourne shell; take sh, bash, dash, ksh, zsh or another one, or none"
 			: errno == EMULTIHOP ? "it is many programs, told apart by the name that they are called by: name a link to it that is "
 		                               "called ash" : strerror(errno);
 	}

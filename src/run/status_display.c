@@ -23,6 +23,7 @@
 #include "report/status_line.h"
 #include "run/pictures.h"
 #include "run/publish.h"
+#include "term/colour.h"
 #include "term/screen.h"
 
 #include <errno.h>
@@ -583,13 +584,13 @@ static bool choose(struct status_display *display) {
 }
 
 static void choose_form(struct status_display *display) {
-	const char *no_color = getenv("NO_COLOR"), *format = getenv("FAIRPAR_STATUS");
+	const char *format = getenv("FAIRPAR_STATUS");
 	locale_t locale = newlocale(LC_CTYPE_MASK, "", (locale_t)0);
 	display->form.utf8 = locale && strcmp(nl_langinfo_l(CODESET, locale), "UTF-8") == 0;
 	if (locale) {
 		freelocale(locale);
 	}
-	display->form.colour = display->how == SHOWS_LINE && !(no_color && *no_color);
+	display->form.colour = display->how == SHOWS_LINE && colour_wanted(STDERR_FILENO);
 	display->form.details = display->run->options->given[OPT_ETA];
 	display->interval = (uint64_t)(display->how == SHOWS_ZENITY ? ZENITY_MS : LINE_MS) * NS_PER_MS;
 	display->due = display->run->start + PLAIN_S * NS_PER_S;

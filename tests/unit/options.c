@@ -76,8 +76,8 @@ static void test_defaults(void) {
 	check_string(o.command[1], "{}");
 	check_equal(o.nsources, 1);
 	check_equal(o.sources[0].kind, FROM_STDIN);
-	check_equal(o.delimiter, '\n');
-	check(!o.colsep && !o.trim && !o.header && !o.batch && !o.batch_by && !o.jobs && !o.shell && !o.tagstring);
+	check_equal(o.input.delimiter, '\n');
+	check(!o.input.colsep && !o.input.trim && !o.input.header && !o.batch && !o.batch_by && !o.jobs && !o.shell && !o.tagstring);
 	check_equal(o.max_long, 64);
 	check_equal(o.queue_mem, 64 << 20);
 	check_equal(o.attempts, 1);
@@ -119,7 +119,7 @@ static void test_words_of_values(void) {
 	RUNS("-j1", "-j2", "x");
 	check_string(o.jobs, "2");
 	RUNS("-d,", "x");
-	check_equal(o.delimiter, ',');
+	check_equal(o.input.delimiter, ',');
 	REFUSED("--jobs needs a value: N", "-j");
 	REFUSED("--jobs needs a value: N", "-kj");
 	REFUSED("--batch-by needs a value: TEMPLATE", "--batch-by");
@@ -168,14 +168,14 @@ static void test_single_dash(void) {
 	REFUSED("-keeporder is read as single letters; did you mean --keeporder?", "-keeporder", "x");
 	REFUSED("-tag is read as single letters; did you mean --tag?", "-tag", "x");
 	RUNS("-rest", "x");
-	check_string(o.end, "st");
+	check_string(o.input.end, "st");
 	RUNS("-d", "ry-run", "x");
 	RUNS("-tres", "x"); // "res" has three letters, and is no name in full
 }
 
 static void test_pipe(void) {
 	RUNS("--pipe", "--block", "2k", "--recend", "", "--recstart", "x", "--regexp", "--rrs", "--header", "2", "cat");
-	check(o.pipe == PIPE_STREAM && o.block == 2000 && o.nsources == 0 && !o.cat && !o.header);
+	check(o.pipe == PIPE_STREAM && o.block == 2000 && o.nsources == 0 && !o.cat && !o.input.header);
 	check(strcmp(o.recend, "") == 0 && strcmp(o.recstart, "x") == 0 && o.regexp && o.remove_rec_sep);
 	RUNS("--pipe", "cat");
 	check(o.block == 1 << 20 && o.block_parts == 0 && !o.recend && !o.recstart);
@@ -227,7 +227,7 @@ static void test_tee(void) {
 	check(o.tee && o.nsources == 1);
 	check_string(o.tee_file, "file");
 	RUNS("--pipe", "--tee", "-C", ",", "-a", "file", "cat");
-	check(o.colsep && o.nsources == 1);
+	check(o.input.colsep && o.nsources == 1);
 	REFUSED("--tee needs items, one for each job, as in --pipe --tee cmd ::: a b", "--pipe", "--tee", "cat");
 	REFUSED("--tee needs --pipe, which reads the data from stdin, or --pipe-part", "--tee", "cat");
 	REFUSED("--recend cannot be combined with --tee: each job gets all data, as it is", "--pipe", "--tee", "--recend",
@@ -344,7 +344,7 @@ static void test_choices(void) {
 			struct buf word = BUF_INIT;
 			buf_printf(&word, "--%.*s=%.*s", (int)name_len, name, (int)len, words - len);
 			RUNS(buf_str(&word), "x");
-			int value = i == 0 ? (int)o.exit_scheme : i == 1 ? (int)o.trim : i == 2 ? (int)o.summary : (int)o.show.progress;
+			int value = i == 0 ? (int)o.exit_scheme : i == 1 ? (int)o.input.trim : i == 2 ? (int)o.summary : (int)o.show.progress;
 			check_equal(value, choices[i].values[n]);
 			buf_fini(&word);
 		}
@@ -380,20 +380,20 @@ static void test_replacement(void) {
 
 static void test_items(void) {
 	RUNS("-E", "end", "x");
-	check_string(o.end, "end");
+	check_string(o.input.end, "end");
 	RUNS("--eof", "end", "x");
-	check_string(o.end, "end");
+	check_string(o.input.end, "end");
 	RUNS("-e", "-k", "x");
-	check(!o.end && o.keep_order);
+	check(!o.input.end && o.keep_order);
 	RUNS("--trim", "l", "-C,", "x");
-	check_equal(o.trim, TRIM_LEFT);
+	check_equal(o.input.trim, TRIM_LEFT);
 	RUNS("-C,", "--trim", "n", "x");
-	check_equal(o.trim, TRIM_NONE);
+	check_equal(o.input.trim, TRIM_NONE);
 	REFUSED("--trim must be n, l, r, lr or rl, not 'x'", "--trim", "x", "x");
 	RUNS("--csv", "x");
-	check(o.csv == ',' && !o.trim && !o.colsep);
+	check(o.input.csv == ',' && !o.input.trim && !o.input.colsep);
 	RUNS("--csv", "-C", "\\t", "x");
-	check(o.csv == '\t' && o.trim == TRIM_BOTH && !o.colsep);
+	check(o.input.csv == '\t' && o.input.trim == TRIM_BOTH && !o.input.colsep);
 	REFUSED("--colsep must be one byte with --csv, not 'ab'", "--csv", "-Cab", "x");
 	RUNS("--arg-sep", ",", "x", ",", "a", ":::", ",+", "b");
 	check_equal(o.nsources, 2);
@@ -402,39 +402,39 @@ static void test_items(void) {
 	RUNS("--arg-file-sep", ",", "x", ",", "a", "b", ":::", "c");
 	check_equal(o.nsources, 3);
 	RUNS("-r", "--shuf", "--link", "--skip-first-line", "x");
-	check(o.skip_blank && o.shuffle && o.link && o.skip_first);
+	check(o.input.skip_blank && o.shuffle && o.input.link && o.input.skip_first);
 }
 
 static void test_input(void) {
 	RUNS("-0", "x");
-	check_equal(o.delimiter, '\0');
+	check_equal(o.input.delimiter, '\0');
 	static const struct { const char *text; char byte; } delimiters[] = {
 		{",", ','}, {"\\n", '\n'}, {"\\t", '\t'}, {"\\0", '\0'}, {"\\\\", '\\'}, {"\\054", ','}, {"\\0054", ','},
 		{"\\101", 'A'}, {"\\x2c", ','}, {"\\xA", '\n'}, {"\\r", '\r'}, {"\\0377", '\377'}, {"\\7", '\a'},
 	};
 	for (size_t i = 0; i < sizeof(delimiters) / sizeof(delimiters[0]); ++i) {
 		RUNS("-d", delimiters[i].text, "x");
-		check_equal(o.delimiter, delimiters[i].byte);
+		check_equal(o.input.delimiter, delimiters[i].byte);
 	}
 	REFUSED("--delimiter must be one byte", "-d", "", "x");
 	REFUSED("--delimiter must be one byte", "-d", "a\\0", "x");
 	RUNS("-d", "\\r\\n", "x");
-	check_string(o.delimiter_text, "\r\n");
+	check_string(o.input.delimiter_text, "\r\n");
 	RUNS("-d", "ab", "-d", ",", "x");
-	check(!o.delimiter_text);
-	check_equal(o.delimiter, ',');
+	check(!o.input.delimiter_text);
+	check_equal(o.input.delimiter, ',');
 	REFUSED("--delimiter has an unknown escape: '\\q'", "-d", "\\q", "x");
 	REFUSED("--delimiter has an unknown escape", "-d", "\\", "x");
 	REFUSED("--delimiter has an unknown escape", "-d", "\\x", "x");
 	REFUSED("--delimiter has an unknown escape", "-d", "\\777", "x");
 	REFUSED("--null cannot be combined with --delimiter", "-0", "-d,", "x");
 	RUNS("--header", ":", "x");
-	check(o.header && o.colsep && !o.trim);
+	check(o.input.header && o.input.colsep && !o.input.trim);
 	RUNS("--header", "1", "-C,", "x");
-	check(o.header && o.trim);
-	check_string(o.colsep, ",");
+	check(o.input.header && o.input.trim);
+	check_string(o.input.colsep, ",");
 	RUNS("--header", "0", "x");
-	check(o.header_files && !o.header && o.colsep);
+	check(o.header_files && !o.input.header && o.input.colsep);
 	REFUSED("--colsep: ", "-C", "(", "x");
 	RUNS("-r", "x");
 }

@@ -6,8 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// FNV-1a (Fowler, Noll, Vo) of the bytes, 64 bits: for tables, not against who chooses texts that collide, but for who has a
-// secret `seed`.
+// Returns the FNV-1a hash (Fowler, Noll, Vo) of the bytes, mixed with `seed`: for hash tables. Somebody who knows the seed can
+// choose texts that collide, so a table of foreign texts takes a seed that nobody knows.
 uint64_t hash_bytes(const void *mem, size_t len, uint64_t seed);
 
 // A hash table with open addressing and linear probing, at most half full. Texts are borrowed and stay as long as the map.

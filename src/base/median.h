@@ -1,4 +1,4 @@
-// The median of the values of late.
+// The median of the last values of a series.
 
 #ifndef FAIRPAR_BASE_MEDIAN_H
 #define FAIRPAR_BASE_MEDIAN_H
@@ -7,7 +7,7 @@
 
 struct median;
 
-// Without values; `of` of them are kept at a time. The caller frees it with free().
+// Makes a series without values, of which the last `of` are kept. The caller frees it with free().
 struct median *median_new(uint32_t of);
 
 // Adds a value; when there are as many as are kept, the oldest goes.

@@ -23,11 +23,11 @@ void write_limit_set(uint64_t limit);
 // That time, or TIME_NEVER.
 uint64_t write_limit(void);
 
-// The calling thread answers the signals that `signal_fd` tells of: while one of those that end a run is pending, it waits
-// for a reader for a second at most, as long as there is no limit.
+// To be called by the thread that answers the signals of `signal_fd` (signals_open()). While no limit is set, its writes wait
+// for a reader at most a second longer once a signal that ends the run is pending, for it has to answer that.
 void write_limit_watch(int signal_fd);
 
-// The calling thread has answered one: it has to time the end of the jobs, so that second is all that it waits from now on.
+// To be called by that thread when it has answered such a signal: from now on each of its writes waits for a second at most.
 void write_limit_hasten(void);
 
 // Waits until the descriptor takes bytes or fails, which the next write finds out. Returns 0, or -1 with ETIME.

@@ -40,10 +40,11 @@ void running_table_fini(struct running_table *table);
 // it, borrowed until it is taken out; NULL if there are too many, or no memory.
 struct running_attempt *running_add(struct running_table *table, const struct event_job_start *start, uint64_t at);
 
-// The attempt at that step of that job, whatever its number, borrowed from the table; or NULL.
+// Returns the attempt that runs at the same step of the same job as `id` (id->attempt does not matter), borrowed from the table;
+// or NULL.
 struct running_attempt *running_find(const struct running_table *table, const struct event_job *id);
 
-// The same, taken out: the caller frees it with free().
+// The same, but takes the attempt out of the table: the caller frees it with free().
 struct running_attempt *running_take(struct running_table *table, const struct event_job *id);
 
 // Takes out any one; NULL if the table is empty. The caller frees it with free().

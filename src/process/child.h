@@ -49,13 +49,16 @@ void children_set_wake(struct children *children, void (*wake)(void *arg), void 
 int children_guardian_fd(struct children *children);
 void children_revive_guardian(struct children *children);
 
-// The guardian has this descriptor open until it ends, in place of what it was given by guardian_keep(): one that runs is started anew.
-// From the thread of the event loop.
+// Has the guardian keep `fd` (-1: none) open until it ends, as its descriptor `which` (guardian_keep()). A guardian that runs is
+// replaced by one that has it. From the thread of the event loop.
 void children_keep_open(struct children *children, enum guardian_fd which, int fd);
 
-// The tokens that the guardian writes to GUARDIAN_TOKENS if this process is killed; and a file of less than 256 bytes that it
-// unlinks then. Both from the thread of the event loop.
+// Returns the tokens that the guardian writes to GUARDIAN_TOKENS if this process is killed, for the caller to keep up to date.
+// Borrowed. From the thread of the event loop, as the next one.
 struct held_tokens *children_tokens(struct children *children);
+
+// Has the guardian unlink the file if this process is killed. The path is copied, and
+// shorter than 256 bytes.
 void children_unlink_if_killed(struct children *children, const char *path);
 
 // Starts the guardian if there is none, and if there is to be one. From the thread of the event loop.

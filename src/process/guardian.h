@@ -72,12 +72,13 @@ bool guardian_is_wanted(struct guardian *guardian);
 // Descriptors that a guardian started from now on has open until it ends.
 enum guardian_fd {
 	GUARDIAN_SLOTS,      // the connection to a pool
-	GUARDIAN_SPARE,     // another, for what is spare there
-	GUARDIAN_TOKENS,    // where it writes held_tokens
+	GUARDIAN_SPARE,      // the connection by which spare slots of that pool are lent
+	GUARDIAN_TOKENS,     // where it writes held_tokens
 	GUARDIAN_FDS,
 };
 
-// -1: none.
+// Sets the descriptor (-1: none) that guardians started from now on have open as `which`. It stays the caller's. From any
+// thread.
 void guardian_keep(enum guardian_fd which, int fd);
 
 // Starts the guardian, once; other threads that call it meanwhile go on. The conditions of spawn() hold.

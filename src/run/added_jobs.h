@@ -11,36 +11,39 @@
 struct added_jobs;
 struct run;
 
-// One that has not ended. The item that is queued for it has a pointer to it behind its words.
+// An added job that has not ended. The item that is queued for it holds a pointer to it behind its words.
 struct added_job {
 	uint64_t id;              // item.seq, once it is known
 	struct job_spec spec;
 	atomic_bool cancelled;    // it is not to start, or is being ended
 };
 
-// One for the run; NULL-safe close, once no job runs.
+// Makes the table of the run's added jobs, and frees it (NULL is fine) once no job runs.
 struct added_jobs *added_jobs_open(void);
 void added_jobs_close(struct added_jobs *added_jobs);
 
-// Appends the pointer to the words; and gets it from a record that was made so.
+// added_job_write() appends the words and behind them the pointer `added`, as an item has them. added_job_of() reads such a record:
+// it returns the pointer, and the words in *ret_words, borrowed.
 void added_job_write(struct added_job *added, const char *words, size_t size, struct buf *ret_bytes);
 struct added_job *added_job_of(const struct record *record, struct record *ret_words);
 
-// Frees it: its item is no more. From any thread, and NULL-safe.
+// Frees an added job (NULL is fine) whose item is gone. From any thread.
 void added_job_free(struct added_job *added);
 
-// It has its id, and `by` is the id of the job that has added it, or 0. From the event loop, before it is submitted.
+// Enters the job, which has its id, in the table; `by` is the id of the job that has added it, or 0. From the event loop, before the
+// item is submitted.
 void added_jobs_register(struct added_jobs *added_jobs, struct added_job *added, uint64_t by);
 
-// The job has ended so, or will never run; a second call is ignored. From any thread. Tells run->waits.
+// Notes that the job has ended with that result, or that it will never run, and lets those go on that wait for it (run->waits). A
+// second call is ignored. From any thread.
 void added_job_ended(struct run *run, struct added_job *added, const struct result *result);
 
-// What is known of a job by its id.
+// Whether there is or was an added job of that id. *ret_code: the exit status of --wait for it, once it has ended.
 enum added_state { ADDED_UNKNOWN, ADDED_THERE, ADDED_ENDED };
 enum added_state added_jobs_look(struct added_jobs *added_jobs, uint64_t id, int *ret_code);
 
-// The ids of the jobs that `by` has added; with `untold` without those that added_jobs_tell() was called for. Appends them to
-// `ids`, as uint64_t.
+// Appends to `ids`, as uint64_t, the ids of the jobs that job `by` has added; with `untold` only of those whose end was not reported
+// yet (--wait-any). added_jobs_tell() notes that the end of a job was reported.
 void added_jobs_by(struct added_jobs *added_jobs, uint64_t by, bool untold, struct buf *ids);
 void added_jobs_tell(struct added_jobs *added_jobs, uint64_t id);
 

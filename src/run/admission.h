@@ -13,6 +13,8 @@
 // Makes run->admission, if the options ask for any of it; `jobs` is the value of -j (borrowed). Returns 0, or -1 after a
 // message.
 int admission_open(struct run *run, const char *jobs);
+
+// Frees run->admission, when no child waits any more. Nothing if it is NULL.
 void admission_close(struct run *run);
 
 // How long a child had to wait.
@@ -25,13 +27,13 @@ struct admission_wait {
 // children that start even then, without waiting any longer.
 bool admission_enter(struct admission *admission, unsigned slot, bool must, struct admission_wait *ret_wait);
 
-// The child runs: it counts in the next reading.
+// To be called when the child that was let in runs: the next reading of load and memory sees it.
 void admission_started(struct admission *admission);
 
-// The child has ended, or has not started after all.
+// To be called when a child that was let in has ended, or has not started after all; `result` is its own.
 void admission_leave(struct admission *admission, const struct result *result);
 
-// Starts nothing more. From any thread.
+// Lets no more children start: admission_enter() returns false, but for those with `must`. From any thread.
 void admission_stop(struct admission *admission);
 
 // What the event loop does for running children. Returns when to call again (now_ns() time), or TIME_NEVER.

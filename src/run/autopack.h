@@ -5,7 +5,7 @@
 
 #include "run/worker_state.h"
 
-// What is known of the items of a batch; freed with free().
+// Makes what is kept of a batch: how long its items have taken. Nothing is known yet. The caller frees it with free().
 struct autopack *autopack_create(void);
 
 // Prepares a worker of a run with run->packs for autopack_take(), which must not allocate. Before its first item.
@@ -18,7 +18,7 @@ bool autopack_take(struct worker *worker, struct queue *queue, const struct pack
 // until its next job.
 void autopack_adopt(struct worker_state *state, struct job *job);
 
-// Notes what the job's first attempt has taken.
+// Notes how long the job's first attempt has taken for its items, by its result.
 void autopack_note(const struct job *job, const struct result *result);
 
 #endif

@@ -5,7 +5,8 @@
 
 #include "run/run.h"
 
-// A job of the batch was counted with that result; `stop`: that makes the run halt, as publish_job_end() and its like return.
+// To be called when a job of the batch was counted with that result. `stop` is what publish_job_end() or publish_current() has
+// returned: that the run halts.
 void counts_ended(struct batch *batch, const struct result *result, bool stop);
 
 // Counts a failure that was no job's: `what` the batch could not do, as the last line has it in brackets.

@@ -24,11 +24,13 @@ void dag_advance(struct run *run);
 // True when no batch waits and no item can come any more but from running jobs.
 bool dag_is_fed(const struct run *run);
 
-// Says in one line where the selected batches are.
+// Prints one line on stderr: how each selected batch stands, and when it will be done if that is known (SIGUSR1).
 void dag_show(const struct run *run);
 
-// Begins no batch any more and lets go of all queues; what was not begun counts as cancelled.
+// Begins no batch any more and lets go of all queues; what was not begun counts as cancelled. Nothing without run->dag.
 void dag_stop(struct run *run);
+
+// Frees run->dag, once no job runs. Nothing if it is NULL.
 void dag_close(struct run *run);
 
 #endif

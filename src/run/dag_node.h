@@ -59,7 +59,7 @@ struct dag {
 	struct list posted;
 };
 
-// The node of that batch, which is selected.
+// Returns the node of a batch, which is one of those selected. Borrowed.
 struct dag_node *dag_node_of(const struct run *run, const struct manifest_batch *plan);
 
 // ---- from the event loop
@@ -78,7 +78,7 @@ bool dag_node_next(struct dag_node *node, struct record *ret_record, unsigned *r
 // Items that dag_node_next() would still give.
 size_t dag_node_left(const struct dag_node *node);
 
-// All its own items are queued.
+// Notes that all its own items are queued.
 void dag_node_fed(struct dag_node *node);
 
 // Lets go of its queue, if neither its own items nor other batches add to that any more.
@@ -87,27 +87,29 @@ void dag_node_settle(struct dag_node *node);
 // Closes its queue and lets go of its batch.
 void dag_node_release(struct dag_node *node);
 
-// The next node that something was posted for, with what; NULL if there is none.
+// Takes the next node that workers have posted something for, and says what: that a job failed, that the batch ended. NULL if there is
+// none.
 struct dag_node *dag_take_posted(struct dag *dag, bool *ret_failed, bool *ret_ended);
 
 // ---- from any thread
 
-// A job of the batch failed or was cancelled: what needs the batch can be skipped.
+// Posts to the event loop that a job of the batch failed or was cancelled, so that the batches that need it can be skipped.
 void dag_node_job_failed(struct dag_node *node, const struct result *result);
 
-// A job of it runs, and not only because what it emits must come again (EARLIER_DONE).
+// Notes that a job of the batch runs, and not only because what it emits must come again (EARLIER_DONE): then the jobs of the batches
+// that need it run again, too.
 void dag_node_job_runs(struct dag_node *node);
 
-// A job of it is known to have failed or to have been cancelled: cheap, where very many are.
+// True if dag_node_job_failed() was called for the batch: so that it need not be called for each of very many jobs.
 bool dag_node_has_failed(const struct dag_node *node);
 
-// The batch's queue is removed.
+// Posts to the event loop that the batch has ended: its queue was removed.
 void dag_node_ended(struct dag_node *node);
 
-// It was skipped: its jobs never start.
+// True if the batch was skipped: its jobs never start.
 bool dag_node_is_skipped(const struct dag_node *node);
 
-// How the batch has ended so far: ok, or its first failure.
+// Returns how the batch has ended so far: OUTCOME_OK, or its first failure.
 struct result dag_node_result(const struct dag_node *node);
 
 #endif

@@ -5,9 +5,11 @@
 
 #include "run/run.h"
 
-// Subscribes to what lasts, as run->explain_live. Before publish_begin().
+// With --explain makes run->explain_live, and subscribes it to what jobs and batches wait for. Before publish_begin().
 void explain_live_subscribe(struct run *run);
-void explain_live_close(struct run *run); // or does nothing
+
+// Frees run->explain_live, if there is one. After publish_end().
+void explain_live_close(struct run *run);
 
 // Prints for each batch that has work why its next job has not started. From the event loop, with run->explain_live.
 void explain_live_print(struct run *run);

@@ -23,10 +23,10 @@ struct line_items {
 // for line_items_end(). The queue is open, or the running item's own. `from`: seq of the job whose lines they are, or 0.
 void line_items_begin(struct line_items *line_items, struct worker *worker, struct queue *queue, uint64_t from, bool hold);
 
-// Reads what is there from the pipe; as struct output_reader.readable.
+// Reads what is there from the pipe `fd`, and takes its lines. Returns as struct output_reader.readable.
 ssize_t line_items_readable(struct line_items *line_items, int fd);
 
-// The same with bytes that were read already.
+// Takes the lines of bytes that the caller has read; a line may be in several calls.
 void line_items_take(struct line_items *line_items, const char *mem, size_t len);
 
 // Adds one item that is no line of a stream.

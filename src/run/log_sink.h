@@ -30,7 +30,7 @@ bool log_sink_is_on_stdout(const struct run *run);
 // that. What could not be written is reported, as by log_sink_close().
 void log_sink_let_go(struct run *run);
 
-// Ends the logs. What could not be written is reported, and is trouble of the run. NULL-safe.
+// Ends the logs, and frees run->log if there is one. What could not be written is reported, and sets run->trouble.
 void log_sink_close(struct run *run);
 
 #endif

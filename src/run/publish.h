@@ -25,7 +25,7 @@ enum publish_wants {
 void publish_open(struct run *run);
 void publish_close(struct run *run);
 
-// Has the statistics kept, as the first subscriber; so does any other. Before publish_begin().
+// Makes the statistics of the run the first subscriber, unless they are. publish_subscribe() does the same. Before publish_begin().
 void publish_keep_stats(struct run *run);
 
 // The statistics so far, or NULL; the publisher's. To be read between publish_lock() and publish_unlock(), which keep all other
@@ -47,7 +47,7 @@ struct publish_flush {
 	void *arg;
 };
 
-// Sets the one that there is. As publish_subscribe().
+// Sets these functions, which are copied; there is one set of them. Before publish_begin().
 void publish_set_flush(struct run *run, const struct publish_flush *flush);
 
 // True if there is a subscriber: for those who would have to prepare what they publish.
@@ -58,12 +58,14 @@ bool publish_wants(const struct run *run, enum publish_wants want);
 
 // ---- the run
 
+// Publishes EVENT_RUN_START, and gives the run its ULID, if there is a subscriber. Once, before any other event.
 void publish_begin(struct run *run);
 // Publishes what was put together and is not published yet. From the event loop, whenever it wakes.
 void publish_tick(struct run *run);
+// Publishes EVENT_SLOTS: the run has so many slots now, because of `why`, in words.
 void publish_slots(struct run *run, unsigned slots, const char *why);
 
-// A slot has come back that was lent to a run in a job.
+// Publishes EVENT_LENT: a slot that was lent to a run in a job has come back.
 void publish_lent(struct run *run, const struct event_lent *lent);
 // The end of the run, if it has begun, with its exit status and the signal that ends it, or 0. Once no job runs.
 void publish_end(struct run *run, int exit_status, int signal);
@@ -83,62 +85,69 @@ int publish_exit_status(const struct run *run);
 
 // ---- batches
 
-// The longest that it waited for a turn (queue_longest_wait()); before its end.
+// Notes how long the batch has waited for a turn at most, in nanoseconds (queue_longest_wait()), for publish_batch_end().
 void publish_longest_wait(struct batch *batch, uint64_t ns);
 
-// Makes batch->stats. `jobs`: known number of them, or -1.
+// Makes batch->stats, if there is a subscriber. `jobs`: how many jobs the batch will have, or -1 if that is not known.
 void publish_batch_known(struct batch *batch, const struct queue_attrs *attrs, int64_t jobs);
-void publish_batch_start(struct batch *batch); // the first time; later calls do nothing
-// So many more jobs are known of, before any of them can have ended; or, with -1, one was none. Publishes the batch's start.
+// Publishes EVENT_BATCH_START at the first call for the batch; later calls do nothing.
+void publish_batch_start(struct batch *batch);
+// Counts `jobs` more jobs of the batch as known, before any of them can end; -1 takes one back that came to nothing. Publishes
+// the batch's start, too.
 void publish_queued(struct batch *batch, int64_t jobs);
-// A job was done before this run (--resume): it is in no other count.
+// Counts a job that was done before this run (--resume), and is in no other count.
 void publish_resumed(struct run *run);
-// It may begin now: what was queued before did not wait for its turn.
+// Notes that the batch may begin now. What its jobs have waited so far, they have waited for other batches, not for a turn.
 void publish_batch_begun(struct batch *batch);
-// Nobody knows of the batch any more. Frees batch->stats.
+// Publishes EVENT_BATCH_END, if the batch has started, and frees batch->stats. The last call for the batch.
 void publish_batch_end(struct batch *batch);
 
-// Counts jobs of it that never start: OUTCOME_CANCELLED or OUTCOME_SKIPPED. Calls for the same batch in a row make one event.
+// Counts `jobs` jobs of the batch that never start; `outcome` is OUTCOME_CANCELLED or OUTCOME_SKIPPED. Calls for the same batch in a
+// row make one event.
 void publish_lost(struct batch *batch, enum outcome outcome, uint64_t jobs);
-// What publish_lost() and publish_trouble() will say why. Copied.
+// Sets the reason, in words, that publish_lost() and publish_trouble() give for this batch from now on. Copied.
 void publish_lost_why(struct batch *batch, const char *why);
-// The same of all batches without a reason of their own: why the run is cut short. Copied; the first one counts. Before the
-// jobs are lost. publish_cut_by(): a signal does so.
+// Sets the reason of all batches without one of their own: why the run is cut short, in words (copied), or by which signal. The
+// first call counts. To be called before the jobs are lost.
 void publish_cut(struct run *run, const char *why);
 void publish_cut_by(struct run *run, int signal);
 
-// Something begins or ends to wait; `number` of a job, or 0; `batch` NULL: all of them.
+// Publishes EVENT_WAIT and EVENT_WAIT_END: job `number` of the batch, the batch (0), or all batches (NULL) wait for `what`, in words; or
+// do no longer, since the now_ns() time `since`.
 void publish_wait(struct run *run, const struct batch *batch, uint64_t number, enum event_why why, const char *what);
 void publish_wait_end(struct run *run, const struct batch *batch, uint64_t number, enum event_why why, uint64_t since);
 
-// A job was queued again, for an attempt in so many nanoseconds.
+// Publishes EVENT_WAIT of a job whose next attempt comes in `pause` nanoseconds.
 void publish_pause(const struct job *job, uint64_t pause);
 
 // ---- attempts
 
-// How events name the attempt of the job on this worker. It borrows the name of the batch.
+// Returns how events name the attempt of the job on this worker. The name of the batch is borrowed.
 struct event_job publish_identify(const struct worker_state *state, const struct job *job);
-// An attempt begins on this worker; before any other event of it.
+// Resets state->stats for an attempt that begins on this worker. Before any other call for the attempt.
 void publish_attempt(struct worker_state *state);
-// The job was let in after so many nanoseconds in admission, or in waiting for memory.
+// Notes that the attempt has waited `ns` nanoseconds for what `why` says, before its process was started.
 void publish_admitted(struct worker_state *state, enum event_why why, uint64_t ns);
-// It waits for the memory it has declared, or does no longer, if it did.
+// Publishes that the attempt waits for the memory that it has declared (`waits`), or no longer does, if it did.
 void publish_memory(struct worker_state *state, const struct job *job, bool waits);
-// Its process runs, since `start`; pid 0: it could not be started.
+// Publishes EVENT_JOB_START: the process of the attempt runs since `start` (now_ns() time); pid 0: it could not be started.
 void publish_job_start(struct worker_state *state, const struct job *job, int pid, uint64_t start);
-// What it wrote just now; only if publish_wants(run, WANTS_OUTPUT).
+// Publishes EVENT_OUTPUT: bytes that the attempt wrote to `stream` (0 stdout, 1 stderr). Only if publish_wants(run, WANTS_OUTPUT).
 void publish_output(struct worker_state *state, const struct job *job, int stream, const char *data, size_t len);
-// Keeps what the end says of its output, before that is let go of: bytes, and where it has failed for good the tail.
+// Notes in state->stats what publish_job_end() says of the attempt's output: its bytes, and the last lines if the job has failed for
+// good. Before the spool and the results are let go of.
 void publish_output_stats(struct worker_state *state, const struct job *job, const struct result *result, enum event_next next);
-// These return true if the job that is counted makes the run halt: then the caller calls run_halt() (counts_ended()).
-//
-// After publish_output_stats(): the end of the attempt, which with NEXT_NOTHING is that of the job and counts it. With
-// job->cancelled_next the end of the job, whose last attempt's end was published already, with what was to follow; also on a state
-// without a worker.
+// Each of the next three returns true if the job that it counts makes the run halt: then the caller calls run_halt() (as
+// counts_ended() does).
+
+// Publishes EVENT_JOB_END, after publish_output_stats(). With NEXT_NOTHING it is the end of the job too, and counts it. If
+// job->cancelled_next is set, the end of the last attempt was published before, and only that of the job is missing: then `state` may
+// be one without a worker.
 bool publish_job_end(struct worker_state *state, const struct job *job, const struct result *result, enum event_next next);
-// What the job creates was there.
+// Publishes and counts the end of a job that was not run, as what it creates was there.
 bool publish_current(struct batch *batch, const struct job *job);
-// A failure of a batch that was no job's, and had no attempt.
+// Publishes and counts a failure of the batch that was no job's, as a listing that could not begin. `what` the batch could not do, in
+// words.
 bool publish_trouble(struct batch *batch, const struct result *result, const char *what);
 
 #endif

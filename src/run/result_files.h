@@ -11,13 +11,14 @@ struct result_files;
 // after a message. Before run->writer is made.
 int result_files_open(struct run *run);
 
-// What run->writer writes to: the table, or else stdout.
+// Returns the descriptor that run->writer writes to: that of the table, or else stdout. Borrowed.
 int result_files_fd(const struct run *run);
 
 // True if rows of a table take the place of output.
 bool result_files_is_table(const struct run *run);
 
-// The words for messages about what result_files_fd() is.
+// Returns what messages call that descriptor: the name of the table, or "standard output". Borrowed until the next
+// messages of this thread (text_shows()).
 const char *result_files_name(const struct run *run);
 
 // Parses the path, for columns of these names, which outlive the jobs, and makes the directory, before anything runs. Returns 0,
@@ -27,10 +28,10 @@ int result_files_parse(struct run *run, const struct names *names);
 // True if the path has the number of all jobs, {##} or the like: all input is to be read first.
 bool result_files_need_total(const struct run *run);
 
-// From now on jobs are packed of items like this one.
+// Notes how many arguments an item has, where several items make one job. Before the first of these jobs.
 void result_files_note_item(struct run *run, const struct record *record);
 
-// The table's first line, once: before the first item is queued, which may be this one and has so many columns.
+// Writes the first line of the table, for items of so many columns. The first call counts; before the first item is queued.
 void result_files_head(struct run *run, uint32_t columns);
 
 // True if --results DIR is the record of what is done (--resume without --joblog), and says that this item is.
@@ -44,7 +45,7 @@ bool result_files_begin(struct worker_state *state, struct job *job, struct resu
 // table or --files say of it; of one that was cancelled nothing.
 void result_files_end(struct worker_state *state, struct job *job, const struct result *result, uint64_t received);
 
-// After run->writer was closed.
+// Closes the table, and frees run->result_files, if there is one. Once run->writer is gone.
 void result_files_close(struct run *run);
 
 #endif

@@ -8,7 +8,8 @@
 
 struct start_order;
 
-// With up to so many dedicated threads. The caller frees it with start_order_destroy(), when no item runs.
+// Makes an empty line, for a pool with up to `max_long` dedicated threads. The caller frees it with start_order_destroy(), when no item
+// runs.
 struct start_order *start_order_create(unsigned max_long);
 
 // All the following do nothing with NULL.
@@ -22,10 +23,10 @@ void start_order_reserve(struct start_order *start_order, unsigned slots, unsign
 // From the pool's trace hook, under its lock: the worker with that slot has got an item. Allocates nothing.
 void start_order_add(struct start_order *start_order, unsigned slot);
 
-// Waits until all that came before have passed. Whoever has passed need not wait.
+// Waits until all that were dispatched before the item on that slot have passed; not at all if it has passed itself.
 void start_order_wait(struct start_order *start_order, unsigned slot);
 
-// Lets the next one go on. Once is enough, more does no harm.
+// The item on that slot leaves the line, so that those behind it can go on. Nothing if it has left it before.
 void start_order_pass(struct start_order *start_order, unsigned slot);
 
 #endif

@@ -8,15 +8,17 @@
 // Makes run->status_display if there is something to show, and subscribes it. Before publish_begin(). Returns 0, or -1 after a message.
 int status_display_open(struct run *run);
 
-// Shows nothing any more. From the event loop, when that has ended. NULL-safe in run->status_display, as are those below.
+// Erases what is shown, and shows nothing any more. On the event loop's thread, when the loop has ended. Without run->status_display it
+// does nothing, as do those below.
 void status_display_end(struct run *run);
-// Behind publish_end().
+// Frees run->status_display. After publish_end().
 void status_display_close(struct run *run);
 
 // Draws what is due. From the event loop, whenever it wakes. Returns when to call again, now_ns() time, or TIME_NEVER.
 uint64_t status_display_tick(struct run *run, uint64_t now);
 
-// For the event loop: this process is about to be stopped, it goes on in whatever place, the terminal has another size.
+// What the event loop calls when this process is about to be stopped (SIGTSTP), when it goes on, perhaps in the background (SIGCONT), and
+// when the terminal has another size (SIGWINCH).
 void status_display_suspend(struct run *run);
 void status_display_resume(struct run *run);
 void status_display_resized(struct run *run);
@@ -26,7 +28,7 @@ void status_display_toggle(struct run *run);
 // Appends ", ETA 21s" if it is known when the batch will be done.
 void status_display_add_eta(const struct run *run, const char *batch, struct buf *buf);
 
-// A job has written something. From any thread, with run->status_display.
+// To be called when a job has written something: its latest line may be shown. From any thread; run->status_display is not NULL.
 void status_display_output(struct run *run);
 
 #endif

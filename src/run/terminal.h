@@ -8,7 +8,7 @@
 // Makes run->terminal for -o or -p. Without a terminal that is an error under -p; jobs of -o get none, after a warning.
 // Returns 0, or -1 after a message.
 int terminal_open(struct run *run);
-// NULL-safe in run->terminal.
+// Frees run->terminal, if it is not NULL, and closes the terminal.
 void terminal_close(struct run *run);
 
 // Shows the command and waits for the answer. Returns whether it is to run; false too if the run is cut short. The caller
@@ -28,8 +28,8 @@ bool terminal_is_ours(const struct run *run);
 // too, as it is for a shell.
 void terminal_take_back(struct run *run, const struct result *result);
 
-// The job, which has the terminal for itself, waits for others: they may have it meanwhile. And it has it again. `pid`: of its
-// process. Nothing without --tty.
+// terminal_lend() takes the foreground from the job that has it, as that waits for other jobs, which may have it meanwhile.
+// terminal_return() gives it back to the job, whose process is `pid`. Both do nothing without --tty.
 void terminal_lend(struct run *run);
 void terminal_return(struct run *run, pid_t pid);
 

@@ -6,7 +6,7 @@
 #include "base/buf.h"
 #include "base/diag.h"
 #include "base/text.h"
-#include "cli/option_files.h"
+#include "cli/options.h"
 
 #include <string.h>
 #include <unistd.h>

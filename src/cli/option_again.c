@@ -2,9 +2,9 @@
 //
 // The words are read as options.c reads them, but nothing is checked: they have been good once.
 
-#include "cli/option_again.h"
+#include "cli/options.h"
 
-#include "cli/option_words.h"
+#include "cli/parser.h"
 
 #include <stdint.h>
 #include <stdlib.h>

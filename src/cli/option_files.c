@@ -1,6 +1,6 @@
 // The files that options name: no file is written for two of them, or read and written.
 
-#include "cli/option_files.h"
+#include "cli/options.h"
 
 #include "base/alloc.h"
 #include "base/buf.h"

@@ -8,7 +8,7 @@
 #include "base/io.h"
 #include "base/text.h"
 #include "base/units.h"
-#include "cli/option_files.h"
+#include "cli/options.h"
 #include "slots/slots.h"
 #include "template/packs.h"
 

@@ -4,7 +4,7 @@
 // wrong one. The rules are getopt's: short options bundle, a value may be in the same word or the next one, "--" ends the
 // options, and so does the first word that is none.
 
-#include "cli/option_words.h"
+#include "cli/parser.h"
 
 #include "base/alloc.h"
 #include "base/buf.h"

@@ -8,8 +8,6 @@
 #include "base/alloc.h"
 #include "base/diag.h"
 #include "base/text.h"
-#include "cli/option_files.h"
-#include "cli/option_words.h"
 #include "cli/parser.h"
 #include "slots/jobserver.h"
 #include "slots/place.h"

@@ -3,6 +3,7 @@
 #ifndef FAIRPAR_CLI_OPTIONS_H
 #define FAIRPAR_CLI_OPTIONS_H
 
+#include "base/buf.h"
 #include "cli/option_table.h"
 #include "input/input.h"
 #include "job/halt.h"
@@ -10,6 +11,7 @@
 #include "process/child.h"
 #include "template/replacement.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 
 enum mode {
@@ -229,5 +231,42 @@ enum mode options_parse(struct options *ret_options, int argc, char *argv[]);
 
 // Frees what the options own.
 void options_fini(struct options *options);
+
+// ---- option_files.c ----
+
+// The files that options name: no file is written for two of them, or read and written.
+
+// The number of "fd:N", of no more than 9 digits; -1 if the name is none, with *ret_at the offset of the mistake, or 0 if it
+// does not begin with "fd:".
+int option_log_fd(const char *name, size_t *ret_at);
+
+// True if --results means a table by the name's ending: .csv, .tsv or .json, in any case.
+bool option_results_is_table(const char *path);
+
+// Checks, before any is opened, that no file is written for two options, or read and written: the second would write over
+// the first. But --eta and --log may name one file: it is read before it is emptied. Returns 0, or -1 after a message.
+int option_files_check(const struct options *options);
+
+// The same for one more file that is read, and what that is called ("the items of …").
+int option_file_check_read(const struct options *options, const char *name, const char *path);
+
+// True if --eta and --log name one file.
+bool option_log_is_eta(const struct options *options);
+
+// ---- option_again.c ----
+
+// Which command line runs again what failed in a run, by the joblog that it left.
+
+// What is run again.
+enum again {
+	AGAIN_COMMANDS,  // --retry-failed: the commands of the joblog, so that no input is needed
+	AGAIN_MANIFEST,  // --resume-failed: the batches of the manifest
+	AGAIN_ITEMS,     // --resume-failed: the whole command line, for what was cancelled too
+};
+
+// Appends that line for the shell: `argv` is that of the run (NULL at its end), `joblog` its file. What would write over the
+// logs of this run is left out. Returns false, and nothing is appended, where no such line works: with AGAIN_ITEMS also if
+// the items cannot be read again or are too many to show.
+bool option_add_again(struct buf *buf, char *const *argv, const char *joblog, enum again again);
 
 #endif

@@ -2,7 +2,7 @@
 //
 // The format: "Trace Event Format", Google, 2016. It demands no order, but readers hold less in memory with one.
 
-#include "draw/chrome_trace.h"
+#include "draw/draw.h"
 
 #include "base/alloc.h"
 #include "base/json.h"

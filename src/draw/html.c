@@ -1,11 +1,10 @@
 // Writes a run as one HTML page that needs no other file: the drawing, the batches, the failed jobs, and all jobs.
 
-#include "draw/html.h"
+#include "draw/draw.h"
 
 #include "base/alloc.h"
 #include "base/markup.h"
 #include "base/text.h"
-#include "draw/svg.h"
 #include "report/batch_columns.h"
 
 // "openssl dgst -sha256 -binary src/draw/html.js | openssl base64" prints it.

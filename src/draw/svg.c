@@ -1,6 +1,6 @@
 // Writes the drawing of a run as SVG: bars in lanes, a legend, an axis, and a strip with the share of each batch.
 
-#include "draw/svg.h"
+#include "draw/draw.h"
 
 #include "base/alloc.h"
 #include "base/markup.h"

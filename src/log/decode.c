@@ -1,6 +1,6 @@
 // Reads a log of events (--log) back, by the table log/events.def, and passes each event to a function.
 
-#include "log/decode.h"
+#include "log/event_log.h"
 
 #include "base/alloc.h"
 #include "base/diag.h"

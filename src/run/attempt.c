@@ -1,6 +1,6 @@
 // One attempt at one step of a job: its command, its environment, its directory, its child.
 
-#include "run/attempt.h"
+#include "run/job_run.h"
 
 #include "base/alloc.h"
 #include "base/beneath.h"
@@ -8,7 +8,6 @@
 #include "base/text.h"
 #include "run/admission.h"
 #include "run/created_files.h"
-#include "run/job_output.h"
 #include "run/publish.h"
 #include "run/result_files.h"
 #include "run/start_order.h"

@@ -1,15 +1,14 @@
 // What runs for a batch beside its items: on-failure and finally commands, and the listing of its items.
 
-#include "run/batch_commands.h"
+#include "run/job_run.h"
 
 #include "base/alloc.h"
 #include "base/diag.h"
 #include "base/text.h"
 #include "input/glob.h"
-#include "run/attempt.h"
 #include "run/counts.h"
 #include "run/dag_node.h"
-#include "run/log_sink.h"
+#include "run/subscribers.h"
 #include "run/publish.h"
 #include "run/start_order.h"
 

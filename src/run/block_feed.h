@@ -1,9 +1,11 @@
-// The data of --pipe and --pipe-part: read and cut into blocks, each the standard input of a job (block.h).
+// The data that jobs get on their standard input: cut into blocks (--pipe, --pipe-part), or all of it for each job (--tee).
 
 #ifndef FAIRPAR_RUN_BLOCK_FEED_H
 #define FAIRPAR_RUN_BLOCK_FEED_H
 
 #include "run/block.h"
+
+// ---- block_feed.c ----
 
 // Opens what the options name. Returns NULL after a message.
 struct blockfeed *blockfeed_open(struct run *run);
@@ -17,5 +19,39 @@ enum data_status blockfeed_step(struct blockfeed *feed, struct record *ret_recor
 
 // Nothing more is read: jobs that wait for more blocks (--round-robin) get the end of file. Idempotent.
 void blockfeed_stop(struct blockfeed *feed);
+
+// ---- tee.c ----
+
+// The data of --tee: all of it to every job. With --pipe, stdin as it comes; with --pipe-part, a file.
+//
+// The jobs come from items. A stream has them all wait for it, so they run at once: data flows when each has its end, and
+// no faster than the slowest reads. A file is opened for each job anew, so those need not run at once.
+
+struct tee;
+
+// Opens what the options name. Returns NULL after a message.
+struct tee *tee_open(struct run *run);
+// When no job runs any more.
+void tee_close(struct tee *tee);
+
+// ---- from the event loop ----
+
+// Says that there will be so many jobs at most. Returns -1 after a message if they cannot run at once.
+int tee_expect(struct tee *tee, uint64_t jobs);
+
+// All jobs are queued, numbered from 1 to `jobs`: data may flow.
+void tee_begin(struct tee *tee, uint64_t jobs);
+
+// Passes on some data; blocks neither for input nor for long. DATA_FULL also before tee_begin(). Never DATA_READY, for the jobs
+// come from items.
+enum data_status tee_step(struct tee *tee);
+
+// Nothing more is read: jobs get the end of file behind what they have. Idempotent.
+void tee_stop(struct tee *tee);
+
+// ---- from any thread ----
+
+// The data as a block, the standard input of that job; block_free() when it has ended or will never start.
+struct block *tee_block(struct tee *tee, uint64_t job);
 
 #endif

@@ -16,12 +16,12 @@
 #include "base/alloc.h"
 #include "base/diag.h"
 #include "base/text.h"
-#include "cli/option_files.h"
-#include "run/batch_commands.h"
+#include "cli/options.h"
+#include "run/job_run.h"
 #include "run/counts.h"
 #include "run/dag_node.h"
 #include "run/feed.h"
-#include "run/status_display.h"
+#include "run/subscribers.h"
 #include "run/publish.h"
 
 #include <errno.h>

@@ -3,13 +3,12 @@
 // A summary costs lines that somebody has to read, so what is known anyway is left out: the jobs of a single batch on the
 // command line are the run, so of those that failed there is a line for each, and output only where it has not been seen.
 
-#include "run/end_summary.h"
+#include "run/subscribers.h"
 
 #include "base/alloc.h"
 #include "base/diag.h"
 #include "base/text.h"
-#include "cli/option_again.h"
-#include "cli/option_files.h"
+#include "cli/options.h"
 #include "report/summary.h"
 #include "run/publish.h"
 #include "shell/shell.h"

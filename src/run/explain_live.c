@@ -3,7 +3,7 @@
 // What a batch waits for on slots the pool knows at any moment; what it waits for elsewhere (other batches, the load,
 // memory, the next attempt) was told as it began.
 
-#include "run/explain_live.h"
+#include "run/subscribers.h"
 
 #include "base/alloc.h"
 #include "base/diag.h"

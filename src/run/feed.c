@@ -15,7 +15,6 @@
 #include "run/block_feed.h"
 #include "run/dag.h"
 #include "run/publish.h"
-#include "run/tee.h"
 
 #include <unistd.h>
 

@@ -11,7 +11,6 @@
 #include "run/job_records.h"
 #include "run/publish.h"
 #include "run/result_files.h"
-#include "run/tee.h"
 #include "shell/shell.h"
 
 #include <errno.h>

@@ -12,7 +12,6 @@
 #include "base/map.h"
 #include "run/publish.h"
 #include "run/result_files.h"
-#include "run/tee.h"
 
 void feeds_cut_short(struct run *run) {
 	run->feeds->stopped = true;

@@ -10,7 +10,7 @@
 #include "process/signals.h"
 #include "report/explain.h"
 #include "report/run_stats.h"
-#include "run/end_summary.h"
+#include "run/subscribers.h"
 #include "run/pictures.h"
 
 #include <errno.h>

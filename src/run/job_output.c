@@ -1,11 +1,10 @@
 // Where the output of a job goes: into its spool, the files of --results, or the items of another batch; and who sees it.
 
-#include "run/job_output.h"
+#include "run/job_run.h"
 
 #include "base/alloc.h"
 #include "base/diag.h"
-#include "run/log_sink.h"
-#include "run/status_display.h"
+#include "run/subscribers.h"
 #include "run/publish.h"
 #include "run/result_files.h"
 #include "term/screen.h"

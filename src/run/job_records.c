@@ -11,7 +11,7 @@
 #include "log/joblog.h"
 #include "log/resume.h"
 #include "run/added_jobs.h"
-#include "run/job_output.h"
+#include "run/job_run.h"
 #include "run/publish.h"
 #include "run/result_files.h"
 #include "shell/quoting.h"

@@ -18,21 +18,17 @@
 #include "base/alloc.h"
 #include "base/diag.h"
 #include "base/text.h"
-#include "run/attempt.h"
 #include "run/autopack.h"
-#include "run/batch_commands.h"
 #include "run/counts.h"
 #include "run/created_files.h"
 #include "run/dag_node.h"
-#include "run/end_summary.h"
-#include "run/job_output.h"
+#include "run/subscribers.h"
 #include "run/job_records.h"
-#include "run/log_sink.h"
 #include "run/publish.h"
 #include "run/result_files.h"
 #include "run/retry_queue.h"
 #include "run/start_order.h"
-#include "run/tee.h"
+#include "run/block_feed.h"
 
 #include <errno.h>
 #include <limits.h>

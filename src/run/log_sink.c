@@ -1,13 +1,13 @@
 // The logs among the subscribers: --log, and one for what is made from a log at the end of the run.
 
-#include "run/log_sink.h"
+#include "run/subscribers.h"
 
 #include "base/alloc.h"
 #include "base/diag.h"
 #include "base/temp_file.h"
 #include "base/text.h"
 #include "base/write_limit.h"
-#include "cli/option_files.h"
+#include "cli/options.h"
 #include "log/event_log.h"
 #include "run/publish.h"
 #include "run/result_files.h"

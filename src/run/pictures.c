@@ -12,10 +12,8 @@
 #include "base/temp_file.h"
 #include "base/text.h"
 #include "base/write_limit.h"
-#include "draw/chrome_trace.h"
-#include "draw/html.h"
-#include "draw/svg.h"
-#include "log/decode.h"
+#include "draw/draw.h"
+#include "log/event_log.h"
 
 #include <errno.h>
 

@@ -11,11 +11,11 @@
 #include "base/pathname.h"
 #include "base/temp_file.h"
 #include "base/text.h"
-#include "cli/option_files.h"
+#include "cli/options.h"
 #include "log/results_table.h"
 #include "output/results.h"
 #include "run/counts.h"
-#include "run/job_output.h"
+#include "run/job_run.h"
 #include "run/publish.h"
 
 #include <errno.h>

@@ -21,7 +21,7 @@
 #include "run/jobserver_slots.h"
 #include "run/leases.h"
 #include "run/nested.h"
-#include "run/status_display.h"
+#include "run/subscribers.h"
 #include "run/publish.h"
 #include "run/retry_queue.h"
 #include "run/waits.h"

@@ -7,7 +7,7 @@
 // So a change is drawn at once if the last drawing was long ago, and a stream of changes costs one wake-up for each drawing.
 // A line that shows time is drawn again each second.
 
-#include "run/status_display.h"
+#include "run/subscribers.h"
 
 #include "base/alloc.h"
 #include "base/diag.h"
@@ -15,7 +15,7 @@
 #include "base/map.h"
 #include "base/text.h"
 #include "base/units.h"
-#include "cli/option_files.h"
+#include "cli/options.h"
 #include "cli/option_table.h"
 #include "process/signals.h"
 #include "report/eta.h"

@@ -1,6 +1,6 @@
 // The data of --tee: all of it to every job. With --pipe, stdin as it comes; with --pipe-part, a file.
 
-#include "run/tee.h"
+#include "run/block_feed.h"
 
 #include "base/alloc.h"
 #include "base/diag.h"

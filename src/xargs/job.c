@@ -12,7 +12,6 @@
 #include "base/wakeup.h"
 #include "base/write_limit.h"
 #include "shell/shell.h"
-#include "xargs/show.h"
 
 #include <errno.h>
 #include <fcntl.h>

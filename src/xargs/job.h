@@ -4,12 +4,14 @@
 #define FAIRPAR_XARGS_JOB_H
 
 #include "base/atomic.h"
+#include "base/buf.h"
 #include "base/sync.h"
 #include "engine/pool.h"
 #include "process/child.h"
 #include "xargs/options.h"
 #include "xargs/packer.h"
 
+#include <stddef.h>
 #include <sys/types.h>
 
 // A command line on its way to a worker. Whoever has it frees it, or gives it back to the run.
@@ -56,5 +58,14 @@ void xargs_wake(struct xargs_run *run);
 // xargs_line_get() returns a line to fill, from the free list or new; xargs_line_put() puts it back there. From any thread.
 struct xargs_line *xargs_line_get(struct xargs_run *run);
 void xargs_line_put(struct xargs_run *run, struct xargs_line *line);
+
+// ---- show.c ----
+
+// Words as `xargs -t` shows them: quoted so that a shell can read them, and nothing unprintable reaches a terminal.
+
+// Appends the word as coreutils' and findutils' "shell-escape" style has it: plain where that is enough, else in '…',
+// "…" around a lone apostrophe, and $'\n' for what cannot be printed. What can be printed is the locale's to say
+// (setlocale() is the caller's).
+void xargs_show(struct buf *buf, const char *word, size_t len);
 
 #endif

@@ -2,7 +2,7 @@
 //
 // Seen from GNU xargs 4.9:  a_b  a_b     a b  'a b'     it's  "it's"     it's $1  'it'\''s $1'     a\nb  'a'$'\n''b'
 
-#include "xargs/show.h"
+#include "xargs/job.h"
 
 #include <ctype.h>
 #include <stdbool.h>

@@ -4,7 +4,7 @@
 #include "base/alloc.h"
 #include "base/diag.h"
 #include "base/io.h"
-#include "log/decode.h"
+#include "log/event_log.h"
 #include "report/explain.h"
 #include "report/run_stats.h"
 #include "report/summary.h"

@@ -7,8 +7,7 @@
 #include "base/buf.h"
 #include "base/diag.h"
 #include "base/markup.h"
-#include "draw/html.h"
-#include "draw/svg.h"
+#include "draw/draw.h"
 
 #include <ctype.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 // Logs of events, read back: whole, from a newer fairpar, cut off, damaged and hostile.
 
 #include "base/temp_file.h"
-#include "log/decode.h"
+#include "log/event_log.h"
 
 #include "base/buf.h"
 #include "base/io.h"

@@ -1,9 +1,7 @@
 // Pictures of a run: numbers and foreign text, lanes, bars and columns, the drawing, the page and the trace.
 
 #include "base/markup.h"
-#include "draw/chrome_trace.h"
-#include "draw/html.h"
-#include "draw/svg.h"
+#include "draw/draw.h"
 
 #include "base/alloc.h"
 #include "base/sync.h"

@@ -3,7 +3,6 @@
 #include "log/event_log.h"
 
 #include "base/sync.h"
-#include "log/decode.h"
 
 #include "test.h"
 

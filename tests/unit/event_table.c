@@ -1,6 +1,5 @@
 // The table of the log's events: what is written by it is read by it, and fairpar-events(5) names what is in it.
 
-#include "log/decode.h"
 #include "log/event_log.h"
 #include "log/event_table.h"
 

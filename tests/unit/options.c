@@ -5,9 +5,8 @@
 
 #include "base/sync.h"
 #include "base/units.h"
-#include "cli/option_again.h"
-#include "cli/option_table.h"
 #include "cli/options.h"
+#include "cli/option_table.h"
 #include "test.h"
 
 #include <fcntl.h>

@@ -1,0 +1,70 @@
+// What draws a run from its log, in three forms.
+
+#ifndef FAIRPAR_DRAW_DRAW_H
+#define FAIRPAR_DRAW_DRAW_H
+
+#include "base/buf.h"
+#include "draw/palette.h"
+#include "draw/rows.h"
+#include "draw/timeline.h"
+#include "report/first_pass.h"
+
+// ---- svg.c ----
+
+// Writes the drawing of a run as SVG: bars in lanes, a legend, an axis, and a strip with the share of each batch.
+
+enum svg_use {
+	SVG_FILE,    // a file of its own, with a title line
+	SVG_INLINE,  // within a page
+};
+
+// Appends the drawing, with light and dark colours as the reader's system prefers. Names and commands in it are escaped.
+void svg_draw(struct buf *buf, const struct timeline *timeline, enum svg_use use);
+
+// Appends "nightly, fairpar run 2026-11-20 23:41": the manifest's name, and the local time of the start, as far as known.
+void svg_add_title(struct buf *buf, const struct run_stats *stats);
+
+// ---- html.c ----
+
+// Writes a run as one HTML page that needs no other file: the drawing, the batches, the failed jobs, and all jobs.
+
+// Appends the page. All of it can be read without scripts; with them the table of jobs can be sorted and filtered. A
+// policy in it forbids the network, and any script but its own.
+void html_draw(struct buf *buf, const struct timeline *timeline, const struct rows *rows);
+
+// Its style and its script, from the files html.css and html.js, and "sha256-…" of the script, which the policy names.
+// The page is whole without the script: that makes the heads of the table into buttons that sort, and adds a field to
+// filter by.
+extern const char html_css[], html_js[], html_script_hash[];
+
+// ---- chrome_trace.c ----
+
+// Writes a run as Chrome trace events (--trace): JSON that Perfetto and speedscope open.
+//
+// A slice ("X") for each attempt, on a track for each slot; nothing overlaps on a track. Counters for what runs and for
+// the queue of each batch; arrows from a job to what it started: the items it emitted, its next step, its next attempt;
+// instants for failures and signals; asynchronous slices for waits. Slices, instants and counters come in the order of
+// time on each track; an arrow comes with the slice it points to.
+
+enum {
+	CHROME_SAMPLES = 4000,    // values of a counter, about, at most
+	CHROME_ORIGINS = 1 << 17, // an arrow comes from one of about so many last items, or is left out
+};
+
+// Takes a part of the text; called from chrome_on_event() and chrome_finish().
+typedef void chrome_write_fn(void *arg, const char *text, size_t len);
+
+struct chrome;
+
+// Begins the text. There is a counter for each batch that has a colour of its own, and one for all others. `all` are the
+// attempts of a first pass over the log, after attempts_finish(). All are borrowed until chrome_finish().
+struct chrome *chrome_new(const struct palette *palette, const struct first_pass *first_pass, const struct attempts *all,
+                          chrome_write_fn *write, void *arg);
+
+// An event_fn: adds the event; `arg` is the struct chrome.
+void chrome_on_event(void *arg, const struct event *event);
+
+// Writes the end of the text, and frees the struct chrome.
+void chrome_finish(struct chrome *chrome);
+
+#endif

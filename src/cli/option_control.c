@@ -4,7 +4,6 @@
 
 #include "base/diag.h"
 #include "base/text.h"
-#include "slots/place.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -35,15 +34,6 @@ enum request control_request(const struct options *o) {
 		}
 	}
 	return REQUEST_NOTHING;
-}
-
-int control_check_name(const struct options *o) {
-	if (o->control.run && !place_is_name(o->control.run)) {
-		diag_error("a run cannot be called '%s': a name has letters, digits, '.', '_' and '-', at most 64 and no '.' in front",
-		           text_shows(o->control.run));
-		return -1;
-	}
-	return 0;
 }
 
 static bool goes_with(enum request request, enum option_id id) {

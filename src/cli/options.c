@@ -145,10 +145,11 @@ static const char *pool_name(const struct parser *parser) {
 	return name ? name : env && env[0] ? env : parser->options->given[OPT_POOL] ? "default" : NULL;
 }
 
-static int check_pool_name(const char *name) {
+// Checks the name of a pool or of a run (`kind`); NULL is fine.
+static int check_name(const char *kind, const char *name) {
 	if (name && !place_is_name(name)) {
-		diag_error("a pool cannot be called '%s': a name has letters, digits, '.', '_' and '-', at most 64 and no '.' in front",
-		           text_shows(name));
+		diag_error("a %s cannot be called '%s': a name has letters, digits, '.', '_' and '-', at most 64 and no '.' in front",
+		           kind, text_shows(name));
 		return -1;
 	}
 	return 0;
@@ -211,16 +212,10 @@ static enum mode parse_rest(struct command_line *line) {
 		return MODE_FROM_LOG;
 	}
 	parser->options->pool.name = o->sem.is_on ? NULL : pool_name(parser);
-	if (check_pool_name(o->pool.name) != 0) {
-		return MODE_ERROR;
-	}
-	if (check_own_settings(o) != 0) {
+	if (check_name("pool", o->pool.name) != 0 || check_own_settings(o) != 0 || check_name("run", o->control.run) != 0) {
 		return MODE_ERROR;
 	}
 	parser->options->control.request = o->sem.is_on || o->manifest ? REQUEST_NOTHING : control_request(o);
-	if (control_check_name(o) != 0) {
-		return MODE_ERROR;
-	}
 	if (o->control.request != REQUEST_NOTHING) {
 		return control_settle(parser->options, line->words.at) == 0 ? MODE_ASK : MODE_ERROR;
 	}

@@ -94,9 +94,6 @@ int completions_print(struct buf *text, const char *shell) FP_NODISCARD;
 // What the options ask of a run that is under way, if anything.
 enum request control_request(const struct options *options);
 
-// Checks the name of --run. Returns 0 or -1.
-int control_check_name(const struct options *options);
-
 // Checks the options of such a request, and the words behind them, which become options->command. Returns 0 or -1.
 int control_settle(struct options *options, char *const *words);
 

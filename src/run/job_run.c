@@ -52,12 +52,7 @@ static void skip_output(struct batch *batch, const struct item *item) {
 
 // Bytes of its output as GNU parallel counts them: of its stdout, but line by line of both streams.
 static uint64_t count_output(const struct job *job) {
-	uint64_t n = 0;
-	for (int stream = 0; stream <= (job->spec->output == OUTPUT_LINE_BUFFER); ++stream) {
-		bool kept = job->results && results_takes(job->results, stream);
-		n += kept ? results_bytes(job->results, stream) : job->spool ? spool_bytes(job->spool, stream) : 0;
-	}
-	return n;
+	return job_bytes(job, 0) + (job->spec->output == OUTPUT_LINE_BUFFER ? job_bytes(job, 1) : 0);
 }
 
 // Ends the job's output, and logs it. A job that was cancelled, or whose output is lost, has no row: --resume is to run it

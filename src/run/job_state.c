@@ -28,6 +28,13 @@ struct expansion job_expansion(const struct job *job) {
 	};
 }
 
+uint64_t job_bytes(const struct job *job, int stream) {
+	if (job->results && results_takes(job->results, stream)) {
+		return results_bytes(job->results, stream);
+	}
+	return job->spool ? spool_bytes(job->spool, stream) : 0;
+}
+
 uint64_t job_sent(const struct job *job) {
 	return job->block ? block_sent(job->block) : 0;
 }

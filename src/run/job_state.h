@@ -48,6 +48,10 @@ void job_label(const struct job *job, struct buf *buf);
 // What the job's templates are expanded with; borrows its record.
 struct expansion job_expansion(const struct job *job);
 
+// Bytes that the job has written to the stream (0 stdout, 1 stderr) and that are its output, not items. Before its spool and its
+// results are let go of.
+uint64_t job_bytes(const struct job *job, int stream);
+
 // Bytes of data that the job was given on its standard input (--pipe). By its worker, or once it has ended.
 uint64_t job_sent(const struct job *job);
 

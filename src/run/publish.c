@@ -675,10 +675,8 @@ static void take_tail(struct worker_state *state, const struct job *job) {
 }
 
 static uint64_t bytes_of(const struct worker_state *state, const struct job *job, int stream) {
-	bool kept = job->results && results_takes(job->results, stream);
 	bool emits = stream == 0 && (job->role == ROLE_LISTING || (job->role == ROLE_JOB && job->step == 0 && job->batch->emits));
-	uint64_t n = kept ? results_bytes(job->results, stream) : job->spool ? spool_bytes(job->spool, stream) : 0;
-	return n + (emits ? state->line_items.bytes : 0);
+	return job_bytes(job, stream) + (emits ? state->line_items.bytes : 0);
 }
 
 void publish_output_stats(struct worker_state *state, const struct job *job, const struct result *result, enum event_next next) {

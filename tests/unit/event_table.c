@@ -82,7 +82,7 @@ struct reading {
 static void encode_again(void *arg, const struct event *event) {
 	struct reading *reading = arg;
 	if (event->kind == reading->kind) {
-		event_encode(&reading->line, event, 1000000000); // where decode.h puts the start of the run
+		event_encode(&reading->line, event, 1000000000); // where decode.c puts the start of the run
 	}
 }
 

@@ -72,7 +72,7 @@ static void add_facts(struct buf *buf, const struct timeline *timeline) {
 	const struct { const char *name; uint64_t n; bool is_always; } counts[] = {
 		{stats->counts_items ? "items" : "jobs", stats_jobs(total), true}, {"ok", total->ok, true}, {"failed", total->failed, true},
 		{"cancelled", total->cancelled, false}, {"skipped", total->skipped, false}, {"retried", total->retried, false},
-		{"done before", stats->run_end.resumed, false}, {"up to date", total->current, false}, {"stolen", stats->stolen, false},
+		{"done before", stats->run_end.resumed, false}, {"up to date", total->up_to_date, false}, {"stolen", stats->stolen, false},
 	};
 	buf_adds(buf, "<dl class=\"facts\">\n");
 	for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); ++i) {

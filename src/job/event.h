@@ -97,7 +97,7 @@ struct event_job {
 	enum event_role role;
 	unsigned step;          // 0: the command; n: the nth of `then`
 	unsigned attempt;       // of the step, from 1
-	unsigned slot;          // from 1; above the slots of the run for a long-running job; 0: none (current)
+	unsigned slot;          // from 1; above the slots of the run for a long-running job; 0: none (up to date)
 };
 
 struct event_job_start {
@@ -123,7 +123,7 @@ struct event_job_end {
 	enum event_source source; // the same; else FROM_QUEUE
 	enum event_next next;
 	uint64_t coalesced;     // items of it beyond the first (--pack=auto); all are counted
-	bool current;           // what it creates was there: nothing was run
+	bool up_to_date;        // what it creates was there: nothing was run
 	bool allowed;           // its failure is (allow_failure)
 	uint64_t out_bytes, err_bytes; // of its output so far
 	const char *why;        // of what could not be started or begun: the reason in words, or NULL
@@ -179,7 +179,7 @@ struct event_batch_end {
 
 struct event_run_end {
 	uint64_t ok, failed;    // jobs: with those up to date, with those that may fail
-	uint64_t cancelled, skipped, allowed, current, resumed; // allowed: of failed; current: of ok; resumed: of none
+	uint64_t cancelled, skipped, allowed, up_to_date, resumed; // allowed: of failed; up_to_date: of ok; resumed: of none
 	uint64_t slot_time;     // as in struct stats_batch, of all; from a log: 0
 	int exit_status;
 	int signal;             // that ended the run, or 0

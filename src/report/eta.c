@@ -162,7 +162,7 @@ static uint64_t time_of(const struct event_job_end *end) {
 }
 
 static void learn_end(struct eta *eta, const struct event_job_end *end) {
-	if (end->id.role != ROLE_JOB || end->current || end->result.outcome == OUTCOME_CANCELLED) {
+	if (end->id.role != ROLE_JOB || end->up_to_date || end->result.outcome == OUTCOME_CANCELLED) {
 		return;
 	}
 	struct batch_history *batch = batch_of(eta, end->id.batch);
@@ -249,8 +249,8 @@ static void job_starts(struct eta *eta, const struct event *event) {
 static void job_ends(struct eta *eta, const struct event *event) {
 	const struct event_job_end *end = &event->u.job_end;
 	struct batch_history *batch = batch_of(eta, end->id.batch);
-	struct busy *busy = end->current ? NULL : busy_of(eta, end->id.slot);
-	if (end->id.role == ROLE_JOB && end->current) {
+	struct busy *busy = end->up_to_date ? NULL : busy_of(eta, end->id.slot);
+	if (end->id.role == ROLE_JOB && end->up_to_date) {
 		++batch->started;
 		++eta->started;
 	} else if (end->id.role == ROLE_JOB && end->result.outcome == OUTCOME_CANCELLED) {

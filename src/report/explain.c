@@ -269,7 +269,7 @@ static void add_end(struct explain *explain, const struct event_job_end *end) {
 		return;
 	}
 	bool is_named = job->so_far.attempts <= CLAUSES_MAX || end->next == NEXT_NOTHING;
-	if (end->current) {
+	if (end->up_to_date) {
 		buf_adds(&job->text, " had nothing to do: what it creates was there");
 	} else if (is_named) {
 		if (job->at == 0) { // its start is not in the log, or there was none

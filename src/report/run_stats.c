@@ -302,7 +302,7 @@ static void count_end(struct stats_batch *batch, const struct event_job_end *end
 	switch (end->result.outcome) {
 	case OUTCOME_OK:
 		batch->ok += 1 + end->coalesced;
-		batch->current += end->current;
+		batch->up_to_date += end->up_to_date;
 		break;
 	case OUTCOME_CANCELLED:
 		batch->cancelled += 1 + end->coalesced;
@@ -497,7 +497,7 @@ void stats_add(struct stats_batch *sum, const struct stats_batch *batch) {
 	sum->coalesced_failed += batch->coalesced_failed;
 	sum->cancelled += batch->cancelled;
 	sum->skipped += batch->skipped;
-	sum->current += batch->current;
+	sum->up_to_date += batch->up_to_date;
 	sum->allowed += batch->allowed;
 	sum->retried += batch->retried;
 	sum->attempts += batch->attempts;

@@ -26,7 +26,7 @@ struct stats_batch {
 	uint64_t queued;        // jobs so far, by stats_add_queued()
 	uint64_t ok, failed, cancelled, skipped; // jobs that have ended
 	uint64_t coalesced_failed;  // of failed: items beyond the first of their process
-	uint64_t current, allowed; // of ok: up to date; of failed: that may
+	uint64_t up_to_date, allowed; // of ok: up to date; of failed: that may
 	uint64_t retried;       // jobs with more than one attempt at a step
 	uint64_t attempts;      // that have ended
 	uint64_t running;       // attempts now

@@ -73,7 +73,7 @@ static void add_head(struct buf *buf, const struct run_stats *stats, const struc
 	}
 	buf_printf(buf, "%llu %s%s in ", ull(jobs), stats->counts_items ? "item" : "job", jobs == 1 ? "" : "s");
 	text_add_time(buf, stats_wall(stats));
-	add_count(buf, form, total->failed > 0 ? NULL : GREEN, ": ", total->ok, "ok", total->current, "up to date");
+	add_count(buf, form, total->failed > 0 ? NULL : GREEN, ": ", total->ok, "ok", total->up_to_date, "up to date");
 	if (total->failed > 0) {
 		add_count(buf, form, RED, ", ", total->failed, "failed", total->allowed, "allowed to");
 	}
@@ -391,7 +391,7 @@ void summary_add_last(struct buf *buf, const struct run_stats *stats, bool liste
 	add_clause(buf, from, unit, total->allowed, "allowed to");
 	add_clause(buf, from, unit, total->skipped, "skipped");
 	add_clause(buf, from, unit, total->cancelled, "cancelled");
-	add_clause(buf, from, unit, total->current, "up to date");
+	add_clause(buf, from, unit, total->up_to_date, "up to date");
 	add_clause(buf, from, unit, stats->run_end.resumed, "done before");
 }
 

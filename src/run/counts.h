@@ -5,7 +5,7 @@
 
 #include "run/run.h"
 
-// To be called when a job of the batch was counted with that result. `stop` is what publish_job_end() or publish_current() has
+// To be called when a job of the batch was counted with that result. `stop` is what publish_job_end() or publish_up_to_date() has
 // returned: that the run halts.
 void counts_ended(struct batch *batch, const struct result *result, bool stop);
 

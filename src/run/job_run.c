@@ -117,10 +117,10 @@ static enum work_status job_end(struct worker_state *state, struct job *job, con
 }
 
 // What the job creates is there: it is done without having been anything (DESIGN §2, hot path).
-static enum work_status job_is_current(const struct job *job) {
+static enum work_status job_is_up_to_date(const struct job *job) {
 	static const struct result ok = {.outcome = OUTCOME_OK};
 	skip_output(job->batch, &job->item);
-	counts_ended(job->batch, &ok, publish_current(job->batch, job));
+	counts_ended(job->batch, &ok, publish_up_to_date(job->batch, job));
 	return WORK_NOT_RUN;
 }
 
@@ -391,7 +391,7 @@ static enum work_status run_item(struct worker *worker, struct queue *queue, voi
 	job_read(&job, queue_user(queue), data, size);
 	job.slot = worker_slot(worker);
 	job.spec = job.added ? &job.added->spec : job.batch->specs[job.item.spec];
-	bool current = false;
+	bool up_to_date = false;
 	if (job_is_cancelled(&job)) {
 		return drop_cancelled(&job);
 	}
@@ -405,9 +405,9 @@ static enum work_status run_item(struct worker *worker, struct queue *queue, voi
 		autopack_adopt(worker_state_of(run, worker), &job);
 	}
 	if (job.spec->creates && !job.item.bad) {
-		current = created_files_find(worker_state_of(run, worker), &job);
+		up_to_date = created_files_find(worker_state_of(run, worker), &job);
 	}
-	enum work_status status = current ? job_is_current(&job) : job_step(worker, queue, &job);
+	enum work_status status = up_to_date ? job_is_up_to_date(&job) : job_step(worker, queue, &job);
 	start_order_pass(run->start_order, job.slot);
 	if (run->trace && trace_is_due(run->trace)) {
 		run_wake(run);

@@ -266,7 +266,7 @@ void publish_end(struct run *run, int exit_status, int signal) {
 			.cancelled = total->cancelled,
 			.skipped = total->skipped,
 			.allowed = total->allowed,
-			.current = total->current,
+			.up_to_date = total->up_to_date,
 			.resumed = atomic_load_relaxed(&publisher->resumed),
 			.slot_time = total->slot_time,
 			.exit_status = exit_status,
@@ -766,13 +766,13 @@ static bool end_without(struct batch *batch, struct event_job_end end) {
 	return stop;
 }
 
-bool publish_current(struct batch *batch, const struct job *job) {
+bool publish_up_to_date(struct batch *batch, const struct job *job) {
 	return end_without(batch, (struct event_job_end){
 		.id = {.number = job->item.number, .seq = job->item.seq},
 		.result = {.outcome = OUTCOME_OK},
 		.nslots = 1,
 		.source = FROM_QUEUE,
-		.current = true,
+		.up_to_date = true,
 	});
 }
 

@@ -145,7 +145,7 @@ void publish_output_stats(struct worker_state *state, const struct job *job, con
 // be one without a worker.
 bool publish_job_end(struct worker_state *state, const struct job *job, const struct result *result, enum event_next next);
 // Publishes and counts the end of a job that was not run, as what it creates was there.
-bool publish_current(struct batch *batch, const struct job *job);
+bool publish_up_to_date(struct batch *batch, const struct job *job);
 // Publishes and counts a failure of the batch that was no job's, as a listing that could not begin. `what` the batch could not do, in
 // words.
 bool publish_trouble(struct batch *batch, const struct result *result, const char *what);

@@ -105,7 +105,7 @@ static void test_ends(void) {
 		"\"status\":\"signal\",\"exit\":null,\"signal\":9,\"oom\":true,\"queued\":0.000002,\"start\":0.000001,\"wall\":0.000003,"
 		"\"user\":1.000005,\"sys\":0.000000,\"maxrss\":3072,\"nvcsw\":0,\"nivcsw\":0,\"out_bytes\":7,\"err_bytes\":8,"
 		"\"allowed\":true,\"tail\":\"x\\n\"}\n");
-	end = (struct event_job_end){.id = third, .result = {.outcome = OUTCOME_CANCELLED}, .next = NEXT_STEP, .current = true};
+	end = (struct event_job_end){.id = third, .result = {.outcome = OUTCOME_CANCELLED}, .next = NEXT_STEP, .up_to_date = true};
 	check_string(encode((struct event){.kind = EVENT_JOB_END, .u.job_end = end}, 5),
 		"{\"v\":1,\"ev\":\"job_end\",\"t\":0.000005,\"job\":\"A#3\",\"batch\":\"A\",\"seq\":17,\"attempt\":1,\"slot\":2,"
 		"\"status\":\"cancelled\",\"exit\":null,\"signal\":null,\"queued\":0.000000,\"start\":null,\"wall\":0.000000,"

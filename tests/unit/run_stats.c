@@ -189,7 +189,7 @@ static void test_what_is_not_run(void) {
 	lost.u.lost.outcome = OUTCOME_CANCELLED;
 	stats_on_event(stats, &lost);
 	struct event event = ended("a", 1, 0, 0, OUTCOME_OK);
-	event.u.job_end.current = true;
+	event.u.job_end.up_to_date = true;
 	event.u.job_end.result.start = event.u.job_end.result.end = 0;
 	stats_on_event(stats, &event);
 	event = ended("a", 2, 0, 1 * S, OUTCOME_FAILED);
@@ -199,7 +199,7 @@ static void test_what_is_not_run(void) {
 	check_equal(stats->total.skipped, 7);
 	check_equal(stats->total.cancelled, 7);
 	check_equal(stats->total.ok, 1);
-	check_equal(stats->total.current, 1);
+	check_equal(stats->total.up_to_date, 1);
 	check_equal(stats->total.attempts, 1);
 	check_equal(stats->total.failed, 1);
 	check_equal(stats->total.allowed, 1);

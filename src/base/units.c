@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -87,6 +88,28 @@ int parse_duration(const char *text, enum notation notation, uint64_t *ret_ns) {
 	} while (*at);
 	*ret_ns = sum;
 	return 0;
+}
+
+static const struct { char letter; uint64_t ns; } rate_units[] = {{'s', SECOND}, {'m', 60 * SECOND}, {'h', 3600 * SECOND}};
+
+int parse_rate(const char *text, uint64_t *ret_interval) {
+	struct decimal decimal;
+	const char *at = read_decimal(text, MANIFEST_UNITS, &decimal);
+	double n = (double)decimal.whole + decimal.fraction;
+	for (size_t i = 0; at && i < sizeof(rate_units) / sizeof(rate_units[0]); ++i) {
+		double interval = n > 0 ? (double)rate_units[i].ns / n : 0;
+		if (at[0] == '/' && at[1] == rate_units[i].letter && at[2] == '\0' && interval >= 1 && interval <= (double)LONGEST) {
+			*ret_interval = (uint64_t)(interval + 0.5);
+			return 0;
+		}
+	}
+	return -1;
+}
+
+const char *rate_show(char text[RATE_TEXT], uint64_t interval) {
+	size_t i = interval <= SECOND ? 0 : interval <= 60 * SECOND ? 1 : 2;
+	snprintf(text, RATE_TEXT, "%.6g/%c", (double)rate_units[i].ns / (double)interval, rate_units[i].letter);
+	return text;
 }
 
 int parse_percent(const char *text, double *ret_percent) {

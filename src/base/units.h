@@ -33,6 +33,13 @@ const char *read_decimal(const char *text, enum notation notation, struct decima
 // or whole numbers with units from large to small, 1h30m, at most 100 years.
 int parse_duration(const char *text, enum notation notation, uint64_t *ret_ns) FP_NODISCARD;
 
+// A rate: N/s, N/m or N/h with a decimal N above 0. Gives the nanoseconds from one to the next, 1 to 30 years.
+int parse_rate(const char *text, uint64_t *ret_interval) FP_NODISCARD;
+
+// The rate of that interval in the same notation, by the greatest unit that makes it 1 or more. Returns `text`.
+enum { RATE_TEXT = 32 };
+const char *rate_show(char text[RATE_TEXT], uint64_t interval);
+
 // A percentage above 0: N% or N.N%.
 int parse_percent(const char *text, double *ret_percent) FP_NODISCARD;
 

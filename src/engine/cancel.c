@@ -40,6 +40,7 @@ void reservation_cancel(struct worker *reserver, struct item_record *ret_record,
 		reserver->extra = 0;
 	}
 	fair_give_back(&group->fair, &queue->fair, reserver->picked, now);
+	worker_return_token(reserver, queue, now);
 	reserver->data = NULL;
 	reserver->data_cap = 0;
 	reserver->context = NULL;

@@ -8,7 +8,7 @@
 //	While nobody wants to run it goes up to the greatest virtual time: nobody waited, so nobody is in debt.
 //
 // A queue that begins to want (work arrives, it is resumed) is moved up to V if it lies behind: absence earns no credit.
-// If its limit had held it, it keeps one turn of what it was owed. So a stream of ever-new queues is placed further and
+// If its limit or its rate had held it, it keeps one turn of what it was owed. So a stream of ever-new queues is placed further and
 // further on, and whoever stays gets the share of one among those that want. (With the bare minimum as V, as start-time
 // fair queueing has it (Goyal, Vin, Cheng, SIGCOMM 1996), each new queue would go before the one that stays.) The cost of
 // an item is counted when it is known: a turn for each slot it takes, or slot-time as it passes.
@@ -28,6 +28,8 @@
 //      at one by one, and there are never more of the second kind than slots. Enforced by place().
 // [F3] The heaps have room for all queues of the tier: fair_pick() and fair_done() never allocate. Enforced by tier_join().
 // [F4] Virtual times are compared by their difference, so they may wrap.
+// [F5] A queue is in the heap BY_DUE exactly while it has work and, as of the last place(), only its rate keeps it from
+//      running it; fair->nheld counts these. Time alone does not take it out: fair_release() does. Enforced by place().
 
 #include "engine/fair.h"
 
@@ -346,11 +348,21 @@ static void count_eligible(struct fair *fair, struct fair_tier *tier, bool come)
 	}
 }
 
-// Puts the queue where its state says it belongs [F1] [F2].
+// Its rate keeps it from running what it has.
+static void hold(struct fair *fair, struct fair_queue *queue) {
+	queue->at_limit = true;
+	heap_add(queue->tier, BY_DUE, queue, queue->due);
+	++fair->nheld;
+}
+
+// Puts the queue where its state says it belongs [F1] [F2] [F5].
 static void place(struct fair *fair, struct fair_queue *queue, uint64_t now) {
 	struct fair_tier *tier = queue->tier;
 	bool has = queue->backlog > 0 && !queue->paused, was_at_limit = queue->at_limit, wanted = queue->wants;
 	queue->at_limit = has && queue->limit > 0 && queue->running >= queue->limit;
+	if (queue->interval > 0 && has && !queue->at_limit && before(now, queue->due)) {
+		hold(fair, queue);
+	}
 	queue->wants = has && !queue->at_limit;
 	if (!wanted && (queue->wants || (queue->at_limit && !was_at_limit))) {
 		begin(fair, queue, was_at_limit);
@@ -396,6 +408,10 @@ static void unplace(struct fair *fair, struct fair_queue *queue, uint64_t now) {
 	if (queue->heap_at[BY_VIRT]) {
 		heap_remove(tier, BY_VIRT, queue);
 		lag_account(fair, tier, queue, /* added */ false);
+	}
+	if (queue->heap_at[BY_DUE]) {
+		heap_remove(tier, BY_DUE, queue);
+		--fair->nheld;
 	}
 	list_remove(&queue->special);
 }
@@ -451,6 +467,9 @@ static void tier_join(const struct fair *fair, struct fair_tier *tier, struct fa
 	if (fair->time) {
 		heap_reserve(&tier->heaps[BY_MEDIAN], tier->nqueues);
 	}
+	if (queue->interval > 0) {
+		heap_reserve(&tier->heaps[BY_DUE], tier->nqueues);
+	}
 	queue->tier = tier;
 	if (queue->median > 0) {
 		heap_add(tier, BY_MEDIAN, queue, 0 - queue->median);
@@ -491,6 +510,7 @@ void fair_add(struct fair *fair, struct fair_queue *queue, uint32_t weight, int3
 	if (tag && tag->tier != 0 && tag->tier == tier->number) {
 		queue->virt = tag->virt;
 	}
+	queue->due = tag ? tag->due : 0;
 	if (before(tier->greatest, queue->virt)) {
 		tier->greatest = queue->virt;
 	}
@@ -504,7 +524,7 @@ struct fair_tag fair_remove(struct fair *fair, struct fair_queue *queue, uint64_
 	struct fair_tier *tier = queue->tier;
 	tier_leave(queue);
 	bool ahead = before(tier->clock, queue->virt);
-	return (struct fair_tag){.virt = queue->virt, .tier = ahead ? tier->number : 0};
+	return (struct fair_tag){.virt = queue->virt, .due = queue->due, .tier = ahead ? tier->number : 0};
 }
 
 bool fair_has_passed(const struct fair *fair, struct fair_tag tag) {
@@ -531,6 +551,46 @@ void fair_set(struct fair *fair, struct fair_queue *queue, uint32_t weight, int3
 		tier_join(fair, tier, queue);
 	}
 	place(fair, queue, now);
+}
+
+void fair_set_rate(struct fair *fair, struct fair_queue *queue, uint64_t interval, uint64_t now) {
+	if (interval > 0) {
+		heap_reserve(&queue->tier->heaps[BY_DUE], queue->tier->nqueues); // [F3]
+	}
+	unplace(fair, queue, now);
+	queue->interval = interval;
+	place(fair, queue, now);
+}
+
+void fair_set_due(struct fair *fair, struct fair_queue *queue, uint64_t due, uint64_t now) {
+	unplace(fair, queue, now);
+	queue->due = due;
+	place(fair, queue, now);
+}
+
+void fair_release(struct fair *fair, uint64_t now) {
+	for (struct fair_tier *tier = fair->nheld > 0 ? fair->tiers : NULL; tier; tier = tier->next) {
+		const struct fair_heap *heap = &tier->heaps[BY_DUE];
+		while (heap->n > 0 && !before(now, heap->entries[0].key)) {
+			struct fair_queue *queue = heap->entries[0].queue;
+			unplace(fair, queue, now);
+			place(fair, queue, now);
+		}
+	}
+}
+
+uint64_t fair_next_due(const struct fair *fair) {
+	uint64_t due = 0;
+	bool found = false;
+	for (const struct fair_tier *tier = fair->tiers; tier; tier = tier->next) {
+		const struct fair_heap *heap = &tier->heaps[BY_DUE];
+		if (heap->n > 0 && (!found || before(heap->entries[0].key, due))) {
+			due = heap->entries[0].key;
+			found = true;
+		}
+	}
+	verify(found);
+	return due;
 }
 
 void fair_arrive(struct fair *fair, struct fair_queue *queue, uint64_t n, uint64_t now) {
@@ -613,7 +673,7 @@ static struct fair_queue *pick_in_place(struct fair *fair, uint64_t now) {
 	}
 	struct fair_heap *heap = &tier->heaps[BY_VIRT];
 	struct fair_queue *queue = heap->entries[0].queue;
-	if (queue->backlog == 1 || (queue->limit && queue->running + 1 >= queue->limit)) {
+	if (queue->backlog == 1 || (queue->limit && queue->running + 1 >= queue->limit) || queue->interval > 0) {
 		return NULL;
 	}
 	queue->served = tier->served = ++fair->npicks;
@@ -649,6 +709,7 @@ void fair_take(struct fair *fair, struct fair_queue *queue, uint64_t now) {
 	unplace(fair, queue, now);
 	--queue->backlog;
 	++queue->running;
+	queue->due = queue->interval > 0 ? now + queue->interval : queue->due;
 	serve(fair, queue, 1);
 	place(fair, queue, now);
 }

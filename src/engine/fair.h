@@ -10,6 +10,9 @@
 // One that takes several slots, a wide one: fair_pick -> fair_widen -> fair_narrow -> fair_done, or
 // fair_widen_back -> fair_give_back.
 //
+// A queue may have a rate: a token bucket that holds one token. Each pick takes it, and until the next one comes the queue is
+// passed over, as it is at its limit. The caller looks for those whose token has come: fair_release().
+//
 // Under time the caller may report what it has measured: fair_learn() gives the median length of a queue's items, and
 // fair_expect() to fair_unexpect() says that one runs, so that the slot-time it is still going to take counts before it
 // has passed.
@@ -49,12 +52,14 @@ struct fair_queue {
 	uint32_t extra;          // public: slots they take beyond one each
 	uint32_t weight;
 	uint32_t limit;          // items running at most; 0: no limit
+	uint64_t interval;       // public: least nanoseconds from a pick to the next, by its rate; 0: no rate
+	uint64_t due;            // public: no pick of it before this time; 0: it has had no rate
 	uint32_t turn, turn_rem; // FAIR_TURN / weight and its remainder
-	uint32_t heap_at[2];     // places in the tier's heaps + 1; 0: not in it
+	uint32_t heap_at[3];     // places in the tier's heaps + 1; 0: not in it
 	bool paused;             // out of the race, like a queue without work
 	bool blocked;            // out of reach for a moment, but keeps its place
 	bool wants;              // has work and may run it, or could but for `blocked`
-	bool at_limit;           // has work, and only its limit keeps it from running it
+	bool at_limit;           // has work, and only its limit or its rate keeps it from running it
 	struct fair_tier *tier;
 	uint64_t seq;            // order of fair_add()
 	struct list special;     // in the tier's list of queues that need a look at each pick
@@ -71,9 +76,10 @@ struct fair_entry {
 	struct fair_queue *queue;
 };
 
-enum { BY_VIRT, BY_MEDIAN, HEAPS };
+enum { BY_VIRT, BY_MEDIAN, BY_DUE, HEAPS };
 
-// BY_VIRT: by virtual time. BY_MEDIAN: of the queues that have one by their median, negative: the longest first.
+// BY_VIRT: by virtual time. BY_MEDIAN: of the queues that have one by their median, negative: the longest first. BY_DUE: of
+// those that only their rate keeps from running, by the time of its next token.
 struct fair_heap {
 	struct fair_entry *entries;
 	size_t n, cap;
@@ -105,6 +111,7 @@ struct fair {
 	struct fair_tier *tiers; // by priority, highest first
 	uint64_t npicks;
 	uint64_t neligible;      // queues that fair_pick() could take
+	uint64_t nheld;          // queues that only their rate keeps from running
 	unsigned busy_tiers;     // tiers with a queue that fair_pick() could take
 	bool time;               // charges slot-time instead of turns
 	bool track_lag;          // fair_lag() may be called
@@ -117,9 +124,10 @@ struct fair {
 };
 
 // Where a queue was that went while it was ahead, so that the same name gains nothing by going and coming back. To be
-// kept until fair_has_passed().
+// kept until fair_has_passed(), and until `due` if it had a rate.
 struct fair_tag {
 	uint64_t virt;
+	uint64_t due;            // no pick before this time, if it has a rate again
 	uint8_t tier;            // number of the tier it belongs to; 0: it was not ahead
 };
 
@@ -140,6 +148,18 @@ bool fair_has_passed(const struct fair *fair, struct fair_tag tag);
 // Changes the attributes; what it has had stays. May allocate.
 void fair_set(struct fair *fair, struct fair_queue *queue, uint32_t weight, int32_t priority, uint32_t limit,
               uint64_t now);
+
+// Gives the queue a rate: at least so many nanoseconds from a pick to the next; 0: none. May allocate.
+void fair_set_rate(struct fair *fair, struct fair_queue *queue, uint64_t interval, uint64_t now);
+
+// Changes the time of the queue's next token: an item was picked before but begins only now, or gives its token back.
+void fair_set_due(struct fair *fair, struct fair_queue *queue, uint64_t due, uint64_t now);
+
+// Has the queues be picked again whose token has come by now.
+void fair_release(struct fair *fair, uint64_t now);
+
+// When the first of the next tokens comes that a queue with items waits for. Only if there is one: fair->nheld > 0.
+uint64_t fair_next_due(const struct fair *fair);
 
 // `n` more items wait, or `n` fewer do (cancelled).
 void fair_arrive(struct fair *fair, struct fair_queue *queue, uint64_t n, uint64_t now);

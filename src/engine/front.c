@@ -10,10 +10,24 @@ static uint32_t front_width(const struct group *group, const struct front *front
 	return is_long ? 1 : front->worker ? front->worker->width : front->record.width;
 }
 
-// Whom the queue keeps back, by its max_parallel or a pause, is passed over: others need not wait for that.
+static bool is_early(const struct front *front) {
+	const struct queue *queue = front->queue;
+	return queue->fair.interval > 0 && !front->worker && queue->group->released < queue->fair.due;
+}
+
+// Whom the queue keeps back, by its max_parallel, its rate or a pause, is passed over: others need not wait for that.
 static bool is_passed_over(const struct front *front) {
 	const struct fair_queue *fair = &front->queue->fair;
-	return (fair->limit > 0 && fair->running >= fair->limit) || (fair->paused && !front->worker);
+	return (fair->limit > 0 && fair->running >= fair->limit) || (fair->paused && !front->worker) || is_early(front);
+}
+
+uint64_t front_next_due(const struct group *group) {
+	uint64_t due = TIME_NEVER;
+	for (const struct list *at = group->front.next; at != &group->front; at = at->next) {
+		const struct front *front = list_entry(at, struct front, link);
+		due = is_early(front) && front->queue->fair.due < due ? front->queue->fair.due : due;
+	}
+	return due;
 }
 
 struct front *front_first(const struct group *group) {

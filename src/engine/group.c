@@ -31,17 +31,21 @@ void group_wake_now(struct pool *pool, struct group *group, struct deferred *def
 		return;
 	}
 	size_t kind = group == &pool->groups[1];
-	bool for_reserver = group->reserver && !front_first(group);
-	struct worker *worker = for_reserver ? group->reserver : group->idle;
+	bool for_timer = !group_has_work(pool, group); // the timer is to wait less long, or there is none
+	bool for_reserver = !for_timer && group->reserver && !front_first(group);
+	bool takes_timer = !group->idle || (for_timer && group->timer);
+	struct worker *worker = for_reserver ? group->reserver : takes_timer ? group->timer : group->idle;
 	if (for_reserver && !worker->parked) {
 		return; // it will look by itself
 	}
+	unsigned most = group->capacity + threads_away(group) + (for_timer && group->running >= group->capacity); // it takes no slot
 	if (worker) {
-		group->idle = for_reserver ? group->idle : worker->below;
+		group->idle = worker == group->idle ? worker->below : group->idle;
+		group->timer = worker == group->timer ? NULL : group->timer;
 		worker->woken = true;
 		++pool->wakes;
 		deferred->wake[kind] = worker;
-	} else if (group->nthreads < group->capacity + threads_away(group) && (group->nthreads < group->thread_limit || group->nthreads <= threads_away(group))) {
+	} else if (group->nthreads < most && (group->nthreads < group->thread_limit || group->nthreads <= threads_away(group))) {
 		++group->nthreads;
 		alloc_forbid(-1); // once for a worker
 		deferred->start[kind] = worker_create(pool, group);
@@ -55,7 +59,7 @@ void group_wake_now(struct pool *pool, struct group *group, struct deferred *def
 
 void group_wake_in_order(struct pool *pool, struct group *group, struct deferred *deferred) {
 	front_settle(group);
-	if (!group->waking && group_has_work(pool, group)) {
+	if (!group->waking && (group_has_work(pool, group) || group_needs_timer(pool, group))) {
 		group_wake_now(pool, group, deferred);
 	} else if (pool->starving_armed) {
 		group_note_starving(pool, group, deferred);
@@ -73,6 +77,27 @@ void group_note_starving(struct pool *pool, const struct group *group, struct de
 void idle_push(struct worker *worker) {
 	worker->below = worker->group->idle;
 	worker->group->idle = worker;
+}
+
+static uint64_t next_due(const struct group *group) {
+	uint64_t due = group->fair.nheld > 0 ? fair_next_due(&group->fair) : TIME_NEVER;
+	uint64_t front = group->in_order ? front_next_due(group) : TIME_NEVER;
+	return front < due ? front : due;
+}
+
+bool group_needs_timer_now(const struct pool *pool, const struct group *group) {
+	bool is_free = group->running < group->capacity && (!group->reserver || !list_is_empty(&group->front));
+	return (is_free || pool->starving_armed) && pool->dispatches && next_due(group) < (group->timer ? group->timer_due : TIME_NEVER);
+}
+
+bool timer_claim(struct worker *worker) {
+	struct group *group = worker->group;
+	if (group->timer || group->reserver == worker || !group_needs_timer(worker->pool, group)) {
+		return false;
+	}
+	group->timer = worker;
+	group->timer_due = next_due(group);
+	return true;
 }
 
 // ---- threads ----

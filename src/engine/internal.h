@@ -71,6 +71,9 @@ struct group {
 	unsigned thread_limit;   // no more can be started
 	bool waking;             // a worker was woken or started and has not had the lock since
 	struct worker *idle;     // stack of parked workers
+	struct worker *timer;    // parked too, but not in it: it wakes at `timer_due`, for a queue with a rate [E14]
+	uint64_t timer_due;
+	uint64_t released;       // tokens of rates have been looked for up to this time
 };
 
 // Who goes before the turn of any queue [E13]: an item that was brought forward, or a worker whose item wants its slots back.
@@ -109,6 +112,7 @@ struct worker {
 	uint64_t picked;         // when its turn came; not long before `start`, but for a wide one that was held
 	uint32_t width;          // slots it takes; while it is held: would take
 	uint32_t extra;          // slots beyond the first that it is charged for in the fair choice
+	uint64_t token_due;      // of a queue with a rate: when the token comes that follows the item's
 	struct queue *reserved_queue; // of an item that was taken and waits for its slots, so that `queue` is NULL; NULL: none
 	uint8_t flags;           // its record's
 	uint64_t id;
@@ -203,6 +207,7 @@ struct pool {
 	uint64_t nbusy;          // calls of drop and of hooks.removed under way
 	struct name *names;      // hash table
 	size_t names_cap, nnames;
+	uint64_t *dues;          // fair_tag.due of each name that has no queue; NULL: no queue has had a rate
 
 	const struct work_type *types[MAX_TYPES]; // by record.type; an entry never changes once it is there
 	unsigned ntypes;
@@ -266,8 +271,11 @@ struct front *front_first(const struct group *group);
 void front_add(struct front *front);
 void front_remove(struct front *front);
 
-// The slots that those in the front wait for, but for whom max_parallel keeps back.
+// The slots that those in the front wait for, but for whom max_parallel or a rate keeps back.
 uint64_t front_slots(const struct group *group);
+
+// When the first token comes that an item in the front waits for, or TIME_NEVER.
+uint64_t front_next_due(const struct group *group);
 
 // The item of the worker uses its slots again. It must lend them.
 void front_give_back(struct worker *worker);
@@ -303,10 +311,18 @@ void group_wake_now(struct pool *pool, struct group *group, struct deferred *def
 // As group_wake(), with a reserver or somebody in the front.
 void group_wake_in_order(struct pool *pool, struct group *group, struct deferred *deferred);
 
+// A worker is to wait for the next token of a rate, and none does, or none for so early a one [E14]. Where a slot is free; else
+// who has one looks when its item has ended, unless another slot can be had by hooks.starving.
+bool group_needs_timer_now(const struct pool *pool, const struct group *group);
+
+static inline bool group_needs_timer(const struct pool *pool, const struct group *group) {
+	return pool->dues && group_needs_timer_now(pool, group);
+}
+
 static inline void group_wake(struct pool *pool, struct group *group, struct deferred *deferred) {
 	if (group->in_order) {
 		group_wake_in_order(pool, group, deferred);
-	} else if (!group->waking && group_has_turns(pool, group)) {
+	} else if (!group->waking && (group_has_turns(pool, group) || group_needs_timer(pool, group))) {
 		group_wake_now(pool, group, deferred);
 	} else if (pool->starving_armed) {
 		group_note_starving(pool, group, deferred);
@@ -320,6 +336,9 @@ static inline void groups_wake(struct pool *pool, struct deferred *deferred) {
 
 // Puts a parked worker on top of the stack.
 void idle_push(struct worker *worker);
+
+// Makes the worker, which is about to park, the group's timer if it needs one and has none. Returns whether it did.
+bool timer_claim(struct worker *worker);
 
 // Starts the thread of a worker that group_wake() chose; without the lock.
 void worker_start(struct worker *worker, struct deferred *deferred);
@@ -400,6 +419,9 @@ static inline uint32_t attrs_weight(const struct queue_attrs *attrs) {
 	return attrs->weight < 1 ? 1 : attrs->weight > FAIR_MOST_WEIGHT ? FAIR_MOST_WEIGHT : attrs->weight;
 }
 
+// Gives the queue the rate of these attributes.
+void queue_set_rate(struct queue *queue, const struct queue_attrs *attrs);
+
 // Puts the type into pool->types. Returns its index.
 uint8_t pool_type_add(struct pool *pool, const struct work_type *type);
 
@@ -465,6 +487,9 @@ void pool_become_idle(struct pool *pool);
 
 // The thread of a worker.
 void *worker_main(void *arg);
+
+// The item that the worker has taken is not going to run: gives its token back, unless another has had the next one.
+void worker_return_token(const struct worker *worker, struct queue *queue, uint64_t now);
 
 // ---- cancel.c ----
 

@@ -48,11 +48,15 @@
 // [E12] An item that lends its slots (pool_lend()) is in no count but its slot number, group->lending and a pin of its queue, so
 //      that this is not removed. What it was charged stays. Its thread is away with it, so there may be one thread more.
 // [E13] The front is a line of its own, first come, first served: items that were brought forward, and items that want their
-//      slots back. Whom his queue's max_parallel or a pause keeps back is passed over. As long as the first of the others lacks
-//      slots, all that become free are kept for him. He who wants slots back has them at once when there are enough: there is
+//      slots back. Whom his queue's max_parallel, its rate or a pause keeps back is passed over. As long as the first of the others
+//      lacks slots, all that become free are kept for him. He who wants slots back has them at once when there are enough: there is
 //      never a first one of that kind who could go on while the lock is free (the model is tests/model/waits.pml). Enforced by
 //      front_settle() behind all that frees slots or changes the front, and by worker_has_work(), worker_take().
 //      An item in the front is queued, but in the backlog of no queue; it pins its queue.
+// [E14] No token of a rate comes unseen. Whoever looks for work first releases the queues whose token has come; and while
+//      items wait for one and a slot is free, one parked worker, the group's timer, wakes when the first of them is due.
+//      Enforced by group_needs_timer(), which belongs to the hungry state of [E3], and timer_claim(). Where no queue has a
+//      rate there is never a timer, and the clock is not read for it.
 
 #include "engine/internal.h"
 
@@ -321,7 +325,8 @@ unsigned pool_demand(struct pool *pool, unsigned most) {
 	for (struct list *at = pool->queues.next; at != &pool->queues && n < most + free; at = at->next) {
 		const struct fair_queue *fair = &list_entry(at, struct queue, link)->fair;
 		if (list_entry(at, struct queue, link)->group == group && fair->wants && !fair->blocked) {
-			n += fair->limit > 0 && fair->limit - fair->running < fair->backlog ? fair->limit - fair->running : fair->backlog;
+			uint64_t limit = fair->interval > 0 ? 1 : fair->limit > 0 ? fair->limit - fair->running : fair->backlog;
+			n += limit < fair->backlog ? limit : fair->backlog;
 		}
 	}
 	n = n > free && !pool->paused ? n - free : 0;
@@ -353,6 +358,7 @@ void queue_set(struct pool *pool, struct queue *queue, const struct queue_attrs 
 		queue->attrs.paused &= queue->last_state != LAST_DUE; // that one runs nevertheless
 		fair_set(fair, &queue->fair, attrs_weight(attrs), attrs->priority, attrs->max_parallel, now);
 		fair_pause(fair, &queue->fair, queue->attrs.paused, now);
+		queue_set_rate(queue, attrs);
 		group_wake(pool, queue->group, &deferred);
 	}
 	pool_leave(pool, &deferred);

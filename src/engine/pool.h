@@ -89,6 +89,7 @@ struct facts {
 	double lag;                 // see struct service
 	uint64_t picked;            // when its turn came
 	uint64_t limit_left;        // when its queue last ran fewer than max_parallel after it had run so many; 0: never
+	uint64_t rate_left;         // when the token came that it has taken; 0: its queue has no rate
 	bool paced;                 // it waited for start_interval
 };
 
@@ -165,6 +166,7 @@ struct queue_attrs {
 	uint32_t max_parallel;     // running items at most; 0 = no limit
 	bool long_running;         // each item on a dedicated thread, without a slot, uncharged; fixed by the first open
 	bool prefer_fairness;      // WORK_LOCAL goes to the tail of the queue instead
+	uint64_t start_interval;   // least nanoseconds between two dispatches of it (its rate), or 0; its last item does not wait
 	bool paused;               // nothing of it is dispatched, and it gains no share meanwhile
 	size_t low_water;          // bytes; see hooks.low; 0 = never called
 };
@@ -179,8 +181,8 @@ void pool_destroy(struct pool *pool);
 
 // Opens the queue of that name, or finds it if it is open. Each open is matched by one pool_queue_close(); the queue is
 // closed by the last; one that is closed but still has work is simply open again. A name that was removed and is opened
-// again keeps its place in virtual time and its queue_user_count(). The pointer is good until the opener's pool_queue_close(),
-// also when pool_shutdown() has closed the queue before (submissions are then refused).
+// again keeps its place in virtual time, the time of its rate's next token, and its queue_user_count(). The pointer is good
+// until the opener's pool_queue_close(), also when pool_shutdown() has closed the queue before (submissions are then refused).
 // `user` is returned by queue_user(); only the first open of a name sets it and `attrs`.
 // Returns NULL with errno ESHUTDOWN when the pool no longer takes submissions from outside.
 struct queue *pool_queue_open(struct pool *pool, const char *name, const struct queue_attrs *attrs, void *user);
@@ -200,7 +202,7 @@ void queue_set(struct pool *pool, struct queue *queue, const struct queue_attrs 
 const char *queue_name(const struct queue *queue); // borrowed, valid while the queue is
 // The longest time, in nanoseconds, that it had an item that it might have started, and got no turn: from when it began
 // to, or from its turn before, up to its next turn, or to when the item was cancelled. Not while it was paused or its
-// max_parallel held it back. Only with pool_config.facts, and from hooks.removed, or where the queue is not used.
+// max_parallel or its rate held it back. Only with pool_config.facts, and from hooks.removed, or where the queue is not used.
 uint64_t queue_longest_wait(const struct queue *queue);
 void *queue_user(const struct queue *queue);
 
@@ -297,10 +299,11 @@ enum queue_wait {
 	QUEUE_NEXT,      // it is about to
 	QUEUE_PAUSED,    // the queue is paused, or the pool
 	QUEUE_LIMIT,     // max_parallel
+	QUEUE_RATE,      // start_interval of the queue has not passed
 	QUEUE_SLOTS,     // all slots are taken
 	QUEUE_GATHERS,   // its turn has come, and it waits for all the slots that it needs
 	QUEUE_BEHIND,    // so does an item of another queue: nothing else starts
-	QUEUE_START,     // start_interval has not passed
+	QUEUE_START,     // start_interval of the pool has not passed
 	QUEUE_DISK,      // it is being read back
 };
 
@@ -310,6 +313,8 @@ struct queue_view {
 	enum queue_wait wait;
 	bool is_long;        // served by dedicated threads
 	uint32_t limit;      // max_parallel, 0: none
+	uint64_t interval;   // start_interval, 0: none
+	uint64_t wait_ns;    // QUEUE_RATE: until it has passed
 	unsigned slots;      // of the pool, or its dedicated threads at most
 	unsigned width;      // QUEUE_GATHERS and QUEUE_BEHIND: slots that the item needs
 };

@@ -42,13 +42,18 @@ static struct queue *queue_find(const struct pool *pool, uint64_t hash, const ch
 	return at && at->is_open ? at->u.queue : NULL;
 }
 
-static struct fair_tag name_tag(const struct name *at) {
-	return (struct fair_tag){.virt = at->u.virt, .tier = at->tier};
+static struct fair_tag name_tag(const struct pool *pool, const struct name *at) {
+	return (struct fair_tag){.virt = at->u.virt, .due = pool->dues ? pool->dues[at - pool->names] : 0, .tier = at->tier};
 }
 
-// Worth its place: it has a queue, or the owner has left a number, or it was ahead and has not been passed.
-static bool name_matters(const struct pool *pool, const struct name *at) {
-	return at->hash != 0 && (at->is_open || at->user_count != 0 || !fair_has_passed(&pool->groups[0].fair, name_tag(at)));
+// Worth its place: it has a queue, or the owner has left a number, or it was ahead and has not been passed, or its rate's next
+// token has not come.
+static bool name_matters(const struct pool *pool, const struct name *at, uint64_t now) {
+	if (at->hash == 0 || at->is_open || at->user_count != 0) {
+		return at->hash != 0;
+	}
+	struct fair_tag tag = name_tag(pool, at);
+	return tag.due > now || !fair_has_passed(&pool->groups[0].fair, tag);
 }
 
 // Makes room for one more: leaves out those that mean nothing any more, and grows if that is not half of the table.
@@ -57,23 +62,30 @@ static void names_grow(struct pool *pool) {
 		return;
 	}
 	struct name *old = pool->names;
+	uint64_t *old_dues = pool->dues, now = pool_now(pool);
 	size_t old_cap = pool->names_cap, n = 0;
 	for (size_t i = 0; i < old_cap; ++i) {
-		n += name_matters(pool, &old[i]);
+		old[i].hash = name_matters(pool, &old[i], now) ? old[i].hash : 0;
+		n += old[i].hash != 0;
 	}
 	pool->names_cap = old_cap == 0 ? 16 : n * 2 > old_cap ? old_cap * 2 : old_cap;
 	pool->names = xcalloc(pool->names_cap, sizeof(pool->names[0]));
+	pool->dues = old_dues ? xcalloc(pool->names_cap, sizeof(pool->dues[0])) : NULL;
 	pool->nnames = n;
 	for (size_t i = 0; i < old_cap; ++i) {
-		if (name_matters(pool, &old[i])) {
+		if (old[i].hash != 0) {
 			size_t at = old[i].hash & (pool->names_cap - 1);
 			while (pool->names[at].hash != 0) { // all names differ
 				at = (at + 1) & (pool->names_cap - 1);
 			}
 			pool->names[at] = old[i];
+			if (old_dues) {
+				pool->dues[at] = old_dues[i];
+			}
 		}
 	}
 	free(old);
+	free(old_dues);
 }
 
 // Enters a queue that is new. Returns what one of that name has left behind, and gives it its number back.
@@ -84,7 +96,8 @@ static struct fair_tag name_enter(struct queue *queue) {
 	struct name *at = name_find(pool, queue->hash, queue->name);
 	if (at->hash != 0) {
 		queue->user_count = at->user_count;
-		tag = queue->group == &pool->groups[0] ? name_tag(at) : tag;
+		tag = name_tag(pool, at);
+		tag.tier = queue->group == &pool->groups[0] ? tag.tier : 0;
 	} else {
 		++pool->nnames;
 	}
@@ -95,7 +108,11 @@ static struct fair_tag name_enter(struct queue *queue) {
 // Leaves a tombstone in the place of the queue. (Long-running items are not charged for slots.)
 static void name_retire(const struct queue *queue, struct fair_tag tag) {
 	const struct pool *pool = queue->pool;
-	*name_find(pool, queue->hash, queue->name) = (struct name){
+	struct name *at = name_find(pool, queue->hash, queue->name);
+	if (pool->dues) {
+		pool->dues[at - pool->names] = tag.due;
+	}
+	*at = (struct name){
 		.hash = queue->hash & HASH_MASK,
 		.tier = queue->group == &pool->groups[0] ? tag.tier : 0,
 		.u.virt = tag.virt,
@@ -141,10 +158,24 @@ static void queue_insert(struct queue *queue) {
 	if (attrs->paused) {
 		fair_pause(&queue->group->fair, &queue->fair, true, pool_now(pool));
 	}
+	queue_set_rate(queue, attrs);
 	list_push_back(&pool->queues, &queue->link);
 	pool->struct_mem += queue_bytes(queue);
 	++pool->nqueues;
 	++pool->nopen;
+}
+
+void queue_set_rate(struct queue *queue, const struct queue_attrs *attrs) {
+	struct pool *pool = queue->pool;
+	uint64_t interval = queue->last_state < LAST_DUE ? attrs->start_interval : 0;
+	if (interval == queue->fair.interval) {
+		return;
+	}
+	pool->needs_clock = true;
+	if (!pool->dues) {
+		pool->dues = xcalloc(pool->names_cap, sizeof(pool->dues[0]));
+	}
+	fair_set_rate(&queue->group->fair, &queue->fair, interval, pool_now(pool));
 }
 
 static void open_once_more(struct queue *queue) {
@@ -215,6 +246,7 @@ static void last_item_due(struct queue *queue, struct deferred *deferred) {
 	++queue->submitted;
 	++pool->queued;
 	queue->attrs.paused = false;
+	queue_set_rate(queue, &queue->attrs);
 	queue_reach(queue);
 	fair_pause(fair, &queue->fair, false, now);
 	fair_arrive(fair, &queue->fair, 1, now);
@@ -262,6 +294,7 @@ void names_fini(struct pool *pool) {
 	}
 	verify(list_is_empty(&pool->queues));
 	free(pool->names);
+	free(pool->dues);
 }
 
 uint64_t queue_longest_wait(const struct queue *queue) {

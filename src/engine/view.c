@@ -5,7 +5,7 @@
 #include "base/alloc.h"
 
 // In the order in which worker.c and fair.c decide.
-static enum queue_wait wait_of(const struct pool *pool, const struct queue *queue) {
+static enum queue_wait wait_of(const struct pool *pool, const struct queue *queue, uint64_t now) {
 	const struct group *group = queue->group;
 	const struct fair_queue *fair = &queue->fair;
 	if (group->reserver) {
@@ -17,6 +17,9 @@ static enum queue_wait wait_of(const struct pool *pool, const struct queue *queu
 	if (fair->limit > 0 && fair->running >= fair->limit) {
 		return QUEUE_LIMIT;
 	}
+	if (fair->interval > 0 && now < fair->due) {
+		return QUEUE_RATE;
+	}
 	if (!group_has_room(group, 1)) {
 		return QUEUE_SLOTS;
 	}
@@ -27,14 +30,16 @@ static enum queue_wait wait_of(const struct pool *pool, const struct queue *queu
 }
 
 // Fills in what there is to show of the queue. Returns false if nothing of it waits.
-static bool view_fill(const struct pool *pool, const struct queue *queue, struct queue_view *ret_view) {
+static bool view_fill(const struct pool *pool, const struct queue *queue, uint64_t now, struct queue_view *ret_view) {
 	const struct worker *reserver = queue->group->reserver;
 	bool reserves = reserver && reserver->reserved_queue == queue;
 	*ret_view = (struct queue_view){
 		.name = queue->name,
 		.queued = queue->fair.backlog + queue->nfront + reserves,
 		.running = queue->fair.running - reserves,
-		.wait = wait_of(pool, queue),
+		.wait = wait_of(pool, queue, now),
+		.interval = queue->fair.interval,
+		.wait_ns = queue->fair.due > now ? queue->fair.due - now : 0,
 		.is_long = queue->group == &pool->groups[1],
 		.limit = queue->fair.limit,
 		.slots = queue->group->capacity,
@@ -55,9 +60,10 @@ struct views {
 static bool views_copy(struct pool *pool, struct views *views) {
 	views->n = views->bytes = 0;
 	mutex_lock(&pool->lock);
+	uint64_t now = pool_now(pool);
 	list_for_each_entry(&pool->queues, struct queue, queue, link) {
 		struct queue_view view;
-		if (!view_fill(pool, queue, &view)) {
+		if (!view_fill(pool, queue, now, &view)) {
 			continue;
 		}
 		size_t len = strlen(queue->name) + 1;

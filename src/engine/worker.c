@@ -34,19 +34,27 @@ static void number_give(struct pool *pool, unsigned number) {
 	pool->numbers[(number - 1) / 64] &= ~(UINT64_C(1) << ((number - 1) % 64));
 }
 
+// A time of the pool's clock by the real one, which threads wait by.
+static uint64_t real_time(const struct pool *pool, uint64_t time) {
+	uint64_t now = pool_now(pool);
+	return now_ns() + (time > now ? time - now : 0);
+}
+
 // On top of the idle stack, so that the one with the warmest cache is woken first, until it is woken or all is over.
-// Who has reserved slots is not in the stack: it is woken for that item.
+// Who has reserved slots is not in the stack: it is woken for that item. Nor is the timer, which is taken when the stack is
+// empty, and wakes by itself when its time has come.
 static void worker_park(struct worker *worker) {
 	struct pool *pool = worker->pool;
 	struct group *group = worker->group;
-	if (group->reserver != worker) {
+	uint64_t deadline = group->timer == worker ? real_time(pool, group->timer_due) : TIME_NEVER;
+	if (group->reserver != worker && group->timer != worker) {
 		idle_push(worker);
 	}
 	worker->parked = true;
-	while (!worker->woken && !pool->quit) {
-		cond_wait(&worker->wake, &pool->lock);
+	while (!worker->woken && !pool->quit && cond_wait_until(&worker->wake, &pool->lock, deadline)) {
 	}
 	worker->parked = false;
+	group->timer = group->timer == worker ? NULL : group->timer;
 	if (worker->woken) {
 		worker->woken = false;
 		group->waking = false;
@@ -54,9 +62,9 @@ static void worker_park(struct worker *worker) {
 }
 
 // Waits until the next dispatch is allowed; the only one that does. The others park meanwhile.
-static void worker_pace(struct worker *worker, uint64_t now) {
+static void worker_pace(struct worker *worker) {
 	struct pool *pool = worker->pool;
-	uint64_t deadline = now_ns() + (pool->next_start - now); // of the real clock
+	uint64_t deadline = real_time(pool, pool->next_start);
 	pool->pacer = worker;
 	while (!pool->quit && cond_wait_until(&worker->wake, &pool->lock, deadline)) {
 	}
@@ -104,8 +112,10 @@ static struct queue *worker_take(struct worker *worker, uint64_t now, struct def
 	struct pool *pool = worker->pool;
 	struct group *group = worker->group;
 	struct front *first = group->in_order ? front_first(group) : NULL;
-	if (pool->wants_facts) {
-		worker->facts.lag = fair_lag(&group->fair, first ? &first->queue->fair : fair_peek(&group->fair, now), now);
+	const struct fair_queue *next = !pool->wants_facts ? NULL : first ? &first->queue->fair : fair_peek(&group->fair, now);
+	if (next) {
+		worker->facts.lag = fair_lag(&group->fair, next, now);
+		worker->facts.rate_left = next->interval > 0 ? next->due : 0;
 	}
 	struct item_record record;
 	struct queue *queue;
@@ -123,6 +133,7 @@ static struct queue *worker_take(struct worker *worker, uint64_t now, struct def
 	worker->flags = record.flags;
 	worker->id = record.id;
 	worker->picked = now;
+	worker->token_due = queue->fair.due;
 	if (pool->wants_facts) {
 		worker->facts.source = worker_is_long(worker) ? SOURCE_LONG : (record.flags & WORK_LENT) ? SOURCE_LENT : source;
 		worker->facts.picked = now;
@@ -186,6 +197,10 @@ static void worker_begin(struct worker *worker, struct queue *queue, uint64_t no
 	struct group *group = worker->group;
 	worker->queue = queue;
 	worker->start = now;
+	if (queue->fair.interval > 0 && now > worker->picked) { // it had to wait for its slots
+		worker->token_due = now + queue->fair.interval;
+		fair_set_due(&group->fair, &queue->fair, worker->token_due, now);
+	}
 	worker->slot = worker_is_long(worker) ? number_take(pool, pool->most_slots) : number_take(pool, 0);
 	group->running += worker->width;
 	pool->surplus_told = false;
@@ -302,15 +317,22 @@ static void note_surplus(const struct worker *worker, struct deferred *deferred)
 // deferred actions to run.
 static bool worker_find(struct worker *worker, struct deferred *deferred) {
 	struct pool *pool = worker->pool;
+	struct group *group = worker->group;
 	while (!pool->quit) {
+		if (pool->dues) {
+			group->released = pool_now(pool);
+			fair_release(&group->fair, group->released);
+		}
 		if (!worker_has_work(worker)) {
-			group_wake(pool, worker->group, deferred); // the reserver may be due, and this one have been woken in its place
+			bool is_timer = timer_claim(worker);
+			group_wake(pool, group, deferred); // the reserver may be due, and this one have been woken in its place
 			if (worker->wants_flush) {
 				worker->wants_flush = false;
 				deferred->flush = deferred->any = true;
 			}
 			note_surplus(worker, deferred);
 			if (deferred->any) {
+				group->timer = is_timer ? NULL : group->timer;
 				return true;
 			}
 			worker_park(worker);
@@ -329,7 +351,7 @@ static bool worker_find(struct worker *worker, struct deferred *deferred) {
 			worker_park(worker); // the pacer wakes the next when it has begun an item
 			continue;
 		}
-		worker_pace(worker, now);
+		worker_pace(worker);
 		worker->paced = true;
 		if (!worker_has_work(worker)) {
 			worker->paced = false;
@@ -367,6 +389,12 @@ static void worker_learn(struct worker *worker, struct queue *queue, enum work_s
 	fair_learn(&worker->group->fair, &queue->fair, median_get(queue->lengths));
 }
 
+void worker_return_token(const struct worker *worker, struct queue *queue, uint64_t now) {
+	if (queue->fair.interval > 0 && queue->fair.due == worker->token_due) {
+		fair_set_due(&queue->group->fair, &queue->fair, now, now);
+	}
+}
+
 // The item ends without its slots: it counts for nothing already [E12].
 static void finish_lender(struct worker *worker, struct queue *queue, uint64_t now) {
 	if (worker->lending == RETURNS) {
@@ -397,6 +425,7 @@ static FP_INLINE void finish_holder(struct worker *worker, struct queue *queue, 
 	}
 	if (status == WORK_NOT_RUN) {
 		fair_give_back(&group->fair, &queue->fair, worker->picked, now);
+		worker_return_token(worker, queue, now);
 	} else {
 		fair_done(&group->fair, &queue->fair, now);
 	}

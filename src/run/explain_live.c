@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "base/diag.h"
 #include "base/text.h"
+#include "base/units.h"
 #include "run/leases.h"
 #include "run/publish.h"
 
@@ -138,6 +139,12 @@ static void add_reason(struct buf *line, const struct run *run, const struct que
 	case QUEUE_LIMIT:
 		buf_printf(line, "the next waits for its limit of %u at once", (unsigned)view->limit);
 		break;
+	case QUEUE_RATE: {
+		char rate[RATE_TEXT];
+		buf_printf(line, "the next waits for its rate of %s: next start in %.1fs", rate_show(rate, view->interval),
+		           (double)view->wait_ns / 1e9);
+		break;
+	}
 	case QUEUE_SLOTS:
 		if (!view->is_long && view->slots < run->slots && run->leases) {
 			buf_adds(line, "the next waits for another slot for the run");

@@ -393,6 +393,7 @@ static void attrs_roll(struct queue_attrs *attrs, uint64_t *dice) {
 	attrs->weight = 1 + pick(dice, 4);
 	attrs->priority = pick(dice, 4) == 0 ? (int32_t)pick(dice, 3) - 1 : 0;
 	attrs->prefer_fairness = pick(dice, 4) == 0;
+	attrs->start_interval = pick(dice, 4) == 0 ? pick(dice, 20) * 1000 : 0;
 }
 
 static void outsider_cancel(struct outsider *self, struct queue *queue) {

@@ -107,9 +107,15 @@ int parse_rate(const char *text, uint64_t *ret_interval) {
 }
 
 const char *rate_show(char text[RATE_TEXT], uint64_t interval) {
-	size_t i = interval <= SECOND ? 0 : interval <= 60 * SECOND ? 1 : 2;
-	snprintf(text, RATE_TEXT, "%.6g/%c", (double)rate_units[i].ns / (double)interval, rate_units[i].letter);
-	return text;
+	size_t last = sizeof(rate_units) / sizeof(rate_units[0]) - 1;
+	for (size_t i = 0;; ++i) {
+		double n = (double)rate_units[i].ns / (double)interval, whole = (double)(uint64_t)(n + 0.5);
+		bool is_whole = whole >= 1 && n > whole * (1 - 1e-6) && n < whole * (1 + 1e-6); // but for the rounding of the interval
+		if (is_whole || i == last) {
+			snprintf(text, RATE_TEXT, "%.10g/%c", is_whole ? whole : n, rate_units[i].letter);
+			return text;
+		}
+	}
 }
 
 int parse_percent(const char *text, double *ret_percent) {

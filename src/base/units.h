@@ -36,7 +36,7 @@ int parse_duration(const char *text, enum notation notation, uint64_t *ret_ns) F
 // A rate: N/s, N/m or N/h with a decimal N above 0. Gives the nanoseconds from one to the next, 1 to 30 years.
 int parse_rate(const char *text, uint64_t *ret_interval) FP_NODISCARD;
 
-// The rate of that interval in the same notation, by the greatest unit that makes it 1 or more. Returns `text`.
+// The rate of that interval in the same notation: by the first unit that makes it a whole number, else by the hour. Returns `text`.
 enum { RATE_TEXT = 32 };
 const char *rate_show(char text[RATE_TEXT], uint64_t interval);
 

@@ -135,7 +135,7 @@ static int store_choice(const struct value_info *info, enum option_id id, char *
 	return -1;
 }
 
-static void add_setting(struct options *options, enum option_id id, const char *pattern, size_t len, long value) {
+void option_add_setting(struct options *options, enum option_id id, const char *pattern, size_t len, int64_t value) {
 	options->settings = xrealloc(options->settings, (options->nsettings + 1) * sizeof(*options->settings));
 	struct batch_setting *setting = &options->settings[options->nsettings++];
 	*setting = (struct batch_setting){.option = id, .pattern = xmemdup(pattern, len), .value = value};
@@ -163,7 +163,7 @@ static int store_setting(const struct value_info *info, enum option_id id, struc
 	if (!equals || equals == text || parse_number(equals + 1, key->least, key->most, &value) != 0) {
 		return option_fail(id, "must be BATCH=N with N from %d to %d, not '%s'", key->least, key->most, text_shows(text));
 	}
-	add_setting(options, id, text, (size_t)(equals - text), value);
+	option_add_setting(options, id, text, (size_t)(equals - text), value);
 	return 0;
 }
 
@@ -171,7 +171,7 @@ static int store_switch(enum option_id id, struct options *options, const char *
 	if (pattern && *pattern == '\0') {
 		return option_fail(id, "must name a batch behind the '='");
 	}
-	add_setting(options, id, pattern ? pattern : "*", pattern ? strlen(pattern) : 1, 1);
+	option_add_setting(options, id, pattern ? pattern : "*", pattern ? strlen(pattern) : 1, 1);
 	return 0;
 }
 

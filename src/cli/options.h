@@ -31,11 +31,11 @@ struct batch_file {
 	const char *path;   // "-" is stdin
 };
 
-// --weight B=N, --max-parallel, --priority, --long-running and --prefer-fairness, in the order given; later ones win.
+// --weight B=N, --max-parallel, --rate, --priority, --long-running and --prefer-fairness, in the order given; later ones win.
 struct batch_setting {
 	enum option_id option;
 	char *pattern;       // batch name or glob; owned
-	long value;          // in the range of struct queue_attrs; 1 for the two that have none
+	int64_t value;       // in the range of struct queue_attrs; 1 for the two that have none
 };
 
 // Semaphore mode; see option_semaphore.c.

@@ -95,7 +95,7 @@ static void merge(struct timeline *timeline, unsigned lane, unsigned class, unsi
 }
 
 static const char *const why_names[] = {
-	[WHY_TURN] = "for its turn", [WHY_LIMIT] = "for a place in its batch", [WHY_LOAD] = "for less load",
+	[WHY_TURN] = "for its turn", [WHY_LIMIT] = "for a place in its batch", [WHY_RATE] = "for the rate of its batch", [WHY_LOAD] = "for less load",
 	[WHY_MEMORY] = "for memory", [WHY_DELAY] = "for --delay", [WHY_NEEDS] = "for another batch",
 	[WHY_RETRY] = "before its next attempt", [WHY_RESERVE] = "for more slots", [WHY_SUSPEND] = "for memory",
 };

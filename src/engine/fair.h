@@ -11,7 +11,9 @@
 // fair_widen_back -> fair_give_back.
 //
 // A queue may have a rate: a token bucket that holds one token. Each pick takes it, and until the next one comes the queue is
-// passed over, as it is at its limit. The caller looks for those whose token has come: fair_release().
+// passed over, as it is at its limit. So picks are evenly spaced, as by nginx's limit_req without burst and Celery's rate_limit:
+// whoever counts N in a second may count two bursts of N in one of his. The caller looks for those whose token has come:
+// fair_release().
 //
 // Under time the caller may report what it has measured: fair_learn() gives the median length of a queue's items, and
 // fair_expect() to fair_unexpect() says that one runs, so that the slot-time it is still going to take counts before it

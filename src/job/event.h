@@ -53,6 +53,7 @@ enum event_next { NEXT_NOTHING, NEXT_RETRY, NEXT_STEP };
 enum event_why {
 	WHY_TURN,           // others have had less, or all slots are busy
 	WHY_LIMIT,          // max_parallel of its batch
+	WHY_RATE,           // rate of its batch
 	WHY_LOAD,           // --load, --noswap
 	WHY_MEMORY,         // --memfree, `memory`
 	WHY_DELAY,          // --delay

@@ -9,7 +9,7 @@ const char *const event_sources[] = {
 	[FROM_OWN] = "own", [FROM_STOLEN] = "stolen", [FROM_QUEUE] = "queue", [FROM_LENT] = "lent", [FROM_LONG] = "long",
 };
 const char *const event_whys[NO_WHY] = {
-	[WHY_TURN] = "turn", [WHY_LIMIT] = "limit", [WHY_LOAD] = "load", [WHY_MEMORY] = "memory", [WHY_DELAY] = "delay",
+	[WHY_TURN] = "turn", [WHY_LIMIT] = "limit", [WHY_RATE] = "rate", [WHY_LOAD] = "load", [WHY_MEMORY] = "memory", [WHY_DELAY] = "delay",
 	[WHY_NEEDS] = "needs", [WHY_RETRY] = "retry", [WHY_RESERVE] = "reserve", [WHY_SUSPEND] = "suspend",
 };
 const char *const event_nexts[] = {[NEXT_RETRY] = "retry", [NEXT_STEP] = "then"};

@@ -63,6 +63,18 @@ static void guess_duration(struct diagnostic *diagnostic, const char *text) {
 	}
 }
 
+// "5", "5/sec", "5 / min", "5 per hour"
+static void guess_rate(struct diagnostic *diagnostic, const char *text) {
+	int digits = (int)strspn(text, "0123456789.");
+	const char *unit = text + digits + strspn(text + digits, " ");
+	unit += *unit == '/' ? 1 : strncmp(unit, "per ", 4) == 0 ? 4 : 0;
+	unit += strspn(unit, " ");
+	bool is_none = (int)strspn(text, "0.") >= digits;
+	if (!is_none && digits < 12 && (*unit == '\0' || strchr("smh", *unit))) {
+		diagnostic_note(diagnostic, "did you mean %.*s/%c?", digits, text, *unit ? *unit : 's');
+	}
+}
+
 static void guess_size(struct diagnostic *diagnostic, const char *text) {
 	int digits = (int)strspn(text, "0123456789.");
 	const char *unit = text + digits + strspn(text + digits, " ");
@@ -103,6 +115,9 @@ static void guess(struct diagnostic *diagnostic, const struct key *key, const ch
 	case TYPE_DURATION:
 	case TYPE_RETRY_DELAY:
 		guess_duration(diagnostic, text);
+		return;
+	case TYPE_RATE:
+		guess_rate(diagnostic, text);
 		return;
 	case TYPE_SIZE:
 		guess_size(diagnostic, text);
@@ -265,6 +280,8 @@ static bool set_value(struct loader *loader, const struct key *key, const struct
 		break;
 	case TYPE_DURATION:
 		return parse_duration(text, MANIFEST_UNITS, field) == 0;
+	case TYPE_RATE:
+		return parse_rate(text, field) == 0;
 	case TYPE_SIZE:
 		return parse_size(text, MANIFEST_UNITS, field) == 0;
 	case TYPE_UMASK:

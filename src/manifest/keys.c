@@ -200,6 +200,7 @@ const struct key_type_words key_types[] = {
 	[TYPE_INT] = {"a whole number", "\"type\": \"integer\""},
 	[TYPE_FACTOR] = {"a number from 1 to 1000", "\"type\": \"number\", \"minimum\": 1, \"maximum\": 1000"},
 	[TYPE_DURATION] = {"a duration such as 90, 10m or 1h30m", DEFINED("duration")},
+	[TYPE_RATE] = {"a rate such as 5/s, 30/m or 100/h", DEFINED("rate")},
 	[TYPE_SIZE] = {"a size such as 512M or 2G", DEFINED("size")},
 	[TYPE_UMASK] = {"an octal number such as 022", DEFINED("umask")},
 	[TYPE_CHOICE] = {"one of: ", ""},

@@ -120,6 +120,7 @@ struct manifest_batch {
 	const char *finally;                // or NULL
 	int weight, priority;
 	int max_parallel;                   // 0: no limit
+	uint64_t start_interval;            // of its rate: least nanoseconds between two starts; 0: none
 	int output;                         // enum manifest_output
 	bool long_running, prefer_fairness, allow_failure;
 	bool selected;                      // see manifest_select(); all are at first

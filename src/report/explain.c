@@ -211,6 +211,7 @@ static void add_wait(struct explain *explain, struct buf *text, const struct eve
 			buf_adds(text, " for the limit of its batch");
 		}
 		break;
+	case WHY_RATE: buf_adds(text, " for the rate of its batch"); break;
 	case WHY_LOAD: buf_adds(text, " for the load to fall"); break;
 	case WHY_MEMORY: buf_adds(text, " for memory"); break;
 	case WHY_DELAY: buf_adds(text, " for --delay"); break;

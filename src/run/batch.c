@@ -86,10 +86,14 @@ void batch_override(struct run *run, const char *name, struct queue_attrs *attrs
 		switch (setting->option) {
 		case OPT_WEIGHT: attrs->weight = (uint32_t)setting->value; break;
 		case OPT_MAX_PARALLEL: attrs->max_parallel = (uint32_t)setting->value; break;
+		case OPT_RATE: attrs->start_interval = (uint64_t)setting->value; break;
 		case OPT_PRIORITY: attrs->priority = (int32_t)setting->value; break;
 		case OPT_LONG_RUNNING: attrs->long_running = setting->value; break;
 		default: attrs->prefer_fairness = setting->value; break; // OPT_PREFER_FAIRNESS
 		}
+	}
+	if (run->options->dry_run) {
+		attrs->start_interval = 0; // nothing is started
 	}
 	if (run_is_serial(run)) {
 		attrs->long_running = false; // it would have threads of its own

@@ -330,6 +330,7 @@ static struct queue_attrs attrs_of(struct run *run, const struct manifest_batch 
 		.weight = (uint32_t)plan->weight,
 		.priority = plan->priority,
 		.max_parallel = (uint32_t)plan->max_parallel,
+		.start_interval = plan->start_interval,
 		.long_running = plan->long_running,
 		.prefer_fairness = plan->prefer_fairness,
 		.low_water = FEED_LOW_BYTES,

@@ -201,6 +201,7 @@ static void show_wait(struct explain_lines *lines, const struct lasting *wait, u
 		return;
 	case WHY_TURN:
 	case WHY_LIMIT:
+	case WHY_RATE:
 	case WHY_LOAD:
 	case WHY_MEMORY:
 	case WHY_DELAY:

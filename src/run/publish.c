@@ -535,6 +535,7 @@ static enum event_why reason(const struct worker_state *state, const struct job 
 	parts[state->stats.admission_why] += state->stats.admission;
 	uint64_t free_since = since + parts[WHY_RETRY] > begun ? since + parts[WHY_RETRY] : begun;
 	parts[WHY_LIMIT] = minus(facts->limit_left, free_since);
+	parts[WHY_RATE] = minus(facts->rate_left, facts->limit_left > free_since ? facts->limit_left : free_since);
 	uint64_t known = 0;
 	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); ++i) {
 		known += parts[i];

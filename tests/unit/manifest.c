@@ -283,7 +283,7 @@ static void test_every_key(void) {
 		"  a:\n    description: d\n    run: x {}\n    args: [1.10, no, '']\n    needs: c\n    emits: b\n    then: [\"s {}\", t]\n"
 		"    on_failure: f {}\n    finally: g\n    env: {B: '{}'}\n    working_dir: w\n    umask: 027\n    nice: -5\n"
 		"    shell: none\n    timeout: 1h30m\n    retries: 3\n    retry_delay: {first: 1s, factor: 1.5, max: 1m}\n"
-		"    weight: 7\n    max_parallel: 6\n    priority: -5\n    slots_per_job: 4\n    memory: 2G\n    long_running: true\n"
+		"    weight: 7\n    max_parallel: 6\n    rate: 30/m\n    priority: -5\n    slots_per_job: 4\n    memory: 2G\n    long_running: true\n"
 		"    prefer_fairness: true\n    allow_failure: true\n    creates: c{}\n    output: raw\n"
 		"  c: {run: x}\n");
 	const struct manifest_batch *b = &manifest->batches[0], *a = &manifest->batches[1], *c = &manifest->batches[2];
@@ -311,6 +311,7 @@ static void test_every_key(void) {
 	check_equal(a->job->retries, 3);
 	check_equal(manifest_delay_ns(&a->job->retry_delay, 3), 2250000000);
 	check(a->weight == 7 && a->max_parallel == 6 && a->priority == -5 && a->job->slots_per_job == 4);
+	check_equal(a->start_interval, 2 * INT64_C(1000000000));
 	check_equal(a->job->memory, INT64_C(2) << 30);
 	check(a->long_running && a->prefer_fairness && a->allow_failure);
 	check_string(a->job->creates, "c{}");
@@ -444,6 +445,24 @@ static void test_sizes(void) {
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); ++i) {
 		uint64_t bytes;
 		check_equal(parse_size(cases[i].text, MANIFEST_UNITS, &bytes) == 0 ? (int64_t)bytes : -1, cases[i].bytes);
+	}
+}
+
+static void test_rates(void) {
+	static const struct { const char *text; int64_t ns; const char *shown; } cases[] = {
+		{"5/s", 200000000, "5/s"}, {"3/s", 333333333, "3/s"}, {"1/s", 1000000000, "1/s"}, {"0.5/s", 2000000000, "30/m"},
+		{"30/m", 2000000000, "30/m"}, {"120/m", 500000000, "2/s"}, {"100/h", 36000000000, "100/h"}, {"2.5/m", 24000000000, "150/h"},
+		{"1/h", 3600000000000, "1/h"}, {"0.1/h", 36000000000000, "0.1/h"}, {"90/m", 666666667, "90/m"}, {"7/m", 8571428571, "7/m"}, {"1000000000/s", 1, "1000000000/s"},
+		{"", -1, ""}, {"5", -1, ""}, {"/s", -1, ""}, {"0/s", -1, ""}, {"-1/s", -1, ""}, {"5/sec", -1, ""}, {"5 /s", -1, ""}, {"5/d", -1, ""},
+		{".5/s", -1, ""}, {"1e3/s", -1, ""}, {"99999999999/s", -1, ""},
+	};
+	char text[RATE_TEXT];
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); ++i) {
+		uint64_t interval = 0;
+		check_equal(parse_rate(cases[i].text, &interval) == 0 ? (int64_t)interval : -1, cases[i].ns);
+		if (cases[i].ns > 0) {
+			check_string(rate_show(text, interval), cases[i].shown);
+		}
 	}
 }
 
@@ -746,6 +765,7 @@ int main(int argc, char *argv[]) {
 		TEST("items come from each kind of source", test_sources),
 		TEST("durations are read, and nothing like them", test_durations),
 		TEST("sizes are read, and nothing like them", test_sizes),
+		TEST("rates are read, and nothing like them, and shown in their notation", test_rates),
 		TEST("numbers, masks and factors are read", test_numbers),
 		TEST("slots are what -j takes", test_slots),
 		TEST("pauses grow up to their limit", test_delays),

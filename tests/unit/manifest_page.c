@@ -26,6 +26,7 @@ static const char *const type_names[] = {
 	[TYPE_INT] = "number",
 	[TYPE_FACTOR] = "number",
 	[TYPE_DURATION] = "duration",
+	[TYPE_RATE] = "rate",
 	[TYPE_SIZE] = "size",
 	[TYPE_UMASK] = "octal number",
 	[TYPE_CHOICE] = "word",

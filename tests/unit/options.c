@@ -498,7 +498,7 @@ static void test_batches(void) {
 	REFUSED("--batch-by must not be empty", "--batch-by", "", "x");
 }
 
-static void check_setting(size_t i, enum option_id what, const char *pattern, long value) {
+static void check_setting(size_t i, enum option_id what, const char *pattern, int64_t value) {
 	check(i < o.nsettings);
 	check_equal(o.settings[i].option, what);
 	check_string(o.settings[i].pattern, pattern);
@@ -517,6 +517,19 @@ static void test_settings(void) {
 	check_setting(5, OPT_PREFER_FAIRNESS, "*", 1);
 	check_setting(6, OPT_PREFER_FAIRNESS, "e*", 1);
 	check_setting(7, OPT_WEIGHT, "a", 4);
+	RUNS("--rate", "5/s", "--rate", "api*=30/m", "--rate", "a=b=0.5/h", "--rate", "1000000/s", "x");
+	check_equal(o.nsettings, 4);
+	check_setting(0, OPT_RATE, "*", 200 * NS_PER_MS);
+	check_setting(1, OPT_RATE, "api*", 2000 * (int64_t)NS_PER_MS);
+	check_setting(2, OPT_RATE, "a=b", 7200 * (int64_t)NS_PER_S);
+	check_setting(3, OPT_RATE, "*", 1000);
+	static const char *const wrong[] = {
+		"", "5", "a=5", "=5/s", "5/", "/s", "a=", "0/s", "0.0/m", "-1/s", "+1/s", "5/d", "5/sec", "5/S", " 5/s", "5 /s", "5/s ", "1e3/s", "1,5/s",
+		".5/s", "5./s", "99999999999/s", "0.0000000001/h", "inf/s", "nan/s",
+	};
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); ++i) {
+		REFUSED("--rate must be a rate such as 5/s, 30/m or 100/h, or BATCH=RATE, not '", "--rate", wrong[i], "x");
+	}
 	REFUSED("--weight must be BATCH=N with N from 1 to 1000, not 'a=0'", "--weight", "a=0", "x");
 	REFUSED("--weight must be BATCH=N", "--weight", "a=1001", "x");
 	REFUSED("--weight must be BATCH=N", "--weight", "3", "x");
@@ -688,7 +701,7 @@ static void test_manifest(void) {
 static void test_manifest_options(void) {
 	static const struct { enum option_id id; const char *value; } values[] = {
 		{OPT_TRIM, "l"},
-		{OPT_DELIMITER, ","}, {OPT_HEADER, ":"}, {OPT_WEIGHT, "a=1"}, {OPT_MAX_PARALLEL, "a=1"}, {OPT_PRIORITY, "a=1"},
+		{OPT_DELIMITER, ","}, {OPT_HEADER, ":"}, {OPT_WEIGHT, "a=1"}, {OPT_MAX_PARALLEL, "a=1"}, {OPT_RATE, "1/s"}, {OPT_PRIORITY, "a=1"},
 		{OPT_FAIR, "time"}, {OPT_HALT, "2"}, {OPT_EXIT_STATUS, "max"}, {OPT_TERM_SEQ, "TERM,1"}, {OPT_PACK, "auto"},
 		{OPT_REPORT, "r.svg"},
 	};

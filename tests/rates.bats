@@ -133,3 +133,24 @@ END
 	run_fairpar --from-log log --explain=2
 	assert_contains "$output" ' for the rate of its batch, then ran in slot '
 }
+
+# ---- --retry-delay ----
+
+@test "--retry-delay lets time pass before each attempt, more each time, up to the longest" {
+	need jq
+	run_fairpar 1 --retries 5 --retry-delay 0.02,3,0.1 --log log 'echo $FAIRPAR_ATTEMPT >>ran; false' ::: 1
+	assert_eq "$(tr '\n' ' ' <ran)" '1 2 3 4 5 '
+	local i gaps least=(20 60 100 100)
+	mapfile -t gaps < <(jq -s '[.[] | select(.ev == "job_start").t] as $starts | [.[] | select(.ev == "job_end").t] as $ends |
+		range(4) | ($starts[. + 1] - $ends[.]) * 1000 | floor' log)
+	for i in 0 1 2 3; do
+		[[ ${gaps[i]} -ge ${least[i]} ]] || fail "pause $i: ${gaps[i]} ms"
+	done
+}
+
+@test "a job that waits for its attempt holds no slot" {
+	start_fairpar -j1 --retries 2 --retry-delay 1h 'echo {} >>ran; test {} -gt 1' ::: 1 2 3
+	await_text ran 3
+	stop_fairpar
+	assert_eq "$(tr '\n' ' ' <ran)" '1 2 3 '
+}

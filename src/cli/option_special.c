@@ -272,6 +272,14 @@ int opt_timeout(struct parser *parser, const char *value) {
 	return 0;
 }
 
+int opt_retry_delay(struct parser *parser, const char *value) {
+	const char *error;
+	if (manifest_delay_parse(value, &parser->options->retry_delay, &error) != 0) {
+		return option_fail(parser->id, "%s, not '%s'", error, text_shows(value));
+	}
+	return 0;
+}
+
 // TIME or TIMEauto
 int opt_delay(struct parser *parser, const char *value) {
 	struct options *o = parser->options;

@@ -179,6 +179,7 @@ struct options {
 	uint64_t timeout;                // nanoseconds, 0: none
 	double timeout_percent;          // of the median run time, 0: none
 	unsigned attempts;               // --retries: attempts in all, at least 1; UINT_MAX: without end
+	struct manifest_delay retry_delay;
 	int nice;
 	struct term_seq term_seq;        // as given, or the default: a longer one with -f
 	bool dry_run, print_commands;    // -t

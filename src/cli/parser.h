@@ -40,7 +40,7 @@ void option_add_text(const char ***list, size_t *n, const char *text);
 typedef int option_taker(struct parser *parser, const char *value);
 
 option_taker opt_arg_file, opt_delimiter, opt_replace, opt_shell_quote, opt_pack, opt_max_line_length, opt_batch,
-	opt_manifest, opt_rate, opt_schema, opt_block, opt_jobs, opt_timeout, opt_term_seq, opt_slot_var, opt_load, opt_delay,
+	opt_manifest, opt_rate, opt_schema, opt_block, opt_jobs, opt_timeout, opt_retry_delay, opt_term_seq, opt_slot_var, opt_load, opt_delay,
 	opt_tagstring, opt_halt, opt_joblog, opt_log, opt_report, opt_semaphore_timeout, opt_help, opt_version,
 	opt_completions, opt_citation;
 

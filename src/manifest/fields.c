@@ -9,8 +9,6 @@
 #include <errno.h>
 #include <strings.h>
 
-#define HOUR UINT64_C(3600000000000)
-
 enum { LONGEST_NUMBER = 64 }; // bytes
 
 static bool count(struct loader *loader, const struct node *node, size_t n) {
@@ -262,6 +260,33 @@ bool value_is_slots(const char *text) {
 	return *end == '\0' ? !decimal.has_point : !has_sign && strcmp(end, "%") == 0;
 }
 
+static bool is_time(const char *text, uint64_t *ret_ns) {
+	return parse_duration(text, PARALLEL_UNITS, ret_ns) == 0 || parse_duration(text, MANIFEST_UNITS, ret_ns) == 0;
+}
+
+int manifest_delay_parse(const char *text, struct manifest_delay *ret_delay, const char **ret_error) {
+	char *copy = xstrdup(text), *factor = strchr(copy, ','), *max = factor ? strchr(factor + 1, ',') : NULL;
+	for (char **part = (char *[]){factor, max, NULL}; *part; ++part) {
+		**part = '\0';
+	}
+	struct manifest_delay delay = {.factor = 1, .max_ns = LONGEST_PAUSE};
+	*ret_error = NULL;
+	if (!is_time(copy, &delay.first_ns) || (max && !is_time(max + 1, &delay.max_ns))) {
+		*ret_error = "must be TIME[,FACTOR[,MAX]] with times such as 10, 1h30m or 2.5s";
+	} else if (factor && !value_factor(factor + 1, &delay.factor)) {
+		*ret_error = "must have a FACTOR from 1 to 1000";
+	} else if (factor && delay.max_ns < delay.first_ns) {
+		*ret_error = max ? "must not have a MAX that is less than its TIME" : "must have a MAX where its TIME is more than 1h";
+	}
+	free(copy);
+	if (*ret_error) {
+		return -1;
+	}
+	delay.max_ns = factor ? delay.max_ns : delay.first_ns;
+	*ret_delay = delay;
+	return 0;
+}
+
 static bool set_value(struct loader *loader, const struct key *key, const struct node *node, void *field) {
 	if (node->kind != NODE_TEXT || node->n > LONGEST_NUMBER) {
 		return false;
@@ -380,7 +405,7 @@ static void set_retry_delay(struct loader *loader, const struct key *key, const 
 	}
 	struct found found;
 	keys_find(node, IN_RETRY_DELAY, NULL, loader->diagnostics, &found);
-	struct manifest_delay delay = {0, HOUR, 2};
+	struct manifest_delay delay = {0, LONGEST_PAUSE, 2};
 	void *const fields[] = {&delay.first_ns, &delay.factor, &delay.max_ns};
 	bool is_set[] = {false, true, true};
 	for (int i = 0; i < 3; ++i) {

@@ -69,6 +69,9 @@ bool value_umask(const char *text, int *ret_umask);
 // 1 to 1000, with or without decimals.
 bool value_factor(const char *text, double *ret_factor);
 
+// The longest pause of a retry_delay that grows and has no `max`.
+#define LONGEST_PAUSE UINT64_C(3600000000000)
+
 // A form of -j: N, +N, -N, N%; N up to a million.
 bool value_is_slots(const char *text);
 

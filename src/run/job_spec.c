@@ -181,6 +181,7 @@ int job_spec_from_options(struct job_spec *ret_spec, const struct options *optio
 		.context = context_ref(context),
 		.timeout = options->timeout,
 		.attempts = options->attempts,
+		.delay = options->retry_delay,
 		.width = 1,
 		.output = options->output,
 	};

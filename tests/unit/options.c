@@ -697,6 +697,35 @@ static void test_manifest(void) {
 	REFUSED("the name of a batch must not be empty", "-f", "m", "");
 }
 
+static void check_delay(uint64_t first_ns, double factor, uint64_t max_ns) {
+	check_equal(o.retry_delay.first_ns, first_ns);
+	check(o.retry_delay.factor > factor - 1e-9 && o.retry_delay.factor < factor + 1e-9);
+	check_equal(o.retry_delay.max_ns, max_ns);
+}
+
+static void test_retry_delay(void) {
+	RUNS("--retries", "3", "--retry-delay", "10", "x");
+	check_delay(10 * NS_PER_S, 1, 10 * NS_PER_S);
+	RUNS("--retries", "3", "--retry-delay", "100ms,1.5", "x");
+	check_delay(100 * NS_PER_MS, 1.5, 3600 * NS_PER_S);
+	RUNS("--retries", "3", "--retry-delay", "1s,2,1m30s", "x");
+	check_delay(NS_PER_S, 2, 90 * NS_PER_S);
+	RUNS("--retries", "3", "--retry-delay", "2h", "--retry-delay", ".5,1000,.5", "x");
+	check_delay(500 * NS_PER_MS, 1000, 500 * NS_PER_MS);
+	RUNS("--retries", "3", "--retry-delay", "0", "x");
+	check_delay(0, 1, 0);
+	static const char *const wrong[] = {"", "x", "-1", ",2", "1,2,", "1,2,x", "1,2,3,4", "1 s"};
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); ++i) {
+		REFUSED("--retry-delay must be TIME[,FACTOR[,MAX]] with times such as 10, 1h30m or 2.5s, not '", "--retries", "3", "--retry-delay", wrong[i], "x");
+	}
+	REFUSED("--retry-delay must have a FACTOR from 1 to 1000, not '1,0.5'", "--retries", "3", "--retry-delay", "1,0.5", "x");
+	REFUSED("--retry-delay must have a FACTOR from 1 to 1000, not '1,'", "--retries", "3", "--retry-delay", "1,", "x");
+	REFUSED("--retry-delay must not have a MAX that is less than its TIME, not '2,2,1'", "--retries", "3", "--retry-delay", "2,2,1", "x");
+	REFUSED("--retry-delay must have a MAX where its TIME is more than 1h, not '2h,2'", "--retries", "3", "--retry-delay", "2h,2", "x");
+	REFUSED("--retry-delay needs --retries N: a job is tried once without it", "--retry-delay", "1", "x");
+	REFUSED("--retry-delay cannot be combined with -f: use the key 'retry_delay' in the manifest", "--retry-delay", "1", "-f", "m");
+}
+
 // Every row of the table is taken with -f, or is refused with what to do instead.
 static void test_manifest_options(void) {
 	static const struct { enum option_id id; const char *value; } values[] = {
@@ -948,6 +977,7 @@ int main(int argc, char *argv[]) {
 		TEST("halt, exit status and trace", test_outcome),
 		TEST("a manifest, and the batches asked for", test_manifest),
 		TEST("with a manifest, what belongs into it is refused with its key", test_manifest_options),
+		TEST("--retry-delay has the bounds of the key of the manifest", test_retry_delay),
 		TEST("what is given beside a manifest is known as given", test_what_wins),
 		TEST("--check and --list show a manifest", test_shows),
 		TEST("a file that will not be written is a warning", test_idle),

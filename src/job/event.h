@@ -86,6 +86,7 @@ struct event_batch {
 	uint32_t weight;
 	int32_t priority;
 	uint32_t max_parallel;  // 0: no limit
+	uint64_t interval;      // least nanoseconds between two starts (its rate), 0: none
 	bool long_running;
 	int64_t jobs;           // known, or -1
 };

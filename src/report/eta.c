@@ -32,6 +32,7 @@ struct batch_history {
 	struct sum to_come;      // of `before`: jobs that this run has not started yet
 	uint64_t started;        // jobs that have started, or never will
 	uint32_t most;           // max_parallel; 0: no limit
+	uint64_t interval;       // between two starts, by its rate; 0: none
 	uint32_t weight;
 	unsigned width;          // slots of the job that started last
 	bool apart;              // long-running: takes no slots
@@ -298,6 +299,7 @@ void eta_on_event(void *arg, const struct event *event) {
 	case EVENT_BATCH_START:
 		batch = batch_of(eta, event->u.batch.batch);
 		batch->most = event->u.batch.max_parallel;
+		batch->interval = event->u.batch.interval;
 		batch->apart = event->u.batch.long_running;
 		batch->weight = event->u.batch.weight > 0 ? event->u.batch.weight : 1;
 		break;
@@ -506,9 +508,14 @@ static void estimate_batch(const struct eta *eta, const struct batch_history *ba
 	uint64_t jobs = left + batch->again + batch->nrunning;
 	uint64_t pause = batch->paused > 0 ? (batch->pause_end > now ? batch->pause_end - now : 0) + takes / batch->width : 0;
 	ret_batch->work = (left + batch->again) * takes + batch->rest;
+	double most = (double)(batch->most > 0 && batch->most < jobs ? batch->most : jobs > 0 ? jobs : 1) * batch->width;
+	if (batch->interval > 0 && takes > 0) { // so many run at once, at its rate
+		double at_rate = (double)takes / (double)batch->interval;
+		most = at_rate < most ? at_rate : most;
+	}
 	*ret_course = (struct course){
 		.work = (double)ret_batch->work,
-		.most = (double)(batch->most > 0 && batch->most < jobs ? batch->most : jobs > 0 ? jobs : 1) * batch->width,
+		.most = most,
 		.weight = batch->weight * (eta->fair_time || takes == 0 ? 1 : (double)takes),
 		.rest = (double)(pause > batch->longest ? pause : batch->longest),
 		.begun = -1,
@@ -535,7 +542,7 @@ uint64_t eta_at(struct eta *eta, uint64_t now, unsigned slots, struct eta_batch 
 		const struct batch_history *batch = batch_of(eta, batches[i].name);
 		estimate_batch(eta, batch, &batches[i], &courses[i], now, takes_of(batch, mean(&batch->to_come), guess, trusts));
 		all += batch->apart ? 0 : batches[i].work;
-		uint64_t own = batches[i].work / (uint64_t)courses[i].most;
+		uint64_t own = (uint64_t)((double)batches[i].work / courses[i].most);
 		bound = own > bound ? own : bound;
 	}
 	uint64_t left = n <= COURSE_MAX ? run_courses(courses, batches, n, slots) : all / slots;

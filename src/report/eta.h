@@ -3,7 +3,7 @@
 //
 // With m the mean time of a batch's jobs, the work left of the batch is (jobs that have not started or will be retried)·m,
 // plus the expected rest of the running jobs. A job that the former run had too has its time there in place of m. The
-// batches then share the slots by weight, as the run does; none gets more slots than max_parallel or its jobs can use. When
+// batches then share the slots by weight, as the run does; none gets more slots than max_parallel, its rate or its jobs can use. When
 // a batch is done, the batches that need it begin, and its slots go to the others. A batch is not done before its running
 // jobs have ended and its pauses between attempts are over.
 

@@ -339,6 +339,7 @@ void publish_batch_start(struct batch *batch) {
 			.weight = stats->attrs.weight,
 			.priority = stats->attrs.priority,
 			.max_parallel = stats->attrs.max_parallel,
+			.interval = stats->attrs.start_interval,
 			.long_running = stats->attrs.long_running,
 			.jobs = stats->jobs,
 		},

@@ -86,6 +86,12 @@ static void test_means(void) {
 	tell(eta_on_event, event, 54);
 	batches[0].jobs = 34;
 	check_equal(eta(54, 10, batches, 3), 30); // one at a time
+	event.u.batch = (struct event_batch){.batch = "short", .interval = 3 * NS_PER_S};
+	tell(eta_on_event, event, 54);
+	check_equal(eta(54, 10, batches, 3), 90); // one in three seconds
+	event.u.batch.interval = NS_PER_S / 4;
+	tell(eta_on_event, event, 54);
+	check_equal(eta(54, 10, batches, 3), 7); // four in a second
 	eta_free(forecast);
 }
 

@@ -1,6 +1,7 @@
 # Rates: --rate and the manifest's rate, how often jobs of a batch start; and --retry-delay, when a failed job is tried again.
 #
 # An hour's rate stands for "not in this test": what has to wait for its token never starts, and what need not is there.
+# Of short rates only the least time between two starts is looked at, which no other load of the machine makes shorter.
 
 load helper
 
@@ -9,15 +10,29 @@ manifest() {
 	{ printf 'version: 1\n' && echo 'batches:' && cat; } >m.yaml
 }
 
-# await_text FILE TEXT: waits until it is in that file.
-await_text() {
-	timeout "$patience" bash -c 'until grep -qsF -e "$2" "$1"; do :; done' bash "$1" "$2" || fail "never in $1: $2"
+# start_heard ARGUMENT …: as start_fairpar, with its messages on descriptor 5.
+start_heard() {
+	make_fifo said
+	exec 5<>said
+	printf '#!/bin/sh\nexec "%s" "$@" 2>said 5>&-\n' "$FAIRPAR" >heard
+	chmod +x heard
+	FAIRPAR=$PWD/heard start_fairpar "$@"
 }
 
-# explained TEXT: asks fairpar why jobs have not started until it says so.
-explained() {
-	timeout "$patience" bash -c 'until grep -qF -e "$2" "$1"; do kill -USR1 "$3" && env -u FAIRPAR_TEST sleep 0.05; done' \
-		bash "$BATS_TEST_TMPDIR/stderr" "$1" "$fairpar_pid" || fail "never said: $1"
+# heard TEXT: reads its messages up to the one with that text, which is then $line.
+heard() {
+	while read -r -t "$patience" -u 5 line; do
+		[[ $line != *"$1"* ]] || return 0
+	done
+	fail "never said: $1"
+}
+
+# started N: waits until that many jobs have written a line into the FIFO at descriptor 6.
+started() {
+	local i
+	for ((i = 0; i < $1; ++i)); do
+		read -r -t "$patience" -u 6 _ || fail "only $i have started"
+	done
 }
 
 # stop_fairpar: by a signal, with what waits for its token.
@@ -39,23 +54,27 @@ gaps() {
 }
 
 @test "each batch has a bucket of its own, and --batch-by makes one for each host" {
-	make_fifo started
-	exec 5<>started
-	start_fairpar -j6 --rate 1/h --batch-by '{1}' --colsep / 'echo {2} >>ran; echo >started' \
-		::: a/a1 a/a2 b/b1 b/b2 c/c1 c/c2 5>&-
-	for _ in 1 2 3; do read -r -u 5 _; done
+	make_fifo ran.fifo
+	exec 6<>ran.fifo
+	start_fairpar -j6 --rate 1/h --batch-by '{1}' --colsep / 'echo {2} >>ran; echo >ran.fifo' \
+		::: a/a1 a/a2 b/b1 b/b2 c/c1 c/c2 6>&-
+	started 3
 	stop_fairpar
 	assert_eq "$(sort ran | tr '\n' ' ')" 'a1 b1 c1 '
 }
 
 @test "who waits for a token holds no slot, and --explain says for how long" {
-	seq 3 >slow; seq 20 >fast
-	start_fairpar -j1 --explain --rate '*=1000/s' --rate 'sl*=2/h' --batch slow=slow --batch fast=fast 'echo {} >>$FAIRPAR_BATCH.ran'
-	explained "batch 'slow': 2 queued, 0 running; the next waits for its rate of 2/h: next start in 1"
-	await_text fast.ran 20
+	manifest <<'END'
+  slow: {args: [1, 2, 3], rate: 1/h, run: "echo {} >>slow.ran"}
+  fast: {args: [1, 2, 3, 4, 5, 6, 7, 8, 9], rate: 1000/s, run: "echo {} >>fast.ran"}
+  asks: {needs: fast, run: "kill -USR1 $PARALLEL_PID"}
+END
+	start_heard -j1 --explain --rate 'sl*=2/h' -f m.yaml
+	heard "batch 'slow': "
+	assert_contains "$line" "batch 'slow': 2 queued, 0 running; the next waits for its rate of 2/h: next start in 1"
 	stop_fairpar
 	assert_eq "$(cat slow.ran)" 1
-	assert_eq "$(wc -l <fast.ran)" 20
+	assert_eq "$(wc -l <fast.ran)" 9
 }
 
 @test "the last --rate that fits a batch counts, and one without a batch is for all" {
@@ -65,19 +84,14 @@ gaps() {
 	assert_set 1 2 3
 }
 
-@test "an attempt is a start: it waits for a token" {
-	start_fairpar -j2 --retries 3 --rate 1/h --log log --explain 'echo >>ran; false' ::: 1
-	await_text log '"next":"retry"'
-	explained "batch 'default': 1 queued, 0 running; the next waits for its rate of 1/h: next start in 3"
-	stop_fairpar
-	assert_eq "$(wc -l <ran)" 1
-}
-
-@test "so is a step" {
-	start_fairpar -j2 --rate 1/h --explain --then 'echo step >>ran' 'echo first {} >>ran' ::: 1
-	explained "the next waits for its rate of 1/h"
-	stop_fairpar
-	assert_eq "$(cat ran)" 'first 1'
+@test "an attempt is a start, and so is a step: they wait for a token" {
+	need jq
+	run_fairpar 1 -j2 --retries 3 --rate 20/s --trace-service trace false ::: 1
+	assert_eq "$(wc -l <trace)" 3
+	[[ $(gaps) -ge 50 ]]
+	run_fairpar -j2 --rate 20/s --trace-service trace --then 'true' --then 'true' true ::: 1
+	assert_eq "$(wc -l <trace)" 3
+	[[ $(gaps) -ge 50 ]]
 }
 
 @test "a job that needs no slot after all gives its token back" {
@@ -90,18 +104,28 @@ END
 }
 
 @test "the rate of a manifest is that of its batch, unless the command line says otherwise" {
+	make_fifo ran.fifo
+	exec 6<>ran.fifo
 	manifest <<'END'
-  slow: {args: [1, 2], rate: 1/h, run: "echo {} >>slow"}
-  fast: {args: [1, 2, 3], run: "echo {} >>fast"}
+  slow: {args: [1, 2], rate: 1/h, run: "echo {} >>slow; echo >ran.fifo"}
+  fast: {args: [1, 2, 3], run: "echo {} >>fast; echo >ran.fifo"}
 END
-	start_fairpar -f m.yaml --explain
-	explained "batch 'slow': 1 queued, 0 running; the next waits for its rate of 1/h"
-	await_text fast 3
+	start_fairpar -f m.yaml 6>&-
+	started 4
 	stop_fairpar
 	assert_eq "$(cat slow)" 1
-	rm slow fast
-	run_fairpar -f m.yaml --rate slow=1000/s
+	assert_eq "$(sort fast | tr '\n' ' ')" '1 2 3 '
+	rm slow
+	run_fairpar -f m.yaml --rate slow=1000/s 6>&-
 	assert_eq "$(sort slow | tr '\n' ' ')" '1 2 '
+}
+
+@test "what is no job of its batch takes no token: the listing of its items, on_failure, finally" {
+	manifest <<'END'
+  a: {args_from: {command: "echo 1"}, rate: 1/h, run: "exit {}", on_failure: "echo failed", finally: "echo clean"}
+END
+	run_fairpar 1 -f m.yaml
+	assert_lines failed clean
 }
 
 @test "finally and a halt wait for no token" {
@@ -110,6 +134,45 @@ END
 END
 	run_fairpar any --halt now,fail=1 -f m.yaml
 	assert_lines clean
+}
+
+@test "slots that are lent to a fairpar in a job take no token, and those jobs have no rate of its batch" {
+	make_fifo meet
+	cat >inner <<-'END'
+		if [ "$1" = 1 ]; then echo met >meet; else cat meet; fi
+	END
+	cat >outer <<-'END'
+		exec "$FAIRPAR" 'sh inner' ::: 1 2
+	END
+	run_fairpar -j2 --rate 1/h 'sh outer; : {}' ::: a
+	assert_lines met
+}
+
+@test "a job that was added waits for a token of its batch, also if it is waited for" {
+	need jq
+	cat >adds <<-'END'
+		"$FAIRPAR" --wait $("$FAIRPAR" --add echo added)
+		"$FAIRPAR" --add echo more >/dev/null
+	END
+	run_fairpar -j1 -u --rate 20/s --trace-service trace 'sh adds; echo {}' ::: 1
+	assert_lines added 1 more
+	assert_eq "$(wc -l <trace)" 3
+	[[ $(gaps) -ge 50 ]]
+	run_fairpar -j1 --rate default=1/h 'case {} in 1) "$FAIRPAR" --add --batch other echo added >/dev/null ;; esac' ::: 1
+	assert_lines added
+}
+
+@test "what --resume skips takes no token" {
+	run_fairpar --joblog joblog echo ::: 1 2 3
+	run_fairpar --joblog joblog --resume --rate 1/h echo ::: 1 2 3 4
+	assert_lines 4
+}
+
+@test "no time is spent on waiting for a token" {
+	need strace
+	traced -f -qq -o calls -e trace=futex,poll,ppoll,clock_nanosleep "$FAIRPAR" -j3 --rate 2/s true ::: 1 2 3
+	[[ $(grep -c ETIMEDOUT calls) -le 2 ]] # one for each of the two tokens that are waited for
+	[[ $(grep -c Timeout calls) -le 3 ]]   # of the event loop, when jobs end
 }
 
 @test "a pack takes one token" {
@@ -128,8 +191,8 @@ END
 
 @test "the log says what had to wait for its rate" {
 	need jq
-	run_fairpar -j4 --rate 50/s --log log true ::: 1 2 3 4
-	assert_eq "$(jq -rs '[.[] | select(.ev == "job_start") | .why // "none"] | .[1:] | unique | join(" ")' log)" rate
+	run_fairpar -j4 --rate 2/s --log log true ::: 1 2
+	assert_eq "$(jq -rs '[.[] | select(.ev == "job_start") | .why // "none"] | .[1]' log)" rate
 	run_fairpar --from-log log --explain=2
 	assert_contains "$output" ' for the rate of its batch, then ran in slot '
 }
@@ -149,8 +212,10 @@ END
 }
 
 @test "a job that waits for its attempt holds no slot" {
-	start_fairpar -j1 --retries 2 --retry-delay 1h 'echo {} >>ran; test {} -gt 1' ::: 1 2 3
-	await_text ran 3
+	make_fifo ran.fifo
+	exec 6<>ran.fifo
+	start_fairpar -j1 --retries 2 --retry-delay 1h 'echo {} >>ran; echo >ran.fifo; test {} -gt 1' ::: 1 2 3 6>&-
+	started 3
 	stop_fairpar
 	assert_eq "$(tr '\n' ' ' <ran)" '1 2 3 '
 }

@@ -85,6 +85,10 @@ static void queue_cancel(struct queue *queue, struct cancelled *ret_cancelled, s
 		reservation_cancel(reserver, &ret_cancelled->reserved, deferred);
 	}
 	cancel_front(queue, ret_cancelled);
+	list_for_each(&queue->exempt, at) { // these are among those that wait
+		list_remove(at);
+		list_push_back(&ret_cancelled->front, at);
+	}
 	list_init(&ret_cancelled->locals);
 	list_for_each(&queue->locals, at) {
 		list_remove(at);

@@ -360,7 +360,7 @@ static void place(struct fair *fair, struct fair_queue *queue, uint64_t now) {
 	struct fair_tier *tier = queue->tier;
 	bool has = queue->backlog > 0 && !queue->paused, was_at_limit = queue->at_limit, wanted = queue->wants;
 	queue->at_limit = has && queue->limit > 0 && queue->running >= queue->limit;
-	if (queue->interval > 0 && has && !queue->at_limit && before(now, queue->due)) {
+	if (queue->interval > 0 && has && !queue->at_limit && queue->exempt == 0 && before(now, queue->due)) {
 		hold(fair, queue);
 	}
 	queue->wants = has && !queue->at_limit;
@@ -603,10 +603,16 @@ void fair_arrive(struct fair *fair, struct fair_queue *queue, uint64_t n, uint64
 	place(fair, queue, now);
 }
 
+void fair_arrive_exempt(struct fair *fair, struct fair_queue *queue, uint64_t now) {
+	++queue->exempt;
+	fair_arrive(fair, queue, 1, now);
+}
+
 void fair_withdraw(struct fair *fair, struct fair_queue *queue, uint64_t n, uint64_t now) {
 	verify(n <= queue->backlog);
 	unplace(fair, queue, now);
 	queue->backlog -= n;
+	queue->exempt = queue->exempt < queue->backlog ? queue->exempt : queue->backlog;
 	place(fair, queue, now);
 }
 
@@ -673,7 +679,7 @@ static struct fair_queue *pick_in_place(struct fair *fair, uint64_t now) {
 	}
 	struct fair_heap *heap = &tier->heaps[BY_VIRT];
 	struct fair_queue *queue = heap->entries[0].queue;
-	if (queue->backlog == 1 || (queue->limit && queue->running + 1 >= queue->limit) || queue->interval > 0) {
+	if (queue->backlog == 1 || (queue->limit && queue->running + 1 >= queue->limit) || queue->interval > 0 || queue->exempt > 0) {
 		return NULL;
 	}
 	queue->served = tier->served = ++fair->npicks;
@@ -699,6 +705,17 @@ static void tokens_turn(struct fair *fair, const struct fair_tier *tier, uint64_
 	}
 }
 
+// The item that is picked takes a token, if there is one; so none of those that wait for one is passed over for ever.
+static void take_token(struct fair_queue *queue, uint64_t now) {
+	bool is_early = queue->interval > 0 && before(now, queue->due);
+	queue->picks_exempt = queue->exempt > 0 && (is_early || queue->exempt == queue->backlog);
+	if (queue->picks_exempt) {
+		--queue->exempt;
+	} else if (queue->interval > 0) {
+		queue->due = now + queue->interval;
+	}
+}
+
 void fair_take(struct fair *fair, struct fair_queue *queue, uint64_t now) {
 	verify(queue->backlog > 0);
 	tokens_turn(fair, queue->tier, 1);
@@ -707,9 +724,9 @@ void fair_take(struct fair *fair, struct fair_queue *queue, uint64_t now) {
 		wait_ends(queue, now);
 	}
 	unplace(fair, queue, now);
+	take_token(queue, now);
 	--queue->backlog;
 	++queue->running;
-	queue->due = queue->interval > 0 ? now + queue->interval : queue->due;
 	serve(fair, queue, 1);
 	place(fair, queue, now);
 }

@@ -13,7 +13,7 @@
 // A queue may have a rate: a token bucket that holds one token. Each pick takes it, and until the next one comes the queue is
 // passed over, as it is at its limit. So picks are evenly spaced, as by nginx's limit_req without burst and Celery's rate_limit:
 // whoever counts N in a second may count two bursts of N in one of his. The caller looks for those whose token has come:
-// fair_release().
+// fair_release(). Items may be exempt from the rate, fair_exempt(): these are picked while it holds the others.
 //
 // Under time the caller may report what it has measured: fair_learn() gives the median length of a queue's items, and
 // fair_expect() to fair_unexpect() says that one runs, so that the slot-time it is still going to take counts before it
@@ -56,10 +56,12 @@ struct fair_queue {
 	uint32_t limit;          // items running at most; 0: no limit
 	uint64_t interval;       // public: least nanoseconds from a pick to the next, by its rate; 0: no rate
 	uint64_t due;            // public: no pick of it before this time; 0: it has had no rate
+	uint64_t exempt;         // of the backlog, items that neither wait for a token nor take one
 	uint32_t turn, turn_rem; // FAIR_TURN / weight and its remainder
 	uint32_t heap_at[3];     // places in the tier's heaps + 1; 0: not in it
 	bool paused;             // out of the race, like a queue without work
 	bool blocked;            // out of reach for a moment, but keeps its place
+	bool picks_exempt;       // public: the last pick was of one of `exempt`
 	bool wants;              // has work and may run it, or could but for `blocked`
 	bool at_limit;           // has work, and only its limit or its rate keeps it from running it
 	struct fair_tier *tier;
@@ -163,9 +165,12 @@ void fair_release(struct fair *fair, uint64_t now);
 // When the first of the next tokens comes that a queue with items waits for. Only if there is one: fair->nheld > 0.
 uint64_t fair_next_due(const struct fair *fair);
 
-// `n` more items wait, or `n` fewer do (cancelled).
+// `n` more items wait, or `n` fewer do (cancelled): those that are exempt from the rate are the last of them.
 void fair_arrive(struct fair *fair, struct fair_queue *queue, uint64_t n, uint64_t now);
 void fair_withdraw(struct fair *fair, struct fair_queue *queue, uint64_t n, uint64_t now);
+
+// One more item waits, and is exempt from the rate.
+void fair_arrive_exempt(struct fair *fair, struct fair_queue *queue, uint64_t now);
 
 // An item of the queue, which has one waiting, starts out of turn: it is charged and counted as one that was picked.
 void fair_take(struct fair *fair, struct fair_queue *queue, uint64_t now);

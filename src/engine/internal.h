@@ -76,9 +76,10 @@ struct group {
 	uint64_t released;       // tokens of rates have been looked for up to this time
 };
 
-// Who goes before the turn of any queue [E13]: an item that was brought forward, or a worker whose item wants its slots back.
+// Who goes before the turn of any queue [E13]: an item that was brought forward, or a worker whose item wants its slots back. And
+// an item in queue->exempt.
 struct front {
-	struct list link;        // in group->front
+	struct list link;        // in group->front, or queue->exempt
 	struct queue *queue;     // pinned
 	struct worker *worker;   // or NULL:
 	struct item_record record; // with data that are owned
@@ -147,6 +148,7 @@ struct queue {
 	uint64_t head_id, tail_id; // ids of the item taken last and of the one appended last
 	uint64_t ngone;          // records in chunks that are RECORD_GONE
 	uint64_t nfront;         // items in group->front: not in the backlog
+	struct list exempt;      // of struct front: the fair.exempt items
 	uint64_t nlocal;         // items in local lists
 	struct list locals;      // local lists that are not empty; thieves begin with the first and move it to the end
 	struct local **local_of; // by worker->index, as far as it goes
@@ -363,7 +365,13 @@ void chunk_free(struct chunk *chunk);
 // Adds an item. `from`: to that worker's local list; NULL: to the tail, or to *spare behind it, which is NULL then.
 void queue_append(struct queue *queue, const struct item_record *record, struct worker *from, struct chunk **spare);
 
-// Takes an item for the worker. The record's data is the worker's.
+// Adds an item that is exempt from the rate of the queue.
+void queue_append_exempt(struct queue *queue, const struct item_record *record);
+
+// Makes the data of the item, which is in no list, the worker's, and frees the rest.
+void front_open(struct front *front, struct worker *worker, struct item_record *ret_record);
+
+// Takes an item for the worker, whose turn fair_pick() has given to the queue. The record's data is the worker's.
 enum work_source queue_take(struct queue *queue, struct worker *worker, struct item_record *ret_record, struct deferred *deferred);
 
 // The item that stands next in the queue's chunks, if that is in memory. Returns the bytes of its record, or 0. Its data

@@ -57,6 +57,8 @@
 //      items wait for one and a slot is free, one parked worker, the group's timer, wakes when the first of them is due.
 //      Enforced by group_needs_timer(), which belongs to the hungry state of [E3], and timer_claim(). Where no queue has a
 //      rate there is never a timer, and the clock is not read for it.
+//      What was submitted with WORK_NO_TOKEN to a queue with a rate is in queue->exempt instead of a chunk: it is picked while
+//      the rate holds the others.
 
 #include "engine/internal.h"
 
@@ -172,12 +174,21 @@ static FP_INLINE bool goes_local(const struct queue *queue, const struct worker 
 // `local`: the worker whose own list takes what asks for it, or NULL.
 static FP_INLINE void append_all(struct queue *queue, struct worker *from, struct worker *local, const struct work *works,
                                  size_t n, struct chunk **spare) {
+	uint64_t narrived = 0;
 	alloc_forbid(+1);
 	for (size_t i = 0; i < n; ++i) {
 		struct item_record record = make_record(queue->pool, &works[i], from);
-		queue_append(queue, &record, (works[i].flags & WORK_LOCAL) ? local : NULL, spare);
+		if ((works[i].flags & WORK_NO_TOKEN) && queue->fair.interval > 0) {
+			queue_append_exempt(queue, &record);
+			fair_arrive_exempt(&queue->group->fair, &queue->fair, pool_now(queue->pool));
+		} else {
+			queue_append(queue, &record, (works[i].flags & WORK_LOCAL) ? local : NULL, spare);
+			++narrived;
+		}
 	}
 	alloc_forbid(-1);
+	queue_reach(queue);
+	fair_arrive(&queue->group->fair, &queue->fair, narrived, pool_now(queue->pool));
 }
 
 enum submit_status pool_submit(struct pool *pool, struct queue *queue, struct worker *from, const struct work *works,
@@ -203,8 +214,6 @@ enum submit_status pool_submit(struct pool *pool, struct queue *queue, struct wo
 		} else {
 			status = SUBMIT_OK;
 			append_all(queue, from, local, works, n, &spare);
-			queue_reach(queue);
-			fair_arrive(&queue->group->fair, &queue->fair, n, pool_now(pool));
 			queue->low_armed |= !from;
 			group_wake(pool, queue->group, &deferred);
 		}
@@ -325,7 +334,7 @@ unsigned pool_demand(struct pool *pool, unsigned most) {
 	for (struct list *at = pool->queues.next; at != &pool->queues && n < most + free; at = at->next) {
 		const struct fair_queue *fair = &list_entry(at, struct queue, link)->fair;
 		if (list_entry(at, struct queue, link)->group == group && fair->wants && !fair->blocked) {
-			uint64_t limit = fair->interval > 0 ? 1 : fair->limit > 0 ? fair->limit - fair->running : fair->backlog;
+			uint64_t limit = fair->interval > 0 ? fair->exempt + (fair->exempt == 0) : fair->limit > 0 ? fair->limit - fair->running : fair->backlog;
 			n += limit < fair->backlog ? limit : fair->backlog;
 		}
 	}

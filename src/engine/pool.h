@@ -68,6 +68,7 @@ enum work_flags {
 	WORK_LENT = 1 << 1,   // lends its slot to somebody else; so named in the trace
 	WORK_NO_CONTEXT = 1 << 2, // runs without a context; else it gets the given one, or that of the running item
 	WORK_PACKS = 1 << 3,  // may take others along, or go along, as work_type.pack decides
+	WORK_NO_TOKEN = 1 << 8, // neither waits for the start_interval of its queue nor counts for it
 };
 
 struct work {

@@ -176,6 +176,17 @@ void queue_append(struct queue *queue, const struct item_record *record, struct 
 	++pool->queued;
 }
 
+void queue_append_exempt(struct queue *queue, const struct item_record *record) {
+	alloc_forbid(-1); // these are few: one for each slot that is lent, or that a failed job has left
+	struct front *item = NEW(struct front);
+	*item = (struct front){.queue = queue, .record = *record};
+	item->record.data = xmemdup(record->data, record->size);
+	alloc_forbid(+1);
+	list_push_back(&queue->exempt, &item->link);
+	++queue->submitted;
+	++queue->pool->queued;
+}
+
 // ---- out ----
 
 static bool head_is_ready(const struct queue *queue) {
@@ -309,8 +320,24 @@ static void take_last_item(struct queue *queue, struct worker *worker, struct it
 	queue_reach(queue);
 }
 
+void front_open(struct front *front, struct worker *worker, struct item_record *ret_record) {
+	*ret_record = front->record;
+	free(front);
+	free(worker->data);
+	worker->data = (char *)(uintptr_t)ret_record->data;
+	worker->data_cap = ret_record->size;
+	--worker->pool->queued;
+}
+
 enum work_source queue_take(struct queue *queue, struct worker *worker, struct item_record *ret_record, struct deferred *deferred) {
 	enum work_source source = SOURCE_QUEUE;
+	if (queue->fair.picks_exempt) {
+		struct front *item = list_entry(queue->exempt.next, struct front, link);
+		queue->fair.picks_exempt = false;
+		list_remove(&item->link);
+		front_open(item, worker, ret_record);
+		return source;
+	}
 	if (queue->last_state == LAST_DUE) {
 		take_last_item(queue, worker, ret_record);
 		return source;

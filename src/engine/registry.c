@@ -146,6 +146,7 @@ static struct queue *queue_new(struct pool *pool, uint64_t hash, const char *nam
 	queue->user = user;
 	queue->hash = hash;
 	list_init(&queue->locals);
+	list_init(&queue->exempt);
 	return queue;
 }
 

@@ -17,7 +17,7 @@ static enum queue_wait wait_of(const struct pool *pool, const struct queue *queu
 	if (fair->limit > 0 && fair->running >= fair->limit) {
 		return QUEUE_LIMIT;
 	}
-	if (fair->interval > 0 && now < fair->due) {
+	if (fair->interval > 0 && fair->exempt == 0 && now < fair->due) {
 		return QUEUE_RATE;
 	}
 	if (!group_has_room(group, 1)) {

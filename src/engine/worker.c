@@ -95,15 +95,10 @@ static void trace_dispatch(const struct worker *worker, uint64_t id, enum work_s
 static struct queue *take_front(struct worker *worker, struct front *front, struct item_record *ret_record, uint64_t now) {
 	struct fair *fair = &worker->group->fair;
 	struct queue *queue = front->queue;
-	*ret_record = front->record;
 	fair_arrive(fair, &queue->fair, 1, now);
 	fair_take(fair, &queue->fair, now);
 	front_remove(front);
-	free(front);
-	free(worker->data);
-	worker->data = (char *)(uintptr_t)ret_record->data;
-	worker->data_cap = ret_record->size;
-	--worker->pool->queued;
+	front_open(front, worker, ret_record);
 	return queue;
 }
 
@@ -115,15 +110,17 @@ static struct queue *worker_take(struct worker *worker, uint64_t now, struct def
 	const struct fair_queue *next = !pool->wants_facts ? NULL : first ? &first->queue->fair : fair_peek(&group->fair, now);
 	if (next) {
 		worker->facts.lag = fair_lag(&group->fair, next, now);
-		worker->facts.rate_left = next->interval > 0 ? next->due : 0;
+		worker->facts.rate_left = next->interval > 0 && next->due <= now ? next->due : 0;
 	}
 	struct item_record record;
 	struct queue *queue;
 	enum work_source source = SOURCE_QUEUE;
+	bool takes_token = first && first->queue->fair.interval > 0;
 	if (first) {
 		queue = take_front(worker, first, &record, now);
 	} else {
 		queue = list_entry(fair_pick(&group->fair, now), struct queue, fair);
+		takes_token = queue->fair.interval > 0 && !queue->fair.picks_exempt;
 		source = queue_take(queue, worker, &record, deferred);
 	}
 	worker->type = pool->types[record.type];
@@ -133,7 +130,7 @@ static struct queue *worker_take(struct worker *worker, uint64_t now, struct def
 	worker->flags = record.flags;
 	worker->id = record.id;
 	worker->picked = now;
-	worker->token_due = queue->fair.due;
+	worker->token_due = takes_token ? queue->fair.due : 0;
 	if (pool->wants_facts) {
 		worker->facts.source = worker_is_long(worker) ? SOURCE_LONG : (record.flags & WORK_LENT) ? SOURCE_LENT : source;
 		worker->facts.picked = now;
@@ -197,7 +194,7 @@ static void worker_begin(struct worker *worker, struct queue *queue, uint64_t no
 	struct group *group = worker->group;
 	worker->queue = queue;
 	worker->start = now;
-	if (queue->fair.interval > 0 && now > worker->picked) { // it had to wait for its slots
+	if (worker->token_due > 0 && now > worker->picked) { // it had to wait for its slots
 		worker->token_due = now + queue->fair.interval;
 		fair_set_due(&group->fair, &queue->fair, worker->token_due, now);
 	}
@@ -390,7 +387,7 @@ static void worker_learn(struct worker *worker, struct queue *queue, enum work_s
 }
 
 void worker_return_token(const struct worker *worker, struct queue *queue, uint64_t now) {
-	if (queue->fair.interval > 0 && queue->fair.due == worker->token_due) {
+	if (worker->token_due > 0 && queue->fair.due == worker->token_due) {
 		fair_set_due(&queue->group->fair, &queue->fair, now, now);
 	}
 }

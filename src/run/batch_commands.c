@@ -88,7 +88,7 @@ void batch_command_on_failure(struct worker *worker, struct queue *queue, struct
 		.type = &work_on_failure,
 		.data = &failure,
 		.size = sizeof(failure),
-		.flags = WORK_LOCAL,
+		.flags = WORK_LOCAL | WORK_NO_TOKEN,
 		.id = failed->item.number,
 	};
 	if (pool_submit(failed->batch->run->pool, queue, worker, &work, 1) != SUBMIT_OK) {
@@ -214,6 +214,6 @@ static void drop_listing(struct queue *queue, void *data FP_UNUSED, size_t size 
 static const struct work_type work_listing = {.name = "listing", .run = run_listing, .drop = drop_listing};
 
 enum submit_status batch_command_listing(struct run *run, struct queue *queue, struct dag_node *node) {
-	struct work work = {.type = &work_listing, .data = &node, .size = sizeof(node)};
+	struct work work = {.type = &work_listing, .data = &node, .size = sizeof(node), .flags = WORK_NO_TOKEN};
 	return pool_submit(run->pool, queue, NULL, &work, 1);
 }

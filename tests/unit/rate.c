@@ -131,6 +131,35 @@ static void test_give_back(void) {
 	world_fini(&world);
 }
 
+static void test_exempt(void) {
+	// what is exempt from the rate is picked while it holds the others, and moves none of their tokens
+	for (int time = 0; time < 2; ++time) {
+		struct world world;
+		world_init(&world, time);
+		struct fair_queue *a = add_rated(&world, 4 * TICK);
+		arrive(&world, a, 2);
+		check_string(ticks(&world, 2), "A.");
+		fair_arrive_exempt(&world.fair, a, world.now);
+		fair_arrive_exempt(&world.fair, a, world.now);
+		check_string(ticks(&world, 6), "AAA...");
+		check(a->backlog == 0 && a->exempt == 0 && !a->picks_exempt);
+		// who has a token goes first
+		fair_arrive_exempt(&world.fair, a, world.now);
+		arrive(&world, a, 1);
+		check_string(ticks(&world, 1), "A");
+		check(a->exempt == 1 && !a->picks_exempt);
+		check_string(ticks(&world, 1), "A");
+		check(a->exempt == 0 && a->picks_exempt);
+		// they need no token that there is
+		world.now += 4 * TICK;
+		fair_arrive_exempt(&world.fair, a, world.now);
+		check_string(ticks(&world, 1), "A");
+		arrive(&world, a, 2);
+		check_string(ticks(&world, 6), "A...A.");
+		world_fini(&world);
+	}
+}
+
 static void test_reopen(void) {
 	// by closing and coming back a name gains no token
 	struct world world;
@@ -177,7 +206,8 @@ static void check_places(const struct world *world) {
 	for (int i = 0; i < world->n; ++i) {
 		const struct fair_queue *queue = &world->queues[i];
 		bool may = queue->backlog > 0 && !queue->paused && (queue->limit == 0 || queue->running < queue->limit);
-		bool is_early = queue->interval > 0 && queue->due > world->now;
+		bool is_early = queue->interval > 0 && queue->due > world->now && queue->exempt == 0;
+		check(queue->exempt <= queue->backlog);
 		check_equal(queue->wants, may && !is_early);
 		check_equal(queue->at_limit, queue->backlog > 0 && !queue->paused && !queue->wants);
 		nheld += may && is_early;
@@ -192,7 +222,7 @@ static void check_places(const struct world *world) {
 static void do_at_random(struct world *world, uint64_t last[MOST], uint64_t *seed) {
 	struct fair_queue *queue = &world->queues[roll(seed) % (uint64_t)world->n];
 	struct fair_queue *picked;
-	switch (roll(seed) % 8) {
+	switch (roll(seed) % 9) {
 	case 0:
 		arrive(world, queue, roll(seed) % 3);
 		break;
@@ -218,10 +248,13 @@ static void do_at_random(struct world *world, uint64_t last[MOST], uint64_t *see
 		world->now += roll(seed) % 3 * TICK;
 		fair_release(&world->fair, world->now);
 		break;
+	case 7:
+		fair_arrive_exempt(&world->fair, queue, world->now);
+		break;
 	default:
 		world->len = 0;
 		picked = pick(world);
-		if (picked) {
+		if (picked && !picked->picks_exempt) {
 			uint64_t *before = &last[picked - world->queues];
 			check(*before == 0 || picked->interval == 0 || world->now >= *before + picked->interval);
 			*before = world->now;
@@ -331,6 +364,34 @@ static void test_not_run(void) {
 	pool_start(pool);
 	close_pool();
 	check_seen(ran, 1);
+}
+
+static void test_no_token(void) {
+	// items that need none run at once, in any number, also when none is left
+	open_pool(2);
+	struct queue *a = open_queue("a", &hourly);
+	submit_hold(a, 1);
+	submit_hold(a, 1);
+	pool_start(pool);
+	gate_wait(&gates[0], 1);
+	long until = 1;
+	struct work work = {.type = &hold_type, .data = &until, .size = sizeof(until), .flags = WORK_NO_TOKEN};
+	struct work works[3] = {work, work, work};
+	check_equal(pool_submit(pool, a, NULL, works, 3), SUBMIT_OK);
+	gate_wait(&gates[0], 2);
+	struct pool_stat stat;
+	pool_stat(pool, &stat);
+	check_equal(stat.queued, 3);
+	gate_raise(&gates[1]);
+	gate_wait(&gates[0], 4);
+	// and are cancelled as others
+	pool_pause(pool, true);
+	check_equal(pool_submit(pool, a, NULL, works, 3), SUBMIT_OK);
+	check_equal(pool_cancel(pool, a), 4);
+	pool_queue_close(pool, a);
+	close_pool();
+	check_seen(ran, 4);
+	check_seen(dropped, 4);
 }
 
 static void test_last_item(void) {
@@ -646,12 +707,14 @@ int main(int argc, char *argv[]) {
 		TEST("each batch has a bucket of its own, and each priority the slots that are left", test_two_rates),
 		TEST("a batch at its limit waits for an end, not for a token", test_limit_and_rate),
 		TEST("a token that is given back is there at once", test_give_back),
+		TEST("what is exempt from the rate is picked meanwhile, and has no token of the others", test_exempt),
 		TEST("a name that is opened again gains no token", test_reopen),
 		TEST("a rate can change", test_change),
 		TEST("who waits for a token is known in every state", test_at_random),
 		TEST("in the pool each start comes when its token does, and none before", test_virtual_clock),
 		TEST("several rates beside a batch without one", test_real_clock),
 		TEST("an item that needed no slot gives its token back", test_not_run),
+		TEST("items that need no token run at once, and can be cancelled", test_no_token),
 		TEST("the last item of a queue waits for no token", test_last_item),
 		TEST("what waits for a token can be cancelled", test_cancel),
 		TEST("who waits for a token takes other work, so no thread is started for it", test_timer_takes_work),

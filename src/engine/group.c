@@ -87,7 +87,8 @@ static uint64_t next_due(const struct group *group) {
 
 bool group_needs_timer_now(const struct pool *pool, const struct group *group) {
 	bool is_free = group->running < group->capacity && (!group->reserver || !list_is_empty(&group->front));
-	return (is_free || pool->starving_armed) && pool->dispatches && next_due(group) < (group->timer ? group->timer_due : TIME_NEVER);
+	bool can_be_had = pool->config.hooks.starving && group == &pool->groups[0];
+	return (is_free || can_be_had) && pool->dispatches && next_due(group) < (group->timer ? group->timer_due : TIME_NEVER);
 }
 
 bool timer_claim(struct worker *worker) {

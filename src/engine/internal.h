@@ -314,7 +314,7 @@ void group_wake_now(struct pool *pool, struct group *group, struct deferred *def
 void group_wake_in_order(struct pool *pool, struct group *group, struct deferred *deferred);
 
 // A worker is to wait for the next token of a rate, and none does, or none for so early a one [E14]. Where a slot is free; else
-// who has one looks when its item has ended, unless another slot can be had by hooks.starving.
+// who has one looks when its item has ended, unless another slot may be had by hooks.starving, now or when it is armed later.
 bool group_needs_timer_now(const struct pool *pool, const struct group *group);
 
 static inline bool group_needs_timer(const struct pool *pool, const struct group *group) {

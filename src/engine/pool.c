@@ -54,9 +54,9 @@
 //      front_settle() behind all that frees slots or changes the front, and by worker_has_work(), worker_take().
 //      An item in the front is queued, but in the backlog of no queue; it pins its queue.
 // [E14] No token of a rate comes unseen. Whoever looks for work first releases the queues whose token has come; and while
-//      items wait for one and a slot is free, one parked worker, the group's timer, wakes when the first of them is due.
-//      Enforced by group_needs_timer(), which belongs to the hungry state of [E3], and timer_claim(). Where no queue has a
-//      rate there is never a timer, and the clock is not read for it.
+//      items wait for one and a slot is free, or another one may be had (hooks.starving), one parked worker, the group's timer,
+//      wakes when the first of them is due. Enforced by group_needs_timer(), which belongs to the hungry state of [E3], and
+//      timer_claim(). Where no queue has a rate there is never a timer, and the clock is not read for it.
 //      What was submitted with WORK_NO_TOKEN to a queue with a rate is in queue->exempt instead of a chunk: it is picked while
 //      the rate holds the others.
 

@@ -530,6 +530,31 @@ static void test_starving(void) {
 	close_pool();
 }
 
+static void raise_starving(void *arg) {
+	(void)arg;
+	gate_raise(&gates[2]);
+}
+
+static void test_starving_later(void) {
+	// the same if it is asked for only when all slots are taken, and nothing else happens in the pool
+	config.hooks.starving = raise_starving;
+	open_pool(2);
+	struct queue_attrs attrs = {.weight = 1, .start_interval = NS_PER_MS};
+	struct queue *a = open_queue("a", &attrs), *b = open_queue("b", NULL);
+	submit_hold(b, 1);
+	submit_hold(a, 1);
+	submit_hold(a, 1);
+	pool_start(pool);
+	gate_wait(&gates[0], 2);
+	(void)pool_demand(pool, 10);
+	gate_wait(&gates[2], 1);
+	check_equal(pool_demand(pool, 10), 1);
+	gate_raise(&gates[1]);
+	pool_queue_close(pool, a);
+	pool_queue_close(pool, b);
+	close_pool();
+}
+
 static void test_wide(void) {
 	// one that waited for its slots has begun late: the next follows in an interval from then
 	config.now = virtual_now;
@@ -721,6 +746,7 @@ int main(int argc, char *argv[]) {
 		TEST("a token that comes sooner than the one waited for is not missed", test_shorter_wait),
 		TEST("a queue that is removed and opened again finds its next token where it was", test_name_again),
 		TEST("a token that comes while all slots are taken asks for more of them", test_starving),
+		TEST("so it does if more are asked for only later", test_starving_later),
 		TEST("the rate of a wide item counts from its begin", test_wide),
 		TEST("an item that is brought forward waits for the next token", test_brought_forward),
 		TEST("a wide item that is cancelled gives its token back", test_reservation_cancelled),

@@ -180,6 +180,12 @@ END
 	assert_lines '1 2 3 4 5'
 }
 
+@test "the line that runs again what failed has the rate that is for all" {
+	run_fairpar 2 --rate 100/s --rate default=200/s --joblog log false ::: 1 2
+	assert_contains "$stderr" "--retry-failed --joblog log --rate 100/s"
+	assert_eq "$(grep -c default <<<"$stderr")" 0
+}
+
 @test "--rate is nothing to a run that only shows its commands" {
 	run_fairpar --dry-run --rate 1/h echo ::: 1 2 3
 	assert_lines 'echo 1' 'echo 2' 'echo 3'

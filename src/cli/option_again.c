@@ -72,7 +72,8 @@ static enum use use_of(struct argv_walk *walk, enum option_id id, const char *va
 	const char *file = walk->again == AGAIN_ITEMS && id == OPT_BATCH && value ? strchr(value, '=') : NULL;
 	walk->has_source = walk->has_source || id == OPT_ARG_FILE || file;
 	value = file ? file + 1 : value;
-	bool is_dropped = walk->again == AGAIN_COMMANDS ? !option_is_listed(LIST_OF_COMMANDS, id)
+	bool is_of_batch = id == OPT_RATE && value && strchr(value, '='); // commands by themselves are in none
+	bool is_dropped = walk->again == AGAIN_COMMANDS ? is_of_batch || !option_is_listed(LIST_OF_COMMANDS, id)
 	                : option_is_listed(LIST_OF_ONE_RUN, id) && !(walk->again == AGAIN_ITEMS && id == OPT_HALT);
 	if (is_refused(walk->again, id, value)) {
 		return REFUSED;

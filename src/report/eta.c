@@ -478,6 +478,12 @@ static void begin_batches(struct course *courses, const struct eta_batch *batche
 	}
 }
 
+// At most 30 years: jobs at a low rate may take longer than a number can say.
+static uint64_t to_time(double ns) {
+	double most = 1e9 * (double)NS_PER_S;
+	return (uint64_t)(ns < most ? ns : most);
+}
+
 // Fills in batches[].eta. Returns the last.
 static uint64_t run_courses(struct course *courses, struct eta_batch *batches, size_t n, unsigned slots) {
 	double at = 0;
@@ -493,7 +499,7 @@ static uint64_t run_courses(struct course *courses, struct eta_batch *batches, s
 	}
 	uint64_t last = 0;
 	for (size_t i = 0; i < n; ++i) {
-		batches[i].eta = courses[i].end >= 0 ? (uint64_t)(courses[i].end + 0.5) : NOT_KNOWN;
+		batches[i].eta = courses[i].end >= 0 ? to_time(courses[i].end + 0.5) : NOT_KNOWN;
 		last = courses[i].end >= 0 && batches[i].eta > last ? batches[i].eta : last;
 	}
 	return last;
@@ -542,7 +548,7 @@ uint64_t eta_at(struct eta *eta, uint64_t now, unsigned slots, struct eta_batch 
 		const struct batch_history *batch = batch_of(eta, batches[i].name);
 		estimate_batch(eta, batch, &batches[i], &courses[i], now, takes_of(batch, mean(&batch->to_come), guess, trusts));
 		all += batch->apart ? 0 : batches[i].work;
-		uint64_t own = (uint64_t)((double)batches[i].work / courses[i].most);
+		uint64_t own = to_time((double)batches[i].work / courses[i].most);
 		bound = own > bound ? own : bound;
 	}
 	uint64_t left = n <= COURSE_MAX ? run_courses(courses, batches, n, slots) : all / slots;

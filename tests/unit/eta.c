@@ -92,6 +92,9 @@ static void test_means(void) {
 	event.u.batch.interval = NS_PER_S / 4;
 	tell(eta_on_event, event, 54);
 	check_equal(eta(54, 10, batches, 3), 7); // four in a second
+	event.u.batch.interval = UINT64_C(1000000000) * NS_PER_S;
+	tell(eta_on_event, event, 54);
+	check_equal(eta(54, 10, batches, 3), 1000000000); // one in 30 years, and not more than that is told
 	eta_free(forecast);
 }
 

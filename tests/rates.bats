@@ -148,6 +148,20 @@ END
 	assert_lines met
 }
 
+@test "a run that waits for a token leaves its slot to others" {
+	make_fifo began
+	cat >two <<-'END'
+		"$FAIRPAR" --quiet --rate 1/h 'echo >began; : {}' ::: 1 2 &
+		read -r _ <began
+		"$FAIRPAR" echo ::: other
+		kill -TERM $!
+		wait $!
+		echo $?
+	END
+	run_fairpar -j1 'sh two; : {}' ::: a
+	assert_lines other 143
+}
+
 @test "a job that was added waits for a token of its batch, also if it is waited for" {
 	need jq
 	cat >adds <<-'END'

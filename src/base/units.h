@@ -33,7 +33,7 @@ const char *read_decimal(const char *text, enum notation notation, struct decima
 // or whole numbers with units from large to small, 1h30m, at most 100 years.
 int parse_duration(const char *text, enum notation notation, uint64_t *ret_ns) FP_NODISCARD;
 
-// A rate: N/s, N/m or N/h with a decimal N above 0. Gives the nanoseconds from one to the next, 1 to 30 years.
+// A rate: N/s, N/m or N/h with a decimal N above 0. Gives the nanoseconds from one to the next, which are 1 ns to 30 years.
 int parse_rate(const char *text, uint64_t *ret_interval) FP_NODISCARD;
 
 // The rate of that interval in the same notation: by the first unit that makes it a whole number, else by the hour. Returns `text`.

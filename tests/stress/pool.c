@@ -132,6 +132,7 @@ static void items_submit(struct round *round, struct queue *queue, struct worker
 		loads[i] = (struct load){.number = first + i, .depth = depth, .seed = roll(dice)};
 		works[i] = (struct work){.type = &item_type, .data = &loads[i], .size = sizeof(loads[i]), .id = first + i};
 		works[i].flags = worker && pick(dice, 4) ? WORK_LOCAL : 0;
+		works[i].flags |= pick(dice, 8) ? 0 : WORK_NO_TOKEN;
 		works[i].width = pick(dice, 8) ? 1 : pick(dice, MAX_SLOTS + 2);
 		// before the submission: it may have run before the call returns
 		atomic_store_relaxed(&round->items[first + i].taken, 1);

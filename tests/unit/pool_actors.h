@@ -1,0 +1,151 @@
+// The fixture of the tests of the pool that say when each item ends: actors, by their digits.
+//
+// What the pool does is written down in the order in which it happens: "a1" starts, "+1" has its slots back,
+// "-1" was dropped.
+
+#ifndef FAIRPAR_TESTS_UNIT_POOL_ACTORS_H
+#define FAIRPAR_TESTS_UNIT_POOL_ACTORS_H
+
+#include "pool_fixture.h"
+
+#include <sched.h>
+
+enum { ACTORS = 10 };
+
+static struct actor {
+	struct worker *worker;
+	struct queue *queue;
+	bool on_stage; // it has begun
+	struct gate end;
+} actors[ACTORS];
+
+static mutex notes_lock;
+static cond notes_changed;
+static char notes[4096];
+static size_t notes_len;
+
+// Under the pool's lock, or none.
+static inline void note(char what, uint64_t id) {
+	mutex_lock(&notes_lock);
+	const char text[] = {what, (char)('0' + id), ' '};
+	memcpy(notes + notes_len, text, sizeof(text));
+	notes_len += sizeof(text);
+	mutex_unlock(&notes_lock);
+	cond_broadcast(&notes_changed);
+}
+
+static inline void note_start(void *arg, const struct service *service) {
+	(void)arg;
+	note(service->batch[0], service->id);
+}
+
+static inline void note_return(void *arg, struct worker *worker) {
+	(void)arg;
+	for (uint64_t i = 0; i < ACTORS; ++i) {
+		if (actors[i].worker == worker && actors[i].on_stage) {
+			note('+', i);
+		}
+	}
+}
+
+static inline enum work_status act(struct worker *worker, struct queue *queue, void *data, size_t size) {
+	uint64_t id;
+	memcpy(&id, data, size);
+	mutex_lock(&notes_lock);
+	actors[id].worker = worker;
+	actors[id].queue = queue;
+	actors[id].on_stage = true;
+	mutex_unlock(&notes_lock);
+	cond_broadcast(&notes_changed);
+	gate_wait(&actors[id].end, 1);
+	mutex_lock(&notes_lock);
+	actors[id].on_stage = false;
+	mutex_unlock(&notes_lock);
+	atomic_add_relaxed(&seen.ran, 1);
+	return WORK_OK;
+}
+
+static inline void act_drop(struct queue *queue, void *data, size_t size) {
+	uint64_t id;
+	(void)queue;
+	memcpy(&id, data, size);
+	note('-', id);
+	atomic_add_relaxed(&seen.dropped, 1);
+}
+
+FP_UNUSED static const struct work_type act_type = {.name = "act", .run = act, .drop = act_drop};
+
+static inline void open_stage(unsigned slots) {
+	config.hooks.trace = note_start;
+	config.hooks.returned = note_return;
+	mutex_init(&notes_lock, LOCK_OF_TEST);
+	cond_init(&notes_changed);
+	for (int i = 0; i < ACTORS; ++i) {
+		mutex_init(&actors[i].end.lock, LOCK_OF_TEST);
+		cond_init(&actors[i].end.changed);
+	}
+	open_pool(slots);
+}
+
+// Queues the actors of the string, by their digits.
+static inline void queue_up(struct queue *queue, const char *ids, unsigned width) {
+	for (; *ids; ++ids) {
+		uint64_t id = (uint64_t)(*ids - '0');
+		struct work work = {.type = &act_type, .data = &id, .size = sizeof(id), .id = id, .width = width};
+		check_equal(pool_submit(pool, queue, NULL, &work, 1), SUBMIT_OK);
+	}
+}
+
+static inline void await_actor(int id) {
+	mutex_lock(&notes_lock);
+	while (!actors[id].worker) {
+		cond_wait(&notes_changed, &notes_lock);
+	}
+	mutex_unlock(&notes_lock);
+}
+
+// Waits until that much is noted, and until who has started is on stage.
+static inline void expect(const char *text) {
+	mutex_lock(&notes_lock);
+	while (notes_len < strlen(text)) {
+		cond_wait(&notes_changed, &notes_lock);
+	}
+	check_string(notes, text);
+	for (size_t i = 0; i < notes_len; i += 3) {
+		uint64_t id = (uint64_t)(notes[i + 1] - '0');
+		while (notes[i] != '-' && notes[i] != '+' && !actors[id].worker) {
+			cond_wait(&notes_changed, &notes_lock);
+		}
+	}
+	mutex_unlock(&notes_lock);
+}
+
+static inline struct pool_stat stat_now(void) {
+	struct pool_stat stat;
+	pool_stat(pool, &stat);
+	return stat;
+}
+
+// Ends the actor, and waits until nothing of it counts any more.
+static inline void end(int id) {
+	struct pool_stat stat = stat_now();
+	uint64_t items = stat.running + stat.running_long + stat.lending, begun = stat.dispatched;
+	gate_raise(&actors[id].end);
+	do {
+		sched_yield();
+		stat = stat_now();
+	} while (stat.running + stat.running_long + stat.lending + begun >= items + stat.dispatched);
+}
+
+static inline void close_stage(struct queue *a, struct queue *b) {
+	for (int i = 0; i < ACTORS; ++i) {
+		gate_raise(&actors[i].end);
+	}
+	pool_queue_close(pool, a);
+	if (b) {
+		pool_queue_close(pool, b);
+	}
+	close_pool();
+}
+
+#endif

@@ -113,7 +113,7 @@ static void add_text(struct buf *buf, const struct attempt_span *attempt) {
 		buf_printf(buf, " · %u slots", attempt->nslots);
 	}
 	buf_adds(buf, attempt->source == FROM_STOLEN ? " · stolen" : attempt->source == FROM_LENT ? " · lent" :
-	         attempt->source == FROM_LONG ? " · long-running" : "");
+	         attempt->source == FROM_LONG ? " · long-running" : attempt->source == FROM_BACKFILL ? " · backfill" : "");
 	if (attempt->queued >= EVENT_WORTH_A_REASON) {
 		buf_adds(buf, "\nwaited ");
 		text_add_time(buf, attempt->queued);

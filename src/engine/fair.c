@@ -649,23 +649,44 @@ static struct fair_tier *tier_pick(const struct fair *fair, uint64_t now) {
 	return turn ? lower : top;
 }
 
-struct fair_queue *fair_peek(struct fair *fair, uint64_t now) {
-	pass(fair, now);
-	if (fair->neligible == 0) {
-		return NULL;
+// The first entry of those that the filter takes, among as many as are near the top; without a filter the first of all.
+static struct fair_queue *heap_find(const struct fair_heap *heap, const struct fair_filter *filter) {
+	const struct fair_entry *best = NULL;
+	for (size_t at = 0; at < heap->n && at < (filter ? FAIR_LOOKS : 1); ++at) {
+		const struct fair_entry *entry = &heap->entries[at];
+		if ((!best || entry_before(entry, best)) && (!filter || filter->takes(filter, entry->queue))) {
+			best = entry;
+		}
 	}
-	const struct fair_tier *tier = tier_pick(fair, now);
-	const struct fair_heap *heap = &tier->heaps[BY_VIRT];
-	struct fair_queue *best = heap->n > 0 ? heap->entries[0].queue : NULL;
+	return best ? best->queue : NULL;
+}
+
+// The queue of the tier that goes first, of those that the filter takes if there is one; or NULL.
+static FP_INLINE struct fair_queue *tier_peek(const struct fair_tier *tier, const struct fair_filter *filter, uint64_t now) {
+	struct fair_queue *best = heap_find(&tier->heaps[BY_VIRT], filter);
 	uint64_t least = best ? best->virt : 0;
 	list_for_each_entry(&tier->special, struct fair_queue, queue, special) {
-		if (queue->wants && !queue->blocked) {
+		if (queue->wants && !queue->blocked && (!filter || filter->takes(filter, queue))) {
 			uint64_t key = queue->virt + (queue->rem + owing(queue, now) + expected(queue, now)) / queue->weight;
 			if (!best || goes_first(queue, key, best, least)) {
 				best = queue;
 				least = key;
 			}
 		}
+	}
+	return best;
+}
+
+struct fair_queue *fair_peek(struct fair *fair, uint64_t now) {
+	pass(fair, now);
+	return fair->neligible > 0 ? tier_peek(tier_pick(fair, now), NULL, now) : NULL;
+}
+
+struct fair_queue *fair_peek_filtered(struct fair *fair, const struct fair_filter *filter, uint64_t now) {
+	pass(fair, now);
+	struct fair_queue *best = NULL;
+	for (const struct fair_tier *tier = fair->tiers; tier && !best; tier = tier->next) {
+		best = tier->neligible > 0 ? tier_peek(tier, filter, now) : NULL;
 	}
 	return best;
 }

@@ -35,6 +35,8 @@
 
 enum { FAIR_MOST_WEIGHT = 1000 }; // of a queue; the least is 1
 
+enum { FAIR_LOOKS = 255 }; // see fair_peek_filtered()
+
 struct fair_tier;
 
 // An item that runs, for the slot-time it is still expected to take. The caller keeps it while the item runs.
@@ -181,6 +183,15 @@ struct fair_queue *fair_pick(struct fair *fair, uint64_t now);
 
 // The queue that fair_pick() would return, without picking it.
 struct fair_queue *fair_peek(struct fair *fair, uint64_t now);
+
+// Which queues to look for.
+struct fair_filter {
+	bool (*takes)(const struct fair_filter *filter, struct fair_queue *queue);
+};
+
+// The first of those that could be picked and that the filter takes, or NULL; for fair_take(). Those of higher priority go first,
+// and lower ones do not come in turn. Of the many that have nothing running only the first FAIR_LOOKS are looked at, more or less.
+struct fair_queue *fair_peek_filtered(struct fair *fair, const struct fair_filter *filter, uint64_t now);
 
 // An item picked before has ended.
 void fair_done(struct fair *fair, struct fair_queue *queue, uint64_t now);

@@ -75,8 +75,8 @@ void front_give_back(struct worker *worker) {
 	--group->lending;
 	group->running += worker->width;
 	fair_resume(&group->fair, &worker->queue->fair, worker->extra, now);
+	worker->away += now - worker->lent_at;
 	if (group->fair.time) {
-		worker->away += now - worker->lent_at;
 		fair_expect(&worker->queue->fair, &worker->job, worker->width, now);
 	}
 	--worker->queue->pins;
@@ -95,11 +95,17 @@ void front_settle(struct group *group) {
 	}
 }
 
-bool group_has_work_in_order(const struct pool *pool, const struct group *group) {
+bool group_is_for_reserver(const struct group *group) {
+	return group->reserver && !front_first(group) && group_has_room(group, group->reserver->width);
+}
+
+bool group_has_work_in_order(struct pool *pool, struct group *group) {
 	const struct front *first = front_first(group);
-	if (first || group->reserver) {
-		uint32_t width = first ? front_width(group, first) : group->reserver->width;
-		return !(first && first->worker) && group_has_room(group, width) && pool->dispatches;
+	if (!pool->dispatches) {
+		return false;
 	}
-	return group_has_turns(pool, group);
+	if (first) {
+		return !first->worker && group_has_room(group, front_width(group, first));
+	}
+	return group->reserver ? group_is_for_reserver(group) || backfill_find(pool, group) : group_has_turns(pool, group);
 }

@@ -32,7 +32,7 @@ void group_wake_now(struct pool *pool, struct group *group, struct deferred *def
 	}
 	size_t kind = group == &pool->groups[1];
 	bool for_timer = !group_has_work(pool, group); // the timer is to wait less long, or there is none
-	bool for_reserver = !for_timer && group->reserver && !front_first(group);
+	bool for_reserver = !for_timer && group_is_for_reserver(group);
 	bool takes_timer = !group->idle || (for_timer && group->timer);
 	struct worker *worker = for_reserver ? group->reserver : takes_timer ? group->timer : group->idle;
 	if (for_reserver && !worker->parked) {

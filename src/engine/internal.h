@@ -5,6 +5,7 @@
 //	fair.c      whose turn it is
 //	record.c    items as bytes; local lists
 //	spill.c     blocks of a file on disk
+//	backfill.c  which items may pass one that gathers its slots
 //	front.c     who goes before the turn of any queue
 //	group.c     which worker is woken or started
 //	queue.c     the items that a queue holds: chunks in memory and on disk, local lists
@@ -64,7 +65,7 @@ struct group {
 	unsigned capacity;       // slots
 	unsigned running;        // slots taken by running items
 	unsigned lending;        // items that lend theirs, which are in no count [E12]: their threads take no others
-	struct worker *reserver; // has reserved the free slots for a wide item that it has taken; nothing else is dispatched [E9]
+	struct worker *reserver; // has reserved the free slots for a wide item that it has taken [E9]; only who ends before may pass [E15]
 	struct list front;       // of struct front
 	bool in_order;           // there is a reserver, or the front is not empty
 	unsigned nthreads;
@@ -109,7 +110,9 @@ struct worker {
 	enum lend_state lending;    // RETURNS: `back` is in group->front
 	struct front back;
 	uint64_t start;
-	uint64_t lent_at, away;  // under fair time: when it began to lend its slots, and for how long it has had none
+	bool timed;              // `start` is right, and its length is learned
+	uint64_t expected;       // the median length of its queue's items when it began; 0: not known
+	uint64_t lent_at, away;  // when it began to lend its slots, and for how long it has had none
 	uint64_t picked;         // when its turn came; not long before `start`, but for a wide one that was held
 	uint32_t width;          // slots it takes; while it is held: would take
 	uint32_t extra;          // slots beyond the first that it is charged for in the fair choice
@@ -121,7 +124,7 @@ struct worker {
 	bool paced;              // it has waited for start_interval
 	bool wants_flush;        // worker_request_flush() was called; only the worker touches it
 	struct fair_job job;     // under fair time: of the running item
-	struct median *lengths;  // under fair time: for a queue that has none yet
+	struct median *lengths;  // for a queue that has none yet
 };
 
 struct queue {
@@ -141,6 +144,7 @@ struct queue {
 	bool low_armed;
 	uint8_t last_state;      // enum last_state
 	uint8_t picks;
+	uint32_t widest;         // most slots that any of its items so far takes; 0: it has had none
 	uint64_t submitted;
 	uint64_t limit_left;     // see struct facts
 	size_t bytes;            // of items queued
@@ -153,7 +157,7 @@ struct queue {
 	struct list locals;      // local lists that are not empty; thieves begin with the first and move it to the end
 	struct local **local_of; // by worker->index, as far as it goes
 	unsigned nlocal_of;
-	struct median *lengths;  // of its items of late; NULL until one has ended under fair time
+	struct median *lengths;  // of its items of late; NULL until one has ended whose length was learned
 	struct last_item *last_item; // NULL unless SET or DUE; then it counts as waiting, but is in no chunk
 	char name[];
 };
@@ -186,6 +190,7 @@ struct pool {
 	bool started, paused, quit;
 	bool dispatches;         // started, and not paused
 	bool needs_clock;
+	bool learns;             // how long items on slots take: under fair time, and once there was a wide item
 	bool wants_facts;        // facts are asked for, or there is a trace
 	bool idle_claimed;       // somebody calls hooks.idle
 	bool idle;               // hooks.idle has returned
@@ -250,6 +255,18 @@ static inline uint64_t pool_now(const struct pool *pool) {
 	return pool->needs_clock ? pool_clock(pool) : 0;
 }
 
+// ---- backfill.c ----
+
+// From now on the lengths of items are learned.
+void pool_learn(struct pool *pool);
+
+// Notes when the worker's item, which begins, is expected to end.
+void backfill_begin(struct worker *worker, const struct queue *queue);
+
+// The queue, if there is one, whose next item may start though the group's reserver waits for its slots, and which of these goes
+// first [E15]. If nothing else happens, it can only be that later there is none any more.
+struct queue *backfill_find(struct pool *pool, struct group *group);
+
 // ---- front.c ----
 
 // An item takes no more slots than there are, so that it can start some time.
@@ -286,7 +303,10 @@ void front_give_back(struct worker *worker);
 void front_settle(struct group *group);
 
 // As group_has_work(), with a reserver or somebody in the front.
-bool group_has_work_in_order(const struct pool *pool, const struct group *group);
+bool group_has_work_in_order(struct pool *pool, struct group *group);
+
+// Is the reserver the one who can start an item now?
+bool group_is_for_reserver(const struct group *group);
 
 // ---- group.c ----
 
@@ -295,7 +315,7 @@ static inline bool group_has_turns(const struct pool *pool, const struct group *
 	return fair_is_eligible(&group->fair) && group->running < group->capacity && pool->dispatches;
 }
 
-static inline bool group_has_work(const struct pool *pool, const struct group *group) {
+static inline bool group_has_work(struct pool *pool, struct group *group) {
 	return group->in_order ? group_has_work_in_order(pool, group) : group_has_turns(pool, group);
 }
 

@@ -11,7 +11,8 @@
 //      and each 16th pick of a queue takes its head, so it cannot starve its own queue. Enforced by worker_dispatch(),
 //      queue_take().
 // [E3] No lost wake-up. Call a group's state hungry when there is an eligible item, a free slot, and a worker parked or
-//      one that may be started; while slots are reserved [E9], when its slots are free and its reserver is parked.
+//      one that may be started; while slots are reserved [E9], when its slots are free and its reserver is parked, or an item may
+//      pass [E15] and another than the reserver is parked or may be started.
 //      Whenever the lock is given back in a hungry state, a wake is in flight (group->waking), or a thread will look
 //      again that has the lock's next turn coming (a worker that ends its item, or the pacer's, or a reserver with
 //      deferred actions). Enforced: all that can make the state hungry calls group_wake() (submit, start, resume, more or
@@ -34,8 +35,8 @@
 //      storage_make_room(); a submission from outside is refused instead, and hooks.low called by pool_notice() when there is room.
 // [E9] A wide item whose turn has come starts next in its group. If its slots are not free, its worker reserves them
 //      (group->reserver, worker->reserved_queue): the item is picked in the fair choice, but counts as queued, takes no
-//      slot number and is not traced. Until it starts, group_has_work() is true for the reserver alone, so the slots
-//      that become free stay free. Its width is cut to the slots there are each time it is looked at, and items that wait
+//      slot number and is not traced. Until it starts, group_has_work() is true for the reserver and for those who may pass
+//      him [E15] alone, so the slots that become free stay free else. Its width is cut to the slots there are each time it is looked at, and items that wait
 //      lend theirs, so it needs no more than that running items end. Only the front [E13] goes before it. The reserver parks
 //      outside of the idle stack; reservation_cancel(), which takes the item away, puts it there. One that is the queue's last
 //      item cannot be cancelled.
@@ -59,6 +60,14 @@
 //      timer_claim(). Where no queue has a rate there is never a timer, and the clock is not read for it.
 //      What was submitted with WORK_NO_TOKEN to a queue with a rate is in queue->exempt instead of a chunk: it is picked while
 //      the rate holds the others.
+// [E15] While the reserver waits for its slots and nobody stands in the front, the items of other queues may start on those that
+//      are free already if they are expected to end before it has the rest: now + the median length of the queue's items of late
+//      <= the time at which enough of the running items have ended, by what their queues' medians were when they began. A
+//      queue without a median does not pass; nothing passes if the reserver needs an item without one, or one that is
+//      overdue, to end. What passes ends no later, as far as anybody knows, than what the reserver waits for anyway, so
+//      that time never moves on because of it: no stream of short items can starve the reserver. Whether something may pass
+//      can change from no to yes only by what calls group_wake() [E3], or by a token that comes [E14], which lets its queue pass at the
+//      next of these. Enforced by backfill_find().
 
 #include "engine/internal.h"
 
@@ -74,6 +83,7 @@ struct pool *pool_create(const struct pool_config *config) {
 	mutex_init(&pool->lock, LOCK_POOL);
 	cond_init(&pool->idle_cond);
 	pool->wants_facts = config->facts || config->hooks.trace;
+	pool->learns = config->fair_time;
 	pool->needs_clock = config->fair_time || pool->wants_facts || config->start_interval > 0;
 	fair_init(&pool->groups[0].fair, config->fair_time, pool->wants_facts);
 	fair_init(&pool->groups[1].fair, /* time */ false, pool->wants_facts);

@@ -8,7 +8,8 @@
 // queue takes the head first. The choice is made when a slot is free, never when the item is submitted.
 //
 // An item may take several slots (work.width). If they are not free when its turn comes, it reserves those that are and
-// the next that become free: nothing else is dispatched meanwhile, so narrow items cannot starve it.
+// the next that become free: nothing else is dispatched meanwhile, so narrow items cannot starve it, but for those that are
+// expected to end before the last of its slots is free, by the median lengths of the queues' items (backfill).
 //
 // Life of a queue:  OPEN -close-> CLOSED -empty, nothing running, its last item done-> REMOVED (the hook `removed`,
 //                   exactly once)
@@ -82,7 +83,10 @@ struct work {
 	uint64_t id;           // the submitter's number for it, for the trace
 };
 
-enum work_source { SOURCE_OWN, SOURCE_STOLEN, SOURCE_QUEUE, SOURCE_LENT, SOURCE_LONG, SOURCE_PACKED };
+enum work_source {
+	SOURCE_OWN, SOURCE_STOLEN, SOURCE_QUEUE, SOURCE_LENT, SOURCE_LONG, SOURCE_PACKED,
+	SOURCE_BACKFILL, // wherever it came from: it has passed one that gathers its slots
+};
 
 // How the running item of a worker came to be dispatched.
 struct facts {
@@ -303,7 +307,7 @@ enum queue_wait {
 	QUEUE_RATE,      // start_interval of the queue has not passed
 	QUEUE_SLOTS,     // all slots are taken
 	QUEUE_GATHERS,   // its turn has come, and it waits for all the slots that it needs
-	QUEUE_BEHIND,    // so does an item of another queue: nothing else starts
+	QUEUE_BEHIND,    // so does an item of another queue: only what will have ended before starts
 	QUEUE_START,     // start_interval of the pool has not passed
 	QUEUE_DISK,      // it is being read back
 };

@@ -156,6 +156,15 @@ static struct local *local_get(struct queue *queue, const struct worker *worker)
 	return *at;
 }
 
+// None of its items so far was as wide.
+static void note_width(struct queue *queue, uint32_t width) {
+	struct pool *pool = queue->pool;
+	queue->widest = width;
+	if (width > 1 && queue->group == &pool->groups[0]) {
+		pool_learn(pool);
+	}
+}
+
 void queue_append(struct queue *queue, const struct item_record *record, struct worker *from, struct chunk **spare) {
 	struct pool *pool = queue->pool;
 	if (from) {
@@ -170,6 +179,9 @@ void queue_append(struct queue *queue, const struct item_record *record, struct 
 		++queue->nlocal;
 	} else {
 		append_tail(queue, record, spare);
+	}
+	if (record->width > queue->widest) {
+		note_width(queue, record->width);
 	}
 	queue->bytes += RECORD_HEAD + record->size;
 	++queue->submitted;

@@ -102,26 +102,38 @@ static struct queue *take_front(struct worker *worker, struct front *front, stru
 	return queue;
 }
 
-// Takes the item that is first, or one of the queue whose turn it is.
+// Takes an item of the queue though somebody gathers slots. It goes alone: with others it might not end in time.
+// Takes the item that is first, or may pass the one that gathers its slots, or one of the queue whose turn it is. Returns NULL if it is
+// too late to pass.
 static struct queue *worker_take(struct worker *worker, uint64_t now, struct deferred *deferred) {
 	struct pool *pool = worker->pool;
 	struct group *group = worker->group;
 	struct front *first = group->in_order ? front_first(group) : NULL;
-	const struct fair_queue *next = !pool->wants_facts ? NULL : first ? &first->queue->fair : fair_peek(&group->fair, now);
+	struct queue *queue = NULL;
+	if (group->reserver && !first && !(queue = backfill_find(pool, group))) {
+		return NULL;
+	}
+	const struct fair_queue *next = !pool->wants_facts ? NULL : first ? &first->queue->fair : queue ? &queue->fair : fair_peek(&group->fair, now);
 	if (next) {
 		worker->facts.lag = fair_lag(&group->fair, next, now);
 		worker->facts.rate_left = next->interval > 0 && next->due <= now ? next->due : 0;
 	}
 	struct item_record record;
-	struct queue *queue;
 	enum work_source source = SOURCE_QUEUE;
 	bool takes_token = first && first->queue->fair.interval > 0;
 	if (first) {
 		queue = take_front(worker, first, &record, now);
 	} else {
-		queue = list_entry(fair_pick(&group->fair, now), struct queue, fair);
+		bool passes = queue;
+		if (passes) {
+			fair_take(&group->fair, &queue->fair, now);
+		} else {
+			queue = list_entry(fair_pick(&group->fair, now), struct queue, fair);
+		}
 		takes_token = queue->fair.interval > 0 && !queue->fair.picks_exempt;
 		source = queue_take(queue, worker, &record, deferred);
+		source = passes ? SOURCE_BACKFILL : source;
+		record.flags &= (uint8_t)~(passes ? WORK_PACKS : 0); // it was looked at alone
 	}
 	worker->type = pool->types[record.type];
 	worker->size = record.size;
@@ -201,8 +213,12 @@ static void worker_begin(struct worker *worker, struct queue *queue, uint64_t no
 	worker->slot = worker_is_long(worker) ? number_take(pool, pool->most_slots) : number_take(pool, 0);
 	group->running += worker->width;
 	pool->surplus_told = false;
-	if (group->fair.time) {
+	worker->timed = pool->learns && group == &pool->groups[0];
+	if (worker->timed) {
 		worker->away = 0;
+		backfill_begin(worker, queue);
+	}
+	if (group->fair.time) {
 		fair_expect(&queue->fair, &worker->job, worker->width, now);
 	}
 	++pool->dispatched;
@@ -274,12 +290,11 @@ static void worker_pack(struct worker *worker, struct queue *queue, uint64_t now
 	}
 }
 
-// While somebody holds a wide item there is work for nobody else on that group, but for those in the front: these are not
-// for him.
+// Who holds a wide item does nothing else, and nobody does it for him.
 static bool worker_has_work_in_order(const struct worker *worker) {
-	const struct group *group = worker->group;
-	bool others = front_first(group) ? group->reserver == worker : group->reserver && group->reserver != worker;
-	return !others && group_has_work_in_order(worker->pool, group);
+	struct group *group = worker->group;
+	bool is_meant = (group->reserver == worker) == group_is_for_reserver(group);
+	return is_meant && group_has_work_in_order(worker->pool, group);
 }
 
 static FP_INLINE bool worker_has_work(const struct worker *worker) {
@@ -287,9 +302,12 @@ static FP_INLINE bool worker_has_work(const struct worker *worker) {
 	return group->in_order ? worker_has_work_in_order(worker) : group_has_turns(worker->pool, group);
 }
 
-// Takes an item, unless it holds one, and begins it if its slots are free. Returns false if not.
+// Takes an item, unless it holds one, and begins it if its slots are free. Returns false if none begins.
 static bool worker_dispatch(struct worker *worker, uint64_t now, struct deferred *deferred) {
 	struct queue *queue = worker->reserved_queue ? worker->reserved_queue : worker_take(worker, now, deferred);
+	if (!queue) {
+		return false;
+	}
 	if (worker->width > 1 && !worker_widen(worker, queue, now, deferred)) {
 		return false;
 	}
@@ -372,7 +390,7 @@ static void worker_narrow(struct worker *worker, struct queue *queue, bool give_
 	worker->extra = 0;
 }
 
-// Under fair time: how long the item took is expected of the next ones of its queue.
+// How long the item took is expected of the next ones of its queue.
 static void worker_learn(struct worker *worker, struct queue *queue, enum work_status status, uint64_t now) {
 	fair_unexpect(&worker->job);
 	if (status == WORK_NOT_RUN) {
@@ -401,7 +419,7 @@ static void finish_lender(struct worker *worker, struct queue *queue, uint64_t n
 	worker->extra = 0;
 	--worker->group->lending;
 	--queue->pins;
-	if (worker->group->fair.time) {
+	if (worker->timed) {
 		worker->away += now - worker->lent_at;
 		worker_learn(worker, queue, WORK_OK, now);
 	}
@@ -411,7 +429,7 @@ static void finish_lender(struct worker *worker, struct queue *queue, uint64_t n
 static FP_INLINE void finish_holder(struct worker *worker, struct queue *queue, enum work_status status, uint64_t now) {
 	struct group *group = worker->group;
 	group->running -= worker->width;
-	if (group->fair.time) {
+	if (worker->timed) {
 		worker_learn(worker, queue, status, now);
 	}
 	if (worker->width > 1) {
@@ -456,7 +474,7 @@ static void worker_finish(struct worker *worker, enum work_status status, struct
 }
 
 static enum work_status worker_run(struct worker *worker) {
-	if (worker->group->fair.time && !worker->lengths) {
+	if (worker->timed && !worker->lengths) {
 		worker->lengths = median_new(LENGTHS);
 	}
 	const struct pool_hooks *hooks = &worker->pool->config.hooks;

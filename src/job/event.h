@@ -44,7 +44,7 @@ enum event_role {
 };
 
 // Where the worker found it (engine/pool.h has the same words).
-enum event_source { FROM_OWN, FROM_STOLEN, FROM_QUEUE, FROM_LENT, FROM_LONG };
+enum event_source { FROM_OWN, FROM_STOLEN, FROM_QUEUE, FROM_LENT, FROM_LONG, FROM_BACKFILL };
 
 // What follows the end of an attempt.
 enum event_next { NEXT_NOTHING, NEXT_RETRY, NEXT_STEP };

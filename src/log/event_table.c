@@ -7,6 +7,7 @@ const char *const event_roles[] = {
 };
 const char *const event_sources[] = {
 	[FROM_OWN] = "own", [FROM_STOLEN] = "stolen", [FROM_QUEUE] = "queue", [FROM_LENT] = "lent", [FROM_LONG] = "long",
+	[FROM_BACKFILL] = "backfill",
 };
 const char *const event_whys[NO_WHY] = {
 	[WHY_TURN] = "turn", [WHY_LIMIT] = "limit", [WHY_RATE] = "rate", [WHY_LOAD] = "load", [WHY_MEMORY] = "memory", [WHY_DELAY] = "delay",

@@ -91,7 +91,7 @@ struct event_layout {
 };
 
 // The words of the table.
-extern const char *const event_roles[ROLE_LISTING + 1], *const event_sources[FROM_LONG + 1], *const event_whys[NO_WHY],
+extern const char *const event_roles[ROLE_LISTING + 1], *const event_sources[FROM_BACKFILL + 1], *const event_whys[NO_WHY],
 	*const event_nexts[NEXT_STEP + 1], *const event_losses[OUTCOME_SKIPPED + 1], *const event_fairness[2], *const event_streams[3];
 
 // By enum event_kind.

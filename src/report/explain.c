@@ -237,6 +237,7 @@ static void add_place(struct buf *text, const struct event_job_start *start) {
 		[FROM_QUEUE] = "",
 		[FROM_LENT] = " (lent to it)",
 		[FROM_LONG] = "",
+		[FROM_BACKFILL] = " (while a job waited for several slots)",
 	};
 	if (start->source == FROM_LONG) {
 		buf_adds(text, "ran beside the slots");

@@ -565,6 +565,7 @@ static enum event_source source_of(const struct worker_state *state) {
 	static const enum event_source sources[] = {
 		[SOURCE_OWN] = FROM_OWN, [SOURCE_STOLEN] = FROM_STOLEN, [SOURCE_QUEUE] = FROM_QUEUE,
 		[SOURCE_LENT] = FROM_LENT, [SOURCE_LONG] = FROM_LONG,
+		[SOURCE_BACKFILL] = FROM_BACKFILL,
 	};
 	return state->worker ? sources[worker_facts(state->worker)->source] : FROM_QUEUE;
 }

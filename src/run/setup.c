@@ -252,6 +252,7 @@ static void on_dispatch(void *arg, const struct service *service) {
 	static const char *const sources[] = {
 		[SOURCE_OWN] = "own", [SOURCE_STOLEN] = "stolen", [SOURCE_QUEUE] = "queue",
 		[SOURCE_LENT] = "lent", [SOURCE_LONG] = "long", [SOURCE_PACKED] = "pack",
+		[SOURCE_BACKFILL] = "backfill",
 	};
 	struct trace_line line = {
 		.n = service->n,

@@ -1040,6 +1040,69 @@ static void test_lower_limited(void) {
 	sim_free(sim);
 }
 
+// The queues of a set, by their bits.
+struct some {
+	struct fair_filter filter;
+	const struct world *world;
+	unsigned set;
+};
+
+static bool is_in(const struct fair_filter *filter, struct fair_queue *queue) {
+	const struct some *some = (const struct some *)filter;
+	return some->set >> (queue - some->world->queues) & 1;
+}
+
+static struct fair_queue *peek_some(struct world *world, unsigned set) {
+	const struct some some = {{is_in}, world, set};
+	return fair_peek_filtered(&world->fair, &some.filter, world->now);
+}
+
+static void test_filtered(void) {
+	for (int time = 0; time < 2; ++time) {
+		struct world world;
+		world_init(&world, time);
+		for (unsigned i = 0; i < 8; ++i) {
+			arrive(&world, world_add(&world, 1 + i % 3, 0, i % 4 == 0 ? 2 : 0), 1000);
+		}
+		uint32_t random = 1;
+		for (int i = 0; i < 500; ++i) {
+			random = random * 1664525 + 1013904223;
+			unsigned set = random >> 24;
+			struct fair_queue *filtered = peek_some(&world, set);
+			for (unsigned q = 0; q < 8; ++q) {
+				fair_block(&world.fair, &world.queues[q], !(set >> q & 1), world.now);
+			}
+			check(filtered == fair_peek(&world.fair, world.now)); // as if the others had nothing
+			for (unsigned q = 0; q < 8; ++q) {
+				fair_block(&world.fair, &world.queues[q], false, world.now);
+			}
+			struct fair_queue *queue = pick(&world);
+			world.len = 0;
+			world.now += 1 + random % 7;
+			if (queue && i % 3) {
+				fair_done(&world.fair, queue, world.now);
+			}
+		}
+		world_fini(&world);
+	}
+}
+
+static void test_filtered_priority(void) {
+	struct world world;
+	world_init(&world, false);
+	struct fair_queue *a = world_add(&world, 1, 0, 0), *b = world_add(&world, 1, 1, 0);
+	arrive(&world, a, 100);
+	arrive(&world, b, 100);
+	for (int i = 0; i < 40; ++i) { // the lower one does not come in turn
+		check(peek_some(&world, 1 << 0 | 1 << 1) == b);
+		check(peek_some(&world, 1 << 0) == a);
+		check(!peek_some(&world, 0));
+		fair_take(&world.fair, b, 0);
+		fair_done(&world.fair, b, 0);
+	}
+	world_fini(&world);
+}
+
 static void test_longest_wait(void) {
 	for (int time = 0; time < 2; ++time) {
 		struct world world;
@@ -1112,6 +1175,8 @@ int main(int argc, char *argv[]) {
 		TEST("a batch at its limit keeps one turn of what it is owed", test_limit_keeps_a_turn),
 		TEST("under time lower priorities have a sixteenth of the slot-time", test_lower_time),
 		TEST("and pay back what a limited batch had too much", test_lower_limited),
+		TEST("a filter finds who would go first if the others had nothing", test_filtered),
+		TEST("of those that it takes the highest priority goes first", test_filtered_priority),
 		TEST("the longest wait is that between two moments of service", test_longest_wait),
 	};
 	return test_main(tests, sizeof(tests) / sizeof(tests[0]), argc, argv);

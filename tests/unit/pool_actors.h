@@ -1,7 +1,7 @@
 // The fixture of the tests of the pool that say when each item ends: actors, by their digits.
 //
-// What the pool does is written down in the order in which it happens: "a1" starts, "+1" has its slots back,
-// "-1" was dropped.
+// What the pool does is written down in the order in which it happens: "a1 " starts, "a1*" passes one that gathers its slots,
+// "+1 " has its slots back, "-1 " was dropped.
 
 #ifndef FAIRPAR_TESTS_UNIT_POOL_ACTORS_H
 #define FAIRPAR_TESTS_UNIT_POOL_ACTORS_H
@@ -25,9 +25,9 @@ static char notes[4096];
 static size_t notes_len;
 
 // Under the pool's lock, or none.
-static inline void note(char what, uint64_t id) {
+static inline void note(char what, uint64_t id, char mark) {
 	mutex_lock(&notes_lock);
-	const char text[] = {what, (char)('0' + id), ' '};
+	const char text[] = {what, (char)('0' + id), mark};
 	memcpy(notes + notes_len, text, sizeof(text));
 	notes_len += sizeof(text);
 	mutex_unlock(&notes_lock);
@@ -36,14 +36,14 @@ static inline void note(char what, uint64_t id) {
 
 static inline void note_start(void *arg, const struct service *service) {
 	(void)arg;
-	note(service->batch[0], service->id);
+	note(service->batch[0], service->id, service->source == SOURCE_BACKFILL ? '*' : ' ');
 }
 
 static inline void note_return(void *arg, struct worker *worker) {
 	(void)arg;
 	for (uint64_t i = 0; i < ACTORS; ++i) {
 		if (actors[i].worker == worker && actors[i].on_stage) {
-			note('+', i);
+			note('+', i, ' ');
 		}
 	}
 }
@@ -69,7 +69,7 @@ static inline void act_drop(struct queue *queue, void *data, size_t size) {
 	uint64_t id;
 	(void)queue;
 	memcpy(&id, data, size);
-	note('-', id);
+	note('-', id, ' ');
 	atomic_add_relaxed(&seen.dropped, 1);
 }
 

@@ -1,0 +1,91 @@
+// Which items may pass a wide one that gathers its slots (EASY backfill; Lifka, JSSPP 1995) [E15].
+//
+// Nothing here runs unless an item waits for the slots it needs.
+
+#include "engine/internal.h"
+
+void pool_learn(struct pool *pool) {
+	pool->learns = true;
+	pool->needs_clock = true;
+}
+
+// The median length of the queue's items of late, or 0 if none is known.
+static uint64_t median_length(const struct queue *queue) {
+	return queue->lengths ? median_get(queue->lengths) : 0;
+}
+
+void backfill_begin(struct worker *worker, const struct queue *queue) {
+	bool is_typical = !(worker->flags & RECORD_LAST_ITEM); // the others of the queue say nothing of that one
+	worker->expected = worker->timed && is_typical ? median_length(queue) : 0;
+}
+
+// When the item of the worker gives its slots back, as its queue's median says. If none was known when it began, that of now
+// counts: else what was expected once stays, so that what passes cannot put off the end of its own kind, and with it the wide item.
+static uint64_t expected_end(const struct worker *worker) {
+	bool is_typical = worker->timed && !(worker->flags & RECORD_LAST_ITEM);
+	uint64_t length = worker->expected > 0 ? worker->expected : is_typical ? median_length(worker->queue) : 0;
+	return length > 0 ? worker->start + worker->away + length : TIME_NEVER;
+}
+
+static bool uses_slots(const struct worker *worker, const struct group *group) {
+	return worker->queue && worker->group == group && worker->lending == KEEPS;
+}
+
+// How many slots are free if all items have ended that are expected to by then.
+static uint64_t free_at(const struct pool *pool, const struct group *group, uint64_t time) {
+	uint64_t taken = 0;
+	for (unsigned i = 0; i < pool->nworkers; ++i) {
+		const struct worker *worker = pool->workers[i];
+		taken += uses_slots(worker, group) && expected_end(worker) > time ? worker->width : 0;
+	}
+	return taken < group->capacity ? group->capacity - taken : 0;
+}
+
+// The first time from now at which so many slots are expected to be free (the shadow time). Returns `now` if that is unknown: what
+// runs for an unknown time does not end by itself, and what is overdue may end at any moment. Nothing can pass then.
+static uint64_t expected_start(const struct pool *pool, const struct group *group, uint32_t width, uint64_t now) {
+	uint64_t low = now, high = now;
+	for (unsigned i = 0; i < pool->nworkers; ++i) {
+		const struct worker *worker = pool->workers[i];
+		uint64_t end = uses_slots(worker, group) ? expected_end(worker) : TIME_NEVER;
+		high = end != TIME_NEVER && end > high ? end : high;
+	}
+	if (free_at(pool, group, high) < width) {
+		return now;
+	}
+	while (low < high) {
+		uint64_t middle = low + (high - low) / 2;
+		if (free_at(pool, group, middle) >= width) {
+			high = middle;
+		} else {
+			low = middle + 1;
+		}
+	}
+	return low;
+}
+
+struct passing {
+	struct fair_filter filter;
+	const struct group *group;
+	uint64_t left;           // until the wide item is expected to start
+};
+
+// Is the queue's next item expected to end in that time, on slots that are free now?
+static bool may_pass(const struct fair_filter *filter, struct fair_queue *fair) {
+	const struct passing *passing = (const struct passing *)filter;
+	const struct queue *queue = list_entry(fair, struct queue, fair);
+	uint64_t length = median_length(queue), interval = queue->pool->config.start_interval;
+	return length > 0 && (length > interval ? length : interval) <= passing->left && queue->last_state != LAST_DUE &&
+	       group_has_room(passing->group, queue->widest);
+}
+
+struct queue *backfill_find(struct pool *pool, struct group *group) {
+	if (group->running >= group->capacity || !fair_is_eligible(&group->fair)) {
+		return NULL;
+	}
+	uint64_t now = pool_now(pool);
+	uint64_t start = expected_start(pool, group, group_clamp(group, group->reserver->width), now);
+	const struct passing passing = {.filter = {.takes = may_pass}, .group = group, .left = start - now};
+	struct fair_queue *fair = start > now ? fair_peek_filtered(&group->fair, &passing.filter, now) : NULL;
+	return fair ? list_entry(fair, struct queue, fair) : NULL;
+}

@@ -629,8 +629,7 @@ static bool goes_first(const struct fair_queue *a, uint64_t virt_a, const struct
 	return a->served != b->served ? a->served < b->served : a->seq < b->seq;
 }
 
-// Of the lower tiers that have something to pick the one that was served longest ago, if it is their turn; else the
-// highest.
+// Of the lower tiers that have something to pick the one served longest ago, if it is their turn; else the highest.
 static struct fair_tier *tier_pick(const struct fair *fair, uint64_t now) {
 	struct fair_tier *top = tier_top(fair), *lower = NULL;
 	if (fair->busy_tiers < 2) {

@@ -102,7 +102,6 @@ static struct queue *take_front(struct worker *worker, struct front *front, stru
 	return queue;
 }
 
-// Takes an item of the queue though somebody gathers slots. It goes alone: with others it might not end in time.
 // Takes the item that is first, or may pass the one that gathers its slots, or one of the queue whose turn it is. Returns NULL if it is
 // too late to pass.
 static struct queue *worker_take(struct worker *worker, uint64_t now, struct deferred *deferred) {
@@ -133,7 +132,7 @@ static struct queue *worker_take(struct worker *worker, uint64_t now, struct def
 		takes_token = queue->fair.interval > 0 && !queue->fair.picks_exempt;
 		source = queue_take(queue, worker, &record, deferred);
 		source = passes ? SOURCE_BACKFILL : source;
-		record.flags &= (uint8_t)~(passes ? WORK_PACKS : 0); // it was looked at alone
+		record.flags &= (uint8_t)~(passes ? WORK_PACKS : 0); // with others it might not end in time
 	}
 	worker->type = pool->types[record.type];
 	worker->size = record.size;

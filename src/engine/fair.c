@@ -250,8 +250,7 @@ static void clock_clamp(const struct fair *fair, struct fair_tier *tier) {
 
 // ---- tokens of the lower tiers ----
 
-// No more than a turn, or an item on each slot, is saved up; and nothing while none of them wants. What they had too much
-// they owe.
+// Saved up is a turn at most, or an item on each slot, and nothing while none of them wants; what they had too much they owe.
 static void tokens_cap(struct fair *fair) {
 	int64_t cap = 0;
 	if (fair->busy_tiers > 1 && !fair->time) {
@@ -580,17 +579,15 @@ void fair_release(struct fair *fair, uint64_t now) {
 }
 
 uint64_t fair_next_due(const struct fair *fair) {
-	uint64_t due = 0;
-	bool found = false;
+	const struct fair_entry *first = NULL;
 	for (const struct fair_tier *tier = fair->tiers; tier; tier = tier->next) {
 		const struct fair_heap *heap = &tier->heaps[BY_DUE];
-		if (heap->n > 0 && (!found || before(heap->entries[0].key, due))) {
-			due = heap->entries[0].key;
-			found = true;
+		if (heap->n > 0 && (!first || before(heap->entries[0].key, first->key))) {
+			first = &heap->entries[0];
 		}
 	}
-	verify(found);
-	return due;
+	verify(first);
+	return first->key;
 }
 
 void fair_arrive(struct fair *fair, struct fair_queue *queue, uint64_t n, uint64_t now) {

@@ -1,0 +1,301 @@
+// How many slots a run should have: the decisions of -j auto.
+
+#include "slots/controller.h"
+
+#include <stddef.h>
+
+#define MS UINT64_C(1000000)
+#define SECOND (1000 * MS)
+
+// A look follows the one before after LEAST_TICK, and a quarter later each time as long as nothing changes.
+#define LEAST_TICK (100 * MS)
+#define MOST_TICK SECOND
+
+// By the states of jobs. More slots while more of the processors than IDLE_GROW are idle; fewer after SHRINK_LOOKS slots
+// were looked at, in twice the time that a job takes (within bounds): jobs that have started together do the same.
+#define IDLE_GROW 0.06
+#define SHRINK_LOOKS 16
+#define SETTLE_LEAST (0.5 * SECOND)
+#define SETTLE_MOST (5.0 * SECOND)
+
+// When all tasks wait for longer than this share of the time: a step down, no other for BRAKE_STEP, none up for BRAKE_GROW.
+#define BRAKE_MEMORY 0.10
+#define BRAKE_DISK 0.60
+#define BRAKE_STEP SECOND
+#define BRAKE_GROW (2 * SECOND)
+
+// By throughput. A number of slots is judged when so many jobs have ended, in so many times the time that one takes; against
+// one that differs by GAIN_SLOTS or more and is not older than WINDOW_KEPT. The slots between the two must have brought
+// GAIN_LEAST of what as many of the fewer ones bring. What is taken away is tried again after CEILING_NS, later each time.
+#define WINDOW_ENDED 32
+#define WINDOW_WALLS 4
+#define WINDOW_KEPT (60 * SECOND)
+#define GAIN_SLOTS 1.5
+#define GAIN_LEAST 0.25
+#define CEILING_NS (8 * SECOND)
+#define MOST_CEILING_NS (64 * SECOND)
+
+enum { BATCH_FIRST = 16 }; // jobs that give a batch its mean
+
+static unsigned at_most(unsigned a, unsigned b) {
+	return a < b ? a : b;
+}
+
+static unsigned at_least(unsigned a, unsigned b) {
+	return a > b ? a : b;
+}
+
+// At least 1; a part of a processor is enough for one more job.
+static unsigned whole_cpus(double cpus) {
+	unsigned whole = (unsigned)cpus;
+	return at_least(whole + (whole < cpus), 1);
+}
+
+// The power of two.
+static unsigned level_of(double slots) {
+	unsigned level = 0;
+	while (slots >= 2 && level < CONTROLLER_LEVELS - 1) {
+		slots /= 2;
+		++level;
+	}
+	return level;
+}
+
+static void window_begin(struct controller *controller, uint64_t now) {
+	controller->work = controller->slot_ns = controller->wall = controller->ended = 0;
+	controller->window_start = now;
+}
+
+static void forget_looks(struct controller *controller, double keep, uint64_t now) {
+	controller->looked *= keep;
+	controller->busy *= keep;
+	controller->looks_start = now;
+}
+
+static void set_slots(struct controller *controller, unsigned slots, enum controller_reason reason, uint64_t now) {
+	slots = at_least(at_most(slots, controller->most), controller->least);
+	if (slots == controller->slots) {
+		return;
+	}
+	if (level_of(slots) != level_of(controller->slots)) {
+		window_begin(controller, now);
+	}
+	forget_looks(controller, 0, now);
+	controller->slots = slots;
+	controller->reason = reason;
+	controller->tick = LEAST_TICK;
+}
+
+void controller_init(struct controller *controller, unsigned least, unsigned most, double cpus, uint64_t now) {
+	*controller = (struct controller){
+		.least = at_least(least, 1),
+		.most = most,
+		.last = now,
+		.tick = LEAST_TICK,
+		.ceiling = most,
+		.ceiling_ns = CEILING_NS,
+	};
+	controller->slots = at_least(at_most(whole_cpus(cpus), most), controller->least);
+	window_begin(controller, now);
+}
+
+// ---- throughput ----
+
+// Did the more slots bring enough?
+static bool has_gained(const struct controller_window *few, const struct controller_window *many) {
+	return many->gain - few->gain >= (many->slots - few->slots) * (few->gain / few->slots) * GAIN_LEAST;
+}
+
+// The window at the next fewer (step -1) or more (step 1) slots of which the throughput is known, and which are so many
+// fewer or more that a difference tells.
+static const struct controller_window *known_window(const struct controller *controller, const struct controller_window *to, int step) {
+	for (int level = (int)level_of(to->slots); level >= 0 && level < CONTROLLER_LEVELS; level += step) {
+		const struct controller_window *window = &controller->levels[level];
+		double ratio = step < 0 ? to->slots / window->slots : window->slots / to->slots;
+		if (window->gain > 0 && ratio >= GAIN_SLOTS && to->end - window->end < WINDOW_KEPT) {
+			return window;
+		}
+	}
+	return NULL;
+}
+
+// Compares what these slots bring with what fewer have brought. Returns the number to go back to, or 0.
+static unsigned judge(struct controller *controller, const struct controller_sight *sight) {
+	double elapsed = (double)(sight->now - controller->window_start);
+	if (controller->ended < WINDOW_ENDED || elapsed * controller->ended < WINDOW_WALLS * controller->wall) {
+		return 0;
+	}
+	struct controller_window window = {.slots = controller->slot_ns / elapsed, .gain = controller->work / elapsed, .end = sight->now};
+	controller->levels[level_of(window.slots)] = window;
+	window_begin(controller, sight->now);
+	const struct controller_window *more = known_window(controller, &window, 1);
+	if (more && has_gained(&window, more)) {
+		controller->ceiling_end = sight->now; // it was wrong to withdraw them
+	}
+	const struct controller_window *fewer = known_window(controller, &window, -1);
+	if (fewer) {
+		return has_gained(fewer, &window) ? 0 : (unsigned)(fewer->slots + 0.5);
+	}
+	// Jobs take much longer than the first ones took: as many slots as would do this work if they did not.
+	return window.gain < GAIN_LEAST * window.slots ? (unsigned)(window.gain * 1.25) + 1 : 0;
+}
+
+static void count_ended(struct controller *controller, const struct controller_sight *sight) {
+	controller->work += sight->work_ns;
+	controller->ended += (double)sight->ended;
+	controller->wall += sight->wall_ns;
+	controller->slot_ns += (double)(sight->now - controller->last) * sight->running;
+}
+
+double controller_work(struct controller_batch *batch, double wall_ns) {
+	if (batch->n < BATCH_FIRST) {
+		++batch->n;
+		batch->mean_ns += (wall_ns - batch->mean_ns) / batch->n;
+	}
+	return batch->mean_ns;
+}
+
+// ---- states of jobs ----
+
+static void count_states(struct controller *controller, const struct controller_sight *sight) {
+	controller->looked += sight->looked;
+	controller->busy += sight->busy;
+	if (sight->ended > 0) {
+		controller->wall_mean += (sight->wall_ns / (double)sight->ended - controller->wall_mean) / 4;
+	}
+}
+
+// What starts together also computes together: whether there are too many is seen when the jobs have come to differ.
+static bool is_settled(const struct controller *controller, uint64_t now) {
+	double settle = 2 * controller->wall_mean;
+	settle = settle < SETTLE_LEAST ? SETTLE_LEAST : settle > SETTLE_MOST ? SETTLE_MOST : settle;
+	return (double)(now - controller->looks_start) >= settle;
+}
+
+// How many jobs may be busy at once before there are too many: as many as there are processors, and where jobs also sleep
+// some more. They come by chance: with few in line there is often none, and of processors that are used for nine tenths of
+// their time ten are in line (M/M/c). The fewer sleep, the fewer can come.
+static double most_busy(double cpus, double share) {
+	double slack = (share < 0.75 ? 1 : share < 1 ? 4 * (1 - share) : 0) * (cpus > 2 ? cpus : 2) * 1.25;
+	double line = share < 1 ? 10 * (1 - share) * (1 - share) : 0;
+	return cpus + (line > slack ? line : slack);
+}
+
+// Whether a count is above another by more than chance has it: by so many deviations of the count (its square root).
+static bool is_above(double more, double less, double count, double deviations) {
+	double over = more - less;
+	return over > 0 && over * over > deviations * deviations * (count + 1);
+}
+
+// Fewer, once it is certain that too many want a processor.
+static void shrink(struct controller *controller, const struct controller_sight *sight) {
+	double share = controller->busy / controller->looked; // of its time that a job is busy
+	double most = most_busy(sight->cpus, share), asleep = share < 1 ? (1 - share) * sight->running : 0;
+	bool surely = is_above(controller->busy, (most + 0.5) / sight->running * controller->looked, controller->busy, 1.5);
+	if (surely && most + asleep < controller->slots - 0.5) {
+		set_slots(controller, (unsigned)(most + asleep + 0.5), CONTROLLER_JOBS_RUN, sight->now);
+	} else {
+		forget_looks(controller, 0.5, sight->now);
+	}
+}
+
+// The share of the processors that nobody uses; or that the jobs leave to others, who may use all, if that is certain.
+static double find_spare(const struct controller *controller, const struct controller_sight *sight) {
+	double share = controller->looked > 0 ? controller->busy / controller->looked : 1;
+	double most = (1 - IDLE_GROW) * most_busy(sight->cpus, share) / (sight->running + 1) * controller->looked;
+	double spare = is_above(most, controller->busy, controller->busy, 0.5) ? 1 - controller->busy / most : 0;
+	return spare > sight->idle ? spare : sight->idle;
+}
+
+// More, while there is room on the processors and jobs sleep, or there are not even as many as processors.
+static void grow(struct controller *controller, const struct controller_sight *sight, double spare) {
+	unsigned slots = controller->slots;
+	bool asleep = sight->busy + 0.5 < sight->looked;
+	bool full = sight->wanted && sight->running > slots / 2; // with short jobs, and wide ones, some are always free
+	if (full && sight->now >= controller->grow_after && (asleep || slots < sight->cpus)) {
+		unsigned more = at_least((unsigned)(slots * (1 + spare)), slots + 1);
+		enum controller_reason reason = asleep ? CONTROLLER_JOBS_SLEEP : CONTROLLER_CPUS_IDLE;
+		set_slots(controller, at_most(more, controller->ceiling), reason, sight->now);
+	}
+}
+
+static void follow_jobs(struct controller *controller, const struct controller_sight *sight) {
+	double spare = find_spare(controller, sight);
+	if (spare > IDLE_GROW) {
+		grow(controller, sight, spare);
+	} else if (controller->looked >= SHRINK_LOOKS && is_settled(controller, sight->now)) {
+		shrink(controller, sight);
+	}
+}
+
+// ---- the decision ----
+
+// Fewer slots, and not more than these for a while: a longer one each time.
+static void back_off(struct controller *controller, unsigned slots, enum controller_reason reason, uint64_t now) {
+	set_slots(controller, slots, reason, now);
+	controller->ceiling = controller->slots;
+	controller->ceiling_end = now + controller->ceiling_ns;
+	controller->ceiling_ns = controller->ceiling_ns * 2 < MOST_CEILING_NS ? controller->ceiling_ns * 2 : MOST_CEILING_NS;
+}
+
+// When the time of the ceiling is over: one level more, to be judged.
+static void raise_ceiling(struct controller *controller, uint64_t now) {
+	if (now >= controller->ceiling_end && controller->ceiling < controller->most) {
+		controller->ceiling = controller->ceiling < controller->most / 2 ? 2 * controller->ceiling : controller->most;
+		controller->ceiling_end = now + CEILING_NS;
+	}
+}
+
+// One step down when all tasks wait; then what runs has time to end. Returns whether they wait.
+static bool brake(struct controller *controller, const struct controller_sight *sight) {
+	bool memory = sight->memory_full > BRAKE_MEMORY;
+	unsigned base = memory ? 1 : whole_cpus(sight->cpus);
+	if (!memory && sight->disk_full <= BRAKE_DISK) {
+		return false;
+	}
+	if (sight->now >= controller->brake_after && controller->slots > base) {
+		unsigned less = controller->slots - at_least(controller->slots / 4, 1);
+		back_off(controller, at_least(less, base), memory ? CONTROLLER_MEMORY : CONTROLLER_DISK, sight->now);
+		controller->brake_after = sight->now + BRAKE_STEP;
+	}
+	controller->grow_after = sight->now + BRAKE_GROW;
+	return true;
+}
+
+uint64_t controller_resume(struct controller *controller, uint64_t now) {
+	window_begin(controller, now);
+	forget_looks(controller, 0, now);
+	controller->last = now;
+	controller->tick = LEAST_TICK;
+	return now + controller->tick;
+}
+
+uint64_t controller_look(struct controller *controller, const struct controller_sight *sight) {
+	count_ended(controller, sight);
+	count_states(controller, sight);
+	controller->tick = controller->tick * 5 / 4 < MOST_TICK ? controller->tick * 5 / 4 : MOST_TICK;
+	raise_ceiling(controller, sight->now);
+	unsigned back = judge(controller, sight);
+	if (!brake(controller, sight)) {
+		if (back > 0 && back < controller->slots) {
+			back_off(controller, back, CONTROLLER_NO_GAIN, sight->now);
+		} else {
+			follow_jobs(controller, sight);
+		}
+	}
+	controller->last = sight->now;
+	return sight->now + controller->tick;
+}
+
+const char *controller_reason_name(enum controller_reason reason) {
+	switch (reason) {
+	case CONTROLLER_KEPT: return "unchanged";
+	case CONTROLLER_CPUS_IDLE: return "processors are idle";
+	case CONTROLLER_JOBS_SLEEP: return "jobs sleep";
+	case CONTROLLER_JOBS_RUN: return "jobs wait for the processors";
+	case CONTROLLER_NO_GAIN: return "more slots brought nothing";
+	case CONTROLLER_MEMORY: return "memory is short";
+	case CONTROLLER_DISK: return "the disk is busy";
+	}
+	return "unknown";
+}

@@ -152,6 +152,10 @@ unsigned children_hold_young(struct children *children, unsigned most);
 // How many run, stopped ones too.
 unsigned children_count(struct children *children);
 
+// The pids of some that run, at most `most`, spread over all, of which there are *ret_running: others each time, by
+// `random`. Returns how many; some may end before they are looked at.
+size_t children_sample(struct children *children, uint64_t random, pid_t *ret_pids, size_t most, unsigned *ret_running);
+
 // Whether all have ended, also those whose workers have not taken note of it, as they write what was read before.
 bool children_have_ended(struct children *children);
 

@@ -496,6 +496,20 @@ unsigned children_count(struct children *children) {
 	return n;
 }
 
+size_t children_sample(struct children *children, uint64_t random, pid_t *ret_pids, size_t most, unsigned *ret_running) {
+	size_t n = 0, at = 0;
+	mutex_lock(&children->lock);
+	size_t every = children->nrunning / most + (children->nrunning % most != 0);
+	list_for_each_entry(&children->list, struct running_child, running, link) {
+		if (at++ % every == random % every && n < most && !running->held) {
+			ret_pids[n++] = running->pid;
+		}
+	}
+	*ret_running = children->nrunning;
+	mutex_unlock(&children->lock);
+	return n;
+}
+
 bool children_have_ended(struct children *children) {
 	bool ended = true;
 	mutex_lock(&children->lock);

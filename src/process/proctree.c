@@ -86,7 +86,10 @@ static int add_children_of_thread(struct proctree *tree, pid_t pid, pid_t tid) {
 struct stat_fields {
 	char state;
 	pid_t parent, group;
+	unsigned long long cpu;   // in ticks, of the process and the children that it has waited for
+	long threads;
 	unsigned long long start; // in ticks since boot: with the number, it tells one process from all others
+	long pages;               // resident
 };
 
 // Returns false if there is no such process.
@@ -96,11 +99,14 @@ static bool read_stat(pid_t pid, struct stat_fields *ret_stat) {
 	struct buf text = BUF_INIT;
 	const char *name_end = proc_read(AT_FDCWD, path, &text) == 0 ? strrchr(buf_str(&text), ')') : NULL;
 	long parent, group;
-	bool ok = name_end && sscanf(name_end, ") %c %ld %ld %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu",
-	                             &ret_stat->state, &parent, &group, &ret_stat->start) == 4;
+	unsigned long long used[4];
+	bool ok = name_end && sscanf(name_end, ") %c %ld %ld %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu %llu %llu %*d %*d %ld %*d %llu %*u %ld",
+	                             &ret_stat->state, &parent, &group, &used[0], &used[1], &used[2], &used[3], &ret_stat->threads,
+	                             &ret_stat->start, &ret_stat->pages) == 10;
 	if (ok) {
 		ret_stat->parent = (pid_t)parent;
 		ret_stat->group = (pid_t)group;
+		ret_stat->cpu = used[0] + used[1] + used[2] + used[3];
 	}
 	buf_fini(&text);
 	return ok;
@@ -179,6 +185,89 @@ uint64_t proctree_memory(pid_t root) {
 	proctree_fini(&tree);
 	return pages * (uint64_t)sysconf(_SC_PAGESIZE);
 }
+
+// ---- what trees do ----
+
+static void use_add(struct tree_use *use, const struct stat_fields *stat) {
+	if (strchr("ZXx", stat->state)) {
+		return;
+	}
+	++use->processes;
+	use->busy += stat->state == 'R' || stat->state == 'D';
+	use->has_threads |= stat->threads > 1;
+	use->cpu_ticks += stat->cpu;
+	use->pages += (uint64_t)stat->pages;
+}
+
+static size_t find_pid(const pid_t *pids, size_t n, pid_t pid) {
+	size_t i = 0;
+	while (i < n && pids[i] != pid) {
+		++i;
+	}
+	return i;
+}
+
+static int compare_pids(const void *a, const void *b) {
+	pid_t left = *(const pid_t *)a, right = *(const pid_t *)b;
+	return left < right ? -1 : left > right;
+}
+
+// The root above the process, or `n`. `all` is sorted, with the stat of each.
+static size_t find_root(const struct proctree *all, const struct stat_fields *stats, size_t at, const pid_t *roots, size_t n) {
+	for (size_t depth = 0; depth < all->n; ++depth) { // pids that are reused meanwhile could make a circle
+		size_t root = find_pid(roots, n, all->pids[at]);
+		const pid_t *parent = bsearch(&stats[at].parent, all->pids, all->n, sizeof(pid_t), compare_pids);
+		if (root < n || !parent) {
+			return root;
+		}
+		at = (size_t)(parent - all->pids);
+	}
+	return n;
+}
+
+// For a kernel without CONFIG_PROC_CHILDREN: asks all processes for their parent, once.
+static void use_by_scan(const pid_t *roots, size_t n, struct tree_use *uses) {
+	struct proctree all = PROCTREE_INIT;
+	add_entries(&all, "/proc");
+	qsort(all.pids, all.n, sizeof(pid_t), compare_pids);
+	struct stat_fields *stats = xcalloc(all.n + 1, sizeof(*stats));
+	for (size_t i = 0; i < all.n; ++i) {
+		if (!read_stat(all.pids[i], &stats[i])) {
+			stats[i] = (struct stat_fields){.state = 'X'};
+		}
+	}
+	for (size_t i = 0; i < all.n; ++i) {
+		size_t root = find_root(&all, stats, i, roots, n);
+		if (root < n) {
+			use_add(&uses[root], &stats[i]);
+		}
+	}
+	free(stats);
+	proctree_fini(&all);
+}
+
+void proctree_use(const pid_t *roots, size_t n, struct tree_use *ret_uses) {
+	memset(ret_uses, 0, n * sizeof(*ret_uses));
+	char path[64];
+	snprintf(path, sizeof(path), "/proc/self/task/%ld/children", (long)getpid());
+	if (access(path, F_OK) != 0) {
+		use_by_scan(roots, n, ret_uses);
+		return;
+	}
+	for (size_t i = 0; i < n; ++i) {
+		struct proctree tree = PROCTREE_INIT;
+		struct stat_fields stat;
+		proctree_add_tree(&tree, roots[i]);
+		for (size_t j = 0; j < tree.n; ++j) {
+			if (read_stat(tree.pids[j], &stat)) {
+				use_add(&ret_uses[i], &stat);
+			}
+		}
+		proctree_fini(&tree);
+	}
+}
+
+// ---- one by one ----
 
 void pidfd_set_fini(struct pidfd_set *set) {
 	for (size_t i = 0; i < set->n; ++i) {

@@ -39,6 +39,19 @@ bool proctree_has(const struct proctree *tree, pid_t pid);
 // Bytes of memory that the process and its descendants have to themselves: not of files, not shared.
 uint64_t proctree_memory(pid_t root);
 
+// What a process and its descendants do.
+struct tree_use {
+	unsigned processes;  // that live; 0: it has ended
+	unsigned busy;       // of these, those that run, or could, or wait for a disk (proc(5): R, D); with threads, the first
+	bool has_threads;    // one has several
+	uint64_t cpu_ticks;  // used so far; sysconf(_SC_CLK_TCK) in a second
+	uint64_t pages;      // resident, shared ones counted more than once
+};
+
+// Looks at the trees of `n` processes. Costs some system calls for each process of these, or, where the kernel does not
+// list children (CONFIG_PROC_CHILDREN), for each process of the system.
+void proctree_use(const pid_t *roots, size_t n, struct tree_use *ret_uses);
+
 // Processes that are signalled one by one: by a descriptor that cannot come to mean another, or, where the kernel refuses
 // those (-1), by a pid whose process has not started at another time.
 struct pidfd_entry {

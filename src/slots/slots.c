@@ -69,25 +69,23 @@ static bool read_numbers(const char *dir, const char *name, long long *ret_first
 }
 
 // By the file of cgroup v2, or those of v1.
-static unsigned quota_of_dir(const char *dir) {
+static double quota_of_dir(const char *dir) {
 	long long quota, period;
 	bool found = read_numbers(dir, "cpu.max", &quota, &period)
 		|| (read_numbers(dir, "cpu.cfs_quota_us", &quota, NULL) && read_numbers(dir, "cpu.cfs_period_us", &period, NULL));
 	if (!found || quota <= 0 || period <= 0) {
 		return UINT_MAX;
 	}
-	// rounded up: a quota of one and a half is wasted by one job, and two jobs share it
-	long long cpus = quota / period + (quota % period != 0);
-	return cpus < UINT_MAX ? (unsigned)cpus : UINT_MAX;
+	return (double)quota / (double)period;
 }
 
 // The least quota from the cgroup's own directory up to that of the mount; every ancestor's holds, too. Directories that are
 // not there are passed by: without a cgroup namespace a container sees the path of the host, but mounts its own directory only.
 static void note_quotas(void *arg, const char *path, size_t mount_len, bool is_seen FP_UNUSED) {
-	unsigned *least = arg;
+	double *least = arg;
 	char *dir = xstrdup(path);
 	for (size_t len = strlen(dir);;) {
-		unsigned here = quota_of_dir(dir);
+		double here = quota_of_dir(dir);
 		*least = here < *least ? here : *least;
 		if (len <= mount_len) {
 			break;
@@ -99,11 +97,22 @@ static void note_quotas(void *arg, const char *path, size_t mount_len, bool is_s
 	free(dir);
 }
 
-unsigned slots_quota_cpus(const char *root) {
-	unsigned least = UINT_MAX;
+static double find_quota(const char *root) {
+	double least = UINT_MAX;
 	cgroup_each_dir(root, /* controller */ NULL, note_quotas, &least);
 	cgroup_each_dir(root, "cpu", note_quotas, &least); // a machine in transition has both versions, and then both hold
 	return least;
+}
+
+unsigned slots_quota_cpus(const char *root) {
+	double quota = find_quota(root);
+	unsigned whole = (unsigned)quota;
+	return whole + (whole < quota); // a quota of one and a half is wasted by one job, and two jobs share it
+}
+
+double slots_cpus(const char *root) {
+	double cpus = affinity_cpus(), quota = find_quota(root);
+	return quota < cpus ? quota : cpus;
 }
 
 unsigned slots_usable_cpus(void) {
@@ -249,11 +258,38 @@ int load_parse(const char *text, double *ret_load, char **ret_error) {
 	return result;
 }
 
+// ---- -j auto ----
+
+bool slots_is_auto(const char *text) {
+	return strncmp(text, "auto", 4) == 0 && (text[4] == '\0' || text[4] == ':');
+}
+
+// Parses a number of slots, at least 1, up to `end`. Returns what is behind it, or NULL.
+static const char *parse_bound(const char *text, unsigned *ret_slots) {
+	char *end;
+	unsigned long n = *text >= '1' && *text <= '9' ? strtoul(text, &end, 10) : 0;
+	*ret_slots = n <= MOST_NUMBER ? (unsigned)n : 0;
+	return *ret_slots > 0 ? end : NULL;
+}
+
+int slots_auto_parse(const char *text, unsigned long nofile, struct slots_bounds *ret_bounds, char **ret_error) {
+	*ret_bounds = (struct slots_bounds){.least = 1, .most = slots_limit(nofile)};
+	if (text[4] == '\0') {
+		return 0;
+	}
+	const char *dash = parse_bound(text + 5, &ret_bounds->least);
+	const char *end = dash && *dash == '-' ? parse_bound(dash + 1, &ret_bounds->most) : NULL;
+	if (!end || *end || ret_bounds->least > ret_bounds->most) {
+		return fail(ret_error, "--jobs auto takes bounds as in auto:2-64, the least and the most jobs at once, not '%s'", text_shows(text));
+	}
+	return 0;
+}
+
 // ---- a file that changes ----
 
 void slots_watch_open(struct slots_watch *watch, const char *text) {
 	double ignored;
-	bool is_value = parse_form(text, /* decimals */ true, &ignored) != FORM_NONE;
+	bool is_value = parse_form(text, /* decimals */ true, &ignored) != FORM_NONE || slots_is_auto(text);
 	*watch = (struct slots_watch){.path = NULL};
 	if (!is_value && stat(text, &watch->seen) == 0) {
 		watch->path = text;

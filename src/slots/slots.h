@@ -11,6 +11,9 @@
 // The processors this process may use: affinity, cut by the cgroup's CPU quota (v2 cpu.max, v1 cfs_quota), at least 1.
 unsigned slots_usable_cpus(void);
 
+// The same as a fraction, as a quota may be one and a half. `root` as below.
+double slots_cpus(const char *root);
+
 // The processors that the CPU quotas of this process's cgroups are worth, rounded up, or UINT_MAX where none is set.
 // `root` is put before /proc/self and the mount points found there: "" but in tests.
 unsigned slots_quota_cpus(const char *root);
@@ -22,6 +25,17 @@ unsigned slots_limit(unsigned long nofile);
 // GNU parallel's -j. What else comes out may be more than slots_limit(nofile): the caller warns and cuts it.
 // Returns 0, or -1 with *ret_error, a whole message (caller frees).
 int slots_parse(const char *text, unsigned long nofile, unsigned *ret_slots, char **ret_error) FP_NODISCARD;
+
+// Is the value "auto", or "auto:" and bounds?
+bool slots_is_auto(const char *text);
+
+struct slots_bounds {
+	unsigned least, most; // at least 1
+};
+
+// Parses such a value: "auto" (from 1 to slots_limit(nofile)) or "auto:LEAST-MOST". Returns 0, or -1 with *ret_error as
+// slots_parse().
+int slots_auto_parse(const char *text, unsigned long nofile, struct slots_bounds *ret_bounds, char **ret_error) FP_NODISCARD;
 
 // Parses the MAX of --load: what -j takes (with 0 as it is), and decimals. At least 0.01, as with GNU parallel, or a load
 // of nothing would be too high. Returns 0, or -1 with *ret_error, a whole message (caller frees).

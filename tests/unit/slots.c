@@ -233,6 +233,33 @@ static void test_refused(void) {
 	}
 }
 
+// ---- -j auto ----
+
+static void test_auto(void) {
+	struct slots_bounds bounds;
+	char *error;
+	check(slots_is_auto("auto") && slots_is_auto("auto:x") && !slots_is_auto("automatic") && !slots_is_auto("./auto"));
+	check(slots_auto_parse("auto", 1024, &bounds, &error) == 0 && bounds.least == 1 && bounds.most == slots_limit(1024));
+	check(slots_auto_parse("auto:2-64", 1024, &bounds, &error) == 0 && bounds.least == 2 && bounds.most == 64);
+	check(slots_auto_parse("auto:7-7", 1024, &bounds, &error) == 0 && bounds.least == 7 && bounds.most == 7);
+	static const char *const wrong[] = {
+		"auto:", "auto:8", "auto:-8", "auto:2-", "auto:0-4", "auto:4-2", "auto:2-64x", "auto: 2-4", "auto:2--4", "auto:2-9999999999",
+	};
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); ++i) {
+		check(slots_auto_parse(wrong[i], 1024, &bounds, &error) == -1 && strstr(error, wrong[i]));
+		free(error);
+	}
+}
+
+static void test_fraction(void) {
+	make_root();
+	put_v2("/");
+	put("/sys/fs/cgroup/cpu.max", "50000 100000\n");
+	check(slots_cpus(root) == 0.5);
+	put("/sys/fs/cgroup/cpu.max", "max 100000\n");
+	check(slots_cpus(root) == slots_usable_cpus() || slots_usable_cpus() < slots_cpus(root)); // of a quota outside of this root
+}
+
 // ---- --load ----
 
 static double load_of(const char *text) {
@@ -291,6 +318,8 @@ int main(int argc, char *argv[]) {
 		TEST("the path of another namespace leads to the mount", test_foreign_path),
 		TEST("a mount of a part of the hierarchy is found in its part", test_part_of_hierarchy),
 		TEST("cgroup v1 quotas hold, beside v2 too", test_v1),
+		TEST("a quota may be a part of a processor", test_fraction),
+		TEST("-j auto takes the least and the most", test_auto),
 		TEST("nonsense in the files cuts nothing", test_garbage),
 		TEST("affinity is honoured", test_affinity),
 		TEST("-j N, +N, -N and N%", test_forms),

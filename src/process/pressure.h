@@ -1,0 +1,38 @@
+// What is left of the machine: how much of the processors is idle, and how long all tasks waited for memory or a disk, between
+// two looks.
+
+#ifndef FAIRPAR_PROCESS_PRESSURE_H
+#define FAIRPAR_PROCESS_PRESSURE_H
+
+#include <stdint.h>
+
+// What grows from look to look; 0 where the system does not tell.
+struct pressure_totals {
+	double idle, all;      // ticks of the usable processors
+	double used_us;        // by the own cgroup
+	double memory_us, disk_us; // in which all tasks waited
+};
+
+struct pressure {
+	const char *root;      // borrowed
+	char *group;           // directory of the own cgroup v2, or NULL
+	char *accounts;        // that of v1 with cpuacct.usage, or NULL
+	uint64_t looked;       // now_ns() time
+	struct pressure_totals before;
+};
+
+// Since the look before. Shares are 0 to 1.
+struct pressure_sight {
+	double idle;           // of the processors that may be used, and of the quota
+	double memory_full;    // of the time: PSI "full" of the own cgroup, else of the host
+	double disk_full;
+};
+
+// Begins to look. `root` is put before /proc and the mounts found there: "" but in tests.
+void pressure_open(struct pressure *pressure, const char *root, uint64_t now);
+void pressure_close(struct pressure *pressure);
+
+// What was since the last look, or pressure_open(). `quota`: the processors that the cgroup may use, or more than there are.
+void pressure_look(struct pressure *pressure, double quota, uint64_t now, struct pressure_sight *ret_sight);
+
+#endif

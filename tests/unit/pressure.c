@@ -1,0 +1,192 @@
+// What is idle, and how long all wait, from a file tree that stands for /proc and the cgroups; and what trees of processes do.
+
+#include "process/pressure.h"
+
+#include "process/proctree.h"
+
+#include "test.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <sys/stat.h>
+
+#define SECOND UINT64_C(1000000000)
+
+static char root[] = "/tmp/fairpar-pressure-XXXXXX";
+
+static void remove_root(void) {
+	char command[64];
+	snprintf(command, sizeof(command), "rm -rf '%s'", root);
+	check(system(command) == 0);
+}
+
+static void put(const char *path, const char *text) {
+	char full[PATH_MAX];
+	snprintf(full, sizeof(full), "%s%s", root, path);
+	for (char *slash = full + strlen(root) + 1; (slash = strchr(slash, '/')); ++slash) {
+		*slash = '\0';
+		mkdir(full, 0755);
+		*slash = '/';
+	}
+	FILE *file = fopen(full, "w");
+	check(file && fputs(text, file) >= 0 && fclose(file) == 0);
+}
+
+static void make_root(const char *group) {
+	char line[PATH_MAX];
+	check(mkdtemp(root) != NULL);
+	atexit(remove_root);
+	snprintf(line, sizeof(line), "0::%s\n", group);
+	put("/proc/self/cgroup", line);
+	put("/proc/self/mountinfo", "25 18 0:22 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n");
+	put("/proc/self/status", "Name:\tfairpar\nCpus_allowed:\t5\nCpus_allowed_list:\t0,2-3\nMems_allowed:\t1\n");
+}
+
+#define CHECK_NEAR(a, b) check((a) > (b) - 0.001 && (a) < (b) + 0.001)
+
+static void test_idle(void) {
+	struct pressure pressure;
+	struct pressure_sight sight;
+	make_root("/");
+	put("/proc/stat", "cpu 9 9 9 9 9 9 9 9\ncpu0 0 0 0 0 0 0 0 0 0 0\ncpu1 0 0 0 0 0 0 0 0 0 0\ncpu2 0 0 0 0 0 0 0 0 0 0\ncpu3 0 0 0 0 0 0 0 0 0 0\n");
+	pressure_open(&pressure, root, 0);
+	// of three that are allowed one is idle, and one waits for a disk for half of the time
+	put("/proc/stat", "cpu 9 9 9 9 9 9 9 9\ncpu0 40 10 20 0 0 10 10 10 0 0\ncpu1 0 0 0 100 0 0 0 0 0 0\ncpu2 0 0 0 100 0 0 0 0 0 0\ncpu3 50 0 0 0 50 0 0 0 0 0\n");
+	pressure_look(&pressure, 3, SECOND, &sight);
+	CHECK_NEAR(sight.idle, 0.5);
+	pressure_look(&pressure, 3, SECOND, &sight);
+	check(sight.idle == 0 && sight.memory_full == 0 && sight.disk_full == 0);
+	pressure_close(&pressure);
+}
+
+static void test_quota(void) {
+	struct pressure pressure;
+	struct pressure_sight sight;
+	make_root("/a");
+	put("/proc/stat", "cpu0 0 0 0 0 0 0 0 0\n");
+	put("/sys/fs/cgroup/a/cpu.stat", "usage_usec 1000000\nuser_usec 5\n");
+	pressure_open(&pressure, root, 0);
+	put("/proc/stat", "cpu0 50 0 0 50 0 0 0 0\n");
+	put("/sys/fs/cgroup/a/cpu.stat", "usage_usec 1400000\nuser_usec 5\n");
+	pressure_look(&pressure, 0.5, SECOND, &sight);
+	CHECK_NEAR(sight.idle, 0.2);
+	put("/proc/stat", "cpu0 50 0 0 150 0 0 0 0\n");
+	put("/sys/fs/cgroup/a/cpu.stat", "usage_usec 1900000\nuser_usec 5\n");
+	pressure_look(&pressure, 0.5, 2 * SECOND, &sight);
+	CHECK_NEAR(sight.idle, 0);
+	pressure_close(&pressure);
+}
+
+static void test_full(void) {
+	static const char before[] = "some avg10=0.00 avg60=0.00 avg300=0.00 total=999\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=1000\n";
+	static const char after[] = "some avg10=0.00 avg60=0.00 avg300=0.00 total=9999999\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=251000\n";
+	struct pressure pressure;
+	struct pressure_sight sight;
+	make_root("/a");
+	put("/proc/pressure/memory", before);
+	put("/proc/pressure/io", before);
+	put("/sys/fs/cgroup/a/memory.pressure", before);
+	pressure_open(&pressure, root, 0);
+	put("/proc/pressure/memory", after); // others', which the own cgroup does not feel
+	put("/proc/pressure/io", after);
+	pressure_look(&pressure, 1, SECOND, &sight);
+	check(sight.memory_full == 0);
+	CHECK_NEAR(sight.disk_full, 0.25);
+	put("/sys/fs/cgroup/a/memory.pressure", after);
+	pressure_look(&pressure, 1, SECOND + SECOND / 2, &sight);
+	CHECK_NEAR(sight.memory_full, 0.5);
+	check(sight.disk_full == 0);
+	pressure_close(&pressure);
+}
+
+static void test_nothing(void) {
+	struct pressure pressure;
+	struct pressure_sight sight;
+	check(mkdtemp(root) != NULL);
+	atexit(remove_root);
+	pressure_open(&pressure, root, 0);
+	pressure_look(&pressure, 1, SECOND, &sight);
+	check(sight.idle == 0 && sight.memory_full == 0 && sight.disk_full == 0);
+	pressure_close(&pressure);
+}
+
+// ---- trees ----
+
+// A child that does what `fn` does for ever, once that has begun.
+static pid_t start(void (*fn)(int ready)) {
+	int ends[2];
+	char byte;
+	check(pipe(ends) == 0);
+	pid_t pid = fork();
+	check(pid >= 0);
+	if (pid == 0) {
+		setpgid(0, 0);
+		fn(ends[1]);
+		_exit(1);
+	}
+	close(ends[1]);
+	check(read(ends[0], &byte, 1) == 1);
+	close(ends[0]);
+	return pid;
+}
+
+static void sleeps(int ready) {
+	check(write(ready, "", 1) == 1);
+	for (;;) {
+		pause();
+	}
+}
+
+static void spins(int ready) {
+	check(write(ready, "", 1) == 1);
+	for (volatile unsigned n = 0;; ++n) {
+	}
+}
+
+static void has_child_that_spins(int ready) {
+	pid_t pid = fork();
+	if (pid == 0) {
+		spins(ready);
+	}
+	for (;;) {
+		pause();
+	}
+}
+
+static void test_trees(void) {
+	pid_t pids[4] = {start(sleeps), start(spins), start(has_child_that_spins), 0};
+	struct tree_use uses[4];
+	pids[3] = fork();
+	check(pids[3] >= 0);
+	if (pids[3] == 0) {
+		_exit(0);
+	}
+	siginfo_t info;
+	check(waitid(P_PID, (id_t)pids[3], &info, WEXITED | WNOWAIT) == 0);
+	do { // what has told that it begins to sleep sleeps soon
+		proctree_use(pids, 4, uses);
+	} while (uses[0].busy > 0 || uses[2].busy > 1 || uses[1].cpu_ticks == 0 || uses[2].cpu_ticks == 0);
+	check_equal(uses[0].processes, 1);
+	check_equal(uses[1].processes, 1);
+	check_equal(uses[1].busy, 1);
+	check_equal(uses[2].processes, 2);
+	check_equal(uses[2].busy, 1);
+	check_equal(uses[3].processes, 0); // a zombie
+	check(uses[0].pages > 0 && !uses[0].has_threads);
+	for (size_t i = 0; i < 3; ++i) {
+		kill(-pids[i], SIGKILL);
+	}
+	while (wait(NULL) > 0) {
+	}
+}
+
+int main(int argc, char *argv[]) {
+	static const struct test tests[] = {
+		TEST("idle is what the allowed processors did not do", test_idle),
+		TEST("a used up quota leaves nothing idle", test_quota),
+		TEST("the pressure of the own cgroup counts, else that of the host", test_full),
+		TEST("where the system tells nothing there is nothing", test_nothing),
+		TEST("what trees of processes do is seen", test_trees),
+	};
+	return test_main(tests, sizeof(tests) / sizeof(tests[0]), argc, argv);
+}

@@ -7,6 +7,7 @@
 #include "base/diag.h"
 #include "base/text.h"
 #include "cli/options.h"
+#include "slots/slots.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -100,6 +101,20 @@ int option_batches_check(const struct options *options) {
 		}
 	}
 	return 0;
+}
+
+int option_auto_jobs_check(const struct options *o) {
+	if (!o->jobs || !slots_is_auto(o->jobs)) {
+		return 0;
+	}
+	const char *why = o->sem.is_on ? "a semaphore has a number of its own: name one"
+		: o->tee ? "--tee needs all jobs at once, from the beginning"
+		: o->pool.jobserver ? "--jobserver lends slots of a fixed number"
+		: o->given[OPT_POOL] ? "the slots are those of the pool, whose number --pool-slots says" : NULL;
+	if (why) {
+		diag_error("--jobs %s: %s", text_shows(o->jobs), why);
+	}
+	return why ? -1 : 0;
 }
 
 static bool is_stdout(const char *log) {

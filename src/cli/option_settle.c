@@ -274,7 +274,7 @@ int settle_command(struct parser *p) {
 		diag_warn("--max-chars: taking %d, the most there is", PACK_CHARS_MAX);
 		o->packing.chars = PACK_CHARS_MAX;
 	}
-	if (option_rules_check(o) != 0 || option_log_check(o) != 0 || option_batches_check(o) != 0 ||
+	if (option_rules_check(o) != 0 || option_auto_jobs_check(o) != 0 || option_log_check(o) != 0 || option_batches_check(o) != 0 ||
 	    (o->pipe && settle_blocks(o) != 0) || (o->pipe == PIPE_STREAM && claim_stdin(p, "--pipe") != 0) ||
 	    ((!o->pipe || o->tee) && o->pipe != PIPE_STREAM && settle_sources(o) != 0) || settle_items(o) != 0 ||
 	    settle_workdir(o) != 0 || (o->given[OPT_SHOW_LIMITS] && packing_show_limits(&o->packing) != 0) ||
@@ -292,7 +292,7 @@ int settle_manifest(struct options *o) {
 			return option_fail((enum option_id)id, "cannot be combined with -f: %s", option_table[id].instead);
 		}
 	}
-	if (option_rules_check(o) != 0 || option_log_check(o) != 0) {
+	if (option_rules_check(o) != 0 || option_auto_jobs_check(o) != 0 || option_log_check(o) != 0) {
 		return -1;
 	}
 	if (!o->given[OPT_TERM_SEQ]) {
@@ -343,7 +343,7 @@ static int check_semaphore(const struct options *options, size_t nwords) {
 
 int settle_semaphore(struct options *o, char *const *words, size_t nwords) {
 	struct semaphore_options *sem = &o->sem;
-	if (option_rules_check(o) != 0 || option_log_check(o) != 0) {
+	if (option_rules_check(o) != 0 || option_auto_jobs_check(o) != 0 || option_log_check(o) != 0) {
 		return -1;
 	}
 	if (!sem->name) { // `tty` is what GNU parallel asks, and so scripts without a terminal share one semaphore

@@ -248,9 +248,12 @@ static int fail_with(char *error) {
 int opt_jobs(struct parser *parser, const char *value) {
 	// The run parses it again when it has raised the limit of descriptors; here a mistake is found before anything starts.
 	unsigned slots;
+	struct slots_bounds bounds;
 	char *error;
 	parser->options->jobs = value;
-	return slots_parse(value, /* nofile */ 1024, &slots, &error) == 0 ? 0 : fail_with(error);
+	int result = slots_is_auto(value) ? slots_auto_parse(value, /* nofile */ 1024, &bounds, &error)
+	                                  : slots_parse(value, /* nofile */ 1024, &slots, &error);
+	return result == 0 ? 0 : fail_with(error);
 }
 
 int opt_load(struct parser *parser, const char *value) {

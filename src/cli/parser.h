@@ -107,6 +107,7 @@ int option_rules_check(const struct options *options);              // EXCLUDES 
 int option_from_log_check(const struct options *options, bool words); // nothing is run then; `words` follow the options
 int option_log_check(const struct options *options);                // what is to be resumed has a log that can be read
 int option_batches_check(const struct options *options);            // each batch is named once
+int option_auto_jobs_check(const struct options *options);          // --jobs auto is for slots that are the run's own
 
 // Warns of options that have no effect: those that write a file, where --dry-run, --check or --list runs nothing; and those about
 // blocks of data, without --pipe.

@@ -7,6 +7,7 @@
 #include "base/diag.h"
 #include "base/text.h"
 #include "run/admission.h"
+#include "run/auto_slots.h"
 #include "run/created_files.h"
 #include "run/publish.h"
 #include "run/result_files.h"
@@ -423,10 +424,16 @@ void attempt_run(struct worker_state *state, struct job *job, const struct attem
 	buf_addc(&state->label, ' ');
 	buf_add(&state->label, buf_str(&state->text), state->text.len);
 	build_env(state, job, attempt);
+	if (run->auto_slots) {
+		auto_slots_begin(run->auto_slots);
+	}
 	if (run->admission && !is_cleanup(job)) {
 		admit_child(state, job, attempt, ret_result);
-		return;
+	} else {
+		job_output_let_through(run, job);
+		run_child(state, job, attempt, ret_result);
 	}
-	job_output_let_through(run, job);
-	run_child(state, job, attempt, ret_result);
+	if (run->auto_slots) {
+		auto_slots_end(run->auto_slots, job->batch, state->worker ? worker_width(state->worker) : 1, ret_result);
+	}
 }

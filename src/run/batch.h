@@ -6,6 +6,7 @@
 #include "base/atomic.h"
 #include "engine/pool.h"
 #include "output/writer.h"
+#include "slots/controller.h"
 
 #include <stdbool.h>
 
@@ -42,6 +43,7 @@ struct batch {
 	atomic_uint_least64_t order; // items given an order so far
 	struct batch_stats *stats;   // for subscribers; NULL if there is none (publish.h)
 	struct autopack *autopack;   // of --pack=auto, or NULL
+	struct controller_batch pace; // of -j auto; guarded by its lock
 };
 
 // Makes a batch; `name` is copied. Returns it with one reference, which becomes the one of the pool's queue.

@@ -15,6 +15,7 @@
 #include "process/context.h"
 #include "process/signals.h"
 #include "run/admission.h"
+#include "run/auto_slots.h"
 #include "run/control.h"
 #include "run/dag.h"
 #include "run/feed.h"
@@ -109,6 +110,10 @@ static void run_loop(struct run *run) {
 		}
 		uint64_t marked = children_marked_step(run->children, now_ns()); // what the above, or --cancel, is ending
 		next = marked < next ? marked : next;
+		if (run->auto_slots) {
+			uint64_t due = auto_slots_tick(run->auto_slots, now_ns());
+			next = due < next ? due : next;
+		}
 		if (run->status_display) {
 			uint64_t due = status_display_tick(run, now_ns());
 			next = due < next ? due : next;

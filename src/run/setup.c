@@ -14,6 +14,7 @@
 #include "base/write_limit.h"
 #include "process/signals.h"
 #include "run/admission.h"
+#include "run/auto_slots.h"
 #include "run/control.h"
 #include "run/autopack.h"
 #include "run/created_files.h"
@@ -51,6 +52,10 @@ enum {
 
 // ---- what the parts are opened by ----
 
+static void warn_of_limit(const struct run *run, const char *jobs, unsigned limit) {
+	diag_warn("-j %s: %lu descriptors are enough for %u job%s at once", jobs, run->nofile, limit, limit == 1 ? "" : "s");
+}
+
 // Loads the manifest, and takes from it what the command line does not say. Returns 0, or -1 after a message.
 static int open_manifest(struct run *run) {
 	const struct options *options = run->options;
@@ -73,6 +78,30 @@ static int open_manifest(struct run *run) {
 	return dag_check_files(run);
 }
 
+// By -j auto. Returns 0, or -1 after a message.
+static int open_auto_slots(struct run *run, const char *jobs, unsigned long nofile, unsigned *ret_slots, bool *ret_guarded) {
+	struct slots_bounds bounds;
+	char *error;
+	if (slots_auto_parse(jobs, nofile, &bounds, &error) != 0) {
+		diag_error("%s", error);
+		free(error);
+		return -1;
+	}
+	unsigned limit = slots_limit(nofile);
+	if (bounds.most > limit) {
+		warn_of_limit(run, jobs, limit);
+		bounds.most = limit;
+	}
+	bounds.most = limits_for_processes(bounds.most, ret_guarded);
+	bounds.least = bounds.least < bounds.most ? bounds.least : bounds.most;
+	if (run->options->pipe != PIPE_NOT) { // there are blocks for as many jobs
+		unsigned cpus = slots_usable_cpus();
+		bounds.most = bounds.least > cpus ? bounds.least : bounds.most < cpus ? bounds.most : cpus;
+	}
+	*ret_slots = run_is_serial(run) ? 1 : auto_slots_open(run, &bounds);
+	return 0;
+}
+
 // The number of slots by -j, within the descriptors there are, and whether there is room for the guardian. Returns 0, or -1 after a message.
 static int count_slots(struct run *run, unsigned *ret_slots, bool *ret_guarded) {
 	const char *most = run->options->tee ? "0" : "100%"; // --tee: all at once, as in GNU parallel
@@ -83,6 +112,9 @@ static int count_slots(struct run *run, unsigned *ret_slots, bool *ret_guarded) 
 	if (admission_open(run, jobs) != 0) { // it may be a file, which is not to change between two looks
 		return -1;
 	}
+	if (slots_is_auto(jobs)) {
+		return open_auto_slots(run, jobs, nofile, ret_slots, ret_guarded);
+	}
 	if (slots_parse(jobs, nofile, ret_slots, &error) != 0) {
 		diag_error("%s", error);
 		free(error);
@@ -90,11 +122,16 @@ static int count_slots(struct run *run, unsigned *ret_slots, bool *ret_guarded) 
 	}
 	unsigned limit = slots_limit(nofile);
 	if (*ret_slots > limit) {
-		diag_warn("-j %s: %lu descriptors are enough for %u job%s at once", jobs, run->nofile, limit, limit == 1 ? "" : "s");
+		warn_of_limit(run, jobs, limit);
 		*ret_slots = limit;
 	}
 	*ret_slots = limits_for_processes(*ret_slots, ret_guarded);
 	return 0;
+}
+
+// Slots that the run may have at most, whatever becomes of their number.
+static unsigned most_slots(const struct run *run) {
+	return run->auto_slots ? auto_slots_most(run->auto_slots) : run->slots;
 }
 
 // Slots that the run may have where others know how many there are: as many as they say, or, if they do not (0), as can be.
@@ -122,19 +159,22 @@ static int open_leases(struct run *run) {
 		jobserver_slots_hide(run->context);
 	}
 	char *why;
-	unsigned slots = options->jobs || (run->manifest && run->manifest->slots) ? run->slots : 0, most;
+	unsigned slots = options->jobs || (run->manifest && run->manifest->slots) ? most_slots(run) : 0, most;
 	enum jobserver_found found = jobserver_slots_connect(options, &most, &run->jobserver, &why);
 	if (found == JOBSERVER_CLIENT) {
 		free(why);
 		run->slots = slots > 0 ? slots : count_most(run, most);
+		auto_slots_close(run); // how many there are is decided there
 		return 0;
 	}
 	int result = leases_open(options, run->context, &slots, &run->leases);
 	if (run->leases || options->pool.name) {
 		run->slots = slots;
+		auto_slots_close(run);
 	} else if (result == 0 && found == JOBSERVER_CLOSED) {
 		diag_warn("%s; one job runs at a time", why);
 		run->slots = 1;
+		auto_slots_close(run);
 	}
 	free(why);
 	return result;
@@ -287,6 +327,9 @@ static void on_starving(void *arg) {
 	if (run->jobserver) {
 		jobserver_slots_look(run->jobserver);
 	}
+	if (run->auto_slots) {
+		auto_slots_starving(run->auto_slots);
+	}
 }
 
 // Under the pool's lock.
@@ -341,7 +384,7 @@ static struct pool *make_pool(struct run *run, unsigned slots) {
 			.trace = run->trace || run->start_order ? on_dispatch : NULL,
 			.returned = on_returned,
 			.flush = run->log ? on_flush : NULL,
-			.starving = run->leases || run->nested || run->jobserver ? on_starving : NULL,
+			.starving = run->leases || run->nested || run->jobserver || run->auto_slots ? on_starving : NULL,
 			.surplus = run->leases || run->jobserver ? on_surplus : NULL,
 			.reserving = publish_is_on(run) ? on_reserving : NULL,
 			.trouble = on_pool_trouble,
@@ -412,7 +455,7 @@ static void open_executor(struct run *run, bool guarded) {
 	if (run->leases) {
 		run->executor = leases_executor(run->leases, &run->executor);
 	}
-	if (!options->dry_run && (run->nested = nested_open(&run->executor, run->slots, /* lends */ !run->leases, run->context))) {
+	if (!options->dry_run && (run->nested = nested_open(&run->executor, most_slots(run), /* lends */ !run->leases, run->context))) {
 		run->executor = nested_executor(run->nested);
 	}
 	if (run->jobserver) {

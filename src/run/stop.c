@@ -12,6 +12,7 @@
 #include "base/write_limit.h"
 #include "process/signals.h"
 #include "run/admission.h"
+#include "run/auto_slots.h"
 #include "run/block_feed.h"
 #include "run/created_files.h"
 #include "run/dag.h"
@@ -252,6 +253,7 @@ static void end_output(struct run *run) {
 	retry_queue_destroy(run->retry_queue);
 	created_files_destroy(run->created_files);
 	admission_close(run);
+	auto_slots_close(run);
 	start_order_destroy(run->start_order);
 	terminal_close(run);
 	if (run->writer) {

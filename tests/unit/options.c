@@ -614,7 +614,10 @@ static void test_durations(void) {
 
 static void test_jobs(void) {
 	REFUSED("--jobs must be N, +N, -N, N%", "-j", "0.5", "x");
-	REFUSED("--jobs must be N, +N, -N, N%", "-jauto", "x");
+	REFUSED("--jobs must be N, +N, -N, N%", "-jautomatic", "x");
+	REFUSED("--jobs auto takes bounds as in auto:2-64", "-jauto:4-2", "x");
+	RUNS("-jauto:2-64", "x");
+	check_string(o.jobs, "auto:2-64");
 	RUNS("--retries", "3", "x");
 	check_equal(o.attempts, 3);
 	RUNS("--retries", "0", "x");

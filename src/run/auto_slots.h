@@ -1,0 +1,32 @@
+// -j auto: the number of a run's slots, by what its jobs do. It looks, the controller decides (slots/controller.h).
+//
+// A look costs some system calls for each job that is looked at, of which there are at most 64; the next one follows so much
+// later that they take no more than a hundredth of one processor. Nothing is looked at while no item waits for a slot or no
+// job runs.
+
+#ifndef FAIRPAR_RUN_AUTO_SLOTS_H
+#define FAIRPAR_RUN_AUTO_SLOTS_H
+
+#include "job/job.h"
+#include "run/batch.h"
+#include "run/run.h"
+#include "slots/slots.h"
+
+// Makes run->auto_slots, which auto_slots_close() frees (NULL-safe). Returns the slots to begin with.
+unsigned auto_slots_open(struct run *run, const struct slots_bounds *bounds);
+void auto_slots_close(struct run *run);
+
+// The most slots that there are ever going to be.
+unsigned auto_slots_most(const struct auto_slots *auto_slots);
+
+// hooks.starving of the pool: items wait for a slot again. From any thread.
+void auto_slots_starving(struct auto_slots *auto_slots);
+
+// An attempt of a job of the batch begins, before it waits for anything else than its slot; and has ended. On its worker.
+void auto_slots_begin(struct auto_slots *auto_slots);
+void auto_slots_end(struct auto_slots *auto_slots, struct batch *batch, unsigned width, const struct result *result);
+
+// For the event loop: looks if that is due. Returns when to call again (now_ns() time), or TIME_NEVER.
+uint64_t auto_slots_tick(struct auto_slots *auto_slots, uint64_t now);
+
+#endif

@@ -1,4 +1,4 @@
-# -j auto: the number of jobs at once that fairpar finds by itself.
+# -j auto: the number of jobs at once that fairpar finds by itself; and how a number that changes is told.
 
 load helper
 
@@ -58,6 +58,17 @@ meet() {
 	end_fairpar
 	exec {door}>&-
 	assert_contains "$(reasons)" 'memory is short'
+}
+
+@test "a number of slots that changes is told: in the summary, by --explain, and as a line in the drawing" {
+	echo 1 >slots
+	run_fairpar --log run.jsonl --report run.svg --summary=always -j slots sh -c ::: 'echo 3 >slots' true true
+	assert_contains "$stderr" '; 1 to 3 slots, '
+	grep -q '<title>1 to 3 slots</title><path class="o" d="M70 ' run.svg
+	run_fairpar --from-log run.jsonl --explain
+	assert_contains "$output" 'slots: 3 from now on: -j'
+	run_fairpar --from-log run.jsonl --explain=2
+	[[ $output != *slots:* ]] || fail "$output"
 }
 
 @test "-j auto: what cannot be right is refused" {

@@ -69,7 +69,9 @@ static void add_totals(struct buf *buf, const struct run_stats *stats) {
 	}
 	text_add_time(buf, stats_wall(stats));
 	if (stats->slots > 0) { // else the log has lost its first line
-		buf_printf(buf, " · %u slot%s · %u%% busy", stats->slots, stats->slots == 1 ? "" : "s", (unsigned)(stats->busy * 100));
+		buf_adds(buf, " · ");
+		stats_add_slots(buf, stats);
+		buf_printf(buf, " · %u%% busy", (unsigned)(stats->busy * 100));
 	}
 }
 
@@ -457,6 +459,23 @@ static void add_strip(const struct sheet *sheet) {
 	}
 }
 
+// How many slots there were, if that has changed: a line over the shares.
+static void add_slots_line(const struct sheet *sheet) {
+	const struct timeline *timeline = sheet->timeline;
+	const struct run_stats *stats = timeline->palette->stats;
+	double bottom = sheet->strip + STRIP, unit = (double)STRIP / (stats->most_slots > timeline->slots ? stats->most_slots : timeline->slots);
+	if (stats->nchanges == 0) {
+		return;
+	}
+	buf_printf(sheet->buf, "<g class=\"b\"><title>");
+	stats_add_slots(sheet->buf, stats);
+	buf_printf(sheet->buf, "</title><path class=\"o\" d=\"M%d %.1f", LEFT, bottom - stats->slots * unit);
+	for (size_t i = 0; i < stats->nchanges; ++i) {
+		buf_printf(sheet->buf, "H%.1fV%.1f", bar_x(sheet, stats->changes[i].at), bottom - stats->changes[i].slots * unit);
+	}
+	buf_printf(sheet->buf, "H%d\"/></g>\n", LEFT + TIMELINE_WIDTH);
+}
+
 void svg_draw(struct buf *buf, const struct timeline *timeline, enum svg_use use) {
 	const struct run_stats *stats = timeline->palette->stats;
 	struct sheet sheet = {.buf = buf, .timeline = timeline};
@@ -475,6 +494,7 @@ void svg_draw(struct buf *buf, const struct timeline *timeline, enum svg_use use
 	add_cells(&sheet);
 	add_bars(&sheet);
 	add_strip(&sheet);
+	add_slots_line(&sheet);
 	add_axis(&sheet, sheet.strip + STRIP);
 	svg_add_title(&head, stats);
 	buf_adds(&head, " · ");

@@ -303,6 +303,19 @@ static void count_lost(struct explain *explain, const struct event_lost *lost) {
 	}
 }
 
+// Said where no job is asked for.
+static void add_slots(struct explain *explain, const struct event_slots *slots) {
+	if (explain->which_seq == 0 && !explain->which_batch) {
+		buf_printf(&explain->text, "slots: %u from now on", slots->slots);
+		if (slots->why) {
+			buf_adds(&explain->text, ": ");
+			text_add_text(&explain->text, slots->why, strlen(slots->why), 60);
+		}
+		buf_addc(&explain->text, '\n');
+		++explain->nlines;
+	}
+}
+
 void explain_on_event(void *arg, const struct event *event) {
 	struct explain *explain = arg;
 	switch (event->kind) {
@@ -317,6 +330,9 @@ void explain_on_event(void *arg, const struct event *event) {
 		break;
 	case EVENT_LOST:
 		count_lost(explain, &event->u.lost);
+		break;
+	case EVENT_SLOTS:
+		add_slots(explain, &event->u.slots);
 		break;
 	case EVENT_WAIT:
 		if (event->u.wait.why == WHY_NEEDS && event->u.wait.batch) {

@@ -74,7 +74,7 @@ struct stats_private {
 	struct map names;       // number of a batch
 	struct running_table retried; // jobs counted in stats_batch.retried that have not ended
 	struct arena facts;     // the strings of the run's start
-	unsigned slots;         // now
+	size_t changes_cap;
 	uint64_t slots_since;   // event time
 	double capacity;        // slots × nanoseconds until then
 };
@@ -117,6 +117,7 @@ void stats_free(struct run_stats *stats) {
 		free(stats->inner[i].batch);
 		free(stats->inner[i].to);
 	}
+	free(stats->changes);
 	free(stats->batches);
 	map_fini(&inside->names);
 	running_table_fini(&inside->retried);
@@ -203,7 +204,7 @@ static void note_start(struct run_stats *stats, const struct event_run_start *ev
 		stats->argv[i] = keep(inside, event->argv[i]);
 	}
 	stats->time_ns = event->time_ns;
-	stats->slots = inside->slots = event->slots;
+	stats->slots = stats->slots_now = stats->least_slots = stats->most_slots = event->slots;
 	stats->fair_time = event->fair_time;
 	stats->start = inside->slots_since = at;
 }
@@ -213,10 +214,30 @@ static uint64_t in_whole_us(const struct run_stats *stats, uint64_t at) {
 	return stats->start + (at > stats->start ? event_us(at - stats->start) * 1000 : 0);
 }
 
-static void count_capacity(struct stats_private *inside, uint64_t until) {
+static void count_capacity(const struct run_stats *stats, uint64_t until) {
+	struct stats_private *inside = stats->inside;
 	if (until > inside->slots_since) {
-		inside->capacity += (double)inside->slots * (double)(until - inside->slots_since);
+		inside->capacity += (double)stats->slots_now * (double)(until - inside->slots_since);
 		inside->slots_since = until;
+	}
+}
+
+static void note_slots(struct run_stats *stats, unsigned slots, uint64_t at) {
+	stats->slots_now = slots;
+	stats->least_slots = slots < stats->least_slots ? slots : stats->least_slots;
+	stats->most_slots = slots > stats->most_slots ? slots : stats->most_slots;
+	if (stats->nchanges < STATS_CHANGES) {
+		grow_array(&stats->changes, &stats->inside->changes_cap, stats->nchanges + 1, sizeof(*stats->changes));
+		++stats->nchanges;
+	}
+	stats->changes[stats->nchanges - 1] = (struct stats_slots){.at = at, .slots = slots};
+}
+
+void stats_add_slots(struct buf *buf, const struct run_stats *stats) {
+	if (stats->least_slots < stats->most_slots) {
+		buf_printf(buf, "%u to %u slots", stats->least_slots, stats->most_slots);
+	} else {
+		buf_printf(buf, "%u slot%s", stats->slots, stats->slots == 1 ? "" : "s");
 	}
 }
 
@@ -434,7 +455,6 @@ static void count_lent(struct run_stats *stats, const struct event_lent *lent) {
 
 void stats_on_event(void *arg, const struct event *event) {
 	struct run_stats *stats = arg;
-	struct stats_private *inside = stats->inside;
 	struct stats_batch *batch;
 	if (event->kind == EVENT_RUN_START) {
 		note_start(stats, &event->u.run_start, event->at);
@@ -460,8 +480,8 @@ void stats_on_event(void *arg, const struct event *event) {
 		count_lent(stats, &event->u.lent);
 		break;
 	case EVENT_SLOTS:
-		count_capacity(inside, at);
-		inside->slots = event->u.slots.slots;
+		count_capacity(stats, at);
+		note_slots(stats, event->u.slots.slots, at);
 		break;
 	case EVENT_RUN_END:
 		stats->has_end = true;
@@ -554,7 +574,7 @@ void stats_finish(struct run_stats *stats, uint64_t now) {
 	for (size_t i = 0; i < stats->nbatches; ++i) {
 		stats->batches[i].share = slot_time > 0 ? (double)stats->batches[i].slot_time / slot_time : 0;
 	}
-	count_capacity(inside, in_whole_us(stats, stats->end > 0 ? stats->end : now));
+	count_capacity(stats, in_whole_us(stats, stats->end > 0 ? stats->end : now));
 	stats->busy = inside->capacity > 0 ? slot_time / inside->capacity : 0;
 	stats->busy = stats->busy > 1 ? 1 : stats->busy;
 }

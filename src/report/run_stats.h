@@ -9,6 +9,7 @@
 #ifndef FAIRPAR_REPORT_RUN_STATS_H
 #define FAIRPAR_REPORT_RUN_STATS_H
 
+#include "base/buf.h"
 #include "base/map.h"
 #include "job/event.h"
 
@@ -18,6 +19,7 @@ enum {
 	STATS_FAILURES = 20,
 	STATS_LOSSES = 20,
 	STATS_INNER = 100,
+	STATS_CHANGES = 10000,
 };
 
 struct stats_batch {
@@ -77,6 +79,11 @@ struct stats_inner {
 	uint64_t first;         // event time: since when
 };
 
+struct stats_slots {
+	uint64_t at;            // event time
+	unsigned slots;         // from then on
+};
+
 struct run_stats {
 	char *run;              // ULID
 	char *version, *host, *cwd, *manifest, *joblog;
@@ -86,6 +93,9 @@ struct run_stats {
 	uint64_t start, end;    // event time; end 0: the log is cut off, or it still runs
 	uint64_t last;          // event time of the last event: the end of a log that is cut off
 	unsigned slots;         // at the start
+	unsigned slots_now, least_slots, most_slots; // since then
+	struct stats_slots *changes; // of their number, in order; of those beyond STATS_CHANGES the last is kept
+	size_t nchanges;
 	bool fair_time;
 	bool counts_items;      // jobs are processes of many items (--pack=auto): what counts jobs counts items
 	struct stats_batch *batches; // in the order of their first event
@@ -111,6 +121,9 @@ struct run_stats {
 // Empty statistics; the caller frees them with stats_free().
 struct run_stats *stats_new(void);
 void stats_free(struct run_stats *stats);
+
+// Appends how many slots there were: "1 slot", "8 slots", or "2 to 64 slots".
+void stats_add_slots(struct buf *buf, const struct run_stats *stats);
 
 // An event_fn: adds the event, and copies what it keeps; `arg` is the struct run_stats.
 void stats_on_event(void *arg, const struct event *event);

@@ -229,7 +229,11 @@ static void add_parts(struct line_builder *line) {
 	add_count(line);
 	if (!(line->without & RUNNING)) {
 		begin_part(line);
-		buf_printf(&line->text, "%llu running", ull(line->status->running));
+		buf_printf(&line->text, "%llu ", ull(line->status->running));
+		if (line->status->slots > 0) {
+			buf_printf(&line->text, "of %u ", line->status->slots);
+		}
+		buf_adds(&line->text, "running");
 	}
 	tail.nparts = line->nparts;
 	add_tail(&tail);

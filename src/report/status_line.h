@@ -22,6 +22,7 @@ struct status {
 	uint64_t started;    // jobs
 	uint64_t finished;   // jobs that have ended, however
 	uint64_t running;    // attempts
+	unsigned slots;      // whose number changes by itself; 0: it does not
 	uint64_t failed;     // of `finished`
 	uint64_t jobs;       // known so far
 	bool open;           // more may come

@@ -96,7 +96,9 @@ static void add_head(struct buf *buf, const struct run_stats *stats, const struc
 		buf_adds(buf, ", and the log ends before the run");
 	}
 	if (stats->slots > 0) { // else the log has lost its first line
-		buf_printf(buf, "; %u slot%s, %u%% busy", stats->slots, stats->slots == 1 ? "" : "s", (unsigned)(stats->busy * 100));
+		buf_adds(buf, "; ");
+		stats_add_slots(buf, stats);
+		buf_printf(buf, ", %u%% busy", (unsigned)(stats->busy * 100));
 	}
 	buf_addc(buf, '\n');
 }

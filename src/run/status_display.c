@@ -208,6 +208,7 @@ static void get_status(struct status_display *display, uint64_t now, struct stat
 	const struct run_stats *stats = display->stats;
 	struct status status = {
 		.started = eta_started(display->forecast),
+		.slots = display->run->auto_slots ? stats->slots_now : 0,
 		.elapsed = now - display->run->start,
 		.eta = NOT_KNOWN,
 		.mean = eta_mean(display->forecast),

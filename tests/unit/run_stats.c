@@ -222,6 +222,8 @@ static void test_slots(void) {
 	check_equal(stats->batches[1].slot_time, 15 * S);
 	check(stats->batches[1].share == 1);
 	check(stats->busy == 0.5); // 15 of 4 × 5 + 2 × 5
+	check(stats->least_slots == 2 && stats->most_slots == 4 && stats->slots_now == 2);
+	check(stats->nchanges == 1 && stats->changes[0].at == origin + 5 * S && stats->changes[0].slots == 2);
 	stats_free(stats);
 }
 

@@ -42,6 +42,8 @@ static void test_line(void) {
 	check_line(status_add_line(&buf_, &status, &details), "[57/?] 8 running, ETA ?, 1.50s each");
 	status.open = false;
 	check_line(status_add_line(&buf_, &status, &details), "[ 57/204 27%] 8 running, ETA ?, 147 left, 1.50s each");
+	status.slots = 12;
+	check_line(status_add_line(&buf_, &status, &utf8), "[ 57/204 27%] 8 of 12 running");
 }
 
 static void test_narrow(void) {

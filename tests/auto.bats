@@ -12,6 +12,14 @@ pressure() {
 	mv root/new root/proc/pressure/memory
 }
 
+# next_with FD TEXT: sets $line to the next one that has the text
+next_with() {
+	while IFS= read -rt "$patience" line <&"$1"; do
+		[[ $line != *"$2"* ]] || return 0
+	done
+	fail "no line has $2"
+}
+
 # meet N: $command ends when N jobs are there at once, and uses no CPU until then: the last one opens the door to all
 meet() {
 	local door
@@ -40,24 +48,28 @@ meet() {
 	assert_eq "$(jq -s 'map(select(.ev == "slots").slots) | max' run.jsonl)" 7
 }
 
-@test "-j auto: when all wait for memory there are fewer" {
-	need jq
+@test "-j auto: when all wait for memory there are fewer, and SIGUSR1 says why" {
 	use_faults
 	mkdir -p root/proc/pressure root/proc/self
-	pressure 0
-	mkfifo door
-	FAIRPAR_ROOT=$PWD/root start_fairpar -j auto:1-4 --log run.jsonl 'echo {} >>came; read -r _ <door' ::: {1..9}
+	make_fifo begun1 begun2 log err door
 	exec {door}<>door
-	# all wait all the time, until that is seen; the limit only ends a test that has failed
-	for ((us = 1; us < 100 * patience; us++)); do
-		pressure "${us}00000"
-		! grep -qs 'memory is short' run.jsonl || break
-		env sleep 0.01
-	done
-	yes | head -n 9 >&"$door"
-	end_fairpar
-	exec {door}>&-
-	assert_contains "$(reasons)" 'memory is short'
+	pressure 0
+	FAIRPAR_ROOT=$PWD/root "$FAIRPAR" -j auto:1-2 --log log '[ {} = 3 ] || echo >begun{}; read -r _ <door' ::: 1 2 3 2>err &
+	pid=$!
+	exec {err}<err {log}<log
+	await begun1
+	await begun2
+	pressure 60000000 # a minute, of the second that passes at most between two looks
+	next_with "$log" '"slots":1'
+	assert_contains "$line" '"why":"memory is short"'
+	kill -USR1 "$pid"
+	next_with "$err" slots:
+	assert_contains "$line" 'fairpar: slots: 1 for '
+	assert_contains "$line" 's: memory is short'
+	printf '\n\n\n' >&"$door"
+	cat <&"$log" >/dev/null
+	wait "$pid"
+	exec {log}<&- {err}<&- {door}>&-
 }
 
 @test "a number of slots that changes is told: in the summary, by --explain, and as a line in the drawing" {
@@ -65,6 +77,7 @@ meet() {
 	run_fairpar --log run.jsonl --report run.svg --summary=always -j slots sh -c ::: 'echo 3 >slots' true true
 	assert_contains "$stderr" '; 1 to 3 slots, '
 	grep -q '<title>1 to 3 slots</title><path class="o" d="M70 ' run.svg
+	grep -q '<title>3 slots: -j</title><path class="o" d="M' run.svg
 	run_fairpar --from-log run.jsonl --explain
 	assert_contains "$output" 'slots: 3 from now on: -j'
 	run_fairpar --from-log run.jsonl --explain=2

@@ -501,6 +501,16 @@ last_is() {
 	assert_contains "$stderr" 'fairpar: batches: one done; two running; three waits'
 }
 
+@test "with -j auto the line has the number of slots, and why it has changed" {
+	make_fifo door
+	exec {door}<>door # what is written stays
+	on_screen '"$FAIRPAR" --summary=never -j auto "read -r x <door #" ::: $(seq $(($(nproc) + 1)))'
+	sees ' running (jobs sleep)'
+	yes | head -n "$(($(nproc) + 1))" >&"$door"
+	lacks ' running'
+	exec {door}>&-
+}
+
 @test "the end of each batch is foretold, of those that wait for others too" {
 	make_fifo f1 f2 f3 f4 f5 f6
 	cat >m.yaml <<-'EOF'

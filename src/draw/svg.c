@@ -459,21 +459,38 @@ static void add_strip(const struct sheet *sheet) {
 	}
 }
 
-// How many slots there were, if that has changed: a line over the shares.
+// Ends the line of one number of slots, at the end of the run or where the next one is in sight.
+static void end_slots(const struct sheet *sheet, double x) {
+	buf_printf(sheet->buf, "H%.1f\"/></g>\n", x);
+}
+
+// How many slots there were, if that has changed: a line over the shares. Each change that is in sight tells its reason.
 static void add_slots_line(const struct sheet *sheet) {
 	const struct timeline *timeline = sheet->timeline;
 	const struct run_stats *stats = timeline->palette->stats;
+	struct buf *buf = sheet->buf;
 	double bottom = sheet->strip + STRIP, unit = (double)STRIP / (stats->most_slots > timeline->slots ? stats->most_slots : timeline->slots);
 	if (stats->nchanges == 0) {
 		return;
 	}
-	buf_printf(sheet->buf, "<g class=\"b\"><title>");
-	stats_add_slots(sheet->buf, stats);
-	buf_printf(sheet->buf, "</title><path class=\"o\" d=\"M%d %.1f", LEFT, bottom - stats->slots * unit);
+	double begun = LEFT, y = bottom - stats->slots * unit;
+	buf_adds(buf, "<g class=\"b\"><title>");
+	stats_add_slots(buf, stats);
+	buf_printf(buf, "</title><path class=\"o\" d=\"M%d %.1f", LEFT, y);
 	for (size_t i = 0; i < stats->nchanges; ++i) {
-		buf_printf(sheet->buf, "H%.1fV%.1f", bar_x(sheet, stats->changes[i].at), bottom - stats->changes[i].slots * unit);
+		const struct stats_slots *change = &stats->changes[i];
+		double x = bar_x(sheet, change->at);
+		if (x >= begun + 1) {
+			end_slots(sheet, x);
+			buf_printf(buf, "<g class=\"b\"><title>%u slot%s%s", change->slots, change->slots == 1 ? "" : "s", change->why ? ": " : "");
+			markup_add_escaped(buf, change->why ? change->why : "", change->why ? strlen(change->why) : 0);
+			buf_printf(buf, "</title><path class=\"o\" d=\"M%.1f %.1f", x, y);
+			begun = x;
+		}
+		y = bottom - change->slots * unit;
+		buf_printf(buf, "H%.1fV%.1f", x, y);
 	}
-	buf_printf(sheet->buf, "H%d\"/></g>\n", LEFT + TIMELINE_WIDTH);
+	end_slots(sheet, LEFT + TIMELINE_WIDTH);
 }
 
 void svg_draw(struct buf *buf, const struct timeline *timeline, enum svg_use use) {

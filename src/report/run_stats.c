@@ -75,6 +75,7 @@ struct stats_private {
 	struct running_table retried; // jobs counted in stats_batch.retried that have not ended
 	struct arena facts;     // the strings of the run's start
 	size_t changes_cap;
+	const char *reasons[STATS_REASONS]; // of changes of the number of slots, each once; in `facts`
 	uint64_t slots_since;   // event time
 	double capacity;        // slots × nanoseconds until then
 };
@@ -222,7 +223,21 @@ static void count_capacity(const struct run_stats *stats, uint64_t until) {
 	}
 }
 
-static void note_slots(struct run_stats *stats, unsigned slots, uint64_t at) {
+// One copy of each reason. Returns NULL for none, and for one that comes after STATS_REASONS others.
+static const char *keep_reason(struct stats_private *inside, const char *why) {
+	for (size_t i = 0; why && i < STATS_REASONS; ++i) {
+		if (!inside->reasons[i]) {
+			inside->reasons[i] = keep(inside, why);
+		}
+		if (strcmp(inside->reasons[i], why) == 0) {
+			return inside->reasons[i];
+		}
+	}
+	return NULL;
+}
+
+static void note_slots(struct run_stats *stats, const struct event_slots *event, uint64_t at) {
+	unsigned slots = event->slots;
 	stats->slots_now = slots;
 	stats->least_slots = slots < stats->least_slots ? slots : stats->least_slots;
 	stats->most_slots = slots > stats->most_slots ? slots : stats->most_slots;
@@ -230,7 +245,7 @@ static void note_slots(struct run_stats *stats, unsigned slots, uint64_t at) {
 		grow_array(&stats->changes, &stats->inside->changes_cap, stats->nchanges + 1, sizeof(*stats->changes));
 		++stats->nchanges;
 	}
-	stats->changes[stats->nchanges - 1] = (struct stats_slots){.at = at, .slots = slots};
+	stats->changes[stats->nchanges - 1] = (struct stats_slots){.at = at, .slots = slots, .why = keep_reason(stats->inside, event->why)};
 }
 
 void stats_add_slots(struct buf *buf, const struct run_stats *stats) {
@@ -481,7 +496,7 @@ void stats_on_event(void *arg, const struct event *event) {
 		break;
 	case EVENT_SLOTS:
 		count_capacity(stats, at);
-		note_slots(stats, event->u.slots.slots, at);
+		note_slots(stats, &event->u.slots, at);
 		break;
 	case EVENT_RUN_END:
 		stats->has_end = true;

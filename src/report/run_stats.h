@@ -20,6 +20,7 @@ enum {
 	STATS_LOSSES = 20,
 	STATS_INNER = 100,
 	STATS_CHANGES = 10000,
+	STATS_REASONS = 16,
 };
 
 struct stats_batch {
@@ -82,6 +83,7 @@ struct stats_inner {
 struct stats_slots {
 	uint64_t at;            // event time
 	unsigned slots;         // from then on
+	const char *why;        // in words, or NULL
 };
 
 struct run_stats {

@@ -82,23 +82,25 @@ enum {
 	MEAN = 1 << 0, LEFT = 1 << 1, BATCHES = 1 << 2, RUNNING = 1 << 3, TIME = 1 << 4, FAILED = 1 << 5,
 	PERCENT = 1 << 6,      // and its brackets
 	NUMBERS = 1 << 7,      // but for the percentage
-	TIMES = 1 << 8,        // of the batches, which are there only with all of these
+	TIMES = 1 << 8,        // of the batches, which are there only with all of these but the next
+	WHY = 1 << 9,          // the number of slots has changed
 };
 
 // The line is the first of these that there is room for: a part is there as a whole or not at all.
 static const unsigned less[] = {
 	0,
-	TIMES,
-	MEAN,
-	MEAN | LEFT,
-	MEAN | LEFT | BATCHES,
-	MEAN | LEFT | BATCHES | RUNNING,
-	MEAN | LEFT | BATCHES | RUNNING | PERCENT,
-	MEAN | LEFT | BATCHES | RUNNING | TIME,
-	MEAN | LEFT | BATCHES | RUNNING | TIME | PERCENT,
-	MEAN | LEFT | BATCHES | RUNNING | TIME | FAILED,
-	MEAN | LEFT | BATCHES | RUNNING | TIME | FAILED | PERCENT,
-	MEAN | LEFT | BATCHES | RUNNING | TIME | FAILED | NUMBERS,
+	WHY,
+	WHY | TIMES,
+	WHY | MEAN,
+	WHY | MEAN | LEFT,
+	WHY | MEAN | LEFT | BATCHES,
+	WHY | MEAN | LEFT | BATCHES | RUNNING,
+	WHY | MEAN | LEFT | BATCHES | RUNNING | PERCENT,
+	WHY | MEAN | LEFT | BATCHES | RUNNING | TIME,
+	WHY | MEAN | LEFT | BATCHES | RUNNING | TIME | PERCENT,
+	WHY | MEAN | LEFT | BATCHES | RUNNING | TIME | FAILED,
+	WHY | MEAN | LEFT | BATCHES | RUNNING | TIME | FAILED | PERCENT,
+	WHY | MEAN | LEFT | BATCHES | RUNNING | TIME | FAILED | NUMBERS,
 };
 
 // The line, being put together.
@@ -141,6 +143,10 @@ static void add_count(struct line_builder *line) {
 	}
 }
 
+static bool has_times(const struct line_builder *line) {
+	return !(line->without & ~(unsigned)WHY);
+}
+
 static void add_batch(struct buf *buf, const struct status_batch *batch, const struct line_builder *line) {
 	status_add_text(buf, batch->name, line->form->utf8);
 	if (batch->open) {
@@ -148,7 +154,7 @@ static void add_batch(struct buf *buf, const struct status_batch *batch, const s
 	} else {
 		buf_printf(buf, " %llu/%llu", ull(batch->finished), ull(batch->jobs));
 	}
-	if (line->without == 0 && batch->eta >= NS_PER_S / 2 && batch->eta != NOT_KNOWN) {
+	if (has_times(line) && batch->eta >= NS_PER_S / 2 && batch->eta != NOT_KNOWN) {
 		buf_addc(buf, ' ');
 		status_add_time(buf, batch->eta);
 	}
@@ -215,7 +221,7 @@ static size_t add_some_batches(struct line_builder *line, size_t taken, bool cou
 
 static void add_batches(struct line_builder *line, size_t taken) {
 	size_t before = line->text.len, left = add_some_batches(line, taken, /* counts_others */ false);
-	if (left > 0 && line->without == 0) {
+	if (left > 0 && has_times(line)) {
 		line->is_short = true; // rather all of them, without their times
 	} else if (left > 0) {
 		line->text.len = before;
@@ -234,6 +240,9 @@ static void add_parts(struct line_builder *line) {
 			buf_printf(&line->text, "of %u ", line->status->slots);
 		}
 		buf_adds(&line->text, "running");
+		if (line->status->slots_why && !(line->without & WHY)) {
+			buf_printf(&line->text, " (%s)", line->status->slots_why);
+		}
 	}
 	tail.nparts = line->nparts;
 	add_tail(&tail);

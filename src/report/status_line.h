@@ -23,6 +23,7 @@ struct status {
 	uint64_t finished;   // jobs that have ended, however
 	uint64_t running;    // attempts
 	unsigned slots;      // whose number changes by itself; 0: it does not
+	const char *slots_why; // the reason of the last change, or NULL
 	uint64_t failed;     // of `finished`
 	uint64_t jobs;       // known so far
 	bool open;           // more may come

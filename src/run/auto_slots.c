@@ -31,6 +31,7 @@ struct auto_slots {
 	double cpus;
 	uint64_t cpus_read;
 	uint64_t due;            // the next look
+	uint64_t changed;        // when the number was set last
 	uint64_t random;
 	// of the last look
 	pid_t pids[LOOKS];
@@ -59,7 +60,7 @@ unsigned auto_slots_open(struct run *run, const struct slots_bounds *bounds) {
 #endif
 	mutex_init(&auto_slots->lock, LOCK_AUTO_SLOTS);
 	auto_slots->cpus = slots_cpus(auto_slots->root);
-	auto_slots->cpus_read = now;
+	auto_slots->cpus_read = auto_slots->changed = now;
 	random_bytes(&auto_slots->random, sizeof(auto_slots->random));
 	pressure_open(&auto_slots->pressure, auto_slots->root, now);
 	controller_init(&auto_slots->controller, bounds->least, bounds->most, auto_slots->cpus, now);
@@ -193,9 +194,16 @@ static uint64_t look(struct auto_slots *auto_slots, unsigned slots_taken, uint64
 	look_at_machine(auto_slots, &sight);
 	uint64_t due = controller_look(controller, &sight);
 	if (controller->slots != before) {
+		auto_slots->changed = now;
 		set_slots(auto_slots->run, controller);
 	}
 	return due;
+}
+
+void auto_slots_show(const struct auto_slots *auto_slots) {
+	const struct controller *controller = &auto_slots->controller;
+	const char *why = controller->reason == CONTROLLER_KEPT ? "as at the beginning" : controller_reason_name(controller->reason);
+	diag_note("slots: %u for %.1fs: %s", controller->slots, (double)(now_ns() - auto_slots->changed) / 1e9, why);
 }
 
 // After a rest: what was is of no use any more.

@@ -26,6 +26,9 @@ void auto_slots_starving(struct auto_slots *auto_slots);
 void auto_slots_begin(struct auto_slots *auto_slots);
 void auto_slots_end(struct auto_slots *auto_slots, struct batch *batch, unsigned width, const struct result *result);
 
+// Says on standard error how many slots there are, and why. From the event loop.
+void auto_slots_show(const struct auto_slots *auto_slots);
+
 // For the event loop: looks if that is due. Returns when to call again (now_ns() time), or TIME_NEVER.
 uint64_t auto_slots_tick(struct auto_slots *auto_slots, uint64_t now);
 

@@ -209,6 +209,7 @@ static void get_status(struct status_display *display, uint64_t now, struct stat
 	struct status status = {
 		.started = eta_started(display->forecast),
 		.slots = display->run->auto_slots ? stats->slots_now : 0,
+		.slots_why = display->run->auto_slots && stats->nchanges > 0 ? stats->changes[stats->nchanges - 1].why : NULL,
 		.elapsed = now - display->run->start,
 		.eta = NOT_KNOWN,
 		.mean = eta_mean(display->forecast),

@@ -137,6 +137,9 @@ static void answer_signal(struct run *run, int signal) {
 		break;
 	case SIGUSR1:
 		children_each(run->children, list_child, &now);
+		if (run->auto_slots) {
+			auto_slots_show(run->auto_slots);
+		}
 		dag_show(run);
 		if (run->explain_live) {
 			explain_live_print(run);

@@ -214,7 +214,7 @@ static void test_slots(void) {
 	struct event event = ended("wide", 1, 0, 5 * S, OUTCOME_OK);
 	event.u.job_end.nslots = 3;
 	stats_on_event(stats, &event);
-	struct event slots = {.kind = EVENT_SLOTS, .at = origin + 5 * S, .u.slots = {.slots = 2}};
+	struct event slots = {.kind = EVENT_SLOTS, .at = origin + 5 * S, .u.slots = {.slots = 2, .why = "jobs sleep"}};
 	stats_on_event(stats, &slots);
 	end(10 * S);
 	check_equal(stats->batches[0].slot_time, 0);
@@ -224,6 +224,7 @@ static void test_slots(void) {
 	check(stats->busy == 0.5); // 15 of 4 × 5 + 2 × 5
 	check(stats->least_slots == 2 && stats->most_slots == 4 && stats->slots_now == 2);
 	check(stats->nchanges == 1 && stats->changes[0].at == origin + 5 * S && stats->changes[0].slots == 2);
+	check_string(stats->changes[0].why, "jobs sleep");
 	stats_free(stats);
 }
 

@@ -44,6 +44,9 @@ static void test_line(void) {
 	check_line(status_add_line(&buf_, &status, &details), "[ 57/204 27%] 8 running, ETA ?, 147 left, 1.50s each");
 	status.slots = 12;
 	check_line(status_add_line(&buf_, &status, &utf8), "[ 57/204 27%] 8 of 12 running");
+	status.slots_why = "jobs sleep";
+	check_line(status_add_line(&buf_, &status, &utf8), "[ 57/204 27%] 8 of 12 running (jobs sleep)");
+	check_line(status_add_line(&buf_, &status, &(struct status_form){.width = 41}), "[ 57/204 27%] 8 of 12 running");
 }
 
 static void test_narrow(void) {

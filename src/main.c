@@ -38,6 +38,7 @@
 //     job_output.c        where a job's output goes: spool, files (result_files.c), or items (line_items.c)
 //     batch_commands.c    what runs for a batch beside its items: on-failure, finally, listings
 //     admission.c         when a job may start: --load, --memfree, --delay auto (terminal.c: --tty, -p; start_order.c: -t, in order)
+//     auto_slots.c        how many jobs run at once by -j auto; learned_memory.c: what they needed in a former run
 //     autopack.c          how many items a process gets by --pack=auto; limits.c: how many descriptors and processes there may be
 //     block_feed.c        --pipe: data cut into blocks, one for each job (block.c); dealer.c: to jobs that run (tee.c)
 //     job_records.c       --joblog, and the jobs that --resume leaves out

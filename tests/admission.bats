@@ -226,6 +226,97 @@ one_by_one() {
 	assert_lines 1 2
 }
 
+# ---- what jobs were seen to need ----
+
+# fake_cgroup LIMIT: a cgroup in which jobs have what `eat` says
+fake_cgroup() {
+	need flock
+	fake_proc
+	printf "MemTotal: 16000000 kB\nMemAvailable: 8000000 kB\n" | put meminfo
+	mkdir -p root/proc/self root/group
+	echo 0::/ >root/proc/self/cgroup
+	echo "25 18 0:22 / /group rw - cgroup2 cgroup2 rw" >root/proc/self/mountinfo
+	echo "$1" >root/group/memory.max
+	echo 0 >root/group/memory.current
+	export FAIRPAR_ROOT=$PWD/root
+	cat >add <<-'END'
+		read -r bytes <root/group/memory.current
+		echo $((bytes + $1)) >>levels
+		echo $((bytes + $1)) >new && mv new root/group/memory.current
+		[ "$1" -lt 0 ] || echo >>came
+		[ "$(wc -l <came)" -lt 5 ] || seq 99 >door
+		wc -l <came
+	END
+	# eat BYTES: has so much for a moment, and the fourth one, which waits for the fifth, until that has come
+	cat >eat <<-'END'
+		ulimit -v 100000
+		number=$(flock lock sh add "$1")
+		{ head -c "$1" /dev/zero; [ "$number" -ne 4 ] || read -r _ <door; } | tail -c "$1" >/dev/null
+		flock lock sh add "-$1"
+	END
+	mkfifo door
+	exec 5<>door # what is written stays
+	: >came
+}
+
+most() { sort -n levels | tail -n 1; }
+
+@test "--memory=auto: jobs of a third of the limit are never more at once than it holds" {
+	need jq
+	fake_cgroup 100000000
+	run_fairpar --memory=auto -j8 --log run.jsonl sh eat 30000000 '#' ::: {1..9}
+	assert_eq "$(wc -l <came)" 9
+	(($(most) >= 60000000 && $(most) <= 100000000)) || fail "$(cat levels)"
+	assert_eq "$(jq -r 'select(.ev == "wait").why' run.jsonl | sort -u)" memory
+	grep -q 'is being found out' run.jsonl
+	(($(jq 'select(.ev == "batch_end").memory' run.jsonl) > 30000000)) || fail "$(cat run.jsonl)"
+}
+
+@test "--memory=auto: a job that needs more than there is runs alone, and that is said" {
+	fake_cgroup 20000000
+	run_fairpar --memory=auto -j4 sh eat 30000000 '#' ::: {1..3}
+	assert_eq "$(wc -l <came)" 3
+	assert_eq "$(most)" 30000000
+	assert_contains "$stderr" 'such jobs run alone'
+	assert_contains "$stderr" "is to need "
+}
+
+@test "--memory=auto: what a former run has learned is known from the log that --eta names" {
+	need jq
+	fake_cgroup 100000000
+	run_fairpar --memory=auto -j4 --log first.jsonl sh eat 30000000 '#' ::: 1 2 3
+	: >came
+	run_fairpar --memory=auto -j4 --eta=first.jsonl --log second.jsonl sh eat 30000000 '#' ::: 1 2 3 4 5 6
+	assert_eq "$(jq -r 'select(.ev == "wait").for' second.jsonl | grep -c 'found out')" 0
+	(($(most) <= 100000000)) || fail "$(cat levels)"
+}
+
+@test "--memory=auto: the memory of a manifest is taken as it is" {
+	fake_cgroup 100000000
+	export FAIRPAR_CGROUP_ROOT=$PWD/nosuch
+	cat >m.yaml <<-'END'
+		version: 1
+		batches:
+		  a: {args: [1, 2, 3, 4], run: "echo + >>log; : {}; echo - >>log", memory: 60M}
+	END
+	run_fairpar --memory=auto -j4 -f m.yaml
+	assert_eq "$(tr -d '\n' <log)" +-+-+-+-
+}
+
+@test "-j auto: jobs wait for their memory as with --memory=auto" {
+	fake_cgroup 100000000
+	run_fairpar -j auto:6-6 sh eat 30000000 '#' ::: {1..7}
+	assert_eq "$(wc -l <came)" 7
+	(($(most) >= 60000000 && $(most) <= 100000000)) || fail "$(cat levels)"
+}
+
+@test "-j auto --memory=none: jobs wait for no memory" {
+	need jq
+	fake_cgroup 1000000
+	run_fairpar -j auto:4-4 --memory=none --log run.jsonl sh eat 3000000 '#' ::: {1..5}
+	assert_eq "$(jq -r 'select(.ev == "wait").why' run.jsonl)" ''
+}
+
 # ---- pace ----
 
 @test "--delay TIMEauto grows with failures and shrinks with successes" {

@@ -84,6 +84,9 @@ struct status_options {
 	bool latest_line;
 };
 
+// What jobs wait for: MEMORY_AUTO and on in the order of the words of --memory.
+enum memory_use { MEMORY_UNSAID, MEMORY_AUTO, MEMORY_NONE };
+
 enum output_kind { OUTPUT_GROUP, OUTPUT_LINE_BUFFER, OUTPUT_UNGROUP };
 
 enum resume_kind {
@@ -173,6 +176,7 @@ struct options {
 	const char *load;                // --load as given, or NULL
 	size_t memfree, memsuspend;      // bytes, 0: none
 	bool noswap;
+	enum memory_use memory_use;      // --memory
 	bool interactive;                // -p
 
 	// jobs

@@ -177,6 +177,7 @@ struct event_batch_end {
 	const char *batch;
 	uint64_t ok, failed, cancelled, skipped; // jobs; as in event_run_end
 	uint64_t longest_wait;  // nanoseconds that it had a job to start and got no turn, at most; from an old log: 0
+	uint64_t memory;        // bytes that its jobs are learned to need; 0: nothing was learned
 };
 
 struct event_run_end {

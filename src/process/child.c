@@ -177,9 +177,10 @@ static void child_try(struct child *child, atomic_int *listed, struct spawn_erro
 // Waits for the memory that the child has declared. Returns false if it was cancelled meanwhile.
 static bool child_claim(struct child *child) {
 	const struct child_config *config = child->config;
-	if (!config->memory) {
+	if (!config->memory && !config->learned) {
 		return true;
 	}
+	child->claim.learned = config->memory ? NULL : config->learned;
 	child->claim.waits = config->waits;
 	child->claim.waits_arg = config->started_arg;
 	child->claim.origin = config->origin;
@@ -479,6 +480,7 @@ void child_run(struct children *children, const struct child_config *config, str
 	child_attend(&child);
 	child_reap(&child, ret_result);
 	child_read_rest(&child, ret_result->end);
+	memory_claim_learn(&children->memory, &child.claim, (uint64_t)ret_result->usage.ru_maxrss * 1024);
 	// after the last read, for what is left in the cgroup may still write
 	bool ran_out = memory_claim_close(&children->memory, &child.claim);
 	ret_result->out_of_memory |= ran_out && (ret_result->outcome == OUTCOME_SIGNAL || ret_result->outcome == OUTCOME_FAILED);

@@ -192,6 +192,7 @@ struct child_config {
 	const struct output_reader *output_reader; // NULL: stdout and stderr are inherited (--ungroup)
 	uint64_t timeout;            // nanoseconds, 0: none
 	uint64_t memory;             // bytes that it may use or must find available (process/memory.h), 0: no limit
+	struct memory_learned *learned; // what its batch is learned to need, where `memory` is 0; borrowed, or NULL
 	const char *label;           // for listings; borrowed during the call
 	bool takes_no_slot;          // it runs beside the slots
 	const void *origin;          // for who stands between the run and the children, and for children_cancel()

@@ -6,6 +6,7 @@
 #include "base/buf.h"
 #include "base/diag.h"
 #include "base/text.h"
+#include "process/memory_room.h"
 #include "process/proc.h"
 #include "process/proctree.h"
 
@@ -14,8 +15,17 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+enum {
+	OTHERS_PART = 20,    // of the memory is left to others, where it is learned what jobs need
+	FRESH_MS = 250,      // a reading holds then, and what starts meanwhile counts as if it had used nothing
+	LOOK_MS = 10,        // at least between two looks at the jobs, for want of memory; they take no more than a
+	LOOK_PART = 50,      // … part of the time of one processor
+	SAMPLE_MS = 1000,    // between looks at some jobs where there is no want
+	SAMPLE_MOST = 16,
+};
+
 void memory_init(struct memory *memory) {
-	*memory = (struct memory){.meminfo = "/proc/meminfo", .root = {.fd = -1}};
+	*memory = (struct memory){.meminfo = "/proc/meminfo", .groups_root = "", .root = {.fd = -1}};
 	mutex_init(&memory->lock, LOCK_MEMORY);
 	cond_init(&memory->found);
 	list_init(&memory->waiting);
@@ -25,6 +35,8 @@ void memory_init(struct memory *memory) {
 	memory->asked_root = root && *root ? root : NULL;
 #ifdef FAIRPAR_FAULTS
 	const char *meminfo = getenv("FAIRPAR_MEMINFO");
+	memory->groups_root = meminfo ? NULL : memory->groups_root; // what is made up is all there is
+	memory->groups_root = getenv("FAIRPAR_ROOT") ? getenv("FAIRPAR_ROOT") : memory->groups_root;
 	memory->meminfo = meminfo ? meminfo : memory->meminfo;
 #endif
 }
@@ -60,6 +72,11 @@ static bool measure(struct memory *memory, uint64_t *ret_available, uint64_t *re
 		diag_warn("memory: no figures in '%s'%s%s; jobs do not wait for memory", memory->meminfo, error ? ": " : "",
 		          error ? strerror(error) : "");
 	}
+	if (known && memory->groups_root) {
+		struct memory_room room = memory_room_look(memory->groups_root);
+		*ret_available = room.left < *ret_available ? room.left : *ret_available;
+		*ret_total = room.limit < *ret_total ? room.limit : *ret_total;
+	}
 	return known;
 }
 
@@ -88,7 +105,15 @@ bool memory_fits(uint64_t need, const uint64_t *unused, size_t n, uint64_t avail
 	return need <= available;
 }
 
-// Copies of what the admitted ones have declared, and of their pids.
+#define MOST_BYTES (UINT64_C(1) << 46) // of a job, so that the sum of all is a number
+
+// What it takes, with the lock.
+static uint64_t bytes_of(const struct memory_claim *claim) {
+	uint64_t bytes = claim->learned ? memory_learned_need(claim->learned) : claim->bytes;
+	return bytes < MOST_BYTES ? bytes : MOST_BYTES;
+}
+
+// Copies of what the admitted ones take, and of their pids.
 struct admitted_claims {
 	uint64_t *bytes;
 	pid_t *pids;
@@ -100,7 +125,7 @@ static struct admitted_claims admitted_copy(const struct memory *memory) {
 	admitted.bytes = xcalloc(memory->nadmitted + 1, sizeof(*admitted.bytes));
 	admitted.pids = xcalloc(memory->nadmitted + 1, sizeof(*admitted.pids));
 	list_for_each_entry(&memory->admitted, struct memory_claim, claim, link) {
-		admitted.bytes[admitted.n] = claim->bytes;
+		admitted.bytes[admitted.n] = bytes_of(claim);
 		admitted.pids[admitted.n++] = claim->pid;
 	}
 	return admitted;
@@ -133,17 +158,184 @@ static bool may_start(struct memory *memory, const struct memory_claim *claim, s
 	                         || memory_fits(claim->bytes, admitted->bytes, admitted->n, *ret_available));
 }
 
-// ---- the wait ----
+// ---- the rule where it is learned what jobs need ----
 
-// Wakes the first of those who wait, under the lock: the others could not go before it.
-static void wake_first(struct memory *memory) {
-	if (!list_is_empty(&memory->waiting)) {
-		cond_signal(&list_entry(memory->waiting.next, struct memory_claim, link)->turn);
+#define GROWN UINT64_C(0x100000) // a job that has so much more than before, and a sixteenth, has grown
+
+// Counts the claim as admitted, or no longer; with the lock.
+static void count_admitted(struct memory *memory, const struct memory_claim *claim, bool is_admitted) {
+	uint64_t bytes = bytes_of(claim);
+	memory->reserved += is_admitted ? bytes : -bytes;
+	memory->nadmitted += is_admitted ? 1 : (size_t)-1;
+	if (claim->learned) {
+		claim->learned->running += is_admitted ? 1 : (unsigned)-1;
 	}
 }
 
+static uint64_t reserved_for(const struct memory_learned *learned) {
+	return memory_learned_need(learned) * learned->running;
+}
+
+// A running job that is looked at.
+struct seen_job {
+	const struct memory_claim *claim; // which may have gone meanwhile
+	pid_t pid;
+	uint64_t used;
+};
+
+// Gets up to `most` jobs that run, of the batch or of all (NULL), with the lock. The caller frees the list.
+static struct seen_job *jobs_to_see(const struct memory *memory, const struct memory_learned *learned, size_t most, size_t *ret_n) {
+	struct seen_job *jobs = xcalloc((memory->nadmitted < most ? memory->nadmitted : most) + 1, sizeof(*jobs));
+	size_t n = 0;
+	list_for_each_entry(&memory->admitted, struct memory_claim, claim, link) {
+		if (n < most && claim->pid > 0 && (!learned || claim->learned == learned)) {
+			jobs[n++] = (struct seen_job){.claim = claim, .pid = claim->pid};
+		}
+	}
+	*ret_n = n;
+	return jobs;
+}
+
+// Notes what a job was seen to have, with the lock. Returns whether it has grown.
+static bool note_used(struct memory *memory, struct memory_claim *claim, uint64_t used) {
+	bool grown = used > claim->seen + claim->seen / 16 + GROWN;
+	claim->seen = used > claim->seen ? used : claim->seen;
+	if (claim->learned) {
+		memory->reserved -= reserved_for(claim->learned);
+		memory_learned_note(claim->learned, used);
+		memory->reserved += reserved_for(claim->learned);
+	}
+	return grown;
+}
+
+// Looks at up to `most` running jobs of the batch, or of all (NULL), with the lock, which is given back meanwhile. Returns the
+// bytes that they have; *ret_grown: one has grown, or has never been looked at.
+static uint64_t look_at_jobs(struct memory *memory, const struct memory_learned *learned, size_t most, bool *ret_grown) {
+	size_t n, at = 0;
+	struct seen_job *jobs = jobs_to_see(memory, learned, most, &n);
+	mutex_unlock(&memory->lock);
+	for (size_t i = 0; i < n; ++i) {
+		jobs[i].used = proctree_memory(jobs[i].pid); // 0 when it has ended; it may be another's by now, and wrong once
+	}
+	mutex_lock(&memory->lock);
+	uint64_t used = 0;
+	*ret_grown = false;
+	// in the order that they had, but for those that are new, or waited for others: these are behind
+	list_for_each_entry(&memory->admitted, struct memory_claim, claim, link) {
+		size_t i = at;
+		while (i < n && (jobs[i].claim != claim || jobs[i].pid != claim->pid)) {
+			++i;
+		}
+		if (i < n) {
+			*ret_grown |= note_used(memory, claim, jobs[i].used);
+			uint64_t bytes = bytes_of(claim);
+			used += jobs[i].used < bytes ? jobs[i].used : bytes;
+			at = i + 1;
+		}
+	}
+	free(jobs);
+	return used;
+}
+
+// Reads what there is, with the lock, which is given back meanwhile. Returns false if it is not known.
+static bool read_available(struct memory *memory, uint64_t now) {
+	uint64_t available, total;
+	mutex_unlock(&memory->lock);
+	bool known = measure(memory, &available, &total);
+	mutex_lock(&memory->lock);
+	if (known) {
+		uint64_t others = total / OTHERS_PART;
+		memory->total = total - others;
+		memory->available = available > others ? available - others : 0;
+	} else {
+		memory->total = memory->available = UINT64_MAX;
+	}
+	memory->fresh_until = now + FRESH_MS * (uint64_t)NS_PER_MS;
+	return known;
+}
+
+// With the lock, which is given back meanwhile.
+static void report_excess(struct memory *memory, const struct memory_claim *claim, uint64_t need) {
+	uint64_t total = memory->total;
+	if (!atomic_exchange(&memory->has_exceeded, true)) {
+		mutex_unlock(&memory->lock);
+		diag_warn("memory: '%s' is to need %s, as others of its batch, and there is %s for jobs; such jobs run alone",
+		          text_shows(claim->label), memory_show(need), memory_show(total));
+		mutex_lock(&memory->lock);
+	}
+}
+
+// Whether a job of which is learned what it needs may start now, with the lock, which is given back meanwhile; *ret_again: when
+// to look again.
+static bool consider_learned(struct memory *memory, const struct memory_claim *claim, uint64_t *ret_again) {
+	uint64_t now = now_ns(), need = bytes_of(claim);
+	bool grown;
+	*ret_again = now + NS_PER_S;
+	if (need == 0) {
+		return true; // nothing is known: it is to be found out
+	}
+	if (now >= memory->fresh_until) {
+		read_available(memory, now);
+	}
+	if (atomic_load_relaxed(&claim->learned->peak) > memory->total) {
+		report_excess(memory, claim, need);
+	}
+	if (memory->nadmitted == 0) {
+		return true; // or none ever would
+	}
+	if (memory->reserved <= memory->available && need <= memory->available - memory->reserved) {
+		if (now >= memory->sample_due) {
+			memory->sample_due = now + SAMPLE_MS * (uint64_t)NS_PER_MS;
+			look_at_jobs(memory, NULL, SAMPLE_MOST, &grown);
+		}
+		return true; // as if those that run had used nothing: so most need not be asked
+	}
+	if (now < memory->look_due) {
+		*ret_again = memory->look_due;
+		return false;
+	}
+	uint64_t used = look_at_jobs(memory, NULL, SIZE_MAX, &grown);
+	uint64_t looked = now_ns(), pause = (looked - now) * LOOK_PART, least = LOOK_MS * (uint64_t)NS_PER_MS;
+	memory->look_due = looked + (pause > least ? pause : least);
+	read_available(memory, looked); // after it: what was used meanwhile counts twice and not never
+	uint64_t unused = memory->reserved > used ? memory->reserved - used : 0;
+	return memory->nadmitted == 0 || (unused <= memory->available && bytes_of(claim) <= memory->available - unused);
+}
+
+// ---- the wait ----
+
+// Must it wait until more is known of its batch?
+static bool is_held_back(const struct memory_claim *claim) {
+	return claim->learned && memory_learned_holds_back(claim->learned);
+}
+
+// The first of those who wait but are not held back, or with `learned` of those of that batch; or NULL. With the lock.
+static struct memory_claim *first_of(const struct memory *memory, const struct memory_learned *learned) {
+	list_for_each_entry(&memory->waiting, struct memory_claim, claim, link) {
+		if (learned ? claim->learned == learned : !is_held_back(claim)) {
+			return claim;
+		}
+	}
+	return NULL;
+}
+
+static void wake(struct memory_claim *claim) {
+	if (claim) {
+		cond_signal(&claim->turn);
+	}
+}
+
+// Wakes the first of those who wait, under the lock: the others could not go before it.
+static void wake_first(struct memory *memory) {
+	wake(first_of(memory, NULL));
+}
+
 // Sleeps until there may be more, with the lock: until a job with a declaration ends; where none runs no signal comes.
-static void wait_more(struct memory *memory, struct memory_claim *claim, uint64_t available) {
+static void wait_more(struct memory *memory, struct memory_claim *claim, uint64_t available, uint64_t again) {
+	if (claim->learned) {
+		cond_wait_until(&claim->turn, &memory->lock, again); // jobs may have come to need less, and others, too
+		return;
+	}
 	if (memory->nadmitted > 0) {
 		cond_wait(&claim->turn, &memory->lock);
 		return;
@@ -158,8 +350,28 @@ static void wait_more(struct memory *memory, struct memory_claim *claim, uint64_
 	cond_wait_until(&claim->turn, &memory->lock, now_ns() + NS_PER_S);
 }
 
-// Whether the claim may start now, with the lock, which is given back meanwhile; *ret_ended counts the ends before it.
-static bool consider(struct memory *memory, struct memory_claim *claim, uint64_t *ret_ended, uint64_t *ret_available) {
+// Sleeps until more is known of the batch, with the lock: until one of its jobs ends, or is found to grow no more.
+static void wait_known(struct memory *memory, struct memory_claim *claim) {
+	struct memory_learned *learned = claim->learned;
+	bool grown;
+	if (first_of(memory, learned) != claim) {
+		cond_wait(&claim->turn, &memory->lock);
+	} else if (now_ns() < learned->due) {
+		cond_wait_until(&claim->turn, &memory->lock, learned->due);
+	} else {
+		look_at_jobs(memory, learned, SAMPLE_MOST, &grown);
+		memory_learned_looked(learned, grown, now_ns());
+	}
+}
+
+// Whether the claim may start now, with the lock, which is given back meanwhile; *ret_ended counts the ends before it. If
+// not, *ret_available is what there is, and *ret_again, of a learned one, when to look again.
+static bool consider(struct memory *memory, struct memory_claim *claim, uint64_t *ret_ended, uint64_t *ret_available,
+                     uint64_t *ret_again) {
+	if (claim->learned) {
+		*ret_ended = memory->nended;
+		return consider_learned(memory, claim, ret_again);
+	}
 	struct admitted_claims admitted = admitted_copy(memory);
 	*ret_ended = memory->nended;
 	mutex_unlock(&memory->lock);
@@ -183,22 +395,30 @@ static void report_wait(struct memory *memory, struct memory_claim *claim) {
 static bool admit(struct memory *memory, struct memory_claim *claim, const atomic_bool *refusal) {
 	list_push_back(&memory->waiting, &claim->link);
 	while (!claim->is_admitted && !atomic_load_acquire(refusal)) { // pairs with the store of begin_termination()
-		uint64_t ended, available;
-		bool first = memory->waiting.next == &claim->link;
-		if (first && consider(memory, claim, &ended, &available)) {
-			claim->is_admitted = true; // nobody else can have been admitted meanwhile: this one is the first
+		uint64_t ended, available = 0, again = 0;
+		bool held_back = is_held_back(claim), first = !held_back && first_of(memory, NULL) == claim;
+		if (first && consider(memory, claim, &ended, &available, &again)) {
+			claim->is_admitted = !is_held_back(claim); // else one of its batch has come back from waiting for others
 		} else if (claim->waits) {
 			report_wait(memory, claim); // and look again
+		} else if (held_back) {
+			wait_known(memory, claim);
 		} else if (!first) {
 			cond_wait(&claim->turn, &memory->lock);
 		} else if (ended == memory->nended && !atomic_load_acquire(refusal)) {
-			wait_more(memory, claim, available);
+			wait_more(memory, claim, available, again);
 		}
 	}
 	list_remove(&claim->link);
 	if (claim->is_admitted) {
 		list_push_back(&memory->admitted, &claim->link);
-		++memory->nadmitted;
+		count_admitted(memory, claim, true);
+	}
+	if (claim->learned && claim->is_admitted) {
+		memory_learned_begin(claim->learned, now_ns());
+	}
+	if (claim->learned) {
+		wake(first_of(memory, claim->learned)); // it looks from now on
 	}
 	wake_first(memory);
 	return claim->is_admitted;
@@ -251,13 +471,16 @@ bool memory_claim_open(struct memory *memory, struct memory_claim *claim, uint64
 		.waits = claim->waits,
 		.waits_arg = claim->waits_arg,
 		.origin = claim->origin,
+		.learned = claim->learned,
 		.is_open = true,
 		.group = CGROUP_NONE,
 	};
 	cond_init(&claim->turn);
 	mutex_lock(&memory->lock);
-	find_mode(memory);
-	bool may = memory->mode == MEMORY_CGROUP ? !atomic_load_acquire(refusal) : admit(memory, claim, refusal);
+	if (!claim->learned) {
+		find_mode(memory);
+	}
+	bool may = !claim->learned && memory->mode == MEMORY_CGROUP ? !atomic_load_acquire(refusal) : admit(memory, claim, refusal);
 	mutex_unlock(&memory->lock);
 	return may;
 }
@@ -311,11 +534,23 @@ void memory_set_waiting(struct memory *memory, const void *origin, bool waits) {
 			list_remove(&claim->link);
 			list_push_back(waits ? &memory->suspended : &memory->admitted, &claim->link);
 			claim->is_waiting = waits;
-			memory->nadmitted += waits ? (size_t)-1 : 1;
+			count_admitted(memory, claim, !waits);
 			++memory->nended;
 			wake_first(memory);
 		}
 	}
+	mutex_unlock(&memory->lock);
+}
+
+void memory_claim_learn(struct memory *memory, struct memory_claim *claim, uint64_t resident) {
+	struct memory_learned *learned = claim->learned;
+	if (!claim->is_open || !learned) {
+		return;
+	}
+	mutex_lock(&memory->lock);
+	memory->reserved -= reserved_for(learned);
+	memory_learned_end(learned, resident > claim->seen ? resident : claim->seen);
+	memory->reserved += reserved_for(learned);
 	mutex_unlock(&memory->lock);
 }
 
@@ -331,7 +566,9 @@ bool memory_claim_close(struct memory *memory, struct memory_claim *claim) {
 	mutex_lock(&memory->lock);
 	if (claim->is_admitted) {
 		list_remove(&claim->link);
-		memory->nadmitted -= !claim->is_waiting;
+		if (!claim->is_waiting) {
+			count_admitted(memory, claim, false);
+		}
 		++memory->nended;
 		wake_first(memory);
 	}

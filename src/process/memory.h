@@ -1,8 +1,13 @@
-// The memory that jobs say they need: a limit where a cgroup v2 is fairpar's own, else a start that waits for it.
+// The memory that jobs say they need, or were seen to need: a limit where a cgroup v2 is fairpar's own, else a start that
+// waits for it.
 //
 // Without a cgroup the rule is: a job starts when as much memory is available as it has declared and as those that run
 // have declared and not yet used; first come, first served. One that needs more than the machine has starts when no
 // other job with a declaration runs.
+//
+// The same rule holds for jobs of whose batch it is learned what they need (memory_learned.h), in a cgroup, too: that is no
+// limit for them. A part of the memory is left to others, a job that would be the only one always starts, and those that
+// wait until more is known are passed by.
 
 #ifndef FAIRPAR_PROCESS_MEMORY_H
 #define FAIRPAR_PROCESS_MEMORY_H
@@ -11,6 +16,7 @@
 #include "base/list.h"
 #include "base/sync.h"
 #include "process/cgroup.h"
+#include "process/memory_learned.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -27,17 +33,25 @@ struct memory {
 	atomic_bool has_waited, has_exceeded, has_missed; // there was a message for these
 	const char *meminfo;    // /proc/meminfo
 	const char *asked_root; // $FAIRPAR_CGROUP_ROOT, or NULL
+	const char *groups_root; // of memory_room_look(), or NULL: the limits of cgroups do not count
 	struct cgroup_root root;
 	struct list waiting;    // claims; the first is the one to be looked at, by its own thread
 	struct list admitted;   // those of jobs that run, or are about to
 	struct list suspended;  // those of jobs that wait for others: their memory counts as far as they use it
 	size_t nadmitted;
 	uint64_t nended;
+	uint64_t reserved;      // bytes, for those admitted
+	uint64_t available, total; // as read last, less what is left to others
+	uint64_t fresh_until;   // these figures are (now_ns() time)
+	uint64_t look_due;      // no look at the jobs before that for want of memory,
+	uint64_t sample_due;    // … or to learn
 };
 
 // The declaration of one job, in the memory of its child_run(). Zeroed, with bytes 0, it does nothing at all.
 struct memory_claim {
-	uint64_t bytes;
+	uint64_t bytes;     // 0 with the next one
+	struct memory_learned *learned; // of its batch, borrowed, or NULL. By who opens it
+	uint64_t seen;      // the most that the job was seen to have; of a learned one
 	const char *label;  // of the job, for messages
 	const void *origin; // child_config.origin, for memory_set_waiting(); by who opens it
 	void (*waits)(void *arg); // called once if it has to wait, with no lock held; or NULL. By who opens it
@@ -56,8 +70,8 @@ void memory_init(struct memory *memory);
 // Gives back the cgroup. When no claim is open any more, and the guardian has gone.
 void memory_fini(struct memory *memory);
 
-// Opens the claim, of which only `waits`, its argument and `origin` are set, for `bytes` (> 0): returns true once the job may start, or
-// false when `refusal` was set before that and memory_wake() called behind it. The claim is open in either case.
+// Opens the claim, of which only `waits`, its argument, `origin` and `learned` are set, for `bytes` (> 0), or for what is
+// learned (`bytes` is 0): returns true once the job may start, or false when `refusal` was set before that and memory_wake() called behind it. The claim is open in either case.
 bool memory_claim_open(struct memory *memory, struct memory_claim *claim, uint64_t bytes, const char *label,
                        const atomic_bool *refusal) FP_NODISCARD;
 
@@ -70,6 +84,9 @@ bool memory_claim_renounce(struct memory *memory, struct memory_claim *claim, in
 
 // The job runs.
 void memory_claim_started(struct memory *memory, struct memory_claim *claim, pid_t pid);
+
+// The job has ended, and its largest process had that many bytes (getrusage(2)). Before memory_claim_close().
+void memory_claim_learn(struct memory *memory, struct memory_claim *claim, uint64_t resident);
 
 // The job has ended or did not start. Returns whether the kernel killed of it for want of memory.
 bool memory_claim_close(struct memory *memory, struct memory_claim *claim);

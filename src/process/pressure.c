@@ -9,20 +9,9 @@
 #include "process/cgroup.h"
 #include "process/proc.h"
 
-#include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-// Reads "DIR/NAME". Returns false, with an empty text, if there is no such file. The caller calls buf_fini() in any case.
-static bool read_file(const char *dir, const char *name, struct buf *text) {
-	struct buf path = BUF_INIT;
-	*text = (struct buf)BUF_INIT;
-	buf_printf(&path, "%s%s", dir, name);
-	bool found = proc_read(AT_FDCWD, buf_str(&path), text) == 0;
-	buf_fini(&path);
-	return found;
-}
 
 // ---- processors ----
 
@@ -57,28 +46,24 @@ static void add_processors(const char *stat, const char *allowed, struct pressur
 static void count_processors(const char *root, struct pressure_totals *totals) {
 	static const char name[] = "Cpus_allowed_list:\t";
 	struct buf stat, status;
-	read_file(root, "/proc/stat", &stat);
-	read_file(root, "/proc/self/status", &status);
-	const char *allowed = strstr(buf_str(&status), name);
+	const char *lines = proc_read_below(root, "/proc/stat", &stat);
+	const char *allowed = strstr(proc_read_below(root, "/proc/self/status", &status), name);
 	if (allowed) {
-		add_processors(buf_str(&stat), allowed + sizeof(name) - 1, totals);
+		add_processors(lines, allowed + sizeof(name) - 1, totals);
 	}
 	buf_fini(&stat);
 	buf_fini(&status);
 }
 
 static double used_by_cgroup(const struct pressure *pressure) {
-	struct buf text;
+	struct buf text = BUF_INIT;
 	uint64_t used = 0;
-	if (!pressure->group || !read_file(pressure->group, "/cpu.stat", &text) || !proc_find_number(buf_str(&text), "usage_usec", &used)) {
+	if (pressure->group && !proc_find_number(proc_read_below(pressure->group, "/cpu.stat", &text), "usage_usec", &used)) {
 		used = 0;
 	}
-	if (pressure->group) {
-		buf_fini(&text);
-	}
+	buf_fini(&text);
 	if (used == 0 && pressure->accounts) {
-		read_file(pressure->accounts, "/cpuacct.usage", &text);
-		used = strtoull(buf_str(&text), NULL, 10) / 1000;
+		used = strtoull(proc_read_below(pressure->accounts, "/cpuacct.usage", &text), NULL, 10) / 1000;
 		buf_fini(&text);
 	}
 	return (double)used;
@@ -94,9 +79,9 @@ static double find_full(const char *text) {
 
 static double full_of(const struct pressure *pressure, const char *own, const char *host) {
 	struct buf text = BUF_INIT;
-	if (!pressure->group || !read_file(pressure->group, own, &text)) {
+	if (!pressure->group || *proc_read_below(pressure->group, own, &text) == '\0') {
 		buf_fini(&text);
-		read_file(pressure->root, host, &text);
+		proc_read_below(pressure->root, host, &text);
 	}
 	double full = find_full(buf_str(&text));
 	buf_fini(&text);

@@ -109,10 +109,9 @@ static void mount_visit(char *line, const char *root, const char *group, const c
 	buf_fini(&dir);
 }
 
-// Reads a file below the root. Returns its text, "" if there is none; the caller calls buf_fini().
-static char *read_below(const char *root, const char *path, struct buf *text) {
+char *proc_read_below(const char *dir, const char *path, struct buf *text) {
 	struct buf full = BUF_INIT;
-	buf_printf(&full, "%s%s", root, path);
+	buf_printf(&full, "%s%s", dir, path);
 	*text = (struct buf)BUF_INIT;
 	if (proc_read(AT_FDCWD, buf_str(&full), text) != 0) {
 		buf_reset(text);
@@ -122,15 +121,29 @@ static char *read_below(const char *root, const char *path, struct buf *text) {
 	return text->data;
 }
 
+void cgroup_each_level(const char *dir, size_t mount_len, cgroup_level_fn *fn, void *arg) {
+	char *level = xstrdup(dir);
+	for (size_t len = strlen(level);;) {
+		fn(arg, level);
+		if (len <= mount_len) {
+			break;
+		}
+		const char *slash = memrchr(level + mount_len, '/', len - mount_len);
+		len = slash ? (size_t)(slash - level) : mount_len;
+		level[len] = '\0';
+	}
+	free(level);
+}
+
 void cgroup_each_dir(const char *root, const char *controller, cgroup_dir_fn *fn, void *arg) {
 	struct buf groups, mounts;
 	const char *group = NULL;
 	char *save = NULL;
-	char *line = strtok_r(read_below(root, "/proc/self/cgroup", &groups), "\n", &save);
+	char *line = strtok_r(proc_read_below(root, "/proc/self/cgroup", &groups), "\n", &save);
 	for (; line && !group; line = strtok_r(NULL, "\n", &save)) {
 		group = group_path(line, controller);
 	}
-	line = strtok_r(read_below(root, "/proc/self/mountinfo", &mounts), "\n", &save);
+	line = strtok_r(proc_read_below(root, "/proc/self/mountinfo", &mounts), "\n", &save);
 	for (; line && group; line = strtok_r(NULL, "\n", &save)) {
 		mount_visit(line, root, group, controller, fn, arg);
 	}

@@ -13,6 +13,9 @@
 // Appends what a file of /proc or of a cgroup holds; `path` is relative to `dir_fd`. Returns 0, or -1 with errno.
 int proc_read(int dir_fd, const char *path, struct buf *buf) FP_NODISCARD;
 
+// Reads the file whose path is `dir` and `path` together. Returns its text, "" if there is none; the caller calls buf_fini().
+char *proc_read_below(const char *dir, const char *path, struct buf *text);
+
 // The number in the line "NAME N" of such a file. Returns false if there is none.
 bool proc_find_number(const char *text, const char *name, uint64_t *ret_value) FP_NODISCARD;
 
@@ -23,5 +26,9 @@ typedef void cgroup_dir_fn(void *arg, const char *dir, size_t mount_len, bool is
 // Calls fn for each directory of this process's cgroup: of cgroup v2 (`controller` NULL), or of that controller of v1.
 // `root` is put before /proc and before the mounts that are found there: "" but in tests. No call: there is none.
 void cgroup_each_dir(const char *root, const char *controller, cgroup_dir_fn *fn, void *arg);
+
+// Calls fn for the directory and for those above it, up to that of the mount: what they limit holds, too.
+typedef void cgroup_level_fn(void *arg, const char *dir);
+void cgroup_each_level(const char *dir, size_t mount_len, cgroup_level_fn *fn, void *arg);
 
 #endif

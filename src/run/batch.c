@@ -6,6 +6,7 @@
 #include "base/diag.h"
 #include "base/text.h"
 #include "run/autopack.h"
+#include "run/learned_memory.h"
 #include "run/publish.h"
 #include "run/run.h"
 
@@ -18,6 +19,7 @@ struct batch *batch_new(struct run *run, const char *name) {
 	batch->specs = run->specs;
 	batch->width = 1;
 	batch->name = xstrdup(name);
+	learned_memory_know(run, name, &batch->memory);
 	batch->autopack = run->options->packing.by_time ? autopack_create() : NULL;
 	return batch;
 }

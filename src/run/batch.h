@@ -6,6 +6,7 @@
 #include "base/atomic.h"
 #include "engine/pool.h"
 #include "output/writer.h"
+#include "process/memory_learned.h"
 #include "slots/controller.h"
 
 #include <stdbool.h>
@@ -44,6 +45,7 @@ struct batch {
 	struct batch_stats *stats;   // for subscribers; NULL if there is none (publish.h)
 	struct autopack *autopack;   // of --pack=auto, or NULL
 	struct controller_batch pace; // of -j auto; guarded by its lock
+	struct memory_learned memory; // what its jobs were seen to need; guarded by the lock of process/memory.h
 };
 
 // Makes a batch; `name` is copied. Returns it with one reference, which becomes the one of the pool's queue.

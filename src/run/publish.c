@@ -387,6 +387,7 @@ void publish_batch_end(struct batch *batch) {
 		mutex_lock(&publisher->lock);
 		struct event event = {.kind = EVENT_BATCH_END, .u.batch_end = stats->counts};
 		event.u.batch_end.batch = batch->name;
+		event.u.batch_end.memory = atomic_load_relaxed(&batch->memory.peak);
 		publish_locked(publisher, &event);
 		mutex_unlock(&publisher->lock);
 		flush(publisher, /* may_wait */ false);
@@ -587,7 +588,12 @@ void publish_memory(struct worker_state *state, const struct job *job, bool wait
 	if (waits && since == 0) {
 		stats->memory_since = now;
 		struct buf what = BUF_INIT;
-		buf_printf(&what, "%s of memory", memory_show(job->spec->memory));
+		uint64_t bytes = job->spec->memory ? job->spec->memory : memory_learned_need(&job->batch->memory);
+		if (bytes > 0) {
+			buf_printf(&what, "%s of memory", memory_show(bytes));
+		} else {
+			buf_adds(&what, "memory: how much its batch's jobs need is being found out");
+		}
 		publish_wait(state->run, job->batch, job->item.number, WHY_MEMORY, buf_str(&what));
 		buf_fini(&what);
 	} else if (!waits && since > 0) {

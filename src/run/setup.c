@@ -25,6 +25,7 @@
 #include "run/job_records.h"
 #include "run/job_run.h"
 #include "run/jobserver_slots.h"
+#include "run/learned_memory.h"
 #include "run/leases.h"
 #include "run/limits.h"
 #include "run/modes.h"
@@ -509,7 +510,11 @@ int setup_open(struct run *run) {
 	if (job_records_open(run) != 0) {
 		return -1;
 	}
-	if (status_display_open(run) != 0 || log_sink_open(run) != 0 || open_subscribers(run) != 0) { // what --eta reads, --log may empty
+	if (status_display_open(run) != 0) {
+		return -1;
+	}
+	learned_memory_open(run);
+	if (log_sink_open(run) != 0 || open_subscribers(run) != 0) { // what --eta reads, --log may empty
 		return -1;
 	}
 	signals_hold();

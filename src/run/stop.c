@@ -19,6 +19,7 @@
 #include "run/subscribers.h"
 #include "run/feed.h"
 #include "run/job_records.h"
+#include "run/learned_memory.h"
 #include "run/jobserver_slots.h"
 #include "run/leases.h"
 #include "run/added_jobs.h"
@@ -355,6 +356,7 @@ static void free_all(struct run *run) {
 	end_summary_close(run);
 	explain_live_close(run);
 	status_display_close(run);
+	learned_memory_close(run);
 	publish_close(run);
 	job_spec_fini(&run->spec);
 	manifest_free(run->manifest);

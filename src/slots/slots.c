@@ -79,22 +79,15 @@ static double quota_of_dir(const char *dir) {
 	return (double)quota / (double)period;
 }
 
-// The least quota from the cgroup's own directory up to that of the mount; every ancestor's holds, too. Directories that are
-// not there are passed by: without a cgroup namespace a container sees the path of the host, but mounts its own directory only.
-static void note_quotas(void *arg, const char *path, size_t mount_len, bool is_seen FP_UNUSED) {
-	double *least = arg;
-	char *dir = xstrdup(path);
-	for (size_t len = strlen(dir);;) {
-		double here = quota_of_dir(dir);
-		*least = here < *least ? here : *least;
-		if (len <= mount_len) {
-			break;
-		}
-		const char *slash = memrchr(dir + mount_len, '/', len - mount_len);
-		len = slash ? (size_t)(slash - dir) : mount_len;
-		dir[len] = '\0';
-	}
-	free(dir);
+static void note_quota(void *arg, const char *dir) {
+	double *least = arg, here = quota_of_dir(dir);
+	*least = here < *least ? here : *least;
+}
+
+// The least quota of the cgroup and those above it. Directories that are not there are passed by: without a cgroup namespace
+// a container sees the path of the host, but mounts its own directory only.
+static void note_quotas(void *arg, const char *dir, size_t mount_len, bool is_seen FP_UNUSED) {
+	cgroup_each_level(dir, mount_len, note_quota, arg);
 }
 
 static double find_quota(const char *root) {

@@ -92,6 +92,7 @@ static void world_open(const char *root) {
 	set_available(100 * MB);
 	snprintf(world.meminfo, sizeof(world.meminfo), "%s", in_place("meminfo"));
 	world.children->memory.meminfo = world.meminfo;
+	world.children->memory.groups_root = NULL;
 	world.stderr_fd = dup(2);
 	int said = open(in_place("stderr"), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
 	check(said >= 0 && dup2(said, 2) == 2);

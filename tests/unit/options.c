@@ -546,6 +546,11 @@ static void test_settings(void) {
 	check_equal(o.nthen, 2);
 	check_string(o.then[1], "b");
 	check_string(o.on_failure, "c");
+	RUNS("--memory", "none", "x");
+	check_equal(o.memory_use, MEMORY_NONE);
+	RUNS("--memory=auto", "x");
+	check_equal(o.memory_use, MEMORY_AUTO);
+	REFUSED("--memory must be auto or none, not '2G'", "--memory", "2G", "x");
 	REFUSED("--fair must be turns or time, not 'slots'", "--fair", "slots", "x");
 	REFUSED("--max-long must be a number from 1 to", "--max-long", "0", "x");
 	REFUSED("--then must not be empty", "--then", "", "x");
@@ -735,6 +740,7 @@ static void test_manifest_options(void) {
 		{OPT_TRIM, "l"},
 		{OPT_DELIMITER, ","}, {OPT_HEADER, ":"}, {OPT_WEIGHT, "a=1"}, {OPT_MAX_PARALLEL, "a=1"}, {OPT_RATE, "1/s"}, {OPT_PRIORITY, "a=1"},
 		{OPT_FAIR, "time"}, {OPT_HALT, "2"}, {OPT_EXIT_STATUS, "max"}, {OPT_TERM_SEQ, "TERM,1"}, {OPT_PACK, "auto"},
+		{OPT_MEMORY, "auto"},
 		{OPT_REPORT, "r.svg"},
 	};
 	for (int id = 0; id < NOPTIONS; ++id) {

@@ -2,6 +2,7 @@
 
 #include "process/pressure.h"
 
+#include "process/memory_room.h"
 #include "process/proctree.h"
 
 #include "test.h"
@@ -180,6 +181,35 @@ static void test_trees(void) {
 	}
 }
 
+static void test_memory_room(void) {
+	make_root("/a/b");
+	struct memory_room room = memory_room_look(root);
+	check(room.limit == UINT64_MAX && room.left == UINT64_MAX);
+	put("/sys/fs/cgroup/a/b/memory.max", "max\n");
+	put("/sys/fs/cgroup/a/b/memory.current", "60\n");
+	put("/sys/fs/cgroup/a/memory.max", "100\n");
+	put("/sys/fs/cgroup/a/memory.current", "70\n");
+	put("/sys/fs/cgroup/a/memory.stat", "anon 50\nfile 20\ninactive_file 15\n");
+	room = memory_room_look(root);
+	check(room.limit == 100 && room.left == 45);
+	put("/sys/fs/cgroup/a/b/memory.max", "80\n"); // the lowest limit, and the least that is left, need not be the same group's
+	put("/sys/fs/cgroup/a/memory.current", "200\n");
+	room = memory_room_look(root);
+	check(room.limit == 80 && room.left == 0);
+}
+
+static void test_memory_room_v1(void) {
+	make_root("/");
+	put("/proc/self/cgroup", "4:memory:/x\n0::/\n");
+	put("/proc/self/mountinfo", "25 18 0:22 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n");
+	put("/sys/fs/cgroup/memory/x/memory.limit_in_bytes", "100\n");
+	put("/sys/fs/cgroup/memory/x/memory.usage_in_bytes", "70\n");
+	put("/sys/fs/cgroup/memory/x/memory.stat", "total_inactive_file 5\n");
+	put("/sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");
+	struct memory_room room = memory_room_look(root);
+	check(room.limit == 100 && room.left == 35);
+}
+
 int main(int argc, char *argv[]) {
 	static const struct test tests[] = {
 		TEST("idle is what the allowed processors did not do", test_idle),
@@ -187,6 +217,8 @@ int main(int argc, char *argv[]) {
 		TEST("the pressure of the own cgroup counts, else that of the host", test_full),
 		TEST("where the system tells nothing there is nothing", test_nothing),
 		TEST("what trees of processes do is seen", test_trees),
+		TEST("the limits of a cgroup and of those above it leave so much memory", test_memory_room),
+		TEST("so do those of version 1", test_memory_room_v1),
 	};
 	return test_main(tests, sizeof(tests) / sizeof(tests[0]), argc, argv);
 }

@@ -1,0 +1,65 @@
+// How much memory the cgroups of this process leave it.
+//
+// Facts are from the kernel's Documentation/admin-guide/cgroup-v2.rst and cgroup-v1/memory.rst. A limit of v1 that is not set
+// is the greatest multiple of a page, which no machine has.
+
+#include "process/memory_room.h"
+
+#include "base/buf.h"
+#include "process/proc.h"
+
+#include <stdlib.h>
+
+#define NO_LIMIT (UINT64_C(1) << 60)
+
+// Where the figures of a version are.
+struct memory_files {
+	const char *limit, *used, *cache; // the last one is a line of memory.stat
+};
+
+static const struct memory_files files_v2 = {"/memory.max", "/memory.current", "inactive_file"};
+static const struct memory_files files_v1 = {"/memory.limit_in_bytes", "/memory.usage_in_bytes", "total_inactive_file"};
+
+struct look {
+	const struct memory_files *files;
+	struct memory_room room;
+};
+
+// The number that the file begins with, or `other` where there is none, as in "max".
+static uint64_t read_number(const char *dir, const char *name, uint64_t other) {
+	struct buf text;
+	const char *at = proc_read_below(dir, name, &text);
+	uint64_t value = *at >= '0' && *at <= '9' ? strtoull(at, NULL, 10) : other;
+	buf_fini(&text);
+	return value;
+}
+
+static void look_at_level(void *arg, const char *dir) {
+	struct look *look = arg;
+	uint64_t limit = read_number(dir, look->files->limit, UINT64_MAX);
+	if (limit >= NO_LIMIT) {
+		return;
+	}
+	struct buf stat;
+	uint64_t used = read_number(dir, look->files->used, 0), cache = 0;
+	if (!proc_find_number(proc_read_below(dir, "/memory.stat", &stat), look->files->cache, &cache)) {
+		cache = 0;
+	}
+	buf_fini(&stat);
+	used -= cache < used ? cache : used;
+	uint64_t left = limit > used ? limit - used : 0;
+	look->room.limit = limit < look->room.limit ? limit : look->room.limit;
+	look->room.left = left < look->room.left ? left : look->room.left;
+}
+
+static void look_up(void *arg, const char *dir, size_t mount_len, bool is_seen FP_UNUSED) {
+	cgroup_each_level(dir, mount_len, look_at_level, arg);
+}
+
+struct memory_room memory_room_look(const char *root) {
+	struct look look = {.files = &files_v2, .room = {UINT64_MAX, UINT64_MAX}};
+	cgroup_each_dir(root, /* controller */ NULL, look_up, &look);
+	look.files = &files_v1;
+	cgroup_each_dir(root, "memory", look_up, &look); // a machine in transition has both versions, and then both hold
+	return look.room;
+}

@@ -466,6 +466,54 @@ static void remove_root(void) {
 	remove_tree(root);
 }
 
+// ---- what is learned ----
+
+static struct memory_learned learned[2];
+
+static void *learned_storm(void *arg) {
+	unsigned which = *(unsigned *)arg % 2;
+	for (unsigned i = 0; i < STORM_JOBS; ++i) {
+		struct memory_claim claim = {.learned = &learned[which], .origin = arg};
+		struct memory *memory = &world.children->memory;
+		check(memory_claim_open(memory, &claim, 0, "storm", &world.children->terminating));
+		check(atomic_fetch_add(&storm_bytes, 16) + 16 <= 32); // 50M but for what is left to others, and 18M for each
+		if (i % 7 == 0) {
+			atomic_fetch_sub(&storm_bytes, 16);
+			memory_set_waiting(memory, arg, true);
+			sched_yield();
+			memory_set_waiting(memory, arg, false); // whatever there is: it runs already
+		} else {
+			sched_yield();
+			atomic_fetch_sub(&storm_bytes, 16);
+		}
+		memory_claim_learn(memory, &claim, 16 * MB);
+		check(!memory_claim_close(memory, &claim));
+	}
+	return NULL;
+}
+
+static void test_learned_storm(void) {
+	world_open(NULL);
+	struct memory *memory = &world.children->memory;
+	thread threads[STORM_THREADS];
+	unsigned numbers[STORM_THREADS];
+	atomic_store(&storm_bytes, 0);
+	memory_learned_know(&learned[0], 16 * MB); // nothing is known of the other one
+	for (unsigned i = 0; i < STORM_THREADS; ++i) {
+		numbers[i] = i;
+		check_equal(thread_start(&threads[i], learned_storm, &numbers[i], 256 * 1024), 0);
+	}
+	for (unsigned i = 0; i < STORM_THREADS; ++i) {
+		thread_join(threads[i]);
+	}
+	check_equal(memory->nadmitted, 0);
+	check_equal(memory->reserved, 0);
+	check(learned[0].running == 0 && learned[1].running == 0);
+	check_equal(memory_learned_need(&learned[1]), 18 * MB);
+	check_string(world_said(), "");
+	world_close();
+}
+
 static void test_group(void) {
 	check(mkdtemp(root));
 	world_open(root);
@@ -624,6 +672,7 @@ int main(int argc, char *argv[]) {
 		TEST("without figures nobody waits", test_no_figures),
 		TEST("a job that does not start gives its memory back", test_failed_start_gives_back),
 		TEST("many claims never take more than there is, and all end", test_storm),
+		TEST("what is learned is reserved, given up while a job waits for others, and given back", test_learned_storm),
 		TEST("a job with a declaration gets a group with that limit", test_group),
 		TEST("the way into a group is open to nobody else", test_group_descriptors),
 		TEST("a failure after a kill by the kernel is out of memory", test_out_of_memory),

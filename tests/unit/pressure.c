@@ -2,6 +2,7 @@
 
 #include "process/pressure.h"
 
+#include "base/attr.h"
 #include "process/memory_room.h"
 #include "process/proctree.h"
 
@@ -9,6 +10,7 @@
 
 #include <fcntl.h>
 #include <limits.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 
 #define SECOND UINT64_C(1000000000)
@@ -122,6 +124,7 @@ static pid_t start(void (*fn)(int ready)) {
 	check(pid >= 0);
 	if (pid == 0) {
 		setpgid(0, 0);
+		prctl(PR_SET_PDEATHSIG, SIGKILL); // also if the test fails
 		fn(ends[1]);
 		_exit(1);
 	}
@@ -147,6 +150,7 @@ static void spins(int ready) {
 static void has_child_that_spins(int ready) {
 	pid_t pid = fork();
 	if (pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		spins(ready);
 	}
 	for (;;) {
@@ -173,7 +177,10 @@ static void test_trees(void) {
 	check_equal(uses[2].processes, 2);
 	check_equal(uses[2].busy, 1);
 	check_equal(uses[3].processes, 0); // a zombie
-	check(uses[0].pages > 0 && !uses[0].has_threads);
+	check(uses[0].pages > 0);
+#ifndef FP_TSAN // which has a thread of its own
+	check(!uses[0].has_threads);
+#endif
 	for (size_t i = 0; i < 3; ++i) {
 		kill(-pids[i], SIGKILL);
 	}

@@ -123,6 +123,22 @@ END
 		"glob d/e/c" "command 1" "command 2" "stdin s 1" "matrix 1x" "matrix 2x" "matrix 2y"
 }
 
+@test "what a command lists are items, also where jobs write directly or have the terminal" {
+	manifest <<'END'
+  a: {args_from: {command: "seq 2; echo told >&2"}, run: "echo item {}"}
+END
+	run_fairpar --ungroup -f m.yaml
+	assert_set 'item 1' 'item 2'
+	assert_contains "$stderr" told
+	run_fairpar --tty -f m.yaml
+	assert_set 'item 1' 'item 2'
+	manifest <<'END'
+  a: {args_from: {command: seq 2}, run: "echo item {}", output: raw}
+END
+	run_fairpar -f m.yaml
+	assert_set 'item 1' 'item 2'
+}
+
 @test "a pattern without a match gives a warning, and an empty batch" {
 	manifest <<'END'
   a: {args_from: {glob: "nope/*.c"}, run: "echo {}"}

@@ -83,8 +83,8 @@ struct pool *pool_create(const struct pool_config *config) {
 	mutex_init(&pool->lock, LOCK_POOL);
 	cond_init(&pool->idle_cond);
 	pool->wants_facts = config->facts || config->hooks.trace;
-	pool->learns = config->fair_time;
-	pool->needs_clock = config->fair_time || pool->wants_facts || config->start_interval > 0;
+	pool->learns = config->fair_time || config->learns;
+	pool->needs_clock = pool->learns || pool->wants_facts || config->start_interval > 0;
 	fair_init(&pool->groups[0].fair, config->fair_time, pool->wants_facts);
 	fair_init(&pool->groups[1].fair, /* time */ false, pool->wants_facts);
 	pool->groups[0].capacity = pool->groups[0].fair.slots = pool->most_slots = config->slots;

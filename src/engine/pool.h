@@ -155,6 +155,7 @@ struct pool_config {
 	unsigned slots;            // at least 1; threads are started only as they are needed
 	unsigned max_long;         // dedicated threads at once, for queues that are long-running
 	bool fair_time;            // charge slot-time instead of turns
+	bool learns;               // how long items take is learned from the beginning, for wide ones will come; else from the first of them on
 	bool facts;                // worker_facts() will be asked for
 	size_t queue_mem;          // bytes of queued items in memory, all queues; beyond it they are spilled
 	const char *spill_dir;     // directory of the (unlinked) spill file; opened when first needed

@@ -20,7 +20,7 @@ enum { OUTPUT_BYTES = 64 * 1024 };
 void job_output_open_spool(struct worker_state *state, struct job *job) {
 	struct run *run = state->run;
 	enum output_kind output = run->options->dry_run ? OUTPUT_GROUP : job->spec->output;
-	if (output == OUTPUT_UNGROUP && job->batch->emits) {
+	if (output == OUTPUT_UNGROUP && (job->batch->emits || job->role == ROLE_LISTING)) {
 		output = OUTPUT_LINE_BUFFER; // where stdout is read, stderr is too
 	}
 	bool in_table = result_files_is_table(run);

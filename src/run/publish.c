@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "base/diag.h"
 #include "base/random.h"
+#include "base/text.h"
 #include "process/memory.h"
 #include "report/run_stats.h"
 
@@ -493,14 +494,16 @@ void publish_wait_end(struct run *run, const struct batch *batch, uint64_t numbe
 }
 
 void publish_pause(const struct job *job, uint64_t pause) {
-	char what[60];
-	snprintf(what, sizeof(what), "its next attempt in %.3gs", (double)pause / (double)NS_PER_S);
+	struct buf what = BUF_INIT;
+	buf_adds(&what, "its next attempt in ");
+	text_add_time(&what, pause);
 	publish_event(job->batch->run, &(struct event){
 		.kind = EVENT_WAIT,
 		.u.wait = {
-			.batch = job->batch->name, .number = job->item.number, .why = WHY_RETRY, .what = what, .until = job->queued + pause,
+			.batch = job->batch->name, .number = job->item.number, .why = WHY_RETRY, .what = buf_str(&what), .until = job->queued + pause,
 		},
 	});
+	buf_fini(&what);
 }
 
 // ---- attempts ----

@@ -142,6 +142,16 @@ static unsigned count_most(const struct run *run, unsigned said) {
 	return limits_for_processes(said > 0 && said < most ? said : most, &guarded);
 }
 
+// The first batch whose jobs take several slots, or NULL.
+static const struct manifest_batch *wide_batch(const struct manifest *manifest) {
+	for (size_t i = 0; manifest && i < manifest->nbatches; ++i) {
+		if (manifest->batches[i].job->slots_per_job > 1) {
+			return &manifest->batches[i];
+		}
+	}
+	return NULL;
+}
+
 // The slots are those of a pool, of the fairpar that this one runs in, or of make's jobserver, and -j is how many of them at most.
 // Returns 0, or -1 after a message.
 static int open_leases(struct run *run) {
@@ -149,12 +159,10 @@ static int open_leases(struct run *run) {
 	if (options->dry_run || options->sem.is_on) {
 		return 0;
 	}
-	for (size_t i = 0; run->manifest && i < run->manifest->nbatches && options->pool.name; ++i) {
-		const struct manifest_batch *batch = &run->manifest->batches[i];
-		if (batch->job->slots_per_job > 1) {
-			diag_error("--pool: a job of a manifest cannot take several slots of a pool: batch '%s' has 'slots_per_job'", text_shows(batch->name));
-			return -1;
-		}
+	const struct manifest_batch *wide = wide_batch(run->manifest);
+	if (wide && options->pool.name) {
+		diag_error("--pool: a job of a manifest cannot take several slots of a pool: batch '%s' has 'slots_per_job'", text_shows(wide->name));
+		return -1;
 	}
 	if (options->pool.no_inherit) {
 		jobserver_slots_hide(run->context);
@@ -371,6 +379,7 @@ static struct pool *make_pool(struct run *run, unsigned slots) {
 		.slots = slots,
 		.max_long = options->max_long,
 		.fair_time = run->fair_time,
+		.learns = wide_batch(run->manifest),
 		.facts = publish_is_on(run),
 		.queue_mem = options->queue_mem,
 		.spill_dir = run->temp_dir,

@@ -458,6 +458,35 @@ static void test_begun_before(void) {
 	close_known();
 }
 
+static void test_learned_before(void) {
+	config.now = virtual_now;
+	config.hooks.reserving = on_reserving;
+	config.learns = true; // the owner knows that a wide one will come
+	open_stage(2);
+	l = open_queue("l", NULL);
+	s = open_queue("s", NULL);
+	u = open_queue("u", NULL);
+	w = open_queue("w", NULL);
+	at(100);
+	queue_up(l, "1", 1);
+	queue_up(s, "2", 1);
+	pool_start(pool);
+	expect("l1 s2 ");
+	end_at(102, 2);
+	end_at(110, 1);
+	queue_up(l, "3", 1);
+	expect("l1 s2 l3 ");
+	queue_up(w, "9", 2);
+	gate_wait(&gates[7], 1);
+	queue_up(s, "4", 1);
+	expect("l1 s2 l3 s4*");
+	end_at(112, 4);
+	end_at(120, 3);
+	expect("l1 s2 l3 s4*w9 ");
+	end_at(121, 9);
+	close_known();
+}
+
 int main(int argc, char *argv[]) {
 	static const struct test tests[] = {
 		TEST("what ends before the slots would be free passes a wide item", test_fills),
@@ -479,6 +508,7 @@ int main(int argc, char *argv[]) {
 		TEST("nor does it matter that nobody knows when it ends", test_unknown_lends),
 		TEST("who stands in front goes first, and is not passed", test_in_front),
 		TEST("items that began before the first wide one are not known", test_begun_before),
+		TEST("if the owner says that wide ones will come, they are", test_learned_before),
 	};
 	return test_main(tests, sizeof(tests) / sizeof(tests[0]), argc, argv);
 }

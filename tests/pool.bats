@@ -839,7 +839,8 @@ start_run() {
 }
 
 @test "runs that get no memory to share with the server run their jobs all the same, and lend their slots" {
-	run -0 bash -c 'ulimit -f 0; "$FAIRPAR" --pool --pool-slots 2 "$FAIRPAR --pool -j1 echo {} ::: 1 2" ::: a b c | cat' 3>&-
+	use_faults
+	FAIRPAR_FAULT=words:1+:ENOMEM run_fairpar --pool --pool-slots 2 '"$FAIRPAR" --pool -j1 echo {} ::: 1 2; : {}' ::: a b c
 	assert_eq "$(sort <<<"$output" | tr '\n' ,)" "a 1,a 2,b 1,b 2,c 1,c 2,"
 	await_pool '0 of 2 slots taken'
 }

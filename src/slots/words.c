@@ -2,6 +2,7 @@
 
 #include "slots/words.h"
 
+#include "base/fault.h"
 #include "base/io.h"
 #include "base/shared_memory.h"
 
@@ -9,7 +10,8 @@
 
 int words_create(struct words *words, unsigned n) {
 	size_t size = n * sizeof(*words->word);
-	int fd = ATOMIC_LLONG_LOCK_FREE == 2 ? shared_memory_create("fairpar-leases", size) : -1;
+	bool can = ATOMIC_LLONG_LOCK_FREE == 2 && !fault_errno("words");
+	int fd = can ? shared_memory_create("fairpar-leases", size) : -1;
 	*words = (struct words){.word = fd >= 0 ? shared_memory_map(fd, size) : NULL, .n = n};
 	if (!words->word) {
 		words->n = 0;

@@ -546,8 +546,9 @@ static void test_starving_later(void) {
 	submit_hold(a, 1);
 	pool_start(pool);
 	gate_wait(&gates[0], 2);
-	(void)pool_demand(pool, 10);
-	gate_wait(&gates[2], 1);
+	if (pool_demand(pool, 10) == 0) { // else the token has come before this asked
+		gate_wait(&gates[2], 1);
+	}
 	check_equal(pool_demand(pool, 10), 1);
 	gate_raise(&gates[1]);
 	pool_queue_close(pool, a);

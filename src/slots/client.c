@@ -44,7 +44,7 @@ struct client {
 	uint64_t nonces;           // state of the series
 	struct held *held;         // the i-th has the i-th word
 	size_t nheld, held_cap;
-	struct words words;        // as many as the pool has slots, if leases are used again
+	struct words words;        // as many as the pool has slots or as there can be, if leases are used again
 	int words_fd;              // for the server; or -1
 	struct buf error;          // why there is no server
 };
@@ -294,7 +294,8 @@ struct client *client_open(const struct client_config *config, struct buf *error
 	} else {
 		*ret_error = reach_server(client);
 		if (*ret_error == 0) {
-			client->words_fd = config->reuses ? words_create(&client->words, client->slots) : -1;
+			unsigned nwords = client->slots < PROTOCOL_WORDS_MAX ? client->slots : PROTOCOL_WORDS_MAX;
+			client->words_fd = config->reuses ? words_create(&client->words, nwords) : -1;
 			say_words(client);
 			return client;
 		}

@@ -197,7 +197,7 @@ static bool on_words(struct session *session) {
 	if (session->fd < 0 || session->words.n > 0) {
 		return false;
 	}
-	words_open(&session->words, session->fd, WANTED_MAX);
+	words_open(&session->words, session->fd, PROTOCOL_WORDS_MAX);
 	fd_close(&session->fd);
 	return true;
 }

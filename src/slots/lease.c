@@ -161,17 +161,19 @@ static void look_at_word(struct lease *lease) {
 	}
 }
 
-// By its nonce: a job that has lent its lease and has another now keeps the nonce, not the number.
+// By its nonce, if need be without the number: a job that has lent its lease and has another now keeps the nonce alone.
 static struct lease *lease_of_id(const struct lease_table *table, struct lease_id id) {
-	list_for_each(&table->leases, all) {
-		look_at_word(list_entry(all, struct lease, all));
+	struct lease *same = NULL;
+	if (id.number == 0) {
+		return NULL;
 	}
-	struct lease *lease = id.number ? lease_find(&table->leases, offsetof(struct lease, all), id.number) : NULL;
-	struct list *at = lease && lease->id.nonce == id.nonce ? &lease->all : table->leases.next;
-	while (id.number && at != &table->leases && list_entry(at, struct lease, all)->id.nonce != id.nonce) {
-		at = at->next;
+	list_for_each(&table->leases, at) {
+		struct lease *lease = list_entry(at, struct lease, all);
+		look_at_word(lease);
+		bool is_better = lease->id.number == id.number || !same;
+		same = lease->id.nonce == id.nonce && is_better ? lease : same;
 	}
-	return id.number && at != &table->leases ? list_entry(at, struct lease, all) : NULL;
+	return same;
 }
 
 static struct lease *lease_add(struct lease_client *client, struct lease_id id, uint32_t width) {

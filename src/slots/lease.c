@@ -144,13 +144,18 @@ static struct lease *lease_of(const struct lease_client *client, uint64_t number
 	return lease_find(&client->leases, offsetof(struct lease, own), number);
 }
 
-// Another job runs on the lease: what runs below the one before is lent nothing more out of it.
-static void begin_job(struct lease *lease, uint64_t nonce) {
-	lease->id.nonce = nonce;
+// The clients that run on the lease are lent nothing more out of it.
+static void forget_below(struct lease *lease) {
 	list_for_each(&lease->below, at) {
 		list_entry(at, struct lease_client, below)->lender = NULL;
 		list_remove(at);
 	}
+}
+
+// Another job runs on the lease than the one that its clients run below.
+static void begin_job(struct lease *lease, uint64_t nonce) {
+	lease->id.nonce = nonce;
+	forget_below(lease);
 }
 
 // Its holder tells of another job in its word alone.
@@ -227,10 +232,7 @@ static void lease_end(struct lease_table *table, struct lease *lease, uint64_t n
 		} else if (!lease->lender_unknown) {
 			lease_uncharge(table, lease, now);
 		}
-		list_for_each(&lease->below, at) {
-			list_entry(at, struct lease_client, below)->lender = NULL;
-			list_remove(at);
-		}
+		forget_below(lease);
 		list_remove(&lease->all);
 		free(lease);
 		lease = lender;

@@ -30,17 +30,22 @@ static void on_reserving(void *arg, struct queue *queue, uint64_t id, unsigned w
 	gate_raise(&gates[7]);
 }
 
-// The pool has run l1 and s2, it is ten o'clock, and w9 is queued but paused.
-static void open_known(unsigned slots, unsigned width) {
+// A pool with the four queues, that of the wide items with these attributes or NULL.
+static void open_four(unsigned slots, const struct queue_attrs *attrs) {
 	config.now = virtual_now;
 	config.hooks.reserving = on_reserving;
-	at(0);
 	open_stage(slots);
-	w_attrs = (struct queue_attrs){.weight = 1, .paused = true};
 	l = open_queue("l", NULL);
 	s = open_queue("s", NULL);
 	u = open_queue("u", NULL);
-	w = open_queue("w", &w_attrs);
+	w = open_queue("w", attrs);
+}
+
+// The pool has run l1 and s2, it is ten o'clock, and w9 is queued but paused.
+static void open_known(unsigned slots, unsigned width) {
+	at(0);
+	w_attrs = (struct queue_attrs){.weight = 1, .paused = true};
+	open_four(slots, &w_attrs);
 	queue_up(w, "9", width);
 	queue_up(l, "1", 1);
 	pool_start(pool);
@@ -427,13 +432,7 @@ static void test_in_front(void) {
 
 // Nothing is learned without a wide one: what has begun before the first is not known.
 static void test_begun_before(void) {
-	config.now = virtual_now;
-	config.hooks.reserving = on_reserving;
-	open_stage(2);
-	l = open_queue("l", NULL);
-	s = open_queue("s", NULL);
-	u = open_queue("u", NULL);
-	w = open_queue("w", NULL);
+	open_four(2, NULL);
 	at(100);
 	queue_up(l, "1", 1);
 	queue_up(s, "2", 1);
@@ -459,14 +458,8 @@ static void test_begun_before(void) {
 }
 
 static void test_learned_before(void) {
-	config.now = virtual_now;
-	config.hooks.reserving = on_reserving;
 	config.learns = true; // the owner knows that a wide one will come
-	open_stage(2);
-	l = open_queue("l", NULL);
-	s = open_queue("s", NULL);
-	u = open_queue("u", NULL);
-	w = open_queue("w", NULL);
+	open_four(2, NULL);
 	at(100);
 	queue_up(l, "1", 1);
 	queue_up(s, "2", 1);

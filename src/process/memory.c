@@ -105,12 +105,12 @@ bool memory_fits(uint64_t need, const uint64_t *unused, size_t n, uint64_t avail
 	return need <= available;
 }
 
-#define MOST_BYTES (UINT64_C(1) << 46) // of a job, so that the sum of all is a number
-
 // What it takes, with the lock.
 static uint64_t bytes_of(const struct memory_claim *claim) {
-	uint64_t bytes = claim->learned ? memory_learned_need(claim->learned) : claim->bytes;
-	return bytes < MOST_BYTES ? bytes : MOST_BYTES;
+	if (claim->learned) {
+		return memory_learned_need(claim->learned);
+	}
+	return claim->bytes < MEMORY_NEED_MOST ? claim->bytes : MEMORY_NEED_MOST;
 }
 
 // Copies of what the admitted ones take, and of their pids.

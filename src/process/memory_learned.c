@@ -11,8 +11,6 @@ enum {
 	LATE_MS = 2000,
 };
 
-#define MOST_NEED (UINT64_C(1) << 46) // so that the sum of all is a number
-
 void memory_learned_know(struct memory_learned *learned, uint64_t peak) {
 	atomic_store_relaxed(&learned->peak, peak);
 	learned->samples = SAMPLES;
@@ -24,7 +22,7 @@ bool memory_learned_holds_back(const struct memory_learned *learned) {
 
 uint64_t memory_learned_need(const struct memory_learned *learned) {
 	uint64_t peak = atomic_load_relaxed(&learned->peak), need = peak + peak / 8;
-	return need < MOST_NEED ? need : MOST_NEED;
+	return need < MEMORY_NEED_MOST ? need : MEMORY_NEED_MOST;
 }
 
 void memory_learned_begin(struct memory_learned *learned, uint64_t now) {

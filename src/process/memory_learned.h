@@ -12,6 +12,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#define MEMORY_NEED_MOST (UINT64_C(1) << 46) // bytes of a job, so that the sum of all is a number
+
 // Zeroed: nothing is known.
 struct memory_learned {
 	atomic_uint_least64_t peak; // bytes; 0: not known. Read without a lock

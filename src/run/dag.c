@@ -17,12 +17,12 @@
 #include "base/diag.h"
 #include "base/text.h"
 #include "cli/options.h"
-#include "run/job_run.h"
 #include "run/counts.h"
 #include "run/dag_node.h"
 #include "run/feed.h"
-#include "run/subscribers.h"
+#include "run/job_run.h"
 #include "run/publish.h"
+#include "run/subscribers.h"
 
 #include <errno.h>
 #include <unistd.h>

@@ -4,9 +4,9 @@
 
 #include "base/alloc.h"
 #include "base/diag.h"
-#include "run/subscribers.h"
 #include "run/publish.h"
 #include "run/result_files.h"
+#include "run/subscribers.h"
 #include "term/screen.h"
 
 #include <errno.h>

@@ -19,16 +19,16 @@
 #include "base/diag.h"
 #include "base/text.h"
 #include "run/autopack.h"
+#include "run/block_feed.h"
 #include "run/counts.h"
 #include "run/created_files.h"
 #include "run/dag_node.h"
-#include "run/subscribers.h"
 #include "run/job_records.h"
 #include "run/publish.h"
 #include "run/result_files.h"
 #include "run/retry_queue.h"
 #include "run/start_order.h"
-#include "run/block_feed.h"
+#include "run/subscribers.h"
 
 #include <errno.h>
 #include <limits.h>
